@@ -1,0 +1,3 @@
+#ifndef HEAPLAPSE_H
+#define HEAPLAPSE_H
+#endif

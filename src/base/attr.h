@@ -1,0 +1,20 @@
+/*
+ * attr.h - what we tell the compiler. The only place, with record/arch, for its dialects.
+ */
+#ifndef HL_BASE_ATTR_H
+#define HL_BASE_ATTR_H
+
+#define hl_likely(x)   __builtin_expect(!!(x), 1)
+#define hl_unlikely(x) __builtin_expect(!!(x), 0)
+
+#define hl_cold     __attribute__((cold, noinline))
+#define hl_noinline __attribute__((noinline))
+#define hl_inline   static inline __attribute__((always_inline))
+#define hl_export   __attribute__((visibility("default")))
+#define hl_packed   __attribute__((packed))
+#define hl_unused   __attribute__((unused))
+#define hl_printf(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#define HL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * varint.h - numbers in as few bytes as they need: seven bits a byte, low bits first,
+ * the top bit set on all bytes but the last. At most ten bytes.
+ */
+#ifndef HL_BASE_VARINT_H
+#define HL_BASE_VARINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HL_VARINT_MAX 10
+
+/* Writes v at p, which has room for HL_VARINT_MAX bytes; returns the byte after it. */
+static inline uint8_t *hl_varint_put(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)v | 0x80;
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/*
+ * Reads a number from [p, end) into *v; returns the byte after it, or NULL when it is
+ * cut short or longer than 64 bits.
+ */
+static inline const uint8_t *hl_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+	uint64_t x = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		if (p == end)
+			return NULL;
+		uint8_t b = *p++;
+		if (shift == 63 && b > 1)
+			return NULL;
+		x |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*v = x;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,5 @@
+/* main.c - finds the command, nothing else. */
+int main(void)
+{
+	return 2;
+}

@@ -1,0 +1,20 @@
+/*
+ * arch.h - the port contract: all that depends on the machine. One folder per architecture holds
+ * the same two files, regs.h and unwind_step.c; the build takes one folder.
+ *
+ * regs.h defines, inline:
+ *   struct hl_regs            what a step needs of a frame: pc, sp, fp
+ *   hl_arch_stamp()           the cycle counter, unordered; hl_arch_stamp_ordered(): not taken
+ *                             before earlier loads and stores of this thread have been seen by it
+ *   hl_arch_or_local(p, v)    *p |= v in one instruction, atomic against this thread's own signals
+ *   hl_arch_cmpxchg_local(p, from, to)  the same, true when it took place
+ *   hl_arch_pause()           a hint that we spin
+ *   HL_ARCH_CAPTURE(regs)     the state of the caller of the function it stands in (that function
+ *                             keeps a frame pointer)
+ */
+#ifndef HL_RECORD_ARCH_H
+#define HL_RECORD_ARCH_H
+
+#include HL_ARCH_REGS /* record/arch/<cpu>/regs.h, chosen by the build */
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * unwind.h - exact stacks, walked as little as possible.
+ *
+ * An unwinder belongs to one thread and keeps a memo per stack that the thread runs on: the frames
+ * of the last unwind there, with the stack slots that were read and what they held. The next
+ * unwind walks the new frames only and checks that the slots of the rest still hold the same words;
+ * the result is the one that a full unwind gives. Rules per pc are shared by all threads, lock-free.
+ *
+ * Safe in a signal handler that interrupts an unwind of the same thread: hl_unwind then says -EBUSY
+ * and hl_unwind_full() still works. No malloc, no lock, no errno; a syscall only when an address that no
+ * earlier unwind has vouched for must be probed, and never after hl_unwind_forbid_syscalls().
+ */
+#ifndef HL_RECORD_UNWIND_H
+#define HL_RECORD_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/arch/arch.h"
+
+/* A loaded object, as found when one of its pcs was first met. */
+struct hl_unwind_module {
+	uintptr_t start, end; /* the mapped range */
+	uintptr_t bias;       /* pc - bias is the address in the ELF file */
+	const char *name;     /* the loader's l_name; "" for the main program */
+	bool is_vdso;
+};
+
+/*
+ * Called on a rule miss, before a pc of this module is used for the first time by anyone;
+ * again after every hl_unwind_bump(). May be called by several threads for one module.
+ */
+typedef void (*hl_unwind_module_fn)(const struct hl_unwind_module *module);
+
+/* Once per process, before the first unwind. Idempotent. 0 or -errno. */
+int hl_unwind_init(hl_unwind_module_fn on_module);
+
+/* Code has gone (dlclose): forget every rule and every memo. */
+void hl_unwind_bump(void);
+
+/* After seccomp: addresses that would need a probe end the walk instead. */
+void hl_unwind_forbid_syscalls(void);
+
+/* A thread's unwinder lives in memory that the caller gives: zeroed, this large, 64-byte aligned. */
+#define HL_UNWINDER_BYTES (256 * 1024)
+struct hl_unwinder;
+struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
+/* A new thread takes over the memory of an ended one: all memos are forgotten. */
+void hl_unwinder_reset(struct hl_unwinder *u);
+
+struct hl_stack {
+	const uintptr_t *pcs; /* outermost first, depth of them; until the next unwind of this unwinder */
+	uint32_t depth;
+	uint32_t common;      /* pcs[0 .. common) stood in the previous result of the same memo */
+	uint32_t memo;        /* which memo answered */
+	bool cut;             /* the walk ended before the stack did */
+};
+
+/*
+ * The stack above `start` (the state of a hook's caller). Incremental. 0, or -EBUSY inside a signal handler that
+ * interrupted this unwinder.
+ */
+int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out);
+
+/* From scratch, innermost first, each pc handed to `each` until it returns false. Stateless. */
+typedef bool (*hl_unwind_each_fn)(void *arg, uintptr_t pc);
+void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg);
+
+struct hl_unwind_counts {
+	uint64_t unwinds, walked, verified, misses;
+};
+void hl_unwinder_counts(const struct hl_unwinder *u, struct hl_unwind_counts *out);
+
+/*
+ * The bounds of the function that holds pc, from its unwind table. False when it has none.
+ */
+bool hl_unwind_function_range(uintptr_t pc, uintptr_t *lo, uintptr_t *hi);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * event.h - what a trace says, in the words that writer, reader and collector share.
+ *
+ * Order is position: events are handed over, stored and read back in the one true order.
+ * All ids (modules, nodes, threads) are dense, start at 0 and are defined before they are used.
+ */
+#ifndef HL_TRACE_EVENT_H
+#define HL_TRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Times in a trace are multiples of this. */
+#define HL_TIME_UNIT_NS 64
+
+/* No such node; also the parent of an outermost frame. */
+#define HL_NODE_NONE UINT32_MAX
+/* A pc in no module (code made at run time); the node's offset is the pc itself. */
+#define HL_MODULE_NONE UINT32_MAX
+
+enum hl_op {
+	HL_OP_ALLOC,
+	HL_OP_FREE,
+};
+
+/* The function the program called. Stored: never renumber, only append. */
+enum hl_func {
+	HL_FUNC_MALLOC,
+	HL_FUNC_CALLOC,
+	HL_FUNC_REALLOC,
+	HL_FUNC_REALLOCARRAY,
+	HL_FUNC_POSIX_MEMALIGN,
+	HL_FUNC_ALIGNED_ALLOC,
+	HL_FUNC_MEMALIGN,
+	HL_FUNC_VALLOC,
+	HL_FUNC_PVALLOC,
+	HL_FUNC_NEW,
+	HL_FUNC_NEW_ARRAY,
+	HL_FUNC_FREE,
+	HL_FUNC_CFREE,
+	HL_FUNC_FREE_SIZED,
+	HL_FUNC_FREE_ALIGNED_SIZED,
+	HL_FUNC_DELETE,
+	HL_FUNC_DELETE_ARRAY,
+	HL_FUNC_IMPLICIT, /* nobody freed it, but its address was handed out again */
+	HL_FUNC_MMAP,
+	HL_FUNC_MUNMAP,
+	HL_FUNC_MREMAP,
+	HL_FUNC_COUNT,
+};
+
+/* Event flags. */
+#define HL_EVENT_MOVED 1u /* half of a realloc: a FREE and, directly after it, its ALLOC */
+
+/*
+ * One heap event. A realloc is a FREE of the old block and, as the very next event and at the
+ * same time, an ALLOC of the new one, both flagged MOVED.
+ */
+struct hl_event {
+	uint64_t time_ns;      /* since the start; a multiple of HL_TIME_UNIT_NS, never falling */
+	uint64_t addr;
+	uint64_t size;         /* bytes asked for when the block was allocated */
+	uint64_t ordinal;      /* the how-manieth allocation this block is, from 0 */
+	uint64_t birth_ns;     /* FREE: when it was allocated (see hl_chunk_events for readers) */
+	uint32_t node;         /* the stack that allocated the block */
+	uint32_t free_node;    /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
+	uint32_t thread;       /* who does this */
+	uint32_t birth_thread; /* FREE: who allocated it */
+	uint8_t op;            /* enum hl_op */
+	uint8_t func;          /* enum hl_func of this call */
+	uint8_t flags;
+	uint8_t life_q;        /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
+
+/* Rare things between the heap events; no ordinal, in no heap total. */
+enum hl_extra_kind {
+	HL_EXTRA_MARK,         /* text: heaplapse_mark */
+	HL_EXTRA_SNAPSHOT,     /* text: heaplapse_snapshot */
+	HL_EXTRA_START,        /* recording switched on in this process */
+	HL_EXTRA_STOP,         /* and off: live after this is unknown */
+	HL_EXTRA_THREAD_NAME,  /* text: the name of `thread` from here on */
+	HL_EXTRA_UNKNOWN_FREE, /* addr: a block that was never seen; value 1 = inherited over a fork */
+	HL_EXTRA_DROPPED,      /* value: how many events of `thread` were dropped about here */
+	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
+	HL_EXTRA_MUNMAP,       /* addr, size, node */
+	HL_EXTRA_MREMAP,       /* addr, size = the new range; value = old addr, value2 = old size; node */
+	HL_EXTRA_KIND_COUNT,
+};
+
+struct hl_extra {
+	uint64_t time_ns;
+	uint64_t addr, size, value, value2;
+	uint32_t thread;
+	uint32_t node;         /* HL_NODE_NONE when there is none */
+	uint8_t kind;          /* enum hl_extra_kind */
+	const char *text;      /* NULL or UTF-8, not trusted to be either valid or printable */
+};
+
+/* How the recorded process ended. Stored: never renumber. */
+enum hl_end_kind {
+	HL_END_EXIT,    /* value: exit status */
+	HL_END_SIGNAL,  /* value: signal */
+	HL_END_EXEC,    /* another program took its place */
+	HL_END_STOPPED, /* recording was ended by request */
+	HL_END_LOST,    /* nobody saw the end (a reader's word when the end is missing from the file) */
+	HL_END_RUNNING, /* never stored: the file is still being written */
+};
+
+struct hl_end {
+	uint8_t kind;
+	int32_t value;
+	uint64_t duration_ns;
+};
+
+/* What the collector counts beside the events. */
+struct hl_counters {
+	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
+};
+
+/* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
+struct hl_meta {
+	const char *program;       /* path of the executable */
+	const char *command;       /* argv, each ended by NUL, command_len bytes in all */
+	uint32_t command_len;
+	const char *arch;          /* "x86_64" */
+	const char *clock;         /* where stamps come from: "tsc" ... */
+	const char *mode;          /* "trace" */
+	const char *allocator;     /* path of the next allocator's module; "" when not known */
+	uint64_t start_unix_ns;
+	uint64_t pid, parent_pid;  /* parent_pid: 0 when not known */
+	bool free_stacks;          /* frees have stacks */
+	bool maps;                 /* --mmap */
+	bool forked;               /* a fork child: its books started empty */
+	bool continued;            /* a collector before this one died: books started empty */
+};
+
+struct hl_module {
+	const char *path;
+	const uint8_t *build_id;
+	uint32_t build_id_len;     /* 0 when there is none */
+};
+
+struct hl_node {
+	uint32_t parent;           /* HL_NODE_NONE for an outermost frame */
+	uint32_t module;           /* or HL_MODULE_NONE */
+	uint64_t offset;           /* return address relative to the module (an ELF address) */
+};
+
+/* In a node of a stack that was cut in the middle stands this offset, with no module. */
+#define HL_OFFSET_CUT UINT64_C(1)
+
+/* The resident set of the program, seen from outside. */
+struct hl_rss_sample {
+	uint64_t time_ns, rss_bytes;
+};
+
+struct hl_live_block {
+	uint64_t addr, size, ordinal, birth_ns;
+	uint32_t node, thread;
+};
+
+/* Totals of one node or of everything. live = allocated - freed. */
+struct hl_sums {
+	uint64_t alloc_blocks, alloc_bytes, free_blocks, free_bytes;
+};
+
+/* One line for each lifetime class: quarter-octaves of nanoseconds; 0 is under 64 ns. */
+static inline uint8_t hl_life_class(uint64_t ns)
+{
+	uint64_t u = ns / HL_TIME_UNIT_NS;
+	unsigned oct;
+
+	if (u == 0)
+		return 0;
+	oct = 63u - (unsigned)__builtin_clzll(u);
+	/* the two bits below the leading one choose the quarter */
+	return (uint8_t)(1 + oct * 4 + (unsigned)((oct >= 2 ? u >> (oct - 2) : u << (2 - oct)) & 3));
+}
+
+#endif

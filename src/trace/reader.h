@@ -1,0 +1,127 @@
+/*
+ * reader.h - opens a trace, whole or damaged, in bounded memory, and hands out its parts.
+ *
+ * Everything in the file is hostile until its checksum and its bounds are checked. Opening reads
+ * the header, the index (or, without one, every chunk header) and META and END, nothing else;
+ * tables are read when first asked for. By pread alone: a file that shrinks is an error, not a
+ * SIGBUS. Calls are 0 or -errno: -EBADMSG for damage, with hl_reader_error() saying what.
+ */
+#ifndef HL_TRACE_READER_H
+#define HL_TRACE_READER_H
+
+#include <stddef.h>
+
+#include "trace/event.h"
+#include "trace/totals.h"
+
+struct hl_reader;
+
+/* Why a file was refused, in one sentence for the user. */
+struct hl_reader_refusal {
+	char text[512];
+};
+
+/* -errno with *why filled in. The reader opens and owns its descriptor. */
+int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_refusal *why);
+void hl_reader_close(struct hl_reader *r);
+
+/* What is known of the whole. Strings live as long as the reader. */
+struct hl_trace_info {
+	struct hl_meta meta;
+	struct hl_end end;           /* LOST when the end is missing, RUNNING while it is written */
+	bool has_end;                /* the end and the totals come from the file's own END chunk */
+	struct hl_counters counters;
+	struct hl_totals totals;     /* nodes == NULL; without END: of the readable events */
+	uint64_t threads;            /* with at least one event */
+	uint64_t n_event_chunks, n_keyframes;
+	/* Damage: nothing of it is ever part of a number above it. */
+	bool damaged;
+	uint64_t lost_chunks;        /* chunks known to be missing or unreadable */
+	uint64_t lost_events;        /* events in them, where a header still says so */
+	bool lost_events_exact;      /* false: some lost chunks' sizes are not known */
+	char damage[512];            /* one sentence; "" when whole */
+	uint64_t file_bytes;
+};
+/* May decode the file when END is missing: then it takes time, once. */
+int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info);
+
+/* Bytes read from the file so far. */
+uint64_t hl_reader_bytes_read(const struct hl_reader *r);
+/* One sentence about the last -EBADMSG. */
+const char *hl_reader_error(const struct hl_reader *r);
+
+/* Tables. A node, module or thread whose definition was lost: -EBADMSG from get, others still work. */
+int hl_reader_n_nodes(struct hl_reader *r, uint32_t *n);
+int hl_reader_node(struct hl_reader *r, uint32_t id, struct hl_node *node);
+int hl_reader_n_modules(struct hl_reader *r, uint32_t *n);
+int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module);
+int hl_reader_n_threads(struct hl_reader *r, uint32_t *n);
+int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
+
+/* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
+struct hl_chunk_info {
+	bool lost;                   /* header or place gone: only seq is sure */
+	uint64_t seq;
+	uint64_t first_event;        /* number of heap events before it */
+	uint64_t first_ordinal;      /* allocations before it */
+	uint32_t n_events;
+	uint32_t n_extras;
+	uint64_t t0_ns, t1_ns;       /* of its first and last entry */
+	uint64_t live_bytes, live_blocks;   /* at its start */
+	uint64_t max_live_bytes;     /* the highest inside it */
+	bool has_summary;
+};
+size_t hl_reader_n_chunks(const struct hl_reader *r);
+const struct hl_chunk_info *hl_reader_chunk(const struct hl_reader *r, size_t i);
+
+/* A decoded chunk; reuse one for all. */
+struct hl_chunk_events {
+	struct hl_event *events;     /* birth_ns: exact if the block was born in this chunk, else UINT64_MAX */
+	size_t n_events;
+	struct hl_extra *extras;     /* extras_at[i]: how many events of the chunk come before extras[i] */
+	uint32_t *extras_at;
+	size_t n_extras;
+	bool follows_alloc;          /* the event before this chunk was an allocation (for `temporary`) */
+	void *memory;                /* the reader's */
+};
+int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into);
+void hl_chunk_events_free(struct hl_chunk_events *c);
+
+/* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's birth. */
+struct hl_summary_row {
+	uint32_t node, thread;
+	uint8_t size_class;          /* 0: size 0; else 1 + hl_log2(size) */
+	struct hl_sums sums;
+};
+struct hl_summary {
+	struct hl_summary_row *rows;
+	size_t n, cap;
+};
+/* -ENOENT when the chunk has none: decode it instead. */
+int hl_reader_summary(struct hl_reader *r, size_t chunk, struct hl_summary *into);
+void hl_summary_free(struct hl_summary *s);
+
+/* Keyframes: sums of every node after `first_event` events. */
+struct hl_keyframe_info {
+	bool lost;
+	uint64_t first_event;        /* events before it */
+	uint64_t time_ns;            /* of the last event before it */
+	size_t chunk;                /* event chunks [0, chunk) come before it */
+};
+size_t hl_reader_n_keyframes(const struct hl_reader *r);
+const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i);
+/* The array has n_nodes entries (the reader knows the table's size) and is zeroed by this call. */
+int hl_reader_load_keyframe(struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes);
+
+/* All RSS samples, in order. The caller frees the array. */
+int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);
+
+/* Live sets, in order. The caller frees the array. */
+struct hl_live_set_info {
+	uint64_t first_event, time_ns, n_blocks;
+};
+size_t hl_reader_n_live_sets(const struct hl_reader *r);
+const struct hl_live_set_info *hl_reader_live_set(const struct hl_reader *r, size_t i);
+int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block **blocks, size_t *n);
+
+#endif

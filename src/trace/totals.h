@@ -1,0 +1,56 @@
+/*
+ * totals.h - sums over events: of the whole process and of each node, and the peak.
+ *
+ * The one place where events become numbers: the writer keeps one while recording, a reader
+ * makes one for what it has to decode. O(1) an event. The earliest maximum wins ties.
+ *
+ * Peak per node: a new maximum of the live bytes starts a new epoch. A node whose epoch is older
+ * still stands as it stood at the peak until its first change after it; so before a node of an
+ * older epoch changes, its live sums are copied to at_peak. A MOVED pair is one step: the maximum is judged
+ * only after its second half.
+ */
+#ifndef HL_TRACE_TOTALS_H
+#define HL_TRACE_TOTALS_H
+
+#include <stddef.h>
+
+#include "trace/event.h"
+
+struct hl_node_totals {
+	struct hl_sums sums;
+	uint64_t peak_bytes, peak_blocks; /* live when the process was at its peak; see hl_totals_settle */
+	uint64_t epoch;
+};
+
+struct hl_totals {
+	struct hl_sums sums;              /* implicit frees are in here, or live would be wrong */
+	uint64_t implicit_frees, implicit_bytes;
+	uint64_t peak_bytes, peak_blocks, peak_time_ns;
+	uint64_t temporary;               /* freed by the very next event */
+	uint64_t events;
+	uint64_t stacks;                  /* nodes that allocated */
+	uint64_t epoch;
+	uint64_t last_alloc_event;        /* events + 1 of the newest allocation; its ordinal: */
+	uint64_t last_alloc_ordinal;
+	struct hl_node_totals *nodes;     /* n_nodes used, cap allocated */
+	size_t n_nodes, cap;
+};
+
+void hl_totals_init(struct hl_totals *t);
+void hl_totals_fini(struct hl_totals *t);
+/* 0 or -ENOMEM. */
+int hl_totals_apply(struct hl_totals *t, const struct hl_event *event);
+/* Live of one node at the process's peak, as of now. */
+void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, uint64_t *blocks);
+
+static inline uint64_t hl_sums_live_bytes(const struct hl_sums *s)
+{
+	return s->alloc_bytes - s->free_bytes;
+}
+
+static inline uint64_t hl_sums_live_blocks(const struct hl_sums *s)
+{
+	return s->alloc_blocks - s->free_blocks;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * writer.h - makes a trace file. One thread at a time per writer; all calls 0 or -errno.
+ *
+ * The first error sticks: later calls return it and write nothing, so a caller may check only
+ * now and then. Node totals, the peak, summaries, keyframes, the index and the file's totals are
+ * the writer's own work: whoever adds the same events gets the same file, whatever their source.
+ */
+#ifndef HL_TRACE_WRITER_H
+#define HL_TRACE_WRITER_H
+
+#include <stddef.h>
+
+#include "trace/event.h"
+
+struct hl_writer;
+
+/* Takes fd (it is closed by hl_writer_close), copies meta. fd is a new, empty file. */
+int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta);
+
+/* Ids are given by order of call, from 0. */
+int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
+int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
+int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
+
+int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
+int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
+int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
+
+/* The whole live set as of the events added so far. */
+int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n);
+/* Is it time for one? (the file has grown by eight times what n blocks would take) */
+bool hl_writer_wants_live_set(const struct hl_writer *w, size_t n);
+
+/* While on, event columns are stored as they are: compression is what can wait. */
+void hl_writer_hurry(struct hl_writer *w, bool on);
+
+/* Writes what is pending as chunks, so that a reader sees it. */
+int hl_writer_flush(struct hl_writer *w);
+/* Events handed over and written with write(2). */
+uint64_t hl_writer_durable_events(const struct hl_writer *w);
+
+/* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
+int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);
+
+/* Without hl_writer_end before it the file is what a crash would leave: valid, its end unknown. */
+void hl_writer_close(struct hl_writer *w);
+
+#endif
