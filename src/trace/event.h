@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/func.h"
+
 /* Times in a trace are multiples of this. */
 #define HL_TIME_UNIT_NS 64
 
@@ -21,32 +23,6 @@
 enum hl_op {
 	HL_OP_ALLOC,
 	HL_OP_FREE,
-};
-
-/* The function the program called. Stored: never renumber, only append. */
-enum hl_func {
-	HL_FUNC_MALLOC,
-	HL_FUNC_CALLOC,
-	HL_FUNC_REALLOC,
-	HL_FUNC_REALLOCARRAY,
-	HL_FUNC_POSIX_MEMALIGN,
-	HL_FUNC_ALIGNED_ALLOC,
-	HL_FUNC_MEMALIGN,
-	HL_FUNC_VALLOC,
-	HL_FUNC_PVALLOC,
-	HL_FUNC_NEW,
-	HL_FUNC_NEW_ARRAY,
-	HL_FUNC_FREE,
-	HL_FUNC_CFREE,
-	HL_FUNC_FREE_SIZED,
-	HL_FUNC_FREE_ALIGNED_SIZED,
-	HL_FUNC_DELETE,
-	HL_FUNC_DELETE_ARRAY,
-	HL_FUNC_IMPLICIT, /* nobody freed it, but its address was handed out again */
-	HL_FUNC_MMAP,
-	HL_FUNC_MUNMAP,
-	HL_FUNC_MREMAP,
-	HL_FUNC_COUNT,
 };
 
 /* Event flags. */

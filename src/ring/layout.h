@@ -1,0 +1,117 @@
+/*
+ * layout.h - the memory that recorder and collector share: one memfd per program image.
+ *
+ *   header page | ring controls | ring data (448 x 64 KiB)
+ *
+ * Each thread of the program owns one ring and is its only writer; the collector is its only
+ * reader. A thread takes a free ring by compare-and-swap and holds the ring's robust mutex for
+ * life: when it ends, however it ends, the kernel marks the mutex and the collector recycles the
+ * ring. Positions only grow, over all owners of a ring, and are multiples of 8; w - tail never
+ * exceeds HL_RING_BYTES. Whatever the collector reads here may have been scribbled over by the
+ * program: it copies, then checks.
+ *
+ * A fork child inherits the mapping and takes rings like any thread, under a new process serial.
+ * When more threads live than there are rings, the last HL_SHARED_RINGS are used by turns, under a
+ * lock, each record preceded by who it is from (HL_REC_SWITCH).
+ */
+#ifndef HL_RING_LAYOUT_H
+#define HL_RING_LAYOUT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
+#define HL_REGION_ABI   1
+
+#define HL_RING_BYTES   (64u * 1024)
+#define HL_RING_WORDS   (HL_RING_BYTES / 8)
+#define HL_RING_COUNT   448u
+#define HL_SHARED_RINGS 16u /* of these, for when threads outnumber rings */
+
+/* Settings, from `record`'s options; written by the collector before it says ready. */
+#define HL_SET_FREE_STACKS (1u << 0)
+#define HL_SET_MAPS        (1u << 1)
+#define HL_SET_FULL_UNWIND (1u << 2)
+#define HL_SET_NO_FORK     (1u << 3) /* a fork child stays silent */
+#define HL_SET_START_OFF   (1u << 4) /* wait for heaplapse_start() */
+
+/* Where stamps come from. */
+enum hl_clock {
+	HL_CLOCK_TSC,     /* the cycle counter: order and time */
+	HL_CLOCK_COUNTER, /* region.order, one shared fetch_add: order alone, time added by the collector */
+};
+
+struct hl_region {
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t settings;
+	uint32_t clock;          /* enum hl_clock */
+	uint32_t depth_inner;    /* frames kept at the inner end of a deep stack ... */
+	uint32_t depth_outer;    /* ... and at the outer end */
+	uint32_t max_wait_ms;    /* longest wait for room in a full ring */
+
+	/* Written by the collector. */
+	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
+	_Atomic uint64_t now;                    /* a recent stamp, for threads that may not read the counter */
+	_Atomic uint32_t ready;                  /* 1: go; 2: refused, see message */
+	char message[232];                       /* why it was refused */
+
+	/* Written by the program. */
+	_Alignas(64) _Atomic uint32_t next_serial; /* process serials: 0 is the image itself */
+	_Atomic uint32_t doorbell;                 /* futex: a ring is full and the collector sleeps */
+	_Atomic uint32_t registered;               /* 1: registered for membarrier */
+	_Atomic uint64_t start_stamp;              /* time zero of serial 0 */
+	_Atomic uint64_t unclaimed_drops;          /* events dropped for want of a ring */
+	_Alignas(64) _Atomic uint64_t order;       /* HL_CLOCK_COUNTER */
+	_Alignas(64) _Atomic uint32_t sleeping;    /* collector: ring the doorbell to wake me */
+};
+
+enum hl_ring_state {
+	HL_RING_FREE,
+	HL_RING_TAKING,  /* between the compare-and-swap and the lock */
+	HL_RING_OWNED,
+};
+
+struct hl_ring {
+	/* Written by the owner on each event. Bit 0 of w: a stamp is out and its record not yet in. */
+	_Alignas(64) uint64_t w;
+	_Atomic uint64_t dropped; /* events that found no room, over all owners */
+
+	/* Written by the collector: its own line, or each drain would stall the owner. */
+	_Alignas(64) _Atomic uint64_t tail; /* everything below has been copied out */
+	_Atomic uint64_t durable;           /* everything below is in the trace file */
+
+	/* Written when an owner comes, waits or goes. */
+	_Alignas(64) _Atomic uint32_t state; /* enum hl_ring_state */
+	_Atomic uint32_t claim;              /* +1 with each owner */
+	uint32_t serial;                     /* the owner's process */
+	uint32_t tid;
+	_Atomic uint32_t waiting;            /* futex: the owner sleeps until there is room */
+	_Atomic uint64_t lock;               /* shared rings: serial << 32 | tid of who is writing */
+	pthread_mutex_t life;                /* robust, process-shared, held by the owner */
+};
+
+#define HL_REGION_CONTROL_OFFSET 4096u
+#define HL_REGION_DATA_OFFSET                                                                      \
+	(HL_REGION_CONTROL_OFFSET +                                                                \
+		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
+#define HL_REGION_BYTES (HL_REGION_DATA_OFFSET + HL_RING_COUNT * HL_RING_BYTES)
+
+_Static_assert(sizeof(struct hl_region) <= HL_REGION_CONTROL_OFFSET, "header fits its page");
+_Static_assert(offsetof(struct hl_ring, tail) == 64, "owner's words fit one line");
+_Static_assert(sizeof(struct hl_ring) == 256, "rings do not share lines");
+_Static_assert(HL_REGION_BYTES <= 32u << 20, "the budget of address space");
+
+static inline struct hl_ring *hl_region_ring(struct hl_region *r, uint32_t i)
+{
+	return (struct hl_ring *)((char *)r + HL_REGION_CONTROL_OFFSET) + i;
+}
+
+static inline uint64_t *hl_region_data(struct hl_region *r, uint32_t i)
+{
+	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + (size_t)i * HL_RING_BYTES);
+}
+
+#endif

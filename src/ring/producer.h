@@ -1,0 +1,58 @@
+/*
+ * producer.h - the writer's side of one ring. Inline: it is the hot path.
+ *
+ * The order of steps is the protocol: room, busy bit, stamp, words, commit. Nothing between the
+ * busy bit and the commit may call, fault on fresh pages or make a syscall; all waiting happens
+ * before the stamp. A signal handler of the same thread may run a whole put of its own at any
+ * point: the outer put then sees the position changed and starts over, so a ring is always
+ * sorted by stamp and never has a hole.
+ */
+#ifndef HL_RING_PRODUCER_H
+#define HL_RING_PRODUCER_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "record/arch/arch.h"
+#include "ring/layout.h"
+#include "ring/record.h"
+
+struct hl_producer {
+	struct hl_ring *ring;
+	uint64_t *data;
+	uint64_t tail;  /* what we last saw of ring->tail */
+};
+
+/* Where the next record goes. The busy bit may be set: we are then a handler inside a put. */
+hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
+{
+	return __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) & ~UINT64_C(1);
+}
+
+hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_t words)
+{
+	if (hl_likely(pos + words * 8 - p->tail <= HL_RING_BYTES))
+		return true;
+	p->tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
+	return pos + words * 8 - p->tail <= HL_RING_BYTES;
+}
+
+/* Announces a record at pos. False: a handler wrote meanwhile, start over. */
+hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
+{
+	hl_arch_or_local(&p->ring->w, 1);
+	return hl_likely(__atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) == (pos | 1));
+}
+
+hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)
+{
+	p->data[(pos / 8 + i) % HL_RING_WORDS] = word;
+}
+
+/* Publishes `words` words at pos. False: a handler wrote meanwhile, start over, stamp included. */
+hl_inline bool hl_producer_commit(struct hl_producer *p, uint64_t pos, uint32_t words)
+{
+	return hl_likely(hl_arch_cmpxchg_local(&p->ring->w, pos | 1, pos + words * 8));
+}
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * record.h - what stands in a ring: records of 8-byte words.
+ *
+ * Word 0 of each: type in the low 5 bits, enum hl_func in the next 5, stamp (modulo 2^54) above. Records with a stack carry
+ * «the outermost `kept` frames are those of this ring's last stack; these pcs, innermost first, are
+ * new». A stack too long for one record is begun by HL_REC_STACK records; HL_STACK_FIRST on a part
+ * throws away parts before it (their writer was interrupted and has started over).
+ */
+#ifndef HL_RING_RECORD_H
+#define HL_RING_RECORD_H
+
+#include <stdint.h>
+
+#include "base/func.h"
+
+enum hl_rec {
+	HL_REC_NONE,        /* never written: what zeroed memory reads as */
+	HL_REC_ALLOC,       /* addr, stackword, pcs */
+	HL_REC_FREE,        /* addr */
+	HL_REC_FREE_STACK,  /* addr, stackword, pcs */
+	HL_REC_MOVE_BEGIN,  /* old: realloc is about to be called */
+	HL_REC_MOVE_END,    /* new, stackword, old, pcs; new == 0: the block was freed */
+	HL_REC_MOVE_FAILED, /* old: it is still there */
+	HL_REC_STACK,       /* stackword (its size field is HL_STACK_FIRST or 0), pcs */
+	HL_REC_MAP,         /* start, stackword, prot | flags << 32, pcs */
+	HL_REC_UNMAP,       /* start, stackword, 0, pcs */
+	HL_REC_REMAP,       /* start, stackword, old start, old size, pcs */
+	HL_REC_MODULE,      /* start, end, bias, flags | build-id length << 8 | name length << 16, bytes */
+	HL_REC_PROCESS,     /* pid | parent serial << 32: first record of a process in any ring of its own */
+	HL_REC_SWITCH,      /* serial << 32 | tid: what follows in this shared ring is theirs */
+	HL_REC_MARK,        /* kind (enum hl_mark) | text length << 8, bytes */
+	HL_REC_EXIT,        /* exit status: the process is about to end by exit */
+	HL_REC_COUNT,
+};
+
+enum hl_mark {
+	HL_MARK_MARK,
+	HL_MARK_SNAPSHOT,
+	HL_MARK_START,
+	HL_MARK_STOP,
+	HL_MARK_THREAD_NAME,
+};
+
+_Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
+
+#define HL_STACK_FIRST 1u
+
+/*
+ * The stack word: size in the low 40 bits, new pcs above (8 bits), kept above that (16 bits).
+ * A size that does not fit is HL_SIZE_BIG, and the true one is the first of the pcs.
+ */
+#define HL_SIZE_BITS   40
+#define HL_SIZE_BIG    ((UINT64_C(1) << HL_SIZE_BITS) - 1)
+#define HL_RECORD_PCS  64u /* at most, in one record; longer stacks are in parts */
+#define HL_KEPT_MAX    0xffffu
+#define HL_STAMP_SHIFT 10
+#define HL_STAMP_MASK  ((UINT64_C(1) << 54) - 1)
+
+/* Longest record: a module with a long path. */
+#define HL_NAME_MAX     4095u
+#define HL_RECORD_WORDS (6u + HL_NAME_MAX / 8 + 16)
+
+static inline uint64_t hl_stack_word(uint64_t size, uint32_t n_new, uint32_t kept)
+{
+	return size | (uint64_t)n_new << HL_SIZE_BITS | (uint64_t)kept << (HL_SIZE_BITS + 8);
+}
+
+static inline uint64_t hl_first_word(uint64_t stamp, uint32_t type, uint32_t func)
+{
+	return stamp << HL_STAMP_SHIFT | func << 5 | type;
+}
+
+#endif
