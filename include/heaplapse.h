@@ -1,3 +1,69 @@
+/*
+ * heaplapse.h - what a program may tell the heap profiler that watches it.
+ *
+ *   heaplapse_mark("login done");      a named moment in the trace
+ *   heaplapse_snapshot("after load");  a named moment that reports compare
+ *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
+ *
+ * Include it and call; there is nothing to link. When the program is not recorded a call costs a
+ * load and a branch. From C and C++, from any thread; not from signal handlers before the first
+ * call has returned. The functions are found with dlsym at the first call of each source file: weak
+ * symbols would stay zero in programs that are not position-independent.
+ */
 #ifndef HEAPLAPSE_H
 #define HEAPLAPSE_H
+
+#include <dlfcn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0: not looked for yet; 1: nobody records us; else the function. */
+#define HEAPLAPSE_FIND_(cache, type, name)                                                 \
+	static void *cache;                                                                \
+	void *heaplapse_f_ = __atomic_load_n(&cache, __ATOMIC_ACQUIRE);                    \
+	if (__builtin_expect(heaplapse_f_ == (void *)1, 1))                                \
+		return;                                                                    \
+	if (!heaplapse_f_) {                                                               \
+		heaplapse_f_ = dlsym(RTLD_DEFAULT, name);                                  \
+		if (!heaplapse_f_)                                                         \
+			heaplapse_f_ = (void *)1;                                          \
+		__atomic_store_n(&cache, heaplapse_f_, __ATOMIC_RELEASE);                  \
+		if (heaplapse_f_ == (void *)1)                                             \
+			return;                                                            \
+	}                                                                                  \
+	type heaplapse_call_ = (type)heaplapse_f_
+
+typedef void (*heaplapse_label_fn_)(const char *);
+typedef void (*heaplapse_plain_fn_)(void);
+
+static inline __attribute__((unused)) void heaplapse_mark(const char *label)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_mark");
+	heaplapse_call_(label);
+}
+
+static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_snapshot");
+	heaplapse_call_(label);
+}
+
+static inline __attribute__((unused)) void heaplapse_start(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_start");
+	heaplapse_call_();
+}
+
+static inline __attribute__((unused)) void heaplapse_stop(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_stop");
+	heaplapse_call_();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -40,8 +40,14 @@ hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_
 /* Announces a record at pos. False: a handler wrote meanwhile, start over. */
 hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
 {
+	uint64_t w;
+
 	hl_arch_or_local(&p->ring->w, 1);
-	return hl_likely(__atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) == (pos | 1));
+	w = __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED);
+	if (hl_likely(w == (pos | 1)))
+		return true;
+	hl_arch_cmpxchg_local(&p->ring->w, w | 1, w & ~UINT64_C(1)); /* do not wait while busy */
+	return false;
 }
 
 hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)

@@ -22,10 +22,10 @@ enum hl_rec {
 	HL_REC_MOVE_END,    /* new, stackword, old, pcs; new == 0: the block was freed */
 	HL_REC_MOVE_FAILED, /* old: it is still there */
 	HL_REC_STACK,       /* stackword (its size field is HL_STACK_FIRST or 0), pcs */
-	HL_REC_MAP,         /* start, stackword, prot | flags << 32, pcs */
-	HL_REC_UNMAP,       /* start, stackword, 0, pcs */
-	HL_REC_REMAP,       /* start, stackword, old start, old size, pcs */
-	HL_REC_MODULE,      /* start, end, bias, flags | build-id length << 8 | name length << 16, bytes */
+	HL_REC_MAP,         /* start, stackword, size, prot | flags << 32, 0, pcs */
+	HL_REC_UNMAP,       /* start, stackword, size, 0, 0, pcs */
+	HL_REC_REMAP,       /* start, stackword, size, old start, old size, pcs */
+	HL_REC_MODULE,      /* start, end, bias, build-id length << 8 | name length << 16, id words, name */
 	HL_REC_PROCESS,     /* pid | parent serial << 32: first record of a process in any ring of its own */
 	HL_REC_SWITCH,      /* serial << 32 | tid: what follows in this shared ring is theirs */
 	HL_REC_MARK,        /* kind (enum hl_mark) | text length << 8, bytes */
@@ -47,7 +47,7 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 
 /*
  * The stack word: size in the low 40 bits, new pcs above (8 bits), kept above that (16 bits).
- * A size that does not fit is HL_SIZE_BIG, and the true one is the first of the pcs.
+ * A size that does not fit is HL_SIZE_BIG, and the true one stands in a word more, before the pcs.
  */
 #define HL_SIZE_BITS   40
 #define HL_SIZE_BIG    ((UINT64_C(1) << HL_SIZE_BITS) - 1)

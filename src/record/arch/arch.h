@@ -1,6 +1,6 @@
 /*
  * arch.h - the port contract: all that depends on the machine. One folder per architecture holds
- * the same two files, regs.h and unwind_step.c; the build takes one folder.
+ * the same files; the build takes one folder.
  *
  * regs.h defines, inline:
  *   struct hl_regs            what a step needs of a frame: pc, sp, fp
@@ -11,6 +11,8 @@
  *   hl_arch_pause()           a hint that we spin
  *   HL_ARCH_CAPTURE(regs)     the state of the caller of the function it stands in (that function
  *                             keeps a frame pointer)
+ * syscall.h: hl_sys0 .. hl_sys6(number, arguments): the kernel's answer, errno untouched
+ * clone.h: hl_arch_clone(flags, stack top, fn, arg)
  */
 #ifndef HL_RECORD_ARCH_H
 #define HL_RECORD_ARCH_H

@@ -1,0 +1,42 @@
+/*
+ * api.c - the functions behind heaplapse.h. The header finds them by name at run time, so that a
+ * program needs no library of ours; see include/heaplapse.h.
+ */
+#include "record/recorder.h"
+#include "ring/record.h"
+
+hl_export void heaplapse_impl_mark(const char *label);
+hl_export void heaplapse_impl_snapshot(const char *label);
+hl_export void heaplapse_impl_start(void);
+hl_export void heaplapse_impl_stop(void);
+
+void heaplapse_impl_mark(const char *label)
+{
+	hl_emit_mark(HL_MARK_MARK, label);
+}
+
+void heaplapse_impl_snapshot(const char *label)
+{
+	hl_emit_mark(HL_MARK_SNAPSHOT, label);
+}
+
+void heaplapse_impl_start(void)
+{
+	uint32_t stopped = HL_PHASE_STOPPED;
+
+	if (!atomic_compare_exchange_strong(&hl_rec.phase, &stopped, HL_PHASE_ON))
+		return;
+	atomic_store(&hl_alive.on, 1);
+	hl_emit_mark(HL_MARK_START, NULL);
+}
+
+void heaplapse_impl_stop(void)
+{
+	uint32_t on = HL_PHASE_ON;
+
+	if (atomic_load(&hl_rec.phase) != HL_PHASE_ON)
+		return;
+	hl_emit_mark(HL_MARK_STOP, NULL);
+	if (atomic_compare_exchange_strong(&hl_rec.phase, &on, HL_PHASE_STOPPED))
+		atomic_store(&hl_alive.on, 0);
+}

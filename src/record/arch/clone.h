@@ -1,0 +1,7 @@
+/* clone.h - a child that shares our memory: see the contract in arch.h. */
+#ifndef HL_RECORD_ARCH_CLONE_H
+#define HL_RECORD_ARCH_CLONE_H
+
+#include HL_ARCH_CLONE /* record/arch/<cpu>/clone.h, chosen by the build */
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * cxx.c - operator new and delete, every form. Hooked because some allocators export their own,
+ * and so that a report can tell new from malloc. The library's operators call malloc and one another
+ * through us: guard.h knows them by the bounds of their functions.
+ */
+#include "record/guard.h"
+#include "record/recorder.h"
+
+/* One row per operator: its symbol, the real one when found, and the bounds of its code. */
+struct op {
+	const char *symbol;
+	void *real;
+	uintptr_t lo, hi;
+};
+
+enum {
+	NEW, NEW_ARRAY, NEW_NOTHROW, NEW_ARRAY_NOTHROW,
+	NEW_ALIGN, NEW_ARRAY_ALIGN, NEW_ALIGN_NOTHROW, NEW_ARRAY_ALIGN_NOTHROW,
+	DEL, DEL_ARRAY, DEL_NOTHROW, DEL_ARRAY_NOTHROW,
+	DEL_SIZED, DEL_ARRAY_SIZED, DEL_ALIGN, DEL_ARRAY_ALIGN,
+	DEL_ALIGN_NOTHROW, DEL_ARRAY_ALIGN_NOTHROW, DEL_SIZED_ALIGN, DEL_ARRAY_SIZED_ALIGN,
+	N_OPS,
+};
+
+static struct op ops[N_OPS] = {
+	[NEW] = {"_Znwm"},
+	[NEW_ARRAY] = {"_Znam"},
+	[NEW_NOTHROW] = {"_ZnwmRKSt9nothrow_t"},
+	[NEW_ARRAY_NOTHROW] = {"_ZnamRKSt9nothrow_t"},
+	[NEW_ALIGN] = {"_ZnwmSt11align_val_t"},
+	[NEW_ARRAY_ALIGN] = {"_ZnamSt11align_val_t"},
+	[NEW_ALIGN_NOTHROW] = {"_ZnwmSt11align_val_tRKSt9nothrow_t"},
+	[NEW_ARRAY_ALIGN_NOTHROW] = {"_ZnamSt11align_val_tRKSt9nothrow_t"},
+	[DEL] = {"_ZdlPv"},
+	[DEL_ARRAY] = {"_ZdaPv"},
+	[DEL_NOTHROW] = {"_ZdlPvRKSt9nothrow_t"},
+	[DEL_ARRAY_NOTHROW] = {"_ZdaPvRKSt9nothrow_t"},
+	[DEL_SIZED] = {"_ZdlPvm"},
+	[DEL_ARRAY_SIZED] = {"_ZdaPvm"},
+	[DEL_ALIGN] = {"_ZdlPvSt11align_val_t"},
+	[DEL_ARRAY_ALIGN] = {"_ZdaPvSt11align_val_t"},
+	[DEL_ALIGN_NOTHROW] = {"_ZdlPvSt11align_val_tRKSt9nothrow_t"},
+	[DEL_ARRAY_ALIGN_NOTHROW] = {"_ZdaPvSt11align_val_tRKSt9nothrow_t"},
+	[DEL_SIZED_ALIGN] = {"_ZdlPvmSt11align_val_t"},
+	[DEL_ARRAY_SIZED_ALIGN] = {"_ZdaPvmSt11align_val_t"},
+};
+
+bool hl_cxx_owns(uintptr_t pc)
+{
+	for (int i = 0; i < N_OPS; i++)
+		if (pc >= ops[i].lo && pc < ops[i].hi)
+			return true;
+	return false;
+}
+
+/* Several threads may do this at once: they find the same. */
+hl_cold static void *resolve(struct op *op, const void *caller)
+{
+	void *real = hl_real_find(op->symbol, caller);
+	uintptr_t lo, hi;
+
+	if (real && hl_unwind_init(hl_modules_on_found) == 0 &&
+		hl_unwind_function_range((uintptr_t)real, &lo, &hi)) {
+		op->lo = lo;
+		op->hi = hi;
+	}
+	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
+	return real;
+}
+
+hl_inline void *real_op(int i, const void *caller)
+{
+	void *real = __atomic_load_n(&ops[i].real, __ATOMIC_ACQUIRE);
+
+	return hl_likely(real != NULL) ? real : resolve(&ops[i], caller);
+}
+
+/* No C++ library anywhere: then nobody can expect an exception either. */
+typedef void *(*new_fn)(size_t, uintptr_t, const void *);
+typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
+
+/*
+ * One body for all forms: the operators take one to three words in registers, and passing more than
+ * one reads is harmless in the System V calling convention.
+ */
+hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const void *b,
+	const struct hl_regs *regs, uintptr_t frame, uintptr_t caller)
+{
+	new_fn real = (new_fn)real_op(i, (const void *)caller);
+	uintptr_t saved = hl_tls.guard;
+	void *p;
+
+	if (hl_unlikely(!real))
+		return hl_real.malloc(size ? size : 1);
+	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller))
+		return real(size, a, b);
+	hl_tls.guard = frame;
+	p = real(size, a, b);
+	hl_tls.guard = saved;
+	if (hl_likely(p != NULL))
+		hl_emit_alloc(regs, func, p, size);
+	return p;
+}
+
+hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b, const void *c,
+	const struct hl_regs *regs, uintptr_t frame, uintptr_t caller)
+{
+	del_fn real;
+	uintptr_t saved = hl_tls.guard;
+
+	if (!p)
+		return;
+	real = (del_fn)real_op(i, (const void *)caller);
+	if (hl_unlikely(!real)) {
+		hl_real.free(p);
+		return;
+	}
+	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller)) {
+		real(p, a, b, c);
+		return;
+	}
+	hl_emit_free(regs, func, p);
+	hl_tls.guard = frame;
+	real(p, a, b, c);
+	hl_tls.guard = saved;
+}
+
+#define NEW_OP(i, symbol, func, params, a, b)                                              \
+	hl_export void *hl_op_##i params __asm__(symbol);                                  \
+	void *hl_op_##i params                                                             \
+	{                                                                                  \
+		struct hl_regs regs;                                                       \
+		HL_ARCH_CAPTURE(&regs);                                                    \
+		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER);            \
+	}
+
+#define DEL_OP(i, symbol, func, params, a, b, c)                                           \
+	hl_export void hl_op_##i params __asm__(symbol);                                   \
+	void hl_op_##i params                                                              \
+	{                                                                                  \
+		struct hl_regs regs;                                                       \
+		HL_ARCH_CAPTURE(&regs);                                                    \
+		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER);                \
+	}
+
+#define N HL_FUNC_NEW
+#define A HL_FUNC_NEW_ARRAY
+#define D HL_FUNC_DELETE
+#define E HL_FUNC_DELETE_ARRAY
+typedef const void *nothrow;
+
+NEW_OP(NEW, "_Znwm", N, (size_t size), 0, NULL)
+NEW_OP(NEW_ARRAY, "_Znam", A, (size_t size), 0, NULL)
+NEW_OP(NEW_NOTHROW, "_ZnwmRKSt9nothrow_t", N, (size_t size, nothrow t), (uintptr_t)t, NULL)
+NEW_OP(NEW_ARRAY_NOTHROW, "_ZnamRKSt9nothrow_t", A, (size_t size, nothrow t), (uintptr_t)t, NULL)
+NEW_OP(NEW_ALIGN, "_ZnwmSt11align_val_t", N, (size_t size, size_t al), al, NULL)
+NEW_OP(NEW_ARRAY_ALIGN, "_ZnamSt11align_val_t", A, (size_t size, size_t al), al, NULL)
+NEW_OP(NEW_ALIGN_NOTHROW, "_ZnwmSt11align_val_tRKSt9nothrow_t", N, (size_t size, size_t al, nothrow t), al, t)
+NEW_OP(NEW_ARRAY_ALIGN_NOTHROW, "_ZnamSt11align_val_tRKSt9nothrow_t", A, (size_t size, size_t al, nothrow t), al, t)
+
+DEL_OP(DEL, "_ZdlPv", D, (void *p), 0, 0, NULL)
+DEL_OP(DEL_ARRAY, "_ZdaPv", E, (void *p), 0, 0, NULL)
+DEL_OP(DEL_NOTHROW, "_ZdlPvRKSt9nothrow_t", D, (void *p, nothrow t), (uintptr_t)t, 0, NULL)
+DEL_OP(DEL_ARRAY_NOTHROW, "_ZdaPvRKSt9nothrow_t", E, (void *p, nothrow t), (uintptr_t)t, 0, NULL)
+DEL_OP(DEL_SIZED, "_ZdlPvm", D, (void *p, size_t n), n, 0, NULL)
+DEL_OP(DEL_ARRAY_SIZED, "_ZdaPvm", E, (void *p, size_t n), n, 0, NULL)
+DEL_OP(DEL_ALIGN, "_ZdlPvSt11align_val_t", D, (void *p, size_t al), al, 0, NULL)
+DEL_OP(DEL_ARRAY_ALIGN, "_ZdaPvSt11align_val_t", E, (void *p, size_t al), al, 0, NULL)
+DEL_OP(DEL_ALIGN_NOTHROW, "_ZdlPvSt11align_val_tRKSt9nothrow_t", D, (void *p, size_t al, nothrow t), al, (uintptr_t)t, NULL)
+DEL_OP(DEL_ARRAY_ALIGN_NOTHROW, "_ZdaPvSt11align_val_tRKSt9nothrow_t", E, (void *p, size_t al, nothrow t), al, (uintptr_t)t, NULL)
+DEL_OP(DEL_SIZED_ALIGN, "_ZdlPvmSt11align_val_t", D, (void *p, size_t n, size_t al), n, al, NULL)
+DEL_OP(DEL_ARRAY_SIZED_ALIGN, "_ZdaPvmSt11align_val_t", E, (void *p, size_t n, size_t al), n, al, NULL)

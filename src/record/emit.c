@@ -1,0 +1,424 @@
+/*
+ * emit.c - events into the ring.
+ *
+ * Everything slow (unwinding, waiting for room) comes before the stamp. A handler of the same
+ * thread may emit whole events at any point in here; each put notices by the ring's position and
+ * starts over. What the collector knows of our last stack is valid only if nobody wrote since
+ * (synced_at == position); otherwise the whole stack is sent again.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "record/recorder.h"
+#include "record/stamp.h"
+
+/* Frames on their way out: outermost first in memory, or innermost first when `reversed`. */
+struct frames {
+	const uintptr_t *pcs;
+	uint32_t depth;
+	bool reversed;
+};
+
+/* A record before it is stamped: a few words and then pcs, innermost first. */
+struct draft {
+	uint32_t type, func, n_words;
+	uint64_t words[5];
+};
+
+hl_inline void advance_sync(struct hl_thread *t, uint64_t from, uint64_t to)
+{
+	if (t->synced_at == from)
+		t->synced_at = to;
+}
+
+hl_cold static void drop(struct hl_thread *t)
+{
+	t->synced_at = UINT64_MAX;
+	if (t->out.ring)
+		atomic_fetch_add_explicit(&t->out.ring->dropped, 1, memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(&hl_rec.region->unclaimed_drops, 1, memory_order_relaxed);
+}
+
+/* The i-th frame from the outermost, of a stack of which the middle may be left out. */
+hl_inline uint64_t frame_at(const struct frames *f, uint32_t shown, uint32_t i)
+{
+	uint32_t at = i;
+
+	if (hl_unlikely(shown != f->depth)) {
+		if (i == hl_rec.depth_outer)
+			return 1; /* the mark of a cut */
+		if (i > hl_rec.depth_outer)
+			at = f->depth - (shown - i);
+	}
+	return f->pcs[f->reversed ? f->depth - 1 - at : at];
+}
+
+/* How many frames of `depth` are shown. */
+hl_inline uint32_t shown_depth(uint32_t depth)
+{
+	uint32_t limit = hl_rec.depth_inner + hl_rec.depth_outer;
+
+	return hl_likely(depth <= limit) ? depth : limit + 1;
+}
+
+/*
+ * One record at `pos`: the draft's words, then frames [from, to) innermost first. False: there was
+ * no room, or a handler wrote since pos was read (*again).
+ */
+hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, const struct frames *f,
+	uint32_t shown, uint32_t from, uint32_t to, bool *again)
+{
+	uint32_t n = 1 + d->n_words + (to - from), at = 1;
+
+	*again = false;
+	if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n)) && !hl_wait_for_room(t, pos, n))
+		return false;
+	*again = true;
+	if (!hl_producer_begin(&t->out, pos))
+		return false;
+	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), d->type, d->func));
+	for (uint32_t i = 0; i < d->n_words; i++)
+		hl_producer_word(&t->out, pos, at++, d->words[i]);
+	for (uint32_t i = to; i > from; i--)
+		hl_producer_word(&t->out, pos, at++, frame_at(f, shown, i - 1));
+	return hl_producer_commit(&t->out, pos, n);
+}
+
+/*
+ * The inner part of a stack that does not fit one record: parts of HL_RECORD_PCS frames until
+ * at most that many are left above `kept`. Returns the position behind them, 0 to give up, with
+ * *left = how many frames of [kept, shown) are still to be sent.
+ */
+hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struct frames *f,
+	uint32_t shown, uint32_t kept, uint32_t *left, bool *again)
+{
+	uint32_t to = shown;
+	bool first = true;
+
+	while (to - kept > HL_RECORD_PCS - 1) {
+		struct draft d = {.type = HL_REC_STACK, .n_words = 1};
+		uint32_t from = to - (HL_RECORD_PCS - 1);
+
+		d.words[0] = hl_stack_word(first ? HL_STACK_FIRST : 0, to - from, 0);
+		if (hl_producer_pos(&t->out) != pos) {
+			*again = true;
+			return 0;
+		}
+		if (!put(t, pos, &d, f, shown, from, to, again))
+			return 0;
+		pos += (uint64_t)(2 + to - from) * 8;
+		to = from;
+		first = false;
+	}
+	*left = to - kept;
+	return pos;
+}
+
+/* The event itself. d->words[1] is left for the stack word. */
+hl_inline void put_event(struct hl_thread *t, struct draft *d, const struct frames *f, uint64_t size,
+	uint32_t common, uint32_t memo)
+{
+	bool again = true;
+
+	while (again) {
+		uint64_t pos = hl_producer_pos(&t->out), start = pos;
+		uint32_t shown = shown_depth(f->depth), kept = 0, n;
+
+		if (t->synced_at == pos && t->synced_memo == memo)
+			kept = hl_min_u32(t->synced, common);
+		if (hl_unlikely(shown != f->depth))
+			kept = hl_min_u32(kept, hl_rec.depth_outer);
+		n = shown - kept;
+		if (hl_unlikely(n > HL_RECORD_PCS - 1)) {
+			start = put_parts(t, pos, f, shown, kept, &n, &again);
+			if (!start)
+				continue;
+		}
+		d->words[1] = hl_stack_word(size, n, kept);
+		if (!put(t, start, d, f, shown, kept, kept + n, &again))
+			continue;
+		t->synced = shown == f->depth ? shown : hl_min_u32(shown, hl_rec.depth_outer);
+		t->synced_memo = memo;
+		t->synced_at = start + (uint64_t)(1 + d->n_words + n) * 8;
+		return;
+	}
+	drop(t);
+}
+
+/* A walk that has no memo to lie in: parts are sent as they are found. */
+struct stream {
+	struct hl_thread *t;
+	uint64_t pos;
+	uint32_t n, total;
+	bool first, again, failed;
+	uintptr_t pcs[32];
+};
+
+static bool stream_flush(struct stream *s)
+{
+	struct frames f = {.pcs = s->pcs, .depth = s->n, .reversed = true};
+	struct draft d = {.type = HL_REC_STACK, .n_words = 1};
+
+	d.words[0] = hl_stack_word(s->first ? HL_STACK_FIRST : 0, s->n, 0);
+	s->again = hl_producer_pos(&s->t->out) != s->pos;
+	s->failed = s->again || !put(s->t, s->pos, &d, &f, s->n, 0, s->n, &s->again);
+	s->pos += (uint64_t)(2 + s->n) * 8;
+	s->first = false;
+	s->n = 0;
+	return !s->failed;
+}
+
+static bool stream_pc(void *arg, uintptr_t pc)
+{
+	struct stream *s = arg;
+
+	if (s->n == HL_ARRAY_LEN(s->pcs) && !stream_flush(s))
+		return false;
+	s->pcs[s->n++] = pc;
+	if (++s->total < hl_rec.depth_inner)
+		return true;
+	s->pcs[s->n - 1] = 1; /* the mark of a cut */
+	return false;
+}
+
+/* In a handler that interrupted an unwind of its own thread: rare, so the whole stack is sent. */
+hl_cold static void put_event_streamed(struct hl_thread *t, struct draft *d, const struct hl_regs *regs,
+	uint64_t size)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
+		struct frames f = {.pcs = s.pcs, .reversed = true};
+
+		hl_unwind_full(regs, stream_pc, &s);
+		if (!s.failed) {
+			d->words[1] = hl_stack_word(size, s.n, 0);
+			f.depth = s.n;
+			s.again = hl_producer_pos(&t->out) != s.pos;
+			s.failed = s.again || !put(t, s.pos, d, &f, s.n, 0, s.n, &s.again);
+		}
+		if (!s.failed) {
+			t->synced_at = UINT64_MAX;
+			return;
+		}
+		if (!s.again)
+			break;
+	}
+	drop(t);
+}
+
+#define HL_SCRATCH_PCS 65536u
+
+static bool scratch_pc(void *arg, uintptr_t pc)
+{
+	struct frames *f = arg;
+	uintptr_t *pcs = (uintptr_t *)f->pcs;
+
+	pcs[f->depth++] = pc;
+	return f->depth < HL_SCRATCH_PCS;
+}
+
+/* --unwind=full: the reference the tests compare with, and an escape for doubt. */
+hl_cold static void put_event_full(struct hl_thread *t, struct draft *d, const struct hl_regs *regs,
+	uint64_t size)
+{
+	struct frames f = {.pcs = t->scratch, .reversed = true};
+
+	if (!t->scratch || t->scratch_busy) {
+		put_event_streamed(t, d, regs, size);
+		return;
+	}
+	t->scratch_busy = true;
+	hl_unwind_full(regs, scratch_pc, &f);
+	put_event(t, d, &f, size, 0, UINT32_MAX);
+	t->scratch_busy = false;
+}
+
+hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+{
+	struct hl_stack stack;
+	struct frames f;
+
+	if (hl_unlikely(hl_rec.settings & HL_SET_FULL_UNWIND)) {
+		put_event_full(t, d, regs, size);
+		return;
+	}
+	if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
+		put_event_streamed(t, d, regs, size);
+		return;
+	}
+	f = (struct frames){.pcs = stack.pcs, .depth = stack.depth};
+	put_event(t, d, &f, size, stack.common, stack.memo);
+}
+
+/* Threads without a ring take a shared one for each event, and tell whose it is. */
+hl_cold static void emit_shared(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+{
+	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
+
+	if (!hl_thread_lock_shared(t)) {
+		drop(t);
+		return;
+	}
+	t->synced_at = UINT64_MAX;
+	if (!hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0))
+		drop(t);
+	else if (regs)
+		put_event_streamed(t, d, regs, size);
+	else
+		hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0);
+	hl_thread_unlock_shared(t);
+}
+
+hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+{
+	if (hl_unlikely(t->shared))
+		emit_shared(t, d, regs, size);
+	else
+		emit_with_stack(t, d, regs, size);
+}
+
+/* A size that does not fit its bits stands in a word more, before the pcs. */
+hl_inline uint64_t size_field(struct draft *d, uint64_t size)
+{
+	if (hl_likely(size < HL_SIZE_BIG))
+		return size;
+	d->words[d->n_words++] = size;
+	return HL_SIZE_BIG;
+}
+
+void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
+{
+	struct hl_thread *t = hl_thread_enter();
+	struct draft d = {.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+
+	if (t)
+		emit_stack_event(t, &d, regs, size_field(&d, size));
+}
+
+/* A record of words alone; the hot half of free. */
+hl_inline bool emit_words(struct hl_thread *t, uint32_t type, uint32_t func, const uint64_t *words, uint32_t n)
+{
+	for (;;) {
+		uint64_t pos = hl_producer_pos(&t->out);
+
+		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
+			!hl_wait_for_room(t, pos, n + 1))
+			return false;
+		if (!hl_producer_begin(&t->out, pos))
+			continue;
+		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, func));
+		for (uint32_t i = 0; i < n; i++)
+			hl_producer_word(&t->out, pos, i + 1, words[i]);
+		if (!hl_producer_commit(&t->out, pos, n + 1))
+			continue;
+		advance_sync(t, pos, pos + (n + 1) * 8);
+		return true;
+	}
+}
+
+hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
+{
+	struct hl_thread *t = hl_thread_enter();
+	struct draft d = {.type = type, .func = func, .n_words = 1, .words = {word}};
+
+	if (!t)
+		return;
+	if (hl_unlikely(t->shared))
+		emit_shared(t, &d, NULL, 0);
+	else if (!emit_words(t, type, func, &word, 1))
+		drop(t);
+}
+
+void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
+{
+	struct hl_thread *t;
+	struct draft d = {.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+
+	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS))) {
+		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
+		return;
+	}
+	t = hl_thread_enter();
+	if (t)
+		emit_stack_event(t, &d, regs, 0);
+}
+
+void hl_emit_move_begin(const void *old)
+{
+	emit_plain(HL_REC_MOVE_BEGIN, HL_FUNC_REALLOC, (uintptr_t)old);
+}
+
+void hl_emit_move_failed(const void *old)
+{
+	emit_plain(HL_REC_MOVE_FAILED, HL_FUNC_REALLOC, (uintptr_t)old);
+}
+
+void hl_emit_move_end(
+	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size)
+{
+	struct hl_thread *t = hl_thread_enter();
+	struct draft d = {.type = HL_REC_MOVE_END, .func = func, .n_words = 3,
+		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
+
+	if (t)
+		emit_stack_event(t, &d, regs, size_field(&d, size));
+}
+
+void hl_emit_map(
+	const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size, uint64_t a, uint64_t b)
+{
+	struct hl_thread *t = hl_thread_enter();
+	struct draft d = {.type = type, .func = HL_FUNC_MMAP, .n_words = 5, .words = {start, 0, size, a, b}};
+
+	if (t)
+		emit_stack_event(t, &d, regs, 0);
+}
+
+bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len)
+{
+	uint32_t tail = (uint32_t)(len + 7) / 8, total = 1 + n + tail;
+
+	for (;;) {
+		uint64_t pos = hl_producer_pos(&t->out);
+
+		if (!hl_producer_has_room(&t->out, pos, total) && !hl_wait_for_room(t, pos, total))
+			return false;
+		if (!hl_producer_begin(&t->out, pos))
+			continue;
+		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, 0));
+		for (uint32_t i = 0; i < n; i++)
+			hl_producer_word(&t->out, pos, 1 + i, words[i]);
+		for (uint32_t i = 0; i < tail; i++) {
+			uint64_t word = 0;
+			memcpy(&word, (const char *)bytes + i * 8, hl_min_u64(8, len - i * 8));
+			hl_producer_word(&t->out, pos, 1 + n + i, word);
+		}
+		if (!hl_producer_commit(&t->out, pos, total))
+			continue;
+		advance_sync(t, pos, pos + (uint64_t)total * 8);
+		return true;
+	}
+}
+
+void hl_emit_mark(uint32_t kind, const char *text)
+{
+	struct hl_thread *t = hl_thread_enter();
+	size_t len = text ? strnlen(text, 1023) : 0;
+	uint64_t word = kind | (uint64_t)len << 8, who;
+
+	if (!t)
+		return;
+	if (!t->shared) {
+		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
+		return;
+	}
+	who = (uint64_t)t->serial << 32 | t->tid;
+	if (!hl_thread_lock_shared(t))
+		return;
+	if (hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0))
+		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
+	hl_thread_unlock_shared(t);
+}

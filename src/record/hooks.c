@@ -1,0 +1,190 @@
+/*
+ * hooks.c - the malloc family. Each hook has one shape: call the next allocator, record what came
+ * of it; a free is recorded before the call, because afterwards the address may be someone else's.
+ *
+ * What no call changed is no event: failures, free(NULL). A realloc is a begin before and an end after:
+ * see protocol in ring/record.h.
+ */
+#include "base/bits.h"
+#include "record/guard.h"
+#include "record/recorder.h"
+
+#define CAPTURED(regs)         \
+	struct hl_regs regs;   \
+	HL_ARCH_CAPTURE(&regs)
+
+hl_export void *malloc(size_t size);
+hl_export void *calloc(size_t n, size_t size);
+hl_export void *realloc(void *p, size_t size);
+hl_export void *reallocarray(void *p, size_t n, size_t size);
+hl_export void free(void *p);
+hl_export void cfree(void *p);
+hl_export void free_sized(void *p, size_t size);
+hl_export void free_aligned_sized(void *p, size_t align, size_t size);
+hl_export int posix_memalign(void **out, size_t align, size_t size);
+hl_export void *aligned_alloc(size_t align, size_t size);
+hl_export void *memalign(size_t align, size_t size);
+hl_export void *valloc(size_t size);
+hl_export void *pvalloc(size_t size);
+
+hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+{
+	if (hl_likely(p != NULL))
+		hl_emit_alloc(regs, func, p, size);
+	return p;
+}
+
+/* CALL is the next allocator's function; PASS what an internal caller gets. */
+#define ALLOC_HOOK(func, size, call)                            \
+	do {                                                    \
+		void *hl_p;                                     \
+		if (hl_internal())                              \
+			return call;                            \
+		HL_GUARD_ENTER();                               \
+		hl_p = call;                                    \
+		HL_GUARD_LEAVE();                               \
+		CAPTURED(regs);                                 \
+		return record_new(hl_p, &regs, func, size);     \
+	} while (0)
+
+void *malloc(size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_MALLOC, size, hl_real.malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+	/* The product cannot overflow when the call succeeded. */
+	ALLOC_HOOK(HL_FUNC_CALLOC, n * size, hl_real.calloc(n, size));
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_ALIGNED_ALLOC, size, hl_real.aligned_alloc(align, size));
+}
+
+void *memalign(size_t align, size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_MEMALIGN, size, hl_real.memalign(align, size));
+}
+
+void *valloc(size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_VALLOC, size, hl_real.valloc(size));
+}
+
+void *pvalloc(size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_PVALLOC, size, hl_real.pvalloc(size));
+}
+
+int posix_memalign(void **out, size_t align, size_t size)
+{
+	int err;
+
+	if (hl_internal())
+		return hl_real.posix_memalign(out, align, size);
+	HL_GUARD_ENTER();
+	err = hl_real.posix_memalign(out, align, size);
+	HL_GUARD_LEAVE();
+	CAPTURED(regs);
+	if (err == 0 && *out)
+		hl_emit_alloc(&regs, HL_FUNC_POSIX_MEMALIGN, *out, size);
+	return err;
+}
+
+/* Blocks from before the next allocator was known cannot be resized by it. */
+hl_cold static void *move_boot_block(void *p, size_t size)
+{
+	void *q = hl_real.malloc(size);
+
+	if (q)
+		__builtin_memcpy(q, p, hl_min_u64(size, hl_boot_size(p)));
+	return q;
+}
+
+static void *move(void *p, size_t size, const struct hl_regs *regs, uint32_t func)
+{
+	void *q;
+
+	hl_emit_move_begin(p);
+	if (hl_unlikely(hl_boot_owns(p)))
+		q = move_boot_block(p, size);
+	else
+		q = hl_real.realloc(p, size);
+	if (hl_likely(q != NULL) || size == 0)
+		hl_emit_move_end(regs, func, p, q, size);
+	else
+		hl_emit_move_failed(p);
+	return q;
+}
+
+void *realloc(void *p, size_t size)
+{
+	void *q;
+
+	if (hl_internal())
+		return hl_real.realloc(p, size);
+	CAPTURED(regs);
+	HL_GUARD_ENTER();
+	if (p)
+		q = move(p, size, &regs, HL_FUNC_REALLOC);
+	else
+		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
+	HL_GUARD_LEAVE();
+	return q;
+}
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+	void *q;
+
+	if (hl_internal() || __builtin_mul_overflow(n, size, &bytes))
+		return hl_real.reallocarray(p, n, size); /* an overflow fails there, with errno */
+	CAPTURED(regs);
+	HL_GUARD_ENTER();
+	if (p)
+		q = move(p, bytes, &regs, HL_FUNC_REALLOCARRAY);
+	else
+		q = record_new(hl_real.realloc(NULL, bytes), &regs, HL_FUNC_REALLOCARRAY, bytes);
+	HL_GUARD_LEAVE();
+	return q;
+}
+
+#define FREE_HOOK(func, p, call)                                \
+	do {                                                    \
+		if (hl_unlikely(!(p)))                          \
+			return;                                 \
+		if (hl_internal()) {                            \
+			call;                                   \
+			return;                                 \
+		}                                               \
+		CAPTURED(regs);                                 \
+		hl_emit_free(&regs, func, p);                   \
+		if (hl_unlikely(hl_boot_owns(p)))               \
+			return;                                 \
+		HL_GUARD_ENTER();                               \
+		call;                                           \
+		HL_GUARD_LEAVE();                               \
+	} while (0)
+
+void free(void *p)
+{
+	FREE_HOOK(HL_FUNC_FREE, p, hl_real.free(p));
+}
+
+void cfree(void *p)
+{
+	FREE_HOOK(HL_FUNC_CFREE, p, hl_real.cfree(p));
+}
+
+void free_sized(void *p, size_t size)
+{
+	FREE_HOOK(HL_FUNC_FREE_SIZED, p, hl_real.free_sized(p, size));
+}
+
+void free_aligned_sized(void *p, size_t align, size_t size)
+{
+	FREE_HOOK(HL_FUNC_FREE_ALIGNED_SIZED, p, hl_real.free_aligned_sized(p, align, size));
+}

@@ -1,0 +1,230 @@
+/*
+ * life.c - how recording begins, how a fork child becomes a process of its own, how it ends.
+ *
+ * Nothing of ours stays behind in the program but one mapping: no thread, no descriptor, no
+ * handler. If we cannot record we say so once, on stderr, and the program runs on.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "record/arch/syscall.h"
+#include "record/real.h"
+#include "record/recorder.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static bool quiet;
+
+/* Our constructor may run before libc has set up environ: walk the vector the kernel gave. */
+static const char *env_get(char **envp, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
+			return *envp + len + 1;
+	return NULL;
+}
+
+static void say(const char *s)
+{
+	hl_sys3(SYS_write, 2, s, strlen(s));
+}
+
+void hl_life_message(const char *a, const char *b)
+{
+	if (quiet)
+		return;
+	say("heaplapse: ");
+	say(a);
+	if (b && *b) {
+		say(": ");
+		say(b);
+	}
+	say("\n");
+}
+
+void hl_life_off(const char *why)
+{
+	atomic_store(&hl_alive.on, 0);
+	atomic_store(&hl_rec.phase, HL_PHASE_OFF);
+	if (why)
+		hl_life_message("this program is not recorded", why);
+}
+
+static const char *map_region(int memfd)
+{
+	long p = hl_sys6(SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	if (p < 0 && p > -4096)
+		return "no room for the rings in the address space (is RLIMIT_AS set?)";
+	hl_rec.region = (struct hl_region *)p;
+	/* Not locked, not huge: only the rings in use shall cost memory. */
+	hl_sys3(SYS_madvise, p, HL_REGION_BYTES, MADV_NOHUGEPAGE);
+	return NULL;
+}
+
+static const char *check_region(void)
+{
+	const struct hl_region *r = hl_rec.region;
+
+	if (r->magic != HL_REGION_MAGIC || r->abi != HL_REGION_ABI)
+		return "libheaplapse.so and heaplapse are of different versions";
+	if (atomic_load(&r->ready) != 1)
+		return r->message[0] ? r->message : "the collector did not answer within 2 s";
+	return NULL;
+}
+
+static void take_settings(void)
+{
+	const struct hl_region *r = hl_rec.region;
+
+	hl_rec.settings = r->settings;
+	hl_rec.depth_inner = r->depth_inner;
+	hl_rec.depth_outer = r->depth_outer;
+	hl_rec.max_wait_ms = r->max_wait_ms;
+	hl_rec.stamp_mode = r->clock == HL_CLOCK_COUNTER ? HL_STAMP_COUNTER : HL_STAMP_TSC;
+}
+
+static void at_exit(int status, void *arg)
+{
+	hl_process_note_exit(status);
+}
+
+static void begin(void)
+{
+	struct hl_region *r = hl_rec.region;
+
+	take_settings();
+	if (hl_sys3(SYS_madvise, &hl_alive, sizeof(hl_alive), MADV_WIPEONFORK) < 0) {
+		hl_life_off("this kernel cannot mark memory for fork (Linux 4.14 or newer is needed)");
+		return;
+	}
+	if (hl_sys2(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0) == 0)
+		atomic_store(&r->registered, 1);
+	hl_rec.serial = atomic_fetch_add(&r->next_serial, 1);
+	hl_tls.busy = true;
+	if (hl_unwind_init(hl_modules_on_found) == 0 && hl_thread_adopt_early()) {
+		struct hl_thread *t = hl_tls.thread;
+		uint64_t who = (uint64_t)hl_sys0(SYS_getpid) | (uint64_t)UINT32_MAX << 32;
+
+		atomic_store(&r->start_stamp, hl_thread_first_stamp());
+		atomic_store(&hl_rec.phase, HL_PHASE_ON);
+		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
+		if (hl_rec.settings & HL_SET_START_OFF)
+			atomic_store(&hl_rec.phase, HL_PHASE_STOPPED);
+		else
+			atomic_store(&hl_alive.on, 1);
+	} else {
+		hl_life_off("out of memory");
+	}
+	hl_tls.busy = false;
+}
+
+/* Under `heaplapse record`: its collector gives us a region. */
+static const char *join(const char *address)
+{
+	int memfd = -1, err = hl_connect(address, &memfd);
+	const char *why;
+
+	if (err == -ECONNREFUSED || err == -ENOENT)
+		return "its collector has ended";
+	if (err < 0)
+		return "the collector could not be reached";
+	why = map_region(memfd);
+	hl_sys1(SYS_close, memfd);
+	return why ? why : check_region();
+}
+
+static bool wait_ready(void)
+{
+	struct timespec ms = {.tv_nsec = 500000};
+
+	for (int i = 0; i < 4000; i++) {
+		if (atomic_load(&hl_rec.region->ready))
+			return true;
+		hl_sys2(SYS_nanosleep, &ms, NULL);
+	}
+	return false;
+}
+
+/* Bare LD_PRELOAD: we make the region and start a collector on it. */
+static const char *start_own(char **envp)
+{
+	long memfd, pid;
+	const char *why;
+	int err;
+
+	memfd = hl_sys2(SYS_memfd_create, "heaplapse", 3 /* CLOEXEC | ALLOW_SEALING */);
+	if (memfd < 0)
+		return "no memfd";
+	if (hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) < 0)
+		why = "no memory for the rings";
+	else
+		why = map_region((int)memfd);
+	if (!why) {
+		err = hl_spawn_collector(envp, (int)memfd, &pid);
+		if (err == -EBUSY)
+			why = "as PID 1 or subreaper it would see the collector as a child; use `heaplapse record`";
+		else if (err < 0)
+			why = "the collector (the program `heaplapse`, beside libheaplapse.so or in its ../bin) could not be started";
+		else
+			wait_ready();
+	}
+	hl_sys1(SYS_close, memfd);
+	return why ? why : check_region();
+}
+
+__attribute__((constructor)) static void start(int argc, char **argv, char **envp)
+{
+	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"), *q = env_get(envp, "HEAPLAPSE_QUIET");
+	const char *why;
+
+	quiet = q && *q && strcmp(q, "0") != 0;
+	hl_real_resolve();
+	if (getauxval(AT_SECURE)) {
+		hl_life_off(NULL);
+		return;
+	}
+	why = address ? join(address) : start_own(envp);
+	if (why) {
+		hl_life_off(why);
+		return;
+	}
+	begin();
+	if (atomic_load(&hl_rec.phase) != HL_PHASE_OFF)
+		on_exit(at_exit, NULL);
+}
+
+/*
+ * The first event of a fork child: the wiped page sent it here. It shares our mapping and nothing
+ * else; with a new serial it is a process of its own to the collector.
+ */
+hl_cold void hl_life_fork_child(void)
+{
+	uint32_t parent = hl_rec.serial;
+	struct hl_thread *t;
+	uint64_t who;
+
+	hl_tls.thread = NULL;
+	if (hl_rec.settings & HL_SET_NO_FORK) {
+		atomic_store(&hl_rec.phase, HL_PHASE_OFF);
+		return;
+	}
+	hl_rec.serial = atomic_fetch_add(&hl_rec.region->next_serial, 1);
+	t = hl_tls.thread = hl_thread_claim();
+	if (!t || t->shared) {
+		hl_life_off("no ring is free for this child process");
+		return;
+	}
+	who = (uint64_t)(uint32_t)hl_sys0(SYS_getpid) | (uint64_t)parent << 32;
+	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
+	hl_modules_announce_all(t);
+	atomic_store(&hl_alive.on, 1);
+}

@@ -1,0 +1,146 @@
+/*
+ * modules.c - which file a pc belongs to, told to the collector before the first event that needs it.
+ *
+ * A MODULE record is committed before the module counts as announced, and rules of its code reach other
+ * threads only after that: so no event with a pc of the module can be stamped before the record.
+ * A table of fixed size holds what was announced; when it is full, modules are announced again and
+ * again, which costs records, not correctness.
+ */
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "record/recorder.h"
+
+#define KNOWN_MAX 1024u
+#define ID_MAX    64u
+
+struct known {
+	_Atomic uintptr_t start; /* 0: empty; set last */
+	struct hl_unwind_module module;
+	uint32_t serial;
+};
+static struct known known[KNOWN_MAX];
+static _Atomic uint32_t n_known;
+
+/* The GNU build-id note inside one segment, copied to id; its length or 0. */
+static uint32_t note_build_id(const char *at, size_t len, uint8_t *id)
+{
+	while (len >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *n = (const void *)at;
+		size_t name = hl_align_up(n->n_namesz, 4), desc = hl_align_up(n->n_descsz, 4);
+
+		if (name > len || desc > len || sizeof(*n) + name + desc > len)
+			return 0;
+		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(n + 1, "GNU", 4) &&
+			n->n_descsz <= ID_MAX) {
+			memcpy(id, (const char *)(n + 1) + name, n->n_descsz);
+			return n->n_descsz;
+		}
+		at += sizeof(*n) + name + desc;
+		len -= sizeof(*n) + name + desc;
+	}
+	return 0;
+}
+
+/* Reads the build-id from the mapped image: its ELF header is at the start of the range. */
+static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
+{
+	const ElfW(Ehdr) *ehdr = (const void *)m->start;
+	size_t size = m->end - m->start;
+	const ElfW(Phdr) *ph;
+
+	if (size < sizeof(*ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0)
+		return 0;
+	if (ehdr->e_phoff > 4096 || ehdr->e_phnum > 64 || ehdr->e_phentsize != sizeof(*ph))
+		return 0; /* headers beyond the first page need not be mapped */
+	ph = (const void *)(m->start + ehdr->e_phoff);
+	for (unsigned i = 0; i < ehdr->e_phnum; i++) {
+		uintptr_t at = m->bias + ph[i].p_vaddr;
+		uint32_t n;
+
+		if (ph[i].p_type != PT_NOTE || at < m->start || at >= m->end || ph[i].p_memsz > m->end - at)
+			continue;
+		n = note_build_id((const char *)at, ph[i].p_memsz, id);
+		if (n)
+			return n;
+	}
+	return 0;
+}
+
+/* The record: four words, the build-id in whole words, the name. Small on the stack: we may be in a
+ * handler on a tiny one. */
+static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
+{
+	uint64_t words[4 + ID_MAX / 8] = {m->start, m->end, m->bias};
+	const char *name = m->is_vdso ? "[vdso]" : m->name;
+	size_t name_len = strnlen(name, HL_NAME_MAX);
+	uint32_t id_len = find_build_id(m, (uint8_t *)(words + 4));
+
+	words[3] = (uint64_t)id_len << 8 | (uint64_t)name_len << 16;
+	return hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
+}
+
+static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
+{
+	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
+	bool done;
+
+	if (!t->shared || t->out.ring) /* a shared ring that is held: its SWITCH stands */
+		return put_module(t, m);
+	if (!hl_thread_lock_shared(t))
+		return false;
+	done = hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0) && put_module(t, m);
+	hl_thread_unlock_shared(t);
+	return done;
+}
+
+static bool is_known(const struct hl_unwind_module *m)
+{
+	uint32_t n = atomic_load_explicit(&n_known, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++)
+		if (atomic_load_explicit(&known[i].start, memory_order_acquire) == m->start &&
+			known[i].module.end == m->end && known[i].module.bias == m->bias)
+			return true;
+	return false;
+}
+
+static void remember(const struct hl_unwind_module *m)
+{
+	uint32_t i = atomic_fetch_add(&n_known, 1);
+
+	if (i >= KNOWN_MAX) {
+		atomic_store(&n_known, KNOWN_MAX);
+		return;
+	}
+	known[i].module = *m;
+	atomic_store_explicit(&known[i].start, m->start, memory_order_release);
+}
+
+hl_cold void hl_modules_on_found(const struct hl_unwind_module *m)
+{
+	struct hl_thread *t = hl_tls.thread;
+
+	if (t && !is_known(m) && announce(t, m))
+		remember(m);
+}
+
+void hl_modules_forget(void)
+{
+	uint32_t n = atomic_load(&n_known);
+
+	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++)
+		atomic_store(&known[i].start, 0);
+	atomic_store(&n_known, 0);
+}
+
+hl_cold void hl_modules_announce_all(struct hl_thread *t)
+{
+	uint32_t n = atomic_load(&n_known);
+
+	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++)
+		if (atomic_load(&known[i].start))
+			announce(t, &known[i].module);
+}

@@ -1,0 +1,251 @@
+/*
+ * real.c - finds the next allocator, and feeds dlsym until it is found.
+ *
+ * dlsym may allocate before it has told us where malloc is. Those requests are met from the boot
+ * arena: one reserved range, bump allocation, blocks that are never given back.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "record/arch/syscall.h"
+#include "record/real.h"
+#include "record/recorder.h"
+
+uintptr_t hl_boot_base;
+static size_t boot_used;
+static bool resolving;
+
+/* Each block has its size in the 16 bytes before it. */
+static void *boot_alloc(size_t align, size_t size)
+{
+	size_t at;
+
+	if (!hl_boot_base) {
+		long p = hl_sys6(SYS_mmap, 0, HL_BOOT_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (p < 0 && p > -4096)
+			return NULL;
+		hl_boot_base = (uintptr_t)p;
+	}
+	if (align < 16)
+		align = 16;
+	at = hl_align_up(hl_boot_base + boot_used + 16, align) - hl_boot_base;
+	if (size > HL_BOOT_BYTES || at + size > HL_BOOT_BYTES) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	boot_used = at + size;
+	((size_t *)(hl_boot_base + at))[-2] = size;
+	return (void *)(hl_boot_base + at);
+}
+
+size_t hl_boot_size(const void *p)
+{
+	return ((const size_t *)p)[-2];
+}
+
+static void *boot_malloc(size_t n)
+{
+	hl_real_resolve();
+	return resolving ? boot_alloc(16, n) : hl_real.malloc(n);
+}
+
+static void *boot_calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	hl_real_resolve();
+	if (!resolving)
+		return hl_real.calloc(n, size);
+	return __builtin_mul_overflow(n, size, &bytes) ? NULL : boot_alloc(16, bytes);
+}
+
+static void *boot_realloc(void *p, size_t n)
+{
+	void *q;
+
+	hl_real_resolve();
+	if (!resolving)
+		return hl_real.realloc(p, n);
+	q = boot_alloc(16, n);
+	if (q && p)
+		memcpy(q, p, hl_min_u64(hl_boot_size(p), n));
+	return q;
+}
+
+static void *boot_reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	hl_real_resolve();
+	if (!resolving)
+		return hl_real.reallocarray(p, n, size);
+	return __builtin_mul_overflow(n, size, &bytes) ? NULL : boot_realloc(p, bytes);
+}
+
+static void boot_free(void *p)
+{
+	hl_real_resolve();
+	if (!resolving)
+		hl_real.free(p);
+}
+
+static void boot_cfree(void *p)
+{
+	boot_free(p);
+}
+
+static void boot_free_sized(void *p, size_t size)
+{
+	boot_free(p);
+}
+
+static void boot_free_aligned_sized(void *p, size_t align, size_t size)
+{
+	boot_free(p);
+}
+
+static int boot_posix_memalign(void **out, size_t align, size_t size)
+{
+	void *p;
+
+	hl_real_resolve();
+	if (!resolving)
+		return hl_real.posix_memalign(out, align, size);
+	p = boot_alloc(align, size);
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+
+static void *boot_aligned_alloc(size_t align, size_t size)
+{
+	hl_real_resolve();
+	return resolving ? boot_alloc(align, size) : hl_real.aligned_alloc(align, size);
+}
+
+static void *boot_memalign(size_t align, size_t size)
+{
+	hl_real_resolve();
+	return resolving ? boot_alloc(align, size) : hl_real.memalign(align, size);
+}
+
+static void *boot_valloc(size_t size)
+{
+	hl_real_resolve();
+	return resolving ? boot_alloc(4096, size) : hl_real.valloc(size);
+}
+
+static void *boot_pvalloc(size_t size)
+{
+	hl_real_resolve();
+	return resolving ? boot_alloc(4096, hl_align_up(size, 4096)) : hl_real.pvalloc(size);
+}
+
+struct hl_real hl_real = {
+	.malloc = boot_malloc,
+	.calloc = boot_calloc,
+	.realloc = boot_realloc,
+	.reallocarray = boot_reallocarray,
+	.free = boot_free,
+	.cfree = boot_cfree,
+	.free_sized = boot_free_sized,
+	.free_aligned_sized = boot_free_aligned_sized,
+	.posix_memalign = boot_posix_memalign,
+	.aligned_alloc = boot_aligned_alloc,
+	.memalign = boot_memalign,
+	.valloc = boot_valloc,
+	.pvalloc = boot_pvalloc,
+};
+
+/* C23's sized frees may be missing below us: plain free takes the same blocks. */
+static void free_sized_by_free(void *p, size_t size)
+{
+	hl_real.free(p);
+}
+
+static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
+{
+	hl_real.free(p);
+}
+
+static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return hl_real.realloc(p, bytes);
+}
+
+/* Where we are, and whether the next malloc is libc's own, whose functions never call one another
+ * through us. */
+static void look_around(void)
+{
+	struct dl_find_object own, next, libc;
+
+	if (_dl_find_object((void *)(uintptr_t)look_around, &own) == 0) {
+		hl_real.own_lo = (uintptr_t)own.dlfo_map_start;
+		hl_real.own_hi = (uintptr_t)own.dlfo_map_end;
+	}
+	if (_dl_find_object((void *)(uintptr_t)hl_real.malloc, &next) != 0)
+		return;
+	if (_dl_find_object((void *)(uintptr_t)getauxval, &libc) == 0 &&
+		libc.dlfo_link_map == next.dlfo_link_map)
+		return;
+	hl_real.foreign = true;
+	hl_real.text_lo = (uintptr_t)next.dlfo_map_start;
+	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
+}
+
+hl_cold void hl_real_resolve(void)
+{
+	struct hl_real r = {0};
+
+	if (resolving || hl_real.malloc != boot_malloc)
+		return;
+	resolving = true;
+	r.malloc = dlsym(RTLD_NEXT, "malloc");
+	r.calloc = dlsym(RTLD_NEXT, "calloc");
+	r.realloc = dlsym(RTLD_NEXT, "realloc");
+	r.reallocarray = dlsym(RTLD_NEXT, "reallocarray");
+	r.free = dlsym(RTLD_NEXT, "free");
+	r.cfree = dlsym(RTLD_NEXT, "cfree");
+	r.free_sized = dlsym(RTLD_NEXT, "free_sized");
+	r.free_aligned_sized = dlsym(RTLD_NEXT, "free_aligned_sized");
+	r.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	r.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+	r.memalign = dlsym(RTLD_NEXT, "memalign");
+	r.valloc = dlsym(RTLD_NEXT, "valloc");
+	r.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
+	if (!r.cfree)
+		r.cfree = r.free;
+	if (!r.free_sized)
+		r.free_sized = free_sized_by_free;
+	if (!r.free_aligned_sized)
+		r.free_aligned_sized = free_aligned_sized_by_free;
+	if (!r.reallocarray)
+		r.reallocarray = reallocarray_by_realloc;
+	hl_real = r;
+	look_around();
+	resolving = false;
+}
+
+void *hl_real_find(const char *name, const void *caller)
+{
+	struct dl_find_object object;
+	void *f = dlsym(RTLD_NEXT, name);
+
+	/* A plugin opened RTLD_LOCAL has its C++ library to itself: ask in its own scope. */
+	if (!f && _dl_find_object((void *)(uintptr_t)caller, &object) == 0)
+		f = dlsym(object.dlfo_link_map, name);
+	return f;
+}

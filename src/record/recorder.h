@@ -1,0 +1,142 @@
+/*
+ * recorder.h - what the files of the recorder share: its phase, its memory, its threads.
+ *
+ * The recorder is a guest in someone's malloc. On the hot path (any event but a thread's first,
+ * an unwind rule met for the first time, a full ring) it makes no syscall, takes no lock,
+ * allocates nothing and leaves errno alone.
+ */
+#ifndef HL_RECORD_RECORDER_H
+#define HL_RECORD_RECORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/func.h"
+#include "record/unwind/unwind.h"
+#include "ring/layout.h"
+#include "ring/producer.h"
+
+enum hl_phase {
+	HL_PHASE_EARLY,   /* before our constructor: events go to a buffer of our own */
+	HL_PHASE_ON,
+	HL_PHASE_STOPPED, /* heaplapse_stop(): nothing is recorded until heaplapse_start() */
+	HL_PHASE_OFF,     /* for good */
+};
+
+/* How stamps are made; 0 is the fast case. */
+enum hl_stamp_mode {
+	HL_STAMP_TSC,
+	HL_STAMP_COUNTER, /* region->order */
+	HL_STAMP_NONE,    /* the counter may not be read any more (seccomp, PR_SET_TSC) */
+};
+
+/*
+ * One recording thread. It lives in private memory that belongs to a ring slot, not to a thread:
+ * the next owner of the slot takes it over.
+ */
+struct hl_thread {
+	struct hl_producer out;
+	struct hl_unwinder *unwinder;
+	/* The collector's idea of our last stack: the outermost `synced` frames of memo
+	 * `synced_memo`, valid only while the ring still ends at synced_at. */
+	uint64_t synced_at;
+	uint32_t synced;
+	uint32_t synced_memo;
+	uint32_t serial;         /* of the process */
+	uint32_t tid;
+	bool shared;             /* no ring of its own: takes a shared one for each event */
+	bool scratch_busy;
+	uint64_t last_stamp;
+	/* Giving up on a silent collector: see wait.c. */
+	uint64_t silent_beat;
+	uint32_t skip;
+	uintptr_t *scratch;      /* --unwind=full: pcs of the walk */
+};
+
+struct hl_recorder {
+	_Atomic uint32_t phase;
+	uint32_t stamp_mode;
+	uint32_t serial;
+	uint32_t settings;
+	uint32_t depth_inner, depth_outer;
+	uint32_t max_wait_ms;
+	bool no_syscalls;        /* after seccomp */
+	bool wiped_ok;           /* the fork guard works on this kernel */
+	struct hl_region *region;
+	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
+};
+extern struct hl_recorder hl_rec;
+
+/*
+ * 1 while recording. The page is wiped in a fork child, whichever way it was forked: the child
+ * finds 0 and goes the slow way, where it becomes a process of its own.
+ */
+struct hl_alive_page {
+	_Atomic uint32_t on;
+	char pad[4092];
+};
+extern struct hl_alive_page hl_alive;
+
+/* All our thread-local memory. Initial-exec: touching it never allocates. */
+struct hl_tls {
+	struct hl_thread *thread;
+	uintptr_t guard;  /* frame of the outermost hook that calls an allocator which may call back */
+	bool busy;        /* this thread is inside a slow path of ours: its calls are not events */
+};
+extern __thread struct hl_tls hl_tls;
+
+struct hl_thread *hl_thread_enter_slow(void);
+
+/* The calling thread's state, or NULL when this call is not to be recorded. */
+hl_inline struct hl_thread *hl_thread_enter(void)
+{
+	if (hl_likely(atomic_load_explicit(&hl_alive.on, memory_order_relaxed))) {
+		struct hl_thread *t = hl_tls.thread;
+		if (hl_likely(t != NULL))
+			return t;
+	}
+	return hl_thread_enter_slow();
+}
+
+/* thread.c */
+struct hl_thread *hl_thread_claim(void);     /* NULL when memory is short */
+struct hl_thread *hl_thread_adopt_early(void); /* the constructor's thread, with what it did before */
+uint64_t hl_thread_first_stamp(void);
+bool hl_thread_lock_shared(struct hl_thread *t);
+void hl_thread_unlock_shared(struct hl_thread *t);
+
+/* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
+void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
+void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);
+void hl_emit_move_begin(const void *old);
+void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size);
+void hl_emit_move_failed(const void *old);
+void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size, uint64_t a, uint64_t b);
+/* A record of words and bytes without a stack, for state; true when it is in the ring. */
+bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n, const void *bytes, size_t len);
+void hl_emit_mark(uint32_t kind, const char *text);
+
+/* wait.c: true when there is room for `words` now. */
+bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
+
+/* modules.c */
+void hl_modules_on_found(const struct hl_unwind_module *module);
+void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
+void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
+
+/* process.c */
+void hl_process_note_exit(int status);
+
+/* life.c */
+void hl_life_fork_child(void);
+void hl_life_off(const char *why); /* why == NULL: silently */
+void hl_life_message(const char *a, const char *b); /* one line on stderr, once, unless quiet */
+
+/* spawn.c, connect.c: the region's descriptor, or -errno. */
+int hl_connect(const char *address, int *memfd);
+int hl_spawn_collector(char **envp, int memfd, long *pid);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * spawn.c - starts a collector under a bare LD_PRELOAD, so that the program never notices.
+ *
+ * Two clones that share our memory and suspend us (as vfork does) and send no signal when they end;
+ * the middle one is reaped here by its pid, the collector itself belongs to init then. Between clone and
+ * exec only system calls are made. The collector gets an environment of our making without LD_*: an
+ * inherited LD_PRELOAD would start collectors for ever.
+ */
+#include <errno.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/fmt.h"
+#include "record/arch/clone.h"
+#include "record/arch/syscall.h"
+#include "record/recorder.h"
+
+#define PATH_BYTES 4096
+#define ENV_MAX    64
+
+struct job {
+	char *paths[2];
+	char *argv[5];
+	char *envp[ENV_MAX];
+	int memfd;
+	int err;     /* of the last exec; 0 when it took place */
+	char pid[24];
+	char path[2][PATH_BYTES];
+	_Alignas(16) char stack[2][8192];
+};
+static struct job job;
+
+/* The collector itself, up to its exec. */
+static int run_collector(void *arg)
+{
+	struct job *j = arg;
+
+	hl_sys0(SYS_setsid);
+	if (j->memfd != 3)
+		hl_sys3(SYS_dup3, j->memfd, 3, 0);
+	else
+		hl_sys3(SYS_fcntl, 3, 2 /* F_SETFD */, 0);
+	hl_sys3(SYS_close_range, 4, ~0u, 0);
+	for (int i = 0; i < 2; i++)
+		j->err = (int)-hl_sys3(SYS_execve, j->paths[i], j->argv, j->envp);
+	hl_sys1(SYS_exit, 127);
+	return 0;
+}
+
+static int run_middle(void *arg)
+{
+	struct job *j = arg;
+
+	hl_arch_clone(CLONE_VM | CLONE_VFORK, j->stack[1] + sizeof(j->stack[1]), run_collector, j);
+	hl_sys1(SYS_exit, 0);
+	return 0;
+}
+
+/* The program beside our own file, then the installed one. */
+static void find_paths(struct job *j)
+{
+	struct dl_find_object o;
+	const char *name = "";
+	size_t dir = 0;
+
+	if (_dl_find_object((void *)(uintptr_t)find_paths, &o) == 0)
+		name = o.dlfo_link_map->l_name;
+	for (size_t i = 0; name[i] && i < PATH_BYTES - 64; i++)
+		if (name[i] == '/')
+			dir = i + 1;
+	memcpy(j->path[0], name, dir);
+	memcpy(j->path[0] + dir, "heaplapse", 10);
+	memcpy(j->path[1], name, dir);
+	memcpy(j->path[1] + dir, "../bin/heaplapse", 17);
+	j->paths[0] = j->path[0];
+	j->paths[1] = j->path[1];
+}
+
+/* HEAPLAPSE_* and what a tool needs to behave; nothing that changes how it is loaded. */
+static void fill_env(struct job *j, char **envp)
+{
+	static const char *const keep[] = {"HEAPLAPSE_", "HOME=", "LANG=", "LC_", "TZ=", "TMPDIR=", "PATH="};
+	size_t n = 0;
+
+	for (; envp && *envp; envp++)
+		for (size_t k = 0; k < HL_ARRAY_LEN(keep) && n < ENV_MAX - 1; k++)
+			if (!strncmp(*envp, keep[k], strlen(keep[k])))
+				j->envp[n++] = *envp;
+	j->envp[n] = NULL;
+}
+
+/* Would the collector show up in the program's own wait()? */
+static bool adopts_orphans(void)
+{
+	int subreaper = 0;
+
+	return hl_sys0(SYS_getpid) == 1 ||
+		(hl_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper) == 0 && subreaper);
+}
+
+hl_cold int hl_spawn_collector(char **envp, int memfd, long *pid)
+{
+	uint64_t all = ~UINT64_C(0), before;
+	int status;
+
+	if (adopts_orphans())
+		return -EBUSY;
+	find_paths(&job);
+	fill_env(&job, envp);
+	hl_fmt_u64(job.pid, (uint64_t)hl_sys0(SYS_getpid));
+	job.memfd = memfd;
+	job.argv[0] = job.paths[0];
+	job.argv[1] = (char *)(uintptr_t)"collect";
+	job.argv[2] = job.pid;
+	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	*pid = hl_arch_clone(CLONE_VM | CLONE_VFORK, job.stack[0] + sizeof(job.stack[0]), run_middle, &job);
+	if (*pid > 0)
+		hl_sys4(SYS_wait4, *pid, &status, __WALL, NULL);
+	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return *pid < 0 ? (int)*pid : -job.err;
+}

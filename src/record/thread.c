@@ -1,0 +1,251 @@
+/*
+ * thread.c - a thread's ring and private memory: how they are found, taken and shared.
+ *
+ * Nothing is given back here: when a thread ends, the kernel marks the robust mutex of its ring and
+ * the collector recycles the ring. The private memory stays with the slot for the next owner.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "record/arch/syscall.h"
+#include "record/recorder.h"
+#include "record/stamp.h"
+
+#define SCRATCH_BYTES (65536 * sizeof(uintptr_t))
+#define STATE_BYTES   4096u
+
+struct hl_recorder hl_rec;
+__attribute__((aligned(4096))) struct hl_alive_page hl_alive;
+__thread struct hl_tls hl_tls;
+
+/* Before the region is there, events go here; the constructor moves them to a ring. */
+static struct hl_ring early_ring;
+static uint64_t early_data[HL_RING_WORDS];
+static struct hl_thread *early_thread;
+
+static void *map_private(size_t size)
+{
+	long p = hl_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+/* A thread's private memory: its state, then its unwinder. NULL when memory is short. */
+static struct hl_thread *new_state(void)
+{
+	char *memory = map_private(STATE_BYTES + HL_UNWINDER_BYTES);
+	struct hl_thread *t = (struct hl_thread *)memory;
+
+	if (!memory)
+		return NULL;
+	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
+	t->synced_at = UINT64_MAX;
+	if (hl_rec.settings & HL_SET_FULL_UNWIND)
+		t->scratch = map_private(SCRATCH_BYTES);
+	return t;
+}
+
+static bool take_ring(uint32_t i, uint32_t tid)
+{
+	struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+	uint32_t is_free = HL_RING_FREE;
+	int err;
+
+	if (!atomic_compare_exchange_strong(&ring->state, &is_free, HL_RING_TAKING))
+		return false;
+	err = pthread_mutex_trylock(&ring->life);
+	if (err == EOWNERDEAD)
+		err = pthread_mutex_consistent(&ring->life);
+	ring->serial = hl_rec.serial;
+	ring->tid = tid;
+	atomic_fetch_add(&ring->claim, 1);
+	atomic_store_explicit(&ring->state, HL_RING_OWNED, memory_order_release);
+	return true;
+}
+
+/* Rings of our own first; HL_RING_COUNT when none is free. */
+static uint32_t find_ring(uint32_t tid)
+{
+	for (uint32_t i = 0; i < HL_RING_COUNT - HL_SHARED_RINGS; i++) {
+		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+
+		if (atomic_load_explicit(&ring->state, memory_order_relaxed) == HL_RING_FREE &&
+			take_ring(i, tid))
+			return i;
+	}
+	return HL_RING_COUNT;
+}
+
+static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
+{
+	t->out.ring = hl_region_ring(hl_rec.region, ring);
+	t->out.data = hl_region_data(hl_rec.region, ring);
+	t->out.tail = atomic_load(&t->out.ring->tail);
+	t->synced_at = UINT64_MAX;
+	t->serial = hl_rec.serial;
+	t->tid = tid;
+	t->shared = false;
+	t->skip = 0;
+}
+
+/* More threads than rings: private memory of its own (it dies with the process), no ring. */
+static struct hl_thread *claim_shared(uint32_t tid)
+{
+	struct hl_thread *t = new_state();
+
+	if (!t)
+		return NULL;
+	t->serial = hl_rec.serial;
+	t->tid = tid;
+	t->shared = true;
+	return t;
+}
+
+hl_cold struct hl_thread *hl_thread_claim(void)
+{
+	uint32_t tid = (uint32_t)hl_sys0(SYS_gettid);
+	uint32_t i = find_ring(tid);
+	struct hl_thread *t;
+
+	if (i == HL_RING_COUNT)
+		return claim_shared(tid);
+	t = hl_rec.slots[i];
+	if (t)
+		hl_unwinder_reset(t->unwinder);
+	else
+		t = hl_rec.slots[i] = new_state();
+	if (!t) {
+		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+		pthread_mutex_unlock(&ring->life);
+		atomic_store(&ring->state, HL_RING_FREE);
+		return NULL;
+	}
+	attach(t, i, tid);
+	return t;
+}
+
+bool hl_thread_lock_shared(struct hl_thread *t)
+{
+	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid;
+
+	if (t->out.ring)
+		return false; /* a handler inside a shared put of this same thread */
+	for (uint32_t spins = 0; spins < 1u << 20; spins++) {
+		uint32_t i = HL_RING_COUNT - 1 - (t->tid + spins) % HL_SHARED_RINGS;
+		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+		uint64_t nobody = 0;
+
+		if (atomic_compare_exchange_strong(&ring->lock, &nobody, me)) {
+			t->out.ring = ring;
+			t->out.data = hl_region_data(hl_rec.region, i);
+			t->out.tail = atomic_load(&ring->tail);
+			return true;
+		}
+		hl_arch_pause();
+	}
+	return false;
+}
+
+void hl_thread_unlock_shared(struct hl_thread *t)
+{
+	struct hl_ring *ring = t->out.ring;
+
+	t->out.ring = NULL;
+	atomic_store(&ring->lock, 0);
+}
+
+/* The one thread that runs before our constructor. */
+static struct hl_thread *enter_early(void)
+{
+	if (early_thread)
+		return NULL;
+	if (hl_unwind_init(hl_modules_on_found) < 0)
+		return NULL;
+	hl_rec.depth_inner = 896;
+	hl_rec.depth_outer = 128;
+	early_thread = new_state();
+	if (!early_thread)
+		return NULL;
+	early_thread->out.ring = &early_ring;
+	early_thread->out.data = early_data;
+	hl_tls.thread = early_thread;
+	return early_thread;
+}
+
+/*
+ * What happened before the constructor goes into the first ring, record by record as it was; the
+ * thread keeps its memo.
+ */
+struct hl_thread *hl_thread_adopt_early(void)
+{
+	uint64_t n = early_ring.w / 8, pos;
+	struct hl_thread *t = early_thread;
+	uint32_t tid = (uint32_t)hl_sys0(SYS_gettid), i;
+	uint64_t synced_at;
+
+	if (!t)
+		return hl_tls.thread = hl_thread_claim();
+	i = find_ring(tid);
+	if (i == HL_RING_COUNT)
+		return NULL;
+	synced_at = t->synced_at;
+	hl_rec.slots[i] = t;
+	attach(t, i, tid);
+	pos = hl_producer_pos(&t->out);
+	hl_producer_begin(&t->out, pos);
+	for (uint32_t w = 0; w < n; w++)
+		hl_producer_word(&t->out, pos, w, early_data[w]);
+	hl_producer_commit(&t->out, pos, (uint32_t)n);
+	atomic_fetch_add(&t->out.ring->dropped, early_ring.dropped);
+	t->synced_at = synced_at == UINT64_MAX ? synced_at : synced_at + pos;
+	if ((hl_rec.settings & HL_SET_FULL_UNWIND) && !t->scratch)
+		t->scratch = map_private(SCRATCH_BYTES);
+	hl_tls.thread = t;
+	return t;
+}
+
+/* The stamp of the first early event, or now. */
+uint64_t hl_thread_first_stamp(void)
+{
+	return early_ring.w ? early_data[0] >> HL_STAMP_SHIFT : hl_arch_stamp() & HL_STAMP_MASK;
+}
+
+hl_cold struct hl_thread *hl_thread_enter_slow(void)
+{
+	struct hl_thread *t = NULL;
+	uint32_t phase = atomic_load(&hl_rec.phase);
+
+	if (phase == HL_PHASE_EARLY && hl_tls.thread)
+		return hl_tls.thread;
+	if (phase == HL_PHASE_OFF || phase == HL_PHASE_STOPPED || hl_tls.busy)
+		return NULL;
+	hl_tls.busy = true;
+	if (phase == HL_PHASE_EARLY) {
+		t = enter_early();
+	} else {
+		if (!atomic_load(&hl_alive.on))
+			hl_life_fork_child();
+		if (atomic_load(&hl_alive.on)) {
+			t = hl_tls.thread;
+			if (!t)
+				t = hl_tls.thread = hl_thread_claim();
+			if (!t)
+				atomic_fetch_add(&hl_rec.region->unclaimed_drops, 1);
+		}
+	}
+	hl_tls.busy = false;
+	return t;
+}
+
+hl_cold uint64_t hl_stamp_slow(struct hl_thread *t)
+{
+	uint64_t s;
+
+	if (hl_rec.stamp_mode == HL_STAMP_COUNTER)
+		return atomic_fetch_add(&hl_rec.region->order, 1);
+	s = hl_max_u64(t->last_stamp + 1, atomic_load(&hl_rec.region->now));
+	t->last_stamp = s;
+	return s;
+}
