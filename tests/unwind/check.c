@@ -264,11 +264,26 @@ static void *early_alloc(size_t n)
 	return early_used <= sizeof(early) ? p : NULL;
 }
 
+/* Other constructors allocate before ours has run. */
+static void resolve(void)
+{
+	static bool resolving;
+
+	if (real_malloc || resolving)
+		return;
+	resolving = true;
+	real_calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+	real_realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+	real_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+}
+
 hl_export void *malloc(size_t n)
 {
 	struct hl_regs start;
 
 	HL_ARCH_CAPTURE(&start);
+	resolve();
 	if (!real_malloc)
 		return early_alloc(n);
 	check(&start);
@@ -280,6 +295,7 @@ hl_export void *calloc(size_t n, size_t size)
 	struct hl_regs start;
 
 	HL_ARCH_CAPTURE(&start);
+	resolve();
 	if (!real_calloc)
 		return early_alloc(n * size);
 	check(&start);
@@ -333,10 +349,7 @@ __attribute__((constructor)) static void begin(void)
 	const char *lib = getenv("UNWIND_LIBUNWIND"), *n = getenv("UNWIND_EVERY");
 	void *handle;
 
-	real_calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
-	real_realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-	real_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+	resolve();
 	path = getenv("UNWIND_CHECK");
 	if (!path)
 		return;
