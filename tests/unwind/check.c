@@ -28,6 +28,7 @@ struct per_thread {
 	uintptr_t full[DEPTH], other[DEPTH];
 	uintptr_t nested[DEPTH];
 	struct hl_unwind_counts last;
+	volatile uint64_t overtaken; /* unwinds of handlers: they end the life of an earlier result */
 };
 
 struct list {
@@ -180,6 +181,7 @@ static void check_nested(struct per_thread *t, const struct hl_regs *start)
 	struct hl_stack s;
 	int err = hl_unwind(t->u, start, &s);
 
+	t->overtaken += !err;
 	hl_unwind_full(start, add, &full);
 	if (err == -EBUSY)
 		atomic_fetch_add(&busy, 1);
@@ -212,7 +214,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	struct per_thread *t;
 	struct list full;
 	struct hl_stack s;
-	uint64_t nr;
+	uint64_t nr, overtaken;
 	int err;
 
 	if (!ready)
@@ -226,6 +228,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	}
 	t->inside = here;
 	errno = 12345;
+	overtaken = t->overtaken;
 	err = hl_unwind(t->u, start, &s);
 	full = (struct list){.pcs = t->full};
 	hl_unwind_full(start, add, &full);
@@ -234,7 +237,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	nr = atomic_fetch_add(&traces, 1);
 	if (err == -EBUSY) {
 		atomic_fetch_add(&busy, 1);
-	} else if (err || !same(&s, &full)) {
+	} else if ((err || !same(&s, &full)) && overtaken == t->overtaken) {
 		static uintptr_t turned[DEPTH];
 
 		for (uint32_t i = 0; i < s.depth && i < DEPTH; i++)

@@ -44,9 +44,11 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	return u;
 }
 
-static void forget(struct hl_memo *m)
+static void forget(struct hl_unwinder *u, unsigned i)
 {
-	m->end = 0;
+	struct hl_memo *m = &u->memos[i];
+
+	u->ends[i] = 0;
 	m->lo = m->hi = 0;
 	m->depth = m->last_depth = 0;
 	m->failures = 0;
@@ -58,7 +60,7 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 	u->current = NULL;
 	u->range_lo = u->range_hi = 0;
 	for (unsigned i = 0; i < HL_MEMOS; i++)
-		forget(&u->memos[i]);
+		forget(u, i);
 	u->generation = hl_generation();
 }
 
@@ -118,54 +120,57 @@ hl_cold bool hl_fresh_grow(struct hl_unwinder *u)
 	return true;
 }
 
-/* For which stack pointers is m the answer? Those below its end, and above the next lower end. */
-static void set_current(struct hl_unwinder *u, struct hl_memo *m)
+/* For which stack pointers is memo i the answer? Those below its end, and above the next lower end. */
+static struct hl_memo *set_current(struct hl_unwinder *u, unsigned i)
 {
-	u->current = m;
-	u->range_hi = m->end;
+	u->current = &u->memos[i];
+	u->range_hi = u->ends[i];
 	u->range_lo = 0;
-	for (unsigned i = 0; i < HL_MEMOS; i++) {
-		if (u->memos[i].end < m->end)
-			u->range_lo = hl_max_u64(u->range_lo, u->memos[i].end);
+	for (unsigned k = 0; k < HL_MEMOS; k++) {
+		if (u->ends[k] < u->ends[i])
+			u->range_lo = hl_max_u64(u->range_lo, u->ends[k]);
 	}
+	return u->current;
 }
 
-hl_cold struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp)
+hl_noinline struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp)
 {
-	struct hl_memo *best = NULL;
+	unsigned best = HL_MEMOS;
 
 	for (unsigned i = 0; i < HL_MEMOS; i++) {
-		struct hl_memo *m = &u->memos[i];
-
-		if (m->end > sp && (!best || m->end < best->end))
-			best = m;
+		if (u->ends[i] > sp && (best == HL_MEMOS || u->ends[i] < u->ends[best]))
+			best = i;
 	}
-	if (!best)
+	if (best == HL_MEMOS)
 		return &u->memos[0]; /* whatever is in it: it will be settled */
-	set_current(u, best);
-	return best;
+	return set_current(u, best);
 }
 
-hl_cold struct hl_memo *hl_memo_settle(struct hl_unwinder *u, struct hl_memo *m, uintptr_t sp, uintptr_t end)
+/* Free memos go first, then the one that was not used for the longest time. */
+static bool older(const struct hl_unwinder *u, unsigned a, unsigned b)
 {
-	struct hl_memo *found = NULL, *oldest = NULL;
+	if (!u->ends[a] != !u->ends[b])
+		return !u->ends[a];
+	return u->memos[a].used < u->memos[b].used;
+}
+
+hl_cold struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t end)
+{
+	unsigned found = HL_MEMOS, oldest = 0;
 
 	for (unsigned i = 0; i < HL_MEMOS; i++) {
-		struct hl_memo *x = &u->memos[i];
-
 		/* A stack that ends inside this one is no more. */
-		if (x->end > sp && x->end < end)
-			forget(x);
-		if (x->end == end)
-			found = x;
-		if (!oldest || (!!x->end < !!oldest->end) || (!x->end == !oldest->end && x->used < oldest->used))
-			oldest = x;
+		if (u->ends[i] > sp && u->ends[i] < end)
+			forget(u, i);
+		if (u->ends[i] == end)
+			found = i;
+		if (older(u, i, oldest))
+			oldest = i;
 	}
-	if (!found) {
+	if (found == HL_MEMOS) {
 		found = oldest;
-		forget(found);
-		found->end = end;
+		forget(u, found);
+		u->ends[found] = end;
 	}
-	set_current(u, found);
-	return found;
+	return set_current(u, found);
 }

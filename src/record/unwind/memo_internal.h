@@ -11,9 +11,9 @@
 
 #include "record/unwind/full_internal.h"
 
-#define HL_MEMOS         16
+#define HL_MEMOS         32
 #define HL_FIRST_FRAMES  1024 /* of the first memo and of the scratch array */
-#define HL_OTHER_FRAMES  64   /* of the other memos, before they grow */
+#define HL_OTHER_FRAMES  32   /* of the other memos, before they grow */
 #define HL_MEMO_FRAMES   65536
 #define HL_FRAME_CHECKS  3
 #define HL_MEMO_WALKS    4  /* so many unwinds in a row matched nothing: */
@@ -39,7 +39,6 @@ struct hl_fresh {
 };
 
 struct hl_memo {
-	uintptr_t end;        /* where this stack ends; 0: the memo is free */
 	uintptr_t lo, hi;     /* of this stack, may be read */
 	uint32_t depth;       /* frames remembered */
 	uint32_t last_depth;  /* pcs of the last result: may be more than are remembered */
@@ -64,6 +63,7 @@ struct hl_unwinder {
 	uint32_t fresh_capacity;
 	size_t fresh_mapped;
 	struct hl_unwind_counts counts;
+	uintptr_t ends[HL_MEMOS]; /* where each memo's stack ends; 0: the memo is free */
 	struct hl_memo memos[HL_MEMOS];
 };
 
@@ -74,7 +74,7 @@ bool hl_fresh_grow(struct hl_unwinder *u);
 void hl_memo_forget_all(struct hl_unwinder *u);
 /* The memo for a stack pointer: exact when the stack is known, a guess when not. */
 struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp);
-/* The stack from sp on ended at `end`, and m was only a guess: the memo that it belongs to. */
-struct hl_memo *hl_memo_settle(struct hl_unwinder *u, struct hl_memo *m, uintptr_t sp, uintptr_t end);
+/* The stack from sp on was walked to its end: the memo that it belongs to. */
+struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t end);
 
 #endif

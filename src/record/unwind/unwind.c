@@ -233,12 +233,13 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	uint64_t serial, struct hl_stack *out)
 {
 	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp;
+	uintptr_t known = u->ends[m - u->memos];
 	uint32_t depth;
 	bool keep_frames;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
-	if (found->keep == 0 && (m->end == 0 || (end != m->end && found->end == HL_STEP_END)))
-		m = hl_memo_settle(u, m, w->start->sp, end);
+	if (found->keep == 0 && (!known || (end != known && found->end == HL_STEP_END)))
+		m = hl_memo_settle(u, w->start->sp, end);
 	m->failures = found->keep ? 0 : m->failures + 1;
 	keep_frames = !found->full && (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0);
 	depth = found->keep + found->n;
