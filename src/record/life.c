@@ -108,13 +108,13 @@ static void begin(void)
 	}
 	if (hl_sys2(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0) == 0)
 		atomic_store(&r->registered, 1);
+	atomic_store(&r->start_stamp, hl_thread_first_stamp());
 	hl_rec.serial = atomic_fetch_add(&r->next_serial, 1);
 	hl_tls.busy = true;
 	if (hl_unwind_init(hl_modules_on_found) == 0 && hl_thread_adopt_early()) {
 		struct hl_thread *t = hl_tls.thread;
 		uint64_t who = (uint64_t)hl_sys0(SYS_getpid) | (uint64_t)UINT32_MAX << 32;
 
-		atomic_store(&r->start_stamp, hl_thread_first_stamp());
 		atomic_store(&hl_rec.phase, HL_PHASE_ON);
 		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 		if (hl_rec.settings & HL_SET_START_OFF)

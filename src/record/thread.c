@@ -47,6 +47,15 @@ static struct hl_thread *new_state(void)
 	return t;
 }
 
+/* The collector looks at no ring beyond this. */
+static void raise_high(uint32_t n)
+{
+	uint32_t high = atomic_load(&hl_rec.region->high);
+
+	while (high < n && !atomic_compare_exchange_weak(&hl_rec.region->high, &high, n))
+		;
+}
+
 static bool take_ring(uint32_t i, uint32_t tid)
 {
 	struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
@@ -60,6 +69,8 @@ static bool take_ring(uint32_t i, uint32_t tid)
 		err = pthread_mutex_consistent(&ring->life);
 	ring->serial = hl_rec.serial;
 	ring->tid = tid;
+	if (i >= atomic_load(&hl_rec.region->high))
+		raise_high(i + 1);
 	atomic_fetch_add(&ring->claim, 1);
 	atomic_store_explicit(&ring->state, HL_RING_OWNED, memory_order_release);
 	return true;
@@ -100,6 +111,7 @@ static struct hl_thread *claim_shared(uint32_t tid)
 	t->serial = hl_rec.serial;
 	t->tid = tid;
 	t->shared = true;
+	atomic_store(&hl_rec.region->shared_used, 1);
 	return t;
 }
 

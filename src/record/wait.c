@@ -38,17 +38,11 @@ static bool spin(struct hl_thread *t, uint64_t pos, uint32_t words)
 static void nap(struct hl_thread *t)
 {
 	struct hl_ring *ring = t->out.ring;
-	struct hl_region *region = hl_rec.region;
 	struct timespec limit = {.tv_nsec = NAP_NS};
-	uint32_t ticket;
 
-	atomic_fetch_add(&region->doorbell, 1);
-	if (atomic_load(&region->sleeping))
-		hl_sys3(SYS_futex, &region->doorbell, FUTEX_WAKE, 1);
-	ticket = atomic_fetch_or(&ring->waiting, 1) | 1;
-	if (atomic_load(&ring->tail) != t->out.tail)
-		return;
-	hl_sys4(SYS_futex, &ring->waiting, FUTEX_WAIT, ticket, &limit);
+	atomic_store(&ring->waiting, 1);
+	if (atomic_load(&ring->tail) == t->out.tail)
+		hl_sys4(SYS_futex, &ring->waiting, FUTEX_WAIT, 1, &limit);
 }
 
 static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)

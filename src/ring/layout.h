@@ -56,16 +56,18 @@ struct hl_region {
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
 	_Atomic uint64_t now;                    /* a recent stamp, for threads that may not read the counter */
 	_Atomic uint32_t ready;                  /* 1: go; 2: refused, see message */
-	char message[232];                       /* why it was refused */
+	_Atomic uint64_t taken_events;           /* copied out of the rings ... */
+	_Atomic uint64_t durable_events;         /* ... and of these, written to a file */
+	char message[216];                       /* why it was refused */
 
 	/* Written by the program. */
 	_Alignas(64) _Atomic uint32_t next_serial; /* process serials: 0 is the image itself */
-	_Atomic uint32_t doorbell;                 /* futex: a ring is full and the collector sleeps */
+	_Atomic uint32_t high;                     /* rings [0, high) have been owned at some time */
+	_Atomic uint32_t shared_used;              /* 1: the shared rings too */
 	_Atomic uint32_t registered;               /* 1: registered for membarrier */
 	_Atomic uint64_t start_stamp;              /* time zero of serial 0 */
 	_Atomic uint64_t unclaimed_drops;          /* events dropped for want of a ring */
 	_Alignas(64) _Atomic uint64_t order;       /* HL_CLOCK_COUNTER */
-	_Alignas(64) _Atomic uint32_t sleeping;    /* collector: ring the doorbell to wake me */
 };
 
 enum hl_ring_state {
@@ -81,7 +83,6 @@ struct hl_ring {
 
 	/* Written by the collector: its own line, or each drain would stall the owner. */
 	_Alignas(64) _Atomic uint64_t tail; /* everything below has been copied out */
-	_Atomic uint64_t durable;           /* everything below is in the trace file */
 
 	/* Written when an owner comes, waits or goes. */
 	_Alignas(64) _Atomic uint32_t state; /* enum hl_ring_state */

@@ -11,6 +11,16 @@
  *   hl_arch_pause()           a hint that we spin
  *   HL_ARCH_CAPTURE(regs)     the state of the caller of the function it stands in (that function
  *                             keeps a frame pointer)
+ *   HL_ARCH_REGISTERS         how many DWARF registers the unwinder follows, and the numbers of
+ *                             three of them: HL_ARCH_DW_SP, HL_ARCH_DW_FP, HL_ARCH_DW_PC
+ *   HL_ARCH_CAPTURE_ALL(v)    all registers at this very instruction, by DWARF number
+ *   hl_arch_readable(addr)    one harmless syscall: may the byte be read?
+ *   hl_arch_on_altstack()     one harmless syscall: are we on the alternate signal stack?
+ *   hl_arch_map(size), hl_arch_unmap(p, size)  fresh private memory, NULL when there is none
+ *
+ * step.h and unwind_step.c turn what the unwind tables say (cfi.h) into a rule of 28 bits and walk
+ * one frame by it (walk.h). None of these touches errno.
+ *
  * syscall.h: hl_sys0 .. hl_sys6(number, arguments): the kernel's answer, errno untouched
  * clone.h: hl_arch_clone(flags, stack top, fn, arg)
  */

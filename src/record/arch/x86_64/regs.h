@@ -5,10 +5,16 @@
 #ifndef HL_RECORD_ARCH_X86_64_REGS_H
 #define HL_RECORD_ARCH_X86_64_REGS_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "base/attr.h"
+
+#define HL_ARCH_STEP "record/arch/x86_64/step.h"
 
 struct hl_regs {
 	uintptr_t pc, sp, fp;
@@ -53,6 +59,77 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 
 	__asm__ volatile("cmpxchgq %3, %1" : "=@cce"(done), "+m"(*p), "+a"(from) : "r"(to) : "memory");
 	return done;
+}
+
+/* The numbers of the psABI: 0-15 as the hardware orders rax rdx rcx rbx rsi rdi rbp rsp r8-r15. */
+#define HL_ARCH_REGISTERS 17
+#define HL_ARCH_DW_FP     6
+#define HL_ARCH_DW_SP     7
+#define HL_ARCH_DW_PC     16
+
+/*
+ * The registers that calls keep, and the pc of the instruction after the stores: there the unwind
+ * table of the function that this stands in describes exactly this state.
+ */
+#define HL_ARCH_CAPTURE_ALL(v)                                                   \
+	__asm__ volatile("movq %%rbx, 24(%0)\n\t"                                \
+			 "movq %%rbp, 48(%0)\n\t"                                \
+			 "movq %%rsp, 56(%0)\n\t"                                \
+			 "movq %%r12, 96(%0)\n\t"                                \
+			 "movq %%r13, 104(%0)\n\t"                               \
+			 "movq %%r14, 112(%0)\n\t"                               \
+			 "movq %%r15, 120(%0)\n\t"                               \
+			 "leaq 0f(%%rip), %%rax\n\t"                             \
+			 "movq %%rax, 128(%0)\n"                                 \
+			 "0:"                                                    \
+			 :                                                       \
+			 : "c"(v)                                                \
+			 : "rax", "memory")
+
+/* Raw: libc's wrappers write errno and may be cancellation points. */
+hl_inline long hl_arch_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/*
+ * The kernel copies the set in before it looks at how: -EFAULT for an address it cannot read,
+ * -EINVAL otherwise, and no signal mask changes either way.
+ */
+hl_inline bool hl_arch_readable(uintptr_t addr)
+{
+	return hl_arch_syscall(SYS_rt_sigprocmask, -1, (long)(addr & ~(uintptr_t)7), 0, 8, 0, 0) != -14;
+}
+
+hl_inline bool hl_arch_on_altstack(void)
+{
+	stack_t now;
+
+	if (hl_arch_syscall(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) < 0)
+		return true; /* cannot tell: the answer that keeps our hands off */
+	return now.ss_flags & SS_ONSTACK;
+}
+
+hl_inline void *hl_arch_map(size_t size)
+{
+	long p = hl_arch_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+hl_inline void hl_arch_unmap(void *p, size_t size)
+{
+	hl_arch_syscall(SYS_munmap, (long)p, (long)size, 0, 0, 0, 0);
 }
 
 #endif

@@ -1,0 +1,386 @@
+/*
+ * books.c - matches frees to allocations and reallocs to their blocks.
+ *
+ * An event is applied only if the state of its address allows it: an allocation where nothing lives, a
+ * free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit is parked
+ * for that long; if what it waits for does not come, it is an implicit or an unknown free and
+ * counted as that, never folded into another number.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/books.h"
+#include "ring/record.h"
+
+#define WINDOW         4096u
+#define BATCH_WAIT_NS  UINT64_C(20000000)
+#define LIVE_SET_MAX   (1u << 20)
+#define SIZE_MAX_48    ((UINT64_C(1) << 48) - 1)
+
+void hl_books_item(struct hl_proc *p, const union hl_item *item)
+{
+	if (!p->batch) {
+		p->batch = hl_queue_get(p->queue);
+		if (!p->batch) {
+			p->out_of_memory = true;
+			return;
+		}
+		p->batch->to = p->output;
+		p->batch_since_ns = hl_mono_ns();
+	}
+	p->batch->items[p->batch->n++] = *item;
+	if (p->batch->n == HL_BATCH_ITEMS)
+		hl_proc_hand_over(p, UINT64_MAX);
+}
+
+void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns)
+{
+	if (!p->batch || p->batch->n == 0 || (now_ns != UINT64_MAX && now_ns - p->batch_since_ns < BATCH_WAIT_NS))
+		return;
+	hl_queue_put(p->queue, p->batch);
+	p->batch = NULL;
+}
+
+/* The trace's time of a stamp: in units, never falling. */
+static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
+{
+	uint64_t ns = p->ticks->counter ? p->scan_ns : hl_ticks_ns(p->ticks, stamp);
+	uint64_t t = (ns > p->start_ns ? ns - p->start_ns : 0) & ~(uint64_t)(HL_TIME_UNIT_NS - 1);
+
+	if (t > p->last_time)
+		p->last_time = t;
+	return p->last_time;
+}
+
+static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
+{
+	if (f->thread == UINT32_MAX) {
+		union hl_item item = {.other = {.op = HL_ITEM_THREAD, .tid = f->tid}};
+
+		hl_books_item(p, &item);
+		f->thread = p->n_threads++;
+	}
+	return f->thread;
+}
+
+static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
+	uint8_t func, uint8_t flags)
+{
+	union hl_item item = {0};
+
+	item.event = (struct hl_event){
+		.op = HL_OP_FREE,
+		.func = func,
+		.flags = flags,
+		.time_ns = time_of(p, e->stamp),
+		.addr = b->addr,
+		.size = hl_live_size(b),
+		.ordinal = hl_live_ordinal(b),
+		.birth_ns = hl_live_birth_ns(b),
+		.node = b->node,
+		.free_node = e->type == HL_REC_FREE_STACK ? e->node : HL_NODE_NONE,
+		.thread = thread_of(p, e->feed),
+		.birth_thread = hl_live_thread(b),
+	};
+	item.event.life_q = hl_life_class(item.event.time_ns - item.event.birth_ns);
+	hl_books_item(p, &item);
+}
+
+static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
+{
+	union hl_item item = {0};
+	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
+	uint32_t thread = thread_of(p, e->feed);
+	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
+	struct hl_live_entry entry = {
+		.addr = e->addr,
+		.ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff),
+		.size_birth = size << 16 | ((units >> 32) & 0xffff),
+		.node = e->node,
+		.birth = (uint32_t)units,
+	};
+
+	if (hl_live_insert(&p->live, &entry)) {
+		p->out_of_memory = true;
+		p->counters.dropped_events++;
+		return;
+	}
+	item.event = (struct hl_event){
+		.op = HL_OP_ALLOC,
+		.func = e->func,
+		.flags = flags,
+		.time_ns = time,
+		.addr = e->addr,
+		.size = size,
+		.ordinal = p->n_allocs++,
+		.node = e->node,
+		.free_node = HL_NODE_NONE,
+		.thread = thread,
+	};
+	hl_books_item(p, &item);
+}
+
+static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
+{
+	struct hl_extra extra = {.kind = HL_EXTRA_UNKNOWN_FREE, .addr = addr, .value = p->forked, .node = HL_NODE_NONE};
+
+	if (p->forked)
+		p->counters.inherited_frees++;
+	else
+		p->counters.unknown_frees++;
+	hl_books_extra(p, e->feed, &extra, NULL, 0, e->stamp);
+}
+
+static struct hl_move *find_move(struct hl_proc *p, const struct hl_feed *f, uint64_t addr)
+{
+	for (size_t i = p->moves.len; i > 0; i--) {
+		struct hl_move *m = &p->moves.data[i - 1];
+
+		if (m->addr == addr && (f ? m->feed == f : m->state == HL_MOVE_LIMBO))
+			return m;
+	}
+	return NULL;
+}
+
+static void drop_move(struct hl_proc *p, struct hl_move *m)
+{
+	*m = p->moves.data[--p->moves.len];
+}
+
+/*
+ * Makes room at an address that an allocation wants. False: something lives there, and the event may
+ * have come too early: park it.
+ */
+static bool clear_address(struct hl_proc *p, const struct hl_pending *e, bool may_park)
+{
+	struct hl_live_entry gone;
+	struct hl_move *m;
+
+	if (!hl_live_find(&p->live, e->addr))
+		return true;
+	m = find_move(p, NULL, e->addr);
+	if (!m && may_park)
+		return false;
+	hl_live_take(&p->live, e->addr, &gone);
+	if (m) {
+		/* Another thread's realloc has given the address up and is not back yet. */
+		m->state = HL_MOVE_ENDED;
+		emit_free(p, e, &gone, HL_FUNC_REALLOC, 0);
+	} else {
+		p->counters.implicit_frees++;
+		emit_free(p, e, &gone, HL_FUNC_IMPLICIT, 0);
+	}
+	return true;
+}
+
+static bool apply_alloc(struct hl_proc *p, const struct hl_pending *e, bool may_park)
+{
+	if (!clear_address(p, e, may_park))
+		return false;
+	emit_alloc(p, e, 0);
+	return true;
+}
+
+static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_park)
+{
+	struct hl_live_entry gone;
+
+	if (!hl_live_take(&p->live, e->addr, &gone)) {
+		if (may_park)
+			return false;
+		unknown_free(p, e, e->addr);
+		return true;
+	}
+	emit_free(p, e, &gone, e->func, 0);
+	return true;
+}
+
+static void begin_move(struct hl_proc *p, const struct hl_pending *e)
+{
+	struct hl_move m = {.feed = e->feed, .addr = e->addr};
+
+	m.state = hl_live_find(&p->live, e->addr) ? HL_MOVE_LIMBO : HL_MOVE_UNKNOWN;
+	if (hl_vec_push(&p->moves, m))
+		p->out_of_memory = true;
+}
+
+/* The old block goes and the new one comes in one step: the peak never sees both. */
+static bool end_move(struct hl_proc *p, const struct hl_pending *e, bool may_park)
+{
+	struct hl_move *m = find_move(p, e->feed, e->old);
+	bool ended = m && m->state == HL_MOVE_ENDED, had = false;
+	struct hl_live_entry gone;
+
+	if (e->addr && e->addr != e->old && hl_live_find(&p->live, e->addr) && may_park &&
+		!find_move(p, NULL, e->addr))
+		return false;
+	if (m)
+		drop_move(p, m);
+	if (!ended) {
+		had = hl_live_take(&p->live, e->old, &gone);
+		if (!had)
+			unknown_free(p, e, e->old);
+	}
+	if (e->addr && e->addr != e->old)
+		clear_address(p, e, false);
+	if (had)
+		emit_free(p, e, &gone, e->func, e->addr ? HL_EVENT_MOVED : 0);
+	if (e->addr)
+		emit_alloc(p, e, had ? HL_EVENT_MOVED : 0);
+	return true;
+}
+
+/* False: it does not fit yet. */
+static bool apply(struct hl_proc *p, const struct hl_pending *e, bool may_park)
+{
+	struct hl_move *m;
+
+	switch (e->type) {
+	case HL_REC_ALLOC:
+		return apply_alloc(p, e, may_park);
+	case HL_REC_FREE:
+	case HL_REC_FREE_STACK:
+		return apply_free(p, e, may_park);
+	case HL_REC_MOVE_BEGIN:
+		begin_move(p, e);
+		return true;
+	case HL_REC_MOVE_END:
+		return end_move(p, e, may_park);
+	case HL_REC_MOVE_FAILED:
+		m = find_move(p, e->feed, e->addr);
+		if (m)
+			drop_move(p, m);
+		return true;
+	}
+	return true;
+}
+
+static void unpark(struct hl_proc *p, size_t i)
+{
+	memmove(&p->parked.data[i], &p->parked.data[i + 1], (--p->parked.len - i) * sizeof(*p->parked.data));
+}
+
+/* What waited for a change at `addr` may fit now. */
+static void retry_parked(struct hl_proc *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->parked.len;) {
+		struct hl_pending e = p->parked.data[i];
+
+		if (e.addr == addr && apply(p, &e, true)) {
+			unpark(p, i);
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+}
+
+/* What has waited for longer than stamps can be wrong is what it looks like. */
+static void expire_parked(struct hl_proc *p, uint64_t now)
+{
+	while (p->parked.len && (now == UINT64_MAX || now - p->parked.data[0].stamp > WINDOW)) {
+		struct hl_pending e = p->parked.data[0];
+
+		unpark(p, 0);
+		apply(p, &e, false);
+	}
+}
+
+void hl_proc_settle(struct hl_proc *p)
+{
+	for (uint32_t i = 0; i < p->n_pending; i++) {
+		const struct hl_pending *e = &p->pending[i];
+
+		if (p->parked.len)
+			expire_parked(p, e->stamp);
+		if (!apply(p, e, true)) {
+			if (hl_vec_push(&p->parked, *e))
+				apply(p, e, false);
+		} else if (p->parked.len) {
+			retry_parked(p, e->addr);
+		}
+	}
+	p->n_pending = 0;
+}
+
+void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra, const char *text,
+	uint32_t len, uint64_t stamp)
+{
+	union hl_item item = {.other = {.op = HL_ITEM_EXTRA}};
+	struct hl_extra *x = malloc(sizeof(*x) + len + 1);
+
+	if (!x) {
+		p->out_of_memory = true;
+		return;
+	}
+	*x = *extra;
+	x->time_ns = time_of(p, stamp);
+	x->thread = thread_of(p, f);
+	if (text) {
+		memcpy(x + 1, text, len);
+		((char *)(x + 1))[len] = '\0';
+		x->text = (char *)(x + 1);
+	}
+	item.other.extra = x;
+	hl_books_item(p, &item);
+}
+
+struct live_list {
+	struct hl_live_block *blocks;
+	size_t n;
+};
+
+static void add_live(void *arg, const struct hl_live_entry *e)
+{
+	struct live_list *list = arg;
+
+	list->blocks[list->n++] = (struct hl_live_block){
+		.addr = e->addr,
+		.size = hl_live_size(e),
+		.ordinal = hl_live_ordinal(e),
+		.birth_ns = hl_live_birth_ns(e),
+		.node = e->node,
+		.thread = hl_live_thread(e),
+	};
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hl_live_block *)a)->addr, y = ((const struct hl_live_block *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+static void put_live_set(struct hl_proc *p)
+{
+	union hl_item item = {.other = {.op = HL_ITEM_LIVE_SET}};
+	struct live_list list = {0};
+
+	if (p->live.blocks > LIVE_SET_MAX)
+		return;
+	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
+	if (!list.blocks)
+		return;
+	hl_live_each(&p->live, add_live, &list);
+	qsort(list.blocks, list.n, sizeof(*list.blocks), by_address);
+	item.other.blocks = list.blocks;
+	item.other.n = list.n;
+	hl_books_item(p, &item);
+}
+
+void hl_books_end(struct hl_proc *p, const struct hl_end *end)
+{
+	union hl_item item = {.other = {.op = HL_ITEM_END, .end = *end}};
+
+	hl_proc_settle(p);
+	expire_parked(p, UINT64_MAX);
+	put_live_set(p);
+	if (item.other.end.duration_ns < p->last_time)
+		item.other.end.duration_ns = p->last_time;
+	item.other.counters = malloc(sizeof(p->counters));
+	if (item.other.counters)
+		*item.other.counters = p->counters;
+	hl_books_item(p, &item);
+	hl_proc_hand_over(p, UINT64_MAX);
+}

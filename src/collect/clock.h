@@ -1,0 +1,31 @@
+/*
+ * clock.h - from stamps to nanoseconds.
+ *
+ * Counter ticks become CLOCK_MONOTONIC by a rate that is measured over the whole run and set anew
+ * now and then; each new rate starts where the old one had got to, so time never jumps.
+ */
+#ifndef HL_COLLECT_CLOCK_H
+#define HL_COLLECT_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hl_ticks {
+	bool counter;                 /* stamps are a shared count, not time */
+	uint64_t first_tick, first_ns;
+	uint64_t tick, ns;            /* the anchor */
+	double ns_per_tick;
+};
+
+uint64_t hl_mono_ns(void);
+
+/* Takes about 2 ms the first time in a process. */
+void hl_ticks_init(struct hl_ticks *t, bool counter);
+/* A better rate from here on. */
+void hl_ticks_adjust(struct hl_ticks *t);
+/* CLOCK_MONOTONIC at a stamp of 64 bits. */
+uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick);
+/* The whole stamp from its low 54 bits: the one nearest to `near`. */
+uint64_t hl_ticks_extend(uint64_t near, uint64_t stamp);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * live.h - the blocks alive now, by address: what matches a free to its allocation.
+ *
+ * Open addressing with linear probing, 32 bytes a slot, at most 0.4 full. It grows without ever
+ * stopping: the new table takes all inserts while each insert moves a few slots of the old one, so no
+ * single event pays for a doubling (a doubling in one go stalls for longer than the rings hold).
+ */
+#ifndef HL_COLLECT_LIVE_H
+#define HL_COLLECT_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_live_entry {
+	uint64_t addr;
+	uint64_t ordinal_thread; /* ordinal << 24 | thread */
+	uint64_t size_birth;     /* size << 16 | bits 32..47 of the birth, in units of 64 ns */
+	uint32_t node;
+	uint32_t birth;          /* bits 0..31 of the birth */
+};
+_Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
+
+struct hl_live_table {
+	struct hl_live_entry *slots;
+	uint64_t mask, count; /* count: used slots, dead ones of an old table included */
+	int fd;               /* of the unlinked file behind it, or -1 */
+};
+
+struct hl_live {
+	struct hl_live_table now, old; /* old.slots: NULL unless growing */
+	uint64_t moved;                /* slots of old that are done */
+	uint64_t blocks;
+	size_t memory_limit;           /* tables above this lie in an unlinked file */
+	int dir_fd;                    /* in this folder */
+};
+
+int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
+void hl_live_fini(struct hl_live *l);
+
+void hl_live_prefetch(const struct hl_live *l, uint64_t addr);
+/* NULL when addr is not live. Until the next call. */
+struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr);
+/* addr is not live. 0 or -ENOMEM (nothing inserted). */
+int hl_live_insert(struct hl_live *l, const struct hl_live_entry *entry);
+/* Takes it out; false when it is not there. */
+bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out);
+/* Each block once, in no order. */
+void hl_live_each(const struct hl_live *l, void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
+
+static inline uint64_t hl_live_ordinal(const struct hl_live_entry *e)
+{
+	return e->ordinal_thread >> 24;
+}
+
+static inline uint32_t hl_live_thread(const struct hl_live_entry *e)
+{
+	return e->ordinal_thread & 0xffffff;
+}
+
+static inline uint64_t hl_live_size(const struct hl_live_entry *e)
+{
+	return e->size_birth >> 16;
+}
+
+static inline uint64_t hl_live_birth_ns(const struct hl_live_entry *e)
+{
+	return ((e->size_birth & 0xffff) << 32 | e->birth) * 64;
+}
+
+#endif

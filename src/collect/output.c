@@ -1,0 +1,387 @@
+/* output.c - see output.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "collect/output.h"
+
+#define TICK_NS  UINT64_C(100000000)  /* resident set sampled this often */
+#define FLUSH_NS UINT64_C(250000000)  /* and what is pending written at least this often */
+
+struct hl_output {
+	struct hl_output *next;
+	struct hl_queue *queue;
+	struct hl_writer *writer; /* NULL until opened, and after an error */
+	struct hl_meta meta;
+	char *strings;
+	uint64_t start_mono_ns, last_flush_ns, counted;
+	_Atomic uint64_t *durable;
+	bool opened, dirty, ended;
+	int err;
+	char path[PATH_MAX];
+};
+
+static uint64_t mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* All strings of a meta in one block. */
+static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
+{
+	const char **fields[] = {&to->program, &to->arch, &to->clock, &to->mode, &to->allocator};
+	size_t total = from->command_len;
+	char *block, *at;
+
+	*to = *from;
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
+		total += strlen(*fields[i]) + 1;
+	block = at = malloc(total + 1);
+	if (!block)
+		return NULL;
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++) {
+		size_t n = strlen(*fields[i]) + 1;
+
+		memcpy(at, *fields[i], n);
+		*fields[i] = at;
+		at += n;
+	}
+	memcpy(at, from->command, from->command_len);
+	to->command = at;
+	return block;
+}
+
+struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
+	_Atomic uint64_t *durable)
+{
+	struct hl_output *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->strings = copy_meta(&o->meta, meta);
+	if (!o->strings) {
+		free(o);
+		return NULL;
+	}
+	o->queue = q;
+	o->start_mono_ns = start_mono_ns;
+	o->durable = durable;
+	return o;
+}
+
+/* NAME, then NAME.2, NAME.3 ... before the suffix: an exec'ed image has the same pid. */
+static int numbered(char *buf, size_t n, const char *name, unsigned number)
+{
+	size_t len = strlen(name), stem = len;
+	int w;
+
+	if (len > 4 && !strcmp(name + len - 4, ".hlt"))
+		stem = len - 4;
+	if (number == 1)
+		w = snprintf(buf, n, "%s", name);
+	else
+		w = snprintf(buf, n, "%.*s.%u%s", (int)stem, name, number, name + stem);
+	return w < 0 || (size_t)w >= n ? -ENAMETOOLONG : 0;
+}
+
+/* A new file of ours alone: never through a link, never over somebody's file. */
+static int create_file(struct hl_output *o)
+{
+	const struct hl_output_settings *s = o->queue->settings;
+	char name[PATH_MAX];
+	int err = hl_output_name(name, sizeof(name), s->pattern, o->meta.program, o->meta.pid,
+		o->meta.start_unix_ns, o->queue->files + 1);
+
+	if (err)
+		return err;
+	for (unsigned i = 1; i < 10000; i++) {
+		int fd;
+
+		err = numbered(o->path, sizeof(o->path), name, i);
+		if (err)
+			return err;
+		/* --force replaces what was there before us, not another trace of this same run. */
+		if (i == 1 && s->overwrite && o->queue->files == 0)
+			unlinkat(s->dir_fd, o->path, 0);
+		fd = openat(s->dir_fd, o->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST) {
+			o->queue->files += fd >= 0;
+			return fd >= 0 ? fd : -errno;
+		}
+	}
+	return -EEXIST;
+}
+
+static void open_output(struct hl_output *o)
+{
+	int fd = create_file(o);
+
+	o->opened = true;
+	o->last_flush_ns = mono_ns();
+	o->next = o->queue->outputs;
+	o->queue->outputs = o;
+	o->err = fd < 0 ? fd : hl_writer_open(&o->writer, fd, &o->meta);
+}
+
+static void free_item(union hl_item *item)
+{
+	switch (item->other.op) {
+	case HL_ITEM_MODULE:
+		free(item->other.module);
+		break;
+	case HL_ITEM_EXTRA:
+		free(item->other.extra);
+		break;
+	case HL_ITEM_LIVE_SET:
+		free(item->other.blocks);
+		break;
+	case HL_ITEM_END:
+		free(item->other.counters);
+		break;
+	}
+}
+
+/* A relative or empty name is completed from outside: the loader's view of the program itself. */
+static int add_module(struct hl_output *o, struct hl_module *m)
+{
+	char link[64], path[PATH_MAX];
+	struct hl_module whole = *m;
+	ssize_t n;
+
+	if (!m->path[0]) {
+		whole.path = o->meta.program;
+	} else if (m->path[0] != '/' && m->path[0] != '[') {
+		snprintf(link, sizeof(link), "/proc/%llu/cwd", (unsigned long long)o->meta.pid);
+		n = readlink(link, path, sizeof(path) - 1);
+		if (n > 0 && (size_t)n + strlen(m->path) + 2 < sizeof(path)) {
+			path[n] = '/';
+			strcpy(path + n + 1, m->path);
+			whole.path = path;
+		}
+	}
+	return hl_writer_add_module(o->writer, &whole);
+}
+
+static int write_item(struct hl_output *o, union hl_item *item)
+{
+	switch (item->other.op) {
+	case HL_OP_ALLOC:
+	case HL_OP_FREE:
+		return hl_writer_add_event(o->writer, &item->event);
+	case HL_ITEM_NODE:
+		return hl_writer_add_node(o->writer, &item->other.node);
+	case HL_ITEM_MODULE:
+		return add_module(o, item->other.module);
+	case HL_ITEM_THREAD:
+		return hl_writer_add_thread(o->writer, item->other.tid);
+	case HL_ITEM_EXTRA:
+		return hl_writer_add_extra(o->writer, item->other.extra);
+	case HL_ITEM_LIVE_SET:
+		return hl_writer_add_live_set(o->writer, item->other.blocks, item->other.n);
+	case HL_ITEM_END:
+		return hl_writer_end(o->writer, &item->other.end,
+			item->other.counters ? item->other.counters : &(struct hl_counters){0});
+	}
+	return -EINVAL;
+}
+
+static void count_durable(struct hl_output *o)
+{
+	uint64_t n = o->writer ? hl_writer_durable_events(o->writer) : 0;
+
+	if (o->durable && n > o->counted)
+		atomic_fetch_add(o->durable, n - o->counted);
+	o->counted = n > o->counted ? n : o->counted;
+}
+
+static void close_output(struct hl_output *o)
+{
+	struct hl_output **p = &o->queue->outputs;
+
+	if (o->writer)
+		hl_writer_close(o->writer);
+	if (o->queue->on_closed)
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err);
+	while (*p != o)
+		p = &(*p)->next;
+	*p = o->next;
+	free(o->strings);
+	free(o);
+}
+
+static void write_batch(struct hl_queue *q, struct hl_batch *b)
+{
+	struct hl_output *o = b->to;
+
+	if (!o->opened)
+		open_output(o);
+	if (o->writer)
+		hl_writer_hurry(o->writer, atomic_load(&q->n) > HL_QUEUE_MAX / 2);
+	for (uint32_t i = 0; i < b->n; i++) {
+		o->ended = b->items[i].other.op == HL_ITEM_END;
+		if (!o->err)
+			o->err = write_item(o, &b->items[i]);
+		free_item(&b->items[i]);
+	}
+	o->dirty = true;
+	if (o->durable)
+		count_durable(o);
+	if (o->ended)
+		close_output(o);
+}
+
+/* Resident pages of the program, from outside. */
+static int read_rss(uint64_t pid, uint64_t *bytes)
+{
+	char path[64], text[128];
+	unsigned long long size, resident;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/statm", (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	if (sscanf(text, "%llu %llu", &size, &resident) != 2 || !size)
+		return -ESRCH;
+	*bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+static void tick(struct hl_queue *q, uint64_t now)
+{
+	for (struct hl_output *o = q->outputs; o; o = o->next) {
+		struct hl_rss_sample s = {.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
+
+		if (!o->writer || o->err)
+			continue;
+		if (now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
+			o->err = hl_writer_add_rss(o->writer, &s);
+		if (o->dirty && !o->err && now - o->last_flush_ns > FLUSH_NS) {
+			o->err = hl_writer_flush(o->writer);
+			o->last_flush_ns = now;
+			o->dirty = false;
+			count_durable(o);
+		}
+	}
+}
+
+static struct hl_batch *take(struct hl_queue *q, uint64_t until_ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+	struct hl_batch *b;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->head && !q->closing)
+		if (pthread_cond_timedwait(&q->filled, &q->lock, &ts) == ETIMEDOUT)
+			break;
+	b = q->head;
+	if (b) {
+		q->head = b->next;
+		if (!q->head)
+			q->tail = &q->head;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return b;
+}
+
+static void *run(void *arg)
+{
+	struct hl_queue *q = arg;
+	uint64_t next_tick = mono_ns() + TICK_NS;
+	bool over = false;
+
+	while (!over) {
+		struct hl_batch *b = take(q, next_tick);
+		uint64_t now = mono_ns();
+
+		if (b) {
+			write_batch(q, b);
+			pthread_mutex_lock(&q->lock);
+			b->next = q->spare;
+			q->spare = b;
+			pthread_mutex_unlock(&q->lock);
+			atomic_fetch_sub(&q->n, 1);
+		}
+		if (now >= next_tick) {
+			tick(q, now);
+			next_tick = now + TICK_NS;
+		}
+		pthread_mutex_lock(&q->lock);
+		over = q->closing && !q->head;
+		pthread_mutex_unlock(&q->lock);
+	}
+	return NULL;
+}
+
+int hl_queue_start(struct hl_queue *q)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->filled, &attr);
+	pthread_condattr_destroy(&attr);
+	q->head = NULL;
+	q->tail = &q->head;
+	return -pthread_create(&q->thread, NULL, run, q);
+}
+
+void hl_queue_stop(struct hl_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->closing = true;
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+	pthread_join(q->thread, NULL);
+	while (q->outputs)
+		close_output(q->outputs);
+	while (q->spare) {
+		struct hl_batch *b = q->spare;
+
+		q->spare = b->next;
+		free(b);
+	}
+}
+
+struct hl_batch *hl_queue_get(struct hl_queue *q)
+{
+	struct hl_batch *b;
+
+	pthread_mutex_lock(&q->lock);
+	b = q->spare;
+	if (b)
+		q->spare = b->next;
+	pthread_mutex_unlock(&q->lock);
+	if (!b && posix_memalign((void **)&b, 64, sizeof(*b)) != 0)
+		return NULL;
+	b->n = 0;
+	b->next = NULL;
+	return b;
+}
+
+void hl_queue_put(struct hl_queue *q, struct hl_batch *b)
+{
+	atomic_fetch_add(&q->n, 1);
+	pthread_mutex_lock(&q->lock);
+	b->next = NULL;
+	*q->tail = b;
+	q->tail = &b->next;
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,349 @@
+/*
+ * proc.c - parses records into pending events, and keeps a process's threads, modules and stacks.
+ * The books themselves, from pending to emitted, are in books.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "collect/books.h"
+#include "collect/proc.h"
+#include "ring/record.h"
+
+#define COMMAND_MAX 65536u
+
+/* Reads /proc/PID/NAME whole, up to n bytes. */
+static size_t read_proc(uint64_t pid, const char *name, char *buf, size_t n)
+{
+	char path[64];
+	size_t at = 0;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/%s", (unsigned long long)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return 0;
+	while (at < n && (got = read(fd, buf + at, n - at)) > 0)
+		at += (size_t)got;
+	close(fd);
+	return at;
+}
+
+static void program_path(uint64_t pid, char *buf, size_t n)
+{
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%llu/exe", (unsigned long long)pid);
+	len = readlink(link, buf, n - 1);
+	buf[len > 0 ? len : 0] = '\0';
+}
+
+static uint64_t unix_of_mono(uint64_t mono)
+{
+	struct timespec ts;
+	uint64_t now = hl_mono_ns();
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec - (now - mono);
+}
+
+static struct hl_output *make_output(const struct hl_proc *p, const struct hl_proc_birth *b)
+{
+	char program[PATH_MAX], *command = malloc(COMMAND_MAX);
+	struct hl_output *o = NULL;
+
+	if (!command)
+		return NULL;
+	program_path(p->pid, program, sizeof(program));
+	o = hl_output_new(p->queue,
+		&(struct hl_meta){
+			.program = program,
+			.command = command,
+			.command_len = (uint32_t)read_proc(p->pid, "cmdline", command, COMMAND_MAX),
+			.arch = "x86_64",
+			.clock = p->ticks->counter ? "counter" : "tsc",
+			.mode = "trace",
+			.allocator = "",
+			.start_unix_ns = unix_of_mono(p->start_ns),
+			.pid = p->pid,
+			.parent_pid = b->parent_pid,
+			.free_stacks = b->free_stacks,
+			.maps = b->maps,
+			.forked = b->forked,
+			.continued = b->continued,
+		},
+		p->start_ns, b->durable);
+	free(command);
+	return o;
+}
+
+static int on_node(void *arg, const struct hl_node *node)
+{
+	union hl_item item = {.other = {.op = HL_ITEM_NODE, .node = *node}};
+
+	hl_books_item(arg, &item);
+	return 0;
+}
+
+struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
+{
+	struct hl_proc *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->serial = b->serial;
+	p->pid = b->pid;
+	p->pidfd = -1;
+	p->forked = b->forked;
+	p->queue = b->queue;
+	p->ticks = b->ticks;
+	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
+	p->batch_since_ns = UINT64_MAX;
+	if (hl_tree_init(&p->tree, on_node, p) || hl_live_init(&p->live, b->memory_limit, b->dir_fd))
+		goto fail;
+	p->output = make_output(p, b);
+	if (p->output)
+		return p;
+fail:
+	hl_tree_fini(&p->tree);
+	hl_live_fini(&p->live);
+	free(p);
+	return NULL;
+}
+
+struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new)
+{
+	struct hl_feed *f;
+
+	for (size_t i = 0; !always_new && i < p->feeds.len; i++)
+		if (p->feeds.data[i]->tid == tid)
+			return p->feeds.data[i];
+	f = calloc(1, sizeof(*f));
+	if (!f || hl_vec_push(&p->feeds, f)) {
+		free(f);
+		return NULL;
+	}
+	f->proc = p;
+	f->tid = tid;
+	f->thread = UINT32_MAX;
+	return f;
+}
+
+void hl_feed_done(struct hl_feed *f)
+{
+	hl_vec_free(&f->path);
+	hl_vec_free(&f->parts);
+}
+
+/* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
+static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
+{
+	size_t parts = f->parts.len, depth;
+	uint32_t node;
+
+	if (kept > f->path.len)
+		kept = (uint32_t)f->path.len; /* a lie, or our own loss of memory: what we know of it */
+	depth = kept + parts + n;
+	if (hl_vec_reserve(&f->path, depth ? depth : 1))
+		return HL_NODE_NONE;
+	node = kept ? f->path.data[kept - 1] : HL_NODE_NONE;
+	f->path.len = kept;
+	/* Innermost first in the records, parts before the event: so from the back of both. */
+	for (size_t i = 0; i < n + parts; i++) {
+		uint64_t pc = i < n ? pcs[n - 1 - i] : f->parts.data[parts - 1 - (i - n)];
+
+		if (hl_tree_child(&f->proc->tree, node, pc, &node))
+			return HL_NODE_NONE;
+		f->path.data[f->path.len++] = node;
+	}
+	f->parts.len = 0;
+	return node;
+}
+
+static uint32_t stack_of(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)
+{
+	uint32_t n = (stack >> HL_SIZE_BITS) & 0xff;
+
+	*size = stack & HL_SIZE_BIG;
+	if (*size == HL_SIZE_BIG)
+		*size = *after++;
+	return follow(f, (uint32_t)(stack >> (HL_SIZE_BITS + 8)), after, n);
+}
+
+static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
+{
+	uint32_t n = (stack >> HL_SIZE_BITS) & 0xff;
+
+	if (stack & HL_STACK_FIRST)
+		f->parts.len = 0;
+	if (f->parts.len > 1u << 20 || hl_vec_reserve(&f->parts, f->parts.len + n)) {
+		f->proc->out_of_memory = true;
+		return;
+	}
+	memcpy(f->parts.data + f->parts.len, pcs, n * sizeof(*pcs));
+	f->parts.len += n;
+}
+
+/* The same file is the same module, wherever and whenever it is loaded. */
+static int module_id(struct hl_proc *p, const char *path, const uint8_t *id, uint32_t id_len, uint32_t *out)
+{
+	size_t path_len = strlen(path) + 1;
+	struct hl_module *m, *copy;
+	union hl_item item = {.other = {.op = HL_ITEM_MODULE}};
+
+	for (uint32_t i = 0; i < p->modules.len; i++) {
+		m = p->modules.data[i];
+		if (m->build_id_len == id_len && !memcmp(m->build_id, id, id_len) && !strcmp(m->path, path)) {
+			*out = i;
+			return 0;
+		}
+	}
+	for (int k = 0; k < 2; k++) { /* one for us, one for the item */
+		m = malloc(sizeof(*m) + id_len + path_len);
+		if (!m)
+			return -ENOMEM;
+		m->build_id = memcpy(m + 1, id, id_len);
+		m->build_id_len = id_len;
+		m->path = memcpy((char *)(m + 1) + id_len, path, path_len);
+		if (k == 0)
+			copy = m;
+	}
+	if (hl_vec_push(&p->modules, m)) {
+		free(m);
+		free(copy);
+		return -ENOMEM;
+	}
+	item.other.module = copy;
+	hl_books_item(p, &item);
+	*out = (uint32_t)p->modules.len - 1;
+	return 0;
+}
+
+static void module_record(struct hl_proc *p, const uint64_t *words)
+{
+	uint32_t id_len = (words[4] >> 8) & 0xff, name_len = (words[4] >> 16) & 0xffff;
+	struct hl_range range = {.start = words[1], .end = words[2], .bias = words[3]};
+	char path[HL_NAME_MAX + 1];
+
+	memcpy(path, words + 5 + (id_len + 7) / 8, name_len);
+	path[name_len] = '\0';
+	if (range.end <= range.start)
+		return;
+	if (module_id(p, path, (const uint8_t *)(words + 5), id_len, &range.module) ||
+		hl_tree_map(&p->tree, &range))
+		p->out_of_memory = true;
+}
+
+static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
+{
+	static const uint8_t kinds[] = {
+		[HL_MARK_MARK] = HL_EXTRA_MARK,
+		[HL_MARK_SNAPSHOT] = HL_EXTRA_SNAPSHOT,
+		[HL_MARK_START] = HL_EXTRA_START,
+		[HL_MARK_STOP] = HL_EXTRA_STOP,
+		[HL_MARK_THREAD_NAME] = HL_EXTRA_THREAD_NAME,
+	};
+	uint32_t kind = words[1] & 0xff, len = (words[1] >> 8) & 0xffff;
+	struct hl_extra extra = {.node = HL_NODE_NONE};
+
+	if (kind >= HL_ARRAY_LEN(kinds))
+		return;
+	extra.kind = kinds[kind];
+	hl_books_extra(f->proc, f, &extra, (const char *)(words + 2), len, stamp);
+}
+
+static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
+{
+	uint32_t type = words[0] & 31;
+	uint64_t unused;
+	struct hl_extra extra = {
+		.kind = type == HL_REC_MAP ? HL_EXTRA_MMAP
+			: type == HL_REC_UNMAP ? HL_EXTRA_MUNMAP
+					       : HL_EXTRA_MREMAP,
+		.addr = words[1],
+		.size = words[3],
+		.value = words[4],
+		.value2 = words[5],
+	};
+
+	extra.node = stack_of(f, words[2] & ~HL_SIZE_BIG, words + 6, &unused);
+	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
+}
+
+/* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
+static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
+{
+	struct hl_proc *p = f->proc;
+	struct hl_pending *e = &p->pending[p->n_pending];
+
+	*e = (struct hl_pending){.stamp = stamp, .feed = f, .type = words[0] & 31,
+		.func = (words[0] >> 5) & 31, .addr = words[1], .node = HL_NODE_NONE};
+	if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
+		e->node = stack_of(f, words[2], words + 3, &e->size);
+	if (e->type == HL_REC_MOVE_END) {
+		e->old = words[3];
+		e->node = stack_of(f, words[2], words + 4, &e->size);
+	}
+	hl_live_prefetch(&p->live, e->addr);
+	if (++p->n_pending == HL_PENDING_MAX)
+		hl_proc_settle(p);
+}
+
+void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
+{
+	switch (words[0] & 31) {
+	case HL_REC_STACK:
+		add_part(f, words[1], words + 2);
+		break;
+	case HL_REC_MODULE:
+		module_record(p, words);
+		break;
+	case HL_REC_MARK:
+		hl_proc_settle(p);
+		mark_record(f, words, stamp);
+		break;
+	case HL_REC_MAP:
+	case HL_REC_UNMAP:
+	case HL_REC_REMAP:
+		hl_proc_settle(p);
+		map_record(f, words, stamp);
+		break;
+	case HL_REC_EXIT:
+		p->has_exit = true;
+		p->exit_status = (int32_t)words[1];
+		break;
+	case HL_REC_PROCESS:
+	case HL_REC_SWITCH:
+		break; /* region.c has read them */
+	default:
+		heap_record(f, words, stamp);
+	}
+}
+
+void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
+{
+	hl_books_end(p, end);
+	for (size_t i = 0; i < p->feeds.len; i++) {
+		hl_feed_done(p->feeds.data[i]);
+		free(p->feeds.data[i]);
+	}
+	for (size_t i = 0; i < p->modules.len; i++)
+		free(p->modules.data[i]);
+	hl_vec_free(&p->feeds);
+	hl_vec_free(&p->modules);
+	hl_vec_free(&p->moves);
+	hl_vec_free(&p->parked);
+	hl_tree_fini(&p->tree);
+	hl_live_fini(&p->live);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p);
+}

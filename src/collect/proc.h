@@ -1,0 +1,117 @@
+/*
+ * proc.h - the books of one recorded process: its threads, its call tree, its live blocks.
+ *
+ * Records come in the one true order (region.c merges them) and leave as events for the trace, frees
+ * matched to their allocations. Everything read from records has been checked for length before
+ * (record.c), but not for sense: a hostile program may lie, and must hurt only its own trace.
+ */
+#ifndef HL_COLLECT_PROC_H
+#define HL_COLLECT_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/clock.h"
+#include "collect/live.h"
+#include "collect/output.h"
+#include "collect/tree.h"
+#include "util/vec.h"
+
+/* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared one. */
+struct hl_feed {
+	struct hl_proc *proc;
+	uint32_t tid;
+	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
+	HL_VEC(uint32_t) path;      /* nodes of its last stack, outermost first */
+	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
+};
+
+/* An event between parsing and books. */
+struct hl_pending {
+	uint64_t stamp;             /* 64 bits */
+	struct hl_feed *feed;
+	uint64_t addr, size, old;
+	uint32_t node;
+	uint8_t type, func;         /* enum hl_rec, enum hl_func */
+};
+
+enum hl_move_state {
+	HL_MOVE_LIMBO,              /* live, and in a realloc */
+	HL_MOVE_ENDED,              /* its address went to someone else meanwhile */
+	HL_MOVE_UNKNOWN,            /* we never saw it */
+};
+
+struct hl_move {
+	struct hl_feed *feed;
+	uint64_t addr;
+	enum hl_move_state state;
+};
+
+#define HL_PENDING_MAX 128u
+
+struct hl_proc {
+	uint32_t serial;
+	uint64_t pid;
+	int pidfd;                  /* -1 when there is none */
+	bool forked;
+	bool told_end;              /* `record` has told us how it ended */
+	struct hl_end end;
+	bool has_exit;              /* the program said it was about to exit */
+	int32_t exit_status;
+
+	struct hl_queue *queue;
+	struct hl_output *output;
+	struct hl_batch *batch;
+	uint64_t batch_since_ns;
+
+	const struct hl_ticks *ticks;
+	uint64_t start_ns;          /* CLOCK_MONOTONIC of time zero */
+	uint64_t last_time;         /* of the last event, in the trace's time */
+	uint64_t scan_ns;           /* HL_CLOCK_COUNTER: the time of what is emitted now */
+	uint64_t last_stamp;
+
+	struct hl_tree tree;
+	struct hl_live live;
+	HL_VEC(struct hl_feed *) feeds;
+	HL_VEC(struct hl_module *) modules; /* by id; each one block of memory */
+	HL_VEC(struct hl_move) moves;
+	HL_VEC(struct hl_pending) parked;
+	struct hl_pending pending[HL_PENDING_MAX];
+	uint32_t n_pending;
+	uint32_t n_threads;
+	uint64_t n_allocs;
+	struct hl_counters counters;
+	bool out_of_memory;
+	uint32_t mark_seen;
+};
+
+struct hl_proc_birth {
+	uint32_t serial;
+	uint64_t start_stamp;
+	bool free_stacks, maps, forked, continued;
+	uint64_t pid, parent_pid;
+	const struct hl_ticks *ticks;
+	struct hl_queue *queue;
+	size_t memory_limit;
+	int dir_fd;
+	_Atomic uint64_t *durable;
+};
+
+/* NULL when memory is short. Reads the program's name and command from /proc. */
+struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
+/* The END item goes out with what is known, then everything is freed; the output lives on to be written. */
+void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
+
+struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new);
+/* The thread has ended: its path and parts go, its number stays. */
+void hl_feed_done(struct hl_feed *f);
+
+/* One whole, checked record. `stamp` is its stamp of 64 bits. */
+void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
+/* Everything parsed so far goes through the books. */
+void hl_proc_settle(struct hl_proc *p);
+/* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` = UINT64_MAX). */
+void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns);
+
+#endif

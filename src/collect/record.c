@@ -1,0 +1,61 @@
+/* record.c - see record.h. Whatever the words say, the length returned is within n. */
+#include "collect/record.h"
+#include "ring/record.h"
+
+/* Words before the pcs, the first word included; where the stack word stands. */
+static const struct {
+	uint8_t fixed, stack_at;
+} shapes[HL_REC_COUNT] = {
+	[HL_REC_ALLOC] = {3, 2},
+	[HL_REC_FREE] = {2, 0},
+	[HL_REC_FREE_STACK] = {3, 2},
+	[HL_REC_MOVE_BEGIN] = {2, 0},
+	[HL_REC_MOVE_END] = {4, 2},
+	[HL_REC_MOVE_FAILED] = {2, 0},
+	[HL_REC_STACK] = {2, 1},
+	[HL_REC_MAP] = {6, 2},
+	[HL_REC_UNMAP] = {6, 2},
+	[HL_REC_REMAP] = {6, 2},
+	[HL_REC_MODULE] = {5, 0},
+	[HL_REC_PROCESS] = {2, 0},
+	[HL_REC_SWITCH] = {2, 0},
+	[HL_REC_MARK] = {2, 0},
+	[HL_REC_EXIT] = {2, 0},
+};
+
+uint32_t hl_record_length(const uint64_t *words, uint64_t n)
+{
+	uint32_t type = words[0] & 31, len;
+
+	if (n == 0 || type >= HL_REC_COUNT || !shapes[type].fixed || shapes[type].fixed > n)
+		return 0;
+	len = shapes[type].fixed;
+	if (shapes[type].stack_at) {
+		uint64_t stack = words[shapes[type].stack_at];
+
+		len += (stack >> HL_SIZE_BITS) & 0xff;
+		if ((stack & HL_SIZE_BIG) == HL_SIZE_BIG)
+			len++;
+	} else if (type == HL_REC_MODULE) {
+		uint64_t id = (words[4] >> 8) & 0xff, name = (words[4] >> 16) & 0xffff;
+
+		if (id > 64 || name > HL_NAME_MAX)
+			return 0;
+		len += (uint32_t)((id + 7) / 8 + (name + 7) / 8);
+	} else if (type == HL_REC_MARK) {
+		len += (uint32_t)((((words[1] >> 8) & 0xffff) + 7) / 8);
+	}
+	return len <= n ? len : 0;
+}
+
+int hl_record_is_event(const uint64_t *words)
+{
+	switch (words[0] & 31) {
+	case HL_REC_ALLOC:
+	case HL_REC_FREE:
+	case HL_REC_FREE_STACK:
+	case HL_REC_MOVE_END:
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,518 @@
+/*
+ * region.c - see region.h.
+ *
+ * A scan: take a stamp T; make every CPU's earlier stores visible; read each ring's position and copy
+ * out what is committed. A ring that was not busy then cannot commit a stamp below T later; a busy
+ * one may, so its bound stays where it was until it moves. Below the smallest bound the order
+ * is final: those records go to the books, merged by stamp. What comes later below it is emitted
+ * at once and counted as late.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "collect/books.h"
+#include "collect/record.h"
+#include "collect/region.h"
+#include "ring/clock.h"
+#include "ring/record.h"
+
+#define STAGE_WORDS     (512u * 1024)          /* at most, of one ring, waiting for their turn */
+#define IDLE_BUSY_NS    UINT64_C(1000000000)   /* busy this long without a change: its thread sleeps */
+#define ADJUST_NS       UINT64_C(100000000)
+#define UNREGISTERED_NS 1000000                /* without membarrier: this much distrust of T */
+
+static int make_memfd(void)
+{
+	int fd = memfd_create("heaplapse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, HL_REGION_BYTES) < 0) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static void init_rings(struct hl_region *region)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		pthread_mutex_init(&hl_region_ring(region, i)->life, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static void init_region(struct hl_region *region, const struct hl_collect_settings *s)
+{
+	init_rings(region);
+	region->magic = HL_REGION_MAGIC;
+	region->abi = HL_REGION_ABI;
+	region->settings = s->flags;
+	region->clock = s->clock;
+	region->depth_inner = s->depth_inner;
+	region->depth_outer = s->depth_outer;
+	region->max_wait_ms = s->max_wait_ms;
+	atomic_store(&region->heartbeat, 1);
+	atomic_store(&region->ready, 1);
+}
+
+int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
+	const struct hl_collect_settings *settings, struct hl_queue *queue)
+{
+	struct hl_region_reader *r = calloc(1, sizeof(*r));
+	int err = -ENOMEM;
+
+	if (!r)
+		goto fail;
+	r->heap = calloc(HL_RING_COUNT, sizeof(*r->heap));
+	if (!r->heap)
+		goto fail;
+	if (memfd < 0)
+		memfd = make_memfd();
+	if (memfd < 0) {
+		err = memfd;
+		goto fail;
+	}
+	/* A shrinking file would be a SIGBUS for us. */
+	fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	r->memfd = memfd;
+	r->region = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	if (r->region == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	r->pid = pid;
+	r->settings = settings;
+	r->queue = queue;
+	if (fresh) {
+		init_region(r->region, settings);
+	} else {
+		r->continued = true;
+		r->lost_before = atomic_load(&r->region->taken_events) - atomic_load(&r->region->durable_events);
+	}
+	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
+	r->last_t = hl_ring_now(r->region);
+	*out = r;
+	return 0;
+fail:
+	if (memfd >= 0)
+		close(memfd);
+	if (r)
+		free(r->heap);
+	free(r);
+	return err;
+}
+
+void hl_region_close(struct hl_region_reader *r)
+{
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		hl_vec_free(&r->views[i].words);
+	munmap(r->region, HL_REGION_BYTES);
+	close(r->memfd);
+	hl_vec_free(&r->procs);
+	free(r->heap);
+	free(r);
+}
+
+/* A kernel that will not let the file be sealed against writing says that someone still maps it. */
+bool hl_region_is_over(struct hl_region_reader *r)
+{
+	bool over;
+	void *p;
+
+	munmap(r->region, HL_REGION_BYTES);
+	over = fcntl(r->memfd, F_ADD_SEALS, F_SEAL_WRITE) == 0;
+	p = mmap(r->region, HL_REGION_BYTES, over ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		r->memfd, 0);
+	if (over && p == MAP_FAILED) /* old kernels refuse any shared map of a sealed file */
+		mmap(r->region, HL_REGION_BYTES, PROT_READ, MAP_PRIVATE | MAP_FIXED, r->memfd, 0);
+	return over;
+}
+
+static struct hl_proc *find_proc(struct hl_region_reader *r, uint32_t serial)
+{
+	for (size_t i = 0; i < r->procs.len; i++)
+		if (r->procs.data[i]->serial == serial)
+			return r->procs.data[i];
+	return NULL;
+}
+
+/* The first thread of a fork child is its only one: its tid is the child's pid. */
+static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp)
+{
+	struct hl_proc *p = find_proc(r, serial);
+	struct hl_proc_birth birth = {
+		.serial = serial,
+		.pid = serial ? tid : r->pid,
+		.start_stamp = stamp,
+		.forked = serial != 0,
+		.free_stacks = r->settings->flags & HL_SET_FREE_STACKS,
+		.maps = r->settings->flags & HL_SET_MAPS,
+		.continued = r->continued,
+		.parent_pid = serial ? r->pid : 0,
+		.ticks = &r->ticks,
+		.queue = r->queue,
+		.memory_limit = r->settings->memory_limit,
+		.dir_fd = r->settings->output.dir_fd,
+		.durable = &r->region->durable_events,
+	};
+
+	if (p)
+		return p;
+	if (!serial)
+		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
+	p = hl_proc_new(&birth);
+	if (!p || hl_vec_push(&r->procs, p))
+		return NULL;
+	p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->pid, 0);
+	p->counters.dropped_events += r->lost_before;
+	r->lost_before = 0;
+	return p;
+}
+
+/*
+ * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record: from
+ * here on lengths can be trusted.
+ */
+static uint64_t copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_t index, uint64_t tail, uint64_t pos)
+{
+	const uint64_t *data = hl_region_data(r->region, index);
+	uint64_t n = (pos - tail) / 8, first = (tail / 8) % HL_RING_WORDS, head = hl_min_u64(n, HL_RING_WORDS - first);
+	uint64_t *to, events = 0;
+
+	if (v->at == v->words.len)
+		v->at = v->words.len = 0;
+	if (hl_vec_reserve(&v->words, v->words.len + n))
+		return 0;
+	to = v->words.data + v->words.len;
+	memcpy(to, data + first, head * 8);
+	memcpy(to + head, data, (n - head) * 8);
+	for (uint64_t i = 0; i < n;) {
+		uint32_t len = hl_record_length(to + i, n - i);
+
+		if (!len) {
+			v->corrupt = true; /* nothing behind this can be found again */
+			n = i;
+			break;
+		}
+		events += (uint64_t)hl_record_is_event(to + i);
+		i += len;
+	}
+	v->words.len += n;
+	atomic_fetch_add_explicit(&r->region->taken_events, events, memory_order_relaxed);
+	return n;
+}
+
+static bool owner_died(struct hl_ring *ring)
+{
+	return __atomic_load_n(&ring->life.__data.__lock, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED;
+}
+
+static void wake(struct hl_ring *ring)
+{
+	if (atomic_exchange(&ring->waiting, 0))
+		syscall(SYS_futex, &ring->waiting, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Nothing with a smaller stamp will come from this ring: T, or where it stood while it is busy. */
+static void move_bound(struct hl_ring_view *v, uint64_t w, uint64_t t, uint64_t last_t, uint64_t now_ns)
+{
+	if (!(w & 1))
+		v->bound = t;
+	else if (!v->busy || w != v->last_w) {
+		v->bound = hl_max_u64(v->bound, last_t);
+		v->busy_since_ns = now_ns;
+	} else if (now_ns - v->busy_since_ns > IDLE_BUSY_NS)
+		v->bound = t;
+	v->busy = w & 1;
+	v->last_w = w;
+}
+
+/* The stamp of the record that is next to be merged. */
+static void load_stamp(struct hl_region_reader *r, struct hl_ring_view *v)
+{
+	uint64_t low = v->words.data[v->at] >> HL_STAMP_SHIFT;
+	uint64_t s = r->ticks.counter ? low : hl_ticks_extend(r->last_t, low);
+
+	if (s > v->stamp)
+		v->stamp = s; /* inside one ring, ring order wins */
+}
+
+static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring, uint32_t claim)
+{
+	v->claim = claim;
+	v->proc = NULL;
+	v->feed = NULL;
+	v->dead = v->corrupt = v->busy = false;
+	v->bound = 0;
+	v->stamp = 0;
+	v->last_w = UINT64_MAX;
+}
+
+/* Who writes here is known when the first record is. */
+static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
+{
+	uint32_t serial = ring->serial, tid = ring->tid;
+
+	v->proc = get_proc(r, serial, tid, v->stamp);
+	if (v->proc)
+		v->feed = hl_proc_feed(v->proc, tid, true);
+}
+
+static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
+{
+	struct hl_ring *ring = hl_region_ring(r->region, i);
+	struct hl_ring_view *v = &r->views[i];
+	bool shared = i >= HL_RING_COUNT - HL_SHARED_RINGS;
+	uint64_t w, pos, tail = atomic_load_explicit(&ring->tail, memory_order_relaxed), n = 0;
+
+	if (!shared && atomic_load_explicit(&ring->state, memory_order_acquire) != HL_RING_OWNED)
+		return 0;
+	if (!shared && v->claim != atomic_load(&ring->claim))
+		new_owner(r, v, ring, atomic_load(&ring->claim));
+	if (v->words.len - v->at > STAGE_WORDS)
+		return 0; /* the books are behind: let the program wait */
+	if (!shared && !v->dead)
+		v->dead = owner_died(ring); /* before the position is read: then it is final */
+	w = __atomic_load_n(&ring->w, __ATOMIC_ACQUIRE);
+	pos = w & ~UINT64_C(1);
+	if (pos - tail > HL_RING_BYTES || pos % 8)
+		v->corrupt = true;
+	if (!v->corrupt && pos != tail)
+		n = copy_out(r, v, i, tail, pos);
+	if (pos != tail) {
+		atomic_store_explicit(&ring->tail, pos, memory_order_release);
+		wake(ring);
+	}
+	move_bound(v, v->dead ? pos : w, t, r->last_t, now_ns);
+	if (v->at < v->words.len) {
+		load_stamp(r, v);
+		if (!shared && !v->feed)
+			meet_owner(r, v, ring);
+	}
+	return n;
+}
+
+/* The ring of an ended thread, once everything in it has been emitted, is free for the next. */
+static void recycle(struct hl_region_reader *r, uint32_t i)
+{
+	struct hl_ring *ring = hl_region_ring(r->region, i);
+	struct hl_ring_view *v = &r->views[i];
+	pthread_mutexattr_t attr;
+
+	if (v->feed)
+		hl_feed_done(v->feed);
+	v->feed = NULL;
+	v->proc = NULL;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&ring->life, &attr);
+	pthread_mutexattr_destroy(&attr);
+	__atomic_fetch_and(&ring->w, ~UINT64_C(1), __ATOMIC_RELAXED);
+	atomic_store_explicit(&ring->state, HL_RING_FREE, memory_order_release);
+}
+
+static void count_drops(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
+{
+	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed), n = dropped - v->dropped;
+	struct hl_extra extra = {.kind = HL_EXTRA_DROPPED, .value = n, .node = HL_NODE_NONE};
+
+	if (!n || !v->proc || !v->feed)
+		return;
+	v->dropped = dropped;
+	v->proc->counters.dropped_events += n;
+	hl_proc_settle(v->proc);
+	hl_books_extra(v->proc, v->feed, &extra, NULL, 0, r->last_t);
+}
+
+/* Shared rings say whose records follow. */
+static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
+{
+	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp);
+	v->feed = v->proc ? hl_proc_feed(v->proc, (uint32_t)who, false) : NULL;
+}
+
+static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
+{
+	const uint64_t *words = v->words.data + v->at;
+	uint32_t len = hl_record_length(words, v->words.len - v->at);
+
+	if ((words[0] & 31) == HL_REC_SWITCH)
+		switch_feed(r, v, words[1]);
+	if (v->feed) {
+		struct hl_proc *p = v->proc;
+
+		if (v->stamp < p->last_stamp && hl_record_is_event(words))
+			p->counters.late_events++;
+		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
+		hl_proc_record(p, v->feed, words, len, v->stamp);
+	}
+	v->at += len;
+	if (v->at < v->words.len)
+		load_stamp(r, v);
+}
+
+/* A binary heap of views by stamp, the smallest on top. */
+static void sift_down(struct hl_ring_view **heap, size_t n, size_t i)
+{
+	for (;;) {
+		size_t child = 2 * i + 1;
+		struct hl_ring_view *t = heap[i];
+
+		if (child >= n)
+			return;
+		if (child + 1 < n && heap[child + 1]->stamp < heap[child]->stamp)
+			child++;
+		if (heap[child]->stamp >= t->stamp)
+			return;
+		heap[i] = heap[child];
+		heap[child] = t;
+		i = child;
+	}
+}
+
+/* How far a run from the top may go before another view has its turn. */
+static uint64_t runner_up(struct hl_ring_view **heap, size_t n)
+{
+	uint64_t s = n > 1 ? heap[1]->stamp : UINT64_MAX;
+
+	return n > 2 ? hl_min_u64(s, heap[2]->stamp) : s;
+}
+
+static void merge(struct hl_region_reader *r, uint64_t limit)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		if (r->views[i].at < r->views[i].words.len)
+			r->heap[n++] = &r->views[i];
+	for (size_t i = n / 2; i > 0; i--)
+		sift_down(r->heap, n, i - 1);
+	while (n && r->heap[0]->stamp < limit && !hl_queue_full(r->queue)) {
+		struct hl_ring_view *v = r->heap[0];
+		uint64_t turn = runner_up(r->heap, n);
+
+		do
+			emit_one(r, v);
+		while (v->at < v->words.len && v->stamp <= turn && v->stamp < limit && !hl_queue_full(r->queue));
+		if (v->at == v->words.len)
+			r->heap[0] = r->heap[--n];
+		sift_down(r->heap, n, 0);
+	}
+}
+
+static uint32_t scan_rings(struct hl_region_reader *r, uint64_t t, uint64_t now_ns, uint64_t *taken)
+{
+	uint32_t high = atomic_load(&r->region->high);
+	uint32_t own = HL_RING_COUNT - HL_SHARED_RINGS;
+
+	if (high > own)
+		high = own;
+	for (uint32_t i = 0; i < high; i++)
+		*taken += scan_ring(r, i, t, now_ns);
+	for (uint32_t i = own; atomic_load(&r->region->shared_used) && i < HL_RING_COUNT; i++)
+		*taken += scan_ring(r, i, t, now_ns);
+	return high;
+}
+
+static uint64_t lowest_bound(struct hl_region_reader *r, uint32_t high)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
+		const struct hl_ring_view *v = &r->views[i];
+		bool shared = i >= HL_RING_COUNT - HL_SHARED_RINGS;
+
+		if (!shared && i >= high)
+			continue;
+		if (shared ? atomic_load(&r->region->shared_used) != 0
+			   : atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED && !v->dead)
+			low = hl_min_u64(low, v->bound);
+	}
+	return low;
+}
+
+static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_ns)
+{
+	for (size_t i = 0; i < r->procs.len; i++) {
+		hl_proc_settle(r->procs.data[i]);
+		hl_proc_hand_over(r->procs.data[i], now_ns);
+	}
+	for (uint32_t i = 0; i < high; i++) {
+		struct hl_ring_view *v = &r->views[i];
+		struct hl_ring *ring = hl_region_ring(r->region, i);
+
+		count_drops(r, v, ring);
+		if (v->dead && v->at == v->words.len && atomic_load(&ring->state) == HL_RING_OWNED &&
+			v->claim == atomic_load(&ring->claim))
+			recycle(r, i);
+	}
+}
+
+uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
+{
+	uint64_t t = hl_ring_now(r->region), taken = 0, limit;
+	uint32_t high;
+
+	if (!atomic_load(&r->region->registered) ||
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0) < 0)
+		t -= r->ticks.counter ? 0 : (uint64_t)(UNREGISTERED_NS / r->ticks.ns_per_tick);
+	if (now_ns - r->last_adjust_ns > ADJUST_NS) {
+		hl_ticks_adjust(&r->ticks);
+		r->last_adjust_ns = now_ns;
+	}
+	for (size_t i = 0; i < r->procs.len; i++)
+		r->procs.data[i]->scan_ns = now_ns;
+	high = scan_rings(r, t, now_ns, &taken);
+	limit = lowest_bound(r, high);
+	merge(r, limit);
+	after_merge(r, high, now_ns);
+	r->last_t = t;
+	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
+	return taken;
+}
+
+void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end)
+{
+	uint32_t high = hl_min_u32(atomic_load(&r->region->high), HL_RING_COUNT - HL_SHARED_RINGS);
+
+	/* The process is dead: all it committed is there, and nothing busy will be finished. */
+	for (uint32_t i = 0; i < high; i++)
+		if (r->views[i].proc == p)
+			r->views[i].dead = true;
+	for (uint32_t i = 0; i < high; i++) {
+		struct hl_ring_view *v = &r->views[i];
+
+		if (v->proc == p)
+			count_drops(r, v, hl_region_ring(r->region, i));
+	}
+	hl_proc_settle(p);
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		if (r->views[i].proc == p) {
+			if (i < HL_RING_COUNT - HL_SHARED_RINGS && r->views[i].at == r->views[i].words.len &&
+				atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED)
+				recycle(r, i);
+			r->views[i].proc = NULL;
+			r->views[i].feed = NULL;
+		}
+	for (size_t i = 0; i < r->procs.len; i++)
+		if (r->procs.data[i] == p)
+			r->procs.data[i] = r->procs.data[--r->procs.len];
+	hl_proc_end(p, end);
+}

@@ -1,0 +1,73 @@
+/*
+ * region.h - one program image's rings, read: drained, put in order, handed to the books.
+ *
+ * All of it runs in the first thread, which never waits for anything but time.
+ */
+#ifndef HL_COLLECT_REGION_H
+#define HL_COLLECT_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/clock.h"
+#include "collect/proc.h"
+#include "ring/layout.h"
+#include "util/vec.h"
+
+/* What `record` was told, for the regions it makes. */
+struct hl_collect_settings {
+	uint32_t flags;              /* HL_SET_* */
+	uint32_t depth_inner, depth_outer;
+	uint32_t max_wait_ms;
+	uint32_t clock;              /* enum hl_clock */
+	size_t memory_limit;         /* of a live table in memory */
+	struct hl_output_settings output;
+};
+
+/* The reader's side of one ring. */
+struct hl_ring_view {
+	struct hl_feed *feed;        /* NULL: nobody's */
+	struct hl_proc *proc;
+	uint32_t claim;
+	bool busy;                   /* at the last look, at this position: */
+	uint64_t last_w, busy_since_ns;
+	uint64_t bound;              /* nothing below this will come any more */
+	uint64_t stamp;              /* of the record at `at`; raised to its predecessor's */
+	uint64_t dropped;            /* already counted */
+	bool dead, corrupt;
+	HL_VEC(uint64_t) words;      /* copied out, not yet merged: [at, len) */
+	size_t at;
+};
+
+struct hl_region_reader {
+	struct hl_region *region;
+	int memfd;
+	uint64_t pid;                /* of serial 0 */
+	const struct hl_collect_settings *settings;
+	struct hl_queue *queue;
+	struct hl_ticks ticks;
+	uint64_t last_t;             /* stamp of the last scan */
+	uint64_t last_adjust_ns, last_alone_check_ns;
+	bool continued;              /* another collector read it before us */
+	uint64_t lost_before;        /* events it took and did not write */
+	HL_VEC(struct hl_proc *) procs;
+	struct hl_ring_view views[HL_RING_COUNT];
+	struct hl_ring_view **heap;  /* of views with something to merge */
+};
+
+/* Makes a region in a new memfd (`memfd` < 0) or takes over one; the reader owns it. 0 or -errno. */
+int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
+	const struct hl_collect_settings *settings, struct hl_queue *queue);
+void hl_region_close(struct hl_region_reader *r);
+
+/* One look at all rings. Returns how many words were taken out. */
+uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns);
+
+/* Everything this process ever committed goes to its trace, and the trace ends. */
+void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end);
+
+/* No process maps the region any more. */
+bool hl_region_is_over(struct hl_region_reader *r);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * step.h - x86_64: a rule of 28 bits, and one step up the stack by it.
+ *
+ * bits 0-2 kind, 3-11 field, 12-27 a signed offset in words.
+ *   SP, FP   CFA = rsp or rbp + offset; field k: rbp saved k words below the CFA, 0: kept
+ *   DRAP     CFA = the word at rbp + offset; field 1: rbp saved where rbp points, 0: kept
+ *   SIGNAL   the ucontext lies at rsp
+ *   END      the return address is undefined: nobody called this
+ *   NO_CFI   no table: the frame pointer may help; field 1: not in any object either
+ *   GENERAL  anything else
+ * The return address lies one word below the CFA in all rules that have one.
+ */
+#ifndef HL_RECORD_ARCH_X86_64_STEP_H
+#define HL_RECORD_ARCH_X86_64_STEP_H
+
+#include "record/arch/cfi.h"
+#include "record/arch/walk.h"
+
+enum { HL_RULE_SP, HL_RULE_FP, HL_RULE_DRAP, HL_RULE_SIGNAL, HL_RULE_END, HL_RULE_NO_CFI, HL_RULE_GENERAL };
+#define HL_RULE_BITS     28
+#define HL_RULE_NO_TABLE (HL_RULE_NO_CFI)          /* in an object that has no table for this pc */
+#define HL_RULE_UNKNOWN  (HL_RULE_NO_CFI | 1u << 3) /* in no object: may change at any time */
+#define HL_RULE_FULL     (HL_RULE_GENERAL)
+
+hl_inline unsigned hl_rule_kind(uint32_t rule)
+{
+	return rule & 7;
+}
+
+hl_inline unsigned hl_rule_field(uint32_t rule)
+{
+	return (rule >> 3) & 511;
+}
+
+hl_inline intptr_t hl_rule_offset(uint32_t rule)
+{
+	return ((intptr_t)((int32_t)(rule << 4) >> 16)) * 8;
+}
+
+/* The rule for what the table says. */
+uint32_t hl_arch_rule(const struct hl_cfi_shape *shape);
+/* The kinds that are neither SP nor FP. */
+enum hl_step_end hl_arch_step_rare(struct hl_walk *w, uint32_t rule, struct hl_step *s);
+/* Code without a table: follow the frame pointer if all that it shows is plausible. */
+enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s);
+
+/* From w->r to the frame that called it. w->r is left alone unless the step goes ON. */
+hl_inline enum hl_step_end hl_arch_step(struct hl_walk *w, uint32_t rule, struct hl_step *s)
+{
+	unsigned kind = hl_rule_kind(rule), saved = hl_rule_field(rule);
+	uintptr_t cfa = hl_rule_offset(rule), pc;
+	uint32_t flags = 0;
+
+	s->cfa_slot = 0;
+	s->fp_slot = 0;
+	if (hl_likely(kind == HL_RULE_SP)) {
+		cfa += w->r.sp;
+		/* What a signal interrupted may have had any stack pointer. */
+		if (hl_unlikely(w->exact) && hl_unlikely(!hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))) {
+			s->pc_slot = 0;
+			s->flags = HL_STEP_SPECIAL;
+			return HL_STEP_CUT;
+		}
+	} else if (hl_likely(kind == HL_RULE_FP)) {
+		cfa += w->r.fp;
+		flags = HL_STEP_USES_FP;
+		if (hl_unlikely(cfa <= w->r.sp || (cfa & 7))) {
+			s->pc_slot = 0;
+			s->flags = flags;
+			return HL_STEP_CUT;
+		}
+		if (hl_unlikely(!hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))) {
+			s->pc_slot = 0;
+			s->flags = flags | HL_STEP_SPECIAL;
+			return HL_STEP_CUT;
+		}
+		if (hl_unlikely(w->strayed)) {
+			w->strayed = false;
+			flags |= HL_STEP_SPECIAL;
+		}
+	} else {
+		return hl_arch_step_rare(w, rule, s);
+	}
+	pc = hl_word(cfa - 8);
+	s->pc_slot = cfa - 8;
+	s->pc_word = pc;
+	s->flags = flags;
+	if (hl_unlikely(!pc))
+		return HL_STEP_END;
+	if (saved) {
+		s->fp_slot = cfa - saved * 8;
+		w->r.fp = hl_word(s->fp_slot);
+	}
+	w->r.pc = pc;
+	w->r.sp = cfa;
+	w->exact = false;
+	return HL_STEP_ON;
+}
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * full.c - the plain walk: every frame, nothing remembered. What the incremental walk must equal.
+ */
+#include "record/unwind/full_internal.h"
+
+void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg)
+{
+	struct hl_walk w;
+	struct hl_step s;
+
+	hl_walk_init(&w, start);
+	w.generation = hl_generation_bits(hl_generation());
+	for (unsigned n = 0; n < HL_FRAMES_MAX; n++) {
+		if (!each(arg, hl_walk_pc(&w)) || hl_walk_step(&w, &s) != HL_STEP_ON)
+			return;
+	}
+}

@@ -1,0 +1,80 @@
+/*
+ * memo_internal.h - what an unwinder remembers.
+ *
+ * A memo holds the frames of the last unwind on one stack, outermost first, and a flat list of checks in the
+ * same order: the words that the steps of these frames have read. As long as all of them still
+ * hold, a walk that comes by frame i in the same state would go on exactly as it did. Frame i's
+ * checks end at checks_end; a special frame has one check, which always fails, and is then repeated.
+ */
+#ifndef HL_RECORD_UNWIND_MEMO_INTERNAL_H
+#define HL_RECORD_UNWIND_MEMO_INTERNAL_H
+
+#include "record/unwind/full_internal.h"
+
+#define HL_MEMOS         32
+#define HL_FIRST_FRAMES  1024 /* of the first memo and of the scratch array */
+#define HL_OTHER_FRAMES  32   /* of the other memos, before they grow */
+#define HL_MEMO_FRAMES   65536
+#define HL_FRAME_CHECKS  3
+#define HL_MEMO_WALKS    4  /* so many unwinds in a row matched nothing: */
+#define HL_MEMO_RETRY    16 /* remember only every so many */
+
+struct hl_check {
+	uintptr_t slot, word;
+};
+
+#define HL_KEPT_LIVE    1u /* some frame from here outwards needs this frame pointer */
+#define HL_KEPT_EXACT   2u /* the pc was interrupted */
+#define HL_KEPT_SPECIAL 4u
+struct hl_kept {
+	uintptr_t sp, fp;
+	uint32_t checks_end, flags;
+};
+
+/* A frame just walked, and the step that leads out of it. */
+struct hl_fresh {
+	struct hl_regs r;
+	struct hl_step step;
+	bool exact;
+};
+
+struct hl_memo {
+	uintptr_t lo, hi;     /* of this stack, may be read */
+	uint32_t depth;       /* frames remembered */
+	uint32_t last_depth;  /* pcs of the last result: may be more than are remembered */
+	uint32_t capacity;
+	uint32_t failures;    /* unwinds in a row that matched no frame */
+	uint64_t used;
+	uintptr_t *pcs;
+	struct hl_kept *frames;
+	struct hl_check *checks;
+	size_t mapped;        /* bytes to unmap when the arrays move; they start at pcs */
+	bool cut;
+};
+
+struct hl_unwinder {
+	/* The range of stack pointers for which `current` is the answer. */
+	uintptr_t range_lo, range_hi;
+	struct hl_memo *current;
+	uintptr_t busy;          /* in the frame of the running hl_unwind(), or of one that was left */
+	uint64_t serial;         /* of the running or last unwind */
+	uint64_t generation;
+	struct hl_fresh *fresh;
+	uint32_t fresh_capacity;
+	size_t fresh_mapped;
+	struct hl_unwind_counts counts;
+	uintptr_t ends[HL_MEMOS]; /* where each memo's stack ends; 0: the memo is free */
+	struct hl_memo memos[HL_MEMOS];
+};
+
+/* memo.c */
+/* Room for n frames of which `keep` stay; false when there is none to be had. */
+bool hl_memo_reserve(struct hl_memo *m, uint32_t n);
+bool hl_fresh_grow(struct hl_unwinder *u);
+void hl_memo_forget_all(struct hl_unwinder *u);
+/* The memo for a stack pointer: exact when the stack is known, a guess when not. */
+struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp);
+/* The stack from sp on was walked to its end: the memo that it belongs to. */
+struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t end);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * rules_internal.h - the rule of every pc, shared by all threads, without a lock.
+ *
+ * An entry is one word: a 32-bit tag, 4 bits of generation, a rule of 28 bits. The place of an entry (16 bits) and its tag
+ * are the 48 bits of an invertible product of the key, so a match is exact: two pcs never share an
+ * entry, they only displace each other. Any interleaving of loads and stores is fine, for a word
+ * stands for itself. The key is the pc that is looked up (a return address less one), and bit 47 says
+ * that it was interrupted: only then may the table speak of the instruction's own address.
+ */
+#ifndef HL_RECORD_UNWIND_RULES_INTERNAL_H
+#define HL_RECORD_UNWIND_RULES_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "record/arch/walk.h"
+#include "record/unwind/unwind.h"
+#include HL_ARCH_STEP
+
+#define HL_RULE_SETS (1u << 16)
+#define HL_RULE_MUL  (UINT64_C(0x9e3779b97f4b) << 16) /* odd, so the product modulo 2^48 can be undone */
+
+extern _Atomic uint64_t hl_rule_table[HL_RULE_SETS][2];
+extern _Atomic uint64_t hl_rule_generation;
+
+hl_inline unsigned hl_generation_bits(uint64_t generation)
+{
+	return (unsigned)(generation % 15) + 1; /* 0 is an empty entry */
+}
+
+hl_inline uint64_t hl_generation(void)
+{
+	return atomic_load_explicit(&hl_rule_generation, memory_order_acquire);
+}
+
+/* Compiles the rule and stores it, unless it may change without notice. */
+uint32_t hl_rule_compile(uintptr_t pc, bool exact);
+
+hl_inline uint32_t hl_rule_get(struct hl_walk *w)
+{
+	uintptr_t pc = w->exact ? w->r.pc : w->r.pc - 1;
+	uint64_t h = (pc | (uint64_t)w->exact << 47) * HL_RULE_MUL;
+	/* A pc beyond 47 bits has no entry: the last term makes it match none. */
+	uint64_t want = (h << 16) >> 28 | w->generation | (pc >> 47) << 40;
+	_Atomic uint64_t *set = hl_rule_table[h >> 48];
+	uint64_t e = atomic_load_explicit(&set[0], memory_order_relaxed);
+
+	if (hl_likely(e >> HL_RULE_BITS == want))
+		return e & ((1u << HL_RULE_BITS) - 1);
+	e = atomic_load_explicit(&set[1], memory_order_relaxed);
+	if (hl_likely(e >> HL_RULE_BITS == want))
+		return e & ((1u << HL_RULE_BITS) - 1);
+	w->misses++;
+	return hl_rule_compile(pc, w->exact);
+}
+
+#endif
