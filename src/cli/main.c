@@ -1,5 +1,118 @@
-/* main.c - finds the command, nothing else. */
-int main(void)
+/*
+ * main.c - finds the command, nothing else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define HL_COMMAND(name) extern const struct hl_cmd hl_cmd_##name;
+#include "cli/commands.inc"
+#undef HL_COMMAND
+
+#define HL_COMMAND(name) &hl_cmd_##name,
+const struct hl_cmd *const hl_commands[] = {
+#include "cli/commands.inc"
+	NULL
+};
+#undef HL_COMMAND
+
+const struct hl_cmd *hl_command_find(const char *name)
 {
-	return 2;
+	for (size_t i = 0; hl_commands[i]; i++) {
+		if (strcmp(hl_commands[i]->name, name) == 0)
+			return hl_commands[i];
+	}
+	return NULL;
+}
+
+static const char *command_name_at(const void *from, size_t i)
+{
+	(void)from;
+	for (size_t k = 0; hl_commands[k]; k++) {
+		if (!hl_commands[k]->hidden && i-- == 0)
+			return hl_commands[k]->name;
+	}
+	return NULL;
+}
+
+static int unknown_command(const char *word)
+{
+	const char *near = hl_suggest(word, command_name_at, NULL);
+
+	if (near)
+		return hl_cli_usage("there is no command \"%s\"; did you mean %s?", word, near);
+	if (word[0] == '-')
+		return hl_cli_usage("unknown option %s", word);
+	return hl_cli_usage("there is no command \"%s\"; to record a program: heaplapse record %s", word,
+			    word);
+}
+
+static int run(const struct hl_cmd *cmd, int argc, char **argv)
+{
+	void *state = calloc(1, cmd->state_size ? cmd->state_size : 1);
+	char **operands;
+	bool help;
+	int n, status;
+
+	if (!state) {
+		hl_cli_error("out of memory");
+		return HL_EXIT_IO;
+	}
+	hl_command_current = cmd;
+	status = hl_options_parse(cmd, state, argc, argv, &n, &operands, &help);
+	if (help)
+		hl_options_help(cmd);
+	else if (!status)
+		status = cmd->run(state, n, operands);
+	free(state);
+	return status;
+}
+
+/*
+ * A file that we open must not become descriptor 1 because the caller closed it: our output would
+ * go there. Read-only and close-on-exec: writing still fails, and children see it closed.
+ */
+static void occupy_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
+			_exit(HL_EXIT_IO);
+	}
+}
+
+static int first_steps(void)
+{
+	fputs("heaplapse records every allocation of a program and shows its heap at any moment.\n\n"
+	      "  heaplapse record ./program        run it and write heaplapse.program.PID.hlt\n"
+	      "  heaplapse report FILE.hlt         who held the memory when it was at its peak\n\n"
+	      "heaplapse help lists all commands.\n",
+	      stderr);
+	return HL_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct hl_cmd *cmd;
+	const char *word;
+	int status;
+
+	occupy_standard_fds();
+	setlocale(LC_CTYPE, "");
+	if (argc < 2)
+		return first_steps();
+	word = argv[1];
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+		word = "help";
+	else if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+		word = "version";
+	cmd = hl_command_find(word);
+	status = cmd ? run(cmd, argc - 1, argv + 1) : unknown_command(word);
+	return hl_cli_finish(status);
 }

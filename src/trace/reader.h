@@ -110,8 +110,14 @@ struct hl_keyframe_info {
 };
 size_t hl_reader_n_keyframes(const struct hl_reader *r);
 const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i);
-/* The array has n_nodes entries (the reader knows the table's size) and is zeroed by this call. */
+/*
+ * The array has n_nodes entries (the reader knows the table's size) and is zeroed by this call. Peaks
+ * are those of epoch 0: put the array into hl_totals with that keyframe's totals, and go on from there.
+ */
 int hl_reader_load_keyframe(struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes);
+
+/* The process as of a keyframe; nodes == NULL. Works for a lost one too if its first part is readable. */
+int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
 
 /* All RSS samples, in order. The caller frees the array. */
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);

@@ -18,7 +18,7 @@
 
 struct hl_node_totals {
 	struct hl_sums sums;
-	uint64_t peak_bytes, peak_blocks; /* live when the process was at its peak; see hl_totals_settle */
+	uint64_t peak_bytes, peak_blocks; /* live when the process was at its peak; read by hl_totals_at_peak */
 	uint64_t epoch;
 };
 
@@ -38,8 +38,10 @@ struct hl_totals {
 
 void hl_totals_init(struct hl_totals *t);
 void hl_totals_fini(struct hl_totals *t);
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. An event whose node is HL_NODE_NONE counts for the process only. */
 int hl_totals_apply(struct hl_totals *t, const struct hl_event *event);
+/* The process's part alone: no node is touched, and `stacks` is not counted. */
+void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *event);
 /* Live of one node at the process's peak, as of now. */
 void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, uint64_t *blocks);
 

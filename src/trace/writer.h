@@ -17,6 +17,15 @@ struct hl_writer;
 /* Takes fd (it is closed by hl_writer_close), copies meta. fd is a new, empty file. */
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta);
 
+/* The same with limits of one's own; 0 means the usual. For tests, and for files made to be compared. */
+struct hl_writer_options {
+	uint32_t max_events;      /* of a chunk; 2 to 65536 */
+	uint32_t keyframe_events; /* at least so many between keyframes */
+	uint64_t sync;            /* the file's sync word instead of a random one */
+};
+int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
+	const struct hl_writer_options *options);
+
 /* Ids are given by order of call, from 0. */
 int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
@@ -38,6 +47,9 @@ void hl_writer_hurry(struct hl_writer *w, bool on);
 int hl_writer_flush(struct hl_writer *w);
 /* Events handed over and written with write(2). */
 uint64_t hl_writer_durable_events(const struct hl_writer *w);
+
+/* Bytes of the file so far. */
+uint64_t hl_writer_bytes(const struct hl_writer *w);
 
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
 int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);

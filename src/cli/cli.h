@@ -1,0 +1,78 @@
+/*
+ * cli.h - what a command is, and the few things all commands share.
+ *
+ * A command is data first: its row says its name, its options and what it does; parsing, --help
+ * and "did you mean" are made from the rows. Only this folder prints to the user and ends the
+ * process. Results go to stdout, everything we say about them to stderr.
+ */
+#ifndef HL_CLI_CLI_H
+#define HL_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+
+/* Exit statuses of everything but `record`, which gives the program's own. */
+enum {
+	HL_EXIT_OK = 0,
+	HL_EXIT_VIOLATION = 1,  /* only `check` */
+	HL_EXIT_USAGE = 2,
+	HL_EXIT_IO = 3,         /* input that cannot be read, or output that cannot be written */
+	HL_EXIT_INCOMPLETE = 4, /* with --strict: an answer, but something was missing */
+};
+
+/*
+ * One option. `set` stores the value in the command's state and returns NULL, or says what would
+ * have been right ("a size such as 64K"). A row without help is not listed; rows end with {0}.
+ */
+struct hl_opt {
+	char short_name;        /* 0: none */
+	const char *long_name;  /* without dashes; NULL: none */
+	const char *arg;        /* "FILE"; "[WHEN]" if it may be left out (then only --x=WHEN); NULL: none */
+	const char *help;
+	const char *(*set)(void *state, const char *value);   /* value NULL: none was given */
+};
+
+struct hl_cmd {
+	const char *name;
+	const char *summary;    /* one line for `heaplapse help` */
+	const char *usage;      /* what follows the name: "[options] FILE" */
+	const char *about;      /* more, after the options; lines end with \n; may be NULL */
+	const struct hl_opt *opts;
+	size_t state_size;      /* of the zeroed state that setters and run get */
+	bool hidden;            /* not for people: in no list */
+	bool stops_at_operand;  /* what follows the first operand is not ours (record PROG ARGS) */
+	/* Operands only, argv[argc] == NULL; returns the exit status. */
+	int (*run)(void *state, int argc, char **argv);
+};
+
+/* All commands, in the order of the help; ends with NULL. */
+extern const struct hl_cmd *const hl_commands[];
+const struct hl_cmd *hl_command_find(const char *name);
+
+/* The command that runs, for messages; NULL before one is found. */
+extern const struct hl_cmd *hl_command_current;
+
+/* "heaplapse: ..." on stderr, with a newline; control characters in it are made visible. */
+void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
+/* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE. */
+int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
+/* Ends stdout: `status`, or HL_EXIT_IO with a message when what was printed did not arrive. */
+int hl_cli_finish(int status);
+
+/*
+ * Takes the options out of argv (from argv[1] on) and leaves the operands in *operands, which
+ * point into argv. 0, or HL_EXIT_USAGE with a message. *help: --help was asked for.
+ */
+int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
+		     char ***operands, bool *help);
+void hl_options_help(const struct hl_cmd *cmd);
+/* The short list of what there is. */
+void hl_commands_help(void);
+
+/* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
+const char *hl_suggest(const char *word, const char *(*next)(const void *from, size_t i),
+		       const void *from);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * message.c - what we say on stderr, and the end of stdout.
+ *
+ * A message is one write, so that lines of several processes do not mix, and holds no control
+ * character that a file name or a symbol could have brought in.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "util/strbuf.h"
+#include "util/text.h"
+
+const struct hl_cmd *hl_command_current;
+
+static void say(const char *who, const char *fmt, va_list args, const char *after)
+{
+	struct hl_strbuf raw = {0}, out = {0};
+
+	hl_strbuf_vprintf(&raw, fmt, args);
+	hl_strbuf_printf(&out, "heaplapse%s%s: ", who ? " " : "", who ? who : "");
+	hl_text_escape(&out, hl_strbuf_str(&raw));
+	hl_strbuf_puts(&out, "\n");
+	hl_strbuf_puts(&out, after);
+	fputs(hl_strbuf_str(&out), stderr);
+	fflush(stderr);
+	hl_strbuf_fini(&raw);
+	hl_strbuf_fini(&out);
+}
+
+void hl_cli_error(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(NULL, fmt, args, "");
+	va_end(args);
+}
+
+int hl_cli_usage(const char *fmt, ...)
+{
+	const char *name = hl_command_current ? hl_command_current->name : NULL;
+	char after[128];
+	va_list args;
+
+	snprintf(after, sizeof(after), "  see: heaplapse help%s%s\n", name ? " " : "", name ? name : "");
+	va_start(args, fmt);
+	say(name, fmt, args, after);
+	va_end(args);
+	return HL_EXIT_USAGE;
+}
+
+int hl_cli_finish(int status)
+{
+	int failed = ferror(stdout), err;
+
+	errno = 0;
+	failed |= fflush(stdout);
+	err = errno;
+	/* Closing tells what a network file system held back. A stdout that was never open and never
+	 * written to is no failure. */
+	if (!failed && fclose(stdout) && errno != EBADF) {
+		failed = 1;
+		err = errno;
+	}
+	if (!failed)
+		return status;
+	if (err == EPIPE)
+		return HL_EXIT_OK;   /* the reader had enough: `dump | head` */
+	hl_cli_error("the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
+	return HL_EXIT_IO;
+}

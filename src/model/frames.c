@@ -1,0 +1,195 @@
+/*
+ * frames.c - from nodes of the recorded call tree to frames as they are shown.
+ *
+ * A node is one return address; with inlined calls it is several frames. Each (module, offset) is
+ * symbolized once, each distinct frame is kept once.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "model/model_internal.h"
+
+#define NO_STRING UINT32_MAX
+
+void hl_model_frames_fini(struct hl_model *m)
+{
+	hl_strings_fini(&m->strings);
+	hl_vec_free(&m->asked);
+	hl_vec_free(&m->frames);
+	hl_map_fini(&m->frame_ids);
+	hl_vec_free(&m->sites);
+	hl_map_fini(&m->site_ids);
+	hl_vec_free(&m->refs);
+}
+
+const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame)
+{
+	return &m->frames.data[frame];
+}
+
+uint32_t hl_model_parent(struct hl_model *m, uint32_t node)
+{
+	struct hl_node n;
+
+	if (hl_reader_node(m->reader, node, &n) != 0 || n.parent >= node)
+		return HL_NODE_NONE;
+	return n.parent;
+}
+
+static int string_id(struct hl_model *m, const char *s, uint32_t *id)
+{
+	*id = NO_STRING;
+	return s ? hl_strings_add(&m->strings, s, id) : 0;
+}
+
+/* Appends a frame to the refs of the site that is being made. */
+static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module)
+{
+	struct hl_frame_ref ref = { .inlined = f->inlined };
+	uint32_t function, file;
+	uint64_t a, b;
+	int err = string_id(m, f->function, &function);
+
+	if (!err)
+		err = string_id(m, f->file, &file);
+	if (err)
+		return err;
+	a = (uint64_t)function << 32 | file;
+	b = (uint64_t)f->line << 32 | module;
+	ref.frame = hl_map_get(&m->frame_ids, a, b);
+	if (ref.frame == HL_MAP_NONE) {
+		struct hl_frame frame = {
+			.function = hl_strings_get(&m->strings, function),
+			.file = file == NO_STRING ? NULL : hl_strings_get(&m->strings, file),
+			.module = module == NO_STRING ? NULL : hl_strings_get(&m->strings, module),
+			.line = f->line,
+		};
+
+		ref.frame = (uint32_t)m->frames.len;
+		err = hl_vec_push(&m->frames, frame);
+		if (!err)
+			err = hl_map_put(&m->frame_ids, a, b, ref.frame);
+	}
+	return err ? err : hl_vec_push(&m->refs, ref);
+}
+
+static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
+{
+	struct hl_symbol_frame f = { .function = text };
+
+	return add_ref(m, &f, module);
+}
+
+static int ask_module(struct hl_model *m, uint32_t id, struct hl_model_module **out)
+{
+	struct hl_model_module *mod = &m->modules[id];
+	struct hl_module def;
+	int err;
+
+	*out = mod;
+	if (mod->asked)
+		return 0;
+	mod->asked = true;
+	err = hl_reader_module(m->reader, id, &def);
+	if (err == -EBADMSG) {
+		mod->lost = true;
+		return 0;
+	}
+	if (!err)
+		err = string_id(m, def.path, &mod->path);
+	if (!err)
+		err = hl_symbols_add(m->symbols, def.path, def.build_id, def.build_id_len, &mod->symbols);
+	return err ? err : hl_vec_push(&m->asked, id);
+}
+
+static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
+{
+	const struct hl_symbol_frame *frames;
+	struct hl_model_module *mod;
+	char text[32];
+	size_t n;
+	int err;
+
+	if (module >= m->n_modules)
+		return add_nameless(m, "[lost]", NO_STRING);
+	err = ask_module(m, module, &mod);
+	if (err)
+		return err;
+	if (mod->lost)
+		return add_nameless(m, "[lost]", NO_STRING);
+	err = hl_symbols_frames(mod->symbols, offset, &frames, &n);
+	if (err)
+		return err;
+	if (n == 0) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+		return add_nameless(m, text, mod->path);
+	}
+	while (n-- > 0 && !err)   /* innermost first there, outermost first here */
+		err = add_ref(m, &frames[n], mod->path);
+	return err;
+}
+
+static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
+{
+	char text[48];
+
+	if (module != HL_MODULE_NONE)
+		return add_symbols(m, module, offset);
+	if (offset == HL_OFFSET_CUT)
+		return add_nameless(m, "[...]", NO_STRING);
+	snprintf(text, sizeof(text), "[jit 0x%" PRIx64 "]", offset);
+	return add_nameless(m, text, NO_STRING);
+}
+
+/* Module numbers fit 32 bits, so this is no module's key. */
+#define LOST_KEY UINT64_MAX
+
+static int site_of(struct hl_model *m, uint64_t key, uint64_t offset, struct hl_site *site)
+{
+	uint32_t id = hl_map_get(&m->site_ids, key, offset);
+	int err;
+
+	if (id != HL_MAP_NONE) {
+		*site = m->sites.data[id];
+		return 0;
+	}
+	site->first = (uint32_t)m->refs.len;
+	err = key == LOST_KEY ? add_nameless(m, "[lost]", NO_STRING) : make_site(m, (uint32_t)key, offset);
+	if (err)
+		return err;
+	site->n = (uint32_t)m->refs.len - site->first;
+	id = (uint32_t)m->sites.len;
+	err = hl_vec_push(&m->sites, *site);
+	return err ? err : hl_map_put(&m->site_ids, key, offset, id);
+}
+
+int hl_model_node_frames(struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs,
+			 size_t *n)
+{
+	struct hl_site site;
+	struct hl_node def;
+	int err = hl_reader_node(m->reader, node, &def);
+
+	if (err && err != -EBADMSG)
+		return hl_model_fail(m, err);
+	err = err ? site_of(m, LOST_KEY, 0, &site) : site_of(m, def.module, def.offset, &site);
+	if (err)
+		return hl_model_fail(m, err);
+	*refs = m->refs.data + site.first;
+	*n = site.n;
+	return 0;
+}
+
+size_t hl_model_n_notes(const struct hl_model *m)
+{
+	return m->asked.len;
+}
+
+void hl_model_note(struct hl_model *m, size_t i, const char **path, const char **note)
+{
+	const struct hl_model_module *mod = &m->modules[m->asked.data[i]];
+
+	*path = hl_strings_get(&m->strings, mod->path);
+	*note = hl_symbols_note(mod->symbols);
+}

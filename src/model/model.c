@@ -1,0 +1,121 @@
+/*
+ * model.c - opening a trace, and what is true of the whole of it; see model.h.
+ */
+#include "model/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+
+static int load(struct hl_model *m)
+{
+	int err = hl_reader_info(m->reader, &m->info);
+
+	if (!err)
+		err = hl_reader_n_nodes(m->reader, &m->n_nodes);
+	if (!err)
+		err = hl_reader_n_modules(m->reader, &m->n_modules);
+	if (err)
+		return hl_model_fail(m, err);
+	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
+	m->bad_chunks = calloc(hl_reader_n_chunks(m->reader) + 1, 1);
+	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
+	if (!m->modules || !m->bad_chunks || !m->bad_keyframes)
+		return hl_model_fail(m, -ENOMEM);
+	return hl_symbols_new(&m->symbols);
+}
+
+int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why)
+{
+	struct hl_model *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m) {
+		snprintf(why->text, sizeof(why->text), "out of memory");
+		return -ENOMEM;
+	}
+	err = hl_reader_open(&m->reader, path, why);
+	if (err) {
+		free(m);
+		return err;
+	}
+	err = load(m);
+	if (err) {
+		snprintf(why->text, sizeof(why->text), "%s", hl_model_error(m));
+		hl_model_close(m);
+		return err;
+	}
+	*out = m;
+	return 0;
+}
+
+void hl_model_close(struct hl_model *m)
+{
+	if (!m)
+		return;
+	hl_model_frames_fini(m);
+	hl_symbols_free(m->symbols);
+	free(m->modules);
+	free(m->bad_chunks);
+	free(m->bad_keyframes);
+	hl_reader_close(m->reader);
+	free(m);
+}
+
+int hl_model_fail(struct hl_model *m, int err)
+{
+	if (err == -EBADMSG)
+		snprintf(m->error, sizeof(m->error), "%s", hl_reader_error(m->reader));
+	else
+		snprintf(m->error, sizeof(m->error), "%s", strerror(-err));
+	return err;
+}
+
+const char *hl_model_error(const struct hl_model *m)
+{
+	return m->error;
+}
+
+const struct hl_trace_info *hl_model_info(const struct hl_model *m)
+{
+	return m->info;
+}
+
+struct hl_reader *hl_model_reader(struct hl_model *m)
+{
+	return m->reader;
+}
+
+uint32_t hl_model_n_nodes(const struct hl_model *m)
+{
+	return m->n_nodes;
+}
+
+bool hl_model_complete(const struct hl_model *m)
+{
+	const struct hl_trace_info *i = m->info;
+
+	return i->has_end && i->end.kind != HL_END_LOST && i->end.kind != HL_END_RUNNING &&
+	       !i->damaged && i->counters.dropped_events == 0 && !i->meta.continued;
+}
+
+bool hl_model_may_say_leaked(const struct hl_model *m)
+{
+	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&
+	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
+	       m->info->totals.implicit_frees == 0;
+}
+
+uint64_t hl_model_end_ns(const struct hl_model *m)
+{
+	size_t n = hl_reader_n_chunks(m->reader);
+	uint64_t end = m->info->end.duration_ns;
+
+	while (n > 0 && hl_reader_chunk(m->reader, n - 1)->lost)
+		n--;
+	return n > 0 ? hl_max_u64(end, hl_reader_chunk(m->reader, n - 1)->t1_ns) : end;
+}

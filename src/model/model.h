@@ -1,0 +1,61 @@
+/*
+ * model.h - a trace as something that can be asked.
+ *
+ * Every view asks here, so that no two of them disagree. The model does no output of its own; all
+ * calls are 0 or -errno, with hl_model_error() for the sentence.
+ */
+#ifndef HL_MODEL_MODEL_H
+#define HL_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/reader.h"
+
+struct hl_model;
+
+/* -errno with *why filled in. */
+int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why);
+void hl_model_close(struct hl_model *m);
+
+/* All of these live as long as the model. */
+const struct hl_trace_info *hl_model_info(const struct hl_model *m);
+struct hl_reader *hl_model_reader(struct hl_model *m);
+/* One sentence about the last error. */
+const char *hl_model_error(const struct hl_model *m);
+
+/* The end is known and no event is missing. */
+bool hl_model_complete(const struct hl_model *m);
+/* Blocks that are live at the end may be called leaked: nothing was missed, and the program left
+ * by its own will. */
+bool hl_model_may_say_leaked(const struct hl_model *m);
+/* When the recording ends, as far as is known. */
+uint64_t hl_model_end_ns(const struct hl_model *m);
+
+/* One frame as it is shown. Strings live as long as the model. */
+struct hl_frame {
+	const char *function;   /* "[...]", "[lost]", "[jit 0x..]" or "0x.." where there is no name */
+	const char *file;       /* NULL when not known */
+	const char *module;     /* path; NULL when there is none */
+	uint32_t line;          /* 0 when not known */
+};
+/* Frames are numbered: equal function, file, line and module have the same number. */
+const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame);
+
+struct hl_frame_ref {
+	uint32_t frame;
+	bool inlined;           /* into the frame outside of it */
+};
+/* The frames of one node alone, outermost first, never none; valid until the next call. */
+int hl_model_node_frames(struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs,
+			 size_t *n);
+/* HL_NODE_NONE for an outermost or a lost one. Always less than `node`: climbing ends. */
+uint32_t hl_model_parent(struct hl_model *m, uint32_t node);
+uint32_t hl_model_n_nodes(const struct hl_model *m);
+
+/* The modules that frames were asked of, and why one could not tell everything ("" if it could). */
+size_t hl_model_n_notes(const struct hl_model *m);
+void hl_model_note(struct hl_model *m, size_t i, const char **path, const char **note);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * model_internal.h - what the parts of the model share.
+ */
+#ifndef HL_MODEL_MODEL_INTERNAL_H
+#define HL_MODEL_MODEL_INTERNAL_H
+
+#include "model/model.h"
+#include "symbol/symbol.h"
+#include "util/map.h"
+#include "util/strings.h"
+#include "util/vec.h"
+
+/* A module of the trace, once a frame of it was asked for. */
+struct hl_model_module {
+	bool asked, lost;
+	uint32_t path;                        /* in strings */
+	struct hl_symbols_module *symbols;
+};
+
+/* The frames of one (module, offset): refs[first .. first + n) */
+struct hl_site {
+	uint32_t first, n;
+};
+
+struct hl_model {
+	struct hl_reader *reader;
+	const struct hl_trace_info *info;
+	uint32_t n_nodes;
+	char error[512];
+
+	/* Parts that turned out to be unreadable when they were read. */
+	uint8_t *bad_chunks, *bad_keyframes;
+	size_t n_bad;
+
+	struct hl_symbols *symbols;
+	struct hl_model_module *modules;
+	uint32_t n_modules;
+	HL_VEC(uint32_t) asked;               /* modules, in the order of being asked */
+	struct hl_strings strings;
+	HL_VEC(struct hl_frame) frames;
+	struct hl_map frame_ids;
+	HL_VEC(struct hl_site) sites;
+	struct hl_map site_ids;
+	HL_VEC(struct hl_frame_ref) refs;
+};
+
+/* Keeps the sentence of a failed call of the reader; returns err. */
+int hl_model_fail(struct hl_model *m, int err);
+static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
+{
+	m->n_bad += !*flag;
+	*flag = 1;
+}
+void hl_model_frames_fini(struct hl_model *m);
+
+#endif

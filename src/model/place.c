@@ -1,0 +1,130 @@
+/*
+ * place.c - from times to places between events; see sums.h.
+ */
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+#include "model/sums.h"
+
+bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk)
+{
+	return m->bad_chunks[chunk] || hl_reader_chunk(m->reader, chunk)->lost;
+}
+
+/* The keyframe at this boundary, if it can be read. */
+static const struct hl_keyframe_info *keyframe_at(const struct hl_model *m, size_t chunk)
+{
+	for (size_t i = 0; i < hl_reader_n_keyframes(m->reader); i++) {
+		const struct hl_keyframe_info *k = hl_reader_keyframe(m->reader, i);
+
+		if (!k->lost && !m->bad_keyframes[i] && k->chunk == chunk)
+			return k;
+	}
+	return NULL;
+}
+
+/* Is everything before this boundary at or before t, though the times of a lost chunk are not known?
+ * A keyframe there knows the time of the last event. */
+static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
+{
+	const struct hl_keyframe_info *k;
+
+	if (chunk == 0 || !hl_reader_chunk(m->reader, chunk - 1)->lost)
+		return true;
+	k = keyframe_at(m, chunk);
+	return k && k->time_ns <= t;
+}
+
+struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
+{
+	struct hl_place p = { .limit = t, .time_ns = hl_min_u64(t, hl_model_end_ns(m)), .sure = true };
+	size_t n = hl_reader_n_chunks(m->reader);
+
+	for (p.chunk = 0; p.chunk < n; p.chunk++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
+
+		if (!c->lost && c->t1_ns > t) {
+			p.cut = c->t0_ns <= t ? HL_CUT_TIME : HL_CUT_START;
+			break;
+		}
+	}
+	/* With a lost chunk just before, the moment may lie inside it. The end is the end in any case. */
+	p.sure = p.cut != HL_CUT_START || t == UINT64_MAX || boundary_is_sure(m, p.chunk, t);
+	return p;
+}
+
+struct hl_place hl_place_peak(struct hl_model *m)
+{
+	const struct hl_totals *t = &m->info->totals;
+	struct hl_place p = { .time_ns = t->peak_time_ns, .limit = t->peak_bytes, .sure = true };
+	size_t n = hl_reader_n_chunks(m->reader);
+
+	if (t->peak_bytes == 0)
+		return p;
+	for (p.chunk = 0; p.chunk < n; p.chunk++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
+
+		if (!c->lost && c->max_live_bytes >= t->peak_bytes) {
+			p.cut = HL_CUT_LIVE;
+			return p;
+		}
+	}
+	/* Its chunk is lost: all that is known of it is the time. */
+	p = hl_place_at(m, t->peak_time_ns);
+	p.sure = false;
+	return p;
+}
+
+/* What the boundary before a chunk is called: the time of the last event that is known to be before it. */
+static uint64_t boundary_time(const struct hl_model *m, size_t chunk)
+{
+	const struct hl_keyframe_info *k = keyframe_at(m, chunk);
+
+	if (k)
+		return k->time_ns;
+	while (chunk > 0 && hl_reader_chunk(m->reader, chunk - 1)->lost)
+		chunk--;
+	return chunk > 0 ? hl_reader_chunk(m->reader, chunk - 1)->t1_ns : 0;
+}
+
+struct hl_place hl_place_before_loss(struct hl_model *m, const struct hl_place *p)
+{
+	struct hl_place q = { .chunk = p->chunk, .limit = p->limit, .moved = true };
+
+	if (p->sure && p->cut != HL_CUT_START && hl_chunk_is_lost(m, p->chunk)) {
+		q.sure = true;   /* the chunk itself is what is lost: up to its start */
+	} else {
+		/* What is in the way is the nearest lost chunk before. */
+		while (p->sure && q.chunk > 0 && !hl_chunk_is_lost(m, q.chunk - 1))
+			q.chunk--;
+		if (q.chunk > 0)
+			q.chunk--;
+		q.sure = boundary_is_sure(m, q.chunk, p->limit);
+	}
+	q.time_ns = boundary_time(m, q.chunk);
+	return q;
+}
+
+size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct hl_chunk_events *c)
+{
+	uint64_t live = hl_reader_chunk(m->reader, p->chunk)->live_bytes;
+	size_t i;
+
+	switch (p->cut) {
+	case HL_CUT_START:
+		return 0;
+	case HL_CUT_TIME:
+		for (i = 0; i < c->n_events && c->events[i].time_ns <= p->limit; i++)
+			;
+		return i;
+	case HL_CUT_LIVE:
+		for (i = 0; i < c->n_events; i++) {
+			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size : -c->events[i].size;
+			if (live == p->limit && c->events[i].op == HL_OP_ALLOC)
+				return i + 1;
+		}
+		return i;
+	}
+	return 0;
+}

@@ -1,0 +1,222 @@
+/*
+ * sums.c - the shortest exact way to the sums of a moment; see sums.h.
+ */
+#include "model/sums.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model_internal.h"
+
+/* A way: from a keyframe (or the start) to a place. */
+struct way {
+	size_t keyframe;     /* SIZE_MAX: the start */
+	size_t from, to;     /* whole chunks between: [from, to) */
+	bool back;           /* the keyframe is after the place */
+};
+
+static void add(struct hl_sums *to, const struct hl_sums *s, bool back)
+{
+	if (back) {
+		to->alloc_blocks -= s->alloc_blocks;
+		to->alloc_bytes -= s->alloc_bytes;
+		to->free_blocks -= s->free_blocks;
+		to->free_bytes -= s->free_bytes;
+	} else {
+		to->alloc_blocks += s->alloc_blocks;
+		to->alloc_bytes += s->alloc_bytes;
+		to->free_blocks += s->free_blocks;
+		to->free_bytes += s->free_bytes;
+	}
+}
+
+static int add_events(struct hl_model *m, const struct hl_event *events, size_t n, bool back,
+		      struct hl_sums *sums)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct hl_sums one = {0};
+
+		if (events[i].node >= m->n_nodes)
+			return -EBADMSG;
+		if (events[i].op == HL_OP_ALLOC) {
+			one.alloc_blocks = 1;
+			one.alloc_bytes = events[i].size;
+		} else {
+			one.free_blocks = 1;
+			one.free_bytes = events[i].size;
+		}
+		add(&sums[events[i].node], &one, back);
+	}
+	return 0;
+}
+
+/* A whole chunk by its summary, or, if it has none, by its events. */
+static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums *sums,
+		     struct hl_summary *summary, struct hl_chunk_events *events)
+{
+	int err = hl_reader_summary(m->reader, chunk, summary);
+
+	if (err == 0) {
+		for (size_t i = 0; i < summary->n; i++) {
+			if (summary->rows[i].node >= m->n_nodes)
+				return -EBADMSG;
+			add(&sums[summary->rows[i].node], &summary->rows[i].sums, back);
+		}
+		return 0;
+	}
+	/* A summary that is damaged is no more than one that is missing. */
+	if (err != -ENOENT && err != -EBADMSG)
+		return err;
+	err = hl_reader_decode(m->reader, chunk, events);
+	return err ? err : add_events(m, events->events, events->n_events, back, sums);
+}
+
+static bool clear(const struct hl_model *m, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		if (hl_chunk_is_lost(m, i))
+			return false;
+	}
+	return true;
+}
+
+/* Finds the way over the fewest chunks. False: there is none. */
+static bool find_way(const struct hl_model *m, const struct hl_place *p, struct way *best)
+{
+	size_t n = hl_reader_n_keyframes(m->reader);
+	bool found = false;
+
+	if (p->cut != HL_CUT_START && hl_chunk_is_lost(m, p->chunk))
+		return false;
+	for (size_t i = 0; i <= n; i++) {
+		const struct hl_keyframe_info *k = i < n ? hl_reader_keyframe(m->reader, i) : NULL;
+		size_t at = k ? k->chunk : 0;
+		struct way w = { .keyframe = k ? i : SIZE_MAX, .back = at >= hl_place_end(p) && at > p->chunk };
+
+		if (k && (k->lost || m->bad_keyframes[i]))
+			continue;
+		w.from = w.back ? hl_place_end(p) : at;
+		w.to = w.back ? at : p->chunk;
+		if (w.from > w.to || (found && w.to - w.from >= best->to - best->from))
+			continue;
+		if (clear(m, w.from, w.to)) {
+			*best = w;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *sums)
+{
+	struct hl_node_totals *nodes;
+	int err;
+
+	memset(sums, 0, m->n_nodes * sizeof(*sums));
+	if (w->keyframe == SIZE_MAX)
+		return 0;
+	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	err = hl_reader_load_keyframe(m->reader, w->keyframe, nodes, m->n_nodes);
+	for (size_t i = 0; i < m->n_nodes && !err; i++)
+		sums[i] = nodes[i].sums;
+	free(nodes);
+	if (err == -EBADMSG)
+		hl_model_mark_bad(m, &m->bad_keyframes[w->keyframe]);
+	return err;
+}
+
+static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, struct hl_sums *sums,
+		    struct hl_chunk_events *c)
+{
+	size_t split;
+	int err;
+
+	if (p->cut == HL_CUT_START)
+		return 0;
+	err = hl_reader_decode(m->reader, p->chunk, c);
+	if (err == -EBADMSG)
+		hl_model_mark_bad(m, &m->bad_chunks[p->chunk]);
+	if (err)
+		return err;
+	split = hl_place_split(m, p, c);
+	if (back)
+		return add_events(m, c->events + split, c->n_events - split, true, sums);
+	return add_events(m, c->events, split, false, sums);
+}
+
+/* -EBADMSG with something new marked bad: try another way. */
+static int go(struct hl_model *m, const struct hl_place *p, const struct way *w, struct hl_sums *sums)
+{
+	struct hl_chunk_events events = {0};
+	struct hl_summary summary = {0};
+	int err = load_base(m, w, sums);
+
+	for (size_t i = w->from; i < w->to && !err; i++) {
+		err = add_chunk(m, i, w->back, sums, &summary, &events);
+		if (err == -EBADMSG)
+			hl_model_mark_bad(m, &m->bad_chunks[i]);
+	}
+	if (!err)
+		err = add_edge(m, p, w->back, sums, &events);
+	hl_summary_free(&summary);
+	hl_chunk_events_free(&events);
+	return err;
+}
+
+/* More freed than allocated is no state that a program can be in. */
+static int verify(struct hl_model *m, const struct hl_sums *sums)
+{
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (sums[i].free_blocks > sums[i].alloc_blocks || sums[i].free_bytes > sums[i].alloc_bytes) {
+			snprintf(m->error, sizeof(m->error),
+				 "the sums in the file contradict each other (node %zu)", i);
+			return -EBADMSG;
+		}
+	}
+	return 0;
+}
+
+int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums)
+{
+	struct way w = {0};
+	int err;
+
+	/* Each turn marks a part bad or moves towards the start, so this ends. */
+	for (;;) {
+		size_t bad = m->n_bad;
+
+		if (!p->sure || !find_way(m, p, &w)) {
+			*p = hl_place_before_loss(m, p);
+			continue;
+		}
+		err = go(m, p, &w, sums);
+		if (err == 0)
+			return verify(m, sums);
+		if (err != -EBADMSG || bad == m->n_bad)
+			return hl_model_fail(m, err);
+	}
+}
+
+int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_sums *sums)
+{
+	struct hl_chunk_events c = {0};
+	int err = 0;
+
+	memset(sums, 0, m->n_nodes * sizeof(*sums));
+	for (size_t i = 0; i < hl_place_end(p) && i < hl_reader_n_chunks(m->reader) && !err; i++) {
+		if (hl_chunk_is_lost(m, i)) {
+			err = -ENODATA;
+			break;
+		}
+		err = hl_reader_decode(m->reader, i, &c);
+		if (!err)
+			err = add_events(m, c.events, i < p->chunk ? c.n_events : hl_place_split(m, p, &c), false,
+					 sums);
+	}
+	hl_chunk_events_free(&c);
+	return err ? hl_model_fail(m, err) : verify(m, sums);
+}

@@ -1,0 +1,179 @@
+/*
+ * tree.c - from numbers per stack to a tree of frames; see tree.h.
+ *
+ * Nothing here recurses: stacks may be a million frames deep.
+ */
+#include "model/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/map.h"
+#include "util/vec.h"
+
+#define NOT_NEEDED UINT32_MAX
+
+struct build {
+	struct hl_model *m;
+	HL_VEC(struct hl_tree_node) nodes;
+	struct hl_map by_parent;     /* (parent, frame) -> node */
+	uint32_t *innermost;         /* per recorded node: its innermost tree node */
+};
+
+static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
+{
+	struct hl_tree_node node = { .parent = parent, .frame = ref.frame, .inlined = ref.inlined };
+	int err;
+
+	*out = hl_map_get(&b->by_parent, parent, ref.frame);
+	if (*out != HL_MAP_NONE) {
+		b->nodes.data[*out].inlined &= ref.inlined;
+		return 0;
+	}
+	if (b->nodes.len >= HL_MAP_NONE)
+		return -ENOMEM;
+	*out = (uint32_t)b->nodes.len;
+	err = hl_vec_push(&b->nodes, node);
+	return err ? err : hl_map_put(&b->by_parent, parent, ref.frame, *out);
+}
+
+/* Marks every recorded node that has a number or stands above one that has: parents come first in the
+ * numbering, so one pass from the end does it. */
+static int mark_needed(struct build *b, const struct hl_answer *a)
+{
+	b->innermost = malloc(((size_t)a->n_nodes + 1) * sizeof(*b->innermost));
+	if (!b->innermost)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < a->n_nodes; i++)
+		b->innermost[i] = a->nodes[i].blocks || a->nodes[i].bytes ? 0 : NOT_NEEDED;
+	for (uint32_t i = a->n_nodes; i-- > 0;) {
+		uint32_t parent = b->innermost[i] == NOT_NEEDED ? HL_NODE_NONE : hl_model_parent(b->m, i);
+
+		if (parent != HL_NODE_NONE)
+			b->innermost[parent] = 0;
+	}
+	return 0;
+}
+
+static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v)
+{
+	uint32_t parent = hl_model_parent(b->m, node);
+	uint32_t at = parent == HL_NODE_NONE ? 0 : b->innermost[parent];
+	const struct hl_frame_ref *refs;
+	size_t n;
+	int err = hl_model_node_frames(b->m, node, &refs, &n);
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = child_of(b, at, refs[i], &at);
+	if (err)
+		return err;
+	b->innermost[node] = at;
+	b->nodes.data[at].self.bytes += v->bytes;
+	b->nodes.data[at].self.blocks += v->blocks;
+	return 0;
+}
+
+static void add_up(struct hl_tree *t)
+{
+	for (uint32_t i = 0; i < t->n_nodes; i++)
+		t->nodes[i].total = t->nodes[i].self;
+	for (uint32_t i = t->n_nodes; i-- > 1;) {
+		struct hl_tree_node *parent = &t->nodes[t->nodes[i].parent];
+
+		parent->total.bytes += t->nodes[i].total.bytes;
+		parent->total.blocks += t->nodes[i].total.blocks;
+		parent->n_children++;
+	}
+}
+
+struct order {
+	struct hl_model *m;
+	const struct hl_tree *t;
+};
+
+static int compare_text(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+static int by_size(const void *pa, const void *pb, void *arg)
+{
+	const struct order *o = arg;
+	const struct hl_tree_node *a = &o->t->nodes[*(const uint32_t *)pa];
+	const struct hl_tree_node *b = &o->t->nodes[*(const uint32_t *)pb];
+	const struct hl_frame *fa = hl_model_frame(o->m, a->frame), *fb = hl_model_frame(o->m, b->frame);
+	int c;
+
+	if (a->total.bytes != b->total.bytes)
+		return a->total.bytes > b->total.bytes ? -1 : 1;
+	if (a->total.blocks != b->total.blocks)
+		return a->total.blocks > b->total.blocks ? -1 : 1;
+	if ((c = compare_text(fa->function, fb->function)) != 0 ||
+	    (c = compare_text(fa->file, fb->file)) != 0)
+		return c;
+	if (fa->line != fb->line)
+		return fa->line < fb->line ? -1 : 1;
+	return compare_text(fa->module, fb->module);
+}
+
+static int sort_children(struct hl_tree *t, struct hl_model *m)
+{
+	struct order o = { .m = m, .t = t };
+	uint32_t next = 0;
+
+	t->children = malloc((size_t)t->n_nodes * sizeof(*t->children));
+	if (!t->children)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_nodes; i++) {
+		t->nodes[i].first_child = next;
+		next += t->nodes[i].n_children;
+		t->nodes[i].n_children = 0;
+	}
+	for (uint32_t i = 1; i < t->n_nodes; i++) {
+		struct hl_tree_node *parent = &t->nodes[t->nodes[i].parent];
+
+		t->children[parent->first_child + parent->n_children++] = i;
+	}
+	for (uint32_t i = 0; i < t->n_nodes; i++) {
+		if (t->nodes[i].n_children > 1)
+			qsort_r(t->children + t->nodes[i].first_child, t->nodes[i].n_children,
+				sizeof(*t->children), by_size, &o);
+	}
+	return 0;
+}
+
+int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a)
+{
+	struct build b = { .m = m };
+	struct hl_tree_node root = {0};
+	int err = hl_vec_push(&b.nodes, root);
+
+	memset(t, 0, sizeof(*t));
+	if (!err)
+		err = mark_needed(&b, a);
+	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
+		if (b.innermost[i] != NOT_NEEDED)
+			err = add_recorded(&b, i, &a->nodes[i]);
+	}
+	free(b.innermost);
+	hl_map_fini(&b.by_parent);
+	t->nodes = b.nodes.data;
+	t->n_nodes = (uint32_t)b.nodes.len;
+	if (!err) {
+		add_up(t);
+		err = sort_children(t, m);
+	}
+	if (err)
+		hl_tree_fini(t);
+	return err;
+}
+
+void hl_tree_fini(struct hl_tree *t)
+{
+	free(t->nodes);
+	free(t->children);
+	memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,112 @@
+/*
+ * when.c - moments as people write them; see when.h.
+ */
+#include "model/when.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/attr.h"
+
+static const struct {
+	const char *name;
+	uint64_t ns;
+} units[] = {
+	{ "", 1 },
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", UINT64_C(1000000000) },
+	{ "min", UINT64_C(60000000000) },
+	{ "h", UINT64_C(3600000000000) },
+};
+
+/* Digits with at most one dot, as a whole part and up to 18 digits after it. */
+struct decimal {
+	uint64_t whole, part, scale;   /* part / scale */
+};
+
+static int parse_decimal(const char *s, size_t len, struct decimal *d, size_t *used)
+{
+	bool dot = false, any = false;
+	size_t i;
+
+	*d = (struct decimal){ .scale = 1 };
+	for (i = 0; i < len; i++) {
+		unsigned digit = (unsigned)s[i] - '0';
+
+		if (s[i] == '.' && !dot) {
+			dot = true;
+			continue;
+		}
+		if (digit > 9)
+			break;
+		any = true;
+		if (!dot && (__builtin_mul_overflow(d->whole, 10, &d->whole) ||
+			     __builtin_add_overflow(d->whole, digit, &d->whole)))
+			return -EINVAL;
+		if (dot && d->scale < UINT64_C(1000000000000000000)) {
+			d->part = d->part * 10 + digit;
+			d->scale *= 10;
+		}
+	}
+	*used = i;
+	return any ? 0 : -EINVAL;
+}
+
+/* No floating point: 12.3s is 12300000000 ns and nothing beside it. */
+static int scaled(const struct decimal *d, uint64_t unit, uint64_t *ns)
+{
+	unsigned __int128 part = (unsigned __int128)d->part * unit / d->scale;
+
+	if (__builtin_mul_overflow(d->whole, unit, ns) || __builtin_add_overflow(*ns, (uint64_t)part, ns))
+		return -EINVAL;
+	return 0;
+}
+
+static bool is(const char *s, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(s, word, len) == 0;
+}
+
+int hl_when_parse(const char *s, size_t len, struct hl_when *when)
+{
+	struct decimal d;
+	size_t used;
+
+	memset(when, 0, sizeof(*when));
+	if (is(s, len, "@peak") || is(s, len, "@end")) {
+		when->kind = s[1] == 'p' ? HL_WHEN_PEAK : HL_WHEN_END;
+		return 0;
+	}
+	if (parse_decimal(s, len, &d, &used))
+		return -EINVAL;
+	if (is(s + used, len - used, "%")) {
+		when->kind = HL_WHEN_PERCENT;
+		when->percent = (double)d.whole + (double)d.part / (double)d.scale;
+		return when->percent <= 100 ? 0 : -EINVAL;
+	}
+	for (size_t i = 0; i < HL_ARRAY_LEN(units); i++) {
+		if (is(s + used, len - used, units[i].name))
+			return scaled(&d, units[i].ns, &when->ns);
+	}
+	return -EINVAL;
+}
+
+uint64_t hl_when_ns(const struct hl_when *when, const struct hl_model *m)
+{
+	uint64_t end = hl_model_end_ns(m);
+
+	switch (when->kind) {
+	case HL_WHEN_NS:
+		return when->ns;
+	case HL_WHEN_PERCENT:
+		/* long double holds every uint64_t */
+		return when->percent >= 100 ? end : (uint64_t)((long double)end * when->percent / 100);
+	case HL_WHEN_PEAK:
+		return hl_model_info(m)->totals.peak_time_ns;
+	case HL_WHEN_END:
+		return end;
+	}
+	return end;
+}

@@ -1,0 +1,285 @@
+/*
+ * dwarf.c - functions, lines and inlined calls from DWARF.
+ *
+ * libdw's own dwarf_getscopes walks a whole unit at each question (a millisecond on libpython).
+ * Here a unit's tree is walked once, when it is first touched, into a table of ranges; names
+ * are read only for entries that some question meets. Units are found by their own ranges and
+ * not by .debug_aranges, which clang and rustc leave out.
+ */
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbol/symbol_internal.h"
+#include "util/strbuf.h"
+#include "util/strings.h"
+
+/* Deeper trees are not made by compilers; the walk is recursive. */
+#define DEPTH_MAX 256
+#define CHAIN_MAX 256
+
+struct unit {
+	Dwarf_Die cu;           /* has the line table */
+	Dwarf_Die root;         /* has the tree: the same, or the unit in a .dwo file */
+	Dwarf_Files *files;
+	size_t n_files;
+	bool walked;
+	struct hl_spans scopes; /* what: offset of the entry << 1 | inlined */
+};
+
+struct hl_dwarf {
+	Dwarf *dwarf;
+	struct hl_image alt_image;
+	Dwarf *alt;
+	HL_VEC(struct unit) units;
+	struct hl_spans by_range;   /* what: index in units */
+	struct hl_strings paths;    /* files whose path had to be completed */
+};
+
+static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
+{
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+	int err = 0;
+
+	while (!err && (at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
+		/* The linker leaves 0 (or 1) where it threw the code away. */
+		if (lo > 1)
+			err = hl_spans_add(into, lo, hi, depth, what);
+	}
+	return err;
+}
+
+static int find_units(struct hl_dwarf *d)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die die;
+	int err = 0;
+
+	while (!err && dwarf_get_units(d->dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
+		struct unit u = { .cu = die, .root = die };
+
+		if (type == DW_UT_type || type == DW_UT_partial || type == DW_UT_split_type)
+			continue;
+		err = add_ranges(&die, 0, d->units.len, &d->by_range);
+		if (!err)
+			err = hl_vec_push(&d->units, u);
+	}
+	hl_spans_sort(&d->by_range);
+	return err;
+}
+
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, const char *path)
+{
+	struct hl_dwarf *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
+	if (!d->dwarf) {
+		free(d);
+		return -ENOENT;
+	}
+	/* Found here and not by libdw, which would open whatever the link names. */
+	if (hl_image_open_alt(d->dwarf, path, &d->alt_image) == 0) {
+		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+		if (d->alt)
+			dwarf_setalt(d->dwarf, d->alt);
+	}
+	err = find_units(d);
+	if (!err && d->by_range.v.len == 0)
+		err = -ENOENT;
+	if (err) {
+		hl_dwarf_close(d);
+		return err;
+	}
+	*out = d;
+	return 0;
+}
+
+void hl_dwarf_close(struct hl_dwarf *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->units.len; i++)
+		hl_spans_fini(&d->units.data[i].scopes);
+	hl_vec_free(&d->units);
+	hl_spans_fini(&d->by_range);
+	hl_strings_fini(&d->paths);
+	dwarf_end(d->dwarf);
+	if (d->alt)
+		dwarf_end(d->alt);
+	hl_image_close(&d->alt_image);
+	free(d);
+}
+
+static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
+{
+	Dwarf_Die die;
+	int err = 0;
+
+	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return 0;
+	do {
+		int tag = dwarf_tag(&die);
+
+		switch (tag) {
+		case DW_TAG_subprogram:
+		case DW_TAG_inlined_subroutine:
+			err = add_ranges(&die, depth,
+					 dwarf_dieoffset(&die) << 1 | (tag == DW_TAG_inlined_subroutine),
+					 &u->scopes);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			break;
+		default:
+			continue;
+		}
+		if (!err)
+			err = walk(u, &die, depth + 1);
+	} while (!err && dwarf_siblingof(&die, &die) == 0);
+	return err;
+}
+
+/* First touch: the tree of a split unit is in its .dwo file. */
+static int walk_unit(struct unit *u)
+{
+	Dwarf_Half version;
+	Dwarf_Die split;
+	uint8_t type;
+	int err;
+
+	if (u->walked)
+		return 0;
+	u->walked = true;
+	if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+	    type == DW_UT_skeleton &&
+	    dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+	    dwarf_tag(&split) != DW_TAG_invalid)
+		u->root = split;
+	err = walk(u, &u->root, 0);
+	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
+		u->n_files = 0;
+	hl_spans_sort(&u->scopes);
+	return err;
+}
+
+static struct unit *unit_at(struct hl_dwarf *d, uint64_t addr)
+{
+	const struct hl_span *span = hl_spans_find(&d->by_range, addr);
+
+	return span ? &d->units.data[span->what] : NULL;
+}
+
+/* Paths may be relative to the folder of the compilation. */
+static const char *full_path(struct hl_dwarf *d, struct unit *u, const char *file)
+{
+	struct hl_strbuf path = {0};
+	Dwarf_Attribute a;
+	const char *dir;
+	uint32_t id;
+
+	if (!file || file[0] == '/')
+		return file;
+	dir = dwarf_attr(&u->cu, DW_AT_comp_dir, &a) ? dwarf_formstring(&a) : NULL;
+	if (!dir)
+		return file;
+	hl_strbuf_printf(&path, "%s/%s", dir, file);
+	if (hl_strbuf_error(&path) == 0 && hl_strings_add(&d->paths, hl_strbuf_str(&path), &id) == 0)
+		file = hl_strings_get(&d->paths, id);
+	hl_strbuf_fini(&path);
+	return file;
+}
+
+static void line_at(struct hl_dwarf *d, struct unit *u, uint64_t addr, const char **file,
+		    uint32_t *line)
+{
+	Dwarf_Line *l = dwarf_getsrc_die(&u->cu, addr);
+	int n;
+
+	*file = full_path(d, u, l ? dwarf_linesrc(l, NULL, NULL) : NULL);
+	*line = l && dwarf_lineno(l, &n) == 0 && n > 0 ? (uint32_t)n : 0;
+}
+
+static uint64_t number(Dwarf_Die *die, unsigned attr)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	if (!dwarf_attr(die, attr, &a) || dwarf_formudata(&a, &v) != 0)
+		return 0;
+	return v;
+}
+
+/* Where an inlined function was called from. */
+static void call_site(struct hl_dwarf *d, struct unit *u, Dwarf_Die *die, const char **file,
+		      uint32_t *line)
+{
+	uint64_t n = number(die, DW_AT_call_line), f = number(die, DW_AT_call_file);
+
+	*line = n <= UINT32_MAX ? (uint32_t)n : 0;
+	*file = f < u->n_files && dwarf_hasattr(die, DW_AT_call_file) ?
+			full_path(d, u, dwarf_filesrc(u->files, f, NULL, NULL)) : NULL;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
+		name = dwarf_formstring(&a);
+	return name ? name : dwarf_diename(die);
+}
+
+int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
+{
+	struct unit *u = unit_at(d, addr);
+	const struct hl_span *span;
+	const char *file;
+	uint32_t line;
+	int err;
+
+	if (!u)
+		return 0;
+	err = walk_unit(u);
+	if (err)
+		return err;
+	line_at(d, u, addr, &file, &line);
+	span = hl_spans_find(&u->scopes, addr);
+	for (size_t n = 0; span && n < CHAIN_MAX && !err; n++) {
+		struct hl_symbol_frame f = { .file = file, .line = line, .inlined = span->what & 1 };
+		Dwarf_Die die;
+
+		if (!dwarf_offdie(dwarf_cu_getdwarf(u->root.cu), span->what >> 1, &die))
+			break;
+		f.function = name_of(&die);
+		err = hl_vec_push(&into->v, f);
+		if (!f.inlined)
+			break;   /* a real function: what is around it is only scope */
+		call_site(d, u, &die, &file, &line);
+		span = hl_spans_outer(&u->scopes, span, addr);
+	}
+	return err;
+}
+
+void hl_dwarf_line(struct hl_dwarf *d, uint64_t addr, const char **file, uint32_t *line)
+{
+	struct unit *u = unit_at(d, addr);
+
+	*file = NULL;
+	*line = 0;
+	if (u)
+		line_at(d, u, addr, file, line);
+}

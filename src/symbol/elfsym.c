@@ -1,0 +1,97 @@
+/*
+ * elfsym.c - function names from ELF symbol tables, for code without DWARF.
+ *
+ * Several names may share an address (malloc, __libc_malloc). The one that is kept must not
+ * depend on the order of the table: global before weak before local, then the one with fewer
+ * underscores, then the shorter.
+ */
+#include <gelf.h>
+#include <string.h>
+
+#include "symbol/symbol_internal.h"
+
+static unsigned bind_rank(unsigned bind)
+{
+	return bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2;
+}
+
+/* Worse names get the lower depth: of equal ranges the search meets the deepest first. */
+static uint32_t depth_of(const char *name, unsigned bind)
+{
+	size_t under = strspn(name, "_"), len = strlen(name);
+
+	if (strchr(name, '@'))
+		under += 4;   /* a versioned alias in .symtab */
+	under = under < 15 ? under : 15;
+	len = len < 0xffff ? len : 0xffff;
+	return (3 - bind_rank(bind)) << 20 | (uint32_t)(15 - under) << 16 | (uint32_t)(0xffff - len);
+}
+
+static bool is_function(const GElf_Sym *sym)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+
+	return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS && sym->st_value != 0 &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC);
+}
+
+static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *shdr, bool arm,
+		     struct hl_spans *into)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && shdr->sh_entsize ? data->d_size / shdr->sh_entsize : 0;
+	int err = 0;
+
+	for (size_t i = 0; i < n && i < INT32_MAX && !err; i++) {
+		GElf_Sym sym;
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &sym) || !is_function(&sym))
+			continue;
+		name = elf_strptr(img->elf, shdr->sh_link, sym.st_name);
+		if (!name || !*name)
+			continue;
+		if (arm)
+			sym.st_value &= ~UINT64_C(1);   /* bit 0 says Thumb */
+		/* Hand-written assembly often has no size; hl_elf_symbols_ready gives it one. */
+		err = hl_spans_add(into, sym.st_value, sym.st_value + (sym.st_size ? sym.st_size : 1),
+				   depth_of(name, GELF_ST_BIND(sym.st_info)), (uint64_t)(uintptr_t)name);
+	}
+	return err;
+}
+
+int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Ehdr ehdr;
+	int err = 0;
+
+	if (!gelf_getehdr(img->elf, &ehdr))
+		return 0;
+	while (!err && (scn = elf_nextscn(img->elf, scn)) != NULL) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+			continue;
+		err = add_table(img, scn, &shdr, ehdr.e_machine == EM_ARM, into);
+	}
+	return err;
+}
+
+/* Symbols without a size reach to the next one, but no further than a page: what lies beyond is
+ * more likely to be something without a name than the same function. */
+void hl_elf_symbols_ready(struct hl_spans *s)
+{
+	uint64_t next = UINT64_MAX;
+
+	hl_spans_sort(s);
+	for (size_t i = s->v.len; i-- > 0;) {
+		struct hl_span *span = &s->v.data[i];
+
+		if (span->hi == span->lo + 1 && next != UINT64_MAX)
+			span->hi = next - span->lo < 4096 ? next : span->lo + 4096;
+		if (i > 0 && s->v.data[i - 1].lo != span->lo)
+			next = span->lo;
+	}
+	hl_spans_sort(s);
+}

@@ -1,0 +1,59 @@
+/*
+ * symbol.h - from (module, offset) to functions, files and lines, inlined calls included.
+ *
+ * A module's file is believed only if its build-id is the one that was recorded. Offsets are
+ * return addresses in the ELF file's own address space; they are looked up one byte earlier, in
+ * the call. Names come from DWARF, else from the ELF symbol tables, of the file itself or of its
+ * separate debug file. Nothing is fetched from a network and nothing that is not a regular file
+ * is opened. One thread at a time.
+ */
+#ifndef HL_SYMBOL_SYMBOL_H
+#define HL_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_symbols;
+struct hl_symbols_module;
+
+struct hl_symbol_frame {
+	const char *function;   /* demangled */
+	const char *file;       /* NULL when not known */
+	uint32_t line;          /* 0 when not known */
+	bool inlined;           /* its code stands inside the frame that follows */
+};
+
+/* How much a module can tell. */
+enum hl_symbols_state {
+	HL_SYMBOLS_FULL,        /* DWARF: files, lines, inlined calls */
+	HL_SYMBOLS_NAMES,       /* ELF symbols only */
+	HL_SYMBOLS_NOTHING,     /* a file, but stripped */
+	HL_SYMBOLS_NO_FILE,     /* none there, or not a regular ELF file, or not one at all ("[vdso]") */
+	HL_SYMBOLS_REBUILT,     /* a file, but another one than was recorded */
+};
+
+int hl_symbols_new(struct hl_symbols **out);
+void hl_symbols_free(struct hl_symbols *s);
+
+/*
+ * The module belongs to s. The file is opened at the first question. 0 or -ENOMEM: a module
+ * that cannot tell anything is no error.
+ */
+int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_id,
+		   size_t build_id_len, struct hl_symbols_module **out);
+
+/*
+ * The frames at an offset, innermost first; the last is the function that really stands there.
+ * *n is 0 when nothing is known. The array is valid until the next call, its strings as long as
+ * s. 0 or -ENOMEM.
+ */
+int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
+		      const struct hl_symbol_frame **frames, size_t *n);
+
+/* Opens the file if need be. */
+enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m);
+/* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing. */
+const char *hl_symbols_note(struct hl_symbols_module *m);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * symbol_internal.h - the parts of the symbol reader, for each other.
+ */
+#ifndef HL_SYMBOL_SYMBOL_INTERNAL_H
+#define HL_SYMBOL_SYMBOL_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <libelf.h>
+
+#include "symbol/spans_internal.h"
+#include "symbol/symbol.h"
+#include "util/vec.h"
+
+/* An ELF file. A zeroed image is a closed one (elf == NULL). */
+struct hl_image {
+	int fd;
+	Elf *elf;
+};
+
+/* -ENOENT, -ENOEXEC (not a regular ELF program or library) or another -errno. Never blocks. */
+int hl_image_open(struct hl_image *img, const char *path);
+void hl_image_close(struct hl_image *img);
+/* The length of the build-id, 0 when there is none. */
+size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
+/* The separate debug file of an image, by build-id, then by debuglink. -ENOENT if there is none. */
+int hl_image_open_debug(const struct hl_image *of, const char *path, struct hl_image *debug);
+/* The dwz file that several debug files share. -ENOENT if there is none or it is not needed. */
+int hl_image_open_alt(Dwarf *dwarf, const char *path, struct hl_image *alt);
+
+/* Function symbols of an image by address; `what` is the name's address. 0 or -ENOMEM. */
+int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into);
+/* To be called once when all tables are in; then they can be searched. */
+void hl_elf_symbols_ready(struct hl_spans *s);
+
+/* DWARF of one module. */
+struct hl_dwarf;
+struct hl_frames {
+	HL_VEC(struct hl_symbol_frame) v;   /* functions still mangled */
+};
+/* -ENOENT when the image has no DWARF. `path` is where the image came from. */
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, const char *path);
+void hl_dwarf_close(struct hl_dwarf *d);
+/* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
+int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);
+/* File and line of an address in no function of the DWARF, such as assembly. */
+void hl_dwarf_line(struct hl_dwarf *d, uint64_t addr, const char **file, uint32_t *line);
+
+/* The caller frees the result; NULL when the name is not mangled. */
+char *hl_demangle(const char *name);
+
+#endif

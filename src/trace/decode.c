@@ -1,0 +1,437 @@
+/*
+ * decode.c - the columns of a chunk back into events. The writer's mirror image is encode.c.
+ *
+ * A chunk needs nothing but itself: the births of blocks from earlier chunks come with their frees.
+ * Every value is checked against what the head promises before anything is looked up by it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/reader_internal.h"
+
+#define N_COLS (HL_COL_EXTRA - HL_COL_OP + 1)
+#define COL(d, name) (&(d)->cols[HL_COL_##name - HL_COL_OP])
+
+struct run {
+	uint64_t value, left;
+};
+
+/* What hl_chunk_events.memory points to. */
+struct memory {
+	size_t events_cap, extras_cap, at_cap, text_cap, born_cap;
+	uint32_t *born;                /* by allocation of this chunk: which event it is */
+	char *text;
+};
+
+struct decoder {
+	struct hl_cursor cols[N_COLS];
+	struct run thread, afunc, ffunc;
+	uint64_t time, time_left;
+	uint64_t first_ordinal;
+	uint32_t n_allocs;
+	uint32_t node, fnode, xnode;
+	uint64_t prev_birth, xaddr;
+	uint32_t n_nodes, n_threads;
+	bool free_stacks, bad;
+	struct hl_event *events;
+	uint32_t *born;
+	struct hl_class_state classes[HL_SIZE_CLASSES];
+};
+
+hl_inline uint64_t next_run(struct decoder *d, struct hl_cursor *c, struct run *r)
+{
+	if (hl_unlikely(r->left == 0)) {
+		r->value = hl_cursor_varint(c);
+		r->left = hl_cursor_varint(c);
+		d->bad |= r->left == 0;
+	}
+	r->left--;
+	return r->value;
+}
+
+hl_inline uint64_t next_time(struct decoder *d)
+{
+	if (d->time_left == 0) {
+		d->time += hl_cursor_varint(COL(d, TIME));
+		d->time_left = hl_cursor_varint(COL(d, TIME));
+		d->bad |= d->time_left == 0;
+	}
+	d->time_left--;
+	return d->time * HL_TIME_UNIT_NS;
+}
+
+hl_inline uint32_t next_node(struct decoder *d, struct hl_cursor *c, uint32_t *prev)
+{
+	*prev += (uint32_t)hl_unzigzag(hl_cursor_varint(c));
+	d->bad |= *prev > d->n_nodes; /* the code is id + 1 */
+	return *prev - 1;
+}
+
+hl_inline uint64_t next_addr(struct hl_cursor *c, uint64_t code, unsigned escape, uint64_t *last)
+{
+	uint64_t low = 0, z;
+
+	if (hl_unlikely(code == escape)) {
+		code = hl_cursor_varint(c);
+		low = code & 15;
+		z = code >> 4;
+	} else {
+		z = code - escape - 1;
+	}
+	*last += (uint64_t)hl_unzigzag(z) << 4;
+	return *last | low;
+}
+
+hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i)
+{
+	struct hl_class_state *c;
+	uint64_t code;
+
+	e->op = HL_OP_ALLOC;
+	e->node = next_node(d, COL(d, NODE), &d->node);
+	e->size = hl_cursor_varint(COL(d, SIZE));
+	e->func = (uint8_t)next_run(d, COL(d, AFUNC), &d->afunc);
+	e->ordinal = d->first_ordinal + d->n_allocs;
+	c = &d->classes[hl_size_class(e->size)];
+	code = hl_cursor_varint(COL(d, ADDR));
+	if (code == 0) {
+		e->addr = hl_lifo_top(c);
+		d->bad |= c->depth == 0;
+		hl_lifo_pop(c);
+		c->last = e->addr & ~UINT64_C(15);
+	} else {
+		e->addr = next_addr(COL(d, ADDR), code, 1, &c->last);
+	}
+	e->birth_ns = 0;
+	e->birth_thread = 0;
+	e->free_node = HL_NODE_NONE;
+	e->life_q = 0;
+	d->born[d->n_allocs++] = i;
+}
+
+static void decode_old_birth(struct decoder *d, struct hl_event *e)
+{
+	uint64_t thread;
+	const uint8_t *life;
+
+	e->node = next_node(d, COL(d, XNODE), &d->xnode);
+	e->size = hl_cursor_varint(COL(d, XSIZE));
+	e->addr = next_addr(COL(d, XADDR), hl_cursor_varint(COL(d, XADDR)), 0, &d->xaddr);
+	life = hl_cursor_bytes(COL(d, XLIFE), 1);
+	e->life_q = life ? *life : 0;
+	thread = hl_cursor_varint(COL(d, XTHREAD));
+	e->birth_thread = thread ? (uint32_t)(thread - 1) : e->thread;
+	d->bad |= thread > d->n_threads || !life;
+	e->birth_ns = UINT64_MAX;
+}
+
+hl_inline void decode_free(struct decoder *d, struct hl_event *e)
+{
+	uint64_t newest = d->first_ordinal + d->n_allocs; /* one more than it */
+	uint64_t ref = hl_cursor_varint(COL(d, REF));
+	uint64_t birth;
+
+	if (ref & 1)
+		birth = d->prev_birth + (uint64_t)hl_unzigzag(ref >> 1);
+	else
+		birth = newest - 1 - (ref >> 1);
+	if (hl_unlikely(birth >= newest)) {
+		d->bad = true;
+		return;
+	}
+	d->prev_birth = birth;
+	e->op = HL_OP_FREE;
+	e->ordinal = birth;
+	e->func = (uint8_t)next_run(d, COL(d, FFUNC), &d->ffunc);
+	e->free_node = d->free_stacks ? next_node(d, COL(d, FNODE), &d->fnode) : HL_NODE_NONE;
+	if (birth >= d->first_ordinal) {
+		const struct hl_event *b = &d->events[d->born[birth - d->first_ordinal]];
+
+		e->node = b->node;
+		e->size = b->size;
+		e->addr = b->addr;
+		e->birth_ns = b->time_ns;
+		e->birth_thread = b->thread;
+		e->life_q = hl_life_class(e->time_ns - b->time_ns);
+		hl_lifo_push(&d->classes[hl_size_class(e->size)], e->addr);
+	} else {
+		decode_old_birth(d, e);
+	}
+}
+
+static void decode_moved(struct decoder *d, uint32_t n_events)
+{
+	struct hl_cursor *c = COL(d, MOVED);
+	uint64_t at = 0;
+
+	while (c->p < c->end) {
+		at += hl_cursor_varint(c);
+		if (c->bad || at == 0 || at >= n_events || d->events[at - 1].op != HL_OP_FREE ||
+			d->events[at].op != HL_OP_ALLOC) {
+			d->bad = true;
+			return;
+		}
+		d->events[at - 1].flags = d->events[at].flags = HL_EVENT_MOVED;
+	}
+}
+
+static bool decode_events(struct decoder *d, uint32_t n)
+{
+	const uint8_t *ops = COL(d, OP)->p;
+
+	if ((size_t)(COL(d, OP)->end - ops) != (n + 7) / 8)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct hl_event *e = &d->events[i];
+		uint64_t thread;
+
+		e->time_ns = next_time(d);
+		thread = next_run(d, COL(d, THREAD), &d->thread);
+		d->bad |= thread >= d->n_threads;
+		e->thread = (uint32_t)thread;
+		e->flags = 0;
+		e->reserved = 0;
+		if (ops[i / 8] >> (i % 8) & 1)
+			decode_free(d, e);
+		else
+			decode_alloc(d, e, i);
+		if (hl_unlikely(d->bad))
+			return false;
+	}
+	decode_moved(d, n);
+	COL(d, OP)->p = COL(d, OP)->end;
+	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
+}
+
+static bool decode_extras(
+	struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns, uint32_t n_events, char *text)
+{
+	struct hl_cursor *c = COL(d, EXTRA);
+	uint64_t at = 0, time = t0_ns / HL_TIME_UNIT_NS;
+
+	for (size_t i = 0; i < into->n_extras && !c->bad; i++) {
+		struct hl_extra *x = &into->extras[i];
+		uint64_t thread, node, len;
+		const uint8_t *bytes;
+
+		at += hl_cursor_varint(c);
+		x->kind = (uint8_t)hl_cursor_varint(c);
+		time += hl_cursor_varint(c);
+		x->time_ns = time * HL_TIME_UNIT_NS;
+		thread = hl_cursor_varint(c);
+		node = hl_cursor_varint(c);
+		x->addr = hl_cursor_varint(c);
+		x->size = hl_cursor_varint(c);
+		x->value = hl_cursor_varint(c);
+		x->value2 = hl_cursor_varint(c);
+		len = hl_cursor_varint(c);
+		bytes = len ? hl_cursor_bytes(c, len - 1) : NULL;
+		if (c->bad || at > n_events || thread >= d->n_threads || node > d->n_nodes)
+			return false;
+		into->extras_at[i] = (uint32_t)at;
+		x->thread = (uint32_t)thread;
+		x->node = (uint32_t)node - 1;
+		x->text = len ? text : NULL;
+		if (len) {
+			memcpy(text, bytes, len - 1);
+			text[len - 1] = '\0';
+			text += len;
+		}
+	}
+	return true;
+}
+
+static int ensure(void *array, size_t *cap, size_t n, size_t size)
+{
+	return hl_vec_grow((void **)array, cap, n ? n : 1, size);
+}
+
+/* The bounds of the format make this at most some 10 MiB, whatever the file says. */
+static int make_room(struct hl_chunk_events *into, const struct hl_chunk_head *h, size_t text)
+{
+	struct memory *m = into->memory;
+
+	if (!m)
+		into->memory = m = calloc(1, sizeof(*m));
+	if (!m || ensure(&into->events, &m->events_cap, h->n_events, sizeof(struct hl_event)) < 0 ||
+		ensure(&m->born, &m->born_cap, h->n_events, sizeof(uint32_t)) < 0 ||
+		ensure(&into->extras, &m->extras_cap, h->n_rows, sizeof(struct hl_extra)) < 0 ||
+		ensure(&into->extras_at, &m->at_cap, h->n_rows, sizeof(uint32_t)) < 0 ||
+		ensure(&m->text, &m->text_cap, text + h->n_rows, 1) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int unpack_columns(struct hl_reader *r, struct hl_chunk *c, struct decoder *d)
+{
+	for (int i = 0; i < N_COLS; i++) {
+		int err = hl_column(r, c, (uint16_t)(HL_COL_OP + i), &d->cols[i]);
+
+		if (err == -EBADMSG)
+			return err;
+		if (HL_COL_OP + i == HL_COL_FNODE)
+			d->free_stacks = err == 0;
+	}
+	return 0;
+}
+
+static int decode_chunk(
+	struct hl_reader *r, struct hl_chunk *c, struct decoder *d, struct hl_chunk_events *into)
+{
+	const struct hl_chunk_head *h = &c->head;
+	bool good;
+
+	d->events = into->events;
+	d->born = ((struct memory *)into->memory)->born;
+	d->time = h->t0_ns / HL_TIME_UNIT_NS;
+	d->first_ordinal = d->prev_birth = h->first_ordinal;
+	d->n_nodes = (uint32_t)h->aux;
+	d->n_threads = (uint32_t)(h->aux >> 32);
+	into->n_events = h->n_events;
+	into->n_extras = h->n_rows;
+	into->follows_alloc = h->flags & HL_CHUNK_FOLLOWS_ALLOC;
+	good = decode_events(d, h->n_events) &&
+	       decode_extras(d, into, h->t0_ns, h->n_events, ((struct memory *)into->memory)->text);
+	for (int i = 0; i < N_COLS && good; i++)
+		good = hl_cursor_done(&d->cols[i]);
+	return good ? 0 : hl_fail(r, "Chunk %llu does not hold what its head says.",
+				  (unsigned long long)h->seq);
+}
+
+int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
+{
+	struct hl_chunk c;
+	struct decoder *d;
+	size_t row;
+	int err;
+
+	into->n_events = into->n_extras = 0;
+	if (chunk >= r->chunks.len)
+		return -EINVAL;
+	row = r->chunk_rows.data[chunk];
+	if (row == HL_NO_ROW)
+		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
+	err = hl_load(r, row, &c);
+	if (err)
+		return err;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	err = unpack_columns(r, &c, d);
+	if (!err)
+		err = make_room(into, &c.head, (size_t)(COL(d, EXTRA)->end - COL(d, EXTRA)->p));
+	if (!err)
+		err = decode_chunk(r, &c, d, into);
+	free(d);
+	if (err) {
+		into->n_events = into->n_extras = 0;
+		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
+	}
+	return 0;
+}
+
+void hl_chunk_events_free(struct hl_chunk_events *c)
+{
+	struct memory *m = c->memory;
+
+	free(c->events);
+	free(c->extras);
+	free(c->extras_at);
+	if (m) {
+		free(m->born);
+		free(m->text);
+		free(m);
+	}
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- summaries ---- */
+
+static bool read_summary(struct hl_cursor *cur, const struct hl_chunk_head *h, struct hl_summary *s)
+{
+	uint32_t prev = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		prev += (uint32_t)hl_unzigzag(hl_cursor_varint(cur));
+		if (prev > (uint32_t)h->aux)
+			return false;
+		s->rows[i].node = prev - 1;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		uint64_t thread = hl_cursor_varint(cur);
+
+		if (thread >= h->aux >> 32)
+			return false;
+		s->rows[i].thread = (uint32_t)thread;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		uint64_t size_class = hl_cursor_varint(cur);
+
+		if (size_class > 64)
+			return false;
+		s->rows[i].size_class = (uint8_t)size_class;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		s->rows[i].sums.alloc_blocks = hl_cursor_varint(cur);
+	for (size_t i = 0; i < s->n; i++)
+		s->rows[i].sums.alloc_bytes = hl_cursor_varint(cur);
+	for (size_t i = 0; i < s->n; i++)
+		s->rows[i].sums.free_blocks = hl_cursor_varint(cur);
+	for (size_t i = 0; i < s->n; i++)
+		s->rows[i].sums.free_bytes = hl_cursor_varint(cur);
+	return hl_cursor_done(cur);
+}
+
+static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into)
+{
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	uint64_t n;
+	int err;
+
+	err = hl_load_column(r, row, &c, HL_COL_SUMMARY);
+	if (!err)
+		err = hl_column(r, &c, HL_COL_SUMMARY, &cur);
+	if (err)
+		return err;
+	n = hl_cursor_varint(&cur);
+	if (n > HL_SUMMARY_ROWS)
+		return -EBADMSG;
+	if (hl_vec_grow((void **)&into->rows, &into->cap, n ? n : 1, sizeof(*into->rows)) < 0)
+		return -ENOMEM;
+	into->n = n;
+	return read_summary(&cur, &c.head, into) ? 0 : -EBADMSG;
+}
+
+int hl_reader_summary(struct hl_reader *r, size_t chunk, struct hl_summary *into)
+{
+	int err;
+
+	into->n = 0;
+	if (chunk >= r->chunks.len)
+		return -EINVAL;
+	if (r->chunk_rows.data[chunk] == HL_NO_ROW)
+		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
+	if (!r->chunks.data[chunk].has_summary)
+		return -ENOENT;
+	err = load_summary(r, r->chunk_rows.data[chunk], into);
+	if (err == -ENOENT)
+		err = -EBADMSG;
+	if (err < 0)
+		into->n = 0;
+	if (err == -EBADMSG) {
+		r->summary_damaged = true;
+		hl_describe_damage(r);
+		return hl_fail(r, "The summary of chunk %llu is damaged; its events may not be.",
+			(unsigned long long)r->chunks.data[chunk].seq);
+	}
+	return err;
+}
+
+void hl_summary_free(struct hl_summary *s)
+{
+	free(s->rows);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,249 @@
+/*
+ * format_internal.h - the bytes that writer and reader agree on. docs/trace-format.md has it in words.
+ *
+ * Everything is little endian and written field by field. A chunk is a fixed head, a directory of
+ * columns, the packed columns, and zeros up to a multiple of eight. The head's checksum covers head
+ * and directory, each column has its own, and the zeros are checked: no byte goes unseen.
+ */
+#ifndef HL_TRACE_FORMAT_INTERNAL_H
+#define HL_TRACE_FORMAT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+
+#define HL_FORMAT_VERSION    0u
+#define HL_FILE_HEAD_LEN     64u
+#define HL_CHUNK_HEAD_LEN    112u
+#define HL_COLUMN_ENTRY_LEN  16u
+#define HL_TRAILER_LEN       32u
+#define HL_COLUMNS_MAX       64u
+#define HL_RAW_MAX           (1u << 20) /* all columns of a chunk together, unpacked */
+#define HL_CHUNK_EVENTS_MAX  65536u
+#define HL_CHUNK_EXTRAS_MAX  65536u
+#define HL_CHUNK_HEADS_MAX   (HL_CHUNK_HEAD_LEN + HL_COLUMNS_MAX * HL_COLUMN_ENTRY_LEN)
+#define HL_CHUNK_LEN_MAX     (HL_CHUNK_HEADS_MAX + HL_RAW_MAX)
+
+/* What a trace can hold at most; a file that claims more is damaged. */
+#define HL_NODES_MAX   (1u << 25)
+#define HL_MODULES_MAX (1u << 20)
+#define HL_THREADS_MAX (1u << 24)
+
+/* Rows of one chunk, so that the raw limit holds whatever the values are. */
+#define HL_KEYFRAME_ROWS 12288u
+#define HL_LIVESET_ROWS  16384u
+#define HL_INDEX_ROWS    4096u
+#define HL_RSS_ROWS      32768u
+#define HL_SUMMARY_ROWS  4096u
+
+#define HL_TEXT_MAX 65535u /* of an extra, a path, a string of META (its command: eight times this) */
+
+enum hl_chunk_type {
+	HL_CHUNK_META = 1,
+	HL_CHUNK_TABLE,
+	HL_CHUNK_EVENTS,
+	HL_CHUNK_KEYFRAME,
+	HL_CHUNK_LIVESET,
+	HL_CHUNK_RSS,
+	HL_CHUNK_END,
+	HL_CHUNK_INDEX,
+};
+
+/* Flags of chunks. */
+#define HL_CHUNK_FOLLOWS_ALLOC 1u /* EVENTS: the event just before the chunk was an allocation */
+#define HL_CHUNK_HAS_SUMMARY   2u /* EVENTS */
+#define HL_CHUNK_FULL          4u /* KEYFRAME: stands alone */
+#define HL_CHUNK_NEW_PEAK      8u /* KEYFRAME: the peak is younger than the keyframe before */
+
+enum hl_codec { HL_CODEC_STORED, HL_CODEC_ZSTD };
+
+/* Columns. One space of ids for all chunk types. */
+enum hl_column_id {
+	HL_COL_NUMBERS = 1,
+	/* META */
+	HL_COL_PROGRAM = 2,
+	HL_COL_COMMAND,
+	HL_COL_ARCH,
+	HL_COL_CLOCK,
+	HL_COL_MODE,
+	HL_COL_ALLOCATOR,
+	/* TABLE */
+	HL_COL_MODULES = 16,
+	HL_COL_NODE_PARENT,
+	HL_COL_NODE_MODULE,
+	HL_COL_NODE_OFFSET,
+	HL_COL_THREADS,
+	/* EVENTS: keep in step with enum hl_event_col */
+	HL_COL_OP = 32,
+	HL_COL_TIME,
+	HL_COL_THREAD,
+	HL_COL_NODE,
+	HL_COL_SIZE,
+	HL_COL_AFUNC,
+	HL_COL_ADDR,
+	HL_COL_MOVED,
+	HL_COL_REF,
+	HL_COL_FFUNC,
+	HL_COL_FNODE,
+	HL_COL_XNODE,
+	HL_COL_XSIZE,
+	HL_COL_XADDR,
+	HL_COL_XLIFE,
+	HL_COL_XTHREAD,
+	HL_COL_EXTRA,
+	HL_COL_SUMMARY,
+	/* KEYFRAME */
+	HL_COL_KEY_NODE = 64,
+	HL_COL_KEY_ALLOC_BLOCKS,
+	HL_COL_KEY_ALLOC_BYTES,
+	HL_COL_KEY_LIVE_BLOCKS,
+	HL_COL_KEY_LIVE_BYTES,
+	HL_COL_KEY_PEAK_BLOCKS,
+	HL_COL_KEY_PEAK_BYTES,
+	HL_COL_KEY_THREADS,
+	/* LIVESET */
+	HL_COL_LIVE_ADDR = 80,
+	HL_COL_LIVE_SIZE,
+	HL_COL_LIVE_NODE,
+	HL_COL_LIVE_ORDINAL,
+	HL_COL_LIVE_BIRTH,
+	HL_COL_LIVE_THREAD,
+	/* RSS */
+	HL_COL_RSS_TIME = 96,
+	HL_COL_RSS_BYTES,
+	/* INDEX: the first of HL_INDEX_FIELDS columns */
+	HL_COL_INDEX = 112,
+};
+
+/* A chunk's head. In INDEX rows the same fields stand again, HL_INDEX_FIELDS of them. */
+struct hl_chunk_head {
+	uint16_t type, flags;
+	uint32_t length;       /* of the whole chunk, a multiple of eight */
+	uint32_t n_columns;
+	uint32_t n_events;     /* EVENTS only */
+	uint32_t n_rows;       /* EVENTS: extras; KEYFRAME, LIVESET, RSS, INDEX: rows */
+	uint64_t seq;
+	uint64_t first_event;  /* heap events and allocations before it, in every type */
+	uint64_t first_ordinal;
+	uint64_t t0_ns, t1_ns;
+	uint64_t live_bytes, live_blocks, max_live_bytes;
+	uint64_t aux;          /* EVENTS: nodes | threads << 32; KEYFRAME, LIVESET: part | parts << 32 */
+	uint64_t link;         /* KEYFRAME: seq of the first part of the one before; 0 when full */
+};
+#define HL_INDEX_FIELDS 14
+
+struct hl_column {
+	uint16_t id;
+	uint8_t codec;
+	uint32_t raw, packed, crc;
+	uint32_t at;           /* from the chunk's start; not stored */
+};
+
+/* The process totals as NUMBERS of END and KEYFRAME carry them, in the order of the format. */
+#define HL_NUMBERS_MAX 64
+
+static inline void hl_put16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void hl_put32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static inline void hl_put64(uint8_t *p, uint64_t v)
+{
+	for (int i = 0; i < 8; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static inline uint16_t hl_get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t hl_get32(const uint8_t *p)
+{
+	return (uint32_t)hl_get16(p) | (uint32_t)hl_get16(p + 2) << 16;
+}
+
+static inline uint64_t hl_get64(const uint8_t *p)
+{
+	return (uint64_t)hl_get32(p) | (uint64_t)hl_get32(p + 4) << 32;
+}
+
+/* A node on disk: one more than its id, so that none is 0. */
+static inline uint32_t hl_node_code(uint32_t node)
+{
+	return node + 1;
+}
+
+/* Blocks of one class are near each other and are reused by each other. */
+#define HL_SIZE_CLASSES 320u
+#define HL_LIFO_DEPTH   8u
+static inline unsigned hl_size_class(uint64_t size)
+{
+	uint64_t c = (size + 23) >> 4;
+
+	return c < 256 ? (unsigned)c : 256u + (63u - (unsigned)__builtin_clzll(c));
+}
+
+/* The blocks of one class that were born and freed in this chunk, the last one on top. */
+struct hl_class_state {
+	uint64_t last;         /* the last address of this class, its low four bits cleared */
+	uint32_t top, depth;   /* lifo[(top - 1) % DEPTH] is the top */
+	uint64_t lifo[HL_LIFO_DEPTH];
+};
+
+static inline void hl_lifo_push(struct hl_class_state *c, uint64_t addr)
+{
+	c->lifo[c->top++ % HL_LIFO_DEPTH] = addr;
+	c->depth += c->depth < HL_LIFO_DEPTH;
+}
+
+static inline uint64_t hl_lifo_top(const struct hl_class_state *c)
+{
+	return c->lifo[(c->top - 1) % HL_LIFO_DEPTH];
+}
+
+static inline void hl_lifo_pop(struct hl_class_state *c)
+{
+	c->top--;
+	c->depth--;
+}
+
+/* The 64 bytes at the start of the file. */
+void hl_file_head_encode(uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync);
+enum hl_file_head_state {
+	HL_HEAD_GOOD,
+	HL_HEAD_FOREIGN,  /* not a trace */
+	HL_HEAD_MANGLED,  /* a trace that went through a text transfer */
+	HL_HEAD_NEWER,
+	HL_HEAD_DAMAGED,  /* a trace, but its first bytes do not fit their checksum */
+};
+enum hl_file_head_state hl_file_head_decode(
+	const uint8_t buf[HL_FILE_HEAD_LEN], uint64_t *sync, uint32_t *version);
+
+void hl_trailer_encode(uint8_t buf[HL_TRAILER_LEN], uint64_t sync, uint64_t index_at);
+int hl_trailer_decode(const uint8_t buf[HL_TRAILER_LEN], uint64_t sync, uint64_t *index_at);
+
+/* Head and directory into buf; returns their length. */
+size_t hl_chunk_head_encode(uint8_t *buf, uint64_t sync, const struct hl_chunk_head *head,
+	const struct hl_column *columns);
+/*
+ * From the first `len` bytes of a chunk: 0, or -EBADMSG when this is no whole and plausible head.
+ * `columns` (HL_COLUMNS_MAX of them) may be NULL.
+ */
+int hl_chunk_head_decode(const uint8_t *buf, size_t len, uint64_t sync, struct hl_chunk_head *head,
+	struct hl_column *columns);
+
+/* The fields of a head as INDEX stores them, and back. */
+void hl_head_to_fields(const struct hl_chunk_head *head, uint64_t fields[HL_INDEX_FIELDS]);
+int hl_head_from_fields(const uint64_t fields[HL_INDEX_FIELDS], struct hl_chunk_head *head);
+
+#endif

@@ -1,0 +1,308 @@
+/*
+ * reader_info.c - what is known of the whole: META, END, and where END is missing the sums of what
+ * can be read; and the one sentence about damage.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/reader_internal.h"
+
+/* ---- META ---- */
+
+static int meta_string(struct hl_reader *r, struct hl_chunk *c, int i, uint32_t *len)
+{
+	struct hl_cursor cur;
+	size_t n;
+
+	if (hl_column(r, c, (uint16_t)(HL_COL_PROGRAM + i), &cur) == -EBADMSG)
+		return -EBADMSG;
+	n = (size_t)(cur.end - cur.p);
+	free(r->meta_strings[i]);
+	r->meta_strings[i] = malloc(n + 1);
+	if (!r->meta_strings[i])
+		return -ENOMEM;
+	memcpy(r->meta_strings[i], cur.p, n);
+	r->meta_strings[i][n] = '\0';
+	*len = (uint32_t)n;
+	return 0;
+}
+
+static int load_meta(struct hl_reader *r, size_t row)
+{
+	struct hl_meta *m = &r->info.meta;
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	uint64_t v[5];
+	uint32_t len;
+	int err = hl_load(r, row, &c);
+
+	if (err)
+		return err;
+	err = hl_column(r, &c, HL_COL_NUMBERS, &cur);
+	for (int i = 0; i < 5; i++)
+		v[i] = hl_cursor_varint(&cur);
+	if (err || cur.bad)
+		return hl_mark_bad(r, row);
+	for (int i = 0; i < 6 && !err; i++) {
+		err = meta_string(r, &c, i, &len);
+		if (i == HL_COL_COMMAND - HL_COL_PROGRAM)
+			m->command_len = len;
+	}
+	if (err)
+		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
+	m->start_unix_ns = v[1];
+	m->pid = v[2];
+	m->parent_pid = v[3];
+	m->free_stacks = v[4] & 1;
+	m->maps = v[4] >> 1 & 1;
+	m->forked = v[4] >> 2 & 1;
+	m->continued = v[4] >> 3 & 1;
+	return 0;
+}
+
+int hl_read_meta(struct hl_reader *r)
+{
+	struct hl_meta *m = &r->info.meta;
+	int err = 0;
+
+	for (size_t i = 0; i < r->rows.len; i++)
+		if (r->rows.data[i].head.type == HL_CHUNK_META) {
+			err = load_meta(r, i);
+			break;
+		}
+	if (err == -ENOMEM)
+		return err;
+	for (int i = 0; i < 6; i++) {
+		if (err || !r->meta_strings[i]) {
+			free(r->meta_strings[i]);
+			r->meta_strings[i] = strdup("");
+		}
+		if (!r->meta_strings[i])
+			return -ENOMEM;
+	}
+	m->program = r->meta_strings[0];
+	m->command = r->meta_strings[1];
+	m->command_len = err ? 0 : m->command_len;
+	m->arch = r->meta_strings[2];
+	m->clock = r->meta_strings[3];
+	m->mode = r->meta_strings[4];
+	m->allocator = r->meta_strings[5];
+	return 0;
+}
+
+/* ---- the end, or what there is instead ---- */
+
+static int load_end(struct hl_reader *r)
+{
+	struct hl_process_numbers n;
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	uint64_t kind, value, duration;
+	int err = hl_load(r, r->end_row, &c);
+
+	if (err)
+		return err;
+	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, &n) < 0)
+		return hl_mark_bad(r, r->end_row);
+	kind = hl_cursor_varint(&cur);
+	value = hl_cursor_varint(&cur);
+	duration = hl_cursor_varint(&cur);
+	if (cur.bad || kind > HL_END_LOST)
+		return hl_mark_bad(r, r->end_row);
+	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
+	r->info.totals = n.totals;
+	r->info.counters = n.counters;
+	r->info.threads = n.threads;
+	r->info.has_end = true;
+	return 0;
+}
+
+/* Adding up chunks: the sums, and as bits who was already counted. */
+struct adding {
+	struct hl_trace_info *info;
+	uint8_t *nodes, *threads;
+	size_t n_nodes, n_threads;
+	bool actors; /* false: who came before is not known, so nobody new is counted */
+};
+
+static bool first_time(uint8_t *bits, size_t n, uint32_t id)
+{
+	uint8_t bit = (uint8_t)(1u << id % 8);
+
+	if (id >= n || bits[id / 8] & bit)
+		return false;
+	bits[id / 8] |= bit;
+	return true;
+}
+
+static void add_events(struct adding *a, const struct hl_chunk_events *c)
+{
+	struct hl_trace_info *info = a->info;
+
+	for (size_t i = 0; i < c->n_events; i++) {
+		const struct hl_event *e = &c->events[i];
+
+		hl_totals_apply_process(&info->totals, e);
+		if (!a->actors)
+			continue;
+		if (e->op == HL_OP_ALLOC)
+			info->totals.stacks += first_time(a->nodes, a->n_nodes, e->node);
+		info->threads += first_time(a->threads, a->n_threads, e->thread);
+	}
+	for (size_t i = 0; i < c->n_extras; i++) {
+		const struct hl_extra *x = &c->extras[i];
+
+		if (x->kind == HL_EXTRA_DROPPED)
+			info->counters.dropped_events += x->value;
+		else if (x->kind == HL_EXTRA_UNKNOWN_FREE && x->value == 1)
+			info->counters.inherited_frees++;
+		else if (x->kind == HL_EXTRA_UNKNOWN_FREE)
+			info->counters.unknown_frees++;
+	}
+	info->counters.implicit_frees = info->totals.implicit_frees;
+}
+
+static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
+{
+	struct hl_chunk_events c = {0};
+	int err = 0;
+
+	for (size_t i = from; i < r->chunks.len && !err; i++) {
+		const struct hl_chunk_info *info = &r->chunks.data[i];
+
+		if (!info->lost && info->first_event == r->info.totals.events)
+			err = hl_reader_decode(r, i, &c);
+		else
+			err = -EBADMSG;
+		if (err)
+			break;
+		add_events(a, &c);
+		r->info.end.duration_ns = info->t1_ns;
+	}
+	hl_chunk_events_free(&c);
+	if (err == -EBADMSG) {
+		r->stopped = true;
+		err = 0;
+	}
+	return err;
+}
+
+/* The last keyframe whose totals can be read: the truth up to there, whatever is lost before it. */
+static size_t last_numbers(struct hl_reader *r, struct hl_process_numbers *n)
+{
+	for (size_t i = r->keys.len; i-- > 0;)
+		if (hl_key_numbers(r, i, n) == 0)
+			return i;
+	return HL_NO_ROW;
+}
+
+static int sum_readable(struct hl_reader *r)
+{
+	struct adding a = {.info = &r->info, .actors = true};
+	struct hl_process_numbers n;
+	size_t key = last_numbers(r, &n), from = 0;
+	int err = -ENOMEM;
+
+	for (size_t i = 0; i < r->chunks.len; i++) {
+		if (r->chunk_rows.data[i] == HL_NO_ROW)
+			continue;
+		uint64_t aux = r->rows.data[r->chunk_rows.data[i]].head.aux;
+
+		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
+		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
+	}
+	a.nodes = calloc(1, a.n_nodes / 8 + 1);
+	a.threads = calloc(1, a.n_threads / 8 + 1);
+	if (!a.nodes || !a.threads)
+		goto out;
+	if (key != HL_NO_ROW) {
+		from = r->keys.data[key].chunk;
+		r->info.totals = n.totals;
+		r->info.counters = n.counters;
+		r->info.threads = n.threads;
+		r->info.end.duration_ns = r->keys.data[key].time_ns;
+		if (from < r->chunks.len)
+			a.actors = hl_key_actors(
+					   r, key, a.nodes, a.n_nodes, a.threads, a.n_threads) == 0;
+	}
+	err = add_chunks(r, &a, from);
+out:
+	free(a.nodes);
+	free(a.threads);
+	return err;
+}
+
+/* ---- damage ---- */
+
+static void say(struct hl_reader *r, const char *fmt, ...) hl_printf(2, 3);
+static void say(struct hl_reader *r, const char *fmt, ...)
+{
+	char *to = r->info.damage;
+	size_t len = strlen(to), size = sizeof(r->info.damage);
+	va_list ap;
+
+	if (len > 0)
+		len += (size_t)snprintf(to + len, size - len, "; ");
+	if (len >= size)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(to + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+void hl_describe_damage(struct hl_reader *r)
+{
+	struct hl_trace_info *i = &r->info;
+
+	i->lost_chunks = r->lost_chunks;
+	i->lost_events = r->lost_events;
+	i->lost_events_exact = !r->lost_unknown;
+	i->damage[0] = '\0';
+	if (r->lost_chunks > 0)
+		say(r, "%llu chunk%s with %s%llu events cannot be read",
+			(unsigned long long)r->lost_chunks, r->lost_chunks == 1 ? "" : "s",
+			r->lost_unknown ? "at least " : "", (unsigned long long)r->lost_events);
+	if (r->tail_bytes > 0 && !r->running)
+		say(r, "the file ends in the middle of a chunk, after %llu bytes of it",
+			(unsigned long long)r->tail_bytes);
+	if (r->stopped)
+		say(r, "totals are those of the first %llu events",
+			(unsigned long long)i->totals.events);
+	if (r->summary_damaged)
+		say(r, "a chunk's summary is damaged");
+	if (r->junk_bytes > 0)
+		say(r, "%llu bytes that are not of this trace follow its end",
+			(unsigned long long)r->junk_bytes);
+	if (r->index_rebuilt)
+		say(r, "the index at its end was missing or damaged and has been rebuilt");
+	if (r->head_damaged)
+		say(r, "its first 64 bytes are damaged");
+	i->damaged = i->damage[0] != '\0';
+	if (i->damaged)
+		say(r, "everything else is exact");
+}
+
+int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info)
+{
+	int err;
+
+	*info = &r->info;
+	if (r->info_ready)
+		return 0;
+	r->info.file_bytes = r->file_bytes;
+	r->info.n_event_chunks = r->chunks.len;
+	r->info.n_keyframes = r->keys.len;
+	if (r->end_row == HL_NO_ROW || load_end(r) < 0) {
+		r->info.end = (struct hl_end){.kind = r->running ? HL_END_RUNNING : HL_END_LOST};
+		err = sum_readable(r);
+		if (err)
+			return err;
+	}
+	r->info_ready = true;
+	hl_describe_damage(r);
+	return 0;
+}

@@ -1,0 +1,390 @@
+/*
+ * reader_keyframe.c - keyframes, live sets and RSS samples.
+ *
+ * A difference keyframe holds what changed since the one before, down to a full one. If the peak is
+ * younger than the one before, nodes without a row stood at the peak as they stand now.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/reader_internal.h"
+
+#define KEY_FIELDS  7
+#define LIVE_FIELDS 6
+#define RSS_MAX     (1u << 24)
+#define LIVE_MAX    (UINT64_C(1) << 26)
+
+int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
+{
+	struct hl_totals *t = &n->totals;
+	struct hl_counters *c = &n->counters;
+	uint64_t *const fields[] = {&t->sums.alloc_blocks, &t->sums.alloc_bytes, &t->sums.free_blocks,
+		&t->sums.free_bytes, &t->implicit_frees, &t->implicit_bytes, &t->peak_bytes,
+		&t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events, &t->stacks,
+		&t->last_alloc_event, &t->last_alloc_ordinal, &n->threads, &c->unknown_frees,
+		&c->implicit_frees, &c->inherited_frees, &c->late_events, &c->dropped_events,
+		&n->n_modules, &n->n_nodes, &n->n_threads};
+
+	memset(n, 0, sizeof(*n));
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
+		*fields[i] = hl_cursor_varint(cur);
+	return cur->bad ? -EBADMSG : 0;
+}
+
+static int read_key_rows(struct hl_cursor cur[KEY_FIELDS], uint32_t n, hl_key_fn *fn, void *arg)
+{
+	uint64_t node = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t v[KEY_FIELDS];
+		struct hl_key_row row;
+		int err;
+
+		for (int f = 0; f < KEY_FIELDS; f++) {
+			v[f] = hl_cursor_varint(&cur[f]);
+			if (cur[f].bad)
+				return -EBADMSG;
+		}
+		if (v[0] >= HL_NODES_MAX || (node += v[0]) >= HL_NODES_MAX)
+			return -EBADMSG;
+		row.node = (uint32_t)node;
+		row.sums = (struct hl_sums){v[1], v[2], v[1] - v[3], v[2] - v[4]};
+		row.peak_blocks = v[3] + (uint64_t)hl_unzigzag(v[5]);
+		row.peak_bytes = v[4] + (uint64_t)hl_unzigzag(v[6]);
+		err = fn(arg, &row);
+		if (err)
+			return err;
+	}
+	for (int f = 0; f < KEY_FIELDS; f++)
+		if (!hl_cursor_done(&cur[f]))
+			return -EBADMSG;
+	return 0;
+}
+
+int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg)
+{
+	struct hl_cursor cur[KEY_FIELDS];
+	struct hl_chunk c;
+	int err = hl_load(r, row, &c);
+
+	if (err)
+		return err;
+	err = hl_check_columns(r, &c);
+	for (int f = 0; f < KEY_FIELDS && !err; f++) {
+		err = hl_column(r, &c, (uint16_t)(HL_COL_KEY_NODE + f), &cur[f]);
+		if (err == -ENOENT) /* no rows: no columns */
+			err = 0;
+	}
+	if (!err)
+		err = read_key_rows(cur, c.head.n_rows, fn, arg);
+	if (err == -EBADMSG)
+		hl_mark_bad(r, row);
+	return err;
+}
+
+/* This keyframe cannot be had, nor those that build on it. */
+static int lose_keyframe(struct hl_reader *r, size_t key)
+{
+	r->keys.data[key].lost = true;
+	for (size_t i = key + 1; i < r->keys.len && r->key_places.data[i].before == i - 1; i++)
+		r->keys.data[i].lost = true;
+	return -EBADMSG;
+}
+
+/* How a chain is walked: `link` for each keyframe of it in order, then its rows. */
+struct chain {
+	void (*link)(void *arg, const struct hl_chunk_head *head);
+	hl_key_fn *row;
+	void *arg;
+};
+
+static int walk_chain(struct hl_reader *r, size_t key, const struct chain *w)
+{
+	size_t first = key;
+
+	if (r->keys.data[key].lost)
+		return hl_fail(r, "Keyframe %zu is lost.", key);
+	while (r->key_places.data[first].before != HL_NO_ROW)
+		first = r->key_places.data[first].before;
+	for (size_t i = first; i <= key; i++) {
+		const struct hl_key_place *p = &r->key_places.data[i];
+
+		w->link(w->arg, &r->rows.data[p->row].head);
+		for (uint32_t part = 0; part < p->parts; part++) {
+			int err = hl_key_part_rows(r, p->row + part, w->row, w->arg);
+
+			if (err)
+				return err == -EBADMSG ? lose_keyframe(r, i) : err;
+		}
+	}
+	return 0;
+}
+
+struct loading {
+	struct hl_node_totals *nodes;
+	size_t n;
+	uint64_t link, new_peak; /* how many links so far, and the last one with a younger peak */
+};
+
+static void load_link(void *arg, const struct hl_chunk_head *head)
+{
+	struct loading *l = arg;
+
+	l->link++;
+	if (head->flags & HL_CHUNK_NEW_PEAK)
+		l->new_peak = l->link;
+}
+
+static int load_row(void *arg, const struct hl_key_row *row)
+{
+	struct loading *l = arg;
+	struct hl_node_totals *n;
+
+	if (row->node >= l->n)
+		return -EBADMSG;
+	n = &l->nodes[row->node];
+	n->sums = row->sums;
+	n->peak_bytes = row->peak_bytes;
+	n->peak_blocks = row->peak_blocks;
+	n->epoch = l->link;
+	return 0;
+}
+
+int hl_reader_load_keyframe(struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes)
+{
+	struct loading l = {.nodes = nodes, .n = n_nodes};
+	const struct chain chain = {load_link, load_row, &l};
+	int err;
+
+	if (i >= r->keys.len)
+		return -EINVAL;
+	if (n_nodes > 0)
+		memset(nodes, 0, n_nodes * sizeof(*nodes));
+	err = walk_chain(r, i, &chain);
+	for (size_t k = 0; k < n_nodes; k++) {
+		if (nodes[k].epoch < l.new_peak) {
+			nodes[k].peak_bytes = hl_sums_live_bytes(&nodes[k].sums);
+			nodes[k].peak_blocks = hl_sums_live_blocks(&nodes[k].sums);
+		}
+		nodes[k].epoch = 0;
+	}
+	if (err && n_nodes > 0)
+		memset(nodes, 0, n_nodes * sizeof(*nodes));
+	return err;
+}
+
+size_t hl_reader_n_keyframes(const struct hl_reader *r)
+{
+	return r->keys.len;
+}
+
+const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i)
+{
+	return i < r->keys.len ? &r->keys.data[i] : NULL;
+}
+
+int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n)
+{
+	size_t row = r->key_places.data[key].row;
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	int err;
+
+	if ((uint32_t)r->rows.data[row].head.aux != 0) /* its first part is gone */
+		return -EBADMSG;
+	err = hl_load(r, row, &c);
+	if (err)
+		return err;
+	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0 ||
+		!hl_cursor_done(&cur)) {
+		hl_mark_bad(r, row);
+		return lose_keyframe(r, key);
+	}
+	return 0;
+}
+
+int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals)
+{
+	struct hl_process_numbers n;
+	int err;
+
+	if (i >= r->keys.len)
+		return -EINVAL;
+	err = hl_key_numbers(r, i, &n);
+	if (!err)
+		*totals = n.totals;
+	return err;
+}
+
+struct actors {
+	uint8_t *nodes, *threads;
+	size_t n_nodes, n_threads;
+};
+
+static void actors_link(void *arg, const struct hl_chunk_head *head)
+{
+}
+
+static int actors_row(void *arg, const struct hl_key_row *row)
+{
+	struct actors *a = arg;
+
+	if (row->node < a->n_nodes && row->sums.alloc_blocks > 0)
+		a->nodes[row->node / 8] |= (uint8_t)(1u << row->node % 8);
+	return 0;
+}
+
+/* The threads column of one keyframe. */
+static int actors_threads(struct hl_reader *r, size_t key, struct actors *a)
+{
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	uint64_t id = 0;
+	int err = hl_load(r, r->key_places.data[key].row, &c);
+
+	if (err)
+		return err;
+	err = hl_column(r, &c, HL_COL_KEY_THREADS, &cur);
+	if (err == -EBADMSG)
+		return err;
+	while (cur.p < cur.end && !cur.bad) {
+		id += hl_cursor_varint(&cur);
+		if (id < a->n_threads)
+			a->threads[id / 8] |= (uint8_t)(1u << id % 8);
+	}
+	return cur.bad ? -EBADMSG : 0;
+}
+
+int hl_key_actors(struct hl_reader *r, size_t key, uint8_t *nodes, size_t n_nodes, uint8_t *threads,
+	size_t n_threads)
+{
+	struct actors a = {nodes, threads, n_nodes, n_threads};
+	const struct chain chain = {actors_link, actors_row, &a};
+	int err = walk_chain(r, key, &chain);
+
+	while (!err) {
+		err = actors_threads(r, key, &a);
+		key = r->key_places.data[key].before;
+		if (key == HL_NO_ROW)
+			break;
+	}
+	return err;
+}
+
+/* ---- live sets ---- */
+
+size_t hl_reader_n_live_sets(const struct hl_reader *r)
+{
+	return r->sets.len;
+}
+
+const struct hl_live_set_info *hl_reader_live_set(const struct hl_reader *r, size_t i)
+{
+	return i < r->sets.len ? &r->sets.data[i] : NULL;
+}
+
+static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block *to)
+{
+	struct hl_cursor cur[LIVE_FIELDS];
+	uint64_t v[LIVE_FIELDS] = {0}, now;
+	struct hl_chunk c;
+
+	if (hl_load(r, row, &c) < 0)
+		return -EBADMSG;
+	now = c.head.t1_ns / HL_TIME_UNIT_NS;
+	for (int f = 0; f < LIVE_FIELDS; f++)
+		if (hl_column(r, &c, (uint16_t)(HL_COL_LIVE_ADDR + f), &cur[f]) == -EBADMSG)
+			return hl_mark_bad(r, row);
+	for (uint32_t i = 0; i < c.head.n_rows; i++) {
+		for (int f = 0; f < LIVE_FIELDS; f++)
+			v[f] += (uint64_t)hl_unzigzag(hl_cursor_varint(&cur[f]));
+		to[i] = (struct hl_live_block){
+			.addr = v[0],
+			.size = v[1],
+			.node = (uint32_t)v[2] - 1,
+			.ordinal = v[3],
+			.birth_ns = (now - v[4]) * HL_TIME_UNIT_NS,
+			.thread = (uint32_t)v[5],
+		};
+		if (v[2] > HL_NODES_MAX || v[5] >= HL_THREADS_MAX)
+			return hl_mark_bad(r, row);
+	}
+	for (int f = 0; f < LIVE_FIELDS; f++)
+		if (!hl_cursor_done(&cur[f]))
+			return hl_mark_bad(r, row);
+	return 0;
+}
+
+int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block **blocks, size_t *n)
+{
+	HL_VEC(struct hl_live_block) all = {0};
+	const struct hl_set_place *p;
+	int err = 0;
+
+	*blocks = NULL;
+	*n = 0;
+	if (i >= r->sets.len)
+		return -EINVAL;
+	p = &r->set_places.data[i];
+	for (uint32_t part = 0; part < p->parts && !err; part++) {
+		uint32_t rows = r->rows.data[p->row + part].head.n_rows;
+
+		if (all.len + rows > LIVE_MAX)
+			err = -E2BIG;
+		else if (hl_vec_reserve(&all, all.len + rows + 1) < 0)
+			err = -ENOMEM;
+		else
+			err = read_live_part(r, p->row + part, all.data + all.len);
+		all.len += err ? 0 : rows;
+	}
+	if (err) {
+		hl_vec_free(&all);
+		return err;
+	}
+	*blocks = all.data;
+	*n = all.len;
+	return 0;
+}
+
+/* ---- RSS ---- */
+
+int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n)
+{
+	HL_VEC(struct hl_rss_sample) all = {0};
+	bool bad = false;
+
+	*samples = NULL;
+	*n = 0;
+	for (size_t i = 0; i < r->rows.len; i++) {
+		struct hl_cursor time, bytes;
+		struct hl_rss_sample s = {0};
+		size_t before = all.len;
+		struct hl_chunk c;
+
+		if (r->rows.data[i].head.type != HL_CHUNK_RSS)
+			continue;
+		if (hl_load(r, i, &c) < 0 || hl_column(r, &c, HL_COL_RSS_TIME, &time) < 0 ||
+			hl_column(r, &c, HL_COL_RSS_BYTES, &bytes) < 0 ||
+			all.len + c.head.n_rows > RSS_MAX) {
+			bad = hl_mark_bad(r, i);
+			continue;
+		}
+		for (uint32_t k = 0; k < c.head.n_rows; k++) {
+			s.time_ns += (uint64_t)hl_unzigzag(hl_cursor_varint(&time)) * HL_TIME_UNIT_NS;
+			s.rss_bytes += (uint64_t)hl_unzigzag(hl_cursor_varint(&bytes));
+			if (hl_vec_push(&all, s) < 0) {
+				hl_vec_free(&all);
+				return -ENOMEM;
+			}
+		}
+		if (!hl_cursor_done(&time) || !hl_cursor_done(&bytes)) {
+			all.len = before;
+			bad = hl_mark_bad(r, i);
+		}
+	}
+	*samples = all.data;
+	*n = all.len;
+	return bad ? -EBADMSG : 0;
+}

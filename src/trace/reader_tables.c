@@ -1,0 +1,299 @@
+/*
+ * reader_tables.c - modules, nodes and threads, from the TABLE chunks.
+ *
+ * A lost TABLE chunk leaves a hole in the ids; what was found is kept in segments, so that memory
+ * follows what is in the file and not the highest id it names. A whole file has one segment.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/reader_internal.h"
+
+#define STRINGS_MAX (256u << 20)
+
+void hl_tables_free(struct hl_tables *t)
+{
+	hl_vec_free(&t->module_segs);
+	hl_vec_free(&t->node_segs);
+	hl_vec_free(&t->thread_segs);
+	hl_vec_free(&t->modules);
+	hl_vec_free(&t->nodes);
+	hl_vec_free(&t->threads);
+	hl_vec_free(&t->strings);
+}
+
+/* Takes up ids [first, first + n), which begin at data[at]. Ids never go back. */
+static int add_segment(hl_segments *segs, uint32_t *limit, uint64_t first, uint64_t n, size_t at)
+{
+	struct hl_segment *last = segs->len ? &segs->data[segs->len - 1] : NULL;
+
+	*limit = (uint32_t)(first + n);
+	if (n == 0)
+		return 0;
+	if (last && last->first + last->n == first) {
+		last->n += (uint32_t)n;
+		return 0;
+	}
+	return hl_vec_push(segs, ((struct hl_segment){(uint32_t)first, (uint32_t)n, at}));
+}
+
+/* Where id lies in its array, or HL_NO_ROW. */
+static size_t find_id(const hl_segments *segs, uint32_t id)
+{
+	size_t lo = 0, hi = segs->len;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct hl_segment *s = &segs->data[mid];
+
+		if (id < s->first)
+			hi = mid;
+		else if (id - s->first >= s->n)
+			lo = mid + 1;
+		else
+			return s->at + (id - s->first);
+	}
+	return HL_NO_ROW;
+}
+
+static int read_string(struct hl_tables *t, struct hl_cursor *cur, size_t *place, uint32_t *len_out)
+{
+	uint64_t len = hl_cursor_varint(cur);
+	const uint8_t *bytes = hl_cursor_bytes(cur, len);
+
+	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX)
+		return -EBADMSG;
+	if (hl_vec_reserve(&t->strings, t->strings.len + len + 1) < 0)
+		return -ENOMEM;
+	*place = t->strings.len;
+	*len_out = (uint32_t)len;
+	memcpy(t->strings.data + t->strings.len, bytes, len);
+	t->strings.data[t->strings.len + len] = '\0';
+	t->strings.len += len + 1;
+	return 0;
+}
+
+static int read_modules(struct hl_tables *t, struct hl_cursor *cur, uint64_t first, uint64_t n)
+{
+	size_t at = t->modules.len;
+	int err = 0;
+
+	for (uint64_t i = 0; i < n && !err; i++) {
+		struct hl_module_entry m;
+		uint32_t path_len;
+
+		err = read_string(t, cur, &m.path, &path_len);
+		if (!err)
+			err = read_string(t, cur, &m.build_id, &m.build_id_len);
+		if (!err)
+			err = hl_vec_push(&t->modules, m);
+	}
+	if (!err && !hl_cursor_done(cur))
+		err = -EBADMSG;
+	if (err) {
+		t->modules.len = at;
+		return err;
+	}
+	return add_segment(&t->module_segs, &t->n_modules, first, n, at);
+}
+
+static int read_nodes(struct hl_tables *t, struct hl_cursor cur[3], uint64_t first, uint64_t n)
+{
+	uint64_t last_offset[64] = {0};
+	size_t at = t->nodes.len;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t up = hl_cursor_varint(&cur[0]), module = hl_cursor_varint(&cur[1]);
+		uint64_t delta = hl_cursor_varint(&cur[2]);
+		struct hl_node node = {
+			.parent = up ? (uint32_t)(first + i - up) : HL_NODE_NONE,
+			.module = (uint32_t)module - 1,
+		};
+		uint64_t *last = &last_offset[node.module & 63];
+
+		/* a parent is older than its child: so there are no cycles */
+		if (up > first + i || module > HL_MODULES_MAX || cur[0].bad || cur[1].bad || cur[2].bad) {
+			t->nodes.len = at;
+			return -EBADMSG;
+		}
+		node.offset = *last += (uint64_t)hl_unzigzag(delta);
+		if (hl_vec_push(&t->nodes, node) < 0)
+			return -ENOMEM;
+	}
+	if (!hl_cursor_done(&cur[0]) || !hl_cursor_done(&cur[1]) || !hl_cursor_done(&cur[2])) {
+		t->nodes.len = at;
+		return -EBADMSG;
+	}
+	return add_segment(&t->node_segs, &t->n_nodes, first, n, at);
+}
+
+static int read_threads(struct hl_tables *t, struct hl_cursor *cur, uint64_t first, uint64_t n)
+{
+	size_t at = t->threads.len;
+
+	for (uint64_t i = 0; i < n && !cur->bad; i++)
+		if (hl_vec_push(&t->threads, hl_cursor_varint(cur)) < 0)
+			return -ENOMEM;
+	if (!hl_cursor_done(cur)) {
+		t->threads.len = at;
+		return -EBADMSG;
+	}
+	return add_segment(&t->thread_segs, &t->n_threads, first, n, at);
+}
+
+static bool ids_fit(uint64_t first, uint64_t n, uint32_t have, uint32_t max)
+{
+	return first >= have && first <= max && n <= max - first;
+}
+
+static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
+{
+	struct hl_tables *t = &r->tables;
+	struct hl_cursor cur[6];
+	uint64_t v[6];
+	int err;
+
+	for (int i = 0; i < 6; i++) {
+		uint16_t id = (uint16_t)(i ? HL_COL_MODULES + i - 1 : HL_COL_NUMBERS);
+
+		if (hl_column(r, c, id, &cur[i]) == -EBADMSG)
+			return -EBADMSG;
+	}
+	for (int i = 0; i < 6; i++)
+		v[i] = hl_cursor_varint(&cur[0]);
+	if (cur[0].bad || !ids_fit(v[0], v[1], t->n_modules, HL_MODULES_MAX) ||
+		!ids_fit(v[2], v[3], t->n_nodes, HL_NODES_MAX) ||
+		!ids_fit(v[4], v[5], t->n_threads, HL_THREADS_MAX))
+		return hl_fail(r, "Chunk %llu has a table that fits nothing before it.",
+			(unsigned long long)c->head.seq);
+	err = read_modules(t, &cur[1], v[0], v[1]);
+	if (!err)
+		err = read_nodes(t, &cur[2], v[2], v[3]);
+	if (!err)
+		err = read_threads(t, &cur[5], v[4], v[5]);
+	return err;
+}
+
+/* Ids that events name count as existing even if their definition is lost. */
+static void raise_limits(struct hl_reader *r)
+{
+	struct hl_tables *t = &r->tables;
+
+	for (size_t i = 0; i < r->rows.len; i++) {
+		const struct hl_chunk_head *h = &r->rows.data[i].head;
+
+		if (h->type != HL_CHUNK_EVENTS)
+			continue;
+		if ((uint32_t)h->aux > t->n_nodes)
+			t->n_nodes = (uint32_t)h->aux;
+		if (h->aux >> 32 > t->n_threads)
+			t->n_threads = (uint32_t)(h->aux >> 32);
+	}
+}
+
+int hl_tables_read(struct hl_reader *r)
+{
+	struct hl_chunk c;
+	int err = 0;
+
+	if (r->tables.state)
+		return r->tables.state < 0 ? r->tables.state : 0;
+	for (size_t i = 0; i < r->rows.len && err != -ENOMEM; i++) {
+		if (r->rows.data[i].head.type != HL_CHUNK_TABLE)
+			continue;
+		if (hl_load(r, i, &c) < 0)
+			continue;
+		err = read_table_chunk(r, &c);
+		if (err == -EBADMSG)
+			hl_mark_bad(r, i);
+	}
+	if (err == -ENOMEM)
+		return r->tables.state = err;
+	raise_limits(r);
+	r->tables.state = 1;
+	return 0;
+}
+
+int hl_reader_n_nodes(struct hl_reader *r, uint32_t *n)
+{
+	int err = hl_tables_read(r);
+
+	*n = r->tables.n_nodes;
+	return err;
+}
+
+int hl_reader_n_modules(struct hl_reader *r, uint32_t *n)
+{
+	int err = hl_tables_read(r);
+
+	*n = r->tables.n_modules;
+	return err;
+}
+
+int hl_reader_n_threads(struct hl_reader *r, uint32_t *n)
+{
+	int err = hl_tables_read(r);
+
+	*n = r->tables.n_threads;
+	return err;
+}
+
+/* -EINVAL for an id that never was, -EBADMSG for one whose definition is gone. */
+static int look_up(struct hl_reader *r, const hl_segments *segs, uint32_t n, uint32_t id,
+	const char *what, size_t *at)
+{
+	int err = hl_tables_read(r);
+
+	if (err)
+		return err;
+	if (id >= n && r->lost_chunks == 0)
+		return -EINVAL;
+	*at = find_id(segs, id);
+	if (*at == HL_NO_ROW)
+		return hl_fail(r, "The definition of %s %u is lost.", what, id);
+	return 0;
+}
+
+int hl_reader_node(struct hl_reader *r, uint32_t id, struct hl_node *node)
+{
+	size_t at;
+	int err = hl_tables_read(r);
+
+	if (!err)
+		err = look_up(r, &r->tables.node_segs, r->tables.n_nodes, id, "node", &at);
+	if (!err)
+		*node = r->tables.nodes.data[at];
+	return err;
+}
+
+int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module)
+{
+	const struct hl_tables *t = &r->tables;
+	size_t at;
+	int err = hl_tables_read(r);
+
+	if (!err)
+		err = look_up(r, &t->module_segs, t->n_modules, id, "module", &at);
+	if (err)
+		return err;
+	*module = (struct hl_module){
+		.path = (const char *)t->strings.data + t->modules.data[at].path,
+		.build_id = t->strings.data + t->modules.data[at].build_id,
+		.build_id_len = t->modules.data[at].build_id_len,
+	};
+	return 0;
+}
+
+int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid)
+{
+	size_t at;
+	int err = hl_tables_read(r);
+
+	if (!err)
+		err = look_up(r, &r->tables.thread_segs, r->tables.n_threads, id, "thread", &at);
+	if (!err)
+		*tid = r->tables.threads.data[at];
+	return err;
+}

@@ -1,0 +1,332 @@
+/*
+ * writer.c - the writer's own calls: what comes in, when a chunk is closed, and in which order
+ * chunks go out. TABLE before the EVENTS that need it, KEYFRAME only between EVENTS.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "base/bits.h"
+#include "base/hash.h"
+#include "trace/writer_internal.h"
+
+#define KEYFRAME_EVENTS (512u << 10)
+#define RSS_WORTH       32u /* samples that a flush finds worth a chunk */
+
+/* A word that no other file, and no data by chance, contains. */
+static uint64_t make_sync(void)
+{
+	uint64_t sync = 0;
+	struct timespec now;
+
+	if (getrandom(&sync, sizeof(sync), GRND_NONBLOCK) != (ssize_t)sizeof(sync)) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		sync = hl_hash_pair((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
+			(uint64_t)getpid());
+	}
+	return sync | 1; /* never zeros, which files have plenty of */
+}
+
+static void set_options(struct hl_writer *w, const struct hl_writer_options *o)
+{
+	static const struct hl_writer_options none;
+
+	o = o ? o : &none;
+	w->sync = o->sync ? o->sync : make_sync();
+	w->max_events = HL_CHUNK_EVENTS_MAX;
+	if (o->max_events > 1 && o->max_events < HL_CHUNK_EVENTS_MAX)
+		w->max_events = o->max_events;
+	w->keyframe_events = o->keyframe_events ? o->keyframe_events : KEYFRAME_EVENTS;
+}
+
+/* The head of the next EVENTS chunk: where the run stands now. */
+static void open_chunk(struct hl_writer *w)
+{
+	const struct hl_totals *t = &w->totals;
+
+	w->open = (struct hl_chunk_head){
+		.first_event = t->events,
+		.first_ordinal = t->sums.alloc_blocks,
+		.t0_ns = w->last_time * HL_TIME_UNIT_NS,
+		.t1_ns = w->last_time * HL_TIME_UNIT_NS,
+		.live_bytes = hl_sums_live_bytes(&t->sums),
+		.live_blocks = hl_sums_live_blocks(&t->sums),
+		.max_live_bytes = hl_sums_live_bytes(&t->sums),
+	};
+	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
+	hl_summarizer_begin(w->summary);
+}
+
+int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
+	const struct hl_writer_options *options)
+{
+	struct hl_writer *w = calloc(1, sizeof(*w));
+	uint8_t head[HL_FILE_HEAD_LEN];
+	int err = -ENOMEM;
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	w->key_row_bytes = w->live_row_bytes = 8;
+	set_options(w, options);
+	w->summary = malloc(sizeof(*w->summary));
+	if (!w->summary || hl_encoder_init(&w->enc, meta->free_stacks) < 0 ||
+		hl_packer_init(&w->packer) < 0)
+		goto fail;
+	/* Readers tell by this lock whether somebody still writes. A file system without locks: so be it. */
+	(void)flock(fd, LOCK_EX | LOCK_NB);
+	open_chunk(w);
+	hl_file_head_encode(head, w->sync);
+	err = hl_writer_write_all(w, head, sizeof(head));
+	if (!err)
+		err = hl_write_meta(w, meta);
+	if (err)
+		goto fail;
+	*out = w;
+	return 0;
+fail:
+	w->fd = -1; /* still the caller's */
+	hl_writer_close(w);
+	return err;
+}
+
+int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta)
+{
+	return hl_writer_open_with(out, fd, meta, NULL);
+}
+
+/* The summary stays only if it is cheap: readers can do without it. */
+static int add_summary(struct hl_writer *w, size_t raw)
+{
+	size_t others = w->packer.fill - HL_CHUNK_HEADS_MAX;
+	struct hl_column *c = &w->packer.columns[w->packer.head.n_columns];
+
+	if (w->summary->off || w->enc.n_events == 0)
+		return 0;
+	w->scratch.len = 0;
+	if (hl_summarizer_put(w->summary, &w->scratch) < 0)
+		return -ENOMEM;
+	if (raw + w->scratch.len > HL_RAW_MAX)
+		return 0;
+	hl_chunk_column(w, HL_COL_SUMMARY, w->scratch.data, w->scratch.len, true);
+	if ((size_t)c->packed * 8 > others)
+		hl_chunk_drop_column(w);
+	else
+		w->packer.head.flags |= HL_CHUNK_HAS_SUMMARY;
+	return 0;
+}
+
+static int write_events(struct hl_writer *w)
+{
+	struct hl_encoder *e = &w->enc;
+	size_t raw;
+	int err;
+
+	hl_encoder_finish(e);
+	raw = hl_encoder_raw(e);
+	err = hl_write_tables(w);
+	if (err)
+		return err;
+	w->open.n_events = e->n_events;
+	w->open.n_rows = e->n_extras;
+	w->open.aux = w->n_nodes | (uint64_t)w->n_threads << 32;
+	w->open.t0_ns = e->t0 * HL_TIME_UNIT_NS;
+	w->open.t1_ns = w->last_time * HL_TIME_UNIT_NS;
+	hl_chunk_begin(w, HL_CHUNK_EVENTS);
+	for (int i = 0; i < EC_COUNT; i++)
+		hl_chunk_column(w, (uint16_t)(HL_COL_OP + i), e->base[i],
+			(size_t)(e->at[i] - e->base[i]), !w->hurry);
+	err = add_summary(w, raw);
+	if (!err)
+		err = hl_chunk_write(w);
+	if (err)
+		return err;
+	w->durable_events += e->n_events;
+	open_chunk(w);
+	if (w->follows_alloc)
+		w->open.flags = HL_CHUNK_FOLLOWS_ALLOC;
+	return 0;
+}
+
+static int close_chunk(struct hl_writer *w)
+{
+	if (w->enc.n_events + w->enc.n_extras == 0 || w->error)
+		return w->error;
+	w->error = write_events(w);
+	if (!w->error && hl_keyframe_due(w))
+		w->error = hl_write_keyframe(w, hl_keyframe_full_due(w));
+	return w->error;
+}
+
+/* The time of the next entry in units: never below the last one's. The first one sets t0. */
+static uint64_t take_time(struct hl_writer *w, uint64_t time_ns)
+{
+	uint64_t time = hl_max_u64(time_ns / HL_TIME_UNIT_NS, w->last_time);
+
+	if (w->enc.n_events + w->enc.n_extras == 0)
+		w->enc.t0 = w->enc.time = w->enc.extra_time = time;
+	w->last_time = time;
+	return time;
+}
+
+/* `more`: events that must still fit after the next one. */
+static bool chunk_is_full(const struct hl_writer *w, uint32_t more)
+{
+	uint32_t n = w->enc.n_events;
+
+	/* looked at twice in a row, since the second half of a realloc cannot close a chunk */
+	return n + more >= w->max_events ||
+	       (n % HL_RAW_CHECK < 2 && n > 1 &&
+		       hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX);
+}
+
+static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
+{
+	uint64_t next = w->totals.sums.alloc_blocks;
+
+	if (e->thread >= w->n_threads || (e->node >= w->n_nodes && e->node != HL_NODE_NONE))
+		return false;
+	if (e->op == HL_OP_ALLOC)
+		return e->ordinal == next;
+	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
+	       (e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
+}
+
+int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event)
+{
+	struct hl_event e = *event;
+	bool moved = e.flags & HL_EVENT_MOVED, alloc = e.op == HL_OP_ALLOC;
+	uint64_t time;
+	int err;
+
+	if (hl_unlikely(w->error))
+		return w->error;
+	if (hl_unlikely(w->ended || !event_is_valid(w, &e)))
+		return w->error = -EINVAL;
+	/* both halves of a realloc lie in one chunk */
+	if (hl_unlikely(chunk_is_full(w, moved && !alloc)) && !(w->pair_open && moved && alloc) && close_chunk(w) < 0)
+		return w->error;
+	time = take_time(w, e.time_ns);
+	e.time_ns = time * HL_TIME_UNIT_NS;
+	hl_encoder_add(&w->enc, &e, time);
+	hl_summarizer_add(w->summary, &e);
+	err = hl_totals_apply(&w->totals, &e);
+	if (!err)
+		err = hl_keyframe_touch(w, &e);
+	if (hl_unlikely(err))
+		return w->error = err;
+	if (alloc && moved && w->pair_open)
+		hl_encoder_moved(&w->enc);
+	w->pair_open = !alloc && moved;
+	w->follows_alloc = alloc;
+	w->open.max_live_bytes =
+		hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
+	return 0;
+}
+
+/* What a reader without END would count, so that keyframes can say it too. */
+static void count_extra(struct hl_counters *c, const struct hl_extra *x)
+{
+	if (x->kind == HL_EXTRA_UNKNOWN_FREE && x->value == 1)
+		c->inherited_frees++;
+	else if (x->kind == HL_EXTRA_UNKNOWN_FREE)
+		c->unknown_frees++;
+	else if (x->kind == HL_EXTRA_DROPPED)
+		c->dropped_events += x->value;
+}
+
+int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
+{
+	size_t text = x->text ? hl_min_u64(strlen(x->text), HL_TEXT_MAX) : 0;
+	size_t room = HL_RAW_CHECK * HL_EVENT_RAW_MAX + text + 2 * HL_EVENT_RAW_MAX;
+
+	if (w->error)
+		return w->error;
+	if (w->ended || x->thread >= w->n_threads ||
+		(x->node >= w->n_nodes && x->node != HL_NODE_NONE))
+		return w->error = -EINVAL;
+	if (hl_encoder_raw(&w->enc) + room > HL_RAW_MAX || w->enc.n_extras >= HL_CHUNK_EXTRAS_MAX) {
+		w->pair_open = false; /* an extra in a realloc, and no room: the two halves part */
+		if (close_chunk(w) < 0)
+			return w->error;
+	}
+	count_extra(&w->seen, x);
+	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
+	return 0;
+}
+
+void hl_writer_hurry(struct hl_writer *w, bool on)
+{
+	w->hurry = on;
+}
+
+int hl_writer_flush(struct hl_writer *w)
+{
+	if (w->error || w->pair_open)
+		return w->error;
+	if (close_chunk(w) < 0)
+		return w->error;
+	w->error = hl_write_tables(w);
+	if (!w->error && w->rss.len >= RSS_WORTH)
+		w->error = hl_write_rss(w);
+	return w->error;
+}
+
+uint64_t hl_writer_durable_events(const struct hl_writer *w)
+{
+	return w->durable_events;
+}
+
+uint64_t hl_writer_bytes(const struct hl_writer *w)
+{
+	return w->size;
+}
+
+int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
+{
+	if (w->error)
+		return w->error;
+	if (w->ended)
+		return -EINVAL;
+	w->pair_open = false; /* a realloc that never came back is a free */
+	w->ended = true;
+	w->error = close_chunk(w);
+	if (!w->error)
+		w->error = hl_write_tables(w);
+	if (!w->error)
+		w->error = hl_write_rss(w);
+	if (!w->error)
+		w->error = hl_write_keyframe(w, true);
+	if (!w->error)
+		w->error = hl_write_end(w, end, counters);
+	if (!w->error)
+		w->error = hl_write_index(w);
+	return w->error;
+}
+
+void hl_writer_close(struct hl_writer *w)
+{
+	if (!w)
+		return;
+	if (!w->ended && w->fd >= 0)
+		(void)hl_writer_flush(w);
+	if (w->fd >= 0)
+		close(w->fd);
+	hl_encoder_fini(&w->enc);
+	free(w->summary);
+	hl_packer_fini(&w->packer);
+	hl_tables_fini(&w->tables);
+	hl_vec_free(&w->rss);
+	hl_vec_free(&w->index);
+	hl_vec_free(&w->scratch);
+	hl_vec_free(&w->touched);
+	hl_vec_free(&w->touched_bits);
+	hl_vec_free(&w->thread_state);
+	hl_totals_fini(&w->totals);
+	free(w);
+}

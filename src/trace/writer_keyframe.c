@@ -1,0 +1,249 @@
+/*
+ * writer_keyframe.c - KEYFRAME and LIVESET chunks: the state of the heap at an instant.
+ *
+ * Both are rows that may need several chunks; each part says which of how many it is. A difference
+ * keyframe holds the nodes that changed since the keyframe before, which are known from a list: no
+ * scan over all nodes, however many there are.
+ */
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/writer_internal.h"
+
+#define KEYFRAME_SHARE 16u /* a keyframe may take this part of what was written */
+#define LIVESET_SHARE  8u
+
+int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
+{
+	uint8_t *state = &w->thread_state.data[e->thread];
+	uint32_t byte = e->node / 8, bit = 1u << (e->node % 8);
+
+	if (*state == 0) {
+		*state = 1;
+		w->active_threads++;
+	}
+	if (e->node == HL_NODE_NONE)
+		return 0;
+	if (byte >= w->touched_bits.len) {
+		if (hl_vec_reserve(&w->touched_bits, (size_t)byte + 1) < 0)
+			return -ENOMEM;
+		memset(w->touched_bits.data + w->touched_bits.len, 0, byte + 1 - w->touched_bits.len);
+		w->touched_bits.len = (size_t)byte + 1;
+	}
+	if (w->touched_bits.data[byte] & bit)
+		return 0;
+	w->touched_bits.data[byte] |= (uint8_t)bit;
+	return hl_vec_push(&w->touched, e->node);
+}
+
+static double expected_size(const struct hl_writer *w, uint64_t rows)
+{
+	return 400 + w->key_row_bytes * (double)rows;
+}
+
+bool hl_keyframe_due(const struct hl_writer *w)
+{
+	return w->totals.events - w->key_event >= w->keyframe_events &&
+	       (double)(w->size - w->key_size) >= KEYFRAME_SHARE * expected_size(w, w->touched.len);
+}
+
+bool hl_keyframe_full_due(const struct hl_writer *w)
+{
+	return w->key_seq == 0 ||
+	       (double)(w->size - w->full_size) >= KEYFRAME_SHARE * expected_size(w, w->totals.stacks);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* For a full one: every node that ever had an event. */
+static int list_all(struct hl_writer *w)
+{
+	w->touched.len = 0;
+	for (size_t i = 0; i < w->totals.n_nodes; i++) {
+		const struct hl_sums *s = &w->totals.nodes[i].sums;
+
+		if ((s->alloc_blocks || s->free_blocks) && hl_vec_push(&w->touched, (uint32_t)i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The value of one column for a node. Peaks as the difference to live: it is mostly none. */
+static uint64_t key_value(const struct hl_totals *t, uint32_t node, int field)
+{
+	const struct hl_sums *s = &t->nodes[node].sums;
+	uint64_t bytes, blocks;
+
+	switch (field) {
+	case 1:
+		return s->alloc_blocks;
+	case 2:
+		return s->alloc_bytes;
+	case 3:
+		return hl_sums_live_blocks(s);
+	case 4:
+		return hl_sums_live_bytes(s);
+	}
+	hl_totals_at_peak(t, node, &bytes, &blocks);
+	return field == 5 ? hl_zigzag((int64_t)(blocks - hl_sums_live_blocks(s)))
+			  : hl_zigzag((int64_t)(bytes - hl_sums_live_bytes(s)));
+}
+
+static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
+{
+	for (int field = 0; field < 7; field++) {
+		uint32_t prev = 0;
+
+		w->scratch.len = 0;
+		for (size_t i = 0; i < n; i++) {
+			uint64_t v = field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
+
+			prev = nodes[i];
+			if (hl_bytes_varint(&w->scratch, v) < 0)
+				return -ENOMEM;
+		}
+		hl_chunk_column(
+			w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data, w->scratch.len, true);
+	}
+	return 0;
+}
+
+/* Threads with a first event since the last keyframe; in a full one, with any event. */
+static int key_threads(struct hl_writer *w, bool full)
+{
+	hl_bytes *b = &w->scratch;
+	uint32_t prev = 0;
+
+	b->len = 0;
+	for (uint32_t i = 0; i < w->n_threads && b->len < HL_RAW_MAX / 8; i++) {
+		uint8_t *s = &w->thread_state.data[i];
+
+		if (*s == 1 || (full && *s == 2)) {
+			if (hl_bytes_varint(b, i - prev) < 0)
+				return -ENOMEM;
+			prev = i;
+			*s = 2;
+		}
+	}
+	hl_chunk_column(w, HL_COL_KEY_THREADS, b->data, b->len, true);
+	return 0;
+}
+
+static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t parts)
+{
+	size_t from = (size_t)part * HL_KEYFRAME_ROWS;
+	size_t n = hl_min_u64(w->touched.len - from, HL_KEYFRAME_ROWS);
+	struct hl_chunk_head *h = &w->packer.head;
+
+	hl_chunk_begin(w, HL_CHUNK_KEYFRAME);
+	h->flags = (uint16_t)((full ? HL_CHUNK_FULL : 0) |
+			      (w->totals.epoch != w->key_epoch ? HL_CHUNK_NEW_PEAK : 0));
+	h->link = full ? 0 : w->key_seq;
+	h->aux = part | (uint64_t)parts << 32;
+	h->n_rows = (uint32_t)n;
+	if (part == 0) {
+		w->scratch.len = 0;
+		if (hl_put_totals(w, &w->scratch, &w->seen) < 0)
+			return -ENOMEM;
+		hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+		if (key_threads(w, full) < 0)
+			return -ENOMEM;
+	}
+	if (key_columns(w, w->touched.data + from, n) < 0)
+		return -ENOMEM;
+	return hl_chunk_write(w);
+}
+
+int hl_write_keyframe(struct hl_writer *w, bool full)
+{
+	uint64_t seq = w->seq, before = w->size;
+	uint32_t parts;
+	int err = 0;
+
+	if (full && list_all(w) < 0)
+		return -ENOMEM;
+	if (w->touched.len > 0)
+		qsort(w->touched.data, w->touched.len, sizeof(uint32_t), compare_ids);
+	parts = (uint32_t)((w->touched.len + HL_KEYFRAME_ROWS - 1) / HL_KEYFRAME_ROWS);
+	parts += parts == 0;
+	for (uint32_t i = 0; i < parts && !err; i++)
+		err = key_part(w, full, i, parts);
+	if (err)
+		return err;
+	if (w->touched.len >= 64)
+		w->key_row_bytes = (double)(w->size - before) / (double)w->touched.len;
+	w->touched.len = 0;
+	if (w->touched_bits.len > 0)
+		memset(w->touched_bits.data, 0, w->touched_bits.len);
+	w->key_seq = seq;
+	w->key_event = w->totals.events;
+	w->key_epoch = w->totals.epoch;
+	w->key_size = w->size;
+	if (full)
+		w->full_size = w->size;
+	return 0;
+}
+
+/* ---- LIVESET ---- */
+
+static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size_t n)
+{
+	uint64_t now = w->open.t1_ns / HL_TIME_UNIT_NS;
+
+	for (int field = 0; field < 6; field++) {
+		uint64_t prev = 0;
+		int err = 0;
+
+		w->scratch.len = 0;
+		for (size_t i = 0; i < n && !err; i++) {
+			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node), b[i].ordinal,
+				now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
+
+			err = hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(v[field] - prev)));
+			prev = v[field];
+		}
+		if (err)
+			return err;
+		hl_chunk_column(
+			w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data, w->scratch.len, true);
+	}
+	return 0;
+}
+
+int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n)
+{
+	uint32_t parts = (uint32_t)((n + HL_LIVESET_ROWS - 1) / HL_LIVESET_ROWS);
+	uint64_t before;
+
+	parts += parts == 0;
+	w->pair_open = false;
+	if (hl_writer_flush(w) < 0)
+		return w->error;
+	before = w->size;
+	for (uint32_t i = 0; i < parts && !w->error; i++) {
+		size_t from = (size_t)i * HL_LIVESET_ROWS;
+		size_t rows = hl_min_u64(n - from, HL_LIVESET_ROWS);
+
+		hl_chunk_begin(w, HL_CHUNK_LIVESET);
+		w->packer.head.aux = i | (uint64_t)parts << 32;
+		w->packer.head.n_rows = (uint32_t)rows;
+		w->error = live_columns(w, blocks + from, rows);
+		if (!w->error)
+			w->error = hl_chunk_write(w);
+	}
+	if (n >= 64)
+		w->live_row_bytes = (double)(w->size - before) / (double)n;
+	w->live_size = w->size;
+	return w->error;
+}
+
+bool hl_writer_wants_live_set(const struct hl_writer *w, size_t n)
+{
+	return (double)(w->size - w->live_size) >=
+	       LIVESET_SHARE * (400 + w->live_row_bytes * (double)n);
+}

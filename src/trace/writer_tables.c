@@ -1,0 +1,271 @@
+/*
+ * writer_tables.c - everything in the file that is neither an event nor a keyframe: META, TABLE,
+ * RSS, LIVESET, END and INDEX chunks.
+ */
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/bits.h"
+#include "trace/writer_internal.h"
+
+static int put_numbers(hl_bytes *b, const uint64_t *v, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = hl_bytes_varint(b, v[i]);
+	return err;
+}
+
+static void text_column(struct hl_writer *w, uint16_t id, const char *s, size_t len, size_t max)
+{
+	hl_chunk_column(w, id, s, hl_min_u64(len, max), true);
+}
+
+int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
+{
+	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
+		(uint64_t)m->free_stacks | (uint64_t)m->maps << 1 | (uint64_t)m->forked << 2 |
+			(uint64_t)m->continued << 3};
+	const struct {
+		uint16_t id;
+		const char *text;
+	} strings[] = {
+		{HL_COL_PROGRAM, m->program},
+		{HL_COL_ARCH, m->arch},
+		{HL_COL_CLOCK, m->clock},
+		{HL_COL_MODE, m->mode},
+		{HL_COL_ALLOCATOR, m->allocator},
+	};
+
+	w->scratch.len = 0;
+	if (put_numbers(&w->scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+		return -ENOMEM;
+	hl_chunk_begin(w, HL_CHUNK_META);
+	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	for (size_t i = 0; i < HL_ARRAY_LEN(strings); i++)
+		if (strings[i].text)
+			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text), HL_TEXT_MAX);
+	if (m->command)
+		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
+	return hl_chunk_write(w);
+}
+
+/* ---- TABLE ---- */
+
+static size_t tables_raw(const struct hl_pending_tables *t)
+{
+	return t->modules.len + t->node_parent.len + t->node_module.len + t->node_offset.len +
+	       t->threads.len;
+}
+
+void hl_tables_fini(struct hl_pending_tables *t)
+{
+	hl_vec_free(&t->modules);
+	hl_vec_free(&t->node_parent);
+	hl_vec_free(&t->node_module);
+	hl_vec_free(&t->node_offset);
+	hl_vec_free(&t->threads);
+}
+
+int hl_write_tables(struct hl_writer *w)
+{
+	struct hl_pending_tables *t = &w->tables;
+	const uint64_t numbers[] = {t->first_module, w->n_modules - t->first_module, t->first_node,
+		w->n_nodes - t->first_node, t->first_thread, w->n_threads - t->first_thread};
+
+	if (tables_raw(t) == 0)
+		return 0;
+	w->scratch.len = 0;
+	if (put_numbers(&w->scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+		return -ENOMEM;
+	hl_chunk_begin(w, HL_CHUNK_TABLE);
+	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	hl_chunk_column(w, HL_COL_MODULES, t->modules.data, t->modules.len, true);
+	hl_chunk_column(w, HL_COL_NODE_PARENT, t->node_parent.data, t->node_parent.len, true);
+	hl_chunk_column(w, HL_COL_NODE_MODULE, t->node_module.data, t->node_module.len, true);
+	hl_chunk_column(w, HL_COL_NODE_OFFSET, t->node_offset.data, t->node_offset.len, true);
+	hl_chunk_column(w, HL_COL_THREADS, t->threads.data, t->threads.len, true);
+	t->modules.len = t->node_parent.len = t->node_module.len = t->node_offset.len = 0;
+	t->threads.len = 0;
+	t->first_module = w->n_modules;
+	t->first_node = w->n_nodes;
+	t->first_thread = w->n_threads;
+	memset(t->last_offset, 0, sizeof(t->last_offset));
+	return hl_chunk_write(w);
+}
+
+/* Before anything is added: does it still fit this TABLE chunk? Else that one goes out. */
+static int tables_room(struct hl_writer *w, size_t need)
+{
+	if (w->error)
+		return w->error;
+	if (tables_raw(&w->tables) + need + HL_NUMBERS_MAX * 10 > HL_RAW_MAX)
+		w->error = hl_write_tables(w);
+	return w->error;
+}
+
+int hl_writer_add_module(struct hl_writer *w, const struct hl_module *m)
+{
+	hl_bytes *b = &w->tables.modules;
+	size_t path = hl_min_u64(strlen(m->path), HL_TEXT_MAX);
+	size_t id = hl_min_u64(m->build_id_len, 255);
+
+	if (tables_room(w, path + id + 32) < 0)
+		return w->error;
+	if (w->n_modules == HL_MODULES_MAX)
+		return w->error = -EOVERFLOW;
+	if (hl_bytes_varint(b, path) < 0 || hl_bytes_put(b, m->path, path) < 0 ||
+		hl_bytes_varint(b, id) < 0 || hl_bytes_put(b, m->build_id, id) < 0)
+		return w->error = -ENOMEM;
+	w->n_modules++;
+	return 0;
+}
+
+int hl_writer_add_node(struct hl_writer *w, const struct hl_node *n)
+{
+	struct hl_pending_tables *t = &w->tables;
+	uint64_t *last = &t->last_offset[n->module & 63];
+
+	if (tables_room(w, 64) < 0)
+		return w->error;
+	if (n->parent != HL_NODE_NONE && n->parent >= w->n_nodes)
+		return w->error = -EINVAL;
+	if (n->module != HL_MODULE_NONE && n->module >= w->n_modules)
+		return w->error = -EINVAL;
+	if (w->n_nodes == HL_NODES_MAX)
+		return w->error = -EOVERFLOW;
+	if (hl_bytes_varint(&t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
+		hl_bytes_varint(&t->node_module, (uint32_t)(n->module + 1)) < 0 ||
+		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0)
+		return w->error = -ENOMEM;
+	*last = n->offset;
+	w->n_nodes++;
+	return 0;
+}
+
+int hl_writer_add_thread(struct hl_writer *w, uint64_t tid)
+{
+	if (tables_room(w, 16) < 0)
+		return w->error;
+	if (w->n_threads == HL_THREADS_MAX)
+		return w->error = -EOVERFLOW;
+	if (hl_bytes_varint(&w->tables.threads, tid) < 0 || hl_bytes_put(&w->thread_state, "", 1) < 0)
+		return w->error = -ENOMEM;
+	w->n_threads++;
+	return 0;
+}
+
+/* ---- RSS ---- */
+
+int hl_write_rss(struct hl_writer *w)
+{
+	hl_bytes *b = &w->scratch;
+	uint64_t time = 0, bytes = 0;
+	size_t split;
+	int err = 0;
+
+	if (w->rss.len == 0)
+		return 0;
+	b->len = 0;
+	for (size_t i = 0; i < w->rss.len && !err; i++) {
+		uint64_t t = w->rss.data[i].time_ns / HL_TIME_UNIT_NS;
+
+		err = hl_bytes_varint(b, hl_zigzag((int64_t)(t - time)));
+		time = t;
+	}
+	split = b->len;
+	for (size_t i = 0; i < w->rss.len && !err; i++) {
+		err = hl_bytes_varint(b, hl_zigzag((int64_t)(w->rss.data[i].rss_bytes - bytes)));
+		bytes = w->rss.data[i].rss_bytes;
+	}
+	if (err)
+		return err;
+	hl_chunk_begin(w, HL_CHUNK_RSS);
+	hl_chunk_column(w, HL_COL_RSS_TIME, b->data, split, true);
+	hl_chunk_column(w, HL_COL_RSS_BYTES, b->data + split, b->len - split, true);
+	w->packer.head.n_rows = (uint32_t)w->rss.len;
+	w->rss.len = 0;
+	return hl_chunk_write(w);
+}
+
+int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample)
+{
+	if (w->error)
+		return w->error;
+	if (hl_vec_push(&w->rss, *sample) < 0)
+		return w->error = -ENOMEM;
+	if (w->rss.len == HL_RSS_ROWS)
+		w->error = hl_write_rss(w);
+	return w->error;
+}
+
+/* ---- END ---- */
+
+int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
+{
+	const struct hl_totals *t = &w->totals;
+	const uint64_t v[] = {t->sums.alloc_blocks, t->sums.alloc_bytes, t->sums.free_blocks,
+		t->sums.free_bytes, t->implicit_frees, t->implicit_bytes, t->peak_bytes, t->peak_blocks,
+		t->peak_time_ns, t->temporary, t->events, t->stacks, t->last_alloc_event,
+		t->last_alloc_ordinal, w->active_threads, c->unknown_frees, c->implicit_frees,
+		c->inherited_frees, c->late_events, c->dropped_events, w->n_modules, w->n_nodes,
+		w->n_threads};
+
+	return put_numbers(b, v, HL_ARRAY_LEN(v));
+}
+
+int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
+{
+	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns};
+
+	w->scratch.len = 0;
+	if (hl_put_totals(w, &w->scratch, counters) < 0 ||
+		put_numbers(&w->scratch, v, HL_ARRAY_LEN(v)) < 0)
+		return -ENOMEM;
+	hl_chunk_begin(w, HL_CHUNK_END);
+	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	return hl_chunk_write(w);
+}
+
+/* ---- INDEX ---- */
+
+/* One field of some rows, as differences. */
+static int index_column(struct hl_writer *w, const struct hl_chunk_head *rows, size_t n, int field)
+{
+	uint64_t f[HL_INDEX_FIELDS], prev = 0;
+
+	w->scratch.len = 0;
+	for (size_t i = 0; i < n; i++) {
+		hl_head_to_fields(&rows[i], f);
+		if (hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(f[field] - prev))) < 0)
+			return -ENOMEM;
+		prev = f[field];
+	}
+	hl_chunk_column(w, (uint16_t)(HL_COL_INDEX + field), w->scratch.data, w->scratch.len, true);
+	return 0;
+}
+
+int hl_write_index(struct hl_writer *w)
+{
+	uint8_t trailer[HL_TRAILER_LEN];
+	uint64_t index_at = w->size;
+	size_t rows = w->index.len;
+	int err = 0;
+
+	for (size_t i = 0; i < rows && !err; i += HL_INDEX_ROWS) {
+		size_t n = hl_min_u64(rows - i, HL_INDEX_ROWS);
+
+		hl_chunk_begin(w, HL_CHUNK_INDEX);
+		w->packer.head.n_rows = (uint32_t)n;
+		w->packer.head.aux = i;
+		for (int f = 0; f < HL_INDEX_FIELDS && !err; f++)
+			err = index_column(w, w->index.data + i, n, f);
+		if (!err)
+			err = hl_chunk_write(w);
+	}
+	if (err)
+		return err;
+	hl_trailer_encode(trailer, w->sync, index_at);
+	return hl_writer_write_all(w, trailer, sizeof(trailer));
+}

@@ -1,0 +1,35 @@
+/*
+ * strbuf.h - a string that grows.
+ *
+ * A zeroed strbuf is an empty one. Out of memory sticks: later additions do nothing and
+ * hl_strbuf_error() says so, so that callers check once, at the end.
+ */
+#ifndef HL_UTIL_STRBUF_H
+#define HL_UTIL_STRBUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+
+struct hl_strbuf {
+	char *data;   /* ended by NUL when not NULL */
+	size_t len, cap;
+	int err;
+};
+
+void hl_strbuf_fini(struct hl_strbuf *b);
+/* Empties it and keeps the memory. */
+void hl_strbuf_reset(struct hl_strbuf *b);
+void hl_strbuf_add(struct hl_strbuf *b, const void *data, size_t len);
+void hl_strbuf_puts(struct hl_strbuf *b, const char *s);
+void hl_strbuf_putc(struct hl_strbuf *b, char c);
+void hl_strbuf_printf(struct hl_strbuf *b, const char *fmt, ...) hl_printf(2, 3);
+void hl_strbuf_vprintf(struct hl_strbuf *b, const char *fmt, va_list args) hl_printf(2, 0);
+
+/* Never NULL; valid until the next change. */
+const char *hl_strbuf_str(const struct hl_strbuf *b);
+/* 0 or -ENOMEM. */
+int hl_strbuf_error(const struct hl_strbuf *b);
+
+#endif

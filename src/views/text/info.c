@@ -1,0 +1,219 @@
+/*
+ * info.c - what is known of a whole trace.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/attr.h"
+#include "util/json.h"
+#include "util/text.h"
+#include "views/text/text.h"
+
+static const char *end_name(unsigned kind)
+{
+	static const char *const names[] = {
+		[HL_END_EXIT] = "exit",       [HL_END_SIGNAL] = "signal", [HL_END_EXEC] = "exec",
+		[HL_END_STOPPED] = "stopped", [HL_END_LOST] = "lost",     [HL_END_RUNNING] = "running",
+	};
+
+	return kind < HL_ARRAY_LEN(names) ? names[kind] : "lost";
+}
+
+/* The totals, in the order and under the names of the JSON. */
+struct row {
+	const char *key, *label;
+	uint64_t value;
+	enum { COUNT, BYTES, TIME } unit;
+};
+
+#define N_ROWS 17
+
+static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
+{
+	const struct hl_totals *t = &i->totals;
+	const struct hl_counters *c = &i->counters;
+	const struct row r[N_ROWS] = {
+		{ "allocations", "allocations", t->sums.alloc_blocks, COUNT },
+		{ "bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES },
+		{ "frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT },
+		{ "bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES },
+		{ "live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT },
+		{ "live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES },
+		{ "peak_bytes", "peak bytes", t->peak_bytes, BYTES },
+		{ "peak_blocks", "peak blocks", t->peak_blocks, COUNT },
+		{ "peak_time_ns", "time of the peak", t->peak_time_ns, TIME },
+		{ "temporary", "temporary", t->temporary, COUNT },
+		{ "unknown_frees", "unknown frees", c->unknown_frees, COUNT },
+		{ "implicit_frees", "implicit frees", c->implicit_frees, COUNT },
+		{ "inherited_frees", "inherited frees", c->inherited_frees, COUNT },
+		{ "late_events", "late events", c->late_events, COUNT },
+		{ "dropped_events", "dropped events", c->dropped_events, COUNT },
+		{ "threads", "threads", i->threads, COUNT },
+		{ "stacks", "stacks", t->stacks, COUNT },
+	};
+
+	memcpy(rows, r, sizeof(r));
+}
+
+static void json_command(struct hl_json *j, const struct hl_meta *meta)
+{
+	const char *s = meta->command, *end = s ? s + meta->command_len : NULL;
+
+	hl_json_key(j, "command");
+	hl_json_begin_array(j);
+	/* The last one may lack its NUL in a forged file: the reader ends the whole with one. */
+	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1)
+		hl_json_string(j, s);
+	hl_json_end_array(j);
+}
+
+static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
+{
+	struct row rows[N_ROWS];
+
+	fill_rows(i, rows);
+	hl_json_key(j, "totals");
+	hl_json_begin_object(j);
+	for (size_t k = 0; k < N_ROWS; k++)
+		hl_json_key_u64(j, rows[k].key, rows[k].value);
+	hl_json_end_object(j);
+}
+
+static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
+{
+	hl_json_key(j, "damage");
+	if (!i->damaged) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_string(j, "text", i->damage);
+	hl_json_key_u64(j, "lost_chunks", i->lost_chunks);
+	hl_json_key_u64(j, "lost_events", i->lost_events);
+	hl_json_key_bool(j, "lost_events_exact", i->lost_events_exact);
+	hl_json_end_object(j);
+}
+
+void hl_json_info(FILE *out, struct hl_model *m)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+	struct hl_json j;
+
+	hl_json_init(&j, out);
+	hl_json_begin_object(&j);
+	hl_json_key_u64(&j, "schema", 1);
+	hl_json_key_string(&j, "program", i->meta.program);
+	hl_json_key_u64(&j, "pid", i->meta.pid);
+	json_command(&j, &i->meta);
+	hl_json_key_string(&j, "arch", i->meta.arch);
+	hl_json_key_u64(&j, "start_unix_ns", i->meta.start_unix_ns);
+	hl_json_key_u64(&j, "duration_ns", i->end.duration_ns);
+	hl_json_key(&j, "end");
+	hl_json_begin_object(&j);
+	hl_json_key_string(&j, "kind", end_name(i->end.kind));
+	hl_json_key(&j, "value");
+	hl_json_i64(&j, i->end.value);
+	hl_json_end_object(&j);
+	hl_json_key_bool(&j, "complete", hl_model_complete(m));
+	hl_json_key_string(&j, "mode", i->meta.mode);
+	json_totals(&j, i);
+	json_damage(&j, i);
+	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
+	hl_json_end_object(&j);
+	putc('\n', out);
+}
+
+static void line(FILE *out, const char *label, const char *text)
+{
+	struct hl_strbuf b = {0};
+
+	hl_text_escape(&b, text);
+	fprintf(out, "%-20s%s\n", label, hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+static void text_command(FILE *out, const struct hl_meta *meta)
+{
+	const char *s = meta->command, *end = s ? s + meta->command_len : NULL;
+	struct hl_strbuf b = {0};
+
+	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1)
+		hl_strbuf_printf(&b, "%s%s", b.len ? " " : "", s);
+	line(out, "command", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+static void text_end(FILE *out, const struct hl_trace_info *i)
+{
+	char text[80];
+
+	switch (i->end.kind) {
+	case HL_END_EXIT:
+		snprintf(text, sizeof(text), "exit status %" PRId32, i->end.value);
+		break;
+	case HL_END_SIGNAL:
+		snprintf(text, sizeof(text), "killed by signal %" PRId32, i->end.value);
+		break;
+	case HL_END_EXEC:
+		snprintf(text, sizeof(text), "another program took its place (exec)");
+		break;
+	case HL_END_STOPPED:
+		snprintf(text, sizeof(text), "the recording was stopped");
+		break;
+	case HL_END_RUNNING:
+		snprintf(text, sizeof(text), "still being recorded");
+		break;
+	default:
+		snprintf(text, sizeof(text), "not in the file: nobody saw it, or it was cut off");
+	}
+	line(out, "end", text);
+}
+
+static void text_start(FILE *out, uint64_t unix_ns)
+{
+	time_t s = (time_t)(unix_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (!localtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
+		snprintf(text, sizeof(text), "%" PRIu64 " ns", unix_ns);
+	line(out, "start", text);
+}
+
+static void text_row(FILE *out, const struct row *r)
+{
+	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
+
+	if (r->unit == TIME)
+		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
+	else if (r->unit == BYTES)
+		fprintf(out, "%-20s%20s  %s\n", r->label, hl_text_count(exact, r->value),
+			hl_text_bytes(round, r->value));
+	else
+		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
+}
+
+void hl_text_info(FILE *out, struct hl_model *m)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+	struct row rows[N_ROWS];
+	char text[HL_TEXT_SIZE_MAX];
+
+	line(out, "program", i->meta.program);
+	text_command(out, &i->meta);
+	fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
+	line(out, "architecture", i->meta.arch);
+	text_start(out, i->meta.start_unix_ns);
+	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
+	text_end(out, i);
+	line(out, "mode", i->meta.mode);
+	line(out, "complete", hl_model_complete(m) ? "yes" : "no");
+	if (i->damaged)
+		line(out, "damage", i->damage);
+	line(out, "file size", hl_text_bytes(text, i->file_bytes));
+	putc('\n', out);
+	fill_rows(i, rows);
+	for (size_t k = 0; k < N_ROWS; k++)
+		text_row(out, &rows[k]);
+}
