@@ -108,9 +108,9 @@ def kill_once(args, folder, rng):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument('--heaplapse', required=True)
+    parser.add_argument('--heaplapse', type=os.path.abspath, required=True)
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('program')
+    parser.add_argument('program', type=os.path.abspath)
     parser.add_argument('threads', type=int)
     parser.add_argument('kills', type=int)
     args = parser.parse_args()

@@ -9,7 +9,8 @@
 #include "truth.h"
 #include <pthread.h>
 
-namespace {
+namespace
+{
 
 enum {
 	CONSTRUCTOR,
@@ -26,21 +27,28 @@ enum {
 };
 
 const char *const names[SITES] = {
-	"site_constructor", "site_static_init", "site_main", "site_thread", "site_key_destructor",
-	"site_thread_local_destructor", "site_main_thread_local_destructor", "site_atexit",
-	"site_static_destructor", "site_destructor",
+	"site_constructor",
+	"site_static_init",
+	"site_main",
+	"site_thread",
+	"site_key_destructor",
+	"site_thread_local_destructor",
+	"site_main_thread_local_destructor",
+	"site_atexit",
+	"site_static_destructor",
+	"site_destructor",
 };
 
 } // namespace
 
-#define DEFINE_SITE(name)                                 \
-	extern "C" TRUTH_SITE void *name(size_t n);       \
-	extern "C" TRUTH_SITE void *name(size_t n)        \
-	{                                                 \
-		void *p = malloc(n);                      \
-                                                          \
-		TRUTH_KEEP_FRAME();                       \
-		return p;                                 \
+#define DEFINE_SITE(name)                           \
+	extern "C" TRUTH_SITE void *name(size_t n); \
+	extern "C" TRUTH_SITE void *name(size_t n)  \
+	{                                           \
+		void *p = malloc(n);                \
+                                                    \
+		TRUTH_KEEP_FRAME();                 \
+		return p;                           \
 	}
 
 DEFINE_SITE(site_constructor)
@@ -54,7 +62,8 @@ DEFINE_SITE(site_atexit)
 DEFINE_SITE(site_static_destructor)
 DEFINE_SITE(site_destructor)
 
-namespace {
+namespace
+{
 
 /* No two of these run at once: the one other thread is joined before main goes on. */
 void use(void *(*site)(size_t), unsigned number)

@@ -5,7 +5,8 @@
  *
  * The lock gives the events one order, which the trace must show: the peak is exact although 16
  * threads run. Beside that, the n-th allocation asks for MUTEX_FIRST + n % MUTEX_CYCLE bytes, so
- * that the sizes in a dump, read in order, must count up by one: a single pair in wrong order shows.
+ * that the sizes in a dump, read in order, must count up by one: a single pair in wrong order
+ *shows.
  */
 #include "truth.h"
 #include <pthread.h>
@@ -30,13 +31,13 @@ static pthread_barrier_t barrier;
 /* All below: the lock's. */
 static uint64_t events, serial, rng;
 
-#define DEFINE_SITE(name, call)                              \
-	static TRUTH_SITE void *name(void *old, size_t n)    \
-	{                                                    \
-		void *p = call;                              \
-                                                             \
-		TRUTH_KEEP_FRAME();                          \
-		return p;                                    \
+#define DEFINE_SITE(name, call)                           \
+	static TRUTH_SITE void *name(void *old, size_t n) \
+	{                                                 \
+		void *p = call;                           \
+                                                          \
+		TRUTH_KEEP_FRAME();                       \
+		return p;                                 \
 	}
 
 DEFINE_SITE(site_00, ((void)old, malloc(n)))

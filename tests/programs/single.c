@@ -1,14 +1,16 @@
 /*
  * single.c - one thread, every C allocation function, books kept after each step.
  *
- *	single EVENTS SEED [MOMENTS]
+ *	single EVENTS SEED [MOMENTS [portable]]
  *
  * Blocks live in a table; how full it may get goes up and down, so that there is a peak somewhere
  * in the middle. Reallocs make chains: a block may move from site to site many times. EVENTS are
- * counted as a trace counts them: a realloc that moves a block is two.
+ * counted as a trace counts them: a realloc that moves a block is two. portable: without pvalloc,
+ * which jemalloc leaves to libc and then cannot free.
  */
 #include "truth.h"
 #include <malloc.h>
+#include <stdbool.h>
 
 #define SLOTS 4096
 
@@ -32,9 +34,19 @@ enum {
 };
 
 static const char *const names[ALL_SITES] = {
-	"site_malloc", "site_malloc_large", "site_malloc_zero", "site_malloc_deep", "site_calloc",
-	"site_realloc_new", "site_posix_memalign", "site_aligned_alloc", "site_memalign",
-	"site_valloc", "site_pvalloc", "site_reallocarray_new", "site_realloc_move",
+	"site_malloc",
+	"site_malloc_large",
+	"site_malloc_zero",
+	"site_malloc_deep",
+	"site_calloc",
+	"site_realloc_new",
+	"site_posix_memalign",
+	"site_aligned_alloc",
+	"site_memalign",
+	"site_valloc",
+	"site_pvalloc",
+	"site_reallocarray_new",
+	"site_realloc_move",
 	"site_reallocarray_move",
 };
 
@@ -43,15 +55,16 @@ static struct slot {
 	size_t size;
 	unsigned site;
 } slots[SLOTS];
+static bool portable;
 static unsigned used; /* slots[0 .. used) hold blocks */
 
-#define DEFINE_SITE(name, call)                  \
-	static TRUTH_SITE void *name(size_t n)   \
-	{                                        \
-		void *p = call;                  \
-                                                 \
-		TRUTH_KEEP_FRAME();              \
-		return p;                        \
+#define DEFINE_SITE(name, call)                \
+	static TRUTH_SITE void *name(size_t n) \
+	{                                      \
+		void *p = call;                \
+                                               \
+		TRUTH_KEEP_FRAME();            \
+		return p;                      \
 	}
 
 DEFINE_SITE(site_malloc, malloc(n))
@@ -138,7 +151,7 @@ static unsigned choose_maker(uint64_t r)
 
 	while (site < NEW_SITES - 1 && at >= makers[site].weight)
 		at -= makers[site++].weight;
-	return site;
+	return portable && site == PVALLOC ? MALLOC : site;
 }
 
 static void step_new(uint64_t *rng)
@@ -197,24 +210,34 @@ static unsigned step(uint64_t *rng, unsigned room)
 	return 1;
 }
 
+/* Somewhere in the next of as many equal parts of the run as there are moments. */
+static uint64_t random_moment(uint64_t *rng, uint64_t events, unsigned moments)
+{
+	uint64_t part = events / moments;
+
+	return truth.n_moments * part + truth_random(rng) % (part ? part : 1);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 0) : 200000;
 	uint64_t rng = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	unsigned moments = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0) : 10;
-	uint64_t done = 0, next_moment;
+	uint64_t done = 0, next_moment = UINT64_MAX;
 	unsigned room = SLOTS / 4;
 
+	portable = argc > 4;
 	truth_open("single", names, ALL_SITES);
 	truth.peak_kind = "exact";
-	next_moment = moments ? truth_random(&rng) % (events / moments + 1) : UINT64_MAX;
+	if (moments)
+		next_moment = random_moment(&rng, events, moments);
 	while (done < events) {
 		if (truth_random(&rng) % 2048 == 0)
 			room = (unsigned)(truth_random(&rng) % SLOTS);
 		done += step(&rng, room);
 		if (done >= next_moment && truth.n_moments < moments) {
 			truth_take_moment();
-			next_moment += 1 + truth_random(&rng) % (2 * (events / moments));
+			next_moment = random_moment(&rng, events, moments);
 		}
 	}
 	truth_write();

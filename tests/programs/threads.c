@@ -3,10 +3,10 @@
  *
  *	threads ROUNDS OPERATIONS SEED
  *
- * Blocks pass through a table of mailboxes: a thread swaps its new block into a random box and frees
- * whatever was there, so most blocks die in another thread than the one that made them. Each block
- * carries its own size and site. Rounds are divided by barriers; between two barriers nobody runs
- * but thread 0, which then knows exactly what is live.
+ * Blocks pass through a table of mailboxes: a thread swaps its new block into a random box and
+ *frees whatever was there, so most blocks die in another thread than the one that made them. Each
+ *block carries its own size and site. Rounds are divided by barriers; between two barriers nobody
+ *runs but thread 0, which then knows exactly what is live.
  *
  * Totals and what is live at a barrier are exact. The peak depends on who came first, so there are
  * bounds that hold for every order that respects the threads' own orders and the barriers:
@@ -24,7 +24,14 @@
 #define SITES   8
 
 static const char *const names[SITES] = {
-	"site_00", "site_01", "site_02", "site_03", "site_04", "site_05", "site_06", "site_07",
+	"site_00",
+	"site_01",
+	"site_02",
+	"site_03",
+	"site_04",
+	"site_05",
+	"site_06",
+	"site_07",
 };
 
 struct block {
@@ -45,13 +52,13 @@ static pthread_barrier_t barrier;
 static unsigned rounds = 12, operations = 4000;
 static uint64_t round_began_with;
 
-#define DEFINE_SITE(name, call)                  \
-	static TRUTH_SITE void *name(size_t n)   \
-	{                                        \
-		void *p = call;                  \
-                                                 \
-		TRUTH_KEEP_FRAME();              \
-		return p;                        \
+#define DEFINE_SITE(name, call)                \
+	static TRUTH_SITE void *name(size_t n) \
+	{                                      \
+		void *p = call;                \
+                                               \
+		TRUTH_KEEP_FRAME();            \
+		return p;                      \
 	}
 
 DEFINE_SITE(site_00, malloc(n))
@@ -71,7 +78,13 @@ static TRUTH_SITE void *site_07(void *old, size_t n)
 }
 
 static void *(*const makers[SITES - 1])(size_t) = {
-	site_00, site_01, site_02, site_03, site_04, site_05, site_06,
+	site_00,
+	site_01,
+	site_02,
+	site_03,
+	site_04,
+	site_05,
+	site_06,
 };
 
 static void grow(struct books *b, int64_t by)

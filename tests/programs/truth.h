@@ -26,7 +26,7 @@
 #define TRUTH_QUIET_NS 2000000
 
 /* A site: never inlined, and always on the stack while malloc runs (no jump instead of a call). */
-#define TRUTH_SITE __attribute__((noinline, noclone))
+#define TRUTH_SITE         __attribute__((noinline, noclone))
 #define TRUTH_KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 struct truth_counts {
@@ -50,8 +50,8 @@ static struct {
 	struct truth_counts sites[TRUTH_SITES];
 	uint64_t live_bytes, peak_bytes;
 	struct truth_live at_peak[TRUTH_SITES];
-	const char *peak_kind;        /* "exact", "bounds" or "none" */
-	uint64_t peak_min, peak_max;  /* for "bounds" */
+	const char *peak_kind;       /* "exact", "bounds" or "none" */
+	uint64_t peak_min, peak_max; /* for "bounds" */
 	unsigned n_moments;
 	struct truth_moment moments[TRUTH_MOMENTS];
 } truth;
