@@ -1,0 +1,52 @@
+# Names to remember for what Meson, Ninja and the scripts do. Nothing is decided here.
+#
+#	make            build/heaplapse and build/libheaplapse.so
+#	make check      the fast part of the tests, at most 6 minutes
+#	make test       everything that CI runs
+#	make debug      build-debug/: assertions, no optimisation, the recorder's own log
+#	make format     lay out the C sources
+#	make lint       look for mistakes without running anything
+#	make bench      compare speeds (installs heaptrack)
+#	make install    PREFIX=/usr/local, DESTDIR= for packages
+#	make clean      remove the build folders
+
+PREFIX ?= /usr/local
+SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
+SHELLS = scripts/demo scripts/test scripts/install-deps .ci/run tools/try-minimal
+
+all: build/build.ninja
+	@ninja -C build
+
+build/build.ninja:
+	meson setup build
+
+check:
+	@scripts/test fast
+
+test:
+	@scripts/test
+
+debug:
+	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
+	@ninja -C build-debug
+
+format:
+	clang-format -i $(SOURCES)
+
+lint:
+	@tools/lint $(SHELLS) -- $(SOURCES)
+
+install: build/build.ninja
+	meson configure build --prefix=$(abspath $(PREFIX))
+	ninja -C build
+	meson install -C build --no-rebuild
+
+bench: build/build.ninja
+	scripts/install-deps bench
+	ninja -C build
+	bench/run
+
+clean:
+	rm -rf build build-test build-debug
+
+.PHONY: all check test debug format lint install bench clean

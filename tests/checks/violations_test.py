@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""violations_test - each rule of the architecture is broken on purpose and must be refused.
+
+	violations_test.py TOP CC RULE...      the RULEs are those of tools/check-layers.py
+
+Every case works on a copy of the sources in a temporary folder and names the sentence it expects.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(sys.argv[1])
+CC = sys.argv[2]
+RULES = sys.argv[3:]
+
+
+def run(*args, cwd=None):
+    """(status, everything it said)"""
+    done = subprocess.run([str(arg) for arg in args], cwd=cwd, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def copy_tree(to):
+    for name in ('src', 'include', 'tools'):
+        shutil.copytree(TOP / name, to / name)
+    for name in ('meson.build', 'meson_options.txt'):
+        shutil.copy(TOP / name, to / name)
+    (to / 'tests').mkdir()
+    (to / 'tests/meson.build').touch()
+    return to
+
+
+def layers(tree, rules=RULES):
+    return run(sys.executable, TOP / 'tools/check-layers.py', tree / 'src', *rules)
+
+
+def include(file, line):
+    """A case: put `line` at the top of `file` (made if need be), then check the layers."""
+    def case(tree):
+        path = tree / 'src' / file
+        text = path.read_text() if path.exists() else ''
+        path.write_text(line + '\n' + text)
+        return layers(tree)
+    return case
+
+
+def row(name, uses):
+    """A case: the row of `name` uses `uses`."""
+    def case(tree):
+        return layers(tree, [re.sub(r':[^:]*$', ':' + uses, rule) if rule.startswith(name + ':')
+                             else rule for rule in RULES])
+    return case
+
+
+def table(old, new):
+    """A case: configure with a line of the table in src/meson.build changed."""
+    def case(tree):
+        path = tree / 'src/meson.build'
+        text, count = re.subn(old, new, path.read_text(), count=1)
+        assert count == 1, f'no {old} in src/meson.build'
+        path.write_text(text)
+        return run('meson', 'setup', tree / 'b', tree)
+    return case
+
+
+def library(source, *args):
+    """A case: a recorder made of `source`."""
+    def case(tree):
+        (tree / 'x.c').write_text(source)
+        status, said = run(CC, '-shared', '-fPIC', '-O1', '-o', tree / 'x.so', tree / 'x.c', *args)
+        assert status == 0, said
+        return run(sys.executable, TOP / 'tools/check-runtime.py', tree / 'x.so')
+    return case
+
+
+def undeclared_call(tree):
+    """base calls the trace without an include: its unit test links base's row and nothing else."""
+    path = tree / 'src/base/varint_test.c'
+    text = path.read_text()
+    assert 'int main(void)\n{\n' in text
+    path.write_text(text.replace('int main(void)\n{\n', 'extern int hl_writer_end(void);\n'
+                                 'int main(void)\n{\n\tif (hl_writer_end())\n\t\treturn 1;\n'))
+    status, said = run('meson', 'setup', '-Dtests=enabled', tree / 'b', tree)
+    assert status == 0, said
+    return run('ninja', '-C', tree / 'b', 'src/base_varint_test')
+
+
+HOOK = 'void *malloc(unsigned long n) { %s; return 0; }\n'
+TLS_READER = 'char *reader(int i) { return &room[i]; }\n'
+
+# What is tried, how, and the sentence that must refuse it.
+REFUSED = [
+    ('record includes model', include('record/start.c', '#include "model/query.h"'),
+     r'record/start\.c:1: record may not include model'),
+    ('record includes util', include('record/start.c', '#include "util/vec.h"'),
+     r'record/start\.c:1: record may not include util'),
+    ('a view includes the ring', include('views/text/x.c', '#include "ring/ring.h"'),
+     r'views/text/x\.c:1: views/text may not include ring'),
+    ('base includes ring', include('base/x.h', '#include "ring/ring.h"'),
+     r'base/x\.h:1: base may not include ring'),
+    ('the unwinder includes the hooks', include('record/unwind/x.c', '#include "record/hooks.h"'),
+     r'record/unwind/x\.c:1: record/unwind may not include record$'),
+    ("another module's _internal.h", include('collect/x.c', '#include "trace/file_internal.h"'),
+     r'collect/x\.c:1: trace/file_internal\.h is private to trace'),
+    ('a path that is not from src/', include('trace/x.c', '#include "event.h"'),
+     r'trace/x\.c:1: write the path from src/: "event\.h"'),
+    ('a path that climbs', include('trace/x.c', '#include "trace/../ring/ring.h"'),
+     r'trace/x\.c:1: write the path from src/'),
+    ('angle brackets around our own', include('model/x.c', '#include <trace/event.h>'),
+     r'model/x\.c:1: write our own headers with quotes'),
+    ('cmocka outside of a unit test', include('trace/x.c', '#include <cmocka.h>'),
+     r'trace/x\.c:1: cmocka is for unit tests'),
+    ('a folder without a row', lambda tree: ((tree / 'src/misc').mkdir(),
+                                             include('misc/x.c', '')(tree))[1],
+     r'misc/x\.c: belongs to no module'),
+    ('a runtime row uses a tool module', row('ring', 'base,util'),
+     r'ring runs in the target process but uses util, which does not'),
+    ('a row uses what has no row', row('trace', 'base,misc'), r'trace uses misc, which has no row'),
+    ('a cycle in the table', table(r"(\['base',\s*'runtime',) \[\]", r"\1 ['ring']"),
+     r'the row of base names ring which is not a row above it'),
+    ('a call that no row allows', undeclared_call, r'undefined reference to .hl_writer_end'),
+    ('printf in a hook', library('int printf(const char *, ...);\n' + HOOK % 'printf("%lu", n)'),
+     r'calls printf@GLIBC_\S+: not on the list'),
+    ('strdup in the unwinder', library('char *strdup(const char *);\n'
+                                       'char *hl_unwind_name(char *s) { return strdup(s); }\n',
+                                       '-fvisibility=default'),
+     r'calls strdup@GLIBC_\S+: not on the list'),
+    ('__libc_malloc below a hook', library('void *__libc_malloc(unsigned long);\n'
+                                           + HOOK % 'return __libc_malloc(n)'),
+     r'calls __libc_malloc@GLIBC_\S+: not on the list'),
+    ('libm in the recorder', library('', '-Wl,--no-as-needed', '-lm'), r'needs libm\.so'),
+    ('dynamic TLS, by call', library('static __thread char room[64];\n' + TLS_READER,
+                                     '-ftls-model=global-dynamic'),
+     r'calls __tls_get_addr'),
+    ('dynamic TLS, by relocation', library('static __thread char room[64];\n' + TLS_READER,
+                                           '-ftls-model=global-dynamic'),
+     r'has dynamic TLS \(R_\w+\)'),
+    ('too much TLS', library('static __thread char room[257];\n' + TLS_READER,
+                             '-ftls-model=initial-exec'),
+     r'has 257 bytes of TLS: at most 256'),
+    ('an internal name exported', library('int hl_ring_push(void) { return 0; }\n'),
+     r'exports hl_ring_push: internal names stay inside'),
+]
+
+# What must be let through, or the checks refuse everything and prove nothing.
+ALLOWED = [
+    ('the sources as they are', layers),
+    ('the public header', include('record/start.c', '#include "heaplapse.h"')),
+    ('the public header in brackets', include('cli/x.c', '#include <heaplapse.h>')),
+    ('cmocka in a unit test', include('trace/x_test.c', '#include <cmocka.h>')),
+    ("a module's own _internal.h", include('trace/x.c', '#include "trace/file_internal.h"')),
+    ('256 bytes of initial-exec TLS', library('static __thread char room[256];\n' + TLS_READER,
+                                              '-ftls-model=initial-exec')),
+]
+
+
+def attempt(case):
+    with tempfile.TemporaryDirectory(prefix='heaplapse-checks-') as folder:
+        return case(copy_tree(pathlib.Path(folder)))
+
+
+def report(name, fine, said):
+    print(('ok ' if fine else 'not ok ') + name, flush=True)
+    if not fine:
+        print('  # ' + said.strip().replace('\n', '\n  # '))
+    return fine
+
+
+def main():
+    fine = True
+    for name, case, sentence in REFUSED:
+        status, said = attempt(case)
+        refused = status != 0 and re.search(sentence, said, re.M)
+        fine &= report('refused: ' + name, bool(refused), f'expected: {sentence}\n{said}')
+    for name, case in ALLOWED:
+        status, said = attempt(case)
+        fine &= report('allowed: ' + name, status == 0, said)
+    return 0 if fine else 1
+
+
+sys.exit(main())

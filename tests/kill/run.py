@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""run - kill a recorded program at random moments: nothing that happened may be missing.
+
+	run.py --heaplapse BIN PROGRAM THREADS KILLS
+
+PROGRAM is programs/kill_loop.c: each of its threads counts in a shared file the calls that have
+returned. After at least 10,000 of them it gets SIGKILL. The trace must then hold, of each thread,
+as many events as were counted or one more: the call that was under way when the kill came.
+"""
+import argparse
+import mmap
+import os
+import random
+import signal
+import struct
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
+from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
+
+MARKER = 77777          # kill_loop.c
+LINE = struct.Struct('=QQ48x')
+ENOUGH = 10000          # events before a kill counts
+LATEST_MS = 8           # after that many
+
+
+class Counters:
+    """The file in which the program counts."""
+
+    def __init__(self, path, threads):
+        with open(path, 'wb') as file:
+            file.truncate(LINE.size * (threads + 1))
+        with open(path, 'r+b') as file:
+            self.map = mmap.mmap(file.fileno(), 0)
+
+    def pid(self):
+        return LINE.unpack_from(self.map, 0)[0]
+
+    def lines(self):
+        """(tid, count) of each thread that has begun."""
+        lines = [LINE.unpack_from(self.map, at)
+                 for at in range(LINE.size, len(self.map), LINE.size)]
+        return [line for line in lines if line[0]]
+
+    def total(self):
+        return sum(count for _, count in self.lines())
+
+
+def wait_for_events(counters, recorder, seconds=20):
+    deadline = time.monotonic() + seconds
+    while counters.total() < ENOUGH:
+        if recorder.poll() is not None:
+            raise Failure(f'the program ended by itself: {recorder.returncode}')
+        if time.monotonic() > deadline:
+            raise Failure(f'only {counters.total()} events in {seconds} s')
+        time.sleep(0.0005)
+
+
+def recorded_events(heaplapse, trace):
+    """{tid: events after the marker} of a trace."""
+    counts = {}
+    for event in heaplapse.dump(trace):
+        if event.tid in counts:
+            counts[event.tid] += 1
+        elif event.op == 'alloc' and event.size == MARKER:
+            counts[event.tid] = 0
+    return counts
+
+
+def check_threads(counted, recorded):
+    wrong = []
+    for tid, count in counted:
+        more = recorded.get(tid, -1) - count
+        if more not in (0, 1):
+            wrong.append(f'thread {tid}: {count} calls returned, '
+                         f'{recorded.get(tid, "none")} recorded')
+    if wrong:
+        raise Failure('\n'.join(wrong))
+
+
+def kill_once(args, folder, rng):
+    heaplapse = Heaplapse(args.heaplapse)
+    trace = os.path.join(folder, 'trace.hlt')
+    counter_file = os.path.join(folder, 'counters')
+    counters = Counters(counter_file, args.threads)
+    recorder = heaplapse.record(trace, [args.program, counter_file, str(args.threads)])
+    try:
+        wait_for_events(counters, recorder)
+        time.sleep(rng.uniform(0, LATEST_MS / 1000))
+    finally:
+        if counters.pid():
+            os.kill(counters.pid(), signal.SIGKILL)
+        else:
+            recorder.kill()
+        status = recorder.wait()
+    # record passes the program's death on: by the same signal, or as 128 + 9 in a shell's way
+    if status not in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        raise Failure(f'record ended with {status}')
+    info = heaplapse.info_when_ended(trace)
+    expect('end', info['end'], {'kind': 'signal', 'value': int(signal.SIGKILL)})
+    expect('complete', info['complete'], True)
+    expect('dropped_events', info['totals']['dropped_events'], 0)
+    check_threads(counters.lines(), recorded_events(heaplapse, trace))
+    return counters.total()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--heaplapse', type=os.path.abspath, required=True)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('program', type=os.path.abspath)
+    parser.add_argument('threads', type=int)
+    parser.add_argument('kills', type=int)
+    args = parser.parse_args()
+    rng = random.Random(args.seed * 1000 + args.threads)
+    results = Results()
+    events = 0
+
+    def kill_many():
+        nonlocal events
+        for number in range(args.kills):
+            with tempfile.TemporaryDirectory(prefix='heaplapse-kill-') as folder:
+                try:
+                    events += kill_once(args, folder, rng)
+                except Failure as failure:
+                    raise Failure(f'kill {number}: {failure}') from None
+
+    results.case(f'{args.kills} kills at {args.threads} threads', kill_many)
+    print(f'# {events} events counted')
+    return results.status()
+
+
+sys.exit(main())

@@ -1,0 +1,74 @@
+/*
+ * kill_loop.c - threads that count, where it survives them, each call that has returned.
+ *
+ *	kill_loop FILE THREADS
+ *
+ * FILE is mapped shared: a line for the process, then one for each thread (struct line below;
+ * tests/kill/run.py reads it). After a malloc or free has returned the thread adds one to its
+ * count. Whoever kills the program finds there what surely happened; a trace may know one event
+ * more of each thread, the one that was under way, but never less.
+ *
+ * A thread first allocates a block of MARKER bytes, not counted: what the thread did before it
+ * (the loader's work, in the main thread) is not of interest. One thread is the main thread itself,
+ * so that a process without threads is killed, too.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MARKER 77777
+#define HELD   16
+
+struct line {
+	_Atomic uint64_t id;    /* pid or tid; 0 until there is one */
+	_Atomic uint64_t count; /* calls that returned; in the first line: threads */
+	uint64_t unused[6];     /* a cache line each */
+};
+
+static __attribute__((noinline)) void *loop(void *arg)
+{
+	struct line *line = arg;
+	void *held[HELD] = {0};
+	uint64_t count = 0;
+
+	if (!malloc(MARKER))
+		abort();
+	atomic_store(&line->id, (uint64_t)gettid());
+	for (unsigned i = 0;; i = (i + 1) % HELD) {
+		/* free(NULL) is no event and must not be counted */
+		if (held[i]) {
+			free(held[i]);
+			atomic_store_explicit(&line->count, ++count, memory_order_release);
+		}
+		held[i] = malloc(16 + count % 500);
+		atomic_store_explicit(&line->count, ++count, memory_order_release);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
+	size_t size = (threads + 1) * sizeof(struct line);
+	int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+	struct line *lines;
+	pthread_t id;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		return 1;
+	lines = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (lines == MAP_FAILED)
+		return 1;
+	close(fd);
+	atomic_store(&lines[0].count, threads);
+	atomic_store(&lines[0].id, (uint64_t)getpid());
+	for (unsigned t = 1; threads > 1 && t < threads; t++)
+		if (pthread_create(&id, NULL, loop, &lines[t + 1]))
+			return 1;
+	loop(&lines[1]);
+	return 0;
+}
