@@ -27,6 +27,12 @@ static struct hl_place place_of(struct hl_model *m, const struct hl_when *when)
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
 }
 
+/* A moment after the end is the end, if the end is known. */
+static uint64_t asked(struct hl_model *m, const struct hl_query *q, const struct hl_place *p)
+{
+	return p->moved ? hl_when_ns(&q->to, m) : p->time_ns;
+}
+
 static void live_values(const struct hl_sums *sums, struct hl_answer *a)
 {
 	for (uint32_t i = 0; i <= a->n_nodes; i++) {
@@ -90,7 +96,7 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 	if (!sums)
 		return -ENOMEM;
 	p = place_of(m, &q->to);
-	a->asked_ns = p.time_ns;
+	a->asked_ns = asked(m, q, &p);
 	err = hl_sums_at(m, &p, sums);
 	a->to_ns = p.time_ns;
 	a->moved = p.moved;
@@ -107,7 +113,7 @@ static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct
 	struct hl_place from, to = place_of(m, &q->to);
 	int err = at_from && at_to ? 0 : -ENOMEM;
 
-	a->asked_ns = to.time_ns;
+	a->asked_ns = asked(m, q, &to);
 	if (!err)
 		err = hl_sums_at(m, &to, at_to);
 	a->to_ns = to.time_ns;
@@ -137,7 +143,7 @@ static int filtered(struct hl_model *m, const struct hl_query *q, struct hl_answ
 	bool live = q->quantity == HL_QUANTITY_LIVE;
 	int err;
 
-	a->asked_ns = to.time_ns;
+	a->asked_ns = asked(m, q, &to);
 	a->from_ns = live ? 0 : hl_when_ns(&q->from, m);
 	err = hl_stream_sums(m, q->filter, live, a->from_ns, &to, a->nodes);
 	a->to_ns = to.time_ns;
