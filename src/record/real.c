@@ -18,7 +18,8 @@
 
 uintptr_t hl_boot_base;
 static size_t boot_used;
-static bool resolving;
+/* Volatile: dlsym is declared as a leaf that never calls back into this file, and it does. */
+static volatile bool resolving;
 
 /* Each block has its size in the 16 bytes before it. */
 static void *boot_alloc(size_t align, size_t size)
