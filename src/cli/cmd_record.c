@@ -215,6 +215,7 @@ static void read_notes(struct session *s)
 /* The collector is gone: its successor takes over the rings; what it had taken and not written is lost. */
 static void replace_collector(struct session *s)
 {
+	char how[64];
 	int status;
 
 	if (waitpid(s->collector, &status, WNOHANG) != s->collector)
@@ -224,12 +225,14 @@ static void replace_collector(struct session *s)
 	s->regions = 0;
 	for (size_t i = 0; i < s->held.len; i++)
 		s->regions += s->held.data[i].pid == (uint64_t)s->child;
+	snprintf(how, sizeof(how), WIFSIGNALED(status) ? "was killed by signal %d" : "ended with status %d",
+		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (s->restarts++ >= 3 || start_collector(s) < 0) {
-		hl_cli_error("the collector ended and cannot be replaced; recording stops here");
+		hl_cli_error("the collector %s and cannot be replaced; recording stops here", how);
 		s->collector = -1;
 		return;
 	}
-	hl_cli_error("the collector ended unexpectedly and was replaced; the trace goes on in a new file");
+	hl_cli_error("the collector %s and was replaced; the trace goes on in a new file", how);
 }
 
 /* Terminal signals reach the program by themselves; what others send to us is meant for it. */

@@ -21,7 +21,7 @@ struct hl_output {
 	struct hl_meta meta;
 	char *strings;
 	uint64_t start_mono_ns, last_flush_ns, counted;
-	_Atomic uint64_t *durable;
+	struct hl_durable *durable;
 	bool opened, dirty, ended;
 	int err;
 	char path[PATH_MAX];
@@ -33,6 +33,21 @@ static uint64_t mono_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+struct hl_durable *hl_durable_new(void)
+{
+	struct hl_durable *d = calloc(1, sizeof(*d));
+
+	if (d)
+		atomic_store(&d->holders, 1);
+	return d;
+}
+
+void hl_durable_drop(struct hl_durable *d)
+{
+	if (d && atomic_fetch_sub(&d->holders, 1) == 1)
+		free(d);
 }
 
 /* All strings of a meta in one block. */
@@ -61,7 +76,7 @@ static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
 }
 
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	_Atomic uint64_t *durable)
+	struct hl_durable *durable)
 {
 	struct hl_output *o = calloc(1, sizeof(*o));
 
@@ -75,6 +90,7 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, 
 	o->queue = q;
 	o->start_mono_ns = start_mono_ns;
 	o->durable = durable;
+	atomic_fetch_add(&durable->holders, 1);
 	return o;
 }
 
@@ -198,8 +214,8 @@ static void count_durable(struct hl_output *o)
 {
 	uint64_t n = o->writer ? hl_writer_durable_events(o->writer) : 0;
 
-	if (o->durable && n > o->counted)
-		atomic_fetch_add(o->durable, n - o->counted);
+	if (n > o->counted)
+		atomic_fetch_add(&o->durable->events, n - o->counted);
 	o->counted = n > o->counted ? n : o->counted;
 }
 
@@ -214,6 +230,7 @@ static void close_output(struct hl_output *o)
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
+	hl_durable_drop(o->durable);
 	free(o->strings);
 	free(o);
 }
@@ -233,8 +250,7 @@ static void write_batch(struct hl_queue *q, struct hl_batch *b)
 		free_item(&b->items[i]);
 	}
 	o->dirty = true;
-	if (o->durable)
-		count_durable(o);
+	count_durable(o);
 	if (o->ended)
 		close_output(o);
 }

@@ -67,6 +67,15 @@ struct hl_output_settings {
 	bool overwrite;
 };
 
+/* How many events of a region are on disk. The region and its outputs each hold it. */
+struct hl_durable {
+	_Atomic uint64_t events;
+	_Atomic uint32_t holders;
+};
+
+struct hl_durable *hl_durable_new(void);
+void hl_durable_drop(struct hl_durable *d);
+
 struct hl_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
@@ -96,10 +105,10 @@ static inline bool hl_queue_full(const struct hl_queue *q)
 
 /*
  * A trace to be. Made by the first thread, opened, written and freed by the second (with the END item).
- * meta's strings are copied. durable: where to count events that are on disk; may be NULL.
+ * meta's strings are copied; durable gets one more holder.
  */
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	_Atomic uint64_t *durable);
+	struct hl_durable *durable);
 
 /* The name that a pattern gives; 0, -EINVAL for a bad pattern, -ENAMETOOLONG. */
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,

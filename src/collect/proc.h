@@ -99,7 +99,7 @@ struct hl_proc_birth {
 	struct hl_queue *queue;
 	size_t memory_limit;
 	int dir_fd;
-	_Atomic uint64_t *durable;
+	struct hl_durable *durable;
 };
 
 /* NULL when memory is short. Reads the program's name and command from /proc. */

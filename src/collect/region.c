@@ -79,7 +79,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	if (!r)
 		goto fail;
 	r->heap = calloc(HL_RING_COUNT, sizeof(*r->heap));
-	if (!r->heap)
+	r->durable = hl_durable_new();
+	if (!r->heap || !r->durable)
 		goto fail;
 	if (memfd < 0)
 		memfd = make_memfd();
@@ -102,7 +103,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		init_region(r->region, settings);
 	} else {
 		r->continued = true;
-		r->lost_before = atomic_load(&r->region->taken_events) - atomic_load(&r->region->durable_events);
+		r->durable_before = atomic_load(&r->region->taken_events);
+		r->lost_before = r->durable_before - atomic_load(&r->region->durable_events);
 	}
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
@@ -111,8 +113,10 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 fail:
 	if (memfd >= 0)
 		close(memfd);
-	if (r)
+	if (r) {
+		hl_durable_drop(r->durable);
 		free(r->heap);
+	}
 	free(r);
 	return err;
 }
@@ -124,6 +128,7 @@ void hl_region_close(struct hl_region_reader *r)
 	munmap(r->region, HL_REGION_BYTES);
 	close(r->memfd);
 	hl_vec_free(&r->procs);
+	hl_durable_drop(r->durable);
 	free(r->heap);
 	free(r);
 }
@@ -172,7 +177,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.queue = r->queue,
 		.memory_limit = r->settings->memory_limit,
 		.dir_fd = r->settings->output.dir_fd,
-		.durable = &r->region->durable_events,
+		.durable = r->durable,
 	};
 
 	if (p)
@@ -488,6 +493,8 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	after_merge(r, high, now_ns);
 	r->last_t = t;
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
+	atomic_store_explicit(&r->region->durable_events, r->durable_before + atomic_load(&r->durable->events),
+		memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return taken;
 }

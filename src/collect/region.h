@@ -47,6 +47,7 @@ struct hl_region_reader {
 	const struct hl_collect_settings *settings;
 	struct hl_queue *queue;
 	struct hl_ticks ticks;
+	struct hl_durable *durable;
 	uint64_t last_t;             /* stamp of the last scan */
 	uint64_t last_adjust_ns, last_alone_check_ns;
 	uint32_t ended_procs;
@@ -54,6 +55,7 @@ struct hl_region_reader {
 	uint32_t last_scans;         /* scans since then */
 	bool continued;              /* another collector read it before us */
 	uint64_t lost_before;        /* events it took and did not write */
+	uint64_t durable_before;     /* all it took: what is lost is not counted twice */
 	HL_VEC(struct hl_proc *) procs;
 	struct hl_ring_view views[HL_RING_COUNT];
 	struct hl_ring_view **heap;  /* of views with something to merge */
