@@ -107,8 +107,10 @@ static hl_noinline enum hl_step_end step_file(struct file *f)
 	struct hl_cfi_entry e;
 	struct hl_cfi_row row;
 
-	if (!hl_object_find(pc, &o) || !hl_cfi_find(&o, pc, &e) || !hl_cfi_row(&o, &e, pc, &row))
+	if (!hl_object_find(pc, &o))
 		return step_by_frame_pointer(f);
+	if (!hl_cfi_find(&o, pc, &e) || !hl_cfi_row(&o, &e, pc, &row))
+		return !f->w.exact && hl_cfi_starts(&o, pc + 1) ? HL_STEP_END : step_by_frame_pointer(f);
 	return apply(f, &o, &row, e.signal_frame);
 }
 
