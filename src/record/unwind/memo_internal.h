@@ -70,8 +70,10 @@ struct hl_unwinder {
 };
 
 /* memo.c */
-/* Room for n frames of which `keep` stay; false when there is none to be had. */
+/* Room for n frames, with what is there kept; false when there is none to be had. */
 bool hl_memo_reserve(struct hl_memo *m, uint32_t n);
+/* Forgets the outermost n frames: the memo now begins inside them. */
+void hl_memo_drop(struct hl_memo *m, uint32_t n);
 bool hl_fresh_grow(struct hl_unwinder *u);
 void hl_memo_forget_all(struct hl_unwinder *u);
 /* The memo for a stack pointer: exact when the stack is known, a guess when not. */

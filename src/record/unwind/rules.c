@@ -95,7 +95,7 @@ static bool simple_expr(struct hl_bytes b, struct hl_cfi_place *p, bool *deref)
  * An expression over the stack pointer and the pc, as the linker writes for its PLT: when two stack pointers
  * give the same distance and no memory was asked for, it is that distance.
  */
-static bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
+static hl_noinline bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
 {
 	uintptr_t regs[HL_ARCH_REGISTERS], one, two;
 

@@ -53,17 +53,39 @@ static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct
 	return end == HL_STEP_ON && same_frame(m, i - 1, &r, w.exact);
 }
 
+/*
+ * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is read only
+ * after the inner one held: what an outer slot points to is known to be there only then.
+ */
+hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
+{
+	const struct hl_check *c = checks + n;
+
+	for (; n >= 4; n -= 4, c -= 4) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
+			return n - 1;
+		if (hl_unlikely(hl_word(c[-3].slot) != c[-3].word))
+			return n - 2;
+		if (hl_unlikely(hl_word(c[-4].slot) != c[-4].word))
+			return n - 3;
+	}
+	for (; n > 0; n--, c--) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+	}
+	return 0;
+}
+
 /* Are the steps out of frame i and all outer ones what they were? If not, `failed` is the first that is not. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
-	const struct hl_check *checks = m->checks;
-	uint32_t c = m->frames[i].checks_end;
+	uint32_t n = m->frames[i].checks_end;
 
-	while (c > 0) {
-		c--;
-		if (hl_likely(hl_word(checks[c].slot) == checks[c].word))
-			continue;
-		i = owner(m, i, c);
+	while ((n = first_to_fail(m->checks, n))) {
+		n--;
+		i = owner(m, i, n);
 		if ((m->frames[i].flags & HL_KEPT_SPECIAL) && repeat(m, i, w))
 			continue;
 		*failed = i;
@@ -188,7 +210,7 @@ static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
 struct found {
 	uint32_t keep, n;
 	enum hl_step_end end;
-	bool full; /* no room for more frames */
+	bool full; /* ended because there was no room for more frames */
 };
 
 #define PATCH 12 /* frames replaced in the middle of a memo; more are walked anew from inside */
@@ -343,39 +365,52 @@ static void save_range(struct hl_memo *m, struct hl_walk *w)
 	}
 }
 
+/*
+ * More frames than the memo can hold: the outermost go, and with them what leads to them. The inner half of the
+ * room is filled, so that a recursion that goes on deepening pays for this rarely.
+ */
+static hl_cold void make_room(struct hl_memo *m, struct found *found, struct hl_fresh *fresh)
+{
+	uint32_t want = m->capacity / 2, drop;
+
+	m->cut = true;
+	if (found->n >= want || found->keep == 0) {
+		found->n = hl_min_u32(found->n, want);
+		found->keep = 0;
+		fresh[found->n - 1].step = (struct hl_step){.flags = HL_STEP_USES_FP};
+		return;
+	}
+	drop = found->keep + found->n - want;
+	hl_memo_drop(m, drop);
+	found->keep -= drop;
+}
+
 /* The slow half: new frames were walked. */
 static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, struct found *found,
 	uint64_t serial, struct hl_stack *out)
 {
-	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp;
-	uintptr_t known = u->ends[m - u->memos];
-	uint32_t depth;
-	bool keep_frames;
+	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp, known = u->ends[m - u->memos];
+	uint32_t depth = found->keep + found->n;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
 	if (found->keep == 0 && (!known || (end != known && found->end == HL_STEP_END)))
 		m = hl_memo_settle(u, w->start->sp, end);
 	m->failures = found->keep ? 0 : m->failures + 1;
-	keep_frames = !found->full && (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0);
-	depth = found->keep + found->n;
-	if (depth > m->capacity && !hl_memo_reserve(m, depth)) {
-		/* Too deep to hold: the innermost frames, as many as fit. */
-		depth = (uint32_t)hl_min_u64(found->n, m->capacity);
-		found->n = depth;
-		found->full = true;
-		keep_frames = false;
-	}
+	if (found->keep == 0)
+		m->cut = found->end == HL_STEP_CUT;
+	if ((depth > m->capacity && !hl_memo_reserve(m, depth)) || found->full)
+		make_room(m, found, u->fresh);
 	if (u->serial != serial)
 		return -EBUSY; /* another unwind ran while a handler held us up */
-	out->common = keep_frames ? remember(m, found->keep, u->fresh, found->n, w->r.fp)
-				  : list(m, u->fresh, found->n);
-	if (found->keep == 0)
-		m->cut = found->full || found->end == HL_STEP_CUT;
+	if (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0)
+		out->common = remember(m, found->keep, u->fresh, found->n, w->r.fp);
+	else
+		out->common = list(m, u->fresh, found->n);
 	save_range(m, w);
 	m->used = serial;
 	out->pcs = m->pcs;
-	out->depth = depth;
-	out->cut = m->cut || found->full;
+	out->depth = m->last_depth;
+	out->cut = m->cut;
 	out->memo = (uint32_t)(m - u->memos);
 	return 0;
 }
@@ -411,19 +446,10 @@ static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const st
 }
 
 /* The most frequent case by far, kept apart because it needs next to nothing: all is as it was. */
-hl_inline bool unchanged(struct hl_memo *m, const struct hl_regs *start)
+hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
 {
-	const struct hl_check *c;
-	uint32_t n;
-
-	if (m->depth == 0 || !same_frame(m, m->depth - 1, start, false))
-		return false;
-	n = m->frames[m->depth - 1].checks_end;
-	for (c = m->checks + n; c-- > m->checks;) {
-		if (hl_unlikely(hl_word(c->slot) != c->word))
-			return false;
-	}
-	return true;
+	return m->depth > 0 && same_frame(m, m->depth - 1, start, false) &&
+		first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
 }
 
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
@@ -452,8 +478,14 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 	} else {
 		err = unwind(u, m, start, token.serial, out);
 	}
+	out->serial = token.serial;
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token.owner = NULL;
 	return err;
+}
+
+bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s)
+{
+	return *(const volatile uint64_t *)&u->serial == s->serial;
 }
