@@ -66,7 +66,7 @@ def programs(tmp):
         ours('jump', 1000, 20),
         ours('signals', 3000, 50),
         ours('interrupt', 8000, 300),
-        ours('coroutine', 60, 3),
+        ours('coroutine', 300, 6),
         ours('loop60', 50000, 2000, walked=2.0),
         ours('reload', 400, 20, *frames, judge='own'),
         ours('nocfi', 3000, 50, judge='own'),

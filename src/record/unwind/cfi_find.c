@@ -238,3 +238,10 @@ bool hl_cfi_find(const struct hl_object *o, uintptr_t pc, struct hl_cfi_entry *e
 	}
 	return scan(o, frames, pc, e);
 }
+
+bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc)
+{
+	struct hl_cfi_entry e;
+
+	return hl_cfi_find(o, pc, &e) && e.begin == pc;
+}

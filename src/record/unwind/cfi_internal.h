@@ -60,6 +60,11 @@ struct hl_cfi_row {
 bool hl_object_find(uintptr_t pc, struct hl_object *o);
 /* False when the object has no entry for pc, or what is there is damaged. */
 bool hl_cfi_find(const struct hl_object *o, uintptr_t pc, struct hl_cfi_entry *e);
+/*
+ * Does a function start at pc? No call returns there unless the table knows pc - 1 too: it was put there
+ * by hand, as makecontext() does, and ends the stack.
+ */
+bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc);
 bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
 	struct hl_cfi_row *row);
 struct hl_bytes hl_cfi_expr(const struct hl_object *o, int32_t at);

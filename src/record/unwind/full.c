@@ -5,13 +5,15 @@
 
 void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg)
 {
+	struct hl_regs r = *start;
 	struct hl_walk w;
 	struct hl_step s;
 
 	hl_walk_init(&w, start);
 	w.generation = hl_generation_bits(hl_generation());
 	for (unsigned n = 0; n < HL_FRAMES_MAX; n++) {
-		if (!each(arg, hl_walk_pc(&w)) || hl_walk_step(&w, &s) != HL_STEP_ON)
+		/* An interrupted pc is reported one higher: one can always subtract 1 and be inside. */
+		if (!each(arg, r.pc + w.exact) || hl_walk_step(&w, &r, &s) != HL_STEP_ON)
 			return;
 	}
 }

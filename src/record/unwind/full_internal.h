@@ -12,19 +12,16 @@
 /* The step that needs all registers. */
 enum hl_step_end hl_walk_general(struct hl_walk *w, struct hl_step *s);
 
-hl_inline enum hl_step_end hl_walk_step(struct hl_walk *w, struct hl_step *s)
+/* As hl_arch_step(): r is where the walk stands, w->r is not looked at. */
+hl_inline enum hl_step_end hl_walk_step(struct hl_walk *w, struct hl_regs *r, struct hl_step *s)
 {
-	enum hl_step_end end = hl_arch_step(w, hl_rule_get(w), s);
+	enum hl_step_end end = hl_arch_step(w, r, hl_rule_get(w, r->pc), s);
 
-	if (hl_unlikely(end == HL_STEP_GENERAL))
+	if (hl_unlikely(end == HL_STEP_GENERAL)) {
 		end = hl_walk_general(w, s);
+		*r = w->r;
+	}
 	return end;
-}
-
-/* What is reported for a frame: one can always subtract 1 and be inside the instruction. */
-hl_inline uintptr_t hl_walk_pc(const struct hl_walk *w)
-{
-	return w->r.pc + w->exact;
 }
 
 #endif

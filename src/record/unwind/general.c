@@ -10,6 +10,8 @@
 #include "record/unwind/cfi_internal.h"
 #include "record/unwind/full_internal.h"
 
+#define OWN_STACK (64 * 1024)
+
 struct file {
 	uintptr_t v[HL_ARCH_REGISTERS];
 	struct hl_walk w; /* what may be read; its registers are kept in step with v */
@@ -107,8 +109,10 @@ static hl_noinline enum hl_step_end step_file(struct file *f)
 	struct hl_cfi_entry e;
 	struct hl_cfi_row row;
 
-	if (!hl_object_find(pc, &o) || !hl_cfi_find(&o, pc, &e) || !hl_cfi_row(&o, &e, pc, &row))
+	if (!hl_object_find(pc, &o))
 		return step_by_frame_pointer(f);
+	if (!hl_cfi_find(&o, pc, &e) || !hl_cfi_row(&o, &e, pc, &row))
+		return !f->w.exact && hl_cfi_starts(&o, pc + 1) ? HL_STEP_END : step_by_frame_pointer(f);
 	return apply(f, &o, &row, e.signal_frame);
 }
 
@@ -124,7 +128,9 @@ hl_cold enum hl_step_end hl_walk_general(struct hl_walk *w, struct hl_step *s)
 	hl_walk_init(&f.w, &here);
 	to_walk(&f);
 	f.w.exact = true; /* the captured pc is that of an instruction, not of a return */
-	f.w.hi = hl_max_u64(f.w.hi, f.w.lo + HL_PAGE);
+	/* Between here and the hook's caller lies nothing but our own frames. */
+	if (w->start->sp - f.w.r.sp < OWN_STACK)
+		f.w.hi = hl_align_up(w->start->sp, HL_PAGE);
 	for (unsigned n = 0; end == HL_STEP_ON && n < HL_FRAMES_MAX; n++) {
 		if (f.w.r.sp == w->r.sp && f.w.r.pc == w->r.pc && f.w.exact == w->exact)
 			break;

@@ -50,7 +50,7 @@ static void forget(struct hl_unwinder *u, unsigned i)
 
 	u->ends[i] = 0;
 	m->lo = m->hi = 0;
-	m->depth = m->last_depth = 0;
+	m->depth = m->last_depth = m->unchanged = 0;
 	m->failures = 0;
 	m->used = 0;
 }
@@ -84,29 +84,54 @@ hl_cold bool hl_memo_reserve(struct hl_memo *m, uint32_t n)
 	size_t size = hl_align_up(capacity * FRAME_BYTES, HL_PAGE);
 	void *memory;
 
-	if (n > capacity || !hl_walk_probes_allowed())
+	if (n > capacity || capacity <= m->capacity || !hl_walk_probes_allowed())
 		return false;
 	memory = hl_arch_map(size);
 	if (!memory)
 		return false;
+	/* A siglongjmp from here on leaves an empty memo. */
+	m->depth = m->last_depth = m->unchanged = 0;
+	atomic_signal_fence(memory_order_release);
 	place(m, memory, capacity);
 	m->mapped = size;
 	memcpy(m->pcs, old.pcs, old.last_depth * sizeof(*m->pcs));
 	memcpy(m->frames, old.frames, old.depth * sizeof(*m->frames));
 	if (old.depth)
 		memcpy(m->checks, old.checks, old.frames[old.depth - 1].checks_end * sizeof(*m->checks));
+	atomic_signal_fence(memory_order_release);
+	m->last_depth = old.last_depth;
+	m->unchanged = old.unchanged;
+	m->depth = old.depth;
 	if (old.mapped)
 		hl_arch_unmap(old.pcs, old.mapped);
 	return true;
 }
 
+hl_cold void hl_memo_drop(struct hl_memo *m, uint32_t n)
+{
+	uint32_t depth = m->depth - n, base = m->frames[n].checks_end;
+	uint32_t checks = m->frames[m->depth - 1].checks_end - base;
+
+	m->depth = m->last_depth = m->unchanged = 0;
+	atomic_signal_fence(memory_order_release);
+	memmove(m->pcs, m->pcs + n, depth * sizeof(*m->pcs));
+	memmove(m->frames, m->frames + n, depth * sizeof(*m->frames));
+	memmove(m->checks, m->checks + base, checks * sizeof(*m->checks));
+	for (uint32_t i = 0; i < depth; i++)
+		m->frames[i].checks_end -= base;
+	/* Where frame 0 leads is no longer ours to say; that its fp is compared does no harm. */
+	m->frames[0].flags = (m->frames[0].flags & ~HL_KEPT_SPECIAL) | HL_KEPT_LIVE;
+	atomic_signal_fence(memory_order_release);
+	m->depth = depth;
+}
+
 hl_cold bool hl_fresh_grow(struct hl_unwinder *u)
 {
-	uint32_t capacity = u->fresh_capacity * 4;
+	uint32_t capacity = hl_min_u32(u->fresh_capacity * 4, HL_MEMO_FRAMES);
 	size_t size = capacity * sizeof(*u->fresh);
 	struct hl_fresh *memory, *old = u->fresh;
 
-	if (capacity > HL_MEMO_FRAMES || !hl_walk_probes_allowed())
+	if (capacity == u->fresh_capacity || !hl_walk_probes_allowed())
 		return false;
 	memory = hl_arch_map(size);
 	if (!memory)

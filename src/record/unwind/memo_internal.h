@@ -12,7 +12,7 @@
 #include "record/unwind/full_internal.h"
 
 #define HL_MEMOS         32
-#define HL_FIRST_FRAMES  1024 /* of the first memo and of the scratch array */
+#define HL_FIRST_FRAMES  768  /* of the first memo and of the scratch array */
 #define HL_OTHER_FRAMES  32   /* of the other memos, before they grow */
 #define HL_MEMO_FRAMES   65536
 #define HL_FRAME_CHECKS  3
@@ -28,6 +28,7 @@ struct hl_check {
 #define HL_KEPT_SPECIAL 4u
 struct hl_kept {
 	uintptr_t sp, fp;
+	uintptr_t fp_slot; /* where the step out of this frame finds the outer one's; 0: kept */
 	uint32_t checks_end, flags;
 };
 
@@ -42,6 +43,7 @@ struct hl_memo {
 	uintptr_t lo, hi;     /* of this stack, may be read */
 	uint32_t depth;       /* frames remembered */
 	uint32_t last_depth;  /* pcs of the last result: may be more than are remembered */
+	uint32_t unchanged;   /* so many of them have not been overwritten since */
 	uint32_t capacity;
 	uint32_t failures;    /* unwinds in a row that matched no frame */
 	uint64_t used;
@@ -68,8 +70,10 @@ struct hl_unwinder {
 };
 
 /* memo.c */
-/* Room for n frames of which `keep` stay; false when there is none to be had. */
+/* Room for n frames, with what is there kept; false when there is none to be had. */
 bool hl_memo_reserve(struct hl_memo *m, uint32_t n);
+/* Forgets the outermost n frames: the memo now begins inside them. */
+void hl_memo_drop(struct hl_memo *m, uint32_t n);
 bool hl_fresh_grow(struct hl_unwinder *u);
 void hl_memo_forget_all(struct hl_unwinder *u);
 /* The memo for a stack pointer: exact when the stack is known, a guess when not. */

@@ -95,7 +95,7 @@ static bool simple_expr(struct hl_bytes b, struct hl_cfi_place *p, bool *deref)
  * An expression over the stack pointer and the pc, as the linker writes for its PLT: when two stack pointers
  * give the same distance and no memory was asked for, it is that distance.
  */
-static bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
+static hl_noinline bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
 {
 	uintptr_t regs[HL_ARCH_REGISTERS], one, two;
 
@@ -151,7 +151,7 @@ static struct hl_cfi_place reg_place(const struct hl_object *o, const struct hl_
 	return p;
 }
 
-hl_cold uint32_t hl_rule_compile(uintptr_t pc, bool exact)
+hl_cold uint32_t hl_rule_compile(struct hl_walk *w, uintptr_t pc)
 {
 	uint64_t generation = hl_generation();
 	struct hl_object o;
@@ -159,7 +159,9 @@ hl_cold uint32_t hl_rule_compile(uintptr_t pc, bool exact)
 	struct hl_cfi_row row;
 	struct hl_cfi_shape shape;
 	uint32_t rule = HL_RULE_NO_TABLE;
+	bool exact = w->exact;
 
+	w->misses++;
 	if (!hl_object_find(pc, &o))
 		return HL_RULE_UNKNOWN;
 	announce(&o.module, generation);
@@ -172,6 +174,8 @@ hl_cold uint32_t hl_rule_compile(uintptr_t pc, bool exact)
 			.signal_frame = e.signal_frame,
 		};
 		rule = hl_arch_rule(&shape);
+	} else if (!exact && hl_cfi_starts(&o, pc + 1)) {
+		rule = HL_RULE_STOP;
 	}
 	store(pc, exact, generation, rule);
 	return rule;

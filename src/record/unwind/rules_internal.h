@@ -33,11 +33,11 @@ hl_inline uint64_t hl_generation(void)
 }
 
 /* Compiles the rule and stores it, unless it may change without notice. */
-uint32_t hl_rule_compile(uintptr_t pc, bool exact);
+uint32_t hl_rule_compile(struct hl_walk *w, uintptr_t pc);
 
-hl_inline uint32_t hl_rule_get(struct hl_walk *w)
+hl_inline uint32_t hl_rule_get(struct hl_walk *w, uintptr_t pc_now)
 {
-	uintptr_t pc = w->exact ? w->r.pc : w->r.pc - 1;
+	uintptr_t pc = pc_now - !w->exact;
 	uint64_t h = (pc | (uint64_t)w->exact << 47) * HL_RULE_MUL;
 	/* A pc beyond 47 bits has no entry: the last term makes it match none. */
 	uint64_t want = (h << 16) >> 28 | w->generation | (pc >> 47) << 40;
@@ -49,8 +49,7 @@ hl_inline uint32_t hl_rule_get(struct hl_walk *w)
 	e = atomic_load_explicit(&set[1], memory_order_relaxed);
 	if (hl_likely(e >> HL_RULE_BITS == want))
 		return e & ((1u << HL_RULE_BITS) - 1);
-	w->misses++;
-	return hl_rule_compile(pc, w->exact);
+	return hl_rule_compile(w, pc);
 }
 
 #endif

@@ -15,12 +15,12 @@
 
 static const uintptr_t never = 0; /* the slot of a check that always fails: its word is 1 */
 
-static bool same_frame(const struct hl_memo *m, uint32_t i, const struct hl_walk *w)
+hl_inline bool same_frame(const struct hl_memo *m, uint32_t i, const struct hl_regs *r, bool exact)
 {
 	const struct hl_kept *f = &m->frames[i];
 
-	return f->sp == w->r.sp && m->pcs[i] == hl_walk_pc(w) && !!(f->flags & HL_KEPT_EXACT) == w->exact &&
-		(!(f->flags & HL_KEPT_LIVE) || f->fp == w->r.fp);
+	return f->sp == r->sp && m->pcs[i] == r->pc + exact && !!(f->flags & HL_KEPT_EXACT) == exact &&
+		(!(f->flags & HL_KEPT_LIVE) || f->fp == r->fp);
 }
 
 /* The frame that check c belongs to; all checks of frames above `from` have passed. */
@@ -31,32 +31,61 @@ static uint32_t owner(const struct hl_memo *m, uint32_t from, uint32_t c)
 	return from;
 }
 
+/* The remembered state; its fp is to be trusted only if it is live. */
+static struct hl_regs kept_regs(const struct hl_memo *m, uint32_t i, bool *exact)
+{
+	const struct hl_kept *f = &m->frames[i];
+
+	*exact = f->flags & HL_KEPT_EXACT;
+	return (struct hl_regs){.pc = m->pcs[i] - *exact, .sp = f->sp, .fp = f->fp};
+}
+
 /* Does the step out of frame i, repeated, still lead to frame i - 1, or to the end for frame 0? */
 static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct hl_walk *from)
 {
 	struct hl_walk w = *from;
+	struct hl_regs r = kept_regs(m, i, &w.exact);
 	struct hl_step s;
-	enum hl_step_end end;
+	enum hl_step_end end = hl_walk_step(&w, &r, &s);
 
-	w.exact = m->frames[i].flags & HL_KEPT_EXACT;
-	w.r = (struct hl_regs){.pc = m->pcs[i] - w.exact, .sp = m->frames[i].sp, .fp = m->frames[i].fp};
-	end = hl_walk_step(&w, &s);
 	if (i == 0)
 		return end == (m->cut ? HL_STEP_CUT : HL_STEP_END);
-	return end == HL_STEP_ON && same_frame(m, i - 1, &w);
+	return end == HL_STEP_ON && same_frame(m, i - 1, &r, w.exact);
+}
+
+/*
+ * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is read only
+ * after the inner one held: what an outer slot points to is known to be there only then.
+ */
+hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
+{
+	const struct hl_check *c = checks + n;
+
+	for (; n >= 4; n -= 4, c -= 4) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
+			return n - 1;
+		if (hl_unlikely(hl_word(c[-3].slot) != c[-3].word))
+			return n - 2;
+		if (hl_unlikely(hl_word(c[-4].slot) != c[-4].word))
+			return n - 3;
+	}
+	for (; n > 0; n--, c--) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+	}
+	return 0;
 }
 
 /* Are the steps out of frame i and all outer ones what they were? If not, `failed` is the first that is not. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
-	const struct hl_check *checks = m->checks;
-	uint32_t c = m->frames[i].checks_end;
+	uint32_t n = m->frames[i].checks_end;
 
-	while (c > 0) {
-		c--;
-		if (hl_likely(hl_word(checks[c].slot) == checks[c].word))
-			continue;
-		i = owner(m, i, c);
+	while ((n = first_to_fail(m->checks, n))) {
+		n--;
+		i = owner(m, i, n);
 		if ((m->frames[i].flags & HL_KEPT_SPECIAL) && repeat(m, i, w))
 			continue;
 		*failed = i;
@@ -91,34 +120,45 @@ static uint32_t put_checks(struct hl_check *checks, uint32_t n, const struct hl_
 	return n;
 }
 
+/* Puts a walked frame at index `at`: what leads out of it has been put below it. */
+hl_inline void keep_frame(struct hl_memo *m, uint32_t at, const struct hl_fresh *f, bool *live, uintptr_t *fp,
+	uint32_t *checks)
+{
+	struct hl_kept *k = &m->frames[at];
+
+	*checks = put_checks(m->checks, *checks, &f->step, *live, *fp);
+	*live = (f->step.flags & HL_STEP_USES_FP) || (!f->step.fp_slot && *live);
+	*fp = f->r.fp;
+	k->sp = f->r.sp;
+	k->fp = *fp;
+	k->fp_slot = f->step.fp_slot;
+	k->checks_end = *checks;
+	k->flags = (*live ? HL_KEPT_LIVE : 0) | (f->exact ? HL_KEPT_EXACT : 0) |
+		(f->step.flags & HL_STEP_SPECIAL ? HL_KEPT_SPECIAL : 0);
+}
+
 /*
  * Frames [0, keep) stay, the fresh ones go on top, outermost first. fp: of frame keep - 1. Returns how many
  * pcs are those of the last result. A handler that leaves by siglongjmp leaves a memo of `keep` frames.
  */
 static uint32_t remember(struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n, uintptr_t fp)
 {
-	uint32_t at = keep, common = keep, checks = keep ? m->frames[keep - 1].checks_end : 0;
+	uint32_t at = keep, common = hl_min_u32(keep, m->unchanged), last = m->unchanged;
+	uint32_t checks = keep ? m->frames[keep - 1].checks_end : 0;
 	bool live = keep && (m->frames[keep - 1].flags & HL_KEPT_LIVE);
 
 	m->depth = keep;
+	m->unchanged = common;
 	atomic_signal_fence(memory_order_release);
 	for (uint32_t i = n; i-- > 0; at++) {
 		const struct hl_fresh *f = &fresh[i];
-		struct hl_kept *k = &m->frames[at];
 		uintptr_t pc = f->r.pc + f->exact;
 
-		checks = put_checks(m->checks, checks, &f->step, live, fp);
-		live = (f->step.flags & HL_STEP_USES_FP) || (!f->step.fp_slot && live);
-		fp = f->r.fp;
-		k->sp = f->r.sp;
-		k->fp = fp;
-		k->checks_end = checks;
-		k->flags = (live ? HL_KEPT_LIVE : 0) | (f->exact ? HL_KEPT_EXACT : 0) |
-			(f->step.flags & HL_STEP_SPECIAL ? HL_KEPT_SPECIAL : 0);
-		common += common == at && at < m->last_depth && m->pcs[at] == pc;
+		keep_frame(m, at, f, &live, &fp, &checks);
+		common += common == at && at < last && m->pcs[at] == pc;
 		m->pcs[at] = pc;
 	}
-	m->last_depth = at;
+	m->last_depth = m->unchanged = at;
 	atomic_signal_fence(memory_order_release);
 	m->depth = at;
 	return common;
@@ -127,17 +167,18 @@ static uint32_t remember(struct hl_memo *m, uint32_t keep, const struct hl_fresh
 /* Only pcs: for stacks of which nothing ever stays the same. */
 static uint32_t list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n)
 {
-	uint32_t common = 0;
+	uint32_t common = 0, last = m->unchanged;
 
-	m->depth = 0;
+	m->depth = m->unchanged = 0;
+	atomic_signal_fence(memory_order_release);
 	for (uint32_t at = 0; at < n; at++) {
 		const struct hl_fresh *f = &fresh[n - 1 - at];
 		uintptr_t pc = f->r.pc + f->exact;
 
-		common += common == at && at < m->last_depth && m->pcs[at] == pc;
+		common += common == at && at < last && m->pcs[at] == pc;
 		m->pcs[at] = pc;
 	}
-	m->last_depth = n;
+	m->last_depth = m->unchanged = n;
 	return common;
 }
 
@@ -169,21 +210,116 @@ static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
 struct found {
 	uint32_t keep, n;
 	enum hl_step_end end;
-	bool full; /* no room for more frames */
+	bool full; /* ended because there was no room for more frames */
 };
 
-static void walk(struct hl_unwinder *u, const struct hl_memo *m, struct hl_walk *w, uint32_t candidates,
+#define PATCH 12 /* frames replaced in the middle of a memo; more are walked anew from inside */
+#define NONE  UINT32_MAX
+
+/* The frame pointer in frame f, when the walk came by frame i > f with this one and all between still holds. */
+static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *fp)
+{
+	if (m->frames[f].flags & HL_KEPT_LIVE) {
+		*fp = m->frames[f].fp;
+		return true;
+	}
+	for (uint32_t k = f + 1; k <= i; k++) {
+		if (m->frames[k].flags & HL_KEPT_SPECIAL)
+			return false;
+		if (m->frames[k].fp_slot) {
+			*fp = hl_word(m->frames[k].fp_slot);
+			return true;
+		}
+	}
+	return true;
+}
+
+/* Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another room. */
+static bool replace(struct hl_memo *m, uint32_t e, uint32_t f, const struct hl_fresh *fresh, uintptr_t fp)
+{
+	uint32_t depth = m->depth, checks = m->frames[e].checks_end, end = m->frames[f].checks_end, n = f - e;
+	bool live = m->frames[e].flags & HL_KEPT_LIVE, was_live = m->frames[f].flags & HL_KEPT_LIVE;
+
+	for (uint32_t i = n; i-- > 0;) {
+		const struct hl_step *s = &fresh[i].step;
+
+		checks += s->flags & HL_STEP_SPECIAL ? 1 : !!s->cfa_slot + !!s->pc_slot + (s->fp_slot && live);
+		live = (s->flags & HL_STEP_USES_FP) || (!s->fp_slot && live);
+	}
+	if (checks != end || live != was_live)
+		return false;
+	m->depth = e + 1; /* what a siglongjmp would leave */
+	m->unchanged = hl_min_u32(m->unchanged, e + 1);
+	atomic_signal_fence(memory_order_release);
+	checks = m->frames[e].checks_end;
+	live = m->frames[e].flags & HL_KEPT_LIVE;
+	for (uint32_t i = n, at = e + 1; i-- > 0; at++) {
+		keep_frame(m, at, &fresh[i], &live, &fp, &checks);
+		m->pcs[at] = fresh[i].r.pc + fresh[i].exact;
+	}
+	atomic_signal_fence(memory_order_release);
+	m->depth = depth;
+	return true;
+}
+
+/*
+ * A loop in an outer frame has moved on: its pc is another, while the frames inside and outside are the same.
+ * The walk came by frame i, the step out of frame f is not what it was. Walks from f until a remembered
+ * frame is met in its place, and puts what was walked where it belongs. Returns the frame that was met.
+ */
+static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m, const struct hl_walk *from, uint32_t i,
+	uint32_t f, struct hl_fresh *fresh)
+{
+	struct hl_walk w = *from;
+	struct hl_regs r;
+	uintptr_t fp = from->r.fp;
+
+	if (!find_fp(m, i, f, &fp))
+		return NONE;
+	r = kept_regs(m, f, &w.exact);
+	r.fp = fp;
+	for (uint32_t n = 1, e = f; n <= PATCH && e-- > 0; n++, fresh++) {
+		fresh->r = r;
+		fresh->exact = w.exact;
+		if (hl_walk_step(&w, &r, &fresh->step) != HL_STEP_ON || w.exact || r.sp != m->frames[e].sp)
+			return NONE;
+		u->counts.walked++;
+		if (same_frame(m, e, &r, w.exact))
+			return replace(m, e, f, fresh + 1 - n, r.fp) ? e : NONE;
+	}
+	return NONE;
+}
+
+/* The walk stands at frame i. Is all from there outwards as remembered, or can be made so? */
+static bool settle(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, const struct hl_regs *r, uint32_t i,
+	uint32_t n, uint32_t *failed)
+{
+	uint32_t at = i;
+
+	while (hl_unlikely(!verify(m, at, w, failed))) {
+		if (n + PATCH > u->fresh_capacity)
+			return false;
+		w->r = *r;
+		at = patch(u, m, w, i, *failed, u->fresh + n);
+		if (at == NONE)
+			return false;
+	}
+	return true;
+}
+
+static hl_noinline void walk(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, struct hl_regs *at,
 	struct found *out)
 {
+	struct hl_regs r = *at;
 	struct hl_fresh *fresh = u->fresh, *f;
-	uint32_t j = candidates, n = 0, failed;
+	uint32_t j = m->depth, n = 0, failed;
 	enum hl_step_end end = HL_STEP_ON;
 
 	for (;;) {
-		while (j > 0 && m->frames[j - 1].sp < w->r.sp)
+		while (j > 0 && m->frames[j - 1].sp < r.sp)
 			j--;
-		if (j > 0 && same_frame(m, j - 1, w)) {
-			if (verify(m, j - 1, w, &failed))
+		if (j > 0 && same_frame(m, j - 1, &r, w->exact)) {
+			if (settle(u, m, w, &r, j - 1, n, &failed))
 				break;
 			j = failed;
 		}
@@ -196,9 +332,9 @@ static void walk(struct hl_unwinder *u, const struct hl_memo *m, struct hl_walk 
 			fresh = u->fresh;
 		}
 		f = &fresh[n++];
-		f->r = w->r;
+		f->r = r;
 		f->exact = w->exact;
-		end = hl_walk_step(w, &f->step);
+		end = hl_walk_step(w, &r, &f->step);
 		if (hl_unlikely(end != HL_STEP_ON)) {
 			j = 0;
 			break;
@@ -206,6 +342,7 @@ static void walk(struct hl_unwinder *u, const struct hl_memo *m, struct hl_walk 
 		if (hl_unlikely(w->exact))
 			j = past_signal(m, j);
 	}
+	w->r = r;
 	out->keep = j;
 	out->n = n;
 	out->end = end;
@@ -228,44 +365,58 @@ static void save_range(struct hl_memo *m, struct hl_walk *w)
 	}
 }
 
+/*
+ * More frames than the memo can hold: the outermost go, and with them what leads to them. The inner half of the
+ * room is filled, so that a recursion that goes on deepening pays for this rarely.
+ */
+static hl_cold void make_room(struct hl_memo *m, struct found *found, struct hl_fresh *fresh)
+{
+	uint32_t want = m->capacity / 2, drop;
+
+	m->cut = true;
+	if (found->n >= want || found->keep == 0) {
+		found->n = hl_min_u32(found->n, want);
+		found->keep = 0;
+		fresh[found->n - 1].step = (struct hl_step){.flags = HL_STEP_USES_FP};
+		return;
+	}
+	drop = found->keep + found->n - want;
+	hl_memo_drop(m, drop);
+	found->keep -= drop;
+}
+
 /* The slow half: new frames were walked. */
 static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, struct found *found,
 	uint64_t serial, struct hl_stack *out)
 {
-	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp;
-	uintptr_t known = u->ends[m - u->memos];
-	uint32_t depth;
-	bool keep_frames;
+	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp, known = u->ends[m - u->memos];
+	uint32_t depth = found->keep + found->n;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
 	if (found->keep == 0 && (!known || (end != known && found->end == HL_STEP_END)))
 		m = hl_memo_settle(u, w->start->sp, end);
 	m->failures = found->keep ? 0 : m->failures + 1;
-	keep_frames = !found->full && (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0);
-	depth = found->keep + found->n;
-	if (depth > m->capacity && !hl_memo_reserve(m, depth)) {
-		/* Too deep to hold: the innermost frames, as many as fit. */
-		depth = (uint32_t)hl_min_u64(found->n, m->capacity);
-		found->n = depth;
-		found->full = true;
-		keep_frames = false;
-	}
+	if (found->keep == 0)
+		m->cut = found->end == HL_STEP_CUT;
+	if ((depth > m->capacity && !hl_memo_reserve(m, depth)) || found->full)
+		make_room(m, found, u->fresh);
 	if (u->serial != serial)
 		return -EBUSY; /* another unwind ran while a handler held us up */
-	out->common = keep_frames ? remember(m, found->keep, u->fresh, found->n, w->r.fp)
-				  : list(m, u->fresh, found->n);
-	if (found->keep == 0)
-		m->cut = found->full || found->end == HL_STEP_CUT;
+	if (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0)
+		out->common = remember(m, found->keep, u->fresh, found->n, w->r.fp);
+	else
+		out->common = list(m, u->fresh, found->n);
 	save_range(m, w);
 	m->used = serial;
 	out->pcs = m->pcs;
-	out->depth = depth;
-	out->cut = m->cut || found->full;
+	out->depth = m->last_depth;
+	out->cut = m->cut;
 	out->memo = (uint32_t)(m - u->memos);
 	return 0;
 }
 
-static void start_walk(struct hl_walk *w, const struct hl_memo *m, const struct hl_regs *start, uint64_t generation)
+static void start_walk(struct hl_walk *w, const struct hl_memo *m, const struct hl_regs *start,
+	uint64_t generation)
 {
 	hl_walk_init(w, start);
 	w->generation = hl_generation_bits(generation);
@@ -277,46 +428,64 @@ static void start_walk(struct hl_walk *w, const struct hl_memo *m, const struct 
 	}
 }
 
-static int unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
+static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const struct hl_regs *start,
+	uint64_t serial, struct hl_stack *out)
 {
-	uint64_t serial = ++u->serial, generation = hl_generation();
-	struct hl_memo *m = u->current;
 	struct found found = {0};
+	struct hl_regs r = *start;
 	struct hl_walk w;
-	int err = 0;
+	int err;
 
-	if (hl_unlikely(generation != u->generation))
-		hl_memo_forget_all(u);
-	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
-		m = hl_memo_pick(u, start->sp);
-	start_walk(&w, m, start, generation);
-	walk(u, m, &w, m->depth, &found);
-	if (found.n == 0 && found.keep == m->depth) {
-		*out = (struct hl_stack){.pcs = m->pcs, .depth = m->depth, .common = m->depth,
-			.memo = (uint32_t)(m - u->memos), .cut = m->cut};
-		m->failures = 0;
-	} else {
-		err = finish(u, m, &w, &found, serial, out);
-	}
-	u->counts.unwinds++;
+	start_walk(&w, m, start, u->generation);
+	walk(u, m, &w, &r, &found);
+	err = finish(u, m, &w, &found, serial, out);
 	u->counts.walked += found.n;
 	u->counts.verified += found.keep;
 	u->counts.misses += w.misses;
 	return u->serial == serial ? err : -EBUSY;
 }
 
+/* The most frequent case by far, kept apart because it needs next to nothing: all is as it was. */
+hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
+{
+	return m->depth > 0 && same_frame(m, m->depth - 1, start, false) &&
+		first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
+}
+
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
 {
 	volatile struct token token = {.owner = u, .serial = u->serial + 1};
-	int err;
+	struct hl_memo *m;
+	int err = 0;
 
 	if (hl_unlikely(u->busy) && nested(u, (uintptr_t)&token))
 		return -EBUSY;
 	u->busy = (uintptr_t)&token;
+	u->serial = token.serial;
 	atomic_signal_fence(memory_order_seq_cst);
-	err = unwind(u, start, out);
+	u->counts.unwinds++;
+	if (hl_unlikely(hl_generation() != u->generation))
+		hl_memo_forget_all(u);
+	m = u->current;
+	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
+		m = hl_memo_pick(u, start->sp);
+	if (hl_likely(unchanged(m, start))) {
+		*out = (struct hl_stack){.pcs = m->pcs, .depth = m->depth, .common = m->unchanged,
+			.memo = (uint32_t)(m - u->memos), .cut = m->cut};
+		m->unchanged = m->depth;
+		m->failures = 0;
+		u->counts.verified += m->depth;
+	} else {
+		err = unwind(u, m, start, token.serial, out);
+	}
+	out->serial = token.serial;
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token.owner = NULL;
 	return err;
+}
+
+bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s)
+{
+	return *(const volatile uint64_t *)&u->serial == s->serial;
 }

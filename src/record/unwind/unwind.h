@@ -6,6 +6,9 @@
  * unwind walks the new frames only and checks that the slots of the rest still hold the same words;
  * the result is the one that a full unwind gives. Rules per pc are shared by all threads, lock-free.
  *
+ * Pcs: an ordinary frame reports its return address, a frame that a signal interrupted its pc + 1. So pc - 1 always
+ * lies in the instruction that was executing.
+ *
  * Safe in a signal handler that interrupts an unwind of the same thread: hl_unwind then says -EBUSY
  * and hl_unwind_full() still works. No malloc, no lock, no errno; a syscall only when an address that no
  * earlier unwind has vouched for must be probed, and never after hl_unwind_forbid_syscalls().
@@ -55,6 +58,7 @@ struct hl_stack {
 	uint32_t common;      /* pcs[0 .. common) stood in the previous result of the same memo */
 	uint32_t memo;        /* which memo answered */
 	bool cut;             /* the walk ended before the stack did */
+	uint64_t serial;      /* for hl_unwind_is_current() */
 };
 
 /*
@@ -62,6 +66,12 @@ struct hl_stack {
  * interrupted this unwinder.
  */
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out);
+
+/*
+ * Has no other unwind of u begun since this result? A signal handler between hl_unwind() and the last
+ * use of its pcs may have changed them: who has copied them asks this before trusting the copy.
+ */
+bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s);
 
 /* From scratch, innermost first, each pc handed to `each` until it returns false. Stateless. */
 typedef bool (*hl_unwind_each_fn)(void *arg, uintptr_t pc);

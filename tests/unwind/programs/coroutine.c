@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 10;
 
 	for (int r = 0; r < rounds; r++) {
-		int n = r % 3 == 0 ? MAX : 4;
+		int n = r % 3 == 0 ? MAX : 12;
 		size_t size = r % 2 ? SIZE : 2 * SIZE;
 
 		for (int i = 0; i < n; i++)

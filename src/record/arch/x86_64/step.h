@@ -21,6 +21,7 @@ enum { HL_RULE_SP, HL_RULE_FP, HL_RULE_DRAP, HL_RULE_SIGNAL, HL_RULE_END, HL_RUL
 #define HL_RULE_NO_TABLE (HL_RULE_NO_CFI)          /* in an object that has no table for this pc */
 #define HL_RULE_UNKNOWN  (HL_RULE_NO_CFI | 1u << 3) /* in no object: may change at any time */
 #define HL_RULE_FULL     (HL_RULE_GENERAL)
+#define HL_RULE_STOP     (HL_RULE_END)
 
 hl_inline unsigned hl_rule_kind(uint32_t rule)
 {
@@ -39,62 +40,54 @@ hl_inline intptr_t hl_rule_offset(uint32_t rule)
 
 /* The rule for what the table says. */
 uint32_t hl_arch_rule(const struct hl_cfi_shape *shape);
-/* The kinds that are neither SP nor FP. */
-enum hl_step_end hl_arch_step_rare(struct hl_walk *w, uint32_t rule, struct hl_step *s);
+/* Any kind, with all questions asked. As hl_arch_step(), on w->r. */
+enum hl_step_end hl_arch_step_slow(struct hl_walk *w, uint32_t rule, struct hl_step *s);
 /* Code without a table: follow the frame pointer if all that it shows is plausible. */
 enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s);
 
-/* From w->r to the frame that called it. w->r is left alone unless the step goes ON. */
-hl_inline enum hl_step_end hl_arch_step(struct hl_walk *w, uint32_t rule, struct hl_step *s)
+/* By a CFA that is known and may be read. */
+hl_inline enum hl_step_end hl_arch_step_cfa(struct hl_regs *r, uint32_t rule, uintptr_t cfa, uint32_t flags,
+	struct hl_step *s)
 {
-	unsigned kind = hl_rule_kind(rule), saved = hl_rule_field(rule);
-	uintptr_t cfa = hl_rule_offset(rule), pc;
-	uint32_t flags = 0;
+	unsigned saved = hl_rule_field(rule);
+	uintptr_t pc = hl_word(cfa - 8);
 
 	s->cfa_slot = 0;
-	s->fp_slot = 0;
-	if (hl_likely(kind == HL_RULE_SP)) {
-		cfa += w->r.sp;
-		/* What a signal interrupted may have had any stack pointer. */
-		if (hl_unlikely(w->exact) && hl_unlikely(!hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))) {
-			s->pc_slot = 0;
-			s->flags = HL_STEP_SPECIAL;
-			return HL_STEP_CUT;
-		}
-	} else if (hl_likely(kind == HL_RULE_FP)) {
-		cfa += w->r.fp;
-		flags = HL_STEP_USES_FP;
-		if (hl_unlikely(cfa <= w->r.sp || (cfa & 7))) {
-			s->pc_slot = 0;
-			s->flags = flags;
-			return HL_STEP_CUT;
-		}
-		if (hl_unlikely(!hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))) {
-			s->pc_slot = 0;
-			s->flags = flags | HL_STEP_SPECIAL;
-			return HL_STEP_CUT;
-		}
-		if (hl_unlikely(w->strayed)) {
-			w->strayed = false;
-			flags |= HL_STEP_SPECIAL;
-		}
-	} else {
-		return hl_arch_step_rare(w, rule, s);
-	}
-	pc = hl_word(cfa - 8);
 	s->pc_slot = cfa - 8;
 	s->pc_word = pc;
+	s->fp_slot = 0;
 	s->flags = flags;
 	if (hl_unlikely(!pc))
 		return HL_STEP_END;
 	if (saved) {
 		s->fp_slot = cfa - saved * 8;
-		w->r.fp = hl_word(s->fp_slot);
+		r->fp = hl_word(s->fp_slot);
 	}
-	w->r.pc = pc;
-	w->r.sp = cfa;
-	w->exact = false;
+	r->pc = pc;
+	r->sp = cfa;
 	return HL_STEP_ON;
+}
+
+/*
+ * From r to the frame that called it; r is left alone unless the step goes ON. r is apart from w so that a loop
+ * can keep it in machine registers: the chain of loads is what a walk waits for.
+ */
+hl_inline enum hl_step_end hl_arch_step(struct hl_walk *w, struct hl_regs *r, uint32_t rule, struct hl_step *s)
+{
+	unsigned kind = hl_rule_kind(rule), saved = hl_rule_field(rule);
+	uintptr_t cfa = (uintptr_t)hl_rule_offset(rule);
+	enum hl_step_end end;
+
+	if (hl_likely(kind == HL_RULE_SP && !w->exact))
+		return hl_arch_step_cfa(r, rule, cfa + r->sp, 0, s);
+	cfa += r->fp;
+	if (hl_likely(kind == HL_RULE_FP && cfa > r->sp && !(cfa & 7) && cfa <= w->hi &&
+		    cfa - (saved | 1) * 8 >= w->lo && !w->exact))
+		return hl_arch_step_cfa(r, rule, cfa, HL_STEP_USES_FP, s);
+	w->r = *r;
+	end = hl_arch_step_slow(w, rule, s);
+	*r = w->r;
+	return end;
 }
 
 #endif

@@ -62,8 +62,7 @@ uint32_t hl_arch_rule(const struct hl_cfi_shape *s)
 /* A word we could not or must not read: the outcome may change without any word changing. */
 static enum hl_step_end lost(struct hl_step *s, uint32_t flags)
 {
-	s->pc_slot = 0;
-	s->flags = flags | HL_STEP_SPECIAL;
+	*s = (struct hl_step){.flags = flags | HL_STEP_SPECIAL};
 	return HL_STEP_CUT;
 }
 
@@ -147,22 +146,43 @@ enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 	return HL_STEP_ON;
 }
 
-enum hl_step_end hl_arch_step_rare(struct hl_walk *w, uint32_t rule, struct hl_step *s)
+/* CFA = rsp or rbp + offset, where somebody must vouch for the memory. */
+static enum hl_step_end step_plain(struct hl_walk *w, uint32_t rule, struct hl_step *s)
+{
+	bool by_fp = hl_rule_kind(rule) == HL_RULE_FP;
+	unsigned saved = hl_rule_field(rule);
+	uintptr_t cfa = (by_fp ? w->r.fp : w->r.sp) + (uintptr_t)hl_rule_offset(rule);
+	uint32_t flags = by_fp ? HL_STEP_USES_FP : 0;
+	enum hl_step_end end;
+
+	if (cfa <= w->r.sp || (cfa & 7) || !hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))
+		return lost(s, flags);
+	if (w->strayed)
+		flags |= HL_STEP_SPECIAL;
+	w->strayed = false;
+	end = hl_arch_step_cfa(&w->r, rule, cfa, flags, s);
+	if (end == HL_STEP_ON)
+		w->exact = false;
+	return end;
+}
+
+hl_noinline enum hl_step_end hl_arch_step_slow(struct hl_walk *w, uint32_t rule, struct hl_step *s)
 {
 	switch (hl_rule_kind(rule)) {
+	case HL_RULE_SP:
+	case HL_RULE_FP:
+		return step_plain(w, rule, s);
 	case HL_RULE_DRAP:
 		return step_drap(w, rule, s);
 	case HL_RULE_SIGNAL:
 		return step_signal(w, s);
 	case HL_RULE_END:
-		s->pc_slot = 0;
-		s->flags = 0;
+		*s = (struct hl_step){0};
 		return HL_STEP_END;
 	case HL_RULE_NO_CFI:
 		return hl_arch_step_fp(w, s);
 	default:
-		s->pc_slot = 0;
-		s->flags = HL_STEP_USES_FP | HL_STEP_SPECIAL;
+		*s = (struct hl_step){.flags = HL_STEP_USES_FP | HL_STEP_SPECIAL};
 		return HL_STEP_GENERAL;
 	}
 }
