@@ -43,6 +43,19 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 	return HL_EXIT_IO;
 }
 
+static const char *what_is_missing(const struct hl_trace_info *i)
+{
+	if (i->damaged)
+		return i->damage;
+	if (!i->has_end || i->end.kind == HL_END_LOST || i->end.kind == HL_END_RUNNING)
+		return "the end of the recording";
+	if (i->counters.dropped_events)
+		return "events that were dropped while recording";
+	if (i->meta.continued)
+		return "what a collector before this one knew";
+	return "a part of the file that could not be read";
+}
+
 int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -52,6 +65,8 @@ int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bo
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
 			     i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
 	missing |= !hl_model_complete(m);
+	if (opts->strict && missing)
+		hl_cli_error("something is missing (--strict): %s", what_is_missing(i));
 	hl_model_close(m);
 	return opts->strict && missing ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
 }

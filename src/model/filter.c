@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 #include "model/when.h"
+#include "trace/dump.h"
 #include "util/vec.h"
 
 enum compare { LESS, AT_MOST, EQUAL, AT_LEAST, MORE };
@@ -30,35 +31,6 @@ struct hl_filter {
 	HL_VEC(struct term) terms;
 	HL_VEC(uint32_t) chain;        /* nodes on the way to one that is known */
 };
-
-static const char *const func_names[HL_FUNC_COUNT] = {
-	[HL_FUNC_MALLOC] = "malloc",
-	[HL_FUNC_CALLOC] = "calloc",
-	[HL_FUNC_REALLOC] = "realloc",
-	[HL_FUNC_REALLOCARRAY] = "reallocarray",
-	[HL_FUNC_POSIX_MEMALIGN] = "posix_memalign",
-	[HL_FUNC_ALIGNED_ALLOC] = "aligned_alloc",
-	[HL_FUNC_MEMALIGN] = "memalign",
-	[HL_FUNC_VALLOC] = "valloc",
-	[HL_FUNC_PVALLOC] = "pvalloc",
-	[HL_FUNC_NEW] = "new",
-	[HL_FUNC_NEW_ARRAY] = "new[]",
-	[HL_FUNC_FREE] = "free",
-	[HL_FUNC_CFREE] = "cfree",
-	[HL_FUNC_FREE_SIZED] = "free_sized",
-	[HL_FUNC_FREE_ALIGNED_SIZED] = "free_aligned_sized",
-	[HL_FUNC_DELETE] = "delete",
-	[HL_FUNC_DELETE_ARRAY] = "delete[]",
-	[HL_FUNC_IMPLICIT] = "implicit",
-	[HL_FUNC_MMAP] = "mmap",
-	[HL_FUNC_MUNMAP] = "munmap",
-	[HL_FUNC_MREMAP] = "mremap",
-};
-
-const char *hl_func_name(unsigned func)
-{
-	return func < HL_FUNC_COUNT ? func_names[func] : "?";
-}
 
 /* --- parsing --- */
 
@@ -119,7 +91,7 @@ static int parse_op(const struct word *w, struct term *t)
 static int parse_func(const struct word *w, struct term *t)
 {
 	for (t->number = 0; t->number < HL_FUNC_COUNT; t->number++) {
-		if (value_is(w, func_names[t->number]))
+		if (value_is(w, hl_func_name((unsigned)t->number)))
 			return 0;
 	}
 	return wrong(w, w->value, "expected a function such as malloc, realloc, new or free "
@@ -421,4 +393,19 @@ int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool 
 		*holds ^= t->negated;
 	}
 	return err;
+}
+
+bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x)
+{
+	const struct hl_event e = { .time_ns = x->time_ns, .thread = x->thread };
+	bool holds = true;
+
+	for (size_t i = 0; i < f->terms.len && holds; i++) {
+		struct term *t = &f->terms.data[i];
+
+		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_THREAD)))
+			return false;
+		term_event(f, t, NULL, &e, &holds);   /* cannot fail: it needs no names */
+	}
+	return holds;
 }

@@ -42,10 +42,9 @@ size_t hl_filter_place_of(const struct hl_filter *f, unsigned subjects);
 
 /* Does it hold for this event? For a block, give its allocation. 0 or -errno. */
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e, bool *holds);
+/* For things between the events: terms about time and thread only; any other term does not hold. */
+bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x);
 /* Only the terms about stacks. */
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds);
-
-/* The name of the function that was called: "malloc". */
-const char *hl_func_name(unsigned func);
 
 #endif

@@ -100,16 +100,18 @@ static void put_numbers(struct print *p, const struct hl_value *v)
 		hl_text_count(blocks, v->blocks));
 }
 
-/* The node after this one in a chain: its only child, with the same numbers. */
-static bool continues(const struct print *p, uint32_t node, uint32_t *next)
+/* Moves to the next node of a chain: the only child, if it has the same numbers. */
+static bool follow(const struct print *p, uint32_t *node)
 {
-	const struct hl_tree_node *n = &p->t->nodes[node], *c;
+	const struct hl_tree_node *n = &p->t->nodes[*node], *c;
 
 	if (n->n_children != 1)
 		return false;
-	*next = p->t->children[n->first_child];
-	c = &p->t->nodes[*next];
-	return c->total.bytes == n->total.bytes && c->total.blocks == n->total.blocks;
+	c = &p->t->nodes[p->t->children[n->first_child]];
+	if (c->total.bytes != n->total.bytes || c->total.blocks != n->total.blocks)
+		return false;
+	*node = p->t->children[n->first_child];
+	return true;
 }
 
 /* Prints a node and the chain that follows it; goes on at the chain's end. */
@@ -125,7 +127,7 @@ static int enter(struct print *p, uint32_t node, bool last)
 	if (hl_vec_push(&p->indents, p->indent.len))
 		return -ENOMEM;
 	hl_strbuf_puts(&p->indent, lines[2 + last]);
-	while (continues(p, node, &node)) {
+	while (follow(p, &node)) {
 		fprintf(p->out, NO_NUMBERS "%s", "", hl_strbuf_str(&p->indent));
 		put_frame(p, &p->t->nodes[node]);
 	}

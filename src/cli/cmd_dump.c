@@ -1,0 +1,174 @@
+/*
+ * cmd_dump.c - every event as a line, in the form of docs/trace-format.md.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/trace_file.h"
+#include "trace/dump.h"
+
+struct dump {
+	struct hl_trace_opts common;   /* first */
+	const char *expr;
+	bool limited;
+	uint64_t left;                 /* lines that may still be printed */
+
+	struct hl_model *m;
+	struct hl_filter *filter;
+	bool missing;                  /* a chunk could not be read */
+	char *text;                    /* for extras with long texts */
+	size_t text_size;
+};
+
+static const char *set_filter(void *state, const char *value)
+{
+	((struct dump *)state)->expr = value;
+	return NULL;
+}
+
+static const char *set_limit(void *state, const char *value)
+{
+	struct dump *d = state;
+	char *end;
+
+	errno = 0;
+	d->limited = true;
+	d->left = strtoull(value, &end, 10);
+	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
+}
+
+static bool may_print(struct dump *d)
+{
+	if (!d->limited)
+		return true;
+	if (d->left == 0)
+		return false;
+	d->left--;
+	return true;
+}
+
+static int put_event(struct dump *d, const struct hl_event *e)
+{
+	char line[HL_DUMP_LINE + 1];
+	bool holds = true;
+	int n, err;
+
+	if (d->filter) {
+		err = hl_filter_event(d->filter, d->m, e, &holds);
+		if (err)
+			return err;
+	}
+	if (!holds || !may_print(d))
+		return 0;
+	n = hl_dump_event(line, HL_DUMP_LINE, e);
+	line[n] = '\n';
+	fwrite(line, 1, (size_t)n + 1, stdout);
+	return 0;
+}
+
+static int put_extra(struct dump *d, const struct hl_extra *x)
+{
+	size_t need = HL_DUMP_LINE + (x->text ? 4 * strlen(x->text) : 0);
+
+	if ((d->filter && !hl_filter_extra(d->filter, x)) || !may_print(d))
+		return 0;
+	if (need > d->text_size) {
+		char *bigger = realloc(d->text, need);
+
+		if (!bigger)
+			return -ENOMEM;
+		d->text = bigger;
+		d->text_size = need;
+	}
+	hl_dump_extra(d->text, d->text_size, x);
+	puts(d->text);
+	return 0;
+}
+
+static int put_chunk(struct dump *d, const struct hl_chunk_events *c)
+{
+	size_t x = 0;
+	int err = 0;
+
+	for (size_t i = 0; i <= c->n_events && !err; i++) {
+		while (x < c->n_extras && c->extras_at[x] <= i && !err)
+			err = put_extra(d, &c->extras[x++]);
+		if (i < c->n_events && !err)
+			err = put_event(d, &c->events[i]);
+		if (d->limited && d->left == 0)
+			break;
+	}
+	return err;
+}
+
+static int put_all(struct dump *d)
+{
+	struct hl_reader *r = hl_model_reader(d->m);
+	struct hl_chunk_events c = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
+		const struct hl_chunk_info *info = hl_reader_chunk(r, i);
+
+		if (d->limited && d->left == 0)
+			break;
+		err = info->lost ? -EBADMSG : hl_reader_decode(r, i, &c);
+		if (err == -EBADMSG) {
+			fflush(stdout);
+			hl_cli_error("a chunk of %" PRIu32 " events after %" PRIu64 " events is lost", info->n_events,
+				     info->first_event);
+			d->missing = true;
+			err = 0;
+			continue;
+		}
+		if (!err)
+			err = put_chunk(d, &c);
+	}
+	hl_chunk_events_free(&c);
+	return err;
+}
+
+static int run_dump(void *state, int argc, char **argv)
+{
+	struct dump *d = state;
+	int status = hl_filter_option(d->expr, &d->filter), err;
+
+	if (!status)
+		status = hl_trace_file_open(argc, argv, &d->m);
+	if (!status) {
+		if (d->filter)
+			hl_filter_bind(d->filter, d->m);
+		err = put_all(d);
+		if (err)
+			hl_cli_error("%s: %s", argv[0], strerror(-err));
+		status = hl_trace_file_close(d->m, &d->common, d->missing);
+		if (err)
+			status = HL_EXIT_IO;
+	}
+	hl_filter_free(d->filter);
+	free(d->text);
+	return status;
+}
+
+static const struct hl_opt dump_opts[] = {
+	{ 'n', "limit", "N", "no more than N lines", set_limit },
+	{ 0, "filter", "EXPR", "only events that fit EXPR, see below", set_filter },
+	HL_OPT_STRICT,
+	HL_OPT_VERBOSE,
+	{ 0 }
+};
+
+const struct hl_cmd hl_cmd_dump = {
+	.name = "dump",
+	.summary = "every event of a trace, one on each line",
+	.usage = "[options] FILE",
+	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
+		 "  op=free  size>=4K  thread=0  func=realloc  time=1s..2s  function=parse\n"
+		 "  function=NAME: a frame of the event's stack has NAME in its name.\n",
+	.opts = dump_opts,
+	.state_size = sizeof(struct dump),
+	.run = run_dump,
+};

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""The commands that read: exit statuses, messages, JSON, hostile names, damaged files."""
+import json, os, re, signal, subprocess, sys, tempfile
+
+heaplapse, mktrace, subject = map(os.path.abspath, sys.argv[1:4])
+failures = []
+
+def check(ok, what):
+    if not ok:
+        failures.append(what)
+        print('FAILED:', what)
+
+def run(*args, **more):
+    env = dict(os.environ, LC_ALL='C.UTF-8')
+    return subprocess.run([heaplapse, *args], capture_output=True, env=env, timeout=60, **more)
+
+def expect(status, *args, err='', out='', **more):
+    r = run(*args, **more)
+    where = ' '.join(map(str, args))
+    check(r.returncode == status, f'{where}: status {r.returncode}, not {status}: {r.stderr[:300]}')
+    check(err.encode() in r.stderr, f'{where}: stderr has no {err!r}: {r.stderr[:300]}')
+    check(out.encode() in r.stdout, f'{where}: stdout has no {out!r}: {r.stdout[:300]}')
+    if status:
+        check(r.stderr.startswith(b'heaplapse') or args == (), f'{where}: {r.stderr[:100]}')
+    return r
+
+def make(path, text):
+    subprocess.run([mktrace, path], input=text.encode(), check=True)
+    return path
+
+BASE = '''module /nowhere/lib.so aabb
+module /nowhere/other.so -
+node - 0 1000
+node 0 0 1010
+node 0 1 2010
+node 1 - 7f0000001000
+node 0 - 1
+node 4 0 1020
+thread 100
+thread 101
+alloc 640 0 1000 1 0
+alloc 1280 1 3000 2 1
+alloc 1280 0 500 3 0
+alloc 1920 0 0 5 9
+alloc 2560 1 200 - 0
+'''
+
+def usage(tmp, good):
+    r = expect(2, err='heaplapse record')
+    expect(0, 'help', out='report')
+    expect(0, '--help', out='report')
+    expect(0, '-h', out='report')
+    expect(0, '--version', out='heaplapse ')
+    expect(0, '-V', out='heaplapse ')
+    expect(0, 'version', out='heaplapse ')
+    expect(2, 'version', 'x', err='"x"')
+    expect(2, 'reprot', err='did you mean report')
+    expect(2, 'rep', err='did you mean report')
+    expect(2, 'xyzzy', err='heaplapse record xyzzy')
+    expect(2, '--frob', err='--frob')
+    expect(2, 'help', 'xyzzy', err='xyzzy')
+    for command in 'report', 'info', 'dump':
+        expect(2, command, err='which trace')
+        expect(2, command, '--', err='which trace')
+        expect(2, command, good, good, err='one trace')
+        expect(2, command, '--jsno', good, err='--jsno')
+        expect(2, command, '-Z', good, err='-Z')
+        expect(0, command, '--help', out='usage: heaplapse ' + command)
+        expect(0, command, '-h', out='--strict')
+        expect(0, 'help', command, out='usage: heaplapse ' + command)
+        expect(0, command, '--', good)
+        expect(0, command, good, '--strict')
+        expect(2, command, '--strict=1', good, err='takes no value')
+    expect(2, 'report', '--alocated', good, err='did you mean --allocated')
+    expect(2, 'report', good, '--at', err='needs a value')
+    for bad in '12x', '', '101%', '@nowhere', '-1':
+        expect(2, 'report', '--at=' + bad, good, err='12.5s')
+    expect(2, 'report', '--min', 'x', good, err='0 to 100')
+    expect(2, 'dump', '-n', 'x', good, err='a number')
+    r = expect(2, 'dump', '--filter', 'op=alloc syze=3', good, err='op=alloc syze=3')
+    check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * 9 + '^', f'the mark: {r.stderr}')
+    expect(2, 'report', '--filter', 'op=alloc', good, err='op=')
+    # An expression can bring control characters into the message.
+    r = expect(2, 'dump', '--filter', 'a\x1b[2J', good)
+    check(b'\x1b' not in r.stderr, 'an escape in a message')
+
+def unreadable(tmp):
+    os.mkdir(f'{tmp}/folder')
+    os.mkfifo(f'{tmp}/fifo')
+    open(f'{tmp}/empty', 'w').close()
+    open(f'{tmp}/text', 'w').write('not a trace at all\n' * 100)
+    open(f'{tmp}/\x1b[2Jevil', 'w').write('x')
+    for command in 'report', 'info', 'dump':
+        for name in 'folder', 'fifo', 'empty', 'text', 'nowhere', '\x1b[2Jevil':
+            r = expect(3, command, f'{tmp}/{name}')
+            check(b'\x1b' not in r.stderr and r.stderr.count(b'\n') == 1, f'{command} {name}: {r.stderr}')
+        expect(3, command, '/dev/zero')
+        expect(3, command, subject)
+
+def output(tmp, good, big):
+    with open('/dev/full', 'w') as full:
+        for args in (['info', good], ['report', good], ['dump', big], ['help'], ['--version']):
+            r = subprocess.run([heaplapse, *args], stdout=full, stderr=subprocess.PIPE)
+            check(r.returncode == 3 and b'could not be written' in r.stderr, f'{args} on a full disk: {r}')
+    r = subprocess.run(f'exec {heaplapse} info {good} >&-', shell=True, stderr=subprocess.PIPE)
+    check(r.returncode == 3 and b'could not be written' in r.stderr, f'closed stdout: {r}')
+    # A reader that had enough: silence, whether SIGPIPE kills or is ignored.
+    for ignore in False, True:
+        p = subprocess.Popen([heaplapse, 'dump', big], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False,
+                             preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignore else signal.SIG_DFL))
+        p.stdout.readline()
+        p.stdout.close()
+        err = p.stderr.read()
+        p.wait()
+        check(err == b'' and p.returncode == (0 if ignore else -signal.SIGPIPE), f'EPIPE: {p.returncode} {err}')
+
+def info(good):
+    i = json.loads(run('info', '--json', good).stdout)
+    check(list(i)[:11] == ['schema', 'program', 'pid', 'command', 'arch', 'start_unix_ns', 'duration_ns', 'end', 'complete',
+                           'mode', 'totals'], f'names: {list(i)}')
+    check(i['schema'] == 1 and i['program'] == '/bin/made-up' and i['pid'] == 42, str(i))
+    check(i['command'] == ['made-up', '--x', 'a \x1bb'], str(i['command']))
+    check(i['start_unix_ns'] == 1700000000000000001 and i['duration_ns'] == 6400, str(i))
+    check(i['end'] == {'kind': 'exit', 'value': 3} and i['complete'] is True and i['mode'] == 'trace', str(i))
+    check(i['totals'] == {
+        'allocations': 5, 'bytes_allocated': 4700, 'frees': 1, 'bytes_freed': 1000, 'live_blocks_end': 4,
+        'live_bytes_end': 3700, 'peak_bytes': 4700, 'peak_blocks': 5, 'peak_time_ns': 2560, 'temporary': 0,
+        'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'late_events': 0, 'dropped_events': 0,
+        'threads': 2, 'stacks': 4}, str(i['totals']))
+    text = run('info', good).stdout
+    check(b'\x1b' not in text and b'4.6 KiB' in text, str(text))
+
+def flat(nodes, path=()):
+    for n in nodes:
+        p = path + (n['function'],)
+        yield p, n
+        yield from flat(n['children'], p)
+
+def tree(good):
+    t = json.loads(run('report', '--json', good).stdout)
+    check({k: t[k] for k in t if k != 'tree'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
+          'total_bytes': 4700, 'total_blocks': 5}, str(t))
+    seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flat(t['tree'])}
+    lib, other = '/nowhere/lib.so', '/nowhere/other.so'
+    check(seen == {
+        ('0x1000',): (4500, 4, 0, 0, lib),
+        ('0x1000', '0x2010'): (3000, 1, 3000, 1, other),
+        ('0x1000', '0x1010'): (1500, 2, 1000, 1, lib),
+        ('0x1000', '0x1010', '[jit 0x7f0000001000]'): (500, 1, 500, 1, None),
+        ('0x1000', '[...]'): (0, 1, 0, 0, None),
+        ('0x1000', '[...]', '0x1020'): (0, 1, 0, 1, lib),
+        ('[no stack]',): (200, 1, 200, 1, None)}, str(seen))
+    first = t['tree'][0]
+    check(list(first) == ['function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes', 'self_blocks',
+                          'children'], str(list(first)))
+    check(first['file'] is None and first['line'] == 0 and first['inlined'] is False, str(first))
+
+    def totals(*args):
+        r = json.loads(run('report', '--json', *args, good).stdout)
+        return r['quantity'], r['from_ns'], r['to_ns'], r['total_bytes'], r['total_blocks']
+    check(totals('--leaks') == ('live', 6400, 6400, 3700, 4), str(totals('--leaks')))
+    check(totals('--allocated') == ('allocated', 0, 6400, 4700, 5), str(totals('--allocated')))
+    check(totals('--at', '1us') == ('live', 1000, 1000, 1000, 1), str(totals('--at', '1us')))
+    check(totals('--at', '50%') == ('live', 3200, 3200, 4700, 5), str(totals('--at', '50%')))
+    check(totals('--at', '0') == ('live', 0, 0, 0, 0), str(totals('--at', '0')))
+    check(totals('--at', '1h') == ('live', 6400, 6400, 3700, 4), str(totals('--at', '1h')))
+    check(totals('--leaks', '--filter', 'thread=1')[3:] == (3200, 2), 'filter thread')
+    check(totals('--peak', '--filter', 'size>=1K')[3:] == (3000, 1), 'filter size')
+    check(totals('--peak', '--filter', 'size>=1000 !func=calloc')[3:] == (1000, 1), 'filter func')
+    check(totals('--peak', '--filter', 'function=0x1010')[3:] == (1500, 2), 'filter function')
+    check(totals('--peak', '--filter', '!function=0x1000')[3:] == (200, 1), 'filter not function')
+    check(totals('--allocated', '--filter', 'time=1us..2us')[3:] == (3500, 3), 'filter time')
+
+    text = run('report', good).stdout.decode()
+    check('live at the peak, at 2.6 us of 6.4 us: 4.6 KiB in 5 blocks' in text, text)
+    check('├─ 0x1000  [lib.so]' in text and '└─ [no stack]' in text, text)
+    check('hidden: 0 B in 1 block' in text and '--min 0' in text and '[...]' not in text, text)
+    check('[...]' in run('report', '--min', '0', good).stdout.decode(), 'min 0')
+    check('leaked' in run('report', '--leaks', good).stdout.decode(), 'a clean exit may say leaked')
+    check(run('report', good).stdout == run('report', good).stdout, 'twice the same')
+
+def dump(good):
+    lines = run('dump', good).stdout.decode().splitlines()
+    check(len(lines) == 7 and lines[0].startswith('alloc 640 t0 malloc '), str(lines))
+    check(sum(line.startswith('extra') for line in lines) == 1, str(lines))
+    def n(expr, *more):
+        return len(run('dump', '--filter', expr, *more, good).stdout.splitlines())
+    check(n('op=alloc') == 5 and n('op=free') == 1 and n('!op=free') == 5 and n('thread=0') == 5, 'op, thread')
+    check(n('func=calloc') == 1 and n('size>=1000') == 3 and n('size=0') == 1, 'func, size')
+    check(n('time=1us..2us') == 3 and n('function=0x2010') == 1 and n('function=jit') == 1, 'time, function')
+    check(n('op=alloc', '-n', '2') == 2 and n('op=alloc', '-n0') == 0, 'limit')
+
+def missing(tmp):
+    """Nothing is called leaked when it may not be."""
+    kinds = {'no end': BASE, 'unknown': BASE + 'counters 1 0 0 0 0\nend 0 0 6400\n',
+             'implicit': BASE + 'free 2560 0 0 17\ncounters 0 1 0 0 0\nend 0 0 6400\n',
+             'dropped': BASE + 'counters 0 0 0 0 5\nend 0 0 6400\n', 'signal': BASE + 'end 1 9 6400\n',
+             'lost': BASE + 'end 4 0 6400\n'}
+    for name, text in kinds.items():
+        path = make(f'{tmp}/missing.hlt', text)
+        complete = name in ('unknown', 'implicit', 'signal')
+        r = run('report', '--leaks', path)
+        check(r.returncode == 0 and b'leaked' not in r.stdout + r.stderr and b'live at the end of the recording' in r.stdout,
+              f'{name}: {r.stdout[:200]} {r.stderr}')
+        for command in 'report', 'info', 'dump':
+            expect(0 if complete else 4, command, '--strict', path)
+        i = json.loads(run('info', '--json', path).stdout)
+        check(i['complete'] is complete, f'{name}: complete {i["complete"]}')
+        if name == 'implicit':
+            t = i['totals']
+            check((t['frees'], t['bytes_freed'], t['implicit_frees'], t['live_bytes_end']) == (0, 0, 1, 3700), str(t))
+
+def real_names(tmp):
+    """A frame of a program with debug information, with its inlined calls; and one that was rebuilt."""
+    symbols = {}
+    for line in subprocess.run(['nm', subject], capture_output=True, text=True).stdout.splitlines():
+        p = line.split()
+        symbols[p[-1]] = int(p[0], 16) if len(p) == 3 else 0
+    calls = [int(l.split(':')[0], 16) for l in subprocess.run(['objdump', '-d', '--no-show-raw-insn', subject],
+             capture_output=True, text=True).stdout.splitlines() if re.search(r'\bcall\b.*<malloc', l)]
+    check(calls != [], 'no call of malloc in the subject')
+    at = calls[0] + 5
+    text = f'module {subject} *\nmodule {subject} 0102\nnode - 0 {symbols["main"] + 8:x}\nnode 0 0 {at:x}\nnode - 1 {at:x}\n' \
+           'thread 1\nalloc 640 0 100 1 0\nalloc 640 0 10 2 0\nend 0 0 6400\n'
+    path = make(f'{tmp}/real.hlt', text)
+    t = json.loads(run('report', '--json', path).stdout)['tree']
+    stack, node = [], t[0]
+    while True:
+        stack.append((node['function'], os.path.basename(node['file']), node['inlined']))
+        if not node['children']:
+            break
+        node = node['children'][0]
+    check([f[:2] for f in stack] == [(f, 'subject.c') for f in ('main', 'fill', 'push_twice', 'push')], str(stack))
+    check([f[2] for f in stack] == [False, False, True, True], str(stack))
+    check(node['line'] == 13, f'the line of the call of malloc: {node["line"]}')
+    check(t[1]['function'] == f'0x{at:x}' and t[1]['module'] == subject, str(t[1]))
+    text = run('report', path).stdout.decode()
+    check('rebuilt since the recording' in text and '(inlined)' in text, text)
+    check(json.loads(run('report', '--json', '--filter', 'function=push_tw', path).stdout)['total_bytes'] == 100, 'by name')
+
+def hostile(tmp):
+    names = '/a%1b[2J%0anew%0dline', '/%ff%fe%c0%80', '/%e2%80%aertl', '/<script>"\\', '/' + 'x' * 7000
+    text = ''.join(f'module {n} -\n' for n in names) + ''.join(f'node - {i} 10\n' for i in range(len(names))) + 'thread 1\n' + \
+           ''.join(f'alloc 64 0 10 {i} 0\n' for i in range(len(names))) + 'extra 64 0 0 %1b[2J%0a\nend 0 0 6400\n'
+    path = make(f'{tmp}/hostile.hlt', text)
+    for args in (['report', path], ['report', '--json', path], ['dump', path], ['info', path], ['info', '--json', path]):
+        out = run(*args).stdout
+        bad = [c for c in out if c < 32 and c != 10 or c == 127]
+        check(not bad, f'{args}: control characters {bad}')
+        out.decode()   # valid UTF-8
+        if '--json' in args:
+            check(out.count(b'\n') == 1, f'{args}: one line')
+            json.loads(out)
+    t = json.loads(run('report', '--json', path).stdout)['tree']
+    check({n['module'] for n in t} >= {'/a\x1b[2J\nnew\rline', '/<script>"\\', '/\u202ertl'}, str([n['module'][:40] for n in t]))
+
+def deep(tmp):
+    """Stacks as deep as nobody has them: bounded, no recursion."""
+    n = 50000
+    text = 'module /nowhere/deep.so -\nnode - 0 1\n' + ''.join(f'node {i} 0 {i + 2:x}\n' for i in range(n)) + \
+           f'thread 1\nalloc 64 0 10 {n} 0\nalloc 64 0 20 {n // 2} 0\nend 0 0 640\n'
+    path = make(f'{tmp}/deep.hlt', text)
+    r = run('report', '--json', path)
+    check(r.returncode == 0 and r.stdout.count(b'"function"') == n + 1, f'deep: {r.returncode} {r.stdout.count(b"function")}')
+    r = run('report', path)
+    check(r.returncode == 0 and r.stdout.count(b'[deep.so]') == n + 1, f'deep text: {r.returncode} {r.stdout.count(b"[deep.so]")} {r.stdout[-300:]}')
+
+def damaged(tmp, big):
+    """Every cut and many flips of a file: an answer or one sentence, never a crash."""
+    whole = open(big, 'rb').read()
+    path = f'{tmp}/damaged.hlt'
+    seen = set()
+    for i in range(0, 120):
+        data = bytearray(whole)
+        if i < 60:
+            data = data[:len(whole) * i // 60]
+        else:
+            data[len(whole) * (i - 60) // 60] ^= 0xff
+        open(path, 'wb').write(data)
+        for args in (['info', '--json'], ['report', '--json', '--at', '70%'], ['report', '--leaks']):
+            r = run(*args, path)
+            seen.add(r.returncode)
+            check(r.returncode in (0, 3), f'damage {i} {args}: {r.returncode} {r.stderr}')
+            if r.returncode == 0 and '--json' in args:
+                json.loads(r.stdout)
+            if args[-1] == '--leaks' and r.returncode == 0 and json.loads(run('info', '--json', path).stdout)['complete'] is False:
+                check(b'leaked' not in r.stdout, f'damage {i}: says leaked')
+    check(seen == {0, 3}, f'damage: {seen}')
+
+with tempfile.TemporaryDirectory() as tmp:
+    good = make(f'{tmp}/good.hlt', BASE + 'extra 2560 0 0 mark\nfree 3840 0 0 11\nend 0 3 6400\n')
+    many = BASE + ''.join(f'alloc {2560 + 64 * i} 0 {i % 100} {i % 6} 0\n' + ('chunk\n' if i % 1000 == 999 else '')
+                          for i in range(20000)) + 'end 0 0 2000000\n'
+    big = make(f'{tmp}/big.hlt', many)
+    usage(tmp, good)
+    unreadable(tmp)
+    output(tmp, good, big)
+    info(good)
+    tree(good)
+    dump(good)
+    missing(tmp)
+    real_names(tmp)
+    hostile(tmp)
+    deep(tmp)
+    damaged(tmp, big)
+print(f'{len(failures)} failures')
+sys.exit(bool(failures))
