@@ -43,6 +43,7 @@ struct hl_cmd {
 	size_t state_size;      /* of the zeroed state that setters and run get */
 	bool hidden;            /* not for people: in no list */
 	bool stops_at_operand;  /* what follows the first operand is not ours (record PROG ARGS) */
+	void (*init)(void *state);   /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
 };

@@ -65,6 +65,8 @@ static int run(const struct hl_cmd *cmd, int argc, char **argv)
 		return HL_EXIT_IO;
 	}
 	hl_command_current = cmd;
+	if (cmd->init)
+		cmd->init(state);
 	status = hl_options_parse(cmd, state, argc, argv, &n, &operands, &help);
 	if (help)
 		hl_options_help(cmd);

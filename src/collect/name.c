@@ -2,8 +2,11 @@
  * name.c - file names from patterns: %p pid, %e program, %t time, %n number, %h host, %% itself.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,4 +74,25 @@ int hl_output_name(char *buf, size_t n, const char *pattern, const char *program
 	}
 	buf[at] = '\0';
 	return at ? 0 : -EINVAL;
+}
+
+int hl_output_check(const struct hl_output_settings *s, const char *program, uint64_t pid)
+{
+	struct timespec now;
+	char name[PATH_MAX], *slash;
+	struct stat st;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	err = hl_output_name(name, sizeof(name), s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
+	if (err)
+		return err;
+	if (!s->overwrite && fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	slash = strrchr(name, '/');
+	if (slash == name)
+		slash++;
+	if (slash)
+		*slash = '\0';
+	return faccessat(s->dir_fd, slash ? name : ".", W_OK | X_OK, 0) < 0 ? -errno : 0;
 }

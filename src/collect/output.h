@@ -105,4 +105,10 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, 
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,
 	uint64_t unix_ns, uint32_t number);
 
+/*
+ * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced; -errno of
+ * the folder or the pattern.
+ */
+int hl_output_check(const struct hl_output_settings *s, const char *program, uint64_t pid);
+
 #endif

@@ -83,7 +83,11 @@ struct hl_proc {
 	uint64_t n_allocs;
 	struct hl_counters counters;
 	bool out_of_memory;
-	uint32_t mark_seen;
+
+	/* Its end, as the main loop learns of it. */
+	bool gone;                  /* dead, or another program by now */
+	uint32_t last_looks;        /* scans since then */
+	uint64_t gone_ns, end_mono_ns, exec_check_ns;
 };
 
 struct hl_proc_birth {

@@ -128,18 +128,22 @@ void hl_region_close(struct hl_region_reader *r)
 	free(r);
 }
 
-/* A kernel that will not let the file be sealed against writing says that someone still maps it. */
+/*
+ * A kernel that will not let the file be sealed against writing says that someone still maps it.
+ * When it does, what is left is ours alone: a private map is enough for the last look.
+ */
 bool hl_region_is_over(struct hl_region_reader *r)
 {
 	bool over;
-	void *p;
 
+	if (r->over)
+		return true;
 	munmap(r->region, HL_REGION_BYTES);
 	over = fcntl(r->memfd, F_ADD_SEALS, F_SEAL_WRITE) == 0;
-	p = mmap(r->region, HL_REGION_BYTES, over ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		r->memfd, 0);
-	if (over && p == MAP_FAILED) /* old kernels refuse any shared map of a sealed file */
-		mmap(r->region, HL_REGION_BYTES, PROT_READ, MAP_PRIVATE | MAP_FIXED, r->memfd, 0);
+	if (mmap(r->region, HL_REGION_BYTES, PROT_READ | PROT_WRITE,
+		    (over ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED, r->memfd, 0) == MAP_FAILED)
+		abort(); /* our own address range, just given back: there is no going on */
+	r->over = over;
 	return over;
 }
 
@@ -424,9 +428,9 @@ static uint32_t scan_rings(struct hl_region_reader *r, uint64_t t, uint64_t now_
 	if (high > own)
 		high = own;
 	for (uint32_t i = 0; i < high; i++)
-		*taken += scan_ring(r, i, t, now_ns);
+		*taken = hl_max_u64(*taken, scan_ring(r, i, t, now_ns));
 	for (uint32_t i = own; atomic_load(&r->region->shared_used) && i < HL_RING_COUNT; i++)
-		*taken += scan_ring(r, i, t, now_ns);
+		*taken = hl_max_u64(*taken, scan_ring(r, i, t, now_ns));
 	return high;
 }
 
@@ -514,5 +518,6 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	for (size_t i = 0; i < r->procs.len; i++)
 		if (r->procs.data[i] == p)
 			r->procs.data[i] = r->procs.data[--r->procs.len];
+	r->ended_procs++;
 	hl_proc_end(p, end);
 }

@@ -49,6 +49,9 @@ struct hl_region_reader {
 	struct hl_ticks ticks;
 	uint64_t last_t;             /* stamp of the last scan */
 	uint64_t last_adjust_ns, last_alone_check_ns;
+	uint32_t ended_procs;
+	bool over;                   /* nobody else maps it */
+	uint32_t last_scans;         /* scans since then */
 	bool continued;              /* another collector read it before us */
 	uint64_t lost_before;        /* events it took and did not write */
 	HL_VEC(struct hl_proc *) procs;
@@ -61,7 +64,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue);
 void hl_region_close(struct hl_region_reader *r);
 
-/* One look at all rings. Returns how many words were taken out. */
+/* One look at all rings. Returns how many words the fullest one held. */
 uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns);
 
 /* Everything this process ever committed goes to its trace, and the trace ends. */

@@ -142,8 +142,9 @@ static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 	return add_nameless(m, text, NO_STRING);
 }
 
-/* Module numbers fit 32 bits, so this is no module's key. */
-#define LOST_KEY UINT64_MAX
+/* Module numbers fit 32 bits, so these are no module's keys. */
+#define LOST_KEY  UINT64_MAX
+#define STACKLESS (UINT64_MAX - 1)
 
 static int site_of(struct hl_model *m, uint64_t key, uint64_t offset, struct hl_site *site)
 {
@@ -155,7 +156,10 @@ static int site_of(struct hl_model *m, uint64_t key, uint64_t offset, struct hl_
 		return 0;
 	}
 	site->first = (uint32_t)m->refs.len;
-	err = key == LOST_KEY ? add_nameless(m, "[lost]", NO_STRING) : make_site(m, (uint32_t)key, offset);
+	if (key == LOST_KEY || key == STACKLESS)
+		err = add_nameless(m, key == LOST_KEY ? "[lost]" : "[no stack]", NO_STRING);
+	else
+		err = make_site(m, (uint32_t)key, offset);
 	if (err)
 		return err;
 	site->n = (uint32_t)m->refs.len - site->first;
@@ -167,13 +171,18 @@ static int site_of(struct hl_model *m, uint64_t key, uint64_t offset, struct hl_
 int hl_model_node_frames(struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs,
 			 size_t *n)
 {
+	uint64_t key = STACKLESS;
+	struct hl_node def = {0};
 	struct hl_site site;
-	struct hl_node def;
-	int err = hl_reader_node(m->reader, node, &def);
+	int err = 0;
 
-	if (err && err != -EBADMSG)
-		return hl_model_fail(m, err);
-	err = err ? site_of(m, LOST_KEY, 0, &site) : site_of(m, def.module, def.offset, &site);
+	if (node != HL_NODE_NONE) {
+		err = hl_reader_node(m->reader, node, &def);
+		if (err && err != -EBADMSG)
+			return hl_model_fail(m, err);
+		key = err ? LOST_KEY : def.module;
+	}
+	err = site_of(m, key, key == LOST_KEY ? 0 : def.offset, &site);
 	if (err)
 		return hl_model_fail(m, err);
 	*refs = m->refs.data + site.first;

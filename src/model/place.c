@@ -38,9 +38,12 @@ static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
 
 struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 {
-	struct hl_place p = { .limit = t, .time_ns = hl_min_u64(t, hl_model_end_ns(m)), .sure = true };
+	uint64_t end = hl_model_end_ns(m);
+	struct hl_place p = { .limit = t, .time_ns = hl_min_u64(t, end), .sure = true };
 	size_t n = hl_reader_n_chunks(m->reader);
 
+	/* In a file that was cut off nothing is known of later times. */
+	p.moved = !m->info->has_end && t != UINT64_MAX && t > end;
 	for (p.chunk = 0; p.chunk < n; p.chunk++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
 

@@ -27,9 +27,15 @@ static struct hl_place place_of(struct hl_model *m, const struct hl_when *when)
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
 }
 
+/* A moment after the end is the end, if the end is known. */
+static uint64_t asked(struct hl_model *m, const struct hl_query *q, const struct hl_place *p)
+{
+	return p->moved ? hl_when_ns(&q->to, m) : p->time_ns;
+}
+
 static void live_values(const struct hl_sums *sums, struct hl_answer *a)
 {
-	for (uint32_t i = 0; i < a->n_nodes; i++) {
+	for (uint32_t i = 0; i <= a->n_nodes; i++) {
 		a->nodes[i].bytes = hl_sums_live_bytes(&sums[i]);
 		a->nodes[i].blocks = hl_sums_live_blocks(&sums[i]);
 	}
@@ -44,6 +50,7 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	size_t n = hl_reader_n_keyframes(m->reader);
 	const struct hl_keyframe_info *k = n > 0 ? hl_reader_keyframe(m->reader, n - 1) : NULL;
 	struct hl_node_totals *nodes;
+	const struct hl_totals *all = &m->info->totals;
 	struct hl_value sum = {0};
 	int err;
 
@@ -65,8 +72,11 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	free(nodes);
 	if (err == -ENOMEM)
 		return err;
-	if (err || sum.bytes != m->info->totals.peak_bytes || sum.blocks != m->info->totals.peak_blocks)
+	if (err || sum.bytes > all->peak_bytes || sum.blocks > all->peak_blocks)
 		return -ENODATA;
+	/* The rest has no stack. */
+	a->nodes[a->n_nodes].bytes = all->peak_bytes - sum.bytes;
+	a->nodes[a->n_nodes].blocks = all->peak_blocks - sum.blocks;
 	a->to_ns = m->info->totals.peak_time_ns;
 	return 0;
 }
@@ -86,7 +96,7 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 	if (!sums)
 		return -ENOMEM;
 	p = place_of(m, &q->to);
-	a->asked_ns = p.time_ns;
+	a->asked_ns = asked(m, q, &p);
 	err = hl_sums_at(m, &p, sums);
 	a->to_ns = p.time_ns;
 	a->moved = p.moved;
@@ -103,7 +113,7 @@ static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct
 	struct hl_place from, to = place_of(m, &q->to);
 	int err = at_from && at_to ? 0 : -ENOMEM;
 
-	a->asked_ns = to.time_ns;
+	a->asked_ns = asked(m, q, &to);
 	if (!err)
 		err = hl_sums_at(m, &to, at_to);
 	a->to_ns = to.time_ns;
@@ -116,7 +126,7 @@ static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct
 			a->from_ns = from.time_ns;
 		a->moved |= from.moved;
 	}
-	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
+	for (uint32_t i = 0; i <= a->n_nodes && !err; i++) {
 		if (at_to[i].alloc_blocks < at_from[i].alloc_blocks)
 			continue;   /* the range is empty or turned round */
 		a->nodes[i].bytes = at_to[i].alloc_bytes - at_from[i].alloc_bytes;
@@ -133,7 +143,7 @@ static int filtered(struct hl_model *m, const struct hl_query *q, struct hl_answ
 	bool live = q->quantity == HL_QUANTITY_LIVE;
 	int err;
 
-	a->asked_ns = to.time_ns;
+	a->asked_ns = asked(m, q, &to);
 	a->from_ns = live ? 0 : hl_when_ns(&q->from, m);
 	err = hl_stream_sums(m, q->filter, live, a->from_ns, &to, a->nodes);
 	a->to_ns = to.time_ns;
@@ -146,12 +156,12 @@ static int mask(struct hl_model *m, struct hl_filter *f, struct hl_answer *a)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
+	for (uint32_t i = 0; i <= a->n_nodes && !err; i++) {
 		bool holds = true;
 
 		if (a->nodes[i].blocks == 0)
 			continue;
-		err = hl_filter_node(f, m, i, &holds);
+		err = hl_filter_node(f, m, i < a->n_nodes ? i : HL_NODE_NONE, &holds);
 		if (!holds)
 			a->nodes[i] = (struct hl_value){0};
 	}
@@ -188,7 +198,7 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 	}
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;
-	for (uint32_t i = 0; i < a->n_nodes; i++) {
+	for (uint32_t i = 0; i <= a->n_nodes; i++) {
 		a->total.bytes += a->nodes[i].bytes;
 		a->total.blocks += a->nodes[i].blocks;
 	}

@@ -29,7 +29,7 @@ struct hl_answer {
 	enum hl_quantity quantity;
 	uint64_t from_ns, to_ns;     /* what the numbers are of; for live both are the moment */
 	struct hl_value total;
-	struct hl_value *nodes;      /* n_nodes, by the stack that allocated */
+	struct hl_value *nodes;      /* n_nodes + 1, by the stack that allocated; the last: no stack */
 	uint32_t n_nodes;
 	/* The file is damaged: what was asked for cannot be known exactly, and this is the latest
 	 * moment before it that can. */

@@ -48,36 +48,41 @@ static bool was_selected(const struct stream *s, uint64_t ordinal)
 	return ordinal < b->n && b->bits[ordinal / 8] >> (ordinal % 8) & 1;
 }
 
+static struct hl_value *slot(struct stream *s, uint32_t node)
+{
+	if (node == HL_NODE_NONE)
+		return &s->values[s->m->n_nodes];
+	return node < s->m->n_nodes ? &s->values[node] : NULL;
+}
+
 static int apply_alloc(struct stream *s, const struct hl_event *e)
 {
 	struct births *b = &s->births.data[s->births.len - 1];
+	struct hl_value *v = slot(s, e->node);
 	uint64_t i = e->ordinal - b->first;
 	bool holds;
 	int err;
 
-	if (e->node >= s->m->n_nodes || i >= b->n)
+	if (!v || i >= b->n)
 		return -EBADMSG;
 	err = hl_filter_event(s->filter, s->m, e, &holds);
 	if (err || !holds)
 		return err;
 	b->bits[i / 8] |= (uint8_t)(1u << (i % 8));
 	if (s->live || e->time_ns >= s->from_ns) {
-		s->values[e->node].bytes += e->size;
-		s->values[e->node].blocks++;
+		v->bytes += e->size;
+		v->blocks++;
 	}
 	return 0;
 }
 
 static int apply_free(struct stream *s, const struct hl_event *e)
 {
-	struct hl_value *v;
+	struct hl_value *v = slot(s, e->node);
 
 	if (!s->live || !was_selected(s, e->ordinal))
 		return 0;
-	if (e->node >= s->m->n_nodes)
-		return -EBADMSG;
-	v = &s->values[e->node];
-	if (v->blocks == 0 || v->bytes < e->size)
+	if (!v || v->blocks == 0 || v->bytes < e->size)
 		return -EBADMSG;
 	v->bytes -= e->size;
 	v->blocks--;
@@ -115,7 +120,7 @@ static int stream_to(struct stream *s, const struct hl_place *to, size_t *bad)
 	size_t n = hl_reader_n_chunks(s->m->reader);
 	int err = 0;
 
-	memset(s->values, 0, s->m->n_nodes * sizeof(*s->values));
+	memset(s->values, 0, ((size_t)s->m->n_nodes + 1) * sizeof(*s->values));
 	for (size_t i = 0; i < hl_place_end(to) && i < n && !err; i++) {
 		err = hl_reader_decode(s->m->reader, i, &c);
 		if (err == -EBADMSG)

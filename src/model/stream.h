@@ -9,7 +9,7 @@
 #include "model/sums.h"
 
 /*
- * Adds to values[n_nodes] what the filter selects: with `live` the blocks that exist at *to, else
+ * Sets values[n_nodes + 1] (the last: blocks without a stack) to what the filter selects: with `live` the blocks that exist at *to, else
  * the allocations from from_ns on. Moves *to before the first lost chunk if there is one on the
  * way: a filter on how blocks were born needs every event. 0 or -errno.
  */

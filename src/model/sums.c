@@ -32,13 +32,21 @@ static void add(struct hl_sums *to, const struct hl_sums *s, bool back)
 	}
 }
 
+/* Where a node's sums stand; the blocks without a stack come last. */
+static struct hl_sums *slot(struct hl_model *m, struct hl_sums *sums, uint32_t node)
+{
+	if (node == HL_NODE_NONE)
+		return &sums[m->n_nodes];
+	return node < m->n_nodes ? &sums[node] : NULL;
+}
+
 static int add_events(struct hl_model *m, const struct hl_event *events, size_t n, bool back,
 		      struct hl_sums *sums)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct hl_sums one = {0};
+		struct hl_sums *to = slot(m, sums, events[i].node), one = {0};
 
-		if (events[i].node >= m->n_nodes)
+		if (!to)
 			return -EBADMSG;
 		if (events[i].op == HL_OP_ALLOC) {
 			one.alloc_blocks = 1;
@@ -47,7 +55,7 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 			one.free_blocks = 1;
 			one.free_bytes = events[i].size;
 		}
-		add(&sums[events[i].node], &one, back);
+		add(to, &one, back);
 	}
 	return 0;
 }
@@ -60,9 +68,11 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 
 	if (err == 0) {
 		for (size_t i = 0; i < summary->n; i++) {
-			if (summary->rows[i].node >= m->n_nodes)
+			struct hl_sums *to = slot(m, sums, summary->rows[i].node);
+
+			if (!to)
 				return -EBADMSG;
-			add(&sums[summary->rows[i].node], &summary->rows[i].sums, back);
+			add(to, &summary->rows[i].sums, back);
 		}
 		return 0;
 	}
@@ -109,21 +119,37 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 	return found;
 }
 
-static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *sums)
+/* What a keyframe says of the process and not of any node is of blocks without a stack. */
+static int load_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
 {
-	struct hl_node_totals *nodes;
+	struct hl_node_totals *nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
+	struct hl_totals all;
 	int err;
 
-	memset(sums, 0, m->n_nodes * sizeof(*sums));
-	if (w->keyframe == SIZE_MAX)
-		return 0;
-	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	err = hl_reader_load_keyframe(m->reader, w->keyframe, nodes, m->n_nodes);
-	for (size_t i = 0; i < m->n_nodes && !err; i++)
+	err = hl_reader_load_keyframe(m->reader, key, nodes, m->n_nodes);
+	if (!err)
+		err = hl_reader_keyframe_totals(m->reader, key, &all);
+	if (!err)
+		sums[m->n_nodes] = all.sums;
+	for (size_t i = 0; i < m->n_nodes && !err; i++) {
 		sums[i] = nodes[i].sums;
+		add(&sums[m->n_nodes], &nodes[i].sums, true);
+	}
 	free(nodes);
+	return err;
+}
+
+static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *sums)
+{
+	int err;
+
+	if (w->keyframe == SIZE_MAX) {
+		memset(sums, 0, ((size_t)m->n_nodes + 1) * sizeof(*sums));
+		return 0;
+	}
+	err = load_keyframe(m, w->keyframe, sums);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_keyframes[w->keyframe]);
 	return err;
@@ -170,7 +196,7 @@ static int go(struct hl_model *m, const struct hl_place *p, const struct way *w,
 /* More freed than allocated is no state that a program can be in. */
 static int verify(struct hl_model *m, const struct hl_sums *sums)
 {
-	for (size_t i = 0; i < m->n_nodes; i++) {
+	for (size_t i = 0; i <= m->n_nodes; i++) {
 		if (sums[i].free_blocks > sums[i].alloc_blocks || sums[i].free_bytes > sums[i].alloc_bytes) {
 			snprintf(m->error, sizeof(m->error),
 				 "the sums in the file contradict each other (node %zu)", i);
@@ -206,7 +232,7 @@ int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_
 	struct hl_chunk_events c = {0};
 	int err = 0;
 
-	memset(sums, 0, m->n_nodes * sizeof(*sums));
+	memset(sums, 0, ((size_t)m->n_nodes + 1) * sizeof(*sums));
 	for (size_t i = 0; i < hl_place_end(p) && i < hl_reader_n_chunks(m->reader) && !err; i++) {
 		if (hl_chunk_is_lost(m, i)) {
 			err = -ENODATA;

@@ -43,7 +43,7 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 
 /*
- * Fills sums[n_nodes]. If there is no exact way to *p, *p moves to the latest place before it that has
+ * Fills sums[n_nodes + 1]; the last is of blocks without a stack. If there is no exact way to *p, *p moves to the latest place before it that has
  * one (the start always has). 0 or -errno; -EBADMSG when the sums contradict each other.
  */
 int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);

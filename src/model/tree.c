@@ -58,7 +58,7 @@ static int mark_needed(struct build *b, const struct hl_answer *a)
 
 static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v)
 {
-	uint32_t parent = hl_model_parent(b->m, node);
+	uint32_t parent = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, node);
 	uint32_t at = parent == HL_NODE_NONE ? 0 : b->innermost[parent];
 	const struct hl_frame_ref *refs;
 	size_t n;
@@ -68,7 +68,8 @@ static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v
 		err = child_of(b, at, refs[i], &at);
 	if (err)
 		return err;
-	b->innermost[node] = at;
+	if (node != HL_NODE_NONE)
+		b->innermost[node] = at;
 	b->nodes.data[at].self.bytes += v->bytes;
 	b->nodes.data[at].self.blocks += v->blocks;
 	return 0;
@@ -158,6 +159,8 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 		if (b.innermost[i] != NOT_NEEDED)
 			err = add_recorded(&b, i, &a->nodes[i]);
 	}
+	if (!err && a->nodes[a->n_nodes].blocks > 0)
+		err = add_recorded(&b, HL_NODE_NONE, &a->nodes[a->n_nodes]);
 	free(b.innermost);
 	hl_map_fini(&b.by_parent);
 	t->nodes = b.nodes.data;

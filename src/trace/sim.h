@@ -1,8 +1,9 @@
 /*
  * sim.h - a made-up program: heap events that fit each other, for tests and the trace generator.
  *
- * The same seed gives the same events. Blocks mostly die young, addresses are reused last in first
- * out by size class, and each node has its usual size. `strange` mixes in all that is legal and rare.
+ * The same seed gives the same events. As real programs do, it runs routines that do the same each
+ * time: most blocks die in the routine that made them, some are kept, and kept ones die later, in no
+ * order. Addresses are reused last in first out by size class. `strange` mixes in what is legal and rare.
  */
 #ifndef HL_TRACE_SIM_H
 #define HL_TRACE_SIM_H
@@ -27,10 +28,12 @@ struct hl_sim {
 	bool strange, free_stacks;
 	uint64_t now_ns, next_ordinal, brk;
 	uint32_t thread;
-	bool moved;                      /* the second half of a realloc is due */
-	uint64_t moved_size;
+	uint32_t routine, step;          /* what it is doing */
+	bool moved;                      /* the second half of a realloc is due, of this block: */
+	struct hl_sim_block moved_block;
 	struct hl_sim_block *live;
 	size_t n_live, cap;
+	size_t n_local;                  /* the last ones of live: they die when the routine ends */
 	uint64_t cache[HL_SIM_CLASSES][HL_SIM_CACHE];
 	uint32_t cached[HL_SIM_CLASSES];
 };
@@ -91,82 +94,133 @@ static inline uint64_t hl_sim_addr(struct hl_sim *s, uint64_t size)
 	return s->brk;
 }
 
-static inline void hl_sim_alloc(struct hl_sim *s, struct hl_event *e)
+/* keep: among those that live long, below the blocks of the routine that runs. */
+static inline void hl_sim_alloc(
+	struct hl_sim *s, struct hl_event *e, uint32_t node, uint64_t size, bool keep)
 {
-	uint64_t r = hl_sim_random(s);
-	uint32_t skew = (uint32_t)((r >> 40 & 0xfff) * (r >> 52 & 0xfff) >> 12); /* small ones are common */
-	struct hl_sim_block *b = &s->live[s->n_live++];
+	uint64_t r = s->strange ? hl_sim_random(s) : UINT64_MAX;
+	struct hl_sim_block b = {.size = size, .ordinal = s->next_ordinal++, .birth_ns = s->now_ns,
+		.node = node, .thread = s->thread};
 
-	b->node = (uint32_t)((uint64_t)s->nodes * skew >> 12);
-	b->thread = s->thread;
-	b->size = 16 + (hl_hash_u64(b->node) & 0xff);
-	if ((r & 15) == 0)
-		b->size = 1 + (r >> 8 & 0x7ff);
-	if (s->moved)
-		b->size = s->moved_size + (s->moved_size >> 1);
-	if (s->strange && (r & 0x700) == 0)
-		b->size = hl_sim_strange_size(s);
-	b->addr = hl_sim_addr(s, b->size);
-	if (s->strange && (r & 0x7000) == 0)
-		b->addr = hl_sim_strange_addr(s);
-	if (s->strange && (r & 0xff0000) == 0)
-		b->node = HL_NODE_NONE;
-	b->ordinal = s->next_ordinal++;
-	b->birth_ns = s->now_ns;
-	*e = (struct hl_event){.addr = b->addr, .size = b->size, .ordinal = b->ordinal, .node = b->node,
-		.free_node = HL_NODE_NONE, .op = HL_OP_ALLOC,
-		.func = s->moved ? HL_FUNC_REALLOC : (r >> 32 & 31) ? HL_FUNC_MALLOC : HL_FUNC_CALLOC};
-	if (s->moved)
-		e->flags = HL_EVENT_MOVED;
+	if ((r & 0x700) == 0)
+		b.size = hl_sim_strange_size(s);
+	b.addr = hl_sim_addr(s, b.size);
+	if ((r & 0x7000) == 0)
+		b.addr = hl_sim_strange_addr(s);
+	if ((r & 0xff0000) == 0)
+		b.node = HL_NODE_NONE;
+	if (keep && s->n_local > 0) {
+		s->live[s->n_live] = s->live[s->n_live - s->n_local];
+		s->live[s->n_live++ - s->n_local] = b;
+	} else {
+		s->live[s->n_live++] = b;
+	}
+	s->n_local += !keep;
+	e->time_ns = s->now_ns;
+	e->addr = b.addr;
+	e->size = b.size;
+	e->ordinal = b.ordinal;
+	e->birth_ns = 0;
+	e->node = b.node;
+	e->free_node = HL_NODE_NONE;
+	e->thread = s->thread;
+	e->birth_thread = 0;
+	e->op = HL_OP_ALLOC;
+	e->func = s->moved ? HL_FUNC_REALLOC : size & 7 ? HL_FUNC_MALLOC : HL_FUNC_CALLOC;
+	e->flags = s->moved ? HL_EVENT_MOVED : 0;
+	e->life_q = 0;
+	e->reserved = 0;
 	s->moved = false;
 }
 
-static inline void hl_sim_free(struct hl_sim *s, struct hl_event *e)
+/* Frees live[i]. */
+static inline void hl_sim_free(struct hl_sim *s, struct hl_event *e, size_t i, bool moved)
 {
-	uint64_t r = hl_sim_random(s);
-	size_t young = s->n_live < 16 ? s->n_live : 16;
-	size_t i = (r & 7) ? s->n_live - 1 - (size_t)((r >> 8) % young) : hl_sim_below(s, s->n_live);
 	struct hl_sim_block b = s->live[i];
+	size_t kept = s->n_live - s->n_local;
 	uint64_t class = (b.size + 23) / 16;
 
+	if (i < kept) {
+		s->live[i] = s->live[kept - 1];
+		i = kept - 1;
+	} else {
+		s->n_local--;
+	}
 	s->live[i] = s->live[--s->n_live];
 	if (class < HL_SIM_CLASSES && s->cached[class] < HL_SIM_CACHE)
 		s->cache[class][s->cached[class]++] = b.addr;
-	*e = (struct hl_event){.addr = b.addr, .size = b.size, .ordinal = b.ordinal,
-		.birth_ns = b.birth_ns, .node = b.node, .free_node = HL_NODE_NONE,
-		.birth_thread = b.thread, .op = HL_OP_FREE, .func = HL_FUNC_FREE,
-		.life_q = hl_life_class(s->now_ns - b.birth_ns)};
-	if (s->free_stacks && (r & 0xf0000))
-		e->free_node = (uint32_t)((r >> 24) % s->nodes);
-	if (s->strange && (r & 0x3f00000) == 0)
+	e->time_ns = s->now_ns;
+	e->addr = b.addr;
+	e->size = b.size;
+	e->ordinal = b.ordinal;
+	e->birth_ns = b.birth_ns;
+	e->node = b.node;
+	e->free_node = s->free_stacks ? (uint32_t)(hl_hash_u64(b.node) % s->nodes) : HL_NODE_NONE;
+	e->thread = s->thread;
+	e->birth_thread = b.thread;
+	e->op = HL_OP_FREE;
+	e->func = moved ? HL_FUNC_REALLOC : HL_FUNC_FREE;
+	e->flags = moved ? HL_EVENT_MOVED : 0;
+	e->life_q = hl_life_class(s->now_ns - b.birth_ns);
+	e->reserved = 0;
+	if (s->strange && !moved && hl_sim_below(s, 64) == 0) {
 		e->func = HL_FUNC_IMPLICIT;
-	if ((r >> 48 & 63) == 0) {
-		e->flags = HL_EVENT_MOVED;
-		e->func = HL_FUNC_REALLOC;
-		s->moved = true;
-		s->moved_size = b.size;
+		e->free_node = HL_NODE_NONE;
 	}
+	s->moved = moved;
+	s->moved_block = b;
+}
+
+/* The next routine: mostly the one that usually follows, sometimes any; small numbers are common. */
+static inline void hl_sim_turn(struct hl_sim *s)
+{
+	uint64_t r = hl_sim_random(s);
+	uint32_t routines = s->nodes / 8 + 1;
+
+	s->step = 0;
+	if (r & 7)
+		s->routine = (uint32_t)(hl_hash_u64(s->routine) % (routines / 4 + 1));
+	else
+		s->routine = (uint32_t)((uint64_t)routines * (r >> 8 & 0xfff) * (r >> 20 & 0xfff) >> 24);
+	if ((r >> 32 & 15) == 0)
+		s->thread = (uint32_t)((r >> 36) % s->threads);
+	if ((r >> 58) == 0)
+		s->now_ns += HL_TIME_UNIT_NS * (r >> 40 & 0xffff);
 }
 
 static inline void hl_sim_next(struct hl_sim *s, struct hl_event *e)
 {
-	uint64_t r = hl_sim_random(s);
-	bool grow = s->n_live < s->target ? (r & 15) < 9 : (r & 15) < 7;
+	uint64_t h;
+	size_t kept = s->n_live - s->n_local;
 
-	if (!s->moved) {
-		if ((r & 0xf0) == 0)
-			s->now_ns += HL_TIME_UNIT_NS * (r >> 8 & 15);
-		if ((r & 0xff000) == 0)
-			s->now_ns += HL_TIME_UNIT_NS * (r >> 20 & 0xffff);
-		if ((r >> 40 & 31) == 0)
-			s->thread = (uint32_t)((r >> 45) % s->threads);
+	if (s->moved) {
+		hl_sim_alloc(s, e, s->moved_block.node, s->moved_block.size + s->moved_block.size / 2, false);
+		return;
 	}
-	if (s->moved || s->n_live == 0 || (grow && s->n_live < s->cap))
-		hl_sim_alloc(s, e);
-	else
-		hl_sim_free(s, e);
-	e->time_ns = s->now_ns;
-	e->thread = s->thread;
+	for (;;) {
+		h = hl_hash_u64((uint64_t)s->routine << 8 | s->step++);
+		s->now_ns += HL_TIME_UNIT_NS * ((h >> 8 & 7) == 0) * (h >> 11 & 3);
+		if (s->step > 6 + (hl_hash_u64(s->routine) & 15) && s->n_local == 0) {
+			hl_sim_turn(s);
+			continue;
+		}
+		if (s->step > 40 || s->n_local > 24 || (s->n_local > 0 && (h & 3) == 0)) {
+			hl_sim_free(s, e, s->n_live - 1, (h >> 16 & 31) == 0 && s->step < 40);
+			return;
+		}
+		/* the long-lived die in any order, or as a queue of things that are done */
+		if (kept > 16 && (kept > s->target || (h >> 24 & 31) == 0)) {
+			hl_sim_free(s, e, h >> 30 & 1 ? (size_t)hl_sim_below(s, kept) : kept - 1, false);
+			return;
+		}
+		if (s->n_live < s->cap) {
+			hl_sim_alloc(s, e, (uint32_t)((h >> 32) % s->nodes), 1 + (h >> 40 & 0x1ff) / (1 + (h >> 50 & 7)),
+				(h >> 24 & 7) == 1);
+			return;
+		}
+		hl_sim_free(s, e, 0, false);
+		return;
+	}
 }
 
 #endif

@@ -197,27 +197,31 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	       (e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
-int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event)
+int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 {
-	struct hl_event e = *event;
-	bool moved = e.flags & HL_EVENT_MOVED, alloc = e.op == HL_OP_ALLOC;
+	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
+	struct hl_event timed;
 	uint64_t time;
 	int err;
 
 	if (hl_unlikely(w->error))
 		return w->error;
-	if (hl_unlikely(w->ended || !event_is_valid(w, &e)))
+	if (hl_unlikely(w->ended || !event_is_valid(w, e)))
 		return w->error = -EINVAL;
 	/* both halves of a realloc lie in one chunk */
 	if (hl_unlikely(chunk_is_full(w, moved && !alloc)) && !(w->pair_open && moved && alloc) && close_chunk(w) < 0)
 		return w->error;
-	time = take_time(w, e.time_ns);
-	e.time_ns = time * HL_TIME_UNIT_NS;
-	hl_encoder_add(&w->enc, &e, time);
-	hl_summarizer_add(w->summary, &e);
-	err = hl_totals_apply(&w->totals, &e);
+	time = take_time(w, e->time_ns);
+	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS)) {
+		timed = *e;
+		timed.time_ns = time * HL_TIME_UNIT_NS;
+		e = &timed;
+	}
+	hl_encoder_add(&w->enc, e, time);
+	hl_summarizer_add(w->summary, e);
+	err = hl_totals_apply(&w->totals, e);
 	if (!err)
-		err = hl_keyframe_touch(w, &e);
+		err = hl_keyframe_touch(w, e);
 	if (hl_unlikely(err))
 		return w->error = err;
 	if (alloc && moved && w->pair_open)

@@ -1,0 +1,69 @@
+/*
+ * cmd_collect.c - the collector that libheaplapse.so starts by itself under a bare LD_PRELOAD.
+ *
+ * Descriptor 3 is the region of the program; its pid is the operand. The region tells the program
+ * whether we are ready or why not; nothing else can be said, for stderr is not ours.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/record_options.h"
+#include "collect/collector.h"
+
+#define REGION_FD 3
+
+/* «Not ready, and this is why»: the library prints it. */
+static int refuse(const char *why)
+{
+	struct hl_region *r = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
+
+	if (r == MAP_FAILED)
+		return HL_EXIT_IO;
+	r->magic = HL_REGION_MAGIC;
+	r->abi = HL_REGION_ABI;
+	snprintf(r->message, sizeof(r->message), "%s", why);
+	atomic_store(&r->ready, 2);
+	return HL_EXIT_USAGE;
+}
+
+static int run_collect(void *state, int argc, char **argv)
+{
+	struct record_options o = {0};
+	struct hl_collector_start start = {.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
+	int err, keep[2] = {REGION_FD};
+
+	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
+		return hl_cli_usage("is started by libheaplapse.so, not by hand");
+	start.region_pid = strtoull(argv[0], NULL, 10);
+	hl_record_init(&o);
+	if (o.env_problem)
+		return refuse(o.env_problem);
+	err = hl_record_settle(&o);
+	if (!err)
+		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
+	if (err) {
+		char why[200];
+
+		snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s", o.output, strerror(-err));
+		return refuse(why);
+	}
+	keep[1] = o.collect.output.dir_fd;
+	hl_collector_detach(keep, 2);
+	fcntl(REGION_FD, F_SETFD, FD_CLOEXEC);
+	start.settings = o.collect;
+	return hl_collector_run(&start) < 0 ? HL_EXIT_IO : HL_EXIT_OK;
+}
+
+const struct hl_cmd hl_cmd_collect = {
+	.name = "collect",
+	.summary = "the collector under a bare LD_PRELOAD",
+	.usage = "PID",
+	.hidden = true,
+	.run = run_collect,
+};

@@ -1,0 +1,38 @@
+/*
+ * cmd_info.c - header and totals of a trace.
+ */
+#include <stdio.h>
+
+#include "cli/trace_file.h"
+#include "views/text/text.h"
+
+static int run_info(void *state, int argc, char **argv)
+{
+	struct hl_trace_opts *o = state;
+	struct hl_model *m;
+	int status = hl_trace_file_open(argc, argv, &m);
+
+	if (status)
+		return status;
+	if (o->json)
+		hl_json_info(stdout, m);
+	else
+		hl_text_info(stdout, m);
+	return hl_trace_file_close(m, o, false);
+}
+
+static const struct hl_opt info_opts[] = {
+	{ 0, "json", NULL, "as JSON", hl_set_json },
+	HL_OPT_STRICT,
+	HL_OPT_VERBOSE,
+	{ 0 }
+};
+
+const struct hl_cmd hl_cmd_info = {
+	.name = "info",
+	.summary = "what a trace is of, and its totals",
+	.usage = "[options] FILE",
+	.opts = info_opts,
+	.state_size = sizeof(struct hl_trace_opts),
+	.run = run_info,
+};

@@ -1,0 +1,406 @@
+/*
+ * cmd_record.c - runs a program and records it.
+ *
+ * A thin parent: it starts the collector, then the program, passes signals on, returns the program's
+ * status, and holds a second reference to every region, so that a collector that dies can be
+ * replaced without losing what is in the rings.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/record_options.h"
+#include "cli/summary.h"
+#include "cli/target.h"
+#include "collect/collector.h"
+
+enum {
+	CANNOT_RECORD = 125,
+	NOT_EXECUTABLE = 126,
+	NOT_FOUND = 127,
+};
+
+struct held_region {
+	int fd;
+	uint64_t pid;
+};
+
+struct session {
+	struct record_options *o;
+	struct target target;
+	char library[PATH_MAX];
+	char address[128], nonce[HL_NONCE_CHARS + 1];
+	int listen_fd, control_fd;
+	pid_t collector, child;
+	uint32_t regions, closed;      /* of the child's own pid */
+	HL_VEC(struct held_region) held;
+	char last_path[PATH_MAX];
+	int last_err;
+	sigset_t old_mask, waited;
+	int restarts;
+};
+
+/* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
+static int find_library(char *buf, size_t n)
+{
+	static const char *const places[] = {"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (len < 0)
+		return -errno;
+	self[len] = '\0';
+	slash = strrchr(self, '/');
+	slash[1] = '\0';
+	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {
+		char tried[PATH_MAX + 64];
+
+		snprintf(tried, sizeof(tried), "%s%slibheaplapse.so", self, places[i]);
+		if (access(tried, R_OK) == 0 && realpath(tried, buf))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int start_collector(struct session *s)
+{
+	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd, .region_fd = -1};
+	int pair[2], keep[64], n_keep = 0;
+	int fds[32];
+	uint64_t pids[32];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	s->collector = fork();
+	if (s->collector < 0)
+		return -errno;
+	if (s->collector > 0) {
+		close(pair[1]);
+		if (s->control_fd >= 0)
+			close(s->control_fd);
+		s->control_fd = pair[0];
+		return 0;
+	}
+	keep[n_keep++] = pair[1];
+	keep[n_keep++] = s->listen_fd;
+	keep[n_keep++] = s->o->collect.output.dir_fd;
+	for (size_t i = 0; i < s->held.len && start.n_orphans < HL_ARRAY_LEN(fds); i++) {
+		fds[start.n_orphans] = keep[n_keep++] = s->held.data[i].fd;
+		pids[start.n_orphans++] = s->held.data[i].pid;
+	}
+	hl_collector_detach(keep, (size_t)n_keep);
+	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	start.control_fd = pair[1];
+	start.orphan_fds = fds;
+	start.orphan_pids = pids;
+	_exit(hl_collector_run(&start) < 0 ? 1 : 0);
+}
+
+/* In the child, up to its exec. */
+static void run_child(struct session *s, char **argv, int go, int failed)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *preload, byte;
+	int err;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(CANNOT_RECORD); /* the parent has decided against it */
+	if (asprintf(&preload, "%s%s%s", s->library, old && *old ? ":" : "", old ? old : "") < 0)
+		_exit(CANNOT_RECORD);
+	setenv("LD_PRELOAD", preload, 1);
+	setenv("HEAPLAPSE_SOCKET", s->address, 1);
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	execv(s->target.path, argv);
+	err = errno;
+	if (err == ENOEXEC) { /* as execvp does: a script without a first line */
+		char *sh[] = {(char *)(uintptr_t)"/bin/sh", s->target.path, NULL};
+
+		execv(sh[0], sh);
+	}
+	if (write(failed, &err, sizeof(err)) < 0)
+		_exit(CANNOT_RECORD);
+	_exit(NOT_EXECUTABLE);
+}
+
+/* 0, or an exit status with the reason printed. */
+static int start_child(struct session *s, char **argv)
+{
+	int go[2], failed[2], err = 0, status;
+	char byte = 1;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->child = fork()) < 0) {
+		hl_cli_error("cannot start %s: %s", argv[0], strerror(errno));
+		return CANNOT_RECORD;
+	}
+	if (s->child == 0) {
+		close(go[1]);
+		run_child(s, argv, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
+	if (!err && write(go[1], &byte, 1) == 1) {
+		close(go[1]);
+		if (read(failed[0], &err, sizeof(err)) != sizeof(err))
+			err = 0;
+		close(failed[0]);
+		if (!err)
+			return 0;
+		hl_cli_error("cannot run %s: %s", s->target.path, strerror(err));
+		waitpid(s->child, &status, 0);
+		return err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+	}
+	close(go[1]);
+	waitpid(s->child, &status, 0);
+	if (err == -EEXIST)
+		hl_cli_error("%s exists and is not overwritten; choose another name with -o, or use -f", s->o->output);
+	else
+		hl_cli_error("the trace cannot be written to %s: %s", s->o->output, strerror(-err));
+	return CANNOT_RECORD;
+}
+
+static void let_go(struct session *s, uint64_t pid)
+{
+	for (size_t i = 0; i < s->held.len; i++)
+		if (s->held.data[i].pid == pid) {
+			close(s->held.data[i].fd);
+			s->held.data[i] = s->held.data[--s->held.len];
+			return;
+		}
+}
+
+static void read_notes(struct session *s)
+{
+	struct hl_note note;
+	int fd;
+
+	while (hl_note_receive(s->control_fd, &note, &fd) == 0) {
+		bool ours = note.pid == (uint32_t)s->child;
+
+		switch (note.kind) {
+		case HL_NOTE_REGION:
+			s->regions += ours;
+			if (fd >= 0 && hl_vec_push(&s->held, ((struct held_region){fd, note.pid})))
+				close(fd);
+			fd = -1;
+			break;
+		case HL_NOTE_CLOSED:
+			s->closed += ours;
+			if (ours) {
+				memcpy(s->last_path, note.text, sizeof(s->last_path));
+				s->last_err = note.value;
+			}
+			if (note.value)
+				hl_cli_error("the trace %s is not whole: %s", note.text, strerror(-note.value));
+			break;
+		case HL_NOTE_OVER:
+			let_go(s, note.pid);
+			break;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* The collector is gone: its successor takes over the rings; what it had taken and not written is lost. */
+static void replace_collector(struct session *s)
+{
+	int status;
+
+	if (waitpid(s->collector, &status, WNOHANG) != s->collector)
+		return;
+	read_notes(s);
+	s->closed = 0;
+	s->regions = 0;
+	for (size_t i = 0; i < s->held.len; i++)
+		s->regions += s->held.data[i].pid == (uint64_t)s->child;
+	if (s->restarts++ >= 3 || start_collector(s) < 0) {
+		hl_cli_error("the collector ended and cannot be replaced; recording stops here");
+		s->collector = -1;
+		return;
+	}
+	hl_cli_error("the collector ended unexpectedly and was replaced; the trace goes on in a new file");
+}
+
+/* Terminal signals reach the program by themselves; what others send to us is meant for it. */
+static void pass_on(struct session *s, const siginfo_t *info)
+{
+	if (info->si_signo == SIGCONT || info->si_code != SI_KERNEL)
+		kill(s->child, info->si_signo);
+}
+
+/* True when the program has ended, with its status. */
+static bool reap(struct session *s, int *status)
+{
+	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
+		if (!WIFSTOPPED(*status))
+			return true;
+		kill(getpid(), SIGSTOP); /* so that the shell sees us stop as the program did */
+		kill(s->child, SIGCONT);
+	}
+	return false;
+}
+
+static int wait_for_child(struct session *s)
+{
+	int status = 0;
+
+	while (!reap(s, &status)) {
+		siginfo_t info;
+		int sig = sigwaitinfo(&s->waited, &info);
+
+		if (sig == SIGCHLD && s->collector > 0)
+			replace_collector(s);
+		else if (sig > 0 && sig != SIGCHLD)
+			pass_on(s, &info);
+		read_notes(s);
+	}
+	return status;
+}
+
+/* Until the program's own trace is closed. Children that live on are the collector's business. */
+static void wait_for_trace(struct session *s, int status)
+{
+	struct hl_note note = {.kind = HL_NOTE_ENDED, .pid = (uint32_t)s->child, .value = status};
+
+	hl_note_send(s->control_fd, &note, -1);
+	read_notes(s);
+	while (s->collector > 0 && s->closed < s->regions) {
+		struct pollfd fd = {.fd = s->control_fd, .events = POLLIN};
+
+		poll(&fd, 1, 500);
+		read_notes(s);
+		if (fd.revents & (POLLHUP | POLLERR)) {
+			replace_collector(s);
+			hl_note_send(s->control_fd, &note, -1);
+		}
+	}
+}
+
+static int leave_as(int status)
+{
+	struct rlimit none = {0, 0};
+	sigset_t all;
+	int sig;
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	sig = WTERMSIG(status);
+	setrlimit(RLIMIT_CORE, &none); /* the program has left its own */
+	signal(sig, SIG_DFL);
+	sigemptyset(&all);
+	sigaddset(&all, sig);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	fflush(NULL);
+	raise(sig);
+	return 128 + sig;
+}
+
+static void block_signals(struct session *s)
+{
+	static const int passed[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGALRM};
+
+	sigemptyset(&s->waited);
+	for (size_t i = 0; i < HL_ARRAY_LEN(passed); i++)
+		sigaddset(&s->waited, passed[i]);
+	sigprocmask(SIG_BLOCK, &s->waited, &s->old_mask);
+}
+
+/* 0, or an exit status with the reason printed. */
+static int prepare(struct session *s, const char *program)
+{
+	int err = hl_target_find(program, &s->target);
+
+	if (err) {
+		hl_cli_error("%s: %s", program, err == -ENOENT ? "command not found" : strerror(-err));
+		return err == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+	}
+	if (s->target.problem)
+		return 0;
+	err = find_library(s->library, sizeof(s->library));
+	if (err) {
+		hl_cli_error("libheaplapse.so is neither beside heaplapse nor in ../lib; install it there");
+		return CANNOT_RECORD;
+	}
+	if (strpbrk(s->library, ": ")) {
+		hl_cli_error("the loader cannot preload %s: its path has a space or colon; install it elsewhere", s->library);
+		return CANNOT_RECORD;
+	}
+	err = hl_record_settle(s->o);
+	if (err) {
+		hl_cli_error("the current folder cannot be opened: %s", strerror(-err));
+		return CANNOT_RECORD;
+	}
+	s->listen_fd = hl_collector_listen(s->address, sizeof(s->address), s->nonce);
+	err = s->listen_fd < 0 ? s->listen_fd : start_collector(s);
+	if (err) {
+		hl_cli_error("the collector cannot be started: %s", strerror(-err));
+		return CANNOT_RECORD;
+	}
+	return 0;
+}
+
+static int run_unrecorded(struct session *s, char **argv)
+{
+	hl_cli_error("%s cannot be recorded: %s%s%s", argv[0], s->target.problem, s->o->force ? "" : "; ",
+		s->o->force ? "" : s->target.remedy);
+	if (!s->o->force) {
+		fputs("  --force runs it all the same, unrecorded\n", stderr);
+		return CANNOT_RECORD;
+	}
+	execv(s->target.path, argv);
+	hl_cli_error("cannot run %s: %s", s->target.path, strerror(errno));
+	return NOT_EXECUTABLE;
+}
+
+static int run_record(void *state, int argc, char **argv)
+{
+	struct record_options *given = state;
+	struct session s = {.o = given, .control_fd = -1, .listen_fd = -1};
+	int err, status;
+
+	if (given->env_problem)
+		return hl_cli_usage("%s", given->env_problem);
+	if (argc == 0)
+		return hl_cli_usage("which program? for example: heaplapse record ./app --its-option");
+	err = prepare(&s, argv[0]);
+	if (err)
+		return err;
+	if (s.target.problem)
+		return run_unrecorded(&s, argv);
+	block_signals(&s);
+	err = start_child(&s, argv);
+	if (err)
+		return err;
+	status = wait_for_child(&s);
+	wait_for_trace(&s, status);
+	if (s.regions == 0)
+		hl_cli_error("%s was not recorded: the recorder never started in it", argv[0]);
+	else if (!given->quiet && (given->summary || isatty(2)))
+		hl_summary_print(s.last_path);
+	return leave_as(status);
+}
+
+const struct hl_cmd hl_cmd_record = {
+	.name = "record",
+	.summary = "run a program and record its heap",
+	.usage = "[options] [--] PROGRAM [ARGUMENTS]",
+	.about = "Exit status: the program's own; 125 when it cannot be recorded, 126 when it cannot be run,\n"
+		 "127 when it is not found. Every option --foo-bar is also HEAPLAPSE_FOO_BAR in the environment,\n"
+		 "there also for programs that are run with LD_PRELOAD=libheaplapse.so.\n",
+	.opts = hl_record_opts,
+	.state_size = sizeof(struct record_options),
+	.stops_at_operand = true,
+	.init = hl_record_init,
+	.run = run_record,
+};

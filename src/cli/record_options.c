@@ -1,0 +1,194 @@
+/* record_options.c - see record_options.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/record_options.h"
+#include "ring/clock.h"
+
+#define FLAG_SETTER(name, statement)                                            \
+	static const char *name(void *state, const char *value)                 \
+	{                                                                       \
+		struct record_options *o = state;                               \
+		statement;                                                      \
+		return NULL;                                                    \
+	}
+
+FLAG_SETTER(set_output, o->output = value)
+FLAG_SETTER(set_overwrite, o->overwrite = true)
+FLAG_SETTER(set_force, o->force = true)
+FLAG_SETTER(set_quiet, o->quiet = true)
+FLAG_SETTER(set_summary, o->summary = true)
+FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
+FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
+FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
+
+static const char *set_unwind(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!strcmp(value, "full"))
+		o->collect.flags |= HL_SET_FULL_UNWIND;
+	else if (!strcmp(value, "incremental"))
+		o->collect.flags &= ~HL_SET_FULL_UNWIND;
+	else
+		return "full or incremental";
+	return NULL;
+}
+
+static const char *set_start(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!strcmp(value, "off"))
+		o->collect.flags |= HL_SET_START_OFF;
+	else if (strcmp(value, "on") != 0)
+		return "on or off";
+	return NULL;
+}
+
+/* A whole number with no more than the suffixes given. */
+static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return isdigit((unsigned char)text[0]) && !errno && !*end && *out >= min && *out <= max;
+}
+
+static const char *set_depth(void *state, const char *value)
+{
+	struct record_options *o = state;
+	uint64_t n;
+
+	if (!strcmp(value, "unlimited")) {
+		o->collect.depth_inner = 65000; /* as far as the unwinder walks */
+		o->collect.depth_outer = 500;
+		return NULL;
+	}
+	if (!number(value, 2, 65000, &n))
+		return "a number of frames from 2 to 65000, or unlimited";
+	o->collect.depth_outer = (uint32_t)(n / 8);
+	o->collect.depth_inner = (uint32_t)(n - n / 8);
+	return NULL;
+}
+
+static const char *set_max_wait(void *state, const char *value)
+{
+	struct record_options *o = state;
+	uint64_t n;
+
+	if (!number(value, 0, 3600, &n))
+		return "a number of seconds from 0 to 3600";
+	o->collect.max_wait_ms = (uint32_t)n * 1000;
+	return NULL;
+}
+
+static const char *set_memory(void *state, const char *value)
+{
+	struct record_options *o = state;
+	char *end;
+	uint64_t n = strtoull(value, &end, 10), unit = 1;
+
+	if (*end == 'K' || *end == 'M' || *end == 'G') {
+		unit = *end == 'K' ? 1024 : *end == 'M' ? 1u << 20 : 1u << 30;
+		end++;
+	}
+	if (!isdigit((unsigned char)value[0]) || *end || n > UINT64_MAX / unit || n == 0)
+		return "a size such as 256M or 2G";
+	o->collect.memory_limit = n * unit;
+	return NULL;
+}
+
+static const char *set_clock(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!strcmp(value, "tsc"))
+		o->collect.clock = HL_CLOCK_TSC;
+	else if (!strcmp(value, "counter"))
+		o->collect.clock = HL_CLOCK_COUNTER;
+	else
+		return "tsc or counter";
+	return NULL;
+}
+
+const struct hl_opt hl_record_opts[] = {
+	{'o', "output", "FILE", "write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% percent (default " HL_RECORD_PATTERN ")", set_output},
+	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
+	{'q', "quiet", NULL, "say nothing but errors", set_quiet},
+	{0, "summary", NULL, "a few lines at the end about what was recorded (default on a terminal)", set_summary},
+	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
+	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
+	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()", set_start},
+	{0, "no-follow-fork", NULL, "do not record children that fork without exec", set_no_follow_fork},
+	{0, "depth", "N", "keep at most N frames of a stack, most of them at the inner end (default 1024; or unlimited)", set_depth},
+	{0, "unwind", "full|incremental", "full: walk every stack from scratch (slow, for doubt)", set_unwind},
+	{0, "max-wait", "SECONDS", "longest wait for a slow disk before events are dropped and counted (default 10)", set_max_wait},
+	{0, "collector-memory", "SIZE", "keep the table of live blocks in memory up to SIZE, then in a file beside the trace (default 256M)", set_memory},
+	{0, "clock", "tsc|counter", "where the order of events comes from (default: tsc where the kernel trusts it)", set_clock},
+	{0, "force", NULL, "run a program that cannot be recorded, unrecorded", set_force},
+	{0},
+};
+
+static void set_defaults(struct record_options *o)
+{
+	o->collect.depth_inner = 896;
+	o->collect.depth_outer = 128;
+	o->collect.max_wait_ms = 10000;
+	o->collect.memory_limit = 256u << 20;
+	o->collect.clock = hl_ring_counter_is_sound() ? HL_CLOCK_TSC : HL_CLOCK_COUNTER;
+	o->collect.output.dir_fd = -1;
+}
+
+static void env_name(char *to, size_t n, const char *long_name)
+{
+	snprintf(to, n, "HEAPLAPSE_%s", long_name);
+	for (char *c = to; *c; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static const char *read_env(struct record_options *o)
+{
+	static char sentence[200];
+
+	for (const struct hl_opt *opt = hl_record_opts; opt->long_name; opt++) {
+		char name[64];
+		const char *value, *expected;
+
+		env_name(name, sizeof(name), opt->long_name);
+		value = getenv(name);
+		if (!value || !*value || (!opt->arg && !strcmp(value, "0")))
+			continue;
+		expected = opt->set(o, opt->arg ? value : NULL);
+		if (expected) {
+			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value, expected);
+			return sentence;
+		}
+	}
+	return NULL;
+}
+
+void hl_record_init(void *options)
+{
+	struct record_options *o = options;
+
+	set_defaults(o);
+	o->env_problem = read_env(o);
+}
+
+int hl_record_settle(struct record_options *o)
+{
+	if (!o->output)
+		o->output = HL_RECORD_PATTERN;
+	o->collect.output.pattern = o->output;
+	o->collect.output.overwrite = o->overwrite;
+	o->collect.output.dir_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return o->collect.output.dir_fd < 0 ? -errno : 0;
+}

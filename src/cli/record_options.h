@@ -1,0 +1,30 @@
+/*
+ * record_options.h - the options of `record`, which are also HEAPLAPSE_* in the environment of a
+ * program that runs under a bare LD_PRELOAD: one set of rows for both.
+ */
+#ifndef HL_CLI_RECORD_OPTIONS_H
+#define HL_CLI_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "cli/cli.h"
+#include "collect/region.h"
+
+struct record_options {
+	struct hl_collect_settings collect;
+	const char *output;     /* NULL: the default pattern */
+	bool overwrite, quiet, summary;
+	bool force;             /* run what cannot be recorded */
+	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */
+};
+
+extern const struct hl_opt hl_record_opts[];
+
+#define HL_RECORD_PATTERN "heaplapse.%e.%p.hlt"
+
+/* What holds before any option: the defaults, and HEAPLAPSE_FOO_BAR for --foo-bar. */
+void hl_record_init(void *options);
+/* After all options: the folder of the output is opened. 0 or -errno. */
+int hl_record_settle(struct record_options *o);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * trace_file.c - what all commands that read a trace do alike; see trace_file.h.
+ */
+#include "cli/trace_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/strbuf.h"
+#include "util/text.h"
+
+const char *hl_set_json(void *state, const char *value)
+{
+	((struct hl_trace_opts *)state)->json = true;
+	return NULL;
+}
+
+const char *hl_set_strict(void *state, const char *value)
+{
+	((struct hl_trace_opts *)state)->strict = true;
+	return NULL;
+}
+
+const char *hl_set_verbose(void *state, const char *value)
+{
+	((struct hl_trace_opts *)state)->verbose = true;
+	return NULL;
+}
+
+int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
+{
+	struct hl_reader_refusal why = {0};
+
+	if (argc == 0)
+		return hl_cli_usage("which trace? give the .hlt file that heaplapse record wrote");
+	if (argc > 1)
+		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+	if (hl_model_open(m, argv[0], &why) == 0)
+		return 0;
+	hl_cli_error("%s: %s", argv[0], why.text);
+	return HL_EXIT_IO;
+}
+
+int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+	uint64_t read = hl_reader_bytes_read(hl_model_reader(m));
+
+	if (opts->verbose)
+		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
+			     i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
+	missing |= !hl_model_complete(m);
+	hl_model_close(m);
+	return opts->strict && missing ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
+}
+
+int hl_trace_file_failed(struct hl_model *m)
+{
+	hl_cli_error("%s", hl_model_error(m));
+	hl_model_close(m);
+	return HL_EXIT_IO;
+}
+
+/* The expression with a mark under the place. Columns are characters, not bytes. */
+int hl_filter_complain(const char *expr, size_t at, const char *text)
+{
+	struct hl_strbuf before = {0}, all = {0};
+	size_t width = 0;
+
+	hl_strbuf_add(&all, expr, at);
+	hl_text_escape(&before, hl_strbuf_str(&all));
+	for (size_t i = 0; i < before.len; i++)
+		width += ((unsigned char)before.data[i] & 0xc0) != 0x80;
+	hl_strbuf_reset(&all);
+	hl_text_escape(&all, expr);
+	hl_cli_usage("--filter: %s", text);
+	fprintf(stderr, "  %s\n  %*s^\n", hl_strbuf_str(&all), (int)width, "");
+	hl_strbuf_fini(&before);
+	hl_strbuf_fini(&all);
+	return HL_EXIT_USAGE;
+}
+
+int hl_filter_option(const char *expr, struct hl_filter **f)
+{
+	struct hl_filter_error error = {0};
+	int err;
+
+	*f = NULL;
+	if (!expr)
+		return 0;
+	err = hl_filter_parse(f, expr, &error);
+	if (err == -EINVAL)
+		return hl_filter_complain(expr, error.at, error.text);
+	if (err) {
+		hl_cli_error("%s", strerror(-err));
+		return HL_EXIT_IO;
+	}
+	return 0;
+}

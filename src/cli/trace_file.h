@@ -1,0 +1,33 @@
+/*
+ * trace_file.h - what all commands that read a trace do alike.
+ */
+#ifndef HL_CLI_TRACE_FILE_H
+#define HL_CLI_TRACE_FILE_H
+
+#include "cli/cli.h"
+#include "model/filter.h"
+#include "model/model.h"
+
+/* Options that they share; the first member of their state. */
+struct hl_trace_opts {
+	bool json, strict, verbose;
+};
+const char *hl_set_json(void *state, const char *value);
+const char *hl_set_strict(void *state, const char *value);
+const char *hl_set_verbose(void *state, const char *value);
+#define HL_OPT_STRICT \
+	{ 0, "strict", NULL, "exit with status 4 when something is missing from the trace", hl_set_strict }
+#define HL_OPT_VERBOSE { 'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose }
+
+/* Opens the one operand. 0, or an exit status with a message. */
+int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
+/* Says what -v wants, closes, and gives the exit status. */
+int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing);
+/* A failed call of the model; returns the exit status. */
+int hl_trace_file_failed(struct hl_model *m);
+
+/* NULL expression: NULL filter. 0, or an exit status with a message that points at the place. */
+int hl_filter_option(const char *expr, struct hl_filter **f);
+int hl_filter_complain(const char *expr, size_t at, const char *text);
+
+#endif

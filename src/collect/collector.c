@@ -1,0 +1,454 @@
+/* collector.c - see collector.h. The main loop is the first thread; nothing in it may block. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "collect/collector.h"
+#include "collect/ending.h"
+
+#define CHECK_NS       UINT64_C(5000000)     /* who has come, who has gone */
+#define HELLO_NS       UINT64_C(5000000000)
+#define STATUS_NS      UINT64_C(1000000000)  /* how long to look for a status */
+#define EXEC_NS        UINT64_C(20000000)
+#define LINGER_NS      UINT64_C(1000000000)  /* after the last target */
+#define MIN_SLEEP_NS   20000u
+#define MAX_SLEEP_NS   5000000u
+
+struct guest {
+	int fd;
+	uint64_t since_ns;
+};
+
+struct collector {
+	const struct hl_collector_start *start;
+	struct hl_queue queue;
+	HL_VEC(struct hl_region_reader *) regions;
+	HL_VEC(struct guest) guests;
+	int control_fd;
+	uint64_t last_check_ns, quiet_since_ns;
+	uint32_t sleep_ns;
+};
+
+/* Only the second thread calls this. */
+static void on_closed(void *arg, uint64_t pid, const char *path, int err)
+{
+	struct collector *c = arg;
+	struct hl_note note = {.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err};
+	int fd = __atomic_load_n(&c->control_fd, __ATOMIC_ACQUIRE);
+
+	snprintf(note.text, sizeof(note.text), "%s", path);
+	if (fd >= 0)
+		hl_note_send(fd, &note, -1);
+}
+
+static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
+{
+	int err = hl_region_open(out, memfd, pid, fresh, &c->start->settings, &c->queue);
+	struct hl_note note = {.kind = HL_NOTE_REGION, .pid = (uint32_t)pid};
+
+	if (err)
+		return err;
+	if (hl_vec_push(&c->regions, *out)) {
+		hl_region_close(*out);
+		return -ENOMEM;
+	}
+	if (c->control_fd >= 0 && fresh)
+		hl_note_send(c->control_fd, &note, (*out)->memfd);
+	return 0;
+}
+
+/* A program image that shows the nonce gets a region; anyone else is shown the door. */
+static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	struct hl_region_reader *r;
+	struct hl_note answer = {0};
+
+	if (n != sizeof(*hello) || hello->magic != HL_HELLO_MAGIC || hello->abi != HL_REGION_ABI)
+		return false;
+	if (memcmp(hello->nonce, c->start->nonce, HL_NONCE_CHARS) != 0)
+		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || (geteuid() != 0 && who.uid != geteuid()))
+		return false;
+	if (add_region(c, -1, (uint64_t)who.pid, true, &r) < 0)
+		return false;
+	return hl_note_send(fd, &answer, r->memfd) == 0;
+}
+
+/* An image that comes with the pid of one we know has taken its place. */
+static void end_replaced(struct collector *c, uint64_t pid, const struct hl_region_reader *but)
+{
+	struct hl_end end = {.kind = HL_END_EXEC};
+
+	for (size_t i = 0; i < c->regions.len; i++) {
+		struct hl_region_reader *r = c->regions.data[i];
+
+		for (size_t k = 0; r != but && k < r->procs.len; k++)
+			if (r->procs.data[k]->pid == pid && !r->procs.data[k]->told_end) {
+				r->procs.data[k]->told_end = true;
+				r->procs.data[k]->end = end;
+				r->procs.data[k]->gone = true;
+			}
+	}
+}
+
+static void serve_guests(struct collector *c, uint64_t now)
+{
+	int fd;
+
+	while (c->start->listen_fd >= 0 &&
+		(fd = accept4(c->start->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct guest g = {.fd = fd, .since_ns = now};
+
+		if (c->guests.len > 256 || hl_vec_push(&c->guests, g))
+			close(fd);
+	}
+	for (size_t i = 0; i < c->guests.len;) {
+		struct guest *g = &c->guests.data[i];
+		struct hl_hello hello;
+		ssize_t n = recv(g->fd, &hello, sizeof(hello), MSG_DONTWAIT);
+
+		if (n < 0 && errno == EAGAIN && now - g->since_ns < HELLO_NS) {
+			i++;
+			continue;
+		}
+		if (n > 0 && greet(c, g->fd, &hello, n)) {
+			const struct hl_region_reader *r = c->regions.data[c->regions.len - 1];
+
+			end_replaced(c, r->pid, r);
+		}
+		close(g->fd);
+		*g = c->guests.data[--c->guests.len];
+	}
+}
+
+static void told_end(struct collector *c, uint64_t pid, int status)
+{
+	for (size_t i = 0; i < c->regions.len; i++)
+		for (size_t k = 0; k < c->regions.data[i]->procs.len; k++) {
+			struct hl_proc *p = c->regions.data[i]->procs.data[k];
+
+			if (p->pid == pid && !p->told_end) {
+				hl_ending_from_status(status, &p->end);
+				p->told_end = true;
+			}
+		}
+}
+
+static void read_control(struct collector *c)
+{
+	struct hl_note note;
+	int fd, err;
+
+	if (c->control_fd < 0)
+		return;
+	while ((err = hl_note_receive(c->control_fd, &note, &fd)) == 0) {
+		if (fd >= 0)
+			close(fd);
+		if (note.kind == HL_NOTE_ENDED)
+			told_end(c, note.pid, note.value);
+	}
+	if (err != -EAGAIN) {
+		fd = c->control_fd;
+		__atomic_store_n(&c->control_fd, -1, __ATOMIC_RELEASE);
+		close(fd);
+	}
+}
+
+static bool has_rings(const struct hl_region_reader *r, const struct hl_proc *p)
+{
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		if (r->views[i].proc == p)
+			return true;
+	return false;
+}
+
+static bool is_drained(const struct hl_region_reader *r, const struct hl_proc *p)
+{
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
+		const struct hl_ring_view *v = &r->views[i];
+
+		if (v->proc == p && v->at < v->words.len)
+			return false;
+	}
+	return true;
+}
+
+/* Marks a process as gone when it is dead or has become another program. */
+static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
+{
+	if (p->gone)
+		return;
+	if (hl_ending_is_dead(p)) {
+		p->gone = true;
+		p->gone_ns = now;
+		return;
+	}
+	if (!has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
+		p->exec_check_ns = now;
+		if (hl_ending_has_execed(p, r->memfd)) {
+			p->gone = p->told_end = true;
+			p->end = (struct hl_end){.kind = HL_END_EXEC};
+		}
+	}
+}
+
+/* True when the process's trace could be ended. */
+static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
+{
+	struct hl_end end = {0};
+
+	if (!p->gone)
+		return false;
+	/* One more look after it is known to be gone, then all of it must be through the books. */
+	if (p->last_looks < 2 || !is_drained(r, p)) {
+		p->last_looks++;
+		return false;
+	}
+	if (!hl_ending_known(p, &end) && now - p->gone_ns < STATUS_NS)
+		return false;
+	if (!p->end_mono_ns)
+		p->end_mono_ns = p->gone_ns ? p->gone_ns : now;
+	end.duration_ns = p->end_mono_ns > p->start_ns ? p->end_mono_ns - p->start_ns : 0;
+	end.duration_ns &= ~(uint64_t)(HL_TIME_UNIT_NS - 1);
+	hl_region_end_process(r, p, &end);
+	return true;
+}
+
+static void check_processes(struct collector *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->regions.len; i++) {
+		struct hl_region_reader *r = c->regions.data[i];
+
+		for (size_t k = 0; k < r->procs.len;) {
+			look_after(r, r->procs.data[k], now);
+			if (!try_end(r, r->procs.data[k], now))
+				k++;
+		}
+	}
+}
+
+/*
+ * A region whose processes have all ended may still be mapped by a child that has not allocated
+ * yet; one that nobody has begun to use, by a program that is still starting.
+ */
+static bool region_done(struct hl_region_reader *r, uint64_t now)
+{
+	if (r->procs.len || now - r->last_alone_check_ns < EXEC_NS)
+		return false;
+	if (!r->over)
+		r->last_alone_check_ns = now;
+	if (atomic_load(&r->region->next_serial) == 0 && kill((pid_t)r->pid, 0) == 0)
+		return false;
+	/* Somebody may have written and died since we looked: once more, on what is final now. */
+	return hl_region_is_over(r) && r->last_scans++ > 0;
+}
+
+static void check_regions(struct collector *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->regions.len;) {
+		struct hl_region_reader *r = c->regions.data[i];
+		struct hl_note note = {.kind = HL_NOTE_OVER, .pid = (uint32_t)r->pid};
+
+		if (!region_done(r, now)) {
+			i++;
+			continue;
+		}
+		if (c->control_fd >= 0)
+			hl_note_send(c->control_fd, &note, -1);
+		hl_region_close(r);
+		c->regions.data[i] = c->regions.data[--c->regions.len];
+	}
+}
+
+static bool is_over(struct collector *c, uint64_t now)
+{
+	if (c->regions.len || c->guests.len) {
+		c->quiet_since_ns = now;
+		return false;
+	}
+	if (c->start->listen_fd < 0)
+		return true;
+	return c->control_fd < 0 && now - c->quiet_since_ns > LINGER_NS;
+}
+
+/* Sleeps until something comes or goes, or the rings want to be looked at again. */
+static void rest(struct collector *c)
+{
+	struct pollfd fds[2 + 64];
+	struct timespec ts = {.tv_nsec = c->sleep_ns};
+	nfds_t n = 0;
+
+	if (c->start->listen_fd >= 0)
+		fds[n++] = (struct pollfd){.fd = c->start->listen_fd, .events = POLLIN};
+	if (c->control_fd >= 0)
+		fds[n++] = (struct pollfd){.fd = c->control_fd, .events = POLLIN};
+	for (size_t i = 0; i < c->guests.len && n < HL_ARRAY_LEN(fds); i++)
+		fds[n++] = (struct pollfd){.fd = c->guests.data[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < c->regions.len; i++)
+		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds); k++) {
+			const struct hl_proc *p = c->regions.data[i]->procs.data[k];
+
+			if (p->pidfd >= 0 && !p->gone)
+				fds[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
+		}
+	if (ppoll(fds, n, &ts, NULL) > 0)
+		c->last_check_ns = 0;
+}
+
+/* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never fill. */
+static void adapt(struct collector *c, uint64_t fullest)
+{
+	if (fullest > HL_RING_WORDS / 2)
+		c->sleep_ns = 0;
+	else if (fullest > HL_RING_WORDS / 4)
+		c->sleep_ns /= 2;
+	else if (fullest < HL_RING_WORDS / 8)
+		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
+	if (c->sleep_ns > MAX_SLEEP_NS)
+		c->sleep_ns = MAX_SLEEP_NS;
+}
+
+static void loop(struct collector *c)
+{
+	for (;;) {
+		uint64_t now = hl_mono_ns(), fullest = 0;
+
+		for (size_t i = 0; i < c->regions.len; i++) {
+			uint64_t n = hl_region_scan(c->regions.data[i], now);
+
+			fullest = n > fullest ? n : fullest;
+		}
+		if (now - c->last_check_ns > CHECK_NS) {
+			c->last_check_ns = now;
+			read_control(c);
+			serve_guests(c, now);
+			check_processes(c, now);
+			check_regions(c, now);
+			if (is_over(c, now))
+				return;
+		}
+		adapt(c, fullest);
+		if (hl_queue_full(&c->queue))
+			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
+		if (c->sleep_ns)
+			rest(c);
+	}
+}
+
+int hl_collector_run(const struct hl_collector_start *start)
+{
+	struct collector c = {.start = start, .control_fd = start->control_fd, .sleep_ns = MAX_SLEEP_NS};
+	struct hl_region_reader *r;
+	int err;
+
+	prctl(PR_SET_TIMERSLACK, 1000);
+	c.queue.settings = &start->settings.output;
+	c.queue.on_closed = on_closed;
+	c.queue.arg = &c;
+	err = hl_queue_start(&c.queue);
+	if (err)
+		return err;
+	c.quiet_since_ns = hl_mono_ns();
+	if (start->region_fd >= 0)
+		err = add_region(&c, start->region_fd, start->region_pid, true, &r);
+	for (size_t i = 0; !err && i < start->n_orphans; i++)
+		err = add_region(&c, start->orphan_fds[i], start->orphan_pids[i], false, &r);
+	if (!err)
+		loop(&c);
+	hl_queue_stop(&c.queue);
+	hl_vec_free(&c.regions);
+	hl_vec_free(&c.guests);
+	return err;
+}
+
+static void random_hex(char *to, size_t n)
+{
+	unsigned char bytes[HL_NONCE_CHARS];
+
+	if (getrandom(bytes, n / 2, 0) < 0)
+		memset(bytes, 0, sizeof(bytes));
+	for (size_t i = 0; i < n / 2; i++)
+		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+}
+
+int hl_collector_listen(char *address, size_t n, char *nonce)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char name[64] = "heaplapse-";
+	size_t len;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	random_hex(name + strlen(name), HL_NONCE_CHARS);
+	random_hex(nonce, HL_NONCE_CHARS);
+	len = strlen(name);
+	memcpy(addr.sun_path + 1, name, len);
+	if (bind(fd, (struct sockaddr *)&addr, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
+		listen(fd, 128) < 0) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	snprintf(address, n, "%s:%s", name, nonce);
+	return fd;
+}
+
+static bool kept(int fd, const int *keep, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (keep[i] == fd)
+			return true;
+	return false;
+}
+
+void hl_collector_detach(const int *keep, size_t n_keep)
+{
+	static const int deaf[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE, SIGXCPU, SIGXFSZ, SIGTTOU, SIGTTIN};
+	static const int limits[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), max = 0;
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (size_t i = 0; i < HL_ARRAY_LEN(deaf); i++)
+		signal(deaf[i], SIG_IGN);
+	for (size_t i = 0; i < HL_ARRAY_LEN(limits); i++) {
+		struct rlimit l;
+
+		if (getrlimit((__rlimit_resource_t)limits[i], &l) == 0) {
+			l.rlim_cur = l.rlim_max;
+			setrlimit((__rlimit_resource_t)limits[i], &l);
+		}
+	}
+	setsid();
+	for (int fd = 0; fd < 3; fd++)
+		if (!kept(fd, keep, n_keep))
+			dup2(null, fd);
+	for (size_t i = 0; i < n_keep; i++)
+		max = keep[i] > max ? keep[i] : max;
+	for (int fd = 3; fd < max; fd++)
+		if (!kept(fd, keep, n_keep))
+			close(fd);
+	syscall(SYS_close_range, max < 2 ? 3u : (unsigned)max + 1, ~0u, 0);
+	prctl(PR_SET_DUMPABLE, 0);
+	umask(077);
+	if (chdir("/") < 0)
+		return;
+}

@@ -1,0 +1,121 @@
+/*
+ * ending.c - see ending.h. We are not the parent of what we record, so the status comes from where it
+ * can be had: /proc while the dead process is not yet reaped, the pidfd afterwards (Linux 6.15),
+ * and the program's own word that it was about to exit.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/ending.h"
+
+/* The kernel's struct pidfd_info as far as we need it; Debian 12's headers do not have it. */
+struct pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+#define GET_INFO  _IOWR(0xff, 11, struct pidfd_info)
+#define INFO_EXIT (1u << 3)
+
+bool hl_ending_is_dead(const struct hl_proc *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	if (p->pidfd >= 0)
+		return poll(&fd, 1, 0) == 1;
+	return kill((pid_t)p->pid, 0) < 0 && errno == ESRCH;
+}
+
+void hl_ending_from_status(int status, struct hl_end *end)
+{
+	if (WIFSIGNALED(status)) {
+		end->kind = HL_END_SIGNAL;
+		end->value = WTERMSIG(status);
+	} else {
+		end->kind = HL_END_EXIT;
+		end->value = WEXITSTATUS(status);
+	}
+}
+
+/* The exit code of a zombie: the last field but none of /proc/PID/stat, 0 when we may not know. */
+static bool zombie_status(const struct hl_proc *p, int *status)
+{
+	char path[64], text[2048], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)p->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || at[2] != 'Z')
+		return false;
+	at = strrchr(text, ' ');
+	*status = at ? atoi(at) : 0;
+	return *status != 0 || p->has_exit; /* 0 is also what strangers are told */
+}
+
+bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
+{
+	struct pidfd_info info = {.mask = INFO_EXIT};
+	int status;
+
+	if (p->told_end) {
+		*end = p->end;
+		return true;
+	}
+	if (p->pidfd >= 0 && ioctl(p->pidfd, GET_INFO, &info) == 0 && (info.mask & INFO_EXIT)) {
+		hl_ending_from_status(info.exit_code, end);
+		return true;
+	}
+	if (zombie_status(p, &status)) {
+		hl_ending_from_status(status, end);
+		return true;
+	}
+	if (p->has_exit) {
+		end->kind = HL_END_EXIT;
+		end->value = p->exit_status & 0xff;
+		return true;
+	}
+	end->kind = HL_END_LOST;
+	end->value = 0;
+	return false;
+}
+
+bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
+{
+	char path[64], line[512];
+	struct stat st;
+	bool found = false;
+	FILE *f;
+
+	if (fstat(memfd, &st) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%llu/maps", (unsigned long long)p->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f)) {
+		unsigned long long inode;
+
+		found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == st.st_ino &&
+			strstr(line, "memfd:heaplapse");
+	}
+	fclose(f);
+	return !found && !hl_ending_is_dead(p);
+}

@@ -1,0 +1,23 @@
+/*
+ * ending.h - has a process ended, and how?
+ */
+#ifndef HL_COLLECT_ENDING_H
+#define HL_COLLECT_ENDING_H
+
+#include <stdbool.h>
+
+#include "collect/proc.h"
+
+/* True when the process is dead (its pidfd says so, or its pid is gone). Costs a system call. */
+bool hl_ending_is_dead(const struct hl_proc *p);
+
+/* How it ended, as far as can be known now. False: not known yet, ask again (for a second or so). */
+bool hl_ending_known(const struct hl_proc *p, struct hl_end *end);
+
+/* A live process that no longer maps this file: another program has taken its place. */
+bool hl_ending_has_execed(const struct hl_proc *p, int memfd);
+
+/* From a wait status. */
+void hl_ending_from_status(int status, struct hl_end *end);
+
+#endif

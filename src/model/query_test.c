@@ -1,0 +1,363 @@
+/*
+ * query_test.c - answers from keyframes and summaries against a plain count of the events, on whole and
+ * on damaged traces.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "model/query.h"
+#include "model/sample.h"
+
+static const struct hl_sample_opts samples[] = {
+	{ .seed = 1, .events = 40000, .nodes = 300, .threads = 3, .live = 500, .chunk = 500,
+	  .keyframe = 4000 },
+	{ .seed = 2, .events = 40000, .nodes = 2000, .threads = 1, .live = 20000, .chunk = 1000,
+	  .keyframe = 3000 },
+	{ .seed = 3, .events = 30000, .nodes = 50, .threads = 8, .live = 100, .chunk = 300,
+	  .keyframe = 1000, .strange = true },
+	{ .seed = 4, .events = 30000, .nodes = 300, .threads = 2, .live = 500, .chunk = 700,
+	  .keyframe = 5000, .no_end = true },
+	{ .seed = 5, .events = 10, .nodes = 2, .threads = 1, .live = 4, .chunk = 4, .keyframe = 1000 },
+	/* no keyframe but the last, and more stacks than a summary holds */
+	{ .seed = 6, .events = 20000, .nodes = 15000, .threads = 2, .live = 9000, .chunk = 9000,
+	  .keyframe = 1000000 },
+};
+
+static struct hl_model *open_model(const char *path)
+{
+	struct hl_reader_refusal why = {0};
+	struct hl_model *m = NULL;
+
+	if (hl_model_open(&m, path, &why))
+		fail_msg("%s: %s", path, why.text);
+	return m;
+}
+
+static bool equal(const struct hl_answer *a, const struct hl_sample_value *v)
+{
+	for (uint32_t i = 0; i <= a->n_nodes; i++) {
+		if (a->nodes[i].bytes != v[i].bytes || a->nodes[i].blocks != v[i].blocks)
+			return false;
+	}
+	return true;
+}
+
+static void ask_live(struct hl_model *m, struct hl_when when, const char *filter, struct hl_answer *a)
+{
+	struct hl_query q = { .quantity = HL_QUANTITY_LIVE, .to = when };
+	struct hl_filter_error error;
+
+	if (filter)
+		assert_int_equal(hl_filter_parse(&q.filter, filter, &error), 0);
+	if (hl_model_query(m, &q, a))
+		fail_msg("query at %" PRIu64 ": %s", when.ns, hl_model_error(m));
+	hl_filter_free(q.filter);
+}
+
+/* Where the plain count has its earliest maximum, as a number of events. */
+static size_t peak_of(const struct hl_sample *s)
+{
+	uint64_t live = 0, peak = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		live += s->events[i].op == HL_OP_ALLOC ? s->events[i].size : -s->events[i].size;
+		if (live > peak) {
+			peak = live;
+			at = i + 1;
+		}
+	}
+	return at;
+}
+
+static void check_moment(const struct hl_sample *s, struct hl_model *m, struct hl_when when, size_t prefix)
+{
+	struct hl_sample_value *want = hl_sample_live(s, prefix);
+	struct hl_answer a;
+
+	ask_live(m, when, NULL, &a);
+	assert_true(!a.moved || when.ns > s->duration_ns);   /* the end of one sample is not known */
+	if (!equal(&a, want))
+		fail_msg("%s: live at %" PRIu64 " (kind %d) differs", s->path, when.ns, (int)when.kind);
+	hl_answer_fini(&a);
+	/* The same by decoding: this filter holds for every block. */
+	ask_live(m, when, "size>=0", &a);
+	if (!equal(&a, want))
+		fail_msg("%s: live at %" PRIu64 " (kind %d) by decoding differs", s->path, when.ns,
+			 (int)when.kind);
+	hl_answer_fini(&a);
+	free(want);
+}
+
+/* 200 random moments, the peak and the end of each sample. */
+static void moments(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+		struct hl_model *m;
+		uint64_t rng = k;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		m = open_model(s.path);
+		for (int i = 0; i < 200; i++) {
+			/* Half of them exactly at an event. */
+			struct hl_when w = { .ns = hl_hash_u64(rng++) % (s.duration_ns + 200) };
+
+			if (i % 2)
+				w.ns = s.events[hl_hash_u64(rng++) % s.n_events].time_ns;
+			check_moment(&s, m, w, hl_sample_prefix(&s, w.ns));
+		}
+		check_moment(&s, m, (struct hl_when){ .kind = HL_WHEN_PEAK }, peak_of(&s));
+		check_moment(&s, m, (struct hl_when){ .kind = HL_WHEN_END }, s.n_events);
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+/* The sums of what a filter selects, from the list: by the birth of each block. */
+static struct hl_sample_value *filtered_live(const struct hl_sample *s, size_t n,
+					     bool (*fits)(const struct hl_event *e))
+{
+	struct hl_sample_value *v = calloc((size_t)s->nodes + 1, sizeof(*v));
+	bool *fit = calloc(s->n_events + 1, sizeof(*fit));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_event *e = &s->events[i];
+		struct hl_sample_value *to = &v[e->node == HL_NODE_NONE ? s->nodes : e->node];
+
+		if (e->op == HL_OP_ALLOC)
+			fit[e->ordinal] = fits(e);
+		if (!fit[e->ordinal])
+			continue;
+		to->bytes += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		to->blocks += e->op == HL_OP_ALLOC ? 1 : (uint64_t)-1;
+	}
+	free(fit);
+	return v;
+}
+
+static bool fits_size(const struct hl_event *e)
+{
+	return e->size >= 64 && e->size < 1024;
+}
+
+static bool fits_func(const struct hl_event *e)
+{
+	return e->func == HL_FUNC_CALLOC && e->thread != 1;
+}
+
+static bool fits_time(const struct hl_event *e)
+{
+	return e->time_ns >= 10000 && e->time_ns <= 100000;
+}
+
+static void filters(void **state)
+{
+	static const struct {
+		const char *expr;
+		bool (*fits)(const struct hl_event *e);
+	} cases[] = {
+		{ "size>=64 size<1K", fits_size },
+		{ "func=calloc !thread=1", fits_func },
+		{ "time=10us..100us", fits_time },
+	};
+
+	for (size_t k = 0; k < 4; k++) {
+		struct hl_sample s;
+		struct hl_model *m;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		m = open_model(s.path);
+		for (size_t c = 0; c < HL_ARRAY_LEN(cases); c++) {
+			for (int i = 0; i <= 4; i++) {
+				struct hl_when w = { .ns = s.duration_ns * (uint64_t)i / 4 };
+				struct hl_sample_value *want =
+					filtered_live(&s, hl_sample_prefix(&s, w.ns), cases[c].fits);
+				struct hl_answer a;
+
+				ask_live(m, w, cases[c].expr, &a);
+				if (!equal(&a, want))
+					fail_msg("sample %zu, %s at %" PRIu64, k, cases[c].expr, w.ns);
+				hl_answer_fini(&a);
+				free(want);
+			}
+		}
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+/* A filter on stacks takes the short way and leaves out the rest. */
+static void stack_filter(void **state)
+{
+	struct hl_sample s;
+	struct hl_answer all, some, rest;
+	struct hl_model *m;
+
+	assert_int_equal(hl_sample_make(&s, &samples[0]), 0);
+	m = open_model(s.path);
+	ask_live(m, (struct hl_when){ .kind = HL_WHEN_PEAK }, NULL, &all);
+	ask_live(m, (struct hl_when){ .kind = HL_WHEN_PEAK }, "function=0x1005", &some);
+	ask_live(m, (struct hl_when){ .kind = HL_WHEN_PEAK }, "!function=0x1005", &rest);
+	assert_true(some.total.bytes > 0 && rest.total.bytes > 0);
+	for (uint32_t i = 0; i <= all.n_nodes; i++) {
+		uint32_t n = i < all.n_nodes ? i : HL_NODE_NONE;
+		bool below = false;
+
+		for (; n != HL_NODE_NONE; n = hl_model_parent(m, n))
+			below |= n == 5;
+		assert_int_equal(some.nodes[i].bytes, below ? all.nodes[i].bytes : 0);
+		assert_int_equal(rest.nodes[i].bytes, below ? 0 : all.nodes[i].bytes);
+	}
+	hl_answer_fini(&all);
+	hl_answer_fini(&some);
+	hl_answer_fini(&rest);
+	hl_model_close(m);
+	hl_sample_free(&s);
+}
+
+static void allocated(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+		struct hl_model *m;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		m = open_model(s.path);
+		for (int i = 0; i < 20; i++) {
+			struct hl_query q = { .quantity = HL_QUANTITY_ALLOCATED };
+			struct hl_sample_value *want = calloc((size_t)s.nodes + 1, sizeof(*want));
+			struct hl_answer a;
+
+			q.from.ns = hl_hash_u64((uint64_t)i) % (s.duration_ns + 1);
+			q.to.ns = q.from.ns + hl_hash_u64((uint64_t)i + 100) % (s.duration_ns + 1);
+			for (size_t e = 0; e < s.n_events; e++) {
+				const struct hl_event *ev = &s.events[e];
+				struct hl_sample_value *to = &want[ev->node == HL_NODE_NONE ? s.nodes : ev->node];
+
+				if (ev->op != HL_OP_ALLOC || ev->time_ns < q.from.ns || ev->time_ns > q.to.ns)
+					continue;
+				to->bytes += ev->size;
+				to->blocks++;
+			}
+			assert_int_equal(hl_model_query(m, &q, &a), 0);
+			if (!equal(&a, want))
+				fail_msg("sample %zu: allocated %" PRIu64 "..%" PRIu64, k, q.from.ns, q.to.ns);
+			hl_answer_fini(&a);
+			free(want);
+		}
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+/* --- damage --- */
+
+static void flip(const char *path, uint64_t at, size_t n)
+{
+	int fd = open(path, O_RDWR);
+	uint8_t byte;
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(pread(fd, &byte, 1, (off_t)(at + i)), 1);
+		byte ^= 0x5a;
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)(at + i)), 1);
+	}
+	close(fd);
+}
+
+/* Is this what was live after some number of events, the last of which was at a.to_ns? */
+static bool was_ever(const struct hl_sample *s, const struct hl_answer *a)
+{
+	uint64_t bytes = 0, blocks = 0;
+	bool found = false;
+
+	for (size_t n = 0; n <= s->n_events && !found; n++) {
+		if (n > 0) {
+			const struct hl_event *e = &s->events[n - 1];
+
+			bytes += e->op == HL_OP_ALLOC ? e->size : -e->size;
+			blocks += e->op == HL_OP_ALLOC ? 1 : (uint64_t)-1;
+			if (e->time_ns > a->to_ns)
+				break;
+		}
+		if (bytes == a->total.bytes && blocks == a->total.blocks) {
+			struct hl_sample_value *v = hl_sample_live(s, n);
+
+			found = equal(a, v);
+			free(v);
+		}
+	}
+	return found;
+}
+
+/* Never a wrong number: an answer is what was asked for, or says that it is of an earlier moment. */
+static void damage(void **state)
+{
+	unsigned exact = 0, moved = 0, refused = 0;
+
+	for (int round = 0; round < 60; round++) {
+		const struct hl_sample_opts *o = &samples[round % 4];
+		struct hl_reader_refusal why;
+		struct hl_sample s;
+		struct hl_model *m;
+		struct stat st;
+
+		assert_int_equal(hl_sample_make(&s, o), 0);
+		assert_int_equal(stat(s.path, &st), 0);
+		for (int i = 0; i < 1 + round % 4; i++)
+			flip(s.path, 64 + hl_hash_u64((uint64_t)(round * 8 + i)) % ((uint64_t)st.st_size - 164),
+			     1 + (size_t)round % 100);
+		if (hl_model_open(&m, s.path, &why)) {
+			refused++;
+			hl_sample_free(&s);
+			continue;
+		}
+		for (int i = 0; i < 20; i++) {
+			struct hl_when w = { .ns = s.duration_ns * (uint64_t)i / 19 };
+			struct hl_query q = { .to = w };
+			struct hl_sample_value *want;
+			struct hl_answer a;
+
+			if (hl_model_query(m, &q, &a)) {
+				refused++;
+				continue;
+			}
+			want = hl_sample_live(&s, hl_sample_prefix(&s, w.ns));
+			if (hl_model_n_nodes(m) != s.nodes)
+				;   /* the end of the table is gone: nothing to compare by */
+			else if (!a.moved && !equal(&a, want))
+				fail_msg("round %d: live at %" PRIu64 " is wrong and does not say so", round, w.ns);
+			else if (a.moved && !was_ever(&s, &a))
+				fail_msg("round %d: live at %" PRIu64 " instead of %" PRIu64 " is wrong", round,
+					 a.to_ns, w.ns);
+			moved += a.moved;
+			exact += !a.moved;
+			hl_answer_fini(&a);
+			free(want);
+		}
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+	print_message("%u exact, %u of an earlier moment, %u refused\n", exact, moved, refused);
+	assert_true(exact > 500 && moved > 10 && refused == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(moments),      cmocka_unit_test(filters), cmocka_unit_test(stack_filter),
+		cmocka_unit_test(allocated), cmocka_unit_test(damage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/*
+ * sample.h - made-up traces for tests, with everything that was written kept for comparison.
+ *
+ * The expected numbers come from the plain list of events and nothing else, so that a test
+ * compares the model with a count that shares no code with it.
+ */
+#ifndef HL_MODEL_SAMPLE_H
+#define HL_MODEL_SAMPLE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/sim.h"
+#include "trace/writer.h"
+
+struct hl_sample_opts {
+	uint64_t seed;
+	uint32_t events, nodes, threads, live, chunk, keyframe;
+	bool strange, no_end;
+};
+
+struct hl_sample {
+	char path[64];
+	struct hl_event *events;
+	size_t n_events;
+	uint32_t nodes;
+	uint64_t duration_ns;
+};
+
+struct hl_sample_value {
+	uint64_t bytes, blocks;
+};
+
+static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_opts *o)
+{
+	struct hl_module module = { .path = "/nowhere/lib.so" };
+
+	hl_writer_add_module(w, &module);
+	for (uint32_t i = 0; i < o->nodes; i++) {
+		struct hl_node node = { .parent = i == 0 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
+					.module = 0, .offset = 0x1000 + i };
+
+		hl_writer_add_node(w, &node);
+	}
+	for (uint32_t i = 0; i < o->threads; i++)
+		hl_writer_add_thread(w, 100 + i);
+}
+
+/* 0 or -1. */
+static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opts *o)
+{
+	static const struct hl_meta meta = { .program = "/bin/sample", .command = "sample", .command_len = 7,
+		.arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = "", .pid = 1 };
+	struct hl_writer_options wo = { .max_events = o->chunk, .keyframe_events = o->keyframe };
+	struct hl_counters counters = {0};
+	struct hl_writer *w;
+	struct hl_sim sim;
+	struct hl_end end = { .kind = HL_END_EXIT };
+	int err = 0;
+
+	memset(s, 0, sizeof(*s));
+	strcpy(s->path, "/tmp/hl-sample-XXXXXX");
+	s->events = calloc(o->events, sizeof(*s->events));
+	s->nodes = o->nodes;
+	if (!s->events || hl_sim_init(&sim, o->seed, o->nodes, o->threads, o->live) ||
+	    hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
+		return -1;
+	sim.strange = o->strange;
+	hl_sample_tables(w, o);
+	for (s->n_events = 0; s->n_events < o->events && !err; s->n_events++) {
+		hl_sim_next(&sim, &s->events[s->n_events]);
+		counters.implicit_frees += s->events[s->n_events].func == HL_FUNC_IMPLICIT;
+		err = hl_writer_add_event(w, &s->events[s->n_events]);
+	}
+	s->duration_ns = end.duration_ns = sim.now_ns;
+	if (!err && !o->no_end)
+		err = hl_writer_end(w, &end, &counters);
+	else if (!err)
+		err = hl_writer_flush(w);
+	hl_writer_close(w);
+	hl_sim_fini(&sim);
+	return err;
+}
+
+static inline void hl_sample_free(struct hl_sample *s)
+{
+	unlink(s->path);
+	free(s->events);
+}
+
+/* How many events are at or before t. */
+static inline size_t hl_sample_prefix(const struct hl_sample *s, uint64_t t)
+{
+	size_t i = 0;
+
+	while (i < s->n_events && s->events[i].time_ns <= t)
+		i++;
+	return i;
+}
+
+/* What is live after the first n events, by node; the last of nodes + 1 is without a stack. */
+static inline struct hl_sample_value *hl_sample_live(const struct hl_sample *s, size_t n)
+{
+	struct hl_sample_value *v = calloc((size_t)s->nodes + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_event *e = &s->events[i];
+		struct hl_sample_value *to = &v[e->node == HL_NODE_NONE ? s->nodes : e->node];
+
+		to->bytes += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		to->blocks += e->op == HL_OP_ALLOC ? 1 : (uint64_t)-1;
+	}
+	return v;
+}
+
+#endif
