@@ -107,13 +107,13 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
 	p->batch_since_ns = UINT64_MAX;
-	if (hl_tree_init(&p->tree, on_node, p) || hl_live_init(&p->live, b->memory_limit, b->dir_fd))
+	if (hl_calltree_init(&p->tree, on_node, p) || hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
 	if (p->output)
 		return p;
 fail:
-	hl_tree_fini(&p->tree);
+	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
 	free(p);
 	return NULL;
@@ -160,7 +160,7 @@ static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, ui
 	for (size_t i = 0; i < n + parts; i++) {
 		uint64_t pc = i < n ? pcs[n - 1 - i] : f->parts.data[parts - 1 - (i - n)];
 
-		if (hl_tree_child(&f->proc->tree, node, pc, &node))
+		if (hl_calltree_child(&f->proc->tree, node, pc, &node))
 			return HL_NODE_NONE;
 		f->path.data[f->path.len++] = node;
 	}
@@ -238,7 +238,7 @@ static void module_record(struct hl_proc *p, const uint64_t *words)
 	if (range.end <= range.start)
 		return;
 	if (module_id(p, path, (const uint8_t *)(words + 5), id_len, &range.module) ||
-		hl_tree_map(&p->tree, &range))
+		hl_calltree_map(&p->tree, &range))
 		p->out_of_memory = true;
 }
 
@@ -341,7 +341,7 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_vec_free(&p->modules);
 	hl_vec_free(&p->moves);
 	hl_vec_free(&p->parked);
-	hl_tree_fini(&p->tree);
+	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
 	if (p->pidfd >= 0)
 		close(p->pidfd);

@@ -15,7 +15,7 @@
 #include "collect/clock.h"
 #include "collect/live.h"
 #include "collect/output.h"
-#include "collect/tree.h"
+#include "collect/calltree.h"
 #include "util/vec.h"
 
 /* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared one. */
@@ -71,7 +71,7 @@ struct hl_proc {
 	uint64_t scan_ns;           /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
-	struct hl_tree tree;
+	struct hl_calltree tree;
 	struct hl_live live;
 	HL_VEC(struct hl_feed *) feeds;
 	HL_VEC(struct hl_module *) modules; /* by id; each one block of memory */

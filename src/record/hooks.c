@@ -107,11 +107,10 @@ static void *move(void *p, size_t size, const struct hl_regs *regs, uint32_t fun
 {
 	void *q;
 
-	hl_emit_move_begin(p);
 	if (hl_unlikely(hl_boot_owns(p)))
-		q = move_boot_block(p, size);
-	else
-		q = hl_real.realloc(p, size);
+		return record_new(move_boot_block(p, size), regs, func, size);
+	hl_emit_move_begin(p);
+	q = hl_real.realloc(p, size);
 	if (hl_likely(q != NULL) || size == 0)
 		hl_emit_move_end(regs, func, p, q, size);
 	else
@@ -160,10 +159,10 @@ void *reallocarray(void *p, size_t n, size_t size)
 			call;                                   \
 			return;                                 \
 		}                                               \
-		CAPTURED(regs);                                 \
-		hl_emit_free(&regs, func, p);                   \
 		if (hl_unlikely(hl_boot_owns(p)))               \
 			return;                                 \
+		CAPTURED(regs);                                 \
+		hl_emit_free(&regs, func, p);                   \
 		HL_GUARD_ENTER();                               \
 		call;                                           \
 		HL_GUARD_LEAVE();                               \

@@ -2,7 +2,8 @@
  * real.c - finds the next allocator, and feeds dlsym until it is found.
  *
  * dlsym may allocate before it has told us where malloc is. Those requests are met from the boot
- * arena: one reserved range, bump allocation, blocks that are never given back.
+ * arena: one reserved range, bump allocation, blocks that are never given back and are no events:
+ * we caused them, not the program.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +19,8 @@
 
 uintptr_t hl_boot_base;
 static size_t boot_used;
-static bool resolving;
+/* Volatile: dlsym is declared as a leaf that never calls back into this file, and it does. */
+static volatile bool resolving;
 
 /* Each block has its size in the 16 bytes before it. */
 static void *boot_alloc(size_t align, size_t size)
@@ -213,6 +215,7 @@ hl_cold void hl_real_resolve(void)
 	if (resolving || hl_real.malloc != boot_malloc)
 		return;
 	resolving = true;
+	hl_tls.busy = true; /* what dlsym allocates for us is not the program's doing */
 	r.malloc = dlsym(RTLD_NEXT, "malloc");
 	r.calloc = dlsym(RTLD_NEXT, "calloc");
 	r.realloc = dlsym(RTLD_NEXT, "realloc");
@@ -236,6 +239,7 @@ hl_cold void hl_real_resolve(void)
 		r.reallocarray = reallocarray_by_realloc;
 	hl_real = r;
 	look_around();
+	hl_tls.busy = false;
 	resolving = false;
 }
 

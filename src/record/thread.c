@@ -229,10 +229,10 @@ hl_cold struct hl_thread *hl_thread_enter_slow(void)
 	struct hl_thread *t = NULL;
 	uint32_t phase = atomic_load(&hl_rec.phase);
 
-	if (phase == HL_PHASE_EARLY && hl_tls.thread)
-		return hl_tls.thread;
 	if (phase == HL_PHASE_OFF || phase == HL_PHASE_STOPPED || hl_tls.busy)
 		return NULL;
+	if (phase == HL_PHASE_EARLY && hl_tls.thread)
+		return hl_tls.thread;
 	hl_tls.busy = true;
 	if (phase == HL_PHASE_EARLY) {
 		t = enter_early();

@@ -1,15 +1,15 @@
-/* tree.c - see tree.h. */
+/* calltree.c - see calltree.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "collect/tree.h"
+#include "collect/calltree.h"
 
 #define FIRST_SLOTS 1024u
 #define NONE        UINT32_MAX
 
-int hl_tree_init(struct hl_tree *t, int (*on_node)(void *, const struct hl_node *), void *arg)
+int hl_calltree_init(struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg)
 {
 	memset(t, 0, sizeof(*t));
 	t->on_node = on_node;
@@ -19,7 +19,7 @@ int hl_tree_init(struct hl_tree *t, int (*on_node)(void *, const struct hl_node 
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
 	t->nodes = malloc(FIRST_SLOTS * sizeof(*t->nodes));
 	if (!t->pcs || !t->frame_index || !t->nodes) {
-		hl_tree_fini(t);
+		hl_calltree_fini(t);
 		return -ENOMEM;
 	}
 	memset(t->frame_index, 0xff, FIRST_SLOTS * sizeof(*t->frame_index));
@@ -27,7 +27,7 @@ int hl_tree_init(struct hl_tree *t, int (*on_node)(void *, const struct hl_node 
 	return 0;
 }
 
-void hl_tree_fini(struct hl_tree *t)
+void hl_calltree_fini(struct hl_calltree *t)
 {
 	free(t->pcs);
 	free(t->frame_index);
@@ -37,13 +37,13 @@ void hl_tree_fini(struct hl_tree *t)
 	memset(t, 0, sizeof(*t));
 }
 
-static void forget_pcs(struct hl_tree *t)
+static void forget_pcs(struct hl_calltree *t)
 {
 	memset(t->pcs, 0, (t->pc_mask + 1) * sizeof(*t->pcs));
 	t->n_pcs = 0;
 }
 
-int hl_tree_map(struct hl_tree *t, const struct hl_range *r)
+int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 {
 	size_t keep = 0, at;
 
@@ -66,7 +66,7 @@ int hl_tree_map(struct hl_tree *t, const struct hl_range *r)
 	return 0;
 }
 
-static void resolve(const struct hl_tree *t, uint64_t pc, struct hl_node *frame)
+static void resolve(const struct hl_calltree *t, uint64_t pc, struct hl_node *frame)
 {
 	size_t lo = 0, hi = t->ranges.len;
 
@@ -94,7 +94,7 @@ static uint64_t frame_hash(const struct hl_node *f)
 	return hl_hash_pair(f->module, f->offset);
 }
 
-static int grow_frames(struct hl_tree *t)
+static int grow_frames(struct hl_calltree *t)
 {
 	uint64_t mask = t->frame_mask * 2 + 1;
 	uint32_t *index = malloc((mask + 1) * sizeof(*index));
@@ -116,7 +116,7 @@ static int grow_frames(struct hl_tree *t)
 }
 
 /* The id of (module, offset). */
-static int find_frame(struct hl_tree *t, const struct hl_node *frame, uint32_t *id)
+static int find_frame(struct hl_calltree *t, const struct hl_node *frame, uint32_t *id)
 {
 	uint64_t i;
 
@@ -137,7 +137,7 @@ static int find_frame(struct hl_tree *t, const struct hl_node *frame, uint32_t *
 	return 0;
 }
 
-static int grow_pcs(struct hl_tree *t)
+static int grow_pcs(struct hl_calltree *t)
 {
 	uint64_t mask = t->pc_mask * 2 + 1;
 	void *p = calloc(mask + 1, sizeof(*t->pcs));
@@ -151,7 +151,7 @@ static int grow_pcs(struct hl_tree *t)
 	return 0;
 }
 
-static int frame_of_pc(struct hl_tree *t, uint64_t pc, uint32_t *frame)
+static int frame_of_pc(struct hl_calltree *t, uint64_t pc, uint32_t *frame)
 {
 	struct hl_node f = {.parent = HL_NODE_NONE};
 	uint64_t i;
@@ -174,7 +174,7 @@ static int frame_of_pc(struct hl_tree *t, uint64_t pc, uint32_t *frame)
 	return 0;
 }
 
-static int grow_nodes(struct hl_tree *t)
+static int grow_nodes(struct hl_calltree *t)
 {
 	uint64_t mask = t->node_mask * 2 + 1;
 	void *fresh = malloc((mask + 1) * sizeof(*t->nodes));
@@ -199,7 +199,7 @@ static int grow_nodes(struct hl_tree *t)
 	return 0;
 }
 
-int hl_tree_child(struct hl_tree *t, uint32_t parent, uint64_t pc, uint32_t *node)
+int hl_calltree_child(struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t *node)
 {
 	struct hl_node made;
 	uint32_t frame;

@@ -1,12 +1,12 @@
 /*
- * tree.h - the call tree of one process: (parent, module, offset) to a small number.
+ * calltree.h - the call tree of one process: (parent, module, offset) to a small number.
  *
  * Return addresses come in as pcs; the modules loaded at that moment turn them into (module,
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  */
-#ifndef HL_COLLECT_TREE_H
-#define HL_COLLECT_TREE_H
+#ifndef HL_COLLECT_CALLTREE_H
+#define HL_COLLECT_CALLTREE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct hl_range {
 	uint32_t module;
 };
 
-struct hl_tree {
+struct hl_calltree {
 	HL_VEC(struct hl_range) ranges; /* sorted by start, disjoint */
 	/* pc -> frame id; emptied when the ranges change */
 	struct { uint64_t pc; uint32_t frame; } *pcs;
@@ -37,13 +37,13 @@ struct hl_tree {
 	void *arg;
 };
 
-int hl_tree_init(struct hl_tree *t, int (*on_node)(void *, const struct hl_node *), void *arg);
-void hl_tree_fini(struct hl_tree *t);
+int hl_calltree_init(struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg);
+void hl_calltree_fini(struct hl_calltree *t);
 
 /* A module now lies at [start, end); whatever overlapped it is gone. */
-int hl_tree_map(struct hl_tree *t, const struct hl_range *range);
+int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);
 
 /* The child of `parent` (HL_NODE_NONE: an outermost frame) at pc. 0 or -errno. */
-int hl_tree_child(struct hl_tree *t, uint32_t parent, uint64_t pc, uint32_t *node);
+int hl_calltree_child(struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t *node);
 
 #endif

@@ -1,0 +1,358 @@
+#!/usr/bin/python3
+"""Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
+
+usage: decode.py [--info] TRACE
+
+Reads the file front to back, checks every checksum, and stops with a message at the first damage.
+It shares no code with heaplapse, so that the two can be compared.
+"""
+import ctypes, sys
+from itertools import accumulate
+
+M64 = (1 << 64) - 1
+TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
+FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
+         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap').split()
+KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap'.split()
+
+zstd = ctypes.CDLL('libzstd.so.1')
+zstd.ZSTD_decompress.restype = ctypes.c_size_t
+zstd.ZSTD_decompress.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+
+
+class Damage(Exception):
+    pass
+
+
+def need(ok, what):
+    if not ok:
+        raise Damage(what)
+
+
+# ---- CRC-32C: eight bytes a step, by eight tables
+
+def _tables():
+    t = [[0] * 256 for _ in range(8)]
+    for i in range(256):
+        c = i
+        for _ in range(8):
+            c = c >> 1 ^ 0x82F63B78 if c & 1 else c >> 1
+        t[0][i] = c
+    for i in range(256):
+        for k in range(1, 8):
+            t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 255]
+    return t
+
+
+T0, T1, T2, T3, T4, T5, T6, T7 = _tables()
+
+
+def crc32c(data):
+    c = 0xFFFFFFFF
+    whole = len(data) & ~7
+    for w in memoryview(bytes(data[:whole])).cast('Q') if whole else ():
+        w ^= c
+        c = (T7[w & 255] ^ T6[w >> 8 & 255] ^ T5[w >> 16 & 255] ^ T4[w >> 24 & 255] ^
+             T3[w >> 32 & 255] ^ T2[w >> 40 & 255] ^ T1[w >> 48 & 255] ^ T0[w >> 56])
+    for b in data[whole:]:
+        c = c >> 8 ^ T0[(c ^ b) & 255]
+    return c ^ 0xFFFFFFFF
+
+
+# ---- numbers
+
+def u(data, at, size):
+    return int.from_bytes(data[at:at + size], 'little')
+
+
+def varints(data):
+    """All varints of a column."""
+    out, v, shift = [], 0, 0
+    for b in data:
+        if b < 128:
+            if shift:
+                need(shift < 63 or b < 2, 'a number of more than 64 bits')
+                out.append(v | b << shift)
+                v = shift = 0
+            else:
+                out.append(b)
+        else:
+            v |= (b & 127) << shift
+            shift += 7
+            need(shift < 70, 'a number of more than ten bytes')
+    need(shift == 0, 'a number that is cut short')
+    return out
+
+
+def one_varint(data, at):
+    v = shift = 0
+    while True:
+        need(at < len(data), 'a number that is cut short')
+        b = data[at]
+        at += 1
+        v |= (b & 127) << shift
+        shift += 7
+        if b < 128:
+            return v, at
+
+
+def unzigzag(v):
+    return v >> 1 ^ -(v & 1)
+
+
+def deltas(values):
+    return list(accumulate(map(unzigzag, values)))
+
+
+def runs(values, n, what):
+    need(len(values) % 2 == 0, what)
+    out = []
+    for value, count in zip(values[::2], values[1::2]):
+        need(count > 0, what)
+        out += [value] * count
+    need(len(out) == n, what)
+    return out
+
+
+def size_class(size):
+    c = (size + 23 & M64) >> 4
+    return c if c < 256 else 255 + c.bit_length()
+
+
+def life_class(units):
+    if units == 0:
+        return 0
+    octave = units.bit_length() - 1
+    return 1 + 4 * octave + ((units << 2 >> octave) & 3)
+
+
+# ---- chunks
+
+class Chunk:
+    def __init__(self, data, at, sync):
+        head = data[at:at + 112]
+        need(len(head) == 112, f'byte {at}: the file ends in a chunk head')
+        need(u(head, 0, 8) == sync, f'byte {at}: no sync word')
+        self.type, self.flags = u(head, 8, 2), u(head, 10, 2)
+        self.seq, self.length = u(head, 16, 8), u(head, 24, 4)
+        self.n_columns, self.n_events, self.n_rows = u(head, 28, 4), u(head, 32, 4), u(head, 36, 4)
+        (self.first_event, self.first_ordinal, self.t0, self.t1, self.live_bytes, self.live_blocks,
+         self.max_live, self.aux, self.link) = (u(head, 40 + 8 * i, 8) for i in range(9))
+        end = 112 + 16 * self.n_columns
+        need(self.n_columns <= 64 and end <= self.length <= 1136 + (1 << 20) and self.length % 8 == 0,
+             f'byte {at}: a head beyond the limits')
+        body = data[at:at + self.length]
+        need(len(body) == self.length, f'byte {at}: the file ends in a chunk')
+        need(crc32c(body[:12] + bytes(4) + body[16:end]) == u(head, 12, 4), f'byte {at}: CRC of the head')
+        self.columns, total = {}, 0
+        for i in range(self.n_columns):
+            d = 112 + 16 * i
+            cid, codec, raw, packed = u(body, d, 2), body[d + 2], u(body, d + 4, 4), u(body, d + 8, 4)
+            total += raw
+            need(packed <= raw and total <= 1 << 20 and end + packed <= self.length, f'byte {at}: column lengths')
+            bytes_ = body[end:end + packed]
+            need(crc32c(bytes_) == u(body, d + 12, 4), f'chunk {self.seq}: CRC of column {cid}')
+            self.columns[cid] = self.unpack(codec, bytes_, raw)
+            end += packed
+        need(self.length - end < 8 and not any(body[end:]), f'chunk {self.seq}: padding')
+
+    def unpack(self, codec, packed, raw):
+        if codec == 0:
+            need(len(packed) == raw, f'chunk {self.seq}: length of a stored column')
+            return packed
+        need(codec == 1, f'chunk {self.seq}: unknown codec {codec}')
+        out = ctypes.create_string_buffer(raw)
+        need(zstd.ZSTD_decompress(out, raw, bytes(packed), len(packed)) == raw, f'chunk {self.seq}: zstd')
+        return out.raw
+
+    def bytes(self, cid):
+        return self.columns.get(cid, b'')
+
+    def varints(self, cid):
+        return varints(self.bytes(cid))
+
+
+def quoted(text):
+    text = text.split(b'\0')[0]
+    return '"' + ''.join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f'\\x{b:02x}' for b in text) + '"'
+
+
+def node_name(code):
+    return f'n{code - 1}' if code else '-'
+
+
+def name(names, number, other):
+    return names[number] if number < len(names) else f'{other}{number & 255}'
+
+
+def extras(c):
+    """(events before it, line) of each extra."""
+    data, at, out = c.bytes(48), 0, []
+    before, time = 0, c.t0 // 64
+    for _ in range(c.n_rows):
+        v = []
+        for _ in range(10):
+            x, at = one_varint(data, at)
+            v.append(x)
+        step, kind, dt, thread, node, addr, size, value, value2, length = v
+        before, time, text = before + step, time + dt, '-'
+        if length:
+            need(at + length - 1 <= len(data), 'a text that is cut short')
+            text = quoted(data[at:at + length - 1])
+            at += length - 1
+        out.append((before, f'extra {time * 64} t{thread} {name(KINDS, kind, "kind")} 0x{addr:x} {size} {value} '
+                            f'{value2} {node_name(node)} {text}'))
+    need(at == len(data), 'bytes after the last extra')
+    return out
+
+
+def event_lines(c):
+    n = c.n_events
+    op_bytes = c.bytes(32)
+    need(len(op_bytes) == (n + 7) // 8, 'length of OP')
+    ops = [op_bytes[i >> 3] >> (i & 7) & 1 for i in range(n)]
+    n_free = sum(ops)
+    n_alloc = n - n_free
+    steps = c.varints(33)
+    steps[::2] = list(accumulate(steps[::2], initial=c.t0 // 64))[1:]
+    times, threads = runs(steps, n, 'TIME'), runs(c.varints(34), n, 'THREAD')
+    nodes, sizes = deltas(c.varints(35)), c.varints(36)
+    afuncs, ffuncs = runs(c.varints(37), n_alloc, 'AFUNC'), runs(c.varints(41), n_free, 'FFUNC')
+    need(len(nodes) == len(sizes) == n_alloc, 'allocations')
+    addr_codes, refs = iter(c.varints(38)), c.varints(40)
+    need(len(refs) == n_free, 'REF')
+    fnodes = deltas(c.varints(42)) if 42 in c.columns else None
+    old = list(zip(deltas(c.varints(43)), c.varints(44), c.bytes(46), c.varints(47)))
+    xaddr_codes, old = iter(c.varints(45)), iter(old)
+    moved = set()
+    for at in accumulate(c.varints(39)):
+        moved.update((at - 1, at))
+    names_a = [name(FUNCS, f, 'func') for f in afuncs]
+    names_f = [name(FUNCS, f, 'func') for f in ffuncs]
+
+    stacks, lasts, xlast = {}, {}, 0
+    first, prev, a, f = c.first_ordinal, c.first_ordinal, 0, 0
+    addrs, born, born_by = [], [], []
+    lines = []
+    for i in range(n):
+        time, thread, mark = times[i], threads[i], 'moved' if i in moved else '-'
+        if not ops[i]:
+            size = sizes[a]
+            k = size_class(size)
+            code = next(addr_codes)
+            if code == 0:
+                addr = stacks[k].pop()
+            elif code == 1:
+                v = next(addr_codes)
+                addr = (lasts.get(k, 0) + 16 * unzigzag(v >> 4) & M64) + (v & 15)
+            else:
+                addr = lasts.get(k, 0) + 16 * unzigzag(code - 2) & M64
+            lasts[k] = addr & ~15
+            addrs.append(addr)
+            born.append(time)
+            born_by.append(thread)
+            lines.append(f'alloc {time * 64} t{thread} {names_a[a]} 0x{addr:x} {size} #{first + a} '
+                         f'{node_name(nodes[a])} {mark}')
+            a += 1
+            continue
+        ref = refs[f]
+        ordinal = prev + unzigzag(ref >> 1) if ref & 1 else first + a - 1 - (ref >> 1)
+        need(0 <= ordinal < first + a, 'REF')
+        prev = ordinal
+        if ordinal >= first:
+            b = ordinal - first
+            node, size, addr, by = nodes[b], sizes[b], addrs[b], born_by[b]
+            life = life_class(time - born[b])
+            stack = stacks.setdefault(size_class(size), [])
+            stack.append(addr)
+            if len(stack) > 8:
+                del stack[0]
+        else:
+            node, size, life, by = next(old)
+            by = by - 1 if by else thread
+            code = next(xaddr_codes)
+            if code == 0:
+                v = next(xaddr_codes)
+                addr = (xlast + 16 * unzigzag(v >> 4) & M64) + (v & 15)
+            else:
+                addr = xlast + 16 * unzigzag(code - 1) & M64
+            xlast = addr & ~15
+        at = node_name(fnodes[f]) if fnodes else '-'
+        lines.append(f'free {time * 64} t{thread} {names_f[f]} 0x{addr:x} {size} #{ordinal} {node_name(node)} {mark} '
+                     f'life={life} by=t{by} at={at}')
+        f += 1
+    need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
+         f'chunk {c.seq}: more than its events')
+    return lines
+
+
+def show_events(c, out):
+    lines = event_lines(c)
+    done = 0
+    for at, line in extras(c):
+        out += lines[done:at]
+        out.append(line)
+        done = at
+    out += lines[done:]
+
+
+def chunks(data):
+    """All chunks; checks header, sequence, index and trailer on the way."""
+    need(data[:8] == b'\x89HLT\r\n\x1a\n', 'this is not a heaplapse trace')
+    need(crc32c(data[:60]) == u(data, 60, 4), 'CRC of the file header')
+    need(u(data, 8, 4) == 0, f'version {u(data, 8, 4)} is newer than 0')
+    sync, at, seq, rows, index_at = u(data, 16, 8), 64, 0, [], None
+    while at < len(data) and not (index_at and len(data) - at == 32):
+        c = Chunk(data, at, sync)
+        need(c.seq == seq, f'chunk {seq} is missing')
+        if c.type == 8:
+            index_at = index_at or at
+            need(c.aux == len(rows), 'INDEX: its first row')
+            columns = [deltas(c.varints(112 + i)) for i in range(14)]
+            need(all(len(x) == c.n_rows for x in columns), 'INDEX: rows')
+            rows += zip(*columns)
+        else:
+            need(index_at is None, 'a chunk after the index')
+            yield c, at
+        seq, at = seq + 1, at + c.length
+    if index_at is None:
+        return
+    t = data[at:]
+    need(u(t, 0, 8) == sync and t[24:28] == b'HLTe' and crc32c(t[:28]) == u(t, 28, 4), 'trailer')
+    need(u(t, 8, 8) == index_at, 'trailer: place of the index')
+    place = 64
+    for row in rows:
+        c = Chunk(data, place, sync)
+        need(row == (c.type, c.flags, c.length // 8, c.n_events, c.n_rows, c.first_event, c.first_ordinal, c.t0, c.t1,
+                     c.live_bytes, c.live_blocks, c.max_live, c.aux, c.link), f'INDEX: chunk {c.seq}')
+        place += c.length
+    need(place == index_at, 'INDEX: lengths')
+
+
+def main(args):
+    info = '--info' in args
+    paths = [a for a in args if a != '--info']
+    if len(paths) != 1:
+        sys.exit(__doc__)
+    with open(paths[0], 'rb') as f:
+        data = f.read()
+    events = 0
+    try:
+        for c, at in chunks(data):
+            if info:
+                print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '
+                      f'{c.n_rows:6} rows  flags {c.flags}')
+            if c.type == 3:
+                need(c.first_event == events, f'chunk {c.seq}: first event')
+                events += c.n_events
+                out = []
+                show_events(c, out)
+                if not info and out:
+                    sys.stdout.write('\n'.join(out) + '\n')
+    except (Damage, IndexError, KeyError, StopIteration) as e:
+        sys.stdout.flush()
+        sys.exit(f'decode.py: {paths[0]}: damaged: {e!r}')
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

@@ -1,0 +1,21 @@
+#!/bin/sh
+# compare-decoders.sh GEN DUMP DECODE_PY EVENTS - the library and the independent decoder print the same
+# lines for the same traces: plain, strange with free stacks, and stored columns.
+set -eu
+gen=$1 dump=$2 decode=$3 events=$4
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+try() {
+	"$gen" -n "$events" -o "$dir/t.hlt" "$@"
+	"$dump" "$dir/t.hlt" >"$dir/ours"
+	/usr/bin/python3 "$decode" "$dir/t.hlt" >"$dir/theirs"
+	cmp "$dir/ours" "$dir/theirs"
+	echo "$(wc -l <"$dir/ours") lines are the same ($*)"
+}
+
+try --strange --free-stacks --nodes 2000 --live 20000
+if [ "$events" -lt 1000000 ]; then
+	try --nodes 50 --live 100 --threads 1
+	try --strange --hurry --threads 30
+fi

@@ -1,0 +1,51 @@
+/*
+ * dump-trace.c - every event of a trace as lines, by the library alone: what decode.py is compared with.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trace/dump.h"
+#include "trace/reader.h"
+
+static char line[5 * 65536 + HL_DUMP_LINE];
+
+static void dump_chunk(const struct hl_chunk_events *c)
+{
+	size_t x = 0;
+
+	for (size_t i = 0; i <= c->n_events; i++) {
+		for (; x < c->n_extras && c->extras_at[x] == i; x++) {
+			hl_dump_extra(line, sizeof(line), &c->extras[x]);
+			puts(line);
+		}
+		if (i < c->n_events) {
+			hl_dump_event(line, sizeof(line), &c->events[i]);
+			puts(line);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct hl_reader_refusal why;
+	struct hl_chunk_events c = {0};
+	struct hl_reader *r;
+	int err = 0;
+
+	if (argc != 2)
+		return 2;
+	if (hl_reader_open(&r, argv[1], &why) < 0) {
+		fprintf(stderr, "%s\n", why.text);
+		return 3;
+	}
+	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err; i++) {
+		err = hl_reader_decode(r, i, &c);
+		if (!err)
+			dump_chunk(&c);
+	}
+	if (err)
+		fprintf(stderr, "%s\n", hl_reader_error(r));
+	hl_chunk_events_free(&c);
+	hl_reader_close(r);
+	return err ? 3 : 0;
+}
