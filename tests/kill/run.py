@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
 
-MARKER = 77777          # kill_loop.c
+MARKER = 77777          # kill_loop.c: plus the number of the thread's line
 LINE = struct.Struct('=QQ48x')
 ENOUGH = 10000          # events before a kill counts
 LATEST_MS = 8           # after that many
@@ -39,13 +39,13 @@ class Counters:
         return LINE.unpack_from(self.map, 0)[0]
 
     def lines(self):
-        """(tid, count) of each thread that has begun."""
-        lines = [LINE.unpack_from(self.map, at)
-                 for at in range(LINE.size, len(self.map), LINE.size)]
-        return [line for line in lines if line[0]]
+        """{line: count} of each thread that has begun."""
+        lines = {number: LINE.unpack_from(self.map, number * LINE.size)
+                 for number in range(1, len(self.map) // LINE.size)}
+        return {number: count for number, (tid, count) in lines.items() if tid}
 
     def total(self):
-        return sum(count for _, count in self.lines())
+        return sum(self.lines().values())
 
 
 def wait_for_events(counters, recorder, seconds=20):
@@ -59,23 +59,25 @@ def wait_for_events(counters, recorder, seconds=20):
 
 
 def recorded_events(heaplapse, trace):
-    """{tid: events after the marker} of a trace."""
-    counts = {}
+    """{line of the thread: its events after the marker} of a trace."""
+    line_of, counts = {}, {}
     for event in heaplapse.dump(trace):
-        if event.tid in counts:
-            counts[event.tid] += 1
-        elif event.op == 'alloc' and event.size == MARKER:
-            counts[event.tid] = 0
+        line = line_of.get(event.thread)
+        if line is not None:
+            counts[line] += 1
+        elif event.op == 'alloc' and event.size >= MARKER:
+            line_of[event.thread] = event.size - MARKER
+            counts[event.size - MARKER] = 0
     return counts
 
 
 def check_threads(counted, recorded):
     wrong = []
-    for tid, count in counted:
-        more = recorded.get(tid, -1) - count
+    for line, count in counted.items():
+        more = recorded.get(line, -1) - count
         if more not in (0, 1):
-            wrong.append(f'thread {tid}: {count} calls returned, '
-                         f'{recorded.get(tid, "none")} recorded')
+            wrong.append(f'thread {line}: {count} calls returned, '
+                         f'{recorded.get(line, "none")} recorded')
     if wrong:
         raise Failure('\n'.join(wrong))
 

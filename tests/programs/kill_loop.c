@@ -8,9 +8,10 @@
  * count. Whoever kills the program finds there what surely happened; a trace may know one event
  * more of each thread, the one that was under way, but never less.
  *
- * A thread first allocates a block of MARKER bytes, not counted: what the thread did before it
- * (the loader's work, in the main thread) is not of interest. One thread is the main thread itself,
- * so that a process without threads is killed, too.
+ * A thread first allocates a block of MARKER bytes plus the number of its line, not counted: the
+ * trace's thread is known by it, and what it did before (the loader's work, in the main thread) is
+ * not of interest. One thread is the main thread itself, so that a process without threads is
+ * killed, too.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,10 +25,12 @@
 #define HELD   16
 
 struct line {
-	_Atomic uint64_t id;    /* pid or tid; 0 until there is one */
+	_Atomic uint64_t id;    /* pid or tid; 0 until it has begun */
 	_Atomic uint64_t count; /* calls that returned; in the first line: threads */
 	uint64_t unused[6];     /* a cache line each */
 };
+
+static struct line *lines;
 
 static __attribute__((noinline)) void *loop(void *arg)
 {
@@ -35,7 +38,7 @@ static __attribute__((noinline)) void *loop(void *arg)
 	void *held[HELD] = {0};
 	uint64_t count = 0;
 
-	if (!malloc(MARKER))
+	if (!malloc(MARKER + (size_t)(line - lines)))
 		abort();
 	atomic_store(&line->id, (uint64_t)gettid());
 	for (unsigned i = 0;; i = (i + 1) % HELD) {
@@ -55,7 +58,6 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 1;
 	size_t size = (threads + 1) * sizeof(struct line);
 	int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-	struct line *lines;
 	pthread_t id;
 
 	if (fd < 0 || ftruncate(fd, (off_t)size))

@@ -2,6 +2,7 @@
 
 Everything goes through the commands and their documented output; no file is read behind their back.
 """
+import collections
 import json
 import os
 import re
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 
+# What the tests need of a line of dump.
+Event = collections.namedtuple('Event', 'op thread size')
 SITE = re.compile(r'site_\w+')
 
 
@@ -67,6 +70,17 @@ class Heaplapse:
 
     def report(self, trace, *args):
         return json.loads(self.run('report', '--json', *args, trace))
+
+    def dump(self, trace):
+        """The heap events in order (docs/trace-format.md, section 7)."""
+        with subprocess.Popen([self.binary, 'dump', trace], stdout=subprocess.PIPE,
+                              text=True) as command:
+            for line in command.stdout:
+                op, _, thread, _, _, size, _ = line.split(' ', 6)
+                if op in ('alloc', 'free'):
+                    yield Event(op, thread, int(size))
+        if command.returncode:
+            raise Failure(f'heaplapse dump {trace}: status {command.returncode}')
 
 
 def site_of(node):
