@@ -64,13 +64,15 @@ __attribute__((noinline)) static void work(int kind, long n)
 /* Frames that differ by their caller's pc. */
 __attribute__((noinline)) static void down(int depth, int kind, long n, unsigned bits)
 {
-	if (depth == 0)
+	if (depth == 0) {
 		work(kind, n);
-	else if (bits & 1)
+	} else if (bits & 1) {
 		down(depth - 1, kind, n, bits >> 1 | bits << 31);
-	else
+		__asm__ volatile("nop" ::: "memory");
+	} else {
 		down(depth - 1, kind, n, bits >> 1 | bits << 31);
-	__asm__ volatile("" ::: "memory");
+		__asm__ volatile("" ::: "memory");
+	}
 }
 
 __attribute__((noinline)) static void middle(int depth, int kind, long n)

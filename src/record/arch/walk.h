@@ -21,6 +21,7 @@ struct hl_walk {
 	uintptr_t memo_lo, memo_hi;   /* vouched for by earlier walks of this stack; joined when we get there */
 	uintptr_t segment_end;        /* where the first stack was left for another one; 0: not yet */
 	const struct hl_regs *start;
+	uintptr_t known_pc;           /* a return address found plausible before, in this very place */
 	unsigned misses;              /* rules that had to be compiled */
 	unsigned generation;
 	bool exact;                   /* r.pc was interrupted, it is no return address */

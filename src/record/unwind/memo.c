@@ -51,7 +51,7 @@ static void forget(struct hl_unwinder *u, unsigned i)
 	u->ends[i] = 0;
 	m->lo = m->hi = 0;
 	m->depth = m->last_depth = m->unchanged = 0;
-	m->failures = 0;
+	m->failures = m->unpatched = m->patch_wait = 0;
 	m->used = 0;
 }
 

@@ -16,7 +16,7 @@
 #define HL_OTHER_FRAMES  32   /* of the other memos, before they grow */
 #define HL_MEMO_FRAMES   65536
 #define HL_FRAME_CHECKS  3
-#define HL_MEMO_WALKS    4  /* so many unwinds in a row matched nothing: */
+#define HL_MEMO_WALKS    4  /* so many unwinds in a row matched next to nothing: */
 #define HL_MEMO_RETRY    16 /* remember only every so many */
 
 struct hl_check {
@@ -45,7 +45,9 @@ struct hl_memo {
 	uint32_t last_depth;  /* pcs of the last result: may be more than are remembered */
 	uint32_t unchanged;   /* so many of them have not been overwritten since */
 	uint32_t capacity;
-	uint32_t failures;    /* unwinds in a row that matched no frame */
+	uint32_t failures;    /* unwinds in a row that matched next to nothing */
+	uint32_t unpatched;   /* so many times yet, patching is not tried: it failed too often */
+	uint32_t patch_wait;  /* for how long, when it fails the next time */
 	uint64_t used;
 	uintptr_t *pcs;
 	struct hl_kept *frames;

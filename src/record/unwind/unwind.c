@@ -46,8 +46,11 @@ static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct
 	struct hl_walk w = *from;
 	struct hl_regs r = kept_regs(m, i, &w.exact);
 	struct hl_step s;
-	enum hl_step_end end = hl_walk_step(&w, &r, &s);
+	enum hl_step_end end;
 
+	/* A live frame's code stays: to probe it again would cost a syscall per frame of a JIT. */
+	w.known_pc = i > 0 ? m->pcs[i - 1] : 0;
+	end = hl_walk_step(&w, &r, &s);
 	if (i == 0)
 		return end == (m->cut ? HL_STEP_CUT : HL_STEP_END);
 	return end == HL_STEP_ON && same_frame(m, i - 1, &r, w.exact);
@@ -299,10 +302,18 @@ static bool settle(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, 
 	while (hl_unlikely(!verify(m, at, w, failed))) {
 		if (n + PATCH > u->fresh_capacity)
 			return false;
+		if (m->unpatched > 0) {
+			m->unpatched--;
+			return false;
+		}
 		w->r = *r;
 		at = patch(u, m, w, i, *failed, u->fresh + n);
-		if (at == NONE)
+		if (at == NONE) {
+			m->unpatched = m->patch_wait;
+			m->patch_wait = hl_min_u32(m->patch_wait * 2 + 1, 63);
 			return false;
+		}
+		m->patch_wait = 0;
 	}
 	return true;
 }
@@ -393,9 +404,9 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	uint32_t depth = found->keep + found->n;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
-	if (found->keep == 0 && (!known || (end != known && found->end == HL_STEP_END)))
+	if (found->keep == 0 && (known <= w->start->sp || (end != known && found->end == HL_STEP_END)))
 		m = hl_memo_settle(u, w->start->sp, end);
-	m->failures = found->keep ? 0 : m->failures + 1;
+	m->failures = found->keep * 4 >= found->n ? 0 : m->failures + 1;
 	if (found->keep == 0)
 		m->cut = found->end == HL_STEP_CUT;
 	if ((depth > m->capacity && !hl_memo_reserve(m, depth)) || found->full)

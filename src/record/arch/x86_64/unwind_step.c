@@ -125,6 +125,13 @@ static bool after_call(uintptr_t pc)
 	return false;
 }
 
+static bool is_return_address(uintptr_t pc)
+{
+	if (pc < HL_PAGE || pc >> 47 || !hl_walk_probe(pc - 1))
+		return false;
+	return (((pc - 7) ^ (pc - 1)) < HL_PAGE || hl_walk_probe(pc - 7)) && after_call(pc);
+}
+
 enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 {
 	uintptr_t fp = w->r.fp, pc;
@@ -137,7 +144,7 @@ enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 		.flags = HL_STEP_USES_FP | HL_STEP_SPECIAL};
 	if (!pc)
 		return HL_STEP_END;
-	if (pc < HL_PAGE || pc >> 47 || !hl_walk_probe(pc - 8) || !hl_walk_probe(pc - 1) || !after_call(pc))
+	if (pc != w->known_pc && !is_return_address(pc))
 		return lost(s, HL_STEP_USES_FP);
 	w->r.fp = hl_word(fp);
 	w->r.pc = pc;
