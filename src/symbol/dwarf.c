@@ -71,7 +71,7 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, const char *path)
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img)
 {
 	struct hl_dwarf *d = calloc(1, sizeof(*d));
 	int err;
@@ -84,7 +84,7 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, const char 
 		return -ENOENT;
 	}
 	/* Found here and not by libdw, which would open whatever the link names. */
-	if (hl_image_open_alt(d->dwarf, path, &d->alt_image) == 0) {
+	if (hl_image_open_alt(img, d->dwarf, &d->alt_image) == 0) {
 		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
 		if (d->alt)
 			dwarf_setalt(d->dwarf, d->alt);

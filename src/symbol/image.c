@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,13 +55,11 @@ int hl_image_open(struct hl_image *img, const char *path)
 	if (fd < 0)
 		return fd;
 	img->fd = fd;
+	img->path = strdup(path);
 	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
-	if (!img->elf || elf_kind(img->elf) != ELF_K_ELF || !gelf_getehdr(img->elf, &ehdr) ||
+	if (!img->path || !img->elf || elf_kind(img->elf) != ELF_K_ELF || !gelf_getehdr(img->elf, &ehdr) ||
 	    (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)) {
-		if (img->elf)
-			elf_end(img->elf);
-		close(fd);
-		memset(img, 0, sizeof(*img));
+		hl_image_close(img);
 		return -ENOEXEC;
 	}
 	return 0;
@@ -68,10 +67,11 @@ int hl_image_open(struct hl_image *img, const char *path)
 
 void hl_image_close(struct hl_image *img)
 {
-	if (!img->elf)
+	if (!img->path && !img->elf)
 		return;
 	elf_end(img->elf);
 	close(img->fd);
+	free(img->path);
 	memset(img, 0, sizeof(*img));
 }
 
@@ -155,10 +155,10 @@ static int open_linked(struct hl_image *img, const char *path, const struct hl_i
 }
 
 /* The three places where gdb looks: beside the file, in .debug beside it, in the global tree. */
-static int open_by_link(struct hl_image *img, const struct hl_image *of, const char *path)
+static int open_by_link(struct hl_image *img, const struct hl_image *of)
 {
 	static const char *const forms[] = { "%.*s/%s", "%.*s/.debug/%s", DEBUG_DIR "%.*s/%s" };
-	const char *slash = strrchr(path, '/'), *name;
+	const char *path = of->path, *slash = strrchr(path, '/'), *name;
 	struct hl_strbuf at = {0};
 	GElf_Word crc;
 	int err = -ENOENT;
@@ -177,19 +177,19 @@ static int open_by_link(struct hl_image *img, const struct hl_image *of, const c
 	return err;
 }
 
-int hl_image_open_debug(const struct hl_image *of, const char *path, struct hl_image *debug)
+int hl_image_open_debug(const struct hl_image *of, struct hl_image *debug)
 {
 	const uint8_t *id = NULL;
 	size_t len = hl_image_build_id(of, &id);
 
 	if (len && open_by_id(debug, id, len) == 0)
 		return 0;
-	return open_by_link(debug, of, path);
+	return open_by_link(debug, of);
 }
 
-int hl_image_open_alt(Dwarf *dwarf, const char *path, struct hl_image *alt)
+int hl_image_open_alt(const struct hl_image *of, Dwarf *dwarf, struct hl_image *alt)
 {
-	const char *name, *slash = strrchr(path, '/');
+	const char *name, *path = of->path, *slash = strrchr(path, '/');
 	struct hl_strbuf at = {0};
 	const void *id;
 	ssize_t len = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);

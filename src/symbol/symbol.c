@@ -94,12 +94,12 @@ static bool is_recorded_file(struct hl_symbols_module *m)
 
 static int open_tables(struct hl_symbols_module *m)
 {
-	int err = hl_dwarf_open(&m->dwarf, &m->image, m->path);
+	int err = hl_dwarf_open(&m->dwarf, &m->image);
 
 	if (err == -ENOMEM)
 		return err;
-	if (err && hl_image_open_debug(&m->image, m->path, &m->debug) == 0) {
-		err = hl_dwarf_open(&m->dwarf, &m->debug, m->path);
+	if (err && hl_image_open_debug(&m->image, &m->debug) == 0) {
+		err = hl_dwarf_open(&m->dwarf, &m->debug);
 		if (err == -ENOMEM)
 			return err;
 		err = hl_elf_symbols(&m->debug, &m->symbols);

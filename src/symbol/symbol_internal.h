@@ -15,6 +15,7 @@
 struct hl_image {
 	int fd;
 	Elf *elf;
+	char *path;          /* other files are found beside it */
 };
 
 /* -ENOENT, -ENOEXEC (not a regular ELF program or library) or another -errno. Never blocks. */
@@ -23,9 +24,9 @@ void hl_image_close(struct hl_image *img);
 /* The length of the build-id, 0 when there is none. */
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
 /* The separate debug file of an image, by build-id, then by debuglink. -ENOENT if there is none. */
-int hl_image_open_debug(const struct hl_image *of, const char *path, struct hl_image *debug);
+int hl_image_open_debug(const struct hl_image *of, struct hl_image *debug);
 /* The dwz file that several debug files share. -ENOENT if there is none or it is not needed. */
-int hl_image_open_alt(Dwarf *dwarf, const char *path, struct hl_image *alt);
+int hl_image_open_alt(const struct hl_image *of, Dwarf *dwarf, struct hl_image *alt);
 
 /* Function symbols of an image by address; `what` is the name's address. 0 or -ENOMEM. */
 int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into);
@@ -37,8 +38,8 @@ struct hl_dwarf;
 struct hl_frames {
 	HL_VEC(struct hl_symbol_frame) v;   /* functions still mangled */
 };
-/* -ENOENT when the image has no DWARF. `path` is where the image came from. */
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, const char *path);
+/* -ENOENT when the image has no DWARF. */
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img);
 void hl_dwarf_close(struct hl_dwarf *d);
 /* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);
