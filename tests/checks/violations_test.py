@@ -29,8 +29,10 @@ def copy_tree(to):
         shutil.copytree(TOP / name, to / name)
     for name in ('meson.build', 'meson_options.txt'):
         shutil.copy(TOP / name, to / name)
-    (to / 'tests').mkdir()
-    (to / 'tests/meson.build').touch()
+    # configured with, but not under test here
+    for name in ('tests', 'bench'):
+        (to / name).mkdir()
+        (to / name / 'meson.build').touch()
     return to
 
 
