@@ -101,7 +101,7 @@ bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
 {
 	char path[64], line[512];
 	struct stat st;
-	bool found = false;
+	bool found = false, any = false;
 	FILE *f;
 
 	if (fstat(memfd, &st) < 0)
@@ -113,9 +113,10 @@ bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
 	while (!found && fgets(line, sizeof(line), f)) {
 		unsigned long long inode;
 
+		any = true; /* a process on its way out maps nothing */
 		found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == st.st_ino &&
 			strstr(line, "memfd:heaplapse");
 	}
 	fclose(f);
-	return !found && !hl_ending_is_dead(p);
+	return any && !found;
 }

@@ -3,9 +3,6 @@
  * The books themselves, from pending to emitted, are in books.c.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,36 +12,6 @@
 #include "collect/books.h"
 #include "collect/proc.h"
 #include "ring/record.h"
-
-#define COMMAND_MAX 65536u
-
-/* Reads /proc/PID/NAME whole, up to n bytes. */
-static size_t read_proc(uint64_t pid, const char *name, char *buf, size_t n)
-{
-	char path[64];
-	size_t at = 0;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%llu/%s", (unsigned long long)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	while (at < n && (got = read(fd, buf + at, n - at)) > 0)
-		at += (size_t)got;
-	close(fd);
-	return at;
-}
-
-static void program_path(uint64_t pid, char *buf, size_t n)
-{
-	char link[64];
-	ssize_t len;
-
-	snprintf(link, sizeof(link), "/proc/%llu/exe", (unsigned long long)pid);
-	len = readlink(link, buf, n - 1);
-	buf[len > 0 ? len : 0] = '\0';
-}
 
 static uint64_t unix_of_mono(uint64_t mono)
 {
@@ -57,17 +24,11 @@ static uint64_t unix_of_mono(uint64_t mono)
 
 static struct hl_output *make_output(const struct hl_proc *p, const struct hl_proc_birth *b)
 {
-	char program[PATH_MAX], *command = malloc(COMMAND_MAX);
-	struct hl_output *o = NULL;
-
-	if (!command)
-		return NULL;
-	program_path(p->pid, program, sizeof(program));
-	o = hl_output_new(p->queue,
+	return hl_output_new(p->queue,
 		&(struct hl_meta){
-			.program = program,
-			.command = command,
-			.command_len = (uint32_t)read_proc(p->pid, "cmdline", command, COMMAND_MAX),
+			.program = b->image->program,
+			.command = b->image->command,
+			.command_len = b->image->command_len,
 			.arch = "x86_64",
 			.clock = p->ticks->counter ? "counter" : "tsc",
 			.mode = "trace",
@@ -81,8 +42,6 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.continued = b->continued,
 		},
 		p->start_ns, b->durable);
-	free(command);
-	return o;
 }
 
 static int on_node(void *arg, const struct hl_node *node)

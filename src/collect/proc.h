@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "collect/clock.h"
+#include "collect/image.h"
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
@@ -95,6 +96,7 @@ struct hl_proc_birth {
 	uint64_t start_stamp;
 	bool free_stacks, maps, forked, continued;
 	uint64_t pid, parent_pid;
+	const struct hl_image *image;
 	const struct hl_ticks *ticks;
 	struct hl_queue *queue;
 	size_t memory_limit;
@@ -102,7 +104,7 @@ struct hl_proc_birth {
 	struct hl_durable *durable;
 };
 
-/* NULL when memory is short. Reads the program's name and command from /proc. */
+/* NULL when memory is short. */
 struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
 /* The END item goes out with what is known, then everything is freed; the output lives on to be written. */
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);

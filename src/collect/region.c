@@ -99,6 +99,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	r->pid = pid;
 	r->settings = settings;
 	r->queue = queue;
+	hl_image_read(&r->image, pid);
 	if (fresh) {
 		init_region(r->region, settings);
 	} else {
@@ -143,11 +144,14 @@ bool hl_region_is_over(struct hl_region_reader *r)
 
 	if (r->over)
 		return true;
-	munmap(r->region, HL_REGION_BYTES);
+	/* Our own map would be in the way; the range stays ours, another thread may be mapping. */
+	if (mmap(r->region, HL_REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+		MAP_FAILED)
+		return false;
 	over = fcntl(r->memfd, F_ADD_SEALS, F_SEAL_WRITE) == 0;
 	if (mmap(r->region, HL_REGION_BYTES, PROT_READ | PROT_WRITE,
 		    (over ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED, r->memfd, 0) == MAP_FAILED)
-		abort(); /* our own address range, just given back: there is no going on */
+		abort(); /* half of what we keep points into this range: there is no going on */
 	r->over = over;
 	return over;
 }
@@ -173,6 +177,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
 		.parent_pid = serial ? r->pid : 0,
+		.image = &r->image,
 		.ticks = &r->ticks,
 		.queue = r->queue,
 		.memory_limit = r->settings->memory_limit,

@@ -44,6 +44,7 @@ struct hl_region_reader {
 	struct hl_region *region;
 	int memfd;
 	uint64_t pid;                /* of serial 0 */
+	struct hl_image image;       /* fork children run the same one */
 	const struct hl_collect_settings *settings;
 	struct hl_queue *queue;
 	struct hl_ticks ticks;
