@@ -22,8 +22,8 @@ struct hl_walk {
 	uintptr_t segment_end;        /* where the first stack was left for another one; 0: not yet */
 	const struct hl_regs *start;
 	uintptr_t known_pc;           /* a return address found plausible before, in this very place */
+	uint64_t generation;          /* the bits of rules that may be used */
 	unsigned misses;              /* rules that had to be compiled */
-	unsigned generation;
 	bool exact;                   /* r.pc was interrupted, it is no return address */
 	bool strayed;                 /* the last vouched range was no continuation of the stack */
 };
