@@ -26,7 +26,9 @@ void heaplapse_impl_start(void)
 
 	if (!atomic_compare_exchange_strong(&hl_rec.phase, &stopped, HL_PHASE_ON))
 		return;
-	atomic_store(&hl_alive.on, 1);
+	/* A child that was forked while nothing was recorded first becomes a process of its own. */
+	if (atomic_load(&hl_alive.ours))
+		atomic_store(&hl_alive.on, 1);
 	hl_emit_mark(HL_MARK_START, NULL);
 }
 
