@@ -126,7 +126,7 @@ static int create_file(struct hl_output *o)
 		if (err)
 			return err;
 		/* --force replaces what was there before us, not another trace of this same run. */
-		if (i == 1 && s->overwrite && o->queue->files == 0)
+		if (i == 1 && s->overwrite && o->queue->files == 0 && hl_output_may_replace(s->dir_fd, o->path))
 			unlinkat(s->dir_fd, o->path, 0);
 		fd = openat(s->dir_fd, o->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0 || errno != EEXIST) {
