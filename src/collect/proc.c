@@ -96,10 +96,32 @@ struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new)
 	return f;
 }
 
-void hl_feed_done(struct hl_feed *f)
+static void free_feed(struct hl_feed *f)
 {
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
+	free(f);
+}
+
+void hl_feed_done(struct hl_feed *f)
+{
+	struct hl_proc *p = f->proc;
+
+	hl_proc_settle(p);
+	for (size_t i = 0; i < p->parked.len; i++)
+		if (p->parked.data[i].feed == f)
+			return; /* an event of it is still waiting */
+	for (size_t i = 0; i < p->moves.len;)
+		if (p->moves.data[i].feed == f)
+			p->moves.data[i] = p->moves.data[--p->moves.len]; /* its block stays live */
+		else
+			i++;
+	for (size_t i = 0; i < p->feeds.len; i++)
+		if (p->feeds.data[i] == f) {
+			p->feeds.data[i] = p->feeds.data[--p->feeds.len];
+			break;
+		}
+	free_feed(f);
 }
 
 /* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
@@ -290,10 +312,8 @@ void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words,
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 {
 	hl_books_end(p, end);
-	for (size_t i = 0; i < p->feeds.len; i++) {
-		hl_feed_done(p->feeds.data[i]);
-		free(p->feeds.data[i]);
-	}
+	for (size_t i = 0; i < p->feeds.len; i++)
+		free_feed(p->feeds.data[i]);
 	for (size_t i = 0; i < p->modules.len; i++)
 		free(p->modules.data[i]);
 	hl_vec_free(&p->feeds);

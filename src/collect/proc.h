@@ -110,7 +110,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
 struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new);
-/* The thread has ended: its path and parts go, its number stays. */
+/* The thread has ended: the feed is freed, at the latest with the process. */
 void hl_feed_done(struct hl_feed *f);
 
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */

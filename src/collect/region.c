@@ -165,9 +165,10 @@ static struct hl_proc *find_proc(struct hl_region_reader *r, uint32_t serial)
 }
 
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
-static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp)
+static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp,
+	uint32_t parent_serial)
 {
-	struct hl_proc *p = find_proc(r, serial);
+	struct hl_proc *p = find_proc(r, serial), *parent;
 	struct hl_proc_birth birth = {
 		.serial = serial,
 		.pid = serial ? tid : r->pid,
@@ -176,7 +177,6 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.free_stacks = r->settings->flags & HL_SET_FREE_STACKS,
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
-		.parent_pid = serial ? r->pid : 0,
 		.image = &r->image,
 		.ticks = &r->ticks,
 		.queue = r->queue,
@@ -187,6 +187,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 
 	if (p)
 		return p;
+	if (serial && (parent = find_proc(r, parent_serial)))
+		birth.parent_pid = parent->pid;
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
 	p = hl_proc_new(&birth);
@@ -271,7 +273,7 @@ static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct
 	v->claim = claim;
 	v->proc = NULL;
 	v->feed = NULL;
-	v->dead = v->corrupt = v->busy = false;
+	v->dead = v->corrupt = v->told_corrupt = v->busy = false;
 	v->bound = 0;
 	v->stamp = 0;
 	v->last_w = UINT64_MAX;
@@ -280,9 +282,11 @@ static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct
 /* Who writes here is known when the first record is. */
 static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
 {
+	const uint64_t *first = v->words.data + v->at;
 	uint32_t serial = ring->serial, tid = ring->tid;
+	uint32_t parent = (first[0] & 31) == HL_REC_PROCESS ? (uint32_t)(first[1] >> 32) : UINT32_MAX;
 
-	v->proc = get_proc(r, serial, tid, v->stamp);
+	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
 		v->feed = hl_proc_feed(v->proc, tid, true);
 }
@@ -343,12 +347,14 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 
 static void count_drops(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
 {
-	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed), n = dropped - v->dropped;
+	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
+	uint64_t n = dropped - v->dropped + (v->corrupt && !v->told_corrupt);
 	struct hl_extra extra = {.kind = HL_EXTRA_DROPPED, .value = n, .node = HL_NODE_NONE};
 
 	if (!n || !v->proc || !v->feed)
 		return;
 	v->dropped = dropped;
+	v->told_corrupt = v->corrupt;
 	v->proc->counters.dropped_events += n;
 	hl_proc_settle(v->proc);
 	hl_books_extra(v->proc, v->feed, &extra, NULL, 0, r->last_t);
@@ -357,7 +363,7 @@ static void count_drops(struct hl_region_reader *r, struct hl_ring_view *v, stru
 /* Shared rings say whose records follow. */
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
-	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp);
+	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
 	v->feed = v->proc ? hl_proc_feed(v->proc, (uint32_t)who, false) : NULL;
 }
 

@@ -117,6 +117,7 @@ static void begin(void)
 
 		atomic_store(&hl_rec.phase, HL_PHASE_ON);
 		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
+		atomic_store(&hl_alive.ours, 1);
 		if (hl_rec.settings & HL_SET_START_OFF)
 			atomic_store(&hl_rec.phase, HL_PHASE_STOPPED);
 		else
@@ -226,5 +227,6 @@ hl_cold void hl_life_fork_child(void)
 	who = (uint64_t)(uint32_t)hl_sys0(SYS_getpid) | (uint64_t)parent << 32;
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);
+	atomic_store(&hl_alive.ours, 1);
 	atomic_store(&hl_alive.on, 1);
 }

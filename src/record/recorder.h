@@ -76,7 +76,8 @@ extern struct hl_recorder hl_rec;
  */
 struct hl_alive_page {
 	_Atomic uint32_t on;
-	char pad[4092];
+	_Atomic uint32_t ours; /* 1 in the process that wrote it, recording or not */
+	char pad[4088];
 };
 extern struct hl_alive_page hl_alive;
 

@@ -104,7 +104,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 /* More threads than rings: private memory of its own (it dies with the process), no ring. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	struct hl_thread *t = new_state();
+	struct hl_thread *t = map_private(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
 
 	if (!t)
 		return NULL;
