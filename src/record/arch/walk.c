@@ -24,7 +24,8 @@ bool hl_walk_probes_allowed(void)
 	return !atomic_load_explicit(&probes_forbidden, memory_order_relaxed);
 }
 
-/* Around a stack pointer: the word below it has been read, it is the return address of our callee. */
+/* Around a stack pointer: the word below it has been read, it is the return address of our callee.
+ */
 static void set_range(struct hl_walk *w, uintptr_t sp)
 {
 	w->lo = (sp - 8) & ~(HL_PAGE - 1);

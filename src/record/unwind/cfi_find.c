@@ -13,8 +13,8 @@
 #define SEARCHED 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4: what every linker writes */
 
 /*
- * Between an object's segments there can be holes, so the segment that holds the tables is the bound, not the
- * whole object. False when the program headers are not where they always are.
+ * Between an object's segments there can be holes, so the segment that holds the tables is the
+ * bound, not the whole object. False when the program headers are not where they always are.
  */
 static bool find_segment(struct hl_object *o)
 {
@@ -51,8 +51,8 @@ bool hl_object_find(uintptr_t pc, struct hl_object *o)
 	};
 	if (!o->module.name)
 		o->module.name = "";
-	o->module.is_vdso = strlen(o->module.name) > 10 &&
-		memcmp(o->module.name, "linux-vdso", 10) == 0;
+	o->module.is_vdso =
+		strlen(o->module.name) > 10 && memcmp(o->module.name, "linux-vdso", 10) == 0;
 	o->header = (uintptr_t)found.dlfo_eh_frame;
 	if (o->header && (o->header < o->module.start || o->header >= o->module.end))
 		o->header = 0;

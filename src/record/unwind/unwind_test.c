@@ -1,4 +1,5 @@
-/* unwind_test.c - the promises of unwind.h, one by one. The comparison with other unwinders is in tests/unwind. */
+/* unwind_test.c - the promises of unwind.h, one by one. The comparison with other unwinders is in
+ * tests/unwind. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ static size_t full_n;
 
 static void *memory(void)
 {
-	void *p = mmap(NULL, HL_UNWINDER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, HL_UNWINDER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
 
 	assert_true(p != MAP_FAILED);
 	return p;
@@ -113,7 +115,8 @@ static void check_common(void)
 {
 	event();
 	assert_same();
-	assert_true(last.common <= last.depth && last.common <= before_n[last.memo] && last.depth <= 4096);
+	assert_true(last.common <= last.depth && last.common <= before_n[last.memo] &&
+		    last.depth <= 4096);
 	assert_memory_equal(last.pcs, before[last.memo], last.common * sizeof(uintptr_t));
 	memcpy(before[last.memo], last.pcs, last.depth * sizeof(uintptr_t));
 	before_n[last.memo] = last.depth;
@@ -203,7 +206,7 @@ static void leaving_heals(void **state)
 		fail();
 	}
 	assert_true(nested_called);
-	clobber(); /* any call does it */
+	clobber();       /* any call does it */
 	down(30, event); /* deeper than the frame that was left */
 	assert_same();
 	event();
@@ -258,7 +261,8 @@ static ucontext_t home;
 static size_t on_stack(size_t size, void (*fn)(void))
 {
 	static ucontext_t task;
-	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	size_t unused = 0;
 
 	assert_true(p != MAP_FAILED);
@@ -367,7 +371,9 @@ static void wild_pcs(void **state)
 	static uintptr_t area[8192];
 
 	for (int i = 0; i < 20000; i++) {
-		struct hl_regs start = {.pc = (uintptr_t)qsort + rnd(500000), .sp = (uintptr_t)area + 64, .fp = here};
+		struct hl_regs start = {.pc = (uintptr_t)qsort + rnd(500000),
+			.sp = (uintptr_t)area + 64,
+			.fp = here};
 
 		for (size_t k = 0; k < HL_ARRAY_LEN(area); k += 1 + rnd(3))
 			area[k] = rnd(2) ? (uintptr_t)area + rnd(sizeof(area)) : 0;
@@ -447,7 +453,8 @@ static void takes_over(void **state)
 	assert_int_equal(last.common, 0);
 }
 
-/* What earlier unwinds have vouched for is still walked; a full walk knows nothing and may end early. */
+/* What earlier unwinds have vouched for is still walked; a full walk knows nothing and may end
+ * early. */
 static void assert_at_least_full(void)
 {
 	assert_int_equal(last_err, 0);
