@@ -13,7 +13,7 @@
 /* A module of the trace, once a frame of it was asked for. */
 struct hl_model_module {
 	bool asked, lost;
-	uint32_t path;                        /* in strings */
+	uint32_t path; /* in strings */
 	struct hl_symbols_module *symbols;
 };
 
@@ -35,7 +35,7 @@ struct hl_model {
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
 	uint32_t n_modules;
-	HL_VEC(uint32_t) asked;               /* modules, in the order of being asked */
+	HL_VEC(uint32_t) asked; /* modules, in the order of being asked */
 	struct hl_strings strings;
 	HL_VEC(struct hl_frame) frames;
 	struct hl_map frame_ids;

@@ -35,12 +35,14 @@ struct hl_sample_value {
 
 static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_opts *o)
 {
-	struct hl_module module = { .path = "/nowhere/lib.so" };
+	struct hl_module module = {.path = "/nowhere/lib.so"};
 
 	hl_writer_add_module(w, &module);
 	for (uint32_t i = 0; i < o->nodes; i++) {
-		struct hl_node node = { .parent = i == 0 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
-					.module = 0, .offset = 0x1000 + i };
+		struct hl_node node = {
+			.parent = i == 0 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
+			.module = 0,
+			.offset = 0x1000 + i};
 
 		hl_writer_add_node(w, &node);
 	}
@@ -51,13 +53,19 @@ static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_
 /* 0 or -1. */
 static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opts *o)
 {
-	static const struct hl_meta meta = { .program = "/bin/sample", .command = "sample", .command_len = 7,
-		.arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = "", .pid = 1 };
-	struct hl_writer_options wo = { .max_events = o->chunk, .keyframe_events = o->keyframe };
+	static const struct hl_meta meta = {.program = "/bin/sample",
+		.command = "sample",
+		.command_len = 7,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = "",
+		.pid = 1};
+	struct hl_writer_options wo = {.max_events = o->chunk, .keyframe_events = o->keyframe};
 	struct hl_counters counters = {0};
 	struct hl_writer *w;
 	struct hl_sim sim;
-	struct hl_end end = { .kind = HL_END_EXIT };
+	struct hl_end end = {.kind = HL_END_EXIT};
 	int err = 0;
 
 	memset(s, 0, sizeof(*s));
@@ -65,7 +73,7 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 	s->events = calloc(o->events, sizeof(*s->events));
 	s->nodes = o->nodes;
 	if (!s->events || hl_sim_init(&sim, o->seed, o->nodes, o->threads, o->live) ||
-	    hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
+		hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
 		return -1;
 	sim.strange = o->strange;
 	hl_sample_tables(w, o);

@@ -14,7 +14,7 @@
 
 /* The verdicts on the allocations of one chunk. */
 struct births {
-	uint64_t first;          /* ordinal of the first */
+	uint64_t first; /* ordinal of the first */
 	uint32_t n;
 	uint8_t *bits;
 };
@@ -91,8 +91,8 @@ static int apply_free(struct stream *s, const struct hl_event *e)
 
 static int apply_chunk(struct stream *s, size_t chunk, const struct hl_chunk_events *c, size_t n)
 {
-	struct births b = { .first = hl_reader_chunk(s->m->reader, chunk)->first_ordinal,
-			    .n = (uint32_t)c->n_events };
+	struct births b = {.first = hl_reader_chunk(s->m->reader, chunk)->first_ordinal,
+		.n = (uint32_t)c->n_events};
 	int err = 0;
 
 	b.bits = calloc(c->n_events / 8 + 1, 1);
@@ -101,8 +101,8 @@ static int apply_chunk(struct stream *s, size_t chunk, const struct hl_chunk_eve
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n && !err; i++)
-		err = c->events[i].op == HL_OP_ALLOC ? apply_alloc(s, &c->events[i]) :
-						       apply_free(s, &c->events[i]);
+		err = c->events[i].op == HL_OP_ALLOC ? apply_alloc(s, &c->events[i])
+						     : apply_free(s, &c->events[i]);
 	return err;
 }
 
@@ -126,7 +126,8 @@ static int stream_to(struct stream *s, const struct hl_place *to, size_t *bad)
 		if (err == -EBADMSG)
 			*bad = i;
 		if (!err)
-			err = apply_chunk(s, i, &c, i < to->chunk ? c.n_events : hl_place_split(s->m, to, &c));
+			err = apply_chunk(s, i, &c,
+				i < to->chunk ? c.n_events : hl_place_split(s->m, to, &c));
 	}
 	hl_chunk_events_free(&c);
 	forget_births(s);
@@ -143,9 +144,9 @@ static bool has_loss(const struct hl_model *m, const struct hl_place *p)
 }
 
 int hl_stream_sums(struct hl_model *m, struct hl_filter *f, bool live, uint64_t from_ns,
-		   struct hl_place *to, struct hl_value *values)
+	struct hl_place *to, struct hl_value *values)
 {
-	struct stream s = { .m = m, .filter = f, .live = live, .from_ns = from_ns, .values = values };
+	struct stream s = {.m = m, .filter = f, .live = live, .from_ns = from_ns, .values = values};
 
 	for (;;) {
 		size_t bad = SIZE_MAX;
