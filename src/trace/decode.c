@@ -401,6 +401,7 @@ static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into
 		return -EBADMSG;
 	if (hl_vec_grow((void **)&into->rows, &into->cap, n ? n : 1, sizeof(*into->rows)) < 0)
 		return -ENOMEM;
+	memset(into->rows, 0, n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
 	into->n = n;
 	return read_summary(&cur, &c.head, into) ? 0 : -EBADMSG;
 }

@@ -101,7 +101,8 @@ static void add_live_set(struct hl_writer *w, struct written *wr, const struct h
 
 static struct hl_writer *open_writer(const struct kase *k)
 {
-	struct hl_writer_options o = {.max_events = k->chunk, .keyframe_events = k->keyframe};
+	struct hl_writer_options o = {.max_events = k->chunk, .keyframe_events = k->keyframe,
+		.keyframe_share = k->keyframe ? 1 : 0, .summary_share = k->chunk ? 1 : 0};
 	struct hl_meta m = meta;
 	struct hl_writer *w;
 	int fd;

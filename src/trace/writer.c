@@ -16,6 +16,8 @@
 #include "trace/writer_internal.h"
 
 #define KEYFRAME_EVENTS (512u << 10)
+#define KEYFRAME_SHARE  16u /* a keyframe may take this part of what was written */
+#define SUMMARY_SHARE   8u  /* and a summary this part of its chunk */
 #define RSS_WORTH       32u /* samples that a flush finds worth a chunk */
 
 /* A word that no other file, and no data by chance, contains. */
@@ -42,6 +44,8 @@ static void set_options(struct hl_writer *w, const struct hl_writer_options *o)
 	if (o->max_events > 1 && o->max_events < HL_CHUNK_EVENTS_MAX)
 		w->max_events = o->max_events;
 	w->keyframe_events = o->keyframe_events ? o->keyframe_events : KEYFRAME_EVENTS;
+	w->summary_share = o->summary_share ? o->summary_share : SUMMARY_SHARE;
+	w->keyframe_share = o->keyframe_share ? o->keyframe_share : KEYFRAME_SHARE;
 }
 
 /* The head of the next EVENTS chunk: where the run stands now. */
@@ -114,7 +118,7 @@ static int add_summary(struct hl_writer *w, size_t raw)
 	if (raw + w->scratch.len > HL_RAW_MAX)
 		return 0;
 	hl_chunk_column(w, HL_COL_SUMMARY, w->scratch.data, w->scratch.len, true);
-	if ((size_t)c->packed * 8 > others)
+	if ((size_t)c->packed * w->summary_share > others)
 		hl_chunk_drop_column(w);
 	else
 		w->packer.head.flags |= HL_CHUNK_HAS_SUMMARY;
@@ -319,8 +323,11 @@ void hl_writer_close(struct hl_writer *w)
 		return;
 	if (!w->ended && w->fd >= 0)
 		(void)hl_writer_flush(w);
-	if (w->fd >= 0)
+	if (w->fd >= 0) {
+		/* by name: the lock would live on in a copy of the descriptor */
+		(void)flock(w->fd, LOCK_UN);
 		close(w->fd);
+	}
 	hl_encoder_fini(&w->enc);
 	free(w->summary);
 	hl_packer_fini(&w->packer);

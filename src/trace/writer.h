@@ -21,6 +21,8 @@ int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta);
 struct hl_writer_options {
 	uint32_t max_events;      /* of a chunk; 2 to 65536 */
 	uint32_t keyframe_events; /* at least so many between keyframes */
+	uint32_t keyframe_share;  /* and so many times its size written */
+	uint32_t summary_share;   /* a summary takes at most this part of its chunk's other columns */
 	uint64_t sync;            /* the file's sync word instead of a random one */
 };
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,

@@ -106,7 +106,7 @@ struct hl_writer {
 	bool pair_open;                  /* a MOVED free waits for its allocation */
 	uint64_t sync, seq, size;        /* size: bytes of whole chunks written */
 	uint64_t durable_events;
-	uint32_t max_events, keyframe_events;
+	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
 	uint32_t n_modules, n_nodes, n_threads;
 
 	struct hl_encoder enc;

@@ -10,7 +10,6 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-#define KEYFRAME_SHARE 16u /* a keyframe may take this part of what was written */
 #define LIVESET_SHARE  8u
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
@@ -44,13 +43,13 @@ static double expected_size(const struct hl_writer *w, uint64_t rows)
 bool hl_keyframe_due(const struct hl_writer *w)
 {
 	return w->totals.events - w->key_event >= w->keyframe_events &&
-	       (double)(w->size - w->key_size) >= KEYFRAME_SHARE * expected_size(w, w->touched.len);
+	       (double)(w->size - w->key_size) >= w->keyframe_share * expected_size(w, w->touched.len);
 }
 
 bool hl_keyframe_full_due(const struct hl_writer *w)
 {
 	return w->key_seq == 0 ||
-	       (double)(w->size - w->full_size) >= KEYFRAME_SHARE * expected_size(w, w->totals.stacks);
+	       (double)(w->size - w->full_size) >= w->keyframe_share * expected_size(w, w->totals.stacks);
 }
 
 static int compare_ids(const void *a, const void *b)

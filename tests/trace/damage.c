@@ -1,0 +1,372 @@
+/*
+ * damage.c - one small trace in every damaged form: each prefix, each flipped bit, chunks taken out,
+ * doubled and swapped, and bytes changed with all checksums put right again.
+ *
+ * Never a crash; a refusal, or a part of the truth; chunks that were not touched exact; and
+ * damage is reported if and only if there is some.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "trace/crc32c.h"
+#include "trace/format_internal.h"
+#include "trace/sim.h"
+#include "trace/writer.h"
+#include "truth.h"
+
+#define NODES  120
+#define EVENTS 560
+
+struct place {
+	size_t at;
+	struct hl_chunk_head head;
+};
+
+static uint8_t *file;
+static size_t size;
+static struct place places[128];
+static size_t n_places;
+static int fd;
+static char path[32];
+static unsigned long opens;
+
+static void fail(const char *what, size_t where, const struct seen *s)
+{
+	fprintf(stderr, "%s (at %zu): refused %d (%s), damaged %d (%s), %zu chunks read, %zu not, %zu keyframes\n",
+		what, where, s->refused, s->why, s->damaged, s->damage, s->good_chunks, s->bad_chunks,
+		s->good_keyframes);
+	exit(1);
+}
+
+#define CHECK(x, what, where, s)                \
+	do {                                    \
+		if (!(x))                       \
+			fail(what, where, s);   \
+	} while (0)
+
+static int add_some(struct hl_writer *w, struct hl_sim *sim)
+{
+	const struct hl_extra mark = {.kind = HL_EXTRA_MARK, .node = HL_NODE_NONE, .text = "here"};
+	int err = 0;
+
+	for (int i = 0; i < EVENTS && !err; i++) {
+		struct hl_event e;
+		struct hl_rss_sample s = {(uint64_t)i * 6400, 1u << 20};
+
+		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference keyframes */
+			sim->nodes = 8;
+		hl_sim_next(sim, &e);
+		err = hl_writer_add_event(w, &e);
+		if (i % 100 == 50 && !err)
+			err = hl_writer_add_extra(w, &mark);
+		if (i % 50 == 0 && !err)
+			err = hl_writer_add_rss(w, &s);
+		if (i == EVENTS / 2 && !err) {
+			struct hl_live_block b[3] = {{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
+			err = hl_writer_add_live_set(w, b, 3);
+		}
+	}
+	return err;
+}
+
+static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
+{
+	const struct hl_module m = {.path = "/lib/a.so", .build_id = (const uint8_t *)"id", .build_id_len = 2};
+	int err = hl_writer_add_module(w, &m);
+
+	for (uint32_t i = from; i < to && !err; i++) {
+		struct hl_node n = {.parent = i ? i / 2 : HL_NODE_NONE, .offset = i * 100};
+		err = hl_writer_add_node(w, &n);
+	}
+	if (!err)
+		err = hl_writer_add_thread(w, 77 + from);
+	return err;
+}
+
+/* Several of every kind of chunk. hurry: columns as they are, for the forger. */
+static void make_trace(bool hurry)
+{
+	const struct hl_writer_options o = {.max_events = 60, .keyframe_events = 50, .keyframe_share = 1,
+		.summary_share = 1, .sync = 0x1122334455667789};
+	const struct hl_meta meta = {.program = "/usr/bin/prog", .command = "prog", .command_len = 5,
+		.arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = ""};
+	const struct hl_end end = {HL_END_EXIT, 0, 1 << 20};
+	const struct hl_counters counters = {0};
+	struct hl_writer *w;
+	struct hl_sim sim;
+	int err;
+
+	fd = memfd_create("trace", 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
+	if (err || hl_sim_init(&sim, 5, NODES, 2, 40) < 0)
+		exit(1);
+	hl_writer_hurry(w, hurry);
+	err = add_tables(w, 0, NODES);
+	if (!err)
+		err = add_tables(w, NODES, NODES + 2);
+	if (!err)
+		err = add_some(w, &sim);
+	if (!err)
+		err = hl_writer_end(w, &end, &counters);
+	size = hl_writer_bytes(w);
+	hl_writer_close(w);
+	hl_sim_fini(&sim);
+	file = malloc(size);
+	if (err || !file || pread(fd, file, size, 0) != (ssize_t)size)
+		exit(1);
+	n_places = 0;
+	for (size_t at = HL_FILE_HEAD_LEN; at < size - HL_TRAILER_LEN; n_places++) {
+		places[n_places].at = at;
+		if (hl_chunk_head_decode(file + at, size - at, o.sync, &places[n_places].head, NULL) < 0)
+			exit(1);
+		at += places[n_places].head.length;
+	}
+}
+
+static void put(const uint8_t *data, size_t len)
+{
+	if (pwrite(fd, data, len, 0) != (ssize_t)len || ftruncate(fd, (off_t)len) < 0)
+		exit(1);
+}
+
+static const struct place *place_of(size_t at)
+{
+	for (size_t i = 0; i < n_places; i++)
+		if (at >= places[i].at && at < places[i].at + places[i].head.length)
+			return &places[i];
+	return NULL;
+}
+
+static size_t count_before(size_t end, uint16_t type)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_places; i++)
+		n += places[i].head.type == type && places[i].at + places[i].head.length <= end;
+	return n;
+}
+
+static size_t count_flags(uint16_t flag)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_places; i++)
+		n += (places[i].head.flags & flag) != 0;
+	return n;
+}
+
+static void every_prefix(const struct truth *t)
+{
+	uint64_t events;
+	struct seen s;
+
+	for (size_t len = size; len-- > 0;) {
+		bool edge = len == HL_FILE_HEAD_LEN, ended;
+
+		if (ftruncate(fd, (off_t)len) < 0)
+			exit(1);
+		truth_compare(t, path, &s);
+		opens++;
+		CHECK(!s.wrong, s.wrong, len, &s);
+		CHECK(s.refused == (len < HL_FILE_HEAD_LEN), "refused, or not", len, &s);
+		if (s.refused)
+			continue;
+		events = 0;
+		for (size_t i = 0; i < n_places; i++) {
+			edge |= places[i].at + places[i].head.length == len;
+			if (places[i].at + places[i].head.length <= len)
+				events += places[i].head.n_events;
+		}
+		ended = count_before(len, HL_CHUNK_END) == 1;
+		CHECK(s.good_chunks == count_before(len, HL_CHUNK_EVENTS), "chunks", len, &s);
+		CHECK(s.good_keyframes == count_before(len, HL_CHUNK_KEYFRAME), "keyframes", len, &s);
+		CHECK(s.has_end == ended, "the end", len, &s);
+		CHECK(s.events == events, "events", len, &s);
+		CHECK(s.damaged == (ended || !edge), "damage", len, &s);
+		CHECK(ended || s.end_kind == HL_END_LOST, "a lost end", len, &s);
+	}
+}
+
+static void check_flip(const struct truth *t, size_t at)
+{
+	const struct place *p = place_of(at);
+	uint16_t type = p ? p->head.type : 0;
+	struct seen s;
+
+	truth_compare(t, path, &s);
+	opens++;
+	CHECK(!s.wrong, s.wrong, at, &s);
+	CHECK(s.refused == (at < 8), "refused, or not", at, &s);
+	if (s.refused)
+		return;
+	CHECK(s.damaged, "damage was not reported", at, &s);
+	CHECK(s.good_chunks >= t->n_chunks - (type == HL_CHUNK_EVENTS), "chunks", at, &s);
+	CHECK(s.good_keyframes == t->n_keyframes || type == HL_CHUNK_KEYFRAME, "keyframes", at, &s);
+	CHECK(s.good_sets == 1 || type == HL_CHUNK_LIVESET, "live set", at, &s);
+	CHECK(s.rss == t->n_rss || type == HL_CHUNK_RSS, "RSS", at, &s);
+	CHECK(s.nodes == t->n_nodes || type == HL_CHUNK_TABLE, "nodes", at, &s);
+	CHECK(s.has_end == (type != HL_CHUNK_END), "the end", at, &s);
+	CHECK(s.events == t->info.totals.events, "events", at, &s);
+	CHECK(s.lost_chunks <= 1, "more is lost than was hit", at, &s);
+	if (type == HL_CHUNK_EVENTS && s.good_chunks < t->n_chunks)
+		CHECK(s.lost_events == p->head.n_events && s.lost_exact, "lost events", at, &s);
+	else
+		CHECK(s.lost_events == 0, "lost events", at, &s);
+}
+
+static void every_bit(const struct truth *t, unsigned stride)
+{
+	put(file, size);
+	for (size_t bit = 0; bit < size * 8; bit += stride) {
+		uint8_t b = file[bit / 8] ^ (uint8_t)(1u << bit % 8);
+
+		if (pwrite(fd, &b, 1, (off_t)(bit / 8)) != 1)
+			exit(1);
+		check_flip(t, bit / 8);
+		if (pwrite(fd, file + bit / 8, 1, (off_t)(bit / 8)) != 1)
+			exit(1);
+	}
+}
+
+/* The file with chunk i left out (0 copies), doubled, or changed places with the next one. */
+static void shuffle_chunks(const struct truth *t)
+{
+	uint8_t *other = malloc(2 * size);
+	struct seen s;
+
+	for (size_t i = 0; i < n_places; i++) {
+		size_t at = places[i].at, len = places[i].head.length, next = at + len;
+
+		memcpy(other, file, at);
+		memcpy(other + at, file + next, size - next);
+		put(other, size - len);
+		truth_compare(t, path, &s);
+		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was taken out", i, &s);
+		CHECK(s.good_chunks == t->n_chunks - (places[i].head.type == HL_CHUNK_EVENTS), "chunks", i, &s);
+		memcpy(other, file, next);
+		memcpy(other + next, file + at, size - at);
+		put(other, size + len);
+		truth_compare(t, path, &s);
+		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was doubled", i, &s);
+		CHECK(s.good_chunks == t->n_chunks, "chunks", i, &s);
+		if (i + 1 < n_places) {
+			size_t len2 = places[i + 1].head.length;
+
+			memcpy(other, file, size);
+			memcpy(other + at, file + next, len2);
+			memcpy(other + at + len2, file + at, len);
+			put(other, size);
+			truth_compare(t, path, &s);
+			CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "chunks changed places", i, &s);
+		}
+		opens += 3;
+	}
+	memcpy(other, file, size);
+	memset(other + size, 'x', 100);
+	put(other, size + 100);
+	truth_compare(t, path, &s);
+	CHECK(!s.wrong && s.damaged && s.good_chunks == t->n_chunks, "bytes after the end", size, &s);
+	free(other);
+}
+
+/* Puts the checksums of a changed chunk right, as somebody would who wants to be believed. */
+static void forge(uint8_t *chunk, size_t len)
+{
+	uint32_t n = hl_get32(chunk + 28), crc;
+	size_t heads = HL_CHUNK_HEAD_LEN + (size_t)n * HL_COLUMN_ENTRY_LEN;
+	static const uint8_t zero[4];
+	size_t at = heads;
+
+	if (n > HL_COLUMNS_MAX || heads > len)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *c = chunk + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
+		uint32_t packed = hl_get32(c + 8);
+
+		if (packed > len - at)
+			break;
+		hl_put32(c + 12, hl_crc32c(0, chunk + at, packed));
+		at += packed;
+	}
+	crc = hl_crc32c(0, chunk, 12);
+	crc = hl_crc32c(crc, zero, 4);
+	hl_put32(chunk + 12, hl_crc32c(crc, chunk + 16, heads - 16));
+}
+
+static void forged(unsigned long rounds, uint64_t seed)
+{
+	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0x10, 0x40, 2};
+	uint8_t *other = malloc(size);
+
+	for (unsigned long i = 0; i < rounds; i++) {
+		const struct place *p;
+		uint64_t r = hl_hash_u64(seed += HL_HASH_K);
+		unsigned changes = 1 + (r & 3);
+
+		memcpy(other, file, size);
+		p = &places[(r >> 2) % n_places];
+		for (unsigned k = 0; k < changes; k++) {
+			size_t at;
+
+			r = hl_hash_u64(seed += HL_HASH_K);
+			at = p->at + 8 + (r >> 8) % (p->head.length - 8);
+			if (r & 64) /* heads and directory are worth more tries than their length */
+				at = p->at + 8 + (r >> 8) % 200 % (p->head.length - 8);
+			other[at] = r & 128 ? (uint8_t)(r >> 48) : values[r & 7];
+		}
+		forge(other + p->at, p->head.length);
+		if (r & 1 << 20) /* without the index, heads are believed */
+			other[size - 1] ^= 1;
+		put(other, size);
+		read_all(path);
+		opens++;
+	}
+	free(other);
+}
+
+static void check_memory(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	printf("%lu opens, at most %ld MiB\n", opens, u.ru_maxrss / 1024);
+#ifndef __SANITIZE_ADDRESS__
+	if (u.ru_maxrss > 64 * 1024) {
+		fprintf(stderr, "more than 64 MiB of memory\n");
+		exit(1);
+	}
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	unsigned stride = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 20000;
+	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
+	struct truth t;
+
+	make_trace(false);
+	printf("a trace of %zu bytes, %zu chunks: %zu of events, %zu with a summary; %zu keyframes, %zu full\n",
+		size, n_places, count_before(size, HL_CHUNK_EVENTS), count_flags(HL_CHUNK_HAS_SUMMARY),
+		count_before(size, HL_CHUNK_KEYFRAME), count_flags(HL_CHUNK_FULL));
+	truth_read(&t, path);
+	every_prefix(&t);
+	every_bit(&t, stride);
+	shuffle_chunks(&t);
+	forged(rounds / 2, seed);
+	truth_free(&t);
+	free(file);
+	close(fd);
+	make_trace(true);
+	forged(rounds / 2, seed + 1);
+	free(file);
+	check_memory();
+	return 0;
+}
