@@ -29,7 +29,7 @@ struct hl_model {
 	char error[512];
 
 	/* Parts that turned out to be unreadable when they were read. */
-	uint8_t *bad_chunks, *bad_keyframes;
+	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
 	size_t n_bad;
 
 	struct hl_symbols *symbols;

@@ -18,6 +18,7 @@
 struct hl_sample_opts {
 	uint64_t seed;
 	uint32_t events, nodes, threads, live, chunk, keyframe;
+	uint32_t live_set; /* one after each so many events; 0: none */
 	bool strange, no_end;
 };
 
@@ -48,6 +49,22 @@ static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_
 	}
 	for (uint32_t i = 0; i < o->threads; i++)
 		hl_writer_add_thread(w, 100 + i);
+}
+
+static inline int hl_sample_add_live_set(struct hl_writer *w, const struct hl_sim *sim)
+{
+	struct hl_live_block *blocks = calloc(sim->n_live + 1, sizeof(*blocks));
+	int err;
+
+	for (size_t i = 0; i < sim->n_live; i++) {
+		const struct hl_sim_block *b = &sim->live[i];
+
+		blocks[i] = (struct hl_live_block){
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread};
+	}
+	err = hl_writer_add_live_set(w, blocks, sim->n_live);
+	free(blocks);
+	return err;
 }
 
 /* 0 or -1. */
@@ -81,6 +98,10 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 		hl_sim_next(&sim, &s->events[s->n_events]);
 		counters.implicit_frees += s->events[s->n_events].func == HL_FUNC_IMPLICIT;
 		err = hl_writer_add_event(w, &s->events[s->n_events]);
+		/* Not between the halves of a realloc. */
+		if (!err && o->live_set && !sim.moved &&
+			s->n_events % o->live_set == o->live_set - 1)
+			err = hl_sample_add_live_set(w, &sim);
 	}
 	s->duration_ns = end.duration_ns = sim.now_ns;
 	if (!err && !o->no_end)
