@@ -168,7 +168,7 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gen-trace: %s: %s\n", o.output, strerror(-err));
 		return 3;
 	}
-	fprintf(stderr, "%llu events, %llu bytes, %.1f ns and %.3f bytes an event\n",
+	fprintf(stderr, "%llu events, %llu bytes, %.1f ns (of processor time) and %.3f bytes an event\n",
 		(unsigned long long)o.events, (unsigned long long)bytes,
 		(now() - t0) * 1e9 / (double)o.events, (double)bytes / (double)o.events);
 	return 0;

@@ -176,7 +176,7 @@ static inline uint8_t hl_life_class(uint64_t ns)
 		return 0;
 	oct = 63u - (unsigned)__builtin_clzll(u);
 	/* the two bits below the leading one choose the quarter */
-	return (uint8_t)(1 + oct * 4 + (unsigned)((oct >= 2 ? u >> (oct - 2) : u << (2 - oct)) & 3));
+	return (uint8_t)(1 + oct * 4 + (unsigned)(u << 2 >> oct & 3));
 }
 
 #endif

@@ -62,6 +62,7 @@ static void open_chunk(struct hl_writer *w)
 		.live_blocks = hl_sums_live_blocks(&t->sums),
 		.max_live_bytes = hl_sums_live_bytes(&t->sums),
 	};
+	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
 	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
 	hl_summarizer_begin(w->summary);
 }
@@ -79,7 +80,7 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 	w->key_row_bytes = w->live_row_bytes = 8;
 	set_options(w, options);
 	w->summary = malloc(sizeof(*w->summary));
-	if (!w->summary || hl_encoder_init(&w->enc, meta->free_stacks) < 0 ||
+	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 || hl_encoder_init(&w->enc, meta->free_stacks) < 0 ||
 		hl_packer_init(&w->packer) < 0)
 		goto fail;
 	/* Readers tell by this lock whether somebody still writes. A file system without locks: so be it. */
@@ -178,22 +179,28 @@ static uint64_t take_time(struct hl_writer *w, uint64_t time_ns)
 	return time;
 }
 
-/* `more`: events that must still fit after the next one. */
-static bool chunk_is_full(const struct hl_writer *w, uint32_t more)
+/*
+ * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and for
+ * the last two of a chunk; `moved_free`: one more event must fit after the next.
+ */
+static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 {
 	uint32_t n = w->enc.n_events;
 
-	/* looked at twice in a row, since the second half of a realloc cannot close a chunk */
-	return n + more >= w->max_events ||
-	       (n % HL_RAW_CHECK < 2 && n > 1 &&
-		       hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX);
+	if (n + moved_free >= w->max_events ||
+		hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX)
+		return close_chunk(w);
+	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
+	if (w->look_at <= n)
+		w->look_at = n + 1;
+	return 0;
 }
 
 static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
 	uint64_t next = w->totals.sums.alloc_blocks;
 
-	if (e->thread >= w->n_threads || (e->node >= w->n_nodes && e->node != HL_NODE_NONE))
+	if (w->ended || e->thread >= w->n_threads || (e->node >= w->n_nodes && e->node != HL_NODE_NONE))
 		return false;
 	if (e->op == HL_OP_ALLOC)
 		return e->ordinal == next;
@@ -210,10 +217,11 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 
 	if (hl_unlikely(w->error))
 		return w->error;
-	if (hl_unlikely(w->ended || !event_is_valid(w, e)))
+	if (hl_unlikely(!event_is_valid(w, e)))
 		return w->error = -EINVAL;
 	/* both halves of a realloc lie in one chunk */
-	if (hl_unlikely(chunk_is_full(w, moved && !alloc)) && !(w->pair_open && moved && alloc) && close_chunk(w) < 0)
+	if (hl_unlikely(w->enc.n_events >= w->look_at) && !(w->pair_open && moved && alloc) &&
+		look_at_chunk(w, moved && !alloc) < 0)
 		return w->error;
 	time = take_time(w, e->time_ns);
 	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS)) {
@@ -224,10 +232,11 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	hl_encoder_add(&w->enc, e, time);
 	hl_summarizer_add(w->summary, e);
 	err = hl_totals_apply(&w->totals, e);
-	if (!err)
-		err = hl_keyframe_touch(w, e);
+	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
+		    w->thread_state.data[e->thread] == 0))
+		err |= hl_keyframe_touch(w, e);
 	if (hl_unlikely(err))
-		return w->error = err;
+		return w->error = -ENOMEM;
 	if (alloc && moved && w->pair_open)
 		hl_encoder_moved(&w->enc);
 	w->pair_open = !alloc && moved;
@@ -336,7 +345,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_vec_free(&w->index);
 	hl_vec_free(&w->scratch);
 	hl_vec_free(&w->touched);
-	hl_vec_free(&w->touched_bits);
+	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);
 	hl_totals_fini(&w->totals);
 	free(w);

@@ -103,6 +103,7 @@ struct hl_writer {
 	int fd;
 	int error;                       /* the first one */
 	bool hurry, ended, follows_alloc;
+	uint32_t look_at;                /* at so many events see whether the chunk is full */
 	bool pair_open;                  /* a MOVED free waits for its allocation */
 	uint64_t sync, seq, size;        /* size: bytes of whole chunks written */
 	uint64_t durable_events;
@@ -122,8 +123,8 @@ struct hl_writer {
 	HL_VEC(struct hl_chunk_head) index;
 	hl_bytes scratch;
 
-	/* Keyframes. touched: nodes that changed since the last; a bit each, and their list. */
-	hl_bytes touched_bits;
+	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code. */
+	hl_bytes node_state;
 	HL_VEC(uint32_t) touched;
 	hl_bytes thread_state;           /* 0 no event yet, 1 since the last keyframe, 2 before it */
 	uint64_t active_threads;
@@ -155,6 +156,7 @@ void hl_tables_fini(struct hl_pending_tables *t);
 int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *counters);
 
 /* writer_keyframe.c */
+/* A node or a thread that is not marked yet. */
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *event);
 bool hl_keyframe_due(const struct hl_writer *w);
 int hl_write_keyframe(struct hl_writer *w, bool full);

@@ -14,24 +14,16 @@
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
-	uint8_t *state = &w->thread_state.data[e->thread];
-	uint32_t byte = e->node / 8, bit = 1u << (e->node % 8);
+	uint8_t *thread = &w->thread_state.data[e->thread];
+	uint8_t *node = &w->node_state.data[hl_node_code(e->node)];
 
-	if (*state == 0) {
-		*state = 1;
+	if (*thread == 0) {
+		*thread = 1;
 		w->active_threads++;
 	}
-	if (e->node == HL_NODE_NONE)
+	if (*node || e->node == HL_NODE_NONE)
 		return 0;
-	if (byte >= w->touched_bits.len) {
-		if (hl_vec_reserve(&w->touched_bits, (size_t)byte + 1) < 0)
-			return -ENOMEM;
-		memset(w->touched_bits.data + w->touched_bits.len, 0, byte + 1 - w->touched_bits.len);
-		w->touched_bits.len = (size_t)byte + 1;
-	}
-	if (w->touched_bits.data[byte] & bit)
-		return 0;
-	w->touched_bits.data[byte] |= (uint8_t)bit;
+	*node = 1;
 	return hl_vec_push(&w->touched, e->node);
 }
 
@@ -176,9 +168,9 @@ int hl_write_keyframe(struct hl_writer *w, bool full)
 		return err;
 	if (w->touched.len >= 64)
 		w->key_row_bytes = (double)(w->size - before) / (double)w->touched.len;
+	for (size_t i = 0; i < w->touched.len; i++)
+		w->node_state.data[hl_node_code(w->touched.data[i])] = 0;
 	w->touched.len = 0;
-	if (w->touched_bits.len > 0)
-		memset(w->touched_bits.data, 0, w->touched_bits.len);
 	w->key_seq = seq;
 	w->key_event = w->totals.events;
 	w->key_epoch = w->totals.epoch;

@@ -137,7 +137,8 @@ int hl_writer_add_node(struct hl_writer *w, const struct hl_node *n)
 		return w->error = -EOVERFLOW;
 	if (hl_bytes_varint(&t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
 		hl_bytes_varint(&t->node_module, (uint32_t)(n->module + 1)) < 0 ||
-		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0)
+		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0 ||
+		hl_bytes_put(&w->node_state, "", 1) < 0)
 		return w->error = -ENOMEM;
 	*last = n->offset;
 	w->n_nodes++;
