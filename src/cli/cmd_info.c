@@ -22,10 +22,10 @@ static int run_info(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt info_opts[] = {
-	{ 0, "json", NULL, "as JSON", hl_set_json },
+	{0, "json", NULL, "as JSON", hl_set_json},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
-	{ 0 }
+	{0},
 };
 
 const struct hl_cmd hl_cmd_info = {

@@ -63,7 +63,7 @@ int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bo
 
 	if (opts->verbose)
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
-			     i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
+			i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
 	missing |= !hl_model_complete(m);
 	if (opts->strict && missing)
 		hl_cli_error("something is missing (--strict): %s", what_is_missing(i));

@@ -15,9 +15,14 @@ struct hl_trace_opts {
 const char *hl_set_json(void *state, const char *value);
 const char *hl_set_strict(void *state, const char *value);
 const char *hl_set_verbose(void *state, const char *value);
-#define HL_OPT_STRICT \
-	{ 0, "strict", NULL, "exit with status 4 when something is missing from the trace", hl_set_strict }
-#define HL_OPT_VERBOSE { 'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose }
+#define HL_OPT_STRICT                                                                            \
+	{                                                                                        \
+		0, "strict", NULL, "exit with status 4 when something is missing", hl_set_strict \
+	}
+#define HL_OPT_VERBOSE                                                                    \
+	{                                                                                 \
+		'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose \
+	}
 
 /* Opens the one operand. 0, or an exit status with a message. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);

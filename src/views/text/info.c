@@ -13,8 +13,12 @@
 static const char *end_name(unsigned kind)
 {
 	static const char *const names[] = {
-		[HL_END_EXIT] = "exit",       [HL_END_SIGNAL] = "signal", [HL_END_EXEC] = "exec",
-		[HL_END_STOPPED] = "stopped", [HL_END_LOST] = "lost",     [HL_END_RUNNING] = "running",
+		[HL_END_EXIT] = "exit",
+		[HL_END_SIGNAL] = "signal",
+		[HL_END_EXEC] = "exec",
+		[HL_END_STOPPED] = "stopped",
+		[HL_END_LOST] = "lost",
+		[HL_END_RUNNING] = "running",
 	};
 
 	return kind < HL_ARRAY_LEN(names) ? names[kind] : "lost";
@@ -34,23 +38,23 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 	const struct hl_totals *t = &i->totals;
 	const struct hl_counters *c = &i->counters;
 	const struct row r[N_ROWS] = {
-		{ "allocations", "allocations", t->sums.alloc_blocks, COUNT },
-		{ "bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES },
-		{ "frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT },
-		{ "bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES },
-		{ "live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT },
-		{ "live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES },
-		{ "peak_bytes", "peak bytes", t->peak_bytes, BYTES },
-		{ "peak_blocks", "peak blocks", t->peak_blocks, COUNT },
-		{ "peak_time_ns", "time of the peak", t->peak_time_ns, TIME },
-		{ "temporary", "temporary", t->temporary, COUNT },
-		{ "unknown_frees", "unknown frees", c->unknown_frees, COUNT },
-		{ "implicit_frees", "implicit frees", c->implicit_frees, COUNT },
-		{ "inherited_frees", "inherited frees", c->inherited_frees, COUNT },
-		{ "late_events", "late events", c->late_events, COUNT },
-		{ "dropped_events", "dropped events", c->dropped_events, COUNT },
-		{ "threads", "threads", i->threads, COUNT },
-		{ "stacks", "stacks", t->stacks, COUNT },
+		{"allocations", "allocations", t->sums.alloc_blocks, COUNT},
+		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES},
+		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT},
+		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES},
+		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT},
+		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES},
+		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES},
+		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT},
+		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME},
+		{"temporary", "temporary", t->temporary, COUNT},
+		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT},
+		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT},
+		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT},
+		{"late_events", "late events", c->late_events, COUNT},
+		{"dropped_events", "dropped events", c->dropped_events, COUNT},
+		{"threads", "threads", i->threads, COUNT},
+		{"stacks", "stacks", t->stacks, COUNT},
 	};
 
 	memcpy(rows, r, sizeof(r));
