@@ -1,6 +1,8 @@
 /*
  * unwind_step.c - x86_64: rules from what the tables say, and the steps that are rare.
  */
+#include <dlfcn.h>
+
 #include "base/bits.h"
 #include "record/arch/x86_64/step.h"
 
@@ -134,18 +136,31 @@ static bool after_call(uintptr_t pc)
 	return false;
 }
 
+/*
+ * In an object a return address follows a call. Interpreters and JITs put addresses of their own
+ * there, of which all that can be asked is that something lies there.
+ */
 static bool is_return_address(uintptr_t pc)
 {
+	struct dl_find_object found;
+
 	if (pc < HL_PAGE || pc >> 47 || !hl_walk_probe(pc - 1))
 		return false;
+	if (_dl_find_object((void *)(pc - 1), &found) != 0)
+		return true;
 	return (((pc - 7) ^ (pc - 1)) < HL_PAGE || hl_walk_probe(pc - 7)) && after_call(pc);
 }
+
+/* How far up a frame may end that no table describes. Beyond, the frame pointer is something else.
+ */
+#define FP_FRAME (256 * 1024)
 
 enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 {
 	uintptr_t fp = w->r.fp, pc;
 
-	if (fp < w->r.sp || (fp & 7) || fp > UINTPTR_MAX - 32 || !hl_walk_may_read(w, fp, fp + 16))
+	if (fp < w->r.sp || (fp & 7) || fp - w->r.sp > FP_FRAME ||
+		!hl_walk_may_read(w, fp, fp + 16))
 		return lost(s, HL_STEP_USES_FP);
 	w->strayed = false;
 	pc = hl_word(fp + 8);
