@@ -160,6 +160,9 @@ static void free_item(union hl_item *item)
 	case HL_ITEM_LIVE_SET:
 		free(item->other.blocks);
 		break;
+	case HL_ITEM_COST:
+		free(item->other.cost);
+		break;
 	case HL_ITEM_END:
 		free(item->other.counters);
 		break;
@@ -187,6 +190,15 @@ static int add_module(struct hl_output *o, struct hl_module *m)
 	return hl_writer_add_module(o->writer, &whole);
 }
 
+static void add_cost(struct hl_output *o, struct hl_cost *cost)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	cost->collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	hl_writer_set_cost(o->writer, cost);
+}
+
 static int write_item(struct hl_output *o, union hl_item *item)
 {
 	switch (item->other.op) {
@@ -203,6 +215,9 @@ static int write_item(struct hl_output *o, union hl_item *item)
 		return hl_writer_add_extra(o->writer, item->other.extra);
 	case HL_ITEM_LIVE_SET:
 		return hl_writer_add_live_set(o->writer, item->other.blocks, item->other.n);
+	case HL_ITEM_COST:
+		add_cost(o, item->other.cost);
+		return 0;
 	case HL_ITEM_END:
 		return hl_writer_end(o->writer, &item->other.end,
 			item->other.counters ? item->other.counters : &(struct hl_counters){0});

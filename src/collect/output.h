@@ -27,6 +27,7 @@ enum {
 	HL_ITEM_THREAD,
 	HL_ITEM_EXTRA,
 	HL_ITEM_LIVE_SET,
+	HL_ITEM_COST,
 	HL_ITEM_END,
 };
 
@@ -41,6 +42,7 @@ union hl_item {
 			struct hl_extra *extra;
 			struct hl_live_block *blocks;
 			struct hl_end end;
+			struct hl_cost *cost;
 		};
 		size_t n;
 		struct hl_counters *counters;

@@ -300,6 +300,7 @@ void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words,
 	case HL_REC_EXIT:
 		p->has_exit = true;
 		p->exit_status = (int32_t)words[1];
+		p->cost = (struct hl_cost){words[2], words[3], words[4], words[5], words[6], 0};
 		break;
 	case HL_REC_PROCESS:
 	case HL_REC_SWITCH:

@@ -60,6 +60,7 @@ struct hl_proc {
 	struct hl_end end;
 	bool has_exit;              /* the program said it was about to exit */
 	int32_t exit_status;
+	struct hl_cost cost;        /* as the program told it at its exit */
 
 	struct hl_queue *queue;
 	struct hl_output *output;

@@ -53,6 +53,7 @@ struct hl_thread {
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
 	uint32_t skip;
+	uint64_t wait_ns;        /* stood still for want of room */
 	uintptr_t *scratch;      /* --unwind=full: pcs of the walk */
 };
 

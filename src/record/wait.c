@@ -54,15 +54,18 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 		uint64_t now, b;
 
 		nap(t);
-		if (hl_producer_has_room(&t->out, pos, words))
-			return true;
 		now = now_ns();
+		if (hl_producer_has_room(&t->out, pos, words)) {
+			t->wait_ns += now - start;
+			return true;
+		}
 		b = atomic_load(&region->heartbeat);
 		if (b != beat) {
 			beat = b;
 			heard = now;
 		}
 		if (now - heard > SILENCE_NS || now - start > hl_rec.max_wait_ms * UINT64_C(1000000)) {
+			t->wait_ns += now - start;
 			t->silent_beat = beat;
 			t->skip = SKIP_EVENTS;
 			return false;

@@ -95,6 +95,13 @@ struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
 };
 
+/* What recording cost, as far as its own parts know; zeros when the program could not tell (a kill). */
+struct hl_cost {
+	uint64_t wait_ns;      /* the program stood still for want of room in its rings */
+	uint64_t unwinds, frames_walked, frames_verified, rule_misses;
+	uint64_t collector_ns; /* CPU time of the collector up to this trace's end */
+};
+
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
 	const char *program;       /* path of the executable */

@@ -114,6 +114,8 @@ enum hl_column_id {
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,
 	/* INDEX: the first of HL_INDEX_FIELDS columns */
+	HL_COL_COST = 108,
+
 	HL_COL_INDEX = 112,
 };
 

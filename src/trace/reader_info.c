@@ -96,6 +96,22 @@ int hl_read_meta(struct hl_reader *r)
 
 /* ---- the end, or what there is instead ---- */
 
+/* For people who wonder, not for sums: a trace without it is as good. */
+static void load_cost(struct hl_reader *r, struct hl_chunk *c)
+{
+	struct hl_cost *k = &r->info.cost;
+	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked, &k->frames_verified,
+		&k->rule_misses, &k->collector_ns};
+	struct hl_cursor cur;
+
+	if (hl_column(r, c, HL_COL_COST, &cur) < 0)
+		return;
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
+		*fields[i] = hl_cursor_varint(&cur);
+	if (cur.bad)
+		memset(k, 0, sizeof(*k));
+}
+
 static int load_end(struct hl_reader *r)
 {
 	struct hl_process_numbers n;
@@ -118,6 +134,7 @@ static int load_end(struct hl_reader *r)
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
 	r->info.has_end = true;
+	load_cost(r, &c);
 	return 0;
 }
 

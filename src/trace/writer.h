@@ -53,6 +53,9 @@ uint64_t hl_writer_durable_events(const struct hl_writer *w);
 /* Bytes of the file so far. */
 uint64_t hl_writer_bytes(const struct hl_writer *w);
 
+/* Goes into the end, if it is given before it. */
+void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost);
+
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
 int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);
 

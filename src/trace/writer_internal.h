@@ -100,6 +100,7 @@ struct hl_pending_tables {
 };
 
 struct hl_writer {
+	struct hl_cost cost;
 	int fd;
 	int error;                       /* the first one */
 	bool hurry, ended, follows_alloc;

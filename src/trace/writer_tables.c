@@ -219,6 +219,8 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
 	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns};
+	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
+		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns};
 
 	w->scratch.len = 0;
 	if (hl_put_totals(w, &w->scratch, counters) < 0 ||
@@ -226,7 +228,16 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 		return -ENOMEM;
 	hl_chunk_begin(w, HL_CHUNK_END);
 	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	w->scratch.len = 0;
+	if (put_numbers(&w->scratch, cost, HL_ARRAY_LEN(cost)) < 0)
+		return -ENOMEM;
+	hl_chunk_column(w, HL_COL_COST, w->scratch.data, w->scratch.len, true);
 	return hl_chunk_write(w);
+}
+
+void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost)
+{
+	w->cost = *cost;
 }
 
 /* ---- INDEX ---- */

@@ -99,6 +99,19 @@ static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_cost(struct hl_json *j, const struct hl_cost *c)
+{
+	hl_json_key(j, "cost");
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "wait_ns", c->wait_ns);
+	hl_json_key_u64(j, "unwinds", c->unwinds);
+	hl_json_key_u64(j, "frames_walked", c->frames_walked);
+	hl_json_key_u64(j, "frames_verified", c->frames_verified);
+	hl_json_key_u64(j, "rule_misses", c->rule_misses);
+	hl_json_key_u64(j, "collector_ns", c->collector_ns);
+	hl_json_end_object(j);
+}
+
 void hl_json_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -123,6 +136,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, i);
 	json_damage(&j, i);
+	json_cost(&j, &i->cost);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_end_object(&j);
 	putc('\n', out);
