@@ -96,20 +96,20 @@ int hl_read_meta(struct hl_reader *r)
 
 /* ---- the end, or what there is instead ---- */
 
-/* For people who wonder, not for sums: a trace without it is as good. */
-static void load_cost(struct hl_reader *r, struct hl_chunk *c)
+/* A trace without it is as good; a damaged one damages the end. */
+static int load_cost(struct hl_reader *r, struct hl_chunk *c)
 {
 	struct hl_cost *k = &r->info.cost;
 	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked, &k->frames_verified,
 		&k->rule_misses, &k->collector_ns};
 	struct hl_cursor cur;
+	int err = hl_column(r, c, HL_COL_COST, &cur);
 
-	if (hl_column(r, c, HL_COL_COST, &cur) < 0)
-		return;
+	if (err)
+		return err == -ENOENT ? 0 : err;
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
 		*fields[i] = hl_cursor_varint(&cur);
-	if (cur.bad)
-		memset(k, 0, sizeof(*k));
+	return cur.bad ? -EBADMSG : 0;
 }
 
 static int load_end(struct hl_reader *r)
@@ -127,14 +127,13 @@ static int load_end(struct hl_reader *r)
 	kind = hl_cursor_varint(&cur);
 	value = hl_cursor_varint(&cur);
 	duration = hl_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST)
+	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.totals = n.totals;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
 	r->info.has_end = true;
-	load_cost(r, &c);
 	return 0;
 }
 
