@@ -27,6 +27,7 @@ struct hl_check {
 #define HL_KEPT_LIVE    1u /* some frame from here outwards needs this frame pointer */
 #define HL_KEPT_EXACT   HL_STEP_EXACT
 #define HL_KEPT_SPECIAL HL_STEP_SPECIAL
+#define HL_KEPT_GUESSED HL_STEP_GUESSED
 struct hl_kept {
 	uintptr_t sp, fp;
 	uintptr_t fp_slot; /* where the step out of this frame finds the outer one's; 0: kept */
