@@ -82,8 +82,7 @@ hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
 	return 0;
 }
 
-/* Are the steps out of frame i and all outer ones what they were? If not, `failed` is the first
- * that is not. */
+/* Are the steps from frame i outwards what they were? If not, `failed` is the first changed. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
 	uint32_t n = m->frames[i].checks_end;
@@ -99,8 +98,7 @@ static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w,
 	return true;
 }
 
-/* After a signal frame the walk may be on another stack: go on matching outside the remembered one.
- */
+/* After a signal frame the walk may be on another stack: match outside the remembered one. */
 static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;) {
@@ -144,8 +142,10 @@ struct found {
 #define PATCH 12 /* frames replaced in the middle of a memo; more are walked anew from inside */
 #define NONE  UINT32_MAX
 
-/* The frame pointer in frame f, when the walk came by frame i > f with this one and all between
- * still holds. */
+/*
+ * The frame pointer in frame f, when the walk came by frame i > f with this one and all between
+ * still holds.
+ */
 static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *fp)
 {
 	if (m->frames[f].flags & HL_KEPT_LIVE) {
