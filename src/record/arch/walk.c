@@ -39,7 +39,7 @@ void hl_walk_init(struct hl_walk *w, const struct hl_regs *start)
 	w->memo_lo = w->memo_hi = 0;
 	w->segment_end = w->known_pc = 0;
 	w->misses = 0;
-	w->exact = w->strayed = false;
+	w->exact = w->guessed = w->careful = w->strayed = false;
 	set_range(w, start->sp);
 }
 

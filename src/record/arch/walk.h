@@ -26,6 +26,8 @@ struct hl_walk {
 	unsigned misses;    /* rules that had to be compiled */
 	unsigned generation;
 	bool exact;   /* r.pc was interrupted, it is no return address */
+	bool guessed; /* some step had no table to go by: all that follows may be wrong */
+	bool careful; /* either: then not even the stack pointer is trusted */
 	bool strayed; /* the last vouched range was no continuation of the stack */
 };
 
@@ -47,6 +49,7 @@ struct hl_step {
 #define HL_STEP_EXACT   2u /* set by the walk: the frame it leads out of was interrupted */
 #define HL_STEP_SPECIAL 4u /* its outcome depends on more than these words: repeat it */
 #define HL_STEP_CFA     8u
+#define HL_STEP_GUESSED 16u /* set by the walk: that frame was found by guessing */
 
 #define HL_PAGE ((uintptr_t)4096) /* larger pages are multiples of it */
 

@@ -39,7 +39,7 @@ static bool find_cfa(
 		return hl_cfi_eval(hl_cfi_expr(o, row->cfa_value), f->v, &f->w, NULL, cfa);
 	*cfa = f->v[row->cfa_register] + (uintptr_t)(intptr_t)row->cfa_value;
 	/* Trusted, as in hl_arch_step(). */
-	if (row->cfa_register == HL_ARCH_DW_SP && !f->w.exact && row->cfa_value > 0)
+	if (row->cfa_register == HL_ARCH_DW_SP && !f->w.careful && row->cfa_value > 0)
 		f->w.hi = hl_max_u64(f->w.hi, hl_align_up(*cfa, HL_PAGE));
 	return true;
 }
@@ -92,6 +92,7 @@ static enum hl_step_end apply(
 		f->v[reg] = next[reg];
 	to_walk(f);
 	f->w.exact = signal_frame;
+	f->w.careful = signal_frame || f->w.guessed;
 	return HL_STEP_ON;
 }
 
@@ -150,6 +151,8 @@ hl_cold enum hl_step_end hl_walk_general(struct hl_walk *w, struct hl_step *s)
 		w->segment_end = f.w.segment_end;
 	w->r = f.w.r;
 	w->exact = f.w.exact;
+	w->guessed = f.w.guessed;
+	w->careful = f.w.careful;
 	w->lo = f.w.lo;
 	w->hi = f.w.hi;
 	return HL_STEP_ON;

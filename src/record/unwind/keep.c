@@ -56,7 +56,7 @@ hl_inline void keep_frame(struct hl_memo *m, uint32_t at, const struct hl_fresh 
 	k->fp = f->fp;
 	k->fp_slot = f->step.fp_slot;
 	k->checks_end = *checks;
-	k->flags = (f->step.flags & (HL_STEP_EXACT | HL_STEP_SPECIAL)) | *live;
+	k->flags = (f->step.flags & (HL_STEP_EXACT | HL_STEP_SPECIAL | HL_STEP_GUESSED)) | *live;
 }
 
 uint32_t hl_memo_remember(

@@ -27,6 +27,7 @@ struct hl_check {
 #define HL_KEPT_LIVE    1u /* some frame from here outwards needs this frame pointer */
 #define HL_KEPT_EXACT   HL_STEP_EXACT
 #define HL_KEPT_SPECIAL HL_STEP_SPECIAL
+#define HL_KEPT_GUESSED HL_STEP_GUESSED
 struct hl_kept {
 	uintptr_t sp, fp;
 	uintptr_t fp_slot; /* where the step out of this frame finds the outer one's; 0: kept */
@@ -92,8 +93,10 @@ uint32_t hl_memo_remember(
 	struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n, uintptr_t fp);
 /* Only the pcs: for stacks of which next to nothing stays the same. */
 uint32_t hl_memo_list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n);
-/* Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another
- * room. */
+/*
+ * Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another
+ * room.
+ */
 bool hl_memo_replace(
 	struct hl_memo *m, uint32_t e, uint32_t f, const struct hl_fresh *fresh, uintptr_t fp);
 

@@ -31,19 +31,21 @@ static uint32_t owner(const struct hl_memo *m, uint32_t from, uint32_t c)
 }
 
 /* The remembered state; its fp is to be trusted only if it is live. */
-static struct hl_regs kept_regs(const struct hl_memo *m, uint32_t i, bool *exact)
+static struct hl_regs kept_regs(const struct hl_memo *m, uint32_t i, struct hl_walk *w)
 {
 	const struct hl_kept *f = &m->frames[i];
 
-	*exact = f->flags & HL_KEPT_EXACT;
-	return (struct hl_regs){.pc = m->pcs[i] - *exact, .sp = f->sp, .fp = f->fp};
+	w->exact = f->flags & HL_KEPT_EXACT;
+	w->guessed = f->flags & HL_KEPT_GUESSED;
+	w->careful = w->exact || w->guessed;
+	return (struct hl_regs){.pc = m->pcs[i] - w->exact, .sp = f->sp, .fp = f->fp};
 }
 
 /* Does the step out of frame i, repeated, still lead to frame i - 1, or to the end for frame 0? */
 static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct hl_walk *from)
 {
 	struct hl_walk w = *from;
-	struct hl_regs r = kept_regs(m, i, &w.exact);
+	struct hl_regs r = kept_regs(m, i, &w);
 	struct hl_step s;
 	enum hl_step_end end;
 
@@ -80,8 +82,7 @@ hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
 	return 0;
 }
 
-/* Are the steps out of frame i and all outer ones what they were? If not, `failed` is the first
- * that is not. */
+/* Are the steps from frame i outwards what they were? If not, `failed` is the first changed. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
 	uint32_t n = m->frames[i].checks_end;
@@ -97,8 +98,7 @@ static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w,
 	return true;
 }
 
-/* After a signal frame the walk may be on another stack: go on matching outside the remembered one.
- */
+/* After a signal frame the walk may be on another stack: match outside the remembered one. */
 static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;) {
@@ -142,8 +142,10 @@ struct found {
 #define PATCH 12 /* frames replaced in the middle of a memo; more are walked anew from inside */
 #define NONE  UINT32_MAX
 
-/* The frame pointer in frame f, when the walk came by frame i > f with this one and all between
- * still holds. */
+/*
+ * The frame pointer in frame f, when the walk came by frame i > f with this one and all between
+ * still holds.
+ */
 static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *fp)
 {
 	if (m->frames[f].flags & HL_KEPT_LIVE) {
@@ -164,15 +166,16 @@ static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *
 /* One step, with all that is to be remembered of it. */
 hl_inline enum hl_step_end fresh_step(struct hl_fresh *f, struct hl_walk *w, struct hl_regs *r)
 {
-	bool exact = w->exact;
+	uint32_t flags = 0;
 	enum hl_step_end end;
 
-	f->pc = r->pc + exact;
+	if (hl_unlikely(w->careful))
+		flags = (w->exact ? HL_STEP_EXACT : 0) | (w->guessed ? HL_STEP_GUESSED : 0);
+	f->pc = r->pc + w->exact;
 	f->sp = r->sp;
 	f->fp = r->fp;
 	end = hl_walk_step(w, r, &f->step);
-	if (hl_unlikely(exact))
-		f->step.flags |= HL_STEP_EXACT;
+	f->step.flags |= flags;
 	return end;
 }
 
@@ -191,7 +194,7 @@ static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m,
 
 	if (!find_fp(m, i, f, &fp))
 		return NONE;
-	r = kept_regs(m, f, &w.exact);
+	r = kept_regs(m, f, &w);
 	r.fp = fp;
 	for (uint32_t n = 1, e = f; n <= PATCH && e-- > 0; n++, fresh++) {
 		if (fresh_step(fresh, &w, &r) != HL_STEP_ON || w.exact || r.sp != m->frames[e].sp)

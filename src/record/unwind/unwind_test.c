@@ -1,5 +1,7 @@
-/* unwind_test.c - the promises of unwind.h, one by one. The comparison with other unwinders is in
- * tests/unwind. */
+/*
+ * unwind_test.c - the promises of unwind.h, one by one. The comparison with other unwinders is in
+ * tests/unwind.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -453,8 +455,10 @@ static void takes_over(void **state)
 	assert_int_equal(last.common, 0);
 }
 
-/* What earlier unwinds have vouched for is still walked; a full walk knows nothing and may end
- * early. */
+/*
+ * What earlier unwinds have vouched for is still walked; a full walk knows nothing and may end
+ * early.
+ */
 static void assert_at_least_full(void)
 {
 	assert_int_equal(last_err, 0);

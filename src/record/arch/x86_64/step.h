@@ -86,7 +86,7 @@ hl_inline enum hl_step_end hl_arch_step(
 	uintptr_t cfa = (uintptr_t)hl_rule_offset(rule);
 	enum hl_step_end end;
 
-	if (hl_likely(kind == HL_RULE_SP && !w->exact))
+	if (hl_likely(kind == HL_RULE_SP && !w->careful))
 		return hl_arch_step_cfa(r, rule, cfa + r->sp, 0, s);
 	cfa += r->fp;
 	if (hl_likely(kind == HL_RULE_FP && cfa > r->sp && !(cfa & 7) && cfa <= w->hi &&

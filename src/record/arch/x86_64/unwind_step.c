@@ -69,6 +69,13 @@ static enum hl_step_end lost(struct hl_step *s, uint32_t flags)
 	return HL_STEP_CUT;
 }
 
+/* At a frame that made a call. */
+static void arrive(struct hl_walk *w)
+{
+	w->exact = false;
+	w->careful = w->guessed;
+}
+
 static enum hl_step_end step_drap(struct hl_walk *w, uint32_t rule, struct hl_step *s)
 {
 	uintptr_t fp = w->r.fp, slot = fp + (uintptr_t)hl_rule_offset(rule), cfa, pc;
@@ -95,7 +102,7 @@ static enum hl_step_end step_drap(struct hl_walk *w, uint32_t rule, struct hl_st
 	}
 	w->r.pc = pc;
 	w->r.sp = cfa;
-	w->exact = false;
+	arrive(w);
 	return HL_STEP_ON;
 }
 
@@ -117,7 +124,7 @@ static enum hl_step_end step_signal(struct hl_walk *w, struct hl_step *s)
 	w->r.fp = hl_word(uc + UCONTEXT_FP);
 	w->r.pc = pc;
 	w->r.sp = sp;
-	w->exact = true;
+	w->exact = w->careful = true;
 	return HL_STEP_ON;
 }
 
@@ -175,7 +182,8 @@ enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 	w->r.fp = hl_word(fp);
 	w->r.pc = pc;
 	w->r.sp = fp + 16;
-	w->exact = false;
+	w->guessed = true;
+	arrive(w);
 	return HL_STEP_ON;
 }
 
@@ -188,7 +196,7 @@ static enum hl_step_end step_plain(struct hl_walk *w, uint32_t rule, struct hl_s
 	uint32_t flags = by_fp ? HL_STEP_USES_FP : 0;
 	enum hl_step_end end;
 	/* Where nobody can be asked, a table that was right so far is believed. */
-	bool trusted = !by_fp && !w->exact && !hl_walk_probes_allowed();
+	bool trusted = !by_fp && !w->careful && !hl_walk_probes_allowed();
 
 	if (cfa <= w->r.sp || (cfa & 7))
 		return lost(s, flags);
@@ -199,7 +207,7 @@ static enum hl_step_end step_plain(struct hl_walk *w, uint32_t rule, struct hl_s
 	w->strayed = false;
 	end = hl_arch_step_cfa(&w->r, rule, cfa, flags, s);
 	if (end == HL_STEP_ON)
-		w->exact = false;
+		arrive(w);
 	return end;
 }
 
