@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-#define N_COLS (HL_COL_EXTRA - HL_COL_OP + 1)
+#define N_COLS       (HL_COL_EXTRA - HL_COL_OP + 1)
 #define COL(d, name) (&(d)->cols[HL_COL_##name - HL_COL_OP])
 
 struct run {
@@ -21,7 +21,7 @@ struct run {
 /* What hl_chunk_events.memory points to. */
 struct memory {
 	size_t events_cap, extras_cap, at_cap, text_cap, born_cap;
-	uint32_t *born;                /* by allocation of this chunk: which event it is */
+	uint32_t *born; /* by allocation of this chunk: which event it is */
 	char *text;
 };
 
@@ -133,7 +133,8 @@ hl_inline void decode_free(struct decoder *d, struct hl_event *e)
 	uint64_t ref = hl_cursor_varint(COL(d, REF));
 	uint64_t by_delta = d->prev_birth + (uint64_t)hl_unzigzag(ref >> 1);
 	uint64_t by_distance = newest - 1 - (ref >> 1);
-	uint64_t birth = ref & 1 ? by_delta : by_distance; /* a select: nobody could predict the branch */
+	uint64_t birth =
+		ref & 1 ? by_delta : by_distance; /* a select: nobody could predict the branch */
 
 	if (hl_unlikely(birth >= newest)) {
 		d->bad = true;
@@ -203,8 +204,8 @@ static bool decode_events(struct decoder *d, uint32_t n)
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
 }
 
-static bool decode_extras(
-	struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns, uint32_t n_events, char *text)
+static bool decode_extras(struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns,
+	uint32_t n_events, char *text)
 {
 	struct hl_cursor *c = COL(d, EXTRA);
 	uint64_t at = 0, time = t0_ns / HL_TIME_UNIT_NS;
@@ -294,8 +295,9 @@ static int decode_chunk(
 	       decode_extras(d, into, h->t0_ns, h->n_events, ((struct memory *)into->memory)->text);
 	for (int i = 0; i < N_COLS && good; i++)
 		good = hl_cursor_done(&d->cols[i]);
-	return good ? 0 : hl_fail(r, "Chunk %llu does not hold what its head says.",
-				  (unsigned long long)h->seq);
+	return good ? 0
+		    : hl_fail(r, "Chunk %llu does not hold what its head says.",
+			      (unsigned long long)h->seq);
 }
 
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
@@ -310,7 +312,8 @@ int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *
 		return -EINVAL;
 	row = r->chunk_rows.data[chunk];
 	if (row == HL_NO_ROW)
-		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
+		return hl_fail(
+			r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
 	err = hl_load(r, row, &c);
 	if (err)
 		return err;

@@ -60,7 +60,8 @@ static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into
 		return -EBADMSG;
 	if (hl_vec_grow((void **)&into->rows, &into->cap, n ? n : 1, sizeof(*into->rows)) < 0)
 		return -ENOMEM;
-	memset(into->rows, 0, n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
+	memset(into->rows, 0,
+		n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
 	into->n = n;
 	return read_summary(&cur, &c.head, into) ? 0 : -EBADMSG;
 }
@@ -73,7 +74,8 @@ int hl_reader_summary(struct hl_reader *r, size_t chunk, struct hl_summary *into
 	if (chunk >= r->chunks.len)
 		return -EINVAL;
 	if (r->chunk_rows.data[chunk] == HL_NO_ROW)
-		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
+		return hl_fail(
+			r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
 	if (!r->chunks.data[chunk].has_summary)
 		return -ENOENT;
 	err = load_summary(r, r->chunk_rows.data[chunk], into);
