@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 	}
 	report("every event", t, r);
 	printf("%llu events, %.2f ns each; %zu chunks, %zu with a summary; %zu keyframes\n",
-		(unsigned long long)n, (now_ms() - t) * 1e6 / (double)(n ? n : 1), hl_reader_n_chunks(r),
-		have, hl_reader_n_keyframes(r));
+		(unsigned long long)n, (now_ms() - t) * 1e6 / (double)(n ? n : 1),
+		hl_reader_n_chunks(r), have, hl_reader_n_keyframes(r));
 	if (info->damaged)
 		printf("damage: %s\n", info->damage);
 	hl_reader_close(r);

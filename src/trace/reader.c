@@ -32,13 +32,15 @@ static int open_file(struct hl_reader *r, const char *path, struct hl_reader_ref
 	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r->fd < 0 && errno == ENOENT)
 		return refuse(why, -ENOENT,
-			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.", path);
+			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.",
+			path);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
 		int err = errno;
 		return refuse(why, -err, "%.300s cannot be opened: %s.", path, strerror(err));
 	}
 	if (S_ISDIR(st.st_mode))
-		return refuse(why, -EISDIR, "%.300s is a directory; give the path of a trace in it.", path);
+		return refuse(why, -EISDIR,
+			"%.300s is a directory; give the path of a trace in it.", path);
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, -ESPIPE,
 			"%.300s is not a regular file; copy the trace into one first.", path);
@@ -67,33 +69,39 @@ static bool recover_sync(struct hl_reader *r)
 
 static int read_head(struct hl_reader *r, const char *path, struct hl_reader_refusal *why)
 {
-	static const char foreign[] = "%.300s is not a heaplapse trace; give a file that `heaplapse record` wrote.";
+	static const char foreign[] =
+		"%.300s is not a heaplapse trace; give a file that `heaplapse record` wrote.";
 	uint8_t head[HL_FILE_HEAD_LEN] = {0};
 	uint32_t version = 0;
 
-	if (hl_pread(r, head, r->file_bytes < sizeof(head) ? (size_t)r->file_bytes : sizeof(head), 0) < 0)
+	if (hl_pread(r, head, r->file_bytes < sizeof(head) ? (size_t)r->file_bytes : sizeof(head),
+		    0) < 0)
 		return refuse(why, -EIO, "%.300s cannot be read; check the disk.", path);
 	switch (hl_file_head_decode(head, &r->sync, &version)) {
 	case HL_HEAD_GOOD:
 		return 0;
 	case HL_HEAD_NEWER:
 		return refuse(why, -EPROTONOSUPPORT,
-			"%.300s is of format version %u and this heaplapse reads up to %u; use a newer heaplapse.",
+			"%.300s is of format version %u and this heaplapse reads up to %u; use a "
+			"newer heaplapse.",
 			path, version, HL_FORMAT_VERSION);
 	case HL_HEAD_MANGLED:
 		return refuse(why, -EBADMSG,
-			"%.300s was changed by a text-mode transfer; copy the trace again in binary mode.",
+			"%.300s was changed by a text-mode transfer; copy the trace again in "
+			"binary mode.",
 			path);
 	case HL_HEAD_DAMAGED:
 		if (r->file_bytes < HL_FILE_HEAD_LEN)
 			return refuse(why, -EBADMSG,
-				"%.300s ends before its first chunk: nothing was recorded; record again.",
+				"%.300s ends before its first chunk: nothing was recorded; record "
+				"again.",
 				path);
 		r->head_damaged = true;
 		if (recover_sync(r))
 			return 0;
 		return refuse(why, -EBADMSG,
-			"%.300s is a trace whose beginning is destroyed; use another copy of it.", path);
+			"%.300s is a trace whose beginning is destroyed; use another copy of it.",
+			path);
 	case HL_HEAD_FOREIGN:
 		break;
 	}

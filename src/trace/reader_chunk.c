@@ -32,8 +32,8 @@ int hl_pread(struct hl_reader *r, void *buf, size_t len, uint64_t at)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return hl_fail(r, "Reading at byte %llu failed: %s.", (unsigned long long)at,
-				strerror(errno));
+			return hl_fail(r, "Reading at byte %llu failed: %s.",
+				(unsigned long long)at, strerror(errno));
 		if (n == 0)
 			return hl_fail(r, "The file has become shorter while it was read.");
 		r->bytes_read += (uint64_t)n;

@@ -207,6 +207,24 @@ static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 	return err;
 }
 
+static uint64_t count_bits(const uint8_t *bits, size_t n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n / 8 + 1; i++)
+		count += (uint64_t)__builtin_popcount(bits[i]);
+	return count;
+}
+
+/* Who is in the keyframe, if all of them are. */
+static bool know_actors(
+	struct hl_reader *r, size_t key, const struct hl_process_numbers *n, struct adding *a)
+{
+	return hl_key_actors(r, key, a->nodes, a->n_nodes, a->threads, a->n_threads) == 0 &&
+	       count_bits(a->nodes, a->n_nodes) == n->totals.stacks &&
+	       count_bits(a->threads, a->n_threads) == n->threads;
+}
+
 /* The last keyframe whose totals can be read: the truth up to there, whatever is lost before it. */
 static size_t last_numbers(struct hl_reader *r, struct hl_process_numbers *n)
 {
@@ -242,8 +260,7 @@ static int sum_readable(struct hl_reader *r)
 		r->info.threads = n.threads;
 		r->info.end.duration_ns = r->keys.data[key].time_ns;
 		if (from < r->chunks.len)
-			a.actors = hl_key_actors(
-					   r, key, a.nodes, a.n_nodes, a.threads, a.n_threads) == 0;
+			a.actors = know_actors(r, key, &n, &a);
 	}
 	err = add_chunks(r, &a, from);
 out:
@@ -290,6 +307,9 @@ void hl_describe_damage(struct hl_reader *r)
 			(unsigned long long)i->totals.events);
 	if (r->summary_damaged)
 		say(r, "a chunk's summary is damaged");
+	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt)
+		say(r, "%llu bytes between its chunks are not of this trace",
+			(unsigned long long)r->skipped_bytes);
 	if (r->junk_bytes > 0)
 		say(r, "%llu bytes that are not of this trace follow its end",
 			(unsigned long long)r->junk_bytes);

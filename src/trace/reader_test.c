@@ -23,8 +23,12 @@
 static char dir[] = "/tmp/hl-reader-XXXXXX";
 static char path[128];
 
-static const struct hl_meta meta = {.program = "p", .command = "", .arch = "x86_64", .clock = "tsc",
-	.mode = "trace", .allocator = ""};
+static const struct hl_meta meta = {.program = "p",
+	.command = "",
+	.arch = "x86_64",
+	.clock = "tsc",
+	.mode = "trace",
+	.allocator = ""};
 
 static void fill(const void *data, size_t len)
 {
@@ -168,10 +172,10 @@ static void a_full_disk_leaves_whole_chunks(void **state)
 static void what_breaks_the_contract_is_an_error(void **state)
 {
 	const struct hl_event cases[] = {
-		{.ordinal = 1},                                     /* not the next ordinal */
-		{.ordinal = 0, .node = 10},                         /* no such node */
-		{.ordinal = 0, .thread = 1},                        /* no such thread */
-		{.op = HL_OP_FREE, .free_node = HL_NODE_NONE},      /* of what was never allocated */
+		{.ordinal = 1},                                /* not the next ordinal */
+		{.ordinal = 0, .node = 10},                    /* no such node */
+		{.ordinal = 0, .thread = 1},                   /* no such thread */
+		{.op = HL_OP_FREE, .free_node = HL_NODE_NONE}, /* of what was never allocated */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -28,8 +28,8 @@ static uint64_t make_sync(void)
 
 	if (getrandom(&sync, sizeof(sync), GRND_NONBLOCK) != (ssize_t)sizeof(sync)) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		sync = hl_hash_pair((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
-			(uint64_t)getpid());
+		sync = hl_hash_pair(
+			(uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec, (uint64_t)getpid());
 	}
 	return sync | 1; /* never zeros, which files have plenty of */
 }
@@ -80,10 +80,11 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 	w->key_row_bytes = w->live_row_bytes = 8;
 	set_options(w, options);
 	w->summary = malloc(sizeof(*w->summary));
-	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 || hl_encoder_init(&w->enc, meta->free_stacks) < 0 ||
-		hl_packer_init(&w->packer) < 0)
+	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
+		hl_encoder_init(&w->enc, meta->free_stacks) < 0 || hl_packer_init(&w->packer) < 0)
 		goto fail;
-	/* Readers tell by this lock whether somebody still writes. A file system without locks: so be it. */
+	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
+	 * be it. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
 	open_chunk(w);
 	hl_file_head_encode(head, w->sync);
@@ -180,8 +181,8 @@ static uint64_t take_time(struct hl_writer *w, uint64_t time_ns)
 }
 
 /*
- * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and for
- * the last two of a chunk; `moved_free`: one more event must fit after the next.
+ * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and
+ * for the last two of a chunk; `moved_free`: one more event must fit after the next.
  */
 static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 {
@@ -200,7 +201,8 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
 	uint64_t next = w->totals.sums.alloc_blocks;
 
-	if (w->ended || e->thread >= w->n_threads || (e->node >= w->n_nodes && e->node != HL_NODE_NONE))
+	if (w->ended || e->thread >= w->n_threads ||
+		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
 		return false;
 	if (e->op == HL_OP_ALLOC)
 		return e->ordinal == next;
@@ -233,7 +235,7 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	hl_summarizer_add(w->summary, e);
 	err = hl_totals_apply(&w->totals, e);
 	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
-		    w->thread_state.data[e->thread] == 0))
+			w->thread_state.data[e->thread] == 0))
 		err |= hl_keyframe_touch(w, e);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;

@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-#define LIVESET_SHARE  8u
+#define LIVESET_SHARE 8u
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
@@ -35,13 +35,14 @@ static double expected_size(const struct hl_writer *w, uint64_t rows)
 bool hl_keyframe_due(const struct hl_writer *w)
 {
 	return w->totals.events - w->key_event >= w->keyframe_events &&
-	       (double)(w->size - w->key_size) >= w->keyframe_share * expected_size(w, w->touched.len);
+	       (double)(w->size - w->key_size) >=
+		       w->keyframe_share * expected_size(w, w->touched.len);
 }
 
 bool hl_keyframe_full_due(const struct hl_writer *w)
 {
-	return w->key_seq == 0 ||
-	       (double)(w->size - w->full_size) >= w->keyframe_share * expected_size(w, w->totals.stacks);
+	return w->key_seq == 0 || (double)(w->size - w->full_size) >=
+					  w->keyframe_share * expected_size(w, w->totals.stacks);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -58,7 +59,8 @@ static int list_all(struct hl_writer *w)
 	for (size_t i = 0; i < w->totals.n_nodes; i++) {
 		const struct hl_sums *s = &w->totals.nodes[i].sums;
 
-		if ((s->alloc_blocks || s->free_blocks) && hl_vec_push(&w->touched, (uint32_t)i) < 0)
+		if ((s->alloc_blocks || s->free_blocks) &&
+			hl_vec_push(&w->touched, (uint32_t)i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -92,14 +94,15 @@ static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 
 		w->scratch.len = 0;
 		for (size_t i = 0; i < n; i++) {
-			uint64_t v = field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
+			uint64_t v =
+				field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
 
 			prev = nodes[i];
 			if (hl_bytes_varint(&w->scratch, v) < 0)
 				return -ENOMEM;
 		}
-		hl_chunk_column(
-			w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data, w->scratch.len, true);
+		hl_chunk_column(w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data,
+			w->scratch.len, true);
 	}
 	return 0;
 }
@@ -192,16 +195,16 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 
 		w->scratch.len = 0;
 		for (size_t i = 0; i < n && !err; i++) {
-			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node), b[i].ordinal,
-				now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
+			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
+				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
 
 			err = hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(v[field] - prev)));
 			prev = v[field];
 		}
 		if (err)
 			return err;
-		hl_chunk_column(
-			w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data, w->scratch.len, true);
+		hl_chunk_column(w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data,
+			w->scratch.len, true);
 	}
 	return 0;
 }

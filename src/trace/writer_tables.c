@@ -45,7 +45,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
 	for (size_t i = 0; i < HL_ARRAY_LEN(strings); i++)
 		if (strings[i].text)
-			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text), HL_TEXT_MAX);
+			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text),
+				HL_TEXT_MAX);
 	if (m->command)
 		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
 	return hl_chunk_write(w);
@@ -135,7 +136,8 @@ int hl_writer_add_node(struct hl_writer *w, const struct hl_node *n)
 		return w->error = -EINVAL;
 	if (w->n_nodes == HL_NODES_MAX)
 		return w->error = -EOVERFLOW;
-	if (hl_bytes_varint(&t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
+	if (hl_bytes_varint(
+		    &t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
 		hl_bytes_varint(&t->node_module, (uint32_t)(n->module + 1)) < 0 ||
 		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0 ||
 		hl_bytes_put(&w->node_state, "", 1) < 0)
@@ -151,7 +153,8 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid)
 		return w->error;
 	if (w->n_threads == HL_THREADS_MAX)
 		return w->error = -EOVERFLOW;
-	if (hl_bytes_varint(&w->tables.threads, tid) < 0 || hl_bytes_put(&w->thread_state, "", 1) < 0)
+	if (hl_bytes_varint(&w->tables.threads, tid) < 0 ||
+		hl_bytes_put(&w->thread_state, "", 1) < 0)
 		return w->error = -ENOMEM;
 	w->n_threads++;
 	return 0;
@@ -207,11 +210,11 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 {
 	const struct hl_totals *t = &w->totals;
 	const uint64_t v[] = {t->sums.alloc_blocks, t->sums.alloc_bytes, t->sums.free_blocks,
-		t->sums.free_bytes, t->implicit_frees, t->implicit_bytes, t->peak_bytes, t->peak_blocks,
-		t->peak_time_ns, t->temporary, t->events, t->stacks, t->last_alloc_event,
-		t->last_alloc_ordinal, w->active_threads, c->unknown_frees, c->implicit_frees,
-		c->inherited_frees, c->late_events, c->dropped_events, w->n_modules, w->n_nodes,
-		w->n_threads};
+		t->sums.free_bytes, t->implicit_frees, t->implicit_bytes, t->peak_bytes,
+		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
+		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
+		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
+		w->n_modules, w->n_nodes, w->n_threads};
 
 	return put_numbers(b, v, HL_ARRAY_LEN(v));
 }
