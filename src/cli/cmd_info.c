@@ -6,14 +6,38 @@
 #include "cli/trace_file.h"
 #include "views/text/text.h"
 
+/* Files up to this size are read whole: damage that no total would show is then found too. */
+#define VERIFY_BYTES (64u << 20)
+
+struct info_state {
+	struct hl_trace_opts trace;
+	bool verify;
+};
+
+static const char *set_verify(void *state, const char *value)
+{
+	((struct info_state *)state)->verify = true;
+	return NULL;
+}
+
+static int verify(struct hl_model *m, bool asked)
+{
+	if (!asked && hl_model_info(m)->file_bytes > VERIFY_BYTES)
+		return 0;
+	return hl_reader_verify(hl_model_reader(m));
+}
+
 static int run_info(void *state, int argc, char **argv)
 {
-	struct hl_trace_opts *o = state;
+	struct info_state *s = state;
+	struct hl_trace_opts *o = &s->trace;
 	struct hl_model *m;
 	int status = hl_trace_file_open(argc, argv, &m);
 
 	if (status)
 		return status;
+	if (verify(m, s->verify) < 0)
+		hl_cli_error("%s: cannot be read to its end", argv[0]);
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
@@ -23,6 +47,7 @@ static int run_info(void *state, int argc, char **argv)
 
 static const struct hl_opt info_opts[] = {
 	{0, "json", NULL, "as JSON", hl_set_json},
+	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)", set_verify},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},
@@ -33,6 +58,6 @@ const struct hl_cmd hl_cmd_info = {
 	.summary = "what a trace is of, and its totals",
 	.usage = "[options] FILE",
 	.opts = info_opts,
-	.state_size = sizeof(struct hl_trace_opts),
+	.state_size = sizeof(struct info_state),
 	.run = run_info,
 };

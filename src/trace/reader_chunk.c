@@ -157,6 +157,20 @@ int hl_check_columns(struct hl_reader *r, const struct hl_chunk *c)
 	return 0;
 }
 
+int hl_reader_verify(struct hl_reader *r)
+{
+	for (size_t row = 0; row < r->rows.len; row++) {
+		struct hl_chunk c;
+		int err = hl_load(r, row, &c);
+
+		if (!err && hl_check_columns(r, &c) < 0)
+			err = hl_mark_bad(r, row);
+		if (err && err != -EBADMSG)
+			return err;
+	}
+	return 0;
+}
+
 int hl_column(struct hl_reader *r, struct hl_chunk *c, uint16_t id, struct hl_cursor *cur)
 {
 	static const uint8_t nothing[1];
