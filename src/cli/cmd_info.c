@@ -6,9 +6,6 @@
 #include "cli/trace_file.h"
 #include "views/text/text.h"
 
-/* Files up to this size are read whole: damage that no total would show is then found too. */
-#define VERIFY_BYTES (64u << 20)
-
 struct info_state {
 	struct hl_trace_opts trace;
 	bool verify;
@@ -20,13 +17,6 @@ static const char *set_verify(void *state, const char *value)
 	return NULL;
 }
 
-static int verify(struct hl_model *m, bool asked)
-{
-	if (!asked && hl_model_info(m)->file_bytes > VERIFY_BYTES)
-		return 0;
-	return hl_reader_verify(hl_model_reader(m));
-}
-
 static int run_info(void *state, int argc, char **argv)
 {
 	struct info_state *s = state;
@@ -36,8 +26,7 @@ static int run_info(void *state, int argc, char **argv)
 
 	if (status)
 		return status;
-	if (verify(m, s->verify) < 0)
-		hl_cli_error("%s: cannot be read to its end", argv[0]);
+	hl_trace_file_verify(m, s->verify);
 	if (o->json)
 		hl_json_info(stdout, m);
 	else

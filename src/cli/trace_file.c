@@ -43,6 +43,16 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 	return HL_EXIT_IO;
 }
 
+#define VERIFY_BYTES (64u << 20)
+
+void hl_trace_file_verify(struct hl_model *m, bool always)
+{
+	if (!always && hl_model_info(m)->file_bytes > VERIFY_BYTES)
+		return;
+	if (hl_reader_verify(hl_model_reader(m)) < 0)
+		hl_cli_error("the trace cannot be read to its end");
+}
+
 static const char *what_is_missing(const struct hl_trace_info *i)
 {
 	if (i->damaged)
