@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <alloca.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,6 +443,73 @@ static void full_registers(void **state)
 	}
 }
 
+/*
+ * Two callers whose frames differ in size and a callee that makes up for it: stack pointers, pcs
+ * and return address slots further in are all the same, and the slot of the outer return address
+ * still holds its old word. Only the saved frame pointer tells that another chain stands there.
+ */
+static hl_noinline void saves_fp(void)
+{
+	event();
+	assert_same();
+	sink++;
+}
+
+static hl_noinline __attribute__((optimize("omit-frame-pointer"))) void keeps_fp(void)
+{
+	saves_fp();
+	sink++;
+}
+
+static hl_noinline void uses_fp(size_t pad, void (*fn)(void))
+{
+	volatile char *p = alloca(pad);
+
+	p[0] = 1;
+	fn();
+	sink += p[0];
+}
+
+static hl_noinline void one(size_t pad, void (*fn)(void))
+{
+	volatile char *p = alloca(pad);
+
+	p[0] = 1;
+	uses_fp(8192 - pad, fn);
+	sink += p[0];
+}
+
+static hl_noinline void two(size_t pad, void (*fn)(void))
+{
+	volatile char *p = alloca(pad);
+
+	p[0] = 1;
+	uses_fp(8192 - pad, fn);
+	sink += p[0];
+}
+
+static void stale_slots_deceive_nobody(void **state)
+{
+	static void (*const inner[])(void) = {saves_fp, keeps_fp};
+	static void (*const outer[])(size_t, void (*)(void)) = {one, two};
+
+	for (int i = 0; i < 400; i++) {
+		void (*fn)(void) = inner[i / 4 % 2];
+		int at = fn == saves_fp ? 2 : 3;
+		uintptr_t pc[2], innermost[2];
+
+		/* One call site, and nothing between: it would wipe what the first call left. */
+		for (volatile int k = 0; k < 2; k++) { /* volatile: not unrolled */
+			outer[k](1024 + 3072 * (size_t)k + 16 * (size_t)(i % 7), fn);
+			pc[k] = full[at];
+			innermost[k] = full[0];
+		}
+		assert_int_equal(innermost[0], innermost[1]);
+		assert_true(within(pc[0], one));
+		assert_true(within(pc[1], two));
+	}
+}
+
 static void takes_over(void **state)
 {
 	struct hl_unwind_counts c;
@@ -499,6 +567,7 @@ int main(void)
 		cmocka_unit_test(wild_frame_pointers),
 		cmocka_unit_test(wild_pcs),
 		cmocka_unit_test(full_registers),
+		cmocka_unit_test(stale_slots_deceive_nobody),
 		cmocka_unit_test(takes_over),
 		cmocka_unit_test(without_syscalls),
 	};
