@@ -223,7 +223,7 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	if (e->op == HL_OP_ALLOC)
 		return e->ordinal == next;
 	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
-	       (e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
+	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
