@@ -100,6 +100,7 @@ static void free_feed(struct hl_feed *f)
 {
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
+	hl_vec_free(&f->fresh);
 	free(f);
 }
 
@@ -127,26 +128,29 @@ void hl_feed_done(struct hl_feed *f)
 /* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
 static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
 {
-	size_t parts = f->parts.len, depth;
-	uint32_t node;
+	size_t parts = f->parts.len, fresh = parts + n;
+	struct hl_step from = HL_STEP_ROOT;
 
 	if (kept > f->path.len)
 		kept = (uint32_t)f->path.len; /* a lie, or our own loss of memory: what we know of it */
-	depth = kept + parts + n;
-	if (hl_vec_reserve(&f->path, depth ? depth : 1))
-		return HL_NODE_NONE;
-	node = kept ? f->path.data[kept - 1] : HL_NODE_NONE;
-	f->path.len = kept;
+	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->fresh, fresh + 1))
+		goto lost;
 	/* Innermost first in the records, parts before the event: so from the back of both. */
-	for (size_t i = 0; i < n + parts; i++) {
-		uint64_t pc = i < n ? pcs[n - 1 - i] : f->parts.data[parts - 1 - (i - n)];
-
-		if (hl_calltree_child(&f->proc->tree, node, pc, &node))
-			return HL_NODE_NONE;
-		f->path.data[f->path.len++] = node;
-	}
+	for (size_t i = 0; i < n; i++)
+		f->fresh.data[i] = pcs[n - 1 - i];
+	for (size_t i = 0; i < parts; i++)
+		f->fresh.data[n + i] = f->parts.data[parts - 1 - i];
 	f->parts.len = 0;
-	return node;
+	if (kept)
+		from = f->path.data[kept - 1];
+	if (hl_calltree_follow(&f->proc->tree, from, f->fresh.data, fresh, f->path.data + kept))
+		goto lost;
+	f->path.len = kept + fresh;
+	return f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
+lost:
+	f->path.len = 0;
+	f->proc->out_of_memory = true;
+	return HL_NODE_NONE;
 }
 
 static uint32_t stack_of(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)

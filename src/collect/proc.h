@@ -24,8 +24,9 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
-	HL_VEC(uint32_t) path;      /* nodes of its last stack, outermost first */
+	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
+	HL_VEC(uint64_t) fresh;     /* the new pcs of a stack, outermost first */
 };
 
 /* An event between parsing and books. */

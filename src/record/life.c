@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "record/arch/syscall.h"
+#include "record/log.h"
 #include "record/real.h"
 #include "record/recorder.h"
 
@@ -188,6 +189,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	const char *why;
 
 	quiet = q && *q && strcmp(q, "0") != 0;
+	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
@@ -199,6 +201,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	begin();
+	hl_log("recording, settings", hl_rec.settings);
 	if (atomic_load(&hl_rec.phase) != HL_PHASE_OFF)
 		on_exit(at_exit, NULL);
 }
@@ -229,4 +232,5 @@ hl_cold void hl_life_fork_child(void)
 	hl_modules_announce_all(t);
 	atomic_store(&hl_alive.ours, 1);
 	atomic_store(&hl_alive.on, 1);
+	hl_log("a fork child, serial", hl_rec.serial);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "record/arch/syscall.h"
+#include "record/log.h"
 #include "record/recorder.h"
 
 #define SILENCE_NS   UINT64_C(1000000000)
@@ -68,6 +69,7 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 			t->wait_ns += now - start;
 			t->silent_beat = beat;
 			t->skip = SKIP_EVENTS;
+			hl_log("the collector is silent, dropping; waited ns", now - start);
 			return false;
 		}
 	}

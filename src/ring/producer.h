@@ -52,6 +52,7 @@ hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
 
 hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)
 {
+	hl_assert(pos % 8 == 0);
 	p->data[(pos / 8 + i) % HL_RING_WORDS] = word;
 }
 

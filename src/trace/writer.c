@@ -18,6 +18,7 @@
 #define KEYFRAME_EVENTS (512u << 10)
 #define KEYFRAME_SHARE  16u /* a keyframe may take this part of what was written */
 #define SUMMARY_SHARE   8u  /* and a summary this part of its chunk */
+#define SUMMARY_WAIT    15u /* chunks without one, at most, before it is tried again */
 #define RSS_WORTH       32u /* samples that a flush finds worth a chunk */
 
 /* A word that no other file, and no data by chance, contains. */
@@ -65,6 +66,7 @@ static void open_chunk(struct hl_writer *w)
 	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
 	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
 	hl_summarizer_begin(w->summary);
+	w->summary->off = w->summary_skip > 0;
 }
 
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
@@ -77,7 +79,8 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 	if (!w)
 		return -ENOMEM;
 	w->fd = fd;
-	w->key_row_bytes = w->live_row_bytes = 8;
+	w->key_row_bytes = 2.5; /* seen on compilers; later ones go by the last */
+	w->live_row_bytes = 8;
 	set_options(w, options);
 	w->summary = malloc(sizeof(*w->summary));
 	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
@@ -104,6 +107,19 @@ fail:
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta)
 {
 	return hl_writer_open_with(out, fd, meta, NULL);
+}
+
+/* Summaries that do not pay tend not to pay in the next chunks either: try less and less often. */
+static void plan_summaries(struct hl_writer *w, bool paid)
+{
+	if (w->summary_skip > 0) {
+		w->summary_skip--;
+	} else if (paid) {
+		w->summary_wait = 0;
+	} else {
+		w->summary_wait = hl_min_u32(w->summary_wait * 2 + 1, SUMMARY_WAIT);
+		w->summary_skip = w->summary_wait;
+	}
 }
 
 /* The summary stays only if it is cheap: readers can do without it. */
@@ -153,6 +169,7 @@ static int write_events(struct hl_writer *w)
 	if (err)
 		return err;
 	w->durable_events += e->n_events;
+	plan_summaries(w, w->packer.head.flags & HL_CHUNK_HAS_SUMMARY);
 	open_chunk(w);
 	if (w->follows_alloc)
 		w->open.flags = HL_CHUNK_FOLLOWS_ALLOC;
@@ -207,7 +224,7 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	if (e->op == HL_OP_ALLOC)
 		return e->ordinal == next;
 	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
-	       (e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
+	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)

@@ -127,6 +127,8 @@ struct hl_writer {
 	uint64_t durable_events;
 	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
 	uint32_t n_modules, n_nodes, n_threads;
+	uint32_t summary_skip,
+		summary_wait; /* chunks without a try, and how many after the next failure */
 
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
