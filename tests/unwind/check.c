@@ -29,6 +29,7 @@ struct per_thread {
 	uintptr_t full[DEPTH], other[DEPTH];
 	uintptr_t nested[DEPTH];
 	struct hl_unwind_counts last;
+	volatile uint64_t entered; /* nested calls: each may be interrupted by the next */
 	volatile uint64_t
 		overtaken; /* unwinds of handlers: they end the life of an earlier result */
 };
@@ -182,21 +183,37 @@ static void compare_truth(const struct list *full)
 	}
 }
 
-/* A handler interrupted us: everything but libunwind, in arrays of its own. */
+/* Counted and shown: a number without its stacks helps nobody. */
+static void differ_inc(const char *what, const struct hl_stack *s, const struct list *full)
+{
+	static uintptr_t turned[DEPTH];
+	uint32_t n = s->depth < DEPTH ? s->depth : DEPTH;
+
+	for (uint32_t i = 0; i < n; i++)
+		turned[i] = s->pcs[s->depth - 1 - i];
+	atomic_fetch_add(&bad_inc, 1);
+	show(what, full->pcs, full->n, turned, n);
+}
+
+/*
+ * A handler interrupted us, or libunwind allocates: everything but libunwind, in an array that only
+ * nested calls use. A handler in the middle of this uses it too; then nothing can be said.
+ */
 static void check_nested(struct per_thread *t, const struct hl_regs *start)
 {
 	struct list full = {.pcs = t->nested};
-	struct hl_stack s;
+	uint64_t mark = ++t->entered;
+	struct hl_stack s = {0};
 	int err = hl_unwind(t->u, start, &s);
 
 	t->overtaken += !err;
 	hl_unwind_full(start, add, &full);
 	if (err == -EBUSY)
 		atomic_fetch_add(&busy, 1);
-	else if (err || !same(&s, &full))
-		atomic_fetch_add(&bad_inc, 1);
-	if (full.n < 2)
-		atomic_fetch_add(&bad_inc, 1);
+	else if ((err || !same(&s, &full)) && mark == t->entered)
+		differ_inc("nested full | inc", &s, &full);
+	if (full.n < 2 && mark == t->entered)
+		differ_inc("nested, full walk too short", &s, &full);
 	atomic_fetch_add(&nested_traces, 1);
 }
 
@@ -221,7 +238,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), outer;
 	struct per_thread *t;
 	struct list full;
-	struct hl_stack s;
+	struct hl_stack s = {0};
 	uint64_t nr, overtaken;
 	int err;
 
@@ -241,17 +258,12 @@ static hl_noinline void check(const struct hl_regs *start)
 	full = (struct list){.pcs = t->full};
 	hl_unwind_full(start, add, &full);
 	if (errno != 12345)
-		atomic_fetch_add(&bad_inc, 1);
+		differ_inc("errno was changed", &s, &full);
 	nr = atomic_fetch_add(&traces, 1);
 	if (err == -EBUSY) {
 		atomic_fetch_add(&busy, 1);
 	} else if ((err || !same(&s, &full)) && overtaken == t->overtaken) {
-		static uintptr_t turned[DEPTH];
-
-		for (uint32_t i = 0; i < s.depth && i < DEPTH; i++)
-			turned[i] = s.pcs[s.depth - 1 - i];
-		atomic_fetch_add(&bad_inc, 1);
-		show("full | inc", full.pcs, full.n, turned, s.depth < DEPTH ? s.depth : DEPTH);
+		differ_inc("full | inc", &s, &full);
 	} else {
 		count(t, &s);
 	}

@@ -116,7 +116,7 @@ static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
  */
 struct token {
 	const struct hl_unwinder *owner;
-	uint64_t serial;
+	const volatile struct token *self;
 };
 
 static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
@@ -129,7 +129,7 @@ static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
 		return hl_arch_on_altstack();
 	if (!hl_arch_readable(u->busy))
 		return false;
-	return t->owner == u && t->serial == u->serial;
+	return t->owner == u && t->self == t;
 }
 
 /* What a walk found: frames [0, keep) of the memo, and n fresh ones inside them. */
@@ -377,15 +377,17 @@ hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
 
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
 {
-	volatile struct token token = {.owner = u, .serial = u->serial + 1};
+	volatile struct token token = {.owner = u, .self = &token};
 	struct hl_memo *m;
+	uint64_t serial;
 	int err = 0;
 
 	if (hl_unlikely(u->busy) && nested(u, (uintptr_t)&token))
 		return -EBUSY;
 	u->busy = (uintptr_t)&token;
-	u->serial = token.serial;
 	atomic_signal_fence(memory_order_seq_cst);
+	/* Only now: a handler before this line has run to its end and counted for itself. */
+	serial = ++u->serial;
 	u->counts.unwinds++;
 	if (hl_unlikely(hl_generation() != u->generation))
 		hl_memo_forget_all(u);
@@ -402,9 +404,9 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 		m->failures = 0;
 		u->counts.verified += m->depth;
 	} else {
-		err = unwind(u, m, start, token.serial, out);
+		err = unwind(u, m, start, serial, out);
 	}
-	out->serial = token.serial;
+	out->serial = serial;
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token.owner = NULL;
