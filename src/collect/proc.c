@@ -40,6 +40,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.maps = b->maps,
 			.forked = b->forked,
 			.continued = b->continued,
+			.start_off = b->start_off,
 		},
 		p->start_ns, b->durable);
 }
@@ -242,7 +243,7 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];
-	hl_books_extra(f->proc, f, &extra, (const char *)(words + 2), len, stamp);
+	hl_books_extra(f->proc, f, &extra, len ? (const char *)(words + 2) : NULL, len, stamp);
 }
 
 static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)

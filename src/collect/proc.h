@@ -96,7 +96,7 @@ struct hl_proc {
 struct hl_proc_birth {
 	uint32_t serial;
 	uint64_t start_stamp;
-	bool free_stacks, maps, forked, continued;
+	bool free_stacks, maps, forked, continued, start_off;
 	uint64_t pid, parent_pid;
 	const struct hl_image *image;
 	const struct hl_ticks *ticks;

@@ -177,6 +177,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.free_stacks = r->settings->flags & HL_SET_FREE_STACKS,
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
+		.start_off = r->settings->flags & HL_SET_START_OFF,
 		.image = &r->image,
 		.ticks = &r->ticks,
 		.queue = r->queue,

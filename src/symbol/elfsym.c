@@ -56,7 +56,7 @@ static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *
 			sym.st_value &= ~UINT64_C(1); /* bit 0 says Thumb */
 		/* Hand-written assembly often has no size; hl_elf_symbols_ready gives it one. */
 		err = hl_spans_add(into, sym.st_value,
-			sym.st_value + (sym.st_size ? sym.st_size : 1),
+			sym.st_value + sym.st_size,
 			depth_of(name, GELF_ST_BIND(sym.st_info)), (uint64_t)(uintptr_t)name);
 	}
 	return err;
@@ -91,7 +91,7 @@ void hl_elf_symbols_ready(struct hl_spans *s)
 	for (size_t i = s->v.len; i-- > 0;) {
 		struct hl_span *span = &s->v.data[i];
 
-		if (span->hi == span->lo + 1 && next != UINT64_MAX)
+		if (span->hi == span->lo)
 			span->hi = next - span->lo < 4096 ? next : span->lo + 4096;
 		if (i > 0 && s->v.data[i - 1].lo != span->lo)
 			next = span->lo;

@@ -9,7 +9,7 @@ int hl_spans_add(struct hl_spans *s, uint64_t lo, uint64_t hi, uint32_t depth, u
 {
 	struct hl_span span = {.lo = lo, .hi = hi, .depth = depth, .what = what};
 
-	if (lo >= hi)
+	if (lo > hi)
 		return 0;
 	if (s->v.len >= HL_SPAN_NONE - 1)
 		return -ENOMEM;

@@ -116,6 +116,7 @@ struct hl_meta {
 	bool free_stacks;          /* frees have stacks */
 	bool maps;                 /* --mmap */
 	bool forked;               /* a fork child: its books started empty */
+	bool start_off;            /* recording began when the program asked for it */
 	bool continued;            /* a collector before this one died: books started empty */
 };
 

@@ -32,6 +32,7 @@ struct hl_trace_info {
 	bool has_end;                /* the end and the totals come from the file's own END chunk */
 	struct hl_counters counters;
 	struct hl_totals totals;     /* nodes == NULL; without END: of the readable events */
+	uint64_t stops; /* how often recording was switched off on the way */
 	struct hl_cost cost;
 	uint64_t threads;            /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;

@@ -60,6 +60,7 @@ static int load_meta(struct hl_reader *r, size_t row)
 	m->free_stacks = v[4] & 1;
 	m->maps = v[4] >> 1 & 1;
 	m->forked = v[4] >> 2 & 1;
+	m->start_off = v[4] >> 4 & 1;
 	m->continued = v[4] >> 3 & 1;
 	return 0;
 }
@@ -117,7 +118,7 @@ static int load_end(struct hl_reader *r)
 	struct hl_process_numbers n;
 	struct hl_cursor cur;
 	struct hl_chunk c;
-	uint64_t kind, value, duration;
+	uint64_t kind, value, duration, stops;
 	int err = hl_load(r, r->end_row, &c);
 
 	if (err)
@@ -127,9 +128,11 @@ static int load_end(struct hl_reader *r)
 	kind = hl_cursor_varint(&cur);
 	value = hl_cursor_varint(&cur);
 	duration = hl_cursor_varint(&cur);
+	stops = hl_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
+	r->info.stops = stops;
 	r->info.totals = n.totals;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;

@@ -292,6 +292,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 			return w->error;
 	}
 	count_extra(&w->seen, x);
+	w->stops += x->kind == HL_EXTRA_STOP;
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }

@@ -118,6 +118,7 @@ struct hl_pending_tables {
 
 struct hl_writer {
 	struct hl_cost cost;
+	uint32_t stops;
 	int fd;
 	int error; /* the first one */
 	bool hurry, ended, follows_alloc;

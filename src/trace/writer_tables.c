@@ -26,7 +26,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 {
 	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
 		(uint64_t)m->free_stacks | (uint64_t)m->maps << 1 | (uint64_t)m->forked << 2 |
-			(uint64_t)m->continued << 3};
+			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4};
 	const struct {
 		uint16_t id;
 		const char *text;
@@ -221,7 +221,7 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
-	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns};
+	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns};
 
