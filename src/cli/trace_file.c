@@ -39,7 +39,7 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
 	if (hl_model_open(m, argv[0], &why) == 0)
 		return 0;
-	hl_cli_error("%s: %s", argv[0], why.text);
+	hl_cli_error("%s", why.text);
 	return HL_EXIT_IO;
 }
 

@@ -56,6 +56,12 @@ hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i,
 	p->data[(pos / 8 + i) % HL_RING_WORDS] = word;
 }
 
+/* Takes the announcement back: nothing was written. */
+hl_inline void hl_producer_cancel(struct hl_producer *p, uint64_t pos)
+{
+	hl_arch_cmpxchg_local(&p->ring->w, pos | 1, pos);
+}
+
 /* Publishes `words` words at pos. False: a handler wrote meanwhile, start over, stamp included. */
 hl_inline bool hl_producer_commit(struct hl_producer *p, uint64_t pos, uint32_t words)
 {

@@ -24,6 +24,15 @@ static int refuse(struct hl_reader_refusal *why, int err, const char *fmt, ...)
 	return err;
 }
 
+/* The writer holds an exclusive lock for as long as it lives. */
+static bool is_being_written(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
 static int open_file(struct hl_reader *r, const char *path, struct hl_reader_refusal *why)
 {
 	struct stat st;
@@ -34,6 +43,8 @@ static int open_file(struct hl_reader *r, const char *path, struct hl_reader_ref
 		return refuse(why, -ENOENT,
 			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.",
 			path);
+	/* The lock before the size: a writer that ends between the two has then written all of it. */
+	r->running = r->fd >= 0 && is_being_written(r->fd);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
 		int err = errno;
 		return refuse(why, -err, "%.300s cannot be opened: %s.", path, strerror(err));
@@ -108,15 +119,6 @@ static int read_head(struct hl_reader *r, const char *path, struct hl_reader_ref
 	return refuse(why, -EBADMSG, foreign, path);
 }
 
-/* The writer holds an exclusive lock for as long as it lives. */
-static bool is_being_written(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK;
-	flock(fd, LOCK_UN);
-	return false;
-}
-
 static int make_buffers(struct hl_reader *r)
 {
 	r->packed = malloc(HL_CHUNK_LEN_MAX);
@@ -142,7 +144,6 @@ int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_re
 		err = read_head(r, path, why);
 	if (err)
 		goto fail;
-	r->running = is_being_written(r->fd);
 	err = hl_find_chunks(r);
 	if (!err)
 		err = hl_list_chunks(r);
