@@ -6,6 +6,8 @@
 #include "cli/trace_file.h"
 #include "views/text/text.h"
 
+#define VERIFY_BYTES (UINT64_C(64) << 20)
+
 struct info_state {
 	struct hl_trace_opts trace;
 	bool verify;
@@ -26,7 +28,7 @@ static int run_info(void *state, int argc, char **argv)
 
 	if (status)
 		return status;
-	hl_trace_file_verify(m, s->verify);
+	hl_trace_file_verify(m, s->verify ? UINT64_MAX : VERIFY_BYTES);
 	if (o->json)
 		hl_json_info(stdout, m);
 	else

@@ -43,11 +43,9 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 	return HL_EXIT_IO;
 }
 
-#define VERIFY_BYTES (64u << 20)
-
-void hl_trace_file_verify(struct hl_model *m, bool always)
+void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
 {
-	if (!always && hl_model_info(m)->file_bytes > VERIFY_BYTES)
+	if (hl_model_info(m)->file_bytes > limit)
 		return;
 	if (hl_reader_verify(hl_model_reader(m)) < 0)
 		hl_cli_error("the trace cannot be read to its end");

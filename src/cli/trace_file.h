@@ -27,10 +27,10 @@ const char *hl_set_verbose(void *state, const char *value);
 /* Opens the one operand. 0, or an exit status with a message. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
 /*
- * Reads the file whole if it is small, or `always`: finds damage that the numbers asked for would not
- * show. The model knows of it afterwards.
+ * Reads the file whole if it has at most `limit` bytes: finds damage that the numbers asked for would
+ * not show. The model knows of it afterwards.
  */
-void hl_trace_file_verify(struct hl_model *m, bool always);
+void hl_trace_file_verify(struct hl_model *m, uint64_t limit);
 /* Says what -v wants, closes, and gives the exit status. */
 int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing);
 /* A failed call of the model; returns the exit status. */

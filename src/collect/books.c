@@ -377,6 +377,8 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
 	put_live_set(p);
+	if (p->out_of_memory && !p->counters.dropped_events)
+		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
 	cost.other.cost = malloc(sizeof(p->cost));
 	if (cost.other.cost) {
 		*cost.other.cost = p->cost;

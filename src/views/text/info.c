@@ -212,6 +212,19 @@ static void text_row(FILE *out, const struct row *r)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
 }
 
+/* What one must know to read the numbers right. */
+static void text_notes(FILE *out, const struct hl_trace_info *i)
+{
+	if (i->meta.forked)
+		line(out, "note", "a fork child: its books started empty, what its parent had is not in them");
+	if (i->meta.continued)
+		line(out, "note", "an earlier collector died: the books start where it stopped");
+	if (i->meta.start_off || i->stops)
+		line(out, "note", "recording was off for a part of the run");
+	if (strcmp(i->meta.clock, "tsc") != 0)
+		line(out, "clock", i->meta.clock);
+}
+
 void hl_text_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -226,6 +239,7 @@ void hl_text_info(FILE *out, struct hl_model *m)
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
 	line(out, "mode", i->meta.mode);
+	text_notes(out, i);
 	line(out, "complete", hl_model_complete(m) ? "yes" : "no");
 	if (i->damaged)
 		line(out, "damage", i->damage);
