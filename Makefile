@@ -6,7 +6,7 @@
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
-#	make bench      compare speeds (installs heaptrack)
+#	make bench      compare speeds (installs heaptrack), BENCH=--quick to try
 #	make install    PREFIX=/usr/local, DESTDIR= for packages
 #	make clean      remove the build folders
 
@@ -41,10 +41,9 @@ install: build/build.ninja
 	ninja -C build
 	meson install -C build --no-rebuild
 
-bench: build/build.ninja
-	scripts/install-deps bench
-	ninja -C build
-	bench/run
+bench:
+	@scripts/install-deps build
+	@bench/run $(BENCH)
 
 clean:
 	rm -rf build build-test build-debug

@@ -37,30 +37,58 @@ static const char usage[] =
 static bool parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{"events", required_argument, NULL, 'n'}, {"nodes", required_argument, NULL, 'N'},
-		{"threads", required_argument, NULL, 't'}, {"live", required_argument, NULL, 'l'},
-		{"seed", required_argument, NULL, 's'}, {"strange", no_argument, NULL, 'S'},
-		{"free-stacks", no_argument, NULL, 'F'}, {"hurry", no_argument, NULL, 'H'},
-		{"dry", no_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'}, {0},
+		{"events", required_argument, NULL, 'n'},
+		{"nodes", required_argument, NULL, 'N'},
+		{"threads", required_argument, NULL, 't'},
+		{"live", required_argument, NULL, 'l'},
+		{"seed", required_argument, NULL, 's'},
+		{"strange", no_argument, NULL, 'S'},
+		{"free-stacks", no_argument, NULL, 'F'},
+		{"hurry", no_argument, NULL, 'H'},
+		{"dry", no_argument, NULL, 'd'},
+		{"output", required_argument, NULL, 'o'},
+		{0},
 	};
 	int c;
 
-	*o = (struct options){.events = 1000000, .seed = 1, .nodes = 10000, .threads = 4, .live = 100000};
+	*o = (struct options){
+		.events = 1000000, .seed = 1, .nodes = 10000, .threads = 4, .live = 100000};
 	while ((c = getopt_long(argc, argv, "n:o:", longs, NULL)) != -1) {
 		unsigned long long v = optarg ? strtoull(optarg, NULL, 0) : 0;
 
 		switch (c) {
-		case 'n': o->events = v; break;
-		case 'N': o->nodes = (uint32_t)v; break;
-		case 't': o->threads = (uint32_t)v; break;
-		case 'l': o->live = (uint32_t)v; break;
-		case 's': o->seed = v; break;
-		case 'S': o->strange = true; break;
-		case 'F': o->free_stacks = true; break;
-		case 'H': o->hurry = true; break;
-		case 'd': o->dry = true; break;
-		case 'o': o->output = optarg; break;
-		default: return false;
+		case 'n':
+			o->events = v;
+			break;
+		case 'N':
+			o->nodes = (uint32_t)v;
+			break;
+		case 't':
+			o->threads = (uint32_t)v;
+			break;
+		case 'l':
+			o->live = (uint32_t)v;
+			break;
+		case 's':
+			o->seed = v;
+			break;
+		case 'S':
+			o->strange = true;
+			break;
+		case 'F':
+			o->free_stacks = true;
+			break;
+		case 'H':
+			o->hurry = true;
+			break;
+		case 'd':
+			o->dry = true;
+			break;
+		case 'o':
+			o->output = optarg;
+			break;
+		default:
+			return false;
 		}
 	}
 	return (o->output || o->dry) && o->nodes > 0 && o->threads > 0 && optind == argc;
@@ -84,10 +112,17 @@ static int add_tables(struct hl_writer *w, const struct options *o)
 
 static int add_extra(struct hl_writer *w, const struct hl_event *e, uint64_t i)
 {
-	static const char *const texts[] = {NULL, "", "here", "a\tb\n\"q\" \\ \x1b[31m \xc3\xa9 \xff"};
-	const struct hl_extra x = {.time_ns = e->time_ns, .addr = e->addr, .size = e->size, .value = i,
-		.value2 = ~i, .thread = e->thread, .node = i & 1 ? e->node : HL_NODE_NONE,
-		.kind = (uint8_t)(i % HL_EXTRA_KIND_COUNT), .text = texts[i / 2 % 4]};
+	static const char *const texts[] = {
+		NULL, "", "here", "a\tb\n\"q\" \\ \x1b[31m \xc3\xa9 \xff"};
+	const struct hl_extra x = {.time_ns = e->time_ns,
+		.addr = e->addr,
+		.size = e->size,
+		.value = i,
+		.value2 = ~i,
+		.thread = e->thread,
+		.node = i & 1 ? e->node : HL_NODE_NONE,
+		.kind = (uint8_t)(i % HL_EXTRA_KIND_COUNT),
+		.text = texts[i / 2 % 4]};
 
 	return hl_writer_add_extra(w, &x);
 }
@@ -125,7 +160,8 @@ static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 		return -ENOMEM;
 	for (size_t i = 0; i < sim->n_live; i++) {
 		const struct hl_sim_block *s = &sim->live[i];
-		b[i] = (struct hl_live_block){s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread};
+		b[i] = (struct hl_live_block){
+			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread};
 	}
 	err = hl_writer_add_live_set(w, b, sim->n_live);
 	free(b);
@@ -134,9 +170,16 @@ static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 
 static int generate(const struct options *o, struct hl_sim *sim, uint64_t *bytes)
 {
-	const struct hl_meta meta = {.program = "/usr/bin/made-up", .command = "made-up", .command_len = 8,
-		.arch = "x86_64", .clock = "made-up", .mode = "trace", .allocator = "",
-		.start_unix_ns = UINT64_C(1700000000000000000), .pid = 1, .free_stacks = o->free_stacks};
+	const struct hl_meta meta = {.program = "/usr/bin/made-up",
+		.command = "made-up",
+		.command_len = 8,
+		.arch = "x86_64",
+		.clock = "made-up",
+		.mode = "trace",
+		.allocator = "",
+		.start_unix_ns = UINT64_C(1700000000000000000),
+		.pid = 1,
+		.free_stacks = o->free_stacks};
 	const struct hl_counters counters = {0};
 	struct hl_end end = {HL_END_EXIT, 0, 0};
 	struct hl_writer *w = NULL;
@@ -168,7 +211,7 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -194,7 +237,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gen-trace: %s: %s\n", o.output, strerror(-err));
 		return 3;
 	}
-	fprintf(stderr, "%llu events, %llu bytes, %.1f ns and %.3f bytes an event\n",
+	fprintf(stderr,
+		"%llu events, %llu bytes, %.1f ns (of processor time) and %.3f bytes an event\n",
 		(unsigned long long)o.events, (unsigned long long)bytes,
 		(now() - t0) * 1e9 / (double)o.events, (double)bytes / (double)o.events);
 	return 0;

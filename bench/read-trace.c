@@ -12,7 +12,7 @@ static double now_ms(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 	}
 	report("every event", t, r);
 	printf("%llu events, %.2f ns each; %zu chunks, %zu with a summary; %zu keyframes\n",
-		(unsigned long long)n, (now_ms() - t) * 1e6 / (double)(n ? n : 1), hl_reader_n_chunks(r),
-		have, hl_reader_n_keyframes(r));
+		(unsigned long long)n, (now_ms() - t) * 1e6 / (double)(n ? n : 1),
+		hl_reader_n_chunks(r), have, hl_reader_n_keyframes(r));
 	if (info->damaged)
 		printf("damage: %s\n", info->damage);
 	hl_reader_close(r);

@@ -1,8 +1,8 @@
 /*
  * unwind.c - what an unwind costs: ns per stack, incrementally and from scratch, at several depths.
  *
- * same: one site, again and again. walk: two neighbouring sites in turn. outer: a frame half way up moves between
- * two events. all: every frame differs from the last time.
+ * same: one site, again and again. walk: two neighbouring sites in turn. outer: a frame half way up
+ * moves between two events. all: every frame differs from the last time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,8 @@ int main(void)
 {
 	static const char *const names[] = {"same", "walk", "outer", "all"};
 	static const int depths[] = {5, 20, 60, 200};
-	void *memory = mmap(NULL, HL_UNWINDER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, HL_UNWINDER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return 1;
@@ -136,7 +137,8 @@ int main(void)
 			hl_unwinder_counts(unwinder, &a);
 			inc = measure(depths[i], kind, false);
 			hl_unwinder_counts(unwinder, &b);
-			printf("%-6s depth %3d: inc %7.1f ns  full %7.1f ns  walked %.2f\n", names[kind], depths[i], inc, all,
+			printf("%-6s depth %3d: inc %7.1f ns  full %7.1f ns  walked %.2f\n",
+				names[kind], depths[i], inc, all,
 				(double)(b.walked - a.walked) / (double)(b.unwinds - a.unwinds));
 		}
 	}

@@ -78,6 +78,6 @@ int main(void)
 	for (int day = 0; day < 4; day++)
 		day_run(day, &bytes);
 	sessions_close();
-	printf("answered %d requests with %zu bytes\n", 4 * REQUESTS, bytes);
+	fprintf(stderr, "answered %d requests with %zu bytes\n", 4 * REQUESTS, bytes);
 	return 0;
 }

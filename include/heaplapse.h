@@ -2,10 +2,10 @@
  * heaplapse.h - what a program may tell the heap profiler that watches it.
  *
  *   heaplapse_mark("login done");      a named moment in the trace
- *   heaplapse_snapshot("after load");  a named moment that reports compare
+ *   heaplapse_snapshot("after load");  a named moment to compare with others
  *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
  *
- * Include it and call; there is nothing to link. When the program is not recorded a call costs a
+ * While recording is stopped nothing is recorded, marks neither. Include it and call; there is nothing to link. When the program is not recorded a call costs a
  * load and a branch. From C and C++, from any thread; not from signal handlers before the first
  * call has returned. The functions are found with dlsym at the first call of each source file: weak
  * symbols would stay zero in programs that are not position-independent.

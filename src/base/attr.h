@@ -15,6 +15,13 @@
 #define hl_unused   __attribute__((unused))
 #define hl_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* What must hold in code that may not print or abort: a trap in debug builds, nothing otherwise. */
+#ifdef HL_DEBUG
+#define hl_assert(x) ((x) ? (void)0 : __builtin_trap())
+#else
+#define hl_assert(x) ((void)0)
+#endif
+
 #define HL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

@@ -16,7 +16,7 @@
 /* Exit statuses of everything but `record`, which gives the program's own. */
 enum {
 	HL_EXIT_OK = 0,
-	HL_EXIT_VIOLATION = 1,  /* only `check` */
+	HL_EXIT_VIOLATION = 1, /* only `check` */
 	HL_EXIT_USAGE = 2,
 	HL_EXIT_IO = 3,         /* input that cannot be read, or output that cannot be written */
 	HL_EXIT_INCOMPLETE = 4, /* with --strict: an answer, but something was missing */
@@ -27,24 +27,24 @@ enum {
  * have been right ("a size such as 64K"). A row without help is not listed; rows end with {0}.
  */
 struct hl_opt {
-	char short_name;        /* 0: none */
-	const char *long_name;  /* without dashes; NULL: none */
-	const char *arg;        /* "FILE"; "[WHEN]" if it may be left out (then only --x=WHEN); NULL: none */
+	char short_name;       /* 0: none */
+	const char *long_name; /* without dashes; NULL: none */
+	const char *arg;       /* "FILE"; "[WHEN]": only as --x=WHEN, or left out; NULL: none */
 	const char *help;
-	const char *(*set)(void *state, const char *value);   /* value NULL: none was given */
+	const char *(*set)(void *state, const char *value); /* value NULL: none was given */
 };
 
 struct hl_cmd {
 	const char *name;
-	const char *summary;    /* one line for `heaplapse help` */
-	const char *usage;      /* what follows the name: "[options] FILE" */
-	const char *about;      /* more, after the options; lines end with \n; may be NULL */
+	const char *summary; /* one line for `heaplapse help` */
+	const char *usage;   /* what follows the name: "[options] FILE" */
+	const char *about;   /* more, after the options; lines end with \n; may be NULL */
 	const struct hl_opt *opts;
-	size_t state_size;      /* of the zeroed state that setters and run get */
-	bool hidden;            /* not for people: in no list */
-	bool stops_at_operand;  /* what follows the first operand is not ours (record PROG ARGS) */
-	int usage_status;       /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0: that */
-	void (*init)(void *state);   /* before the options; may be NULL */
+	size_t state_size;     /* of the zeroed state that setters and run get */
+	bool hidden;           /* not for people: in no list */
+	bool stops_at_operand; /* what follows the first operand is not ours (record PROG ARGS) */
+	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0: that */
+	void (*init)(void *state); /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
 };
@@ -68,13 +68,13 @@ int hl_cli_finish(int status);
  * point into argv. 0, or HL_EXIT_USAGE with a message. *help: --help was asked for.
  */
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
-		     char ***operands, bool *help);
+	char ***operands, bool *help);
 void hl_options_help(const struct hl_cmd *cmd);
 /* The short list of what there is. */
 void hl_commands_help(void);
 
 /* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
-const char *hl_suggest(const char *word, const char *(*next)(const void *from, size_t i),
-		       const void *from);
+const char *hl_suggest(
+	const char *word, const char *(*next)(const void *from, size_t i), const void *from);
 
 #endif

@@ -47,7 +47,7 @@ static int run_collect(void *state, int argc, char **argv)
 	err = hl_record_settle(&o);
 	if (!err)
 		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
-	if (err) {
+	if (err && err != -EEXIST) { /* a name that is taken gets a number */
 		char why[200];
 
 		if (err == -EINVAL)

@@ -11,15 +11,15 @@
 #include "trace/dump.h"
 
 struct dump {
-	struct hl_trace_opts common;   /* first */
+	struct hl_trace_opts common; /* first */
 	const char *expr;
 	bool limited;
-	uint64_t left;                 /* lines that may still be printed */
+	uint64_t left; /* lines that may still be printed */
 
 	struct hl_model *m;
 	struct hl_filter *filter;
-	bool missing;                  /* a chunk could not be read */
-	char *text;                    /* for extras with long texts */
+	bool missing; /* a chunk could not be read */
+	char *text;   /* for extras with long texts */
 	size_t text_size;
 };
 
@@ -118,8 +118,8 @@ static int put_all(struct dump *d)
 		err = info->lost ? -EBADMSG : hl_reader_decode(r, i, &c);
 		if (err == -EBADMSG) {
 			fflush(stdout);
-			hl_cli_error("a chunk of %" PRIu32 " events after %" PRIu64 " events is lost", info->n_events,
-				     info->first_event);
+			hl_cli_error("after event %" PRIu64 " a chunk of %" PRIu32 " is lost",
+				info->first_event, info->n_events);
 			d->missing = true;
 			err = 0;
 			continue;
@@ -154,11 +154,11 @@ static int run_dump(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt dump_opts[] = {
-	{ 'n', "limit", "N", "no more than N lines", set_limit },
-	{ 0, "filter", "EXPR", "only events that fit EXPR, see below", set_filter },
+	{'n', "limit", "N", "no more than N lines", set_limit},
+	{0, "filter", "EXPR", "only events that fit EXPR, see below", set_filter},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
-	{ 0 }
+	{0},
 };
 
 const struct hl_cmd hl_cmd_dump = {

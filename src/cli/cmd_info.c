@@ -6,14 +6,29 @@
 #include "cli/trace_file.h"
 #include "views/text/text.h"
 
+#define VERIFY_BYTES (UINT64_C(64) << 20)
+
+struct info_state {
+	struct hl_trace_opts trace;
+	bool verify;
+};
+
+static const char *set_verify(void *state, const char *value)
+{
+	((struct info_state *)state)->verify = true;
+	return NULL;
+}
+
 static int run_info(void *state, int argc, char **argv)
 {
-	struct hl_trace_opts *o = state;
+	struct info_state *s = state;
+	struct hl_trace_opts *o = &s->trace;
 	struct hl_model *m;
 	int status = hl_trace_file_open(argc, argv, &m);
 
 	if (status)
 		return status;
+	hl_trace_file_verify(m, s->verify ? UINT64_MAX : VERIFY_BYTES);
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
@@ -22,10 +37,11 @@ static int run_info(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt info_opts[] = {
-	{ 0, "json", NULL, "as JSON", hl_set_json },
+	{0, "json", NULL, "as JSON", hl_set_json},
+	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)", set_verify},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
-	{ 0 }
+	{0},
 };
 
 const struct hl_cmd hl_cmd_info = {
@@ -33,6 +49,6 @@ const struct hl_cmd hl_cmd_info = {
 	.summary = "what a trace is of, and its totals",
 	.usage = "[options] FILE",
 	.opts = info_opts,
-	.state_size = sizeof(struct hl_trace_opts),
+	.state_size = sizeof(struct info_state),
 	.run = run_info,
 };

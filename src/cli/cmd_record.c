@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,8 @@ static int start_collector(struct session *s)
 		s->control_fd = pair[0];
 		return 0;
 	}
+	if (s->restarts)
+		start.settings.output.overwrite = false; /* the first trace is of this run */
 	keep[n_keep++] = pair[1];
 	keep[n_keep++] = s->listen_fd;
 	keep[n_keep++] = s->o->collect.output.dir_fd;
@@ -115,26 +118,8 @@ static int start_collector(struct session *s)
 	_exit(hl_collector_run(&start) < 0 ? 1 : 0);
 }
 
-/* As execvp does for a script without a first line. */
-static void run_script(const char *path, char **argv)
-{
-	size_t n = 0;
-	char **sh;
-
-	while (argv[n])
-		n++;
-	sh = calloc(n + 2, sizeof(*sh));
-	if (!sh)
-		return;
-	sh[0] = (char *)(uintptr_t)"/bin/sh";
-	sh[1] = (char *)(uintptr_t)path;
-	for (size_t i = 1; i < n; i++)
-		sh[i + 1] = argv[i];
-	execv(sh[0], sh);
-}
-
 /* In the child, up to its exec. */
-static void run_child(struct session *s, char **argv, int go, int failed)
+static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char *preload, byte;
@@ -150,8 +135,16 @@ static void run_child(struct session *s, char **argv, int go, int failed)
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	execv(s->target.path, argv);
 	err = errno;
-	if (err == ENOEXEC)
-		run_script(s->target.path, argv);
+	if (err == ENOEXEC) { /* as execvp does: a script without a first line */
+		char **sh = calloc((size_t)argc + 2, sizeof(*sh));
+
+		if (!sh)
+			_exit(CANNOT_RECORD);
+		sh[0] = (char *)(uintptr_t)"/bin/sh";
+		sh[1] = s->target.path;
+		memcpy(sh + 2, argv + 1, (size_t)argc * sizeof(*sh));
+		execv(sh[0], sh);
+	}
 	if (write(failed, &err, sizeof(err)) < 0)
 		_exit(CANNOT_RECORD);
 	_exit(NOT_EXECUTABLE);
@@ -172,7 +165,7 @@ static void say_no_output(const struct record_options *o, int err)
 }
 
 /* 0, or an exit status with the reason printed. */
-static int start_child(struct session *s, char **argv)
+static int start_child(struct session *s, int argc, char **argv)
 {
 	int go[2], failed[2], err = 0, status;
 	char byte = 1;
@@ -183,7 +176,7 @@ static int start_child(struct session *s, char **argv)
 	}
 	if (s->child == 0) {
 		close(go[1]);
-		run_child(s, argv, go[0], failed[1]);
+		run_child(s, argc, argv, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);
@@ -429,13 +422,25 @@ static int block_signals(struct session *s)
 	return s->signal_fd < 0 ? -errno : 0;
 }
 
+static const char *why_not(const char *program, int err)
+{
+	struct stat st;
+
+	if (err == -ENOENT)
+		return strchr(program, '/') ? "there is no such file" : "command not found";
+	if (err == -EACCES && stat(program, &st) == 0)
+		return S_ISDIR(st.st_mode) ? "is a folder, not a program"
+					   : "is not executable; if it is a program: chmod +x";
+	return strerror(-err);
+}
+
 /* 0, or an exit status with the reason printed. */
 static int prepare(struct session *s, const char *program)
 {
 	int err = hl_target_find(program, &s->target);
 
 	if (err) {
-		hl_cli_error("%s: %s", program, err == -ENOENT ? "command not found" : strerror(-err));
+		hl_cli_error("%s: %s", program, why_not(program, err));
 		return err == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
 	if (s->target.problem)
@@ -493,7 +498,7 @@ static int run_record(void *state, int argc, char **argv)
 		return err;
 	if (s.target.problem)
 		return run_unrecorded(&s, argv);
-	err = start_child(&s, argv);
+	err = start_child(&s, argc, argv);
 	if (err)
 		return err;
 	status = wait_for_child(&s);

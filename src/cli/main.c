@@ -18,8 +18,7 @@
 #define HL_COMMAND(name) &hl_cmd_##name,
 const struct hl_cmd *const hl_commands[] = {
 #include "cli/commands.inc"
-	NULL
-};
+	NULL};
 #undef HL_COMMAND
 
 const struct hl_cmd *hl_command_find(const char *name)
@@ -49,8 +48,8 @@ static int unknown_command(const char *word)
 		return hl_cli_usage("there is no command \"%s\"; did you mean %s?", word, near);
 	if (word[0] == '-')
 		return hl_cli_usage("unknown option %s", word);
-	return hl_cli_usage("there is no command \"%s\"; to record a program: heaplapse record %s", word,
-			    word);
+	return hl_cli_usage(
+		"there is no command \"%s\"; to record a program: heaplapse record %s", word, word);
 }
 
 static int run(const struct hl_cmd *cmd, int argc, char **argv)
@@ -84,18 +83,19 @@ static void occupy_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
-		    open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
+			open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
 			_exit(HL_EXIT_IO);
 	}
 }
 
 static int first_steps(void)
 {
-	fputs("heaplapse records every allocation of a program and shows its heap at any moment.\n\n"
+	fputs("heaplapse records every allocation of a program and shows its heap at any "
+	      "moment.\n\n"
 	      "  heaplapse record ./program        run it and write heaplapse.program.PID.hlt\n"
 	      "  heaplapse report FILE.hlt         who held the memory when it was at its peak\n\n"
 	      "heaplapse help lists all commands.\n",
-	      stderr);
+		stderr);
 	return HL_EXIT_USAGE;
 }
 

@@ -46,7 +46,8 @@ int hl_cli_usage(const char *fmt, ...)
 	char after[128];
 	va_list args;
 
-	snprintf(after, sizeof(after), "  see: heaplapse help%s%s\n", name ? " " : "", name ? name : "");
+	snprintf(after, sizeof(after), "  see: heaplapse help%s%s\n", name ? " " : "",
+		name ? name : "");
 	va_start(args, fmt);
 	say(name, fmt, args, after);
 	va_end(args);
@@ -61,8 +62,8 @@ int hl_cli_finish(int status)
 	errno = 0;
 	failed |= fflush(stdout);
 	err = errno;
-	/* Closing tells what a network file system held back. A stdout that was never open and never
-	 * written to is no failure. */
+	/* Closing tells what a network file system held back. A stdout that was never open and
+	 * never written to is no failure. */
 	if (!failed && fclose(stdout) && errno != EBADF) {
 		failed = 1;
 		err = errno;
@@ -70,7 +71,8 @@ int hl_cli_finish(int status)
 	if (!failed)
 		return status;
 	if (err == EPIPE)
-		return HL_EXIT_OK;   /* the reader had enough: `dump | head` */
-	hl_cli_error("the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
+		return HL_EXIT_OK; /* the reader had enough: `dump | head` */
+	hl_cli_error(
+		"the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return HL_EXIT_IO;
 }

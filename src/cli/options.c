@@ -13,9 +13,9 @@
 struct parse {
 	const struct hl_cmd *cmd;
 	void *state;
-	int argc, at;       /* at: the word being read */
+	int argc, at; /* at: the word being read */
 	char **argv;
-	int kept;           /* operands so far, moved to argv[1..kept] */
+	int kept; /* operands so far, moved to argv[1..kept] */
 	bool help;
 };
 
@@ -43,7 +43,8 @@ static const char *long_name_at(const void *from, size_t i)
 static const struct hl_opt *find_long(const struct hl_cmd *cmd, const char *name, size_t len)
 {
 	for (const struct hl_opt *o = cmd->opts; o && !row_end(o); o++) {
-		if (o->long_name && strlen(o->long_name) == len && memcmp(o->long_name, name, len) == 0)
+		if (o->long_name && strlen(o->long_name) == len &&
+			memcmp(o->long_name, name, len) == 0)
 			return o;
 	}
 	return NULL;
@@ -60,7 +61,7 @@ static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 
 /* `shown` is the option as the user wrote it, for the message. */
 static int set(struct parse *p, const struct hl_opt *o, const char *value, const char *shown,
-	       size_t shown_len)
+	size_t shown_len)
 {
 	const char *expected = o->set(p->state, value);
 
@@ -73,7 +74,7 @@ static int set(struct parse *p, const struct hl_opt *o, const char *value, const
 
 /* The value of an option that needs one and has none in its own word. */
 static int next_value(struct parse *p, const struct hl_opt *o, const char *shown, size_t shown_len,
-		      const char **value)
+	const char **value)
 {
 	if (p->at + 1 >= p->argc)
 		return hl_cli_usage("%.*s needs a value: %s", (int)shown_len, shown, o->arg);
@@ -114,7 +115,7 @@ static int parse_long(struct parse *p, const char *word)
 static int parse_short(struct parse *p, const char *word)
 {
 	for (const char *c = word + 1; *c; c++) {
-		char shown[3] = { '-', *c, 0 };
+		char shown[3] = {'-', *c, 0};
 		const struct hl_opt *o = find_short(p->cmd, *c);
 		const char *value = NULL;
 		int err;
@@ -146,9 +147,9 @@ static void keep_rest(struct parse *p, int from)
 }
 
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
-		     char ***operands, bool *help)
+	char ***operands, bool *help)
 {
-	struct parse p = { .cmd = cmd, .state = state, .argc = argc, .argv = argv };
+	struct parse p = {.cmd = cmd, .state = state, .argc = argc, .argv = argv};
 	int err = 0;
 
 	for (p.at = 1; p.at < argc && !err; p.at++) {
@@ -184,7 +185,8 @@ static void help_row(const struct hl_opt *o)
 	int n = 0;
 
 	if (o->short_name)
-		n = snprintf(left, sizeof(left), "  -%c%s", o->short_name, o->long_name ? ", " : "");
+		n = snprintf(
+			left, sizeof(left), "  -%c%s", o->short_name, o->long_name ? ", " : "");
 	else
 		n = snprintf(left, sizeof(left), "      ");
 	if (o->long_name)
@@ -192,13 +194,14 @@ static void help_row(const struct hl_opt *o)
 	if (arg_optional(o))
 		n += snprintf(left + n, sizeof(left) - (size_t)n, "[=%s", o->arg + 1);
 	else if (o->arg)
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", o->long_name ? "=" : " ", o->arg);
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", o->long_name ? "=" : " ",
+			o->arg);
 	printf("%-24s%s%s\n", left, n >= 24 ? "\n                        " : "", o->help);
 }
 
 void hl_options_help(const struct hl_cmd *cmd)
 {
-	static const struct hl_opt help = { 'h', "help", NULL, "show this", NULL };
+	static const struct hl_opt help = {'h', "help", NULL, "show this", NULL};
 
 	printf("usage: heaplapse %s %s\n%s\n\n", cmd->name, cmd->usage, cmd->summary);
 	for (const struct hl_opt *o = cmd->opts; o && !row_end(o); o++) {

@@ -27,10 +27,10 @@ static unsigned distance(const char *a, const char *b)
 	for (size_t i = 1; i <= la; i++) {
 		for (size_t j = 1; j <= lb; j++) {
 			unsigned v = min3(d[i - 1][j] + 1, d[i][j - 1] + 1,
-					  d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+				d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
 
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    d[i - 2][j - 2] + 1 < v)
+				d[i - 2][j - 2] + 1 < v)
 				v = d[i - 2][j - 2] + 1;
 			d[i][j] = v;
 		}
@@ -38,12 +38,12 @@ static unsigned distance(const char *a, const char *b)
 	return d[la][lb];
 }
 
-const char *hl_suggest(const char *word, const char *(*next)(const void *from, size_t i),
-		       const void *from)
+const char *hl_suggest(
+	const char *word, const char *(*next)(const void *from, size_t i), const void *from)
 {
 	const char *best = NULL, *name;
 	size_t len = strlen(word);
-	unsigned least = len < 3 ? 2 : len < 6 ? 3 : 4;   /* one more than what counts as near */
+	unsigned least = len < 3 ? 2 : len < 6 ? 3 : 4; /* one more than what counts as near */
 
 	if (len > WORD_MAX)
 		return NULL;

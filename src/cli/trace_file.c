@@ -39,8 +39,16 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
 	if (hl_model_open(m, argv[0], &why) == 0)
 		return 0;
-	hl_cli_error("%s: %s", argv[0], why.text);
+	hl_cli_error("%s", why.text);
 	return HL_EXIT_IO;
+}
+
+void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
+{
+	if (hl_model_info(m)->file_bytes > limit)
+		return;
+	if (hl_reader_verify(hl_model_reader(m)) < 0)
+		hl_cli_error("the trace cannot be read to its end");
 }
 
 static const char *what_is_missing(const struct hl_trace_info *i)
@@ -63,7 +71,7 @@ int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bo
 
 	if (opts->verbose)
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
-			     i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
+			i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
 	missing |= !hl_model_complete(m);
 	if (opts->strict && missing)
 		hl_cli_error("something is missing (--strict): %s", what_is_missing(i));

@@ -15,12 +15,22 @@ struct hl_trace_opts {
 const char *hl_set_json(void *state, const char *value);
 const char *hl_set_strict(void *state, const char *value);
 const char *hl_set_verbose(void *state, const char *value);
-#define HL_OPT_STRICT \
-	{ 0, "strict", NULL, "exit with status 4 when something is missing from the trace", hl_set_strict }
-#define HL_OPT_VERBOSE { 'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose }
+#define HL_OPT_STRICT                                                                            \
+	{                                                                                        \
+		0, "strict", NULL, "exit with status 4 when something is missing", hl_set_strict \
+	}
+#define HL_OPT_VERBOSE                                                                    \
+	{                                                                                 \
+		'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose \
+	}
 
 /* Opens the one operand. 0, or an exit status with a message. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
+/*
+ * Reads the file whole if it has at most `limit` bytes: finds damage that the numbers asked for would
+ * not show. The model knows of it afterwards.
+ */
+void hl_trace_file_verify(struct hl_model *m, uint64_t limit);
 /* Says what -v wants, closes, and gives the exit status. */
 int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing);
 /* A failed call of the model; returns the exit status. */

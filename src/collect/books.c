@@ -372,10 +372,18 @@ static void put_live_set(struct hl_proc *p)
 void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 {
 	union hl_item item = {.other = {.op = HL_ITEM_END, .end = *end}};
+	union hl_item cost = {.other = {.op = HL_ITEM_COST}};
 
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
 	put_live_set(p);
+	if (p->out_of_memory && !p->counters.dropped_events)
+		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
+	cost.other.cost = malloc(sizeof(p->cost));
+	if (cost.other.cost) {
+		*cost.other.cost = p->cost;
+		hl_books_item(p, &cost);
+	}
 	if (item.other.end.duration_ns < p->last_time)
 		item.other.end.duration_ns = p->last_time;
 	item.other.counters = malloc(sizeof(p->counters));

@@ -188,7 +188,7 @@ static int grow_nodes(struct hl_calltree *t)
 
 		if (t->nodes[k].node == NONE)
 			continue;
-		i = hl_hash_pair(t->nodes[k].parent, t->nodes[k].frame) & mask;
+		i = t->nodes[k].hash & mask;
 		while (to[i].node != NONE)
 			i = (i + 1) & mask;
 		to[i] = t->nodes[k];
@@ -199,20 +199,17 @@ static int grow_nodes(struct hl_calltree *t)
 	return 0;
 }
 
-int hl_calltree_child(struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t *node)
+static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, struct hl_step *step)
 {
 	struct hl_node made;
-	uint32_t frame;
 	uint64_t i;
-	int err = frame_of_pc(t, pc ? pc : 1, &frame);
+	int err;
 
-	if (err)
-		return err;
 	if ((uint64_t)t->n_nodes * 2 > t->node_mask && grow_nodes(t))
 		return -ENOMEM;
-	for (i = hl_hash_pair(parent, frame) & t->node_mask; t->nodes[i].node != NONE; i = (i + 1) & t->node_mask)
+	for (i = step->hash & t->node_mask; t->nodes[i].node != NONE; i = (i + 1) & t->node_mask)
 		if (t->nodes[i].parent == parent && t->nodes[i].frame == frame) {
-			*node = t->nodes[i].node;
+			step->node = t->nodes[i].node;
 			return 0;
 		}
 	made = t->frames.data[frame];
@@ -222,6 +219,32 @@ int hl_calltree_child(struct hl_calltree *t, uint32_t parent, uint64_t pc, uint3
 		return err;
 	t->nodes[i].parent = parent;
 	t->nodes[i].frame = frame;
-	*node = t->nodes[i].node = t->n_nodes++;
+	t->nodes[i].hash = step->hash;
+	step->node = t->nodes[i].node = t->n_nodes++;
+	return 0;
+}
+
+int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
+	struct hl_step *steps)
+{
+	uint32_t hash = from.hash, parent = from.node;
+
+	for (size_t i = 0; i < n; i++) {
+		/* The frame waits where the node will be. */
+		int err = frame_of_pc(t, pcs[i] ? pcs[i] : 1, &steps[i].node);
+
+		if (err)
+			return err;
+		hash = (uint32_t)(hl_hash_pair(hash, steps[i].node) >> 7);
+		steps[i].hash = hash;
+		__builtin_prefetch(&t->nodes[hash & t->node_mask]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		int err = find_node(t, parent, steps[i].node, &steps[i]);
+
+		if (err)
+			return err;
+		parent = steps[i].node;
+	}
 	return 0;
 }

@@ -4,6 +4,10 @@
  * Return addresses come in as pcs; the modules loaded at that moment turn them into (module,
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
+ *
+ * Nodes are found by the hash of their whole path, which is known before the parent's number is: so the
+ * slots of a new stack's frames are fetched together, not one after the other. On large trees each of
+ * them misses the cache.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
@@ -28,8 +32,8 @@ struct hl_calltree {
 	HL_VEC(struct hl_node) frames;  /* parent unused */
 	uint32_t *frame_index;
 	uint64_t frame_mask;
-	/* (parent, frame) -> node id */
-	struct { uint32_t parent, frame, node; } *nodes;
+	/* path hash -> node; (parent, frame) is compared */
+	struct { uint32_t parent, frame, node, hash; } *nodes;
 	uint64_t node_mask;
 	uint32_t n_nodes;
 	/* Told of each new node, in order. */
@@ -43,7 +47,17 @@ void hl_calltree_fini(struct hl_calltree *t);
 /* A module now lies at [start, end); whatever overlapped it is gone. */
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);
 
-/* The child of `parent` (HL_NODE_NONE: an outermost frame) at pc. 0 or -errno. */
-int hl_calltree_child(struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t *node);
+/* A node with the hash of its path. */
+struct hl_step {
+	uint32_t node, hash;
+};
+#define HL_STEP_ROOT ((struct hl_step){HL_NODE_NONE, 0})
+
+/*
+ * The nodes of a path: `from`, then one step further for each of n pcs (the first is the outermost). 0 or
+ * -errno, then steps is not to be used.
+ */
+int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
+	struct hl_step *steps);
 
 #endif

@@ -217,10 +217,8 @@ static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
 	if (!p->gone)
 		return false;
 	/* One more look after it is known to be gone, then all of it must be through the books. */
-	if (p->last_looks < 2 || !is_drained(r, p)) {
-		p->last_looks++;
+	if (++p->last_looks <= 2 || !is_drained(r, p))
 		return false;
-	}
 	if (!hl_ending_known(p, &end) && now - p->gone_ns < STATUS_NS)
 		return false;
 	if (!p->end_mono_ns)
@@ -231,17 +229,23 @@ static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
 	return true;
 }
 
-static void check_processes(struct collector *c, uint64_t now)
+/* True when someone is leaving: what it has left behind is looked at again at once. */
+static bool check_processes(struct collector *c, uint64_t now)
 {
+	bool leaving = false;
+
 	for (size_t i = 0; i < c->regions.len; i++) {
 		struct hl_region_reader *r = c->regions.data[i];
 
 		for (size_t k = 0; k < r->procs.len;) {
 			look_after(r, r->procs.data[k], now);
-			if (!try_end(r, r->procs.data[k], now))
-				k++;
+			if (try_end(r, r->procs.data[k], now))
+				continue;
+			leaving |= r->procs.data[k]->gone && r->procs.data[k]->last_looks <= 2;
+			k++;
 		}
 	}
+	return leaving;
 }
 
 /*
@@ -340,7 +344,10 @@ static void loop(struct collector *c)
 			c->last_check_ns = now;
 			read_control(c);
 			serve_guests(c, now);
-			check_processes(c, now);
+			if (check_processes(c, now)) {
+				c->last_check_ns = 0;
+				c->sleep_ns = 0;
+			}
 			check_regions(c, now);
 			if (is_over(c, now))
 				return;

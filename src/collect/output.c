@@ -109,43 +109,112 @@ static int numbered(char *buf, size_t n, const char *name, unsigned number)
 	return w < 0 || (size_t)w >= n ? -ENAMETOOLONG : 0;
 }
 
-/* A new file of ours alone: never through a link, never over somebody's file. */
-static int create_file(struct hl_output *o)
+/* Was this name made by us in this run? */
+static bool is_ours(const struct hl_queue *q, const char *path)
 {
-	const struct hl_output_settings *s = o->queue->settings;
-	char name[PATH_MAX];
-	int err = hl_output_name(name, sizeof(name), s->pattern, o->meta.program, o->meta.pid,
-		o->meta.start_unix_ns, o->queue->files + 1);
+	for (size_t i = 0; i < q->made.len; i++)
+		if (!strcmp(q->made.data[i], path))
+			return true;
+	return false;
+}
 
-	if (err)
-		return err;
+/* The file as it will be, but without a name yet; -errno where the file system cannot do that. */
+static int open_nameless(const struct hl_output_settings *s, const char *name)
+{
+	char dir[PATH_MAX];
+	char *slash;
+	int fd;
+
+	snprintf(dir, sizeof(dir), "%s", name);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir ? 1 : 0] = '\0';
+	fd = openat(s->dir_fd, slash ? dir : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Gives the nameless file `fd` its name, or makes a new one (fd < 0). A descriptor or -errno. */
+static int take_name(const struct hl_output_settings *s, const char *path, int fd)
+{
+	char self[64];
+
+	if (fd < 0) {
+		fd = openat(s->dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, s->dir_fd, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : fd;
+}
+
+/* A new file of ours alone: never through a link, never over somebody's file. */
+static int name_file(struct hl_output *o, const char *name, int fd)
+{
+	struct hl_queue *q = o->queue;
+	const struct hl_output_settings *s = q->settings;
+
 	for (unsigned i = 1; i < 10000; i++) {
-		int fd;
+		int got = numbered(o->path, sizeof(o->path), name, i);
 
-		err = numbered(o->path, sizeof(o->path), name, i);
-		if (err)
-			return err;
-		/* --force replaces what was there before us, not another trace of this same run. */
-		if (i == 1 && s->overwrite && o->queue->files == 0 && hl_output_may_replace(s->dir_fd, o->path))
+		if (got < 0)
+			return got;
+		/* --overwrite replaces what was there before us, not another trace of this run. */
+		if (s->overwrite && !is_ours(q, o->path) && hl_output_may_replace(s->dir_fd, o->path))
 			unlinkat(s->dir_fd, o->path, 0);
-		fd = openat(s->dir_fd, o->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0 || errno != EEXIST) {
-			o->queue->files += fd >= 0;
-			return fd >= 0 ? fd : -errno;
+		got = take_name(s, o->path, fd);
+		if (got == -EEXIST)
+			continue;
+		if (got >= 0) {
+			char *copy = strdup(o->path);
+
+			if (!copy || hl_vec_push(&q->made, copy))
+				free(copy);
 		}
+		return got;
 	}
 	return -EEXIST;
 }
 
+/*
+ * The file gets its name only when it is locked and has a head: a reader that sees the name knows
+ * whether it is still being written. Where that cannot be done it is made under its name.
+ */
+static int open_trace(struct hl_output *o)
+{
+	char name[PATH_MAX];
+	int fd, got, err = hl_output_name(name, sizeof(name), o->queue->settings->pattern, o->meta.program,
+		o->meta.pid, o->meta.start_unix_ns, (uint32_t)o->queue->made.len + 1);
+
+	if (err)
+		return err;
+	fd = open_nameless(o->queue->settings, name);
+	if (fd >= 0) {
+		err = hl_writer_open(&o->writer, fd, &o->meta);
+		if (err) {
+			close(fd);
+			return err;
+		}
+	}
+	got = name_file(o, name, fd);
+	if (fd >= 0 && got < 0) {
+		hl_writer_close(o->writer);
+		o->writer = NULL;
+		got = got == -EEXIST ? got : name_file(o, name, fd = -1);
+	}
+	if (got < 0 || fd >= 0)
+		return got < 0 ? got : 0;
+	err = hl_writer_open(&o->writer, got, &o->meta);
+	if (err)
+		close(got);
+	return err;
+}
+
 static void open_output(struct hl_output *o)
 {
-	int fd = create_file(o);
-
 	o->opened = true;
 	o->last_flush_ns = mono_ns();
 	o->next = o->queue->outputs;
 	o->queue->outputs = o;
-	o->err = fd < 0 ? fd : hl_writer_open(&o->writer, fd, &o->meta);
+	o->err = open_trace(o);
 }
 
 static void free_item(union hl_item *item)
@@ -159,6 +228,9 @@ static void free_item(union hl_item *item)
 		break;
 	case HL_ITEM_LIVE_SET:
 		free(item->other.blocks);
+		break;
+	case HL_ITEM_COST:
+		free(item->other.cost);
 		break;
 	case HL_ITEM_END:
 		free(item->other.counters);
@@ -187,6 +259,15 @@ static int add_module(struct hl_output *o, struct hl_module *m)
 	return hl_writer_add_module(o->writer, &whole);
 }
 
+static void add_cost(struct hl_output *o, struct hl_cost *cost)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	cost->collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	hl_writer_set_cost(o->writer, cost);
+}
+
 static int write_item(struct hl_output *o, union hl_item *item)
 {
 	switch (item->other.op) {
@@ -203,6 +284,9 @@ static int write_item(struct hl_output *o, union hl_item *item)
 		return hl_writer_add_extra(o->writer, item->other.extra);
 	case HL_ITEM_LIVE_SET:
 		return hl_writer_add_live_set(o->writer, item->other.blocks, item->other.n);
+	case HL_ITEM_COST:
+		add_cost(o, item->other.cost);
+		return 0;
 	case HL_ITEM_END:
 		return hl_writer_end(o->writer, &item->other.end,
 			item->other.counters ? item->other.counters : &(struct hl_counters){0});
@@ -367,6 +451,9 @@ void hl_queue_stop(struct hl_queue *q)
 	pthread_join(q->thread, NULL);
 	while (q->outputs)
 		close_output(q->outputs);
+	for (size_t i = 0; i < q->made.len; i++)
+		free(q->made.data[i]);
+	hl_vec_free(&q->made);
 	while (q->spare) {
 		struct hl_batch *b = q->spare;
 

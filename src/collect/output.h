@@ -16,6 +16,7 @@
 
 #include "trace/event.h"
 #include "trace/writer.h"
+#include "util/vec.h"
 
 #define HL_BATCH_ITEMS 4096u
 #define HL_QUEUE_MAX   64u
@@ -27,6 +28,7 @@ enum {
 	HL_ITEM_THREAD,
 	HL_ITEM_EXTRA,
 	HL_ITEM_LIVE_SET,
+	HL_ITEM_COST,
 	HL_ITEM_END,
 };
 
@@ -41,6 +43,7 @@ union hl_item {
 			struct hl_extra *extra;
 			struct hl_live_block *blocks;
 			struct hl_end end;
+			struct hl_cost *cost;
 		};
 		size_t n;
 		struct hl_counters *counters;
@@ -85,7 +88,7 @@ struct hl_queue {
 	pthread_t thread;
 	struct hl_output *outputs;    /* the second thread's list */
 	const struct hl_output_settings *settings;
-	uint32_t files;               /* made so far, for %n */
+	HL_VEC(char *) made;          /* names of this run's files */
 	/* Called by the second thread. */
 	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err);
 	void *arg;

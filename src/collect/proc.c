@@ -40,6 +40,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.maps = b->maps,
 			.forked = b->forked,
 			.continued = b->continued,
+			.start_off = b->start_off,
 		},
 		p->start_ns, b->durable);
 }
@@ -96,35 +97,61 @@ struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new)
 	return f;
 }
 
-void hl_feed_done(struct hl_feed *f)
+static void free_feed(struct hl_feed *f)
 {
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
+	hl_vec_free(&f->fresh);
+	free(f);
+}
+
+void hl_feed_done(struct hl_feed *f)
+{
+	struct hl_proc *p = f->proc;
+
+	hl_proc_settle(p);
+	for (size_t i = 0; i < p->parked.len; i++)
+		if (p->parked.data[i].feed == f)
+			return; /* an event of it is still waiting */
+	for (size_t i = 0; i < p->moves.len;)
+		if (p->moves.data[i].feed == f)
+			p->moves.data[i] = p->moves.data[--p->moves.len]; /* its block stays live */
+		else
+			i++;
+	for (size_t i = 0; i < p->feeds.len; i++)
+		if (p->feeds.data[i] == f) {
+			p->feeds.data[i] = p->feeds.data[--p->feeds.len];
+			break;
+		}
+	free_feed(f);
 }
 
 /* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
 static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
 {
-	size_t parts = f->parts.len, depth;
-	uint32_t node;
+	size_t parts = f->parts.len, fresh = parts + n;
+	struct hl_step from = HL_STEP_ROOT;
 
 	if (kept > f->path.len)
 		kept = (uint32_t)f->path.len; /* a lie, or our own loss of memory: what we know of it */
-	depth = kept + parts + n;
-	if (hl_vec_reserve(&f->path, depth ? depth : 1))
-		return HL_NODE_NONE;
-	node = kept ? f->path.data[kept - 1] : HL_NODE_NONE;
-	f->path.len = kept;
+	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->fresh, fresh + 1))
+		goto lost;
 	/* Innermost first in the records, parts before the event: so from the back of both. */
-	for (size_t i = 0; i < n + parts; i++) {
-		uint64_t pc = i < n ? pcs[n - 1 - i] : f->parts.data[parts - 1 - (i - n)];
-
-		if (hl_calltree_child(&f->proc->tree, node, pc, &node))
-			return HL_NODE_NONE;
-		f->path.data[f->path.len++] = node;
-	}
+	for (size_t i = 0; i < n; i++)
+		f->fresh.data[i] = pcs[n - 1 - i];
+	for (size_t i = 0; i < parts; i++)
+		f->fresh.data[n + i] = f->parts.data[parts - 1 - i];
 	f->parts.len = 0;
-	return node;
+	if (kept)
+		from = f->path.data[kept - 1];
+	if (hl_calltree_follow(&f->proc->tree, from, f->fresh.data, fresh, f->path.data + kept))
+		goto lost;
+	f->path.len = kept + fresh;
+	return f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
+lost:
+	f->path.len = 0;
+	f->proc->out_of_memory = true;
+	return HL_NODE_NONE;
 }
 
 static uint32_t stack_of(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)
@@ -216,7 +243,7 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];
-	hl_books_extra(f->proc, f, &extra, (const char *)(words + 2), len, stamp);
+	hl_books_extra(f->proc, f, &extra, len ? (const char *)(words + 2) : NULL, len, stamp);
 }
 
 static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
@@ -278,6 +305,7 @@ void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words,
 	case HL_REC_EXIT:
 		p->has_exit = true;
 		p->exit_status = (int32_t)words[1];
+		p->cost = (struct hl_cost){words[2], words[3], words[4], words[5], words[6], 0};
 		break;
 	case HL_REC_PROCESS:
 	case HL_REC_SWITCH:
@@ -290,10 +318,8 @@ void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words,
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 {
 	hl_books_end(p, end);
-	for (size_t i = 0; i < p->feeds.len; i++) {
-		hl_feed_done(p->feeds.data[i]);
-		free(p->feeds.data[i]);
-	}
+	for (size_t i = 0; i < p->feeds.len; i++)
+		free_feed(p->feeds.data[i]);
 	for (size_t i = 0; i < p->modules.len; i++)
 		free(p->modules.data[i]);
 	hl_vec_free(&p->feeds);

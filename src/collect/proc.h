@@ -24,8 +24,9 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
-	HL_VEC(uint32_t) path;      /* nodes of its last stack, outermost first */
+	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
+	HL_VEC(uint64_t) fresh;     /* the new pcs of a stack, outermost first */
 };
 
 /* An event between parsing and books. */
@@ -60,6 +61,7 @@ struct hl_proc {
 	struct hl_end end;
 	bool has_exit;              /* the program said it was about to exit */
 	int32_t exit_status;
+	struct hl_cost cost;        /* as the program told it at its exit */
 
 	struct hl_queue *queue;
 	struct hl_output *output;
@@ -94,7 +96,7 @@ struct hl_proc {
 struct hl_proc_birth {
 	uint32_t serial;
 	uint64_t start_stamp;
-	bool free_stacks, maps, forked, continued;
+	bool free_stacks, maps, forked, continued, start_off;
 	uint64_t pid, parent_pid;
 	const struct hl_image *image;
 	const struct hl_ticks *ticks;
@@ -110,7 +112,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
 struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new);
-/* The thread has ended: its path and parts go, its number stays. */
+/* The thread has ended: the feed is freed, at the latest with the process. */
 void hl_feed_done(struct hl_feed *f);
 
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */

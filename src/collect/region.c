@@ -193,8 +193,8 @@ static int open_pidfd(const struct hl_region_reader *r, const struct hl_proc *p)
 }
 
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
-static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint32_t parent,
-	uint64_t stamp)
+static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp,
+	uint32_t parent_serial)
 {
 	struct hl_proc *p = find_proc(r, serial);
 	struct hl_proc_birth birth = {
@@ -205,7 +205,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.free_stacks = r->settings->flags & HL_SET_FREE_STACKS,
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
-		.parent_pid = serial ? pid_of(r, parent) : 0,
+		.start_off = r->settings->flags & HL_SET_START_OFF,
 		.image = &r->image,
 		.ticks = &r->ticks,
 		.queue = r->queue,
@@ -216,6 +216,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 
 	if (p)
 		return p;
+	if (serial) /* its parent may have ended */
+		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
 	p = hl_proc_new(&birth);
@@ -302,7 +304,7 @@ static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct
 	v->claim = claim;
 	v->proc = NULL;
 	v->feed = NULL;
-	v->dead = v->corrupt = v->busy = false;
+	v->dead = v->corrupt = v->told_corrupt = v->busy = false;
 	v->bound = 0;
 	v->stamp = 0;
 	v->last_w = UINT64_MAX;
@@ -311,12 +313,11 @@ static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct
 /* Who writes here is known when the first record is. */
 static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
 {
-	uint32_t serial = ring->serial, tid = ring->tid, parent = UINT32_MAX;
 	const uint64_t *first = v->words.data + v->at;
+	uint32_t serial = ring->serial, tid = ring->tid;
+	uint32_t parent = (first[0] & 31) == HL_REC_PROCESS ? (uint32_t)(first[1] >> 32) : UINT32_MAX;
 
-	if ((first[0] & 31) == HL_REC_PROCESS)
-		parent = (uint32_t)(first[1] >> 32);
-	v->proc = get_proc(r, serial, tid, parent, v->stamp);
+	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
 		v->feed = hl_proc_feed(v->proc, tid, true);
 }
@@ -377,12 +378,14 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 
 static void count_drops(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
 {
-	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed), n = dropped - v->dropped;
+	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
+	uint64_t n = dropped - v->dropped + (v->corrupt && !v->told_corrupt);
 	struct hl_extra extra = {.kind = HL_EXTRA_DROPPED, .value = n, .node = HL_NODE_NONE};
 
 	if (!n || !v->proc || !v->feed)
 		return;
 	v->dropped = dropped;
+	v->told_corrupt = v->corrupt;
 	v->proc->counters.dropped_events += n;
 	hl_proc_settle(v->proc);
 	hl_books_extra(v->proc, v->feed, &extra, NULL, 0, r->last_t);
@@ -402,7 +405,7 @@ static void count_unclaimed(struct hl_region_reader *r)
 /* Shared rings say whose records follow. */
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
-	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, UINT32_MAX, v->stamp);
+	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
 	v->feed = v->proc ? hl_proc_feed(v->proc, (uint32_t)who, false) : NULL;
 }
 

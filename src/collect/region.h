@@ -35,7 +35,8 @@ struct hl_ring_view {
 	uint64_t bound;              /* nothing below this will come any more */
 	uint64_t stamp;              /* of the record at `at`; raised to its predecessor's */
 	uint64_t dropped;            /* already counted */
-	bool dead, corrupt;
+	bool dead;
+	bool corrupt, told_corrupt;  /* records that are none: what follows them is counted as one drop */
 	HL_VEC(uint64_t) words;      /* copied out, not yet merged: [at, len) */
 	size_t at;
 };

@@ -20,22 +20,22 @@ struct term {
 	bool negated;
 	size_t at;
 	enum compare compare;
-	uint64_t number;               /* op, func, thread, size */
+	uint64_t number; /* op, func, thread, size */
 	struct hl_when from, to;
-	uint64_t from_ns, to_ns;       /* set by bind */
+	uint64_t from_ns, to_ns; /* set by bind */
 	char *name;
-	uint8_t *memo;                 /* per node: 0 not known, 1 no, 2 yes */
+	uint8_t *memo; /* per node: 0 not known, 1 no, 2 yes */
 };
 
 struct hl_filter {
 	HL_VEC(struct term) terms;
-	HL_VEC(uint32_t) chain;        /* nodes on the way to one that is known */
+	HL_VEC(uint32_t) chain; /* nodes on the way to one that is known */
 };
 
 /* --- parsing --- */
 
 struct word {
-	const char *expr;       /* the whole */
+	const char *expr; /* the whole */
 	const char *value;
 	size_t len;
 	struct hl_filter_error *error;
@@ -51,18 +51,20 @@ static int wrong(const struct word *w, const char *at, const char *text)
 static int parse_number(const struct word *w, bool suffix, uint64_t *out)
 {
 	static const char suffixes[] = "KMGT";
+	const char *expected = suffix ? "expected a size such as 4096 or 64K" : "expected a number";
 	size_t i = 0;
 	uint64_t v = 0;
 
 	for (; i < w->len && w->value[i] >= '0' && w->value[i] <= '9'; i++) {
 		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(w->value[i] - '0'), &v))
+			__builtin_add_overflow(v, (uint64_t)(w->value[i] - '0'), &v))
 			return wrong(w, w->value, "this number is too large");
 	}
 	if (i == 0)
-		return wrong(w, w->value, suffix ? "expected a size such as 4096 or 64K" : "expected a number");
+		return wrong(w, w->value, expected);
 	if (suffix && i + 1 == w->len && strchr(suffixes, w->value[i] & ~0x20)) {
-		unsigned shift = 10 * (unsigned)(strchr(suffixes, w->value[i] & ~0x20) - suffixes + 1);
+		unsigned shift =
+			10 * (unsigned)(strchr(suffixes, w->value[i] & ~0x20) - suffixes + 1);
 
 		if (v > UINT64_MAX >> shift)
 			return wrong(w, w->value, "this number is too large");
@@ -70,7 +72,7 @@ static int parse_number(const struct word *w, bool suffix, uint64_t *out)
 		i++;
 	}
 	if (i < w->len)
-		return wrong(w, w->value + i, suffix ? "expected a size such as 4096 or 64K" : "expected a number");
+		return wrong(w, w->value + i, expected);
 	*out = v;
 	return 0;
 }
@@ -94,8 +96,9 @@ static int parse_func(const struct word *w, struct term *t)
 		if (value_is(w, hl_func_name((unsigned)t->number)))
 			return 0;
 	}
-	return wrong(w, w->value, "expected a function such as malloc, realloc, new or free "
-				  "(for functions of the program: function=NAME)");
+	return wrong(w, w->value,
+		"expected a function such as malloc, realloc, new or free "
+		"(for functions of the program: function=NAME)");
 }
 
 static int parse_thread(const struct word *w, struct term *t)
@@ -114,8 +117,8 @@ static int parse_time(const struct word *w, struct term *t)
 
 	if (!dots)
 		return wrong(w, w->value, "expected a range of times such as 1s..2.5s");
-	t->from = (struct hl_when){ .kind = HL_WHEN_NS, .ns = 0 };
-	t->to = (struct hl_when){ .kind = HL_WHEN_NS, .ns = UINT64_MAX };
+	t->from = (struct hl_when){.kind = HL_WHEN_NS, .ns = 0};
+	t->to = (struct hl_when){.kind = HL_WHEN_NS, .ns = UINT64_MAX};
 	if (dots > w->value && hl_when_parse(w->value, (size_t)(dots - w->value), &t->from))
 		return wrong(w, w->value, "expected " HL_WHEN_EXPECTED);
 	if (dots + 2 < end && hl_when_parse(dots + 2, (size_t)(end - dots - 2), &t->to))
@@ -136,15 +139,15 @@ static int parse_function(const struct word *w, struct term *t)
 static const struct key {
 	const char *name;
 	unsigned subject;
-	bool ordered;           /* takes < and > too */
+	bool ordered; /* takes < and > too */
 	int (*parse)(const struct word *w, struct term *t);
 } keys[] = {
-	{ "op", HL_FILTER_OP, false, parse_op },
-	{ "func", HL_FILTER_FUNC, false, parse_func },
-	{ "thread", HL_FILTER_THREAD, false, parse_thread },
-	{ "size", HL_FILTER_SIZE, true, parse_size },
-	{ "time", HL_FILTER_TIME, false, parse_time },
-	{ "function", HL_FILTER_FUNCTION, false, parse_function },
+	{"op", HL_FILTER_OP, false, parse_op},
+	{"func", HL_FILTER_FUNC, false, parse_func},
+	{"thread", HL_FILTER_THREAD, false, parse_thread},
+	{"size", HL_FILTER_SIZE, true, parse_size},
+	{"time", HL_FILTER_TIME, false, parse_time},
+	{"function", HL_FILTER_FUNCTION, false, parse_function},
 };
 
 static const struct key *find_key(const char *s, size_t len)
@@ -162,7 +165,13 @@ static size_t parse_compare(const char *s, enum compare *c)
 	static const struct {
 		const char *text;
 		enum compare compare;
-	} table[] = { { ">=", AT_LEAST }, { "<=", AT_MOST }, { ">", MORE }, { "<", LESS }, { "=", EQUAL } };
+	} table[] = {
+		{">=", AT_LEAST},
+		{"<=", AT_MOST},
+		{">", MORE},
+		{"<", LESS},
+		{"=", EQUAL},
+	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(table); i++) {
 		if (strncmp(s, table[i].text, strlen(table[i].text)) == 0) {
@@ -210,7 +219,7 @@ static int parse_term(const char **at, struct term *t, struct word *w)
 int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_error *error)
 {
 	struct hl_filter *f = calloc(1, sizeof(*f));
-	struct word w = { .expr = expr, .error = error };
+	struct word w = {.expr = expr, .error = error};
 	const char *at = expr;
 	int err = f ? 0 : -ENOMEM;
 
@@ -311,8 +320,9 @@ static int node_has(struct hl_model *m, const struct term *t, uint32_t node, boo
 	return err;
 }
 
-/* A stack has the name if its innermost node has it or the rest of the stack: remembered per node. */
-static int stack_has(struct hl_filter *f, struct term *t, struct hl_model *m, uint32_t node, bool *has)
+/* A stack has the name if its innermost node has it or the rest has it: remembered per node. */
+static int stack_has(
+	struct hl_filter *f, struct term *t, struct hl_model *m, uint32_t node, bool *has)
 {
 	int err = 0;
 
@@ -340,7 +350,7 @@ static int stack_has(struct hl_filter *f, struct term *t, struct hl_model *m, ui
 }
 
 static int term_event(struct hl_filter *f, struct term *t, struct hl_model *m,
-		      const struct hl_event *e, bool *holds)
+	const struct hl_event *e, bool *holds)
 {
 	int err = 0;
 
@@ -397,7 +407,7 @@ int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool 
 
 bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x)
 {
-	const struct hl_event e = { .time_ns = x->time_ns, .thread = x->thread };
+	const struct hl_event e = {.time_ns = x->time_ns, .thread = x->thread};
 	bool holds = true;
 
 	for (size_t i = 0; i < f->terms.len && holds; i++) {
@@ -405,7 +415,7 @@ bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x)
 
 		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_THREAD)))
 			return false;
-		term_event(f, t, NULL, &e, &holds);   /* cannot fail: it needs no names */
+		term_event(f, t, NULL, &e, &holds); /* cannot fail: it needs no names */
 	}
 	return holds;
 }

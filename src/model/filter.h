@@ -18,7 +18,7 @@
 struct hl_filter;
 
 struct hl_filter_error {
-	size_t at;             /* byte in the expression */
+	size_t at; /* byte in the expression */
 	char text[160];
 };
 

@@ -46,7 +46,7 @@ static int string_id(struct hl_model *m, const char *s, uint32_t *id)
 /* Appends a frame to the refs of the site that is being made. */
 static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module)
 {
-	struct hl_frame_ref ref = { .inlined = f->inlined };
+	struct hl_frame_ref ref = {.inlined = f->inlined};
 	uint32_t function, file;
 	uint64_t a, b;
 	int err = string_id(m, f->function, &function);
@@ -76,7 +76,7 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 
 static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
 {
-	struct hl_symbol_frame f = { .function = text };
+	struct hl_symbol_frame f = {.function = text};
 
 	return add_ref(m, &f, module);
 }
@@ -99,7 +99,8 @@ static int ask_module(struct hl_model *m, uint32_t id, struct hl_model_module **
 	if (!err)
 		err = string_id(m, def.path, &mod->path);
 	if (!err)
-		err = hl_symbols_add(m->symbols, def.path, def.build_id, def.build_id_len, &mod->symbols);
+		err = hl_symbols_add(
+			m->symbols, def.path, def.build_id, def.build_id_len, &mod->symbols);
 	return err ? err : hl_vec_push(&m->asked, id);
 }
 
@@ -125,7 +126,7 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 		snprintf(text, sizeof(text), "0x%" PRIx64, offset);
 		return add_nameless(m, text, mod->path);
 	}
-	while (n-- > 0 && !err)   /* innermost first there, outermost first here */
+	while (n-- > 0 && !err) /* innermost first there, outermost first here */
 		err = add_ref(m, &frames[n], mod->path);
 	return err;
 }
@@ -168,8 +169,8 @@ static int site_of(struct hl_model *m, uint64_t key, uint64_t offset, struct hl_
 	return err ? err : hl_map_put(&m->site_ids, key, offset, id);
 }
 
-int hl_model_node_frames(struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs,
-			 size_t *n)
+int hl_model_node_frames(
+	struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs, size_t *n)
 {
 	uint64_t key = STACKLESS;
 	struct hl_node def = {0};

@@ -24,7 +24,8 @@ static int load(struct hl_model *m)
 	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
 	m->bad_chunks = calloc(hl_reader_n_chunks(m->reader) + 1, 1);
 	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
-	if (!m->modules || !m->bad_chunks || !m->bad_keyframes)
+	m->bad_sets = calloc(hl_reader_n_live_sets(m->reader) + 1, 1);
+	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets)
 		return hl_model_fail(m, -ENOMEM);
 	return hl_symbols_new(&m->symbols);
 }
@@ -62,6 +63,7 @@ void hl_model_close(struct hl_model *m)
 	free(m->modules);
 	free(m->bad_chunks);
 	free(m->bad_keyframes);
+	free(m->bad_sets);
 	hl_reader_close(m->reader);
 	free(m);
 }
@@ -99,7 +101,8 @@ bool hl_model_complete(const struct hl_model *m)
 {
 	const struct hl_trace_info *i = m->info;
 
-	return i->has_end && i->end.kind != HL_END_LOST && i->end.kind != HL_END_RUNNING &&
+	/* What happened while recording was off is missing too. */
+	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST && i->end.kind != HL_END_RUNNING &&
 	       !i->damaged && i->counters.dropped_events == 0 && !i->meta.continued;
 }
 

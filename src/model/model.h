@@ -35,22 +35,24 @@ uint64_t hl_model_end_ns(const struct hl_model *m);
 
 /* One frame as it is shown. Strings live as long as the model. */
 struct hl_frame {
-	const char *function;   /* "[...]", "[lost]", "[no stack]", "[jit 0x..]", "0x.." where there is no name */
-	const char *file;       /* NULL when not known */
-	const char *module;     /* path; NULL when there is none */
-	uint32_t line;          /* 0 when not known */
+	const char *function; /* without a name: [...] [lost] [no stack] [jit 0x..] 0x.. */
+	const char *file;     /* NULL when not known */
+	const char *module;   /* path; NULL when there is none */
+	uint32_t line;        /* 0 when not known */
 };
 /* Frames are numbered: equal function, file, line and module have the same number. */
 const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame);
 
 struct hl_frame_ref {
 	uint32_t frame;
-	bool inlined;           /* into the frame outside of it */
+	bool inlined; /* into the frame outside of it */
 };
-/* The frames of one node alone, outermost first, never none; valid until the next call. HL_NODE_NONE is
- * the stack of blocks that have none. */
-int hl_model_node_frames(struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs,
-			 size_t *n);
+/*
+ * The frames of one node alone, outermost first, never none; valid until the next call.
+ * HL_NODE_NONE is the stack of blocks that have none.
+ */
+int hl_model_node_frames(
+	struct hl_model *m, uint32_t node, const struct hl_frame_ref **refs, size_t *n);
 /* HL_NODE_NONE for an outermost or a lost one. Always less than `node`: climbing ends. */
 uint32_t hl_model_parent(struct hl_model *m, uint32_t node);
 uint32_t hl_model_n_nodes(const struct hl_model *m);

@@ -13,7 +13,7 @@
 /* A module of the trace, once a frame of it was asked for. */
 struct hl_model_module {
 	bool asked, lost;
-	uint32_t path;                        /* in strings */
+	uint32_t path; /* in strings */
 	struct hl_symbols_module *symbols;
 };
 
@@ -29,13 +29,13 @@ struct hl_model {
 	char error[512];
 
 	/* Parts that turned out to be unreadable when they were read. */
-	uint8_t *bad_chunks, *bad_keyframes;
+	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
 	size_t n_bad;
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
 	uint32_t n_modules;
-	HL_VEC(uint32_t) asked;               /* modules, in the order of being asked */
+	HL_VEC(uint32_t) asked; /* modules, in the order of being asked */
 	struct hl_strings strings;
 	HL_VEC(struct hl_frame) frames;
 	struct hl_map frame_ids;

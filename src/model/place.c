@@ -24,8 +24,8 @@ static const struct hl_keyframe_info *keyframe_at(const struct hl_model *m, size
 	return NULL;
 }
 
-/* Is everything before this boundary at or before t, though the times of a lost chunk are not known?
- * A keyframe there knows the time of the last event. */
+/* Is everything before this boundary at or before t? The times of a lost chunk are not known, but
+ * a keyframe there knows that of its last event. */
 static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
 {
 	const struct hl_keyframe_info *k;
@@ -39,7 +39,7 @@ static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
 struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 {
 	uint64_t end = hl_model_end_ns(m);
-	struct hl_place p = { .limit = t, .time_ns = hl_min_u64(t, end), .sure = true };
+	struct hl_place p = {.limit = t, .time_ns = hl_min_u64(t, end), .sure = true};
 	size_t n = hl_reader_n_chunks(m->reader);
 
 	/* In a file that was cut off nothing is known of later times. */
@@ -52,7 +52,7 @@ struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 			break;
 		}
 	}
-	/* With a lost chunk just before, the moment may lie inside it. The end is the end in any case. */
+	/* With a lost chunk just before, the moment may lie inside it. The end is the end. */
 	p.sure = p.cut != HL_CUT_START || t == UINT64_MAX || boundary_is_sure(m, p.chunk, t);
 	return p;
 }
@@ -60,7 +60,7 @@ struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 struct hl_place hl_place_peak(struct hl_model *m)
 {
 	const struct hl_totals *t = &m->info->totals;
-	struct hl_place p = { .time_ns = t->peak_time_ns, .limit = t->peak_bytes, .sure = true };
+	struct hl_place p = {.time_ns = t->peak_time_ns, .limit = t->peak_bytes, .sure = true};
 	size_t n = hl_reader_n_chunks(m->reader);
 
 	if (t->peak_bytes == 0)
@@ -79,7 +79,7 @@ struct hl_place hl_place_peak(struct hl_model *m)
 	return p;
 }
 
-/* What the boundary before a chunk is called: the time of the last event that is known to be before it. */
+/* What the boundary before a chunk is called: the time of the last event known to be before it. */
 static uint64_t boundary_time(const struct hl_model *m, size_t chunk)
 {
 	const struct hl_keyframe_info *k = keyframe_at(m, chunk);
@@ -93,10 +93,10 @@ static uint64_t boundary_time(const struct hl_model *m, size_t chunk)
 
 struct hl_place hl_place_before_loss(struct hl_model *m, const struct hl_place *p)
 {
-	struct hl_place q = { .chunk = p->chunk, .limit = p->limit, .moved = true };
+	struct hl_place q = {.chunk = p->chunk, .limit = p->limit, .moved = true};
 
 	if (p->sure && p->cut != HL_CUT_START && hl_chunk_is_lost(m, p->chunk)) {
-		q.sure = true;   /* the chunk itself is what is lost: up to its start */
+		q.sure = true; /* the chunk itself is what is lost: up to its start */
 	} else {
 		/* What is in the way is the nearest lost chunk before. */
 		while (p->sure && q.chunk > 0 && !hl_chunk_is_lost(m, q.chunk - 1))
@@ -123,7 +123,8 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 		return i;
 	case HL_CUT_LIVE:
 		for (i = 0; i < c->n_events; i++) {
-			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size : -c->events[i].size;
+			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size
+							       : -c->events[i].size;
 			if (live == p->limit && c->events[i].op == HL_OP_ALLOC)
 				return i + 1;
 		}

@@ -1,8 +1,8 @@
 /*
  * query.c - answers; see query.h.
  *
- * Whatever can be had from keyframes and summaries is; only filters on more than the stack need every
- * event.
+ * Whatever can be had from keyframes and summaries is; only filters on more than the stack need
+ * every event.
  */
 #include "model/query.h"
 
@@ -55,7 +55,7 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	int err;
 
 	if (!m->info->has_end || !k || k->lost || m->bad_keyframes[n - 1] ||
-	    k->chunk != hl_reader_n_chunks(m->reader))
+		k->chunk != hl_reader_n_chunks(m->reader))
 		return -ENODATA;
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
@@ -128,7 +128,7 @@ static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct
 	}
 	for (uint32_t i = 0; i <= a->n_nodes && !err; i++) {
 		if (at_to[i].alloc_blocks < at_from[i].alloc_blocks)
-			continue;   /* the range is empty or turned round */
+			continue; /* the range is empty or turned round */
 		a->nodes[i].bytes = at_to[i].alloc_bytes - at_from[i].alloc_bytes;
 		a->nodes[i].blocks = at_to[i].alloc_blocks - at_from[i].alloc_blocks;
 	}
@@ -185,7 +185,7 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 {
 	int err;
 
-	*a = (struct hl_answer){ .quantity = q->quantity, .n_nodes = m->n_nodes };
+	*a = (struct hl_answer){.quantity = q->quantity, .n_nodes = m->n_nodes};
 	a->nodes = calloc((size_t)m->n_nodes + 1, sizeof(*a->nodes));
 	if (!a->nodes)
 		return hl_model_fail(m, -ENOMEM);

@@ -9,8 +9,8 @@
 #include "model/when.h"
 
 enum hl_quantity {
-	HL_QUANTITY_LIVE,        /* blocks that exist at `to`; @peak is the very event of the peak */
-	HL_QUANTITY_ALLOCATED,   /* allocations from `from` to `to` */
+	HL_QUANTITY_LIVE,      /* blocks at `to`; @peak is the very event of the peak */
+	HL_QUANTITY_ALLOCATED, /* allocations from `from` to `to` */
 };
 /* "live" */
 const char *hl_quantity_name(enum hl_quantity q);
@@ -18,7 +18,7 @@ const char *hl_quantity_name(enum hl_quantity q);
 struct hl_query {
 	enum hl_quantity quantity;
 	struct hl_when from, to;
-	struct hl_filter *filter;    /* of the blocks' allocations; NULL: all. Bound by the query */
+	struct hl_filter *filter; /* of the blocks' allocations; NULL: all. Bound by the query */
 };
 
 struct hl_value {
@@ -27,9 +27,9 @@ struct hl_value {
 
 struct hl_answer {
 	enum hl_quantity quantity;
-	uint64_t from_ns, to_ns;     /* what the numbers are of; for live both are the moment */
+	uint64_t from_ns, to_ns; /* what the numbers are of; for live both are the moment */
 	struct hl_value total;
-	struct hl_value *nodes;      /* n_nodes + 1, by the stack that allocated; the last: no stack */
+	struct hl_value *nodes; /* n_nodes + 1: by stack; the last: without one */
 	uint32_t n_nodes;
 	/* The file is damaged: what was asked for cannot be known exactly, and this is the latest
 	 * moment before it that can. */

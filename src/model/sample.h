@@ -18,6 +18,7 @@
 struct hl_sample_opts {
 	uint64_t seed;
 	uint32_t events, nodes, threads, live, chunk, keyframe;
+	uint32_t live_set; /* one after each so many events; 0: none */
 	bool strange, no_end;
 };
 
@@ -35,12 +36,14 @@ struct hl_sample_value {
 
 static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_opts *o)
 {
-	struct hl_module module = { .path = "/nowhere/lib.so" };
+	struct hl_module module = {.path = "/nowhere/lib.so"};
 
 	hl_writer_add_module(w, &module);
 	for (uint32_t i = 0; i < o->nodes; i++) {
-		struct hl_node node = { .parent = i == 0 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
-					.module = 0, .offset = 0x1000 + i };
+		struct hl_node node = {
+			.parent = i == 0 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
+			.module = 0,
+			.offset = 0x1000 + i};
 
 		hl_writer_add_node(w, &node);
 	}
@@ -48,16 +51,38 @@ static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_
 		hl_writer_add_thread(w, 100 + i);
 }
 
+static inline int hl_sample_add_live_set(struct hl_writer *w, const struct hl_sim *sim)
+{
+	struct hl_live_block *blocks = calloc(sim->n_live + 1, sizeof(*blocks));
+	int err;
+
+	for (size_t i = 0; i < sim->n_live; i++) {
+		const struct hl_sim_block *b = &sim->live[i];
+
+		blocks[i] = (struct hl_live_block){
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread};
+	}
+	err = hl_writer_add_live_set(w, blocks, sim->n_live);
+	free(blocks);
+	return err;
+}
+
 /* 0 or -1. */
 static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opts *o)
 {
-	static const struct hl_meta meta = { .program = "/bin/sample", .command = "sample", .command_len = 7,
-		.arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = "", .pid = 1 };
-	struct hl_writer_options wo = { .max_events = o->chunk, .keyframe_events = o->keyframe };
+	static const struct hl_meta meta = {.program = "/bin/sample",
+		.command = "sample",
+		.command_len = 7,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = "",
+		.pid = 1};
+	struct hl_writer_options wo = {.max_events = o->chunk, .keyframe_events = o->keyframe};
 	struct hl_counters counters = {0};
 	struct hl_writer *w;
 	struct hl_sim sim;
-	struct hl_end end = { .kind = HL_END_EXIT };
+	struct hl_end end = {.kind = HL_END_EXIT};
 	int err = 0;
 
 	memset(s, 0, sizeof(*s));
@@ -65,7 +90,7 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 	s->events = calloc(o->events, sizeof(*s->events));
 	s->nodes = o->nodes;
 	if (!s->events || hl_sim_init(&sim, o->seed, o->nodes, o->threads, o->live) ||
-	    hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
+		hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
 		return -1;
 	sim.strange = o->strange;
 	hl_sample_tables(w, o);
@@ -73,6 +98,10 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 		hl_sim_next(&sim, &s->events[s->n_events]);
 		counters.implicit_frees += s->events[s->n_events].func == HL_FUNC_IMPLICIT;
 		err = hl_writer_add_event(w, &s->events[s->n_events]);
+		/* Not between the halves of a realloc. */
+		if (!err && o->live_set && !sim.moved &&
+			s->n_events % o->live_set == o->live_set - 1)
+			err = hl_sample_add_live_set(w, &sim);
 	}
 	s->duration_ns = end.duration_ns = sim.now_ns;
 	if (!err && !o->no_end)

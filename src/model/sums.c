@@ -12,9 +12,9 @@
 
 /* A way: from a keyframe (or the start) to a place. */
 struct way {
-	size_t keyframe;     /* SIZE_MAX: the start */
-	size_t from, to;     /* whole chunks between: [from, to) */
-	bool back;           /* the keyframe is after the place */
+	size_t keyframe; /* SIZE_MAX: the start */
+	size_t from, to; /* whole chunks between: [from, to) */
+	bool back;       /* the keyframe is after the place */
 };
 
 static void add(struct hl_sums *to, const struct hl_sums *s, bool back)
@@ -41,7 +41,7 @@ static struct hl_sums *slot(struct hl_model *m, struct hl_sums *sums, uint32_t n
 }
 
 static int add_events(struct hl_model *m, const struct hl_event *events, size_t n, bool back,
-		      struct hl_sums *sums)
+	struct hl_sums *sums)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct hl_sums *to = slot(m, sums, events[i].node), one = {0};
@@ -62,7 +62,7 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 
 /* A whole chunk by its summary, or, if it has none, by its events. */
 static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums *sums,
-		     struct hl_summary *summary, struct hl_chunk_events *events)
+	struct hl_summary *summary, struct hl_chunk_events *events)
 {
 	int err = hl_reader_summary(m->reader, chunk, summary);
 
@@ -103,7 +103,8 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 	for (size_t i = 0; i <= n; i++) {
 		const struct hl_keyframe_info *k = i < n ? hl_reader_keyframe(m->reader, i) : NULL;
 		size_t at = k ? k->chunk : 0;
-		struct way w = { .keyframe = k ? i : SIZE_MAX, .back = at >= hl_place_end(p) && at > p->chunk };
+		struct way w = {.keyframe = k ? i : SIZE_MAX,
+			.back = at >= hl_place_end(p) && at > p->chunk};
 
 		if (k && (k->lost || m->bad_keyframes[i]))
 			continue;
@@ -156,7 +157,7 @@ static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *su
 }
 
 static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, struct hl_sums *sums,
-		    struct hl_chunk_events *c)
+	struct hl_chunk_events *c)
 {
 	size_t split;
 	int err;
@@ -175,7 +176,8 @@ static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, str
 }
 
 /* -EBADMSG with something new marked bad: try another way. */
-static int go(struct hl_model *m, const struct hl_place *p, const struct way *w, struct hl_sums *sums)
+static int go(
+	struct hl_model *m, const struct hl_place *p, const struct way *w, struct hl_sums *sums)
 {
 	struct hl_chunk_events events = {0};
 	struct hl_summary summary = {0};
@@ -197,9 +199,10 @@ static int go(struct hl_model *m, const struct hl_place *p, const struct way *w,
 static int verify(struct hl_model *m, const struct hl_sums *sums)
 {
 	for (size_t i = 0; i <= m->n_nodes; i++) {
-		if (sums[i].free_blocks > sums[i].alloc_blocks || sums[i].free_bytes > sums[i].alloc_bytes) {
+		if (sums[i].free_blocks > sums[i].alloc_blocks ||
+			sums[i].free_bytes > sums[i].alloc_bytes) {
 			snprintf(m->error, sizeof(m->error),
-				 "the sums in the file contradict each other (node %zu)", i);
+				"the sums in the file contradict each other (node %zu)", i);
 			return -EBADMSG;
 		}
 	}
@@ -240,8 +243,8 @@ int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_
 		}
 		err = hl_reader_decode(m->reader, i, &c);
 		if (!err)
-			err = add_events(m, c.events, i < p->chunk ? c.n_events : hl_place_split(m, p, &c), false,
-					 sums);
+			err = add_events(m, c.events,
+				i < p->chunk ? c.n_events : hl_place_split(m, p, &c), false, sums);
 	}
 	hl_chunk_events_free(&c);
 	return err ? hl_model_fail(m, err) : verify(m, sums);

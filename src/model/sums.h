@@ -2,8 +2,8 @@
  * sums.h - the sums of every node at a moment, by the shortest way that is exact.
  *
  * A moment is a place between two events. Its sums are those of a keyframe plus (or, from a later
- * keyframe, minus) the summaries of the whole chunks between, and the events of at most one chunk. Over
- * a chunk that is lost there is no way: sums over a hole are not what was live.
+ * keyframe, minus) the summaries of the whole chunks between, and the events of at most one chunk.
+ * Over a chunk that is lost there is no way: sums over a hole are not what was live.
  */
 #ifndef HL_MODEL_SUMS_H
 #define HL_MODEL_SUMS_H
@@ -12,18 +12,18 @@
 
 /* Up to where in a chunk. */
 enum hl_cut {
-	HL_CUT_START,      /* none of it */
-	HL_CUT_TIME,       /* events at or before limit */
-	HL_CUT_LIVE,       /* up to the event that first brings live bytes to limit */
+	HL_CUT_START, /* none of it */
+	HL_CUT_TIME,  /* events at or before limit */
+	HL_CUT_LIVE,  /* up to the event that first brings live bytes to limit */
 };
 
 struct hl_place {
-	size_t chunk;      /* all chunks before it, and of this one: */
+	size_t chunk; /* all chunks before it, and of this one: */
 	enum hl_cut cut;
 	uint64_t limit;
-	uint64_t time_ns;  /* what the place is called */
-	bool sure;         /* false: lost chunks hide where exactly it is */
-	bool moved;        /* not what was asked for, but the latest before it that can be known */
+	uint64_t time_ns; /* what the place is called */
+	bool sure;        /* false: lost chunks hide where exactly it is */
+	bool moved;       /* not what was asked for, but the latest before it that can be known */
 };
 
 /* The first chunk of which nothing belongs to the place. */
@@ -39,12 +39,14 @@ struct hl_place hl_place_peak(struct hl_model *m);
 /* The latest place before this one that is known, where no lost chunk stands before it. */
 struct hl_place hl_place_before_loss(struct hl_model *m, const struct hl_place *p);
 /* How many events of the decoded chunk p->chunk belong to p. */
-size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct hl_chunk_events *c);
+size_t hl_place_split(
+	struct hl_model *m, const struct hl_place *p, const struct hl_chunk_events *c);
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 
 /*
- * Fills sums[n_nodes + 1]; the last is of blocks without a stack. If there is no exact way to *p, *p moves to the latest place before it that has
- * one (the start always has). 0 or -errno; -EBADMSG when the sums contradict each other.
+ * Fills sums[n_nodes + 1]; the last is of blocks without a stack. If there is no exact way to *p,
+ * *p moves to the latest place before it that has one (the start always has). 0 or -errno;
+ * -EBADMSG when the sums contradict each other.
  */
 int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);
 /* The same by decoding every event from the start; -ENODATA when a chunk before it is lost. */

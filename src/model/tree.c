@@ -17,13 +17,13 @@
 struct build {
 	struct hl_model *m;
 	HL_VEC(struct hl_tree_node) nodes;
-	struct hl_map by_parent;     /* (parent, frame) -> node */
-	uint32_t *innermost;         /* per recorded node: its innermost tree node */
+	struct hl_map by_parent; /* (parent, frame) -> node */
+	uint32_t *innermost;     /* per recorded node: its innermost tree node */
 };
 
 static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
 {
-	struct hl_tree_node node = { .parent = parent, .frame = ref.frame, .inlined = ref.inlined };
+	struct hl_tree_node node = {.parent = parent, .frame = ref.frame, .inlined = ref.inlined};
 	int err;
 
 	*out = hl_map_get(&b->by_parent, parent, ref.frame);
@@ -38,8 +38,8 @@ static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, u
 	return err ? err : hl_map_put(&b->by_parent, parent, ref.frame, *out);
 }
 
-/* Marks every recorded node that has a number or stands above one that has: parents come first in the
- * numbering, so one pass from the end does it. */
+/* Marks every recorded node that has a number or stands above one that has: parents come first in
+ * the numbering, so one pass from the end does it. */
 static int mark_needed(struct build *b, const struct hl_answer *a)
 {
 	b->innermost = malloc(((size_t)a->n_nodes + 1) * sizeof(*b->innermost));
@@ -48,7 +48,8 @@ static int mark_needed(struct build *b, const struct hl_answer *a)
 	for (uint32_t i = 0; i < a->n_nodes; i++)
 		b->innermost[i] = a->nodes[i].blocks || a->nodes[i].bytes ? 0 : NOT_NEEDED;
 	for (uint32_t i = a->n_nodes; i-- > 0;) {
-		uint32_t parent = b->innermost[i] == NOT_NEEDED ? HL_NODE_NONE : hl_model_parent(b->m, i);
+		uint32_t parent =
+			b->innermost[i] == NOT_NEEDED ? HL_NODE_NONE : hl_model_parent(b->m, i);
 
 		if (parent != HL_NODE_NONE)
 			b->innermost[parent] = 0;
@@ -105,7 +106,8 @@ static int by_size(const void *pa, const void *pb, void *arg)
 	const struct order *o = arg;
 	const struct hl_tree_node *a = &o->t->nodes[*(const uint32_t *)pa];
 	const struct hl_tree_node *b = &o->t->nodes[*(const uint32_t *)pb];
-	const struct hl_frame *fa = hl_model_frame(o->m, a->frame), *fb = hl_model_frame(o->m, b->frame);
+	const struct hl_frame *fa = hl_model_frame(o->m, a->frame),
+			      *fb = hl_model_frame(o->m, b->frame);
 	int c;
 
 	if (a->total.bytes != b->total.bytes)
@@ -113,7 +115,7 @@ static int by_size(const void *pa, const void *pb, void *arg)
 	if (a->total.blocks != b->total.blocks)
 		return a->total.blocks > b->total.blocks ? -1 : 1;
 	if ((c = compare_text(fa->function, fb->function)) != 0 ||
-	    (c = compare_text(fa->file, fb->file)) != 0)
+		(c = compare_text(fa->file, fb->file)) != 0)
 		return c;
 	if (fa->line != fb->line)
 		return fa->line < fb->line ? -1 : 1;
@@ -122,7 +124,7 @@ static int by_size(const void *pa, const void *pb, void *arg)
 
 static int sort_children(struct hl_tree *t, struct hl_model *m)
 {
-	struct order o = { .m = m, .t = t };
+	struct order o = {.m = m, .t = t};
 	uint32_t next = 0;
 
 	t->children = malloc((size_t)t->n_nodes * sizeof(*t->children));
@@ -148,7 +150,7 @@ static int sort_children(struct hl_tree *t, struct hl_model *m)
 
 int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a)
 {
-	struct build b = { .m = m };
+	struct build b = {.m = m};
 	struct hl_tree_node root = {0};
 	int err = hl_vec_push(&b.nodes, root);
 

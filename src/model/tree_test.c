@@ -14,27 +14,32 @@
 
 /* Two generations of one library: the same frames, recorded as different nodes. */
 static const struct hl_node nodes[] = {
-	{ HL_NODE_NONE, 0, 0x10 },              /* 0 */
-	{ 0, 0, 0x20 },                         /* 1 */
-	{ HL_NODE_NONE, 1, 0x10 },              /* 2: the same frame as 0 */
-	{ 2, 1, 0x20 },                         /* 3: as 1 */
-	{ 2, 1, 0x30 },                         /* 4 */
-	{ 0, HL_MODULE_NONE, HL_OFFSET_CUT },   /* 5 */
-	{ 5, HL_MODULE_NONE, 0x77 },            /* 6 */
-	{ 0, 0, 0x21 },                         /* 7: as large as 4, so the name decides */
+	{HL_NODE_NONE, 0, 0x10},            /* 0 */
+	{0, 0, 0x20},                       /* 1 */
+	{HL_NODE_NONE, 1, 0x10},            /* 2: the same frame as 0 */
+	{2, 1, 0x20},                       /* 3: as 1 */
+	{2, 1, 0x30},                       /* 4 */
+	{0, HL_MODULE_NONE, HL_OFFSET_CUT}, /* 5 */
+	{5, HL_MODULE_NONE, 0x77},          /* 6 */
+	{0, 0, 0x21},                       /* 7: as large as 4, so the name decides */
 };
 
 static const struct {
 	uint32_t node;
 	uint64_t size;
-} blocks[] = { { 1, 100 }, { 3, 50 }, { 4, 30 }, { 6, 500 }, { 0, 1 }, { HL_NODE_NONE, 7 }, { 7, 30 } };
+} blocks[] = {{1, 100}, {3, 50}, {4, 30}, {6, 500}, {0, 1}, {HL_NODE_NONE, 7}, {7, 30}};
 
 static void make(char *path)
 {
-	static const struct hl_meta meta = { .program = "p", .command = "p", .command_len = 2, .arch = "x86_64",
-		.clock = "tsc", .mode = "trace", .allocator = "" };
-	struct hl_module module = { .path = "/nowhere/lib.so" };
-	struct hl_end end = { .kind = HL_END_EXIT, .duration_ns = 640 };
+	static const struct hl_meta meta = {.program = "p",
+		.command = "p",
+		.command_len = 2,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = ""};
+	struct hl_module module = {.path = "/nowhere/lib.so"};
+	struct hl_end end = {.kind = HL_END_EXIT, .duration_ns = 640};
 	struct hl_counters counters = {0};
 	struct hl_writer *w;
 
@@ -46,8 +51,12 @@ static void make(char *path)
 		assert_int_equal(hl_writer_add_node(w, &nodes[i]), 0);
 	assert_int_equal(hl_writer_add_thread(w, 1), 0);
 	for (size_t i = 0; i < HL_ARRAY_LEN(blocks); i++) {
-		struct hl_event e = { .time_ns = 64, .addr = 4096 * i, .size = blocks[i].size, .ordinal = i,
-				      .node = blocks[i].node, .free_node = HL_NODE_NONE };
+		struct hl_event e = {.time_ns = 64,
+			.addr = 4096 * i,
+			.size = blocks[i].size,
+			.ordinal = i,
+			.node = blocks[i].node,
+			.free_node = HL_NODE_NONE};
 
 		assert_int_equal(hl_writer_add_event(w, &e), 0);
 	}
@@ -63,15 +72,15 @@ static void merging(void **state)
 		unsigned depth;
 		uint64_t total, self, blocks;
 	} want[] = {
-		{ "0x10", 1, 711, 1, 6 },
-		{ "[...]", 2, 500, 0, 1 },
-		{ "[jit 0x77]", 3, 500, 500, 1 },
-		{ "0x20", 2, 150, 150, 2 },
-		{ "0x21", 2, 30, 30, 1 },
-		{ "0x30", 2, 30, 30, 1 },
-		{ "[no stack]", 1, 7, 7, 1 },
+		{"0x10", 1, 711, 1, 6},
+		{"[...]", 2, 500, 0, 1},
+		{"[jit 0x77]", 3, 500, 500, 1},
+		{"0x20", 2, 150, 150, 2},
+		{"0x21", 2, 30, 30, 1},
+		{"0x30", 2, 30, 30, 1},
+		{"[no stack]", 1, 7, 7, 1},
 	};
-	struct hl_query q = { .to.kind = HL_WHEN_END };
+	struct hl_query q = {.to.kind = HL_WHEN_END};
 	struct hl_reader_refusal why;
 	struct hl_answer a;
 	struct hl_model *m;
@@ -114,7 +123,7 @@ static void merging(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(merging) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(merging)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

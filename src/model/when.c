@@ -12,18 +12,18 @@ static const struct {
 	const char *name;
 	uint64_t ns;
 } units[] = {
-	{ "", 1 },
-	{ "ns", 1 },
-	{ "us", 1000 },
-	{ "ms", 1000000 },
-	{ "s", UINT64_C(1000000000) },
-	{ "min", UINT64_C(60000000000) },
-	{ "h", UINT64_C(3600000000000) },
+	{"", 1},
+	{"ns", 1},
+	{"us", 1000},
+	{"ms", 1000000},
+	{"s", UINT64_C(1000000000)},
+	{"min", UINT64_C(60000000000)},
+	{"h", UINT64_C(3600000000000)},
 };
 
 /* Digits with at most one dot, as a whole part and up to 18 digits after it. */
 struct decimal {
-	uint64_t whole, part, scale;   /* part / scale */
+	uint64_t whole, part, scale; /* part / scale */
 };
 
 static int parse_decimal(const char *s, size_t len, struct decimal *d, size_t *used)
@@ -31,7 +31,7 @@ static int parse_decimal(const char *s, size_t len, struct decimal *d, size_t *u
 	bool dot = false, any = false;
 	size_t i;
 
-	*d = (struct decimal){ .scale = 1 };
+	*d = (struct decimal){.scale = 1};
 	for (i = 0; i < len; i++) {
 		unsigned digit = (unsigned)s[i] - '0';
 
@@ -43,7 +43,7 @@ static int parse_decimal(const char *s, size_t len, struct decimal *d, size_t *u
 			break;
 		any = true;
 		if (!dot && (__builtin_mul_overflow(d->whole, 10, &d->whole) ||
-			     __builtin_add_overflow(d->whole, digit, &d->whole)))
+				    __builtin_add_overflow(d->whole, digit, &d->whole)))
 			return -EINVAL;
 		if (dot && d->scale < UINT64_C(1000000000000000000)) {
 			d->part = d->part * 10 + digit;
@@ -59,7 +59,8 @@ static int scaled(const struct decimal *d, uint64_t unit, uint64_t *ns)
 {
 	unsigned __int128 part = (unsigned __int128)d->part * unit / d->scale;
 
-	if (__builtin_mul_overflow(d->whole, unit, ns) || __builtin_add_overflow(*ns, (uint64_t)part, ns))
+	if (__builtin_mul_overflow(d->whole, unit, ns) ||
+		__builtin_add_overflow(*ns, (uint64_t)part, ns))
 		return -EINVAL;
 	return 0;
 }
@@ -102,7 +103,8 @@ uint64_t hl_when_ns(const struct hl_when *when, const struct hl_model *m)
 		return when->ns;
 	case HL_WHEN_PERCENT:
 		/* long double holds every uint64_t */
-		return when->percent >= 100 ? end : (uint64_t)((long double)end * when->percent / 100);
+		return when->percent >= 100 ? end
+					    : (uint64_t)((long double)end * when->percent / 100);
 	case HL_WHEN_PEAK:
 		return hl_model_info(m)->totals.peak_time_ns;
 	case HL_WHEN_END:

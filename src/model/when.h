@@ -11,7 +11,7 @@
 
 enum hl_when_kind {
 	HL_WHEN_NS,
-	HL_WHEN_PERCENT,   /* of the whole recording */
+	HL_WHEN_PERCENT, /* of the whole recording */
 	HL_WHEN_PEAK,
 	HL_WHEN_END,
 };

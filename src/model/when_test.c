@@ -18,35 +18,35 @@ static void times(void **state)
 		int ok, kind;
 		uint64_t ns;
 	} cases[] = {
-		{ "0", 1, HL_WHEN_NS, 0 },
-		{ "12345", 1, HL_WHEN_NS, 12345 },
-		{ "12.5s", 1, HL_WHEN_NS, 12500000000 },
-		{ "12.3s", 1, HL_WHEN_NS, 12300000000 },   /* not 12299999999 */
-		{ ".5s", 1, HL_WHEN_NS, 500000000 },
-		{ "5.s", 1, HL_WHEN_NS, 5000000000 },
-		{ "300ms", 1, HL_WHEN_NS, 300000000 },
-		{ "1.5us", 1, HL_WHEN_NS, 1500 },
-		{ "7ns", 1, HL_WHEN_NS, 7 },
-		{ "2min", 1, HL_WHEN_NS, 120000000000 },
-		{ "1h", 1, HL_WHEN_NS, 3600000000000 },
-		{ "18446744073709551615", 1, HL_WHEN_NS, UINT64_MAX },
-		{ "0.0000000001234567890123456789s", 1, HL_WHEN_NS, 0 },
-		{ "@peak", 1, HL_WHEN_PEAK, 0 },
-		{ "@end", 1, HL_WHEN_END, 0 },
-		{ "50%", 1, HL_WHEN_PERCENT, 0 },
-		{ "100%", 1, HL_WHEN_PERCENT, 0 },
-		{ "101%", 0, 0, 0 },
-		{ "18446744073709551616", 0, 0, 0 },
-		{ "18446744073709551615s", 0, 0, 0 },
-		{ "", 0, 0, 0 },
-		{ ".", 0, 0, 0 },
-		{ "-1s", 0, 0, 0 },
-		{ "1.2.3s", 0, 0, 0 },
-		{ "5 s", 0, 0, 0 },
-		{ "s", 0, 0, 0 },
-		{ "1e9", 0, 0, 0 },
-		{ "@Peak", 0, 0, 0 },
-		{ "1sx", 0, 0, 0 },
+		{"0", 1, HL_WHEN_NS, 0},
+		{"12345", 1, HL_WHEN_NS, 12345},
+		{"12.5s", 1, HL_WHEN_NS, 12500000000},
+		{"12.3s", 1, HL_WHEN_NS, 12300000000}, /* not 12299999999 */
+		{".5s", 1, HL_WHEN_NS, 500000000},
+		{"5.s", 1, HL_WHEN_NS, 5000000000},
+		{"300ms", 1, HL_WHEN_NS, 300000000},
+		{"1.5us", 1, HL_WHEN_NS, 1500},
+		{"7ns", 1, HL_WHEN_NS, 7},
+		{"2min", 1, HL_WHEN_NS, 120000000000},
+		{"1h", 1, HL_WHEN_NS, 3600000000000},
+		{"18446744073709551615", 1, HL_WHEN_NS, UINT64_MAX},
+		{"0.0000000001234567890123456789s", 1, HL_WHEN_NS, 0},
+		{"@peak", 1, HL_WHEN_PEAK, 0},
+		{"@end", 1, HL_WHEN_END, 0},
+		{"50%", 1, HL_WHEN_PERCENT, 0},
+		{"100%", 1, HL_WHEN_PERCENT, 0},
+		{"101%", 0, 0, 0},
+		{"18446744073709551616", 0, 0, 0},
+		{"18446744073709551615s", 0, 0, 0},
+		{"", 0, 0, 0},
+		{".", 0, 0, 0},
+		{"-1s", 0, 0, 0},
+		{"1.2.3s", 0, 0, 0},
+		{"5 s", 0, 0, 0},
+		{"s", 0, 0, 0},
+		{"1e9", 0, 0, 0},
+		{"@Peak", 0, 0, 0},
+		{"1sx", 0, 0, 0},
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
@@ -64,7 +64,7 @@ static void times(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(times) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(times)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

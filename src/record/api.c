@@ -26,8 +26,7 @@ void heaplapse_impl_start(void)
 
 	if (!atomic_compare_exchange_strong(&hl_rec.phase, &stopped, HL_PHASE_ON))
 		return;
-	/* A child that was forked while nothing was recorded first becomes a process of its own. */
-	if (atomic_load(&hl_alive.ours))
+	if (atomic_load(&hl_alive.ours)) /* else a fork child: its first event finds out */
 		atomic_store(&hl_alive.on, 1);
 	hl_emit_mark(HL_MARK_START, NULL);
 }

@@ -4,7 +4,8 @@
  * Everything slow (unwinding, waiting for room) comes before the stamp. A handler of the same
  * thread may emit whole events at any point in here; each put notices by the ring's position and
  * starts over. What the collector knows of our last stack is valid only if nobody wrote since
- * (synced_at == position); otherwise the whole stack is sent again.
+ * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours only
+ * while no handler has unwound since: asked before each commit, or the stack is unwound again.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct frames {
 	const uintptr_t *pcs;
 	uint32_t depth;
 	bool reversed;
+	const struct hl_stack *stack; /* whose pcs they are; NULL: nobody else writes them */
 };
 
 /* A record before it is stamped: a few words and then pcs, innermost first. */
@@ -83,6 +85,10 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 		hl_producer_word(&t->out, pos, at++, d->words[i]);
 	for (uint32_t i = to; i > from; i--)
 		hl_producer_word(&t->out, pos, at++, frame_at(f, shown, i - 1));
+	if (f->stack && hl_unlikely(!hl_unwind_is_current(t->unwinder, f->stack))) {
+		hl_producer_cancel(&t->out, pos);
+		return false;
+	}
 	return hl_producer_commit(&t->out, pos, n);
 }
 
@@ -116,35 +122,33 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 	return pos;
 }
 
-/* The event itself. d->words[1] is left for the stack word. */
-hl_inline void put_event(struct hl_thread *t, struct draft *d, const struct frames *f, uint64_t size,
-	uint32_t common, uint32_t memo)
+/*
+ * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because a
+ * handler came between.
+ */
+hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct frames *f, uint64_t size,
+	uint32_t common, uint32_t memo, bool *again)
 {
-	bool again = true;
+	uint64_t pos = hl_producer_pos(&t->out);
+	uint32_t shown = shown_depth(f->depth), kept = 0, n;
 
-	while (again) {
-		uint64_t pos = hl_producer_pos(&t->out), start = pos;
-		uint32_t shown = shown_depth(f->depth), kept = 0, n;
-
-		if (t->synced_at == pos && t->synced_memo == memo)
-			kept = hl_min_u32(t->synced, common);
-		if (hl_unlikely(shown != f->depth))
-			kept = hl_min_u32(kept, hl_rec.depth_outer);
-		n = shown - kept;
-		if (hl_unlikely(n > HL_RECORD_PCS - 1)) {
-			start = put_parts(t, pos, f, shown, kept, &n, &again);
-			if (!start)
-				continue;
-		}
-		d->words[1] = hl_stack_word(size, n, kept);
-		if (!put(t, start, d, f, shown, kept, kept + n, &again))
-			continue;
-		t->synced = shown == f->depth ? shown : hl_min_u32(shown, hl_rec.depth_outer);
-		t->synced_memo = memo;
-		t->synced_at = start + (uint64_t)(1 + d->n_words + n) * 8;
-		return;
+	if (t->synced_at == pos && t->synced_memo == memo)
+		kept = hl_min_u32(t->synced, common);
+	if (hl_unlikely(shown != f->depth))
+		kept = hl_min_u32(kept, hl_rec.depth_outer);
+	n = shown - kept;
+	if (hl_unlikely(n > HL_RECORD_PCS - 1)) {
+		pos = put_parts(t, pos, f, shown, kept, &n, again);
+		if (!pos)
+			return false;
 	}
-	drop(t);
+	d->words[1] = hl_stack_word(size, n, kept);
+	if (!put(t, pos, d, f, shown, kept, kept + n, again))
+		return false;
+	t->synced = shown == f->depth ? shown : hl_min_u32(shown, hl_rec.depth_outer);
+	t->synced_memo = memo;
+	t->synced_at = pos + (uint64_t)(1 + d->n_words + n) * 8;
+	return true;
 }
 
 /* A walk that has no memo to lie in: parts are sent as they are found. */
@@ -224,6 +228,7 @@ hl_cold static void put_event_full(struct hl_thread *t, struct draft *d, const s
 	uint64_t size)
 {
 	struct frames f = {.pcs = t->scratch, .reversed = true};
+	bool done, again;
 
 	if (!t->scratch || t->scratch_busy) {
 		put_event_streamed(t, d, regs, size);
@@ -231,25 +236,35 @@ hl_cold static void put_event_full(struct hl_thread *t, struct draft *d, const s
 	}
 	t->scratch_busy = true;
 	hl_unwind_full(regs, scratch_pc, &f);
-	put_event(t, d, &f, size, 0, UINT32_MAX);
+	do
+		done = put_event(t, d, &f, size, 0, UINT32_MAX, &again);
+	while (!done && again);
 	t->scratch_busy = false;
+	if (!done)
+		drop(t);
 }
 
 hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
-	struct hl_stack stack;
-	struct frames f;
+	bool again = true;
 
 	if (hl_unlikely(hl_rec.settings & HL_SET_FULL_UNWIND)) {
 		put_event_full(t, d, regs, size);
 		return;
 	}
-	if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
-		put_event_streamed(t, d, regs, size);
-		return;
+	while (again) {
+		struct hl_stack stack;
+		struct frames f;
+
+		if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
+			put_event_streamed(t, d, regs, size);
+			return;
+		}
+		f = (struct frames){.pcs = stack.pcs, .depth = stack.depth, .stack = &stack};
+		if (hl_likely(put_event(t, d, &f, size, stack.common, stack.memo, &again)))
+			return;
 	}
-	f = (struct frames){.pcs = stack.pcs, .depth = stack.depth};
-	put_event(t, d, &f, size, stack.common, stack.memo);
+	drop(t);
 }
 
 /* Threads without a ring take a shared one for each event, and tell whose it is. */

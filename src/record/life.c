@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "record/arch/syscall.h"
+#include "record/log.h"
 #include "record/real.h"
 #include "record/recorder.h"
 
@@ -197,6 +198,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	const char *why;
 
 	quiet = q && *q && strcmp(q, "0") != 0;
+	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
@@ -208,6 +210,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	begin();
+	hl_log("recording, settings", hl_rec.settings);
 	if (atomic_load(&hl_rec.phase) != HL_PHASE_OFF)
 		on_exit(at_exit, NULL);
 }
@@ -239,4 +242,5 @@ hl_cold void hl_life_fork_child(void)
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);
 	atomic_store(&hl_alive.on, 1);
+	hl_log("a fork child, serial", hl_rec.serial);
 }

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "record/log.h"
 #include "record/recorder.h"
 
 #define KNOWN_MAX 1024u
@@ -79,6 +80,7 @@ static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
 	size_t name_len = strnlen(name, HL_NAME_MAX);
 	uint32_t id_len = find_build_id(m, (uint8_t *)(words + 4));
 
+	hl_log(name, m->start);
 	words[3] = (uint64_t)id_len << 8 | (uint64_t)name_len << 16;
 	return hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
 }

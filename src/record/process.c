@@ -96,10 +96,11 @@ long syscall(long number, ...)
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* Our last word: the status, and what all threads' stacks and waits have cost. */
 void hl_process_note_exit(int status)
 {
 	struct hl_thread *t = hl_thread_enter();
-	uint64_t word = (uint32_t)status;
+	uint64_t words[6] = {(uint32_t)status};
 
 	/* Also while nothing else is recorded. */
 	if (!t && hl_rec.phase == HL_PHASE_STOPPED && atomic_load(&hl_alive.ours))
@@ -107,8 +108,21 @@ void hl_process_note_exit(int status)
 	/* A vfork child ends in our memory, but it is not our end. */
 	if (!hl_rec.no_syscalls && (uint32_t)hl_sys0(SYS_getpid) != hl_rec.pid)
 		return;
-	if (t && !t->shared)
-		hl_emit_state(t, HL_REC_EXIT, &word, 1, NULL, 0);
+	if (!t || t->shared)
+		return;
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
+		struct hl_unwind_counts n;
+
+		if (!hl_rec.slots[i])
+			continue;
+		hl_unwinder_counts(hl_rec.slots[i]->unwinder, &n);
+		words[1] += hl_rec.slots[i]->wait_ns;
+		words[2] += n.unwinds;
+		words[3] += n.walked;
+		words[4] += n.verified;
+		words[5] += n.misses;
+	}
+	hl_emit_state(t, HL_REC_EXIT, words, 6, NULL, 0);
 }
 
 void _exit(int status)

@@ -53,6 +53,7 @@ struct hl_thread {
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
 	uint32_t skip;
+	uint64_t wait_ns;        /* stood still for want of room */
 	uintptr_t *scratch;      /* --unwind=full: pcs of the walk */
 };
 
@@ -77,7 +78,7 @@ extern struct hl_recorder hl_rec;
  */
 struct hl_alive_page {
 	_Atomic uint32_t on;   /* 1 while recording */
-	_Atomic uint32_t ours; /* 1 since recording began in this process */
+	_Atomic uint32_t ours; /* 1 in the process that wrote it, recording or not */
 	char pad[4088];
 };
 extern struct hl_alive_page hl_alive;

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "record/arch/syscall.h"
+#include "record/log.h"
 #include "record/recorder.h"
 #include "record/stamp.h"
 
@@ -104,7 +105,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 /* More threads than rings: private memory of its own (it dies with the process), no ring. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	struct hl_thread *t = new_state();
+	struct hl_thread *t = map_private(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
 
 	if (!t)
 		return NULL;
@@ -121,8 +122,10 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	uint32_t i = find_ring(tid);
 	struct hl_thread *t;
 
-	if (i == HL_RING_COUNT)
+	if (i == HL_RING_COUNT) {
+		hl_log("no ring is free, sharing one", tid);
 		return claim_shared(tid);
+	}
 	t = hl_rec.slots[i];
 	if (t)
 		hl_unwinder_reset(t->unwinder);
@@ -135,6 +138,7 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 		return NULL;
 	}
 	attach(t, i, tid);
+	hl_log("a thread takes ring", i);
 	return t;
 }
 

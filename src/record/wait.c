@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "record/arch/syscall.h"
+#include "record/log.h"
 #include "record/recorder.h"
 
 #define SILENCE_NS   UINT64_C(1000000000)
@@ -71,8 +72,12 @@ static bool is_over(struct patience *p)
 
 static void give_up(struct hl_thread *t, const struct patience *p)
 {
+	uint64_t waited = now_ns() - p->start;
+
+	t->wait_ns += waited;
 	t->silent_beat = p->beat;
 	t->skip = SKIP_EVENTS;
+	hl_log("the collector is silent, dropping; waited ns", waited);
 }
 
 static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
@@ -81,8 +86,10 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 
 	for (;;) {
 		nap(t);
-		if (hl_producer_has_room(&t->out, pos, words))
+		if (hl_producer_has_room(&t->out, pos, words)) {
+			t->wait_ns += now_ns() - p.start;
 			return true;
+		}
 		if (is_over(&p)) {
 			give_up(t, &p);
 			return false;

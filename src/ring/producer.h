@@ -52,7 +52,14 @@ hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
 
 hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)
 {
+	hl_assert(pos % 8 == 0);
 	p->data[(pos / 8 + i) % HL_RING_WORDS] = word;
+}
+
+/* Takes the announcement back: nothing was written. */
+hl_inline void hl_producer_cancel(struct hl_producer *p, uint64_t pos)
+{
+	hl_arch_cmpxchg_local(&p->ring->w, pos | 1, pos);
 }
 
 /* Publishes `words` words at pos. False: a handler wrote meanwhile, start over, stamp included. */

@@ -10,7 +10,7 @@
 
 #include "symbol/symbol_internal.h"
 
-#define MANGLED_MAX (64 * 1024)
+#define MANGLED_MAX   (64 * 1024)
 #define DEMANGLED_MAX (256 * 1024)
 
 char *hl_demangle(const char *name)

@@ -15,19 +15,20 @@
 static void names(void **state)
 {
 	static const struct {
-		const char *in, *out;   /* NULL: stays as it is */
+		const char *in, *out; /* NULL: stays as it is */
 	} cases[] = {
-		{ "main", NULL },
-		{ "", NULL },
-		{ "_", NULL },
-		{ "_Z", NULL },
-		{ "_init", NULL },
-		{ "_Dmain", "D main" },
-		{ "_ZN4shop4ItemD1Ev", "shop::Item::~Item()" },
-		{ "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
-		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
-		{ "_D3std5stdio4File5closeMFNeZv", "std.stdio.File.close()" },
+		{"main", NULL},
+		{"", NULL},
+		{"_", NULL},
+		{"_Z", NULL},
+		{"_init", NULL},
+		{"_Dmain", "D main"},
+		{"_ZN4shop4ItemD1Ev", "shop::Item::~Item()"},
+		{"_ZNSt6vectorIiSaIiEE9push_backEOi",
+			"std::vector<int, std::allocator<int> >::push_back(int&&)"},
+		{"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
+		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+		{"_D3std5stdio4File5closeMFNeZv", "std.stdio.File.close()"},
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
@@ -51,13 +52,14 @@ static void bombs(void **state)
 	memcpy(deep, "_Z1f", 4);
 	deep[sizeof(deep) - 2] = 'i';
 	free(hl_demangle(deep));
-	out = hl_demangle("_Z1fSt4pairIS_IS_IS_IS_IS_IS_IS_IS_IS_IiiES0_ES1_ES2_ES3_ES4_ES5_ES6_ES7_ES8_");
+	out = hl_demangle(
+		"_Z1fSt4pairIS_IS_IS_IS_IS_IS_IS_IS_IS_IiiES0_ES1_ES2_ES3_ES4_ES5_ES6_ES7_ES8_");
 	free(out);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(names), cmocka_unit_test(bombs) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(bombs)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,8 @@
 #define CHAIN_MAX 256
 
 struct unit {
-	Dwarf_Die cu;           /* has the line table */
-	Dwarf_Die root;         /* has the tree: the same, or the unit in a .dwo file */
+	Dwarf_Die cu;   /* has the line table */
+	Dwarf_Die root; /* has the tree: the same, or the unit in a .dwo file */
 	Dwarf_Files *files;
 	size_t n_files;
 	bool walked;
@@ -32,8 +32,8 @@ struct hl_dwarf {
 	struct hl_image alt_image;
 	Dwarf *alt;
 	HL_VEC(struct unit) units;
-	struct hl_spans by_range;   /* what: index in units */
-	struct hl_strings paths;    /* files whose path had to be completed */
+	struct hl_spans by_range; /* what: index in units */
+	struct hl_strings paths;  /* files whose path had to be completed */
 };
 
 static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
@@ -59,7 +59,7 @@ static int find_units(struct hl_dwarf *d)
 	int err = 0;
 
 	while (!err && dwarf_get_units(d->dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
-		struct unit u = { .cu = die, .root = die };
+		struct unit u = {.cu = die, .root = die};
 
 		if (type == DW_UT_type || type == DW_UT_partial || type == DW_UT_split_type)
 			continue;
@@ -130,8 +130,8 @@ static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
 		case DW_TAG_subprogram:
 		case DW_TAG_inlined_subroutine:
 			err = add_ranges(&die, depth,
-					 dwarf_dieoffset(&die) << 1 | (tag == DW_TAG_inlined_subroutine),
-					 &u->scopes);
+				dwarf_dieoffset(&die) << 1 | (tag == DW_TAG_inlined_subroutine),
+				&u->scopes);
 			break;
 		case DW_TAG_lexical_block:
 		case DW_TAG_namespace:
@@ -163,9 +163,9 @@ static int walk_unit(struct unit *u)
 		return 0;
 	u->walked = true;
 	if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
-	    type == DW_UT_skeleton &&
-	    dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-	    dwarf_tag(&split) != DW_TAG_invalid)
+		type == DW_UT_skeleton &&
+		dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+		dwarf_tag(&split) != DW_TAG_invalid)
 		u->root = split;
 	err = walk(u, &u->root, 0);
 	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
@@ -195,14 +195,15 @@ static const char *full_path(struct hl_dwarf *d, struct unit *u, const char *fil
 	if (!dir)
 		return file;
 	hl_strbuf_printf(&path, "%s/%s", dir, file);
-	if (hl_strbuf_error(&path) == 0 && hl_strings_add(&d->paths, hl_strbuf_str(&path), &id) == 0)
+	if (hl_strbuf_error(&path) == 0 &&
+		hl_strings_add(&d->paths, hl_strbuf_str(&path), &id) == 0)
 		file = hl_strings_get(&d->paths, id);
 	hl_strbuf_fini(&path);
 	return file;
 }
 
-static void line_at(struct hl_dwarf *d, struct unit *u, uint64_t addr, const char **file,
-		    uint32_t *line)
+static void line_at(
+	struct hl_dwarf *d, struct unit *u, uint64_t addr, const char **file, uint32_t *line)
 {
 	Dwarf_Line *l = dwarf_getsrc_die(&u->cu, addr);
 	int n;
@@ -222,14 +223,15 @@ static uint64_t number(Dwarf_Die *die, unsigned attr)
 }
 
 /* Where an inlined function was called from. */
-static void call_site(struct hl_dwarf *d, struct unit *u, Dwarf_Die *die, const char **file,
-		      uint32_t *line)
+static void call_site(
+	struct hl_dwarf *d, struct unit *u, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	uint64_t n = number(die, DW_AT_call_line), f = number(die, DW_AT_call_file);
 
 	*line = n <= UINT32_MAX ? (uint32_t)n : 0;
-	*file = f < u->n_files && dwarf_hasattr(die, DW_AT_call_file) ?
-			full_path(d, u, dwarf_filesrc(u->files, f, NULL, NULL)) : NULL;
+	*file = f < u->n_files && dwarf_hasattr(die, DW_AT_call_file)
+			? full_path(d, u, dwarf_filesrc(u->files, f, NULL, NULL))
+			: NULL;
 }
 
 static const char *name_of(Dwarf_Die *die)
@@ -238,7 +240,7 @@ static const char *name_of(Dwarf_Die *die)
 	const char *name = NULL;
 
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
-	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
+		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
 		name = dwarf_formstring(&a);
 	return name ? name : dwarf_diename(die);
 }
@@ -259,7 +261,7 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 	line_at(d, u, addr, &file, &line);
 	span = hl_spans_find(&u->scopes, addr);
 	for (size_t n = 0; span && n < CHAIN_MAX && !err; n++) {
-		struct hl_symbol_frame f = { .file = file, .line = line, .inlined = span->what & 1 };
+		struct hl_symbol_frame f = {.file = file, .line = line, .inlined = span->what & 1};
 		Dwarf_Die die;
 
 		if (!dwarf_offdie(dwarf_cu_getdwarf(u->root.cu), span->what >> 1, &die))
@@ -267,7 +269,7 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 		f.function = name_of(&die);
 		err = hl_vec_push(&into->v, f);
 		if (!f.inlined)
-			break;   /* a real function: what is around it is only scope */
+			break; /* a real function: what is around it is only scope */
 		call_site(d, u, &die, &file, &line);
 		span = hl_spans_outer(&u->scopes, span, addr);
 	}

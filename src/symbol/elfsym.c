@@ -21,10 +21,11 @@ static uint32_t depth_of(const char *name, unsigned bind)
 	size_t under = strspn(name, "_"), len = strlen(name);
 
 	if (strchr(name, '@'))
-		under += 4;   /* a versioned alias in .symtab */
+		under += 4; /* a versioned alias in .symtab */
 	under = under < 15 ? under : 15;
 	len = len < 0xffff ? len : 0xffff;
-	return (3 - bind_rank(bind)) << 20 | (uint32_t)(15 - under) << 16 | (uint32_t)(0xffff - len);
+	return (3 - bind_rank(bind)) << 20 | (uint32_t)(15 - under) << 16 |
+	       (uint32_t)(0xffff - len);
 }
 
 static bool is_function(const GElf_Sym *sym)
@@ -36,7 +37,7 @@ static bool is_function(const GElf_Sym *sym)
 }
 
 static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *shdr, bool arm,
-		     struct hl_spans *into)
+	struct hl_spans *into)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && shdr->sh_entsize ? data->d_size / shdr->sh_entsize : 0;
@@ -52,10 +53,11 @@ static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *
 		if (!name || !*name)
 			continue;
 		if (arm)
-			sym.st_value &= ~UINT64_C(1);   /* bit 0 says Thumb */
+			sym.st_value &= ~UINT64_C(1); /* bit 0 says Thumb */
 		/* Hand-written assembly often has no size; hl_elf_symbols_ready gives it one. */
-		err = hl_spans_add(into, sym.st_value, sym.st_value + (sym.st_size ? sym.st_size : 1),
-				   depth_of(name, GELF_ST_BIND(sym.st_info)), (uint64_t)(uintptr_t)name);
+		err = hl_spans_add(into, sym.st_value,
+			sym.st_value + sym.st_size,
+			depth_of(name, GELF_ST_BIND(sym.st_info)), (uint64_t)(uintptr_t)name);
 	}
 	return err;
 }
@@ -71,7 +73,8 @@ int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into)
 	while (!err && (scn = elf_nextscn(img->elf, scn)) != NULL) {
 		GElf_Shdr shdr;
 
-		if (!gelf_getshdr(scn, &shdr) || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+		if (!gelf_getshdr(scn, &shdr) ||
+			(shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
 			continue;
 		err = add_table(img, scn, &shdr, ehdr.e_machine == EM_ARM, into);
 	}
@@ -88,7 +91,7 @@ void hl_elf_symbols_ready(struct hl_spans *s)
 	for (size_t i = s->v.len; i-- > 0;) {
 		struct hl_span *span = &s->v.data[i];
 
-		if (span->hi == span->lo + 1 && next != UINT64_MAX)
+		if (span->hi == span->lo)
 			span->hi = next - span->lo < 4096 ? next : span->lo + 4096;
 		if (i > 0 && s->v.data[i - 1].lo != span->lo)
 			next = span->lo;

@@ -57,8 +57,9 @@ int hl_image_open(struct hl_image *img, const char *path)
 	img->fd = fd;
 	img->path = strdup(path);
 	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
-	if (!img->path || !img->elf || elf_kind(img->elf) != ELF_K_ELF || !gelf_getehdr(img->elf, &ehdr) ||
-	    (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)) {
+	if (!img->path || !img->elf || elf_kind(img->elf) != ELF_K_ELF ||
+		!gelf_getehdr(img->elf, &ehdr) ||
+		(ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)) {
 		hl_image_close(img);
 		return -ENOEXEC;
 	}
@@ -137,8 +138,8 @@ static uint32_t crc_of_file(int fd)
 	return ~crc;
 }
 
-static int open_linked(struct hl_image *img, const char *path, const struct hl_image *of,
-		       uint32_t crc)
+static int open_linked(
+	struct hl_image *img, const char *path, const struct hl_image *of, uint32_t crc)
 {
 	const uint8_t *id = NULL;
 	size_t len = hl_image_build_id(of, &id);
@@ -157,7 +158,7 @@ static int open_linked(struct hl_image *img, const char *path, const struct hl_i
 /* The three places where gdb looks: beside the file, in .debug beside it, in the global tree. */
 static int open_by_link(struct hl_image *img, const struct hl_image *of)
 {
-	static const char *const forms[] = { "%.*s/%s", "%.*s/.debug/%s", DEBUG_DIR "%.*s/%s" };
+	static const char *const forms[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_DIR "%.*s/%s"};
 	const char *path = of->path, *slash = strrchr(path, '/'), *name;
 	struct hl_strbuf at = {0};
 	GElf_Word crc;

@@ -7,9 +7,9 @@
 
 int hl_spans_add(struct hl_spans *s, uint64_t lo, uint64_t hi, uint32_t depth, uint64_t what)
 {
-	struct hl_span span = { .lo = lo, .hi = hi, .depth = depth, .what = what };
+	struct hl_span span = {.lo = lo, .hi = hi, .depth = depth, .what = what};
 
-	if (lo >= hi)
+	if (lo > hi)
 		return 0;
 	if (s->v.len >= HL_SPAN_NONE - 1)
 		return -ENOMEM;
@@ -65,8 +65,8 @@ const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr)
 	return lo == 0 ? NULL : climb(s, (uint32_t)lo - 1, addr);
 }
 
-const struct hl_span *hl_spans_outer(const struct hl_spans *s, const struct hl_span *of,
-				     uint64_t addr)
+const struct hl_span *hl_spans_outer(
+	const struct hl_spans *s, const struct hl_span *of, uint64_t addr)
 {
 	return climb(s, of->up, addr);
 }

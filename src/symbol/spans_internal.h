@@ -4,7 +4,8 @@
  * Used for units, functions with their inlined calls, and ELF symbols alike. After
  * hl_spans_sort, a span's `up` is the nearest one before it that reaches beyond its start; if the
  * ranges nest, climbing from the last span that starts at or below an address meets every span
- * that holds it, innermost first. Ranges that overlap without nesting cost nothing but that promise.
+ * that holds it, innermost first. Ranges that overlap without nesting cost nothing but that
+ * promise.
  */
 #ifndef HL_SYMBOL_SPANS_INTERNAL_H
 #define HL_SYMBOL_SPANS_INTERNAL_H
@@ -17,9 +18,9 @@
 #define HL_SPAN_NONE UINT32_MAX
 
 struct hl_span {
-	uint64_t lo, hi;      /* [lo, hi) */
-	uint64_t what;        /* the user's */
-	uint32_t depth;       /* of equal ranges the deeper is inside; also the user's order */
+	uint64_t lo, hi; /* [lo, hi) */
+	uint64_t what;   /* the user's */
+	uint32_t depth;  /* of equal ranges the deeper is inside; also the user's order */
 	uint32_t up;
 };
 
@@ -32,8 +33,8 @@ int hl_spans_add(struct hl_spans *s, uint64_t lo, uint64_t hi, uint32_t depth, u
 void hl_spans_sort(struct hl_spans *s);
 /* The innermost span that holds addr, or NULL; then the next one outwards. */
 const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr);
-const struct hl_span *hl_spans_outer(const struct hl_spans *s, const struct hl_span *of,
-				     uint64_t addr);
+const struct hl_span *hl_spans_outer(
+	const struct hl_spans *s, const struct hl_span *of, uint64_t addr);
 void hl_spans_fini(struct hl_spans *s);
 
 #endif

@@ -49,7 +49,7 @@ static void nested(void **state)
 				all += s.v.data[i].lo <= addr && addr < s.v.data[i].hi;
 			for (; p; p = hl_spans_outer(&s, p, addr)) {
 				assert_true(p->lo <= addr && addr < p->hi);
-				assert_true(p->depth < depth);   /* from the inside out */
+				assert_true(p->depth < depth); /* from the inside out */
 				depth = p->depth;
 				found++;
 			}
@@ -61,7 +61,7 @@ static void nested(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nested) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(nested)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

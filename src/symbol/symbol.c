@@ -15,8 +15,8 @@
 
 struct hl_symbols {
 	HL_VEC(struct hl_symbols_module *) modules;
-	struct hl_strings names;     /* demangled */
-	struct hl_map demangled;     /* address of a mangled name -> number in names */
+	struct hl_strings names; /* demangled */
+	struct hl_map demangled; /* address of a mangled name -> number in names */
 };
 
 struct hl_symbols_module {
@@ -63,7 +63,7 @@ void hl_symbols_free(struct hl_symbols *s)
 }
 
 int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_id,
-		   size_t build_id_len, struct hl_symbols_module **out)
+	size_t build_id_len, struct hl_symbols_module **out)
 {
 	struct hl_symbols_module *m = calloc(1, sizeof(*m));
 
@@ -129,8 +129,9 @@ static int open_module(struct hl_symbols_module *m)
 		return 0;
 	}
 	err = open_tables(m);
-	m->state = m->dwarf ? HL_SYMBOLS_FULL :
-		   m->symbols.v.len ? HL_SYMBOLS_NAMES : HL_SYMBOLS_NOTHING;
+	m->state = m->dwarf           ? HL_SYMBOLS_FULL
+		   : m->symbols.v.len ? HL_SYMBOLS_NAMES
+				      : HL_SYMBOLS_NOTHING;
 	return err;
 }
 
@@ -192,7 +193,7 @@ static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 }
 
 int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
-		      const struct hl_symbol_frame **frames, size_t *n)
+	const struct hl_symbol_frame **frames, size_t *n)
 {
 	int err = open_module(m);
 

@@ -18,19 +18,19 @@ struct hl_symbols;
 struct hl_symbols_module;
 
 struct hl_symbol_frame {
-	const char *function;   /* demangled */
-	const char *file;       /* NULL when not known */
-	uint32_t line;          /* 0 when not known */
-	bool inlined;           /* its code stands inside the frame that follows */
+	const char *function; /* demangled */
+	const char *file;     /* NULL when not known */
+	uint32_t line;        /* 0 when not known */
+	bool inlined;         /* its code stands inside the frame that follows */
 };
 
 /* How much a module can tell. */
 enum hl_symbols_state {
-	HL_SYMBOLS_FULL,        /* DWARF: files, lines, inlined calls */
-	HL_SYMBOLS_NAMES,       /* ELF symbols only */
-	HL_SYMBOLS_NOTHING,     /* a file, but stripped */
-	HL_SYMBOLS_NO_FILE,     /* none there, or not a regular ELF file, or not one at all ("[vdso]") */
-	HL_SYMBOLS_REBUILT,     /* a file, but another one than was recorded */
+	HL_SYMBOLS_FULL,    /* DWARF: files, lines, inlined calls */
+	HL_SYMBOLS_NAMES,   /* ELF symbols only */
+	HL_SYMBOLS_NOTHING, /* a file, but stripped */
+	HL_SYMBOLS_NO_FILE, /* none there, or no regular ELF file, or no path ("[vdso]") */
+	HL_SYMBOLS_REBUILT, /* a file, but another one than was recorded */
 };
 
 int hl_symbols_new(struct hl_symbols **out);
@@ -41,7 +41,7 @@ void hl_symbols_free(struct hl_symbols *s);
  * that cannot tell anything is no error.
  */
 int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_id,
-		   size_t build_id_len, struct hl_symbols_module **out);
+	size_t build_id_len, struct hl_symbols_module **out);
 
 /*
  * The frames at an offset, innermost first; the last is the function that really stands there.
@@ -49,11 +49,12 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
  * s. 0 or -ENOMEM.
  */
 int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
-		      const struct hl_symbol_frame **frames, size_t *n);
+	const struct hl_symbol_frame **frames, size_t *n);
 
 /* Opens the file if need be. */
 enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m);
-/* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing. */
+/* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing.
+ */
 const char *hl_symbols_note(struct hl_symbols_module *m);
 
 #endif

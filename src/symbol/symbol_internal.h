@@ -15,7 +15,7 @@
 struct hl_image {
 	int fd;
 	Elf *elf;
-	char *path;          /* other files are found beside it */
+	char *path; /* other files are found beside it */
 };
 
 /* -ENOENT, -ENOEXEC (not a regular ELF program or library) or another -errno. Never blocks. */
@@ -36,7 +36,7 @@ void hl_elf_symbols_ready(struct hl_spans *s);
 /* DWARF of one module. */
 struct hl_dwarf;
 struct hl_frames {
-	HL_VEC(struct hl_symbol_frame) v;   /* functions still mangled */
+	HL_VEC(struct hl_symbol_frame) v; /* functions still mangled */
 };
 /* -ENOENT when the image has no DWARF. */
 int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img);

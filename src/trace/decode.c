@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-#define N_COLS (HL_COL_EXTRA - HL_COL_OP + 1)
+#define N_COLS       (HL_COL_EXTRA - HL_COL_OP + 1)
 #define COL(d, name) (&(d)->cols[HL_COL_##name - HL_COL_OP])
 
 struct run {
@@ -21,7 +21,7 @@ struct run {
 /* What hl_chunk_events.memory points to. */
 struct memory {
 	size_t events_cap, extras_cap, at_cap, text_cap, born_cap;
-	uint32_t *born;                /* by allocation of this chunk: which event it is */
+	uint32_t *born; /* by allocation of this chunk: which event it is */
 	char *text;
 };
 
@@ -131,12 +131,11 @@ hl_inline void decode_free(struct decoder *d, struct hl_event *e)
 {
 	uint64_t newest = d->first_ordinal + d->n_allocs; /* one more than it */
 	uint64_t ref = hl_cursor_varint(COL(d, REF));
-	uint64_t birth;
+	uint64_t by_delta = d->prev_birth + (uint64_t)hl_unzigzag(ref >> 1);
+	uint64_t by_distance = newest - 1 - (ref >> 1);
+	uint64_t birth =
+		ref & 1 ? by_delta : by_distance; /* a select: nobody could predict the branch */
 
-	if (ref & 1)
-		birth = d->prev_birth + (uint64_t)hl_unzigzag(ref >> 1);
-	else
-		birth = newest - 1 - (ref >> 1);
 	if (hl_unlikely(birth >= newest)) {
 		d->bad = true;
 		return;
@@ -205,8 +204,8 @@ static bool decode_events(struct decoder *d, uint32_t n)
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
 }
 
-static bool decode_extras(
-	struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns, uint32_t n_events, char *text)
+static bool decode_extras(struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns,
+	uint32_t n_events, char *text)
 {
 	struct hl_cursor *c = COL(d, EXTRA);
 	uint64_t at = 0, time = t0_ns / HL_TIME_UNIT_NS;
@@ -296,8 +295,9 @@ static int decode_chunk(
 	       decode_extras(d, into, h->t0_ns, h->n_events, ((struct memory *)into->memory)->text);
 	for (int i = 0; i < N_COLS && good; i++)
 		good = hl_cursor_done(&d->cols[i]);
-	return good ? 0 : hl_fail(r, "Chunk %llu does not hold what its head says.",
-				  (unsigned long long)h->seq);
+	return good ? 0
+		    : hl_fail(r, "Chunk %llu does not hold what its head says.",
+			      (unsigned long long)h->seq);
 }
 
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
@@ -312,7 +312,8 @@ int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *
 		return -EINVAL;
 	row = r->chunk_rows.data[chunk];
 	if (row == HL_NO_ROW)
-		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
+		return hl_fail(
+			r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
 	err = hl_load(r, row, &c);
 	if (err)
 		return err;
@@ -345,94 +346,4 @@ void hl_chunk_events_free(struct hl_chunk_events *c)
 		free(m);
 	}
 	memset(c, 0, sizeof(*c));
-}
-
-/* ---- summaries ---- */
-
-static bool read_summary(struct hl_cursor *cur, const struct hl_chunk_head *h, struct hl_summary *s)
-{
-	uint32_t prev = 0;
-
-	for (size_t i = 0; i < s->n; i++) {
-		prev += (uint32_t)hl_unzigzag(hl_cursor_varint(cur));
-		if (prev > (uint32_t)h->aux)
-			return false;
-		s->rows[i].node = prev - 1;
-	}
-	for (size_t i = 0; i < s->n; i++) {
-		uint64_t thread = hl_cursor_varint(cur);
-
-		if (thread >= h->aux >> 32)
-			return false;
-		s->rows[i].thread = (uint32_t)thread;
-	}
-	for (size_t i = 0; i < s->n; i++) {
-		uint64_t size_class = hl_cursor_varint(cur);
-
-		if (size_class > 64)
-			return false;
-		s->rows[i].size_class = (uint8_t)size_class;
-	}
-	for (size_t i = 0; i < s->n; i++)
-		s->rows[i].sums.alloc_blocks = hl_cursor_varint(cur);
-	for (size_t i = 0; i < s->n; i++)
-		s->rows[i].sums.alloc_bytes = hl_cursor_varint(cur);
-	for (size_t i = 0; i < s->n; i++)
-		s->rows[i].sums.free_blocks = hl_cursor_varint(cur);
-	for (size_t i = 0; i < s->n; i++)
-		s->rows[i].sums.free_bytes = hl_cursor_varint(cur);
-	return hl_cursor_done(cur);
-}
-
-static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into)
-{
-	struct hl_cursor cur;
-	struct hl_chunk c;
-	uint64_t n;
-	int err;
-
-	err = hl_load_column(r, row, &c, HL_COL_SUMMARY);
-	if (!err)
-		err = hl_column(r, &c, HL_COL_SUMMARY, &cur);
-	if (err)
-		return err;
-	n = hl_cursor_varint(&cur);
-	if (n > HL_SUMMARY_ROWS)
-		return -EBADMSG;
-	if (hl_vec_grow((void **)&into->rows, &into->cap, n ? n : 1, sizeof(*into->rows)) < 0)
-		return -ENOMEM;
-	memset(into->rows, 0, n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
-	into->n = n;
-	return read_summary(&cur, &c.head, into) ? 0 : -EBADMSG;
-}
-
-int hl_reader_summary(struct hl_reader *r, size_t chunk, struct hl_summary *into)
-{
-	int err;
-
-	into->n = 0;
-	if (chunk >= r->chunks.len)
-		return -EINVAL;
-	if (r->chunk_rows.data[chunk] == HL_NO_ROW)
-		return hl_fail(r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
-	if (!r->chunks.data[chunk].has_summary)
-		return -ENOENT;
-	err = load_summary(r, r->chunk_rows.data[chunk], into);
-	if (err == -ENOENT)
-		err = -EBADMSG;
-	if (err < 0)
-		into->n = 0;
-	if (err == -EBADMSG) {
-		r->summary_damaged = true;
-		hl_describe_damage(r);
-		return hl_fail(r, "The summary of chunk %llu is damaged; its events may not be.",
-			(unsigned long long)r->chunks.data[chunk].seq);
-	}
-	return err;
-}
-
-void hl_summary_free(struct hl_summary *s)
-{
-	free(s->rows);
-	memset(s, 0, sizeof(*s));
 }

@@ -7,14 +7,40 @@
 #include "trace/dump.h"
 
 static const char *const func_names[] = {
-	"malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",
-	"valloc", "pvalloc", "new", "new[]", "free", "cfree", "free_sized", "free_aligned_sized",
-	"delete", "delete[]", "implicit", "mmap", "munmap", "mremap",
+	"malloc",
+	"calloc",
+	"realloc",
+	"reallocarray",
+	"posix_memalign",
+	"aligned_alloc",
+	"memalign",
+	"valloc",
+	"pvalloc",
+	"new",
+	"new[]",
+	"free",
+	"cfree",
+	"free_sized",
+	"free_aligned_sized",
+	"delete",
+	"delete[]",
+	"implicit",
+	"mmap",
+	"munmap",
+	"mremap",
 };
 _Static_assert(HL_ARRAY_LEN(func_names) == HL_FUNC_COUNT, "a name for each function");
 
 static const char *const extra_names[] = {
-	"mark", "snapshot", "start", "stop", "thread-name", "unknown-free", "dropped", "mmap", "munmap",
+	"mark",
+	"snapshot",
+	"start",
+	"stop",
+	"thread-name",
+	"unknown-free",
+	"dropped",
+	"mmap",
+	"munmap",
 	"mremap",
 };
 _Static_assert(HL_ARRAY_LEN(extra_names) == HL_EXTRA_KIND_COUNT, "a name for each kind");

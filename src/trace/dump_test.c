@@ -14,12 +14,25 @@ static void events_as_documented(void **state)
 		struct hl_event e;
 		const char *line;
 	} cases[] = {
-		{{.time_ns = 128, .thread = 0, .func = HL_FUNC_MALLOC, .addr = 0x5581a0000010, .size = 24,
-			 .ordinal = 81, .node = 17},
+		{{.time_ns = 128,
+			 .thread = 0,
+			 .func = HL_FUNC_MALLOC,
+			 .addr = 0x5581a0000010,
+			 .size = 24,
+			 .ordinal = 81,
+			 .node = 17},
 			"alloc 128 t0 malloc 0x5581a0000010 24 #81 n17 -"},
-		{{.time_ns = 192, .op = HL_OP_FREE, .thread = 1, .func = HL_FUNC_REALLOC,
-			 .addr = UINT64_MAX, .size = UINT64_MAX, .ordinal = UINT64_MAX,
-			 .node = HL_NODE_NONE, .flags = HL_EVENT_MOVED, .life_q = 5, .birth_thread = 2,
+		{{.time_ns = 192,
+			 .op = HL_OP_FREE,
+			 .thread = 1,
+			 .func = HL_FUNC_REALLOC,
+			 .addr = UINT64_MAX,
+			 .size = UINT64_MAX,
+			 .ordinal = UINT64_MAX,
+			 .node = HL_NODE_NONE,
+			 .flags = HL_EVENT_MOVED,
+			 .life_q = 5,
+			 .birth_thread = 2,
 			 .free_node = 3},
 			"free 192 t1 realloc 0xffffffffffffffff 18446744073709551615 "
 			"#18446744073709551615 - moved life=5 by=t2 at=n3"},
@@ -29,20 +42,24 @@ static void events_as_documented(void **state)
 	char buf[HL_DUMP_LINE];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(hl_dump_event(buf, sizeof(buf), &cases[i].e), strlen(cases[i].line));
+		assert_int_equal(
+			hl_dump_event(buf, sizeof(buf), &cases[i].e), strlen(cases[i].line));
 		assert_string_equal(buf, cases[i].line);
 	}
 }
 
 static void hostile_text_stays_in_its_line(void **state)
 {
-	const struct hl_extra x = {.time_ns = 64, .kind = HL_EXTRA_MARK, .node = HL_NODE_NONE,
+	const struct hl_extra x = {.time_ns = 64,
+		.kind = HL_EXTRA_MARK,
+		.node = HL_NODE_NONE,
 		.text = "a\n\x1b[2J\"\\\xc3\xa9"};
 	const struct hl_extra y = {.kind = 99, .node = 4, .addr = 255, .value = 7, .thread = 3};
 	char buf[HL_DUMP_LINE], small[8];
 
 	hl_dump_extra(buf, sizeof(buf), &x);
-	assert_string_equal(buf, "extra 64 t0 mark 0x0 0 0 0 - \"a\\x0a\\x1b[2J\\x22\\x5c\\xc3\\xa9\"");
+	assert_string_equal(
+		buf, "extra 64 t0 mark 0x0 0 0 0 - \"a\\x0a\\x1b[2J\\x22\\x5c\\xc3\\xa9\"");
 	hl_dump_extra(buf, sizeof(buf), &y);
 	assert_string_equal(buf, "extra 0 t3 kind99 0xff 0 7 0 n4 -");
 	assert_true(hl_dump_extra(small, sizeof(small), &x) > 8);

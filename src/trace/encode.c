@@ -12,6 +12,8 @@
 #include "base/varint.h"
 #include "trace/writer_internal.h"
 
+_Static_assert(HL_COL_EXTRA - HL_COL_OP + 1 == EC_COUNT, "ids follow the order of columns");
+
 /* A column never grows beyond the chunk's raw limit; the rest is room for the last event. */
 #define COLUMN_CAP (HL_RAW_MAX + 4096)
 
@@ -135,7 +137,8 @@ static void add_alloc(struct hl_encoder *e, const struct hl_event *v)
 	e->next_ordinal++;
 }
 
-/* The block was born in an earlier chunk: its birth comes along, so that no reader needs a table. */
+/* The block was born in an earlier chunk: its birth comes along, so that no reader needs a table.
+ */
 static void add_old_free(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
 {
 	uint64_t birth = v->birth_ns / HL_TIME_UNIT_NS;
@@ -186,10 +189,11 @@ void hl_encoder_moved(struct hl_encoder *e)
 	e->moved_at = at;
 }
 
-void hl_encoder_extra(struct hl_encoder *e, const struct hl_extra *x, uint64_t time, size_t text_len)
+void hl_encoder_extra(
+	struct hl_encoder *e, const struct hl_extra *x, uint64_t time, size_t text_len)
 {
-	const uint64_t fields[] = {e->n_events - e->extra_at, x->kind, time - e->extra_time, x->thread,
-		hl_node_code(x->node), x->addr, x->size, x->value, x->value2,
+	const uint64_t fields[] = {e->n_events - e->extra_at, x->kind, time - e->extra_time,
+		x->thread, hl_node_code(x->node), x->addr, x->size, x->value, x->value2,
 		x->text ? text_len + 1 : 0};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)

@@ -95,6 +95,13 @@ struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
 };
 
+/* What recording cost, as far as its own parts know; zeros when the program could not tell (a kill). */
+struct hl_cost {
+	uint64_t wait_ns;      /* the program stood still for want of room in its rings */
+	uint64_t unwinds, frames_walked, frames_verified, rule_misses;
+	uint64_t collector_ns; /* CPU time of the collector up to this trace's end */
+};
+
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
 	const char *program;       /* path of the executable */
@@ -109,6 +116,7 @@ struct hl_meta {
 	bool free_stacks;          /* frees have stacks */
 	bool maps;                 /* --mmap */
 	bool forked;               /* a fork child: its books started empty */
+	bool start_off;            /* recording began when the program asked for it */
 	bool continued;            /* a collector before this one died: books started empty */
 };
 
@@ -152,7 +160,7 @@ static inline uint8_t hl_life_class(uint64_t ns)
 		return 0;
 	oct = 63u - (unsigned)__builtin_clzll(u);
 	/* the two bits below the leading one choose the quarter */
-	return (uint8_t)(1 + oct * 4 + (unsigned)((oct >= 2 ? u >> (oct - 2) : u << (2 - oct)) & 3));
+	return (uint8_t)(1 + oct * 4 + (unsigned)(u << 2 >> oct & 3));
 }
 
 #endif

@@ -69,11 +69,11 @@ static uint32_t head_crc(const uint8_t *buf, size_t len)
 	return hl_crc32c(crc, buf + 16, len - 16);
 }
 
-size_t hl_chunk_head_encode(uint8_t *buf, uint64_t sync, const struct hl_chunk_head *h,
-	const struct hl_column *columns)
+size_t hl_chunk_head_encode(
+	uint8_t *buf, uint64_t sync, const struct hl_chunk_head *h, const struct hl_column *columns)
 {
-	const uint64_t words[] = {h->first_event, h->first_ordinal, h->t0_ns, h->t1_ns, h->live_bytes,
-		h->live_blocks, h->max_live_bytes, h->aux, h->link};
+	const uint64_t words[] = {h->first_event, h->first_ordinal, h->t0_ns, h->t1_ns,
+		h->live_bytes, h->live_blocks, h->max_live_bytes, h->aux, h->link};
 	size_t len = HL_CHUNK_HEAD_LEN;
 
 	hl_put64(buf, sync);
@@ -124,8 +124,8 @@ static int decode_directory(
 
 	for (uint32_t i = 0; i < h->n_columns; i++) {
 		const uint8_t *p = buf + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
-		struct hl_column c = {hl_get16(p), p[2], hl_get32(p + 4), hl_get32(p + 8),
-			hl_get32(p + 12), at};
+		struct hl_column c = {
+			hl_get16(p), p[2], hl_get32(p + 4), hl_get32(p + 8), hl_get32(p + 12), at};
 
 		raw += c.raw;
 		/* packing never makes a column longer: a length alone bounds what is read */
@@ -141,8 +141,8 @@ static int decode_directory(
 int hl_chunk_head_decode(const uint8_t *buf, size_t len, uint64_t sync, struct hl_chunk_head *h,
 	struct hl_column *columns)
 {
-	uint64_t *words[] = {&h->first_event, &h->first_ordinal, &h->t0_ns, &h->t1_ns, &h->live_bytes,
-		&h->live_blocks, &h->max_live_bytes, &h->aux, &h->link};
+	uint64_t *words[] = {&h->first_event, &h->first_ordinal, &h->t0_ns, &h->t1_ns,
+		&h->live_bytes, &h->live_blocks, &h->max_live_bytes, &h->aux, &h->link};
 	size_t heads;
 
 	if (len < HL_CHUNK_HEAD_LEN || hl_get64(buf) != sync)
@@ -166,9 +166,9 @@ int hl_chunk_head_decode(const uint8_t *buf, size_t len, uint64_t sync, struct h
 
 void hl_head_to_fields(const struct hl_chunk_head *h, uint64_t f[HL_INDEX_FIELDS])
 {
-	const uint64_t v[HL_INDEX_FIELDS] = {h->type, h->flags, h->length / 8, h->n_events, h->n_rows,
-		h->first_event, h->first_ordinal, h->t0_ns, h->t1_ns, h->live_bytes, h->live_blocks,
-		h->max_live_bytes, h->aux, h->link};
+	const uint64_t v[HL_INDEX_FIELDS] = {h->type, h->flags, h->length / 8, h->n_events,
+		h->n_rows, h->first_event, h->first_ordinal, h->t0_ns, h->t1_ns, h->live_bytes,
+		h->live_blocks, h->max_live_bytes, h->aux, h->link};
 
 	memcpy(f, v, sizeof(v));
 }

@@ -1,5 +1,6 @@
 /*
- * format_internal.h - the bytes that writer and reader agree on. docs/trace-format.md has it in words.
+ * format_internal.h - the bytes that writer and reader agree on. docs/trace-format.md has it in
+ * words.
  *
  * Everything is little endian and written field by field. A chunk is a fixed head, a directory of
  * columns, the packed columns, and zeros up to a multiple of eight. The head's checksum covers head
@@ -14,17 +15,17 @@
 
 #include "trace/event.h"
 
-#define HL_FORMAT_VERSION    0u
-#define HL_FILE_HEAD_LEN     64u
-#define HL_CHUNK_HEAD_LEN    112u
-#define HL_COLUMN_ENTRY_LEN  16u
-#define HL_TRAILER_LEN       32u
-#define HL_COLUMNS_MAX       64u
-#define HL_RAW_MAX           (1u << 20) /* all columns of a chunk together, unpacked */
-#define HL_CHUNK_EVENTS_MAX  65536u
-#define HL_CHUNK_EXTRAS_MAX  65536u
-#define HL_CHUNK_HEADS_MAX   (HL_CHUNK_HEAD_LEN + HL_COLUMNS_MAX * HL_COLUMN_ENTRY_LEN)
-#define HL_CHUNK_LEN_MAX     (HL_CHUNK_HEADS_MAX + HL_RAW_MAX)
+#define HL_FORMAT_VERSION   0u
+#define HL_FILE_HEAD_LEN    64u
+#define HL_CHUNK_HEAD_LEN   112u
+#define HL_COLUMN_ENTRY_LEN 16u
+#define HL_TRAILER_LEN      32u
+#define HL_COLUMNS_MAX      64u
+#define HL_RAW_MAX          (1u << 20) /* all columns of a chunk together, unpacked */
+#define HL_CHUNK_EVENTS_MAX 65536u
+#define HL_CHUNK_EXTRAS_MAX 65536u
+#define HL_CHUNK_HEADS_MAX  (HL_CHUNK_HEAD_LEN + HL_COLUMNS_MAX * HL_COLUMN_ENTRY_LEN)
+#define HL_CHUNK_LEN_MAX    (HL_CHUNK_HEADS_MAX + HL_RAW_MAX)
 
 /* What a trace can hold at most; a file that claims more is damaged. */
 #define HL_NODES_MAX   (1u << 25)
@@ -38,7 +39,8 @@
 #define HL_RSS_ROWS      32768u
 #define HL_SUMMARY_ROWS  4096u
 
-#define HL_TEXT_MAX 65535u /* of an extra, a path, a string of META (its command: eight times this) */
+#define HL_TEXT_MAX \
+	65535u /* of an extra, a path, a string of META (its command: eight times this) */
 
 enum hl_chunk_type {
 	HL_CHUNK_META = 1,
@@ -114,23 +116,25 @@ enum hl_column_id {
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,
 	/* INDEX: the first of HL_INDEX_FIELDS columns */
+	HL_COL_COST = 108,
+
 	HL_COL_INDEX = 112,
 };
 
 /* A chunk's head. In INDEX rows the same fields stand again, HL_INDEX_FIELDS of them. */
 struct hl_chunk_head {
 	uint16_t type, flags;
-	uint32_t length;       /* of the whole chunk, a multiple of eight */
+	uint32_t length; /* of the whole chunk, a multiple of eight */
 	uint32_t n_columns;
-	uint32_t n_events;     /* EVENTS only */
-	uint32_t n_rows;       /* EVENTS: extras; KEYFRAME, LIVESET, RSS, INDEX: rows */
+	uint32_t n_events; /* EVENTS only */
+	uint32_t n_rows;   /* EVENTS: extras; KEYFRAME, LIVESET, RSS, INDEX: rows */
 	uint64_t seq;
-	uint64_t first_event;  /* heap events and allocations before it, in every type */
+	uint64_t first_event; /* heap events and allocations before it, in every type */
 	uint64_t first_ordinal;
 	uint64_t t0_ns, t1_ns;
 	uint64_t live_bytes, live_blocks, max_live_bytes;
-	uint64_t aux;          /* EVENTS: nodes | threads << 32; KEYFRAME, LIVESET: part | parts << 32 */
-	uint64_t link;         /* KEYFRAME: seq of the first part of the one before; 0 when full */
+	uint64_t aux;  /* EVENTS: nodes | threads << 32; KEYFRAME, LIVESET: part | parts << 32 */
+	uint64_t link; /* KEYFRAME: seq of the first part of the one before; 0 when full */
 };
 #define HL_INDEX_FIELDS 14
 
@@ -138,7 +142,7 @@ struct hl_column {
 	uint16_t id;
 	uint8_t codec;
 	uint32_t raw, packed, crc;
-	uint32_t at;           /* from the chunk's start; not stored */
+	uint32_t at; /* from the chunk's start; not stored */
 };
 
 /* The process totals as NUMBERS of END and KEYFRAME carry them, in the order of the format. */
@@ -195,8 +199,8 @@ static inline unsigned hl_size_class(uint64_t size)
 
 /* The blocks of one class that were born and freed in this chunk, the last one on top. */
 struct hl_class_state {
-	uint64_t last;         /* the last address of this class, its low four bits cleared */
-	uint32_t top, depth;   /* lifo[(top - 1) % DEPTH] is the top */
+	uint64_t last;       /* the last address of this class, its low four bits cleared */
+	uint32_t top, depth; /* lifo[(top - 1) % DEPTH] is the top */
 	uint64_t lifo[HL_LIFO_DEPTH];
 };
 
@@ -221,10 +225,10 @@ static inline void hl_lifo_pop(struct hl_class_state *c)
 void hl_file_head_encode(uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync);
 enum hl_file_head_state {
 	HL_HEAD_GOOD,
-	HL_HEAD_FOREIGN,  /* not a trace */
-	HL_HEAD_MANGLED,  /* a trace that went through a text transfer */
+	HL_HEAD_FOREIGN, /* not a trace */
+	HL_HEAD_MANGLED, /* a trace that went through a text transfer */
 	HL_HEAD_NEWER,
-	HL_HEAD_DAMAGED,  /* a trace, but its first bytes do not fit their checksum */
+	HL_HEAD_DAMAGED, /* a trace, but its first bytes do not fit their checksum */
 };
 enum hl_file_head_state hl_file_head_decode(
 	const uint8_t buf[HL_FILE_HEAD_LEN], uint64_t *sync, uint32_t *version);

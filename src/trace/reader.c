@@ -24,6 +24,15 @@ static int refuse(struct hl_reader_refusal *why, int err, const char *fmt, ...)
 	return err;
 }
 
+/* The writer holds an exclusive lock for as long as it lives. */
+static bool is_being_written(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
 static int open_file(struct hl_reader *r, const char *path, struct hl_reader_refusal *why)
 {
 	struct stat st;
@@ -32,13 +41,17 @@ static int open_file(struct hl_reader *r, const char *path, struct hl_reader_ref
 	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r->fd < 0 && errno == ENOENT)
 		return refuse(why, -ENOENT,
-			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.", path);
+			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.",
+			path);
+	/* The lock before the size: a writer that ends between the two has then written all of it. */
+	r->running = r->fd >= 0 && is_being_written(r->fd);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
 		int err = errno;
 		return refuse(why, -err, "%.300s cannot be opened: %s.", path, strerror(err));
 	}
 	if (S_ISDIR(st.st_mode))
-		return refuse(why, -EISDIR, "%.300s is a directory; give the path of a trace in it.", path);
+		return refuse(why, -EISDIR,
+			"%.300s is a directory; give the path of a trace in it.", path);
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, -ESPIPE,
 			"%.300s is not a regular file; copy the trace into one first.", path);
@@ -67,46 +80,43 @@ static bool recover_sync(struct hl_reader *r)
 
 static int read_head(struct hl_reader *r, const char *path, struct hl_reader_refusal *why)
 {
-	static const char foreign[] = "%.300s is not a heaplapse trace; give a file that `heaplapse record` wrote.";
+	static const char foreign[] =
+		"%.300s is not a heaplapse trace; give a file that `heaplapse record` wrote.";
 	uint8_t head[HL_FILE_HEAD_LEN] = {0};
 	uint32_t version = 0;
 
-	if (hl_pread(r, head, r->file_bytes < sizeof(head) ? (size_t)r->file_bytes : sizeof(head), 0) < 0)
+	if (hl_pread(r, head, r->file_bytes < sizeof(head) ? (size_t)r->file_bytes : sizeof(head),
+		    0) < 0)
 		return refuse(why, -EIO, "%.300s cannot be read; check the disk.", path);
 	switch (hl_file_head_decode(head, &r->sync, &version)) {
 	case HL_HEAD_GOOD:
 		return 0;
 	case HL_HEAD_NEWER:
 		return refuse(why, -EPROTONOSUPPORT,
-			"%.300s is of format version %u and this heaplapse reads up to %u; use a newer heaplapse.",
+			"%.300s is of format version %u and this heaplapse reads up to %u; use a "
+			"newer heaplapse.",
 			path, version, HL_FORMAT_VERSION);
 	case HL_HEAD_MANGLED:
 		return refuse(why, -EBADMSG,
-			"%.300s was changed by a text-mode transfer; copy the trace again in binary mode.",
+			"%.300s was changed by a text-mode transfer; copy the trace again in "
+			"binary mode.",
 			path);
 	case HL_HEAD_DAMAGED:
 		if (r->file_bytes < HL_FILE_HEAD_LEN)
 			return refuse(why, -EBADMSG,
-				"%.300s ends before its first chunk: nothing was recorded; record again.",
+				"%.300s ends before its first chunk: nothing was recorded; record "
+				"again.",
 				path);
 		r->head_damaged = true;
 		if (recover_sync(r))
 			return 0;
 		return refuse(why, -EBADMSG,
-			"%.300s is a trace whose beginning is destroyed; use another copy of it.", path);
+			"%.300s is a trace whose beginning is destroyed; use another copy of it.",
+			path);
 	case HL_HEAD_FOREIGN:
 		break;
 	}
 	return refuse(why, -EBADMSG, foreign, path);
-}
-
-/* The writer holds an exclusive lock for as long as it lives. */
-static bool is_being_written(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK;
-	flock(fd, LOCK_UN);
-	return false;
 }
 
 static int make_buffers(struct hl_reader *r)
@@ -134,7 +144,6 @@ int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_re
 		err = read_head(r, path, why);
 	if (err)
 		goto fail;
-	r->running = is_being_written(r->fd);
 	err = hl_find_chunks(r);
 	if (!err)
 		err = hl_list_chunks(r);

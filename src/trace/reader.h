@@ -32,6 +32,8 @@ struct hl_trace_info {
 	bool has_end;                /* the end and the totals come from the file's own END chunk */
 	struct hl_counters counters;
 	struct hl_totals totals;     /* nodes == NULL; without END: of the readable events */
+	uint64_t stops; /* how often recording was switched off on the way */
+	struct hl_cost cost;
 	uint64_t threads;            /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
 	/* Damage: nothing of it is ever part of a number above it. */
@@ -44,6 +46,9 @@ struct hl_trace_info {
 };
 /* May decode the file when END is missing: then it takes time, once. */
 int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info);
+
+/* Reads every byte and checks it: what is damaged is in the info afterwards. 0 or -errno. */
+int hl_reader_verify(struct hl_reader *r);
 
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);

@@ -32,8 +32,8 @@ int hl_pread(struct hl_reader *r, void *buf, size_t len, uint64_t at)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return hl_fail(r, "Reading at byte %llu failed: %s.", (unsigned long long)at,
-				strerror(errno));
+			return hl_fail(r, "Reading at byte %llu failed: %s.",
+				(unsigned long long)at, strerror(errno));
 		if (n == 0)
 			return hl_fail(r, "The file has become shorter while it was read.");
 		r->bytes_read += (uint64_t)n;
@@ -153,6 +153,20 @@ int hl_check_columns(struct hl_reader *r, const struct hl_chunk *c)
 		if (hl_crc32c(0, r->packed + col->at, col->packed) != col->crc)
 			return hl_fail(r, "Column %u of chunk %llu is damaged.", col->id,
 				(unsigned long long)c->head.seq);
+	}
+	return 0;
+}
+
+int hl_reader_verify(struct hl_reader *r)
+{
+	for (size_t row = 0; row < r->rows.len; row++) {
+		struct hl_chunk c;
+		int err = hl_load(r, row, &c);
+
+		if (!err && hl_check_columns(r, &c) < 0)
+			err = hl_mark_bad(r, row);
+		if (err && err != -EBADMSG)
+			return err;
 	}
 	return 0;
 }

@@ -95,7 +95,8 @@ static int read_index(struct hl_reader *r)
 
 /* ---- from the heads ---- */
 
-/* A good head at `at` that may follow sequence number `next`. -ERANGE: good, but the file ends in it. */
+/* A good head at `at` that may follow sequence number `next`. -ERANGE: good, but the file ends in
+ * it. */
 static int head_at(struct hl_reader *r, uint64_t at, uint64_t next, struct hl_chunk_head *head)
 {
 	uint8_t buf[HL_CHUNK_HEADS_MAX];
@@ -166,10 +167,13 @@ static void note_tail(struct hl_reader *r, uint64_t at, const struct hl_chunk_he
 	if (r->running)
 		return;
 	r->lost_chunks++;
-	if (cut)
+	r->has_cut = cut != NULL;
+	if (cut) {
+		r->cut = *cut;
 		r->lost_events += cut->n_events;
-	else
+	} else {
 		r->lost_unknown = true;
+	}
 }
 
 static int rebuild(struct hl_reader *r)
@@ -197,6 +201,7 @@ static int rebuild(struct hl_reader *r)
 			note_tail(r, at, err == -ERANGE ? &row.head : NULL);
 			break;
 		}
+		r->skipped_bytes += found - at;
 		at = found;
 	}
 	return 0;
@@ -224,10 +229,10 @@ static int add_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size
 	return 0;
 }
 
-static int list_events(struct hl_reader *r, size_t row)
+static int list_events(struct hl_reader *r, const struct hl_chunk_head *h, size_t row)
 {
-	const struct hl_chunk_head *h = &r->rows.data[row].head;
 	const struct hl_chunk_info info = {
+		.lost = row == HL_NO_ROW,
 		.seq = h->seq,
 		.first_event = h->first_event,
 		.first_ordinal = h->first_ordinal,
@@ -340,7 +345,7 @@ int hl_list_chunks(struct hl_reader *r)
 		if (h->seq != next && r->end_row == HL_NO_ROW)
 			err = list_gap(r, before, next, h);
 		if (!err && h->type == HL_CHUNK_EVENTS)
-			err = list_events(r, i);
+			err = list_events(r, h, i);
 		else if (!err && h->type == HL_CHUNK_KEYFRAME)
 			err = list_keyframe(r, i, &parts);
 		else if (!err && h->type == HL_CHUNK_LIVESET)
@@ -351,5 +356,9 @@ int hl_list_chunks(struct hl_reader *r)
 		before = &r->rows.data[i - 1].head;
 		next = before->seq + 1;
 	}
+	if (!err && r->has_cut && r->cut.seq != next)
+		err = list_gap(r, before, next, &r->cut);
+	if (!err && r->has_cut && r->cut.type == HL_CHUNK_EVENTS)
+		err = list_events(r, &r->cut, HL_NO_ROW);
 	return err;
 }

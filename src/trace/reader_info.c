@@ -60,6 +60,7 @@ static int load_meta(struct hl_reader *r, size_t row)
 	m->free_stacks = v[4] & 1;
 	m->maps = v[4] >> 1 & 1;
 	m->forked = v[4] >> 2 & 1;
+	m->start_off = v[4] >> 4 & 1;
 	m->continued = v[4] >> 3 & 1;
 	return 0;
 }
@@ -96,12 +97,28 @@ int hl_read_meta(struct hl_reader *r)
 
 /* ---- the end, or what there is instead ---- */
 
+/* A trace without it is as good; a damaged one damages the end. */
+static int load_cost(struct hl_reader *r, struct hl_chunk *c)
+{
+	struct hl_cost *k = &r->info.cost;
+	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked, &k->frames_verified,
+		&k->rule_misses, &k->collector_ns};
+	struct hl_cursor cur;
+	int err = hl_column(r, c, HL_COL_COST, &cur);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
+		*fields[i] = hl_cursor_varint(&cur);
+	return cur.bad ? -EBADMSG : 0;
+}
+
 static int load_end(struct hl_reader *r)
 {
 	struct hl_process_numbers n;
 	struct hl_cursor cur;
 	struct hl_chunk c;
-	uint64_t kind, value, duration;
+	uint64_t kind, value, duration, stops;
 	int err = hl_load(r, r->end_row, &c);
 
 	if (err)
@@ -111,9 +128,11 @@ static int load_end(struct hl_reader *r)
 	kind = hl_cursor_varint(&cur);
 	value = hl_cursor_varint(&cur);
 	duration = hl_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST)
+	stops = hl_cursor_varint(&cur);
+	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
+	r->info.stops = stops;
 	r->info.totals = n.totals;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
@@ -191,6 +210,24 @@ static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 	return err;
 }
 
+static uint64_t count_bits(const uint8_t *bits, size_t n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n / 8 + 1; i++)
+		count += (uint64_t)__builtin_popcount(bits[i]);
+	return count;
+}
+
+/* Who is in the keyframe, if all of them are. */
+static bool know_actors(
+	struct hl_reader *r, size_t key, const struct hl_process_numbers *n, struct adding *a)
+{
+	return hl_key_actors(r, key, a->nodes, a->n_nodes, a->threads, a->n_threads) == 0 &&
+	       count_bits(a->nodes, a->n_nodes) == n->totals.stacks &&
+	       count_bits(a->threads, a->n_threads) == n->threads;
+}
+
 /* The last keyframe whose totals can be read: the truth up to there, whatever is lost before it. */
 static size_t last_numbers(struct hl_reader *r, struct hl_process_numbers *n)
 {
@@ -226,8 +263,7 @@ static int sum_readable(struct hl_reader *r)
 		r->info.threads = n.threads;
 		r->info.end.duration_ns = r->keys.data[key].time_ns;
 		if (from < r->chunks.len)
-			a.actors = hl_key_actors(
-					   r, key, a.nodes, a.n_nodes, a.threads, a.n_threads) == 0;
+			a.actors = know_actors(r, key, &n, &a);
 	}
 	err = add_chunks(r, &a, from);
 out:
@@ -274,6 +310,9 @@ void hl_describe_damage(struct hl_reader *r)
 			(unsigned long long)i->totals.events);
 	if (r->summary_damaged)
 		say(r, "a chunk's summary is damaged");
+	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt)
+		say(r, "%llu bytes between its chunks are not of this trace",
+			(unsigned long long)r->skipped_bytes);
 	if (r->junk_bytes > 0)
 		say(r, "%llu bytes that are not of this trace follow its end",
 			(unsigned long long)r->junk_bytes);

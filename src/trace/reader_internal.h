@@ -18,15 +18,15 @@
 struct hl_row {
 	struct hl_chunk_head head;
 	uint64_t at;
-	size_t chunk;                    /* EVENTS: its place among the chunks */
-	bool bad;                        /* found damaged when read */
+	size_t chunk; /* EVENTS: its place among the chunks */
+	bool bad;     /* found damaged when read */
 };
 
 #define HL_NO_ROW SIZE_MAX
 
 struct hl_key_place {
-	size_t row;                      /* of its first part */
-	size_t before;                   /* the keyframe it builds on; HL_NO_ROW for a full one */
+	size_t row;    /* of its first part */
+	size_t before; /* the keyframe it builds on; HL_NO_ROW for a full one */
 	uint32_t parts;
 };
 
@@ -43,12 +43,12 @@ struct hl_segment {
 typedef HL_VEC(struct hl_segment) hl_segments;
 
 struct hl_module_entry {
-	size_t path, build_id;           /* places in the string store */
+	size_t path, build_id; /* places in the string store */
 	uint32_t build_id_len;
 };
 
 struct hl_tables {
-	int state;                       /* 0 not read yet, 1 read, else -errno */
+	int state; /* 0 not read yet, 1 read, else -errno */
 	uint32_t n_modules, n_nodes, n_threads;
 	hl_segments module_segs, node_segs, thread_segs;
 	HL_VEC(struct hl_module_entry) modules;
@@ -64,21 +64,23 @@ struct hl_reader {
 
 	HL_VEC(struct hl_row) rows;
 	HL_VEC(struct hl_chunk_info) chunks;
-	HL_VEC(size_t) chunk_rows;       /* beside chunks; HL_NO_ROW where the chunk is gone */
+	HL_VEC(size_t) chunk_rows; /* beside chunks; HL_NO_ROW where the chunk is gone */
 	HL_VEC(struct hl_keyframe_info) keys;
 	HL_VEC(struct hl_key_place) key_places;
 	HL_VEC(struct hl_live_set_info) sets;
 	HL_VEC(struct hl_set_place) set_places;
-	size_t end_row;                  /* of END, or HL_NO_ROW */
+	size_t end_row; /* of END, or HL_NO_ROW */
 
 	/* What is wrong, for the sentence in info. */
 	bool head_damaged, index_rebuilt, summary_damaged, running, stopped;
-	uint64_t tail_bytes, junk_bytes;
+	uint64_t tail_bytes, junk_bytes, skipped_bytes;
+	bool has_cut; /* the file ends in a chunk whose head is whole: */
+	struct hl_chunk_head cut;
 	uint64_t lost_chunks, lost_events;
 	bool lost_unknown;
 
 	ZSTD_DCtx *zstd;
-	uint8_t *packed, *raw;           /* one chunk; raw has zeros after every column */
+	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
 	char *meta_strings[6];
 	struct hl_tables tables;

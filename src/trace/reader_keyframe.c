@@ -20,12 +20,12 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 {
 	struct hl_totals *t = &n->totals;
 	struct hl_counters *c = &n->counters;
-	uint64_t *const fields[] = {&t->sums.alloc_blocks, &t->sums.alloc_bytes, &t->sums.free_blocks,
-		&t->sums.free_bytes, &t->implicit_frees, &t->implicit_bytes, &t->peak_bytes,
-		&t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events, &t->stacks,
-		&t->last_alloc_event, &t->last_alloc_ordinal, &n->threads, &c->unknown_frees,
-		&c->implicit_frees, &c->inherited_frees, &c->late_events, &c->dropped_events,
-		&n->n_modules, &n->n_nodes, &n->n_threads};
+	uint64_t *const fields[] = {&t->sums.alloc_blocks, &t->sums.alloc_bytes,
+		&t->sums.free_blocks, &t->sums.free_bytes, &t->implicit_frees, &t->implicit_bytes,
+		&t->peak_bytes, &t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events,
+		&t->stacks, &t->last_alloc_event, &t->last_alloc_ordinal, &n->threads,
+		&c->unknown_frees, &c->implicit_frees, &c->inherited_frees, &c->late_events,
+		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads};
 
 	memset(n, 0, sizeof(*n));
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
@@ -115,6 +115,9 @@ static int walk_chain(struct hl_reader *r, size_t key, const struct chain *w)
 		for (uint32_t part = 0; part < p->parts; part++) {
 			int err = hl_key_part_rows(r, p->row + part, w->row, w->arg);
 
+			if (err == -ERANGE)
+				return hl_fail(
+					r, "Keyframe %zu has nodes whose tables are lost.", i);
 			if (err)
 				return err == -EBADMSG ? lose_keyframe(r, i) : err;
 		}
@@ -143,7 +146,8 @@ static int load_row(void *arg, const struct hl_key_row *row)
 	struct hl_node_totals *n;
 
 	if (row->node >= l->n)
-		return -EBADMSG;
+		return -ERANGE; /* nothing wrong with the keyframe: the tables that name the node
+				   are lost */
 	n = &l->nodes[row->node];
 	n->sums = row->sums;
 	n->peak_bytes = row->peak_bytes;
@@ -152,7 +156,8 @@ static int load_row(void *arg, const struct hl_key_row *row)
 	return 0;
 }
 
-int hl_reader_load_keyframe(struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes)
+int hl_reader_load_keyframe(
+	struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes)
 {
 	struct loading l = {.nodes = nodes, .n = n_nodes};
 	const struct chain chain = {load_link, load_row, &l};
@@ -197,8 +202,7 @@ int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n
 	err = hl_load(r, row, &c);
 	if (err)
 		return err;
-	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0 ||
-		!hl_cursor_done(&cur)) {
+	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0) {
 		hl_mark_bad(r, row);
 		return lose_keyframe(r, key);
 	}
@@ -372,7 +376,8 @@ int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n
 			continue;
 		}
 		for (uint32_t k = 0; k < c.head.n_rows; k++) {
-			s.time_ns += (uint64_t)hl_unzigzag(hl_cursor_varint(&time)) * HL_TIME_UNIT_NS;
+			s.time_ns +=
+				(uint64_t)hl_unzigzag(hl_cursor_varint(&time)) * HL_TIME_UNIT_NS;
 			s.rss_bytes += (uint64_t)hl_unzigzag(hl_cursor_varint(&bytes));
 			if (hl_vec_push(&all, s) < 0) {
 				hl_vec_free(&all);

@@ -114,7 +114,8 @@ static int read_nodes(struct hl_tables *t, struct hl_cursor cur[3], uint64_t fir
 		uint64_t *last = &last_offset[node.module & 63];
 
 		/* a parent is older than its child: so there are no cycles */
-		if (up > first + i || module > HL_MODULES_MAX || cur[0].bad || cur[1].bad || cur[2].bad) {
+		if (up > first + i || module > HL_MODULES_MAX || cur[0].bad || cur[1].bad ||
+			cur[2].bad) {
 			t->nodes.len = at;
 			return -EBADMSG;
 		}

@@ -39,9 +39,17 @@ struct written {
 static char path[64];
 
 static const struct hl_meta meta = {
-	.program = "/usr/bin/prog", .command = "prog\0-x\0a b", .command_len = 12, .arch = "x86_64",
-	.clock = "tsc", .mode = "trace", .allocator = "", .start_unix_ns = 1700000000123456789,
-	.pid = 4242, .parent_pid = 7, .maps = true,
+	.program = "/usr/bin/prog",
+	.command = "prog\0-x\0a b",
+	.command_len = 12,
+	.arch = "x86_64",
+	.clock = "tsc",
+	.mode = "trace",
+	.allocator = "",
+	.start_unix_ns = 1700000000123456789,
+	.pid = 4242,
+	.parent_pid = 7,
+	.maps = true,
 };
 
 static struct hl_node node_of(uint32_t i)
@@ -72,12 +80,18 @@ static void add_tables(struct hl_writer *w, uint32_t threads)
 		assert_int_equal(hl_writer_add_thread(w, 1000 + i * 3), 0);
 }
 
-static void add_extra(struct hl_writer *w, struct written *wr, const struct hl_event *e, uint64_t at)
+static void add_extra(
+	struct hl_writer *w, struct written *wr, const struct hl_event *e, uint64_t at)
 {
 	static const char *const texts[] = {NULL, "", "mark", "hostile\n\x1b[2J\xff\"\\"};
-	struct hl_extra x = {.time_ns = e->time_ns, .addr = e->addr, .size = e->size,
-		.value = at % 3 ? at : UINT64_MAX, .value2 = at * 7, .thread = e->thread,
-		.node = at % 2 ? e->node : HL_NODE_NONE, .kind = (uint8_t)(at % HL_EXTRA_KIND_COUNT),
+	struct hl_extra x = {.time_ns = e->time_ns,
+		.addr = e->addr,
+		.size = e->size,
+		.value = at % 3 ? at : UINT64_MAX,
+		.value2 = at * 7,
+		.thread = e->thread,
+		.node = at % 2 ? e->node : HL_NODE_NONE,
+		.kind = (uint8_t)(at % HL_EXTRA_KIND_COUNT),
 		.text = texts[at % 4]};
 
 	wr->extras[wr->n_extras] = x;
@@ -85,7 +99,8 @@ static void add_extra(struct hl_writer *w, struct written *wr, const struct hl_e
 	assert_int_equal(hl_writer_add_extra(w, &x), 0);
 }
 
-static void add_live_set(struct hl_writer *w, struct written *wr, const struct hl_sim *sim, uint64_t at)
+static void add_live_set(
+	struct hl_writer *w, struct written *wr, const struct hl_sim *sim, uint64_t at)
 {
 	wr->live = calloc(sim->n_live + 1, sizeof(*wr->live));
 	for (size_t i = 0; i < sim->n_live; i++) {
@@ -101,8 +116,10 @@ static void add_live_set(struct hl_writer *w, struct written *wr, const struct h
 
 static struct hl_writer *open_writer(const struct kase *k)
 {
-	struct hl_writer_options o = {.max_events = k->chunk, .keyframe_events = k->keyframe,
-		.keyframe_share = k->keyframe ? 1 : 0, .summary_share = k->chunk ? 1 : 0};
+	struct hl_writer_options o = {.max_events = k->chunk,
+		.keyframe_events = k->keyframe,
+		.keyframe_share = k->keyframe ? 1 : 0,
+		.summary_share = k->chunk ? 1 : 0};
 	struct hl_meta m = meta;
 	struct hl_writer *w;
 	int fd;
@@ -182,7 +199,8 @@ static void same_event(const struct hl_event *a, const struct hl_event *b, uint6
 	if (a->op == HL_OP_FREE) {
 		assert_int_equal(a->birth_thread, b->birth_thread);
 		assert_int_equal(a->life_q, b->life_q);
-		assert_int_equal(b->birth_ns, a->ordinal >= first_ordinal ? a->birth_ns : UINT64_MAX);
+		assert_int_equal(
+			b->birth_ns, a->ordinal >= first_ordinal ? a->birth_ns : UINT64_MAX);
 	}
 }
 
@@ -201,7 +219,8 @@ static void same_extra(const struct hl_extra *a, const struct hl_extra *b)
 		assert_string_equal(a->text, b->text);
 }
 
-static uint64_t naive_sum(const struct hl_chunk_events *c, const struct hl_summary_row *row, int what)
+static uint64_t naive_sum(
+	const struct hl_chunk_events *c, const struct hl_summary_row *row, int what)
 {
 	uint64_t sum = 0;
 
@@ -293,8 +312,8 @@ static void check_keyframes(struct hl_reader *r, const struct written *wr)
 		for (size_t k = 0; k < NODES; k++) {
 			struct hl_sums none = {0};
 
-			assert_memory_equal(&nodes[k].sums, k < t.n_nodes ? &t.nodes[k].sums : &none,
-				sizeof(none));
+			assert_memory_equal(&nodes[k].sums,
+				k < t.n_nodes ? &t.nodes[k].sums : &none, sizeof(none));
 			hl_totals_at_peak(&t, k, &bytes, &blocks);
 			assert_int_equal(nodes[k].peak_bytes, bytes);
 			assert_int_equal(nodes[k].peak_blocks, blocks);
@@ -423,10 +442,69 @@ static void everything_comes_back(void **state)
 	}
 }
 
+/* Every number as long as it can be: chunks must close in time, or the reader calls them damaged.
+ */
+static void the_longest_events_fit(void **state)
+{
+	static const struct kase k = {"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false};
+	static char text[70000];
+	struct hl_writer *w = open_writer(&k);
+	struct written wr = {.events = calloc(k.events, sizeof(struct hl_event))};
+	struct hl_reader_refusal why;
+	struct hl_chunk_events c = {0};
+	struct hl_reader *r;
+	size_t n = 0, extras = 0;
+
+	memset(text, 'x', sizeof(text) - 1);
+	add_tables(w, k.threads);
+	for (uint32_t i = 0; i < k.events; i++) {
+		uint64_t h = hl_hash_u64(i);
+		struct hl_event *e = &wr.events[i];
+		bool alloc = i < k.events / 2;
+		/* a free's block: any of the first half, once; 7919 is prime to it */
+		uint64_t of = alloc ? i : (uint64_t)i * 7919 % (k.events / 2);
+
+		*e = (struct hl_event){.time_ns = ((uint64_t)i << 40),
+			.addr = hl_hash_u64(~of) | 1,
+			.size = hl_hash_u64(of ^ 77) | UINT64_C(1) << 63,
+			.ordinal = of,
+			.birth_ns = of << 40,
+			.node = (uint32_t)(of * 31 % NODES),
+			.free_node = alloc ? HL_NODE_NONE : (uint32_t)(h % NODES),
+			.thread = i % 9,
+			.birth_thread = alloc ? 0 : of % 9,
+			.op = alloc ? HL_OP_ALLOC : HL_OP_FREE,
+			.func = (uint8_t)(h % HL_FUNC_COUNT)};
+		e->life_q = alloc ? 0 : hl_life_class(e->time_ns - e->birth_ns);
+		assert_int_equal(hl_writer_add_event(w, e), 0);
+		if (i % 300 == 0) {
+			struct hl_extra x = {
+				.time_ns = e->time_ns, .node = HL_NODE_NONE, .text = text};
+			assert_int_equal(hl_writer_add_extra(w, &x), 0);
+		}
+	}
+	hl_writer_close(w);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	for (size_t i = 0; i < hl_reader_n_chunks(r); i++) {
+		assert_int_equal(hl_reader_decode(r, i, &c), 0);
+		for (size_t j = 0; j < c.n_events; j++, n++)
+			same_event(
+				&wr.events[n], &c.events[j], hl_reader_chunk(r, i)->first_ordinal);
+		for (size_t j = 0; j < c.n_extras; j++, extras++)
+			assert_int_equal(strlen(c.extras[j].text), 65535);
+	}
+	assert_int_equal(n, k.events);
+	assert_int_equal(extras, k.events / 300);
+	hl_chunk_events_free(&c);
+	hl_reader_close(r);
+	free_written(&wr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_comes_back),
+		cmocka_unit_test(the_longest_events_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,9 @@
  * sim.h - a made-up program: heap events that fit each other, for tests and the trace generator.
  *
  * The same seed gives the same events. As real programs do, it runs routines that do the same each
- * time: most blocks die in the routine that made them, some are kept, and kept ones die later, in no
- * order. Addresses are reused last in first out by size class. `strange` mixes in what is legal and rare.
+ * time: most blocks die in the routine that made them, some are kept, and kept ones die later, in
+ * no order. Addresses are reused last in first out by size class. `strange` mixes in what is legal
+ * and rare.
  */
 #ifndef HL_TRACE_SIM_H
 #define HL_TRACE_SIM_H
@@ -28,12 +29,12 @@ struct hl_sim {
 	bool strange, free_stacks;
 	uint64_t now_ns, next_ordinal, brk;
 	uint32_t thread;
-	uint32_t routine, step;          /* what it is doing */
-	bool moved;                      /* the second half of a realloc is due, of this block: */
+	uint32_t routine, step; /* what it is doing */
+	bool moved;             /* the second half of a realloc is due, of this block: */
 	struct hl_sim_block moved_block;
 	struct hl_sim_block *live;
 	size_t n_live, cap;
-	size_t n_local;                  /* the last ones of live: they die when the routine ends */
+	size_t n_local; /* the last ones of live: they die when the routine ends */
 	uint64_t cache[HL_SIM_CLASSES][HL_SIM_CACHE];
 	uint32_t cached[HL_SIM_CLASSES];
 };
@@ -70,8 +71,8 @@ static inline void hl_sim_fini(struct hl_sim *s)
 
 static inline uint64_t hl_sim_strange_size(struct hl_sim *s)
 {
-	static const uint64_t sizes[] = {0, 1, 4095, 4096, UINT64_C(1) << 32, (UINT64_C(5) << 32) + 3,
-		UINT64_C(1) << 47, 24, 25};
+	static const uint64_t sizes[] = {0, 1, 4095, 4096, UINT64_C(1) << 32,
+		(UINT64_C(5) << 32) + 3, UINT64_C(1) << 47, 24, 25};
 
 	return sizes[hl_sim_below(s, sizeof(sizes) / sizeof(sizes[0]))];
 }
@@ -99,8 +100,11 @@ static inline void hl_sim_alloc(
 	struct hl_sim *s, struct hl_event *e, uint32_t node, uint64_t size, bool keep)
 {
 	uint64_t r = s->strange ? hl_sim_random(s) : UINT64_MAX;
-	struct hl_sim_block b = {.size = size, .ordinal = s->next_ordinal++, .birth_ns = s->now_ns,
-		.node = node, .thread = s->thread};
+	struct hl_sim_block b = {.size = size,
+		.ordinal = s->next_ordinal++,
+		.birth_ns = s->now_ns,
+		.node = node,
+		.thread = s->thread};
 
 	if ((r & 0x700) == 0)
 		b.size = hl_sim_strange_size(s);
@@ -171,7 +175,8 @@ static inline void hl_sim_free(struct hl_sim *s, struct hl_event *e, size_t i, b
 	s->moved_block = b;
 }
 
-/* The next routine: mostly the one that usually follows, sometimes any; small numbers are common. */
+/* The next routine: mostly the one that usually follows, sometimes any; small numbers are common.
+ */
 static inline void hl_sim_turn(struct hl_sim *s)
 {
 	uint64_t r = hl_sim_random(s);
@@ -181,7 +186,8 @@ static inline void hl_sim_turn(struct hl_sim *s)
 	if (r & 7)
 		s->routine = (uint32_t)(hl_hash_u64(s->routine) % (routines / 4 + 1));
 	else
-		s->routine = (uint32_t)((uint64_t)routines * (r >> 8 & 0xfff) * (r >> 20 & 0xfff) >> 24);
+		s->routine =
+			(uint32_t)((uint64_t)routines * (r >> 8 & 0xfff) * (r >> 20 & 0xfff) >> 24);
 	if ((r >> 32 & 15) == 0)
 		s->thread = (uint32_t)((r >> 36) % s->threads);
 	if ((r >> 58) == 0)
@@ -194,7 +200,8 @@ static inline void hl_sim_next(struct hl_sim *s, struct hl_event *e)
 	size_t kept = s->n_live - s->n_local;
 
 	if (s->moved) {
-		hl_sim_alloc(s, e, s->moved_block.node, s->moved_block.size + s->moved_block.size / 2, false);
+		hl_sim_alloc(s, e, s->moved_block.node,
+			s->moved_block.size + s->moved_block.size / 2, false);
 		return;
 	}
 	for (;;) {
@@ -210,12 +217,13 @@ static inline void hl_sim_next(struct hl_sim *s, struct hl_event *e)
 		}
 		/* the long-lived die in any order, or as a queue of things that are done */
 		if (kept > 16 && (kept > s->target || (h >> 24 & 31) == 0)) {
-			hl_sim_free(s, e, h >> 30 & 1 ? (size_t)hl_sim_below(s, kept) : kept - 1, false);
+			hl_sim_free(s, e, h >> 30 & 1 ? (size_t)hl_sim_below(s, kept) : kept - 1,
+				false);
 			return;
 		}
 		if (s->n_live < s->cap) {
-			hl_sim_alloc(s, e, (uint32_t)((h >> 32) % s->nodes), 1 + (h >> 40 & 0x1ff) / (1 + (h >> 50 & 7)),
-				(h >> 24 & 7) == 1);
+			hl_sim_alloc(s, e, (uint32_t)((h >> 32) % s->nodes),
+				1 + (h >> 40 & 0x1ff) / (1 + (h >> 50 & 7)), (h >> 24 & 7) == 1);
 			return;
 		}
 		hl_sim_free(s, e, 0, false);

@@ -8,7 +8,7 @@
 #include "trace/sim.h"
 #include "trace/totals.h"
 
-#define NODES 20
+#define NODES  20
 #define EVENTS 4000
 
 struct model {

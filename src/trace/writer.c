@@ -18,6 +18,7 @@
 #define KEYFRAME_EVENTS (512u << 10)
 #define KEYFRAME_SHARE  16u /* a keyframe may take this part of what was written */
 #define SUMMARY_SHARE   8u  /* and a summary this part of its chunk */
+#define SUMMARY_WAIT    15u /* chunks without one, at most, before it is tried again */
 #define RSS_WORTH       32u /* samples that a flush finds worth a chunk */
 
 /* A word that no other file, and no data by chance, contains. */
@@ -28,8 +29,8 @@ static uint64_t make_sync(void)
 
 	if (getrandom(&sync, sizeof(sync), GRND_NONBLOCK) != (ssize_t)sizeof(sync)) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		sync = hl_hash_pair((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec,
-			(uint64_t)getpid());
+		sync = hl_hash_pair(
+			(uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec, (uint64_t)getpid());
 	}
 	return sync | 1; /* never zeros, which files have plenty of */
 }
@@ -62,8 +63,10 @@ static void open_chunk(struct hl_writer *w)
 		.live_blocks = hl_sums_live_blocks(&t->sums),
 		.max_live_bytes = hl_sums_live_bytes(&t->sums),
 	};
+	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
 	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
 	hl_summarizer_begin(w->summary);
+	w->summary->off = w->summary_skip > 0;
 }
 
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
@@ -76,13 +79,15 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 	if (!w)
 		return -ENOMEM;
 	w->fd = fd;
-	w->key_row_bytes = w->live_row_bytes = 8;
+	w->key_row_bytes = 2.5; /* seen on compilers; later ones go by the last */
+	w->live_row_bytes = 8;
 	set_options(w, options);
 	w->summary = malloc(sizeof(*w->summary));
-	if (!w->summary || hl_encoder_init(&w->enc, meta->free_stacks) < 0 ||
-		hl_packer_init(&w->packer) < 0)
+	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
+		hl_encoder_init(&w->enc, meta->free_stacks) < 0 || hl_packer_init(&w->packer) < 0)
 		goto fail;
-	/* Readers tell by this lock whether somebody still writes. A file system without locks: so be it. */
+	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
+	 * be it. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
 	open_chunk(w);
 	hl_file_head_encode(head, w->sync);
@@ -102,6 +107,19 @@ fail:
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta)
 {
 	return hl_writer_open_with(out, fd, meta, NULL);
+}
+
+/* Summaries that do not pay tend not to pay in the next chunks either: try less and less often. */
+static void plan_summaries(struct hl_writer *w, bool paid)
+{
+	if (w->summary_skip > 0) {
+		w->summary_skip--;
+	} else if (paid) {
+		w->summary_wait = 0;
+	} else {
+		w->summary_wait = hl_min_u32(w->summary_wait * 2 + 1, SUMMARY_WAIT);
+		w->summary_skip = w->summary_wait;
+	}
 }
 
 /* The summary stays only if it is cheap: readers can do without it. */
@@ -151,6 +169,7 @@ static int write_events(struct hl_writer *w)
 	if (err)
 		return err;
 	w->durable_events += e->n_events;
+	plan_summaries(w, w->packer.head.flags & HL_CHUNK_HAS_SUMMARY);
 	open_chunk(w);
 	if (w->follows_alloc)
 		w->open.flags = HL_CHUNK_FOLLOWS_ALLOC;
@@ -178,27 +197,34 @@ static uint64_t take_time(struct hl_writer *w, uint64_t time_ns)
 	return time;
 }
 
-/* `more`: events that must still fit after the next one. */
-static bool chunk_is_full(const struct hl_writer *w, uint32_t more)
+/*
+ * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and
+ * for the last two of a chunk; `moved_free`: one more event must fit after the next.
+ */
+static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 {
 	uint32_t n = w->enc.n_events;
 
-	/* looked at twice in a row, since the second half of a realloc cannot close a chunk */
-	return n + more >= w->max_events ||
-	       (n % HL_RAW_CHECK < 2 && n > 1 &&
-		       hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX);
+	if (n + moved_free >= w->max_events ||
+		hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX)
+		return close_chunk(w);
+	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
+	if (w->look_at <= n)
+		w->look_at = n + 1;
+	return 0;
 }
 
 static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
 	uint64_t next = w->totals.sums.alloc_blocks;
 
-	if (e->thread >= w->n_threads || (e->node >= w->n_nodes && e->node != HL_NODE_NONE))
+	if (w->ended || e->thread >= w->n_threads ||
+		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
 		return false;
 	if (e->op == HL_OP_ALLOC)
 		return e->ordinal == next;
 	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
-	       (e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
+	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
@@ -210,10 +236,11 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 
 	if (hl_unlikely(w->error))
 		return w->error;
-	if (hl_unlikely(w->ended || !event_is_valid(w, e)))
+	if (hl_unlikely(!event_is_valid(w, e)))
 		return w->error = -EINVAL;
 	/* both halves of a realloc lie in one chunk */
-	if (hl_unlikely(chunk_is_full(w, moved && !alloc)) && !(w->pair_open && moved && alloc) && close_chunk(w) < 0)
+	if (hl_unlikely(w->enc.n_events >= w->look_at) && !(w->pair_open && moved && alloc) &&
+		look_at_chunk(w, moved && !alloc) < 0)
 		return w->error;
 	time = take_time(w, e->time_ns);
 	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS)) {
@@ -224,10 +251,11 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	hl_encoder_add(&w->enc, e, time);
 	hl_summarizer_add(w->summary, e);
 	err = hl_totals_apply(&w->totals, e);
-	if (!err)
-		err = hl_keyframe_touch(w, e);
+	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
+			w->thread_state.data[e->thread] == 0))
+		err |= hl_keyframe_touch(w, e);
 	if (hl_unlikely(err))
-		return w->error = err;
+		return w->error = -ENOMEM;
 	if (alloc && moved && w->pair_open)
 		hl_encoder_moved(&w->enc);
 	w->pair_open = !alloc && moved;
@@ -264,6 +292,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 			return w->error;
 	}
 	count_extra(&w->seen, x);
+	w->stops += x->kind == HL_EXTRA_STOP;
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }
@@ -336,7 +365,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_vec_free(&w->index);
 	hl_vec_free(&w->scratch);
 	hl_vec_free(&w->touched);
-	hl_vec_free(&w->touched_bits);
+	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);
 	hl_totals_fini(&w->totals);
 	free(w);

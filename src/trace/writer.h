@@ -14,7 +14,10 @@
 
 struct hl_writer;
 
-/* Takes fd (it is closed by hl_writer_close), copies meta. fd is a new, empty file. */
+/*
+ * Takes fd (it is closed by hl_writer_close; after an error here it is still the caller's), copies
+ * meta. fd is a new, empty file. It is locked (flock) until the end: so readers know it is growing.
+ */
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta);
 
 /* The same with limits of one's own; 0 means the usual. For tests, and for files made to be compared. */
@@ -33,6 +36,10 @@ int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 
+/*
+ * The ordinal of an allocation is the number of allocations before it, that of a free is its block's;
+ * ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's own work.
+ */
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
@@ -45,13 +52,19 @@ bool hl_writer_wants_live_set(const struct hl_writer *w, size_t n);
 /* While on, event columns are stored as they are: compression is what can wait. */
 void hl_writer_hurry(struct hl_writer *w, bool on);
 
-/* Writes what is pending as chunks, so that a reader sees it. */
+/*
+ * Writes what is pending as chunks, so that a reader sees it; between the halves of a realloc it
+ * waits, and a few RSS samples wait for more.
+ */
 int hl_writer_flush(struct hl_writer *w);
 /* Events handed over and written with write(2). */
 uint64_t hl_writer_durable_events(const struct hl_writer *w);
 
 /* Bytes of the file so far. */
 uint64_t hl_writer_bytes(const struct hl_writer *w);
+
+/* Goes into the end, if it is given before it. */
+void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost);
 
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
 int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);

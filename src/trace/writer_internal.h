@@ -19,13 +19,29 @@ int hl_bytes_put(hl_bytes *b, const void *data, size_t len);
 
 /* The columns of an EVENTS chunk in the order of their ids. */
 enum hl_event_col {
-	EC_OP, EC_TIME, EC_THREAD, EC_NODE, EC_SIZE, EC_AFUNC, EC_ADDR, EC_MOVED, EC_REF, EC_FFUNC,
-	EC_FNODE, EC_XNODE, EC_XSIZE, EC_XADDR, EC_XLIFE, EC_XTHREAD, EC_EXTRA, EC_COUNT,
+	EC_OP,
+	EC_TIME,
+	EC_THREAD,
+	EC_NODE,
+	EC_SIZE,
+	EC_AFUNC,
+	EC_ADDR,
+	EC_MOVED,
+	EC_REF,
+	EC_FFUNC,
+	EC_FNODE,
+	EC_XNODE,
+	EC_XSIZE,
+	EC_XADDR,
+	EC_XLIFE,
+	EC_XTHREAD,
+	EC_EXTRA,
+	EC_COUNT,
 };
 
 /* Room that one event can take at most in all columns, and how often the sum is looked at. */
-#define HL_EVENT_RAW_MAX  96u
-#define HL_RAW_CHECK      1024u
+#define HL_EVENT_RAW_MAX 96u
+#define HL_RAW_CHECK     1024u
 
 struct hl_run {
 	uint64_t value;
@@ -37,16 +53,16 @@ struct hl_run {
  * closes a chunk in time: no column ever holds more than HL_RAW_MAX bytes.
  */
 struct hl_encoder {
-	uint8_t *at[EC_COUNT];           /* where the next byte goes */
+	uint8_t *at[EC_COUNT]; /* where the next byte goes */
 	uint32_t n_events, n_extras;
 	uint64_t first_ordinal, next_ordinal;
-	uint64_t t0;                     /* all times in units */
+	uint64_t t0; /* all times in units */
 	uint64_t time, run_step;
 	uint32_t run_events;
 	struct hl_run thread, afunc, ffunc;
-	uint32_t node, fnode, xnode;     /* predictors, as codes */
+	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
-	uint32_t moved_at;               /* events up to and with the last MOVED free */
+	uint32_t moved_at; /* events up to and with the last MOVED free */
 	uint32_t extra_at;
 	uint64_t extra_time;
 	bool free_stacks;
@@ -61,7 +77,8 @@ void hl_encoder_begin(struct hl_encoder *e, uint64_t first_ordinal);
 void hl_encoder_add(struct hl_encoder *e, const struct hl_event *event, uint64_t time);
 /* The last two events were a FREE and an ALLOC that belong together. */
 void hl_encoder_moved(struct hl_encoder *e);
-void hl_encoder_extra(struct hl_encoder *e, const struct hl_extra *x, uint64_t time, size_t text_len);
+void hl_encoder_extra(
+	struct hl_encoder *e, const struct hl_extra *x, uint64_t time, size_t text_len);
 /* Ends open runs: the columns are then what the format says. */
 void hl_encoder_finish(struct hl_encoder *e);
 size_t hl_encoder_raw(const struct hl_encoder *e);
@@ -96,25 +113,30 @@ struct hl_packer {
 struct hl_pending_tables {
 	uint32_t first_module, first_node, first_thread;
 	hl_bytes modules, node_parent, node_module, node_offset, threads;
-	uint64_t last_offset[64];        /* by module, for the deltas */
+	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
 struct hl_writer {
+	struct hl_cost cost;
+	uint32_t stops;
 	int fd;
-	int error;                       /* the first one */
+	int error; /* the first one */
 	bool hurry, ended, follows_alloc;
-	bool pair_open;                  /* a MOVED free waits for its allocation */
-	uint64_t sync, seq, size;        /* size: bytes of whole chunks written */
+	uint32_t look_at;         /* at so many events see whether the chunk is full */
+	bool pair_open;           /* a MOVED free waits for its allocation */
+	uint64_t sync, seq, size; /* size: bytes of whole chunks written */
 	uint64_t durable_events;
 	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
 	uint32_t n_modules, n_nodes, n_threads;
+	uint32_t summary_skip,
+		summary_wait; /* chunks without a try, and how many after the next failure */
 
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
 	struct hl_totals totals;
-	uint64_t last_time;              /* units, of the last entry */
-	struct hl_counters seen;         /* what events and extras alone show */
-	struct hl_chunk_head open;       /* head of the EVENTS chunk that is being filled */
+	uint64_t last_time;        /* units, of the last entry */
+	struct hl_counters seen;   /* what events and extras alone show */
+	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
 
 	struct hl_packer packer;
 	struct hl_pending_tables tables;
@@ -122,15 +144,16 @@ struct hl_writer {
 	HL_VEC(struct hl_chunk_head) index;
 	hl_bytes scratch;
 
-	/* Keyframes. touched: nodes that changed since the last; a bit each, and their list. */
-	hl_bytes touched_bits;
+	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code.
+	 */
+	hl_bytes node_state;
 	HL_VEC(uint32_t) touched;
-	hl_bytes thread_state;           /* 0 no event yet, 1 since the last keyframe, 2 before it */
+	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it */
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
-	double key_row_bytes;            /* what a row took last time */
+	double key_row_bytes; /* what a row took last time */
 
-	uint64_t live_size;              /* file size after the last live set */
+	uint64_t live_size; /* file size after the last live set */
 	double live_row_bytes;
 };
 
@@ -155,6 +178,7 @@ void hl_tables_fini(struct hl_pending_tables *t);
 int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *counters);
 
 /* writer_keyframe.c */
+/* A node or a thread that is not marked yet. */
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *event);
 bool hl_keyframe_due(const struct hl_writer *w);
 int hl_write_keyframe(struct hl_writer *w, bool full);

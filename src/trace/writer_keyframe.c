@@ -10,28 +10,20 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-#define LIVESET_SHARE  8u
+#define LIVESET_SHARE 8u
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
-	uint8_t *state = &w->thread_state.data[e->thread];
-	uint32_t byte = e->node / 8, bit = 1u << (e->node % 8);
+	uint8_t *thread = &w->thread_state.data[e->thread];
+	uint8_t *node = &w->node_state.data[hl_node_code(e->node)];
 
-	if (*state == 0) {
-		*state = 1;
+	if (*thread == 0) {
+		*thread = 1;
 		w->active_threads++;
 	}
-	if (e->node == HL_NODE_NONE)
+	if (*node || e->node == HL_NODE_NONE)
 		return 0;
-	if (byte >= w->touched_bits.len) {
-		if (hl_vec_reserve(&w->touched_bits, (size_t)byte + 1) < 0)
-			return -ENOMEM;
-		memset(w->touched_bits.data + w->touched_bits.len, 0, byte + 1 - w->touched_bits.len);
-		w->touched_bits.len = (size_t)byte + 1;
-	}
-	if (w->touched_bits.data[byte] & bit)
-		return 0;
-	w->touched_bits.data[byte] |= (uint8_t)bit;
+	*node = 1;
 	return hl_vec_push(&w->touched, e->node);
 }
 
@@ -43,13 +35,14 @@ static double expected_size(const struct hl_writer *w, uint64_t rows)
 bool hl_keyframe_due(const struct hl_writer *w)
 {
 	return w->totals.events - w->key_event >= w->keyframe_events &&
-	       (double)(w->size - w->key_size) >= w->keyframe_share * expected_size(w, w->touched.len);
+	       (double)(w->size - w->key_size) >=
+		       w->keyframe_share * expected_size(w, w->touched.len);
 }
 
 bool hl_keyframe_full_due(const struct hl_writer *w)
 {
-	return w->key_seq == 0 ||
-	       (double)(w->size - w->full_size) >= w->keyframe_share * expected_size(w, w->totals.stacks);
+	return w->key_seq == 0 || (double)(w->size - w->full_size) >=
+					  w->keyframe_share * expected_size(w, w->totals.stacks);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -66,7 +59,8 @@ static int list_all(struct hl_writer *w)
 	for (size_t i = 0; i < w->totals.n_nodes; i++) {
 		const struct hl_sums *s = &w->totals.nodes[i].sums;
 
-		if ((s->alloc_blocks || s->free_blocks) && hl_vec_push(&w->touched, (uint32_t)i) < 0)
+		if ((s->alloc_blocks || s->free_blocks) &&
+			hl_vec_push(&w->touched, (uint32_t)i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -100,14 +94,15 @@ static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 
 		w->scratch.len = 0;
 		for (size_t i = 0; i < n; i++) {
-			uint64_t v = field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
+			uint64_t v =
+				field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
 
 			prev = nodes[i];
 			if (hl_bytes_varint(&w->scratch, v) < 0)
 				return -ENOMEM;
 		}
-		hl_chunk_column(
-			w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data, w->scratch.len, true);
+		hl_chunk_column(w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data,
+			w->scratch.len, true);
 	}
 	return 0;
 }
@@ -176,9 +171,9 @@ int hl_write_keyframe(struct hl_writer *w, bool full)
 		return err;
 	if (w->touched.len >= 64)
 		w->key_row_bytes = (double)(w->size - before) / (double)w->touched.len;
+	for (size_t i = 0; i < w->touched.len; i++)
+		w->node_state.data[hl_node_code(w->touched.data[i])] = 0;
 	w->touched.len = 0;
-	if (w->touched_bits.len > 0)
-		memset(w->touched_bits.data, 0, w->touched_bits.len);
 	w->key_seq = seq;
 	w->key_event = w->totals.events;
 	w->key_epoch = w->totals.epoch;
@@ -200,16 +195,16 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 
 		w->scratch.len = 0;
 		for (size_t i = 0; i < n && !err; i++) {
-			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node), b[i].ordinal,
-				now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
+			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
+				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
 
 			err = hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(v[field] - prev)));
 			prev = v[field];
 		}
 		if (err)
 			return err;
-		hl_chunk_column(
-			w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data, w->scratch.len, true);
+		hl_chunk_column(w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data,
+			w->scratch.len, true);
 	}
 	return 0;
 }

@@ -26,7 +26,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 {
 	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
 		(uint64_t)m->free_stacks | (uint64_t)m->maps << 1 | (uint64_t)m->forked << 2 |
-			(uint64_t)m->continued << 3};
+			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4};
 	const struct {
 		uint16_t id;
 		const char *text;
@@ -45,7 +45,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
 	for (size_t i = 0; i < HL_ARRAY_LEN(strings); i++)
 		if (strings[i].text)
-			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text), HL_TEXT_MAX);
+			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text),
+				HL_TEXT_MAX);
 	if (m->command)
 		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
 	return hl_chunk_write(w);
@@ -135,9 +136,11 @@ int hl_writer_add_node(struct hl_writer *w, const struct hl_node *n)
 		return w->error = -EINVAL;
 	if (w->n_nodes == HL_NODES_MAX)
 		return w->error = -EOVERFLOW;
-	if (hl_bytes_varint(&t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
+	if (hl_bytes_varint(
+		    &t->node_parent, n->parent == HL_NODE_NONE ? 0 : w->n_nodes - n->parent) < 0 ||
 		hl_bytes_varint(&t->node_module, (uint32_t)(n->module + 1)) < 0 ||
-		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0)
+		hl_bytes_varint(&t->node_offset, hl_zigzag((int64_t)(n->offset - *last))) < 0 ||
+		hl_bytes_put(&w->node_state, "", 1) < 0)
 		return w->error = -ENOMEM;
 	*last = n->offset;
 	w->n_nodes++;
@@ -150,7 +153,8 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid)
 		return w->error;
 	if (w->n_threads == HL_THREADS_MAX)
 		return w->error = -EOVERFLOW;
-	if (hl_bytes_varint(&w->tables.threads, tid) < 0 || hl_bytes_put(&w->thread_state, "", 1) < 0)
+	if (hl_bytes_varint(&w->tables.threads, tid) < 0 ||
+		hl_bytes_put(&w->thread_state, "", 1) < 0)
 		return w->error = -ENOMEM;
 	w->n_threads++;
 	return 0;
@@ -206,18 +210,20 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 {
 	const struct hl_totals *t = &w->totals;
 	const uint64_t v[] = {t->sums.alloc_blocks, t->sums.alloc_bytes, t->sums.free_blocks,
-		t->sums.free_bytes, t->implicit_frees, t->implicit_bytes, t->peak_bytes, t->peak_blocks,
-		t->peak_time_ns, t->temporary, t->events, t->stacks, t->last_alloc_event,
-		t->last_alloc_ordinal, w->active_threads, c->unknown_frees, c->implicit_frees,
-		c->inherited_frees, c->late_events, c->dropped_events, w->n_modules, w->n_nodes,
-		w->n_threads};
+		t->sums.free_bytes, t->implicit_frees, t->implicit_bytes, t->peak_bytes,
+		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
+		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
+		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
+		w->n_modules, w->n_nodes, w->n_threads};
 
 	return put_numbers(b, v, HL_ARRAY_LEN(v));
 }
 
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
-	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns};
+	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops};
+	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
+		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns};
 
 	w->scratch.len = 0;
 	if (hl_put_totals(w, &w->scratch, counters) < 0 ||
@@ -225,7 +231,16 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 		return -ENOMEM;
 	hl_chunk_begin(w, HL_CHUNK_END);
 	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	w->scratch.len = 0;
+	if (put_numbers(&w->scratch, cost, HL_ARRAY_LEN(cost)) < 0)
+		return -ENOMEM;
+	hl_chunk_column(w, HL_COL_COST, w->scratch.data, w->scratch.len, true);
 	return hl_chunk_write(w);
+}
+
+void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost)
+{
+	w->cost = *cost;
 }
 
 /* ---- INDEX ---- */

@@ -66,7 +66,7 @@ static void put_rune(FILE *out, const char *s, size_t n, uint32_t r)
 	else if (r == HL_RUNE_BAD)
 		fputs("\xef\xbf\xbd", out);
 	else if (hl_rune_is_unsafe(r))
-		fprintf(out, "\\u%04" PRIx32, r);   /* none of them is beyond U+FFFF */
+		fprintf(out, "\\u%04" PRIx32, r); /* none of them is beyond U+FFFF */
 	else
 		fwrite(s, 1, n, out);
 }

@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 struct hl_json {
-	FILE *out;       /* the caller's */
-	bool comma;      /* a value stands before this place */
+	FILE *out;  /* the caller's */
+	bool comma; /* a value stands before this place */
 };
 
 void hl_json_init(struct hl_json *j, FILE *out);

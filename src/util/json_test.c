@@ -18,26 +18,30 @@ static void strings(void **state)
 	static const struct {
 		const char *in, *json, *text;
 	} cases[] = {
-		{ "plain", "\"plain\"", "plain" },
-		{ "", "\"\"", "" },
-		{ "a\"b\\c", "\"a\\\"b\\\\c\"", "a\"b\\c" },
-		{ "\x1b[2Jx", "\"\\u001b[2Jx\"", "\\x1b[2Jx" },
-		{ "a\nb\tc\r", "\"a\\nb\\tc\\u000d\"", "a\\nb\\tc\\r" },
-		{ "\x7f", "\"\\u007f\"", "\\x7f" },
-		{ "\xc2\x9b" "31m", "\"\\u009b31m\"", "\\x9b31m" },        /* C1: CSI in one character */
-		{ "\x9b", "\"\xef\xbf\xbd\"", "\xef\xbf\xbd" },            /* and as a raw byte */
-		{ "\xe2\x80\xae", "\"\\u202e\"", "\\u{202e}" },            /* writes from right to left */
-		{ "\xe2\x80\xa8", "\"\\u2028\"", "\\u{2028}" },
-		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
-		  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
-		{ "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"", "\xef\xbf\xbd\xef\xbf\xbd" },   /* overlong */
-		{ "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
-		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },                /* a surrogate */
-		{ "\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
-		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },    /* beyond U+10FFFF */
-		{ "ab\xe2\x82", "\"ab\xef\xbf\xbd\xef\xbf\xbd\"", "ab\xef\xbf\xbd\xef\xbf\xbd" },
-		{ "\xe2\x82\x1b", "\"\xef\xbf\xbd\xef\xbf\xbd\\u001b\"", "\xef\xbf\xbd\xef\xbf\xbd\\x1b" },
-		{ "<script>", "\"<script>\"", "<script>" },
+		{"plain", "\"plain\"", "plain"},
+		{"", "\"\"", ""},
+		{"a\"b\\c", "\"a\\\"b\\\\c\"", "a\"b\\c"},
+		{"\x1b[2Jx", "\"\\u001b[2Jx\"", "\\x1b[2Jx"},
+		{"a\nb\tc\r", "\"a\\nb\\tc\\u000d\"", "a\\nb\\tc\\r"},
+		{"\x7f", "\"\\u007f\"", "\\x7f"},
+		{"\xc2\x9b"
+		 "31m",
+			"\"\\u009b31m\"", "\\x9b31m"},        /* C1: CSI in one character */
+		{"\x9b", "\"\xef\xbf\xbd\"", "\xef\xbf\xbd"}, /* and as a raw byte */
+		{"\xe2\x80\xae", "\"\\u202e\"", "\\u{202e}"}, /* writes from right to left */
+		{"\xe2\x80\xa8", "\"\\u2028\"", "\\u{2028}"},
+		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
+			"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"",
+			"\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong */
+		{"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+			"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */
+		{"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+			"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
+		{"ab\xe2\x82", "\"ab\xef\xbf\xbd\xef\xbf\xbd\"", "ab\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xe2\x82\x1b", "\"\xef\xbf\xbd\xef\xbf\xbd\\u001b\"",
+			"\xef\xbf\xbd\xef\xbf\xbd\\x1b"},
+		{"<script>", "\"<script>\"", "<script>"},
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
@@ -81,8 +85,9 @@ static void structure(void **state)
 	hl_json_key_string(&j, "d", "e");
 	hl_json_end_object(&j);
 	fclose(f);
-	assert_string_equal(out, "{\"a\":18446744073709551615,\"b\":[{},[],-9223372036854775808,null],"
-				 "\"c\\\"\":false,\"d\":\"e\"}");
+	assert_string_equal(out,
+		"{\"a\":18446744073709551615,\"b\":[{},[],-9223372036854775808,null],"
+		"\"c\\\"\":false,\"d\":\"e\"}");
 	free(out);
 }
 

@@ -32,7 +32,7 @@ uint32_t hl_map_get(const struct hl_map *m, uint64_t a, uint64_t b)
 
 static int grow(struct hl_map *m)
 {
-	struct hl_map bigger = { .cap = m->cap ? m->cap * 2 : 64, .len = m->len };
+	struct hl_map bigger = {.cap = m->cap ? m->cap * 2 : 64, .len = m->len};
 
 	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
@@ -52,7 +52,7 @@ int hl_map_put(struct hl_map *m, uint64_t a, uint64_t b, uint32_t value)
 {
 	if (m->len * 2 >= m->cap && grow(m))
 		return -ENOMEM;
-	*slot_of(m, a, b) = (struct hl_map_slot){ .a = a, .b = b, .value = value };
+	*slot_of(m, a, b) = (struct hl_map_slot){.a = a, .b = b, .value = value};
 	m->len++;
 	return 0;
 }

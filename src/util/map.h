@@ -15,12 +15,12 @@
 
 struct hl_map_slot {
 	uint64_t a, b;
-	uint32_t value;   /* HL_MAP_NONE: free */
+	uint32_t value; /* HL_MAP_NONE: free */
 };
 
 struct hl_map {
 	struct hl_map_slot *slots;
-	size_t cap, len;  /* cap is 0 or a power of two */
+	size_t cap, len; /* cap is 0 or a power of two */
 };
 
 void hl_map_fini(struct hl_map *m);

@@ -51,14 +51,14 @@ static void strings(void **state)
 	}
 	assert_int_equal(hl_strings_add(&s, big, &id), 0);
 	assert_int_equal(id, 5000);
-	assert_ptr_equal(first, hl_strings_get(&s, 0));   /* strings never move */
+	assert_ptr_equal(first, hl_strings_get(&s, 0)); /* strings never move */
 	free(big);
 	hl_strings_fini(&s);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(map), cmocka_unit_test(strings) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(map), cmocka_unit_test(strings)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

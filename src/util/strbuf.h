@@ -13,7 +13,7 @@
 #include "base/attr.h"
 
 struct hl_strbuf {
-	char *data;   /* ended by NUL when not NULL */
+	char *data; /* ended by NUL when not NULL */
 	size_t len, cap;
 	int err;
 };

@@ -68,14 +68,15 @@ static char *take(struct hl_strings *s, size_t size)
 	if (size > s->block_left) {
 		size_t block = size > BLOCK_SIZE / 4 ? size : BLOCK_SIZE;
 
-		if (hl_vec_grow((void **)&s->blocks, &s->blocks_cap, s->n_blocks + 1, sizeof(char *)))
+		if (hl_vec_grow(
+			    (void **)&s->blocks, &s->blocks_cap, s->n_blocks + 1, sizeof(char *)))
 			return NULL;
 		p = malloc(block);
 		if (!p)
 			return NULL;
 		s->blocks[s->n_blocks++] = p;
 		if (block == size)
-			return p;   /* a long one has a block of its own */
+			return p; /* a long one has a block of its own */
 		s->block = p;
 		s->block_left = block;
 	}
@@ -96,7 +97,7 @@ int hl_strings_add(struct hl_strings *s, const char *str, uint32_t *id)
 	place = place_of(s, str, len);
 	if (!*place) {
 		if (s->len >= UINT32_MAX - 1 ||
-		    hl_vec_grow((void **)&s->items, &s->cap, s->len + 1, sizeof(char *)))
+			hl_vec_grow((void **)&s->items, &s->cap, s->len + 1, sizeof(char *)))
 			return -ENOMEM;
 		copy = take(s, len + 1);
 		if (!copy)

@@ -12,9 +12,9 @@
 struct hl_strings {
 	char **items;
 	size_t len, cap;
-	uint32_t *table;    /* 1 + number; 0: free */
-	size_t table_cap;   /* 0 or a power of two */
-	char *block;        /* what is left of the newest block */
+	uint32_t *table;  /* 1 + number; 0: free */
+	size_t table_cap; /* 0 or a power of two */
+	char *block;      /* what is left of the newest block */
 	size_t block_left;
 	char **blocks;
 	size_t n_blocks, blocks_cap;

@@ -18,7 +18,7 @@ static bool is_tail(const char *s, size_t n)
 
 size_t hl_rune_decode(const char *s, size_t len, uint32_t *rune)
 {
-	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
 	uint8_t c = (uint8_t)s[0];
 	size_t tail = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : 9;
 	uint32_t r;

@@ -154,6 +154,7 @@ ALLOWED = [
     ('the public header', include('record/start.c', '#include "heaplapse.h"')),
     ('the public header in brackets', include('cli/x.c', '#include <heaplapse.h>')),
     ('cmocka in a unit test', include('trace/x_test.c', '#include <cmocka.h>')),
+    ('cmocka in what unit tests share', include('trace/test_x.h', '#include <cmocka.h>')),
     ("a module's own _internal.h", include('trace/x.c', '#include "trace/file_internal.h"')),
     ('256 bytes of initial-exec TLS', library('static __thread char room[256];\n' + TLS_READER,
                                               '-ftls-model=initial-exec')),

@@ -1,6 +1,6 @@
 /*
- * damage.c - one small trace in every damaged form: each prefix, each flipped bit, chunks taken out,
- * doubled and swapped, and bytes changed with all checksums put right again.
+ * damage.c - one small trace in every damaged form: each prefix, each flipped bit, chunks taken
+ * out, doubled and swapped, and bytes changed with all checksums put right again.
  *
  * Never a crash; a refusal, or a part of the truth; chunks that were not touched exact; and
  * damage is reported if and only if there is some.
@@ -38,16 +38,18 @@ static unsigned long opens;
 
 static void fail(const char *what, size_t where, const struct seen *s)
 {
-	fprintf(stderr, "%s (at %zu): refused %d (%s), damaged %d (%s), %zu chunks read, %zu not, %zu keyframes\n",
-		what, where, s->refused, s->why, s->damaged, s->damage, s->good_chunks, s->bad_chunks,
-		s->good_keyframes);
+	fprintf(stderr,
+		"%s (at %zu): refused %d (%s), damaged %d (%s), %zu chunks read, %zu not, %zu "
+		"keyframes\n",
+		what, where, s->refused, s->why, s->damaged, s->damage, s->good_chunks,
+		s->bad_chunks, s->good_keyframes);
 	exit(1);
 }
 
-#define CHECK(x, what, where, s)                \
-	do {                                    \
-		if (!(x))                       \
-			fail(what, where, s);   \
+#define CHECK(x, what, where, s)              \
+	do {                                  \
+		if (!(x))                     \
+			fail(what, where, s); \
 	} while (0)
 
 static int add_some(struct hl_writer *w, struct hl_sim *sim)
@@ -59,7 +61,8 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 		struct hl_event e;
 		struct hl_rss_sample s = {(uint64_t)i * 6400, 1u << 20};
 
-		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference keyframes */
+		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference
+					keyframes */
 			sim->nodes = 8;
 		hl_sim_next(sim, &e);
 		err = hl_writer_add_event(w, &e);
@@ -68,7 +71,8 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 		if (i % 50 == 0 && !err)
 			err = hl_writer_add_rss(w, &s);
 		if (i == EVENTS / 2 && !err) {
-			struct hl_live_block b[3] = {{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
+			struct hl_live_block b[3] = {
+				{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
 			err = hl_writer_add_live_set(w, b, 3);
 		}
 	}
@@ -77,7 +81,8 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 
 static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 {
-	const struct hl_module m = {.path = "/lib/a.so", .build_id = (const uint8_t *)"id", .build_id_len = 2};
+	const struct hl_module m = {
+		.path = "/lib/a.so", .build_id = (const uint8_t *)"id", .build_id_len = 2};
 	int err = hl_writer_add_module(w, &m);
 
 	for (uint32_t i = from; i < to && !err; i++) {
@@ -92,10 +97,18 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 /* Several of every kind of chunk. hurry: columns as they are, for the forger. */
 static void make_trace(bool hurry)
 {
-	const struct hl_writer_options o = {.max_events = 60, .keyframe_events = 50, .keyframe_share = 1,
-		.summary_share = 1, .sync = 0x1122334455667789};
-	const struct hl_meta meta = {.program = "/usr/bin/prog", .command = "prog", .command_len = 5,
-		.arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = ""};
+	const struct hl_writer_options o = {.max_events = 60,
+		.keyframe_events = 50,
+		.keyframe_share = 1,
+		.summary_share = 1,
+		.sync = 0x1122334455667789};
+	const struct hl_meta meta = {.program = "/usr/bin/prog",
+		.command = "prog",
+		.command_len = 5,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = ""};
 	const struct hl_end end = {HL_END_EXIT, 0, 1 << 20};
 	const struct hl_counters counters = {0};
 	struct hl_writer *w;
@@ -124,7 +137,8 @@ static void make_trace(bool hurry)
 	n_places = 0;
 	for (size_t at = HL_FILE_HEAD_LEN; at < size - HL_TRAILER_LEN; n_places++) {
 		places[n_places].at = at;
-		if (hl_chunk_head_decode(file + at, size - at, o.sync, &places[n_places].head, NULL) < 0)
+		if (hl_chunk_head_decode(
+			    file + at, size - at, o.sync, &places[n_places].head, NULL) < 0)
 			exit(1);
 		at += places[n_places].head.length;
 	}
@@ -186,7 +200,8 @@ static void every_prefix(const struct truth *t)
 		}
 		ended = count_before(len, HL_CHUNK_END) == 1;
 		CHECK(s.good_chunks == count_before(len, HL_CHUNK_EVENTS), "chunks", len, &s);
-		CHECK(s.good_keyframes == count_before(len, HL_CHUNK_KEYFRAME), "keyframes", len, &s);
+		CHECK(s.good_keyframes == count_before(len, HL_CHUNK_KEYFRAME), "keyframes", len,
+			&s);
 		CHECK(s.has_end == ended, "the end", len, &s);
 		CHECK(s.events == events, "events", len, &s);
 		CHECK(s.damaged == (ended || !edge), "damage", len, &s);
@@ -249,7 +264,8 @@ static void shuffle_chunks(const struct truth *t)
 		put(other, size - len);
 		truth_compare(t, path, &s);
 		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was taken out", i, &s);
-		CHECK(s.good_chunks == t->n_chunks - (places[i].head.type == HL_CHUNK_EVENTS), "chunks", i, &s);
+		CHECK(s.good_chunks == t->n_chunks - (places[i].head.type == HL_CHUNK_EVENTS),
+			"chunks", i, &s);
 		memcpy(other, file, next);
 		memcpy(other + next, file + at, size - at);
 		put(other, size + len);
@@ -264,7 +280,8 @@ static void shuffle_chunks(const struct truth *t)
 			memcpy(other + at + len2, file + at, len);
 			put(other, size);
 			truth_compare(t, path, &s);
-			CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "chunks changed places", i, &s);
+			CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "chunks changed places", i,
+				&s);
 		}
 		opens += 3;
 	}
@@ -272,7 +289,8 @@ static void shuffle_chunks(const struct truth *t)
 	memset(other + size, 'x', 100);
 	put(other, size + 100);
 	truth_compare(t, path, &s);
-	CHECK(!s.wrong && s.damaged && s.good_chunks == t->n_chunks, "bytes after the end", size, &s);
+	CHECK(!s.wrong && s.damaged && s.good_chunks == t->n_chunks, "bytes after the end", size,
+		&s);
 	free(other);
 }
 
@@ -353,9 +371,11 @@ int main(int argc, char **argv)
 	struct truth t;
 
 	make_trace(false);
-	printf("a trace of %zu bytes, %zu chunks: %zu of events, %zu with a summary; %zu keyframes, %zu full\n",
-		size, n_places, count_before(size, HL_CHUNK_EVENTS), count_flags(HL_CHUNK_HAS_SUMMARY),
-		count_before(size, HL_CHUNK_KEYFRAME), count_flags(HL_CHUNK_FULL));
+	printf("a trace of %zu bytes, %zu chunks: %zu of events, %zu with a summary; %zu "
+	       "keyframes, %zu full\n",
+		size, n_places, count_before(size, HL_CHUNK_EVENTS),
+		count_flags(HL_CHUNK_HAS_SUMMARY), count_before(size, HL_CHUNK_KEYFRAME),
+		count_flags(HL_CHUNK_FULL));
 	truth_read(&t, path);
 	every_prefix(&t);
 	every_bit(&t, stride);

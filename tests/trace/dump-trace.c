@@ -1,5 +1,6 @@
 /*
- * dump-trace.c - every event of a trace as lines, by the library alone: what decode.py is compared with.
+ * dump-trace.c - every event of a trace as lines, by the library alone: what decode.py is compared
+ * with.
  */
 #include <stdio.h>
 #include <stdlib.h>

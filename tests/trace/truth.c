@@ -6,12 +6,12 @@
 
 #include "truth.h"
 
-#define MUST(x)                                                                      \
-	do {                                                                         \
-		if (!(x)) {                                                          \
+#define MUST(x)                                                                         \
+	do {                                                                            \
+		if (!(x)) {                                                             \
 			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
-			exit(1);                                                     \
-		}                                                                    \
+			exit(1);                                                        \
+		}                                                                       \
 	} while (0)
 
 void truth_read(struct truth *t, const char *path)
@@ -112,8 +112,10 @@ static void compare_chunks(const struct truth *t, struct hl_reader *r, struct se
 
 		if (hl_reader_decode(r, i, &c) == 0) {
 			s->good_chunks++;
-			if (!want || !same_info(&info, &want->info) || c.n_events != want->events.n_events ||
-				memcmp(c.events, want->events.events, c.n_events * sizeof(*c.events)) ||
+			if (!want || !same_info(&info, &want->info) ||
+				c.n_events != want->events.n_events ||
+				memcmp(c.events, want->events.events,
+					c.n_events * sizeof(*c.events)) ||
 				c.follows_alloc != want->events.follows_alloc ||
 				!same_extras(&c, &want->events))
 				s->wrong = "a chunk was read, but not as it was written";
@@ -213,11 +215,13 @@ static void compare_info(const struct truth *t, const struct hl_trace_info *i, s
 {
 	const struct hl_totals *a = &i->totals, *b = &t->info.totals;
 
-	if (a->sums.alloc_blocks > b->sums.alloc_blocks || a->sums.alloc_bytes > b->sums.alloc_bytes ||
-		a->sums.free_blocks > b->sums.free_blocks || a->sums.free_bytes > b->sums.free_bytes ||
-		a->peak_bytes > b->peak_bytes || a->temporary > b->temporary || a->events > b->events ||
-		a->stacks > b->stacks || a->peak_time_ns > b->peak_time_ns ||
-		i->threads > t->info.threads || a->implicit_frees > b->implicit_frees)
+	if (a->sums.alloc_blocks > b->sums.alloc_blocks ||
+		a->sums.alloc_bytes > b->sums.alloc_bytes ||
+		a->sums.free_blocks > b->sums.free_blocks ||
+		a->sums.free_bytes > b->sums.free_bytes || a->peak_bytes > b->peak_bytes ||
+		a->temporary > b->temporary || a->events > b->events || a->stacks > b->stacks ||
+		a->peak_time_ns > b->peak_time_ns || i->threads > t->info.threads ||
+		a->implicit_frees > b->implicit_frees)
 		s->wrong = "totals are more than the truth";
 	if (a->events == b->events &&
 		(memcmp(&a->sums, &b->sums, sizeof(a->sums)) || a->peak_bytes != b->peak_bytes ||

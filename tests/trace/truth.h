@@ -1,5 +1,6 @@
 /*
- * truth.h - all that a trace says, read once from the whole file, and comparing a damaged one with it.
+ * truth.h - all that a trace says, read once from the whole file, and comparing a damaged one with
+ * it.
  */
 #ifndef HL_TESTS_TRACE_TRUTH_H
 #define HL_TESTS_TRACE_TRUTH_H
@@ -32,7 +33,8 @@ struct truth {
 	size_t n_rss;
 };
 
-/* What could be read of a damaged file. All of it was equal to the truth, or `wrong` says what was not. */
+/* What could be read of a damaged file. All of it was equal to the truth, or `wrong` says what was
+ * not. */
 struct seen {
 	bool refused;
 	char why[512];

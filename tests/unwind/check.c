@@ -1,8 +1,8 @@
 /*
- * check.c - a preload that takes every allocation's stack three ways and compares them: incrementally, from
- * scratch, and by libunwind. At exit one line of counts is appended to the file that UNWIND_CHECK
- * names, after the first few differences. For programs that know their own call chain, `unwind_truth` is
- * the judge as well. For tests only: it may print, lock and be slow.
+ * check.c - a preload that takes every allocation's stack three ways and compares them:
+ * incrementally, from scratch, and by libunwind. At exit one line of counts is appended to the file
+ * that UNWIND_CHECK names, after the first few differences. For programs that know their own call
+ * chain, `unwind_truth` is the judge as well. For tests only: it may print, lock and be slow.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,11 +24,14 @@
 
 struct per_thread {
 	struct hl_unwinder *u;
-	uintptr_t inside; /* address in the outermost hook's frame; deeper ones are our own or a handler's */
+	uintptr_t inside; /* address in the outermost hook's frame; deeper ones are our own or a
+			     handler's */
 	uintptr_t full[DEPTH], other[DEPTH];
 	uintptr_t nested[DEPTH];
 	struct hl_unwind_counts last;
-	volatile uint64_t overtaken; /* unwinds of handlers: they end the life of an earlier result */
+	volatile uint64_t entered; /* nested calls: each may be interrupted by the next */
+	volatile uint64_t
+		overtaken; /* unwinds of handlers: they end the life of an earlier result */
 };
 
 struct list {
@@ -37,11 +40,13 @@ struct list {
 };
 
 static _Thread_local struct per_thread *self __attribute__((tls_model("initial-exec")));
-static _Atomic uint64_t traces, bad_inc, bad_other, bad_truth, judged, busy, frames, walked, misses, nested_traces, max_walked;
+static _Atomic uint64_t traces, bad_inc, bad_other, bad_truth, judged, busy, frames, walked, misses,
+	nested_traces, max_walked;
 static _Atomic int shown;
 static int (*unw)(void **, int);
 static struct unwind_truth *truth;
-static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
+static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t),
+	*(*real_realloc)(void *, size_t);
 static void (*real_free)(void *);
 static const char *path;
 static int every = 1; /* libunwind is asked for one trace in so many */
@@ -51,7 +56,8 @@ static struct per_thread *mine(void)
 {
 	if (!self) {
 		size_t size = sizeof(*self) + HL_UNWINDER_BYTES + 64;
-		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(
+			NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		uintptr_t after = ((uintptr_t)p + sizeof(*self) + 63) & ~(uintptr_t)63;
 
 		if (p == MAP_FAILED)
@@ -99,10 +105,12 @@ static void show(const char *what, const uintptr_t *a, size_t na, const uintptr_
 			dladdr((void *)(pa - 1), &da);
 		if (pb)
 			dladdr((void *)(pb - 1), &db);
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%c %#lx %.40s+%#lx %.40s | %#lx %.40s %.40s\n",
-			pa == pb ? ' ' : '*', pa, da.dli_fname ? da.dli_fname : "-",
-			da.dli_fname ? pa - (uintptr_t)da.dli_fbase : 0, da.dli_sname ? da.dli_sname : "-", pb,
-			db.dli_fname ? db.dli_fname : "-", db.dli_sname ? db.dli_sname : "-");
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+			"%c %#lx %.40s+%#lx %.40s | %#lx %.40s %.40s\n", pa == pb ? ' ' : '*', pa,
+			da.dli_fname ? da.dli_fname : "-",
+			da.dli_fname ? pa - (uintptr_t)da.dli_fbase : 0,
+			da.dli_sname ? da.dli_sname : "-", pb, db.dli_fname ? db.dli_fname : "-",
+			db.dli_sname ? db.dli_sname : "-");
 	}
 	write_out(text, n);
 }
@@ -120,7 +128,8 @@ static bool same(const struct hl_stack *s, const struct list *full)
 }
 
 /* libunwind starts in our own code, reports interrupted pcs as they are and may end with a 0. */
-static void compare_other(struct per_thread *t, const struct hl_regs *start, const struct list *full)
+static void compare_other(
+	struct per_thread *t, const struct hl_regs *start, const struct list *full)
 {
 	int n = unw((void **)t->other, DEPTH), from = 0;
 	uintptr_t *o = t->other;
@@ -174,21 +183,37 @@ static void compare_truth(const struct list *full)
 	}
 }
 
-/* A handler interrupted us: everything but libunwind, in arrays of its own. */
+/* Counted and shown: a number without its stacks helps nobody. */
+static void differ_inc(const char *what, const struct hl_stack *s, const struct list *full)
+{
+	static uintptr_t turned[DEPTH];
+	uint32_t n = s->depth < DEPTH ? s->depth : DEPTH;
+
+	for (uint32_t i = 0; i < n; i++)
+		turned[i] = s->pcs[s->depth - 1 - i];
+	atomic_fetch_add(&bad_inc, 1);
+	show(what, full->pcs, full->n, turned, n);
+}
+
+/*
+ * A handler interrupted us, or libunwind allocates: everything but libunwind, in an array that only
+ * nested calls use. A handler in the middle of this uses it too; then nothing can be said.
+ */
 static void check_nested(struct per_thread *t, const struct hl_regs *start)
 {
 	struct list full = {.pcs = t->nested};
-	struct hl_stack s;
+	uint64_t mark = ++t->entered;
+	struct hl_stack s = {0};
 	int err = hl_unwind(t->u, start, &s);
 
 	t->overtaken += !err;
 	hl_unwind_full(start, add, &full);
 	if (err == -EBUSY)
 		atomic_fetch_add(&busy, 1);
-	else if (err || !same(&s, &full))
-		atomic_fetch_add(&bad_inc, 1);
-	if (full.n < 2)
-		atomic_fetch_add(&bad_inc, 1);
+	else if ((err || !same(&s, &full)) && mark == t->entered)
+		differ_inc("nested full | inc", &s, &full);
+	if (full.n < 2 && mark == t->entered)
+		differ_inc("nested, full walk too short", &s, &full);
 	atomic_fetch_add(&nested_traces, 1);
 }
 
@@ -213,7 +238,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), outer;
 	struct per_thread *t;
 	struct list full;
-	struct hl_stack s;
+	struct hl_stack s = {0};
 	uint64_t nr, overtaken;
 	int err;
 
@@ -233,17 +258,12 @@ static hl_noinline void check(const struct hl_regs *start)
 	full = (struct list){.pcs = t->full};
 	hl_unwind_full(start, add, &full);
 	if (errno != 12345)
-		atomic_fetch_add(&bad_inc, 1);
+		differ_inc("errno was changed", &s, &full);
 	nr = atomic_fetch_add(&traces, 1);
 	if (err == -EBUSY) {
 		atomic_fetch_add(&busy, 1);
 	} else if ((err || !same(&s, &full)) && overtaken == t->overtaken) {
-		static uintptr_t turned[DEPTH];
-
-		for (uint32_t i = 0; i < s.depth && i < DEPTH; i++)
-			turned[i] = s.pcs[s.depth - 1 - i];
-		atomic_fetch_add(&bad_inc, 1);
-		show("full | inc", full.pcs, full.n, turned, s.depth < DEPTH ? s.depth : DEPTH);
+		differ_inc("full | inc", &s, &full);
 	} else {
 		count(t, &s);
 	}
@@ -313,7 +333,8 @@ hl_export void *realloc(void *p, size_t n)
 	HL_ARCH_CAPTURE(&start);
 	if ((char *)p >= early && (char *)p < early + sizeof(early)) {
 		q = malloc(n);
-		return q ? memcpy(q, p, n < (size_t)(early + sizeof(early) - (char *)p) ? n : 0) : NULL;
+		return q ? memcpy(q, p, n < (size_t)(early + sizeof(early) - (char *)p) ? n : 0)
+			 : NULL;
 	}
 	check(&start);
 	return real_realloc ? real_realloc(p, n) : early_alloc(n);
@@ -340,8 +361,8 @@ hl_export int dlclose(void *handle)
 
 static void in_child(void)
 {
-	_Atomic uint64_t *all[] = {&traces, &bad_inc, &bad_other, &bad_truth, &judged, &busy, &frames, &walked, &misses,
-		&nested_traces};
+	_Atomic uint64_t *all[] = {&traces, &bad_inc, &bad_other, &bad_truth, &judged, &busy,
+		&frames, &walked, &misses, &nested_traces};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(all); i++)
 		atomic_store(all[i], 0);
@@ -377,7 +398,9 @@ __attribute__((destructor)) static void end(void)
 		return;
 	ready = 0;
 	n = snprintf(line, sizeof(line),
-		"counts traces %lu inc %lu other %lu truth %lu judged %lu busy %lu nested %lu frames %lu walked %lu misses %lu max_walked %lu libunwind %d\n",
-		traces, bad_inc, bad_other, bad_truth, judged, busy, nested_traces, frames, walked, misses, max_walked, unw != NULL);
+		"counts traces %lu inc %lu other %lu truth %lu judged %lu busy %lu nested %lu "
+		"frames %lu walked %lu misses %lu max_walked %lu libunwind %d\n",
+		traces, bad_inc, bad_other, bad_truth, judged, busy, nested_traces, frames, walked,
+		misses, max_walked, unw != NULL);
 	write_out(line, (size_t)n);
 }

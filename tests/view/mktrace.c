@@ -58,7 +58,7 @@ static uint32_t id_of(const char *s)
 
 static void add_module(char *path, const char *id)
 {
-	struct hl_module m = { .path = path };
+	struct hl_module m = {.path = path};
 	uint8_t bytes[64];
 	const void *own;
 	Elf *elf = NULL;
@@ -94,10 +94,15 @@ static void add_alloc(char **f)
 
 	if (n_births == BLOCKS_MAX)
 		die("too many blocks");
-	*e = (struct hl_event){ .time_ns = strtoull(f[0], NULL, 10), .thread = id_of(f[1]),
-		.size = strtoull(f[2], NULL, 10), .node = id_of(f[3]), .func = (uint8_t)id_of(f[4]),
-		.op = HL_OP_ALLOC, .ordinal = n_births, .addr = 0x1000 + n_births * 64,
-		.free_node = HL_NODE_NONE };
+	*e = (struct hl_event){.time_ns = strtoull(f[0], NULL, 10),
+		.thread = id_of(f[1]),
+		.size = strtoull(f[2], NULL, 10),
+		.node = id_of(f[3]),
+		.func = (uint8_t)id_of(f[4]),
+		.op = HL_OP_ALLOC,
+		.ordinal = n_births,
+		.addr = 0x1000 + n_births * 64,
+		.free_node = HL_NODE_NONE};
 	n_births++;
 	if (hl_writer_add_event(w, e))
 		die("alloc");
@@ -121,8 +126,11 @@ static void add_free(char **f)
 
 static void add_extra(char **f)
 {
-	struct hl_extra x = { .time_ns = strtoull(f[0], NULL, 10), .kind = (uint8_t)id_of(f[1]),
-		.value = strtoull(f[2], NULL, 10), .text = f[3], .node = HL_NODE_NONE };
+	struct hl_extra x = {.time_ns = strtoull(f[0], NULL, 10),
+		.kind = (uint8_t)id_of(f[1]),
+		.value = strtoull(f[2], NULL, 10),
+		.text = f[3],
+		.node = HL_NODE_NONE};
 
 	unescape(f[3]);
 	if (hl_writer_add_extra(w, &x))
@@ -134,8 +142,9 @@ static void add_line(char **f)
 	if (strcmp(f[0], "module") == 0) {
 		add_module(f[1], f[2]);
 	} else if (strcmp(f[0], "node") == 0) {
-		struct hl_node n = { .parent = id_of(f[1]), .module = id_of(f[2]),
-				     .offset = strtoull(f[3], NULL, 16) };
+		struct hl_node n = {.parent = id_of(f[1]),
+			.module = id_of(f[2]),
+			.offset = strtoull(f[3], NULL, 16)};
 
 		if (hl_writer_add_node(w, &n))
 			die("node");
@@ -148,12 +157,13 @@ static void add_line(char **f)
 	} else if (strcmp(f[0], "extra") == 0) {
 		add_extra(f + 1);
 	} else if (strcmp(f[0], "counters") == 0) {
-		counters = (struct hl_counters){ strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
-			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10), strtoull(f[5], NULL, 10) };
+		counters = (struct hl_counters){strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
+			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10),
+			strtoull(f[5], NULL, 10)};
 	} else if (strcmp(f[0], "chunk") == 0) {
 		hl_writer_flush(w);
 	} else if (strcmp(f[0], "end") == 0) {
-		struct hl_end end = { (uint8_t)id_of(f[1]), atoi(f[2]), strtoull(f[3], NULL, 10) };
+		struct hl_end end = {(uint8_t)id_of(f[1]), atoi(f[2]), strtoull(f[3], NULL, 10)};
 
 		if (hl_writer_end(w, &end, &counters))
 			die("end");
@@ -164,19 +174,28 @@ static void add_line(char **f)
 
 int main(int argc, char **argv)
 {
-	static const struct hl_meta meta = { .program = "/bin/made-up", .command = "made-up\0--x\0a \x1b" "b",
-		.command_len = 17, .arch = "x86_64", .clock = "tsc", .mode = "trace", .allocator = "",
-		.start_unix_ns = UINT64_C(1700000000000000001), .pid = 42 };
+	static const struct hl_meta meta = {.program = "/bin/made-up",
+		.command = "made-up\0--x\0a \x1b"
+			   "b",
+		.command_len = 17,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = "",
+		.start_unix_ns = UINT64_C(1700000000000000001),
+		.pid = 42};
 	char line[8192];
 
 	if (argc != 2 ||
-	    hl_writer_open(&w, open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), &meta))
+		hl_writer_open(
+			&w, open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), &meta))
 		die("cannot write");
 	while (fgets(line, sizeof(line), stdin)) {
 		char *f[8] = {0}, *save;
 		int n = 0;
 
-		for (char *p = strtok_r(line, " \n", &save); p && n < 7; p = strtok_r(NULL, " \n", &save))
+		for (char *p = strtok_r(line, " \n", &save); p && n < 7;
+			p = strtok_r(NULL, " \n", &save))
 			f[n++] = p;
 		for (int i = n; i < 7; i++)
 			f[i] = line + sizeof(line) - 1;

@@ -24,7 +24,8 @@ bool hl_walk_probes_allowed(void)
 	return !atomic_load_explicit(&probes_forbidden, memory_order_relaxed);
 }
 
-/* Around a stack pointer: the word below it has been read, it is the return address of our callee. */
+/* Around a stack pointer: the word below it has been read, it is the return address of our callee.
+ */
 static void set_range(struct hl_walk *w, uintptr_t sp)
 {
 	w->lo = (sp - 8) & ~(HL_PAGE - 1);
@@ -38,7 +39,7 @@ void hl_walk_init(struct hl_walk *w, const struct hl_regs *start)
 	w->memo_lo = w->memo_hi = 0;
 	w->segment_end = w->known_pc = 0;
 	w->misses = 0;
-	w->exact = w->strayed = false;
+	w->exact = w->guessed = w->careful = w->strayed = false;
 	set_range(w, start->sp);
 }
 

@@ -1,5 +1,6 @@
 /*
- * bytes.c - a cursor over bytes that may be damaged: no read goes past the end, and what cannot be read is 0.
+ * bytes.c - a cursor over bytes that may be damaged: no read goes past the end, and what cannot be
+ * read is 0.
  */
 #include <string.h>
 

@@ -56,7 +56,8 @@ static void deref(struct eval *v, unsigned size)
 {
 	uintptr_t addr = pop(v), word = 0;
 
-	if (v->failed || !v->w || size == 0 || size > sizeof(word) || !hl_walk_may_read(v->w, addr, addr + size)) {
+	if (v->failed || !v->w || size == 0 || size > sizeof(word) ||
+		!hl_walk_may_read(v->w, addr, addr + size)) {
 		v->failed = true;
 		return;
 	}
@@ -126,24 +127,41 @@ static void binary(struct eval *v, uint8_t op)
 	bool fits = b < 8 * sizeof(a);
 
 	switch (op) {
-	case 0x1a: return push(v, a & b);
+	case 0x1a:
+		return push(v, a & b);
 	case 0x1b:
-	case 0x1d: return divide(v, op, a, b);
-	case 0x1c: return push(v, a - b);
-	case 0x1e: return push(v, a * b);
-	case 0x21: return push(v, a | b);
-	case 0x22: return push(v, a + b);
-	case 0x24: return push(v, fits ? a << b : 0);
-	case 0x25: return push(v, fits ? a >> b : 0);
-	case 0x26: return push(v, (uintptr_t)(sa >> (fits ? b : 63)));
-	case 0x27: return push(v, a ^ b);
-	case 0x29: return push(v, sa == sb);
-	case 0x2a: return push(v, sa >= sb);
-	case 0x2b: return push(v, sa > sb);
-	case 0x2c: return push(v, sa <= sb);
-	case 0x2d: return push(v, sa < sb);
-	case 0x2e: return push(v, sa != sb);
-	default: v->failed = true;
+	case 0x1d:
+		return divide(v, op, a, b);
+	case 0x1c:
+		return push(v, a - b);
+	case 0x1e:
+		return push(v, a * b);
+	case 0x21:
+		return push(v, a | b);
+	case 0x22:
+		return push(v, a + b);
+	case 0x24:
+		return push(v, fits ? a << b : 0);
+	case 0x25:
+		return push(v, fits ? a >> b : 0);
+	case 0x26:
+		return push(v, (uintptr_t)(sa >> (fits ? b : 63)));
+	case 0x27:
+		return push(v, a ^ b);
+	case 0x29:
+		return push(v, sa == sb);
+	case 0x2a:
+		return push(v, sa >= sb);
+	case 0x2b:
+		return push(v, sa > sb);
+	case 0x2c:
+		return push(v, sa <= sb);
+	case 0x2d:
+		return push(v, sa < sb);
+	case 0x2e:
+		return push(v, sa != sb);
+	default:
+		v->failed = true;
 	}
 }
 
@@ -203,8 +221,8 @@ static void operation(struct eval *v)
 		v->failed = true;
 }
 
-hl_cold bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGISTERS], struct hl_walk *w,
-	const uintptr_t *initial, uintptr_t *result)
+hl_cold bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGISTERS],
+	struct hl_walk *w, const uintptr_t *initial, uintptr_t *result)
 {
 	struct eval v = {.b = expr, .start = expr.p, .regs = regs, .w = w};
 	unsigned steps = 0;

@@ -6,40 +6,81 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
+#include "base/bits.h"
 #include "record/unwind/cfi_internal.h"
 
 #define NO_VALUE 0xff /* DW_EH_PE_omit */
 #define SEARCHED 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4: what every linker writes */
 
-/*
- * Between an object's segments there can be holes, so the segment that holds the tables is the bound, not the
- * whole object. False when the program headers are not where they always are.
- */
-static bool find_segment(struct hl_object *o)
+struct segments {
+	const ElfW(Phdr) * first;
+	size_t count;
+};
+
+/* The program headers behind an ELF header that lies at `base`, in its first page as always. */
+static bool read_header(uintptr_t base, struct segments *s)
 {
-	const ElfW(Ehdr) *eh = (const ElfW(Ehdr) *)o->module.start;
-	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)(o->module.start + eh->e_phoff);
+	const ElfW(Ehdr) *eh = (const ElfW(Ehdr) *)base;
 
-	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_phentsize != sizeof(*ph) ||
-		eh->e_phoff + eh->e_phnum * sizeof(*ph) > HL_PAGE)
+	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_phentsize != sizeof(ElfW(Phdr)) ||
+		eh->e_phoff + eh->e_phnum * sizeof(ElfW(Phdr)) > HL_PAGE)
 		return false;
-	for (unsigned i = 0; i < eh->e_phnum; i++) {
-		uintptr_t low = o->module.bias + ph[i].p_vaddr, high = low + ph[i].p_filesz;
+	s->first = (const ElfW(Phdr) *)(base + eh->e_phoff);
+	s->count = eh->e_phnum;
+	return true;
+}
 
-		if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_R) || o->header < low ||
-			o->header >= high || low < o->module.start || high > o->module.end)
-			continue;
-		o->low = low;
-		o->high = high;
-		return true;
+/*
+ * The loader tells where an object is mapped, but of one with holes only the segment that holds
+ * the pc. The main program's headers are known from the kernel; a library has them at its bias.
+ */
+static bool find_segments(const struct hl_object *o, struct segments *s)
+{
+	if (!o->module.name[0]) {
+		s->first = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+		s->count = getauxval(AT_PHNUM);
+		return s->first != NULL;
 	}
-	return false;
+	if (read_header(o->module.start, s))
+		return true;
+	return o->module.bias && hl_walk_probe(o->module.bias) && read_header(o->module.bias, s);
+}
+
+/*
+ * Widens the module's range to all its segments, and bounds the tables by the one that holds them:
+ * between segments there can be holes.
+ */
+static bool take_segments(struct hl_object *o, const struct segments *s)
+{
+	uintptr_t start = UINTPTR_MAX, end = 0, bias = o->module.bias;
+
+	o->low = o->high = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		const ElfW(Phdr) *ph = &s->first[i];
+		uintptr_t low = bias + ph->p_vaddr, high = low + ph->p_filesz;
+
+		if (ph->p_type != PT_LOAD || high < low)
+			continue;
+		start = hl_min_u64(start, low & ~(HL_PAGE - 1));
+		end = hl_max_u64(end, low + ph->p_memsz);
+		if ((ph->p_flags & PF_R) && o->header >= low && o->header < high) {
+			o->low = low;
+			o->high = high;
+		}
+	}
+	if (start > o->module.start || end < o->module.start)
+		return false; /* the headers of something else */
+	o->module.start = start;
+	o->module.end = hl_max_u64(end, o->module.end);
+	return true;
 }
 
 bool hl_object_find(uintptr_t pc, struct hl_object *o)
 {
 	struct dl_find_object found;
+	struct segments s;
 
 	if (_dl_find_object((void *)pc, &found) != 0)
 		return false;
@@ -51,15 +92,15 @@ bool hl_object_find(uintptr_t pc, struct hl_object *o)
 	};
 	if (!o->module.name)
 		o->module.name = "";
-	o->module.is_vdso = strlen(o->module.name) > 10 &&
-		memcmp(o->module.name, "linux-vdso", 10) == 0;
+	o->module.is_vdso =
+		strlen(o->module.name) > 10 && memcmp(o->module.name, "linux-vdso", 10) == 0;
 	o->header = (uintptr_t)found.dlfo_eh_frame;
-	if (o->header && (o->header < o->module.start || o->header >= o->module.end))
-		o->header = 0;
-	if (o->header && !find_segment(o)) {
+	if (!find_segments(o, &s) || !take_segments(o, &s)) {
 		o->low = o->module.start;
 		o->high = o->module.end;
 	}
+	if (o->header < o->low || o->header >= o->high)
+		o->header = 0;
 	return true;
 }
 

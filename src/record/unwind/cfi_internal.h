@@ -24,14 +24,14 @@ uintptr_t hl_bytes_pointer(struct hl_bytes *b, uint8_t encoding, uintptr_t data)
 /* The object that holds a pc. */
 struct hl_object {
 	struct hl_unwind_module module;
-	uintptr_t header;     /* .eh_frame_hdr, 0: none */
-	uintptr_t low, high;  /* the segment that holds it: all that may be read */
+	uintptr_t header;    /* .eh_frame_hdr, 0: none */
+	uintptr_t low, high; /* the segment that holds it: all that may be read */
 };
 
 /* One entry of .eh_frame with its CIE. */
 struct hl_cfi_entry {
-	uintptr_t begin, end;          /* the pcs it speaks of */
-	struct hl_bytes common, own;   /* the two programs */
+	uintptr_t begin, end;        /* the pcs it speaks of */
+	struct hl_bytes common, own; /* the two programs */
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t pc_register;
@@ -40,13 +40,19 @@ struct hl_cfi_entry {
 };
 
 enum hl_cfi_how {
-	HL_ROW_SAME, HL_ROW_UNDEF, HL_ROW_OFFSET, HL_ROW_VAL_OFFSET, HL_ROW_REGISTER, HL_ROW_EXPR,
+	HL_ROW_SAME,
+	HL_ROW_UNDEF,
+	HL_ROW_OFFSET,
+	HL_ROW_VAL_OFFSET,
+	HL_ROW_REGISTER,
+	HL_ROW_EXPR,
 	HL_ROW_VAL_EXPR,
 };
 
 /*
- * The rule of every register at one pc. Small, for it lies on somebody's stack: a value is an offset from the
- * CFA, a register number, or where an expression (length first) lies after the object's low.
+ * The rule of every register at one pc. Small, for it lies on somebody's stack: a value is an
+ * offset from the CFA, a register number, or where an expression (length first) lies after the
+ * object's low.
  */
 struct hl_cfi_row {
 	int32_t value[HL_ARCH_REGISTERS];
@@ -61,8 +67,8 @@ bool hl_object_find(uintptr_t pc, struct hl_object *o);
 /* False when the object has no entry for pc, or what is there is damaged. */
 bool hl_cfi_find(const struct hl_object *o, uintptr_t pc, struct hl_cfi_entry *e);
 /*
- * Does a function start at pc? No call returns there unless the table knows pc - 1 too: it was put there
- * by hand, as makecontext() does, and ends the stack.
+ * Does a function start at pc? No call returns there unless the table knows pc - 1 too: it was put
+ * there by hand, as makecontext() does, and ends the stack.
  */
 bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc);
 bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
@@ -70,8 +76,8 @@ bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr
 struct hl_bytes hl_cfi_expr(const struct hl_object *o, int32_t at);
 
 /*
- * Runs a DWARF expression. Words are read through w, or not at all when w is NULL. False when it does what
- * it may not, or what we do not know.
+ * Runs a DWARF expression. Words are read through w, or not at all when w is NULL. False when it
+ * does what it may not, or what we do not know.
  */
 bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGISTERS], struct hl_walk *w,
 	const uintptr_t *initial, uintptr_t *result);

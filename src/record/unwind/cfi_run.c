@@ -1,8 +1,8 @@
 /*
  * cfi_run.c - the small programs of .eh_frame: run up to a pc, they give the row for that pc.
  *
- * A row that cannot be represented (offsets beyond 2 GiB, states nested deeper than STATES) is refused,
- * never approximated. Cost: 0.3 to 1 us, once per pc; about 1 KiB of stack.
+ * A row that cannot be represented (offsets beyond 2 GiB, states nested deeper than STATES) is
+ * refused, never approximated. Cost: 0.3 to 1 us, once per pc; about 1 KiB of stack.
  */
 #include <limits.h>
 #include <string.h>

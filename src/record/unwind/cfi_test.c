@@ -72,7 +72,8 @@ static void scan_finds_what_search_finds(void **state)
 	for (int i = 0; i < 300; i++) {
 		uintptr_t at = rnd(range);
 		struct hl_cfi_entry a, b;
-		bool fa = hl_cfi_find(&c.o, c.text_start + at, &a), fb = hl_cfi_find(&plain.o, plain.text_start + at, &b);
+		bool fa = hl_cfi_find(&c.o, c.text_start + at, &a),
+		     fb = hl_cfi_find(&plain.o, plain.text_start + at, &b);
 
 		assert_int_equal(fa, fb);
 		if (!fa)
@@ -106,10 +107,12 @@ static void damage_does_no_harm(void **state)
 			good++;
 			for (unsigned r = 0; r < HL_ARCH_REGISTERS; r++) {
 				if (row.how[r] == HL_ROW_EXPR || row.how[r] == HL_ROW_VAL_EXPR)
-					hl_cfi_eval(hl_cfi_expr(&c.o, row.value[r]), regs, NULL, NULL, &value);
+					hl_cfi_eval(hl_cfi_expr(&c.o, row.value[r]), regs, NULL,
+						NULL, &value);
 			}
 			if (row.cfa_how == HL_ROW_EXPR)
-				hl_cfi_eval(hl_cfi_expr(&c.o, row.cfa_value), regs, NULL, NULL, &value);
+				hl_cfi_eval(
+					hl_cfi_expr(&c.o, row.cfa_value), regs, NULL, NULL, &value);
 		}
 		/* Damage piles up for a while, so that single and multiple wounds are both met. */
 		if (round % 20 == 0)
@@ -147,25 +150,27 @@ static void expressions(void **state)
 		bool fine;
 		uint64_t value;
 	} cases[] = {
-		{"\x35", 1, true, 5},                               /* lit5 */
-		{"\x77\x08", 2, true, 0x1008},                      /* rsp + 8 */
-		{"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", 11, true, 0x1010}, /* the PLT's, pc & 15 >= 11 */
-		{"\x39\x34\x1c", 3, true, 5},                       /* 9 - 4 */
-		{"\x39\x30\x1b", 3, false, 0},                      /* division by zero */
-		{"\x09\xff", 2, true, UINT64_MAX},                  /* const1s -1 */
-		{"\x08\xff", 2, true, 255},                         /* const1u 255 */
-		{"\x0b\xfe\xff", 3, true, UINT64_MAX - 1},          /* const2s -2 */
-		{"\x31\x32\x16\x1c", 4, true, 1},                   /* 1 2 swap -: 2 - 1 */
-		{"\x31\x32\x33\x17\x1c\x1c", 6, true, 4},           /* rot: 3 1 2, then 3 - (1 - 2) */
-		{"\x22", 1, false, 0},                              /* nothing to add */
-		{"", 0, false, 0},                                  /* no result */
-		{"\x2f\xfd\xff", 3, false, 0},                      /* jumps to itself for ever */
-		{"\x2f\x00\x01", 3, false, 0},                      /* jumps out */
-		{"\x77\x00\x06", 3, false, 0},                      /* reads memory, which it may not here */
-		{"\x0e\x01\x02", 3, false, 0},                      /* cut short */
-		{"\xf0", 1, false, 0},                              /* unknown */
+		{"\x35", 1, true, 5},          /* lit5 */
+		{"\x77\x08", 2, true, 0x1008}, /* rsp + 8 */
+		{"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", 11, true,
+			0x1010},                           /* the PLT's, pc & 15 >= 11 */
+		{"\x39\x34\x1c", 3, true, 5},              /* 9 - 4 */
+		{"\x39\x30\x1b", 3, false, 0},             /* division by zero */
+		{"\x09\xff", 2, true, UINT64_MAX},         /* const1s -1 */
+		{"\x08\xff", 2, true, 255},                /* const1u 255 */
+		{"\x0b\xfe\xff", 3, true, UINT64_MAX - 1}, /* const2s -2 */
+		{"\x31\x32\x16\x1c", 4, true, 1},          /* 1 2 swap -: 2 - 1 */
+		{"\x31\x32\x33\x17\x1c\x1c", 6, true, 4},  /* rot: 3 1 2, then 3 - (1 - 2) */
+		{"\x22", 1, false, 0},                     /* nothing to add */
+		{"", 0, false, 0},                         /* no result */
+		{"\x2f\xfd\xff", 3, false, 0},             /* jumps to itself for ever */
+		{"\x2f\x00\x01", 3, false, 0},             /* jumps out */
+		{"\x77\x00\x06", 3, false, 0},             /* reads memory, which it may not here */
+		{"\x0e\x01\x02", 3, false, 0},             /* cut short */
+		{"\xf0", 1, false, 0},                     /* unknown */
 	};
-	uintptr_t regs[HL_ARCH_REGISTERS] = {[HL_ARCH_DW_SP] = 0x1000, [HL_ARCH_DW_PC] = 0x200b}, value;
+	uintptr_t regs[HL_ARCH_REGISTERS] = {[HL_ARCH_DW_SP] = 0x1000, [HL_ARCH_DW_PC] = 0x200b},
+		  value;
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
 		const uint8_t *p = (const uint8_t *)cases[i].bytes;
@@ -183,7 +188,11 @@ static bool run_program(const char *program, size_t len, uintptr_t pc, struct hl
 	static uint8_t bytes[256];
 	struct hl_object o = {.low = (uintptr_t)bytes, .high = (uintptr_t)bytes + sizeof(bytes)};
 	static const uint8_t def[] = {0x0c, 7, 8, 0x90, 1}; /* CFA = rsp + 8, pc at CFA - 8 */
-	struct hl_cfi_entry e = {.begin = 0x1000, .end = 0x1100, .code_align = 1, .data_align = -8, .pc_register = 16};
+	struct hl_cfi_entry e = {.begin = 0x1000,
+		.end = 0x1100,
+		.code_align = 1,
+		.data_align = -8,
+		.pc_register = 16};
 
 	memcpy(bytes, def, sizeof(def));
 	memcpy(bytes + sizeof(def), program, len);
@@ -203,21 +212,26 @@ static void programs(void **state)
 		int fp_how, fp;
 	} cases[] = {
 		{"", 0, 0x1000, true, 7, 8, HL_ROW_SAME, 0},
-		{"\x41\x0e\x10\x86\x02", 5, 0x1000, true, 7, 8, HL_ROW_SAME, 0},            /* before push rbp */
-		{"\x41\x0e\x10\x86\x02", 5, 0x1001, true, 7, 16, HL_ROW_OFFSET, -16},       /* after it */
-		{"\x41\x0e\x10\x86\x02\x43\x0d\x06", 8, 0x1004, true, 6, 16, HL_ROW_OFFSET, -16}, /* mov rsp, rbp */
-		{"\x0a\x41\x0e\x10\x0b", 5, 0x1001, true, 7, 8, HL_ROW_SAME, 0},            /* remember, restore */
-		{"\x0b", 1, 0x1000, false, 0, 0, 0, 0},                                      /* restore without */
-		{"\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 8, 0x1000, false, 0, 0, 0, 0},          /* nested too deep */
-		{"\x86\x02\xc6", 3, 0x1000, true, 7, 8, HL_ROW_SAME, 0},                    /* restore rbp */
-		{"\x0e\x80", 2, 0x1000, false, 0, 0, 0, 0},                                  /* cut short */
-		{"\x0c\x20\x08", 3, 0x1000, false, 0, 0, 0, 0},                              /* CFA in a vector register */
-		{"\x3f", 1, 0x1000, false, 0, 0, 0, 0},                                      /* unknown */
+		{"\x41\x0e\x10\x86\x02", 5, 0x1000, true, 7, 8, HL_ROW_SAME,
+			0}, /* before push rbp */
+		{"\x41\x0e\x10\x86\x02", 5, 0x1001, true, 7, 16, HL_ROW_OFFSET, -16}, /* after it */
+		{"\x41\x0e\x10\x86\x02\x43\x0d\x06", 8, 0x1004, true, 6, 16, HL_ROW_OFFSET,
+			-16}, /* mov rsp, rbp */
+		{"\x0a\x41\x0e\x10\x0b", 5, 0x1001, true, 7, 8, HL_ROW_SAME,
+			0},                             /* remember, restore */
+		{"\x0b", 1, 0x1000, false, 0, 0, 0, 0}, /* restore without */
+		{"\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 8, 0x1000, false, 0, 0, 0,
+			0},                                              /* nested too deep */
+		{"\x86\x02\xc6", 3, 0x1000, true, 7, 8, HL_ROW_SAME, 0}, /* restore rbp */
+		{"\x0e\x80", 2, 0x1000, false, 0, 0, 0, 0},              /* cut short */
+		{"\x0c\x20\x08", 3, 0x1000, false, 0, 0, 0, 0}, /* CFA in a vector register */
+		{"\x3f", 1, 0x1000, false, 0, 0, 0, 0},         /* unknown */
 		{"\x07\x06", 2, 0x1000, true, 7, 8, HL_ROW_UNDEF, 0},
 		{"\x09\x06\x03", 3, 0x1000, true, 7, 8, HL_ROW_REGISTER, 3},
-		{"\x11\x06\x7e", 3, 0x1000, true, 7, 8, HL_ROW_OFFSET, 16},                 /* signed, factored */
-		{"\x2e\x20", 2, 0x1000, true, 7, 8, HL_ROW_SAME, 0},                        /* GNU_args_size */
-		{"\x03\x10\x00\x0e\x20", 5, 0x100f, true, 7, 8, HL_ROW_SAME, 0},            /* advance by two bytes */
+		{"\x11\x06\x7e", 3, 0x1000, true, 7, 8, HL_ROW_OFFSET, 16}, /* signed, factored */
+		{"\x2e\x20", 2, 0x1000, true, 7, 8, HL_ROW_SAME, 0},        /* GNU_args_size */
+		{"\x03\x10\x00\x0e\x20", 5, 0x100f, true, 7, 8, HL_ROW_SAME,
+			0}, /* advance by two bytes */
 		{"\x03\x10\x00\x0e\x20", 5, 0x1010, true, 7, 32, HL_ROW_SAME, 0},
 	};
 	struct hl_cfi_row row;
@@ -231,7 +245,8 @@ static void programs(void **state)
 			continue;
 		if (row.cfa_register != cases[i].reg || row.cfa_value != cases[i].cfa ||
 			row.how[6] != cases[i].fp_how || row.value[6] != cases[i].fp)
-			fail_msg("case %zu: %d + %d, %d %d", i, row.cfa_register, row.cfa_value, row.how[6], row.value[6]);
+			fail_msg("case %zu: %d + %d, %d %d", i, row.cfa_register, row.cfa_value,
+				row.how[6], row.value[6]);
 	}
 }
 

@@ -12,7 +12,10 @@ void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *a
 	hl_walk_init(&w, start);
 	w.generation = hl_generation_bits(hl_generation());
 	for (unsigned n = 0; n < HL_FRAMES_MAX; n++) {
-		/* An interrupted pc is reported one higher: one can always subtract 1 and be inside. */
+		/*
+		 * An interrupted pc is reported one higher: one can always subtract 1 and be
+		 * inside.
+		 */
 		if (!each(arg, r.pc + w.exact) || hl_walk_step(&w, &r, &s) != HL_STEP_ON)
 			return;
 	}

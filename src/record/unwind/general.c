@@ -1,10 +1,11 @@
 /*
  * general.c - the steps that need more registers than a walk carries: an interpreter of whole rows.
  *
- * A walk knows pc, sp and the frame pointer only. When a rule wants another register (a CFA in rbx, a frame
- * larger than a rule can say, an expression that reads memory) this starts anew in our own code, where all
- * registers are at hand, and goes out row by row to the frame in question. Exact, and slow: about
- * a microsecond per frame. It is met in the dynamic linker's resolver and little else.
+ * A walk knows pc, sp and the frame pointer only. When a rule wants another register (a CFA in rbx,
+ * a frame larger than a rule can say, an expression that reads memory) this starts anew in our own
+ * code, where all registers are at hand, and goes out row by row to the frame in question. Exact,
+ * and slow: about a microsecond per frame. It is met in the dynamic linker's resolver and little
+ * else.
  */
 #include "base/bits.h"
 #include "record/unwind/cfi_internal.h"
@@ -19,7 +20,8 @@ struct file {
 
 static void to_walk(struct file *f)
 {
-	f->w.r = (struct hl_regs){.pc = f->v[HL_ARCH_DW_PC], .sp = f->v[HL_ARCH_DW_SP], .fp = f->v[HL_ARCH_DW_FP]};
+	f->w.r = (struct hl_regs){
+		.pc = f->v[HL_ARCH_DW_PC], .sp = f->v[HL_ARCH_DW_SP], .fp = f->v[HL_ARCH_DW_FP]};
 }
 
 static bool read_word(struct file *f, uintptr_t addr, uintptr_t *word)
@@ -30,19 +32,20 @@ static bool read_word(struct file *f, uintptr_t addr, uintptr_t *word)
 	return true;
 }
 
-static bool find_cfa(struct file *f, const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t *cfa)
+static bool find_cfa(
+	struct file *f, const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t *cfa)
 {
 	if (row->cfa_how == HL_ROW_EXPR)
 		return hl_cfi_eval(hl_cfi_expr(o, row->cfa_value), f->v, &f->w, NULL, cfa);
 	*cfa = f->v[row->cfa_register] + (uintptr_t)(intptr_t)row->cfa_value;
 	/* Trusted, as in hl_arch_step(). */
-	if (row->cfa_register == HL_ARCH_DW_SP && !f->w.exact && row->cfa_value > 0)
+	if (row->cfa_register == HL_ARCH_DW_SP && !f->w.careful && row->cfa_value > 0)
 		f->w.hi = hl_max_u64(f->w.hi, hl_align_up(*cfa, HL_PAGE));
 	return true;
 }
 
-static bool find_reg(struct file *f, const struct hl_object *o, const struct hl_cfi_row *row, unsigned reg,
-	uintptr_t cfa, uintptr_t *out)
+static bool find_reg(struct file *f, const struct hl_object *o, const struct hl_cfi_row *row,
+	unsigned reg, uintptr_t cfa, uintptr_t *out)
 {
 	uintptr_t at;
 
@@ -58,7 +61,8 @@ static bool find_reg(struct file *f, const struct hl_object *o, const struct hl_
 		*out = f->v[row->value[reg]];
 		return true;
 	case HL_ROW_EXPR:
-		return hl_cfi_eval(hl_cfi_expr(o, row->value[reg]), f->v, &f->w, &cfa, &at) && read_word(f, at, out);
+		return hl_cfi_eval(hl_cfi_expr(o, row->value[reg]), f->v, &f->w, &cfa, &at) &&
+		       read_word(f, at, out);
 	case HL_ROW_VAL_EXPR:
 		return hl_cfi_eval(hl_cfi_expr(o, row->value[reg]), f->v, &f->w, &cfa, out);
 	default: /* same, and undefined: whoever needs it outside has another way to know it */
@@ -67,8 +71,8 @@ static bool find_reg(struct file *f, const struct hl_object *o, const struct hl_
 	}
 }
 
-static enum hl_step_end apply(struct file *f, const struct hl_object *o, const struct hl_cfi_row *row,
-	bool signal_frame)
+static enum hl_step_end apply(
+	struct file *f, const struct hl_object *o, const struct hl_cfi_row *row, bool signal_frame)
 {
 	uintptr_t cfa, next[HL_ARCH_REGISTERS];
 
@@ -88,6 +92,7 @@ static enum hl_step_end apply(struct file *f, const struct hl_object *o, const s
 		f->v[reg] = next[reg];
 	to_walk(f);
 	f->w.exact = signal_frame;
+	f->w.careful = signal_frame || f->w.guessed;
 	return HL_STEP_ON;
 }
 
@@ -112,7 +117,8 @@ static hl_noinline enum hl_step_end step_file(struct file *f)
 	if (!hl_object_find(pc, &o))
 		return step_by_frame_pointer(f);
 	if (!hl_cfi_find(&o, pc, &e) || !hl_cfi_row(&o, &e, pc, &row))
-		return !f->w.exact && hl_cfi_starts(&o, pc + 1) ? HL_STEP_END : step_by_frame_pointer(f);
+		return !f->w.exact && hl_cfi_starts(&o, pc + 1) ? HL_STEP_END
+								: step_by_frame_pointer(f);
 	return apply(f, &o, &row, e.signal_frame);
 }
 
@@ -145,6 +151,8 @@ hl_cold enum hl_step_end hl_walk_general(struct hl_walk *w, struct hl_step *s)
 		w->segment_end = f.w.segment_end;
 	w->r = f.w.r;
 	w->exact = f.w.exact;
+	w->guessed = f.w.guessed;
+	w->careful = f.w.careful;
 	w->lo = f.w.lo;
 	w->hi = f.w.hi;
 	return HL_STEP_ON;

@@ -1,9 +1,10 @@
 /*
  * memo.c - the memory of an unwinder: which memo is for which stack, and how they grow.
  *
- * A stack is known by where it ends: the lowest end above a stack pointer is its stack's, once that stack
- * has been seen. For a new stack the guess is wrong; the walk then ends elsewhere and the memo is
- * settled by that. Choosing a wrong memo costs time, never truth: all is compared before use.
+ * A stack is known by where it ends: the lowest end above a stack pointer is its stack's, once that
+ * stack has been seen. For a new stack the guess is wrong; the walk then ends elsewhere and the
+ * memo is settled by that. Choosing a wrong memo costs time, never truth: all is compared before
+ * use.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
-#define FRAME_BYTES (sizeof(uintptr_t) + sizeof(struct hl_kept) + HL_FRAME_CHECKS * sizeof(struct hl_check))
+#define FRAME_BYTES \
+	(sizeof(uintptr_t) + sizeof(struct hl_kept) + HL_FRAME_CHECKS * sizeof(struct hl_check))
 
 static void place(struct hl_memo *m, void *memory, uint32_t capacity)
 {
@@ -27,7 +29,8 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	char *p = (char *)memory + hl_align_up(sizeof(*u), 64);
 
 	_Static_assert(sizeof(*u) + HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) +
-			(HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES + 64 <= HL_UNWINDER_BYTES,
+				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES + 64 <=
+			       HL_UNWINDER_BYTES,
 		"an unwinder fits its memory");
 	if (size < HL_UNWINDER_BYTES)
 		return NULL;
@@ -100,7 +103,8 @@ hl_cold bool hl_memo_reserve(struct hl_memo *m, uint32_t n)
 	memcpy(m->pcs, old.pcs, old.last_depth * sizeof(*m->pcs));
 	memcpy(m->frames, old.frames, old.depth * sizeof(*m->frames));
 	if (old.depth)
-		memcpy(m->checks, old.checks, old.frames[old.depth - 1].checks_end * sizeof(*m->checks));
+		memcpy(m->checks, old.checks,
+			old.frames[old.depth - 1].checks_end * sizeof(*m->checks));
 	atomic_signal_fence(memory_order_release);
 	m->last_depth = old.last_depth;
 	m->unchanged = old.unchanged;
@@ -148,7 +152,8 @@ hl_cold bool hl_fresh_grow(struct hl_unwinder *u)
 	return true;
 }
 
-/* For which stack pointers is memo i the answer? Those below its end, and above the next lower end. */
+/* For which stack pointers is memo i the answer? Those below its end, and above the next lower end.
+ */
 static struct hl_memo *set_current(struct hl_unwinder *u, unsigned i)
 {
 	u->current = &u->memos[i];

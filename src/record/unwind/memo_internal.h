@@ -1,31 +1,33 @@
 /*
  * memo_internal.h - what an unwinder remembers.
  *
- * A memo holds the frames of the last unwind on one stack, outermost first, and a flat list of checks in the
- * same order: the words that the steps of these frames have read. As long as all of them still
- * hold, a walk that comes by frame i in the same state would go on exactly as it did. Frame i's
- * checks end at checks_end; a special frame has one check, which always fails, and is then repeated.
+ * A memo holds the frames of the last unwind on one stack, outermost first, and a flat list of
+ * checks in the same order: the words that the steps of these frames have read. As long as all of
+ * them still hold, a walk that comes by frame i in the same state would go on exactly as it did.
+ * Frame i's checks end at checks_end; a special frame has one check, which always fails, and is
+ * then repeated.
  */
 #ifndef HL_RECORD_UNWIND_MEMO_INTERNAL_H
 #define HL_RECORD_UNWIND_MEMO_INTERNAL_H
 
 #include "record/unwind/full_internal.h"
 
-#define HL_MEMOS         32
-#define HL_FIRST_FRAMES  768  /* of the first memo and of the scratch array */
-#define HL_OTHER_FRAMES  32   /* of the other memos, before they grow */
-#define HL_MEMO_FRAMES   65536
-#define HL_FRAME_CHECKS  3
-#define HL_MEMO_WALKS    4  /* so many unwinds in a row matched next to nothing: */
-#define HL_MEMO_RETRY    16 /* remember only every so many */
+#define HL_MEMOS        32
+#define HL_FIRST_FRAMES 768 /* of the first memo and of the scratch array */
+#define HL_OTHER_FRAMES 32  /* of the other memos, before they grow */
+#define HL_MEMO_FRAMES  65536
+#define HL_FRAME_CHECKS 3
+#define HL_MEMO_WALKS   4  /* so many unwinds in a row matched next to nothing: */
+#define HL_MEMO_RETRY   16 /* remember only every so many */
 
 struct hl_check {
 	uintptr_t slot, word;
 };
 
 #define HL_KEPT_LIVE    1u /* some frame from here outwards needs this frame pointer */
-#define HL_KEPT_EXACT   2u /* the pc was interrupted */
-#define HL_KEPT_SPECIAL 4u
+#define HL_KEPT_EXACT   HL_STEP_EXACT
+#define HL_KEPT_SPECIAL HL_STEP_SPECIAL
+#define HL_KEPT_GUESSED HL_STEP_GUESSED
 struct hl_kept {
 	uintptr_t sp, fp;
 	uintptr_t fp_slot; /* where the step out of this frame finds the outer one's; 0: kept */
@@ -34,25 +36,24 @@ struct hl_kept {
 
 /* A frame just walked, and the step that leads out of it. */
 struct hl_fresh {
-	struct hl_regs r;
+	uintptr_t pc, sp, fp; /* pc as it is reported */
 	struct hl_step step;
-	bool exact;
 };
 
 struct hl_memo {
-	uintptr_t lo, hi;     /* of this stack, may be read */
-	uint32_t depth;       /* frames remembered */
-	uint32_t last_depth;  /* pcs of the last result: may be more than are remembered */
-	uint32_t unchanged;   /* so many of them have not been overwritten since */
+	uintptr_t lo, hi;    /* of this stack, may be read */
+	uint32_t depth;      /* frames remembered */
+	uint32_t last_depth; /* pcs of the last result: may be more than are remembered */
+	uint32_t unchanged;  /* so many of them have not been overwritten since */
 	uint32_t capacity;
-	uint32_t failures;    /* unwinds in a row that matched next to nothing */
-	uint32_t unpatched;   /* so many times yet, patching is not tried: it failed too often */
-	uint32_t patch_wait;  /* for how long, when it fails the next time */
+	uint32_t failures;   /* unwinds in a row that matched next to nothing */
+	uint32_t unpatched;  /* so many times yet, patching is not tried: it failed too often */
+	uint32_t patch_wait; /* for how long, when it fails the next time */
 	uint64_t used;
 	uintptr_t *pcs;
 	struct hl_kept *frames;
 	struct hl_check *checks;
-	size_t mapped;        /* bytes to unmap when the arrays move; they start at pcs */
+	size_t mapped; /* bytes to unmap when the arrays move; they start at pcs */
 	bool cut;
 };
 
@@ -60,8 +61,8 @@ struct hl_unwinder {
 	/* The range of stack pointers for which `current` is the answer. */
 	uintptr_t range_lo, range_hi;
 	struct hl_memo *current;
-	uintptr_t busy;          /* in the frame of the running hl_unwind(), or of one that was left */
-	uint64_t serial;         /* of the running or last unwind */
+	uintptr_t busy;  /* in the frame of the running hl_unwind(), or of one that was left */
+	uint64_t serial; /* of the running or last unwind */
 	uint64_t generation;
 	struct hl_fresh *fresh;
 	uint32_t fresh_capacity;
@@ -82,5 +83,21 @@ void hl_memo_forget_all(struct hl_unwinder *u);
 struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp);
 /* The stack from sp on was walked to its end: the memo that it belongs to. */
 struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t end);
+
+/* keep.c */
+/*
+ * Frames [0, keep) stay, the fresh ones go on top. fp: of frame keep - 1. Returns how many pcs are
+ * those of the last result.
+ */
+uint32_t hl_memo_remember(
+	struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n, uintptr_t fp);
+/* Only the pcs: for stacks of which next to nothing stays the same. */
+uint32_t hl_memo_list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n);
+/*
+ * Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another
+ * room.
+ */
+bool hl_memo_replace(
+	struct hl_memo *m, uint32_t e, uint32_t f, const struct hl_fresh *fresh, uintptr_t fp);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * rules.c - the table of rules, and how a rule comes to be.
  *
- * The table lies in zeroed memory of the library: 1 MiB of which only what is used is ever touched. 4
- * bits of generation last for 15 bumps; then the table is cleared before the numbers start again.
+ * The table lies in zeroed memory of the library: 1 MiB of which only what is used is ever touched.
+ * 4 bits of generation last for 15 bumps; then the table is cleared before the numbers start again.
  */
 #include "record/unwind/cfi_internal.h"
 #include "record/unwind/rules_internal.h"
@@ -32,7 +32,8 @@ static void clear_table(void)
 		for (int way = 0; way < 2; way++) {
 			/* Untouched pages stay untouched. */
 			if (atomic_load_explicit(&hl_rule_table[i][way], memory_order_relaxed))
-				atomic_store_explicit(&hl_rule_table[i][way], 0, memory_order_relaxed);
+				atomic_store_explicit(
+					&hl_rule_table[i][way], 0, memory_order_relaxed);
 		}
 	}
 }
@@ -129,8 +130,8 @@ static bool simple_expr(struct hl_bytes b, struct hl_cfi_place *p, bool *deref)
 }
 
 /*
- * An expression over the stack pointer and the pc, as the linker writes for its PLT: when two stack pointers
- * give the same distance and no memory was asked for, it is that distance.
+ * An expression over the stack pointer and the pc, as the linker writes for its PLT: when two stack
+ * pointers give the same distance and no memory was asked for, it is that distance.
  */
 static hl_noinline bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
 {
@@ -151,9 +152,11 @@ static hl_noinline bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_p
 	return one - 0x7f0000000000 == two - 0x7ffe12345670;
 }
 
-static struct hl_cfi_place cfa_place(const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t pc)
+static struct hl_cfi_place cfa_place(
+	const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t pc)
 {
-	struct hl_cfi_place p = {.where = HL_CFI_REG, .reg = row->cfa_register, .off = row->cfa_value};
+	struct hl_cfi_place p = {
+		.where = HL_CFI_REG, .reg = row->cfa_register, .off = row->cfa_value};
 	bool deref;
 
 	if (row->cfa_how == HL_ROW_REGISTER)
@@ -165,7 +168,8 @@ static struct hl_cfi_place cfa_place(const struct hl_object *o, const struct hl_
 	return p;
 }
 
-static struct hl_cfi_place reg_place(const struct hl_object *o, const struct hl_cfi_row *row, unsigned reg)
+static struct hl_cfi_place reg_place(
+	const struct hl_object *o, const struct hl_cfi_row *row, unsigned reg)
 {
 	struct hl_cfi_place p = {.where = HL_CFI_OTHER, .off = row->value[reg]};
 	bool deref;

@@ -1,11 +1,12 @@
 /*
  * rules_internal.h - the rule of every pc, shared by all threads, without a lock.
  *
- * An entry is one word: a 32-bit tag, 4 bits of generation, a rule of 28 bits. The place of an entry (16 bits) and its tag
- * are the 48 bits of an invertible product of the key, so a match is exact: two pcs never share an
- * entry, they only displace each other. Any interleaving of loads and stores is fine, for a word
- * stands for itself. The key is the pc that is looked up (a return address less one), and bit 47 says
- * that it was interrupted: only then may the table speak of the instruction's own address.
+ * An entry is one word: a 32-bit tag, 4 bits of generation, a rule of 28 bits. The place of an
+ * entry (16 bits) and its tag are the 48 bits of an invertible product of the key, so a match is
+ * exact: two pcs never share an entry, they only displace each other. Any interleaving of loads and
+ * stores is fine, for a word stands for itself. The key is the pc that is looked up (a return
+ * address less one), and bit 47 says that it was interrupted: only then may the table speak of the
+ * instruction's own address.
  */
 #ifndef HL_RECORD_UNWIND_RULES_INTERNAL_H
 #define HL_RECORD_UNWIND_RULES_INTERNAL_H
@@ -17,7 +18,8 @@
 #include HL_ARCH_STEP
 
 #define HL_RULE_SETS (1u << 16)
-#define HL_RULE_MUL  (UINT64_C(0x9e3779b97f4b) << 16) /* odd, so the product modulo 2^48 can be undone */
+#define HL_RULE_MUL \
+	(UINT64_C(0x9e3779b97f4b) << 16) /* odd, so the product modulo 2^48 can be undone */
 
 extern _Atomic uint64_t hl_rule_table[HL_RULE_SETS][2];
 extern _Atomic uint64_t hl_rule_generation;

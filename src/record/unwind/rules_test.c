@@ -44,7 +44,8 @@ static void exact_when_crowded(void **state)
 	assert_true(hl_object_find((uintptr_t)qsort, &o));
 	for (unsigned turn = 0; turn < 5; turn++) {
 		for (uintptr_t pc = o.module.start + turn; pc < o.module.end; pc += 5) {
-			uintptr_t other = o.module.start + (pc * 7919) % (o.module.end - o.module.start);
+			uintptr_t other =
+				o.module.start + (pc * 7919) % (o.module.end - o.module.start);
 			uint32_t rule = cached(pc, turn & 1);
 
 			kinds[hl_rule_kind(rule)]++;
@@ -68,7 +69,8 @@ static void tags_tell_them_apart(void **state)
 	for (int i = 0; i < 6; i++)
 		inverse *= 2 - k * inverse; /* Newton, modulo 2^64 */
 	for (uint64_t tag = 0; tag < 64; tag++) {
-		uint64_t pc = ((UINT64_C(0x1234) << 32 | tag * 0x1234567) * inverse) & ((UINT64_C(1) << 48) - 1);
+		uint64_t pc = ((UINT64_C(0x1234) << 32 | tag * 0x1234567) * inverse) &
+			      ((UINT64_C(1) << 48) - 1);
 
 		assert_int_equal(((pc * HL_RULE_MUL) >> 48), 0x1234);
 		if (pc >> 47)

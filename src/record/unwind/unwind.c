@@ -1,26 +1,25 @@
 /*
  * unwind.c - the incremental walk.
  *
- * A step is a pure function of (pc, sp, fp), the rule of pc, and the words it reads. So when the walk comes by a
- * remembered frame in the remembered state, and all words that the remembered steps have
- * read are unchanged, the rest of the stack is what it was. The words are compared inner to outer: each is
- * one that a full walk would read next, so comparing is as safe as walking. A frame pointer
- * that no outer frame uses is not compared, and for that reason never taken from the memo either: after a
- * mismatch the walk goes on from its own state.
+ * A step is a pure function of (pc, sp, fp), the rule of pc, and the words it reads. So when the
+ * walk comes by a remembered frame in the remembered state, and all words that the remembered steps
+ * have read are unchanged, the rest of the stack is what it was. The words are compared inner to
+ * outer: each is one that a full walk would read next, so comparing is as safe as walking. A frame
+ * pointer that no outer frame uses is not compared, and for that reason never taken from the memo
+ * either: after a mismatch the walk goes on from its own state.
  */
 #include <errno.h>
 
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
-static const uintptr_t never = 0; /* the slot of a check that always fails: its word is 1 */
-
 hl_inline bool same_frame(const struct hl_memo *m, uint32_t i, const struct hl_regs *r, bool exact)
 {
 	const struct hl_kept *f = &m->frames[i];
 
-	return f->sp == r->sp && m->pcs[i] == r->pc + exact && !!(f->flags & HL_KEPT_EXACT) == exact &&
-		(!(f->flags & HL_KEPT_LIVE) || f->fp == r->fp);
+	return f->sp == r->sp && m->pcs[i] == r->pc + exact &&
+	       !!(f->flags & HL_KEPT_EXACT) == exact &&
+	       (!(f->flags & HL_KEPT_LIVE) || f->fp == r->fp);
 }
 
 /* The frame that check c belongs to; all checks of frames above `from` have passed. */
@@ -32,19 +31,21 @@ static uint32_t owner(const struct hl_memo *m, uint32_t from, uint32_t c)
 }
 
 /* The remembered state; its fp is to be trusted only if it is live. */
-static struct hl_regs kept_regs(const struct hl_memo *m, uint32_t i, bool *exact)
+static struct hl_regs kept_regs(const struct hl_memo *m, uint32_t i, struct hl_walk *w)
 {
 	const struct hl_kept *f = &m->frames[i];
 
-	*exact = f->flags & HL_KEPT_EXACT;
-	return (struct hl_regs){.pc = m->pcs[i] - *exact, .sp = f->sp, .fp = f->fp};
+	w->exact = f->flags & HL_KEPT_EXACT;
+	w->guessed = f->flags & HL_KEPT_GUESSED;
+	w->careful = w->exact || w->guessed;
+	return (struct hl_regs){.pc = m->pcs[i] - w->exact, .sp = f->sp, .fp = f->fp};
 }
 
 /* Does the step out of frame i, repeated, still lead to frame i - 1, or to the end for frame 0? */
 static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct hl_walk *from)
 {
 	struct hl_walk w = *from;
-	struct hl_regs r = kept_regs(m, i, &w.exact);
+	struct hl_regs r = kept_regs(m, i, &w);
 	struct hl_step s;
 	enum hl_step_end end;
 
@@ -57,8 +58,8 @@ static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct
 }
 
 /*
- * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is read only
- * after the inner one held: what an outer slot points to is known to be there only then.
+ * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is
+ * read only after the inner one held: what an outer slot points to is known to be there only then.
  */
 hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
 {
@@ -81,7 +82,7 @@ hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
 	return 0;
 }
 
-/* Are the steps out of frame i and all outer ones what they were? If not, `failed` is the first that is not. */
+/* Are the steps from frame i outwards what they were? If not, `failed` is the first changed. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
 	uint32_t n = m->frames[i].checks_end;
@@ -97,7 +98,7 @@ static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w,
 	return true;
 }
 
-/* After a signal frame the walk may be on another stack: go on matching outside the remembered one. */
+/* After a signal frame the walk may be on another stack: match outside the remembered one. */
 static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;) {
@@ -107,93 +108,15 @@ static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
 	return n;
 }
 
-/* The checks of one step, last read first: they are gone through from the end. */
-static uint32_t put_checks(struct hl_check *checks, uint32_t n, const struct hl_step *s, bool live, uintptr_t fp)
-{
-	if (s->flags & HL_STEP_SPECIAL) {
-		checks[n++] = (struct hl_check){(uintptr_t)&never, 1};
-		return n;
-	}
-	if (s->fp_slot && live)
-		checks[n++] = (struct hl_check){s->fp_slot, fp};
-	if (s->pc_slot)
-		checks[n++] = (struct hl_check){s->pc_slot, s->pc_word};
-	if (s->cfa_slot)
-		checks[n++] = (struct hl_check){s->cfa_slot, s->cfa_word};
-	return n;
-}
-
-/* Puts a walked frame at index `at`: what leads out of it has been put below it. */
-hl_inline void keep_frame(struct hl_memo *m, uint32_t at, const struct hl_fresh *f, bool *live, uintptr_t *fp,
-	uint32_t *checks)
-{
-	struct hl_kept *k = &m->frames[at];
-
-	*checks = put_checks(m->checks, *checks, &f->step, *live, *fp);
-	*live = (f->step.flags & HL_STEP_USES_FP) || (!f->step.fp_slot && *live);
-	*fp = f->r.fp;
-	k->sp = f->r.sp;
-	k->fp = *fp;
-	k->fp_slot = f->step.fp_slot;
-	k->checks_end = *checks;
-	k->flags = (*live ? HL_KEPT_LIVE : 0) | (f->exact ? HL_KEPT_EXACT : 0) |
-		(f->step.flags & HL_STEP_SPECIAL ? HL_KEPT_SPECIAL : 0);
-}
-
 /*
- * Frames [0, keep) stay, the fresh ones go on top, outermost first. fp: of frame keep - 1. Returns how many
- * pcs are those of the last result. A handler that leaves by siglongjmp leaves a memo of `keep` frames.
- */
-static uint32_t remember(struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n, uintptr_t fp)
-{
-	uint32_t at = keep, common = hl_min_u32(keep, m->unchanged), last = m->unchanged;
-	uint32_t checks = keep ? m->frames[keep - 1].checks_end : 0;
-	bool live = keep && (m->frames[keep - 1].flags & HL_KEPT_LIVE);
-
-	m->depth = keep;
-	m->unchanged = common;
-	atomic_signal_fence(memory_order_release);
-	for (uint32_t i = n; i-- > 0; at++) {
-		const struct hl_fresh *f = &fresh[i];
-		uintptr_t pc = f->r.pc + f->exact;
-
-		keep_frame(m, at, f, &live, &fp, &checks);
-		common += common == at && at < last && m->pcs[at] == pc;
-		m->pcs[at] = pc;
-	}
-	m->last_depth = m->unchanged = at;
-	atomic_signal_fence(memory_order_release);
-	m->depth = at;
-	return common;
-}
-
-/* Only pcs: for stacks of which nothing ever stays the same. */
-static uint32_t list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n)
-{
-	uint32_t common = 0, last = m->unchanged;
-
-	m->depth = m->unchanged = 0;
-	atomic_signal_fence(memory_order_release);
-	for (uint32_t at = 0; at < n; at++) {
-		const struct hl_fresh *f = &fresh[n - 1 - at];
-		uintptr_t pc = f->r.pc + f->exact;
-
-		common += common == at && at < last && m->pcs[at] == pc;
-		m->pcs[at] = pc;
-	}
-	m->last_depth = m->unchanged = n;
-	return common;
-}
-
-/*
- * Left on the stack of a running hl_unwind(), so that a later one can tell whether it still runs: its frame
- * must lie above ours and still hold these words. One that was left by siglongjmp is overwritten
- * sooner or later, or lies below. On the alternate stack, addresses say nothing: there, and whenever
- * we may not ask, the answer is the one that does no harm.
+ * Left on the stack of a running hl_unwind(), so that a later one can tell whether it still runs:
+ * its frame must lie above ours and still hold these words. One that was left by siglongjmp is
+ * overwritten sooner or later, or lies below. On the alternate stack, addresses say nothing: there,
+ * and whenever we may not ask, the answer is the one that does no harm.
  */
 struct token {
 	const struct hl_unwinder *owner;
-	uint64_t serial;
+	const volatile struct token *self;
 };
 
 static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
@@ -206,7 +129,7 @@ static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
 		return hl_arch_on_altstack();
 	if (!hl_arch_readable(u->busy))
 		return false;
-	return t->owner == u && t->serial == u->serial;
+	return t->owner == u && t->self == t;
 }
 
 /* What a walk found: frames [0, keep) of the memo, and n fresh ones inside them. */
@@ -219,7 +142,10 @@ struct found {
 #define PATCH 12 /* frames replaced in the middle of a memo; more are walked anew from inside */
 #define NONE  UINT32_MAX
 
-/* The frame pointer in frame f, when the walk came by frame i > f with this one and all between still holds. */
+/*
+ * The frame pointer in frame f, when the walk came by frame i > f with this one and all between
+ * still holds.
+ */
 static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *fp)
 {
 	if (m->frames[f].flags & HL_KEPT_LIVE) {
@@ -237,41 +163,30 @@ static bool find_fp(const struct hl_memo *m, uint32_t i, uint32_t f, uintptr_t *
 	return true;
 }
 
-/* Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another room. */
-static bool replace(struct hl_memo *m, uint32_t e, uint32_t f, const struct hl_fresh *fresh, uintptr_t fp)
+/* One step, with all that is to be remembered of it. */
+hl_inline enum hl_step_end fresh_step(struct hl_fresh *f, struct hl_walk *w, struct hl_regs *r)
 {
-	uint32_t depth = m->depth, checks = m->frames[e].checks_end, end = m->frames[f].checks_end, n = f - e;
-	bool live = m->frames[e].flags & HL_KEPT_LIVE, was_live = m->frames[f].flags & HL_KEPT_LIVE;
+	uint32_t flags = 0;
+	enum hl_step_end end;
 
-	for (uint32_t i = n; i-- > 0;) {
-		const struct hl_step *s = &fresh[i].step;
-
-		checks += s->flags & HL_STEP_SPECIAL ? 1 : !!s->cfa_slot + !!s->pc_slot + (s->fp_slot && live);
-		live = (s->flags & HL_STEP_USES_FP) || (!s->fp_slot && live);
-	}
-	if (checks != end || live != was_live)
-		return false;
-	m->depth = e + 1; /* what a siglongjmp would leave */
-	m->unchanged = hl_min_u32(m->unchanged, e + 1);
-	atomic_signal_fence(memory_order_release);
-	checks = m->frames[e].checks_end;
-	live = m->frames[e].flags & HL_KEPT_LIVE;
-	for (uint32_t i = n, at = e + 1; i-- > 0; at++) {
-		keep_frame(m, at, &fresh[i], &live, &fp, &checks);
-		m->pcs[at] = fresh[i].r.pc + fresh[i].exact;
-	}
-	atomic_signal_fence(memory_order_release);
-	m->depth = depth;
-	return true;
+	if (hl_unlikely(w->careful))
+		flags = (w->exact ? HL_STEP_EXACT : 0) | (w->guessed ? HL_STEP_GUESSED : 0);
+	f->pc = r->pc + w->exact;
+	f->sp = r->sp;
+	f->fp = r->fp;
+	end = hl_walk_step(w, r, &f->step);
+	f->step.flags |= flags;
+	return end;
 }
 
 /*
- * A loop in an outer frame has moved on: its pc is another, while the frames inside and outside are the same.
- * The walk came by frame i, the step out of frame f is not what it was. Walks from f until a remembered
- * frame is met in its place, and puts what was walked where it belongs. Returns the frame that was met.
+ * A loop in an outer frame has moved on: its pc is another, while the frames inside and outside are
+ * the same. The walk came by frame i, the step out of frame f is not what it was. Walks from f
+ * until a remembered frame is met in its place, and puts what was walked where it belongs. Returns
+ * the frame that was met.
  */
-static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m, const struct hl_walk *from, uint32_t i,
-	uint32_t f, struct hl_fresh *fresh)
+static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m,
+	const struct hl_walk *from, uint32_t i, uint32_t f, struct hl_fresh *fresh)
 {
 	struct hl_walk w = *from;
 	struct hl_regs r;
@@ -279,23 +194,21 @@ static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m, cons
 
 	if (!find_fp(m, i, f, &fp))
 		return NONE;
-	r = kept_regs(m, f, &w.exact);
+	r = kept_regs(m, f, &w);
 	r.fp = fp;
 	for (uint32_t n = 1, e = f; n <= PATCH && e-- > 0; n++, fresh++) {
-		fresh->r = r;
-		fresh->exact = w.exact;
-		if (hl_walk_step(&w, &r, &fresh->step) != HL_STEP_ON || w.exact || r.sp != m->frames[e].sp)
+		if (fresh_step(fresh, &w, &r) != HL_STEP_ON || w.exact || r.sp != m->frames[e].sp)
 			return NONE;
 		u->counts.walked++;
 		if (same_frame(m, e, &r, w.exact))
-			return replace(m, e, f, fresh + 1 - n, r.fp) ? e : NONE;
+			return hl_memo_replace(m, e, f, fresh + 1 - n, r.fp) ? e : NONE;
 	}
 	return NONE;
 }
 
 /* The walk stands at frame i. Is all from there outwards as remembered, or can be made so? */
-static bool settle(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, const struct hl_regs *r, uint32_t i,
-	uint32_t n, uint32_t *failed)
+static bool settle(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
+	const struct hl_regs *r, uint32_t i, uint32_t n, uint32_t *failed)
 {
 	uint32_t at = i;
 
@@ -318,8 +231,8 @@ static bool settle(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, 
 	return true;
 }
 
-static hl_noinline void walk(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, struct hl_regs *at,
-	struct found *out)
+static hl_noinline void walk(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
+	struct hl_regs *at, struct found *out)
 {
 	struct hl_regs r = *at;
 	struct hl_fresh *fresh = u->fresh, *f;
@@ -343,9 +256,7 @@ static hl_noinline void walk(struct hl_unwinder *u, struct hl_memo *m, struct hl
 			fresh = u->fresh;
 		}
 		f = &fresh[n++];
-		f->r = r;
-		f->exact = w->exact;
-		end = hl_walk_step(w, &r, &f->step);
+		end = fresh_step(f, w, &r);
 		if (hl_unlikely(end != HL_STEP_ON)) {
 			j = 0;
 			break;
@@ -377,8 +288,8 @@ static void save_range(struct hl_memo *m, struct hl_walk *w)
 }
 
 /*
- * More frames than the memo can hold: the outermost go, and with them what leads to them. The inner half of the
- * room is filled, so that a recursion that goes on deepening pays for this rarely.
+ * More frames than the memo can hold: the outermost go, and with them what leads to them. The inner
+ * half of the room is filled, so that a recursion that goes on deepening pays for this rarely.
  */
 static hl_cold void make_room(struct hl_memo *m, struct found *found, struct hl_fresh *fresh)
 {
@@ -397,14 +308,15 @@ static hl_cold void make_room(struct hl_memo *m, struct found *found, struct hl_
 }
 
 /* The slow half: new frames were walked. */
-static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w, struct found *found,
-	uint64_t serial, struct hl_stack *out)
+static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
+	struct found *found, uint64_t serial, struct hl_stack *out)
 {
 	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp, known = u->ends[m - u->memos];
 	uint32_t depth = found->keep + found->n;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
-	if (found->keep == 0 && (known <= w->start->sp || (end != known && found->end == HL_STEP_END)))
+	if (found->keep == 0 &&
+		(known <= w->start->sp || (end != known && found->end == HL_STEP_END)))
 		m = hl_memo_settle(u, w->start->sp, end);
 	m->failures = found->keep * 4 >= found->n ? 0 : m->failures + 1;
 	if (found->keep == 0)
@@ -414,9 +326,9 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	if (u->serial != serial)
 		return -EBUSY; /* another unwind ran while a handler held us up */
 	if (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0)
-		out->common = remember(m, found->keep, u->fresh, found->n, w->r.fp);
+		out->common = hl_memo_remember(m, found->keep, u->fresh, found->n, w->r.fp);
 	else
-		out->common = list(m, u->fresh, found->n);
+		out->common = hl_memo_list(m, u->fresh, found->n);
 	save_range(m, w);
 	m->used = serial;
 	out->pcs = m->pcs;
@@ -460,20 +372,22 @@ static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const st
 hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
 {
 	return m->depth > 0 && same_frame(m, m->depth - 1, start, false) &&
-		first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
+	       first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
 }
 
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
 {
-	volatile struct token token = {.owner = u, .serial = u->serial + 1};
+	volatile struct token token = {.owner = u, .self = &token};
 	struct hl_memo *m;
+	uint64_t serial;
 	int err = 0;
 
 	if (hl_unlikely(u->busy) && nested(u, (uintptr_t)&token))
 		return -EBUSY;
 	u->busy = (uintptr_t)&token;
-	u->serial = token.serial;
 	atomic_signal_fence(memory_order_seq_cst);
+	/* Only now: a handler before this line has run to its end and counted for itself. */
+	serial = ++u->serial;
 	u->counts.unwinds++;
 	if (hl_unlikely(hl_generation() != u->generation))
 		hl_memo_forget_all(u);
@@ -481,15 +395,18 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
 	if (hl_likely(unchanged(m, start))) {
-		*out = (struct hl_stack){.pcs = m->pcs, .depth = m->depth, .common = m->unchanged,
-			.memo = (uint32_t)(m - u->memos), .cut = m->cut};
+		*out = (struct hl_stack){.pcs = m->pcs,
+			.depth = m->depth,
+			.common = m->unchanged,
+			.memo = (uint32_t)(m - u->memos),
+			.cut = m->cut};
 		m->unchanged = m->depth;
 		m->failures = 0;
 		u->counts.verified += m->depth;
 	} else {
-		err = unwind(u, m, start, token.serial, out);
+		err = unwind(u, m, start, serial, out);
 	}
-	out->serial = token.serial;
+	out->serial = serial;
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token.owner = NULL;

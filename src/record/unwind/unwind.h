@@ -4,14 +4,16 @@
  * An unwinder belongs to one thread and keeps a memo per stack that the thread runs on: the frames
  * of the last unwind there, with the stack slots that were read and what they held. The next
  * unwind walks the new frames only and checks that the slots of the rest still hold the same words;
- * the result is the one that a full unwind gives. Rules per pc are shared by all threads, lock-free.
+ * the result is the one that a full unwind gives. Rules per pc are shared by all threads,
+ * lock-free.
  *
- * Pcs: an ordinary frame reports its return address, a frame that a signal interrupted its pc + 1. So pc - 1 always
- * lies in the instruction that was executing.
+ * Pcs: an ordinary frame reports its return address, a frame that a signal interrupted its pc + 1.
+ * So pc - 1 always lies in the instruction that was executing.
  *
  * Safe in a signal handler that interrupts an unwind of the same thread: hl_unwind then says -EBUSY
- * and hl_unwind_full() still works. No malloc, no lock, no errno; a syscall only when an address that no
- * earlier unwind has vouched for must be probed, and never after hl_unwind_forbid_syscalls().
+ * and hl_unwind_full() still works. No malloc, no lock, no errno; a syscall only when an address
+ * that no earlier unwind has vouched for must be probed, and never after
+ * hl_unwind_forbid_syscalls().
  */
 #ifndef HL_RECORD_UNWIND_H
 #define HL_RECORD_UNWIND_H
@@ -55,16 +57,16 @@ void hl_unwind_bump(void);
 /* After seccomp: addresses that would need a probe end the walk instead. */
 void hl_unwind_forbid_syscalls(void);
 
-/* A thread's unwinder lives in memory that the caller gives: zeroed, this large, 64-byte aligned. */
+/* A thread's unwinder lives in memory of the caller's: zeroed, this large, 64-byte aligned. */
 #define HL_UNWINDER_BYTES (256 * 1024)
 struct hl_unwinder;
 struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
-/* A new thread takes over the memory of an ended one: all memos are forgotten. */
+/* A new thread takes over from an ended one of the same process: all memos are forgotten. */
 void hl_unwinder_reset(struct hl_unwinder *u);
 
 struct hl_stack {
-	const uintptr_t *pcs; /* outermost first, depth of them; until the next unwind of this unwinder */
-	uint32_t depth;
+	const uintptr_t *pcs; /* outermost first; until the next unwind of this unwinder */
+	uint32_t depth;       /* so many pcs */
 	uint32_t common;      /* pcs[0 .. common) stood in the previous result of the same memo */
 	uint32_t memo;        /* which memo answered */
 	bool cut;             /* the walk ended before the stack did */
@@ -72,14 +74,15 @@ struct hl_stack {
 };
 
 /*
- * The stack above `start` (the state of a hook's caller). Incremental. 0, or -EBUSY inside a signal handler that
- * interrupted this unwinder.
+ * The stack above `start` (the state of a hook's caller). Incremental. 0, or -EBUSY inside a signal
+ * handler that interrupted this unwinder.
  */
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out);
 
 /*
- * Has no other unwind of u begun since this result? A signal handler between hl_unwind() and the last
- * use of its pcs may have changed them: who has copied them asks this before trusting the copy.
+ * Has no other unwind of u begun since this result? A signal handler between hl_unwind() and the
+ * last use of its pcs may have changed them: who has copied them asks this before trusting the
+ * copy.
  */
 bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s);
 

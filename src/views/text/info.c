@@ -13,8 +13,12 @@
 static const char *end_name(unsigned kind)
 {
 	static const char *const names[] = {
-		[HL_END_EXIT] = "exit",       [HL_END_SIGNAL] = "signal", [HL_END_EXEC] = "exec",
-		[HL_END_STOPPED] = "stopped", [HL_END_LOST] = "lost",     [HL_END_RUNNING] = "running",
+		[HL_END_EXIT] = "exit",
+		[HL_END_SIGNAL] = "signal",
+		[HL_END_EXEC] = "exec",
+		[HL_END_STOPPED] = "stopped",
+		[HL_END_LOST] = "lost",
+		[HL_END_RUNNING] = "running",
 	};
 
 	return kind < HL_ARRAY_LEN(names) ? names[kind] : "lost";
@@ -34,23 +38,23 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 	const struct hl_totals *t = &i->totals;
 	const struct hl_counters *c = &i->counters;
 	const struct row r[N_ROWS] = {
-		{ "allocations", "allocations", t->sums.alloc_blocks, COUNT },
-		{ "bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES },
-		{ "frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT },
-		{ "bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES },
-		{ "live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT },
-		{ "live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES },
-		{ "peak_bytes", "peak bytes", t->peak_bytes, BYTES },
-		{ "peak_blocks", "peak blocks", t->peak_blocks, COUNT },
-		{ "peak_time_ns", "time of the peak", t->peak_time_ns, TIME },
-		{ "temporary", "temporary", t->temporary, COUNT },
-		{ "unknown_frees", "unknown frees", c->unknown_frees, COUNT },
-		{ "implicit_frees", "implicit frees", c->implicit_frees, COUNT },
-		{ "inherited_frees", "inherited frees", c->inherited_frees, COUNT },
-		{ "late_events", "late events", c->late_events, COUNT },
-		{ "dropped_events", "dropped events", c->dropped_events, COUNT },
-		{ "threads", "threads", i->threads, COUNT },
-		{ "stacks", "stacks", t->stacks, COUNT },
+		{"allocations", "allocations", t->sums.alloc_blocks, COUNT},
+		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES},
+		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT},
+		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES},
+		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT},
+		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES},
+		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES},
+		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT},
+		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME},
+		{"temporary", "temporary", t->temporary, COUNT},
+		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT},
+		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT},
+		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT},
+		{"late_events", "late events", c->late_events, COUNT},
+		{"dropped_events", "dropped events", c->dropped_events, COUNT},
+		{"threads", "threads", i->threads, COUNT},
+		{"stacks", "stacks", t->stacks, COUNT},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -95,6 +99,19 @@ static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_cost(struct hl_json *j, const struct hl_cost *c)
+{
+	hl_json_key(j, "cost");
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "wait_ns", c->wait_ns);
+	hl_json_key_u64(j, "unwinds", c->unwinds);
+	hl_json_key_u64(j, "frames_walked", c->frames_walked);
+	hl_json_key_u64(j, "frames_verified", c->frames_verified);
+	hl_json_key_u64(j, "rule_misses", c->rule_misses);
+	hl_json_key_u64(j, "collector_ns", c->collector_ns);
+	hl_json_end_object(j);
+}
+
 void hl_json_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -119,6 +136,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, i);
 	json_damage(&j, i);
+	json_cost(&j, &i->cost);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_end_object(&j);
 	putc('\n', out);
@@ -194,6 +212,19 @@ static void text_row(FILE *out, const struct row *r)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
 }
 
+/* What one must know to read the numbers right. */
+static void text_notes(FILE *out, const struct hl_trace_info *i)
+{
+	if (i->meta.forked)
+		line(out, "note", "a fork child: its books started empty, what its parent had is not in them");
+	if (i->meta.continued)
+		line(out, "note", "an earlier collector died: the books start where it stopped");
+	if (i->meta.start_off || i->stops)
+		line(out, "note", "recording was off for a part of the run");
+	if (strcmp(i->meta.clock, "tsc") != 0)
+		line(out, "clock", i->meta.clock);
+}
+
 void hl_text_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -208,6 +239,7 @@ void hl_text_info(FILE *out, struct hl_model *m)
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
 	line(out, "mode", i->meta.mode);
+	text_notes(out, i);
 	line(out, "complete", hl_model_complete(m) ? "yes" : "no");
 	if (i->damaged)
 		line(out, "damage", i->damage);

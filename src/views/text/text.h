@@ -18,13 +18,13 @@ void hl_text_info(FILE *out, struct hl_model *m);
 void hl_json_info(FILE *out, struct hl_model *m);
 
 struct hl_text_tree_opts {
-	const char *what;      /* what is shown, for the head: "live at the peak" */
-	double min_percent;    /* frames below this share of the total are left out */
-	bool unicode;          /* lines as box-drawing characters */
+	const char *what;   /* what is shown, for the head: "live at the peak" */
+	double min_percent; /* frames below this share of the total are left out */
+	bool unicode;       /* lines as box-drawing characters */
 };
 /* 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
-		 const struct hl_text_tree_opts *opts);
+	const struct hl_text_tree_opts *opts);
 /* Never leaves anything out. 0 or -ENOMEM. */
 int hl_json_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
 

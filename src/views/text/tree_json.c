@@ -29,7 +29,7 @@ static void begin_node(struct hl_json *j, struct hl_model *m, const struct hl_tr
 static int put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree *t)
 {
 	struct place {
-		uint32_t node, next;   /* next: how many of its children are written */
+		uint32_t node, next; /* next: how many of its children are written */
 	};
 	HL_VEC(struct place) path = {0};
 	int err = hl_vec_push(&path, ((struct place){0}));
@@ -42,7 +42,7 @@ static int put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree 
 			uint32_t child = t->children[n->first_child + p->next++];
 
 			begin_node(j, m, &t->nodes[child]);
-			err = hl_vec_push(&path, ((struct place){ .node = child }));
+			err = hl_vec_push(&path, ((struct place){.node = child}));
 			continue;
 		}
 		if (--path.len > 0) {

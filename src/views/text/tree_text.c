@@ -14,12 +14,12 @@
 #include "views/text/text.h"
 
 /* How wide the numbers are: "100.0%  1023.9 KiB  1,234,567  ". */
-#define NUMBERS "%6.1f%%  %10s  %10s  "
+#define NUMBERS    "%6.1f%%  %10s  %10s  "
 #define NO_NUMBERS "%33s"
 
 struct place {
-	uint32_t node, next;   /* next: which child comes next */
-	uint32_t shown;        /* how many of its children are large enough */
+	uint32_t node, next; /* next: which child comes next */
+	uint32_t shown;      /* how many of its children are large enough */
 };
 
 struct print {
@@ -27,11 +27,11 @@ struct print {
 	struct hl_model *m;
 	const struct hl_tree *t;
 	const struct hl_text_tree_opts *opts;
-	uint64_t least;                 /* frames with fewer bytes are left out */
-	uint64_t hidden;                /* how many subtrees were */
+	uint64_t least;  /* frames with fewer bytes are left out */
+	uint64_t hidden; /* how many subtrees were */
 	struct hl_value hidden_sum;
 	struct hl_strbuf indent;
-	HL_VEC(size_t) indents;         /* lengths of indent, one for each depth */
+	HL_VEC(size_t) indents; /* lengths of indent, one for each depth */
 	HL_VEC(struct place) path;
 };
 
@@ -117,8 +117,8 @@ static bool follow(const struct print *p, uint32_t *node)
 /* Prints a node and the chain that follows it; goes on at the chain's end. */
 static int enter(struct print *p, uint32_t node, bool last)
 {
-	static const char *const box[] = { "├─ ", "└─ ", "│  ", "   " };
-	static const char *const plain[] = { "|- ", "`- ", "|  ", "   " };
+	static const char *const box[] = {"├─ ", "└─ ", "│  ", "   "};
+	static const char *const plain[] = {"|- ", "`- ", "|  ", "   "};
 	const char *const *lines = p->opts->unicode ? box : plain;
 
 	put_numbers(p, &p->t->nodes[node].total);
@@ -133,7 +133,7 @@ static int enter(struct print *p, uint32_t node, bool last)
 	}
 	if (hl_strbuf_error(&p->indent))
 		return -ENOMEM;
-	return hl_vec_push(&p->path, ((struct place){ .node = node, .shown = count_shown(p, node) }));
+	return hl_vec_push(&p->path, ((struct place){.node = node, .shown = count_shown(p, node)}));
 }
 
 static void leave(struct print *p)
@@ -147,7 +147,7 @@ static void leave(struct print *p)
 
 static int walk(struct print *p)
 {
-	int err = hl_vec_push(&p->path, ((struct place){ .shown = count_shown(p, 0) }));
+	int err = hl_vec_push(&p->path, ((struct place){.shown = count_shown(p, 0)}));
 
 	while (p->path.len > 0 && !err) {
 		struct place *at = &p->path.data[p->path.len - 1];
@@ -189,9 +189,9 @@ static void foot(struct print *p)
 			"\nhidden: %s in %s block%s (%.1f%%), %" PRIu64
 			" branch%s below %g%% each; --min 0 shows all\n",
 			hl_text_bytes(bytes, p->hidden_sum.bytes),
-			hl_text_count(blocks, p->hidden_sum.blocks), p->hidden_sum.blocks == 1 ? "" : "s",
-			percent(p, p->hidden_sum.bytes), p->hidden, p->hidden == 1 ? "" : "es",
-			p->opts->min_percent);
+			hl_text_count(blocks, p->hidden_sum.blocks),
+			p->hidden_sum.blocks == 1 ? "" : "s", percent(p, p->hidden_sum.bytes),
+			p->hidden, p->hidden == 1 ? "" : "es", p->opts->min_percent);
 }
 
 /* Why there are numbers where names should be. */
@@ -214,9 +214,9 @@ static void notes(struct print *p)
 }
 
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
-		 const struct hl_text_tree_opts *opts)
+	const struct hl_text_tree_opts *opts)
 {
-	struct print p = { .out = out, .m = m, .t = t, .opts = opts };
+	struct print p = {.out = out, .m = m, .t = t, .opts = opts};
 	double least = (double)a->total.bytes * opts->min_percent / 100;
 	int err;
 

@@ -56,7 +56,7 @@ static void print_descriptors(void)
 
 static void print_status(void)
 {
-	static const char *const wanted[] = {"SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads",
+	static const char *const wanted[] = {"SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads",
 		"Umask", "CoreDumping", "NoNewPrivs", "Seccomp"};
 	FILE *f = fopen("/proc/self/status", "r");
 	char line[512];

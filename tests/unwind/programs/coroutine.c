@@ -1,4 +1,7 @@
-/* coroutine.c - swapcontext among many small stacks, some of which end and are unmapped and made anew. */
+/*
+ * coroutine.c - swapcontext among many small stacks, some of which end and are unmapped and made
+ * anew.
+ */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>

@@ -48,7 +48,8 @@ __attribute__((noinline)) static int with_alloca(int depth)
 	use(malloc(24));
 	if (depth <= 0)
 		return leaf(5) + p[0];
-	return (rnd(2) ? with_drap(depth - 1, 1, 2, 3, 4, 5, 6, 7, 8) : with_alloca(depth - 1)) + p[0];
+	return (rnd(2) ? with_drap(depth - 1, 1, 2, 3, 4, 5, 6, 7, 8) : with_alloca(depth - 1)) +
+	       p[0];
 }
 
 __attribute__((noinline)) static int plain(int depth)

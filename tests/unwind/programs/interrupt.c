@@ -1,6 +1,7 @@
 /*
- * interrupt.c - a timer whose handler allocates while the program does nothing but allocate: most ticks hit the
- * unwinder itself. It asks for more than there can be, which glibc refuses before it takes any lock.
+ * interrupt.c - a timer whose handler allocates while the program does nothing but allocate: most
+ * ticks hit the unwinder itself. It asks for more than there can be, which glibc refuses before it
+ * takes any lock.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* jump.c - longjmp over many frames, and siglongjmp out of handlers that interrupt anything at all. */
+/* jump.c - longjmp over many frames, and siglongjmp out of handlers that interrupt anything at all.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,7 +31,10 @@ __attribute__((noinline)) static void sink_into(int depth, int jump_at)
 	sink += pad[0];
 }
 
-/* Only where no allocator lock can be held: the program spins without allocating, or is in pure code. */
+/*
+ * Only where no allocator lock can be held: the program spins without allocating, or is in pure
+ * code.
+ */
 static void on_alarm(int sig)
 {
 	(void)sig;

@@ -1,6 +1,6 @@
 /*
- * nocfi.c - code without unwind tables. With a frame pointer the whole chain must come out; without one the
- * frames up to that code, and no crash. The judge is the chain we know.
+ * nocfi.c - code without unwind tables. With a frame pointer the whole chain must come out; without
+ * one the frames up to that code, and no crash. The judge is the chain we know.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,7 +21,8 @@ __asm__(".text\n"
 	"without_fp: sub $40, %rsp; call *%rdi; add $40, %rsp; ret\n"
 	"without_fp_end: .skip 64, 0x90\n"
 	".type wild_fp, @function\n"
-	"wild_fp: push %rbp; push %rbx; mov %rsi, %rbp; sub $8, %rsp; call *%rdi; add $8, %rsp; pop %rbx; pop %rbp; ret\n"
+	"wild_fp: push %rbp; push %rbx; mov %rsi, %rbp; sub $8, %rsp; call *%rdi; add $8, %rsp; "
+	"pop %rbx; pop %rbp; ret\n"
 	"wild_fp_end: .skip 64, 0x90\n");
 
 __attribute__((noinline)) static void leaf(void)
@@ -39,7 +40,8 @@ static void set(int i, const void *lo, const void *hi)
 
 typedef void (*caller_fn)(void (*)(void), unsigned long);
 
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void by_fp(caller_fn fn, const void *end)
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void by_fp(
+	caller_fn fn, const void *end)
 {
 	set(0, (void *)by_fp, NULL);
 	set(1, (void *)fn, end);
@@ -62,11 +64,13 @@ int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 100;
 	size_t size = (size_t)(with_fp_end - with_fp);
-	char *jit = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *jit = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned long local[4] = {0}, sp = (unsigned long)local;
-	unsigned long wild[] = {0, 8, 1, 0x7fffffffffff, 0xffffffffffffffff, 0xfffffffffffffff8, 0x4141414141414141,
-		sp & ~4095ul, sp + 1, sp + 4096, sp + (1ul << 20), sp + (1ul << 30), (unsigned long)jit, (unsigned long)main,
-		(unsigned long)local, 0x7fff00000000};
+	unsigned long wild[] = {0, 8, 1, 0x7fffffffffff, 0xffffffffffffffff, 0xfffffffffffffff8,
+		0x4141414141414141, sp & ~4095ul, sp + 1, sp + 4096, sp + (1ul << 20),
+		sp + (1ul << 30), (unsigned long)jit, (unsigned long)main, (unsigned long)local,
+		0x7fff00000000};
 
 	memcpy(jit + 128, with_fp, size);
 	for (int r = 0; r < rounds; r++) {

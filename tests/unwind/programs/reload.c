@@ -1,6 +1,6 @@
 /*
- * reload.c - two libraries that lie at the same pcs, one after the other, with other frames. A cache of rules that
- * does not know is wrong here; libunwind's is. The judge is the chain we know.
+ * reload.c - two libraries that lie at the same pcs, one after the other, with other frames. A
+ * cache of rules that does not know is wrong here; libunwind's is. The judge is the chain we know.
  */
 #include <dlfcn.h>
 #include <stdio.h>

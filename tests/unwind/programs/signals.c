@@ -1,7 +1,7 @@
 /*
- * signals.c - handlers that allocate, on the normal and on the alternate stack, raised and by timers that
- * hit any instruction. malloc in a handler is wrong in general; here the timers interrupt computation
- * that does not allocate.
+ * signals.c - handlers that allocate, on the normal and on the alternate stack, raised and by
+ * timers that hit any instruction. malloc in a handler is wrong in general; here the timers
+ * interrupt computation that does not allocate.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -105,7 +105,8 @@ static void timers(int flags, int wanted)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 100;
-	struct sigaction one = {.sa_handler = on_raise}, two = {.sa_handler = on_raise, .sa_flags = SA_ONSTACK};
+	struct sigaction one = {.sa_handler = on_raise},
+			 two = {.sa_handler = on_raise, .sa_flags = SA_ONSTACK};
 	static char alt[65536];
 	stack_t st = {.ss_sp = alt, .ss_size = sizeof(alt)};
 	pthread_t t;

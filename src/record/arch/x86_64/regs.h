@@ -24,12 +24,12 @@ struct hl_regs {
  * A function with a frame pointer has its caller's rbp at (rbp), the return address above it,
  * and the caller's stack pointer above that.
  */
-#define HL_ARCH_CAPTURE(regs)                                                    \
-	do {                                                                     \
-		const uintptr_t *hl_fa = __builtin_frame_address(0);             \
-		(regs)->fp = hl_fa[0];                                           \
-		(regs)->pc = hl_fa[1];                                           \
-		(regs)->sp = (uintptr_t)(hl_fa + 2);                             \
+#define HL_ARCH_CAPTURE(regs)                                        \
+	do {                                                         \
+		const uintptr_t *hl_fa = __builtin_frame_address(0); \
+		(regs)->fp = hl_fa[0];                               \
+		(regs)->pc = hl_fa[1];                               \
+		(regs)->sp = (uintptr_t)(hl_fa + 2);                 \
 	} while (0)
 
 hl_inline uint64_t hl_arch_stamp(void)
@@ -57,7 +57,10 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 {
 	bool done;
 
-	__asm__ volatile("cmpxchgq %3, %1" : "=@cce"(done), "+m"(*p), "+a"(from) : "r"(to) : "memory");
+	__asm__ volatile("cmpxchgq %3, %1"
+			 : "=@cce"(done), "+m"(*p), "+a"(from)
+			 : "r"(to)
+			 : "memory");
 	return done;
 }
 
@@ -71,19 +74,19 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
  * The registers that calls keep, and the pc of the instruction after the stores: there the unwind
  * table of the function that this stands in describes exactly this state.
  */
-#define HL_ARCH_CAPTURE_ALL(v)                                                   \
-	__asm__ volatile("movq %%rbx, 24(%0)\n\t"                                \
-			 "movq %%rbp, 48(%0)\n\t"                                \
-			 "movq %%rsp, 56(%0)\n\t"                                \
-			 "movq %%r12, 96(%0)\n\t"                                \
-			 "movq %%r13, 104(%0)\n\t"                               \
-			 "movq %%r14, 112(%0)\n\t"                               \
-			 "movq %%r15, 120(%0)\n\t"                               \
-			 "leaq 0f(%%rip), %%rax\n\t"                             \
-			 "movq %%rax, 128(%0)\n"                                 \
-			 "0:"                                                    \
-			 :                                                       \
-			 : "c"(v)                                                \
+#define HL_ARCH_CAPTURE_ALL(v)                       \
+	__asm__ volatile("movq %%rbx, 24(%0)\n\t"    \
+			 "movq %%rbp, 48(%0)\n\t"    \
+			 "movq %%rsp, 56(%0)\n\t"    \
+			 "movq %%r12, 96(%0)\n\t"    \
+			 "movq %%r13, 104(%0)\n\t"   \
+			 "movq %%r14, 112(%0)\n\t"   \
+			 "movq %%r15, 120(%0)\n\t"   \
+			 "leaq 0f(%%rip), %%rax\n\t" \
+			 "movq %%rax, 128(%0)\n"     \
+			 "0:"                        \
+			 :                           \
+			 : "c"(v)                    \
 			 : "rax", "memory")
 
 /* Raw: libc's wrappers write errno and may be cancellation points. */
@@ -107,7 +110,8 @@ hl_inline long hl_arch_syscall(long nr, long a, long b, long c, long d, long e, 
  */
 hl_inline bool hl_arch_readable(uintptr_t addr)
 {
-	return hl_arch_syscall(SYS_rt_sigprocmask, -1, (long)(addr & ~(uintptr_t)7), 0, 8, 0, 0) != -14;
+	return hl_arch_syscall(SYS_rt_sigprocmask, -1, (long)(addr & ~(uintptr_t)7), 0, 8, 0, 0) !=
+	       -14;
 }
 
 hl_inline bool hl_arch_on_altstack(void)

@@ -1,6 +1,8 @@
 /*
  * unwind_step.c - x86_64: rules from what the tables say, and the steps that are rare.
  */
+#include <dlfcn.h>
+
 #include "base/bits.h"
 #include "record/arch/x86_64/step.h"
 
@@ -23,7 +25,8 @@ static uint32_t make(unsigned kind, unsigned field, int64_t off)
 
 static uint32_t signal_rule(const struct hl_cfi_shape *s)
 {
-	if (at_reg(&s->cfa, HL_ARCH_DW_SP, UCONTEXT_SP) && at_reg(&s->pc, HL_ARCH_DW_SP, UCONTEXT_PC) &&
+	if (at_reg(&s->cfa, HL_ARCH_DW_SP, UCONTEXT_SP) &&
+		at_reg(&s->pc, HL_ARCH_DW_SP, UCONTEXT_PC) &&
 		at_reg(&s->fp, HL_ARCH_DW_SP, UCONTEXT_FP))
 		return make(HL_RULE_SIGNAL, 0, 0);
 	return HL_RULE_FULL; /* not the kernel's layout, or not told in libc's words */
@@ -49,7 +52,7 @@ uint32_t hl_arch_rule(const struct hl_cfi_shape *s)
 		(s->sp.where != HL_CFI_KEPT && s->sp.where != HL_CFI_UNDEF))
 		return HL_RULE_FULL;
 	if (s->cfa.where == HL_CFI_REG && s->cfa.reg == HL_ARCH_DW_SP && s->cfa.off >= 8)
-		return plain_rule(s, HL_RULE_SP);
+		return plain_rule(s, s->cfa.off > (int64_t)HL_PAGE ? HL_RULE_SP_FAR : HL_RULE_SP);
 	if (s->cfa.where == HL_CFI_REG && s->cfa.reg == HL_ARCH_DW_FP)
 		return plain_rule(s, HL_RULE_FP);
 	if (s->cfa.where == HL_CFI_AT_REG && s->cfa.reg == HL_ARCH_DW_FP) {
@@ -66,6 +69,13 @@ static enum hl_step_end lost(struct hl_step *s, uint32_t flags)
 	return HL_STEP_CUT;
 }
 
+/* At a frame that made a call. */
+static void arrive(struct hl_walk *w)
+{
+	w->exact = false;
+	w->careful = w->guessed;
+}
+
 static enum hl_step_end step_drap(struct hl_walk *w, uint32_t rule, struct hl_step *s)
 {
 	uintptr_t fp = w->r.fp, slot = fp + (uintptr_t)hl_rule_offset(rule), cfa, pc;
@@ -78,8 +88,11 @@ static enum hl_step_end step_drap(struct hl_walk *w, uint32_t rule, struct hl_st
 	if (hl_rule_field(rule) && ((fp & 7) || !hl_walk_may_read(w, fp, fp + 8)))
 		return lost(s, HL_STEP_USES_FP);
 	pc = hl_word(cfa - 8);
-	*s = (struct hl_step){.cfa_slot = slot, .cfa_word = cfa, .pc_slot = cfa - 8, .pc_word = pc,
-		.flags = HL_STEP_USES_FP | (w->strayed ? HL_STEP_SPECIAL : 0)};
+	*s = (struct hl_step){.cfa_slot = slot,
+		.cfa_word = cfa,
+		.pc_slot = cfa - 8,
+		.pc_word = pc,
+		.flags = HL_STEP_CFA | HL_STEP_USES_FP | (w->strayed ? HL_STEP_SPECIAL : 0)};
 	w->strayed = false;
 	if (!pc)
 		return HL_STEP_END;
@@ -89,7 +102,7 @@ static enum hl_step_end step_drap(struct hl_walk *w, uint32_t rule, struct hl_st
 	}
 	w->r.pc = pc;
 	w->r.sp = cfa;
-	w->exact = false;
+	arrive(w);
 	return HL_STEP_ON;
 }
 
@@ -98,15 +111,20 @@ static enum hl_step_end step_signal(struct hl_walk *w, struct hl_step *s)
 {
 	uintptr_t uc = w->r.sp, sp = hl_word(uc + UCONTEXT_SP), pc = hl_word(uc + UCONTEXT_PC);
 
-	*s = (struct hl_step){.cfa_slot = uc + UCONTEXT_SP, .cfa_word = sp, .pc_slot = uc + UCONTEXT_PC,
-		.pc_word = pc, .fp_slot = uc + UCONTEXT_FP};
+	*s = (struct hl_step){.cfa_slot = uc + UCONTEXT_SP,
+		.cfa_word = sp,
+		.pc_slot = uc + UCONTEXT_PC,
+		.pc_word = pc,
+		.fp_slot = uc + UCONTEXT_FP,
+		.flags = HL_STEP_CFA};
 	if (!pc)
-		return HL_STEP_END; /* a call through a null pointer; what it pushed is anybody's guess */
+		return HL_STEP_END; /* a call through a null pointer; what it pushed is anybody's
+				       guess */
 	hl_walk_hop(w, sp);
 	w->r.fp = hl_word(uc + UCONTEXT_FP);
 	w->r.pc = pc;
 	w->r.sp = sp;
-	w->exact = true;
+	w->exact = w->careful = true;
 	return HL_STEP_ON;
 }
 
@@ -125,22 +143,37 @@ static bool after_call(uintptr_t pc)
 	return false;
 }
 
+/*
+ * In an object a return address follows a call. Interpreters and JITs put addresses of their own
+ * there, of which all that can be asked is that something lies there.
+ */
 static bool is_return_address(uintptr_t pc)
 {
+	struct dl_find_object found;
+
 	if (pc < HL_PAGE || pc >> 47 || !hl_walk_probe(pc - 1))
 		return false;
+	if (_dl_find_object((void *)(pc - 1), &found) != 0)
+		return true;
 	return (((pc - 7) ^ (pc - 1)) < HL_PAGE || hl_walk_probe(pc - 7)) && after_call(pc);
 }
+
+/* How far up a frame may end that no table describes. Beyond, the frame pointer is something else.
+ */
+#define FP_FRAME (256 * 1024)
 
 enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 {
 	uintptr_t fp = w->r.fp, pc;
 
-	if (fp < w->r.sp || (fp & 7) || fp > UINTPTR_MAX - 32 || !hl_walk_may_read(w, fp, fp + 16))
+	if (fp < w->r.sp || (fp & 7) || fp - w->r.sp > FP_FRAME ||
+		!hl_walk_may_read(w, fp, fp + 16))
 		return lost(s, HL_STEP_USES_FP);
 	w->strayed = false;
 	pc = hl_word(fp + 8);
-	*s = (struct hl_step){.pc_slot = fp + 8, .pc_word = pc, .fp_slot = fp,
+	*s = (struct hl_step){.pc_slot = fp + 8,
+		.pc_word = pc,
+		.fp_slot = fp,
 		.flags = HL_STEP_USES_FP | HL_STEP_SPECIAL};
 	if (!pc)
 		return HL_STEP_END;
@@ -149,7 +182,8 @@ enum hl_step_end hl_arch_step_fp(struct hl_walk *w, struct hl_step *s)
 	w->r.fp = hl_word(fp);
 	w->r.pc = pc;
 	w->r.sp = fp + 16;
-	w->exact = false;
+	w->guessed = true;
+	arrive(w);
 	return HL_STEP_ON;
 }
 
@@ -161,15 +195,19 @@ static enum hl_step_end step_plain(struct hl_walk *w, uint32_t rule, struct hl_s
 	uintptr_t cfa = (by_fp ? w->r.fp : w->r.sp) + (uintptr_t)hl_rule_offset(rule);
 	uint32_t flags = by_fp ? HL_STEP_USES_FP : 0;
 	enum hl_step_end end;
+	/* Where nobody can be asked, a table that was right so far is believed. */
+	bool trusted = !by_fp && !w->careful && !hl_walk_probes_allowed();
 
-	if (cfa <= w->r.sp || (cfa & 7) || !hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))
+	if (cfa <= w->r.sp || (cfa & 7))
+		return lost(s, flags);
+	if (!trusted && !hl_walk_may_read(w, cfa - (saved ? saved : 1) * 8, cfa))
 		return lost(s, flags);
 	if (w->strayed)
 		flags |= HL_STEP_SPECIAL;
 	w->strayed = false;
 	end = hl_arch_step_cfa(&w->r, rule, cfa, flags, s);
 	if (end == HL_STEP_ON)
-		w->exact = false;
+		arrive(w);
 	return end;
 }
 
@@ -177,6 +215,7 @@ hl_noinline enum hl_step_end hl_arch_step_slow(struct hl_walk *w, uint32_t rule,
 {
 	switch (hl_rule_kind(rule)) {
 	case HL_RULE_SP:
+	case HL_RULE_SP_FAR:
 	case HL_RULE_FP:
 		return step_plain(w, rule, s);
 	case HL_RULE_DRAP:

@@ -1,0 +1,126 @@
+"""measuring - what bench/run and bench/index share: running a command and knowing what it cost."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT_S = 3600  # a command that takes longer hangs
+
+
+class Failed(Exception):
+    """One sentence for the user."""
+
+
+def say(text):
+    print('bench: %s' % text, file=sys.stderr, flush=True)
+
+
+def first_line(path, start=''):
+    """The first line of a file that begins so, or an empty one."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            return next((line.strip() for line in file if line.startswith(start)), '')
+    except OSError:
+        return ''
+
+
+def measure(build, folder, command, env=None):
+    """Runs command under build/bench/measure: its figures as a dictionary, with 'output', what it
+    printed on both streams. A command that fails is the end."""
+    result = os.path.join(folder, 'measured.json')
+    log = os.path.join(folder, 'output')
+    with open(log, 'wb') as out:
+        try:
+            done = subprocess.run([os.path.join(build, 'bench', 'measure'), result] + command,
+                                  stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env,
+                                  timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise Failed('%s has not ended after %d s' % (' '.join(command), LIMIT_S)) from None
+    with open(log, encoding='utf-8', errors='replace') as file:
+        output = file.read()
+    if done.returncode:
+        raise Failed('%s could not be measured: %s' % (command[0], output.strip()))
+    with open(result, encoding='utf-8') as file:
+        figures = json.load(file)
+    if figures['status']:
+        raise Failed('%s ended with status %d: %s' %
+                     (' '.join(command), figures['status'], output.strip()[-2000:]))
+    figures['output'] = output
+    return figures
+
+
+def info(build, trace):
+    """heaplapse info --json of a trace."""
+    out = subprocess.run([os.path.join(build, 'heaplapse'), 'info', '--json', trace], check=False,
+                         stdout=subprocess.PIPE)
+    if out.returncode:
+        raise Failed('heaplapse info cannot read the trace (above)')
+    return json.loads(out.stdout)
+
+
+def install(package_set):
+    """Whether all packages of the set are there now; scripts/install-deps says why not."""
+    return subprocess.run([os.path.join(ROOT, 'scripts', 'install-deps'), package_set],
+                          check=False).returncode == 0
+
+
+def make(build):
+    """Builds what is measured, as `make` does."""
+    if not os.path.exists(os.path.join(build, 'build.ninja')):
+        if subprocess.run(['meson', 'setup', build, ROOT], check=False).returncode:
+            raise Failed('meson cannot set up %s (above)' % build)
+    done = subprocess.run(['ninja', '-C', build], check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise Failed('the build failed: %s' % done.stdout.decode(errors='replace')[-4000:])
+
+
+def revision():
+    """Which state of the sources this is, if git knows."""
+    try:
+        done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty'], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return ''
+    return done.stdout.decode().strip()
+
+
+class Machine:
+    """Where and when: taken before anything runs, for the load is that of others only then."""
+
+    def __init__(self):
+        self.load = os.getloadavg()
+        self.date = time.strftime('%Y-%m-%d %H:%M %Z')
+
+    def disturbed(self):
+        return self.load[0] > 0.5
+
+    def lines(self):
+        cpu = first_line('/proc/cpuinfo', 'model name').partition(':')[2].strip() or os.uname().machine
+        yield 'date: ' + self.date
+        yield 'processor: %s, %d of them' % (cpu, len(os.sched_getaffinity(0)))
+        yield 'kernel: %s; %s' % (os.uname().release, os.confstr('CS_GNU_LIBC_VERSION'))
+        yield 'load average before the run: %.2f %.2f %.2f%s' % (
+            *self.load, ' (**others were at work: the figures are disturbed**)' * self.disturbed())
+        if revision():
+            yield 'heaplapse: ' + revision()
+
+
+def median(values):
+    return statistics.median(list(values))
+
+
+def columns(rows, head):
+    """A Markdown table with aligned columns; the first is text, all others are figures."""
+    rows = [[str(cell) for cell in row] for row in rows]
+    width = [max(len(row[i]) for row in [head] + rows) for i in range(len(head))]
+
+    def line(row):
+        cells = [row[0].ljust(width[0])] + [c.rjust(w) for c, w in zip(row[1:], width[1:])]
+        return '| ' + ' | '.join(cells) + ' |'
+
+    rule = '|' + '-' * (width[0] + 2) + '|' + ''.join('-' * (w + 1) + ':|' for w in width[1:])
+    return '\n'.join([line(head), rule] + [line(row) for row in rows])

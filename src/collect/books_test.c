@@ -1,0 +1,380 @@
+/*
+ * books_test.c - records with chosen stamps go through a region's rings into a trace, which is read back:
+ * order over rings, reallocs and what comes between them, frees that do not fit, hostile rings.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/region.h"
+#include "ring/clock.h"
+#include "ring/record.h"
+#include "trace/reader.h"
+
+#define A UINT64_C(0x10000)
+#define B UINT64_C(0x20000)
+#define C UINT64_C(0x30000)
+
+struct stage {
+	struct hl_collect_settings settings;
+	struct hl_queue queue;
+	struct hl_region_reader *reader;
+	uint64_t t0;
+	char dir[64], path[256];
+	struct hl_reader *trace;
+	const struct hl_trace_info *info;
+	struct hl_chunk_events events;
+};
+
+static int setup(void **state)
+{
+	struct stage *s = calloc(1, sizeof(*s));
+
+	strcpy(s->dir, "/tmp/heaplapse-books-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	s->settings.memory_limit = SIZE_MAX;
+	s->settings.output.pattern = "trace.hlt";
+	s->settings.output.dir_fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	s->queue.settings = &s->settings.output;
+	assert_int_equal(hl_queue_start(&s->queue), 0);
+	assert_int_equal(hl_region_open(&s->reader, -1, (uint64_t)getpid(), true, &s->settings, &s->queue), 0);
+	s->t0 = hl_ring_now(NULL);
+	atomic_store(&s->reader->region->start_stamp, s->t0 & HL_STAMP_MASK);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct stage *s = *state;
+
+	hl_chunk_events_free(&s->events);
+	if (s->trace)
+		hl_reader_close(s->trace);
+	hl_region_close(s->reader);
+	unlink(s->path);
+	close(s->settings.output.dir_fd);
+	rmdir(s->dir);
+	free(s);
+	return 0;
+}
+
+static void own(struct stage *s, uint32_t ring, uint32_t tid)
+{
+	struct hl_ring *r = hl_region_ring(s->reader->region, ring);
+
+	r->tid = tid;
+	atomic_fetch_add(&r->claim, 1);
+	if (ring >= s->reader->region->high)
+		s->reader->region->high = ring + 1;
+	atomic_store(&r->state, HL_RING_OWNED);
+}
+
+/* A record at t0 + at ticks. */
+static void put(struct stage *s, uint32_t ring, uint64_t at, uint32_t type, uint32_t func, int n, const uint64_t *words)
+{
+	struct hl_ring *r = hl_region_ring(s->reader->region, ring);
+	uint64_t *data = hl_region_data(s->reader->region, ring), pos = r->w / 8;
+
+	data[pos++ % HL_RING_WORDS] = hl_first_word(s->t0 + at, type, func);
+	for (int i = 0; i < n; i++)
+		data[pos++ % HL_RING_WORDS] = words[i];
+	__atomic_store_n(&r->w, pos * 8, __ATOMIC_RELEASE);
+}
+
+static void alloc(struct stage *s, uint32_t ring, uint64_t at, uint64_t addr, uint64_t size)
+{
+	put(s, ring, at, HL_REC_ALLOC, HL_FUNC_MALLOC, 3,
+		(uint64_t[]){addr, hl_stack_word(size, 1, 0), 0x400000 + addr});
+}
+
+static void release(struct stage *s, uint32_t ring, uint64_t at, uint64_t addr)
+{
+	put(s, ring, at, HL_REC_FREE, HL_FUNC_FREE, 1, (uint64_t[]){addr});
+}
+
+static void move_begin(struct stage *s, uint32_t ring, uint64_t at, uint64_t old)
+{
+	put(s, ring, at, HL_REC_MOVE_BEGIN, HL_FUNC_REALLOC, 1, (uint64_t[]){old});
+}
+
+static void move_end(struct stage *s, uint32_t ring, uint64_t at, uint64_t old, uint64_t addr, uint64_t size)
+{
+	put(s, ring, at, HL_REC_MOVE_END, HL_FUNC_REALLOC, 3, (uint64_t[]){addr, hl_stack_word(size, 0, 0), old});
+}
+
+/* Drains everything, ends the process, and opens its trace. */
+static void finish(struct stage *s)
+{
+	struct hl_reader_refusal why;
+	struct hl_end end = {.kind = HL_END_EXIT};
+
+	usleep(1000); /* all stamps lie before the next scan's */
+	for (int i = 0; i < 3; i++)
+		hl_region_scan(s->reader, hl_mono_ns());
+	assert_int_equal(s->reader->procs.len, 1);
+	hl_region_end_process(s->reader, s->reader->procs.data[0], &end);
+	hl_queue_stop(&s->queue);
+	snprintf(s->path, sizeof(s->path), "%s/trace.hlt", s->dir);
+	assert_int_equal(hl_reader_open(&s->trace, s->path, &why), 0);
+	assert_int_equal(hl_reader_info(s->trace, &s->info), 0);
+	if (hl_reader_n_chunks(s->trace))
+		assert_int_equal(hl_reader_decode(s->trace, 0, &s->events), 0);
+}
+
+/* "a1 f1 A2": allocations and frees by ordinal, capitals when MOVED. */
+static void expect(struct stage *s, const char *story)
+{
+	char got[256] = "", *at = got;
+
+	for (size_t i = 0; i < s->events.n_events; i++) {
+		const struct hl_event *e = &s->events.events[i];
+		char c = e->op == HL_OP_ALLOC ? 'a' : e->func == HL_FUNC_IMPLICIT ? 'i' : 'f';
+
+		if (e->flags & HL_EVENT_MOVED)
+			c = (char)(c - 'a' + 'A');
+		at += sprintf(at, "%s%c%d", i ? " " : "", c, (int)e->ordinal);
+	}
+	assert_string_equal(got, story);
+}
+
+static void merges_rings_by_stamp(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 1, 20000, B, 2);
+	release(s, 1, 30000, A);
+	alloc(s, 0, 10000, A, 1);
+	alloc(s, 0, 40000, A, 3);
+	finish(s);
+	expect(s, "a0 a1 f0 a2");
+	assert_int_equal(s->info->threads, 2);
+	assert_int_equal(s->info->totals.peak_bytes, 5);
+	assert_int_equal(s->events.events[2].birth_thread, s->events.events[0].thread);
+}
+
+static void a_realloc_is_one_step(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 100);
+	move_begin(s, 0, 200, A);
+	move_end(s, 0, 300, A, B, 150);
+	finish(s);
+	expect(s, "a0 F0 A1");
+	assert_int_equal(s->info->totals.peak_bytes, 150);
+	assert_int_equal(s->info->totals.peak_blocks, 1);
+}
+
+/* The old address goes to another thread before realloc is back. */
+static void limbo_ends_where_the_address_is_reused(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 0, 100, A, 100);
+	move_begin(s, 0, 10000, A);
+	alloc(s, 1, 20000, A, 7);
+	move_end(s, 0, 30000, A, B, 150);
+	finish(s);
+	expect(s, "a0 f0 a1 a2");
+	assert_int_equal(s->info->counters.implicit_frees, 0);
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+	assert_int_equal(hl_sums_live_bytes(&s->info->totals.sums), 157);
+}
+
+static void a_failed_realloc_changes_nothing(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 100);
+	move_begin(s, 0, 200, A);
+	put(s, 0, 300, HL_REC_MOVE_FAILED, HL_FUNC_REALLOC, 1, (uint64_t[]){A});
+	release(s, 0, 400, A);
+	finish(s);
+	expect(s, "a0 f0");
+}
+
+static void realloc_to_nothing_is_a_free(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 100);
+	move_begin(s, 0, 200, A);
+	move_end(s, 0, 300, A, 0, 0);
+	finish(s);
+	expect(s, "a0 f0");
+	assert_int_equal(hl_sums_live_blocks(&s->info->totals.sums), 0);
+}
+
+/* Stamps may be wrong by a little: an allocation that comes before the free of its address waits. */
+static void small_disorder_is_put_right(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 0, 10000, A, 1);
+	alloc(s, 1, 20000, A, 2);
+	release(s, 0, 20100, A);
+	release(s, 0, 40000, B);
+	alloc(s, 1, 40100, B, 3);
+	finish(s);
+	expect(s, "a0 f0 a1 a2 f2");
+	assert_int_equal(s->info->counters.implicit_frees, 0);
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+}
+
+static void what_does_not_fit_is_counted_as_that(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 10000, A, 1);
+	alloc(s, 0, 20000, A, 2); /* nobody freed the first */
+	release(s, 0, 30000, C);  /* nobody allocated this */
+	alloc(s, 0, 40000, B, 3);
+	finish(s);
+	expect(s, "a0 i0 a1 a2");
+	assert_int_equal(s->info->counters.implicit_frees, 1);
+	assert_int_equal(s->info->counters.unknown_frees, 1);
+	assert_int_equal(s->events.n_extras, 1);
+	assert_int_equal(s->events.extras[0].addr, C);
+}
+
+/* kept counts from the outermost; parts come before their event, FIRST throws older parts away. */
+static void stacks_come_in_parts(void **state)
+{
+	struct stage *s = *state;
+	struct hl_node node;
+	uint32_t n;
+
+	own(s, 0, 11);
+	put(s, 0, 100, HL_REC_STACK, 0, 2, (uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x999});
+	put(s, 0, 200, HL_REC_STACK, 0, 3, (uint64_t[]){hl_stack_word(HL_STACK_FIRST, 2, 0), 0x400, 0x300});
+	put(s, 0, 300, HL_REC_ALLOC, 0, 4, (uint64_t[]){A, hl_stack_word(1, 2, 0), 0x200, 0x100});
+	put(s, 0, 400, HL_REC_ALLOC, 0, 3, (uint64_t[]){B, hl_stack_word(1, 1, 3), 0x500});
+	finish(s);
+	assert_int_equal(hl_reader_n_nodes(s->trace, &n), 0);
+	assert_int_equal(n, 5);
+	assert_int_equal(hl_reader_node(s->trace, s->events.events[1].node, &node), 0);
+	assert_int_equal(node.offset, 0x500);
+	assert_int_equal(hl_reader_node(s->trace, node.parent, &node), 0);
+	assert_int_equal(node.offset, 0x300);
+	assert_int_equal(hl_reader_node(s->trace, s->events.events[0].node, &node), 0);
+	assert_int_equal(node.offset, 0x400);
+	assert_int_equal(hl_reader_node(s->trace, node.parent, &node), 0);
+	assert_int_equal(node.offset, 0x300);
+}
+
+/* Another library at the same addresses is another module; the same one elsewhere is the same. */
+static void modules_follow_their_addresses(void **state)
+{
+	static const struct {
+		uint64_t start;
+		const char *name;
+	} loads[] = {{0x100000, "/a.so"}, {0x100000, "/b.so"}, {0x900000, "/a.so"}};
+	static const uint32_t module[] = {0, 1, 0};
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t words[5] = {loads[i].start, loads[i].start + 0x1000, loads[i].start, 5u << 16};
+
+		memcpy(words + 4, loads[i].name, 5);
+		put(s, 0, 1000 * i + 1, HL_REC_MODULE, 0, 5, words);
+		put(s, 0, 1000 * i + 2, HL_REC_ALLOC, 0, 3,
+			(uint64_t[]){A + i * 64, hl_stack_word(1, 1, 0), loads[i].start + 0x10});
+	}
+	finish(s);
+	for (int i = 0; i < 3; i++) {
+		struct hl_node node;
+
+		assert_int_equal(hl_reader_node(s->trace, s->events.events[i].node, &node), 0);
+		assert_int_equal(node.module, module[i]);
+		assert_int_equal(node.offset, 0x10);
+	}
+	assert_int_equal(s->events.events[0].node, s->events.events[2].node);
+}
+
+/* A program that scribbles over its ring hurts its own trace: what was right before stays. */
+static void a_hostile_ring_is_cut_off(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 1);
+	put(s, 0, 200, 30, 0, 1, (uint64_t[]){UINT64_MAX});
+	alloc(s, 0, 300, B, 1);
+	finish(s);
+	expect(s, "a0");
+	assert_true(s->info->counters.dropped_events > 0);
+}
+
+static void a_hostile_position_is_not_followed(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 1);
+	usleep(1000);
+	hl_region_scan(s->reader, hl_mono_ns());
+	hl_region_ring(s->reader->region, 0)->w = UINT64_C(0x7fffffffffffff08);
+	finish(s);
+	expect(s, "a0");
+	assert_true(s->info->counters.dropped_events > 0);
+}
+
+/* Nothing may be emitted beyond a ring that is about to commit an older stamp. */
+static void waits_for_a_busy_ring(void **state)
+{
+	struct stage *s = *state;
+	struct hl_ring *r;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	r = hl_region_ring(s->reader->region, 0);
+	r->w |= 1; /* stamped at 1000, not yet in */
+	alloc(s, 1, 5000, A, 1);
+	usleep(1000);
+	hl_region_scan(s->reader, hl_mono_ns());
+	hl_region_scan(s->reader, hl_mono_ns());
+	r->w &= ~UINT64_C(1);
+	alloc(s, 0, 1000, B, 2);
+	finish(s);
+	assert_int_equal(s->events.events[0].addr, B);
+	assert_int_equal(s->info->counters.late_events, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		TEST(merges_rings_by_stamp),
+		TEST(a_realloc_is_one_step),
+		TEST(limbo_ends_where_the_address_is_reused),
+		TEST(a_failed_realloc_changes_nothing),
+		TEST(realloc_to_nothing_is_a_free),
+		TEST(small_disorder_is_put_right),
+		TEST(what_does_not_fit_is_counted_as_that),
+		TEST(stacks_come_in_parts),
+		TEST(modules_follow_their_addresses),
+		TEST(a_hostile_ring_is_cut_off),
+		TEST(a_hostile_position_is_not_followed),
+		TEST(waits_for_a_busy_ring),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

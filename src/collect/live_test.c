@@ -1,0 +1,118 @@
+/* live_test.c - the table of live blocks against a plain array, through several growths. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collect/live.h"
+
+#define ADDRESSES 60000u
+
+static uint64_t address(uint32_t i)
+{
+	return UINT64_C(0x7f0000000000) + i * UINT64_C(16);
+}
+
+static struct hl_live_entry entry(uint32_t i, uint64_t ordinal)
+{
+	struct hl_live_entry e = {
+		.addr = address(i),
+		.ordinal_thread = ordinal << 24 | (ordinal & 0xff),
+		.size_birth = (ordinal * 3) << 16 | ((ordinal >> 32) & 0xffff),
+		.node = (uint32_t)ordinal ^ 0x5555,
+		.birth = (uint32_t)ordinal,
+	};
+
+	return e;
+}
+
+static void count(void *arg, const struct hl_live_entry *e)
+{
+	uint64_t *n = arg;
+
+	n[0]++;
+	n[1] += hl_live_ordinal(e);
+}
+
+/* More coming than going, then all going: every find and take must agree with the array. */
+static void agrees_with_an_array(size_t limit)
+{
+	static uint64_t truth[ADDRESSES]; /* ordinal + 1, 0: not live */
+	uint64_t ordinal = 0, live = 0, sum = 0, seen[2] = {0};
+	struct hl_live l;
+	struct hl_live_entry got;
+	int dir = open("/tmp", O_PATH | O_DIRECTORY);
+
+	for (uint32_t i = 0; i < ADDRESSES; i++)
+		truth[i] = 0;
+	assert_int_equal(hl_live_init(&l, limit, dir), 0);
+	srand(7);
+	for (int step = 0; step < 400000; step++) {
+		uint32_t i = (uint32_t)rand() % ADDRESSES;
+
+		hl_live_prefetch(&l, address(i));
+		assert_int_equal(hl_live_find(&l, address(i)) != NULL, truth[i] != 0);
+		if (!truth[i] && rand() % 3) {
+			struct hl_live_entry e = entry(i, ordinal);
+
+			assert_int_equal(hl_live_insert(&l, &e), 0);
+			truth[i] = ++ordinal;
+			live++;
+		} else if (truth[i]) {
+			assert_true(hl_live_take(&l, address(i), &got));
+			assert_int_equal(hl_live_ordinal(&got), truth[i] - 1);
+			assert_int_equal(hl_live_size(&got), (truth[i] - 1) * 3);
+			truth[i] = 0;
+			live--;
+		}
+		assert_int_equal(l.blocks, live);
+	}
+	for (uint32_t i = 0; i < ADDRESSES; i++)
+		sum += truth[i] ? truth[i] - 1 : 0;
+	hl_live_each(&l, count, seen);
+	assert_int_equal(seen[0], live);
+	assert_int_equal(seen[1], sum);
+	for (uint32_t i = 0; i < ADDRESSES; i++)
+		assert_int_equal(hl_live_take(&l, address(i), &got), truth[i] != 0);
+	assert_int_equal(l.blocks, 0);
+	hl_live_fini(&l);
+	close(dir);
+}
+
+static void in_memory(void **state)
+{
+	agrees_with_an_array(SIZE_MAX);
+}
+
+static void in_a_file(void **state)
+{
+	agrees_with_an_array(1024);
+}
+
+static void packs_its_numbers(void **state)
+{
+	struct hl_live_entry e = {
+		.ordinal_thread = UINT64_C(0xfedcba9876) << 24 | 0xabcdef,
+		.size_birth = ((UINT64_C(1) << 48) - 1) << 16 | 0x1234,
+		.birth = 0x56789abc,
+	};
+
+	assert_int_equal(hl_live_ordinal(&e), UINT64_C(0xfedcba9876));
+	assert_int_equal(hl_live_thread(&e), 0xabcdef);
+	assert_int_equal(hl_live_size(&e), (UINT64_C(1) << 48) - 1);
+	assert_int_equal(hl_live_birth_ns(&e), UINT64_C(0x123456789abc) * 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_memory),
+		cmocka_unit_test(in_a_file),
+		cmocka_unit_test(packs_its_numbers),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

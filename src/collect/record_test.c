@@ -1,0 +1,62 @@
+/* record_test.c - lengths of records, whatever the words say. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "collect/record.h"
+#include "ring/record.h"
+
+static void knows_each_shape(void **state)
+{
+	const struct {
+		uint64_t words[8];
+		uint32_t len;
+	} cases[] = {
+		{{HL_REC_FREE, 0x1000}, 2},
+		{{HL_REC_ALLOC, 0x1000, hl_stack_word(32, 0, 5)}, 3},
+		{{HL_REC_ALLOC, 0x1000, hl_stack_word(32, 4, 0)}, 7},
+		{{HL_REC_ALLOC, 0x1000, hl_stack_word(HL_SIZE_BIG, 1, 0)}, 5},
+		{{HL_REC_MOVE_END, 0x1000, hl_stack_word(8, 2, 0), 0x2000}, 6},
+		{{HL_REC_STACK, hl_stack_word(HL_STACK_FIRST, 6, 0)}, 8},
+		{{HL_REC_PROCESS, 1}, 2},
+		{{HL_REC_MARK, HL_MARK_MARK | 17u << 8}, 5},
+		{{HL_REC_MODULE, 0, 0, 0, 8u << 8 | 9u << 16}, 8},
+		/* not records */
+		{{HL_REC_NONE}, 0},
+		{{HL_REC_COUNT, 1, 2}, 0},
+		{{31, 1, 2}, 0},
+		/* longer than what is there */
+		{{HL_REC_ALLOC, 0x1000, hl_stack_word(32, 6, 0)}, 0},
+		{{HL_REC_MARK, 60000u << 8}, 0},
+		{{HL_REC_MODULE, 0, 0, 0, UINT64_C(0xffffffff)}, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(hl_record_length(cases[i].words, 8), cases[i].len);
+}
+
+static void never_goes_beyond(void **state)
+{
+	uint64_t words[16];
+
+	srand(1);
+	for (int round = 0; round < 1000000; round++) {
+		uint64_t n = (uint64_t)rand() % 16 + 1;
+
+		for (uint64_t i = 0; i < n; i++)
+			words[i] = (uint64_t)rand() << (rand() % 40) | (uint64_t)rand();
+		assert_true(hl_record_length(words, n) <= n);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(knows_each_shape),
+		cmocka_unit_test(never_goes_beyond),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

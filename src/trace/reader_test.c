@@ -1,0 +1,213 @@
+/* reader_test.c - files that are refused, that are still written, and that the disk cut short. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/crc32c.h"
+#include "trace/format_internal.h"
+#include "trace/reader.h"
+#include "trace/sim.h"
+#include "trace/writer.h"
+
+static char dir[] = "/tmp/hl-reader-XXXXXX";
+static char path[128];
+
+static const struct hl_meta meta = {.program = "p",
+	.command = "",
+	.arch = "x86_64",
+	.clock = "tsc",
+	.mode = "trace",
+	.allocator = ""};
+
+static void fill(const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, data, len), len);
+	close(fd);
+}
+
+static void refused(int err, const char *word)
+{
+	struct hl_reader_refusal why;
+	struct hl_reader *r;
+
+	assert_int_equal(hl_reader_open(&r, path, &why), err);
+	assert_non_null(strstr(why.text, word));
+	assert_int_equal(why.text[strlen(why.text) - 1], '.');
+}
+
+static void what_is_no_trace_is_refused_with_a_reason(void **state)
+{
+	uint8_t head[HL_FILE_HEAD_LEN];
+
+	snprintf(path, sizeof(path), "%s/missing", dir);
+	refused(-ENOENT, "does not exist");
+	snprintf(path, sizeof(path), "%s", dir);
+	refused(-EISDIR, "directory");
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	refused(-ESPIPE, "regular file");
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/t", dir);
+	fill("", 0);
+	refused(-ENODATA, "empty");
+	fill("#!/bin/sh\necho no trace at all, and long enough to be taken for one\n", 68);
+	refused(-EBADMSG, "not a heaplapse trace");
+	hl_file_head_encode(head, 77);
+	fill(head, 40);
+	refused(-EBADMSG, "before its first chunk");
+	hl_put32(head + 8, 9);
+	hl_put32(head + 60, hl_crc32c(0, head, 60));
+	fill(head, sizeof(head));
+	refused(-EPROTONOSUPPORT, "version 9");
+	hl_file_head_encode(head, 77);
+	memmove(head + 4, head + 5, 50); /* CR LF became LF */
+	fill(head, sizeof(head));
+	refused(-EBADMSG, "text-mode");
+	hl_file_head_encode(head, 77);
+	head[20] ^= 1;
+	fill(head, sizeof(head));
+	refused(-EBADMSG, "destroyed");
+	unlink(path);
+}
+
+static struct hl_writer *begin(struct hl_sim *sim, uint32_t n_nodes)
+{
+	const struct hl_node node = {.parent = HL_NODE_NONE, .module = HL_MODULE_NONE};
+	struct hl_writer *w;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/t", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_int_equal(hl_writer_open(&w, fd, &meta), 0);
+	assert_int_equal(hl_sim_init(sim, 3, n_nodes, 1, 1000), 0);
+	for (uint32_t i = 0; i < n_nodes; i++)
+		assert_int_equal(hl_writer_add_node(w, &node), 0);
+	assert_int_equal(hl_writer_add_thread(w, 1), 0);
+	return w;
+}
+
+static int add(struct hl_writer *w, struct hl_sim *sim, int n)
+{
+	struct hl_event e;
+	int err = 0;
+
+	for (int i = 0; i < n && !err; i++) {
+		hl_sim_next(sim, &e);
+		err = hl_writer_add_event(w, &e);
+	}
+	return err;
+}
+
+static void a_file_being_written_opens_as_running(void **state)
+{
+	struct hl_reader_refusal why;
+	const struct hl_trace_info *info;
+	struct hl_writer *w;
+	struct hl_reader *r;
+	struct hl_sim sim;
+
+	w = begin(&sim, 10);
+	assert_int_equal(add(w, &sim, 1000), 0);
+	while (sim.moved) /* half a realloc is not written */
+		assert_int_equal(add(w, &sim, 1), 0);
+	assert_int_equal(hl_writer_flush(w), 0);
+	assert_true(hl_writer_durable_events(w) >= 1000);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_int_equal(info->end.kind, HL_END_RUNNING);
+	assert_int_equal(info->totals.events, hl_writer_durable_events(w));
+	assert_false(info->damaged);
+	hl_reader_close(r);
+	hl_writer_close(w);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_int_equal(info->end.kind, HL_END_LOST);
+	hl_reader_close(r);
+	hl_sim_fini(&sim);
+	unlink(path);
+}
+
+static void a_full_disk_leaves_whole_chunks(void **state)
+{
+	const struct rlimit small = {100000, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+	const struct hl_end end = {HL_END_EXIT, 0, 0};
+	const struct hl_counters counters = {0};
+	struct hl_reader_refusal why;
+	const struct hl_trace_info *info;
+	struct hl_writer *w;
+	struct hl_reader *r;
+	struct hl_sim sim;
+
+	w = begin(&sim, 1000);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(add(w, &sim, 2000000), -EFBIG);
+	assert_int_equal(add(w, &sim, 1), -EFBIG);
+	assert_int_equal(hl_writer_end(w, &end, &counters), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_int_equal(info->totals.events, hl_writer_durable_events(w));
+	assert_true(info->totals.events > 0);
+	assert_false(info->damaged);
+	hl_reader_close(r);
+	hl_writer_close(w);
+	hl_sim_fini(&sim);
+	unlink(path);
+}
+
+static void what_breaks_the_contract_is_an_error(void **state)
+{
+	const struct hl_event cases[] = {
+		{.ordinal = 1},                                /* not the next ordinal */
+		{.ordinal = 0, .node = 10},                    /* no such node */
+		{.ordinal = 0, .thread = 1},                   /* no such thread */
+		{.op = HL_OP_FREE, .free_node = HL_NODE_NONE}, /* of what was never allocated */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hl_writer *w;
+		struct hl_sim sim;
+
+		w = begin(&sim, 10);
+		assert_int_equal(hl_writer_add_event(w, &cases[i]), -EINVAL);
+		assert_int_equal(add(w, &sim, 1), -EINVAL); /* the first error sticks */
+		hl_writer_close(w);
+		hl_sim_fini(&sim);
+	}
+	unlink(path);
+}
+
+static int setup(void **state)
+{
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_trace_is_refused_with_a_reason),
+		cmocka_unit_test(a_file_being_written_opens_as_running),
+		cmocka_unit_test(a_full_disk_leaves_whole_chunks),
+		cmocka_unit_test(what_breaks_the_contract_is_an_error),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

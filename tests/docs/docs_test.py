@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+"""docs_test - what the documents say can be done can be done, and what they name is there.
+
+	docs_test.py TOP HEAPLAPSE LIBRARY
+
+Runs each command of the blocks marked ```sh test in README.md, in a folder of its own where build/ is
+the real build folder; compiles, runs and records the program in the block ```c test. Looks for
+every file, function, make target and option that the documents name. One line of TAP each.
+"""
+import glob
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(sys.argv[1]).resolve()
+HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
+LIBRARY = pathlib.Path(sys.argv[3]).resolve()
+DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md')
+MADE_BY_BENCH = {'bench/results.md'}
+FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
+PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
+LINK = re.compile(r'\]\(([^)#:]+)\)')
+SPAN = re.compile(r'`([^`\n]+)`')
+BARE = re.compile(r'^[\w-]+\.(?:c|h|py|md|build)$')
+failures = 0
+number = 0
+
+
+def case(ok, name, why=''):
+    global failures, number
+    number += 1
+    failures += not ok
+    print(f'{"ok" if ok else "not ok"} {number} - {name}')
+    if not ok and why:
+        print('# ' + why.rstrip().replace('\n', '\n# '))
+    sys.stdout.flush()
+
+
+def text_of(document):
+    return (TOP / document).read_text()
+
+
+def blocks(document, mark):
+    return re.findall(rf'^```{mark}\n(.*?)^```$', text_of(document), re.M | re.S)
+
+
+def environment():
+    env = {k: v for k, v in os.environ.items() if k != 'LD_PRELOAD' and not k.startswith('HEAPLAPSE_')}
+    return {**env, 'LC_ALL': 'C.UTF-8'}
+
+
+def run(command, folder):
+    """'' or what went wrong. A message of ours on stderr is wrong, too."""
+    try:
+        done = subprocess.run(['/bin/sh', '-c', command], cwd=folder, env=environment(), timeout=60,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace')
+    except subprocess.TimeoutExpired:
+        return 'did not end within 60 s'
+    if done.returncode or 'heaplapse:' in done.stderr:
+        return f'status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}'
+    return ''
+
+
+def prepare(folder):
+    build = folder / 'build'
+    build.mkdir()
+    (build / 'heaplapse').symlink_to(HEAPLAPSE)
+    (build / 'libheaplapse.so').symlink_to(LIBRARY)
+    for name in ('examples', 'include'):
+        (folder / name).symlink_to(TOP / name)
+
+
+def appears(pattern):
+    """A collector that the library started may need a moment after the program's end."""
+    for _ in range(100):
+        if glob.glob(pattern):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def check_commands():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        prepare(folder)
+        commands = [line for block in blocks('README.md', 'sh test') for line in block.splitlines() if line]
+        case(len(commands) > 5, 'README has commands to test')
+        for command in commands:
+            why = run(command, folder)
+            case(not why, 'README: ' + command.partition('#')[0].strip(), why)
+        case(appears(f'{name}/heaplapse.app.*.hlt'), 'README: LD_PRELOAD left a trace under the name it has by default')
+        for i, program in enumerate(blocks('README.md', 'c test')):
+            (folder / f'p{i}.c').write_text(program)
+            why = run(f'gcc -Wall -Werror -Iinclude -o p{i} p{i}.c && ./p{i} && '
+                      f'build/heaplapse record -o p{i}.hlt ./p{i} && build/heaplapse dump p{i}.hlt', folder)
+            case(not why, f'README: the program in C, number {i + 1}', why)
+
+
+def files_named(document):
+    text = text_of(document)
+    base = (TOP / document).parent
+    names = {m.rstrip('.') for m in PATH.findall(text)}
+    names |= {str((base / link).resolve().relative_to(TOP)) for link in LINK.findall(text)}
+    return {n for n in names if '*' not in n and 'NAME' not in n and n not in MADE_BY_BENCH}
+
+
+def bare_names(document):
+    return {s for s in SPAN.findall(text_of(document)) if BARE.match(s) and 'NAME' not in s}
+
+
+def check_files():
+    everywhere = {p.name for d in ('src', 'docs', 'tests', 'include', 'tools') for p in (TOP / d).rglob('*')}
+    everywhere |= {p.name for p in TOP.iterdir()}
+    for document in DOCUMENTS:
+        gone = {n for n in files_named(document) if not (TOP / n).exists()}
+        gone |= bare_names(document) - everywhere
+        case(not gone, f'{document}: every file it names is there', 'not there: ' + ', '.join(sorted(gone)))
+
+
+def check_functions():
+    code = '\n'.join(p.read_text() for d in ('src', 'include') for p in (TOP / d).rglob('*.[ch]'))
+    for document in DOCUMENTS:
+        named = {m for s in SPAN.findall(text_of(document)) for m in re.findall(r'^(\w+)\(\)$', s)}
+        gone = {n for n in named if not re.search(rf'\b{n}\(', code)}
+        case(not gone, f'{document}: every function it names is there', 'not there: ' + ', '.join(sorted(gone)))
+
+
+def check_targets():
+    makefile = text_of('Makefile')
+    for document in DOCUMENTS:
+        text = text_of(document)
+        places = SPAN.findall(text) + [l for b in blocks(document, 'sh') for l in b.splitlines()]
+        named = {m for p in places for m in re.findall(r'^make (\w+)', p)}
+        gone = {n for n in named if not re.search(rf'^{n}:', makefile, re.M)}
+        case(not gone, f'{document}: every make target it names is there', 'not there: ' + ', '.join(sorted(gone)))
+
+
+def check_options():
+    known = ''.join(subprocess.run([HEAPLAPSE, 'help', c], capture_output=True, text=True).stdout
+                    for c in ('record', 'report', 'info', 'dump'))
+    for document in ('README.md', 'docs/numbers.md', 'docs/ARCHITECTURE.md'):
+        text = text_of(document)
+        places = SPAN.findall(text) + [l for b in blocks(document, 'sh test') for l in b.splitlines()]
+        named = {m for p in places for m in re.findall(r'(?<![\w-])--[a-z][a-z-]+', p)}
+        gone = {n for n in named if not re.search(rf'{n}\b', known)}
+        case(not gone, f'{document}: every option it names is there', 'not there: ' + ', '.join(sorted(gone)))
+
+
+check_commands()
+check_files()
+check_functions()
+check_targets()
+check_options()
+print(f'1..{number}')
+sys.exit(failures > 0)
