@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'truth'), os.path.join(HERE, '..', '..', 'docs')]
+import decode  # noqa: E402
 from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
 
 LIMIT = 20      # seconds, for anything that is waited for
@@ -89,13 +91,29 @@ class Place:
             if time.monotonic() > deadline:
                 raise Failure(f'{len(names)} traces, should be {count}: {names}')
             time.sleep(0.02)
-        infos = {name: self.heaplapse.info_when_ended(name, seconds) for name in names}
+        infos = {name: self.ended(name, seconds) for name in names}
         if count is not None:
             expect('traces', len(infos), count)
         return infos
 
+    def ended(self, name, seconds):
+        info = self.heaplapse.info_when_ended(name, seconds)
+        for _ in range(20):
+            # between its end and its index a file looks cut off
+            if not info['damage']:
+                break
+            time.sleep(0.05)
+            info = self.heaplapse.info(name)
+        return info
+
     def info(self, pattern='*.hlt'):
         return next(iter(self.infos(1, pattern).values()))
+
+    def parents(self, trace):
+        """(pid, pid of its parent), from the file itself (docs/trace-format.md, META)."""
+        with open(trace, 'rb') as file:
+            meta = next(chunk for chunk, _ in decode.chunks(file.read()) if chunk.type == 1)
+        return tuple(meta.varints(1)[2:4])
 
     def dump(self, trace):
         return self.heaplapse.run('dump', trace).splitlines()

@@ -116,15 +116,18 @@ def test_planted(place):
 
 
 def test_bare_planted(place):
-    """the same under a bare LD_PRELOAD: one message, the program runs"""
+    """under a bare LD_PRELOAD a name that is taken, by a link too, gets a number; a bad place one message"""
     with open('victim', 'w', encoding='ascii') as file:
         file.write('mine')
     os.symlink('victim', 'link.hlt')
     done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': 'link.hlt'})
-    expect('status', done.status, 3)
-    expect('lines', done.err.count('\n'), 1)
-    contains('message', done.err, 'not recorded', 'link.hlt', 'exists')
+    expect('status and message', (done.status, done.err), (3, ''))
+    sound(place.info('link.2.hlt'), 100)
     expect('victim', open('victim', encoding='ascii').read(), 'mine')
+    for name in ('none/x.hlt', '%x', 'victim/x'):
+        done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': name})
+        expect('status and lines', (done.status, done.err.count('\n')), (3, 1))
+        contains('message', done.err, 'not recorded', name)
 
 
 def test_mode(place):
