@@ -281,8 +281,8 @@ hl_cold static void emit_shared(struct hl_thread *t, struct draft *d, const stru
 		drop(t);
 	else if (regs)
 		put_event_streamed(t, d, regs, size);
-	else
-		hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0);
+	else if (!hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
+		drop(t);
 	hl_thread_unlock_shared(t);
 }
 

@@ -142,14 +142,13 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	return t;
 }
 
-bool hl_thread_lock_shared(struct hl_thread *t)
+/* Takes any shared ring that nobody writes to. */
+static bool try_shared(struct hl_thread *t)
 {
 	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid;
 
-	if (t->out.ring)
-		return false; /* a handler inside a shared put of this same thread */
-	for (uint32_t spins = 0; spins < 1u << 20; spins++) {
-		uint32_t i = HL_RING_COUNT - 1 - (t->tid + spins) % HL_SHARED_RINGS;
+	for (uint32_t k = 0; k < HL_SHARED_RINGS; k++) {
+		uint32_t i = HL_RING_COUNT - 1 - (t->tid + k) % HL_SHARED_RINGS;
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 		uint64_t nobody = 0;
 
@@ -159,9 +158,20 @@ bool hl_thread_lock_shared(struct hl_thread *t)
 			t->out.tail = atomic_load(&ring->tail);
 			return true;
 		}
-		hl_arch_pause();
 	}
 	return false;
+}
+
+bool hl_thread_lock_shared(struct hl_thread *t)
+{
+	if (t->out.ring)
+		return false; /* a handler inside a shared put of this same thread */
+	for (int i = 0; i < 100; i++) {
+		if (try_shared(t))
+			return true;
+		hl_arch_pause();
+	}
+	return hl_wait_for(t, try_shared);
 }
 
 void hl_thread_unlock_shared(struct hl_thread *t)
@@ -241,7 +251,7 @@ hl_cold struct hl_thread *hl_thread_enter_slow(void)
 	if (phase == HL_PHASE_EARLY) {
 		t = enter_early();
 	} else {
-		if (!atomic_load(&hl_alive.on))
+		if (!atomic_load(&hl_alive.ours))
 			hl_life_fork_child();
 		if (atomic_load(&hl_alive.on)) {
 			t = hl_tls.thread;
