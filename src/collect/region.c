@@ -21,6 +21,7 @@
 #include "collect/books.h"
 #include "collect/record.h"
 #include "collect/region.h"
+#include "collect/takeover.h"
 #include "ring/clock.h"
 #include "ring/record.h"
 
@@ -105,6 +106,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		init_region(r->region, settings);
 	} else {
 		r->continued = true;
+		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
 		r->durable_before = atomic_load(&r->region->taken_events);
 		r->lost_before = r->durable_before - atomic_load(&r->region->durable_events);
 	}
@@ -226,6 +229,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	p->pidfd = open_pidfd(r, p);
 	note_pid(r, serial, p->pid);
 	r->made_trace |= serial == 0;
+	if (r->continued)
+		hl_takeover_modules(p);
 	p->counters.dropped_events += r->lost_before;
 	r->lost_before = 0;
 	return p;

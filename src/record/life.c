@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include "record/arch/syscall.h"
@@ -165,6 +166,26 @@ static bool wait_ready(void)
 	return false;
 }
 
+/*
+ * Makes the memfd as large as the region. RLIMIT_FSIZE counts for it too, and going beyond is a signal that kills
+ * the program: the soft limit is out of the way while we do it, and a hard one is respected.
+ */
+static bool set_size(long memfd)
+{
+	struct rlimit old, wide;
+	bool done = false;
+
+	if (hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &old) < 0 || old.rlim_max < HL_REGION_BYTES)
+		return false;
+	wide = (struct rlimit){old.rlim_max, old.rlim_max};
+	if (old.rlim_cur < HL_REGION_BYTES && hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &wide, NULL) < 0)
+		return false;
+	done = hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) == 0;
+	if (old.rlim_cur < HL_REGION_BYTES)
+		hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &old, NULL);
+	return done;
+}
+
 /* Bare LD_PRELOAD: we make the region and start a collector on it. */
 static const char *start_own(char **envp)
 {
@@ -175,8 +196,8 @@ static const char *start_own(char **envp)
 	memfd = hl_sys2(SYS_memfd_create, "heaplapse", 3 /* CLOEXEC | ALLOW_SEALING */);
 	if (memfd < 0)
 		return "no memfd";
-	if (hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) < 0)
-		why = "no memory for the rings";
+	if (!set_size(memfd))
+		why = "no memory for the rings (is RLIMIT_FSIZE set?)";
 	else
 		why = map_region((int)memfd);
 	if (!why) {

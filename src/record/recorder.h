@@ -49,6 +49,7 @@ struct hl_thread {
 	uint32_t tid;
 	bool shared;             /* no ring of its own: takes a shared one for each event */
 	bool scratch_busy;
+	bool resync;             /* a new collector was met while waiting: what was to be written relies on the old */
 	uint64_t last_stamp;
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;

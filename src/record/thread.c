@@ -95,6 +95,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->out.ring = hl_region_ring(hl_rec.region, ring);
 	t->out.data = hl_region_data(hl_rec.region, ring);
 	t->out.tail = atomic_load(&t->out.ring->tail);
+	t->out.epoch = atomic_load(&t->out.ring->epoch);
 	t->synced_at = UINT64_MAX;
 	t->serial = hl_rec.serial;
 	t->tid = tid;
@@ -156,6 +157,7 @@ static bool try_shared(struct hl_thread *t)
 			t->out.ring = ring;
 			t->out.data = hl_region_data(hl_rec.region, i);
 			t->out.tail = atomic_load(&ring->tail);
+			t->out.epoch = atomic_load(&ring->epoch);
 			return true;
 		}
 	}

@@ -108,10 +108,23 @@ static bool still_silent(struct hl_thread *t)
 	return false;
 }
 
+/* The one before it has taken our stacks with it: the next is sent whole. */
+static void meet_collector(struct hl_thread *t)
+{
+	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
+
+	if (t->out.epoch == epoch)
+		return;
+	t->out.epoch = epoch;
+	t->synced_at = UINT64_MAX;
+	t->resync = true;
+}
+
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	if (hl_rec.phase == HL_PHASE_EARLY || !hl_rec.region)
 		return false; /* nobody drains the early buffer */
+	meet_collector(t);
 	if (still_silent(t))
 		return false;
 	if (spin(t, pos, words))

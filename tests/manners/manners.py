@@ -189,7 +189,7 @@ def main(tests):
         if not name.startswith('test_') or (args.only and name not in args.only):
             continue
         title = (test.__doc__ or name).partition('\n')[0].rstrip('.')
-        with tempfile.TemporaryDirectory(prefix='heaplapse-manners-') as folder:
+        with tempfile.TemporaryDirectory(prefix='heaplapse-manners-', ignore_cleanup_errors=True) as folder:
             os.chdir(folder)
             signal.alarm(3 * LIMIT)
             try:
