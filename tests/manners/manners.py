@@ -168,7 +168,7 @@ def compiled(*command):
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)
     if done.returncode or done.stdout:
-        raise Failure(f'{" ".join(map(str, command))}: status {done.returncode}\n{done.stdout}')
+        raise Failure(f'{" ".join(map(str, command))}: status {done.returncode}\n{done.stdout[:600]}')
 
 
 def too_long(*_):
