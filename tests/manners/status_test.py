@@ -166,7 +166,8 @@ def test_signal_kills(place):
 
 def test_stop_and_go(place):
     """a stop of the program is a stop of record; continuing either continues both"""
-    process, pid = started(place)
+    # A group of its own under this session: in an orphaned group the kernel discards stops.
+    process, pid = started(place, process_group=0)
     for sent_to, sig, woken in ((process.pid, signal.SIGTSTP, process.pid), (pid, signal.SIGSTOP, process.pid),
                                 (pid, signal.SIGSTOP, pid), (pid, signal.SIGTTIN, pid)):
         os.kill(sent_to, sig)
