@@ -75,6 +75,12 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 	struct pidfd_info info = {.mask = INFO_EXIT};
 	int status;
 
+	if (p->execing) {
+		/* Whatever ended then was another program. */
+		end->kind = HL_END_EXEC;
+		end->value = 0;
+		return true;
+	}
 	if (p->told_end) {
 		*end = p->end;
 		return true;

@@ -302,7 +302,12 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 
 void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
 {
+	if (f == p->execing)
+		p->execing = NULL; /* it is still here */
 	switch (words[0] & 31) {
+	case HL_REC_EXEC:
+		p->execing = f;
+		break;
 	case HL_REC_STACK:
 		add_part(f, words[1], words + 2);
 		break;

@@ -59,6 +59,7 @@ struct hl_proc {
 	bool forked;
 	bool told_end;              /* `record` has told us how it ended */
 	struct hl_end end;
+	const struct hl_feed *execing; /* the thread whose last word was that it calls exec */
 	bool has_exit;              /* the program said it was about to exit */
 	int32_t exit_status;
 	struct hl_cost cost;        /* as the program told it at its exit */

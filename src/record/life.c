@@ -221,6 +221,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	quiet = q && *q && strcmp(q, "0") != 0;
 	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
+	hl_exec_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;

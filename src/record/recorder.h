@@ -134,8 +134,9 @@ void hl_modules_on_found(const struct hl_unwind_module *module);
 void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
 void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
 
-/* process.c */
+/* process.c, exec.c */
 void hl_process_note_exit(int status);
+void hl_exec_resolve(void);
 
 /* life.c */
 void hl_life_fork_child(void);

@@ -185,13 +185,33 @@ def test_reexec(place):
 def test_exec_static(place):
     """exec of a program that cannot be recorded ends the trace by exec"""
     with open('x.c', 'w', encoding='ascii') as file:
-        file.write('#include <unistd.h>\nint main(void) { usleep(100000); return 9; }\n')
+        file.write('int main(void) { return 9; }\n')
     expect('compiler', place.run('gcc', '-static', '-o', 'x', 'x.c').status, 0)
     for mode in ('record', 'bare'):
         done = place.in_mode(mode, '/bin/sh', '-c', 'exec ./x')
         expect('status', done.status, 9)
         sound(place.info(), end=('exec', 0))
         os.unlink(place.traces()[0])
+
+
+def test_exec_fails(place):
+    """an exec that fails is no end: the trace goes on"""
+    for mode in ('record', 'bare'):
+        family = Family(place, mode, 'exec-fails', 34, 1)
+        sound(family.member(1000), end=('exit', 34))
+        os.unlink(place.traces()[0])
+
+
+def test_exec_words(place):
+    """every function of the exec family passes its words and environment on"""
+    for mode in ('record', 'bare'):
+        for way in ('execve', 'execv', 'execvp', 'execvpe', 'fexecve', 'execveat', 'execl', 'execlp', 'execle'):
+            done = place.in_mode(mode, place.program('family'), 'words', way)
+            expect(f'{way}: status and output', (done.status, done.out), (0, 'one|two words|WORD=here\n'))
+            infos = place.infos()
+            expect(f'{way}: ends', sorted(info['end']['kind'] for info in infos.values())[0], 'exec')
+            for name in infos:
+                os.unlink(name)
 
 
 def test_daemon(place):

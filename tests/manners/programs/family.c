@@ -4,6 +4,7 @@
  * grandchild 300 of 3000. A child also frees 10 blocks of its parent's. No stdio.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -269,6 +270,47 @@ static int with_reexec(const char *count)
 	return 1;
 }
 
+static int with_exec_fails(void)
+{
+	char *none[] = {self, NULL};
+
+	if (execv("/none/such", none) != -1 || errno != ENOENT)
+		return 1;
+	if (execl("/", "x", (char *)NULL) != -1 || errno != EACCES)
+		return 2;
+	return 34;
+}
+
+/* Becomes a shell that prints its words, through the function that is named. */
+static int with_words(const char *way)
+{
+	char script[] = "echo \"$1|$2|WORD=$WORD\"", sh[] = "sh", c[] = "-c", one[] = "one", two[] = "two words";
+	char word[] = "WORD=here", path[] = "PATH=/usr/bin:/bin", preload[4096] = "LD_PRELOAD=";
+	char *argv[] = {sh, c, script, sh, one, two, NULL}, *envp[] = {word, path, preload, NULL};
+
+	strncat(preload, getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "", sizeof(preload) - 20);
+	setenv("WORD", "here", 1);
+	if (!strcmp(way, "execve"))
+		execve("/bin/sh", argv, envp);
+	if (!strcmp(way, "execv"))
+		execv("/bin/sh", argv);
+	if (!strcmp(way, "execvp"))
+		execvp("sh", argv);
+	if (!strcmp(way, "execvpe"))
+		execvpe("sh", argv, envp);
+	if (!strcmp(way, "fexecve"))
+		fexecve(open("/bin/sh", O_RDONLY | O_CLOEXEC), argv, envp);
+	if (!strcmp(way, "execveat"))
+		execveat(AT_FDCWD, "/bin/sh", argv, envp, 0);
+	if (!strcmp(way, "execl"))
+		execl("/bin/sh", sh, c, script, sh, one, two, (char *)NULL);
+	if (!strcmp(way, "execlp"))
+		execlp("sh", sh, c, script, sh, one, two, (char *)NULL);
+	if (!strcmp(way, "execle"))
+		execle("/bin/sh", sh, c, script, sh, one, two, (char *)NULL, envp);
+	return 98;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -277,7 +319,7 @@ int main(int argc, char **argv)
 	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone}, {"clone", with_clone},
 		{"vfork", with_vfork}, {"vfork-exit", with_vfork_exit}, {"spawn", with_spawn}, {"system", with_system},
 		{"popen", with_popen}, {"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
-		{"signal", with_signal}};
+		{"signal", with_signal}, {"exec-fails", with_exec_fails}};
 
 	self = argv[0];
 	if (!strcmp(argv[1], "leaf")) {
@@ -287,6 +329,8 @@ int main(int argc, char **argv)
 	work(100, 1000);
 	if (!strcmp(argv[1], "daemon"))
 		return with_daemon(argv[2]);
+	if (!strcmp(argv[1], "words"))
+		return with_words(argv[2]);
 	if (!strcmp(argv[1], "reexec"))
 		return with_reexec(argv[2]);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
