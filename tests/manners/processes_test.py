@@ -241,6 +241,8 @@ def test_script(place):
     script = 'i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done; exit 4'
     done = place.record('/bin/sh', '-c', script)
     expect('status and stderr', (done.status, done.err), (4, ''))
+    # on a busy machine the children's traces are written after the shell's own
+    wait_until('150 traces', lambda: len(place.traces('heaplapse.true.*')) >= 150)
     infos = place.infos()
     expect('programs', sum(info['program'].endswith('true') for info in infos.values()), 150)
     for name, info in infos.items():
