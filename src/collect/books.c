@@ -68,8 +68,11 @@ static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
+		struct hl_feed *other = hl_feed_other(f);
 		union hl_item item = {.other = {.op = HL_ITEM_THREAD, .tid = f->tid}};
 
+		if (other && other->thread != UINT32_MAX)
+			return f->thread = other->thread;
 		hl_books_item(p, &item);
 		f->thread = p->n_threads++;
 	}

@@ -79,22 +79,44 @@ fail:
 	return NULL;
 }
 
-struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new)
+static struct hl_feed *find_feed(const struct hl_proc *p, uint32_t tid, bool aside)
 {
-	struct hl_feed *f;
+	for (size_t i = p->feeds.len; i > 0; i--) /* of several with this tid the last lives */
+		if (p->feeds.data[i - 1]->tid == tid && p->feeds.data[i - 1]->aside == aside)
+			return p->feeds.data[i - 1];
+	return NULL;
+}
 
-	for (size_t i = 0; !always_new && i < p->feeds.len; i++)
-		if (p->feeds.data[i]->tid == tid)
-			return p->feeds.data[i];
-	f = calloc(1, sizeof(*f));
+struct hl_feed *hl_feed_other(const struct hl_feed *f)
+{
+	return find_feed(f->proc, f->tid, !f->aside);
+}
+
+static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
+{
+	struct hl_feed *f = calloc(1, sizeof(*f));
+
 	if (!f || hl_vec_push(&p->feeds, f)) {
 		free(f);
 		return NULL;
 	}
 	f->proc = p;
 	f->tid = tid;
+	f->aside = aside;
 	f->thread = UINT32_MAX;
 	return f;
+}
+
+struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid)
+{
+	return new_feed(p, tid, false);
+}
+
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid)
+{
+	struct hl_feed *f = find_feed(p, tid, true);
+
+	return f ? f : new_feed(p, tid, true);
 }
 
 static void free_feed(struct hl_feed *f)

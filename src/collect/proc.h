@@ -24,6 +24,7 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
+	bool aside;                 /* its voice in shared rings: a stack of its own, the same thread */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;     /* the new pcs of a stack, outermost first */
@@ -112,7 +113,11 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
 /* The END item goes out with what is known, then everything is freed; the output lives on to be written. */
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
-struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new);
+/* The owner of a ring is always a new thread; who speaks in a shared ring is known by its tid. */
+struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid);
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid);
+/* The other voice of the same thread, or NULL. */
+struct hl_feed *hl_feed_other(const struct hl_feed *f);
 /* The thread has ended: the feed is freed, at the latest with the process. */
 void hl_feed_done(struct hl_feed *f);
 

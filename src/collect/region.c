@@ -324,7 +324,7 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struc
 
 	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
-		v->feed = hl_proc_feed(v->proc, tid, true);
+		v->feed = hl_proc_owner(v->proc, tid);
 }
 
 static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
@@ -361,6 +361,22 @@ static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 	return n;
 }
 
+/* What the ended thread said in shared rings goes too, unless some of it is still to be merged. */
+static void forget_aside(struct hl_region_reader *r, const struct hl_feed *owner)
+{
+	struct hl_feed *aside = hl_feed_other(owner);
+
+	if (!aside)
+		return;
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+		if (r->views[i].at < r->views[i].words.len)
+			return;
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+		if (r->views[i].feed == aside)
+			r->views[i].feed = NULL;
+	hl_feed_done(aside);
+}
+
 /* The ring of an ended thread, once everything in it has been emitted, is free for the next. */
 static void recycle(struct hl_region_reader *r, uint32_t i)
 {
@@ -368,8 +384,10 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 	struct hl_ring_view *v = &r->views[i];
 	pthread_mutexattr_t attr;
 
-	if (v->feed)
+	if (v->feed) {
+		forget_aside(r, v->feed);
 		hl_feed_done(v->feed);
+	}
 	v->feed = NULL;
 	v->proc = NULL;
 	pthread_mutexattr_init(&attr);
@@ -411,7 +429,7 @@ static void count_unclaimed(struct hl_region_reader *r)
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
 	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
-	v->feed = v->proc ? hl_proc_feed(v->proc, (uint32_t)who, false) : NULL;
+	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who) : NULL;
 }
 
 static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)

@@ -73,7 +73,7 @@ static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
 
 /* The record: four words, the build-id in whole words, the name. Small on the stack: we may be in a
  * handler on a tiny one. */
-static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
+static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
 {
 	uint64_t words[4 + ID_MAX / 8] = {m->start, m->end, m->bias};
 	const char *name = m->is_vdso ? "[vdso]" : m->name;
@@ -83,20 +83,6 @@ static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
 	hl_log(name, m->start);
 	words[3] = (uint64_t)id_len << 8 | (uint64_t)name_len << 16;
 	return hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
-}
-
-static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
-{
-	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
-	bool done;
-
-	if (!t->shared || t->out.ring) /* a shared ring that is held: its SWITCH stands */
-		return put_module(t, m);
-	if (!hl_thread_lock_shared(t))
-		return false;
-	done = hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0) && put_module(t, m);
-	hl_thread_unlock_shared(t);
-	return done;
 }
 
 static uint64_t content_of(const struct hl_unwind_module *m)

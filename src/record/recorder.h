@@ -48,6 +48,7 @@ struct hl_thread {
 	uint32_t serial;         /* of the process */
 	uint32_t tid;
 	bool shared;             /* no ring of its own: takes a shared one for each event */
+	uintptr_t put_frame;     /* of the put that is under way, while the ring is busy */
 	bool scratch_busy;
 	bool resync;             /* a new collector was met while waiting: what was to be written relies on the old */
 	uint64_t last_stamp;

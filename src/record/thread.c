@@ -113,7 +113,6 @@ static struct hl_thread *claim_shared(uint32_t tid)
 	t->serial = hl_rec.serial;
 	t->tid = tid;
 	t->shared = true;
-	atomic_store(&hl_rec.region->shared_used, 1);
 	return t;
 }
 
@@ -166,8 +165,7 @@ static bool try_shared(struct hl_thread *t)
 
 bool hl_thread_lock_shared(struct hl_thread *t)
 {
-	if (t->out.ring)
-		return false; /* a handler inside a shared put of this same thread */
+	atomic_store_explicit(&hl_rec.region->shared_used, 1, memory_order_relaxed);
 	for (int i = 0; i < 100; i++) {
 		if (try_shared(t))
 			return true;

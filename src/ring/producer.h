@@ -3,9 +3,10 @@
  *
  * The order of steps is the protocol: room, busy bit, stamp, words, commit. Nothing between the
  * busy bit and the commit may call, fault on fresh pages or make a syscall; all waiting happens
- * before the stamp. A signal handler of the same thread may run a whole put of its own at any
- * point: the outer put then sees the position changed and starts over, so a ring is always
- * sorted by stamp and never has a hole.
+ * before the stamp. A signal handler of the same thread may put before the busy bit is set: the outer put
+ * then sees the position changed and starts over, so a ring is always sorted by stamp. While the bit
+ * is set the words at the position belong to the put that set it, which may go on writing them at any
+ * time: a handler that finds the bit set must put elsewhere (record/emit.c: aside).
  */
 #ifndef HL_RING_PRODUCER_H
 #define HL_RING_PRODUCER_H
@@ -24,7 +25,7 @@ struct hl_producer {
 	uint32_t epoch; /* ... and of ring->epoch */
 };
 
-/* Where the next record goes. The busy bit may be set: we are then a handler inside a put. */
+/* Where the next record goes. */
 hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
 {
 	return __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) & ~UINT64_C(1);
