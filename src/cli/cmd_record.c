@@ -52,6 +52,7 @@ struct session {
 	int signal_fd;
 	pid_t watcher;                 /* while we are stopped */
 	int restarts;
+	bool settled;                  /* nothing of what has ended is still to be written */
 };
 
 /* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
@@ -235,6 +236,9 @@ static void read_notes(struct session *s)
 			if (note.value)
 				hl_cli_error("the trace %s is not whole: %s", note.text, strerror(-note.value));
 			break;
+		case HL_NOTE_SETTLED:
+			s->settled = true;
+			break;
 		case HL_NOTE_OVER:
 			/* A program that could not go on after all: no trace of it will come. */
 			s->regions -= ours && !note.value;
@@ -370,14 +374,14 @@ static int wait_for_child(struct session *s)
 	return status;
 }
 
-/* Until the program's own trace is closed. Children that live on are the collector's business. */
+/* Until the traces of all that has ended are closed. Children that live on are the collector's business. */
 static void wait_for_trace(struct session *s, int status)
 {
 	struct hl_note note = {.kind = HL_NOTE_ENDED, .pid = (uint32_t)s->child, .value = status};
 
 	hl_note_send(s->control_fd, &note, -1);
 	read_notes(s);
-	while (s->collector > 0 && s->closed < s->regions) {
+	while (s->collector > 0 && (s->closed < s->regions || !s->settled)) {
 		struct pollfd fd = {.fd = s->control_fd, .events = POLLIN};
 
 		poll(&fd, 1, 500);

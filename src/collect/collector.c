@@ -26,6 +26,8 @@
 #define LINGER_NS      UINT64_C(1000000000)  /* after the last target */
 #define MIN_SLEEP_NS   20000u
 #define MAX_SLEEP_NS   5000000u
+#define IDLE_SLEEP_NS  20000000u             /* when nothing has come for a second */
+#define IDLE_NS        UINT64_C(1000000000)
 
 struct guest {
 	int fd;
@@ -39,8 +41,10 @@ struct collector {
 	HL_VEC(struct guest) guests;
 	int control_fd;
 	struct hl_outbox outbox; /* to control_fd */
-	uint64_t last_check_ns, quiet_since_ns;
+	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
 	uint32_t sleep_ns;
+	bool settle_asked;       /* `record` waits for the traces of what has ended */
+	uint32_t settled_looks;
 };
 
 /* Only the second thread calls this. */
@@ -161,8 +165,11 @@ static void read_control(struct collector *c)
 	while ((err = hl_note_receive(c->control_fd, &note, &fd)) == 0) {
 		if (fd >= 0)
 			close(fd);
-		if (note.kind == HL_NOTE_ENDED)
+		if (note.kind == HL_NOTE_ENDED) {
 			told_end(c, note.pid, note.value);
+			c->settle_asked = true;
+			c->settled_looks = 0;
+		}
 	}
 	if (err != -EAGAIN) {
 		close(c->control_fd);
@@ -293,6 +300,32 @@ static bool is_over(struct collector *c, uint64_t now)
 	return c->control_fd < 0 && now - c->quiet_since_ns > LINGER_NS;
 }
 
+static bool someone_leaves(const struct collector *c)
+{
+	for (size_t i = 0; i < c->regions.len; i++)
+		for (size_t k = 0; k < c->regions.data[i]->procs.len; k++)
+			if (c->regions.data[i]->procs.data[k]->gone)
+				return true;
+	return false;
+}
+
+/* Children that ended with the program shall have their traces when `record` returns. */
+static void tell_settled(struct collector *c)
+{
+	struct hl_note note = {.kind = HL_NOTE_SETTLED};
+
+	if (!c->settle_asked)
+		return;
+	if (someone_leaves(c) || c->guests.len || atomic_load(&c->queue.n)) {
+		c->settled_looks = 0;
+		return;
+	}
+	if (++c->settled_looks < 2) /* who died just now is seen at the next look */
+		return;
+	c->settle_asked = false;
+	hl_outbox_put(&c->outbox, &note, -1);
+}
+
 /* Sleeps until something comes or goes, or the rings want to be looked at again. */
 static void rest(struct collector *c)
 {
@@ -318,16 +351,21 @@ static void rest(struct collector *c)
 }
 
 /* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never fill. */
-static void adapt(struct collector *c, uint64_t fullest)
+static void adapt(struct collector *c, uint64_t fullest, uint64_t now)
 {
+	uint32_t most;
+
+	if (fullest)
+		c->last_taken_ns = now;
+	most = now - c->last_taken_ns > IDLE_NS ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
 	if (fullest > HL_RING_WORDS / 2)
 		c->sleep_ns = 0;
 	else if (fullest > HL_RING_WORDS / 4)
 		c->sleep_ns /= 2;
 	else if (fullest < HL_RING_WORDS / 8)
 		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
-	if (c->sleep_ns > MAX_SLEEP_NS)
-		c->sleep_ns = MAX_SLEEP_NS;
+	if (c->sleep_ns > most)
+		c->sleep_ns = most;
 }
 
 static void loop(struct collector *c)
@@ -349,10 +387,11 @@ static void loop(struct collector *c)
 				c->sleep_ns = 0;
 			}
 			check_regions(c, now);
+			tell_settled(c);
 			if (is_over(c, now))
 				return;
 		}
-		adapt(c, fullest);
+		adapt(c, fullest, now);
 		if (hl_queue_full(&c->queue))
 			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
 		if (c->sleep_ns)

@@ -20,6 +20,7 @@ enum hl_note_kind {
 	HL_NOTE_ENDED,   /* to the collector: pid, value = wait status */
 	HL_NOTE_REGION,  /* from it: pid, with the memfd */
 	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path */
+	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are closed */
 	HL_NOTE_OVER,    /* from it: the region of pid is over; its memfd may be let go; value = 0: it made no trace */
 };
 

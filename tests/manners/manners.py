@@ -86,7 +86,7 @@ class Place:
         deadline = time.monotonic() + seconds
         while True:
             names = self.traces(pattern)
-            if count is None or len(names) >= count:
+            if len(names) >= (1 if count is None else count):
                 break
             if time.monotonic() > deadline:
                 raise Failure(f'{len(names)} traces, should be {count}: {names}')
