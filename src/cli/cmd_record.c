@@ -78,45 +78,48 @@ static int find_library(char *buf, size_t n)
 	return -ENOENT;
 }
 
+/* In the collector's own process: with all regions that we hold, if there was one before it. */
+static int run_collector(struct session *s, int control_fd)
+{
+	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd,
+		.control_fd = control_fd, .region_fd = -1};
+	size_t n = s->held.len;
+	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
+	uint64_t *pids = calloc(n + 1, sizeof(*pids));
+
+	if (!keep || !pids)
+		return -ENOMEM;
+	keep[0] = control_fd;
+	keep[1] = s->listen_fd;
+	keep[2] = s->o->collect.output.dir_fd;
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = s->held.data[i].fd;
+		pids[i] = s->held.data[i].pid;
+	}
+	hl_collector_detach(keep, n + 3);
+	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	start.orphan_fds = fds;
+	start.orphan_pids = pids;
+	start.n_orphans = n;
+	return hl_collector_run(&start);
+}
+
 static int start_collector(struct session *s)
 {
-	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd, .region_fd = -1};
-	int pair[2], n_keep = 0;
-	int *keep = calloc(s->held.len + 3, sizeof(*keep)), *fds = calloc(s->held.len + 1, sizeof(*fds));
-	uint64_t *pids = calloc(s->held.len + 1, sizeof(*pids));
+	int pair[2];
 
-	if (!keep || !fds || !pids)
-		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	s->collector = fork();
 	if (s->collector < 0)
 		return -errno;
-	if (s->collector > 0) {
-		free(keep);
-		free(fds);
-		free(pids);
-		close(pair[1]);
-		if (s->control_fd >= 0)
-			close(s->control_fd);
-		s->control_fd = pair[0];
-		return 0;
-	}
-	if (s->restarts)
-		start.settings.output.overwrite = false; /* the first trace is of this run */
-	keep[n_keep++] = pair[1];
-	keep[n_keep++] = s->listen_fd;
-	keep[n_keep++] = s->o->collect.output.dir_fd;
-	for (size_t i = 0; i < s->held.len; i++) {
-		fds[start.n_orphans] = keep[n_keep++] = s->held.data[i].fd;
-		pids[start.n_orphans++] = s->held.data[i].pid;
-	}
-	hl_collector_detach(keep, (size_t)n_keep);
-	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
-	start.control_fd = pair[1];
-	start.orphan_fds = fds;
-	start.orphan_pids = pids;
-	_exit(hl_collector_run(&start) < 0 ? 1 : 0);
+	if (s->collector == 0)
+		_exit(run_collector(s, pair[1]) < 0 ? 1 : 0);
+	close(pair[1]);
+	if (s->control_fd >= 0)
+		close(s->control_fd);
+	s->control_fd = pair[0];
+	return 0;
 }
 
 /* In the child, up to its exec. */

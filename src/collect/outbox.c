@@ -62,7 +62,8 @@ void hl_outbox_flush(struct hl_outbox *box, int socket)
 	while (box->head) {
 		int err = hl_note_send(socket, &box->head->note, box->head->fd);
 
-		if (err == -ETOOMANYREFS) /* as many descriptors on their way as this user may have */
+		if (err ==
+			-ETOOMANYREFS) /* as many descriptors on their way as this user may have */
 			err = hl_note_send(socket, &box->head->note, -1);
 		if (err == -EAGAIN || err == -ENOBUFS || err == -ENOMEM)
 			break;

@@ -1,6 +1,7 @@
 /*
- * takeover.c - see takeover.h. The program announces a module once; when the collector that heard it is dead, the maps of
- * the process say what it was. Files are read as hostile: every length is checked.
+ * takeover.c - see takeover.h. The program announces a module once; when the collector that heard
+ * it is dead, the maps of the process say what it was. Files are read as hostile: every length is
+ * checked.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -39,8 +40,8 @@ static uint32_t read_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id)
 		whole = sizeof(note) + name + (((size_t)note.n_descsz + 3) & ~(size_t)3);
 		if (whole > left)
 			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz <= ID_MAX &&
-			!memcmp(notes + at + sizeof(note), "GNU", 4)) {
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+			note.n_descsz <= ID_MAX && !memcmp(notes + at + sizeof(note), "GNU", 4)) {
 			memcpy(id, notes + at + sizeof(note) + name, note.n_descsz);
 			return note.n_descsz;
 		}
@@ -50,7 +51,8 @@ static uint32_t read_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id)
 	return 0;
 }
 
-/* The bias of an ELF file that is mapped from `start` on, and its build-id. False when it is no such file. */
+/* The bias of an ELF file that is mapped from `start` on, and its build-id. False when it is no
+ * such file. */
 static bool read_headers(int fd, uint64_t start, uint64_t *bias, uint8_t *id, uint32_t *id_len)
 {
 	Elf64_Phdr ph[PHDR_MAX];
@@ -58,9 +60,11 @@ static bool read_headers(int fd, uint64_t start, uint64_t *bias, uint8_t *id, ui
 	bool found = false;
 
 	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
-		e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(ph[0]) || e.e_phnum > PHDR_MAX)
+		e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(ph[0]) ||
+		e.e_phnum > PHDR_MAX)
 		return false;
-	if (pread(fd, ph, e.e_phnum * sizeof(ph[0]), (off_t)e.e_phoff) != (ssize_t)(e.e_phnum * sizeof(ph[0])))
+	if (pread(fd, ph, e.e_phnum * sizeof(ph[0]), (off_t)e.e_phoff) !=
+		(ssize_t)(e.e_phnum * sizeof(ph[0])))
 		return false;
 	*id_len = 0;
 	for (unsigned i = 0; i < e.e_phnum; i++) {
@@ -86,7 +90,8 @@ static void add(struct hl_proc *p, struct mapped *m)
 	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && read_headers(fd, m->range.start, &m->range.bias, id, &id_len))
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		read_headers(fd, m->range.start, &m->range.bias, id, &id_len))
 		hl_proc_module(p, m->range, m->path, id, id_len);
 	close(fd);
 }
@@ -97,7 +102,9 @@ static void take_line(struct hl_proc *p, struct mapped *m, const char *line)
 	unsigned long long start, end, offset;
 	char path[PATH_MAX] = "";
 
-	if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %4095[^\n]", &start, &end, &offset, path) < 4 || path[0] != '/')
+	if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %4095[^\n]", &start, &end, &offset, path) <
+			4 ||
+		path[0] != '/')
 		return;
 	if (offset != 0 && !strcmp(path, m->path)) {
 		m->range.end = end;

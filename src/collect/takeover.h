@@ -7,8 +7,8 @@
 #include "collect/proc.h"
 
 /*
- * The modules that the program has announced to the collector before us, as they are mapped now. Nothing when the
- * process is gone or may not be looked at.
+ * The modules that the program has announced to the collector before us, as they are mapped now.
+ * Nothing when the process is gone or may not be looked at.
  */
 void hl_takeover_modules(struct hl_proc *p);
 

@@ -1,12 +1,12 @@
 /*
  * exec.c - the exec family: says that another program is about to take our place, then lets it.
  *
- * From outside an exec cannot be told from a process that lived on for a moment and ended. If the call
- * fails, the thread's next record takes the word back. A vfork child calls these in our memory and a fork child
- * that has done nothing yet has no trace to end: neither says anything. The real functions are found before main:
- * these may be called in signal handlers and between vfork and exec.
+ * From outside an exec cannot be told from a process that lived on for a moment and ended. If the
+ * call fails, the thread's next record takes the word back. A vfork child calls these in our memory
+ * and a fork child that has done nothing yet has no trace to end: neither says anything. The real
+ * functions are found before main: these may be called in signal handlers and between vfork and
+ * exec.
  */
-#include <alloca.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -22,7 +22,8 @@ hl_export int execv(const char *path, char *const argv[]);
 hl_export int execvp(const char *file, char *const argv[]);
 hl_export int execvpe(const char *file, char *const argv[], char *const envp[]);
 hl_export int fexecve(int fd, char *const argv[], char *const envp[]);
-hl_export int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
+hl_export int execveat(
+	int dir, const char *path, char *const argv[], char *const envp[], int flags);
 hl_export int execl(const char *path, const char *arg, ...);
 hl_export int execlp(const char *file, const char *arg, ...);
 hl_export int execle(const char *path, const char *arg, ...);
@@ -108,13 +109,13 @@ static void copy_words(char **argv, const char *first, va_list list)
 }
 
 /* On the stack, as libc has it: no malloc between vfork and exec. */
-#define LISTED(argv, first, list)                                             \
-	va_list list;                                                         \
-	char **argv;                                                          \
-	va_start(list, first);                                                \
-	argv = alloca((count_words(first, list) + 1) * sizeof(*argv));        \
-	va_end(list);                                                         \
-	va_start(list, first);                                                \
+#define LISTED(argv, first, list)                                                \
+	va_list list;                                                            \
+	char **argv;                                                             \
+	va_start(list, first);                                                   \
+	argv = __builtin_alloca((count_words(first, list) + 1) * sizeof(*argv)); \
+	va_end(list);                                                            \
+	va_start(list, first);                                                   \
 	copy_words(argv, first, list)
 
 int execl(const char *path, const char *arg, ...)

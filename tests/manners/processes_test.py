@@ -208,7 +208,7 @@ def test_exec_words(place):
         for way in ('execve', 'execv', 'execvp', 'execvpe', 'fexecve', 'execveat', 'execl', 'execlp', 'execle'):
             done = place.in_mode(mode, place.program('family'), 'words', way)
             expect(f'{way}: status and output', (done.status, done.out), (0, 'one|two words|WORD=here\n'))
-            infos = place.infos()
+            infos = place.infos(2)
             expect(f'{way}: ends', sorted(info['end']['kind'] for info in infos.values())[0], 'exec')
             for name in infos:
                 os.unlink(name)

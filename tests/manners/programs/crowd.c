@@ -1,6 +1,7 @@
 /*
- * crowd.c - crowd alive N COUNT: N threads that all live at the same time, each makes COUNT blocks of 5000 bytes and
- * frees half of them, all of them when it is even. crowd turns N COUNT: the same one after the other.
+ * crowd.c - crowd alive N COUNT: N threads that all live at the same time, each makes COUNT blocks
+ * of 5000 bytes and frees half of them, all of them when it is even. crowd turns N COUNT: the same
+ * one after the other.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * ending.c - allocates 100 blocks of 7000 to 7099 bytes, frees 40 of them, and ends in the way that is asked
- * for. No stdio: these are all its events, but for what libc needs for a thread.
+ * ending.c - allocates 100 blocks of 7000 to 7099 bytes, frees 40 of them, and ends in the way that
+ * is asked for. No stdio: these are all its events, but for what libc needs for a thread.
  */
 #include <pthread.h>
 #include <signal.h>

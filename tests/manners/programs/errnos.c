@@ -1,6 +1,6 @@
 /*
- * errnos.c - errno must be what it was after every call that succeeds, and after every free. On the first calls of a
- * thread, at a full ring, in a fork child.
+ * errnos.c - errno must be what it was after every call that succeeds, and after every free. On the
+ * first calls of a thread, at a full ring, in a fork child.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -13,12 +13,12 @@
 static int bad;
 static volatile size_t too_much = (size_t)-100;
 
-#define KEEPS(call)                                                       \
-	do {                                                              \
-		errno = 12345;                                            \
-		call;                                                     \
-		if (errno != 12345 && bad++ < 10)                         \
-			fprintf(stderr, "%s: errno %d\n", #call, errno);  \
+#define KEEPS(call)                                                      \
+	do {                                                             \
+		errno = 12345;                                           \
+		call;                                                    \
+		if (errno != 12345 && bad++ < 10)                        \
+			fprintf(stderr, "%s: errno %d\n", #call, errno); \
 	} while (0)
 
 static void round_of_calls(void)
@@ -46,7 +46,7 @@ static void round_of_calls(void)
 
 static void *thread(void *arg)
 {
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 3000; i++)
 		round_of_calls();
 	return arg;
 }

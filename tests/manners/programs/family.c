@@ -1,7 +1,8 @@
 /*
- * family.c - makes children in the way that is asked for. Every process allocates blocks of a size of its own, so
- * that its trace can be told from the others': the first 100 of 1000 bytes, its child 200 of 2000, a
- * grandchild 300 of 3000. A child also frees 10 blocks of its parent's. No stdio.
+ * family.c - makes children in the way that is asked for. Every process allocates blocks of a size
+ * of its own, so that its trace can be told from the others': the first 100 of 1000 bytes, its
+ * child 200 of 2000, a grandchild 300 of 3000. A child also frees 10 blocks of its parent's. No
+ * stdio.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,13 +95,15 @@ static int with_raw_clone(void)
 static int cloned(void *arg)
 {
 	child();
-	usleep(100000); /* glibc ends it by a system call of its own: the collector must have seen it before */
+	usleep(100000); /* glibc ends it by a system call of its own: the collector must have seen
+			   it before */
 	return 24;
 }
 
 static int with_clone(void)
 {
-	char *stack = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	char *stack = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 
 	return join(clone(cloned, stack + (1 << 20), SIGCHLD, NULL));
 }
@@ -131,7 +134,7 @@ static int with_vfork_exit(void)
 
 static int with_spawn(void)
 {
-	char *argv[] = {self, (char *)(uintptr_t)"leaf", NULL};
+	char *argv[] = {self, (char *)(uintptr_t) "leaf", NULL};
 	pid_t pid;
 
 	if (posix_spawn(&pid, self, NULL, NULL, argv, environ))
@@ -204,7 +207,8 @@ static int with_threads(void)
 	_exit(26);
 }
 
-/* Recording is switched off while it forks: the child that starts it must not write to our rings. */
+/* Recording is switched off while it forks: the child that starts it must not write to our rings.
+ */
 static int with_start(void)
 {
 	pid_t pid;
@@ -284,7 +288,8 @@ static int with_exec_fails(void)
 /* Becomes a shell that prints its words, through the function that is named. */
 static int with_words(const char *way)
 {
-	char script[] = "echo \"$1|$2|WORD=$WORD\"", sh[] = "sh", c[] = "-c", one[] = "one", two[] = "two words";
+	char script[] = "echo \"$1|$2|WORD=$WORD\"", sh[] = "sh", c[] = "-c", one[] = "one",
+	     two[] = "two words";
 	char word[] = "WORD=here", path[] = "PATH=/usr/bin:/bin", preload[4096] = "LD_PRELOAD=";
 	char *argv[] = {sh, c, script, sh, one, two, NULL}, *envp[] = {word, path, preload, NULL};
 
@@ -316,9 +321,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone}, {"clone", with_clone},
-		{"vfork", with_vfork}, {"vfork-exit", with_vfork_exit}, {"spawn", with_spawn}, {"system", with_system},
-		{"popen", with_popen}, {"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
+	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone},
+		{"clone", with_clone}, {"vfork", with_vfork}, {"vfork-exit", with_vfork_exit},
+		{"spawn", with_spawn}, {"system", with_system}, {"popen", with_popen},
+		{"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
 		{"signal", with_signal}, {"exec-fails", with_exec_fails}};
 
 	self = argv[0];

@@ -1,6 +1,6 @@
 /*
- * hammer.c - hammer SECONDS: allocates 300 bytes and frees them, in two threads, until the time is over; then prints how
- * often and exits with 17. "ready" when it has begun.
+ * hammer.c - hammer SECONDS: allocates 300 bytes and frees them, in two threads, until the time is
+ * over; then prints how often and exits with 17. "ready" when it has begun.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static __attribute__((noinline)) long hit(void)
 {
 	for (int i = 0; i < 200; i++)
 		free(malloc(300));
-	usleep(1000); /* enough to fill a ring in no time, and few enough to be counted afterwards */
+	usleep(1000); /* enough to fill a ring in no time, and few enough to be counted afterwards
+		       */
 	return 200;
 }
 

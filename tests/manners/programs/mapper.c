@@ -1,4 +1,5 @@
-/* mapper.c - maps, grows, moves and unmaps; prints what each call gave. Failing calls print nothing. */
+/* mapper.c - maps, grows, moves and unmaps; prints what each call gave. Failing calls print
+ * nothing. */
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -14,7 +15,8 @@ int main(void)
 	int n;
 
 	c = mremap(b, 81920, 1638400, MREMAP_MAYMOVE);
-	n = snprintf(text, sizeof(text), "mmap %p 40960\nmmap %p 81920\nmremap %p 1638400\n", (void *)a, (void *)b, (void *)c);
+	n = snprintf(text, sizeof(text), "mmap %p 40960\nmmap %p 81920\nmremap %p 1638400\n",
+		(void *)a, (void *)b, (void *)c);
 	if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
 		return 1;
 	if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 77, 0) != MAP_FAILED)
@@ -27,7 +29,8 @@ int main(void)
 		return 5;
 	munmap(a, 20480);
 	munmap(c, 1638400);
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "munmap %p 20480\nmunmap %p 1638400\n", (void *)a, (void *)c);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "munmap %p 20480\nmunmap %p 1638400\n",
+		(void *)a, (void *)c);
 	fputs(text, stdout);
 	return 0;
 }

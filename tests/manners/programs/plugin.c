@@ -1,6 +1,6 @@
 /*
- * plugin.c - built twice, as alpha and as beta: the same addresses, other functions with other frames. FRAME is
- * the size of their frames, SIZE of the blocks.
+ * plugin.c - built twice, as alpha and as beta: the same addresses, other functions with other
+ * frames. FRAME is the size of their frames, SIZE of the blocks.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /*
- * reload.c - reload ALPHA BETA TIMES: one thread loads alpha, runs it and unloads it; the other loads beta in its place as
- * soon as alpha's memory is gone, before the first one's dlclose() has returned. Prints how often the place was the same.
+ * reload.c - reload ALPHA BETA TIMES: one thread loads alpha, runs it and unloads it; the other
+ * loads beta in its place as soon as alpha's memory is gone, before the first one's dlclose() has
+ * returned. Prints how often the place was the same.
  */
 #include <dlfcn.h>
 #include <errno.h>

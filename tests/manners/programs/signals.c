@@ -1,6 +1,6 @@
 /*
- * signals.c - says which signals arrive, until SIGTERM comes: then it exits with 7. With an argument it leaves
- * that signal alone, to be killed by it.
+ * signals.c - says which signals arrive, until SIGTERM comes: then it exits with 7. With an
+ * argument it leaves that signal alone, to be killed by it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 int main(int argc, char **argv)
 {
-	static const int wanted[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT, SIGALRM, SIGWINCH,
-		SIGPROF, SIGVTALRM, SIGIO, SIGPWR};
+	static const int wanted[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT,
+		SIGALRM, SIGWINCH, SIGPROF, SIGVTALRM, SIGIO, SIGPWR};
 	sigset_t set;
 	int sig;
 

@@ -1,6 +1,6 @@
 /*
- * slow_dlclose.c - a preload behind the recorder: dlclose() returns long after the library is gone, so that another
- * thread has time to load something in its place.
+ * slow_dlclose.c - a preload behind the recorder: dlclose() returns long after the library is gone,
+ * so that another thread has time to load something in its place.
  */
 #include <dlfcn.h>
 #include <unistd.h>

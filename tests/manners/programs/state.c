@@ -56,14 +56,15 @@ static void print_descriptors(void)
 
 static void print_status(void)
 {
-	static const char *const wanted[] = {"SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads",
-		"Umask", "CoreDumping", "NoNewPrivs", "Seccomp"};
+	static const char *const wanted[] = {"SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt",
+		"Threads", "Umask", "CoreDumping", "NoNewPrivs", "Seccomp"};
 	FILE *f = fopen("/proc/self/status", "r");
 	char line[512];
 
 	while (fgets(line, sizeof(line), f))
 		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-			if (!strncmp(line, wanted[i], strlen(wanted[i])) && line[strlen(wanted[i])] == ':')
+			if (!strncmp(line, wanted[i], strlen(wanted[i])) &&
+				line[strlen(wanted[i])] == ':')
 				fputs(line, stdout);
 	fclose(f);
 }
@@ -93,8 +94,8 @@ static void print_limits(void)
 		printf("limit %d %lld %lld\n", i, (long long)l.rlim_cur, (long long)l.rlim_max);
 	}
 	sigaltstack(NULL, &alt);
-	printf("alternate stack %d, nice %d, session %d, group %d\n", alt.ss_flags, getpriority(PRIO_PROCESS, 0),
-		getsid(0) == getpid(), getpgrp() == getpid());
+	printf("alternate stack %d, nice %d, session %d, group %d\n", alt.ss_flags,
+		getpriority(PRIO_PROCESS, 0), getsid(0) == getpid(), getpgrp() == getpid());
 }
 
 static void print_all(const char *when)

@@ -1,6 +1,6 @@
 /*
- * talk.c - everything of heaplapse.h, with labels that a file or a terminal would choke on. C and C++; with talk_more.c
- * in a second source file.
+ * talk.c - everything of heaplapse.h, with labels that a file or a terminal would choke on. C and
+ * C++; with talk_more.c in a second source file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-void talk_more(void);
+	void
+	talk_more(void);
 
 static void some(int n, size_t size)
 {

@@ -4,7 +4,8 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-void talk_more(void);
+	void
+	talk_more(void);
 
 void talk_more(void)
 {
