@@ -313,7 +313,8 @@ static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 {
 	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
 
-	*aside = (struct hl_thread){.serial = t->serial, .tid = t->tid, .shared = true, .synced_at = UINT64_MAX};
+	*aside = (struct hl_thread){.serial = t->serial, .tid = t->tid, .shared = true, .synced_at = UINT64_MAX,
+		.skip = t->skip, .silent_beat = t->silent_beat};
 	if (!hl_rec.region || !hl_thread_lock_shared(aside))
 		return false;
 	if (put_state(aside, HL_REC_SWITCH, &who, 1, NULL, 0))
@@ -336,6 +337,8 @@ hl_cold static void emit_aside(struct hl_thread *t, struct draft *d, const struc
 	else if (!put_state(&aside, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
 		drop(&aside);
 	hl_thread_unlock_shared(&aside);
+	t->skip = aside.skip;
+	t->silent_beat = aside.silent_beat;
 }
 
 hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)

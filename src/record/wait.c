@@ -2,8 +2,9 @@
  * wait.c - a full ring: wait, but never hang.
  *
  * We wait while the collector's heart beats, at most max_wait_ms. A heart that is silent for a
- * second ends the wait at once: the event is dropped and counted, and the next thousand are not
- * even tried for, so that a program whose collector died runs on at nearly its own speed.
+ * second ends the wait at once: the event is dropped and counted, and so is all that finds no room
+ * until the heart beats again: a program whose collector died runs on at nearly its own speed. After
+ * the longest wait for a collector that lives the next thousand are dropped without one.
  */
 #include <linux/futex.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #define TURN_NS      100000   /* between tries for what others hold */
 #define SPINS        1000
 #define SKIP_EVENTS  1000
+#define UNTIL_BEAT   UINT32_MAX
 
 static uint64_t now_ns(void)
 {
@@ -76,7 +78,7 @@ static void give_up(struct hl_thread *t, const struct patience *p)
 
 	t->wait_ns += waited;
 	t->silent_beat = p->beat;
-	t->skip = SKIP_EVENTS;
+	t->skip = now_ns() - p->heard > SILENCE_NS ? UNTIL_BEAT : SKIP_EVENTS;
 	hl_log("the collector is silent, dropping; waited ns", waited);
 }
 
@@ -97,15 +99,16 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 	}
 }
 
-/* We have given up before, and nothing has changed since. */
+/* We have given up before: on a silent collector until its heart beats, on a slow one for a while. */
 static bool still_silent(struct hl_thread *t)
 {
-	if (t->skip && atomic_load(&hl_rec.region->heartbeat) == t->silent_beat) {
+	if (t->skip == UNTIL_BEAT && atomic_load(&hl_rec.region->heartbeat) != t->silent_beat)
+		t->skip = 0;
+	if (!t->skip)
+		return false;
+	if (t->skip != UNTIL_BEAT)
 		t->skip--;
-		return true;
-	}
-	t->skip = 0;
-	return false;
+	return true;
 }
 
 /* The one before it has taken our stacks with it: the next is sent whole. */
