@@ -144,6 +144,7 @@ static int run_dump(void *state, int argc, char **argv)
 		err = put_all(d);
 		if (err)
 			hl_cli_error("%s: %s", argv[0], strerror(-err));
+		hl_trace_file_warn(d->m);
 		status = hl_trace_file_close(d->m, &d->common, d->missing);
 		if (err)
 			status = HL_EXIT_IO;

@@ -106,18 +106,9 @@ static struct hl_query query_of(const struct report *r, struct hl_filter *filter
 /* What the reader of the numbers must know about them. */
 static void warn(struct hl_model *m, const struct hl_answer *a)
 {
-	const struct hl_trace_info *i = hl_model_info(m);
 	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
 
-	if (i->damaged)
-		hl_cli_error("the trace is damaged: %s", i->damage);
-	if (i->counters.dropped_events)
-		hl_cli_error("%s events were dropped while recording: the numbers are not exact",
-			hl_text_count(got, i->counters.dropped_events));
-	if (!i->has_end && i->end.kind == HL_END_RUNNING)
-		hl_cli_error("the trace is still being written: what follows is its state so far");
-	else if (!i->has_end)
-		hl_cli_error("the end of the recording is missing");
+	hl_trace_file_warn(m);
 	if (a->asked_ns > hl_model_end_ns(m))
 		hl_cli_error("%s is after the end; shown is the end, at %s",
 			hl_text_duration(asked, a->asked_ns), hl_text_duration(got, a->to_ns));

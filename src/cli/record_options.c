@@ -128,7 +128,7 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()", set_start},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec", set_no_follow_fork},
-	{0, "depth", "N", "keep at most N frames of a stack, most of them at the inner end (default 1024; or unlimited)", set_depth},
+	{0, "depth", "N", "keep at most N frames of a stack, most of them at the inner end (default 1024; unlimited: 65,000)", set_depth},
 	{0, "unwind", "full|incremental", "full: walk every stack from scratch (slow, for doubt)", set_unwind},
 	{0, "max-wait", "SECONDS", "longest wait for a slow disk before events are dropped and counted (default 10)", set_max_wait},
 	{0, "collector-memory", "SIZE", "keep the table of live blocks in memory up to SIZE, then in a file beside the trace (default 256M)", set_memory},

@@ -51,6 +51,22 @@ void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
 		hl_cli_error("the trace cannot be read to its end");
 }
 
+void hl_trace_file_warn(struct hl_model *m)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+	char n[HL_TEXT_SIZE_MAX];
+
+	if (i->damaged)
+		hl_cli_error("the trace is damaged: %s", i->damage);
+	if (i->counters.dropped_events)
+		hl_cli_error("%s events were dropped while recording: the numbers are not exact",
+			hl_text_count(n, i->counters.dropped_events));
+	if (!i->has_end && i->end.kind == HL_END_RUNNING)
+		hl_cli_error("the trace is still being written: what follows is its state so far");
+	else if (!i->has_end)
+		hl_cli_error("the end of the recording is missing");
+}
+
 static const char *what_is_missing(const struct hl_trace_info *i)
 {
 	if (i->damaged)

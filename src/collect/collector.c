@@ -202,7 +202,7 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 {
 	if (p->gone)
 		return;
-	if (hl_ending_is_dead(p->pidfd, p->pid)) {
+	if (p->nameless ? !has_rings(r, p) : hl_ending_is_dead(p->pidfd, p->pid)) {
 		p->gone = true;
 		p->gone_ns = now;
 		return;

@@ -89,7 +89,7 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 		hl_ending_from_status(info.exit_code, end);
 		return true;
 	}
-	if (zombie_status(p, &status)) {
+	if (!p->nameless && zombie_status(p, &status)) {
 		hl_ending_from_status(status, end);
 		return true;
 	}
@@ -103,26 +103,45 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 	return false;
 }
 
-bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
+/* Does the process of this pid map the file? *any: it maps anything at all. */
+static bool maps(uint64_t pid, int memfd, bool *any)
 {
 	char path[64], line[512];
 	struct stat st;
-	bool found = false, any = false;
+	bool found = false;
 	FILE *f;
 
+	*any = false;
 	if (fstat(memfd, &st) < 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%llu/maps", (unsigned long long)p->pid);
+	snprintf(path, sizeof(path), "/proc/%llu/maps", (unsigned long long)pid);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
 	while (!found && fgets(line, sizeof(line), f)) {
 		unsigned long long inode;
 
-		any = true; /* a process on its way out maps nothing */
+		*any = true;
 		found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == st.st_ino &&
 			strstr(line, "memfd:heaplapse");
 	}
 	fclose(f);
-	return any && !found;
+	return found;
+}
+
+bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
+{
+	bool any, found = maps(p->pid, memfd, &any);
+
+	return any && !found; /* a process on its way out maps nothing */
+}
+
+bool hl_ending_is_stranger(uint64_t pid, int memfd)
+{
+	bool any, found;
+
+	errno = 0;
+	found = maps(pid, memfd, &any);
+	/* What we may not look at is hardly a child of what we record. */
+	return !found && (any || errno == EACCES || errno == EPERM);
 }

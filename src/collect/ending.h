@@ -17,6 +17,11 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end);
 /* A live process that no longer maps this file: another program has taken its place. */
 bool hl_ending_has_execed(const struct hl_proc *p, int memfd);
 
+/*
+ * The pid that a fork child told us is somebody else's here: the child lives in another pid namespace.
+ */
+bool hl_ending_is_stranger(uint64_t pid, int memfd);
+
 /* From a wait status. */
 void hl_ending_from_status(int status, struct hl_end *end);
 

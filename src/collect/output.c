@@ -22,7 +22,7 @@ struct hl_output {
 	char *strings;
 	uint64_t start_mono_ns, last_flush_ns, counted;
 	struct hl_durable *durable;
-	bool opened, dirty, ended;
+	bool opened, dirty, ended, sample_rss;
 	int err;
 	char path[PATH_MAX];
 };
@@ -76,7 +76,7 @@ static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
 }
 
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	struct hl_durable *durable)
+	struct hl_durable *durable, bool sample_rss)
 {
 	struct hl_output *o = calloc(1, sizeof(*o));
 
@@ -90,6 +90,7 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, 
 	o->queue = q;
 	o->start_mono_ns = start_mono_ns;
 	o->durable = durable;
+	o->sample_rss = sample_rss;
 	atomic_fetch_add(&durable->holders, 1);
 	return o;
 }
@@ -369,7 +370,7 @@ static void tick(struct hl_queue *q, uint64_t now)
 
 		if (!o->writer || o->err)
 			continue;
-		if (now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
+		if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
 			o->err = hl_writer_add_rss(o->writer, &s);
 		if (o->dirty && !o->err && now - o->last_flush_ns > FLUSH_NS) {
 			o->err = hl_writer_flush(o->writer);

@@ -111,7 +111,7 @@ static inline bool hl_queue_full(const struct hl_queue *q)
  * meta's strings are copied; durable gets one more holder.
  */
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	struct hl_durable *durable);
+	struct hl_durable *durable, bool sample_rss);
 
 /* The name that a pattern gives; 0, -EINVAL for a bad pattern, -ENAMETOOLONG. */
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,

@@ -42,7 +42,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.continued = b->continued,
 			.start_off = b->start_off,
 		},
-		p->start_ns, b->durable);
+		p->start_ns, b->durable, !b->nameless);
 }
 
 static int on_node(void *arg, const struct hl_node *node)
@@ -63,6 +63,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->pid = b->pid;
 	p->pidfd = -1;
 	p->forked = b->forked;
+	p->nameless = b->nameless;
 	p->queue = b->queue;
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);

@@ -90,6 +90,7 @@ struct hl_proc {
 	bool out_of_memory;
 
 	/* Its end, as the main loop learns of it. */
+	bool nameless;              /* in another pid namespace: its pid means nothing here */
 	bool gone;                  /* dead, or another program by now */
 	uint32_t last_looks;        /* scans since then */
 	uint64_t gone_ns, end_mono_ns, exec_check_ns;
@@ -98,7 +99,7 @@ struct hl_proc {
 struct hl_proc_birth {
 	uint32_t serial;
 	uint64_t start_stamp;
-	bool free_stacks, maps, forked, continued, start_off;
+	bool free_stacks, maps, forked, continued, start_off, nameless;
 	uint64_t pid, parent_pid;
 	const struct hl_image *image;
 	const struct hl_ticks *ticks;

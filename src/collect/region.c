@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "collect/books.h"
+#include "collect/ending.h"
 #include "collect/record.h"
 #include "collect/region.h"
 #include "collect/takeover.h"
@@ -223,10 +224,11 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
+	birth.nameless = serial && hl_ending_is_stranger(birth.pid, r->memfd);
 	p = hl_proc_new(&birth);
 	if (!p || hl_vec_push(&r->procs, p))
 		return NULL;
-	p->pidfd = open_pidfd(r, p);
+	p->pidfd = p->nameless ? -1 : open_pidfd(r, p);
 	note_pid(r, serial, p->pid);
 	r->made_trace |= serial == 0;
 	if (r->continued)

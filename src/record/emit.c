@@ -19,6 +19,7 @@ struct frames {
 	const uintptr_t *pcs;
 	uint32_t depth;
 	bool reversed;
+	bool cut;                     /* the walk ended before the stack did: a mark stands outermost */
 	const struct hl_stack *stack; /* whose pcs they are; NULL: nobody else writes them */
 };
 
@@ -48,6 +49,12 @@ hl_inline uint64_t frame_at(const struct frames *f, uint32_t shown, uint32_t i)
 {
 	uint32_t at = i;
 
+	if (hl_unlikely(f->cut)) {
+		if (i == 0)
+			return 1;
+		at = --i;
+		shown--;
+	}
 	if (hl_unlikely(shown != f->depth)) {
 		if (i == hl_rec.depth_outer)
 			return 1; /* the mark of a cut */
@@ -165,9 +172,9 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	uint32_t common, uint32_t memo, bool *again)
 {
 	uint64_t pos = hl_producer_pos(&t->out);
-	uint32_t shown = shown_depth(f->depth), kept = 0, n;
+	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
 
-	if (t->synced_at == pos && t->synced_memo == memo)
+	if (t->synced_at == pos && t->synced_memo == memo && hl_likely(!f->cut))
 		kept = hl_min_u32(t->synced, common);
 	if (hl_unlikely(shown != f->depth))
 		kept = hl_min_u32(kept, hl_rec.depth_outer);
@@ -180,7 +187,7 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	d->words[1] = hl_stack_word(size, n, kept);
 	if (!put(t, pos, d, f, shown, kept, kept + n, again))
 		return false;
-	t->synced = shown == f->depth ? shown : hl_min_u32(shown, hl_rec.depth_outer);
+	t->synced = shown == f->depth ? shown : f->cut ? 0 : hl_min_u32(shown, hl_rec.depth_outer);
 	t->synced_memo = memo;
 	t->synced_at = pos + (uint64_t)(1 + d->n_words + n) * 8;
 	return true;
@@ -255,7 +262,8 @@ static bool scratch_pc(void *arg, uintptr_t pc)
 	uintptr_t *pcs = (uintptr_t *)f->pcs;
 
 	pcs[f->depth++] = pc;
-	return f->depth < HL_SCRATCH_PCS;
+	f->cut = f->depth == HL_SCRATCH_PCS;
+	return !f->cut;
 }
 
 /* --unwind=full: the reference the tests compare with, and an escape for doubt. */
@@ -295,7 +303,7 @@ hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struc
 			put_event_streamed(t, d, regs, size);
 			return;
 		}
-		f = (struct frames){.pcs = stack.pcs, .depth = stack.depth, .stack = &stack};
+		f = (struct frames){.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
 		if (hl_likely(put_event(t, d, &f, size, stack.common, stack.memo, &again)))
 			return;
 	}

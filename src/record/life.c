@@ -226,6 +226,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		hl_life_off(NULL);
 		return;
 	}
+	if (hl_real.behind) {
+		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it behind");
+		return;
+	}
 	why = address ? join(address) : start_own(envp);
 	if (why) {
 		hl_life_off(why);

@@ -192,12 +192,8 @@ static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
  * through us. */
 static void look_around(void)
 {
-	struct dl_find_object own, next, libc;
+	struct dl_find_object next, libc;
 
-	if (_dl_find_object((void *)(uintptr_t)look_around, &own) == 0) {
-		hl_real.own_lo = (uintptr_t)own.dlfo_map_start;
-		hl_real.own_hi = (uintptr_t)own.dlfo_map_end;
-	}
 	if (_dl_find_object((void *)(uintptr_t)hl_real.malloc, &next) != 0)
 		return;
 	if (_dl_find_object((void *)(uintptr_t)getauxval, &libc) == 0 &&
@@ -208,6 +204,31 @@ static void look_around(void)
 	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
 }
 
+static void find_ourselves(struct hl_real *r)
+{
+	struct dl_find_object own;
+	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, "malloc");
+
+	if (_dl_find_object((void *)(uintptr_t)find_ourselves, &own) != 0)
+		return;
+	r->own_lo = (uintptr_t)own.dlfo_map_start;
+	r->own_hi = (uintptr_t)own.dlfo_map_end;
+	r->behind = first < r->own_lo || first >= r->own_hi;
+}
+
+/*
+ * The next function of a name. Behind another allocator (it stands before us in LD_PRELOAD) what comes to us is
+ * only what that one does not have, and its blocks are its own: then the program's first is meant.
+ */
+static void *next(const struct hl_real *r, const char *name)
+{
+	void *f = r->behind ? dlsym(RTLD_DEFAULT, name) : NULL;
+
+	if (f && ((uintptr_t)f < r->own_lo || (uintptr_t)f >= r->own_hi))
+		return f;
+	return dlsym(RTLD_NEXT, name);
+}
+
 hl_cold void hl_real_resolve(void)
 {
 	struct hl_real r = {0};
@@ -216,26 +237,27 @@ hl_cold void hl_real_resolve(void)
 		return;
 	resolving = true;
 	hl_tls.busy = true; /* what dlsym allocates for us is not the program's doing */
-	r.malloc = dlsym(RTLD_NEXT, "malloc");
-	r.calloc = dlsym(RTLD_NEXT, "calloc");
-	r.realloc = dlsym(RTLD_NEXT, "realloc");
-	r.reallocarray = dlsym(RTLD_NEXT, "reallocarray");
-	r.free = dlsym(RTLD_NEXT, "free");
-	r.cfree = dlsym(RTLD_NEXT, "cfree");
-	r.free_sized = dlsym(RTLD_NEXT, "free_sized");
-	r.free_aligned_sized = dlsym(RTLD_NEXT, "free_aligned_sized");
-	r.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
-	r.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
-	r.memalign = dlsym(RTLD_NEXT, "memalign");
-	r.valloc = dlsym(RTLD_NEXT, "valloc");
-	r.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
+	find_ourselves(&r);
+	r.malloc = next(&r, "malloc");
+	r.calloc = next(&r, "calloc");
+	r.realloc = next(&r, "realloc");
+	r.reallocarray = next(&r, "reallocarray");
+	r.free = next(&r, "free");
+	r.cfree = next(&r, "cfree");
+	r.free_sized = next(&r, "free_sized");
+	r.free_aligned_sized = next(&r, "free_aligned_sized");
+	r.posix_memalign = next(&r, "posix_memalign");
+	r.aligned_alloc = next(&r, "aligned_alloc");
+	r.memalign = next(&r, "memalign");
+	r.valloc = next(&r, "valloc");
+	r.pvalloc = next(&r, "pvalloc");
 	if (!r.cfree)
 		r.cfree = r.free;
 	if (!r.free_sized)
 		r.free_sized = free_sized_by_free;
 	if (!r.free_aligned_sized)
 		r.free_aligned_sized = free_aligned_sized_by_free;
-	if (!r.reallocarray)
+	if (!r.reallocarray || r.behind) /* the one we found may be of another family than realloc */
 		r.reallocarray = reallocarray_by_realloc;
 	hl_real = r;
 	look_around();

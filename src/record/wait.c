@@ -28,10 +28,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Room, or a handler has written meanwhile: then the put starts over at another position. */
+static bool may_go_on(struct hl_thread *t, uint64_t pos, uint32_t words)
+{
+	return hl_producer_pos(&t->out) != pos || hl_producer_has_room(&t->out, pos, words);
+}
+
 static bool spin(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	for (int i = 0; i < SPINS; i++) {
-		if (hl_producer_has_room(&t->out, pos, words))
+		if (may_go_on(t, pos, words))
 			return true;
 		hl_arch_pause();
 	}
@@ -88,7 +94,7 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 
 	for (;;) {
 		nap(t);
-		if (hl_producer_has_room(&t->out, pos, words)) {
+		if (may_go_on(t, pos, words)) {
 			t->wait_ns += now_ns() - p.start;
 			return true;
 		}

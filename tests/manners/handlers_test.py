@@ -37,7 +37,7 @@ def test_alternate(place):
 
 def test_jump(place):
     """leaving by siglongjmp, also out of our own functions"""
-    if storm(place, 1000000, 'jump') < 10:
+    if storm(place, 100000, 'jump') < 10:
         raise Failure('hardly any jump')
 
 

@@ -42,7 +42,7 @@ static void marks(void)
 	if (sigsetjmp(back, 1))
 		return;
 	armed = 1;
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 2000; i++)
 		heaplapse_mark("outside");
 	armed = 0;
 }
