@@ -44,11 +44,21 @@ static const struct hl_opt info_opts[] = {
 	{0},
 };
 
+static const struct hl_example info_examples[] = {
+	{"app.hlt", "program, times, totals, and whether anything is missing"},
+	{"--json app.hlt", "the same for programs"},
+	{"--verify", "check every byte of the newest trace here"},
+	{0},
+};
+
 const struct hl_cmd hl_cmd_info = {
 	.name = "info",
 	.summary = "what a trace is of, and its totals",
-	.usage = "[options] FILE",
+	.usage = "[options] [FILE]",
+	.examples = info_examples,
 	.opts = info_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct info_state),
 	.run = run_info,
 };
