@@ -16,10 +16,15 @@ static void put(const char *text, size_t len)
 	}
 }
 
+static void put_words(const char *text, size_t len)
+{
+	put(text, len);
+	putchar('\n');
+}
+
 static void put_line(const char *text)
 {
-	put(text, strlen(text));
-	putchar('\n');
+	put_words(text, strlen(text));
 }
 
 static void section(const char *name)
@@ -73,7 +78,7 @@ static void put_about(const char *text)
 		if (literal)
 			printf("%.*s\n", (int)len, text);
 		else
-			put(text, len), putchar('\n');
+			put_words(text, len);
 		text += len + (text[len] == '\n');
 	}
 	if (literal)
@@ -84,7 +89,7 @@ static void put_examples(const struct hl_cmd *cmd)
 {
 	section("EXAMPLES");
 	for (const struct hl_example *e = cmd->examples; e->args; e++) {
-		printf("*heaplapse %s ", cmd->name);
+		printf("*heaplapse %s%s", cmd->name, e->args[0] ? " " : "");
 		put(e->args, strlen(e->args));
 		fputs("*\n\t", stdout);
 		put_line(e->what);
@@ -130,7 +135,7 @@ static void scdoc_command(const struct hl_cmd *cmd)
 	section("NAME");
 	printf("heaplapse-%s - %s\n", cmd->name, cmd->summary);
 	section("SYNOPSIS");
-	printf("*heaplapse %s* ", cmd->name);
+	printf("*heaplapse %s*%s", cmd->name, cmd->usage[0] ? " " : "");
 	put_line(cmd->usage);
 	section("DESCRIPTION");
 	put_line(cmd->summary);

@@ -84,28 +84,31 @@ static unsigned widest_example(const struct hl_example *e)
 	return (unsigned)most;
 }
 
-/* one_line: a screen is small. */
+/* one_line: a screen is small. On a narrow terminal the explanation goes to the next line. */
 static void put_examples(const struct hl_cmd *cmd, bool one_line)
 {
 	const struct hl_example *e = cmd ? cmd->examples : first_steps;
+	const char *name = cmd ? cmd->name : "", *gap = cmd ? " " : "";
 	unsigned left = widest_example(e);
+	unsigned column = (unsigned)(strlen("  heaplapse   ") + strlen(name) + strlen(gap)) + left;
+	bool narrow = !one_line && column + 24 > width();
 
 	for (; e->args; e++) {
-		int n = printf("  heaplapse %s%s%-*s  ", cmd ? cmd->name : "", cmd ? " " : "",
-			(int)left, e->args);
-
+		printf("  heaplapse %s%s%-*s%s", name, gap, narrow ? 0 : (int)left, e->args,
+			narrow ? "\n        " : "  ");
 		if (one_line)
-			put_clause(e->what, (unsigned)n);
+			put_clause(e->what, column);
 		else
-			hl_wrap(stdout, e->what, (unsigned)n, (unsigned)n, width());
+			hl_wrap(stdout, e->what, narrow ? 8 : column, narrow ? 8 : column, width());
 	}
 }
 
 static void put_usage(const struct hl_cmd *cmd)
 {
 	if (!cmd) {
-		puts("usage: heaplapse COMMAND [options] ...\n"
-		     "records every allocation of a program and shows its heap at any moment");
+		puts("usage: heaplapse COMMAND [options] ...");
+		hl_wrap(stdout, "records every allocation of a program and shows its heap at any moment", 0,
+			0, width());
 		return;
 	}
 	printf("usage: heaplapse %s%s%s\n%s\n", cmd->name, cmd->usage[0] ? " " : "", cmd->usage,
@@ -278,7 +281,9 @@ void hl_help_full(const struct hl_cmd *cmd)
 	} else {
 		heading("\ncommands:");
 		put_commands();
-		puts("\nheaplapse help COMMAND explains one, heaplapse COMMAND -h shows it in short.");
+		putchar('\n');
+		hl_wrap(stdout, "heaplapse help COMMAND explains one, heaplapse COMMAND -h shows it in short.",
+			0, 0, width());
 		heading("\nenvironment:");
 		put_environment();
 	}
