@@ -49,20 +49,20 @@ enum hl_operand {
 
 struct hl_cmd {
 	const char *name;
-	const char *summary; /* one line for `heaplapse help` */
-	const char *usage;   /* what follows the name: "[options] FILE" */
-	const char *about;   /* more, after the options; lines end with \n; may be NULL */
+	const char *summary;     /* one line for `heaplapse help` */
+	const char *usage;       /* what follows the name: "[options] FILE" */
+	const char *about;       /* more, after the options; lines end with \n; may be NULL */
 	const char *exit_status; /* NULL: the usual ones */
 	const struct hl_example *examples; /* at most four; ends with {0}; may be NULL */
 	const struct hl_opt *opts;
-	/* Rows that several commands have alike, hl_view_opts or NULL. A command that has them prints
-	 * through the pager. */
+	/* Rows that several commands have alike, hl_view_opts or NULL. A command that has them
+	 * prints through the pager. */
 	const struct hl_opt *shared;
 	enum hl_operand operand;
 	const char *(*word_at)(size_t i); /* NULL after the last */
 	bool options_in_environment;      /* --foo-bar is also HEAPLAPSE_FOO_BAR */
-	size_t state_size;     /* of the zeroed state that setters and run get */
-	bool hidden;           /* not for people: in no list */
+	size_t state_size;                /* of the zeroed state that setters and run get */
+	bool hidden;                      /* not for people: in no list */
 	bool stops_at_operand; /* what follows the first operand is not ours (record PROG ARGS) */
 	void (*init)(void *state); /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */

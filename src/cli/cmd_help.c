@@ -50,7 +50,8 @@ static int run_help(void *state, int argc, char **argv)
 	struct help_state *s = state;
 
 	if (argc > 1)
-		return hl_cli_usage("explains one command, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+		return hl_cli_usage(
+			"explains one command, but \"%s\" follows \"%s\"", argv[1], argv[0]);
 	if (argc > 0 && strcmp(argv[0], TOPIC) == 0)
 		hl_help_environment();
 	else if (argc > 0 && !cmd)

@@ -38,7 +38,8 @@ static int run_info(void *state, int argc, char **argv)
 
 static const struct hl_opt info_opts[] = {
 	{0, "json", NULL, "as JSON", hl_set_json},
-	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)", set_verify},
+	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)",
+		set_verify},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},

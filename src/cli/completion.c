@@ -32,7 +32,8 @@ void hl_value_words(const struct hl_opt *o, char *buf, size_t n)
 		size_t len = strcspn(s, "|]");
 
 		if (len > 0 && !(*s >= 'A' && *s <= 'Z') && at + len + 2 < n)
-			at += (size_t)snprintf(buf + at, n - at, "%s%.*s", at ? " " : "", (int)len, s);
+			at += (size_t)snprintf(
+				buf + at, n - at, "%s%.*s", at ? " " : "", (int)len, s);
 		s += len + (s[len] != 0);
 	}
 }

@@ -17,8 +17,8 @@ void hl_completion_fish(FILE *out);
 
 /* What an option's value can be. */
 enum hl_value_kind {
-	HL_VALUE_NONE,  /* it takes none */
-	HL_VALUE_ANY,   /* nothing that we could offer */
+	HL_VALUE_NONE, /* it takes none */
+	HL_VALUE_ANY,  /* nothing that we could offer */
 	HL_VALUE_FILE,
 	HL_VALUE_FOLDER,
 	HL_VALUE_WORDS, /* one of a few */

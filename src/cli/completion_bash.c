@@ -110,13 +110,12 @@ static const char head[] =
 	"\t[[ $cur == = ]] && cur=\n"
 	"\tif [[ $COMP_CWORD -eq 1 ]]; then\n";
 
-static const char find_option[] =
-	"\topt=${COMP_WORDS[COMP_CWORD-1]}\n"
-	"\tif [[ ${COMP_WORDS[COMP_CWORD]} == = ]]; then\n"
-	"\t\topt+==\n"
-	"\telif [[ $opt == = ]]; then\n"
-	"\t\topt=${COMP_WORDS[COMP_CWORD-2]}=\n"
-	"\tfi\n";
+static const char find_option[] = "\topt=${COMP_WORDS[COMP_CWORD-1]}\n"
+				  "\tif [[ ${COMP_WORDS[COMP_CWORD]} == = ]]; then\n"
+				  "\t\topt+==\n"
+				  "\telif [[ $opt == = ]]; then\n"
+				  "\t\topt=${COMP_WORDS[COMP_CWORD-2]}=\n"
+				  "\tfi\n";
 
 /* `record PROGRAM ...`: from the program on, the words are completed as if it stood alone. */
 static void put_programs(FILE *out)
@@ -142,7 +141,8 @@ static void put_programs(FILE *out)
 		      "\t\twhile [[ $i -lt $COMP_CWORD && ${COMP_WORDS[i]} == -* ]]; do\n"
 		      "\t\t\tif [[ ${COMP_WORDS[i]} == -- ]]; then i=$((i + 1)); break; fi\n"
 		      "\t\t\tif [[ ${COMP_WORDS[i+1]} == = ]]; then i=$((i + 2))\n"
-		      "\t\t\telif [[ $valued == *\" ${COMP_WORDS[i]} \"* ]]; then i=$((i + 1)); fi\n"
+		      "\t\t\telif [[ $valued == *\" ${COMP_WORDS[i]} \"* ]]; then i=$((i + 1)); "
+		      "fi\n"
 		      "\t\t\ti=$((i + 1))\n"
 		      "\t\tdone\n"
 		      "\t\tif [[ $i -lt $COMP_CWORD ]]; then\n"

@@ -56,9 +56,9 @@ static void put_option(FILE *out, const struct hl_opt *o)
 	}
 	if (o->long_name) {
 		fprintf(out, " \\\n\t\t\t'--%s%s[", o->long_name,
-			!o->arg                    ? ""
+			!o->arg                  ? ""
 			: hl_opt_arg_optional(o) ? "=-"
-						   : "=");
+						 : "=");
 		put(out, o->help);
 		fputs("]", out);
 		if (hl_opt_arg_optional(o))
@@ -77,7 +77,8 @@ static void put_operand(FILE *out, const struct hl_cmd *cmd)
 		fputs(" \\\n\t\t\t'*:trace:_files -g \"*.hlt(-.)\"'", out);
 		break;
 	case HL_OPERAND_PROGRAM:
-		fputs(" \\\n\t\t\t'(-):program:_command_names -e' \\\n\t\t\t'*::arguments:_normal'", out);
+		fputs(" \\\n\t\t\t'(-):program:_command_names -e' \\\n\t\t\t'*::arguments:_normal'",
+			out);
 		break;
 	case HL_OPERAND_WORD:
 		fputs(" \\\n\t\t\t'1:word:(", out);
@@ -94,7 +95,8 @@ static void put_command(FILE *out, const struct hl_cmd *cmd)
 {
 	const struct hl_opt *o;
 
-	fprintf(out, "\t%s)\n\t\t_arguments -s -S%s", cmd->name, cmd->stops_at_operand ? " -A '-*'" : "");
+	fprintf(out, "\t%s)\n\t\t_arguments -s -S%s", cmd->name,
+		cmd->stops_at_operand ? " -A '-*'" : "");
 	for (size_t i = 0; (o = hl_cmd_listed_opt(cmd, i)) != NULL; i++)
 		put_option(out, o);
 	put_operand(out, cmd);
@@ -130,6 +132,7 @@ void hl_completion_zsh(FILE *out)
 	fputs("\tesac\n"
 	      "}\n"
 	      "\n"
-	      "if [[ $funcstack[1] == _heaplapse ]]; then _heaplapse \"$@\"; else compdef _heaplapse heaplapse; fi\n",
+	      "if [[ $funcstack[1] == _heaplapse ]]; then _heaplapse \"$@\"; else compdef "
+	      "_heaplapse heaplapse; fi\n",
 		out);
 }

@@ -23,7 +23,8 @@ void hl_help_option(char *buf, size_t n, const struct hl_opt *o);
 /* What each exit status means; of this command. */
 const char *hl_help_exit_status(const struct hl_cmd *cmd);
 
-/* Names in the environment: first the options of `record`, then the others; false after the last. */
+/* Names in the environment: first the options of `record`, then the others; false after the last.
+ */
 struct hl_env_row {
 	char name[64];
 	const char *value; /* what it is set to; NULL: 1 */

@@ -12,7 +12,8 @@
 static const struct {
 	const char *name, *value, *help;
 } others[] = {
-	{"HEAPLAPSE_PAGER", "COMMAND", "shows what is longer than the screen, before PAGER; empty or cat: nothing does"},
+	{"HEAPLAPSE_PAGER", "COMMAND",
+		"shows what is longer than the screen, before PAGER; empty or cat: nothing does"},
 	{"PAGER", "COMMAND", "the same, for all programs (default less -FRX)"},
 	{"NO_COLOR", NULL, "no colours; --color wins over it"},
 	{"CLICOLOR_FORCE", NULL, "colours even where there is no terminal; also FORCE_COLOR"},

@@ -102,8 +102,10 @@ static void put_environment(void)
 	struct hl_env_row row;
 
 	section("ENVIRONMENT");
-	puts("The names of record's options hold for *heaplapse record*, where the command line wins, and "
-	     "for programs that are run with LD\\_PRELOAD=libheaplapse.so. Empty is as good as not set, and "
+	puts("The names of record's options hold for *heaplapse record*, where the command line "
+	     "wins, and "
+	     "for programs that are run with LD\\_PRELOAD=libheaplapse.so. Empty is as good as not "
+	     "set, and "
 	     "0 switches off what takes no value.\n");
 	for (size_t i = 0; hl_env_row(i, &row); i++) {
 		marked('*', row.name);

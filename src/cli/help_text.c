@@ -47,7 +47,8 @@ const char *hl_help_exit_status(const struct hl_cmd *cmd)
 {
 	if (cmd && cmd->exit_status)
 		return cmd->exit_status;
-	return "0 fine, 2 wrong usage, 3 input that cannot be read or output that cannot be written, "
+	return "0 fine, 2 wrong usage, 3 input that cannot be read or output that cannot be "
+	       "written, "
 	       "4 with --strict when something was missing.";
 }
 
@@ -107,7 +108,8 @@ static void put_usage(const struct hl_cmd *cmd)
 {
 	if (!cmd) {
 		puts("usage: heaplapse COMMAND [options] ...");
-		hl_wrap(stdout, "records every allocation of a program and shows its heap at any moment", 0,
+		hl_wrap(stdout,
+			"records every allocation of a program and shows its heap at any moment", 0,
 			0, width());
 		return;
 	}
@@ -127,18 +129,42 @@ static void put_short_row(const struct hl_opt *o)
 	put_clause(o->help, (unsigned)n);
 }
 
-/* The names of the rows from `first` on; returns how many lines that takes, and prints them or not. */
-static unsigned put_names(const struct hl_cmd *cmd, size_t first, bool print)
+/* A list for a small screen: what is on line i, in full or by name alone. */
+struct list {
+	const struct hl_cmd *cmd; /* its options; NULL: the commands */
+	size_t len;
+};
+
+static const struct hl_cmd *command_at(size_t i)
+{
+	for (size_t k = 0; hl_commands[k]; k++) {
+		if (!hl_commands[k]->hidden && i-- == 0)
+			return hl_commands[k];
+	}
+	return NULL;
+}
+
+static int list_name(const struct list *l, size_t i, char *buf, size_t n)
+{
+	const struct hl_opt *o = l->cmd ? hl_cmd_listed_opt(l->cmd, i) : NULL;
+
+	if (!l->cmd)
+		return snprintf(buf, n, "%s", command_at(i)->name);
+	if (!o->long_name)
+		return snprintf(buf, n, "-%c", o->short_name);
+	return snprintf(buf, n, "--%s", o->long_name);
+}
+
+/* The names from `first` on; returns how many lines they take, and prints them or not. */
+static unsigned put_names(const struct list *l, size_t first, bool print)
 {
 	unsigned column = 0, lines = 0;
-	const struct hl_opt *o;
 
-	for (size_t i = first; (o = hl_cmd_listed_opt(cmd, i)) != NULL; i++) {
+	for (size_t i = first; i < l->len; i++) {
 		char name[64];
-		int n = o->long_name ? snprintf(name, sizeof(name), "--%s", o->long_name)
-				     : snprintf(name, sizeof(name), "-%c", o->short_name);
+		unsigned n = (unsigned)list_name(l, i, name, sizeof(name));
 
-		if (lines == 0 || column + 1 + (unsigned)n > width()) {
+		if (lines == 0 || column + 1 + n > width()) {
 			if (print)
 				fputs(lines == 0 ? "  and" : "\n     ", stdout);
 			column = 5;
@@ -146,67 +172,68 @@ static unsigned put_names(const struct hl_cmd *cmd, size_t first, bool print)
 		}
 		if (print)
 			printf(" %s", name);
-		column += 1 + (unsigned)n;
+		column += 1 + n;
 	}
 	if (print && lines)
 		putchar('\n');
 	return lines;
 }
 
+static void put_command(const struct hl_cmd *cmd)
+{
+	printf("  %-*s", NAME_LEFT - 2, cmd->name);
+	hl_wrap(stdout, cmd->summary, NAME_LEFT, NAME_LEFT, width());
+}
+
+static void put_short_command(const struct hl_cmd *cmd)
+{
+	printf("  %-*s", NAME_LEFT - 2, cmd->name);
+	put_clause(cmd->summary, NAME_LEFT);
+}
+
+/* As many with their explanation as there is room for, the others by name. */
+static void put_list(const struct list *l, size_t room)
+{
+	size_t n = l->len < room ? l->len : room;
+
+	while (n > 0 && n + put_names(l, n, false) > room)
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		if (l->cmd)
+			put_short_row(hl_cmd_listed_opt(l->cmd, i));
+		else
+			put_short_command(command_at(i));
+	}
+	put_names(l, n, true);
+}
+
 static size_t count_examples(const struct hl_cmd *cmd)
 {
+	const struct hl_example *e = cmd ? cmd->examples : first_steps;
 	size_t n = 0;
 
-	while (cmd->examples && cmd->examples[n].args)
+	while (e && e[n].args)
 		n++;
 	return n;
-}
-
-static size_t count_rows(const struct hl_cmd *cmd)
-{
-	size_t n = 0;
-
-	while (hl_cmd_listed_opt(cmd, n))
-		n++;
-	return n;
-}
-
-/* As many rows with their explanation as fit, the others by name. */
-static void short_rows(const struct hl_cmd *cmd)
-{
-	size_t head = (cmd->examples ? 2 : 0) + count_examples(cmd) + 3, rows = count_rows(cmd);
-	size_t room = SCREEN_LINES - head - 2, n = rows < room ? rows : room;
-
-	while (n > 0 && n + put_names(cmd, n, false) > room)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		put_short_row(hl_cmd_listed_opt(cmd, i));
-	put_names(cmd, n, true);
-}
-
-static void put_commands(void)
-{
-	for (size_t i = 0; hl_commands[i]; i++) {
-		if (hl_commands[i]->hidden)
-			continue;
-		printf("  %-*s", NAME_LEFT - 2, hl_commands[i]->name);
-		hl_wrap(stdout, hl_commands[i]->summary, NAME_LEFT, NAME_LEFT, width());
-	}
 }
 
 void hl_help_short(const struct hl_cmd *cmd)
 {
-	if (!cmd || cmd->examples) {
+	struct list list = {.cmd = cmd};
+	size_t examples = count_examples(cmd);
+
+	while (cmd ? hl_cmd_listed_opt(cmd, list.len) != NULL : command_at(list.len) != NULL)
+		list.len++;
+	if (examples > 0) {
 		heading("examples:");
 		put_examples(cmd, true);
 		putchar('\n');
 	}
 	put_usage(cmd);
 	putchar('\n');
-	if (cmd)
-		short_rows(cmd);
-	else
-		put_commands();
+	/* Beside the list: a head and an empty line, usage, summary, and two empty lines and the
+	 * foot. */
+	put_list(&list, SCREEN_LINES - 5 - (examples ? examples + 2 : 0));
 	if (cmd)
 		printf("\nheaplapse %s --help explains them all.\n", cmd->name);
 	else
@@ -238,7 +265,8 @@ static void put_options(const struct hl_cmd *cmd)
 	if (cmd->options_in_environment) {
 		putchar('\n');
 		hl_wrap_paragraphs(stdout,
-			"Every option --foo-bar is also HEAPLAPSE_FOO_BAR in the environment, there also "
+			"Every option --foo-bar is also HEAPLAPSE_FOO_BAR in the environment, "
+			"there also "
 			"for programs that are run with LD_PRELOAD=libheaplapse.so: heaplapse help "
 			"environment.\n",
 			0, width());
@@ -260,7 +288,8 @@ static void put_environment(void)
 void hl_help_environment(void)
 {
 	hl_wrap_paragraphs(stdout,
-		"Names in the environment. Those of record's options hold for heaplapse record, where "
+		"Names in the environment. Those of record's options hold for heaplapse record, "
+		"where "
 		"the command line wins, and for programs that are run with "
 		"LD_PRELOAD=libheaplapse.so. Empty is as good as not set, and 0 switches off what "
 		"takes no value.\n",
@@ -280,9 +309,12 @@ void hl_help_full(const struct hl_cmd *cmd)
 		put_options(cmd);
 	} else {
 		heading("\ncommands:");
-		put_commands();
+		for (size_t i = 0; command_at(i); i++)
+			put_command(command_at(i));
 		putchar('\n');
-		hl_wrap(stdout, "heaplapse help COMMAND explains one, heaplapse COMMAND -h shows it in short.",
+		hl_wrap(stdout,
+			"heaplapse help COMMAND explains one, heaplapse COMMAND -h shows it in "
+			"short.",
 			0, 0, width());
 		heading("\nenvironment:");
 		put_environment();

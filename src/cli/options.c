@@ -19,7 +19,8 @@ struct parse {
 	enum hl_help help;
 };
 
-static const struct hl_opt help_row = {'h', "help", NULL, "explain everything; -h is shorter", NULL};
+static const struct hl_opt help_row = {
+	'h', "help", NULL, "explain everything; -h is shorter", NULL};
 
 static bool row_end(const struct hl_opt *o)
 {

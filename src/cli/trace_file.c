@@ -76,8 +76,9 @@ static int open_newest(struct hl_model **m)
 		hl_cli_error("showing %s, the newest trace here", path);
 		status = open_path(path, m);
 	} else {
-		status = hl_cli_usage("which trace? there is no *.hlt in this folder; name one, or write one "
-				      "with heaplapse record ./program");
+		status = hl_cli_usage(
+			"which trace? there is no *.hlt in this folder; name one, or write one "
+			"with heaplapse record ./program");
 	}
 	globfree(&found);
 	return status;

@@ -41,7 +41,9 @@ static const char *set_bytes(void *state, const char *value)
 
 const struct hl_opt hl_view_opts[] = {
 	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
-	{0, "color", "always|auto|never", "colours (default auto: on a terminal, unless NO_COLOR is set)", set_color},
-	{0, "no-pager", NULL, "do not start a pager when the output is longer than the screen", set_no_pager},
+	{0, "color", "always|auto|never",
+		"colours (default auto: on a terminal, unless NO_COLOR is set)", set_color},
+	{0, "no-pager", NULL, "do not start a pager when the output is longer than the screen",
+		set_no_pager},
 	{0},
 };

@@ -24,7 +24,7 @@ static struct {
 	struct hl_strbuf held;
 	unsigned rows, columns; /* of the screen */
 	unsigned row, column;   /* where the cursor would be */
-	bool direct; /* to the terminal: the pager cannot be run */
+	bool direct;            /* to the terminal: the pager cannot be run */
 	int pipe;
 	pid_t pid;
 } pager;

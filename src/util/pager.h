@@ -16,8 +16,8 @@ void hl_pager_forbid(void);
 /* Before the first output. */
 void hl_pager_start(void);
 /*
- * After the last: waits until the reader has left the pager, and gives stdout back. True when one was
- * started; what it did not want to read is then no failure.
+ * After the last: waits until the reader has left the pager, and gives stdout back. True when one
+ * was started; what it did not want to read is then no failure.
  */
 bool hl_pager_end(void);
 
