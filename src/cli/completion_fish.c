@@ -25,7 +25,8 @@ static void put_option(FILE *out, const struct hl_cmd *cmd, const struct hl_opt 
 		fprintf(out, " -s %c", o->short_name);
 	if (o->long_name)
 		fprintf(out, " -l %s", o->long_name);
-	switch (hl_value_kind(o)) {
+	/* fish would take the next word for a value that may be left out. */
+	switch (hl_opt_arg_optional(o) ? HL_VALUE_NONE : hl_value_kind(o)) {
 	case HL_VALUE_NONE:
 		break;
 	case HL_VALUE_WORDS:
