@@ -24,6 +24,7 @@ static struct {
 	struct hl_strbuf held;
 	unsigned rows, columns; /* of the screen */
 	unsigned row, column;   /* where the cursor would be */
+	bool escape;            /* inside a sequence that takes no room */
 	bool direct;            /* to the terminal: the pager cannot be run */
 	int pipe;
 	pid_t pid;
@@ -45,15 +46,25 @@ static const char *choose_command(void)
 	return command ? command : "less -FRX";
 }
 
+/* Styles take no room: from ESC to the letter that ends them. */
+static bool takes_room(char c)
+{
+	bool inside = pager.escape || c == '\033';
+
+	pager.escape = inside && !((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'));
+	return !inside && c != '\n' && ((unsigned char)c & 0xc0) != 0x80;
+}
+
 static bool moves_past_screen(const char *buf, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (buf[i] == '\n' || (pager.columns && pager.column >= pager.columns)) {
+		bool room = takes_room(buf[i]);
+
+		if (buf[i] == '\n' || (room && pager.columns && pager.column >= pager.columns)) {
 			pager.row++;
 			pager.column = 0;
 		}
-		if (buf[i] != '\n' && ((unsigned char)buf[i] & 0xc0) != 0x80)
-			pager.column++;
+		pager.column += room;
 	}
 	return pager.row >= pager.rows;
 }
