@@ -38,6 +38,7 @@ struct collector {
 	HL_VEC(struct hl_region_reader *) regions;
 	HL_VEC(struct guest) guests;
 	int control_fd;
+	struct hl_outbox outbox; /* to control_fd */
 	uint64_t last_check_ns, quiet_since_ns;
 	uint32_t sleep_ns;
 };
@@ -47,11 +48,9 @@ static void on_closed(void *arg, uint64_t pid, const char *path, int err)
 {
 	struct collector *c = arg;
 	struct hl_note note = {.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err};
-	int fd = __atomic_load_n(&c->control_fd, __ATOMIC_ACQUIRE);
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
-	if (fd >= 0)
-		hl_note_send(fd, &note, -1);
+	hl_outbox_put(&c->outbox, &note, -1);
 }
 
 static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
@@ -65,8 +64,10 @@ static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, 
 		hl_region_close(*out);
 		return -ENOMEM;
 	}
-	if (c->control_fd >= 0 && fresh)
-		hl_note_send(c->control_fd, &note, (*out)->memfd);
+	if (c->control_fd >= 0 && fresh) {
+		hl_outbox_put(&c->outbox, &note, (*out)->memfd);
+		hl_outbox_flush(&c->outbox, c->control_fd);
+	}
 	return 0;
 }
 
@@ -156,6 +157,7 @@ static void read_control(struct collector *c)
 
 	if (c->control_fd < 0)
 		return;
+	hl_outbox_flush(&c->outbox, c->control_fd);
 	while ((err = hl_note_receive(c->control_fd, &note, &fd)) == 0) {
 		if (fd >= 0)
 			close(fd);
@@ -163,9 +165,8 @@ static void read_control(struct collector *c)
 			told_end(c, note.pid, note.value);
 	}
 	if (err != -EAGAIN) {
-		fd = c->control_fd;
-		__atomic_store_n(&c->control_fd, -1, __ATOMIC_RELEASE);
-		close(fd);
+		close(c->control_fd);
+		c->control_fd = -1;
 	}
 }
 
@@ -182,7 +183,8 @@ static bool is_drained(const struct hl_region_reader *r, const struct hl_proc *p
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
 		const struct hl_ring_view *v = &r->views[i];
 
-		if (v->proc == p && v->at < v->words.len)
+		/* In a shared ring anyone's records may follow. */
+		if ((v->proc == p || i >= HL_RING_COUNT - HL_SHARED_RINGS) && v->at < v->words.len)
 			return false;
 	}
 	return true;
@@ -193,7 +195,7 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 {
 	if (p->gone)
 		return;
-	if (hl_ending_is_dead(p)) {
+	if (hl_ending_is_dead(p->pidfd, p->pid)) {
 		p->gone = true;
 		p->gone_ns = now;
 		return;
@@ -256,7 +258,7 @@ static bool region_done(struct hl_region_reader *r, uint64_t now)
 		return false;
 	if (!r->over)
 		r->last_alone_check_ns = now;
-	if (atomic_load(&r->region->next_serial) == 0 && kill((pid_t)r->pid, 0) == 0)
+	if (atomic_load(&r->region->next_serial) == 0 && !hl_ending_is_dead(r->pidfd, r->pid))
 		return false;
 	/* Somebody may have written and died since we looked: once more, on what is final now. */
 	return hl_region_is_over(r) && r->last_scans++ > 0;
@@ -272,8 +274,9 @@ static void check_regions(struct collector *c, uint64_t now)
 			i++;
 			continue;
 		}
+		note.value = r->made_trace;
 		if (c->control_fd >= 0)
-			hl_note_send(c->control_fd, &note, -1);
+			hl_outbox_put(&c->outbox, &note, -1);
 		hl_region_close(r);
 		c->regions.data[i] = c->regions.data[--c->regions.len];
 	}
@@ -367,6 +370,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	c.queue.settings = &start->settings.output;
 	c.queue.on_closed = on_closed;
 	c.queue.arg = &c;
+	hl_outbox_init(&c.outbox);
 	err = hl_queue_start(&c.queue);
 	if (err)
 		return err;
@@ -378,6 +382,9 @@ int hl_collector_run(const struct hl_collector_start *start)
 	if (!err)
 		loop(&c);
 	hl_queue_stop(&c.queue);
+	if (c.control_fd >= 0)
+		hl_outbox_flush(&c.outbox, c.control_fd);
+	hl_outbox_fini(&c.outbox);
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.guests);
 	return err;

@@ -117,6 +117,8 @@ void hl_feed_done(struct hl_feed *f);
 
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */
 void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
+/* A module lies at this range now; range.module is found by its name and build-id. */
+void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id, uint32_t id_len);
 /* Everything parsed so far goes through the books. */
 void hl_proc_settle(struct hl_proc *p);
 /* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` = UINT64_MAX). */

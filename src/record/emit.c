@@ -75,8 +75,14 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 	uint32_t n = 1 + d->n_words + (to - from), at = 1;
 
 	*again = false;
-	if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n)) && !hl_wait_for_room(t, pos, n))
-		return false;
+	if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n))) {
+		if (!hl_wait_for_room(t, pos, n))
+			return false;
+		*again = t->resync;
+		t->resync = false;
+		if (*again)
+			return false;
+	}
 	*again = true;
 	if (!hl_producer_begin(&t->out, pos))
 		return false;
@@ -281,8 +287,8 @@ hl_cold static void emit_shared(struct hl_thread *t, struct draft *d, const stru
 		drop(t);
 	else if (regs)
 		put_event_streamed(t, d, regs, size);
-	else
-		hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0);
+	else if (!hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
+		drop(t);
 	hl_thread_unlock_shared(t);
 }
 

@@ -20,7 +20,8 @@
 struct hl_producer {
 	struct hl_ring *ring;
 	uint64_t *data;
-	uint64_t tail;  /* what we last saw of ring->tail */
+	uint64_t tail;  /* what we last saw of ring->tail ... */
+	uint32_t epoch; /* ... and of ring->epoch */
 };
 
 /* Where the next record goes. The busy bit may be set: we are then a handler inside a put. */
@@ -29,10 +30,13 @@ hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
 	return __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) & ~UINT64_C(1);
 }
 
+/* Also false when the collector is another one: looked at when the tail is, once in a ring's length. */
 hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_t words)
 {
 	if (hl_likely(pos + words * 8 - p->tail <= HL_RING_BYTES))
 		return true;
+	if (hl_unlikely(p->epoch != atomic_load_explicit(&p->ring->epoch, memory_order_relaxed)))
+		return false;
 	p->tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
 	return pos + words * 8 - p->tail <= HL_RING_BYTES;
 }
