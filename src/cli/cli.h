@@ -1,9 +1,9 @@
 /*
  * cli.h - what a command is, and the few things all commands share.
  *
- * A command is data first: its row says its name, its options and what it does; parsing, --help
- * and "did you mean" are made from the rows. Only this folder prints to the user and ends the
- * process. Results go to stdout, everything we say about them to stderr.
+ * A command is data first: its row says its name, its options and what it does; parsing, help, the
+ * manual pages, completion and "did you mean" are made from the rows. Only this folder prints to
+ * the user and ends the process. Results go to stdout, everything we say about them to stderr.
  */
 #ifndef HL_CLI_CLI_H
 #define HL_CLI_CLI_H
@@ -34,14 +34,35 @@ struct hl_opt {
 	const char *(*set)(void *state, const char *value); /* value NULL: none was given */
 };
 
+struct hl_example {
+	const char *args; /* what follows "heaplapse NAME " */
+	const char *what; /* what it does, in a few words */
+};
+
+/* What a command works on: completion offers that. */
+enum hl_operand {
+	HL_OPERAND_NONE,
+	HL_OPERAND_TRACE,   /* files named *.hlt */
+	HL_OPERAND_PROGRAM, /* a program with its own words after it */
+	HL_OPERAND_WORD,    /* one of the words that hl_cmd.word_at gives */
+};
+
 struct hl_cmd {
 	const char *name;
-	const char *summary; /* one line for `heaplapse help` */
-	const char *usage;   /* what follows the name: "[options] FILE" */
-	const char *about;   /* more, after the options; lines end with \n; may be NULL */
+	const char *summary;     /* one line for `heaplapse help` */
+	const char *usage;       /* what follows the name: "[options] FILE" */
+	const char *about;       /* more, after the options; lines end with \n; may be NULL */
+	const char *exit_status; /* NULL: the usual ones */
+	const struct hl_example *examples; /* at most four; ends with {0}; may be NULL */
 	const struct hl_opt *opts;
-	size_t state_size;     /* of the zeroed state that setters and run get */
-	bool hidden;           /* not for people: in no list */
+	/* Rows that several commands have alike, hl_view_opts or NULL. A command that has them
+	 * prints through the pager. */
+	const struct hl_opt *shared;
+	enum hl_operand operand;
+	const char *(*word_at)(size_t i); /* NULL after the last */
+	bool options_in_environment;      /* --foo-bar is also HEAPLAPSE_FOO_BAR */
+	size_t state_size;                /* of the zeroed state that setters and run get */
+	bool hidden;                      /* not for people: in no list */
 	bool stops_at_operand; /* what follows the first operand is not ours (record PROG ARGS) */
 	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0: that */
 	void (*init)(void *state); /* before the options; may be NULL */
@@ -64,14 +85,29 @@ int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
 int hl_cli_finish(int status);
 
 /*
+ * All rows of a command, its own, the shared ones and --help, by number; NULL after the last. Rows
+ * without help text are among them.
+ */
+const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i);
+/* The same without those that are not listed. */
+const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
+bool hl_opt_arg_optional(const struct hl_opt *o);
+
+/* --color, --no-pager, --bytes: of every command that shows something at length. */
+extern const struct hl_opt hl_view_opts[];
+
+enum hl_help {
+	HL_HELP_NONE,
+	HL_HELP_SHORT, /* -h: fits a screen */
+	HL_HELP_FULL,  /* --help */
+};
+
+/*
  * Takes the options out of argv (from argv[1] on) and leaves the operands in *operands, which
- * point into argv. 0, or HL_EXIT_USAGE with a message. *help: --help was asked for.
+ * point into argv. 0, or HL_EXIT_USAGE with a message. *help: what of it was asked for.
  */
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
-	char ***operands, bool *help);
-void hl_options_help(const struct hl_cmd *cmd);
-/* The short list of what there is. */
-void hl_commands_help(void);
+	char ***operands, enum hl_help *help);
 
 /* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
 const char *hl_suggest(

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/trace_file.h"
 #include "trace/dump.h"
+#include "util/progress.h"
 
 struct dump {
 	struct hl_trace_opts common; /* first */
@@ -108,8 +110,10 @@ static int put_all(struct dump *d)
 {
 	struct hl_reader *r = hl_model_reader(d->m);
 	struct hl_chunk_events c = {0};
+	bool show = !isatty(1); /* lines that run past are progress enough */
 	int err = 0;
 
+	hl_progress_begin("writing events");
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
 		const struct hl_chunk_info *info = hl_reader_chunk(r, i);
 
@@ -126,7 +130,10 @@ static int put_all(struct dump *d)
 		}
 		if (!err)
 			err = put_chunk(d, &c);
+		if (show)
+			hl_progress_tick(i + 1, hl_reader_n_chunks(r));
 	}
+	hl_progress_end();
 	hl_chunk_events_free(&c);
 	return err;
 }
@@ -143,7 +150,7 @@ static int run_dump(void *state, int argc, char **argv)
 			hl_filter_bind(d->filter, d->m);
 		err = put_all(d);
 		if (err)
-			hl_cli_error("%s: %s", argv[0], strerror(-err));
+			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
 		status = hl_trace_file_close(d->m, &d->common, d->missing);
 		if (err)
@@ -162,14 +169,23 @@ static const struct hl_opt dump_opts[] = {
 	{0},
 };
 
+static const struct hl_example dump_examples[] = {
+	{"-n 20 app.hlt", "the first twenty events"},
+	{"--filter 'op=free size>=4K' app.hlt", "frees of large blocks"},
+	{0},
+};
+
 const struct hl_cmd hl_cmd_dump = {
 	.name = "dump",
 	.summary = "every event of a trace, one on each line",
-	.usage = "[options] FILE",
+	.usage = "[options] [FILE]",
+	.examples = dump_examples,
 	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
 		 "  op=free  size>=4K  thread=0  func=realloc  time=1s..2s  function=parse\n"
 		 "  function=NAME: a frame of the event's stack has NAME in its name.\n",
 	.opts = dump_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct dump),
 	.run = run_dump,
 };

@@ -2,43 +2,87 @@
  * cmd_help.c - what there is, and how each command is used. All of it comes from the rows.
  */
 #include <stdio.h>
+#include <string.h>
 
-#include "cli/cli.h"
+#include "cli/help.h"
 
-void hl_commands_help(void)
+#define TOPIC "environment"
+
+struct help_state {
+	bool scdoc;
+};
+
+static const char *set_format(void *state, const char *value)
 {
-	puts("usage: heaplapse COMMAND [options] ...\n"
-	     "records every allocation of a program and shows its heap at any moment\n");
-	for (size_t i = 0; hl_commands[i]; i++) {
-		if (!hl_commands[i]->hidden)
-			printf("  %-12s%s\n", hl_commands[i]->name, hl_commands[i]->summary);
+	struct help_state *s = state;
+
+	s->scdoc = strcmp(value, "scdoc") == 0;
+	return s->scdoc || strcmp(value, "text") == 0 ? NULL : "text or scdoc";
+}
+
+/* The commands, then the topic. */
+static const char *word_at(size_t i)
+{
+	for (size_t k = 0; hl_commands[k]; k++) {
+		if (!hl_commands[k]->hidden && i-- == 0)
+			return hl_commands[k]->name;
 	}
-	puts("\n"
-	     "First:  heaplapse record ./program\n"
-	     "Then:   heaplapse report FILE.hlt\n"
-	     "More:   heaplapse help COMMAND\n\n"
-	     "Exit status: 0 fine, 2 wrong usage, 3 input unreadable or output not writable,\n"
-	     "4 with --strict when something was missing.");
+	return i == 0 ? TOPIC : NULL;
+}
+
+static const char *word_from(const void *from, size_t i)
+{
+	return word_at(i);
+}
+
+static int unknown(const char *word)
+{
+	const char *near = hl_suggest(word, word_from, NULL);
+
+	if (near)
+		return hl_cli_usage("there is no command \"%s\"; did you mean %s?", word, near);
+	return hl_cli_usage("there is no command \"%s\"", word);
 }
 
 static int run_help(void *state, int argc, char **argv)
 {
-	const struct hl_cmd *cmd;
+	const struct hl_cmd *cmd = argc > 0 ? hl_command_find(argv[0]) : NULL;
+	struct help_state *s = state;
 
-	if (argc == 0) {
-		hl_commands_help();
-		return HL_EXIT_OK;
-	}
-	cmd = hl_command_find(argv[0]);
-	if (!cmd)
-		return hl_cli_usage("there is no command \"%s\"", argv[0]);
-	hl_options_help(cmd);
+	if (argc > 1)
+		return hl_cli_usage(
+			"explains one command, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+	if (argc > 0 && strcmp(argv[0], TOPIC) == 0)
+		hl_help_environment();
+	else if (argc > 0 && !cmd)
+		return unknown(argv[0]);
+	else if (s->scdoc)
+		hl_help_scdoc(cmd);
+	else
+		hl_help_full(cmd);
 	return HL_EXIT_OK;
 }
+
+static const struct hl_example help_examples[] = {
+	{"report", "everything about heaplapse report"},
+	{TOPIC, "the names that are read from the environment"},
+	{0},
+};
+
+static const struct hl_opt help_opts[] = {
+	{0, "format", "text|scdoc", "scdoc: as the source of a manual page", set_format},
+	{0},
+};
 
 const struct hl_cmd hl_cmd_help = {
 	.name = "help",
 	.summary = "list the commands, or explain one",
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND | environment]",
+	.examples = help_examples,
+	.opts = help_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_WORD,
+	.word_at = word_at,
+	.state_size = sizeof(struct help_state),
 	.run = run_help,
 };

@@ -38,17 +38,28 @@ static int run_info(void *state, int argc, char **argv)
 
 static const struct hl_opt info_opts[] = {
 	{0, "json", NULL, "as JSON", hl_set_json},
-	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)", set_verify},
+	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)",
+		set_verify},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
+	{0},
+};
+
+static const struct hl_example info_examples[] = {
+	{"app.hlt", "program, times, totals, and whether anything is missing"},
+	{"--json app.hlt", "the same for programs"},
+	{"--verify", "check every byte of the newest trace here"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_info = {
 	.name = "info",
 	.summary = "what a trace is of, and its totals",
-	.usage = "[options] FILE",
+	.usage = "[options] [FILE]",
+	.examples = info_examples,
 	.opts = info_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct info_state),
 	.run = run_info,
 };

@@ -517,14 +517,23 @@ static int run_record(void *state, int argc, char **argv)
 	return leave_as(status);
 }
 
+static const struct hl_example record_examples[] = {
+	{"./app --its-option", "run it, write heaplapse.app.PID.hlt"},
+	{"-o app.hlt -f ./app", "write app.hlt, also over an old one"},
+	{"--start=off ./app", "record from its heaplapse_start() on"},
+	{0},
+};
+
 const struct hl_cmd hl_cmd_record = {
 	.name = "record",
 	.summary = "run a program and record its heap",
 	.usage = "[options] [--] PROGRAM [ARGUMENTS]",
-	.about = "Exit status: the program's own; 125 when it cannot be recorded, 126 when it cannot be run,\n"
-		 "127 when it is not found. Every option --foo-bar is also HEAPLAPSE_FOO_BAR in the environment,\n"
-		 "there also for programs that are run with LD_PRELOAD=libheaplapse.so.\n",
+	.exit_status = "the program's own; 125 when it cannot be recorded, 126 when it cannot be run, "
+		       "127 when it is not found. A program that a signal killed: the same signal.",
+	.examples = record_examples,
 	.opts = hl_record_opts,
+	.operand = HL_OPERAND_PROGRAM,
+	.options_in_environment = true,
 	.state_size = sizeof(struct record_options),
 	.stops_at_operand = true,
 	.usage_status = CANNOT_RECORD,

@@ -189,14 +189,25 @@ static const struct hl_opt report_opts[] = {
 	{0},
 };
 
+static const struct hl_example report_examples[] = {
+	{"", "who held the memory at its peak"},
+	{"--leaks app.hlt", "what was never freed"},
+	{"--at 50% app.hlt", "what was live half-way"},
+	{"--filter 'size>=4K' app.hlt", "of large blocks only"},
+	{0},
+};
+
 const struct hl_cmd hl_cmd_report = {
 	.name = "report",
 	.summary = "who held the memory, as a tree of stacks",
-	.usage = "[options] FILE",
+	.usage = "[options] [FILE]",
+	.examples = report_examples,
 	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
 		 "  size>=4K  thread=0  func=realloc  time=1s..2s  !function=\"operator new\"\n"
 		 "  They are about a block's allocation: its size, thread, time and stack.\n",
 	.opts = report_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct report),
 	.run = run_report,
 };

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/help.h"
+#include "util/pager.h"
+#include "util/progress.h"
 
 #define HL_COMMAND(name) extern const struct hl_cmd hl_cmd_##name;
 #include "cli/commands.inc"
@@ -56,7 +59,7 @@ static int run(const struct hl_cmd *cmd, int argc, char **argv)
 {
 	void *state = calloc(1, cmd->state_size ? cmd->state_size : 1);
 	char **operands;
-	bool help;
+	enum hl_help help;
 	int n, status;
 
 	if (!state) {
@@ -67,8 +70,12 @@ static int run(const struct hl_cmd *cmd, int argc, char **argv)
 	if (cmd->init)
 		cmd->init(state);
 	status = hl_options_parse(cmd, state, argc, argv, &n, &operands, &help);
-	if (help)
-		hl_options_help(cmd);
+	if (help == HL_HELP_FULL || (!status && cmd->shared))
+		hl_pager_start();
+	if (help == HL_HELP_SHORT)
+		hl_help_short(cmd);
+	else if (help)
+		hl_help_full(cmd);
 	else if (!status)
 		status = cmd->run(state, n, operands);
 	free(state);
@@ -92,8 +99,8 @@ static int first_steps(void)
 {
 	fputs("heaplapse records every allocation of a program and shows its heap at any "
 	      "moment.\n\n"
-	      "  heaplapse record ./program        run it and write heaplapse.program.PID.hlt\n"
-	      "  heaplapse report FILE.hlt         who held the memory when it was at its peak\n\n"
+	      "  heaplapse record ./program    run it and write heaplapse.program.PID.hlt\n"
+	      "  heaplapse report              who held the memory when it was at its peak\n\n"
 	      "heaplapse help lists all commands.\n",
 		stderr);
 	return HL_EXIT_USAGE;
@@ -109,8 +116,13 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	if (argc < 2)
 		return first_steps();
+	hl_progress_allow();
 	word = argv[1];
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+	if (strcmp(word, "-h") == 0) {
+		hl_help_short(NULL);
+		return hl_cli_finish(HL_EXIT_OK);
+	}
+	if (strcmp(word, "--help") == 0)
 		word = "help";
 	else if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
 		word = "version";

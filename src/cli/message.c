@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "util/pager.h"
+#include "util/progress.h"
 #include "util/strbuf.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 const struct hl_cmd *hl_command_current;
@@ -21,10 +24,12 @@ static void say(const char *who, const char *fmt, va_list args, const char *afte
 	struct hl_strbuf raw = {0}, out = {0};
 
 	hl_strbuf_vprintf(&raw, fmt, args);
-	hl_strbuf_printf(&out, "heaplapse%s%s: ", who ? " " : "", who ? who : "");
+	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_term_style(2, HL_STYLE_BOLD),
+		who ? " " : "", who ? who : "", hl_term_style(2, HL_STYLE_PLAIN));
 	hl_text_escape(&out, hl_strbuf_str(&raw));
 	hl_strbuf_puts(&out, "\n");
 	hl_strbuf_puts(&out, after);
+	hl_progress_clear();
 	fputs(hl_strbuf_str(&out), stderr);
 	fflush(stderr);
 	hl_strbuf_fini(&raw);
@@ -57,8 +62,12 @@ int hl_cli_usage(const char *fmt, ...)
 
 int hl_cli_finish(int status)
 {
-	int failed = ferror(stdout), err;
+	int failed, err;
 
+	hl_progress_clear();
+	if (hl_pager_end())
+		return status;
+	failed = ferror(stdout);
 	errno = 0;
 	failed |= fflush(stdout);
 	err = errno;
@@ -71,7 +80,7 @@ int hl_cli_finish(int status)
 	if (!failed)
 		return status;
 	if (err == EPIPE)
-		return HL_EXIT_OK; /* the reader had enough: `dump | head` */
+		return status; /* the reader had enough: `dump | head` */
 	hl_cli_error(
 		"the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return HL_EXIT_IO;

@@ -1,5 +1,5 @@
 /*
- * options.c - command lines from option rows: parsing and help.
+ * options.c - command lines from option rows.
  *
  * -n5, -n 5, -vq, --name=value, --name value; `--` ends the options. Operands may stand between
  * options unless the command stops at the first. Long names are not abbreviated: a script must
@@ -16,33 +16,62 @@ struct parse {
 	int argc, at; /* at: the word being read */
 	char **argv;
 	int kept; /* operands so far, moved to argv[1..kept] */
-	bool help;
+	enum hl_help help;
 };
+
+static const struct hl_opt help_row = {
+	'h', "help", NULL, "explain everything; -h is shorter", NULL};
 
 static bool row_end(const struct hl_opt *o)
 {
 	return !o->short_name && !o->long_name;
 }
 
-static bool arg_optional(const struct hl_opt *o)
+bool hl_opt_arg_optional(const struct hl_opt *o)
 {
 	return o->arg && o->arg[0] == '[';
 }
 
+const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i)
+{
+	const struct hl_opt *const tables[] = {cmd->opts, cmd->shared};
+
+	for (size_t t = 0; t < HL_ARRAY_LEN(tables); t++) {
+		for (const struct hl_opt *o = tables[t]; o && !row_end(o); o++) {
+			if (i-- == 0)
+				return o;
+		}
+	}
+	return i == 0 ? &help_row : NULL;
+}
+
+const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i)
+{
+	const struct hl_opt *o;
+
+	for (size_t k = 0; (o = hl_cmd_opt(cmd, k)) != NULL; k++) {
+		if (o->help && i-- == 0)
+			return o;
+	}
+	return NULL;
+}
+
 static const char *long_name_at(const void *from, size_t i)
 {
-	const struct hl_opt *o = from;
+	const struct hl_opt *o;
 
-	for (; o && !row_end(o); o++) {
-		if (o->long_name && o->help && i-- == 0)
+	for (size_t k = 0; (o = hl_cmd_listed_opt(from, k)) != NULL; k++) {
+		if (o->long_name && i-- == 0)
 			return o->long_name;
 	}
-	return i == 0 ? "help" : NULL;
+	return NULL;
 }
 
 static const struct hl_opt *find_long(const struct hl_cmd *cmd, const char *name, size_t len)
 {
-	for (const struct hl_opt *o = cmd->opts; o && !row_end(o); o++) {
+	const struct hl_opt *o;
+
+	for (size_t i = 0; (o = hl_cmd_opt(cmd, i)) != NULL; i++) {
 		if (o->long_name && strlen(o->long_name) == len &&
 			memcmp(o->long_name, name, len) == 0)
 			return o;
@@ -52,7 +81,9 @@ static const struct hl_opt *find_long(const struct hl_cmd *cmd, const char *name
 
 static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 {
-	for (const struct hl_opt *o = cmd->opts; o && !row_end(o); o++) {
+	const struct hl_opt *o;
+
+	for (size_t i = 0; (o = hl_cmd_opt(cmd, i)) != NULL; i++) {
 		if (o->short_name == c)
 			return o;
 	}
@@ -91,20 +122,20 @@ static int parse_long(struct parse *p, const char *word)
 	char text[64];
 	int err;
 
-	if (!o && len == 4 && memcmp(name, "help", 4) == 0) {
-		p->help = true;
-		return 0;
-	}
 	if (!o) {
 		snprintf(text, sizeof(text), "%.*s", (int)(len < 60 ? len : 60), name);
-		near = hl_suggest(text, long_name_at, p->cmd->opts);
+		near = hl_suggest(text, long_name_at, p->cmd);
 		if (near)
 			return hl_cli_usage("unknown option --%s; did you mean --%s?", text, near);
 		return hl_cli_usage("unknown option --%s", text);
 	}
+	if (o == &help_row) {
+		p->help = HL_HELP_FULL;
+		return 0;
+	}
 	if (!o->arg && eq)
 		return hl_cli_usage("--%s takes no value", o->long_name);
-	if (o->arg && !eq && !arg_optional(o)) {
+	if (o->arg && !eq && !hl_opt_arg_optional(o)) {
 		err = next_value(p, o, word, len + 2, &value);
 		if (err)
 			return err;
@@ -120,13 +151,13 @@ static int parse_short(struct parse *p, const char *word)
 		const char *value = NULL;
 		int err;
 
-		if (!o && *c == 'h') {
-			p->help = true;
-			continue;
-		}
 		if (!o)
 			return hl_cli_usage("unknown option %s", shown);
-		if (o->arg && !arg_optional(o)) {
+		if (o == &help_row) {
+			p->help = p->help ? p->help : HL_HELP_SHORT;
+			continue;
+		}
+		if (o->arg && !hl_opt_arg_optional(o)) {
 			if (c[1])
 				value = c + 1;
 			else if ((err = next_value(p, o, shown, 2, &value)) != 0)
@@ -147,7 +178,7 @@ static void keep_rest(struct parse *p, int from)
 }
 
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
-	char ***operands, bool *help)
+	char ***operands, enum hl_help *help)
 {
 	struct parse p = {.cmd = cmd, .state = state, .argc = argc, .argv = argv};
 	int err = 0;
@@ -176,39 +207,4 @@ int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **arg
 	*help = p.help;
 	/* Whoever asks for help gets it, whatever else is wrong. */
 	return p.help ? 0 : err;
-}
-
-/* "  -n, --limit N        " */
-static void help_row(const struct hl_opt *o)
-{
-	char left[64];
-	int n = 0;
-
-	if (o->short_name)
-		n = snprintf(
-			left, sizeof(left), "  -%c%s", o->short_name, o->long_name ? ", " : "");
-	else
-		n = snprintf(left, sizeof(left), "      ");
-	if (o->long_name)
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", o->long_name);
-	if (arg_optional(o))
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "[=%s", o->arg + 1);
-	else if (o->arg)
-		n += snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", o->long_name ? "=" : " ",
-			o->arg);
-	printf("%-24s%s%s\n", left, n >= 24 ? "\n                        " : "", o->help);
-}
-
-void hl_options_help(const struct hl_cmd *cmd)
-{
-	static const struct hl_opt help = {'h', "help", NULL, "show this", NULL};
-
-	printf("usage: heaplapse %s %s\n%s\n\n", cmd->name, cmd->usage, cmd->summary);
-	for (const struct hl_opt *o = cmd->opts; o && !row_end(o); o++) {
-		if (o->help)
-			help_row(o);
-	}
-	help_row(&help);
-	if (cmd->about)
-		printf("\n%s", cmd->about);
 }

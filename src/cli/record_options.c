@@ -147,7 +147,7 @@ static void set_defaults(struct record_options *o)
 	o->collect.output.dir_fd = -1;
 }
 
-static void env_name(char *to, size_t n, const char *long_name)
+void hl_record_env_name(char *to, size_t n, const char *long_name)
 {
 	snprintf(to, n, "HEAPLAPSE_%s", long_name);
 	for (char *c = to; *c; c++)
@@ -162,7 +162,7 @@ static const char *read_env(struct record_options *o)
 		char name[64];
 		const char *value, *expected;
 
-		env_name(name, sizeof(name), opt->long_name);
+		hl_record_env_name(name, sizeof(name), opt->long_name);
 		value = getenv(name);
 		if (!value || !*value || (!opt->arg && !strcmp(value, "0")))
 			continue;

@@ -24,6 +24,8 @@ extern const struct hl_opt hl_record_opts[];
 
 /* What holds before any option: the defaults, and HEAPLAPSE_FOO_BAR for --foo-bar. */
 void hl_record_init(void *options);
+/* HEAPLAPSE_FOO_BAR for "foo-bar". */
+void hl_record_env_name(char *to, size_t n, const char *long_name);
 /* After all options: the folder of the output is opened. 0 or -errno. */
 int hl_record_settle(struct record_options *o);
 

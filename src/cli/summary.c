@@ -1,44 +1,141 @@
 /* summary.c - see summary.h. */
+#include "cli/summary.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
-#include "cli/summary.h"
-#include "trace/reader.h"
+#include "model/model.h"
+#include "util/strbuf.h"
+#include "util/terminal.h"
 #include "util/text.h"
+
+static const char *style(enum hl_style s)
+{
+	return hl_term_style(2, s);
+}
 
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
-static void print_totals(const struct hl_trace_info *info)
+/* "  peak         12.4 MiB  in 162 blocks, at 30.7 ms" */
+static void row(const char *name, const char *value, const char *more)
+{
+	fprintf(stderr, "  %-12s%s%12s%s%s%s\n", name, style(HL_STYLE_BOLD), value,
+		style(HL_STYLE_PLAIN), more[0] ? "  " : "", more);
+}
+
+static void print_head(const struct hl_trace_info *info)
+{
+	struct hl_strbuf name = {0};
+	const char *base = info->meta.program ? strrchr(info->meta.program, '/') : NULL;
+	char took[HL_TEXT_SIZE_MAX];
+
+	hl_text_escape(&name, base ? base + 1 : info->meta.program ? info->meta.program : "?");
+	fprintf(stderr, "%sheaplapse:%s recorded %s for %s\n", style(HL_STYLE_BOLD),
+		style(HL_STYLE_PLAIN), hl_strbuf_str(&name),
+		hl_text_duration(took, info->end.duration_ns));
+	hl_strbuf_fini(&name);
+}
+
+static void print_bytes(const struct hl_model *m)
+{
+	const struct hl_totals *t = &hl_model_info(m)->totals;
+	uint64_t blocks = hl_sums_live_blocks(&t->sums);
+	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], at[HL_TEXT_SIZE_MAX], more[128];
+
+	snprintf(more, sizeof(more), "in %s block%s, at %s", hl_text_count(n, t->peak_blocks),
+		plural(t->peak_blocks), hl_text_duration(at, t->peak_time_ns));
+	row("peak", hl_text_bytes(value, t->peak_bytes), more);
+	snprintf(more, sizeof(more), "in %s block%s", hl_text_count(n, blocks), plural(blocks));
+	row(hl_model_may_say_leaked(m) ? "leaked" : "live at end",
+		hl_text_bytes(value, hl_sums_live_bytes(&t->sums)), more);
+}
+
+static void print_counts(const struct hl_trace_info *info)
 {
 	const struct hl_totals *t = &info->totals;
-	uint64_t blocks = hl_sums_live_blocks(&t->sums), dropped = info->counters.dropped_events;
-	char allocs[HL_TEXT_SIZE_MAX], peak[HL_TEXT_SIZE_MAX], live[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
+	uint64_t allocs = t->sums.alloc_blocks, dropped = info->counters.dropped_events;
+	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], more[128];
 
-	fprintf(stderr, "heaplapse: %s allocation%s, peak %s, live at the end %s in %s block%s, %llu thread%s\n",
-		hl_text_count(allocs, t->sums.alloc_blocks), plural(t->sums.alloc_blocks),
-		hl_text_bytes(peak, t->peak_bytes), hl_text_bytes(live, hl_sums_live_bytes(&t->sums)),
-		hl_text_count(n, blocks), plural(blocks), (unsigned long long)info->threads, plural(info->threads));
+	snprintf(more, sizeof(more), "of %s in all", hl_text_bytes(n, t->sums.alloc_bytes));
+	row("allocations", hl_text_count(value, allocs), more);
+	snprintf(more, sizeof(more), "%.1f%% were freed by the very next event",
+		allocs ? (double)t->temporary * 100 / (double)allocs : 0);
+	row("temporary", hl_text_count(value, t->temporary), more);
+	row("threads", hl_text_count(value, info->threads), "");
 	if (dropped)
-		fprintf(stderr, "heaplapse: %s event%s DROPPED: the collector was killed, or it or the disk could not keep up\n",
-			hl_text_count(n, dropped), dropped == 1 ? " was" : "s were");
+		row("DROPPED", hl_text_count(value, dropped),
+			"events: the collector was killed, or it or the disk could not keep up");
+}
+
+/* A word that the shell would take apart is quoted, so that the line can be copied. */
+static void put_word(struct hl_strbuf *b, const char *word)
+{
+	bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789_-+=./:,@%") == strlen(word);
+
+	if (plain) {
+		hl_strbuf_puts(b, word);
+		return;
+	}
+	hl_strbuf_putc(b, '\'');
+	for (; *word; word++) {
+		char one[2] = {*word, 0};
+
+		if (*word == '\'')
+			hl_strbuf_puts(b, "'\\''");
+		else
+			hl_strbuf_puts(b, one);
+	}
+	hl_strbuf_putc(b, '\'');
+}
+
+static void next_step(const char *before, const char *option, const char *path, const char *what)
+{
+	struct hl_strbuf raw = {0}, line = {0};
+
+	put_word(&raw, program_invocation_name);
+	hl_strbuf_printf(&raw, " report%s ", option);
+	put_word(&raw, path);
+	hl_text_escape(&line, hl_strbuf_str(&raw));
+	fprintf(stderr, "  %-6s%s  %s# %s%s\n", before, hl_strbuf_str(&line), style(HL_STYLE_DIM),
+		what, style(HL_STYLE_PLAIN));
+	hl_strbuf_fini(&raw);
+	hl_strbuf_fini(&line);
+}
+
+static void print_place(const struct hl_model *m, const char *path)
+{
+	const struct hl_trace_info *info = hl_model_info(m);
+	struct hl_strbuf shown = {0};
+	char size[HL_TEXT_SIZE_MAX];
+
+	hl_text_escape(&shown, path);
+	fprintf(stderr, "  %-12s%s (%s)\n", "trace", hl_strbuf_str(&shown),
+		hl_text_bytes(size, info->file_bytes));
+	hl_strbuf_fini(&shown);
+	next_step("next:", "", path, "who held the memory at the peak");
+	if (hl_sums_live_blocks(&info->totals.sums) > 0)
+		next_step("", " --leaks", path, "what was never freed");
 }
 
 void hl_summary_print(const char *path)
 {
 	struct hl_reader_refusal why;
-	const struct hl_trace_info *info;
-	struct hl_reader *r;
+	struct hl_model *m;
 
-	if (hl_reader_open(&r, path, &why) < 0) {
+	if (hl_model_open(&m, path, &why) < 0) {
 		hl_cli_error("%s", why.text);
 		return;
 	}
-	if (hl_reader_info(r, &info) == 0)
-		print_totals(info);
-	fprintf(stderr, "heaplapse: the trace is %s; see it with: %s report %s\n", path, program_invocation_name, path);
-	hl_reader_close(r);
+	print_head(hl_model_info(m));
+	print_bytes(m);
+	print_counts(hl_model_info(m));
+	print_place(m, path);
+	hl_model_close(m);
 }

@@ -4,16 +4,20 @@
 #include "cli/trace_file.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "util/progress.h"
 #include "util/strbuf.h"
 #include "util/text.h"
 
 const char *hl_set_json(void *state, const char *value)
 {
 	((struct hl_trace_opts *)state)->json = true;
+	hl_progress_never(); /* it is for programs, and so may be stderr */
 	return NULL;
 }
 
@@ -29,25 +33,73 @@ const char *hl_set_verbose(void *state, const char *value)
 	return NULL;
 }
 
-int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
+/* The one of these that was written last; NULL when none is a file. */
+static const char *newest(const glob_t *found)
+{
+	struct timespec latest = {0};
+	const char *best = NULL;
+	struct stat st;
+
+	for (size_t i = 0; i < found->gl_pathc; i++) {
+		if (stat(found->gl_pathv[i], &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (best && (st.st_mtim.tv_sec < latest.tv_sec ||
+				    (st.st_mtim.tv_sec == latest.tv_sec &&
+					    st.st_mtim.tv_nsec <= latest.tv_nsec)))
+			continue;
+		best = found->gl_pathv[i];
+		latest = st.st_mtim;
+	}
+	return best;
+}
+
+/* 0, or an exit status with a message. */
+static int open_path(const char *path, struct hl_model **m)
 {
 	struct hl_reader_refusal why = {0};
 
-	if (argc == 0)
-		return hl_cli_usage("which trace? give the .hlt file that heaplapse record wrote");
-	if (argc > 1)
-		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
-	if (hl_model_open(m, argv[0], &why) == 0)
+	if (hl_model_open(m, path, &why) == 0)
 		return 0;
 	hl_cli_error("%s", why.text);
 	return HL_EXIT_IO;
 }
 
+static int open_newest(struct hl_model **m)
+{
+	glob_t found = {0};
+	const char *path;
+	int status;
+
+	glob("*.hlt", 0, NULL, &found);
+	path = newest(&found);
+	if (path) {
+		hl_cli_error("showing %s, the newest trace here", path);
+		status = open_path(path, m);
+	} else {
+		status = hl_cli_usage(
+			"which trace? there is no *.hlt in this folder; name one, or write one "
+			"with heaplapse record ./program");
+	}
+	globfree(&found);
+	return status;
+}
+
+int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
+{
+	if (argc > 1)
+		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+	return argc == 0 ? open_newest(m) : open_path(argv[0], m);
+}
 void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
 {
+	int err;
+
 	if (hl_model_info(m)->file_bytes > limit)
 		return;
-	if (hl_reader_verify(hl_model_reader(m)) < 0)
+	hl_progress_begin("checking the trace");
+	err = hl_reader_verify(hl_model_reader(m));
+	hl_progress_end();
+	if (err < 0)
 		hl_cli_error("the trace cannot be read to its end");
 }
 

@@ -24,11 +24,12 @@ const char *hl_set_verbose(void *state, const char *value);
 		'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose \
 	}
 
-/* Opens the one operand. 0, or an exit status with a message. */
+/* Opens the one operand, or says which is the newest here and opens that. 0, or an exit status with
+ * a message. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
 /*
- * Reads the file whole if it has at most `limit` bytes: finds damage that the numbers asked for would
- * not show. The model knows of it afterwards.
+ * Reads the file whole if it has at most `limit` bytes: finds damage that the numbers asked for
+ * would not show. The model knows of it afterwards.
  */
 void hl_trace_file_verify(struct hl_model *m, uint64_t limit);
 /* Says on stderr what of the recording is missing, if anything. */

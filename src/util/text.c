@@ -77,12 +77,21 @@ void hl_text_escape(struct hl_strbuf *out, const char *s)
 	}
 }
 
+static bool exact_bytes;
+
+void hl_text_exact_bytes(bool exact)
+{
+	exact_bytes = exact;
+}
+
 char *hl_text_bytes(char *buf, uint64_t bytes)
 {
 	static const char unit[] = "KMGTPE";
 	double v = (double)bytes;
 	int u = -1;
 
+	if (exact_bytes)
+		return strcat(hl_text_count(buf, bytes), " B");
 	if (bytes < 1024) {
 		snprintf(buf, HL_TEXT_SIZE_MAX, "%" PRIu64 " B", bytes);
 		return buf;

@@ -30,6 +30,8 @@ void hl_text_escape(struct hl_strbuf *out, const char *s);
 /* "12.4 MiB", "512 B". The buffer must have HL_TEXT_SIZE_MAX bytes and is returned. */
 #define HL_TEXT_SIZE_MAX 32
 char *hl_text_bytes(char *buf, uint64_t bytes);
+/* Exact numbers instead ("12,345 B"), for the rest of the process: --bytes. */
+void hl_text_exact_bytes(bool exact);
 /* "12,345" */
 char *hl_text_count(char *buf, uint64_t n);
 /* "1.250 s", "300.0 ms", "12.0 us", "64 ns" */

@@ -8,7 +8,6 @@ the real build folder; compiles, runs and records the program in the block ```c 
 every file, function, make target and option that the documents name. One line of TAP each.
 """
 import glob
-import os
 import pathlib
 import re
 import subprocess
@@ -16,28 +15,19 @@ import sys
 import tempfile
 import time
 
+from docs import case, environment, finish, prepare
+
 TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
-DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md')
+DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/tutorial.md',
+             'docs/man/README.md')
 MADE_BY_BENCH = {'bench/results.md'}
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
 LINK = re.compile(r'\]\(([^)#:]+)\)')
 SPAN = re.compile(r'`([^`\n]+)`')
 BARE = re.compile(r'^[\w-]+\.(?:c|h|py|md|build)$')
-failures = 0
-number = 0
-
-
-def case(ok, name, why=''):
-    global failures, number
-    number += 1
-    failures += not ok
-    print(f'{"ok" if ok else "not ok"} {number} - {name}')
-    if not ok and why:
-        print('# ' + why.rstrip().replace('\n', '\n# '))
-    sys.stdout.flush()
 
 
 def text_of(document):
@@ -46,11 +36,6 @@ def text_of(document):
 
 def blocks(document, mark):
     return re.findall(rf'^```{mark}\n(.*?)^```$', text_of(document), re.M | re.S)
-
-
-def environment():
-    env = {k: v for k, v in os.environ.items() if k != 'LD_PRELOAD' and not k.startswith('HEAPLAPSE_')}
-    return {**env, 'LC_ALL': 'C.UTF-8'}
 
 
 def run(command, folder):
@@ -65,15 +50,6 @@ def run(command, folder):
     return ''
 
 
-def prepare(folder):
-    build = folder / 'build'
-    build.mkdir()
-    (build / 'heaplapse').symlink_to(HEAPLAPSE)
-    (build / 'libheaplapse.so').symlink_to(LIBRARY)
-    for name in ('examples', 'include'):
-        (folder / name).symlink_to(TOP / name)
-
-
 def appears(pattern):
     """A collector that the library started may need a moment after the program's end."""
     for _ in range(100):
@@ -86,7 +62,7 @@ def appears(pattern):
 def check_commands():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        prepare(folder)
+        prepare(folder, TOP, HEAPLAPSE, LIBRARY)
         commands = [line for block in blocks('README.md', 'sh test') for line in block.splitlines() if line]
         case(len(commands) > 5, 'README has commands to test')
         for command in commands:
@@ -141,10 +117,10 @@ def check_targets():
 
 def check_options():
     known = ''.join(subprocess.run([HEAPLAPSE, 'help', c], capture_output=True, text=True).stdout
-                    for c in ('record', 'report', 'info', 'dump'))
-    for document in ('README.md', 'docs/numbers.md', 'docs/ARCHITECTURE.md'):
+                    for c in ('record', 'report', 'info', 'dump', 'help'))
+    for document in ('README.md', 'docs/numbers.md', 'docs/ARCHITECTURE.md', 'docs/tutorial.md', 'docs/man/README.md'):
         text = text_of(document)
-        places = SPAN.findall(text) + [l for b in blocks(document, 'sh test') for l in b.splitlines()]
+        places = SPAN.findall(text) + [l for b in blocks(document, '(?:sh|console) test') for l in b.splitlines()]
         named = {m for p in places for m in re.findall(r'(?<![\w-])--[a-z][a-z-]+', p)}
         gone = {n for n in named if not re.search(rf'{n}\b', known)}
         case(not gone, f'{document}: every option it names is there', 'not there: ' + ', '.join(sorted(gone)))
@@ -155,5 +131,4 @@ check_files()
 check_functions()
 check_targets()
 check_options()
-print(f'1..{number}')
-sys.exit(failures > 0)
+finish()

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""help_test - both lengths of help, for every command; the names in the environment.
+
+	help_test.py HEAPLAPSE
+"""
+import re
+import sys
+import rows
+from rows import case, run
+
+heaplapse = sys.argv[1]
+
+
+def widest(text):
+    return max(map(len, text.splitlines()))
+
+
+def check_short(command):
+    for columns in '80', '60', '200':
+        done = run(heaplapse, *command, '-h', COLUMNS=columns)
+        name = ' '.join(['heaplapse', *command, '-h'])
+        lines = done.stdout.splitlines()
+        case(done.returncode == 0 and not done.stderr, f'{name} succeeds', done.stderr)
+        case(len(lines) <= 24, f'{name} at {columns} columns fits a screen', f'{len(lines)} lines')
+        if columns == '80':
+            case(widest(done.stdout) <= 80, f'{name} is at most 80 columns wide', done.stdout)
+    return done.stdout
+
+
+def check_command(command):
+    short = check_short([command])
+    full = run(heaplapse, command, '--help').stdout
+    listed = rows.options(heaplapse, command)
+    case('usage: heaplapse ' + command in full and 'Exit status:' in full, f'{command} --help has usage and exit status', full)
+    case(len(listed) > 0, f'{command} --help lists options')
+    absent = [l for s, l in listed if l and not re.search(rf'--{l}(?![\w-])', short)]
+    case(not absent, f'{command} -h names every option', f'not there: {absent}')
+    case(run(heaplapse, 'help', command).stdout == full, f'help {command} says what {command} --help says')
+    wide = [l for l in run(heaplapse, command, '--help', COLUMNS='60').stdout.splitlines() if len(l) > 60]
+    # What is typed, in examples and filters, is not broken into lines.
+    case(all(re.match('  \\S', l) for l in wide), f'{command} --help is wrapped to the width', wide)
+
+
+def check_environment():
+    text = run(heaplapse, 'help', 'environment').stdout
+    for _, name in rows.options(heaplapse, 'record'):
+        if name != 'help':
+            variable = 'HEAPLAPSE_' + name.upper().replace('-', '_')
+            case(re.search(rf'^  {variable}=', text, re.M), f'{variable} is in help environment', text)
+    for variable in 'HEAPLAPSE_PAGER', 'NO_COLOR', 'COLUMNS':
+        case(f'  {variable}=' in text, f'{variable} is in help environment')
+
+
+def check_words():
+    bare = run(heaplapse)
+    case(bare.returncode == 2 and 'heaplapse record ./program' in bare.stderr, 'heaplapse alone says what to do first')
+    case('did you mean report' in run(heaplapse, 'help', 'reprot').stderr, 'help of a misspelt command')
+    case('did you mean --no-pager' in run(heaplapse, 'info', '--no-pagr').stderr, 'a misspelt shared option')
+    case(run(heaplapse, 'info', '--color=blue').returncode == 2, '--color=blue is refused')
+    case('\033[' in run(heaplapse, 'help', '--color=always').stdout, '--color=always colours')
+    case('\033[' not in run(heaplapse, 'help').stdout, 'no colours in a pipe')
+    case('\033[' in run(heaplapse, 'help', CLICOLOR_FORCE='1').stdout, 'CLICOLOR_FORCE colours')
+    case('\033[' not in run(heaplapse, 'help', CLICOLOR_FORCE='1', NO_COLOR='1').stdout, 'NO_COLOR wins over it')
+
+
+first = check_short([])
+case(first.startswith('examples:'), 'heaplapse -h begins with examples', first)
+names = rows.commands(heaplapse)
+case({'record', 'report', 'info', 'dump', 'help', 'completion'} <= set(names), 'the commands are listed', names)
+case('collect' not in names, 'what is not for people is not listed')
+for command in names:
+    check_command(command)
+for command in 'record', 'report', 'info', 'dump':
+    case(run(heaplapse, command, '-h').stdout.startswith('examples:'), f'{command} -h begins with examples')
+check_environment()
+check_words()
+rows.finish()

@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+"""terminal_test - manners at a terminal: pages, colours, width, progress, the newest trace.
+
+	terminal_test.py HEAPLAPSE LIBRARY
+
+Each command gets a terminal of its own with 24 lines and 80 columns, or one for stderr only.
+"""
+import fcntl
+import os
+import pty
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import rows
+from rows import case
+
+heaplapse = os.path.abspath(sys.argv[1])
+
+CHURN = '''
+#include <stdlib.h>
+int main(void) { for (int i = 0; i < 400000; i++) { void *volatile p = malloc(i % 500 + 1); free(p); } }
+'''
+
+
+def terminal(*args, lines=24, columns=80, stdout=None, keys=(), timeout=60, **env):
+    """(status, what came to the terminal); stdout leads elsewhere if given. Keys are typed when a page is there."""
+    keys = list(keys)
+    pid, fd = pty.fork()
+    if pid == 0:
+        if stdout:
+            os.dup2(os.open(stdout, os.O_WRONLY), 1)
+        time.sleep(0.05) # until the terminal has its size
+        os.execve(heaplapse, ['heaplapse', *args], rows.environment(**env))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', lines, columns, 0, 0))
+    out, end = b'', time.time() + timeout
+    while time.time() < end:
+        if not select.select([fd], [], [], 0.2)[0]:
+            if out and keys:
+                os.write(fd, keys.pop(0))
+            continue
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    else:
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(fd)
+    return status, out.decode(errors='replace').replace('\r\n', '\n')
+
+
+def check_pager(folder):
+    pager = 'sed s/^/PAGED:/'
+    status, out = terminal('help', HEAPLAPSE_PAGER=pager)
+    case(status == 0 and out.count('PAGED:') > 24, 'what is longer than the screen is paged', out)
+    case(subprocess.run([heaplapse, 'help'], capture_output=True, text=True, env=rows.environment(COLUMNS='80')).stdout
+         == out.replace('PAGED:', '').replace('\033[1m', '').replace('\033[0m', ''), 'all of it is, as it would be in a pipe')
+    status, out = terminal('help', HEAPLAPSE_PAGER=pager, lines=200)
+    case(status == 0 and 'PAGED:' not in out and 'Exit status' in out, 'what fits is not paged', out)
+    case('PAGED:' in terminal('help', PAGER=pager)[1], 'PAGER is used')
+    case('PAGED:' not in terminal('help', PAGER=pager, HEAPLAPSE_PAGER='')[1], 'an empty HEAPLAPSE_PAGER wins over it')
+    case('PAGED:' not in terminal('help', '--no-pager', PAGER=pager)[1], '--no-pager')
+    case('PAGED:' in terminal('report', '--help', PAGER='cat | ' + pager, lines=10)[1], 'a pager that is a shell command')
+    status, out = terminal('help', PAGER='no-such-pager')
+    case(status == 0 and 'cannot be run' in out and 'Exit status' in out, 'a pager that is not there: said, and shown without', out)
+    status, out = terminal('dump', 'churn.hlt', PAGER='head -n 3')
+    case(status == 0 and len(out.splitlines()) == 3, 'a reader who leaves early is no failure', out[:300])
+    status, out = terminal('dump', '--strict', 'cut.hlt', PAGER='head -n 3')
+    case(status == 4, 'the exit status is the command\'s, not the pager\'s', f'{status} {out[:300]}')
+    case('PAGED:' not in subprocess.run([heaplapse, 'help'], capture_output=True, text=True,
+                                        env=rows.environment(PAGER=pager)).stdout, 'no pager in a pipe')
+    if not shutil.which('less'):
+        print('# less is not installed: not tried')
+        return
+    status, out = terminal('help', keys=[b' ', b' ', b' ', b'q'])
+    case(status == 0 and 'record' in out and 'Exit status' in out, 'less is the pager when none is named', out[-300:])
+    status, out = terminal('dump', 'churn.hlt', keys=[b' ', b'\x03', b'q'])
+    case(status == 0 and out.count('\n') < 200, '^C is the pager\'s, and q ends both', f'{status} {out[-300:]}')
+
+
+def check_colors():
+    case('\033[1m' in terminal('help', '--no-pager')[1], 'colours on a terminal')
+    case('\033[' not in terminal('help', '--no-pager', NO_COLOR='1')[1], 'NO_COLOR')
+    case('\033[' not in terminal('help', '--no-pager', TERM='dumb')[1], 'TERM=dumb')
+    case('\033[' not in terminal('help', '--no-pager', '--color=never')[1], '--color=never')
+    case('\033[1m' in terminal('help', '--no-pager', '--color=always', NO_COLOR='1')[1], '--color=always wins over NO_COLOR')
+    out = terminal('help', '--no-pager', columns=50, NO_COLOR='1')[1]
+    wide = [l for l in out.splitlines() if len(l) > 50 and not l.startswith('  ')]
+    case(not wide, 'lines are as wide as the terminal', wide)
+
+
+def check_progress():
+    status, out = terminal('dump', 'churn.hlt', stdout='/dev/null')
+    long_enough = '[#' in out or '[.' in out
+    case(status == 0 and (long_enough or not out), 'nothing but a bar on stderr', out[:300])
+    case(not long_enough or out.endswith('\r\033[K'), 'the bar is gone at the end', out[-100:])
+    case(terminal('dump', 'churn.hlt', stdout='/dev/null', CI='1')[1] == '', 'no bar where CI is set')
+    case(terminal('dump', 'churn.hlt', stdout='/dev/null', TERM='dumb')[1] == '', 'no bar on a dumb terminal')
+
+
+def check_newest(folder):
+    run = lambda *a: rows.run(heaplapse, *a)
+    for command in 'report', 'info', 'dump':
+        done = run(command)
+        case(done.returncode == 0 and 'showing churn.hlt, the newest trace here' in done.stderr,
+             f'{command} without a file takes the newest', done.stderr)
+    os.mkdir('empty')
+    os.chdir('empty')
+    done = run('report')
+    case(done.returncode == 2 and 'there is no *.hlt' in done.stderr, 'without any it says so', done.stderr)
+    os.chdir('..')
+
+
+def check_bytes():
+    out = rows.run(heaplapse, 'report', '--allocated', '--bytes', 'churn.hlt').stdout
+    case('100,200,000 B' in out, '--bytes gives exact numbers', out)
+    out = rows.run(heaplapse, 'report', '--allocated', 'churn.hlt').stdout
+    case('95.6 MiB' in out, 'without it they are rounded', out)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    open('churn.c', 'w').write(CHURN)
+    subprocess.run(['gcc', '-O1', '-o', 'churn', 'churn.c'], check=True)
+    subprocess.run([heaplapse, 'record', '-q', '-o', 'churn.hlt', './churn'], check=True, env=rows.environment())
+    whole = open('churn.hlt', 'rb').read()
+    open('cut.hlt', 'wb').write(whole[:len(whole) * 2 // 3])
+    os.utime('cut.hlt', (1, 1))
+    check_pager(folder)
+    check_colors()
+    check_progress()
+    check_newest(folder)
+    check_bytes()
+    os.chdir('/')
+rows.finish()
