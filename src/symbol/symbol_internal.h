@@ -9,6 +9,7 @@
 
 #include "symbol/spans_internal.h"
 #include "symbol/symbol.h"
+#include "util/strbuf.h"
 #include "util/vec.h"
 
 /* An ELF file. A zeroed image is a closed one (elf == NULL). */
@@ -48,5 +49,8 @@ void hl_dwarf_line(struct hl_dwarf *d, uint64_t addr, const char **file, uint32_
 
 /* The caller frees the result; NULL when the name is not mangled. */
 char *hl_demangle(const char *name);
+
+/* Appends the name with each template list as "<", the ellipsis and ">". */
+void hl_symbol_shorten(struct hl_strbuf *out, const char *name, const char *ellipsis);
 
 #endif
