@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/symbol_internal.h"
+#include "symbol/find_internal.h"
 #include "util/strbuf.h"
 #include "util/strings.h"
 
@@ -34,6 +34,7 @@ struct hl_dwarf {
 	HL_VEC(struct unit) units;
 	struct hl_spans by_range; /* what: index in units */
 	struct hl_strings paths;  /* files whose path had to be completed */
+	bool partial;
 };
 
 static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
@@ -71,7 +72,7 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img)
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder)
 {
 	struct hl_dwarf *d = calloc(1, sizeof(*d));
 	int err;
@@ -84,7 +85,9 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img)
 		return -ENOENT;
 	}
 	/* Found here and not by libdw, which would open whatever the link names. */
-	if (hl_image_open_alt(img, d->dwarf, &d->alt_image) == 0) {
+	err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
+	d->partial = err && err != -ENODATA;
+	if (!err) {
 		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
 		if (d->alt)
 			dwarf_setalt(d->dwarf, d->alt);
@@ -114,6 +117,11 @@ void hl_dwarf_close(struct hl_dwarf *d)
 		dwarf_end(d->alt);
 	hl_image_close(&d->alt_image);
 	free(d);
+}
+
+bool hl_dwarf_partial(const struct hl_dwarf *d)
+{
+	return d->partial;
 }
 
 static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
@@ -152,7 +160,7 @@ static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
 }
 
 /* First touch: the tree of a split unit is in its .dwo file. */
-static int walk_unit(struct unit *u)
+static int walk_unit(struct hl_dwarf *d, struct unit *u)
 {
 	Dwarf_Half version;
 	Dwarf_Die split;
@@ -163,10 +171,13 @@ static int walk_unit(struct unit *u)
 		return 0;
 	u->walked = true;
 	if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
-		type == DW_UT_skeleton &&
-		dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-		dwarf_tag(&split) != DW_TAG_invalid)
-		u->root = split;
+		type == DW_UT_skeleton) {
+		if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+			dwarf_tag(&split) != DW_TAG_invalid)
+			u->root = split;
+		else
+			d->partial = true;
+	}
 	err = walk(u, &u->root, 0);
 	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
 		u->n_files = 0;
@@ -255,7 +266,7 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 
 	if (!u)
 		return 0;
-	err = walk_unit(u);
+	err = walk_unit(d, u);
 	if (err)
 		return err;
 	line_at(d, u, addr, &file, &line);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/symbol_internal.h"
+#include "symbol/find_internal.h"
 #include "util/map.h"
 #include "util/strings.h"
 
@@ -17,6 +17,9 @@ struct hl_symbols {
 	HL_VEC(struct hl_symbols_module *) modules;
 	struct hl_strings names; /* demangled */
 	struct hl_map demangled; /* address of a mangled name -> number in names */
+	struct hl_map shortened; /* address of a demangled name -> number in names */
+	struct hl_finder finder;
+	char *ellipsis; /* NULL: full names */
 };
 
 struct hl_symbols_module {
@@ -36,6 +39,16 @@ int hl_symbols_new(struct hl_symbols **out)
 {
 	*out = calloc(1, sizeof(**out));
 	return *out ? 0 : -ENOMEM;
+}
+
+int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c)
+{
+	hl_finder_fini(&s->finder);
+	free(s->ellipsis);
+	s->ellipsis = c->ellipsis ? strdup(c->ellipsis) : NULL;
+	if (c->ellipsis && !s->ellipsis)
+		return -ENOMEM;
+	return hl_finder_init(&s->finder, c);
 }
 
 static void module_free(struct hl_symbols_module *m)
@@ -59,6 +72,9 @@ void hl_symbols_free(struct hl_symbols *s)
 	hl_vec_free(&s->modules);
 	hl_strings_fini(&s->names);
 	hl_map_fini(&s->demangled);
+	hl_map_fini(&s->shortened);
+	hl_finder_fini(&s->finder);
+	free(s->ellipsis);
 	free(s);
 }
 
@@ -92,21 +108,39 @@ static bool is_recorded_file(struct hl_symbols_module *m)
 	return len == m->build_id_len && (len == 0 || memcmp(id, m->build_id, len) == 0);
 }
 
+/* Takes the debug file over: its DWARF if we have none yet, and its symbols. 0 or -ENOMEM. */
+static int use_debug(struct hl_symbols_module *m, struct hl_image *debug)
+{
+	int err = hl_dwarf_open(&m->dwarf, debug, &m->owner->finder);
+
+	if (err == 0 || err == -ENOENT)
+		err = hl_elf_symbols(debug, &m->symbols);
+	m->debug = *debug;
+	return err == -ENOMEM ? err : 0;
+}
+
+/* DWARF from where it is nearest, ELF symbols from wherever they are. 0 or -ENOMEM. */
 static int open_tables(struct hl_symbols_module *m)
 {
-	int err = hl_dwarf_open(&m->dwarf, &m->image);
+	struct hl_finder *f = &m->owner->finder;
+	const uint8_t *id = m->build_id;
+	size_t len = m->build_id_len;
+	struct hl_image debug = {0};
+	int err = 0;
 
+	if (hl_finder_named(f, m->path, id, len, &debug) == 0)
+		err = use_debug(m, &debug);
+	if (!err && !m->dwarf && m->image.elf)
+		err = hl_dwarf_open(&m->dwarf, &m->image, f);
 	if (err == -ENOMEM)
 		return err;
-	if (err && hl_image_open_debug(&m->image, &m->debug) == 0) {
-		err = hl_dwarf_open(&m->dwarf, &m->debug);
-		if (err == -ENOMEM)
-			return err;
-		err = hl_elf_symbols(&m->debug, &m->symbols);
-		if (err)
-			return err;
-	}
-	err = hl_elf_symbols(&m->image, &m->symbols);
+	err = 0;
+	if (!m->dwarf && !m->debug.elf &&
+		(hl_finder_debug(f, &m->image, id, len, &debug) == 0 ||
+			hl_finder_fetch(f, id, len, &debug) == 0))
+		err = use_debug(m, &debug);
+	if (!err && m->image.elf)
+		err = hl_elf_symbols(&m->image, &m->symbols);
 	hl_elf_symbols_ready(&m->symbols);
 	return err;
 }
@@ -121,17 +155,23 @@ static int open_module(struct hl_symbols_module *m)
 	m->opened = true;
 	m->state = HL_SYMBOLS_NO_FILE;
 	/* "[vdso]" and the like, and paths that depend on where we stand. */
-	if (m->path[0] != '/' || hl_image_open(&m->image, m->path) != 0)
+	if (m->path[0] != '/')
 		return 0;
-	if (!is_recorded_file(m)) {
-		hl_image_close(&m->image);
-		m->state = HL_SYMBOLS_REBUILT;
-		return 0;
+	if (hl_finder_image(&m->owner->finder, m->path, &m->image) == 0) {
+		m->state = HL_SYMBOLS_NOTHING;
+		if (!is_recorded_file(m)) {
+			hl_image_close(&m->image);
+			m->state = HL_SYMBOLS_REBUILT;
+		}
 	}
+	/* Without the file its debug file may still be somewhere; only an id can tell. */
+	if (!m->image.elf && m->build_id_len == 0)
+		return 0;
 	err = open_tables(m);
-	m->state = m->dwarf           ? HL_SYMBOLS_FULL
-		   : m->symbols.v.len ? HL_SYMBOLS_NAMES
-				      : HL_SYMBOLS_NOTHING;
+	if (m->dwarf)
+		m->state = HL_SYMBOLS_FULL;
+	else if (m->symbols.v.len)
+		m->state = HL_SYMBOLS_NAMES;
 	return err;
 }
 
@@ -178,6 +218,30 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
+/* Replaces a name by its short form; both live as long as s. */
+static int shorten(struct hl_symbols *s, const char **name)
+{
+	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)*name, 0);
+	struct hl_strbuf text = {0};
+	int err = 0;
+
+	if (!s->ellipsis)
+		return 0;
+	if (id == HL_MAP_NONE) {
+		hl_symbol_shorten(&text, *name, s->ellipsis);
+		err = hl_strbuf_error(&text);
+		if (!err)
+			err = hl_strings_add(&s->names, hl_strbuf_str(&text), &id);
+		hl_strbuf_fini(&text);
+		if (!err)
+			err = hl_map_put(&s->shortened, (uintptr_t)*name, 0, id);
+		if (err)
+			return err;
+	}
+	*name = hl_strings_get(&s->names, id);
+	return 0;
+}
+
 /* A frame from the symbol table, with what DWARF says about the line. */
 static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 {
@@ -212,6 +276,8 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 			err = demangle(m->owner, &f->function);
 		else
 			f->function = "[unnamed]";
+		if (!err)
+			err = shorten(m->owner, &f->function);
 	}
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;

@@ -33,7 +33,17 @@ enum hl_symbols_state {
 	HL_SYMBOLS_REBUILT, /* a file, but another one than was recorded */
 };
 
+/* Strings are copied. All zero: full names, from the system's own places. */
+struct hl_symbols_config {
+	const char *const *paths; /* files and folders that are searched first */
+	size_t n_paths;
+	const char *sysroot;  /* where the modules' paths begin; NULL: "/" */
+	const char *ellipsis; /* template lists are shown as this; NULL: in full */
+};
+
 int hl_symbols_new(struct hl_symbols **out);
+/* Before the first module is added. 0 or -ENOMEM. */
+int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c);
 void hl_symbols_free(struct hl_symbols *s);
 
 /*

@@ -24,10 +24,6 @@ int hl_image_open(struct hl_image *img, const char *path);
 void hl_image_close(struct hl_image *img);
 /* The length of the build-id, 0 when there is none. */
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
-/* The separate debug file of an image, by build-id, then by debuglink. -ENOENT if there is none. */
-int hl_image_open_debug(const struct hl_image *of, struct hl_image *debug);
-/* The dwz file that several debug files share. -ENOENT if there is none or it is not needed. */
-int hl_image_open_alt(const struct hl_image *of, Dwarf *dwarf, struct hl_image *alt);
 
 /* Function symbols of an image by address; `what` is the name's address. 0 or -ENOMEM. */
 int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into);
@@ -39,8 +35,11 @@ struct hl_dwarf;
 struct hl_frames {
 	HL_VEC(struct hl_symbol_frame) v; /* functions still mangled */
 };
+struct hl_finder;
 /* -ENOENT when the image has no DWARF. */
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img);
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder);
+/* Something that its DWARF refers to was not found (so far): a dwz file, a .dwo file. */
+bool hl_dwarf_partial(const struct hl_dwarf *d);
 void hl_dwarf_close(struct hl_dwarf *d);
 /* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);
