@@ -38,6 +38,7 @@ struct hl_symbols_config {
 	const char *const *paths; /* files and folders that are searched first */
 	size_t n_paths;
 	const char *sysroot;  /* where the modules' paths begin; NULL: "/" */
+	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
 	const char *ellipsis; /* template lists are shown as this; NULL: in full */
 };
 
