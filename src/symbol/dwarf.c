@@ -72,6 +72,21 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
+/* Found here and not by libdw, which would open whatever the link names, and wait for it. */
+static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_finder *finder)
+{
+	int err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
+
+	if (err == -ENODATA || err == -ENOMEM)
+		return err == -ENOMEM ? err : 0;
+	if (!err)
+		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+	d->partial = !d->alt;
+	/* -1 is libdw's own mark for "looked for, not there". */
+	dwarf_setalt(d->dwarf, d->alt ? d->alt : (Dwarf *)-1);
+	return 0;
+}
+
 int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder)
 {
 	struct hl_dwarf *d = calloc(1, sizeof(*d));
@@ -84,15 +99,9 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_f
 		free(d);
 		return -ENOENT;
 	}
-	/* Found here and not by libdw, which would open whatever the link names. */
-	err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
-	d->partial = err && err != -ENODATA;
-	if (!err) {
-		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
-		if (d->alt)
-			dwarf_setalt(d->dwarf, d->alt);
-	}
-	err = find_units(d);
+	err = set_alt(d, img, finder);
+	if (!err)
+		err = find_units(d);
 	if (!err && d->by_range.v.len == 0)
 		err = -ENOENT;
 	if (err) {

@@ -40,10 +40,21 @@ static int open_regular(const char *path, uint64_t *size)
 	return fd;
 }
 
+/* Programs, libraries, and the files that dwz makes, which call themselves relocatable. */
+static bool is_of_use(const struct hl_image *img)
+{
+	const uint8_t *id;
+	GElf_Ehdr ehdr;
+
+	if (!img->elf || elf_kind(img->elf) != ELF_K_ELF || !gelf_getehdr(img->elf, &ehdr))
+		return false;
+	return ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN ||
+	       (ehdr.e_type == ET_REL && hl_image_build_id(img, &id));
+}
+
 int hl_image_open(struct hl_image *img, const char *path)
 {
 	uint64_t size = 0;
-	GElf_Ehdr ehdr;
 	int fd;
 
 	memset(img, 0, sizeof(*img));
@@ -54,9 +65,7 @@ int hl_image_open(struct hl_image *img, const char *path)
 	img->fd = fd;
 	img->path = strdup(path);
 	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
-	if (!img->path || !img->elf || elf_kind(img->elf) != ELF_K_ELF ||
-		!gelf_getehdr(img->elf, &ehdr) ||
-		(ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)) {
+	if (!img->path || !is_of_use(img)) {
 		hl_image_close(img);
 		return -ENOEXEC;
 	}
