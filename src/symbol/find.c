@@ -146,9 +146,16 @@ int hl_finder_debug(struct hl_finder *f, const struct hl_image *of, const uint8_
 	return open_by_link(debug, of);
 }
 
-int hl_finder_fetch(struct hl_finder *f, const uint8_t *id, size_t len, struct hl_image *debug)
+int hl_finder_fetch(struct hl_finder *f, const char *what, const uint8_t *id, size_t len,
+	struct hl_image *debug)
 {
-	return -ENOENT;
+	char *path = NULL;
+	int err = hl_debuginfod_find(f->debuginfod, what, id, len, &path);
+
+	if (!err)
+		err = hl_finder_open_with_id(debug, path, id, len);
+	free(path);
+	return err;
 }
 
 static int open_alt_by_name(struct hl_image *alt, const struct hl_image *of, const char *name,
@@ -181,7 +188,7 @@ int hl_finder_alt(
 	if (hl_finder_named(f, NULL, id, len, alt) == 0 || open_installed(f, alt, id, len) == 0 ||
 		open_alt_by_name(alt, of, name, id, len) == 0)
 		return 0;
-	return hl_finder_fetch(f, id, len, alt);
+	return hl_finder_fetch(f, name, id, len, alt);
 }
 
 /* The place on this machine of `path` below the sysroot, as a program chrooted there sees it. */
@@ -245,12 +252,15 @@ int hl_finder_init(struct hl_finder *f, const struct hl_symbols_config *c)
 		err = add_path(f, c->paths[i]);
 	if (!err && c->sysroot && *c->sysroot && !(f->sysroot = strdup(c->sysroot)))
 		err = -ENOMEM;
+	if (!err && c->debuginfod)
+		err = hl_debuginfod_new(&f->debuginfod, c);
 	return err;
 }
 
 void hl_finder_fini(struct hl_finder *f)
 {
 	hl_finder_named_fini(f);
+	hl_debuginfod_free(f->debuginfod);
 	for (size_t i = 0; i < f->paths.len; i++)
 		free(f->paths.data[i]);
 	hl_vec_free(&f->paths);

@@ -6,6 +6,7 @@
 #ifndef HL_SYMBOL_FIND_INTERNAL_H
 #define HL_SYMBOL_FIND_INTERNAL_H
 
+#include "symbol/debuginfod_internal.h"
 #include "symbol/symbol_internal.h"
 
 /* A file below a --symbols path. */
@@ -18,6 +19,7 @@ struct hl_named_file {
 struct hl_finder {
 	HL_VEC(char *) paths; /* --symbols */
 	char *sysroot;        /* or NULL */
+	struct hl_debuginfod *debuginfod; /* or NULL */
 	bool listed;          /* files has all that is below paths */
 	HL_VEC(struct hl_named_file) files;
 };
@@ -35,8 +37,9 @@ int hl_finder_named(
 /* The installed debug file, by build-id, then by the debuglink of the image (may be closed). */
 int hl_finder_debug(struct hl_finder *f, const struct hl_image *of, const uint8_t *id, size_t len,
 	struct hl_image *debug);
-/* From debuginfod. */
-int hl_finder_fetch(struct hl_finder *f, const uint8_t *id, size_t len, struct hl_image *debug);
+/* From debuginfod; `what` is for people. */
+int hl_finder_fetch(struct hl_finder *f, const char *what, const uint8_t *id, size_t len,
+	struct hl_image *debug);
 /* The dwz file that several debug files share. -ENODATA if none is needed. */
 int hl_finder_alt(
 	struct hl_finder *f, const struct hl_image *of, Dwarf *dwarf, struct hl_image *alt);

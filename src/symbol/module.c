@@ -80,7 +80,7 @@ static void open_files(struct hl_symbols_module *m)
 	if (has_dwarf(&m->named) || has_dwarf(&m->image))
 		return;
 	if (hl_finder_debug(m->finder, &m->image, id, len, &m->debug) != 0)
-		hl_finder_fetch(m->finder, id, len, &m->debug);
+		hl_finder_fetch(m->finder, m->path, id, len, &m->debug);
 }
 
 /* The tables of one file: DWARF if there is none yet, and its symbols. 0 or -ENOMEM. */

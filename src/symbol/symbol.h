@@ -4,8 +4,8 @@
  * A module's file is believed only if its build-id is the one that was recorded. Offsets are
  * return addresses in the ELF file's own address space; they are looked up one byte earlier, in
  * the call. Names come from DWARF, else from the ELF symbol tables, of the file itself or of its
- * separate debug file. Nothing is fetched from a network and nothing that is not a regular file
- * is opened. One thread at a time.
+ * separate debug file. Nothing is fetched from a network unless asked to, and nothing that is not
+ * a regular file is opened. One thread at a time.
  */
 #ifndef HL_SYMBOL_SYMBOL_H
 #define HL_SYMBOL_SYMBOL_H
@@ -40,6 +40,13 @@ struct hl_symbols_config {
 	const char *sysroot;  /* where the modules' paths begin; NULL: "/" */
 	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
 	const char *ellipsis; /* template lists are shown as this; NULL: in full */
+
+	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS for what is not here */
+	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended. */
+	void (*fetching)(void *user, const char *what, uint64_t done, uint64_t all);
+	/* The servers are given up; called once at most. */
+	void (*fetch_failed)(void *user, const char *sentence);
+	void *user;
 };
 
 int hl_symbols_new(struct hl_symbols **out);

@@ -1,7 +1,8 @@
 /*
  * symbolize.c - what src/symbol says about the offsets on stdin (hexadecimal, one a line).
  *
- * usage: symbolize [--symbols PATH]... [--sysroot DIR] [--cache DIR] [--short] FILE [BUILD-ID]
+ * usage: symbolize [--symbols PATH]... [--sysroot DIR] [--cache DIR] [--short] [--debuginfod] FILE
+ * [BUILD-ID]
  * "*" as BUILD-ID takes the file's own. For each offset one
  * line for each frame, "function|file|line|inlined", then an empty line; the note goes first.
  */
@@ -33,12 +34,25 @@ static size_t own_build_id(const char *path, uint8_t *id, size_t size)
 	return (size_t)n;
 }
 
+static void fetching(void *user, const char *what, uint64_t done, uint64_t all)
+{
+	if (what)
+		fprintf(stderr, "fetching %s %" PRIu64 " of %" PRIu64 "\n", what, done, all);
+}
+
+static void fetch_failed(void *user, const char *sentence)
+{
+	fprintf(stderr, "failed: %s\n", sentence);
+}
+
 /* Takes the options out of argv. */
 static void parse(int *argc, char ***argv, struct hl_symbols_config *c)
 {
 	static const char *paths[16];
 
 	c->paths = paths;
+	c->fetching = fetching;
+	c->fetch_failed = fetch_failed;
 	while (*argc > 2 && strncmp((*argv)[1], "--", 2) == 0) {
 		const char *word = (*argv)[1], *value = (*argv)[2];
 		int used = 2;
@@ -51,6 +65,8 @@ static void parse(int *argc, char ***argv, struct hl_symbols_config *c)
 			c->cache_dir = value;
 		else if (strcmp(word, "--short") == 0 && used--)
 			c->ellipsis = "...";
+		else if (strcmp(word, "--debuginfod") == 0 && used--)
+			c->debuginfod = true;
 		else
 			exit(2);
 		*argc -= used;
