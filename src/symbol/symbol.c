@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbol/module_internal.h"
+#include "symbol/perf_map_internal.h"
 #include "util/map.h"
 #include "util/strings.h"
 
@@ -17,6 +18,8 @@ struct hl_symbols {
 	struct hl_map demangled; /* address of a mangled name -> number in names */
 	struct hl_map shortened; /* address of a demangled name -> number in names */
 	struct hl_finder finder;
+	uint64_t pid, since_ns; /* whose JIT; pid 0: nobody's */
+	struct hl_perf_map jit;
 	char *ellipsis;  /* NULL: full names */
 	char *cache_dir; /* NULL: none */
 };
@@ -58,6 +61,7 @@ void hl_symbols_free(struct hl_symbols *s)
 	hl_strings_fini(&s->names);
 	hl_map_fini(&s->demangled);
 	hl_map_fini(&s->shortened);
+	hl_perf_map_fini(&s->jit);
 	hl_finder_fini(&s->finder);
 	free(s->ellipsis);
 	free(s->cache_dir);
@@ -207,4 +211,20 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;
 	return err;
+}
+
+void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns)
+{
+	s->pid = pid;
+	s->since_ns = since_unix_ns;
+}
+
+const char *hl_symbols_jit(struct hl_symbols *s, uint64_t pc)
+{
+	uint64_t pid = s->pid;
+
+	s->pid = 0; /* once is enough */
+	if (pid)
+		hl_perf_map_load(&s->jit, s->finder.sysroot, pid, s->since_ns);
+	return pc ? hl_perf_map_name(&s->jit, pc - 1) : NULL;
 }

@@ -69,6 +69,14 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
 int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
 
+/*
+ * The process that code outside of all modules belongs to, and since when it was recorded. If it
+ * left a file of names for its JIT's code, hl_symbols_jit reads it.
+ */
+void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns);
+/* The name of the code that returns to pc; NULL when not known. Lives as long as s. */
+const char *hl_symbols_jit(struct hl_symbols *s, uint64_t pc);
+
 /* Opens the file if need be. */
 enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m);
 /* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing.
