@@ -212,3 +212,8 @@ void hl_model_note(struct hl_model *m, size_t i, const char **path, const char *
 	*path = hl_strings_get(&m->strings, mod->path);
 	*note = hl_symbols_note(mod->symbols);
 }
+
+const char *hl_model_advice(struct hl_model *m, size_t i)
+{
+	return hl_symbols_advice(m->modules[m->asked.data[i]].symbols);
+}

@@ -63,5 +63,7 @@ uint32_t hl_model_n_nodes(const struct hl_model *m);
 /* The modules that frames were asked of, and why one could not tell everything ("" if it could). */
 size_t hl_model_n_notes(const struct hl_model *m);
 void hl_model_note(struct hl_model *m, size_t i, const char **path, const char **note);
+/* What would help; "" if nothing is known. It may take 0.2 s in all: for what is shown only. */
+const char *hl_model_advice(struct hl_model *m, size_t i);
 
 #endif

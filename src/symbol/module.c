@@ -19,7 +19,7 @@ void hl_module_free(struct hl_symbols_module *m)
 	hl_image_close(&m->named);
 	hl_image_close(&m->image);
 	hl_vec_free(&m->frames.v);
-	hl_strbuf_fini(&m->note);
+	hl_strbuf_fini(&m->advice);
 	free(m->path);
 	free(m->build_id);
 	free(m);

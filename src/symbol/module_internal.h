@@ -26,7 +26,7 @@ struct hl_symbols_module {
 	struct hl_spans symbols;
 	struct hl_frames frames; /* of the last answer */
 	struct hl_cache cache;
-	struct hl_strbuf note;
+	struct hl_strbuf advice;
 };
 
 void hl_module_free(struct hl_symbols_module *m);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbol/module_internal.h"
+#include "symbol/package_internal.h"
 #include "symbol/perf_map_internal.h"
 #include "util/map.h"
 #include "util/strings.h"
@@ -20,17 +21,22 @@ struct hl_symbols {
 	struct hl_finder finder;
 	uint64_t pid, since_ns; /* whose JIT; pid 0: nobody's */
 	struct hl_perf_map jit;
+	uint64_t advice_ns; /* that may still be spent on advice */
 	char *ellipsis;  /* NULL: full names */
 	char *cache_dir; /* NULL: none */
 };
 
+#define ADVICE_NS UINT64_C(200000000)
 /* Of all files of the cache together. */
 #define CACHE_MAX (UINT64_C(512) << 20)
 
 int hl_symbols_new(struct hl_symbols **out)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	if (!*out)
+		return -ENOMEM;
+	(*out)->advice_ns = ADVICE_NS;
+	return 0;
 }
 
 int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c)
@@ -113,6 +119,40 @@ const char *hl_symbols_note(struct hl_symbols_module *m)
 		return "rebuilt since the recording: no names from it";
 	}
 	return "";
+}
+
+/* The debug package of the module, if it came with one. False if that is not known. */
+static bool advise_package(struct hl_symbols_module *m)
+{
+	char *package = NULL, *debug = NULL;
+	bool known;
+
+	if (!m->finder->sysroot) /* else it is another system's */
+		package = hl_package_find(m->path, &m->owner->advice_ns);
+	if (package)
+		debug = hl_package_debug(package);
+	if (debug)
+		hl_strbuf_printf(&m->advice, "apt install %s", debug);
+	known = debug != NULL;
+	free(package);
+	free(debug);
+	return known;
+}
+
+const char *hl_symbols_advice(struct hl_symbols_module *m)
+{
+	enum hl_symbols_state state = hl_symbols_state(m);
+
+	if (m->advice.len || state == HL_SYMBOLS_FULL || m->path[0] != '/')
+		return hl_strbuf_str(&m->advice);
+	if ((state == HL_SYMBOLS_NAMES || state == HL_SYMBOLS_NOTHING) && advise_package(m))
+		return hl_strbuf_str(&m->advice);
+	if (m->build_id_len) {
+		hl_strbuf_puts(&m->advice, "build-id ");
+		for (size_t i = 0; i < m->build_id_len; i++)
+			hl_strbuf_printf(&m->advice, "%02x", m->build_id[i]);
+	}
+	return hl_strbuf_str(&m->advice);
 }
 
 /* Replaces a mangled name by a demangled one that lives as long as s. */

@@ -82,5 +82,10 @@ enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m);
 /* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing.
  */
 const char *hl_symbols_note(struct hl_symbols_module *m);
+/*
+ * What would help: "apt install libgmp10-dbgsym", or the build-id to look for; "" if nothing
+ * would or is known. Reads dpkg's lists, for 0.2 seconds in all. Lives as long as the module.
+ */
+const char *hl_symbols_advice(struct hl_symbols_module *m);
 
 #endif
