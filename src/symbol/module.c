@@ -14,7 +14,7 @@ void hl_module_free(struct hl_symbols_module *m)
 {
 	hl_cache_fini(&m->cache);
 	hl_dwarf_close(m->dwarf);
-	hl_spans_fini(&m->symbols);
+	hl_elf_names_fini(&m->symbols);
 	hl_image_close(&m->debug);
 	hl_image_close(&m->named);
 	hl_image_close(&m->image);
@@ -116,7 +116,7 @@ int hl_module_open_tables(struct hl_symbols_module *m)
 	m->state = m->file_state;
 	if (m->dwarf)
 		m->state = HL_SYMBOLS_FULL;
-	else if (m->symbols.v.len)
+	else if (m->symbols.functions.v.len)
 		m->state = HL_SYMBOLS_NAMES;
 	return err;
 }

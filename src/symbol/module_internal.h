@@ -23,7 +23,7 @@ struct hl_symbols_module {
 	enum hl_symbols_state state;
 	struct hl_image image, named, debug;
 	struct hl_dwarf *dwarf;
-	struct hl_spans symbols;
+	struct hl_elf_names symbols;
 	struct hl_frames frames; /* of the last answer */
 	struct hl_cache cache;
 	struct hl_strbuf advice;

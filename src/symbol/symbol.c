@@ -202,12 +202,10 @@ static int shorten(struct hl_symbols *s, const char **name)
 /* A frame from the symbol table, with what DWARF says about the line. */
 static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 {
-	const struct hl_span *span = hl_spans_find(&m->symbols, addr);
-	struct hl_symbol_frame f = {0};
+	struct hl_symbol_frame f = {.function = hl_elf_name(&m->symbols, addr)};
 
-	if (!span)
+	if (!f.function)
 		return 0;
-	f.function = (const char *)(uintptr_t)span->what;
 	if (m->dwarf)
 		hl_dwarf_line(m->dwarf, addr, &f.file, &f.line);
 	return hl_vec_push(&m->frames.v, f);

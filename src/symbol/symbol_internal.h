@@ -25,10 +25,17 @@ void hl_image_close(struct hl_image *img);
 /* The length of the build-id, 0 when there is none. */
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
 
-/* Function symbols of an image by address; `what` is the name's address. 0 or -ENOMEM. */
-int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into);
+/* Symbols of images by address; `what` is the name's address. */
+struct hl_elf_names {
+	struct hl_spans functions, labels;
+};
+/* Adds those of an image, which must stay open. 0 or -ENOMEM. */
+int hl_elf_symbols(const struct hl_image *img, struct hl_elf_names *into);
 /* To be called once when all tables are in; then they can be searched. */
-void hl_elf_symbols_ready(struct hl_spans *s);
+void hl_elf_symbols_ready(struct hl_elf_names *names);
+/* NULL when there is none. */
+const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr);
+void hl_elf_names_fini(struct hl_elf_names *names);
 
 /* DWARF of one module. */
 struct hl_dwarf;
