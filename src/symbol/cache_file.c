@@ -219,6 +219,13 @@ out:
 	return err;
 }
 
+/* A file without frames has no memory for them either. */
+static void add_part(struct hl_strbuf *b, const void *data, size_t len)
+{
+	if (len)
+		hl_strbuf_add(b, data, len);
+}
+
 int hl_cache_write(const struct hl_cache_data *d, const char *dir, const uint8_t *id, size_t len)
 {
 	struct hl_strbuf path = {0}, data = {0};
@@ -236,9 +243,9 @@ int hl_cache_write(const struct hl_cache_data *d, const char *dir, const uint8_t
 	memcpy(h.magic, magic, sizeof(magic));
 	memcpy(h.id, id, len);
 	hl_strbuf_add(&data, &h, sizeof(h));
-	hl_strbuf_add(&data, d->sites, d->n_sites * sizeof(*d->sites));
-	hl_strbuf_add(&data, d->frames, d->n_frames * sizeof(*d->frames));
-	hl_strbuf_add(&data, d->text, d->n_text);
+	add_part(&data, d->sites, d->n_sites * sizeof(*d->sites));
+	add_part(&data, d->frames, d->n_frames * sizeof(*d->frames));
+	add_part(&data, d->text, d->n_text);
 	err = hl_strbuf_error(&data);
 	if (err)
 		goto out;

@@ -8,7 +8,9 @@
  */
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbol/find_internal.h"
 #include "util/strbuf.h"
@@ -72,6 +74,35 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
+/* libdw 0.188 reads over the end of a table of strings whose last one has none. */
+static bool strings_end(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		GElf_Shdr shdr;
+		const char *name;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name ||
+			(strcmp(name, ".debug_line_str") != 0 && strcmp(name, ".debug_str") != 0))
+			continue;
+		if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+			return false;
+		data = elf_getdata(scn, NULL);
+		if (data && data->d_size &&
+			(!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
+			return false;
+	}
+	return true;
+}
+
 /* Found here and not by libdw, which would open whatever the link names, and wait for it. */
 static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_finder *finder)
 {
@@ -79,7 +110,7 @@ static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_fin
 
 	if (err == -ENODATA || err == -ENOMEM)
 		return err == -ENOMEM ? err : 0;
-	if (!err)
+	if (!err && strings_end(d->alt_image.elf))
 		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
 	d->partial = !d->alt;
 	/* -1 is libdw's own mark for "looked for, not there". */
@@ -94,7 +125,8 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_f
 
 	if (!d)
 		return -ENOMEM;
-	d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
+	if (strings_end(img->elf))
+		d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
 	if (!d->dwarf) {
 		free(d);
 		return -ENOENT;

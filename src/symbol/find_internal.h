@@ -17,10 +17,10 @@ struct hl_named_file {
 };
 
 struct hl_finder {
-	HL_VEC(char *) paths; /* --symbols */
-	char *sysroot;        /* or NULL */
+	HL_VEC(char *) paths;             /* --symbols */
+	char *sysroot;                    /* or NULL */
 	struct hl_debuginfod *debuginfod; /* or NULL */
-	bool listed;          /* files has all that is below paths */
+	bool listed;                      /* files has all that is below paths */
 	HL_VEC(struct hl_named_file) files;
 };
 

@@ -22,8 +22,8 @@ struct hl_symbols {
 	uint64_t pid, since_ns; /* whose JIT; pid 0: nobody's */
 	struct hl_perf_map jit;
 	uint64_t advice_ns; /* that may still be spent on advice */
-	char *ellipsis;  /* NULL: full names */
-	char *cache_dir; /* NULL: none */
+	char *ellipsis;     /* NULL: full names */
+	char *cache_dir;    /* NULL: none */
 };
 
 #define ADVICE_NS UINT64_C(200000000)

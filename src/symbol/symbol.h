@@ -37,12 +37,13 @@ enum hl_symbols_state {
 struct hl_symbols_config {
 	const char *const *paths; /* files and folders that are searched first */
 	size_t n_paths;
-	const char *sysroot;  /* where the modules' paths begin; NULL: "/" */
+	const char *sysroot;   /* where the modules' paths begin; NULL: "/" */
 	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
-	const char *ellipsis; /* template lists are shown as this; NULL: in full */
+	const char *ellipsis;  /* template lists are shown as this; NULL: in full */
 
 	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS for what is not here */
-	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended. */
+	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended.
+	 */
 	void (*fetching)(void *user, const char *what, uint64_t done, uint64_t all);
 	/* The servers are given up; called once at most. */
 	void (*fetch_failed)(void *user, const char *sentence);

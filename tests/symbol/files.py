@@ -101,6 +101,23 @@ __attribute__((noinline)) void *outer(size_t n) { void *p = inner(n);
 int main(int argc, char **argv) { return outer((size_t)argc) == argv; }
 '''
 
+def compressed(tmp):
+    run('objcopy', '--compress-debug-sections=zlib', subject, f'{tmp}/small')
+    same('compressed', [], f'{tmp}/small')
+
+def endless(tmp):
+    """Strings that do not end: libdw would read on behind them."""
+    for section in ('.debug_str', '.debug_line_str'):
+        data = bytearray(open(subject, 'rb').read())
+        for line in run('readelf', '-SW', subject).splitlines():
+            p = line.replace('[ ', '[').split()
+            if len(p) > 5 and p[1] == section:
+                data[int(p[4], 16) + int(p[5], 16) - 1] = ord('x')
+        with open(f'{tmp}/endless', 'wb') as f:
+            f.write(data)
+        note, got = ask(symbolize, [], f'{tmp}/endless', offsets, id)
+        check(note == '' and got == want or 'no debug information' in note, f'{section} without an end: {note!r}')
+
 def dwo(tmp):
     """Split DWARF: the tree of a unit is in a .dwo file."""
     for version in ('-gdwarf-4', '-gdwarf-5'):
@@ -132,7 +149,7 @@ int main(int argc, char **argv) { return grow(argc); }
             got = ask(symbolize, [], program, [int(line.split()[0], 16) + 2])[1]
             check(got == [[('shop.Cart.grow(int)', '?', 0, False)]], f'D: {got}')
 
-for test in (named, sysroot, linked, dwz, dwo, d_names):
+for test in (named, sysroot, linked, dwz, compressed, endless, dwo, d_names):
     with tempfile.TemporaryDirectory() as tmp:
         test(tmp)
 done()
