@@ -82,8 +82,12 @@ static void show_fetching(void *user, const char *what, uint64_t done, uint64_t 
 	hl_strbuf_fini(&b);
 }
 
+/* A command may read several traces; a server that was dead for one is not asked for the next. */
+static bool servers_failed;
+
 static void show_failed(void *user, const char *sentence)
 {
+	servers_failed = true;
 	hl_cli_error("%s (--debuginfod=no does not try)", sentence);
 }
 
@@ -109,7 +113,7 @@ int hl_symbol_options_apply(struct hl_symbol_options *o, struct hl_model *m, boo
 		.paths = o->paths.data,
 		.n_paths = o->paths.len,
 		.sysroot = o->sysroot,
-		.debuginfod = urls && *urls && !o->no_debuginfod,
+		.debuginfod = urls && *urls && !o->no_debuginfod && !servers_failed,
 		.fetching = show_fetching,
 		.fetch_failed = show_failed,
 	};

@@ -41,7 +41,8 @@ const char *hl_set_full_names(void *state, const char *value);
 	{0, "full-names", NULL, "do not shorten template arguments in names", hl_set_full_names}
 /* clang-format on */
 
-/* Names are in full for programs (json), whatever the options say. 0, or an exit status. */
+/* For each trace, before anything is asked of it. Names are in full for programs (json), whatever
+ * the options say. 0, or an exit status. */
 int hl_symbol_options_apply(struct hl_symbol_options *o, struct hl_model *m, bool json);
 void hl_symbol_options_fini(struct hl_symbol_options *o);
 
