@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/symbol_options.h"
 #include "cli/trace_file.h"
 #include "model/query.h"
 #include "util/text.h"
@@ -14,13 +15,15 @@
 enum what { PEAK, LEAKS, ALLOCATED, AT };
 
 struct report {
-	struct hl_trace_opts common; /* first */
+	struct hl_trace_opts common; /* these two first */
+	struct hl_symbol_options symbols;
 	enum what what;
 	struct hl_when at;
 	const char *filter;
 	bool min_given;
 	double min;
 };
+HL_SYMBOL_STATE_CHECK(struct report);
 
 static const char *set_peak(void *state, const char *value)
 {
@@ -171,7 +174,10 @@ static int run_report(void *state, int argc, char **argv)
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &m);
 	if (!status)
+		status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
+	if (!status)
 		status = report(r, m, filter);
+	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(filter);
 	return status;
 }
@@ -184,6 +190,7 @@ static const struct hl_opt report_opts[] = {
 	{0, "filter", "EXPR", "only blocks whose allocation fits EXPR, see below", set_filter},
 	{0, "min", "PERCENT", "leave out branches below this share (0.5; text only)", set_min},
 	{0, "json", NULL, "as JSON, with nothing left out", hl_set_json},
+	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},

@@ -23,6 +23,11 @@ void hl_model_frames_fini(struct hl_model *m)
 	hl_vec_free(&m->refs);
 }
 
+struct hl_symbols *hl_model_symbols(struct hl_model *m)
+{
+	return m->symbols;
+}
+
 const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame)
 {
 	return &m->frames.data[frame];
@@ -133,12 +138,16 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 
 static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 {
+	const char *name;
 	char text[48];
 
 	if (module != HL_MODULE_NONE)
 		return add_symbols(m, module, offset);
 	if (offset == HL_OFFSET_CUT)
 		return add_nameless(m, "[...]", NO_STRING);
+	name = hl_symbols_jit(m->symbols, offset);
+	if (name)
+		return add_nameless(m, name, NO_STRING);
 	snprintf(text, sizeof(text), "[jit 0x%" PRIx64 "]", offset);
 	return add_nameless(m, text, NO_STRING);
 }
@@ -202,4 +211,9 @@ void hl_model_note(struct hl_model *m, size_t i, const char **path, const char *
 
 	*path = hl_strings_get(&m->strings, mod->path);
 	*note = hl_symbols_note(mod->symbols);
+}
+
+const char *hl_model_advice(struct hl_model *m, size_t i)
+{
+	return hl_symbols_advice(m->modules[m->asked.data[i]].symbols);
 }

@@ -27,7 +27,10 @@ static int load(struct hl_model *m)
 	m->bad_sets = calloc(hl_reader_n_live_sets(m->reader) + 1, 1);
 	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets)
 		return hl_model_fail(m, -ENOMEM);
-	return hl_symbols_new(&m->symbols);
+	err = hl_symbols_new(&m->symbols);
+	if (!err)
+		hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
+	return err;
 }
 
 int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why)

@@ -14,6 +14,7 @@
 #include "trace/reader.h"
 
 struct hl_model;
+struct hl_symbols;
 
 /* -errno with *why filled in. */
 int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why);
@@ -22,6 +23,8 @@ void hl_model_close(struct hl_model *m);
 /* All of these live as long as the model. */
 const struct hl_trace_info *hl_model_info(const struct hl_model *m);
 struct hl_reader *hl_model_reader(struct hl_model *m);
+/* To be configured before the first question about frames. */
+struct hl_symbols *hl_model_symbols(struct hl_model *m);
 /* One sentence about the last error. */
 const char *hl_model_error(const struct hl_model *m);
 
@@ -60,5 +63,7 @@ uint32_t hl_model_n_nodes(const struct hl_model *m);
 /* The modules that frames were asked of, and why one could not tell everything ("" if it could). */
 size_t hl_model_n_notes(const struct hl_model *m);
 void hl_model_note(struct hl_model *m, size_t i, const char **path, const char **note);
+/* What would help; "" if nothing is known. It may take 0.2 s in all: for what is shown only. */
+const char *hl_model_advice(struct hl_model *m, size_t i);
 
 #endif

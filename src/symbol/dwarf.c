@@ -8,9 +8,11 @@
  */
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "symbol/symbol_internal.h"
+#include "symbol/find_internal.h"
 #include "util/strbuf.h"
 #include "util/strings.h"
 
@@ -34,6 +36,7 @@ struct hl_dwarf {
 	HL_VEC(struct unit) units;
 	struct hl_spans by_range; /* what: index in units */
 	struct hl_strings paths;  /* files whose path had to be completed */
+	bool partial;
 };
 
 static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
@@ -71,25 +74,66 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img)
+/* libdw 0.188 reads over the end of a table of strings whose last one has none. */
+static bool strings_end(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		GElf_Shdr shdr;
+		const char *name;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name ||
+			(strcmp(name, ".debug_line_str") != 0 && strcmp(name, ".debug_str") != 0))
+			continue;
+		if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+			return false;
+		data = elf_getdata(scn, NULL);
+		if (data && data->d_size &&
+			(!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
+			return false;
+	}
+	return true;
+}
+
+/* Found here and not by libdw, which would open whatever the link names, and wait for it. */
+static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_finder *finder)
+{
+	int err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
+
+	if (err == -ENODATA || err == -ENOMEM)
+		return err == -ENOMEM ? err : 0;
+	if (!err && strings_end(d->alt_image.elf))
+		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+	d->partial = !d->alt;
+	/* -1 is libdw's own mark for "looked for, not there". */
+	dwarf_setalt(d->dwarf, d->alt ? d->alt : (Dwarf *)-1);
+	return 0;
+}
+
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder)
 {
 	struct hl_dwarf *d = calloc(1, sizeof(*d));
 	int err;
 
 	if (!d)
 		return -ENOMEM;
-	d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
+	if (strings_end(img->elf))
+		d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
 	if (!d->dwarf) {
 		free(d);
 		return -ENOENT;
 	}
-	/* Found here and not by libdw, which would open whatever the link names. */
-	if (hl_image_open_alt(img, d->dwarf, &d->alt_image) == 0) {
-		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
-		if (d->alt)
-			dwarf_setalt(d->dwarf, d->alt);
-	}
-	err = find_units(d);
+	err = set_alt(d, img, finder);
+	if (!err)
+		err = find_units(d);
 	if (!err && d->by_range.v.len == 0)
 		err = -ENOENT;
 	if (err) {
@@ -114,6 +158,11 @@ void hl_dwarf_close(struct hl_dwarf *d)
 		dwarf_end(d->alt);
 	hl_image_close(&d->alt_image);
 	free(d);
+}
+
+bool hl_dwarf_partial(const struct hl_dwarf *d)
+{
+	return d->partial;
 }
 
 static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
@@ -152,7 +201,7 @@ static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
 }
 
 /* First touch: the tree of a split unit is in its .dwo file. */
-static int walk_unit(struct unit *u)
+static int walk_unit(struct hl_dwarf *d, struct unit *u)
 {
 	Dwarf_Half version;
 	Dwarf_Die split;
@@ -163,10 +212,13 @@ static int walk_unit(struct unit *u)
 		return 0;
 	u->walked = true;
 	if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
-		type == DW_UT_skeleton &&
-		dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-		dwarf_tag(&split) != DW_TAG_invalid)
-		u->root = split;
+		type == DW_UT_skeleton) {
+		if (dwarf_cu_info(u->cu.cu, &version, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+			dwarf_tag(&split) != DW_TAG_invalid)
+			u->root = split;
+		else
+			d->partial = true;
+	}
 	err = walk(u, &u->root, 0);
 	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
 		u->n_files = 0;
@@ -255,7 +307,7 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 
 	if (!u)
 		return 0;
-	err = walk_unit(u);
+	err = walk_unit(d, u);
 	if (err)
 		return err;
 	line_at(d, u, addr, &file, &line);

@@ -4,6 +4,9 @@
  * Several names may share an address (malloc, __libc_malloc). The one that is kept must not
  * depend on the order of the table: global before weak before local, then the one with fewer
  * underscores, then the shorter.
+ *
+ * Assembly also has labels that do not say that they are functions (_dl_start_user). They count
+ * only where no function does.
  */
 #include <gelf.h>
 #include <string.h>
@@ -36,8 +39,21 @@ static bool is_function(const GElf_Sym *sym)
 	       (type == STT_FUNC || type == STT_GNU_IFUNC);
 }
 
+static bool is_label(const struct hl_image *img, const GElf_Sym *sym, const char *name)
+{
+	Elf_Scn *scn;
+	GElf_Shdr shdr;
+
+	/* "$a", "$x.1": marks of ARM's tools. ".L1": of compilers. */
+	if (GELF_ST_TYPE(sym->st_info) != STT_NOTYPE || sym->st_shndx == SHN_UNDEF ||
+		sym->st_shndx >= SHN_LORESERVE || name[0] == '$' || name[0] == '.')
+		return false;
+	scn = elf_getscn(img->elf, sym->st_shndx);
+	return scn && gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_EXECINSTR);
+}
+
 static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *shdr, bool arm,
-	struct hl_spans *into)
+	struct hl_elf_names *into)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && shdr->sh_entsize ? data->d_size / shdr->sh_entsize : 0;
@@ -47,22 +63,22 @@ static int add_table(const struct hl_image *img, Elf_Scn *scn, const GElf_Shdr *
 		GElf_Sym sym;
 		const char *name;
 
-		if (!gelf_getsym(data, (int)i, &sym) || !is_function(&sym))
+		if (!gelf_getsym(data, (int)i, &sym))
 			continue;
 		name = elf_strptr(img->elf, shdr->sh_link, sym.st_name);
-		if (!name || !*name)
+		if (!name || !*name || !(is_function(&sym) || is_label(img, &sym, name)))
 			continue;
 		if (arm)
 			sym.st_value &= ~UINT64_C(1); /* bit 0 says Thumb */
 		/* Hand-written assembly often has no size; hl_elf_symbols_ready gives it one. */
-		err = hl_spans_add(into, sym.st_value,
-			sym.st_value + sym.st_size,
+		err = hl_spans_add(is_function(&sym) ? &into->functions : &into->labels,
+			sym.st_value, sym.st_value + sym.st_size,
 			depth_of(name, GELF_ST_BIND(sym.st_info)), (uint64_t)(uintptr_t)name);
 	}
 	return err;
 }
 
-int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into)
+int hl_elf_symbols(const struct hl_image *img, struct hl_elf_names *into)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Ehdr ehdr;
@@ -83,7 +99,7 @@ int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into)
 
 /* Symbols without a size reach to the next one, but no further than a page: what lies beyond is
  * more likely to be something without a name than the same function. */
-void hl_elf_symbols_ready(struct hl_spans *s)
+static void give_sizes(struct hl_spans *s)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -97,4 +113,31 @@ void hl_elf_symbols_ready(struct hl_spans *s)
 			next = span->lo;
 	}
 	hl_spans_sort(s);
+}
+
+void hl_elf_symbols_ready(struct hl_elf_names *names)
+{
+	give_sizes(&names->functions);
+	give_sizes(&names->labels);
+}
+
+const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr)
+{
+	const struct hl_span *function = hl_spans_find(&names->functions, addr);
+	const struct hl_span *label, *before;
+
+	if (function)
+		return (const char *)(uintptr_t)function->what;
+	label = hl_spans_find(&names->labels, addr);
+	before = hl_spans_before(&names->functions, addr);
+	/* Behind a function that has ended begins nothing that a label before it could name. */
+	if (!label || (before && before->lo >= label->lo))
+		return NULL;
+	return (const char *)(uintptr_t)label->what;
+}
+
+void hl_elf_names_fini(struct hl_elf_names *names)
+{
+	hl_spans_fini(&names->functions);
+	hl_spans_fini(&names->labels);
 }

@@ -50,7 +50,7 @@ static const struct hl_span *climb(const struct hl_spans *s, uint32_t i, uint64_
 	return i == HL_SPAN_NONE ? NULL : &s->v.data[i];
 }
 
-const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr)
+const struct hl_span *hl_spans_before(const struct hl_spans *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->v.len;
 
@@ -62,7 +62,14 @@ const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo == 0 ? NULL : climb(s, (uint32_t)lo - 1, addr);
+	return lo == 0 ? NULL : &s->v.data[lo - 1];
+}
+
+const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr)
+{
+	const struct hl_span *last = hl_spans_before(s, addr);
+
+	return last ? climb(s, (uint32_t)(last - s->v.data), addr) : NULL;
 }
 
 const struct hl_span *hl_spans_outer(

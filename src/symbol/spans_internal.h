@@ -35,6 +35,8 @@ void hl_spans_sort(struct hl_spans *s);
 const struct hl_span *hl_spans_find(const struct hl_spans *s, uint64_t addr);
 const struct hl_span *hl_spans_outer(
 	const struct hl_spans *s, const struct hl_span *of, uint64_t addr);
+/* The last one that starts at or below addr, whether it holds it or not; or NULL. */
+const struct hl_span *hl_spans_before(const struct hl_spans *s, uint64_t addr);
 void hl_spans_fini(struct hl_spans *s);
 
 #endif

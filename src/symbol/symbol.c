@@ -1,7 +1,5 @@
 /*
  * symbol.c - modules and what they tell; see symbol.h.
- *
- * A module's files stay open as long as it lives: names point into them.
  */
 #include "symbol/symbol.h"
 
@@ -9,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/symbol_internal.h"
+#include "symbol/module_internal.h"
+#include "symbol/package_internal.h"
+#include "symbol/perf_map_internal.h"
 #include "util/map.h"
 #include "util/strings.h"
 
@@ -17,48 +17,60 @@ struct hl_symbols {
 	HL_VEC(struct hl_symbols_module *) modules;
 	struct hl_strings names; /* demangled */
 	struct hl_map demangled; /* address of a mangled name -> number in names */
+	struct hl_map shortened; /* address of a demangled name -> number in names */
+	struct hl_finder finder;
+	uint64_t pid, since_ns; /* whose JIT; pid 0: nobody's */
+	struct hl_perf_map jit;
+	uint64_t advice_ns; /* that may still be spent on advice */
+	char *ellipsis;     /* NULL: full names */
+	char *cache_dir;    /* NULL: none */
 };
 
-struct hl_symbols_module {
-	struct hl_symbols *owner;
-	char *path;
-	uint8_t *build_id;
-	size_t build_id_len;
-	bool opened;
-	enum hl_symbols_state state;
-	struct hl_image image, debug;
-	struct hl_dwarf *dwarf;
-	struct hl_spans symbols;
-	struct hl_frames frames;
-};
+#define ADVICE_NS UINT64_C(200000000)
+/* Of all files of the cache together. */
+#define CACHE_MAX (UINT64_C(512) << 20)
 
 int hl_symbols_new(struct hl_symbols **out)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	if (!*out)
+		return -ENOMEM;
+	(*out)->advice_ns = ADVICE_NS;
+	return 0;
 }
 
-static void module_free(struct hl_symbols_module *m)
+int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c)
 {
-	hl_dwarf_close(m->dwarf);
-	hl_spans_fini(&m->symbols);
-	hl_image_close(&m->debug);
-	hl_image_close(&m->image);
-	hl_vec_free(&m->frames.v);
-	free(m->path);
-	free(m->build_id);
-	free(m);
+	hl_finder_fini(&s->finder);
+	free(s->ellipsis);
+	free(s->cache_dir);
+	s->ellipsis = c->ellipsis ? strdup(c->ellipsis) : NULL;
+	s->cache_dir = c->cache_dir && *c->cache_dir ? strdup(c->cache_dir) : NULL;
+	if (c->ellipsis && !s->ellipsis)
+		return -ENOMEM;
+	return hl_finder_init(&s->finder, c);
 }
 
 void hl_symbols_free(struct hl_symbols *s)
 {
+	bool wrote = false;
+
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->modules.len; i++)
-		module_free(s->modules.data[i]);
+	for (size_t i = 0; i < s->modules.len; i++) {
+		wrote |= hl_module_save(s->modules.data[i]);
+		hl_module_free(s->modules.data[i]);
+	}
+	if (wrote)
+		hl_cache_prune(s->cache_dir, CACHE_MAX);
 	hl_vec_free(&s->modules);
 	hl_strings_fini(&s->names);
 	hl_map_fini(&s->demangled);
+	hl_map_fini(&s->shortened);
+	hl_perf_map_fini(&s->jit);
+	hl_finder_fini(&s->finder);
+	free(s->ellipsis);
+	free(s->cache_dir);
 	free(s);
 }
 
@@ -70,10 +82,12 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
 	if (!m)
 		return -ENOMEM;
 	m->owner = s;
+	m->finder = &s->finder;
+	m->cache_dir = s->cache_dir;
 	m->path = strdup(path);
 	m->build_id = malloc(build_id_len + 1);
 	if (!m->path || !m->build_id || hl_vec_push(&s->modules, m)) {
-		module_free(m);
+		hl_module_free(m);
 		return -ENOMEM;
 	}
 	if (build_id_len)
@@ -83,61 +97,10 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
 	return 0;
 }
 
-static bool is_recorded_file(struct hl_symbols_module *m)
-{
-	const uint8_t *id = NULL;
-	size_t len = hl_image_build_id(&m->image, &id);
-
-	/* Without an id on either side there is nothing to tell them apart by. */
-	return len == m->build_id_len && (len == 0 || memcmp(id, m->build_id, len) == 0);
-}
-
-static int open_tables(struct hl_symbols_module *m)
-{
-	int err = hl_dwarf_open(&m->dwarf, &m->image);
-
-	if (err == -ENOMEM)
-		return err;
-	if (err && hl_image_open_debug(&m->image, &m->debug) == 0) {
-		err = hl_dwarf_open(&m->dwarf, &m->debug);
-		if (err == -ENOMEM)
-			return err;
-		err = hl_elf_symbols(&m->debug, &m->symbols);
-		if (err)
-			return err;
-	}
-	err = hl_elf_symbols(&m->image, &m->symbols);
-	hl_elf_symbols_ready(&m->symbols);
-	return err;
-}
-
-/* 0 or -ENOMEM. */
-static int open_module(struct hl_symbols_module *m)
-{
-	int err;
-
-	if (m->opened)
-		return 0;
-	m->opened = true;
-	m->state = HL_SYMBOLS_NO_FILE;
-	/* "[vdso]" and the like, and paths that depend on where we stand. */
-	if (m->path[0] != '/' || hl_image_open(&m->image, m->path) != 0)
-		return 0;
-	if (!is_recorded_file(m)) {
-		hl_image_close(&m->image);
-		m->state = HL_SYMBOLS_REBUILT;
-		return 0;
-	}
-	err = open_tables(m);
-	m->state = m->dwarf           ? HL_SYMBOLS_FULL
-		   : m->symbols.v.len ? HL_SYMBOLS_NAMES
-				      : HL_SYMBOLS_NOTHING;
-	return err;
-}
-
 enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m)
 {
-	open_module(m);
+	if (!m->from_cache)
+		hl_module_open_tables(m);
 	return m->state;
 }
 
@@ -156,6 +119,40 @@ const char *hl_symbols_note(struct hl_symbols_module *m)
 		return "rebuilt since the recording: no names from it";
 	}
 	return "";
+}
+
+/* The debug package of the module, if it came with one. False if that is not known. */
+static bool advise_package(struct hl_symbols_module *m)
+{
+	char *package = NULL, *debug = NULL;
+	bool known;
+
+	if (!m->finder->sysroot) /* else it is another system's */
+		package = hl_package_find(m->path, &m->owner->advice_ns);
+	if (package)
+		debug = hl_package_debug(package);
+	if (debug)
+		hl_strbuf_printf(&m->advice, "apt install %s", debug);
+	known = debug != NULL;
+	free(package);
+	free(debug);
+	return known;
+}
+
+const char *hl_symbols_advice(struct hl_symbols_module *m)
+{
+	enum hl_symbols_state state = hl_symbols_state(m);
+
+	if (m->advice.len || state == HL_SYMBOLS_FULL || m->path[0] != '/')
+		return hl_strbuf_str(&m->advice);
+	if ((state == HL_SYMBOLS_NAMES || state == HL_SYMBOLS_NOTHING) && advise_package(m))
+		return hl_strbuf_str(&m->advice);
+	if (m->build_id_len) {
+		hl_strbuf_puts(&m->advice, "build-id ");
+		for (size_t i = 0; i < m->build_id_len; i++)
+			hl_strbuf_printf(&m->advice, "%02x", m->build_id[i]);
+	}
+	return hl_strbuf_str(&m->advice);
 }
 
 /* Replaces a mangled name by a demangled one that lives as long as s. */
@@ -178,30 +175,48 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
+/* Replaces a name by its short form; both live as long as s. */
+static int shorten(struct hl_symbols *s, const char **name)
+{
+	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)*name, 0);
+	struct hl_strbuf text = {0};
+	int err = 0;
+
+	if (!s->ellipsis)
+		return 0;
+	if (id == HL_MAP_NONE) {
+		hl_symbol_shorten(&text, *name, s->ellipsis);
+		err = hl_strbuf_error(&text);
+		if (!err)
+			err = hl_strings_add(&s->names, hl_strbuf_str(&text), &id);
+		hl_strbuf_fini(&text);
+		if (!err)
+			err = hl_map_put(&s->shortened, (uintptr_t)*name, 0, id);
+		if (err)
+			return err;
+	}
+	*name = hl_strings_get(&s->names, id);
+	return 0;
+}
+
 /* A frame from the symbol table, with what DWARF says about the line. */
 static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 {
-	const struct hl_span *span = hl_spans_find(&m->symbols, addr);
-	struct hl_symbol_frame f = {0};
+	struct hl_symbol_frame f = {.function = hl_elf_name(&m->symbols, addr)};
 
-	if (!span)
+	if (!f.function)
 		return 0;
-	f.function = (const char *)(uintptr_t)span->what;
 	if (m->dwarf)
 		hl_dwarf_line(m->dwarf, addr, &f.file, &f.line);
 	return hl_vec_push(&m->frames.v, f);
 }
 
-int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
-	const struct hl_symbol_frame **frames, size_t *n)
+/* The frames as the files give them, with whole names. */
+static int ask_files(struct hl_symbols_module *m, uint64_t offset)
 {
-	int err = open_module(m);
+	int err = hl_module_open_tables(m);
 
-	m->frames.v.len = 0;
-	*n = 0;
-	if (err || offset == 0)
-		return err;
-	if (m->dwarf)
+	if (!err && m->dwarf)
 		err = hl_dwarf_frames(m->dwarf, offset - 1, &m->frames);
 	if (!err && m->frames.v.len == 0)
 		err = add_symbol_frame(m, offset - 1);
@@ -213,7 +228,41 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 		else
 			f->function = "[unnamed]";
 	}
+	if (!err)
+		hl_module_learn(m, offset);
+	return err;
+}
+
+int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
+	const struct hl_symbol_frame **frames, size_t *n)
+{
+	int err = 0;
+
+	m->frames.v.len = 0;
+	*n = 0;
+	if (offset == 0)
+		return 0;
+	if (!hl_module_cached(m, offset, &err))
+		err = ask_files(m, offset);
+	for (size_t i = 0; i < m->frames.v.len && !err; i++)
+		err = shorten(m->owner, &m->frames.v.data[i].function);
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;
 	return err;
+}
+
+void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns)
+{
+	s->pid = pid;
+	s->since_ns = since_unix_ns;
+}
+
+const char *hl_symbols_jit(struct hl_symbols *s, uint64_t pc)
+{
+	uint64_t pid = s->pid;
+
+	s->pid = 0; /* once is enough */
+	if (pid)
+		hl_perf_map_load(&s->jit, s->finder.sysroot, pid, s->since_ns);
+	return pc ? hl_perf_map_name(&s->jit, pc - 1) : NULL;
 }

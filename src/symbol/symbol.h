@@ -4,8 +4,8 @@
  * A module's file is believed only if its build-id is the one that was recorded. Offsets are
  * return addresses in the ELF file's own address space; they are looked up one byte earlier, in
  * the call. Names come from DWARF, else from the ELF symbol tables, of the file itself or of its
- * separate debug file. Nothing is fetched from a network and nothing that is not a regular file
- * is opened. One thread at a time.
+ * separate debug file. Nothing is fetched from a network unless asked to, and nothing that is not
+ * a regular file is opened. One thread at a time.
  */
 #ifndef HL_SYMBOL_SYMBOL_H
 #define HL_SYMBOL_SYMBOL_H
@@ -33,7 +33,26 @@ enum hl_symbols_state {
 	HL_SYMBOLS_REBUILT, /* a file, but another one than was recorded */
 };
 
+/* Strings are copied. All zero: full names, from the system's own places. */
+struct hl_symbols_config {
+	const char *const *paths; /* files and folders that are searched first */
+	size_t n_paths;
+	const char *sysroot;   /* where the modules' paths begin; NULL: "/" */
+	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
+	const char *ellipsis;  /* template lists are shown as this; NULL: in full */
+
+	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS for what is not here */
+	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended.
+	 */
+	void (*fetching)(void *user, const char *what, uint64_t done, uint64_t all);
+	/* The servers are given up; called once at most. */
+	void (*fetch_failed)(void *user, const char *sentence);
+	void *user;
+};
+
 int hl_symbols_new(struct hl_symbols **out);
+/* Before the first module is added. 0 or -ENOMEM. */
+int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c);
 void hl_symbols_free(struct hl_symbols *s);
 
 /*
@@ -51,10 +70,23 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
 int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
 
+/*
+ * The process that code outside of all modules belongs to, and since when it was recorded. If it
+ * left a file of names for its JIT's code, hl_symbols_jit reads it.
+ */
+void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns);
+/* The name of the code that returns to pc; NULL when not known. Lives as long as s. */
+const char *hl_symbols_jit(struct hl_symbols *s, uint64_t pc);
+
 /* Opens the file if need be. */
 enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m);
 /* What to tell the user about it, without the path ("rebuilt since the recording"); "" if nothing.
  */
 const char *hl_symbols_note(struct hl_symbols_module *m);
+/*
+ * What would help: "apt install libgmp10-dbgsym", or the build-id to look for; "" if nothing
+ * would or is known. Reads dpkg's lists, for 0.2 seconds in all. Lives as long as the module.
+ */
+const char *hl_symbols_advice(struct hl_symbols_module *m);
 
 #endif

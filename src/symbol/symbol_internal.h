@@ -9,6 +9,7 @@
 
 #include "symbol/spans_internal.h"
 #include "symbol/symbol.h"
+#include "util/strbuf.h"
 #include "util/vec.h"
 
 /* An ELF file. A zeroed image is a closed one (elf == NULL). */
@@ -23,23 +24,29 @@ int hl_image_open(struct hl_image *img, const char *path);
 void hl_image_close(struct hl_image *img);
 /* The length of the build-id, 0 when there is none. */
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
-/* The separate debug file of an image, by build-id, then by debuglink. -ENOENT if there is none. */
-int hl_image_open_debug(const struct hl_image *of, struct hl_image *debug);
-/* The dwz file that several debug files share. -ENOENT if there is none or it is not needed. */
-int hl_image_open_alt(const struct hl_image *of, Dwarf *dwarf, struct hl_image *alt);
 
-/* Function symbols of an image by address; `what` is the name's address. 0 or -ENOMEM. */
-int hl_elf_symbols(const struct hl_image *img, struct hl_spans *into);
+/* Symbols of images by address; `what` is the name's address. */
+struct hl_elf_names {
+	struct hl_spans functions, labels;
+};
+/* Adds those of an image, which must stay open. 0 or -ENOMEM. */
+int hl_elf_symbols(const struct hl_image *img, struct hl_elf_names *into);
 /* To be called once when all tables are in; then they can be searched. */
-void hl_elf_symbols_ready(struct hl_spans *s);
+void hl_elf_symbols_ready(struct hl_elf_names *names);
+/* NULL when there is none. */
+const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr);
+void hl_elf_names_fini(struct hl_elf_names *names);
 
 /* DWARF of one module. */
 struct hl_dwarf;
 struct hl_frames {
 	HL_VEC(struct hl_symbol_frame) v; /* functions still mangled */
 };
+struct hl_finder;
 /* -ENOENT when the image has no DWARF. */
-int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img);
+int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder);
+/* Something that its DWARF refers to was not found (so far): a dwz file, a .dwo file. */
+bool hl_dwarf_partial(const struct hl_dwarf *d);
 void hl_dwarf_close(struct hl_dwarf *d);
 /* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);
@@ -48,5 +55,8 @@ void hl_dwarf_line(struct hl_dwarf *d, uint64_t addr, const char **file, uint32_
 
 /* The caller frees the result; NULL when the name is not mangled. */
 char *hl_demangle(const char *name);
+
+/* Appends the name with each template list as "<", the ellipsis and ">". */
+void hl_symbol_shorten(struct hl_strbuf *out, const char *name, const char *ellipsis);
 
 #endif

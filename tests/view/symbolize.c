@@ -1,7 +1,9 @@
 /*
  * symbolize.c - what src/symbol says about the offsets on stdin (hexadecimal, one a line).
  *
- * usage: symbolize FILE [BUILD-ID]; "*" as BUILD-ID takes the file's own. For each offset one
+ * usage: symbolize [--symbols PATH]... [--sysroot DIR] [--cache DIR] [--short] [--debuginfod] FILE
+ * [BUILD-ID]
+ * "*" as BUILD-ID takes the file's own. For each offset one
  * line for each frame, "function|file|line|inlined", then an empty line; the note goes first.
  */
 #include <elfutils/libdwelf.h>
@@ -32,14 +34,56 @@ static size_t own_build_id(const char *path, uint8_t *id, size_t size)
 	return (size_t)n;
 }
 
+static void fetching(void *user, const char *what, uint64_t done, uint64_t all)
+{
+	if (what)
+		fprintf(stderr, "fetching %s %" PRIu64 " of %" PRIu64 "\n", what, done, all);
+}
+
+static void fetch_failed(void *user, const char *sentence)
+{
+	fprintf(stderr, "failed: %s\n", sentence);
+}
+
+/* Takes the options out of argv. */
+static void parse(int *argc, char ***argv, struct hl_symbols_config *c)
+{
+	static const char *paths[16];
+
+	c->paths = paths;
+	c->fetching = fetching;
+	c->fetch_failed = fetch_failed;
+	while (*argc > 2 && strncmp((*argv)[1], "--", 2) == 0) {
+		const char *word = (*argv)[1], *value = (*argv)[2];
+		int used = 2;
+
+		if (strcmp(word, "--symbols") == 0 && c->n_paths < 16)
+			paths[c->n_paths++] = value;
+		else if (strcmp(word, "--sysroot") == 0)
+			c->sysroot = value;
+		else if (strcmp(word, "--cache") == 0)
+			c->cache_dir = value;
+		else if (strcmp(word, "--short") == 0 && used--)
+			c->ellipsis = "...";
+		else if (strcmp(word, "--debuginfod") == 0 && used--)
+			c->debuginfod = true;
+		else
+			exit(2);
+		*argc -= used;
+		*argv += used;
+	}
+}
+
 int main(int argc, char **argv)
 {
+	struct hl_symbols_config config = {0};
 	struct hl_symbols_module *m;
 	struct hl_symbols *s;
 	uint8_t id[64] = {0};
 	size_t id_len = 0, n;
 	uint64_t offset;
 
+	parse(&argc, &argv, &config);
 	if (argc < 2)
 		return 2;
 	if (argc > 2 && strcmp(argv[2], "*") == 0)
@@ -47,9 +91,11 @@ int main(int argc, char **argv)
 	else if (argc > 2)
 		for (const char *p = argv[2]; p[0] && p[1] && id_len < sizeof(id); p += 2)
 			sscanf(p, "%2hhx", &id[id_len++]);
-	if (hl_symbols_new(&s) || hl_symbols_add(s, argv[1], id, id_len, &m))
+	if (hl_symbols_new(&s) || hl_symbols_configure(s, &config) ||
+		hl_symbols_add(s, argv[1], id, id_len, &m))
 		return 1;
-	printf("%s\n", hl_symbols_note(m));
+	if (!config.cache_dir) /* the note opens the files, which the cache shall spare */
+		printf("%s\n", hl_symbols_note(m));
 	while (scanf("%" SCNx64, &offset) == 1) {
 		const struct hl_symbol_frame *f;
 
@@ -60,6 +106,8 @@ int main(int argc, char **argv)
 				f[i].line, f[i].inlined);
 		putchar('\n');
 	}
+	if (config.cache_dir)
+		printf("%s\n", hl_symbols_note(m));
 	hl_symbols_free(s);
 	return 0;
 }

@@ -25,6 +25,8 @@ struct hl_text_tree_opts {
 /* 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
 	const struct hl_text_tree_opts *opts);
+/* The modules that could not tell everything, with what would help; nothing if there are none. */
+void hl_text_notes(FILE *out, struct hl_model *m);
 /* Never leaves anything out. 0 or -ENOMEM. */
 int hl_json_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
 

@@ -194,25 +194,6 @@ static void foot(struct print *p)
 			p->hidden, p->hidden == 1 ? "" : "es", p->opts->min_percent);
 }
 
-/* Why there are numbers where names should be. */
-static void notes(struct print *p)
-{
-	struct hl_strbuf b = {0};
-
-	for (size_t i = 0; i < hl_model_n_notes(p->m); i++) {
-		const char *path, *note;
-
-		hl_model_note(p->m, i, &path, &note);
-		if (!note[0])
-			continue;
-		hl_strbuf_puts(&b, b.len ? "  " : "\nnames:\n  ");
-		hl_text_escape(&b, path);
-		hl_strbuf_printf(&b, ": %s\n", note);
-	}
-	fputs(hl_strbuf_str(&b), p->out);
-	hl_strbuf_fini(&b);
-}
-
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
 	const struct hl_text_tree_opts *opts)
 {
@@ -226,7 +207,7 @@ int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 		putc('\n', out);
 	err = walk(&p);
 	foot(&p);
-	notes(&p);
+	hl_text_notes(out, m);
 	hl_strbuf_fini(&p.indent);
 	hl_vec_free(&p.indents);
 	hl_vec_free(&p.path);

@@ -1,0 +1,32 @@
+/*
+ * notes.c - why there are numbers where names or lines should be, and what would help.
+ */
+#include "util/strbuf.h"
+#include "util/text.h"
+#include "views/text/text.h"
+
+/* More would hide what the report is about. */
+#define NOTES_MAX 5
+
+void hl_text_notes(FILE *out, struct hl_model *m)
+{
+	struct hl_strbuf b = {0};
+	size_t n = 0;
+
+	for (size_t i = 0; i < hl_model_n_notes(m); i++) {
+		const char *path, *note, *advice;
+
+		hl_model_note(m, i, &path, &note);
+		if (!note[0] || n++ >= NOTES_MAX)
+			continue;
+		hl_strbuf_puts(&b, b.len ? "  " : "\nnames:\n  ");
+		hl_text_escape(&b, path);
+		hl_strbuf_printf(&b, ": %s", note);
+		advice = hl_model_advice(m, i);
+		hl_strbuf_printf(&b, advice[0] ? " (%s)\n" : "%s\n", advice);
+	}
+	if (n > NOTES_MAX)
+		hl_strbuf_printf(&b, "  and %zu more\n", n - NOTES_MAX);
+	fputs(hl_strbuf_str(&b), out);
+	hl_strbuf_fini(&b);
+}

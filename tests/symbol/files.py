@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Files that belong together: --symbols, --sysroot, debug files of all kinds. Each way must give the same answers."""
+import os, sys, tempfile, shutil
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import *
+
+symbolize, subject = sys.argv[1], os.path.abspath(sys.argv[2])
+id, offsets = build_id(subject), offsets_of(subject, 5)
+want = ask(symbolize, [], subject, offsets)[1]
+assert sum(map(len, want)) > len(want) // 2
+
+def same(what, options, path, want=want, offsets=offsets):
+    note, got = ask(symbolize, options, path, offsets, id)
+    different = sum(a != b for a, b in zip(got, want))
+    check(note == '' and different == 0, f'{what}: note {note!r}, {different} of {len(want)} differ')
+
+def split(tmp, to):
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    run('objcopy', '--only-keep-debug', subject, to)
+    run('strip', '-o', f'{tmp}/bare', subject)
+    return f'{tmp}/bare'
+
+def named(tmp):
+    bare = split(tmp, f'{tmp}/one/two/any-name')
+    note, nothing = ask(symbolize, [], bare, offsets, id)
+    check(note != '', 'stripped, and no note')
+    same('a file', ['--symbols', f'{tmp}/one/two/any-name'], bare)
+    same('a folder above it', ['--symbols', f'{tmp}/one'], bare)
+    same('the second of two', ['--symbols', '/nowhere', '--symbols', f'{tmp}/one/'], bare)
+    same('the program is gone', ['--symbols', f'{tmp}/one'], '/nowhere/program')
+    # A stripped copy beside the debug file must not hide it.
+    shutil.copy(bare, f'{tmp}/one/bare')
+    same('with a stripped copy', ['--symbols', f'{tmp}/one'], bare)
+    shutil.copy(f'{tmp}/one/two/any-name', f'{tmp}/one/bare.debug')
+    same('by name', ['--symbols', f'{tmp}/one'], bare)
+    os.makedirs(f'{tmp}/tree/.build-id/{id[:2]}')
+    shutil.move(f'{tmp}/one/two/any-name', f'{tmp}/tree/.build-id/{id[:2]}/{id[2:]}.debug')
+    same('.build-id', ['--symbols', f'{tmp}/tree'], bare)
+    # Another id in the right place.
+    note, got = ask(symbolize, ['--symbols', f'{tmp}/tree'], bare, offsets, '00' + id[2:])
+    check(not any(got) and 'rebuilt' in note, f'wrong id: {note!r}')
+    # Loops, FIFOs and files of no kind.
+    os.mkfifo(f'{tmp}/tree/fifo')
+    os.symlink('/', f'{tmp}/tree/root')
+    os.symlink('.', f'{tmp}/tree/self')
+    open(f'{tmp}/tree/empty', 'w').close()
+    shutil.move(f'{tmp}/tree/.build-id/{id[:2]}/{id[2:]}.debug', f'{tmp}/tree/x')
+    same('a folder with odd things', ['--symbols', f'{tmp}/tree'], bare, want)
+
+def sysroot(tmp):
+    root = f'{tmp}/root'
+    os.makedirs(f'{root}/opt/app')
+    shutil.copy(subject, f'{root}/opt/app/program')
+    same('--sysroot', ['--sysroot', root], '/opt/app/program')
+    same('--sysroot with a slash', ['--sysroot', root + '/'], '/opt/app/program')
+    # A link that is absolute is absolute in there.
+    os.symlink('/opt/app', f'{root}/current')
+    same('a link in the sysroot', ['--sysroot', root], '/current/program')
+    bare = split(tmp, f'{root}/usr/lib/debug/.build-id/{id[:2]}/{id[2:]}.debug')
+    shutil.copy(bare, f'{root}/opt/app/program')
+    same('debug files in the sysroot', ['--sysroot', root], '/opt/app/program')
+    note, got = ask(symbolize, ['--sysroot', root], subject, offsets[:9], '00')
+    check('not there' in note, f'a path outside of the sysroot: {note!r}')
+
+def linked(tmp):
+    run('objcopy', '--only-keep-debug', subject, f'{tmp}/linked.debug')
+    run('objcopy', '--strip-all', '--add-gnu-debuglink=linked.debug', subject, f'{tmp}/linked', cwd=tmp)
+    same('debuglink', [], f'{tmp}/linked')
+    os.mkdir(f'{tmp}/.debug')
+    shutil.move(f'{tmp}/linked.debug', f'{tmp}/.debug/linked.debug')
+    same('debuglink in .debug', [], f'{tmp}/linked')
+
+def dwz(tmp):
+    if not shutil.which('dwz'):
+        return skip('dwz is not installed')
+    for name in ('a', 'b'):
+        shutil.copy(subject, f'{tmp}/{name}')
+    run('dwz', '-m', f'{tmp}/shared.dwz', '-M', f'{tmp}/shared.dwz', 'a', 'b', cwd=tmp)
+    check('.gnu_debugaltlink' in run('readelf', '-SW', f'{tmp}/a'), 'dwz made no shared file')
+    same('dwz', [], f'{tmp}/a')
+    os.makedirs(f'{tmp}/far/away')
+    shutil.move(f'{tmp}/shared.dwz', f'{tmp}/far/away/x')
+    same('dwz by --symbols', ['--symbols', f'{tmp}/far'], f'{tmp}/a')
+    # Without the shared file nothing is wrong, only less is known, and that is not kept.
+    os.mkfifo(f'{tmp}/shared.dwz')   # and nobody waits for it
+    ask(symbolize, ['--cache', f'{tmp}/c/sym'], f'{tmp}/a', offsets, id, timeout=20)
+    check(not os.path.exists(f'{tmp}/c/sym/{id}'), 'answers without the dwz file were kept')
+
+def compile(tmp, name, source, *flags):
+    with open(f'{tmp}/{name}.c', 'w') as f:
+        f.write(source)
+    run('cc', '-O2', '-g', *flags, '-Wl,--build-id', '-o', name, f'{name}.c', cwd=tmp)
+    return f'{tmp}/{name}'
+
+SOURCE = '''#include <stdlib.h>
+static inline __attribute__((always_inline)) void *inner(size_t n) { return malloc(n); }
+__attribute__((noinline)) void *outer(size_t n) { void *p = inner(n);
+\tif (p) *(char *)p = 1;
+\treturn p; }
+int main(int argc, char **argv) { return outer((size_t)argc) == argv; }
+'''
+
+def compressed(tmp):
+    run('objcopy', '--compress-debug-sections=zlib', subject, f'{tmp}/small')
+    same('compressed', [], f'{tmp}/small')
+
+def endless(tmp):
+    """Strings that do not end: libdw would read on behind them."""
+    for section in ('.debug_str', '.debug_line_str'):
+        data = bytearray(open(subject, 'rb').read())
+        for line in run('readelf', '-SW', subject).splitlines():
+            p = line.replace('[ ', '[').split()
+            if len(p) > 5 and p[1] == section:
+                data[int(p[4], 16) + int(p[5], 16) - 1] = ord('x')
+        with open(f'{tmp}/endless', 'wb') as f:
+            f.write(data)
+        note, got = ask(symbolize, [], f'{tmp}/endless', offsets, id)
+        check(note == '' and got == want or 'no debug information' in note, f'{section} without an end: {note!r}')
+
+def dwo(tmp):
+    """Split DWARF: the tree of a unit is in a .dwo file."""
+    for version in ('-gdwarf-4', '-gdwarf-5'):
+        whole = compile(tmp, 'whole', SOURCE, version)
+        parts = compile(tmp, 'parts', SOURCE.replace('whole', 'parts'), version, '-gsplit-dwarf')
+        for line in run('nm', whole).splitlines():
+            if line.endswith(' outer'):
+                at = int(line.split()[0], 16)
+        ranges = list(range(at + 1, at + 20))
+        a, b = (ask(symbolize, [], p, ranges)[1] for p in (whole, parts))
+        strip = lambda got: [[(f, line, i) for f, _, line, i in frames] for frames in got]
+        check(any(len(x) == 2 for x in b), f'{version}: no inlined call')
+        check(strip(a) == strip(b), f'{version} split: {b[:9]} is not {a[:9]}')
+        for f in os.listdir(tmp):
+            if f.endswith('.dwo'):
+                os.unlink(f'{tmp}/{f}')
+        got = ask(symbolize, ['--cache', f'{tmp}/c/sym'], parts, ranges)[1]
+        check([x[-1][0] for x in got] == ['outer'] * len(got), f'{version} without .dwo: {got[:3]}')
+        check(not os.path.exists(f'{tmp}/c/sym/{build_id(parts)}'), f'{version} without .dwo: kept')
+
+def d_names(tmp):
+    """D's names, as a linker sees them."""
+    program = compile(tmp, 'd', '''int grow(int) __asm__("_D4shop4Cart4growMFiZi");
+int grow(int x) { return x + 1; }
+int main(int argc, char **argv) { return grow(argc); }
+''', '-g0', '-fno-inline')
+    for line in run('nm', program).splitlines():
+        if line.endswith('_D4shop4Cart4growMFiZi'):
+            got = ask(symbolize, [], program, [int(line.split()[0], 16) + 2])[1]
+            check(got == [[('shop.Cart.grow(int)', '?', 0, False)]], f'D: {got}')
+
+for test in (named, sysroot, linked, dwz, compressed, endless, dwo, d_names):
+    with tempfile.TemporaryDirectory() as tmp:
+        test(tmp)
+done()
