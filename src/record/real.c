@@ -204,29 +204,35 @@ static void look_around(void)
 	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
 }
 
+/*
+ * Our own image, and whether another allocator stands before us. A malloc inside the program itself says
+ * nothing: in programs that are not position-independent it is only a stub that leads to ours.
+ */
 static void find_ourselves(struct hl_real *r)
 {
-	struct dl_find_object own;
-	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, "malloc");
+	struct dl_find_object own, first;
 
 	if (_dl_find_object((void *)(uintptr_t)find_ourselves, &own) != 0)
 		return;
 	r->own_lo = (uintptr_t)own.dlfo_map_start;
 	r->own_hi = (uintptr_t)own.dlfo_map_end;
-	r->behind = first < r->own_lo || first >= r->own_hi;
+	if (_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 ||
+		first.dlfo_link_map == own.dlfo_link_map || !first.dlfo_link_map->l_name[0])
+		return;
+	r->behind = true;
+	r->first_lo = (uintptr_t)first.dlfo_map_start;
+	r->first_hi = (uintptr_t)first.dlfo_map_end;
 }
 
 /*
  * The next function of a name. Behind another allocator (it stands before us in LD_PRELOAD) what comes to us is
- * only what that one does not have, and its blocks are its own: then the program's first is meant.
+ * only what that one does not have, and its blocks are its own: then its function is meant.
  */
 static void *next(const struct hl_real *r, const char *name)
 {
-	void *f = r->behind ? dlsym(RTLD_DEFAULT, name) : NULL;
+	uintptr_t f = r->behind ? (uintptr_t)dlsym(RTLD_DEFAULT, name) : 0;
 
-	if (f && ((uintptr_t)f < r->own_lo || (uintptr_t)f >= r->own_hi))
-		return f;
-	return dlsym(RTLD_NEXT, name);
+	return f && f >= r->first_lo && f < r->first_hi ? (void *)f : dlsym(RTLD_NEXT, name);
 }
 
 hl_cold void hl_real_resolve(void)

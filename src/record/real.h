@@ -28,6 +28,7 @@ struct hl_real {
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
 	bool behind; /* another allocator stands before us: the program's calls do not come here */
+	uintptr_t first_lo, first_hi; /* that one */
 	uintptr_t text_lo, text_hi; /* of the next allocator, when foreign */
 	uintptr_t own_lo, own_hi;   /* of libheaplapse.so itself */
 };
