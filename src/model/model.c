@@ -64,6 +64,9 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_chunks);
 	free(m->bad_keyframes);
 	free(m->bad_sets);
+	hl_vec_free(&m->marks);
+	hl_vec_free(&m->snapshots);
+	free(m->funcs);
 	hl_reader_close(m->reader);
 	free(m);
 }

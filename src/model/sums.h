@@ -12,9 +12,10 @@
 
 /* Up to where in a chunk. */
 enum hl_cut {
-	HL_CUT_START, /* none of it */
-	HL_CUT_TIME,  /* events at or before limit */
-	HL_CUT_LIVE,  /* up to the event that first brings live bytes to limit */
+	HL_CUT_START,  /* none of it */
+	HL_CUT_TIME,   /* events at or before limit */
+	HL_CUT_LIVE,   /* up to the event that first brings live bytes to limit */
+	HL_CUT_EVENTS, /* the first `limit` events */
 };
 
 struct hl_place {

@@ -42,12 +42,12 @@ static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, u
  * the numbering, so one pass from the end does it. */
 static int mark_needed(struct build *b, const struct hl_answer *a)
 {
-	b->innermost = malloc(((size_t)a->n_nodes + 1) * sizeof(*b->innermost));
+	b->innermost = malloc(((size_t)a->n_keys + 1) * sizeof(*b->innermost));
 	if (!b->innermost)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < a->n_nodes; i++)
-		b->innermost[i] = a->nodes[i].blocks || a->nodes[i].bytes ? 0 : NOT_NEEDED;
-	for (uint32_t i = a->n_nodes; i-- > 0;) {
+	for (uint32_t i = 0; i < a->n_keys; i++)
+		b->innermost[i] = a->values[i].blocks || a->values[i].bytes ? 0 : NOT_NEEDED;
+	for (uint32_t i = a->n_keys; i-- > 0;) {
 		uint32_t parent =
 			b->innermost[i] == NOT_NEEDED ? HL_NODE_NONE : hl_model_parent(b->m, i);
 
@@ -157,12 +157,12 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	memset(t, 0, sizeof(*t));
 	if (!err)
 		err = mark_needed(&b, a);
-	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
 		if (b.innermost[i] != NOT_NEEDED)
-			err = add_recorded(&b, i, &a->nodes[i]);
+			err = add_recorded(&b, i, &a->values[i]);
 	}
-	if (!err && a->nodes[a->n_nodes].blocks > 0)
-		err = add_recorded(&b, HL_NODE_NONE, &a->nodes[a->n_nodes]);
+	if (!err && a->values[a->n_keys].blocks > 0)
+		err = add_recorded(&b, HL_NODE_NONE, &a->values[a->n_keys]);
 	free(b.innermost);
 	hl_map_fini(&b.by_parent);
 	t->nodes = b.nodes.data;

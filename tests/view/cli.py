@@ -81,7 +81,7 @@ def usage(tmp, good):
     check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * 9 + '^', f'the mark: {r.stderr}')
     expect(2, 'report', '--filter', 'op=alloc', good, err='op=')
     # An expression can bring control characters into the message.
-    r = expect(2, 'dump', '--filter', 'a\x1b[2J', good)
+    r = expect(2, 'dump', '--filter', 'a\x1b[2J=', good)
     check(b'\x1b' not in r.stderr, 'an escape in a message')
 
 def unreadable(tmp):
