@@ -134,8 +134,9 @@ static int show(struct report *r, struct hl_model *m, const struct hl_answer *a)
 		.min_percent = r->min_given ? r->min : 0.5,
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 	};
+	static const struct hl_tree_opts tree_opts = {0};
 	struct hl_tree t;
-	int err = hl_tree_build(&t, m, a);
+	int err = hl_tree_build(&t, m, a, &tree_opts);
 
 	if (err)
 		return err;

@@ -50,7 +50,6 @@ struct hl_model {
 
 	uint8_t *funcs; /* per node: the function its first allocation called, plus 1; 0: not known
 			 */
-	bool funcs_whole;
 	uint32_t func_frames[HL_FUNC_COUNT]; /* plus 1; 0: not made yet */
 };
 
