@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "model/filter_internal.h"
+#include "model/life.h"
 
 unsigned hl_filter_subjects(const struct hl_filter *f)
 {
@@ -202,14 +203,6 @@ static int all_hold(struct hl_filter *f, struct hl_model *m, const struct thing 
 	return err;
 }
 
-/* A lifetime class as its lower end. */
-static uint64_t class_ns(uint8_t class)
-{
-	unsigned oct = class ? (class - 1u) / 4 : 0, quarter = class ? (class - 1u) % 4 : 0;
-
-	return class ? (((UINT64_C(4) + quarter) << oct) / 4) * HL_TIME_UNIT_NS : 0;
-}
-
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e, bool *holds)
 {
 	struct thing x = {.block = {.addr = e->addr,
@@ -224,8 +217,8 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 		.life_known = e->op == HL_OP_FREE};
 
 	if (x.life_known)
-		x.life_ns =
-			e->birth_ns <= e->time_ns ? e->time_ns - e->birth_ns : class_ns(e->life_q);
+		x.life_ns = e->birth_ns <= e->time_ns ? e->time_ns - e->birth_ns
+						      : hl_life_class_ns(e->life_q);
 	return all_hold(f, m, &x, holds);
 }
 

@@ -28,7 +28,7 @@ struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when)
 
 	if (when->kind == HL_WHEN_PEAK)
 		return hl_place_peak(m);
-	if (when->kind == HL_WHEN_MARK && (mark = hl_model_find_mark(m, when->mark)))
+	if (when->kind == HL_WHEN_MARK && (mark = hl_when_mark(when, m)))
 		return hl_place_mark(mark);
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
 }

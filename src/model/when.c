@@ -123,12 +123,22 @@ int hl_when_parse_range(
 	return *at < len ? hl_when_parse(s + *at, len - *at, to) : 0;
 }
 
+const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *m)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	if (when->n_mark == 0)
+		return hl_model_find_mark(m, when->mark);
+	return hl_model_marks(m, &marks, &n) || when->n_mark > n ? NULL : &marks[when->n_mark - 1];
+}
+
 int hl_when_check(const struct hl_when *when, struct hl_model *m)
 {
 	const struct hl_mark *marks;
 	size_t n;
 
-	if (when->kind != HL_WHEN_MARK || hl_model_find_mark(m, when->mark))
+	if (when->kind != HL_WHEN_MARK || hl_when_mark(when, m))
 		return 0;
 	if (hl_model_marks(m, &marks, &n))
 		return -ENOENT;
@@ -155,7 +165,7 @@ uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m)
 	case HL_WHEN_END:
 		return end;
 	case HL_WHEN_MARK:
-		mark = hl_model_find_mark(m, when->mark);
+		mark = hl_when_mark(when, m);
 		return mark ? mark->time_ns : end;
 	}
 	return end;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/marks.h"
 #include "model/model.h"
 
 enum hl_when_kind {
@@ -23,6 +24,7 @@ struct hl_when {
 	uint64_t ns;
 	double percent;
 	char mark[64]; /* its name */
+	size_t n_mark; /* or its number among all marks, from 1; 0: by name */
 };
 
 /* What hl_when_parse accepts, for messages. */
@@ -35,6 +37,8 @@ int hl_when_parse_range(
 	const char *s, size_t len, struct hl_when *from, struct hl_when *to, size_t *at);
 /* Is there such a moment in this recording? 0, or -ENOENT with hl_model_error(). */
 int hl_when_check(const struct hl_when *when, struct hl_model *m);
+/* The mark of HL_WHEN_MARK; NULL: none. */
+const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *m);
 /* In this recording, as time since its start. An unknown mark is the end. */
 uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m);
 
