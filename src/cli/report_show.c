@@ -92,18 +92,20 @@ static struct hl_query query_of(const struct hl_report *r)
 }
 
 /* What the reader of an answer must know about it. */
-static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
+static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+	const struct hl_answer *a)
 {
+	uint64_t asked_ns = hl_when_ns(&q->to, m);
 	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
 
 	r->moved |= a->moved;
-	if (a->asked_ns > hl_model_end_ns(m))
+	if (asked_ns > hl_model_end_ns(m))
 		hl_cli_error("%s is after the end; shown is the end, at %s",
-			hl_text_duration(asked, a->asked_ns), hl_text_duration(got, a->to_ns));
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
 	else if (a->moved)
 		hl_cli_error("the state at %s is not in the file; shown is the latest before it, "
 			     "at %s",
-			hl_text_duration(asked, a->asked_ns), hl_text_duration(got, a->to_ns));
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
 }
 
 static int ask(
@@ -113,7 +115,7 @@ static int ask(
 
 	if (err)
 		return err;
-	warn_moved(r, m, a);
+	warn_moved(r, m, q, a);
 	/* Suppressions are about stacks; other tables of what is left show all of it. */
 	if (r->suppressions && q->key == HL_KEY_STACK)
 		err = hl_suppressions_apply(r->suppressions, m, a);
