@@ -67,6 +67,7 @@ void hl_model_close(struct hl_model *m)
 	hl_vec_free(&m->marks);
 	hl_vec_free(&m->snapshots);
 	free(m->funcs);
+	hl_map_fini(&m->calls);
 	hl_reader_close(m->reader);
 	free(m);
 }
