@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/keyed.h"
 #include "model/model_internal.h"
 #include "model/stream.h"
 #include "model/sums.h"
@@ -102,23 +103,31 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	return 0;
 }
 
+/* By the shortest way there is for the key. */
+static int sums_at(
+	struct hl_model *m, const struct hl_answer *a, struct hl_place *p, struct hl_sums *sums)
+{
+	return a->key == HL_KEY_STACK ? hl_sums_at(m, p, sums)
+				      : hl_keyed_sums_at(m, a->key, a->n_keys, p, sums);
+}
+
 static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	struct hl_place p;
 	struct hl_sums *sums;
 	int err;
 
-	if (q->to.kind == HL_WHEN_PEAK) {
+	if (q->to.kind == HL_WHEN_PEAK && q->key == HL_KEY_STACK) {
 		err = peak_from_keyframe(m, a);
 		if (err != -ENODATA)
 			return err;
 	}
-	sums = malloc(((size_t)m->n_nodes + 1) * sizeof(*sums));
+	sums = malloc(((size_t)a->n_keys + 1) * sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
 	p = hl_query_to(m, &q->to);
 	a->asked_ns = asked(m, q, &p);
-	err = hl_sums_at(m, &p, sums);
+	err = sums_at(m, a, &p, sums);
 	a->to_ns = p.time_ns;
 	a->moved = p.moved;
 	if (!err)
@@ -129,19 +138,19 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 
 static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
-	size_t n = (size_t)m->n_nodes + 1;
+	size_t n = (size_t)a->n_keys + 1;
 	struct hl_sums *at_from = calloc(n, sizeof(*at_from)), *at_to = malloc(n * sizeof(*at_to));
 	struct hl_place from, to = hl_query_to(m, &q->to);
 	int err = at_from && at_to ? 0 : -ENOMEM;
 
 	a->asked_ns = asked(m, q, &to);
 	if (!err)
-		err = hl_sums_at(m, &to, at_to);
+		err = sums_at(m, a, &to, at_to);
 	a->to_ns = to.time_ns;
 	a->moved = to.moved;
 	from = hl_query_from(m, &q->from);
 	if (!err)
-		err = hl_sums_at(m, &from, at_from);
+		err = sums_at(m, a, &from, at_from);
 	a->from_ns = from.time_ns;
 	a->moved |= from.moved;
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
@@ -246,9 +255,13 @@ static int mask(struct hl_model *m, struct hl_filter *f, struct hl_answer *a)
 /* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
 static bool sums_suffice(const struct hl_query *q)
 {
-	return !q->decode && q->key == HL_KEY_STACK &&
-	       (q->quantity == HL_QUANTITY_LIVE || q->quantity == HL_QUANTITY_ALLOCATED) &&
-	       (!q->filter || !(hl_filter_subjects(q->filter) & ~HL_FILTER_STACK));
+	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
+
+	if (q->decode || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+		return false;
+	if (q->key == HL_KEY_STACK)
+		return !(subjects & ~HL_FILTER_STACK);
+	return hl_keyed_is_known(q->key) && subjects == 0;
 }
 
 static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
@@ -265,7 +278,7 @@ static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer
 	if (!sums_suffice(q))
 		return by_events(m, q, a);
 	err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(m, q, a) : allocated_of_all(m, q, a);
-	return !err && q->filter ? mask(m, q->filter, a) : err;
+	return !err && q->filter && q->key == HL_KEY_STACK ? mask(m, q->filter, a) : err;
 }
 
 int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
