@@ -193,6 +193,31 @@ def timeline(trace):
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
 
+def damaged(folder):
+    """Cuts and flips of a file: every view gives an answer or one sentence, never a crash, and parts that sum to their total."""
+    lines = PARENT[:PARENT.index('alloc')]
+    for i in range(3000):
+        lines += f'alloc {64 * (i + 1)} {i % 2} {i % 300} {i % 5} {i % 2}\n'
+        lines += f'free {64 * (i + 1)} {i % 2} {i - 40} 11\n' if i % 3 == 0 and i >= 40 else ''
+        lines += f'extra {64 * (i + 1)} {i % 2} 0 m{i}\n' if i % 500 == 499 else ''
+        lines += 'chunk\n' if i % 400 == 399 else ''
+    subprocess.run([mktrace, 'whole.hlt'], input=(lines + 'end 0 0 1000000\n').encode(), check=True)
+    whole = pathlib.Path('whole.hlt').read_bytes()
+    views = [['--sites'], ['--lifetimes'], ['--threads'], ['--timeline'], ['--fragmentation'], ['--snapshot-deltas'], ['--sizes'],
+             ['--growth', '20%..70%'], ['--temporary', '--group', 'site'], ['--at', '60%', '--filter', 'life:<1us']]
+    for i in range(40):
+        data = bytearray(whole[:len(whole) * (i + 1) // 20] if i < 20 else whole)
+        if i >= 20:
+            data[len(whole) * (i - 20) // 20 + 7] ^= 0xff
+        pathlib.Path('damaged.hlt').write_bytes(data)
+        args = views[i % len(views)], views[(i * 7 + 3) % len(views)]
+        for view in args:
+            r = run('--json', *view, 'damaged.hlt')
+            check(r.returncode in (0, 2, 3), f'damage {i} {view}: {r.returncode} {r.stderr}')
+            answer = json.loads(r.stdout) if r.returncode == 0 else {}
+            if 'rows' in answer:
+                check(sum(row['bytes'] for row in answer['rows']) == answer['total_bytes'], f'damage {i} {view}: the sum')
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for name, lines in (('parent.hlt', PARENT), ('child.hlt', CHILD), ('empty.hlt', 'end 0 0 6400\n')):
@@ -207,5 +232,6 @@ with tempfile.TemporaryDirectory() as folder:
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         timeline('parent.hlt')
+        damaged(folder)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))
