@@ -33,7 +33,7 @@ extern "C" {
 		if (heaplapse_f_ == (void *)1)                                             \
 			return;                                                            \
 	}                                                                                  \
-	type heaplapse_call_ = (type)heaplapse_f_
+	type heaplapse_call_ = __extension__(type) heaplapse_f_
 
 typedef void (*heaplapse_label_fn_)(const char *);
 typedef void (*heaplapse_plain_fn_)(void);

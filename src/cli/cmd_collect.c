@@ -50,7 +50,10 @@ static int run_collect(void *state, int argc, char **argv)
 	if (err && err != -EEXIST) { /* a name that is taken gets a number */
 		char why[200];
 
-		snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s", o.output, strerror(-err));
+		if (err == -EINVAL)
+			snprintf(why, sizeof(why), "HEAPLAPSE_OUTPUT=%.100s is no name for a trace", o.output);
+		else
+			snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s", o.output, strerror(-err));
 		return refuse(why);
 	}
 	keep[1] = o.collect.output.dir_fd;

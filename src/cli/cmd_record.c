@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,8 +47,12 @@ struct session {
 	HL_VEC(struct held_region) held;
 	char last_path[PATH_MAX];
 	int last_err;
-	sigset_t old_mask, waited;
+	sigset_t old_mask;
+	struct sigaction old_chld;
+	int signal_fd;
+	pid_t watcher;                 /* while we are stopped */
 	int restarts;
+	bool settled;                  /* nothing of what has ended is still to be written */
 };
 
 /* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
@@ -73,40 +78,48 @@ static int find_library(char *buf, size_t n)
 	return -ENOENT;
 }
 
+/* In the collector's own process: with all regions that we hold, if there was one before it. */
+static int run_collector(struct session *s, int control_fd)
+{
+	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd,
+		.control_fd = control_fd, .region_fd = -1};
+	size_t n = s->held.len;
+	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
+	uint64_t *pids = calloc(n + 1, sizeof(*pids));
+
+	if (!keep || !pids)
+		return -ENOMEM;
+	keep[0] = control_fd;
+	keep[1] = s->listen_fd;
+	keep[2] = s->o->collect.output.dir_fd;
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = s->held.data[i].fd;
+		pids[i] = s->held.data[i].pid;
+	}
+	hl_collector_detach(keep, n + 3);
+	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	start.orphan_fds = fds;
+	start.orphan_pids = pids;
+	start.n_orphans = n;
+	return hl_collector_run(&start);
+}
+
 static int start_collector(struct session *s)
 {
-	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd, .region_fd = -1};
-	int pair[2], keep[64], n_keep = 0;
-	int fds[32];
-	uint64_t pids[32];
+	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	s->collector = fork();
 	if (s->collector < 0)
 		return -errno;
-	if (s->collector > 0) {
-		close(pair[1]);
-		if (s->control_fd >= 0)
-			close(s->control_fd);
-		s->control_fd = pair[0];
-		return 0;
-	}
-	if (s->restarts)
-		start.settings.output.overwrite = false; /* the first trace is of this run */
-	keep[n_keep++] = pair[1];
-	keep[n_keep++] = s->listen_fd;
-	keep[n_keep++] = s->o->collect.output.dir_fd;
-	for (size_t i = 0; i < s->held.len && start.n_orphans < HL_ARRAY_LEN(fds); i++) {
-		fds[start.n_orphans] = keep[n_keep++] = s->held.data[i].fd;
-		pids[start.n_orphans++] = s->held.data[i].pid;
-	}
-	hl_collector_detach(keep, (size_t)n_keep);
-	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
-	start.control_fd = pair[1];
-	start.orphan_fds = fds;
-	start.orphan_pids = pids;
-	_exit(hl_collector_run(&start) < 0 ? 1 : 0);
+	if (s->collector == 0)
+		_exit(run_collector(s, pair[1]) < 0 ? 1 : 0);
+	close(pair[1]);
+	if (s->control_fd >= 0)
+		close(s->control_fd);
+	s->control_fd = pair[0];
+	return 0;
 }
 
 /* In the child, up to its exec. */
@@ -122,6 +135,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 		_exit(CANNOT_RECORD);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("HEAPLAPSE_SOCKET", s->address, 1);
+	sigaction(SIGCHLD, &s->old_chld, NULL);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	execv(s->target.path, argv);
 	err = errno;
@@ -138,6 +152,20 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 	if (write(failed, &err, sizeof(err)) < 0)
 		_exit(CANNOT_RECORD);
 	_exit(NOT_EXECUTABLE);
+}
+
+static void say_no_output(const struct record_options *o, int err)
+{
+	if (err == -EINVAL)
+		hl_cli_error("-o \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% may stand, as in "
+			     "\"%%e.%%p.hlt\"", o->output);
+	else if (err == -EEXIST && o->overwrite)
+		hl_cli_error("%s is no plain file and is not replaced; choose another name with -o", o->output);
+	else if (err == -EEXIST)
+		hl_cli_error("%s exists and is not overwritten; choose another name with -o, or use -f", o->output);
+	else
+		hl_cli_error("the trace cannot be written to %s: %s; choose another place with -o", o->output,
+			strerror(-err));
 }
 
 /* 0, or an exit status with the reason printed. */
@@ -170,10 +198,7 @@ static int start_child(struct session *s, int argc, char **argv)
 	}
 	close(go[1]);
 	waitpid(s->child, &status, 0);
-	if (err == -EEXIST)
-		hl_cli_error("%s exists and is not overwritten; choose another name with -o, or use -f", s->o->output);
-	else
-		hl_cli_error("the trace cannot be written to %s: %s", s->o->output, strerror(-err));
+	say_no_output(s->o, err);
 	return CANNOT_RECORD;
 }
 
@@ -211,7 +236,12 @@ static void read_notes(struct session *s)
 			if (note.value)
 				hl_cli_error("the trace %s is not whole: %s", note.text, strerror(-note.value));
 			break;
+		case HL_NOTE_SETTLED:
+			s->settled = true;
+			break;
 		case HL_NOTE_OVER:
+			/* A program that could not go on after all: no trace of it will come. */
+			s->regions -= ours && !note.value;
 			let_go(s, note.pid);
 			break;
 		}
@@ -238,16 +268,70 @@ static void replace_collector(struct session *s)
 	if (s->restarts++ >= 3 || start_collector(s) < 0) {
 		hl_cli_error("the collector %s and cannot be replaced; recording stops here", how);
 		s->collector = -1;
+		close(s->control_fd);
+		s->control_fd = -1;
 		return;
 	}
 	hl_cli_error("the collector %s and was replaced; the trace goes on in a new file", how);
 }
 
 /* Terminal signals reach the program by themselves; what others send to us is meant for it. */
-static void pass_on(struct session *s, const siginfo_t *info)
+static void pass_on(struct session *s, const struct signalfd_siginfo *info)
 {
-	if (info->si_signo == SIGCONT || info->si_code != SI_KERNEL)
-		kill(s->child, info->si_signo);
+	union sigval value = {.sival_ptr = (void *)(uintptr_t)info->ssi_ptr};
+	int sig = (int)info->ssi_signo;
+
+	if (info->ssi_code == SI_KERNEL || info->ssi_pid == (uint32_t)getpid() ||
+		info->ssi_pid == (uint32_t)s->watcher)
+		return; /* also not our own SIGPIPE, and what the watcher woke us with */
+	if (info->ssi_code == SI_QUEUE)
+		sigqueue(s->child, sig, value);
+	else
+		kill(s->child, sig);
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char path[64], text[512], *at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' && at[2] == 'T';
+}
+
+/* Who is stopped cannot see that the program goes on: somebody else must look, and wake us. */
+static void watch(pid_t us, pid_t program)
+{
+	struct timespec moment = {.tv_nsec = 20000000};
+
+	setsid();
+	while (getppid() == us) {
+		nanosleep(&moment, NULL);
+		if (!is_stopped(program))
+			kill(us, SIGCONT);
+	}
+	_exit(0);
+}
+
+/* The program has stopped: so do we, that the shell sees it. Who continues us continues both. */
+static void stop_with_child(struct session *s)
+{
+	pid_t us = getpid();
+
+	s->watcher = fork();
+	if (s->watcher == 0)
+		watch(us, s->child);
+	kill(us, SIGSTOP);
+	if (s->watcher > 0) {
+		kill(s->watcher, SIGKILL);
+		waitpid(s->watcher, NULL, 0);
+	}
 }
 
 /* True when the program has ended, with its status. */
@@ -256,10 +340,21 @@ static bool reap(struct session *s, int *status)
 	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
 		if (!WIFSTOPPED(*status))
 			return true;
-		kill(getpid(), SIGSTOP); /* so that the shell sees us stop as the program did */
-		kill(s->child, SIGCONT);
+		stop_with_child(s);
 	}
 	return false;
+}
+
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD)
+			pass_on(s, &info);
+		else if (s->collector > 0)
+			replace_collector(s);
+	}
 }
 
 static int wait_for_child(struct session *s)
@@ -267,26 +362,26 @@ static int wait_for_child(struct session *s)
 	int status = 0;
 
 	while (!reap(s, &status)) {
-		siginfo_t info;
-		int sig = sigwaitinfo(&s->waited, &info);
+		struct pollfd fds[] = {
+			{.fd = s->signal_fd, .events = POLLIN},
+			{.fd = s->control_fd, .events = POLLIN},
+		};
 
-		if (sig == SIGCHLD && s->collector > 0)
-			replace_collector(s);
-		else if (sig > 0 && sig != SIGCHLD)
-			pass_on(s, &info);
+		poll(fds, HL_ARRAY_LEN(fds), -1);
 		read_notes(s);
+		take_signals(s);
 	}
 	return status;
 }
 
-/* Until the program's own trace is closed. Children that live on are the collector's business. */
+/* Until the traces of all that has ended are closed. Children that live on are the collector's business. */
 static void wait_for_trace(struct session *s, int status)
 {
 	struct hl_note note = {.kind = HL_NOTE_ENDED, .pid = (uint32_t)s->child, .value = status};
 
 	hl_note_send(s->control_fd, &note, -1);
 	read_notes(s);
-	while (s->collector > 0 && s->closed < s->regions) {
+	while (s->collector > 0 && (s->closed < s->regions || !s->settled)) {
 		struct pollfd fd = {.fd = s->control_fd, .events = POLLIN};
 
 		poll(&fd, 1, 500);
@@ -317,14 +412,21 @@ static int leave_as(int status)
 	return 128 + sig;
 }
 
-static void block_signals(struct session *s)
+/* Whatever may be meant for the program; what only our own mistakes can raise is not. */
+static int block_signals(struct session *s)
 {
-	static const int passed[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGALRM};
+	static const int ours[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+	struct sigaction normal = {.sa_handler = SIG_DFL};
+	sigset_t all;
 
-	sigemptyset(&s->waited);
-	for (size_t i = 0; i < HL_ARRAY_LEN(passed); i++)
-		sigaddset(&s->waited, passed[i]);
-	sigprocmask(SIG_BLOCK, &s->waited, &s->old_mask);
+	sigfillset(&all);
+	for (size_t i = 0; i < HL_ARRAY_LEN(ours); i++)
+		sigdelset(&all, ours[i]);
+	sigprocmask(SIG_BLOCK, &all, &s->old_mask);
+	/* Who ignores it, as some callers have us do, is never told of a child. */
+	sigaction(SIGCHLD, &normal, &s->old_chld);
+	s->signal_fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+	return s->signal_fd < 0 ? -errno : 0;
 }
 
 static const char *why_not(const char *program, int err)
@@ -365,7 +467,9 @@ static int prepare(struct session *s, const char *program)
 		return CANNOT_RECORD;
 	}
 	s->listen_fd = hl_collector_listen(s->address, sizeof(s->address), s->nonce);
-	err = s->listen_fd < 0 ? s->listen_fd : start_collector(s);
+	err = s->listen_fd < 0 ? s->listen_fd : block_signals(s);
+	if (!err)
+		err = start_collector(s);
 	if (err) {
 		hl_cli_error("the collector cannot be started: %s", strerror(-err));
 		return CANNOT_RECORD;
@@ -401,7 +505,6 @@ static int run_record(void *state, int argc, char **argv)
 		return err;
 	if (s.target.problem)
 		return run_unrecorded(&s, argv);
-	block_signals(&s);
 	err = start_child(&s, argc, argv);
 	if (err)
 		return err;
@@ -424,6 +527,7 @@ const struct hl_cmd hl_cmd_record = {
 	.opts = hl_record_opts,
 	.state_size = sizeof(struct record_options),
 	.stops_at_operand = true,
+	.usage_status = CANNOT_RECORD,
 	.init = hl_record_init,
 	.run = run_record,
 };

@@ -166,7 +166,10 @@ static const char *read_env(struct record_options *o)
 		value = getenv(name);
 		if (!value || !*value || (!opt->arg && !strcmp(value, "0")))
 			continue;
-		expected = opt->set(o, opt->arg ? value : NULL);
+		if (!opt->arg && strcmp(value, "1") != 0)
+			expected = "0 or 1";
+		else
+			expected = opt->set(o, opt->arg ? value : NULL);
 		if (expected) {
 			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value, expected);
 			return sentence;

@@ -39,6 +39,8 @@ static int find_in_path(const char *program, struct target *t)
 	const char *path = getenv("PATH");
 	int err = -ENOENT;
 
+	if (!*program)
+		return -ENOENT;
 	if (strchr(program, '/'))
 		return try_path(program, t);
 	for (path = path ? path : "/bin:/usr/bin"; ; path += strcspn(path, ":") + 1) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "collect/books.h"
 #include "ring/record.h"
 
@@ -18,20 +19,31 @@
 #define LIVE_SET_MAX   (1u << 20)
 #define SIZE_MAX_48    ((UINT64_C(1) << 48) - 1)
 
-void hl_books_item(struct hl_proc *p, const union hl_item *item)
+/*
+ * The next item of the open batch, to be filled in place: an item that is made elsewhere and copied
+ * costs more than all the rest. Without memory it is one that nobody reads.
+ */
+static union hl_item *next_item(struct hl_proc *p)
 {
-	if (!p->batch) {
+	static union hl_item nobodys;
+
+	if (hl_unlikely(p->batch && p->batch->n == HL_BATCH_ITEMS))
+		hl_proc_hand_over(p, UINT64_MAX);
+	if (hl_unlikely(!p->batch)) {
 		p->batch = hl_queue_get(p->queue);
 		if (!p->batch) {
 			p->out_of_memory = true;
-			return;
+			return &nobodys;
 		}
 		p->batch->to = p->output;
 		p->batch_since_ns = hl_mono_ns();
 	}
-	p->batch->items[p->batch->n++] = *item;
-	if (p->batch->n == HL_BATCH_ITEMS)
-		hl_proc_hand_over(p, UINT64_MAX);
+	return &p->batch->items[p->batch->n++];
+}
+
+void hl_books_item(struct hl_proc *p, const union hl_item *item)
+{
+	*next_item(p) = *item;
 }
 
 void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns)
@@ -56,8 +68,11 @@ static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
+		struct hl_feed *other = hl_feed_other(f);
 		union hl_item item = {.other = {.op = HL_ITEM_THREAD, .tid = f->tid}};
 
+		if (other && other->thread != UINT32_MAX)
+			return f->thread = other->thread;
 		hl_books_item(p, &item);
 		f->thread = p->n_threads++;
 	}
@@ -67,29 +82,28 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
-	union hl_item item = {0};
+	uint32_t thread = thread_of(p, e->feed); /* may be an item of its own, before this one */
+	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
 
-	item.event = (struct hl_event){
+	next_item(p)->event = (struct hl_event){
 		.op = HL_OP_FREE,
 		.func = func,
 		.flags = flags,
-		.time_ns = time_of(p, e->stamp),
+		.time_ns = time,
 		.addr = b->addr,
 		.size = hl_live_size(b),
 		.ordinal = hl_live_ordinal(b),
-		.birth_ns = hl_live_birth_ns(b),
-		.node = b->node,
+		.birth_ns = birth,
+		.node = hl_live_node(b),
 		.free_node = e->type == HL_REC_FREE_STACK ? e->node : HL_NODE_NONE,
-		.thread = thread_of(p, e->feed),
+		.thread = thread,
 		.birth_thread = hl_live_thread(b),
+		.life_q = hl_life_class(time - birth),
 	};
-	item.event.life_q = hl_life_class(item.event.time_ns - item.event.birth_ns);
-	hl_books_item(p, &item);
 }
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
-	union hl_item item = {0};
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = thread_of(p, e->feed);
 	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
@@ -97,8 +111,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.addr = e->addr,
 		.ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff),
 		.size_birth = size << 16 | ((units >> 32) & 0xffff),
-		.node = e->node,
-		.birth = (uint32_t)units,
+		.birth_node = units << 32 | e->node,
 	};
 
 	if (hl_live_insert(&p->live, &entry)) {
@@ -106,7 +119,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		p->counters.dropped_events++;
 		return;
 	}
-	item.event = (struct hl_event){
+	next_item(p)->event = (struct hl_event){
 		.op = HL_OP_ALLOC,
 		.func = e->func,
 		.flags = flags,
@@ -118,7 +131,6 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
 	};
-	hl_books_item(p, &item);
 }
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
@@ -340,7 +352,7 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 		.size = hl_live_size(e),
 		.ordinal = hl_live_ordinal(e),
 		.birth_ns = hl_live_birth_ns(e),
-		.node = e->node,
+		.node = hl_live_node(e),
 		.thread = hl_live_thread(e),
 	};
 }

@@ -26,6 +26,8 @@
 #define LINGER_NS      UINT64_C(1000000000)  /* after the last target */
 #define MIN_SLEEP_NS   20000u
 #define MAX_SLEEP_NS   5000000u
+#define IDLE_SLEEP_NS  20000000u             /* when nothing has come for a second */
+#define IDLE_NS        UINT64_C(1000000000)
 
 struct guest {
 	int fd;
@@ -38,8 +40,11 @@ struct collector {
 	HL_VEC(struct hl_region_reader *) regions;
 	HL_VEC(struct guest) guests;
 	int control_fd;
-	uint64_t last_check_ns, quiet_since_ns;
+	struct hl_outbox outbox; /* to control_fd */
+	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
 	uint32_t sleep_ns;
+	bool settle_asked;       /* `record` waits for the traces of what has ended */
+	uint32_t settled_looks;
 };
 
 /* Only the second thread calls this. */
@@ -47,11 +52,9 @@ static void on_closed(void *arg, uint64_t pid, const char *path, int err)
 {
 	struct collector *c = arg;
 	struct hl_note note = {.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err};
-	int fd = __atomic_load_n(&c->control_fd, __ATOMIC_ACQUIRE);
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
-	if (fd >= 0)
-		hl_note_send(fd, &note, -1);
+	hl_outbox_put(&c->outbox, &note, -1);
 }
 
 static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
@@ -65,8 +68,10 @@ static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, 
 		hl_region_close(*out);
 		return -ENOMEM;
 	}
-	if (c->control_fd >= 0 && fresh)
-		hl_note_send(c->control_fd, &note, (*out)->memfd);
+	if (c->control_fd >= 0 && fresh) {
+		hl_outbox_put(&c->outbox, &note, (*out)->memfd);
+		hl_outbox_flush(&c->outbox, c->control_fd);
+	}
 	return 0;
 }
 
@@ -156,16 +161,19 @@ static void read_control(struct collector *c)
 
 	if (c->control_fd < 0)
 		return;
+	hl_outbox_flush(&c->outbox, c->control_fd);
 	while ((err = hl_note_receive(c->control_fd, &note, &fd)) == 0) {
 		if (fd >= 0)
 			close(fd);
-		if (note.kind == HL_NOTE_ENDED)
+		if (note.kind == HL_NOTE_ENDED) {
 			told_end(c, note.pid, note.value);
+			c->settle_asked = true;
+			c->settled_looks = 0;
+		}
 	}
 	if (err != -EAGAIN) {
-		fd = c->control_fd;
-		__atomic_store_n(&c->control_fd, -1, __ATOMIC_RELEASE);
-		close(fd);
+		close(c->control_fd);
+		c->control_fd = -1;
 	}
 }
 
@@ -182,7 +190,8 @@ static bool is_drained(const struct hl_region_reader *r, const struct hl_proc *p
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
 		const struct hl_ring_view *v = &r->views[i];
 
-		if (v->proc == p && v->at < v->words.len)
+		/* In a shared ring anyone's records may follow. */
+		if ((v->proc == p || i >= HL_RING_COUNT - HL_SHARED_RINGS) && v->at < v->words.len)
 			return false;
 	}
 	return true;
@@ -193,7 +202,7 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 {
 	if (p->gone)
 		return;
-	if (hl_ending_is_dead(p)) {
+	if (hl_ending_is_dead(p->pidfd, p->pid)) {
 		p->gone = true;
 		p->gone_ns = now;
 		return;
@@ -256,7 +265,7 @@ static bool region_done(struct hl_region_reader *r, uint64_t now)
 		return false;
 	if (!r->over)
 		r->last_alone_check_ns = now;
-	if (atomic_load(&r->region->next_serial) == 0 && kill((pid_t)r->pid, 0) == 0)
+	if (atomic_load(&r->region->next_serial) == 0 && !hl_ending_is_dead(r->pidfd, r->pid))
 		return false;
 	/* Somebody may have written and died since we looked: once more, on what is final now. */
 	return hl_region_is_over(r) && r->last_scans++ > 0;
@@ -272,8 +281,9 @@ static void check_regions(struct collector *c, uint64_t now)
 			i++;
 			continue;
 		}
+		note.value = r->made_trace;
 		if (c->control_fd >= 0)
-			hl_note_send(c->control_fd, &note, -1);
+			hl_outbox_put(&c->outbox, &note, -1);
 		hl_region_close(r);
 		c->regions.data[i] = c->regions.data[--c->regions.len];
 	}
@@ -288,6 +298,32 @@ static bool is_over(struct collector *c, uint64_t now)
 	if (c->start->listen_fd < 0)
 		return true;
 	return c->control_fd < 0 && now - c->quiet_since_ns > LINGER_NS;
+}
+
+static bool someone_leaves(const struct collector *c)
+{
+	for (size_t i = 0; i < c->regions.len; i++)
+		for (size_t k = 0; k < c->regions.data[i]->procs.len; k++)
+			if (c->regions.data[i]->procs.data[k]->gone)
+				return true;
+	return false;
+}
+
+/* Children that ended with the program shall have their traces when `record` returns. */
+static void tell_settled(struct collector *c)
+{
+	struct hl_note note = {.kind = HL_NOTE_SETTLED};
+
+	if (!c->settle_asked)
+		return;
+	if (someone_leaves(c) || c->guests.len || atomic_load(&c->queue.n)) {
+		c->settled_looks = 0;
+		return;
+	}
+	if (++c->settled_looks < 2) /* who died just now is seen at the next look */
+		return;
+	c->settle_asked = false;
+	hl_outbox_put(&c->outbox, &note, -1);
 }
 
 /* Sleeps until something comes or goes, or the rings want to be looked at again. */
@@ -315,16 +351,21 @@ static void rest(struct collector *c)
 }
 
 /* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never fill. */
-static void adapt(struct collector *c, uint64_t fullest)
+static void adapt(struct collector *c, uint64_t fullest, uint64_t now)
 {
+	uint32_t most;
+
+	if (fullest)
+		c->last_taken_ns = now;
+	most = now - c->last_taken_ns > IDLE_NS ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
 	if (fullest > HL_RING_WORDS / 2)
 		c->sleep_ns = 0;
 	else if (fullest > HL_RING_WORDS / 4)
 		c->sleep_ns /= 2;
 	else if (fullest < HL_RING_WORDS / 8)
 		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
-	if (c->sleep_ns > MAX_SLEEP_NS)
-		c->sleep_ns = MAX_SLEEP_NS;
+	if (c->sleep_ns > most)
+		c->sleep_ns = most;
 }
 
 static void loop(struct collector *c)
@@ -346,10 +387,11 @@ static void loop(struct collector *c)
 				c->sleep_ns = 0;
 			}
 			check_regions(c, now);
+			tell_settled(c);
 			if (is_over(c, now))
 				return;
 		}
-		adapt(c, fullest);
+		adapt(c, fullest, now);
 		if (hl_queue_full(&c->queue))
 			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
 		if (c->sleep_ns)
@@ -367,6 +409,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	c.queue.settings = &start->settings.output;
 	c.queue.on_closed = on_closed;
 	c.queue.arg = &c;
+	hl_outbox_init(&c.outbox);
 	err = hl_queue_start(&c.queue);
 	if (err)
 		return err;
@@ -378,6 +421,9 @@ int hl_collector_run(const struct hl_collector_start *start)
 	if (!err)
 		loop(&c);
 	hl_queue_stop(&c.queue);
+	if (c.control_fd >= 0)
+		hl_outbox_flush(&c.outbox, c.control_fd);
+	hl_outbox_fini(&c.outbox);
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.guests);
 	return err;

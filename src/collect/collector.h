@@ -9,6 +9,7 @@
 #define HL_COLLECT_COLLECTOR_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 
 #include "collect/region.h"
@@ -19,7 +20,8 @@ enum hl_note_kind {
 	HL_NOTE_ENDED,   /* to the collector: pid, value = wait status */
 	HL_NOTE_REGION,  /* from it: pid, with the memfd */
 	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path */
-	HL_NOTE_OVER,    /* from it: the region of pid is over; its memfd may be let go */
+	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are closed */
+	HL_NOTE_OVER,    /* from it: the region of pid is over; its memfd may be let go; value = 0: it made no trace */
 };
 
 struct hl_note {
@@ -33,6 +35,23 @@ struct hl_note {
 int hl_note_send(int socket, const struct hl_note *note, int fd);
 /* 0, -EAGAIN, -ECONNRESET when the other end is gone. *fd = -1 when none came. */
 int hl_note_receive(int socket, struct hl_note *note, int *fd);
+
+/*
+ * Notes that wait for a reader: `record` may be stopped for hours, and must find them all afterwards, while the
+ * collector waits for nobody. Any thread puts, one flushes.
+ */
+struct hl_letter;
+struct hl_outbox {
+	pthread_mutex_t lock;
+	struct hl_letter *head, **tail;
+};
+
+void hl_outbox_init(struct hl_outbox *box);
+void hl_outbox_fini(struct hl_outbox *box);
+/* fd is copied; -1: none. */
+void hl_outbox_put(struct hl_outbox *box, const struct hl_note *note, int fd);
+/* As many as the socket takes now. */
+void hl_outbox_flush(struct hl_outbox *box, int socket);
 
 struct hl_collector_start {
 	struct hl_collect_settings settings;

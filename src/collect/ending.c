@@ -26,13 +26,13 @@ struct pidfd_info {
 #define GET_INFO  _IOWR(0xff, 11, struct pidfd_info)
 #define INFO_EXIT (1u << 3)
 
-bool hl_ending_is_dead(const struct hl_proc *p)
+bool hl_ending_is_dead(int pidfd, uint64_t pid)
 {
-	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+	struct pollfd fd = {.fd = pidfd, .events = POLLIN};
 
-	if (p->pidfd >= 0)
+	if (pidfd >= 0)
 		return poll(&fd, 1, 0) == 1;
-	return kill((pid_t)p->pid, 0) < 0 && errno == ESRCH;
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
 void hl_ending_from_status(int status, struct hl_end *end)
@@ -75,6 +75,12 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 	struct pidfd_info info = {.mask = INFO_EXIT};
 	int status;
 
+	if (p->execing) {
+		/* Whatever ended then was another program. */
+		end->kind = HL_END_EXEC;
+		end->value = 0;
+		return true;
+	}
 	if (p->told_end) {
 		*end = p->end;
 		return true;

@@ -8,8 +8,8 @@
 
 #include "collect/proc.h"
 
-/* True when the process is dead (its pidfd says so, or its pid is gone). Costs a system call. */
-bool hl_ending_is_dead(const struct hl_proc *p);
+/* True when the process is dead (its pidfd says so, or without one its pid is gone). Costs a system call. */
+bool hl_ending_is_dead(int pidfd, uint64_t pid);
 
 /* How it ended, as far as can be known now. False: not known yet, ask again (for a second or so). */
 bool hl_ending_known(const struct hl_proc *p, struct hl_end *end);

@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whole words only: an entry is copied wide right after it is made, and a wide load of narrow stores
+ * stalls. */
 struct hl_live_entry {
 	uint64_t addr;
 	uint64_t ordinal_thread; /* ordinal << 24 | thread */
 	uint64_t size_birth;     /* size << 16 | bits 32..47 of the birth, in units of 64 ns */
-	uint32_t node;
-	uint32_t birth;          /* bits 0..31 of the birth */
+	uint64_t birth_node;     /* bits 0..31 of the birth << 32 | node */
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 
@@ -65,7 +66,12 @@ static inline uint64_t hl_live_size(const struct hl_live_entry *e)
 
 static inline uint64_t hl_live_birth_ns(const struct hl_live_entry *e)
 {
-	return ((e->size_birth & 0xffff) << 32 | e->birth) * 64;
+	return ((e->size_birth & 0xffff) << 32 | e->birth_node >> 32) * 64;
+}
+
+static inline uint32_t hl_live_node(const struct hl_live_entry *e)
+{
+	return (uint32_t)e->birth_node;
 }
 
 #endif

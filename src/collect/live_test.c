@@ -23,8 +23,7 @@ static struct hl_live_entry entry(uint32_t i, uint64_t ordinal)
 		.addr = address(i),
 		.ordinal_thread = ordinal << 24 | (ordinal & 0xff),
 		.size_birth = (ordinal * 3) << 16 | ((ordinal >> 32) & 0xffff),
-		.node = (uint32_t)ordinal ^ 0x5555,
-		.birth = (uint32_t)ordinal,
+		.birth_node = ordinal << 32 | ((uint32_t)ordinal ^ 0x5555),
 	};
 
 	return e;
@@ -98,12 +97,13 @@ static void packs_its_numbers(void **state)
 	struct hl_live_entry e = {
 		.ordinal_thread = UINT64_C(0xfedcba9876) << 24 | 0xabcdef,
 		.size_birth = ((UINT64_C(1) << 48) - 1) << 16 | 0x1234,
-		.birth = 0x56789abc,
+		.birth_node = UINT64_C(0x56789abc) << 32 | 0xdeadbeef,
 	};
 
 	assert_int_equal(hl_live_ordinal(&e), UINT64_C(0xfedcba9876));
 	assert_int_equal(hl_live_thread(&e), 0xabcdef);
 	assert_int_equal(hl_live_size(&e), (UINT64_C(1) << 48) - 1);
+	assert_int_equal(hl_live_node(&e), 0xdeadbeef);
 	assert_int_equal(hl_live_birth_ns(&e), UINT64_C(0x123456789abc) * 64);
 }
 

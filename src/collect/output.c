@@ -158,7 +158,7 @@ static int name_file(struct hl_output *o, const char *name, int fd)
 		if (got < 0)
 			return got;
 		/* --overwrite replaces what was there before us, not another trace of this run. */
-		if (s->overwrite && !is_ours(q, o->path))
+		if (s->overwrite && !is_ours(q, o->path) && hl_output_may_replace(s->dir_fd, o->path))
 			unlinkat(s->dir_fd, o->path, 0);
 		got = take_name(s, o->path, fd);
 		if (got == -EEXIST)

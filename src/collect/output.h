@@ -117,6 +117,9 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, 
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,
 	uint64_t unix_ns, uint32_t number);
 
+/* Only plain files and links are replaced, the links themselves: never a device, a FIFO or a folder. */
+bool hl_output_may_replace(int dir_fd, const char *name);
+
 /*
  * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced; -errno of
  * the folder or the pattern.

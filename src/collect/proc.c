@@ -79,22 +79,44 @@ fail:
 	return NULL;
 }
 
-struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new)
+static struct hl_feed *find_feed(const struct hl_proc *p, uint32_t tid, bool aside)
 {
-	struct hl_feed *f;
+	for (size_t i = p->feeds.len; i > 0; i--) /* of several with this tid the last lives */
+		if (p->feeds.data[i - 1]->tid == tid && p->feeds.data[i - 1]->aside == aside)
+			return p->feeds.data[i - 1];
+	return NULL;
+}
 
-	for (size_t i = 0; !always_new && i < p->feeds.len; i++)
-		if (p->feeds.data[i]->tid == tid)
-			return p->feeds.data[i];
-	f = calloc(1, sizeof(*f));
+struct hl_feed *hl_feed_other(const struct hl_feed *f)
+{
+	return find_feed(f->proc, f->tid, !f->aside);
+}
+
+static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
+{
+	struct hl_feed *f = calloc(1, sizeof(*f));
+
 	if (!f || hl_vec_push(&p->feeds, f)) {
 		free(f);
 		return NULL;
 	}
 	f->proc = p;
 	f->tid = tid;
+	f->aside = aside;
 	f->thread = UINT32_MAX;
 	return f;
+}
+
+struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid)
+{
+	return new_feed(p, tid, false);
+}
+
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid)
+{
+	struct hl_feed *f = find_feed(p, tid, true);
+
+	return f ? f : new_feed(p, tid, true);
 }
 
 static void free_feed(struct hl_feed *f)
@@ -126,14 +148,27 @@ void hl_feed_done(struct hl_feed *f)
 	free_feed(f);
 }
 
+/* Frames that the program told a collector before us, or that were lost: only that there are some is known. */
+static int fill_gap(struct hl_feed *f, uint32_t kept)
+{
+	uint64_t cut = HL_OFFSET_CUT;
+	struct hl_step from = f->path.len ? f->path.data[f->path.len - 1] : HL_STEP_ROOT, step;
+
+	if (hl_vec_reserve(&f->path, kept) || hl_calltree_follow(&f->proc->tree, from, &cut, 1, &step))
+		return -ENOMEM;
+	while (f->path.len < kept)
+		f->path.data[f->path.len++] = step;
+	return 0;
+}
+
 /* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
 static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
 {
 	size_t parts = f->parts.len, fresh = parts + n;
 	struct hl_step from = HL_STEP_ROOT;
 
-	if (kept > f->path.len)
-		kept = (uint32_t)f->path.len; /* a lie, or our own loss of memory: what we know of it */
+	if (kept > f->path.len && fill_gap(f, kept))
+		goto lost;
 	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->fresh, fresh + 1))
 		goto lost;
 	/* Innermost first in the records, parts before the event: so from the back of both. */
@@ -213,6 +248,14 @@ static int module_id(struct hl_proc *p, const char *path, const uint8_t *id, uin
 	return 0;
 }
 
+void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id, uint32_t id_len)
+{
+	if (range.end <= range.start)
+		return;
+	if (module_id(p, path, id, id_len, &range.module) || hl_calltree_map(&p->tree, &range))
+		p->out_of_memory = true;
+}
+
 static void module_record(struct hl_proc *p, const uint64_t *words)
 {
 	uint32_t id_len = (words[4] >> 8) & 0xff, name_len = (words[4] >> 16) & 0xffff;
@@ -221,11 +264,7 @@ static void module_record(struct hl_proc *p, const uint64_t *words)
 
 	memcpy(path, words + 5 + (id_len + 7) / 8, name_len);
 	path[name_len] = '\0';
-	if (range.end <= range.start)
-		return;
-	if (module_id(p, path, (const uint8_t *)(words + 5), id_len, &range.module) ||
-		hl_calltree_map(&p->tree, &range))
-		p->out_of_memory = true;
+	hl_proc_module(p, range, path, (const uint8_t *)(words + 5), id_len);
 }
 
 static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
@@ -285,7 +324,12 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 
 void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
 {
+	if (f == p->execing)
+		p->execing = NULL; /* it is still here */
 	switch (words[0] & 31) {
+	case HL_REC_EXEC:
+		p->execing = f;
+		break;
 	case HL_REC_STACK:
 		add_part(f, words[1], words + 2);
 		break;

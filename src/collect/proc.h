@@ -24,6 +24,7 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
+	bool aside;                 /* its voice in shared rings: a stack of its own, the same thread */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;     /* the new pcs of a stack, outermost first */
@@ -59,6 +60,7 @@ struct hl_proc {
 	bool forked;
 	bool told_end;              /* `record` has told us how it ended */
 	struct hl_end end;
+	const struct hl_feed *execing; /* the thread whose last word was that it calls exec */
 	bool has_exit;              /* the program said it was about to exit */
 	int32_t exit_status;
 	struct hl_cost cost;        /* as the program told it at its exit */
@@ -111,12 +113,18 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
 /* The END item goes out with what is known, then everything is freed; the output lives on to be written. */
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
-struct hl_feed *hl_proc_feed(struct hl_proc *p, uint32_t tid, bool always_new);
+/* The owner of a ring is always a new thread; who speaks in a shared ring is known by its tid. */
+struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid);
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid);
+/* The other voice of the same thread, or NULL. */
+struct hl_feed *hl_feed_other(const struct hl_feed *f);
 /* The thread has ended: the feed is freed, at the latest with the process. */
 void hl_feed_done(struct hl_feed *f);
 
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */
 void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
+/* A module lies at this range now; range.module is found by its name and build-id. */
+void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id, uint32_t id_len);
 /* Everything parsed so far goes through the books. */
 void hl_proc_settle(struct hl_proc *p);
 /* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` = UINT64_MAX). */

@@ -21,6 +21,7 @@ static const struct {
 	[HL_REC_SWITCH] = {2, 0},
 	[HL_REC_MARK] = {2, 0},
 	[HL_REC_EXIT] = {7, 0},
+	[HL_REC_EXEC] = {1, 0},
 };
 
 uint32_t hl_record_length(const uint64_t *words, uint64_t n)

@@ -21,6 +21,7 @@
 #include "collect/books.h"
 #include "collect/record.h"
 #include "collect/region.h"
+#include "collect/takeover.h"
 #include "ring/clock.h"
 #include "ring/record.h"
 
@@ -97,6 +98,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		goto fail;
 	}
 	r->pid = pid;
+	r->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	r->settings = settings;
 	r->queue = queue;
 	hl_image_read(&r->image, pid);
@@ -104,6 +106,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		init_region(r->region, settings);
 	} else {
 		r->continued = true;
+		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
 		r->durable_before = atomic_load(&r->region->taken_events);
 		r->lost_before = r->durable_before - atomic_load(&r->region->durable_events);
 	}
@@ -128,6 +132,9 @@ void hl_region_close(struct hl_region_reader *r)
 		hl_vec_free(&r->views[i].words);
 	munmap(r->region, HL_REGION_BYTES);
 	close(r->memfd);
+	if (r->pidfd >= 0)
+		close(r->pidfd);
+	hl_vec_free(&r->pids);
 	hl_vec_free(&r->procs);
 	hl_durable_drop(r->durable);
 	free(r->heap);
@@ -164,11 +171,35 @@ static struct hl_proc *find_proc(struct hl_region_reader *r, uint32_t serial)
 	return NULL;
 }
 
+/* Serials are given out one by one, but a hostile program may say any. */
+#define SERIAL_MAX (1u << 20)
+
+static uint64_t pid_of(const struct hl_region_reader *r, uint32_t serial)
+{
+	return serial < r->pids.len ? r->pids.data[serial] : 0;
+}
+
+static void note_pid(struct hl_region_reader *r, uint32_t serial, uint64_t pid)
+{
+	while (serial < SERIAL_MAX && r->pids.len <= serial)
+		if (hl_vec_push(&r->pids, (uint64_t)0))
+			return;
+	if (serial < r->pids.len)
+		r->pids.data[serial] = pid;
+}
+
+static int open_pidfd(const struct hl_region_reader *r, const struct hl_proc *p)
+{
+	if (p->serial == 0 && r->pidfd >= 0)
+		return fcntl(r->pidfd, F_DUPFD_CLOEXEC, 0);
+	return (int)syscall(SYS_pidfd_open, (pid_t)p->pid, 0);
+}
+
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
 static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp,
 	uint32_t parent_serial)
 {
-	struct hl_proc *p = find_proc(r, serial), *parent;
+	struct hl_proc *p = find_proc(r, serial);
 	struct hl_proc_birth birth = {
 		.serial = serial,
 		.pid = serial ? tid : r->pid,
@@ -188,14 +219,18 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 
 	if (p)
 		return p;
-	if (serial && (parent = find_proc(r, parent_serial)))
-		birth.parent_pid = parent->pid;
+	if (serial) /* its parent may have ended */
+		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
 	p = hl_proc_new(&birth);
 	if (!p || hl_vec_push(&r->procs, p))
 		return NULL;
-	p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->pid, 0);
+	p->pidfd = open_pidfd(r, p);
+	note_pid(r, serial, p->pid);
+	r->made_trace |= serial == 0;
+	if (r->continued)
+		hl_takeover_modules(p);
 	p->counters.dropped_events += r->lost_before;
 	r->lost_before = 0;
 	return p;
@@ -289,7 +324,7 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struc
 
 	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
-		v->feed = hl_proc_feed(v->proc, tid, true);
+		v->feed = hl_proc_owner(v->proc, tid);
 }
 
 static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
@@ -326,6 +361,22 @@ static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 	return n;
 }
 
+/* What the ended thread said in shared rings goes too, unless some of it is still to be merged. */
+static void forget_aside(struct hl_region_reader *r, const struct hl_feed *owner)
+{
+	struct hl_feed *aside = hl_feed_other(owner);
+
+	if (!aside)
+		return;
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+		if (r->views[i].at < r->views[i].words.len)
+			return;
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+		if (r->views[i].feed == aside)
+			r->views[i].feed = NULL;
+	hl_feed_done(aside);
+}
+
 /* The ring of an ended thread, once everything in it has been emitted, is free for the next. */
 static void recycle(struct hl_region_reader *r, uint32_t i)
 {
@@ -333,8 +384,10 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 	struct hl_ring_view *v = &r->views[i];
 	pthread_mutexattr_t attr;
 
-	if (v->feed)
+	if (v->feed) {
+		forget_aside(r, v->feed);
 		hl_feed_done(v->feed);
+	}
 	v->feed = NULL;
 	v->proc = NULL;
 	pthread_mutexattr_init(&attr);
@@ -361,11 +414,22 @@ static void count_drops(struct hl_region_reader *r, struct hl_ring_view *v, stru
 	hl_books_extra(v->proc, v->feed, &extra, NULL, 0, r->last_t);
 }
 
+/* What found no ring at all may be any process's: the first one's books say so. */
+static void count_unclaimed(struct hl_region_reader *r)
+{
+	uint64_t n = atomic_load_explicit(&r->region->unclaimed_drops, memory_order_relaxed);
+
+	if (n == r->unclaimed || !r->procs.len)
+		return;
+	r->procs.data[0]->counters.dropped_events += n - r->unclaimed;
+	r->unclaimed = n;
+}
+
 /* Shared rings say whose records follow. */
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
 	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
-	v->feed = v->proc ? hl_proc_feed(v->proc, (uint32_t)who, false) : NULL;
+	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who) : NULL;
 }
 
 static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
@@ -483,6 +547,9 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 			v->claim == atomic_load(&ring->claim))
 			recycle(r, i);
 	}
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+		count_drops(r, &r->views[i], hl_region_ring(r->region, i));
+	count_unclaimed(r);
 }
 
 uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
@@ -511,6 +578,19 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	return taken;
 }
 
+/* A shared ring whose writer died in the middle would be nobody's for ever. */
+static void free_shared(struct hl_region_reader *r, const struct hl_proc *p)
+{
+	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++) {
+		struct hl_ring *ring = hl_region_ring(r->region, i);
+
+		if (atomic_load(&ring->lock) >> 32 != (uint64_t)p->serial + 1)
+			continue;
+		__atomic_fetch_and(&ring->w, ~UINT64_C(1), __ATOMIC_RELAXED);
+		atomic_store(&ring->lock, 0);
+	}
+}
+
 void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end)
 {
 	uint32_t high = hl_min_u32(atomic_load(&r->region->high), HL_RING_COUNT - HL_SHARED_RINGS);
@@ -525,6 +605,8 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 		if (v->proc == p)
 			count_drops(r, v, hl_region_ring(r->region, i));
 	}
+	free_shared(r, p);
+	count_unclaimed(r);
 	hl_proc_settle(p);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].proc == p) {
@@ -537,6 +619,5 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	for (size_t i = 0; i < r->procs.len; i++)
 		if (r->procs.data[i] == p)
 			r->procs.data[i] = r->procs.data[--r->procs.len];
-	r->ended_procs++;
 	hl_proc_end(p, end);
 }

@@ -2,8 +2,8 @@
  * emit.c - events into the ring.
  *
  * Everything slow (unwinding, waiting for room) comes before the stamp. A handler of the same
- * thread may emit whole events at any point in here; each put notices by the ring's position and
- * starts over. What the collector knows of our last stack is valid only if nobody wrote since
+ * thread may emit whole events at any point in here: into the same ring, and the put notices by the
+ * ring's position and starts over; or aside, into a shared ring, if it has interrupted a put half-way. What the collector knows of our last stack is valid only if nobody wrote since
  * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours only
  * while no handler has unwound since: asked before each commit, or the stack is unwound again.
  */
@@ -65,6 +65,35 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 	return hl_likely(depth <= limit) ? depth : limit + 1;
 }
 
+/* From here to the commit the ring is ours alone: a handler knows by the frame whether we still are. */
+hl_inline bool begin(struct hl_thread *t, uint64_t pos)
+{
+	t->put_frame = (uintptr_t)__builtin_frame_address(0);
+	return hl_producer_begin(&t->out, pos);
+}
+
+/*
+ * The ring is busy. Either we are a handler inside a put of this thread, or a handler has left such a put for
+ * good by siglongjmp: then our frame is not below its, and the ring is free again.
+ */
+hl_cold static bool interrupts_put(struct hl_thread *t)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (frame < t->put_frame || hl_rec.no_syscalls || hl_arch_on_altstack())
+		return true;
+	hl_producer_cancel(&t->out, hl_producer_pos(&t->out));
+	return false;
+}
+
+/* Must this event go to a shared ring? */
+hl_inline bool stands_aside(struct hl_thread *t)
+{
+	if (hl_unlikely(t->shared))
+		return true;
+	return hl_unlikely(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1) && interrupts_put(t);
+}
+
 /*
  * One record at `pos`: the draft's words, then frames [from, to) innermost first. False: there was
  * no room, or a handler wrote since pos was read (*again).
@@ -75,10 +104,16 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 	uint32_t n = 1 + d->n_words + (to - from), at = 1;
 
 	*again = false;
-	if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n)) && !hl_wait_for_room(t, pos, n))
-		return false;
+	if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n))) {
+		if (!hl_wait_for_room(t, pos, n))
+			return false;
+		*again = t->resync;
+		t->resync = false;
+		if (*again)
+			return false;
+	}
 	*again = true;
-	if (!hl_producer_begin(&t->out, pos))
+	if (!begin(t, pos))
 		return false;
 	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), d->type, d->func));
 	for (uint32_t i = 0; i < d->n_words; i++)
@@ -267,29 +302,49 @@ hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struc
 	drop(t);
 }
 
-/* Threads without a ring take a shared one for each event, and tell whose it is. */
-hl_cold static void emit_shared(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len);
+
+/*
+ * A thread without a ring, or a handler inside a put of its thread: takes a shared ring for this one
+ * event and tells whose it is. `aside` is the caller's, on its stack: a handler inside this has its own.
+ */
+static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 {
 	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
 
-	if (!hl_thread_lock_shared(t)) {
-		drop(t);
+	*aside = (struct hl_thread){.serial = t->serial, .tid = t->tid, .shared = true, .synced_at = UINT64_MAX,
+		.skip = t->skip, .silent_beat = t->silent_beat};
+	if (!hl_rec.region || !hl_thread_lock_shared(aside))
+		return false;
+	if (put_state(aside, HL_REC_SWITCH, &who, 1, NULL, 0))
+		return true;
+	hl_thread_unlock_shared(aside);
+	return false;
+}
+
+hl_cold static void emit_aside(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+{
+	struct hl_thread aside;
+
+	if (!step_aside(t, &aside)) {
+		if (hl_rec.region)
+			atomic_fetch_add_explicit(&hl_rec.region->unclaimed_drops, 1, memory_order_relaxed);
 		return;
 	}
-	t->synced_at = UINT64_MAX;
-	if (!hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0))
-		drop(t);
-	else if (regs)
-		put_event_streamed(t, d, regs, size);
-	else
-		hl_emit_state(t, d->type | d->func << 5, d->words, d->n_words, NULL, 0);
-	hl_thread_unlock_shared(t);
+	if (regs)
+		put_event_streamed(&aside, d, regs, size);
+	else if (!put_state(&aside, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
+		drop(&aside);
+	hl_thread_unlock_shared(&aside);
+	t->skip = aside.skip;
+	t->silent_beat = aside.silent_beat;
 }
 
 hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
-	if (hl_unlikely(t->shared))
-		emit_shared(t, d, regs, size);
+	if (hl_unlikely(stands_aside(t)))
+		emit_aside(t, d, regs, size);
 	else
 		emit_with_stack(t, d, regs, size);
 }
@@ -321,7 +376,7 @@ hl_inline bool emit_words(struct hl_thread *t, uint32_t type, uint32_t func, con
 		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
 			!hl_wait_for_room(t, pos, n + 1))
 			return false;
-		if (!hl_producer_begin(&t->out, pos))
+		if (!begin(t, pos))
 			continue;
 		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, func));
 		for (uint32_t i = 0; i < n; i++)
@@ -340,8 +395,8 @@ hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 
 	if (!t)
 		return;
-	if (hl_unlikely(t->shared))
-		emit_shared(t, &d, NULL, 0);
+	if (hl_unlikely(stands_aside(t)))
+		emit_aside(t, &d, NULL, 0);
 	else if (!emit_words(t, type, func, &word, 1))
 		drop(t);
 }
@@ -391,7 +446,7 @@ void hl_emit_map(
 		emit_stack_event(t, &d, regs, 0);
 }
 
-bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
 	const void *bytes, size_t len)
 {
 	uint32_t tail = (uint32_t)(len + 7) / 8, total = 1 + n + tail;
@@ -401,7 +456,7 @@ bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, ui
 
 		if (!hl_producer_has_room(&t->out, pos, total) && !hl_wait_for_room(t, pos, total))
 			return false;
-		if (!hl_producer_begin(&t->out, pos))
+		if (!begin(t, pos))
 			continue;
 		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, 0));
 		for (uint32_t i = 0; i < n; i++)
@@ -418,22 +473,27 @@ bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, ui
 	}
 }
 
+bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len)
+{
+	struct hl_thread aside;
+	bool done;
+
+	if (hl_likely(!stands_aside(t)))
+		return put_state(t, type, words, n, bytes, len);
+	if (!step_aside(t, &aside))
+		return false;
+	done = put_state(&aside, type, words, n, bytes, len);
+	hl_thread_unlock_shared(&aside);
+	return done;
+}
+
 void hl_emit_mark(uint32_t kind, const char *text)
 {
 	struct hl_thread *t = hl_thread_enter();
 	size_t len = text ? strnlen(text, 1023) : 0;
-	uint64_t word = kind | (uint64_t)len << 8, who;
+	uint64_t word = kind | (uint64_t)len << 8;
 
-	if (!t)
-		return;
-	if (!t->shared) {
+	if (t)
 		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
-		return;
-	}
-	who = (uint64_t)t->serial << 32 | t->tid;
-	if (!hl_thread_lock_shared(t))
-		return;
-	if (hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0))
-		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
-	hl_thread_unlock_shared(t);
 }

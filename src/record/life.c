@@ -6,10 +6,13 @@
  */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
 
 #include "record/arch/syscall.h"
 #include "record/log.h"
@@ -33,22 +36,28 @@ static const char *env_get(char **envp, const char *name)
 	return NULL;
 }
 
-static void say(const char *s)
+/* One line in one piece. If nobody reads stderr any more, that is no reason for the program to die. */
+static void say(const char *const *words, size_t n)
 {
-	hl_sys3(SYS_write, 2, s, strlen(s));
+	uint64_t pipe = UINT64_C(1) << (SIGPIPE - 1), before, pending = 0;
+	struct timespec none = {0};
+	struct iovec line[8];
+
+	for (size_t i = 0; i < n; i++)
+		line[i] = (struct iovec){(void *)(uintptr_t)words[i], strlen(words[i])};
+	hl_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &before, sizeof(before));
+	hl_sys2(SYS_rt_sigpending, &pending, sizeof(pending));
+	if (hl_sys3(SYS_writev, 2, line, n) == -EPIPE && !(pending & pipe))
+		hl_sys4(SYS_rt_sigtimedwait, &pipe, NULL, &none, sizeof(pipe));
+	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
 void hl_life_message(const char *a, const char *b)
 {
-	if (quiet)
-		return;
-	say("heaplapse: ");
-	say(a);
-	if (b && *b) {
-		say(": ");
-		say(b);
-	}
-	say("\n");
+	const char *const words[] = {"heaplapse: ", a, b && *b ? ": " : "", b ? b : "", "\n"};
+
+	if (!quiet)
+		say(words, HL_ARRAY_LEN(words));
 }
 
 void hl_life_off(const char *why)
@@ -111,14 +120,15 @@ static void begin(void)
 		atomic_store(&r->registered, 1);
 	atomic_store(&r->start_stamp, hl_thread_first_stamp());
 	hl_rec.serial = atomic_fetch_add(&r->next_serial, 1);
+	hl_rec.pid = (uint32_t)hl_sys0(SYS_getpid);
 	hl_tls.busy = true;
 	if (hl_unwind_init(hl_modules_on_found) == 0 && hl_thread_adopt_early()) {
 		struct hl_thread *t = hl_tls.thread;
-		uint64_t who = (uint64_t)hl_sys0(SYS_getpid) | (uint64_t)UINT32_MAX << 32;
+		uint64_t who = (uint64_t)hl_rec.pid | (uint64_t)UINT32_MAX << 32;
 
+		atomic_store(&hl_alive.ours, 1);
 		atomic_store(&hl_rec.phase, HL_PHASE_ON);
 		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
-		atomic_store(&hl_alive.ours, 1);
 		if (hl_rec.settings & HL_SET_START_OFF)
 			atomic_store(&hl_rec.phase, HL_PHASE_STOPPED);
 		else
@@ -156,6 +166,26 @@ static bool wait_ready(void)
 	return false;
 }
 
+/*
+ * Makes the memfd as large as the region. RLIMIT_FSIZE counts for it too, and going beyond is a signal that kills
+ * the program: the soft limit is out of the way while we do it, and a hard one is respected.
+ */
+static bool set_size(long memfd)
+{
+	struct rlimit old, wide;
+	bool done = false;
+
+	if (hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &old) < 0 || old.rlim_max < HL_REGION_BYTES)
+		return false;
+	wide = (struct rlimit){old.rlim_max, old.rlim_max};
+	if (old.rlim_cur < HL_REGION_BYTES && hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &wide, NULL) < 0)
+		return false;
+	done = hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) == 0;
+	if (old.rlim_cur < HL_REGION_BYTES)
+		hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &old, NULL);
+	return done;
+}
+
 /* Bare LD_PRELOAD: we make the region and start a collector on it. */
 static const char *start_own(char **envp)
 {
@@ -166,8 +196,8 @@ static const char *start_own(char **envp)
 	memfd = hl_sys2(SYS_memfd_create, "heaplapse", 3 /* CLOEXEC | ALLOW_SEALING */);
 	if (memfd < 0)
 		return "no memfd";
-	if (hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) < 0)
-		why = "no memory for the rings";
+	if (!set_size(memfd))
+		why = "no memory for the rings (is RLIMIT_FSIZE set?)";
 	else
 		why = map_region((int)memfd);
 	if (!why) {
@@ -191,6 +221,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	quiet = q && *q && strcmp(q, "0") != 0;
 	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
+	hl_exec_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;
@@ -222,15 +253,16 @@ hl_cold void hl_life_fork_child(void)
 		return;
 	}
 	hl_rec.serial = atomic_fetch_add(&hl_rec.region->next_serial, 1);
+	hl_rec.pid = (uint32_t)hl_sys0(SYS_getpid);
+	atomic_store(&hl_alive.ours, 1);
 	t = hl_tls.thread = hl_thread_claim();
 	if (!t || t->shared) {
 		hl_life_off("no ring is free for this child process");
 		return;
 	}
-	who = (uint64_t)(uint32_t)hl_sys0(SYS_getpid) | (uint64_t)parent << 32;
+	who = (uint64_t)hl_rec.pid | (uint64_t)parent << 32;
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);
-	atomic_store(&hl_alive.ours, 1);
 	atomic_store(&hl_alive.on, 1);
 	hl_log("a fork child, serial", hl_rec.serial);
 }

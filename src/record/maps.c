@@ -54,13 +54,22 @@ void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return map(addr, len, prot, flags, fd, off, &regs);
 }
 
+/* No program of any architecture has memory beyond this. */
+#define USER_END (UINT64_C(1) << 56)
+
+/* Would the kernel unmap this? It refuses nothing else, but for want of memory of its own. */
+static bool may_unmap(uintptr_t addr, size_t len)
+{
+	return len && !(addr & 4095) && addr < USER_END && len <= USER_END - addr;
+}
+
 int munmap(void *addr, size_t len)
 {
 	struct hl_regs regs;
 
 	/* Recorded before, like a free: afterwards the range may be another thread's. */
 	HL_ARCH_CAPTURE(&regs);
-	if (recording_maps() && len && !((uintptr_t)addr & 4095))
+	if (recording_maps() && may_unmap((uintptr_t)addr, len))
 		hl_emit_map(&regs, HL_REC_UNMAP, (uintptr_t)addr, len, 0, 0);
 	return (int)answer(hl_sys2(SYS_munmap, addr, len));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/hash.h"
 #include "record/log.h"
 #include "record/recorder.h"
 
@@ -20,7 +21,7 @@
 struct known {
 	_Atomic uintptr_t start; /* 0: empty; set last */
 	struct hl_unwind_module module;
-	uint32_t serial;
+	uint64_t content;        /* its name and build-id: another file may come to stand there */
 };
 static struct known known[KNOWN_MAX];
 static _Atomic uint32_t n_known;
@@ -72,7 +73,7 @@ static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
 
 /* The record: four words, the build-id in whole words, the name. Small on the stack: we may be in a
  * handler on a tiny one. */
-static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
+static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
 {
 	uint64_t words[4 + ID_MAX / 8] = {m->start, m->end, m->bias};
 	const char *name = m->is_vdso ? "[vdso]" : m->name;
@@ -84,49 +85,65 @@ static bool put_module(struct hl_thread *t, const struct hl_unwind_module *m)
 	return hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
 }
 
-static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
+static uint64_t content_of(const struct hl_unwind_module *m)
 {
-	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
-	bool done;
+	uint8_t id[ID_MAX];
+	uint32_t n = find_build_id(m, id);
+	uint64_t h = m->bias;
 
-	if (!t->shared || t->out.ring) /* a shared ring that is held: its SWITCH stands */
-		return put_module(t, m);
-	if (!hl_thread_lock_shared(t))
-		return false;
-	done = hl_emit_state(t, HL_REC_SWITCH, &who, 1, NULL, 0) && put_module(t, m);
-	hl_thread_unlock_shared(t);
-	return done;
+	for (uint32_t i = 0; i < n; i++)
+		h = hl_hash_u64(h ^ id[i]);
+	for (const char *c = m->name; *c; c++)
+		h = hl_hash_u64(h ^ (unsigned char)*c);
+	return h;
 }
 
-static bool is_known(const struct hl_unwind_module *m)
+static bool is_known(const struct hl_unwind_module *m, uint64_t content)
 {
 	uint32_t n = atomic_load_explicit(&n_known, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++)
 		if (atomic_load_explicit(&known[i].start, memory_order_acquire) == m->start &&
-			known[i].module.end == m->end && known[i].module.bias == m->bias)
+			known[i].module.end == m->end && known[i].content == content)
 			return true;
 	return false;
 }
 
-static void remember(const struct hl_unwind_module *m)
+/* Whatever stood there before has gone, and would have to be announced again. */
+static void forget_overlapped(const struct hl_unwind_module *m)
 {
-	uint32_t i = atomic_fetch_add(&n_known, 1);
+	uint32_t n = atomic_load_explicit(&n_known, memory_order_acquire);
 
+	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++) {
+		uintptr_t start = atomic_load_explicit(&known[i].start, memory_order_acquire);
+
+		if (start && start < m->end && known[i].module.end > m->start)
+			atomic_store_explicit(&known[i].start, 0, memory_order_release);
+	}
+}
+
+static void remember(const struct hl_unwind_module *m, uint64_t content)
+{
+	uint32_t i;
+
+	forget_overlapped(m);
+	i = atomic_fetch_add(&n_known, 1);
 	if (i >= KNOWN_MAX) {
 		atomic_store(&n_known, KNOWN_MAX);
 		return;
 	}
 	known[i].module = *m;
+	known[i].content = content;
 	atomic_store_explicit(&known[i].start, m->start, memory_order_release);
 }
 
 hl_cold void hl_modules_on_found(const struct hl_unwind_module *m)
 {
 	struct hl_thread *t = hl_tls.thread;
+	uint64_t content = content_of(m);
 
-	if (t && !is_known(m) && announce(t, m))
-		remember(m);
+	if (t && !is_known(m, content) && announce(t, m))
+		remember(m, content);
 }
 
 void hl_modules_forget(void)
@@ -142,6 +159,13 @@ hl_cold void hl_modules_announce_all(struct hl_thread *t)
 {
 	uint32_t n = atomic_load(&n_known);
 
+	if (hl_unwind_unloading()) {
+		/* Forked in the middle of a dlclose: some that we know may not be there any more. Each is
+		 * announced when it is met. */
+		hl_modules_forget();
+		hl_unwind_unloads_left(hl_tls.unloads);
+		return;
+	}
 	for (uint32_t i = 0; i < n && i < KNOWN_MAX; i++)
 		if (atomic_load(&known[i].start))
 			announce(t, &known[i].module);

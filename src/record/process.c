@@ -30,11 +30,16 @@ int dlclose(void *handle)
 {
 	static void *real;
 	int (*next)(void *) = (int (*)(void *))find(&real, "dlclose");
-	int err = next(handle);
+	int err;
 
-	/* Rules and memos of code that is gone would be believed for what is loaded in its place. */
+	/* Rules and memos of code that is gone would be believed for what is loaded in its place, by
+	 * another thread perhaps before this call is back. */
+	hl_tls.unloads++;
+	hl_unwind_unload_begin();
+	err = next(handle);
 	hl_modules_forget();
-	hl_unwind_bump();
+	hl_unwind_unload_end();
+	hl_tls.unloads--;
 	return err;
 }
 
@@ -97,6 +102,12 @@ void hl_process_note_exit(int status)
 	struct hl_thread *t = hl_thread_enter();
 	uint64_t words[6] = {(uint32_t)status};
 
+	/* Also while nothing else is recorded. */
+	if (!t && hl_rec.phase == HL_PHASE_STOPPED && atomic_load(&hl_alive.ours))
+		t = hl_tls.thread;
+	/* A vfork child ends in our memory, but it is not our end. */
+	if (!hl_rec.no_syscalls && (uint32_t)hl_sys0(SYS_getpid) != hl_rec.pid)
+		return;
 	if (!t || t->shared)
 		return;
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {

@@ -48,7 +48,9 @@ struct hl_thread {
 	uint32_t serial;         /* of the process */
 	uint32_t tid;
 	bool shared;             /* no ring of its own: takes a shared one for each event */
+	uintptr_t put_frame;     /* of the put that is under way, while the ring is busy */
 	bool scratch_busy;
+	bool resync;             /* a new collector was met while waiting: what was to be written relies on the old */
 	uint64_t last_stamp;
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
@@ -61,6 +63,7 @@ struct hl_recorder {
 	_Atomic uint32_t phase;
 	uint32_t stamp_mode;
 	uint32_t serial;
+	uint32_t pid;
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
@@ -72,11 +75,11 @@ struct hl_recorder {
 extern struct hl_recorder hl_rec;
 
 /*
- * 1 while recording. The page is wiped in a fork child, whichever way it was forked: the child
- * finds 0 and goes the slow way, where it becomes a process of its own.
+ * The page is wiped in a fork child, whichever way it was forked: the child finds `on` 0 and goes the
+ * slow way, where `ours` tells it that it must first become a process of its own.
  */
 struct hl_alive_page {
-	_Atomic uint32_t on;
+	_Atomic uint32_t on;   /* 1 while recording */
 	_Atomic uint32_t ours; /* 1 in the process that wrote it, recording or not */
 	char pad[4088];
 };
@@ -87,6 +90,7 @@ struct hl_tls {
 	struct hl_thread *thread;
 	uintptr_t guard;  /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;        /* this thread is inside a slow path of ours: its calls are not events */
+	uint32_t unloads; /* how many dlclose() this thread is in */
 };
 extern __thread struct hl_tls hl_tls;
 
@@ -123,14 +127,17 @@ void hl_emit_mark(uint32_t kind, const char *text);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
+/* As long for something else: true when `try` has said so. */
+bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 
 /* modules.c */
 void hl_modules_on_found(const struct hl_unwind_module *module);
 void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
 void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
 
-/* process.c */
+/* process.c, exec.c */
 void hl_process_note_exit(int status);
+void hl_exec_resolve(void);
 
 /* life.c */
 void hl_life_fork_child(void);

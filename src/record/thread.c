@@ -95,6 +95,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->out.ring = hl_region_ring(hl_rec.region, ring);
 	t->out.data = hl_region_data(hl_rec.region, ring);
 	t->out.tail = atomic_load(&t->out.ring->tail);
+	t->out.epoch = atomic_load(&t->out.ring->epoch);
 	t->synced_at = UINT64_MAX;
 	t->serial = hl_rec.serial;
 	t->tid = tid;
@@ -112,7 +113,6 @@ static struct hl_thread *claim_shared(uint32_t tid)
 	t->serial = hl_rec.serial;
 	t->tid = tid;
 	t->shared = true;
-	atomic_store(&hl_rec.region->shared_used, 1);
 	return t;
 }
 
@@ -142,14 +142,13 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	return t;
 }
 
-bool hl_thread_lock_shared(struct hl_thread *t)
+/* Takes any shared ring that nobody writes to. */
+static bool try_shared(struct hl_thread *t)
 {
 	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid;
 
-	if (t->out.ring)
-		return false; /* a handler inside a shared put of this same thread */
-	for (uint32_t spins = 0; spins < 1u << 20; spins++) {
-		uint32_t i = HL_RING_COUNT - 1 - (t->tid + spins) % HL_SHARED_RINGS;
+	for (uint32_t k = 0; k < HL_SHARED_RINGS; k++) {
+		uint32_t i = HL_RING_COUNT - 1 - (t->tid + k) % HL_SHARED_RINGS;
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 		uint64_t nobody = 0;
 
@@ -157,11 +156,22 @@ bool hl_thread_lock_shared(struct hl_thread *t)
 			t->out.ring = ring;
 			t->out.data = hl_region_data(hl_rec.region, i);
 			t->out.tail = atomic_load(&ring->tail);
+			t->out.epoch = atomic_load(&ring->epoch);
 			return true;
 		}
-		hl_arch_pause();
 	}
 	return false;
+}
+
+bool hl_thread_lock_shared(struct hl_thread *t)
+{
+	atomic_store_explicit(&hl_rec.region->shared_used, 1, memory_order_relaxed);
+	for (int i = 0; i < 100; i++) {
+		if (try_shared(t))
+			return true;
+		hl_arch_pause();
+	}
+	return hl_wait_for(t, try_shared);
 }
 
 void hl_thread_unlock_shared(struct hl_thread *t)
@@ -241,7 +251,7 @@ hl_cold struct hl_thread *hl_thread_enter_slow(void)
 	if (phase == HL_PHASE_EARLY) {
 		t = enter_early();
 	} else {
-		if (!atomic_load(&hl_alive.on))
+		if (!atomic_load(&hl_alive.ours))
 			hl_life_fork_child();
 		if (atomic_load(&hl_alive.on)) {
 			t = hl_tls.thread;

@@ -2,8 +2,9 @@
  * wait.c - a full ring: wait, but never hang.
  *
  * We wait while the collector's heart beats, at most max_wait_ms. A heart that is silent for a
- * second ends the wait at once: the event is dropped and counted, and the next thousand are not
- * even tried for, so that a program whose collector died runs on at nearly its own speed.
+ * second ends the wait at once: the event is dropped and counted, and so is all that finds no room
+ * until the heart beats again: a program whose collector died runs on at nearly its own speed. After
+ * the longest wait for a collector that lives the next thousand are dropped without one.
  */
 #include <linux/futex.h>
 #include <time.h>
@@ -14,8 +15,10 @@
 
 #define SILENCE_NS   UINT64_C(1000000000)
 #define NAP_NS       10000000 /* a missed wake-up costs no more than this */
+#define TURN_NS      100000   /* between tries for what others hold */
 #define SPINS        1000
 #define SKIP_EVENTS  1000
+#define UNTIL_BEAT   UINT32_MAX
 
 static uint64_t now_ns(void)
 {
@@ -46,45 +49,104 @@ static void nap(struct hl_thread *t)
 		hl_sys4(SYS_futex, &ring->waiting, FUTEX_WAIT, 1, &limit);
 }
 
+/* When a wait began, and when the collector was last heard. */
+struct patience {
+	uint64_t start, heard, beat;
+};
+
+static struct patience patience(void)
+{
+	uint64_t now = now_ns();
+
+	return (struct patience){now, now, atomic_load(&hl_rec.region->heartbeat)};
+}
+
+static bool is_over(struct patience *p)
+{
+	uint64_t now = now_ns(), beat = atomic_load(&hl_rec.region->heartbeat);
+
+	if (beat != p->beat) {
+		p->beat = beat;
+		p->heard = now;
+	}
+	return now - p->heard > SILENCE_NS || now - p->start > hl_rec.max_wait_ms * UINT64_C(1000000);
+}
+
+static void give_up(struct hl_thread *t, const struct patience *p)
+{
+	uint64_t waited = now_ns() - p->start;
+
+	t->wait_ns += waited;
+	t->silent_beat = p->beat;
+	t->skip = now_ns() - p->heard > SILENCE_NS ? UNTIL_BEAT : SKIP_EVENTS;
+	hl_log("the collector is silent, dropping; waited ns", waited);
+}
+
 static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
-	struct hl_region *region = hl_rec.region;
-	uint64_t start = now_ns(), heard = start, beat = atomic_load(&region->heartbeat);
+	struct patience p = patience();
 
 	for (;;) {
-		uint64_t now, b;
-
 		nap(t);
-		now = now_ns();
 		if (hl_producer_has_room(&t->out, pos, words)) {
-			t->wait_ns += now - start;
+			t->wait_ns += now_ns() - p.start;
 			return true;
 		}
-		b = atomic_load(&region->heartbeat);
-		if (b != beat) {
-			beat = b;
-			heard = now;
-		}
-		if (now - heard > SILENCE_NS || now - start > hl_rec.max_wait_ms * UINT64_C(1000000)) {
-			t->wait_ns += now - start;
-			t->silent_beat = beat;
-			t->skip = SKIP_EVENTS;
-			hl_log("the collector is silent, dropping; waited ns", now - start);
+		if (is_over(&p)) {
+			give_up(t, &p);
 			return false;
 		}
 	}
+}
+
+/* We have given up before: on a silent collector until its heart beats, on a slow one for a while. */
+static bool still_silent(struct hl_thread *t)
+{
+	if (t->skip == UNTIL_BEAT && atomic_load(&hl_rec.region->heartbeat) != t->silent_beat)
+		t->skip = 0;
+	if (!t->skip)
+		return false;
+	if (t->skip != UNTIL_BEAT)
+		t->skip--;
+	return true;
+}
+
+/* The one before it has taken our stacks with it: the next is sent whole. */
+static void meet_collector(struct hl_thread *t)
+{
+	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
+
+	if (t->out.epoch == epoch)
+		return;
+	t->out.epoch = epoch;
+	t->synced_at = UINT64_MAX;
+	t->resync = true;
 }
 
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	if (hl_rec.phase == HL_PHASE_EARLY || !hl_rec.region)
 		return false; /* nobody drains the early buffer */
-	if (t->skip && atomic_load(&hl_rec.region->heartbeat) == t->silent_beat) {
-		t->skip--;
+	meet_collector(t);
+	if (still_silent(t))
 		return false;
-	}
-	t->skip = 0;
 	if (spin(t, pos, words))
 		return true;
 	return !hl_rec.no_syscalls && wait_long(t, pos, words);
+}
+
+bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
+{
+	struct timespec moment = {.tv_nsec = TURN_NS};
+	struct patience p;
+
+	if (hl_rec.no_syscalls || still_silent(t))
+		return false;
+	for (p = patience(); !is_over(&p);) {
+		hl_sys2(SYS_nanosleep, &moment, NULL);
+		if (try(t))
+			return true;
+	}
+	give_up(t, &p);
+	return false;
 }

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   1
+#define HL_REGION_ABI   2
 
 #define HL_RING_BYTES   (64u * 1024)
 #define HL_RING_WORDS   (HL_RING_BYTES / 8)
@@ -90,6 +90,7 @@ struct hl_ring {
 	uint32_t serial;                     /* the owner's process */
 	uint32_t tid;
 	_Atomic uint32_t waiting;            /* futex: the owner sleeps until there is room */
+	_Atomic uint32_t epoch;              /* +1 with each collector: the next knows none of our stacks */
 	_Atomic uint64_t lock;               /* shared rings: serial << 32 | tid of who is writing */
 	pthread_mutex_t life;                /* robust, process-shared, held by the owner */
 };

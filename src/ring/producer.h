@@ -3,9 +3,10 @@
  *
  * The order of steps is the protocol: room, busy bit, stamp, words, commit. Nothing between the
  * busy bit and the commit may call, fault on fresh pages or make a syscall; all waiting happens
- * before the stamp. A signal handler of the same thread may run a whole put of its own at any
- * point: the outer put then sees the position changed and starts over, so a ring is always
- * sorted by stamp and never has a hole.
+ * before the stamp. A signal handler of the same thread may put before the busy bit is set: the outer put
+ * then sees the position changed and starts over, so a ring is always sorted by stamp. While the bit
+ * is set the words at the position belong to the put that set it, which may go on writing them at any
+ * time: a handler that finds the bit set must put elsewhere (record/emit.c: aside).
  */
 #ifndef HL_RING_PRODUCER_H
 #define HL_RING_PRODUCER_H
@@ -20,19 +21,23 @@
 struct hl_producer {
 	struct hl_ring *ring;
 	uint64_t *data;
-	uint64_t tail;  /* what we last saw of ring->tail */
+	uint64_t tail;  /* what we last saw of ring->tail ... */
+	uint32_t epoch; /* ... and of ring->epoch */
 };
 
-/* Where the next record goes. The busy bit may be set: we are then a handler inside a put. */
+/* Where the next record goes. */
 hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
 {
 	return __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) & ~UINT64_C(1);
 }
 
+/* Also false when the collector is another one: looked at when the tail is, once in a ring's length. */
 hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_t words)
 {
 	if (hl_likely(pos + words * 8 - p->tail <= HL_RING_BYTES))
 		return true;
+	if (hl_unlikely(p->epoch != atomic_load_explicit(&p->ring->epoch, memory_order_relaxed)))
+		return false;
 	p->tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
 	return pos + words * 8 - p->tail <= HL_RING_BYTES;
 }

@@ -30,6 +30,7 @@ enum hl_rec {
 	HL_REC_SWITCH,      /* serial << 32 | tid: what follows in this shared ring is theirs */
 	HL_REC_MARK,        /* kind (enum hl_mark) | text length << 8, bytes */
 	HL_REC_EXIT,        /* exit status, then wait ns, unwinds, frames walked, verified, rule misses */
+	HL_REC_EXEC,        /* the process is about to become another program; its next record here: it could not */
 	HL_REC_COUNT,
 };
 

@@ -22,9 +22,9 @@ struct hl_walk {
 		memo_hi; /* vouched for by earlier walks of this stack; joined when we get there */
 	uintptr_t segment_end; /* where the first stack was left for another one; 0: not yet */
 	const struct hl_regs *start;
-	uintptr_t known_pc; /* a return address found plausible before, in this very place */
-	unsigned misses;    /* rules that had to be compiled */
-	unsigned generation;
+	uintptr_t known_pc;  /* a return address found plausible before, in this very place */
+	uint64_t generation; /* the bits of rules that may be used */
+	unsigned misses;     /* rules that had to be compiled */
 	bool exact;   /* r.pc was interrupted, it is no return address */
 	bool guessed; /* some step had no table to go by: all that follows may be wrong */
 	bool careful; /* either: then not even the stack pointer is trusted */

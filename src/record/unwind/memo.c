@@ -64,7 +64,10 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 	u->range_lo = u->range_hi = 0;
 	for (unsigned i = 0; i < HL_MEMOS; i++)
 		forget(u, i);
+	/* While code is being unloaded the next unwind must come here again. */
 	u->generation = hl_generation();
+	if (!hl_generation_settled(u->generation))
+		u->generation = UINT64_MAX;
 }
 
 void hl_unwinder_reset(struct hl_unwinder *u)

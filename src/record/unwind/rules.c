@@ -38,24 +38,61 @@ static void clear_table(void)
 	}
 }
 
-void hl_unwind_bump(void)
+static void clear_seen(void)
+{
+	for (uint32_t i = 0; i < SEEN; i++)
+		atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
+}
+
+void hl_unwind_unload_begin(void)
+{
+	atomic_fetch_add(&hl_rule_generation, 1);
+}
+
+void hl_unwind_unload_end(void)
 {
 	uint64_t now = hl_generation();
 
 	do {
-		if (hl_generation_bits(now + 1) == 1)
+		/* With the next generation its numbers start again. */
+		if ((now / (HL_UNLOADS + 1) + 1) % 15 == 0) {
 			clear_table();
-	} while (!atomic_compare_exchange_weak(&hl_rule_generation, &now, now + 1));
+			clear_seen();
+		}
+	} while (!atomic_compare_exchange_weak(&hl_rule_generation, &now, now + HL_UNLOADS));
+}
+
+void hl_unwind_bump(void)
+{
+	hl_unwind_unload_begin();
+	hl_unwind_unload_end();
+}
+
+bool hl_unwind_unloading(void)
+{
+	return !hl_generation_settled(hl_generation());
+}
+
+void hl_unwind_unloads_left(uint32_t n)
+{
+	atomic_store(&hl_rule_generation, (hl_generation() & ~HL_UNLOADS) + n + 1);
+	hl_unwind_unload_end(); /* of the others, as one */
 }
 
 /* Announced before any rule of it is stored: who finds a rule knows that the module is known. */
 static void announce(const struct hl_unwind_module *module, uint64_t generation)
 {
 	hl_unwind_module_fn fn = atomic_load_explicit(&module_fn, memory_order_acquire);
-	uint64_t mark = (module->start & ~(uint64_t)0xfff) | ((generation + 1) & 0xfff);
+	uint64_t mark = (module->start & ~(uint64_t)0xfff) | hl_generation_bits(generation);
 	_Atomic uint64_t *slot = &seen[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 
-	if (!fn || atomic_load_explicit(slot, memory_order_acquire) == mark)
+	if (!fn)
+		return;
+	if (!hl_generation_settled(generation)) {
+		fn(module);
+		return;
+	}
+	if (atomic_load_explicit(slot, memory_order_acquire) == mark)
 		return;
 	fn(module);
 	atomic_store_explicit(slot, mark, memory_order_release);
@@ -67,8 +104,8 @@ static void store(uintptr_t pc, bool exact, uint64_t generation, uint32_t rule)
 	uint64_t want = (h << 16) >> 28 | hl_generation_bits(generation);
 	_Atomic uint64_t *set = hl_rule_table[h >> 48];
 
-	/* Code may have gone while its table was read. */
-	if (pc >> 47 || hl_generation() != generation)
+	/* Code may have gone while its table was read, or be going. */
+	if (pc >> 47 || !hl_generation_settled(generation) || hl_generation() != generation)
 		return;
 	old = atomic_load_explicit(&set[0], memory_order_relaxed);
 	atomic_store_explicit(&set[0], want << HL_RULE_BITS | rule, memory_order_relaxed);

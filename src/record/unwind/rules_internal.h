@@ -24,14 +24,30 @@
 extern _Atomic uint64_t hl_rule_table[HL_RULE_SETS][2];
 extern _Atomic uint64_t hl_rule_generation;
 
-hl_inline unsigned hl_generation_bits(uint64_t generation)
-{
-	return (unsigned)(generation % 15) + 1; /* 0 is an empty entry */
-}
+/*
+ * The generation, and in its low bits how many unloads are in progress. While there is one, other code may
+ * come to stand at any address before the rules of what stood there are forgotten: nothing that was
+ * found out may be kept. One word for both, so that the hot path compares it once.
+ */
+#define HL_UNLOADS       UINT64_C(0xffff)
+#define HL_NO_GENERATION (UINT64_C(1) << 40) /* beyond the bits of an entry: matches none */
 
 hl_inline uint64_t hl_generation(void)
 {
 	return atomic_load_explicit(&hl_rule_generation, memory_order_acquire);
+}
+
+hl_inline bool hl_generation_settled(uint64_t generation)
+{
+	return !(generation & HL_UNLOADS);
+}
+
+/* What marks the entries that a walk may use. */
+hl_inline uint64_t hl_generation_bits(uint64_t generation)
+{
+	if (hl_unlikely(!hl_generation_settled(generation)))
+		return HL_NO_GENERATION;
+	return (generation / (HL_UNLOADS + 1)) % 15 + 1; /* 0 is an empty entry */
 }
 
 /* Compiles the rule and stores it, unless it may change without notice. */

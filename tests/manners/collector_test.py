@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""collector_test - the collector is killed, stopped, or cannot write: the program does not care."""
+import os
+import signal
+import subprocess
+import time
+
+from manners import Failure, Skip, children_of, contains, expect, main, sound, wait_until
+
+
+def start(place, seconds, options=('-q',), **popen):
+    """(record, the program's pid, the collector's pid)"""
+    process = place.start(place.record_command(place.program('hammer'), seconds, options=options), **popen)
+    pid = int(process.stdout.readline().split()[1])
+    collector = [child for child in children_of(process.pid) if child != pid]
+    expect('collectors', len(collector), 1)
+    return process, pid, collector[0]
+
+
+def hits(place, trace):
+    """{op: number of events of 300 bytes}"""
+    found = {'alloc': 0, 'free': 0}
+    for event in place.heaplapse.dump(trace):
+        found[event.op] += event.size == 300
+    return found
+
+
+def test_killed(place):
+    """SIGKILL of the collector: the program ends as ever, a second trace goes on, losses are counted"""
+    process, _, collector = start(place, 1.2)
+    time.sleep(0.6)
+    os.kill(collector, signal.SIGKILL)
+    done = place.finish(process)
+    expect('status', done.status, 17)
+    contains('what record says', done.err, 'collector', 'signal 9', 'new file')
+    names = place.traces()
+    expect('traces', len(names), 2)
+    first, second = (place.heaplapse.info(name) for name in sorted(names, key=len))
+    expect('end of the first', first['end']['kind'], 'lost')
+    expect('end of the second', second['end'], {'kind': 'exit', 'value': 17})
+    expect('complete', (first['complete'], second['complete']), (False, False))
+    total = 2 * int(done.out)
+    seen = [sum(hits(place, name).values()) for name in sorted(names, key=len)]
+    seen[1] += second['totals']['unknown_frees'] - second['totals']['implicit_frees']
+    dropped = second['totals']['dropped_events']
+    if not (seen[0] and seen[1]):
+        raise Failure(f'nothing in one of the traces: {seen}')
+    # All that happened is in one of the two or was said to be lost; libc's own few events may be among the lost.
+    missing = total - sum(seen)
+    if not 0 <= missing <= dropped <= missing + 100:
+        raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
+
+
+def test_killed_names(place):
+    """after a SIGKILL of the collector the second trace still knows the program's functions"""
+    process, _, collector = start(place, 1.5)
+    time.sleep(0.3)
+    os.kill(collector, signal.SIGKILL)
+    expect('status', place.finish(process).status, 17)
+    second = max(place.traces(), key=len)
+    report = place.heaplapse.report(second, '--allocated')
+    names, todo = set(), list(report['tree'])
+    while todo:
+        node = todo.pop()
+        names.add(node['function'])
+        todo += node['children']
+    contains('functions', names, 'hit', 'hammer')
+
+
+def test_killed_often(place):
+    """a collector that dies again and again is given up, the program goes on"""
+    process, pid, _ = start(place, 1.5)
+    for _ in range(4):
+        time.sleep(0.2)
+        for child in children_of(process.pid):
+            if child != pid:
+                os.kill(child, signal.SIGKILL)
+    done = place.finish(process)
+    expect('status', done.status, 17)
+    contains('what record says', done.err, 'cannot be replaced')
+
+
+def test_killed_at_end(place):
+    """a collector that is killed while the program does nothing does not hang record"""
+    process = place.start(place.record_command('/bin/sh', '-c', 'echo; read x; exit 5'), stdin=subprocess.PIPE)
+    process.stdout.readline()
+    shell = [child for child in children_of(process.pid)]
+    with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii'):
+        pass
+    for child in shell:
+        with open(f'/proc/{child}/comm', encoding='ascii') as file:
+            if file.read().strip() == 'heaplapse':
+                os.kill(child, signal.SIGKILL)
+    time.sleep(0.1)
+    done = place.finish(process, '\n')
+    expect('status', done.status, 5)
+
+
+def test_stopped(place):
+    """the collector is stopped for 3 s: a program with little to say loses nothing"""
+    process = place.start(place.record_command('/bin/sh', '-c', 'for i in 1 2 3 4; do sleep 1; done; exit 5'))
+    wait_until('two children', lambda: len(children_of(process.pid)) == 2)
+    time.sleep(0.3)
+    collector = min(children_of(process.pid))
+    os.kill(collector, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(collector, signal.SIGCONT)
+    done = place.finish(process)
+    expect('status and stderr', (done.status, done.err), (5, ''))
+    for info in place.infos(5).values():
+        sound(info)
+
+
+def test_stopped_under_load(place):
+    """the collector is stopped for 3 s under load: the program goes on, what is dropped is counted"""
+    process, _, collector = start(place, 4)
+    time.sleep(0.3)
+    os.kill(collector, signal.SIGSTOP)
+    time.sleep(3)
+    os.kill(collector, signal.SIGCONT)
+    done = place.finish(process)
+    expect('status', done.status, 17)
+    info = place.info()
+    expect('end', info['end'], {'kind': 'exit', 'value': 17})
+    # Who waited again and again for a silent collector would have made some thousands only.
+    if info['totals']['dropped_events'] < 20000:
+        raise Failure(f'only {info["totals"]["dropped_events"]} dropped: the program stood still')
+    totals = info['totals']
+    # A free whose allocation was dropped is unknown; an allocation whose predecessor's free was dropped implies one.
+    seen = sum(hits(place, place.traces()[0]).values()) + totals['unknown_frees'] - totals['implicit_frees']
+    missing = 2 * int(done.out) - seen
+    if not 0 < missing <= totals['dropped_events'] <= missing + 100:
+        raise Failure(f'{missing} events are missing, {totals["dropped_events"]} are said to be dropped')
+
+
+def test_full_disk(place):
+    """a full disk: the program is unharmed, record says so, the trace is good up to there"""
+    os.mkdir('small')
+    if os.getuid() != 0 or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24k', 'tmpfs', 'small'],
+                                          stderr=subprocess.DEVNULL).returncode:
+        raise Skip('a small file system cannot be mounted here')
+    try:
+        done = place.record(place.program('hammer'), 1.5, options=('-q', '-o', 'small/x.hlt'))
+        expect('status', done.status, 17)
+        contains('what record says', done.err, 'small/x.hlt', 'No space left')
+        info = place.heaplapse.info('small/x.hlt')
+        expect('complete', info['complete'], False)
+        if not 0 < info['totals']['allocations'] < int(done.out.split()[2]):
+            raise Failure(f'{info["totals"]["allocations"]} allocations')
+    finally:
+        subprocess.run(['umount', 'small'], check=False)
+
+
+def test_limits(place):
+    """limits of the program are not the collector's, and do not keep it from running"""
+    for limit in ('--fsize=4096:', '--nofile=16:', '--cpu=60:', '--as=100000000:', '--core=0:', '--stack=262144:'):
+        for mode in ('record', 'bare'):
+            limited = ['prlimit', limit, place.program('ending'), 'exit:3']
+            done = place.in_mode(mode, *limited)
+            expect(f'{limit} {mode}: status and stderr', (done.status, done.err), (3, ''))
+            infos = place.infos(2)
+            sound(next(info for info in infos.values() if info['program'].endswith('ending')), 100, 40, ('exit', 3))
+            for name in infos:
+                os.unlink(name)
+
+
+def test_no_room(place):
+    """too little address space for the rings: one sentence, the program runs, record does not wait"""
+    done = place.run(*place.record_command('/bin/sh', '-c', f'ulimit -v 40000; {place.program("ending")} exit:3'))
+    expect('status', done.status, 3)
+    done = place.run('prlimit', '--as=30000000', place.program('ending'), 'exit:3', env=place.bare_env())
+    expect('status', done.status, 3)
+
+
+main(globals())

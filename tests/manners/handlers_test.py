@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""handlers_test - events of signal handlers that interrupt our own hooks: none is lost, none harms another."""
+from manners import Failure, expect, main
+
+
+def storm(place, pairs, *how):
+    done = place.record(place.program('handler'), pairs, *how, options=('-q', '--mmap', '-o', 'x.hlt'))
+    expect('status', done.status, 0)
+    made, runs, jumps = map(int, done.err.split())
+    if runs < 100:
+        raise Failure(f'only {runs} runs of the handler')
+    info = place.info()
+    expect('dropped', info['totals']['dropped_events'], 0)
+    expect('end', info['end'], {'kind': 'exit', 'value': 0})
+    expect('complete', info['complete'], True)
+    lines = place.dump('x.hlt')
+    blocks = [line for line in lines if line.startswith('alloc') and ' 77 #' in line]
+    expect('allocations', len(blocks), made)
+    for what, word in (('marks', 'mark'), ('mmaps', 'mmap'), ('munmaps', 'munmap')):
+        got = sum(f' {word} ' in line and (word != 'mark' or 'in the handler' in line)
+                  for line in lines if line.startswith('extra'))
+        expect(what, got, runs)
+    expect('frees', info['totals']['unknown_frees'] + info['totals']['implicit_frees'], 0)
+    expect('threads', info['totals']['threads'], 1)
+    return jumps
+
+
+def test_plain(place):
+    """on the normal stack"""
+    storm(place, 2000000)
+
+
+def test_alternate(place):
+    """on an alternate stack"""
+    storm(place, 2000000, 'alt')
+
+
+def test_jump(place):
+    """leaving by siglongjmp, also out of our own functions"""
+    if storm(place, 1000000, 'jump') < 10:
+        raise Failure('hardly any jump')
+
+
+if __name__ == '__main__':
+    main(globals())

@@ -1,0 +1,201 @@
+"""manners - what the tests in this folder share: programs run bare and recorded, traces found by folder.
+
+Each test is a file with functions named test_*; main() runs all of them, or those named on the
+command line, each in a folder of its own that is the current one.
+"""
+import argparse
+import glob
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'truth'), os.path.join(HERE, '..', '..', 'docs')]
+import decode  # noqa: E402
+from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
+
+LIMIT = 20      # seconds, for anything that is waited for
+
+
+class Skip(Exception):
+    """Why this cannot be tried here."""
+
+
+class Done:
+    """A command that has ended."""
+
+    def __init__(self, process, out, err):
+        self.pid, self.status = process.pid, process.returncode
+        self.out, self.err = out, err
+
+
+class Place:
+    """A folder, the programs and the command."""
+
+    def __init__(self, args):
+        self.binary, self.library = args.heaplapse, args.library
+        self.programs, self.include = args.programs, args.include
+        self.heaplapse = Heaplapse(self.binary, self.library)
+
+    def program(self, name):
+        return os.path.join(self.programs, 'manners_' + name)
+
+    def start(self, command, **options):
+        options.setdefault('stdout', subprocess.PIPE)
+        options.setdefault('stderr', subprocess.PIPE)
+        return subprocess.Popen(list(map(str, command)), text=True, errors='surrogateescape', **options)
+
+    def finish(self, process, text=None, seconds=LIMIT):
+        try:
+            out, err = process.communicate(text, seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise Failure(f'{process.args}: not over after {seconds} s; said {out[-200:]!r} {err!r}') from None
+        return Done(process, out, err)
+
+    def run(self, *command, text=None, **options):
+        if text is not None:
+            options['stdin'] = subprocess.PIPE
+        return self.finish(self.start(command, **options), text)
+
+    def record_command(self, *command, options=('-q',)):
+        return [self.binary, 'record', *options, '--', *command]
+
+    def record(self, *command, options=('-q',), **popen):
+        return self.run(*self.record_command(*command, options=options), **popen)
+
+    def bare_env(self, **more):
+        return {**os.environ, 'LD_PRELOAD': self.library, **more}
+
+    def bare(self, *command, env=None, **popen):
+        """With LD_PRELOAD alone."""
+        return self.run(*command, env=self.bare_env(**(env or {})), **popen)
+
+    def in_mode(self, mode, *command, **popen):
+        return self.bare(*command, **popen) if mode == 'bare' else self.record(*command, **popen)
+
+    def traces(self, pattern='*.hlt'):
+        return sorted(glob.glob(pattern))
+
+    def infos(self, count=None, pattern='*.hlt', seconds=LIMIT):
+        """Of all traces in the folder, ended ones only; `count` of them are waited for."""
+        deadline = time.monotonic() + seconds
+        while True:
+            names = self.traces(pattern)
+            if len(names) >= (1 if count is None else count):
+                break
+            if time.monotonic() > deadline:
+                raise Failure(f'{len(names)} traces, should be {count}: {names}')
+            time.sleep(0.02)
+        infos = {name: self.ended(name, seconds) for name in names}
+        if count is not None:
+            expect('traces', len(infos), count)
+        return infos
+
+    def ended(self, name, seconds):
+        info = self.heaplapse.info_when_ended(name, seconds)
+        for _ in range(20):
+            # between its end and its index a file looks cut off
+            if not info['damage']:
+                break
+            time.sleep(0.05)
+            info = self.heaplapse.info(name)
+        return info
+
+    def info(self, pattern='*.hlt'):
+        return next(iter(self.infos(1, pattern).values()))
+
+    def parents(self, trace):
+        """(pid, pid of its parent), from the file itself (docs/trace-format.md, META)."""
+        with open(trace, 'rb') as file:
+            meta = next(chunk for chunk, _ in decode.chunks(file.read()) if chunk.type == 1)
+        return tuple(meta.varints(1)[2:4])
+
+    def dump(self, trace):
+        return self.heaplapse.run('dump', trace).splitlines()
+
+
+def contains(what, text, *parts):
+    for part in parts:
+        if part not in text:
+            raise Failure(f'{what}: {part!r} is not in {text!r}')
+
+
+def wait_until(what, check, seconds=LIMIT):
+    deadline = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > deadline:
+            raise Failure(f'{what}: not after {seconds} s')
+        time.sleep(0.005)
+
+
+def state_of(pid):
+    """The letter of /proc/PID/stat, or '' when it is gone."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+            return file.read().rpartition(')')[2].split()[0]
+    except OSError:
+        return ''
+
+
+def children_of(pid):
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def sound(info, allocations=None, frees=None, end=None):
+    """A trace without losses."""
+    if end is not None:
+        expect('end', (info['end']['kind'], info['end']['value']), end)
+    expect('complete', info['complete'], True)
+    totals = info['totals']
+    for name in ('unknown_frees', 'implicit_frees', 'dropped_events', 'late_events'):
+        expect(name, totals[name], 0)
+    if allocations is not None:
+        expect('allocations', totals['allocations'], allocations)
+    if frees is not None:
+        expect('frees', totals['frees'], frees)
+
+
+def compiled(*command):
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if done.returncode or done.stdout:
+        raise Failure(f'{" ".join(map(str, command))}: status {done.returncode}\n{done.stdout[:600]}')
+
+
+def too_long(*_):
+    raise Failure('takes too long')
+
+
+def main(tests):
+    parser = argparse.ArgumentParser()
+    for name in ('--heaplapse', '--library', '--programs', '--include'):
+        parser.add_argument(name, type=os.path.abspath, required=True)
+    parser.add_argument('only', nargs='*', help='names of tests; all without')
+    args = parser.parse_args()
+    for name in [name for name in os.environ if name.startswith(('HEAPLAPSE_', 'LD_'))]:
+        del os.environ[name]
+    signal.signal(signal.SIGALRM, too_long)
+    results = Results()
+    for name, test in list(tests.items()):
+        if not name.startswith('test_') or (args.only and name not in args.only):
+            continue
+        title = (test.__doc__ or name).partition('\n')[0].rstrip('.')
+        with tempfile.TemporaryDirectory(prefix='heaplapse-manners-', ignore_cleanup_errors=True) as folder:
+            os.chdir(folder)
+            signal.alarm(3 * LIMIT)
+            try:
+                results.case(title, test, Place(args))
+            except Skip as reason:
+                print(f'ok {title} # SKIP {reason}', flush=True)
+            signal.alarm(0)
+            os.chdir('/')
+    sys.exit(results.status())

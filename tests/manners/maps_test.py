@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""maps_test - --mmap: the program's own mappings, with addresses, sizes and stacks; and --free-stacks."""
+import re
+
+from manners import Failure, expect, main, sound
+
+EXTRA = re.compile(r'extra \d+ \S+ (mmap|munmap|mremap) (0x\S+) (\d+) (\d+) (\d+) (\S+) ')
+
+
+def mappings(place, trace):
+    return [m.groups() for m in map(EXTRA.match, place.dump(trace)) if m]
+
+
+def test_maps(place):
+    """--mmap: mmap, munmap and mremap that succeed, as the program saw them"""
+    done = place.record(place.program('mapper'), options=('-q', '--mmap', '-o', 'with.hlt'))
+    expect('status', done.status, 0)
+    said = [tuple(line.split()) for line in done.out.splitlines()]
+    found = mappings(place, 'with.hlt')
+    # what libc maps for stdio or its arenas does not come through us
+    expect('calls', [(kind, address, size) for kind, address, size, *_ in found], said)
+    for kind, _, _, _, _, node in found:
+        if not re.fullmatch(r'n\d+', node):
+            raise Failure(f'{kind} has no stack')
+    expect('what mremap moved', found[2][3:5], (str(int(said[1][1], 16)), '81920'))
+    place.record(place.program('mapper'), options=('-q', '-o', 'without.hlt'))
+    expect('calls without --mmap', mappings(place, 'without.hlt'), [])
+    totals = [place.info(name)['totals'] for name in ('with.hlt', 'without.hlt')]
+    for name in ('allocations', 'bytes_allocated', 'frees', 'live_bytes_end', 'peak_bytes'):
+        expect(name, totals[0][name], totals[1][name])
+
+
+def test_bare(place):
+    """HEAPLAPSE_MMAP=1 does the same"""
+    done = place.bare(place.program('mapper'), env={'HEAPLAPSE_MMAP': '1'})
+    place.info()
+    expect('calls', [m[:3] for m in mappings(place, place.traces()[0])],
+           [tuple(line.split()) for line in done.out.splitlines()])
+
+
+def test_free_stacks(place):
+    """--free-stacks: every free has a stack, and none without it"""
+    place.record(place.program('ending'), 'exit:0', options=('-q', '--free-stacks', '-o', 'with.hlt'))
+    sound(place.info('with.hlt'), 100, 40)
+    frees = [line for line in place.dump('with.hlt') if line.startswith('free')]
+    expect('frees with a stack', [bool(re.search(r' at=n\d+$', line)) for line in frees], [True] * 40)
+    place.record(place.program('ending'), 'exit:0', options=('-q', '-o', 'without.hlt'))
+    frees = [line for line in place.dump('without.hlt') if line.startswith('free')]
+    expect('frees with a stack', [line.endswith(' at=-') for line in frees], [True] * 40)
+
+
+main(globals())

@@ -1,0 +1,77 @@
+/*
+ * handler.c - a loop of malloc and free under a storm of signals whose handler makes events too: in
+ * a handler only what is allowed there (mmap, munmap, heaplapse_mark), so that every count is sure.
+ *
+ *	handler PAIRS [alt|jump]
+ *
+ * alt: the handler runs on an alternate stack. jump: it leaves by siglongjmp at times. Prints the
+ * number of allocations and of handler runs that came to their end.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "heaplapse.h"
+
+static volatile sig_atomic_t runs, jumps, armed;
+static sigjmp_buf back;
+static int jumping;
+
+static void handle(int sig)
+{
+	void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)sig;
+	heaplapse_mark("in the handler");
+	munmap(p, 8192);
+	runs++;
+	if (jumping && armed && runs % 7 == 0) {
+		armed = 0;
+		jumps++;
+		siglongjmp(back, 1);
+	}
+}
+
+/* Not inside malloc or free: a jump out of those is forbidden. It may be inside heaplapse_mark. */
+static void marks(void)
+{
+	if (sigsetjmp(back, 1))
+		return;
+	armed = 1;
+	for (int i = 0; i < 50; i++)
+		heaplapse_mark("outside");
+	armed = 0;
+}
+
+int main(int argc, char **argv)
+{
+	long pairs = atol(argv[1]);
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 200}, {0, 200}};
+	static char stack[65536];
+	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+
+	heaplapse_mark("first");
+	jumping = argc > 2 && !strcmp(argv[2], "jump");
+	if (argc > 2 && !strcmp(argv[2], "alt")) {
+		sigaltstack(&alternate, NULL);
+		action.sa_flags |= SA_ONSTACK;
+	}
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (long i = 0; i < pairs; i++) {
+		void *volatile p = malloc(77);
+
+		free(p);
+		if (jumping && i % 1000 == 0)
+			marks();
+	}
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+	fprintf(stderr, "%ld %d %d\n", pairs, (int)runs, (int)jumps);
+	return 0;
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""refusals_test - what cannot be recorded is refused before it runs, with the reason and what to do."""
+import os
+import shutil
+import subprocess
+
+from manners import Skip, compiled, contains, expect, main
+
+SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
+
+
+def build(name, *options, compiler='gcc'):
+    if not shutil.which(compiler):
+        raise Skip(f'{compiler} is not installed')
+    with open('source.c', 'w', encoding='ascii') as file:
+        file.write(SOURCE)
+    compiled(compiler, '-o', name, 'source.c', *options)
+    return './' + name
+
+
+def check(place, program, *parts, prefix=(), runs=True):
+    done = place.run(*prefix, *place.record_command(program))
+    expect('status', done.status, 125)
+    expect('output', done.out, '')
+    contains('message', done.err, 'cannot be recorded', *parts)
+    contains('what to do', done.err, '--force')
+    expect('traces', place.traces(), [])
+    done = place.run(*prefix, *place.record_command(program, options=('--force',)))
+    if runs:
+        expect('with --force', (done.status, done.out), (3, 'ran\n'))
+        contains('message', done.err, 'cannot be recorded')
+    expect('traces', place.traces(), [])
+
+
+def test_static(place):
+    """a static program"""
+    check(place, build('static', '-static'), 'statically', '-static')
+
+
+def test_static_pie(place):
+    """a static-pie program"""
+    check(place, build('static', '-static-pie'), 'statically')
+
+
+def test_script(place):
+    """a script whose interpreter is static"""
+    program = build('static', '-static')
+    with open('script', 'w', encoding='ascii') as file:
+        file.write(f'#! {os.path.abspath(program)} -x\n')
+    os.chmod('script', 0o755)
+    check(place, './script', 'statically')
+
+
+def test_machine(place):
+    """programs of other machines: 32 bits, aarch64, big-endian"""
+    program = build('program')
+    with open(program, 'rb') as file:
+        data = bytearray(file.read())
+    for place_of, value in ((18, 183), (4, 1), (5, 2)):
+        other = bytearray(data)
+        other[place_of] = value
+        with open('other', 'wb') as file:
+            file.write(other)
+        os.chmod('other', 0o755)
+        check(place, './other', 'architecture', runs=False)
+
+
+def test_damaged(place):
+    """a program that is cut off or whose headers lie is refused or fails to start, never a crash of ours"""
+    program = build('program')
+    with open(program, 'rb') as file:
+        data = bytearray(file.read())
+    for name, change in {'headers far away': (32, b'\xff' * 8), 'none': (56, b'\0\0'), 'many': (56, b'\xff\xff'),
+                         'of another size': (54, b'\1\0')}.items():
+        other = bytearray(data)
+        other[change[0]:change[0] + len(change[1])] = change[1]
+        with open('other', 'wb') as file:
+            file.write(other)
+        os.chmod('other', 0o755)
+        done = place.record('./other')
+        # what the kernel does not take, /bin/sh gets to read
+        expect(f'{name}: status', done.status in (2, 125, 126, 127, -11, -9, -7), True)
+    for size in (3, 20, 63, 64, 200, 1000):
+        with open('other', 'wb') as file:
+            file.write(data[:size])
+        expect('status', place.record('./other').status in (2, 125, 126, 127, -11, -9, -7), True)
+
+
+def test_sanitizer(place):
+    """a program built with the address sanitizer"""
+    check(place, build('asan', '-fsanitize=address'), 'sanitizer', '-fsanitize')
+
+
+def test_musl(place):
+    """a program of musl's"""
+    check(place, build('musl', compiler='musl-gcc'), 'musl')
+
+
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
+
+
+def as_nobody(place):
+    if os.getuid() != 0:
+        raise Skip('needs root to become somebody else')
+    os.chmod('.', 0o777)
+    done = place.run(*NOBODY, place.binary, 'version')
+    if done.status:
+        raise Skip('nobody may not run the command in this build folder')
+
+
+def test_setuid(place):
+    """a setuid program of another user's"""
+    as_nobody(place)
+    program = build('program')
+    os.chmod(program, 0o4755)
+    check(place, program, 'setuid', prefix=NOBODY)
+    os.chmod(program, 0o2755)
+    check(place, program, 'setgid', prefix=NOBODY)
+    done = place.record(program)
+    expect('as its own user it is recorded', (done.status, len(place.traces())), (3, 1))
+
+
+def test_capabilities(place):
+    """a program with file capabilities"""
+    as_nobody(place)
+    if not shutil.which('setcap'):
+        raise Skip('setcap is not installed')
+    program = build('program')
+    if subprocess.run(['setcap', 'cap_net_raw+ep', program], stderr=subprocess.DEVNULL).returncode:
+        raise Skip('this file system has no capabilities')
+    check(place, program, 'capabilities', prefix=NOBODY)
+
+
+main(globals())

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+"""status_test - a recorded program is what it is alone: same status, signals, descriptors, environment."""
+import os
+import signal
+import subprocess
+
+from manners import (Failure, contains, children_of, expect, main, sound, state_of, wait_until)
+
+WAYS = {            # way: (status of the command, kind of end, value, frees)
+    'exit:0': (0, 'exit', 0, 40),
+    'exit:3': (3, 'exit', 3, 40),
+    'exit:256': (0, 'exit', 0, 40),
+    'exit:-1': (255, 'exit', 255, 40),
+    '_exit:4': (4, 'exit', 4, 40),
+    '_Exit:4': (4, 'exit', 4, 40),
+    'quick_exit:9': (9, 'exit', 9, 40),
+    'syscall:8': (8, 'exit', 8, 40),
+    'syscall:0': (0, 'exit', 0, 40),
+    'thread': (5, 'exit', 5, 40),
+    'leave-main': (0, 'exit', 0, 60),
+    'leave-main-exit': (6, 'exit', 6, 60),
+    'abort': (-6, 'signal', 6, 40),
+    'segv': (-11, 'signal', 11, 40),
+    'kill:9': (-9, 'signal', 9, 40),
+    'kill:15': (-15, 'signal', 15, 40),
+    'kill:13': (-13, 'signal', 13, 40),
+}
+
+
+def ends(place, mode):
+    for way, (status, kind, value, frees) in WAYS.items():
+        done = place.in_mode(mode, place.program('ending'), way)
+        try:
+            expect('status', done.status, status)
+            expect('output', (done.out, done.err), ('', ''))
+            info = place.info()
+            sound(info, end=(kind, value))
+            events = [line.split()[0] for line in place.heaplapse.run(
+                'dump', '--filter', 'size>=7000 size<=7099', place.traces()[0]).splitlines()]
+            expect('allocations and frees', (events.count('alloc'), events.count('free')), (100, frees))
+        except Failure as failure:
+            raise Failure(f'{way}: {failure}') from None
+        os.unlink(place.traces()[0])
+
+
+def test_ends_recorded(place):
+    """every way to end gives the program's status, and the trace knows it: record"""
+    ends(place, 'record')
+
+
+def test_ends_bare(place):
+    """every way to end gives the program's status, and the trace knows it: bare LD_PRELOAD"""
+    ends(place, 'bare')
+
+
+def test_shell_status(place):
+    """a shell sees 128+n for a program that a signal killed"""
+    command = ' '.join(place.record_command(place.program('ending'), 'kill:15'))
+    done = place.run('/bin/sh', '-c', f'{command}; echo $?')
+    contains('output of the shell', done.out, '143')
+
+
+def differences(one, two):
+    one, two = one.splitlines(), two.splitlines()
+    only = [line for line in one if line not in two] + [line for line in two if line not in one]
+    return [line for line in only if not line.startswith(('env LD_PRELOAD=', 'env HEAPLAPSE_SOCKET='))]
+
+
+def same_state(place, mode):
+    state = place.program('state')
+    options = {'stdin': subprocess.DEVNULL, 'pass_fds': (), 'text': None}
+    ignored = {'preexec_fn': lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN)}
+    blocked = {'preexec_fn': lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD,
+                                                                               signal.SIGPIPE})}
+    deaf = {'preexec_fn': lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+    masked = {'preexec_fn': lambda: os.umask(0o027)}
+    for name, more in {'as it is': {}, 'a signal ignored': ignored, 'signals blocked': blocked,
+                       'SIGCHLD ignored': deaf, 'umask': masked}.items():
+        options = {'stdin': subprocess.DEVNULL, 'restore_signals': False, **more}
+        alone = place.run(state, 'a', 'b c', '', **options)
+        recorded = place.in_mode(mode, state, 'a', 'b c', '', **options)
+        expect('status', (alone.status, recorded.status), (0, 0))
+        expect('stderr', recorded.err, alone.err)
+        expect(f'{name}: what differs', differences(alone.out, recorded.out), [])
+        expect('lines', len(recorded.out.splitlines()), len(alone.out.splitlines())
+               + (2 if mode == 'record' else 1))
+
+
+def test_state_recorded(place):
+    """descriptors, environment, mask, dispositions, threads and children as alone: record"""
+    same_state(place, 'record')
+
+
+def test_state_bare(place):
+    """descriptors, environment, mask, dispositions, threads and children as alone: bare LD_PRELOAD"""
+    same_state(place, 'bare')
+
+
+def test_state_closed(place):
+    """closed standard descriptors stay closed, and higher ones are passed on"""
+    state = place.program('state')
+    for redirect in ('0<&-', '2>&-', '0<&- 2>&-', '5</dev/null 9>>/dev/zero'):
+        alone = place.run('/bin/sh', '-c', f'exec "$@" {redirect}', 'sh', state)
+        for command in (place.record_command(state), ['env', f'LD_PRELOAD={place.library}', state]):
+            recorded = place.run('/bin/sh', '-c', f'exec "$@" {redirect}', 'sh', *command)
+            expect(f'{redirect}: what differs', differences(alone.out, recorded.out), [])
+
+
+def test_preload_kept(place):
+    """another LD_PRELOAD stays, behind ours"""
+    other = '/lib/x86_64-linux-gnu/libm.so.6'
+    done = place.record(place.program('state'), env={**os.environ, 'LD_PRELOAD': other})
+    contains('environment', done.out, f'env LD_PRELOAD={place.library}:{other}\n')
+
+
+def test_streams(place):
+    """stdin, stdout and stderr pass through untouched"""
+    text = ''.join(chr(32 + i % 90) for i in range(300000)) + '\n'
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, '/bin/cat', text=text)
+        expect('status', done.status, 0)
+        expect('same text', done.out == text, True)
+        expect('stderr', done.err, '')
+    done = place.record('/bin/sh', '-c', 'echo out; echo err >&2; exit 3')
+    expect('all', (done.status, done.out, done.err), (3, 'out\n', 'err\n'))
+
+
+def test_errno(place):
+    """errno is left alone"""
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, place.program('errnos'))
+        expect('status and what it says', (done.status, done.err), (0, ''))
+
+
+def started(place, *args, **options):
+    """`signals` under record: (the command, the program's pid)."""
+    process = place.start(place.record_command(place.program('signals'), *args), **options)
+    word, pid = process.stdout.readline().split()
+    expect('first word', word, 'ready')
+    return process, int(pid)
+
+
+def test_signals_passed(place):
+    """signals that are sent to record reach the program, each once"""
+    process, pid = started(place)
+    names = ['HUP', 'INT', 'QUIT', 'USR1', 'USR2', 'ALRM', 'WINCH', 'CONT', 'PROF', 'VTALRM', 'IO', 'PWR']
+    for name in names:
+        process.send_signal(getattr(signal, 'SIG' + name))
+        expect('the program got', process.stdout.readline().strip().replace('POLL', 'IO'), name)
+    process.send_signal(signal.SIGRTMIN + 3)
+    expect('the program got', process.stdout.readline().strip(), 'RTMIN+3')
+    process.send_signal(signal.SIGTERM)
+    done = place.finish(process)
+    expect('status and the rest', (done.status, done.out, done.err), (7, 'TERM\n', ''))
+    sound(place.info(), end=('exit', 7))
+
+
+def test_signal_kills(place):
+    """a signal sent to record that kills the program kills record too, after the trace is whole"""
+    process, _ = started(place, int(signal.SIGTERM))
+    process.send_signal(signal.SIGTERM)
+    done = place.finish(process)
+    expect('status', done.status, -signal.SIGTERM)
+    sound(place.info(), end=('signal', 15))
+
+
+def test_stop_and_go(place):
+    """a stop of the program is a stop of record; continuing either continues both"""
+    # A group of its own under this session: in an orphaned group the kernel discards stops.
+    process, pid = started(place, process_group=0)
+    for sent_to, sig, woken in ((process.pid, signal.SIGTSTP, process.pid), (pid, signal.SIGSTOP, process.pid),
+                                (pid, signal.SIGSTOP, pid), (pid, signal.SIGTTIN, pid)):
+        os.kill(sent_to, sig)
+        wait_until('program stopped', lambda: state_of(pid) == 'T')
+        wait_until('record stopped', lambda: state_of(process.pid) == 'T')
+        os.kill(woken, signal.SIGCONT)
+        wait_until('program goes on', lambda: state_of(pid) == 'S')
+        wait_until('record goes on', lambda: state_of(process.pid) == 'S')
+    expect('children of record', len(children_of(process.pid)), 2)
+    process.send_signal(signal.SIGTERM)
+    done = place.finish(process)
+    expect('status', done.status, 7)
+    expect('signals', set(done.out.split()), {'CONT', 'TERM'})
+
+
+def test_terminal_interrupt(place):
+    """Ctrl-C reaches the program once, and the trace is closed"""
+    leader, follower = os.openpty()
+    process = place.start(
+        ['setsid', '--ctty', *place.record_command(place.program('signals'), options=('-q', '-o', 'x.hlt'))],
+        stdin=follower)
+    process.stdout.readline()
+    os.write(leader, b'\x03')
+    expect('the program got', process.stdout.readline(), 'INT\n')
+    os.write(leader, b'\x1c')
+    expect('the program got', process.stdout.readline(), 'QUIT\n')
+    process.send_signal(signal.SIGTERM)
+    expect('the rest', place.finish(process).out, 'TERM\n')
+    os.close(leader)
+    os.close(follower)
+    sound(place.info(), end=('exit', 7))
+
+
+def test_broken_stderr(place):
+    """a stderr that nobody reads kills neither record nor the program"""
+    read, write = os.pipe()
+    os.close(read)
+    done = place.run(*place.record_command(place.program('ending'), 'exit:3', options=('--summary',)), stderr=write)
+    expect('status', done.status, 3)
+    done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_DEPTH': 'no'}, stderr=write)
+    os.close(write)
+    expect('status', done.status, 3)
+
+
+def test_record_killed(place):
+    """the program and its trace live on when record is killed"""
+    process, pid = started(place)
+    process.kill()
+    process.wait()
+    os.kill(pid, signal.SIGTERM)
+    process.stdout.read()
+    sound(place.info(), end=('exit', 7))
+
+
+main(globals())
