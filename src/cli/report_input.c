@@ -10,7 +10,7 @@
 
 /* --- the filter --- */
 
-static int add_names(struct hl_report *r, const char *option, const char *key, bool not,
+static int add_names(struct hl_report *r, const char *option, const char *key, bool negated,
 	const hl_report_names *names)
 {
 	struct hl_filter_error error = {0};
@@ -21,7 +21,7 @@ static int add_names(struct hl_report *r, const char *option, const char *key, b
 		return 0;
 	if (!r->filter && hl_filter_parse(&r->filter, "", &error))
 		return HL_EXIT_IO;
-	err = hl_filter_add_names(r->filter, key, not, names->data, names->len, &error, &bad);
+	err = hl_filter_add_names(r->filter, key, negated, names->data, names->len, &error, &bad);
 	if (err == -EINVAL)
 		return hl_cli_usage("--%s: \"%s\" at character %zu: %s", option, names->data[bad],
 			error.at + 1, error.text);

@@ -32,9 +32,9 @@ struct hl_filter_error {
 /* -EINVAL with *error filled in, or -ENOMEM. */
 int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_error *error);
 void hl_filter_free(struct hl_filter *f);
-/* And also one of these NAMEs (with `not`: none of them) for `key`: fn, file or module. */
-int hl_filter_add_names(struct hl_filter *f, const char *key, bool not, const char *const *names,
-	size_t n, struct hl_filter_error *error, size_t *bad_name);
+/* And also one of these NAMEs (negated: none of them) for `key`: fn, file or module. */
+int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
+	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name);
 
 /* Turns times into those of this recording; before the first match. 0, or -ENOENT with
  * hl_model_error(): there is no such mark. */

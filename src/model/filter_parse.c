@@ -426,11 +426,11 @@ int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_e
 	return err;
 }
 
-int hl_filter_add_names(struct hl_filter *f, const char *key, bool not, const char *const *names,
-	size_t n, struct hl_filter_error *error, size_t *bad_name)
+int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
+	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name)
 {
 	struct hl_filter_term like = {
-		.clause = f->n_clauses, .group = f->n_groups, .negated = not };
+		.clause = f->n_clauses, .group = f->n_groups, .negated = negated};
 	const struct key *k = find_key(key, strlen(key));
 	int err = 0;
 

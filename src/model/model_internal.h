@@ -48,8 +48,8 @@ struct hl_model {
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(uint64_t) snapshots; /* allocations before each */
 
-	uint8_t *funcs; /* per node: the function it called, plus 1; 0: not known
-			 */
+	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
+			      */
 	struct hl_map calls; /* (module, offset) -> the function that is called before it */
 	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };

@@ -53,7 +53,8 @@ int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);
 /* The same by decoding every event from the start; -ENODATA when a chunk before it is lost. */
 int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_sums *sums);
 
-/* More freed than allocated is no state that a program can be in: -EBADMSG. sums has n + 1 entries. */
+/* More freed than allocated is no state that a program can be in: -EBADMSG. sums has n + 1 entries.
+ */
 int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n);
 
 #endif

@@ -58,24 +58,6 @@ void hl_put_head(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
 }
 
-void hl_text_notes(FILE *out, struct hl_model *m)
-{
-	struct hl_strbuf b = {0};
-
-	for (size_t i = 0; i < hl_model_n_notes(m); i++) {
-		const char *path, *note;
-
-		hl_model_note(m, i, &path, &note);
-		if (!note[0])
-			continue;
-		hl_strbuf_puts(&b, b.len ? "  " : "\nnames:\n  ");
-		hl_text_escape(&b, path);
-		hl_strbuf_printf(&b, ": %s\n", note);
-	}
-	fputs(hl_strbuf_str(&b), out);
-	hl_strbuf_fini(&b);
-}
-
 void hl_put_hidden(FILE *out, uint64_t total, const struct hl_value *v, uint64_t count,
 	const char *one, const char *many, const struct hl_text_opts *opts)
 {
