@@ -80,10 +80,12 @@ static const char *set_group(void *state, const char *value)
 	struct hl_report *r = state;
 
 	r->view = HL_REPORT_TABLE;
-	return hl_group_find(value, &r->group)
-		       ? "one of stack, function, site, file, module, thread, "
-			 "call, size, life, snapshot"
-		       : NULL;
+	if (strcmp(value, "process") == 0)
+		r->view = HL_REPORT_PROCESSES;
+	else if (hl_group_find(value, &r->group))
+		return "one of stack, function, site, file, module, thread, call, size, life, "
+		       "snapshot, process";
+	return NULL;
 }
 
 static const char *set_sites(void *state, const char *value)
@@ -259,6 +261,8 @@ static void begin_process(struct hl_report *r, struct hl_model *m, const char *f
 		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
 		return;
 	}
+	if (r->view == HL_REPORT_PROCESSES)
+		return; /* its line says it */
 	hl_text_escape(&b, i->meta.program);
 	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
 	hl_text_escape(&b, file);
@@ -282,7 +286,7 @@ static int show_one(struct hl_report *r, struct hl_model *m, const char *file)
 		end_document(r);
 	else if (r->common.json)
 		hl_json_end_object(&r->json);
-	else
+	else if (r->view != HL_REPORT_PROCESSES)
 		putchar('\n');
 	return err;
 }
@@ -336,7 +340,7 @@ static int report_many(struct hl_report *r, int n, char **files)
 		hl_json_key_u64(&r->json, "total_blocks", r->total.blocks);
 		end_document(r);
 	} else if (r->view != HL_REPORT_TIMELINE) {
-		printf("all %d processes, each as above: %s in %s block%s\n", n,
+		printf("all %d process%s, each as above: %s in %s block%s\n", n, n == 1 ? "" : "es",
 			hl_text_bytes(bytes, r->total.bytes),
 			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
 	}
@@ -348,7 +352,8 @@ static int report(struct hl_report *r, int argc, char **argv)
 	struct hl_model *m = NULL;
 	int status = 0;
 
-	if (argc < 2)
+	/* One process is told from others, however many there are. */
+	if (argc == 0 || (argc == 1 && r->view != HL_REPORT_PROCESSES))
 		status = hl_trace_file_open(argc, argv, &m);
 	if (status)
 		return status;
@@ -426,7 +431,8 @@ const struct hl_cmd hl_cmd_report = {
 	.summary = "who held the memory, as trees and tables",
 	.usage = "[options] FILE...",
 	.about =
-		"Groups: stack, function, site, file, module, thread, call, size, life, snapshot.\n"
+		"Groups: stack, function, site, file, module, thread, call, size, life, snapshot,\n"
+		"process.\n"
 		"\n"
 		"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
 		"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"

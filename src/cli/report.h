@@ -30,6 +30,7 @@ enum hl_report_view {
 	HL_REPORT_SNAPSHOTS,
 	HL_REPORT_DELTAS,
 	HL_REPORT_CUMULATIVE,
+	HL_REPORT_PROCESSES,
 };
 
 typedef HL_VEC(const char *) hl_report_names;

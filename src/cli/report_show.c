@@ -259,6 +259,22 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	return 0;
 }
 
+static int show_process(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = query_of(r);
+	struct hl_answer a;
+	int err = ask(r, m, &q, &a);
+
+	if (err)
+		return err;
+	if (r->common.json)
+		hl_json_answer(&r->json, &a);
+	else
+		hl_text_process(stdout, m, &a, heading(r, m));
+	hl_answer_fini(&a);
+	return 0;
+}
+
 /* --- snapshots --- */
 
 struct snapshots {
@@ -410,6 +426,8 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 	case HL_REPORT_DELTAS:
 	case HL_REPORT_CUMULATIVE:
 		return show_snapshots(r, m);
+	case HL_REPORT_PROCESSES:
+		return show_process(r, m);
 	}
 	return 0;
 }

@@ -33,6 +33,9 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		struct hl_filter_term *t = &f->terms.data[i];
 		int err;
 
+		/* It may have been bound to another recording, with other stacks. */
+		free(t->memo);
+		t->memo = NULL;
 		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE)))
 			continue;
 		err = hl_when_check(&t->from, m);

@@ -124,6 +124,8 @@ def filters(trace):
     check(total('time:..300us') == 1524 and total('time:@mark:done..') == 70000, 'time')
     check(total('addr:0x10000') == 1000 and total('addr:0x103e7') == 1000 and total('addr:0x103e8') == 0, 'addr')
     check(total('addr:0x10400..0x10800') == 588, 'addr range')
+    for traces in ('child.hlt', trace), (trace, 'child.hlt'):
+        check(ask('--allocated', '--filter', 'fn:0x1000', *traces)['total_bytes'] == 5984, f'one filter for {traces}')
     check(ask('--allocated', '-i', '0x1010', '-i', '0x4000', trace)['total_bytes'] == 75096, 'include')
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
@@ -178,6 +180,9 @@ def text(trace):
         r = run(*args, trace)
         check(r.returncode == 0 and r.stdout and not r.stderr, f'{args}: {r.returncode} {r.stderr}')
         check(not any(c < 32 and c != 10 for c in r.stdout), f'{args}: control characters')
+    for args in ['--group', 'process'], ['--group', 'site'], ['--timeline'], []:
+        r = run(*args, trace, 'child.hlt')
+        check(r.returncode == 0 and r.stdout.count(b'(pid 42)') == 2, f'{args} of two: {r.returncode} {r.stdout}')
     peak = run('--peak', trace).stdout.decode()
     lines = [l[33:] for l in peak.splitlines()[2:] if l.strip()]
     # the called function first, its callers below it, as in memtrail's README
@@ -225,6 +230,7 @@ with tempfile.TemporaryDirectory() as folder:
     for name, args in VIEWS.items():
         golden(name, *args, 'parent.hlt')
     golden('processes', '--leaks', 'parent.hlt', 'child.hlt')
+    golden('group-process', '--allocated', '--group', 'process', 'parent.hlt', 'child.hlt')
     if not update:
         sums('parent.hlt')
         filters('parent.hlt')

@@ -58,6 +58,18 @@ void hl_put_head(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
 }
 
+void hl_text_process(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+
+	hl_text_escape(&b, meta->program);
+	fprintf(out, "%10s  %10s  %s (pid %" PRIu64 "), %s\n", hl_text_bytes(bytes, a->total.bytes),
+		hl_text_count(blocks, a->total.blocks), hl_strbuf_str(&b), meta->pid, what);
+	hl_strbuf_fini(&b);
+}
+
 void hl_put_hidden(FILE *out, uint64_t total, const struct hl_value *v, uint64_t count,
 	const char *one, const char *many, const struct hl_text_opts *opts)
 {

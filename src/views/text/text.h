@@ -40,6 +40,11 @@ int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 int hl_json_tree(
 	struct hl_json *j, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
 
+/* What is asked, of when, how much in all. */
+void hl_json_answer(struct hl_json *j, const struct hl_answer *a);
+/* One line for a whole process. */
+void hl_text_process(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what);
+
 /* Flat tables. stats: of the first n_stats rows, which are then all that is shown; or NULL. */
 void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_table *t, const struct hl_site_stat *stats,

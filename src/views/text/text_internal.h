@@ -24,7 +24,6 @@ void hl_put_hidden(FILE *out, uint64_t total, const struct hl_value *v, uint64_t
 /* One character that is `part` of `whole` high, from 0 to 8 eighths. */
 const char *hl_bar(unsigned eighths, bool unicode);
 
-void hl_json_answer(struct hl_json *j, const struct hl_answer *a);
 void hl_json_frame(struct hl_json *j, const struct hl_frame *f);
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);
 
