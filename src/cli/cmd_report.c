@@ -1,65 +1,127 @@
 /*
- * cmd_report.c - who allocated: a tree of stacks.
+ * cmd_report.c - any question about a trace, as text or JSON; report_show.c has the views.
  */
-#include <langinfo.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbol_options.h"
-#include "cli/trace_file.h"
-#include "model/query.h"
+#include "cli/report.h"
 #include "util/text.h"
-#include "views/text/text.h"
 
-enum what { PEAK, LEAKS, ALLOCATED, AT };
+/* --- options --- */
 
-struct report {
-	struct hl_trace_opts common; /* these two first */
-	struct hl_symbol_options symbols;
-	enum what what;
-	struct hl_when at;
-	const char *filter;
-	bool min_given;
-	double min;
-};
-HL_SYMBOL_STATE_CHECK(struct report);
+/* Each of these is one word that sets one thing. */
+#define SETTER(name, statement)                                       \
+	static const char *set_##name(void *state, const char *value) \
+	{                                                             \
+		struct hl_report *r = state;                          \
+                                                                      \
+		statement;                                            \
+		return NULL;                                          \
+	}
 
-static const char *set_peak(void *state, const char *value)
-{
-	((struct report *)state)->what = PEAK;
-	return NULL;
-}
-
-static const char *set_leaks(void *state, const char *value)
-{
-	((struct report *)state)->what = LEAKS;
-	return NULL;
-}
-
-static const char *set_allocated(void *state, const char *value)
-{
-	((struct report *)state)->what = ALLOCATED;
-	return NULL;
-}
+SETTER(peak, r->what = HL_REPORT_PEAK)
+SETTER(leaks, r->what = HL_REPORT_LEAKS)
+SETTER(allocated, r->what = HL_REPORT_ALLOCATED)
+SETTER(top_down, r->top_down = true)
+SETTER(threads, r->view = HL_REPORT_THREADS)
+SETTER(timeline, r->view = HL_REPORT_TIMELINE)
+SETTER(fragmentation, r->view = HL_REPORT_FRAGMENTATION)
+SETTER(snapshots, r->view = HL_REPORT_SNAPSHOTS)
+SETTER(deltas, r->view = HL_REPORT_DELTAS)
+SETTER(cumulative, r->view = HL_REPORT_CUMULATIVE)
+SETTER(no_defaults, r->no_defaults = true)
+SETTER(filter, r->filter_expr = value)
+SETTER(suppressions, r->suppressions_file = value)
 
 static const char *set_at(void *state, const char *value)
 {
-	struct report *r = state;
+	struct hl_report *r = state;
 
-	r->what = AT;
+	r->what = HL_REPORT_AT;
 	return hl_when_parse(value, strlen(value), &r->at) ? HL_WHEN_EXPECTED : NULL;
 }
 
-static const char *set_filter(void *state, const char *value)
+static const char *set_range(void *state, const char *value)
 {
-	((struct report *)state)->filter = value;
+	struct hl_report *r = state;
+	size_t at;
+
+	r->ranged = true;
+	return hl_when_parse_range(value, strlen(value), &r->from, &r->to, &at)
+		       ? "a range of times such as 1s..2.5s, 50%.. or @mark:login..@peak"
+		       : NULL;
+}
+
+static const char *set_growth(void *state, const char *value)
+{
+	((struct hl_report *)state)->what = HL_REPORT_GROWTH;
+	return set_range(state, value);
+}
+
+static const char *set_temporary(void *state, const char *value)
+{
+	struct hl_report *r = state;
+	struct hl_when w;
+
+	r->what = HL_REPORT_TEMPORARY;
+	if (!value)
+		return NULL;
+	if (hl_when_parse(value, strlen(value), &w) || w.kind != HL_WHEN_NS || w.ns == 0)
+		return "a duration such as 100us or 2.5ms";
+	r->temporary_ns = w.ns;
 	return NULL;
+}
+
+static const char *set_group(void *state, const char *value)
+{
+	struct hl_report *r = state;
+
+	r->view = HL_REPORT_TABLE;
+	if (strcmp(value, "process") == 0)
+		r->view = HL_REPORT_PROCESSES;
+	else if (hl_group_find(value, &r->group))
+		return "one of stack, function, site, file, module, thread, call, size, life, "
+		       "snapshot, process";
+	return NULL;
+}
+
+static const char *set_sites(void *state, const char *value)
+{
+	struct hl_report *r = state;
+
+	r->view = HL_REPORT_SITES;
+	r->group = HL_GROUP_SITE;
+	return NULL;
+}
+
+/* Of what lives at one moment, sizes are a sample; people mean all. */
+static const char *set_all_by(void *state, enum hl_group g)
+{
+	struct hl_report *r = state;
+
+	r->view = HL_REPORT_TABLE;
+	r->group = g;
+	if (r->what == HL_REPORT_NOTHING)
+		r->what = HL_REPORT_ALLOCATED;
+	return NULL;
+}
+
+static const char *set_sizes(void *state, const char *value)
+{
+	return set_all_by(state, HL_GROUP_SIZE);
+}
+
+static const char *set_lifetimes(void *state, const char *value)
+{
+	return set_all_by(state, HL_GROUP_LIFE);
 }
 
 static const char *set_min(void *state, const char *value)
 {
-	struct report *r = state;
+	struct hl_report *r = state;
 	char *end;
 
 	r->min_given = true;
@@ -71,125 +133,286 @@ static const char *set_min(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_limit(void *state, const char *value)
+{
+	struct hl_report *r = state;
+	char *end;
+
+	errno = 0;
+	r->limit_given = true;
+	r->limit = strtoul(value, &end, 10);
+	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
+}
+
+static const char *set_sort(void *state, const char *value)
+{
+	static const char *const names[] = {"bytes", "blocks", "average", "name", "own"};
+	struct hl_report *r = state;
+
+	r->sorted = true;
+	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+		r->sort = (enum hl_sort)i;
+		if (strcmp(value, names[i]) == 0)
+			return NULL;
+	}
+	return "one of bytes, blocks, average, name";
+}
+
+static const char *add_name(hl_report_names *names, const char *value)
+{
+	return hl_vec_push(names, value) ? "within the memory there is" : NULL;
+}
+
+static const char *set_include_function(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->include_function, value);
+}
+
+static const char *set_exclude_function(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->exclude_function, value);
+}
+
+static const char *set_include_module(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->include_module, value);
+}
+
+static const char *set_exclude_module(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->exclude_module, value);
+}
+
+/* --- one trace after the other --- */
+
 /* Half a second or so: the word is worth it. Larger traces are believed where they are read. */
 #define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
 
-/* A --leaks of a recording that may have missed a free must not call anything leaked. */
-static const char *heading(const struct report *r, struct hl_model *m)
+/* What the reader of the numbers must know about all of them. */
+static void warn(struct hl_model *m)
 {
-	switch (r->what) {
-	case PEAK:
-		return "live at the peak";
-	case LEAKS:
-		return hl_model_may_say_leaked(m) ? "leaked (live at the end)"
-						  : "live at the end of the recording";
-	case ALLOCATED:
-		return "allocated";
-	case AT:
-		return r->at.kind == HL_WHEN_PEAK  ? "live at the peak"
-		       : r->at.kind == HL_WHEN_END ? "live at the end of the recording"
-						   : "live";
-	}
-	return "";
-}
-
-static struct hl_query query_of(const struct report *r, struct hl_filter *filter)
-{
-	struct hl_query q = {.quantity = HL_QUANTITY_LIVE, .to = r->at, .filter = filter};
-
-	if (r->what == ALLOCATED)
-		q.quantity = HL_QUANTITY_ALLOCATED;
-	if (r->what == PEAK)
-		q.to.kind = HL_WHEN_PEAK;
-	else if (r->what != AT)
-		q.to.kind = HL_WHEN_END;
-	return q;
-}
-
-/* What the reader of the numbers must know about them. */
-static void warn(struct hl_model *m, const struct hl_answer *a)
-{
-	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
-
 	hl_trace_file_warn(m);
-	if (a->asked_ns > hl_model_end_ns(m))
-		hl_cli_error("%s is after the end; shown is the end, at %s",
-			hl_text_duration(asked, a->asked_ns), hl_text_duration(got, a->to_ns));
-	else if (a->moved)
-		hl_cli_error("the state at %s is not in the file; shown is the latest before it, "
-			     "at %s",
-			hl_text_duration(asked, a->asked_ns), hl_text_duration(got, a->to_ns));
+	if (hl_model_info(m)->totals.events == 0)
+		hl_cli_error("no allocation is in the trace: either the program made none, or not "
+			     "where it was recorded");
 }
 
-static int show(struct report *r, struct hl_model *m, const struct hl_answer *a)
+/* A range must lie in the run and be no riddle. 0 or an exit status. */
+static int check_range(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_text_tree_opts opts = {
-		.what = heading(r, m),
-		.min_percent = r->min_given ? r->min : 0.5,
-		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-	};
-	struct hl_tree t;
-	int err = hl_tree_build(&t, m, a);
+	uint64_t from, to, end = hl_model_end_ns(m);
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
 
-	if (err)
-		return err;
-	err = r->common.json ? hl_json_tree(stdout, m, a, &t)
-			     : hl_text_tree(stdout, m, a, &t, &opts);
-	hl_tree_fini(&t);
+	if (!r->ranged)
+		return 0;
+	if (hl_when_check(&r->from, m) || hl_when_check(&r->to, m)) {
+		hl_cli_usage("%s", hl_model_error(m));
+		return HL_EXIT_USAGE;
+	}
+	from = hl_when_ns(&r->from, m);
+	to = hl_when_ns(&r->to, m);
+	if (from > end)
+		return hl_cli_usage("the range begins at %s, after the end of the recording (%s)",
+			hl_text_duration(a, from), hl_text_duration(b, end));
+	if (from > to)
+		return hl_cli_usage("the range begins at %s, after its own end (%s)",
+			hl_text_duration(a, from), hl_text_duration(b, to));
+	return 0;
+}
+
+static void begin_document(struct hl_report *r)
+{
+	if (!r->common.json)
+		return;
+	hl_json_init(&r->json, stdout);
+	hl_json_begin_object(&r->json);
+	hl_json_key_u64(&r->json, "schema", 1);
+}
+
+static void end_document(struct hl_report *r)
+{
+	if (!r->common.json)
+		return;
+	hl_json_end_object(&r->json);
+	putchar('\n');
+}
+
+static void begin_process(struct hl_report *r, struct hl_model *m, const char *file)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+	struct hl_strbuf b = {0};
+
+	if (r->common.json) {
+		hl_json_begin_object(&r->json);
+		hl_json_key_string(&r->json, "trace", file);
+		hl_json_key_string(&r->json, "program", i->meta.program);
+		hl_json_key_u64(&r->json, "pid", i->meta.pid);
+		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
+		return;
+	}
+	if (r->view == HL_REPORT_PROCESSES)
+		return; /* its line says it */
+	hl_text_escape(&b, i->meta.program);
+	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
+	hl_text_escape(&b, file);
+	printf("=== %s\n", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+static int show_one(struct hl_report *r, struct hl_model *m, const char *file)
+{
+	int err;
+
+	warn(m);
+	if (file)
+		begin_process(r, m, file);
+	else
+		begin_document(r);
+	err = hl_report_show(r, m);
+	if (!err && !r->common.json)
+		hl_text_notes(stdout, m);
+	if (!file)
+		end_document(r);
+	else if (r->common.json)
+		hl_json_end_object(&r->json);
+	else if (r->view != HL_REPORT_PROCESSES)
+		putchar('\n');
 	return err;
 }
 
-static int report(struct report *r, struct hl_model *m, struct hl_filter *filter)
+/* `file` is NULL when there is only one. Closes the model and returns an exit status. */
+static int report_one(struct hl_report *r, struct hl_model *m, const char *file)
 {
-	struct hl_query q = query_of(r, filter);
-	struct hl_answer a;
-	bool moved;
+	int err = 0, status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
 
-	if (r->what == LEAKS)
-		hl_trace_file_verify(m, LEAKS_VERIFY_BYTES); /* a trace with a hole never says leaked */
-	if (hl_model_query(m, &q, &a))
-		return hl_trace_file_failed(m);
-	warn(m, &a);
-	moved = a.moved;
-	if (show(r, m, &a)) {
-		hl_answer_fini(&a);
-		return hl_trace_file_failed(m);
+	if (!status)
+		status = check_range(r, m);
+	if (!status)
+		status = hl_report_make_suppressions(r);
+	if (!status) {
+		if (r->what == HL_REPORT_LEAKS) /* a trace with a hole never says leaked */
+			hl_trace_file_verify(m, LEAKS_VERIFY_BYTES);
+		err = show_one(r, m, file);
 	}
-	hl_answer_fini(&a);
-	return hl_trace_file_close(m, &r->common, moved);
+	if (err == -ENOENT)
+		status = hl_cli_usage("%s", hl_model_error(m));
+	hl_suppressions_free(r->suppressions);
+	r->suppressions = NULL;
+	if (err && err != -ENOENT)
+		return hl_trace_file_failed(m);
+	if (!status)
+		return hl_trace_file_close(m, &r->common, r->moved);
+	hl_model_close(m);
+	return status;
+}
+
+/* The parent and its children: each for itself, and what they have together. */
+static int report_many(struct hl_report *r, int n, char **files)
+{
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	int status = 0;
+
+	begin_document(r);
+	if (r->common.json) {
+		hl_json_key(&r->json, "processes");
+		hl_json_begin_array(&r->json);
+	}
+	for (int i = 0; i < n && (status == 0 || status == HL_EXIT_INCOMPLETE); i++) {
+		struct hl_model *m;
+		int one = hl_trace_file_open(1, files + i, &m);
+
+		if (!one)
+			one = report_one(r, m, files[i]);
+		status = one ? one : status;
+	}
+	if (r->common.json) {
+		hl_json_end_array(&r->json);
+		hl_json_key_u64(&r->json, "total_bytes", r->total.bytes);
+		hl_json_key_u64(&r->json, "total_blocks", r->total.blocks);
+		end_document(r);
+	} else if (r->view != HL_REPORT_TIMELINE) {
+		printf("all %d process%s, each as above: %s in %s block%s\n", n, n == 1 ? "" : "es",
+			hl_text_bytes(bytes, r->total.bytes),
+			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
+	}
+	return status;
+}
+
+static int report(struct hl_report *r, int argc, char **argv)
+{
+	struct hl_model *m = NULL;
+	int status = 0;
+
+	/* One process is told from others, however many there are. */
+	if (argc == 0 || (argc == 1 && r->view != HL_REPORT_PROCESSES))
+		status = hl_trace_file_open(argc, argv, &m);
+	if (status)
+		return status;
+	return m ? report_one(r, m, NULL) : report_many(r, argc, argv);
 }
 
 static int run_report(void *state, int argc, char **argv)
 {
-	struct report *r = state;
-	struct hl_filter *filter;
-	struct hl_model *m;
-	int status = hl_filter_option(r->filter, &filter);
+	struct hl_report *r = state;
+	int status = hl_report_make_filter(r);
 
-	if (status)
-		return status;
-	if (filter && hl_filter_subjects(filter) & HL_FILTER_OP)
-		status = hl_filter_complain(r->filter, hl_filter_place_of(filter, HL_FILTER_OP),
-			"a report is about blocks, not events: op= is for dump");
+	if (r->ranged && (r->what == HL_REPORT_NOTHING))
+		r->what = HL_REPORT_ALLOCATED;
+	if (!status && r->ranged && r->what != HL_REPORT_ALLOCATED &&
+		r->what != HL_REPORT_TEMPORARY && r->what != HL_REPORT_GROWTH)
+		status = hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
+				      "moment is --at TIME");
 	if (!status)
-		status = hl_trace_file_open(argc, argv, &m);
-	if (!status)
-		status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
-	if (!status)
-		status = report(r, m, filter);
+		status = report(r, argc, argv);
 	hl_symbol_options_fini(&r->symbols);
-	hl_filter_free(filter);
+	hl_filter_free(r->filter);
+	hl_vec_free(&r->include_function);
+	hl_vec_free(&r->exclude_function);
+	hl_vec_free(&r->include_module);
+	hl_vec_free(&r->exclude_module);
 	return status;
 }
 
 static const struct hl_opt report_opts[] = {
 	{0, "peak", NULL, "what was live when the heap was largest (the default)", set_peak},
 	{0, "leaks", NULL, "what was live at the end", set_leaks},
+	{0, "at", "TIME", "what was live at TIME: 12.5s, 50%, @peak, @end, @mark:NAME", set_at},
 	{0, "allocated", NULL, "everything that was allocated, freed or not", set_allocated},
-	{0, "at", "TIME", "what was live at TIME: 12.5s, 300ms, 50%, @peak, @end", set_at},
-	{0, "filter", "EXPR", "only blocks whose allocation fits EXPR, see below", set_filter},
-	{0, "min", "PERCENT", "leave out branches below this share (0.5; text only)", set_min},
-	{0, "json", NULL, "as JSON, with nothing left out", hl_set_json},
+	{0, "temporary", "[DURATION]", "freed by the very next event, or sooner than DURATION",
+		set_temporary},
+	{0, "growth", "A..B", "allocated between the times A and B and alive at B", set_growth},
+	{0, "range", "A..B", "allocated or temporary only from A to B", set_range},
+	{0, "top-down", NULL, "the outermost frame first, not the allocating one", set_top_down},
+	{0, "sites", NULL, "a list of sites with lifetimes and their course over time", set_sites},
+	{0, "sizes", NULL, "by size of block", set_sizes},
+	{0, "lifetimes", NULL, "by how long blocks lived", set_lifetimes},
+	{0, "threads", NULL, "by thread, with who frees whose blocks", set_threads},
+	{0, "timeline", NULL, "live bytes over time, as a plot", set_timeline},
+	{0, "fragmentation", NULL, "how full the heap's pages are, and who holds the empty ones",
+		set_fragmentation},
+	{0, "snapshots", NULL, "what was live at each snapshot of the program", set_snapshots},
+	{0, "snapshot-deltas", NULL, "what each snapshot has that the one before had not",
+		set_deltas},
+	{0, "cumulative-delta", NULL, "what the last snapshot has that the first had not",
+		set_cumulative},
+	{'g', "group", "GROUP", "a flat table by stack, function, site, file, module, ...",
+		set_group},
+	{0, "filter", "EXPR", "only blocks that fit EXPR, see below", set_filter},
+	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
+		set_include_function},
+	{'x', "exclude-function", "NAME", "no stacks with such a function", set_exclude_function},
+	{0, "include-module", "NAME", "only stacks with a frame in such a module",
+		set_include_module},
+	{0, "exclude-module", "NAME", "no stacks with a frame in such a module",
+		set_exclude_module},
+	{0, "suppressions", "FILE", "leave out leaks by leak:PATTERN lines, as LSan's",
+		set_suppressions},
+	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
+		set_no_defaults},
+	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
+	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
+	{'s', "sort", "BY", "order of a table: bytes, blocks, average, name", set_sort},
+	{0, "json", NULL, "as JSON, with nothing left out: docs/json.md", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
@@ -200,21 +423,28 @@ static const struct hl_example report_examples[] = {
 	{"", "who held the memory at its peak"},
 	{"--leaks app.hlt", "what was never freed"},
 	{"--at 50% app.hlt", "what was live half-way"},
-	{"--filter 'size>=4K' app.hlt", "of large blocks only"},
+	{"--sites --filter 'size:>=4K' app.hlt", "where large blocks come from"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_report = {
 	.name = "report",
-	.summary = "who held the memory, as a tree of stacks",
-	.usage = "[options] [FILE]",
+	.summary = "who held the memory, as trees and tables",
+	.usage = "[options] [FILE...]",
 	.examples = report_examples,
-	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
-		 "  size>=4K  thread=0  func=realloc  time=1s..2s  !function=\"operator new\"\n"
-		 "  They are about a block's allocation: its size, thread, time and stack.\n",
+	.about =
+		"Groups: stack, function, site, file, module, thread, call, size, life, snapshot,\n"
+		"process.\n"
+		"\n"
+		"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
+		"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
+		"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
+		"  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
+		"  a part of a function's name. They are about a block's allocation.\n"
+		"Several FILEs are the processes of one run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,
-	.state_size = sizeof(struct report),
+	.state_size = sizeof(struct hl_report),
 	.run = run_report,
 };

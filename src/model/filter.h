@@ -1,33 +1,44 @@
 /*
- * filter.h - which events or blocks are meant: "size>=4K function=parse !thread=0".
+ * filter.h - which events or blocks are meant: "fn:parse* size:>=4K -thread:0".
  *
- * Terms are separated by spaces and all must hold; a leading ! turns one round; a value with
- * spaces stands in double quotes.
- *   op=alloc|free          the kind of event (dump only)
- *   func=malloc            the function that the program called
- *   thread=N               the thread, numbered from 0 as it appeared
- *   size>=N  (> = <= <)    requested bytes; K, M, G are binary
- *   time=A..B              when; either end may be left out, times as in when.h
- *   function=NAME          a frame of the stack has NAME in its function's name
+ * Terms are separated by spaces and all must hold; terms or values with a comma between them are
+ * alternatives; a leading - (or !) turns a term with all its values round; a value with spaces or
+ * commas stands in double quotes. A word without a key is a part of a function's name.
+ *   fn:NAME  file:NAME  module:NAME   a frame of the stack fits: see pattern.h for NAME
+ *   call:malloc              the function that the program called
+ *   thread:N                 the thread, numbered from 0 as it appeared
+ *   size:>=N  size:A..B      requested bytes; K, M, G, T are binary
+ *   time:A..B                when; either end may be left out, times as in when.h
+ *   addr:0x7f..  addr:A..B   the block holds this address, or begins in this range
+ *   life:<1ms  life:A..B     how long the block lives; one that is not freed lives for ever
+ *   alive:T                  the block exists at this moment
+ *   op:alloc|free            the kind of event (dump only)
+ * function is another word for fn, func for call; = is as good as a colon, and may be left out
+ * before < and >.
  */
 #ifndef HL_MODEL_FILTER_H
 #define HL_MODEL_FILTER_H
 
+#include "model/block.h"
 #include "model/model.h"
 
 struct hl_filter;
 
 struct hl_filter_error {
 	size_t at; /* byte in the expression */
-	char text[160];
+	char text[192];
 };
 
 /* -EINVAL with *error filled in, or -ENOMEM. */
 int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_error *error);
 void hl_filter_free(struct hl_filter *f);
+/* And also one of these NAMEs (negated: none of them) for `key`: fn, file or module. */
+int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
+	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name);
 
-/* Turns times into those of this recording; before the first match. */
-void hl_filter_bind(struct hl_filter *f, struct hl_model *m);
+/* Turns times into those of this recording; before the first match. 0, or -ENOENT with
+ * hl_model_error(): there is no such mark. */
+int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 
 /* What a filter is about. */
 #define HL_FILTER_OP       1u
@@ -36,15 +47,28 @@ void hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 #define HL_FILTER_SIZE     8u
 #define HL_FILTER_TIME     16u
 #define HL_FILTER_FUNCTION 32u
+#define HL_FILTER_FILE     64u
+#define HL_FILTER_MODULE   128u
+#define HL_FILTER_ADDR     256u
+#define HL_FILTER_LIFE     512u
+#define HL_FILTER_ALIVE    1024u
+/* Known of a stack alone; known only when the block is dead. */
+#define HL_FILTER_STACK (HL_FILTER_FUNCTION | HL_FILTER_FILE | HL_FILTER_MODULE)
+#define HL_FILTER_DEATH (HL_FILTER_LIFE | HL_FILTER_ALIVE)
 unsigned hl_filter_subjects(const struct hl_filter *f);
 /* Where the first term about one of these subjects stands, for messages. */
 size_t hl_filter_place_of(const struct hl_filter *f, unsigned subjects);
 
-/* Does it hold for this event? For a block, give its allocation. 0 or -errno. */
+/*
+ * Does it hold for this event? 0 or -errno. Of an allocation it is not known how long the block
+ * will live: life and alive do not hold. A free says it within a quarter of an octave.
+ */
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e, bool *holds);
+/* For a block, by its allocation and, for life and alive, its death. */
+int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds);
 /* For things between the events: terms about time and thread only; any other term does not hold. */
 bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x);
-/* Only the terms about stacks. */
+/* For a filter about nothing but stacks. */
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds);
 
 #endif

@@ -67,6 +67,10 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_chunks);
 	free(m->bad_keyframes);
 	free(m->bad_sets);
+	hl_vec_free(&m->marks);
+	hl_vec_free(&m->snapshots);
+	free(m->funcs);
+	hl_map_fini(&m->calls);
 	hl_reader_close(m->reader);
 	free(m);
 }
@@ -105,8 +109,9 @@ bool hl_model_complete(const struct hl_model *m)
 	const struct hl_trace_info *i = m->info;
 
 	/* What happened while recording was off is missing too. */
-	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST && i->end.kind != HL_END_RUNNING &&
-	       !i->damaged && i->counters.dropped_events == 0 && !i->meta.continued;
+	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST &&
+	       i->end.kind != HL_END_RUNNING && !i->damaged && i->counters.dropped_events == 0 &&
+	       !i->meta.continued;
 }
 
 bool hl_model_may_say_leaked(const struct hl_model *m)

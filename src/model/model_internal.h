@@ -4,6 +4,7 @@
 #ifndef HL_MODEL_MODEL_INTERNAL_H
 #define HL_MODEL_MODEL_INTERNAL_H
 
+#include "model/marks.h"
 #include "model/model.h"
 #include "symbol/symbol.h"
 #include "util/map.h"
@@ -42,6 +43,15 @@ struct hl_model {
 	HL_VEC(struct hl_site) sites;
 	struct hl_map site_ids;
 	HL_VEC(struct hl_frame_ref) refs;
+
+	bool marks_loaded;
+	HL_VEC(struct hl_mark) marks;
+	HL_VEC(uint64_t) snapshots; /* allocations before each */
+
+	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
+			      */
+	struct hl_map calls; /* (module, offset) -> the function that is called before it */
+	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };
 
 /* Keeps the sentence of a failed call of the reader; returns err. */

@@ -121,6 +121,8 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 		for (i = 0; i < c->n_events && c->events[i].time_ns <= p->limit; i++)
 			;
 		return i;
+	case HL_CUT_EVENTS:
+		return hl_min_u64(p->limit, c->n_events);
 	case HL_CUT_LIVE:
 		for (i = 0; i < c->n_events; i++) {
 			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size

@@ -11,20 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/keyed.h"
 #include "model/model_internal.h"
 #include "model/stream.h"
 #include "model/sums.h"
 
 const char *hl_quantity_name(enum hl_quantity q)
 {
-	return q == HL_QUANTITY_LIVE ? "live" : "allocated";
+	static const char *const names[] = {"live", "allocated", "temporary", "growth"};
+
+	return names[q];
 }
 
-static struct hl_place place_of(struct hl_model *m, const struct hl_when *when)
+struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when)
 {
+	const struct hl_mark *mark;
+
 	if (when->kind == HL_WHEN_PEAK)
 		return hl_place_peak(m);
+	if (when->kind == HL_WHEN_MARK && (mark = hl_when_mark(when, m)))
+		return hl_place_mark(mark);
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
+}
+
+struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when)
+{
+	uint64_t ns = hl_when_ns(when, m);
+	struct hl_place p;
+
+	if (when->kind == HL_WHEN_PEAK || when->kind == HL_WHEN_MARK)
+		return hl_query_to(m, when);
+	if (ns == 0)
+		return (struct hl_place){.sure = true};
+	p = hl_place_at(m, ns - 1);
+	if (!p.moved)
+		p.time_ns = ns;
+	return p;
 }
 
 /* A moment after the end is the end, if the end is known. */
@@ -35,9 +57,9 @@ static uint64_t asked(struct hl_model *m, const struct hl_query *q, const struct
 
 static void live_values(const struct hl_sums *sums, struct hl_answer *a)
 {
-	for (uint32_t i = 0; i <= a->n_nodes; i++) {
-		a->nodes[i].bytes = hl_sums_live_bytes(&sums[i]);
-		a->nodes[i].blocks = hl_sums_live_blocks(&sums[i]);
+	for (uint32_t i = 0; i <= a->n_keys; i++) {
+		a->values[i].bytes = hl_sums_live_bytes(&sums[i]);
+		a->values[i].blocks = hl_sums_live_blocks(&sums[i]);
 	}
 }
 
@@ -63,9 +85,9 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	err = hl_reader_load_keyframe(m->reader, n - 1, nodes, m->n_nodes);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_keyframes[n - 1]);
-	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
-		a->nodes[i].bytes = nodes[i].peak_bytes;
-		a->nodes[i].blocks = nodes[i].peak_blocks;
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		a->values[i].bytes = nodes[i].peak_bytes;
+		a->values[i].blocks = nodes[i].peak_blocks;
 		sum.bytes += nodes[i].peak_bytes;
 		sum.blocks += nodes[i].peak_blocks;
 	}
@@ -75,10 +97,18 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	if (err || sum.bytes > all->peak_bytes || sum.blocks > all->peak_blocks)
 		return -ENODATA;
 	/* The rest has no stack. */
-	a->nodes[a->n_nodes].bytes = all->peak_bytes - sum.bytes;
-	a->nodes[a->n_nodes].blocks = all->peak_blocks - sum.blocks;
+	a->values[a->n_keys].bytes = all->peak_bytes - sum.bytes;
+	a->values[a->n_keys].blocks = all->peak_blocks - sum.blocks;
 	a->to_ns = m->info->totals.peak_time_ns;
 	return 0;
+}
+
+/* By the shortest way there is for the key. */
+static int sums_at(
+	struct hl_model *m, const struct hl_answer *a, struct hl_place *p, struct hl_sums *sums)
+{
+	return a->key == HL_KEY_STACK ? hl_sums_at(m, p, sums)
+				      : hl_keyed_sums_at(m, a->key, a->n_keys, p, sums);
 }
 
 static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
@@ -87,17 +117,17 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 	struct hl_sums *sums;
 	int err;
 
-	if (q->to.kind == HL_WHEN_PEAK) {
+	if (q->to.kind == HL_WHEN_PEAK && q->key == HL_KEY_STACK) {
 		err = peak_from_keyframe(m, a);
 		if (err != -ENODATA)
 			return err;
 	}
-	sums = malloc(((size_t)m->n_nodes + 1) * sizeof(*sums));
+	sums = malloc(((size_t)a->n_keys + 1) * sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
-	p = place_of(m, &q->to);
+	p = hl_query_to(m, &q->to);
 	a->asked_ns = asked(m, q, &p);
-	err = hl_sums_at(m, &p, sums);
+	err = sums_at(m, a, &p, sums);
 	a->to_ns = p.time_ns;
 	a->moved = p.moved;
 	if (!err)
@@ -108,46 +138,100 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 
 static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
-	size_t n = (size_t)m->n_nodes + 1;
+	size_t n = (size_t)a->n_keys + 1;
 	struct hl_sums *at_from = calloc(n, sizeof(*at_from)), *at_to = malloc(n * sizeof(*at_to));
-	struct hl_place from, to = place_of(m, &q->to);
+	struct hl_place from, to = hl_query_to(m, &q->to);
 	int err = at_from && at_to ? 0 : -ENOMEM;
 
 	a->asked_ns = asked(m, q, &to);
 	if (!err)
-		err = hl_sums_at(m, &to, at_to);
+		err = sums_at(m, a, &to, at_to);
 	a->to_ns = to.time_ns;
 	a->moved = to.moved;
-	a->from_ns = hl_when_ns(&q->from, m);
-	if (!err && a->from_ns > 0) {
-		from = hl_place_at(m, a->from_ns - 1);
-		err = hl_sums_at(m, &from, at_from);
-		if (from.moved)
-			a->from_ns = from.time_ns;
-		a->moved |= from.moved;
-	}
-	for (uint32_t i = 0; i <= a->n_nodes && !err; i++) {
+	from = hl_query_from(m, &q->from);
+	if (!err)
+		err = sums_at(m, a, &from, at_from);
+	a->from_ns = from.time_ns;
+	a->moved |= from.moved;
+	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		if (at_to[i].alloc_blocks < at_from[i].alloc_blocks)
 			continue; /* the range is empty or turned round */
-		a->nodes[i].bytes = at_to[i].alloc_bytes - at_from[i].alloc_bytes;
-		a->nodes[i].blocks = at_to[i].alloc_blocks - at_from[i].alloc_blocks;
+		a->values[i].bytes = at_to[i].alloc_bytes - at_from[i].alloc_bytes;
+		a->values[i].blocks = at_to[i].alloc_blocks - at_from[i].alloc_blocks;
 	}
 	free(at_from);
 	free(at_to);
 	return err;
 }
 
-static int filtered(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+bool hl_query_counts(const struct hl_query *q, const struct hl_block *b)
 {
-	struct hl_place to = place_of(m, &q->to);
+	bool in = b->born == HL_PHASE_IN;
+
+	switch (q->quantity) {
+	case HL_QUANTITY_LIVE:
+		return b->died >= HL_PHASE_AFTER;
+	case HL_QUANTITY_ALLOCATED:
+		return in;
+	case HL_QUANTITY_TEMPORARY:
+		if (!in || b->died != HL_PHASE_IN)
+			return false;
+		return q->temporary_ns ? b->death_ns - b->birth_ns < q->temporary_ns : b->next;
+	case HL_QUANTITY_GROWTH:
+		return in && b->died >= HL_PHASE_AFTER;
+	}
+	return false;
+}
+
+struct counting {
+	struct hl_model *m;
+	const struct hl_query *q;
+	struct hl_answer *a;
+};
+
+static void count_begin(void *arg)
+{
+	struct hl_answer *a = ((struct counting *)arg)->a;
+
+	memset(a->values, 0, ((size_t)a->n_keys + 1) * sizeof(*a->values));
+}
+
+static int count_block(void *arg, const struct hl_block *b)
+{
+	struct counting *c = arg;
+	uint32_t key;
+
+	if (!hl_query_counts(c->q, b))
+		return 0;
+	key = hl_key_of(c->m, c->q->key, b);
+	if (key > c->a->n_keys)
+		key = c->a->n_keys;
+	c->a->values[key].bytes += b->size;
+	c->a->values[key].blocks++;
+	return 0;
+}
+
+static int by_events(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+{
 	bool live = q->quantity == HL_QUANTITY_LIVE;
+	struct counting c = {.m = m, .q = q, .a = a};
+	struct hl_stream s = {.filter = q->filter,
+		.to = hl_query_to(m, &q->to),
+		.older = live,
+		.to_end = q->key == HL_KEY_LIFE,
+		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFE,
+		.func = q->key == HL_KEY_CALL,
+		.begin = count_begin,
+		.block = count_block,
+		.arg = &c};
 	int err;
 
-	a->asked_ns = asked(m, q, &to);
-	a->from_ns = live ? 0 : hl_when_ns(&q->from, m);
-	err = hl_stream_sums(m, q->filter, live, a->from_ns, &to, a->nodes);
-	a->to_ns = to.time_ns;
-	a->moved = to.moved;
+	s.from = live ? s.to : hl_query_from(m, &q->from);
+	a->asked_ns = asked(m, q, &s.to);
+	err = hl_stream_blocks(m, &s);
+	a->from_ns = s.from.time_ns;
+	a->to_ns = s.to.time_ns;
+	a->moved = s.to.moved || (!live && s.from.moved);
 	return err;
 }
 
@@ -156,41 +240,59 @@ static int mask(struct hl_model *m, struct hl_filter *f, struct hl_answer *a)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i <= a->n_nodes && !err; i++) {
+	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		bool holds = true;
 
-		if (a->nodes[i].blocks == 0)
+		if (a->values[i].blocks == 0)
 			continue;
-		err = hl_filter_node(f, m, i < a->n_nodes ? i : HL_NODE_NONE, &holds);
+		err = hl_filter_node(f, m, i < a->n_keys ? i : HL_NODE_NONE, &holds);
 		if (!holds)
-			a->nodes[i] = (struct hl_value){0};
+			a->values[i] = (struct hl_value){0};
 	}
 	return err;
 }
 
+/* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
+static bool sums_suffice(const struct hl_query *q)
+{
+	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
+
+	if (q->decode || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+		return false;
+	if (q->key == HL_KEY_STACK)
+		return !(subjects & ~HL_FILTER_STACK);
+	return hl_keyed_is_known(q->key) && subjects == 0;
+}
+
 static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
-	int err;
+	int err = hl_when_check(&q->from, m);
 
-	if (q->filter) {
-		hl_filter_bind(q->filter, m);
-		if (hl_filter_subjects(q->filter) & ~HL_FILTER_FUNCTION)
-			return filtered(m, q, a);
-	}
+	if (!err)
+		err = hl_when_check(&q->to, m);
+	if (!err && q->filter)
+		err = hl_filter_bind(q->filter, m);
+	if (err)
+		return err;
+	a->asked_ns = hl_when_ns(&q->to, m);
+	if (!sums_suffice(q))
+		return by_events(m, q, a);
 	err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(m, q, a) : allocated_of_all(m, q, a);
-	return !err && q->filter ? mask(m, q->filter, a) : err;
+	return !err && q->filter && q->key == HL_KEY_STACK ? mask(m, q->filter, a) : err;
 }
 
 int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err;
 
-	*a = (struct hl_answer){.quantity = q->quantity, .n_nodes = m->n_nodes};
-	a->nodes = calloc((size_t)m->n_nodes + 1, sizeof(*a->nodes));
-	if (!a->nodes)
-		return hl_model_fail(m, -ENOMEM);
-	a->asked_ns = hl_when_ns(&q->to, m);
+	*a = (struct hl_answer){.quantity = q->quantity, .key = q->key};
 	m->error[0] = 0;
+	err = hl_key_count(m, q->key, &a->n_keys);
+	if (err)
+		return hl_model_fail(m, err);
+	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));
+	if (!a->values)
+		return hl_model_fail(m, -ENOMEM);
 	err = answer(m, q, a);
 	if (err) {
 		hl_answer_fini(a);
@@ -198,15 +300,15 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 	}
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;
-	for (uint32_t i = 0; i <= a->n_nodes; i++) {
-		a->total.bytes += a->nodes[i].bytes;
-		a->total.blocks += a->nodes[i].blocks;
+	for (uint32_t i = 0; i <= a->n_keys; i++) {
+		a->total.bytes += a->values[i].bytes;
+		a->total.blocks += a->values[i].blocks;
 	}
 	return 0;
 }
 
 void hl_answer_fini(struct hl_answer *a)
 {
-	free(a->nodes);
+	free(a->values);
 	memset(a, 0, sizeof(*a));
 }

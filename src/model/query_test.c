@@ -79,8 +79,8 @@ static struct hl_model *open_model(const char *path)
 
 static bool equal(const struct hl_answer *a, const struct hl_sample_value *v)
 {
-	for (uint32_t i = 0; i <= a->n_nodes; i++) {
-		if (a->nodes[i].bytes != v[i].bytes || a->nodes[i].blocks != v[i].blocks)
+	for (uint32_t i = 0; i <= a->n_keys; i++) {
+		if (a->values[i].bytes != v[i].bytes || a->values[i].blocks != v[i].blocks)
 			return false;
 	}
 	return true;
@@ -248,14 +248,14 @@ static void stack_filter(void **state)
 	ask_live(m, (struct hl_when){.kind = HL_WHEN_PEAK}, "function=0x1005", &some);
 	ask_live(m, (struct hl_when){.kind = HL_WHEN_PEAK}, "!function=0x1005", &rest);
 	assert_true(some.total.bytes > 0 && rest.total.bytes > 0);
-	for (uint32_t i = 0; i <= all.n_nodes; i++) {
-		uint32_t n = i < all.n_nodes ? i : HL_NODE_NONE;
+	for (uint32_t i = 0; i <= all.n_keys; i++) {
+		uint32_t n = i < all.n_keys ? i : HL_NODE_NONE;
 		bool below = false;
 
 		for (; n != HL_NODE_NONE; n = hl_model_parent(m, n))
 			below |= n == 5;
-		assert_int_equal(some.nodes[i].bytes, below ? all.nodes[i].bytes : 0);
-		assert_int_equal(rest.nodes[i].bytes, below ? 0 : all.nodes[i].bytes);
+		assert_int_equal(some.values[i].bytes, below ? all.values[i].bytes : 0);
+		assert_int_equal(rest.values[i].bytes, below ? 0 : all.values[i].bytes);
 	}
 	hl_answer_fini(&all);
 	hl_answer_fini(&some);

@@ -1,20 +1,33 @@
 /*
- * stream.h - sums of the blocks that a filter selects, by decoding every event.
+ * stream.h - blocks, one after the other, by decoding events: for all that sums cannot tell.
  */
 #ifndef HL_MODEL_STREAM_H
 #define HL_MODEL_STREAM_H
 
+#include "model/block.h"
 #include "model/filter.h"
-#include "model/query.h"
 #include "model/sums.h"
 
 /*
- * Sets values[n_nodes + 1] (the last: blocks without a stack) to what the filter selects: with
- * `live` the blocks that exist at *to, else the allocations from from_ns on. Moves *to before the
- * first lost chunk if there is one on the way: a filter on how blocks were born needs every
- * event. 0 or -errno.
+ * What is wanted. Each block that the filter selects is handed over once: when it dies, or after
+ * the last event that is read if it does not; with at_birth when it is born and without its death.
  */
-int hl_stream_sums(struct hl_model *m, struct hl_filter *f, bool live, uint64_t from_ns,
-	struct hl_place *to, struct hl_value *values);
+struct hl_stream {
+	struct hl_filter *filter; /* bound; NULL: all */
+	struct hl_place from, to; /* the range; a place may be moved, see below */
+	bool older;               /* blocks from before the range are wanted too */
+	bool to_end;              /* deaths after the range are wanted */
+	bool at_birth;
+	bool func;                /* hl_block.func must be known */
+	void (*begin)(void *arg); /* forget all: it begins, maybe again */
+	int (*block)(void *arg, const struct hl_block *b);
+	void *arg;
+};
+
+/*
+ * 0 or -errno with hl_model_error(). Where chunks are lost, `to` moves before the first loss: sums
+ * over a hole are nobody's. Deaths after a hole are -ENODATA.
+ */
+int hl_stream_blocks(struct hl_model *m, struct hl_stream *s);
 
 #endif

@@ -195,14 +195,13 @@ static int go(
 	return err;
 }
 
-/* More freed than allocated is no state that a program can be in. */
-static int verify(struct hl_model *m, const struct hl_sums *sums)
+int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n)
 {
-	for (size_t i = 0; i <= m->n_nodes; i++) {
+	for (size_t i = 0; i <= n; i++) {
 		if (sums[i].free_blocks > sums[i].alloc_blocks ||
 			sums[i].free_bytes > sums[i].alloc_bytes) {
 			snprintf(m->error, sizeof(m->error),
-				"the sums in the file contradict each other (node %zu)", i);
+				"the sums in the file contradict each other (number %zu)", i);
 			return -EBADMSG;
 		}
 	}
@@ -224,7 +223,7 @@ int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums)
 		}
 		err = go(m, p, &w, sums);
 		if (err == 0)
-			return verify(m, sums);
+			return hl_sums_verify(m, sums, m->n_nodes);
 		if (err != -EBADMSG || bad == m->n_bad)
 			return hl_model_fail(m, err);
 	}
@@ -247,5 +246,5 @@ int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_
 				i < p->chunk ? c.n_events : hl_place_split(m, p, &c), false, sums);
 	}
 	hl_chunk_events_free(&c);
-	return err ? hl_model_fail(m, err) : verify(m, sums);
+	return err ? hl_model_fail(m, err) : hl_sums_verify(m, sums, m->n_nodes);
 }

@@ -12,9 +12,10 @@
 
 /* Up to where in a chunk. */
 enum hl_cut {
-	HL_CUT_START, /* none of it */
-	HL_CUT_TIME,  /* events at or before limit */
-	HL_CUT_LIVE,  /* up to the event that first brings live bytes to limit */
+	HL_CUT_START,  /* none of it */
+	HL_CUT_TIME,   /* events at or before limit */
+	HL_CUT_LIVE,   /* up to the event that first brings live bytes to limit */
+	HL_CUT_EVENTS, /* the first `limit` events */
 };
 
 struct hl_place {
@@ -51,5 +52,9 @@ bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);
 /* The same by decoding every event from the start; -ENODATA when a chunk before it is lost. */
 int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_sums *sums);
+
+/* More freed than allocated is no state that a program can be in: -EBADMSG. sums has n + 1 entries.
+ */
+int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n);
 
 #endif

@@ -16,6 +16,7 @@
 
 struct build {
 	struct hl_model *m;
+	const struct hl_tree_opts *opts;
 	HL_VEC(struct hl_tree_node) nodes;
 	struct hl_map by_parent; /* (parent, frame) -> node */
 	uint32_t *innermost;     /* per recorded node: its innermost tree node */
@@ -42,12 +43,12 @@ static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, u
  * the numbering, so one pass from the end does it. */
 static int mark_needed(struct build *b, const struct hl_answer *a)
 {
-	b->innermost = malloc(((size_t)a->n_nodes + 1) * sizeof(*b->innermost));
+	b->innermost = malloc(((size_t)a->n_keys + 1) * sizeof(*b->innermost));
 	if (!b->innermost)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < a->n_nodes; i++)
-		b->innermost[i] = a->nodes[i].blocks || a->nodes[i].bytes ? 0 : NOT_NEEDED;
-	for (uint32_t i = a->n_nodes; i-- > 0;) {
+	for (uint32_t i = 0; i < a->n_keys; i++)
+		b->innermost[i] = a->values[i].blocks || a->values[i].bytes ? 0 : NOT_NEEDED;
+	for (uint32_t i = a->n_keys; i-- > 0;) {
 		uint32_t parent =
 			b->innermost[i] == NOT_NEEDED ? HL_NODE_NONE : hl_model_parent(b->m, i);
 
@@ -55,6 +56,21 @@ static int mark_needed(struct build *b, const struct hl_answer *a)
 			b->innermost[parent] = 0;
 	}
 	return 0;
+}
+
+static void add_self(struct build *b, uint32_t at, const struct hl_value *v)
+{
+	b->nodes.data[at].self.bytes += v->bytes;
+	b->nodes.data[at].self.blocks += v->blocks;
+}
+
+/* Moves *at to the function that the stack called, if it is known. */
+static int add_call(struct build *b, uint32_t node, uint32_t *at)
+{
+	struct hl_frame_ref ref = {0};
+	int err = hl_model_call_frame(b->m, node, &ref.frame);
+
+	return err || ref.frame == HL_NODE_NONE ? err : child_of(b, *at, ref, at);
 }
 
 static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v)
@@ -71,9 +87,116 @@ static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v
 		return err;
 	if (node != HL_NODE_NONE)
 		b->innermost[node] = at;
-	b->nodes.data[at].self.bytes += v->bytes;
-	b->nodes.data[at].self.blocks += v->blocks;
+	if (v->blocks && b->opts->calls)
+		err = add_call(b, node, &at);
+	if (!err)
+		add_self(b, at, v);
+	return err;
+}
+
+/* --- from the other end --- */
+
+/* A stack on its way outwards. */
+struct walker {
+	uint32_t node; /* recorded */
+	uint32_t left; /* frames of that node that are still to come */
+	uint32_t at;   /* in the tree */
+	struct hl_value v;
+};
+
+/* One frame outwards. *more: there was one. */
+static int step(struct build *b, struct walker *w, bool *more)
+{
+	const struct hl_frame_ref *refs;
+	size_t n;
+	int err;
+
+	*more = false;
+	while (w->left == 0) {
+		w->node = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
+		if (w->node == HL_NODE_NONE)
+			return 0;
+		err = hl_model_node_frames(b->m, w->node, &refs, &n);
+		if (err)
+			return err;
+		w->left = (uint32_t)n;
+	}
+	err = hl_model_node_frames(b->m, w->node, &refs, &n);
+	if (!err)
+		err = child_of(b, w->at, refs[--w->left], &w->at);
+	if (err)
+		return err;
+	*more = true;
+	b->nodes.data[w->at].total.bytes += w->v.bytes;
 	return 0;
+}
+
+static int start_walker(struct build *b, struct walker *w, uint32_t node, const struct hl_value *v)
+{
+	const struct hl_frame_ref *refs;
+	size_t n;
+	int err = hl_model_node_frames(b->m, node, &refs, &n);
+
+	*w = (struct walker){.node = node, .left = (uint32_t)n, .v = *v};
+	if (!err && b->opts->calls)
+		err = add_call(b, node, &w->at);
+	return err;
+}
+
+/*
+ * All stacks go one frame outwards at a time. What is then too small to be shown goes no further:
+ * else the tree would be as large as all stacks together, which are not merged from this end.
+ */
+static int walk_outwards(struct build *b, struct walker *walkers, size_t n)
+{
+	int err = 0;
+
+	while (n > 0 && !err) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < n && !err; i++) {
+			bool more;
+
+			err = step(b, &walkers[i], &more);
+			if (!err && more)
+				walkers[kept++] = walkers[i];
+			else
+				add_self(b, walkers[i].at, &walkers[i].v);
+		}
+		n = kept;
+		kept = 0;
+		for (size_t i = 0; i < n && !err; i++) {
+			if (b->nodes.data[walkers[i].at].total.bytes >= b->opts->least)
+				walkers[kept++] = walkers[i];
+			else
+				add_self(b, walkers[i].at, &walkers[i].v);
+		}
+		n = kept;
+	}
+	return err;
+}
+
+static int add_inverted(struct build *b, const struct hl_answer *a)
+{
+	struct walker *walkers;
+	size_t n = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i <= a->n_keys; i++)
+		n += a->values[i].blocks > 0;
+	walkers = malloc((n + 1) * sizeof(*walkers));
+	if (!walkers)
+		return -ENOMEM;
+	n = 0;
+	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
+		if (a->values[i].blocks > 0)
+			err = start_walker(
+				b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, &a->values[i]);
+	}
+	if (!err)
+		err = walk_outwards(b, walkers, n);
+	free(walkers);
+	return err;
 }
 
 static void add_up(struct hl_tree *t)
@@ -148,21 +271,29 @@ static int sort_children(struct hl_tree *t, struct hl_model *m)
 	return 0;
 }
 
-int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a)
+static int add_outermost_first(struct build *b, const struct hl_answer *a)
 {
-	struct build b = {.m = m};
+	int err = mark_needed(b, a);
+
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		if (b->innermost[i] != NOT_NEEDED)
+			err = add_recorded(b, i, &a->values[i]);
+	}
+	if (!err && a->values[a->n_keys].blocks > 0)
+		err = add_recorded(b, HL_NODE_NONE, &a->values[a->n_keys]);
+	return err;
+}
+
+int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree_opts *opts)
+{
+	struct build b = {.m = m, .opts = opts};
 	struct hl_tree_node root = {0};
 	int err = hl_vec_push(&b.nodes, root);
 
 	memset(t, 0, sizeof(*t));
 	if (!err)
-		err = mark_needed(&b, a);
-	for (uint32_t i = 0; i < a->n_nodes && !err; i++) {
-		if (b.innermost[i] != NOT_NEEDED)
-			err = add_recorded(&b, i, &a->nodes[i]);
-	}
-	if (!err && a->nodes[a->n_nodes].blocks > 0)
-		err = add_recorded(&b, HL_NODE_NONE, &a->nodes[a->n_nodes]);
+		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
 	free(b.innermost);
 	hl_map_fini(&b.by_parent);
 	t->nodes = b.nodes.data;

@@ -1,8 +1,9 @@
 /*
- * tree.h - an answer as a tree of frames, outermost first.
+ * tree.h - an answer by stack as a tree of frames, from either end.
  *
  * Frames of one parent that have the same function, file, line and module are one node. A node's
- * total is its own and that of all below it; own is what was allocated right there.
+ * total is its own and that of all below it. The function of the malloc family that was called is a
+ * frame too: the innermost.
  */
 #ifndef HL_MODEL_TREE_H
 #define HL_MODEL_TREE_H
@@ -19,12 +20,28 @@ struct hl_tree_node {
 };
 
 struct hl_tree {
-	struct hl_tree_node *nodes; /* nodes[0] is no frame but the parent of the outermost */
+	struct hl_tree_node *nodes; /* nodes[0] is no frame but the parent of the first */
 	uint32_t n_nodes;
 	uint32_t *children; /* largest first by bytes, then blocks, then by name */
 };
 
-int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a);
+struct hl_tree_opts {
+	bool inverted;  /* the called function first, its callers below it; else the outermost first
+			 */
+	uint64_t least; /* inverted: what has fewer bytes need not have anything below it */
+	bool calls;     /* with the called functions, see hl_model_find_calls */
+};
+
+int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree_opts *opts);
 void hl_tree_fini(struct hl_tree *t);
+
+/* Learns the called function of the stacks that have a number, by reading a small part of the trace:
+ * of some it may not be found. 0 or -errno. */
+int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a);
+/* It as a frame, once learned; HL_NODE_NONE for blocks without a stack. */
+int hl_model_call_frame(struct hl_model *m, uint32_t node, uint32_t *frame);
+/* "malloc", "operator new" */
+const char *hl_call_name(unsigned func);
 
 #endif

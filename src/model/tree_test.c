@@ -64,22 +64,15 @@ static void make(char *path)
 	hl_writer_close(w);
 }
 
-static void merging(void **state)
+/* In the order of a walk: largest first. */
+struct want {
+	const char *name;
+	unsigned depth;
+	uint64_t total, self, blocks;
+};
+
+static void check_tree(const struct want *want, size_t n_want, const struct hl_tree_opts *opts)
 {
-	/* In the order of a walk: largest first. */
-	static const struct {
-		const char *name;
-		unsigned depth;
-		uint64_t total, self, blocks;
-	} want[] = {
-		{"0x10", 1, 711, 1, 6},
-		{"[...]", 2, 500, 0, 1},
-		{"[jit 0x77]", 3, 500, 500, 1},
-		{"0x20", 2, 150, 150, 2},
-		{"0x21", 2, 30, 30, 1},
-		{"0x30", 2, 30, 30, 1},
-		{"[no stack]", 1, 7, 7, 1},
-	};
 	struct hl_query q = {.to.kind = HL_WHEN_END};
 	struct hl_reader_refusal why;
 	struct hl_answer a;
@@ -92,9 +85,12 @@ static void merging(void **state)
 	make(path);
 	assert_int_equal(hl_model_open(&m, path, &why), 0);
 	assert_int_equal(hl_model_query(m, &q, &a), 0);
-	assert_int_equal(hl_tree_build(&t, m, &a), 0);
+	if (opts->calls)
+		assert_int_equal(hl_model_find_calls(m, &a), 0);
+	assert_int_equal(hl_tree_build(&t, m, &a, opts), 0);
 	assert_int_equal(t.nodes[0].total.bytes, a.total.bytes);
-	assert_int_equal(t.n_nodes, HL_ARRAY_LEN(want) + 1);
+	assert_int_equal(t.nodes[0].total.blocks, a.total.blocks);
+	assert_int_equal(t.n_nodes, n_want + 1);
 	stack[0] = 0;
 	for (;;) {
 		const struct hl_tree_node *n = &t.nodes[stack[depth]];
@@ -114,16 +110,69 @@ static void merging(void **state)
 		assert_int_equal(n->self.bytes, want[seen].self);
 		seen++;
 	}
-	assert_int_equal(seen, HL_ARRAY_LEN(want));
+	assert_int_equal(seen, n_want);
 	hl_tree_fini(&t);
 	hl_answer_fini(&a);
 	hl_model_close(m);
 	unlink(path);
 }
 
+static void merging(void **state)
+{
+	static const struct want want[] = {
+		{"0x10", 1, 711, 1, 6},
+		{"[...]", 2, 500, 0, 1},
+		{"[jit 0x77]", 3, 500, 500, 1},
+		{"0x20", 2, 150, 150, 2},
+		{"0x21", 2, 30, 30, 1},
+		{"0x30", 2, 30, 30, 1},
+		{"[no stack]", 1, 7, 7, 1},
+	};
+
+	check_tree(want, HL_ARRAY_LEN(want), &(struct hl_tree_opts){0});
+}
+
+/* From the other end: the called function, then the callers; blocks without a stack know neither.
+ */
+static void inverted(void **state)
+{
+	static const struct want want[] = {
+		{"malloc", 1, 711, 0, 6},
+		{"[jit 0x77]", 2, 500, 0, 1},
+		{"[...]", 3, 500, 0, 1},
+		{"0x10", 4, 500, 500, 1},
+		{"0x20", 2, 150, 0, 2},
+		{"0x10", 3, 150, 150, 2},
+		{"0x21", 2, 30, 0, 1},
+		{"0x10", 3, 30, 30, 1},
+		{"0x30", 2, 30, 0, 1},
+		{"0x10", 3, 30, 30, 1},
+		{"0x10", 2, 1, 1, 1},
+		{"[no stack]", 1, 7, 7, 1},
+	};
+	/* Below 100 bytes nothing needs to be told apart further. */
+	static const struct want large[] = {
+		{"malloc", 1, 711, 0, 6},
+		{"[jit 0x77]", 2, 500, 0, 1},
+		{"[...]", 3, 500, 0, 1},
+		{"0x10", 4, 500, 500, 1},
+		{"0x20", 2, 150, 0, 2},
+		{"0x10", 3, 150, 150, 2},
+		{"0x21", 2, 30, 30, 1},
+		{"0x30", 2, 30, 30, 1},
+		{"0x10", 2, 1, 1, 1},
+		{"[no stack]", 1, 7, 7, 1},
+	};
+
+	check_tree(
+		want, HL_ARRAY_LEN(want), &(struct hl_tree_opts){.inverted = true, .calls = true});
+	check_tree(large, HL_ARRAY_LEN(large),
+		&(struct hl_tree_opts){.inverted = true, .calls = true, .least = 100});
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(merging)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(merging), cmocka_unit_test(inverted)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

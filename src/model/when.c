@@ -4,9 +4,12 @@
 #include "model/when.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "model/marks.h"
+#include "model/model_internal.h"
 
 static const struct {
 	const char *name;
@@ -70,6 +73,15 @@ static bool is(const char *s, size_t len, const char *word)
 	return strlen(word) == len && memcmp(s, word, len) == 0;
 }
 
+static int parse_mark(const char *s, size_t len, struct hl_when *when)
+{
+	if (len == 0 || len >= sizeof(when->mark))
+		return -EINVAL;
+	when->kind = HL_WHEN_MARK;
+	memcpy(when->mark, s, len);
+	return 0;
+}
+
 int hl_when_parse(const char *s, size_t len, struct hl_when *when)
 {
 	struct decimal d;
@@ -80,6 +92,8 @@ int hl_when_parse(const char *s, size_t len, struct hl_when *when)
 		when->kind = s[1] == 'p' ? HL_WHEN_PEAK : HL_WHEN_END;
 		return 0;
 	}
+	if (len > 6 && memcmp(s, "@mark:", 6) == 0)
+		return parse_mark(s + 6, len - 6, when);
 	if (parse_decimal(s, len, &d, &used))
 		return -EINVAL;
 	if (is(s + used, len - used, "%")) {
@@ -94,9 +108,50 @@ int hl_when_parse(const char *s, size_t len, struct hl_when *when)
 	return -EINVAL;
 }
 
-uint64_t hl_when_ns(const struct hl_when *when, const struct hl_model *m)
+int hl_when_parse_range(
+	const char *s, size_t len, struct hl_when *from, struct hl_when *to, size_t *at)
+{
+	const char *dots = memmem(s, len, "..", 2);
+	size_t first = dots ? (size_t)(dots - s) : 0;
+
+	*from = (struct hl_when){.kind = HL_WHEN_NS};
+	*to = (struct hl_when){.kind = HL_WHEN_END};
+	*at = 0;
+	if (!dots || (first > 0 && hl_when_parse(s, first, from)))
+		return -EINVAL;
+	*at = first + 2;
+	return *at < len ? hl_when_parse(s + *at, len - *at, to) : 0;
+}
+
+const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *m)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	if (when->n_mark == 0)
+		return hl_model_find_mark(m, when->mark);
+	return hl_model_marks(m, &marks, &n) || when->n_mark > n ? NULL : &marks[when->n_mark - 1];
+}
+
+int hl_when_check(const struct hl_when *when, struct hl_model *m)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	if (when->kind != HL_WHEN_MARK || hl_when_mark(when, m))
+		return 0;
+	if (hl_model_marks(m, &marks, &n))
+		return -ENOENT;
+	snprintf(m->error, sizeof(m->error), "there is no mark \"%s\" in the recording%s%.64s%s",
+		when->mark, n ? "; the first is \"" : ", nor any other", n ? marks[0].name : "",
+		n ? "\"" : "");
+	return -ENOENT;
+}
+
+uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m)
 {
 	uint64_t end = hl_model_end_ns(m);
+	const struct hl_mark *mark;
 
 	switch (when->kind) {
 	case HL_WHEN_NS:
@@ -109,6 +164,9 @@ uint64_t hl_when_ns(const struct hl_when *when, const struct hl_model *m)
 		return hl_model_info(m)->totals.peak_time_ns;
 	case HL_WHEN_END:
 		return end;
+	case HL_WHEN_MARK:
+		mark = hl_when_mark(when, m);
+		return mark ? mark->time_ns : end;
 	}
 	return end;
 }

@@ -1,5 +1,6 @@
 /*
- * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, or plain nanoseconds.
+ * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login,
+ * or plain nanoseconds.
  */
 #ifndef HL_MODEL_WHEN_H
 #define HL_MODEL_WHEN_H
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/marks.h"
 #include "model/model.h"
 
 enum hl_when_kind {
@@ -14,20 +16,30 @@ enum hl_when_kind {
 	HL_WHEN_PERCENT, /* of the whole recording */
 	HL_WHEN_PEAK,
 	HL_WHEN_END,
+	HL_WHEN_MARK, /* the first mark or snapshot of a name */
 };
 
 struct hl_when {
 	enum hl_when_kind kind;
 	uint64_t ns;
 	double percent;
+	char mark[64]; /* its name */
+	size_t n_mark; /* or its number among all marks, from 1; 0: by name */
 };
 
 /* What hl_when_parse accepts, for messages. */
-#define HL_WHEN_EXPECTED "a time such as 12.5s, 300ms, 50%, @peak or @end"
+#define HL_WHEN_EXPECTED "a time such as 12.5s, 300ms, 50%, @peak, @end or @mark:NAME"
 
 /* Reads exactly len characters. 0 or -EINVAL. */
 int hl_when_parse(const char *s, size_t len, struct hl_when *when);
-/* In this recording, as time since its start. */
-uint64_t hl_when_ns(const struct hl_when *when, const struct hl_model *m);
+/* "A..B", either end of which may be left out. *at: where an error is. 0 or -EINVAL. */
+int hl_when_parse_range(
+	const char *s, size_t len, struct hl_when *from, struct hl_when *to, size_t *at);
+/* Is there such a moment in this recording? 0, or -ENOENT with hl_model_error(). */
+int hl_when_check(const struct hl_when *when, struct hl_model *m);
+/* The mark of HL_WHEN_MARK; NULL: none. */
+const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *m);
+/* In this recording, as time since its start. An unknown mark is the end. */
+uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m);
 
 #endif

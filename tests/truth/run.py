@@ -108,7 +108,7 @@ class Run:
         compare_sites(flatten(report['tree']), self.truth.allocated())
 
     def check_leaks(self):
-        report = self.report('--leaks')
+        report = self.report('--leaks', '--no-default-suppressions')
         expect('total_bytes', report['total_bytes'], self.info['totals']['live_bytes_end'])
         expect('total_blocks', report['total_blocks'], self.info['totals']['live_blocks_end'])
         compare_sites(flatten(report['tree']), self.truth.live())

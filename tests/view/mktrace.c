@@ -5,7 +5,7 @@
  *   module PATH BUILD-ID|*|-        *: the file's own; -: none
  *   node PARENT|- MODULE|- OFFSET   offset in hexadecimal
  *   thread TID
- *   alloc TIME THREAD SIZE NODE|- FUNC
+ *   alloc TIME THREAD SIZE NODE|- FUNC [ADDRESS]
  *   free TIME THREAD ORDINAL FUNC
  *   extra TIME KIND VALUE TEXT
  *   counters UNKNOWN IMPLICIT INHERITED LATE DROPPED
@@ -101,7 +101,7 @@ static void add_alloc(char **f)
 		.func = (uint8_t)id_of(f[4]),
 		.op = HL_OP_ALLOC,
 		.ordinal = n_births,
-		.addr = 0x1000 + n_births * 64,
+		.addr = f[5][0] ? strtoull(f[5], NULL, 16) : 0x1000 + n_births * 64,
 		.free_node = HL_NODE_NONE};
 	n_births++;
 	if (hl_writer_add_event(w, e))

@@ -3,31 +3,75 @@
  *
  * All of it goes to a stream of the caller; its errors stay in the stream. Names are escaped:
  * none can act on a terminal or break a line. JSON has "schema": 1; names in it never change
- * their meaning, new ones may be added.
+ * their meaning, new ones may be added: docs/json.md. But for info, JSON functions write members
+ * into an object that the caller has begun, and leave nothing out.
  */
 #ifndef HL_VIEWS_TEXT_TEXT_H
 #define HL_VIEWS_TEXT_TEXT_H
 
 #include <stdio.h>
 
+#include "model/fragmentation.h"
+#include "model/group.h"
 #include "model/model.h"
 #include "model/query.h"
+#include "model/sites.h"
+#include "model/suppress.h"
+#include "model/threads.h"
+#include "model/timeline.h"
 #include "model/tree.h"
+#include "util/json.h"
 
 void hl_text_info(FILE *out, struct hl_model *m);
 void hl_json_info(FILE *out, struct hl_model *m);
 
-struct hl_text_tree_opts {
+struct hl_text_opts {
 	const char *what;   /* what is shown, for the head: "live at the peak" */
-	double min_percent; /* frames below this share of the total are left out */
-	bool unicode;       /* lines as box-drawing characters */
+	double min_percent; /* what is below this share of the total is left out */
+	bool limited;       /* no more than `limit` rows or outermost branches */
+	size_t limit;
+	bool unicode; /* lines as box-drawing characters */
+	size_t width; /* of the page, in characters */
 };
-/* 0 or -ENOMEM. */
+
+/* A tree of frames, in the order it was built. 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
-	const struct hl_text_tree_opts *opts);
+	const struct hl_text_opts *opts);
+int hl_json_tree(
+	struct hl_json *j, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
+
+/* What is asked, of when, how much in all. */
+void hl_json_answer(struct hl_json *j, const struct hl_answer *a);
+/* One line for a whole process. */
+void hl_text_process(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what);
+
+/* Flat tables. stats: of the first n_stats rows, which are then all that is shown; or NULL. */
+void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_table *t, const struct hl_site_stat *stats,
+	const struct hl_text_opts *opts);
+void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_table *t, const struct hl_site_stat *stats, size_t n_stats);
+/* How many rows hl_text_table shows. */
+size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts);
+
+void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text_opts *opts);
+void hl_json_threads(struct hl_json *j, const struct hl_threads *t);
+
+/* How many columns a plot of this page has. */
+size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
+int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_column *c, size_t n,
+	const struct hl_text_opts *opts);
+int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_column *c, size_t n);
+
+void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+	const struct hl_text_opts *opts);
+void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f);
+
 /* The modules that could not tell everything, with what would help; nothing if there are none. */
 void hl_text_notes(FILE *out, struct hl_model *m);
-/* Never leaves anything out. 0 or -ENOMEM. */
-int hl_json_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
+
+/* What was left out because it is known; nothing if nothing was. */
+void hl_text_suppressed(FILE *out, const struct hl_suppressions *s);
+void hl_json_suppressed(struct hl_json *j, const struct hl_suppressions *s);
 
 #endif

@@ -5,17 +5,14 @@
 
 #include "util/json.h"
 #include "util/vec.h"
-#include "views/text/text.h"
+#include "views/text/text_internal.h"
 
 static void begin_node(struct hl_json *j, struct hl_model *m, const struct hl_tree_node *n)
 {
 	const struct hl_frame *f = hl_model_frame(m, n->frame);
 
 	hl_json_begin_object(j);
-	hl_json_key_string(j, "function", f->function);
-	hl_json_key_string(j, "file", f->file);
-	hl_json_key_u64(j, "line", f->line);
-	hl_json_key_string(j, "module", f->module);
+	hl_json_frame(j, f);
 	hl_json_key_bool(j, "inlined", n->inlined);
 	hl_json_key_u64(j, "bytes", n->total.bytes);
 	hl_json_key_u64(j, "blocks", n->total.blocks);
@@ -54,24 +51,15 @@ static int put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree 
 	return err;
 }
 
-int hl_json_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t)
+int hl_json_tree(
+	struct hl_json *j, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t)
 {
-	struct hl_json j;
 	int err;
 
-	hl_json_init(&j, out);
-	hl_json_begin_object(&j);
-	hl_json_key_u64(&j, "schema", 1);
-	hl_json_key_string(&j, "quantity", hl_quantity_name(a->quantity));
-	hl_json_key_u64(&j, "from_ns", a->from_ns);
-	hl_json_key_u64(&j, "to_ns", a->to_ns);
-	hl_json_key_u64(&j, "total_bytes", a->total.bytes);
-	hl_json_key_u64(&j, "total_blocks", a->total.blocks);
-	hl_json_key(&j, "tree");
-	hl_json_begin_array(&j);
-	err = put_tree(&j, m, t);
-	hl_json_end_array(&j);
-	hl_json_end_object(&j);
-	putc('\n', out);
+	hl_json_answer(j, a);
+	hl_json_key(j, "tree");
+	hl_json_begin_array(j);
+	err = put_tree(j, m, t);
+	hl_json_end_array(j);
 	return err;
 }

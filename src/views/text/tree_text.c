@@ -11,10 +11,9 @@
 #include "base/attr.h"
 #include "util/text.h"
 #include "util/vec.h"
-#include "views/text/text.h"
+#include "views/text/text_internal.h"
 
-/* How wide the numbers are: "100.0%  1023.9 KiB  1,234,567  ". */
-#define NUMBERS    "%6.1f%%  %10s  %10s  "
+/* As wide as HL_NUMBERS. */
 #define NO_NUMBERS "%33s"
 
 struct place {
@@ -26,7 +25,7 @@ struct print {
 	FILE *out;
 	struct hl_model *m;
 	const struct hl_tree *t;
-	const struct hl_text_tree_opts *opts;
+	const struct hl_text_opts *opts;
 	uint64_t least;  /* frames with fewer bytes are left out */
 	uint64_t hidden; /* how many subtrees were */
 	struct hl_value hidden_sum;
@@ -34,13 +33,6 @@ struct print {
 	HL_VEC(size_t) indents; /* lengths of indent, one for each depth */
 	HL_VEC(struct place) path;
 };
-
-static double percent(const struct print *p, uint64_t bytes)
-{
-	uint64_t all = p->t->nodes[0].total.bytes;
-
-	return all ? (double)bytes * 100 / (double)all : 0;
-}
 
 static bool large_enough(const struct print *p, uint32_t node)
 {
@@ -56,7 +48,8 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 	for (uint32_t i = 0; i < n->n_children; i++) {
 		uint32_t child = p->t->children[n->first_child + i];
 
-		if (large_enough(p, child)) {
+		if (large_enough(p, child) &&
+			!(node == 0 && p->opts->limited && shown == p->opts->limit)) {
 			shown++;
 			continue;
 		}
@@ -69,35 +62,16 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 
 static void put_frame(struct print *p, const struct hl_tree_node *n)
 {
-	const struct hl_frame *f = hl_model_frame(p->m, n->frame);
-	struct hl_strbuf b = {0};
-	const char *base;
-
-	hl_text_escape(&b, f->function);
-	if (f->file) {
-		hl_strbuf_puts(&b, "  ");
-		base = strrchr(f->file, '/');
-		hl_text_escape(&b, base ? base + 1 : f->file);
-		if (f->line)
-			hl_strbuf_printf(&b, ":%" PRIu32, f->line);
-	} else if (f->module) {
-		hl_strbuf_puts(&b, "  [");
-		base = strrchr(f->module, '/');
-		hl_text_escape(&b, base ? base + 1 : f->module);
-		hl_strbuf_puts(&b, "]");
-	}
-	if (n->inlined)
-		hl_strbuf_puts(&b, " (inlined)");
-	fprintf(p->out, "%s\n", hl_strbuf_str(&b));
-	hl_strbuf_fini(&b);
+	hl_put_frame(p->out, hl_model_frame(p->m, n->frame));
+	fputs(n->inlined ? " (inlined)\n" : "\n", p->out);
 }
 
 static void put_numbers(struct print *p, const struct hl_value *v)
 {
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
 
-	fprintf(p->out, NUMBERS, percent(p, v->bytes), hl_text_bytes(bytes, v->bytes),
-		hl_text_count(blocks, v->blocks));
+	fprintf(p->out, HL_NUMBERS, hl_percent(v->bytes, p->t->nodes[0].total.bytes),
+		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks));
 }
 
 /* Moves to the next node of a chain: the only child, if it has the same numbers. */
@@ -164,50 +138,18 @@ static int walk(struct print *p)
 	return err;
 }
 
-static void head(struct print *p, const struct hl_answer *a)
-{
-	char from[HL_TEXT_SIZE_MAX], to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-
-	hl_text_duration(to, a->to_ns);
-	hl_text_duration(all, hl_model_end_ns(p->m));
-	if (a->from_ns == a->to_ns)
-		fprintf(p->out, "%s, at %s of %s: ", p->opts->what, to, all);
-	else
-		fprintf(p->out, "%s, from %s to %s of %s: ", p->opts->what,
-			hl_text_duration(from, a->from_ns), to, all);
-	fprintf(p->out, "%s in %s block%s\n", hl_text_bytes(bytes, a->total.bytes),
-		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
-}
-
-static void foot(struct print *p)
-{
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-
-	if (p->hidden > 0)
-		fprintf(p->out,
-			"\nhidden: %s in %s block%s (%.1f%%), %" PRIu64
-			" branch%s below %g%% each; --min 0 shows all\n",
-			hl_text_bytes(bytes, p->hidden_sum.bytes),
-			hl_text_count(blocks, p->hidden_sum.blocks),
-			p->hidden_sum.blocks == 1 ? "" : "s", percent(p, p->hidden_sum.bytes),
-			p->hidden, p->hidden == 1 ? "" : "es", p->opts->min_percent);
-}
-
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
-	const struct hl_text_tree_opts *opts)
+	const struct hl_text_opts *opts)
 {
 	struct print p = {.out = out, .m = m, .t = t, .opts = opts};
-	double least = (double)a->total.bytes * opts->min_percent / 100;
 	int err;
 
-	p.least = least > 0 ? (uint64_t)least + ((double)(uint64_t)least < least) : 0;
-	head(&p, a);
+	p.least = hl_least_bytes(a->total.bytes, opts->min_percent);
+	hl_put_head(out, m, a, opts->what);
 	if (t->n_nodes > 1)
 		putc('\n', out);
 	err = walk(&p);
-	foot(&p);
-	hl_text_notes(out, m);
+	hl_put_hidden(out, a->total.bytes, &p.hidden_sum, p.hidden, "branch", "branches", opts);
 	hl_strbuf_fini(&p.indent);
 	hl_vec_free(&p.indents);
 	hl_vec_free(&p.path);

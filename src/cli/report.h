@@ -1,0 +1,74 @@
+/*
+ * report.h - what `report` was asked for, between its options and what it shows.
+ */
+#ifndef HL_CLI_REPORT_H
+#define HL_CLI_REPORT_H
+
+#include "cli/symbol_options.h"
+#include "cli/trace_file.h"
+#include "model/suppress.h"
+#include "util/json.h"
+#include "util/vec.h"
+#include "views/text/text.h"
+
+enum hl_report_what {
+	HL_REPORT_NOTHING, /* nothing was said */
+	HL_REPORT_PEAK,
+	HL_REPORT_LEAKS,
+	HL_REPORT_ALLOCATED,
+	HL_REPORT_TEMPORARY,
+	HL_REPORT_GROWTH,
+	HL_REPORT_AT,
+};
+
+enum hl_report_view {
+	HL_REPORT_TREE,
+	HL_REPORT_TABLE,
+	HL_REPORT_SITES,
+	HL_REPORT_THREADS,
+	HL_REPORT_TIMELINE,
+	HL_REPORT_FRAGMENTATION,
+	HL_REPORT_SNAPSHOTS,
+	HL_REPORT_DELTAS,
+	HL_REPORT_CUMULATIVE,
+	HL_REPORT_PROCESSES,
+};
+
+typedef HL_VEC(const char *) hl_report_names;
+
+struct hl_report {
+	struct hl_trace_opts common; /* these two first */
+	struct hl_symbol_options symbols;
+	enum hl_report_what what;
+	enum hl_report_view view;
+	enum hl_group group;
+	struct hl_when at, from, to;
+	bool ranged; /* --range or --growth was given */
+	uint64_t temporary_ns;
+	bool top_down, sorted, min_given, limit_given, no_defaults;
+	enum hl_sort sort;
+	double min;
+	size_t limit;
+	const char *filter_expr, *suppressions_file;
+	hl_report_names include_function, exclude_function, include_module, exclude_module;
+
+	struct hl_filter *filter;             /* NULL: all */
+	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
+	struct hl_json json;
+	struct hl_value total; /* of all traces */
+	bool moved;            /* something shown is not what was asked for */
+};
+HL_SYMBOL_STATE_CHECK(struct hl_report);
+
+/* From the options to r->filter and, for leaks, r->suppressions. 0, or an exit status with a
+ * message. */
+int hl_report_make_filter(struct hl_report *r);
+int hl_report_make_suppressions(struct hl_report *r);
+
+/*
+ * Shows one trace. As JSON: members of an object that has been begun. 0 or -errno with
+ * hl_model_error().
+ */
+int hl_report_show(struct hl_report *r, struct hl_model *m);
+
+#endif

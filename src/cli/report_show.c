@@ -1,0 +1,433 @@
+/*
+ * report_show.c - from what `report` was asked for to questions and views.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/report.h"
+#include "model/marks.h"
+#include "util/strbuf.h"
+#include "util/text.h"
+
+/* A --leaks of a recording that may have missed a free must not call anything leaked. */
+static const char *heading(const struct hl_report *r, struct hl_model *m)
+{
+	switch (r->what) {
+	case HL_REPORT_NOTHING:
+	case HL_REPORT_PEAK:
+		return "live at the peak";
+	case HL_REPORT_LEAKS:
+		return hl_model_may_say_leaked(m) ? "leaked (live at the end)"
+						  : "live at the end of the recording";
+	case HL_REPORT_ALLOCATED:
+		return "allocated";
+	case HL_REPORT_TEMPORARY:
+		return r->temporary_ns ? "temporary (freed sooner than the given time)"
+				       : "temporary (freed by the very next event)";
+	case HL_REPORT_GROWTH:
+		return "growth (allocated and still live)";
+	case HL_REPORT_AT:
+		return r->at.kind == HL_WHEN_PEAK  ? "live at the peak"
+		       : r->at.kind == HL_WHEN_END ? "live at the end of the recording"
+						   : "live";
+	}
+	return "";
+}
+
+static size_t page_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	long n = columns ? strtol(columns, NULL, 10) : 0;
+	struct winsize w;
+
+	if (n <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
+		n = w.ws_col;
+	return n >= 40 && n < 1000 ? (size_t)n : 80;
+}
+
+static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
+{
+	return (struct hl_text_opts){
+		.what = what,
+		.min_percent = r->min_given ? r->min : 0.5,
+		.limited = r->limit_given && r->limit > 0,
+		.limit = r->limit,
+		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.width = page_width(),
+	};
+}
+
+static struct hl_query query_of(const struct hl_report *r)
+{
+	struct hl_query q = {.quantity = HL_QUANTITY_LIVE,
+		.from = r->from,
+		.to = r->at,
+		.filter = r->filter,
+		.temporary_ns = r->temporary_ns};
+
+	switch (r->what) {
+	case HL_REPORT_NOTHING:
+	case HL_REPORT_PEAK:
+		q.to.kind = HL_WHEN_PEAK;
+		break;
+	case HL_REPORT_LEAKS:
+		q.to.kind = HL_WHEN_END;
+		break;
+	case HL_REPORT_AT:
+		break;
+	default:
+		q.quantity = r->what == HL_REPORT_ALLOCATED   ? HL_QUANTITY_ALLOCATED
+			     : r->what == HL_REPORT_TEMPORARY ? HL_QUANTITY_TEMPORARY
+							      : HL_QUANTITY_GROWTH;
+		q.to = r->to;
+		if (!r->ranged)
+			q.to.kind = HL_WHEN_END;
+	}
+	return q;
+}
+
+/* What the reader of an answer must know about it. */
+static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+	const struct hl_answer *a)
+{
+	uint64_t asked_ns = hl_when_ns(&q->to, m);
+	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
+
+	r->moved |= a->moved;
+	if (asked_ns > hl_model_end_ns(m))
+		hl_cli_error("%s is after the end; shown is the end, at %s",
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
+	else if (a->moved)
+		hl_cli_error("the state at %s is not in the file; shown is the latest before it, "
+			     "at %s",
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
+}
+
+static int ask(
+	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+{
+	int err = hl_model_query(m, q, a);
+
+	if (err)
+		return err;
+	warn_moved(r, m, q, a);
+	/* Suppressions are about stacks; other tables of what is left show all of it. */
+	if (r->suppressions && q->key == HL_KEY_STACK)
+		err = hl_suppressions_apply(r->suppressions, m, a);
+	if (err)
+		hl_answer_fini(a);
+	r->total.bytes += err ? 0 : a->total.bytes;
+	r->total.blocks += err ? 0 : a->total.blocks;
+	return err;
+}
+
+/* Programs that read JSON have had the outermost frame first from the beginning. */
+static int show_tree(
+	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
+{
+	struct hl_text_opts opts = text_opts(r, what);
+	struct hl_tree_opts tree_opts = {.calls = true};
+	struct hl_tree t;
+	int err = hl_model_find_calls(m, a);
+
+	if (!r->common.json && !r->top_down) {
+		tree_opts.inverted = true;
+		tree_opts.least = (uint64_t)((double)a->total.bytes * opts.min_percent / 100);
+	}
+	if (!err)
+		err = hl_tree_build(&t, m, a, &tree_opts);
+	if (err)
+		return err;
+	err = r->common.json ? hl_json_tree(&r->json, m, a, &t)
+			     : hl_text_tree(stdout, m, a, &t, &opts);
+	hl_tree_fini(&t);
+	return err;
+}
+
+static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
+{
+	struct hl_text_opts opts = text_opts(r, heading(r, m));
+	struct hl_site_stat *stats = NULL;
+	struct hl_table t;
+	size_t n_stats = 0;
+	int err = hl_table_build(&t, m, a, r->group);
+
+	if (err)
+		return err;
+	if (r->sorted)
+		hl_table_sort(&t, r->sort);
+	if (r->view == HL_REPORT_SITES) {
+		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
+		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
+	}
+	if (!err && r->common.json)
+		hl_json_table(&r->json, m, a, &t, stats, n_stats);
+	else if (!err)
+		hl_text_table(stdout, m, a, &t, stats, &opts);
+	free(stats);
+	hl_table_fini(&t);
+	return err;
+}
+
+static int show_answer(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = query_of(r);
+	struct hl_answer a;
+	int err;
+
+	if (r->view != HL_REPORT_TREE)
+		q.key = hl_group_key(r->group);
+	err = ask(r, m, &q, &a);
+	if (err)
+		return err;
+	err = r->view == HL_REPORT_TREE ? show_tree(r, m, &a, heading(r, m)) : show_table(r, m, &a);
+	hl_answer_fini(&a);
+	if (!err && r->suppressions && q.key == HL_KEY_STACK) {
+		if (r->common.json)
+			hl_json_suppressed(&r->json, r->suppressions);
+		else
+			hl_text_suppressed(stdout, r->suppressions);
+	}
+	return err;
+}
+
+static int show_threads(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_text_opts opts = text_opts(r, "");
+	struct hl_threads t;
+	int err = hl_threads_build(&t, m, r->filter);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < t.n; i++) {
+		r->total.bytes += t.rows[i].allocated.bytes;
+		r->total.blocks += t.rows[i].allocated.blocks;
+	}
+	if (r->common.json)
+		hl_json_threads(&r->json, &t);
+	else
+		hl_text_threads(stdout, &t, &opts);
+	hl_threads_fini(&t);
+	return 0;
+}
+
+/* So many columns that a program can draw what it likes from them. */
+#define JSON_COLUMNS 200
+
+static int show_timeline(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_text_opts opts =
+		text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
+	size_t n = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
+	struct hl_column *columns = calloc(n, sizeof(*columns));
+	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
+
+	if (!err && r->common.json)
+		err = hl_json_timeline(&r->json, m, columns, n);
+	else if (!err)
+		err = hl_text_timeline(stdout, m, columns, n, &opts);
+	free(columns);
+	return err;
+}
+
+static int show_fragmentation(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = query_of(r);
+	struct hl_text_opts opts = text_opts(r, heading(r, m));
+	struct hl_fragmentation f;
+	int err = hl_fragmentation_at(&f, m, &q.to, r->filter);
+
+	if (err)
+		return err;
+	if (!opts.limited && !r->limit_given) {
+		opts.limited = true;
+		opts.limit = 20;
+	}
+	r->moved |= f.moved;
+	r->total.bytes += f.live.bytes;
+	r->total.blocks += f.live.blocks;
+	if (r->common.json)
+		hl_json_fragmentation(&r->json, m, &f);
+	else
+		hl_text_fragmentation(stdout, m, &f, &opts);
+	hl_fragmentation_fini(&f);
+	return 0;
+}
+
+static int show_process(struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = query_of(r);
+	struct hl_answer a;
+	int err = ask(r, m, &q, &a);
+
+	if (err)
+		return err;
+	if (r->common.json)
+		hl_json_answer(&r->json, &a);
+	else
+		hl_text_process(stdout, m, &a, heading(r, m));
+	hl_answer_fini(&a);
+	return 0;
+}
+
+/* --- snapshots --- */
+
+struct snapshots {
+	const struct hl_mark *marks;
+	HL_VEC(size_t) at; /* numbers of marks, from 1 */
+};
+
+static int find_snapshots(struct hl_model *m, struct snapshots *s)
+{
+	size_t n;
+	int err = hl_model_marks(m, &s->marks, &n);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (s->marks[i].snapshot)
+			err = hl_vec_push(&s->at, i + 1);
+	}
+	return err;
+}
+
+/* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
+static int live_at(struct hl_report *r, struct hl_model *m, size_t mark, struct hl_value *v)
+{
+	struct hl_query q = {.to = {.kind = HL_WHEN_MARK, .n_mark = mark}, .filter = r->filter};
+	struct hl_answer a;
+	int err;
+
+	*v = (struct hl_value){0};
+	if (mark == 0)
+		return 0;
+	err = hl_model_query(m, &q, &a);
+	if (!err) {
+		*v = a.total;
+		hl_answer_fini(&a);
+	}
+	return err;
+}
+
+static void put_change(struct hl_report *r, const struct hl_answer *a, const struct hl_value *was,
+	const struct hl_value *is)
+{
+	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
+	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
+		now[HL_TEXT_SIZE_MAX];
+
+	if (r->common.json) {
+		hl_json_key_u64(&r->json, "live_bytes_before", was->bytes);
+		hl_json_key_u64(&r->json, "live_bytes", is->bytes);
+		hl_json_key_u64(&r->json, "freed_bytes", freed);
+		return;
+	}
+	printf("%s live before, %s new, %s of the old freed: %s live\n",
+		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
+		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
+}
+
+/* A name comes from the program, and may be anything. */
+static void title(
+	struct hl_strbuf *b, const struct hl_mark *mark, size_t from, size_t to, bool growth)
+{
+	hl_strbuf_printf(b, "snapshot %zu%s", to, mark->name[0] ? " " : "");
+	hl_text_escape(b, mark->name);
+	if (!growth)
+		hl_strbuf_puts(b, ": live");
+	else if (from > 0)
+		hl_strbuf_printf(b, ": new since snapshot %zu and still live", from);
+	else
+		hl_strbuf_puts(b, ": allocated before it and still live");
+}
+
+static int show_snapshot(
+	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
+{
+	const struct hl_mark *mark = &s->marks[s->at.data[to - 1] - 1];
+	bool growth = r->view != HL_REPORT_SNAPSHOTS;
+	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
+		.to = {.kind = HL_WHEN_MARK, .n_mark = s->at.data[to - 1]},
+		.filter = r->filter};
+	struct hl_value was, is;
+	struct hl_answer a;
+	struct hl_strbuf what = {0};
+	int err;
+
+	if (from > 0)
+		q.from = (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = s->at.data[from - 1]};
+	err = ask(r, m, &q, &a);
+	if (err)
+		return err;
+	if (r->common.json) {
+		hl_json_begin_object(&r->json);
+		hl_json_key_u64(&r->json, "snapshot", to);
+		hl_json_key_string(&r->json, "name", mark->name);
+		if (growth)
+			hl_json_key_u64(&r->json, "since_snapshot", from);
+	}
+	title(&what, mark, from, to, growth);
+	err = show_tree(r, m, &a, hl_strbuf_str(&what));
+	hl_strbuf_fini(&what);
+	if (!err && growth) {
+		err = live_at(r, m, from ? s->at.data[from - 1] : 0, &was);
+		if (!err)
+			err = live_at(r, m, s->at.data[to - 1], &is);
+		if (!err)
+			put_change(r, &a, &was, &is);
+	}
+	if (r->common.json)
+		hl_json_end_object(&r->json);
+	hl_answer_fini(&a);
+	return err;
+}
+
+static int show_snapshots(struct hl_report *r, struct hl_model *m)
+{
+	struct snapshots s = {0};
+	int err = find_snapshots(m, &s);
+
+	if (!err && s.at.len == 0)
+		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
+	if (r->common.json) {
+		hl_json_key(&r->json, "snapshots");
+		hl_json_begin_array(&r->json);
+	}
+	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 0)
+		err = show_snapshot(r, m, &s, s.at.len > 1 ? 1 : 0, s.at.len);
+	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
+		if (i > 1 && !r->common.json)
+			putchar('\n');
+		err = show_snapshot(r, m, &s, i - 1, i);
+	}
+	if (r->common.json)
+		hl_json_end_array(&r->json);
+	hl_vec_free(&s.at);
+	return err;
+}
+
+int hl_report_show(struct hl_report *r, struct hl_model *m)
+{
+	switch (r->view) {
+	case HL_REPORT_TREE:
+	case HL_REPORT_TABLE:
+	case HL_REPORT_SITES:
+		return show_answer(r, m);
+	case HL_REPORT_THREADS:
+		return show_threads(r, m);
+	case HL_REPORT_TIMELINE:
+		return show_timeline(r, m);
+	case HL_REPORT_FRAGMENTATION:
+		return show_fragmentation(r, m);
+	case HL_REPORT_SNAPSHOTS:
+	case HL_REPORT_DELTAS:
+	case HL_REPORT_CUMULATIVE:
+		return show_snapshots(r, m);
+	case HL_REPORT_PROCESSES:
+		return show_process(r, m);
+	}
+	return 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * block.h - the life of one block, as every question that needs events sees it.
+ */
+#ifndef HL_MODEL_BLOCK_H
+#define HL_MODEL_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* When something happened, seen from the range that is asked about. */
+enum hl_phase {
+	HL_PHASE_BEFORE,
+	HL_PHASE_IN,
+	HL_PHASE_AFTER,
+	HL_PHASE_NEVER, /* of a death: not as far as was read */
+};
+
+struct hl_block {
+	uint64_t ordinal, addr, size;
+	uint64_t birth_ns, death_ns; /* death: UINT64_MAX when it is not known to have died */
+	uint32_t node, thread;
+	uint32_t free_thread; /* who freed it */
+	uint8_t func;         /* who allocated it; HL_FUNC_COUNT when not known */
+	uint8_t born, died;   /* enum hl_phase */
+	bool next;            /* freed by the event directly after its allocation */
+};
+
+/* Blocks by ordinal. A zeroed table is an empty one. */
+struct hl_blocks {
+	struct hl_block *slots; /* ordinal UINT64_MAX: free */
+	size_t cap, len;        /* cap is 0 or a power of two */
+};
+
+void hl_blocks_fini(struct hl_blocks *t);
+/* The ordinal must not be there yet. 0 or -ENOMEM. */
+int hl_blocks_put(struct hl_blocks *t, const struct hl_block *b);
+/* Takes it out; false: it was not there. */
+bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b);
+
+#endif

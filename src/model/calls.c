@@ -1,0 +1,183 @@
+/*
+ * calls.c - which function of the malloc family each stack called.
+ *
+ * Events know it, sums do not. A return address nearly always stands behind the call of one
+ * function, so what one allocation from there called is taken for all, and a few chunks from all
+ * over the trace name nearly every stack. Chunk summaries tell which are worth it. The search ends
+ * after a small part of the file has been read: a name is not worth reading it all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+#include "model/query.h"
+#include "model/tree.h"
+#include "trace/dump.h"
+
+#define LEAST_READ (UINT64_C(256) << 10)
+#define PART_READ  50 /* of the file, as a divisor */
+
+struct search {
+	struct hl_model *m;
+	HL_VEC(uint32_t) missing; /* nodes */
+	uint8_t *wanted;          /* per node: it is among the missing */
+	struct hl_chunk_events events;
+	struct hl_summary summary;
+};
+
+/* Takes out of the missing what is known by now. */
+static void sift(struct search *s)
+{
+	struct hl_model *m = s->m;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->missing.len; i++) {
+		uint32_t node = s->missing.data[i], func = HL_MAP_NONE;
+		struct hl_node def;
+
+		if (!m->funcs[node] && hl_reader_node(m->reader, node, &def) == 0)
+			func = hl_map_get(&m->calls, def.module, def.offset);
+		if (func != HL_MAP_NONE)
+			m->funcs[node] = (uint8_t)(func + 1);
+		s->wanted[node] = !m->funcs[node];
+		if (s->wanted[node])
+			s->missing.data[kept++] = node;
+	}
+	s->missing.len = kept;
+}
+
+/* Has the chunk an allocation of a stack that is looked for? Without a summary: maybe. */
+static int worth_it(struct search *s, size_t chunk, bool *worth)
+{
+	int err = hl_reader_summary(s->m->reader, chunk, &s->summary);
+
+	*worth = err == -ENOENT || err == -EBADMSG;
+	if (*worth)
+		return 0;
+	for (size_t i = 0; i < s->summary.n && !err && !*worth; i++) {
+		const struct hl_summary_row *r = &s->summary.rows[i];
+
+		*worth = r->sums.alloc_blocks > 0 && r->node < s->m->n_nodes && s->wanted[r->node];
+	}
+	return err;
+}
+
+static int take_chunk(struct search *s, size_t chunk)
+{
+	struct hl_model *m = s->m;
+	int err = hl_reader_decode(m->reader, chunk, &s->events);
+
+	if (err == -EBADMSG) {
+		hl_model_mark_bad(m, &m->bad_chunks[chunk]);
+		return 0;
+	}
+	for (size_t i = 0; i < s->events.n_events && !err; i++) {
+		const struct hl_event *e = &s->events.events[i];
+		struct hl_node def;
+
+		if (e->op != HL_OP_ALLOC || e->node >= m->n_nodes || m->funcs[e->node])
+			continue;
+		m->funcs[e->node] = (uint8_t)(e->func + 1);
+		if (hl_reader_node(m->reader, e->node, &def) == 0 &&
+			hl_map_get(&m->calls, def.module, def.offset) == HL_MAP_NONE)
+			err = hl_map_put(&m->calls, def.module, def.offset, e->func);
+	}
+	sift(s);
+	return err;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+	while (b) {
+		size_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Chunks from all over the trace, each at most once. */
+static int search(struct search *s)
+{
+	struct hl_reader *r = s->m->reader;
+	uint64_t limit = hl_reader_bytes_read(r) +
+			 hl_max_u64(LEAST_READ, s->m->info->file_bytes / PART_READ);
+	size_t n = hl_reader_n_chunks(r), step = n * 618 / 1000 + 1, at = 0;
+	int err = 0;
+
+	while (n > 0 && common_divisor(n, step) != 1)
+		step++;
+	for (size_t i = 0; i < n && s->missing.len > 0 && !err; i++, at = (at + step) % n) {
+		bool worth = false;
+
+		if (hl_reader_bytes_read(r) >= limit)
+			break;
+		if (hl_chunk_is_lost(s->m, at))
+			continue;
+		err = worth_it(s, at, &worth);
+		if (!err && worth)
+			err = take_chunk(s, at);
+	}
+	return err;
+}
+
+int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
+{
+	struct search s = {.m = m};
+	int err = 0;
+
+	if (!m->funcs)
+		m->funcs = calloc((size_t)m->n_nodes + 1, 1);
+	s.wanted = calloc((size_t)m->n_nodes + 1, 1);
+	if (!m->funcs || !s.wanted)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		if (a->values[i].blocks && !m->funcs[i])
+			err = hl_vec_push(&s.missing, i);
+	}
+	if (!err) {
+		sift(&s);
+		err = search(&s);
+	}
+	free(s.wanted);
+	hl_vec_free(&s.missing);
+	hl_chunk_events_free(&s.events);
+	hl_summary_free(&s.summary);
+	return err;
+}
+
+const char *hl_call_name(unsigned func)
+{
+	switch (func) {
+	case HL_FUNC_NEW:
+		return "operator new";
+	case HL_FUNC_NEW_ARRAY:
+		return "operator new[]";
+	default:
+		return hl_func_name(func);
+	}
+}
+
+int hl_model_call_frame(struct hl_model *m, uint32_t node, uint32_t *frame)
+{
+	unsigned func = node < m->n_nodes && m->funcs ? m->funcs[node] : 0;
+
+	*frame = HL_NODE_NONE;
+	if (node >= m->n_nodes)
+		return 0;
+	/* The last place is for what was not found. */
+	func = func == 0 || func > HL_FUNC_COUNT ? HL_FUNC_COUNT : func - 1;
+	if (!m->func_frames[func]) {
+		struct hl_frame f = {.function = func == HL_FUNC_COUNT ? "[call not looked up]"
+								       : hl_call_name(func)};
+		int err = hl_vec_push(&m->frames, f);
+
+		if (err)
+			return err;
+		m->func_frames[func] = (uint32_t)m->frames.len;
+	}
+	*frame = m->func_frames[func] - 1;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * filter_internal.h - a filter between its parser and its matcher.
+ */
+#ifndef HL_MODEL_FILTER_INTERNAL_H
+#define HL_MODEL_FILTER_INTERNAL_H
+
+#include "model/filter.h"
+#include "model/pattern.h"
+#include "model/when.h"
+#include "util/vec.h"
+
+/*
+ * One value of one key. Terms of one group are alternatives, turned round together; groups of one
+ * clause are alternatives; clauses must all hold. All are in order of their numbers.
+ */
+struct hl_filter_term {
+	unsigned subject;
+	uint32_t clause, group;
+	bool negated;
+	size_t at;
+	uint64_t lo, hi; /* numbers and times, both ends belong to it; lo > hi: none fits */
+	struct hl_when from, to;
+	bool after, until; /* the first, the last moment of the times does not belong to them */
+	struct hl_pattern *name;
+	uint8_t *memo; /* per node: 0 not known, 1 no, 2 yes */
+};
+
+/* The range of times, which may have been written with < or >. */
+static inline void hl_filter_set_times(struct hl_filter_term *t, uint64_t lo, uint64_t hi)
+{
+	bool none = (t->after && lo == UINT64_MAX) || (t->until && hi == 0);
+
+	t->lo = none ? 1 : lo + t->after;
+	t->hi = none ? 0 : hi - t->until;
+}
+
+struct hl_filter {
+	HL_VEC(struct hl_filter_term) terms;
+	uint32_t n_clauses, n_groups;
+	HL_VEC(uint32_t) chain; /* nodes on the way to one that is known */
+};
+
+#endif

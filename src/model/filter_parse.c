@@ -1,0 +1,462 @@
+/*
+ * filter_parse.c - the filter language, from text to terms; see filter.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "model/filter_internal.h"
+#include "trace/dump.h"
+
+enum compare { EQUAL, LESS, AT_MOST, AT_LEAST, MORE };
+
+/* A value that is being read. */
+struct value {
+	const char *expr; /* the whole, for places */
+	const char *s;
+	size_t len;
+	enum compare compare;
+	struct hl_filter_error *error;
+};
+
+static int wrong(const struct value *v, const char *at, const char *text)
+{
+	v->error->at = (size_t)(at - v->expr);
+	snprintf(v->error->text, sizeof(v->error->text), "%s", text);
+	return -EINVAL;
+}
+
+static bool value_is(const struct value *v, const char *text)
+{
+	return strlen(text) == v->len && memcmp(text, v->s, v->len) == 0;
+}
+
+/* --- numbers --- */
+
+static int parse_digits(const struct value *v, bool suffix, uint64_t *out)
+{
+	static const char suffixes[] = "KMGT";
+	const char *expected = suffix ? "expected a size such as 4096 or 64K" : "expected a number";
+	const char *unit;
+	uint64_t n = 0;
+	size_t i = 0;
+
+	for (; i < v->len && v->s[i] >= '0' && v->s[i] <= '9'; i++) {
+		if (__builtin_mul_overflow(n, 10, &n) ||
+			__builtin_add_overflow(n, (uint64_t)(v->s[i] - '0'), &n))
+			return wrong(v, v->s, "this number is too large");
+	}
+	if (i == 0)
+		return wrong(v, v->s, expected);
+	unit = suffix && i + 1 == v->len ? strchr(suffixes, v->s[i] & ~0x20) : NULL;
+	if (unit && *unit) {
+		unsigned shift = 10 * (unsigned)(unit - suffixes + 1);
+
+		if (n > UINT64_MAX >> shift)
+			return wrong(v, v->s, "this number is too large");
+		n <<= shift;
+		i++;
+	}
+	if (i < v->len)
+		return wrong(v, v->s + i, expected);
+	*out = n;
+	return 0;
+}
+
+static int read_size(const struct value *v, uint64_t *out)
+{
+	return parse_digits(v, true, out);
+}
+
+static int read_duration(const struct value *v, uint64_t *out)
+{
+	struct hl_when w;
+
+	if (hl_when_parse(v->s, v->len, &w) || w.kind != HL_WHEN_NS)
+		return wrong(v, v->s, "expected a duration such as 1ms, 2.5s or 3min");
+	*out = w.ns;
+	return 0;
+}
+
+static int read_addr(const struct value *v, uint64_t *out)
+{
+	size_t i = v->len > 2 && v->s[0] == '0' && (v->s[1] | 0x20) == 'x' ? 2 : v->len;
+	uint64_t n = 0;
+
+	if (i == v->len || v->len > 18)
+		return wrong(v, v->s, "expected an address such as 0x7f1200001000");
+	for (; i < v->len; i++) {
+		unsigned c = (unsigned char)v->s[i] | 0x20u;
+		unsigned d = c >= '0' && c <= '9'   ? c - '0'
+			     : c >= 'a' && c <= 'f' ? c - 'a' + 10
+						    : 16;
+
+		if (d == 16)
+			return wrong(v, v->s + i, "expected an address such as 0x7f1200001000");
+		n = n << 4 | d;
+	}
+	*out = n;
+	return 0;
+}
+
+/* n, >n and the like, or a..b. */
+static int parse_range(const struct value *v, struct hl_filter_term *t,
+	int (*read)(const struct value *v, uint64_t *out))
+{
+	const char *dots = memmem(v->s, v->len, "..", 2);
+	struct value part = *v;
+	uint64_t n;
+	int err = 0;
+
+	t->lo = 0;
+	t->hi = UINT64_MAX;
+	if (dots && v->compare == EQUAL) {
+		part.len = (size_t)(dots - v->s);
+		if (part.len > 0)
+			err = read(&part, &t->lo);
+		part.s = dots + 2;
+		part.len = (size_t)(v->s + v->len - part.s);
+		return err || part.len == 0 ? err : read(&part, &t->hi);
+	}
+	err = read(v, &n);
+	if (err)
+		return err;
+	if (v->compare == EQUAL || v->compare == AT_LEAST || v->compare == MORE)
+		t->lo = n;
+	if (v->compare == EQUAL || v->compare == AT_MOST || v->compare == LESS)
+		t->hi = n;
+	/* The ends belong to the range; what is below 0 or above all is nothing. */
+	if ((v->compare == MORE && n == UINT64_MAX) || (v->compare == LESS && n == 0)) {
+		t->lo = 1;
+		t->hi = 0;
+		return 0;
+	}
+	t->lo += v->compare == MORE;
+	t->hi -= v->compare == LESS;
+	return 0;
+}
+
+/* --- one function a key --- */
+
+static int parse_op(const struct value *v, struct hl_filter_term *t)
+{
+	if (!value_is(v, "alloc") && !value_is(v, "free"))
+		return wrong(v, v->s, "expected alloc or free");
+	t->lo = t->hi = value_is(v, "alloc") ? HL_OP_ALLOC : HL_OP_FREE;
+	return 0;
+}
+
+static int parse_call(const struct value *v, struct hl_filter_term *t)
+{
+	for (unsigned i = 0; i < HL_FUNC_COUNT; i++) {
+		t->lo = t->hi = i;
+		if (value_is(v, hl_func_name(i)))
+			return 0;
+	}
+	return wrong(v, v->s,
+		"expected a function such as malloc, realloc, new or free "
+		"(for functions of the program: fn:NAME)");
+}
+
+static int parse_thread(const struct value *v, struct hl_filter_term *t)
+{
+	int err;
+
+	if (v->len > 0 && (v->s[0] < '0' || v->s[0] > '9'))
+		return wrong(v, v->s,
+			"expected the number of a thread: their names are not recorded yet");
+	err = parse_digits(v, false, &t->lo);
+	t->hi = t->lo;
+	return err;
+}
+
+static int parse_size(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_range(v, t, read_size);
+}
+
+static int parse_life(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_range(v, t, read_duration);
+}
+
+static int parse_addr(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_range(v, t, read_addr);
+}
+
+static int parse_time(const struct value *v, struct hl_filter_term *t)
+{
+	size_t at = 0;
+
+	t->from = (struct hl_when){.kind = HL_WHEN_NS};
+	t->to = (struct hl_when){.kind = HL_WHEN_NS, .ns = UINT64_MAX};
+	if (v->compare == MORE || v->compare == AT_LEAST) {
+		if (hl_when_parse(v->s, v->len, &t->from))
+			return wrong(v, v->s, "expected " HL_WHEN_EXPECTED);
+	} else if (v->compare == LESS || v->compare == AT_MOST) {
+		if (hl_when_parse(v->s, v->len, &t->to))
+			return wrong(v, v->s, "expected " HL_WHEN_EXPECTED);
+	} else if (hl_when_parse_range(v->s, v->len, &t->from, &t->to, &at)) {
+		return wrong(v, v->s + at,
+			memmem(v->s, v->len, "..", 2)
+				? "expected " HL_WHEN_EXPECTED
+				: "expected a range of times such as 1s..2.5s");
+	}
+	t->after = v->compare == MORE;
+	t->until = v->compare == LESS;
+	/* Plain times need no recording to be bound to. */
+	hl_filter_set_times(t, t->from.ns, t->to.kind == HL_WHEN_NS ? t->to.ns : UINT64_MAX);
+	return 0;
+}
+
+static int parse_alive(const struct value *v, struct hl_filter_term *t)
+{
+	if (value_is(v, "end") || value_is(v, "peak"))
+		t->to.kind = value_is(v, "end") ? HL_WHEN_END : HL_WHEN_PEAK;
+	else if (hl_when_parse(v->s, v->len, &t->to))
+		return wrong(v, v->s, "expected end, peak or " HL_WHEN_EXPECTED);
+	return 0;
+}
+
+static int parse_name(const struct value *v, struct hl_filter_term *t)
+{
+	struct hl_pattern_error error = {0};
+	int err = hl_pattern_new(&t->name, v->s, v->len, &error);
+
+	return err == -EINVAL ? wrong(v, v->s + error.at, error.text) : err;
+}
+
+static int refuse_tag(const struct value *v, struct hl_filter_term *t)
+{
+	return wrong(v, v->expr + t->at, "tags are not recorded yet");
+}
+
+static int refuse_kind(const struct value *v, struct hl_filter_term *t)
+{
+	return wrong(v, v->expr + t->at,
+		"all blocks are the heap's: mmap is in no number of a report (see heaplapse dump)");
+}
+
+static const struct key {
+	const char *name;
+	unsigned subject;
+	bool ordered; /* takes < and > too */
+	int (*parse)(const struct value *v, struct hl_filter_term *t);
+} keys[] = {
+	{"fn", HL_FILTER_FUNCTION, false, parse_name},
+	{"function", HL_FILTER_FUNCTION, false, parse_name},
+	{"file", HL_FILTER_FILE, false, parse_name},
+	{"module", HL_FILTER_MODULE, false, parse_name},
+	{"call", HL_FILTER_FUNC, false, parse_call},
+	{"func", HL_FILTER_FUNC, false, parse_call},
+	{"thread", HL_FILTER_THREAD, false, parse_thread},
+	{"size", HL_FILTER_SIZE, true, parse_size},
+	{"time", HL_FILTER_TIME, true, parse_time},
+	{"addr", HL_FILTER_ADDR, false, parse_addr},
+	{"life", HL_FILTER_LIFE, true, parse_life},
+	{"alive", HL_FILTER_ALIVE, false, parse_alive},
+	{"op", HL_FILTER_OP, false, parse_op},
+	{"tag", 0, false, refuse_tag},
+	{"kind", 0, false, refuse_kind},
+};
+#define KEY_NAMES "fn, file, module, call, thread, size, time, addr, life, alive, op"
+
+static const struct key *find_key(const char *s, size_t len)
+{
+	for (size_t i = 0; i < HL_ARRAY_LEN(keys); i++) {
+		if (strlen(keys[i].name) == len && memcmp(keys[i].name, s, len) == 0)
+			return &keys[i];
+	}
+	return NULL;
+}
+
+/* --- terms --- */
+
+/* ">=" and its like at s; returns how long it is. */
+static size_t read_compare(const char *s, enum compare *c)
+{
+	size_t n = 0;
+
+	*c = EQUAL;
+	if (*s == ':' || *s == '=')
+		n = 1;
+	if (s[n] == '<' || s[n] == '>') {
+		bool equal = s[n + 1] == '=';
+
+		*c = s[n] == '<' ? (equal ? AT_MOST : LESS) : (equal ? AT_LEAST : MORE);
+		n += 1 + equal;
+	}
+	return n;
+}
+
+/* Where a value that begins at s ends; *v is the value without its quotes. NULL: no end. */
+static const char *read_value(const char *s, struct value *v)
+{
+	size_t word = strcspn(s, " \t");
+
+	v->s = s;
+	v->len = strcspn(s, " \t,");
+	if (*s == '"') {
+		v->s++;
+		v->len = strcspn(v->s, "\"");
+		return v->s[v->len] ? v->s + v->len + 1 : NULL;
+	}
+	/* Commas inside of a regular expression are its own. */
+	for (size_t i = 1; *s == '/' && i < word; i++) {
+		if (s[i] == '/' && s[i - 1] != '\\' && (i + 1 == word || s[i + 1] == ',')) {
+			v->len = i + 1;
+			break;
+		}
+	}
+	return s + v->len;
+}
+
+/* Does a key with its sign stand at s? std::vector is no key. */
+static bool at_key(const char *s)
+{
+	size_t n;
+
+	s += *s == '-' || *s == '!';
+	n = strcspn(s, ":=<> \t,\"/*");
+	return n > 0 && strchr(":=<>", s[n]) && s[n] && !(s[n] == ':' && s[n + 1] == ':') &&
+	       (find_key(s, n) || s[n] == ':' || s[n] == '=');
+}
+
+static int add_term(struct hl_filter *f, const struct key *k, const struct value *v,
+	const struct hl_filter_term *like)
+{
+	struct hl_filter_term t = *like;
+	int err = k->parse(v, &t);
+
+	t.subject = k->subject;
+	if (!err)
+		err = hl_vec_push(&f->terms, t);
+	if (err)
+		hl_pattern_free(t.name);
+	return err;
+}
+
+/* The key of the term at *at, moving behind it and its sign of comparison. */
+static int read_key(const char **at, struct value *v, const struct key **k)
+{
+	const char *s = *at;
+	size_t n = strcspn(s, ":=<> \t,\"");
+
+	*k = &keys[0];
+	v->compare = EQUAL;
+	if (*s == '"' || (!at_key(s) && !find_key(s, n)))
+		return *s && !strchr(" \t,=:<>-!", *s)
+			       ? 0
+			       : wrong(v, s, "expected a name or one of " KEY_NAMES);
+	*k = find_key(s, n);
+	if (!*k)
+		return wrong(v, s, "expected one of " KEY_NAMES);
+	s += n;
+	n = read_compare(s, &v->compare);
+	if (n == 0)
+		return wrong(v, s, "expected : after the name");
+	if (!(*k)->ordered && v->compare != EQUAL)
+		return wrong(v, s, "only size, time and life can be compared; expected :");
+	*at = s + n;
+	return 0;
+}
+
+/* Reads a term with all its values, and moves behind it. */
+static int parse_group(struct hl_filter *f, const char **at, struct value *v, uint32_t clause)
+{
+	struct hl_filter_term like = {.clause = clause, .group = f->n_groups++};
+	const struct key *k;
+	int err;
+
+	like.at = (size_t)(*at - v->expr);
+	like.negated = **at == '-' || **at == '!';
+	*at += like.negated;
+	err = read_key(at, v, &k);
+	while (!err) {
+		const char *start = *at;
+
+		*at = read_value(start, v);
+		if (!*at)
+			return wrong(v, start, "this quote has no end");
+		err = add_term(f, k, v, &like);
+		if (!err && **at && !strchr(" \t,", **at))
+			err = wrong(v, *at, "expected a space or a comma");
+		if (err || **at != ',' || at_key(*at + 1))
+			break;
+		(*at)++;
+		v->compare = EQUAL;
+		if (k->ordered)
+			*at += read_compare(*at, &v->compare);
+	}
+	return err;
+}
+
+static int parse_clauses(struct hl_filter *f, struct value *v)
+{
+	const char *at = v->expr;
+	int err = 0;
+
+	while (!err) {
+		at += strspn(at, " \t");
+		if (!*at)
+			break;
+		err = parse_group(f, &at, v, f->n_clauses);
+		while (!err && *at == ',') {
+			at++;
+			err = parse_group(f, &at, v, f->n_clauses);
+		}
+		f->n_clauses++;
+	}
+	return err;
+}
+
+int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_error *error)
+{
+	struct hl_filter *f = calloc(1, sizeof(*f));
+	struct value v = {.expr = expr, .error = error};
+	int err = f ? parse_clauses(f, &v) : -ENOMEM;
+
+	if (err)
+		hl_filter_free(f);
+	else
+		*out = f;
+	return err;
+}
+
+int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
+	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name)
+{
+	struct hl_filter_term like = {
+		.clause = f->n_clauses, .group = f->n_groups, .negated = negated};
+	const struct key *k = find_key(key, strlen(key));
+	int err = 0;
+
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct value v = {
+			.expr = names[i], .s = names[i], .len = strlen(names[i]), .error = error};
+
+		*bad_name = i;
+		err = add_term(f, k, &v, &like);
+	}
+	f->n_clauses++;
+	f->n_groups++;
+	return err;
+}
+
+void hl_filter_free(struct hl_filter *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->terms.len; i++) {
+		hl_pattern_free(f->terms.data[i].name);
+		free(f->terms.data[i].memo);
+	}
+	hl_vec_free(&f->terms);
+	hl_vec_free(&f->chain);
+	free(f);
+}

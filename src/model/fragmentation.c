@@ -1,0 +1,226 @@
+/*
+ * fragmentation.c - how full the heap's pages are; see fragmentation.h.
+ */
+#include "model/fragmentation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/group.h"
+#include "model/model_internal.h"
+#include "model/stream.h"
+
+struct spot {
+	uint64_t addr, size;
+	uint32_t node;
+};
+
+struct measure {
+	struct hl_model *m;
+	struct hl_fragmentation *f;
+	HL_VEC(struct spot) spots;
+	HL_VEC(struct hl_holder) holders;
+	struct hl_map by_frame;
+	/* The page that is being filled, and the blocks that begin on it or reach into it. */
+	uint64_t page, bytes, most;
+	uint32_t node;
+	uint64_t blocks;
+};
+
+static void begin(void *arg)
+{
+	struct measure *x = arg;
+
+	x->spots.len = 0;
+	x->f->live = (struct hl_value){0};
+}
+
+static int take(void *arg, const struct hl_block *b)
+{
+	struct measure *x = arg;
+	struct spot s = {.addr = b->addr, .size = b->size ? b->size : 1, .node = b->node};
+
+	if (b->died < HL_PHASE_AFTER)
+		return 0;
+	x->f->live.bytes += b->size;
+	x->f->live.blocks++;
+	return hl_vec_push(&x->spots, s);
+}
+
+static int by_addr(const void *pa, const void *pb)
+{
+	const struct spot *a = pa, *b = pb;
+
+	return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+static int add_holder(struct measure *x)
+{
+	uint32_t frame, at;
+	int err = hl_model_site(x->m, x->node, &frame);
+
+	if (err)
+		return err;
+	at = hl_map_get(&x->by_frame, frame, 0);
+	if (at == HL_MAP_NONE) {
+		struct hl_holder h = {.frame = frame};
+
+		at = (uint32_t)x->holders.len;
+		err = hl_vec_push(&x->holders, h);
+		if (!err)
+			err = hl_map_put(&x->by_frame, frame, 0, at);
+	}
+	if (err)
+		return err;
+	x->holders.data[at].pages++;
+	x->holders.data[at].value.bytes += x->bytes;
+	x->holders.data[at].value.blocks += x->blocks;
+	return 0;
+}
+
+static int end_page(struct measure *x)
+{
+	int err = 0;
+
+	if (x->bytes == 0)
+		return 0;
+	x->f->pages++;
+	if (x->bytes < HL_SPARSE_BYTES) {
+		x->f->sparse_pages++;
+		x->f->sparse_bytes += x->bytes;
+		err = add_holder(x);
+	}
+	x->bytes = x->most = x->blocks = 0;
+	return err;
+}
+
+/* Whole pages inside a large block are full: they need not be looked at one by one. */
+static int add_spot(struct measure *x, const struct spot *s)
+{
+	uint64_t addr = s->addr, left = s->size;
+	int err = 0;
+
+	while (left > 0 && !err) {
+		uint64_t page = addr / HL_PAGE_BYTES;
+		uint64_t part = hl_min_u64(left, HL_PAGE_BYTES - addr % HL_PAGE_BYTES);
+
+		if (page != x->page)
+			err = end_page(x);
+		x->page = page;
+		if (part == HL_PAGE_BYTES) {
+			x->f->pages += left / HL_PAGE_BYTES;
+			part = left - left % HL_PAGE_BYTES;
+		} else {
+			x->bytes += part;
+			x->blocks++;
+			if (part > x->most) {
+				x->most = part;
+				x->node = s->node;
+			}
+		}
+		addr += part;
+		left -= part;
+	}
+	return err;
+}
+
+static int measure_spots(struct measure *x)
+{
+	uint64_t start = 0, end = 0;
+	int err = 0;
+
+	x->page = UINT64_MAX;
+	for (size_t i = 0; i < x->spots.len && !err; i++) {
+		const struct spot *s = &x->spots.data[i];
+		uint64_t gap = s->addr > end ? s->addr - end : 0;
+
+		if (i == 0 || gap >= HL_REGION_GAP) {
+			x->f->regions++;
+			x->f->span_bytes += end - start;
+			start = s->addr - s->addr % HL_PAGE_BYTES;
+		} else {
+			x->f->largest_gap = hl_max_u64(x->f->largest_gap, gap);
+		}
+		end = hl_max_u64(end, s->addr + s->size);
+		err = add_spot(x, s);
+	}
+	x->f->span_bytes += end - start;
+	return err ? err : end_page(x);
+}
+
+static int find_rss(struct measure *x)
+{
+	struct hl_rss_sample *samples = NULL;
+	size_t n = 0;
+	int err = hl_reader_rss(x->m->reader, &samples, &n);
+
+	for (size_t i = 0; i < n && !err && samples[i].time_ns <= x->f->time_ns; i++) {
+		x->f->has_rss = true;
+		x->f->rss_bytes = samples[i].rss_bytes;
+		x->f->rss_time_ns = samples[i].time_ns;
+	}
+	free(samples);
+	return err == -EBADMSG ? 0 : err; /* without samples there is only less to say */
+}
+
+static int by_pages(const void *pa, const void *pb)
+{
+	const struct hl_holder *a = pa, *b = pb;
+
+	if (a->pages != b->pages)
+		return a->pages > b->pages ? -1 : 1;
+	return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static int measure(struct measure *x, const struct hl_when *when, struct hl_filter *filter)
+{
+	struct hl_place to = hl_query_to(x->m, when);
+	struct hl_stream s = {.filter = filter,
+		.from = to,
+		.to = to,
+		.older = true,
+		.begin = begin,
+		.block = take,
+		.arg = x};
+	int err = hl_stream_blocks(x->m, &s);
+
+	if (err)
+		return err;
+	x->f->time_ns = s.to.time_ns;
+	x->f->moved = s.to.moved;
+	if (x->spots.len > 1)
+		qsort(x->spots.data, x->spots.len, sizeof(*x->spots.data), by_addr);
+	err = measure_spots(x);
+	return err ? err : find_rss(x);
+}
+
+int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const struct hl_when *when,
+	struct hl_filter *filter)
+{
+	struct measure x = {.m = m, .f = f};
+	int err;
+
+	memset(f, 0, sizeof(*f));
+	err = hl_when_check(when, m);
+	if (!err && filter)
+		err = hl_filter_bind(filter, m);
+	if (!err)
+		err = measure(&x, when, filter);
+	hl_vec_free(&x.spots);
+	hl_map_fini(&x.by_frame);
+	f->holders = x.holders.data;
+	f->n_holders = x.holders.len;
+	if (f->n_holders > 1)
+		qsort(f->holders, f->n_holders, sizeof(*f->holders), by_pages);
+	if (err)
+		hl_fragmentation_fini(f);
+	return err;
+}
+
+void hl_fragmentation_fini(struct hl_fragmentation *f)
+{
+	free(f->holders);
+	memset(f, 0, sizeof(*f));
+}

@@ -1,0 +1,78 @@
+/*
+ * key.c - what numbers are given for; see query.h.
+ */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+#include "model/query.h"
+
+/* 1 us, 10 us, ... 1000 s: what people tell apart. */
+#define FIRST_BOUND_NS 1000
+
+void hl_life_bounds(unsigned life, uint64_t *lo_ns, uint64_t *hi_ns)
+{
+	uint64_t bound = FIRST_BOUND_NS;
+
+	for (unsigned i = 1; i < life; i++)
+		bound *= 10;
+	*lo_ns = life == 0 ? 0 : bound;
+	*hi_ns = life == 0 ? bound : life + 1 == HL_LIFE_CLASSES ? UINT64_MAX : bound * 10;
+}
+
+static uint32_t life_class(uint64_t ns)
+{
+	uint32_t life = 0;
+
+	for (uint64_t bound = FIRST_BOUND_NS; ns >= bound && life + 1 < HL_LIFE_CLASSES;
+		bound *= 10)
+		life++;
+	return life;
+}
+
+int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
+{
+	int err = 0;
+
+	switch (key) {
+	case HL_KEY_STACK:
+		*n = m->n_nodes;
+		break;
+	case HL_KEY_THREAD:
+		err = hl_reader_n_threads(m->reader, n);
+		break;
+	case HL_KEY_CALL:
+		*n = HL_FUNC_COUNT;
+		break;
+	case HL_KEY_SIZE:
+		*n = 65;
+		break;
+	case HL_KEY_LIFE:
+		*n = HL_LIFE_CLASSES;
+		break;
+	case HL_KEY_INTERVAL:
+		*n = (uint32_t)hl_model_n_snapshots(m) + 1;
+		break;
+	}
+	return err;
+}
+
+uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b)
+{
+	switch (key) {
+	case HL_KEY_STACK:
+		return b->node; /* HL_NODE_NONE is larger than any */
+	case HL_KEY_THREAD:
+		return b->thread;
+	case HL_KEY_CALL:
+		return b->func;
+	case HL_KEY_SIZE:
+		return b->size ? 1 + hl_log2(b->size) : 0;
+	case HL_KEY_LIFE:
+		return b->death_ns == UINT64_MAX ? HL_LIFE_CLASSES
+						 : life_class(b->death_ns - b->birth_ns);
+	case HL_KEY_INTERVAL:
+		return hl_model_interval(m, b->ordinal);
+	}
+	return UINT32_MAX;
+}

@@ -1,0 +1,114 @@
+/*
+ * marks.c - the named moments of a recording; see marks.h.
+ */
+#include "model/marks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model_internal.h"
+
+static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x)
+{
+	const struct hl_extra *extra = &c->extras[x];
+	struct hl_mark mark = {.time_ns = extra->time_ns,
+		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal,
+		.chunk = chunk,
+		.event = c->extras_at[x],
+		.snapshot = extra->kind == HL_EXTRA_SNAPSHOT};
+	uint32_t name;
+	int err;
+
+	if (extra->kind != HL_EXTRA_MARK && extra->kind != HL_EXTRA_SNAPSHOT)
+		return 0;
+	for (size_t i = 0; i < mark.event && i < c->n_events; i++)
+		mark.ordinal += c->events[i].op == HL_OP_ALLOC;
+	err = hl_strings_add(&m->strings, extra->text ? extra->text : "", &name);
+	if (err)
+		return err;
+	mark.name = hl_strings_get(&m->strings, name);
+	err = hl_vec_push(&m->marks, mark);
+	if (!err && mark.snapshot)
+		err = hl_vec_push(&m->snapshots, mark.ordinal);
+	return err;
+}
+
+static int load(struct hl_model *m)
+{
+	struct hl_chunk_events c = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(m->reader) && !err; i++) {
+		if (hl_chunk_is_lost(m, i) || hl_reader_chunk(m->reader, i)->n_extras == 0)
+			continue;
+		err = hl_reader_decode(m->reader, i, &c);
+		if (err == -EBADMSG) {
+			hl_model_mark_bad(m, &m->bad_chunks[i]);
+			err = 0;
+			continue;
+		}
+		for (size_t x = 0; x < c.n_extras && !err; x++)
+			err = add_mark(m, i, &c, x);
+	}
+	hl_chunk_events_free(&c);
+	return err;
+}
+
+int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
+{
+	int err = m->marks_loaded ? 0 : load(m);
+
+	if (err)
+		return hl_model_fail(m, err);
+	m->marks_loaded = true;
+	*marks = m->marks.data;
+	*n = m->marks.len;
+	return 0;
+}
+
+const struct hl_mark *hl_model_find_mark(struct hl_model *m, const char *name)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	if (hl_model_marks(m, &marks, &n))
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(marks[i].name, name) == 0)
+			return &marks[i];
+	}
+	return NULL;
+}
+
+size_t hl_model_n_snapshots(struct hl_model *m)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	return hl_model_marks(m, &marks, &n) ? 0 : m->snapshots.len;
+}
+
+uint32_t hl_model_interval(struct hl_model *m, uint64_t ordinal)
+{
+	size_t lo = 0, hi = m->snapshots.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->snapshots.data[mid] <= ordinal)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (uint32_t)lo;
+}
+
+struct hl_place hl_place_mark(const struct hl_mark *mark)
+{
+	return (struct hl_place){.chunk = mark->chunk,
+		.cut = HL_CUT_EVENTS,
+		.limit = mark->event,
+		.time_ns = mark->time_ns,
+		.sure = true};
+}

@@ -1,0 +1,269 @@
+/*
+ * quantity_test.c - every quantity by every key, against a plain count of the events; and that all
+ * parts sum to the same total.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "model/query.h"
+#include "model/sample.h"
+
+static const struct hl_sample_opts samples[] = {
+	{.seed = 1,
+		.events = 40000,
+		.nodes = 300,
+		.threads = 3,
+		.live = 500,
+		.chunk = 500,
+		.keyframe = 4000,
+		.live_set = 7001},
+	{.seed = 2,
+		.events = 40000,
+		.nodes = 2000,
+		.threads = 1,
+		.live = 20000,
+		.chunk = 1000,
+		.keyframe = 3000},
+	{.seed = 3,
+		.events = 30000,
+		.nodes = 50,
+		.threads = 8,
+		.live = 100,
+		.chunk = 300,
+		.keyframe = 1000,
+		.live_set = 2001,
+		.strange = true},
+	{.seed = 5,
+		.events = 10,
+		.nodes = 2,
+		.threads = 1,
+		.live = 4,
+		.chunk = 4,
+		.keyframe = 1000},
+};
+
+static struct hl_model *open_model(const char *path)
+{
+	struct hl_reader_refusal why = {0};
+	struct hl_model *m = NULL;
+
+	if (hl_model_open(&m, path, &why))
+		fail_msg("%s: %s", path, why.text);
+	return m;
+}
+
+static bool equal(const struct hl_answer *a, const struct hl_sample_value *v)
+{
+	for (uint32_t i = 0; i <= a->n_keys; i++) {
+		if (a->values[i].bytes != v[i].bytes || a->values[i].blocks != v[i].blocks)
+			return false;
+	}
+	return true;
+}
+
+static bool fits_size(const struct hl_event *e)
+{
+	return e->size >= 64 && e->size < 1024;
+}
+
+static bool expected_counts(const struct hl_sample *s, const struct hl_query *q, size_t birth,
+	size_t death, size_t from, size_t to)
+{
+	bool in = birth >= from && birth < to, dead = death < to;
+
+	switch (q->quantity) {
+	case HL_QUANTITY_LIVE:
+		return birth < to && !dead;
+	case HL_QUANTITY_ALLOCATED:
+		return in;
+	case HL_QUANTITY_TEMPORARY:
+		if (!in || !dead)
+			return false;
+		if (q->temporary_ns == 0)
+			return death == birth + 1;
+		return s->events[death].time_ns - s->events[birth].time_ns < q->temporary_ns;
+	case HL_QUANTITY_GROWTH:
+		return in && !dead;
+	}
+	return false;
+}
+
+static uint32_t expected_key(
+	const struct hl_sample *s, enum hl_key key, size_t birth, size_t death, uint32_t n)
+{
+	const struct hl_event *e = &s->events[birth];
+	uint64_t life, bound = 1000;
+	uint32_t class = 0;
+
+	switch (key) {
+	case HL_KEY_STACK:
+		return e->node == HL_NODE_NONE ? n : e->node;
+	case HL_KEY_THREAD:
+		return e->thread;
+	case HL_KEY_CALL:
+		return e->func;
+	case HL_KEY_SIZE:
+		while (e->size >> class)
+			class ++;
+		return class;
+	case HL_KEY_LIFE:
+		if (death == SIZE_MAX)
+			return n;
+		life = s->events[death].time_ns - e->time_ns;
+		for (; life >= bound && class < 10; bound *= 10)
+			class ++;
+		return class;
+	default:
+		return 0;
+	}
+}
+
+static void check_query(const struct hl_sample *s, struct hl_model *m, const size_t *deaths,
+	struct hl_query *q, bool (*fits)(const struct hl_event *e))
+{
+	size_t from = q->from.ns ? hl_sample_prefix(s, q->from.ns - 1) : 0;
+	size_t to = hl_sample_prefix(s, q->to.ns);
+	struct hl_sample_value *want;
+	struct hl_answer a;
+
+	if (hl_model_query(m, q, &a))
+		fail_msg("%s: %s", hl_quantity_name(q->quantity), hl_model_error(m));
+	want = calloc((size_t)a.n_keys + 1, sizeof(*want));
+	for (size_t i = 0; i < s->n_events; i++) {
+		uint32_t key;
+
+		if (s->events[i].op != HL_OP_ALLOC || (fits && !fits(&s->events[i])) ||
+			!expected_counts(s, q, i, deaths[i], from, to))
+			continue;
+		key = expected_key(s, q->key, i, deaths[i], a.n_keys);
+		assert_true(key <= a.n_keys);
+		want[key].bytes += s->events[i].size;
+		want[key].blocks++;
+	}
+	if (!equal(&a, want))
+		fail_msg("%s: %s by key %d, %" PRIu64 "..%" PRIu64 " (decode %d, filter %d)",
+			s->path, hl_quantity_name(q->quantity), (int)q->key, q->from.ns, q->to.ns,
+			q->decode, fits != NULL);
+	hl_answer_fini(&a);
+	free(want);
+}
+
+/* For each event that is an allocation: which one is its free; SIZE_MAX: none. */
+static size_t *deaths_of(const struct hl_sample *s)
+{
+	size_t *deaths = malloc(s->n_events * sizeof(*deaths));
+	size_t *births = malloc(s->n_events * sizeof(*births));
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		deaths[i] = SIZE_MAX;
+		if (s->events[i].op == HL_OP_ALLOC)
+			births[s->events[i].ordinal] = i;
+		else
+			deaths[births[s->events[i].ordinal]] = i;
+	}
+	free(births);
+	return deaths;
+}
+
+static void random_query(const struct hl_sample *s, struct hl_query *q, uint64_t rng)
+{
+	uint64_t from = hl_hash_u64(rng) % (s->duration_ns + 1);
+
+	*q = (struct hl_query){.quantity = hl_hash_u64(rng + 1) % 4,
+		.key = hl_hash_u64(rng + 2) % HL_KEY_INTERVAL,
+		.decode = hl_hash_u64(rng + 3) % 2};
+	q->from.ns = hl_hash_u64(rng + 4) % 3 ? from : 0;
+	q->to.ns = from + hl_hash_u64(rng + 5) % (s->duration_ns + 1 - from);
+	if (hl_hash_u64(rng + 6) % 2)
+		q->temporary_ns = hl_hash_u64(rng + 7) % 100000;
+}
+
+/* 200 random queries of each sample, half of them by the long way, a third with a filter. */
+static void queries(void **state)
+{
+	struct hl_filter_error error;
+
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+		struct hl_model *m;
+		size_t *deaths;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		m = open_model(s.path);
+		deaths = deaths_of(&s);
+		for (uint64_t i = 0; i < 200; i++) {
+			struct hl_query q;
+
+			random_query(&s, &q, (k * 1000 + i) * 16);
+			if (i % 3 == 0)
+				assert_int_equal(
+					hl_filter_parse(&q.filter, "size:64..1023", &error), 0);
+			check_query(&s, m, deaths, &q, i % 3 == 0 ? fits_size : NULL);
+			hl_filter_free(q.filter);
+		}
+		free(deaths);
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+/* Whatever is asked by whatever key, the parts sum to the same total; and what a filter selects and
+ * what it does not are all there is. */
+static void totals(void **state)
+{
+	static const char *const halves[][2] = {{"life:<10us", "-life:<10us"},
+		{"alive:50%", "-alive:50%"}, {"thread:0,1", "-thread:0,1"},
+		{"call:malloc,size:>100", "-call:malloc -size:>100"}};
+	struct hl_sample s;
+	struct hl_model *m;
+
+	assert_int_equal(hl_sample_make(&s, &samples[0]), 0);
+	m = open_model(s.path);
+	for (int quantity = 0; quantity < 4; quantity++) {
+		struct hl_query q = {.quantity = quantity,
+			.from = {.kind = HL_WHEN_PERCENT, .percent = 20},
+			.to = {.kind = HL_WHEN_PERCENT, .percent = 80}};
+		struct hl_answer all, part;
+		struct hl_filter_error error;
+
+		assert_int_equal(hl_model_query(m, &q, &all), 0);
+		for (q.key = 1; q.key <= HL_KEY_INTERVAL; q.key++) {
+			assert_int_equal(hl_model_query(m, &q, &part), 0);
+			assert_int_equal(part.total.bytes, all.total.bytes);
+			assert_int_equal(part.total.blocks, all.total.blocks);
+			hl_answer_fini(&part);
+		}
+		q.key = HL_KEY_STACK;
+		for (size_t i = 0; i < HL_ARRAY_LEN(halves); i++) {
+			struct hl_value sum = {0};
+
+			for (int half = 0; half < 2; half++) {
+				assert_int_equal(
+					hl_filter_parse(&q.filter, halves[i][half], &error), 0);
+				assert_int_equal(hl_model_query(m, &q, &part), 0);
+				sum.bytes += part.total.bytes;
+				sum.blocks += part.total.blocks;
+				hl_answer_fini(&part);
+				hl_filter_free(q.filter);
+			}
+			q.filter = NULL;
+			assert_int_equal(sum.bytes, all.total.bytes);
+			assert_int_equal(sum.blocks, all.total.blocks);
+		}
+		hl_answer_fini(&all);
+	}
+	hl_model_close(m);
+	hl_sample_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(queries), cmocka_unit_test(totals)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

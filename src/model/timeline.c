@@ -1,0 +1,149 @@
+/*
+ * timeline.c - live bytes over the run; see timeline.h.
+ *
+ * Unfiltered, chunk headers know what was live at their start and the highest inside. With a filter
+ * each block is a step up and a step down at columns' ends, so that max and end are the same there.
+ */
+#include "model/timeline.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+#include "model/stream.h"
+
+size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
+{
+	uint64_t end = hl_model_end_ns(m);
+	size_t at = end ? (size_t)((unsigned __int128)ns * n / end) : 0;
+
+	return at < n ? at : n - 1;
+}
+
+struct columns {
+	struct hl_model *m;
+	struct hl_column *data;
+	size_t n;
+	size_t at; /* the column of the newest event */
+	uint64_t live;
+};
+
+/* Columns in which nothing happens stay as high as the last event left it. */
+static void move_to(struct columns *c, size_t column)
+{
+	c->data[c->at].end_bytes = c->live;
+	while (c->at < column) {
+		c->at++;
+		c->data[c->at].max_bytes = c->data[c->at].end_bytes = c->live;
+	}
+}
+
+static int decode_chunk(struct columns *c, size_t chunk, struct hl_chunk_events *events)
+{
+	int err = hl_reader_decode(c->m->reader, chunk, events);
+
+	for (size_t i = 0; i < events->n_events && !err; i++) {
+		const struct hl_event *e = &events->events[i];
+		bool half = e->flags & HL_EVENT_MOVED && e->op == HL_OP_FREE;
+
+		move_to(c, hl_timeline_column(c->m, e->time_ns, c->n));
+		c->live += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		if (!half)
+			c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, c->live);
+	}
+	return err;
+}
+
+static int add_chunk(struct columns *c, size_t chunk, struct hl_chunk_events *events)
+{
+	const struct hl_chunk_info *i = hl_reader_chunk(c->m->reader, chunk);
+	size_t first, last;
+	int err;
+
+	if (hl_chunk_is_lost(c->m, chunk)) {
+		c->data[c->at].lost = true;
+		return 0;
+	}
+	first = hl_timeline_column(c->m, i->t0_ns, c->n);
+	last = hl_timeline_column(c->m, i->t1_ns, c->n);
+	move_to(c, first);
+	c->live = i->live_bytes;
+	if (first == last) {
+		const struct hl_chunk_info *next =
+			chunk + 1 < hl_reader_n_chunks(c->m->reader)
+				? hl_reader_chunk(c->m->reader, chunk + 1)
+				: NULL;
+
+		c->data[first].max_bytes = hl_max_u64(c->data[first].max_bytes, i->max_live_bytes);
+		if (next && !next->lost) {
+			c->live = next->live_bytes;
+			return 0;
+		}
+	}
+	err = decode_chunk(c, chunk, events);
+	if (err == -EBADMSG) {
+		hl_model_mark_bad(c->m, &c->m->bad_chunks[chunk]);
+		c->data[c->at].lost = true;
+		err = 0;
+	}
+	return err;
+}
+
+static int from_chunks(struct columns *c)
+{
+	struct hl_chunk_events events = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++)
+		err = add_chunk(c, i, &events);
+	move_to(c, c->n - 1);
+	c->data[c->n - 1].end_bytes = c->live;
+	hl_chunk_events_free(&events);
+	return err ? hl_model_fail(c->m, err) : 0;
+}
+
+static void begin(void *arg)
+{
+	struct columns *c = arg;
+
+	memset(c->data, 0, c->n * sizeof(*c->data));
+}
+
+static int take(void *arg, const struct hl_block *b)
+{
+	struct columns *c = arg;
+
+	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->size;
+	if (b->death_ns != UINT64_MAX)
+		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->size;
+	return 0;
+}
+
+static int from_blocks(struct columns *c, struct hl_filter *filter)
+{
+	struct hl_stream s = {.filter = filter,
+		.from = {.sure = true},
+		.to = hl_place_at(c->m, UINT64_MAX),
+		.begin = begin,
+		.block = take,
+		.arg = c};
+	int err = hl_filter_bind(filter, c->m);
+
+	if (!err)
+		err = hl_stream_blocks(c->m, &s);
+	for (size_t i = 0; i < c->n && !err; i++) {
+		if (i > 0)
+			c->data[i].end_bytes += c->data[i - 1].end_bytes;
+		c->data[i].max_bytes = c->data[i].end_bytes;
+	}
+	return err;
+}
+
+int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n)
+{
+	struct columns c = {.m = m, .data = columns, .n = n};
+
+	begin(&c);
+	return filter ? from_blocks(&c, filter) : from_chunks(&c);
+}

@@ -1,0 +1,23 @@
+/*
+ * timeline.h - live bytes over the run, in columns.
+ */
+#ifndef HL_MODEL_TIMELINE_H
+#define HL_MODEL_TIMELINE_H
+
+#include "model/query.h"
+
+struct hl_column {
+	uint64_t max_bytes; /* the most that was live at any event in it, or when it began */
+	uint64_t end_bytes; /* when it ended */
+	bool lost;          /* a part of it is not in the file */
+};
+
+/*
+ * n columns of equal length from the start to the end. Decodes only chunks that lie in more than
+ * one column; with a filter (bound here) all. 0 or -errno with hl_model_error().
+ */
+int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n);
+/* In which column a time is. */
+size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n);
+
+#endif

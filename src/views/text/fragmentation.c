@@ -1,0 +1,95 @@
+/*
+ * fragmentation.c - how full the heap's pages are.
+ */
+#include <inttypes.h>
+
+#include "util/text.h"
+#include "views/text/text_internal.h"
+
+static void put_line(FILE *out, const char *name, uint64_t bytes, const char *more)
+{
+	char text[HL_TEXT_SIZE_MAX];
+
+	fprintf(out, "  %-22s %11s  %s\n", name, hl_text_bytes(text, bytes), more);
+}
+
+static void put_resident(FILE *out, const struct hl_fragmentation *f)
+{
+	char when[HL_TEXT_SIZE_MAX], more[128];
+
+	if (!f->has_rss) {
+		fprintf(out, "  %-22s %11s  no sample of it was taken before this moment\n",
+			"resident", "-");
+		return;
+	}
+	snprintf(more, sizeof(more), "the whole program, sampled at %s",
+		hl_text_duration(when, f->rss_time_ns));
+	put_line(out, "resident", f->rss_bytes, more);
+}
+
+void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+	const struct hl_text_opts *opts)
+{
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], more[160];
+	size_t shown = opts->limited && opts->limit < f->n_holders ? opts->limit : f->n_holders;
+
+	fprintf(out, "the heap's pages, %s, at %s of %s\n\n", opts->what,
+		hl_text_duration(a, f->time_ns), hl_text_duration(b, hl_model_end_ns(m)));
+	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
+	put_line(out, "live", f->live.bytes, more);
+	snprintf(more, sizeof(more), "%s pages that hold a live byte, %.1f%% full",
+		hl_text_count(a, f->pages), hl_percent(f->live.bytes, f->pages * HL_PAGE_BYTES));
+	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more);
+	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
+		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
+	put_line(out, "mapped", f->span_bytes, more);
+	put_resident(out, f);
+	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region");
+	snprintf(more, sizeof(more), "%s pages with less than %d bytes each, %s in all",
+		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
+		hl_text_bytes(b, f->sparse_bytes));
+	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, more);
+	if (shown > 0)
+		fprintf(out, "\nwho holds these pages:\n  %10s  %10s  %10s\n", "pages", "bytes",
+			"blocks");
+	for (size_t i = 0; i < shown; i++) {
+		const struct hl_holder *h = &f->holders[i];
+
+		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
+			hl_text_bytes(b, h->value.bytes));
+		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
+		hl_put_frame(out, hl_model_frame(m, h->frame));
+		putc('\n', out);
+	}
+	if (shown < f->n_holders)
+		fprintf(out, "  and %zu sites more; -n 0 shows all\n", f->n_holders - shown);
+}
+
+void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f)
+{
+	hl_json_key_u64(j, "time_ns", f->time_ns);
+	hl_json_value(j, "live", &f->live);
+	hl_json_key_u64(j, "page_bytes", HL_PAGE_BYTES);
+	hl_json_key_u64(j, "pages", f->pages);
+	hl_json_key_u64(j, "regions", f->regions);
+	hl_json_key_u64(j, "mapped_bytes_at_least", f->span_bytes);
+	hl_json_key(j, "resident_bytes");
+	if (f->has_rss)
+		hl_json_u64(j, f->rss_bytes);
+	else
+		hl_json_string(j, NULL);
+	hl_json_key_u64(j, "largest_gap_bytes", f->largest_gap);
+	hl_json_key_u64(j, "sparse_below_bytes", HL_SPARSE_BYTES);
+	hl_json_key_u64(j, "sparse_pages", f->sparse_pages);
+	hl_json_key_u64(j, "sparse_bytes", f->sparse_bytes);
+	hl_json_key(j, "holders");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < f->n_holders; i++) {
+		hl_json_begin_object(j);
+		hl_json_frame(j, hl_model_frame(m, f->holders[i].frame));
+		hl_json_key_u64(j, "pages", f->holders[i].pages);
+		hl_json_value(j, "", &f->holders[i].value);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}

@@ -1,0 +1,50 @@
+/*
+ * suppressed.c - what a list of leaks leaves out, and why.
+ */
+#include "util/text.h"
+#include "views/text/text_internal.h"
+
+void hl_text_suppressed(FILE *out, const struct hl_suppressions *s)
+{
+	size_t n;
+	const struct hl_suppressed *taken = hl_suppressions_taken(s, &n);
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_value *v = &taken[i].value;
+
+		if (v->blocks == 0)
+			continue;
+		if (!any)
+			fputs("\nsuppressed (--no-default-suppressions and no --suppressions show "
+			      "all):\n",
+				out);
+		any = true;
+		hl_strbuf_reset(&b);
+		hl_text_escape(&b, taken[i].pattern);
+		fprintf(out, "  %s in %s block%s: %s\n", hl_text_bytes(bytes, v->bytes),
+			hl_text_count(blocks, v->blocks), v->blocks == 1 ? "" : "s",
+			hl_strbuf_str(&b));
+	}
+	hl_strbuf_fini(&b);
+}
+
+void hl_json_suppressed(struct hl_json *j, const struct hl_suppressions *s)
+{
+	size_t n;
+	const struct hl_suppressed *taken = hl_suppressions_taken(s, &n);
+
+	hl_json_key(j, "suppressed");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		if (taken[i].value.blocks == 0)
+			continue;
+		hl_json_begin_object(j);
+		hl_json_key_string(j, "pattern", taken[i].pattern);
+		hl_json_value(j, "", &taken[i].value);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""report: every view as JSON against golden files, sums over all groups, and bad input.
+
+	report_test.py HEAPLAPSE MKTRACE [--update]     --update writes the golden files anew: look at the change
+"""
+import itertools, json, os, pathlib, subprocess, sys, tempfile
+
+heaplapse, mktrace = map(os.path.abspath, sys.argv[1:3])
+update = '--update' in sys.argv
+GOLDEN = pathlib.Path(__file__).resolve().parent / 'golden'
+failures = []
+
+# Functions: 0 malloc, 1 calloc, 2 realloc, 9 operator new, 11 free. Node 3 is in libc: its site is node 2.
+# ordinal:                0: leaked in thread 0          1: temporary, next event       2: freed by thread 1
+PARENT = '''module /opt/app/bin/app -
+module /lib/libfoo.so -
+module /lib/x86_64-linux-gnu/libc.so.6 -
+node - 0 1000
+node 0 0 1010
+node 0 1 2010
+node 2 2 3010
+node - 2 4000
+thread 100
+thread 101
+alloc 64000 0 1000 1 0 10000
+alloc 128000 0 24 2 0 10400
+free 192000 0 1 11
+alloc 256000 0 500 3 1 10500
+extra 320000 1 0 loaded
+alloc 384000 1 64 2 9 10800
+extra 448000 0 0 login
+free 512000 1 2 11
+alloc 576000 1 4096 1 0 11000
+chunk
+alloc 640000 0 0 0 0 20000
+free 704000 0 3 16
+extra 768000 1 0 done
+alloc 832000 0 70000 4 0 400000
+free 6400000 0 5 11
+free 12800000 0 6 11
+end 0 0 64000000
+'''
+CHILD = '''module /opt/app/bin/app -
+node - 0 1000
+thread 200
+alloc 640 0 300 0 0
+end 0 0 6400
+'''
+
+def check(ok, what):
+    if not ok:
+        failures.append(what)
+        print('FAILED:', what)
+
+def run(*args):
+    env = dict(os.environ, LC_ALL='C.UTF-8', COLUMNS='80')
+    return subprocess.run([heaplapse, 'report', *args], capture_output=True, env=env, timeout=60)
+
+def ask(*args):
+    r = run('--json', *args)
+    check(r.returncode == 0, f'{args}: {r.returncode} {r.stderr}')
+    return json.loads(r.stdout or b'{}')
+
+def golden(name, *args):
+    found = ask(*args)
+    path = GOLDEN / f'{name}.json'
+    if update:
+        path.write_text(json.dumps(found, indent=1) + '\n')
+    wanted = json.loads(path.read_text()) if path.exists() else None
+    check(found == wanted, f'{name}: {json.dumps(found)}')
+
+VIEWS = {
+    'peak': ['--peak'],
+    'leaks': ['--leaks'],
+    'allocated': ['--allocated', '--range', '@mark:loaded..@mark:done'],
+    'temporary': ['--temporary'],
+    'temporary-duration': ['--temporary=300us'],
+    'growth': ['--growth', '@mark:loaded..700us'],
+    'at': ['--at', '@mark:login'],
+    'sites': ['--sites', '--peak'],
+    'sizes': ['--sizes'],
+    'lifetimes': ['--lifetimes'],
+    'threads': ['--threads'],
+    'fragmentation': ['--fragmentation', '--at', '@mark:done'],
+    'snapshots': ['--snapshots'],
+    'snapshot-deltas': ['--snapshot-deltas'],
+    'cumulative-delta': ['--cumulative-delta'],
+    'group-stack': ['--group', 'stack'],
+    'group-function': ['--group', 'function', '--allocated'],
+    'group-site': ['--group', 'site', '--allocated'],
+    'group-file': ['--group', 'file'],
+    'group-module': ['--group', 'module', '--allocated'],
+    'group-thread': ['--group', 'thread', '--allocated'],
+    'group-call': ['--group', 'call', '--allocated'],
+    'group-snapshot': ['--group', 'snapshot', '--allocated'],
+    'filter': ['--allocated', '--filter', 'size:>=64 -module:libc.so.6 thread:0,1'],
+}
+QUANTITIES = (['--peak'], ['--leaks', '--no-default-suppressions'], ['--allocated'], ['--temporary'], ['--temporary=1ms'],
+              ['--growth', '0..50%'], ['--at', '650us'], ['--allocated', '--range', '300us..'])
+GROUPS = 'stack function site file module thread call size life snapshot'.split()
+
+def sums(trace):
+    """Every group of every quantity, with and without a filter, has the total of the tree."""
+    for quantity, expr in itertools.product(QUANTITIES, (None, 'size:>30', 'life:<1ms', '-call:malloc')):
+        args = quantity + (['--filter', expr] if expr else [])
+        tree = ask(*args, trace)
+        total = tree['total_bytes'], tree['total_blocks']
+        check((sum(n['bytes'] for n in tree['tree']), sum(n['blocks'] for n in tree['tree'])) == total, f'{args}: the tree')
+        for group in GROUPS:
+            rows = ask(*args, '--group', group, trace)['rows']
+            check((sum(r['bytes'] for r in rows), sum(r['blocks'] for r in rows)) == total, f'{args} by {group}')
+
+def filters(trace):
+    def total(expr, *args):
+        return ask('--allocated', '--filter', expr, *args, trace)['total_bytes']
+    check(total('') == 75684, 'all')
+    check(total('fn:0x1010') == 5096 and total('0x1010') == 5096 and total('-0x1010') == 75684 - 5096, 'function')
+    check(total('fn:/^0x[12]01/') == 5684 and total('fn:0x?010,0x4*') == 75684, 'regex, glob')
+    check(total('module:libfoo.so') == 588 and total('module:libf*') == 588 and total('module:/lib/*') == 70588, 'module')
+    check(total('size:24') == 24 and total('size:64..1000') == 1564 and total('size:<64') == 24, 'size')
+    check(total('call:calloc') == 500 and total('call:calloc,new') == 564 and total('call:new,size:24') == 88, 'or')
+    check(total('life:<100us') == 24 and total('alive:end') == 5096 and total('-alive:end') == 70588, 'life, alive')
+    check(total('alive:@mark:loaded') == 1500 and total('alive:260us') == 1500, 'alive at a mark')
+    check(total('time:..300us') == 1524 and total('time:@mark:done..') == 70000, 'time')
+    check(total('addr:0x10000') == 1000 and total('addr:0x103e7') == 1000 and total('addr:0x103e8') == 0, 'addr')
+    check(total('addr:0x10400..0x10800') == 588, 'addr range')
+    for traces in ('child.hlt', trace), (trace, 'child.hlt'):
+        check(ask('--allocated', '--filter', 'fn:0x1000', *traces)['total_bytes'] == 5984, f'one filter for {traces}')
+    check(ask('--allocated', '-i', '0x1010', '-i', '0x4000', trace)['total_bytes'] == 75096, 'include')
+    check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
+    check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
+
+def bad(trace, empty, folder):
+    def refused(status, words, *args):
+        r = run(*args)
+        check(r.returncode == status and words.encode() in r.stderr, f'{args}: {r.returncode} {r.stderr}')
+        check(b'rows' not in r.stdout and b'tree' not in r.stdout, f'{args}: {r.stdout[:100]}')
+        return r
+    r = refused(2, 'missing closing parenthesis', '--filter', 'size:>1K fn:/a(/', trace)
+    check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * len('size:>1K fn:/a(') + '^', str(r.stderr))
+    refused(2, 'tags are not recorded yet', '--filter', 'tag:render', trace)
+    refused(2, 'there is no mark "logout"', '--filter', 'time:@mark:logout..', trace)
+    refused(2, 'there is no mark "logout"', '--at', '@mark:logout', trace)
+    refused(2, 'one of stack, function', '--group', 'colour', trace)
+    refused(2, 'bytes, blocks', '--group', 'site', '--sort', 'colour', trace)
+    refused(2, 'a range of times', '--growth', '1s', trace)
+    refused(2, 'after the end of the recording', '--growth', '1h..2h', trace)
+    refused(2, 'after its own end', '--growth', '20us..10us', trace)
+    refused(2, '--range is for', '--range', '1us..', '--leaks', trace)
+    refused(2, 'a duration', '--temporary=50%', trace)
+    refused(2, 'character', '-i', '/a(/', trace)
+    refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
+    pathlib.Path(f'{folder}/bad.supp').write_text('# fine\nleak:x\nrace:y\n')
+    refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
+    r = run('--at', '1h', trace)
+    check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'a time after the end: {r.stderr}')
+    for args in itertools.chain(VIEWS.values(), QUANTITIES, [['--timeline']]):
+        if any('@mark' in a or a == '300us..' for a in args):
+            continue
+        r = run(*args, empty)
+        check(r.returncode == 0 and b'no allocation is in the trace' in r.stderr, f'{args} of nothing: {r.returncode} {r.stderr}')
+        json.loads(run('--json', *args, empty).stdout)
+    refused(3, 'nowhere', trace, f'{folder}/nowhere.hlt')
+
+def suppressions(trace, folder):
+    pathlib.Path(f'{folder}/app.supp').write_text('# ours\nleak:^0x1010$\n\nleak:nothing*such\n')
+    r = ask('--leaks', '--suppressions', f'{folder}/app.supp', trace)
+    check(r['total_bytes'] == 0 and r['suppressed'] == [{'pattern': '^0x1010$', 'bytes': 5096, 'blocks': 2}], str(r))
+    for pattern, fits in {'x10': True, '^x10': False, 'bin/app$': True, '0x*10$': True, '^/opt*app$': True, '$': True,
+                          '^0x1010': True, '1010^': False, 'bin/ap$': False, '0*9': False}.items():
+        pathlib.Path(f'{folder}/app.supp').write_text(f'leak:{pattern}\n')
+        r = ask('--leaks', '--suppressions', f'{folder}/app.supp', trace)
+        check((r['total_bytes'] == 0) == fits, f'suppression {pattern}: {r["total_bytes"]}')
+    r = run('--leaks', '--suppressions', f'{folder}/app.supp', trace)
+    check(b'suppressed' not in r.stdout, 'nothing suppressed, nothing said')
+
+def text(trace):
+    """What people see of each view: it is there, and no line is out of place."""
+    for args in list(VIEWS.values()) + [['--timeline'], ['--top-down'], ['--group', 'site', '-n', '1', '--sort', 'blocks']]:
+        r = run(*args, trace)
+        check(r.returncode == 0 and r.stdout and not r.stderr, f'{args}: {r.returncode} {r.stderr}')
+        check(not any(c < 32 and c != 10 for c in r.stdout), f'{args}: control characters')
+    for args in ['--group', 'process'], ['--group', 'site'], ['--timeline'], []:
+        r = run(*args, trace, 'child.hlt')
+        check(r.returncode == 0 and r.stdout.count(b'(pid 42)') == 2, f'{args} of two: {r.returncode} {r.stdout}')
+    peak = run('--peak', trace).stdout.decode()
+    lines = [l[33:] for l in peak.splitlines()[2:] if l.strip()]
+    # the called function first, its callers below it, as in memtrail's README
+    check(lines[:2] == ['└─ malloc', '   ├─ 0x4000  [libc.so.6]'] and '      0x1000  [app]' in lines, peak)
+    plot = run('--timeline', trace).stdout.decode()
+    check('1 snapshot loaded' in plot and '2 mark login' in plot and '^ highest' in plot, plot)
+
+def timeline(trace):
+    t = ask('--timeline', trace)
+    check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
+    check(t['columns'][-1]['end_live_bytes'] == 5096 and len(t['columns']) == 200, str(t['columns'][-1]))
+    check([m['name'] for m in t['marks']] == ['loaded', 'login', 'done'], str(t['marks']))
+    some = ask('--timeline', '--filter', 'size:>=0', trace)
+    check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
+
+def damaged(folder):
+    """Cuts and flips of a file: every view gives an answer or one sentence, never a crash, and parts that sum to their total."""
+    lines = PARENT[:PARENT.index('alloc')]
+    for i in range(3000):
+        lines += f'alloc {64 * (i + 1)} {i % 2} {i % 300} {i % 5} {i % 2}\n'
+        lines += f'free {64 * (i + 1)} {i % 2} {i - 40} 11\n' if i % 3 == 0 and i >= 40 else ''
+        lines += f'extra {64 * (i + 1)} {i % 2} 0 m{i}\n' if i % 500 == 499 else ''
+        lines += 'chunk\n' if i % 400 == 399 else ''
+    subprocess.run([mktrace, 'whole.hlt'], input=(lines + 'end 0 0 1000000\n').encode(), check=True)
+    whole = pathlib.Path('whole.hlt').read_bytes()
+    views = [['--sites'], ['--lifetimes'], ['--threads'], ['--timeline'], ['--fragmentation'], ['--snapshot-deltas'], ['--sizes'],
+             ['--growth', '20%..70%'], ['--temporary', '--group', 'site'], ['--at', '60%', '--filter', 'life:<1us']]
+    for i in range(40):
+        data = bytearray(whole[:len(whole) * (i + 1) // 20] if i < 20 else whole)
+        if i >= 20:
+            data[len(whole) * (i - 20) // 20 + 7] ^= 0xff
+        pathlib.Path('damaged.hlt').write_bytes(data)
+        args = views[i % len(views)], views[(i * 7 + 3) % len(views)]
+        for view in args:
+            r = run('--json', *view, 'damaged.hlt')
+            check(r.returncode in (0, 2, 3), f'damage {i} {view}: {r.returncode} {r.stderr}')
+            answer = json.loads(r.stdout) if r.returncode == 0 else {}
+            if 'rows' in answer:
+                check(sum(row['bytes'] for row in answer['rows']) == answer['total_bytes'], f'damage {i} {view}: the sum')
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for name, lines in (('parent.hlt', PARENT), ('child.hlt', CHILD), ('empty.hlt', 'end 0 0 6400\n')):
+        subprocess.run([mktrace, name], input=lines.encode(), check=True)
+    for name, args in VIEWS.items():
+        golden(name, *args, 'parent.hlt')
+    golden('processes', '--leaks', 'parent.hlt', 'child.hlt')
+    golden('group-process', '--allocated', '--group', 'process', 'parent.hlt', 'child.hlt')
+    if not update:
+        sums('parent.hlt')
+        filters('parent.hlt')
+        bad('parent.hlt', 'empty.hlt', folder)
+        suppressions('parent.hlt', folder)
+        text('parent.hlt')
+        timeline('parent.hlt')
+        damaged(folder)
+print(f'{len(failures)} failures')
+sys.exit(bool(failures))
