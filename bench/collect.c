@@ -1,6 +1,6 @@
 /*
- * collect.c - what the collector's first thread costs an event, without a program beside it: rings are
- * filled with made-up records and emptied, the thread's own CPU time is taken.
+ * collect.c - what the collector's first thread costs an event, without a program beside it: rings
+ *are filled with made-up records and emptied, the thread's own CPU time is taken.
  *
  *	bench/collect [EVENTS [RINGS [LIVE]]]
  */
@@ -46,14 +46,17 @@ static void fill(uint32_t ring, uint64_t *state, uint32_t events, uint32_t live)
 		addr = 0x7f0000000000 + ((n % live) * (ring + 1)) * 64;
 		put(ring, HL_REC_FREE, 1, (uint64_t[]){addr});
 		put(ring, HL_REC_ALLOC, 4,
-			(uint64_t[]){addr, hl_stack_word(32 + n % 64, 2, 6), 0x400000 + n % 97 * 16, 0x500000 + n % 13 * 16});
+			(uint64_t[]){addr, hl_stack_word(32 + n % 64, 2, 6), 0x400000 + n % 97 * 16,
+				0x500000 + n % 13 * 16});
 	}
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000, done = 0, spent = 0, states[64] = {1};
-	uint32_t rings = argc > 2 ? (uint32_t)atoi(argv[2]) : 1, live = argc > 3 ? (uint32_t)atoi(argv[3]) : 1000;
+	uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000, done = 0, spent = 0,
+		 states[64] = {1};
+	uint32_t rings = argc > 2 ? (uint32_t)atoi(argv[2]) : 1,
+		 live = argc > 3 ? (uint32_t)atoi(argv[3]) : 1000;
 	struct hl_collect_settings settings = {.memory_limit = SIZE_MAX};
 	struct hl_queue queue = {0};
 	struct hl_region_reader *r;
@@ -62,7 +65,8 @@ int main(int argc, char **argv)
 	settings.output.dir_fd = AT_FDCWD;
 	settings.output.overwrite = true;
 	queue.settings = &settings.output;
-	if (hl_queue_start(&queue) || hl_region_open(&r, -1, (uint64_t)getpid(), true, &settings, &queue))
+	if (hl_queue_start(&queue) ||
+		hl_region_open(&r, -1, (uint64_t)getpid(), true, &settings, &queue))
 		return 1;
 	region = r->region;
 	atomic_store(&region->start_stamp, hl_ring_now(NULL) & HL_STAMP_MASK);
@@ -73,7 +77,8 @@ int main(int argc, char **argv)
 		atomic_store(&ring->claim, 1);
 		atomic_store(&ring->state, HL_RING_OWNED);
 		/* Six outer frames to keep. */
-		put(i, HL_REC_ALLOC, 8, (uint64_t[]){i + 8, hl_stack_word(1, 6, 0), 1, 2, 3, 4, 5, 6});
+		put(i, HL_REC_ALLOC, 8,
+			(uint64_t[]){i + 8, hl_stack_word(1, 6, 0), 1, 2, 3, 4, 5, 6});
 	}
 	region->high = rings;
 	while (done < events) {
@@ -92,7 +97,8 @@ int main(int argc, char **argv)
 		hl_region_scan(r, hl_mono_ns());
 	hl_region_end_process(r, r->procs.data[0], &(struct hl_end){.kind = HL_END_EXIT});
 	hl_queue_stop(&queue);
-	printf("%llu events, %u rings, %u live: first thread %.1f ns an event, all %.1f\n", (unsigned long long)done,
-		rings, live, (double)spent / (double)done, (double)cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / (double)done);
+	printf("%llu events, %u rings, %u live: first thread %.1f ns an event, all %.1f\n",
+		(unsigned long long)done, rings, live, (double)spent / (double)done,
+		(double)cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / (double)done);
 	return 0;
 }

@@ -5,10 +5,11 @@
  *   heaplapse_snapshot("after load");  a named moment to compare with others
  *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
  *
- * While recording is stopped nothing is recorded, marks neither. Include it and call; there is nothing to link. When the program is not recorded a call costs a
- * load and a branch. From C and C++, from any thread; not from signal handlers before the first
- * call has returned. The functions are found with dlsym at the first call of each source file: weak
- * symbols would stay zero in programs that are not position-independent.
+ * While recording is stopped nothing is recorded, marks neither. Include it and call; there is
+ * nothing to link. When the program is not recorded a call costs a load and a branch. From C and
+ * C++, from any thread; not from signal handlers before the first call has returned. The functions
+ * are found with dlsym at the first call of each source file: weak symbols would stay zero in
+ * programs that are not position-independent.
  */
 #ifndef HEAPLAPSE_H
 #define HEAPLAPSE_H
@@ -20,19 +21,19 @@ extern "C" {
 #endif
 
 /* 0: not looked for yet; 1: nobody records us; else the function. */
-#define HEAPLAPSE_FIND_(cache, type, name)                                                 \
-	static void *cache;                                                                \
-	void *heaplapse_f_ = __atomic_load_n(&cache, __ATOMIC_ACQUIRE);                    \
-	if (__builtin_expect(heaplapse_f_ == (void *)1, 1))                                \
-		return;                                                                    \
-	if (!heaplapse_f_) {                                                               \
-		heaplapse_f_ = dlsym(RTLD_DEFAULT, name);                                  \
-		if (!heaplapse_f_)                                                         \
-			heaplapse_f_ = (void *)1;                                          \
-		__atomic_store_n(&cache, heaplapse_f_, __ATOMIC_RELEASE);                  \
-		if (heaplapse_f_ == (void *)1)                                             \
-			return;                                                            \
-	}                                                                                  \
+#define HEAPLAPSE_FIND_(cache, type, name)                                \
+	static void *cache;                                               \
+	void *heaplapse_f_ = __atomic_load_n(&cache, __ATOMIC_ACQUIRE);   \
+	if (__builtin_expect(heaplapse_f_ == (void *)1, 1))               \
+		return;                                                   \
+	if (!heaplapse_f_) {                                              \
+		heaplapse_f_ = dlsym(RTLD_DEFAULT, name);                 \
+		if (!heaplapse_f_)                                        \
+			heaplapse_f_ = (void *)1;                         \
+		__atomic_store_n(&cache, heaplapse_f_, __ATOMIC_RELEASE); \
+		if (heaplapse_f_ == (void *)1)                            \
+			return;                                           \
+	}                                                                 \
 	type heaplapse_call_ = __extension__(type) heaplapse_f_
 
 typedef void (*heaplapse_label_fn_)(const char *);

@@ -64,7 +64,8 @@ struct hl_cmd {
 	size_t state_size;                /* of the zeroed state that setters and run get */
 	bool hidden;                      /* not for people: in no list */
 	bool stops_at_operand; /* what follows the first operand is not ours (record PROG ARGS) */
-	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0: that */
+	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0:
+			     that */
 	void (*init)(void *state); /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
@@ -79,7 +80,8 @@ extern const struct hl_cmd *hl_command_current;
 
 /* "heaplapse: ..." on stderr, with a newline; control characters in it are made visible. */
 void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
-/* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE, or what the command has instead. */
+/* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE, or what the command has
+ * instead. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
 /* Ends stdout: `status`, or HL_EXIT_IO with a message when what was printed did not arrive. */
 int hl_cli_finish(int status);

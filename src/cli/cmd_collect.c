@@ -21,7 +21,8 @@
 /* «Not ready, and this is why»: the library prints it. */
 static int refuse(const char *why)
 {
-	struct hl_region *r = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
+	struct hl_region *r =
+		mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
 
 	if (r == MAP_FAILED)
 		return HL_EXIT_IO;
@@ -35,7 +36,8 @@ static int refuse(const char *why)
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
-	struct hl_collector_start start = {.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
+	struct hl_collector_start start = {
+		.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
 	int err, keep[2] = {REGION_FD};
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
@@ -51,9 +53,11 @@ static int run_collect(void *state, int argc, char **argv)
 		char why[200];
 
 		if (err == -EINVAL)
-			snprintf(why, sizeof(why), "HEAPLAPSE_OUTPUT=%.100s is no name for a trace", o.output);
+			snprintf(why, sizeof(why), "HEAPLAPSE_OUTPUT=%.100s is no name for a trace",
+				o.output);
 		else
-			snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s", o.output, strerror(-err));
+			snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s",
+				o.output, strerror(-err));
 		return refuse(why);
 	}
 	keep[1] = o.collect.output.dir_fd;

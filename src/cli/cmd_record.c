@@ -1,9 +1,9 @@
 /*
  * cmd_record.c - runs a program and records it.
  *
- * A thin parent: it starts the collector, then the program, passes signals on, returns the program's
- * status, and holds a second reference to every region, so that a collector that dies can be
- * replaced without losing what is in the rings.
+ * A thin parent: it starts the collector, then the program, passes signals on, returns the
+ * program's status, and holds a second reference to every region, so that a collector that dies can
+ * be replaced without losing what is in the rings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,22 +43,23 @@ struct session {
 	char address[128], nonce[HL_NONCE_CHARS + 1];
 	int listen_fd, control_fd;
 	pid_t collector, child;
-	uint32_t regions, closed;      /* of the child's own pid */
+	uint32_t regions, closed; /* of the child's own pid */
 	HL_VEC(struct held_region) held;
 	char last_path[PATH_MAX];
 	int last_err;
 	sigset_t old_mask;
 	struct sigaction old_chld;
 	int signal_fd;
-	pid_t watcher;                 /* while we are stopped */
+	pid_t watcher; /* while we are stopped */
 	int restarts;
-	bool settled;                  /* nothing of what has ended is still to be written */
+	bool settled; /* nothing of what has ended is still to be written */
 };
 
 /* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
 static int find_library(char *buf, size_t n)
 {
-	static const char *const places[] = {"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
+	static const char *const places[] = {
+		"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -81,8 +82,10 @@ static int find_library(char *buf, size_t n)
 /* In the collector's own process: with all regions that we hold, if there was one before it. */
 static int run_collector(struct session *s, int control_fd)
 {
-	struct hl_collector_start start = {.settings = s->o->collect, .listen_fd = s->listen_fd,
-		.control_fd = control_fd, .region_fd = -1};
+	struct hl_collector_start start = {.settings = s->o->collect,
+		.listen_fd = s->listen_fd,
+		.control_fd = control_fd,
+		.region_fd = -1};
 	size_t n = s->held.len;
 	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
 	uint64_t *pids = calloc(n + 1, sizeof(*pids));
@@ -144,7 +147,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 
 		if (!sh)
 			_exit(CANNOT_RECORD);
-		sh[0] = (char *)(uintptr_t)"/bin/sh";
+		sh[0] = (char *)(uintptr_t) "/bin/sh";
 		sh[1] = s->target.path;
 		memcpy(sh + 2, argv + 1, (size_t)argc * sizeof(*sh));
 		execv(sh[0], sh);
@@ -157,15 +160,20 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 static void say_no_output(const struct record_options *o, int err)
 {
 	if (err == -EINVAL)
-		hl_cli_error("-o \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% may stand, as in "
-			     "\"%%e.%%p.hlt\"", o->output);
+		hl_cli_error("-o \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% "
+			     "may stand, as in "
+			     "\"%%e.%%p.hlt\"",
+			o->output);
 	else if (err == -EEXIST && o->overwrite)
-		hl_cli_error("%s is no plain file and is not replaced; choose another name with -o", o->output);
+		hl_cli_error("%s is no plain file and is not replaced; choose another name with -o",
+			o->output);
 	else if (err == -EEXIST)
-		hl_cli_error("%s exists and is not overwritten; choose another name with -o, or use -f", o->output);
+		hl_cli_error(
+			"%s exists and is not overwritten; choose another name with -o, or use -f",
+			o->output);
 	else
-		hl_cli_error("the trace cannot be written to %s: %s; choose another place with -o", o->output,
-			strerror(-err));
+		hl_cli_error("the trace cannot be written to %s: %s; choose another place with -o",
+			o->output, strerror(-err));
 }
 
 /* 0, or an exit status with the reason printed. */
@@ -234,7 +242,8 @@ static void read_notes(struct session *s)
 				s->last_err = note.value;
 			}
 			if (note.value)
-				hl_cli_error("the trace %s is not whole: %s", note.text, strerror(-note.value));
+				hl_cli_error("the trace %s is not whole: %s", note.text,
+					strerror(-note.value));
 			break;
 		case HL_NOTE_SETTLED:
 			s->settled = true;
@@ -250,7 +259,8 @@ static void read_notes(struct session *s)
 	}
 }
 
-/* The collector is gone: its successor takes over the rings; what it had taken and not written is lost. */
+/* The collector is gone: its successor takes over the rings; what it had taken and not written is
+ * lost. */
 static void replace_collector(struct session *s)
 {
 	char how[64];
@@ -263,7 +273,8 @@ static void replace_collector(struct session *s)
 	s->regions = 0;
 	for (size_t i = 0; i < s->held.len; i++)
 		s->regions += s->held.data[i].pid == (uint64_t)s->child;
-	snprintf(how, sizeof(how), WIFSIGNALED(status) ? "was killed by signal %d" : "ended with status %d",
+	snprintf(how, sizeof(how),
+		WIFSIGNALED(status) ? "was killed by signal %d" : "ended with status %d",
 		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (s->restarts++ >= 3 || start_collector(s) < 0) {
 		hl_cli_error("the collector %s and cannot be replaced; recording stops here", how);
@@ -374,7 +385,8 @@ static int wait_for_child(struct session *s)
 	return status;
 }
 
-/* Until the traces of all that has ended are closed. Children that live on are the collector's business. */
+/* Until the traces of all that has ended are closed. Children that live on are the collector's
+ * business. */
 static void wait_for_trace(struct session *s, int status)
 {
 	struct hl_note note = {.kind = HL_NOTE_ENDED, .pid = (uint32_t)s->child, .value = status};
@@ -454,11 +466,14 @@ static int prepare(struct session *s, const char *program)
 		return 0;
 	err = find_library(s->library, sizeof(s->library));
 	if (err) {
-		hl_cli_error("libheaplapse.so is neither beside heaplapse nor in ../lib; install it there");
+		hl_cli_error("libheaplapse.so is neither beside heaplapse nor in ../lib; install "
+			     "it there");
 		return CANNOT_RECORD;
 	}
 	if (strpbrk(s->library, ": ")) {
-		hl_cli_error("the loader cannot preload %s: its path has a space or colon; install it elsewhere", s->library);
+		hl_cli_error("the loader cannot preload %s: its path has a space or colon; install "
+			     "it elsewhere",
+			s->library);
 		return CANNOT_RECORD;
 	}
 	err = hl_record_settle(s->o);
@@ -479,8 +494,8 @@ static int prepare(struct session *s, const char *program)
 
 static int run_unrecorded(struct session *s, char **argv)
 {
-	hl_cli_error("%s cannot be recorded: %s%s%s", argv[0], s->target.problem, s->o->force ? "" : "; ",
-		s->o->force ? "" : s->target.remedy);
+	hl_cli_error("%s cannot be recorded: %s%s%s", argv[0], s->target.problem,
+		s->o->force ? "" : "; ", s->o->force ? "" : s->target.remedy);
 	if (!s->o->force) {
 		fputs("  --force runs it all the same, unrecorded\n", stderr);
 		return CANNOT_RECORD;
@@ -499,7 +514,8 @@ static int run_record(void *state, int argc, char **argv)
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)
-		return hl_cli_usage("which program? for example: heaplapse record ./app --its-option");
+		return hl_cli_usage(
+			"which program? for example: heaplapse record ./app --its-option");
 	err = prepare(&s, argv[0]);
 	if (err)
 		return err;
@@ -528,8 +544,9 @@ const struct hl_cmd hl_cmd_record = {
 	.name = "record",
 	.summary = "run a program and record its heap",
 	.usage = "[options] [--] PROGRAM [ARGUMENTS]",
-	.exit_status = "the program's own; 125 when it cannot be recorded, 126 when it cannot be run, "
-		       "127 when it is not found. A program that a signal killed: the same signal.",
+	.exit_status =
+		"the program's own; 125 when it cannot be recorded, 126 when it cannot be run, "
+		"127 when it is not found. A program that a signal killed: the same signal.",
 	.examples = record_examples,
 	.opts = hl_record_opts,
 	.operand = HL_OPERAND_PROGRAM,

@@ -56,8 +56,9 @@ int hl_cli_usage(const char *fmt, ...)
 	va_start(args, fmt);
 	say(name, fmt, args, after);
 	va_end(args);
-	return hl_command_current && hl_command_current->usage_status ? hl_command_current->usage_status
-								       : HL_EXIT_USAGE;
+	return hl_command_current && hl_command_current->usage_status
+		       ? hl_command_current->usage_status
+		       : HL_EXIT_USAGE;
 }
 
 int hl_cli_finish(int status)

@@ -11,12 +11,12 @@
 #include "cli/record_options.h"
 #include "ring/clock.h"
 
-#define FLAG_SETTER(name, statement)                                            \
-	static const char *name(void *state, const char *value)                 \
-	{                                                                       \
-		struct record_options *o = state;                               \
-		statement;                                                      \
-		return NULL;                                                    \
+#define FLAG_SETTER(name, statement)                            \
+	static const char *name(void *state, const char *value) \
+	{                                                       \
+		struct record_options *o = state;               \
+		statement;                                      \
+		return NULL;                                    \
 	}
 
 FLAG_SETTER(set_output, o->output = value)
@@ -120,19 +120,37 @@ static const char *set_clock(void *state, const char *value)
 }
 
 const struct hl_opt hl_record_opts[] = {
-	{'o', "output", "FILE", "write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% percent (default " HL_RECORD_PATTERN ")", set_output},
+	{'o', "output", "FILE",
+		"write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% "
+		"percent (default " HL_RECORD_PATTERN ")",
+		set_output},
 	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
 	{'q', "quiet", NULL, "say nothing but errors", set_quiet},
-	{0, "summary", NULL, "a few lines at the end about what was recorded (default on a terminal)", set_summary},
+	{0, "summary", NULL,
+		"a few lines at the end about what was recorded (default on a terminal)",
+		set_summary},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
-	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()", set_start},
-	{0, "no-follow-fork", NULL, "do not record children that fork without exec", set_no_follow_fork},
-	{0, "depth", "N", "keep at most N frames of a stack, most of them at the inner end (default 1024; unlimited: 65,000)", set_depth},
-	{0, "unwind", "full|incremental", "full: walk every stack from scratch (slow, for doubt)", set_unwind},
-	{0, "max-wait", "SECONDS", "longest wait for a slow disk before events are dropped and counted (default 10)", set_max_wait},
-	{0, "collector-memory", "SIZE", "keep the table of live blocks in memory up to SIZE, then in a file beside the trace (default 256M)", set_memory},
-	{0, "clock", "tsc|counter", "where the order of events comes from (default: tsc where the kernel trusts it)", set_clock},
+	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()",
+		set_start},
+	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
+		set_no_follow_fork},
+	{0, "depth", "N",
+		"keep at most N frames of a stack, most of them at the inner end (default 1024; "
+		"unlimited: 65,000)",
+		set_depth},
+	{0, "unwind", "full|incremental", "full: walk every stack from scratch (slow, for doubt)",
+		set_unwind},
+	{0, "max-wait", "SECONDS",
+		"longest wait for a slow disk before events are dropped and counted (default 10)",
+		set_max_wait},
+	{0, "collector-memory", "SIZE",
+		"keep the table of live blocks in memory up to SIZE, then in a file beside the "
+		"trace (default 256M)",
+		set_memory},
+	{0, "clock", "tsc|counter",
+		"where the order of events comes from (default: tsc where the kernel trusts it)",
+		set_clock},
 	{0, "force", NULL, "run a program that cannot be recorded, unrecorded", set_force},
 	{0},
 };
@@ -171,7 +189,8 @@ static const char *read_env(struct record_options *o)
 		else
 			expected = opt->set(o, opt->arg ? value : NULL);
 		if (expected) {
-			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value, expected);
+			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value,
+				expected);
 			return sentence;
 		}
 	}

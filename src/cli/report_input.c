@@ -76,7 +76,8 @@ static int read_suppressions(struct hl_report *r)
 	return err ? HL_EXIT_IO : 0;
 }
 
-/* Only what is left at the end can be known to be left. JSON leaves nothing out unless it is asked to. */
+/* Only what is left at the end can be known to be left. JSON leaves nothing out unless it is asked
+ * to. */
 int hl_report_make_suppressions(struct hl_report *r)
 {
 	int err;

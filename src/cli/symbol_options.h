@@ -23,7 +23,7 @@ struct hl_symbol_state {
 	struct hl_trace_opts common;
 	struct hl_symbol_options symbols;
 };
-#define HL_SYMBOL_STATE_CHECK(type)                                                  \
+#define HL_SYMBOL_STATE_CHECK(type)                                                          \
 	_Static_assert(offsetof(type, symbols) == offsetof(struct hl_symbol_state, symbols), \
 		"the setters find the options behind hl_trace_opts")
 

@@ -43,7 +43,7 @@ static int find_in_path(const char *program, struct target *t)
 		return -ENOENT;
 	if (strchr(program, '/'))
 		return try_path(program, t);
-	for (path = path ? path : "/bin:/usr/bin"; ; path += strcspn(path, ":") + 1) {
+	for (path = path ? path : "/bin:/usr/bin";; path += strcspn(path, ":") + 1) {
 		char full[PATH_MAX];
 		int len = (int)strcspn(path, ":"), one;
 
@@ -74,7 +74,8 @@ static bool read_at(int fd, void *buf, size_t n, uint64_t offset)
 static bool file_offset(const Elf64_Phdr *ph, unsigned n, uint64_t addr, uint64_t *out)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (ph[i].p_type == PT_LOAD && addr >= ph[i].p_vaddr && addr - ph[i].p_vaddr < ph[i].p_filesz) {
+		if (ph[i].p_type == PT_LOAD && addr >= ph[i].p_vaddr &&
+			addr - ph[i].p_vaddr < ph[i].p_filesz) {
 			*out = ph[i].p_offset + (addr - ph[i].p_vaddr);
 			return true;
 		}
@@ -84,13 +85,15 @@ static bool file_offset(const Elf64_Phdr *ph, unsigned n, uint64_t addr, uint64_
 /* Does the dynamic string table name a sanitizer's runtime, or its init function? */
 static bool has_sanitizer(int fd, const Elf64_Phdr *ph, unsigned n, const Elf64_Phdr *dynamic)
 {
-	static const char *const signs[] = {"libasan.so", "libtsan.so", "libmsan.so", "liblsan.so", "libhwasan.so",
-		"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__lsan_init"};
+	static const char *const signs[] = {"libasan.so", "libtsan.so", "libmsan.so", "liblsan.so",
+		"libhwasan.so", "__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
+		"__lsan_init"};
 	uint64_t strings = 0, size = 0, at;
 	bool found = false;
 	char *text;
 
-	for (uint64_t o = 0; o + sizeof(Elf64_Dyn) <= dynamic->p_filesz && o < 65536; o += sizeof(Elf64_Dyn)) {
+	for (uint64_t o = 0; o + sizeof(Elf64_Dyn) <= dynamic->p_filesz && o < 65536;
+		o += sizeof(Elf64_Dyn)) {
 		Elf64_Dyn d;
 
 		if (!read_at(fd, &d, sizeof(d), dynamic->p_offset + o) || d.d_tag == DT_NULL)
@@ -129,7 +132,8 @@ static void judge_dynamic(int fd, const Elf64_Ehdr *e, struct target *t)
 		return refuse(t, "it is statically linked: its malloc cannot be replaced",
 			"link it dynamically (without -static)");
 	if (strstr(interp, "ld-musl"))
-		return refuse(t, "it uses musl's libc, and the recorder needs glibc", "build it against glibc");
+		return refuse(t, "it uses musl's libc, and the recorder needs glibc",
+			"build it against glibc");
 	if (dynamic && has_sanitizer(fd, ph, n, dynamic))
 		refuse(t, "it is built with a sanitizer, which replaces malloc itself",
 			"build it without -fsanitize");
@@ -139,7 +143,8 @@ static void judge_elf(int fd, const unsigned char *head, struct target *t)
 {
 	const Elf64_Ehdr *e = (const void *)head;
 
-	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB || e->e_machine != EM_X86_64)
+	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
+		e->e_machine != EM_X86_64)
 		return refuse(t, "it is for another architecture than this heaplapse (x86_64)",
 			"use a heaplapse built for it");
 	judge_dynamic(fd, e, t);
@@ -151,7 +156,7 @@ static void judge_privileges(int fd, struct target *t)
 	char caps[64];
 
 	if (fstat(fd, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
-		(st.st_mode & S_ISGID && st.st_gid != getegid())))
+					   (st.st_mode & S_ISGID && st.st_gid != getegid())))
 		refuse(t, "it is setuid or setgid: the loader ignores LD_PRELOAD for it",
 			"record a copy without these bits, as the user it would become");
 	else if (geteuid() != 0 && fgetxattr(fd, "security.capability", caps, sizeof(caps)) > 0)

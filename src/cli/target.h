@@ -8,14 +8,14 @@
 #include <stddef.h>
 
 struct target {
-	char path[PATH_MAX];    /* what will be executed */
-	const char *problem;    /* NULL: it can be recorded */
+	char path[PATH_MAX]; /* what will be executed */
+	const char *problem; /* NULL: it can be recorded */
 	const char *remedy;
 };
 
 /*
- * Finds `program` as execvp would. 0; -ENOENT, -EACCES or another -errno when it cannot be run at all.
- * A script is judged by its interpreter.
+ * Finds `program` as execvp would. 0; -ENOENT, -EACCES or another -errno when it cannot be run at
+ * all. A script is judged by its interpreter.
  */
 int hl_target_find(const char *program, struct target *t);
 

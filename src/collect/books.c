@@ -1,10 +1,10 @@
 /*
  * books.c - matches frees to allocations and reallocs to their blocks.
  *
- * An event is applied only if the state of its address allows it: an allocation where nothing lives, a
- * free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit is parked
- * for that long; if what it waits for does not come, it is an implicit or an unknown free and
- * counted as that, never folded into another number.
+ * An event is applied only if the state of its address allows it: an allocation where nothing
+ * lives, a free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit
+ * is parked for that long; if what it waits for does not come, it is an implicit or an unknown free
+ * and counted as that, never folded into another number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "collect/books.h"
 #include "ring/record.h"
 
-#define WINDOW         4096u
-#define BATCH_WAIT_NS  UINT64_C(20000000)
-#define LIVE_SET_MAX   (1u << 20)
-#define SIZE_MAX_48    ((UINT64_C(1) << 48) - 1)
+#define WINDOW        4096u
+#define BATCH_WAIT_NS UINT64_C(20000000)
+#define LIVE_SET_MAX  (1u << 20)
+#define SIZE_MAX_48   ((UINT64_C(1) << 48) - 1)
 
 /*
  * The next item of the open batch, to be filled in place: an item that is made elsewhere and copied
@@ -48,7 +48,8 @@ void hl_books_item(struct hl_proc *p, const union hl_item *item)
 
 void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns)
 {
-	if (!p->batch || p->batch->n == 0 || (now_ns != UINT64_MAX && now_ns - p->batch_since_ns < BATCH_WAIT_NS))
+	if (!p->batch || p->batch->n == 0 ||
+		(now_ns != UINT64_MAX && now_ns - p->batch_since_ns < BATCH_WAIT_NS))
 		return;
 	hl_queue_put(p->queue, p->batch);
 	p->batch = NULL;
@@ -135,7 +136,10 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
 {
-	struct hl_extra extra = {.kind = HL_EXTRA_UNKNOWN_FREE, .addr = addr, .value = p->forked, .node = HL_NODE_NONE};
+	struct hl_extra extra = {.kind = HL_EXTRA_UNKNOWN_FREE,
+		.addr = addr,
+		.value = p->forked,
+		.node = HL_NODE_NONE};
 
 	if (p->forked)
 		p->counters.inherited_frees++;
@@ -161,8 +165,8 @@ static void drop_move(struct hl_proc *p, struct hl_move *m)
 }
 
 /*
- * Makes room at an address that an allocation wants. False: something lives there, and the event may
- * have come too early: park it.
+ * Makes room at an address that an allocation wants. False: something lives there, and the event
+ * may have come too early: park it.
  */
 static bool clear_address(struct hl_proc *p, const struct hl_pending *e, bool may_park)
 {
@@ -270,7 +274,8 @@ static bool apply(struct hl_proc *p, const struct hl_pending *e, bool may_park)
 
 static void unpark(struct hl_proc *p, size_t i)
 {
-	memmove(&p->parked.data[i], &p->parked.data[i + 1], (--p->parked.len - i) * sizeof(*p->parked.data));
+	memmove(&p->parked.data[i], &p->parked.data[i + 1],
+		(--p->parked.len - i) * sizeof(*p->parked.data));
 }
 
 /* What waited for a change at `addr` may fit now. */
@@ -316,8 +321,8 @@ void hl_proc_settle(struct hl_proc *p)
 	p->n_pending = 0;
 }
 
-void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra, const char *text,
-	uint32_t len, uint64_t stamp)
+void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
+	const char *text, uint32_t len, uint64_t stamp)
 {
 	union hl_item item = {.other = {.op = HL_ITEM_EXTRA}};
 	struct hl_extra *x = malloc(sizeof(*x) + len + 1);
@@ -359,7 +364,8 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 
 static int by_address(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hl_live_block *)a)->addr, y = ((const struct hl_live_block *)b)->addr;
+	uint64_t x = ((const struct hl_live_block *)a)->addr,
+		 y = ((const struct hl_live_block *)b)->addr;
 
 	return x < y ? -1 : x > y;
 }

@@ -10,8 +10,8 @@
 void hl_books_item(struct hl_proc *p, const union hl_item *item);
 
 /* Something between the heap events, with `len` bytes of text. */
-void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra, const char *text,
-	uint32_t len, uint64_t stamp);
+void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
+	const char *text, uint32_t len, uint64_t stamp);
 
 /* All that is pending or parked, the live set, and the END item. */
 void hl_books_end(struct hl_proc *p, const struct hl_end *end);

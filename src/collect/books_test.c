@@ -1,6 +1,7 @@
 /*
- * books_test.c - records with chosen stamps go through a region's rings into a trace, which is read back:
- * order over rings, reallocs and what comes between them, frees that do not fit, hostile rings.
+ * books_test.c - records with chosen stamps go through a region's rings into a trace, which is read
+ * back: order over rings, reallocs and what comes between them, frees that do not fit, hostile
+ * rings.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,9 @@ static int setup(void **state)
 	s->settings.output.dir_fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->queue.settings = &s->settings.output;
 	assert_int_equal(hl_queue_start(&s->queue), 0);
-	assert_int_equal(hl_region_open(&s->reader, -1, (uint64_t)getpid(), true, &s->settings, &s->queue), 0);
+	assert_int_equal(
+		hl_region_open(&s->reader, -1, (uint64_t)getpid(), true, &s->settings, &s->queue),
+		0);
 	s->t0 = hl_ring_now(NULL);
 	atomic_store(&s->reader->region->start_stamp, s->t0 & HL_STAMP_MASK);
 	*state = s;
@@ -78,7 +81,8 @@ static void own(struct stage *s, uint32_t ring, uint32_t tid)
 }
 
 /* A record at t0 + at ticks. */
-static void put(struct stage *s, uint32_t ring, uint64_t at, uint32_t type, uint32_t func, int n, const uint64_t *words)
+static void put(struct stage *s, uint32_t ring, uint64_t at, uint32_t type, uint32_t func, int n,
+	const uint64_t *words)
 {
 	struct hl_ring *r = hl_region_ring(s->reader->region, ring);
 	uint64_t *data = hl_region_data(s->reader->region, ring), pos = r->w / 8;
@@ -105,9 +109,11 @@ static void move_begin(struct stage *s, uint32_t ring, uint64_t at, uint64_t old
 	put(s, ring, at, HL_REC_MOVE_BEGIN, HL_FUNC_REALLOC, 1, (uint64_t[]){old});
 }
 
-static void move_end(struct stage *s, uint32_t ring, uint64_t at, uint64_t old, uint64_t addr, uint64_t size)
+static void move_end(
+	struct stage *s, uint32_t ring, uint64_t at, uint64_t old, uint64_t addr, uint64_t size)
 {
-	put(s, ring, at, HL_REC_MOVE_END, HL_FUNC_REALLOC, 3, (uint64_t[]){addr, hl_stack_word(size, 0, 0), old});
+	put(s, ring, at, HL_REC_MOVE_END, HL_FUNC_REALLOC, 3,
+		(uint64_t[]){addr, hl_stack_word(size, 0, 0), old});
 }
 
 /* Drains everything, ends the process, and opens its trace. */
@@ -220,7 +226,8 @@ static void realloc_to_nothing_is_a_free(void **state)
 	assert_int_equal(hl_sums_live_blocks(&s->info->totals.sums), 0);
 }
 
-/* Stamps may be wrong by a little: an allocation that comes before the free of its address waits. */
+/* Stamps may be wrong by a little: an allocation that comes before the free of its address waits.
+ */
 static void small_disorder_is_put_right(void **state)
 {
 	struct stage *s = *state;
@@ -263,8 +270,10 @@ static void stacks_come_in_parts(void **state)
 	uint32_t n;
 
 	own(s, 0, 11);
-	put(s, 0, 100, HL_REC_STACK, 0, 2, (uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x999});
-	put(s, 0, 200, HL_REC_STACK, 0, 3, (uint64_t[]){hl_stack_word(HL_STACK_FIRST, 2, 0), 0x400, 0x300});
+	put(s, 0, 100, HL_REC_STACK, 0, 2,
+		(uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x999});
+	put(s, 0, 200, HL_REC_STACK, 0, 3,
+		(uint64_t[]){hl_stack_word(HL_STACK_FIRST, 2, 0), 0x400, 0x300});
 	put(s, 0, 300, HL_REC_ALLOC, 0, 4, (uint64_t[]){A, hl_stack_word(1, 2, 0), 0x200, 0x100});
 	put(s, 0, 400, HL_REC_ALLOC, 0, 3, (uint64_t[]){B, hl_stack_word(1, 1, 3), 0x500});
 	finish(s);
@@ -292,7 +301,8 @@ static void modules_follow_their_addresses(void **state)
 
 	own(s, 0, 11);
 	for (uint64_t i = 0; i < 3; i++) {
-		uint64_t words[5] = {loads[i].start, loads[i].start + 0x1000, loads[i].start, 5u << 16};
+		uint64_t words[5] = {
+			loads[i].start, loads[i].start + 0x1000, loads[i].start, 5u << 16};
 
 		memcpy(words + 4, loads[i].name, 5);
 		put(s, 0, 1000 * i + 1, HL_REC_MODULE, 0, 5, words);

@@ -9,7 +9,8 @@
 #define FIRST_SLOTS 1024u
 #define NONE        UINT32_MAX
 
-int hl_calltree_init(struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg)
+int hl_calltree_init(
+	struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg)
 {
 	memset(t, 0, sizeof(*t));
 	t->on_node = on_node;
@@ -50,7 +51,8 @@ int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 	for (size_t i = 0; i < t->ranges.len; i++) {
 		const struct hl_range *o = &t->ranges.data[i];
 
-		if (o->start == r->start && o->end == r->end && o->bias == r->bias && o->module == r->module)
+		if (o->start == r->start && o->end == r->end && o->bias == r->bias &&
+			o->module == r->module)
 			return 0;
 	}
 	if (hl_vec_reserve(&t->ranges, t->ranges.len + 1))
@@ -76,7 +78,8 @@ static void resolve(const struct hl_calltree *t, uint64_t pc, struct hl_node *fr
 		size_t mid = (lo + hi) / 2;
 		const struct hl_range *r = &t->ranges.data[mid];
 
-		/* A return address may be one past the last instruction: judge by the byte before. */
+		/* A return address may be one past the last instruction: judge by the byte before.
+		 */
 		if (pc - 1 < r->start) {
 			hi = mid;
 		} else if (pc - 1 >= r->end) {
@@ -122,7 +125,8 @@ static int find_frame(struct hl_calltree *t, const struct hl_node *frame, uint32
 
 	if (t->frames.len * 2 > t->frame_mask && grow_frames(t))
 		return -ENOMEM;
-	for (i = frame_hash(frame) & t->frame_mask; t->frame_index[i] != NONE; i = (i + 1) & t->frame_mask) {
+	for (i = frame_hash(frame) & t->frame_mask; t->frame_index[i] != NONE;
+		i = (i + 1) & t->frame_mask) {
 		const struct hl_node *f = &t->frames.data[t->frame_index[i]];
 
 		if (f->module == frame->module && f->offset == frame->offset) {

@@ -5,9 +5,9 @@
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  *
- * Nodes are found by the hash of their whole path, which is known before the parent's number is: so the
- * slots of a new stack's frames are fetched together, not one after the other. On large trees each of
- * them misses the cache.
+ * Nodes are found by the hash of their whole path, which is known before the parent's number is: so
+ * the slots of a new stack's frames are fetched together, not one after the other. On large trees
+ * each of them misses the cache.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
@@ -26,14 +26,19 @@ struct hl_range {
 struct hl_calltree {
 	HL_VEC(struct hl_range) ranges; /* sorted by start, disjoint */
 	/* pc -> frame id; emptied when the ranges change */
-	struct { uint64_t pc; uint32_t frame; } *pcs;
+	struct {
+		uint64_t pc;
+		uint32_t frame;
+	} * pcs;
 	uint64_t pc_mask, n_pcs;
 	/* (module, offset) -> frame id */
-	HL_VEC(struct hl_node) frames;  /* parent unused */
+	HL_VEC(struct hl_node) frames; /* parent unused */
 	uint32_t *frame_index;
 	uint64_t frame_mask;
 	/* path hash -> node; (parent, frame) is compared */
-	struct { uint32_t parent, frame, node, hash; } *nodes;
+	struct {
+		uint32_t parent, frame, node, hash;
+	} * nodes;
 	uint64_t node_mask;
 	uint32_t n_nodes;
 	/* Told of each new node, in order. */
@@ -41,7 +46,8 @@ struct hl_calltree {
 	void *arg;
 };
 
-int hl_calltree_init(struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg);
+int hl_calltree_init(
+	struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg);
 void hl_calltree_fini(struct hl_calltree *t);
 
 /* A module now lies at [start, end); whatever overlapped it is gone. */
@@ -54,8 +60,8 @@ struct hl_step {
 #define HL_STEP_ROOT ((struct hl_step){HL_NODE_NONE, 0})
 
 /*
- * The nodes of a path: `from`, then one step further for each of n pcs (the first is the outermost). 0 or
- * -errno, then steps is not to be used.
+ * The nodes of a path: `from`, then one step further for each of n pcs (the first is the
+ * outermost). 0 or -errno, then steps is not to be used.
  */
 int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
 	struct hl_step *steps);

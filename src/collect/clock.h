@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 struct hl_ticks {
-	bool counter;                 /* stamps are a shared count, not time */
+	bool counter; /* stamps are a shared count, not time */
 	uint64_t first_tick, first_ns;
-	uint64_t tick, ns;            /* the anchor */
+	uint64_t tick, ns; /* the anchor */
 	double ns_per_tick;
 };
 

@@ -19,15 +19,15 @@
 #include "collect/collector.h"
 #include "collect/ending.h"
 
-#define CHECK_NS       UINT64_C(5000000)     /* who has come, who has gone */
-#define HELLO_NS       UINT64_C(5000000000)
-#define STATUS_NS      UINT64_C(1000000000)  /* how long to look for a status */
-#define EXEC_NS        UINT64_C(20000000)
-#define LINGER_NS      UINT64_C(1000000000)  /* after the last target */
-#define MIN_SLEEP_NS   20000u
-#define MAX_SLEEP_NS   5000000u
-#define IDLE_SLEEP_NS  20000000u             /* when nothing has come for a second */
-#define IDLE_NS        UINT64_C(1000000000)
+#define CHECK_NS      UINT64_C(5000000) /* who has come, who has gone */
+#define HELLO_NS      UINT64_C(5000000000)
+#define STATUS_NS     UINT64_C(1000000000) /* how long to look for a status */
+#define EXEC_NS       UINT64_C(20000000)
+#define LINGER_NS     UINT64_C(1000000000) /* after the last target */
+#define MIN_SLEEP_NS  20000u
+#define MAX_SLEEP_NS  5000000u
+#define IDLE_SLEEP_NS 20000000u /* when nothing has come for a second */
+#define IDLE_NS       UINT64_C(1000000000)
 
 struct guest {
 	int fd;
@@ -43,7 +43,7 @@ struct collector {
 	struct hl_outbox outbox; /* to control_fd */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
 	uint32_t sleep_ns;
-	bool settle_asked;       /* `record` waits for the traces of what has ended */
+	bool settle_asked; /* `record` waits for the traces of what has ended */
 	uint32_t settled_looks;
 };
 
@@ -57,7 +57,8 @@ static void on_closed(void *arg, uint64_t pid, const char *path, int err)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
-static int add_region(struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
+static int add_region(
+	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
 	int err = hl_region_open(out, memfd, pid, fresh, &c->start->settings, &c->queue);
 	struct hl_note note = {.kind = HL_NOTE_REGION, .pid = (uint32_t)pid};
@@ -87,7 +88,8 @@ static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssi
 		return false;
 	if (memcmp(hello->nonce, c->start->nonce, HL_NONCE_CHARS) != 0)
 		return false;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || (geteuid() != 0 && who.uid != geteuid()))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+		(geteuid() != 0 && who.uid != geteuid()))
 		return false;
 	if (add_region(c, -1, (uint64_t)who.pid, true, &r) < 0)
 		return false;
@@ -115,8 +117,8 @@ static void serve_guests(struct collector *c, uint64_t now)
 {
 	int fd;
 
-	while (c->start->listen_fd >= 0 &&
-		(fd = accept4(c->start->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	while (c->start->listen_fd >= 0 && (fd = accept4(c->start->listen_fd, NULL, NULL,
+						    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct guest g = {.fd = fd, .since_ns = now};
 
 		if (c->guests.len > 256 || hl_vec_push(&c->guests, g))
@@ -340,7 +342,8 @@ static void rest(struct collector *c)
 	for (size_t i = 0; i < c->guests.len && n < HL_ARRAY_LEN(fds); i++)
 		fds[n++] = (struct pollfd){.fd = c->guests.data[i].fd, .events = POLLIN};
 	for (size_t i = 0; i < c->regions.len; i++)
-		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds); k++) {
+		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds);
+			k++) {
 			const struct hl_proc *p = c->regions.data[i]->procs.data[k];
 
 			if (p->pidfd >= 0 && !p->gone)
@@ -350,7 +353,8 @@ static void rest(struct collector *c)
 		c->last_check_ns = 0;
 }
 
-/* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never fill. */
+/* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never
+ * fill. */
 static void adapt(struct collector *c, uint64_t fullest, uint64_t now)
 {
 	uint32_t most;
@@ -401,7 +405,8 @@ static void loop(struct collector *c)
 
 int hl_collector_run(const struct hl_collector_start *start)
 {
-	struct collector c = {.start = start, .control_fd = start->control_fd, .sleep_ns = MAX_SLEEP_NS};
+	struct collector c = {
+		.start = start, .control_fd = start->control_fd, .sleep_ns = MAX_SLEEP_NS};
 	struct hl_region_reader *r;
 	int err;
 
@@ -452,7 +457,8 @@ int hl_collector_listen(char *address, size_t n, char *nonce)
 	random_hex(nonce, HL_NONCE_CHARS);
 	len = strlen(name);
 	memcpy(addr.sun_path + 1, name, len);
-	if (bind(fd, (struct sockaddr *)&addr, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
+	if (bind(fd, (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
 		listen(fd, 128) < 0) {
 		int err = -errno;
 
@@ -473,8 +479,10 @@ static bool kept(int fd, const int *keep, size_t n)
 
 void hl_collector_detach(const int *keep, size_t n_keep)
 {
-	static const int deaf[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE, SIGXCPU, SIGXFSZ, SIGTTOU, SIGTTIN};
-	static const int limits[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
+	static const int deaf[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE, SIGXCPU,
+		SIGXFSZ, SIGTTOU, SIGTTIN};
+	static const int limits[] = {
+		RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), max = 0;
 	sigset_t none;
 

@@ -1,8 +1,8 @@
 /*
  * collector.h - the process that takes events out of programs and makes traces of them.
  *
- * `heaplapse record` runs one for all programs it starts: they come over an abstract socket and each
- * gets a region. Under a bare LD_PRELOAD the library starts one for itself with its region as
+ * `heaplapse record` runs one for all programs it starts: they come over an abstract socket and
+ * each gets a region. Under a bare LD_PRELOAD the library starts one for itself with its region as
  * descriptor 3. The collector outlives `record` when something it records does.
  */
 #ifndef HL_COLLECT_COLLECTOR_H
@@ -20,8 +20,10 @@ enum hl_note_kind {
 	HL_NOTE_ENDED,   /* to the collector: pid, value = wait status */
 	HL_NOTE_REGION,  /* from it: pid, with the memfd */
 	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path */
-	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are closed */
-	HL_NOTE_OVER,    /* from it: the region of pid is over; its memfd may be let go; value = 0: it made no trace */
+	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are
+			    closed */
+	HL_NOTE_OVER, /* from it: the region of pid is over; its memfd may be let go; value = 0: it
+			 made no trace */
 };
 
 struct hl_note {
@@ -37,8 +39,8 @@ int hl_note_send(int socket, const struct hl_note *note, int fd);
 int hl_note_receive(int socket, struct hl_note *note, int *fd);
 
 /*
- * Notes that wait for a reader: `record` may be stopped for hours, and must find them all afterwards, while the
- * collector waits for nobody. Any thread puts, one flushes.
+ * Notes that wait for a reader: `record` may be stopped for hours, and must find them all
+ * afterwards, while the collector waits for nobody. Any thread puts, one flushes.
  */
 struct hl_letter;
 struct hl_outbox {
@@ -55,10 +57,10 @@ void hl_outbox_flush(struct hl_outbox *box, int socket);
 
 struct hl_collector_start {
 	struct hl_collect_settings settings;
-	int listen_fd;       /* -1: none */
+	int listen_fd; /* -1: none */
 	char nonce[HL_NONCE_CHARS + 1];
-	int control_fd;      /* to `record`; -1: none */
-	int region_fd;       /* bare: the region's memfd, or -1 */
+	int control_fd; /* to `record`; -1: none */
+	int region_fd;  /* bare: the region's memfd, or -1 */
 	uint64_t region_pid;
 	/* Regions that a collector before us was reading: with their pids. */
 	const int *orphan_fds;

@@ -1,6 +1,6 @@
 /*
- * ending.c - see ending.h. We are not the parent of what we record, so the status comes from where it
- * can be had: /proc while the dead process is not yet reaped, the pidfd afterwards (Linux 6.15),
+ * ending.c - see ending.h. We are not the parent of what we record, so the status comes from where
+ * it can be had: /proc while the dead process is not yet reaped, the pidfd afterwards (Linux 6.15),
  * and the program's own word that it was about to exit.
  */
 #include <errno.h>

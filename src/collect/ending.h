@@ -8,17 +8,20 @@
 
 #include "collect/proc.h"
 
-/* True when the process is dead (its pidfd says so, or without one its pid is gone). Costs a system call. */
+/* True when the process is dead (its pidfd says so, or without one its pid is gone). Costs a system
+ * call. */
 bool hl_ending_is_dead(int pidfd, uint64_t pid);
 
-/* How it ended, as far as can be known now. False: not known yet, ask again (for a second or so). */
+/* How it ended, as far as can be known now. False: not known yet, ask again (for a second or so).
+ */
 bool hl_ending_known(const struct hl_proc *p, struct hl_end *end);
 
 /* A live process that no longer maps this file: another program has taken its place. */
 bool hl_ending_has_execed(const struct hl_proc *p, int memfd);
 
 /*
- * The pid that a fork child told us is somebody else's here: the child lives in another pid namespace.
+ * The pid that a fork child told us is somebody else's here: the child lives in another pid
+ * namespace.
  */
 bool hl_ending_is_stranger(uint64_t pid, int memfd);
 

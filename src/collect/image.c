@@ -36,5 +36,6 @@ static void program_path(uint64_t pid, char *buf, size_t n)
 void hl_image_read(struct hl_image *image, uint64_t pid)
 {
 	program_path(pid, image->program, sizeof(image->program));
-	image->command_len = (uint32_t)read_proc(pid, "cmdline", image->command, sizeof(image->command));
+	image->command_len =
+		(uint32_t)read_proc(pid, "cmdline", image->command, sizeof(image->command));
 }

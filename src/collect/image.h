@@ -16,8 +16,8 @@ struct hl_image {
 };
 
 /*
- * Reads it while the process waits for us: a short program is gone before its first event is read. What
- * /proc does not tell stays empty.
+ * Reads it while the process waits for us: a short program is gone before its first event is read.
+ * What /proc does not tell stays empty.
  */
 void hl_image_read(struct hl_image *image, uint64_t pid);
 

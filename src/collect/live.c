@@ -11,7 +11,8 @@
 
 #define FIRST_SLOTS 4096u
 #define MOVE_SLOTS  16u /* per insert: the old table is empty long before the new one is full */
-/* Addresses that no block has: a free slot, and one whose block has gone from a table that only shrinks. */
+/* Addresses that no block has: a free slot, and one whose block has gone from a table that only
+ * shrinks. */
 #define EMPTY UINT64_C(0)
 #define DEAD  UINT64_C(1)
 
@@ -102,7 +103,8 @@ static void table_put(struct hl_live_table *t, const struct hl_live_entry *e)
 	t->count++;
 }
 
-/* Closes the gap at slot i by moving later entries back: no tombstones in the table that lives on. */
+/* Closes the gap at slot i by moving later entries back: no tombstones in the table that lives on.
+ */
 static void table_remove(struct hl_live_table *t, uint64_t i)
 {
 	uint64_t hole = i;
@@ -167,7 +169,8 @@ int hl_live_insert(struct hl_live *l, const struct hl_live_entry *entry)
 		if (l->old.slots)
 			move_some(l, UINT64_MAX);
 		err = start_growing(l);
-		/* Without memory for a larger table go on in this one while it is not nearly full. */
+		/* Without memory for a larger table go on in this one while it is not nearly full.
+		 */
 		if (err && l->now.count * 8 >= (l->now.mask + 1) * 7)
 			return err;
 	}
@@ -194,7 +197,8 @@ bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 	return true;
 }
 
-void hl_live_each(const struct hl_live *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
+void hl_live_each(
+	const struct hl_live *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
 {
 	const struct hl_live_table *tables[] = {&l->now, &l->old};
 

@@ -2,8 +2,8 @@
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
  * Open addressing with linear probing, 32 bytes a slot, at most 0.4 full. It grows without ever
- * stopping: the new table takes all inserts while each insert moves a few slots of the old one, so no
- * single event pays for a doubling (a doubling in one go stalls for longer than the rings hold).
+ * stopping: the new table takes all inserts while each insert moves a few slots of the old one, so
+ * no single event pays for a doubling (a doubling in one go stalls for longer than the rings hold).
  */
 #ifndef HL_COLLECT_LIVE_H
 #define HL_COLLECT_LIVE_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole words only: an entry is copied wide right after it is made, and a wide load of narrow stores
- * stalls. */
+/* Whole words only: an entry is copied wide right after it is made, and a wide load of narrow
+ * stores stalls. */
 struct hl_live_entry {
 	uint64_t addr;
 	uint64_t ordinal_thread; /* ordinal << 24 | thread */
@@ -32,8 +32,8 @@ struct hl_live {
 	struct hl_live_table now, old; /* old.slots: NULL unless growing */
 	uint64_t moved;                /* slots of old that are done */
 	uint64_t blocks;
-	size_t memory_limit;           /* tables above this lie in an unlinked file */
-	int dir_fd;                    /* in this folder */
+	size_t memory_limit; /* tables above this lie in an unlinked file */
+	int dir_fd;          /* in this folder */
 };
 
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
@@ -47,7 +47,8 @@ int hl_live_insert(struct hl_live *l, const struct hl_live_entry *entry);
 /* Takes it out; false when it is not there. */
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out);
 /* Each block once, in no order. */
-void hl_live_each(const struct hl_live *l, void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
+void hl_live_each(
+	const struct hl_live *l, void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
 
 static inline uint64_t hl_live_ordinal(const struct hl_live_entry *e)
 {

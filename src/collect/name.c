@@ -25,7 +25,8 @@ static void program_name(char *buf, size_t n, const char *program)
 		snprintf(buf, n, "program");
 }
 
-static int expand(char *buf, size_t n, char c, const char *program, uint64_t pid, uint64_t unix_ns, uint32_t number)
+static int expand(char *buf, size_t n, char c, const char *program, uint64_t pid, uint64_t unix_ns,
+	uint32_t number)
 {
 	time_t t = (time_t)(unix_ns / 1000000000);
 	struct tm tm;
@@ -64,7 +65,8 @@ int hl_output_name(char *buf, size_t n, const char *pattern, const char *program
 		char part[256] = {*p, '\0'};
 		size_t len;
 
-		if (*p == '%' && expand(part, sizeof(part), *++p, program, pid, unix_ns, number) < 0)
+		if (*p == '%' &&
+			expand(part, sizeof(part), *++p, program, pid, unix_ns, number) < 0)
 			return -EINVAL;
 		len = strlen(part);
 		if (at + len + 1 > n)
@@ -80,7 +82,8 @@ bool hl_output_may_replace(int dir_fd, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
 /* May names be made and removed in the folder that this one lies in? */
@@ -102,7 +105,8 @@ int hl_output_check(const struct hl_output_settings *s, const char *program, uin
 	int err, fd;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	err = hl_output_name(name, sizeof(name), s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
+	err = hl_output_name(
+		name, sizeof(name), s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
 	if (err)
 		return err;
 	if (s->overwrite && hl_output_may_replace(s->dir_fd, name))

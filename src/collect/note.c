@@ -33,7 +33,9 @@ int hl_note_receive(int socket, struct hl_note *note, int *fd)
 {
 	struct iovec iov = {.iov_base = note, .iov_len = sizeof(*note)};
 	union fd_message control;
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
 		.msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c;

@@ -11,8 +11,8 @@
 #include "base/attr.h"
 #include "collect/output.h"
 
-#define TICK_NS  UINT64_C(100000000)  /* resident set sampled this often */
-#define FLUSH_NS UINT64_C(250000000)  /* and what is pending written at least this often */
+#define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
+#define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
 
 struct hl_output {
 	struct hl_output *next;
@@ -75,8 +75,8 @@ static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
 	return block;
 }
 
-struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	struct hl_durable *durable, bool sample_rss)
+struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
+	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss)
 {
 	struct hl_output *o = calloc(1, sizeof(*o));
 
@@ -140,7 +140,8 @@ static int take_name(const struct hl_output_settings *s, const char *path, int f
 	char self[64];
 
 	if (fd < 0) {
-		fd = openat(s->dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = openat(
+			s->dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		return fd < 0 ? -errno : fd;
 	}
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -159,7 +160,8 @@ static int name_file(struct hl_output *o, const char *name, int fd)
 		if (got < 0)
 			return got;
 		/* --overwrite replaces what was there before us, not another trace of this run. */
-		if (s->overwrite && !is_ours(q, o->path) && hl_output_may_replace(s->dir_fd, o->path))
+		if (s->overwrite && !is_ours(q, o->path) &&
+			hl_output_may_replace(s->dir_fd, o->path))
 			unlinkat(s->dir_fd, o->path, 0);
 		got = take_name(s, o->path, fd);
 		if (got == -EEXIST)
@@ -182,8 +184,10 @@ static int name_file(struct hl_output *o, const char *name, int fd)
 static int open_trace(struct hl_output *o)
 {
 	char name[PATH_MAX];
-	int fd, got, err = hl_output_name(name, sizeof(name), o->queue->settings->pattern, o->meta.program,
-		o->meta.pid, o->meta.start_unix_ns, (uint32_t)o->queue->made.len + 1);
+	int fd, got,
+		err = hl_output_name(name, sizeof(name), o->queue->settings->pattern,
+			o->meta.program, o->meta.pid, o->meta.start_unix_ns,
+			(uint32_t)o->queue->made.len + 1);
 
 	if (err)
 		return err;
@@ -366,11 +370,13 @@ static int read_rss(uint64_t pid, uint64_t *bytes)
 static void tick(struct hl_queue *q, uint64_t now)
 {
 	for (struct hl_output *o = q->outputs; o; o = o->next) {
-		struct hl_rss_sample s = {.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
+		struct hl_rss_sample s = {
+			.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
 
 		if (!o->writer || o->err)
 			continue;
-		if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
+		if (o->sample_rss && now > o->start_mono_ns &&
+			read_rss(o->meta.pid, &s.rss_bytes) == 0)
 			o->err = hl_writer_add_rss(o->writer, &s);
 		if (o->dirty && !o->err && now - o->last_flush_ns > FLUSH_NS) {
 			o->err = hl_writer_flush(o->writer);
@@ -383,7 +389,8 @@ static void tick(struct hl_queue *q, uint64_t now)
 
 static struct hl_batch *take(struct hl_queue *q, uint64_t until_ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000),
+		.tv_nsec = (long)(until_ns % 1000000000)};
 	struct hl_batch *b;
 
 	pthread_mutex_lock(&q->lock);

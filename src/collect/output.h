@@ -1,9 +1,10 @@
 /*
- * output.h - the second thread: takes what the first has matched, in batches, and makes files of it.
+ * output.h - the second thread: takes what the first has matched, in batches, and makes files of
+ * it.
  *
  * The queue between the two is bounded. The first thread never waits for it: when it is full, it
- * stops emptying rings until there is room, and the program waits for its rings. The second may wait for
- * disk and /proc as long as it likes.
+ * stops emptying rings until there is room, and the program waits for its rings. The second may
+ * wait for disk and /proc as long as it likes.
  */
 #ifndef HL_COLLECT_OUTPUT_H
 #define HL_COLLECT_OUTPUT_H
@@ -65,8 +66,8 @@ struct hl_batch {
 
 /* Where the traces go and how they are named. Strings belong to the caller. */
 struct hl_output_settings {
-	const char *pattern;  /* with %p %e %t %n %h %% */
-	int dir_fd;           /* relative patterns start here */
+	const char *pattern; /* with %p %e %t %n %h %% */
+	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 };
 
@@ -86,9 +87,9 @@ struct hl_queue {
 	_Atomic uint32_t n;
 	bool closing;
 	pthread_t thread;
-	struct hl_output *outputs;    /* the second thread's list */
+	struct hl_output *outputs; /* the second thread's list */
 	const struct hl_output_settings *settings;
-	HL_VEC(char *) made;          /* names of this run's files */
+	HL_VEC(char *) made; /* names of this run's files */
 	/* Called by the second thread. */
 	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err);
 	void *arg;
@@ -107,22 +108,23 @@ static inline bool hl_queue_full(const struct hl_queue *q)
 }
 
 /*
- * A trace to be. Made by the first thread, opened, written and freed by the second (with the END item).
- * meta's strings are copied; durable gets one more holder.
+ * A trace to be. Made by the first thread, opened, written and freed by the second (with the END
+ * item). meta's strings are copied; durable gets one more holder.
  */
-struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta, uint64_t start_mono_ns,
-	struct hl_durable *durable, bool sample_rss);
+struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
+	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss);
 
 /* The name that a pattern gives; 0, -EINVAL for a bad pattern, -ENAMETOOLONG. */
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,
 	uint64_t unix_ns, uint32_t number);
 
-/* Only plain files and links are replaced, the links themselves: never a device, a FIFO or a folder. */
+/* Only plain files and links are replaced, the links themselves: never a device, a FIFO or a
+ * folder. */
 bool hl_output_may_replace(int dir_fd, const char *name);
 
 /*
- * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced; -errno of
- * the folder or the pattern.
+ * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced;
+ * -errno of the folder or the pattern.
  */
 int hl_output_check(const struct hl_output_settings *s, const char *program, uint64_t pid);
 

@@ -68,7 +68,8 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
 	p->batch_since_ns = UINT64_MAX;
-	if (hl_calltree_init(&p->tree, on_node, p) || hl_live_init(&p->live, b->memory_limit, b->dir_fd))
+	if (hl_calltree_init(&p->tree, on_node, p) ||
+		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
 	if (p->output)
@@ -149,20 +150,23 @@ void hl_feed_done(struct hl_feed *f)
 	free_feed(f);
 }
 
-/* Frames that the program told a collector before us, or that were lost: only that there are some is known. */
+/* Frames that the program told a collector before us, or that were lost: only that there are some
+ * is known. */
 static int fill_gap(struct hl_feed *f, uint32_t kept)
 {
 	uint64_t cut = HL_OFFSET_CUT;
 	struct hl_step from = f->path.len ? f->path.data[f->path.len - 1] : HL_STEP_ROOT, step;
 
-	if (hl_vec_reserve(&f->path, kept) || hl_calltree_follow(&f->proc->tree, from, &cut, 1, &step))
+	if (hl_vec_reserve(&f->path, kept) ||
+		hl_calltree_follow(&f->proc->tree, from, &cut, 1, &step))
 		return -ENOMEM;
 	while (f->path.len < kept)
 		f->path.data[f->path.len++] = step;
 	return 0;
 }
 
-/* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of memory. */
+/* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of
+ * memory. */
 static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
 {
 	size_t parts = f->parts.len, fresh = parts + n;
@@ -215,7 +219,8 @@ static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
 }
 
 /* The same file is the same module, wherever and whenever it is loaded. */
-static int module_id(struct hl_proc *p, const char *path, const uint8_t *id, uint32_t id_len, uint32_t *out)
+static int module_id(
+	struct hl_proc *p, const char *path, const uint8_t *id, uint32_t id_len, uint32_t *out)
 {
 	size_t path_len = strlen(path) + 1;
 	struct hl_module *m, *copy;
@@ -223,7 +228,8 @@ static int module_id(struct hl_proc *p, const char *path, const uint8_t *id, uin
 
 	for (uint32_t i = 0; i < p->modules.len; i++) {
 		m = p->modules.data[i];
-		if (m->build_id_len == id_len && !memcmp(m->build_id, id, id_len) && !strcmp(m->path, path)) {
+		if (m->build_id_len == id_len && !memcmp(m->build_id, id, id_len) &&
+			!strcmp(m->path, path)) {
 			*out = i;
 			return 0;
 		}
@@ -249,7 +255,8 @@ static int module_id(struct hl_proc *p, const char *path, const uint8_t *id, uin
 	return 0;
 }
 
-void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id, uint32_t id_len)
+void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id,
+	uint32_t id_len)
 {
 	if (range.end <= range.start)
 		return;
@@ -291,7 +298,7 @@ static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 	uint32_t type = words[0] & 31;
 	uint64_t unused;
 	struct hl_extra extra = {
-		.kind = type == HL_REC_MAP ? HL_EXTRA_MMAP
+		.kind = type == HL_REC_MAP     ? HL_EXTRA_MMAP
 			: type == HL_REC_UNMAP ? HL_EXTRA_MUNMAP
 					       : HL_EXTRA_MREMAP,
 		.addr = words[1],
@@ -310,8 +317,12 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	struct hl_proc *p = f->proc;
 	struct hl_pending *e = &p->pending[p->n_pending];
 
-	*e = (struct hl_pending){.stamp = stamp, .feed = f, .type = words[0] & 31,
-		.func = (words[0] >> 5) & 31, .addr = words[1], .node = HL_NODE_NONE};
+	*e = (struct hl_pending){.stamp = stamp,
+		.feed = f,
+		.type = words[0] & 31,
+		.func = (words[0] >> 5) & 31,
+		.addr = words[1],
+		.node = HL_NODE_NONE};
 	if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
 		e->node = stack_of(f, words[2], words + 3, &e->size);
 	if (e->type == HL_REC_MOVE_END) {
@@ -323,7 +334,8 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		hl_proc_settle(p);
 }
 
-void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
+void hl_proc_record(
+	struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
 {
 	if (f == p->execing)
 		p->execing = NULL; /* it is still here */

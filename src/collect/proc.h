@@ -1,9 +1,10 @@
 /*
  * proc.h - the books of one recorded process: its threads, its call tree, its live blocks.
  *
- * Records come in the one true order (region.c merges them) and leave as events for the trace, frees
- * matched to their allocations. Everything read from records has been checked for length before
- * (record.c), but not for sense: a hostile program may lie, and must hurt only its own trace.
+ * Records come in the one true order (region.c merges them) and leave as events for the trace,
+ * frees matched to their allocations. Everything read from records has been checked for length
+ * before (record.c), but not for sense: a hostile program may lie, and must hurt only its own
+ * trace.
  */
 #ifndef HL_COLLECT_PROC_H
 #define HL_COLLECT_PROC_H
@@ -19,30 +20,31 @@
 #include "collect/calltree.h"
 #include "util/vec.h"
 
-/* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared one. */
+/* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared
+ * one. */
 struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
-	uint32_t thread;            /* its number in the trace; UINT32_MAX until it has one */
-	bool aside;                 /* its voice in shared rings: a stack of its own, the same thread */
+	uint32_t thread; /* its number in the trace; UINT32_MAX until it has one */
+	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
-	HL_VEC(uint64_t) parts;     /* pcs of a stack that comes in parts, innermost first */
-	HL_VEC(uint64_t) fresh;     /* the new pcs of a stack, outermost first */
+	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
+	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
 };
 
 /* An event between parsing and books. */
 struct hl_pending {
-	uint64_t stamp;             /* 64 bits */
+	uint64_t stamp; /* 64 bits */
 	struct hl_feed *feed;
 	uint64_t addr, size, old;
 	uint32_t node;
-	uint8_t type, func;         /* enum hl_rec, enum hl_func */
+	uint8_t type, func; /* enum hl_rec, enum hl_func */
 };
 
 enum hl_move_state {
-	HL_MOVE_LIMBO,              /* live, and in a realloc */
-	HL_MOVE_ENDED,              /* its address went to someone else meanwhile */
-	HL_MOVE_UNKNOWN,            /* we never saw it */
+	HL_MOVE_LIMBO,   /* live, and in a realloc */
+	HL_MOVE_ENDED,   /* its address went to someone else meanwhile */
+	HL_MOVE_UNKNOWN, /* we never saw it */
 };
 
 struct hl_move {
@@ -56,14 +58,14 @@ struct hl_move {
 struct hl_proc {
 	uint32_t serial;
 	uint64_t pid;
-	int pidfd;                  /* -1 when there is none */
+	int pidfd; /* -1 when there is none */
 	bool forked;
-	bool told_end;              /* `record` has told us how it ended */
+	bool told_end; /* `record` has told us how it ended */
 	struct hl_end end;
 	const struct hl_feed *execing; /* the thread whose last word was that it calls exec */
-	bool has_exit;              /* the program said it was about to exit */
+	bool has_exit;                 /* the program said it was about to exit */
 	int32_t exit_status;
-	struct hl_cost cost;        /* as the program told it at its exit */
+	struct hl_cost cost; /* as the program told it at its exit */
 
 	struct hl_queue *queue;
 	struct hl_output *output;
@@ -71,9 +73,9 @@ struct hl_proc {
 	uint64_t batch_since_ns;
 
 	const struct hl_ticks *ticks;
-	uint64_t start_ns;          /* CLOCK_MONOTONIC of time zero */
-	uint64_t last_time;         /* of the last event, in the trace's time */
-	uint64_t scan_ns;           /* HL_CLOCK_COUNTER: the time of what is emitted now */
+	uint64_t start_ns;  /* CLOCK_MONOTONIC of time zero */
+	uint64_t last_time; /* of the last event, in the trace's time */
+	uint64_t scan_ns;   /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
 	struct hl_calltree tree;
@@ -90,9 +92,9 @@ struct hl_proc {
 	bool out_of_memory;
 
 	/* Its end, as the main loop learns of it. */
-	bool nameless;              /* in another pid namespace: its pid means nothing here */
-	bool gone;                  /* dead, or another program by now */
-	uint32_t last_looks;        /* scans since then */
+	bool nameless;       /* in another pid namespace: its pid means nothing here */
+	bool gone;           /* dead, or another program by now */
+	uint32_t last_looks; /* scans since then */
 	uint64_t gone_ns, end_mono_ns, exec_check_ns;
 };
 
@@ -111,7 +113,8 @@ struct hl_proc_birth {
 
 /* NULL when memory is short. */
 struct hl_proc *hl_proc_new(const struct hl_proc_birth *birth);
-/* The END item goes out with what is known, then everything is freed; the output lives on to be written. */
+/* The END item goes out with what is known, then everything is freed; the output lives on to be
+ * written. */
 void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
 /* The owner of a ring is always a new thread; who speaks in a shared ring is known by its tid. */
@@ -123,12 +126,15 @@ struct hl_feed *hl_feed_other(const struct hl_feed *f);
 void hl_feed_done(struct hl_feed *f);
 
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */
-void hl_proc_record(struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
+void hl_proc_record(
+	struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
 /* A module lies at this range now; range.module is found by its name and build-id. */
-void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id, uint32_t id_len);
+void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id,
+	uint32_t id_len);
 /* Everything parsed so far goes through the books. */
 void hl_proc_settle(struct hl_proc *p);
-/* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` = UINT64_MAX). */
+/* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` =
+ * UINT64_MAX). */
 void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * region.c - see region.h.
  *
- * A scan: take a stamp T; make every CPU's earlier stores visible; read each ring's position and copy
- * out what is committed. A ring that was not busy then cannot commit a stamp below T later; a busy
- * one may, so its bound stays where it was until it moves. Below the smallest bound the order
+ * A scan: take a stamp T; make every CPU's earlier stores visible; read each ring's position and
+ * copy out what is committed. A ring that was not busy then cannot commit a stamp below T later; a
+ * busy one may, so its bound stays where it was until it moves. Below the smallest bound the order
  * is final: those records go to the books, merged by stamp. What comes later below it is emitted
  * at once and counted as late.
  */
@@ -26,10 +26,10 @@
 #include "ring/clock.h"
 #include "ring/record.h"
 
-#define STAGE_WORDS     (512u * 1024)          /* at most, of one ring, waiting for their turn */
-#define IDLE_BUSY_NS    UINT64_C(1000000000)   /* busy this long without a change: its thread sleeps */
+#define STAGE_WORDS     (512u * 1024)        /* at most, of one ring, waiting for their turn */
+#define IDLE_BUSY_NS    UINT64_C(1000000000) /* busy this long without a change: its thread sleeps */
 #define ADJUST_NS       UINT64_C(100000000)
-#define UNREGISTERED_NS 1000000                /* without membarrier: this much distrust of T */
+#define UNREGISTERED_NS 1000000 /* without membarrier: this much distrust of T */
 
 static int make_memfd(void)
 {
@@ -153,8 +153,8 @@ bool hl_region_is_over(struct hl_region_reader *r)
 	if (r->over)
 		return true;
 	/* Our own map would be in the way; the range stays ours, another thread may be mapping. */
-	if (mmap(r->region, HL_REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-		MAP_FAILED)
+	if (mmap(r->region, HL_REGION_BYTES, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	over = fcntl(r->memfd, F_ADD_SEALS, F_SEAL_WRITE) == 0;
 	if (mmap(r->region, HL_REGION_BYTES, PROT_READ | PROT_WRITE,
@@ -197,8 +197,8 @@ static int open_pidfd(const struct hl_region_reader *r, const struct hl_proc *p)
 }
 
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
-static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid, uint64_t stamp,
-	uint32_t parent_serial)
+static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid,
+	uint64_t stamp, uint32_t parent_serial)
 {
 	struct hl_proc *p = find_proc(r, serial);
 	struct hl_proc_birth birth = {
@@ -239,13 +239,15 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 }
 
 /*
- * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record: from
- * here on lengths can be trusted.
+ * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record:
+ * from here on lengths can be trusted.
  */
-static uint64_t copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_t index, uint64_t tail, uint64_t pos)
+static uint64_t copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_t index,
+	uint64_t tail, uint64_t pos)
 {
 	const uint64_t *data = hl_region_data(r->region, index);
-	uint64_t n = (pos - tail) / 8, first = (tail / 8) % HL_RING_WORDS, head = hl_min_u64(n, HL_RING_WORDS - first);
+	uint64_t n = (pos - tail) / 8, first = (tail / 8) % HL_RING_WORDS,
+		 head = hl_min_u64(n, HL_RING_WORDS - first);
 	uint64_t *to, events = 0;
 
 	if (v->at == v->words.len)
@@ -283,7 +285,8 @@ static void wake(struct hl_ring *ring)
 }
 
 /* Nothing with a smaller stamp will come from this ring: T, or where it stood while it is busy. */
-static void move_bound(struct hl_ring_view *v, uint64_t w, uint64_t t, uint64_t last_t, uint64_t now_ns)
+static void move_bound(
+	struct hl_ring_view *v, uint64_t w, uint64_t t, uint64_t last_t, uint64_t now_ns)
 {
 	if (!(w & 1))
 		v->bound = t;
@@ -306,7 +309,8 @@ static void load_stamp(struct hl_region_reader *r, struct hl_ring_view *v)
 		v->stamp = s; /* inside one ring, ring order wins */
 }
 
-static void new_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring, uint32_t claim)
+static void new_owner(
+	struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring, uint32_t claim)
 {
 	v->claim = claim;
 	v->proc = NULL;
@@ -322,7 +326,8 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struc
 {
 	const uint64_t *first = v->words.data + v->at;
 	uint32_t serial = ring->serial, tid = ring->tid;
-	uint32_t parent = (first[0] & 31) == HL_REC_PROCESS ? (uint32_t)(first[1] >> 32) : UINT32_MAX;
+	uint32_t parent =
+		(first[0] & 31) == HL_REC_PROCESS ? (uint32_t)(first[1] >> 32) : UINT32_MAX;
 
 	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
@@ -496,7 +501,8 @@ static void merge(struct hl_region_reader *r, uint64_t limit)
 
 		do
 			emit_one(r, v);
-		while (v->at < v->words.len && v->stamp <= turn && v->stamp < limit && !hl_queue_full(r->queue));
+		while (v->at < v->words.len && v->stamp <= turn && v->stamp < limit &&
+			!hl_queue_full(r->queue));
 		if (v->at == v->words.len)
 			r->heap[0] = r->heap[--n];
 		sift_down(r->heap, n, 0);
@@ -528,7 +534,8 @@ static uint64_t lowest_bound(struct hl_region_reader *r, uint32_t high)
 		if (!shared && i >= high)
 			continue;
 		if (shared ? atomic_load(&r->region->shared_used) != 0
-			   : atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED && !v->dead)
+			   : atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED &&
+					!v->dead)
 			low = hl_min_u64(low, v->bound);
 	}
 	return low;
@@ -545,7 +552,8 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 		struct hl_ring *ring = hl_region_ring(r->region, i);
 
 		count_drops(r, v, ring);
-		if (v->dead && v->at == v->words.len && atomic_load(&ring->state) == HL_RING_OWNED &&
+		if (v->dead && v->at == v->words.len &&
+			atomic_load(&ring->state) == HL_RING_OWNED &&
 			v->claim == atomic_load(&ring->claim))
 			recycle(r, i);
 	}
@@ -574,8 +582,8 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	after_merge(r, high, now_ns);
 	r->last_t = t;
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
-	atomic_store_explicit(&r->region->durable_events, r->durable_before + atomic_load(&r->durable->events),
-		memory_order_relaxed);
+	atomic_store_explicit(&r->region->durable_events,
+		r->durable_before + atomic_load(&r->durable->events), memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return taken;
 }
@@ -612,7 +620,8 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	hl_proc_settle(p);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].proc == p) {
-			if (i < HL_RING_COUNT - HL_SHARED_RINGS && r->views[i].at == r->views[i].words.len &&
+			if (i < HL_RING_COUNT - HL_SHARED_RINGS &&
+				r->views[i].at == r->views[i].words.len &&
 				atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED)
 				recycle(r, i);
 			r->views[i].proc = NULL;

@@ -17,56 +17,58 @@
 
 /* What `record` was told, for the regions it makes. */
 struct hl_collect_settings {
-	uint32_t flags;              /* HL_SET_* */
+	uint32_t flags; /* HL_SET_* */
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	uint32_t clock;              /* enum hl_clock */
-	size_t memory_limit;         /* of a live table in memory */
+	uint32_t clock;      /* enum hl_clock */
+	size_t memory_limit; /* of a live table in memory */
 	struct hl_output_settings output;
 };
 
 /* The reader's side of one ring. */
 struct hl_ring_view {
-	struct hl_feed *feed;        /* NULL: nobody's */
+	struct hl_feed *feed; /* NULL: nobody's */
 	struct hl_proc *proc;
 	uint32_t claim;
-	bool busy;                   /* at the last look, at this position: */
+	bool busy; /* at the last look, at this position: */
 	uint64_t last_w, busy_since_ns;
-	uint64_t bound;              /* nothing below this will come any more */
-	uint64_t stamp;              /* of the record at `at`; raised to its predecessor's */
-	uint64_t dropped;            /* already counted */
+	uint64_t bound;   /* nothing below this will come any more */
+	uint64_t stamp;   /* of the record at `at`; raised to its predecessor's */
+	uint64_t dropped; /* already counted */
 	bool dead;
-	bool corrupt, told_corrupt;  /* records that are none: what follows them is counted as one drop */
-	HL_VEC(uint64_t) words;      /* copied out, not yet merged: [at, len) */
+	bool corrupt,
+		told_corrupt; /* records that are none: what follows them is counted as one drop */
+	HL_VEC(uint64_t) words; /* copied out, not yet merged: [at, len) */
 	size_t at;
 };
 
 struct hl_region_reader {
 	struct hl_region *region;
 	int memfd;
-	uint64_t pid;                /* of serial 0 */
-	int pidfd;                   /* from before it could end; -1 when there is none */
-	HL_VEC(uint64_t) pids;       /* by serial, for children to name their parents */
-	struct hl_image image;       /* fork children run the same one */
+	uint64_t pid;          /* of serial 0 */
+	int pidfd;             /* from before it could end; -1 when there is none */
+	HL_VEC(uint64_t) pids; /* by serial, for children to name their parents */
+	struct hl_image image; /* fork children run the same one */
 	const struct hl_collect_settings *settings;
 	struct hl_queue *queue;
 	struct hl_ticks ticks;
 	struct hl_durable *durable;
-	uint64_t last_t;             /* stamp of the last scan */
+	uint64_t last_t; /* stamp of the last scan */
 	uint64_t last_adjust_ns, last_alone_check_ns;
-	bool made_trace;             /* of serial 0: it came as far as an event */
-	bool over;                   /* nobody else maps it */
-	uint32_t last_scans;         /* scans since then */
-	bool continued;              /* another collector read it before us */
-	uint64_t lost_before;        /* events it took and did not write */
-	uint64_t unclaimed;          /* drops for want of a ring: already counted */
-	uint64_t durable_before;     /* all it took: what is lost is not counted twice */
+	bool made_trace;         /* of serial 0: it came as far as an event */
+	bool over;               /* nobody else maps it */
+	uint32_t last_scans;     /* scans since then */
+	bool continued;          /* another collector read it before us */
+	uint64_t lost_before;    /* events it took and did not write */
+	uint64_t unclaimed;      /* drops for want of a ring: already counted */
+	uint64_t durable_before; /* all it took: what is lost is not counted twice */
 	HL_VEC(struct hl_proc *) procs;
 	struct hl_ring_view views[HL_RING_COUNT];
-	struct hl_ring_view **heap;  /* of views with something to merge */
+	struct hl_ring_view **heap; /* of views with something to merge */
 };
 
-/* Makes a region in a new memfd (`memfd` < 0) or takes over one; the reader owns it. 0 or -errno. */
+/* Makes a region in a new memfd (`memfd` < 0) or takes over one; the reader owns it. 0 or -errno.
+ */
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
 	const struct hl_collect_settings *settings, struct hl_queue *queue);
 void hl_region_close(struct hl_region_reader *r);

@@ -36,8 +36,8 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	const struct hl_tree_opts *opts);
 void hl_tree_fini(struct hl_tree *t);
 
-/* Learns the called function of the stacks that have a number, by reading a small part of the trace:
- * of some it may not be found. 0 or -errno. */
+/* Learns the called function of the stacks that have a number, by reading a small part of the
+ * trace: of some it may not be found. 0 or -errno. */
 int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a);
 /* It as a frame, once learned; HL_NODE_NONE for blocks without a stack. */
 int hl_model_call_frame(struct hl_model *m, uint32_t node, uint32_t *frame);

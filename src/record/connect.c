@@ -46,7 +46,9 @@ static int ask(int fd, const char *nonce, int *memfd)
 	} control;
 	char byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
 		.msg_controllen = sizeof(control)};
 	struct cmsghdr *c;
 	long n;

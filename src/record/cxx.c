@@ -1,7 +1,7 @@
 /*
  * cxx.c - operator new and delete, every form. Hooked because some allocators export their own,
- * and so that a report can tell new from malloc. The library's operators call malloc and one another
- * through us: guard.h knows them by the bounds of their functions.
+ * and so that a report can tell new from malloc. The library's operators call malloc and one
+ * another through us: guard.h knows them by the bounds of their functions.
  */
 #include "record/guard.h"
 #include "record/recorder.h"
@@ -14,11 +14,26 @@ struct op {
 };
 
 enum {
-	NEW, NEW_ARRAY, NEW_NOTHROW, NEW_ARRAY_NOTHROW,
-	NEW_ALIGN, NEW_ARRAY_ALIGN, NEW_ALIGN_NOTHROW, NEW_ARRAY_ALIGN_NOTHROW,
-	DEL, DEL_ARRAY, DEL_NOTHROW, DEL_ARRAY_NOTHROW,
-	DEL_SIZED, DEL_ARRAY_SIZED, DEL_ALIGN, DEL_ARRAY_ALIGN,
-	DEL_ALIGN_NOTHROW, DEL_ARRAY_ALIGN_NOTHROW, DEL_SIZED_ALIGN, DEL_ARRAY_SIZED_ALIGN,
+	NEW,
+	NEW_ARRAY,
+	NEW_NOTHROW,
+	NEW_ARRAY_NOTHROW,
+	NEW_ALIGN,
+	NEW_ARRAY_ALIGN,
+	NEW_ALIGN_NOTHROW,
+	NEW_ARRAY_ALIGN_NOTHROW,
+	DEL,
+	DEL_ARRAY,
+	DEL_NOTHROW,
+	DEL_ARRAY_NOTHROW,
+	DEL_SIZED,
+	DEL_ARRAY_SIZED,
+	DEL_ALIGN,
+	DEL_ARRAY_ALIGN,
+	DEL_ALIGN_NOTHROW,
+	DEL_ARRAY_ALIGN_NOTHROW,
+	DEL_SIZED_ALIGN,
+	DEL_ARRAY_SIZED_ALIGN,
 	N_OPS,
 };
 
@@ -125,22 +140,22 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_tls.guard = saved;
 }
 
-#define NEW_OP(i, symbol, func, params, a, b)                                              \
-	hl_export void *hl_op_##i params __asm__(symbol);                                  \
-	void *hl_op_##i params                                                             \
-	{                                                                                  \
-		struct hl_regs regs;                                                       \
-		HL_ARCH_CAPTURE(&regs);                                                    \
-		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER);            \
+#define NEW_OP(i, symbol, func, params, a, b)                                   \
+	hl_export void *hl_op_##i params __asm__(symbol);                       \
+	void *hl_op_##i params                                                  \
+	{                                                                       \
+		struct hl_regs regs;                                            \
+		HL_ARCH_CAPTURE(&regs);                                         \
+		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER); \
 	}
 
-#define DEL_OP(i, symbol, func, params, a, b, c)                                           \
-	hl_export void hl_op_##i params __asm__(symbol);                                   \
-	void hl_op_##i params                                                              \
-	{                                                                                  \
-		struct hl_regs regs;                                                       \
-		HL_ARCH_CAPTURE(&regs);                                                    \
-		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER);                \
+#define DEL_OP(i, symbol, func, params, a, b, c)                            \
+	hl_export void hl_op_##i params __asm__(symbol);                    \
+	void hl_op_##i params                                               \
+	{                                                                   \
+		struct hl_regs regs;                                        \
+		HL_ARCH_CAPTURE(&regs);                                     \
+		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER); \
 	}
 
 #define N HL_FUNC_NEW
@@ -155,8 +170,10 @@ NEW_OP(NEW_NOTHROW, "_ZnwmRKSt9nothrow_t", N, (size_t size, nothrow t), (uintptr
 NEW_OP(NEW_ARRAY_NOTHROW, "_ZnamRKSt9nothrow_t", A, (size_t size, nothrow t), (uintptr_t)t, NULL)
 NEW_OP(NEW_ALIGN, "_ZnwmSt11align_val_t", N, (size_t size, size_t al), al, NULL)
 NEW_OP(NEW_ARRAY_ALIGN, "_ZnamSt11align_val_t", A, (size_t size, size_t al), al, NULL)
-NEW_OP(NEW_ALIGN_NOTHROW, "_ZnwmSt11align_val_tRKSt9nothrow_t", N, (size_t size, size_t al, nothrow t), al, t)
-NEW_OP(NEW_ARRAY_ALIGN_NOTHROW, "_ZnamSt11align_val_tRKSt9nothrow_t", A, (size_t size, size_t al, nothrow t), al, t)
+NEW_OP(NEW_ALIGN_NOTHROW, "_ZnwmSt11align_val_tRKSt9nothrow_t", N,
+	(size_t size, size_t al, nothrow t), al, t)
+NEW_OP(NEW_ARRAY_ALIGN_NOTHROW, "_ZnamSt11align_val_tRKSt9nothrow_t", A,
+	(size_t size, size_t al, nothrow t), al, t)
 
 DEL_OP(DEL, "_ZdlPv", D, (void *p), 0, 0, NULL)
 DEL_OP(DEL_ARRAY, "_ZdaPv", E, (void *p), 0, 0, NULL)
@@ -166,7 +183,10 @@ DEL_OP(DEL_SIZED, "_ZdlPvm", D, (void *p, size_t n), n, 0, NULL)
 DEL_OP(DEL_ARRAY_SIZED, "_ZdaPvm", E, (void *p, size_t n), n, 0, NULL)
 DEL_OP(DEL_ALIGN, "_ZdlPvSt11align_val_t", D, (void *p, size_t al), al, 0, NULL)
 DEL_OP(DEL_ARRAY_ALIGN, "_ZdaPvSt11align_val_t", E, (void *p, size_t al), al, 0, NULL)
-DEL_OP(DEL_ALIGN_NOTHROW, "_ZdlPvSt11align_val_tRKSt9nothrow_t", D, (void *p, size_t al, nothrow t), al, (uintptr_t)t, NULL)
-DEL_OP(DEL_ARRAY_ALIGN_NOTHROW, "_ZdaPvSt11align_val_tRKSt9nothrow_t", E, (void *p, size_t al, nothrow t), al, (uintptr_t)t, NULL)
+DEL_OP(DEL_ALIGN_NOTHROW, "_ZdlPvSt11align_val_tRKSt9nothrow_t", D, (void *p, size_t al, nothrow t),
+	al, (uintptr_t)t, NULL)
+DEL_OP(DEL_ARRAY_ALIGN_NOTHROW, "_ZdaPvSt11align_val_tRKSt9nothrow_t", E,
+	(void *p, size_t al, nothrow t), al, (uintptr_t)t, NULL)
 DEL_OP(DEL_SIZED_ALIGN, "_ZdlPvmSt11align_val_t", D, (void *p, size_t n, size_t al), n, al, NULL)
-DEL_OP(DEL_ARRAY_SIZED_ALIGN, "_ZdaPvmSt11align_val_t", E, (void *p, size_t n, size_t al), n, al, NULL)
+DEL_OP(DEL_ARRAY_SIZED_ALIGN, "_ZdaPvmSt11align_val_t", E, (void *p, size_t n, size_t al), n, al,
+	NULL)

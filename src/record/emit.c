@@ -3,9 +3,10 @@
  *
  * Everything slow (unwinding, waiting for room) comes before the stamp. A handler of the same
  * thread may emit whole events at any point in here: into the same ring, and the put notices by the
- * ring's position and starts over; or aside, into a shared ring, if it has interrupted a put half-way. What the collector knows of our last stack is valid only if nobody wrote since
- * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours only
- * while no handler has unwound since: asked before each commit, or the stack is unwound again.
+ * ring's position and starts over; or aside, into a shared ring, if it has interrupted a put
+ * half-way. What the collector knows of our last stack is valid only if nobody wrote since
+ * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours
+ * only while no handler has unwound since: asked before each commit, or the stack is unwound again.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct frames {
 	const uintptr_t *pcs;
 	uint32_t depth;
 	bool reversed;
-	bool cut;                     /* the walk ended before the stack did: a mark stands outermost */
+	bool cut; /* the walk ended before the stack did: a mark stands outermost */
 	const struct hl_stack *stack; /* whose pcs they are; NULL: nobody else writes them */
 };
 
@@ -72,7 +73,8 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 	return hl_likely(depth <= limit) ? depth : limit + 1;
 }
 
-/* From here to the commit the ring is ours alone: a handler knows by the frame whether we still are. */
+/* From here to the commit the ring is ours alone: a handler knows by the frame whether we still
+ * are. */
 hl_inline bool begin(struct hl_thread *t, uint64_t pos)
 {
 	t->put_frame = (uintptr_t)__builtin_frame_address(0);
@@ -80,8 +82,8 @@ hl_inline bool begin(struct hl_thread *t, uint64_t pos)
 }
 
 /*
- * The ring is busy. Either we are a handler inside a put of this thread, or a handler has left such a put for
- * good by siglongjmp: then our frame is not below its, and the ring is free again.
+ * The ring is busy. Either we are a handler inside a put of this thread, or a handler has left such
+ * a put for good by siglongjmp: then our frame is not below its, and the ring is free again.
  */
 hl_cold static bool interrupts_put(struct hl_thread *t)
 {
@@ -98,7 +100,8 @@ hl_inline bool stands_aside(struct hl_thread *t)
 {
 	if (hl_unlikely(t->shared))
 		return true;
-	return hl_unlikely(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1) && interrupts_put(t);
+	return hl_unlikely(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1) &&
+	       interrupts_put(t);
 }
 
 /*
@@ -165,11 +168,11 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 }
 
 /*
- * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because a
- * handler came between.
+ * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because
+ * a handler came between.
  */
-hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct frames *f, uint64_t size,
-	uint32_t common, uint32_t memo, bool *again)
+hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct frames *f,
+	uint64_t size, uint32_t common, uint32_t memo, bool *again)
 {
 	uint64_t pos = hl_producer_pos(&t->out);
 	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
@@ -230,8 +233,8 @@ static bool stream_pc(void *arg, uintptr_t pc)
 }
 
 /* In a handler that interrupted an unwind of its own thread: rare, so the whole stack is sent. */
-hl_cold static void put_event_streamed(struct hl_thread *t, struct draft *d, const struct hl_regs *regs,
-	uint64_t size)
+hl_cold static void put_event_streamed(
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
@@ -267,8 +270,8 @@ static bool scratch_pc(void *arg, uintptr_t pc)
 }
 
 /* --unwind=full: the reference the tests compare with, and an escape for doubt. */
-hl_cold static void put_event_full(struct hl_thread *t, struct draft *d, const struct hl_regs *regs,
-	uint64_t size)
+hl_cold static void put_event_full(
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	struct frames f = {.pcs = t->scratch, .reversed = true};
 	bool done, again;
@@ -287,7 +290,8 @@ hl_cold static void put_event_full(struct hl_thread *t, struct draft *d, const s
 		drop(t);
 }
 
-hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+hl_inline void emit_with_stack(
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	bool again = true;
 
@@ -303,7 +307,8 @@ hl_inline void emit_with_stack(struct hl_thread *t, struct draft *d, const struc
 			put_event_streamed(t, d, regs, size);
 			return;
 		}
-		f = (struct frames){.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
+		f = (struct frames){
+			.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
 		if (hl_likely(put_event(t, d, &f, size, stack.common, stack.memo, &again)))
 			return;
 	}
@@ -314,15 +319,20 @@ static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words,
 	const void *bytes, size_t len);
 
 /*
- * A thread without a ring, or a handler inside a put of its thread: takes a shared ring for this one
- * event and tells whose it is. `aside` is the caller's, on its stack: a handler inside this has its own.
+ * A thread without a ring, or a handler inside a put of its thread: takes a shared ring for this
+ * one event and tells whose it is. `aside` is the caller's, on its stack: a handler inside this has
+ * its own.
  */
 static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 {
 	uint64_t who = (uint64_t)t->serial << 32 | t->tid;
 
-	*aside = (struct hl_thread){.serial = t->serial, .tid = t->tid, .shared = true, .synced_at = UINT64_MAX,
-		.skip = t->skip, .silent_beat = t->silent_beat};
+	*aside = (struct hl_thread){.serial = t->serial,
+		.tid = t->tid,
+		.shared = true,
+		.synced_at = UINT64_MAX,
+		.skip = t->skip,
+		.silent_beat = t->silent_beat};
 	if (!hl_rec.region || !hl_thread_lock_shared(aside))
 		return false;
 	if (put_state(aside, HL_REC_SWITCH, &who, 1, NULL, 0))
@@ -331,13 +341,15 @@ static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 	return false;
 }
 
-hl_cold static void emit_aside(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+hl_cold static void emit_aside(
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	struct hl_thread aside;
 
 	if (!step_aside(t, &aside)) {
 		if (hl_rec.region)
-			atomic_fetch_add_explicit(&hl_rec.region->unclaimed_drops, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(
+				&hl_rec.region->unclaimed_drops, 1, memory_order_relaxed);
 		return;
 	}
 	if (regs)
@@ -349,7 +361,8 @@ hl_cold static void emit_aside(struct hl_thread *t, struct draft *d, const struc
 	t->silent_beat = aside.silent_beat;
 }
 
-hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+hl_inline void emit_stack_event(
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	if (hl_unlikely(stands_aside(t)))
 		emit_aside(t, d, regs, size);
@@ -369,14 +382,16 @@ hl_inline uint64_t size_field(struct draft *d, uint64_t size)
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct draft d = {.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+	struct draft d = {
+		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
 	if (t)
 		emit_stack_event(t, &d, regs, size_field(&d, size));
 }
 
 /* A record of words alone; the hot half of free. */
-hl_inline bool emit_words(struct hl_thread *t, uint32_t type, uint32_t func, const uint64_t *words, uint32_t n)
+hl_inline bool emit_words(
+	struct hl_thread *t, uint32_t type, uint32_t func, const uint64_t *words, uint32_t n)
 {
 	for (;;) {
 		uint64_t pos = hl_producer_pos(&t->out);
@@ -412,7 +427,8 @@ hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
 	struct hl_thread *t;
-	struct draft d = {.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+	struct draft d = {
+		.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
 	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS))) {
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
@@ -437,18 +453,21 @@ void hl_emit_move_end(
 	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct draft d = {.type = HL_REC_MOVE_END, .func = func, .n_words = 3,
+	struct draft d = {.type = HL_REC_MOVE_END,
+		.func = func,
+		.n_words = 3,
 		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
 
 	if (t)
 		emit_stack_event(t, &d, regs, size_field(&d, size));
 }
 
-void hl_emit_map(
-	const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size, uint64_t a, uint64_t b)
+void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,
+	uint64_t a, uint64_t b)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct draft d = {.type = type, .func = HL_FUNC_MMAP, .n_words = 5, .words = {start, 0, size, a, b}};
+	struct draft d = {
+		.type = type, .func = HL_FUNC_MMAP, .n_words = 5, .words = {start, 0, size, a, b}};
 
 	if (t)
 		emit_stack_event(t, &d, regs, 0);

@@ -3,8 +3,9 @@
  *
  * operator new calls malloc, another allocator's calloc may call its malloc through us: such calls
  * are inner ones and not events. A flag would stay set for ever after bad_alloc or a siglongjmp,
- * and would hide what a signal handler allocates. So the guard is the frame address of the outermost
- * hook, it counts only for frames below it, and only a caller inside the allocator is internal.
+ * and would hide what a signal handler allocates. So the guard is the frame address of the
+ * outermost hook, it counts only for frames below it, and only a caller inside the allocator is
+ * internal.
  */
 #ifndef HL_RECORD_GUARD_H
 #define HL_RECORD_GUARD_H
@@ -38,10 +39,10 @@ hl_cold static bool hl_guard_slow(uintptr_t frame, uintptr_t caller)
 #define hl_internal() (hl_unlikely(hl_tls.guard != 0) && hl_guard_slow(HL_FRAME, HL_CALLER))
 
 /* The guard is for allocators that may call back: libc's does not. */
-#define HL_GUARD_ENTER()                                \
-	uintptr_t hl_saved_guard = hl_tls.guard;        \
-	if (hl_unlikely(hl_real.foreign))               \
-		hl_tls.guard = HL_FRAME
+#define HL_GUARD_ENTER()                         \
+	uintptr_t hl_saved_guard = hl_tls.guard; \
+	if (hl_unlikely(hl_real.foreign))        \
+	hl_tls.guard = HL_FRAME
 #define HL_GUARD_LEAVE() (hl_tls.guard = hl_saved_guard)
 
 #endif

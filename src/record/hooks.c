@@ -2,15 +2,15 @@
  * hooks.c - the malloc family. Each hook has one shape: call the next allocator, record what came
  * of it; a free is recorded before the call, because afterwards the address may be someone else's.
  *
- * What no call changed is no event: failures, free(NULL). A realloc is a begin before and an end after:
- * see protocol in ring/record.h.
+ * What no call changed is no event: failures, free(NULL). A realloc is a begin before and an end
+ * after: see protocol in ring/record.h.
  */
 #include "base/bits.h"
 #include "record/guard.h"
 #include "record/recorder.h"
 
-#define CAPTURED(regs)         \
-	struct hl_regs regs;   \
+#define CAPTURED(regs)       \
+	struct hl_regs regs; \
 	HL_ARCH_CAPTURE(&regs)
 
 hl_export void *malloc(size_t size);
@@ -35,16 +35,16 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 }
 
 /* CALL is the next allocator's function; PASS what an internal caller gets. */
-#define ALLOC_HOOK(func, size, call)                            \
-	do {                                                    \
-		void *hl_p;                                     \
-		if (hl_internal())                              \
-			return call;                            \
-		HL_GUARD_ENTER();                               \
-		hl_p = call;                                    \
-		HL_GUARD_LEAVE();                               \
-		CAPTURED(regs);                                 \
-		return record_new(hl_p, &regs, func, size);     \
+#define ALLOC_HOOK(func, size, call)                        \
+	do {                                                \
+		void *hl_p;                                 \
+		if (hl_internal())                          \
+			return call;                        \
+		HL_GUARD_ENTER();                           \
+		hl_p = call;                                \
+		HL_GUARD_LEAVE();                           \
+		CAPTURED(regs);                             \
+		return record_new(hl_p, &regs, func, size); \
 	} while (0)
 
 void *malloc(size_t size)
@@ -151,21 +151,21 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                                \
-	do {                                                    \
-		if (hl_unlikely(!(p)))                          \
-			return;                                 \
-		if (hl_internal()) {                            \
-			call;                                   \
-			return;                                 \
-		}                                               \
-		if (hl_unlikely(hl_boot_owns(p)))               \
-			return;                                 \
-		CAPTURED(regs);                                 \
-		hl_emit_free(&regs, func, p);                   \
-		HL_GUARD_ENTER();                               \
-		call;                                           \
-		HL_GUARD_LEAVE();                               \
+#define FREE_HOOK(func, p, call)                  \
+	do {                                      \
+		if (hl_unlikely(!(p)))            \
+			return;                   \
+		if (hl_internal()) {              \
+			call;                     \
+			return;                   \
+		}                                 \
+		if (hl_unlikely(hl_boot_owns(p))) \
+			return;                   \
+		CAPTURED(regs);                   \
+		hl_emit_free(&regs, func, p);     \
+		HL_GUARD_ENTER();                 \
+		call;                             \
+		HL_GUARD_LEAVE();                 \
 	} while (0)
 
 void free(void *p)

@@ -36,7 +36,8 @@ static const char *env_get(char **envp, const char *name)
 	return NULL;
 }
 
-/* One line in one piece. If nobody reads stderr any more, that is no reason for the program to die. */
+/* One line in one piece. If nobody reads stderr any more, that is no reason for the program to die.
+ */
 static void say(const char *const *words, size_t n)
 {
 	uint64_t pipe = UINT64_C(1) << (SIGPIPE - 1), before, pending = 0;
@@ -70,7 +71,8 @@ void hl_life_off(const char *why)
 
 static const char *map_region(int memfd)
 {
-	long p = hl_sys6(SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	long p =
+		hl_sys6(SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 
 	if (p < 0 && p > -4096)
 		return "no room for the rings in the address space (is RLIMIT_AS set?)";
@@ -113,7 +115,8 @@ static void begin(void)
 
 	take_settings();
 	if (hl_sys3(SYS_madvise, &hl_alive, sizeof(hl_alive), MADV_WIPEONFORK) < 0) {
-		hl_life_off("this kernel cannot mark memory for fork (Linux 4.14 or newer is needed)");
+		hl_life_off(
+			"this kernel cannot mark memory for fork (Linux 4.14 or newer is needed)");
 		return;
 	}
 	if (hl_sys2(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0) == 0)
@@ -167,18 +170,21 @@ static bool wait_ready(void)
 }
 
 /*
- * Makes the memfd as large as the region. RLIMIT_FSIZE counts for it too, and going beyond is a signal that kills
- * the program: the soft limit is out of the way while we do it, and a hard one is respected.
+ * Makes the memfd as large as the region. RLIMIT_FSIZE counts for it too, and going beyond is a
+ * signal that kills the program: the soft limit is out of the way while we do it, and a hard one is
+ * respected.
  */
 static bool set_size(long memfd)
 {
 	struct rlimit old, wide;
 	bool done = false;
 
-	if (hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &old) < 0 || old.rlim_max < HL_REGION_BYTES)
+	if (hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &old) < 0 ||
+		old.rlim_max < HL_REGION_BYTES)
 		return false;
 	wide = (struct rlimit){old.rlim_max, old.rlim_max};
-	if (old.rlim_cur < HL_REGION_BYTES && hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &wide, NULL) < 0)
+	if (old.rlim_cur < HL_REGION_BYTES &&
+		hl_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, &wide, NULL) < 0)
 		return false;
 	done = hl_sys2(SYS_ftruncate, memfd, HL_REGION_BYTES) == 0;
 	if (old.rlim_cur < HL_REGION_BYTES)
@@ -203,9 +209,11 @@ static const char *start_own(char **envp)
 	if (!why) {
 		err = hl_spawn_collector(envp, (int)memfd, &pid);
 		if (err == -EBUSY)
-			why = "as PID 1 or subreaper it would see the collector as a child; use `heaplapse record`";
+			why = "as PID 1 or subreaper it would see the collector as a child; use "
+			      "`heaplapse record`";
 		else if (err < 0)
-			why = "the collector (the program `heaplapse`, beside libheaplapse.so or in its ../bin) could not be started";
+			why = "the collector (the program `heaplapse`, beside libheaplapse.so or "
+			      "in its ../bin) could not be started";
 		else
 			wait_ready();
 	}
@@ -215,7 +223,8 @@ static const char *start_own(char **envp)
 
 __attribute__((constructor)) static void start(int argc, char **argv, char **envp)
 {
-	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"), *q = env_get(envp, "HEAPLAPSE_QUIET");
+	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"),
+		   *q = env_get(envp, "HEAPLAPSE_QUIET");
 	const char *why;
 
 	quiet = q && *q && strcmp(q, "0") != 0;
@@ -227,7 +236,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	if (hl_real.behind) {
-		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it behind");
+		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it "
+			    "behind");
 		return;
 	}
 	why = address ? join(address) : start_own(envp);

@@ -1,6 +1,6 @@
 /*
- * log.h - the recorder's own log, for work on heaplapse itself. `make debug` builds it in (log.c); other
- * builds have an empty function in its place (log_none.c). Only cold paths may call it.
+ * log.h - the recorder's own log, for work on heaplapse itself. `make debug` builds it in (log.c);
+ * other builds have an empty function in its place (log_none.c). Only cold paths may call it.
  */
 #ifndef HL_RECORD_LOG_H
 #define HL_RECORD_LOG_H

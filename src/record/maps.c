@@ -13,8 +13,10 @@
 #include "record/recorder.h"
 
 /* Named by hand: <sys/mman.h> turns one of the two names into the other. */
-hl_export void *hl_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off) __asm__("mmap");
-hl_export void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off) __asm__("mmap64");
+hl_export void *hl_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off) __asm__(
+	"mmap");
+hl_export void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off) __asm__(
+	"mmap64");
 hl_export int munmap(void *addr, size_t len);
 hl_export void *mremap(void *old, size_t old_len, size_t len, int flags, ...);
 
@@ -29,12 +31,14 @@ static long answer(long r)
 
 #define recording_maps() (hl_unlikely(hl_rec.settings & HL_SET_MAPS))
 
-hl_inline void *map(void *addr, size_t len, int prot, int flags, int fd, off_t off, const struct hl_regs *regs)
+hl_inline void *map(
+	void *addr, size_t len, int prot, int flags, int fd, off_t off, const struct hl_regs *regs)
 {
 	long p = answer(hl_sys6(SYS_mmap, (long)addr, (long)len, prot, flags, fd, off));
 
 	if (p != -1 && recording_maps())
-		hl_emit_map(regs, HL_REC_MAP, (uint64_t)p, len, (uint32_t)prot | (uint64_t)(uint32_t)flags << 32, 0);
+		hl_emit_map(regs, HL_REC_MAP, (uint64_t)p, len,
+			(uint32_t)prot | (uint64_t)(uint32_t)flags << 32, 0);
 	return (void *)p;
 }
 

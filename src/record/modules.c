@@ -1,10 +1,11 @@
 /*
- * modules.c - which file a pc belongs to, told to the collector before the first event that needs it.
+ * modules.c - which file a pc belongs to, told to the collector before the first event that needs
+ * it.
  *
- * A MODULE record is committed before the module counts as announced, and rules of its code reach other
- * threads only after that: so no event with a pc of the module can be stamped before the record.
- * A table of fixed size holds what was announced; when it is full, modules are announced again and
- * again, which costs records, not correctness.
+ * A MODULE record is committed before the module counts as announced, and rules of its code reach
+ * other threads only after that: so no event with a pc of the module can be stamped before the
+ * record. A table of fixed size holds what was announced; when it is full, modules are announced
+ * again and again, which costs records, not correctness.
  */
 #include <elf.h>
 #include <link.h>
@@ -21,7 +22,7 @@
 struct known {
 	_Atomic uintptr_t start; /* 0: empty; set last */
 	struct hl_unwind_module module;
-	uint64_t content;        /* its name and build-id: another file may come to stand there */
+	uint64_t content; /* its name and build-id: another file may come to stand there */
 };
 static struct known known[KNOWN_MAX];
 static _Atomic uint32_t n_known;
@@ -51,7 +52,7 @@ static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
 {
 	const ElfW(Ehdr) *ehdr = (const void *)m->start;
 	size_t size = m->end - m->start;
-	const ElfW(Phdr) *ph;
+	const ElfW(Phdr) * ph;
 
 	if (size < sizeof(*ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0)
 		return 0;
@@ -62,7 +63,8 @@ static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
 		uintptr_t at = m->bias + ph[i].p_vaddr;
 		uint32_t n;
 
-		if (ph[i].p_type != PT_NOTE || at < m->start || at >= m->end || ph[i].p_memsz > m->end - at)
+		if (ph[i].p_type != PT_NOTE || at < m->start || at >= m->end ||
+			ph[i].p_memsz > m->end - at)
 			continue;
 		n = note_build_id((const char *)at, ph[i].p_memsz, id);
 		if (n)
@@ -160,8 +162,8 @@ hl_cold void hl_modules_announce_all(struct hl_thread *t)
 	uint32_t n = atomic_load(&n_known);
 
 	if (hl_unwind_unloading()) {
-		/* Forked in the middle of a dlclose: some that we know may not be there any more. Each is
-		 * announced when it is met. */
+		/* Forked in the middle of a dlclose: some that we know may not be there any more.
+		 * Each is announced when it is met. */
 		hl_modules_forget();
 		hl_unwind_unloads_left(hl_tls.unloads);
 		return;

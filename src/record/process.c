@@ -32,8 +32,8 @@ int dlclose(void *handle)
 	int (*next)(void *) = (int (*)(void *))find(&real, "dlclose");
 	int err;
 
-	/* Rules and memos of code that is gone would be believed for what is loaded in its place, by
-	 * another thread perhaps before this call is back. */
+	/* Rules and memos of code that is gone would be believed for what is loaded in its place,
+	 * by another thread perhaps before this call is back. */
 	hl_tls.unloads++;
 	hl_unwind_unload_begin();
 	err = next(handle);
@@ -68,7 +68,8 @@ static void before(long number, long a, long b)
 int prctl(int option, ...)
 {
 	static void *real;
-	int (*next)(int, long, long, long, long) = (int (*)(int, long, long, long, long))find(&real, "prctl");
+	int (*next)(int, long, long, long, long) =
+		(int (*)(int, long, long, long, long))find(&real, "prctl");
 	long a[4];
 	va_list ap;
 

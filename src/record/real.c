@@ -205,8 +205,8 @@ static void look_around(void)
 }
 
 /*
- * Our own image, and whether another allocator stands before us. A malloc inside the program itself says
- * nothing: in programs that are not position-independent it is only a stub that leads to ours.
+ * Our own image, and whether another allocator stands before us. A malloc inside the program itself
+ * says nothing: in programs that are not position-independent it is only a stub that leads to ours.
  */
 static void find_ourselves(struct hl_real *r)
 {
@@ -225,8 +225,9 @@ static void find_ourselves(struct hl_real *r)
 }
 
 /*
- * The next function of a name. Behind another allocator (it stands before us in LD_PRELOAD) what comes to us is
- * only what that one does not have, and its blocks are its own: then its function is meant.
+ * The next function of a name. Behind another allocator (it stands before us in LD_PRELOAD) what
+ * comes to us is only what that one does not have, and its blocks are its own: then its function is
+ * meant.
  */
 static void *next(const struct hl_real *r, const char *name)
 {
@@ -263,7 +264,8 @@ hl_cold void hl_real_resolve(void)
 		r.free_sized = free_sized_by_free;
 	if (!r.free_aligned_sized)
 		r.free_aligned_sized = free_aligned_sized_by_free;
-	if (!r.reallocarray || r.behind) /* the one we found may be of another family than realloc */
+	if (!r.reallocarray ||
+		r.behind) /* the one we found may be of another family than realloc */
 		r.reallocarray = reallocarray_by_realloc;
 	hl_real = r;
 	look_around();

@@ -1,8 +1,9 @@
 /*
  * real.h - the next allocator: what our hooks stand in front of.
  *
- * Found with RTLD_NEXT, never by libc's inner names: a program linked to another malloc would crash.
- * Every pointer starts at a function that resolves all of them first, so the hot path has no test.
+ * Found with RTLD_NEXT, never by libc's inner names: a program linked to another malloc would
+ * crash. Every pointer starts at a function that resolves all of them first, so the hot path has no
+ * test.
  */
 #ifndef HL_RECORD_REAL_H
 #define HL_RECORD_REAL_H
@@ -29,8 +30,8 @@ struct hl_real {
 	bool foreign;
 	bool behind; /* another allocator stands before us: the program's calls do not come here */
 	uintptr_t first_lo, first_hi; /* that one */
-	uintptr_t text_lo, text_hi; /* of the next allocator, when foreign */
-	uintptr_t own_lo, own_hi;   /* of libheaplapse.so itself */
+	uintptr_t text_lo, text_hi;   /* of the next allocator, when foreign */
+	uintptr_t own_lo, own_hi;     /* of libheaplapse.so itself */
 };
 extern struct hl_real hl_real;
 

@@ -20,7 +20,7 @@
 #include "ring/producer.h"
 
 enum hl_phase {
-	HL_PHASE_EARLY,   /* before our constructor: events go to a buffer of our own */
+	HL_PHASE_EARLY, /* before our constructor: events go to a buffer of our own */
 	HL_PHASE_ON,
 	HL_PHASE_STOPPED, /* heaplapse_stop(): nothing is recorded until heaplapse_start() */
 	HL_PHASE_OFF,     /* for good */
@@ -45,18 +45,19 @@ struct hl_thread {
 	uint64_t synced_at;
 	uint32_t synced;
 	uint32_t synced_memo;
-	uint32_t serial;         /* of the process */
+	uint32_t serial; /* of the process */
 	uint32_t tid;
-	bool shared;             /* no ring of its own: takes a shared one for each event */
-	uintptr_t put_frame;     /* of the put that is under way, while the ring is busy */
+	bool shared;         /* no ring of its own: takes a shared one for each event */
+	uintptr_t put_frame; /* of the put that is under way, while the ring is busy */
 	bool scratch_busy;
-	bool resync;             /* a new collector was met while waiting: what was to be written relies on the old */
+	bool resync; /* a new collector was met while waiting: what was to be written relies on the
+			old */
 	uint64_t last_stamp;
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
 	uint32_t skip;
-	uint64_t wait_ns;        /* stood still for want of room */
-	uintptr_t *scratch;      /* --unwind=full: pcs of the walk */
+	uint64_t wait_ns;   /* stood still for want of room */
+	uintptr_t *scratch; /* --unwind=full: pcs of the walk */
 };
 
 struct hl_recorder {
@@ -67,16 +68,16 @@ struct hl_recorder {
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	bool no_syscalls;        /* after seccomp */
-	bool wiped_ok;           /* the fork guard works on this kernel */
+	bool no_syscalls; /* after seccomp */
+	bool wiped_ok;    /* the fork guard works on this kernel */
 	struct hl_region *region;
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };
 extern struct hl_recorder hl_rec;
 
 /*
- * The page is wiped in a fork child, whichever way it was forked: the child finds `on` 0 and goes the
- * slow way, where `ours` tells it that it must first become a process of its own.
+ * The page is wiped in a fork child, whichever way it was forked: the child finds `on` 0 and goes
+ * the slow way, where `ours` tells it that it must first become a process of its own.
  */
 struct hl_alive_page {
 	_Atomic uint32_t on;   /* 1 while recording */
@@ -88,8 +89,9 @@ extern struct hl_alive_page hl_alive;
 /* All our thread-local memory. Initial-exec: touching it never allocates. */
 struct hl_tls {
 	struct hl_thread *thread;
-	uintptr_t guard;  /* frame of the outermost hook that calls an allocator which may call back */
-	bool busy;        /* this thread is inside a slow path of ours: its calls are not events */
+	uintptr_t
+		guard; /* frame of the outermost hook that calls an allocator which may call back */
+	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
 	uint32_t unloads; /* how many dlclose() this thread is in */
 };
 extern __thread struct hl_tls hl_tls;
@@ -108,8 +110,9 @@ hl_inline struct hl_thread *hl_thread_enter(void)
 }
 
 /* thread.c */
-struct hl_thread *hl_thread_claim(void);     /* NULL when memory is short */
-struct hl_thread *hl_thread_adopt_early(void); /* the constructor's thread, with what it did before */
+struct hl_thread *hl_thread_claim(void); /* NULL when memory is short */
+struct hl_thread *hl_thread_adopt_early(
+	void); /* the constructor's thread, with what it did before */
 uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);
 void hl_thread_unlock_shared(struct hl_thread *t);
@@ -118,11 +121,14 @@ void hl_thread_unlock_shared(struct hl_thread *t);
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);
 void hl_emit_move_begin(const void *old);
-void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size);
+void hl_emit_move_end(
+	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size);
 void hl_emit_move_failed(const void *old);
-void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size, uint64_t a, uint64_t b);
+void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,
+	uint64_t a, uint64_t b);
 /* A record of words and bytes without a stack, for state; true when it is in the ring. */
-bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n, const void *bytes, size_t len);
+bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
 
 /* wait.c: true when there is room for `words` now. */
@@ -141,7 +147,7 @@ void hl_exec_resolve(void);
 
 /* life.c */
 void hl_life_fork_child(void);
-void hl_life_off(const char *why); /* why == NULL: silently */
+void hl_life_off(const char *why);                  /* why == NULL: silently */
 void hl_life_message(const char *a, const char *b); /* one line on stderr, once, unless quiet */
 
 /* spawn.c, connect.c: the region's descriptor, or -errno. */

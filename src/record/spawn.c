@@ -2,9 +2,9 @@
  * spawn.c - starts a collector under a bare LD_PRELOAD, so that the program never notices.
  *
  * Two clones that share our memory and suspend us (as vfork does) and send no signal when they end;
- * the middle one is reaped here by its pid, the collector itself belongs to init then. Between clone and
- * exec only system calls are made. The collector gets an environment of our making without LD_*: an
- * inherited LD_PRELOAD would start collectors for ever.
+ * the middle one is reaped here by its pid, the collector itself belongs to init then. Between
+ * clone and exec only system calls are made. The collector gets an environment of our making
+ * without LD_*: an inherited LD_PRELOAD would start collectors for ever.
  */
 #include <errno.h>
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ struct job {
 	char *argv[5];
 	char *envp[ENV_MAX];
 	int memfd;
-	int err;     /* of the last exec; 0 when it took place */
+	int err; /* of the last exec; 0 when it took place */
 	char pid[24];
 	char path[2][PATH_BYTES];
 	_Alignas(16) char stack[2][8192];
@@ -84,7 +84,8 @@ static void find_paths(struct job *j)
 /* HEAPLAPSE_* and what a tool needs to behave; nothing that changes how it is loaded. */
 static void fill_env(struct job *j, char **envp)
 {
-	static const char *const keep[] = {"HEAPLAPSE_", "HOME=", "LANG=", "LC_", "TZ=", "TMPDIR=", "PATH="};
+	static const char *const keep[] = {
+		"HEAPLAPSE_", "HOME=", "LANG=", "LC_", "TZ=", "TMPDIR=", "PATH="};
 	size_t n = 0;
 
 	for (; envp && *envp; envp++)
@@ -100,7 +101,7 @@ static bool adopts_orphans(void)
 	int subreaper = 0;
 
 	return hl_sys0(SYS_getpid) == 1 ||
-		(hl_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper) == 0 && subreaper);
+	       (hl_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper) == 0 && subreaper);
 }
 
 hl_cold int hl_spawn_collector(char **envp, int memfd, long *pid)
@@ -115,10 +116,11 @@ hl_cold int hl_spawn_collector(char **envp, int memfd, long *pid)
 	hl_fmt_u64(job.pid, (uint64_t)hl_sys0(SYS_getpid));
 	job.memfd = memfd;
 	job.argv[0] = job.paths[0];
-	job.argv[1] = (char *)(uintptr_t)"collect";
+	job.argv[1] = (char *)(uintptr_t) "collect";
 	job.argv[2] = job.pid;
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	*pid = hl_arch_clone(CLONE_VM | CLONE_VFORK, job.stack[0] + sizeof(job.stack[0]), run_middle, &job);
+	*pid = hl_arch_clone(
+		CLONE_VM | CLONE_VFORK, job.stack[0] + sizeof(job.stack[0]), run_middle, &job);
 	if (*pid > 0)
 		hl_sys4(SYS_wait4, *pid, &status, __WALL, NULL);
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));

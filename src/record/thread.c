@@ -28,7 +28,8 @@ static struct hl_thread *early_thread;
 
 static void *map_private(size_t size)
 {
-	long p = hl_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = hl_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
@@ -106,7 +107,8 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 /* More threads than rings: private memory of its own (it dies with the process), no ring. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	struct hl_thread *t = map_private(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
+	struct hl_thread *t =
+		map_private(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
 
 	if (!t)
 		return NULL;

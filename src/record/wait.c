@@ -3,8 +3,8 @@
  *
  * We wait while the collector's heart beats, at most max_wait_ms. A heart that is silent for a
  * second ends the wait at once: the event is dropped and counted, and so is all that finds no room
- * until the heart beats again: a program whose collector died runs on at nearly its own speed. After
- * the longest wait for a collector that lives the next thousand are dropped without one.
+ * until the heart beats again: a program whose collector died runs on at nearly its own speed.
+ * After the longest wait for a collector that lives the next thousand are dropped without one.
  */
 #include <linux/futex.h>
 #include <time.h>
@@ -13,12 +13,12 @@
 #include "record/log.h"
 #include "record/recorder.h"
 
-#define SILENCE_NS   UINT64_C(1000000000)
-#define NAP_NS       10000000 /* a missed wake-up costs no more than this */
-#define TURN_NS      100000   /* between tries for what others hold */
-#define SPINS        1000
-#define SKIP_EVENTS  1000
-#define UNTIL_BEAT   UINT32_MAX
+#define SILENCE_NS  UINT64_C(1000000000)
+#define NAP_NS      10000000 /* a missed wake-up costs no more than this */
+#define TURN_NS     100000   /* between tries for what others hold */
+#define SPINS       1000
+#define SKIP_EVENTS 1000
+#define UNTIL_BEAT  UINT32_MAX
 
 static uint64_t now_ns(void)
 {
@@ -75,7 +75,8 @@ static bool is_over(struct patience *p)
 		p->beat = beat;
 		p->heard = now;
 	}
-	return now - p->heard > SILENCE_NS || now - p->start > hl_rec.max_wait_ms * UINT64_C(1000000);
+	return now - p->heard > SILENCE_NS ||
+	       now - p->start > hl_rec.max_wait_ms * UINT64_C(1000000);
 }
 
 static void give_up(struct hl_thread *t, const struct patience *p)
@@ -105,7 +106,8 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 	}
 }
 
-/* We have given up before: on a silent collector until its heart beats, on a slow one for a while. */
+/* We have given up before: on a silent collector until its heart beats, on a slow one for a while.
+ */
 static bool still_silent(struct hl_thread *t)
 {
 	if (t->skip == UNTIL_BEAT && atomic_load(&hl_rec.region->heartbeat) != t->silent_beat)

@@ -13,16 +13,19 @@ uint64_t hl_ring_now(struct hl_region *region)
 	return hl_arch_stamp_ordered();
 }
 
-/* The kernel knows: it uses the counter itself only where it is invariant and in step on all CPUs. */
+/* The kernel knows: it uses the counter itself only where it is invariant and in step on all CPUs.
+ */
 bool hl_ring_counter_is_sound(void)
 {
 	static const char *const sound[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"};
 	char name[64] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
-		return true; /* no /sys in here: a container on a machine that is most likely fine */
+		return true; /* no /sys in here: a container on a machine that is most likely fine
+			      */
 	n = read(fd, name, sizeof(name) - 1);
 	close(fd);
 	if (n <= 0)

@@ -40,44 +40,46 @@
 /* Where stamps come from. */
 enum hl_clock {
 	HL_CLOCK_TSC,     /* the cycle counter: order and time */
-	HL_CLOCK_COUNTER, /* region.order, one shared fetch_add: order alone, time added by the collector */
+	HL_CLOCK_COUNTER, /* region.order, one shared fetch_add: order alone, time added by the
+			     collector */
 };
 
 struct hl_region {
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t settings;
-	uint32_t clock;          /* enum hl_clock */
-	uint32_t depth_inner;    /* frames kept at the inner end of a deep stack ... */
-	uint32_t depth_outer;    /* ... and at the outer end */
-	uint32_t max_wait_ms;    /* longest wait for room in a full ring */
+	uint32_t clock;       /* enum hl_clock */
+	uint32_t depth_inner; /* frames kept at the inner end of a deep stack ... */
+	uint32_t depth_outer; /* ... and at the outer end */
+	uint32_t max_wait_ms; /* longest wait for room in a full ring */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
-	_Atomic uint64_t now;                    /* a recent stamp, for threads that may not read the counter */
-	_Atomic uint32_t ready;                  /* 1: go; 2: refused, see message */
-	_Atomic uint64_t taken_events;           /* copied out of the rings ... */
-	_Atomic uint64_t durable_events;         /* ... and of these, written to a file */
-	char message[216];                       /* why it was refused */
+	_Atomic uint64_t now;   /* a recent stamp, for threads that may not read the counter */
+	_Atomic uint32_t ready; /* 1: go; 2: refused, see message */
+	_Atomic uint64_t taken_events;   /* copied out of the rings ... */
+	_Atomic uint64_t durable_events; /* ... and of these, written to a file */
+	char message[216];               /* why it was refused */
 
 	/* Written by the program. */
 	_Alignas(64) _Atomic uint32_t next_serial; /* process serials: 0 is the image itself */
-	_Atomic uint32_t high;                     /* rings [0, high) have been owned at some time */
-	_Atomic uint32_t shared_used;              /* 1: the shared rings too */
-	_Atomic uint32_t registered;               /* 1: registered for membarrier */
-	_Atomic uint64_t start_stamp;              /* time zero of serial 0 */
-	_Atomic uint64_t unclaimed_drops;          /* events dropped for want of a ring */
-	_Alignas(64) _Atomic uint64_t order;       /* HL_CLOCK_COUNTER */
+	_Atomic uint32_t high;               /* rings [0, high) have been owned at some time */
+	_Atomic uint32_t shared_used;        /* 1: the shared rings too */
+	_Atomic uint32_t registered;         /* 1: registered for membarrier */
+	_Atomic uint64_t start_stamp;        /* time zero of serial 0 */
+	_Atomic uint64_t unclaimed_drops;    /* events dropped for want of a ring */
+	_Alignas(64) _Atomic uint64_t order; /* HL_CLOCK_COUNTER */
 };
 
 enum hl_ring_state {
 	HL_RING_FREE,
-	HL_RING_TAKING,  /* between the compare-and-swap and the lock */
+	HL_RING_TAKING, /* between the compare-and-swap and the lock */
 	HL_RING_OWNED,
 };
 
 struct hl_ring {
-	/* Written by the owner on each event. Bit 0 of w: a stamp is out and its record not yet in. */
+	/* Written by the owner on each event. Bit 0 of w: a stamp is out and its record not yet in.
+	 */
 	_Alignas(64) uint64_t w;
 	_Atomic uint64_t dropped; /* events that found no room, over all owners */
 
@@ -89,15 +91,15 @@ struct hl_ring {
 	_Atomic uint32_t claim;              /* +1 with each owner */
 	uint32_t serial;                     /* the owner's process */
 	uint32_t tid;
-	_Atomic uint32_t waiting;            /* futex: the owner sleeps until there is room */
-	_Atomic uint32_t epoch;              /* +1 with each collector: the next knows none of our stacks */
-	_Atomic uint64_t lock;               /* shared rings: serial << 32 | tid of who is writing */
-	pthread_mutex_t life;                /* robust, process-shared, held by the owner */
+	_Atomic uint32_t waiting; /* futex: the owner sleeps until there is room */
+	_Atomic uint32_t epoch;   /* +1 with each collector: the next knows none of our stacks */
+	_Atomic uint64_t lock;    /* shared rings: serial << 32 | tid of who is writing */
+	pthread_mutex_t life;     /* robust, process-shared, held by the owner */
 };
 
 #define HL_REGION_CONTROL_OFFSET 4096u
-#define HL_REGION_DATA_OFFSET                                                                      \
-	(HL_REGION_CONTROL_OFFSET +                                                                \
+#define HL_REGION_DATA_OFFSET       \
+	(HL_REGION_CONTROL_OFFSET + \
 		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
 #define HL_REGION_BYTES (HL_REGION_DATA_OFFSET + HL_RING_COUNT * HL_RING_BYTES)
 

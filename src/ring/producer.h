@@ -3,10 +3,11 @@
  *
  * The order of steps is the protocol: room, busy bit, stamp, words, commit. Nothing between the
  * busy bit and the commit may call, fault on fresh pages or make a syscall; all waiting happens
- * before the stamp. A signal handler of the same thread may put before the busy bit is set: the outer put
- * then sees the position changed and starts over, so a ring is always sorted by stamp. While the bit
- * is set the words at the position belong to the put that set it, which may go on writing them at any
- * time: a handler that finds the bit set must put elsewhere (record/emit.c: aside).
+ * before the stamp. A signal handler of the same thread may put before the busy bit is set: the
+ * outer put then sees the position changed and starts over, so a ring is always sorted by stamp.
+ * While the bit is set the words at the position belong to the put that set it, which may go on
+ * writing them at any time: a handler that finds the bit set must put elsewhere (record/emit.c:
+ * aside).
  */
 #ifndef HL_RING_PRODUCER_H
 #define HL_RING_PRODUCER_H
@@ -31,7 +32,8 @@ hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
 	return __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) & ~UINT64_C(1);
 }
 
-/* Also false when the collector is another one: looked at when the tail is, once in a ring's length. */
+/* Also false when the collector is another one: looked at when the tail is, once in a ring's
+ * length. */
 hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_t words)
 {
 	if (hl_likely(pos + words * 8 - p->tail <= HL_RING_BYTES))

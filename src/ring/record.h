@@ -1,10 +1,11 @@
 /*
  * record.h - what stands in a ring: records of 8-byte words.
  *
- * Word 0 of each: type in the low 5 bits, enum hl_func in the next 5, stamp (modulo 2^54) above. Records with a stack carry
- * «the outermost `kept` frames are those of this ring's last stack; these pcs, innermost first, are
- * new». A stack too long for one record is begun by HL_REC_STACK records; HL_STACK_FIRST on a part
- * throws away parts before it (their writer was interrupted and has started over).
+ * Word 0 of each: type in the low 5 bits, enum hl_func in the next 5, stamp (modulo 2^54) above.
+ * Records with a stack carry «the outermost `kept` frames are those of this ring's last stack;
+ * these pcs, innermost first, are new». A stack too long for one record is begun by HL_REC_STACK
+ * records; HL_STACK_FIRST on a part throws away parts before it (their writer was interrupted and
+ * has started over).
  */
 #ifndef HL_RING_RECORD_H
 #define HL_RING_RECORD_H
@@ -25,12 +26,15 @@ enum hl_rec {
 	HL_REC_MAP,         /* start, stackword, size, prot | flags << 32, 0, pcs */
 	HL_REC_UNMAP,       /* start, stackword, size, 0, 0, pcs */
 	HL_REC_REMAP,       /* start, stackword, size, old start, old size, pcs */
-	HL_REC_MODULE,      /* start, end, bias, build-id length << 8 | name length << 16, id words, name */
-	HL_REC_PROCESS,     /* pid | parent serial << 32: first record of a process in any ring of its own */
-	HL_REC_SWITCH,      /* serial << 32 | tid: what follows in this shared ring is theirs */
-	HL_REC_MARK,        /* kind (enum hl_mark) | text length << 8, bytes */
-	HL_REC_EXIT,        /* exit status, then wait ns, unwinds, frames walked, verified, rule misses */
-	HL_REC_EXEC,        /* the process is about to become another program; its next record here: it could not */
+	HL_REC_MODULE, /* start, end, bias, build-id length << 8 | name length << 16, id words, name
+			*/
+	HL_REC_PROCESS, /* pid | parent serial << 32: first record of a process in any ring of its
+			   own */
+	HL_REC_SWITCH,  /* serial << 32 | tid: what follows in this shared ring is theirs */
+	HL_REC_MARK,    /* kind (enum hl_mark) | text length << 8, bytes */
+	HL_REC_EXIT, /* exit status, then wait ns, unwinds, frames walked, verified, rule misses */
+	HL_REC_EXEC, /* the process is about to become another program; its next record here: it
+			could not */
 	HL_REC_COUNT,
 };
 

@@ -18,7 +18,7 @@ struct hl_symbols_module {
 	size_t build_id_len;
 
 	bool cache_tried, files_opened, tables_opened;
-	bool from_cache; /* no table was needed so far */
+	bool from_cache;                  /* no table was needed so far */
 	enum hl_symbols_state file_state; /* before any table is read */
 	enum hl_symbols_state state;
 	struct hl_image image, named, debug;

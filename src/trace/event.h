@@ -33,19 +33,20 @@ enum hl_op {
  * same time, an ALLOC of the new one, both flagged MOVED.
  */
 struct hl_event {
-	uint64_t time_ns;      /* since the start; a multiple of HL_TIME_UNIT_NS, never falling */
+	uint64_t time_ns; /* since the start; a multiple of HL_TIME_UNIT_NS, never falling */
 	uint64_t addr;
-	uint64_t size;         /* bytes asked for when the block was allocated */
-	uint64_t ordinal;      /* the how-manieth allocation this block is, from 0 */
-	uint64_t birth_ns;     /* FREE: when it was allocated (see hl_chunk_events for readers) */
-	uint32_t node;         /* the stack that allocated the block */
-	uint32_t free_node;    /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
-	uint32_t thread;       /* who does this */
+	uint64_t size;     /* bytes asked for when the block was allocated */
+	uint64_t ordinal;  /* the how-manieth allocation this block is, from 0 */
+	uint64_t birth_ns; /* FREE: when it was allocated (see hl_chunk_events for readers) */
+	uint32_t node;     /* the stack that allocated the block */
+	uint32_t
+		free_node; /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
+	uint32_t thread;   /* who does this */
 	uint32_t birth_thread; /* FREE: who allocated it */
 	uint8_t op;            /* enum hl_op */
 	uint8_t func;          /* enum hl_func of this call */
 	uint8_t flags;
-	uint8_t life_q;        /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
+	uint8_t life_q; /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
@@ -57,11 +58,12 @@ enum hl_extra_kind {
 	HL_EXTRA_START,        /* recording switched on in this process */
 	HL_EXTRA_STOP,         /* and off: live after this is unknown */
 	HL_EXTRA_THREAD_NAME,  /* text: the name of `thread` from here on */
-	HL_EXTRA_UNKNOWN_FREE, /* addr: a block that was never seen; value 1 = inherited over a fork */
+	HL_EXTRA_UNKNOWN_FREE, /* addr: a block that was never seen; value 1 = inherited over a fork
+				*/
 	HL_EXTRA_DROPPED,      /* value: how many events of `thread` were dropped about here */
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
-	HL_EXTRA_MREMAP,       /* addr, size = the new range; value = old addr, value2 = old size; node */
+	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
 	HL_EXTRA_KIND_COUNT,
 };
 
@@ -69,9 +71,9 @@ struct hl_extra {
 	uint64_t time_ns;
 	uint64_t addr, size, value, value2;
 	uint32_t thread;
-	uint32_t node;         /* HL_NODE_NONE when there is none */
-	uint8_t kind;          /* enum hl_extra_kind */
-	const char *text;      /* NULL or UTF-8, not trusted to be either valid or printable */
+	uint32_t node;    /* HL_NODE_NONE when there is none */
+	uint8_t kind;     /* enum hl_extra_kind */
+	const char *text; /* NULL or UTF-8, not trusted to be either valid or printable */
 };
 
 /* How the recorded process ended. Stored: never renumber. */
@@ -80,7 +82,8 @@ enum hl_end_kind {
 	HL_END_SIGNAL,  /* value: signal */
 	HL_END_EXEC,    /* another program took its place */
 	HL_END_STOPPED, /* recording was ended by request */
-	HL_END_LOST,    /* nobody saw the end (a reader's word when the end is missing from the file) */
+	HL_END_LOST, /* nobody saw the end (a reader's word when the end is missing from the file)
+		      */
 	HL_END_RUNNING, /* never stored: the file is still being written */
 };
 
@@ -95,41 +98,42 @@ struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
 };
 
-/* What recording cost, as far as its own parts know; zeros when the program could not tell (a kill). */
+/* What recording cost, as far as its own parts know; zeros when the program could not tell (a
+ * kill). */
 struct hl_cost {
-	uint64_t wait_ns;      /* the program stood still for want of room in its rings */
+	uint64_t wait_ns; /* the program stood still for want of room in its rings */
 	uint64_t unwinds, frames_walked, frames_verified, rule_misses;
 	uint64_t collector_ns; /* CPU time of the collector up to this trace's end */
 };
 
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
-	const char *program;       /* path of the executable */
-	const char *command;       /* argv, each ended by NUL, command_len bytes in all */
+	const char *program; /* path of the executable */
+	const char *command; /* argv, each ended by NUL, command_len bytes in all */
 	uint32_t command_len;
-	const char *arch;          /* "x86_64" */
-	const char *clock;         /* where stamps come from: "tsc" ... */
-	const char *mode;          /* "trace" */
-	const char *allocator;     /* path of the next allocator's module; "" when not known */
+	const char *arch;      /* "x86_64" */
+	const char *clock;     /* where stamps come from: "tsc" ... */
+	const char *mode;      /* "trace" */
+	const char *allocator; /* path of the next allocator's module; "" when not known */
 	uint64_t start_unix_ns;
-	uint64_t pid, parent_pid;  /* parent_pid: 0 when not known */
-	bool free_stacks;          /* frees have stacks */
-	bool maps;                 /* --mmap */
-	bool forked;               /* a fork child: its books started empty */
-	bool start_off;            /* recording began when the program asked for it */
-	bool continued;            /* a collector before this one died: books started empty */
+	uint64_t pid, parent_pid; /* parent_pid: 0 when not known */
+	bool free_stacks;         /* frees have stacks */
+	bool maps;                /* --mmap */
+	bool forked;              /* a fork child: its books started empty */
+	bool start_off;           /* recording began when the program asked for it */
+	bool continued;           /* a collector before this one died: books started empty */
 };
 
 struct hl_module {
 	const char *path;
 	const uint8_t *build_id;
-	uint32_t build_id_len;     /* 0 when there is none */
+	uint32_t build_id_len; /* 0 when there is none */
 };
 
 struct hl_node {
-	uint32_t parent;           /* HL_NODE_NONE for an outermost frame */
-	uint32_t module;           /* or HL_MODULE_NONE */
-	uint64_t offset;           /* return address relative to the module (an ELF address) */
+	uint32_t parent; /* HL_NODE_NONE for an outermost frame */
+	uint32_t module; /* or HL_MODULE_NONE */
+	uint64_t offset; /* return address relative to the module (an ELF address) */
 };
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */

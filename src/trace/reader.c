@@ -43,7 +43,8 @@ static int open_file(struct hl_reader *r, const char *path, struct hl_reader_ref
 		return refuse(why, -ENOENT,
 			"%.300s does not exist; give the path of a trace, heaplapse.PROG.PID.hlt.",
 			path);
-	/* The lock before the size: a writer that ends between the two has then written all of it. */
+	/* The lock before the size: a writer that ends between the two has then written all of it.
+	 */
 	r->running = r->fd >= 0 && is_being_written(r->fd);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
 		int err = errno;

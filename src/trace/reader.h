@@ -28,20 +28,20 @@ void hl_reader_close(struct hl_reader *r);
 /* What is known of the whole. Strings live as long as the reader. */
 struct hl_trace_info {
 	struct hl_meta meta;
-	struct hl_end end;           /* LOST when the end is missing, RUNNING while it is written */
-	bool has_end;                /* the end and the totals come from the file's own END chunk */
+	struct hl_end end; /* LOST when the end is missing, RUNNING while it is written */
+	bool has_end;      /* the end and the totals come from the file's own END chunk */
 	struct hl_counters counters;
-	struct hl_totals totals;     /* nodes == NULL; without END: of the readable events */
-	uint64_t stops; /* how often recording was switched off on the way */
+	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
+	uint64_t stops;          /* how often recording was switched off on the way */
 	struct hl_cost cost;
-	uint64_t threads;            /* with at least one event */
+	uint64_t threads; /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
 	/* Damage: nothing of it is ever part of a number above it. */
 	bool damaged;
-	uint64_t lost_chunks;        /* chunks known to be missing or unreadable */
-	uint64_t lost_events;        /* events in them, where a header still says so */
-	bool lost_events_exact;      /* false: some lost chunks' sizes are not known */
-	char damage[512];            /* one sentence; "" when whole */
+	uint64_t lost_chunks;   /* chunks known to be missing or unreadable */
+	uint64_t lost_events;   /* events in them, where a header still says so */
+	bool lost_events_exact; /* false: some lost chunks' sizes are not known */
+	char damage[512];       /* one sentence; "" when whole */
 	uint64_t file_bytes;
 };
 /* May decode the file when END is missing: then it takes time, once. */
@@ -55,7 +55,8 @@ uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* One sentence about the last -EBADMSG. */
 const char *hl_reader_error(const struct hl_reader *r);
 
-/* Tables. A node, module or thread whose definition was lost: -EBADMSG from get, others still work. */
+/* Tables. A node, module or thread whose definition was lost: -EBADMSG from get, others still work.
+ */
 int hl_reader_n_nodes(struct hl_reader *r, uint32_t *n);
 int hl_reader_node(struct hl_reader *r, uint32_t id, struct hl_node *node);
 int hl_reader_n_modules(struct hl_reader *r, uint32_t *n);
@@ -65,15 +66,15 @@ int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
-	bool lost;                   /* header or place gone: only seq is sure */
+	bool lost; /* header or place gone: only seq is sure */
 	uint64_t seq;
-	uint64_t first_event;        /* number of heap events before it */
-	uint64_t first_ordinal;      /* allocations before it */
+	uint64_t first_event;   /* number of heap events before it */
+	uint64_t first_ordinal; /* allocations before it */
 	uint32_t n_events;
 	uint32_t n_extras;
-	uint64_t t0_ns, t1_ns;       /* of its first and last entry */
-	uint64_t live_bytes, live_blocks;   /* at its start */
-	uint64_t max_live_bytes;     /* the highest inside it */
+	uint64_t t0_ns, t1_ns;            /* of its first and last entry */
+	uint64_t live_bytes, live_blocks; /* at its start */
+	uint64_t max_live_bytes;          /* the highest inside it */
 	bool has_summary;
 };
 size_t hl_reader_n_chunks(const struct hl_reader *r);
@@ -81,21 +82,24 @@ const struct hl_chunk_info *hl_reader_chunk(const struct hl_reader *r, size_t i)
 
 /* A decoded chunk; reuse one for all. */
 struct hl_chunk_events {
-	struct hl_event *events;     /* birth_ns: exact if the block was born in this chunk, else UINT64_MAX */
+	struct hl_event
+		*events; /* birth_ns: exact if the block was born in this chunk, else UINT64_MAX */
 	size_t n_events;
-	struct hl_extra *extras;     /* extras_at[i]: how many events of the chunk come before extras[i] */
+	struct hl_extra
+		*extras; /* extras_at[i]: how many events of the chunk come before extras[i] */
 	uint32_t *extras_at;
 	size_t n_extras;
-	bool follows_alloc;          /* the event before this chunk was an allocation (for `temporary`) */
-	void *memory;                /* the reader's */
+	bool follows_alloc; /* the event before this chunk was an allocation (for `temporary`) */
+	void *memory;       /* the reader's */
 };
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into);
 void hl_chunk_events_free(struct hl_chunk_events *c);
 
-/* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's birth. */
+/* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's
+ * birth. */
 struct hl_summary_row {
 	uint32_t node, thread;
-	uint8_t size_class;          /* 0: size 0; else 1 + hl_log2(size) */
+	uint8_t size_class; /* 0: size 0; else 1 + hl_log2(size) */
 	struct hl_sums sums;
 };
 struct hl_summary {
@@ -109,19 +113,22 @@ void hl_summary_free(struct hl_summary *s);
 /* Keyframes: sums of every node after `first_event` events. */
 struct hl_keyframe_info {
 	bool lost;
-	uint64_t first_event;        /* events before it */
-	uint64_t time_ns;            /* of the last event before it */
-	size_t chunk;                /* event chunks [0, chunk) come before it */
+	uint64_t first_event; /* events before it */
+	uint64_t time_ns;     /* of the last event before it */
+	size_t chunk;         /* event chunks [0, chunk) come before it */
 };
 size_t hl_reader_n_keyframes(const struct hl_reader *r);
 const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i);
 /*
- * The array has n_nodes entries (the reader knows the table's size) and is zeroed by this call. Peaks
- * are those of epoch 0: put the array into hl_totals with that keyframe's totals, and go on from there.
+ * The array has n_nodes entries (the reader knows the table's size) and is zeroed by this call.
+ * Peaks are those of epoch 0: put the array into hl_totals with that keyframe's totals, and go on
+ * from there.
  */
-int hl_reader_load_keyframe(struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes);
+int hl_reader_load_keyframe(
+	struct hl_reader *r, size_t i, struct hl_node_totals *nodes, size_t n_nodes);
 
-/* The process as of a keyframe; nodes == NULL. Works for a lost one too if its first part is readable. */
+/* The process as of a keyframe; nodes == NULL. Works for a lost one too if its first part is
+ * readable. */
 int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
 
 /* All RSS samples, in order. The caller frees the array. */
@@ -133,6 +140,7 @@ struct hl_live_set_info {
 };
 size_t hl_reader_n_live_sets(const struct hl_reader *r);
 const struct hl_live_set_info *hl_reader_live_set(const struct hl_reader *r, size_t i);
-int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block **blocks, size_t *n);
+int hl_reader_load_live_set(
+	struct hl_reader *r, size_t i, struct hl_live_block **blocks, size_t *n);
 
 #endif

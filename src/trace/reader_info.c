@@ -101,8 +101,8 @@ int hl_read_meta(struct hl_reader *r)
 static int load_cost(struct hl_reader *r, struct hl_chunk *c)
 {
 	struct hl_cost *k = &r->info.cost;
-	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked, &k->frames_verified,
-		&k->rule_misses, &k->collector_ns};
+	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked,
+		&k->frames_verified, &k->rule_misses, &k->collector_ns};
 	struct hl_cursor cur;
 	int err = hl_column(r, c, HL_COL_COST, &cur);
 

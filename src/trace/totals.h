@@ -6,8 +6,8 @@
  *
  * Peak per node: a new maximum of the live bytes starts a new epoch. A node whose epoch is older
  * still stands as it stood at the peak until its first change after it; so before a node of an
- * older epoch changes, its live sums are copied to at_peak. A MOVED pair is one step: the maximum is judged
- * only after its second half.
+ * older epoch changes, its live sums are copied to at_peak. A MOVED pair is one step: the maximum
+ * is judged only after its second half.
  */
 #ifndef HL_TRACE_TOTALS_H
 #define HL_TRACE_TOTALS_H
@@ -18,21 +18,22 @@
 
 struct hl_node_totals {
 	struct hl_sums sums;
-	uint64_t peak_bytes, peak_blocks; /* live when the process was at its peak; read by hl_totals_at_peak */
+	uint64_t peak_bytes,
+		peak_blocks; /* live when the process was at its peak; read by hl_totals_at_peak */
 	uint64_t epoch;
 };
 
 struct hl_totals {
-	struct hl_sums sums;              /* implicit frees are in here, or live would be wrong */
+	struct hl_sums sums; /* implicit frees are in here, or live would be wrong */
 	uint64_t implicit_frees, implicit_bytes;
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
-	uint64_t temporary;               /* freed by the very next event */
+	uint64_t temporary; /* freed by the very next event */
 	uint64_t events;
-	uint64_t stacks;                  /* nodes that allocated */
+	uint64_t stacks; /* nodes that allocated */
 	uint64_t epoch;
-	uint64_t last_alloc_event;        /* events + 1 of the newest allocation; its ordinal: */
+	uint64_t last_alloc_event; /* events + 1 of the newest allocation; its ordinal: */
 	uint64_t last_alloc_ordinal;
-	struct hl_node_totals *nodes;     /* n_nodes used, cap allocated */
+	struct hl_node_totals *nodes; /* n_nodes used, cap allocated */
 	size_t n_nodes, cap;
 };
 

@@ -20,13 +20,14 @@ struct hl_writer;
  */
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta);
 
-/* The same with limits of one's own; 0 means the usual. For tests, and for files made to be compared. */
+/* The same with limits of one's own; 0 means the usual. For tests, and for files made to be
+ * compared. */
 struct hl_writer_options {
 	uint32_t max_events;      /* of a chunk; 2 to 65536 */
 	uint32_t keyframe_events; /* at least so many between keyframes */
 	uint32_t keyframe_share;  /* and so many times its size written */
-	uint32_t summary_share;   /* a summary takes at most this part of its chunk's other columns */
-	uint64_t sync;            /* the file's sync word instead of a random one */
+	uint32_t summary_share; /* a summary takes at most this part of its chunk's other columns */
+	uint64_t sync;          /* the file's sync word instead of a random one */
 };
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
 	const struct hl_writer_options *options);
@@ -37,8 +38,9 @@ int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 
 /*
- * The ordinal of an allocation is the number of allocations before it, that of a free is its block's;
- * ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's own work.
+ * The ordinal of an allocation is the number of allocations before it, that of a free is its
+ * block's; ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's
+ * own work.
  */
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
@@ -67,7 +69,8 @@ uint64_t hl_writer_bytes(const struct hl_writer *w);
 void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost);
 
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
-int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);
+int hl_writer_end(
+	struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);
 
 /* Without hl_writer_end before it the file is what a crash would leave: valid, its end unknown. */
 void hl_writer_close(struct hl_writer *w);

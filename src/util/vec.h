@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define HL_VEC(type)          \
-	struct {              \
-		type *data;   \
-		size_t len;   \
-		size_t cap;   \
+#define HL_VEC(type)        \
+	struct {            \
+		type *data; \
+		size_t len; \
+		size_t cap; \
 	}
 
 /* Makes room for `need` elements of `size` bytes; 0 or -ENOMEM. */
@@ -45,11 +45,11 @@ static inline int hl_vec_grow(void **data, size_t *cap, size_t need, size_t size
 #define hl_vec_push(v, value) \
 	(hl_vec_reserve((v), (v)->len + 1) ? -ENOMEM : ((v)->data[(v)->len++] = (value), 0))
 
-#define hl_vec_free(v)                                  \
-	do {                                            \
-		free((v)->data);                        \
-		(v)->data = NULL;                       \
-		(v)->len = (v)->cap = 0;                \
+#define hl_vec_free(v)                   \
+	do {                             \
+		free((v)->data);         \
+		(v)->data = NULL;        \
+		(v)->len = (v)->cap = 0; \
 	} while (0)
 
 #endif

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-namespace shop {
+namespace shop
+{
 struct Item {
 	std::string name;
 	std::vector<int> prices;
@@ -27,19 +28,19 @@ template <typename T> static std::unique_ptr<T> make(const std::string &name)
 	item->prices.push_back((int)name.size());
 	return item;
 }
-}
+} // namespace shop
 
-namespace {
+namespace
+{
 std::map<std::string, std::unique_ptr<shop::Item>> stock;
 
 int count(const char *pattern)
 {
 	std::regex re(pattern);
-	return (int)std::count_if(stock.begin(), stock.end(), [&](const auto &entry) {
-		return std::regex_search(entry.first, re);
-	});
+	return (int)std::count_if(stock.begin(), stock.end(),
+		[&](const auto &entry) { return std::regex_search(entry.first, re); });
 }
-}
+} // namespace
 
 int main(int argc, char **argv)
 {

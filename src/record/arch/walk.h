@@ -25,10 +25,10 @@ struct hl_walk {
 	uintptr_t known_pc;  /* a return address found plausible before, in this very place */
 	uint64_t generation; /* the bits of rules that may be used */
 	unsigned misses;     /* rules that had to be compiled */
-	bool exact;   /* r.pc was interrupted, it is no return address */
-	bool guessed; /* some step had no table to go by: all that follows may be wrong */
-	bool careful; /* either: then not even the stack pointer is trusted */
-	bool strayed; /* the last vouched range was no continuation of the stack */
+	bool exact;          /* r.pc was interrupted, it is no return address */
+	bool guessed;        /* some step had no table to go by: all that follows may be wrong */
+	bool careful;        /* either: then not even the stack pointer is trusted */
+	bool strayed;        /* the last vouched range was no continuation of the stack */
 };
 
 enum hl_step_end {

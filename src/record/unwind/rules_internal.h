@@ -25,9 +25,9 @@ extern _Atomic uint64_t hl_rule_table[HL_RULE_SETS][2];
 extern _Atomic uint64_t hl_rule_generation;
 
 /*
- * The generation, and in its low bits how many unloads are in progress. While there is one, other code may
- * come to stand at any address before the rules of what stood there are forgotten: nothing that was
- * found out may be kept. One word for both, so that the hot path compares it once.
+ * The generation, and in its low bits how many unloads are in progress. While there is one, other
+ * code may come to stand at any address before the rules of what stood there are forgotten: nothing
+ * that was found out may be kept. One word for both, so that the hot path compares it once.
  */
 #define HL_UNLOADS       UINT64_C(0xffff)
 #define HL_NO_GENERATION (UINT64_C(1) << 40) /* beyond the bits of an entry: matches none */

@@ -42,14 +42,15 @@ typedef void (*hl_unwind_module_fn)(const struct hl_unwind_module *module);
 int hl_unwind_init(hl_unwind_module_fn on_module);
 
 /*
- * Around a dlclose. Between the two, other code may be loaded in the place of what goes: no rule and no
- * memo is kept or believed, each step is worked out anew. Afterwards all are forgotten. May nest and
- * overlap, in any threads.
+ * Around a dlclose. Between the two, other code may be loaded in the place of what goes: no rule
+ * and no memo is kept or believed, each step is worked out anew. Afterwards all are forgotten. May
+ * nest and overlap, in any threads.
  */
 void hl_unwind_unload_begin(void);
 void hl_unwind_unload_end(void);
 bool hl_unwind_unloading(void);
-/* A fork child: of the unloads in progress only n are its own, the others have no thread to end them. */
+/* A fork child: of the unloads in progress only n are its own, the others have no thread to end
+ * them. */
 void hl_unwind_unloads_left(uint32_t n);
 /* Both at once: code has gone. */
 void hl_unwind_bump(void);

@@ -216,7 +216,9 @@ static void text_row(FILE *out, const struct row *r)
 static void text_notes(FILE *out, const struct hl_trace_info *i)
 {
 	if (i->meta.forked)
-		line(out, "note", "a fork child: its books started empty, what its parent had is not in them");
+		line(out, "note",
+			"a fork child: its books started empty, what its parent had is not in "
+			"them");
 	if (i->meta.continued)
 		line(out, "note", "an earlier collector died: the books start where it stopped");
 	if (i->meta.start_off || i->stops)

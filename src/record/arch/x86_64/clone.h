@@ -13,20 +13,21 @@ static inline long hl_arch_clone(unsigned long flags, void *stack, int (*fn)(voi
 {
 	long ret;
 
-	__asm__ volatile("xor %%r8d, %%r8d\n\t"
-			 "xor %%r10d, %%r10d\n\t"
-			 "xor %%edx, %%edx\n\t"
-			 "syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "mov %[arg], %%rdi\n\t"
-			 "call *%[fn]\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(flags), "S"(stack), [fn] "b"(fn), [arg] "r"((long)arg)
-			 : "rcx", "rdx", "r8", "r10", "r11", "memory");
+	__asm__ volatile(
+		"xor %%r8d, %%r8d\n\t"
+		"xor %%r10d, %%r10d\n\t"
+		"xor %%edx, %%edx\n\t"
+		"syscall\n\t"
+		"test %%rax, %%rax\n\t"
+		"jnz 1f\n\t"
+		"xor %%ebp, %%ebp\n\t"
+		"mov %[arg], %%rdi\n\t"
+		"call *%[fn]\n\t"
+		"hlt\n"
+		"1:"
+		: "=a"(ret)
+		: "a"(SYS_clone), "D"(flags), "S"(stack), [fn] "b"(fn), [arg] "r"((long)arg)
+		: "rcx", "rdx", "r8", "r10", "r11", "memory");
 	return ret;
 }
 

@@ -23,11 +23,12 @@ hl_inline long hl_sys6(long n, long a, long b, long c, long d, long e, long f)
 	return ret;
 }
 
-#define hl_sys5(n, a, b, c, d, e) hl_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define hl_sys4(n, a, b, c, d)    hl_sys5(n, a, b, c, d, 0)
-#define hl_sys3(n, a, b, c)       hl_sys4(n, a, b, c, 0)
-#define hl_sys2(n, a, b)          hl_sys3(n, a, b, 0)
-#define hl_sys1(n, a)             hl_sys2(n, a, 0)
-#define hl_sys0(n)                hl_sys1(n, 0)
+#define hl_sys5(n, a, b, c, d, e) \
+	hl_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define hl_sys4(n, a, b, c, d) hl_sys5(n, a, b, c, d, 0)
+#define hl_sys3(n, a, b, c)    hl_sys4(n, a, b, c, 0)
+#define hl_sys2(n, a, b)       hl_sys3(n, a, b, 0)
+#define hl_sys1(n, a)          hl_sys2(n, a, 0)
+#define hl_sys0(n)             hl_sys1(n, 0)
 
 #endif
