@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/record_options.h"
+#include "cli/summary.h"
 #include "collect/collector.h"
 
 #define REGION_FD 3
@@ -33,12 +34,21 @@ static int refuse(const char *why)
 	return HL_EXIT_USAGE;
 }
 
+/* HEAPLAPSE_SUMMARY=1: the one thing we say by ourselves, where the program says its own. */
+static int summary_dir;
+
+static void summarize(const char *path)
+{
+	if (fchdir(summary_dir) == 0) /* names are relative to where the program was started */
+		hl_summary_print(path);
+}
+
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
 	struct hl_collector_start start = {
 		.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
-	int err, keep[2] = {REGION_FD};
+	int err, keep[3] = {REGION_FD};
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
 		return hl_cli_usage("is started by libheaplapse.so, not by hand");
@@ -61,7 +71,10 @@ static int run_collect(void *state, int argc, char **argv)
 		return refuse(why);
 	}
 	keep[1] = o.collect.output.dir_fd;
-	hl_collector_detach(keep, 2);
+	keep[2] = STDERR_FILENO;
+	hl_collector_detach(keep, o.summary ? 3 : 2);
+	summary_dir = keep[1];
+	start.on_trace = o.summary ? summarize : NULL;
 	fcntl(REGION_FD, F_SETFD, FD_CLOEXEC);
 	start.settings = o.collect;
 	return hl_collector_run(&start) < 0 ? HL_EXIT_IO : HL_EXIT_OK;

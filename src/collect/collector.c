@@ -55,6 +55,8 @@ static void on_closed(void *arg, uint64_t pid, const char *path, int err)
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
 	hl_outbox_put(&c->outbox, &note, -1);
+	if (c->start->on_trace && !err)
+		c->start->on_trace(path);
 }
 
 static int add_region(

@@ -5,7 +5,7 @@ import re
 import socket
 import stat
 
-from manners import Failure, Skip, contains, expect, main, sound
+from manners import Failure, Skip, contains, expect, main, sound, wait_until
 
 TOUCH = 'echo ran >ran'
 
@@ -113,6 +113,15 @@ def test_planted(place):
         sound(place.info(name), 100)
     expect('victim', open('victim', encoding='ascii').read(), 'mine')
     expect('nowhere', os.path.exists('nowhere'), False)
+
+
+def test_bare_summary(place):
+    """under a bare LD_PRELOAD HEAPLAPSE_SUMMARY=1 prints the summary when the trace is closed"""
+    with open('said', 'w', encoding='ascii') as said:
+        place.bare(place.program('ending'), 'exit:3', stderr=said,
+                   env={'HEAPLAPSE_OUTPUT': 'x.hlt', 'HEAPLAPSE_SUMMARY': '1'})
+    place.info('x.hlt')
+    wait_until('the summary', lambda: 'x.hlt' in open('said', encoding='utf-8').read())
 
 
 def test_bare_planted(place):
