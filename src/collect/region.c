@@ -69,6 +69,7 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
 	atomic_store(&region->heartbeat, 1);
+	atomic_store(&region->collector_pid, (uint32_t)getpid());
 	atomic_store(&region->ready, 1);
 }
 
@@ -106,6 +107,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	if (fresh) {
 		init_region(r->region, settings);
 	} else {
+		atomic_store(&r->region->collector_pid, (uint32_t)getpid());
 		r->continued = true;
 		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);

@@ -6,9 +6,12 @@
  * until the heart beats again: a program whose collector died runs on at nearly its own speed.
  * After the longest wait for a collector that lives the next thousand are dropped without one.
  */
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/fmt.h"
 #include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
@@ -67,6 +70,28 @@ static struct patience patience(void)
 	return (struct patience){now, now, atomic_load(&hl_rec.region->heartbeat)};
 }
 
+/*
+ * A heart may be silent because the machine has no time for it: hundreds of threads that all want to run. The
+ * kernel says whether the collector would if it could.
+ */
+static bool wants_to_run(uint32_t pid)
+{
+	char path[40] = "/proc/", text[128];
+	size_t at = 6 + hl_fmt_u64(path + 6, pid);
+	long fd, n;
+
+	memcpy(path + at, "/stat", 6);
+	fd = hl_sys3(SYS_open, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	n = hl_sys3(SYS_read, fd, text, sizeof(text));
+	hl_sys1(SYS_close, fd);
+	for (long i = 0; i + 2 < n; i++)
+		if (text[i] == ')' && text[i + 1] == ' ')
+			return text[i + 2] == 'R' || text[i + 2] == 'D';
+	return false;
+}
+
 static bool is_over(struct patience *p)
 {
 	uint64_t now = now_ns(), beat = atomic_load(&hl_rec.region->heartbeat);
@@ -75,6 +100,8 @@ static bool is_over(struct patience *p)
 		p->beat = beat;
 		p->heard = now;
 	}
+	if (now - p->heard > SILENCE_NS && wants_to_run(atomic_load(&hl_rec.region->collector_pid)))
+		p->heard = now;
 	return now - p->heard > SILENCE_NS ||
 	       now - p->start > hl_rec.max_wait_ms * UINT64_C(1000000);
 }

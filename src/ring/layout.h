@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   2
+#define HL_REGION_ABI   3
 
 #define HL_RING_BYTES   (64u * 1024)
 #define HL_RING_WORDS   (HL_RING_BYTES / 8)
@@ -59,7 +59,8 @@ struct hl_region {
 	_Atomic uint32_t ready; /* 1: go; 2: refused, see message */
 	_Atomic uint64_t taken_events;   /* copied out of the rings ... */
 	_Atomic uint64_t durable_events; /* ... and of these, written to a file */
-	char message[216];               /* why it was refused */
+	_Atomic uint32_t collector_pid; /* to tell a starved collector from a dead one */
+	char message[208];               /* why it was refused */
 
 	/* Written by the program. */
 	_Alignas(64) _Atomic uint32_t next_serial; /* process serials: 0 is the image itself */

@@ -33,7 +33,7 @@ def comparable(text):
     # What follows the numbers in the line of _start stays; other frames of libc have none.
     lines = [l.rstrip() for l in text.splitlines() if 'libc' not in l or '%' in l]
     text = '\n'.join(lines)
-    return re.sub(r'\n+names:\n(  .*\n?)*', '\n', text).strip()
+    return re.sub(r'\n+names:(\n  .*)*', '', text).strip()
 
 
 def split(block):
