@@ -21,16 +21,17 @@
 #include "record/recorder.h"
 
 #define PATH_BYTES 4096
+#define PLACES     3
 #define ENV_MAX    64
 
 struct job {
-	char *paths[2];
+	char *paths[PLACES];
 	char *argv[5];
 	char *envp[ENV_MAX];
 	int memfd;
-	int err; /* of the last exec; 0 when it took place */
+	volatile int err; /* of the last exec; 0 when it took place */
 	char pid[24];
-	char path[2][PATH_BYTES];
+	char path[PLACES][PATH_BYTES];
 	_Alignas(16) char stack[2][8192];
 };
 static struct job job;
@@ -46,8 +47,10 @@ static int run_collector(void *arg)
 	else
 		hl_sys3(SYS_fcntl, 3, 2 /* F_SETFD */, 0);
 	hl_sys3(SYS_close_range, 4, ~0u, 0);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < PLACES; i++) {
+		j->err = 0; /* our memory is the program's: it stays so if this is the one */
 		j->err = (int)-hl_sys3(SYS_execve, j->paths[i], j->argv, j->envp);
+	}
 	hl_sys1(SYS_exit, 127);
 	return 0;
 }
@@ -61,9 +64,10 @@ static int run_middle(void *arg)
 	return 0;
 }
 
-/* The program beside our own file, then the installed one. */
+/* The program beside our own file, then the installed one: from lib/ or from lib/x86_64-linux-gnu/. */
 static void find_paths(struct job *j)
 {
+	static const char *const places[PLACES] = {"heaplapse", "../bin/heaplapse", "../../bin/heaplapse"};
 	struct dl_find_object o;
 	const char *name = "";
 	size_t dir = 0;
@@ -73,12 +77,11 @@ static void find_paths(struct job *j)
 	for (size_t i = 0; name[i] && i < PATH_BYTES - 64; i++)
 		if (name[i] == '/')
 			dir = i + 1;
-	memcpy(j->path[0], name, dir);
-	memcpy(j->path[0] + dir, "heaplapse", 10);
-	memcpy(j->path[1], name, dir);
-	memcpy(j->path[1] + dir, "../bin/heaplapse", 17);
-	j->paths[0] = j->path[0];
-	j->paths[1] = j->path[1];
+	for (int i = 0; i < PLACES; i++) {
+		memcpy(j->path[i], name, dir);
+		memcpy(j->path[i] + dir, places[i], strlen(places[i]) + 1);
+		j->paths[i] = j->path[i];
+	}
 }
 
 /* HEAPLAPSE_* and what a tool needs to behave; nothing that changes how it is loaded. */
