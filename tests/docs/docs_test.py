@@ -22,7 +22,7 @@ HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
 DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/tutorial.md',
              'docs/man/README.md')
-MADE_BY_BENCH = {'bench/results.md'}
+MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
 LINK = re.compile(r'\]\(([^)#:]+)\)')
