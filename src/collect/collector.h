@@ -66,7 +66,8 @@ struct hl_collector_start {
 	const int *orphan_fds;
 	const uint64_t *orphan_pids;
 	size_t n_orphans;
-	/* Called by the second thread when a trace is closed and good; NULL: nobody wants to know. */
+	/* Called by the second thread when a trace is closed and good; NULL: nobody wants to know.
+	 */
 	void (*on_trace)(const char *path);
 };
 

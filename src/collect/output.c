@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "collect/clock.h"
 #include "collect/output.h"
 
 #define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
@@ -26,14 +27,6 @@ struct hl_output {
 	int err;
 	char path[PATH_MAX];
 };
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 struct hl_durable *hl_durable_new(void)
 {
@@ -216,7 +209,7 @@ static int open_trace(struct hl_output *o)
 static void open_output(struct hl_output *o)
 {
 	o->opened = true;
-	o->last_flush_ns = mono_ns();
+	o->last_flush_ns = hl_mono_ns();
 	o->next = o->queue->outputs;
 	o->queue->outputs = o;
 	o->err = open_trace(o);
@@ -410,12 +403,12 @@ static struct hl_batch *take(struct hl_queue *q, uint64_t until_ns)
 static void *run(void *arg)
 {
 	struct hl_queue *q = arg;
-	uint64_t next_tick = mono_ns() + TICK_NS;
+	uint64_t next_tick = hl_mono_ns() + TICK_NS;
 	bool over = false;
 
 	while (!over) {
 		struct hl_batch *b = take(q, next_tick);
-		uint64_t now = mono_ns();
+		uint64_t now = hl_mono_ns();
 
 		if (b) {
 			write_batch(q, b);

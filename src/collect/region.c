@@ -46,21 +46,22 @@ static int make_memfd(void)
 	return fd;
 }
 
-static void init_rings(struct hl_region *region)
+/* Held by the ring's owner for life; the kernel marks it when the owner is gone. */
+static void init_life(struct hl_ring *ring)
 {
 	pthread_mutexattr_t attr;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
-		pthread_mutex_init(&hl_region_ring(region, i)->life, &attr);
+	pthread_mutex_init(&ring->life, &attr);
 	pthread_mutexattr_destroy(&attr);
 }
 
 static void init_region(struct hl_region *region, const struct hl_collect_settings *s)
 {
-	init_rings(region);
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		init_life(hl_region_ring(region, i));
 	region->magic = HL_REGION_MAGIC;
 	region->abi = HL_REGION_ABI;
 	region->settings = s->flags;
@@ -391,7 +392,6 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 {
 	struct hl_ring *ring = hl_region_ring(r->region, i);
 	struct hl_ring_view *v = &r->views[i];
-	pthread_mutexattr_t attr;
 
 	if (v->feed) {
 		forget_aside(r, v->feed);
@@ -399,11 +399,7 @@ static void recycle(struct hl_region_reader *r, uint32_t i)
 	}
 	v->feed = NULL;
 	v->proc = NULL;
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(&ring->life, &attr);
-	pthread_mutexattr_destroy(&attr);
+	init_life(ring);
 	__atomic_fetch_and(&ring->w, ~UINT64_C(1), __ATOMIC_RELAXED);
 	atomic_store_explicit(&ring->state, HL_RING_FREE, memory_order_release);
 }

@@ -64,10 +64,12 @@ static int run_middle(void *arg)
 	return 0;
 }
 
-/* The program beside our own file, then the installed one: from lib/ or from lib/x86_64-linux-gnu/. */
+/* The program beside our own file, then the installed one: from lib/ or from lib/x86_64-linux-gnu/.
+ */
 static void find_paths(struct job *j)
 {
-	static const char *const places[PLACES] = {"heaplapse", "../bin/heaplapse", "../../bin/heaplapse"};
+	static const char *const places[PLACES] = {
+		"heaplapse", "../bin/heaplapse", "../../bin/heaplapse"};
 	struct dl_find_object o;
 	const char *name = "";
 	size_t dir = 0;

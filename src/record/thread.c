@@ -26,18 +26,10 @@ static struct hl_ring early_ring;
 static uint64_t early_data[HL_RING_WORDS];
 static struct hl_thread *early_thread;
 
-static void *map_private(size_t size)
-{
-	long p = hl_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p < 0 && p > -4096 ? NULL : (void *)p;
-}
-
 /* A thread's private memory: its state, then its unwinder. NULL when memory is short. */
 static struct hl_thread *new_state(void)
 {
-	char *memory = map_private(STATE_BYTES + HL_UNWINDER_BYTES);
+	char *memory = hl_arch_map(STATE_BYTES + HL_UNWINDER_BYTES);
 	struct hl_thread *t = (struct hl_thread *)memory;
 
 	if (!memory)
@@ -45,7 +37,7 @@ static struct hl_thread *new_state(void)
 	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
 	t->synced_at = UINT64_MAX;
 	if (hl_rec.settings & HL_SET_FULL_UNWIND)
-		t->scratch = map_private(SCRATCH_BYTES);
+		t->scratch = hl_arch_map(SCRATCH_BYTES);
 	return t;
 }
 
@@ -108,7 +100,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 static struct hl_thread *claim_shared(uint32_t tid)
 {
 	struct hl_thread *t =
-		map_private(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
+		hl_arch_map(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
 
 	if (!t)
 		return NULL;
@@ -229,7 +221,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	atomic_fetch_add(&t->out.ring->dropped, early_ring.dropped);
 	t->synced_at = synced_at == UINT64_MAX ? synced_at : synced_at + pos;
 	if ((hl_rec.settings & HL_SET_FULL_UNWIND) && !t->scratch)
-		t->scratch = map_private(SCRATCH_BYTES);
+		t->scratch = hl_arch_map(SCRATCH_BYTES);
 	hl_tls.thread = t;
 	return t;
 }

@@ -71,8 +71,8 @@ static struct patience patience(void)
 }
 
 /*
- * A heart may be silent because the machine has no time for it: hundreds of threads that all want to run. The
- * kernel says whether the collector would if it could.
+ * A heart may be silent because the machine has no time for it: hundreds of threads that all want
+ * to run. The kernel says whether the collector would if it could.
  */
 static bool wants_to_run(uint32_t pid)
 {

@@ -59,7 +59,7 @@ struct hl_region {
 	_Atomic uint32_t ready; /* 1: go; 2: refused, see message */
 	_Atomic uint64_t taken_events;   /* copied out of the rings ... */
 	_Atomic uint64_t durable_events; /* ... and of these, written to a file */
-	_Atomic uint32_t collector_pid; /* to tell a starved collector from a dead one */
+	_Atomic uint32_t collector_pid;  /* to tell a starved collector from a dead one */
 	char message[208];               /* why it was refused */
 
 	/* Written by the program. */

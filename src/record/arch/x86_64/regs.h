@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "base/attr.h"
+#include "record/arch/x86_64/syscall.h"
 
 #define HL_ARCH_STEP "record/arch/x86_64/step.h"
 
@@ -89,43 +90,27 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 			 : "c"(v)                    \
 			 : "rax", "memory")
 
-/* Raw: libc's wrappers write errno and may be cancellation points. */
-hl_inline long hl_arch_syscall(long nr, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
 /*
  * The kernel copies the set in before it looks at how: -EFAULT for an address it cannot read,
  * -EINVAL otherwise, and no signal mask changes either way.
  */
 hl_inline bool hl_arch_readable(uintptr_t addr)
 {
-	return hl_arch_syscall(SYS_rt_sigprocmask, -1, (long)(addr & ~(uintptr_t)7), 0, 8, 0, 0) !=
-	       -14;
+	return hl_sys4(SYS_rt_sigprocmask, -1, addr & ~(uintptr_t)7, 0, 8) != -14;
 }
 
 hl_inline bool hl_arch_on_altstack(void)
 {
 	stack_t now;
 
-	if (hl_arch_syscall(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) < 0)
+	if (hl_sys2(SYS_sigaltstack, 0, &now) < 0)
 		return true; /* cannot tell: the answer that keeps our hands off */
 	return now.ss_flags & SS_ONSTACK;
 }
 
 hl_inline void *hl_arch_map(size_t size)
 {
-	long p = hl_arch_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+	long p = hl_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p < 0 && p > -4096 ? NULL : (void *)p;
@@ -133,7 +118,7 @@ hl_inline void *hl_arch_map(size_t size)
 
 hl_inline void hl_arch_unmap(void *p, size_t size)
 {
-	hl_arch_syscall(SYS_munmap, (long)p, (long)size, 0, 0, 0, 0);
+	hl_sys2(SYS_munmap, p, size);
 }
 
 #endif
