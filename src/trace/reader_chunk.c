@@ -9,6 +9,7 @@
 
 #include "trace/crc32c.h"
 #include "trace/reader_internal.h"
+#include "util/progress.h"
 
 #define COLUMN_PAD 16u
 
@@ -163,6 +164,7 @@ int hl_reader_verify(struct hl_reader *r)
 		struct hl_chunk c;
 		int err = hl_load(r, row, &c);
 
+		hl_progress_tick(row, r->rows.len);
 		if (!err && hl_check_columns(r, &c) < 0)
 			err = hl_mark_bad(r, row);
 		if (err && err != -EBADMSG)
