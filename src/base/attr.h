@@ -11,8 +11,6 @@
 #define hl_noinline          __attribute__((noinline))
 #define hl_inline            static inline __attribute__((always_inline))
 #define hl_export            __attribute__((visibility("default")))
-#define hl_packed            __attribute__((packed))
-#define hl_unused            __attribute__((unused))
 #define hl_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* What must hold in code that may not print or abort: a trap in debug builds, nothing otherwise. */

@@ -69,7 +69,6 @@ struct hl_recorder {
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
 	bool no_syscalls; /* after seccomp */
-	bool wiped_ok;    /* the fork guard works on this kernel */
 	struct hl_region *region;
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };

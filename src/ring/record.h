@@ -57,13 +57,10 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 #define HL_SIZE_BITS   40
 #define HL_SIZE_BIG    ((UINT64_C(1) << HL_SIZE_BITS) - 1)
 #define HL_RECORD_PCS  64u /* at most, in one record; longer stacks are in parts */
-#define HL_KEPT_MAX    0xffffu
 #define HL_STAMP_SHIFT 10
 #define HL_STAMP_MASK  ((UINT64_C(1) << 54) - 1)
 
-/* Longest record: a module with a long path. */
-#define HL_NAME_MAX     4095u
-#define HL_RECORD_WORDS (6u + HL_NAME_MAX / 8 + 16)
+#define HL_NAME_MAX 4095u /* of a module's path */
 
 static inline uint64_t hl_stack_word(uint64_t size, uint32_t n_new, uint32_t kept)
 {

@@ -80,7 +80,6 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 		return -ENOMEM;
 	w->fd = fd;
 	w->key_row_bytes = 2.5; /* seen on compilers; later ones go by the last */
-	w->live_row_bytes = 8;
 	set_options(w, options);
 	w->summary = malloc(sizeof(*w->summary));
 	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||

@@ -48,8 +48,6 @@ int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
 
 /* The whole live set as of the events added so far. */
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n);
-/* Is it time for one? (the file has grown by eight times what n blocks would take) */
-bool hl_writer_wants_live_set(const struct hl_writer *w, size_t n);
 
 /* While on, event columns are stored as they are: compression is what can wait. */
 void hl_writer_hurry(struct hl_writer *w, bool on);

@@ -153,8 +153,6 @@ struct hl_writer {
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
 	double key_row_bytes; /* what a row took last time */
 
-	uint64_t live_size; /* file size after the last live set */
-	double live_row_bytes;
 };
 
 /* writer_chunk.c: one chunk out. */

@@ -10,8 +10,6 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-#define LIVESET_SHARE 8u
-
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
 	uint8_t *thread = &w->thread_state.data[e->thread];
@@ -212,13 +210,11 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n)
 {
 	uint32_t parts = (uint32_t)((n + HL_LIVESET_ROWS - 1) / HL_LIVESET_ROWS);
-	uint64_t before;
 
 	parts += parts == 0;
 	w->pair_open = false;
 	if (hl_writer_flush(w) < 0)
 		return w->error;
-	before = w->size;
 	for (uint32_t i = 0; i < parts && !w->error; i++) {
 		size_t from = (size_t)i * HL_LIVESET_ROWS;
 		size_t rows = hl_min_u64(n - from, HL_LIVESET_ROWS);
@@ -230,14 +226,5 @@ int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *bloc
 		if (!w->error)
 			w->error = hl_chunk_write(w);
 	}
-	if (n >= 64)
-		w->live_row_bytes = (double)(w->size - before) / (double)n;
-	w->live_size = w->size;
 	return w->error;
-}
-
-bool hl_writer_wants_live_set(const struct hl_writer *w, size_t n)
-{
-	return (double)(w->size - w->live_size) >=
-	       LIVESET_SHARE * (400 + w->live_row_bytes * (double)n);
 }

@@ -3,7 +3,7 @@
 import collections
 import os
 
-from manners import expect, main, sound
+from manners import expect, main, nodes_of, sound
 
 SIZE = 5000
 
@@ -24,14 +24,8 @@ def crowd(place, mode, way, threads, count):
     expect('threads', len([n for n in by_thread.values() if n]), threads)
     expect('allocations of each thread', set(by_thread.values()) - {0}, {count})
     report = place.heaplapse.report(trace, '--allocated')
-    blocks = collections.Counter()
-    todo = list(report['tree'])
-    while todo:
-        node = todo.pop()
-        todo += node['children']
-        if node['function'] == 'work':
-            blocks['work'] += node['blocks']
-    expect('blocks of work()', blocks['work'], threads * count)
+    blocks = sum(node['blocks'] for node in nodes_of(report['tree']) if node['function'] == 'work')
+    expect('blocks of work()', blocks, threads * count)
     os.unlink(trace)
 
 

@@ -83,6 +83,13 @@ class Heaplapse:
             raise Failure(f'heaplapse dump {trace}: status {command.returncode}')
 
 
+def nodes_of(tree):
+    """Every node of a report's tree."""
+    for node in tree:
+        yield node
+        yield from nodes_of(node['children'])
+
+
 def site_of(node):
     found = SITE.match(node['function'] or '')
     return found[0] if found else None
