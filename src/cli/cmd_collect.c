@@ -34,13 +34,20 @@ static int refuse(const char *why)
 	return HL_EXIT_USAGE;
 }
 
-/* HEAPLAPSE_SUMMARY=1: the one thing we say by ourselves, where the program says its own. */
+/* HEAPLAPSE_SUMMARY=1: this and HEAPLAPSE_VERBOSE=1 are all that we say by ourselves, where the
+ * program says its own. */
 static int summary_dir;
 
 static void summarize(const char *path)
 {
 	if (fchdir(summary_dir) == 0) /* names are relative to where the program was started */
 		hl_summary_print(path);
+}
+
+/* HEAPLAPSE_VERBOSE=1 */
+static void tell(const char *sentence)
+{
+	hl_cli_error("%s", sentence);
 }
 
 static int run_collect(void *state, int argc, char **argv)
@@ -72,8 +79,10 @@ static int run_collect(void *state, int argc, char **argv)
 	}
 	keep[1] = o.collect.output.dir_fd;
 	keep[2] = STDERR_FILENO;
-	hl_collector_detach(keep, o.summary ? 3 : 2);
+	hl_collector_detach(keep, o.summary || o.verbose ? 3 : 2);
 	summary_dir = keep[1];
+	start.verbose = o.verbose;
+	start.on_snapshot = tell;
 	start.on_trace = o.summary ? summarize : NULL;
 	fcntl(REGION_FD, F_SETFD, FD_CLOEXEC);
 	start.settings = o.collect;

@@ -85,7 +85,8 @@ static int run_collector(struct session *s, int control_fd)
 	struct hl_collector_start start = {.settings = s->o->collect,
 		.listen_fd = s->listen_fd,
 		.control_fd = control_fd,
-		.region_fd = -1};
+		.region_fd = -1,
+		.verbose = s->o->verbose && !s->o->quiet};
 	size_t n = s->held.len;
 	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
 	uint64_t *pids = calloc(n + 1, sizeof(*pids));
@@ -244,6 +245,9 @@ static void read_notes(struct session *s)
 			if (note.value)
 				hl_cli_error("the trace %s is not whole: %s", note.text,
 					strerror(-note.value));
+			break;
+		case HL_NOTE_SNAPSHOT:
+			hl_cli_error("%s", note.text);
 			break;
 		case HL_NOTE_SETTLED:
 			s->settled = true;

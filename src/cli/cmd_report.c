@@ -362,6 +362,10 @@ static int run_report(void *state, int argc, char **argv)
 		r->what != HL_REPORT_TEMPORARY && r->what != HL_REPORT_GROWTH)
 		status = hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
 				      "moment is --at TIME");
+	if (!status && r->view == HL_REPORT_TREE && r->sorted && r->sort != HL_SORT_BYTES &&
+		r->sort != HL_SORT_BLOCKS)
+		status = hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
+				      "--sites, also by average or name");
 	if (!status)
 		status = report(r, argc, argv);
 	hl_symbol_options_fini(&r->symbols);
@@ -411,7 +415,7 @@ static const struct hl_opt report_opts[] = {
 		set_no_defaults},
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
 	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
-	{'s', "sort", "BY", "order of a table: bytes, blocks, average, name", set_sort},
+	{'s', "sort", "BY", "order: bytes, blocks; of a table also average, name", set_sort},
 	{0, "json", NULL, "as JSON, with nothing left out: docs/json.md", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

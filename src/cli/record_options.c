@@ -24,6 +24,7 @@ FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
 FLAG_SETTER(set_quiet, o->quiet = true)
 FLAG_SETTER(set_summary, o->summary = true)
+FLAG_SETTER(set_verbose, o->verbose = true)
 FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
@@ -129,6 +130,8 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "summary", NULL,
 		"a few lines at the end about what was recorded (default on a terminal)",
 		set_summary},
+	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
+		set_verbose},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()",

@@ -13,7 +13,7 @@
 struct record_options {
 	struct hl_collect_settings collect;
 	const char *output; /* NULL: the default pattern */
-	bool overwrite, quiet, summary;
+	bool overwrite, quiet, summary, verbose;
 	bool force;              /* run what cannot be recorded */
 	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */
 };

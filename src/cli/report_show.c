@@ -6,12 +6,12 @@
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/report.h"
 #include "model/marks.h"
 #include "util/strbuf.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
@@ -41,13 +41,9 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 
 static size_t page_width(void)
 {
-	const char *columns = getenv("COLUMNS");
-	long n = columns ? strtol(columns, NULL, 10) : 0;
-	struct winsize w;
+	unsigned n = hl_term_width(STDOUT_FILENO);
 
-	if (n <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
-		n = w.ws_col;
-	return n >= 40 && n < 1000 ? (size_t)n : 80;
+	return n >= 40 && n < 1000 ? n : 80;
 }
 
 static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
@@ -57,8 +53,11 @@ static struct hl_text_opts text_opts(const struct hl_report *r, const char *what
 		.min_percent = r->min_given ? r->min : 0.5,
 		.limited = r->limit_given && r->limit > 0,
 		.limit = r->limit,
+		.by_blocks = r->sorted && r->sort == HL_SORT_BLOCKS,
+		.color = hl_term_colors(STDOUT_FILENO),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 		.width = page_width(),
+		.cut = isatty(STDOUT_FILENO),
 	};
 }
 
@@ -131,13 +130,13 @@ static int show_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
 	struct hl_text_opts opts = text_opts(r, what);
-	struct hl_tree_opts tree_opts = {.calls = true};
+	struct hl_tree_opts tree_opts = {.calls = true, .by_blocks = opts.by_blocks};
 	struct hl_tree t;
 	int err = hl_model_find_calls(m, a);
 
 	if (!r->common.json && !r->top_down) {
 		tree_opts.inverted = true;
-		tree_opts.least = (uint64_t)((double)a->total.bytes * opts.min_percent / 100);
+		tree_opts.least = hl_text_least(&a->total, &opts);
 	}
 	if (!err)
 		err = hl_tree_build(&t, m, a, &tree_opts);

@@ -59,6 +59,19 @@ static void on_closed(void *arg, uint64_t pid, const char *path, int err)
 		c->start->on_trace(path);
 }
 
+static void on_snapshot(void *arg, const char *sentence)
+{
+	struct collector *c = arg;
+	struct hl_note note = {.kind = HL_NOTE_SNAPSHOT};
+
+	if (c->start->on_snapshot) {
+		c->start->on_snapshot(sentence);
+		return;
+	}
+	snprintf(note.text, sizeof(note.text), "%s", sentence);
+	hl_outbox_put(&c->outbox, &note, -1);
+}
+
 static int add_region(
 	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
@@ -415,6 +428,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	prctl(PR_SET_TIMERSLACK, 1000);
 	c.queue.settings = &start->settings.output;
 	c.queue.on_closed = on_closed;
+	c.queue.on_snapshot = start->verbose ? on_snapshot : NULL;
 	c.queue.arg = &c;
 	hl_outbox_init(&c.outbox);
 	err = hl_queue_start(&c.queue);

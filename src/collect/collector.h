@@ -24,6 +24,7 @@ enum hl_note_kind {
 			    closed */
 	HL_NOTE_OVER, /* from it: the region of pid is over; its memfd may be let go; value = 0: it
 			 made no trace */
+	HL_NOTE_SNAPSHOT, /* from it: text = what to say about it */
 };
 
 struct hl_note {
@@ -69,6 +70,10 @@ struct hl_collector_start {
 	/* Called by the second thread when a trace is closed and good; NULL: nobody wants to know.
 	 */
 	void (*on_trace)(const char *path);
+	/* Each snapshot of a program is told: by the second thread, or by a note if this is NULL.
+	 */
+	bool verbose;
+	void (*on_snapshot)(const char *sentence);
 };
 
 /* Runs until there is nothing left to record. 0 or -errno. Takes all descriptors. */

@@ -1,6 +1,7 @@
 /* output.c - see output.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "base/attr.h"
 #include "collect/clock.h"
 #include "collect/output.h"
+#include "util/strbuf.h"
+#include "util/text.h"
 
 #define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
@@ -22,6 +25,7 @@ struct hl_output {
 	struct hl_meta meta;
 	char *strings;
 	uint64_t start_mono_ns, last_flush_ns, counted;
+	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	struct hl_durable *durable;
 	bool opened, dirty, ended, sample_rss;
 	int err;
@@ -266,6 +270,28 @@ static void add_cost(struct hl_output *o, struct hl_cost *cost)
 	hl_writer_set_cost(o->writer, cost);
 }
 
+/* "app: snapshot 2 "after login": 12.4 MiB in 310 blocks live (+1.2 MiB)" */
+static void tell_snapshot(struct hl_output *o, const char *label)
+{
+	char live[HL_TEXT_SIZE_MAX], change[HL_TEXT_SIZE_MAX], count[HL_TEXT_SIZE_MAX];
+	const char *slash = strrchr(o->meta.program, '/');
+	uint64_t bytes, blocks, was = o->snapshot_bytes;
+	struct hl_strbuf s = {0};
+
+	hl_writer_live(o->writer, &bytes, &blocks);
+	o->snapshot_bytes = bytes;
+	o->snapshots++;
+	hl_strbuf_printf(
+		&s, "%s: snapshot %" PRIu64, slash ? slash + 1 : o->meta.program, o->snapshots);
+	if (label && *label)
+		hl_strbuf_printf(&s, " \"%s\"", label);
+	hl_strbuf_printf(&s, ": %s in %s block%s live (%s%s)", hl_text_bytes(live, bytes),
+		hl_text_count(count, blocks), blocks == 1 ? "" : "s", bytes < was ? "-" : "+",
+		hl_text_bytes(change, bytes < was ? was - bytes : bytes - was));
+	o->queue->on_snapshot(o->queue->arg, hl_strbuf_str(&s));
+	hl_strbuf_fini(&s);
+}
+
 static int write_item(struct hl_output *o, union hl_item *item)
 {
 	switch (item->other.op) {
@@ -279,6 +305,8 @@ static int write_item(struct hl_output *o, union hl_item *item)
 	case HL_ITEM_THREAD:
 		return hl_writer_add_thread(o->writer, item->other.tid);
 	case HL_ITEM_EXTRA:
+		if (item->other.extra->kind == HL_EXTRA_SNAPSHOT && o->queue->on_snapshot)
+			tell_snapshot(o, item->other.extra->text);
 		return hl_writer_add_extra(o->writer, item->other.extra);
 	case HL_ITEM_LIVE_SET:
 		return hl_writer_add_live_set(o->writer, item->other.blocks, item->other.n);

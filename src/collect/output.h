@@ -92,6 +92,8 @@ struct hl_queue {
 	HL_VEC(char *) made; /* names of this run's files */
 	/* Called by the second thread. */
 	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err);
+	/* Each snapshot, in a sentence; NULL: nobody wants to know. */
+	void (*on_snapshot)(void *arg, const char *sentence);
 	void *arg;
 };
 

@@ -46,6 +46,7 @@ static const char *const functions[] = {
 	"__rust_realloc",
 	"__rdl_",
 	"__rg_",
+	"[...]", /* where a stack was cut */
 };
 
 static bool begins(const char *s, const char *const *with, size_t n)

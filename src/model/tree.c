@@ -128,6 +128,7 @@ static int step(struct build *b, struct walker *w, bool *more)
 		return err;
 	*more = true;
 	b->nodes.data[w->at].total.bytes += w->v.bytes;
+	b->nodes.data[w->at].total.blocks += w->v.blocks;
 	return 0;
 }
 
@@ -141,6 +142,11 @@ static int start_walker(struct build *b, struct walker *w, uint32_t node, const 
 	if (!err && b->opts->calls)
 		err = add_call(b, node, &w->at);
 	return err;
+}
+
+static uint64_t measure(const struct hl_value *v, bool by_blocks)
+{
+	return by_blocks ? v->blocks : v->bytes;
 }
 
 /*
@@ -166,7 +172,9 @@ static int walk_outwards(struct build *b, struct walker *walkers, size_t n)
 		n = kept;
 		kept = 0;
 		for (size_t i = 0; i < n && !err; i++) {
-			if (b->nodes.data[walkers[i].at].total.bytes >= b->opts->least)
+			const struct hl_value *v = &b->nodes.data[walkers[i].at].total;
+
+			if (measure(v, b->opts->by_blocks) >= b->opts->least)
 				walkers[kept++] = walkers[i];
 			else
 				add_self(b, walkers[i].at, &walkers[i].v);
@@ -215,6 +223,7 @@ static void add_up(struct hl_tree *t)
 struct order {
 	struct hl_model *m;
 	const struct hl_tree *t;
+	bool by_blocks;
 };
 
 static int compare_text(const char *a, const char *b)
@@ -233,10 +242,13 @@ static int by_size(const void *pa, const void *pb, void *arg)
 			      *fb = hl_model_frame(o->m, b->frame);
 	int c;
 
-	if (a->total.bytes != b->total.bytes)
-		return a->total.bytes > b->total.bytes ? -1 : 1;
-	if (a->total.blocks != b->total.blocks)
-		return a->total.blocks > b->total.blocks ? -1 : 1;
+	for (int second = 0; second < 2; second++) {
+		uint64_t size_a = measure(&a->total, o->by_blocks ^ second),
+			 size_b = measure(&b->total, o->by_blocks ^ second);
+
+		if (size_a != size_b)
+			return size_a > size_b ? -1 : 1;
+	}
 	if ((c = compare_text(fa->function, fb->function)) != 0 ||
 		(c = compare_text(fa->file, fb->file)) != 0)
 		return c;
@@ -245,9 +257,9 @@ static int by_size(const void *pa, const void *pb, void *arg)
 	return compare_text(fa->module, fb->module);
 }
 
-static int sort_children(struct hl_tree *t, struct hl_model *m)
+static int sort_children(struct hl_tree *t, struct hl_model *m, bool by_blocks)
 {
-	struct order o = {.m = m, .t = t};
+	struct order o = {.m = m, .t = t, .by_blocks = by_blocks};
 	uint32_t next = 0;
 
 	t->children = malloc((size_t)t->n_nodes * sizeof(*t->children));
@@ -300,7 +312,7 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	t->n_nodes = (uint32_t)b.nodes.len;
 	if (!err) {
 		add_up(t);
-		err = sort_children(t, m);
+		err = sort_children(t, m, opts->by_blocks);
 	}
 	if (err)
 		hl_tree_fini(t);

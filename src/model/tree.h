@@ -22,13 +22,14 @@ struct hl_tree_node {
 struct hl_tree {
 	struct hl_tree_node *nodes; /* nodes[0] is no frame but the parent of the first */
 	uint32_t n_nodes;
-	uint32_t *children; /* largest first by bytes, then blocks, then by name */
+	uint32_t *children; /* largest first by bytes, then blocks (or the reverse), then by name */
 };
 
 struct hl_tree_opts {
 	bool inverted;  /* the called function first, its callers below it; else the outermost first
 			 */
-	uint64_t least; /* inverted: what has fewer bytes need not have anything below it */
+	bool by_blocks; /* what is large is told by blocks, not by bytes */
+	uint64_t least; /* inverted: what has less need not have anything below it */
 	bool calls;     /* with the called functions, see hl_model_find_calls */
 };
 

@@ -318,6 +318,12 @@ uint64_t hl_writer_durable_events(const struct hl_writer *w)
 	return w->durable_events;
 }
 
+void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks)
+{
+	*bytes = hl_sums_live_bytes(&w->totals.sums);
+	*blocks = hl_sums_live_blocks(&w->totals.sums);
+}
+
 uint64_t hl_writer_bytes(const struct hl_writer *w)
 {
 	return w->size;

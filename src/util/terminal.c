@@ -39,7 +39,7 @@ bool hl_term_colors(int fd)
 	return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-const char *hl_term_style(int fd, enum hl_style style)
+const char *hl_style_sequence(enum hl_style style)
 {
 	static const char *const sequences[] = {
 		[HL_STYLE_PLAIN] = "\033[0m",
@@ -52,7 +52,12 @@ const char *hl_term_style(int fd, enum hl_style style)
 		[HL_STYLE_CYAN] = "\033[36m",
 	};
 
-	return hl_term_colors(fd) ? sequences[style] : "";
+	return sequences[style];
+}
+
+const char *hl_term_style(int fd, enum hl_style style)
+{
+	return hl_term_colors(fd) ? hl_style_sequence(style) : "";
 }
 
 /* A whole number that a screen can have; 0: it is not one. */

@@ -28,7 +28,8 @@ enum hl_style {
 	HL_STYLE_BLUE,
 	HL_STYLE_CYAN,
 };
-/* The sequence that switches to the style, "" where there are no colours. */
+/* The sequence that switches to the style; hl_term_style: "" where there are no colours. */
+const char *hl_style_sequence(enum hl_style style);
 const char *hl_term_style(int fd, enum hl_style style);
 
 /* Columns: COLUMNS if it is set, else the terminal's; 0 when neither says, so without limit. */

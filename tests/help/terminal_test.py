@@ -98,6 +98,36 @@ def check_colors():
     case(not wide, 'lines are as wide as the terminal', wide)
 
 
+LONG = '''
+#include <map>
+#include <string>
+#include <vector>
+int main() { std::map<std::string, std::vector<std::map<int, std::string>>> m; for (int i = 0; i < 300; i++)
+  m[std::to_string(i) + " and some more than fits"].push_back({{i, "a string of some length, on the heap"}}); }
+'''
+
+
+def check_trees():
+    """A tree on a terminal: colours, and no row wider than the screen; in a pipe neither."""
+    open('long.cpp', 'w').write(LONG)
+    subprocess.run(['g++', '-g', '-O1', '-o', 'long', 'long.cpp'], check=True)
+    subprocess.run([heaplapse, 'record', '-q', '-o', 'long.hlt', './long'], check=True, env=rows.environment())
+    os.utime('long.hlt', (1, 1))
+    out = terminal('report', '--no-pager', '--top-down', 'long.hlt', columns=120)[1]
+    case('\033[31m' in out and '\033[1mmain\033[0m' in out, 'a tree has colours', out[:500])
+    for view in '--peak', '--sites':
+        for columns in 100, 140:
+            out = terminal('report', '--no-pager', view, 'long.hlt', columns=columns, NO_COLOR='1')[1]
+            wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
+            case('\033' not in out and not wide, f'{view}: no row is wider than {columns} columns', wide[:3])
+            case('…' in out or view == '--sites', f'{view}: what does not fit is cut', out[:500])
+    out = terminal('report', '--no-pager', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]
+    case('...' in out and out.isascii(), 'and in ASCII where the locale is', out[:500])
+    case('[...]' not in rows.run(heaplapse, 'report', '--sites', 'long.hlt').stdout, 'the end of a cut stack is no site')
+    plain = rows.run(heaplapse, 'report', 'long.hlt').stdout
+    case('\033' not in plain and max(map(len, plain.splitlines())) > 140, 'in a pipe nothing is cut', plain[:500])
+
+
 def check_progress():
     status, out = terminal('dump', 'churn.hlt', stdout='/dev/null')
     long_enough = '[#' in out or '[.' in out
@@ -137,6 +167,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.utime('cut.hlt', (1, 1))
     check_pager(folder)
     check_colors()
+    check_trees()
     check_progress()
     check_newest(folder)
     check_bytes()

@@ -12,12 +12,12 @@ LABELS = ['"first"', r'"two\x0alines\x0d\x09\x22quoted\x22 \x5c \x1b[31m"', r'"\
           '"more"']
 
 
-def build(place, name, compiler='gcc', *options):
+def build(place, name, compiler='gcc', *options, sources=('talk.c', 'talk_more.c')):
     if not shutil.which(compiler):
         raise Skip(f'{compiler} is not installed')
     language = ['-x', 'c++'] if '++' in compiler else []
     compiled(compiler, *STRICT, '-fno-builtin', '-I', place.include, '-o', name, *options, *language,
-             *(os.path.join(HERE, 'programs', source) for source in ('talk.c', 'talk_more.c')))
+             *(os.path.join(HERE, 'programs', source) for source in sources))
     return './' + name
 
 
@@ -98,6 +98,19 @@ def test_static(place):
         for done in (place.run(program), place.bare(program), place.record(program, options=('--force',))):
             expect('status and output', (done.status, done.out), (11, 'talked\n'))
     expect('traces', place.traces(), [])
+
+
+def test_verbose(place):
+    """-v and HEAPLAPSE_VERBOSE tell each snapshot: live bytes and the change"""
+    program = build(place, 'picture', sources=('picture.c',))
+    wanted = ['heaplapse: picture: snapshot 1 "one\\x1b[31m": 1000 B in 1 block live (+1000 B)',
+              'heaplapse: picture: snapshot 2: 5.9 KiB in 2 blocks live (+4.9 KiB)',
+              'heaplapse: picture: snapshot 3 "less": 1000 B in 1 block live (-4.9 KiB)']
+    done = place.record(program, options=('-v',))
+    expect('record -v', done.err.splitlines(), wanted)
+    expect('record -q', place.record(program, options=('-v', '-q')).err, '')
+    expect('record', place.record(program, options=()).err, '')
+    expect('bare', place.bare(program, env={'HEAPLAPSE_VERBOSE': '1'}).err.splitlines(), wanted)
 
 
 def test_start_off(place):

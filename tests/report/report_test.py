@@ -190,6 +190,26 @@ def text(trace):
     plot = run('--timeline', trace).stdout.decode()
     check('1 snapshot loaded' in plot and '2 mark login' in plot and '^ highest' in plot, plot)
 
+def order(trace):
+    """A tree by blocks: order, shares and what is left out go by blocks; names and averages have no order in a tree."""
+    lines = lambda *args: [l for l in run(*args, trace).stdout.decode().splitlines() if '%' in l]
+    first = lambda *args: [l.split()[0] + l[33:] for l in lines(*args) if l[33:35] in ('├─', '└─')]
+    tree = '--allocated', '--top-down'
+    check(first(*tree) == ['92.5%├─ 0x4000  [libc.so.6]', '7.5%└─ 0x1000  [app]'], str(first(*tree)))
+    by_blocks = first(*tree, '--sort', 'blocks')
+    check(by_blocks == ['85.7%├─ 0x1000  [app]', '14.3%└─ 0x4000  [libc.so.6]'], str(by_blocks))
+    inverted = first('--allocated', '--sort', 'blocks')
+    check(inverted[0].startswith('85.7%├─ malloc') and sum(float(l.split('%')[0]) for l in inverted) > 99.8, str(inverted))
+    top = [c['function'] for c in ask(*tree, '--sort', 'blocks', trace)['tree']['children']]
+    check(top == ['0x1000', '0x4000'], f'JSON by blocks: {top}')
+    kept = lines('--allocated', '--group', 'site', '--sort', 'blocks', '--min', '14')
+    check(len(kept) >= 4 and '0 B' in ''.join(kept), 'a table by blocks keeps rows of few bytes: ' + str(kept))
+    for by in 'name', 'average':
+        r = run('--sort', by, trace)
+        check(r.returncode == 2 and b'a tree is sorted by bytes or blocks' in r.stderr, f'--sort {by}: {r.stderr}')
+    exact = lines('--allocated', '--bytes', '--min', '0')
+    check(len({l.find('─') for l in exact if l.find('─') == l.find('─', 30) < 40}) == 1, f'--bytes in line: {exact}')
+
 def timeline(trace):
     t = ask('--timeline', trace)
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
@@ -237,6 +257,7 @@ with tempfile.TemporaryDirectory() as folder:
         bad('parent.hlt', 'empty.hlt', folder)
         suppressions('parent.hlt', folder)
         text('parent.hlt')
+        order('parent.hlt')
         timeline('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')

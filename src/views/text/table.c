@@ -7,20 +7,21 @@
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
-static bool is_shown(const struct hl_table *t, size_t i, uint64_t least)
+static bool is_shown(
+	const struct hl_table *t, size_t i, uint64_t least, const struct hl_text_opts *opts)
 {
 	/* A scale with holes is no scale: sizes and lifetimes are shown whole. */
-	return hl_group_is_ordered(t->group) || t->rows[i].value.bytes >= least;
+	return hl_group_is_ordered(t->group) || hl_measure(&t->rows[i].value, opts) >= least;
 }
 
 size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts)
 {
-	uint64_t least = hl_least_bytes(t->total.bytes, opts->min_percent);
+	uint64_t least = hl_text_least(&t->total, opts);
 	size_t shown = 0, last = 0;
 
 	/* Stats are wanted of all rows up to the last one that is shown. */
 	for (size_t i = 0; i < t->n && !(opts->limited && shown == opts->limit); i++) {
-		if (is_shown(t, i, least)) {
+		if (is_shown(t, i, least, opts)) {
 			shown++;
 			last = i + 1;
 		}
@@ -43,6 +44,9 @@ static void put_spark(FILE *out, const struct hl_site_stat *s, bool unicode)
 	}
 }
 
+/* What put_stat takes. */
+#define STAT_WIDTH (10 + 2 + 9 + 2 + HL_SPARK_POINTS + 2)
+
 static void put_stat(FILE *out, const struct hl_row *r, const struct hl_site_stat *s, bool unicode)
 {
 	char average[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX] = "-";
@@ -57,18 +61,17 @@ static void put_stat(FILE *out, const struct hl_row *r, const struct hl_site_sta
 }
 
 static void put_row(FILE *out, struct hl_model *m, const struct hl_table *t, size_t i,
-	const struct hl_site_stat *stats, const struct hl_text_opts *opts)
+	const struct hl_numbers *numbers, const struct hl_site_stat *stats)
 {
 	const struct hl_row *r = &t->rows[i];
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf b = {0};
 
-	fprintf(out, HL_NUMBERS, hl_percent(r->value.bytes, t->total.bytes),
-		hl_text_bytes(bytes, r->value.bytes), hl_text_count(blocks, r->value.blocks));
+	hl_put_numbers(out, numbers, &r->value);
 	if (stats)
-		put_stat(out, r, &stats[i], opts->unicode);
+		put_stat(out, r, &stats[i], numbers->opts->unicode);
 	if (t->group == HL_GROUP_SITE) {
-		hl_put_frame(out, hl_model_frame(m, r->frame));
+		hl_put_frame(out, hl_model_frame(m, r->frame), numbers->opts,
+			hl_numbers_width(numbers) + (stats ? STAT_WIDTH : 0));
 	} else {
 		hl_text_escape(&b, r->name);
 		fputs(hl_strbuf_str(&b), out);
@@ -80,28 +83,31 @@ static void put_row(FILE *out, struct hl_model *m, const struct hl_table *t, siz
 void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_table *t, const struct hl_site_stat *stats, const struct hl_text_opts *opts)
 {
-	uint64_t least = hl_least_bytes(t->total.bytes, opts->min_percent), n_hidden = 0;
+	struct hl_numbers numbers = hl_numbers_of(&t->total, opts);
+	uint64_t least = hl_text_least(&t->total, opts), n_hidden = 0;
 	size_t end = hl_text_table_rows(t, opts);
 	struct hl_value hidden = {0};
 
-	hl_put_head(out, m, a, opts->what);
-	if (t->n > 0)
-		fprintf(out, "\n" HL_NUMBERS_HEAD, "share", "bytes", "blocks");
+	hl_put_head(out, m, a, opts);
+	if (t->n > 0) {
+		putc('\n', out);
+		hl_put_numbers_head(out, &numbers);
+	}
 	if (t->n > 0 && stats)
 		fprintf(out, "%10s  %9s  %-*s  ", "average", "median", HL_SPARK_POINTS,
 			"live over time");
 	if (t->n > 0)
 		fprintf(out, "%s\n", hl_group_name(t->group));
 	for (size_t i = 0; i < t->n; i++) {
-		if (i < end && is_shown(t, i, least)) {
-			put_row(out, m, t, i, stats, opts);
+		if (i < end && is_shown(t, i, least, opts)) {
+			put_row(out, m, t, i, &numbers, stats);
 			continue;
 		}
 		n_hidden++;
 		hidden.bytes += t->rows[i].value.bytes;
 		hidden.blocks += t->rows[i].value.blocks;
 	}
-	hl_put_hidden(out, t->total.bytes, &hidden, n_hidden, "row", "rows", opts);
+	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", opts);
 }
 
 /* --- JSON --- */

@@ -30,9 +30,15 @@ struct hl_text_opts {
 	double min_percent; /* what is below this share of the total is left out */
 	bool limited;       /* no more than `limit` rows or outermost branches */
 	size_t limit;
-	bool unicode; /* lines as box-drawing characters */
+	bool by_blocks; /* shares, order and what is left out go by blocks, not by bytes */
+	bool unicode;   /* lines as box-drawing characters */
+	bool color;
 	size_t width; /* of the page, in characters */
+	bool cut;     /* rows that are wider lose the middle of a name */
 };
+
+/* The fewest bytes, or blocks, that are not left out of such a total. */
+uint64_t hl_text_least(const struct hl_value *total, const struct hl_text_opts *opts);
 
 /* A tree of frames, in the order it was built. 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,

@@ -6,21 +6,38 @@
 
 #include "util/json.h"
 #include "util/strbuf.h"
+#include "util/terminal.h"
 #include "views/text/text.h"
 
-/* "100.0%  1023.9 KiB  1,234,567  " */
-#define HL_NUMBERS      "%6.1f%%  %10s  %10s  "
-#define HL_NUMBERS_HEAD "%7s  %10s  %10s  "
+/*
+ * The three columns that rows of trees and tables begin with, "100.0%  1023.9 KiB  1,234,567  ".
+ * No row has more than the total, so its numbers tell how wide they must be.
+ */
+struct hl_numbers {
+	struct hl_value total;
+	int bytes_width, blocks_width;
+	const struct hl_text_opts *opts;
+};
+struct hl_numbers hl_numbers_of(const struct hl_value *total, const struct hl_text_opts *opts);
+void hl_put_numbers(FILE *out, const struct hl_numbers *n, const struct hl_value *v);
+void hl_put_numbers_head(FILE *out, const struct hl_numbers *n);
+void hl_put_no_numbers(FILE *out, const struct hl_numbers *n);
+size_t hl_numbers_width(const struct hl_numbers *n);
+/* Bytes or blocks, as the options say. */
+uint64_t hl_measure(const struct hl_value *v, const struct hl_text_opts *opts);
+
+/* The sequence that switches to the style, "" without colours. */
+const char *hl_style(const struct hl_text_opts *opts, enum hl_style style);
 
 double hl_percent(uint64_t part, uint64_t whole);
-/* The fewest bytes that are the share of a total which is not left out. */
-uint64_t hl_least_bytes(uint64_t total, double min_percent);
-/* "function  file.c:12" or "function  [module]" */
-void hl_put_frame(FILE *out, const struct hl_frame *f);
+/* "function  file.c:12" or "function  [module]"; `used`: how much of the row is not for it. */
+void hl_put_frame(
+	FILE *out, const struct hl_frame *f, const struct hl_text_opts *opts, size_t used);
 /* What is shown, of when, how much. */
-void hl_put_head(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what);
-void hl_put_hidden(FILE *out, uint64_t total, const struct hl_value *v, uint64_t count,
-	const char *one, const char *many, const struct hl_text_opts *opts);
+void hl_put_head(
+	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);
+void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
+	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts);
 /* One character that is `part` of `whole` high, from 0 to 8 eighths. */
 const char *hl_bar(unsigned eighths, bool unicode);
 

@@ -13,9 +13,6 @@
 #include "util/vec.h"
 #include "views/text/text_internal.h"
 
-/* As wide as HL_NUMBERS. */
-#define NO_NUMBERS "%33s"
-
 struct place {
 	uint32_t node, next; /* next: which child comes next */
 	uint32_t shown;      /* how many of its children are large enough */
@@ -26,7 +23,8 @@ struct print {
 	struct hl_model *m;
 	const struct hl_tree *t;
 	const struct hl_text_opts *opts;
-	uint64_t least;  /* frames with fewer bytes are left out */
+	struct hl_numbers numbers;
+	uint64_t least;  /* frames with less are left out */
 	uint64_t hidden; /* how many subtrees were */
 	struct hl_value hidden_sum;
 	struct hl_strbuf indent;
@@ -36,7 +34,7 @@ struct print {
 
 static bool large_enough(const struct print *p, uint32_t node)
 {
-	return p->t->nodes[node].total.bytes >= p->least;
+	return hl_measure(&p->t->nodes[node].total, p->opts) >= p->least;
 }
 
 /* Children come by size, so the shown ones are the first; the others are counted as hidden. */
@@ -60,18 +58,13 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 	return shown;
 }
 
-static void put_frame(struct print *p, const struct hl_tree_node *n)
+/* Each depth takes three characters, see enter. */
+static void put_frame(struct print *p, const struct hl_tree_node *n, size_t depth)
 {
-	hl_put_frame(p->out, hl_model_frame(p->m, n->frame));
+	size_t used = hl_numbers_width(&p->numbers) + 3 * depth + (n->inlined ? 10 : 0);
+
+	hl_put_frame(p->out, hl_model_frame(p->m, n->frame), p->opts, used);
 	fputs(n->inlined ? " (inlined)\n" : "\n", p->out);
-}
-
-static void put_numbers(struct print *p, const struct hl_value *v)
-{
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-
-	fprintf(p->out, HL_NUMBERS, hl_percent(v->bytes, p->t->nodes[0].total.bytes),
-		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks));
 }
 
 /* Moves to the next node of a chain: the only child, if it has the same numbers. */
@@ -95,15 +88,16 @@ static int enter(struct print *p, uint32_t node, bool last)
 	static const char *const plain[] = {"|- ", "`- ", "|  ", "   "};
 	const char *const *lines = p->opts->unicode ? box : plain;
 
-	put_numbers(p, &p->t->nodes[node].total);
+	hl_put_numbers(p->out, &p->numbers, &p->t->nodes[node].total);
 	fprintf(p->out, "%s%s", hl_strbuf_str(&p->indent), lines[last]);
-	put_frame(p, &p->t->nodes[node]);
+	put_frame(p, &p->t->nodes[node], p->indents.len + 1);
 	if (hl_vec_push(&p->indents, p->indent.len))
 		return -ENOMEM;
 	hl_strbuf_puts(&p->indent, lines[2 + last]);
 	while (follow(p, &node)) {
-		fprintf(p->out, NO_NUMBERS "%s", "", hl_strbuf_str(&p->indent));
-		put_frame(p, &p->t->nodes[node]);
+		hl_put_no_numbers(p->out, &p->numbers);
+		fputs(hl_strbuf_str(&p->indent), p->out);
+		put_frame(p, &p->t->nodes[node], p->indents.len);
 	}
 	if (hl_strbuf_error(&p->indent))
 		return -ENOMEM;
@@ -144,12 +138,13 @@ int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 	struct print p = {.out = out, .m = m, .t = t, .opts = opts};
 	int err;
 
-	p.least = hl_least_bytes(a->total.bytes, opts->min_percent);
-	hl_put_head(out, m, a, opts->what);
+	p.numbers = hl_numbers_of(&a->total, opts);
+	p.least = hl_text_least(&a->total, opts);
+	hl_put_head(out, m, a, opts);
 	if (t->n_nodes > 1)
 		putc('\n', out);
 	err = walk(&p);
-	hl_put_hidden(out, a->total.bytes, &p.hidden_sum, p.hidden, "branch", "branches", opts);
+	hl_put_hidden(out, &a->total, &p.hidden_sum, p.hidden, "branch", "branches", opts);
 	hl_strbuf_fini(&p.indent);
 	hl_vec_free(&p.indents);
 	hl_vec_free(&p.path);
