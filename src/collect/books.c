@@ -108,18 +108,16 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = thread_of(p, e->feed);
 	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
-	struct hl_live_entry entry = {
-		.addr = e->addr,
-		.ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff),
-		.size_birth = size << 16 | ((units >> 32) & 0xffff),
-		.birth_node = units << 32 | e->node,
-	};
+	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
 
-	if (hl_live_insert(&p->live, &entry)) {
+	if (hl_unlikely(!block)) {
 		p->out_of_memory = true;
 		p->counters.dropped_events++;
 		return;
 	}
+	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
+	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
+	block->birth_node = units << 32 | e->node;
 	next_item(p)->event = (struct hl_event){
 		.op = HL_OP_ALLOC,
 		.func = e->func,
@@ -200,15 +198,16 @@ static bool apply_alloc(struct hl_proc *p, const struct hl_pending *e, bool may_
 
 static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_park)
 {
-	struct hl_live_entry gone;
+	struct hl_live_entry *block = hl_live_find(&p->live, e->addr);
 
-	if (!hl_live_take(&p->live, e->addr, &gone)) {
-		if (may_park)
-			return false;
-		unknown_free(p, e, e->addr);
+	if (hl_likely(block != NULL)) {
+		emit_free(p, e, block, e->func, 0);
+		hl_live_remove(&p->live, block);
 		return true;
 	}
-	emit_free(p, e, &gone, e->func, 0);
+	if (may_park)
+		return false;
+	unknown_free(p, e, e->addr);
 	return true;
 }
 

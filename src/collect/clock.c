@@ -3,7 +3,6 @@
 
 #include "collect/clock.h"
 #include "ring/clock.h"
-#include "ring/record.h"
 
 uint64_t hl_mono_ns(void)
 {
@@ -58,17 +57,4 @@ void hl_ticks_adjust(struct hl_ticks *t)
 	t->ns = hl_ticks_ns(t, tick);
 	t->tick = tick;
 	t->ns_per_tick = (double)(ns - t->first_ns) / (double)(tick - t->first_tick);
-}
-
-uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick)
-{
-	return t->ns + (uint64_t)(int64_t)((double)(int64_t)(tick - t->tick) * t->ns_per_tick);
-}
-
-uint64_t hl_ticks_extend(uint64_t near, uint64_t stamp)
-{
-	/* The difference, sign-extended from 54 bits. */
-	int64_t d = (int64_t)((stamp - near) << HL_STAMP_SHIFT) >> HL_STAMP_SHIFT;
-
-	return near + (uint64_t)d;
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ring/record.h"
+
 struct hl_ticks {
 	bool counter; /* stamps are a shared count, not time */
 	uint64_t first_tick, first_ns;
@@ -24,8 +26,18 @@ void hl_ticks_init(struct hl_ticks *t, bool counter);
 /* A better rate from here on. */
 void hl_ticks_adjust(struct hl_ticks *t);
 /* CLOCK_MONOTONIC at a stamp of 64 bits. */
-uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick);
+static inline uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick)
+{
+	return t->ns + (uint64_t)(int64_t)((double)(int64_t)(tick - t->tick) * t->ns_per_tick);
+}
+
 /* The whole stamp from its low 54 bits: the one nearest to `near`. */
-uint64_t hl_ticks_extend(uint64_t near, uint64_t stamp);
+static inline uint64_t hl_ticks_extend(uint64_t near, uint64_t stamp)
+{
+	/* The difference, sign-extended from 54 bits. */
+	int64_t d = (int64_t)((stamp - near) << HL_STAMP_SHIFT) >> HL_STAMP_SHIFT;
+
+	return near + (uint64_t)d;
+}
 
 #endif

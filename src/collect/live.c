@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/attr.h"
+#include "base/bits.h"
 #include "collect/live.h"
 
 #define FIRST_SLOTS 4096u
@@ -15,11 +16,6 @@
  * shrinks. */
 #define EMPTY UINT64_C(0)
 #define DEAD  UINT64_C(1)
-
-static uint64_t home(const struct hl_live_table *t, uint64_t addr)
-{
-	return hl_hash_u64(addr) & t->mask;
-}
 
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd, size_t bytes)
@@ -50,6 +46,7 @@ static int table_init(struct hl_live_table *t, uint64_t slots, size_t limit, int
 		madvise(p, bytes, MADV_HUGEPAGE);
 	t->slots = p;
 	t->mask = slots - 1;
+	t->shift = 64 - (unsigned)hl_log2(slots);
 	t->count = 0;
 	return 0;
 }
@@ -78,14 +75,9 @@ void hl_live_fini(struct hl_live *l)
 	table_fini(&l->old);
 }
 
-void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
-{
-	__builtin_prefetch(&l->now.slots[home(&l->now, addr)], 1);
-}
-
 static struct hl_live_entry *table_find(const struct hl_live_table *t, uint64_t addr)
 {
-	for (uint64_t i = home(t, addr);; i = (i + 1) & t->mask) {
+	for (uint64_t i = hl_live_home(t, addr);; i = (i + 1) & t->mask) {
 		if (t->slots[i].addr == addr)
 			return &t->slots[i];
 		if (t->slots[i].addr == EMPTY)
@@ -93,14 +85,16 @@ static struct hl_live_entry *table_find(const struct hl_live_table *t, uint64_t 
 	}
 }
 
-static void table_put(struct hl_live_table *t, const struct hl_live_entry *e)
+/* The first free slot for addr. */
+static struct hl_live_entry *table_add(struct hl_live_table *t, uint64_t addr)
 {
-	uint64_t i = home(t, e->addr);
+	uint64_t i = hl_live_home(t, addr);
 
 	while (t->slots[i].addr != EMPTY)
 		i = (i + 1) & t->mask;
-	t->slots[i] = *e;
 	t->count++;
+	t->slots[i].addr = addr;
+	return &t->slots[i];
 }
 
 /* Closes the gap at slot i by moving later entries back: no tombstones in the table that lives on.
@@ -115,7 +109,7 @@ static void table_remove(struct hl_live_table *t, uint64_t i)
 		i = (i + 1) & t->mask;
 		if (t->slots[i].addr == EMPTY)
 			break;
-		want = home(t, t->slots[i].addr);
+		want = hl_live_home(t, t->slots[i].addr);
 		if (((i - want) & t->mask) < ((i - hole) & t->mask))
 			continue;
 		t->slots[hole] = t->slots[i];
@@ -145,7 +139,7 @@ static void move_some(struct hl_live *l, uint64_t n)
 
 		if (e->addr == EMPTY || e->addr == DEAD)
 			continue;
-		table_put(&l->now, e);
+		*table_add(&l->now, e->addr) = *e;
 		e->addr = DEAD; /* the probe chains of the old table stay whole */
 	}
 	if (l->moved > l->old.mask)
@@ -159,41 +153,46 @@ struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
 	return e || !l->old.slots ? e : table_find(&l->old, addr);
 }
 
-int hl_live_insert(struct hl_live *l, const struct hl_live_entry *entry)
+static hl_cold int make_room(struct hl_live *l)
 {
-	if (l->old.slots)
-		move_some(l, MOVE_SLOTS);
-	if (l->now.count * 5 >= (l->now.mask + 1) * 2) {
-		int err;
+	int err;
 
-		if (l->old.slots)
-			move_some(l, UINT64_MAX);
-		err = start_growing(l);
-		/* Without memory for a larger table go on in this one while it is not nearly full.
-		 */
-		if (err && l->now.count * 8 >= (l->now.mask + 1) * 7)
-			return err;
-	}
-	table_put(&l->now, entry);
+	if (l->old.slots)
+		move_some(l, UINT64_MAX);
+	err = start_growing(l);
+	/* Without memory for a larger table go on in this one while it is not nearly full. */
+	return err && l->now.count * 8 >= (l->now.mask + 1) * 7 ? err : 0;
+}
+
+struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
+{
+	if (hl_unlikely(l->old.slots != NULL))
+		move_some(l, MOVE_SLOTS);
+	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * 2) && make_room(l))
+		return NULL;
 	l->blocks++;
-	return 0;
+	return table_add(&l->now, addr);
+}
+
+void hl_live_remove(struct hl_live *l, struct hl_live_entry *e)
+{
+	uint64_t i = (uint64_t)(e - l->now.slots);
+
+	if (hl_likely(e >= l->now.slots && i <= l->now.mask))
+		table_remove(&l->now, i);
+	else
+		e->addr = DEAD;
+	l->blocks--;
 }
 
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 {
-	struct hl_live_entry *e = table_find(&l->now, addr);
+	struct hl_live_entry *e = hl_live_find(l, addr);
 
-	if (e) {
-		*out = *e;
-		table_remove(&l->now, (uint64_t)(e - l->now.slots));
-	} else {
-		e = l->old.slots ? table_find(&l->old, addr) : NULL;
-		if (!e)
-			return false;
-		*out = *e;
-		e->addr = DEAD;
-	}
-	l->blocks--;
+	if (!e)
+		return false;
+	*out = *e;
+	hl_live_remove(l, e);
 	return true;
 }
 

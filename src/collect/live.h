@@ -12,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole words only: an entry is copied wide right after it is made, and a wide load of narrow
- * stores stalls. */
+#include "base/hash.h"
+
+/* Filled and read word by word where it lies: a wide load of what was just stored in words stalls.
+ */
 struct hl_live_entry {
 	uint64_t addr;
 	uint64_t ordinal_thread; /* ordinal << 24 | thread */
@@ -25,6 +27,7 @@ _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 struct hl_live_table {
 	struct hl_live_entry *slots;
 	uint64_t mask, count; /* count: used slots, dead ones of an old table included */
+	unsigned shift;       /* 64 - log2(slots) */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
@@ -39,11 +42,23 @@ struct hl_live {
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 
-void hl_live_prefetch(const struct hl_live *l, uint64_t addr);
-/* NULL when addr is not live. Until the next call. */
+/* Where the search for addr begins: high bits of a product, which spreads even strides evenly. */
+static inline uint64_t hl_live_home(const struct hl_live_table *t, uint64_t addr)
+{
+	return addr * HL_HASH_K >> t->shift;
+}
+
+static inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
+{
+	__builtin_prefetch(&l->now.slots[hl_live_home(&l->now, addr)], 1);
+}
+
+/* NULL when addr is not live. Until the next call that changes the table. */
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr);
-/* addr is not live. 0 or -ENOMEM (nothing inserted). */
-int hl_live_insert(struct hl_live *l, const struct hl_live_entry *entry);
+/* addr is not live. A slot with addr, the rest of it to be filled; NULL: out of memory. */
+struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr);
+/* What hl_live_find has found goes. */
+void hl_live_remove(struct hl_live *l, struct hl_live_entry *e);
 /* Takes it out; false when it is not there. */
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out);
 /* Each block once, in no order. */

@@ -58,7 +58,11 @@ static void agrees_with_an_array(size_t limit)
 		if (!truth[i] && rand() % 3) {
 			struct hl_live_entry e = entry(i, ordinal);
 
-			assert_int_equal(hl_live_insert(&l, &e), 0);
+			struct hl_live_entry *slot = hl_live_insert(&l, e.addr);
+
+			assert_non_null(slot);
+			assert_true(slot->addr == e.addr);
+			*slot = e;
 			truth[i] = ++ordinal;
 			live++;
 		} else if (truth[i]) {

@@ -172,6 +172,11 @@ static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, ui
 	size_t parts = f->parts.len, fresh = parts + n;
 	struct hl_step from = HL_STEP_ROOT;
 
+	/* A part of the last stack, or all of it: nothing is new. */
+	if (fresh == 0 && kept > 0 && kept <= f->path.len) {
+		f->path.len = kept;
+		return f->path.data[kept - 1].node;
+	}
 	if (kept > f->path.len && fill_gap(f, kept))
 		goto lost;
 	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->fresh, fresh + 1))

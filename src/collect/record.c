@@ -1,6 +1,5 @@
-/* record.c - see record.h. Whatever the words say, the length returned is within n. */
+/* record.c - see record.h. */
 #include "collect/record.h"
-#include "ring/record.h"
 
 /* Words before the pcs, the first word included; where the stack word stands. */
 static const struct {
@@ -24,11 +23,14 @@ static const struct {
 	[HL_REC_EXEC] = {1, 0},
 };
 
-uint32_t hl_record_length(const uint64_t *words, uint64_t n)
+uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
 {
-	uint32_t type = words[0] & 31, len;
+	uint32_t type, len;
 
-	if (n == 0 || type >= HL_REC_COUNT || !shapes[type].fixed || shapes[type].fixed > n)
+	if (n == 0)
+		return 0;
+	type = words[0] & 31;
+	if (type >= HL_REC_COUNT || !shapes[type].fixed || shapes[type].fixed > n)
 		return 0;
 	len = shapes[type].fixed;
 	if (shapes[type].stack_at) {
@@ -47,16 +49,4 @@ uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 		len += (uint32_t)((((words[1] >> 8) & 0xffff) + 7) / 8);
 	}
 	return len <= n ? len : 0;
-}
-
-int hl_record_is_event(const uint64_t *words)
-{
-	switch (words[0] & 31) {
-	case HL_REC_ALLOC:
-	case HL_REC_FREE:
-	case HL_REC_FREE_STACK:
-	case HL_REC_MOVE_END:
-		return 1;
-	}
-	return 0;
 }

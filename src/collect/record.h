@@ -1,15 +1,42 @@
 /*
- * record.h - lengths of records, for the one place that checks them.
+ * record.h - lengths of records, for those who must not run past an end. Whatever the words say, a
+ * length is within what is there.
  */
 #ifndef HL_COLLECT_RECORD_H
 #define HL_COLLECT_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attr.h"
+#include "ring/record.h"
+
+/* For types that are rare. */
+uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n);
+
 /* Words of the record that begins at `words`, of which `n` are there; 0 when it is none. */
-uint32_t hl_record_length(const uint64_t *words, uint64_t n);
+hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
+{
+	uint32_t type = n > 2 ? words[0] & 31 : (uint32_t)HL_REC_NONE;
+
+	if (hl_likely(type == HL_REC_FREE))
+		return 2;
+	if (hl_likely(type == HL_REC_ALLOC)) {
+		uint32_t len = 3 + ((words[2] >> HL_SIZE_BITS) & 0xff) +
+			       ((words[2] & HL_SIZE_BIG) == HL_SIZE_BIG);
+
+		return hl_likely(len <= n) ? len : 0;
+	}
+	return hl_record_length_rare(words, n);
+}
 
 /* Is it one of those that `dropped_events` would count? */
-int hl_record_is_event(const uint64_t *words);
+hl_inline bool hl_record_is_event(const uint64_t *words)
+{
+	const uint32_t events = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE | 1u << HL_REC_FREE_STACK |
+				1u << HL_REC_MOVE_END;
+
+	return events >> (words[0] & 31) & 1;
+}
 
 #endif

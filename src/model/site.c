@@ -34,19 +34,9 @@ static const char *const modules[] = {
 
 /* Beginnings of functions' names, after what they return. */
 static const char *const functions[] = {
-	"std::",
-	"__gnu_cxx::",
-	"operator new",
-	"alloc::",
-	"core::",
-	"<alloc::",
-	"<core::",
-	"<std::",
-	"__rust_alloc",
-	"__rust_realloc",
-	"__rdl_",
-	"__rg_",
-	"[...]", /* where a stack was cut */
+	"std::", "__gnu_cxx::", "operator new",
+	"alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_alloc", "__rust_realloc",
+	"__rdl_", "__rg_", "[...]", /* where a stack was cut */
 };
 
 static bool begins(const char *s, const char *const *with, size_t n)
