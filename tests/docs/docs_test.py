@@ -16,13 +16,13 @@ import sys
 import tempfile
 import time
 
-from docs import CONSOLE, case, environment, finish, has, prepare
+from docs import CONSOLE, case, command_pages, environment, finish, has, prepare
 
 TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
 DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/tutorial.md',
-             'docs/man/README.md')
+             'docs/man/README.md', *command_pages(TOP))
 MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
@@ -137,6 +137,14 @@ def commands():
     return re.findall(r'^  (\w+)', listed, re.M)
 
 
+def check_command_pages():
+    pages = {pathlib.Path(p).stem for p in command_pages(TOP)}
+    case(pages == set(commands()), 'docs/commands has a page for each command', f'pages: {pages}, commands: {commands()}')
+    manual = text_of('docs/man/README.md')
+    gone = [c for c in commands() if f'(../commands/{c}.md)' not in manual]
+    case(not gone, 'docs/man/README.md leads to each of them', f'not to {gone}')
+
+
 def check_options():
     known = ''.join(help_of(c) for c in commands()) + '--version'
     for document in (d for d in DOCUMENTS if d != 'CONTRIBUTING.md'):
@@ -151,5 +159,6 @@ check_commands()
 check_files()
 check_functions()
 check_targets()
+check_command_pages()
 check_options()
 finish()

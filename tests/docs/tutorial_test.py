@@ -19,7 +19,7 @@ import docs
 
 TOP, HEAPLAPSE, LIBRARY = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 WRITE = '--write' in sys.argv
-DOCUMENTS = ('README.md', 'docs/tutorial.md')
+DOCUMENTS = ('README.md', 'docs/tutorial.md', 'docs/numbers.md', *docs.command_pages(TOP))
 MASKS = (
     (re.compile(r'\b\d+(\.\d+)? (ns|us|ms|s)\b'), 'TIME'),
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
