@@ -95,8 +95,8 @@ static void put_examples(const struct hl_cmd *cmd, bool one_line)
 	bool narrow = !one_line && column + 24 > width();
 
 	for (; e->args; e++) {
-		printf("  heaplapse %s%s%-*s%s", name, gap, narrow ? 0 : (int)left, e->args,
-			narrow ? "\n        " : "  ");
+		printf("  heaplapse %s%s%-*s%s", name, narrow && !e->args[0] ? "" : gap,
+			narrow ? 0 : (int)left, e->args, narrow ? "\n        " : "  ");
 		if (one_line)
 			put_clause(e->what, column);
 		else

@@ -109,6 +109,12 @@ static void next_step(const char *before, const char *option, const char *path, 
 	hl_strbuf_fini(&line);
 }
 
+/* Most blocks were dropped at once, and they were many: that costs time. */
+static bool churns(const struct hl_totals *t)
+{
+	return t->temporary >= 1000 && t->temporary >= t->sums.alloc_blocks / 2;
+}
+
 static void print_place(const struct hl_model *m, const char *path)
 {
 	const struct hl_trace_info *info = hl_model_info(m);
@@ -122,6 +128,8 @@ static void print_place(const struct hl_model *m, const char *path)
 	next_step("next:", "", path, "who held the memory at the peak");
 	if (hl_sums_live_blocks(&info->totals.sums) > 0)
 		next_step("", " --leaks", path, "what was never freed");
+	if (churns(&info->totals))
+		next_step("", " --temporary", path, "who made blocks only to free them at once");
 }
 
 void hl_summary_print(const char *path)

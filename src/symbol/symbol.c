@@ -110,7 +110,7 @@ const char *hl_symbols_note(struct hl_symbols_module *m)
 	case HL_SYMBOLS_FULL:
 		return "";
 	case HL_SYMBOLS_NAMES:
-		return "no debug information: names only, no lines";
+		return "no debug information: no lines, and only names that the file has";
 	case HL_SYMBOLS_NOTHING:
 		return "stripped: no names";
 	case HL_SYMBOLS_NO_FILE:

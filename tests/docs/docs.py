@@ -1,6 +1,11 @@
 """docs - what the tests of the documents share: TAP, an environment without ours, a folder to work in."""
 import os
+import re
+import subprocess
 import sys
+
+# A block of commands and what they print; the third word of its mark is a program that it needs.
+CONSOLE = re.compile(r'^(?P<mark>```console test ?(?P<needs>\S*)\n)(?P<block>.*?)(?P<end>^```$)', re.M | re.S)
 
 failures = 0
 number = 0
@@ -19,6 +24,26 @@ def case(ok, name, why=''):
 def finish():
     print(f'1..{number}')
     sys.exit(failures > 0)
+
+
+def has(block):
+    """Whether the program that a match of CONSOLE needs is here, in the version that it needs."""
+    global number
+    needs = block['needs']
+    if not needs:
+        return True
+    try:
+        there = subprocess.run([needs.partition('-')[0], '--version'], capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        there = 'none'
+    if there != needs:
+        number += 1
+        print(f'ok {number} - the block that needs {needs} # SKIP there is {there}')
+    return there == needs
+
+
+def command_pages(top):
+    return sorted(str(p.relative_to(top)) for p in (top / 'docs/commands').glob('*.md'))
 
 
 def environment():

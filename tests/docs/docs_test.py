@@ -3,9 +3,10 @@
 
 	docs_test.py TOP HEAPLAPSE LIBRARY
 
-Runs each command of the blocks marked ```sh test in README.md, in a folder of its own where build/ is
-the real build folder; compiles, runs and records the program in the block ```c test. Looks for
-every file, function, make target and option that the documents name. One line of TAP each.
+Runs each command of the blocks marked ```sh test and ```console test in README.md, in a folder of its own
+where build/ is the real build folder (tutorial_test compares what the latter print); compiles, runs and
+records the program in the block ```c test. Looks for every file, function, make target and option that
+the documents name. One line of TAP each.
 """
 import glob
 import pathlib
@@ -15,13 +16,13 @@ import sys
 import tempfile
 import time
 
-from docs import case, environment, finish, prepare
+from docs import CONSOLE, case, command_pages, environment, finish, has, prepare
 
 TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
 DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/tutorial.md',
-             'docs/man/README.md')
+             'docs/man/README.md', *command_pages(TOP))
 MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
@@ -36,6 +37,18 @@ def text_of(document):
 
 def blocks(document, mark):
     return re.findall(rf'^```{mark}\n(.*?)^```$', text_of(document), re.M | re.S)
+
+
+def commands_of(document):
+    """All that are to be run, in their order."""
+    found = []
+    for m in re.finditer(r'^```(sh|console) test.*?\n(.*?)^```$', text_of(document), re.M | re.S):
+        lines = m[2].splitlines()
+        if m[1] == 'sh':
+            found += [l for l in lines if l]
+        elif has(CONSOLE.match(m[0])):
+            found += [l[2:] for l in lines if l.startswith('$ ')]
+    return found
 
 
 def run(command, folder):
@@ -63,7 +76,7 @@ def check_commands():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder, TOP, HEAPLAPSE, LIBRARY)
-        commands = [line for block in blocks('README.md', 'sh test') for line in block.splitlines() if line]
+        commands = commands_of('README.md')
         case(len(commands) > 5, 'README has commands to test')
         for command in commands:
             why = run(command, folder)
@@ -115,12 +128,28 @@ def check_targets():
         case(not gone, f'{document}: every make target it names is there', 'not there: ' + ', '.join(sorted(gone)))
 
 
+def help_of(*command):
+    return subprocess.run([HEAPLAPSE, 'help', *command], capture_output=True, text=True).stdout
+
+
+def commands():
+    listed = re.search(r'^commands:\n((?:  .*\n)+)', help_of(), re.M)[1]
+    return re.findall(r'^  (\w+)', listed, re.M)
+
+
+def check_command_pages():
+    pages = {pathlib.Path(p).stem for p in command_pages(TOP)}
+    case(pages == set(commands()), 'docs/commands has a page for each command', f'pages: {pages}, commands: {commands()}')
+    manual = text_of('docs/man/README.md')
+    gone = [c for c in commands() if f'(../commands/{c}.md)' not in manual]
+    case(not gone, 'docs/man/README.md leads to each of them', f'not to {gone}')
+
+
 def check_options():
-    known = ''.join(subprocess.run([HEAPLAPSE, 'help', c], capture_output=True, text=True).stdout
-                    for c in ('record', 'report', 'info', 'dump', 'help'))
-    for document in ('README.md', 'docs/numbers.md', 'docs/ARCHITECTURE.md', 'docs/tutorial.md', 'docs/man/README.md'):
+    known = ''.join(help_of(c) for c in commands()) + '--version'
+    for document in (d for d in DOCUMENTS if d != 'CONTRIBUTING.md'):
         text = text_of(document)
-        places = SPAN.findall(text) + [l for b in blocks(document, '(?:sh|console) test') for l in b.splitlines()]
+        places = SPAN.findall(text) + [l for b in blocks(document, '(?:sh|console) test.*?') for l in b.splitlines()]
         named = {m for p in places for m in re.findall(r'(?<![\w-])--[a-z][a-z-]+', p)}
         gone = {n for n in named if not re.search(rf'{n}\b', known)}
         case(not gone, f'{document}: every option it names is there', 'not there: ' + ', '.join(sorted(gone)))
@@ -130,5 +159,6 @@ check_commands()
 check_files()
 check_functions()
 check_targets()
+check_command_pages()
 check_options()
 finish()

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""tutorial_test - the commands of the tutorial give what it shows.
+"""tutorial_test - the commands in the tutorial and its like (DOCUMENTS) give what is shown there.
 
 	tutorial_test.py TOP HEAPLAPSE LIBRARY [--write]
 
 Each block ```console test has commands after a $ and below each what it prints, on stdout and stderr
-together. All of them run in one folder, in their order, where build/ has the real programs. Times,
-sizes of files and the frames of libc, whose names depend on the packages that are there, are not
-compared. --write puts what the commands print now into the document: read what it changed.
+together. All of a document run in one folder, in their order, where build/ has the real programs. Times,
+sizes of files, addresses and the frames of libc, whose names depend on the packages that are there, are
+not compared. ```console test jq-1.6 is run only where `jq --version` prints that. --write puts what the
+commands print now into the documents: read what it changed.
 """
 import pathlib
 import re
@@ -18,12 +19,15 @@ import docs
 
 TOP, HEAPLAPSE, LIBRARY = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 WRITE = '--write' in sys.argv
-DOCUMENT = TOP / 'docs/tutorial.md'
-BLOCK = re.compile(r'(?<=^```console test\n).*?(?=^```$)', re.M | re.S)
+DOCUMENTS = ('README.md', 'docs/tutorial.md', 'docs/numbers.md', *docs.command_pages(TOP))
 MASKS = (
     (re.compile(r'\b\d+(\.\d+)? (ns|us|ms|s)\b'), 'TIME'),
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
+    (re.compile(r'^  resident .*', re.M), 'RESIDENT'),
+    (re.compile(r'^((?:alloc|free) )\d+(?= t\d)', re.M), r'\1NS'),
+    (re.compile(r'(?<=\blife=)\d+'), 'N'),
+    (re.compile(r'\b(0x[0-9a-f]+|__libc_start\w+)\b'), 'ADDRESS'),
 )
 
 
@@ -49,25 +53,28 @@ def run(command, folder):
     return done.returncode, done.stdout
 
 
-def check(block, folder):
+def check(document, match, folder):
     """The block as it would be now."""
     now = ''
-    for command, shown in split(block):
+    if not docs.has(match):
+        return match.group()
+    for command, shown in split(match['block']):
         status, printed = run(command, folder)
-        docs.case(status == 0, f'tutorial: {command} succeeds', printed)
+        docs.case(status == 0, f'{document}: {command} succeeds', printed)
         if not WRITE:
-            docs.case(comparable(printed) == comparable(shown), f'tutorial: {command} prints what is shown',
+            docs.case(comparable(printed) == comparable(shown), f'{document}: {command} prints what is shown',
                       f'printed:\n{printed}\nshown:\n{shown}')
         now += f'$ {command}\n{printed}'
-    return now
+    return match['mark'] + now + match['end']
 
 
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    docs.prepare(folder, TOP, HEAPLAPSE, LIBRARY)
-    text = DOCUMENT.read_text()
-    docs.case(len(BLOCK.findall(text)) >= 4, 'the tutorial has commands to test')
-    new = BLOCK.sub(lambda m: check(m.group(), folder), text)
-if WRITE:
-    DOCUMENT.write_text(new)
+for document in DOCUMENTS:
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        docs.prepare(folder, TOP, HEAPLAPSE, LIBRARY)
+        text = (TOP / document).read_text()
+        docs.case(docs.CONSOLE.search(text), f'{document} has commands to test')
+        new = docs.CONSOLE.sub(lambda m: check(document, m, folder), text)
+    if WRITE:
+        (TOP / document).write_text(new)
 docs.finish()

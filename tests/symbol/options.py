@@ -93,6 +93,17 @@ def jit(tmp):
     out = report('--sysroot', f'{tmp}/jit', f'{tmp}/jit.hlt').stdout
     check('LazyCompile:~sum\\x1b[31m <shop.js:3>' in out and '[jit' not in out, f'a perf map: {out[:600]}')
 
+def stdio(tmp):
+    """libc's buffers are no leak, under the name it exports and under the one in its debug information."""
+    with open(f'{tmp}/s.c', 'w') as f:
+        f.write('#include <stdlib.h>\nvoid *_IO_file_doallocate(void) { return malloc(1); }\n'
+                'void *__GI__IO_file_doallocate(void) { return malloc(10); }\nvoid *mine(void) { return malloc(100); }\n'
+                'int main(void) { void *volatile p = _IO_file_doallocate(); p = __GI__IO_file_doallocate(); p = mine(); }\n')
+    run('cc', '-g', '-o', f'{tmp}/s', f'{tmp}/s.c')
+    trace = record(tmp, 's.hlt', f'{tmp}/s')
+    out = subprocess.run([heaplapse, 'report', '--leaks', trace], capture_output=True, text=True).stdout
+    check('100 B in 1 block' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio: {out}')
+
 def many(tmp):
     """At most five lines about modules."""
     libs = []
@@ -115,6 +126,6 @@ with tempfile.TemporaryDirectory() as tmp:
     shutil.copy(subject, program)
     trace = record(tmp, 't.hlt', program)
     for test, *args in ((names, tmp, trace), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
-                        (usage, trace), (jit, tmp), (many, tmp)):
+                        (usage, trace), (jit, tmp), (stdio, tmp), (many, tmp)):
         test(*args)
 done()

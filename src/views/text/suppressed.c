@@ -18,8 +18,7 @@ void hl_text_suppressed(FILE *out, const struct hl_suppressions *s)
 		if (v->blocks == 0)
 			continue;
 		if (!any)
-			fputs("\nsuppressed (--no-default-suppressions and no --suppressions show "
-			      "all):\n",
+			fputs("\nsuppressed (--no-default-suppressions shows what is built in):\n",
 				out);
 		any = true;
 		hl_strbuf_reset(&b);

@@ -94,7 +94,7 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 		hl_put_numbers_head(out, &numbers);
 	}
 	if (t->n > 0 && stats)
-		fprintf(out, "%10s  %9s  %-*s  ", "average", "median", HL_SPARK_POINTS,
+		fprintf(out, "%10s  %9s  %-*s  ", "average", "med. life", HL_SPARK_POINTS,
 			"live over time");
 	if (t->n > 0)
 		fprintf(out, "%s\n", hl_group_name(t->group));

@@ -66,6 +66,7 @@ static int put_marks(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	struct hl_strbuf b = {0};
 	char text[HL_TEXT_SIZE_MAX], line[1024];
 	int err = hl_model_marks(m, &marks, &n_marks);
+	uint64_t middle = (uint64_t)((double)hl_model_end_ns(m) * ((double)peak + 0.5) / (double)n);
 
 	if (err)
 		return err;
@@ -77,7 +78,8 @@ static int put_marks(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	if (peak < n)
 		line[peak] = '^';
 	fprintf(out, "%*s%s\n", MARGIN, "", line);
-	fprintf(out, "%*s^ highest\n", MARGIN, "");
+	/* Without a time the legend looks like a second mark. */
+	fprintf(out, "%*s^ highest, about %s\n", MARGIN, "", hl_text_duration(text, middle));
 	for (size_t i = 0; i < n_marks && i < 9; i++) {
 		hl_strbuf_reset(&b);
 		hl_text_escape(&b, marks[i].name);
