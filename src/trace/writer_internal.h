@@ -152,7 +152,6 @@ struct hl_writer {
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
 	double key_row_bytes; /* what a row took last time */
-
 };
 
 /* writer_chunk.c: one chunk out. */
