@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/dwarf_walk_internal.h"
 #include "symbol/find_internal.h"
 #include "util/strbuf.h"
 #include "util/strings.h"
 
-/* Deeper trees are not made by compilers; the walk is recursive. */
-#define DEPTH_MAX 256
 #define CHAIN_MAX 256
 
 struct unit {
@@ -165,39 +164,12 @@ bool hl_dwarf_partial(const struct hl_dwarf *d)
 	return d->partial;
 }
 
-static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
+static int add_scope(void *user, Dwarf_Die *die, unsigned tag, uint32_t depth)
 {
-	Dwarf_Die die;
-	int err = 0;
+	struct unit *u = user;
 
-	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
-		return 0;
-	do {
-		int tag = dwarf_tag(&die);
-
-		switch (tag) {
-		case DW_TAG_subprogram:
-		case DW_TAG_inlined_subroutine:
-			err = add_ranges(&die, depth,
-				dwarf_dieoffset(&die) << 1 | (tag == DW_TAG_inlined_subroutine),
-				&u->scopes);
-			break;
-		case DW_TAG_lexical_block:
-		case DW_TAG_namespace:
-		case DW_TAG_module:
-		case DW_TAG_class_type:
-		case DW_TAG_structure_type:
-		case DW_TAG_union_type:
-		case DW_TAG_try_block:
-		case DW_TAG_catch_block:
-			break;
-		default:
-			continue;
-		}
-		if (!err)
-			err = walk(u, &die, depth + 1);
-	} while (!err && dwarf_siblingof(&die, &die) == 0);
-	return err;
+	return add_ranges(die, depth,
+		dwarf_dieoffset(die) << 1 | (tag == DW_TAG_inlined_subroutine), &u->scopes);
 }
 
 /* First touch: the tree of a split unit is in its .dwo file. */
@@ -219,7 +191,7 @@ static int walk_unit(struct hl_dwarf *d, struct unit *u)
 		else
 			d->partial = true;
 	}
-	err = walk(u, &u->root, 0);
+	err = hl_dwarf_walk(&u->root, add_scope, u);
 	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
 		u->n_files = 0;
 	hl_spans_sort(&u->scopes);
