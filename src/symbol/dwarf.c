@@ -73,33 +73,63 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
+/* Where variables are, what macros say: of no use here, and libdw unpacks all that it knows. */
+static bool is_of_no_use(const char *name)
+{
+	static const char *const names[] = {".debug_loc", ".debug_loclists", ".debug_macro",
+		".debug_macinfo", ".debug_frame", ".debug_aranges", ".debug_pubnames"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Only in our memory, never in the file. */
+static void hide(Elf_Scn *scn, GElf_Shdr *shdr)
+{
+	shdr->sh_type = SHT_NOBITS;
+	gelf_update_shdr(scn, shdr);
+}
+
 /* libdw 0.188 reads over the end of a table of strings whose last one has none. */
-static bool strings_end(Elf *elf)
+static bool strings_end(Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data;
+
+	if ((shdr->sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+		return false;
+	data = elf_getdata(scn, NULL);
+	return !data || data->d_size == 0 ||
+	       (data->d_buf && ((const char *)data->d_buf)[data->d_size - 1] == 0);
+}
+
+/* NULL if there is no DWARF, or none that libdw can be given. */
+static Dwarf *begin(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
+		return NULL;
 	while ((scn = elf_nextscn(elf, scn)) != NULL) {
 		GElf_Shdr shdr;
 		const char *name;
-		Elf_Data *data;
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, shdr.sh_name);
-		if (!name ||
-			(strcmp(name, ".debug_line_str") != 0 && strcmp(name, ".debug_str") != 0))
+		if (!name)
 			continue;
-		if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
-			return false;
-		data = elf_getdata(scn, NULL);
-		if (data && data->d_size &&
-			(!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
-			return false;
+		if (is_of_no_use(name))
+			hide(scn, &shdr);
+		else if ((strcmp(name, ".debug_line_str") == 0 ||
+				 strcmp(name, ".debug_str") == 0) &&
+			 !strings_end(scn, &shdr))
+			return NULL;
 	}
-	return true;
+	return dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 }
 
 /* Found here and not by libdw, which would open whatever the link names, and wait for it. */
@@ -109,8 +139,8 @@ static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_fin
 
 	if (err == -ENODATA || err == -ENOMEM)
 		return err == -ENOMEM ? err : 0;
-	if (!err && strings_end(d->alt_image.elf))
-		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+	if (!err)
+		d->alt = begin(d->alt_image.elf);
 	d->partial = !d->alt;
 	/* -1 is libdw's own mark for "looked for, not there". */
 	dwarf_setalt(d->dwarf, d->alt ? d->alt : (Dwarf *)-1);
@@ -124,8 +154,7 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_f
 
 	if (!d)
 		return -ENOMEM;
-	if (strings_end(img->elf))
-		d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
+	d->dwarf = begin(img->elf);
 	if (!d->dwarf) {
 		free(d);
 		return -ENOENT;
