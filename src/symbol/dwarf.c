@@ -65,7 +65,10 @@ static int find_units(struct hl_dwarf *d)
 
 		if (type == DW_UT_type || type == DW_UT_partial || type == DW_UT_split_type)
 			continue;
-		err = add_ranges(&die, 0, d->units.len, &d->by_range);
+		/* ld points what it left out to what it kept: then several units claim one
+		 * function. The first has it, as in other tools. */
+		err = add_ranges(
+			&die, UINT32_MAX - (uint32_t)d->units.len, d->units.len, &d->by_range);
 		if (!err)
 			err = hl_vec_push(&d->units, u);
 	}
