@@ -17,7 +17,7 @@
 
 #include "symbol/cache_internal.h"
 
-#define VERSION   1
+#define VERSION   2
 #define FILE_MAX  (UINT64_C(512) << 20)
 #define ORDER     UINT32_C(0x01020304)
 #define CHAIN_MAX 1024

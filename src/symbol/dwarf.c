@@ -290,7 +290,8 @@ static void call_site(
 			: NULL;
 }
 
-static const char *name_of(Dwarf_Die *die)
+/* A static function has no linkage name; then its own is the bare one. */
+static const char *name_of(Dwarf_Die *die, bool *bare)
 {
 	Dwarf_Attribute a;
 	const char *name = NULL;
@@ -298,6 +299,7 @@ static const char *name_of(Dwarf_Die *die)
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
 		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
 		name = dwarf_formstring(&a);
+	*bare = !name;
 	return name ? name : dwarf_diename(die);
 }
 
@@ -307,8 +309,10 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 	const struct hl_span *span;
 	const char *file;
 	uint32_t line;
+	bool bare;
 	int err;
 
+	into->bare_at = 0;
 	if (!u)
 		return 0;
 	err = walk_unit(d, u);
@@ -322,8 +326,9 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 
 		if (!dwarf_offdie(dwarf_cu_getdwarf(u->root.cu), span->what >> 1, &die))
 			break;
-		f.function = name_of(&die);
+		f.function = name_of(&die, &bare);
 		err = hl_vec_push(&into->v, f);
+		into->bare_at = bare && !f.inlined ? span->lo : 0;
 		if (!f.inlined)
 			break; /* a real function: what is around it is only scope */
 		call_site(d, u, &die, &file, &line);
