@@ -55,7 +55,9 @@ extern "C" int unit_run(int n)
 	std::map<Key, std::vector<Key>> ordered;
 	std::unordered_map<Key, std::set<Key>, Hash> hashed;
 	std::vector<std::unique_ptr<Base>> items;
-	std::function<int(Key)> known = [&](Key key) { return (int)ordered.count(key); };
+	std::function<int(const Key &)> known = [&](const Key &key) {
+		return (int)ordered.count(key);
+	};
 	int sum = 0;
 	for (int i = 0; i < n; i++) {
 		Key key{"a key that is not short " + std::to_string(i)};
