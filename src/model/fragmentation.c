@@ -196,6 +196,25 @@ static int measure(struct measure *x, const struct hl_when *when, struct hl_filt
 	return err ? err : find_rss(x);
 }
 
+static int mark_twins(struct measure *x)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < x->holders.len && !err; i++) {
+		struct hl_holder *h = &x->holders.data[i], *twin;
+		const struct hl_frame *f = hl_model_frame(x->m, h->frame);
+		uint32_t first;
+
+		err = hl_frame_look(&seen, 0, f, i, &first);
+		twin = &x->holders.data[first];
+		if (!err && strcmp(hl_model_frame(x->m, twin->frame)->function, f->function) != 0)
+			h->full = twin->full = true;
+	}
+	hl_map_fini(&seen);
+	return err;
+}
+
 int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const struct hl_when *when,
 	struct hl_filter *filter)
 {
@@ -208,6 +227,8 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 		err = hl_filter_bind(filter, m);
 	if (!err)
 		err = measure(&x, when, filter);
+	if (!err)
+		err = mark_twins(&x);
 	hl_vec_free(&x.spots);
 	hl_map_fini(&x.by_frame);
 	f->holders = x.holders.data;

@@ -19,6 +19,7 @@
 /* A site that keeps pages which hold little else. */
 struct hl_holder {
 	uint32_t frame;
+	bool full;             /* another one looks the same unless shown with full names */
 	uint64_t pages;        /* of which it holds the most bytes */
 	struct hl_value value; /* its blocks on them */
 };

@@ -35,10 +35,12 @@ bool hl_group_is_ordered(enum hl_group g);
 
 struct hl_row {
 	struct hl_value value;
-	const char *name; /* the table's or the model's */
-	uint32_t key;     /* of the answer; n_keys for none. Groups of code: a stack of the row */
-	uint32_t frame;   /* site: its frame; else HL_NODE_NONE */
-	uint64_t lo, hi;  /* size and life: from lo to below hi */
+	const char *name;  /* the table's or the model's */
+	const char *shown; /* the same for people: shortened, unless another row looks like it */
+	bool full;         /* it does: full names for this row's frames */
+	uint32_t key;      /* of the answer; n_keys for none. Groups of code: a stack of the row */
+	uint32_t frame;    /* site: its frame; else HL_NODE_NONE */
+	uint64_t lo, hi;   /* size and life: from lo to below hi */
 };
 
 enum hl_sort { HL_SORT_BYTES, HL_SORT_BLOCKS, HL_SORT_AVERAGE, HL_SORT_NAME, HL_SORT_OWN };

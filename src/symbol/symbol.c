@@ -175,27 +175,28 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
-/* Replaces a name by its short form; both live as long as s. */
-static int shorten(struct hl_symbols *s, const char **name)
+/* The short form of a name; both live as long as s. */
+static int shorten(struct hl_symbols *s, const char *name, const char **shown)
 {
-	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)*name, 0);
+	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)name, 0);
 	struct hl_strbuf text = {0};
 	int err = 0;
 
+	*shown = name;
 	if (!s->ellipsis)
 		return 0;
 	if (id == HL_MAP_NONE) {
-		hl_symbol_shorten(&text, *name, s->ellipsis);
+		hl_symbol_shorten(&text, name, s->ellipsis);
 		err = hl_strbuf_error(&text);
 		if (!err)
 			err = hl_strings_add(&s->names, hl_strbuf_str(&text), &id);
 		hl_strbuf_fini(&text);
 		if (!err)
-			err = hl_map_put(&s->shortened, (uintptr_t)*name, 0, id);
+			err = hl_map_put(&s->shortened, (uintptr_t)name, 0, id);
 		if (err)
 			return err;
 	}
-	*name = hl_strings_get(&s->names, id);
+	*shown = hl_strings_get(&s->names, id);
 	return 0;
 }
 
@@ -244,8 +245,11 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 		return 0;
 	if (!hl_module_cached(m, offset, &err))
 		err = ask_files(m, offset);
-	for (size_t i = 0; i < m->frames.v.len && !err; i++)
-		err = shorten(m->owner, &m->frames.v.data[i].function);
+	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
+		struct hl_symbol_frame *f = &m->frames.v.data[i];
+
+		err = shorten(m->owner, f->function, &f->shown);
+	}
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;
 	return err;

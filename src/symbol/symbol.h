@@ -18,7 +18,8 @@ struct hl_symbols;
 struct hl_symbols_module;
 
 struct hl_symbol_frame {
-	const char *function; /* demangled */
+	const char *function; /* demangled, in full */
+	const char *shown;    /* the same for people, see hl_symbols_config.ellipsis */
 	const char *file;     /* NULL when not known */
 	uint32_t line;        /* 0 when not known */
 	bool inlined;         /* its code stands inside the frame that follows */
@@ -39,7 +40,7 @@ struct hl_symbols_config {
 	size_t n_paths;
 	const char *sysroot;   /* where the modules' paths begin; NULL: "/" */
 	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
-	const char *ellipsis;  /* template lists are shown as this; NULL: in full */
+	const char *ellipsis;  /* in `shown` this stands for template lists; NULL: in full */
 
 	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS for what is not here */
 	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended.

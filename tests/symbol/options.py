@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """heaplapse report: --symbols, --sysroot, --debuginfod, --full-names, the cache, JIT names, and what is said at the end."""
-import os, re, socket, sys, tempfile
+import json, os, re, socket, sys, tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import *
@@ -32,6 +32,44 @@ def names(tmp, trace):
     check('…' not in full and '::basic_string<char, ' in full, 'a full name is missing')
     check(re.search(r'<\.\.\.>', report(trace, LC_ALL='C').stdout), 'no short name in the C locale')
     check('…' not in report('--json', trace).stdout, 'a short name in JSON')
+
+TEMPLATES = '''template<class T> struct Box { __attribute__((noinline)) T *mk() { return new T[10]; } };
+template<class T> struct Bag { __attribute__((noinline)) T *mk() { return new T[3]; } };
+void *volatile p;
+int main() { p = Box<long>().mk(); p = Box<int>().mk(); p = Bag<char>().mk(); }
+'''
+
+def templates(tmp):
+    """A short name is for the eye alone: which blocks count, and what is one row, goes by full names."""
+    if not shutil.which('c++'):
+        return skip('no C++ compiler: names of templates')
+    with open(f'{tmp}/box.cc', 'w') as f:
+        f.write(TEMPLATES)
+    with open(f'{tmp}/box.supp', 'w') as f:
+        f.write('leak:Box<long>\n')
+    run('c++', '-g', '-O1', '-o', f'{tmp}/box', f'{tmp}/box.cc')
+    trace = record(tmp, 'box.hlt', f'{tmp}/box')
+    def ask(*args):
+        def one(*more):
+            r = subprocess.run([heaplapse, 'report', '--leaks', '--min', '0', '--bytes', '--include-module', '*box', *args, *more, trace],
+                               capture_output=True, text=True, env=dict(os.environ, LC_ALL='C.UTF-8'))
+            check(r.returncode == 0, f'{args}: {r.stderr}')
+            return r.stdout
+        return one(), one('--full-names'), json.loads(one('--json'))
+    total = lambda text: int(re.search(r': ([\d,]+) B in', text).group(1).replace(',', ''))
+    for args, bytes in ((['--filter', 'fn:Box<long>'], 80), (['-i', 'Box<long>'], 80), (['-x', 'Box<long>'], 43),
+                        (['--suppressions', f'{tmp}/box.supp'], 43), (['--filter', 'fn:Box<…>'], 0)):
+        short, full, js = ask(*args)
+        check([total(short), total(full), js['total_bytes']] == [bytes] * 3, f'{args}: {total(short)}, {total(full)}, {js["total_bytes"]}')
+    for group in 'function', 'site', 'stack':
+        short, full, js = ask('--group', group)
+        rows = [len([l for l in text.splitlines() if 'mk()' in l]) for text in (short, full)]
+        check(rows == [3, 3] and len(js['rows']) == 3, f'{group}: {rows}, {len(js["rows"])} in JSON')
+        check('Box<long>::mk()' in short and 'Box<int>::mk()' in short and 'Bag<…>::mk()' in short, f'{group}: {short}')
+        check('Bag<char>::mk()' in full and 'Bag<char>::mk()' in str(js), f'{group} in full: {full}')
+    short, full, js = ask('--top-down')
+    check('Box<long>::mk()' in short and 'Box<int>::mk()' in short and 'Bag<…>::mk()' in short, f'the tree: {short}')
+    check(len(short.splitlines()) == len(full.splitlines()), f'the tree in full: {full}')
 
 def places(tmp, trace, program):
     """The program is stripped after it was recorded; what is left of it is elsewhere."""
@@ -125,7 +163,7 @@ with tempfile.TemporaryDirectory() as tmp:
     program = f'{tmp}/program'
     shutil.copy(subject, program)
     trace = record(tmp, 't.hlt', program)
-    for test, *args in ((names, tmp, trace), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
+    for test, *args in ((names, tmp, trace), (templates, tmp), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
                         (usage, trace), (jit, tmp), (stdio, tmp), (many, tmp)):
         test(*args)
 done()

@@ -58,7 +58,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
 			hl_text_bytes(b, h->value.bytes));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
-		hl_put_frame(out, hl_model_frame(m, h->frame), opts, 38);
+		hl_put_frame(out, hl_model_frame(m, h->frame), h->full, opts, 38);
 		putc('\n', out);
 	}
 	if (shown < f->n_holders)
