@@ -86,6 +86,30 @@ def places(tmp, trace, program):
     shutil.copy(subject, f'{root}/program')
     check(lines.search(report('--sysroot', f'{tmp}/root', trace).stdout), '--sysroot')
 
+def changed(tmp):
+    """A program without build-id is believed as long as nobody has touched it since the recording."""
+    source = 'void *%s(int n) { return malloc(n); } int main(void) { void *volatile p = %s(100); return !p; }\n'
+    def build(name):
+        with open(f'{tmp}/noid.c', 'w') as f:
+            f.write('#include <stdlib.h>\n__attribute__((noinline)) ' + source % (name, name))
+        run('cc', '-g', '-O1', '-Wl,--build-id=none', '-o', f'{tmp}/noid', f'{tmp}/noid.c')
+    build('first')
+    trace = record(tmp, 'noid.hlt', f'{tmp}/noid')
+    check('first  noid.c' in report(trace).stdout, 'no names without a build-id')
+    shutil.copy2(f'{tmp}/noid', f'{tmp}/kept')
+    os.makedirs(f'{tmp}/copied{tmp}')
+    shutil.copy2(f'{tmp}/noid', f'{tmp}/copied{tmp}/noid')
+    check('first  noid.c' in report('--sysroot', f'{tmp}/copied', trace).stdout, 'no names from a copy with the old times')
+    build('second')
+    old = os.stat(f'{tmp}/kept')
+    for what in 'rebuilt', 'rebuilt and dated back':
+        out = report(trace).stdout
+        check('second' not in out and 'first' not in out and
+              'noid: changed since the recording (it has no build-id to be sure)' in out, f'{what}: {out}')
+        os.utime(f'{tmp}/noid', ns=(old.st_atime_ns, old.st_mtime_ns))
+    out = report('--symbols', f'{tmp}/noid', trace).stdout
+    check('second  noid.c' in out and 'changed since' not in out, f'--symbols: {out}')
+
 def cache(tmp, trace):
     home = f'{tmp}/home'
     os.mkdir(home)
@@ -163,7 +187,7 @@ with tempfile.TemporaryDirectory() as tmp:
     program = f'{tmp}/program'
     shutil.copy(subject, program)
     trace = record(tmp, 't.hlt', program)
-    for test, *args in ((names, tmp, trace), (templates, tmp), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
+    for test, *args in ((names, tmp, trace), (templates, tmp), (changed, tmp), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
                         (usage, trace), (jit, tmp), (stdio, tmp), (many, tmp)):
         test(*args)
 done()
