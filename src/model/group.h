@@ -61,9 +61,11 @@ void hl_table_fini(struct hl_table *t);
 
 /*
  * The frame that a stack is known by: from the innermost outwards the first that is neither in the
- * C or C++ library, the loader or an allocator, nor a function of the C++ or Rust standard library;
- * the innermost of all if there is none.
+ * C or C++ library, the loader or an allocator, nor a function of the C++ or Rust standard library,
+ * by its name or by its file; the innermost of all if there is none.
  */
 int hl_model_site(struct hl_model *m, uint32_t node, uint32_t *frame);
+/* Is it such a frame? */
+bool hl_frame_is_program(const struct hl_frame *f);
 
 #endif
