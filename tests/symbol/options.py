@@ -163,8 +163,9 @@ def stdio(tmp):
                 'int main(void) { void *volatile p = _IO_file_doallocate(); p = __GI__IO_file_doallocate(); p = mine(); }\n')
     run('cc', '-g', '-o', f'{tmp}/s', f'{tmp}/s.c')
     trace = record(tmp, 's.hlt', f'{tmp}/s')
-    out = subprocess.run([heaplapse, 'report', '--leaks', trace], capture_output=True, text=True).stdout
-    check('100 B in 1 block' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio: {out}')
+    for view in [], ['--sizes'], ['--lifetimes'], ['--group', 'thread'], ['--group', 'call'], ['--group', 'snapshot'], ['--sites']:
+        out = subprocess.run([heaplapse, 'report', '--leaks', *view, trace], capture_output=True, text=True).stdout
+        check(': 100 B in 1 block\n' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio {view}: {out}')
 
 def many(tmp):
     """At most five lines about modules."""
