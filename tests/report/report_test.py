@@ -153,6 +153,16 @@ def filters(trace):
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
 
+def fragments(trace):
+    """Pages are full of whatever lies on them, also of what a filter leaves out."""
+    own = {'live_bytes', 'live_blocks', 'holders'}
+    for moment, expr in itertools.product(('@mark:done', '@mark:login'), ('size:24', 'fn:0x2010', 'size:1000', 'life:<1h', 'alive:end', 'call:new')):
+        at = '--at', moment
+        whole, some, live = ask('--fragmentation', *at, trace), ask('--fragmentation', *at, '--filter', expr, trace), ask(*at, '--filter', expr, trace)
+        check({k: v for k, v in some.items() if k not in own} == {k: v for k, v in whole.items() if k not in own}, f'{at} {expr}: {some}')
+        check((some['live_bytes'], some['live_blocks']) == (live['total_bytes'], live['total_blocks']), f'{at} {expr}: {some}')
+        check(whole['live_bytes'] == whole['all_live_bytes'] and all(h in whole['holders'] for h in some['holders']), f'{at} {expr}: {some}')
+
 def bad(trace, empty, folder):
     def refused(status, words, *args):
         r = run(*args)
@@ -283,6 +293,7 @@ with tempfile.TemporaryDirectory() as folder:
         sums('parent.hlt')
         sums('leaky.hlt')
         filters('parent.hlt')
+        fragments('parent.hlt')
         bad('parent.hlt', 'empty.hlt', folder)
         suppressions('parent.hlt', folder)
         text('parent.hlt')
