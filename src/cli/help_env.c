@@ -12,6 +12,9 @@
 static const struct {
 	const char *name, *value, *help;
 } others[] = {
+	{"HEAPLAPSE_CACHE", "off",
+		"keeps no names of functions on disk; else they are in heaplapse/sym below "
+		"XDG_CACHE_HOME or ~/.cache, for the next time"},
 	{"HEAPLAPSE_PAGER", "COMMAND",
 		"shows what is longer than the screen, before PAGER; empty or cat: nothing does"},
 	{"PAGER", "COMMAND", "the same, for all programs (default less -FRX)"},

@@ -16,7 +16,8 @@
 #include "symbol/symbol_internal.h"
 
 /* Larger files are mapped: reading their debug sections would take their size in memory. Smaller
- * ones are read, so that a rebuild that truncates the file while we look is no SIGBUS. */
+ * ones are read, so that a rebuild that truncates the file while we look is no SIGBUS. A private
+ * map, for dwarf.c changes headers. */
 #define READ_MAX (UINT64_C(256) << 20)
 
 static int open_regular(const char *path, uint64_t *size)
@@ -64,7 +65,7 @@ int hl_image_open(struct hl_image *img, const char *path)
 		return fd;
 	img->fd = fd;
 	img->path = strdup(path);
-	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
+	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
 	if (!img->path || !is_of_use(img)) {
 		hl_image_close(img);
 		return -ENOEXEC;

@@ -229,6 +229,21 @@ static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 	return hl_vec_push(&m->frames.v, f);
 }
 
+/*
+ * C++ functions that other units cannot call have no linkage name in DWARF, and what is there is
+ * "IniGrammer" for all constructors of all its instances. The symbol table has the whole.
+ */
+static void complete_name(struct hl_symbols_module *m)
+{
+	const char *name;
+
+	if (m->frames.v.len == 0 || m->frames.bare_at == 0)
+		return;
+	name = hl_elf_mangled(&m->symbols, m->frames.bare_at);
+	if (name)
+		m->frames.v.data[m->frames.v.len - 1].function = name;
+}
+
 /* The frames as the files give them, with whole names. */
 static int ask_files(struct hl_symbols_module *m, uint64_t offset)
 {
@@ -236,6 +251,8 @@ static int ask_files(struct hl_symbols_module *m, uint64_t offset)
 
 	if (!err && m->dwarf)
 		err = hl_dwarf_frames(m->dwarf, offset - 1, &m->frames);
+	if (!err)
+		complete_name(m);
 	if (!err && m->frames.v.len == 0)
 		err = add_symbol_frame(m, offset - 1);
 	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
@@ -260,6 +277,7 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	int err = 0;
 
 	m->frames.v.len = 0;
+	m->frames.bare_at = 0;
 	*n = 0;
 	if (offset == 0)
 		return 0;

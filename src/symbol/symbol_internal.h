@@ -37,12 +37,16 @@ int hl_elf_symbols(const struct hl_image *img, struct hl_elf_names *into);
 void hl_elf_symbols_ready(struct hl_elf_names *names);
 /* NULL when there is none. */
 const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr);
+/* Of a function that begins exactly there, if its name is mangled; else NULL. */
+const char *hl_elf_mangled(const struct hl_elf_names *names, uint64_t start);
 void hl_elf_names_fini(struct hl_elf_names *names);
 
 /* DWARF of one module. */
 struct hl_dwarf;
 struct hl_frames {
 	HL_VEC(struct hl_symbol_frame) v; /* functions still mangled */
+	/* If the last one's name lacks scope and parameters: where its code begins. Else 0. */
+	uint64_t bare_at;
 };
 struct hl_finder;
 /* -ENOENT when the image has no DWARF. */

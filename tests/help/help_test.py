@@ -47,7 +47,7 @@ def check_environment():
         if name != 'help':
             variable = 'HEAPLAPSE_' + name.upper().replace('-', '_')
             case(re.search(rf'^  {variable}=', text, re.M), f'{variable} is in help environment', text)
-    for variable in 'HEAPLAPSE_PAGER', 'NO_COLOR', 'COLUMNS':
+    for variable in 'HEAPLAPSE_CACHE', 'HEAPLAPSE_PAGER', 'NO_COLOR', 'COLUMNS':
         case(f'  {variable}=' in text, f'{variable} is in help environment')
 
 

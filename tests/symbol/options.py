@@ -15,7 +15,7 @@ alloc 640 0 1000 1 0
 '''
 
 def report(*args, status=0, **env):
-    env = dict(dict(os.environ, LC_ALL='C.UTF-8'), **env)
+    env = {k: v for k, v in dict(dict(os.environ, LC_ALL='C.UTF-8'), **env).items() if v is not None}
     r = subprocess.run([heaplapse, 'report', '--min', '0', '--allocated', *args], capture_output=True, text=True, env=env, timeout=60)
     check(r.returncode == status, f'{args}: status {r.returncode}: {r.stderr[-300:]}')
     return r
@@ -129,6 +129,38 @@ def cache(tmp, trace):
     report(trace, **dict(env, XDG_CACHE_HOME=f'{tmp}/off', HEAPLAPSE_CACHE='off'))
     check(not os.path.exists(f'{tmp}/off'), 'HEAPLAPSE_CACHE=off')
 
+def no_place(tmp, trace):
+    """Where nothing can be kept the answers are the same, nothing is said, and nothing is left lying around."""
+    off = dict(HEAPLAPSE_CACHE='off')
+    plain = report(trace, **off).stdout
+    place = f'{tmp}/place'
+    os.mkdir(place)
+    for env in (dict(HOME=None), dict(HOME=''), dict(HOME='relative'), dict(HOME=f'{place}/none'), dict(HOME='/proc/1')):
+        r = report(trace, **dict(dict(XDG_CACHE_HOME='', HEAPLAPSE_CACHE=''), **env))
+        check(r.stdout == plain and r.stderr == '', f'{env}: {r.stderr!r}')
+    check(not os.path.exists('relative') and not os.path.exists(f'{place}/none'), 'a home was made')
+    if subprocess.run(['unshare', '-rm', 'mount', '-t', 'tmpfs', 'none', place], capture_output=True).returncode:
+        return skip('no file system may be mounted here: a full one, a read-only one')
+    env = dict(os.environ, LC_ALL='C.UTF-8', HOME=place, XDG_CACHE_HOME='', HEAPLAPSE_CACHE='')
+    for options in ('size=4k', 'nr_inodes=2', 'nr_inodes=4', 'ro'):
+        script = f'mount -t tmpfs -o {options} none {place} && "$@" && find {place} -type f >&2'
+        r = subprocess.run(['unshare', '-rm', 'sh', '-c', script, 'sh', heaplapse, 'report', '--min', '0', '--allocated', trace],
+                           capture_output=True, text=True, env=env, timeout=60)
+        left = [line for line in r.stderr.splitlines() if '/.new-' in line or not line.startswith(place)]
+        check(r.stdout == plain and r.returncode == 0 and not left, f'{options}: status {r.returncode}, {r.stderr!r}')
+
+def at_once(tmp, trace):
+    """Processes that all find nothing and all write."""
+    env = dict(os.environ, LC_ALL='C.UTF-8', XDG_CACHE_HOME=f'{tmp}/at-once', HEAPLAPSE_CACHE='')
+    command = [heaplapse, 'report', '--min', '0', '--allocated', trace]
+    all = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) for _ in range(6)]
+    said = {p.communicate(timeout=60)[0] for p in all}
+    said.add(report(trace, HEAPLAPSE_CACHE='off').stdout)
+    said.add(report(trace, XDG_CACHE_HOME=f'{tmp}/at-once', HEAPLAPSE_CACHE='').stdout)
+    check(len(said) == 1, 'at once: different answers')
+    files = os.listdir(f'{tmp}/at-once/heaplapse/sym')
+    check(build_id(subject) in files and not any(f.startswith('.') for f in files), f'at once: {files}')
+
 def dead_server(tmp, trace):
     s = socket.socket()
     s.bind(('127.0.0.1', 0))
@@ -188,7 +220,8 @@ with tempfile.TemporaryDirectory() as tmp:
     program = f'{tmp}/program'
     shutil.copy(subject, program)
     trace = record(tmp, 't.hlt', program)
-    for test, *args in ((names, tmp, trace), (templates, tmp), (changed, tmp), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
-                        (usage, trace), (jit, tmp), (stdio, tmp), (many, tmp)):
+    for test, *args in ((names, tmp, trace), (templates, tmp), (changed, tmp), (cache, tmp, trace), (no_place, tmp, trace), (at_once, tmp, trace),
+                        (places, tmp, trace, program), (dead_server, tmp, trace), (usage, trace),
+                        (jit, tmp), (stdio, tmp), (many, tmp)):
         test(*args)
 done()
