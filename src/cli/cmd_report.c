@@ -444,7 +444,9 @@ const struct hl_cmd hl_cmd_report = {
 		"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
 		"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
 		"  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
-		"  a part of a function's name. They are about a block's allocation.\n"
+		"  a part of a function's name. fn: also means the called function (malloc).\n"
+		"  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"
+		"  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
 		"Several FILEs are the processes of one run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,

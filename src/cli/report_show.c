@@ -67,6 +67,7 @@ static struct hl_query query_of(const struct hl_report *r)
 		.from = r->from,
 		.to = r->at,
 		.filter = r->filter,
+		.suppressions = r->suppressions,
 		.temporary_ns = r->temporary_ns};
 
 	switch (r->what) {
@@ -115,14 +116,9 @@ static int ask(
 	if (err)
 		return err;
 	warn_moved(r, m, q, a);
-	/* Suppressions are about stacks; other tables of what is left show all of it. */
-	if (r->suppressions && q->key == HL_KEY_STACK)
-		err = hl_suppressions_apply(r->suppressions, m, a);
-	if (err)
-		hl_answer_fini(a);
-	r->total.bytes += err ? 0 : a->total.bytes;
-	r->total.blocks += err ? 0 : a->total.blocks;
-	return err;
+	r->total.bytes += a->total.bytes;
+	r->total.blocks += a->total.blocks;
+	return 0;
 }
 
 /* Programs that read JSON have had the outermost frame first from the beginning. */
@@ -186,7 +182,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 		return err;
 	err = r->view == HL_REPORT_TREE ? show_tree(r, m, &a, heading(r, m)) : show_table(r, m, &a);
 	hl_answer_fini(&a);
-	if (!err && r->suppressions && q.key == HL_KEY_STACK) {
+	if (!err && r->suppressions) {
 		if (r->common.json)
 			hl_json_suppressed(&r->json, r->suppressions);
 		else

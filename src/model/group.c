@@ -90,9 +90,14 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void put_site(struct build *b, const struct hl_frame *f)
+static const char *name_of(const struct hl_frame *f, bool full)
 {
-	hl_strbuf_puts(&b->text, f->function);
+	return full ? f->function : f->shown;
+}
+
+static void put_site(struct build *b, const struct hl_frame *f, bool full)
+{
+	hl_strbuf_puts(&b->text, name_of(f, full));
 	if (f->file && f->line)
 		hl_strbuf_printf(&b->text, " %s:%" PRIu32, base_of(f->file), f->line);
 	else if (f->file)
@@ -102,7 +107,7 @@ static void put_site(struct build *b, const struct hl_frame *f)
 }
 
 /* Innermost first, as far as a line is worth it. */
-static int put_stack(struct build *b, uint32_t node)
+static int put_stack(struct build *b, uint32_t node, bool full)
 {
 	int err = 0, shown = 0;
 
@@ -114,7 +119,8 @@ static int put_stack(struct build *b, uint32_t node)
 		while (!err && n-- > 0 && shown < 8) {
 			if (shown++)
 				hl_strbuf_puts(&b->text, " < ");
-			hl_strbuf_puts(&b->text, hl_model_frame(b->m, refs[n].frame)->function);
+			hl_strbuf_puts(
+				&b->text, name_of(hl_model_frame(b->m, refs[n].frame), full));
 		}
 		node = node == HL_NODE_NONE ? node : hl_model_parent(b->m, node);
 	} while (!err && node != HL_NODE_NONE && shown < 8);
@@ -123,24 +129,25 @@ static int put_stack(struct build *b, uint32_t node)
 	return err;
 }
 
-static int name_code(struct build *b, struct hl_row *r, uint32_t node, const struct hl_frame *f)
+static int name_code(
+	struct build *b, const char **name, bool full, uint32_t node, const struct hl_frame *f)
 {
 	switch (b->t->group) {
 	case HL_GROUP_STACK:
-		if (put_stack(b, node))
+		if (put_stack(b, node, full))
 			return -ENOMEM;
-		return keep(b, &r->name);
+		return keep(b, name);
 	case HL_GROUP_SITE:
-		put_site(b, f);
-		return keep(b, &r->name);
+		put_site(b, f, full);
+		return keep(b, name);
 	case HL_GROUP_FUNCTION:
-		r->name = f->function;
+		*name = name_of(f, full);
 		return 0;
 	case HL_GROUP_FILE:
-		r->name = f->file ? f->file : "[file not known]";
+		*name = f->file ? f->file : "[file not known]";
 		return 0;
 	default:
-		r->name = f->module ? f->module : "[no module]";
+		*name = f->module ? f->module : "[no module]";
 		return 0;
 	}
 }
@@ -281,7 +288,9 @@ static int add_code(struct build *b, uint32_t key)
 		b->out.data[at].value.blocks += r.value.blocks;
 		return 0;
 	}
-	err = name_code(b, &r, node, f);
+	err = name_code(b, &r.name, true, node, f);
+	if (!err)
+		err = name_code(b, &r.shown, false, node, f);
 	if (!err)
 		err = hl_map_put(&b->rows, one, two, (uint32_t)b->out.len);
 	return err ? err : hl_vec_push(&b->out, r);
@@ -292,7 +301,31 @@ static int add_key(struct build *b, uint32_t key)
 	struct hl_row r = {.key = key, .value = b->a->values[key], .frame = HL_NODE_NONE};
 	int err = name_key(b, &r);
 
+	r.shown = r.name;
 	return err ? err : hl_vec_push(&b->out, r);
+}
+
+/* Rows that look the same by short names are shown by full ones; each string is kept once. */
+static int tell_apart(struct build *b)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->out.len && !err; i++) {
+		struct hl_row *r = &b->out.data[i];
+		uint32_t first = hl_map_get(&seen, (uintptr_t)r->shown, 0);
+
+		if (first == HL_MAP_NONE)
+			err = hl_map_put(&seen, (uintptr_t)r->shown, 0, i);
+		else if (strcmp(b->out.data[first].name, r->name) != 0)
+			b->out.data[first].full = r->full = true;
+	}
+	for (size_t i = 0; i < b->out.len; i++) {
+		if (b->out.data[i].full)
+			b->out.data[i].shown = b->out.data[i].name;
+	}
+	hl_map_fini(&seen);
+	return err;
 }
 
 int hl_table_build(
@@ -308,6 +341,8 @@ int hl_table_build(
 		if (a->values[i].blocks > 0)
 			err = groups[g].key == HL_KEY_STACK ? add_code(&b, i) : add_key(&b, i);
 	}
+	if (!err && groups[g].key == HL_KEY_STACK)
+		err = tell_apart(&b);
 	t->rows = b.out.data;
 	t->n = b.out.len;
 	hl_map_fini(&b.rows);

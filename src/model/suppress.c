@@ -9,17 +9,20 @@
 
 #include "base/attr.h"
 #include "model/model_internal.h"
+#include "model/tree.h"
 
 struct rule {
 	const char *pattern; /* a frame must fit; NULL: any */
 	const char *inner;   /* the module of the innermost; NULL: any */
 	const char *caller;  /* and that of the frame that called it */
 	char *own;           /* the pattern, when it is not ours */
+	uint64_t calls;      /* a bit for each function of the malloc family that it fits */
 };
 
 struct hl_suppressions {
 	HL_VEC(struct rule) rules;
 	HL_VEC(struct hl_suppressed) taken; /* one for each rule */
+	uint32_t *memo; /* per node, the last for none: 1 + its rule; 0: not asked yet */
 };
 
 /*
@@ -61,6 +64,7 @@ void hl_suppressions_free(struct hl_suppressions *s)
 		free(s->rules.data[i].own);
 	hl_vec_free(&s->rules);
 	hl_vec_free(&s->taken);
+	free(s->memo);
 	free(s);
 }
 
@@ -77,11 +81,16 @@ int hl_suppressions_add_defaults(struct hl_suppressions *s)
 	return err;
 }
 
+static bool fits(const char *pattern, const char *text);
+
 static int add_pattern(struct hl_suppressions *s, const char *pattern, size_t len)
 {
 	char *own = strndup(pattern, len);
+	struct rule r = {.pattern = own, .own = own};
 
-	return own ? add_rule(s, (struct rule){.pattern = own, .own = own}, own) : -ENOMEM;
+	for (unsigned i = 0; i < HL_FUNC_COUNT && own; i++)
+		r.calls |= (uint64_t)fits(own, hl_call_name(i)) << i;
+	return own ? add_rule(s, r, own) : -ENOMEM;
 }
 
 int hl_suppressions_add_text(struct hl_suppressions *s, const char *text, size_t *line)
@@ -182,27 +191,69 @@ static int stack_fits(struct hl_model *m, const struct rule *r, uint32_t node, b
 	return err;
 }
 
-int hl_suppressions_apply(struct hl_suppressions *s, struct hl_model *m, struct hl_answer *a)
+int hl_suppressions_bind(struct hl_suppressions *s, struct hl_model *m)
 {
+	hl_suppressions_reset(s);
+	free(s->memo);
+	s->memo = calloc((size_t)m->n_nodes + 1, sizeof(*s->memo));
+	return s->memo ? 0 : -ENOMEM;
+}
+
+void hl_suppressions_reset(struct hl_suppressions *s)
+{
+	for (size_t i = 0; i < s->taken.len; i++)
+		s->taken.data[i].value = (struct hl_value){0};
+}
+
+bool hl_suppressions_need_calls(const struct hl_suppressions *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->rules.len; i++)
+		any |= s->rules.data[i].calls != 0;
+	return any;
+}
+
+/* The first rule that fits the stack; the number of rules: none. */
+static int rule_of_stack(
+	struct hl_suppressions *s, struct hl_model *m, uint32_t node, uint32_t *rule)
+{
+	uint32_t *memo = &s->memo[node < m->n_nodes ? node : m->n_nodes];
+	bool holds = false;
 	int err = 0;
 
-	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
-		struct hl_value *v = &a->values[i];
-		bool holds = false;
-
-		for (size_t k = 0; k < s->rules.len && v->blocks > 0 && !holds && !err; k++) {
-			err = stack_fits(
-				m, &s->rules.data[k], i < a->n_keys ? i : HL_NODE_NONE, &holds);
-			if (err || !holds)
-				continue;
-			s->taken.data[k].value.bytes += v->bytes;
-			s->taken.data[k].value.blocks += v->blocks;
-			a->total.bytes -= v->bytes;
-			a->total.blocks -= v->blocks;
-			*v = (struct hl_value){0};
-		}
+	*rule = 0;
+	while (!*memo && !err && *rule < s->rules.len) {
+		err = stack_fits(m, &s->rules.data[*rule], node, &holds);
+		if (err || holds)
+			break;
+		++*rule;
 	}
+	if (!*memo && !err)
+		*memo = *rule + 1;
+	*rule = *memo - 1;
 	return err;
+}
+
+int hl_suppressions_take(struct hl_suppressions *s, struct hl_model *m, uint32_t node,
+	unsigned func, const struct hl_value *v, bool *taken)
+{
+	uint32_t rule;
+	int err = rule_of_stack(s, m, node, &rule);
+
+	*taken = false;
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < rule && func < HL_FUNC_COUNT; i++) {
+		if (s->rules.data[i].calls >> func & 1)
+			rule = i;
+	}
+	*taken = rule < s->rules.len;
+	if (*taken) {
+		s->taken.data[rule].value.bytes += v->bytes;
+		s->taken.data[rule].value.blocks += v->blocks;
+	}
+	return 0;
 }
 
 const struct hl_suppressed *hl_suppressions_taken(const struct hl_suppressions *s, size_t *n)

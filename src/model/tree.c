@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model_internal.h"
 #include "util/map.h"
 #include "util/vec.h"
 
@@ -283,6 +284,28 @@ static int sort_children(struct hl_tree *t, struct hl_model *m, bool by_blocks)
 	return 0;
 }
 
+/* Only what was shortened can look like something else. */
+static int mark_twins(struct hl_tree *t, struct hl_model *m)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 1; i < t->n_nodes && !err; i++) {
+		struct hl_tree_node *n = &t->nodes[i], *twin;
+		const struct hl_frame *f = hl_model_frame(m, n->frame);
+		uint32_t first;
+
+		if (t->nodes[n->parent].n_children < 2 || strcmp(f->shown, f->function) == 0)
+			continue;
+		err = hl_frame_look(&seen, n->parent, f, i, &first);
+		twin = &t->nodes[first];
+		if (!err && strcmp(hl_model_frame(m, twin->frame)->function, f->function) != 0)
+			n->full = twin->full = true;
+	}
+	hl_map_fini(&seen);
+	return err;
+}
+
 static int add_outermost_first(struct build *b, const struct hl_answer *a)
 {
 	int err = mark_needed(b, a);
@@ -313,6 +336,8 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	if (!err) {
 		add_up(t);
 		err = sort_children(t, m, opts->by_blocks);
+		if (!err)
+			err = mark_twins(t, m);
 	}
 	if (err)
 		hl_tree_fini(t);

@@ -17,6 +17,7 @@ struct hl_tree_node {
 	uint32_t n_children;
 	struct hl_value self, total;
 	bool inlined; /* wherever it came from; an equal real call makes it false */
+	bool full;    /* a sibling looks the same unless both are shown with full names */
 };
 
 struct hl_tree {

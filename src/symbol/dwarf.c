@@ -7,6 +7,7 @@
  * not by .debug_aranges, which clang and rustc leave out.
  */
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ struct hl_dwarf {
 	struct hl_spans by_range; /* what: index in units */
 	struct hl_strings paths;  /* files whose path had to be completed */
 	bool partial;
+	const char *missing_alt;
 };
 
 static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
@@ -139,12 +141,15 @@ static Dwarf *begin(Elf *elf)
 static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_finder *finder)
 {
 	int err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
+	const void *id;
 
 	if (err == -ENODATA || err == -ENOMEM)
 		return err == -ENOMEM ? err : 0;
 	if (!err)
 		d->alt = begin(d->alt_image.elf);
 	d->partial = !d->alt;
+	if (!d->alt && dwelf_dwarf_gnu_debugaltlink(d->dwarf, &d->missing_alt, &id) <= 0)
+		d->missing_alt = NULL;
 	/* -1 is libdw's own mark for "looked for, not there". */
 	dwarf_setalt(d->dwarf, d->alt ? d->alt : (Dwarf *)-1);
 	return 0;
@@ -194,6 +199,11 @@ void hl_dwarf_close(struct hl_dwarf *d)
 bool hl_dwarf_partial(const struct hl_dwarf *d)
 {
 	return d->partial;
+}
+
+const char *hl_dwarf_missing_alt(const struct hl_dwarf *d)
+{
+	return d->missing_alt;
 }
 
 static int add_scope(void *user, Dwarf_Die *die, unsigned tag, uint32_t depth)

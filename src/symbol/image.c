@@ -83,6 +83,20 @@ void hl_image_close(struct hl_image *img)
 	memset(img, 0, sizeof(*img));
 }
 
+static uint64_t unix_ns_of(const struct timespec *t)
+{
+	return t->tv_sec < 0 ? 0 : (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+bool hl_image_is_newer(const struct hl_image *img, uint64_t unix_ns, bool inodes)
+{
+	struct stat st;
+
+	if (fstat(img->fd, &st) < 0)
+		return true;
+	return unix_ns_of(&st.st_mtim) > unix_ns || (inodes && unix_ns_of(&st.st_ctim) > unix_ns);
+}
+
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id)
 {
 	const void *p;

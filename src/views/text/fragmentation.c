@@ -37,8 +37,13 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		hl_text_duration(a, f->time_ns), hl_text_duration(b, hl_model_end_ns(m)));
 	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
 	put_line(out, "live", f->live.bytes, more);
+	if (f->all.blocks != f->live.blocks) {
+		snprintf(more, sizeof(more), "in %s blocks, that fit the filter or not",
+			hl_text_count(a, f->all.blocks));
+		put_line(out, "all live", f->all.bytes, more);
+	}
 	snprintf(more, sizeof(more), "%s pages that hold a live byte, %.1f%% full",
-		hl_text_count(a, f->pages), hl_percent(f->live.bytes, f->pages * HL_PAGE_BYTES));
+		hl_text_count(a, f->pages), hl_percent(f->all.bytes, f->pages * HL_PAGE_BYTES));
 	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more);
 	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
 		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
@@ -58,7 +63,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
 			hl_text_bytes(b, h->value.bytes));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
-		hl_put_frame(out, hl_model_frame(m, h->frame), opts, 38);
+		hl_put_frame(out, hl_model_frame(m, h->frame), h->full, opts, 38);
 		putc('\n', out);
 	}
 	if (shown < f->n_holders)
@@ -69,6 +74,7 @@ void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct h
 {
 	hl_json_key_u64(j, "time_ns", f->time_ns);
 	hl_json_value(j, "live", &f->live);
+	hl_json_value(j, "all_live", &f->all);
 	hl_json_key_u64(j, "page_bytes", HL_PAGE_BYTES);
 	hl_json_key_u64(j, "pages", f->pages);
 	hl_json_key_u64(j, "regions", f->regions);

@@ -21,7 +21,8 @@ void hl_text_notes(FILE *out, struct hl_model *m)
 			continue;
 		hl_strbuf_puts(&b, b.len ? "  " : "\nnames:\n  ");
 		hl_text_escape(&b, path);
-		hl_strbuf_printf(&b, ": %s", note);
+		hl_strbuf_puts(&b, ": ");
+		hl_text_escape(&b, note); /* it may have a path */
 		advice = hl_model_advice(m, i);
 		hl_strbuf_printf(&b, advice[0] ? " (%s)\n" : "%s\n", advice);
 	}

@@ -166,12 +166,13 @@ static void add_location(struct hl_strbuf *b, const struct hl_frame *f)
 		hl_strbuf_putc(b, ']');
 }
 
-void hl_put_frame(FILE *out, const struct hl_frame *f, const struct hl_text_opts *opts, size_t used)
+void hl_put_frame(FILE *out, const struct hl_frame *f, bool full, const struct hl_text_opts *opts,
+	size_t used)
 {
 	struct hl_strbuf name = {0}, location = {0};
 	size_t room = SIZE_MAX;
 
-	hl_text_escape(&name, f->function);
+	hl_text_escape(&name, full ? f->function : f->shown);
 	add_location(&location, f);
 	used += runes(hl_strbuf_str(&location), location.len);
 	if (opts->cut)

@@ -70,10 +70,10 @@ static void put_row(FILE *out, struct hl_model *m, const struct hl_table *t, siz
 	if (stats)
 		put_stat(out, r, &stats[i], numbers->opts->unicode);
 	if (t->group == HL_GROUP_SITE) {
-		hl_put_frame(out, hl_model_frame(m, r->frame), numbers->opts,
+		hl_put_frame(out, hl_model_frame(m, r->frame), r->full, numbers->opts,
 			hl_numbers_width(numbers) + (stats ? STAT_WIDTH : 0));
 	} else {
-		hl_text_escape(&b, r->name);
+		hl_text_escape(&b, r->shown);
 		fputs(hl_strbuf_str(&b), out);
 		hl_strbuf_fini(&b);
 	}
