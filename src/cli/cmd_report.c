@@ -26,6 +26,7 @@ SETTER(peak, r->what = HL_REPORT_PEAK)
 SETTER(leaks, r->what = HL_REPORT_LEAKS)
 SETTER(allocated, r->what = HL_REPORT_ALLOCATED)
 SETTER(top_down, r->top_down = true)
+SETTER(full_stacks, r->full_stacks = true)
 SETTER(threads, r->view = HL_REPORT_THREADS)
 SETTER(timeline, r->view = HL_REPORT_TIMELINE)
 SETTER(fragmentation, r->view = HL_REPORT_FRAGMENTATION)
@@ -387,6 +388,8 @@ static const struct hl_opt report_opts[] = {
 	{0, "growth", "A..B", "allocated between the times A and B and alive at B", set_growth},
 	{0, "range", "A..B", "allocated or temporary only from A to B", set_range},
 	{0, "top-down", NULL, "the outermost frame first, not the allocating one", set_top_down},
+	{0, "full-stacks", NULL, "also the frames before main, which all stacks have (text only)",
+		set_full_stacks},
 	{0, "sites", NULL, "a list of sites with lifetimes and their course over time", set_sites},
 	{0, "sizes", NULL, "by size of block", set_sizes},
 	{0, "lifetimes", NULL, "by how long blocks lived", set_lifetimes},

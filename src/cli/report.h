@@ -45,7 +45,7 @@ struct hl_report {
 	struct hl_when at, from, to;
 	bool ranged; /* --range or --growth was given */
 	uint64_t temporary_ns;
-	bool top_down, sorted, min_given, limit_given, no_defaults;
+	bool top_down, full_stacks, sorted, min_given, limit_given, no_defaults;
 	enum hl_sort sort;
 	double min;
 	size_t limit;

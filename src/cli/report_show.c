@@ -125,12 +125,19 @@ static int ask(
 	return err;
 }
 
+/* For people all stacks begin alike; for programs nothing is left out. */
+static bool no_starts(const struct hl_report *r)
+{
+	return !r->full_stacks && !r->common.json;
+}
+
 /* Programs that read JSON have had the outermost frame first from the beginning. */
 static int show_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
 	struct hl_text_opts opts = text_opts(r, what);
-	struct hl_tree_opts tree_opts = {.calls = true, .by_blocks = opts.by_blocks};
+	struct hl_tree_opts tree_opts = {
+		.calls = true, .by_blocks = opts.by_blocks, .no_starts = no_starts(r)};
 	struct hl_tree t;
 	int err = hl_model_find_calls(m, a);
 
@@ -154,7 +161,7 @@ static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_a
 	struct hl_site_stat *stats = NULL;
 	struct hl_table t;
 	size_t n_stats = 0;
-	int err = hl_table_build(&t, m, a, r->group);
+	int err = hl_table_build(&t, m, a, r->group, no_starts(r));
 
 	if (err)
 		return err;

@@ -213,6 +213,46 @@ def order(trace):
     exact = [l for l in run('--bytes', '--min', '0', 'wide.hlt').stdout.decode().splitlines() if '%' in l]
     check(len(exact) == 3 and ' 123,456,789,012 B ' in exact[1] and len({l.find(' B ') for l in exact}) == 1, f'--bytes in line: {exact}')
 
+def places(path, *flags):
+    """Where the functions of a file are: {name: offset}."""
+    lines = subprocess.run(['nm', *flags, path], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {l.split()[-1].partition('@')[0]: int(l.split()[0], 16) + 8 for l in lines if l.split()[-2] in 'TtWi'}
+
+def make_real(name, *stacks):
+    """A trace of leaked blocks, the k-th of 10 ** k bytes. A stack is functions of libc, made-up ones as :libfoo.so, or
+    _start, from the outermost."""
+    with open('/proc/self/maps') as maps:
+        libc = next(l.split()[-1] for l in maps if '/libc.so.6' in l)
+    in_libc, in_program = places(libc, '-D'), places(mktrace)
+    lines, nodes = f'module {libc} *\nmodule {mktrace} *\n', 0
+    modules, allocs = [], ''
+    for k, stack in enumerate(stacks):
+        parent = '-'
+        for f in stack.split():
+            if f.startswith(':') and f not in modules:
+                modules.append(f)
+                lines += f'module /nowhere/{f[1:]} -\n'
+            place = (2 + modules.index(f), 0x1000) if f[0] == ':' else (1, in_program[f]) if f == '_start' else (0, in_libc[f])
+            lines += f'node {parent} {place[0]} {place[1]:x}\n'
+            parent, nodes = nodes, nodes + 1
+        allocs += f'alloc 64 0 {10 ** k} {parent} 0\n'
+    subprocess.run([mktrace, name], input=(lines + 'thread 1\n' + allocs + 'end 0 0 640\n').encode(), check=True)
+    return name
+
+def starts():
+    """The frames before main are in JSON and with --full-stacks, else not; unless there are no others."""
+    trace = make_real('starts.hlt', '_start __libc_start_main :app', 'clone :app', ':stripped __libc_start_main :other', 'clone')
+    leaks = '--leaks', '--min', '0', '--no-default-suppressions'
+    for view in [], ['--top-down'], ['--group', 'stack']:
+        short, full = (run(*leaks, *view, *more, trace).stdout.decode() for more in ([], ['--full-stacks']))
+        check('_start' not in short and 'libc_start_main' not in short and '[stripped]' not in short, f'{view}: {short}')
+        check('_start' in full and 'libc_start_main' in full and ('[stripped]' in full or view[:1] == ['--group']), f'{view} --full-stacks: {full}')
+        check(sum('clone' in l for l in short.splitlines()) == 1 and short.splitlines()[0] == full.splitlines()[0], f'{view}: nothing but clone: {short}')
+        rows = [float(l.split('%')[0]) for l in short.splitlines() if '%' in l and (view[:1] == ['--group'] or l[33:34] in '├└')]
+        check(len(rows) > 0 and 99.7 < sum(rows) < 100.3, f'{view}: the sum: {short}')
+    tree = ask(*leaks, trace)
+    check(tree == ask(*leaks, '--full-stacks', trace) and '_start' in {n['function'] for n in tree['tree']}, f'JSON: {tree}')
+
 def timeline(trace):
     t = ask('--timeline', trace)
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
@@ -261,6 +301,7 @@ with tempfile.TemporaryDirectory() as folder:
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         order('parent.hlt')
+        starts()
         timeline('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')
