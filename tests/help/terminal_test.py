@@ -121,6 +121,12 @@ def check_trees():
             wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
             case('\033' not in out and not wide, f'{view}: no row is wider than {columns} columns', wide[:3])
             case('…' in out or view == '--sites', f'{view}: what does not fit is cut', out[:500])
+    for columns in 100, 140:
+        out = terminal('report', '--no-pager', '--group=stack', 'long.hlt', columns=columns, NO_COLOR='1')[1]
+        wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
+        case(' < ' in out and '…' in out and not wide, f'--group=stack: no row is wider than {columns} columns', out[:500])
+    out = rows.run(heaplapse, 'report', '--group=stack', 'long.hlt').stdout
+    case('…' not in out.replace('<…>', '') and max(map(len, out.splitlines())) > 140, '--group=stack: in a pipe they are whole', out[:500])
     out = terminal('report', '--no-pager', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]
     case('...' in out and out.isascii(), 'and in ASCII where the locale is', out[:500])
     case('[...]' not in rows.run(heaplapse, 'report', '--sites', 'long.hlt').stdout, 'the end of a cut stack is no site')

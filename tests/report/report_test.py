@@ -52,8 +52,8 @@ def check(ok, what):
         failures.append(what)
         print('FAILED:', what)
 
-def run(*args):
-    env = dict(os.environ, LC_ALL='C.UTF-8', COLUMNS='80')
+def run(*args, columns=80):
+    env = dict(os.environ, LC_ALL='C.UTF-8', COLUMNS=str(columns))
     return subprocess.run([heaplapse, 'report', *args], capture_output=True, env=env, timeout=60)
 
 def ask(*args):
@@ -190,6 +190,20 @@ def text(trace):
     plot = run('--timeline', trace).stdout.decode()
     check('1 snapshot loaded' in plot and '2 mark login' in plot and '^ highest' in plot, plot)
 
+def words(trace):
+    """One branch is not «each»; what was not measured says why."""
+    one = run('--allocated', '--min', '90', '--top-down', trace).stdout.decode()
+    check(', 1 branch below 90%; --min 0 shows all' in one, one)
+    one = run('--allocated', '-n', '1', '--top-down', trace).stdout.decode()
+    check(', 1 branch beyond -n 1 or below 0.5%; -n 0 --min 0 shows all' in one, one)
+    many = run('--allocated', '--group', 'site', '--min', '50', trace).stdout.decode()
+    check(' rows below 50% each; --min 0 shows all' in many, many)
+    pages = run('--fragmentation', trace).stdout.decode()
+    check('-  not sampled in a run this short' in pages, pages)
+    subprocess.run([mktrace, 'second.hlt'], check=True, input=b'thread 1\nalloc 64 0 10 - 0\nend 0 0 1000000000\n')
+    pages = run('--fragmentation', 'second.hlt').stdout.decode()
+    check('no sample of it was taken before this moment' in pages, pages)
+
 def order(trace):
     """A tree by blocks: order, shares and what is left out go by blocks; names and averages have no order in a tree."""
     lines = lambda *args: [l for l in run(*args, trace).stdout.decode().splitlines() if '%' in l]
@@ -261,6 +275,21 @@ def timeline(trace):
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
 
+def axis():
+    """Below the plot stand the times of its start, middle and end, however wide it is and long the run."""
+    for end, first, middle, last in ((64000000, '0 ns', '32.0 ms', '64.0 ms'), (7200 * 10 ** 9, '0 ns', '3600.000 s', '7200.000 s')):
+        subprocess.run([mktrace, 'long.hlt'], check=True, input=f'thread 1\nalloc 64 0 10 - 0\nend 0 0 {end}\n'.encode())
+        for columns in 40, 41, 68, 69, 80, 120, 173, 200:
+            out = run('--timeline', 'long.hlt', columns=columns).stdout.decode()
+            lines = out.splitlines()
+            at = next(i for i, l in enumerate(lines) if '└' in l)
+            ticks = [i for i, c in enumerate(lines[at]) if c == '┬']
+            times = lines[at + 2]
+            check(max(map(len, lines[1:])) < columns and ticks[0] == 12 and ticks[-1] == len(lines[at]) - 1, f'{columns}: {out}')
+            check(times[12:].startswith(first) and times.endswith('  ' + last) and len(times) == len(lines[at]), f'{columns}: {out}')
+            place = times.find(middle)
+            check(place <= ticks[len(ticks) // 2] < place + len(middle) or columns < 50 and end > 10 ** 9, f'{columns}: {out}')
+
 def damaged(folder):
     """Cuts and flips of a file: every view gives an answer or one sentence, never a crash, and parts that sum to their total."""
     lines = PARENT[:PARENT.index('alloc')]
@@ -303,6 +332,8 @@ with tempfile.TemporaryDirectory() as folder:
         order('parent.hlt')
         starts()
         timeline('parent.hlt')
+        axis()
+        words('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))
