@@ -415,11 +415,12 @@ static int show_snapshots(struct hl_report *r, struct hl_model *m)
 	return err;
 }
 
-int hl_report_show(struct hl_report *r, struct hl_model *m)
+static int show_part(struct hl_report *r, struct hl_model *m)
 {
 	switch (r->view) {
 	case HL_REPORT_TREE:
 	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
 	case HL_REPORT_SITES:
 		return show_answer(r, m);
 	case HL_REPORT_THREADS:
@@ -436,4 +437,25 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 		return show_process(r, m);
 	}
 	return 0;
+}
+
+int hl_report_show(struct hl_report *r, struct hl_model *m)
+{
+	enum hl_report_what asked = r->what;
+	int err = 0;
+
+	if (r->parts.len == 0)
+		return show_part(r, m);
+	for (size_t i = 0; i < r->parts.len && !err; i++) {
+		r->view = r->parts.data[i].view;
+		r->group = r->parts.data[i].group;
+		/* Of what lives at one moment, sizes are a sample; people mean all. */
+		if (asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY)
+			r->what = HL_REPORT_ALLOCATED;
+		if (i > 0)
+			putchar('\n');
+		err = show_part(r, m);
+		r->what = asked;
+	}
+	return err;
 }

@@ -186,6 +186,8 @@ int hl_suppressions_apply(struct hl_suppressions *s, struct hl_model *m, struct 
 {
 	int err = 0;
 
+	for (size_t k = 0; k < s->taken.len; k++)
+		s->taken.data[k].value = (struct hl_value){0};
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		struct hl_value *v = &a->values[i];
 		bool holds = false;

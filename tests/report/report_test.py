@@ -147,6 +147,12 @@ def bad(trace, empty, folder):
     refused(2, 'after the end of the recording', '--growth', '1h..2h', trace)
     refused(2, 'after its own end', '--growth', '20us..10us', trace)
     refused(2, '--range is for', '--range', '1us..', '--leaks', trace)
+    for one, other in (('--leaks', '--peak'), ('--at=50%', '--leaks'), ('--at=50%', '--at=70%'), ('--temporary', '--temporary=1ms'),
+                       ('--allocated', '--temporary'), ('--growth=0..1us', '--range=0..2us'), ('--group=process', '--sites'),
+                       ('--threads', '--group=process')):
+        refused(2, f'{one} and {other} exclude each other', one, other, trace)
+    refused(2, '--range=..1us and --range=..2us exclude each other', '--allocated', '--range', '..1us', '--range', '..2us', trace)
+    refused(2, '--json takes one view, but --sizes and --threads were given', '--json', '--sizes', '--threads', trace)
     refused(2, 'a duration', '--temporary=50%', trace)
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
@@ -203,6 +209,21 @@ def words(trace):
     subprocess.run([mktrace, 'second.hlt'], check=True, input=b'thread 1\nalloc 64 0 10 - 0\nend 0 0 1000000000\n')
     pages = run('--fragmentation', 'second.hlt').stdout.decode()
     check('no sample of it was taken before this moment' in pages, pages)
+
+def several(trace):
+    """Views one after the other are what each is alone, and each has its own quantity."""
+    alone = lambda *args: run(*args, trace).stdout.decode()
+    for views in (['--sizes', '--threads'], ['--sites', '--sizes', '--lifetimes'], ['--group=site', '--group=call', '--timeline'],
+                  ['--snapshots', '--fragmentation']):
+        for quantity in [], ['--leaks']:
+            # What is said about names comes once, at the end.
+            wanted = '\n'.join(alone(*quantity, v).partition('\nnames:')[0] for v in views)
+            found = alone(*quantity, *views)
+            check(found.partition('\nnames:')[0] == wanted and wanted.count('\n\n') >= len(views) - 1, f'{quantity} {views}: {found}')
+    check(alone('--sites', '--sites') == alone('--sites') and alone('--leaks', '--leaks') == alone('--leaks'), 'the same twice is once')
+    check(ask('--sizes', '--allocated', trace) == ask('--sizes', trace), 'a view and a quantity')
+    r = run('--sites', '--sizes', trace, 'child.hlt')
+    check(r.returncode == 0 and r.stdout.count(b'(pid 42)') == 2 and b'all 2 processes' not in r.stdout, f'two of two: {r.stdout}')
 
 def order(trace):
     """A tree by blocks: order, shares and what is left out go by blocks; names and averages have no order in a tree."""
@@ -330,6 +351,7 @@ with tempfile.TemporaryDirectory() as folder:
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         order('parent.hlt')
+        several('parent.hlt')
         starts()
         timeline('parent.hlt')
         axis()
