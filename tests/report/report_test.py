@@ -225,6 +225,19 @@ def several(trace):
     r = run('--sites', '--sizes', trace, 'child.hlt')
     check(r.returncode == 0 and r.stdout.count(b'(pid 42)') == 2 and b'all 2 processes' not in r.stdout, f'two of two: {r.stdout}')
 
+def archive():
+    """Where -dbgsym packages are is said once, after those that have one; where none has, it is not."""
+    files = [os.path.realpath(f) for f in ('/bin/dash', '/bin/cat', '/bin/tar')]
+    text = ''.join(f'module {f} *\nnode - {i} 5000\n' for i, f in enumerate(files))
+    text += 'thread 1\n' + ''.join(f'alloc 64 0 100 {i} 0\n' for i in range(len(files))) + 'end 0 0 640\n'
+    subprocess.run([mktrace, 'packages.hlt'], input=text.encode(), check=True)
+    lines = run('packages.hlt').stdout.decode().splitlines()
+    advised = [i for i, l in enumerate(lines) if '-dbgsym)' in l]
+    said = [i for i, l in enumerate(lines) if "are in Debian's debug archive: heaplapse-report(1), SYMBOLS" in l]
+    check(len(said) == bool(advised) and (not said or said[0] > advised[-1]), f'the archive: {lines}')
+    check(advised or not os.path.exists('/var/lib/dpkg/info/dash.list'), f'packages: {lines}')
+    check(b'archive' not in run('parent.hlt').stdout, 'without packages nothing is said of them')
+
 def order(trace):
     """A tree by blocks: order, shares and what is left out go by blocks; names and averages have no order in a tree."""
     lines = lambda *args: [l for l in run(*args, trace).stdout.decode().splitlines() if '%' in l]
@@ -352,6 +365,7 @@ with tempfile.TemporaryDirectory() as folder:
         text('parent.hlt')
         order('parent.hlt')
         several('parent.hlt')
+        archive()
         starts()
         timeline('parent.hlt')
         axis()
