@@ -26,7 +26,8 @@ int hl_suppressions_add_text(struct hl_suppressions *s, const char *text, size_t
 
 /* Takes what fits out of an answer by stack. The first that fits counts. 0 or -errno. */
 int hl_suppressions_apply(struct hl_suppressions *s, struct hl_model *m, struct hl_answer *a);
-/* What was taken out of the last answer; those with no blocks took nothing. The suppressions' own. */
+/* What was taken out of the last answer; those with no blocks took nothing. The suppressions' own.
+ */
 const struct hl_suppressed *hl_suppressions_taken(const struct hl_suppressions *s, size_t *n);
 
 #endif

@@ -301,6 +301,24 @@ def starts():
     tree = ask(*leaks, trace)
     check(tree == ask(*leaks, '--full-stacks', trace) and '_start' in {n['function'] for n in tree['tree']}, f'JSON: {tree}')
 
+def known():
+    """What libc keeps is no leak; what it gives to the program is, and so is what the program does when libc calls it."""
+    kept = ('getpwuid', 'getgrgid __nss_database_get', 'gethostbyname', 'setlocale strdup', 'newlocale strdup', 'bindtextdomain',
+            'iconv_open __gconv_open strdup', 'localtime', 'puts _IO_file_doallocate', 'dlopen strdup')
+    leaked = 'fopen', 'getaddrinfo', 'newlocale', 'iconv_open __gconv_open', 'strdup', 'setlocale :app'
+    wide = lambda stacks: [f'_start __libc_start_main :app {s}' for s in stacks]
+    for stacks, all_kept in (kept, True), (leaked, False):
+        trace = make_real('known.hlt', *wide(stacks))
+        for k, stack in enumerate(stacks):
+            only = '--filter', f'size:{10 ** k}'
+            out = run('--leaks', *only, trace).stdout.decode()
+            check((': 0 B in 0 blocks' in out) == all_kept == ('suppressed' in out), f'{stack}: {out}')
+            out = run('--leaks', '--no-default-suppressions', *only, trace).stdout.decode()
+            check(' in 1 block\n' in out and 'suppressed' not in out, f'{stack}: {out}')
+    trace = make_real('known.hlt', *wide(kept), ':app')
+    both = run('--leaks', '--sites', '--group', 'stack', trace).stdout.decode()
+    check(both.count("  111 B in 3 blocks: libc's data of users") == 2, both)
+
 def timeline(trace):
     t = ask('--timeline', trace)
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
@@ -367,6 +385,7 @@ with tempfile.TemporaryDirectory() as folder:
         several('parent.hlt')
         archive()
         starts()
+        known()
         timeline('parent.hlt')
         axis()
         words('parent.hlt')
