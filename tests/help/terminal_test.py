@@ -156,6 +156,26 @@ def check_newest(folder):
     os.chdir('..')
 
 
+KEEPS = '''
+#include <stdio.h>
+#include <stdlib.h>
+void *volatile p;
+int main(int argc, char **argv) { p = malloc(77); return argc > 1 ? puts("x") < 0 : 0; }
+'''
+
+
+def check_summary():
+    """The summary counts as leaked what report --leaks shows, and says how much that leaves out."""
+    open('keeps.c', 'w').write(KEEPS)
+    subprocess.run(['gcc', '-O1', '-o', 'keeps', 'keeps.c'], check=True)
+    for arguments, kept in ([], ''), (['puts'], ', and 4.0 KiB that libc and its like keep'):
+        done = rows.run(heaplapse, 'record', '--summary', '-f', '-o', 'keeps.hlt', './keeps', *arguments)
+        os.utime('keeps.hlt', (1, 1))
+        leaks = rows.run(heaplapse, 'report', '--leaks', 'keeps.hlt').stdout
+        case(f'  leaked              77 B  in 1 block{kept}\n' in done.stderr, f'the summary of {arguments}', done.stderr)
+        case(': 77 B in 1 block\n' in leaks and ('suppressed' in leaks) == bool(kept), f'report --leaks says the same of {arguments}', leaks)
+
+
 def check_bytes():
     out = rows.run(heaplapse, 'report', '--allocated', '--bytes', 'churn.hlt').stdout
     case('100,200,000 B' in out, '--bytes gives exact numbers', out)
@@ -177,5 +197,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_progress()
     check_newest(folder)
     check_bytes()
+    check_summary()
     os.chdir('/')
 rows.finish()
