@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/model_internal.h"
+#include "model/start.h"
 #include "model/tree.h"
 #include "util/strbuf.h"
 #include "util/text.h"
@@ -67,6 +68,7 @@ struct build {
 	struct hl_map rows; /* what a row stands for -> its number */
 	HL_VEC(struct hl_row) out;
 	struct hl_strbuf text;
+	struct hl_starts starts; /* frames that no stack is named by */
 };
 
 /* Keeps what was put together in b->text. */
@@ -106,9 +108,18 @@ static void put_site(struct build *b, const struct hl_frame *f, bool full)
 		hl_strbuf_printf(&b->text, " [%s]", base_of(f->module));
 }
 
+/* The next node outwards that the stack is named by. */
+static uint32_t outwards(struct build *b, uint32_t node, bool whole)
+{
+	if (node != HL_NODE_NONE)
+		node = hl_model_parent(b->m, node);
+	return !whole && hl_starts_have(&b->starts, node) ? HL_NODE_NONE : node;
+}
+
 /* Innermost first, as far as a line is worth it. */
 static int put_stack(struct build *b, uint32_t node, bool full)
 {
+	bool whole = hl_starts_have(&b->starts, node);
 	int err = 0, shown = 0;
 
 	do {
@@ -122,7 +133,7 @@ static int put_stack(struct build *b, uint32_t node, bool full)
 			hl_strbuf_puts(
 				&b->text, name_of(hl_model_frame(b->m, refs[n].frame), full));
 		}
-		node = node == HL_NODE_NONE ? node : hl_model_parent(b->m, node);
+		node = outwards(b, node, whole);
 	} while (!err && node != HL_NODE_NONE && shown < 8);
 	if (node != HL_NODE_NONE)
 		hl_strbuf_puts(&b->text, " < ...");
@@ -328,8 +339,8 @@ static int tell_apart(struct build *b)
 	return err;
 }
 
-int hl_table_build(
-	struct hl_table *t, struct hl_model *m, const struct hl_answer *a, enum hl_group g)
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts)
 {
 	struct build b = {.t = t, .m = m, .a = a};
 	int err = 0;
@@ -337,6 +348,8 @@ int hl_table_build(
 	memset(t, 0, sizeof(*t));
 	t->group = g;
 	t->total = a->total;
+	if (no_starts && g == HL_GROUP_STACK)
+		err = hl_starts_find(&b.starts, m, a);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		if (a->values[i].blocks > 0)
 			err = groups[g].key == HL_KEY_STACK ? add_code(&b, i) : add_key(&b, i);
@@ -345,6 +358,7 @@ int hl_table_build(
 		err = tell_apart(&b);
 	t->rows = b.out.data;
 	t->n = b.out.len;
+	hl_starts_fini(&b.starts);
 	hl_map_fini(&b.rows);
 	hl_strbuf_fini(&b.text);
 	if (err)

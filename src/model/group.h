@@ -53,9 +53,10 @@ struct hl_table {
 	struct hl_strings strings;
 };
 
-/* The answer must have been asked with the group's key. 0 or -errno. */
-int hl_table_build(
-	struct hl_table *t, struct hl_model *m, const struct hl_answer *a, enum hl_group g);
+/* The answer must have been asked with the group's key. no_starts: stacks are named without the
+ * frames before main, see start.h. 0 or -errno. */
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts);
 void hl_table_sort(struct hl_table *t, enum hl_sort by);
 void hl_table_fini(struct hl_table *t);
 

@@ -3,7 +3,7 @@
 
 	report_test.py HEAPLAPSE MKTRACE [--update]     --update writes the golden files anew: look at the change
 """
-import itertools, json, os, pathlib, subprocess, sys, tempfile
+import itertools, json, os, pathlib, re, subprocess, sys, tempfile
 
 heaplapse, mktrace = map(os.path.abspath, sys.argv[1:3])
 update = '--update' in sys.argv
@@ -65,8 +65,8 @@ def check(ok, what):
         failures.append(what)
         print('FAILED:', what)
 
-def run(*args):
-    env = dict(os.environ, LC_ALL='C.UTF-8', COLUMNS='80')
+def run(*args, columns=80):
+    env = dict(os.environ, LC_ALL='C.UTF-8', COLUMNS=str(columns))
     return subprocess.run([heaplapse, 'report', *args], capture_output=True, env=env, timeout=60)
 
 def ask(*args):
@@ -185,6 +185,12 @@ def bad(trace, empty, folder):
     refused(2, 'after the end of the recording', '--growth', '1h..2h', trace)
     refused(2, 'after its own end', '--growth', '20us..10us', trace)
     refused(2, '--range is for', '--range', '1us..', '--leaks', trace)
+    for one, other in (('--leaks', '--peak'), ('--at=50%', '--leaks'), ('--at=50%', '--at=70%'), ('--temporary', '--temporary=1ms'),
+                       ('--allocated', '--temporary'), ('--growth=0..1us', '--range=0..2us'), ('--group=process', '--sites'),
+                       ('--threads', '--group=process')):
+        refused(2, f'{one} and {other} exclude each other', one, other, trace)
+    refused(2, '--range=..1us and --range=..2us exclude each other', '--allocated', '--range', '..1us', '--range', '..2us', trace)
+    refused(2, '--json takes one view, but --sizes and --threads were given', '--json', '--sizes', '--threads', trace)
     refused(2, 'a duration', '--temporary=50%', trace)
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
@@ -228,6 +234,48 @@ def text(trace):
     plot = run('--timeline', trace).stdout.decode()
     check('1 snapshot loaded' in plot and '2 mark login' in plot and '^ highest' in plot, plot)
 
+def words(trace):
+    """One branch is not «each»; what was not measured says why."""
+    one = run('--allocated', '--min', '90', '--top-down', trace).stdout.decode()
+    check(', 1 branch below 90%; --min 0 shows all' in one, one)
+    one = run('--allocated', '-n', '1', '--top-down', trace).stdout.decode()
+    check(', 1 branch beyond -n 1 or below 0.5%; -n 0 --min 0 shows all' in one, one)
+    many = run('--allocated', '--group', 'site', '--min', '50', trace).stdout.decode()
+    check(' rows below 50% each; --min 0 shows all' in many, many)
+    pages = run('--fragmentation', trace).stdout.decode()
+    check('-  not sampled in a run this short' in pages, pages)
+    subprocess.run([mktrace, 'second.hlt'], check=True, input=b'thread 1\nalloc 64 0 10 - 0\nend 0 0 1000000000\n')
+    pages = run('--fragmentation', 'second.hlt').stdout.decode()
+    check('no sample of it was taken before this moment' in pages, pages)
+
+def several(trace):
+    """Views one after the other are what each is alone, and each has its own quantity."""
+    alone = lambda *args: run(*args, trace).stdout.decode()
+    for views in (['--sizes', '--threads'], ['--sizes', '--sites', '--lifetimes'], ['--group=site', '--group=call', '--timeline'],
+                  ['--snapshots', '--fragmentation']):
+        for quantity in [], ['--leaks']:
+            # What is said about names comes once, at the end.
+            wanted = '\n'.join(alone(*quantity, v).partition('\nnames:')[0] for v in views)
+            found = alone(*quantity, *views)
+            check(found.partition('\nnames:')[0] == wanted and wanted.count('\n\n') >= len(views) - 1, f'{quantity} {views}: {found}')
+    check(alone('--sites', '--sites') == alone('--sites') and alone('--leaks', '--leaks') == alone('--leaks'), 'the same twice is once')
+    check(ask('--sizes', '--allocated', trace) == ask('--sizes', trace), 'a view and a quantity')
+    r = run('--sites', '--sizes', trace, 'child.hlt')
+    check(r.returncode == 0 and r.stdout.count(b'(pid 42)') == 2 and b'all 2 processes' not in r.stdout, f'two of two: {r.stdout}')
+
+def archive():
+    """Where -dbgsym packages are is said once, after those that have one; where none has, it is not."""
+    files = [os.path.realpath(f) for f in ('/bin/dash', '/bin/cat', '/bin/tar')]
+    text = ''.join(f'module {f} *\nnode - {i} 5000\n' for i, f in enumerate(files))
+    text += 'thread 1\n' + ''.join(f'alloc 64 0 100 {i} 0\n' for i in range(len(files))) + 'end 0 0 640\n'
+    subprocess.run([mktrace, 'packages.hlt'], input=text.encode(), check=True)
+    lines = run('packages.hlt').stdout.decode().splitlines()
+    advised = [i for i, l in enumerate(lines) if '-dbgsym)' in l]
+    said = [i for i, l in enumerate(lines) if "are in Debian's debug archive: heaplapse-report(1), SYMBOLS" in l]
+    check(len(said) == bool(advised) and (not said or said[0] > advised[-1]), f'the archive: {lines}')
+    check(advised or not os.path.exists('/var/lib/dpkg/info/dash.list'), f'packages: {lines}')
+    check(b'archive' not in run('parent.hlt').stdout, 'without packages nothing is said of them')
+
 def order(trace):
     """A tree by blocks: order, shares and what is left out go by blocks; names and averages have no order in a tree."""
     lines = lambda *args: [l for l in run(*args, trace).stdout.decode().splitlines() if '%' in l]
@@ -245,8 +293,69 @@ def order(trace):
     for by in 'name', 'average':
         r = run('--sort', by, trace)
         check(r.returncode == 2 and b'a tree is sorted by bytes or blocks' in r.stderr, f'--sort {by}: {r.stderr}')
-    exact = lines('--allocated', '--bytes', '--min', '0')
-    check(exact and all(l[33] in '├└│' for l in exact), f'--bytes in line: {exact}')
+    # A number that is wider than its column widens it in all rows.
+    subprocess.run([mktrace, 'wide.hlt'], check=True, input=b'module /bin/app -\nnode - 0 1000\nnode 0 0 1010\nthread 1\n'
+                   b'alloc 64 0 123456789012 0 0\nalloc 64 0 5 1 0\nend 0 0 640\n')
+    exact = [l for l in run('--bytes', '--min', '0', 'wide.hlt').stdout.decode().splitlines() if '%' in l]
+    check(len(exact) == 3 and ' 123,456,789,012 B ' in exact[1] and len({l.find(' B ') for l in exact}) == 1, f'--bytes in line: {exact}')
+
+def places(path, *flags):
+    """Where the functions of a file are: {name: offset}."""
+    lines = subprocess.run(['nm', *flags, path], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {l.split()[-1].partition('@')[0]: int(l.split()[0], 16) + 8 for l in lines if l.split()[-2] in 'TtWi'}
+
+def make_real(name, *stacks):
+    """A trace of leaked blocks, the k-th of 10 ** k bytes. A stack is functions of libc, made-up ones as :libfoo.so, or
+    _start, from the outermost."""
+    with open('/proc/self/maps') as maps:
+        libc = next(l.split()[-1] for l in maps if '/libc.so.6' in l)
+    in_libc, in_program = places(libc, '-D'), places(mktrace)
+    lines, nodes = f'module {libc} *\nmodule {mktrace} *\n', 0
+    modules, allocs = [], ''
+    for k, stack in enumerate(stacks):
+        parent = '-'
+        for f in stack.split():
+            if f.startswith(':') and f not in modules:
+                modules.append(f)
+                lines += f'module /nowhere/{f[1:]} -\n'
+            place = (2 + modules.index(f), 0x1000) if f[0] == ':' else (1, in_program[f]) if f == '_start' else (0, in_libc[f])
+            lines += f'node {parent} {place[0]} {place[1]:x}\n'
+            parent, nodes = nodes, nodes + 1
+        allocs += f'alloc 64 0 {10 ** k} {parent} 0\n'
+    subprocess.run([mktrace, name], input=(lines + 'thread 1\n' + allocs + 'end 0 0 640\n').encode(), check=True)
+    return name
+
+def starts():
+    """The frames before main are in JSON and with --full-stacks, else not; unless there are no others."""
+    trace = make_real('starts.hlt', '_start __libc_start_main :app', 'clone :app', ':stripped __libc_start_main :other', 'clone clone')
+    leaks = '--leaks', '--min', '0', '--no-default-suppressions'
+    for view in [], ['--top-down'], ['--group', 'stack']:
+        short, full = (run(*leaks, *view, *more, trace).stdout.decode() for more in ([], ['--full-stacks']))
+        check('_start' not in short and 'libc_start_main' not in short and '[stripped]' not in short, f'{view}: {short}')
+        check('_start' in full and 'libc_start_main' in full and ('[stripped]' in full or view[:1] == ['--group']), f'{view} --full-stacks: {full}')
+        check(len(re.findall(r'\bclone\b(?!\.S)', short)) == 2 and short.splitlines()[0] == full.splitlines()[0], f'{view}: nothing but clone: {short}')
+        rows = [float(l.split('%')[0]) for l in short.splitlines() if '%' in l and (view[:1] == ['--group'] or l[33:34] in '├└')]
+        check(len(rows) > 0 and 99.7 < sum(rows) < 100.3, f'{view}: the sum: {short}')
+    tree = ask(*leaks, trace)
+    check(tree == ask(*leaks, '--full-stacks', trace) and '_start' in {n['function'] for n in tree['tree']}, f'JSON: {tree}')
+
+def known():
+    """What libc keeps is no leak; what it gives to the program is, and so is what the program does when libc calls it."""
+    kept = ('getpwuid', 'getgrgid __nss_database_get', 'gethostbyname', 'setlocale strdup', 'newlocale strdup', 'bindtextdomain',
+            'iconv_open __gconv_open strdup', 'localtime', 'puts _IO_file_doallocate', 'dlopen strdup')
+    leaked = 'fopen', 'getaddrinfo', 'newlocale', 'iconv_open __gconv_open', 'strdup', 'setlocale :app'
+    wide = lambda stacks: [f'_start __libc_start_main :app {s}' for s in stacks]
+    for stacks, all_kept in (kept, True), (leaked, False):
+        trace = make_real('known.hlt', *wide(stacks))
+        for k, stack in enumerate(stacks):
+            only = '--filter', f'size:{10 ** k}'
+            out = run('--leaks', *only, trace).stdout.decode()
+            check((': 0 B in 0 blocks' in out) == all_kept == ('suppressed' in out), f'{stack}: {out}')
+            out = run('--leaks', '--no-default-suppressions', *only, trace).stdout.decode()
+            check(' in 1 block\n' in out and 'suppressed' not in out, f'{stack}: {out}')
+    trace = make_real('known.hlt', *wide(kept), ':app')
+    both = run('--leaks', '--sites', '--group', 'stack', trace).stdout.decode()
+    check(both.count("  111 B in 3 blocks: libc's data of users") == 2, both)
 
 def timeline(trace):
     t = ask('--timeline', trace)
@@ -255,6 +364,21 @@ def timeline(trace):
     check([m['name'] for m in t['marks']] == ['loaded', 'login', 'done'], str(t['marks']))
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
+
+def axis():
+    """Below the plot stand the times of its start, middle and end, however wide it is and long the run."""
+    for end, first, middle, last in ((64000000, '0 ns', '32.0 ms', '64.0 ms'), (7200 * 10 ** 9, '0 ns', '3600.000 s', '7200.000 s')):
+        subprocess.run([mktrace, 'long.hlt'], check=True, input=f'thread 1\nalloc 64 0 10 - 0\nend 0 0 {end}\n'.encode())
+        for columns in 40, 41, 68, 69, 80, 120, 173, 200:
+            out = run('--timeline', 'long.hlt', columns=columns).stdout.decode()
+            lines = out.splitlines()
+            at = next(i for i, l in enumerate(lines) if '└' in l)
+            ticks = [i for i, c in enumerate(lines[at]) if c == '┬']
+            times = lines[at + 2]
+            check(max(map(len, lines[1:])) < columns and ticks[0] == 12 and ticks[-1] == len(lines[at]) - 1, f'{columns}: {out}')
+            check(times[12:].startswith(first) and times.endswith('  ' + last) and len(times) == len(lines[at]), f'{columns}: {out}')
+            place = times.find(middle)
+            check(place <= ticks[len(ticks) // 2] < place + len(middle) or columns < 50 and end > 10 ** 9, f'{columns}: {out}')
 
 def damaged(folder):
     """Cuts and flips of a file: every view gives an answer or one sentence, never a crash, and parts that sum to their total."""
@@ -298,7 +422,13 @@ with tempfile.TemporaryDirectory() as folder:
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         order('parent.hlt')
+        several('parent.hlt')
+        archive()
+        starts()
+        known()
         timeline('parent.hlt')
+        axis()
+        words('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))

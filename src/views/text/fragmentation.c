@@ -13,13 +13,18 @@ static void put_line(FILE *out, const char *name, uint64_t bytes, const char *mo
 	fprintf(out, "  %-22s %11s  %s\n", name, hl_text_bytes(text, bytes), more);
 }
 
-static void put_resident(FILE *out, const struct hl_fragmentation *f)
+/* How often the recording asks for it: docs/numbers.md. */
+#define SAMPLED_EVERY_NS 100000000
+
+static void put_resident(FILE *out, struct hl_model *m, const struct hl_fragmentation *f)
 {
 	char when[HL_TEXT_SIZE_MAX], more[128];
 
 	if (!f->has_rss) {
-		fprintf(out, "  %-22s %11s  no sample of it was taken before this moment\n",
-			"resident", "-");
+		fprintf(out, "  %-22s %11s  %s\n", "resident", "-",
+			hl_model_end_ns(m) <= SAMPLED_EVERY_NS
+				? "not sampled in a run this short"
+				: "no sample of it was taken before this moment");
 		return;
 	}
 	snprintf(more, sizeof(more), "the whole program, sampled at %s",
@@ -48,7 +53,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
 		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
 	put_line(out, "mapped", f->span_bytes, more);
-	put_resident(out, f);
+	put_resident(out, m, f);
 	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region");
 	snprintf(more, sizeof(more), "%s pages with less than %d bytes each, %s in all",
 		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
