@@ -18,9 +18,10 @@ int hl_calltree_init(
 	t->arg = arg;
 	t->edge_mask = t->frame_mask = t->node_mask = FIRST_SLOTS - 1;
 	t->edges = calloc(FIRST_SLOTS, sizeof(*t->edges));
+	t->edge_hashes = malloc(FIRST_SLOTS * sizeof(*t->edge_hashes));
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
 	t->nodes = malloc(FIRST_SLOTS * sizeof(*t->nodes));
-	if (!t->edges || !t->frame_index || !t->nodes) {
+	if (!t->edges || !t->edge_hashes || !t->frame_index || !t->nodes) {
 		hl_calltree_fini(t);
 		return -ENOMEM;
 	}
@@ -32,6 +33,7 @@ int hl_calltree_init(
 void hl_calltree_fini(struct hl_calltree *t)
 {
 	free(t->edges);
+	free(t->edge_hashes);
 	free(t->frame_index);
 	free(t->nodes);
 	hl_vec_free(&t->ranges);
@@ -197,18 +199,38 @@ static uint32_t edge_hash(uint32_t before, uint64_t pc)
 	return (uint32_t)((before ^ pc) * HL_HASH_K >> 32);
 }
 
-/* A cache: it fills again. */
+/* The first free slot. */
+static void put_edge(struct hl_calltree *t, const struct hl_edge *e, uint32_t hash)
+{
+	uint64_t i = hash & t->edge_mask;
+
+	while (t->edges[i].pc)
+		i = (i + 1) & t->edge_mask;
+	t->edges[i] = *e;
+	t->edge_hashes[i] = hash;
+}
+
 static int grow_edges(struct hl_calltree *t)
 {
+	struct hl_calltree old = *t;
 	uint64_t mask = t->edge_mask * 2 + 1;
-	void *p = calloc(mask + 1, sizeof(*t->edges));
+	struct hl_edge *edges = calloc(mask + 1, sizeof(*edges));
+	uint32_t *hashes = malloc((mask + 1) * sizeof(*hashes));
 
-	if (!p)
+	if (!edges || !hashes) {
+		free(edges);
+		free(hashes);
 		return -ENOMEM;
-	free(t->edges);
-	t->edges = p;
+	}
+	t->edges = edges;
+	t->edge_hashes = hashes;
 	t->edge_mask = mask;
-	t->n_edges = 0;
+	for (uint64_t i = 0; i <= old.edge_mask; i++) {
+		if (old.edges[i].pc)
+			put_edge(t, &old.edges[i], old.edge_hashes[i]);
+	}
+	free(old.edges);
+	free(old.edge_hashes);
 	return 0;
 }
 
@@ -218,7 +240,6 @@ static hl_cold int learn_edge(
 {
 	struct hl_node f = {.parent = HL_NODE_NONE};
 	uint32_t frame;
-	uint64_t i;
 	int err;
 
 	resolve(t, pc, &f);
@@ -229,9 +250,7 @@ static hl_cold int learn_edge(
 		err = grow_edges(t);
 	if (err)
 		return err;
-	for (i = hash & t->edge_mask; t->edges[i].pc; i = (i + 1) & t->edge_mask)
-		;
-	t->edges[i] = (struct hl_edge){.pc = pc, .parent = parent, .node = *node};
+	put_edge(t, &(struct hl_edge){.pc = pc, .parent = parent, .node = *node}, hash);
 	t->n_edges++;
 	return 0;
 }

@@ -31,6 +31,7 @@ struct hl_calltree {
 		uint64_t pc;
 		uint32_t parent, node;
 	} * edges;
+	uint32_t *edge_hashes; /* beside them: only growing asks for these */
 	uint64_t edge_mask, n_edges;
 	/* (module, offset) -> frame id */
 	HL_VEC(struct hl_node) frames; /* parent unused */

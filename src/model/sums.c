@@ -79,7 +79,7 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 	/* A summary that is damaged is no more than one that is missing. */
 	if (err != -ENOENT && err != -EBADMSG)
 		return err;
-	err = hl_reader_decode(m->reader, chunk, events);
+	err = hl_reader_decode_some(m->reader, chunk, HL_WANT_NODE, events);
 	return err ? err : add_events(m, events->events, events->n_events, back, sums);
 }
 

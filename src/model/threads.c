@@ -9,9 +9,13 @@
 
 #include "model/model_internal.h"
 #include "model/stream.h"
+#include "model/sweep.h"
 
 struct count {
+	struct hl_model *m;
 	struct hl_threads *t;
+	const struct hl_place *to; /* without a filter */
+	struct hl_chunk_events events;
 	HL_VEC(struct hl_thread_pair) pairs;
 	struct hl_map by_pair;
 };
@@ -36,22 +40,33 @@ static void begin(void *arg)
 	memset(&c->by_pair, 0, sizeof(c->by_pair));
 }
 
-static int add_pair(struct count *c, const struct hl_block *b)
+static int add_pair(struct count *c, uint32_t from, uint32_t to, uint64_t size)
 {
-	uint32_t at = hl_map_get(&c->by_pair, b->thread, b->free_thread);
+	uint32_t at = hl_map_get(&c->by_pair, from, to);
 	int err = 0;
 
 	if (at == HL_MAP_NONE) {
-		struct hl_thread_pair p = {.from = b->thread, .to = b->free_thread};
-
 		at = (uint32_t)c->pairs.len;
-		err = hl_vec_push(&c->pairs, p);
+		err = hl_vec_push(&c->pairs, ((struct hl_thread_pair){.from = from, .to = to}));
 		if (!err)
-			err = hl_map_put(&c->by_pair, b->thread, b->free_thread, at);
+			err = hl_map_put(&c->by_pair, from, to, at);
 	}
 	if (!err)
-		add(&c->pairs.data[at].value, b->size);
+		add(&c->pairs.data[at].value, size);
 	return err;
+}
+
+static int add_free(struct count *c, uint32_t from, uint32_t by, uint64_t size)
+{
+	struct hl_threads *t = c->t;
+
+	add(&t->rows[by].freed, size);
+	if (from == by) {
+		add(&t->rows[from].own, size);
+		return 0;
+	}
+	add(&t->rows[from].by_others, size);
+	return add_pair(c, from, by, size);
 }
 
 static int take(void *arg, const struct hl_block *b)
@@ -66,13 +81,45 @@ static int take(void *arg, const struct hl_block *b)
 		add(&t->rows[b->thread].left, b->size);
 		return 0;
 	}
-	add(&t->rows[b->free_thread].freed, b->size);
-	if (b->thread == b->free_thread) {
-		add(&t->rows[b->thread].own, b->size);
-		return 0;
+	return add_free(c, b->thread, b->free_thread, b->size);
+}
+
+/* Without a filter a free says all that is asked: no block need be remembered. */
+static int take_chunk(void *arg, size_t chunk)
+{
+	struct count *c = arg;
+	size_t n;
+	int err = hl_sweep_decode(c->m, c->to, chunk, 0, &c->events, &n);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct hl_event *e = &c->events.events[i];
+
+		if (e->thread >= c->t->n || e->birth_thread >= c->t->n)
+			return -EBADMSG;
+		if (e->op == HL_OP_ALLOC)
+			add(&c->t->rows[e->thread].allocated, e->size);
+		else
+			err = add_free(c, e->birth_thread, e->thread, e->size);
 	}
-	add(&t->rows[b->thread].by_others, b->size);
-	return add_pair(c, b);
+	return err;
+}
+
+static int count_all(struct count *c)
+{
+	struct hl_place to = hl_place_at(c->m, UINT64_MAX);
+	struct hl_sweep s = {.begin = begin, .chunk = take_chunk, .arg = c};
+	int err;
+
+	c->to = &to;
+	err = hl_sweep_chunks(c->m, &to, &s);
+	for (uint32_t i = 0; i < c->t->n; i++) {
+		struct hl_thread_row *r = &c->t->rows[i];
+
+		r->left.bytes = r->allocated.bytes - r->own.bytes - r->by_others.bytes;
+		r->left.blocks = r->allocated.blocks - r->own.blocks - r->by_others.blocks;
+	}
+	hl_chunk_events_free(&c->events);
+	return err ? hl_model_fail(c->m, err) : 0;
 }
 
 static int by_blocks(const void *pa, const void *pb)
@@ -88,7 +135,7 @@ static int by_blocks(const void *pa, const void *pb)
 
 int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter *filter)
 {
-	struct count c = {.t = t};
+	struct count c = {.m = m, .t = t};
 	struct hl_stream s = {.filter = filter,
 		.from = {.sure = true},
 		.to = hl_place_at(m, UINT64_MAX),
@@ -108,7 +155,7 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 		hl_threads_fini(t);
 		return err;
 	}
-	err = hl_stream_blocks(m, &s);
+	err = filter ? hl_stream_blocks(m, &s) : count_all(&c);
 	hl_map_fini(&c.by_pair);
 	t->pairs = c.pairs.data;
 	t->n_pairs = c.pairs.len;

@@ -84,18 +84,11 @@ hl_inline uint64_t next_addr(struct hl_cursor *c, uint64_t code, unsigned escape
 	return *last | low;
 }
 
-hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i)
+hl_inline void decode_addr(struct decoder *d, struct hl_event *e)
 {
-	struct hl_class_state *c;
-	uint64_t code;
+	struct hl_class_state *c = &d->classes[hl_size_class(e->size)];
+	uint64_t code = hl_cursor_varint(COL(d, ADDR));
 
-	e->op = HL_OP_ALLOC;
-	e->node = next_node(d, COL(d, NODE), &d->node);
-	e->size = hl_cursor_varint(COL(d, SIZE));
-	e->func = (uint8_t)next_run(d, COL(d, AFUNC), &d->afunc);
-	e->ordinal = d->first_ordinal + d->n_allocs;
-	c = &d->classes[hl_size_class(e->size)];
-	code = hl_cursor_varint(COL(d, ADDR));
 	if (code == 0) {
 		e->addr = hl_lifo_top(c);
 		d->bad |= c->depth == 0;
@@ -104,30 +97,72 @@ hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i)
 	} else {
 		e->addr = next_addr(COL(d, ADDR), code, 1, &c->last);
 	}
-	e->birth_ns = 0;
+}
+
+hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i, unsigned want)
+{
+	e->op = HL_OP_ALLOC;
+	if (want & HL_WANT_NODE)
+		e->node = next_node(d, COL(d, NODE), &d->node);
+	e->size = hl_cursor_varint(COL(d, SIZE));
+	if (want & HL_WANT_FUNC)
+		e->func = (uint8_t)next_run(d, COL(d, AFUNC), &d->afunc);
+	e->ordinal = d->first_ordinal + d->n_allocs;
+	if (want & HL_WANT_ADDR)
+		decode_addr(d, e);
 	e->birth_thread = 0;
-	e->free_node = HL_NODE_NONE;
-	e->life_q = 0;
+	e->birth_at = 0;
+	if (want & HL_WANT_TIME) {
+		e->birth_ns = 0;
+		e->life_q = 0;
+	}
+	if (want & HL_WANT_OTHERS)
+		e->free_node = HL_NODE_NONE;
 	d->born[d->n_allocs++] = i;
 }
 
-static void decode_old_birth(struct decoder *d, struct hl_event *e)
+hl_inline void decode_old_birth(struct decoder *d, struct hl_event *e, unsigned want)
 {
 	uint64_t thread;
 	const uint8_t *life;
 
-	e->node = next_node(d, COL(d, XNODE), &d->xnode);
+	if (want & HL_WANT_NODE)
+		e->node = next_node(d, COL(d, XNODE), &d->xnode);
 	e->size = hl_cursor_varint(COL(d, XSIZE));
-	e->addr = next_addr(COL(d, XADDR), hl_cursor_varint(COL(d, XADDR)), 0, &d->xaddr);
-	life = hl_cursor_bytes(COL(d, XLIFE), 1);
-	e->life_q = life ? *life : 0;
+	if (want & HL_WANT_ADDR)
+		e->addr = next_addr(COL(d, XADDR), hl_cursor_varint(COL(d, XADDR)), 0, &d->xaddr);
+	if (want & HL_WANT_TIME) {
+		life = hl_cursor_bytes(COL(d, XLIFE), 1);
+		e->life_q = life ? *life : 0;
+		d->bad |= !life;
+		e->birth_ns = UINT64_MAX;
+	}
 	thread = hl_cursor_varint(COL(d, XTHREAD));
 	e->birth_thread = thread ? (uint32_t)(thread - 1) : e->thread;
-	d->bad |= thread > d->n_threads || !life;
-	e->birth_ns = UINT64_MAX;
+	d->bad |= thread > d->n_threads;
 }
 
-hl_inline void decode_free(struct decoder *d, struct hl_event *e)
+/* It was born in this chunk: all of it is known. */
+hl_inline void copy_birth(struct decoder *d, struct hl_event *e, uint32_t at, unsigned want)
+{
+	const struct hl_event *b = &d->events[at];
+
+	e->birth_at = at + 1;
+	e->size = b->size;
+	e->birth_thread = b->thread;
+	if (want & HL_WANT_NODE)
+		e->node = b->node;
+	if (want & HL_WANT_TIME) {
+		e->birth_ns = b->time_ns;
+		e->life_q = hl_life_class(e->time_ns - b->time_ns);
+	}
+	if (want & HL_WANT_ADDR) {
+		e->addr = b->addr;
+		hl_lifo_push(&d->classes[hl_size_class(e->size)], e->addr);
+	}
+}
+
+hl_inline void decode_free(struct decoder *d, struct hl_event *e, unsigned want)
 {
 	uint64_t newest = d->first_ordinal + d->n_allocs; /* one more than it */
 	uint64_t ref = hl_cursor_varint(COL(d, REF));
@@ -143,21 +178,16 @@ hl_inline void decode_free(struct decoder *d, struct hl_event *e)
 	d->prev_birth = birth;
 	e->op = HL_OP_FREE;
 	e->ordinal = birth;
-	e->func = (uint8_t)next_run(d, COL(d, FFUNC), &d->ffunc);
-	e->free_node = d->free_stacks ? next_node(d, COL(d, FNODE), &d->fnode) : HL_NODE_NONE;
-	if (birth >= d->first_ordinal) {
-		const struct hl_event *b = &d->events[d->born[birth - d->first_ordinal]];
-
-		e->node = b->node;
-		e->size = b->size;
-		e->addr = b->addr;
-		e->birth_ns = b->time_ns;
-		e->birth_thread = b->thread;
-		e->life_q = hl_life_class(e->time_ns - b->time_ns);
-		hl_lifo_push(&d->classes[hl_size_class(e->size)], e->addr);
-	} else {
-		decode_old_birth(d, e);
-	}
+	e->birth_at = 0;
+	if (want & HL_WANT_FUNC)
+		e->func = (uint8_t)next_run(d, COL(d, FFUNC), &d->ffunc);
+	if (want & HL_WANT_OTHERS)
+		e->free_node =
+			d->free_stacks ? next_node(d, COL(d, FNODE), &d->fnode) : HL_NODE_NONE;
+	if (birth >= d->first_ordinal)
+		copy_birth(d, e, d->born[birth - d->first_ordinal], want);
+	else
+		decode_old_birth(d, e, want);
 }
 
 static void decode_moved(struct decoder *d, uint32_t n_events)
@@ -176,7 +206,7 @@ static void decode_moved(struct decoder *d, uint32_t n_events)
 	}
 }
 
-static bool decode_events(struct decoder *d, uint32_t n)
+hl_inline bool decode_wanted(struct decoder *d, uint32_t n, unsigned want)
 {
 	const uint8_t *ops = COL(d, OP)->p;
 
@@ -186,22 +216,62 @@ static bool decode_events(struct decoder *d, uint32_t n)
 		struct hl_event *e = &d->events[i];
 		uint64_t thread;
 
-		e->time_ns = next_time(d);
+		if (want & HL_WANT_TIME)
+			e->time_ns = next_time(d);
 		thread = next_run(d, COL(d, THREAD), &d->thread);
 		d->bad |= thread >= d->n_threads;
 		e->thread = (uint32_t)thread;
-		e->flags = 0;
-		e->reserved = 0;
+		if (want & HL_WANT_OTHERS)
+			e->flags = 0;
 		if (ops[i / 8] >> (i % 8) & 1)
-			decode_free(d, e);
+			decode_free(d, e, want);
 		else
-			decode_alloc(d, e, i);
+			decode_alloc(d, e, i, want);
 		if (hl_unlikely(d->bad))
 			return false;
 	}
-	decode_moved(d, n);
+	if (want & HL_WANT_OTHERS)
+		decode_moved(d, n);
 	COL(d, OP)->p = COL(d, OP)->end;
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
+}
+
+/* The usual wishes have loops of their own. */
+static bool decode_events(struct decoder *d, uint32_t n, unsigned want)
+{
+	switch (want) {
+	case 0:
+		return decode_wanted(d, n, 0);
+	case HL_WANT_NODE:
+		return decode_wanted(d, n, HL_WANT_NODE);
+	case HL_WANT_ALL:
+		return decode_wanted(d, n, HL_WANT_ALL);
+	}
+	return decode_wanted(d, n, want);
+}
+
+/* Which fields a column is for; 0: always needed. */
+static unsigned wanted_by(uint16_t column)
+{
+	switch (column) {
+	case HL_COL_TIME:
+	case HL_COL_XLIFE:
+		return HL_WANT_TIME;
+	case HL_COL_NODE:
+	case HL_COL_XNODE:
+		return HL_WANT_NODE;
+	case HL_COL_ADDR:
+	case HL_COL_XADDR:
+		return HL_WANT_ADDR;
+	case HL_COL_AFUNC:
+	case HL_COL_FFUNC:
+		return HL_WANT_FUNC;
+	case HL_COL_FNODE:
+	case HL_COL_MOVED:
+	case HL_COL_EXTRA:
+		return HL_WANT_OTHERS;
+	}
+	return 0;
 }
 
 static bool decode_extras(struct decoder *d, struct hl_chunk_events *into, uint64_t t0_ns,
@@ -263,11 +333,18 @@ static int make_room(struct hl_chunk_events *into, const struct hl_chunk_head *h
 	return 0;
 }
 
-static int unpack_columns(struct hl_reader *r, struct hl_chunk *c, struct decoder *d)
+static int unpack_columns(struct hl_reader *r, struct hl_chunk *c, struct decoder *d, unsigned want)
 {
-	for (int i = 0; i < N_COLS; i++) {
-		int err = hl_column(r, c, (uint16_t)(HL_COL_OP + i), &d->cols[i]);
+	static const uint8_t nothing[1];
 
+	for (int i = 0; i < N_COLS; i++) {
+		unsigned by = wanted_by((uint16_t)(HL_COL_OP + i));
+		int err;
+
+		d->cols[i] = (struct hl_cursor){nothing, nothing, false};
+		if (by && !(want & by))
+			continue;
+		err = hl_column(r, c, (uint16_t)(HL_COL_OP + i), &d->cols[i]);
 		if (err == -EBADMSG)
 			return err;
 		if (HL_COL_OP + i == HL_COL_FNODE)
@@ -276,8 +353,8 @@ static int unpack_columns(struct hl_reader *r, struct hl_chunk *c, struct decode
 	return 0;
 }
 
-static int decode_chunk(
-	struct hl_reader *r, struct hl_chunk *c, struct decoder *d, struct hl_chunk_events *into)
+static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder *d, unsigned want,
+	struct hl_chunk_events *into)
 {
 	const struct hl_chunk_head *h = &c->head;
 	bool good;
@@ -289,9 +366,9 @@ static int decode_chunk(
 	d->n_nodes = (uint32_t)h->aux;
 	d->n_threads = (uint32_t)(h->aux >> 32);
 	into->n_events = h->n_events;
-	into->n_extras = h->n_rows;
+	into->n_extras = want & HL_WANT_OTHERS ? h->n_rows : 0;
 	into->follows_alloc = h->flags & HL_CHUNK_FOLLOWS_ALLOC;
-	good = decode_events(d, h->n_events) &&
+	good = decode_events(d, h->n_events, want) &&
 	       decode_extras(d, into, h->t0_ns, h->n_events, ((struct memory *)into->memory)->text);
 	for (int i = 0; i < N_COLS && good; i++)
 		good = hl_cursor_done(&d->cols[i]);
@@ -301,6 +378,12 @@ static int decode_chunk(
 }
 
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
+{
+	return hl_reader_decode_some(r, chunk, HL_WANT_ALL, into);
+}
+
+int hl_reader_decode_some(
+	struct hl_reader *r, size_t chunk, unsigned want, struct hl_chunk_events *into)
 {
 	struct hl_chunk c;
 	struct decoder *d;
@@ -317,14 +400,16 @@ int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *
 	err = hl_load(r, row, &c);
 	if (err)
 		return err;
+	if (want != HL_WANT_ALL && hl_check_columns(r, &c) < 0)
+		return hl_mark_bad(r, row);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	err = unpack_columns(r, &c, d);
+	err = unpack_columns(r, &c, d, want);
 	if (!err)
 		err = make_room(into, &c.head, (size_t)(COL(d, EXTRA)->end - COL(d, EXTRA)->p));
 	if (!err)
-		err = decode_chunk(r, &c, d, into);
+		err = decode_chunk(r, &c, d, want, into);
 	free(d);
 	if (err) {
 		into->n_events = into->n_extras = 0;

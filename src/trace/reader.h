@@ -93,6 +93,19 @@ struct hl_chunk_events {
 	void *memory;       /* the reader's */
 };
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into);
+/*
+ * The same with only some fields of the events: op, ordinal, size, thread, birth_thread and
+ * birth_at always, the others if they are wanted; else they are not to be looked at. Several times
+ * faster. A damaged column is damage, wanted or not.
+ */
+#define HL_WANT_TIME   1u  /* time_ns, birth_ns, life_q */
+#define HL_WANT_NODE   2u  /* node */
+#define HL_WANT_ADDR   4u  /* addr */
+#define HL_WANT_FUNC   8u  /* func */
+#define HL_WANT_OTHERS 16u /* free_node, flags; extras */
+#define HL_WANT_ALL    31u
+int hl_reader_decode_some(
+	struct hl_reader *r, size_t chunk, unsigned want, struct hl_chunk_events *into);
 void hl_chunk_events_free(struct hl_chunk_events *c);
 
 /* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's

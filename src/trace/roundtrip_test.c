@@ -257,6 +257,34 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 	hl_summary_free(&s);
 }
 
+/* Some fields are as if all were decoded, and a free that was born in the chunk knows where. */
+static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_events *all)
+{
+	struct hl_chunk_events some = {0};
+
+	for (unsigned want = 0; want < HL_WANT_ALL; want = want ? want * 2 + 1 : 1) {
+		assert_int_equal(hl_reader_decode_some(r, chunk, want, &some), 0);
+		assert_int_equal(some.n_events, all->n_events);
+		for (size_t i = 0; i < all->n_events; i++) {
+			const struct hl_event *a = &all->events[i], *s = &some.events[i];
+
+			assert_true(a->op == s->op && a->ordinal == s->ordinal &&
+				    a->size == s->size && a->thread == s->thread &&
+				    a->birth_thread == s->birth_thread &&
+				    a->birth_at == s->birth_at);
+			assert_true(!(want & HL_WANT_TIME) ||
+				    (a->time_ns == s->time_ns && a->birth_ns == s->birth_ns &&
+					    a->life_q == s->life_q));
+			assert_true(!(want & HL_WANT_NODE) || a->node == s->node);
+			assert_true(!(want & HL_WANT_ADDR) || a->addr == s->addr);
+			assert_true(!(want & HL_WANT_FUNC) || a->func == s->func);
+			assert_true(
+				!a->birth_at || all->events[a->birth_at - 1].ordinal == a->ordinal);
+		}
+	}
+	hl_chunk_events_free(&some);
+}
+
 static void check_events(struct hl_reader *r, const struct kase *k, const struct written *wr)
 {
 	struct hl_chunk_events c = {0};
@@ -287,6 +315,8 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		assert_int_equal(info->max_live_bytes, max);
 		if (c.n_events <= 2000)
 			check_summary(r, i, &c);
+		if (i % 16 == 0)
+			check_some(r, i, &c);
 	}
 	assert_int_equal(n, k->events);
 	assert_int_equal(x, wr->n_extras);
