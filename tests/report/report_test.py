@@ -200,15 +200,18 @@ def order(trace):
     check(by_blocks == ['85.7%├─ 0x1000  [app]', '14.3%└─ 0x4000  [libc.so.6]'], str(by_blocks))
     inverted = first('--allocated', '--sort', 'blocks')
     check(inverted[0].startswith('85.7%├─ malloc') and sum(float(l.split('%')[0]) for l in inverted) > 99.8, str(inverted))
-    top = [c['function'] for c in ask(*tree, '--sort', 'blocks', trace)['tree']['children']]
+    top = [c['function'] for c in ask(*tree, '--sort', 'blocks', trace)['tree']]
     check(top == ['0x1000', '0x4000'], f'JSON by blocks: {top}')
     kept = lines('--allocated', '--group', 'site', '--sort', 'blocks', '--min', '14')
     check(len(kept) >= 4 and '0 B' in ''.join(kept), 'a table by blocks keeps rows of few bytes: ' + str(kept))
     for by in 'name', 'average':
         r = run('--sort', by, trace)
         check(r.returncode == 2 and b'a tree is sorted by bytes or blocks' in r.stderr, f'--sort {by}: {r.stderr}')
-    exact = lines('--allocated', '--bytes', '--min', '0')
-    check(len({l.find('─') for l in exact if l.find('─') == l.find('─', 30) < 40}) == 1, f'--bytes in line: {exact}')
+    # A number that is wider than its column widens it in all rows.
+    subprocess.run([mktrace, 'wide.hlt'], check=True, input=b'module /bin/app -\nnode - 0 1000\nnode 0 0 1010\nthread 1\n'
+                   b'alloc 64 0 123456789012 0 0\nalloc 64 0 5 1 0\nend 0 0 640\n')
+    exact = [l for l in run('--bytes', '--min', '0', 'wide.hlt').stdout.decode().splitlines() if '%' in l]
+    check(len(exact) == 3 and ' 123,456,789,012 B ' in exact[1] and len({l.find(' B ') for l in exact}) == 1, f'--bytes in line: {exact}')
 
 def timeline(trace):
     t = ask('--timeline', trace)
