@@ -105,7 +105,8 @@ def sums(trace):
         args = quantity + (['--filter', expr] if expr else [])
         tree = ask(*args, trace)
         total = tree['total_bytes'], tree['total_blocks']
-        check((sum(n['bytes'] for n in tree['tree']), sum(n['blocks'] for n in tree['tree'])) == total, f'{args}: the tree')
+        outer = [n for n in tree['nodes'] if n['parent'] is None]
+        check((sum(n['bytes'] for n in outer), sum(n['blocks'] for n in outer)) == total, f'{args}: the tree')
         for group in GROUPS:
             rows = ask(*args, '--group', group, trace)['rows']
             check((sum(r['bytes'] for r in rows), sum(r['blocks'] for r in rows)) == total, f'{args} by {group}')
@@ -134,7 +135,7 @@ def bad(trace, empty, folder):
     def refused(status, words, *args):
         r = run(*args)
         check(r.returncode == status and words.encode() in r.stderr, f'{args}: {r.returncode} {r.stderr}')
-        check(b'rows' not in r.stdout and b'tree' not in r.stdout, f'{args}: {r.stdout[:100]}')
+        check(b'rows' not in r.stdout and b'nodes' not in r.stdout, f'{args}: {r.stdout[:100]}')
         return r
     r = refused(2, 'missing closing parenthesis', '--filter', 'size:>1K fn:/a(/', trace)
     check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * len('size:>1K fn:/a(') + '^', str(r.stderr))
@@ -200,7 +201,7 @@ def order(trace):
     check(by_blocks == ['85.7%├─ 0x1000  [app]', '14.3%└─ 0x4000  [libc.so.6]'], str(by_blocks))
     inverted = first('--allocated', '--sort', 'blocks')
     check(inverted[0].startswith('85.7%├─ malloc') and sum(float(l.split('%')[0]) for l in inverted) > 99.8, str(inverted))
-    top = [c['function'] for c in ask(*tree, '--sort', 'blocks', trace)['tree']]
+    top = [n['function'] for n in ask(*tree, '--sort', 'blocks', trace)['nodes'] if n['parent'] is None]
     check(top == ['0x1000', '0x4000'], f'JSON by blocks: {top}')
     kept = lines('--allocated', '--group', 'site', '--sort', 'blocks', '--min', '14')
     check(len(kept) >= 4 and '0 B' in ''.join(kept), 'a table by blocks keeps rows of few bytes: ' + str(kept))

@@ -131,17 +131,17 @@ def info(good):
     text = run('info', good).stdout
     check(b'\x1b' not in text and b'4.6 KiB' in text, str(text))
 
-def flat(nodes, path=()):
+def flat(nodes):
+    paths = []
     for n in nodes:
-        p = path + (n['function'],)
-        yield p, n
-        yield from flat(n['children'], p)
+        paths.append((() if n['parent'] is None else paths[n['parent']]) + (n['function'],))
+        yield paths[-1], n
 
 def tree(good):
     t = json.loads(run('report', '--json', good).stdout)
-    check({k: t[k] for k in t if k != 'tree'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
+    check({k: t[k] for k in t if k != 'nodes'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
           'total_bytes': 4700, 'total_blocks': 5}, str(t))
-    seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flat(t['tree'])}
+    seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flat(t['nodes'])}
     lib, other = '/nowhere/lib.so', '/nowhere/other.so'
     check(seen == {
         ('0x1000',): (4500, 4, 0, 0, lib),
@@ -155,9 +155,10 @@ def tree(good):
         ('0x1000', '[...]', '0x1020'): (0, 1, 0, 0, lib),
         ('0x1000', '[...]', '0x1020', 'operator new'): (0, 1, 0, 1, None),
         ('[no stack]',): (200, 1, 200, 1, None)}, str(seen))
-    first = t['tree'][0]
-    check(list(first) == ['function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes', 'self_blocks',
-                          'children'], str(list(first)))
+    first = t['nodes'][0]
+    check(list(first) == ['parent', 'function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes',
+                          'self_blocks'], str(list(first)))
+    check(all(n['parent'] is None or n['parent'] < i for i, n in enumerate(t['nodes'])), 'a parent stands before its children')
     check(first['file'] is None and first['line'] == 0 and first['inlined'] is False, str(first))
 
     def totals(*args):
@@ -230,19 +231,16 @@ def real_names(tmp):
     text = f'module {subject} *\nmodule {subject} 0102\nnode - 0 {symbols["main"] + 8:x}\nnode 0 0 {at:x}\nnode - 1 {at:x}\n' \
            'thread 1\nalloc 640 0 100 1 0\nalloc 640 0 10 2 0\nend 0 0 6400\n'
     path = make(f'{tmp}/real.hlt', text)
-    t = json.loads(run('report', '--json', path).stdout)['tree']
-    stack, node = [], t[0]
-    while True:
-        stack.append((node['function'], os.path.basename(node['file']), node['inlined']))
-        node = node['children'][0]
-        if node['function'] == 'malloc':
-            break
-        leaf = node
-    node = leaf
+    t = json.loads(run('report', '--json', path).stdout)['nodes']
+    depth = [n['function'] for n in t].index('malloc')
+    check([n['parent'] for n in t[:depth + 1]] == [None, *range(depth)], str(t))
+    stack = [(n['function'], os.path.basename(n['file']), n['inlined']) for n in t[:depth]]
+    node = t[depth - 1]
+    other = [n for n in t if n['parent'] is None][1]
     check([f[:2] for f in stack] == [(f, 'subject.c') for f in ('main', 'fill', 'push_twice', 'push')], str(stack))
     check([f[2] for f in stack] == [False, False, True, True], str(stack))
     check(node['line'] == 13, f'the line of the call of malloc: {node["line"]}')
-    check(t[1]['function'] == f'0x{at:x}' and t[1]['module'] == subject, str(t[1]))
+    check(other['function'] == f'0x{at:x}' and other['module'] == subject, str(other))
     text = run('report', path).stdout.decode()
     check('rebuilt since the recording' in text and '(inlined)' in text, text)
     check(json.loads(run('report', '--json', '--filter', 'function=push_tw', path).stdout)['total_bytes'] == 100, 'by name')
@@ -260,8 +258,8 @@ def hostile(tmp):
         if '--json' in args:
             check(out.count(b'\n') == 1, f'{args}: one line')
             json.loads(out)
-    t = json.loads(run('report', '--json', path).stdout)['tree']
-    check({n['module'] for n in t} >= {'/a\x1b[2J\nnew\rline', '/<script>"\\', '/\u202ertl'}, str([n['module'][:40] for n in t]))
+    t = json.loads(run('report', '--json', path).stdout)['nodes']
+    check({n['module'] for n in t} >= {'/a\x1b[2J\nnew\rline', '/<script>"\\', '/\u202ertl'}, str([n['module'] for n in t])[:500])
 
 def deep(tmp):
     """Stacks as deep as nobody has them: bounded, no recursion."""
@@ -271,6 +269,10 @@ def deep(tmp):
     path = make(f'{tmp}/deep.hlt', text)
     r = run('report', '--json', path)
     check(r.returncode == 0 and r.stdout.count(b'"function"') == n + 3, f'deep: {r.returncode} {r.stdout.count(b"function")}')
+    depth = []
+    for node in json.loads(r.stdout)['nodes']: # a nested tree as deep as this no reader would take
+        depth.append(1 if node['parent'] is None else depth[node['parent']] + 1)
+    check(max(depth) == n + 2, f'deep: {max(depth)}')
     r = run('report', path)
     check(r.returncode == 0 and r.stdout.count(b'[deep.so]') == n + 1 + n // 2 + 1, f'deep text: {r.returncode} {r.stdout.count(b"[deep.so]")} {r.stdout[-300:]}')
 
