@@ -83,6 +83,9 @@ void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
 /* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE, or what the command has
  * instead. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
+/* What the messages from here on are about, where there is more than one thing: "a.hlt: ...". The
+ * caller's; NULL: the only one. */
+void hl_cli_about(const char *subject);
 /* Ends stdout: `status`, or HL_EXIT_IO with a message when what was printed did not arrive. */
 int hl_cli_finish(int status);
 

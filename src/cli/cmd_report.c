@@ -33,8 +33,6 @@ SETTER(snapshots, r->view = HL_REPORT_SNAPSHOTS)
 SETTER(deltas, r->view = HL_REPORT_DELTAS)
 SETTER(cumulative, r->view = HL_REPORT_CUMULATIVE)
 SETTER(no_defaults, r->no_defaults = true)
-SETTER(filter, r->filter_expr = value)
-SETTER(suppressions, r->suppressions_file = value)
 
 static const char *set_at(void *state, const char *value)
 {
@@ -161,6 +159,16 @@ static const char *set_sort(void *state, const char *value)
 static const char *add_name(hl_report_names *names, const char *value)
 {
 	return hl_vec_push(names, value) ? "within the memory there is" : NULL;
+}
+
+static const char *set_filter(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->filter_exprs, value);
+}
+
+static const char *set_suppressions(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->suppression_files, value);
 }
 
 static const char *set_include_function(void *state, const char *value)
@@ -356,6 +364,8 @@ static int run_report(void *state, int argc, char **argv)
 	struct hl_report *r = state;
 	int status = hl_report_make_filter(r);
 
+	if (!status)
+		status = hl_report_read_suppressions(r);
 	if (r->ranged && (r->what == HL_REPORT_NOTHING))
 		r->what = HL_REPORT_ALLOCATED;
 	if (!status && r->ranged && r->what != HL_REPORT_ALLOCATED &&
@@ -370,6 +380,11 @@ static int run_report(void *state, int argc, char **argv)
 		status = report(r, argc, argv);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
+	for (size_t i = 0; i < r->suppression_texts.len; i++)
+		free(r->suppression_texts.data[i]);
+	hl_vec_free(&r->suppression_texts);
+	hl_vec_free(&r->suppression_files);
+	hl_vec_free(&r->filter_exprs);
 	hl_vec_free(&r->include_function);
 	hl_vec_free(&r->exclude_function);
 	hl_vec_free(&r->include_module);
@@ -401,7 +416,7 @@ static const struct hl_opt report_opts[] = {
 		set_cumulative},
 	{'g', "group", "GROUP", "a flat table by stack, function, site, file, module, ...",
 		set_group},
-	{0, "filter", "EXPR", "only blocks that fit EXPR, see below", set_filter},
+	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", set_filter},
 	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
 		set_include_function},
 	{'x', "exclude-function", "NAME", "no stacks with such a function", set_exclude_function},
@@ -409,7 +424,8 @@ static const struct hl_opt report_opts[] = {
 		set_include_module},
 	{0, "exclude-module", "NAME", "no stacks with a frame in such a module",
 		set_exclude_module},
-	{0, "suppressions", "FILE", "leave out leaks by leak:PATTERN lines, as LSan's",
+	{0, "suppressions", "FILE",
+		"leave out leaks by leak:PATTERN lines, as LSan's; may be repeated",
 		set_suppressions},
 	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
 		set_no_defaults},

@@ -49,11 +49,12 @@ struct hl_report {
 	enum hl_sort sort;
 	double min;
 	size_t limit;
-	const char *filter_expr, *suppressions_file;
+	hl_report_names filter_exprs, suppression_files;
 	hl_report_names include_function, exclude_function, include_module, exclude_module;
 
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
+	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
 	bool moved;            /* something shown is not what was asked for */
@@ -63,6 +64,8 @@ HL_SYMBOL_STATE_CHECK(struct hl_report);
 /* From the options to r->filter and, for leaks, r->suppressions. 0, or an exit status with a
  * message. */
 int hl_report_make_filter(struct hl_report *r);
+/* Once: a file may be a pipe. */
+int hl_report_read_suppressions(struct hl_report *r);
 int hl_report_make_suppressions(struct hl_report *r);
 
 /*

@@ -173,15 +173,11 @@ int hl_filter_complain(const char *expr, size_t at, const char *text)
 	return HL_EXIT_USAGE;
 }
 
-int hl_filter_option(const char *expr, struct hl_filter **f)
+static int parse_filter(const char *expr, struct hl_filter **f)
 {
 	struct hl_filter_error error = {0};
-	int err;
+	int err = hl_filter_parse(f, expr, &error);
 
-	*f = NULL;
-	if (!expr)
-		return 0;
-	err = hl_filter_parse(f, expr, &error);
 	if (err == -EINVAL)
 		return hl_filter_complain(expr, error.at, error.text);
 	if (err) {
@@ -189,4 +185,27 @@ int hl_filter_option(const char *expr, struct hl_filter **f)
 		return HL_EXIT_IO;
 	}
 	return 0;
+}
+
+/* Terms one after the other must all hold. Each expression must be one for itself, too: a comma at
+ * the end of one must not reach the next. */
+int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f)
+{
+	struct hl_strbuf all = {0};
+	int status = 0;
+
+	*f = NULL;
+	for (size_t i = 0; i < n && !status; i++) {
+		hl_filter_free(*f);
+		*f = NULL;
+		status = parse_filter(exprs[i], f);
+		hl_strbuf_printf(&all, "%s%s", i ? " " : "", exprs[i]);
+	}
+	if (!status && n > 1) {
+		hl_filter_free(*f);
+		*f = NULL;
+		status = parse_filter(hl_strbuf_str(&all), f);
+	}
+	hl_strbuf_fini(&all);
+	return status;
 }

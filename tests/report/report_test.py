@@ -127,6 +127,7 @@ def filters(trace):
     check(total('addr:0x10400..0x10800') == 588, 'addr range')
     for traces in ('child.hlt', trace), (trace, 'child.hlt'):
         check(ask('--allocated', '--filter', 'fn:0x1000', *traces)['total_bytes'] == 5984, f'one filter for {traces}')
+    check(total('call:calloc,new', '--filter', 'thread:1') == 64 and total('thread:1', '--filter', '') == 4160, 'two must both hold')
     check(ask('--allocated', '-i', '0x1010', '-i', '0x4000', trace)['total_bytes'] == 75096, 'include')
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
@@ -152,6 +153,9 @@ def bad(trace, empty, folder):
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
     pathlib.Path(f'{folder}/bad.supp').write_text('# fine\nleak:x\nrace:y\n')
+    refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', trace)
+    refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
+    refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
     r = run('--at', '1h', trace)
     check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'a time after the end: {r.stderr}')
@@ -167,6 +171,10 @@ def suppressions(trace, folder):
     pathlib.Path(f'{folder}/app.supp').write_text('# ours\nleak:^0x1010$\n\nleak:nothing*such\n')
     r = ask('--leaks', '--suppressions', f'{folder}/app.supp', trace)
     check(r['total_bytes'] == 0 and r['suppressed'] == [{'pattern': '^0x1010$', 'bytes': 5096, 'blocks': 2}], str(r))
+    pathlib.Path(f'{folder}/other.supp').write_text('leak:nothing*such\n')
+    for files in itertools.permutations(('app.supp', 'other.supp')):
+        r = ask('--leaks', *(a for f in files for a in ('--suppressions', f'{folder}/{f}')), trace)
+        check(r['total_bytes'] == 0, f'{files}: {r["total_bytes"]}')
     for pattern, fits in {'x10': True, '^x10': False, 'bin/app$': True, '0x*10$': True, '^/opt*app$': True, '$': True,
                           '^0x1010': True, '1010^': False, 'bin/ap$': False, '0*9': False}.items():
         pathlib.Path(f'{folder}/app.supp').write_text(f'leak:{pattern}\n')

@@ -196,6 +196,7 @@ def dump(good):
     check(n('op=alloc') == 5 and n('op=free') == 1 and n('!op=free') == 5 and n('thread=0') == 5, 'op, thread')
     check(n('func=calloc') == 1 and n('size>=1000') == 3 and n('size=0') == 1, 'func, size')
     check(n('time=1us..2us') == 3 and n('function=0x2010') == 1 and n('function=jit') == 1, 'time, function')
+    check(n('op=alloc', '--filter', 'thread=1') == 2, 'two filters')
     check(n('op=alloc', '-n', '2') == 2 and n('op=alloc', '-n0') == 0, 'limit')
 
 def missing(tmp):
