@@ -153,7 +153,8 @@ static int run_dump(void *state, int argc, char **argv)
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
-		status = hl_trace_file_close(d->m, &d->common, d->missing);
+		status = hl_trace_file_close(
+			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)
 			status = HL_EXIT_IO;
 	}

@@ -33,7 +33,7 @@ static int run_info(void *state, int argc, char **argv)
 		hl_json_info(stdout, m);
 	else
 		hl_text_info(stdout, m);
-	return hl_trace_file_close(m, o, false);
+	return hl_trace_file_close(m, o, NULL);
 }
 
 static const struct hl_opt info_opts[] = {

@@ -1,9 +1,8 @@
 /*
- * cmd_report.c - any question about a trace, as text or JSON; report_show.c has the views.
+ * cmd_report.c - any question about a trace, as text or JSON: the options. report_traces.c goes
+ * through the traces, report_show.c has the views.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,174 +190,6 @@ static const char *set_exclude_module(void *state, const char *value)
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
 }
 
-/* --- one trace after the other --- */
-
-/* Half a second or so: the word is worth it. Larger traces are believed where they are read. */
-#define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
-
-/* What the reader of the numbers must know about all of them. */
-static void warn(struct hl_model *m)
-{
-	hl_trace_file_warn(m);
-	if (hl_model_info(m)->totals.events == 0)
-		hl_cli_error("no allocation is in the trace: either the program made none, or not "
-			     "where it was recorded");
-}
-
-/* A range must lie in the run and be no riddle. 0 or an exit status. */
-static int check_range(struct hl_report *r, struct hl_model *m)
-{
-	uint64_t from, to, end = hl_model_end_ns(m);
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
-
-	if (!r->ranged)
-		return 0;
-	if (hl_when_check(&r->from, m) || hl_when_check(&r->to, m)) {
-		hl_cli_usage("%s", hl_model_error(m));
-		return HL_EXIT_USAGE;
-	}
-	from = hl_when_ns(&r->from, m);
-	to = hl_when_ns(&r->to, m);
-	if (from > end)
-		return hl_cli_usage("the range begins at %s, after the end of the recording (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, end));
-	if (from > to)
-		return hl_cli_usage("the range begins at %s, after its own end (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, to));
-	return 0;
-}
-
-static void begin_document(struct hl_report *r)
-{
-	if (!r->common.json)
-		return;
-	hl_json_init(&r->json, stdout);
-	hl_json_begin_object(&r->json);
-	hl_json_key_u64(&r->json, "schema", 1);
-}
-
-static void end_document(struct hl_report *r)
-{
-	if (!r->common.json)
-		return;
-	hl_json_end_object(&r->json);
-	putchar('\n');
-}
-
-static void begin_process(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	const struct hl_trace_info *i = hl_model_info(m);
-	struct hl_strbuf b = {0};
-
-	if (r->common.json) {
-		hl_json_begin_object(&r->json);
-		hl_json_key_string(&r->json, "trace", file);
-		hl_json_key_string(&r->json, "program", i->meta.program);
-		hl_json_key_u64(&r->json, "pid", i->meta.pid);
-		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
-		return;
-	}
-	if (r->view == HL_REPORT_PROCESSES)
-		return; /* its line says it */
-	hl_text_escape(&b, i->meta.program);
-	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
-	hl_text_escape(&b, file);
-	printf("=== %s\n", hl_strbuf_str(&b));
-	hl_strbuf_fini(&b);
-}
-
-static int show_one(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	int err;
-
-	warn(m);
-	if (file)
-		begin_process(r, m, file);
-	else
-		begin_document(r);
-	err = hl_report_show(r, m);
-	if (!err && !r->common.json)
-		hl_text_notes(stdout, m);
-	if (!file)
-		end_document(r);
-	else if (r->common.json)
-		hl_json_end_object(&r->json);
-	else if (r->view != HL_REPORT_PROCESSES)
-		putchar('\n');
-	return err;
-}
-
-/* `file` is NULL when there is only one. Closes the model and returns an exit status. */
-static int report_one(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	int err = 0, status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
-
-	if (!status)
-		status = check_range(r, m);
-	if (!status)
-		status = hl_report_make_suppressions(r);
-	if (!status) {
-		if (r->what == HL_REPORT_LEAKS) /* a trace with a hole never says leaked */
-			hl_trace_file_verify(m, LEAKS_VERIFY_BYTES);
-		err = show_one(r, m, file);
-	}
-	if (err == -ENOENT)
-		status = hl_cli_usage("%s", hl_model_error(m));
-	hl_suppressions_free(r->suppressions);
-	r->suppressions = NULL;
-	if (err && err != -ENOENT)
-		return hl_trace_file_failed(m);
-	if (!status)
-		return hl_trace_file_close(m, &r->common, r->moved);
-	hl_model_close(m);
-	return status;
-}
-
-/* The parent and its children: each for itself, and what they have together. */
-static int report_many(struct hl_report *r, int n, char **files)
-{
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	int status = 0;
-
-	begin_document(r);
-	if (r->common.json) {
-		hl_json_key(&r->json, "processes");
-		hl_json_begin_array(&r->json);
-	}
-	for (int i = 0; i < n && (status == 0 || status == HL_EXIT_INCOMPLETE); i++) {
-		struct hl_model *m;
-		int one = hl_trace_file_open(1, files + i, &m);
-
-		if (!one)
-			one = report_one(r, m, files[i]);
-		status = one ? one : status;
-	}
-	if (r->common.json) {
-		hl_json_end_array(&r->json);
-		hl_json_key_u64(&r->json, "total_bytes", r->total.bytes);
-		hl_json_key_u64(&r->json, "total_blocks", r->total.blocks);
-		end_document(r);
-	} else if (r->view != HL_REPORT_TIMELINE) {
-		printf("all %d process%s, each as above: %s in %s block%s\n", n, n == 1 ? "" : "es",
-			hl_text_bytes(bytes, r->total.bytes),
-			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
-	}
-	return status;
-}
-
-static int report(struct hl_report *r, int argc, char **argv)
-{
-	struct hl_model *m = NULL;
-	int status = 0;
-
-	/* One process is told from others, however many there are. */
-	if (argc == 0 || (argc == 1 && r->view != HL_REPORT_PROCESSES))
-		status = hl_trace_file_open(argc, argv, &m);
-	if (status)
-		return status;
-	return m ? report_one(r, m, NULL) : report_many(r, argc, argv);
-}
-
 static int run_report(void *state, int argc, char **argv)
 {
 	struct hl_report *r = state;
@@ -377,7 +208,7 @@ static int run_report(void *state, int argc, char **argv)
 		status = hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				      "--sites, also by average or name");
 	if (!status)
-		status = report(r, argc, argv);
+		status = hl_report_traces(r, argc, argv);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
 	for (size_t i = 0; i < r->suppression_texts.len; i++)

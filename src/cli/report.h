@@ -57,7 +57,8 @@ struct hl_report {
 	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
-	bool moved;            /* something shown is not what was asked for */
+	bool moved;            /* what is shown of this trace is not what was asked for */
+	HL_VEC(struct hl_process_row) processes; /* text of --group process */
 };
 HL_SYMBOL_STATE_CHECK(struct hl_report);
 
@@ -68,10 +69,17 @@ int hl_report_make_filter(struct hl_report *r);
 int hl_report_read_suppressions(struct hl_report *r);
 int hl_report_make_suppressions(struct hl_report *r);
 
+/* All of it, with the operands: no, one or several traces. Returns an exit status. */
+int hl_report_traces(struct hl_report *r, int n, char **files);
+
 /*
  * Shows one trace. As JSON: members of an object that has been begun. 0 or -errno with
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+struct hl_text_opts hl_report_text_opts(const struct hl_report *r, const char *what);
+/* A row of --group process, as text; `what` is static. 0 or -ENOMEM. */
+int hl_report_add_process(
+	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v);
 
 #endif

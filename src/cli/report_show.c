@@ -46,7 +46,7 @@ static size_t page_width(void)
 	return n >= 40 && n < 1000 ? n : 80;
 }
 
-static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
+struct hl_text_opts hl_report_text_opts(const struct hl_report *r, const char *what)
 {
 	return (struct hl_text_opts){
 		.what = what,
@@ -129,7 +129,7 @@ static int ask(
 static int show_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
-	struct hl_text_opts opts = text_opts(r, what);
+	struct hl_text_opts opts = hl_report_text_opts(r, what);
 	struct hl_tree_opts tree_opts = {.calls = true, .by_blocks = opts.by_blocks};
 	struct hl_tree t;
 	int err = hl_model_find_calls(m, a);
@@ -150,7 +150,7 @@ static int show_tree(
 
 static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
 {
-	struct hl_text_opts opts = text_opts(r, heading(r, m));
+	struct hl_text_opts opts = hl_report_text_opts(r, heading(r, m));
 	struct hl_site_stat *stats = NULL;
 	struct hl_table t;
 	size_t n_stats = 0;
@@ -197,7 +197,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 static int show_threads(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_text_opts opts = text_opts(r, "");
+	struct hl_text_opts opts = hl_report_text_opts(r, "");
 	struct hl_threads t;
 	int err = hl_threads_build(&t, m, r->filter);
 
@@ -221,7 +221,7 @@ static int show_threads(struct hl_report *r, struct hl_model *m)
 static int show_timeline(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_text_opts opts =
-		text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
+		hl_report_text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
 	size_t n = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
 	struct hl_column *columns = calloc(n, sizeof(*columns));
 	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
@@ -237,7 +237,7 @@ static int show_timeline(struct hl_report *r, struct hl_model *m)
 static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
-	struct hl_text_opts opts = text_opts(r, heading(r, m));
+	struct hl_text_opts opts = hl_report_text_opts(r, heading(r, m));
 	struct hl_fragmentation f;
 	int err = hl_fragmentation_at(&f, m, &q.to, r->filter);
 
@@ -258,6 +258,20 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	return 0;
 }
 
+/* They are shown together when all are known: only then it is clear which are large. */
+int hl_report_add_process(
+	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	struct hl_process_row row = {
+		.program = strdup(meta->program), .pid = meta->pid, .what = what, .value = *v};
+	int err = row.program ? hl_vec_push(&r->processes, row) : -ENOMEM;
+
+	if (err)
+		free(row.program);
+	return err;
+}
+
 static int show_process(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
@@ -269,9 +283,9 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 	if (r->common.json)
 		hl_json_answer(&r->json, &a);
 	else
-		hl_text_process(stdout, m, &a, heading(r, m));
+		err = hl_report_add_process(r, m, heading(r, m), &a.total);
 	hl_answer_fini(&a);
-	return 0;
+	return err;
 }
 
 /* --- snapshots --- */
@@ -391,12 +405,15 @@ static int show_snapshots(struct hl_report *r, struct hl_model *m)
 
 	if (!err && s.at.len == 0)
 		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
+	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
+		hl_cli_error("the program made one snapshot, and a change is from one to another: "
+			     "--snapshots shows what was live then");
 	if (r->common.json) {
 		hl_json_key(&r->json, "snapshots");
 		hl_json_begin_array(&r->json);
 	}
-	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 0)
-		err = show_snapshot(r, m, &s, s.at.len > 1 ? 1 : 0, s.at.len);
+	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
+		err = show_snapshot(r, m, &s, 1, s.at.len);
 	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
 		if (i > 1 && !r->common.json)
 			putchar('\n');

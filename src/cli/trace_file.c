@@ -119,30 +119,49 @@ void hl_trace_file_warn(struct hl_model *m)
 		hl_cli_error("the end of the recording is missing");
 }
 
-static const char *what_is_missing(const struct hl_trace_info *i)
+static void add_reason(struct hl_strbuf *b, bool holds, const char *reason)
 {
-	if (i->damaged)
-		return i->damage;
-	if (!i->has_end || i->end.kind == HL_END_LOST || i->end.kind == HL_END_RUNNING)
-		return "the end of the recording";
-	if (i->counters.dropped_events)
-		return "events that were dropped while recording";
-	if (i->meta.continued)
-		return "what a collector before this one knew";
-	return "a part of the file that could not be read";
+	if (holds)
+		hl_strbuf_printf(b, "%s%s", b->len ? "; " : "", reason);
 }
 
-int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing)
+/* Each reason for which hl_model_complete says no. */
+static void what_is_missing(struct hl_strbuf *b, const struct hl_trace_info *i)
+{
+	bool running = i->end.kind == HL_END_RUNNING;
+
+	add_reason(b, i->damaged, i->damage);
+	add_reason(b, running, "the rest of a recording that still goes on");
+	add_reason(b, !running && !i->has_end, "the end of the recording");
+	add_reason(b, i->has_end && i->end.kind == HL_END_LOST, "how the program ended");
+	add_reason(b, i->counters.dropped_events, "events that were dropped while recording");
+	add_reason(b, i->meta.continued, "what a collector before this one knew");
+	add_reason(b, i->meta.start_off,
+		"what happened before the program switched recording on (--start=off)");
+	add_reason(b, i->stops, "what happened while the program had switched recording off");
+}
+
+static void say_missing(struct hl_model *m, const char *more)
+{
+	struct hl_strbuf b = {0};
+
+	what_is_missing(&b, hl_model_info(m));
+	add_reason(&b, more != NULL, more);
+	hl_cli_error("something is missing (--strict): %s", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, const char *more)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
+	bool missing = more || !hl_model_complete(m);
 	uint64_t read = hl_reader_bytes_read(hl_model_reader(m));
 
 	if (opts->verbose)
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
 			i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
-	missing |= !hl_model_complete(m);
 	if (opts->strict && missing)
-		hl_cli_error("something is missing (--strict): %s", what_is_missing(i));
+		say_missing(m, more);
 	hl_model_close(m);
 	return opts->strict && missing ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
 }

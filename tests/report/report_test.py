@@ -165,7 +165,55 @@ def bad(trace, empty, folder):
         r = run(*args, empty)
         check(r.returncode == 0 and b'no allocation is in the trace' in r.stderr, f'{args} of nothing: {r.returncode} {r.stderr}')
         json.loads(run('--json', *args, empty).stdout)
-    refused(3, 'nowhere', trace, f'{folder}/nowhere.hlt')
+
+def several(trace):
+    """What is wrong with one process: the others are shown, it is said and counted."""
+    quantity = ['--allocated', '--group', 'process']
+    for files in itertools.permutations(('nowhere.hlt', trace, 'child.hlt')):
+        r = run(*quantity, *files)
+        check(r.returncode == 3 and r.stderr.count(b'nowhere.hlt') == 1, f'{files}: {r.returncode} {r.stderr}')
+        check(b'2 of 3 processes, each as above: 74.2 KiB in 8 blocks' in r.stdout, f'{files}: {r.stdout}')
+        r = json.loads(run('--json', *quantity, *files).stdout)
+        bad = [p for p in r['processes'] if 'error' in p]
+        check((r['total_bytes'], r['processes_read'], len(r['processes'])) == (75984, 2, 3), str(r))
+        check(len(bad) == 1 and bad[0]['trace'] == 'nowhere.hlt' and 'nowhere.hlt' in bad[0]['error'], str(bad))
+    r = run(trace, 'nowhere.hlt')
+    check(r.returncode == 3 and b'1 of 2 processes' in r.stdout and b'malloc' in r.stdout, f'a tree and no file: {r}')
+    r = run('nowhere.hlt', 'nothing.hlt')
+    check(r.returncode == 3 and b'0 of 2 processes could be read' in r.stdout, f'no file at all: {r}')
+
+    # The child is over after 6.4 us and has no marks.
+    times = (['--growth', '100us..700us'], 4160), (['--at', '@mark:login'], 1564), (['--range', '@mark:login..'], 74096), \
+        (['--allocated', '--filter', 'time:@mark:done..'], 70000)
+    for (args, total), files in itertools.product(times, ((trace, 'child.hlt'), ('child.hlt', trace))):
+        for view in [], ['--group', 'process'], ['--sites']:
+            r = run(*args, *view, *files)
+            check(r.returncode == 0 and b'child.hlt: ' in r.stderr and b'it counts as 0' in r.stderr, f'{args} {view}: {r}')
+            check(b'all 2 processes' in r.stdout, f'{args} {view} {files}: {r.stdout}')
+            r = ask(*args, *view, *files)
+            child = r['processes'][files.index('child.hlt')]
+            check(r['total_bytes'] == total and child['total_bytes'] == 0 and child['error'], f'{args} {view} {files}: {r}')
+        r = run('--strict', *args, *files)
+        check(r.returncode == 4 and b'child.hlt: something is missing' in r.stderr, f'{args} --strict: {r}')
+    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us']:
+        r = run('--json', *args, trace, 'child.hlt')
+        check(r.returncode == 2 and not r.stdout and b'of no process: ' in r.stderr, f'{args}, which none has: {r}')
+
+    # Numbers that mean nothing are not there.
+    for view in '--snapshots', '--snapshot-deltas', '--cumulative-delta', '--timeline':
+        check('total_bytes' not in ask(view, trace, 'child.hlt'), f'a total of {view}')
+        check(b'each as above' not in run(view, trace, 'child.hlt').stdout, f'a total of {view} in text')
+    r = run('--allocated', '--group', 'process', trace, './' + trace)
+    check(b'all 1 process, each as above: 73.9 KiB' in r.stdout and b'is the same file as parent.hlt' in r.stderr, f'one file twice: {r}')
+    os.link('child.hlt', 'link.hlt')
+    check(len(ask('--allocated', 'child.hlt', trace, 'link.hlt')['processes']) == 2, 'two names of one file')
+    os.unlink('link.hlt')
+
+def one_snapshot():
+    """A change is between two."""
+    subprocess.run([mktrace, 'one.hlt'], check=True, input=(CHILD[:CHILD.index('end')] + 'extra 700 1 0 only\nend 0 0 6400\n').encode())
+    r = run('--json', '--cumulative-delta', 'one.hlt')
+    check(r.returncode == 0 and json.loads(r.stdout)['snapshots'] == [] and b'made one snapshot' in r.stderr, f'one snapshot: {r}')
 
 def suppressions(trace, folder):
     pathlib.Path(f'{folder}/app.supp').write_text('# ours\nleak:^0x1010$\n\nleak:nothing*such\n')
@@ -267,6 +315,8 @@ with tempfile.TemporaryDirectory() as folder:
         sums('parent.hlt')
         filters('parent.hlt')
         bad('parent.hlt', 'empty.hlt', folder)
+        several('parent.hlt')
+        one_snapshot()
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         order('parent.hlt')

@@ -199,6 +199,18 @@ def dump(good):
     check(n('op=alloc', '--filter', 'thread=1') == 2, 'two filters')
     check(n('op=alloc', '-n', '2') == 2 and n('op=alloc', '-n0') == 0, 'limit')
 
+def reasons(tmp):
+    """--strict says what is missing, and nothing that is not."""
+    kinds = {'dropped while recording': BASE + 'counters 0 0 0 0 5\nend 0 0 6400\n', 'the end of the recording': BASE,
+             'how the program ended': BASE + 'end 4 0 6400\n',
+             'switched recording off': BASE + 'extra 2560 3 0 x\nend 0 0 6400\n'}
+    for words, text in kinds.items():
+        path = make(f'{tmp}/reasons.hlt', text)
+        for command in 'report', 'info', 'dump':
+            r = expect(4, command, '--strict', path, err=words)
+            check(b'could not be read' not in r.stderr and sum(w.encode() in r.stderr.splitlines()[-1] for w in kinds) == 1,
+                  f'{command}: {words}: {r.stderr}')
+
 def missing(tmp):
     """Nothing is called leaked when it may not be."""
     kinds = {'no end': BASE, 'unknown': BASE + 'counters 1 0 0 0 0\nend 0 0 6400\n',
@@ -311,6 +323,7 @@ with tempfile.TemporaryDirectory() as tmp:
     tree(good)
     dump(good)
     missing(tmp)
+    reasons(tmp)
     real_names(tmp)
     hostile(tmp)
     deep(tmp)
