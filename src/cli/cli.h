@@ -98,7 +98,7 @@ const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i);
 const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
 bool hl_opt_arg_optional(const struct hl_opt *o);
 
-/* --color, --no-pager, --bytes: of every command that shows something at length. */
+/* --color, --no-pager: of every command that shows something at length. */
 extern const struct hl_opt hl_view_opts[];
 
 enum hl_help {

@@ -155,6 +155,12 @@ static const char *set_sort(void *state, const char *value)
 	return "one of bytes, blocks, average, name";
 }
 
+static const char *set_bytes(void *state, const char *value)
+{
+	hl_text_exact_bytes(true);
+	return NULL;
+}
+
 static const char *add_name(hl_report_names *names, const char *value)
 {
 	return hl_vec_push(names, value) ? "within the memory there is" : NULL;
@@ -263,6 +269,7 @@ static const struct hl_opt report_opts[] = {
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
 	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
 	{'s', "sort", "BY", "order: bytes, blocks; of a table also average, name", set_sort},
+	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
 	{0, "json", NULL, "as JSON, with nothing left out: docs/json.md", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

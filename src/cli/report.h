@@ -77,7 +77,8 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
-struct hl_text_opts hl_report_text_opts(const struct hl_report *r, const char *what);
+/* How --threads and --group process are shown. */
+struct hl_text_opts hl_report_list_opts(const struct hl_report *r);
 /* A row of --group process, as text; `what` is static. 0 or -ENOMEM. */
 int hl_report_add_process(
 	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v);

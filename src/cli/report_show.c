@@ -46,7 +46,7 @@ static size_t page_width(void)
 	return n >= 40 && n < 1000 ? n : 80;
 }
 
-struct hl_text_opts hl_report_text_opts(const struct hl_report *r, const char *what)
+static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
 {
 	return (struct hl_text_opts){
 		.what = what,
@@ -59,6 +59,15 @@ struct hl_text_opts hl_report_text_opts(const struct hl_report *r, const char *w
 		.width = page_width(),
 		.cut = isatty(STDOUT_FILENO),
 	};
+}
+
+/* A list of who was there leaves nobody out unless it is asked to. */
+struct hl_text_opts hl_report_list_opts(const struct hl_report *r)
+{
+	struct hl_text_opts opts = text_opts(r, "");
+
+	opts.min_percent = r->min_given ? r->min : 0;
+	return opts;
 }
 
 static struct hl_query query_of(const struct hl_report *r)
@@ -129,7 +138,7 @@ static int ask(
 static int show_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
-	struct hl_text_opts opts = hl_report_text_opts(r, what);
+	struct hl_text_opts opts = text_opts(r, what);
 	struct hl_tree_opts tree_opts = {.calls = true, .by_blocks = opts.by_blocks};
 	struct hl_tree t;
 	int err = hl_model_find_calls(m, a);
@@ -150,7 +159,7 @@ static int show_tree(
 
 static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
 {
-	struct hl_text_opts opts = hl_report_text_opts(r, heading(r, m));
+	struct hl_text_opts opts = text_opts(r, heading(r, m));
 	struct hl_site_stat *stats = NULL;
 	struct hl_table t;
 	size_t n_stats = 0;
@@ -160,6 +169,7 @@ static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_a
 		return err;
 	if (r->sorted)
 		hl_table_sort(&t, r->sort);
+	opts.own_order = hl_group_is_ordered(t.group) && (!r->sorted || r->sort == HL_SORT_OWN);
 	if (r->view == HL_REPORT_SITES) {
 		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
 		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
@@ -197,7 +207,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 static int show_threads(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_text_opts opts = hl_report_text_opts(r, "");
+	struct hl_text_opts opts = hl_report_list_opts(r);
 	struct hl_threads t;
 	int err = hl_threads_build(&t, m, r->filter);
 
@@ -221,7 +231,7 @@ static int show_threads(struct hl_report *r, struct hl_model *m)
 static int show_timeline(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_text_opts opts =
-		hl_report_text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
+		text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
 	size_t n = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
 	struct hl_column *columns = calloc(n, sizeof(*columns));
 	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
@@ -237,12 +247,13 @@ static int show_timeline(struct hl_report *r, struct hl_model *m)
 static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
-	struct hl_text_opts opts = hl_report_text_opts(r, heading(r, m));
+	struct hl_text_opts opts = text_opts(r, heading(r, m));
 	struct hl_fragmentation f;
 	int err = hl_fragmentation_at(&f, m, &q.to, r->filter);
 
 	if (err)
 		return err;
+	opts.min_percent = r->min_given ? r->min : 0;
 	if (!opts.limited && !r->limit_given) {
 		opts.limited = true;
 		opts.limit = 20;

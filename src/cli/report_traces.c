@@ -320,10 +320,8 @@ static void put_total(struct hl_report *r, int read, int n)
 
 static void put_processes(struct hl_report *r)
 {
-	struct hl_text_opts opts = hl_report_text_opts(r, "");
+	struct hl_text_opts opts = hl_report_list_opts(r);
 
-	if (!r->min_given) /* a list of what was recorded leaves nothing out unasked */
-		opts.min_percent = 0;
 	hl_text_processes(stdout, r->processes.data, r->processes.len, &r->total, &opts);
 	for (size_t i = 0; i < r->processes.len; i++)
 		free(r->processes.data[i].program);

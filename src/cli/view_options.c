@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "util/pager.h"
 #include "util/terminal.h"
-#include "util/text.h"
 
 static const char *set_color(void *state, const char *value)
 {
@@ -33,14 +32,7 @@ static const char *set_no_pager(void *state, const char *value)
 	return NULL;
 }
 
-static const char *set_bytes(void *state, const char *value)
-{
-	hl_text_exact_bytes(true);
-	return NULL;
-}
-
 const struct hl_opt hl_view_opts[] = {
-	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
 	{0, "color", "always|auto|never",
 		"colours (default auto: on a terminal, unless NO_COLOR is set)", set_color},
 	{0, "no-pager", NULL, "do not start a pager when the output is longer than the screen",

@@ -128,6 +128,18 @@ def check_trees():
     case('\033' not in plain and max(map(len, plain.splitlines())) > 140, 'in a pipe nothing is cut', plain[:500])
 
 
+def check_styles():
+    """Every view has some, where they are asked for, and none where they are not."""
+    views = [['report', v] for v in ('--threads', '--timeline', '--sizes', '--fragmentation', '--sites')]
+    for view in [*views, ['info'], ['report', '--group', 'process']]:
+        always, never = (rows.run(heaplapse, *view, f'--color={when}', 'churn.hlt').stdout for when in ('always', 'never'))
+        case('\033[1m' in always and '\033' not in never, f'colours of {" ".join(view)}', always[:300])
+        plain = always.replace('\033[0m', '')
+        for code in 1, 2, 31, 32, 33, 34, 36:
+            plain = plain.replace(f'\033[{code}m', '')
+        case(plain == never, f'{" ".join(view)}: colours are all that differs', plain[:300])
+
+
 def check_progress():
     status, out = terminal('dump', 'churn.hlt', stdout='/dev/null')
     long_enough = '[#' in out or '[.' in out
@@ -153,6 +165,8 @@ def check_newest(folder):
 def check_bytes():
     out = rows.run(heaplapse, 'report', '--allocated', '--bytes', 'churn.hlt').stdout
     case('100,200,000 B' in out, '--bytes gives exact numbers', out)
+    for command in 'info', 'dump', 'help':
+        case(rows.run(heaplapse, command, '--bytes').returncode == 2, f'{command} has no --bytes: it would do nothing')
     out = rows.run(heaplapse, 'report', '--allocated', 'churn.hlt').stdout
     case('95.6 MiB' in out, 'without it they are rounded', out)
 
@@ -168,6 +182,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_pager(folder)
     check_colors()
     check_trees()
+    check_styles()
     check_progress()
     check_newest(folder)
     check_bytes()

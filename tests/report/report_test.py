@@ -270,6 +270,33 @@ def order(trace):
     exact = [l for l in run('--bytes', '--min', '0', 'wide.hlt').stdout.decode().splitlines() if '%' in l]
     check(len(exact) == 3 and ' 123,456,789,012 B ' in exact[1] and len({l.find(' B ') for l in exact}) == 1, f'--bytes in line: {exact}')
 
+def cut(trace):
+    """-n cuts every list to its largest rows, and says how many there are more; --min all but scales."""
+    subprocess.run([mktrace, 'threads.hlt'], check=True, input=('module /bin/app -\nnode - 0 1000\n' + ''.join(
+        f'thread {i}\n' for i in range(1, 9)) + ''.join(f'alloc {64 * i + 64} {i} {10 ** (i % 4)} 0 0\n' for i in range(8)) +
+        ''.join(f'free {64 * i + 640} {(i + 1) % 8} {i} 11\n' for i in range(8)) + 'end 0 0 6400\n').encode())
+    def lines(*args):
+        return run(*args).stdout.decode().splitlines()
+    rows = [l.split()[0] for l in lines('--threads', '-n', '3', 'threads.hlt') if l[:6].strip().isdigit()]
+    check(rows == ['0', '3', '4'], f'the threads that allocated or freed most: {rows}')
+    text = '\n'.join(lines('--threads', '-n', '3', 'threads.hlt'))
+    check('and 5 threads more; -n 0 shows all' in text and 'and 5 pairs more' in text and text.count('allocated, thread') == 3, text)
+    check(len([l for l in lines('--threads', 'threads.hlt') if l[:6].strip().isdigit()]) == 8, 'all threads unless asked')
+    text = '\n'.join(lines('--threads', '--min', '20', 'threads.hlt'))
+    check('and 4 threads more; --min 0 shows all' in text and text.count('allocated, thread') == 2, text)
+    table = lambda *args: [l for l in lines(*args) if '%' in l and not l.startswith('hidden')]
+    by_thread = table('--allocated', '-g', 'thread', '--min', '5', 'threads.hlt')
+    check(len(by_thread) == 2, f'-g thread --min: {by_thread}')
+    sizes = table('--sizes', '--min', '40', trace)
+    check(len(sizes) == len(table('--sizes', trace)), f'a scale is whole: {sizes}')
+    two = lines('--sizes', '-n', '2', trace)
+    check([l[33:] for l in two if '%' in l][:2] == ['4.0 KiB - < 8.0 KiB', '64.0 KiB - < 128.0 KiB'], f'in the order of the scale: {two}')
+    check(two[-1].endswith('rows beyond -n 2; -n 0 shows all'), two[-1])
+    two = lines('--allocated', '-g', 'process', '-n', '1', 'child.hlt', trace)
+    check(len(two) == 3 and '73.9 KiB' in two[0] and two[1] == '  and 1 process more; -n 0 shows all', str(two))
+    check('74.2 KiB' in two[2], f'the total is of all: {two}')
+    check(len(lines('--allocated', '-g', 'process', '--min', '1', 'child.hlt', trace)) == 3, '-g process --min')
+
 def timeline(trace):
     t = ask('--timeline', trace)
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
@@ -321,6 +348,7 @@ with tempfile.TemporaryDirectory() as folder:
         text('parent.hlt')
         order('parent.hlt')
         timeline('parent.hlt')
+        cut('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))

@@ -260,6 +260,16 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 		fprintf(out, "below %g%% each; --min 0 shows all\n", opts->min_percent);
 }
 
+void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
+	const struct hl_text_opts *opts)
+{
+	if (count > 0)
+		fprintf(out, "  and %" PRIu64 " %s more; %s%s%s shows all\n", count,
+			count == 1 ? one : many, opts->limited ? "-n 0" : "",
+			opts->limited && opts->min_percent > 0 ? " " : "",
+			opts->min_percent > 0 ? "--min 0" : "");
+}
+
 const char *hl_bar(unsigned eighths, bool unicode)
 {
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -17,17 +17,14 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 {
 	bool *shown = hl_pick(rows, n, size_of, hl_text_least(total, opts), opts);
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	struct hl_value hidden = {0};
-	uint64_t n_hidden = 0;
+	uint64_t hidden = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct hl_process_row *r = &rows[i];
 		struct hl_strbuf b = {0};
 
 		if (shown && !shown[i]) {
-			n_hidden++;
-			hidden.bytes += r->value.bytes;
-			hidden.blocks += r->value.blocks;
+			hidden++;
 			continue;
 		}
 		hl_text_escape(&b, r->program);
@@ -38,7 +35,5 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 		hl_strbuf_fini(&b);
 	}
 	free(shown);
-	hl_put_hidden(out, total, &hidden, n_hidden, "process", "processes", opts);
-	if (n_hidden > 0)
-		putc('\n', out);
+	hl_put_more(out, hidden, "process", "processes", opts);
 }

@@ -22,7 +22,7 @@
 #include "model/tree.h"
 #include "util/json.h"
 
-void hl_text_info(FILE *out, struct hl_model *m);
+void hl_text_info(FILE *out, struct hl_model *m, bool color);
 void hl_json_info(FILE *out, struct hl_model *m);
 
 struct hl_text_opts {
@@ -30,6 +30,7 @@ struct hl_text_opts {
 	double min_percent; /* what is below this share of the total is left out */
 	bool limited;       /* no more than `limit` rows or outermost branches */
 	size_t limit;
+	bool own_order; /* rows are not in the order of size: the limit keeps the largest */
 	bool by_blocks; /* shares, order and what is left out go by blocks, not by bytes */
 	bool unicode;   /* lines as box-drawing characters */
 	bool color;

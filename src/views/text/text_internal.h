@@ -46,6 +46,9 @@ void hl_put_head(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
 	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts);
+/* "  and 3 threads more; -n 0 shows all"; nothing for 0. */
+void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
+	const struct hl_text_opts *opts);
 /* One character that is `part` of `whole` high, from 0 to 8 eighths. */
 const char *hl_bar(unsigned eighths, bool unicode);
 
