@@ -80,8 +80,7 @@ static const char *set_group(void *state, const char *value)
 	if (strcmp(value, "process") == 0)
 		r->view = HL_REPORT_PROCESSES;
 	else if (hl_group_find(value, &r->group))
-		return "one of stack, function, site, file, module, thread, call, size, life, "
-		       "snapshot, process";
+		return HL_OPT_NOT_LISTED;
 	return NULL;
 }
 
@@ -141,18 +140,17 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
+#define GROUP_VALUES "stack|function|site|file|module|thread|call|size|life|snapshot|process"
+#define SORT_VALUES  "bytes|blocks|average|name"
+
 static const char *set_sort(void *state, const char *value)
 {
-	static const char *const names[] = {"bytes", "blocks", "average", "name", "own"};
 	struct hl_report *r = state;
+	int i = hl_word_find(SORT_VALUES, value); /* as in enum hl_sort */
 
 	r->sorted = true;
-	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
-		r->sort = (enum hl_sort)i;
-		if (strcmp(value, names[i]) == 0)
-			return NULL;
-	}
-	return "one of bytes, blocks, average, name";
+	r->sort = (enum hl_sort)i;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
 static const char *set_bytes(void *state, const char *value)
@@ -251,7 +249,7 @@ static const struct hl_opt report_opts[] = {
 		set_deltas},
 	{0, "cumulative-delta", NULL, "what the last snapshot has that the first had not",
 		set_cumulative},
-	{'g', "group", "GROUP", "a flat table by stack, function, site, file, module, ...",
+	{'g', "group", "GROUP:" GROUP_VALUES, "a flat table in which each block is in one row",
 		set_group},
 	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", set_filter},
 	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
@@ -268,7 +266,7 @@ static const struct hl_opt report_opts[] = {
 		set_no_defaults},
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
 	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
-	{'s', "sort", "BY", "order: bytes, blocks; of a table also average, name", set_sort},
+	{'s', "sort", "BY:" SORT_VALUES, "the order (of a tree only the first two)", set_sort},
 	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
 	{0, "json", NULL, "as JSON, with nothing left out: docs/json.md", hl_set_json},
 	HL_SYMBOL_OPTS,
@@ -290,16 +288,12 @@ const struct hl_cmd hl_cmd_report = {
 	.summary = "who held the memory, as trees and tables",
 	.usage = "[options] [FILE...]",
 	.examples = report_examples,
-	.about =
-		"Groups: stack, function, site, file, module, thread, call, size, life, snapshot,\n"
-		"process.\n"
-		"\n"
-		"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
-		"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
-		"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
-		"  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
-		"  a part of a function's name. They are about a block's allocation.\n"
-		"Several FILEs are the processes of one run: each for itself, and the sum.\n",
+	.about = "EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
+		 "  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
+		 "  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
+		 "  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
+		 "  a part of a function's name. They are about a block's allocation.\n"
+		 "Several FILEs are the processes of one run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

@@ -169,7 +169,7 @@ static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_a
 		return err;
 	if (r->sorted)
 		hl_table_sort(&t, r->sort);
-	opts.own_order = hl_group_is_ordered(t.group) && (!r->sorted || r->sort == HL_SORT_OWN);
+	opts.own_order = hl_group_is_ordered(t.group) && !r->sorted;
 	if (r->view == HL_REPORT_SITES) {
 		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
 		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
