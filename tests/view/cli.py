@@ -73,6 +73,8 @@ def usage(tmp, good):
         expect(0, command, good, '--strict')
         expect(2, command, '--strict=1', good, err='takes no value')
     expect(2, 'report', '--alocated', good, err='did you mean --allocated')
+    expect(2, 'report', '--leak', good, err='did you mean --leaks')
+    expect(2, 'report', '--snapshot', good, err='did you mean --snapshots')
     expect(2, 'report', good, '--at', err='needs a value')
     for bad in '12x', '', '101%', '@nowhere', '-1':
         expect(2, 'report', '--at=' + bad, good, err='12.5s')
