@@ -157,9 +157,13 @@ int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, co
 	bool missing = more || !hl_model_complete(m);
 	uint64_t read = hl_reader_bytes_read(hl_model_reader(m));
 
-	if (opts->verbose)
+	if (opts->verbose && read <= i->file_bytes)
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
 			i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
+	else if (opts->verbose)
+		hl_cli_error("read %" PRIu64 " of %" PRIu64
+			     " bytes, parts of the file more than once",
+			read, i->file_bytes);
 	if (opts->strict && missing)
 		say_missing(m, more);
 	hl_model_close(m);
