@@ -90,8 +90,10 @@ int hl_cli_finish(int status)
 	}
 	if (!failed)
 		return status;
+	/* The reader had enough, as in `dump | head`, and SIGPIPE is ignored: nothing to say, but
+	 * the output is not whole. */
 	if (err == EPIPE)
-		return status; /* the reader had enough: `dump | head` */
+		return HL_EXIT_IO;
 	hl_cli_error(
 		"the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return HL_EXIT_IO;

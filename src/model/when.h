@@ -1,6 +1,6 @@
 /*
- * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login,
- * or plain nanoseconds.
+ * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login.
+ * A number has its unit; 0 needs none.
  */
 #ifndef HL_MODEL_WHEN_H
 #define HL_MODEL_WHEN_H
@@ -28,7 +28,9 @@ struct hl_when {
 };
 
 /* What hl_when_parse accepts, for messages. */
-#define HL_WHEN_EXPECTED "a time such as 12.5s, 300ms, 50%, @peak, @end or @mark:NAME"
+#define HL_WHEN_EXPECTED                                                            \
+	"a time such as 12.5s (units: ns, us, ms, s, min, h), 50%, @peak, @end or " \
+	"@mark:NAME"
 
 /* Reads exactly len characters. 0 or -EINVAL. */
 int hl_when_parse(const char *s, size_t len, struct hl_when *when);

@@ -139,7 +139,7 @@ class Run:
 
     def check_moment(self, moment):
         at = moment['unix_ns'] - self.info['start_unix_ns']
-        report = self.report('--at', at)
+        report = self.report('--at', f'{at}ns')
         compare_sites(flatten(report['nodes']), moment['live'])
 
 
