@@ -66,7 +66,7 @@ struct hl_cmd {
 	const char *summary;     /* one line for `heaplapse help` */
 	const char *usage;       /* what follows the name: "[options] FILE" */
 	const char *about;       /* more, after the options; lines end with \n; may be NULL */
-	const char *exit_status; /* NULL: the usual ones */
+	const char *exit_status; /* NULL: the usual ones that it can return */
 	const struct hl_example *examples; /* at most four; ends with {0}; may be NULL */
 	const struct hl_opt *opts;
 	/* Rows that several commands have alike, hl_view_opts or NULL. A command that has them

@@ -147,8 +147,12 @@ static int run_dump(void *state, int argc, char **argv)
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &d->m);
 	if (!status) {
-		if (d->filter)
-			hl_filter_bind(d->filter, d->m);
+		if (d->filter && hl_filter_bind(d->filter, d->m)) {
+			status = hl_cli_usage("%s", hl_model_error(d->m));
+			hl_model_close(d->m);
+		}
+	}
+	if (!status) {
 		err = put_all(d);
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
@@ -185,7 +189,7 @@ const struct hl_cmd hl_cmd_dump = {
 	.examples = dump_examples,
 	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
 		 "  op=free  size>=4K  thread=0  func=realloc  time=1s..2s  function=parse\n"
-		 "  function=NAME: a frame of the event's stack has NAME in its name.\n",
+		 "  function=NAME: a frame of the stack, or the call, has NAME in its name.\n",
 	.opts = dump_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

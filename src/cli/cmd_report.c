@@ -21,49 +21,90 @@
 		return NULL;                                          \
 	}
 
-SETTER(peak, r->what = HL_REPORT_PEAK)
-SETTER(leaks, r->what = HL_REPORT_LEAKS)
-SETTER(allocated, r->what = HL_REPORT_ALLOCATED)
 SETTER(top_down, r->top_down = true)
-SETTER(threads, r->view = HL_REPORT_THREADS)
-SETTER(timeline, r->view = HL_REPORT_TIMELINE)
-SETTER(fragmentation, r->view = HL_REPORT_FRAGMENTATION)
-SETTER(snapshots, r->view = HL_REPORT_SNAPSHOTS)
-SETTER(deltas, r->view = HL_REPORT_DELTAS)
-SETTER(cumulative, r->view = HL_REPORT_CUMULATIVE)
+SETTER(full_stacks, r->full_stacks = true)
 SETTER(no_defaults, r->no_defaults = true)
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The first contradiction is kept for the message; the same twice is none. */
+static void choose(struct hl_report_choice *c, const char *option, const char *value)
+{
+	if (!c->option) {
+		c->option = option;
+		c->value = value;
+	} else if (!c->other && !(same(c->option, option) && same(c->value, value))) {
+		c->other = option;
+		c->other_value = value;
+	}
+}
+
+/* --- what is counted --- */
+
+static struct hl_report *count(
+	void *state, enum hl_report_what what, const char *option, const char *value)
+{
+	struct hl_report *r = state;
+
+	choose(&r->quantity, option, value);
+	r->what = what;
+	return r;
+}
+
+static const char *set_peak(void *state, const char *value)
+{
+	count(state, HL_REPORT_PEAK, "--peak", NULL);
+	return NULL;
+}
+
+static const char *set_leaks(void *state, const char *value)
+{
+	count(state, HL_REPORT_LEAKS, "--leaks", NULL);
+	return NULL;
+}
+
+static const char *set_allocated(void *state, const char *value)
+{
+	count(state, HL_REPORT_ALLOCATED, "--allocated", NULL);
+	return NULL;
+}
 
 static const char *set_at(void *state, const char *value)
 {
-	struct hl_report *r = state;
+	struct hl_report *r = count(state, HL_REPORT_AT, "--at", value);
 
-	r->what = HL_REPORT_AT;
 	return hl_when_parse(value, strlen(value), &r->at) ? HL_WHEN_EXPECTED : NULL;
 }
 
-static const char *set_range(void *state, const char *value)
+static const char *take_range(struct hl_report *r, const char *option, const char *value)
 {
-	struct hl_report *r = state;
 	size_t at;
 
+	choose(&r->range, option, value);
 	r->ranged = true;
 	return hl_when_parse_range(value, strlen(value), &r->from, &r->to, &at)
 		       ? "a range of times such as 1s..2.5s, 50%.. or @mark:login..@peak"
 		       : NULL;
 }
 
+static const char *set_range(void *state, const char *value)
+{
+	return take_range(state, "--range", value);
+}
+
 static const char *set_growth(void *state, const char *value)
 {
-	((struct hl_report *)state)->what = HL_REPORT_GROWTH;
-	return set_range(state, value);
+	return take_range(count(state, HL_REPORT_GROWTH, "--growth", value), "--growth", value);
 }
 
 static const char *set_temporary(void *state, const char *value)
 {
-	struct hl_report *r = state;
+	struct hl_report *r = count(state, HL_REPORT_TEMPORARY, "--temporary", value);
 	struct hl_when w;
 
-	r->what = HL_REPORT_TEMPORARY;
 	if (!value)
 		return NULL;
 	if (hl_when_parse(value, strlen(value), &w) || w.kind != HL_WHEN_NS || w.ns == 0)
@@ -72,47 +113,46 @@ static const char *set_temporary(void *state, const char *value)
 	return NULL;
 }
 
+/* --- how it is shown --- */
+
+static const char *show(void *state, struct hl_report_part part)
+{
+	struct hl_report *r = state;
+
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view == part.view && r->parts.data[i].group == part.group)
+			return NULL;
+	}
+	return hl_vec_push(&r->parts, part) ? "within the memory there is" : NULL;
+}
+
+/* Each of these is one word that asks for one view. */
+#define VIEW(name, option_, ...)                                                                 \
+	static const char *set_##name(void *state, const char *value)                            \
+	{                                                                                        \
+		return show(                                                                     \
+			state, (struct hl_report_part){.option = option_, .view = __VA_ARGS__}); \
+	}
+
+VIEW(sites, "--sites", HL_REPORT_SITES, .group = HL_GROUP_SITE)
+VIEW(sizes, "--sizes", HL_REPORT_ALL_BY, .group = HL_GROUP_SIZE)
+VIEW(lifetimes, "--lifetimes", HL_REPORT_ALL_BY, .group = HL_GROUP_LIFE)
+VIEW(threads, "--threads", HL_REPORT_THREADS)
+VIEW(timeline, "--timeline", HL_REPORT_TIMELINE)
+VIEW(fragmentation, "--fragmentation", HL_REPORT_FRAGMENTATION)
+VIEW(snapshots, "--snapshots", HL_REPORT_SNAPSHOTS)
+VIEW(deltas, "--snapshot-deltas", HL_REPORT_DELTAS)
+VIEW(cumulative, "--cumulative-delta", HL_REPORT_CUMULATIVE)
+
 static const char *set_group(void *state, const char *value)
 {
-	struct hl_report *r = state;
+	struct hl_report_part part = {.view = HL_REPORT_TABLE, .option = "--group", .value = value};
 
-	r->view = HL_REPORT_TABLE;
 	if (strcmp(value, "process") == 0)
-		r->view = HL_REPORT_PROCESSES;
-	else if (hl_group_find(value, &r->group))
+		part.view = HL_REPORT_PROCESSES;
+	else if (hl_group_find(value, &part.group))
 		return HL_OPT_NOT_LISTED;
-	return NULL;
-}
-
-static const char *set_sites(void *state, const char *value)
-{
-	struct hl_report *r = state;
-
-	r->view = HL_REPORT_SITES;
-	r->group = HL_GROUP_SITE;
-	return NULL;
-}
-
-/* Of what lives at one moment, sizes are a sample; people mean all. */
-static const char *set_all_by(void *state, enum hl_group g)
-{
-	struct hl_report *r = state;
-
-	r->view = HL_REPORT_TABLE;
-	r->group = g;
-	if (r->what == HL_REPORT_NOTHING)
-		r->what = HL_REPORT_ALLOCATED;
-	return NULL;
-}
-
-static const char *set_sizes(void *state, const char *value)
-{
-	return set_all_by(state, HL_GROUP_SIZE);
-}
-
-static const char *set_lifetimes(void *state, const char *value)
-{
-	return set_all_by(state, HL_GROUP_LIFE);
+	return show(state, part);
 }
 
 static const char *set_min(void *state, const char *value)
@@ -194,25 +234,74 @@ static const char *set_exclude_module(void *state, const char *value)
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
 }
 
+static int excluded(const char *a, const char *a_value, const char *b, const char *b_value)
+{
+	return hl_cli_usage("%s%s%s and %s%s%s exclude each other", a, a_value ? "=" : "",
+		a_value ? a_value : "", b, b_value ? "=" : "", b_value ? b_value : "");
+}
+
+static int check_choice(const struct hl_report_choice *c)
+{
+	return c->other ? excluded(c->option, c->value, c->other, c->other_value) : 0;
+}
+
+/* Several views come one after the other, but not in one JSON document, and not beside one line for
+ * each process. */
+static int check_parts(const struct hl_report *r)
+{
+	const struct hl_report_part *first = r->parts.data, *next = first + 1;
+
+	if (r->parts.len < 2)
+		return 0;
+	if (r->common.json)
+		return hl_cli_usage("--json takes one view, but %s and %s were given",
+			first->option, next->option);
+	for (size_t i = 1; i < r->parts.len; i++) {
+		if (first->view == HL_REPORT_PROCESSES ||
+			r->parts.data[i].view == HL_REPORT_PROCESSES)
+			return excluded(first->option, first->value, r->parts.data[i].option,
+				r->parts.data[i].value);
+	}
+	return 0;
+}
+
+/* Options that are fine one by one. 0 or an exit status. */
+static int check_options(const struct hl_report *r)
+{
+	int status = check_choice(&r->quantity);
+
+	if (!status)
+		status = check_choice(&r->range);
+	if (!status)
+		status = check_parts(r);
+	if (status)
+		return status;
+	if (r->ranged && r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
+		r->what != HL_REPORT_GROWTH)
+		return hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
+				    "moment is --at TIME");
+	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
+		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
+				    "--sites, also by average or name");
+	return 0;
+}
+
 static int run_report(void *state, int argc, char **argv)
 {
 	struct hl_report *r = state;
-	int status = hl_report_make_filter(r);
+	int status;
 
+	if (r->ranged && r->what == HL_REPORT_NOTHING)
+		r->what = HL_REPORT_ALLOCATED;
+	r->view = r->parts.len > 0 ? r->parts.data[0].view : HL_REPORT_TREE;
+	status = check_options(r);
+	if (!status)
+		status = hl_report_make_filter(r);
 	if (!status)
 		status = hl_report_read_suppressions(r);
-	if (r->ranged && (r->what == HL_REPORT_NOTHING))
-		r->what = HL_REPORT_ALLOCATED;
-	if (!status && r->ranged && r->what != HL_REPORT_ALLOCATED &&
-		r->what != HL_REPORT_TEMPORARY && r->what != HL_REPORT_GROWTH)
-		status = hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
-				      "moment is --at TIME");
-	if (!status && r->view == HL_REPORT_TREE && r->sorted && r->sort != HL_SORT_BYTES &&
-		r->sort != HL_SORT_BLOCKS)
-		status = hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
-				      "--sites, also by average or name");
 	if (!status)
 		status = hl_report_traces(r, argc, argv);
+	hl_vec_free(&r->parts);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
 	for (size_t i = 0; i < r->suppression_texts.len; i++)
@@ -237,6 +326,8 @@ static const struct hl_opt report_opts[] = {
 	{0, "growth", "A..B", "allocated between the times A and B and alive at B", set_growth},
 	{0, "range", "A..B", "allocated or temporary only from A to B", set_range},
 	{0, "top-down", NULL, "the outermost frame first, not the allocating one", set_top_down},
+	{0, "full-stacks", NULL, "also the frames before main, which all stacks have (text only)",
+		set_full_stacks},
 	{0, "sites", NULL, "a list of sites with lifetimes and their course over time", set_sites},
 	{0, "sizes", NULL, "by size of block", set_sizes},
 	{0, "lifetimes", NULL, "by how long blocks lived", set_lifetimes},
@@ -293,8 +384,11 @@ const struct hl_cmd hl_cmd_report = {
 		 "  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
 		 "  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
 		 "  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
-		 "  a part of a function's name. They are about a block's allocation.\n"
-		 "Several FILEs are the processes of one run: each for itself, and the sum.\n",
+		 "  a part of a function's name. fn: also means the called function (malloc).\n"
+		 "  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"
+		 "  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
+		 "Several views come one after the other. Several FILEs are the processes of one\n"
+		 "run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

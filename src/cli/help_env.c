@@ -12,6 +12,9 @@
 static const struct {
 	const char *name, *value, *help;
 } others[] = {
+	{"HEAPLAPSE_CACHE", "off",
+		"keeps no names of functions on disk; else they are in heaplapse/sym below "
+		"XDG_CACHE_HOME or ~/.cache, for the next time"},
 	{"HEAPLAPSE_PAGER", "COMMAND",
 		"shows what is longer than the screen, before PAGER; empty or cat: nothing does"},
 	{"PAGER", "COMMAND", "the same, for all programs (default less -FRX)"},
@@ -22,8 +25,7 @@ static const struct {
 	{"LINES", "N", "the height of the screen, for the pager"},
 	{"TERM", "NAME", "dumb: neither colours nor a progress bar"},
 	{"CI", NULL, "no progress bar"},
-	{"HEAPLAPSE_CACHE", "off", "names of functions are not kept for the next time"},
-	{"XDG_CACHE_HOME", "DIR", "they are kept in DIR/heaplapse/sym (default ~/.cache)"},
+	{"XDG_CACHE_HOME", "DIR", "where names of functions are kept (default ~/.cache)"},
 	{"HOME", "DIR", "where ~ is, for that"},
 	{"DEBUGINFOD_URLS", "URLS",
 		"servers to fetch missing debug files from; --debuginfod=no "

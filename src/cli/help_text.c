@@ -61,13 +61,29 @@ const char *hl_help_of(const struct hl_opt *o)
 	return text;
 }
 
+static bool has_strict(const struct hl_cmd *cmd)
+{
+	const struct hl_opt *o;
+
+	for (size_t i = 0; (o = hl_cmd_listed_opt(cmd, i)) != NULL; i++) {
+		if (o->long_name && strcmp(o->long_name, "strict") == 0)
+			return true;
+	}
+	return false;
+}
+
+#define FINE   "0 fine, 2 wrong usage, "
+#define INPUT  "3 input that cannot be read or output that cannot be written"
+#define OUTPUT "3 output that cannot be written"
+#define STRICT ", 4 with --strict when something was missing"
+
 const char *hl_help_exit_status(const struct hl_cmd *cmd)
 {
 	if (cmd && cmd->exit_status)
 		return cmd->exit_status;
-	return "0 fine, 2 wrong usage, 3 input that cannot be read or output that cannot be "
-	       "written, "
-	       "4 with --strict when something was missing.";
+	if (!cmd || has_strict(cmd))
+		return FINE INPUT STRICT ".";
+	return cmd->operand == HL_OPERAND_TRACE ? FINE INPUT "." : FINE OUTPUT ".";
 }
 
 static void heading(const char *text)

@@ -24,6 +24,7 @@ enum hl_report_what {
 enum hl_report_view {
 	HL_REPORT_TREE,
 	HL_REPORT_TABLE,
+	HL_REPORT_ALL_BY, /* the same, of everything if nothing else is asked for */
 	HL_REPORT_SITES,
 	HL_REPORT_THREADS,
 	HL_REPORT_TIMELINE,
@@ -36,16 +37,32 @@ enum hl_report_view {
 
 typedef HL_VEC(const char *) hl_report_names;
 
+/* One view that was asked for. */
+struct hl_report_part {
+	enum hl_report_view view;
+	enum hl_group group;
+	const char *option; /* as it was asked for, "--sites", and with what */
+	const char *value;
+};
+
+/* Of several options only one can hold. */
+struct hl_report_choice {
+	const char *option, *value;      /* the first that was given; NULL: none */
+	const char *other, *other_value; /* one that contradicts it; NULL: none */
+};
+
 struct hl_report {
 	struct hl_trace_opts common; /* these two first */
 	struct hl_symbol_options symbols;
-	enum hl_report_what what;
+	struct hl_report_choice quantity, range;
+	HL_VEC(struct hl_report_part) parts; /* none: the tree */
+	enum hl_report_what what; /* of the part that is being shown, as the two that follow */
 	enum hl_report_view view;
 	enum hl_group group;
 	struct hl_when at, from, to;
 	bool ranged; /* --range or --growth was given */
 	uint64_t temporary_ns;
-	bool top_down, sorted, min_given, limit_given, no_defaults;
+	bool top_down, full_stacks, sorted, min_given, limit_given, no_defaults;
 	enum hl_sort sort;
 	double min;
 	size_t limit;
@@ -73,7 +90,7 @@ int hl_report_make_suppressions(struct hl_report *r);
 int hl_report_traces(struct hl_report *r, int n, char **files);
 
 /*
- * Shows one trace. As JSON: members of an object that has been begun. 0 or -errno with
+ * Shows all parts of one trace. As JSON: members of an object that has been begun. 0 or -errno with
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);

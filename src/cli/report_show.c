@@ -76,6 +76,7 @@ static struct hl_query query_of(const struct hl_report *r)
 		.from = r->from,
 		.to = r->at,
 		.filter = r->filter,
+		.suppressions = r->suppressions,
 		.temporary_ns = r->temporary_ns};
 
 	switch (r->what) {
@@ -124,14 +125,15 @@ static int ask(
 	if (err)
 		return err;
 	warn_moved(r, m, q, a);
-	/* Suppressions are about stacks; other tables of what is left show all of it. */
-	if (r->suppressions && q->key == HL_KEY_STACK)
-		err = hl_suppressions_apply(r->suppressions, m, a);
-	if (err)
-		hl_answer_fini(a);
-	r->total.bytes += err ? 0 : a->total.bytes;
-	r->total.blocks += err ? 0 : a->total.blocks;
-	return err;
+	r->total.bytes += a->total.bytes;
+	r->total.blocks += a->total.blocks;
+	return 0;
+}
+
+/* For people all stacks begin alike; for programs nothing is left out. */
+static bool no_starts(const struct hl_report *r)
+{
+	return !r->full_stacks && !r->common.json;
 }
 
 /* Programs that read JSON have had the outermost frame first from the beginning. */
@@ -139,7 +141,8 @@ static int show_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
 	struct hl_text_opts opts = text_opts(r, what);
-	struct hl_tree_opts tree_opts = {.calls = true, .by_blocks = opts.by_blocks};
+	struct hl_tree_opts tree_opts = {
+		.calls = true, .by_blocks = opts.by_blocks, .no_starts = no_starts(r)};
 	struct hl_tree t;
 	int err = hl_model_find_calls(m, a);
 
@@ -163,7 +166,7 @@ static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_a
 	struct hl_site_stat *stats = NULL;
 	struct hl_table t;
 	size_t n_stats = 0;
-	int err = hl_table_build(&t, m, a, r->group);
+	int err = hl_table_build(&t, m, a, r->group, no_starts(r));
 
 	if (err)
 		return err;
@@ -196,7 +199,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 		return err;
 	err = r->view == HL_REPORT_TREE ? show_tree(r, m, &a, heading(r, m)) : show_table(r, m, &a);
 	hl_answer_fini(&a);
-	if (!err && r->suppressions && q.key == HL_KEY_STACK) {
+	if (!err && r->suppressions) {
 		if (r->common.json)
 			hl_json_suppressed(&r->json, r->suppressions);
 		else
@@ -436,11 +439,12 @@ static int show_snapshots(struct hl_report *r, struct hl_model *m)
 	return err;
 }
 
-int hl_report_show(struct hl_report *r, struct hl_model *m)
+static int show_part(struct hl_report *r, struct hl_model *m)
 {
 	switch (r->view) {
 	case HL_REPORT_TREE:
 	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
 	case HL_REPORT_SITES:
 		return show_answer(r, m);
 	case HL_REPORT_THREADS:
@@ -457,4 +461,25 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 		return show_process(r, m);
 	}
 	return 0;
+}
+
+int hl_report_show(struct hl_report *r, struct hl_model *m)
+{
+	enum hl_report_what asked = r->what;
+	int err = 0;
+
+	if (r->parts.len == 0)
+		return show_part(r, m);
+	for (size_t i = 0; i < r->parts.len && !err; i++) {
+		r->view = r->parts.data[i].view;
+		r->group = r->parts.data[i].group;
+		/* Of what lives at one moment, sizes are a sample; people mean all. */
+		if (asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY)
+			r->what = HL_REPORT_ALLOCATED;
+		if (i > 0)
+			putchar('\n');
+		err = show_part(r, m);
+		r->what = asked;
+	}
+	return err;
 }

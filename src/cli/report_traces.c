@@ -279,6 +279,8 @@ static int drop_repeated(int n, char **files)
 /* Snapshots of one process are one memory seen several times, and a plot is no number. */
 static bool has_total(const struct hl_report *r)
 {
+	if (r->parts.len > 1)
+		return false; /* each view has its own */
 	switch (r->view) {
 	case HL_REPORT_TIMELINE:
 	case HL_REPORT_SNAPSHOTS:

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "model/model.h"
+#include "model/suppress.h"
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -42,18 +42,65 @@ static void print_head(const struct hl_trace_info *info)
 	hl_strbuf_fini(&name);
 }
 
-static void print_bytes(const struct hl_model *m)
+/* What is live at the end: what `report --leaks` shows, and what it leaves out by itself. Names are
+ * looked up for stacks that end in libc and its like alone. */
+struct rest {
+	struct hl_value left, kept;
+};
+
+static int ask_kept(struct hl_model *m, struct hl_value *kept)
 {
-	const struct hl_totals *t = &hl_model_info(m)->totals;
-	uint64_t blocks = hl_sums_live_blocks(&t->sums);
+	struct hl_query q = {.to.kind = HL_WHEN_END};
+	const struct hl_sums *sums = &hl_model_info(m)->totals.sums;
+	struct hl_answer a;
+	int err = hl_suppressions_new(&q.suppressions);
+
+	if (!err)
+		err = hl_suppressions_add_defaults(q.suppressions);
+	if (!err)
+		err = hl_model_query(m, &q, &a);
+	if (!err) {
+		*kept = (struct hl_value){hl_sums_live_bytes(sums) - a.total.bytes,
+			hl_sums_live_blocks(sums) - a.total.blocks};
+		hl_answer_fini(&a);
+	}
+	hl_suppressions_free(q.suppressions);
+	return err;
+}
+
+/* Whatever cannot be told apart is left. */
+static struct rest rest_of(struct hl_model *m)
+{
+	const struct hl_sums *sums = &hl_model_info(m)->totals.sums;
+	struct rest r = {.left = {hl_sums_live_bytes(sums), hl_sums_live_blocks(sums)}};
+
+	if (r.left.blocks == 0 || ask_kept(m, &r.kept) || r.kept.blocks > r.left.blocks)
+		r.kept = (struct hl_value){0};
+	r.left.bytes -= r.kept.bytes;
+	r.left.blocks -= r.kept.blocks;
+	return r;
+}
+
+static void print_rest(const struct hl_model *m, const struct rest *r)
+{
+	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], kept[HL_TEXT_SIZE_MAX], more[128];
+	int len = snprintf(more, sizeof(more), "in %s block%s", hl_text_count(n, r->left.blocks),
+		plural(r->left.blocks));
+
+	if (r->kept.blocks > 0)
+		snprintf(more + len, sizeof(more) - (size_t)len,
+			", and %s that libc and its like keep", hl_text_bytes(kept, r->kept.bytes));
+	row(hl_model_may_say_leaked(m) ? "leaked" : "live at end",
+		hl_text_bytes(value, r->left.bytes), more);
+}
+
+static void print_peak(const struct hl_totals *t)
+{
 	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], at[HL_TEXT_SIZE_MAX], more[128];
 
 	snprintf(more, sizeof(more), "in %s block%s, at %s", hl_text_count(n, t->peak_blocks),
 		plural(t->peak_blocks), hl_text_duration(at, t->peak_time_ns));
 	row("peak", hl_text_bytes(value, t->peak_bytes), more);
-	snprintf(more, sizeof(more), "in %s block%s", hl_text_count(n, blocks), plural(blocks));
-	row(hl_model_may_say_leaked(m) ? "leaked" : "live at end",
-		hl_text_bytes(value, hl_sums_live_bytes(&t->sums)), more);
 }
 
 static void print_counts(const struct hl_trace_info *info)
@@ -115,7 +162,7 @@ static bool churns(const struct hl_totals *t)
 	return t->temporary >= 1000 && t->temporary >= t->sums.alloc_blocks / 2;
 }
 
-static void print_place(const struct hl_model *m, const char *path)
+static void print_place(const struct hl_model *m, const char *path, bool leaks)
 {
 	const struct hl_trace_info *info = hl_model_info(m);
 	struct hl_strbuf shown = {0};
@@ -126,7 +173,7 @@ static void print_place(const struct hl_model *m, const char *path)
 		hl_text_bytes(size, info->file_bytes));
 	hl_strbuf_fini(&shown);
 	next_step("next:", "", path, "who held the memory at the peak");
-	if (hl_sums_live_blocks(&info->totals.sums) > 0)
+	if (leaks)
 		next_step("", " --leaks", path, "what was never freed");
 	if (churns(&info->totals))
 		next_step("", " --temporary", path, "who made blocks only to free them at once");
@@ -136,14 +183,17 @@ void hl_summary_print(const char *path)
 {
 	struct hl_reader_refusal why;
 	struct hl_model *m;
+	struct rest rest;
 
 	if (hl_model_open(&m, path, &why) < 0) {
 		hl_cli_error("%s", why.text);
 		return;
 	}
 	print_head(hl_model_info(m));
-	print_bytes(m);
+	print_peak(&hl_model_info(m)->totals);
+	rest = rest_of(m);
+	print_rest(m, &rest);
 	print_counts(hl_model_info(m));
-	print_place(m, path);
+	print_place(m, path, rest.left.blocks > 0);
 	hl_model_close(m);
 }

@@ -93,7 +93,15 @@ static void show_failed(void *user, const char *sentence)
 	hl_cli_error("%s (--debuginfod=no does not try)", sentence);
 }
 
-/* $XDG_CACHE_HOME/heaplapse/sym, else ~/.cache/heaplapse/sym; empty: none. */
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* $XDG_CACHE_HOME/heaplapse/sym, else ~/.cache/heaplapse/sym; empty: none. A home that is not
+ * there ("/nonexistent") is nobody's, and not made. */
 static void cache_folder(struct hl_strbuf *b)
 {
 	const char *off = getenv("HEAPLAPSE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
@@ -103,7 +111,7 @@ static void cache_folder(struct hl_strbuf *b)
 		return;
 	if (xdg && xdg[0] == '/')
 		hl_strbuf_printf(b, "%s/heaplapse/sym", xdg);
-	else if (home && home[0] == '/')
+	else if (home && home[0] == '/' && is_folder(home))
 		hl_strbuf_printf(b, "%s/.cache/heaplapse/sym", home);
 }
 

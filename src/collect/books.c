@@ -14,46 +14,9 @@
 #include "collect/books.h"
 #include "ring/record.h"
 
-#define WINDOW        4096u
-#define BATCH_WAIT_NS UINT64_C(20000000)
-#define LIVE_SET_MAX  (1u << 20)
-#define SIZE_MAX_48   ((UINT64_C(1) << 48) - 1)
-
-/*
- * The next item of the open batch, to be filled in place: an item that is made elsewhere and copied
- * costs more than all the rest. Without memory it is one that nobody reads.
- */
-static union hl_item *next_item(struct hl_proc *p)
-{
-	static union hl_item nobodys;
-
-	if (hl_unlikely(p->batch && p->batch->n == HL_BATCH_ITEMS))
-		hl_proc_hand_over(p, UINT64_MAX);
-	if (hl_unlikely(!p->batch)) {
-		p->batch = hl_queue_get(p->queue);
-		if (!p->batch) {
-			p->out_of_memory = true;
-			return &nobodys;
-		}
-		p->batch->to = p->output;
-		p->batch_since_ns = hl_mono_ns();
-	}
-	return &p->batch->items[p->batch->n++];
-}
-
-void hl_books_item(struct hl_proc *p, const union hl_item *item)
-{
-	*next_item(p) = *item;
-}
-
-void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns)
-{
-	if (!p->batch || p->batch->n == 0 ||
-		(now_ns != UINT64_MAX && now_ns - p->batch_since_ns < BATCH_WAIT_NS))
-		return;
-	hl_queue_put(p->queue, p->batch);
-	p->batch = NULL;
-}
+#define WINDOW       4096u
+#define LIVE_SET_MAX (1u << 20)
+#define SIZE_MAX_48  ((UINT64_C(1) << 48) - 1)
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -70,11 +33,10 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
 		struct hl_feed *other = hl_feed_other(f);
-		union hl_item item = {.other = {.op = HL_ITEM_THREAD, .tid = f->tid}};
 
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
-		hl_books_item(p, &item);
+		(void)hl_writer_add_thread(p->writer, f->tid);
 		f->thread = p->n_threads++;
 	}
 	return f->thread;
@@ -83,10 +45,9 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
-	uint32_t thread = thread_of(p, e->feed); /* may be an item of its own, before this one */
+	uint32_t thread = thread_of(p, e->feed);
 	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
-
-	next_item(p)->event = (struct hl_event){
+	struct hl_event event = {
 		.op = HL_OP_FREE,
 		.func = func,
 		.flags = flags,
@@ -99,8 +60,9 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 		.free_node = e->type == HL_REC_FREE_STACK ? e->node : HL_NODE_NONE,
 		.thread = thread,
 		.birth_thread = hl_live_thread(b),
-		.life_q = hl_life_class(time - birth),
 	};
+
+	(void)hl_writer_add_event(p->writer, &event);
 }
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
@@ -109,6 +71,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 	uint32_t thread = thread_of(p, e->feed);
 	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
+	struct hl_event event;
 
 	if (hl_unlikely(!block)) {
 		p->out_of_memory = true;
@@ -118,7 +81,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
 	block->birth_node = units << 32 | e->node;
-	next_item(p)->event = (struct hl_event){
+	event = (struct hl_event){
 		.op = HL_OP_ALLOC,
 		.func = e->func,
 		.flags = flags,
@@ -130,6 +93,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
 	};
+	(void)hl_writer_add_event(p->writer, &event);
 }
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
@@ -323,23 +287,18 @@ void hl_proc_settle(struct hl_proc *p)
 void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
 	const char *text, uint32_t len, uint64_t stamp)
 {
-	union hl_item item = {.other = {.op = HL_ITEM_EXTRA}};
-	struct hl_extra *x = malloc(sizeof(*x) + len + 1);
+	struct hl_extra x = *extra;
+	char *copy = text ? strndup(text, len) : NULL;
 
-	if (!x) {
+	if (text && !copy) {
 		p->out_of_memory = true;
 		return;
 	}
-	*x = *extra;
-	x->time_ns = time_of(p, stamp);
-	x->thread = thread_of(p, f);
-	if (text) {
-		memcpy(x + 1, text, len);
-		((char *)(x + 1))[len] = '\0';
-		x->text = (char *)(x + 1);
-	}
-	item.other.extra = x;
-	hl_books_item(p, &item);
+	x.time_ns = time_of(p, stamp);
+	x.thread = thread_of(p, f);
+	x.text = copy;
+	(void)hl_output_add_extra(p->output, &x);
+	free(copy);
 }
 
 struct live_list {
@@ -371,7 +330,6 @@ static int by_address(const void *a, const void *b)
 
 static void put_live_set(struct hl_proc *p)
 {
-	union hl_item item = {.other = {.op = HL_ITEM_LIVE_SET}};
 	struct live_list list = {0};
 
 	if (p->live.blocks > LIVE_SET_MAX)
@@ -381,31 +339,22 @@ static void put_live_set(struct hl_proc *p)
 		return;
 	hl_live_each(&p->live, add_live, &list);
 	qsort(list.blocks, list.n, sizeof(*list.blocks), by_address);
-	item.other.blocks = list.blocks;
-	item.other.n = list.n;
-	hl_books_item(p, &item);
+	(void)hl_writer_add_live_set(p->writer, list.blocks, list.n);
+	free(list.blocks);
 }
 
 void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 {
-	union hl_item item = {.other = {.op = HL_ITEM_END, .end = *end}};
-	union hl_item cost = {.other = {.op = HL_ITEM_COST}};
+	struct hl_end whole = *end;
 
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
 	put_live_set(p);
 	if (p->out_of_memory && !p->counters.dropped_events)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
-	cost.other.cost = malloc(sizeof(p->cost));
-	if (cost.other.cost) {
-		*cost.other.cost = p->cost;
-		hl_books_item(p, &cost);
-	}
-	if (item.other.end.duration_ns < p->last_time)
-		item.other.end.duration_ns = p->last_time;
-	item.other.counters = malloc(sizeof(p->counters));
-	if (item.other.counters)
-		*item.other.counters = p->counters;
-	hl_books_item(p, &item);
-	hl_proc_hand_over(p, UINT64_MAX);
+	if (whole.duration_ns < p->last_time)
+		whole.duration_ns = p->last_time;
+	hl_output_end(p->output, &whole, &p->counters, &p->cost);
+	p->output = NULL;
+	p->writer = NULL;
 }

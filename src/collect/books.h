@@ -6,9 +6,6 @@
 
 #include "collect/proc.h"
 
-/* Appends an item to the process's open batch; takes over its pointers. */
-void hl_books_item(struct hl_proc *p, const union hl_item *item);
-
 /* Something between the heap events, with `len` bytes of text. */
 void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
 	const char *text, uint32_t len, uint64_t stamp);

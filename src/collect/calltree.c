@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/hash.h"
 #include "collect/calltree.h"
 
@@ -15,11 +16,11 @@ int hl_calltree_init(
 	memset(t, 0, sizeof(*t));
 	t->on_node = on_node;
 	t->arg = arg;
-	t->pc_mask = t->frame_mask = t->node_mask = FIRST_SLOTS - 1;
-	t->pcs = calloc(FIRST_SLOTS, sizeof(*t->pcs));
+	t->edge_mask = t->frame_mask = t->node_mask = FIRST_SLOTS - 1;
+	t->edges = calloc(FIRST_SLOTS, sizeof(*t->edges));
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
 	t->nodes = malloc(FIRST_SLOTS * sizeof(*t->nodes));
-	if (!t->pcs || !t->frame_index || !t->nodes) {
+	if (!t->edges || !t->frame_index || !t->nodes) {
 		hl_calltree_fini(t);
 		return -ENOMEM;
 	}
@@ -30,7 +31,7 @@ int hl_calltree_init(
 
 void hl_calltree_fini(struct hl_calltree *t)
 {
-	free(t->pcs);
+	free(t->edges);
 	free(t->frame_index);
 	free(t->nodes);
 	hl_vec_free(&t->ranges);
@@ -38,10 +39,10 @@ void hl_calltree_fini(struct hl_calltree *t)
 	memset(t, 0, sizeof(*t));
 }
 
-static void forget_pcs(struct hl_calltree *t)
+static void forget_edges(struct hl_calltree *t)
 {
-	memset(t->pcs, 0, (t->pc_mask + 1) * sizeof(*t->pcs));
-	t->n_pcs = 0;
+	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
+	t->n_edges = 0;
 }
 
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
@@ -64,7 +65,7 @@ int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 		t->ranges.data[at] = t->ranges.data[at - 1];
 	t->ranges.data[at] = *r;
 	t->ranges.len = keep + 1;
-	forget_pcs(t);
+	forget_edges(t);
 	return 0;
 }
 
@@ -141,43 +142,6 @@ static int find_frame(struct hl_calltree *t, const struct hl_node *frame, uint32
 	return 0;
 }
 
-static int grow_pcs(struct hl_calltree *t)
-{
-	uint64_t mask = t->pc_mask * 2 + 1;
-	void *p = calloc(mask + 1, sizeof(*t->pcs));
-
-	if (!p)
-		return -ENOMEM;
-	free(t->pcs);
-	t->pcs = p;
-	t->pc_mask = mask;
-	t->n_pcs = 0; /* a cache: it fills again */
-	return 0;
-}
-
-static int frame_of_pc(struct hl_calltree *t, uint64_t pc, uint32_t *frame)
-{
-	struct hl_node f = {.parent = HL_NODE_NONE};
-	uint64_t i;
-	int err;
-
-	if (t->n_pcs * 2 > t->pc_mask && grow_pcs(t))
-		return -ENOMEM;
-	for (i = hl_hash_u64(pc) & t->pc_mask; t->pcs[i].pc; i = (i + 1) & t->pc_mask)
-		if (t->pcs[i].pc == pc) {
-			*frame = t->pcs[i].frame;
-			return 0;
-		}
-	resolve(t, pc, &f);
-	err = find_frame(t, &f, frame);
-	if (err)
-		return err;
-	t->pcs[i].pc = pc;
-	t->pcs[i].frame = *frame;
-	t->n_pcs++;
-	return 0;
-}
-
 static int grow_nodes(struct hl_calltree *t)
 {
 	uint64_t mask = t->node_mask * 2 + 1;
@@ -192,7 +156,7 @@ static int grow_nodes(struct hl_calltree *t)
 
 		if (t->nodes[k].node == NONE)
 			continue;
-		i = t->nodes[k].hash & mask;
+		i = hl_hash_pair(t->nodes[k].parent, t->nodes[k].frame) & mask;
 		while (to[i].node != NONE)
 			i = (i + 1) & mask;
 		to[i] = t->nodes[k];
@@ -203,7 +167,7 @@ static int grow_nodes(struct hl_calltree *t)
 	return 0;
 }
 
-static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, struct hl_step *step)
+static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, uint32_t *node)
 {
 	struct hl_node made;
 	uint64_t i;
@@ -211,9 +175,10 @@ static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, str
 
 	if ((uint64_t)t->n_nodes * 2 > t->node_mask && grow_nodes(t))
 		return -ENOMEM;
-	for (i = step->hash & t->node_mask; t->nodes[i].node != NONE; i = (i + 1) & t->node_mask)
+	for (i = hl_hash_pair(parent, frame) & t->node_mask; t->nodes[i].node != NONE;
+		i = (i + 1) & t->node_mask)
 		if (t->nodes[i].parent == parent && t->nodes[i].frame == frame) {
-			step->node = t->nodes[i].node;
+			*node = t->nodes[i].node;
 			return 0;
 		}
 	made = t->frames.data[frame];
@@ -223,8 +188,51 @@ static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, str
 		return err;
 	t->nodes[i].parent = parent;
 	t->nodes[i].frame = frame;
-	t->nodes[i].hash = step->hash;
-	step->node = t->nodes[i].node = t->n_nodes++;
+	*node = t->nodes[i].node = t->n_nodes++;
+	return 0;
+}
+
+static uint32_t edge_hash(uint32_t before, uint64_t pc)
+{
+	return (uint32_t)((before ^ pc) * HL_HASH_K >> 32);
+}
+
+/* A cache: it fills again. */
+static int grow_edges(struct hl_calltree *t)
+{
+	uint64_t mask = t->edge_mask * 2 + 1;
+	void *p = calloc(mask + 1, sizeof(*t->edges));
+
+	if (!p)
+		return -ENOMEM;
+	free(t->edges);
+	t->edges = p;
+	t->edge_mask = mask;
+	t->n_edges = 0;
+	return 0;
+}
+
+/* A call that was not met before, as far as is remembered. */
+static hl_cold int learn_edge(
+	struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t hash, uint32_t *node)
+{
+	struct hl_node f = {.parent = HL_NODE_NONE};
+	uint32_t frame;
+	uint64_t i;
+	int err;
+
+	resolve(t, pc, &f);
+	err = find_frame(t, &f, &frame);
+	if (!err)
+		err = find_node(t, parent, frame, node);
+	if (!err && t->n_edges * 2 > t->edge_mask)
+		err = grow_edges(t);
+	if (err)
+		return err;
+	for (i = hash & t->edge_mask; t->edges[i].pc; i = (i + 1) & t->edge_mask)
+		;
+	t->edges[i] = (struct hl_edge){.pc = pc, .parent = parent, .node = *node};
+	t->n_edges++;
 	return 0;
 }
 
@@ -234,21 +242,24 @@ int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_
 	uint32_t hash = from.hash, parent = from.node;
 
 	for (size_t i = 0; i < n; i++) {
-		/* The frame waits where the node will be. */
-		int err = frame_of_pc(t, pcs[i] ? pcs[i] : 1, &steps[i].node);
-
-		if (err)
-			return err;
-		hash = (uint32_t)(hl_hash_pair(hash, steps[i].node) >> 7);
+		hash = edge_hash(hash, pcs[i]);
 		steps[i].hash = hash;
-		__builtin_prefetch(&t->nodes[hash & t->node_mask]);
+		__builtin_prefetch(&t->edges[hash & t->edge_mask]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		int err = find_node(t, parent, steps[i].node, &steps[i]);
+		uint64_t pc = pcs[i] ? pcs[i] : 1, k = steps[i].hash & t->edge_mask;
 
-		if (err)
-			return err;
-		parent = steps[i].node;
+		while (t->edges[k].pc && (t->edges[k].pc != pc || t->edges[k].parent != parent))
+			k = (k + 1) & t->edge_mask;
+		if (hl_likely(t->edges[k].pc)) {
+			parent = t->edges[k].node;
+		} else {
+			int err = learn_edge(t, parent, pc, steps[i].hash, &parent);
+
+			if (err)
+				return err;
+		}
+		steps[i].node = parent;
 	}
 	return 0;
 }

@@ -5,9 +5,10 @@
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  *
- * Nodes are found by the hash of their whole path, which is known before the parent's number is: so
- * the slots of a new stack's frames are fetched together, not one after the other. On large trees
- * each of them misses the cache.
+ * Nodes that were met since the modules last changed are found by pc: one look for each new frame.
+ * Where to look is told by the hash of all pcs up to the frame, which is known before the parent's
+ * number is: so the slots of a new stack's frames are fetched together, not one after the other. On
+ * large trees each of them misses the cache.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
@@ -25,19 +26,19 @@ struct hl_range {
 
 struct hl_calltree {
 	HL_VEC(struct hl_range) ranges; /* sorted by start, disjoint */
-	/* pc -> frame id; emptied when the ranges change */
-	struct {
+	/* path hash -> node by (parent, pc); emptied when the ranges change */
+	struct hl_edge {
 		uint64_t pc;
-		uint32_t frame;
-	} * pcs;
-	uint64_t pc_mask, n_pcs;
+		uint32_t parent, node;
+	} * edges;
+	uint64_t edge_mask, n_edges;
 	/* (module, offset) -> frame id */
 	HL_VEC(struct hl_node) frames; /* parent unused */
 	uint32_t *frame_index;
 	uint64_t frame_mask;
-	/* path hash -> node; (parent, frame) is compared */
+	/* (parent, frame) -> node */
 	struct {
-		uint32_t parent, frame, node, hash;
+		uint32_t parent, frame, node;
 	} * nodes;
 	uint64_t node_mask;
 	uint32_t n_nodes;
@@ -53,7 +54,7 @@ void hl_calltree_fini(struct hl_calltree *t);
 /* A module now lies at [start, end); whatever overlapped it is gone. */
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);
 
-/* A node with the hash of its path. */
+/* A node with the hash of the pcs that led to it. */
 struct hl_step {
 	uint32_t node, hash;
 };

@@ -28,6 +28,12 @@ static void moment(uint64_t *tick, uint64_t *ns)
 	}
 }
 
+static void set_rate(struct hl_ticks *t, double ns_per_tick)
+{
+	t->ns_per_tick = ns_per_tick;
+	t->rate = (int64_t)(ns_per_tick * 4294967296.0);
+}
+
 void hl_ticks_init(struct hl_ticks *t, bool counter)
 {
 	static double rate; /* the machine has one */
@@ -44,7 +50,7 @@ void hl_ticks_init(struct hl_ticks *t, bool counter)
 		moment(&tick, &ns);
 		rate = (double)(ns - t->first_ns) / (double)(tick - t->first_tick);
 	}
-	t->ns_per_tick = rate;
+	set_rate(t, rate);
 }
 
 void hl_ticks_adjust(struct hl_ticks *t)
@@ -56,5 +62,5 @@ void hl_ticks_adjust(struct hl_ticks *t)
 		return;
 	t->ns = hl_ticks_ns(t, tick);
 	t->tick = tick;
-	t->ns_per_tick = (double)(ns - t->first_ns) / (double)(tick - t->first_tick);
+	set_rate(t, (double)(ns - t->first_ns) / (double)(tick - t->first_tick));
 }

@@ -17,6 +17,7 @@ struct hl_ticks {
 	uint64_t first_tick, first_ns;
 	uint64_t tick, ns; /* the anchor */
 	double ns_per_tick;
+	int64_t rate; /* the same, times 2^32 */
 };
 
 uint64_t hl_mono_ns(void);
@@ -28,7 +29,7 @@ void hl_ticks_adjust(struct hl_ticks *t);
 /* CLOCK_MONOTONIC at a stamp of 64 bits. */
 static inline uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick)
 {
-	return t->ns + (uint64_t)(int64_t)((double)(int64_t)(tick - t->tick) * t->ns_per_tick);
+	return t->ns + (uint64_t)(int64_t)((__int128)(int64_t)(tick - t->tick) * t->rate >> 32);
 }
 
 /* The whole stamp from its low 54 bits: the one nearest to `near`. */

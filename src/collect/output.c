@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,40 @@
 #define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
 
+/* What goes through the queue. */
+enum parcel_kind {
+	PARCEL_CHUNK, /* content: struct hl_sealed */
+	PARCEL_SAY,   /* content: text */
+	PARCEL_CLOSE,
+};
+
+struct hl_parcel {
+	struct hl_parcel *next;
+	struct hl_output *to;
+	enum parcel_kind kind;
+	size_t bytes; /* that it counts for */
+	void *content;
+};
+
 struct hl_output {
-	struct hl_output *next;
 	struct hl_queue *queue;
-	struct hl_writer *writer; /* NULL until opened, and after an error */
 	struct hl_meta meta;
 	char *strings;
-	uint64_t start_mono_ns, last_flush_ns, counted;
+	struct hl_file_news news; /* from the second thread to the writer */
+
+	/* The first thread's. */
+	struct hl_writer *writer;
+	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
+	bool sample_rss;
+	int writer_err; /* read by the second after PARCEL_CLOSE */
+
+	/* The second thread's. */
+	struct hl_output *next;
+	struct hl_chunk_file *file; /* NULL until opened, and after an error */
 	struct hl_durable *durable;
-	bool opened, dirty, ended, sample_rss;
+	uint64_t counted;
+	bool opened;
 	int err;
 	char path[PATH_MAX];
 };
@@ -72,6 +97,37 @@ static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
 	return block;
 }
 
+/* --- the first thread --- */
+
+static int post(struct hl_output *o, enum parcel_kind kind, void *content, size_t bytes)
+{
+	struct hl_queue *q = o->queue;
+	struct hl_parcel *p = malloc(sizeof(*p));
+
+	if (!p || (!content && kind != PARCEL_CLOSE)) {
+		free(p);
+		free(content);
+		return -ENOMEM;
+	}
+	*p = (struct hl_parcel){.to = o, .kind = kind, .content = content, .bytes = bytes};
+	atomic_fetch_add(&q->bytes, bytes);
+	atomic_fetch_add(&q->n, 1);
+	pthread_mutex_lock(&q->lock);
+	*q->tail = p;
+	q->tail = &p->next;
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+static int post_chunk(void *arg, const struct hl_sealed *chunk)
+{
+	struct hl_output *o = arg;
+	int err = atomic_load_explicit(&o->news.error, memory_order_relaxed);
+
+	return err ? err : post(o, PARCEL_CHUNK, hl_sealed_copy(chunk), hl_sealed_bytes(chunk));
+}
+
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
 	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss)
 {
@@ -80,17 +136,132 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
 	if (!o)
 		return NULL;
 	o->strings = copy_meta(&o->meta, meta);
-	if (!o->strings) {
-		free(o);
-		return NULL;
-	}
 	o->queue = q;
 	o->start_mono_ns = start_mono_ns;
+	o->last_flush_ns = o->last_tick_ns = hl_mono_ns();
 	o->durable = durable;
 	o->sample_rss = sample_rss;
 	atomic_fetch_add(&durable->holders, 1);
-	return o;
+	if (o->strings &&
+		hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o, &o->news) == 0)
+		return o;
+	hl_durable_drop(durable);
+	free(o->strings);
+	free(o);
+	return NULL;
 }
+
+struct hl_writer *hl_output_writer(struct hl_output *o)
+{
+	return o->writer;
+}
+
+/* The loader's view of the program itself is an empty name. */
+int hl_output_add_module(struct hl_output *o, const struct hl_module *m)
+{
+	char link[64], path[PATH_MAX];
+	struct hl_module whole = *m;
+	ssize_t n;
+
+	if (!m->path[0]) {
+		whole.path = o->meta.program;
+	} else if (m->path[0] != '/' && m->path[0] != '[') {
+		snprintf(link, sizeof(link), "/proc/%llu/cwd", (unsigned long long)o->meta.pid);
+		n = readlink(link, path, sizeof(path) - 1);
+		if (n > 0 && (size_t)n + strlen(m->path) + 2 < sizeof(path)) {
+			path[n] = '/';
+			strcpy(path + n + 1, m->path);
+			whole.path = path;
+		}
+	}
+	return hl_writer_add_module(o->writer, &whole);
+}
+
+/* "app: snapshot 2 "after login": 12.4 MiB in 310 blocks live (+1.2 MiB)" */
+static void tell_snapshot(struct hl_output *o, const char *label)
+{
+	char live[HL_TEXT_SIZE_MAX], change[HL_TEXT_SIZE_MAX], count[HL_TEXT_SIZE_MAX];
+	const char *slash = strrchr(o->meta.program, '/');
+	uint64_t bytes, blocks, was = o->snapshot_bytes;
+	struct hl_strbuf s = {0};
+
+	hl_writer_live(o->writer, &bytes, &blocks);
+	o->snapshot_bytes = bytes;
+	o->snapshots++;
+	hl_strbuf_printf(
+		&s, "%s: snapshot %" PRIu64, slash ? slash + 1 : o->meta.program, o->snapshots);
+	if (label && *label)
+		hl_strbuf_printf(&s, " \"%s\"", label);
+	hl_strbuf_printf(&s, ": %s in %s block%s live (%s%s)", hl_text_bytes(live, bytes),
+		hl_text_count(count, blocks), blocks == 1 ? "" : "s", bytes < was ? "-" : "+",
+		hl_text_bytes(change, bytes < was ? was - bytes : bytes - was));
+	(void)post(o, PARCEL_SAY, strdup(hl_strbuf_str(&s)), 0);
+	hl_strbuf_fini(&s);
+}
+
+int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
+{
+	if (extra->kind == HL_EXTRA_SNAPSHOT && o->queue->on_snapshot)
+		tell_snapshot(o, extra->text);
+	return hl_writer_add_extra(o->writer, extra);
+}
+
+/* Resident pages of the program, from outside. */
+static int read_rss(uint64_t pid, uint64_t *bytes)
+{
+	char path[64], text[128];
+	unsigned long long size, resident;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/statm", (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	if (sscanf(text, "%llu %llu", &size, &resident) != 2 || !size)
+		return -ESRCH;
+	*bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+void hl_output_tick(struct hl_output *o, uint64_t now)
+{
+	struct hl_rss_sample s = {
+		.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
+
+	if (now - o->last_tick_ns < TICK_NS)
+		return;
+	o->last_tick_ns = now;
+	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
+		(void)hl_writer_add_rss(o->writer, &s);
+	if (now - o->last_flush_ns > FLUSH_NS) {
+		(void)hl_writer_flush(o->writer);
+		o->last_flush_ns = now;
+	}
+}
+
+void hl_output_end(struct hl_output *o, const struct hl_end *end,
+	const struct hl_counters *counters, const struct hl_cost *cost)
+{
+	struct hl_cost whole = *cost;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	hl_writer_set_cost(o->writer, &whole);
+	o->writer_err = hl_writer_end(o->writer, end, counters);
+	hl_writer_close(o->writer);
+	o->writer = NULL;
+	/* Without memory even for this the file stays open to the end: cut, and still a trace. */
+	(void)post(o, PARCEL_CLOSE, NULL, 0);
+}
+
+/* --- the second thread --- */
 
 /* NAME, then NAME.2, NAME.3 ... before the suffix: an exec'ed image has the same pid. */
 static int numbered(char *buf, size_t n, const char *name, unsigned number)
@@ -190,7 +361,7 @@ static int open_trace(struct hl_output *o)
 		return err;
 	fd = open_nameless(o->queue->settings, name);
 	if (fd >= 0) {
-		err = hl_writer_open(&o->writer, fd, &o->meta);
+		err = hl_chunk_file_open(&o->file, fd, 0, &o->news);
 		if (err) {
 			close(fd);
 			return err;
@@ -198,13 +369,13 @@ static int open_trace(struct hl_output *o)
 	}
 	got = name_file(o, name, fd);
 	if (fd >= 0 && got < 0) {
-		hl_writer_close(o->writer);
-		o->writer = NULL;
+		hl_chunk_file_close(o->file);
+		o->file = NULL;
 		got = got == -EEXIST ? got : name_file(o, name, fd = -1);
 	}
 	if (got < 0 || fd >= 0)
 		return got < 0 ? got : 0;
-	err = hl_writer_open(&o->writer, got, &o->meta);
+	err = hl_chunk_file_open(&o->file, got, 0, &o->news);
 	if (err)
 		close(got);
 	return err;
@@ -213,128 +384,29 @@ static int open_trace(struct hl_output *o)
 static void open_output(struct hl_output *o)
 {
 	o->opened = true;
-	o->last_flush_ns = hl_mono_ns();
 	o->next = o->queue->outputs;
 	o->queue->outputs = o;
 	o->err = open_trace(o);
-}
-
-static void free_item(union hl_item *item)
-{
-	switch (item->other.op) {
-	case HL_ITEM_MODULE:
-		free(item->other.module);
-		break;
-	case HL_ITEM_EXTRA:
-		free(item->other.extra);
-		break;
-	case HL_ITEM_LIVE_SET:
-		free(item->other.blocks);
-		break;
-	case HL_ITEM_COST:
-		free(item->other.cost);
-		break;
-	case HL_ITEM_END:
-		free(item->other.counters);
-		break;
-	}
-}
-
-/* A relative or empty name is completed from outside: the loader's view of the program itself. */
-static int add_module(struct hl_output *o, struct hl_module *m)
-{
-	char link[64], path[PATH_MAX];
-	struct hl_module whole = *m;
-	ssize_t n;
-
-	if (!m->path[0]) {
-		whole.path = o->meta.program;
-	} else if (m->path[0] != '/' && m->path[0] != '[') {
-		snprintf(link, sizeof(link), "/proc/%llu/cwd", (unsigned long long)o->meta.pid);
-		n = readlink(link, path, sizeof(path) - 1);
-		if (n > 0 && (size_t)n + strlen(m->path) + 2 < sizeof(path)) {
-			path[n] = '/';
-			strcpy(path + n + 1, m->path);
-			whole.path = path;
-		}
-	}
-	return hl_writer_add_module(o->writer, &whole);
-}
-
-static void add_cost(struct hl_output *o, struct hl_cost *cost)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	cost->collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	hl_writer_set_cost(o->writer, cost);
-}
-
-/* "app: snapshot 2 "after login": 12.4 MiB in 310 blocks live (+1.2 MiB)" */
-static void tell_snapshot(struct hl_output *o, const char *label)
-{
-	char live[HL_TEXT_SIZE_MAX], change[HL_TEXT_SIZE_MAX], count[HL_TEXT_SIZE_MAX];
-	const char *slash = strrchr(o->meta.program, '/');
-	uint64_t bytes, blocks, was = o->snapshot_bytes;
-	struct hl_strbuf s = {0};
-
-	hl_writer_live(o->writer, &bytes, &blocks);
-	o->snapshot_bytes = bytes;
-	o->snapshots++;
-	hl_strbuf_printf(
-		&s, "%s: snapshot %" PRIu64, slash ? slash + 1 : o->meta.program, o->snapshots);
-	if (label && *label)
-		hl_strbuf_printf(&s, " \"%s\"", label);
-	hl_strbuf_printf(&s, ": %s in %s block%s live (%s%s)", hl_text_bytes(live, bytes),
-		hl_text_count(count, blocks), blocks == 1 ? "" : "s", bytes < was ? "-" : "+",
-		hl_text_bytes(change, bytes < was ? was - bytes : bytes - was));
-	o->queue->on_snapshot(o->queue->arg, hl_strbuf_str(&s));
-	hl_strbuf_fini(&s);
-}
-
-static int write_item(struct hl_output *o, union hl_item *item)
-{
-	switch (item->other.op) {
-	case HL_OP_ALLOC:
-	case HL_OP_FREE:
-		return hl_writer_add_event(o->writer, &item->event);
-	case HL_ITEM_NODE:
-		return hl_writer_add_node(o->writer, &item->other.node);
-	case HL_ITEM_MODULE:
-		return add_module(o, item->other.module);
-	case HL_ITEM_THREAD:
-		return hl_writer_add_thread(o->writer, item->other.tid);
-	case HL_ITEM_EXTRA:
-		if (item->other.extra->kind == HL_EXTRA_SNAPSHOT && o->queue->on_snapshot)
-			tell_snapshot(o, item->other.extra->text);
-		return hl_writer_add_extra(o->writer, item->other.extra);
-	case HL_ITEM_LIVE_SET:
-		return hl_writer_add_live_set(o->writer, item->other.blocks, item->other.n);
-	case HL_ITEM_COST:
-		add_cost(o, item->other.cost);
-		return 0;
-	case HL_ITEM_END:
-		return hl_writer_end(o->writer, &item->other.end,
-			item->other.counters ? item->other.counters : &(struct hl_counters){0});
-	}
-	return -EINVAL;
+	if (o->err)
+		atomic_store(&o->news.error, o->err);
 }
 
 static void count_durable(struct hl_output *o)
 {
-	uint64_t n = o->writer ? hl_writer_durable_events(o->writer) : 0;
+	uint64_t n = atomic_load_explicit(&o->news.events, memory_order_relaxed);
 
 	if (n > o->counted)
 		atomic_fetch_add(&o->durable->events, n - o->counted);
-	o->counted = n > o->counted ? n : o->counted;
+	o->counted = n;
 }
 
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
 
-	if (o->writer)
-		hl_writer_close(o->writer);
+	hl_chunk_file_close(o->file);
+	if (!o->err)
+		o->err = o->writer_err;
 	if (o->queue->on_closed)
 		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err);
 	while (*p != o)
@@ -345,127 +417,69 @@ static void close_output(struct hl_output *o)
 	free(o);
 }
 
-static void write_batch(struct hl_queue *q, struct hl_batch *b)
+static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 {
-	struct hl_output *o = b->to;
+	struct hl_output *o = p->to;
 
 	if (!o->opened)
 		open_output(o);
-	if (o->writer)
-		hl_writer_hurry(o->writer, atomic_load(&q->n) > HL_QUEUE_MAX / 2);
-	for (uint32_t i = 0; i < b->n; i++) {
-		o->ended = b->items[i].other.op == HL_ITEM_END;
-		if (!o->err)
-			o->err = write_item(o, &b->items[i]);
-		free_item(&b->items[i]);
-	}
-	o->dirty = true;
-	count_durable(o);
-	if (o->ended)
+	switch (p->kind) {
+	case PARCEL_CHUNK:
+		if (o->err)
+			break;
+		hl_chunk_file_hurry(o->file, atomic_load(&q->bytes) > HL_QUEUE_BYTES_MAX / 2);
+		o->err = hl_chunk_file_put(o->file, p->content);
+		count_durable(o);
+		break;
+	case PARCEL_SAY:
+		q->on_snapshot(q->arg, p->content);
+		break;
+	case PARCEL_CLOSE:
 		close_output(o);
-}
-
-/* Resident pages of the program, from outside. */
-static int read_rss(uint64_t pid, uint64_t *bytes)
-{
-	char path[64], text[128];
-	unsigned long long size, resident;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%llu/statm", (unsigned long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
-	if (sscanf(text, "%llu %llu", &size, &resident) != 2 || !size)
-		return -ESRCH;
-	*bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
-	return 0;
-}
-
-static void tick(struct hl_queue *q, uint64_t now)
-{
-	for (struct hl_output *o = q->outputs; o; o = o->next) {
-		struct hl_rss_sample s = {
-			.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
-
-		if (!o->writer || o->err)
-			continue;
-		if (o->sample_rss && now > o->start_mono_ns &&
-			read_rss(o->meta.pid, &s.rss_bytes) == 0)
-			o->err = hl_writer_add_rss(o->writer, &s);
-		if (o->dirty && !o->err && now - o->last_flush_ns > FLUSH_NS) {
-			o->err = hl_writer_flush(o->writer);
-			o->last_flush_ns = now;
-			o->dirty = false;
-			count_durable(o);
-		}
+		break;
 	}
+	atomic_fetch_sub(&q->bytes, p->bytes);
+	atomic_fetch_sub(&q->n, 1);
+	free(p->content);
+	free(p);
 }
 
-static struct hl_batch *take(struct hl_queue *q, uint64_t until_ns)
+/* The next parcel; NULL when no more will come. */
+static struct hl_parcel *take(struct hl_queue *q)
 {
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000),
-		.tv_nsec = (long)(until_ns % 1000000000)};
-	struct hl_batch *b;
+	struct hl_parcel *p;
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->head && !q->closing)
-		if (pthread_cond_timedwait(&q->filled, &q->lock, &ts) == ETIMEDOUT)
-			break;
-	b = q->head;
-	if (b) {
-		q->head = b->next;
+		pthread_cond_wait(&q->filled, &q->lock);
+	p = q->head;
+	if (p) {
+		q->head = p->next;
 		if (!q->head)
 			q->tail = &q->head;
 	}
 	pthread_mutex_unlock(&q->lock);
-	return b;
+	return p;
 }
 
 static void *run(void *arg)
 {
 	struct hl_queue *q = arg;
-	uint64_t next_tick = hl_mono_ns() + TICK_NS;
-	bool over = false;
+	struct hl_parcel *p;
 
-	while (!over) {
-		struct hl_batch *b = take(q, next_tick);
-		uint64_t now = hl_mono_ns();
-
-		if (b) {
-			write_batch(q, b);
-			pthread_mutex_lock(&q->lock);
-			b->next = q->spare;
-			q->spare = b;
-			pthread_mutex_unlock(&q->lock);
-			atomic_fetch_sub(&q->n, 1);
-		}
-		if (now >= next_tick) {
-			tick(q, now);
-			next_tick = now + TICK_NS;
-		}
-		pthread_mutex_lock(&q->lock);
-		over = q->closing && !q->head;
-		pthread_mutex_unlock(&q->lock);
-	}
+	while ((p = take(q)))
+		open_parcel(q, p);
 	return NULL;
 }
 
 int hl_queue_start(struct hl_queue *q)
 {
-	pthread_condattr_t attr;
-
+	/* Chunks come and go by the hundred: their memory is kept, for a fresh page costs more than
+	 * to fill it. */
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->filled, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&q->filled, NULL);
 	q->head = NULL;
 	q->tail = &q->head;
 	return -pthread_create(&q->thread, NULL, run, q);
@@ -483,37 +497,4 @@ void hl_queue_stop(struct hl_queue *q)
 	for (size_t i = 0; i < q->made.len; i++)
 		free(q->made.data[i]);
 	hl_vec_free(&q->made);
-	while (q->spare) {
-		struct hl_batch *b = q->spare;
-
-		q->spare = b->next;
-		free(b);
-	}
-}
-
-struct hl_batch *hl_queue_get(struct hl_queue *q)
-{
-	struct hl_batch *b;
-
-	pthread_mutex_lock(&q->lock);
-	b = q->spare;
-	if (b)
-		q->spare = b->next;
-	pthread_mutex_unlock(&q->lock);
-	if (!b && posix_memalign((void **)&b, 64, sizeof(*b)) != 0)
-		return NULL;
-	b->n = 0;
-	b->next = NULL;
-	return b;
-}
-
-void hl_queue_put(struct hl_queue *q, struct hl_batch *b)
-{
-	atomic_fetch_add(&q->n, 1);
-	pthread_mutex_lock(&q->lock);
-	b->next = NULL;
-	*q->tail = b;
-	q->tail = &b->next;
-	pthread_cond_signal(&q->filled);
-	pthread_mutex_unlock(&q->lock);
 }

@@ -1,10 +1,10 @@
 /*
- * output.h - the second thread: takes what the first has matched, in batches, and makes files of
- * it.
+ * output.h - the traces being written, and the second thread, which packs and writes them.
  *
- * The queue between the two is bounded. The first thread never waits for it: when it is full, it
- * stops emptying rings until there is room, and the program waits for its rings. The second may
- * wait for disk and /proc as long as it likes.
+ * The first thread makes whole chunks of each trace (trace/writer.h); they go through a queue to
+ * the second, which may wait for the disk as long as it likes. The queue is bounded. The first
+ * thread never waits for it: when it is full, it stops emptying rings until there is room, and the
+ * program waits for its rings.
  */
 #ifndef HL_COLLECT_OUTPUT_H
 #define HL_COLLECT_OUTPUT_H
@@ -19,50 +19,11 @@
 #include "trace/writer.h"
 #include "util/vec.h"
 
-#define HL_BATCH_ITEMS 4096u
-#define HL_QUEUE_MAX   64u
-
-/* What an item is: enum hl_op for heap events, else one of these in the same byte. */
-enum {
-	HL_ITEM_NODE = 16,
-	HL_ITEM_MODULE,
-	HL_ITEM_THREAD,
-	HL_ITEM_EXTRA,
-	HL_ITEM_LIVE_SET,
-	HL_ITEM_COST,
-	HL_ITEM_END,
-};
-
-/* Pointers in items are malloc'ed and belong to the item. */
-union hl_item {
-	struct hl_event event; /* .op tells which */
-	struct {
-		union {
-			struct hl_node node;
-			struct hl_module *module;
-			uint64_t tid;
-			struct hl_extra *extra;
-			struct hl_live_block *blocks;
-			struct hl_end end;
-			struct hl_cost *cost;
-		};
-		size_t n;
-		struct hl_counters *counters;
-		uint64_t pad[3];
-		uint8_t op; /* at the place of event.op */
-	} other;
-};
-_Static_assert(sizeof(union hl_item) == 64, "one line");
-_Static_assert(offsetof(union hl_item, other.op) == offsetof(struct hl_event, op), "one tag");
+/* Raw columns that wait to be packed: some millions of events. */
+#define HL_QUEUE_BYTES_MAX (16u << 20)
 
 struct hl_output;
-
-struct hl_batch {
-	struct hl_batch *next;
-	struct hl_output *to;
-	uint32_t n;
-	_Alignas(64) union hl_item items[HL_BATCH_ITEMS];
-};
+struct hl_parcel;
 
 /* Where the traces go and how they are named. Strings belong to the caller. */
 struct hl_output_settings {
@@ -83,11 +44,12 @@ void hl_durable_drop(struct hl_durable *d);
 struct hl_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
-	struct hl_batch *head, **tail, *spare;
-	_Atomic uint32_t n;
+	struct hl_parcel *head, **tail;
+	_Atomic size_t bytes; /* that wait in it */
+	_Atomic uint32_t n;   /* parcels that are not done with */
 	bool closing;
 	pthread_t thread;
-	struct hl_output *outputs; /* the second thread's list */
+	struct hl_output *outputs; /* the second thread's list, of open ones */
 	const struct hl_output_settings *settings;
 	HL_VEC(char *) made; /* names of this run's files */
 	/* Called by the second thread. */
@@ -101,20 +63,28 @@ int hl_queue_start(struct hl_queue *q);
 /* Everything queued is written; the thread has ended. */
 void hl_queue_stop(struct hl_queue *q);
 
-/* An empty batch; NULL when memory is short. */
-struct hl_batch *hl_queue_get(struct hl_queue *q);
-void hl_queue_put(struct hl_queue *q, struct hl_batch *batch);
 static inline bool hl_queue_full(const struct hl_queue *q)
 {
-	return atomic_load_explicit(&q->n, memory_order_relaxed) >= HL_QUEUE_MAX;
+	return atomic_load_explicit(&q->bytes, memory_order_relaxed) >= HL_QUEUE_BYTES_MAX;
 }
 
 /*
- * A trace to be. Made by the first thread, opened, written and freed by the second (with the END
- * item). meta's strings are copied; durable gets one more holder.
+ * A trace to be. The first thread makes it, adds to its writer and ends it; the file is opened,
+ * written and closed by the second. meta's strings are copied; durable gets one more holder. NULL
+ * when memory is short.
  */
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
 	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss);
+/* Its writer; the first error is kept in it. */
+struct hl_writer *hl_output_writer(struct hl_output *o);
+/* A path that is empty or relative is completed from outside. */
+int hl_output_add_module(struct hl_output *o, const struct hl_module *m);
+int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra);
+/* Now and then: the resident set is sampled, and what is pending goes out. */
+void hl_output_tick(struct hl_output *o, uint64_t now_ns);
+/* Its end, with what it cost; the second thread closes and frees it in its time. */
+void hl_output_end(struct hl_output *o, const struct hl_end *end,
+	const struct hl_counters *counters, const struct hl_cost *cost);
 
 /* The name that a pattern gives; 0, -EINVAL for a bad pattern, -ENAMETOOLONG. */
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,

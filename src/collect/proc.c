@@ -24,7 +24,7 @@ static uint64_t unix_of_mono(uint64_t mono)
 
 static struct hl_output *make_output(const struct hl_proc *p, const struct hl_proc_birth *b)
 {
-	return hl_output_new(p->queue,
+	return hl_output_new(b->queue,
 		&(struct hl_meta){
 			.program = b->image->program,
 			.command = b->image->command,
@@ -47,9 +47,9 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 
 static int on_node(void *arg, const struct hl_node *node)
 {
-	union hl_item item = {.other = {.op = HL_ITEM_NODE, .node = *node}};
+	struct hl_proc *p = arg;
 
-	hl_books_item(arg, &item);
+	(void)hl_writer_add_node(p->writer, node); /* the writer keeps its errors */
 	return 0;
 }
 
@@ -64,16 +64,16 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->pidfd = -1;
 	p->forked = b->forked;
 	p->nameless = b->nameless;
-	p->queue = b->queue;
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
-	p->batch_since_ns = UINT64_MAX;
 	if (hl_calltree_init(&p->tree, on_node, p) ||
 		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
-	if (p->output)
+	if (p->output) {
+		p->writer = hl_output_writer(p->output);
 		return p;
+	}
 fail:
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
@@ -228,8 +228,7 @@ static int module_id(
 	struct hl_proc *p, const char *path, const uint8_t *id, uint32_t id_len, uint32_t *out)
 {
 	size_t path_len = strlen(path) + 1;
-	struct hl_module *m, *copy;
-	union hl_item item = {.other = {.op = HL_ITEM_MODULE}};
+	struct hl_module *m;
 
 	for (uint32_t i = 0; i < p->modules.len; i++) {
 		m = p->modules.data[i];
@@ -239,23 +238,17 @@ static int module_id(
 			return 0;
 		}
 	}
-	for (int k = 0; k < 2; k++) { /* one for us, one for the item */
-		m = malloc(sizeof(*m) + id_len + path_len);
-		if (!m)
-			return -ENOMEM;
-		m->build_id = memcpy(m + 1, id, id_len);
-		m->build_id_len = id_len;
-		m->path = memcpy((char *)(m + 1) + id_len, path, path_len);
-		if (k == 0)
-			copy = m;
-	}
+	m = malloc(sizeof(*m) + id_len + path_len);
+	if (!m)
+		return -ENOMEM;
+	m->build_id = memcpy(m + 1, id, id_len);
+	m->build_id_len = id_len;
+	m->path = memcpy((char *)(m + 1) + id_len, path, path_len);
 	if (hl_vec_push(&p->modules, m)) {
 		free(m);
-		free(copy);
 		return -ENOMEM;
 	}
-	item.other.module = copy;
-	hl_books_item(p, &item);
+	(void)hl_output_add_module(p->output, m);
 	*out = (uint32_t)p->modules.len - 1;
 	return 0;
 }

@@ -67,10 +67,8 @@ struct hl_proc {
 	int32_t exit_status;
 	struct hl_cost cost; /* as the program told it at its exit */
 
-	struct hl_queue *queue;
 	struct hl_output *output;
-	struct hl_batch *batch;
-	uint64_t batch_since_ns;
+	struct hl_writer *writer; /* the output's */
 
 	const struct hl_ticks *ticks;
 	uint64_t start_ns;  /* CLOCK_MONOTONIC of time zero */
@@ -133,8 +131,5 @@ void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, 
 	uint32_t id_len);
 /* Everything parsed so far goes through the books. */
 void hl_proc_settle(struct hl_proc *p);
-/* Hands the open batch over, if it is full or has waited (`now_ns`), or always (`now_ns` =
- * UINT64_MAX). */
-void hl_proc_hand_over(struct hl_proc *p, uint64_t now_ns);
 
 #endif

@@ -544,7 +544,7 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
-		hl_proc_hand_over(r->procs.data[i], now_ns);
+		hl_output_tick(r->procs.data[i]->output, now_ns);
 	}
 	for (uint32_t i = 0; i < high; i++) {
 		struct hl_ring_view *v = &r->views[i];
@@ -561,14 +561,33 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 	count_unclaimed(r);
 }
 
+/*
+ * Nobody but the first ring has ever had an owner. A thread claims its ring before it takes its
+ * first stamp, so if this holds after a look at the first ring, nothing in it can have to wait for
+ * another.
+ */
+static bool one_ring(struct hl_region_reader *r)
+{
+	return atomic_load(&r->region->high) <= 1 && !atomic_load(&r->region->shared_used);
+}
+
+/* Every CPU's stores before this moment are visible after it. How far back T must go if not. */
+static uint64_t settle_memory(struct hl_region_reader *r)
+{
+	if (atomic_load(&r->region->registered) &&
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0) == 0)
+		return 0;
+	return r->ticks.counter ? 0 : (uint64_t)(UNREGISTERED_NS / r->ticks.ns_per_tick);
+}
+
 uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 {
 	uint64_t t = hl_ring_now(r->region), taken = 0, limit;
+	bool alone = one_ring(r); /* no order to find: the program need not be interrupted */
 	uint32_t high;
 
-	if (!atomic_load(&r->region->registered) ||
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0) < 0)
-		t -= r->ticks.counter ? 0 : (uint64_t)(UNREGISTERED_NS / r->ticks.ns_per_tick);
+	if (!alone)
+		t -= settle_memory(r);
 	if (now_ns - r->last_adjust_ns > ADJUST_NS) {
 		hl_ticks_adjust(&r->ticks);
 		r->last_adjust_ns = now_ns;
@@ -576,7 +595,7 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	for (size_t i = 0; i < r->procs.len; i++)
 		r->procs.data[i]->scan_ns = now_ns;
 	high = scan_rings(r, t, now_ns, &taken);
-	limit = lowest_bound(r, high);
+	limit = alone && one_ring(r) ? UINT64_MAX : lowest_bound(r, high);
 	merge(r, limit);
 	after_merge(r, high, now_ns);
 	r->last_t = t;

@@ -170,8 +170,9 @@ int hl_model_call_frame(struct hl_model *m, uint32_t node, uint32_t *frame)
 	/* The last place is for what was not found. */
 	func = func == 0 || func > HL_FUNC_COUNT ? HL_FUNC_COUNT : func - 1;
 	if (!m->func_frames[func]) {
-		struct hl_frame f = {.function = func == HL_FUNC_COUNT ? "[call not looked up]"
-								       : hl_call_name(func)};
+		const char *name =
+			func == HL_FUNC_COUNT ? "[call not looked up]" : hl_call_name(func);
+		struct hl_frame f = {.function = name, .shown = name};
 		int err = hl_vec_push(&m->frames, f);
 
 		if (err)

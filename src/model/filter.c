@@ -4,17 +4,20 @@
 #include "model/filter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "model/filter_internal.h"
 #include "model/life.h"
+#include "model/model_internal.h"
+#include "util/text.h"
 
 unsigned hl_filter_subjects(const struct hl_filter *f)
 {
 	unsigned all = 0;
 
 	for (size_t i = 0; i < f->terms.len; i++)
-		all |= f->terms.data[i].subject;
+		all |= f->terms.data[i].subject | (f->terms.data[i].calls ? HL_FILTER_FUNC : 0);
 	return all;
 }
 
@@ -25,6 +28,21 @@ size_t hl_filter_place_of(const struct hl_filter *f, unsigned subjects)
 			return f->terms.data[i].at;
 	}
 	return 0;
+}
+
+/* A range must lie in the run and be no riddle. */
+static int check_times(const struct hl_filter_term *t, struct hl_model *m)
+{
+	uint64_t from = hl_when_ns(&t->from, m), to = hl_when_ns(&t->to, m);
+	uint64_t end = hl_model_end_ns(m);
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
+
+	if (from <= end && from <= to)
+		return 0;
+	snprintf(m->error, sizeof(m->error), "the filter's time begins at %s, after %s (%s)",
+		hl_text_duration(a, from), from > end ? "the end of the recording" : "its own end",
+		hl_text_duration(b, from > end ? end : to));
+	return -ENOENT;
 }
 
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
@@ -41,6 +59,8 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		err = hl_when_check(&t->from, m);
 		if (!err)
 			err = hl_when_check(&t->to, m);
+		if (!err && t->subject == HL_FILTER_TIME)
+			err = check_times(t, m);
 		if (err)
 			return err;
 		hl_filter_set_times(t, hl_when_ns(&t->from, m), hl_when_ns(&t->to, m));
@@ -161,7 +181,10 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = alive_holds(t, x);
 		break;
 	default:
-		err = stack_has(f, t, m, x->block.node, holds);
+		/* The called function is the innermost frame of the stack, though none of it. */
+		*holds = x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+		if (!*holds)
+			err = stack_has(f, t, m, x->block.node, holds);
 		if (!err && !*holds && x->is_event && x->op == HL_OP_FREE)
 			err = stack_has(f, t, m, x->free_node, holds);
 	}
@@ -236,7 +259,7 @@ int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_blo
 
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds)
 {
-	struct thing x = {.block = {.node = node}};
+	struct thing x = {.block = {.node = node, .func = HL_FUNC_COUNT}};
 
 	return all_hold(f, m, &x, holds);
 }

@@ -2,9 +2,11 @@
  * filter.h - which events or blocks are meant: "fn:parse* size:>=4K -thread:0".
  *
  * Terms are separated by spaces and all must hold; terms or values with a comma between them are
- * alternatives; a leading - (or !) turns a term with all its values round; a value with spaces or
- * commas stands in double quotes. A word without a key is a part of a function's name.
- *   fn:NAME  file:NAME  module:NAME   a frame of the stack fits: see pattern.h for NAME
+ * alternatives; a leading - (or !) turns a term with all its values round, behind a comma too; a
+ * value with spaces or commas stands in double quotes. A word without a key is a part of a
+ * function's name; behind a comma it has the key of what stands before it.
+ *   fn:NAME                  a function of the stack fits, or the one that was called (malloc)
+ *   file:NAME  module:NAME   a frame of the stack fits; see pattern.h for NAME
  *   call:malloc              the function that the program called
  *   thread:N                 the thread, numbered from 0 as it appeared
  *   size:>=N  size:A..B      requested bytes; K, M, G, T are binary
@@ -14,7 +16,8 @@
  *   alive:T                  the block exists at this moment
  *   op:alloc|free            the kind of event (dump only)
  * function is another word for fn, func for call; = is as good as a colon, and may be left out
- * before < and >.
+ * before < and >. A regular expression begins and ends with / and may have spaces and commas in it,
+ * but those for files and modules, which may be paths, need quotes for spaces.
  */
 #ifndef HL_MODEL_FILTER_H
 #define HL_MODEL_FILTER_H
@@ -37,7 +40,7 @@ int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
 	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name);
 
 /* Turns times into those of this recording; before the first match. 0, or -ENOENT with
- * hl_model_error(): there is no such mark. */
+ * hl_model_error(): there is no such mark, or no such time. */
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 
 /* What a filter is about. */

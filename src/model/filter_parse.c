@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "model/filter_internal.h"
+#include "model/tree.h"
 #include "trace/dump.h"
 
 enum compare { EQUAL, LESS, AT_MOST, AT_LEAST, MORE };
@@ -17,6 +18,7 @@ struct value {
 	const char *expr; /* the whole, for places */
 	const char *s;
 	size_t len;
+	bool quoted;
 	enum compare compare;
 	struct hl_filter_error *error;
 };
@@ -118,7 +120,10 @@ static int parse_range(const struct value *v, struct hl_filter_term *t,
 			err = read(&part, &t->lo);
 		part.s = dots + 2;
 		part.len = (size_t)(v->s + v->len - part.s);
-		return err || part.len == 0 ? err : read(&part, &t->hi);
+		if (!err && part.len > 0)
+			err = read(&part, &t->hi);
+		return !err && t->lo > t->hi ? wrong(v, v->s, "this range ends before it begins")
+					     : err;
 	}
 	err = read(v, &n);
 	if (err)
@@ -229,6 +234,20 @@ static int parse_name(const struct value *v, struct hl_filter_term *t)
 	return err == -EINVAL ? wrong(v, v->s + error.at, error.text) : err;
 }
 
+/* The function that was called counts like one of the stack. No function begins with a /: that is a
+ * regular expression, or the beginning of one. */
+static int parse_function(const struct value *v, struct hl_filter_term *t)
+{
+	int err;
+
+	if (!v->quoted && v->len > 0 && v->s[0] == '/' && (v->len == 1 || v->s[v->len - 1] != '/'))
+		return wrong(v, v->s, "this regular expression has no end: expected /");
+	err = parse_name(v, t);
+	for (unsigned i = 0; i < HL_FUNC_COUNT && !err; i++)
+		t->calls |= (uint64_t)hl_pattern_fits(t->name, hl_call_name(i)) << i;
+	return err;
+}
+
 static int refuse_tag(const struct value *v, struct hl_filter_term *t)
 {
 	return wrong(v, v->expr + t->at, "tags are not recorded yet");
@@ -246,8 +265,8 @@ static const struct key {
 	bool ordered; /* takes < and > too */
 	int (*parse)(const struct value *v, struct hl_filter_term *t);
 } keys[] = {
-	{"fn", HL_FILTER_FUNCTION, false, parse_name},
-	{"function", HL_FILTER_FUNCTION, false, parse_name},
+	{"fn", HL_FILTER_FUNCTION, false, parse_function},
+	{"function", HL_FILTER_FUNCTION, false, parse_function},
 	{"file", HL_FILTER_FILE, false, parse_name},
 	{"module", HL_FILTER_MODULE, false, parse_name},
 	{"call", HL_FILTER_FUNC, false, parse_call},
@@ -292,24 +311,41 @@ static size_t read_compare(const char *s, enum compare *c)
 	return n;
 }
 
-/* Where a value that begins at s ends; *v is the value without its quotes. NULL: no end. */
-static const char *read_value(const char *s, struct value *v)
+/* The length of the regular expression at s, up to a / that a space, a comma or the end follows;
+ * 0: it has no such end among the first `len`. */
+static size_t regex_len(const char *s, size_t len)
 {
-	size_t word = strcspn(s, " \t");
+	for (size_t i = 1; i < len; i++) {
+		if (s[i] == '\\')
+			i++;
+		else if (s[i] == '/' && (!s[i + 1] || strchr(" \t,", s[i + 1])))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Where a value that begins at s ends; *v is the value without its quotes. NULL: no end. */
+static const char *read_value(const char *s, const struct key *k, struct value *v)
+{
+	size_t all = strlen(s), regex, mark;
 
 	v->s = s;
-	v->len = strcspn(s, " \t,");
-	if (*s == '"') {
+	for (v->len = 0; v->len < all && !strchr(" \t,", s[v->len]); v->len += mark ? mark : 1) {
+		mark = hl_when_quoted(s + v->len, all - v->len);
+		if (v->len + mark == all && s[all - 1] != '"')
+			return NULL;
+	}
+	v->quoted = *s == '"';
+	if (v->quoted) {
 		v->s++;
 		v->len = strcspn(v->s, "\"");
 		return v->s[v->len] ? v->s + v->len + 1 : NULL;
 	}
-	/* Commas inside of a regular expression are its own. */
-	for (size_t i = 1; *s == '/' && i < word; i++) {
-		if (s[i] == '/' && s[i - 1] != '\\' && (i + 1 == word || s[i + 1] == ',')) {
-			v->len = i + 1;
-			break;
-		}
+	/* Commas and spaces inside of a regular expression are its own; but a path that ends with a
+	 * / may well follow one that begins so. */
+	if (*s == '/') {
+		regex = regex_len(s, k->parse == parse_function ? all : strcspn(s, " \t"));
+		v->len = regex ? regex : v->len;
 	}
 	return s + v->len;
 }
@@ -339,14 +375,22 @@ static int add_term(struct hl_filter *f, const struct key *k, const struct value
 	return err;
 }
 
-/* The key of the term at *at, moving behind it and its sign of comparison. */
+/* The key of the term at *at, moving behind it and its sign of comparison. *k: the key of the term
+ * before, if a comma joins them. */
 static int read_key(const char **at, struct value *v, const struct key **k)
 {
 	const char *s = *at;
 	size_t n = strcspn(s, ":=<> \t,\"");
 
-	*k = &keys[0];
 	v->compare = EQUAL;
+	if (*k && !at_key(s)) {
+		if ((*k)->ordered)
+			*at += read_compare(s, &v->compare);
+		return **at && !strchr(" \t,-!", **at)
+			       ? 0
+			       : wrong(v, *at, "expected a name or one of " KEY_NAMES);
+	}
+	*k = &keys[0];
 	if (*s == '"' || (!at_key(s) && !find_key(s, n)))
 		return *s && !strchr(" \t,=:<>-!", *s)
 			       ? 0
@@ -364,31 +408,31 @@ static int read_key(const char **at, struct value *v, const struct key **k)
 	return 0;
 }
 
-/* Reads a term with all its values, and moves behind it. */
-static int parse_group(struct hl_filter *f, const char **at, struct value *v, uint32_t clause)
+/* Reads a term with all its values, and moves behind it. *k: the key of the term that a comma joins
+ * it with, NULL if none does; then its own. */
+static int parse_group(struct hl_filter *f, const char **at, struct value *v, const struct key **k)
 {
-	struct hl_filter_term like = {.clause = clause, .group = f->n_groups++};
-	const struct key *k;
+	struct hl_filter_term like = {.clause = f->n_clauses, .group = f->n_groups++};
 	int err;
 
 	like.at = (size_t)(*at - v->expr);
 	like.negated = **at == '-' || **at == '!';
 	*at += like.negated;
-	err = read_key(at, v, &k);
+	err = read_key(at, v, k);
 	while (!err) {
 		const char *start = *at;
 
-		*at = read_value(start, v);
+		*at = read_value(start, *k, v);
 		if (!*at)
 			return wrong(v, start, "this quote has no end");
-		err = add_term(f, k, v, &like);
+		err = add_term(f, *k, v, &like);
 		if (!err && **at && !strchr(" \t,", **at))
 			err = wrong(v, *at, "expected a space or a comma");
-		if (err || **at != ',' || at_key(*at + 1))
+		if (err || **at != ',' || strchr("-!", (*at)[1]) || at_key(*at + 1))
 			break;
 		(*at)++;
 		v->compare = EQUAL;
-		if (k->ordered)
+		if ((*k)->ordered)
 			*at += read_compare(*at, &v->compare);
 	}
 	return err;
@@ -396,6 +440,7 @@ static int parse_group(struct hl_filter *f, const char **at, struct value *v, ui
 
 static int parse_clauses(struct hl_filter *f, struct value *v)
 {
+	const struct key *k;
 	const char *at = v->expr;
 	int err = 0;
 
@@ -403,10 +448,11 @@ static int parse_clauses(struct hl_filter *f, struct value *v)
 		at += strspn(at, " \t");
 		if (!*at)
 			break;
-		err = parse_group(f, &at, v, f->n_clauses);
+		k = NULL;
+		err = parse_group(f, &at, v, &k);
 		while (!err && *at == ',') {
 			at++;
-			err = parse_group(f, &at, v, f->n_clauses);
+			err = parse_group(f, &at, v, &k);
 		}
 		f->n_clauses++;
 	}

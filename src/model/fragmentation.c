@@ -15,17 +15,20 @@
 struct spot {
 	uint64_t addr, size;
 	uint32_t node;
+	bool fits;
 };
 
 struct measure {
 	struct hl_model *m;
 	struct hl_fragmentation *f;
+	struct hl_filter *filter; /* NULL: all */
 	HL_VEC(struct spot) spots;
 	HL_VEC(struct hl_holder) holders;
 	struct hl_map by_frame;
 	/* The page that is being filled, and the blocks that begin on it or reach into it. */
 	uint64_t page, bytes, most;
 	uint32_t node;
+	bool fits;
 	uint64_t blocks;
 };
 
@@ -34,18 +37,26 @@ static void begin(void *arg)
 	struct measure *x = arg;
 
 	x->spots.len = 0;
-	x->f->live = (struct hl_value){0};
+	x->f->live = x->f->all = (struct hl_value){0};
 }
 
 static int take(void *arg, const struct hl_block *b)
 {
 	struct measure *x = arg;
-	struct spot s = {.addr = b->addr, .size = b->size ? b->size : 1, .node = b->node};
+	struct spot s = {
+		.addr = b->addr, .size = b->size ? b->size : 1, .node = b->node, .fits = true};
+	int err = 0;
 
 	if (b->died < HL_PHASE_AFTER)
 		return 0;
-	x->f->live.bytes += b->size;
-	x->f->live.blocks++;
+	if (x->filter)
+		err = hl_filter_block(x->filter, x->m, b, &s.fits);
+	if (err)
+		return err;
+	x->f->all.bytes += b->size;
+	x->f->all.blocks++;
+	x->f->live.bytes += s.fits ? b->size : 0;
+	x->f->live.blocks += s.fits;
 	return hl_vec_push(&x->spots, s);
 }
 
@@ -90,7 +101,8 @@ static int end_page(struct measure *x)
 	if (x->bytes < HL_SPARSE_BYTES) {
 		x->f->sparse_pages++;
 		x->f->sparse_bytes += x->bytes;
-		err = add_holder(x);
+		if (x->fits)
+			err = add_holder(x);
 	}
 	x->bytes = x->most = x->blocks = 0;
 	return err;
@@ -118,6 +130,7 @@ static int add_spot(struct measure *x, const struct spot *s)
 			if (part > x->most) {
 				x->most = part;
 				x->node = s->node;
+				x->fits = s->fits;
 			}
 		}
 		addr += part;
@@ -174,13 +187,15 @@ static int by_pages(const void *pa, const void *pb)
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-static int measure(struct measure *x, const struct hl_when *when, struct hl_filter *filter)
+static int measure(struct measure *x, const struct hl_when *when)
 {
 	struct hl_place to = hl_query_to(x->m, when);
-	struct hl_stream s = {.filter = filter,
-		.from = to,
+	unsigned subjects = x->filter ? hl_filter_subjects(x->filter) : 0;
+	struct hl_stream s = {.from = to,
 		.to = to,
 		.older = true,
+		.to_end = subjects & HL_FILTER_DEATH,
+		.func = subjects & HL_FILTER_FUNC,
 		.begin = begin,
 		.block = take,
 		.arg = x};
@@ -196,10 +211,29 @@ static int measure(struct measure *x, const struct hl_when *when, struct hl_filt
 	return err ? err : find_rss(x);
 }
 
+static int mark_twins(struct measure *x)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < x->holders.len && !err; i++) {
+		struct hl_holder *h = &x->holders.data[i], *twin;
+		const struct hl_frame *f = hl_model_frame(x->m, h->frame);
+		uint32_t first;
+
+		err = hl_frame_look(&seen, 0, f, i, &first);
+		twin = &x->holders.data[first];
+		if (!err && strcmp(hl_model_frame(x->m, twin->frame)->function, f->function) != 0)
+			h->full = twin->full = true;
+	}
+	hl_map_fini(&seen);
+	return err;
+}
+
 int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const struct hl_when *when,
 	struct hl_filter *filter)
 {
-	struct measure x = {.m = m, .f = f};
+	struct measure x = {.m = m, .f = f, .filter = filter};
 	int err;
 
 	memset(f, 0, sizeof(*f));
@@ -207,7 +241,9 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 	if (!err && filter)
 		err = hl_filter_bind(filter, m);
 	if (!err)
-		err = measure(&x, when, filter);
+		err = measure(&x, when);
+	if (!err)
+		err = mark_twins(&x);
 	hl_vec_free(&x.spots);
 	hl_map_fini(&x.by_frame);
 	f->holders = x.holders.data;

@@ -3,7 +3,8 @@
  * ones.
  *
  * Made from the addresses of the blocks that are live. What the allocator itself has mapped beyond
- * them is not known: the span is the least that it must have.
+ * them is not known: the span is the least that it must have. Pages are what they are: a filter is
+ * only about whose blocks are counted and listed, never about what else lies beside them.
  */
 #ifndef HL_MODEL_FRAGMENTATION_H
 #define HL_MODEL_FRAGMENTATION_H
@@ -19,14 +20,16 @@
 /* A site that keeps pages which hold little else. */
 struct hl_holder {
 	uint32_t frame;
-	uint64_t pages;        /* of which it holds the most bytes */
-	struct hl_value value; /* its blocks on them */
+	bool full;             /* another one looks the same unless shown with full names */
+	uint64_t pages;        /* of which it has the largest block, one that fits the filter */
+	struct hl_value value; /* all blocks on them */
 };
 
 struct hl_fragmentation {
 	uint64_t time_ns;
 	bool moved;
-	struct hl_value live;
+	struct hl_value live; /* that fit the filter */
+	struct hl_value all;
 	uint64_t regions, span_bytes;
 	uint64_t pages; /* with at least one live byte */
 	uint64_t sparse_pages, sparse_bytes;

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "model/model_internal.h"
 
 #define NO_STRING UINT32_MAX
@@ -33,6 +35,28 @@ const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame)
 	return &m->frames.data[frame];
 }
 
+static uint64_t hash_text(const char *s, uint64_t seed)
+{
+	for (; s && *s; s++)
+		seed = hl_hash_pair(seed, (unsigned char)*s);
+	return seed;
+}
+
+int hl_frame_look(struct hl_map *seen, uint32_t list, const struct hl_frame *f, uint32_t number,
+	uint32_t *first)
+{
+	const char *path = f->file ? f->file : f->module, *base = path ? strrchr(path, '/') : NULL;
+	uint64_t name = hash_text(f->shown, list);
+	uint64_t place = hash_text(base ? base : path, f->file ? f->line : 0);
+
+	/* Two that have one hash by chance are shown in full without need, and that is all. */
+	*first = hl_map_get(seen, name, place);
+	if (*first != HL_MAP_NONE)
+		return 0;
+	*first = number;
+	return hl_map_put(seen, name, place, number);
+}
+
 uint32_t hl_model_parent(struct hl_model *m, uint32_t node)
 {
 	struct hl_node n;
@@ -52,10 +76,12 @@ static int string_id(struct hl_model *m, const char *s, uint32_t *id)
 static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module)
 {
 	struct hl_frame_ref ref = {.inlined = f->inlined};
-	uint32_t function, file;
+	uint32_t function, shown, file;
 	uint64_t a, b;
 	int err = string_id(m, f->function, &function);
 
+	if (!err)
+		err = string_id(m, f->shown, &shown);
 	if (!err)
 		err = string_id(m, f->file, &file);
 	if (err)
@@ -66,6 +92,7 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 	if (ref.frame == HL_MAP_NONE) {
 		struct hl_frame frame = {
 			.function = hl_strings_get(&m->strings, function),
+			.shown = hl_strings_get(&m->strings, shown),
 			.file = file == NO_STRING ? NULL : hl_strings_get(&m->strings, file),
 			.module = module == NO_STRING ? NULL : hl_strings_get(&m->strings, module),
 			.line = f->line,
@@ -81,7 +108,7 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 
 static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
 {
-	struct hl_symbol_frame f = {.function = text};
+	struct hl_symbol_frame f = {.function = text, .shown = text};
 
 	return add_ref(m, &f, module);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/model_internal.h"
+#include "model/start.h"
 #include "model/tree.h"
 #include "util/strbuf.h"
 #include "util/text.h"
@@ -67,6 +68,7 @@ struct build {
 	struct hl_map rows; /* what a row stands for -> its number */
 	HL_VEC(struct hl_row) out;
 	struct hl_strbuf text;
+	struct hl_starts starts; /* frames that no stack is named by */
 };
 
 /* Keeps what was put together in b->text. */
@@ -90,9 +92,14 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void put_site(struct build *b, const struct hl_frame *f)
+static const char *name_of(const struct hl_frame *f, bool full)
 {
-	hl_strbuf_puts(&b->text, f->function);
+	return full ? f->function : f->shown;
+}
+
+static void put_site(struct build *b, const struct hl_frame *f, bool full)
+{
+	hl_strbuf_puts(&b->text, name_of(f, full));
 	if (f->file && f->line)
 		hl_strbuf_printf(&b->text, " %s:%" PRIu32, base_of(f->file), f->line);
 	else if (f->file)
@@ -101,9 +108,18 @@ static void put_site(struct build *b, const struct hl_frame *f)
 		hl_strbuf_printf(&b->text, " [%s]", base_of(f->module));
 }
 
-/* Innermost first, as far as a line is worth it. */
-static int put_stack(struct build *b, uint32_t node)
+/* The next node outwards that the stack is named by. */
+static uint32_t outwards(struct build *b, uint32_t node, bool whole)
 {
+	if (node != HL_NODE_NONE)
+		node = hl_model_parent(b->m, node);
+	return !whole && hl_starts_have(&b->starts, node) ? HL_NODE_NONE : node;
+}
+
+/* Innermost first, as far as a line is worth it. */
+static int put_stack(struct build *b, uint32_t node, bool full)
+{
+	bool whole = hl_starts_have(&b->starts, node);
 	int err = 0, shown = 0;
 
 	do {
@@ -114,33 +130,35 @@ static int put_stack(struct build *b, uint32_t node)
 		while (!err && n-- > 0 && shown < 8) {
 			if (shown++)
 				hl_strbuf_puts(&b->text, " < ");
-			hl_strbuf_puts(&b->text, hl_model_frame(b->m, refs[n].frame)->function);
+			hl_strbuf_puts(
+				&b->text, name_of(hl_model_frame(b->m, refs[n].frame), full));
 		}
-		node = node == HL_NODE_NONE ? node : hl_model_parent(b->m, node);
+		node = outwards(b, node, whole);
 	} while (!err && node != HL_NODE_NONE && shown < 8);
 	if (node != HL_NODE_NONE)
 		hl_strbuf_puts(&b->text, " < ...");
 	return err;
 }
 
-static int name_code(struct build *b, struct hl_row *r, uint32_t node, const struct hl_frame *f)
+static int name_code(
+	struct build *b, const char **name, bool full, uint32_t node, const struct hl_frame *f)
 {
 	switch (b->t->group) {
 	case HL_GROUP_STACK:
-		if (put_stack(b, node))
+		if (put_stack(b, node, full))
 			return -ENOMEM;
-		return keep(b, &r->name);
+		return keep(b, name);
 	case HL_GROUP_SITE:
-		put_site(b, f);
-		return keep(b, &r->name);
+		put_site(b, f, full);
+		return keep(b, name);
 	case HL_GROUP_FUNCTION:
-		r->name = f->function;
+		*name = name_of(f, full);
 		return 0;
 	case HL_GROUP_FILE:
-		r->name = f->file ? f->file : "[file not known]";
+		*name = f->file ? f->file : "[file not known]";
 		return 0;
 	default:
-		r->name = f->module ? f->module : "[no module]";
+		*name = f->module ? f->module : "[no module]";
 		return 0;
 	}
 }
@@ -281,7 +299,9 @@ static int add_code(struct build *b, uint32_t key)
 		b->out.data[at].value.blocks += r.value.blocks;
 		return 0;
 	}
-	err = name_code(b, &r, node, f);
+	err = name_code(b, &r.name, true, node, f);
+	if (!err)
+		err = name_code(b, &r.shown, false, node, f);
 	if (!err)
 		err = hl_map_put(&b->rows, one, two, (uint32_t)b->out.len);
 	return err ? err : hl_vec_push(&b->out, r);
@@ -292,11 +312,35 @@ static int add_key(struct build *b, uint32_t key)
 	struct hl_row r = {.key = key, .value = b->a->values[key], .frame = HL_NODE_NONE};
 	int err = name_key(b, &r);
 
+	r.shown = r.name;
 	return err ? err : hl_vec_push(&b->out, r);
 }
 
-int hl_table_build(
-	struct hl_table *t, struct hl_model *m, const struct hl_answer *a, enum hl_group g)
+/* Rows that look the same by short names are shown by full ones; each string is kept once. */
+static int tell_apart(struct build *b)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->out.len && !err; i++) {
+		struct hl_row *r = &b->out.data[i];
+		uint32_t first = hl_map_get(&seen, (uintptr_t)r->shown, 0);
+
+		if (first == HL_MAP_NONE)
+			err = hl_map_put(&seen, (uintptr_t)r->shown, 0, i);
+		else if (strcmp(b->out.data[first].name, r->name) != 0)
+			b->out.data[first].full = r->full = true;
+	}
+	for (size_t i = 0; i < b->out.len; i++) {
+		if (b->out.data[i].full)
+			b->out.data[i].shown = b->out.data[i].name;
+	}
+	hl_map_fini(&seen);
+	return err;
+}
+
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts)
 {
 	struct build b = {.t = t, .m = m, .a = a};
 	int err = 0;
@@ -304,12 +348,17 @@ int hl_table_build(
 	memset(t, 0, sizeof(*t));
 	t->group = g;
 	t->total = a->total;
+	if (no_starts && g == HL_GROUP_STACK)
+		err = hl_starts_find(&b.starts, m, a);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		if (a->values[i].blocks > 0)
 			err = groups[g].key == HL_KEY_STACK ? add_code(&b, i) : add_key(&b, i);
 	}
+	if (!err && groups[g].key == HL_KEY_STACK)
+		err = tell_apart(&b);
 	t->rows = b.out.data;
 	t->n = b.out.len;
+	hl_starts_fini(&b.starts);
 	hl_map_fini(&b.rows);
 	hl_strbuf_fini(&b.text);
 	if (err)

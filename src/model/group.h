@@ -35,10 +35,12 @@ bool hl_group_is_ordered(enum hl_group g);
 
 struct hl_row {
 	struct hl_value value;
-	const char *name; /* the table's or the model's */
-	uint32_t key;     /* of the answer; n_keys for none. Groups of code: a stack of the row */
-	uint32_t frame;   /* site: its frame; else HL_NODE_NONE */
-	uint64_t lo, hi;  /* size and life: from lo to below hi */
+	const char *name;  /* the table's or the model's */
+	const char *shown; /* the same for people: shortened, unless another row looks like it */
+	bool full;         /* it does: full names for this row's frames */
+	uint32_t key;      /* of the answer; n_keys for none. Groups of code: a stack of the row */
+	uint32_t frame;    /* site: its frame; else HL_NODE_NONE */
+	uint64_t lo, hi;   /* size and life: from lo to below hi */
 };
 
 enum hl_sort { HL_SORT_BYTES, HL_SORT_BLOCKS, HL_SORT_AVERAGE, HL_SORT_NAME, HL_SORT_OWN };
@@ -51,17 +53,20 @@ struct hl_table {
 	struct hl_strings strings;
 };
 
-/* The answer must have been asked with the group's key. 0 or -errno. */
-int hl_table_build(
-	struct hl_table *t, struct hl_model *m, const struct hl_answer *a, enum hl_group g);
+/* The answer must have been asked with the group's key. no_starts: stacks are named without the
+ * frames before main, see start.h. 0 or -errno. */
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts);
 void hl_table_sort(struct hl_table *t, enum hl_sort by);
 void hl_table_fini(struct hl_table *t);
 
 /*
  * The frame that a stack is known by: from the innermost outwards the first that is neither in the
- * C or C++ library, the loader or an allocator, nor a function of the C++ or Rust standard library;
- * the innermost of all if there is none.
+ * C or C++ library, the loader or an allocator, nor a function of the C++ or Rust standard library,
+ * by its name or by its file; the innermost of all if there is none.
  */
 int hl_model_site(struct hl_model *m, uint32_t node, uint32_t *frame);
+/* Is it such a frame? */
+bool hl_frame_is_program(const struct hl_frame *f);
 
 #endif

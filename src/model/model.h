@@ -39,6 +39,7 @@ uint64_t hl_model_end_ns(const struct hl_model *m);
 /* One frame as it is shown. Strings live as long as the model. */
 struct hl_frame {
 	const char *function; /* without a name: [...] [lost] [no stack] [jit 0x..] 0x.. */
+	const char *shown;    /* the function for people: template lists may be shortened */
 	const char *file;     /* NULL when not known */
 	const char *module;   /* path; NULL when there is none */
 	uint32_t line;        /* 0 when not known */

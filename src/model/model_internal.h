@@ -63,4 +63,12 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 }
 void hl_model_frames_fini(struct hl_model *m);
 
+/*
+ * Frames that stand beside each other and look the same though they are not: only what was
+ * shortened tells them apart. *first is the number of the first in this list that looks like f:
+ * `number` itself, which is then kept, if there was none. `seen` starts out empty. 0 or -ENOMEM.
+ */
+int hl_frame_look(struct hl_map *seen, uint32_t list, const struct hl_frame *f, uint32_t number,
+	uint32_t *first);
+
 #endif

@@ -23,7 +23,8 @@ static int compile(struct hl_pattern *p, const char *s, size_t len, struct hl_pa
 	PCRE2_SIZE at;
 	int code;
 
-	p->regex = pcre2_compile((PCRE2_SPTR)s, len, 0, &code, &at, NULL);
+	p->regex = pcre2_compile(
+		(PCRE2_SPTR)s, len, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
 	if (!p->regex) {
 		error->at = 1 + at;
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)error->text, sizeof(error->text));

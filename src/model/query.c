@@ -15,6 +15,7 @@
 #include "model/model_internal.h"
 #include "model/stream.h"
 #include "model/sums.h"
+#include "model/suppress.h"
 
 const char *hl_quantity_name(enum hl_quantity q)
 {
@@ -191,18 +192,29 @@ struct counting {
 
 static void count_begin(void *arg)
 {
-	struct hl_answer *a = ((struct counting *)arg)->a;
+	struct counting *c = arg;
+	struct hl_answer *a = c->a;
 
+	if (c->q->suppressions)
+		hl_suppressions_reset(c->q->suppressions);
 	memset(a->values, 0, ((size_t)a->n_keys + 1) * sizeof(*a->values));
 }
 
 static int count_block(void *arg, const struct hl_block *b)
 {
 	struct counting *c = arg;
+	struct hl_value one = {.bytes = b->size, .blocks = 1};
+	bool taken = false;
 	uint32_t key;
+	int err = 0;
 
 	if (!hl_query_counts(c->q, b))
 		return 0;
+	if (c->q->suppressions)
+		err = hl_suppressions_take(
+			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
+	if (err || taken)
+		return err;
 	key = hl_key_of(c->m, c->q->key, b);
 	if (key > c->a->n_keys)
 		key = c->a->n_keys;
@@ -220,7 +232,8 @@ static int by_events(struct hl_model *m, const struct hl_query *q, struct hl_ans
 		.older = live,
 		.to_end = q->key == HL_KEY_LIFE,
 		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFE,
-		.func = q->key == HL_KEY_CALL,
+		.func = q->key == HL_KEY_CALL ||
+			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
 		.begin = count_begin,
 		.block = count_block,
 		.arg = &c};
@@ -235,18 +248,23 @@ static int by_events(struct hl_model *m, const struct hl_query *q, struct hl_ans
 	return err;
 }
 
-/* Stacks that a filter on stacks leaves out. */
-static int mask(struct hl_model *m, struct hl_filter *f, struct hl_answer *a)
+/* Stacks that a filter on stacks, or suppressions, leave out. */
+static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
-		bool holds = true;
+		uint32_t node = i < a->n_keys ? i : HL_NODE_NONE;
+		bool holds = true, taken = false;
 
 		if (a->values[i].blocks == 0)
 			continue;
-		err = hl_filter_node(f, m, i < a->n_keys ? i : HL_NODE_NONE, &holds);
-		if (!holds)
+		if (q->filter)
+			err = hl_filter_node(q->filter, m, node, &holds);
+		if (!err && holds && q->suppressions)
+			err = hl_suppressions_take(
+				q->suppressions, m, node, HL_FUNC_COUNT, &a->values[i], &taken);
+		if (!holds || taken)
 			a->values[i] = (struct hl_value){0};
 	}
 	return err;
@@ -260,8 +278,9 @@ static bool sums_suffice(const struct hl_query *q)
 	if (q->decode || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
-		return !(subjects & ~HL_FILTER_STACK);
-	return hl_keyed_is_known(q->key) && subjects == 0;
+		return !(subjects & ~HL_FILTER_STACK) &&
+		       !(q->suppressions && hl_suppressions_need_calls(q->suppressions));
+	return hl_keyed_is_known(q->key) && subjects == 0 && !q->suppressions;
 }
 
 static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
@@ -272,13 +291,16 @@ static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer
 		err = hl_when_check(&q->to, m);
 	if (!err && q->filter)
 		err = hl_filter_bind(q->filter, m);
+	if (!err && q->suppressions)
+		err = hl_suppressions_bind(q->suppressions, m);
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&q->to, m);
 	if (!sums_suffice(q))
 		return by_events(m, q, a);
 	err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(m, q, a) : allocated_of_all(m, q, a);
-	return !err && q->filter && q->key == HL_KEY_STACK ? mask(m, q->filter, a) : err;
+	return !err && q->key == HL_KEY_STACK && (q->filter || q->suppressions) ? mask(m, q, a)
+										: err;
 }
 
 int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)

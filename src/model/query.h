@@ -11,6 +11,8 @@
 #include "model/sums.h"
 #include "model/when.h"
 
+struct hl_suppressions;
+
 enum hl_quantity {
 	HL_QUANTITY_LIVE,      /* blocks at `to`; @peak is the very event of the peak */
 	HL_QUANTITY_ALLOCATED, /* allocations from `from` to `to` */
@@ -38,10 +40,11 @@ struct hl_query {
 	enum hl_quantity quantity;
 	enum hl_key key;
 	struct hl_when from, to;
-	struct hl_filter *filter; /* NULL: all. Bound by the query */
-	uint64_t temporary_ns;    /* temporary: lived shorter than this; 0: freed by the very next
-				     event */
-	bool decode;              /* never the short way: what tests compare with */
+	struct hl_filter *filter;             /* NULL: all. Bound by the query */
+	struct hl_suppressions *suppressions; /* what they fit is left out; NULL: nothing */
+	uint64_t temporary_ns; /* temporary: lived shorter than this; 0: freed by the very next
+				  event */
+	bool decode;           /* never the short way: what tests compare with */
 };
 
 struct hl_value {

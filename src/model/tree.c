@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model_internal.h"
+#include "model/start.h"
 #include "util/map.h"
 #include "util/vec.h"
 
@@ -20,6 +22,7 @@ struct build {
 	HL_VEC(struct hl_tree_node) nodes;
 	struct hl_map by_parent; /* (parent, frame) -> node */
 	uint32_t *innermost;     /* per recorded node: its innermost tree node */
+	struct hl_starts starts; /* what is left out */
 };
 
 static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
@@ -73,25 +76,60 @@ static int add_call(struct build *b, uint32_t node, uint32_t *at)
 	return err || ref.frame == HL_NODE_NONE ? err : child_of(b, *at, ref, at);
 }
 
-static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v)
+/* Moves *at down the frames of one recorded node. */
+static int add_frames(struct build *b, uint32_t node, uint32_t *at)
 {
-	uint32_t parent = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, node);
-	uint32_t at = parent == HL_NODE_NONE ? 0 : b->innermost[parent];
 	const struct hl_frame_ref *refs;
-	size_t n;
+	size_t n = 0;
 	int err = hl_model_node_frames(b->m, node, &refs, &n);
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = child_of(b, at, refs[i], &at);
-	if (err)
-		return err;
-	if (node != HL_NODE_NONE)
-		b->innermost[node] = at;
+		err = child_of(b, *at, refs[i], at);
+	return err;
+}
+
+static int add_value(struct build *b, uint32_t node, uint32_t at, const struct hl_value *v)
+{
+	int err = 0;
+
 	if (v->blocks && b->opts->calls)
 		err = add_call(b, node, &at);
 	if (!err)
 		add_self(b, at, v);
 	return err;
+}
+
+/* What begins in frames that are left out begins at the root. A stack of nothing else is there in
+ * full: such a run is short. */
+static int add_start(struct build *b, uint32_t node, const struct hl_value *v)
+{
+	uint32_t run[UINT8_MAX], n = 0, at = 0;
+	int err = 0;
+
+	b->innermost[node] = 0;
+	if (!v->blocks)
+		return 0;
+	for (uint32_t i = node; i != HL_NODE_NONE; i = hl_model_parent(b->m, i))
+		run[n++] = i;
+	while (n > 0 && !err)
+		err = add_frames(b, run[--n], &at);
+	return err ? err : add_value(b, node, at, v);
+}
+
+static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v)
+{
+	uint32_t parent = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, node);
+	uint32_t at = parent == HL_NODE_NONE ? 0 : b->innermost[parent];
+	int err;
+
+	if (hl_starts_have(&b->starts, node))
+		return add_start(b, node, v);
+	err = add_frames(b, node, &at);
+	if (err)
+		return err;
+	if (node != HL_NODE_NONE)
+		b->innermost[node] = at;
+	return add_value(b, node, at, v);
 }
 
 /* --- from the other end --- */
@@ -101,6 +139,7 @@ struct walker {
 	uint32_t node; /* recorded */
 	uint32_t left; /* frames of that node that are still to come */
 	uint32_t at;   /* in the tree */
+	bool whole;    /* not even what is left out elsewhere is left out */
 	struct hl_value v;
 };
 
@@ -114,7 +153,7 @@ static int step(struct build *b, struct walker *w, bool *more)
 	*more = false;
 	while (w->left == 0) {
 		w->node = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
-		if (w->node == HL_NODE_NONE)
+		if (w->node == HL_NODE_NONE || (!w->whole && hl_starts_have(&b->starts, w->node)))
 			return 0;
 		err = hl_model_node_frames(b->m, w->node, &refs, &n);
 		if (err)
@@ -138,7 +177,10 @@ static int start_walker(struct build *b, struct walker *w, uint32_t node, const 
 	size_t n;
 	int err = hl_model_node_frames(b->m, node, &refs, &n);
 
-	*w = (struct walker){.node = node, .left = (uint32_t)n, .v = *v};
+	*w = (struct walker){.node = node,
+		.left = (uint32_t)n,
+		.whole = hl_starts_have(&b->starts, node),
+		.v = *v};
 	if (!err && b->opts->calls)
 		err = add_call(b, node, &w->at);
 	return err;
@@ -283,6 +325,28 @@ static int sort_children(struct hl_tree *t, struct hl_model *m, bool by_blocks)
 	return 0;
 }
 
+/* Only what was shortened can look like something else. */
+static int mark_twins(struct hl_tree *t, struct hl_model *m)
+{
+	struct hl_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 1; i < t->n_nodes && !err; i++) {
+		struct hl_tree_node *n = &t->nodes[i], *twin;
+		const struct hl_frame *f = hl_model_frame(m, n->frame);
+		uint32_t first;
+
+		if (t->nodes[n->parent].n_children < 2 || strcmp(f->shown, f->function) == 0)
+			continue;
+		err = hl_frame_look(&seen, n->parent, f, i, &first);
+		twin = &t->nodes[first];
+		if (!err && strcmp(hl_model_frame(m, twin->frame)->function, f->function) != 0)
+			n->full = twin->full = true;
+	}
+	hl_map_fini(&seen);
+	return err;
+}
+
 static int add_outermost_first(struct build *b, const struct hl_answer *a)
 {
 	int err = mark_needed(b, a);
@@ -304,15 +368,20 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	int err = hl_vec_push(&b.nodes, root);
 
 	memset(t, 0, sizeof(*t));
+	if (!err && opts->no_starts)
+		err = hl_starts_find(&b.starts, m, a);
 	if (!err)
 		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
 	free(b.innermost);
+	hl_starts_fini(&b.starts);
 	hl_map_fini(&b.by_parent);
 	t->nodes = b.nodes.data;
 	t->n_nodes = (uint32_t)b.nodes.len;
 	if (!err) {
 		add_up(t);
 		err = sort_children(t, m, opts->by_blocks);
+		if (!err)
+			err = mark_twins(t, m);
 	}
 	if (err)
 		hl_tree_fini(t);

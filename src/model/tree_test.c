@@ -24,12 +24,34 @@ static const struct hl_node nodes[] = {
 	{0, 0, 0x21},                       /* 7: as large as 4, so the name decides */
 };
 
-static const struct {
+struct block {
 	uint32_t node;
 	uint64_t size;
-} blocks[] = {{1, 100}, {3, 50}, {4, 30}, {6, 500}, {0, 1}, {HL_NODE_NONE, 7}, {7, 30}};
+};
 
-static void make(char *path)
+static const struct block blocks[] = {
+	{1, 100}, {3, 50}, {4, 30}, {6, 500}, {0, 1}, {HL_NODE_NONE, 7}, {7, 30}};
+
+/* A thread of a program with a libc that has lost its names; the number of each is its size. */
+static const struct hl_node starts[] = {
+	{HL_NODE_NONE, 2, 0x10}, /* 0 */
+	{0, 2, 0x20},            /* 1 */
+	{1, 0, 0x30},            /* 2: the thread's function */
+	{2, 2, 0x40},            /* 3: what it calls in libc */
+	{1, 2, 0x50},            /* 4 */
+	{4, 2, 0x60},            /* 5: no libc takes so many before it calls */
+};
+static const struct block start_blocks[] = {{3, 100}, {2, 10}, {1, 5}, {5, 1}, {4, 3}};
+
+static const struct sample {
+	const struct hl_node *nodes;
+	size_t n_nodes;
+	const struct block *blocks;
+	size_t n_blocks;
+} plain = {nodes, HL_ARRAY_LEN(nodes), blocks, HL_ARRAY_LEN(blocks)},
+  with_starts = {starts, HL_ARRAY_LEN(starts), start_blocks, HL_ARRAY_LEN(start_blocks)};
+
+static void make(char *path, const struct sample *s)
 {
 	static const struct hl_meta meta = {.program = "p",
 		.command = "p",
@@ -39,6 +61,7 @@ static void make(char *path)
 		.mode = "trace",
 		.allocator = ""};
 	struct hl_module module = {.path = "/nowhere/lib.so"};
+	struct hl_module libc = {.path = "/nowhere/libc.so.6"};
 	struct hl_end end = {.kind = HL_END_EXIT, .duration_ns = 640};
 	struct hl_counters counters = {0};
 	struct hl_writer *w;
@@ -47,15 +70,16 @@ static void make(char *path)
 	assert_int_equal(hl_writer_open(&w, mkstemp(path), &meta), 0);
 	assert_int_equal(hl_writer_add_module(w, &module), 0);
 	assert_int_equal(hl_writer_add_module(w, &module), 0);
-	for (size_t i = 0; i < HL_ARRAY_LEN(nodes); i++)
-		assert_int_equal(hl_writer_add_node(w, &nodes[i]), 0);
+	assert_int_equal(hl_writer_add_module(w, &libc), 0);
+	for (size_t i = 0; i < s->n_nodes; i++)
+		assert_int_equal(hl_writer_add_node(w, &s->nodes[i]), 0);
 	assert_int_equal(hl_writer_add_thread(w, 1), 0);
-	for (size_t i = 0; i < HL_ARRAY_LEN(blocks); i++) {
+	for (size_t i = 0; i < s->n_blocks; i++) {
 		struct hl_event e = {.time_ns = 64,
 			.addr = 4096 * i,
-			.size = blocks[i].size,
+			.size = s->blocks[i].size,
 			.ordinal = i,
-			.node = blocks[i].node,
+			.node = s->blocks[i].node,
 			.free_node = HL_NODE_NONE};
 
 		assert_int_equal(hl_writer_add_event(w, &e), 0);
@@ -71,7 +95,8 @@ struct want {
 	uint64_t total, self, blocks;
 };
 
-static void check_tree(const struct want *want, size_t n_want, const struct hl_tree_opts *opts)
+static void check_sample(const struct sample *s, const struct want *want, size_t n_want,
+	const struct hl_tree_opts *opts)
 {
 	struct hl_query q = {.to.kind = HL_WHEN_END};
 	struct hl_reader_refusal why;
@@ -82,7 +107,7 @@ static void check_tree(const struct want *want, size_t n_want, const struct hl_t
 	size_t depth = 0, seen = 0;
 	char path[64];
 
-	make(path);
+	make(path, s);
 	assert_int_equal(hl_model_open(&m, path, &why), 0);
 	assert_int_equal(hl_model_query(m, &q, &a), 0);
 	if (opts->calls)
@@ -115,6 +140,11 @@ static void check_tree(const struct want *want, size_t n_want, const struct hl_t
 	hl_answer_fini(&a);
 	hl_model_close(m);
 	unlink(path);
+}
+
+static void check_tree(const struct want *want, size_t n_want, const struct hl_tree_opts *opts)
+{
+	check_sample(&plain, want, n_want, opts);
 }
 
 static void merging(void **state)
@@ -170,9 +200,49 @@ static void inverted(void **state)
 		&(struct hl_tree_opts){.inverted = true, .calls = true, .least = 100});
 }
 
+/* The frames before main are left out from the outside up to the first other one; a stack that has
+ * no other has them all; sums stay (check_sample). */
+static void without_starts(void **state)
+{
+	static const struct want outermost_first[] = {
+		{"0x30", 1, 110, 10, 2},
+		{"0x40", 2, 100, 100, 1},
+		{"0x10", 1, 8, 0, 2},
+		{"0x20", 2, 8, 5, 2},
+		{"0x50", 3, 3, 3, 1},
+		{"0x60", 1, 1, 1, 1},
+	};
+	static const struct want innermost_first[] = {
+		{"0x40", 1, 100, 0, 1},
+		{"0x30", 2, 100, 100, 1},
+		{"0x30", 1, 10, 10, 1},
+		{"0x20", 1, 5, 0, 1},
+		{"0x10", 2, 5, 5, 1},
+		{"0x50", 1, 3, 0, 1},
+		{"0x20", 2, 3, 0, 1},
+		{"0x10", 3, 3, 3, 1},
+		{"0x60", 1, 1, 1, 1},
+	};
+	static const struct want all[] = {
+		{"0x10", 1, 119, 0, 5},
+		{"0x20", 2, 119, 5, 5},
+		{"0x30", 3, 110, 10, 2},
+		{"0x40", 4, 100, 100, 1},
+		{"0x50", 3, 4, 3, 2},
+		{"0x60", 4, 1, 1, 1},
+	};
+
+	check_sample(&with_starts, outermost_first, HL_ARRAY_LEN(outermost_first),
+		&(struct hl_tree_opts){.no_starts = true});
+	check_sample(&with_starts, innermost_first, HL_ARRAY_LEN(innermost_first),
+		&(struct hl_tree_opts){.no_starts = true, .inverted = true});
+	check_sample(&with_starts, all, HL_ARRAY_LEN(all), &(struct hl_tree_opts){0});
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(merging), cmocka_unit_test(inverted)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(merging), cmocka_unit_test(inverted),
+		cmocka_unit_test(without_starts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

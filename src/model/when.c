@@ -72,8 +72,22 @@ static bool is(const char *s, size_t len, const char *word)
 	return strlen(word) == len && memcmp(s, word, len) == 0;
 }
 
+size_t hl_when_quoted(const char *s, size_t len)
+{
+	const char *end;
+
+	if (len < 7 || memcmp(s, "@mark:\"", 7) != 0)
+		return 0;
+	end = memchr(s + 7, '"', len - 7);
+	return end ? (size_t)(end + 1 - s) : len;
+}
+
 static int parse_mark(const char *s, size_t len, struct hl_when *when)
 {
+	if (len >= 2 && s[0] == '"' && s[len - 1] == '"') {
+		s++;
+		len -= 2;
+	}
 	if (len == 0 || len >= sizeof(when->mark))
 		return -EINVAL;
 	when->kind = HL_WHEN_MARK;
@@ -113,7 +127,8 @@ int hl_when_parse(const char *s, size_t len, struct hl_when *when)
 int hl_when_parse_range(
 	const char *s, size_t len, struct hl_when *from, struct hl_when *to, size_t *at)
 {
-	const char *dots = memmem(s, len, "..", 2);
+	size_t quoted = hl_when_quoted(s, len);
+	const char *dots = memmem(s + quoted, len - quoted, "..", 2);
 	size_t first = dots ? (size_t)(dots - s) : 0;
 
 	*from = (struct hl_when){.kind = HL_WHEN_NS};

@@ -1,6 +1,6 @@
 /*
- * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login.
- * A number has its unit; 0 needs none.
+ * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login. A number has
+ * its unit; 0 needs none. A mark's name may stand in quotes: @mark:"a..b".
  */
 #ifndef HL_MODEL_WHEN_H
 #define HL_MODEL_WHEN_H
@@ -32,6 +32,9 @@ struct hl_when {
 	"a time such as 12.5s (units: ns, us, ms, s, min, h), 50%, @peak, @end or " \
 	"@mark:NAME"
 
+/* How long a quoted name of a mark at s is, from its @ to its end, or len if that is missing; 0:
+ * there is none. */
+size_t hl_when_quoted(const char *s, size_t len);
 /* Reads exactly len characters. 0 or -EINVAL. */
 int hl_when_parse(const char *s, size_t len, struct hl_when *when);
 /* "A..B", either end of which may be left out. *at: where an error is. 0 or -EINVAL. */

@@ -1,6 +1,7 @@
 /*
  * when_test.c - moments as people write them.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,9 +67,23 @@ static void times(void **state)
 	}
 }
 
+static void ranges(void **state)
+{
+	static const char text[] = "@mark:\"a..b\"..@mark:\"c..d\"";
+	struct hl_when from, to;
+	size_t at;
+
+	assert_int_equal(hl_when_parse_range(text, sizeof(text) - 1, &from, &to, &at), 0);
+	assert_string_equal(from.mark, "a..b");
+	assert_string_equal(to.mark, "c..d");
+	assert_int_equal(hl_when_parse_range("@mark:a..1s", 11, &from, &to, &at), 0);
+	assert_string_equal(from.mark, "a");
+	assert_int_equal(hl_when_parse_range("@mark:\"a..1s", 12, &from, &to, &at), -EINVAL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(times)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(times), cmocka_unit_test(ranges)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

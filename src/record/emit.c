@@ -24,7 +24,8 @@ struct frames {
 	const struct hl_stack *stack; /* whose pcs they are; NULL: nobody else writes them */
 };
 
-/* A record before it is stamped: a few words and then pcs, innermost first. */
+/* A record before it is stamped: a few words and then pcs, innermost first. Rare paths get a copy,
+ * so that on the hot one it never has to be in memory. */
 struct draft {
 	uint32_t type, func, n_words;
 	uint64_t words[5];
@@ -98,10 +99,9 @@ hl_cold static bool interrupts_put(struct hl_thread *t)
 /* Must this event go to a shared ring? */
 hl_inline bool stands_aside(struct hl_thread *t)
 {
-	if (hl_unlikely(t->shared))
-		return true;
-	return hl_unlikely(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1) &&
-	       interrupts_put(t);
+	if (hl_likely(!t->shared && !(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1)))
+		return false;
+	return t->shared || interrupts_put(t);
 }
 
 /*
@@ -123,9 +123,10 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 			return false;
 	}
 	*again = true;
-	if (!begin(t, pos))
+	if (hl_unlikely(!begin(t, pos)))
 		return false;
 	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), d->type, d->func));
+#pragma GCC unroll 5
 	for (uint32_t i = 0; i < d->n_words; i++)
 		hl_producer_word(&t->out, pos, at++, d->words[i]);
 	for (uint32_t i = to; i > from; i--)
@@ -234,7 +235,7 @@ static bool stream_pc(void *arg, uintptr_t pc)
 
 /* In a handler that interrupted an unwind of its own thread: rare, so the whole stack is sent. */
 hl_cold static void put_event_streamed(
-	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
@@ -242,10 +243,10 @@ hl_cold static void put_event_streamed(
 
 		hl_unwind_full(regs, stream_pc, &s);
 		if (!s.failed) {
-			d->words[1] = hl_stack_word(size, s.n, 0);
+			d.words[1] = hl_stack_word(size, s.n, 0);
 			f.depth = s.n;
 			s.again = hl_producer_pos(&t->out) != s.pos;
-			s.failed = s.again || !put(t, s.pos, d, &f, s.n, 0, s.n, &s.again);
+			s.failed = s.again || !put(t, s.pos, &d, &f, s.n, 0, s.n, &s.again);
 		}
 		if (!s.failed) {
 			t->synced_at = UINT64_MAX;
@@ -271,7 +272,7 @@ static bool scratch_pc(void *arg, uintptr_t pc)
 
 /* --unwind=full: the reference the tests compare with, and an escape for doubt. */
 hl_cold static void put_event_full(
-	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
 {
 	struct frames f = {.pcs = t->scratch, .reversed = true};
 	bool done, again;
@@ -283,7 +284,7 @@ hl_cold static void put_event_full(
 	t->scratch_busy = true;
 	hl_unwind_full(regs, scratch_pc, &f);
 	do
-		done = put_event(t, d, &f, size, 0, UINT32_MAX, &again);
+		done = put_event(t, &d, &f, size, 0, UINT32_MAX, &again);
 	while (!done && again);
 	t->scratch_busy = false;
 	if (!done)
@@ -296,7 +297,7 @@ hl_inline void emit_with_stack(
 	bool again = true;
 
 	if (hl_unlikely(hl_rec.settings & HL_SET_FULL_UNWIND)) {
-		put_event_full(t, d, regs, size);
+		put_event_full(t, *d, regs, size);
 		return;
 	}
 	while (again) {
@@ -304,7 +305,7 @@ hl_inline void emit_with_stack(
 		struct frames f;
 
 		if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
-			put_event_streamed(t, d, regs, size);
+			put_event_streamed(t, *d, regs, size);
 			return;
 		}
 		f = (struct frames){
@@ -342,7 +343,7 @@ static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 }
 
 hl_cold static void emit_aside(
-	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
 {
 	struct hl_thread aside;
 
@@ -354,7 +355,7 @@ hl_cold static void emit_aside(
 	}
 	if (regs)
 		put_event_streamed(&aside, d, regs, size);
-	else if (!put_state(&aside, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
+	else if (!put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
 		drop(&aside);
 	hl_thread_unlock_shared(&aside);
 	t->skip = aside.skip;
@@ -364,10 +365,10 @@ hl_cold static void emit_aside(
 hl_inline void emit_stack_event(
 	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
-	if (hl_unlikely(stands_aside(t)))
-		emit_aside(t, d, regs, size);
-	else
+	if (hl_likely(!stands_aside(t)))
 		emit_with_stack(t, d, regs, size);
+	else
+		emit_aside(t, *d, regs, size);
 }
 
 /* A size that does not fit its bits stands in a word more, before the pcs. */
@@ -379,14 +380,24 @@ hl_inline uint64_t size_field(struct draft *d, uint64_t size)
 	return HL_SIZE_BIG;
 }
 
+static hl_cold hl_noinline void emit_big(
+	struct hl_thread *t, struct draft d, const struct hl_regs *regs, size_t size)
+{
+	emit_stack_event(t, &d, regs, size_field(&d, size));
+}
+
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {
 		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
-	if (t)
-		emit_stack_event(t, &d, regs, size_field(&d, size));
+	if (hl_unlikely(!t))
+		return;
+	if (hl_likely(size < HL_SIZE_BIG))
+		emit_stack_event(t, &d, regs, size);
+	else
+		emit_big(t, d, regs, size);
 }
 
 /* A record of words alone; the hot half of free. */
@@ -399,7 +410,7 @@ hl_inline bool emit_words(
 		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
 			!hl_wait_for_room(t, pos, n + 1))
 			return false;
-		if (!begin(t, pos))
+		if (hl_unlikely(!begin(t, pos)))
 			continue;
 		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, func));
 		for (uint32_t i = 0; i < n; i++)
@@ -414,29 +425,33 @@ hl_inline bool emit_words(
 hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct draft d = {.type = type, .func = func, .n_words = 1, .words = {word}};
 
-	if (!t)
+	if (hl_unlikely(!t))
 		return;
 	if (hl_unlikely(stands_aside(t)))
-		emit_aside(t, &d, NULL, 0);
-	else if (!emit_words(t, type, func, &word, 1))
+		emit_aside(t,
+			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
+			NULL, 0);
+	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
 		drop(t);
+}
+
+static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t func, const void *addr)
+{
+	struct hl_thread *t = hl_thread_enter();
+	struct draft d = {
+		.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+
+	if (t)
+		emit_stack_event(t, &d, regs, 0);
 }
 
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
-	struct hl_thread *t;
-	struct draft d = {
-		.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
-
-	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS))) {
+	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS)))
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
-		return;
-	}
-	t = hl_thread_enter();
-	if (t)
-		emit_stack_event(t, &d, regs, 0);
+	else
+		emit_free_stack(regs, func, addr);
 }
 
 void hl_emit_move_begin(const void *old)

@@ -17,7 +17,7 @@
 
 #include "symbol/cache_internal.h"
 
-#define VERSION   1
+#define VERSION   2
 #define FILE_MAX  (UINT64_C(512) << 20)
 #define ORDER     UINT32_C(0x01020304)
 #define CHAIN_MAX 1024
@@ -50,6 +50,29 @@ static bool is_private_folder(const char *dir)
 	       (st.st_mode & 022) == 0;
 }
 
+/* The folder that `path` is in; false if that is not there. */
+static bool stat_above(const char *path, struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	char *above = slash > path ? strndup(path, (size_t)(slash - path)) : strdup("/");
+	bool ok = above && stat(above, st) == 0;
+
+	free(above);
+	return ok;
+}
+
+/* Under sudo the home may be another user's: what root makes there the user cannot use. */
+static int make_folder(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0)
+		return 0;
+	if (geteuid() == 0 && stat_above(path, &st) && st.st_uid != 0)
+		return -EPERM;
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 int hl_cache_folder(const char *dir)
 {
 	char *path = strdup(dir), *slash;
@@ -59,13 +82,11 @@ int hl_cache_folder(const char *dir)
 		return -ENOMEM;
 	for (slash = strchr(path + 1, '/'); slash && !err; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			err = -errno;
+		err = make_folder(path);
 		*slash = '/';
 	}
-	if (!err && mkdir(path, 0700) < 0 && errno != EEXIST)
-		err = -errno;
-	/* Under sudo the home may be another user's: nothing of root's belongs there. */
+	if (!err)
+		err = make_folder(path);
 	if (!err && (slash = strrchr(path, '/')) != NULL && slash > path) {
 		if (!is_private_folder(path))
 			err = -EPERM;

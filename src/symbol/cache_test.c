@@ -1,6 +1,7 @@
 /*
  * cache_test.c - answers on disk: kept, merged, and not believed when anything is wrong.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,6 +174,31 @@ static void not_ours(void **state)
 	assert_int_equal(chmod(dir, 0700), 0);
 }
 
+/* Folders that others made, or could change. */
+static void folders(void **state)
+{
+	char other[96], home[96], below[160];
+
+	snprintf(other, sizeof(other), "%s.moved", dir);
+	assert_int_equal(rename(dir, other), 0);
+	assert_int_equal(symlink(other, dir), 0);
+	assert_false(save(50, 60, HL_SYMBOLS_FULL));
+	assert_int_equal(unlink(dir), 0);
+	assert_int_equal(rename(other, dir), 0);
+	if (geteuid() != 0)
+		return; /* the rest takes another user's folders */
+	assert_int_equal(chown(dir, 1, 1), 0);
+	assert_false(save(50, 60, HL_SYMBOLS_FULL));
+	assert_int_equal(chown(dir, 0, 0), 0);
+	/* sudo -E: what root makes in a user's home the user cannot use. */
+	snprintf(home, sizeof(home), "%s/home", root);
+	snprintf(below, sizeof(below), "%s/heaplapse/sym", home);
+	assert_int_equal(mkdir(home, 0700), 0);
+	assert_int_equal(chown(home, 1, 1), 0);
+	assert_int_equal(hl_cache_folder(below), -EPERM);
+	assert_int_equal(rmdir(home), 0); /* nothing is in it */
+}
+
 /* Many write at once: whatever is read is whole and right. */
 static void concurrent(void **state)
 {
@@ -208,8 +234,8 @@ static void pruned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(kept_and_merged),
-		cmocka_unit_test(damaged), cmocka_unit_test(not_ours), cmocka_unit_test(concurrent),
-		cmocka_unit_test(pruned)};
+		cmocka_unit_test(damaged), cmocka_unit_test(not_ours), cmocka_unit_test(folders),
+		cmocka_unit_test(concurrent), cmocka_unit_test(pruned)};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);
 }

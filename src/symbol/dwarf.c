@@ -7,17 +7,17 @@
  * not by .debug_aranges, which clang and rustc leave out.
  */
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/dwarf_walk_internal.h"
 #include "symbol/find_internal.h"
 #include "util/strbuf.h"
 #include "util/strings.h"
 
-/* Deeper trees are not made by compilers; the walk is recursive. */
-#define DEPTH_MAX 256
 #define CHAIN_MAX 256
 
 struct unit {
@@ -37,6 +37,7 @@ struct hl_dwarf {
 	struct hl_spans by_range; /* what: index in units */
 	struct hl_strings paths;  /* files whose path had to be completed */
 	bool partial;
+	const char *missing_alt;
 };
 
 static int add_ranges(Dwarf_Die *die, uint32_t depth, uint64_t what, struct hl_spans *into)
@@ -66,7 +67,10 @@ static int find_units(struct hl_dwarf *d)
 
 		if (type == DW_UT_type || type == DW_UT_partial || type == DW_UT_split_type)
 			continue;
-		err = add_ranges(&die, 0, d->units.len, &d->by_range);
+		/* ld points what it left out to what it kept: then several units claim one
+		 * function. The first has it, as in other tools. */
+		err = add_ranges(
+			&die, UINT32_MAX - (uint32_t)d->units.len, d->units.len, &d->by_range);
 		if (!err)
 			err = hl_vec_push(&d->units, u);
 	}
@@ -74,45 +78,78 @@ static int find_units(struct hl_dwarf *d)
 	return err;
 }
 
+/* Where variables are, what macros say: of no use here, and libdw unpacks all that it knows. */
+static bool is_of_no_use(const char *name)
+{
+	static const char *const names[] = {".debug_loc", ".debug_loclists", ".debug_macro",
+		".debug_macinfo", ".debug_frame", ".debug_aranges", ".debug_pubnames"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Only in our memory, never in the file. */
+static void hide(Elf_Scn *scn, GElf_Shdr *shdr)
+{
+	shdr->sh_type = SHT_NOBITS;
+	gelf_update_shdr(scn, shdr);
+}
+
 /* libdw 0.188 reads over the end of a table of strings whose last one has none. */
-static bool strings_end(Elf *elf)
+static bool strings_end(Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data;
+
+	if ((shdr->sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+		return false;
+	data = elf_getdata(scn, NULL);
+	return !data || data->d_size == 0 ||
+	       (data->d_buf && ((const char *)data->d_buf)[data->d_size - 1] == 0);
+}
+
+/* NULL if there is no DWARF, or none that libdw can be given. */
+static Dwarf *begin(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
+		return NULL;
 	while ((scn = elf_nextscn(elf, scn)) != NULL) {
 		GElf_Shdr shdr;
 		const char *name;
-		Elf_Data *data;
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, shdr.sh_name);
-		if (!name ||
-			(strcmp(name, ".debug_line_str") != 0 && strcmp(name, ".debug_str") != 0))
+		if (!name)
 			continue;
-		if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
-			return false;
-		data = elf_getdata(scn, NULL);
-		if (data && data->d_size &&
-			(!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
-			return false;
+		if (is_of_no_use(name))
+			hide(scn, &shdr);
+		else if ((strcmp(name, ".debug_line_str") == 0 ||
+				 strcmp(name, ".debug_str") == 0) &&
+			 !strings_end(scn, &shdr))
+			return NULL;
 	}
-	return true;
+	return dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 }
 
 /* Found here and not by libdw, which would open whatever the link names, and wait for it. */
 static int set_alt(struct hl_dwarf *d, const struct hl_image *img, struct hl_finder *finder)
 {
 	int err = hl_finder_alt(finder, img, d->dwarf, &d->alt_image);
+	const void *id;
 
 	if (err == -ENODATA || err == -ENOMEM)
 		return err == -ENOMEM ? err : 0;
-	if (!err && strings_end(d->alt_image.elf))
-		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+	if (!err)
+		d->alt = begin(d->alt_image.elf);
 	d->partial = !d->alt;
+	if (!d->alt && dwelf_dwarf_gnu_debugaltlink(d->dwarf, &d->missing_alt, &id) <= 0)
+		d->missing_alt = NULL;
 	/* -1 is libdw's own mark for "looked for, not there". */
 	dwarf_setalt(d->dwarf, d->alt ? d->alt : (Dwarf *)-1);
 	return 0;
@@ -125,8 +162,7 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_f
 
 	if (!d)
 		return -ENOMEM;
-	if (strings_end(img->elf))
-		d->dwarf = dwarf_begin_elf(img->elf, DWARF_C_READ, NULL);
+	d->dwarf = begin(img->elf);
 	if (!d->dwarf) {
 		free(d);
 		return -ENOENT;
@@ -165,39 +201,17 @@ bool hl_dwarf_partial(const struct hl_dwarf *d)
 	return d->partial;
 }
 
-static int walk(struct unit *u, Dwarf_Die *parent, uint32_t depth)
+const char *hl_dwarf_missing_alt(const struct hl_dwarf *d)
 {
-	Dwarf_Die die;
-	int err = 0;
+	return d->missing_alt;
+}
 
-	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
-		return 0;
-	do {
-		int tag = dwarf_tag(&die);
+static int add_scope(void *user, Dwarf_Die *die, unsigned tag, uint32_t depth)
+{
+	struct unit *u = user;
 
-		switch (tag) {
-		case DW_TAG_subprogram:
-		case DW_TAG_inlined_subroutine:
-			err = add_ranges(&die, depth,
-				dwarf_dieoffset(&die) << 1 | (tag == DW_TAG_inlined_subroutine),
-				&u->scopes);
-			break;
-		case DW_TAG_lexical_block:
-		case DW_TAG_namespace:
-		case DW_TAG_module:
-		case DW_TAG_class_type:
-		case DW_TAG_structure_type:
-		case DW_TAG_union_type:
-		case DW_TAG_try_block:
-		case DW_TAG_catch_block:
-			break;
-		default:
-			continue;
-		}
-		if (!err)
-			err = walk(u, &die, depth + 1);
-	} while (!err && dwarf_siblingof(&die, &die) == 0);
-	return err;
+	return add_ranges(die, depth,
+		dwarf_dieoffset(die) << 1 | (tag == DW_TAG_inlined_subroutine), &u->scopes);
 }
 
 /* First touch: the tree of a split unit is in its .dwo file. */
@@ -219,7 +233,7 @@ static int walk_unit(struct hl_dwarf *d, struct unit *u)
 		else
 			d->partial = true;
 	}
-	err = walk(u, &u->root, 0);
+	err = hl_dwarf_walk(&u->root, add_scope, u);
 	if (dwarf_getsrcfiles(&u->root, &u->files, &u->n_files) != 0)
 		u->n_files = 0;
 	hl_spans_sort(&u->scopes);
@@ -286,7 +300,8 @@ static void call_site(
 			: NULL;
 }
 
-static const char *name_of(Dwarf_Die *die)
+/* A static function has no linkage name; then its own is the bare one. */
+static const char *name_of(Dwarf_Die *die, bool *bare)
 {
 	Dwarf_Attribute a;
 	const char *name = NULL;
@@ -294,6 +309,7 @@ static const char *name_of(Dwarf_Die *die)
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
 		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
 		name = dwarf_formstring(&a);
+	*bare = !name;
 	return name ? name : dwarf_diename(die);
 }
 
@@ -303,8 +319,10 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 	const struct hl_span *span;
 	const char *file;
 	uint32_t line;
+	bool bare;
 	int err;
 
+	into->bare_at = 0;
 	if (!u)
 		return 0;
 	err = walk_unit(d, u);
@@ -318,8 +336,9 @@ int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
 
 		if (!dwarf_offdie(dwarf_cu_getdwarf(u->root.cu), span->what >> 1, &die))
 			break;
-		f.function = name_of(&die);
+		f.function = name_of(&die, &bare);
 		err = hl_vec_push(&into->v, f);
+		into->bare_at = bare && !f.inlined ? span->lo : 0;
 		if (!f.inlined)
 			break; /* a real function: what is around it is only scope */
 		call_site(d, u, &die, &file, &line);

@@ -136,6 +136,17 @@ const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr)
 	return (const char *)(uintptr_t)label->what;
 }
 
+const char *hl_elf_mangled(const struct hl_elf_names *names, uint64_t start)
+{
+	const struct hl_span *function = hl_spans_find(&names->functions, start);
+	const char *name;
+
+	if (!function || function->lo != start)
+		return NULL;
+	name = (const char *)(uintptr_t)function->what;
+	return name[0] == '_' && name[1] == 'Z' ? name : NULL;
+}
+
 void hl_elf_names_fini(struct hl_elf_names *names)
 {
 	hl_spans_fini(&names->functions);

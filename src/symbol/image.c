@@ -16,7 +16,8 @@
 #include "symbol/symbol_internal.h"
 
 /* Larger files are mapped: reading their debug sections would take their size in memory. Smaller
- * ones are read, so that a rebuild that truncates the file while we look is no SIGBUS. */
+ * ones are read, so that a rebuild that truncates the file while we look is no SIGBUS. A private
+ * map, for dwarf.c changes headers. */
 #define READ_MAX (UINT64_C(256) << 20)
 
 static int open_regular(const char *path, uint64_t *size)
@@ -64,7 +65,7 @@ int hl_image_open(struct hl_image *img, const char *path)
 		return fd;
 	img->fd = fd;
 	img->path = strdup(path);
-	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
+	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
 	if (!img->path || !is_of_use(img)) {
 		hl_image_close(img);
 		return -ENOEXEC;
@@ -80,6 +81,20 @@ void hl_image_close(struct hl_image *img)
 	close(img->fd);
 	free(img->path);
 	memset(img, 0, sizeof(*img));
+}
+
+static uint64_t unix_ns_of(const struct timespec *t)
+{
+	return t->tv_sec < 0 ? 0 : (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+bool hl_image_is_newer(const struct hl_image *img, uint64_t unix_ns, bool inodes)
+{
+	struct stat st;
+
+	if (fstat(img->fd, &st) < 0)
+		return true;
+	return unix_ns_of(&st.st_mtim) > unix_ns || (inodes && unix_ns_of(&st.st_ctim) > unix_ns);
 }
 
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id)

@@ -19,19 +19,27 @@ void hl_module_free(struct hl_symbols_module *m)
 	hl_image_close(&m->named);
 	hl_image_close(&m->image);
 	hl_vec_free(&m->frames.v);
+	hl_strbuf_fini(&m->note);
 	hl_strbuf_fini(&m->advice);
 	free(m->path);
 	free(m->build_id);
 	free(m);
 }
 
-static bool is_recorded_file(struct hl_symbols_module *m)
+/* Is the module's file the one that was recorded? HL_SYMBOLS_NOTHING: it is, for all we know. */
+static enum hl_symbols_state judge_image(struct hl_symbols_module *m)
 {
 	const uint8_t *id = NULL;
 	size_t len = hl_image_build_id(&m->image, &id);
 
-	/* Without an id on either side there is nothing to tell them apart by. */
-	return len == m->build_id_len && (len == 0 || memcmp(id, m->build_id, len) == 0);
+	if (len != m->build_id_len || (len && memcmp(id, m->build_id, len) != 0))
+		return HL_SYMBOLS_REBUILT;
+	/* Without ids there is only time to tell them apart by. A sysroot is a copy: the times of
+	 * its inodes are those of the copying. */
+	if (len == 0 && m->since_ns &&
+		hl_image_is_newer(&m->image, m->since_ns, !m->finder->sysroot))
+		return HL_SYMBOLS_CHANGED;
+	return HL_SYMBOLS_NOTHING;
 }
 
 static bool has_dwarf(const struct hl_image *img)
@@ -67,17 +75,15 @@ static void open_files(struct hl_symbols_module *m)
 	if (m->path[0] != '/')
 		return;
 	if (hl_finder_image(m->finder, m->path, &m->image) == 0) {
-		m->file_state = HL_SYMBOLS_NOTHING;
-		if (!is_recorded_file(m)) {
+		m->file_state = judge_image(m);
+		if (m->file_state != HL_SYMBOLS_NOTHING)
 			hl_image_close(&m->image);
-			m->file_state = HL_SYMBOLS_REBUILT;
-		}
 	}
-	/* Without the file its debug file may still be somewhere; only an id can tell. */
-	if (!m->image.elf && len == 0)
-		return;
 	hl_finder_named(m->finder, m->path, id, len, &m->named);
 	if (has_dwarf(&m->named) || has_dwarf(&m->image))
+		return;
+	/* Without the file its debug file may still be somewhere; only an id can tell. */
+	if (!m->image.elf && len == 0)
 		return;
 	if (hl_finder_debug(m->finder, &m->image, id, len, &m->debug) != 0)
 		hl_finder_fetch(m->finder, m->path, id, len, &m->debug);

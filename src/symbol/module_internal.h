@@ -16,6 +16,7 @@ struct hl_symbols_module {
 	char *path;
 	uint8_t *build_id;
 	size_t build_id_len;
+	uint64_t since_ns; /* when the recording began; 0: not known */
 
 	bool cache_tried, files_opened, tables_opened;
 	bool from_cache;                  /* no table was needed so far */
@@ -26,7 +27,7 @@ struct hl_symbols_module {
 	struct hl_elf_names symbols;
 	struct hl_frames frames; /* of the last answer */
 	struct hl_cache cache;
-	struct hl_strbuf advice;
+	struct hl_strbuf note, advice;
 };
 
 void hl_module_free(struct hl_symbols_module *m);

@@ -84,6 +84,7 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
 	m->owner = s;
 	m->finder = &s->finder;
 	m->cache_dir = s->cache_dir;
+	m->since_ns = s->since_ns;
 	m->path = strdup(path);
 	m->build_id = malloc(build_id_len + 1);
 	if (!m->path || !m->build_id || hl_vec_push(&s->modules, m)) {
@@ -104,11 +105,24 @@ enum hl_symbols_state hl_symbols_state(struct hl_symbols_module *m)
 	return m->state;
 }
 
+/* Debug information that is there, but not all of it. */
+static const char *note_on_dwarf(struct hl_symbols_module *m)
+{
+	const char *alt = m->dwarf ? hl_dwarf_missing_alt(m->dwarf) : NULL;
+
+	if (alt && !m->note.len)
+		hl_strbuf_printf(&m->note,
+			"a part of its debug information is in %s, which is not there: some names "
+			"and inlined calls are not known",
+			alt);
+	return hl_strbuf_str(&m->note);
+}
+
 const char *hl_symbols_note(struct hl_symbols_module *m)
 {
 	switch (hl_symbols_state(m)) {
 	case HL_SYMBOLS_FULL:
-		return "";
+		return note_on_dwarf(m);
 	case HL_SYMBOLS_NAMES:
 		return "no debug information: no lines, and only names that the file has";
 	case HL_SYMBOLS_NOTHING:
@@ -117,6 +131,9 @@ const char *hl_symbols_note(struct hl_symbols_module *m)
 		return m->path[0] == '/' ? "the file is not there or not readable" : "";
 	case HL_SYMBOLS_REBUILT:
 		return "rebuilt since the recording: no names from it";
+	case HL_SYMBOLS_CHANGED:
+		return "changed since the recording (it has no build-id to be sure): no names from "
+		       "it, unless --symbols names it";
 	}
 	return "";
 }
@@ -175,27 +192,28 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
-/* Replaces a name by its short form; both live as long as s. */
-static int shorten(struct hl_symbols *s, const char **name)
+/* The short form of a name; both live as long as s. */
+static int shorten(struct hl_symbols *s, const char *name, const char **shown)
 {
-	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)*name, 0);
+	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)name, 0);
 	struct hl_strbuf text = {0};
 	int err = 0;
 
+	*shown = name;
 	if (!s->ellipsis)
 		return 0;
 	if (id == HL_MAP_NONE) {
-		hl_symbol_shorten(&text, *name, s->ellipsis);
+		hl_symbol_shorten(&text, name, s->ellipsis);
 		err = hl_strbuf_error(&text);
 		if (!err)
 			err = hl_strings_add(&s->names, hl_strbuf_str(&text), &id);
 		hl_strbuf_fini(&text);
 		if (!err)
-			err = hl_map_put(&s->shortened, (uintptr_t)*name, 0, id);
+			err = hl_map_put(&s->shortened, (uintptr_t)name, 0, id);
 		if (err)
 			return err;
 	}
-	*name = hl_strings_get(&s->names, id);
+	*shown = hl_strings_get(&s->names, id);
 	return 0;
 }
 
@@ -211,6 +229,21 @@ static int add_symbol_frame(struct hl_symbols_module *m, uint64_t addr)
 	return hl_vec_push(&m->frames.v, f);
 }
 
+/*
+ * C++ functions that other units cannot call have no linkage name in DWARF, and what is there is
+ * "IniGrammer" for all constructors of all its instances. The symbol table has the whole.
+ */
+static void complete_name(struct hl_symbols_module *m)
+{
+	const char *name;
+
+	if (m->frames.v.len == 0 || m->frames.bare_at == 0)
+		return;
+	name = hl_elf_mangled(&m->symbols, m->frames.bare_at);
+	if (name)
+		m->frames.v.data[m->frames.v.len - 1].function = name;
+}
+
 /* The frames as the files give them, with whole names. */
 static int ask_files(struct hl_symbols_module *m, uint64_t offset)
 {
@@ -218,11 +251,16 @@ static int ask_files(struct hl_symbols_module *m, uint64_t offset)
 
 	if (!err && m->dwarf)
 		err = hl_dwarf_frames(m->dwarf, offset - 1, &m->frames);
+	if (!err)
+		complete_name(m);
 	if (!err && m->frames.v.len == 0)
 		err = add_symbol_frame(m, offset - 1);
 	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
 		struct hl_symbol_frame *f = &m->frames.v.data[i];
 
+		/* The name may stand in a file that is missing; the function has a symbol, too. */
+		if (!f->inlined && !(f->function && f->function[0]))
+			f->function = hl_elf_name(&m->symbols, offset - 1);
 		if (f->function && f->function[0])
 			err = demangle(m->owner, &f->function);
 		else
@@ -239,13 +277,17 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	int err = 0;
 
 	m->frames.v.len = 0;
+	m->frames.bare_at = 0;
 	*n = 0;
 	if (offset == 0)
 		return 0;
 	if (!hl_module_cached(m, offset, &err))
 		err = ask_files(m, offset);
-	for (size_t i = 0; i < m->frames.v.len && !err; i++)
-		err = shorten(m->owner, &m->frames.v.data[i].function);
+	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
+		struct hl_symbol_frame *f = &m->frames.v.data[i];
+
+		err = shorten(m->owner, f->function, &f->shown);
+	}
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;
 	return err;

@@ -1,7 +1,8 @@
 /*
  * symbol.h - from (module, offset) to functions, files and lines, inlined calls included.
  *
- * A module's file is believed only if its build-id is the one that was recorded. Offsets are
+ * A module's file is believed only if its build-id is the one that was recorded; without one, only
+ * if it is older than the recording, or named by the user (paths). Offsets are
  * return addresses in the ELF file's own address space; they are looked up one byte earlier, in
  * the call. Names come from DWARF, else from the ELF symbol tables, of the file itself or of its
  * separate debug file. Nothing is fetched from a network unless asked to, and nothing that is not
@@ -18,7 +19,8 @@ struct hl_symbols;
 struct hl_symbols_module;
 
 struct hl_symbol_frame {
-	const char *function; /* demangled */
+	const char *function; /* demangled, in full */
+	const char *shown;    /* the same for people, see hl_symbols_config.ellipsis */
 	const char *file;     /* NULL when not known */
 	uint32_t line;        /* 0 when not known */
 	bool inlined;         /* its code stands inside the frame that follows */
@@ -31,6 +33,7 @@ enum hl_symbols_state {
 	HL_SYMBOLS_NOTHING, /* a file, but stripped */
 	HL_SYMBOLS_NO_FILE, /* none there, or no regular ELF file, or no path ("[vdso]") */
 	HL_SYMBOLS_REBUILT, /* a file, but another one than was recorded */
+	HL_SYMBOLS_CHANGED, /* a file without build-id that was written after that */
 };
 
 /* Strings are copied. All zero: full names, from the system's own places. */
@@ -39,7 +42,7 @@ struct hl_symbols_config {
 	size_t n_paths;
 	const char *sysroot;   /* where the modules' paths begin; NULL: "/" */
 	const char *cache_dir; /* answers are kept there for later; NULL: not at all */
-	const char *ellipsis;  /* template lists are shown as this; NULL: in full */
+	const char *ellipsis;  /* in `shown` this stands for template lists; NULL: in full */
 
 	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS for what is not here */
 	/* What is being fetched, and how far: of all bytes, 0 when not known. what NULL: it ended.
@@ -71,8 +74,8 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
 
 /*
- * The process that code outside of all modules belongs to, and since when it was recorded. If it
- * left a file of names for its JIT's code, hl_symbols_jit reads it.
+ * The process that is asked about, and since when it was recorded (0: not known); before the first
+ * module is added. If it left a file of names for its JIT's code, hl_symbols_jit reads it.
  */
 void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns);
 /* The name of the code that returns to pc; NULL when not known. Lives as long as s. */

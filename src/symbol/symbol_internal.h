@@ -22,6 +22,8 @@ struct hl_image {
 /* -ENOENT, -ENOEXEC (not a regular ELF program or library) or another -errno. Never blocks. */
 int hl_image_open(struct hl_image *img, const char *path);
 void hl_image_close(struct hl_image *img);
+/* Was it written, or (inodes) put where it is, after this time? */
+bool hl_image_is_newer(const struct hl_image *img, uint64_t unix_ns, bool inodes);
 /* The length of the build-id, 0 when there is none. */
 size_t hl_image_build_id(const struct hl_image *img, const uint8_t **id);
 
@@ -35,18 +37,24 @@ int hl_elf_symbols(const struct hl_image *img, struct hl_elf_names *into);
 void hl_elf_symbols_ready(struct hl_elf_names *names);
 /* NULL when there is none. */
 const char *hl_elf_name(const struct hl_elf_names *names, uint64_t addr);
+/* Of a function that begins exactly there, if its name is mangled; else NULL. */
+const char *hl_elf_mangled(const struct hl_elf_names *names, uint64_t start);
 void hl_elf_names_fini(struct hl_elf_names *names);
 
 /* DWARF of one module. */
 struct hl_dwarf;
 struct hl_frames {
 	HL_VEC(struct hl_symbol_frame) v; /* functions still mangled */
+	/* If the last one's name lacks scope and parameters: where its code begins. Else 0. */
+	uint64_t bare_at;
 };
 struct hl_finder;
 /* -ENOENT when the image has no DWARF. */
 int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_finder *finder);
 /* Something that its DWARF refers to was not found (so far): a dwz file, a .dwo file. */
 bool hl_dwarf_partial(const struct hl_dwarf *d);
+/* The path of the dwz file that was not found; NULL: none is missing. */
+const char *hl_dwarf_missing_alt(const struct hl_dwarf *d);
 void hl_dwarf_close(struct hl_dwarf *d);
 /* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);

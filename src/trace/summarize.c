@@ -42,13 +42,22 @@ void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *e)
 	bool alloc = e->op == HL_OP_ALLOC;
 	uint32_t size_class = e->size ? 1 + hl_log2(e->size) : 0;
 	struct hl_summary_entry *row;
+	uint32_t thread;
+	uint16_t *last;
 
 	if (s->off)
 		return;
-	row = find(s, e->node, alloc ? e->thread : e->birth_thread, size_class);
-	if (!row) {
-		s->off = true;
-		return;
+	thread = alloc ? e->thread : e->birth_thread;
+	last = &s->last[e->node % HL_SUMMARY_LAST];
+	row = &s->rows[*last];
+	if (hl_unlikely(*last >= s->n || row->node != e->node || row->thread != thread ||
+			row->size_class != size_class)) {
+		row = find(s, e->node, thread, size_class);
+		if (!row) {
+			s->off = true;
+			return;
+		}
+		*last = (uint16_t)(row - s->rows);
 	}
 	if (alloc) {
 		row->sums.alloc_blocks++;

@@ -5,14 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/attr.h"
 #include "base/bits.h"
-#include "base/hash.h"
 #include "trace/writer_internal.h"
 
 #define KEYFRAME_EVENTS (512u << 10)
@@ -21,26 +16,11 @@
 #define SUMMARY_WAIT    15u /* chunks without one, at most, before it is tried again */
 #define RSS_WORTH       32u /* samples that a flush finds worth a chunk */
 
-/* A word that no other file, and no data by chance, contains. */
-static uint64_t make_sync(void)
-{
-	uint64_t sync = 0;
-	struct timespec now;
-
-	if (getrandom(&sync, sizeof(sync), GRND_NONBLOCK) != (ssize_t)sizeof(sync)) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		sync = hl_hash_pair(
-			(uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec, (uint64_t)getpid());
-	}
-	return sync | 1; /* never zeros, which files have plenty of */
-}
-
 static void set_options(struct hl_writer *w, const struct hl_writer_options *o)
 {
 	static const struct hl_writer_options none;
 
 	o = o ? o : &none;
-	w->sync = o->sync ? o->sync : make_sync();
 	w->max_events = HL_CHUNK_EVENTS_MAX;
 	if (o->max_events > 1 && o->max_events < HL_CHUNK_EVENTS_MAX)
 		w->max_events = o->max_events;
@@ -69,38 +49,74 @@ static void open_chunk(struct hl_writer *w)
 	w->summary->off = w->summary_skip > 0;
 }
 
+/* A writer that has nowhere to write to yet. */
+static struct hl_writer *make_writer(bool free_stacks, const struct hl_writer_options *options)
+{
+	struct hl_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	set_options(w, options);
+	w->summary = calloc(1, sizeof(*w->summary));
+	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
+		hl_encoder_init(&w->enc, free_stacks) < 0) {
+		hl_writer_close(w);
+		return NULL;
+	}
+	open_chunk(w);
+	return w;
+}
+
+static int to_own_file(void *arg, const struct hl_sealed *chunk)
+{
+	return hl_chunk_file_put(arg, chunk);
+}
+
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
 	const struct hl_writer_options *options)
 {
-	struct hl_writer *w = calloc(1, sizeof(*w));
-	uint8_t head[HL_FILE_HEAD_LEN];
-	int err = -ENOMEM;
+	struct hl_writer *w = make_writer(meta->free_stacks, options);
+	int err;
 
 	if (!w)
 		return -ENOMEM;
-	w->fd = fd;
-	w->key_row_bytes = 2.5; /* seen on compilers; later ones go by the last */
-	set_options(w, options);
-	w->summary = malloc(sizeof(*w->summary));
-	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
-		hl_encoder_init(&w->enc, meta->free_stacks) < 0 || hl_packer_init(&w->packer) < 0)
-		goto fail;
-	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
-	 * be it. */
-	(void)flock(fd, LOCK_EX | LOCK_NB);
-	open_chunk(w);
-	hl_file_head_encode(head, w->sync);
-	err = hl_writer_write_all(w, head, sizeof(head));
+	w->news = &w->own_news;
+	err = hl_chunk_file_open(&w->file, fd, options ? options->sync : 0, w->news);
+	w->sink = to_own_file;
+	w->sink_arg = w->file;
 	if (!err)
 		err = hl_write_meta(w, meta);
-	if (err)
-		goto fail;
+	if (err) {
+		if (w->file)
+			hl_chunk_file_disown(w->file);
+		w->error = err;
+		hl_writer_close(w);
+		return err;
+	}
 	*out = w;
 	return 0;
-fail:
-	w->fd = -1; /* still the caller's */
-	hl_writer_close(w);
-	return err;
+}
+
+int hl_writer_open_to(struct hl_writer **out, const struct hl_meta *meta,
+	const struct hl_writer_options *options, hl_chunk_sink *sink, void *arg,
+	struct hl_file_news *news)
+{
+	struct hl_writer *w = make_writer(meta->free_stacks, options);
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->sink = sink;
+	w->sink_arg = arg;
+	w->news = news;
+	err = hl_write_meta(w, meta);
+	if (err) {
+		w->error = err;
+		hl_writer_close(w);
+		return err;
+	}
+	*out = w;
+	return 0;
 }
 
 int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta)
@@ -108,9 +124,31 @@ int hl_writer_open(struct hl_writer **out, int fd, const struct hl_meta *meta)
 	return hl_writer_open_with(out, fd, meta, NULL);
 }
 
-/* Summaries that do not pay tend not to pay in the next chunks either: try less and less often. */
-static void plan_summaries(struct hl_writer *w, bool paid)
+/* Every chunk says where in the run it stands. */
+void hl_writer_begin(struct hl_writer *w, uint16_t type)
 {
+	hl_seal_begin(&w->sealer, type, &w->open);
+	w->sealer.chunk.summary_share = w->summary_share;
+}
+
+int hl_writer_put(struct hl_writer *w)
+{
+	int err = hl_seal_end(&w->sealer);
+
+	w->sealer.chunk.head.seq = w->seq;
+	if (!err)
+		err = w->sink(w->sink_arg, &w->sealer.chunk);
+	w->seq += !err;
+	return err;
+}
+
+/* Summaries that do not pay tend not to pay in the next chunks either: try less and less often. */
+static void plan_summaries(struct hl_writer *w, bool made)
+{
+	uint32_t dropped = atomic_load_explicit(&w->news->summaries_dropped, memory_order_relaxed);
+	bool paid = made && dropped == w->summaries_dropped;
+
+	w->summaries_dropped = dropped;
 	if (w->summary_skip > 0) {
 		w->summary_skip--;
 	} else if (paid) {
@@ -121,30 +159,27 @@ static void plan_summaries(struct hl_writer *w, bool paid)
 	}
 }
 
-/* The summary stays only if it is cheap: readers can do without it. */
-static int add_summary(struct hl_writer *w, size_t raw)
+/* The file's half keeps it only if it is cheap. *made: there is one. */
+static int add_summary(struct hl_writer *w, size_t raw, bool *made)
 {
-	size_t others = w->packer.fill - HL_CHUNK_HEADS_MAX;
-	struct hl_column *c = &w->packer.columns[w->packer.head.n_columns];
+	hl_bytes *scratch = &w->sealer.scratch;
 
-	if (w->summary->off || w->enc.n_events == 0)
+	*made = !w->summary->off && w->enc.n_events > 0;
+	if (!*made)
 		return 0;
-	w->scratch.len = 0;
-	if (hl_summarizer_put(w->summary, &w->scratch) < 0)
+	scratch->len = 0;
+	if (hl_summarizer_put(w->summary, scratch) < 0)
 		return -ENOMEM;
-	if (raw + w->scratch.len > HL_RAW_MAX)
-		return 0;
-	hl_chunk_column(w, HL_COL_SUMMARY, w->scratch.data, w->scratch.len, true);
-	if ((size_t)c->packed * w->summary_share > others)
-		hl_chunk_drop_column(w);
-	else
-		w->packer.head.flags |= HL_CHUNK_HAS_SUMMARY;
+	*made = raw + scratch->len <= HL_RAW_MAX;
+	if (*made)
+		hl_seal_column(&w->sealer, HL_COL_SUMMARY, scratch->data, scratch->len);
 	return 0;
 }
 
 static int write_events(struct hl_writer *w)
 {
 	struct hl_encoder *e = &w->enc;
+	bool summary;
 	size_t raw;
 	int err;
 
@@ -158,17 +193,16 @@ static int write_events(struct hl_writer *w)
 	w->open.aux = w->n_nodes | (uint64_t)w->n_threads << 32;
 	w->open.t0_ns = e->t0 * HL_TIME_UNIT_NS;
 	w->open.t1_ns = w->last_time * HL_TIME_UNIT_NS;
-	hl_chunk_begin(w, HL_CHUNK_EVENTS);
+	hl_writer_begin(w, HL_CHUNK_EVENTS);
 	for (int i = 0; i < EC_COUNT; i++)
-		hl_chunk_column(w, (uint16_t)(HL_COL_OP + i), e->base[i],
-			(size_t)(e->at[i] - e->base[i]), !w->hurry);
-	err = add_summary(w, raw);
+		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_OP + i), e->base[i],
+			(size_t)(e->at[i] - e->base[i]));
+	err = add_summary(w, raw, &summary);
 	if (!err)
-		err = hl_chunk_write(w);
+		err = hl_writer_put(w);
 	if (err)
 		return err;
-	w->durable_events += e->n_events;
-	plan_summaries(w, w->packer.head.flags & HL_CHUNK_HAS_SUMMARY);
+	plan_summaries(w, summary);
 	open_chunk(w);
 	if (w->follows_alloc)
 		w->open.flags = HL_CHUNK_FOLLOWS_ALLOC;
@@ -298,7 +332,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 
 void hl_writer_hurry(struct hl_writer *w, bool on)
 {
-	w->hurry = on;
+	hl_chunk_file_hurry(w->file, on);
 }
 
 int hl_writer_flush(struct hl_writer *w)
@@ -315,7 +349,7 @@ int hl_writer_flush(struct hl_writer *w)
 
 uint64_t hl_writer_durable_events(const struct hl_writer *w)
 {
-	return w->durable_events;
+	return atomic_load_explicit(&w->news->events, memory_order_relaxed);
 }
 
 void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks)
@@ -326,7 +360,7 @@ void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks
 
 uint64_t hl_writer_bytes(const struct hl_writer *w)
 {
-	return w->size;
+	return atomic_load_explicit(&w->news->bytes, memory_order_relaxed);
 }
 
 int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
@@ -346,8 +380,10 @@ int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl
 		w->error = hl_write_keyframe(w, true);
 	if (!w->error)
 		w->error = hl_write_end(w, end, counters);
-	if (!w->error)
-		w->error = hl_write_index(w);
+	if (!w->error) { /* of the index we know only that it comes now */
+		hl_writer_begin(w, HL_CHUNK_INDEX);
+		w->error = hl_writer_put(w);
+	}
 	return w->error;
 }
 
@@ -355,20 +391,14 @@ void hl_writer_close(struct hl_writer *w)
 {
 	if (!w)
 		return;
-	if (!w->ended && w->fd >= 0)
+	if (!w->ended && w->sink)
 		(void)hl_writer_flush(w);
-	if (w->fd >= 0) {
-		/* by name: the lock would live on in a copy of the descriptor */
-		(void)flock(w->fd, LOCK_UN);
-		close(w->fd);
-	}
+	hl_chunk_file_close(w->file);
 	hl_encoder_fini(&w->enc);
 	free(w->summary);
-	hl_packer_fini(&w->packer);
+	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
 	hl_vec_free(&w->rss);
-	hl_vec_free(&w->index);
-	hl_vec_free(&w->scratch);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);

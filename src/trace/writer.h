@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "trace/chunk_file.h"
 #include "trace/event.h"
 
 struct hl_writer;
@@ -32,6 +33,16 @@ struct hl_writer_options {
 int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *meta,
 	const struct hl_writer_options *options);
 
+/*
+ * The same, but chunks go to `sink` instead of a file: 0 or -errno, which is then the writer's
+ * error. A chunk is valid during the call. `news` are of the file that they get to in the end;
+ * options may be NULL, its sync is not used.
+ */
+typedef int hl_chunk_sink(void *arg, const struct hl_sealed *chunk);
+int hl_writer_open_to(struct hl_writer **out, const struct hl_meta *meta,
+	const struct hl_writer_options *options, hl_chunk_sink *sink, void *arg,
+	struct hl_file_news *news);
+
 /* Ids are given by order of call, from 0. */
 int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
@@ -49,7 +60,7 @@ int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
 /* The whole live set as of the events added so far. */
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n);
 
-/* While on, event columns are stored as they are: compression is what can wait. */
+/* hl_chunk_file_hurry, of a file of its own. */
 void hl_writer_hurry(struct hl_writer *w, bool on);
 
 /*

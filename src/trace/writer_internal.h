@@ -1,21 +1,15 @@
 /*
  * writer_internal.h - the parts of the writer: columns of events, summaries, pending tables, the
- * chunk being packed, and what is remembered for keyframes and the index.
+ * chunk being sealed, and what is remembered for keyframes and the index.
  */
 #ifndef HL_TRACE_WRITER_INTERNAL_H
 #define HL_TRACE_WRITER_INTERNAL_H
 
-#include <zstd.h>
-
 #include "trace/format_internal.h"
+#include "trace/seal_internal.h"
 #include "trace/totals.h"
 #include "trace/writer.h"
 #include "util/vec.h"
-
-/* Bytes that grow; for everything that is not on the hot path. */
-typedef HL_VEC(uint8_t) hl_bytes;
-int hl_bytes_varint(hl_bytes *b, uint64_t v);
-int hl_bytes_put(hl_bytes *b, const void *data, size_t len);
 
 /* The columns of an EVENTS chunk in the order of their ids. */
 enum hl_event_col {
@@ -89,25 +83,20 @@ struct hl_summary_entry {
 	uint32_t size_class;
 	struct hl_sums sums;
 };
+#define HL_SUMMARY_LAST 8192u
 struct hl_summarizer {
 	bool off;
 	uint32_t n;
 	uint16_t slots[HL_SUMMARY_ROWS * 4]; /* row + 1 */
 	struct hl_summary_entry rows[HL_SUMMARY_ROWS];
+	/* By node modulo its size: the row that it had last; to be looked at before it is believed.
+	 */
+	uint16_t last[HL_SUMMARY_LAST];
 };
 void hl_summarizer_begin(struct hl_summarizer *s);
 void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *event);
 /* As the SUMMARY column; 0 or -ENOMEM. */
 int hl_summarizer_put(const struct hl_summarizer *s, hl_bytes *out);
-
-/* A chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, the heads before them. */
-struct hl_packer {
-	ZSTD_CCtx *zstd;
-	uint8_t *buf;
-	size_t cap, fill;
-	struct hl_chunk_head head;
-	struct hl_column columns[HL_COLUMNS_MAX];
-};
 
 /* Tables that were added since the last TABLE chunk. */
 struct hl_pending_tables {
@@ -119,17 +108,16 @@ struct hl_pending_tables {
 struct hl_writer {
 	struct hl_cost cost;
 	uint32_t stops;
-	int fd;
 	int error; /* the first one */
-	bool hurry, ended, follows_alloc;
-	uint32_t look_at;         /* at so many events see whether the chunk is full */
-	bool pair_open;           /* a MOVED free waits for its allocation */
-	uint64_t sync, seq, size; /* size: bytes of whole chunks written */
-	uint64_t durable_events;
+	bool ended, follows_alloc;
+	uint32_t look_at; /* at so many events see whether the chunk is full */
+	bool pair_open;   /* a MOVED free waits for its allocation */
+	uint64_t seq;
 	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
 	uint32_t n_modules, n_nodes, n_threads;
 	uint32_t summary_skip,
-		summary_wait; /* chunks without a try, and how many after the next failure */
+		summary_wait;       /* chunks without a try, and how many after the next failure */
+	uint32_t summaries_dropped; /* as far as we have heard */
 
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
@@ -138,11 +126,16 @@ struct hl_writer {
 	struct hl_counters seen;   /* what events and extras alone show */
 	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
 
-	struct hl_packer packer;
+	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
 	HL_VEC(struct hl_rss_sample) rss;
-	HL_VEC(struct hl_chunk_head) index;
-	hl_bytes scratch;
+
+	/* Where chunks go, and what is known of that place. A file of our own, or somebody's. */
+	hl_chunk_sink *sink;
+	void *sink_arg;
+	struct hl_file_news *news;
+	struct hl_chunk_file *file; /* NULL: somebody's */
+	struct hl_file_news own_news;
 
 	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code.
 	 */
@@ -151,24 +144,16 @@ struct hl_writer {
 	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it */
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
-	double key_row_bytes; /* what a row took last time */
 };
 
-/* writer_chunk.c: one chunk out. */
-int hl_packer_init(struct hl_packer *p);
-void hl_packer_fini(struct hl_packer *p);
-void hl_chunk_begin(struct hl_writer *w, uint16_t type);
-void hl_chunk_column(struct hl_writer *w, uint16_t id, const void *raw, size_t len, bool pack);
-/* Takes the last column back. */
-void hl_chunk_drop_column(struct hl_writer *w);
-int hl_chunk_write(struct hl_writer *w);
-int hl_writer_write_all(struct hl_writer *w, const void *data, size_t len);
+/* writer.c: one chunk out. Columns go to w->sealer between these two. */
+void hl_writer_begin(struct hl_writer *w, uint16_t type);
+int hl_writer_put(struct hl_writer *w);
 
 /* writer_tables.c */
 int hl_write_meta(struct hl_writer *w, const struct hl_meta *meta);
 int hl_write_tables(struct hl_writer *w);
 int hl_write_rss(struct hl_writer *w);
-int hl_write_index(struct hl_writer *w);
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters);
 void hl_tables_fini(struct hl_pending_tables *t);
 /* The totals of the process so far, in the order of the format, onto b. */

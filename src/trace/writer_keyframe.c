@@ -25,21 +25,26 @@ int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 	return hl_vec_push(&w->touched, e->node);
 }
 
+/* What a row took on compilers, until one was written. */
+#define KEY_ROW (256 * 5 / 2)
+
 static double expected_size(const struct hl_writer *w, uint64_t rows)
 {
-	return 400 + w->key_row_bytes * (double)rows;
+	uint32_t row = atomic_load_explicit(&w->news->key_row, memory_order_relaxed);
+
+	return 400 + (row ? row : KEY_ROW) / 256.0 * (double)rows;
 }
 
 bool hl_keyframe_due(const struct hl_writer *w)
 {
 	return w->totals.events - w->key_event >= w->keyframe_events &&
-	       (double)(w->size - w->key_size) >=
+	       (double)(hl_writer_bytes(w) - w->key_size) >=
 		       w->keyframe_share * expected_size(w, w->touched.len);
 }
 
 bool hl_keyframe_full_due(const struct hl_writer *w)
 {
-	return w->key_seq == 0 || (double)(w->size - w->full_size) >=
+	return w->key_seq == 0 || (double)(hl_writer_bytes(w) - w->full_size) >=
 					  w->keyframe_share * expected_size(w, w->totals.stacks);
 }
 
@@ -90,17 +95,17 @@ static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 	for (int field = 0; field < 7; field++) {
 		uint32_t prev = 0;
 
-		w->scratch.len = 0;
+		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n; i++) {
 			uint64_t v =
 				field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
 
 			prev = nodes[i];
-			if (hl_bytes_varint(&w->scratch, v) < 0)
+			if (hl_bytes_varint(&w->sealer.scratch, v) < 0)
 				return -ENOMEM;
 		}
-		hl_chunk_column(w, (uint16_t)(HL_COL_KEY_NODE + field), w->scratch.data,
-			w->scratch.len, true);
+		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_NODE + field),
+			w->sealer.scratch.data, w->sealer.scratch.len);
 	}
 	return 0;
 }
@@ -108,7 +113,7 @@ static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 /* Threads with a first event since the last keyframe; in a full one, with any event. */
 static int key_threads(struct hl_writer *w, bool full)
 {
-	hl_bytes *b = &w->scratch;
+	hl_bytes *b = &w->sealer.scratch;
 	uint32_t prev = 0;
 
 	b->len = 0;
@@ -122,7 +127,7 @@ static int key_threads(struct hl_writer *w, bool full)
 			*s = 2;
 		}
 	}
-	hl_chunk_column(w, HL_COL_KEY_THREADS, b->data, b->len, true);
+	hl_seal_column(&w->sealer, HL_COL_KEY_THREADS, b->data, b->len);
 	return 0;
 }
 
@@ -130,30 +135,31 @@ static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t part
 {
 	size_t from = (size_t)part * HL_KEYFRAME_ROWS;
 	size_t n = hl_min_u64(w->touched.len - from, HL_KEYFRAME_ROWS);
-	struct hl_chunk_head *h = &w->packer.head;
+	struct hl_chunk_head *h = &w->sealer.chunk.head;
 
-	hl_chunk_begin(w, HL_CHUNK_KEYFRAME);
+	hl_writer_begin(w, HL_CHUNK_KEYFRAME);
 	h->flags = (uint16_t)((full ? HL_CHUNK_FULL : 0) |
 			      (w->totals.epoch != w->key_epoch ? HL_CHUNK_NEW_PEAK : 0));
 	h->link = full ? 0 : w->key_seq;
 	h->aux = part | (uint64_t)parts << 32;
 	h->n_rows = (uint32_t)n;
 	if (part == 0) {
-		w->scratch.len = 0;
-		if (hl_put_totals(w, &w->scratch, &w->seen) < 0)
+		w->sealer.scratch.len = 0;
+		if (hl_put_totals(w, &w->sealer.scratch, &w->seen) < 0)
 			return -ENOMEM;
-		hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+		hl_seal_column(
+			&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
 		if (key_threads(w, full) < 0)
 			return -ENOMEM;
 	}
 	if (key_columns(w, w->touched.data + from, n) < 0)
 		return -ENOMEM;
-	return hl_chunk_write(w);
+	return hl_writer_put(w);
 }
 
 int hl_write_keyframe(struct hl_writer *w, bool full)
 {
-	uint64_t seq = w->seq, before = w->size;
+	uint64_t seq = w->seq;
 	uint32_t parts;
 	int err = 0;
 
@@ -167,17 +173,15 @@ int hl_write_keyframe(struct hl_writer *w, bool full)
 		err = key_part(w, full, i, parts);
 	if (err)
 		return err;
-	if (w->touched.len >= 64)
-		w->key_row_bytes = (double)(w->size - before) / (double)w->touched.len;
 	for (size_t i = 0; i < w->touched.len; i++)
 		w->node_state.data[hl_node_code(w->touched.data[i])] = 0;
 	w->touched.len = 0;
 	w->key_seq = seq;
 	w->key_event = w->totals.events;
 	w->key_epoch = w->totals.epoch;
-	w->key_size = w->size;
+	w->key_size = hl_writer_bytes(w);
 	if (full)
-		w->full_size = w->size;
+		w->full_size = w->key_size;
 	return 0;
 }
 
@@ -191,18 +195,19 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 		uint64_t prev = 0;
 		int err = 0;
 
-		w->scratch.len = 0;
+		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n && !err; i++) {
 			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
 				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
 
-			err = hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(v[field] - prev)));
+			err = hl_bytes_varint(
+				&w->sealer.scratch, hl_zigzag((int64_t)(v[field] - prev)));
 			prev = v[field];
 		}
 		if (err)
 			return err;
-		hl_chunk_column(w, (uint16_t)(HL_COL_LIVE_ADDR + field), w->scratch.data,
-			w->scratch.len, true);
+		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_LIVE_ADDR + field),
+			w->sealer.scratch.data, w->sealer.scratch.len);
 	}
 	return 0;
 }
@@ -219,12 +224,12 @@ int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *bloc
 		size_t from = (size_t)i * HL_LIVESET_ROWS;
 		size_t rows = hl_min_u64(n - from, HL_LIVESET_ROWS);
 
-		hl_chunk_begin(w, HL_CHUNK_LIVESET);
-		w->packer.head.aux = i | (uint64_t)parts << 32;
-		w->packer.head.n_rows = (uint32_t)rows;
+		hl_writer_begin(w, HL_CHUNK_LIVESET);
+		w->sealer.chunk.head.aux = i | (uint64_t)parts << 32;
+		w->sealer.chunk.head.n_rows = (uint32_t)rows;
 		w->error = live_columns(w, blocks + from, rows);
 		if (!w->error)
-			w->error = hl_chunk_write(w);
+			w->error = hl_writer_put(w);
 	}
 	return w->error;
 }

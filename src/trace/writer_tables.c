@@ -1,6 +1,6 @@
 /*
  * writer_tables.c - everything in the file that is neither an event nor a keyframe: META, TABLE,
- * RSS, LIVESET, END and INDEX chunks.
+ * RSS and END chunks.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int put_numbers(hl_bytes *b, const uint64_t *v, size_t n)
 
 static void text_column(struct hl_writer *w, uint16_t id, const char *s, size_t len, size_t max)
 {
-	hl_chunk_column(w, id, s, hl_min_u64(len, max), true);
+	hl_seal_column(&w->sealer, id, s, hl_min_u64(len, max));
 }
 
 int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
@@ -38,18 +38,18 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 		{HL_COL_ALLOCATOR, m->allocator},
 	};
 
-	w->scratch.len = 0;
-	if (put_numbers(&w->scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	w->sealer.scratch.len = 0;
+	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
-	hl_chunk_begin(w, HL_CHUNK_META);
-	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
+	hl_writer_begin(w, HL_CHUNK_META);
+	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
 	for (size_t i = 0; i < HL_ARRAY_LEN(strings); i++)
 		if (strings[i].text)
 			text_column(w, strings[i].id, strings[i].text, strlen(strings[i].text),
 				HL_TEXT_MAX);
 	if (m->command)
 		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
-	return hl_chunk_write(w);
+	return hl_writer_put(w);
 }
 
 /* ---- TABLE ---- */
@@ -77,23 +77,23 @@ int hl_write_tables(struct hl_writer *w)
 
 	if (tables_raw(t) == 0)
 		return 0;
-	w->scratch.len = 0;
-	if (put_numbers(&w->scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	w->sealer.scratch.len = 0;
+	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
-	hl_chunk_begin(w, HL_CHUNK_TABLE);
-	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
-	hl_chunk_column(w, HL_COL_MODULES, t->modules.data, t->modules.len, true);
-	hl_chunk_column(w, HL_COL_NODE_PARENT, t->node_parent.data, t->node_parent.len, true);
-	hl_chunk_column(w, HL_COL_NODE_MODULE, t->node_module.data, t->node_module.len, true);
-	hl_chunk_column(w, HL_COL_NODE_OFFSET, t->node_offset.data, t->node_offset.len, true);
-	hl_chunk_column(w, HL_COL_THREADS, t->threads.data, t->threads.len, true);
+	hl_writer_begin(w, HL_CHUNK_TABLE);
+	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
+	hl_seal_column(&w->sealer, HL_COL_MODULES, t->modules.data, t->modules.len);
+	hl_seal_column(&w->sealer, HL_COL_NODE_PARENT, t->node_parent.data, t->node_parent.len);
+	hl_seal_column(&w->sealer, HL_COL_NODE_MODULE, t->node_module.data, t->node_module.len);
+	hl_seal_column(&w->sealer, HL_COL_NODE_OFFSET, t->node_offset.data, t->node_offset.len);
+	hl_seal_column(&w->sealer, HL_COL_THREADS, t->threads.data, t->threads.len);
 	t->modules.len = t->node_parent.len = t->node_module.len = t->node_offset.len = 0;
 	t->threads.len = 0;
 	t->first_module = w->n_modules;
 	t->first_node = w->n_nodes;
 	t->first_thread = w->n_threads;
 	memset(t->last_offset, 0, sizeof(t->last_offset));
-	return hl_chunk_write(w);
+	return hl_writer_put(w);
 }
 
 /* Before anything is added: does it still fit this TABLE chunk? Else that one goes out. */
@@ -164,7 +164,7 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid)
 
 int hl_write_rss(struct hl_writer *w)
 {
-	hl_bytes *b = &w->scratch;
+	hl_bytes *b = &w->sealer.scratch;
 	uint64_t time = 0, bytes = 0;
 	size_t split;
 	int err = 0;
@@ -185,12 +185,12 @@ int hl_write_rss(struct hl_writer *w)
 	}
 	if (err)
 		return err;
-	hl_chunk_begin(w, HL_CHUNK_RSS);
-	hl_chunk_column(w, HL_COL_RSS_TIME, b->data, split, true);
-	hl_chunk_column(w, HL_COL_RSS_BYTES, b->data + split, b->len - split, true);
-	w->packer.head.n_rows = (uint32_t)w->rss.len;
+	hl_writer_begin(w, HL_CHUNK_RSS);
+	hl_seal_column(&w->sealer, HL_COL_RSS_TIME, b->data, split);
+	hl_seal_column(&w->sealer, HL_COL_RSS_BYTES, b->data + split, b->len - split);
+	w->sealer.chunk.head.n_rows = (uint32_t)w->rss.len;
 	w->rss.len = 0;
-	return hl_chunk_write(w);
+	return hl_writer_put(w);
 }
 
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample)
@@ -225,62 +225,20 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns};
 
-	w->scratch.len = 0;
-	if (hl_put_totals(w, &w->scratch, counters) < 0 ||
-		put_numbers(&w->scratch, v, HL_ARRAY_LEN(v)) < 0)
+	w->sealer.scratch.len = 0;
+	if (hl_put_totals(w, &w->sealer.scratch, counters) < 0 ||
+		put_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
 		return -ENOMEM;
-	hl_chunk_begin(w, HL_CHUNK_END);
-	hl_chunk_column(w, HL_COL_NUMBERS, w->scratch.data, w->scratch.len, true);
-	w->scratch.len = 0;
-	if (put_numbers(&w->scratch, cost, HL_ARRAY_LEN(cost)) < 0)
+	hl_writer_begin(w, HL_CHUNK_END);
+	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
+	w->sealer.scratch.len = 0;
+	if (put_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
 		return -ENOMEM;
-	hl_chunk_column(w, HL_COL_COST, w->scratch.data, w->scratch.len, true);
-	return hl_chunk_write(w);
+	hl_seal_column(&w->sealer, HL_COL_COST, w->sealer.scratch.data, w->sealer.scratch.len);
+	return hl_writer_put(w);
 }
 
 void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost)
 {
 	w->cost = *cost;
-}
-
-/* ---- INDEX ---- */
-
-/* One field of some rows, as differences. */
-static int index_column(struct hl_writer *w, const struct hl_chunk_head *rows, size_t n, int field)
-{
-	uint64_t f[HL_INDEX_FIELDS], prev = 0;
-
-	w->scratch.len = 0;
-	for (size_t i = 0; i < n; i++) {
-		hl_head_to_fields(&rows[i], f);
-		if (hl_bytes_varint(&w->scratch, hl_zigzag((int64_t)(f[field] - prev))) < 0)
-			return -ENOMEM;
-		prev = f[field];
-	}
-	hl_chunk_column(w, (uint16_t)(HL_COL_INDEX + field), w->scratch.data, w->scratch.len, true);
-	return 0;
-}
-
-int hl_write_index(struct hl_writer *w)
-{
-	uint8_t trailer[HL_TRAILER_LEN];
-	uint64_t index_at = w->size;
-	size_t rows = w->index.len;
-	int err = 0;
-
-	for (size_t i = 0; i < rows && !err; i += HL_INDEX_ROWS) {
-		size_t n = hl_min_u64(rows - i, HL_INDEX_ROWS);
-
-		hl_chunk_begin(w, HL_CHUNK_INDEX);
-		w->packer.head.n_rows = (uint32_t)n;
-		w->packer.head.aux = i;
-		for (int f = 0; f < HL_INDEX_FIELDS && !err; f++)
-			err = index_column(w, w->index.data + i, n, f);
-		if (!err)
-			err = hl_chunk_write(w);
-	}
-	if (err)
-		return err;
-	hl_trailer_encode(trailer, w->sync, index_at);
-	return hl_writer_write_all(w, trailer, sizeof(trailer));
 }

@@ -34,6 +34,10 @@ def check_command(command):
     listed = rows.options(heaplapse, command)
     case('usage: heaplapse ' + command in full and 'Exit status:' in full, f'{command} --help has usage and exit status', full)
     case(len(listed) > 0, f'{command} --help lists options')
+    status = ' '.join(full.partition('Exit status:')[2].split())
+    strict = 'strict' in [l for _, l in listed]
+    case(command == 'record' or (strict, strict) == ('4 with --strict' in status, 'input' in status),
+         f'{command} --help lists the statuses that {command} has', status)
     absent = [l for s, l in listed if l and not re.search(rf'--{l}(?![\w-])', short)]
     case(not absent, f'{command} -h names every option', f'not there: {absent}')
     case(run(heaplapse, 'help', command).stdout == full, f'help {command} says what {command} --help says')

@@ -41,6 +41,10 @@ def check(page):
     for short, long in rows.options(heaplapse, name.removeprefix('heaplapse-')):
         option = f'--{long}' if long else f'-{short}'
         case(re.search(rf'^ +(-\w, )?{option}(?![\w-])', text, re.M), f'{name} has {option}')
+    if name == 'heaplapse-report':
+        symbols = text.partition('\nSYMBOLS\n')[2].partition('\nOPTIONS\n')[0]
+        case(re.search(r'^ +deb http://deb.debian.org/debian-debug \w+-debug main$', symbols, re.M) and
+             'DEBUGINFOD_URLS' in symbols, f'{name} says where debug packages are', text)
     if name == 'heaplapse-record':
         case('HEAPLAPSE_MAX_WAIT=SECONDS' in text, f'{name} has the names in the environment')
 

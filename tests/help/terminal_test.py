@@ -121,6 +121,12 @@ def check_trees():
             wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
             case('\033' not in out and not wide, f'{view}: no row is wider than {columns} columns', wide[:3])
             case('…' in out or view == '--sites', f'{view}: what does not fit is cut', out[:500])
+    for columns in 100, 140:
+        out = terminal('report', '--no-pager', '--group=stack', 'long.hlt', columns=columns, NO_COLOR='1')[1]
+        wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
+        case(' < ' in out and '…' in out and not wide, f'--group=stack: no row is wider than {columns} columns', out[:500])
+    out = rows.run(heaplapse, 'report', '--group=stack', 'long.hlt').stdout
+    case('…' not in out.replace('<…>', '') and max(map(len, out.splitlines())) > 140, '--group=stack: in a pipe they are whole', out[:500])
     out = terminal('report', '--no-pager', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]
     case('...' in out and out.isascii(), 'and in ASCII where the locale is', out[:500])
     case('[...]' not in rows.run(heaplapse, 'report', '--sites', 'long.hlt').stdout, 'the end of a cut stack is no site')
@@ -162,6 +168,26 @@ def check_newest(folder):
     os.chdir('..')
 
 
+KEEPS = '''
+#include <stdio.h>
+#include <stdlib.h>
+void *volatile p;
+int main(int argc, char **argv) { p = malloc(77); return argc > 1 ? puts("x") < 0 : 0; }
+'''
+
+
+def check_summary():
+    """The summary counts as leaked what report --leaks shows, and says how much that leaves out."""
+    open('keeps.c', 'w').write(KEEPS)
+    subprocess.run(['gcc', '-O1', '-o', 'keeps', 'keeps.c'], check=True)
+    for arguments, kept in ([], ''), (['puts'], ', and 4.0 KiB that libc and its like keep'):
+        done = rows.run(heaplapse, 'record', '--summary', '-f', '-o', 'keeps.hlt', './keeps', *arguments)
+        os.utime('keeps.hlt', (1, 1))
+        leaks = rows.run(heaplapse, 'report', '--leaks', 'keeps.hlt').stdout
+        case(f'  leaked              77 B  in 1 block{kept}\n' in done.stderr, f'the summary of {arguments}', done.stderr)
+        case(': 77 B in 1 block\n' in leaks and ('suppressed' in leaks) == bool(kept), f'report --leaks says the same of {arguments}', leaks)
+
+
 def check_bytes():
     out = rows.run(heaplapse, 'report', '--allocated', '--bytes', 'churn.hlt').stdout
     case('100,200,000 B' in out, '--bytes gives exact numbers', out)
@@ -186,5 +212,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_progress()
     check_newest(folder)
     check_bytes()
+    check_summary()
     os.chdir('/')
 rows.finish()

@@ -84,7 +84,10 @@ def dwz(tmp):
     same('dwz by --symbols', ['--symbols', f'{tmp}/far'], f'{tmp}/a')
     # Without the shared file nothing is wrong, only less is known, and that is not kept.
     os.mkfifo(f'{tmp}/shared.dwz')   # and nobody waits for it
-    ask(symbolize, ['--cache', f'{tmp}/c/sym'], f'{tmp}/a', offsets, id, timeout=20)
+    note, got = ask(symbolize, ['--cache', f'{tmp}/c/sym'], f'{tmp}/a', offsets, id, timeout=20)
+    check(f'{tmp}/shared.dwz' in note, f'the dwz file is not named: {note!r}')
+    real = [frames[-1][0] for frames in got if frames]
+    check(len(real) > len(got) // 2 and '[unnamed]' not in real, f'{real.count("[unnamed]")} of {len(real)} functions have no name')
     check(not os.path.exists(f'{tmp}/c/sym/{id}'), 'answers without the dwz file were kept')
 
 def compile(tmp, name, source, *flags):

@@ -9,6 +9,9 @@ def check(ok, what):
         failures += 1
         print('FAILED:', what)
 
+def failures_so_far():
+    return failures
+
 def done():
     sys.exit(failures != 0)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """heaplapse report: --symbols, --sysroot, --debuginfod, --full-names, the cache, JIT names, and what is said at the end."""
-import os, re, socket, sys, tempfile
+import json, os, re, socket, sys, tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import *
@@ -15,7 +15,7 @@ alloc 640 0 1000 1 0
 '''
 
 def report(*args, status=0, **env):
-    env = dict(dict(os.environ, LC_ALL='C.UTF-8'), **env)
+    env = {k: v for k, v in dict(dict(os.environ, LC_ALL='C.UTF-8'), **env).items() if v is not None}
     r = subprocess.run([heaplapse, 'report', '--min', '0', '--allocated', *args], capture_output=True, text=True, env=env, timeout=60)
     check(r.returncode == status, f'{args}: status {r.returncode}: {r.stderr[-300:]}')
     return r
@@ -33,6 +33,44 @@ def names(tmp, trace):
     check(re.search(r'<\.\.\.>', report(trace, LC_ALL='C').stdout), 'no short name in the C locale')
     check('…' not in report('--json', trace).stdout, 'a short name in JSON')
 
+TEMPLATES = '''template<class T> struct Box { __attribute__((noinline)) T *mk() { return new T[10]; } };
+template<class T> struct Bag { __attribute__((noinline)) T *mk() { return new T[3]; } };
+void *volatile p;
+int main() { p = Box<long>().mk(); p = Box<int>().mk(); p = Bag<char>().mk(); }
+'''
+
+def templates(tmp):
+    """A short name is for the eye alone: which blocks count, and what is one row, goes by full names."""
+    if not shutil.which('c++'):
+        return skip('no C++ compiler: names of templates')
+    with open(f'{tmp}/box.cc', 'w') as f:
+        f.write(TEMPLATES)
+    with open(f'{tmp}/box.supp', 'w') as f:
+        f.write('leak:Box<long>\n')
+    run('c++', '-g', '-O1', '-o', f'{tmp}/box', f'{tmp}/box.cc')
+    trace = record(tmp, 'box.hlt', f'{tmp}/box')
+    def ask(*args):
+        def one(*more):
+            r = subprocess.run([heaplapse, 'report', '--leaks', '--min', '0', '--bytes', '--include-module', '*box', *args, *more, trace],
+                               capture_output=True, text=True, env=dict(os.environ, LC_ALL='C.UTF-8'))
+            check(r.returncode == 0, f'{args}: {r.stderr}')
+            return r.stdout
+        return one(), one('--full-names'), json.loads(one('--json'))
+    total = lambda text: int(re.search(r': ([\d,]+) B in', text).group(1).replace(',', ''))
+    for args, bytes in ((['--filter', 'fn:Box<long>'], 80), (['-i', 'Box<long>'], 80), (['-x', 'Box<long>'], 43),
+                        (['--suppressions', f'{tmp}/box.supp'], 43), (['--filter', 'fn:Box<…>'], 0)):
+        short, full, js = ask(*args)
+        check([total(short), total(full), js['total_bytes']] == [bytes] * 3, f'{args}: {total(short)}, {total(full)}, {js["total_bytes"]}')
+    for group in 'function', 'site', 'stack':
+        short, full, js = ask('--group', group)
+        rows = [len([l for l in text.splitlines() if 'mk()' in l]) for text in (short, full)]
+        check(rows == [3, 3] and len(js['rows']) == 3, f'{group}: {rows}, {len(js["rows"])} in JSON')
+        check('Box<long>::mk()' in short and 'Box<int>::mk()' in short and 'Bag<…>::mk()' in short, f'{group}: {short}')
+        check('Bag<char>::mk()' in full and 'Bag<char>::mk()' in str(js), f'{group} in full: {full}')
+    short, full, js = ask('--top-down')
+    check('Box<long>::mk()' in short and 'Box<int>::mk()' in short and 'Bag<…>::mk()' in short, f'the tree: {short}')
+    check(len(short.splitlines()) == len(full.splitlines()), f'the tree in full: {full}')
+
 def places(tmp, trace, program):
     """The program is stripped after it was recorded; what is left of it is elsewhere."""
     lines = re.compile(r'subject\.c(pp)?:\d+')
@@ -47,6 +85,30 @@ def places(tmp, trace, program):
     os.makedirs(root)
     shutil.copy(subject, f'{root}/program')
     check(lines.search(report('--sysroot', f'{tmp}/root', trace).stdout), '--sysroot')
+
+def changed(tmp):
+    """A program without build-id is believed as long as nobody has touched it since the recording."""
+    source = 'void *%s(int n) { return malloc(n); } int main(void) { void *volatile p = %s(100); return !p; }\n'
+    def build(name):
+        with open(f'{tmp}/noid.c', 'w') as f:
+            f.write('#include <stdlib.h>\n__attribute__((noinline)) ' + source % (name, name))
+        run('cc', '-g', '-O1', '-Wl,--build-id=none', '-o', f'{tmp}/noid', f'{tmp}/noid.c')
+    build('first')
+    trace = record(tmp, 'noid.hlt', f'{tmp}/noid')
+    check('first  noid.c' in report(trace).stdout, 'no names without a build-id')
+    shutil.copy2(f'{tmp}/noid', f'{tmp}/kept')
+    os.makedirs(f'{tmp}/copied{tmp}')
+    shutil.copy2(f'{tmp}/noid', f'{tmp}/copied{tmp}/noid')
+    check('first  noid.c' in report('--sysroot', f'{tmp}/copied', trace).stdout, 'no names from a copy with the old times')
+    build('second')
+    old = os.stat(f'{tmp}/kept')
+    for what in 'rebuilt', 'rebuilt and dated back':
+        out = report(trace).stdout
+        check('second' not in out and 'first' not in out and
+              'noid: changed since the recording (it has no build-id to be sure)' in out, f'{what}: {out}')
+        os.utime(f'{tmp}/noid', ns=(old.st_atime_ns, old.st_mtime_ns))
+    out = report('--symbols', f'{tmp}/noid', trace).stdout
+    check('second  noid.c' in out and 'changed since' not in out, f'--symbols: {out}')
 
 def cache(tmp, trace):
     home = f'{tmp}/home'
@@ -66,6 +128,38 @@ def cache(tmp, trace):
     check(os.path.exists(f'{tmp}/xdg/heaplapse/sym'), 'XDG_CACHE_HOME')
     report(trace, **dict(env, XDG_CACHE_HOME=f'{tmp}/off', HEAPLAPSE_CACHE='off'))
     check(not os.path.exists(f'{tmp}/off'), 'HEAPLAPSE_CACHE=off')
+
+def no_place(tmp, trace):
+    """Where nothing can be kept the answers are the same, nothing is said, and nothing is left lying around."""
+    off = dict(HEAPLAPSE_CACHE='off')
+    plain = report(trace, **off).stdout
+    place = f'{tmp}/place'
+    os.mkdir(place)
+    for env in (dict(HOME=None), dict(HOME=''), dict(HOME='relative'), dict(HOME=f'{place}/none'), dict(HOME='/proc/1')):
+        r = report(trace, **dict(dict(XDG_CACHE_HOME='', HEAPLAPSE_CACHE=''), **env))
+        check(r.stdout == plain and r.stderr == '', f'{env}: {r.stderr!r}')
+    check(not os.path.exists('relative') and not os.path.exists(f'{place}/none'), 'a home was made')
+    if subprocess.run(['unshare', '-rm', 'mount', '-t', 'tmpfs', 'none', place], capture_output=True).returncode:
+        return skip('no file system may be mounted here: a full one, a read-only one')
+    env = dict(os.environ, LC_ALL='C.UTF-8', HOME=place, XDG_CACHE_HOME='', HEAPLAPSE_CACHE='')
+    for options in ('size=4k', 'nr_inodes=2', 'nr_inodes=4', 'ro'):
+        script = f'mount -t tmpfs -o {options} none {place} && "$@" && find {place} -type f >&2'
+        r = subprocess.run(['unshare', '-rm', 'sh', '-c', script, 'sh', heaplapse, 'report', '--min', '0', '--allocated', trace],
+                           capture_output=True, text=True, env=env, timeout=60)
+        left = [line for line in r.stderr.splitlines() if '/.new-' in line or not line.startswith(place)]
+        check(r.stdout == plain and r.returncode == 0 and not left, f'{options}: status {r.returncode}, {r.stderr!r}')
+
+def at_once(tmp, trace):
+    """Processes that all find nothing and all write."""
+    env = dict(os.environ, LC_ALL='C.UTF-8', XDG_CACHE_HOME=f'{tmp}/at-once', HEAPLAPSE_CACHE='')
+    command = [heaplapse, 'report', '--min', '0', '--allocated', trace]
+    all = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) for _ in range(6)]
+    said = {p.communicate(timeout=60)[0] for p in all}
+    said.add(report(trace, HEAPLAPSE_CACHE='off').stdout)
+    said.add(report(trace, XDG_CACHE_HOME=f'{tmp}/at-once', HEAPLAPSE_CACHE='').stdout)
+    check(len(said) == 1, 'at once: different answers')
+    files = os.listdir(f'{tmp}/at-once/heaplapse/sym')
+    check(build_id(subject) in files and not any(f.startswith('.') for f in files), f'at once: {files}')
 
 def dead_server(tmp, trace):
     s = socket.socket()
@@ -94,15 +188,21 @@ def jit(tmp):
     check('LazyCompile:~sum\\x1b[31m <shop.js:3>' in out and '[jit' not in out, f'a perf map: {out[:600]}')
 
 def stdio(tmp):
-    """libc's buffers are no leak, under the name it exports and under the one in its debug information."""
-    with open(f'{tmp}/s.c', 'w') as f:
+    """libc's buffers are no leak, under the name it exports and under the one in its debug information; a program's own
+    function of that name is no libc."""
+    with open(f'{tmp}/libc.c', 'w') as f:
         f.write('#include <stdlib.h>\nvoid *_IO_file_doallocate(void) { return malloc(1); }\n'
-                'void *__GI__IO_file_doallocate(void) { return malloc(10); }\nvoid *mine(void) { return malloc(100); }\n'
-                'int main(void) { void *volatile p = _IO_file_doallocate(); p = __GI__IO_file_doallocate(); p = mine(); }\n')
-    run('cc', '-g', '-o', f'{tmp}/s', f'{tmp}/s.c')
+                'void *__GI__IO_file_doallocate(void) { return malloc(10); }\nvoid *other(void) { return malloc(100); }\n')
+    with open(f'{tmp}/s.c', 'w') as f:
+        f.write('#include <stdlib.h>\nvoid *_IO_file_doallocate(void), *__GI__IO_file_doallocate(void), *other(void);\n'
+                'void *_IO_wfile_doallocate(void) { return malloc(1000); }\nint main(void) { void *volatile p = '
+                '_IO_file_doallocate(); p = __GI__IO_file_doallocate(); p = other(); p = _IO_wfile_doallocate(); }\n')
+    run('cc', '-g', '-shared', '-fPIC', '-o', f'{tmp}/libc-2.made.so', f'{tmp}/libc.c')
+    run('cc', '-g', '-o', f'{tmp}/s', f'{tmp}/s.c', f'{tmp}/libc-2.made.so', f'-Wl,-rpath,{tmp}')
     trace = record(tmp, 's.hlt', f'{tmp}/s')
-    out = subprocess.run([heaplapse, 'report', '--leaks', trace], capture_output=True, text=True).stdout
-    check('100 B in 1 block' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio: {out}')
+    for view in [], ['--sizes'], ['--lifetimes'], ['--group', 'thread'], ['--group', 'call'], ['--group', 'snapshot'], ['--sites']:
+        out = subprocess.run([heaplapse, 'report', '--leaks', '--bytes', *view, trace], capture_output=True, text=True).stdout
+        check(': 1,100 B in 2 blocks\n' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio {view}: {out}')
 
 def many(tmp):
     """At most five lines about modules."""
@@ -125,7 +225,8 @@ with tempfile.TemporaryDirectory() as tmp:
     program = f'{tmp}/program'
     shutil.copy(subject, program)
     trace = record(tmp, 't.hlt', program)
-    for test, *args in ((names, tmp, trace), (cache, tmp, trace), (places, tmp, trace, program), (dead_server, tmp, trace),
-                        (usage, trace), (jit, tmp), (stdio, tmp), (many, tmp)):
+    for test, *args in ((names, tmp, trace), (templates, tmp), (changed, tmp), (cache, tmp, trace), (no_place, tmp, trace), (at_once, tmp, trace),
+                        (places, tmp, trace, program), (dead_server, tmp, trace), (usage, trace),
+                        (jit, tmp), (stdio, tmp), (many, tmp)):
         test(*args)
 done()

@@ -1,7 +1,7 @@
 /*
  * trace_names.c - the names of every address in a trace, and how long they took.
  *
- * usage: trace_names [--cache DIR] TRACE. For each (module, offset) once: a line
+ * usage: trace_names [--cache DIR] [--symbols DIR] TRACE. For each (module, offset) once: a line
  * "@MODULE|OFFSET", then for each frame, innermost first, "function|file|line". The time goes to
  * stderr.
  */
@@ -43,8 +43,14 @@ int main(int argc, char **argv)
 	double start, spent = 0;
 	struct hl_model *m;
 
-	if (argc == 4 && strcmp(argv[1], "--cache") == 0)
-		config.cache_dir = argv[2];
+	for (int i = 1; i + 2 < argc; i += 2) {
+		if (strcmp(argv[i], "--cache") == 0) {
+			config.cache_dir = argv[i + 1];
+		} else {
+			config.paths = (const char *const *)&argv[i + 1];
+			config.n_paths = 1;
+		}
+	}
 	if (hl_model_open(&m, argv[argc - 1], &why)) {
 		fprintf(stderr, "%s\n", why.text);
 		return 1;

@@ -102,8 +102,8 @@ int main(int argc, char **argv)
 		if (hl_symbols_frames(m, offset, &f, &n))
 			return 1;
 		for (size_t i = 0; i < n; i++)
-			printf("%s|%s|%u|%d\n", f[i].function, f[i].file ? f[i].file : "?",
-				f[i].line, f[i].inlined);
+			printf("%s|%s|%u|%d\n", f[i].shown, f[i].file ? f[i].file : "?", f[i].line,
+				f[i].inlined);
 		putchar('\n');
 	}
 	if (config.cache_dir)

@@ -62,9 +62,9 @@ def symbols(path):
 
 def same(mine, other, elf_names):
     """addr2line gives a frame the ELF symbol's name when its DWARF has no linkage name (static functions), even
-    if that frame is an inlined one and the symbol is the function around it."""
+    if that frame is an inlined one and the symbol is the function around it, and not if it is the outer one of several."""
     return len(mine) == len(other) and all(
-        m[1:3] == o[1:] and (m[0] == o[0] or o[0] in elf_names) for m, o in zip(mine, other))
+        m[1:3] == o[1:] and (m[0] == o[0] or o[0] in elf_names or (not m[3] and m[0] in elf_names)) for m, o in zip(mine, other))
 
 def compare(path):
     lo, size = text_range(path)

@@ -13,13 +13,18 @@ static void put_line(FILE *out, const char *name, uint64_t bytes, const char *mo
 	fprintf(out, "  %-22s %11s  %s\n", name, hl_text_bytes(text, bytes), more);
 }
 
-static void put_resident(FILE *out, const struct hl_fragmentation *f)
+/* How often the recording asks for it: docs/numbers.md. */
+#define SAMPLED_EVERY_NS 100000000
+
+static void put_resident(FILE *out, struct hl_model *m, const struct hl_fragmentation *f)
 {
 	char when[HL_TEXT_SIZE_MAX], more[128];
 
 	if (!f->has_rss) {
-		fprintf(out, "  %-22s %11s  no sample of it was taken before this moment\n",
-			"resident", "-");
+		fprintf(out, "  %-22s %11s  %s\n", "resident", "-",
+			hl_model_end_ns(m) <= SAMPLED_EVERY_NS
+				? "not sampled in a run this short"
+				: "no sample of it was taken before this moment");
 		return;
 	}
 	snprintf(more, sizeof(more), "the whole program, sampled at %s",
@@ -38,13 +43,18 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		hl_text_duration(b, hl_model_end_ns(m)), hl_style(opts, HL_STYLE_PLAIN));
 	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
 	put_line(out, "live", f->live.bytes, more);
+	if (f->all.blocks != f->live.blocks) {
+		snprintf(more, sizeof(more), "in %s blocks, that fit the filter or not",
+			hl_text_count(a, f->all.blocks));
+		put_line(out, "all live", f->all.bytes, more);
+	}
 	snprintf(more, sizeof(more), "%s pages that hold a live byte, %.1f%% full",
-		hl_text_count(a, f->pages), hl_percent(f->live.bytes, f->pages * HL_PAGE_BYTES));
+		hl_text_count(a, f->pages), hl_percent(f->all.bytes, f->pages * HL_PAGE_BYTES));
 	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more);
 	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
 		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
 	put_line(out, "mapped", f->span_bytes, more);
-	put_resident(out, f);
+	put_resident(out, m, f);
 	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region");
 	snprintf(more, sizeof(more), "%s pages with less than %d bytes each, %s in all",
 		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
@@ -64,7 +74,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
 			hl_text_bytes(b, h->value.bytes));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
-		hl_put_frame(out, hl_model_frame(m, h->frame), opts, 38);
+		hl_put_frame(out, hl_model_frame(m, h->frame), h->full, opts, 38);
 		putc('\n', out);
 	}
 	hl_put_more(out, f->n_holders - shown, "site", "sites", opts);
@@ -74,6 +84,7 @@ void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct h
 {
 	hl_json_key_u64(j, "time_ns", f->time_ns);
 	hl_json_value(j, "live", &f->live);
+	hl_json_value(j, "all_live", &f->all);
 	hl_json_key_u64(j, "page_bytes", HL_PAGE_BYTES);
 	hl_json_key_u64(j, "pages", f->pages);
 	hl_json_key_u64(j, "regions", f->regions);

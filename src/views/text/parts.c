@@ -202,18 +202,32 @@ static void add_location(struct hl_strbuf *b, const struct hl_frame *f)
 		hl_strbuf_putc(b, ']');
 }
 
-void hl_put_frame(FILE *out, const struct hl_frame *f, const struct hl_text_opts *opts, size_t used)
+static size_t room_for(const struct hl_text_opts *opts, size_t used)
+{
+	if (!opts->cut)
+		return SIZE_MAX;
+	return opts->width > used + NAME_MIN ? opts->width - used : NAME_MIN;
+}
+
+void hl_put_name(FILE *out, const char *text, const struct hl_text_opts *opts, size_t used)
+{
+	struct hl_strbuf name = {0};
+
+	hl_text_escape(&name, text);
+	put_cut(out, &name, room_for(opts, used), opts->unicode);
+	hl_strbuf_fini(&name);
+}
+
+void hl_put_frame(FILE *out, const struct hl_frame *f, bool full, const struct hl_text_opts *opts,
+	size_t used)
 {
 	struct hl_strbuf name = {0}, location = {0};
-	size_t room = SIZE_MAX;
 
-	hl_text_escape(&name, f->function);
+	hl_text_escape(&name, full ? f->function : f->shown);
 	add_location(&location, f);
 	used += runes(hl_strbuf_str(&location), location.len);
-	if (opts->cut)
-		room = opts->width > used + NAME_MIN ? opts->width - used : NAME_MIN;
 	fputs(hl_style(opts, HL_STYLE_BOLD), out);
-	put_cut(out, &name, room, opts->unicode);
+	put_cut(out, &name, room_for(opts, used), opts->unicode);
 	fprintf(out, "%s%s%s%s", hl_style(opts, HL_STYLE_PLAIN),
 		hl_style(opts, f->file ? HL_STYLE_CYAN : HL_STYLE_DIM), hl_strbuf_str(&location),
 		hl_style(opts, HL_STYLE_PLAIN));
@@ -251,13 +265,14 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks),
 		v->blocks == 1 ? "" : "s", hl_percent(hl_measure(v, opts), hl_measure(total, opts)),
 		count, count == 1 ? one : many);
-	if (opts->limited && opts->min_percent <= 0)
+	if (opts->limited && opts->min_percent <= 0) {
 		fprintf(out, "beyond -n %zu; -n 0 shows all\n", opts->limit);
-	else if (opts->limited)
-		fprintf(out, "beyond -n %zu or below %g%% each; -n 0 --min 0 shows all\n",
-			opts->limit, opts->min_percent);
-	else
-		fprintf(out, "below %g%% each; --min 0 shows all\n", opts->min_percent);
+		return;
+	}
+	if (opts->limited)
+		fprintf(out, "beyond -n %zu or ", opts->limit);
+	fprintf(out, "below %g%%%s; %s--min 0 shows all\n", opts->min_percent,
+		count == 1 ? "" : " each", opts->limited ? "-n 0 " : "");
 }
 
 void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,

@@ -93,19 +93,15 @@ static void put_row(FILE *out, struct hl_model *m, const struct hl_table *t, siz
 	const struct hl_numbers *numbers, const struct hl_site_stat *stats)
 {
 	const struct hl_row *r = &t->rows[i];
-	struct hl_strbuf b = {0};
+	size_t used = hl_numbers_width(numbers) + (stats ? STAT_WIDTH : 0);
 
 	hl_put_numbers(out, numbers, &r->value);
 	if (stats)
 		put_stat(out, r, &stats[i], numbers->opts->unicode);
-	if (t->group == HL_GROUP_SITE) {
-		hl_put_frame(out, hl_model_frame(m, r->frame), numbers->opts,
-			hl_numbers_width(numbers) + (stats ? STAT_WIDTH : 0));
-	} else {
-		hl_text_escape(&b, r->name);
-		fputs(hl_strbuf_str(&b), out);
-		hl_strbuf_fini(&b);
-	}
+	if (t->group == HL_GROUP_SITE)
+		hl_put_frame(out, hl_model_frame(m, r->frame), r->full, numbers->opts, used);
+	else
+		hl_put_name(out, r->shown, numbers->opts, used);
 	putc('\n', out);
 }
 

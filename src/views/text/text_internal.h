@@ -38,9 +38,12 @@ bool *hl_pick(const void *rows, size_t n,
 const char *hl_style(const struct hl_text_opts *opts, enum hl_style style);
 
 double hl_percent(uint64_t part, uint64_t whole);
-/* "function  file.c:12" or "function  [module]"; `used`: how much of the row is not for it. */
-void hl_put_frame(
-	FILE *out, const struct hl_frame *f, const struct hl_text_opts *opts, size_t used);
+/* "function  file.c:12" or "function  [module]"; full: the function's whole name; `used`: how much
+ * of the row is not for it. */
+void hl_put_frame(FILE *out, const struct hl_frame *f, bool full, const struct hl_text_opts *opts,
+	size_t used);
+/* What a row of a table is about, escaped and, where rows are cut, cut. */
+void hl_put_name(FILE *out, const char *text, const struct hl_text_opts *opts, size_t used);
 /* What is shown, of when, how much. */
 void hl_put_head(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);

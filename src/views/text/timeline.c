@@ -52,10 +52,60 @@ static void put_plot(FILE *out, const struct hl_column *c, size_t n, uint64_t to
 		}
 		putc('\n', out);
 	}
+}
+
+/* --- the axis of time --- */
+
+/* Parts of the axis: an even number, so that one tick is the middle, each with room for its time.
+ */
+static size_t parts_of(size_t n)
+{
+	return n >= 160 ? 8 : n >= 56 ? 4 : 2;
+}
+
+/* The column of tick k: the first, ..., the last. */
+static size_t tick_column(size_t k, size_t parts, size_t n)
+{
+	return k * (n - 1) / parts;
+}
+
+static void put_axis(FILE *out, size_t n, bool unicode)
+{
+	size_t parts = parts_of(n), k = 0;
+
 	fprintf(out, "%10s %s", "0", unicode ? "└" : "+");
-	for (size_t i = 0; i < n; i++)
-		fputs(unicode ? "─" : "-", out);
+	for (size_t i = 0; i < n; i++) {
+		if (i == tick_column(k, parts, n)) {
+			fputs(unicode ? "┬" : "+", out);
+			k++;
+		} else {
+			fputs(unicode ? "─" : "-", out);
+		}
+	}
 	putc('\n', out);
+}
+
+/* Each time below its tick, the first and the last inside the plot. One of many digits that would
+ * touch its neighbours is left out, never the last. */
+static void put_times(FILE *out, uint64_t end_ns, size_t n)
+{
+	char last[HL_TEXT_SIZE_MAX], text[HL_TEXT_SIZE_MAX];
+	size_t parts = parts_of(n), column, end;
+
+	hl_text_duration(last, end_ns);
+	end = n > strlen(last) ? n - strlen(last) : 0;
+	column = (size_t)fprintf(out, "%*s%s", MARGIN, "", hl_text_duration(text, 0)) - MARGIN;
+	for (size_t k = 1; k < parts; k++) {
+		uint64_t ns = (uint64_t)((double)end_ns * (double)k / (double)parts);
+		size_t len = strlen(hl_text_duration(text, ns));
+		size_t at = tick_column(k, parts, n) - len / 2;
+
+		if (at <= column || at + len >= end)
+			continue;
+		fprintf(out, "%*s%s", (int)(at - column), "", text);
+		column = at + len;
+	}
+	fprintf(out, "%*s%s\n", (int)(end > column ? end - column : 1), "", last);
 }
 
 /* ^ for the peak and numbers for marks below the plot, and what they are. */
@@ -78,6 +128,7 @@ static int put_marks(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	if (peak < n)
 		line[peak] = '^';
 	fprintf(out, "%*s%s\n", MARGIN, "", line);
+	put_times(out, hl_model_end_ns(m), n);
 	/* Without a time the legend looks like a second mark. */
 	fprintf(out, "%*s^ highest, about %s\n", MARGIN, "", hl_text_duration(text, middle));
 	for (size_t i = 0; i < n_marks && i < 9; i++) {
@@ -103,6 +154,7 @@ int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_column *c, s
 		hl_text_duration(time, hl_model_end_ns(m)), hl_text_bytes(bytes, top),
 		hl_style(opts, HL_STYLE_PLAIN));
 	put_plot(out, c, n, top, opts->unicode);
+	put_axis(out, n, opts->unicode);
 	return put_marks(out, m, c, n);
 }
 

@@ -63,7 +63,7 @@ static void put_frame(struct print *p, const struct hl_tree_node *n, size_t dept
 {
 	size_t used = hl_numbers_width(&p->numbers) + 3 * depth + (n->inlined ? 10 : 0);
 
-	hl_put_frame(p->out, hl_model_frame(p->m, n->frame), p->opts, used);
+	hl_put_frame(p->out, hl_model_frame(p->m, n->frame), n->full, p->opts, used);
 	fputs(n->inlined ? " (inlined)\n" : "\n", p->out);
 }
 

@@ -1,0 +1,142 @@
+/*
+ * start.c - the frames in which every stack begins; see start.h.
+ */
+#include "model/start.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+
+/* No libc has more of them; a forged trace may have. */
+#define RUN_MAX 6
+/* _start, __libc_start_main, __libc_start_call_main: the last may have lost its name. */
+#define NAMELESS_MAX 3
+
+/* Nobody else's functions have these names. */
+static const char *const own[] = {"_start", "clone3", "__clone3", "__GI___clone3"};
+/* Names that a program may use, too. */
+static const char *const shared[] = {"start_thread", "clone", "__clone", "__GI___clone"};
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool in_libc(const struct hl_frame *f)
+{
+	const char *slash = f->module ? strrchr(f->module, '/') : NULL;
+	const char *base = slash ? slash + 1 : f->module;
+
+	return base && (strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2.", 7) == 0 ||
+			       strncmp(base, "libpthread", 10) == 0);
+}
+
+/* With debug information it is __libc_start_main_impl, in an old libc __libc_start_main. */
+static bool calls_main(const struct hl_frame *f)
+{
+	return strncmp(f->function, "__libc_start_", 13) == 0;
+}
+
+static bool is_nameless(const struct hl_frame *f)
+{
+	return strncmp(f->function, "0x", 2) == 0;
+}
+
+/* Is the frame one, `depth` frames from the outermost, all before it being such ones? */
+static bool fits(const struct hl_frame *f, unsigned depth)
+{
+	if (calls_main(f) || is_one_of(f->function, own, HL_ARRAY_LEN(own)))
+		return true;
+	if (is_one_of(f->function, shared, HL_ARRAY_LEN(shared)))
+		return depth > 0 || in_libc(f);
+	return is_nameless(f) && in_libc(f) && depth < NAMELESS_MAX;
+}
+
+static int node_fits(struct hl_model *m, uint32_t node, unsigned depth, bool *holds)
+{
+	const struct hl_frame_ref *refs;
+	size_t n = 0;
+	int err = hl_model_node_frames(m, node, &refs, &n);
+
+	*holds = !err;
+	for (size_t i = 0; i < n && *holds; i++)
+		*holds = fits(hl_model_frame(m, refs[i].frame), depth);
+	return err;
+}
+
+/* A stripped program has lost the name of _start, but libc exports what that calls. */
+static int find_stripped(struct hl_starts *s, struct hl_model *m, uint32_t outer, uint32_t node)
+{
+	const struct hl_frame_ref *refs;
+	size_t n;
+	int err = hl_model_node_frames(m, outer, &refs, &n);
+
+	if (err || n > 1 || !is_nameless(hl_model_frame(m, refs[0].frame)))
+		return err;
+	err = hl_model_node_frames(m, node, &refs, &n);
+	if (!err && calls_main(hl_model_frame(m, refs[0].frame))) {
+		s->depth[outer] = 1;
+		s->depth[node] = 2;
+	}
+	return err;
+}
+
+/* Looks at a node whose parent has been looked at. */
+static int look(struct hl_starts *s, struct hl_model *m, uint32_t node)
+{
+	uint32_t parent = hl_model_parent(m, node);
+	unsigned depth = parent == HL_NODE_NONE ? 0 : s->depth[parent];
+	bool holds;
+	int err;
+
+	if (depth == 0 && parent != HL_NODE_NONE)
+		return hl_model_parent(m, parent) == HL_NODE_NONE
+			       ? find_stripped(s, m, parent, node)
+			       : 0;
+	if (depth >= RUN_MAX)
+		return 0;
+	err = node_fits(m, node, depth, &holds);
+	if (!err && holds)
+		s->depth[node] = (uint8_t)(depth + 1);
+	return err;
+}
+
+/* Parents come before their children in the numbering: one pass from the end finds all nodes that
+ * are needed, one from the beginning looks at them. */
+int hl_starts_find(struct hl_starts *s, struct hl_model *m, const struct hl_answer *a)
+{
+	bool *needed = calloc((size_t)a->n_keys + 1, sizeof(*needed));
+	int err = 0;
+
+	s->depth = calloc((size_t)a->n_keys + 1, sizeof(*s->depth));
+	if (!needed || !s->depth)
+		err = -ENOMEM;
+	for (uint32_t i = err ? 0 : a->n_keys; i-- > 0;) {
+		uint32_t parent;
+
+		needed[i] |= a->values[i].blocks > 0;
+		parent = needed[i] ? hl_model_parent(m, i) : HL_NODE_NONE;
+		if (parent != HL_NODE_NONE)
+			needed[parent] = true;
+	}
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		if (needed[i])
+			err = look(s, m, i);
+	}
+	free(needed);
+	if (err)
+		hl_starts_fini(s);
+	return err;
+}
+
+void hl_starts_fini(struct hl_starts *s)
+{
+	free(s->depth);
+	s->depth = NULL;
+}

@@ -1,0 +1,273 @@
+/*
+ * chunk_file.c - see chunk_file.h. The index is made here: only here is known how long each chunk
+ * became.
+ */
+#include "trace/chunk_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "trace/crc32c.h"
+#include "trace/seal_internal.h"
+
+struct hl_chunk_file {
+	int fd;
+	bool hurry;
+	uint64_t sync, size; /* size: bytes of whole chunks written */
+	struct hl_file_news *news;
+	HL_VEC(struct hl_chunk_head) index;
+	struct hl_sealer sealer; /* of the index */
+	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
+	 */
+	ZSTD_CCtx *zstd;
+	uint8_t *buf;
+	size_t cap, fill;
+	struct hl_chunk_head head;
+	struct hl_column columns[HL_COLUMNS_MAX];
+};
+
+/* A word that no other file, and no data by chance, contains. */
+static uint64_t make_sync(void)
+{
+	uint64_t sync = 0;
+	struct timespec now;
+
+	if (getrandom(&sync, sizeof(sync), GRND_NONBLOCK) != (ssize_t)sizeof(sync)) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		sync = hl_hash_pair(
+			(uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec, (uint64_t)getpid());
+	}
+	return sync | 1; /* never zeros, which files have plenty of */
+}
+
+static int write_all(struct hl_chunk_file *f, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	size_t left = len;
+
+	while (left > 0) {
+		ssize_t n = write(f->fd, p, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int err = n < 0 ? -errno : -EIO;
+
+			/* whole chunks stay valid; a cut one would only be called damage later */
+			if (ftruncate(f->fd, (off_t)f->size) == 0)
+				lseek(f->fd, (off_t)f->size, SEEK_SET);
+			return err;
+		}
+		p += n;
+		left -= (size_t)n;
+	}
+	f->size += len;
+	atomic_store_explicit(&f->news->bytes, f->size, memory_order_relaxed);
+	return 0;
+}
+
+int hl_chunk_file_open(struct hl_chunk_file **out, int fd, uint64_t sync, struct hl_file_news *news)
+{
+	struct hl_chunk_file *f = calloc(1, sizeof(*f));
+	uint8_t head[HL_FILE_HEAD_LEN];
+	int err = -ENOMEM;
+
+	if (!f)
+		return -ENOMEM;
+	f->fd = fd;
+	f->sync = sync ? sync : make_sync();
+	f->news = news;
+	/* Room for the worst column after all others, so that zstd takes its fast path. */
+	f->cap = HL_CHUNK_HEADS_MAX + HL_RAW_MAX + ZSTD_compressBound(HL_RAW_MAX) + 8;
+	f->buf = malloc(f->cap);
+	f->zstd = ZSTD_createCCtx();
+	if (!f->buf || !f->zstd)
+		goto fail;
+	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
+	 * be it. */
+	(void)flock(fd, LOCK_EX | LOCK_NB);
+	hl_file_head_encode(head, f->sync);
+	err = write_all(f, head, sizeof(head));
+	if (err)
+		goto fail;
+	*out = f;
+	return 0;
+fail:
+	f->fd = -1; /* still the caller's */
+	hl_chunk_file_close(f);
+	return err;
+}
+
+void hl_chunk_file_close(struct hl_chunk_file *f)
+{
+	if (!f)
+		return;
+	if (f->fd >= 0) {
+		/* by name: the lock would live on in a copy of the descriptor */
+		(void)flock(f->fd, LOCK_UN);
+		close(f->fd);
+	}
+	free(f->buf);
+	ZSTD_freeCCtx(f->zstd);
+	hl_vec_free(&f->index);
+	hl_sealer_fini(&f->sealer);
+	free(f);
+}
+
+void hl_chunk_file_disown(struct hl_chunk_file *f)
+{
+	f->fd = -1;
+}
+
+void hl_chunk_file_hurry(struct hl_chunk_file *f, bool on)
+{
+	f->hurry = on;
+}
+
+static void pack_column(
+	struct hl_chunk_file *f, uint16_t id, const uint8_t *raw, size_t len, bool pack)
+{
+	struct hl_column *c = &f->columns[f->head.n_columns++];
+	uint8_t *to = f->buf + f->fill;
+	size_t packed = len;
+
+	if (pack)
+		packed = ZSTD_compressCCtx(f->zstd, to, f->cap - f->fill, raw, len, 1);
+	*c = (struct hl_column){.id = id, .codec = HL_CODEC_ZSTD, .raw = (uint32_t)len};
+	if (ZSTD_isError(packed) || packed >= len) {
+		memcpy(to, raw, len);
+		packed = len;
+		c->codec = HL_CODEC_STORED;
+	}
+	c->packed = (uint32_t)packed;
+	c->crc = hl_crc32c(0, to, packed);
+	f->fill += packed;
+}
+
+/* A summary stays only if it is cheap: readers can do without it. */
+static void judge_summary(struct hl_chunk_file *f, uint32_t share)
+{
+	struct hl_column *c = &f->columns[f->head.n_columns - 1];
+
+	if ((f->fill - HL_CHUNK_HEADS_MAX - c->packed) < (size_t)c->packed * share) {
+		f->fill -= c->packed;
+		f->head.n_columns--;
+		atomic_fetch_add_explicit(&f->news->summaries_dropped, 1, memory_order_relaxed);
+	} else {
+		f->head.flags |= HL_CHUNK_HAS_SUMMARY;
+	}
+}
+
+static void pack(struct hl_chunk_file *f, const struct hl_sealed *c)
+{
+	const uint8_t *raw = c->data;
+
+	f->fill = HL_CHUNK_HEADS_MAX;
+	f->head = c->head;
+	f->head.n_columns = 0;
+	for (uint32_t i = 0; i < c->n_columns; i++) {
+		bool hurry = f->hurry && c->head.type == HL_CHUNK_EVENTS &&
+			     c->columns[i].id != HL_COL_SUMMARY;
+
+		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry);
+		raw += c->columns[i].len;
+		if (c->columns[i].id == HL_COL_SUMMARY)
+			judge_summary(f, c->summary_share);
+	}
+}
+
+static int write_chunk(struct hl_chunk_file *f, const struct hl_sealed *c)
+{
+	uint8_t *start;
+	size_t heads, end;
+
+	pack(f, c);
+	heads = HL_CHUNK_HEAD_LEN + f->head.n_columns * HL_COLUMN_ENTRY_LEN;
+	start = f->buf + HL_CHUNK_HEADS_MAX - heads;
+	end = heads + f->fill - HL_CHUNK_HEADS_MAX;
+	f->head.length = (uint32_t)hl_align_up(end, 8);
+	memset(start + end, 0, f->head.length - end);
+	hl_chunk_head_encode(start, f->sync, &f->head, f->columns);
+	if (hl_vec_push(&f->index, f->head) < 0)
+		return -ENOMEM;
+	return write_all(f, start, f->head.length);
+}
+
+/* One field of some rows, as differences. */
+static int index_column(struct hl_sealer *s, const struct hl_chunk_head *rows, size_t n, int field)
+{
+	uint64_t f[HL_INDEX_FIELDS], prev = 0;
+
+	s->scratch.len = 0;
+	for (size_t i = 0; i < n; i++) {
+		hl_head_to_fields(&rows[i], f);
+		if (hl_bytes_varint(&s->scratch, hl_zigzag((int64_t)(f[field] - prev))) < 0)
+			return -ENOMEM;
+		prev = f[field];
+	}
+	hl_seal_column(s, (uint16_t)(HL_COL_INDEX + field), s->scratch.data, s->scratch.len);
+	return 0;
+}
+
+/* The chunks of the index, and the trailer that says where it begins. */
+static int write_index(struct hl_chunk_file *f, const struct hl_sealed *first)
+{
+	struct hl_chunk_head here = first->head;
+	uint8_t trailer[HL_TRAILER_LEN];
+	uint64_t index_at = f->size;
+	size_t rows = f->index.len;
+	int err = 0;
+
+	for (size_t i = 0; i < rows && !err; i += HL_INDEX_ROWS, here.seq++) {
+		size_t n = hl_min_u64(rows - i, HL_INDEX_ROWS);
+
+		hl_seal_begin(&f->sealer, HL_CHUNK_INDEX, &here);
+		f->sealer.chunk.head.n_rows = (uint32_t)n;
+		f->sealer.chunk.head.aux = i;
+		for (int k = 0; k < HL_INDEX_FIELDS && !err; k++)
+			err = index_column(&f->sealer, f->index.data + i, n, k);
+		if (!err)
+			err = hl_seal_end(&f->sealer);
+		if (!err)
+			err = write_chunk(f, &f->sealer.chunk);
+	}
+	if (err)
+		return err;
+	hl_trailer_encode(trailer, f->sync, index_at);
+	return write_all(f, trailer, sizeof(trailer));
+}
+
+/* Keyframes are made when they pay, so their maker must know what they cost. */
+static void tell(struct hl_chunk_file *f, const struct hl_chunk_head *h)
+{
+	if (h->type == HL_CHUNK_EVENTS)
+		atomic_fetch_add_explicit(&f->news->events, h->n_events, memory_order_relaxed);
+	if (h->type == HL_CHUNK_KEYFRAME && h->n_rows >= 64)
+		atomic_store_explicit(&f->news->key_row,
+			(uint32_t)((uint64_t)h->length * 256 / h->n_rows), memory_order_relaxed);
+}
+
+int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk)
+{
+	int err = atomic_load_explicit(&f->news->error, memory_order_relaxed);
+
+	if (err)
+		return err;
+	if (chunk->head.type == HL_CHUNK_INDEX)
+		err = write_index(f, chunk);
+	else
+		err = write_chunk(f, chunk);
+	if (err)
+		atomic_store_explicit(&f->news->error, err, memory_order_relaxed);
+	else
+		tell(f, &f->head);
+	return err;
+}
