@@ -96,9 +96,13 @@ int hl_keyed_sums_at(struct hl_model *m, enum hl_key key, uint32_t n_keys, struc
 		while (!p->sure || !clear(m, p))
 			*p = hl_place_before_loss(m, p);
 		memset(sums, 0, ((size_t)n_keys + 1) * sizeof(*sums));
+		hl_progress_begin(HL_READING);
 		for (size_t i = 0; i < hl_place_end(p) && i < hl_reader_n_chunks(m->reader) && !err;
-			i++)
+			i++) {
 			err = add_chunk(&k, i, p);
+			hl_progress_tick(i + 1, hl_place_end(p));
+		}
+		hl_progress_end();
 	} while (err == -EBADMSG && m->n_bad != bad);
 	hl_summary_free(&k.summary);
 	hl_chunk_events_free(&k.events);

@@ -158,13 +158,16 @@ static int go(struct run *r, const struct start *from)
 	r->s->begin(r->s->arg);
 	if (from->set != SIZE_MAX)
 		err = apply_set(r, from->set);
+	hl_progress_begin(HL_READING);
 	for (size_t i = from->chunk; i < end_of(r) && !err; i++) {
 		err = hl_reader_decode(r->m->reader, i, &c);
 		if (err == -EBADMSG)
 			hl_model_mark_bad(r->m, &r->m->bad_chunks[i]);
 		if (!err)
 			err = apply_chunk(r, i, &c);
+		hl_progress_tick(i + 1 - from->chunk, end_of(r) - from->chunk);
 	}
+	hl_progress_end();
 	for (size_t i = 0; i < r->alive.cap && !err; i++) {
 		if (r->alive.slots[i].ordinal != NO_ORDINAL)
 			err = hand_over(r, &r->alive.slots[i]);
