@@ -29,10 +29,24 @@ enum {
 struct hl_opt {
 	char short_name;       /* 0: none */
 	const char *long_name; /* without dashes; NULL: none */
-	const char *arg;       /* "FILE"; "[WHEN]": only as --x=WHEN, or left out; NULL: none */
+	/* "FILE"; "[WHEN]": only as --x=WHEN, or left out; NULL: none. A value that is one of a few
+	 * words has their list, "on|off" or, behind what is shown of it, "BY:bytes|blocks": help,
+	 * completion and the message about another word come from that. */
+	const char *arg;
 	const char *help;
 	const char *(*set)(void *state, const char *value); /* value NULL: none was given */
 };
+
+/* What a setter returns for a word that is not in the list. */
+#define HL_OPT_NOT_LISTED "one of its values"
+/* Which word of "on|off" it is; -1: none. */
+int hl_word_find(const char *list, const char *word);
+/* The list; NULL: the value is not one of a few words. */
+const char *hl_opt_values(const struct hl_opt *o);
+/* How much of arg is shown. */
+int hl_opt_arg_len(const struct hl_opt *o);
+/* Stores a value: NULL, or what would have been right, valid until the next call. */
+const char *hl_opt_take(const struct hl_opt *o, void *state, const char *value);
 
 struct hl_example {
 	const char *args; /* what follows "heaplapse NAME " */
@@ -83,6 +97,9 @@ void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
 /* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE, or what the command has
  * instead. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
+/* What the messages from here on are about, where there is more than one thing: "a.hlt: ...". The
+ * caller's; NULL: the only one. */
+void hl_cli_about(const char *subject);
 /* Ends stdout: `status`, or HL_EXIT_IO with a message when what was printed did not arrive. */
 int hl_cli_finish(int status);
 
@@ -95,7 +112,7 @@ const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i);
 const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
 bool hl_opt_arg_optional(const struct hl_opt *o);
 
-/* --color, --no-pager, --bytes: of every command that shows something at length. */
+/* --color, --no-pager: of every command that shows something at length. */
 extern const struct hl_opt hl_view_opts[];
 
 enum hl_help {

@@ -11,10 +11,11 @@
 #include "cli/trace_file.h"
 #include "trace/dump.h"
 #include "util/progress.h"
+#include "util/vec.h"
 
 struct dump {
 	struct hl_trace_opts common; /* first */
-	const char *expr;
+	HL_VEC(const char *) exprs;
 	bool limited;
 	uint64_t left; /* lines that may still be printed */
 
@@ -27,8 +28,8 @@ struct dump {
 
 static const char *set_filter(void *state, const char *value)
 {
-	((struct dump *)state)->expr = value;
-	return NULL;
+	return hl_vec_push(&((struct dump *)state)->exprs, value) ? "within the memory there is"
+								  : NULL;
 }
 
 static const char *set_limit(void *state, const char *value)
@@ -141,7 +142,7 @@ static int put_all(struct dump *d)
 static int run_dump(void *state, int argc, char **argv)
 {
 	struct dump *d = state;
-	int status = hl_filter_option(d->expr, &d->filter), err;
+	int status = hl_filter_options(d->exprs.data, d->exprs.len, &d->filter), err;
 
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &d->m);
@@ -156,18 +157,20 @@ static int run_dump(void *state, int argc, char **argv)
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
-		status = hl_trace_file_close(d->m, &d->common, d->missing);
+		status = hl_trace_file_close(
+			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)
 			status = HL_EXIT_IO;
 	}
 	hl_filter_free(d->filter);
+	hl_vec_free(&d->exprs);
 	free(d->text);
 	return status;
 }
 
 static const struct hl_opt dump_opts[] = {
 	{'n', "limit", "N", "no more than N lines", set_limit},
-	{0, "filter", "EXPR", "only events that fit EXPR, see below", set_filter},
+	{0, "filter", "EXPR", "only events that fit EXPR, see below; again: and", set_filter},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},

@@ -12,12 +12,15 @@ struct help_state {
 	bool scdoc;
 };
 
+#define FORMAT_VALUES "text|scdoc"
+
 static const char *set_format(void *state, const char *value)
 {
 	struct help_state *s = state;
+	int i = hl_word_find(FORMAT_VALUES, value);
 
-	s->scdoc = strcmp(value, "scdoc") == 0;
-	return s->scdoc || strcmp(value, "text") == 0 ? NULL : "text or scdoc";
+	s->scdoc = i == 1;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
 /* The commands, then the topic. */
@@ -70,7 +73,7 @@ static const struct hl_example help_examples[] = {
 };
 
 static const struct hl_opt help_opts[] = {
-	{0, "format", "text|scdoc", "scdoc: as the source of a manual page", set_format},
+	{0, "format", FORMAT_VALUES, "scdoc: as the source of a manual page", set_format},
 	{0},
 };
 

@@ -2,8 +2,10 @@
  * cmd_info.c - header and totals of a trace.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/trace_file.h"
+#include "util/terminal.h"
 #include "views/text/text.h"
 
 #define VERIFY_BYTES (UINT64_C(64) << 20)
@@ -32,8 +34,8 @@ static int run_info(void *state, int argc, char **argv)
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
-		hl_text_info(stdout, m);
-	return hl_trace_file_close(m, o, false);
+		hl_text_info(stdout, m, hl_term_colors(STDOUT_FILENO));
+	return hl_trace_file_close(m, o, NULL);
 }
 
 static const struct hl_opt info_opts[] = {

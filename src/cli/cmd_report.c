@@ -1,9 +1,8 @@
 /*
- * cmd_report.c - any question about a trace, as text or JSON; report_show.c has the views.
+ * cmd_report.c - any question about a trace, as text or JSON: the options. report_traces.c goes
+ * through the traces, report_show.c has the views.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +24,6 @@
 SETTER(top_down, r->top_down = true)
 SETTER(full_stacks, r->full_stacks = true)
 SETTER(no_defaults, r->no_defaults = true)
-SETTER(filter, r->filter_expr = value)
-SETTER(suppressions, r->suppressions_file = value)
 
 static bool same(const char *a, const char *b)
 {
@@ -154,8 +151,7 @@ static const char *set_group(void *state, const char *value)
 	if (strcmp(value, "process") == 0)
 		part.view = HL_REPORT_PROCESSES;
 	else if (hl_group_find(value, &part.group))
-		return "one of stack, function, site, file, module, thread, call, size, life, "
-		       "snapshot, process";
+		return HL_OPT_NOT_LISTED;
 	return show(state, part);
 }
 
@@ -184,23 +180,38 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
+#define GROUP_VALUES "stack|function|site|file|module|thread|call|size|life|snapshot|process"
+#define SORT_VALUES  "bytes|blocks|average|name"
+
 static const char *set_sort(void *state, const char *value)
 {
-	static const char *const names[] = {"bytes", "blocks", "average", "name", "own"};
 	struct hl_report *r = state;
+	int i = hl_word_find(SORT_VALUES, value); /* as in enum hl_sort */
 
 	r->sorted = true;
-	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
-		r->sort = (enum hl_sort)i;
-		if (strcmp(value, names[i]) == 0)
-			return NULL;
-	}
-	return "one of bytes, blocks, average, name";
+	r->sort = (enum hl_sort)i;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
+}
+
+static const char *set_bytes(void *state, const char *value)
+{
+	hl_text_exact_bytes(true);
+	return NULL;
 }
 
 static const char *add_name(hl_report_names *names, const char *value)
 {
 	return hl_vec_push(names, value) ? "within the memory there is" : NULL;
+}
+
+static const char *set_filter(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->filter_exprs, value);
+}
+
+static const char *set_suppressions(void *state, const char *value)
+{
+	return add_name(&((struct hl_report *)state)->suppression_files, value);
 }
 
 static const char *set_include_function(void *state, const char *value)
@@ -221,174 +232,6 @@ static const char *set_include_module(void *state, const char *value)
 static const char *set_exclude_module(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
-}
-
-/* --- one trace after the other --- */
-
-/* Half a second or so: the word is worth it. Larger traces are believed where they are read. */
-#define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
-
-/* What the reader of the numbers must know about all of them. */
-static void warn(struct hl_model *m)
-{
-	hl_trace_file_warn(m);
-	if (hl_model_info(m)->totals.events == 0)
-		hl_cli_error("no allocation is in the trace: either the program made none, or not "
-			     "where it was recorded");
-}
-
-/* A range must lie in the run and be no riddle. 0 or an exit status. */
-static int check_range(struct hl_report *r, struct hl_model *m)
-{
-	uint64_t from, to, end = hl_model_end_ns(m);
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
-
-	if (!r->ranged)
-		return 0;
-	if (hl_when_check(&r->from, m) || hl_when_check(&r->to, m)) {
-		hl_cli_usage("%s", hl_model_error(m));
-		return HL_EXIT_USAGE;
-	}
-	from = hl_when_ns(&r->from, m);
-	to = hl_when_ns(&r->to, m);
-	if (from > end)
-		return hl_cli_usage("the range begins at %s, after the end of the recording (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, end));
-	if (from > to)
-		return hl_cli_usage("the range begins at %s, after its own end (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, to));
-	return 0;
-}
-
-static void begin_document(struct hl_report *r)
-{
-	if (!r->common.json)
-		return;
-	hl_json_init(&r->json, stdout);
-	hl_json_begin_object(&r->json);
-	hl_json_key_u64(&r->json, "schema", 1);
-}
-
-static void end_document(struct hl_report *r)
-{
-	if (!r->common.json)
-		return;
-	hl_json_end_object(&r->json);
-	putchar('\n');
-}
-
-static void begin_process(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	const struct hl_trace_info *i = hl_model_info(m);
-	struct hl_strbuf b = {0};
-
-	if (r->common.json) {
-		hl_json_begin_object(&r->json);
-		hl_json_key_string(&r->json, "trace", file);
-		hl_json_key_string(&r->json, "program", i->meta.program);
-		hl_json_key_u64(&r->json, "pid", i->meta.pid);
-		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
-		return;
-	}
-	if (r->view == HL_REPORT_PROCESSES)
-		return; /* its line says it */
-	hl_text_escape(&b, i->meta.program);
-	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
-	hl_text_escape(&b, file);
-	printf("=== %s\n", hl_strbuf_str(&b));
-	hl_strbuf_fini(&b);
-}
-
-static int show_one(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	int err;
-
-	warn(m);
-	if (file)
-		begin_process(r, m, file);
-	else
-		begin_document(r);
-	err = hl_report_show(r, m);
-	if (!err && !r->common.json)
-		hl_text_notes(stdout, m);
-	if (!file)
-		end_document(r);
-	else if (r->common.json)
-		hl_json_end_object(&r->json);
-	else if (r->view != HL_REPORT_PROCESSES)
-		putchar('\n');
-	return err;
-}
-
-/* `file` is NULL when there is only one. Closes the model and returns an exit status. */
-static int report_one(struct hl_report *r, struct hl_model *m, const char *file)
-{
-	int err = 0, status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
-
-	if (!status)
-		status = check_range(r, m);
-	if (!status)
-		status = hl_report_make_suppressions(r);
-	if (!status) {
-		if (r->what == HL_REPORT_LEAKS) /* a trace with a hole never says leaked */
-			hl_trace_file_verify(m, LEAKS_VERIFY_BYTES);
-		err = show_one(r, m, file);
-	}
-	if (err == -ENOENT)
-		status = hl_cli_usage("%s", hl_model_error(m));
-	hl_suppressions_free(r->suppressions);
-	r->suppressions = NULL;
-	if (err && err != -ENOENT)
-		return hl_trace_file_failed(m);
-	if (!status)
-		return hl_trace_file_close(m, &r->common, r->moved);
-	hl_model_close(m);
-	return status;
-}
-
-/* The parent and its children: each for itself, and what they have together. */
-static int report_many(struct hl_report *r, int n, char **files)
-{
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	int status = 0;
-
-	begin_document(r);
-	if (r->common.json) {
-		hl_json_key(&r->json, "processes");
-		hl_json_begin_array(&r->json);
-	}
-	for (int i = 0; i < n && (status == 0 || status == HL_EXIT_INCOMPLETE); i++) {
-		struct hl_model *m;
-		int one = hl_trace_file_open(1, files + i, &m);
-
-		if (!one)
-			one = report_one(r, m, files[i]);
-		status = one ? one : status;
-	}
-	if (r->common.json) {
-		hl_json_end_array(&r->json);
-		hl_json_key_u64(&r->json, "total_bytes", r->total.bytes);
-		hl_json_key_u64(&r->json, "total_blocks", r->total.blocks);
-		end_document(r);
-	} else if (r->view != HL_REPORT_TIMELINE && r->parts.len < 2) {
-		printf("all %d process%s, each as above: %s in %s block%s\n", n, n == 1 ? "" : "es",
-			hl_text_bytes(bytes, r->total.bytes),
-			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
-	}
-	return status;
-}
-
-static int report(struct hl_report *r, int argc, char **argv)
-{
-	struct hl_model *m = NULL;
-	int status = 0;
-
-	/* One process is told from others, however many there are. */
-	if (argc == 0 || (argc == 1 && r->view != HL_REPORT_PROCESSES))
-		status = hl_trace_file_open(argc, argv, &m);
-	if (status)
-		return status;
-	return m ? report_one(r, m, NULL) : report_many(r, argc, argv);
 }
 
 static int excluded(const char *a, const char *a_value, const char *b, const char *b_value)
@@ -455,10 +298,17 @@ static int run_report(void *state, int argc, char **argv)
 	if (!status)
 		status = hl_report_make_filter(r);
 	if (!status)
-		status = report(r, argc, argv);
+		status = hl_report_read_suppressions(r);
+	if (!status)
+		status = hl_report_traces(r, argc, argv);
 	hl_vec_free(&r->parts);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
+	for (size_t i = 0; i < r->suppression_texts.len; i++)
+		free(r->suppression_texts.data[i]);
+	hl_vec_free(&r->suppression_texts);
+	hl_vec_free(&r->suppression_files);
+	hl_vec_free(&r->filter_exprs);
 	hl_vec_free(&r->include_function);
 	hl_vec_free(&r->exclude_function);
 	hl_vec_free(&r->include_module);
@@ -490,9 +340,9 @@ static const struct hl_opt report_opts[] = {
 		set_deltas},
 	{0, "cumulative-delta", NULL, "what the last snapshot has that the first had not",
 		set_cumulative},
-	{'g', "group", "GROUP", "a flat table by stack, function, site, file, module, ...",
+	{'g', "group", "GROUP:" GROUP_VALUES, "a flat table in which each block is in one row",
 		set_group},
-	{0, "filter", "EXPR", "only blocks that fit EXPR, see below", set_filter},
+	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", set_filter},
 	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
 		set_include_function},
 	{'x', "exclude-function", "NAME", "no stacks with such a function", set_exclude_function},
@@ -500,14 +350,17 @@ static const struct hl_opt report_opts[] = {
 		set_include_module},
 	{0, "exclude-module", "NAME", "no stacks with a frame in such a module",
 		set_exclude_module},
-	{0, "suppressions", "FILE", "leave out leaks by leak:PATTERN lines, as LSan's",
+	{0, "suppressions", "FILE",
+		"leave out leaks by leak:PATTERN lines, as LSan's; may be repeated",
 		set_suppressions},
 	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
 		set_no_defaults},
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
 	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
-	{'s', "sort", "BY", "order: bytes, blocks; of a table also average, name", set_sort},
-	{0, "json", NULL, "as JSON, with nothing left out: docs/json.md", hl_set_json},
+	{'s', "sort", "BY:" SORT_VALUES, "the order (of a tree only the first two)", set_sort},
+	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
+	{0, "json", NULL, "as JSON, with nothing left out (json.md in share/doc/heaplapse)",
+		hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
@@ -527,19 +380,15 @@ const struct hl_cmd hl_cmd_report = {
 	.summary = "who held the memory, as trees and tables",
 	.usage = "[options] [FILE...]",
 	.examples = report_examples,
-	.about =
-		"Groups: stack, function, site, file, module, thread, call, size, life, snapshot,\n"
-		"process.\n"
-		"\n"
-		"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
-		"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
-		"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
-		"  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
-		"  a part of a function's name. fn: also means the called function (malloc).\n"
-		"  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"
-		"  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
-		"Several views come one after the other. Several FILEs are the processes of one\n"
-		"run: each for itself, and the sum.\n",
+	.about = "EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
+		 "  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
+		 "  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
+		 "  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
+		 "  a part of a function's name. fn: also means the called function (malloc).\n"
+		 "  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"
+		 "  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
+		 "Several views come one after the other. Several FILEs are the processes of one\n"
+		 "run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

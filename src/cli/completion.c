@@ -14,7 +14,7 @@ enum hl_value_kind hl_value_kind(const struct hl_opt *o)
 
 	if (!arg)
 		return HL_VALUE_NONE;
-	if (strchr(arg, '|'))
+	if (hl_opt_values(o))
 		return HL_VALUE_WORDS;
 	if (strncmp(arg, "FILE", 4) == 0 || strncmp(arg, "PATH", 4) == 0)
 		return HL_VALUE_FILE;
@@ -24,7 +24,7 @@ enum hl_value_kind hl_value_kind(const struct hl_opt *o)
 /* Words in capitals stand for something else (full|N) and are not offered. */
 void hl_value_words(const struct hl_opt *o, char *buf, size_t n)
 {
-	const char *s = bare_arg(o);
+	const char *s = hl_opt_values(o);
 	size_t at = 0;
 
 	buf[0] = 0;

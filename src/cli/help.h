@@ -20,6 +20,9 @@ void hl_help_scdoc(const struct hl_cmd *cmd);
 void hl_help_option(char *buf, size_t n, const struct hl_opt *o);
 #define HL_HELP_OPTION_MAX 80
 
+/* What an option is for, with the words that its value can be if it does not show them. */
+const char *hl_help_of(const struct hl_opt *o);
+
 /* What each exit status means; of this command. */
 const char *hl_help_exit_status(const struct hl_cmd *cmd);
 

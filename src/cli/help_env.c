@@ -19,9 +19,20 @@ static const struct {
 		"shows what is longer than the screen, before PAGER; empty or cat: nothing does"},
 	{"PAGER", "COMMAND", "the same, for all programs (default less -FRX)"},
 	{"NO_COLOR", NULL, "no colours; --color wins over it"},
-	{"CLICOLOR_FORCE", NULL, "colours even where there is no terminal; also FORCE_COLOR"},
+	{"CLICOLOR_FORCE", NULL, "colours even where there is no terminal"},
+	{"FORCE_COLOR", NULL, "the same"},
 	{"COLUMNS", "N", "the width of the lines, instead of the terminal's own"},
+	{"LINES", "N", "the height of the screen, for the pager"},
+	{"TERM", "NAME", "dumb: neither colours nor a progress bar"},
 	{"CI", NULL, "no progress bar"},
+	{"XDG_CACHE_HOME", "DIR", "where names of functions are kept (default ~/.cache)"},
+	{"HOME", "DIR", "where ~ is, for that"},
+	{"DEBUGINFOD_URLS", "URLS",
+		"servers to fetch missing debug files from; --debuginfod=no "
+		"does not"},
+	{"DEBUGINFOD_TIMEOUT", "SECONDS", "how long one file may take"},
+	{"PATH", "DIRS", "where record looks for the program, as a shell does"},
+	{"LD_PRELOAD", "LIBRARIES", "what record finds there is loaded behind the recorder"},
 };
 
 static bool other_row(size_t i, struct hl_env_row *row)

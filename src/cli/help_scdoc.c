@@ -55,11 +55,12 @@ static void put_option(const struct hl_opt *o)
 		put(o->arg + 1, strlen(o->arg) - 2);
 		fputs("_\\]", stdout);
 	} else if (o->arg) {
-		putchar(o->long_name ? '=' : ' ');
-		marked('_', o->arg);
+		printf("%c_", o->long_name ? '=' : ' ');
+		put(o->arg, (size_t)hl_opt_arg_len(o));
+		putchar('_');
 	}
 	fputs("\n\t", stdout);
-	put_line(o->help);
+	put_line(hl_help_of(o));
 	putchar('\n');
 }
 

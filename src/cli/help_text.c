@@ -38,9 +38,27 @@ void hl_help_option(char *buf, size_t n, const struct hl_opt *o)
 		before = "[=";
 	else if (o->arg)
 		before = o->long_name ? "=" : " ";
-	snprintf(buf, n, "%s%s%s%s%s", name, o->long_name ? "--" : "",
-		o->long_name ? o->long_name : "", before,
+	snprintf(buf, n, "%s%s%s%s%.*s", name, o->long_name ? "--" : "",
+		o->long_name ? o->long_name : "", before, o->arg ? hl_opt_arg_len(o) : 0,
 		!o->arg ? "" : o->arg + (o->arg[0] == '['));
+}
+
+const char *hl_help_of(const struct hl_opt *o)
+{
+	static char text[512];
+	const char *values = hl_opt_values(o);
+	size_t at;
+
+	if (!values || values == o->arg)
+		return o->help;
+	at = (size_t)snprintf(text, sizeof(text), "%s: ", o->help);
+	for (const char *c = values; *c && at + 3 < sizeof(text); c++) {
+		text[at++] = *c == '|' ? ',' : *c;
+		if (*c == '|')
+			text[at++] = ' ';
+	}
+	text[at] = 0;
+	return text;
 }
 
 static bool has_strict(const struct hl_cmd *cmd)
@@ -276,7 +294,7 @@ static void put_options(const struct hl_cmd *cmd)
 	for (size_t i = 0; (o = hl_cmd_listed_opt(cmd, i)) != NULL; i++) {
 		memset(left, 0, sizeof(left));
 		hl_help_option(left, sizeof(left), o);
-		put_row(left, o->help);
+		put_row(left, hl_help_of(o));
 	}
 	if (cmd->options_in_environment) {
 		putchar('\n');

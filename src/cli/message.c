@@ -18,6 +18,12 @@
 #include "util/text.h"
 
 const struct hl_cmd *hl_command_current;
+static const char *about;
+
+void hl_cli_about(const char *subject)
+{
+	about = subject;
+}
 
 static void say(const char *who, const char *fmt, va_list args, const char *after)
 {
@@ -26,6 +32,10 @@ static void say(const char *who, const char *fmt, va_list args, const char *afte
 	hl_strbuf_vprintf(&raw, fmt, args);
 	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_term_style(2, HL_STYLE_BOLD),
 		who ? " " : "", who ? who : "", hl_term_style(2, HL_STYLE_PLAIN));
+	if (about) {
+		hl_text_escape(&out, about);
+		hl_strbuf_puts(&out, ": ");
+	}
 	hl_text_escape(&out, hl_strbuf_str(&raw));
 	hl_strbuf_puts(&out, "\n");
 	hl_strbuf_puts(&out, after);
@@ -80,8 +90,10 @@ int hl_cli_finish(int status)
 	}
 	if (!failed)
 		return status;
+	/* The reader had enough, as in `dump | head`, and SIGPIPE is ignored: nothing to say, but
+	 * the output is not whole. */
 	if (err == EPIPE)
-		return status; /* the reader had enough: `dump | head` */
+		return HL_EXIT_IO;
 	hl_cli_error(
 		"the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return HL_EXIT_IO;

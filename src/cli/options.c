@@ -90,11 +90,64 @@ static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 	return NULL;
 }
 
+int hl_word_find(const char *list, const char *word)
+{
+	size_t len = strlen(word), n;
+
+	for (int i = 0;; i++) {
+		n = strcspn(list, "|");
+		if (n == len && memcmp(list, word, n) == 0)
+			return i;
+		if (!list[n])
+			return -1;
+		list += n + 1;
+	}
+}
+
+const char *hl_opt_values(const struct hl_opt *o)
+{
+	const char *colon = o->arg ? strchr(o->arg, ':') : NULL;
+
+	return colon ? colon + 1 : o->arg && strchr(o->arg, '|') ? o->arg : NULL;
+}
+
+int hl_opt_arg_len(const struct hl_opt *o)
+{
+	return (int)strcspn(o->arg, ":");
+}
+
+/* "always, auto or never"; many are "one of bytes, blocks, ..." */
+static const char *say_values(const char *list)
+{
+	static char text[256];
+	size_t at = 0, len, words = 1;
+
+	for (const char *c = list; *c; c++)
+		words += *c == '|';
+	if (words > 3)
+		at = (size_t)snprintf(text, sizeof(text), "one of ");
+	for (; words > 0 && at < sizeof(text); words--, list += len + (list[len] == '|')) {
+		len = strcspn(list, "|");
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%.*s%s", (int)len, list,
+			words == 1                                       ? ""
+			: words == 2 && strncmp(text, "one of ", 7) != 0 ? " or "
+									 : ", ");
+	}
+	return text;
+}
+
+const char *hl_opt_take(const struct hl_opt *o, void *state, const char *value)
+{
+	const char *expected = o->set(state, value), *values = hl_opt_values(o);
+
+	return expected && values ? say_values(values) : expected;
+}
+
 /* `shown` is the option as the user wrote it, for the message. */
 static int set(struct parse *p, const struct hl_opt *o, const char *value, const char *shown,
 	size_t shown_len)
 {
-	const char *expected = o->set(p->state, value);
+	const char *expected = hl_opt_take(o, p->state, value);
 
 	if (!expected)
 		return 0;
@@ -108,7 +161,8 @@ static int next_value(struct parse *p, const struct hl_opt *o, const char *shown
 	const char **value)
 {
 	if (p->at + 1 >= p->argc)
-		return hl_cli_usage("%.*s needs a value: %s", (int)shown_len, shown, o->arg);
+		return hl_cli_usage("%.*s needs a value: %.*s", (int)shown_len, shown,
+			hl_opt_arg_len(o), o->arg);
 	*value = p->argv[++p->at];
 	return 0;
 }

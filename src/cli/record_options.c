@@ -29,28 +29,38 @@ FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 
+#define UNWIND_VALUES "full|incremental"
+#define START_VALUES  "on|off"
+#define CLOCK_VALUES  "tsc|counter"
+
 static const char *set_unwind(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	if (!strcmp(value, "full"))
+	switch (hl_word_find(UNWIND_VALUES, value)) {
+	case 0:
 		o->collect.flags |= HL_SET_FULL_UNWIND;
-	else if (!strcmp(value, "incremental"))
+		return NULL;
+	case 1:
 		o->collect.flags &= ~HL_SET_FULL_UNWIND;
-	else
-		return "full or incremental";
-	return NULL;
+		return NULL;
+	}
+	return HL_OPT_NOT_LISTED;
 }
 
 static const char *set_start(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	if (!strcmp(value, "off"))
+	switch (hl_word_find(START_VALUES, value)) {
+	case 0:
+		o->collect.flags &= ~HL_SET_START_OFF;
+		return NULL;
+	case 1:
 		o->collect.flags |= HL_SET_START_OFF;
-	else if (strcmp(value, "on") != 0)
-		return "on or off";
-	return NULL;
+		return NULL;
+	}
+	return HL_OPT_NOT_LISTED;
 }
 
 /* A whole number with no more than the suffixes given. */
@@ -111,13 +121,15 @@ static const char *set_clock(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	if (!strcmp(value, "tsc"))
+	switch (hl_word_find(CLOCK_VALUES, value)) {
+	case 0:
 		o->collect.clock = HL_CLOCK_TSC;
-	else if (!strcmp(value, "counter"))
+		return NULL;
+	case 1:
 		o->collect.clock = HL_CLOCK_COUNTER;
-	else
-		return "tsc or counter";
-	return NULL;
+		return NULL;
+	}
+	return HL_OPT_NOT_LISTED;
 }
 
 const struct hl_opt hl_record_opts[] = {
@@ -134,7 +146,7 @@ const struct hl_opt hl_record_opts[] = {
 		set_verbose},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
-	{0, "start", "on|off", "off: record nothing until the program calls heaplapse_start()",
+	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
 		set_start},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
@@ -142,7 +154,7 @@ const struct hl_opt hl_record_opts[] = {
 		"keep at most N frames of a stack, most of them at the inner end (default 1024; "
 		"unlimited: 65,000)",
 		set_depth},
-	{0, "unwind", "full|incremental", "full: walk every stack from scratch (slow, for doubt)",
+	{0, "unwind", UNWIND_VALUES, "full: walk every stack from scratch (slow, for doubt)",
 		set_unwind},
 	{0, "max-wait", "SECONDS",
 		"longest wait for a slow disk before events are dropped and counted (default 10)",
@@ -151,7 +163,7 @@ const struct hl_opt hl_record_opts[] = {
 		"keep the table of live blocks in memory up to SIZE, then in a file beside the "
 		"trace (default 256M)",
 		set_memory},
-	{0, "clock", "tsc|counter",
+	{0, "clock", CLOCK_VALUES,
 		"where the order of events comes from (default: tsc where the kernel trusts it)",
 		set_clock},
 	{0, "force", NULL, "run a program that cannot be recorded, unrecorded", set_force},
@@ -190,7 +202,7 @@ static const char *read_env(struct record_options *o)
 		if (!opt->arg && strcmp(value, "1") != 0)
 			expected = "0 or 1";
 		else
-			expected = opt->set(o, opt->arg ? value : NULL);
+			expected = hl_opt_take(opt, o, opt->arg ? value : NULL);
 		if (expected) {
 			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value,
 				expected);

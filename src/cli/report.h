@@ -66,26 +66,38 @@ struct hl_report {
 	enum hl_sort sort;
 	double min;
 	size_t limit;
-	const char *filter_expr, *suppressions_file;
+	hl_report_names filter_exprs, suppression_files;
 	hl_report_names include_function, exclude_function, include_module, exclude_module;
 
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
+	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
-	bool moved;            /* something shown is not what was asked for */
+	bool moved;            /* what is shown of this trace is not what was asked for */
+	HL_VEC(struct hl_process_row) processes; /* text of --group process */
 };
 HL_SYMBOL_STATE_CHECK(struct hl_report);
 
 /* From the options to r->filter and, for leaks, r->suppressions. 0, or an exit status with a
  * message. */
 int hl_report_make_filter(struct hl_report *r);
+/* Once: a file may be a pipe. */
+int hl_report_read_suppressions(struct hl_report *r);
 int hl_report_make_suppressions(struct hl_report *r);
+
+/* All of it, with the operands: no, one or several traces. Returns an exit status. */
+int hl_report_traces(struct hl_report *r, int n, char **files);
 
 /*
  * Shows all parts of one trace. As JSON: members of an object that has been begun. 0 or -errno with
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+/* How --threads and --group process are shown. */
+struct hl_text_opts hl_report_list_opts(const struct hl_report *r);
+/* A row of --group process, as text; `what` is static. 0 or -ENOMEM. */
+int hl_report_add_process(
+	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v);
 
 #endif

@@ -30,14 +30,26 @@ static int add_names(struct hl_report *r, const char *option, const char *key, b
 	return err ? HL_EXIT_IO : 0;
 }
 
+static int check_expr(const char *expr)
+{
+	struct hl_filter *f;
+	int status = hl_filter_options(&expr, 1, &f);
+
+	if (!status && hl_filter_subjects(f) & HL_FILTER_OP)
+		status = hl_filter_complain(expr, hl_filter_place_of(f, HL_FILTER_OP),
+			"a report is about blocks, not events: op= is for dump");
+	hl_filter_free(f);
+	return status;
+}
+
 int hl_report_make_filter(struct hl_report *r)
 {
-	int status = hl_filter_option(r->filter_expr, &r->filter);
+	int status = 0;
 
-	if (!status && r->filter && hl_filter_subjects(r->filter) & HL_FILTER_OP)
-		status = hl_filter_complain(r->filter_expr,
-			hl_filter_place_of(r->filter, HL_FILTER_OP),
-			"a report is about blocks, not events: op= is for dump");
+	for (size_t i = 0; i < r->filter_exprs.len && !status; i++)
+		status = check_expr(r->filter_exprs.data[i]);
+	if (!status)
+		status = hl_filter_options(r->filter_exprs.data, r->filter_exprs.len, &r->filter);
 	if (!status)
 		status = add_names(r, "include-function", "fn", false, &r->include_function);
 	if (!status)
@@ -53,27 +65,56 @@ int hl_report_make_filter(struct hl_report *r)
 
 #define SUPPRESSIONS_MAX (1 << 20)
 
-static int read_suppressions(struct hl_report *r)
+static int read_text(const char *file, char **out)
 {
 	char *text = calloc(1, SUPPRESSIONS_MAX + 1);
-	FILE *f = text ? fopen(r->suppressions_file, "re") : NULL;
-	size_t line = 0;
+	FILE *f = text ? fopen(file, "re") : NULL;
 	int err = text ? f ? 0 : -errno : -ENOMEM;
 
 	if (!err && fread(text, 1, SUPPRESSIONS_MAX, f) == SUPPRESSIONS_MAX)
 		err = -EFBIG;
 	if (!err && ferror(f))
 		err = errno ? -errno : -EIO;
-	if (!err)
-		err = hl_suppressions_add_text(r->suppressions, text, &line);
 	if (f)
 		fclose(f);
-	free(text);
+	if (err)
+		free(text);
+	else
+		*out = text;
+	return err;
+}
+
+/* Into s, which is thrown away: what is wrong is wrong whatever the report is about. */
+static int read_suppressions(struct hl_report *r, const char *file, struct hl_suppressions *s)
+{
+	size_t line = 0;
+	char *text;
+	int err = read_text(file, &text);
+
+	if (!err && (err = hl_vec_push(&r->suppression_texts, text)) != 0)
+		free(text);
+	if (!err)
+		err = hl_suppressions_add_text(s, text, &line);
 	if (err == -EINVAL && line)
-		hl_cli_error("%s, line %zu: expected leak:PATTERN", r->suppressions_file, line);
+		hl_cli_error("%s, line %zu: expected leak:PATTERN", file, line);
 	else if (err)
-		hl_cli_error("%s: %s", r->suppressions_file, strerror(-err));
+		hl_cli_error("%s: %s", file, strerror(-err));
 	return err ? HL_EXIT_IO : 0;
+}
+
+int hl_report_read_suppressions(struct hl_report *r)
+{
+	struct hl_suppressions *s;
+	int status = 0, err = hl_suppressions_new(&s);
+
+	if (err) {
+		hl_cli_error("%s", strerror(-err));
+		return HL_EXIT_IO;
+	}
+	for (size_t i = 0; i < r->suppression_files.len && !status; i++)
+		status = read_suppressions(r, r->suppression_files.data[i], s);
+	hl_suppressions_free(s);
+	return status;
 }
 
 /* Only what is left at the end can be known to be left. JSON leaves nothing out unless it is asked
@@ -87,9 +128,10 @@ int hl_report_make_suppressions(struct hl_report *r)
 	err = hl_suppressions_new(&r->suppressions);
 	if (!err && !r->no_defaults && !r->common.json)
 		err = hl_suppressions_add_defaults(r->suppressions);
-	if (err) {
+	for (size_t i = 0, line; i < r->suppression_texts.len && !err; i++)
+		err = hl_suppressions_add_text(
+			r->suppressions, r->suppression_texts.data[i], &line);
+	if (err)
 		hl_cli_error("%s", strerror(-err));
-		return HL_EXIT_IO;
-	}
-	return r->suppressions_file ? read_suppressions(r) : 0;
+	return err ? HL_EXIT_IO : 0;
 }

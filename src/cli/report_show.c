@@ -61,6 +61,15 @@ static struct hl_text_opts text_opts(const struct hl_report *r, const char *what
 	};
 }
 
+/* A list of who was there leaves nobody out unless it is asked to. */
+struct hl_text_opts hl_report_list_opts(const struct hl_report *r)
+{
+	struct hl_text_opts opts = text_opts(r, "");
+
+	opts.min_percent = r->min_given ? r->min : 0;
+	return opts;
+}
+
 static struct hl_query query_of(const struct hl_report *r)
 {
 	struct hl_query q = {.quantity = HL_QUANTITY_LIVE,
@@ -163,6 +172,7 @@ static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_a
 		return err;
 	if (r->sorted)
 		hl_table_sort(&t, r->sort);
+	opts.own_order = hl_group_is_ordered(t.group) && !r->sorted;
 	if (r->view == HL_REPORT_SITES) {
 		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
 		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
@@ -200,7 +210,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 static int show_threads(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_text_opts opts = text_opts(r, "");
+	struct hl_text_opts opts = hl_report_list_opts(r);
 	struct hl_threads t;
 	int err = hl_threads_build(&t, m, r->filter);
 
@@ -246,6 +256,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 
 	if (err)
 		return err;
+	opts.min_percent = r->min_given ? r->min : 0;
 	if (!opts.limited && !r->limit_given) {
 		opts.limited = true;
 		opts.limit = 20;
@@ -261,6 +272,20 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	return 0;
 }
 
+/* They are shown together when all are known: only then it is clear which are large. */
+int hl_report_add_process(
+	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	struct hl_process_row row = {
+		.program = strdup(meta->program), .pid = meta->pid, .what = what, .value = *v};
+	int err = row.program ? hl_vec_push(&r->processes, row) : -ENOMEM;
+
+	if (err)
+		free(row.program);
+	return err;
+}
+
 static int show_process(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
@@ -272,9 +297,9 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 	if (r->common.json)
 		hl_json_answer(&r->json, &a);
 	else
-		hl_text_process(stdout, m, &a, heading(r, m));
+		err = hl_report_add_process(r, m, heading(r, m), &a.total);
 	hl_answer_fini(&a);
-	return 0;
+	return err;
 }
 
 /* --- snapshots --- */
@@ -394,12 +419,15 @@ static int show_snapshots(struct hl_report *r, struct hl_model *m)
 
 	if (!err && s.at.len == 0)
 		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
+	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
+		hl_cli_error("the program made one snapshot, and a change is from one to another: "
+			     "--snapshots shows what was live then");
 	if (r->common.json) {
 		hl_json_key(&r->json, "snapshots");
 		hl_json_begin_array(&r->json);
 	}
-	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 0)
-		err = show_snapshot(r, m, &s, s.at.len > 1 ? 1 : 0, s.at.len);
+	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
+		err = show_snapshot(r, m, &s, 1, s.at.len);
 	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
 		if (i > 1 && !r->common.json)
 			putchar('\n');

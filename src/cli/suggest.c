@@ -53,7 +53,7 @@ const char *hl_suggest(
 		if (strlen(name) > WORD_MAX)
 			continue;
 		/* The beginning of a longer name is meant more often than another short one. */
-		d = len >= 2 && strncmp(word, name, len) == 0 ? 1 : distance(word, name);
+		d = len >= 2 && strncmp(word, name, len) == 0 ? 0 : distance(word, name);
 		if (d < least) {
 			least = d;
 			best = name;

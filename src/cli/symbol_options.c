@@ -36,8 +36,10 @@ const char *hl_set_sysroot(void *state, const char *value)
 
 const char *hl_set_debuginfod(void *state, const char *value)
 {
-	options(state)->no_debuginfod = strcmp(value, "no") == 0;
-	return strcmp(value, "yes") == 0 || strcmp(value, "no") == 0 ? NULL : "yes or no";
+	int i = hl_word_find(HL_DEBUGINFOD_VALUES, value);
+
+	options(state)->no_debuginfod = i == 1;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
 const char *hl_set_full_names(void *state, const char *value)

@@ -31,12 +31,13 @@ const char *hl_set_symbols(void *state, const char *value);
 const char *hl_set_sysroot(void *state, const char *value);
 const char *hl_set_debuginfod(void *state, const char *value);
 const char *hl_set_full_names(void *state, const char *value);
+#define HL_DEBUGINFOD_VALUES "yes|no"
 /* clang-format off */
 #define HL_SYMBOL_OPTS \
 	{0, "symbols", "PATH", "look in PATH first for programs and debug files (may be repeated)", \
 		hl_set_symbols}, \
 	{0, "sysroot", "DIR", "the paths of the program's files begin at DIR", hl_set_sysroot}, \
-	{0, "debuginfod", "yes|no", "fetch debug files from DEBUGINFOD_URLS if that is set (yes)", \
+	{0, "debuginfod", HL_DEBUGINFOD_VALUES, "fetch debug files from DEBUGINFOD_URLS if that is set (yes)", \
 		hl_set_debuginfod}, \
 	{0, "full-names", NULL, "do not shorten template arguments in names", hl_set_full_names}
 /* clang-format on */

@@ -119,30 +119,53 @@ void hl_trace_file_warn(struct hl_model *m)
 		hl_cli_error("the end of the recording is missing");
 }
 
-static const char *what_is_missing(const struct hl_trace_info *i)
+static void add_reason(struct hl_strbuf *b, bool holds, const char *reason)
 {
-	if (i->damaged)
-		return i->damage;
-	if (!i->has_end || i->end.kind == HL_END_LOST || i->end.kind == HL_END_RUNNING)
-		return "the end of the recording";
-	if (i->counters.dropped_events)
-		return "events that were dropped while recording";
-	if (i->meta.continued)
-		return "what a collector before this one knew";
-	return "a part of the file that could not be read";
+	if (holds)
+		hl_strbuf_printf(b, "%s%s", b->len ? "; " : "", reason);
 }
 
-int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing)
+/* Each reason for which hl_model_complete says no. */
+static void what_is_missing(struct hl_strbuf *b, const struct hl_trace_info *i)
+{
+	bool running = i->end.kind == HL_END_RUNNING;
+
+	add_reason(b, i->damaged, i->damage);
+	add_reason(b, running, "the rest of a recording that still goes on");
+	add_reason(b, !running && !i->has_end, "the end of the recording");
+	add_reason(b, i->has_end && i->end.kind == HL_END_LOST, "how the program ended");
+	add_reason(b, i->counters.dropped_events, "events that were dropped while recording");
+	add_reason(b, i->meta.continued, "what a collector before this one knew");
+	add_reason(b, i->meta.start_off,
+		"what happened before the program switched recording on (--start=off)");
+	add_reason(b, i->stops, "what happened while the program had switched recording off");
+}
+
+static void say_missing(struct hl_model *m, const char *more)
+{
+	struct hl_strbuf b = {0};
+
+	what_is_missing(&b, hl_model_info(m));
+	add_reason(&b, more != NULL, more);
+	hl_cli_error("something is missing (--strict): %s", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, const char *more)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
+	bool missing = more || !hl_model_complete(m);
 	uint64_t read = hl_reader_bytes_read(hl_model_reader(m));
 
-	if (opts->verbose)
+	if (opts->verbose && read <= i->file_bytes)
 		hl_cli_error("read %" PRIu64 " of %" PRIu64 " bytes (%.2f%%)", read, i->file_bytes,
 			i->file_bytes ? (double)read * 100 / (double)i->file_bytes : 0);
-	missing |= !hl_model_complete(m);
+	else if (opts->verbose)
+		hl_cli_error("read %" PRIu64 " of %" PRIu64
+			     " bytes, parts of the file more than once",
+			read, i->file_bytes);
 	if (opts->strict && missing)
-		hl_cli_error("something is missing (--strict): %s", what_is_missing(i));
+		say_missing(m, more);
 	hl_model_close(m);
 	return opts->strict && missing ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
 }
@@ -173,15 +196,11 @@ int hl_filter_complain(const char *expr, size_t at, const char *text)
 	return HL_EXIT_USAGE;
 }
 
-int hl_filter_option(const char *expr, struct hl_filter **f)
+static int parse_filter(const char *expr, struct hl_filter **f)
 {
 	struct hl_filter_error error = {0};
-	int err;
+	int err = hl_filter_parse(f, expr, &error);
 
-	*f = NULL;
-	if (!expr)
-		return 0;
-	err = hl_filter_parse(f, expr, &error);
 	if (err == -EINVAL)
 		return hl_filter_complain(expr, error.at, error.text);
 	if (err) {
@@ -189,4 +208,27 @@ int hl_filter_option(const char *expr, struct hl_filter **f)
 		return HL_EXIT_IO;
 	}
 	return 0;
+}
+
+/* Terms one after the other must all hold. Each expression must be one for itself, too: a comma at
+ * the end of one must not reach the next. */
+int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f)
+{
+	struct hl_strbuf all = {0};
+	int status = 0;
+
+	*f = NULL;
+	for (size_t i = 0; i < n && !status; i++) {
+		hl_filter_free(*f);
+		*f = NULL;
+		status = parse_filter(exprs[i], f);
+		hl_strbuf_printf(&all, "%s%s", i ? " " : "", exprs[i]);
+	}
+	if (!status && n > 1) {
+		hl_filter_free(*f);
+		*f = NULL;
+		status = parse_filter(hl_strbuf_str(&all), f);
+	}
+	hl_strbuf_fini(&all);
+	return status;
 }

@@ -34,13 +34,17 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
 void hl_trace_file_verify(struct hl_model *m, uint64_t limit);
 /* Says on stderr what of the recording is missing, if anything. */
 void hl_trace_file_warn(struct hl_model *m);
-/* Says what -v wants, closes, and gives the exit status. */
-int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, bool missing);
+/* Says what -v wants, closes, and gives the exit status. missing: what could not be had beside what
+ * the trace itself lacks; NULL: nothing. */
+int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, const char *missing);
 /* A failed call of the model; returns the exit status. */
 int hl_trace_file_failed(struct hl_model *m);
 
-/* NULL expression: NULL filter. 0, or an exit status with a message that points at the place. */
-int hl_filter_option(const char *expr, struct hl_filter **f);
+/*
+ * What fits all of the expressions; without any NULL. 0, or an exit status with a message that
+ * points at the place.
+ */
+int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f);
 int hl_filter_complain(const char *expr, size_t at, const char *text);
 
 #endif

@@ -3,28 +3,21 @@
  *
  * They hold for the whole process, so the setters do not touch the command's state.
  */
-#include <string.h>
-
 #include "cli/cli.h"
 #include "util/pager.h"
 #include "util/terminal.h"
-#include "util/text.h"
+
+#define COLOR_VALUES "always|auto|never"
 
 static const char *set_color(void *state, const char *value)
 {
-	static const char *const names[] = {
-		[HL_COLOR_AUTO] = "auto",
-		[HL_COLOR_ALWAYS] = "always",
-		[HL_COLOR_NEVER] = "never",
-	};
+	static const enum hl_color_when when[] = {HL_COLOR_ALWAYS, HL_COLOR_AUTO, HL_COLOR_NEVER};
+	int i = hl_word_find(COLOR_VALUES, value);
 
-	for (unsigned i = 0; i < HL_ARRAY_LEN(names); i++) {
-		if (strcmp(value, names[i]) == 0) {
-			hl_term_color_set((enum hl_color_when)i);
-			return NULL;
-		}
-	}
-	return "always, auto or never";
+	if (i < 0)
+		return HL_OPT_NOT_LISTED;
+	hl_term_color_set(when[i]);
+	return NULL;
 }
 
 static const char *set_no_pager(void *state, const char *value)
@@ -33,16 +26,9 @@ static const char *set_no_pager(void *state, const char *value)
 	return NULL;
 }
 
-static const char *set_bytes(void *state, const char *value)
-{
-	hl_text_exact_bytes(true);
-	return NULL;
-}
-
 const struct hl_opt hl_view_opts[] = {
-	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
-	{0, "color", "always|auto|never",
-		"colours (default auto: on a terminal, unless NO_COLOR is set)", set_color},
+	{0, "color", COLOR_VALUES, "colours (default auto: on a terminal, unless NO_COLOR is set)",
+		set_color},
 	{0, "no-pager", NULL, "do not start a pager when the output is longer than the screen",
 		set_no_pager},
 	{0},

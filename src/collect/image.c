@@ -1,6 +1,8 @@
 /* image.c - see image.h. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/image.h"
@@ -33,9 +35,22 @@ static void program_path(uint64_t pid, char *buf, size_t n)
 	buf[len > 0 ? len : 0] = '\0';
 }
 
+/* The kernel escapes newlines in the name, so that no name can look like this line. */
+static uint64_t parent_of(uint64_t pid)
+{
+	char text[2048];
+	size_t len = read_proc(pid, "status", text, sizeof(text) - 1);
+	const char *line;
+
+	text[len] = '\0';
+	line = strstr(text, "\nPPid:");
+	return line ? strtoull(line + 6, NULL, 10) : 0;
+}
+
 void hl_image_read(struct hl_image *image, uint64_t pid)
 {
 	program_path(pid, image->program, sizeof(image->program));
+	image->parent_pid = parent_of(pid);
 	image->command_len =
 		(uint32_t)read_proc(pid, "cmdline", image->command, sizeof(image->command));
 }

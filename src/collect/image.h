@@ -11,6 +11,7 @@
 
 struct hl_image {
 	char program[PATH_MAX];
+	uint64_t parent_pid; /* 0: not known, or in another namespace */
 	uint32_t command_len;
 	char command[HL_COMMAND_MAX]; /* argv, each ended by NUL */
 };

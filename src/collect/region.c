@@ -213,6 +213,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
 		.start_off = r->settings->flags & HL_SET_START_OFF,
+		.parent_pid = r->image.parent_pid,
 		.image = &r->image,
 		.ticks = &r->ticks,
 		.queue = r->queue,

@@ -79,6 +79,12 @@ static void close_hole(struct hl_blocks *t, size_t hole)
 	t->slots[hole].ordinal = FREE;
 }
 
+void hl_blocks_expect(const struct hl_blocks *t, uint64_t ordinal)
+{
+	if (t->cap > 0)
+		__builtin_prefetch(&t->slots[home(t, ordinal)], 1);
+}
+
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b)
 {
 	size_t i;

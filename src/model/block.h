@@ -35,6 +35,8 @@ struct hl_blocks {
 void hl_blocks_fini(struct hl_blocks *t);
 /* The ordinal must not be there yet. 0 or -ENOMEM. */
 int hl_blocks_put(struct hl_blocks *t, const struct hl_block *b);
+/* It will be put or taken soon: fetches its place into the cache. */
+void hl_blocks_expect(const struct hl_blocks *t, uint64_t ordinal);
 /* Takes it out; false: it was not there. */
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b);
 

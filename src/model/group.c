@@ -350,10 +350,13 @@ int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answe
 	t->total = a->total;
 	if (no_starts && g == HL_GROUP_STACK)
 		err = hl_starts_find(&b.starts, m, a);
+	hl_progress_begin(HL_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
+		hl_names_tick(i, a->n_keys);
 		if (a->values[i].blocks > 0)
 			err = groups[g].key == HL_KEY_STACK ? add_code(&b, i) : add_key(&b, i);
 	}
+	hl_progress_end();
 	if (!err && groups[g].key == HL_KEY_STACK)
 		err = tell_apart(&b);
 	t->rows = b.out.data;

@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "symbol/symbol.h"
 #include "util/map.h"
+#include "util/progress.h"
 #include "util/strings.h"
 #include "util/vec.h"
 
@@ -53,6 +54,19 @@ struct hl_model {
 	struct hl_map calls; /* (module, offset) -> the function that is called before it */
 	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };
+
+/*
+ * Progress of what goes over all nodes and asks for their names: between
+ * hl_progress_begin(HL_NAMES) and hl_progress_end(). Most nodes cost nothing, so not each reads the
+ * clock.
+ */
+#define HL_NAMES   "looking up names"
+#define HL_READING "reading the trace"
+static inline void hl_names_tick(uint32_t node, uint32_t n)
+{
+	if (node % 64 == 0)
+		hl_progress_tick(node, n);
+}
 
 /* Keeps the sentence of a failed call of the reader; returns err. */
 int hl_model_fail(struct hl_model *m, int err);

@@ -253,10 +253,12 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 {
 	int err = 0;
 
+	hl_progress_begin(HL_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		uint32_t node = i < a->n_keys ? i : HL_NODE_NONE;
 		bool holds = true, taken = false;
 
+		hl_names_tick(i, a->n_keys);
 		if (a->values[i].blocks == 0)
 			continue;
 		if (q->filter)
@@ -267,6 +269,7 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 		if (!holds || taken)
 			a->values[i] = (struct hl_value){0};
 	}
+	hl_progress_end();
 	return err;
 }
 

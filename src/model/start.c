@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "model/model_internal.h"
 
 /* No libc has more of them; a forged trace may have. */
 #define RUN_MAX 6
@@ -125,10 +126,13 @@ int hl_starts_find(struct hl_starts *s, struct hl_model *m, const struct hl_answ
 		if (parent != HL_NODE_NONE)
 			needed[parent] = true;
 	}
+	hl_progress_begin(HL_NAMES);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		hl_names_tick(i, a->n_keys);
 		if (needed[i])
 			err = look(s, m, i);
 	}
+	hl_progress_end();
 	free(needed);
 	if (err)
 		hl_starts_fini(s);

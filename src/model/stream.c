@@ -78,6 +78,12 @@ static size_t before(
 	return hl_place_split(r->m, p, c);
 }
 
+/*
+ * The table of a large heap is in no cache, and each event is somewhere else in it: by asking for a
+ * place some events before it is needed, waiting for memory is done for many at a time.
+ */
+#define AHEAD 16
+
 static int apply_chunk(struct run *r, size_t chunk, const struct hl_chunk_events *c)
 {
 	size_t from = before(r, &r->s->from, chunk, c), to = before(r, &r->s->to, chunk, c);
@@ -101,6 +107,8 @@ static int apply_chunk(struct run *r, size_t chunk, const struct hl_chunk_events
 			.func = e->func,
 			.born = (uint8_t)phase};
 
+		if (i + AHEAD < n)
+			hl_blocks_expect(&r->alive, e[AHEAD].ordinal);
 		if (e->op == HL_OP_FREE)
 			err = death(r, e, phase);
 		else if (phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || r->s->older))
@@ -150,13 +158,16 @@ static int go(struct run *r, const struct start *from)
 	r->s->begin(r->s->arg);
 	if (from->set != SIZE_MAX)
 		err = apply_set(r, from->set);
+	hl_progress_begin(HL_READING);
 	for (size_t i = from->chunk; i < end_of(r) && !err; i++) {
 		err = hl_reader_decode(r->m->reader, i, &c);
 		if (err == -EBADMSG)
 			hl_model_mark_bad(r->m, &r->m->bad_chunks[i]);
 		if (!err)
 			err = apply_chunk(r, i, &c);
+		hl_progress_tick(i + 1 - from->chunk, end_of(r) - from->chunk);
 	}
+	hl_progress_end();
 	for (size_t i = 0; i < r->alive.cap && !err; i++) {
 		if (r->alive.slots[i].ordinal != NO_ORDINAL)
 			err = hand_over(r, &r->alive.slots[i]);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "model/model_internal.h"
+#include "util/progress.h"
 
 static bool clear(const struct hl_model *m, const struct hl_place *p)
 {
@@ -23,11 +24,14 @@ static int sweep(struct hl_model *m, const struct hl_place *p, const struct hl_s
 
 	end = end < n ? end : n;
 	s->begin(s->arg);
+	hl_progress_begin(HL_READING);
 	for (size_t i = 0; i < end && !err; i++) {
 		err = s->chunk(s->arg, i);
 		if (err == -EBADMSG)
 			hl_model_mark_bad(m, &m->bad_chunks[i]);
+		hl_progress_tick(i + 1, end);
 	}
+	hl_progress_end();
 	return err;
 }
 

@@ -95,8 +95,12 @@ static int from_chunks(struct columns *c)
 	struct hl_chunk_events events = {0};
 	int err = 0;
 
-	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++)
+	hl_progress_begin(HL_READING);
+	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++) {
 		err = add_chunk(c, i, &events);
+		hl_progress_tick(i + 1, hl_reader_n_chunks(c->m->reader));
+	}
+	hl_progress_end();
 	move_to(c, c->n - 1);
 	c->data[c->n - 1].end_bytes = c->live;
 	hl_chunk_events_free(&events);

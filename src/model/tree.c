@@ -238,11 +238,14 @@ static int add_inverted(struct build *b, const struct hl_answer *a)
 	if (!walkers)
 		return -ENOMEM;
 	n = 0;
+	hl_progress_begin(HL_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
+		hl_names_tick(i, a->n_keys);
 		if (a->values[i].blocks > 0)
 			err = start_walker(
 				b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, &a->values[i]);
 	}
+	hl_progress_end();
 	if (!err)
 		err = walk_outwards(b, walkers, n);
 	free(walkers);
@@ -351,10 +354,13 @@ static int add_outermost_first(struct build *b, const struct hl_answer *a)
 {
 	int err = mark_needed(b, a);
 
+	hl_progress_begin(HL_NAMES);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		hl_names_tick(i, a->n_keys);
 		if (b->innermost[i] != NOT_NEEDED)
 			err = add_recorded(b, i, &a->values[i]);
 	}
+	hl_progress_end();
 	if (!err && a->values[a->n_keys].blocks > 0)
 		err = add_recorded(b, HL_NODE_NONE, &a->values[a->n_keys]);
 	return err;

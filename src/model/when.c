@@ -15,7 +15,6 @@ static const struct {
 	const char *name;
 	uint64_t ns;
 } units[] = {
-	{"", 1},
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000000},
@@ -115,6 +114,9 @@ int hl_when_parse(const char *s, size_t len, struct hl_when *when)
 		when->percent = (double)d.whole + (double)d.part / (double)d.scale;
 		return when->percent <= 100 ? 0 : -EINVAL;
 	}
+	/* Whoever writes 5 means seconds as often as anything else; only 0 is the same in all. */
+	if (used == len && d.whole == 0 && d.part == 0)
+		return 0;
 	for (size_t i = 0; i < HL_ARRAY_LEN(units); i++) {
 		if (is(s + used, len - used, units[i].name))
 			return scaled(&d, units[i].ns, &when->ns);

@@ -1,6 +1,6 @@
 /*
- * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login,
- * or plain nanoseconds. A mark's name may stand in quotes: @mark:"a..b".
+ * when.h - moments as people write them: 12.5s, 300ms, 50%, @peak, @end, @mark:login. A number has
+ * its unit; 0 needs none. A mark's name may stand in quotes: @mark:"a..b".
  */
 #ifndef HL_MODEL_WHEN_H
 #define HL_MODEL_WHEN_H
@@ -28,7 +28,9 @@ struct hl_when {
 };
 
 /* What hl_when_parse accepts, for messages. */
-#define HL_WHEN_EXPECTED "a time such as 12.5s, 300ms, 50%, @peak, @end or @mark:NAME"
+#define HL_WHEN_EXPECTED                                                            \
+	"a time such as 12.5s (units: ns, us, ms, s, min, h), 50%, @peak, @end or " \
+	"@mark:NAME"
 
 /* How long a quoted name of a mark at s is, from its @ to its end, or len if that is missing; 0:
  * there is none. */

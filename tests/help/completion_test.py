@@ -83,7 +83,7 @@ def check_loading(text):
         case('-F _heaplapse heaplapse' in done.stdout, 'bash: complete -p knows it', done.stderr)
     for command in rows.commands(heaplapse):
         for short, long in rows.options(heaplapse, command):
-            pattern = {'bash': rf'--{long}', 'zsh': rf"'--{long}", 'fish': rf'seen_subcommand_from {command}\'.* -l {long}'}
+            pattern = {'bash': rf'--{long}', 'zsh': rf"'--{long}", 'fish': rf'__heaplapse_is {command}\'.* -l {long}'}
             if not long:
                 pattern = {'bash': rf' -{short}', 'zsh': rf"'-{short}", 'fish': rf' -s {short}'}
             case(re.search(pattern[shell] + r'(?![\w-])', text), f'{shell}: {command} has --{long}')
@@ -100,6 +100,16 @@ def check_offers():
     offers('heaplapse dump ', ['one.hlt', 'two.hlt'], ['other.txt'] if shell != 'fish' else [])
     offers('heaplapse record -o ', ['other.txt'])
     offers('heaplapse record -f cat ot', ['other.txt'])
+    offers('heaplapse record ls --', [], ['--overwrite', '--free-stacks'])
+    offers('heaplapse record -o x -f -- ls --', [], ['--overwrite', '--free-stacks'])
+    offers('heaplapse record ls report --', [], ['--overwrite', '--leaks'])
+    offers('heaplapse report --group ', ['stack', 'site', 'process'])
+    offers('heaplapse report -g ', ['stack', 'snapshot'])
+    offers('heaplapse report -s ', ['bytes', 'average', 'name'])
+    offers('heaplapse report --sort ', ['bytes', 'blocks'])
+    offers('heaplapse report --color ', ['always', 'never'])
+    offers('heaplapse record --clock ', ['tsc', 'counter'])
+    offers('heaplapse record --start ', ['on', 'off'])
 
 
 text = rows.run(heaplapse, 'completion', shell).stdout

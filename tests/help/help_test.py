@@ -3,6 +3,7 @@
 
 	help_test.py HEAPLAPSE
 """
+import pathlib
 import re
 import sys
 import rows
@@ -51,7 +52,11 @@ def check_environment():
         if name != 'help':
             variable = 'HEAPLAPSE_' + name.upper().replace('-', '_')
             case(re.search(rf'^  {variable}=', text, re.M), f'{variable} is in help environment', text)
-    for variable in 'HEAPLAPSE_CACHE', 'HEAPLAPSE_PAGER', 'NO_COLOR', 'COLUMNS':
+    source = pathlib.Path(__file__).resolve().parents[2] / 'src'
+    read = {name for file in source.rglob('*.c') if not file.name.endswith('_test.c')
+            for name in re.findall(r'\b(?:getenv|env_\w+)\("(\w+)"\)', file.read_text(encoding='utf-8'))}
+    case({'HEAPLAPSE_PAGER', 'NO_COLOR', 'COLUMNS', 'XDG_CACHE_HOME', 'DEBUGINFOD_URLS'} <= read, 'what the sources read is found', read)
+    for variable in sorted(read):
         case(f'  {variable}=' in text, f'{variable} is in help environment')
 
 

@@ -28,8 +28,9 @@ int main(void) { for (int i = 0; i < 400000; i++) { void *volatile p = malloc(i 
 '''
 
 
-def terminal(*args, lines=24, columns=80, stdout=None, keys=(), timeout=60, **env):
-    """(status, what came to the terminal); stdout leads elsewhere if given. Keys are typed when a page is there."""
+def terminal(*args, lines=24, columns=80, stdout=None, keys=(), timeout=60, rest_at=None, **env):
+    """(status, what came to the terminal); stdout leads elsewhere if given. Keys are typed when a page is there. At
+    rest_at, in seconds, the command has to rest for so long that work which it had begun by then is long."""
     keys = list(keys)
     pid, fd = pty.fork()
     if pid == 0:
@@ -38,6 +39,11 @@ def terminal(*args, lines=24, columns=80, stdout=None, keys=(), timeout=60, **en
         time.sleep(0.05) # until the terminal has its size
         os.execve(heaplapse, ['heaplapse', *args], rows.environment(**env))
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', lines, columns, 0, 0))
+    if rest_at:
+        time.sleep(0.05 + rest_at)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(pid, signal.SIGCONT)
     out, end = b'', time.time() + timeout
     while time.time() < end:
         if not select.select([fd], [], [], 0.2)[0]:
@@ -134,6 +140,18 @@ def check_trees():
     case('\033' not in plain and max(map(len, plain.splitlines())) > 140, 'in a pipe nothing is cut', plain[:500])
 
 
+def check_styles():
+    """Every view has some, where they are asked for, and none where they are not."""
+    views = [['report', v] for v in ('--threads', '--timeline', '--sizes', '--fragmentation', '--sites')]
+    for view in [*views, ['info'], ['report', '--group', 'process']]:
+        always, never = (rows.run(heaplapse, *view, f'--color={when}', 'churn.hlt').stdout for when in ('always', 'never'))
+        case('\033[1m' in always and '\033' not in never, f'colours of {" ".join(view)}', always[:300])
+        plain = always.replace('\033[0m', '')
+        for code in 1, 2, 31, 32, 33, 34, 36:
+            plain = plain.replace(f'\033[{code}m', '')
+        case(plain == never, f'{" ".join(view)}: colours are all that differs', plain[:300])
+
+
 def check_progress():
     status, out = terminal('dump', 'churn.hlt', stdout='/dev/null')
     long_enough = '[#' in out or '[.' in out
@@ -141,6 +159,12 @@ def check_progress():
     case(not long_enough or out.endswith('\r\033[K'), 'the bar is gone at the end', out[-100:])
     case(terminal('dump', 'churn.hlt', stdout='/dev/null', CI='1')[1] == '', 'no bar where CI is set')
     case(terminal('dump', 'churn.hlt', stdout='/dev/null', TERM='dumb')[1] == '', 'no bar on a dumb terminal')
+    for view in ['--sites'], ['--threads'], ['--temporary'], ['--allocated', '--filter=size:>100']:
+        # When the work begins depends on the machine.
+        shown = lambda: (terminal('report', *view, 'churn.hlt', stdout='/dev/null', rest_at=ms / 1000)[1] for ms in range(10, 200, 10))
+        case(any('reading the trace [' in out and out.endswith('\r\033[K') for out in shown()), f'report {view[-1]} has a bar')
+    out = ''.join(terminal('report', '--json', '--sites', 'churn.hlt', stdout='/dev/null', rest_at=ms / 1000)[1] for ms in (20, 40, 60))
+    case(out == '', 'none with --json', out)
 
 
 def check_newest(folder):
@@ -179,6 +203,8 @@ def check_summary():
 def check_bytes():
     out = rows.run(heaplapse, 'report', '--allocated', '--bytes', 'churn.hlt').stdout
     case('100,200,000 B' in out, '--bytes gives exact numbers', out)
+    for command in 'info', 'dump', 'help':
+        case(rows.run(heaplapse, command, '--bytes').returncode == 2, f'{command} has no --bytes: it would do nothing')
     out = rows.run(heaplapse, 'report', '--allocated', 'churn.hlt').stdout
     case('95.6 MiB' in out, 'without it they are rounded', out)
 
@@ -194,6 +220,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_pager(folder)
     check_colors()
     check_trees()
+    check_styles()
     check_progress()
     check_newest(folder)
     check_bytes()

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from manners import Failure, Skip, children_of, contains, expect, main, nodes_of, sound, wait_until
+from manners import Failure, Skip, children_of, contains, expect, main, sound, wait_until
 
 
 def start(place, seconds, options=('-q',), **popen):
@@ -59,7 +59,7 @@ def test_killed_names(place):
     expect('status', place.finish(process).status, 17)
     second = max(place.traces(), key=len)
     report = place.heaplapse.report(second, '--allocated')
-    contains('functions', {node['function'] for node in nodes_of(report['tree'])}, 'hit', 'hammer')
+    contains('functions', {node['function'] for node in report['nodes']}, 'hit', 'hammer')
 
 
 def test_killed_often(place):

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """installed_test - command and library find each other where they are installed."""
 import os
+import re
 import shutil
 
 from manners import expect, main, sound
@@ -22,6 +23,22 @@ def test_installed(place):
             sound(info, end=('exit', 4))
             os.unlink(name)
         shutil.rmtree('top')
+
+
+def test_documents(place):
+    """what the help names by share/doc/heaplapse is installed"""
+    root = os.path.abspath('root')
+    build = os.path.dirname(place.binary)
+    done = place.run('meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', root)
+    expect('meson install', done.status, 0)
+    found = {name for folder, _, names in os.walk(root) for name in names if folder.endswith('/share/doc/heaplapse')}
+    named = set()
+    for command in (), ('report',), ('dump',):
+        text = place.run(place.binary, 'help', *command).out
+        named |= set(re.findall(r'([\w-]+\.md)\s+in\s+share/doc/heaplapse', text))
+    expect('named and installed', sorted(named - found), [])
+    expect('documents', sorted(found), ['json.md', 'numbers.md', 'trace-format.md', 'tutorial.md'])
+    shutil.rmtree(root)
 
 
 if __name__ == '__main__':

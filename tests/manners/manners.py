@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'truth'), os.path.join(HERE, '..', '..', 'docs')]
 import decode  # noqa: E402
-from hltrace import Failure, Heaplapse, Results, expect, nodes_of  # noqa: E402
+from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
 
 LIMIT = 20      # seconds, for anything that is waited for
 

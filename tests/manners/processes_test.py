@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """processes_test - children of every kind: each has its own trace, with its own events and its own end."""
 import collections
+import json
 import os
 import signal
 import time
@@ -250,6 +251,21 @@ def test_script(place):
             sound(info)
         except Failure as failure:
             raise Failure(f'{name}: {failure}') from None
+
+
+def test_parents(place):
+    """each process names its parent, also after exec"""
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, '/bin/sh', '-c', 'echo $$ $PPID; /bin/true; /bin/echo; exit 0')
+        shell, above = map(int, done.out.split())
+        wait_until('two children', lambda: place.traces('heaplapse.true.*') and place.traces('heaplapse.echo.*'))
+        place.infos()
+        rows = json.loads(place.heaplapse.run('report', '--json', '--group', 'process', *place.traces()))['processes']
+        parents = {row['pid']: row['parent_pid'] for row in rows}
+        expect('parents', sorted(parents.values()), sorted([above, shell, shell]))
+        expect('the parent of the shell', parents[shell], above)
+        for name in place.traces():
+            os.unlink(name)
 
 
 def test_stopped_script(place):

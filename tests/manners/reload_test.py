@@ -16,14 +16,13 @@ def build():
              os.path.join(HERE, 'programs', 'slow_dlclose.c'))
 
 
-def paths(tree, above=()):
+def paths(nodes):
     """Every path from the outermost frame to a function *_inner: (names, blocks, bytes)."""
-    for node in tree:
-        names = (*above, node['function'])
-        if names[-1].endswith('_inner'):
-            yield names, node['blocks'], node['bytes']
-        else:
-            yield from paths(node['children'], names)
+    above = []
+    for node in nodes:
+        above.append((*(() if node['parent'] is None else above[node['parent']]), node['function']))
+        if node['function'].endswith('_inner'):
+            yield above[-1], node['blocks'], node['bytes']
 
 
 def check(place, mode, slow, times):
@@ -42,7 +41,7 @@ def check(place, mode, slow, times):
     trace = place.traces()[0]
     report = place.heaplapse.report(trace, '--allocated')
     found = {}
-    for names, blocks, size in paths(report['tree']):
+    for names, blocks, size in paths(report['nodes']):
         caller = {'alpha_inner': 'main', 'beta_inner': 'second'}[names[-1]]
         if names[-3:-1] != ('load_and_run', 'plugin_run') or caller not in names:
             raise Failure(f'a stack that was never there: {names}')

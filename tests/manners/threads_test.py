@@ -3,7 +3,7 @@
 import collections
 import os
 
-from manners import expect, main, nodes_of, sound
+from manners import expect, main, sound
 
 SIZE = 5000
 
@@ -24,7 +24,7 @@ def crowd(place, mode, way, threads, count):
     expect('threads', len([n for n in by_thread.values() if n]), threads)
     expect('allocations of each thread', set(by_thread.values()) - {0}, {count})
     report = place.heaplapse.report(trace, '--allocated')
-    blocks = sum(node['blocks'] for node in nodes_of(report['tree']) if node['function'] == 'work')
+    blocks = sum(node['blocks'] for node in report['nodes'] if node['function'] == 'work')
     expect('blocks of work()', blocks, threads * count)
     os.unlink(trace)
 

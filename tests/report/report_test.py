@@ -122,7 +122,8 @@ def sums(trace):
         args = quantity + (['--filter', expr] if expr else [])
         tree = ask(*args, trace)
         total = tree['total_bytes'], tree['total_blocks']
-        check((sum(n['bytes'] for n in tree['tree']), sum(n['blocks'] for n in tree['tree'])) == total, f'{args}: the tree')
+        outer = [n for n in tree['nodes'] if n['parent'] is None]
+        check((sum(n['bytes'] for n in outer), sum(n['blocks'] for n in outer)) == total, f'{args}: the tree')
         for group in GROUPS:
             answer = ask(*args, '--group', group, trace)
             rows = answer['rows']
@@ -149,6 +150,7 @@ def filters(trace):
     check(total('time:@mark:"done"..') == 70000, 'a mark in quotes')
     for traces in ('child.hlt', trace), (trace, 'child.hlt'):
         check(ask('--allocated', '--filter', 'fn:0x1000', *traces)['total_bytes'] == 5984, f'one filter for {traces}')
+    check(total('call:calloc,new', '--filter', 'thread:1') == 64 and total('thread:1', '--filter', '') == 4160, 'two must both hold')
     check(ask('--allocated', '-i', '0x1010', '-i', '0x4000', trace)['total_bytes'] == 75096, 'include')
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
@@ -167,7 +169,7 @@ def bad(trace, empty, folder):
     def refused(status, words, *args):
         r = run(*args)
         check(r.returncode == status and words.encode() in r.stderr, f'{args}: {r.returncode} {r.stderr}')
-        check(b'rows' not in r.stdout and b'tree' not in r.stdout, f'{args}: {r.stdout[:100]}')
+        check(b'rows' not in r.stdout and b'nodes' not in r.stdout, f'{args}: {r.stdout[:100]}')
         return r
     r = refused(2, 'missing closing parenthesis', '--filter', 'size:>1K fn:/a(/', trace)
     check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * len('size:>1K fn:/a(') + '^', str(r.stderr))
@@ -195,6 +197,9 @@ def bad(trace, empty, folder):
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
     pathlib.Path(f'{folder}/bad.supp').write_text('# fine\nleak:x\nrace:y\n')
+    refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', trace)
+    refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
+    refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
     r = run('--at', '1h', trace)
     check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'a time after the end: {r.stderr}')
@@ -204,12 +209,64 @@ def bad(trace, empty, folder):
         r = run(*args, empty)
         check(r.returncode == 0 and b'no allocation is in the trace' in r.stderr, f'{args} of nothing: {r.returncode} {r.stderr}')
         json.loads(run('--json', *args, empty).stdout)
-    refused(3, 'nowhere', trace, f'{folder}/nowhere.hlt')
+
+def processes(trace):
+    """What is wrong with one process: the others are shown, it is said and counted."""
+    quantity = ['--allocated', '--group', 'process']
+    for files in itertools.permutations(('nowhere.hlt', trace, 'child.hlt')):
+        r = run(*quantity, *files)
+        check(r.returncode == 3 and r.stderr.count(b'nowhere.hlt') == 1, f'{files}: {r.returncode} {r.stderr}')
+        check(b'2 of 3 processes, each as above: 74.2 KiB in 8 blocks' in r.stdout, f'{files}: {r.stdout}')
+        r = json.loads(run('--json', *quantity, *files).stdout)
+        bad = [p for p in r['processes'] if 'error' in p]
+        check((r['total_bytes'], r['processes_read'], len(r['processes'])) == (75984, 2, 3), str(r))
+        check(len(bad) == 1 and bad[0]['trace'] == 'nowhere.hlt' and 'nowhere.hlt' in bad[0]['error'], str(bad))
+    r = run(trace, 'nowhere.hlt')
+    check(r.returncode == 3 and b'1 of 2 processes' in r.stdout and b'malloc' in r.stdout, f'a tree and no file: {r}')
+    r = run('nowhere.hlt', 'nothing.hlt')
+    check(r.returncode == 3 and b'0 of 2 processes could be read' in r.stdout, f'no file at all: {r}')
+
+    # The child is over after 6.4 us and has no marks.
+    times = (['--growth', '100us..700us'], 4160), (['--at', '@mark:login'], 1564), (['--range', '@mark:login..'], 74096), \
+        (['--allocated', '--filter', 'time:@mark:done..'], 70000)
+    for (args, total), files in itertools.product(times, ((trace, 'child.hlt'), ('child.hlt', trace))):
+        for view in [], ['--group', 'process'], ['--sites']:
+            r = run(*args, *view, *files)
+            check(r.returncode == 0 and b'child.hlt: ' in r.stderr and b'it counts as 0' in r.stderr, f'{args} {view}: {r}')
+            check(b'all 2 processes' in r.stdout, f'{args} {view} {files}: {r.stdout}')
+            r = ask(*args, *view, *files)
+            child = r['processes'][files.index('child.hlt')]
+            check(r['total_bytes'] == total and child['total_bytes'] == 0 and child['error'], f'{args} {view} {files}: {r}')
+        r = run('--strict', *args, *files)
+        check(r.returncode == 4 and b'child.hlt: something is missing' in r.stderr, f'{args} --strict: {r}')
+    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us']:
+        r = run('--json', *args, trace, 'child.hlt')
+        check(r.returncode == 2 and not r.stdout and b'of no process: ' in r.stderr, f'{args}, which none has: {r}')
+
+    # Numbers that mean nothing are not there.
+    for view in '--snapshots', '--snapshot-deltas', '--cumulative-delta', '--timeline':
+        check('total_bytes' not in ask(view, trace, 'child.hlt'), f'a total of {view}')
+        check(b'each as above' not in run(view, trace, 'child.hlt').stdout, f'a total of {view} in text')
+    r = run('--allocated', '--group', 'process', trace, './' + trace)
+    check(b'all 1 process, each as above: 73.9 KiB' in r.stdout and b'is the same file as parent.hlt' in r.stderr, f'one file twice: {r}')
+    os.link('child.hlt', 'link.hlt')
+    check(len(ask('--allocated', 'child.hlt', trace, 'link.hlt')['processes']) == 2, 'two names of one file')
+    os.unlink('link.hlt')
+
+def one_snapshot():
+    """A change is between two."""
+    subprocess.run([mktrace, 'one.hlt'], check=True, input=(CHILD[:CHILD.index('end')] + 'extra 700 1 0 only\nend 0 0 6400\n').encode())
+    r = run('--json', '--cumulative-delta', 'one.hlt')
+    check(r.returncode == 0 and json.loads(r.stdout)['snapshots'] == [] and b'made one snapshot' in r.stderr, f'one snapshot: {r}')
 
 def suppressions(trace, folder):
     pathlib.Path(f'{folder}/app.supp').write_text('# ours\nleak:^0x1010$\n\nleak:nothing*such\n')
     r = ask('--leaks', '--suppressions', f'{folder}/app.supp', trace)
     check(r['total_bytes'] == 0 and r['suppressed'] == [{'pattern': '^0x1010$', 'bytes': 5096, 'blocks': 2}], str(r))
+    pathlib.Path(f'{folder}/other.supp').write_text('leak:nothing*such\n')
+    for files in itertools.permutations(('app.supp', 'other.supp')):
+        r = ask('--leaks', *(a for f in files for a in ('--suppressions', f'{folder}/{f}')), trace)
+        check(r['total_bytes'] == 0, f'{files}: {r["total_bytes"]}')
     for pattern, fits in {'x10': True, '^x10': False, 'bin/app$': True, '0x*10$': True, '^/opt*app$': True, '$': True,
                           '^0x1010': True, '1010^': False, 'bin/ap$': False, '0*9': False}.items():
         pathlib.Path(f'{folder}/app.supp').write_text(f'leak:{pattern}\n')
@@ -286,7 +343,7 @@ def order(trace):
     check(by_blocks == ['85.7%├─ 0x1000  [app]', '14.3%└─ 0x4000  [libc.so.6]'], str(by_blocks))
     inverted = first('--allocated', '--sort', 'blocks')
     check(inverted[0].startswith('85.7%├─ malloc') and sum(float(l.split('%')[0]) for l in inverted) > 99.8, str(inverted))
-    top = [c['function'] for c in ask(*tree, '--sort', 'blocks', trace)['tree']]
+    top = [n['function'] for n in ask(*tree, '--sort', 'blocks', trace)['nodes'] if n['parent'] is None]
     check(top == ['0x1000', '0x4000'], f'JSON by blocks: {top}')
     kept = lines('--allocated', '--group', 'site', '--sort', 'blocks', '--min', '14')
     check(len(kept) >= 4 and '0 B' in ''.join(kept), 'a table by blocks keeps rows of few bytes: ' + str(kept))
@@ -298,6 +355,33 @@ def order(trace):
                    b'alloc 64 0 123456789012 0 0\nalloc 64 0 5 1 0\nend 0 0 640\n')
     exact = [l for l in run('--bytes', '--min', '0', 'wide.hlt').stdout.decode().splitlines() if '%' in l]
     check(len(exact) == 3 and ' 123,456,789,012 B ' in exact[1] and len({l.find(' B ') for l in exact}) == 1, f'--bytes in line: {exact}')
+
+def cut(trace):
+    """-n cuts every list to its largest rows, and says how many there are more; --min all but scales."""
+    subprocess.run([mktrace, 'threads.hlt'], check=True, input=('module /bin/app -\nnode - 0 1000\n' + ''.join(
+        f'thread {i}\n' for i in range(1, 9)) + ''.join(f'alloc {64 * i + 64} {i} {10 ** (i % 4)} 0 0\n' for i in range(8)) +
+        ''.join(f'free {64 * i + 640} {(i + 1) % 8} {i} 11\n' for i in range(8)) + 'end 0 0 6400\n').encode())
+    def lines(*args):
+        return run(*args).stdout.decode().splitlines()
+    rows = [l.split()[0] for l in lines('--threads', '-n', '3', 'threads.hlt') if l[:6].strip().isdigit()]
+    check(rows == ['0', '3', '4'], f'the threads that allocated or freed most: {rows}')
+    text = '\n'.join(lines('--threads', '-n', '3', 'threads.hlt'))
+    check('and 5 threads more; -n 0 shows all' in text and 'and 5 pairs more' in text and text.count('allocated, thread') == 3, text)
+    check(len([l for l in lines('--threads', 'threads.hlt') if l[:6].strip().isdigit()]) == 8, 'all threads unless asked')
+    text = '\n'.join(lines('--threads', '--min', '20', 'threads.hlt'))
+    check('and 4 threads more; --min 0 shows all' in text and text.count('allocated, thread') == 2, text)
+    table = lambda *args: [l for l in lines(*args) if '%' in l and not l.startswith('hidden')]
+    by_thread = table('--allocated', '-g', 'thread', '--min', '5', 'threads.hlt')
+    check(len(by_thread) == 2, f'-g thread --min: {by_thread}')
+    sizes = table('--sizes', '--min', '40', trace)
+    check(len(sizes) == len(table('--sizes', trace)), f'a scale is whole: {sizes}')
+    two = lines('--sizes', '-n', '2', trace)
+    check([l[33:] for l in two if '%' in l][:2] == ['4.0 KiB - < 8.0 KiB', '64.0 KiB - < 128.0 KiB'], f'in the order of the scale: {two}')
+    check(two[-1].endswith('rows beyond -n 2; -n 0 shows all'), two[-1])
+    two = lines('--allocated', '-g', 'process', '-n', '1', 'child.hlt', trace)
+    check(len(two) == 3 and '73.9 KiB' in two[0] and two[1] == '  and 1 process more; -n 0 shows all', str(two))
+    check('74.2 KiB' in two[2], f'the total is of all: {two}')
+    check(len(lines('--allocated', '-g', 'process', '--min', '1', 'child.hlt', trace)) == 3, '-g process --min')
 
 def places(path, *flags):
     """Where the functions of a file are: {name: offset}."""
@@ -337,7 +421,7 @@ def starts():
         rows = [float(l.split('%')[0]) for l in short.splitlines() if '%' in l and (view[:1] == ['--group'] or l[33:34] in '├└')]
         check(len(rows) > 0 and 99.7 < sum(rows) < 100.3, f'{view}: the sum: {short}')
     tree = ask(*leaks, trace)
-    check(tree == ask(*leaks, '--full-stacks', trace) and '_start' in {n['function'] for n in tree['tree']}, f'JSON: {tree}')
+    check(tree == ask(*leaks, '--full-stacks', trace) and '_start' in {n['function'] for n in tree['nodes']}, f'JSON: {tree}')
 
 def known():
     """What libc keeps is no leak; what it gives to the program is, and so is what the program does when libc calls it."""
@@ -419,6 +503,8 @@ with tempfile.TemporaryDirectory() as folder:
         filters('parent.hlt')
         fragments('parent.hlt')
         bad('parent.hlt', 'empty.hlt', folder)
+        processes('parent.hlt')
+        one_snapshot()
         suppressions('parent.hlt', folder)
         text('parent.hlt')
         order('parent.hlt')
@@ -427,6 +513,7 @@ with tempfile.TemporaryDirectory() as folder:
         starts()
         known()
         timeline('parent.hlt')
+        cut('parent.hlt')
         axis()
         words('parent.hlt')
         damaged(folder)

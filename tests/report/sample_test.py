@@ -36,5 +36,10 @@ with tempfile.TemporaryDirectory() as folder:
     check(leaks['total_bytes'] == live == 384 + 64, f'{leaks["total_bytes"]}, the program counted {live}')
     delta = json.loads(run('report', '--json', '--cumulative-delta', trace))['snapshots'][0]
     check((delta['name'], delta['since_snapshot'], delta['total_bytes'], delta['freed_bytes']) == ('two', 1, 64, 0), str(delta))
+
+    off = f'{folder}/off.hlt'
+    run('record', '--start=off', '-o', off, '--', sample)
+    r = subprocess.run([heaplapse, 'report', '--strict', off], capture_output=True, text=True, timeout=60)
+    check(r.returncode == 4 and 'before the program switched recording on' in r.stderr and 'read' not in r.stderr, f'--start=off: {r}')
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))

@@ -83,31 +83,24 @@ class Heaplapse:
             raise Failure(f'heaplapse dump {trace}: status {command.returncode}')
 
 
-def nodes_of(tree):
-    """Every node of a report's tree."""
-    for node in tree:
-        yield node
-        yield from nodes_of(node['children'])
-
-
 def site_of(node):
     found = SITE.match(node['function'] or '')
     return found[0] if found else None
 
 
-def flatten(tree):
-    """{site: (blocks, bytes)} of a report's tree: the sums of the outermost nodes named site_*.
+def flatten(nodes):
+    """{site: (blocks, bytes)} of a report's nodes: the sums of the outermost ones named site_*.
 
     A site calls the allocator and no other site, so whatever hangs below its node (an operator
     new, a libc function) was allocated for it.
     """
     sites = {}
-    todo = list(tree)
-    while todo:
-        node = todo.pop()
+    inside = []  # of each node: it is in a site
+    for node in nodes:
         site = site_of(node)
-        if site is None:
-            todo += node['children']
+        below = node['parent'] is not None and inside[node['parent']]
+        inside.append(below or site is not None)
+        if site is None or below:
             continue
         blocks, size = sites.get(site, (0, 0))
         sites[site] = (blocks + node['blocks'], size + node['bytes'])
@@ -116,19 +109,19 @@ def flatten(tree):
 
 def check_sums(report):
     """Every node is its own part and its children; the report is the sum of its roots."""
-    todo = list(report['tree'])
+    nodes = report['nodes']
     for unit in ('bytes', 'blocks'):
-        roots = sum(node[unit] for node in report['tree'])
+        roots = sum(node[unit] for node in nodes if node['parent'] is None)
         if roots != report['total_' + unit]:
             raise Failure(f'the tree holds {roots} {unit}, total_{unit} says '
                           f'{report["total_" + unit]}')
-    while todo:
-        node = todo.pop()
-        todo += node['children']
-        for unit in ('bytes', 'blocks'):
-            parts = node['self_' + unit] + sum(child[unit] for child in node['children'])
-            if parts != node[unit]:
-                raise Failure(f'{node["function"]}: {node[unit]} {unit}, but its parts are {parts}')
+        parts = [node['self_' + unit] for node in nodes]
+        for node in nodes:
+            if node['parent'] is not None:
+                parts[node['parent']] += node[unit]
+        for node, part in zip(nodes, parts):
+            if part != node[unit]:
+                raise Failure(f'{node["function"]}: {node[unit]} {unit}, but its parts are {part}')
 
 
 def expect(what, found, wanted):

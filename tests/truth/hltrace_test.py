@@ -13,8 +13,24 @@ def node(function, self_blocks=0, self_bytes=0, children=()):
             'children': list(children)}
 
 
+def listed(roots):
+    """As a report has them: callers first, each with its caller's number."""
+    rows = []
+
+    def add(node, parent):
+        at = len(rows)
+        rows.append({key: value for key, value in node.items() if key != 'children'})
+        rows[at]['parent'] = parent
+        for child in node['children']:
+            add(child, at)
+
+    for root in roots:
+        add(root, None)
+    return rows
+
+
 def report(*roots):
-    return {'schema': 1, 'quantity': 'live', 'tree': list(roots),
+    return {'schema': 1, 'quantity': 'live', 'nodes': listed(roots),
             'total_blocks': sum(root['blocks'] for root in roots),
             'total_bytes': sum(root['bytes'] for root in roots)}
 
@@ -41,7 +57,7 @@ def must_fail(check, *args):
 def broken(key, by):
     """GOOD with one number wrong."""
     bad = report(node('main', children=[node('site_a', 2, 20)]))
-    place = bad if key.startswith('total') else bad['tree'][0]['children'][0]
+    place = bad if key.startswith('total') else bad['nodes'][1]
     place[key] += by
     return bad
 
@@ -49,7 +65,7 @@ def broken(key, by):
 def main():
     results = Results()
     results.case('sites are summed over their places', lambda: expect(
-        'sites', flatten(GOOD['tree']), {'site_a': (3, 30), 'site_b': (3, 30)}))
+        'sites', flatten(GOOD['nodes']), {'site_a': (3, 30), 'site_b': (3, 30)}))
     results.case('an empty tree has no sites', lambda: expect('sites', flatten([]), {}))
     results.case('a sound report passes', check_sums, GOOD)
     for key in ('total_bytes', 'total_blocks', 'bytes', 'blocks', 'self_bytes', 'self_blocks'):

@@ -105,17 +105,17 @@ class Run:
         report = self.report('--allocated')
         expect('total_bytes', report['total_bytes'], self.info['totals']['bytes_allocated'])
         expect('total_blocks', report['total_blocks'], self.info['totals']['allocations'])
-        compare_sites(flatten(report['tree']), self.truth.allocated())
+        compare_sites(flatten(report['nodes']), self.truth.allocated())
 
     def check_leaks(self):
         report = self.report('--leaks', '--no-default-suppressions')
         expect('total_bytes', report['total_bytes'], self.info['totals']['live_bytes_end'])
         expect('total_blocks', report['total_blocks'], self.info['totals']['live_blocks_end'])
-        compare_sites(flatten(report['tree']), self.truth.live())
+        compare_sites(flatten(report['nodes']), self.truth.live())
 
     def check_peak(self):
         report = self.report('--peak')
-        sites = flatten(report['tree'])
+        sites = flatten(report['nodes'])
         total = sum(size for _, size in sites.values())
         expect('total_bytes', report['total_bytes'], self.info['totals']['peak_bytes'])
         expect('total_blocks', report['total_blocks'], self.info['totals']['peak_blocks'])
@@ -139,8 +139,8 @@ class Run:
 
     def check_moment(self, moment):
         at = moment['unix_ns'] - self.info['start_unix_ns']
-        report = self.report('--at', at)
-        compare_sites(flatten(report['tree']), moment['live'])
+        report = self.report('--at', f'{at}ns')
+        compare_sites(flatten(report['nodes']), moment['live'])
 
 
 def check_all(args, folder):

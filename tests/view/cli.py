@@ -73,7 +73,11 @@ def usage(tmp, good):
         expect(0, command, good, '--strict')
         expect(2, command, '--strict=1', good, err='takes no value')
     expect(2, 'report', '--alocated', good, err='did you mean --allocated')
+    expect(2, 'report', '--leak', good, err='did you mean --leaks')
+    expect(2, 'report', '--snapshot', good, err='did you mean --snapshots')
     expect(2, 'report', good, '--at', err='needs a value')
+    for bad in '5', '0.5', '1..2', '5 s':
+        expect(2, 'report', '--at=' + bad, good, err='units: ns, us, ms, s, min, h')
     for bad in '12x', '', '101%', '@nowhere', '-1':
         expect(2, 'report', '--at=' + bad, good, err='12.5s')
     expect(2, 'report', '--min', 'x', good, err='0 to 100')
@@ -105,7 +109,7 @@ def output(tmp, good, big):
             check(r.returncode == 3 and b'could not be written' in r.stderr, f'{args} on a full disk: {r}')
     r = subprocess.run(f'exec {heaplapse} info {good} >&-', shell=True, stderr=subprocess.PIPE)
     check(r.returncode == 3 and b'could not be written' in r.stderr, f'closed stdout: {r}')
-    # A reader that had enough: silence, whether SIGPIPE kills or is ignored.
+    # A reader that had enough: silence, whether SIGPIPE kills or is ignored; but what it got is not whole.
     for ignore in False, True:
         p = subprocess.Popen([heaplapse, 'dump', big], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False,
                              preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignore else signal.SIG_DFL))
@@ -113,7 +117,7 @@ def output(tmp, good, big):
         p.stdout.close()
         err = p.stderr.read()
         p.wait()
-        check(err == b'' and p.returncode == (0 if ignore else -signal.SIGPIPE), f'EPIPE: {p.returncode} {err}')
+        check(err == b'' and p.returncode == (3 if ignore else -signal.SIGPIPE), f'EPIPE: {p.returncode} {err}')
 
 def info(good):
     i = json.loads(run('info', '--json', good).stdout)
@@ -128,20 +132,22 @@ def info(good):
         'live_bytes_end': 3700, 'peak_bytes': 4700, 'peak_blocks': 5, 'peak_time_ns': 2560, 'temporary': 0,
         'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'late_events': 0, 'dropped_events': 0,
         'threads': 2, 'stacks': 4}, str(i['totals']))
+    r = run('info', '-v', good)
+    check(b'read ' in r.stderr and all(float(p) <= 100 for p in re.findall(rb'([\d.]+)%', r.stderr)), f'info -v: {r.stderr}')
     text = run('info', good).stdout
     check(b'\x1b' not in text and b'4.6 KiB' in text, str(text))
 
-def flat(nodes, path=()):
+def flat(nodes):
+    paths = []
     for n in nodes:
-        p = path + (n['function'],)
-        yield p, n
-        yield from flat(n['children'], p)
+        paths.append((() if n['parent'] is None else paths[n['parent']]) + (n['function'],))
+        yield paths[-1], n
 
 def tree(good):
     t = json.loads(run('report', '--json', good).stdout)
-    check({k: t[k] for k in t if k != 'tree'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
+    check({k: t[k] for k in t if k != 'nodes'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
           'total_bytes': 4700, 'total_blocks': 5}, str(t))
-    seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flat(t['tree'])}
+    seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flat(t['nodes'])}
     lib, other = '/nowhere/lib.so', '/nowhere/other.so'
     check(seen == {
         ('0x1000',): (4500, 4, 0, 0, lib),
@@ -155,9 +161,10 @@ def tree(good):
         ('0x1000', '[...]', '0x1020'): (0, 1, 0, 0, lib),
         ('0x1000', '[...]', '0x1020', 'operator new'): (0, 1, 0, 1, None),
         ('[no stack]',): (200, 1, 200, 1, None)}, str(seen))
-    first = t['tree'][0]
-    check(list(first) == ['function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes', 'self_blocks',
-                          'children'], str(list(first)))
+    first = t['nodes'][0]
+    check(list(first) == ['parent', 'function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes',
+                          'self_blocks'], str(list(first)))
+    check(all(n['parent'] is None or n['parent'] < i for i, n in enumerate(t['nodes'])), 'a parent stands before its children')
     check(first['file'] is None and first['line'] == 0 and first['inlined'] is False, str(first))
 
     def totals(*args):
@@ -195,7 +202,20 @@ def dump(good):
     check(n('op=alloc') == 5 and n('op=free') == 1 and n('!op=free') == 5 and n('thread=0') == 5, 'op, thread')
     check(n('func=calloc') == 1 and n('size>=1000') == 3 and n('size=0') == 1, 'func, size')
     check(n('time=1us..2us') == 3 and n('function=0x2010') == 1 and n('function=jit') == 1, 'time, function')
+    check(n('op=alloc', '--filter', 'thread=1') == 2, 'two filters')
     check(n('op=alloc', '-n', '2') == 2 and n('op=alloc', '-n0') == 0, 'limit')
+
+def reasons(tmp):
+    """--strict says what is missing, and nothing that is not."""
+    kinds = {'dropped while recording': BASE + 'counters 0 0 0 0 5\nend 0 0 6400\n', 'the end of the recording': BASE,
+             'how the program ended': BASE + 'end 4 0 6400\n',
+             'switched recording off': BASE + 'extra 2560 3 0 x\nend 0 0 6400\n'}
+    for words, text in kinds.items():
+        path = make(f'{tmp}/reasons.hlt', text)
+        for command in 'report', 'info', 'dump':
+            r = expect(4, command, '--strict', path, err=words)
+            check(b'could not be read' not in r.stderr and sum(w.encode() in r.stderr.splitlines()[-1] for w in kinds) == 1,
+                  f'{command}: {words}: {r.stderr}')
 
 def missing(tmp):
     """Nothing is called leaked when it may not be."""
@@ -230,19 +250,16 @@ def real_names(tmp):
     text = f'module {subject} *\nmodule {subject} 0102\nnode - 0 {symbols["main"] + 8:x}\nnode 0 0 {at:x}\nnode - 1 {at:x}\n' \
            'thread 1\nalloc 640 0 100 1 0\nalloc 640 0 10 2 0\nend 0 0 6400\n'
     path = make(f'{tmp}/real.hlt', text)
-    t = json.loads(run('report', '--json', path).stdout)['tree']
-    stack, node = [], t[0]
-    while True:
-        stack.append((node['function'], os.path.basename(node['file']), node['inlined']))
-        node = node['children'][0]
-        if node['function'] == 'malloc':
-            break
-        leaf = node
-    node = leaf
+    t = json.loads(run('report', '--json', path).stdout)['nodes']
+    depth = [n['function'] for n in t].index('malloc')
+    check([n['parent'] for n in t[:depth + 1]] == [None, *range(depth)], str(t))
+    stack = [(n['function'], os.path.basename(n['file']), n['inlined']) for n in t[:depth]]
+    node = t[depth - 1]
+    other = [n for n in t if n['parent'] is None][1]
     check([f[:2] for f in stack] == [(f, 'subject.c') for f in ('main', 'fill', 'push_twice', 'push')], str(stack))
     check([f[2] for f in stack] == [False, False, True, True], str(stack))
     check(node['line'] == 13, f'the line of the call of malloc: {node["line"]}')
-    check(t[1]['function'] == f'0x{at:x}' and t[1]['module'] == subject, str(t[1]))
+    check(other['function'] == f'0x{at:x}' and other['module'] == subject, str(other))
     text = run('report', path).stdout.decode()
     check('rebuilt since the recording' in text and '(inlined)' in text, text)
     check(json.loads(run('report', '--json', '--filter', 'function=push_tw', path).stdout)['total_bytes'] == 100, 'by name')
@@ -260,8 +277,8 @@ def hostile(tmp):
         if '--json' in args:
             check(out.count(b'\n') == 1, f'{args}: one line')
             json.loads(out)
-    t = json.loads(run('report', '--json', path).stdout)['tree']
-    check({n['module'] for n in t} >= {'/a\x1b[2J\nnew\rline', '/<script>"\\', '/\u202ertl'}, str([n['module'][:40] for n in t]))
+    t = json.loads(run('report', '--json', path).stdout)['nodes']
+    check({n['module'] for n in t} >= {'/a\x1b[2J\nnew\rline', '/<script>"\\', '/\u202ertl'}, str([n['module'] for n in t])[:500])
 
 def deep(tmp):
     """Stacks as deep as nobody has them: bounded, no recursion."""
@@ -271,6 +288,10 @@ def deep(tmp):
     path = make(f'{tmp}/deep.hlt', text)
     r = run('report', '--json', path)
     check(r.returncode == 0 and r.stdout.count(b'"function"') == n + 3, f'deep: {r.returncode} {r.stdout.count(b"function")}')
+    depth = []
+    for node in json.loads(r.stdout)['nodes']: # a nested tree as deep as this no reader would take
+        depth.append(1 if node['parent'] is None else depth[node['parent']] + 1)
+    check(max(depth) == n + 2, f'deep: {max(depth)}')
     r = run('report', path)
     check(r.returncode == 0 and r.stdout.count(b'[deep.so]') == n + 1 + n // 2 + 1, f'deep text: {r.returncode} {r.stdout.count(b"[deep.so]")} {r.stdout[-300:]}')
 
@@ -308,6 +329,7 @@ with tempfile.TemporaryDirectory() as tmp:
     tree(good)
     dump(good)
     missing(tmp)
+    reasons(tmp)
     real_names(tmp)
     hostile(tmp)
     deep(tmp)

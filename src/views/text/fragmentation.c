@@ -38,8 +38,9 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], more[160];
 	size_t shown = opts->limited && opts->limit < f->n_holders ? opts->limit : f->n_holders;
 
-	fprintf(out, "the heap's pages, %s, at %s of %s\n\n", opts->what,
-		hl_text_duration(a, f->time_ns), hl_text_duration(b, hl_model_end_ns(m)));
+	fprintf(out, "%sthe heap's pages, %s, at %s of %s%s\n\n", hl_style(opts, HL_STYLE_BOLD),
+		opts->what, hl_text_duration(a, f->time_ns),
+		hl_text_duration(b, hl_model_end_ns(m)), hl_style(opts, HL_STYLE_PLAIN));
 	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
 	put_line(out, "live", f->live.bytes, more);
 	if (f->all.blocks != f->live.blocks) {
@@ -59,9 +60,14 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
 		hl_text_bytes(b, f->sparse_bytes));
 	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, more);
+	/* They come by pages, and a share is of these. */
+	while (shown > 0 &&
+		hl_percent(f->holders[shown - 1].pages, f->sparse_pages) < opts->min_percent)
+		shown--;
 	if (shown > 0)
-		fprintf(out, "\nwho holds these pages:\n  %10s  %10s  %10s\n", "pages", "bytes",
-			"blocks");
+		fprintf(out, "\n%swho holds these pages:%s\n  %10s  %10s  %10s\n",
+			hl_style(opts, HL_STYLE_BOLD), hl_style(opts, HL_STYLE_PLAIN), "pages",
+			"bytes", "blocks");
 	for (size_t i = 0; i < shown; i++) {
 		const struct hl_holder *h = &f->holders[i];
 
@@ -71,8 +77,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		hl_put_frame(out, hl_model_frame(m, h->frame), h->full, opts, 38);
 		putc('\n', out);
 	}
-	if (shown < f->n_holders)
-		fprintf(out, "  and %zu sites more; -n 0 shows all\n", f->n_holders - shown);
+	hl_put_more(out, f->n_holders - shown, "site", "sites", opts);
 }
 
 void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f)

@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "util/json.h"
+#include "util/terminal.h"
 #include "util/text.h"
 #include "views/text/text.h"
 
@@ -142,13 +143,19 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	putc('\n', out);
 }
 
-static void line(FILE *out, const char *label, const char *text)
+static void styled(FILE *out, const char *label, const char *text, const char *style)
 {
 	struct hl_strbuf b = {0};
 
 	hl_text_escape(&b, text);
-	fprintf(out, "%-20s%s\n", label, hl_strbuf_str(&b));
+	fprintf(out, "%-20s%s%s%s\n", label, style, hl_strbuf_str(&b),
+		style[0] ? hl_style_sequence(HL_STYLE_PLAIN) : "");
 	hl_strbuf_fini(&b);
+}
+
+static void line(FILE *out, const char *label, const char *text)
+{
+	styled(out, label, text, "");
 }
 
 static void text_command(FILE *out, const struct hl_meta *meta)
@@ -227,13 +234,15 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "clock", i->meta.clock);
 }
 
-void hl_text_info(FILE *out, struct hl_model *m)
+void hl_text_info(FILE *out, struct hl_model *m, bool color)
 {
+	const char *bold = color ? hl_style_sequence(HL_STYLE_BOLD) : "";
+	const char *red = color ? hl_style_sequence(HL_STYLE_RED) : "";
 	const struct hl_trace_info *i = hl_model_info(m);
 	struct row rows[N_ROWS];
 	char text[HL_TEXT_SIZE_MAX];
 
-	line(out, "program", i->meta.program);
+	styled(out, "program", i->meta.program, bold);
 	text_command(out, &i->meta);
 	fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
 	line(out, "architecture", i->meta.arch);
@@ -242,9 +251,10 @@ void hl_text_info(FILE *out, struct hl_model *m)
 	text_end(out, i);
 	line(out, "mode", i->meta.mode);
 	text_notes(out, i);
-	line(out, "complete", hl_model_complete(m) ? "yes" : "no");
+	styled(out, "complete", hl_model_complete(m) ? "yes" : "no",
+		hl_model_complete(m) ? "" : red);
 	if (i->damaged)
-		line(out, "damage", i->damage);
+		styled(out, "damage", i->damage, red);
 	line(out, "file size", hl_text_bytes(text, i->file_bytes));
 	putc('\n', out);
 	fill_rows(i, rows);

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/text.h"
@@ -23,6 +24,41 @@ uint64_t hl_text_least(const struct hl_value *total, const struct hl_text_opts *
 	double least = (double)hl_measure(total, opts) * opts->min_percent / 100;
 
 	return least > 0 ? (uint64_t)least + ((double)(uint64_t)least < least) : 0;
+}
+
+struct rank {
+	uint64_t size;
+	size_t at;
+};
+
+static int by_rank(const void *pa, const void *pb)
+{
+	const struct rank *a = pa, *b = pb;
+
+	if (a->size != b->size)
+		return a->size > b->size ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+bool *hl_pick(const void *rows, size_t n,
+	uint64_t (*size_of)(const void *rows, size_t i, const struct hl_text_opts *opts),
+	uint64_t least, const struct hl_text_opts *opts)
+{
+	struct rank *ranks = calloc(n + 1, sizeof(*ranks));
+	bool *shown = calloc(n + 1, sizeof(*shown));
+
+	if (!ranks || !shown) {
+		free(ranks);
+		free(shown);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		ranks[i] = (struct rank){.size = size_of(rows, i, opts), .at = i};
+	qsort(ranks, n, sizeof(*ranks), by_rank);
+	for (size_t i = 0; i < n && !(opts->limited && i == opts->limit); i++)
+		shown[ranks[i].at] = ranks[i].size >= least;
+	free(ranks);
+	return shown;
 }
 
 const char *hl_style(const struct hl_text_opts *opts, enum hl_style style)
@@ -218,18 +254,6 @@ void hl_put_head(
 		hl_style(opts, HL_STYLE_PLAIN));
 }
 
-void hl_text_process(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what)
-{
-	const struct hl_meta *meta = &hl_model_info(m)->meta;
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	struct hl_strbuf b = {0};
-
-	hl_text_escape(&b, meta->program);
-	fprintf(out, "%10s  %10s  %s (pid %" PRIu64 "), %s\n", hl_text_bytes(bytes, a->total.bytes),
-		hl_text_count(blocks, a->total.blocks), hl_strbuf_str(&b), meta->pid, what);
-	hl_strbuf_fini(&b);
-}
-
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
 	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts)
 {
@@ -241,10 +265,24 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks),
 		v->blocks == 1 ? "" : "s", hl_percent(hl_measure(v, opts), hl_measure(total, opts)),
 		count, count == 1 ? one : many);
+	if (opts->limited && opts->min_percent <= 0) {
+		fprintf(out, "beyond -n %zu; -n 0 shows all\n", opts->limit);
+		return;
+	}
 	if (opts->limited)
 		fprintf(out, "beyond -n %zu or ", opts->limit);
 	fprintf(out, "below %g%%%s; %s--min 0 shows all\n", opts->min_percent,
 		count == 1 ? "" : " each", opts->limited ? "-n 0 " : "");
+}
+
+void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
+	const struct hl_text_opts *opts)
+{
+	if (count > 0)
+		fprintf(out, "  and %" PRIu64 " %s more; %s%s%s shows all\n", count,
+			count == 1 ? one : many, opts->limited ? "-n 0" : "",
+			opts->limited && opts->min_percent > 0 ? " " : "",
+			opts->min_percent > 0 ? "--min 0" : "");
 }
 
 const char *hl_bar(unsigned eighths, bool unicode)

@@ -2,30 +2,59 @@
  * table.c - flat tables of an answer: functions, sites, sizes, lifetimes.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
-static bool is_shown(
-	const struct hl_table *t, size_t i, uint64_t least, const struct hl_text_opts *opts)
+/* A scale with holes is no scale: sizes, lifetimes and snapshots are shown whole, or the largest of
+ * them. */
+static bool is_scale(const struct hl_table *t)
 {
-	/* A scale with holes is no scale: sizes and lifetimes are shown whole. */
-	return hl_group_is_ordered(t->group) || hl_measure(&t->rows[i].value, opts) >= least;
+	return hl_group_is_ordered(t->group) && t->group != HL_GROUP_THREAD;
+}
+
+static uint64_t least_of(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	return is_scale(t) ? 0 : hl_text_least(&t->total, opts);
+}
+
+static uint64_t size_of(const void *rows, size_t i, const struct hl_text_opts *opts)
+{
+	return hl_measure(&((const struct hl_row *)rows)[i].value, opts);
+}
+
+/* The first in the order that was asked for. */
+static bool *pick_first(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	uint64_t least = least_of(t, opts);
+	bool *shown = calloc(t->n + 1, sizeof(*shown));
+	size_t n = 0;
+
+	for (size_t i = 0; shown && i < t->n && !(opts->limited && n == opts->limit); i++) {
+		shown[i] = size_of(t->rows, i, opts) >= least;
+		n += shown[i];
+	}
+	return shown;
+}
+
+/* NULL, without memory: all. */
+static bool *pick(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	return opts->own_order ? hl_pick(t->rows, t->n, size_of, least_of(t, opts), opts)
+			       : pick_first(t, opts);
 }
 
 size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts)
 {
-	uint64_t least = hl_text_least(&t->total, opts);
-	size_t shown = 0, last = 0;
+	bool *shown = pick(t, opts);
+	size_t last = t->n;
 
 	/* Stats are wanted of all rows up to the last one that is shown. */
-	for (size_t i = 0; i < t->n && !(opts->limited && shown == opts->limit); i++) {
-		if (is_shown(t, i, least, opts)) {
-			shown++;
-			last = i + 1;
-		}
-	}
+	while (shown && last > 0 && !shown[last - 1])
+		last--;
+	free(shown);
 	return last;
 }
 
@@ -80,9 +109,10 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_table *t, const struct hl_site_stat *stats, const struct hl_text_opts *opts)
 {
 	struct hl_numbers numbers = hl_numbers_of(&t->total, opts);
-	uint64_t least = hl_text_least(&t->total, opts), n_hidden = 0;
-	size_t end = hl_text_table_rows(t, opts);
+	struct hl_text_opts said = *opts;
+	bool *shown = pick(t, opts);
 	struct hl_value hidden = {0};
+	uint64_t n_hidden = 0;
 
 	hl_put_head(out, m, a, opts);
 	if (t->n > 0) {
@@ -95,7 +125,7 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	if (t->n > 0)
 		fprintf(out, "%s\n", hl_group_name(t->group));
 	for (size_t i = 0; i < t->n; i++) {
-		if (i < end && is_shown(t, i, least, opts)) {
+		if (!shown || shown[i]) {
 			put_row(out, m, t, i, &numbers, stats);
 			continue;
 		}
@@ -103,7 +133,10 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 		hidden.bytes += t->rows[i].value.bytes;
 		hidden.blocks += t->rows[i].value.blocks;
 	}
-	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", opts);
+	free(shown);
+	if (is_scale(t))
+		said.min_percent = 0;
+	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", &said);
 }
 
 /* --- JSON --- */

@@ -22,7 +22,7 @@
 #include "model/tree.h"
 #include "util/json.h"
 
-void hl_text_info(FILE *out, struct hl_model *m);
+void hl_text_info(FILE *out, struct hl_model *m, bool color);
 void hl_json_info(FILE *out, struct hl_model *m);
 
 struct hl_text_opts {
@@ -30,6 +30,7 @@ struct hl_text_opts {
 	double min_percent; /* what is below this share of the total is left out */
 	bool limited;       /* no more than `limit` rows or outermost branches */
 	size_t limit;
+	bool own_order; /* rows are not in the order of size: the limit keeps the largest */
 	bool by_blocks; /* shares, order and what is left out go by blocks, not by bytes */
 	bool unicode;   /* lines as box-drawing characters */
 	bool color;
@@ -48,8 +49,16 @@ int hl_json_tree(
 
 /* What is asked, of when, how much in all. */
 void hl_json_answer(struct hl_json *j, const struct hl_answer *a);
-/* One line for a whole process. */
-void hl_text_process(FILE *out, struct hl_model *m, const struct hl_answer *a, const char *what);
+
+/* One line for each process, in the order they are given. */
+struct hl_process_row {
+	char *program; /* the caller's */
+	uint64_t pid;
+	const char *what; /* "live at the peak" */
+	struct hl_value value;
+};
+void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
+	const struct hl_value *total, const struct hl_text_opts *opts);
 
 /* Flat tables. stats: of the first n_stats rows, which are then all that is shown; or NULL. */
 void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,

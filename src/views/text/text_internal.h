@@ -26,6 +26,14 @@ size_t hl_numbers_width(const struct hl_numbers *n);
 /* Bytes or blocks, as the options say. */
 uint64_t hl_measure(const struct hl_value *v, const struct hl_text_opts *opts);
 
+/*
+ * Which of n rows that keep their own order are shown: the opts->limit largest, of equal ones the
+ * first, and none below `least`. The caller frees it; NULL, without memory: all.
+ */
+bool *hl_pick(const void *rows, size_t n,
+	uint64_t (*size_of)(const void *rows, size_t i, const struct hl_text_opts *opts),
+	uint64_t least, const struct hl_text_opts *opts);
+
 /* The sequence that switches to the style, "" without colours. */
 const char *hl_style(const struct hl_text_opts *opts, enum hl_style style);
 
@@ -41,6 +49,9 @@ void hl_put_head(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
 	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts);
+/* "  and 3 threads more; -n 0 shows all"; nothing for 0. */
+void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
+	const struct hl_text_opts *opts);
 /* One character that is `part` of `whole` high, from 0 to 8 eighths. */
 const char *hl_bar(unsigned eighths, bool unicode);
 

@@ -2,7 +2,9 @@
  * threads.c - who allocates, and who frees whose blocks.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/bits.h"
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
@@ -16,19 +18,46 @@ static void put_row(FILE *out, uint32_t thread, const struct hl_thread_row *r)
 		hl_text_count(b[4], r->left.blocks));
 }
 
-void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text_opts *opts)
+/* A thread that only frees has its part in it, too. */
+static uint64_t row_size(const void *rows, size_t i, const struct hl_text_opts *opts)
 {
-	size_t shown = opts->limited && opts->limit < t->n_pairs ? opts->limit : t->n_pairs;
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	const struct hl_thread_row *r = (const struct hl_thread_row *)rows + i;
 
-	fprintf(out, "threads, over the whole run: who allocates, and who frees whose blocks\n\n");
+	return hl_max_u64(hl_measure(&r->allocated, opts), hl_measure(&r->freed, opts));
+}
+
+static void put_rows(
+	FILE *out, const struct hl_threads *t, uint64_t least, const struct hl_text_opts *opts)
+{
+	bool *shown = hl_pick(t->rows, t->n, row_size, least, opts);
+	uint64_t hidden = 0;
+
 	fprintf(out, "%6s  %10s  %10s  %10s  %12s  %12s  %12s\n", "thread", "tid", "allocated",
 		"blocks", "freed itself", "by others", "not freed");
-	for (uint32_t i = 0; i < t->n; i++)
-		put_row(out, i, &t->rows[i]);
-	if (shown > 0)
-		fprintf(out, "\nblocks that another thread freed:\n");
-	for (size_t i = 0; i < shown; i++)
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (!shown || shown[i])
+			put_row(out, i, &t->rows[i]);
+		else
+			hidden++;
+	}
+	free(shown);
+	hl_put_more(out, hidden, "thread", "threads", opts);
+}
+
+static void put_pairs(
+	FILE *out, const struct hl_threads *t, uint64_t least, const struct hl_text_opts *opts)
+{
+	size_t shown = 0;
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+
+	if (t->n_pairs > 0)
+		fprintf(out, "\n%sblocks that another thread freed:%s\n",
+			hl_style(opts, HL_STYLE_BOLD), hl_style(opts, HL_STYLE_PLAIN));
+	for (size_t i = 0; i < t->n_pairs; i++) {
+		if ((opts->limited && shown == opts->limit) ||
+			hl_measure(&t->pairs[i].value, opts) < least)
+			continue;
+		shown++;
 		fprintf(out,
 			"  thread %" PRIu32 " allocated, thread %" PRIu32
 			" freed: %s in %s block%s\n",
@@ -36,8 +65,25 @@ void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text
 			hl_text_bytes(bytes, t->pairs[i].value.bytes),
 			hl_text_count(blocks, t->pairs[i].value.blocks),
 			t->pairs[i].value.blocks == 1 ? "" : "s");
-	if (shown < t->n_pairs)
-		fprintf(out, "  and %zu pairs more; -n 0 shows all\n", t->n_pairs - shown);
+	}
+	hl_put_more(out, t->n_pairs - shown, "pair", "pairs", opts);
+}
+
+void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text_opts *opts)
+{
+	struct hl_value total = {0};
+	uint64_t least;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		total.bytes += t->rows[i].allocated.bytes;
+		total.blocks += t->rows[i].allocated.blocks;
+	}
+	least = hl_text_least(&total, opts);
+	fprintf(out,
+		"%sthreads, over the whole run: who allocates, and who frees whose blocks%s\n\n",
+		hl_style(opts, HL_STYLE_BOLD), hl_style(opts, HL_STYLE_PLAIN));
+	put_rows(out, t, least, opts);
+	put_pairs(out, t, least, opts);
 }
 
 void hl_json_threads(struct hl_json *j, const struct hl_threads *t)

@@ -150,8 +150,9 @@ int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	uint64_t top = c[highest(c, n)].max_bytes;
 	char bytes[HL_TEXT_SIZE_MAX], time[HL_TEXT_SIZE_MAX];
 
-	fprintf(out, "%s over %s, at most %s\n\n", opts->what,
-		hl_text_duration(time, hl_model_end_ns(m)), hl_text_bytes(bytes, top));
+	fprintf(out, "%s%s over %s, at most %s%s\n\n", hl_style(opts, HL_STYLE_BOLD), opts->what,
+		hl_text_duration(time, hl_model_end_ns(m)), hl_text_bytes(bytes, top),
+		hl_style(opts, HL_STYLE_PLAIN));
 	put_plot(out, c, n, top, opts->unicode);
 	put_axis(out, n, opts->unicode);
 	return put_marks(out, m, c, n);
