@@ -27,6 +27,7 @@
 #define MIN_SLEEP_NS  20000u
 #define MAX_SLEEP_NS  5000000u
 #define IDLE_SLEEP_NS 20000000u /* when nothing has come for a second */
+#define HASTE_NS      200000u   /* while `record` waits for us */
 #define IDLE_NS       UINT64_C(1000000000)
 
 struct guest {
@@ -411,6 +412,10 @@ static void loop(struct collector *c)
 				return;
 		}
 		adapt(c, fullest, now);
+		if (c->settle_asked) {
+			c->last_check_ns = 0;
+			c->sleep_ns = c->sleep_ns < HASTE_NS ? c->sleep_ns : HASTE_NS;
+		}
 		if (hl_queue_full(&c->queue))
 			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
 		if (c->sleep_ns)
@@ -423,9 +428,12 @@ int hl_collector_run(const struct hl_collector_start *start)
 	struct collector c = {
 		.start = start, .control_fd = start->control_fd, .sleep_ns = MAX_SLEEP_NS};
 	struct hl_region_reader *r;
+	struct hl_ticks first;
 	int err;
 
 	prctl(PR_SET_TIMERSLACK, 1000);
+	/* The rate takes a while to measure: now, while the program is still starting. */
+	hl_ticks_init(&first, false);
 	c.queue.settings = &start->settings.output;
 	c.queue.on_closed = on_closed;
 	c.queue.on_snapshot = start->verbose ? on_snapshot : NULL;
