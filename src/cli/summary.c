@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/bits.h"
 #include "cli/cli.h"
 #include "model/suppress.h"
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
+
+#define COST_MIN_NS UINT64_C(100000000)
 
 static const char *style(enum hl_style s)
 {
@@ -120,6 +124,24 @@ static void print_counts(const struct hl_trace_info *info)
 			"events: the collector was killed, or it or the disk could not keep up");
 }
 
+/* How much of the run was ours: only of runs that are long enough for samples to mean something. */
+static void print_cost(const struct hl_trace_info *info)
+{
+	const struct hl_cost *c = &info->cost;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t lanes = hl_min_u64(info->threads, cpus > 0 ? (uint64_t)cpus : 1);
+	double run = (double)info->end.duration_ns, all = run * (double)(lanes ? lanes : 1);
+	char value[HL_TEXT_SIZE_MAX], more[128];
+
+	if (!info->has_end || c->hook_ns == 0 || info->end.duration_ns < COST_MIN_NS)
+		return;
+	snprintf(value, sizeof(value), "%.1f%%", (double)(c->hook_ns + c->wait_ns) * 100 / all);
+	snprintf(more, sizeof(more),
+		"of the run, about, was heaplapse (%.1f%% waiting); its collector: %.0f%% of a CPU",
+		(double)c->wait_ns * 100 / all, (double)c->collector_ns * 100 / run);
+	row("cost", value, more);
+}
+
 /* A word that the shell would take apart is quoted, so that the line can be copied. */
 static void put_word(struct hl_strbuf *b, const char *word)
 {
@@ -194,6 +216,7 @@ void hl_summary_print(const char *path)
 	rest = rest_of(m);
 	print_rest(m, &rest);
 	print_counts(hl_model_info(m));
+	print_cost(hl_model_info(m));
 	print_place(m, path, rest.left.blocks > 0);
 	hl_model_close(m);
 }

@@ -360,7 +360,8 @@ void hl_proc_record(
 	case HL_REC_EXIT:
 		p->has_exit = true;
 		p->exit_status = (int32_t)words[1];
-		p->cost = (struct hl_cost){words[2], words[3], words[4], words[5], words[6], 0};
+		p->cost = (struct hl_cost){words[2], words[3], words[4], words[5], words[6], 0,
+			(uint64_t)((double)words[7] * p->ticks->ns_per_tick * HL_TIMED_EVERY)};
 		break;
 	case HL_REC_PROCESS:
 	case HL_REC_SWITCH:

@@ -19,7 +19,7 @@ static const struct {
 	[HL_REC_PROCESS] = {2, 0},
 	[HL_REC_SWITCH] = {2, 0},
 	[HL_REC_MARK] = {2, 0},
-	[HL_REC_EXIT] = {7, 0},
+	[HL_REC_EXIT] = {8, 0},
 	[HL_REC_EXEC] = {1, 0},
 };
 

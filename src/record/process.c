@@ -101,7 +101,7 @@ long syscall(long number, ...)
 void hl_process_note_exit(int status)
 {
 	struct hl_thread *t = hl_thread_enter();
-	uint64_t words[6] = {(uint32_t)status};
+	uint64_t words[7] = {(uint32_t)status};
 
 	/* Also while nothing else is recorded. */
 	if (!t && hl_rec.phase == HL_PHASE_STOPPED && atomic_load(&hl_alive.ours))
@@ -122,8 +122,9 @@ void hl_process_note_exit(int status)
 		words[3] += n.walked;
 		words[4] += n.verified;
 		words[5] += n.misses;
+		words[6] += hl_rec.slots[i]->timed_ticks;
 	}
-	hl_emit_state(t, HL_REC_EXIT, words, 6, NULL, 0);
+	hl_emit_state(t, HL_REC_EXIT, words, 7, NULL, 0);
 }
 
 void _exit(int status)

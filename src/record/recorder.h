@@ -56,8 +56,10 @@ struct hl_thread {
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
 	uint32_t skip;
-	uint64_t wait_ns;   /* stood still for want of room */
-	uintptr_t *scratch; /* --unwind=full: pcs of the walk */
+	uint64_t wait_ns;     /* stood still for want of room */
+	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
+	uint64_t timed_ticks; /* spent in those */
+	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
 };
 
 struct hl_recorder {
@@ -68,7 +70,8 @@ struct hl_recorder {
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	bool no_syscalls; /* after seccomp */
+	bool no_syscalls;     /* after seccomp */
+	uint32_t stamp_ticks; /* what reading the counter takes; 0: not measured yet */
 	struct hl_region *region;
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };

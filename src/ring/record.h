@@ -32,9 +32,10 @@ enum hl_rec {
 			   own */
 	HL_REC_SWITCH,  /* serial << 32 | tid: what follows in this shared ring is theirs */
 	HL_REC_MARK,    /* kind (enum hl_mark) | text length << 8, bytes */
-	HL_REC_EXIT, /* exit status, then wait ns, unwinds, frames walked, verified, rule misses */
-	HL_REC_EXEC, /* the process is about to become another program; its next record here: it
-			could not */
+	HL_REC_EXIT,    /* exit status, then wait ns, unwinds, frames walked, verified, rule misses,
+			   ticks in the hooks that were timed */
+	HL_REC_EXEC,    /* the process is about to become another program; its next record here: it
+			   could not */
 	HL_REC_COUNT,
 };
 
@@ -59,6 +60,9 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 #define HL_RECORD_PCS  64u /* at most, in one record; longer stacks are in parts */
 #define HL_STAMP_SHIFT 10
 #define HL_STAMP_MASK  ((UINT64_C(1) << 54) - 1)
+
+/* One hook in so many is timed. Odd: what a program does by turns shall not fall into step. */
+#define HL_TIMED_EVERY 1023u
 
 #define HL_NAME_MAX 4095u /* of a module's path */
 

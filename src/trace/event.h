@@ -105,6 +105,7 @@ struct hl_cost {
 	uint64_t wait_ns; /* the program stood still for want of room in its rings */
 	uint64_t unwinds, frames_walked, frames_verified, rule_misses;
 	uint64_t collector_ns; /* CPU time of the collector up to this trace's end */
+	uint64_t hook_ns;      /* in our hooks, waits apart; from one in HL_TIMED_EVERY */
 };
 
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */

@@ -102,13 +102,13 @@ static int load_cost(struct hl_reader *r, struct hl_chunk *c)
 {
 	struct hl_cost *k = &r->info.cost;
 	uint64_t *const fields[] = {&k->wait_ns, &k->unwinds, &k->frames_walked,
-		&k->frames_verified, &k->rule_misses, &k->collector_ns};
+		&k->frames_verified, &k->rule_misses, &k->collector_ns, &k->hook_ns};
 	struct hl_cursor cur;
 	int err = hl_column(r, c, HL_COL_COST, &cur);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
+	for (size_t i = 0; i < HL_ARRAY_LEN(fields) && cur.p < cur.end; i++)
 		*fields[i] = hl_cursor_varint(&cur);
 	return cur.bad ? -EBADMSG : 0;
 }

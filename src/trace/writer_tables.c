@@ -223,7 +223,8 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 {
 	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
-		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns};
+		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns,
+		w->cost.hook_ns};
 
 	w->sealer.scratch.len = 0;
 	if (hl_put_totals(w, &w->sealer.scratch, counters) < 0 ||

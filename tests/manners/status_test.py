@@ -176,7 +176,7 @@ def test_stop_and_go(place):
         os.kill(woken, signal.SIGCONT)
         wait_until('program goes on', lambda: state_of(pid) == 'S')
         wait_until('record goes on', lambda: state_of(process.pid) == 'S')
-    expect('children of record', len(children_of(process.pid)), 2)
+    wait_until('no child of record but the program and the collector', lambda: len(children_of(process.pid)) == 2)
     process.send_signal(signal.SIGTERM)
     done = place.finish(process)
     expect('status', done.status, 7)

@@ -110,6 +110,7 @@ static void json_cost(struct hl_json *j, const struct hl_cost *c)
 	hl_json_key_u64(j, "frames_verified", c->frames_verified);
 	hl_json_key_u64(j, "rule_misses", c->rule_misses);
 	hl_json_key_u64(j, "collector_ns", c->collector_ns);
+	hl_json_key_u64(j, "hook_ns", c->hook_ns);
 	hl_json_end_object(j);
 }
 
