@@ -40,33 +40,36 @@ static int hand_over(struct run *r, const struct hl_block *b)
 	return err || !holds ? err : r->s->block(r->s->arg, b);
 }
 
-static int birth(struct run *r, struct hl_block *b)
+/* A block of which nothing but its birth is known yet; *wanted: as far as that goes. */
+static int judge_birth(struct run *r, struct hl_block *b, bool *wanted)
 {
-	bool holds = true;
-	int err = 0;
-
+	*wanted = true;
 	if (b->node != HL_NODE_NONE && b->node >= r->m->n_nodes)
 		return -EBADMSG;
 	b->death_ns = UINT64_MAX;
 	b->died = HL_PHASE_NEVER;
-	if (r->s->filter && !r->late_verdict)
-		err = hl_filter_block(r->s->filter, r->m, b, &holds);
-	if (err || !holds)
+	if (!r->s->filter || r->late_verdict)
+		return 0;
+	return hl_filter_block(r->s->filter, r->m, b, wanted);
+}
+
+static int birth(struct run *r, struct hl_block *b)
+{
+	bool wanted;
+	int err = judge_birth(r, b, &wanted);
+
+	if (err || !wanted)
 		return err;
 	return r->s->at_birth ? r->s->block(r->s->arg, b) : hl_blocks_put(&r->alive, b);
 }
 
-static int death(struct run *r, const struct hl_event *e, enum hl_phase phase)
+static int death(struct run *r, struct hl_block *b, const struct hl_event *e, enum hl_phase phase)
 {
-	struct hl_block b;
-
-	if (!hl_blocks_take(&r->alive, e->ordinal, &b))
-		return 0;
-	b.death_ns = e->time_ns;
-	b.died = (uint8_t)phase;
-	b.free_thread = e->thread;
-	b.next = r->previous == e->ordinal;
-	return hand_over(r, &b);
+	b->death_ns = e->time_ns;
+	b->died = (uint8_t)phase;
+	b->free_thread = e->thread;
+	b->next = r->previous == e->ordinal;
+	return hand_over(r, b);
 }
 
 /* How many events of this decoded chunk come before the place. */
@@ -84,35 +87,85 @@ static size_t before(
  */
 #define AHEAD 16
 
+/* The events of a chunk, and how many of them come before the range, before its end, and are read.
+ */
+struct part {
+	const struct hl_event *events;
+	size_t from, to, n;
+};
+
+static enum hl_phase phase_of(const struct part *p, size_t i)
+{
+	return i >= p->to ? HL_PHASE_AFTER : i >= p->from ? HL_PHASE_IN : HL_PHASE_BEFORE;
+}
+
+static bool born_in_time(const struct run *r, enum hl_phase phase)
+{
+	return phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || r->s->older);
+}
+
+static struct hl_block block_of(const struct hl_event *e, enum hl_phase phase)
+{
+	return (struct hl_block){.ordinal = e->ordinal,
+		.addr = e->addr,
+		.size = e->size,
+		.birth_ns = e->time_ns,
+		.node = e->node,
+		.thread = e->thread,
+		.func = e->func,
+		.born = (uint8_t)phase};
+}
+
+static int apply_alloc(struct run *r, const struct part *p, size_t i)
+{
+	const struct hl_event *e = &p->events[i];
+	enum hl_phase phase = phase_of(p, i);
+	struct hl_block b;
+
+	if (!born_in_time(r, phase))
+		return 0;
+	/* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
+	if (e->pair_at && e->pair_at <= p->n && !r->s->at_birth)
+		return 0;
+	b = block_of(e, phase);
+	return birth(r, &b);
+}
+
+static int apply_free(struct run *r, const struct part *p, size_t i)
+{
+	const struct hl_event *e = &p->events[i];
+	struct hl_block b;
+	bool wanted;
+	int err;
+
+	if (!e->pair_at || r->s->at_birth)
+		return hl_blocks_take(&r->alive, e->ordinal, &b) ? death(r, &b, e, phase_of(p, i))
+								 : 0;
+	b = block_of(&p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
+	if (!born_in_time(r, b.born))
+		return 0;
+	err = judge_birth(r, &b, &wanted);
+	return err || !wanted ? err : death(r, &b, e, phase_of(p, i));
+}
+
 static int apply_chunk(struct run *r, size_t chunk, const struct hl_chunk_events *c)
 {
-	size_t from = before(r, &r->s->from, chunk, c), to = before(r, &r->s->to, chunk, c);
-	size_t n = r->s->to_end ? c->n_events : to;
+	struct part p = {.events = c->events,
+		.from = before(r, &r->s->from, chunk, c),
+		.to = before(r, &r->s->to, chunk, c)};
 	int err = 0;
+
+	p.n = r->s->to_end ? c->n_events : p.to;
 
 	r->previous = NO_ORDINAL;
 	if (c->follows_alloc)
 		r->previous = hl_reader_chunk(r->m->reader, chunk)->first_ordinal - 1;
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = 0; i < p.n && !err; i++) {
 		const struct hl_event *e = &c->events[i];
-		enum hl_phase phase = i >= to     ? HL_PHASE_AFTER
-				      : i >= from ? HL_PHASE_IN
-						  : HL_PHASE_BEFORE;
-		struct hl_block b = {.ordinal = e->ordinal,
-			.addr = e->addr,
-			.size = e->size,
-			.birth_ns = e->time_ns,
-			.node = e->node,
-			.thread = e->thread,
-			.func = e->func,
-			.born = (uint8_t)phase};
 
-		if (i + AHEAD < n)
+		if (i + AHEAD < p.n && !e[AHEAD].pair_at)
 			hl_blocks_expect(&r->alive, e[AHEAD].ordinal);
-		if (e->op == HL_OP_FREE)
-			err = death(r, e, phase);
-		else if (phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || r->s->older))
-			err = birth(r, &b);
+		err = e->op == HL_OP_FREE ? apply_free(r, &p, i) : apply_alloc(r, &p, i);
 		r->previous = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
 	}
 	return err;

@@ -111,7 +111,7 @@ hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i, u
 	if (want & HL_WANT_ADDR)
 		decode_addr(d, e);
 	e->birth_thread = 0;
-	e->birth_at = 0;
+	e->pair_at = 0;
 	if (want & HL_WANT_TIME) {
 		e->birth_ns = 0;
 		e->life_q = 0;
@@ -145,9 +145,10 @@ hl_inline void decode_old_birth(struct decoder *d, struct hl_event *e, unsigned 
 /* It was born in this chunk: all of it is known. */
 hl_inline void copy_birth(struct decoder *d, struct hl_event *e, uint32_t at, unsigned want)
 {
-	const struct hl_event *b = &d->events[at];
+	struct hl_event *b = &d->events[at];
 
-	e->birth_at = at + 1;
+	e->pair_at = at + 1;
+	b->pair_at = (uint32_t)(e - d->events) + 1;
 	e->size = b->size;
 	e->birth_thread = b->thread;
 	if (want & HL_WANT_NODE)
@@ -178,7 +179,7 @@ hl_inline void decode_free(struct decoder *d, struct hl_event *e, unsigned want)
 	d->prev_birth = birth;
 	e->op = HL_OP_FREE;
 	e->ordinal = birth;
-	e->birth_at = 0;
+	e->pair_at = 0;
 	if (want & HL_WANT_FUNC)
 		e->func = (uint8_t)next_run(d, COL(d, FFUNC), &d->ffunc);
 	if (want & HL_WANT_OTHERS)

@@ -46,9 +46,9 @@ struct hl_event {
 	uint8_t op;            /* enum hl_op */
 	uint8_t func;          /* enum hl_func of this call */
 	uint8_t flags;
-	uint8_t life_q;    /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
-	uint32_t birth_at; /* FREE in a decoded chunk: the number of its birth there, from 1; 0:
-			      older */
+	uint8_t life_q;   /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
+	uint32_t pair_at; /* in a decoded chunk: the number there, from 1, of the event that began
+			     or ended the block; 0: it is in none or another */
 };
 _Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
 

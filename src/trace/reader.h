@@ -95,7 +95,7 @@ struct hl_chunk_events {
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into);
 /*
  * The same with only some fields of the events: op, ordinal, size, thread, birth_thread and
- * birth_at always, the others if they are wanted; else they are not to be looked at. Several times
+ * pair_at always, the others if they are wanted; else they are not to be looked at. Several times
  * faster. A damaged column is damage, wanted or not.
  */
 #define HL_WANT_TIME   1u  /* time_ns, birth_ns, life_q */

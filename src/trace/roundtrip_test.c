@@ -270,16 +270,16 @@ static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_
 
 			assert_true(a->op == s->op && a->ordinal == s->ordinal &&
 				    a->size == s->size && a->thread == s->thread &&
-				    a->birth_thread == s->birth_thread &&
-				    a->birth_at == s->birth_at);
+				    a->birth_thread == s->birth_thread && a->pair_at == s->pair_at);
 			assert_true(!(want & HL_WANT_TIME) ||
 				    (a->time_ns == s->time_ns && a->birth_ns == s->birth_ns &&
 					    a->life_q == s->life_q));
 			assert_true(!(want & HL_WANT_NODE) || a->node == s->node);
 			assert_true(!(want & HL_WANT_ADDR) || a->addr == s->addr);
 			assert_true(!(want & HL_WANT_FUNC) || a->func == s->func);
-			assert_true(
-				!a->birth_at || all->events[a->birth_at - 1].ordinal == a->ordinal);
+			assert_true(!a->pair_at ||
+				    (all->events[a->pair_at - 1].ordinal == a->ordinal &&
+					    all->events[a->pair_at - 1].pair_at == i + 1));
 		}
 	}
 	hl_chunk_events_free(&some);

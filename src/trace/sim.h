@@ -133,7 +133,7 @@ static inline void hl_sim_alloc(
 	e->func = s->moved ? HL_FUNC_REALLOC : size & 7 ? HL_FUNC_MALLOC : HL_FUNC_CALLOC;
 	e->flags = s->moved ? HL_EVENT_MOVED : 0;
 	e->life_q = 0;
-	e->birth_at = 0;
+	e->pair_at = 0;
 	s->moved = false;
 }
 
@@ -166,7 +166,7 @@ static inline void hl_sim_free(struct hl_sim *s, struct hl_event *e, size_t i, b
 	e->func = moved ? HL_FUNC_REALLOC : HL_FUNC_FREE;
 	e->flags = moved ? HL_EVENT_MOVED : 0;
 	e->life_q = hl_life_class(s->now_ns - b.birth_ns);
-	e->birth_at = 0;
+	e->pair_at = 0;
 	if (s->strange && !moved && hl_sim_below(s, 64) == 0) {
 		e->func = HL_FUNC_IMPLICIT;
 		e->free_node = HL_NODE_NONE;
