@@ -143,10 +143,8 @@ hl_inline bool begin(struct hl_thread *t, uint64_t pos)
  * The ring is busy. Either we are a handler inside a put of this thread, or a handler has left such
  * a put for good by siglongjmp: then our frame is not below its, and the ring is free again.
  */
-hl_cold static bool interrupts_put(struct hl_thread *t)
+hl_cold static bool interrupts_put(struct hl_thread *t, uintptr_t frame)
 {
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-
 	if (frame < t->put_frame || hl_rec.no_syscalls || hl_arch_on_altstack())
 		return true;
 	hl_producer_cancel(&t->out, hl_producer_pos(&t->out));
@@ -158,7 +156,8 @@ hl_inline bool stands_aside(struct hl_thread *t)
 {
 	if (hl_likely(!t->shared && !(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1)))
 		return false;
-	return t->shared || interrupts_put(t);
+	/* The caller's own frame: that of a function it calls would be below a put it has left. */
+	return t->shared || interrupts_put(t, (uintptr_t)__builtin_frame_address(0));
 }
 
 /*
@@ -408,14 +407,14 @@ hl_cold static void emit_aside(
 		if (hl_rec.region)
 			atomic_fetch_add_explicit(
 				&hl_rec.region->unclaimed_drops, 1, memory_order_relaxed);
-		return;
+	} else {
+		if (regs)
+			put_event_streamed(&aside, d, regs, size);
+		else if (!put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
+			drop(&aside);
+		hl_thread_unlock_shared(&aside);
 	}
-	if (regs)
-		put_event_streamed(&aside, d, regs, size);
-	else if (!put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
-		drop(&aside);
-	hl_thread_unlock_shared(&aside);
-	t->skip = aside.skip;
+	t->skip = aside.skip; /* who has given up does not wait again at once */
 	t->silent_beat = aside.silent_beat;
 }
 

@@ -136,36 +136,75 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	return t;
 }
 
-/* Takes any shared ring that nobody writes to. */
-static bool try_shared(struct hl_thread *t)
+/*
+ * A ring that we have locked ourselves: either we are a handler that has interrupted the writing,
+ * or a handler has left it for good by siglongjmp. Then our frame is not below the one that took
+ * the lock, and the ring is free again, what was being written in it is void.
+ */
+hl_cold static bool is_left(struct hl_ring *ring, uintptr_t frame)
 {
-	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid;
+	if (frame < ring->frame || hl_rec.no_syscalls || hl_arch_on_altstack())
+		return false;
+	__atomic_fetch_and(&ring->w, ~UINT64_C(1), __ATOMIC_RELAXED);
+	return true;
+}
 
+/* How many shared rings this thread holds itself; waiting for those would be for ever. */
+struct shared_try {
+	uintptr_t frame;
+	uint32_t ours;
+};
+
+static bool take_shared(struct hl_thread *t, uint32_t i, struct shared_try *s)
+{
+	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid, holder = 0;
+	struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+
+	if (!atomic_compare_exchange_strong(&ring->lock, &holder, me) &&
+		!(holder == me && is_left(ring, s->frame))) {
+		s->ours += holder == me;
+		return false;
+	}
+	ring->frame = s->frame;
+	t->out.ring = ring;
+	t->out.data = hl_region_data(hl_rec.region, i);
+	t->out.tail = atomic_load(&ring->tail);
+	t->out.epoch = atomic_load(&ring->epoch);
+	return true;
+}
+
+/* Takes any shared ring that nobody writes to. */
+static bool try_shared(struct hl_thread *t, struct shared_try *s)
+{
+	s->ours = 0;
 	for (uint32_t k = 0; k < HL_SHARED_RINGS; k++) {
 		uint32_t i = HL_RING_COUNT - 1 - (t->tid + k) % HL_SHARED_RINGS;
-		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
-		uint64_t nobody = 0;
 
-		if (atomic_compare_exchange_strong(&ring->lock, &nobody, me)) {
-			t->out.ring = ring;
-			t->out.data = hl_region_data(hl_rec.region, i);
-			t->out.tail = atomic_load(&ring->tail);
-			t->out.epoch = atomic_load(&ring->epoch);
+		if (take_shared(t, i, s))
 			return true;
-		}
 	}
 	return false;
 }
 
+static bool try_again(struct hl_thread *t)
+{
+	struct shared_try s = {.frame = t->put_frame};
+
+	return try_shared(t, &s);
+}
+
 bool hl_thread_lock_shared(struct hl_thread *t)
 {
+	struct shared_try s = {.frame = (uintptr_t)__builtin_frame_address(0)};
+
 	atomic_store_explicit(&hl_rec.region->shared_used, 1, memory_order_relaxed);
 	for (int i = 0; i < 100; i++) {
-		if (try_shared(t))
+		if (try_shared(t, &s))
 			return true;
 		hl_arch_pause();
 	}
-	return hl_wait_for(t, try_shared);
+	t->put_frame = s.frame; /* of the caller's own aside: nobody else reads it yet */
+	return s.ours < HL_SHARED_RINGS && hl_wait_for(t, try_again);
 }
 
 void hl_thread_unlock_shared(struct hl_thread *t)

@@ -94,7 +94,8 @@ struct hl_ring {
 	uint32_t tid;
 	_Atomic uint32_t waiting; /* futex: the owner sleeps until there is room */
 	_Atomic uint32_t epoch;   /* +1 with each collector: the next knows none of our stacks */
-	_Atomic uint64_t lock;    /* shared rings: serial << 32 | tid of who is writing */
+	_Atomic uint64_t lock;    /* shared rings: (serial + 1) << 32 | tid of who is writing */
+	uint64_t frame;           /* and where on its stack it took the lock */
 	pthread_mutex_t life;     /* robust, process-shared, held by the owner */
 };
 

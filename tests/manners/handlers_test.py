@@ -41,5 +41,11 @@ def test_jump(place):
         raise Failure('hardly any jump')
 
 
+def test_deep(place):
+    """the same from several depths: what was left at one is free at another, and nobody waits for himself"""
+    if storm(place, 20000, 'deep') < 30:
+        raise Failure('hardly any jump')
+
+
 if __name__ == '__main__':
     main(globals())

@@ -2,10 +2,11 @@
  * handler.c - a loop of malloc and free under a storm of signals whose handler makes events too: in
  * a handler only what is allowed there (mmap, munmap, heaplapse_mark), so that every count is sure.
  *
- *	handler PAIRS [alt|jump]
+ *	handler PAIRS [alt|jump|deep]
  *
- * alt: the handler runs on an alternate stack. jump: it leaves by siglongjmp at times. Prints the
- * number of allocations and of handler runs that came to their end.
+ * alt: the handler runs on an alternate stack. jump: it leaves by siglongjmp at times. deep: the
+ *same, from calls at several depths of the stack by turns. Prints the number of allocations and of
+ *handler runs that came to their end.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 
 static volatile sig_atomic_t runs, jumps, armed;
 static sigjmp_buf back;
-static int jumping;
+static int jumping, deep;
 
 static void handle(int sig)
 {
@@ -29,7 +30,7 @@ static void handle(int sig)
 	heaplapse_mark("in the handler");
 	munmap(p, 8192);
 	runs++;
-	if (jumping && armed && runs % 7 == 0) {
+	if (jumping && armed && runs % (deep ? 2 : 7) == 0) {
 		armed = 0;
 		jumps++;
 		siglongjmp(back, 1);
@@ -47,6 +48,19 @@ static void marks(void)
 	armed = 0;
 }
 
+/* Below frames that a jump leaves behind. */
+static void deeper(int depth)
+{
+	volatile char room[3000];
+
+	room[0] = (char)depth;
+	if (depth > 0)
+		deeper(depth - 1);
+	else
+		marks();
+	room[1] = room[0];
+}
+
 int main(int argc, char **argv)
 {
 	long pairs = atol(argv[1]);
@@ -56,7 +70,8 @@ int main(int argc, char **argv)
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
 
 	heaplapse_mark("first");
-	jumping = argc > 2 && !strcmp(argv[2], "jump");
+	deep = argc > 2 && !strcmp(argv[2], "deep");
+	jumping = deep || (argc > 2 && !strcmp(argv[2], "jump"));
 	if (argc > 2 && !strcmp(argv[2], "alt")) {
 		sigaltstack(&alternate, NULL);
 		action.sa_flags |= SA_ONSTACK;
@@ -67,8 +82,8 @@ int main(int argc, char **argv)
 		void *volatile p = malloc(77);
 
 		free(p);
-		if (jumping && i % 1000 == 0)
-			marks();
+		if (jumping && i % (deep ? 20 : 1000) == 0)
+			deeper(deep ? (int)(i / 20 % 5) : 0);
 	}
 	memset(&often, 0, sizeof(often));
 	setitimer(ITIMER_REAL, &often, NULL);
