@@ -42,7 +42,7 @@ def run_limited(command, out, env, folder, limit_s, memory):
         except BaseException as why:
             os.killpg(child.pid, signal.SIGKILL)
             if isinstance(why, subprocess.TimeoutExpired):
-                raise Failed('%s has not ended after %d s' % (command[2], limit_s)) from None
+                raise Failed('has not ended after %d s' % limit_s) from None
             raise
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import tools as tool_rows
 import workloads
-from measuring import Failed, first_line, info, measure, median, say
+from measuring import ROOT, Failed, first_line, info, measure, median, say
 
 NATIVE_S = 2.0        # what a full run takes at least natively
 OTHERS_LIMIT_S = 900  # another tool that takes longer has no figures
@@ -214,6 +214,13 @@ def stretch(place, work, size):
         size *= max(2, int(1.2 * NATIVE_S / took + 1))
 
 
+def reason(text):
+    """One line of what a tool said before it failed, without the names of our folders."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ['for no reason that it tells']
+    telling = [line for line in lines if re.search(r'alloc\b|error|killed|memory|abort|fault', line, re.I)]
+    return re.sub(r'\S*/bench-run-[^/\s]*/', '', (telling or lines)[0]).replace(ROOT + '/', '')[:200]
+
+
 def run_line(place, line):
     if line.failed:
         return
@@ -222,7 +229,7 @@ def run_line(place, line):
     except Failed as why:
         if line.tool.ours:
             raise
-        line.failed = str(why).strip().split('\n')[-1][:200]
+        line.failed = reason(str(why))
         say('%s on %s: %s' % (line.tool, line.work, line.failed))
 
 
