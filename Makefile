@@ -6,7 +6,7 @@
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
-#	make bench      compare speeds (installs heaptrack), BENCH=--quick to try
+#	make bench      compare costs (installs other tools), BENCH=--quick to try
 #	make install    PREFIX=/usr/local, DESTDIR= for packages
 #	make clean      remove the build folders
 

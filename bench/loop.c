@@ -7,16 +7,18 @@
  * frame that is entered anew is called from one of two places: stacks that differ as a program's
  * do.
  *
+ * With --live N there are N blocks instead, filled before the clock starts, and a pair frees and
+ * replaces one at random: blocks die in no order, as in a program with a large heap.
+ *
  * It makes exactly as many allocations and frees as it says, so that a recording can be counted:
  * nothing here uses stdio. Threads are the exception: libc allocates for each of them.
  */
-#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ enum { LIVE = 16, THREADS_MAX = 256 };
 
 struct job {
 	_Alignas(64) void *live[LIVE];
+	void **many; /* instead of live, with --live: many_count blocks */
+	uint64_t many_count;
 	uint64_t left;   /* pairs to make */
 	uint64_t random; /* never 0 */
 	int depth, walk;
@@ -51,6 +55,21 @@ __attribute__((always_inline)) static inline void pair(struct job *j)
 
 	free(j->live[i]);
 	j->live[i] = malloc(16 + 16 * (size_t)i);
+	KEEP();
+}
+
+static inline size_t size_of(uint64_t i)
+{
+	return 16 + 16 * (size_t)(i % 4);
+}
+
+__attribute__((always_inline)) static inline void pair_anywhere(struct job *j)
+{
+	uint64_t i = next_random(j) % j->many_count;
+
+	j->left--;
+	free(j->many[i]);
+	j->many[i] = malloc(size_of(i));
 	KEEP();
 }
 
@@ -92,11 +111,32 @@ __attribute__((noinline)) static void descend(struct job *j, int level)
 		wander(j, level + 1);
 	} else if (level < j->depth) {
 		descend(j, level + 1);
+	} else if (j->many) {
+		while (j->left)
+			pair_anywhere(j);
 	} else {
 		while (j->left)
 			pair(j);
 	}
 	KEEP();
+}
+
+/* The array is not the heap's: the blocks are all that there is to record. */
+static void fill(struct job *j, uint64_t count)
+{
+	j->many_count = count;
+	j->many = mmap(NULL, count * sizeof(void *), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (j->many == MAP_FAILED)
+		_exit(3);
+	for (uint64_t i = 0; i < count; i++)
+		j->many[i] = malloc(size_of(i));
+}
+
+static void empty(struct job *j)
+{
+	for (uint64_t i = 0; i < j->many_count; i++)
+		free(j->many[i]);
 }
 
 __attribute__((always_inline)) static inline void work(struct job *j)
@@ -140,22 +180,8 @@ static uint64_t run_threads(struct job *jobs, int n)
 	return now_ns() - t;
 }
 
-/* Not getrusage: its maximum includes the process as it was before exec. */
-static uint64_t peak_rss(void)
-{
-	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	const char *line;
-
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	line = strstr(text, "VmHWM:");
-	return line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
-}
-
 struct options {
-	uint64_t pairs;
+	uint64_t pairs, live;
 	int depth, threads, walk;
 };
 
@@ -164,7 +190,9 @@ static const char usage[] =
 	"  -n, --pairs N     malloc/free pairs in all (10000000)\n"
 	"  -d, --depth N     frames between main or the thread's start and malloc (20)\n"
 	"  -t, --threads N   that share the pairs; 1 is the first thread alone (1)\n"
-	"  -w, --walk N      each pair up to N frames from the last one (0)\n";
+	"  -w, --walk N      each pair up to N frames from the last one (0)\n"
+	"  -l, --live N      blocks that die in random order, in one thread (16, the oldest "
+	"first)\n";
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -173,12 +201,13 @@ static int parse(int argc, char **argv, struct options *o)
 		{"depth", required_argument, NULL, 'd'},
 		{"threads", required_argument, NULL, 't'},
 		{"walk", required_argument, NULL, 'w'},
+		{"live", required_argument, NULL, 'l'},
 		{0},
 	};
 	int c;
 
 	*o = (struct options){.pairs = 10000000, .depth = 20, .threads = 1};
-	while ((c = getopt_long(argc, argv, "n:d:t:w:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "n:d:t:w:l:", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			o->pairs = strtoull(optarg, NULL, 10);
@@ -192,14 +221,18 @@ static int parse(int argc, char **argv, struct options *o)
 		case 'w':
 			o->walk = atoi(optarg);
 			break;
+		case 'l':
+			o->live = strtoull(optarg, NULL, 10);
+			break;
 		default:
 			return -1;
 		}
 	}
-	return optind == argc && o->depth > 0 && o->threads > 0 && o->threads <= THREADS_MAX &&
-			       o->walk >= 0
-		       ? 0
-		       : -1;
+	if (optind != argc || o->depth < 1 || o->walk < 0)
+		return -1;
+	if (o->threads < 1 || o->threads > THREADS_MAX)
+		return -1;
+	return o->live && (o->walk || o->threads > 1) ? -1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -228,14 +261,16 @@ int main(int argc, char **argv)
 	if (o.threads > 1) {
 		t = run_threads(jobs, o.threads);
 	} else {
+		if (o.live)
+			fill(&jobs[0], o.live);
 		t = now_ns();
 		work(&jobs[0]);
 		t = now_ns() - t;
+		empty(&jobs[0]);
 	}
 	n = snprintf(line, sizeof(line),
-		"{\"pairs\":%llu,\"depth\":%d,\"threads\":%d,\"walk\":%d,\"elapsed_ns\":%llu,"
-		"\"ns_per_pair\":%.3f,\"peak_rss\":%llu}\n",
-		(unsigned long long)o.pairs, o.depth, o.threads, o.walk, (unsigned long long)t,
-		o.pairs ? (double)t / (double)o.pairs : 0.0, (unsigned long long)peak_rss());
+		"{\"pairs\":%llu,\"allocations\":%llu,\"ns_per_pair\":%.3f}\n",
+		(unsigned long long)o.pairs, (unsigned long long)(o.pairs + o.live),
+		o.pairs ? (double)t / (double)o.pairs : 0.0);
 	return write(1, line, (size_t)n) == n ? 0 : 3;
 }

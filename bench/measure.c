@@ -1,24 +1,27 @@
 /*
  * measure.c - runs a command and says what it cost, with every process that it leaves behind.
  *
- *	measure RESULT COMMAND [ARGUMENTS]
+ *	measure RESULT [NAME=VALUE...] COMMAND [ARGUMENTS]
  *
- * Writes one JSON object to the file RESULT. wall_ns ends with the command itself; cpu_ns is user
- *and system time of the command and all its descendants, also of those that outlive it (a
- *collector, an interpreter): they become our children, and we wait for the last of them. Each
- *counts once: what wait4 tells of a process includes the children it has waited for, and only
- *those.
+ * Writes one JSON object to the file RESULT. wall_ns ends with the command itself; it began at
+ * began_unix_ns, so that the time of a file tells whether it was written later than that. cpu_ns is
+ * user and system time of the command and all its descendants, also of those that outlive it (a
+ * collector, an interpreter): they become our children, and we wait for the last of them. Each
+ * counts once: what wait4 tells of a process includes the children it has waited for, and only
+ * those.
  *
  * read_bytes is what the command itself asked for by read and its like, as the kernel counted it; 0
  * where the kernel does not count. peak_rss is that of the largest process. This is a small program
- *of its own, because a process inherits the peak of the one it was forked from: Python's would hide
- *that of a command.
+ * of its own, because a process inherits the peak of the one it was forked from: Python's would
+ * hide that of a command. The variables are the command's, not ours: a preload must not load here,
+ * too.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -27,15 +30,15 @@
 #include <unistd.h>
 
 struct cost {
-	uint64_t wall_ns, cpu_ns, peak_rss, read_bytes;
+	uint64_t began_unix_ns, wall_ns, cpu_ns, peak_rss, read_bytes;
 	int status;
 };
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -82,7 +85,7 @@ static void add(struct cost *c, const struct rusage *u)
 
 static int run(char **command, struct cost *c)
 {
-	uint64_t began = now_ns();
+	uint64_t unix_ns = now_ns(CLOCK_REALTIME), began = now_ns(CLOCK_MONOTONIC);
 	pid_t first = start(command);
 	siginfo_t ended;
 	struct rusage u;
@@ -90,9 +93,10 @@ static int run(char **command, struct cost *c)
 
 	if (first < 0)
 		return -errno;
+	c->began_unix_ns = unix_ns;
 	while (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) == 0) {
 		if (ended.si_pid == first) {
-			c->wall_ns = now_ns() - began;
+			c->wall_ns = now_ns(CLOCK_MONOTONIC) - began;
 			c->read_bytes = bytes_read_by(first);
 		}
 		if (wait4(ended.si_pid, &status, 0, &u) < 0)
@@ -105,14 +109,23 @@ static int run(char **command, struct cost *c)
 	return errno == ECHILD ? 0 : -errno;
 }
 
+/* Where the command begins. */
+static char **set_variables(char **arg)
+{
+	for (; *arg && strchr(*arg, '=') && **arg != '/'; arg++)
+		putenv(*arg);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	struct cost c = {0};
+	char **command = argc > 2 ? set_variables(argv + 2) : NULL;
 	FILE *out;
 	int err;
 
-	if (argc < 3) {
-		fputs("usage: measure RESULT COMMAND [ARGUMENTS]\n", stderr);
+	if (!command || !*command) {
+		fputs("usage: measure RESULT [NAME=VALUE...] COMMAND [ARGUMENTS]\n", stderr);
 		return 2;
 	}
 	out = fopen(argv[1], "we");
@@ -121,15 +134,15 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would make the kernel forget what children cost */
-	err = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : run(argv + 2, &c);
+	err = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : run(command, &c);
 	if (err) {
-		fprintf(stderr, "measure: %s: %s\n", argv[2], strerror(-err));
+		fprintf(stderr, "measure: %s: %s\n", *command, strerror(-err));
 		fclose(out);
 		return 3;
 	}
 	fprintf(out,
-		"{\"status\":%d,\"wall_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64
-		",\"peak_rss\":%" PRIu64 ",\"read_bytes\":%" PRIu64 "}\n",
-		c.status, c.wall_ns, c.cpu_ns, c.peak_rss, c.read_bytes);
+		"{\"status\":%d,\"wall_ns\":%" PRIu64 ",\"began_unix_ns\":%" PRIu64
+		",\"cpu_ns\":%" PRIu64 ",\"peak_rss\":%" PRIu64 ",\"read_bytes\":%" PRIu64 "}\n",
+		c.status, c.wall_ns, c.began_unix_ns, c.cpu_ns, c.peak_rss, c.read_bytes);
 	return fclose(out) == 0 ? 0 : 3;
 }

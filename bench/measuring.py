@@ -1,6 +1,8 @@
-"""measuring - what bench/run and bench/index share: running a command and knowing what it cost."""
+"""measuring - what the benchmarks share: running a command and knowing what it cost."""
 import json
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,21 +29,36 @@ def first_line(path, start=''):
         return ''
 
 
-def measure(build, folder, command, env=None):
+def run_limited(command, out, env, folder, limit_s, memory):
+    """The command's status. What takes too long is ended with all that it started."""
+    def limit():
+        if memory:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    with subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=folder,
+                          start_new_session=True, preexec_fn=limit) as child:
+        try:
+            return child.wait(limit_s)
+        except BaseException as why:
+            os.killpg(child.pid, signal.SIGKILL)
+            if isinstance(why, subprocess.TimeoutExpired):
+                raise Failed('has not ended after %d s' % limit_s) from None
+            raise
+
+
+def measure(build, folder, command, env=None, variables=None, cwd=None, limit_s=LIMIT_S, memory=0):
     """Runs command under build/bench/measure: its figures as a dictionary, with 'output', what it
-    printed on both streams. A command that fails is the end."""
+    printed on both streams. The variables are for the command alone. A command that fails is the
+    end."""
     result = os.path.join(folder, 'measured.json')
     log = os.path.join(folder, 'output')
+    settings = ['%s=%s' % pair for pair in (variables or {}).items()]
     with open(log, 'wb') as out:
-        try:
-            done = subprocess.run([os.path.join(build, 'bench', 'measure'), result] + command,
-                                  stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env,
-                                  timeout=LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
-            raise Failed('%s has not ended after %d s' % (' '.join(command), LIMIT_S)) from None
+        status = run_limited([os.path.join(build, 'bench', 'measure'), result] + settings + command,
+                             out, env, cwd, limit_s, memory)
     with open(log, encoding='utf-8', errors='replace') as file:
         output = file.read()
-    if done.returncode:
+    if status:
         raise Failed('%s could not be measured: %s' % (command[0], output.strip()))
     with open(result, encoding='utf-8') as file:
         figures = json.load(file)
@@ -67,12 +84,12 @@ def install(package_set):
                           check=False).returncode == 0
 
 
-def make(build):
-    """Builds what is measured, as `make` does."""
+def make(build, *more):
+    """Builds what is measured, as `make` does, and more targets."""
     if not os.path.exists(os.path.join(build, 'build.ninja')):
         if subprocess.run(['meson', 'setup', build, ROOT], check=False).returncode:
             raise Failed('meson cannot set up %s (above)' % build)
-    done = subprocess.run(['ninja', '-C', build], check=False, stdout=subprocess.PIPE,
+    done = subprocess.run(['ninja', '-C', build, 'all', *more], check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     if done.returncode:
         raise Failed('the build failed: %s' % done.stdout.decode(errors='replace')[-4000:])
@@ -113,14 +130,15 @@ def median(values):
     return statistics.median(list(values))
 
 
-def columns(rows, head):
-    """A Markdown table with aligned columns; the first is text, all others are figures."""
+def columns(rows, head, texts=1):
+    """A Markdown table with aligned columns; the first ones are text, all others are figures."""
     rows = [[str(cell) for cell in row] for row in rows]
     width = [max(len(row[i]) for row in [head] + rows) for i in range(len(head))]
 
     def line(row):
-        cells = [row[0].ljust(width[0])] + [c.rjust(w) for c, w in zip(row[1:], width[1:])]
+        cells = [c.ljust(w) if i < texts else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))]
         return '| ' + ' | '.join(cells) + ' |'
 
-    rule = '|' + '-' * (width[0] + 2) + '|' + ''.join('-' * (w + 1) + ':|' for w in width[1:])
+    rule = '|' + ''.join('-' * (w + 2) + '|' if i < texts else '-' * (w + 1) + ':|'
+                         for i, w in enumerate(width))
     return '\n'.join([line(head), rule] + [line(row) for row in rows])
