@@ -446,6 +446,15 @@ def timeline(trace):
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
     check(t['columns'][-1]['end_live_bytes'] == 5096 and len(t['columns']) == 200, str(t['columns'][-1]))
     check([m['name'] for m in t['marks']] == ['loaded', 'login', 'done'], str(t['marks']))
+    # What happens at the very end of a column is in it, as it is in --at.
+    subprocess.run([mktrace, 'columns.hlt'], check=True, input=('thread 1\n' + ''.join(
+        f'alloc {64 * i} 0 {i + 1} - 0\n' for i in range(0, 201, 10)) + 'end 0 0 12800\n').encode())
+    for filter in [], ['--filter', 'size:>=0']:
+        columns = ask('--timeline', *filter, 'columns.hlt')['columns']
+        for percent in 5, 25, 50, 75, 100:
+            at = ask('--at', f'{percent}%', 'columns.hlt')['total_bytes']
+            end = columns[2 * percent - 1]['end_live_bytes']
+            check(end == at, f'{filter} at {percent}%: {end}, --at says {at}')
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
 
