@@ -438,6 +438,8 @@ def known():
             out = run('--leaks', '--no-default-suppressions', *only, trace).stdout.decode()
             check(' in 1 block\n' in out and 'suppressed' not in out, f'{stack}: {out}')
     trace = make_real('known.hlt', *wide(kept), ':app')
+    whole = ask('--leaks', trace)
+    check(whole['total_blocks'] == len(kept) + 1 and whole['suppressed'] == [], f'JSON leaves nothing out: {whole}')
     both = run('--leaks', '--sites', '--group', 'stack', trace).stdout.decode()
     check(both.count("  111 B in 3 blocks: libc's data of users") == 2, both)
 
