@@ -165,6 +165,17 @@ def fragments(trace):
         check((some['live_bytes'], some['live_blocks']) == (live['total_bytes'], live['total_blocks']), f'{at} {expr}: {some}')
         check(whole['live_bytes'] == whole['all_live_bytes'] and all(h in whole['holders'] for h in some['holders']), f'{at} {expr}: {some}')
 
+def exact_pages():
+    """Not a byte that nobody asked for: malloc(0) holds a page with none, and a region begins at its first block."""
+    subprocess.run([mktrace, 'zero.hlt'], check=True, input=b'module /bin/app -\nnode - 0 1000\nnode - 0 2000\nthread 1\n'
+                   b'alloc 64 0 0 0 0 100200\nalloc 64 0 24 0 0 100220\nalloc 64 0 0 1 0 103ff0\nalloc 64 0 100 0 0 900800\nend 0 0 640\n')
+    f = ask('--leaks', '--fragmentation', 'zero.hlt')
+    mapped = 0x103ff0 - 0x100200 + 100
+    check((f['live_bytes'], f['sparse_bytes'], f['pages'], f['sparse_pages']) == (124, 124, 3, 3), f'malloc(0): {f}')
+    check((f['regions'], f['mapped_bytes_at_least'], f['largest_gap_bytes']) == (2, mapped, 0x103ff0 - 0x100238), f'{mapped}: {f}')
+    held = {h['function']: (h['pages'], h['bytes'], h['blocks']) for h in f['holders']}
+    check(held == {'0x1000': (2, 124, 3), '0x2000': (1, 0, 1)}, f'malloc(0): {held}')
+
 def bad(trace, empty, folder):
     def refused(status, words, *args):
         r = run(*args)
@@ -513,6 +524,7 @@ with tempfile.TemporaryDirectory() as folder:
         sums('leaky.hlt')
         filters('parent.hlt')
         fragments('parent.hlt')
+        exact_pages()
         bad('parent.hlt', 'empty.hlt', folder)
         processes('parent.hlt')
         one_snapshot()
