@@ -140,6 +140,11 @@ static bool addr_holds(const struct hl_filter_term *t, const struct hl_block *b)
 	return t->lo >= b->addr && t->lo - b->addr < (b->size ? b->size : 1);
 }
 
+static bool called(const struct hl_filter_term *t, const struct thing *x)
+{
+	return x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+}
+
 static bool alive_holds(const struct hl_filter_term *t, const struct thing *x)
 {
 	if (x->is_event || x->block.birth_ns > t->hi)
@@ -160,7 +165,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = x->is_event && in(t, x->op);
 		break;
 	case HL_FILTER_FUNC:
-		*holds = in(t, x->block.func);
+		*holds = called(t, x);
 		break;
 	case HL_FILTER_THREAD:
 		*holds = in(t, x->block.thread);
@@ -182,7 +187,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		break;
 	default:
 		/* The called function is the innermost frame of the stack, though none of it. */
-		*holds = x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+		*holds = called(t, x);
 		if (!*holds)
 			err = stack_has(f, t, m, x->block.node, holds);
 		if (!err && !*holds && x->is_event && x->op == HL_OP_FREE)

@@ -7,7 +7,8 @@
  * function's name; behind a comma it has the key of what stands before it.
  *   fn:NAME                  a function of the stack fits, or the one that was called (malloc)
  *   file:NAME  module:NAME   a frame of the stack fits; see pattern.h for NAME
- *   call:malloc              the function that the program called
+ *   call:malloc              the function that the program called: its whole name, as -g call or
+ *                            dump has it, or NAME as for fn
  *   thread:N                 the thread, numbered from 0 as it appeared
  *   size:>=N  size:A..B      requested bytes; K, M, G, T are binary
  *   time:A..B                when; either end may be left out, times as in when.h

@@ -22,7 +22,7 @@ struct hl_filter_term {
 	struct hl_when from, to;
 	bool after, until; /* the first, the last moment of the times does not belong to them */
 	struct hl_pattern *name;
-	uint64_t calls; /* fn: a bit for each function of the malloc family that fits */
+	uint64_t calls; /* fn, call: a bit for each function of the malloc family that fits */
 	uint8_t *memo;  /* per node: 0 not known, 1 no, 2 yes */
 };
 

@@ -139,6 +139,9 @@ def filters(trace):
     check(total('module:libfoo.so') == 588 and total('module:libf*') == 588 and total('module:/lib/*') == 70588, 'module')
     check(total('size:24') == 24 and total('size:64..1000') == 1564 and total('size:<64') == 24, 'size')
     check(total('call:calloc') == 500 and total('call:calloc,new') == 564 and total('call:new,size:24') == 88, 'or')
+    rows = {r['name']: r['bytes'] for r in ask('--allocated', '--group', 'call', trace)['rows']}
+    check({name: total(f'call:"{name}"') for name in rows} == rows and 'operator new' in rows, f'the names that -g call has: {rows}')
+    check(total('call:operator') == 64 and total('call:/^o.* new/') == 64 and total('call:c*') == 500 and total('call:/^(m|c)/') == 75620, 'call')
     check(total('life:<100us') == 24 and total('alive:end') == 5096 and total('-alive:end') == 70588, 'life, alive')
     check(total('alive:@mark:loaded') == 1500 and total('alive:260us') == 1500, 'alive at a mark')
     check(total('time:..300us') == 1524 and total('time:@mark:done..') == 70000, 'time')
