@@ -191,7 +191,7 @@ static void matches(void **state)
 		bool holds;
 
 		assert_int_equal(hl_filter_parse(&f, cases[i].expr, &error), 0);
-		assert_int_equal(hl_filter_event(f, NULL, &e, &holds), 0);
+		assert_int_equal(hl_filter_event(f, NULL, &e, 0, &holds), 0);
 		if (holds != cases[i].holds)
 			fail_msg("\"%s\" gave %d", cases[i].expr, holds);
 		hl_filter_free(f);

@@ -158,6 +158,25 @@ def filters(trace):
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
 
+def places_in_time():
+    """The peak and marks are places between two events, in filters as in ranges: what is before and what is after make the whole."""
+    subprocess.run([mktrace, 'ticks.hlt'], check=True, input=b'thread 1\nalloc 64 0 100 - 0\nalloc 64 0 1000 - 0\nfree 64 0 1 11\n'
+                   b'alloc 64 0 20 - 0\nextra 64 1 0 here\nalloc 64 0 3 - 0\nfree 64 0 0 11\nchunk\nalloc 64 0 4 - 0\nend 0 0 640\n')
+    for place, before in ('@peak', 1100), ('@mark:here', 1120):
+        for range, total in (f'..{place}', before), (f'{place}..', 1127 - before):
+            for args in ['--range', range], ['--filter', f'time:{range}']:
+                found = ask('--allocated', *args, 'ticks.hlt')['total_bytes']
+                check(found == total, f'{args}: {found} and not {total}')
+        for sign, total in ('<', before), ('<=', before), ('>', 1127 - before), ('>=', 1127 - before):
+            found = ask('--allocated', '--filter', f'time:{sign}{place}', 'ticks.hlt')['total_bytes']
+            check(found == total, f'{sign}{place}: {found} and not {total}')
+        lines = [subprocess.run([heaplapse, 'dump', '--filter', f'time:{range}', 'ticks.hlt'], capture_output=True, text=True).stdout.splitlines()
+                 for range in (f'..{place}', f'{place}..')]
+        events = [[l for l in part if l.split()[0] in ('alloc', 'free')] for part in lines]
+        check(list(map(len, events)) == ([2, 5] if place == '@peak' else [4, 3]), f'dump {place}: {lines}')
+    check(all(any('here' in l for l in part) for part in lines), f'a mark is on both sides of itself: {lines}')
+    check(ask('--allocated', '--filter', 'alive:@mark:here life:>1s', 'ticks.hlt')['total_bytes'] == 20, 'alive at a mark')
+
 def fragments(trace):
     """Pages are full of whatever lies on them, also of what a filter leaves out."""
     own = {'live_bytes', 'live_blocks', 'holders'}
@@ -528,6 +547,7 @@ with tempfile.TemporaryDirectory() as folder:
         filters('parent.hlt')
         fragments('parent.hlt')
         exact_pages()
+        places_in_time()
         bad('parent.hlt', 'empty.hlt', folder)
         processes('parent.hlt')
         one_snapshot()
