@@ -308,6 +308,27 @@ def suppressions(trace, folder):
     r = run('--leaks', '--suppressions', f'{folder}/app.supp', trace)
     check(b'suppressed' not in r.stdout, 'nothing suppressed, nothing said')
 
+def suppressed_processes():
+    """What is left out of a process is told of each, and nothing about names that are not shown."""
+    trace = make_real('kept.hlt', '_start __libc_start_main :app getpwuid', ':app')
+    r = run('--leaks', '--bytes', '--group', 'process', trace, 'leaky.hlt').stdout.decode()
+    lines = r.splitlines()
+    check(lines[0].endswith('leaked (live at the end)') and 'names:' not in r, f'no empty line, no names: {r}')
+    head = lines.index('suppressed (--no-default-suppressions shows what is built in):')
+    check(re.fullmatch(r"  .* \(pid 42\): 1 B in 1 block: libc's data of users, groups and hosts", lines[head + 1]) and
+          lines[head - 1:head] == lines[head + 2:head + 3] == [''] and lines[-1].startswith('all 2 processes'), f'suppressed: {r}')
+    r = run('--leaks', '--no-default-suppressions', '--group', 'process', trace, 'leaky.hlt').stdout.decode()
+    check('suppressed' not in r and len(r.splitlines()) == 3, r)
+    pathlib.Path('malloc.supp').write_text('leak:malloc\n')
+    leaks = '--leaks', '--suppressions', 'malloc.supp'
+    for p in ask(*leaks, '--group', 'process', trace, 'leaky.hlt')['processes']:
+        alone = ask(*leaks, '--group', 'size', p['trace'])
+        check(p['suppressed'] == alone['suppressed'] != [], f'{p}, alone {alone}')
+    for view in ['--sizes'], ['--group', 'thread'], ['--threads'], ['--timeline']:
+        check('names:' not in run('--leaks', *view, trace).stdout.decode(), f'names of {view}')
+    check('names:' in run('--leaks', '--sizes', '--filter', 'fn:nothing', trace).stdout.decode(), 'a filter by names that are missing')
+    check('names:' in run('--leaks', '--sizes', '--sites', trace).stdout.decode(), 'one of two views with names')
+
 def text(trace):
     """What people see of each view: it is there, and no line is out of place."""
     for args in list(VIEWS.values()) + [['--timeline'], ['--top-down'], ['--group', 'site', '-n', '1', '--sort', 'blocks']]:
@@ -552,6 +573,7 @@ with tempfile.TemporaryDirectory() as folder:
         processes('parent.hlt')
         one_snapshot()
         suppressions('parent.hlt', folder)
+        suppressed_processes()
         text('parent.hlt')
         order('parent.hlt')
         several('parent.hlt')
