@@ -53,14 +53,14 @@ static bool may_print(struct dump *d)
 	return true;
 }
 
-static int put_event(struct dump *d, const struct hl_event *e)
+static int put_event(struct dump *d, const struct hl_event *e, uint64_t before)
 {
 	char line[HL_DUMP_LINE + 1];
 	bool holds = true;
 	int n, err;
 
 	if (d->filter) {
-		err = hl_filter_event(d->filter, d->m, e, &holds);
+		err = hl_filter_event(d->filter, d->m, e, before, &holds);
 		if (err)
 			return err;
 	}
@@ -72,11 +72,11 @@ static int put_event(struct dump *d, const struct hl_event *e)
 	return 0;
 }
 
-static int put_extra(struct dump *d, const struct hl_extra *x)
+static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 {
 	size_t need = HL_DUMP_LINE + (x->text ? 4 * strlen(x->text) : 0);
 
-	if ((d->filter && !hl_filter_extra(d->filter, x)) || !may_print(d))
+	if ((d->filter && !hl_filter_extra(d->filter, x, before)) || !may_print(d))
 		return 0;
 	if (need > d->text_size) {
 		char *bigger = realloc(d->text, need);
@@ -91,16 +91,19 @@ static int put_extra(struct dump *d, const struct hl_extra *x)
 	return 0;
 }
 
-static int put_chunk(struct dump *d, const struct hl_chunk_events *c)
+/* first: how many events come before it. */
+static int put_chunk(struct dump *d, const struct hl_chunk_events *c, uint64_t first)
 {
 	size_t x = 0;
 	int err = 0;
 
 	for (size_t i = 0; i <= c->n_events && !err; i++) {
-		while (x < c->n_extras && c->extras_at[x] <= i && !err)
-			err = put_extra(d, &c->extras[x++]);
+		while (x < c->n_extras && c->extras_at[x] <= i && !err) {
+			err = put_extra(d, &c->extras[x], first + c->extras_at[x]);
+			x++;
+		}
 		if (i < c->n_events && !err)
-			err = put_event(d, &c->events[i]);
+			err = put_event(d, &c->events[i], first + i);
 		if (d->limited && d->left == 0)
 			break;
 	}
@@ -130,7 +133,7 @@ static int put_all(struct dump *d)
 			continue;
 		}
 		if (!err)
-			err = put_chunk(d, &c);
+			err = put_chunk(d, &c, info->first_event);
 		if (show)
 			hl_progress_tick(i + 1, hl_reader_n_chunks(r));
 	}

@@ -94,6 +94,8 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+/* Does what is shown go by names, so that it matters where some are missing? */
+bool hl_report_needs_names(const struct hl_report *r);
 /* How --threads and --group process are shown. */
 struct hl_text_opts hl_report_list_opts(const struct hl_report *r);
 /* A row of --group process, as text; `what` is static. 0 or -ENOMEM. */

@@ -272,17 +272,40 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	return 0;
 }
 
+/* What was left out of a process, for below the list; NULL: nothing, or no memory to tell. */
+static char *suppressed_of(const struct hl_report *r, const struct hl_meta *meta)
+{
+	struct hl_strbuf of = {0};
+	char *text = NULL;
+	size_t n;
+	FILE *out = r->suppressions ? open_memstream(&text, &n) : NULL;
+
+	if (!out)
+		return NULL;
+	hl_text_escape(&of, meta->program);
+	hl_strbuf_printf(&of, " (pid %" PRIu64 "): ", meta->pid);
+	hl_text_suppressed_lines(out, r->suppressions, hl_strbuf_str(&of));
+	hl_strbuf_fini(&of);
+	fclose(out);
+	return text;
+}
+
 /* They are shown together when all are known: only then it is clear which are large. */
 int hl_report_add_process(
 	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v)
 {
 	const struct hl_meta *meta = &hl_model_info(m)->meta;
-	struct hl_process_row row = {
-		.program = strdup(meta->program), .pid = meta->pid, .what = what, .value = *v};
+	struct hl_process_row row = {.program = strdup(meta->program),
+		.pid = meta->pid,
+		.what = what,
+		.value = *v,
+		.suppressed = suppressed_of(r, meta)};
 	int err = row.program ? hl_vec_push(&r->processes, row) : -ENOMEM;
 
-	if (err)
+	if (err) {
 		free(row.program);
+		free(row.suppressed);
+	}
 	return err;
 }
 
@@ -294,10 +317,12 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 
 	if (err)
 		return err;
-	if (r->common.json)
-		hl_json_answer(&r->json, &a);
-	else
+	if (!r->common.json)
 		err = hl_report_add_process(r, m, heading(r, m), &a.total);
+	else
+		hl_json_answer(&r->json, &a);
+	if (r->common.json && r->suppressions)
+		hl_json_suppressed(&r->json, r->suppressions);
 	hl_answer_fini(&a);
 	return err;
 }
@@ -461,6 +486,35 @@ static int show_part(struct hl_report *r, struct hl_model *m)
 		return show_process(r, m);
 	}
 	return 0;
+}
+
+static bool has_names(enum hl_report_view view, enum hl_group group)
+{
+	switch (view) {
+	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
+		return group <= HL_GROUP_MODULE;
+	case HL_REPORT_THREADS:
+	case HL_REPORT_TIMELINE:
+	case HL_REPORT_PROCESSES:
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool hl_report_needs_names(const struct hl_report *r)
+{
+	bool any = r->parts.len == 0;
+
+	if (r->view == HL_REPORT_PROCESSES)
+		return false; /* its lines are not there yet */
+	if (r->suppression_texts.len > 0 ||
+		(r->filter && hl_filter_subjects(r->filter) & HL_FILTER_STACK))
+		return true;
+	for (size_t i = 0; i < r->parts.len; i++)
+		any |= has_names(r->parts.data[i].view, r->parts.data[i].group);
+	return any;
 }
 
 int hl_report_show(struct hl_report *r, struct hl_model *m)

@@ -157,7 +157,7 @@ static int show(struct hl_report *r, struct hl_model *m)
 {
 	int err = hl_report_show(r, m);
 
-	if (!err && !r->common.json)
+	if (!err && !r->common.json && hl_report_needs_names(r))
 		hl_text_notes(stdout, m);
 	return err;
 }
@@ -325,8 +325,10 @@ static void put_processes(struct hl_report *r)
 	struct hl_text_opts opts = hl_report_list_opts(r);
 
 	hl_text_processes(stdout, r->processes.data, r->processes.len, &r->total, &opts);
-	for (size_t i = 0; i < r->processes.len; i++)
+	for (size_t i = 0; i < r->processes.len; i++) {
 		free(r->processes.data[i].program);
+		free(r->processes.data[i].suppressed);
+	}
 	hl_vec_free(&r->processes);
 }
 

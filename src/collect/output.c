@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "base/path.h"
 #include "collect/clock.h"
 #include "collect/output.h"
 #include "util/strbuf.h"
@@ -156,24 +157,33 @@ struct hl_writer *hl_output_writer(struct hl_output *o)
 	return o->writer;
 }
 
-/* The loader's view of the program itself is an empty name. */
+/* The whole path of a module in buf, or what there is: the loader has the name that it was asked
+ * for. The recorder makes it whole where it can, for a program may be gone before we read its
+ * words. */
+static const char *whole_path(const struct hl_output *o, const char *name, char *buf, size_t size)
+{
+	char link[64];
+	ssize_t n = 0;
+
+	if (!name[0])
+		return o->meta.program; /* the program itself */
+	if (name[0] == '[')
+		return name;
+	if (name[0] != '/') {
+		snprintf(link, sizeof(link), "/proc/%llu/cwd", (unsigned long long)o->meta.pid);
+		n = readlink(link, buf, size);
+		if (n <= 0 || (size_t)n == size)
+			return name;
+	}
+	return hl_path_join(buf, size, (size_t)n, name) ? buf : name;
+}
+
 int hl_output_add_module(struct hl_output *o, const struct hl_module *m)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct hl_module whole = *m;
-	ssize_t n;
 
-	if (!m->path[0]) {
-		whole.path = o->meta.program;
-	} else if (m->path[0] != '/' && m->path[0] != '[') {
-		snprintf(link, sizeof(link), "/proc/%llu/cwd", (unsigned long long)o->meta.pid);
-		n = readlink(link, path, sizeof(path) - 1);
-		if (n > 0 && (size_t)n + strlen(m->path) + 2 < sizeof(path)) {
-			path[n] = '/';
-			strcpy(path + n + 1, m->path);
-			whole.path = path;
-		}
-	}
+	whole.path = whole_path(o, m->path, path, sizeof(path));
 	return hl_writer_add_module(o->writer, &whole);
 }
 

@@ -155,6 +155,10 @@ const char *hl_call_name(unsigned func)
 		return "operator new";
 	case HL_FUNC_NEW_ARRAY:
 		return "operator new[]";
+	case HL_FUNC_DELETE:
+		return "operator delete";
+	case HL_FUNC_DELETE_ARRAY:
+		return "operator delete[]";
 	default:
 		return hl_func_name(func);
 	}

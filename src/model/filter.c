@@ -10,6 +10,7 @@
 #include "model/filter_internal.h"
 #include "model/life.h"
 #include "model/model_internal.h"
+#include "model/query.h"
 #include "util/text.h"
 
 unsigned hl_filter_subjects(const struct hl_filter *f)
@@ -45,6 +46,21 @@ static int check_times(const struct hl_filter_term *t, struct hl_model *m)
 	return -ENOENT;
 }
 
+/* Where this moment is, if it is a place; a loss that hides it leaves the time. */
+static int find_place(struct hl_model *m, const struct hl_when *when, struct hl_filter_place *p)
+{
+	struct hl_place place;
+	int err;
+
+	p->known = false;
+	if (when->kind != HL_WHEN_PEAK && when->kind != HL_WHEN_MARK)
+		return 0;
+	place = hl_query_to(m, when);
+	err = hl_place_count(m, &place, &p->events, &p->allocs);
+	p->known = err == 0;
+	return err == -ENODATA ? 0 : err;
+}
+
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 {
 	for (size_t i = 0; i < f->terms.len; i++) {
@@ -61,6 +77,10 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 			err = hl_when_check(&t->to, m);
 		if (!err && t->subject == HL_FILTER_TIME)
 			err = check_times(t, m);
+		if (!err)
+			err = find_place(m, &t->from, &t->from_place);
+		if (!err)
+			err = find_place(m, &t->to, &t->to_place);
 		if (err)
 			return err;
 		hl_filter_set_times(t, hl_when_ns(&t->from, m), hl_when_ns(&t->to, m));
@@ -74,6 +94,8 @@ struct thing {
 	uint8_t op;
 	uint32_t free_node;
 	bool is_event;
+	bool is_extra;
+	uint64_t before; /* of an event or an extra: how many events */
 	bool life_known;
 	uint64_t life_ns;
 };
@@ -140,9 +162,33 @@ static bool addr_holds(const struct hl_filter_term *t, const struct hl_block *b)
 	return t->lo >= b->addr && t->lo - b->addr < (b->size ? b->size : 1);
 }
 
+static bool called(const struct hl_filter_term *t, const struct thing *x)
+{
+	return x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+}
+
+static bool is_before(const struct thing *x, const struct hl_filter_place *p)
+{
+	if (x->is_extra)
+		return x->before <= p->events; /* a mark is where its place is, on both sides */
+	return x->is_event ? x->before < p->events : x->block.ordinal < p->allocs;
+}
+
+static bool is_after(const struct thing *x, const struct hl_filter_place *p)
+{
+	return x->is_extra ? x->before >= p->events : !is_before(x, p);
+}
+
+static bool time_holds(const struct hl_filter_term *t, const struct thing *x)
+{
+	return (t->from_place.known ? is_after(x, &t->from_place) : x->block.birth_ns >= t->lo) &&
+	       (t->to_place.known ? is_before(x, &t->to_place) : x->block.birth_ns <= t->hi);
+}
+
 static bool alive_holds(const struct hl_filter_term *t, const struct thing *x)
 {
-	if (x->is_event || x->block.birth_ns > t->hi)
+	if (x->is_event ||
+		(t->to_place.known ? is_after(x, &t->to_place) : x->block.birth_ns > t->hi))
 		return false;
 	if (t->to.kind == HL_WHEN_END)
 		return x->block.death_ns == UINT64_MAX;
@@ -160,7 +206,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = x->is_event && in(t, x->op);
 		break;
 	case HL_FILTER_FUNC:
-		*holds = in(t, x->block.func);
+		*holds = called(t, x);
 		break;
 	case HL_FILTER_THREAD:
 		*holds = in(t, x->block.thread);
@@ -169,7 +215,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = in(t, x->block.size);
 		break;
 	case HL_FILTER_TIME:
-		*holds = in(t, x->block.birth_ns);
+		*holds = time_holds(t, x);
 		break;
 	case HL_FILTER_ADDR:
 		*holds = addr_holds(t, &x->block);
@@ -182,7 +228,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		break;
 	default:
 		/* The called function is the innermost frame of the stack, though none of it. */
-		*holds = x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+		*holds = called(t, x);
 		if (!*holds)
 			err = stack_has(f, t, m, x->block.node, holds);
 		if (!err && !*holds && x->is_event && x->op == HL_OP_FREE)
@@ -229,7 +275,8 @@ static int all_hold(struct hl_filter *f, struct hl_model *m, const struct thing 
 	return err;
 }
 
-int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e, bool *holds)
+int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e,
+	uint64_t before, bool *holds)
 {
 	struct thing x = {.block = {.addr = e->addr,
 				  .size = e->size,
@@ -240,6 +287,7 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 		.op = e->op,
 		.free_node = e->free_node,
 		.is_event = true,
+		.before = before,
 		.life_known = e->op == HL_OP_FREE};
 
 	if (x.life_known)
@@ -264,9 +312,11 @@ int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool 
 	return all_hold(f, m, &x, holds);
 }
 
-bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x)
+bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x, uint64_t before)
 {
-	struct thing thing = {.block = {.birth_ns = x->time_ns, .thread = x->thread}};
+	struct thing thing = {.block = {.birth_ns = x->time_ns, .thread = x->thread},
+		.is_extra = true,
+		.before = before};
 	bool holds = true;
 
 	if (hl_filter_subjects(f) & ~(HL_FILTER_TIME | HL_FILTER_THREAD))

@@ -7,10 +7,12 @@
  * function's name; behind a comma it has the key of what stands before it.
  *   fn:NAME                  a function of the stack fits, or the one that was called (malloc)
  *   file:NAME  module:NAME   a frame of the stack fits; see pattern.h for NAME
- *   call:malloc              the function that the program called
+ *   call:malloc              the function that the program called: its whole name, as -g call or
+ *                            dump has it, or NAME as for fn
  *   thread:N                 the thread, numbered from 0 as it appeared
  *   size:>=N  size:A..B      requested bytes; K, M, G, T are binary
- *   time:A..B                when; either end may be left out, times as in when.h
+ *   time:A..B                when; either end may be left out, times as in when.h. @peak and
+ *                            @mark:NAME are places between two events, as they are for queries
  *   addr:0x7f..  addr:A..B   the block holds this address, or begins in this range
  *   life:<1ms  life:A..B     how long the block lives; one that is not freed lives for ever
  *   alive:T                  the block exists at this moment
@@ -64,13 +66,15 @@ size_t hl_filter_place_of(const struct hl_filter *f, unsigned subjects);
 
 /*
  * Does it hold for this event? 0 or -errno. Of an allocation it is not known how long the block
- * will live: life and alive do not hold. A free says it within a quarter of an octave.
+ * will live: life and alive do not hold. A free says it within a quarter of an octave. before: how
+ * many events of the recording come before it.
  */
-int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e, bool *holds);
+int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e,
+	uint64_t before, bool *holds);
 /* For a block, by its allocation and, for life and alive, its death. */
 int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds);
 /* For things between the events: terms about time and thread only; any other term does not hold. */
-bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x);
+bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x, uint64_t before);
 /* For a filter about nothing but stacks. */
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds);
 

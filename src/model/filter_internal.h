@@ -9,6 +9,12 @@
 #include "model/when.h"
 #include "util/vec.h"
 
+/* The peak and marks are no times but places between two events. */
+struct hl_filter_place {
+	bool known;
+	uint64_t events, allocs; /* before it */
+};
+
 /*
  * One value of one key. Terms of one group are alternatives, turned round together; groups of one
  * clause are alternatives; clauses must all hold. All are in order of their numbers.
@@ -20,19 +26,22 @@ struct hl_filter_term {
 	size_t at;
 	uint64_t lo, hi; /* numbers and times, both ends belong to it; lo > hi: none fits */
 	struct hl_when from, to;
+	struct hl_filter_place from_place, to_place;
 	bool after, until; /* the first, the last moment of the times does not belong to them */
 	struct hl_pattern *name;
-	uint64_t calls; /* fn: a bit for each function of the malloc family that fits */
+	uint64_t calls; /* fn, call: a bit for each function of the malloc family that fits */
 	uint8_t *memo;  /* per node: 0 not known, 1 no, 2 yes */
 };
 
-/* The range of times, which may have been written with < or >. */
+/* The range of times, which may have been written with < or >. At a place nothing happens that
+ * could belong to it or not. */
 static inline void hl_filter_set_times(struct hl_filter_term *t, uint64_t lo, uint64_t hi)
 {
-	bool none = (t->after && lo == UINT64_MAX) || (t->until && hi == 0);
+	bool after = t->after && !t->from_place.known, until = t->until && !t->to_place.known;
+	bool none = (after && lo == UINT64_MAX) || (until && hi == 0);
 
-	t->lo = none ? 1 : lo + t->after;
-	t->hi = none ? 0 : hi - t->until;
+	t->lo = none ? 1 : lo + after;
+	t->hi = none ? 0 : hi - until;
 }
 
 struct hl_filter {

@@ -153,18 +153,6 @@ static int parse_op(const struct value *v, struct hl_filter_term *t)
 	return 0;
 }
 
-static int parse_call(const struct value *v, struct hl_filter_term *t)
-{
-	for (unsigned i = 0; i < HL_FUNC_COUNT; i++) {
-		t->lo = t->hi = i;
-		if (value_is(v, hl_func_name(i)))
-			return 0;
-	}
-	return wrong(v, v->s,
-		"expected a function such as malloc, realloc, new or free "
-		"(for functions of the program: fn:NAME)");
-}
-
 static int parse_thread(const struct value *v, struct hl_filter_term *t)
 {
 	int err;
@@ -234,9 +222,8 @@ static int parse_name(const struct value *v, struct hl_filter_term *t)
 	return err == -EINVAL ? wrong(v, v->s + error.at, error.text) : err;
 }
 
-/* The function that was called counts like one of the stack. No function begins with a /: that is a
- * regular expression, or the beginning of one. */
-static int parse_function(const struct value *v, struct hl_filter_term *t)
+/* Of a function: none begins with a /, so that is a regular expression, or the beginning of one. */
+static int parse_function_name(const struct value *v, struct hl_filter_term *t)
 {
 	int err;
 
@@ -246,6 +233,26 @@ static int parse_function(const struct value *v, struct hl_filter_term *t)
 	for (unsigned i = 0; i < HL_FUNC_COUNT && !err; i++)
 		t->calls |= (uint64_t)hl_pattern_fits(t->name, hl_call_name(i)) << i;
 	return err;
+}
+
+/* A whole name, as reports or as dumps have it, means this function alone: operator new is not
+ * operator new[]. */
+static int parse_call(const struct value *v, struct hl_filter_term *t)
+{
+	int err;
+
+	for (unsigned i = 0; i < HL_FUNC_COUNT; i++) {
+		if (value_is(v, hl_call_name(i)) || value_is(v, hl_func_name(i)))
+			t->calls |= UINT64_C(1) << i;
+	}
+	if (t->calls)
+		return 0;
+	err = parse_function_name(v, t);
+	if (err || t->calls)
+		return err;
+	return wrong(v, v->s,
+		"expected a function such as malloc, realloc, new or free "
+		"(for functions of the program: fn:NAME)");
 }
 
 static int refuse_tag(const struct value *v, struct hl_filter_term *t)
@@ -265,8 +272,8 @@ static const struct key {
 	bool ordered; /* takes < and > too */
 	int (*parse)(const struct value *v, struct hl_filter_term *t);
 } keys[] = {
-	{"fn", HL_FILTER_FUNCTION, false, parse_function},
-	{"function", HL_FILTER_FUNCTION, false, parse_function},
+	{"fn", HL_FILTER_FUNCTION, false, parse_function_name},
+	{"function", HL_FILTER_FUNCTION, false, parse_function_name},
 	{"file", HL_FILTER_FILE, false, parse_name},
 	{"module", HL_FILTER_MODULE, false, parse_name},
 	{"call", HL_FILTER_FUNC, false, parse_call},
@@ -344,7 +351,9 @@ static const char *read_value(const char *s, const struct key *k, struct value *
 	/* Commas and spaces inside of a regular expression are its own; but a path that ends with a
 	 * / may well follow one that begins so. */
 	if (*s == '/') {
-		regex = regex_len(s, k->parse == parse_function ? all : strcspn(s, " \t"));
+		bool path = k->subject & (HL_FILTER_FILE | HL_FILTER_MODULE);
+
+		regex = regex_len(s, path ? strcspn(s, " \t") : all);
 		v->len = regex ? regex : v->len;
 	}
 	return s + v->len;

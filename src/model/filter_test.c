@@ -79,6 +79,11 @@ static void errors(void **state)
 		{"thread=1K", 8},
 		{"thread=a", 7},
 		{"func=mallok", 5},
+		{"call:\"operator new\" func=\"operator delete[]\" call:new,delete[] call:*", -1},
+		{"call:operator call:/new|m, n/,malloc call:m*", -1},
+		{"call:/new", 5},
+		{"call:/(/", 7},
+		{"call:", 5},
 		{"time=1s", 5},
 		{"time=1s..x", 9},
 		{"fn>a", 2},
@@ -134,6 +139,12 @@ static void matches(void **state)
 		{"!size<4K", true},
 		{"thread=2 func=calloc", true},
 		{"thread=2 func=malloc", false},
+		{"call:c*", true},
+		{"call:/^call/", true},
+		{"call:callo", true},
+		{"call:alloc", true},
+		{"call:m*,new", false},
+		{"-call:calloc", false},
 		{"time=6.4us..6.4us", true},
 		{"time=0..6399ns", false},
 		{"time=6401ns..", false},
@@ -180,7 +191,7 @@ static void matches(void **state)
 		bool holds;
 
 		assert_int_equal(hl_filter_parse(&f, cases[i].expr, &error), 0);
-		assert_int_equal(hl_filter_event(f, NULL, &e, &holds), 0);
+		assert_int_equal(hl_filter_event(f, NULL, &e, 0, &holds), 0);
 		if (holds != cases[i].holds)
 			fail_msg("\"%s\" gave %d", cases[i].expr, holds);
 		hl_filter_free(f);

@@ -43,8 +43,7 @@ static void begin(void *arg)
 static int take(void *arg, const struct hl_block *b)
 {
 	struct measure *x = arg;
-	struct spot s = {
-		.addr = b->addr, .size = b->size ? b->size : 1, .node = b->node, .fits = true};
+	struct spot s = {.addr = b->addr, .size = b->size, .node = b->node, .fits = true};
 	int err = 0;
 
 	if (b->died < HL_PHASE_AFTER)
@@ -95,7 +94,7 @@ static int end_page(struct measure *x)
 {
 	int err = 0;
 
-	if (x->bytes == 0)
+	if (x->blocks == 0)
 		return 0;
 	x->f->pages++;
 	if (x->bytes < HL_SPARSE_BYTES) {
@@ -108,13 +107,14 @@ static int end_page(struct measure *x)
 	return err;
 }
 
-/* Whole pages inside a large block are full: they need not be looked at one by one. */
+/* Whole pages inside a large block are full: they need not be looked at one by one. A block of no
+ * bytes adds none, and lies on its page all the same. */
 static int add_spot(struct measure *x, const struct spot *s)
 {
 	uint64_t addr = s->addr, left = s->size;
 	int err = 0;
 
-	while (left > 0 && !err) {
+	do {
 		uint64_t page = addr / HL_PAGE_BYTES;
 		uint64_t part = hl_min_u64(left, HL_PAGE_BYTES - addr % HL_PAGE_BYTES);
 
@@ -126,8 +126,7 @@ static int add_spot(struct measure *x, const struct spot *s)
 			part = left - left % HL_PAGE_BYTES;
 		} else {
 			x->bytes += part;
-			x->blocks++;
-			if (part > x->most) {
+			if (x->blocks++ == 0 || part > x->most) {
 				x->most = part;
 				x->node = s->node;
 				x->fits = s->fits;
@@ -135,7 +134,7 @@ static int add_spot(struct measure *x, const struct spot *s)
 		}
 		addr += part;
 		left -= part;
-	}
+	} while (left > 0 && !err);
 	return err;
 }
 
@@ -152,7 +151,7 @@ static int measure_spots(struct measure *x)
 		if (i == 0 || gap >= HL_REGION_GAP) {
 			x->f->regions++;
 			x->f->span_bytes += end - start;
-			start = s->addr - s->addr % HL_PAGE_BYTES;
+			start = s->addr;
 		} else {
 			x->f->largest_gap = hl_max_u64(x->f->largest_gap, gap);
 		}

@@ -30,8 +30,8 @@ struct hl_fragmentation {
 	bool moved;
 	struct hl_value live; /* that fit the filter */
 	struct hl_value all;
-	uint64_t regions, span_bytes;
-	uint64_t pages; /* with at least one live byte */
+	uint64_t regions, span_bytes; /* from the first byte to the last of each */
+	uint64_t pages;               /* with at least one live block, if only of 0 bytes */
 	uint64_t sparse_pages, sparse_bytes;
 	uint64_t largest_gap; /* between two blocks of one region */
 	bool has_rss;

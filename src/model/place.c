@@ -1,6 +1,7 @@
 /*
  * place.c - from times to places between events; see sums.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
@@ -133,4 +134,26 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 		return i;
 	}
 	return 0;
+}
+
+int hl_place_count(struct hl_model *m, const struct hl_place *p, uint64_t *events, uint64_t *allocs)
+{
+	struct hl_chunk_events c = {0};
+	const struct hl_chunk_info *info;
+	size_t n;
+	int err;
+
+	if (!p->sure || p->chunk >= hl_reader_n_chunks(m->reader) || hl_chunk_is_lost(m, p->chunk))
+		return -ENODATA;
+	info = hl_reader_chunk(m->reader, p->chunk);
+	err = hl_reader_decode(m->reader, p->chunk, &c);
+	if (err == -EBADMSG)
+		hl_model_mark_bad(m, &m->bad_chunks[p->chunk]);
+	n = err ? 0 : hl_place_split(m, p, &c);
+	*events = info->first_event + n;
+	*allocs = info->first_ordinal;
+	for (size_t i = 0; i < n; i++)
+		*allocs += c.events[i].op == HL_OP_ALLOC;
+	hl_chunk_events_free(&c);
+	return err == -EBADMSG ? -ENODATA : err;
 }

@@ -42,6 +42,10 @@ struct hl_place hl_place_before_loss(struct hl_model *m, const struct hl_place *
 /* How many events of the decoded chunk p->chunk belong to p. */
 size_t hl_place_split(
 	struct hl_model *m, const struct hl_place *p, const struct hl_chunk_events *c);
+/* How many events of all, and how many allocations among them, come before p. 0, -ENODATA where a
+ * loss hides it, or another -errno. Decodes one chunk. */
+int hl_place_count(
+	struct hl_model *m, const struct hl_place *p, uint64_t *events, uint64_t *allocs);
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 
 /*

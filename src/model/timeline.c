@@ -16,7 +16,7 @@
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
 {
 	uint64_t end = hl_model_end_ns(m);
-	size_t at = end ? (size_t)((unsigned __int128)ns * n / end) : 0;
+	size_t at = end && ns ? (size_t)(((unsigned __int128)ns * n - 1) / end) : 0;
 
 	return at < n ? at : n - 1;
 }

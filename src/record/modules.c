@@ -13,6 +13,8 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/path.h"
+#include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
 
@@ -73,18 +75,47 @@ static uint32_t find_build_id(const struct hl_unwind_module *m, uint8_t *id)
 	return 0;
 }
 
+/* Room for one path at a time, since no stack may be asked for it. */
+static char whole[HL_NAME_MAX + 1];
+static atomic_flag whole_busy = ATOMIC_FLAG_INIT;
+
+/*
+ * The loader has the name that dlopen was given, which may begin in the working directory; only the
+ * program knows that for sure, a short one is gone before the collector could ask. NULL: the name
+ * as it is must do, for there is no room or nobody may ask.
+ */
+static const char *lock_whole_path(const char *name)
+{
+	long n;
+
+	if (name[0] == '\0' || name[0] == '/' || name[0] == '[' || hl_rec.no_syscalls)
+		return NULL;
+	if (atomic_flag_test_and_set_explicit(&whole_busy, memory_order_acquire))
+		return NULL;
+	n = hl_sys2(SYS_getcwd, whole, sizeof(whole)); /* with its NUL */
+	if (n > 1 && whole[0] == '/' && hl_path_join(whole, sizeof(whole), (size_t)n - 1, name))
+		return whole;
+	atomic_flag_clear_explicit(&whole_busy, memory_order_release);
+	return NULL;
+}
+
 /* The record: four words, the build-id in whole words, the name. Small on the stack: we may be in a
  * handler on a tiny one. */
 static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
 {
 	uint64_t words[4 + ID_MAX / 8] = {m->start, m->end, m->bias};
-	const char *name = m->is_vdso ? "[vdso]" : m->name;
+	const char *given = m->is_vdso ? "[vdso]" : m->name;
+	const char *path = lock_whole_path(given), *name = path ? path : given;
 	size_t name_len = strnlen(name, HL_NAME_MAX);
+	bool done;
 	uint32_t id_len = find_build_id(m, (uint8_t *)(words + 4));
 
 	hl_log(name, m->start);
 	words[3] = (uint64_t)id_len << 8 | (uint64_t)name_len << 16;
-	return hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
+	done = hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
+	if (path)
+		atomic_flag_clear_explicit(&whole_busy, memory_order_release);
+	return done;
 }
 
 static uint64_t content_of(const struct hl_unwind_module *m)
@@ -161,6 +192,7 @@ hl_cold void hl_modules_announce_all(struct hl_thread *t)
 {
 	uint32_t n = atomic_load(&n_known);
 
+	atomic_flag_clear(&whole_busy); /* whoever had it is not in the child */
 	if (hl_unwind_unloading()) {
 		/* Forked in the middle of a dlclose: some that we know may not be there any more.
 		 * Each is announced when it is met. */

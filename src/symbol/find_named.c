@@ -110,17 +110,24 @@ static int list_all(struct hl_finder *f)
 	return err;
 }
 
-/* The named path itself, or DIR/name, DIR/name.debug, DIR/whole/path, DIR/whole/path.debug. */
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* DIR/name, DIR/name.debug and, of a whole path, DIR/whole/path, DIR/whole/path.debug. */
 static int open_by_name(
 	const char *dir, const char *path, const uint8_t *id, size_t len, struct hl_image *img)
 {
-	const char *name = strrchr(path, '/');
+	const char *names[] = {last_part(path), path[0] == '/' ? path + 1 : NULL};
 	struct hl_strbuf at = {0};
 	int err = -ENOENT;
 
-	for (size_t i = 0; name && i < 4 && err; i++) {
+	for (size_t i = 0; i < 4 && names[i / 2] && err; i++) {
 		hl_strbuf_reset(&at);
-		hl_strbuf_printf(&at, "%s%s%s", dir, i < 2 ? name : path, i % 2 ? "" : ".debug");
+		hl_strbuf_printf(&at, "%s/%s%s", dir, names[i / 2], i % 2 ? "" : ".debug");
 		err = hl_strbuf_error(&at);
 		if (!err)
 			err = hl_finder_open_with_id(img, hl_strbuf_str(&at), id, len);
@@ -133,9 +140,7 @@ static int open_by_name(
 static int open_itself(
 	const char *file, const char *path, const uint8_t *id, size_t len, struct hl_image *img)
 {
-	const char *slash = strrchr(file, '/'), *name = path ? strrchr(path, '/') : NULL;
-
-	if (len == 0 && (!name || strcmp(slash ? slash + 1 : file, name + 1) != 0))
+	if (len == 0 && (!path || strcmp(last_part(file), last_part(path)) != 0))
 		return -ENOENT;
 	return hl_finder_open_with_id(img, file, id, len);
 }

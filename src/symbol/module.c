@@ -71,10 +71,11 @@ static void open_files(struct hl_symbols_module *m)
 		return;
 	m->files_opened = true;
 	m->file_state = HL_SYMBOLS_NO_FILE;
-	/* "[vdso]" and the like, and paths that depend on where we stand. */
-	if (m->path[0] != '/')
+	if (!hl_module_is_file(m))
 		return;
-	if (hl_finder_image(m->finder, m->path, &m->image) == 0) {
+	/* Where a relative path leads depends on where the program stood: only an id, or the user,
+	 * can tell the file. */
+	if (m->path[0] == '/' && hl_finder_image(m->finder, m->path, &m->image) == 0) {
 		m->file_state = judge_image(m);
 		if (m->file_state != HL_SYMBOLS_NOTHING)
 			hl_image_close(&m->image);

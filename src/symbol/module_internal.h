@@ -40,4 +40,10 @@ void hl_module_learn(struct hl_symbols_module *m, uint64_t offset);
 /* Writes what was learned; true if there was something. */
 bool hl_module_save(struct hl_symbols_module *m);
 
+/* "[vdso]" and the like are none. */
+static inline bool hl_module_is_file(const struct hl_symbols_module *m)
+{
+	return m->path[0] && m->path[0] != '[';
+}
+
 #endif

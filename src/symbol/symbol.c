@@ -128,7 +128,11 @@ const char *hl_symbols_note(struct hl_symbols_module *m)
 	case HL_SYMBOLS_NOTHING:
 		return "stripped: no names";
 	case HL_SYMBOLS_NO_FILE:
-		return m->path[0] == '/' ? "the file is not there or not readable" : "";
+		if (!hl_module_is_file(m))
+			return "";
+		return m->path[0] == '/' ? "the file is not there or not readable"
+					 : "the folder of this path is not known: no names, unless "
+					   "--symbols names it";
 	case HL_SYMBOLS_REBUILT:
 		return "rebuilt since the recording: no names from it";
 	case HL_SYMBOLS_CHANGED:
@@ -160,7 +164,7 @@ const char *hl_symbols_advice(struct hl_symbols_module *m)
 {
 	enum hl_symbols_state state = hl_symbols_state(m);
 
-	if (m->advice.len || state == HL_SYMBOLS_FULL || m->path[0] != '/')
+	if (m->advice.len || state == HL_SYMBOLS_FULL || !hl_module_is_file(m))
 		return hl_strbuf_str(&m->advice);
 	if ((state == HL_SYMBOLS_NAMES || state == HL_SYMBOLS_NOTHING) && advise_package(m))
 		return hl_strbuf_str(&m->advice);

@@ -155,7 +155,15 @@ def check_options():
         case(not gone, f'{document}: every option it names is there', 'not there: ' + ', '.join(sorted(gone)))
 
 
+def check_suppressions():
+    listed = ' '.join(text_of('docs/json.md').split())
+    built_in = re.findall(r'\.what = "([^"]+)"', text_of('src/model/suppress.c'))
+    gone = [w for w in built_in if w not in listed]
+    case(built_in and not gone, 'docs/json.md: all that is suppressed by default is listed', f'not there: {gone}')
+
+
 check_commands()
+check_suppressions()
 check_files()
 check_functions()
 check_targets()

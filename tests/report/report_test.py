@@ -139,6 +139,9 @@ def filters(trace):
     check(total('module:libfoo.so') == 588 and total('module:libf*') == 588 and total('module:/lib/*') == 70588, 'module')
     check(total('size:24') == 24 and total('size:64..1000') == 1564 and total('size:<64') == 24, 'size')
     check(total('call:calloc') == 500 and total('call:calloc,new') == 564 and total('call:new,size:24') == 88, 'or')
+    rows = {r['name']: r['bytes'] for r in ask('--allocated', '--group', 'call', trace)['rows']}
+    check({name: total(f'call:"{name}"') for name in rows} == rows and 'operator new' in rows, f'the names that -g call has: {rows}')
+    check(total('call:operator') == 64 and total('call:/^o.* new/') == 64 and total('call:c*') == 500 and total('call:/^(m|c)/') == 75620, 'call')
     check(total('life:<100us') == 24 and total('alive:end') == 5096 and total('-alive:end') == 70588, 'life, alive')
     check(total('alive:@mark:loaded') == 1500 and total('alive:260us') == 1500, 'alive at a mark')
     check(total('time:..300us') == 1524 and total('time:@mark:done..') == 70000, 'time')
@@ -155,6 +158,25 @@ def filters(trace):
     check(ask('--allocated', '-x', '0x1010', '--exclude-module', 'libfoo*', trace)['total_bytes'] == 70000, 'exclude')
     check(ask('--allocated', '--include-module', 'libfoo*', '-x', '/3010$/', trace)['total_bytes'] == 88, 'both')
 
+def places_in_time():
+    """The peak and marks are places between two events, in filters as in ranges: what is before and what is after make the whole."""
+    subprocess.run([mktrace, 'ticks.hlt'], check=True, input=b'thread 1\nalloc 64 0 100 - 0\nalloc 64 0 1000 - 0\nfree 64 0 1 11\n'
+                   b'alloc 64 0 20 - 0\nextra 64 1 0 here\nalloc 64 0 3 - 0\nfree 64 0 0 11\nchunk\nalloc 64 0 4 - 0\nend 0 0 640\n')
+    for place, before in ('@peak', 1100), ('@mark:here', 1120):
+        for range, total in (f'..{place}', before), (f'{place}..', 1127 - before):
+            for args in ['--range', range], ['--filter', f'time:{range}']:
+                found = ask('--allocated', *args, 'ticks.hlt')['total_bytes']
+                check(found == total, f'{args}: {found} and not {total}')
+        for sign, total in ('<', before), ('<=', before), ('>', 1127 - before), ('>=', 1127 - before):
+            found = ask('--allocated', '--filter', f'time:{sign}{place}', 'ticks.hlt')['total_bytes']
+            check(found == total, f'{sign}{place}: {found} and not {total}')
+        lines = [subprocess.run([heaplapse, 'dump', '--filter', f'time:{range}', 'ticks.hlt'], capture_output=True, text=True).stdout.splitlines()
+                 for range in (f'..{place}', f'{place}..')]
+        events = [[l for l in part if l.split()[0] in ('alloc', 'free')] for part in lines]
+        check(list(map(len, events)) == ([2, 5] if place == '@peak' else [4, 3]), f'dump {place}: {lines}')
+    check(all(any('here' in l for l in part) for part in lines), f'a mark is on both sides of itself: {lines}')
+    check(ask('--allocated', '--filter', 'alive:@mark:here life:>1s', 'ticks.hlt')['total_bytes'] == 20, 'alive at a mark')
+
 def fragments(trace):
     """Pages are full of whatever lies on them, also of what a filter leaves out."""
     own = {'live_bytes', 'live_blocks', 'holders'}
@@ -164,6 +186,17 @@ def fragments(trace):
         check({k: v for k, v in some.items() if k not in own} == {k: v for k, v in whole.items() if k not in own}, f'{at} {expr}: {some}')
         check((some['live_bytes'], some['live_blocks']) == (live['total_bytes'], live['total_blocks']), f'{at} {expr}: {some}')
         check(whole['live_bytes'] == whole['all_live_bytes'] and all(h in whole['holders'] for h in some['holders']), f'{at} {expr}: {some}')
+
+def exact_pages():
+    """Not a byte that nobody asked for: malloc(0) holds a page with none, and a region begins at its first block."""
+    subprocess.run([mktrace, 'zero.hlt'], check=True, input=b'module /bin/app -\nnode - 0 1000\nnode - 0 2000\nthread 1\n'
+                   b'alloc 64 0 0 0 0 100200\nalloc 64 0 24 0 0 100220\nalloc 64 0 0 1 0 103ff0\nalloc 64 0 100 0 0 900800\nend 0 0 640\n')
+    f = ask('--leaks', '--fragmentation', 'zero.hlt')
+    mapped = 0x103ff0 - 0x100200 + 100
+    check((f['live_bytes'], f['sparse_bytes'], f['pages'], f['sparse_pages']) == (124, 124, 3, 3), f'malloc(0): {f}')
+    check((f['regions'], f['mapped_bytes_at_least'], f['largest_gap_bytes']) == (2, mapped, 0x103ff0 - 0x100238), f'{mapped}: {f}')
+    held = {h['function']: (h['pages'], h['bytes'], h['blocks']) for h in f['holders']}
+    check(held == {'0x1000': (2, 124, 3), '0x2000': (1, 0, 1)}, f'malloc(0): {held}')
 
 def bad(trace, empty, folder):
     def refused(status, words, *args):
@@ -274,6 +307,27 @@ def suppressions(trace, folder):
         check((r['total_bytes'] == 0) == fits, f'suppression {pattern}: {r["total_bytes"]}')
     r = run('--leaks', '--suppressions', f'{folder}/app.supp', trace)
     check(b'suppressed' not in r.stdout, 'nothing suppressed, nothing said')
+
+def suppressed_processes():
+    """What is left out of a process is told of each, and nothing about names that are not shown."""
+    trace = make_real('kept.hlt', '_start __libc_start_main :app getpwuid', ':app')
+    r = run('--leaks', '--bytes', '--group', 'process', trace, 'leaky.hlt').stdout.decode()
+    lines = r.splitlines()
+    check(lines[0].endswith('leaked (live at the end)') and 'names:' not in r, f'no empty line, no names: {r}')
+    head = lines.index('suppressed (--no-default-suppressions shows what is built in):')
+    check(re.fullmatch(r"  .* \(pid 42\): 1 B in 1 block: libc's data of users, groups and hosts", lines[head + 1]) and
+          lines[head - 1:head] == lines[head + 2:head + 3] == [''] and lines[-1].startswith('all 2 processes'), f'suppressed: {r}')
+    r = run('--leaks', '--no-default-suppressions', '--group', 'process', trace, 'leaky.hlt').stdout.decode()
+    check('suppressed' not in r and len(r.splitlines()) == 3, r)
+    pathlib.Path('malloc.supp').write_text('leak:malloc\n')
+    leaks = '--leaks', '--suppressions', 'malloc.supp'
+    for p in ask(*leaks, '--group', 'process', trace, 'leaky.hlt')['processes']:
+        alone = ask(*leaks, '--group', 'size', p['trace'])
+        check(p['suppressed'] == alone['suppressed'] != [], f'{p}, alone {alone}')
+    for view in ['--sizes'], ['--group', 'thread'], ['--threads'], ['--timeline']:
+        check('names:' not in run('--leaks', *view, trace).stdout.decode(), f'names of {view}')
+    check('names:' in run('--leaks', '--sizes', '--filter', 'fn:nothing', trace).stdout.decode(), 'a filter by names that are missing')
+    check('names:' in run('--leaks', '--sizes', '--sites', trace).stdout.decode(), 'one of two views with names')
 
 def text(trace):
     """What people see of each view: it is there, and no line is out of place."""
@@ -438,6 +492,8 @@ def known():
             out = run('--leaks', '--no-default-suppressions', *only, trace).stdout.decode()
             check(' in 1 block\n' in out and 'suppressed' not in out, f'{stack}: {out}')
     trace = make_real('known.hlt', *wide(kept), ':app')
+    whole = ask('--leaks', trace)
+    check(whole['total_blocks'] == len(kept) + 1 and whole['suppressed'] == [], f'JSON leaves nothing out: {whole}')
     both = run('--leaks', '--sites', '--group', 'stack', trace).stdout.decode()
     check(both.count("  111 B in 3 blocks: libc's data of users") == 2, both)
 
@@ -446,6 +502,15 @@ def timeline(trace):
     check(t['peak_bytes'] == 75096 and max(c['max_live_bytes'] for c in t['columns']) == t['peak_bytes'], 'the peak is in the plot')
     check(t['columns'][-1]['end_live_bytes'] == 5096 and len(t['columns']) == 200, str(t['columns'][-1]))
     check([m['name'] for m in t['marks']] == ['loaded', 'login', 'done'], str(t['marks']))
+    # What happens at the very end of a column is in it, as it is in --at.
+    subprocess.run([mktrace, 'columns.hlt'], check=True, input=('thread 1\n' + ''.join(
+        f'alloc {64 * i} 0 {i + 1} - 0\n' for i in range(0, 201, 10)) + 'end 0 0 12800\n').encode())
+    for filter in [], ['--filter', 'size:>=0']:
+        columns = ask('--timeline', *filter, 'columns.hlt')['columns']
+        for percent in 5, 25, 50, 75, 100:
+            at = ask('--at', f'{percent}%', 'columns.hlt')['total_bytes']
+            end = columns[2 * percent - 1]['end_live_bytes']
+            check(end == at, f'{filter} at {percent}%: {end}, --at says {at}')
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
 
@@ -502,10 +567,13 @@ with tempfile.TemporaryDirectory() as folder:
         sums('leaky.hlt')
         filters('parent.hlt')
         fragments('parent.hlt')
+        exact_pages()
+        places_in_time()
         bad('parent.hlt', 'empty.hlt', folder)
         processes('parent.hlt')
         one_snapshot()
         suppressions('parent.hlt', folder)
+        suppressed_processes()
         text('parent.hlt')
         order('parent.hlt')
         several('parent.hlt')

@@ -204,6 +204,40 @@ def stdio(tmp):
         out = subprocess.run([heaplapse, 'report', '--leaks', '--bytes', *view, trace], capture_output=True, text=True).stdout
         check(': 1,100 B in 2 blocks\n' in out and "11 B in 2 blocks: libc's buffers of stdio" in out, f'stdio {view}: {out}')
 
+def relative(tmp):
+    """A library that was loaded by a relative path is in the trace with its whole one, however short the program; where a trace
+    has no more than that, it is said, and --symbols finds the file."""
+    dir = f'{tmp}/relative'
+    os.makedirs(f'{dir}/sub')
+    with open(f'{dir}/plug.c', 'w') as f:
+        f.write('#include <stdlib.h>\nvoid *plug(void) { return malloc(321); }\n')
+    with open(f'{dir}/main.c', 'w') as f:
+        f.write('#include <dlfcn.h>\nint main(int n, char **a) { void *(*f)(void) = (void *(*)(void))dlsym(dlopen(a[1], RTLD_NOW), "plug");\n'
+                'void *volatile p = f(); return !p; }\n')
+    with open(f'{dir}/link.c', 'w') as f:
+        f.write('void *plug(void);\nint main(void) { void *volatile p = plug(); return !p; }\n')
+    run('cc', '-g', '-O0', '-shared', '-fPIC', '-o', f'{dir}/plug.so', f'{dir}/plug.c')
+    run('cc', '-g', '-O0', '-shared', '-fPIC', '-Wl,--build-id=none', '-o', f'{dir}/noid.so', f'{dir}/plug.c')
+    run('cc', '-o', f'{dir}/main', f'{dir}/main.c', '-ldl')
+    shutil.copy(f'{dir}/plug.so', f'{dir}/libplug.so')
+    run('cc', '-o', f'{dir}/link', f'{dir}/link.c', f'-L{dir}', '-lplug')
+    for cwd, command in ((dir, ['./main', './plug.so']), (f'{dir}/sub', ['../main', './../plug.so']), (dir, ['./main', 'sub/..//./plug.so']),
+                         (dir, ['./main', f'{dir}/./plug.so']), (dir, ['./link'])):
+        trace = f'{tmp}/relative.hlt'
+        subprocess.run([heaplapse, 'record', '-q', '-f', '-o', trace, '--', *command], cwd=cwd, env=dict(os.environ, LD_LIBRARY_PATH='.'))
+        frames = [n for n in json.loads(report('--json', trace).stdout)['nodes'] if n['function'] == 'plug']
+        wanted = f'{dir}/sub/../plug.so' if command[-1].startswith('sub') else f'{dir}/libplug.so' if command == ['./link'] else f'{dir}/plug.so'
+        check([(n['module'], n['bytes']) for n in frames] == [(wanted, 321)], f'{command}: {frames}')
+    offset = int(run('nm', f'{dir}/plug.so').split(' T plug')[0].split()[-1], 16) + 8
+    for name, id in ('plug.so', build_id(f'{dir}/plug.so')), ('noid.so', '-'):
+        for path in f'./{name}', name:
+            run(mktrace, f'{tmp}/relative.hlt', input=f'module {path} {id}\nnode - 0 {offset:x}\nthread 1\nalloc 64 0 321 0 0\nend 0 0 640\n')
+            out = report(f'{tmp}/relative.hlt', HEAPLAPSE_CACHE='off').stdout
+            check(f'names:\n  {path}: the folder of this path is not known' in out, f'{path}: {out}')
+            for place in dir, f'{dir}/{name}':
+                out = report('--symbols', place, f'{tmp}/relative.hlt', HEAPLAPSE_CACHE='off').stdout
+                check('plug  plug.c:2' in out and 'names:' not in out, f'{path} by --symbols {place}: {out}')
+
 def many(tmp):
     """At most five lines about modules."""
     libs = []
@@ -227,6 +261,6 @@ with tempfile.TemporaryDirectory() as tmp:
     trace = record(tmp, 't.hlt', program)
     for test, *args in ((names, tmp, trace), (templates, tmp), (changed, tmp), (cache, tmp, trace), (no_place, tmp, trace), (at_once, tmp, trace),
                         (places, tmp, trace, program), (dead_server, tmp, trace), (usage, trace),
-                        (jit, tmp), (stdio, tmp), (many, tmp)):
+                        (jit, tmp), (stdio, tmp), (relative, tmp), (many, tmp)):
         test(*args)
 done()

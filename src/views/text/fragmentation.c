@@ -48,7 +48,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 			hl_text_count(a, f->all.blocks));
 		put_line(out, "all live", f->all.bytes, more);
 	}
-	snprintf(more, sizeof(more), "%s pages that hold a live byte, %.1f%% full",
+	snprintf(more, sizeof(more), "%s pages that hold a live block, %.1f%% full",
 		hl_text_count(a, f->pages), hl_percent(f->all.bytes, f->pages * HL_PAGE_BYTES));
 	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more);
 	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",

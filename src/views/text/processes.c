@@ -12,6 +12,23 @@ static uint64_t size_of(const void *rows, size_t i, const struct hl_text_opts *o
 	return hl_measure(&((const struct hl_process_row *)rows)[i].value, opts);
 }
 
+/* Of all of them, shown or not: the total is without these, too. */
+static void put_suppressed(FILE *out, const struct hl_process_row *rows, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i].suppressed || !rows[i].suppressed[0])
+			continue;
+		if (!any)
+			fputs(HL_SUPPRESSED_HEAD, out);
+		any = true;
+		fputs(rows[i].suppressed, out);
+	}
+	if (any)
+		putc('\n', out);
+}
+
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts)
 {
@@ -36,4 +53,5 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	}
 	free(shown);
 	hl_put_more(out, hidden, "process", "processes", opts);
+	put_suppressed(out, rows, n);
 }

@@ -4,30 +4,42 @@
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
-void hl_text_suppressed(FILE *out, const struct hl_suppressions *s)
+void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const char *of)
 {
 	size_t n;
 	const struct hl_suppressed *taken = hl_suppressions_taken(s, &n);
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf b = {0};
-	bool any = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct hl_value *v = &taken[i].value;
 
 		if (v->blocks == 0)
 			continue;
-		if (!any)
-			fputs("\nsuppressed (--no-default-suppressions shows what is built in):\n",
-				out);
-		any = true;
 		hl_strbuf_reset(&b);
 		hl_text_escape(&b, taken[i].pattern);
-		fprintf(out, "  %s in %s block%s: %s\n", hl_text_bytes(bytes, v->bytes),
+		fprintf(out, "  %s%s in %s block%s: %s\n", of, hl_text_bytes(bytes, v->bytes),
 			hl_text_count(blocks, v->blocks), v->blocks == 1 ? "" : "s",
 			hl_strbuf_str(&b));
 	}
 	hl_strbuf_fini(&b);
+}
+
+static bool took_any(const struct hl_suppressions *s)
+{
+	size_t n;
+	const struct hl_suppressed *taken = hl_suppressions_taken(s, &n);
+
+	while (n > 0 && taken[n - 1].value.blocks == 0)
+		n--;
+	return n > 0;
+}
+
+void hl_text_suppressed(FILE *out, const struct hl_suppressions *s)
+{
+	if (took_any(s))
+		fputs(HL_SUPPRESSED_HEAD, out);
+	hl_text_suppressed_lines(out, s, "");
 }
 
 void hl_json_suppressed(struct hl_json *j, const struct hl_suppressions *s)

@@ -56,6 +56,7 @@ struct hl_process_row {
 	uint64_t pid;
 	const char *what; /* "live at the peak" */
 	struct hl_value value;
+	char *suppressed; /* lines about what was left out, the caller's; NULL: none */
 };
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts);
@@ -87,6 +88,8 @@ void hl_text_notes(FILE *out, struct hl_model *m);
 
 /* What was left out because it is known; nothing if nothing was. */
 void hl_text_suppressed(FILE *out, const struct hl_suppressions *s);
+/* Only the lines, each beginning with what it is of. */
+void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const char *of);
 void hl_json_suppressed(struct hl_json *j, const struct hl_suppressions *s);
 
 #endif

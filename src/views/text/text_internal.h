@@ -58,4 +58,6 @@ const char *hl_bar(unsigned eighths, bool unicode);
 void hl_json_frame(struct hl_json *j, const struct hl_frame *f);
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);
 
+#define HL_SUPPRESSED_HEAD "\nsuppressed (--no-default-suppressions shows what is built in):\n"
+
 #endif
