@@ -102,19 +102,19 @@ static struct hl_query query_of(const struct hl_report *r)
 
 /* What the reader of an answer must know about it. */
 static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
-	const struct hl_answer *a)
+	uint64_t got_ns, bool moved)
 {
 	uint64_t asked_ns = hl_when_ns(&q->to, m);
 	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
 
-	r->moved |= a->moved;
+	r->moved |= moved;
 	if (asked_ns > hl_model_end_ns(m))
 		hl_cli_error("%s is after the end; shown is the end, at %s",
-			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
-	else if (a->moved)
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
+	else if (moved)
 		hl_cli_error("the state at %s is not in the file; shown is the latest before it, "
 			     "at %s",
-			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
 }
 
 static int ask(
@@ -124,7 +124,7 @@ static int ask(
 
 	if (err)
 		return err;
-	warn_moved(r, m, q, a);
+	warn_moved(r, m, q, a->to_ns, a->moved);
 	r->total.bytes += a->total.bytes;
 	r->total.blocks += a->total.blocks;
 	return 0;
@@ -261,7 +261,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 		opts.limited = true;
 		opts.limit = 20;
 	}
-	r->moved |= f.moved;
+	warn_moved(r, m, &q, f.time_ns, f.moved);
 	r->total.bytes += f.live.bytes;
 	r->total.blocks += f.live.blocks;
 	if (r->common.json)

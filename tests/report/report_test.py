@@ -201,8 +201,9 @@ def bad(trace, empty, folder):
     refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
     refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
-    r = run('--at', '1h', trace)
-    check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'a time after the end: {r.stderr}')
+    for view in [], ['--group', 'process'], ['--fragmentation']:
+        r = run('--at', '1h', *view, trace)
+        check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'{view} of a time after the end: {r.stderr}')
     for args in itertools.chain(VIEWS.values(), QUANTITIES, [['--timeline']]):
         if any('@mark' in a or a == '300us..' for a in args):
             continue
@@ -228,9 +229,10 @@ def processes(trace):
 
     # The child is over after 6.4 us and has no marks.
     times = (['--growth', '100us..700us'], 4160), (['--at', '@mark:login'], 1564), (['--range', '@mark:login..'], 74096), \
+        (['--at', '450us'], 1564), \
         (['--allocated', '--filter', 'time:@mark:done..'], 70000)
     for (args, total), files in itertools.product(times, ((trace, 'child.hlt'), ('child.hlt', trace))):
-        for view in [], ['--group', 'process'], ['--sites']:
+        for view in [], ['--group', 'process'], ['--sites'], *([['--fragmentation']] if args[0] == '--at' else []):
             r = run(*args, *view, *files)
             check(r.returncode == 0 and b'child.hlt: ' in r.stderr and b'it counts as 0' in r.stderr, f'{args} {view}: {r}')
             check(b'all 2 processes' in r.stdout, f'{args} {view} {files}: {r.stdout}')
@@ -239,7 +241,7 @@ def processes(trace):
             check(r['total_bytes'] == total and child['total_bytes'] == 0 and child['error'], f'{args} {view} {files}: {r}')
         r = run('--strict', *args, *files)
         check(r.returncode == 4 and b'child.hlt: something is missing' in r.stderr, f'{args} --strict: {r}')
-    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us']:
+    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us'], ['--at', '1h'], ['--fragmentation', '--at', '1h']:
         r = run('--json', *args, trace, 'child.hlt')
         check(r.returncode == 2 and not r.stdout and b'of no process: ' in r.stderr, f'{args}, which none has: {r}')
 
