@@ -356,7 +356,7 @@ static const struct hl_opt report_opts[] = {
 	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
 		set_no_defaults},
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
-	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
+	{'n', "limit", "N", "at most N rows, or branches of one (0: all; text only)", set_limit},
 	{'s', "sort", "BY:" SORT_VALUES, "the order (of a tree only the first two)", set_sort},
 	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
 	{0, "json", NULL, "as JSON, with nothing left out (json.md in share/doc/heaplapse)",

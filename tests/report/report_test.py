@@ -372,6 +372,13 @@ def cut(trace):
     check(len([l for l in lines('--threads', 'threads.hlt') if l[:6].strip().isdigit()]) == 8, 'all threads unless asked')
     text = '\n'.join(lines('--threads', '--min', '20', 'threads.hlt'))
     check('and 4 threads more; --min 0 shows all' in text and text.count('allocated, thread') == 2, text)
+    subprocess.run([mktrace, 'tree.hlt'], check=True, input=('module /bin/app -\nnode - 0 1000\nthread 1\n' + ''.join(
+        f'node 0 0 {2000 + i}\n' for i in range(4)) + ''.join(f'node 1 0 {3000 + i}\n' for i in range(4)) +
+        ''.join(f'alloc 64 0 {100 + 10 * (8 - i)} {i + 1} 0\n' for i in range(8)) + 'end 0 0 6400\n').encode())
+    two = lines('--top-down', '-n', '2', 'tree.hlt')
+    names = [l[33:].strip(' ├└─│').split()[0] for l in two if '[app]' in l]
+    check(names == ['0x1000', '0x2000', '0x3000', '0x2001'], f'-n at every level: {two}')
+    check(any(l.startswith('hidden: 670 B in 5 blocks') and ', 5 branches beyond -n 2' in l for l in two), f'-n counts the rest: {two}')
     table = lambda *args: [l for l in lines(*args) if '%' in l and not l.startswith('hidden')]
     by_thread = table('--allocated', '-g', 'thread', '--min', '5', 'threads.hlt')
     check(len(by_thread) == 2, f'-g thread --min: {by_thread}')

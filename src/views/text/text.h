@@ -28,7 +28,7 @@ void hl_json_info(FILE *out, struct hl_model *m);
 struct hl_text_opts {
 	const char *what;   /* what is shown, for the head: "live at the peak" */
 	double min_percent; /* what is below this share of the total is left out */
-	bool limited;       /* no more than `limit` rows or outermost branches */
+	bool limited;       /* no more than `limit` rows, or branches of a branch */
 	size_t limit;
 	bool own_order; /* rows are not in the order of size: the limit keeps the largest */
 	bool by_blocks; /* shares, order and what is left out go by blocks, not by bytes */

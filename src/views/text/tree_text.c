@@ -46,8 +46,7 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 	for (uint32_t i = 0; i < n->n_children; i++) {
 		uint32_t child = p->t->children[n->first_child + i];
 
-		if (large_enough(p, child) &&
-			!(node == 0 && p->opts->limited && shown == p->opts->limit)) {
+		if (large_enough(p, child) && !(p->opts->limited && shown == p->opts->limit)) {
 			shown++;
 			continue;
 		}
