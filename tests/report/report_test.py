@@ -299,6 +299,8 @@ def words(trace):
     check(', 1 branch below 90%; --min 0 shows all' in one, one)
     one = run('--allocated', '-n', '1', '--top-down', trace).stdout.decode()
     check(', 1 branch beyond -n 1 or below 0.5%; -n 0 --min 0 shows all' in one, one)
+    one = run('--allocated', '--group', 'site', '--sort', 'blocks', '-n', '3', trace).stdout.decode()
+    check(re.search(r'\nhidden: .* in \d blocks? \(\d+\.\d% of the blocks\), ', one), one)
     many = run('--allocated', '--group', 'site', '--min', '50', trace).stdout.decode()
     check(' rows below 50% each; --min 0 shows all' in many, many)
     pages = run('--fragmentation', trace).stdout.decode()

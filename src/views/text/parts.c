@@ -261,10 +261,10 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 
 	if (count == 0)
 		return;
-	fprintf(out, "\nhidden: %s in %s block%s (%.1f%%), %" PRIu64 " %s ",
+	fprintf(out, "\nhidden: %s in %s block%s (%.1f%%%s), %" PRIu64 " %s ",
 		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks),
 		v->blocks == 1 ? "" : "s", hl_percent(hl_measure(v, opts), hl_measure(total, opts)),
-		count, count == 1 ? one : many);
+		opts->by_blocks ? " of the blocks" : "", count, count == 1 ? one : many);
 	if (opts->limited && opts->min_percent <= 0) {
 		fprintf(out, "beyond -n %zu; -n 0 shows all\n", opts->limit);
 		return;
