@@ -265,6 +265,23 @@ static int check_parts(const struct hl_report *r)
 	return 0;
 }
 
+/* Pages are full or empty at a moment. */
+static int check_fragmentation(const struct hl_report *r)
+{
+	const char *option = r->quantity.option ? r->quantity.option : r->range.option;
+
+	if (r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
+		r->what != HL_REPORT_GROWTH)
+		return 0;
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view == HL_REPORT_FRAGMENTATION)
+			return hl_cli_usage("--fragmentation is about a moment, which %s is not: "
+					    "--peak, --at TIME or --leaks",
+				option);
+	}
+	return 0;
+}
+
 /* Options that are fine one by one. 0 or an exit status. */
 static int check_options(const struct hl_report *r)
 {
@@ -274,12 +291,17 @@ static int check_options(const struct hl_report *r)
 		status = check_choice(&r->range);
 	if (!status)
 		status = check_parts(r);
+	if (!status)
+		status = check_fragmentation(r);
 	if (status)
 		return status;
 	if (r->ranged && r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
 		r->what != HL_REPORT_GROWTH)
 		return hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
 				    "moment is --at TIME");
+	if (r->suppression_files.len > 0 && r->what != HL_REPORT_LEAKS)
+		return hl_cli_usage("--suppressions is for --leaks: only what is left at the end "
+				    "can be known to be left");
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
 		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				    "--sites, also by average or name");

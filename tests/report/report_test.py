@@ -197,7 +197,11 @@ def bad(trace, empty, folder):
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
     pathlib.Path(f'{folder}/bad.supp').write_text('# fine\nleak:x\nrace:y\n')
-    refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', trace)
+    for args in [], ['--allocated'], ['--at', '50%'], ['--sites']:
+        refused(2, '--suppressions is for --leaks', '--suppressions', f'{folder}/bad.supp', *args, trace)
+    for args, named in (['--allocated'], '--allocated'), (['--temporary'], '--temporary'), (['--growth', '0..50%'], '--growth'), \
+            (['--range', '0..50%'], '--range'), (['--sites', '--allocated'], '--allocated'):
+        refused(2, f'--fragmentation is about a moment, which {named} is not', '--fragmentation', *args, trace)
     refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
     refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
