@@ -39,11 +39,16 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 	return "";
 }
 
+#define PAGE_LEAST 40
+#define PAGE_MOST  1000
+
 static size_t page_width(void)
 {
 	unsigned n = hl_term_width(STDOUT_FILENO);
 
-	return n >= 40 && n < 1000 ? n : 80;
+	if (n == 0)
+		return 80; /* nobody knows */
+	return n < PAGE_LEAST ? PAGE_LEAST : n > PAGE_MOST ? PAGE_MOST : n;
 }
 
 static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
