@@ -13,6 +13,7 @@
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
+#include "util/wrap.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
 static const char *heading(const struct hl_report *r, struct hl_model *m)
@@ -348,6 +349,7 @@ static void put_change(struct hl_report *r, const struct hl_answer *a, const str
 	const struct hl_value *is)
 {
 	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
+	struct hl_strbuf b = {0};
 	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
 		now[HL_TEXT_SIZE_MAX];
 
@@ -357,9 +359,12 @@ static void put_change(struct hl_report *r, const struct hl_answer *a, const str
 		hl_json_key_u64(&r->json, "freed_bytes", freed);
 		return;
 	}
-	printf("%s live before, %s new, %s of the old freed: %s live\n",
+	hl_strbuf_printf(&b, "%s live before, %s new, %s of the old freed: %s live",
 		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
 		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
+	hl_wrap(stdout, hl_strbuf_str(&b), 0, 2,
+		isatty(STDOUT_FILENO) ? (unsigned)page_width() : 0);
+	hl_strbuf_fini(&b);
 }
 
 /* A name comes from the program, and may be anything. */

@@ -169,10 +169,11 @@ static int prepare(struct hl_report *r, struct hl_model *m)
 
 static int show(struct hl_report *r, struct hl_model *m)
 {
+	struct hl_text_opts opts = hl_report_list_opts(r);
 	int err = hl_report_show(r, m);
 
 	if (!err && !r->common.json)
-		hl_text_notes(stdout, m);
+		hl_text_notes(stdout, m, &opts);
 	return err;
 }
 

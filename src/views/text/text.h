@@ -35,7 +35,7 @@ struct hl_text_opts {
 	bool unicode;   /* lines as box-drawing characters */
 	bool color;
 	size_t width; /* of the page, in characters */
-	bool cut;     /* rows that are wider lose the middle of a name */
+	bool cut; /* rows that are wider lose the middle of a name, and other lines are wrapped */
 };
 
 /* The fewest bytes, or blocks, that are not left out of such a total. */
@@ -83,7 +83,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f);
 
 /* The modules that could not tell everything, with what would help; nothing if there are none. */
-void hl_text_notes(FILE *out, struct hl_model *m);
+void hl_text_notes(FILE *out, struct hl_model *m, const struct hl_text_opts *opts);
 
 /* What was left out because it is known; nothing if nothing was. */
 void hl_text_suppressed(FILE *out, const struct hl_suppressions *s);
