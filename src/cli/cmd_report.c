@@ -265,6 +265,23 @@ static int check_parts(const struct hl_report *r)
 	return 0;
 }
 
+/* Pages are full or empty at a moment. */
+static int check_fragmentation(const struct hl_report *r)
+{
+	const char *option = r->quantity.option ? r->quantity.option : r->range.option;
+
+	if (r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
+		r->what != HL_REPORT_GROWTH)
+		return 0;
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view == HL_REPORT_FRAGMENTATION)
+			return hl_cli_usage("--fragmentation is about a moment, which %s is not: "
+					    "--peak, --at TIME or --leaks",
+				option);
+	}
+	return 0;
+}
+
 /* Options that are fine one by one. 0 or an exit status. */
 static int check_options(const struct hl_report *r)
 {
@@ -274,12 +291,17 @@ static int check_options(const struct hl_report *r)
 		status = check_choice(&r->range);
 	if (!status)
 		status = check_parts(r);
+	if (!status)
+		status = check_fragmentation(r);
 	if (status)
 		return status;
 	if (r->ranged && r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
 		r->what != HL_REPORT_GROWTH)
 		return hl_cli_usage("--range is for --allocated, --temporary and --growth; a "
 				    "moment is --at TIME");
+	if (r->suppression_files.len > 0 && r->what != HL_REPORT_LEAKS)
+		return hl_cli_usage("--suppressions is for --leaks: only what is left at the end "
+				    "can be known to be left");
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
 		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				    "--sites, also by average or name");
@@ -356,7 +378,7 @@ static const struct hl_opt report_opts[] = {
 	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
 		set_no_defaults},
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
-	{'n', "limit", "N", "no more than N rows or branches (0: all; text only)", set_limit},
+	{'n', "limit", "N", "at most N rows, or branches of one (0: all; text only)", set_limit},
 	{'s', "sort", "BY:" SORT_VALUES, "the order (of a tree only the first two)", set_sort},
 	{0, "bytes", NULL, "exact numbers of bytes instead of 12.4 MiB", set_bytes},
 	{0, "json", NULL, "as JSON, with nothing left out (json.md in share/doc/heaplapse)",

@@ -74,6 +74,7 @@ struct hl_report {
 	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
+	bool among;            /* there are several */
 	bool moved;            /* what is shown of this trace is not what was asked for */
 	HL_VEC(struct hl_process_row) processes; /* text of --group process */
 };

@@ -13,6 +13,7 @@
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
+#include "util/wrap.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
 static const char *heading(const struct hl_report *r, struct hl_model *m)
@@ -39,11 +40,16 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 	return "";
 }
 
+#define PAGE_LEAST 40
+#define PAGE_MOST  1000
+
 static size_t page_width(void)
 {
 	unsigned n = hl_term_width(STDOUT_FILENO);
 
-	return n >= 40 && n < 1000 ? n : 80;
+	if (n == 0)
+		return 80; /* nobody knows */
+	return n < PAGE_LEAST ? PAGE_LEAST : n > PAGE_MOST ? PAGE_MOST : n;
 }
 
 static struct hl_text_opts text_opts(const struct hl_report *r, const char *what)
@@ -102,19 +108,19 @@ static struct hl_query query_of(const struct hl_report *r)
 
 /* What the reader of an answer must know about it. */
 static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
-	const struct hl_answer *a)
+	uint64_t got_ns, bool moved)
 {
 	uint64_t asked_ns = hl_when_ns(&q->to, m);
 	char asked[HL_TEXT_SIZE_MAX], got[HL_TEXT_SIZE_MAX];
 
-	r->moved |= a->moved;
+	r->moved |= moved;
 	if (asked_ns > hl_model_end_ns(m))
 		hl_cli_error("%s is after the end; shown is the end, at %s",
-			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
-	else if (a->moved)
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
+	else if (moved)
 		hl_cli_error("the state at %s is not in the file; shown is the latest before it, "
 			     "at %s",
-			hl_text_duration(asked, asked_ns), hl_text_duration(got, a->to_ns));
+			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
 }
 
 static int ask(
@@ -124,7 +130,7 @@ static int ask(
 
 	if (err)
 		return err;
-	warn_moved(r, m, q, a);
+	warn_moved(r, m, q, a->to_ns, a->moved);
 	r->total.bytes += a->total.bytes;
 	r->total.blocks += a->total.blocks;
 	return 0;
@@ -261,7 +267,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 		opts.limited = true;
 		opts.limit = 20;
 	}
-	r->moved |= f.moved;
+	warn_moved(r, m, &q, f.time_ns, f.moved);
 	r->total.bytes += f.live.bytes;
 	r->total.blocks += f.live.blocks;
 	if (r->common.json)
@@ -368,6 +374,7 @@ static void put_change(struct hl_report *r, const struct hl_answer *a, const str
 	const struct hl_value *is)
 {
 	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
+	struct hl_strbuf b = {0};
 	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
 		now[HL_TEXT_SIZE_MAX];
 
@@ -377,9 +384,12 @@ static void put_change(struct hl_report *r, const struct hl_answer *a, const str
 		hl_json_key_u64(&r->json, "freed_bytes", freed);
 		return;
 	}
-	printf("%s live before, %s new, %s of the old freed: %s live\n",
+	hl_strbuf_printf(&b, "%s live before, %s new, %s of the old freed: %s live",
 		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
 		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
+	hl_wrap(stdout, hl_strbuf_str(&b), 0, 2,
+		isatty(STDOUT_FILENO) ? (unsigned)page_width() : 0);
+	hl_strbuf_fini(&b);
 }
 
 /* A name comes from the program, and may be anything. */

@@ -45,6 +45,20 @@ static bool has_range(struct hl_report *r, struct hl_model *m, struct hl_strbuf 
 	return from <= end && from <= to;
 }
 
+/* One process alone is shown at its end instead, which is said; among others it would be added to
+ * what they had at another time. */
+static bool has_moment(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
+{
+	uint64_t at = hl_when_ns(&r->at, m), end = hl_model_end_ns(m);
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
+
+	if (r->what != HL_REPORT_AT || !r->among || at <= end)
+		return true;
+	hl_strbuf_printf(why, "%s is after the end of the recording (%s)", hl_text_duration(a, at),
+		hl_text_duration(b, end));
+	return false;
+}
+
 /* Times of the filter count, too. False with a sentence. */
 static bool has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
 {
@@ -54,12 +68,12 @@ static bool has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf 
 		hl_strbuf_puts(why, hl_model_error(m));
 		return false;
 	}
-	return !r->ranged || has_range(r, m, why);
+	return has_moment(r, m, why) && (!r->ranged || has_range(r, m, why));
 }
 
 static bool asks_for_times(const struct hl_report *r)
 {
-	return r->ranged || r->at.kind == HL_WHEN_MARK ||
+	return r->ranged || r->what == HL_REPORT_AT ||
 	       (r->filter && hl_filter_subjects(r->filter) & (HL_FILTER_TIME | HL_FILTER_ALIVE));
 }
 
@@ -155,10 +169,11 @@ static int prepare(struct hl_report *r, struct hl_model *m)
 
 static int show(struct hl_report *r, struct hl_model *m)
 {
+	struct hl_text_opts opts = hl_report_list_opts(r);
 	int err = hl_report_show(r, m);
 
 	if (!err && !r->common.json && hl_report_needs_names(r))
-		hl_text_notes(stdout, m);
+		hl_text_notes(stdout, m, &opts);
 	return err;
 }
 
@@ -379,6 +394,7 @@ int hl_report_traces(struct hl_report *r, int n, char **files)
 		return status;
 	}
 	n = drop_repeated(n, files);
+	r->among = n > 1;
 	status = check_times(r, n, files);
 	return status ? status : report_many(r, n, files);
 }

@@ -1,6 +1,7 @@
 /* progress.c - see progress.h. */
 #include "util/progress.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,12 @@
 #define FIRST_NS UINT64_C(500000000)
 #define EVERY_NS UINT64_C(100000000)
 #define BAR      30
+#define ERASE    "\r\033[K"
+
+/* What ends us while the line is on the screen; whoever has an own handler of it clears the line.
+ */
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+#define N_ENDS (sizeof(ends) / sizeof(ends[0]))
 
 static struct {
 	bool allowed, never;
@@ -20,6 +27,7 @@ static struct {
 	unsigned depth;
 	const char *what;
 	uint64_t begun_ns, next_ns;
+	bool caught[N_ENDS]; /* ours until the line is gone */
 } bar;
 
 static uint64_t now_ns(void)
@@ -28,6 +36,36 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The prompt must not come behind the bar. The default action is back already (SA_RESETHAND): it
+ * follows when we return. */
+static void on_end(int sig)
+{
+	ssize_t n = write(2, ERASE, sizeof(ERASE) - 1);
+
+	(void)n;
+	raise(sig);
+}
+
+static void catch_ends(void)
+{
+	struct sigaction ours = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, was;
+
+	sigemptyset(&ours.sa_mask);
+	for (size_t i = 0; i < N_ENDS; i++) {
+		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+			bar.caught[i] = sigaction(ends[i], &ours, NULL) == 0;
+	}
+}
+
+static void release_ends(void)
+{
+	for (size_t i = 0; i < N_ENDS; i++) {
+		if (bar.caught[i])
+			signal(ends[i], SIG_DFL);
+		bar.caught[i] = false;
+	}
 }
 
 void hl_progress_allow(void)
@@ -46,8 +84,10 @@ void hl_progress_never(void)
 void hl_progress_clear(void)
 {
 	if (bar.drawn)
-		fputs("\r\033[K", stderr);
+		fputs(ERASE, stderr);
 	fflush(stderr);
+	if (bar.drawn)
+		release_ends();
 	bar.drawn = false;
 }
 
@@ -74,6 +114,8 @@ static void draw(uint64_t now, double share)
 	/* A line that wraps could not be taken away again. */
 	if (width > 0 && strlen(line) >= width)
 		snprintf(line, sizeof(line), "%3.0f%%", share * 100);
+	if (!bar.drawn)
+		catch_ends();
 	fprintf(stderr, "\r%s\033[K", line);
 	fflush(stderr);
 	bar.drawn = true;

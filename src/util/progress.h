@@ -3,7 +3,8 @@
  *
  * Whoever has a loop over a file calls begin, tick and end, wherever it is: they do nothing unless
  * the command line switched the bar on. Nothing is shown in the first half second, then at most ten
- * times a second; the line is gone when the work is done. One piece of work at a time: a begin
+ * times a second; the line is gone when the work is done, or when SIGINT, SIGTERM or SIGHUP end it,
+ * unless somebody else handles them. One piece of work at a time: a begin
  * inside of another is counted, and only the outer one is shown.
  */
 #ifndef HL_UTIL_PROGRESS_H

@@ -10,7 +10,9 @@
 
 #include <fcntl.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +77,58 @@ static void test_bar(void **state)
 	assert_string_equal(look(), "\r\033[K");
 }
 
+/* Ended by a signal, or by its handler if it has one: what is left on the screen, and how it ended.
+ */
+static int end_with(int sig, void (*handler)(int))
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		if (handler)
+			signal(sig, handler);
+		hl_progress_begin("working");
+		nap_ms(550);
+		hl_progress_tick(1, 2);
+		raise(sig);
+		hl_progress_end();
+		raise(sig);
+		_exit(3);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void own(int sig)
+{
+	_exit(4);
+}
+
+static void test_end(void **state)
+{
+	int status = end_with(SIGINT, NULL);
+	const char *out = look();
+
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+	assert_non_null(strstr(out, "50%"));
+	assert_string_equal(out + strlen(out) - 4, "\r\033[K");
+	status = end_with(SIGTERM, own);
+	out = look();
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+	assert_string_not_equal(out + strlen(out) - 4, "\r\033[K");
+	status = end_with(SIGINT, SIG_IGN);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	look();
+
+	/* Once the line is gone, the signals are as they were. */
+	hl_progress_begin("working");
+	nap_ms(550);
+	hl_progress_tick(1, 2);
+	hl_progress_end();
+	look();
+	assert_ptr_equal(signal(SIGINT, SIG_DFL), SIG_DFL);
+}
+
 static void test_never(void **state)
 {
 	setenv("CI", "true", 1);
@@ -98,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bar),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_never),
 	};
 

@@ -60,7 +60,9 @@ const char *hl_term_style(int fd, enum hl_style style)
 	return hl_term_colors(fd) ? hl_style_sequence(style) : "";
 }
 
-/* A whole number that a screen can have; 0: it is not one. */
+/* A whole number, no larger than a screen can have; 0: it is not one. */
+#define SCREEN_MOST 10000
+
 static unsigned env_number(const char *name)
 {
 	const char *value = getenv(name);
@@ -70,7 +72,7 @@ static unsigned env_number(const char *name)
 	if (!value || *value < '0' || *value > '9')
 		return 0;
 	n = strtoul(value, &end, 10);
-	return *end || n > 10000 ? 0 : (unsigned)n;
+	return *end ? 0 : n > SCREEN_MOST ? SCREEN_MOST : (unsigned)n;
 }
 
 unsigned hl_term_width(int fd)

@@ -78,6 +78,8 @@ static void test_width(void **state)
 {
 	setenv("COLUMNS", "123", 1);
 	assert_int_equal(hl_term_width(-1), 123);
+	setenv("COLUMNS", "99999999999999999999999", 1);
+	assert_int_equal(hl_term_width(-1), 10000);
 	setenv("COLUMNS", "12x", 1);
 	assert_int_equal(hl_term_width(-1), 0);
 	unsetenv("COLUMNS");

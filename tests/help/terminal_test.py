@@ -113,6 +113,48 @@ int main() { std::map<std::string, std::vector<std::map<int, std::string>>> m; f
 '''
 
 
+# Frames far apart, and two templates whose names differ in their middle alone.
+DEEP = '''
+#include <cstdlib>
+void *volatile p;
+struct one_kind_of_thing_that_has_a_long_name {}; struct another_kind_of_thing_that_has_a_long_name {};
+template <class T, class U> struct a_box_of_things_with_a_name { __attribute__((noinline)) static void allocate_what_is_in_it(int n) { p = malloc(n); } };
+template <int N> __attribute__((noinline)) void a_function_that_calls_the_next_one(int n) {
+  p = malloc(n); if constexpr (N > 0) a_function_that_calls_the_next_one<N - 1>(n); p = malloc(n); }
+int main() {
+  a_box_of_things_with_a_name<int, one_kind_of_thing_that_has_a_long_name>::allocate_what_is_in_it(3000);
+  a_box_of_things_with_a_name<int, another_kind_of_thing_that_has_a_long_name>::allocate_what_is_in_it(4000);
+  a_function_that_calls_the_next_one<40>(100); }
+'''
+
+
+def check_width():
+    """80 columns are enough for every view; a page is never narrower than 40 columns or wider than 1000."""
+    open('deep.cpp', 'w').write(DEEP)
+    subprocess.run(['g++', '-std=c++17', '-g', '-O1', '-o', 'deep', 'deep.cpp'], check=True)
+    subprocess.run([heaplapse, 'record', '-q', '-o', 'deep.hlt', './deep'], check=True, env=rows.environment())
+    os.utime('deep.hlt', (1, 1))
+    views = [['--sites'], ['--sites', '--bytes'], ['--threads'], ['--fragmentation'], ['--peak'], ['--top-down', '--min', '0'], ['--leaks'],
+             ['--temporary=1ms', '-n', '3'], ['--group=function'], ['--allocated', '--group=stack'], ['--timeline'], ['--group=process']]
+    for trace in 'long.hlt', 'deep.hlt':
+        for view in views:
+            for columns, locale in (80, 'C.UTF-8'), (80, 'C'), (101, 'C.UTF-8'):
+                out = terminal('report', '--no-pager', *view, trace, columns=columns, NO_COLOR='1', LC_ALL=locale)[1]
+                wide = [l for l in out.splitlines() if len(l) > columns]
+                case('\n' in out and not wide, f'{" ".join(view)} of {trace} in {columns} columns, {locale}', wide[:3] or out[:500])
+    out = terminal('report', '--no-pager', '--leaks', 'deep.hlt', NO_COLOR='1', LC_ALL='C.UTF-8')[1]
+    boxes = [l[33:].strip('├└─│ ').split('  ')[0] for l in out.splitlines() if 'a_b' in l and '%' in l]
+    case(len(boxes) == 2 and boxes[0] != boxes[1] and all('…' in b for b in boxes), 'neighbours are cut so that they differ', out[:1500])
+    out = terminal('report', '--no-pager', '--sites', 'long.hlt', NO_COLOR='1', LC_ALL='C.UTF-8')[1]
+    case('med. life  live ' in out and 'average' not in out, 'fewer columns on a narrow page', out[:500])
+    out = rows.run(heaplapse, 'report', '--sites', 'long.hlt', COLUMNS='80').stdout
+    case('average  med. life  live over time' in out, 'all of them in a pipe', out[:500])
+    for columns, wide in ('1', 39), ('39', 39), ('40', 39), ('999', 998), ('1000', 999), ('5000', 999), ('123456789', 999), ('0', 79):
+        out = rows.run(heaplapse, 'report', '--timeline', 'long.hlt', COLUMNS=columns).stdout
+        found = max(map(len, out.splitlines()[2:]))
+        case(found == wide, f'COLUMNS={columns}: the plot is {wide} wide', found)
+
+
 def check_trees():
     """A tree on a terminal: colours, and no row wider than the screen; in a pipe neither."""
     open('long.cpp', 'w').write(LONG)
@@ -131,6 +173,7 @@ def check_trees():
         out = terminal('report', '--no-pager', '--group=stack', 'long.hlt', columns=columns, NO_COLOR='1')[1]
         wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
         case(' < ' in out and '…' in out and not wide, f'--group=stack: no row is wider than {columns} columns', out[:500])
+    check_width()
     out = rows.run(heaplapse, 'report', '--group=stack', 'long.hlt').stdout
     case('…' not in out.replace('<…>', '') and max(map(len, out.splitlines())) > 140, '--group=stack: in a pipe they are whole', out[:500])
     out = terminal('report', '--no-pager', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]

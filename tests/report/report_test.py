@@ -230,12 +230,17 @@ def bad(trace, empty, folder):
     refused(2, 'character', '-i', '/a(/', trace)
     refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', '--leaks', trace)
     pathlib.Path(f'{folder}/bad.supp').write_text('# fine\nleak:x\nrace:y\n')
-    refused(3, 'nowhere', '--suppressions', f'{folder}/nowhere', trace)
+    for args in [], ['--allocated'], ['--at', '50%'], ['--sites']:
+        refused(2, '--suppressions is for --leaks', '--suppressions', f'{folder}/bad.supp', *args, trace)
+    for args, named in (['--allocated'], '--allocated'), (['--temporary'], '--temporary'), (['--growth', '0..50%'], '--growth'), \
+            (['--range', '0..50%'], '--range'), (['--sites', '--allocated'], '--allocated'):
+        refused(2, f'--fragmentation is about a moment, which {named} is not', '--fragmentation', *args, trace)
     refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
     refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
-    r = run('--at', '1h', trace)
-    check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'a time after the end: {r.stderr}')
+    for view in [], ['--group', 'process'], ['--fragmentation']:
+        r = run('--at', '1h', *view, trace)
+        check(r.returncode == 0 and b'is after the end; shown is the end' in r.stderr, f'{view} of a time after the end: {r.stderr}')
     for args in itertools.chain(VIEWS.values(), QUANTITIES, [['--timeline']]):
         if any('@mark' in a or a == '300us..' for a in args):
             continue
@@ -261,9 +266,10 @@ def processes(trace):
 
     # The child is over after 6.4 us and has no marks.
     times = (['--growth', '100us..700us'], 4160), (['--at', '@mark:login'], 1564), (['--range', '@mark:login..'], 74096), \
+        (['--at', '450us'], 1564), \
         (['--allocated', '--filter', 'time:@mark:done..'], 70000)
     for (args, total), files in itertools.product(times, ((trace, 'child.hlt'), ('child.hlt', trace))):
-        for view in [], ['--group', 'process'], ['--sites']:
+        for view in [], ['--group', 'process'], ['--sites'], *([['--fragmentation']] if args[0] == '--at' else []):
             r = run(*args, *view, *files)
             check(r.returncode == 0 and b'child.hlt: ' in r.stderr and b'it counts as 0' in r.stderr, f'{args} {view}: {r}')
             check(b'all 2 processes' in r.stdout, f'{args} {view} {files}: {r.stdout}')
@@ -272,7 +278,7 @@ def processes(trace):
             check(r['total_bytes'] == total and child['total_bytes'] == 0 and child['error'], f'{args} {view} {files}: {r}')
         r = run('--strict', *args, *files)
         check(r.returncode == 4 and b'child.hlt: something is missing' in r.stderr, f'{args} --strict: {r}')
-    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us']:
+    for args in ['--growth', '1h..2h'], ['--at', '@mark:logout'], ['--range', '20us..10us'], ['--at', '1h'], ['--fragmentation', '--at', '1h']:
         r = run('--json', *args, trace, 'child.hlt')
         check(r.returncode == 2 and not r.stdout and b'of no process: ' in r.stderr, f'{args}, which none has: {r}')
 
@@ -351,6 +357,8 @@ def words(trace):
     check(', 1 branch below 90%; --min 0 shows all' in one, one)
     one = run('--allocated', '-n', '1', '--top-down', trace).stdout.decode()
     check(', 1 branch beyond -n 1 or below 0.5%; -n 0 --min 0 shows all' in one, one)
+    one = run('--allocated', '--group', 'site', '--sort', 'blocks', '-n', '3', trace).stdout.decode()
+    check(re.search(r'\nhidden: .* in \d blocks? \(\d+\.\d% of the blocks\), ', one), one)
     many = run('--allocated', '--group', 'site', '--min', '50', trace).stdout.decode()
     check(' rows below 50% each; --min 0 shows all' in many, many)
     pages = run('--fragmentation', trace).stdout.decode()
@@ -424,6 +432,13 @@ def cut(trace):
     check(len([l for l in lines('--threads', 'threads.hlt') if l[:6].strip().isdigit()]) == 8, 'all threads unless asked')
     text = '\n'.join(lines('--threads', '--min', '20', 'threads.hlt'))
     check('and 4 threads more; --min 0 shows all' in text and text.count('allocated, thread') == 2, text)
+    subprocess.run([mktrace, 'tree.hlt'], check=True, input=('module /bin/app -\nnode - 0 1000\nthread 1\n' + ''.join(
+        f'node 0 0 {2000 + i}\n' for i in range(4)) + ''.join(f'node 1 0 {3000 + i}\n' for i in range(4)) +
+        ''.join(f'alloc 64 0 {100 + 10 * (8 - i)} {i + 1} 0\n' for i in range(8)) + 'end 0 0 6400\n').encode())
+    two = lines('--top-down', '-n', '2', 'tree.hlt')
+    names = [l[33:].strip(' ├└─│').split()[0] for l in two if '[app]' in l]
+    check(names == ['0x1000', '0x2000', '0x3000', '0x2001'], f'-n at every level: {two}')
+    check(any(l.startswith('hidden: 670 B in 5 blocks') and ', 5 branches beyond -n 2' in l for l in two), f'-n counts the rest: {two}')
     table = lambda *args: [l for l in lines(*args) if '%' in l and not l.startswith('hidden')]
     by_thread = table('--allocated', '-g', 'thread', '--min', '5', 'threads.hlt')
     check(len(by_thread) == 2, f'-g thread --min: {by_thread}')

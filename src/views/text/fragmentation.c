@@ -2,64 +2,74 @@
  * fragmentation.c - how full the heap's pages are.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "util/text.h"
+#include "util/wrap.h"
 #include "views/text/text_internal.h"
 
-static void put_line(FILE *out, const char *name, uint64_t bytes, const char *more)
+/* What stands before the words of a line, and before a holder. */
+#define BEFORE_WORDS  38
+#define BEFORE_HOLDER 38
+
+static void put_words(FILE *out, const char *name, const char *number, const char *words,
+	const struct hl_text_opts *opts)
+{
+	fprintf(out, "  %-22s %11s  ", name, number);
+	hl_wrap(out, words, BEFORE_WORDS, BEFORE_WORDS, opts->cut ? (unsigned)opts->width : 0);
+}
+
+static void put_line(FILE *out, const char *name, uint64_t bytes, const char *words,
+	const struct hl_text_opts *opts)
 {
 	char text[HL_TEXT_SIZE_MAX];
 
-	fprintf(out, "  %-22s %11s  %s\n", name, hl_text_bytes(text, bytes), more);
+	put_words(out, name, hl_text_bytes(text, bytes), words, opts);
 }
 
 /* How often the recording asks for it: docs/numbers.md. */
 #define SAMPLED_EVERY_NS 100000000
 
-static void put_resident(FILE *out, struct hl_model *m, const struct hl_fragmentation *f)
+static void put_resident(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+	const struct hl_text_opts *opts)
 {
 	char when[HL_TEXT_SIZE_MAX], more[128];
 
 	if (!f->has_rss) {
-		fprintf(out, "  %-22s %11s  %s\n", "resident", "-",
+		put_words(out, "resident", "-",
 			hl_model_end_ns(m) <= SAMPLED_EVERY_NS
 				? "not sampled in a run this short"
-				: "no sample of it was taken before this moment");
+				: "no sample of it was taken before this moment",
+			opts);
 		return;
 	}
 	snprintf(more, sizeof(more), "the whole program, sampled at %s",
 		hl_text_duration(when, f->rss_time_ns));
-	put_line(out, "resident", f->rss_bytes, more);
+	put_line(out, "resident", f->rss_bytes, more, opts);
 }
 
-void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+/* The caller frees them. */
+static struct hl_label *labels_of(struct hl_model *m, const struct hl_fragmentation *f, size_t n,
 	const struct hl_text_opts *opts)
 {
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], more[160];
-	size_t shown = opts->limited && opts->limit < f->n_holders ? opts->limit : f->n_holders;
+	struct hl_label *labels = calloc(n + 1, sizeof(*labels));
 
-	fprintf(out, "%sthe heap's pages, %s, at %s of %s%s\n\n", hl_style(opts, HL_STYLE_BOLD),
-		opts->what, hl_text_duration(a, f->time_ns),
-		hl_text_duration(b, hl_model_end_ns(m)), hl_style(opts, HL_STYLE_PLAIN));
-	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
-	put_line(out, "live", f->live.bytes, more);
-	if (f->all.blocks != f->live.blocks) {
-		snprintf(more, sizeof(more), "in %s blocks, that fit the filter or not",
-			hl_text_count(a, f->all.blocks));
-		put_line(out, "all live", f->all.bytes, more);
-	}
-	snprintf(more, sizeof(more), "%s pages that hold a live block, %.1f%% full",
-		hl_text_count(a, f->pages), hl_percent(f->all.bytes, f->pages * HL_PAGE_BYTES));
-	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more);
-	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
-		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
-	put_line(out, "mapped", f->span_bytes, more);
-	put_resident(out, m, f);
-	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region");
-	snprintf(more, sizeof(more), "%s pages with less than %d bytes each, %s in all",
-		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
-		hl_text_bytes(b, f->sparse_bytes));
-	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, more);
+	for (size_t i = 0; labels && i < n; i++)
+		labels[i] = (struct hl_label){.frame = hl_model_frame(m, f->holders[i].frame),
+			.full = f->holders[i].full,
+			.used = BEFORE_HOLDER};
+	if (labels)
+		hl_tell_apart(labels, n, opts);
+	return labels;
+}
+
+static void put_holders(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+	const struct hl_text_opts *opts)
+{
+	size_t shown = opts->limited && opts->limit < f->n_holders ? opts->limit : f->n_holders;
+	struct hl_label *labels;
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
+
 	/* They come by pages, and a share is of these. */
 	while (shown > 0 &&
 		hl_percent(f->holders[shown - 1].pages, f->sparse_pages) < opts->min_percent)
@@ -68,16 +78,48 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 		fprintf(out, "\n%swho holds these pages:%s\n  %10s  %10s  %10s\n",
 			hl_style(opts, HL_STYLE_BOLD), hl_style(opts, HL_STYLE_PLAIN), "pages",
 			"bytes", "blocks");
-	for (size_t i = 0; i < shown; i++) {
+	labels = labels_of(m, f, shown, opts);
+	for (size_t i = 0; i < shown && labels; i++) {
 		const struct hl_holder *h = &f->holders[i];
 
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
 			hl_text_bytes(b, h->value.bytes));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
-		hl_put_frame(out, hl_model_frame(m, h->frame), h->full, opts, 38);
+		hl_put_label(out, &labels[i], opts);
 		putc('\n', out);
 	}
+	free(labels);
 	hl_put_more(out, f->n_holders - shown, "site", "sites", opts);
+}
+
+void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
+	const struct hl_text_opts *opts)
+{
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], more[160];
+
+	fprintf(out, "%sthe heap's pages, %s, at %s of %s%s\n\n", hl_style(opts, HL_STYLE_BOLD),
+		opts->what, hl_text_duration(a, f->time_ns),
+		hl_text_duration(b, hl_model_end_ns(m)), hl_style(opts, HL_STYLE_PLAIN));
+	snprintf(more, sizeof(more), "in %s blocks", hl_text_count(a, f->live.blocks));
+	put_line(out, "live", f->live.bytes, more, opts);
+	if (f->all.blocks != f->live.blocks) {
+		snprintf(more, sizeof(more), "in %s blocks, that fit the filter or not",
+			hl_text_count(a, f->all.blocks));
+		put_line(out, "all live", f->all.bytes, more, opts);
+	}
+	snprintf(more, sizeof(more), "%s pages that hold a live block, %.1f%% full",
+		hl_text_count(a, f->pages), hl_percent(f->all.bytes, f->pages * HL_PAGE_BYTES));
+	put_line(out, "pages in use", f->pages * HL_PAGE_BYTES, more, opts);
+	snprintf(more, sizeof(more), "at least: from the first to the last block of %s region%s",
+		hl_text_count(a, f->regions), f->regions == 1 ? "" : "s");
+	put_line(out, "mapped", f->span_bytes, more, opts);
+	put_resident(out, m, f, opts);
+	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region", opts);
+	snprintf(more, sizeof(more), "%s pages with less than %d bytes each, %s in all",
+		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
+		hl_text_bytes(b, f->sparse_bytes));
+	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, more, opts);
+	put_holders(out, m, f, opts);
 }
 
 void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f)

@@ -5,7 +5,7 @@
 
 #include "util/strbuf.h"
 #include "util/text.h"
-#include "views/text/text.h"
+#include "views/text/text_internal.h"
 
 /* More would hide what the report is about. */
 #define NOTES_MAX 5
@@ -16,9 +16,23 @@ static bool needs_archive(const char *advice)
 	return strstr(advice, "-dbgsym") != NULL;
 }
 
-void hl_text_notes(FILE *out, struct hl_model *m)
+/* "/lib/libfoo.so: why (what helps)" */
+static void put_note(FILE *out, const char *path, const char *note, const char *advice,
+	const struct hl_text_opts *opts)
 {
 	struct hl_strbuf b = {0};
+
+	hl_strbuf_puts(&b, "  ");
+	hl_text_escape(&b, path);
+	hl_strbuf_puts(&b, ": ");
+	hl_text_escape(&b, note); /* it may have a path */
+	hl_strbuf_printf(&b, advice[0] ? " (%s)" : "%s", advice);
+	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_PLAIN, 4, opts);
+	hl_strbuf_fini(&b);
+}
+
+void hl_text_notes(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
+{
 	bool archive = false;
 	size_t n = 0;
 
@@ -28,19 +42,17 @@ void hl_text_notes(FILE *out, struct hl_model *m)
 		hl_model_note(m, i, &path, &note);
 		if (!note[0] || n++ >= NOTES_MAX)
 			continue;
-		hl_strbuf_puts(&b, b.len ? "  " : "\nnames:\n  ");
-		hl_text_escape(&b, path);
-		hl_strbuf_puts(&b, ": ");
-		hl_text_escape(&b, note); /* it may have a path */
+		if (n == 1)
+			fputs("\nnames:\n", out);
 		advice = hl_model_advice(m, i);
 		archive |= needs_archive(advice);
-		hl_strbuf_printf(&b, advice[0] ? " (%s)\n" : "%s\n", advice);
+		put_note(out, path, note, advice, opts);
 	}
 	if (n > NOTES_MAX)
-		hl_strbuf_printf(&b, "  and %zu more\n", n - NOTES_MAX);
+		fprintf(out, "  and %zu more\n", n - NOTES_MAX);
 	if (archive)
-		hl_strbuf_puts(&b, "  -dbgsym packages are in Debian's debug archive: "
-				   "heaplapse-report(1), SYMBOLS\n");
-	fputs(hl_strbuf_str(&b), out);
-	hl_strbuf_fini(&b);
+		hl_put_wrapped(out,
+			"  -dbgsym packages are in Debian's debug archive: heaplapse-report(1), "
+			"SYMBOLS",
+			HL_STYLE_PLAIN, 4, opts);
 }

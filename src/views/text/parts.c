@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/text.h"
+#include "util/wrap.h"
 #include "views/text/text_internal.h"
 
 double hl_percent(uint64_t part, uint64_t whole)
@@ -121,118 +122,20 @@ void hl_put_no_numbers(FILE *out, const struct hl_numbers *n)
 	fprintf(out, "%*s", (int)hl_numbers_width(n), "");
 }
 
-/* --- frames --- */
+/* --- lines --- */
 
-/* A name that has no more room than this says nothing: it rather breaks the line. */
-#define NAME_MIN 24
-
-static size_t runes(const char *s, size_t len)
+void hl_put_wrapped(FILE *out, const char *text, enum hl_style style, unsigned indent,
+	const struct hl_text_opts *opts)
 {
-	size_t n = 0;
-	uint32_t rune;
-
-	for (size_t i = 0; i < len; n++)
-		i += hl_rune_decode(s + i, len - i, &rune);
-	return n;
-}
-
-/* How many bytes the first n characters take. */
-static size_t first_runes(const char *s, size_t len, size_t n)
-{
-	size_t i = 0;
-	uint32_t rune;
-
-	for (; n > 0 && i < len; n--)
-		i += hl_rune_decode(s + i, len - i, &rune);
-	return i;
-}
-
-/* The arguments of a C++ function are what one misses least: "f(int, char) const" is "f(…) const".
- */
-static void drop_arguments(struct hl_strbuf *name, const char *gap)
-{
-	const char *s = hl_strbuf_str(name), *end = strrchr(s, ')'), *begin = end;
-	struct hl_strbuf shorter = {0};
-
-	for (size_t depth = 0; begin; begin--) {
-		depth += *begin == ')';
-		depth -= *begin == '(';
-		if (depth == 0 || begin == s)
-			break;
-	}
-	if (!begin || *begin != '(' || begin == s || end - begin < 4)
-		return;
-	hl_strbuf_printf(&shorter, "%.*s%s%s", (int)(begin + 1 - s), s, gap, end);
-	hl_strbuf_fini(name);
-	*name = shorter;
-}
-
-/* Names of templates differ at their ends as often as at their beginnings: the middle goes. */
-static void put_cut(FILE *out, struct hl_strbuf *full, size_t room, bool unicode)
-{
-	const char *gap = unicode ? "…" : "...", *name;
-	size_t len, n, head, tail;
-
-	if (runes(hl_strbuf_str(full), full->len) > room)
-		drop_arguments(full, gap);
-	name = hl_strbuf_str(full);
-	len = full->len;
-	n = runes(name, len);
-	if (n <= room) {
-		fputs(name, out);
+	fputs(hl_style(opts, style), out);
+	if (!opts->cut || hl_columns(text, strlen(text)) <= opts->width) {
+		fprintf(out, "%s%s\n", text, style ? hl_style(opts, HL_STYLE_PLAIN) : "");
 		return;
 	}
-	room -= unicode ? 1 : 3;
-	head = first_runes(name, len, room * 2 / 3);
-	tail = first_runes(name, len, n - (room - room * 2 / 3));
-	fprintf(out, "%.*s%s%s", (int)head, name, gap, name + tail);
-}
-
-static void add_location(struct hl_strbuf *b, const struct hl_frame *f)
-{
-	const char *path = f->file ? f->file : f->module, *base = path ? strrchr(path, '/') : NULL;
-
-	if (!path)
-		return;
-	hl_strbuf_puts(b, f->file ? "  " : "  [");
-	hl_text_escape(b, base ? base + 1 : path);
-	if (f->file && f->line)
-		hl_strbuf_printf(b, ":%" PRIu32, f->line);
-	if (!f->file)
-		hl_strbuf_putc(b, ']');
-}
-
-static size_t room_for(const struct hl_text_opts *opts, size_t used)
-{
-	if (!opts->cut)
-		return SIZE_MAX;
-	return opts->width > used + NAME_MIN ? opts->width - used : NAME_MIN;
-}
-
-void hl_put_name(FILE *out, const char *text, const struct hl_text_opts *opts, size_t used)
-{
-	struct hl_strbuf name = {0};
-
-	hl_text_escape(&name, text);
-	put_cut(out, &name, room_for(opts, used), opts->unicode);
-	hl_strbuf_fini(&name);
-}
-
-void hl_put_frame(FILE *out, const struct hl_frame *f, bool full, const struct hl_text_opts *opts,
-	size_t used)
-{
-	struct hl_strbuf name = {0}, location = {0};
-
-	hl_text_escape(&name, full ? f->function : f->shown);
-	add_location(&location, f);
-	used += runes(hl_strbuf_str(&location), location.len);
-	fputs(hl_style(opts, HL_STYLE_BOLD), out);
-	put_cut(out, &name, room_for(opts, used), opts->unicode);
-	fprintf(out, "%s%s%s%s", hl_style(opts, HL_STYLE_PLAIN),
-		hl_style(opts, f->file ? HL_STYLE_CYAN : HL_STYLE_DIM), hl_strbuf_str(&location),
-		hl_style(opts, HL_STYLE_PLAIN));
-	hl_strbuf_fini(&name);
-	hl_strbuf_fini(&location);
+	fprintf(out, "%*s", (int)strspn(text, " "), "");
+	hl_wrap(out, text, (unsigned)strspn(text, " "), indent, (unsigned)opts->width);
+	if (style)
+		fputs(hl_style(opts, HL_STYLE_PLAIN), out);
 }
 
 void hl_put_head(
@@ -240,39 +143,50 @@ void hl_put_head(
 {
 	char from[HL_TEXT_SIZE_MAX], to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
 
-	fputs(hl_style(opts, HL_STYLE_BOLD), out);
 	hl_text_duration(to, a->to_ns);
 	hl_text_duration(all, hl_model_end_ns(m));
 	if (a->quantity == HL_QUANTITY_LIVE)
-		fprintf(out, "%s, at %s of %s: ", opts->what, to, all);
+		hl_strbuf_printf(&b, "%s, at %s of %s: ", opts->what, to, all);
 	else
-		fprintf(out, "%s, from %s to %s of %s: ", opts->what,
+		hl_strbuf_printf(&b, "%s, from %s to %s of %s: ", opts->what,
 			hl_text_duration(from, a->from_ns), to, all);
-	fprintf(out, "%s in %s block%s%s\n", hl_text_bytes(bytes, a->total.bytes),
-		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s",
-		hl_style(opts, HL_STYLE_PLAIN));
+	hl_strbuf_printf(&b, "%s in %s block%s", hl_text_bytes(bytes, a->total.bytes),
+		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
+	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
+	hl_strbuf_fini(&b);
+}
+
+/* Why it is hidden, and what would show it. */
+static void add_reason(struct hl_strbuf *b, uint64_t count, const struct hl_text_opts *opts)
+{
+	if (opts->limited && opts->min_percent <= 0) {
+		hl_strbuf_printf(b, "beyond -n %zu; -n 0 shows all", opts->limit);
+		return;
+	}
+	if (opts->limited)
+		hl_strbuf_printf(b, "beyond -n %zu or ", opts->limit);
+	hl_strbuf_printf(b, "below %g%%%s; %s--min 0 shows all", opts->min_percent,
+		count == 1 ? "" : " each", opts->limited ? "-n 0 " : "");
 }
 
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
 	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts)
 {
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
 
 	if (count == 0)
 		return;
-	fprintf(out, "\nhidden: %s in %s block%s (%.1f%%), %" PRIu64 " %s ",
+	hl_strbuf_printf(&b, "hidden: %s in %s block%s (%.1f%%%s), %" PRIu64 " %s ",
 		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks),
 		v->blocks == 1 ? "" : "s", hl_percent(hl_measure(v, opts), hl_measure(total, opts)),
-		count, count == 1 ? one : many);
-	if (opts->limited && opts->min_percent <= 0) {
-		fprintf(out, "beyond -n %zu; -n 0 shows all\n", opts->limit);
-		return;
-	}
-	if (opts->limited)
-		fprintf(out, "beyond -n %zu or ", opts->limit);
-	fprintf(out, "below %g%%%s; %s--min 0 shows all\n", opts->min_percent,
-		count == 1 ? "" : " each", opts->limited ? "-n 0 " : "");
+		opts->by_blocks ? " of the blocks" : "", count, count == 1 ? one : many);
+	add_reason(&b, count, opts);
+	putc('\n', out);
+	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_PLAIN, 2, opts);
+	hl_strbuf_fini(&b);
 }
 
 void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,

@@ -3,9 +3,12 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/text.h"
 #include "views/text/text_internal.h"
+
+#define BEFORE_PROGRAM 24
 
 static uint64_t size_of(const void *rows, size_t i, const struct hl_text_opts *opts)
 {
@@ -33,23 +36,23 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts)
 {
 	bool *shown = hl_pick(rows, n, size_of, hl_text_least(total, opts), opts);
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], more[128];
 	uint64_t hidden = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct hl_process_row *r = &rows[i];
-		struct hl_strbuf b = {0};
+		struct hl_label label = {.text = r->program};
 
 		if (shown && !shown[i]) {
 			hidden++;
 			continue;
 		}
-		hl_text_escape(&b, r->program);
-		fprintf(out, "%10s  %10s  %s%s%s (pid %" PRIu64 "), %s\n",
-			hl_text_bytes(bytes, r->value.bytes),
-			hl_text_count(blocks, r->value.blocks), hl_style(opts, HL_STYLE_BOLD),
-			hl_strbuf_str(&b), hl_style(opts, HL_STYLE_PLAIN), r->pid, r->what);
-		hl_strbuf_fini(&b);
+		fprintf(out, "%10s  %10s  %s", hl_text_bytes(bytes, r->value.bytes),
+			hl_text_count(blocks, r->value.blocks), hl_style(opts, HL_STYLE_BOLD));
+		snprintf(more, sizeof(more), " (pid %" PRIu64 "), %s", r->pid, r->what);
+		label.used = BEFORE_PROGRAM + strlen(more);
+		hl_put_label(out, &label, opts);
+		fprintf(out, "%s%s\n", hl_style(opts, HL_STYLE_PLAIN), more);
 	}
 	free(shown);
 	hl_put_more(out, hidden, "process", "processes", opts);

@@ -58,75 +58,177 @@ size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *o
 	return last;
 }
 
-/* Live bytes over the run, each as high as its share of the highest. */
-static void put_spark(FILE *out, const struct hl_site_stat *s, bool unicode)
-{
-	uint64_t max = 0;
+/* --- the columns of sites --- */
 
-	for (unsigned k = 0; k < HL_SPARK_POINTS; k++)
-		max = s->live[k] > max ? s->live[k] : max;
-	for (unsigned k = 0; k < HL_SPARK_POINTS; k++) {
-		double part = max ? (double)s->live[k] * 8 / (double)max : 0;
+#define AVERAGE_WIDTH 10
+#define LIFE_WIDTH    9
+/* Below this the average goes first: it is bytes by blocks, which are there. */
+#define AVERAGE_FROM 100
+/* What a site should have left of its row, and what it must have. */
+#define SITE_WANTED 30
+#define SITE_LEAST  24
+
+struct layout {
+	bool average;
+	unsigned spark; /* columns of live over time, a divisor of HL_SPARK_POINTS; 0: none */
+};
+
+static size_t layout_width(const struct layout *l)
+{
+	return (l->average ? AVERAGE_WIDTH + 2 : 0) + LIFE_WIDTH + 2 +
+	       (l->spark ? l->spark + 2 : 0);
+}
+
+static struct layout layout_of(const struct hl_numbers *numbers)
+{
+	static const unsigned narrower[] = {HL_SPARK_POINTS / 2, HL_SPARK_POINTS / 3};
+	const struct hl_text_opts *opts = numbers->opts;
+	struct layout l = {.average = true, .spark = HL_SPARK_POINTS};
+	size_t room;
+
+	if (!opts->cut)
+		return l;
+	l.average = opts->width >= AVERAGE_FROM;
+	room = opts->width > hl_numbers_width(numbers) ? opts->width - hl_numbers_width(numbers)
+						       : 0;
+	for (size_t i = 0; i < 2 && layout_width(&l) + SITE_WANTED > room; i++)
+		l.spark = narrower[i];
+	if (layout_width(&l) + SITE_LEAST > room)
+		l.spark = 0;
+	return l;
+}
+
+static const char *spark_title(unsigned columns)
+{
+	return columns >= 14 ? "live over time" : columns >= 9 ? "over time" : "live";
+}
+
+static void put_stat_head(FILE *out, const struct layout *l)
+{
+	if (l->average)
+		fprintf(out, "%*s  ", AVERAGE_WIDTH, "average");
+	fprintf(out, "%*s  ", LIFE_WIDTH, "med. life");
+	if (l->spark)
+		fprintf(out, "%-*s  ", (int)l->spark, spark_title(l->spark));
+}
+
+static uint64_t most_of(const uint64_t *live, unsigned n)
+{
+	uint64_t most = 0;
+
+	for (unsigned k = 0; k < n; k++)
+		most = live[k] > most ? live[k] : most;
+	return most;
+}
+
+/* Live bytes over the run, each as high as its share of the highest. A column of several moments is
+ * the most of them. */
+static void put_spark(FILE *out, const struct hl_site_stat *s, unsigned columns, bool unicode)
+{
+	unsigned each = HL_SPARK_POINTS / columns;
+	uint64_t max = most_of(s->live, HL_SPARK_POINTS);
+
+	for (unsigned k = 0; k < columns; k++) {
+		uint64_t most = most_of(s->live + k * each, each);
+		double part = max ? (double)most * 8 / (double)max : 0;
 		unsigned eighths = (unsigned)part;
 
 		fputs(hl_bar(eighths + ((double)eighths < part), unicode), out);
 	}
 }
 
-/* What put_stat takes. */
-#define STAT_WIDTH (10 + 2 + 9 + 2 + HL_SPARK_POINTS + 2)
-
-static void put_stat(FILE *out, const struct hl_row *r, const struct hl_site_stat *s, bool unicode)
+static void put_stat(FILE *out, const struct hl_row *r, const struct hl_site_stat *s,
+	const struct layout *l, bool unicode)
 {
 	char average[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX] = "-";
 
 	if (s->median_ns != UINT64_MAX)
 		hl_text_duration(life, s->median_ns);
-	fprintf(out, "%10s  %9s  ",
-		hl_text_bytes(average, r->value.blocks ? r->value.bytes / r->value.blocks : 0),
-		life);
-	put_spark(out, s, unicode);
-	fputs("  ", out);
+	hl_text_bytes(average, r->value.blocks ? r->value.bytes / r->value.blocks : 0);
+	if (l->average)
+		fprintf(out, "%*s  ", AVERAGE_WIDTH, average);
+	fprintf(out, "%*s  ", LIFE_WIDTH, life);
+	if (l->spark) {
+		put_spark(out, s, l->spark, unicode);
+		fputs("  ", out);
+	}
 }
 
-static void put_row(FILE *out, struct hl_model *m, const struct hl_table *t, size_t i,
-	const struct hl_numbers *numbers, const struct hl_site_stat *stats)
-{
-	const struct hl_row *r = &t->rows[i];
-	size_t used = hl_numbers_width(numbers) + (stats ? STAT_WIDTH : 0);
+/* --- the rows --- */
 
-	hl_put_numbers(out, numbers, &r->value);
-	if (stats)
-		put_stat(out, r, &stats[i], numbers->opts->unicode);
-	if (t->group == HL_GROUP_SITE)
-		hl_put_frame(out, hl_model_frame(m, r->frame), r->full, numbers->opts, used);
-	else
-		hl_put_name(out, r->shown, numbers->opts, used);
-	putc('\n', out);
+struct print {
+	FILE *out;
+	struct hl_model *m;
+	const struct hl_table *t;
+	const struct hl_site_stat *stats;
+	struct hl_numbers numbers;
+	struct layout layout;
+	struct hl_label *labels; /* of the rows that are shown */
+	size_t n_labels;
+};
+
+static struct hl_label label_of(const struct print *p, const struct hl_row *r)
+{
+	return (struct hl_label){
+		.frame = p->t->group == HL_GROUP_SITE ? hl_model_frame(p->m, r->frame) : NULL,
+		.text = r->shown,
+		.full = r->full,
+		.used = hl_numbers_width(&p->numbers) + (p->stats ? layout_width(&p->layout) : 0),
+	};
+}
+
+/* Without memory some may look the same. */
+static void tell_apart(struct print *p, const bool *shown)
+{
+	p->labels = calloc(p->t->n + 1, sizeof(*p->labels));
+	for (size_t i = 0; p->labels && i < p->t->n; i++) {
+		if (!shown || shown[i])
+			p->labels[p->n_labels++] = label_of(p, &p->t->rows[i]);
+	}
+	if (p->labels)
+		hl_tell_apart(p->labels, p->n_labels, p->numbers.opts);
+}
+
+static void put_heads(struct print *p)
+{
+	putc('\n', p->out);
+	hl_put_numbers_head(p->out, &p->numbers);
+	if (p->stats)
+		put_stat_head(p->out, &p->layout);
+	fprintf(p->out, "%s\n", hl_group_name(p->t->group));
+}
+
+static void put_row(struct print *p, size_t i, size_t n_shown)
+{
+	const struct hl_row *r = &p->t->rows[i];
+	struct hl_label label = p->labels ? p->labels[n_shown] : label_of(p, r);
+
+	hl_put_numbers(p->out, &p->numbers, &r->value);
+	if (p->stats)
+		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts->unicode);
+	hl_put_label(p->out, &label, p->numbers.opts);
+	putc('\n', p->out);
 }
 
 void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_table *t, const struct hl_site_stat *stats, const struct hl_text_opts *opts)
 {
-	struct hl_numbers numbers = hl_numbers_of(&t->total, opts);
+	struct print p = {.out = out, .m = m, .t = t, .stats = stats};
 	struct hl_text_opts said = *opts;
 	bool *shown = pick(t, opts);
 	struct hl_value hidden = {0};
 	uint64_t n_hidden = 0;
+	size_t n_shown = 0;
 
+	p.numbers = hl_numbers_of(&t->total, opts);
+	p.layout = layout_of(&p.numbers);
 	hl_put_head(out, m, a, opts);
-	if (t->n > 0) {
-		putc('\n', out);
-		hl_put_numbers_head(out, &numbers);
-	}
-	if (t->n > 0 && stats)
-		fprintf(out, "%10s  %9s  %-*s  ", "average", "med. life", HL_SPARK_POINTS,
-			"live over time");
 	if (t->n > 0)
-		fprintf(out, "%s\n", hl_group_name(t->group));
+		put_heads(&p);
+	tell_apart(&p, shown);
 	for (size_t i = 0; i < t->n; i++) {
 		if (!shown || shown[i]) {
-			put_row(out, m, t, i, &numbers, stats);
+			put_row(&p, i, n_shown++);
 			continue;
 		}
 		n_hidden++;
@@ -134,6 +236,7 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 		hidden.blocks += t->rows[i].value.blocks;
 	}
 	free(shown);
+	free(p.labels);
 	if (is_scale(t))
 		said.min_percent = 0;
 	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", &said);

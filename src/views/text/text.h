@@ -28,14 +28,14 @@ void hl_json_info(FILE *out, struct hl_model *m);
 struct hl_text_opts {
 	const char *what;   /* what is shown, for the head: "live at the peak" */
 	double min_percent; /* what is below this share of the total is left out */
-	bool limited;       /* no more than `limit` rows or outermost branches */
+	bool limited;       /* no more than `limit` rows, or branches of a branch */
 	size_t limit;
 	bool own_order; /* rows are not in the order of size: the limit keeps the largest */
 	bool by_blocks; /* shares, order and what is left out go by blocks, not by bytes */
 	bool unicode;   /* lines as box-drawing characters */
 	bool color;
 	size_t width; /* of the page, in characters */
-	bool cut;     /* rows that are wider lose the middle of a name */
+	bool cut; /* rows that are wider lose the middle of a name, and other lines are wrapped */
 };
 
 /* The fewest bytes, or blocks, that are not left out of such a total. */
@@ -84,7 +84,7 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f);
 
 /* The modules that could not tell everything, with what would help; nothing if there are none. */
-void hl_text_notes(FILE *out, struct hl_model *m);
+void hl_text_notes(FILE *out, struct hl_model *m, const struct hl_text_opts *opts);
 
 /* What was left out because it is known; nothing if nothing was. */
 void hl_text_suppressed(FILE *out, const struct hl_suppressions *s);

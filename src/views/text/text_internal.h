@@ -38,12 +38,25 @@ bool *hl_pick(const void *rows, size_t n,
 const char *hl_style(const struct hl_text_opts *opts, enum hl_style style);
 
 double hl_percent(uint64_t part, uint64_t whole);
-/* "function  file.c:12" or "function  [module]"; full: the function's whole name; `used`: how much
- * of the row is not for it. */
-void hl_put_frame(FILE *out, const struct hl_frame *f, bool full, const struct hl_text_opts *opts,
-	size_t used);
-/* What a row of a table is about, escaped and, where rows are cut, cut. */
-void hl_put_name(FILE *out, const char *text, const struct hl_text_opts *opts, size_t used);
+/*
+ * What a row is about: "function  file.c:12" or "function  [module]" for a frame, else a text.
+ * Where rows are cut, it is cut to what the page has left for it.
+ */
+struct hl_label {
+	const struct hl_frame *frame; /* or NULL, and text */
+	const char *text;
+	bool full;      /* the function's whole name */
+	size_t used;    /* how much of the row is not for it */
+	size_t differs; /* by hl_tell_apart: where in the name; 0: it is not taken for another */
+};
+void hl_put_label(FILE *out, const struct hl_label *l, const struct hl_text_opts *opts);
+/* Rows that would be cut to the same keep the place where they differ, if there is room for it. */
+void hl_tell_apart(struct hl_label *labels, size_t n, const struct hl_text_opts *opts);
+/* How many columns the first len bytes take. */
+size_t hl_columns(const char *s, size_t len);
+/* A line, or, where rows are cut, as many as it needs, all but the first indented. */
+void hl_put_wrapped(FILE *out, const char *text, enum hl_style style, unsigned indent,
+	const struct hl_text_opts *opts);
 /* What is shown, of when, how much. */
 void hl_put_head(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);

@@ -3,19 +3,42 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
-static void put_row(FILE *out, uint32_t thread, const struct hl_thread_row *r)
-{
-	char b[5][HL_TEXT_SIZE_MAX];
+#define COLUMNS 7
+static const char *const heads[COLUMNS] = {
+	"thread", "tid", "allocated", "blocks", "freed itself", "by others", "not freed"};
+/* As wide as the numbers of most programs, so that most pages look alike, and together less
+ * than 80.
+ */
+static const int widths[COLUMNS] = {6, 8, 10, 10, 12, 10, 10};
 
-	fprintf(out, "%6" PRIu32 "  %10" PRIu64 "  %10s  %10s  %12s  %12s  %12s\n", thread, r->tid,
-		hl_text_bytes(b[0], r->allocated.bytes), hl_text_count(b[1], r->allocated.blocks),
-		hl_text_count(b[2], r->own.blocks), hl_text_count(b[3], r->by_others.blocks),
-		hl_text_count(b[4], r->left.blocks));
+/* A number that is wider widens its column. */
+static void widen(int *width, const char (*cells)[HL_TEXT_SIZE_MAX])
+{
+	for (unsigned k = 0; k < COLUMNS; k++)
+		width[k] = (int)strlen(cells[k]) > width[k] ? (int)strlen(cells[k]) : width[k];
+}
+
+static void make_row(
+	char (*cells)[HL_TEXT_SIZE_MAX], uint32_t thread, const struct hl_thread_row *r)
+{
+	snprintf(cells[0], sizeof(cells[0]), "%" PRIu32, thread);
+	snprintf(cells[1], sizeof(cells[1]), "%" PRIu64, r->tid);
+	hl_text_bytes(cells[2], r->allocated.bytes);
+	hl_text_count(cells[3], r->allocated.blocks);
+	hl_text_count(cells[4], r->own.blocks);
+	hl_text_count(cells[5], r->by_others.blocks);
+	hl_text_count(cells[6], r->left.blocks);
+}
+
+static void put_cell(FILE *out, unsigned k, const int *width, const char *text)
+{
+	fprintf(out, "%*s%s", width[k], text, k + 1 < COLUMNS ? "  " : "\n");
 }
 
 /* A thread that only frees has its part in it, too. */
@@ -30,15 +53,22 @@ static void put_rows(
 	FILE *out, const struct hl_threads *t, uint64_t least, const struct hl_text_opts *opts)
 {
 	bool *shown = hl_pick(t->rows, t->n, row_size, least, opts);
+	char cells[COLUMNS][HL_TEXT_SIZE_MAX];
+	int width[COLUMNS];
 	uint64_t hidden = 0;
 
-	fprintf(out, "%6s  %10s  %10s  %10s  %12s  %12s  %12s\n", "thread", "tid", "allocated",
-		"blocks", "freed itself", "by others", "not freed");
+	memcpy(width, widths, sizeof(width));
 	for (uint32_t i = 0; i < t->n; i++) {
-		if (!shown || shown[i])
-			put_row(out, i, &t->rows[i]);
-		else
-			hidden++;
+		make_row(cells, i, &t->rows[i]);
+		widen(width, cells);
+	}
+	for (unsigned k = 0; k < COLUMNS; k++)
+		put_cell(out, k, width, heads[k]);
+	for (uint32_t i = 0; i < t->n; i++) {
+		make_row(cells, i, &t->rows[i]);
+		for (unsigned k = 0; k < COLUMNS && (!shown || shown[i]); k++)
+			put_cell(out, k, width, cells[k]);
+		hidden += shown && !shown[i];
 	}
 	free(shown);
 	hl_put_more(out, hidden, "thread", "threads", opts);
