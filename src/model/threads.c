@@ -14,7 +14,7 @@
 struct count {
 	struct hl_model *m;
 	struct hl_threads *t;
-	const struct hl_place *to; /* without a filter */
+	struct hl_place to; /* without a filter */
 	struct hl_chunk_events events;
 	HL_VEC(struct hl_thread_pair) pairs;
 	struct hl_map by_pair;
@@ -89,7 +89,7 @@ static int take_chunk(void *arg, size_t chunk)
 {
 	struct count *c = arg;
 	size_t n;
-	int err = hl_sweep_decode(c->m, c->to, chunk, 0, &c->events, &n);
+	int err = hl_sweep_decode(c->m, &c->to, chunk, 0, &c->events, &n);
 
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct hl_event *e = &c->events.events[i];
@@ -106,12 +106,11 @@ static int take_chunk(void *arg, size_t chunk)
 
 static int count_all(struct count *c)
 {
-	struct hl_place to = hl_place_at(c->m, UINT64_MAX);
 	struct hl_sweep s = {.begin = begin, .chunk = take_chunk, .arg = c};
 	int err;
 
-	c->to = &to;
-	err = hl_sweep_chunks(c->m, &to, &s);
+	c->to = hl_place_at(c->m, UINT64_MAX);
+	err = hl_sweep_chunks(c->m, &c->to, &s);
 	for (uint32_t i = 0; i < c->t->n; i++) {
 		struct hl_thread_row *r = &c->t->rows[i];
 

@@ -120,9 +120,11 @@ hl_cold static void stop_timed(struct hl_thread *t, struct timed w)
 
 hl_inline struct timed begin_timed(struct hl_thread *t)
 {
-	return hl_likely(--t->until_timed < HL_TIMED_EVERY && t->until_timed > 0)
-		       ? (struct timed){0}
-		       : start_timed(t);
+	struct timed none = {0};
+
+	if (hl_likely(--t->until_timed < HL_TIMED_EVERY && t->until_timed > 0))
+		return none;
+	return start_timed(t);
 }
 
 hl_inline void end_timed(struct hl_thread *t, struct timed w)
