@@ -11,6 +11,7 @@
 #include "collect/live.h"
 
 #define FIRST_SLOTS 4096u
+#define LARGE_SLOTS (1u << 18) /* 8 MiB: more than the caches that are near */
 #define MOVE_SLOTS  16u /* per insert: the old table is empty long before the new one is full */
 /* Addresses that no block has: a free slot, and one whose block has gone from a table that only
  * shrinks. */
@@ -47,6 +48,7 @@ static int table_init(struct hl_live_table *t, uint64_t slots, size_t limit, int
 	t->slots = p;
 	t->mask = slots - 1;
 	t->shift = 64 - (unsigned)hl_log2(slots);
+	t->by_page = slots >= LARGE_SLOTS;
 	t->count = 0;
 	return 0;
 }
@@ -168,7 +170,8 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 {
 	if (hl_unlikely(l->old.slots != NULL))
 		move_some(l, MOVE_SLOTS);
-	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * 2) && make_room(l))
+	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * (l->now.by_page ? 3 : 2)) &&
+		make_room(l))
 		return NULL;
 	l->blocks++;
 	return table_add(&l->now, addr);

@@ -1,9 +1,10 @@
 /*
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
- * Open addressing with linear probing, 32 bytes a slot, at most 0.4 full. It grows without ever
- * stopping: the new table takes all inserts while each insert moves a few slots of the old one, so
- * no single event pays for a doubling (a doubling in one go stalls for longer than the rings hold).
+ * Open addressing with linear probing, 32 bytes a slot, at most 0.4 full, large ones 0.6. It grows
+ * without ever stopping: the new table takes all inserts while each insert moves a few slots of the
+ * old one, so no single event pays for a doubling (a doubling in one go stalls for longer than the
+ * rings hold).
  */
 #ifndef HL_COLLECT_LIVE_H
 #define HL_COLLECT_LIVE_H
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attr.h"
 #include "base/hash.h"
 
 /* Filled and read word by word where it lies: a wide load of what was just stored in words stalls.
@@ -28,6 +30,7 @@ struct hl_live_table {
 	struct hl_live_entry *slots;
 	uint64_t mask, count; /* count: used slots, dead ones of an old table included */
 	unsigned shift;       /* 64 - log2(slots) */
+	bool by_page;         /* blocks of one page of the heap lie close together */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
@@ -42,9 +45,15 @@ struct hl_live {
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 
-/* Where the search for addr begins: high bits of a product, which spreads even strides evenly. */
+/*
+ * Where the search for addr begins: high bits of a product, which spreads even strides evenly. A
+ * table that is in no cache is better off if what dies together lies together: there the page is
+ * spread, and its blocks follow each other in steps of the smallest one.
+ */
 static inline uint64_t hl_live_home(const struct hl_live_table *t, uint64_t addr)
 {
+	if (hl_unlikely(t->by_page))
+		return (((addr >> 12) * HL_HASH_K >> t->shift) + (addr >> 5 & 127)) & t->mask;
 	return addr * HL_HASH_K >> t->shift;
 }
 
