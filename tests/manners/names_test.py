@@ -47,6 +47,21 @@ def test_default_name(place):
     expect('name', place.traces(), [f'heaplapse.manners_ending.{done.pid}.hlt'])
 
 
+def test_called_name(place):
+    """a program that is called by a link has the link's name; one that only says so has its own"""
+    folder = os.getcwd()
+    os.symlink(os.path.abspath(place.program('ending')), 'linked')
+    place.record(f'{folder}/linked', 'exit:0', options=('-o', '%e.hlt'))
+    expect('program', place.info('linked.hlt')['program'], f'{folder}/linked')
+    expect('names', sorted(os.listdir('.')), ['linked', 'linked.hlt'])
+    os.unlink('linked.hlt')
+    for claim in '/etc/passwd', '../../x', 'linked', '':
+        place.record('/bin/bash', '-c', f'exec -a "{claim}" {place.program("ending")} exit:0', options=('-o', '%e.hlt'))
+        expect(f'the name of one that says {claim!r}', os.path.exists('manners_ending.hlt'), True)
+        for name in set(os.listdir('.')) - {'linked'}:
+            os.unlink(name)
+
+
 def test_bad_patterns(place):
     """a pattern that means nothing is refused before the program runs"""
     for pattern in ('%', 'a%', '%x.hlt', '%é', ''):
