@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 
-#include "base/bits.h"
 #include "model/model_internal.h"
 #include "model/query.h"
 
@@ -67,7 +66,7 @@ uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b
 	case HL_KEY_CALL:
 		return b->func;
 	case HL_KEY_SIZE:
-		return b->size ? 1 + hl_log2(b->size) : 0;
+		return hl_size_octave(b->size);
 	case HL_KEY_LIFE:
 		return b->death_ns == UINT64_MAX ? HL_LIFE_CLASSES
 						 : life_class(b->death_ns - b->birth_ns);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "model/model_internal.h"
 #include "model/sweep.h"
 
@@ -43,7 +42,7 @@ static int add_events(struct keyed *k, size_t chunk)
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct hl_event *e = &k->events.events[i];
 		bool alloc = e->op == HL_OP_ALLOC;
-		uint32_t key = k->key == HL_KEY_SIZE ? (e->size ? 1 + hl_log2(e->size) : 0)
+		uint32_t key = k->key == HL_KEY_SIZE ? hl_size_octave(e->size)
 			       : alloc               ? e->thread
 						     : e->birth_thread;
 		struct hl_sums *to = &k->sums[key < k->n_keys ? key : k->n_keys];

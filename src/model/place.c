@@ -13,6 +13,15 @@ bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk)
 	return m->bad_chunks[chunk] || hl_reader_chunk(m->reader, chunk)->lost;
 }
 
+bool hl_chunks_are_there(const struct hl_model *m, size_t from, size_t to)
+{
+	for (size_t i = from; i < to && i < hl_reader_n_chunks(m->reader); i++) {
+		if (hl_chunk_is_lost(m, i))
+			return false;
+	}
+	return true;
+}
+
 /* The keyframe at this boundary, if it can be read. */
 static const struct hl_keyframe_info *keyframe_at(const struct hl_model *m, size_t chunk)
 {

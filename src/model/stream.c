@@ -243,15 +243,6 @@ static size_t chunk_after(const struct hl_model *m, uint64_t first_event)
 	return last && last->first_event + last->n_events == first_event ? n : SIZE_MAX;
 }
 
-static bool clear(const struct hl_model *m, size_t from, size_t to)
-{
-	for (size_t i = from; i < to && i < hl_reader_n_chunks(m->reader); i++) {
-		if (hl_chunk_is_lost(m, i))
-			return false;
-	}
-	return true;
-}
-
 /* The latest start from which every event up to the end of the range can be read. */
 static bool find_start(const struct run *r, struct start *start)
 {
@@ -264,11 +255,11 @@ static bool find_start(const struct run *r, struct start *start)
 
 		*start = (struct start){.chunk = chunk, .set = i};
 		if (!m->bad_sets[i] && chunk <= r->s->to.chunk && chunk <= r->s->from.chunk &&
-			clear(m, chunk, end))
+			hl_chunks_are_there(m, chunk, end))
 			return true;
 	}
 	*start = (struct start){.chunk = r->s->older ? 0 : r->s->from.chunk, .set = SIZE_MAX};
-	return clear(m, start->chunk, end);
+	return hl_chunks_are_there(m, start->chunk, end);
 }
 
 static int no_deaths(struct hl_model *m)
@@ -298,7 +289,8 @@ int hl_stream_blocks(struct hl_model *m, struct hl_stream *s)
 			s->from = hl_place_before_loss(m, &s->from);
 		else if (!s->to.sure || !find_start(&r, &start))
 			s->to = hl_place_before_loss(m, &s->to);
-		else if (s->to_end && !clear(m, start.chunk, hl_reader_n_chunks(m->reader)))
+		else if (s->to_end &&
+			 !hl_chunks_are_there(m, start.chunk, hl_reader_n_chunks(m->reader)))
 			return no_deaths(m);
 		else if ((err = go(&r, &start)) != -EBADMSG || m->n_bad == bad)
 			return err ? hl_model_fail(m, err) : 0;

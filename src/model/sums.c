@@ -83,15 +83,6 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 	return err ? err : add_events(m, events->events, events->n_events, back, sums);
 }
 
-static bool clear(const struct hl_model *m, size_t from, size_t to)
-{
-	for (size_t i = from; i < to; i++) {
-		if (hl_chunk_is_lost(m, i))
-			return false;
-	}
-	return true;
-}
-
 /* Finds the way over the fewest chunks. False: there is none. */
 static bool find_way(const struct hl_model *m, const struct hl_place *p, struct way *best)
 {
@@ -112,7 +103,7 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 		w.to = w.back ? at : p->chunk;
 		if (w.from > w.to || (found && w.to - w.from >= best->to - best->from))
 			continue;
-		if (clear(m, w.from, w.to)) {
+		if (hl_chunks_are_there(m, w.from, w.to)) {
 			*best = w;
 			found = true;
 		}

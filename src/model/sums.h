@@ -47,6 +47,8 @@ size_t hl_place_split(
 int hl_place_count(
 	struct hl_model *m, const struct hl_place *p, uint64_t *events, uint64_t *allocs);
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
+/* Is none of [from, to) lost? What is behind the last chunk is not. */
+bool hl_chunks_are_there(const struct hl_model *m, size_t from, size_t to);
 
 /*
  * Fills sums[n_nodes + 1]; the last is of blocks without a stack. If there is no exact way to *p,

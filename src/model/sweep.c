@@ -8,15 +8,6 @@
 #include "model/model_internal.h"
 #include "util/progress.h"
 
-static bool clear(const struct hl_model *m, const struct hl_place *p)
-{
-	for (size_t i = 0; i < hl_place_end(p) && i < hl_reader_n_chunks(m->reader); i++) {
-		if (hl_chunk_is_lost(m, i))
-			return false;
-	}
-	return true;
-}
-
 static int sweep(struct hl_model *m, const struct hl_place *p, const struct hl_sweep *s)
 {
 	size_t end = hl_place_end(p), n = hl_reader_n_chunks(m->reader);
@@ -43,7 +34,7 @@ int hl_sweep_chunks(struct hl_model *m, struct hl_place *p, const struct hl_swee
 	/* Each turn marks a part bad or moves towards the start, so this ends. */
 	do {
 		bad = m->n_bad;
-		while (!p->sure || !clear(m, p))
+		while (!p->sure || !hl_chunks_are_there(m, 0, hl_place_end(p)))
 			*p = hl_place_before_loss(m, p);
 		err = sweep(m, p, s);
 	} while (err == -EBADMSG && m->n_bad != bad);

@@ -156,6 +156,13 @@ struct hl_sums {
 	uint64_t alloc_blocks, alloc_bytes, free_blocks, free_bytes;
 };
 
+/* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.
+ */
+static inline uint8_t hl_size_octave(uint64_t size)
+{
+	return size ? (uint8_t)(64u - (unsigned)__builtin_clzll(size)) : 0;
+}
+
 /* One line for each lifetime class: quarter-octaves of nanoseconds; 0 is under 64 ns. */
 static inline uint8_t hl_life_class(uint64_t ns)
 {

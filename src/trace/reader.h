@@ -112,7 +112,7 @@ void hl_chunk_events_free(struct hl_chunk_events *c);
  * birth. */
 struct hl_summary_row {
 	uint32_t node, thread;
-	uint8_t size_class; /* 0: size 0; else 1 + hl_log2(size) */
+	uint8_t size_class; /* hl_size_octave */
 	struct hl_sums sums;
 };
 struct hl_summary {

@@ -40,7 +40,7 @@ static struct hl_summary_entry *find(
 void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *e)
 {
 	bool alloc = e->op == HL_OP_ALLOC;
-	uint32_t size_class = e->size ? 1 + hl_log2(e->size) : 0;
+	uint32_t size_class = hl_size_octave(e->size);
 	struct hl_summary_entry *row;
 	uint32_t thread;
 	uint16_t *last;

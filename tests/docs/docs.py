@@ -1,34 +1,18 @@
-"""docs - what the tests of the documents share: TAP, an environment without ours, a folder to work in."""
+"""docs - what the tests of the documents share: an environment without ours, a folder to work in."""
 import os
 import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from tap import case, finish, skipped
+
 # A block of commands and what they print; the third word of its mark is a program that it needs.
 CONSOLE = re.compile(r'^(?P<mark>```console test ?(?P<needs>\S*)\n)(?P<block>.*?)(?P<end>^```$)', re.M | re.S)
-
-failures = 0
-number = 0
-
-
-def case(ok, name, why=''):
-    global failures, number
-    number += 1
-    failures += not ok
-    print(f'{"ok" if ok else "not ok"} {number} - {name}')
-    if not ok and why:
-        print('# ' + why.rstrip().replace('\n', '\n# '))
-    sys.stdout.flush()
-
-
-def finish():
-    print(f'1..{number}')
-    sys.exit(failures > 0)
 
 
 def has(block):
     """Whether the program that a match of CONSOLE needs is here, in the version that it needs."""
-    global number
     needs = block['needs']
     if not needs:
         return True
@@ -37,8 +21,7 @@ def has(block):
     except FileNotFoundError:
         there = 'none'
     if there != needs:
-        number += 1
-        print(f'ok {number} - the block that needs {needs} # SKIP there is {there}')
+        skipped(f'the block that needs {needs}', f'there is {there}')
     return there == needs
 
 

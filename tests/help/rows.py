@@ -1,26 +1,11 @@
-"""rows - the options of each command, as its --help lists them; and TAP for the tests beside this."""
+"""rows - the options of each command, as its --help lists them."""
 import os
 import re
 import subprocess
 import sys
 
-failures = 0
-number = 0
-
-
-def case(ok, name, why=''):
-    global failures, number
-    number += 1
-    failures += not ok
-    print(f'{"ok" if ok else "not ok"} {number} - {name}')
-    if not ok and why:
-        print('# ' + str(why).rstrip().replace('\n', '\n# '))
-    sys.stdout.flush()
-
-
-def finish():
-    print(f'1..{number}')
-    sys.exit(failures > 0)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from tap import case, finish
 
 
 def skip(why):
