@@ -16,6 +16,7 @@
 
 #define WINDOW       4096u
 #define LIVE_SET_MAX (1u << 20)
+#define FETCH_AHEAD  8u
 #define SIZE_MAX_48  ((UINT64_C(1) << 48) - 1)
 
 /* The trace's time of a stamp: in units, never falling. */
@@ -166,7 +167,7 @@ static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_p
 
 	if (hl_likely(block != NULL)) {
 		emit_free(p, e, block, e->func, 0);
-		hl_live_remove(&p->live, block);
+		hl_live_remove_found(&p->live);
 		return true;
 	}
 	if (may_park)
@@ -272,6 +273,8 @@ void hl_proc_settle(struct hl_proc *p)
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
+		if (i + FETCH_AHEAD < p->n_pending)
+			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (!apply(p, e, true)) {

@@ -10,50 +10,57 @@
 #include "base/bits.h"
 #include "collect/live.h"
 
-#define FIRST_SLOTS 4096u
-#define LARGE_SLOTS (1u << 18) /* 8 MiB: more than the caches that are near */
-#define MOVE_SLOTS  16u /* per insert: the old table is empty long before the new one is full */
-/* Addresses that no block has: a free slot, and one whose block has gone from a table that only
+#define FIRST_SLOTS     4096u
+#define MOVE_SLOTS      16u /* per insert: the old index is empty long before the new one is full */
+#define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
+#define SEGMENT_BYTES   (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
+/* Numbers that no entry has: a free slot, and one whose block has gone from an index that only
  * shrinks. */
-#define EMPTY UINT64_C(0)
-#define DEAD  UINT64_C(1)
+#define EMPTY UINT32_C(0)
+#define DEAD  UINT32_MAX
 
 /* An unlinked file beside the trace holds what memory should not. */
-static int backing_file(int dir_fd, size_t bytes)
+static int backing_file(int dir_fd)
 {
-	int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0 && ftruncate(fd, (off_t)bytes) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-static int table_init(struct hl_live_table *t, uint64_t slots, size_t limit, int dir_fd)
+/* fd < 0: in memory. NULL: out of memory. */
+static void *map_pages(int fd, size_t offset, size_t bytes)
 {
-	size_t bytes = slots * sizeof(*t->slots);
 	void *p;
 
-	t->fd = bytes > limit ? backing_file(dir_fd, bytes) : -1;
+	if (fd >= 0 && ftruncate(fd, (off_t)(offset + bytes)) < 0)
+		return NULL;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		t->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, t->fd, 0);
-	if (p == MAP_FAILED) {
+		fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, fd,
+		(off_t)(fd >= 0 ? offset : 0));
+	if (p == MAP_FAILED)
+		return NULL;
+	/* Small ones are mostly empty. */
+	if (fd < 0 && bytes > SEGMENT_BYTES)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+static int index_init(struct hl_live_index *t, uint64_t slots, size_t limit, int dir_fd)
+{
+	size_t bytes = slots * sizeof(*t->slots);
+
+	t->fd = bytes > limit ? backing_file(dir_fd) : -1;
+	t->slots = map_pages(t->fd, 0, bytes);
+	if (!t->slots) {
 		if (t->fd >= 0)
 			close(t->fd);
 		return -ENOMEM;
 	}
-	if (t->fd < 0)
-		madvise(p, bytes, MADV_HUGEPAGE);
-	t->slots = p;
 	t->mask = slots - 1;
-	t->shift = 64 - (unsigned)hl_log2(slots);
-	t->by_page = slots >= LARGE_SLOTS;
+	t->shift = 64 - hl_log2(slots);
 	t->count = 0;
 	return 0;
 }
 
-static void table_fini(struct hl_live_table *t)
+static void index_fini(struct hl_live_index *t)
 {
 	if (!t->slots)
 		return;
@@ -68,40 +75,50 @@ int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
 	memset(l, 0, sizeof(*l));
 	l->memory_limit = memory_limit;
 	l->dir_fd = dir_fd;
-	return table_init(&l->now, FIRST_SLOTS, memory_limit, dir_fd);
+	l->pool.fd = -1;
+	return index_init(&l->now, FIRST_SLOTS, memory_limit, dir_fd);
 }
 
 void hl_live_fini(struct hl_live *l)
 {
-	table_fini(&l->now);
-	table_fini(&l->old);
+	index_fini(&l->now);
+	index_fini(&l->old);
+	for (size_t i = 0; i < l->pool.segments.len; i++)
+		munmap(l->pool.segments.data[i], SEGMENT_BYTES);
+	hl_vec_free(&l->pool.segments);
+	if (l->pool.fd >= 0)
+		close(l->pool.fd);
 }
 
-static struct hl_live_entry *table_find(const struct hl_live_table *t, uint64_t addr)
+/* The slot that leads to the entry of addr, or NULL. */
+static uint64_t *index_find(const struct hl_live *l, const struct hl_live_index *t, uint64_t addr)
 {
-	for (uint64_t i = hl_live_home(t, addr);; i = (i + 1) & t->mask) {
-		if (t->slots[i].addr == addr)
-			return &t->slots[i];
-		if (t->slots[i].addr == EMPTY)
+	uint32_t tag = hl_live_tag(addr);
+
+	for (uint64_t i = hl_live_home(t, tag);; i = (i + 1) & t->mask) {
+		uint64_t slot = t->slots[i];
+		uint32_t number = (uint32_t)slot;
+
+		if (number == EMPTY)
 			return NULL;
+		if (slot >> 32 == tag && number != DEAD &&
+			hl_live_at(&l->pool, number - 1)->addr == addr)
+			return &t->slots[i];
 	}
 }
 
-/* The first free slot for addr. */
-static struct hl_live_entry *table_add(struct hl_live_table *t, uint64_t addr)
+static void index_add(struct hl_live_index *t, uint64_t slot)
 {
-	uint64_t i = hl_live_home(t, addr);
+	uint64_t i = hl_live_home(t, (uint32_t)(slot >> 32));
 
-	while (t->slots[i].addr != EMPTY)
+	while ((uint32_t)t->slots[i] != EMPTY)
 		i = (i + 1) & t->mask;
 	t->count++;
-	t->slots[i].addr = addr;
-	return &t->slots[i];
+	t->slots[i] = slot;
 }
 
-/* Closes the gap at slot i by moving later entries back: no tombstones in the table that lives on.
- */
-static void table_remove(struct hl_live_table *t, uint64_t i)
+/* Closes the gap at slot i by moving later ones back: no tombstones in the index that lives on. */
+static void index_remove(struct hl_live_index *t, uint64_t i)
 {
 	uint64_t hole = i;
 
@@ -109,22 +126,22 @@ static void table_remove(struct hl_live_table *t, uint64_t i)
 		uint64_t want;
 
 		i = (i + 1) & t->mask;
-		if (t->slots[i].addr == EMPTY)
+		if ((uint32_t)t->slots[i] == EMPTY)
 			break;
-		want = hl_live_home(t, t->slots[i].addr);
+		want = hl_live_home(t, (uint32_t)(t->slots[i] >> 32));
 		if (((i - want) & t->mask) < ((i - hole) & t->mask))
 			continue;
 		t->slots[hole] = t->slots[i];
 		hole = i;
 	}
-	t->slots[hole].addr = EMPTY;
+	t->slots[hole] = EMPTY;
 	t->count--;
 }
 
 static int start_growing(struct hl_live *l)
 {
-	struct hl_live_table bigger;
-	int err = table_init(&bigger, (l->now.mask + 1) * 2, l->memory_limit, l->dir_fd);
+	struct hl_live_index bigger;
+	int err = index_init(&bigger, (l->now.mask + 1) * 2, l->memory_limit, l->dir_fd);
 
 	if (err)
 		return err;
@@ -137,22 +154,15 @@ static int start_growing(struct hl_live *l)
 static void move_some(struct hl_live *l, uint64_t n)
 {
 	for (; n && l->moved <= l->old.mask; n--, l->moved++) {
-		struct hl_live_entry *e = &l->old.slots[l->moved];
+		uint64_t *slot = &l->old.slots[l->moved];
 
-		if (e->addr == EMPTY || e->addr == DEAD)
+		if ((uint32_t)*slot == EMPTY || (uint32_t)*slot == DEAD)
 			continue;
-		*table_add(&l->now, e->addr) = *e;
-		e->addr = DEAD; /* the probe chains of the old table stay whole */
+		index_add(&l->now, *slot);
+		*slot |= DEAD; /* the probe chains of the old index stay whole */
 	}
 	if (l->moved > l->old.mask)
-		table_fini(&l->old);
-}
-
-struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
-{
-	struct hl_live_entry *e = table_find(&l->now, addr);
-
-	return e || !l->old.slots ? e : table_find(&l->old, addr);
+		index_fini(&l->old);
 }
 
 static hl_cold int make_room(struct hl_live *l)
@@ -162,29 +172,94 @@ static hl_cold int make_room(struct hl_live *l)
 	if (l->old.slots)
 		move_some(l, UINT64_MAX);
 	err = start_growing(l);
-	/* Without memory for a larger table go on in this one while it is not nearly full. */
+	/* Without memory for a larger index go on in this one while it is not nearly full. */
 	return err && l->now.count * 8 >= (l->now.mask + 1) * 7 ? err : 0;
+}
+
+/* One more segment, above the limit in a file. */
+static hl_cold int grow_pool(struct hl_live *l)
+{
+	struct hl_live_pool *p = &l->pool;
+	size_t offset = p->segments.len * SEGMENT_BYTES;
+	bool in_file = offset + SEGMENT_BYTES > l->memory_limit;
+	void *segment;
+
+	if (p->used > DEAD - 1 - SEGMENT_ENTRIES)
+		return -ENOMEM; /* the numbers are used up */
+	if (in_file && p->fd < 0)
+		p->fd = backing_file(l->dir_fd);
+	segment = map_pages(in_file ? p->fd : -1, offset, SEGMENT_BYTES);
+	if (!segment)
+		return -ENOMEM;
+	if (hl_vec_push(&p->segments, segment)) {
+		munmap(segment, SEGMENT_BYTES);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The number of an entry that nobody uses, + 1; 0: out of memory. */
+static uint32_t new_entry(struct hl_live *l)
+{
+	struct hl_live_pool *p = &l->pool;
+	uint32_t number = p->free;
+
+	if (hl_likely(number)) {
+		p->free = (uint32_t)hl_live_at(p, number - 1)->ordinal_thread;
+		return number;
+	}
+	if (hl_unlikely(p->used == p->segments.len * SEGMENT_ENTRIES) && grow_pool(l))
+		return 0;
+	return ++p->used;
+}
+
+static void give_back(struct hl_live_pool *p, uint32_t number)
+{
+	struct hl_live_entry *e = hl_live_at(p, number - 1);
+
+	e->addr = 0; /* hl_live_each() goes by this */
+	e->ordinal_thread = p->free;
+	p->free = number;
+}
+
+struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
+{
+	uint64_t *slot = index_find(l, &l->now, addr);
+
+	if (!slot && hl_unlikely(l->old.slots != NULL))
+		slot = index_find(l, &l->old, addr);
+	l->found = slot;
+	return slot ? hl_live_at(&l->pool, (uint32_t)*slot - 1) : NULL;
 }
 
 struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 {
+	struct hl_live_entry *e;
+	uint32_t number;
+
 	if (hl_unlikely(l->old.slots != NULL))
 		move_some(l, MOVE_SLOTS);
-	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * (l->now.by_page ? 3 : 2)) &&
-		make_room(l))
+	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * 3) && make_room(l))
 		return NULL;
+	number = new_entry(l);
+	if (hl_unlikely(!number))
+		return NULL;
+	index_add(&l->now, (uint64_t)hl_live_tag(addr) << 32 | number);
 	l->blocks++;
-	return table_add(&l->now, addr);
+	e = hl_live_at(&l->pool, number - 1);
+	e->addr = addr;
+	return e;
 }
 
-void hl_live_remove(struct hl_live *l, struct hl_live_entry *e)
+void hl_live_remove_found(struct hl_live *l)
 {
-	uint64_t i = (uint64_t)(e - l->now.slots);
+	uint64_t i = (uint64_t)(l->found - l->now.slots);
 
-	if (hl_likely(e >= l->now.slots && i <= l->now.mask))
-		table_remove(&l->now, i);
+	give_back(&l->pool, (uint32_t)*l->found);
+	if (hl_likely(l->found >= l->now.slots && i <= l->now.mask))
+		index_remove(&l->now, i);
 	else
-		e->addr = DEAD;
+		*l->found |= DEAD;
 	l->blocks--;
 }
 
@@ -195,17 +270,17 @@ bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 	if (!e)
 		return false;
 	*out = *e;
-	hl_live_remove(l, e);
+	hl_live_remove_found(l);
 	return true;
 }
 
 void hl_live_each(
 	const struct hl_live *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
 {
-	const struct hl_live_table *tables[] = {&l->now, &l->old};
+	for (uint32_t i = 0; i < l->pool.used; i++) {
+		const struct hl_live_entry *e = hl_live_at(&l->pool, i);
 
-	for (int k = 0; k < 2; k++)
-		for (uint64_t i = 0; tables[k]->slots && i <= tables[k]->mask; i++)
-			if (tables[k]->slots[i].addr > DEAD)
-				fn(arg, &tables[k]->slots[i]);
+		if (e->addr)
+			fn(arg, e);
+	}
 }

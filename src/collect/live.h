@@ -1,10 +1,15 @@
 /*
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
- * Open addressing with linear probing, 32 bytes a slot, at most 0.4 full, large ones 0.6. It grows
- * without ever stopping: the new table takes all inserts while each insert moves a few slots of the
- * old one, so no single event pays for a doubling (a doubling in one go stalls for longer than the
- * rings hold).
+ * Entries lie packed in a pool, in the order in which blocks came; they never move while their
+ * block lives. An index of 8 bytes a slot, at most 0.6 full, leads from an address to its entry:
+ * open addressing, with the blocks of one page of the heap side by side, since what was made
+ * together mostly dies together. So a hash table spread over all of memory, which costs a miss for
+ * each event and a cleared page for each few blocks, is only as large as it must be.
+ *
+ * The index grows without ever stopping: the new one takes all inserts while each insert moves a
+ * few slots of the old one, so no single event pays for a doubling (a doubling in one go stalls for
+ * longer than the rings hold).
  */
 #ifndef HL_COLLECT_LIVE_H
 #define HL_COLLECT_LIVE_H
@@ -15,6 +20,7 @@
 
 #include "base/attr.h"
 #include "base/hash.h"
+#include "util/vec.h"
 
 /* Filled and read word by word where it lies: a wide load of what was just stored in words stalls.
  */
@@ -26,48 +32,75 @@ struct hl_live_entry {
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 
-struct hl_live_table {
-	struct hl_live_entry *slots;
-	uint64_t mask, count; /* count: used slots, dead ones of an old table included */
+/* A slot: what the index knows of the address << 32 | number of the entry + 1. */
+struct hl_live_index {
+	uint64_t *slots;
+	uint64_t mask, count; /* count: used slots, dead ones of an old index included */
 	unsigned shift;       /* 64 - log2(slots) */
-	bool by_page;         /* blocks of one page of the heap lie close together */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
+struct hl_live_pool {
+	HL_VEC(struct hl_live_entry *) segments;
+	uint32_t used; /* entries that were given out at least once */
+	uint32_t free; /* number + 1 of the entry that was given back last, and so on from there */
+	int fd;        /* of the unlinked file behind the segments that memory should not hold */
+};
+
 struct hl_live {
-	struct hl_live_table now, old; /* old.slots: NULL unless growing */
+	struct hl_live_index now, old; /* old.slots: NULL unless growing */
 	uint64_t moved;                /* slots of old that are done */
+	struct hl_live_pool pool;
+	uint64_t *found; /* the slot of what was found last */
 	uint64_t blocks;
-	size_t memory_limit; /* tables above this lie in an unlinked file */
+	size_t memory_limit; /* what is above this lies in an unlinked file */
 	int dir_fd;          /* in this folder */
 };
 
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 
-/*
- * Where the search for addr begins: high bits of a product, which spreads even strides evenly. A
- * table that is in no cache is better off if what dies together lies together: there the page is
- * spread, and its blocks follow each other in steps of the smallest one.
- */
-static inline uint64_t hl_live_home(const struct hl_live_table *t, uint64_t addr)
+#define HL_LIVE_SEGMENT_BITS 16u /* 2 MiB of entries */
+
+static inline struct hl_live_entry *hl_live_at(const struct hl_live_pool *p, uint32_t i)
 {
-	if (hl_unlikely(t->by_page))
-		return (((addr >> 12) * HL_HASH_K >> t->shift) + (addr >> 5 & 127)) & t->mask;
-	return addr * HL_HASH_K >> t->shift;
+	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS][i & ((1u << HL_LIVE_SEGMENT_BITS) - 1)];
 }
 
+/* What the index keeps of an address: enough to tell the blocks of 64 GiB apart. */
+static inline uint32_t hl_live_tag(uint64_t addr)
+{
+	return (uint32_t)(addr >> 4);
+}
+
+/* Where the search for a tag begins: pages are spread, the blocks of one follow in their order. */
+static inline uint64_t hl_live_home(const struct hl_live_index *t, uint32_t tag)
+{
+	return (((tag >> 8) * HL_HASH_K >> t->shift) + (tag >> 1 & 127)) & t->mask;
+}
+
+/* Fetches the part of the index that addr is looked up in. */
 static inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
 {
-	__builtin_prefetch(&l->now.slots[hl_live_home(&l->now, addr)], 1);
+	__builtin_prefetch(&l->now.slots[hl_live_home(&l->now, hl_live_tag(addr))], 1);
 }
 
-/* NULL when addr is not live. Until the next call that changes the table. */
+/* Some time after that: fetches the entry, if it is where it is mostly found. */
+static inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
+{
+	uint32_t tag = hl_live_tag(addr);
+	uint64_t slot = l->now.slots[hl_live_home(&l->now, tag)];
+
+	if (slot >> 32 == tag && (uint32_t)slot)
+		__builtin_prefetch(hl_live_at(&l->pool, (uint32_t)slot - 1), 1);
+}
+
+/* NULL when addr is not live. */
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr);
-/* addr is not live. A slot with addr, the rest of it to be filled; NULL: out of memory. */
+/* addr is not live. An entry with addr, the rest of it to be filled; NULL: out of memory. */
 struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr);
-/* What hl_live_find has found goes. */
-void hl_live_remove(struct hl_live *l, struct hl_live_entry *e);
+/* What hl_live_find has just found goes. */
+void hl_live_remove_found(struct hl_live *l);
 /* Takes it out; false when it is not there. */
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out);
 /* Each block once, in no order. */
