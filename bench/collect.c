@@ -29,9 +29,9 @@ static void put(uint32_t ring, uint32_t type, int n, const uint64_t *words)
 	struct hl_ring *r = hl_region_ring(region, ring);
 	uint64_t *data = hl_region_data(region, ring), pos = r->w / 8;
 
-	data[pos++ % HL_RING_WORDS] = hl_first_word(hl_ring_now(NULL), type, 0);
+	data[pos++ % (hl_ring_bytes(ring) / 8)] = hl_first_word(hl_ring_now(NULL), type, 0);
 	for (int i = 0; i < n; i++)
-		data[pos++ % HL_RING_WORDS] = words[i];
+		data[pos++ % (hl_ring_bytes(ring) / 8)] = words[i];
 	__atomic_store_n(&r->w, pos * 8, __ATOMIC_RELEASE);
 }
 

@@ -87,9 +87,9 @@ static void put(struct stage *s, uint32_t ring, uint64_t at, uint32_t type, uint
 	struct hl_ring *r = hl_region_ring(s->reader->region, ring);
 	uint64_t *data = hl_region_data(s->reader->region, ring), pos = r->w / 8;
 
-	data[pos++ % HL_RING_WORDS] = hl_first_word(s->t0 + at, type, func);
+	data[pos++ % (hl_ring_bytes(ring) / 8)] = hl_first_word(s->t0 + at, type, func);
 	for (int i = 0; i < n; i++)
-		data[pos++ % HL_RING_WORDS] = words[i];
+		data[pos++ % (hl_ring_bytes(ring) / 8)] = words[i];
 	__atomic_store_n(&r->w, pos * 8, __ATOMIC_RELEASE);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "base/bits.h"
 #include "collect/collector.h"
 #include "collect/ending.h"
 
@@ -371,18 +372,18 @@ static void rest(struct collector *c)
 
 /* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never
  * fill. */
-static void adapt(struct collector *c, uint64_t fullest, uint64_t now)
+static void adapt(struct collector *c, uint32_t fullest, uint64_t now)
 {
 	uint32_t most;
 
 	if (fullest)
 		c->last_taken_ns = now;
 	most = now - c->last_taken_ns > IDLE_NS ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
-	if (fullest > HL_RING_WORDS / 2)
+	if (fullest > HL_FILL_ALL / 2)
 		c->sleep_ns = 0;
-	else if (fullest > HL_RING_WORDS / 4)
+	else if (fullest > HL_FILL_ALL / 4)
 		c->sleep_ns /= 2;
-	else if (fullest < HL_RING_WORDS / 8)
+	else if (fullest < HL_FILL_ALL / 8)
 		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
 	if (c->sleep_ns > most)
 		c->sleep_ns = most;
@@ -391,12 +392,13 @@ static void adapt(struct collector *c, uint64_t fullest, uint64_t now)
 static void loop(struct collector *c)
 {
 	for (;;) {
-		uint64_t now = hl_mono_ns(), fullest = 0;
+		uint64_t now = hl_mono_ns();
+		uint32_t fullest = 0;
 
 		for (size_t i = 0; i < c->regions.len; i++) {
-			uint64_t n = hl_region_scan(c->regions.data[i], now);
+			uint32_t fill = hl_region_scan(c->regions.data[i], now);
 
-			fullest = n > fullest ? n : fullest;
+			fullest = hl_max_u32(fullest, fill);
 		}
 		if (now - c->last_check_ns > CHECK_NS) {
 			c->last_check_ns = now;

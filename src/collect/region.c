@@ -246,18 +246,19 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
  * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record:
  * from here on lengths can be trusted.
  */
-static uint64_t copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_t index,
+static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_t index,
 	uint64_t tail, uint64_t pos)
 {
 	const uint64_t *data = hl_region_data(r->region, index);
-	uint64_t n = (pos - tail) / 8, first = (tail / 8) % HL_RING_WORDS,
-		 head = hl_min_u64(n, HL_RING_WORDS - first);
+	uint64_t size = hl_ring_bytes(index) / 8;
+	uint64_t n = (pos - tail) / 8, first = (tail / 8) % size,
+		 head = hl_min_u64(n, size - first);
 	uint64_t *to, events = 0;
 
 	if (v->at == v->words.len)
 		v->at = v->words.len = 0;
 	if (hl_vec_reserve(&v->words, v->words.len + n))
-		return 0;
+		return;
 	to = v->words.data + v->words.len;
 	memcpy(to, data + first, head * 8);
 	memcpy(to + head, data, (n - head) * 8);
@@ -274,7 +275,6 @@ static uint64_t copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uin
 	}
 	v->words.len += n;
 	atomic_fetch_add_explicit(&r->region->taken_events, events, memory_order_relaxed);
-	return n;
 }
 
 static bool owner_died(struct hl_ring *ring)
@@ -338,12 +338,14 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struc
 		v->feed = hl_proc_owner(v->proc, tid);
 }
 
-static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
+/* How full it was, in 1/HL_FILL_ALL; 0: empty. */
+static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
 {
 	struct hl_ring *ring = hl_region_ring(r->region, i);
 	struct hl_ring_view *v = &r->views[i];
 	bool shared = i >= HL_RING_COUNT - HL_SHARED_RINGS;
-	uint64_t w, pos, tail = atomic_load_explicit(&ring->tail, memory_order_relaxed), n = 0;
+	uint64_t w, pos, tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint32_t fill = 0;
 
 	if (!shared && atomic_load_explicit(&ring->state, memory_order_acquire) != HL_RING_OWNED)
 		return 0;
@@ -355,11 +357,13 @@ static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 		v->dead = owner_died(ring); /* before the position is read: then it is final */
 	w = __atomic_load_n(&ring->w, __ATOMIC_ACQUIRE);
 	pos = w & ~UINT64_C(1);
-	if (pos - tail > HL_RING_BYTES || pos % 8)
+	if (pos - tail > hl_ring_bytes(i) || pos % 8)
 		v->corrupt = true;
 	if (!v->corrupt && pos != tail)
-		n = copy_out(r, v, i, tail, pos);
+		copy_out(r, v, i, tail, pos);
 	if (pos != tail) {
+		fill = 1 + (uint32_t)(hl_min_u64(pos - tail, hl_ring_bytes(i)) * HL_FILL_ALL /
+				      hl_ring_bytes(i));
 		atomic_store_explicit(&ring->tail, pos, memory_order_release);
 		wake(ring);
 	}
@@ -369,7 +373,7 @@ static uint64_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 		if (!shared && !v->feed)
 			meet_owner(r, v, ring);
 	}
-	return n;
+	return fill;
 }
 
 /* What the ended thread said in shared rings goes too, unless some of it is still to be merged. */
@@ -508,7 +512,8 @@ static void merge(struct hl_region_reader *r, uint64_t limit)
 	}
 }
 
-static uint32_t scan_rings(struct hl_region_reader *r, uint64_t t, uint64_t now_ns, uint64_t *taken)
+static uint32_t scan_rings(
+	struct hl_region_reader *r, uint64_t t, uint64_t now_ns, uint32_t *fullest)
 {
 	uint32_t high = atomic_load(&r->region->high);
 	uint32_t own = HL_RING_COUNT - HL_SHARED_RINGS;
@@ -516,9 +521,9 @@ static uint32_t scan_rings(struct hl_region_reader *r, uint64_t t, uint64_t now_
 	if (high > own)
 		high = own;
 	for (uint32_t i = 0; i < high; i++)
-		*taken = hl_max_u64(*taken, scan_ring(r, i, t, now_ns));
+		*fullest = hl_max_u32(*fullest, scan_ring(r, i, t, now_ns));
 	for (uint32_t i = own; atomic_load(&r->region->shared_used) && i < HL_RING_COUNT; i++)
-		*taken = hl_max_u64(*taken, scan_ring(r, i, t, now_ns));
+		*fullest = hl_max_u32(*fullest, scan_ring(r, i, t, now_ns));
 	return high;
 }
 
@@ -580,9 +585,10 @@ static uint64_t settle_memory(struct hl_region_reader *r)
 	return r->ticks.counter ? 0 : (uint64_t)(UNREGISTERED_NS / r->ticks.ns_per_tick);
 }
 
-uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
+uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 {
-	uint64_t t = hl_ring_now(r->region), taken = 0, limit;
+	uint64_t t = hl_ring_now(r->region), limit;
+	uint32_t fullest = 0;
 	bool alone = one_ring(r); /* no order to find: the program need not be interrupted */
 	uint32_t high;
 
@@ -594,7 +600,7 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	}
 	for (size_t i = 0; i < r->procs.len; i++)
 		r->procs.data[i]->scan_ns = now_ns;
-	high = scan_rings(r, t, now_ns, &taken);
+	high = scan_rings(r, t, now_ns, &fullest);
 	limit = alone && one_ring(r) ? UINT64_MAX : lowest_bound(r, high);
 	merge(r, limit);
 	after_merge(r, high, now_ns);
@@ -603,7 +609,7 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	atomic_store_explicit(&r->region->durable_events,
 		r->durable_before + atomic_load(&r->durable->events), memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
-	return taken;
+	return fullest;
 }
 
 /* A shared ring whose writer died in the middle would be nobody's for ever. */

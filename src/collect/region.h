@@ -73,8 +73,9 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue);
 void hl_region_close(struct hl_region_reader *r);
 
-/* One look at all rings. Returns how many words the fullest one held. */
-uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns);
+/* One look at all rings. Returns how full the fullest one was, in 1/HL_FILL_ALL; 0: all empty. */
+#define HL_FILL_ALL 1024u
+uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns);
 
 /* Everything this process ever committed goes to its trace, and the trace ends. */
 void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end);

@@ -23,7 +23,7 @@ __thread struct hl_tls hl_tls;
 
 /* Before the region is there, events go here; the constructor moves them to a ring. */
 static struct hl_ring early_ring;
-static uint64_t early_data[HL_RING_WORDS];
+static uint64_t early_data[HL_RING_BYTES / 8];
 static struct hl_thread *early_thread;
 
 /* A thread's private memory: its state, then its unwinder. NULL when memory is short. */
@@ -85,10 +85,7 @@ static uint32_t find_ring(uint32_t tid)
 
 static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 {
-	t->out.ring = hl_region_ring(hl_rec.region, ring);
-	t->out.data = hl_region_data(hl_rec.region, ring);
-	t->out.tail = atomic_load(&t->out.ring->tail);
-	t->out.epoch = atomic_load(&t->out.ring->epoch);
+	hl_producer_attach(&t->out, hl_rec.region, ring);
 	t->synced_at = UINT64_MAX;
 	t->serial = hl_rec.serial;
 	t->tid = tid;
@@ -166,10 +163,7 @@ static bool take_shared(struct hl_thread *t, uint32_t i, struct shared_try *s)
 		return false;
 	}
 	ring->frame = s->frame;
-	t->out.ring = ring;
-	t->out.data = hl_region_data(hl_rec.region, i);
-	t->out.tail = atomic_load(&ring->tail);
-	t->out.epoch = atomic_load(&ring->epoch);
+	hl_producer_attach(&t->out, hl_rec.region, i);
 	return true;
 }
 
@@ -229,6 +223,7 @@ static struct hl_thread *enter_early(void)
 		return NULL;
 	early_thread->out.ring = &early_ring;
 	early_thread->out.data = early_data;
+	early_thread->out.mask = sizeof(early_data) - 1;
 	hl_tls.thread = early_thread;
 	return early_thread;
 }

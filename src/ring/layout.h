@@ -1,13 +1,13 @@
 /*
  * layout.h - the memory that recorder and collector share: one memfd per program image.
  *
- *   header page | ring controls | ring data (448 x 64 KiB)
+ *   header page | ring controls | ring data (8 x 256 KiB, 440 x 64 KiB)
  *
  * Each thread of the program owns one ring and is its only writer; the collector is its only
  * reader. A thread takes a free ring by compare-and-swap and holds the ring's robust mutex for
  * life: when it ends, however it ends, the kernel marks the mutex and the collector recycles the
  * ring. Positions only grow, over all owners of a ring, and are multiples of 8; w - tail never
- * exceeds HL_RING_BYTES. Whatever the collector reads here may have been scribbled over by the
+ * exceeds the ring's size. Whatever the collector reads here may have been scribbled over by the
  * program: it copies, then checks.
  *
  * A fork child inherits the mapping and takes rings like any thread, under a new process serial.
@@ -23,12 +23,15 @@
 #include <stdint.h>
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   4
+#define HL_REGION_ABI   5
 
-#define HL_RING_BYTES   (64u * 1024)
-#define HL_RING_WORDS   (HL_RING_BYTES / 8)
-#define HL_RING_COUNT   448u
-#define HL_SHARED_RINGS 16u /* of these, for when threads outnumber rings */
+/* Free rings are taken from the first on, so a program with few threads has large ones: the
+ * collector looks in less often, and catches up later with what came at once. */
+#define HL_LARGE_RING_BYTES (256u * 1024)
+#define HL_LARGE_RINGS      8u
+#define HL_RING_BYTES       (64u * 1024) /* of the others */
+#define HL_RING_COUNT       448u
+#define HL_SHARED_RINGS     16u /* of these, for when threads outnumber rings */
 
 /* Settings, from `record`'s options; written by the collector before it says ready. */
 #define HL_SET_FREE_STACKS (1u << 0)
@@ -103,7 +106,9 @@ struct hl_ring {
 #define HL_REGION_DATA_OFFSET       \
 	(HL_REGION_CONTROL_OFFSET + \
 		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
-#define HL_REGION_BYTES (HL_REGION_DATA_OFFSET + HL_RING_COUNT * HL_RING_BYTES)
+#define HL_REGION_BYTES                                                 \
+	(HL_REGION_DATA_OFFSET + HL_LARGE_RINGS * HL_LARGE_RING_BYTES + \
+		(HL_RING_COUNT - HL_LARGE_RINGS) * HL_RING_BYTES)
 
 _Static_assert(sizeof(struct hl_region) <= HL_REGION_CONTROL_OFFSET, "header fits its page");
 _Static_assert(offsetof(struct hl_ring, tail) == 64, "owner's words fit one line");
@@ -115,9 +120,17 @@ static inline struct hl_ring *hl_region_ring(struct hl_region *r, uint32_t i)
 	return (struct hl_ring *)((char *)r + HL_REGION_CONTROL_OFFSET) + i;
 }
 
+static inline uint32_t hl_ring_bytes(uint32_t i)
+{
+	return i < HL_LARGE_RINGS ? HL_LARGE_RING_BYTES : HL_RING_BYTES;
+}
+
 static inline uint64_t *hl_region_data(struct hl_region *r, uint32_t i)
 {
-	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + (size_t)i * HL_RING_BYTES);
+	uint32_t large = i < HL_LARGE_RINGS ? i : HL_LARGE_RINGS;
+
+	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + large * HL_LARGE_RING_BYTES +
+			    (i - large) * HL_RING_BYTES);
 }
 
 #endif

@@ -22,9 +22,19 @@
 struct hl_producer {
 	struct hl_ring *ring;
 	uint64_t *data;
+	uint64_t mask;  /* its size in bytes - 1 */
 	uint64_t tail;  /* what we last saw of ring->tail ... */
 	uint32_t epoch; /* ... and of ring->epoch */
 };
+
+hl_inline void hl_producer_attach(struct hl_producer *p, struct hl_region *region, uint32_t i)
+{
+	p->ring = hl_region_ring(region, i);
+	p->data = hl_region_data(region, i);
+	p->mask = hl_ring_bytes(i) - 1;
+	p->tail = atomic_load(&p->ring->tail);
+	p->epoch = atomic_load(&p->ring->epoch);
+}
 
 /* Where the next record goes. */
 hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
@@ -36,12 +46,12 @@ hl_inline uint64_t hl_producer_pos(const struct hl_producer *p)
  * length. */
 hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_t words)
 {
-	if (hl_likely(pos + words * 8 - p->tail <= HL_RING_BYTES))
+	if (hl_likely(pos + words * 8 - p->tail <= p->mask + 1))
 		return true;
 	if (hl_unlikely(p->epoch != atomic_load_explicit(&p->ring->epoch, memory_order_relaxed)))
 		return false;
 	p->tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
-	return pos + words * 8 - p->tail <= HL_RING_BYTES;
+	return pos + words * 8 - p->tail <= p->mask + 1;
 }
 
 /* Announces a record at pos. False: a handler wrote meanwhile, start over. */
@@ -60,7 +70,7 @@ hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
 hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)
 {
 	hl_assert(pos % 8 == 0);
-	p->data[(pos / 8 + i) % HL_RING_WORDS] = word;
+	p->data[((pos + i * 8) & p->mask) / 8] = word;
 }
 
 /* Takes the announcement back: nothing was written. */
