@@ -3,9 +3,9 @@
  *
  * Entries lie packed in a pool, in the order in which blocks came; they never move while their
  * block lives. An index of 8 bytes a slot, at most 0.6 full, leads from an address to its entry:
- * open addressing, with neighbours in the heap side by side, since what was made together mostly
- * dies together. What is spread over all of memory, and so costs a miss for each event and a
- * cleared page for each few blocks, is only as large as it must be.
+ * open addressing, with the blocks of one page of the heap side by side, since what was made
+ * together mostly dies together. So a hash table spread over all of memory, which costs a miss for
+ * each event and a cleared page for each few blocks, is only as large as it must be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
  * few slots of the old one, so no single event pays for a doubling (a doubling in one go stalls for
@@ -73,13 +73,10 @@ static inline uint32_t hl_live_tag(uint64_t addr)
 	return (uint32_t)(addr >> 4);
 }
 
-/*
- * Where the search for a tag begins: a cache line of the index for 256 bytes of the heap, in which
- * the blocks lie in their order. Longer runs would push each other far away where they overlap.
- */
+/* Where the search for a tag begins: pages are spread, the blocks of one follow in their order. */
 static inline uint64_t hl_live_home(const struct hl_live_index *t, uint32_t tag)
 {
-	return ((tag >> 4) * HL_HASH_K >> t->shift & ~UINT64_C(7)) | (tag >> 1 & 7);
+	return (((tag >> 8) * HL_HASH_K >> t->shift) + (tag >> 1 & 127)) & t->mask;
 }
 
 /* Fetches the part of the index that addr is looked up in. */
