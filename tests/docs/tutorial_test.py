@@ -21,7 +21,8 @@ TOP, HEAPLAPSE, LIBRARY = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 WRITE = '--write' in sys.argv
 DOCUMENTS = ('README.md', 'docs/tutorial.md', 'docs/numbers.md', *docs.command_pages(TOP))
 MASKS = (
-    (re.compile(r'\b\d+(\.\d+)? (ns|us|ms|s)\b'), 'TIME'),
+    (re.compile(r' *\b\d+(\.\d+)? (ns|us|ms|s)\b'), ' TIME'),
+    (re.compile(r'^  cost  .*\n', re.M), ''),  # only of runs that are long enough
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
     (re.compile(r'^  resident .*', re.M), 'RESIDENT'),
