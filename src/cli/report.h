@@ -95,6 +95,14 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+/* --snapshots, --snapshot-deltas and --cumulative-delta. */
+int hl_report_snapshots(struct hl_report *r, struct hl_model *m);
+/* Asks, says what must be known about the answer, and counts it. */
+int hl_report_ask(
+	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a);
+int hl_report_tree(
+	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what);
+size_t hl_report_page_width(void);
 /* Does what is shown go by names, so that it matters where some are missing? */
 bool hl_report_needs_names(const struct hl_report *r);
 /* How --threads and --group process are shown. */

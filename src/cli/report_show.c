@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "cli/report.h"
-#include "model/marks.h"
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
-#include "util/wrap.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
 static const char *heading(const struct hl_report *r, struct hl_model *m)
@@ -43,7 +41,7 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 #define PAGE_LEAST 40
 #define PAGE_MOST  1000
 
-static size_t page_width(void)
+size_t hl_report_page_width(void)
 {
 	unsigned n = hl_term_width(STDOUT_FILENO);
 
@@ -62,7 +60,7 @@ static struct hl_text_opts text_opts(const struct hl_report *r, const char *what
 		.by_blocks = r->sorted && r->sort == HL_SORT_BLOCKS,
 		.color = hl_term_colors(STDOUT_FILENO),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-		.width = page_width(),
+		.width = hl_report_page_width(),
 		.cut = isatty(STDOUT_FILENO),
 	};
 }
@@ -123,7 +121,7 @@ static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_
 			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
 }
 
-static int ask(
+int hl_report_ask(
 	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err = hl_model_query(m, q, a);
@@ -143,7 +141,7 @@ static bool no_starts(const struct hl_report *r)
 }
 
 /* Programs that read JSON have had the outermost frame first from the beginning. */
-static int show_tree(
+int hl_report_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
 	struct hl_text_opts opts = text_opts(r, what);
@@ -200,10 +198,11 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 	if (r->view != HL_REPORT_TREE)
 		q.key = hl_group_key(r->group);
-	err = ask(r, m, &q, &a);
+	err = hl_report_ask(r, m, &q, &a);
 	if (err)
 		return err;
-	err = r->view == HL_REPORT_TREE ? show_tree(r, m, &a, heading(r, m)) : show_table(r, m, &a);
+	err = r->view == HL_REPORT_TREE ? hl_report_tree(r, m, &a, heading(r, m))
+					: show_table(r, m, &a);
 	hl_answer_fini(&a);
 	if (!err && r->suppressions) {
 		if (r->common.json)
@@ -319,7 +318,7 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
 	struct hl_answer a;
-	int err = ask(r, m, &q, &a);
+	int err = hl_report_ask(r, m, &q, &a);
 
 	if (err)
 		return err;
@@ -330,147 +329,6 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 	if (r->common.json && r->suppressions)
 		hl_json_suppressed(&r->json, r->suppressions);
 	hl_answer_fini(&a);
-	return err;
-}
-
-/* --- snapshots --- */
-
-struct snapshots {
-	const struct hl_mark *marks;
-	HL_VEC(size_t) at; /* numbers of marks, from 1 */
-};
-
-static int find_snapshots(struct hl_model *m, struct snapshots *s)
-{
-	size_t n;
-	int err = hl_model_marks(m, &s->marks, &n);
-
-	for (size_t i = 0; i < n && !err; i++) {
-		if (s->marks[i].snapshot)
-			err = hl_vec_push(&s->at, i + 1);
-	}
-	return err;
-}
-
-/* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
-static int live_at(struct hl_report *r, struct hl_model *m, size_t mark, struct hl_value *v)
-{
-	struct hl_query q = {.to = {.kind = HL_WHEN_MARK, .n_mark = mark}, .filter = r->filter};
-	struct hl_answer a;
-	int err;
-
-	*v = (struct hl_value){0};
-	if (mark == 0)
-		return 0;
-	err = hl_model_query(m, &q, &a);
-	if (!err) {
-		*v = a.total;
-		hl_answer_fini(&a);
-	}
-	return err;
-}
-
-static void put_change(struct hl_report *r, const struct hl_answer *a, const struct hl_value *was,
-	const struct hl_value *is)
-{
-	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
-	struct hl_strbuf b = {0};
-	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
-		now[HL_TEXT_SIZE_MAX];
-
-	if (r->common.json) {
-		hl_json_key_u64(&r->json, "live_bytes_before", was->bytes);
-		hl_json_key_u64(&r->json, "live_bytes", is->bytes);
-		hl_json_key_u64(&r->json, "freed_bytes", freed);
-		return;
-	}
-	hl_strbuf_printf(&b, "%s live before, %s new, %s of the old freed: %s live",
-		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
-		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
-	hl_wrap(stdout, hl_strbuf_str(&b), 0, 2,
-		isatty(STDOUT_FILENO) ? (unsigned)page_width() : 0);
-	hl_strbuf_fini(&b);
-}
-
-/* A name comes from the program, and may be anything. */
-static void title(
-	struct hl_strbuf *b, const struct hl_mark *mark, size_t from, size_t to, bool growth)
-{
-	hl_strbuf_printf(b, "snapshot %zu%s", to, mark->name[0] ? " " : "");
-	hl_text_escape(b, mark->name);
-	if (!growth)
-		hl_strbuf_puts(b, ": live");
-	else if (from > 0)
-		hl_strbuf_printf(b, ": new since snapshot %zu and still live", from);
-	else
-		hl_strbuf_puts(b, ": allocated before it and still live");
-}
-
-static int show_snapshot(
-	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
-{
-	const struct hl_mark *mark = &s->marks[s->at.data[to - 1] - 1];
-	bool growth = r->view != HL_REPORT_SNAPSHOTS;
-	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
-		.to = {.kind = HL_WHEN_MARK, .n_mark = s->at.data[to - 1]},
-		.filter = r->filter};
-	struct hl_value was, is;
-	struct hl_answer a;
-	struct hl_strbuf what = {0};
-	int err;
-
-	if (from > 0)
-		q.from = (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = s->at.data[from - 1]};
-	err = ask(r, m, &q, &a);
-	if (err)
-		return err;
-	if (r->common.json) {
-		hl_json_begin_object(&r->json);
-		hl_json_key_u64(&r->json, "snapshot", to);
-		hl_json_key_string(&r->json, "name", mark->name);
-		if (growth)
-			hl_json_key_u64(&r->json, "since_snapshot", from);
-	}
-	title(&what, mark, from, to, growth);
-	err = show_tree(r, m, &a, hl_strbuf_str(&what));
-	hl_strbuf_fini(&what);
-	if (!err && growth) {
-		err = live_at(r, m, from ? s->at.data[from - 1] : 0, &was);
-		if (!err)
-			err = live_at(r, m, s->at.data[to - 1], &is);
-		if (!err)
-			put_change(r, &a, &was, &is);
-	}
-	if (r->common.json)
-		hl_json_end_object(&r->json);
-	hl_answer_fini(&a);
-	return err;
-}
-
-static int show_snapshots(struct hl_report *r, struct hl_model *m)
-{
-	struct snapshots s = {0};
-	int err = find_snapshots(m, &s);
-
-	if (!err && s.at.len == 0)
-		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
-	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
-		hl_cli_error("the program made one snapshot, and a change is from one to another: "
-			     "--snapshots shows what was live then");
-	if (r->common.json) {
-		hl_json_key(&r->json, "snapshots");
-		hl_json_begin_array(&r->json);
-	}
-	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
-		err = show_snapshot(r, m, &s, 1, s.at.len);
-	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
-		if (i > 1 && !r->common.json)
-			putchar('\n');
-		err = show_snapshot(r, m, &s, i - 1, i);
-	}
-	if (r->common.json)
-		hl_json_end_array(&r->json);
-	hl_vec_free(&s.at);
 	return err;
 }
 
@@ -491,7 +349,7 @@ static int show_part(struct hl_report *r, struct hl_model *m)
 	case HL_REPORT_SNAPSHOTS:
 	case HL_REPORT_DELTAS:
 	case HL_REPORT_CUMULATIVE:
-		return show_snapshots(r, m);
+		return hl_report_snapshots(r, m);
 	case HL_REPORT_PROCESSES:
 		return show_process(r, m);
 	}
