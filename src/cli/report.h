@@ -51,6 +51,8 @@ struct hl_report_choice {
 	const char *other, *other_value; /* one that contradicts it; NULL: none */
 };
 
+struct hl_report_made;
+
 struct hl_report {
 	struct hl_trace_opts common; /* these two first */
 	struct hl_symbol_options symbols;
@@ -72,6 +74,7 @@ struct hl_report {
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
 	HL_VEC(char *) suppression_texts;     /* of the files */
+	struct hl_report_made *sites; /* the list of sites, where it was made before its turn */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
 	bool among;            /* there are several */

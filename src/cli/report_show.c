@@ -121,17 +121,23 @@ static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_
 			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
 }
 
+/* An answer is going to be shown. */
+static void note_answer(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+	const struct hl_answer *a)
+{
+	warn_moved(r, m, q, a->to_ns, a->moved);
+	r->total.bytes += a->total.bytes;
+	r->total.blocks += a->total.blocks;
+}
+
 int hl_report_ask(
 	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err = hl_model_query(m, q, a);
 
-	if (err)
-		return err;
-	warn_moved(r, m, q, a->to_ns, a->moved);
-	r->total.bytes += a->total.bytes;
-	r->total.blocks += a->total.blocks;
-	return 0;
+	if (!err)
+		note_answer(r, m, q, a);
+	return err;
 }
 
 /* For people all stacks begin alike; for programs nothing is left out. */
@@ -164,46 +170,73 @@ int hl_report_tree(
 	return err;
 }
 
-static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
-{
-	struct hl_text_opts opts = text_opts(r, heading(r, m));
-	struct hl_site_stat *stats = NULL;
+/* A table, or a list of sites with what else is known of them. */
+struct hl_report_made {
+	struct hl_answer a;
 	struct hl_table t;
-	size_t n_stats = 0;
-	int err = hl_table_build(&t, m, a, r->group, no_starts(r));
+	struct hl_text_opts opts;
+	struct hl_site_stat *stats;
+	size_t n_stats;
+};
 
+static void made_fini(struct hl_report_made *x)
+{
+	free(x->stats);
+	hl_table_fini(&x->t);
+	hl_answer_fini(&x->a);
+}
+
+static int make_table(struct hl_report *r, struct hl_model *m, struct hl_report_made *x)
+{
+	int err;
+
+	x->opts = text_opts(r, heading(r, m));
+	err = hl_table_build(&x->t, m, &x->a, r->group, no_starts(r));
 	if (err)
 		return err;
 	if (r->sorted)
-		hl_table_sort(&t, r->sort);
-	opts.own_order = hl_group_is_ordered(t.group) && !r->sorted;
-	if (r->view == HL_REPORT_SITES) {
-		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
-		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
-	}
-	if (!err && r->common.json)
-		hl_json_table(&r->json, m, a, &t, stats, n_stats);
-	else if (!err)
-		hl_text_table(stdout, m, a, &t, stats, &opts);
-	free(stats);
-	hl_table_fini(&t);
-	return err;
+		hl_table_sort(&x->t, r->sort);
+	x->opts.own_order = hl_group_is_ordered(x->t.group) && !r->sorted;
+	if (r->view != HL_REPORT_SITES)
+		return 0;
+	x->n_stats = r->common.json ? x->t.n : hl_text_table_rows(&x->t, &x->opts);
+	return hl_sites_stats(m, &x->t, x->n_stats, r->filter, &x->stats);
+}
+
+static void put_table(struct hl_report *r, struct hl_model *m, const struct hl_report_made *x)
+{
+	if (r->common.json)
+		hl_json_table(&r->json, m, &x->a, &x->t, x->stats, x->n_stats);
+	else
+		hl_text_table(stdout, m, &x->a, &x->t, x->stats, &x->opts);
+}
+
+/* What a tree or a table asks. */
+static struct hl_query answer_query(const struct hl_report *r)
+{
+	struct hl_query q = query_of(r);
+
+	if (r->view != HL_REPORT_TREE)
+		q.key = hl_group_key(r->group);
+	return q;
 }
 
 static int show_answer(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_query q = query_of(r);
-	struct hl_answer a;
-	int err;
+	struct hl_query q = answer_query(r);
+	struct hl_report_made now = {0},
+			      *x = r->view == HL_REPORT_SITES && r->sites ? r->sites : &now;
+	int err = x == &now ? hl_model_query(m, &q, &x->a) : 0;
 
-	if (r->view != HL_REPORT_TREE)
-		q.key = hl_group_key(r->group);
-	err = hl_report_ask(r, m, &q, &a);
-	if (err)
-		return err;
-	err = r->view == HL_REPORT_TREE ? hl_report_tree(r, m, &a, heading(r, m))
-					: show_table(r, m, &a);
-	hl_answer_fini(&a);
+	if (!err)
+		note_answer(r, m, &q, &x->a);
+	if (!err && r->view == HL_REPORT_TREE)
+		err = hl_report_tree(r, m, &x->a, heading(r, m));
+	else if (!err && x == &now)
+		err = make_table(r, m, x);
+	if (!err && r->view != HL_REPORT_TREE)
+		put_table(r, m, x);
+	made_fini(&now);
 	if (!err && r->suppressions) {
 		if (r->common.json)
 			hl_json_suppressed(&r->json, r->suppressions);
@@ -236,11 +269,19 @@ static int show_threads(struct hl_report *r, struct hl_model *m)
 /* So many columns that a program can draw what it likes from them. */
 #define JSON_COLUMNS 200
 
-static int show_timeline(struct hl_report *r, struct hl_model *m)
+static struct hl_text_opts timeline_opts(const struct hl_report *r, size_t *columns)
 {
 	struct hl_text_opts opts =
 		text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
-	size_t n = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
+
+	*columns = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
+	return opts;
+}
+
+static int show_timeline(struct hl_report *r, struct hl_model *m)
+{
+	size_t n;
+	struct hl_text_opts opts = timeline_opts(r, &n);
 	struct hl_column *columns = calloc(n, sizeof(*columns));
 	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
 
@@ -385,23 +426,95 @@ bool hl_report_needs_names(const struct hl_report *r)
 	return any;
 }
 
+/* Makes it the part that is being shown. */
+static void choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
+{
+	r->view = r->parts.data[i].view;
+	r->group = r->parts.data[i].group;
+	/* Of what lives at one moment, sizes are a sample; people mean all. */
+	r->what = asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY ? HL_REPORT_ALLOCATED
+									    : asked;
+}
+
+/* What a part is going to ask of all events, so that these are read once for all parts. */
+static void expect_part(const struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = answer_query(r);
+	size_t columns;
+
+	switch (r->view) {
+	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
+	case HL_REPORT_SITES:
+		hl_query_expect(m, &q);
+		break;
+	case HL_REPORT_THREADS:
+		hl_threads_expect(m, r->filter);
+		break;
+	case HL_REPORT_TIMELINE:
+		timeline_opts(r, &columns);
+		hl_timeline_expect(m, r->filter, columns);
+		break;
+	case HL_REPORT_FRAGMENTATION:
+		hl_fragmentation_expect(m, &q.to, r->filter);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Is it all the same when the list of sites is made? Whoever asks for names first is the first in
+ * the notes about them, and suppressions tell what was left out last. */
+static bool may_make_first(const struct hl_report *r, size_t sites)
+{
+	bool names = r->filter && hl_filter_subjects(r->filter) & HL_FILTER_STACK;
+
+	for (size_t i = 0; i < sites; i++)
+		names |= has_names(r->parts.data[i].view, r->parts.data[i].group);
+	return sites > 0 && !names && !r->suppressions;
+}
+
+/*
+ * What is known of sites over time takes all events, but only when it is known which sites are
+ * shown. So where it comes behind other parts, it is made before them: then they all are read in
+ * one go. What fails is made anew in its turn.
+ */
+static void make_sites_first(struct hl_report *r, struct hl_model *m, enum hl_report_what asked,
+	struct hl_report_made *x)
+{
+	struct hl_query q;
+
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view != HL_REPORT_SITES || !may_make_first(r, i))
+			continue;
+		choose_part(r, i, asked);
+		q = answer_query(r);
+		if (hl_model_query(m, &q, &x->a) == 0 && make_table(r, m, x) == 0)
+			r->sites = x;
+	}
+}
+
 int hl_report_show(struct hl_report *r, struct hl_model *m)
 {
 	enum hl_report_what asked = r->what;
+	struct hl_report_made sites = {0};
 	int err = 0;
 
 	if (r->parts.len == 0)
 		return show_part(r, m);
+	for (size_t i = 0; i < r->parts.len && r->parts.len > 1; i++) {
+		choose_part(r, i, asked);
+		expect_part(r, m);
+	}
+	make_sites_first(r, m, asked, &sites);
 	for (size_t i = 0; i < r->parts.len && !err; i++) {
-		r->view = r->parts.data[i].view;
-		r->group = r->parts.data[i].group;
-		/* Of what lives at one moment, sizes are a sample; people mean all. */
-		if (asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY)
-			r->what = HL_REPORT_ALLOCATED;
+		choose_part(r, i, asked);
 		if (i > 0)
 			putchar('\n');
 		err = show_part(r, m);
-		r->what = asked;
 	}
+	r->what = asked;
+	r->sites = NULL;
+	made_fini(&sites);
 	return err;
 }
