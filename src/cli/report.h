@@ -51,6 +51,8 @@ struct hl_report_choice {
 	const char *other, *other_value; /* one that contradicts it; NULL: none */
 };
 
+struct hl_report_made;
+
 struct hl_report {
 	struct hl_trace_opts common; /* these two first */
 	struct hl_symbol_options symbols;
@@ -72,6 +74,7 @@ struct hl_report {
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
 	HL_VEC(char *) suppression_texts;     /* of the files */
+	struct hl_report_made *sites; /* the list of sites, where it was made before its turn */
 	struct hl_json json;
 	struct hl_value total; /* of all traces */
 	bool among;            /* there are several */
@@ -95,6 +98,14 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+/* --snapshots, --snapshot-deltas and --cumulative-delta. */
+int hl_report_snapshots(struct hl_report *r, struct hl_model *m);
+/* Asks, says what must be known about the answer, and counts it. */
+int hl_report_ask(
+	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a);
+int hl_report_tree(
+	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what);
+size_t hl_report_page_width(void);
 /* Does what is shown go by names, so that it matters where some are missing? */
 bool hl_report_needs_names(const struct hl_report *r);
 /* How --threads and --group process are shown. */

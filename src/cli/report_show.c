@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "cli/report.h"
-#include "model/marks.h"
 #include "util/strbuf.h"
 #include "util/terminal.h"
 #include "util/text.h"
-#include "util/wrap.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
 static const char *heading(const struct hl_report *r, struct hl_model *m)
@@ -43,7 +41,7 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 #define PAGE_LEAST 40
 #define PAGE_MOST  1000
 
-static size_t page_width(void)
+size_t hl_report_page_width(void)
 {
 	unsigned n = hl_term_width(STDOUT_FILENO);
 
@@ -62,7 +60,7 @@ static struct hl_text_opts text_opts(const struct hl_report *r, const char *what
 		.by_blocks = r->sorted && r->sort == HL_SORT_BLOCKS,
 		.color = hl_term_colors(STDOUT_FILENO),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-		.width = page_width(),
+		.width = hl_report_page_width(),
 		.cut = isatty(STDOUT_FILENO),
 	};
 }
@@ -123,17 +121,23 @@ static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_
 			hl_text_duration(asked, asked_ns), hl_text_duration(got, got_ns));
 }
 
-static int ask(
+/* An answer is going to be shown. */
+static void note_answer(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+	const struct hl_answer *a)
+{
+	warn_moved(r, m, q, a->to_ns, a->moved);
+	r->total.bytes += a->total.bytes;
+	r->total.blocks += a->total.blocks;
+}
+
+int hl_report_ask(
 	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err = hl_model_query(m, q, a);
 
-	if (err)
-		return err;
-	warn_moved(r, m, q, a->to_ns, a->moved);
-	r->total.bytes += a->total.bytes;
-	r->total.blocks += a->total.blocks;
-	return 0;
+	if (!err)
+		note_answer(r, m, q, a);
+	return err;
 }
 
 /* For people all stacks begin alike; for programs nothing is left out. */
@@ -143,7 +147,7 @@ static bool no_starts(const struct hl_report *r)
 }
 
 /* Programs that read JSON have had the outermost frame first from the beginning. */
-static int show_tree(
+int hl_report_tree(
 	struct hl_report *r, struct hl_model *m, const struct hl_answer *a, const char *what)
 {
 	struct hl_text_opts opts = text_opts(r, what);
@@ -166,45 +170,73 @@ static int show_tree(
 	return err;
 }
 
-static int show_table(struct hl_report *r, struct hl_model *m, const struct hl_answer *a)
-{
-	struct hl_text_opts opts = text_opts(r, heading(r, m));
-	struct hl_site_stat *stats = NULL;
+/* A table, or a list of sites with what else is known of them. */
+struct hl_report_made {
+	struct hl_answer a;
 	struct hl_table t;
-	size_t n_stats = 0;
-	int err = hl_table_build(&t, m, a, r->group, no_starts(r));
+	struct hl_text_opts opts;
+	struct hl_site_stat *stats;
+	size_t n_stats;
+};
 
+static void made_fini(struct hl_report_made *x)
+{
+	free(x->stats);
+	hl_table_fini(&x->t);
+	hl_answer_fini(&x->a);
+}
+
+static int make_table(struct hl_report *r, struct hl_model *m, struct hl_report_made *x)
+{
+	int err;
+
+	x->opts = text_opts(r, heading(r, m));
+	err = hl_table_build(&x->t, m, &x->a, r->group, no_starts(r));
 	if (err)
 		return err;
 	if (r->sorted)
-		hl_table_sort(&t, r->sort);
-	opts.own_order = hl_group_is_ordered(t.group) && !r->sorted;
-	if (r->view == HL_REPORT_SITES) {
-		n_stats = r->common.json ? t.n : hl_text_table_rows(&t, &opts);
-		err = hl_sites_stats(m, &t, n_stats, r->filter, &stats);
-	}
-	if (!err && r->common.json)
-		hl_json_table(&r->json, m, a, &t, stats, n_stats);
-	else if (!err)
-		hl_text_table(stdout, m, a, &t, stats, &opts);
-	free(stats);
-	hl_table_fini(&t);
-	return err;
+		hl_table_sort(&x->t, r->sort);
+	x->opts.own_order = hl_group_is_ordered(x->t.group) && !r->sorted;
+	if (r->view != HL_REPORT_SITES)
+		return 0;
+	x->n_stats = r->common.json ? x->t.n : hl_text_table_rows(&x->t, &x->opts);
+	return hl_sites_stats(m, &x->t, x->n_stats, r->filter, &x->stats);
+}
+
+static void put_table(struct hl_report *r, struct hl_model *m, const struct hl_report_made *x)
+{
+	if (r->common.json)
+		hl_json_table(&r->json, m, &x->a, &x->t, x->stats, x->n_stats);
+	else
+		hl_text_table(stdout, m, &x->a, &x->t, x->stats, &x->opts);
+}
+
+/* What a tree or a table asks. */
+static struct hl_query answer_query(const struct hl_report *r)
+{
+	struct hl_query q = query_of(r);
+
+	if (r->view != HL_REPORT_TREE)
+		q.key = hl_group_key(r->group);
+	return q;
 }
 
 static int show_answer(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_query q = query_of(r);
-	struct hl_answer a;
-	int err;
+	struct hl_query q = answer_query(r);
+	struct hl_report_made now = {0},
+			      *x = r->view == HL_REPORT_SITES && r->sites ? r->sites : &now;
+	int err = x == &now ? hl_model_query(m, &q, &x->a) : 0;
 
-	if (r->view != HL_REPORT_TREE)
-		q.key = hl_group_key(r->group);
-	err = ask(r, m, &q, &a);
-	if (err)
-		return err;
-	err = r->view == HL_REPORT_TREE ? show_tree(r, m, &a, heading(r, m)) : show_table(r, m, &a);
-	hl_answer_fini(&a);
+	if (!err)
+		note_answer(r, m, &q, &x->a);
+	if (!err && r->view == HL_REPORT_TREE)
+		err = hl_report_tree(r, m, &x->a, heading(r, m));
+	else if (!err && x == &now)
+		err = make_table(r, m, x);
+	if (!err && r->view != HL_REPORT_TREE)
+		put_table(r, m, x);
+	made_fini(&now);
 	if (!err && r->suppressions) {
 		if (r->common.json)
 			hl_json_suppressed(&r->json, r->suppressions);
@@ -237,11 +269,19 @@ static int show_threads(struct hl_report *r, struct hl_model *m)
 /* So many columns that a program can draw what it likes from them. */
 #define JSON_COLUMNS 200
 
-static int show_timeline(struct hl_report *r, struct hl_model *m)
+static struct hl_text_opts timeline_opts(const struct hl_report *r, size_t *columns)
 {
 	struct hl_text_opts opts =
 		text_opts(r, r->filter ? "live bytes that fit the filter" : "live bytes");
-	size_t n = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
+
+	*columns = r->common.json ? JSON_COLUMNS : hl_text_timeline_columns(&opts);
+	return opts;
+}
+
+static int show_timeline(struct hl_report *r, struct hl_model *m)
+{
+	size_t n;
+	struct hl_text_opts opts = timeline_opts(r, &n);
 	struct hl_column *columns = calloc(n, sizeof(*columns));
 	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
 
@@ -319,7 +359,7 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = query_of(r);
 	struct hl_answer a;
-	int err = ask(r, m, &q, &a);
+	int err = hl_report_ask(r, m, &q, &a);
 
 	if (err)
 		return err;
@@ -330,147 +370,6 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 	if (r->common.json && r->suppressions)
 		hl_json_suppressed(&r->json, r->suppressions);
 	hl_answer_fini(&a);
-	return err;
-}
-
-/* --- snapshots --- */
-
-struct snapshots {
-	const struct hl_mark *marks;
-	HL_VEC(size_t) at; /* numbers of marks, from 1 */
-};
-
-static int find_snapshots(struct hl_model *m, struct snapshots *s)
-{
-	size_t n;
-	int err = hl_model_marks(m, &s->marks, &n);
-
-	for (size_t i = 0; i < n && !err; i++) {
-		if (s->marks[i].snapshot)
-			err = hl_vec_push(&s->at, i + 1);
-	}
-	return err;
-}
-
-/* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
-static int live_at(struct hl_report *r, struct hl_model *m, size_t mark, struct hl_value *v)
-{
-	struct hl_query q = {.to = {.kind = HL_WHEN_MARK, .n_mark = mark}, .filter = r->filter};
-	struct hl_answer a;
-	int err;
-
-	*v = (struct hl_value){0};
-	if (mark == 0)
-		return 0;
-	err = hl_model_query(m, &q, &a);
-	if (!err) {
-		*v = a.total;
-		hl_answer_fini(&a);
-	}
-	return err;
-}
-
-static void put_change(struct hl_report *r, const struct hl_answer *a, const struct hl_value *was,
-	const struct hl_value *is)
-{
-	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
-	struct hl_strbuf b = {0};
-	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
-		now[HL_TEXT_SIZE_MAX];
-
-	if (r->common.json) {
-		hl_json_key_u64(&r->json, "live_bytes_before", was->bytes);
-		hl_json_key_u64(&r->json, "live_bytes", is->bytes);
-		hl_json_key_u64(&r->json, "freed_bytes", freed);
-		return;
-	}
-	hl_strbuf_printf(&b, "%s live before, %s new, %s of the old freed: %s live",
-		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
-		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
-	hl_wrap(stdout, hl_strbuf_str(&b), 0, 2,
-		isatty(STDOUT_FILENO) ? (unsigned)page_width() : 0);
-	hl_strbuf_fini(&b);
-}
-
-/* A name comes from the program, and may be anything. */
-static void title(
-	struct hl_strbuf *b, const struct hl_mark *mark, size_t from, size_t to, bool growth)
-{
-	hl_strbuf_printf(b, "snapshot %zu%s", to, mark->name[0] ? " " : "");
-	hl_text_escape(b, mark->name);
-	if (!growth)
-		hl_strbuf_puts(b, ": live");
-	else if (from > 0)
-		hl_strbuf_printf(b, ": new since snapshot %zu and still live", from);
-	else
-		hl_strbuf_puts(b, ": allocated before it and still live");
-}
-
-static int show_snapshot(
-	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
-{
-	const struct hl_mark *mark = &s->marks[s->at.data[to - 1] - 1];
-	bool growth = r->view != HL_REPORT_SNAPSHOTS;
-	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
-		.to = {.kind = HL_WHEN_MARK, .n_mark = s->at.data[to - 1]},
-		.filter = r->filter};
-	struct hl_value was, is;
-	struct hl_answer a;
-	struct hl_strbuf what = {0};
-	int err;
-
-	if (from > 0)
-		q.from = (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = s->at.data[from - 1]};
-	err = ask(r, m, &q, &a);
-	if (err)
-		return err;
-	if (r->common.json) {
-		hl_json_begin_object(&r->json);
-		hl_json_key_u64(&r->json, "snapshot", to);
-		hl_json_key_string(&r->json, "name", mark->name);
-		if (growth)
-			hl_json_key_u64(&r->json, "since_snapshot", from);
-	}
-	title(&what, mark, from, to, growth);
-	err = show_tree(r, m, &a, hl_strbuf_str(&what));
-	hl_strbuf_fini(&what);
-	if (!err && growth) {
-		err = live_at(r, m, from ? s->at.data[from - 1] : 0, &was);
-		if (!err)
-			err = live_at(r, m, s->at.data[to - 1], &is);
-		if (!err)
-			put_change(r, &a, &was, &is);
-	}
-	if (r->common.json)
-		hl_json_end_object(&r->json);
-	hl_answer_fini(&a);
-	return err;
-}
-
-static int show_snapshots(struct hl_report *r, struct hl_model *m)
-{
-	struct snapshots s = {0};
-	int err = find_snapshots(m, &s);
-
-	if (!err && s.at.len == 0)
-		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
-	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
-		hl_cli_error("the program made one snapshot, and a change is from one to another: "
-			     "--snapshots shows what was live then");
-	if (r->common.json) {
-		hl_json_key(&r->json, "snapshots");
-		hl_json_begin_array(&r->json);
-	}
-	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
-		err = show_snapshot(r, m, &s, 1, s.at.len);
-	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
-		if (i > 1 && !r->common.json)
-			putchar('\n');
-		err = show_snapshot(r, m, &s, i - 1, i);
-	}
-	if (r->common.json)
-		hl_json_end_array(&r->json);
-	hl_vec_free(&s.at);
 	return err;
 }
 
@@ -491,7 +390,7 @@ static int show_part(struct hl_report *r, struct hl_model *m)
 	case HL_REPORT_SNAPSHOTS:
 	case HL_REPORT_DELTAS:
 	case HL_REPORT_CUMULATIVE:
-		return show_snapshots(r, m);
+		return hl_report_snapshots(r, m);
 	case HL_REPORT_PROCESSES:
 		return show_process(r, m);
 	}
@@ -527,23 +426,95 @@ bool hl_report_needs_names(const struct hl_report *r)
 	return any;
 }
 
+/* Makes it the part that is being shown. */
+static void choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
+{
+	r->view = r->parts.data[i].view;
+	r->group = r->parts.data[i].group;
+	/* Of what lives at one moment, sizes are a sample; people mean all. */
+	r->what = asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY ? HL_REPORT_ALLOCATED
+									    : asked;
+}
+
+/* What a part is going to ask of all events, so that these are read once for all parts. */
+static void expect_part(const struct hl_report *r, struct hl_model *m)
+{
+	struct hl_query q = answer_query(r);
+	size_t columns;
+
+	switch (r->view) {
+	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
+	case HL_REPORT_SITES:
+		hl_query_expect(m, &q);
+		break;
+	case HL_REPORT_THREADS:
+		hl_threads_expect(m, r->filter);
+		break;
+	case HL_REPORT_TIMELINE:
+		timeline_opts(r, &columns);
+		hl_timeline_expect(m, r->filter, columns);
+		break;
+	case HL_REPORT_FRAGMENTATION:
+		hl_fragmentation_expect(m, &q.to, r->filter);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Is it all the same when the list of sites is made? Whoever asks for names first is the first in
+ * the notes about them, and suppressions tell what was left out last. */
+static bool may_make_first(const struct hl_report *r, size_t sites)
+{
+	bool names = r->filter && hl_filter_subjects(r->filter) & HL_FILTER_STACK;
+
+	for (size_t i = 0; i < sites; i++)
+		names |= has_names(r->parts.data[i].view, r->parts.data[i].group);
+	return sites > 0 && !names && !r->suppressions;
+}
+
+/*
+ * What is known of sites over time takes all events, but only when it is known which sites are
+ * shown. So where it comes behind other parts, it is made before them: then they all are read in
+ * one go. What fails is made anew in its turn.
+ */
+static void make_sites_first(struct hl_report *r, struct hl_model *m, enum hl_report_what asked,
+	struct hl_report_made *x)
+{
+	struct hl_query q;
+
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view != HL_REPORT_SITES || !may_make_first(r, i))
+			continue;
+		choose_part(r, i, asked);
+		q = answer_query(r);
+		if (hl_model_query(m, &q, &x->a) == 0 && make_table(r, m, x) == 0)
+			r->sites = x;
+	}
+}
+
 int hl_report_show(struct hl_report *r, struct hl_model *m)
 {
 	enum hl_report_what asked = r->what;
+	struct hl_report_made sites = {0};
 	int err = 0;
 
 	if (r->parts.len == 0)
 		return show_part(r, m);
+	for (size_t i = 0; i < r->parts.len && r->parts.len > 1; i++) {
+		choose_part(r, i, asked);
+		expect_part(r, m);
+	}
+	make_sites_first(r, m, asked, &sites);
 	for (size_t i = 0; i < r->parts.len && !err; i++) {
-		r->view = r->parts.data[i].view;
-		r->group = r->parts.data[i].group;
-		/* Of what lives at one moment, sizes are a sample; people mean all. */
-		if (asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY)
-			r->what = HL_REPORT_ALLOCATED;
+		choose_part(r, i, asked);
 		if (i > 0)
 			putchar('\n');
 		err = show_part(r, m);
-		r->what = asked;
 	}
+	r->what = asked;
+	r->sites = NULL;
+	made_fini(&sites);
 	return err;
 }

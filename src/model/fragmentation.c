@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "model/group.h"
 #include "model/model_internal.h"
+#include "model/question.h"
 #include "model/stream.h"
 
 struct spot {
@@ -19,9 +20,12 @@ struct spot {
 };
 
 struct measure {
+	struct hl_question question; /* first */
 	struct hl_model *m;
-	struct hl_fragmentation *f;
+	struct hl_fragmentation f;
+	struct hl_when when;
 	struct hl_filter *filter; /* NULL: all */
+	struct hl_stream stream;
 	HL_VEC(struct spot) spots;
 	HL_VEC(struct hl_holder) holders;
 	struct hl_map by_frame;
@@ -37,7 +41,7 @@ static void begin(void *arg)
 	struct measure *x = arg;
 
 	x->spots.len = 0;
-	x->f->live = x->f->all = (struct hl_value){0};
+	x->f.live = x->f.all = (struct hl_value){0};
 }
 
 static int take(void *arg, const struct hl_block *b)
@@ -52,10 +56,10 @@ static int take(void *arg, const struct hl_block *b)
 		err = hl_filter_block(x->filter, x->m, b, &s.fits);
 	if (err)
 		return err;
-	x->f->all.bytes += b->size;
-	x->f->all.blocks++;
-	x->f->live.bytes += s.fits ? b->size : 0;
-	x->f->live.blocks += s.fits;
+	x->f.all.bytes += b->size;
+	x->f.all.blocks++;
+	x->f.live.bytes += s.fits ? b->size : 0;
+	x->f.live.blocks += s.fits;
 	return hl_vec_push(&x->spots, s);
 }
 
@@ -96,10 +100,10 @@ static int end_page(struct measure *x)
 
 	if (x->blocks == 0)
 		return 0;
-	x->f->pages++;
+	x->f.pages++;
 	if (x->bytes < HL_SPARSE_BYTES) {
-		x->f->sparse_pages++;
-		x->f->sparse_bytes += x->bytes;
+		x->f.sparse_pages++;
+		x->f.sparse_bytes += x->bytes;
 		if (x->fits)
 			err = add_holder(x);
 	}
@@ -122,7 +126,7 @@ static int add_spot(struct measure *x, const struct spot *s)
 			err = end_page(x);
 		x->page = page;
 		if (part == HL_PAGE_BYTES) {
-			x->f->pages += left / HL_PAGE_BYTES;
+			x->f.pages += left / HL_PAGE_BYTES;
 			part = left - left % HL_PAGE_BYTES;
 		} else {
 			x->bytes += part;
@@ -149,16 +153,16 @@ static int measure_spots(struct measure *x)
 		uint64_t gap = s->addr > end ? s->addr - end : 0;
 
 		if (i == 0 || gap >= HL_REGION_GAP) {
-			x->f->regions++;
-			x->f->span_bytes += end - start;
+			x->f.regions++;
+			x->f.span_bytes += end - start;
 			start = s->addr;
 		} else {
-			x->f->largest_gap = hl_max_u64(x->f->largest_gap, gap);
+			x->f.largest_gap = hl_max_u64(x->f.largest_gap, gap);
 		}
 		end = hl_max_u64(end, s->addr + s->size);
 		err = add_spot(x, s);
 	}
-	x->f->span_bytes += end - start;
+	x->f.span_bytes += end - start;
 	return err ? err : end_page(x);
 }
 
@@ -168,10 +172,10 @@ static int find_rss(struct measure *x)
 	size_t n = 0;
 	int err = hl_reader_rss(x->m->reader, &samples, &n);
 
-	for (size_t i = 0; i < n && !err && samples[i].time_ns <= x->f->time_ns; i++) {
-		x->f->has_rss = true;
-		x->f->rss_bytes = samples[i].rss_bytes;
-		x->f->rss_time_ns = samples[i].time_ns;
+	for (size_t i = 0; i < n && !err && samples[i].time_ns <= x->f.time_ns; i++) {
+		x->f.has_rss = true;
+		x->f.rss_bytes = samples[i].rss_bytes;
+		x->f.rss_time_ns = samples[i].time_ns;
 	}
 	free(samples);
 	return err == -EBADMSG ? 0 : err; /* without samples there is only less to say */
@@ -186,28 +190,28 @@ static int by_pages(const void *pa, const void *pb)
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-static int measure(struct measure *x, const struct hl_when *when)
+static int start(struct hl_question *q)
 {
-	struct hl_place to = hl_query_to(x->m, when);
+	struct measure *x = (struct measure *)q;
 	unsigned subjects = x->filter ? hl_filter_subjects(x->filter) : 0;
-	struct hl_stream s = {.from = to,
-		.to = to,
+	int err = hl_when_check(&x->when, x->m);
+
+	if (!err && x->filter)
+		err = hl_filter_bind(x->filter, x->m);
+	if (err)
+		return err;
+	x->stream = (struct hl_stream){.to = hl_query_to(x->m, &x->when),
 		.older = true,
 		.to_end = subjects & HL_FILTER_DEATH,
 		.func = subjects & HL_FILTER_FUNC,
 		.begin = begin,
 		.block = take,
 		.arg = x};
-	int err = hl_stream_blocks(x->m, &s);
-
-	if (err)
-		return err;
-	x->f->time_ns = s.to.time_ns;
-	x->f->moved = s.to.moved;
-	if (x->spots.len > 1)
-		qsort(x->spots.data, x->spots.len, sizeof(*x->spots.data), by_addr);
-	err = measure_spots(x);
-	return err ? err : find_rss(x);
+	x->stream.from = x->stream.to;
+	hl_stream_init(&x->stream, x->m);
+	x->stream.reading.memory += x->m->info->totals.peak_blocks * 2 * sizeof(struct spot);
+	q->reads[0] = &x->stream.reading;
+	return 0;
 }
 
 static int mark_twins(struct measure *x)
@@ -229,29 +233,86 @@ static int mark_twins(struct measure *x)
 	return err;
 }
 
+static int finish(struct measure *x)
+{
+	int err;
+
+	x->f.time_ns = x->stream.to.time_ns;
+	x->f.moved = x->stream.to.moved;
+	if (x->spots.len > 1)
+		qsort(x->spots.data, x->spots.len, sizeof(*x->spots.data), by_addr);
+	err = measure_spots(x);
+	if (!err)
+		err = find_rss(x);
+	return err ? err : mark_twins(x);
+}
+
+static bool same(const struct hl_question *qa, const struct hl_question *qb)
+{
+	const struct measure *a = (const struct measure *)qa, *b = (const struct measure *)qb;
+
+	return a->filter == b->filter && hl_when_same(&a->when, &b->when);
+}
+
+static void drop(struct hl_question *q)
+{
+	struct measure *x = (struct measure *)q;
+
+	hl_vec_free(&x->spots);
+	hl_vec_free(&x->holders);
+	hl_map_fini(&x->by_frame);
+	hl_stream_fini(&x->stream);
+	free(x);
+}
+
+static struct hl_question *new_question(
+	struct hl_model *m, const struct hl_when *when, struct hl_filter *filter)
+{
+	static const struct hl_question_kind kind = {start, same, drop};
+	struct measure *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->question = (struct hl_question){.kind = &kind, .m = m};
+	x->m = m;
+	x->when = *when;
+	x->filter = filter;
+	return &x->question;
+}
+
 int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const struct hl_when *when,
 	struct hl_filter *filter)
 {
-	struct measure x = {.m = m, .f = f, .filter = filter};
+	struct hl_question *q = new_question(m, when, filter);
+	struct measure *x;
 	int err;
 
 	memset(f, 0, sizeof(*f));
-	err = hl_when_check(when, m);
-	if (!err && filter)
-		err = hl_filter_bind(filter, m);
+	if (!q)
+		return hl_model_fail(m, -ENOMEM);
+	err = hl_question_ask(&q);
+	x = (struct measure *)q;
 	if (!err)
-		err = measure(&x, when);
-	if (!err)
-		err = mark_twins(&x);
-	hl_vec_free(&x.spots);
-	hl_map_fini(&x.by_frame);
-	f->holders = x.holders.data;
-	f->n_holders = x.holders.len;
+		err = finish(x);
+	if (!err) {
+		*f = x->f;
+		f->holders = x->holders.data;
+		f->n_holders = x->holders.len;
+		x->holders.data = NULL;
+	}
 	if (f->n_holders > 1)
 		qsort(f->holders, f->n_holders, sizeof(*f->holders), by_pages);
-	if (err)
-		hl_fragmentation_fini(f);
+	drop(q);
 	return err;
+}
+
+void hl_fragmentation_expect(
+	struct hl_model *m, const struct hl_when *when, struct hl_filter *filter)
+{
+	struct hl_question *q = new_question(m, when, filter);
+
+	if (q)
+		hl_question_expect(q);
 }
 
 void hl_fragmentation_fini(struct hl_fragmentation *f)

@@ -43,6 +43,9 @@ struct hl_fragmentation {
 /* 0 or -errno with hl_model_error(). Decodes every event up to the moment. */
 int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const struct hl_when *when,
 	struct hl_filter *filter);
+/* It is going to be asked: see question.h. */
+void hl_fragmentation_expect(
+	struct hl_model *m, const struct hl_when *when, struct hl_filter *filter);
 void hl_fragmentation_fini(struct hl_fragmentation *f);
 
 #endif

@@ -4,91 +4,120 @@
 #include "model/keyed.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "model/model_internal.h"
-#include "model/sweep.h"
-
-struct keyed {
-	struct hl_model *m;
-	enum hl_key key;
-	uint32_t n_keys;
-	struct hl_sums *sums;
-	const struct hl_place *place;
-	struct hl_summary summary;
-	struct hl_chunk_events events;
-};
 
 bool hl_keyed_is_known(enum hl_key key)
 {
 	return key == HL_KEY_THREAD || key == HL_KEY_SIZE;
 }
 
-static void add(struct keyed *k, uint32_t key, const struct hl_sums *s)
+static hl_tally *tally_of(struct hl_keyed *k, uint32_t key)
 {
-	struct hl_sums *to = &k->sums[key < k->n_keys ? key : k->n_keys];
-
-	to->alloc_blocks += s->alloc_blocks;
-	to->alloc_bytes += s->alloc_bytes;
-	to->free_blocks += s->free_blocks;
-	to->free_bytes += s->free_bytes;
+	return &k->tallies[key < k->n_keys ? key : k->n_keys];
 }
 
-static int add_events(struct keyed *k, size_t chunk)
+static void add_summary(struct hl_keyed *k)
 {
-	size_t n;
-	int err = hl_sweep_decode(k->m, k->place, chunk, 0, &k->events, &n);
+	for (size_t i = 0; i < k->summary.n; i++) {
+		const struct hl_summary_row *r = &k->summary.rows[i];
+		hl_tally *to = tally_of(k, k->key == HL_KEY_THREAD ? r->thread : r->size_class);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		const struct hl_event *e = &k->events.events[i];
-		bool alloc = e->op == HL_OP_ALLOC;
-		uint32_t key = k->key == HL_KEY_SIZE ? hl_size_octave(e->size)
-			       : alloc               ? e->thread
-						     : e->birth_thread;
-		struct hl_sums *to = &k->sums[key < k->n_keys ? key : k->n_keys];
-
-		to->alloc_blocks += alloc;
-		to->alloc_bytes += alloc ? e->size : 0;
-		to->free_blocks += !alloc;
-		to->free_bytes += alloc ? 0 : e->size;
+		(*to)[HL_OP_ALLOC].blocks += r->sums.alloc_blocks;
+		(*to)[HL_OP_ALLOC].bytes += r->sums.alloc_bytes;
+		(*to)[HL_OP_FREE].blocks += r->sums.free_blocks;
+		(*to)[HL_OP_FREE].bytes += r->sums.free_bytes;
 	}
-	return err;
 }
 
-static int add_chunk(void *arg, size_t chunk)
+/* Nobody could predict what an event does: it is looked up by that, not asked. */
+hl_inline void add_events(
+	struct hl_keyed *k, enum hl_key key, const struct hl_event *events, size_t n)
 {
-	struct keyed *k = arg;
-	int err = chunk < k->place->chunk ? hl_reader_summary(k->m->reader, chunk, &k->summary)
-					  : -ENOENT;
+	for (const struct hl_event *e = events; e < events + n; e++) {
+		uint32_t at = key == HL_KEY_SIZE ? hl_size_octave(e->size) : hl_event_owner(e);
 
+		hl_tally_add(&(*tally_of(k, at))[e->op], e->size);
+	}
+}
+
+static int take(void *arg, size_t chunk, const struct hl_chunk_events *c)
+{
+	struct hl_keyed *k = arg;
+	size_t n = chunk < k->place.chunk ? c->n_events : hl_place_split(k->m, &k->place, c);
+
+	if (k->key == HL_KEY_SIZE)
+		add_events(k, HL_KEY_SIZE, c->events, n);
+	else
+		add_events(k, HL_KEY_THREAD, c->events, n);
+	return 0;
+}
+
+static int want(void *arg, size_t chunk, unsigned *want)
+{
+	struct hl_keyed *k = arg;
+	bool whole = chunk < k->place.chunk;
+	int err = whole ? hl_reader_summary(k->m->reader, chunk, &k->summary) : -ENOENT;
+
+	*want = whole ? 0 : HL_WANT_ALL;
 	/* A summary that is damaged is no more than one that is missing. */
 	if (err == -ENOENT || err == -EBADMSG)
-		return add_events(k, chunk);
-	for (size_t i = 0; i < k->summary.n && !err; i++) {
-		const struct hl_summary_row *r = &k->summary.rows[i];
-
-		add(k, k->key == HL_KEY_THREAD ? r->thread : r->size_class, &r->sums);
-	}
-	return err;
-}
-
-static void begin(void *arg)
-{
-	struct keyed *k = arg;
-
-	memset(k->sums, 0, ((size_t)k->n_keys + 1) * sizeof(*k->sums));
-}
-
-int hl_keyed_sums_at(struct hl_model *m, enum hl_key key, uint32_t n_keys, struct hl_place *p,
-	struct hl_sums *sums)
-{
-	struct keyed k = {.m = m, .key = key, .n_keys = n_keys, .sums = sums, .place = p};
-	struct hl_sweep s = {.begin = begin, .chunk = add_chunk, .arg = &k};
-	int err = hl_sweep_chunks(m, p, &s);
-
-	hl_summary_free(&k.summary);
-	hl_chunk_events_free(&k.events);
+		return 0;
 	if (err)
-		return hl_model_fail(m, err);
-	return hl_sums_verify(m, sums, n_keys);
+		return err;
+	*want = HL_WANT_NO_EVENTS;
+	add_summary(k);
+	return 0;
+}
+
+static int plan(struct hl_reading *r)
+{
+	struct hl_keyed *k = r->arg;
+
+	hl_reading_up_to(r, k->m, &k->place);
+	return 0;
+}
+
+static int begin(void *arg)
+{
+	struct hl_keyed *k = arg;
+
+	memset(k->tallies, 0, ((size_t)k->n_keys + 1) * sizeof(*k->tallies));
+	return 0;
+}
+
+int hl_keyed_init(struct hl_keyed *k, struct hl_model *m, enum hl_key key, uint32_t n_keys,
+	const struct hl_place *place)
+{
+	*k = (struct hl_keyed){.m = m,
+		.key = key,
+		.n_keys = n_keys,
+		.place = *place,
+		.reading = {.plan = plan, .begin = begin, .want = want, .chunk = take, .arg = k}};
+	k->reading.memory = ((uint64_t)n_keys + 1) * sizeof(*k->tallies);
+	k->tallies = malloc(k->reading.memory);
+	return k->tallies ? 0 : -ENOMEM;
+}
+
+void hl_keyed_fini(struct hl_keyed *k)
+{
+	free(k->tallies);
+	hl_summary_free(&k->summary);
+	memset(k, 0, sizeof(*k));
+}
+
+int hl_keyed_sums(const struct hl_keyed *k, struct hl_sums *sums)
+{
+	for (size_t i = 0; i <= k->n_keys; i++) {
+		const struct hl_value *t = k->tallies[i];
+
+		sums[i] = (struct hl_sums){.alloc_blocks = t[HL_OP_ALLOC].blocks,
+			.alloc_bytes = t[HL_OP_ALLOC].bytes,
+			.free_blocks = t[HL_OP_FREE].blocks,
+			.free_bytes = t[HL_OP_FREE].bytes};
+	}
+	return hl_sums_verify(k->m, sums, k->n_keys);
 }

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/question.h"
 
 static int load(struct hl_model *m)
 {
@@ -61,6 +62,7 @@ void hl_model_close(struct hl_model *m)
 {
 	if (!m)
 		return;
+	hl_questions_fini(m);
 	hl_model_frames_fini(m);
 	hl_symbols_free(m->symbols);
 	free(m->modules);

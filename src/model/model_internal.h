@@ -24,6 +24,8 @@ struct hl_site {
 	uint32_t first, n;
 };
 
+struct hl_question;
+
 struct hl_model {
 	struct hl_reader *reader;
 	const struct hl_trace_info *info;
@@ -33,6 +35,8 @@ struct hl_model {
 	/* Parts that turned out to be unreadable when they were read. */
 	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
 	size_t n_bad;
+
+	HL_VEC(struct hl_question *) expected;
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;

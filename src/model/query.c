@@ -13,6 +13,7 @@
 
 #include "model/keyed.h"
 #include "model/model_internal.h"
+#include "model/question.h"
 #include "model/stream.h"
 #include "model/sums.h"
 #include "model/suppress.h"
@@ -104,21 +105,38 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	return 0;
 }
 
-/* By the shortest way there is for the key. */
+/* How an answer is found. */
+enum way { BY_STACK, BY_KEY, BY_EVENTS };
+
+struct asking {
+	struct hl_question question; /* first */
+	struct hl_query q;
+	struct hl_answer a;
+	enum way way;
+	struct hl_keyed to, from; /* by key */
+	struct hl_stream stream;  /* by events */
+};
+
+/* By the shortest way there is for the key; *p: the place that they are of. */
 static int sums_at(
-	struct hl_model *m, const struct hl_answer *a, struct hl_place *p, struct hl_sums *sums)
+	struct asking *w, const struct hl_keyed *k, struct hl_place *p, struct hl_sums *sums)
 {
-	return a->key == HL_KEY_STACK ? hl_sums_at(m, p, sums)
-				      : hl_keyed_sums_at(m, a->key, a->n_keys, p, sums);
+	if (w->way == BY_STACK)
+		return hl_sums_at(w->question.m, p, sums);
+	*p = k->place;
+	return hl_keyed_sums(k, sums);
 }
 
-static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+static int live_of_all(struct asking *w)
 {
+	struct hl_model *m = w->question.m;
+	const struct hl_query *q = &w->q;
+	struct hl_answer *a = &w->a;
 	struct hl_place p;
 	struct hl_sums *sums;
 	int err;
 
-	if (q->to.kind == HL_WHEN_PEAK && q->key == HL_KEY_STACK) {
+	if (q->to.kind == HL_WHEN_PEAK && w->way == BY_STACK) {
 		err = peak_from_keyframe(m, a);
 		if (err != -ENODATA)
 			return err;
@@ -128,7 +146,7 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 		return -ENOMEM;
 	p = hl_query_to(m, &q->to);
 	a->asked_ns = asked(m, q, &p);
-	err = sums_at(m, a, &p, sums);
+	err = sums_at(w, &w->to, &p, sums);
 	a->to_ns = p.time_ns;
 	a->moved = p.moved;
 	if (!err)
@@ -137,8 +155,11 @@ static int live_of_all(struct hl_model *m, const struct hl_query *q, struct hl_a
 	return err;
 }
 
-static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+static int allocated_of_all(struct asking *w)
 {
+	struct hl_model *m = w->question.m;
+	const struct hl_query *q = &w->q;
+	struct hl_answer *a = &w->a;
 	size_t n = (size_t)a->n_keys + 1;
 	struct hl_sums *at_from = calloc(n, sizeof(*at_from)), *at_to = malloc(n * sizeof(*at_to));
 	struct hl_place from, to = hl_query_to(m, &q->to);
@@ -146,12 +167,12 @@ static int allocated_of_all(struct hl_model *m, const struct hl_query *q, struct
 
 	a->asked_ns = asked(m, q, &to);
 	if (!err)
-		err = sums_at(m, a, &to, at_to);
+		err = sums_at(w, &w->to, &to, at_to);
 	a->to_ns = to.time_ns;
 	a->moved = to.moved;
 	from = hl_query_from(m, &q->from);
 	if (!err)
-		err = sums_at(m, a, &from, at_from);
+		err = sums_at(w, &w->from, &from, at_from);
 	a->from_ns = from.time_ns;
 	a->moved |= from.moved;
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
@@ -184,50 +205,45 @@ bool hl_query_counts(const struct hl_query *q, const struct hl_block *b)
 	return false;
 }
 
-struct counting {
-	struct hl_model *m;
-	const struct hl_query *q;
-	struct hl_answer *a;
-};
-
 static void count_begin(void *arg)
 {
-	struct counting *c = arg;
-	struct hl_answer *a = c->a;
+	struct asking *w = arg;
 
-	if (c->q->suppressions)
-		hl_suppressions_reset(c->q->suppressions);
-	memset(a->values, 0, ((size_t)a->n_keys + 1) * sizeof(*a->values));
+	if (w->q.suppressions)
+		hl_suppressions_reset(w->q.suppressions);
+	memset(w->a.values, 0, ((size_t)w->a.n_keys + 1) * sizeof(*w->a.values));
 }
 
 static int count_block(void *arg, const struct hl_block *b)
 {
-	struct counting *c = arg;
+	struct asking *w = arg;
 	struct hl_value one = {.bytes = b->size, .blocks = 1};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
 
-	if (!hl_query_counts(c->q, b))
+	if (!hl_query_counts(&w->q, b))
 		return 0;
-	if (c->q->suppressions)
+	if (w->q.suppressions)
 		err = hl_suppressions_take(
-			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
+			w->q.suppressions, w->question.m, b->node, b->func, &one, &taken);
 	if (err || taken)
 		return err;
-	key = hl_key_of(c->m, c->q->key, b);
-	if (key > c->a->n_keys)
-		key = c->a->n_keys;
-	c->a->values[key].bytes += b->size;
-	c->a->values[key].blocks++;
+	key = hl_key_of(w->question.m, w->q.key, b);
+	if (key > w->a.n_keys)
+		key = w->a.n_keys;
+	w->a.values[key].bytes += b->size;
+	w->a.values[key].blocks++;
 	return 0;
 }
 
-static int by_events(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+static void start_stream(struct asking *w)
 {
+	const struct hl_query *q = &w->q;
 	bool live = q->quantity == HL_QUANTITY_LIVE;
-	struct counting c = {.m = m, .q = q, .a = a};
-	struct hl_stream s = {.filter = q->filter,
+	struct hl_model *m = w->question.m;
+
+	w->stream = (struct hl_stream){.filter = q->filter,
 		.to = hl_query_to(m, &q->to),
 		.older = live,
 		.to_end = q->key == HL_KEY_LIFE,
@@ -236,16 +252,34 @@ static int by_events(struct hl_model *m, const struct hl_query *q, struct hl_ans
 			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
 		.begin = count_begin,
 		.block = count_block,
-		.arg = &c};
-	int err;
+		.arg = w};
+	w->stream.from = live ? w->stream.to : hl_query_from(m, &q->from);
+	w->a.asked_ns = asked(m, q, &w->stream.to);
+	hl_stream_init(&w->stream, m);
+	w->stream.reading.memory += ((uint64_t)w->a.n_keys + 1) * sizeof(*w->a.values);
+	w->question.reads[0] = &w->stream.reading;
+}
 
-	s.from = live ? s.to : hl_query_from(m, &q->from);
-	a->asked_ns = asked(m, q, &s.to);
-	err = hl_stream_blocks(m, &s);
-	a->from_ns = s.from.time_ns;
-	a->to_ns = s.to.time_ns;
-	a->moved = s.to.moved || (!live && s.from.moved);
-	return err;
+static void finish_stream(struct asking *w)
+{
+	w->a.from_ns = w->stream.from.time_ns;
+	w->a.to_ns = w->stream.to.time_ns;
+	w->a.moved =
+		w->stream.to.moved || (w->q.quantity != HL_QUANTITY_LIVE && w->stream.from.moved);
+}
+
+static int start_keyed(struct asking *w)
+{
+	struct hl_model *m = w->question.m;
+	struct hl_place to = hl_query_to(m, &w->q.to), from;
+	int err = hl_keyed_init(&w->to, m, w->q.key, w->a.n_keys, &to);
+
+	w->question.reads[0] = &w->to.reading;
+	if (err || w->q.quantity == HL_QUANTITY_LIVE)
+		return err;
+	from = hl_query_from(m, &w->q.from);
+	w->question.reads[1] = &w->from.reading;
+	return hl_keyed_init(&w->from, m, w->q.key, w->a.n_keys, &from);
 }
 
 /* Stacks that a filter on stacks, or suppressions, leave out. */
@@ -286,7 +320,7 @@ static bool sums_suffice(const struct hl_query *q)
 	return hl_keyed_is_known(q->key) && subjects == 0 && !q->suppressions;
 }
 
-static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+static int bind(const struct hl_query *q, struct hl_model *m)
 {
 	int err = hl_when_check(&q->from, m);
 
@@ -296,40 +330,121 @@ static int answer(struct hl_model *m, const struct hl_query *q, struct hl_answer
 		err = hl_filter_bind(q->filter, m);
 	if (!err && q->suppressions)
 		err = hl_suppressions_bind(q->suppressions, m);
-	if (err)
-		return err;
-	a->asked_ns = hl_when_ns(&q->to, m);
-	if (!sums_suffice(q))
-		return by_events(m, q, a);
-	err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(m, q, a) : allocated_of_all(m, q, a);
-	return !err && q->key == HL_KEY_STACK && (q->filter || q->suppressions) ? mask(m, q, a)
-										: err;
+	return err;
 }
 
-int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+static int start(struct hl_question *question)
 {
+	struct asking *w = (struct asking *)question;
+	struct hl_model *m = question->m;
+	struct hl_answer *a = &w->a;
 	int err;
 
-	*a = (struct hl_answer){.quantity = q->quantity, .key = q->key};
-	m->error[0] = 0;
-	err = hl_key_count(m, q->key, &a->n_keys);
+	*a = (struct hl_answer){.quantity = w->q.quantity, .key = w->q.key};
+	err = hl_key_count(m, w->q.key, &a->n_keys);
 	if (err)
-		return hl_model_fail(m, err);
+		return err;
 	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));
-	if (!a->values)
-		return hl_model_fail(m, -ENOMEM);
-	err = answer(m, q, a);
-	if (err) {
-		hl_answer_fini(a);
-		return m->error[0] ? err : hl_model_fail(m, err);
-	}
+	err = a->values ? bind(&w->q, m) : -ENOMEM;
+	if (err)
+		return err;
+	a->asked_ns = hl_when_ns(&w->q.to, m);
+	w->way = !sums_suffice(&w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
+	if (w->way == BY_EVENTS)
+		start_stream(w);
+	return w->way == BY_KEY ? start_keyed(w) : 0;
+}
+
+static int finish(struct asking *w)
+{
+	const struct hl_query *q = &w->q;
+	struct hl_answer *a = &w->a;
+	int err = 0;
+
+	if (w->way == BY_EVENTS)
+		finish_stream(w);
+	else
+		err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(w) : allocated_of_all(w);
+	if (!err && w->way == BY_STACK && (q->filter || q->suppressions))
+		err = mask(w->question.m, q, a);
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;
 	for (uint32_t i = 0; i <= a->n_keys; i++) {
 		a->total.bytes += a->values[i].bytes;
 		a->total.blocks += a->values[i].blocks;
 	}
-	return 0;
+	return err;
+}
+
+static bool same(const struct hl_question *qa, const struct hl_question *qb)
+{
+	const struct hl_query *a = &((const struct asking *)qa)->q,
+			      *b = &((const struct asking *)qb)->q;
+
+	return a->quantity == b->quantity && a->key == b->key && hl_when_same(&a->from, &b->from) &&
+	       hl_when_same(&a->to, &b->to) && a->filter == b->filter &&
+	       a->suppressions == b->suppressions && a->temporary_ns == b->temporary_ns &&
+	       a->decode == b->decode;
+}
+
+static void drop(struct hl_question *question)
+{
+	struct asking *w = (struct asking *)question;
+
+	hl_answer_fini(&w->a);
+	hl_keyed_fini(&w->to);
+	hl_keyed_fini(&w->from);
+	hl_stream_fini(&w->stream);
+	free(w);
+}
+
+static struct hl_question *new_question(struct hl_model *m, const struct hl_query *q)
+{
+	static const struct hl_question_kind kind = {start, same, drop};
+	struct asking *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->question = (struct hl_question){.kind = &kind, .m = m};
+	w->q = *q;
+	return &w->question;
+}
+
+int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+{
+	struct hl_question *question = new_question(m, q);
+	struct asking *w;
+	int err;
+
+	*a = (struct hl_answer){0};
+	if (!question)
+		return hl_model_fail(m, -ENOMEM);
+	err = hl_question_ask(&question);
+	w = (struct asking *)question;
+	if (!err) {
+		m->error[0] = 0;
+		err = finish(w);
+		if (err && !m->error[0])
+			hl_model_fail(m, err);
+	}
+	if (!err) {
+		*a = w->a;
+		w->a = (struct hl_answer){0};
+	}
+	drop(question);
+	return err;
+}
+
+void hl_query_expect(struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_question *question;
+
+	/* These count what they take: for one question at a time. */
+	if (q->suppressions)
+		return;
+	question = new_question(m, q);
+	if (question)
+		hl_question_expect(question);
 }
 
 void hl_answer_fini(struct hl_answer *a)

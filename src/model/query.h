@@ -66,6 +66,8 @@ struct hl_answer {
 
 /* 0 or -errno with hl_model_error(); -ENOENT: there is no such mark. */
 int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answer *a);
+/* It is going to be asked: see question.h. */
+void hl_query_expect(struct hl_model *m, const struct hl_query *q);
 void hl_answer_fini(struct hl_answer *a);
 
 /* Where a range ends, and where it begins: all that happens at that time belongs to it. */

@@ -3,7 +3,6 @@
  * and on damaged traces.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -233,20 +232,6 @@ static void allocated(void **state)
 }
 
 /* --- damage --- */
-
-static void flip(const char *path, uint64_t at, size_t n)
-{
-	int fd = open(path, O_RDWR);
-	uint8_t byte;
-
-	assert_true(fd >= 0);
-	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(pread(fd, &byte, 1, (off_t)(at + i)), 1);
-		byte ^= 0x5a;
-		assert_int_equal(pwrite(fd, &byte, 1, (off_t)(at + i)), 1);
-	}
-	close(fd);
-}
 
 static bool fits_all(const struct hl_event *e)
 {

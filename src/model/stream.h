@@ -6,7 +6,7 @@
 
 #include "model/block.h"
 #include "model/filter.h"
-#include "model/sums.h"
+#include "model/pass.h"
 
 /*
  * What is wanted. Each block that the filter selects is handed over once: when it dies, or after
@@ -22,6 +22,14 @@ struct hl_stream {
 	void (*begin)(void *arg); /* forget all: it begins, maybe again */
 	int (*block)(void *arg, const struct hl_block *b);
 	void *arg;
+
+	/* its own */
+	struct hl_model *m;
+	struct hl_reading reading;
+	size_t start_set;  /* the live set that it begins with; SIZE_MAX: with nothing */
+	bool late_verdict; /* the filter is about deaths: ask it when they are known */
+	uint64_t previous; /* ordinal of the event before if that was an allocation */
+	struct hl_blocks alive;
 };
 
 /*
@@ -29,5 +37,9 @@ struct hl_stream {
  * over a hole are nobody's. Deaths after a hole are -ENODATA.
  */
 int hl_stream_blocks(struct hl_model *m, struct hl_stream *s);
+
+/* The same with others: makes its reading ready for a pass. */
+void hl_stream_init(struct hl_stream *s, struct hl_model *m);
+void hl_stream_fini(struct hl_stream *s);
 
 #endif

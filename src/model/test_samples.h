@@ -5,6 +5,7 @@
 #ifndef HL_MODEL_TEST_SAMPLES_H
 #define HL_MODEL_TEST_SAMPLES_H
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +77,22 @@ static struct hl_model *open_model(const char *path)
 	return m;
 }
 
-static bool equal(const struct hl_answer *a, const struct hl_sample_value *v)
+/* Damages n bytes of a file. */
+static inline void flip(const char *path, uint64_t at, size_t n)
+{
+	int fd = open(path, O_RDWR);
+	uint8_t byte;
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(pread(fd, &byte, 1, (off_t)(at + i)), 1);
+		byte ^= 0x5a;
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)(at + i)), 1);
+	}
+	close(fd);
+}
+
+static inline bool equal(const struct hl_answer *a, const struct hl_sample_value *v)
 {
 	for (uint32_t i = 0; i <= a->n_keys; i++) {
 		if (a->values[i].bytes != v[i].bytes || a->values[i].blocks != v[i].blocks)

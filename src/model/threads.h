@@ -30,6 +30,8 @@ struct hl_threads {
 
 /* Of the whole run. 0 or -errno with hl_model_error(). */
 int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter *filter);
+/* It is going to be asked: see question.h. */
+void hl_threads_expect(struct hl_model *m, struct hl_filter *filter);
 void hl_threads_fini(struct hl_threads *t);
 
 #endif

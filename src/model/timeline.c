@@ -7,10 +7,12 @@
 #include "model/timeline.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/question.h"
 #include "model/stream.h"
 
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
@@ -107,6 +109,15 @@ static int from_chunks(struct columns *c)
 	return err ? hl_model_fail(c->m, err) : 0;
 }
 
+/* --- with a filter: each block --- */
+
+struct asking {
+	struct hl_question question; /* first */
+	struct hl_filter *filter;
+	struct columns c;
+	struct hl_stream stream;
+};
+
 static void begin(void *arg)
 {
 	struct columns *c = arg;
@@ -124,23 +135,66 @@ static int take(void *arg, const struct hl_block *b)
 	return 0;
 }
 
-static int from_blocks(struct columns *c, struct hl_filter *filter)
+static int start(struct hl_question *q)
 {
-	struct hl_stream s = {.filter = filter,
+	struct asking *a = (struct asking *)q;
+
+	a->c.data = calloc(a->c.n, sizeof(*a->c.data));
+	if (!a->c.data)
+		return -ENOMEM;
+	a->stream = (struct hl_stream){.filter = a->filter,
 		.from = {.sure = true},
-		.to = hl_place_at(c->m, UINT64_MAX),
+		.to = hl_place_at(q->m, UINT64_MAX),
 		.begin = begin,
 		.block = take,
-		.arg = c};
-	int err = hl_filter_bind(filter, c->m);
+		.arg = &a->c};
+	hl_stream_init(&a->stream, q->m);
+	q->reads[0] = &a->stream.reading;
+	return hl_filter_bind(a->filter, q->m);
+}
 
-	if (!err)
-		err = hl_stream_blocks(c->m, &s);
-	for (size_t i = 0; i < c->n && !err; i++) {
-		if (i > 0)
-			c->data[i].end_bytes += c->data[i - 1].end_bytes;
-		c->data[i].max_bytes = c->data[i].end_bytes;
+static bool same(const struct hl_question *qa, const struct hl_question *qb)
+{
+	const struct asking *a = (const struct asking *)qa, *b = (const struct asking *)qb;
+
+	return a->filter == b->filter && a->c.n == b->c.n;
+}
+
+static void drop(struct hl_question *q)
+{
+	struct asking *a = (struct asking *)q;
+
+	free(a->c.data);
+	hl_stream_fini(&a->stream);
+	free(a);
+}
+
+static struct hl_question *new_question(struct hl_model *m, struct hl_filter *filter, size_t n)
+{
+	static const struct hl_question_kind kind = {start, same, drop};
+	struct asking *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->question = (struct hl_question){.kind = &kind, .m = m};
+	a->filter = filter;
+	a->c = (struct columns){.m = m, .n = n};
+	return &a->question;
+}
+
+static int from_blocks(
+	struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n)
+{
+	struct hl_question *q = new_question(m, filter, n);
+	uint64_t live = 0;
+	int err = q ? hl_question_ask(&q) : hl_model_fail(m, -ENOMEM);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		live += ((struct asking *)q)->c.data[i].end_bytes;
+		columns[i].max_bytes = columns[i].end_bytes = live;
 	}
+	if (q)
+		drop(q);
 	return err;
 }
 
@@ -149,5 +203,16 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *
 	struct columns c = {.m = m, .data = columns, .n = n};
 
 	begin(&c);
-	return filter ? from_blocks(&c, filter) : from_chunks(&c);
+	return filter ? from_blocks(m, filter, columns, n) : from_chunks(&c);
+}
+
+void hl_timeline_expect(struct hl_model *m, struct hl_filter *filter, size_t n)
+{
+	struct hl_question *q;
+
+	if (!filter)
+		return; /* few chunks are read */
+	q = new_question(m, filter, n);
+	if (q)
+		hl_question_expect(q);
 }

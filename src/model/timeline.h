@@ -17,6 +17,8 @@ struct hl_column {
  * one column; with a filter (bound here) all. 0 or -errno with hl_model_error().
  */
 int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n);
+/* It is going to be asked: see question.h. */
+void hl_timeline_expect(struct hl_model *m, struct hl_filter *filter, size_t n);
 /* In which column a time is. Its end belongs to it, as it does to --at; so does the start of all.
  */
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n);

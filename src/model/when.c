@@ -150,6 +150,12 @@ const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *
 	return hl_model_marks(m, &marks, &n) || when->n_mark > n ? NULL : &marks[when->n_mark - 1];
 }
 
+bool hl_when_same(const struct hl_when *a, const struct hl_when *b)
+{
+	return a->kind == b->kind && a->ns == b->ns && a->percent == b->percent &&
+	       strcmp(a->mark, b->mark) == 0 && a->n_mark == b->n_mark;
+}
+
 int hl_when_check(const struct hl_when *when, struct hl_model *m)
 {
 	const struct hl_mark *marks;

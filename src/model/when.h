@@ -5,6 +5,7 @@
 #ifndef HL_MODEL_WHEN_H
 #define HL_MODEL_WHEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,8 @@ int hl_when_parse(const char *s, size_t len, struct hl_when *when);
 /* "A..B", either end of which may be left out. *at: where an error is. 0 or -EINVAL. */
 int hl_when_parse_range(
 	const char *s, size_t len, struct hl_when *from, struct hl_when *to, size_t *at);
+/* Was the same asked for? */
+bool hl_when_same(const struct hl_when *a, const struct hl_when *b);
 /* Is there such a moment in this recording? 0, or -ENOENT with hl_model_error(). */
 int hl_when_check(const struct hl_when *when, struct hl_model *m);
 /* The mark of HL_WHEN_MARK; NULL: none. */

@@ -23,6 +23,7 @@ struct memory {
 	size_t events_cap, extras_cap, at_cap, text_cap, born_cap;
 	uint32_t *born; /* by allocation of this chunk: which event it is */
 	char *text;
+	struct hl_class_state classes[HL_SIZE_CLASSES];
 };
 
 struct decoder {
@@ -37,7 +38,7 @@ struct decoder {
 	bool free_stacks, bad;
 	struct hl_event *events;
 	uint32_t *born;
-	struct hl_class_state classes[HL_SIZE_CLASSES];
+	struct hl_class_state *classes;
 };
 
 hl_inline uint64_t next_run(struct decoder *d, struct hl_cursor *c, struct run *r)
@@ -207,8 +208,10 @@ static void decode_moved(struct decoder *d, uint32_t n_events)
 	}
 }
 
-hl_inline bool decode_wanted(struct decoder *d, uint32_t n, unsigned want)
+/* On a copy, which lies in registers: an event that is written cannot have changed it. */
+hl_inline bool decode_wanted(struct decoder *into, uint32_t n, unsigned want)
 {
+	struct decoder copy = *into, *d = &copy;
 	const uint8_t *ops = COL(d, OP)->p;
 
 	if ((size_t)(COL(d, OP)->end - ops) != (n + 7) / 8)
@@ -231,9 +234,11 @@ hl_inline bool decode_wanted(struct decoder *d, uint32_t n, unsigned want)
 		if (hl_unlikely(d->bad))
 			return false;
 	}
-	if (want & HL_WANT_OTHERS)
-		decode_moved(d, n);
 	COL(d, OP)->p = COL(d, OP)->end;
+	*into = copy;
+	if (want & HL_WANT_OTHERS)
+		decode_moved(into, n);
+	d = into;
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
 }
 
@@ -358,10 +363,14 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 	struct hl_chunk_events *into)
 {
 	const struct hl_chunk_head *h = &c->head;
+	struct memory *m = into->memory;
 	bool good;
 
 	d->events = into->events;
-	d->born = ((struct memory *)into->memory)->born;
+	d->born = m->born;
+	d->classes = m->classes;
+	if (want & HL_WANT_ADDR)
+		memset(m->classes, 0, sizeof(m->classes));
 	d->time = h->t0_ns / HL_TIME_UNIT_NS;
 	d->first_ordinal = d->prev_birth = h->first_ordinal;
 	d->n_nodes = (uint32_t)h->aux;
@@ -370,7 +379,7 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 	into->n_extras = want & HL_WANT_OTHERS ? h->n_rows : 0;
 	into->follows_alloc = h->flags & HL_CHUNK_FOLLOWS_ALLOC;
 	good = decode_events(d, h->n_events, want) &&
-	       decode_extras(d, into, h->t0_ns, h->n_events, ((struct memory *)into->memory)->text);
+	       decode_extras(d, into, h->t0_ns, h->n_events, m->text);
 	for (int i = 0; i < N_COLS && good; i++)
 		good = hl_cursor_done(&d->cols[i]);
 	return good ? 0
@@ -387,7 +396,7 @@ int hl_reader_decode_some(
 	struct hl_reader *r, size_t chunk, unsigned want, struct hl_chunk_events *into)
 {
 	struct hl_chunk c;
-	struct decoder *d;
+	struct decoder d = {0};
 	size_t row;
 	int err;
 
@@ -403,15 +412,11 @@ int hl_reader_decode_some(
 		return err;
 	if (want != HL_WANT_ALL && hl_check_columns(r, &c) < 0)
 		return hl_mark_bad(r, row);
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return -ENOMEM;
-	err = unpack_columns(r, &c, d, want);
+	err = unpack_columns(r, &c, &d, want);
 	if (!err)
-		err = make_room(into, &c.head, (size_t)(COL(d, EXTRA)->end - COL(d, EXTRA)->p));
+		err = make_room(into, &c.head, (size_t)(COL(&d, EXTRA)->end - COL(&d, EXTRA)->p));
 	if (!err)
-		err = decode_chunk(r, &c, d, want, into);
-	free(d);
+		err = decode_chunk(r, &c, &d, want, into);
 	if (err) {
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;

@@ -52,6 +52,12 @@ struct hl_event {
 };
 _Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
 
+/* Who allocated the block. */
+static inline uint32_t hl_event_owner(const struct hl_event *e)
+{
+	return e->op == HL_OP_FREE ? e->birth_thread : e->thread;
+}
+
 /* Rare things between the heap events; no ordinal, in no heap total. */
 enum hl_extra_kind {
 	HL_EXTRA_MARK,         /* text: heaplapse_mark */

@@ -1,0 +1,149 @@
+/*
+ * report_snapshots.c - the views of `report` that go by the program's snapshots: a tree for each.
+ */
+#include <unistd.h>
+
+#include "cli/report.h"
+#include "model/marks.h"
+#include "util/strbuf.h"
+#include "util/text.h"
+#include "util/wrap.h"
+
+struct snapshots {
+	const struct hl_mark *marks;
+	HL_VEC(size_t) at; /* numbers of marks, from 1 */
+};
+
+static int find_snapshots(struct hl_model *m, struct snapshots *s)
+{
+	size_t n;
+	int err = hl_model_marks(m, &s->marks, &n);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (s->marks[i].snapshot)
+			err = hl_vec_push(&s->at, i + 1);
+	}
+	return err;
+}
+
+/* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
+static int live_at(struct hl_report *r, struct hl_model *m, size_t mark, struct hl_value *v)
+{
+	struct hl_query q = {.to = {.kind = HL_WHEN_MARK, .n_mark = mark}, .filter = r->filter};
+	struct hl_answer a;
+	int err;
+
+	*v = (struct hl_value){0};
+	if (mark == 0)
+		return 0;
+	err = hl_model_query(m, &q, &a);
+	if (!err) {
+		*v = a.total;
+		hl_answer_fini(&a);
+	}
+	return err;
+}
+
+static void put_change(struct hl_report *r, const struct hl_answer *a, const struct hl_value *was,
+	const struct hl_value *is)
+{
+	uint64_t freed = was->bytes + a->total.bytes - is->bytes;
+	struct hl_strbuf b = {0};
+	char grown[HL_TEXT_SIZE_MAX], gone[HL_TEXT_SIZE_MAX], before[HL_TEXT_SIZE_MAX],
+		now[HL_TEXT_SIZE_MAX];
+
+	if (r->common.json) {
+		hl_json_key_u64(&r->json, "live_bytes_before", was->bytes);
+		hl_json_key_u64(&r->json, "live_bytes", is->bytes);
+		hl_json_key_u64(&r->json, "freed_bytes", freed);
+		return;
+	}
+	hl_strbuf_printf(&b, "%s live before, %s new, %s of the old freed: %s live",
+		hl_text_bytes(before, was->bytes), hl_text_bytes(grown, a->total.bytes),
+		hl_text_bytes(gone, freed), hl_text_bytes(now, is->bytes));
+	hl_wrap(stdout, hl_strbuf_str(&b), 0, 2,
+		isatty(STDOUT_FILENO) ? (unsigned)hl_report_page_width() : 0);
+	hl_strbuf_fini(&b);
+}
+
+/* A name comes from the program, and may be anything. */
+static void title(
+	struct hl_strbuf *b, const struct hl_mark *mark, size_t from, size_t to, bool growth)
+{
+	hl_strbuf_printf(b, "snapshot %zu%s", to, mark->name[0] ? " " : "");
+	hl_text_escape(b, mark->name);
+	if (!growth)
+		hl_strbuf_puts(b, ": live");
+	else if (from > 0)
+		hl_strbuf_printf(b, ": new since snapshot %zu and still live", from);
+	else
+		hl_strbuf_puts(b, ": allocated before it and still live");
+}
+
+static int show_snapshot(
+	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
+{
+	const struct hl_mark *mark = &s->marks[s->at.data[to - 1] - 1];
+	bool growth = r->view != HL_REPORT_SNAPSHOTS;
+	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
+		.to = {.kind = HL_WHEN_MARK, .n_mark = s->at.data[to - 1]},
+		.filter = r->filter};
+	struct hl_value was, is;
+	struct hl_answer a;
+	struct hl_strbuf what = {0};
+	int err;
+
+	if (from > 0)
+		q.from = (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = s->at.data[from - 1]};
+	err = hl_report_ask(r, m, &q, &a);
+	if (err)
+		return err;
+	if (r->common.json) {
+		hl_json_begin_object(&r->json);
+		hl_json_key_u64(&r->json, "snapshot", to);
+		hl_json_key_string(&r->json, "name", mark->name);
+		if (growth)
+			hl_json_key_u64(&r->json, "since_snapshot", from);
+	}
+	title(&what, mark, from, to, growth);
+	err = hl_report_tree(r, m, &a, hl_strbuf_str(&what));
+	hl_strbuf_fini(&what);
+	if (!err && growth) {
+		err = live_at(r, m, from ? s->at.data[from - 1] : 0, &was);
+		if (!err)
+			err = live_at(r, m, s->at.data[to - 1], &is);
+		if (!err)
+			put_change(r, &a, &was, &is);
+	}
+	if (r->common.json)
+		hl_json_end_object(&r->json);
+	hl_answer_fini(&a);
+	return err;
+}
+
+int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
+{
+	struct snapshots s = {0};
+	int err = find_snapshots(m, &s);
+
+	if (!err && s.at.len == 0)
+		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
+	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
+		hl_cli_error("the program made one snapshot, and a change is from one to another: "
+			     "--snapshots shows what was live then");
+	if (r->common.json) {
+		hl_json_key(&r->json, "snapshots");
+		hl_json_begin_array(&r->json);
+	}
+	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
+		err = show_snapshot(r, m, &s, 1, s.at.len);
+	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
+		if (i > 1 && !r->common.json)
+			putchar('\n');
+		err = show_snapshot(r, m, &s, i - 1, i);
+	}
+	if (r->common.json)
+		hl_json_end_array(&r->json);
+	hl_vec_free(&s.at);
+	return err;
+}

@@ -1,0 +1,293 @@
+/*
+ * pass_test.c - questions that share a reading of the trace have the answers that each has alone,
+ * on whole and on damaged traces, and what is read for all of them is not read again.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "base/hash.h"
+#include "model/fragmentation.h"
+#include "model/query.h"
+#include "model/test_samples.h"
+#include "model/threads.h"
+#include "model/timeline.h"
+
+#define COLUMNS 40
+
+enum what { QUERY, THREADS, TIMELINE, FRAGMENTATION };
+
+/* Of each all that it can be asked: a filter, a range. */
+static const struct question {
+	enum what what;
+	enum hl_quantity quantity;
+	enum hl_key key;
+	unsigned from, to; /* percent */
+	const char *filter;
+} questions[] = {
+	{QUERY, HL_QUANTITY_ALLOCATED, HL_KEY_SIZE, 0, 100, NULL},
+	{QUERY, HL_QUANTITY_ALLOCATED, HL_KEY_SIZE, 20, 70, NULL},
+	{QUERY, HL_QUANTITY_LIVE, HL_KEY_THREAD, 0, 50, NULL},
+	{QUERY, HL_QUANTITY_ALLOCATED, HL_KEY_LIFE, 0, 100, NULL},
+	{QUERY, HL_QUANTITY_ALLOCATED, HL_KEY_SIZE, 10, 90, "size>=64"},
+	{QUERY, HL_QUANTITY_TEMPORARY, HL_KEY_STACK, 0, 100, NULL},
+	{QUERY, HL_QUANTITY_GROWTH, HL_KEY_CALL, 30, 60, NULL},
+	{QUERY, HL_QUANTITY_LIVE, HL_KEY_STACK, 0, 80, "size>=64"},
+	{QUERY, HL_QUANTITY_LIVE, HL_KEY_CALL, 0, 40, "thread:0 life:<1ms"},
+	{THREADS, 0, 0, 0, 100, NULL},
+	{THREADS, 0, 0, 0, 100, "size>=64"},
+	{TIMELINE, 0, 0, 0, 100, "size<1K"},
+	{FRAGMENTATION, 0, 0, 0, 60, NULL},
+	{FRAGMENTATION, 0, 0, 0, 30, "size>=64"},
+};
+#define N HL_ARRAY_LEN(questions)
+
+static struct hl_filter *filters[N];
+
+static struct hl_query query_of(const struct question *q)
+{
+	return (struct hl_query){.quantity = q->quantity,
+		.key = q->key,
+		.from = {.kind = HL_WHEN_PERCENT, .percent = q->from},
+		.to = {.kind = HL_WHEN_PERCENT, .percent = q->to},
+		.filter = filters[q - questions]};
+}
+
+static void expect(struct hl_model *m, const struct question *q)
+{
+	struct hl_query query = query_of(q);
+
+	switch (q->what) {
+	case QUERY:
+		hl_query_expect(m, &query);
+		break;
+	case THREADS:
+		hl_threads_expect(m, query.filter);
+		break;
+	case TIMELINE:
+		hl_timeline_expect(m, query.filter, COLUMNS);
+		break;
+	case FRAGMENTATION:
+		hl_fragmentation_expect(m, &query.to, query.filter);
+	}
+}
+
+static int put_query(FILE *out, struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_answer a;
+	int err = hl_model_query(m, q, &a);
+
+	if (err)
+		return err;
+	fprintf(out, "%" PRIu64 " %" PRIu64 " %d\n", a.from_ns, a.to_ns, a.moved);
+	for (uint32_t i = 0; i <= a.n_keys; i++)
+		fprintf(out, "%" PRIu64 " %" PRIu64 "\n", a.values[i].bytes, a.values[i].blocks);
+	hl_answer_fini(&a);
+	return 0;
+}
+
+static int put_threads(FILE *out, struct hl_model *m, struct hl_filter *filter)
+{
+	struct hl_threads t;
+	int err = hl_threads_build(&t, m, filter);
+
+	for (uint32_t i = 0; i < t.n && !err; i++) {
+		const struct hl_thread_row *r = &t.rows[i];
+
+		fprintf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			r->allocated.bytes, r->freed.bytes, r->own.blocks, r->by_others.blocks,
+			r->left.bytes);
+	}
+	for (size_t i = 0; i < t.n_pairs && !err; i++)
+		fprintf(out, "%u %u %" PRIu64 "\n", t.pairs[i].from, t.pairs[i].to,
+			t.pairs[i].value.bytes);
+	hl_threads_fini(&t);
+	return err;
+}
+
+static int put_timeline(FILE *out, struct hl_model *m, struct hl_filter *filter)
+{
+	struct hl_column columns[COLUMNS];
+	int err = hl_timeline(m, filter, columns, COLUMNS);
+
+	for (size_t i = 0; i < COLUMNS && !err; i++)
+		fprintf(out, "%" PRIu64 "\n", columns[i].end_bytes);
+	return err;
+}
+
+static int put_fragmentation(FILE *out, struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_fragmentation f;
+	int err = hl_fragmentation_at(&f, m, &q->to, q->filter);
+
+	if (err)
+		return err;
+	fprintf(out, "%" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu\n", f.time_ns, f.moved,
+		f.live.bytes, f.all.blocks, f.pages, f.n_holders);
+	hl_fragmentation_fini(&f);
+	return 0;
+}
+
+/* The answer, or the error, as text. */
+static char *ask(struct hl_model *m, const struct question *q)
+{
+	struct hl_query query = query_of(q);
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	int err = 0;
+
+	assert_non_null(out);
+	switch (q->what) {
+	case QUERY:
+		err = put_query(out, m, &query);
+		break;
+	case THREADS:
+		err = put_threads(out, m, query.filter);
+		break;
+	case TIMELINE:
+		err = put_timeline(out, m, query.filter);
+		break;
+	case FRAGMENTATION:
+		err = put_fragmentation(out, m, &query);
+	}
+	if (err)
+		fprintf(out, "error %d: %s\n", err, hl_model_error(m));
+	fclose(out);
+	return text;
+}
+
+/* Those from `first` on, and then the others; how many failed. */
+static unsigned compare(const char *path, size_t first)
+{
+	struct hl_model *m = open_model(path);
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < N; i++)
+		expect(m, &questions[i]);
+	for (size_t i = 0; i < N; i++) {
+		const struct question *q = &questions[(first + i) % N];
+		struct hl_model *other = open_model(path);
+		char *alone = ask(other, q), *together = ask(m, q);
+
+		if (strcmp(alone, together) != 0)
+			fail_msg("%s: question %zu, after %zu others: %s\nalone: %s", path,
+				(size_t)(q - questions), i, together, alone);
+		failed += strncmp(alone, "error", 5) == 0;
+		free(alone);
+		free(together);
+		hl_model_close(other);
+	}
+	hl_model_close(m);
+	return failed;
+}
+
+static void whole(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		for (size_t first = 0; first < N; first += 3)
+			assert_int_equal(compare(s.path, first), 0);
+		hl_sample_free(&s);
+	}
+}
+
+/* Each begins again where it would alone, and an error is that of the one who asked. */
+static void damaged(void **state)
+{
+	unsigned failed = 0;
+
+	for (unsigned round = 0; round < 24; round++) {
+		struct hl_sample s;
+		struct stat st;
+
+		assert_int_equal(hl_sample_make(&s, &samples[round % 4]), 0);
+		assert_int_equal(stat(s.path, &st), 0);
+		for (unsigned i = 0; i < 1 + round % 3; i++)
+			flip(s.path, 64 + hl_hash_u64(round * 8 + i) % ((uint64_t)st.st_size - 164),
+				3);
+		failed += compare(s.path, round % N);
+		hl_sample_free(&s);
+	}
+	print_message("%u questions had no answer\n", failed);
+	assert_true(failed > 0);
+}
+
+/* More stacks than summaries hold: each of these takes all events. */
+static void read_once(void **state)
+{
+	static const size_t some[] = {0, 1, 3, 4, 9, 10, 11};
+	struct hl_sample s;
+	struct hl_model *m;
+	uint64_t before = 0, once = 0;
+
+	assert_int_equal(hl_sample_make(&s, &samples[5]), 0);
+	m = open_model(s.path);
+	for (size_t i = 0; i < HL_ARRAY_LEN(some); i++)
+		expect(m, &questions[some[i]]);
+	for (size_t i = 0; i < HL_ARRAY_LEN(some); i++) {
+		before = hl_reader_bytes_read(hl_model_reader(m));
+		free(ask(m, &questions[some[i]]));
+		once = i == 0 ? hl_reader_bytes_read(hl_model_reader(m)) : once;
+		if (i > 0 && hl_reader_bytes_read(hl_model_reader(m)) != before)
+			fail_msg("question %zu reads again", some[i]);
+	}
+	assert_true(once > before / 2);
+	/* Nobody expects it any more: it is read. */
+	free(ask(m, &questions[0]));
+	assert_true(hl_reader_bytes_read(hl_model_reader(m)) > once);
+	hl_model_close(m);
+	hl_sample_free(&s);
+}
+
+/* The same filter is one object, as it is for the views of one command. */
+static size_t first_with(size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (questions[k].filter && strcmp(questions[k].filter, questions[i].filter) == 0)
+			return k;
+	}
+	return i;
+}
+
+static int make_filters(void **state)
+{
+	struct hl_filter_error error;
+
+	for (size_t i = 0; i < N; i++) {
+		if (!questions[i].filter)
+			continue;
+		if (first_with(i) < i)
+			filters[i] = filters[first_with(i)];
+		else if (hl_filter_parse(&filters[i], questions[i].filter, &error) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int free_filters(void **state)
+{
+	for (size_t i = 0; i < N; i++) {
+		if (questions[i].filter && first_with(i) == i)
+			hl_filter_free(filters[i]);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(read_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_filters, free_filters);
+}
