@@ -1,7 +1,7 @@
 /*
  * life.c - how recording begins, how a fork child becomes a process of its own, how it ends.
  *
- * Nothing of ours stays behind in the program but one mapping: no thread, no descriptor, no
+ * Nothing of ours stays behind in the program but mappings: no thread, no descriptor, no
  * handler. If we cannot record we say so once, on stderr, and the program runs on.
  */
 #include <errno.h>
@@ -129,6 +129,7 @@ static void begin(void)
 		struct hl_thread *t = hl_tls.thread;
 		uint64_t who = (uint64_t)hl_rec.pid | (uint64_t)UINT32_MAX << 32;
 
+		hl_unwind_open_tables();
 		atomic_store(&hl_alive.ours, 1);
 		atomic_store(&hl_rec.phase, HL_PHASE_ON);
 		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
