@@ -1,13 +1,16 @@
 #!/usr/bin/python3
-"""memory_test - what recording adds to a program's memory: resident pages of unwind tables."""
+"""memory_test - what recording adds to a program's memory: resident pages of unwind tables, address space."""
 import os
 
-from manners import HERE, Failure, compiled, expect, main, sound
+from manners import HERE, Failure, compiled, contains, expect, main, sound
 
 MIB = 1 << 20
 FUNCTIONS = 65536       # of programs/wide.c
 TABLES = 7 * MIB        # less than its unwind tables have
 ALLOWED = 3 * MIB       # for files and rings; of tables 1.5 MiB may stay
+RINGS = 28 * MIB        # what is mapped for them, rounded down
+LIBRARY = 4 * MIB       # for libheaplapse.so itself, with room to spare
+NEEDED = 64 * MIB       # for everything of ours, and as much again as the rings for the program
 
 
 def stacks(place, trace, calls):
@@ -74,6 +77,44 @@ def test_file_is_gone(place):
         expect('allocations', info['totals']['allocations'] >= FUNCTIONS, True)
         for name in place.traces('gone.*'):
             os.unlink(name)
+
+
+def peak_of(place, *command):
+    """The address space that a program itself needs."""
+    low, high = 0, 64 * MIB
+    while high - low > MIB // 8:
+        middle = (low + high) // 2
+        done = place.run('sh', '-c', f'ulimit -S -v {middle // 1024}; exec "$@"', 'sh', *command)
+        low, high = (low, middle) if done.status == 0 else (middle, high)
+    return high
+
+
+def test_address_space(place):
+    """a program that has room for 4 MiB more runs under RLIMIT_AS: recorded, or with the reason why not"""
+    command = (place.program('ending'), 'exit:0')
+    peak, recorded = peak_of(place, *command), {}
+    for more in range(LIBRARY, NEEDED + 1, 5 * MIB):
+        done = limited(place, peak + more, *command)
+        expect(f'status with {more} bytes more than it needs, {done.err!r}', done.status, 0)
+        trace = place.traces('limited.manners_ending*')
+        recorded[more] = bool(trace)
+        if trace:
+            sound(place.info(trace[0]), 100, 40)
+        else:
+            contains('the reason', done.err, 'this program is not recorded', 'RLIMIT_AS')
+        for name in place.traces('limited.*'):
+            os.unlink(name)
+    expect('recorded without room for the rings', any(recorded[more] for more in recorded if more < 2 * RINGS), False)
+    expect('recorded where there is room', recorded[max(recorded)], True)
+
+
+def test_given_back(place):
+    """a program that is not recorded keeps no mapping of ours but the library"""
+    done = place.bare('cat', '/proc/self/maps', env={'HEAPLAPSE_OUTPUT': 'nowhere/x.hlt'})
+    expect('status', done.status, 0)
+    contains('message', done.err, 'this program is not recorded')
+    contains('its mappings', done.out, 'libheaplapse.so')
+    expect('mappings of rings', [line for line in done.out.splitlines() if 'memfd' in line], [])
 
 
 main(globals())
