@@ -1,7 +1,7 @@
 /*
  * life.c - how recording begins, how a fork child becomes a process of its own, how it ends.
  *
- * Nothing of ours stays behind in the program but one mapping: no thread, no descriptor, no
+ * Nothing of ours stays behind in the program but mappings: no thread, no descriptor, no
  * handler. If we cannot record we say so once, on stderr, and the program runs on.
  */
 #include <errno.h>
@@ -69,17 +69,42 @@ void hl_life_off(const char *why)
 		hl_life_message("this program is not recorded", why);
 }
 
+/*
+ * Does the program keep as much address space as the rings take? With less it would be our fault
+ * when its next mmap fails.
+ */
+static bool has_room(void)
+{
+	long p = hl_sys6(
+		SYS_mmap, 0, 2 * HL_REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return false;
+	hl_sys2(SYS_munmap, p, 2 * HL_REGION_BYTES);
+	return true;
+}
+
 static const char *map_region(int memfd)
 {
-	long p =
-		hl_sys6(SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	long p = -ENOMEM;
 
+	if (has_room())
+		p = hl_sys6(
+			SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 	if (p < 0 && p > -4096)
 		return "no room for the rings in the address space (is RLIMIT_AS set?)";
 	hl_rec.region = (struct hl_region *)p;
 	/* Not locked, not huge: only the rings in use shall cost memory. */
 	hl_sys3(SYS_madvise, p, HL_REGION_BYTES, MADV_NOHUGEPAGE);
 	return NULL;
+}
+
+/* A program that is not recorded may need the address space itself. */
+static void drop_region(void)
+{
+	if (hl_rec.region)
+		hl_sys2(SYS_munmap, hl_rec.region, HL_REGION_BYTES);
+	hl_rec.region = NULL;
 }
 
 static const char *check_region(void)
@@ -129,6 +154,7 @@ static void begin(void)
 		struct hl_thread *t = hl_tls.thread;
 		uint64_t who = (uint64_t)hl_rec.pid | (uint64_t)UINT32_MAX << 32;
 
+		hl_unwind_open_tables();
 		atomic_store(&hl_alive.ours, 1);
 		atomic_store(&hl_rec.phase, HL_PHASE_ON);
 		hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
@@ -137,7 +163,7 @@ static void begin(void)
 		else
 			atomic_store(&hl_alive.on, 1);
 	} else {
-		hl_life_off("out of memory");
+		hl_life_off("out of memory (is RLIMIT_AS set?)");
 	}
 	hl_tls.busy = false;
 }
@@ -241,14 +267,16 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	why = address ? join(address) : start_own(envp);
-	if (why) {
-		hl_life_off(why);
+	if (why)
+		hl_life_off(why); /* perhaps in the collector's words, which lie in the region */
+	else
+		begin();
+	if (atomic_load(&hl_rec.phase) == HL_PHASE_OFF) {
+		drop_region();
 		return;
 	}
-	begin();
 	hl_log("recording, settings", hl_rec.settings);
-	if (atomic_load(&hl_rec.phase) != HL_PHASE_OFF)
-		on_exit(at_exit, NULL);
+	on_exit(at_exit, NULL);
 }
 
 /*

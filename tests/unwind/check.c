@@ -379,12 +379,13 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	if (n)
 		every = atoi(n);
+	hl_unwind_init(NULL);
+	hl_unwind_open_tables();
 	/* Not linked: it would replace the program's backtrace(). */
 	handle = lib && *lib ? dlopen(lib, RTLD_NOW | RTLD_LOCAL) : NULL;
 	if (handle)
 		unw = (int (*)(void **, int))dlsym(handle, "unw_backtrace");
 	truth = dlsym(RTLD_DEFAULT, "unwind_truth");
-	hl_unwind_init(NULL);
 	pthread_atfork(NULL, NULL, in_child);
 	atomic_store(&ready, 1);
 }

@@ -14,13 +14,8 @@
 #define NO_VALUE 0xff /* DW_EH_PE_omit */
 #define SEARCHED 0x3b /* DW_EH_PE_datarel | DW_EH_PE_sdata4: what every linker writes */
 
-struct segments {
-	const ElfW(Phdr) * first;
-	size_t count;
-};
-
 /* The program headers behind an ELF header that lies at `base`, in its first page as always. */
-static bool read_header(uintptr_t base, struct segments *s)
+static bool read_header(uintptr_t base, struct hl_segments *s)
 {
 	const ElfW(Ehdr) *eh = (const ElfW(Ehdr) *)base;
 
@@ -36,7 +31,7 @@ static bool read_header(uintptr_t base, struct segments *s)
  * The loader tells where an object is mapped, but of one with holes only the segment that holds
  * the pc. The main program's headers are known from the kernel; a library has them at its bias.
  */
-static bool find_segments(const struct hl_object *o, struct segments *s)
+bool hl_object_segments(const struct hl_object *o, struct hl_segments *s)
 {
 	if (!o->module.name[0]) {
 		s->first = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -52,7 +47,7 @@ static bool find_segments(const struct hl_object *o, struct segments *s)
  * Widens the module's range to all its segments, and bounds the tables by the one that holds them:
  * between segments there can be holes.
  */
-static bool take_segments(struct hl_object *o, const struct segments *s)
+static bool take_segments(struct hl_object *o, const struct hl_segments *s)
 {
 	uintptr_t start = UINTPTR_MAX, end = 0, bias = o->module.bias;
 
@@ -80,7 +75,7 @@ static bool take_segments(struct hl_object *o, const struct segments *s)
 bool hl_object_find(uintptr_t pc, struct hl_object *o)
 {
 	struct dl_find_object found;
-	struct segments s;
+	struct hl_segments s;
 
 	if (_dl_find_object((void *)pc, &found) != 0)
 		return false;
@@ -90,18 +85,29 @@ bool hl_object_find(uintptr_t pc, struct hl_object *o)
 		.bias = found.dlfo_link_map->l_addr,
 		.name = found.dlfo_link_map->l_name,
 	};
+	o->map = found.dlfo_link_map;
+	o->shift = 0;
 	if (!o->module.name)
 		o->module.name = "";
 	o->module.is_vdso =
 		strlen(o->module.name) > 10 && memcmp(o->module.name, "linux-vdso", 10) == 0;
 	o->header = (uintptr_t)found.dlfo_eh_frame;
-	if (!find_segments(o, &s) || !take_segments(o, &s)) {
+	if (!hl_object_segments(o, &s) || !take_segments(o, &s)) {
 		o->low = o->module.start;
 		o->high = o->module.end;
 	}
 	if (o->header < o->low || o->header >= o->high)
 		o->header = 0;
+	hl_tables_use_view(o);
 	return true;
+}
+
+uintptr_t hl_cfi_pointer(const struct hl_object *o, struct hl_bytes *b, uint8_t encoding)
+{
+	uintptr_t pc = hl_bytes_pointer(b, encoding, o->header);
+
+	/* Relative ones have moved with the table. */
+	return encoding & 0x70 ? pc : pc - o->shift;
 }
 
 /* A CIE or FDE: its length, and a cursor over what follows it. */
@@ -158,6 +164,7 @@ static bool read_cie(const struct hl_object *o, const uint8_t *at, struct hl_cfi
 	const char *aug;
 	unsigned version;
 
+	hl_tables_touch(o, (uintptr_t)at);
 	r = open_record(&b);
 	if (hl_bytes_fixed(&r, 4) != 0)
 		return false;
@@ -185,15 +192,20 @@ static bool read_cie(const struct hl_object *o, const uint8_t *at, struct hl_cfi
 /* The record at b, when it is an FDE that can be understood; b moves past it in any case. */
 static bool read_fde(const struct hl_object *o, struct hl_bytes *b, struct hl_cfi_entry *e)
 {
-	struct hl_bytes r = open_record(b);
-	const uint8_t *at = r.p;
-	uint64_t back = hl_bytes_fixed(&r, 4);
+	struct hl_bytes r;
+	const uint8_t *at;
+	uint64_t back;
 
+	hl_tables_touch(o, (uintptr_t)b->p);
+	r = open_record(b);
+	at = r.p;
+	back = hl_bytes_fixed(&r, 4);
 	if (r.bad || back == 0 || back > (uint64_t)((uintptr_t)at - o->low))
 		return false;
+	hl_tables_touch(o, (uintptr_t)r.end - 1);
 	if (!read_cie(o, at - back, e))
 		return false;
-	e->begin = hl_bytes_pointer(&r, e->encoding, o->header);
+	e->begin = hl_cfi_pointer(o, &r, e->encoding);
 	e->end = e->begin + hl_bytes_pointer(&r, e->encoding & 0x0f, 0);
 	if (e->augmented)
 		hl_bytes_skip(&r, hl_bytes_uleb(&r));
@@ -206,12 +218,15 @@ static bool holds(const struct hl_cfi_entry *e, uintptr_t pc)
 	return pc >= e->begin && pc < e->end;
 }
 
-static int32_t table_word(const uint8_t *table, uint64_t index)
+/* What the table says at index, two words a pc. */
+static uintptr_t table_word(const struct hl_object *o, const uint8_t *table, uint64_t index)
 {
+	const uint8_t *at = table + index * 4;
 	int32_t v;
 
-	memcpy(&v, table + index * 4, 4);
-	return v;
+	hl_tables_touch(o, (uintptr_t)at);
+	memcpy(&v, at, 4);
+	return o->header + (uintptr_t)(intptr_t)v;
 }
 
 /* The table is sorted by first pc; the last one that is not above pc is the only candidate. */
@@ -225,14 +240,14 @@ static bool search(const struct hl_object *o, struct hl_bytes *table, uint64_t c
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
 
-		if (o->header + (uintptr_t)(intptr_t)table_word(table->p, mid * 2) <= pc)
+		if (table_word(o, table->p, mid * 2) <= pc)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	if (lo == 0)
 		return false;
-	fde = o->header + (uintptr_t)(intptr_t)table_word(table->p, (lo - 1) * 2 + 1);
+	fde = table_word(o, table->p, (lo - 1) * 2 + 1);
 	if (fde < o->low || fde >= o->high)
 		return false;
 	b.p = (const uint8_t *)fde;
@@ -264,6 +279,8 @@ bool hl_cfi_find(const struct hl_object *o, uintptr_t pc, struct hl_cfi_entry *e
 
 	if (!o->header)
 		return false;
+	hl_tables_touch(o, o->header);
+	pc -= o->shift;
 	version = (uint8_t)hl_bytes_fixed(&b, 1);
 	frames_enc = (uint8_t)hl_bytes_fixed(&b, 1);
 	count_enc = (uint8_t)hl_bytes_fixed(&b, 1);
@@ -284,5 +301,5 @@ bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc)
 {
 	struct hl_cfi_entry e;
 
-	return hl_cfi_find(o, pc, &e) && e.begin == pc;
+	return hl_cfi_find(o, pc, &e) && e.begin == pc - o->shift;
 }

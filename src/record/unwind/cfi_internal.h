@@ -5,6 +5,8 @@
 #ifndef HL_RECORD_UNWIND_CFI_INTERNAL_H
 #define HL_RECORD_UNWIND_CFI_INTERNAL_H
 
+#include <link.h>
+
 #include "record/arch/walk.h"
 #include "record/unwind/unwind.h"
 
@@ -24,8 +26,19 @@ uintptr_t hl_bytes_pointer(struct hl_bytes *b, uint8_t encoding, uintptr_t data)
 /* The object that holds a pc. */
 struct hl_object {
 	struct hl_unwind_module module;
+	const void *map;     /* the loader's own name for it */
 	uintptr_t header;    /* .eh_frame_hdr, 0: none */
 	uintptr_t low, high; /* the segment that holds it: all that may be read */
+	/*
+	 * The tables may lie elsewhere than the loader has put them (tables.c): a pc of the object
+	 * is this much higher than where they say it is. The pcs of entries are as they say.
+	 */
+	uintptr_t shift;
+};
+
+struct hl_segments {
+	const ElfW(Phdr) * first;
+	size_t count;
 };
 
 /* One entry of .eh_frame with its CIE. */
@@ -74,6 +87,22 @@ bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc);
 bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
 	struct hl_cfi_row *row);
 struct hl_bytes hl_cfi_expr(const struct hl_object *o, int32_t at);
+/* A pc, in one of the encodings. */
+uintptr_t hl_cfi_pointer(const struct hl_object *o, struct hl_bytes *b, uint8_t encoding);
+/* The program headers of an object that was found. */
+bool hl_object_segments(const struct hl_object *o, struct hl_segments *s);
+
+/* Once, by the first hook: which objects will never be unloaded. */
+void hl_tables_note_objects(void);
+/* Lets o read its tables where they cost nothing for long. */
+void hl_tables_use_view(struct hl_object *o);
+void hl_tables_touch_view(uintptr_t addr);
+/* Before something at addr is read. */
+hl_inline void hl_tables_touch(const struct hl_object *o, uintptr_t addr)
+{
+	if (o->shift && addr < o->high)
+		hl_tables_touch_view(addr);
+}
 
 /*
  * Runs a DWARF expression. Words are read through w, or not at all when w is NULL. False when it

@@ -157,7 +157,7 @@ static void one(struct run *r)
 	case 0x00: /* nop */
 		return;
 	case 0x01: /* set_loc */
-		r->loc = hl_bytes_pointer(b, r->entry->encoding, r->object->header);
+		r->loc = hl_cfi_pointer(r->object, b, r->entry->encoding);
 		return;
 	case 0x02:
 		return advance(r, hl_bytes_fixed(b, 1));
@@ -185,7 +185,7 @@ static bool run(struct run *r, struct hl_bytes program)
 hl_cold bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
 	struct hl_cfi_row *row)
 {
-	struct run r = {.object = o, .entry = e, .loc = e->begin, .pc = pc};
+	struct run r = {.object = o, .entry = e, .loc = e->begin, .pc = pc - o->shift};
 
 	r.row.cfa_how = HL_ROW_UNDEF;
 	if (!run(&r, e->common))

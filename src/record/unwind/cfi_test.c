@@ -85,6 +85,58 @@ static void scan_finds_what_search_finds(void **state)
 	assert_true(found > 50);
 }
 
+/* Tables that are read in another place than their code's speak of the same pcs. */
+static void moved_tables_say_the_same(void **state)
+{
+	struct copy c = copy_tables((uintptr_t)qsort);
+	struct hl_object o;
+	uint32_t range, found = 0;
+
+	assert_true(hl_object_find((uintptr_t)qsort, &o));
+	c.o.shift = 0 - c.moved;
+	range = (uint32_t)(o.module.end - o.module.start);
+	for (int i = 0; i < 300; i++) {
+		uintptr_t pc = o.module.start + rnd(range);
+		struct hl_cfi_row a, b;
+		struct hl_cfi_entry e;
+
+		assert_int_equal(row_at(&o, pc, &a), row_at(&c.o, pc, &b));
+		assert_memory_equal(&a, &b, sizeof(a));
+		if (!hl_cfi_find(&o, pc, &e))
+			continue;
+		found++;
+		assert_true(hl_cfi_starts(&o, e.begin));
+		assert_true(hl_cfi_starts(&c.o, e.begin));
+		assert_int_equal(hl_cfi_starts(&c.o, e.begin + 1), e.end == e.begin + 1);
+	}
+	assert_true(found > 50);
+}
+
+/* Relative pointers move with the table, others have to be told. */
+static void moved_pointers(void **state)
+{
+	static const struct {
+		uint8_t encoding;
+		int64_t wanted; /* from where the table lies */
+	} cases[] = {{0x00, 0x10 - 0x5000}, {0x04, 0x10 - 0x5000}, {0x1c, 0x10}, {0x3c, 0x30}};
+	static uint8_t bytes[64];
+	struct hl_object o = {.low = (uintptr_t)bytes,
+		.header = (uintptr_t)bytes + 0x20,
+		.high = (uintptr_t)bytes + sizeof(bytes),
+		.shift = 0x5000};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		bool absolute = !(cases[i].encoding & 0x70);
+		uint64_t value = 0x10 + (absolute ? (uint64_t)(uintptr_t)bytes : 0);
+		struct hl_bytes b = {.p = bytes, .end = bytes + sizeof(bytes)};
+
+		memcpy(bytes, &value, sizeof(value));
+		assert_int_equal(hl_cfi_pointer(&o, &b, cases[i].encoding),
+			(uintptr_t)bytes + (uintptr_t)cases[i].wanted);
+		assert_false(b.bad);
+	}
+}
+
 /* Whatever the bytes are: no crash, no endless loop, no read beside the segment. */
 static void damage_does_no_harm(void **state)
 {
@@ -256,6 +308,8 @@ int main(void)
 		cmocka_unit_test(expressions),
 		cmocka_unit_test(programs),
 		cmocka_unit_test(scan_finds_what_search_finds),
+		cmocka_unit_test(moved_tables_say_the_same),
+		cmocka_unit_test(moved_pointers),
 		cmocka_unit_test(damage_does_no_harm),
 		cmocka_unit_test(damaged_programs_do_no_harm),
 	};

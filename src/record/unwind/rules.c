@@ -17,6 +17,7 @@ static _Atomic uint64_t seen[SEEN]; /* start of the module, its low 12 bits the 
 
 int hl_unwind_init(hl_unwind_module_fn on_module)
 {
+	hl_tables_note_objects();
 	atomic_store_explicit(&module_fn, on_module, memory_order_release);
 	return 0;
 }
@@ -229,7 +230,7 @@ hl_cold bool hl_unwind_function_range(uintptr_t pc, uintptr_t *lo, uintptr_t *hi
 
 	if (!hl_object_find(pc, &o) || !hl_cfi_find(&o, pc, &e))
 		return false;
-	*lo = e.begin;
-	*hi = e.end;
+	*lo = e.begin + o.shift;
+	*hi = e.end + o.shift;
 	return true;
 }

@@ -12,8 +12,8 @@
  *
  * Safe in a signal handler that interrupts an unwind of the same thread: hl_unwind then says -EBUSY
  * and hl_unwind_full() still works. No malloc, no lock, no errno; a syscall only when an address
- * that no earlier unwind has vouched for must be probed, and never after
- * hl_unwind_forbid_syscalls().
+ * that no earlier unwind has vouched for must be probed, or for a pc that is met for the first
+ * time, and never after hl_unwind_forbid_syscalls().
  */
 #ifndef HL_RECORD_UNWIND_H
 #define HL_RECORD_UNWIND_H
@@ -40,6 +40,11 @@ typedef void (*hl_unwind_module_fn)(const struct hl_unwind_module *module);
 
 /* Once per process, before the first unwind. Idempotent. 0 or -errno. */
 int hl_unwind_init(hl_unwind_module_fn on_module);
+/*
+ * Once per process, after that, before the program runs: maps large unwind tables for reading. Has
+ * a descriptor open for a moment. Without it all works, but what was read stays resident.
+ */
+void hl_unwind_open_tables(void);
 
 /*
  * Around a dlclose. Between the two, other code may be loaded in the place of what goes: no rule

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""memory_test - what recording adds to a program's memory: resident pages of unwind tables, address space."""
+import os
+
+from manners import HERE, Failure, compiled, contains, expect, main, sound
+
+MIB = 1 << 20
+FUNCTIONS = 65536       # of programs/wide.c
+TABLES = 7 * MIB        # less than its unwind tables have
+ALLOWED = 3 * MIB       # for files and rings; of tables 1.5 MiB may stay
+RINGS = 28 * MIB        # what is mapped for them, rounded down
+LIBRARY = 4 * MIB       # for libheaplapse.so itself, with room to spare
+NEEDED = 64 * MIB       # for everything of ours, and as much again as the rings for the program
+
+
+def stacks(place, trace, calls):
+    """Every block of allocate() has the stack that made it."""
+    nodes, above, found = place.heaplapse.report(trace, '--allocated')['nodes'], [], 0
+    for node in nodes:
+        above.append((*(() if node['parent'] is None else above[node['parent']]), node['function']))
+        if node['function'] != 'allocate':
+            continue
+        if above[-1][-3:] != ('work', 'wide', 'allocate'):
+            raise Failure(f'a stack that was never there: {above[-1]}')
+        found += node['blocks']
+    expect('blocks below work and wide', found, calls)
+
+
+def limited(place, limit, *command):
+    """Recorded, with so much address space for the program but not for the collector."""
+    return place.record('sh', '-c', f'ulimit -S -v {limit // 1024}; exec "$@"', 'sh', *command,
+                        options=('-q', '-f', '-o', 'limited.%e.hlt'))
+
+
+def test_resident(place):
+    """tables of 8 MiB of which every entry is read: at most 3 MiB more of files are resident, and all stacks are right"""
+    native = int(place.run(place.program('wide'), 1, 1).out)
+    done = place.record(place.program('wide'), 1, 1)
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    more = int(done.out) - native
+    if more > ALLOWED:
+        raise Failure(f'{more} bytes of files more than natively, at most {ALLOWED}')
+    sound(place.info())
+    stacks(place, place.traces()[0], FUNCTIONS)
+    # The measure itself: where address space is limited tables are read in place, and stay.
+    more = int(limited(place, 1024 * MIB, place.program('wide'), 1, 1).out) - native
+    if more < TABLES:
+        raise Failure(f'only {more} bytes more when the tables are read in place: this test shows nothing')
+    stacks(place, 'limited.manners_wide.hlt', FUNCTIONS)
+
+
+def test_threads(place):
+    """threads that read tables and give them back, while a library comes and goes: all stacks are right"""
+    compiled('gcc', '-O1', '-fPIC', '-shared', '-fno-builtin', '-DWHO=alpha', '-DFRAME=64', '-DSIZE=10', '-o', 'plugin.so',
+             os.path.join(HERE, 'programs', 'plugin.c'))
+    done = place.record(place.program('wide'), 1, 4, os.path.abspath('plugin.so'))
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    sound(place.info())
+    stacks(place, place.traces()[0], 3 * FUNCTIONS)
+
+
+def test_file_is_gone(place):
+    """a program whose file was replaced, or deleted before it ran, is unwound all the same"""
+    with open(place.program('wide'), 'rb') as file:
+        data = file.read()
+    for change in ('rm "$0"', 'rm "$0"; echo other > "$0"'):
+        with open('wide', 'wb') as file:
+            file.write(data)
+        os.chmod('wide', 0o755)
+        # the shell has it open while it changes the file; the kernel then runs what was opened
+        done = place.record('sh', '-c', f'exec 9< "$0"; {change}; exec /proc/self/fd/9 1 1', os.path.abspath('wide'),
+                            options=('-q', '-f', '-o', 'gone.%e.hlt'))
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        trace = max(place.traces('gone.*'), key=os.path.getsize)
+        info = place.info(trace)
+        sound(info)
+        expect('allocations', info['totals']['allocations'] >= FUNCTIONS, True)
+        for name in place.traces('gone.*'):
+            os.unlink(name)
+
+
+def peak_of(place, *command):
+    """The address space that a program itself needs."""
+    low, high = 0, 64 * MIB
+    while high - low > MIB // 8:
+        middle = (low + high) // 2
+        done = place.run('sh', '-c', f'ulimit -S -v {middle // 1024}; exec "$@"', 'sh', *command)
+        low, high = (low, middle) if done.status == 0 else (middle, high)
+    return high
+
+
+def test_address_space(place):
+    """a program that has room for 4 MiB more runs under RLIMIT_AS: recorded, or with the reason why not"""
+    command = (place.program('ending'), 'exit:0')
+    peak, recorded = peak_of(place, *command), {}
+    for more in range(LIBRARY, NEEDED + 1, 5 * MIB):
+        done = limited(place, peak + more, *command)
+        expect(f'status with {more} bytes more than it needs, {done.err!r}', done.status, 0)
+        trace = place.traces('limited.manners_ending*')
+        recorded[more] = bool(trace)
+        if trace:
+            sound(place.info(trace[0]), 100, 40)
+        else:
+            contains('the reason', done.err, 'this program is not recorded', 'RLIMIT_AS')
+        for name in place.traces('limited.*'):
+            os.unlink(name)
+    expect('recorded without room for the rings', any(recorded[more] for more in recorded if more < 2 * RINGS), False)
+    expect('recorded where there is room', recorded[max(recorded)], True)
+
+
+def test_given_back(place):
+    """a program that is not recorded keeps no mapping of ours but the library"""
+    done = place.bare('cat', '/proc/self/maps', env={'HEAPLAPSE_OUTPUT': 'nowhere/x.hlt'})
+    expect('status', done.status, 0)
+    contains('message', done.err, 'this program is not recorded')
+    contains('its mappings', done.out, 'libheaplapse.so')
+    expect('mappings of rings', [line for line in done.out.splitlines() if 'memfd' in line], [])
+
+
+main(globals())
