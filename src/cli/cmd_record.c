@@ -160,21 +160,10 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 
 static void say_no_output(const struct record_options *o, int err)
 {
-	if (err == -EINVAL)
-		hl_cli_error("-o \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% "
-			     "may stand, as in "
-			     "\"%%e.%%p.hlt\"",
-			o->output);
-	else if (err == -EEXIST && o->overwrite)
-		hl_cli_error("%s is no plain file and is not replaced; choose another name with -o",
-			o->output);
-	else if (err == -EEXIST)
-		hl_cli_error(
-			"%s exists and is not overwritten; choose another name with -o, or use -f",
-			o->output);
-	else
-		hl_cli_error("the trace cannot be written to %s: %s; choose another place with -o",
-			o->output, strerror(-err));
+	char why[HL_RECORD_SENTENCE];
+
+	hl_record_no_output(why, sizeof(why), o, err, "-o");
+	hl_cli_error("%s", why);
 }
 
 /* 0, or an exit status with the reason printed. */
