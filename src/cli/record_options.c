@@ -22,6 +22,8 @@
 FLAG_SETTER(set_output, o->output = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
+FLAG_SETTER(set_gdb, o->gdb = true)
+FLAG_SETTER(set_gdb_options, o->gdb = true; o->gdb_options = value)
 FLAG_SETTER(set_quiet, o->quiet = true)
 FLAG_SETTER(set_summary, o->summary = true)
 FLAG_SETTER(set_verbose, o->verbose = true)
@@ -166,6 +168,10 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "clock", CLOCK_VALUES,
 		"where the order of events comes from (default: tsc where the kernel trusts it)",
 		set_clock},
+	{0, "gdb", NULL, "start the program under gdb, which is not recorded itself", set_gdb},
+	{0, "gdb-options", "OPTIONS",
+		"the same with options for gdb, such as \"-batch -ex run -ex bt\"",
+		set_gdb_options},
 	{0, "force", NULL, "run a program that cannot be recorded, unrecorded; write also into a folder that "
 		"everybody may change", set_force},
 	{0},

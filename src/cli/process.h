@@ -1,0 +1,17 @@
+/*
+ * process.h - a running process: is it recorded, by whom and how well; could it be, if not?
+ */
+#ifndef HL_CLI_PROCESS_H
+#define HL_CLI_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/findings.h"
+
+/* Is the word a pid, rather than a program's name? */
+bool hl_process_is_pid(const char *word, uint64_t *pid);
+/* 0; -ESRCH when there is no such process, with a finding that says so. */
+int hl_process_check(struct hl_findings *f, uint64_t pid);
+
+#endif
