@@ -66,13 +66,7 @@ static void show(const struct doctor_state *s, struct hl_findings *about,
 	const struct hl_findings *machine, const char *subject)
 {
 	if (s->json) {
-		for (size_t i = 0; i < machine->v.len; i++) {
-			const struct hl_finding *one = &machine->v.data[i];
-
-			hl_findings_add(about, one->verdict, one->check, one->remedy, "%s",
-				one->what);
-		}
-		hl_findings_json(about, subject);
+		hl_findings_json(about, machine, subject);
 		return;
 	}
 	/* Of the machine only what is wrong, when it is a program that was asked about. */
@@ -100,12 +94,9 @@ static const char *conclusion(enum hl_verdict worst, const char *subject, bool r
 static int conclude(const struct doctor_state *s, const struct hl_findings *about,
 	const struct hl_findings *machine, const char *subject)
 {
-	enum hl_verdict worst = HL_VERDICT_OK;
+	enum hl_verdict worst = hl_findings_worst(about, machine);
 	uint64_t pid;
 
-	for (enum hl_verdict v = HL_VERDICT_NOTE; v <= HL_VERDICT_FAILS; v++)
-		if (hl_findings_first(about, v) || hl_findings_first(machine, v))
-			worst = v;
 	if (!s->json)
 		printf("\n%s\n",
 			conclusion(worst, subject, subject && hl_process_is_pid(subject, &pid)));

@@ -80,33 +80,47 @@ void hl_findings_print(const struct hl_findings *f, enum hl_verdict from)
 			print_one(&f->v.data[i]);
 }
 
-void hl_findings_json(const struct hl_findings *f, const char *subject)
+enum hl_verdict hl_findings_worst(const struct hl_findings *f, const struct hl_findings *other)
 {
-	enum hl_verdict worst = HL_VERDICT_OK;
+	enum hl_verdict worst = HL_VERDICT_FAILS;
+
+	while (worst > HL_VERDICT_OK && !hl_findings_first(f, worst) &&
+		!(other && hl_findings_first(other, worst)))
+		worst--;
+	return worst;
+}
+
+static void put_list(struct hl_json *j, const char *key, const struct hl_findings *f)
+{
+	hl_json_key(j, key);
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < f->v.len; i++) {
+		const struct hl_finding *one = &f->v.data[i];
+
+		hl_json_begin_object(j);
+		hl_json_key_string(j, "verdict", verdicts[one->verdict].word);
+		hl_json_key_string(j, "check", one->check);
+		hl_json_key_string(j, "what", one->what);
+		hl_json_key_string(j, "remedy", one->remedy);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}
+
+void hl_findings_json(
+	const struct hl_findings *f, const struct hl_findings *machine, const char *subject)
+{
+	enum hl_verdict worst = hl_findings_worst(f, machine);
 	struct hl_json j;
 
-	for (size_t i = 0; i < f->v.len; i++)
-		if (f->v.data[i].verdict > worst)
-			worst = f->v.data[i].verdict;
 	hl_json_init(&j, stdout);
 	hl_json_begin_object(&j);
 	hl_json_key_u64(&j, "schema", 1);
 	hl_json_key_string(&j, "subject", subject);
 	hl_json_key_string(&j, "verdict", verdicts[worst].word);
 	hl_json_key_bool(&j, "works", worst < HL_VERDICT_FAILS);
-	hl_json_key(&j, "checks");
-	hl_json_begin_array(&j);
-	for (size_t i = 0; i < f->v.len; i++) {
-		const struct hl_finding *one = &f->v.data[i];
-
-		hl_json_begin_object(&j);
-		hl_json_key_string(&j, "verdict", verdicts[one->verdict].word);
-		hl_json_key_string(&j, "check", one->check);
-		hl_json_key_string(&j, "what", one->what);
-		hl_json_key_string(&j, "remedy", one->remedy);
-		hl_json_end_object(&j);
-	}
-	hl_json_end_array(&j);
+	put_list(&j, "checks", f);
+	put_list(&j, "machine", machine);
 	hl_json_end_object(&j);
 	putchar('\n');
 }

@@ -42,7 +42,10 @@ const struct hl_finding *hl_findings_first(const struct hl_findings *f, enum hl_
 
 /* A line for each, those below `from` left out; wrapped on a terminal. */
 void hl_findings_print(const struct hl_findings *f, enum hl_verdict from);
-/* {"schema": 1, ...} about `subject`, which may be NULL. */
-void hl_findings_json(const struct hl_findings *f, const char *subject);
+/* How bad it comes: of f and, if not NULL, of another. */
+enum hl_verdict hl_findings_worst(const struct hl_findings *f, const struct hl_findings *other);
+/* {"schema": 1, ...} about `subject`, NULL: about the machine alone. */
+void hl_findings_json(
+	const struct hl_findings *f, const struct hl_findings *machine, const char *subject);
 
 #endif

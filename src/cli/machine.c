@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,26 +98,46 @@ static void check_libc(struct hl_findings *f)
 		fine ? NULL : "use glibc 2.35 or newer", "glibc %s", version);
 }
 
+/* The region as the collector makes it. 0 or -errno. */
+static int try_region(void)
+{
+	int fd = memfd_create("heaplapse", MFD_CLOEXEC | MFD_ALLOW_SEALING), err = 0;
+	void *rings;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, HL_REGION_BYTES) < 0) {
+		err = -errno;
+	} else {
+		rings = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (rings == MAP_FAILED)
+			err = -errno;
+		else
+			munmap(rings, HL_REGION_BYTES);
+	}
+	close(fd);
+	return err;
+}
+
+/* The collector goes to its hard limit, and dies of no signal for it: so do we here. */
 static void check_memory(struct hl_findings *f)
 {
-	int fd = memfd_create("heaplapse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	void *rings = MAP_FAILED;
+	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 	char size[HL_TEXT_SIZE_MAX];
-	int err = 0;
+	struct rlimit was, wide;
+	int err;
 
-	if (fd < 0 || ftruncate(fd, HL_REGION_BYTES) < 0 ||
-		(rings = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
-			MAP_FAILED)
-		err = errno;
-	if (rings != MAP_FAILED)
-		munmap(rings, HL_REGION_BYTES);
-	if (fd >= 0)
-		close(fd);
+	getrlimit(RLIMIT_FSIZE, &was);
+	wide = (struct rlimit){was.rlim_max, was.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &wide);
+	err = try_region();
+	setrlimit(RLIMIT_FSIZE, &was);
+	signal(SIGXFSZ, old);
 	if (err)
 		hl_findings_add(f, HL_VERDICT_FAILS, "memory",
-			"raise the limits of memory and of file sizes (ulimit -v, ulimit -f)",
+			"raise the limits of memory and of file sizes (ulimit -v, ulimit -H -f)",
 			"%s of memory that two processes share cannot be had: %s",
-			hl_text_bytes(size, HL_REGION_BYTES), strerror(err));
+			hl_text_bytes(size, HL_REGION_BYTES), strerror(-err));
 	else
 		hl_findings_add(f, HL_VERDICT_OK, "memory", NULL,
 			"%s can be shared between two processes (memfd)",

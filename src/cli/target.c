@@ -99,7 +99,7 @@ static void judge_dynamic(int fd, const Elf64_Ehdr *e, struct target *t)
 		refuse(t, "linking", "it is statically linked: its malloc cannot be replaced",
 			"link it dynamically (without -static)");
 	} else if (strstr(f.interp, "ld-musl")) {
-		refuse(t, "libc", "it uses musl's libc, and the recorder needs glibc",
+		refuse(t, "loader", "it uses musl's libc, and the recorder needs glibc",
 			"build it against glibc");
 	} else {
 		judge_sanitizer(&f, t);
