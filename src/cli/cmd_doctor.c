@@ -37,8 +37,7 @@ static void init(void *state)
 	hl_record_init(&((struct doctor_state *)state)->record);
 }
 
-static void look_at_machine(
-	struct hl_findings *f, struct record_options *o, const char *program)
+static void look_at_machine(struct hl_findings *f, struct record_options *o, const char *program)
 {
 	int err = hl_record_settle(o);
 
@@ -46,8 +45,7 @@ static void look_at_machine(
 	if (err)
 		hl_findings_add(f, HL_VERDICT_FAILS, "output", "go to another folder",
 			"the current folder cannot be opened: %s", strerror(-err));
-	else if (hl_machine_check_output(f, o, program) &&
-		 !hl_findings_first(f, HL_VERDICT_FAILS))
+	else if (hl_machine_check_output(f, o, program) && !hl_findings_first(f, HL_VERDICT_FAILS))
 		hl_machine_try(f, o, program);
 }
 
@@ -70,7 +68,7 @@ static void show(const struct doctor_state *s, struct hl_findings *about,
 		return;
 	}
 	/* Of the machine only what is wrong, when it is a program that was asked about. */
-	if (subject && !hl_findings_first(machine, HL_VERDICT_NOTE))
+	if (subject && machine->v.len && !hl_findings_first(machine, HL_VERDICT_NOTE))
 		hl_findings_add(about, HL_VERDICT_OK, "machine", NULL,
 			"nothing stands in the way (heaplapse doctor alone lists it)");
 	hl_findings_print(about, HL_VERDICT_OK);
@@ -109,19 +107,21 @@ static int run_doctor(void *state, int argc, char **argv)
 	struct hl_findings process = {0}, machine = {0}, *about = &process;
 	const char *subject = argc > 0 ? argv[0] : NULL;
 	struct target t = {.path = ""};
+	bool machine_matters = true;
 	uint64_t pid;
 	int status;
 
 	if (argc > 1)
 		return hl_cli_usage("takes one program, without its arguments, or one pid");
 	if (subject && hl_process_is_pid(subject, &pid)) {
-		hl_process_check(&process, pid);
+		machine_matters = hl_process_check(&process, pid) == 0;
 	} else if (subject) {
 		look_at_program(&process, subject, &t);
 		if (!process.v.len)
 			about = &t.findings;
 	}
-	look_at_machine(&machine, &s->record, t.path[0] ? t.path : "program");
+	if (machine_matters)
+		look_at_machine(&machine, &s->record, t.path[0] ? t.path : "program");
 	show(s, about, &machine, subject);
 	status = conclude(s, about, &machine, subject);
 	hl_target_fini(&t);

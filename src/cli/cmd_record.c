@@ -445,6 +445,7 @@ static int find_gdb(struct session *s, const char *program)
 	struct target gdb;
 	int err = hl_target_find("gdb", &gdb);
 
+	memcpy(s->gdb, gdb.path, sizeof(s->gdb));
 	hl_target_fini(&gdb);
 	if (err) {
 		hl_cli_error("gdb cannot be started: %s; install it (apt install gdb)",
@@ -457,7 +458,6 @@ static int find_gdb(struct session *s, const char *program)
 			program, s->target.image, program);
 		return CANNOT_RECORD;
 	}
-	memcpy(s->gdb, gdb.path, sizeof(s->gdb));
 	return 0;
 }
 
@@ -521,34 +521,42 @@ static void say_what_is_missing(const struct session *s, const char *program)
 		hl_cli_error("%s is recorded in part: %s; %s", program, why->what, why->remedy);
 }
 
+static int run_session(struct session *s, int argc, char **argv)
+{
+	int status, err = prepare(s, argv[0]);
+
+	if (err)
+		return err;
+	if (problem_of(s))
+		return run_unrecorded(s, argv);
+	say_what_is_missing(s, argv[0]);
+	err = start_child(s, argc, argv);
+	if (err)
+		return err;
+	status = wait_for_child(s);
+	wait_for_trace(s, status);
+	if (s->regions == 0)
+		hl_cli_error("%s was not recorded: %s", argv[0],
+			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
+	else if (!s->o->quiet && (s->o->summary || isatty(2)))
+		hl_summary_print(s->last_path);
+	return leave_as(status);
+}
+
 static int run_record(void *state, int argc, char **argv)
 {
 	struct record_options *given = state;
 	struct session s = {.o = given, .control_fd = -1, .listen_fd = -1};
-	int err, status;
+	int status;
 
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)
 		return hl_cli_usage(
 			"which program? for example: heaplapse record ./app --its-option");
-	err = prepare(&s, argv[0]);
-	if (err)
-		return err;
-	if (problem_of(&s))
-		return run_unrecorded(&s, argv);
-	say_what_is_missing(&s, argv[0]);
-	err = start_child(&s, argc, argv);
-	if (err)
-		return err;
-	status = wait_for_child(&s);
-	wait_for_trace(&s, status);
-	if (s.regions == 0)
-		hl_cli_error("%s was not recorded: %s", argv[0],
-			s.o->gdb ? "gdb did not run it" : "the recorder never started in it");
-	else if (!given->quiet && (given->summary || isatty(2)))
-		hl_summary_print(s.last_path);
-	return leave_as(status);
+	status = run_session(&s, argc, argv);
+	hl_target_fini(&s.target);
+	return status;
 }
 
 static const struct hl_example record_examples[] = {

@@ -39,7 +39,8 @@ const char *hl_elf_file_needed(const struct hl_elf_file *f, unsigned i);
 bool hl_elf_file_has_segment(const struct hl_elf_file *f, uint32_t type);
 /* Its build-id in id[64]; the length, 0 when there is none. */
 size_t hl_elf_file_build_id(const struct hl_elf_file *f, uint8_t *id);
-/* Which of at most 64 names the symbol tables of a type (SHT_DYNSYM, SHT_SYMTAB) define: a bit each.
+/* Which of at most 64 names the symbol tables of a type (SHT_DYNSYM, SHT_SYMTAB) define: a bit
+ * each.
  */
 uint64_t hl_elf_file_defines(
 	const struct hl_elf_file *f, uint32_t type, const char *const *names, size_t n);

@@ -59,8 +59,8 @@ static void print_one(const struct hl_finding *one)
 	struct hl_strbuf raw = {0}, text = {0};
 	unsigned width = hl_term_width(1);
 
-	hl_strbuf_printf(&raw, "%s%s%s", one->what, one->remedy ? "; " : "",
-		one->remedy ? one->remedy : "");
+	hl_strbuf_printf(
+		&raw, "%s%s%s", one->what, one->remedy ? "; " : "", one->remedy ? one->remedy : "");
 	hl_text_escape(&text, hl_strbuf_str(&raw));
 	printf("%s%-*s%s%-*s ", hl_term_style(1, verdicts[one->verdict].style), CHECK_AT - 1,
 		verdicts[one->verdict].word, hl_term_style(1, HL_STYLE_PLAIN), WHAT_AT - CHECK_AT,

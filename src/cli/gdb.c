@@ -15,12 +15,13 @@ struct words {
 
 static int add(struct words *w, const char *text)
 {
-	char *copy = strdup(text);
+	char **place;
 
-	if (copy && hl_vec_push(&w->v, copy) == 0)
-		return 0;
-	free(copy);
-	return -ENOMEM;
+	if (hl_vec_push(&w->v, NULL))
+		return -ENOMEM;
+	place = &w->v.data[w->v.len - 1];
+	*place = strdup(text);
+	return *place ? 0 : -ENOMEM;
 }
 
 /* The next word of *at without its quotes; false: none is left. */

@@ -8,7 +8,7 @@
 #define HL_CLI_GDB_H
 
 struct hl_gdb_start {
-	const char *options; /* for gdb, split as a shell would; NULL: none */
+	const char *options;          /* for gdb, split as a shell would; NULL: none */
 	const char *preload, *socket; /* LD_PRELOAD and HEAPLAPSE_SOCKET of the program */
 	const char *program;          /* its path */
 	char **args;                  /* argv of the program, its name first, ended by NULL */

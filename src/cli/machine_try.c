@@ -42,8 +42,7 @@ static void run_self(const struct trial *t, int out, char *const *argv)
 		unsetenv(name);
 	}
 	unsetenv("HEAPLAPSE_SOCKET");
-	if (fchdir(t->folder) == 0 && dup2(null, 0) == 0 && dup2(null, 1) == 1 &&
-		dup2(out, 2) == 2)
+	if (fchdir(t->folder) == 0 && dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(out, 2) == 2)
 		execv(SELF, argv);
 	_exit(127);
 }

@@ -284,7 +284,9 @@ static void judge_preload(struct hl_findings *f, uint64_t pid)
 	size_t len = 0;
 	char *text = read_text(pid, "environ", &len);
 
-	for (size_t at = 0; text && at < len; at += strlen(text + at) + 1)
+	if (!text)
+		return;
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
 		if (!strncmp(text + at, "LD_PRELOAD=", 11) && text[at + 11])
 			hl_findings_add(f, HL_VERDICT_OK, "LD_PRELOAD", NULL,
 				"%.300s; record keeps it, behind the recorder", text + at + 11);
@@ -303,16 +305,27 @@ static void judge_rights(struct hl_findings *f, uint64_t pid)
 			 : "you may not look into it (ptrace), so that not all is seen here");
 }
 
-/* The program that it runs, judged as if it were to be started. */
-static void judge_program(struct hl_findings *f, uint64_t pid)
+/* What it runs; false: that may not be known. */
+static bool name_program(struct hl_findings *f, uint64_t pid, char *name, size_t n)
 {
-	char link[64], name[PATH_MAX] = "";
-	struct target t;
+	char link[64];
+	ssize_t len;
 
 	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/exe", pid);
-	if (readlink(link, name, sizeof(name) - 1) < 0)
-		return;
-	hl_findings_add(f, HL_VERDICT_OK, "program", NULL, "%s", name);
+	len = readlink(link, name, n - 1);
+	name[len > 0 ? len : 0] = '\0';
+	if (len > 0)
+		hl_findings_add(f, HL_VERDICT_OK, "program", NULL, "%s", name);
+	return len > 0;
+}
+
+/* The program, judged as if it were to be started. */
+static void judge_program(struct hl_findings *f, uint64_t pid, const char *name)
+{
+	struct target t;
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/exe", pid);
 	hl_target_judge(link, name, &t);
 	hl_target_examine(&t);
 	for (size_t i = 0; i < t.findings.v.len; i++) {
@@ -327,6 +340,8 @@ int hl_process_check(struct hl_findings *f, uint64_t pid)
 {
 	char *status = read_text(pid, "status", NULL);
 	const char *state = status ? strstr(status, "\nState:\t") : NULL;
+	char name[PATH_MAX];
+	bool named;
 
 	if (!status || !state || state[8] == 'Z' || state[8] == 'X' ||
 		!strstr(status, "\nVmSize:")) {
@@ -339,9 +354,14 @@ int hl_process_check(struct hl_findings *f, uint64_t pid)
 		free(status);
 		return -ESRCH;
 	}
-	judge_program(f, pid);
-	if (!judge_recorder(f, pid))
-		judge_preload(f, pid);
+	named = name_program(f, pid, name, sizeof(name));
+	if (judge_recorder(f, pid)) {
+		free(status);
+		return 1;
+	}
+	if (named)
+		judge_program(f, pid, name);
+	judge_preload(f, pid);
 	judge_limits(f, pid, status);
 	judge_sandbox(f, status);
 	judge_namespaces(f, pid);

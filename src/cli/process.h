@@ -11,7 +11,8 @@
 
 /* Is the word a pid, rather than a program's name? */
 bool hl_process_is_pid(const char *word, uint64_t *pid);
-/* 0; -ESRCH when there is no such process, with a finding that says so. */
+/* 1 when the recorder is in it, and how well it does; 0 when not, and what would matter if it were
+ * started anew; -ESRCH when there is no such process. */
 int hl_process_check(struct hl_findings *f, uint64_t pid);
 
 #endif

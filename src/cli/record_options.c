@@ -172,8 +172,10 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "gdb-options", "OPTIONS",
 		"the same with options for gdb, such as \"-batch -ex run -ex bt\"",
 		set_gdb_options},
-	{0, "force", NULL, "run a program that cannot be recorded, unrecorded; write also into a folder that "
-		"everybody may change", set_force},
+	{0, "force", NULL,
+		"run a program that cannot be recorded, unrecorded; write also into a folder that "
+		"everybody may change",
+		set_force},
 	{0},
 };
 

@@ -25,8 +25,7 @@ static bool is_exposed(const struct stat *dir)
 
 static bool is_planted(const struct stat *dir, const struct stat *link)
 {
-	return (dir->st_mode & S_IWOTH) && link->st_uid != geteuid() &&
-	       link->st_uid != dir->st_uid;
+	return (dir->st_mode & S_IWOTH) && link->st_uid != geteuid() && link->st_uid != dir->st_uid;
 }
 
 /* One name further; takes `dir`. A descriptor or -errno. */

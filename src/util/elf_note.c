@@ -24,7 +24,8 @@ uint32_t hl_elf_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id)
 		if (whole > left)
 			return 0;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-			note.n_descsz <= HL_BUILD_ID_MAX && !memcmp(notes + at + sizeof(note), "GNU", 4)) {
+			note.n_descsz <= HL_BUILD_ID_MAX &&
+			!memcmp(notes + at + sizeof(note), "GNU", 4)) {
 			memcpy(id, notes + at + sizeof(note) + name, note.n_descsz);
 			return note.n_descsz;
 		}

@@ -197,6 +197,27 @@ def test_bare_squatted(place):
     expect('the folder', sorted(os.listdir('tmp')), ['x.2.hlt', 'x.3.hlt', 'x.4.hlt', 'x.hlt'])
 
 
+def test_cache(place):
+    """names of functions are kept for their user alone, and not where a link of somebody else's leads"""
+    others(place)
+    recorded(place, ('-o', 'x.hlt'), 'x.hlt')
+    os.mkdir('home')
+    environment = {**os.environ, 'XDG_CACHE_HOME': os.path.abspath('home')}
+    expect('report', place.run(place.binary, 'report', 'x.hlt', env=environment).status, 0)
+    files = os.listdir('home/heaplapse/sym')
+    expect('something is kept', len(files) > 0, True)
+    for name, mode in ('home/heaplapse', '0o700'), ('home/heaplapse/sym', '0o700'), (f'home/heaplapse/sym/{files[0]}', '0o600'):
+        expect(f'mode of {name}', oct(os.stat(name).st_mode & 0o7777), mode)
+    os.mkdir('precious')
+    folder('tmp', 0o1777)
+    os.symlink('../precious', 'tmp/heaplapse')
+    os.lchown('tmp/heaplapse', 65534, -1)
+    environment['XDG_CACHE_HOME'] = os.path.abspath('tmp')
+    expect('report', place.run(place.binary, 'report', 'x.hlt', env=environment).status, 0)
+    kept = [name for _, _, names in os.walk('precious') for name in names]
+    expect('what is kept there', kept, [])
+
+
 def test_strangers(place):
     """other users can connect to the collector's socket, but get nothing and keep nobody out"""
     others(place)
