@@ -2,7 +2,7 @@
  * cmd_doctor.c - would recording work, and if not, why?
  *
  * Nothing of the program that is asked about is run. The machine is tried by a short recording of
- * ourselves.
+ * another.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ const struct hl_cmd hl_cmd_doctor = {
 		 "  partial  something will be missing\n"
 		 "  fails    nothing can be recorded\n"
 		 "Nothing of the program is run. The machine is tried by a short recording of "
-		 "heaplapse itself.\n",
+		 "/bin/true.\n",
 	.exit_status = "0 recording would work, maybe in part; 1 it would not; 2 wrong usage; 3 "
 		       "output that cannot be written.",
 	.examples = doctor_examples,

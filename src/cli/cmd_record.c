@@ -556,6 +556,7 @@ static int run_record(void *state, int argc, char **argv)
 			"which program? for example: heaplapse record ./app --its-option");
 	status = run_session(&s, argc, argv);
 	hl_target_fini(&s.target);
+	hl_vec_free(&s.held);
 	return status;
 }
 

@@ -19,7 +19,7 @@ bool hl_machine_check_output(
 	struct hl_findings *f, const struct record_options *o, const char *program);
 /* The folder of that trace, as a descriptor of the caller's, or -errno. */
 int hl_machine_folder(const struct record_options *o, const char *program);
-/* Records a run of ourselves, beside where the trace would be, and takes it away again. */
+/* Records a small program, beside where the trace would be, and takes it away again. */
 void hl_machine_try(struct hl_findings *f, const struct record_options *o, const char *program);
 
 #endif

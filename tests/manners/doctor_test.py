@@ -228,9 +228,11 @@ def test_output(place):
 
 def test_limits(place):
     """limits of address space and file size"""
-    done = place.run('/bin/sh', '-c', f'ulimit -v 200000; exec {place.binary} doctor')
-    expect('status', done.status, 0)
-    contains('text', done.out, 'partial limits', 'ulimit -v')
+    # a build with a sanitizer needs more than that
+    if place.run('/bin/sh', '-c', f'ulimit -v 200000; exec {place.binary} version').status == 0:
+        done = place.run('/bin/sh', '-c', f'ulimit -v 200000; exec {place.binary} doctor')
+        expect('status', done.status, 0)
+        contains('text', done.out, 'partial limits', 'ulimit -v')
     done = place.run('/bin/sh', '-c', f'ulimit -f 4; exec {place.binary} doctor')
     expect('status', done.status, 1)
     contains('text', done.out, 'fails   memory', 'ulimit')
