@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from manners import Failure, Skip, children_of, compiled, contains, expect, main, wait_until
+from manners import Failure, Skip, children_of, compiled, contains, expect, main, size_of, wait_until
 
 SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
 OWN = '''#include <stddef.h>
@@ -282,7 +282,7 @@ def test_process(place):
 def test_recorded_process(place):
     """a process that runs under us: who collects, whether something is dropped, whether the collector lives"""
     record = place.start(place.record_command('/bin/sleep', '60', options=('-q', '-o', 'x.hlt')))
-    wait_until('the trace', lambda: os.path.exists('x.hlt'))
+    wait_until('the trace', lambda: size_of('x.hlt') > 0)
     pids = {open(f'/proc/{pid}/comm').read().strip(): pid for pid in children_of(record.pid)}
     try:
         found = doctor(place, str(pids['sleep']))

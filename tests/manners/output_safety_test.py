@@ -8,7 +8,7 @@ import socket
 import stat
 import subprocess
 
-from manners import Skip, contains, expect, main, sound, wait_until
+from manners import Skip, contains, expect, main, size_of, sound, wait_until
 
 NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 TOUCH = ('/bin/sh', '-c', 'echo ran >ran')
@@ -166,7 +166,8 @@ def test_overwrite_keeps(place):
     refused(place, ('-f', '-o', 'x.hlt/y'), 'x.hlt/y')
     expect('the old file', text_of('x.hlt'), 'mine')
     process = place.start(place.record_command('/bin/sleep', '60', options=('-o', 'live.hlt')))
-    wait_until('the trace', lambda: os.path.exists('live.hlt'))
+    # the name is tried out before the program starts: an empty file is not yet the trace
+    wait_until('the trace', lambda: size_of('live.hlt') > 0)
     inode = os.stat('live.hlt').st_ino
     refused(place, ('-f', '-o', 'live.hlt'), 'live.hlt', 'being written', '-o')
     done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': 'live.hlt', 'HEAPLAPSE_OVERWRITE': '1'})
