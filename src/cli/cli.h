@@ -16,7 +16,7 @@
 /* Exit statuses of everything but `record`, which gives the program's own. */
 enum {
 	HL_EXIT_OK = 0,
-	HL_EXIT_VIOLATION = 1, /* only `check` */
+	HL_EXIT_VIOLATION = 1, /* `check`; `doctor`: it would not be recorded */
 	HL_EXIT_USAGE = 2,
 	HL_EXIT_IO = 3,         /* input that cannot be read, or output that cannot be written */
 	HL_EXIT_INCOMPLETE = 4, /* with --strict: an answer, but something was missing */

@@ -50,6 +50,12 @@ static void tell(const char *sentence)
 	hl_cli_error("%s", sentence);
 }
 
+/* There is nobody to ask: the trace gets a number. */
+static bool is_taken(int err)
+{
+	return err == -EEXIST || err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
+}
+
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
@@ -66,15 +72,10 @@ static int run_collect(void *state, int argc, char **argv)
 	err = hl_record_settle(&o);
 	if (!err)
 		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
-	if (err && err != -EEXIST) { /* a name that is taken gets a number */
-		char why[200];
+	if (err && !is_taken(err)) {
+		char why[HL_RECORD_SENTENCE];
 
-		if (err == -EINVAL)
-			snprintf(why, sizeof(why), "HEAPLAPSE_OUTPUT=%.100s is no name for a trace",
-				o.output);
-		else
-			snprintf(why, sizeof(why), "the trace cannot be written to %.100s: %s",
-				o.output, strerror(-err));
+		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse(why);
 	}
 	keep[1] = o.collect.output.dir_fd;

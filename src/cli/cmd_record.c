@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/gdb.h"
+#include "cli/machine.h"
 #include "cli/record_options.h"
 #include "cli/summary.h"
 #include "cli/target.h"
@@ -40,10 +42,11 @@ struct session {
 	struct record_options *o;
 	struct target target;
 	char library[PATH_MAX];
+	char gdb[PATH_MAX]; /* with --gdb */
 	char address[128], nonce[HL_NONCE_CHARS + 1];
 	int listen_fd, control_fd;
 	pid_t collector, child;
-	uint32_t regions, closed; /* of the child's own pid */
+	uint32_t regions, closed; /* of the child's own pid; under gdb of all */
 	HL_VEC(struct held_region) held;
 	char last_path[PATH_MAX];
 	int last_err;
@@ -54,30 +57,6 @@ struct session {
 	int restarts;
 	bool settled; /* nothing of what has ended is still to be written */
 };
-
-/* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
-static int find_library(char *buf, size_t n)
-{
-	static const char *const places[] = {
-		"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	if (len < 0)
-		return -errno;
-	self[len] = '\0';
-	slash = strrchr(self, '/');
-	slash[1] = '\0';
-	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {
-		char tried[PATH_MAX + 64];
-
-		snprintf(tried, sizeof(tried), "%s%slibheaplapse.so", self, places[i]);
-		if (access(tried, R_OK) == 0 && realpath(tried, buf))
-			return 0;
-	}
-	return -ENOENT;
-}
 
 /* In the collector's own process: with all regions that we hold, if there was one before it. */
 static int run_collector(struct session *s, int control_fd)
@@ -126,6 +105,20 @@ static int start_collector(struct session *s)
 	return 0;
 }
 
+/* gdb stands for the program; its path is what is executed. Returns only if that failed. */
+static void run_gdb(struct session *s, const char *preload, char **argv)
+{
+	struct hl_gdb_start start = {.options = s->o->gdb_options,
+		.preload = preload,
+		.socket = s->address,
+		.program = s->target.path,
+		.args = argv};
+	char **command = hl_gdb_command(&start);
+
+	if (command)
+		execv(s->gdb, command);
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -137,13 +130,17 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 		_exit(CANNOT_RECORD); /* the parent has decided against it */
 	if (asprintf(&preload, "%s%s%s", s->library, old && *old ? ":" : "", old ? old : "") < 0)
 		_exit(CANNOT_RECORD);
-	setenv("LD_PRELOAD", preload, 1);
-	setenv("HEAPLAPSE_SOCKET", s->address, 1);
 	sigaction(SIGCHLD, &s->old_chld, NULL);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-	execv(s->target.path, argv);
+	if (s->o->gdb) {
+		run_gdb(s, preload, argv);
+	} else {
+		setenv("LD_PRELOAD", preload, 1);
+		setenv("HEAPLAPSE_SOCKET", s->address, 1);
+		execv(s->target.path, argv);
+	}
 	err = errno;
-	if (err == ENOEXEC) { /* as execvp does: a script without a first line */
+	if (err == ENOEXEC && !s->o->gdb) { /* as execvp does: a script without a first line */
 		char **sh = calloc((size_t)argc + 2, sizeof(*sh));
 
 		if (!sh)
@@ -160,21 +157,10 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 
 static void say_no_output(const struct record_options *o, int err)
 {
-	if (err == -EINVAL)
-		hl_cli_error("-o \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% "
-			     "may stand, as in "
-			     "\"%%e.%%p.hlt\"",
-			o->output);
-	else if (err == -EEXIST && o->overwrite)
-		hl_cli_error("%s is no plain file and is not replaced; choose another name with -o",
-			o->output);
-	else if (err == -EEXIST)
-		hl_cli_error(
-			"%s exists and is not overwritten; choose another name with -o, or use -f",
-			o->output);
-	else
-		hl_cli_error("the trace cannot be written to %s: %s; choose another place with -o",
-			o->output, strerror(-err));
+	char why[HL_RECORD_SENTENCE];
+
+	hl_record_no_output(why, sizeof(why), o, err, "-o");
+	hl_cli_error("%s", why);
 }
 
 /* 0, or an exit status with the reason printed. */
@@ -201,7 +187,9 @@ static int start_child(struct session *s, int argc, char **argv)
 		close(failed[0]);
 		if (!err)
 			return 0;
-		hl_cli_error("cannot run %s: %s", s->target.path, strerror(err));
+		hl_cli_error("cannot run %s: %s", s->o->gdb ? "gdb" : s->target.path,
+			s->o->gdb && err == EINVAL ? "a quote in --gdb-options is not closed"
+						   : strerror(err));
 		waitpid(s->child, &status, 0);
 		return err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
@@ -227,7 +215,7 @@ static void read_notes(struct session *s)
 	int fd;
 
 	while (hl_note_receive(s->control_fd, &note, &fd) == 0) {
-		bool ours = note.pid == (uint32_t)s->child;
+		bool ours = s->o->gdb || note.pid == (uint32_t)s->child;
 
 		switch (note.kind) {
 		case HL_NOTE_REGION:
@@ -276,7 +264,7 @@ static void replace_collector(struct session *s)
 	s->closed = 0;
 	s->regions = 0;
 	for (size_t i = 0; i < s->held.len; i++)
-		s->regions += s->held.data[i].pid == (uint64_t)s->child;
+		s->regions += s->o->gdb || s->held.data[i].pid == (uint64_t)s->child;
 	snprintf(how, sizeof(how),
 		WIFSIGNALED(status) ? "was killed by signal %d" : "ended with status %d",
 		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -445,16 +433,32 @@ static int block_signals(struct session *s)
 	return s->signal_fd < 0 ? -errno : 0;
 }
 
-static const char *why_not(const char *program, int err)
+/* Why it cannot be recorded; NULL: it can. */
+static const struct hl_finding *problem_of(const struct session *s)
 {
-	struct stat st;
+	return hl_findings_first(&s->target.findings, HL_VERDICT_FAILS);
+}
 
-	if (err == -ENOENT)
-		return strchr(program, '/') ? "there is no such file" : "command not found";
-	if (err == -EACCES && stat(program, &st) == 0)
-		return S_ISDIR(st.st_mode) ? "is a folder, not a program"
-					   : "is not executable; if it is a program: chmod +x";
-	return strerror(-err);
+/* 0, or an exit status with the reason printed. */
+static int find_gdb(struct session *s, const char *program)
+{
+	struct target gdb;
+	int err = hl_target_find("gdb", &gdb);
+
+	memcpy(s->gdb, gdb.path, sizeof(s->gdb));
+	hl_target_fini(&gdb);
+	if (err) {
+		hl_cli_error("gdb cannot be started: %s; install it (apt install gdb)",
+			hl_target_why_not("gdb", err));
+		return CANNOT_RECORD;
+	}
+	if (s->target.is_script) {
+		hl_cli_error("gdb cannot run %s, a script; give its interpreter: heaplapse record "
+			     "--gdb %s %s",
+			program, s->target.image, program);
+		return CANNOT_RECORD;
+	}
+	return 0;
 }
 
 /* 0, or an exit status with the reason printed. */
@@ -463,23 +467,20 @@ static int prepare(struct session *s, const char *program)
 	int err = hl_target_find(program, &s->target);
 
 	if (err) {
-		hl_cli_error("%s: %s", program, why_not(program, err));
+		hl_cli_error("%s: %s", program, hl_target_why_not(program, err));
 		return err == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
-	if (s->target.problem)
+	if (problem_of(s))
 		return 0;
-	err = find_library(s->library, sizeof(s->library));
-	if (err) {
-		hl_cli_error("libheaplapse.so is neither beside heaplapse nor in ../lib; install "
-			     "it there");
+	if (hl_library_find(s->library, sizeof(s->library), &s->target.findings)) {
+		const struct hl_finding *why = problem_of(s);
+
+		hl_cli_error("%s; %s", why->what, why->remedy);
 		return CANNOT_RECORD;
 	}
-	if (strpbrk(s->library, ": ")) {
-		hl_cli_error("the loader cannot preload %s: its path has a space or colon; install "
-			     "it elsewhere",
-			s->library);
-		return CANNOT_RECORD;
-	}
+	err = s->o->gdb ? find_gdb(s, program) : 0;
+	if (err)
+		return err;
 	err = hl_record_settle(s->o);
 	if (err) {
 		hl_cli_error("the current folder cannot be opened: %s", strerror(-err));
@@ -498,8 +499,10 @@ static int prepare(struct session *s, const char *program)
 
 static int run_unrecorded(struct session *s, char **argv)
 {
-	hl_cli_error("%s cannot be recorded: %s%s%s", argv[0], s->target.problem,
-		s->o->force ? "" : "; ", s->o->force ? "" : s->target.remedy);
+	const struct hl_finding *why = problem_of(s);
+
+	hl_cli_error("%s cannot be recorded: %s%s%s", argv[0], why->what, s->o->force ? "" : "; ",
+		s->o->force ? "" : why->remedy);
 	if (!s->o->force) {
 		fputs("  --force runs it all the same, unrecorded\n", stderr);
 		return CANNOT_RECORD;
@@ -509,32 +512,52 @@ static int run_unrecorded(struct session *s, char **argv)
 	return NOT_EXECUTABLE;
 }
 
+/* Whoever finds a trace empty shall know why. */
+static void say_what_is_missing(const struct session *s, const char *program)
+{
+	const struct hl_finding *why = hl_findings_first(&s->target.findings, HL_VERDICT_PARTIAL);
+
+	if (why && !s->o->quiet)
+		hl_cli_error("%s is recorded in part: %s; %s", program, why->what, why->remedy);
+}
+
+static int run_session(struct session *s, int argc, char **argv)
+{
+	int status, err = prepare(s, argv[0]);
+
+	if (err)
+		return err;
+	if (problem_of(s))
+		return run_unrecorded(s, argv);
+	say_what_is_missing(s, argv[0]);
+	err = start_child(s, argc, argv);
+	if (err)
+		return err;
+	status = wait_for_child(s);
+	wait_for_trace(s, status);
+	if (s->regions == 0)
+		hl_cli_error("%s was not recorded: %s", argv[0],
+			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
+	else if (!s->o->quiet && (s->o->summary || isatty(2)))
+		hl_summary_print(s->last_path);
+	return leave_as(status);
+}
+
 static int run_record(void *state, int argc, char **argv)
 {
 	struct record_options *given = state;
 	struct session s = {.o = given, .control_fd = -1, .listen_fd = -1};
-	int err, status;
+	int status;
 
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)
 		return hl_cli_usage(
 			"which program? for example: heaplapse record ./app --its-option");
-	err = prepare(&s, argv[0]);
-	if (err)
-		return err;
-	if (s.target.problem)
-		return run_unrecorded(&s, argv);
-	err = start_child(&s, argc, argv);
-	if (err)
-		return err;
-	status = wait_for_child(&s);
-	wait_for_trace(&s, status);
-	if (s.regions == 0)
-		hl_cli_error("%s was not recorded: the recorder never started in it", argv[0]);
-	else if (!given->quiet && (given->summary || isatty(2)))
-		hl_summary_print(s.last_path);
-	return leave_as(status);
+	status = run_session(&s, argc, argv);
+	hl_target_fini(&s.target);
+	hl_vec_free(&s.held);
+	return status;
 }
 
 static const struct hl_example record_examples[] = {

@@ -22,6 +22,8 @@
 FLAG_SETTER(set_output, o->output = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
+FLAG_SETTER(set_gdb, o->gdb = true)
+FLAG_SETTER(set_gdb_options, o->gdb = true; o->gdb_options = value)
 FLAG_SETTER(set_quiet, o->quiet = true)
 FLAG_SETTER(set_summary, o->summary = true)
 FLAG_SETTER(set_verbose, o->verbose = true)
@@ -166,7 +168,14 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "clock", CLOCK_VALUES,
 		"where the order of events comes from (default: tsc where the kernel trusts it)",
 		set_clock},
-	{0, "force", NULL, "run a program that cannot be recorded, unrecorded", set_force},
+	{0, "gdb", NULL, "start the program under gdb, which is not recorded itself", set_gdb},
+	{0, "gdb-options", "OPTIONS",
+		"the same with options for gdb, such as \"-batch -ex run -ex bt\"",
+		set_gdb_options},
+	{0, "force", NULL,
+		"run a program that cannot be recorded, unrecorded; write also into a folder that "
+		"everybody may change",
+		set_force},
 	{0},
 };
 
@@ -226,6 +235,57 @@ int hl_record_settle(struct record_options *o)
 		o->output = HL_RECORD_PATTERN;
 	o->collect.output.pattern = o->output;
 	o->collect.output.overwrite = o->overwrite;
+	o->collect.output.anywhere = o->force;
 	o->collect.output.dir_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return o->collect.output.dir_fd < 0 ? -errno : 0;
+}
+
+void hl_record_no_output(
+	char *buf, size_t n, const struct record_options *o, int err, const char *how)
+{
+	const char *name = o->output;
+
+	switch (-err) {
+	case EINVAL:
+		snprintf(buf, n,
+			"%s \"%s\" is no name for a trace: after %% only p, e, t, n, h or %% may "
+			"stand, as in \"%%e.%%p.hlt\"",
+			how, name);
+		break;
+	case EEXIST:
+		snprintf(buf, n,
+			o->overwrite ? "%s is no plain file and is not replaced; choose another "
+				       "name with %s"
+				     : "%s exists and is not overwritten; choose another name with "
+				       "%s, or use -f",
+			name, how);
+		break;
+	case HL_OUTPUT_FOREIGN:
+		snprintf(buf, n,
+			"%s is somebody else's and cannot be replaced; choose another name with %s",
+			name, how);
+		break;
+	case EBUSY:
+		snprintf(buf, n,
+			"%s is a trace that is still being written and is not replaced; wait for "
+			"its end, or choose another name with %s",
+			name, how);
+		break;
+	case HL_OUTPUT_EXPOSED:
+		snprintf(buf, n,
+			"everybody may rename and remove files in a folder on the way to %s; "
+			"choose another place with %s, chmod +t that folder, or use --force",
+			name, how);
+		break;
+	case HL_OUTPUT_PLANTED:
+		snprintf(buf, n,
+			"the way to %s leads through a link that somebody else made in a folder "
+			"open to all; choose another place with %s",
+			name, how);
+		break;
+	default:
+		snprintf(buf, n,
+			"the trace cannot be written to %s: %s; choose another place with %s", name,
+			strerror(-err), how);
+	}
 }

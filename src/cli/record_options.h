@@ -5,6 +5,7 @@
 #ifndef HL_CLI_RECORD_OPTIONS_H
 #define HL_CLI_RECORD_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "cli/cli.h"
@@ -14,7 +15,9 @@ struct record_options {
 	struct hl_collect_settings collect;
 	const char *output; /* NULL: the default pattern */
 	bool overwrite, quiet, summary, verbose;
-	bool force;              /* run what cannot be recorded */
+	bool force;              /* run what cannot be recorded, write where others may */
+	bool gdb;                /* run the program under gdb ... */
+	const char *gdb_options; /* ... with these; NULL: none */
 	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */
 };
 
@@ -28,5 +31,10 @@ void hl_record_init(void *options);
 void hl_record_env_name(char *to, size_t n, const char *long_name);
 /* After all options: the folder of the output is opened. 0 or -errno. */
 int hl_record_settle(struct record_options *o);
+/* Why no trace can be written, and what to do, in one sentence. err: hl_output_check's; how: what
+ * the name is given by, "-o". */
+void hl_record_no_output(
+	char *buf, size_t n, const struct record_options *o, int err, const char *how);
+#define HL_RECORD_SENTENCE (PATH_MAX + 256)
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * target.c - see target.h. Reads the ELF header, the program headers and the dynamic section of the
- * file; everything in it is checked against the file's size.
+ * target.c - see target.h. What `record` needs to know before each start is judged first, from few
+ * reads; the rest is for `doctor`, in target_examine.c.
  */
 #include <elf.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "cli/elf_file.h"
 #include "cli/target.h"
 
 #define HEAD_BYTES   4096u
-#define STRINGS_MAX  (4u << 20)
 #define SCRIPT_DEPTH 5
 
 static int try_path(const char *path, struct target *t)
@@ -58,85 +58,54 @@ static int find_in_path(const char *program, struct target *t)
 	}
 }
 
-static void refuse(struct target *t, const char *problem, const char *remedy)
+static void refuse(struct target *t, const char *check, const char *problem, const char *remedy)
 {
-	t->problem = problem;
-	t->remedy = remedy;
+	hl_findings_add(&t->findings, HL_VERDICT_FAILS, check, remedy, "%s", problem);
 }
 
-/* Reads [offset, offset + n) or nothing. */
-static bool read_at(int fd, void *buf, size_t n, uint64_t offset)
-{
-	return pread(fd, buf, n, (off_t)offset) == (ssize_t)n;
-}
-
-/* The file offset of an address, from the loaded segments. */
-static bool file_offset(const Elf64_Phdr *ph, unsigned n, uint64_t addr, uint64_t *out)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (ph[i].p_type == PT_LOAD && addr >= ph[i].p_vaddr &&
-			addr - ph[i].p_vaddr < ph[i].p_filesz) {
-			*out = ph[i].p_offset + (addr - ph[i].p_vaddr);
-			return true;
-		}
-	return false;
-}
-
-/* Does the dynamic string table name a sanitizer's runtime, or its init function? */
-static bool has_sanitizer(int fd, const Elf64_Phdr *ph, unsigned n, const Elf64_Phdr *dynamic)
+static void judge_sanitizer(const struct hl_elf_file *f, struct target *t)
 {
 	static const char *const signs[] = {"libasan.so", "libtsan.so", "libmsan.so", "liblsan.so",
 		"libhwasan.so", "__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
 		"__lsan_init"};
-	uint64_t strings = 0, size = 0, at;
-	bool found = false;
-	char *text;
 
-	for (uint64_t o = 0; o + sizeof(Elf64_Dyn) <= dynamic->p_filesz && o < 65536;
-		o += sizeof(Elf64_Dyn)) {
-		Elf64_Dyn d;
+	for (size_t i = 0; i < HL_ARRAY_LEN(signs); i++)
+		if (hl_elf_file_mentions(f, signs[i]))
+			return refuse(t, "sanitizer",
+				"it is built with a sanitizer, which replaces malloc itself",
+				"build it without -fsanitize");
+}
 
-		if (!read_at(fd, &d, sizeof(d), dynamic->p_offset + o) || d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag == DT_STRTAB)
-			strings = d.d_un.d_ptr;
-		if (d.d_tag == DT_STRSZ)
-			size = d.d_un.d_val;
-	}
-	if (!size || size > STRINGS_MAX || !file_offset(ph, n, strings, &at))
-		return false;
-	text = malloc(size);
-	if (text && read_at(fd, text, size, at))
-		for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !found; i++)
-			found = memmem(text, size, signs[i], strlen(signs[i])) != NULL;
-	free(text);
-	return found;
+/* The loader asks the program first, and LD_PRELOAD only after that. */
+static void judge_allocator(const struct hl_elf_file *f, struct target *t)
+{
+	static const char *const names[] = {"malloc"};
+
+	if (hl_elf_file_defines(f, SHT_DYNSYM, names, 1))
+		hl_findings_add(&t->findings, HL_VERDICT_PARTIAL, "allocator",
+			"link its allocator as a shared library, or build it without",
+			"it brings its own malloc, which the loader finds before the recorder's: "
+			"what it and its libraries allocate by malloc is not seen, only C++'s new "
+			"and delete where they come from libstdc++");
 }
 
 static void judge_dynamic(int fd, const Elf64_Ehdr *e, struct target *t)
 {
-	Elf64_Phdr ph[64];
-	const Elf64_Phdr *dynamic = NULL;
-	char interp[256] = "";
-	unsigned n = e->e_phnum < 64 ? e->e_phnum : 64;
+	struct hl_elf_file f;
 
-	if (e->e_phentsize != sizeof(ph[0]) || !read_at(fd, ph, n * sizeof(ph[0]), e->e_phoff))
-		return refuse(t, "its ELF headers cannot be read", "check that the file is whole");
-	for (unsigned i = 0; i < n; i++) {
-		if (ph[i].p_type == PT_DYNAMIC)
-			dynamic = &ph[i];
-		if (ph[i].p_type == PT_INTERP && ph[i].p_filesz < sizeof(interp))
-			read_at(fd, interp, ph[i].p_filesz, ph[i].p_offset);
-	}
-	if (!interp[0])
-		return refuse(t, "it is statically linked: its malloc cannot be replaced",
+	if (hl_elf_file_read(&f, fd, e) < 0) {
+		refuse(t, "file", "its ELF headers cannot be read", "check that the file is whole");
+	} else if (!f.interp[0]) {
+		refuse(t, "linking", "it is statically linked: its malloc cannot be replaced",
 			"link it dynamically (without -static)");
-	if (strstr(interp, "ld-musl"))
-		return refuse(t, "it uses musl's libc, and the recorder needs glibc",
+	} else if (strstr(f.interp, "ld-musl")) {
+		refuse(t, "loader", "it uses musl's libc, and the recorder needs glibc",
 			"build it against glibc");
-	if (dynamic && has_sanitizer(fd, ph, n, dynamic))
-		refuse(t, "it is built with a sanitizer, which replaces malloc itself",
-			"build it without -fsanitize");
+	} else {
+		judge_sanitizer(&f, t);
+		judge_allocator(&f, t);
+	}
+	hl_elf_file_free(&f);
 }
 
 static void judge_elf(int fd, const unsigned char *head, struct target *t)
@@ -145,7 +114,8 @@ static void judge_elf(int fd, const unsigned char *head, struct target *t)
 
 	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
 		e->e_machine != EM_X86_64)
-		return refuse(t, "it is for another architecture than this heaplapse (x86_64)",
+		return refuse(t, "architecture",
+			"it is for another architecture than this heaplapse (x86_64)",
 			"use a heaplapse built for it");
 	judge_dynamic(fd, e, t);
 }
@@ -157,21 +127,47 @@ static void judge_privileges(int fd, struct target *t)
 
 	if (fstat(fd, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
 					   (st.st_mode & S_ISGID && st.st_gid != getegid())))
-		refuse(t, "it is setuid or setgid: the loader ignores LD_PRELOAD for it",
+		refuse(t, "privileges",
+			"it is setuid or setgid: the loader ignores LD_PRELOAD for it",
 			"record a copy without these bits, as the user it would become");
 	else if (geteuid() != 0 && fgetxattr(fd, "security.capability", caps, sizeof(caps)) > 0)
-		refuse(t, "it has file capabilities: the loader ignores LD_PRELOAD for it",
+		refuse(t, "privileges",
+			"it has file capabilities: the loader ignores LD_PRELOAD for it",
 			"record a copy without them");
 }
 
 static void judge(const char *path, struct target *t, int depth);
 
+/* The first word that is no option and sets no variable, found in PATH: what env will run. */
+static bool behind_env(char *words, char *path, size_t n)
+{
+	struct target found = {.path = ""};
+	char *rest, *word = strtok_r(words, " \t\r", &rest);
+
+	while (word && (word[0] == '-' || strchr(word, '=')))
+		word = strtok_r(NULL, " \t\r", &rest);
+	if (!word || find_in_path(word, &found) < 0)
+		return false;
+	snprintf(path, n, "%s", found.path);
+	return true;
+}
+
 static void judge_script(char *head, struct target *t, int depth)
 {
-	char *name = head + 2 + strspn(head + 2, " \t");
+	char *name = head + 2 + strspn(head + 2, " \t"), *base, *words;
+	char path[PATH_MAX];
 
-	name[strcspn(name, " \t\r\n")] = '\0';
-	if (*name)
+	t->is_script = true;
+	name[strcspn(name, "\n")] = '\0';
+	words = name + strcspn(name, " \t\r");
+	if (*words)
+		*words++ = '\0';
+	if (!*name)
+		return;
+	base = strrchr(name, '/');
+	if (strcmp(base ? base + 1 : name, "env") == 0 && behind_env(words, path, sizeof(path)))
+		judge(path, t, depth - 1);
+	else
 		judge(name, t, depth - 1);
 }
 
@@ -181,6 +177,7 @@ static void judge(const char *path, struct target *t, int depth)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n;
 
+	snprintf(t->image, sizeof(t->image), "%s", path);
 	if (fd < 0 || depth == 0) {
 		if (fd >= 0)
 			close(fd);
@@ -189,12 +186,23 @@ static void judge(const char *path, struct target *t, int depth)
 	n = read(fd, head, HEAD_BYTES);
 	if (n >= (ssize_t)sizeof(Elf64_Ehdr) && !memcmp(head, ELFMAG, SELFMAG)) {
 		judge_elf(fd, head, t);
-		if (!t->problem)
+		if (!hl_findings_first(&t->findings, HL_VERDICT_FAILS))
 			judge_privileges(fd, t);
 	} else if (n > 2 && head[0] == '#' && head[1] == '!') {
 		judge_script((char *)head, t, depth);
 	}
 	close(fd);
+}
+
+static void judge_name(struct target *t)
+{
+	const char *slash = strrchr(t->path, '/');
+
+	if (strcmp(slash ? slash + 1 : t->path, "valgrind") == 0)
+		hl_findings_add(&t->findings, HL_VERDICT_PARTIAL, "valgrind",
+			"record the program itself, without valgrind",
+			"valgrind runs programs on a malloc of its own: what they allocate there "
+			"is not seen");
 }
 
 int hl_target_find(const char *program, struct target *t)
@@ -206,5 +214,30 @@ int hl_target_find(const char *program, struct target *t)
 	if (err)
 		return err;
 	judge(t->path, t, SCRIPT_DEPTH);
+	judge_name(t);
 	return 0;
+}
+
+void hl_target_judge(const char *path, const char *name, struct target *t)
+{
+	memset(t, 0, sizeof(*t));
+	snprintf(t->path, sizeof(t->path), "%s", name);
+	judge(path, t, SCRIPT_DEPTH);
+}
+
+void hl_target_fini(struct target *t)
+{
+	hl_findings_fini(&t->findings);
+}
+
+const char *hl_target_why_not(const char *program, int err)
+{
+	struct stat st;
+
+	if (err == -ENOENT)
+		return strchr(program, '/') ? "there is no such file" : "command not found";
+	if (err == -EACCES && stat(program, &st) == 0)
+		return S_ISDIR(st.st_mode) ? "is a folder, not a program"
+					   : "is not executable; if it is a program: chmod +x";
+	return strerror(-err);
 }

@@ -93,11 +93,19 @@ static int add_region(
 	return 0;
 }
 
+/* Root's programs may become anybody; other users' stay what they are. */
+static bool is_one_of_us(int fd, struct ucred *who)
+{
+	socklen_t len = sizeof(*who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &len) == 0 &&
+	       (geteuid() == 0 || who->uid == geteuid());
+}
+
 /* A program image that shows the nonce gets a region; anyone else is shown the door. */
 static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
 {
 	struct ucred who;
-	socklen_t len = sizeof(who);
 	struct hl_region_reader *r;
 	struct hl_note answer = {0};
 
@@ -105,8 +113,7 @@ static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssi
 		return false;
 	if (memcmp(hello->nonce, c->start->nonce, HL_NONCE_CHARS) != 0)
 		return false;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
-		(geteuid() != 0 && who.uid != geteuid()))
+	if (!is_one_of_us(fd, &who))
 		return false;
 	if (add_region(c, -1, (uint64_t)who.pid, true, &r) < 0)
 		return false;
@@ -137,8 +144,11 @@ static void serve_guests(struct collector *c, uint64_t now)
 	while (c->start->listen_fd >= 0 && (fd = accept4(c->start->listen_fd, NULL, NULL,
 						    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct guest g = {.fd = fd, .since_ns = now};
+		struct ucred who;
 
-		if (c->guests.len > 256 || hl_vec_push(&c->guests, g))
+		/* The name of the socket can be seen by all: nobody else shall take up the places.
+		 */
+		if (!is_one_of_us(fd, &who) || c->guests.len > 256 || hl_vec_push(&c->guests, g))
 			close(fd);
 	}
 	for (size_t i = 0; i < c->guests.len;) {
@@ -460,14 +470,16 @@ int hl_collector_run(const struct hl_collector_start *start)
 	return err;
 }
 
-static void random_hex(char *to, size_t n)
+/* 0, or -errno: a name that can be guessed is none. */
+static int random_hex(char *to, size_t n)
 {
 	unsigned char bytes[HL_NONCE_CHARS];
 
-	if (getrandom(bytes, n / 2, 0) < 0)
-		memset(bytes, 0, sizeof(bytes));
+	if (getrandom(bytes, n / 2, 0) != (ssize_t)(n / 2))
+		return errno ? -errno : -EIO;
 	for (size_t i = 0; i < n / 2; i++)
 		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
 }
 
 int hl_collector_listen(char *address, size_t n, char *nonce)
@@ -475,19 +487,21 @@ int hl_collector_listen(char *address, size_t n, char *nonce)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	char name[64] = "heaplapse-";
 	size_t len;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd, err = random_hex(name + strlen(name), HL_NONCE_CHARS);
 
+	if (!err)
+		err = random_hex(nonce, HL_NONCE_CHARS);
+	if (err)
+		return err;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	random_hex(name + strlen(name), HL_NONCE_CHARS);
-	random_hex(nonce, HL_NONCE_CHARS);
 	len = strlen(name);
 	memcpy(addr.sun_path + 1, name, len);
 	if (bind(fd, (struct sockaddr *)&addr,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
 		listen(fd, 128) < 0) {
-		int err = -errno;
-
+		err = -errno;
 		close(fd);
 		return err;
 	}

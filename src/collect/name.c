@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,44 +77,39 @@ int hl_output_name(char *buf, size_t n, const char *pattern, const char *program
 	return at ? 0 : -EINVAL;
 }
 
-bool hl_output_may_replace(int dir_fd, const char *name)
+/* Not all that can be wrong with a place shows before one tries. */
+static int try_to_make(int dir, const char *base)
 {
-	struct stat st;
+	int fd = openat(dir, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
-}
-
-/* May names be made and removed in the folder that this one lies in? */
-static int check_folder(int dir_fd, char *name)
-{
-	char *slash = strrchr(name, '/');
-
-	if (slash == name)
-		slash++;
-	if (slash)
-		*slash = '\0';
-	return faccessat(dir_fd, slash ? name : ".", W_OK | X_OK, 0) < 0 ? -errno : 0;
+	if (fd < 0)
+		return errno == EISDIR ? -EEXIST : -errno;
+	close(fd);
+	unlinkat(dir, base, 0);
+	return 0;
 }
 
 int hl_output_check(const struct hl_output_settings *s, const char *program, uint64_t pid)
 {
 	struct timespec now;
 	char name[PATH_MAX];
-	int err, fd;
+	const char *base;
+	int err, dir;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	err = hl_output_name(
 		name, sizeof(name), s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
 	if (err)
 		return err;
-	if (s->overwrite && hl_output_may_replace(s->dir_fd, name))
-		return check_folder(s->dir_fd, name);
-	/* Not all that can be wrong with a place shows before one tries. */
-	fd = openat(s->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return errno == EISDIR ? -EEXIST : -errno;
-	close(fd);
-	unlinkat(s->dir_fd, name, 0);
-	return 0;
+	dir = hl_output_folder(s, name);
+	if (dir < 0)
+		return dir == -EISDIR ? -EEXIST : dir;
+	base = hl_output_base(name);
+	err = s->overwrite ? hl_output_may_replace(dir, base) : -ENOENT;
+	if (err == -ENOENT)
+		err = try_to_make(dir, base);
+	else if (!err && faccessat(dir, ".", W_OK | X_OK, 0) < 0)
+		err = -errno;
+	close(dir);
+	return err;
 }

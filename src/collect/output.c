@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -298,56 +299,74 @@ static bool is_ours(const struct hl_queue *q, const char *path)
 }
 
 /* The file as it will be, but without a name yet; -errno where the file system cannot do that. */
-static int open_nameless(const struct hl_output_settings *s, const char *name)
+static int open_nameless(int dir)
 {
-	char dir[PATH_MAX];
-	char *slash;
-	int fd;
+	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	snprintf(dir, sizeof(dir), "%s", name);
-	slash = strrchr(dir, '/');
-	if (slash)
-		slash[slash == dir ? 1 : 0] = '\0';
-	fd = openat(s->dir_fd, slash ? dir : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
 /* Gives the nameless file `fd` its name, or makes a new one (fd < 0). A descriptor or -errno. */
-static int take_name(const struct hl_output_settings *s, const char *path, int fd)
+static int take_name(int dir, const char *base, int fd)
 {
 	char self[64];
 
 	if (fd < 0) {
-		fd = openat(
-			s->dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = openat(dir, base, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		return fd < 0 ? -errno : fd;
 	}
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, self, s->dir_fd, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : fd;
+	return linkat(AT_FDCWD, self, dir, base, AT_SYMLINK_FOLLOW) < 0 ? -errno : fd;
+}
+
+/* The same in place of what has the name now: in one step, so that one of the two is always there.
+ */
+static int replace_name(int dir, const char *base, int fd)
+{
+	uint64_t random = 0;
+	char temp[64];
+	int got, err;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = hl_mono_ns(); /* one that is taken is refused, not used */
+	snprintf(temp, sizeof(temp), ".heaplapse-%016" PRIx64, random);
+	got = take_name(dir, temp, fd);
+	if (got < 0 || renameat(dir, temp, dir, base) == 0)
+		return got;
+	err = -errno;
+	unlinkat(dir, temp, 0);
+	if (fd < 0)
+		close(got);
+	return err;
+}
+
+/* --overwrite replaces what was there before us, not another trace of this run. */
+static int make_named(struct hl_output *o, int dir, int fd)
+{
+	const char *base = hl_output_base(o->path);
+	int err = -ENOENT;
+
+	if (o->queue->settings->overwrite && !is_ours(o->queue, o->path))
+		err = hl_output_may_replace(dir, base);
+	if (err && err != -ENOENT)
+		return -EEXIST;
+	return err ? take_name(dir, base, fd) : replace_name(dir, base, fd);
 }
 
 /* A new file of ours alone: never through a link, never over somebody's file. */
-static int name_file(struct hl_output *o, const char *name, int fd)
+static int name_file(struct hl_output *o, const char *name, int dir, int fd)
 {
-	struct hl_queue *q = o->queue;
-	const struct hl_output_settings *s = q->settings;
-
 	for (unsigned i = 1; i < 10000; i++) {
 		int got = numbered(o->path, sizeof(o->path), name, i);
 
-		if (got < 0)
-			return got;
-		/* --overwrite replaces what was there before us, not another trace of this run. */
-		if (s->overwrite && !is_ours(q, o->path) &&
-			hl_output_may_replace(s->dir_fd, o->path))
-			unlinkat(s->dir_fd, o->path, 0);
-		got = take_name(s, o->path, fd);
+		if (!got)
+			got = make_named(o, dir, fd);
 		if (got == -EEXIST)
 			continue;
 		if (got >= 0) {
 			char *copy = strdup(o->path);
 
-			if (!copy || hl_vec_push(&q->made, copy))
+			if (!copy || hl_vec_push(&o->queue->made, copy))
 				free(copy);
 		}
 		return got;
@@ -359,17 +378,10 @@ static int name_file(struct hl_output *o, const char *name, int fd)
  * The file gets its name only when it is locked and has a head: a reader that sees the name knows
  * whether it is still being written. Where that cannot be done it is made under its name.
  */
-static int open_trace(struct hl_output *o)
+static int open_in(struct hl_output *o, const char *name, int dir)
 {
-	char name[PATH_MAX];
-	int fd, got,
-		err = hl_output_name(name, sizeof(name), o->queue->settings->pattern,
-			o->meta.program, o->meta.pid, o->meta.start_unix_ns,
-			(uint32_t)o->queue->made.len + 1);
+	int got, err, fd = open_nameless(dir);
 
-	if (err)
-		return err;
-	fd = open_nameless(o->queue->settings, name);
 	if (fd >= 0) {
 		err = hl_chunk_file_open(&o->file, fd, 0, &o->news);
 		if (err) {
@@ -377,17 +389,35 @@ static int open_trace(struct hl_output *o)
 			return err;
 		}
 	}
-	got = name_file(o, name, fd);
+	got = name_file(o, name, dir, fd);
 	if (fd >= 0 && got < 0) {
 		hl_chunk_file_close(o->file);
 		o->file = NULL;
-		got = got == -EEXIST ? got : name_file(o, name, fd = -1);
+		got = got == -EEXIST ? got : name_file(o, name, dir, fd = -1);
 	}
 	if (got < 0 || fd >= 0)
 		return got < 0 ? got : 0;
 	err = hl_chunk_file_open(&o->file, got, 0, &o->news);
 	if (err)
 		close(got);
+	return err;
+}
+
+static int open_trace(struct hl_output *o)
+{
+	const struct hl_output_settings *s = o->queue->settings;
+	char name[PATH_MAX];
+	int err, dir;
+
+	err = hl_output_name(name, sizeof(name), s->pattern, o->meta.program, o->meta.pid,
+		o->meta.start_unix_ns, (uint32_t)o->queue->made.len + 1);
+	if (err)
+		return err;
+	dir = hl_output_folder(s, name);
+	if (dir < 0)
+		return dir;
+	err = open_in(o, name, dir);
+	close(dir);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #ifndef HL_COLLECT_OUTPUT_H
 #define HL_COLLECT_OUTPUT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,7 +31,14 @@ struct hl_output_settings {
 	const char *pattern; /* with %p %e %t %n %h %% */
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
+	bool anywhere; /* also into folders that everybody may change */
 };
+
+/* What hl_output_folder refuses, as errors: numbers that no call on files returns. */
+#define HL_OUTPUT_EXPOSED ENOTUNIQ /* anybody may rename and remove files on the way */
+#define HL_OUTPUT_PLANTED EREMCHG  /* a link in it was made by somebody else, for all to step on */
+/* And hl_output_may_replace: somebody else's file in a sticky folder. */
+#define HL_OUTPUT_FOREIGN ENOTNAM
 
 /* How many events of a region are on disk. The region and its outputs each hold it. */
 struct hl_durable {
@@ -90,13 +98,21 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,
 	uint64_t unix_ns, uint32_t number);
 
-/* Only plain files and links are replaced, the links themselves: never a device, a FIFO or a
- * folder. */
-bool hl_output_may_replace(int dir_fd, const char *name);
+/* The folder that this file lies in, as a descriptor of the caller's; -HL_OUTPUT_EXPOSED,
+ * -HL_OUTPUT_PLANTED or another -errno. */
+int hl_output_folder(const struct hl_output_settings *s, const char *path);
+/* The file's name without its folder: the end of `path`. */
+const char *hl_output_base(const char *path);
+/*
+ * May the file of this name in the folder be replaced? Only plain files and links are, the links
+ * themselves: never a device, a FIFO or a folder (-EEXIST). -HL_OUTPUT_FOREIGN; -EBUSY: it is a
+ * trace that is being written; -ENOENT.
+ */
+int hl_output_may_replace(int dir, const char *base);
 
 /*
  * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced;
- * -errno of the folder or the pattern.
+ * -errno of hl_output_folder, hl_output_may_replace or the pattern (-EINVAL).
  */
 int hl_output_check(const struct hl_output_settings *s, const char *program, uint64_t pid);
 

@@ -14,42 +14,14 @@
 #include <unistd.h>
 
 #include "collect/takeover.h"
+#include "util/elf_note.h"
 
-#define ID_MAX     64u
-#define PHDR_MAX   64u
-#define NOTE_BYTES 4096u
+#define PHDR_MAX 64u
 
 struct mapped {
 	struct hl_range range;
 	char path[PATH_MAX];
 };
-
-/* The build-id in one note segment; its length or 0. */
-static uint32_t read_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id)
-{
-	char notes[NOTE_BYTES];
-	size_t size = ph->p_filesz < sizeof(notes) ? ph->p_filesz : sizeof(notes);
-	ssize_t n = pread(fd, notes, size, (off_t)ph->p_offset);
-
-	for (size_t at = 0, left = n > 0 ? (size_t)n : 0; left >= sizeof(Elf64_Nhdr);) {
-		Elf64_Nhdr note;
-		size_t name, whole;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		whole = sizeof(note) + name + (((size_t)note.n_descsz + 3) & ~(size_t)3);
-		if (whole > left)
-			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-			note.n_descsz <= ID_MAX && !memcmp(notes + at + sizeof(note), "GNU", 4)) {
-			memcpy(id, notes + at + sizeof(note) + name, note.n_descsz);
-			return note.n_descsz;
-		}
-		at += whole;
-		left -= whole;
-	}
-	return 0;
-}
 
 /* The bias of an ELF file that is mapped from `start` on, and its build-id. False when it is no
  * such file. */
@@ -73,14 +45,14 @@ static bool read_headers(int fd, uint64_t start, uint64_t *bias, uint8_t *id, ui
 			found = true;
 		}
 		if (ph[i].p_type == PT_NOTE && !*id_len)
-			*id_len = read_build_id(fd, &ph[i], id);
+			*id_len = hl_elf_build_id(fd, &ph[i], id);
 	}
 	return found;
 }
 
 static void add(struct hl_proc *p, struct mapped *m)
 {
-	uint8_t id[ID_MAX];
+	uint8_t id[HL_BUILD_ID_MAX];
 	uint32_t id_len = 0;
 	struct stat st;
 	int fd;

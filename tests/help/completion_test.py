@@ -92,6 +92,7 @@ def check_loading(text):
 def check_offers():
     offers('heaplapse ', ['record', 'report', 'info', 'dump', 'help', 'completion'], ['collect'])
     offers('heaplapse re', ['record', 'report'], ['info'])
+    offers('heaplapse doctor --', ['--json', '--output'], ['--overwrite'])
     offers('heaplapse completion ', ['bash', 'zsh', 'fish'])
     offers('heaplapse help ', ['report', 'environment'])
     offers('heaplapse info --', ['--json', '--verify', '--no-pager', '--help'])

@@ -79,7 +79,7 @@ case({'record', 'report', 'info', 'dump', 'help', 'completion'} <= set(names), '
 case('collect' not in names, 'what is not for people is not listed')
 for command in names:
     check_command(command)
-for command in 'record', 'report', 'info', 'dump':
+for command in 'record', 'report', 'info', 'dump', 'doctor':
     case(run(heaplapse, command, '-h').stdout.startswith('examples:'), f'{command} -h begins with examples')
 check_environment()
 check_words()

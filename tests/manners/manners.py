@@ -133,6 +133,14 @@ def wait_until(what, check, seconds=LIMIT):
         time.sleep(0.005)
 
 
+def size_of(name):
+    """Of a file; 0 while there is none. A trace that has its name for good is never empty."""
+    try:
+        return os.stat(name).st_size
+    except OSError:
+        return 0
+
+
 def state_of(pid):
     """The letter of /proc/PID/stat, or '' when it is gone."""
     try:

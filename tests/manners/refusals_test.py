@@ -102,7 +102,7 @@ NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 def as_nobody(place):
     if os.getuid() != 0:
         raise Skip('needs root to become somebody else')
-    os.chmod('.', 0o777)
+    os.chmod('.', 0o1777)
     done = place.run(*NOBODY, place.binary, 'version')
     if done.status:
         raise Skip('nobody may not run the command in this build folder')

@@ -1,0 +1,18 @@
+/*
+ * process.h - a running process: is it recorded, by whom and how well; could it be, if not?
+ */
+#ifndef HL_CLI_PROCESS_H
+#define HL_CLI_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/findings.h"
+
+/* Is the word a pid, rather than a program's name? */
+bool hl_process_is_pid(const char *word, uint64_t *pid);
+/* 1 when the recorder is in it, and how well it does; 0 when not, and what would matter if it were
+ * started anew; -ESRCH when there is no such process. */
+int hl_process_check(struct hl_findings *f, uint64_t pid);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * elf_note.h - the build-id of a file, read as hostile: every length is checked.
+ */
+#ifndef HL_UTIL_ELF_NOTE_H
+#define HL_UTIL_ELF_NOTE_H
+
+#include <elf.h>
+#include <stdint.h>
+
+#define HL_BUILD_ID_MAX 64u
+
+/* The build-id in one note segment, in id[HL_BUILD_ID_MAX]; its length or 0. */
+uint32_t hl_elf_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id);
+
+#endif

@@ -1,0 +1,352 @@
+#!/usr/bin/python3
+"""doctor_test - doctor knows before what record does: the same sentences, and what will be missing."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+from manners import Failure, Skip, children_of, compiled, contains, expect, main, size_of, wait_until
+
+SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
+OWN = '''#include <stddef.h>
+#include <string.h>
+%s void *malloc(size_t n);
+static char arena[1 << 20];
+static size_t used;
+void *malloc(size_t n) { void *p = arena + used; used += (n + 15) & ~(size_t)15; return p; }
+%s void free(void *p) { (void)p; }
+int main(void) { char *p = malloc(10); strcpy(p, "x"); free(p); return 3; }
+'''
+HIDDEN = '__attribute__((visibility("hidden")))'
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
+MACHINE = {'kernel', 'libc', 'library', 'memory', 'membarrier', 'pidfd', 'clock', 'limits', 'output', 'trial'}
+
+
+def build(name, *options, compiler='gcc', source=SOURCE):
+    if not shutil.which(compiler):
+        raise Skip(f'{compiler} is not installed')
+    with open('source.c', 'w', encoding='ascii') as file:
+        file.write(source)
+    compiled(compiler, '-w', '-o', name, 'source.c', *options)
+    return './' + name
+
+
+def doctor(place, *words, prefix=(), status=0, **popen):
+    """{check: finding}, the program's before the machine's; both forms must agree."""
+    done = place.run(*prefix, place.binary, 'doctor', '--json', *words, **popen)
+    expect(f'doctor {words}: status, stderr', (done.status, done.err), (status, ''))
+    answer = json.loads(done.out)
+    expect('works', answer['works'], status == 0)
+    text = place.run(*prefix, place.binary, 'doctor', *words, **popen)
+    expect('status of the text', text.status, status)
+    for one in answer['checks'] + answer['machine']:
+        if one['verdict'] != 'ok' and 'events' not in one['what']:
+            contains(f'{words}: text', text.out, f'{one["verdict"]:8}{one["check"]:13} {one["what"]}', one['remedy'] or '')
+    return {one['check']: one for one in answer['machine'] + answer['checks']}
+
+
+def verdict(found, check, wanted, *parts):
+    if check not in found:
+        raise Failure(f'nothing was said about {check}: {sorted(found)}')
+    expect(f'{check}: {found[check]["what"]}', found[check]['verdict'], wanted)
+    contains(check, found[check]['what'] + '; ' + (found[check]['remedy'] or ''), *parts)
+
+
+def as_record_says(place, program, found, prefix=()):
+    """The sentence and the remedy are those of the refusal."""
+    done = place.run(*prefix, *place.record_command(program))
+    expect('record refuses it', done.status, 125)
+    one = next(one for one in found.values() if one['verdict'] == 'fails')
+    contains('the refusal', done.err, f'cannot be recorded: {one["what"]}; {one["remedy"]}')
+
+
+def as_nobody(place):
+    if os.getuid() != 0:
+        raise Skip('needs root to become somebody else')
+    os.chmod('.', 0o1777)
+    if place.run(*NOBODY, place.binary, 'version').status:
+        raise Skip('nobody may not run the command in this build folder')
+
+
+def test_machine(place):
+    """alone it looks at the machine and makes a short recording, of which nothing is left"""
+    found = doctor(place)
+    bad = [one for one in found.values() if one['verdict'] == 'fails']
+    expect('what fails', bad, [])
+    expect('what was looked at', MACHINE - set(found), set())
+    verdict(found, 'trial', 'ok')
+    expect('what is left', os.listdir('.'), [])
+    done = place.run(place.binary, 'doctor')
+    contains('the last line', done.out, '\n\nPrograms can be recorded here.\n')
+
+
+def test_program(place):
+    """a plain program: all is well, and it is not run"""
+    program = build('program', '-g')
+    found = doctor(place, program)
+    for check in 'loader', 'allocator', 'stacks', 'names', 'trial':
+        verdict(found, check, 'ok')
+    expect('what is left', sorted(os.listdir('.')), ['program', 'source.c'])
+    contains('the last line', place.run(place.binary, 'doctor', program).out, '\n\nIt would be recorded.\n')
+
+
+def test_refused(place):
+    """what record refuses fails, in record's words: static, machine, sanitizers, musl, scripts of such"""
+    static = build('static', '-static')
+    with open('script', 'w', encoding='ascii') as file:
+        file.write(f'#! {os.path.abspath(static)} -x\n')
+    with open('by-env', 'w', encoding='ascii') as file:
+        file.write('#!/usr/bin/env -S A=b static\n')
+    with open(build('program'), 'rb') as file:
+        data = bytearray(file.read())
+    data[18] = 183
+    with open('arm', 'wb') as file:
+        file.write(data)
+    for name in 'script', 'by-env', 'arm':
+        os.chmod(name, 0o755)
+    os.environ['PATH'] += ':' + os.getcwd()
+    programs = {static: ('linking', 'statically'), './script': ('linking', 'statically'), './by-env': ('linking', 'statically'),
+                build('pie', '-static-pie'): ('linking', 'statically'), './arm': ('architecture', 'x86_64'),
+                build('asan', '-fsanitize=address'): ('sanitizer', '-fsanitize'),
+                build('tsan', '-fsanitize=thread'): ('sanitizer', '-fsanitize')}
+    if shutil.which('musl-gcc'):
+        programs[build('musl', compiler='musl-gcc')] = ('loader', 'musl')
+    for program, (check, part) in programs.items():
+        found = doctor(place, program, status=1)
+        verdict(found, check, 'fails', part)
+        as_record_says(place, program, found)
+    expect('traces', place.traces(), [])
+
+
+def test_privileges(place):
+    """setuid, setgid and file capabilities, asked as somebody else"""
+    as_nobody(place)
+    program = build('program')
+    for mode in 0o4755, 0o2755:
+        os.chmod(program, mode)
+        found = doctor(place, program, prefix=NOBODY, status=1)
+        verdict(found, 'privileges', 'fails', 'setuid')
+        as_record_says(place, program, found, NOBODY)
+    os.chmod(program, 0o755)
+    if shutil.which('setcap') and not subprocess.run(['setcap', 'cap_net_raw+ep', program], stderr=subprocess.DEVNULL).returncode:
+        verdict(doctor(place, program, prefix=NOBODY, status=1), 'privileges', 'fails', 'capabilities')
+    os.chmod(build('secret'), 0o711)
+    verdict(doctor(place, './secret', prefix=NOBODY), 'file', 'note', 'judged')
+
+
+def test_allocators(place):
+    """an allocator in the program: what is not seen, said by doctor and by record; a shared one is fine"""
+    exported = build('exported', source=OWN % ('', ''))
+    verdict(doctor(place, exported), 'allocator', 'partial', 'its own malloc', 'not seen')
+    done = place.record(exported, options=('-o', 'exported.hlt'))
+    expect('status', done.status, 3)
+    contains('record', done.err, 'recorded in part', 'its own malloc', 'shared library')
+    expect('and so it is', place.info('exported.hlt')['totals']['allocations'], 0)
+    hidden = build('hidden', source=OWN % (HIDDEN, HIDDEN))
+    verdict(doctor(place, hidden), 'allocator', 'partial', 'inside (malloc)', 'what libraries allocate is')
+    compiled('strip', hidden)
+    verdict(doctor(place, hidden), 'allocator', 'ok')       # nothing left to know it by
+    libraries = glob.glob('/usr/lib/*/libjemalloc.so.2')
+    if libraries:
+        verdict(doctor(place, build('je', '-Wl,--no-as-needed', libraries[0])), 'allocator', 'ok', 'libjemalloc.so.2', 'seen')
+
+
+def test_names(place):
+    """missing unwind tables, debug information and build-id"""
+    found = doctor(place, build('bare', '-Wl,--no-eh-frame-hdr', '-Wl,--build-id=none', '-s'))
+    verdict(found, 'stacks', 'partial', 'unwind', '--eh-frame-hdr')
+    verdict(found, 'names', 'note', 'stripped', '-g')
+    verdict(found, 'build-id', 'note', '--build-id')
+    verdict(doctor(place, build('plain', '-g0')), 'names', 'note', 'build-id', '-g')
+    verdict(doctor(place, build('relro', '-Wl,-z,relro,-z,now')), 'loader', 'ok', 'RELRO')
+    verdict(doctor(place, build('plugins', source='#include <dlfcn.h>\nint main(void) { return !dlopen("x", 1); }')),
+            'plugins', 'note', 'RTLD_DEEPBIND')
+
+
+def test_scripts(place):
+    """a script is judged by its interpreter; one without a first line by /bin/sh"""
+    with open('script', 'w', encoding='ascii') as file:
+        file.write('#!/bin/sh\necho ran >ran\n')
+    with open('bare', 'w', encoding='ascii') as file:
+        file.write('echo ran >ran\n')
+    for name in 'script', 'bare':
+        os.chmod(name, 0o755)
+    verdict(doctor(place, './script'), 'script', 'ok', '/bin/sh')
+    verdict(doctor(place, './bare'), 'file', 'note', '/bin/sh')
+    expect('nothing was run', os.path.exists('ran'), False)
+
+
+def test_not_there(place):
+    """what cannot be run is said as record says it"""
+    open('plain', 'w').close()
+    for name in 'none-such', './none-such', './plain', '/', '':
+        found = doctor(place, name, status=1)
+        done = place.record(name)
+        contains('record says the same', done.err, found['program']['what'])
+    done = place.run(place.binary, 'doctor', 'a', 'b')
+    expect('status', done.status, 2)
+
+
+def test_damaged(place):
+    """cut or scribbled files are judged without a crash, and always in the same way as record judges"""
+    with open(build('program', '-g'), 'rb') as file:
+        data = file.read()
+    cases = [data[:n] for n in (0, 3, 20, 63, 64, 120, 200, 900, 5000, len(data) - 500)]
+    for at in [*range(24, 64, 2), *range(64, 64 + 56 * 13, 29), *range(len(data) - 64 * 20, len(data), 67)]:
+        cases.append(data[:at] + b'\xff' * 7 + data[at + 7:])
+    for number, case in enumerate(cases):
+        with open('other', 'wb') as file:
+            file.write(case)
+        os.chmod('other', 0o755)
+        done = place.run(place.binary, 'doctor', './other')
+        if done.status not in (0, 1) or done.err:
+            raise Failure(f'case {number}: status {done.status}, {done.err!r}')
+
+
+def test_output(place):
+    """a place that record would refuse fails, in its words; little space is said"""
+    open('x.hlt', 'w').close()
+    os.mkdir('open')
+    os.chmod('open', 0o777)
+    for name in 'x.hlt', 'none/x.hlt', '%q', 'open/x.hlt':
+        found = doctor(place, '-o', name, status=1)
+        done = place.record('/bin/true', options=('-o', name))
+        expect(f'{name}: record says', done.err, f'heaplapse: {found["output"]["what"]}\n')
+    found = doctor(place, env={**os.environ, 'HEAPLAPSE_OUTPUT': 'none/x.hlt'}, status=1)
+    verdict(found, 'output', 'fails', 'none/x.hlt')
+    found = doctor(place, env={**os.environ, 'HEAPLAPSE_DEPTH': 'x'}, status=1)
+    verdict(found, 'environment', 'fails', 'HEAPLAPSE_DEPTH')
+    if os.getuid() == 0 and not subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=4m', 'none', 'open'], stderr=subprocess.DEVNULL).returncode:
+        try:
+            verdict(doctor(place, '-o', 'open/x.hlt'), 'output', 'partial', 'little space')
+        finally:
+            subprocess.run(['umount', '-l', 'open'], check=True)     # a collector may be on its last line
+
+
+def test_limits(place):
+    """limits of address space and file size"""
+    # a build with a sanitizer needs more than that
+    if place.run('/bin/sh', '-c', f'ulimit -v 200000; exec {place.binary} version').status == 0:
+        done = place.run('/bin/sh', '-c', f'ulimit -v 200000; exec {place.binary} doctor')
+        expect('status', done.status, 0)
+        contains('text', done.out, 'partial limits', 'ulimit -v')
+    done = place.run('/bin/sh', '-c', f'ulimit -f 4; exec {place.binary} doctor')
+    expect('status', done.status, 1)
+    contains('text', done.out, 'fails   memory', 'ulimit')
+    done = place.run('/bin/sh', '-c', f'ulimit -S -f 4; exec {place.binary} doctor')
+    expect('status with a soft limit', done.status, 0)
+
+
+def test_library(place):
+    """heaplapse without its library, or with it where the loader cannot take it"""
+    for folder, part, remedy in (('alone', 'neither beside', 'install it there'), ('a folder', 'space or colon', 'install it elsewhere')):
+        os.mkdir(folder)
+        shutil.copy(place.binary, f'{folder}/heaplapse')
+        if folder != 'alone':
+            shutil.copy(place.library, f'{folder}/libheaplapse.so')
+        done = place.run(f'{folder}/heaplapse', 'doctor')
+        expect('status', done.status, 1)
+        contains('text', done.out, 'fails   library', part, remedy)
+        record = place.run(f'{folder}/heaplapse', 'record', '/bin/true')
+        expect('status of record', record.status, 125)
+        contains('record', record.err, part, remedy)
+    # one of another version, or none at all: only trying tells
+    os.mkdir('broken')
+    shutil.copy(place.binary, 'broken/heaplapse')
+    with open('broken/libheaplapse.so', 'w', encoding='ascii') as file:
+        file.write('no library')
+    done = place.run('broken/heaplapse', 'doctor')
+    expect('status', done.status, 1)
+    contains('text', done.out, 'fails   trial', 'Recording would fail.')
+
+
+def test_process(place):
+    """a process that runs without us: it must be started anew; what would matter then is said"""
+    process = subprocess.Popen(['/bin/sleep', '60'], env={**os.environ, 'LD_PRELOAD': ''})
+    try:
+        found = doctor(place, str(process.pid), status=1)
+    finally:
+        process.kill()
+        process.wait()
+    verdict(found, 'program', 'ok', 'sleep')
+    verdict(found, 'recorder', 'fails', 'heaplapse record')
+    for check in 'limits', 'sandbox', 'namespaces', 'rights':
+        verdict(found, check, 'ok')
+    verdict(doctor(place, str(process.pid), status=1), 'process', 'fails', 'no process')
+    verdict(doctor(place, '2147483647', status=1), 'process', 'fails', 'no process')
+
+
+def test_recorded_process(place):
+    """a process that runs under us: who collects, whether something is dropped, whether the collector lives"""
+    record = place.start(place.record_command('/bin/sleep', '60', options=('-q', '-o', 'x.hlt')))
+    wait_until('the trace', lambda: size_of('x.hlt') > 0)
+    pids = {open(f'/proc/{pid}/comm').read().strip(): pid for pid in children_of(record.pid)}
+    try:
+        found = doctor(place, str(pids['sleep']))
+        verdict(found, 'collector', 'ok', f'process {pids["heaplapse"]}')
+        verdict(found, 'drops', 'ok')
+        os.kill(pids['heaplapse'], signal.SIGSTOP)
+        verdict(doctor(place, str(pids['sleep'])), 'collector', 'partial', 'sign of life')
+        os.kill(pids['heaplapse'], signal.SIGCONT)
+        if os.getuid() == 0 and not place.run(*NOBODY, place.binary, 'version').status:
+            found = doctor(place, str(pids['sleep']), '-o', '/tmp/none.%p.hlt', prefix=NOBODY, status=1)
+            verdict(found, 'rights', 'note')
+        # whether another one could be recorded here is another question
+        expect('status', place.run(place.binary, 'doctor', '-o', 'none/x.hlt', pids['sleep']).status, 0)
+    finally:
+        os.kill(pids['heaplapse'], signal.SIGCONT)
+        os.kill(pids['sleep'], signal.SIGTERM)
+        place.finish(record)
+
+
+SANDBOX = '''
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+allow = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+filter = struct.pack('HxxxxxxQ', 1, ctypes.addressof(allow))
+libc.prctl(38, 1, 0, 0, 0)
+if libc.prctl(22, 2, ctypes.c_char_p(filter), 0, 0):
+    sys.exit(77)
+os.execv('/bin/sh', ['sh', '-c', 'echo ready; read line'])
+'''
+
+
+def waiting(command, **popen):
+    """A process that has said its first line and waits."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **popen)
+    return process, process.stdout.readline()
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
+def test_sandboxed_process(place):
+    """seccomp, limits, namespaces and LD_PRELOAD of a process"""
+    libraries = glob.glob('/usr/lib/*/libjemalloc.so.2') or ['/lib/x86_64-linux-gnu/libc.so.6']
+    process, said = waiting([sys.executable, '-c', SANDBOX], env={**os.environ, 'LD_PRELOAD': libraries[0]})
+    try:
+        if said != 'ready\n':
+            raise Skip('no seccomp here')
+        subprocess.run(['prlimit', f'--pid={process.pid}', '--as=1000000'], check=True)
+        found = doctor(place, str(process.pid), status=1)
+    finally:
+        end(process)
+    verdict(found, 'sandbox', 'note', 'seccomp')
+    verdict(found, 'LD_PRELOAD', 'ok', libraries[0])
+    verdict(found, 'limits', 'partial', 'RLIMIT_AS')
+    if os.getuid() != 0:
+        return
+    process, said = waiting(['unshare', '-n', '-m', '/bin/sh', '-c', 'echo ready; read line'])
+    try:
+        if said == 'ready\n':
+            verdict(doctor(place, str(process.pid), status=1), 'namespaces', 'note', 'mnt, net')
+    finally:
+        end(process)
+
+
+main(globals())
