@@ -534,6 +534,7 @@ static int run_record(void *state, int argc, char **argv)
 		hl_cli_error("%s was not recorded: the recorder never started in it", argv[0]);
 	else if (!given->quiet && (given->summary || isatty(2)))
 		hl_summary_print(s.last_path);
+	hl_vec_free(&s.held);
 	return leave_as(status);
 }
 

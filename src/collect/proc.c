@@ -219,7 +219,8 @@ static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
 		f->proc->out_of_memory = true;
 		return;
 	}
-	memcpy(f->parts.data + f->parts.len, pcs, n * sizeof(*pcs));
+	if (n)
+		memcpy(f->parts.data + f->parts.len, pcs, n * sizeof(*pcs));
 	f->parts.len += n;
 }
 
