@@ -14,7 +14,7 @@
 #include "collect/books.h"
 #include "ring/record.h"
 
-#define WINDOW      4096u
+#define WINDOW 4096u
 /* Honest programs have a few of these; hostile ones do not get more. */
 #define PARKED_MAX  4096u
 #define MOVES_MAX   4096u

@@ -436,8 +436,8 @@ static void processes_are_bounded(void **state)
 	assert_int_equal(s->reader->procs.len, 16);
 	assert_int_equal(s->reader->procs.data[0]->counters.dropped_events, 105);
 	while (s->reader->procs.len)
-		hl_region_end_process(s->reader, s->reader->procs.data[0],
-			&(struct hl_end){.kind = HL_END_LOST});
+		hl_region_end_process(
+			s->reader, s->reader->procs.data[0], &(struct hl_end){.kind = HL_END_LOST});
 	hl_queue_stop(&s->queue);
 	for (int i = 1; i <= 16; i++) {
 		snprintf(s->path, sizeof(s->path), "%s/%d.hlt", s->dir, i);

@@ -192,8 +192,8 @@ static uint64_t count_nodes(const struct hl_sealed *c)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < c->n_columns; raw += c->columns[i++].len)
-		for (uint32_t k = 0; c->columns[i].id == HL_COL_NODE_MODULE && k < c->columns[i].len;
-			k++)
+		for (uint32_t k = 0;
+			c->columns[i].id == HL_COL_NODE_MODULE && k < c->columns[i].len; k++)
 			n += raw[k] < 0x80;
 	return n;
 }

@@ -194,8 +194,8 @@ static void raise_limits(struct hl_reader *r)
 		if (h->type != HL_CHUNK_EVENTS)
 			continue;
 		t->n_nodes = hl_max_u32(t->n_nodes, hl_min_u32((uint32_t)h->aux, nodes_max));
-		t->n_threads = hl_max_u32(
-			t->n_threads, hl_min_u32((uint32_t)(h->aux >> 32), threads_max));
+		t->n_threads =
+			hl_max_u32(t->n_threads, hl_min_u32((uint32_t)(h->aux >> 32), threads_max));
 	}
 }
 

@@ -111,13 +111,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 		sample_forge(data + p->at, p->head.length);
 		break;
 	case 2: /* head, directory and packed bytes */
-		LLVMFuzzerMutate(
-			data + p->at + 8, p->head.length - 8, p->head.length - 8);
+		LLVMFuzzerMutate(data + p->at + 8, p->head.length - 8, p->head.length - 8);
 		sample_forge(data + p->at, p->head.length);
 		break;
 	default:
 		if (p->head.n_columns)
-			size = change_column(data, size, max, p, (uint32_t)rand() % p->head.n_columns);
+			size = change_column(
+				data, size, max, p, (uint32_t)rand() % p->head.n_columns);
 	}
 	if (r & 16 && r & 32)
 		size = mend_trailer(data, size, places[n - 1].at, max);

@@ -54,7 +54,8 @@ static void read_chunk_head(uint8_t *buf, size_t len)
 	if (len >= 8)
 		hl_put64(buf, SAMPLE_SYNC);
 	if (len >= 32)
-		hl_put32(buf + 28, hl_get32(buf + 28) & 127); /* columns: else few inputs have any */
+		hl_put32(
+			buf + 28, hl_get32(buf + 28) & 127); /* columns: else few inputs have any */
 	sample_forge(buf, len);
 	if (hl_chunk_head_decode(buf, len, SAMPLE_SYNC, &head, columns) != 0)
 		return;

@@ -117,8 +117,8 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 	uint32_t type = (uint32_t)fuzz_take(in, 1) % HL_REC_COUNT, pcs, n = 8;
 	uint64_t words[300] = {0};
 
-	words[0] = hl_first_word(hl_ring_now(region) - fuzz_take(in, 1), type,
-		(uint32_t)fuzz_take(in, 1) & 31);
+	words[0] = hl_first_word(
+		hl_ring_now(region) - fuzz_take(in, 1), type, (uint32_t)fuzz_take(in, 1) & 31);
 	for (uint32_t k = 1; k < 8; k++)
 		words[k] = fuzz_take(in, 2);
 	pcs = (uint32_t)words[2] & 31;
@@ -141,7 +141,10 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		uint64_t size = words[3];
 
 		words[2] = hl_stack_word(size == 0xffff ? HL_SIZE_BIG : size, pcs, words[2] >> 8);
-		n = (type == HL_REC_MOVE_END ? 4 : type >= HL_REC_MAP ? 6 : 3) + pcs + (size == 0xffff);
+		n = (type == HL_REC_MOVE_END     ? 4
+			    : type >= HL_REC_MAP ? 6
+						 : 3) +
+		    pcs + (size == 0xffff);
 	}
 	put_words(region, i, words, n);
 }
@@ -185,7 +188,8 @@ static void step(struct hl_region_reader *r, struct hl_region *region, struct fu
 		break;
 	case 6:
 		if (r->procs.len)
-			hl_region_end_process(r, r->procs.data[0], &(struct hl_end){.kind = HL_END_EXIT});
+			hl_region_end_process(
+				r, r->procs.data[0], &(struct hl_end){.kind = HL_END_EXIT});
 		break;
 	default:
 		put_record(region, ring, in);
@@ -218,9 +222,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	unsigned options = (unsigned)fuzz_take(&in, 1);
-	struct hl_queue queue = {.settings = &settings.output,
-		.on_closed = on_closed,
-		.on_snapshot = on_snapshot};
+	struct hl_queue queue = {
+		.settings = &settings.output, .on_closed = on_closed, .on_snapshot = on_snapshot};
 	struct hl_region_reader *r;
 
 	if (!dir[0])

@@ -112,7 +112,8 @@ static void make_parts(const uint8_t *file, size_t size)
 
 		f = begin("head", "chunk", i);
 		put(f, 2, 1);
-		fwrite(chunk, 1, HL_CHUNK_HEAD_LEN + places[i].head.n_columns * HL_COLUMN_ENTRY_LEN, f);
+		fwrite(chunk, 1, HL_CHUNK_HEAD_LEN + places[i].head.n_columns * HL_COLUMN_ENTRY_LEN,
+			f);
 		fclose(f);
 		if (places[i].head.type == HL_CHUNK_INDEX) {
 			make_index(chunk, &places[i], 0);

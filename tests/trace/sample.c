@@ -102,8 +102,8 @@ size_t sample_places(const uint8_t *file, size_t size, struct sample_place *plac
 
 	for (size_t at = HL_FILE_HEAD_LEN; n < SAMPLE_PLACES_MAX && at < size; n++) {
 		places[n].at = at;
-		if (hl_chunk_head_decode(file + at, size - at, hl_get64(file + 16), &places[n].head,
-			    NULL) < 0 ||
+		if (hl_chunk_head_decode(
+			    file + at, size - at, hl_get64(file + 16), &places[n].head, NULL) < 0 ||
 			places[n].head.length > size - at)
 			break;
 		at += places[n].head.length;
