@@ -3,6 +3,9 @@
 #	make            build/heaplapse and build/libheaplapse.so
 #	make check      the fast part of the tests, at most 6 minutes
 #	make test       everything that CI runs
+#	make test-asan  unit tests, commands and collector under ASan and UBSan
+#	make test-tsan  the collector under TSan, with 16 producers at full rate
+#	make fuzz       each fuzz target for FUZZ=10 seconds
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
@@ -12,7 +15,7 @@
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
-SHELLS = scripts/demo scripts/test scripts/install-deps .ci/run tools/try-minimal
+SHELLS = scripts/demo scripts/test scripts/install-deps .ci/run tools/try-minimal tools/sanitize
 
 all: build/build.ninja
 	@ninja -C build
@@ -25,6 +28,15 @@ check:
 
 test:
 	@scripts/test
+
+test-asan test-tsan:
+	@scripts/install-deps test
+	@tools/sanitize $(@:test-%=%)
+
+FUZZ ?= 10
+fuzz:
+	@scripts/install-deps test
+	@tools/sanitize fuzz $(FUZZ)
 
 debug:
 	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
@@ -46,6 +58,6 @@ bench:
 	@bench/run $(BENCH)
 
 clean:
-	rm -rf build build-test build-debug
+	rm -rf build build-test build-debug build-asan build-tsan build-fuzz
 
-.PHONY: all check test debug format lint install bench clean
+.PHONY: all check test test-asan test-tsan fuzz debug format lint install bench clean

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """test-summary - what `meson test` did, counted in test cases.
 
-	test-summary.py testlog.json
+	test-summary.py testlog.json...
+
+Where there is more than one, a test of the second or a later one is named after its build folder.
 
 Meson knows programs, people count cases. A program's cases are, in this order:
   - the lines "ok ...", "not ok ..." and "ok ... # SKIP reason" it printed (TAP);
@@ -14,6 +16,7 @@ Prints the failing programs' output, the list of skips, and last "N passed, N fa
 Exit status 1 if anything failed or nothing ran.
 """
 import json
+import os
 import re
 import sys
 
@@ -84,9 +87,20 @@ def read_log(path):
         return []
 
 
+def read_logs(paths):
+    """The tests of all of them; a log that is missing is a failed test."""
+    for i, path in enumerate(paths):
+        tests = read_log(path)
+        folder = os.path.basename(os.path.dirname(os.path.dirname(path)))
+        if not tests and i:
+            yield {'name': folder, 'result': 'ERROR', 'returncode': 1, 'duration': 0, 'stderr': 'no test ran'}
+        for test in tests:
+            yield dict(test, name=f'{folder}: {test["name"]}') if i else test
+
+
 def main():
     passed, failed, skips, bad = 0, 0, [], []
-    for test in read_log(sys.argv[1]):
+    for test in read_logs(sys.argv[1:]):
         p, f, s = cases(test)
         passed += p
         failed += f

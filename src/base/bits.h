@@ -28,6 +28,11 @@ static inline int64_t hl_unzigzag(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
+static inline uint32_t hl_max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 static inline uint32_t hl_min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;

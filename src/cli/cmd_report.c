@@ -249,10 +249,11 @@ static int check_choice(const struct hl_report_choice *c)
  * each process. */
 static int check_parts(const struct hl_report *r)
 {
-	const struct hl_report_part *first = r->parts.data, *next = first + 1;
+	const struct hl_report_part *first = r->parts.data, *next;
 
 	if (r->parts.len < 2)
 		return 0;
+	next = first + 1;
 	if (r->common.json)
 		return hl_cli_usage("--json takes one view, but %s and %s were given",
 			first->option, next->option);

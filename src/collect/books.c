@@ -14,10 +14,12 @@
 #include "collect/books.h"
 #include "ring/record.h"
 
-#define WINDOW       4096u
-#define LIVE_SET_MAX (1u << 20)
-#define FETCH_AHEAD  8u
-#define SIZE_MAX_48  ((UINT64_C(1) << 48) - 1)
+#define WINDOW      4096u
+#define FETCH_AHEAD 8u
+/* Honest programs have a few of these; hostile ones do not get more. */
+#define PARKED_MAX  4096u
+#define MOVES_MAX   4096u
+#define SIZE_MAX_48 ((UINT64_C(1) << 48) - 1)
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -180,6 +182,8 @@ static void begin_move(struct hl_proc *p, const struct hl_pending *e)
 {
 	struct hl_move m = {.feed = e->feed, .addr = e->addr};
 
+	if (p->moves.len >= MOVES_MAX)
+		drop_move(p, &p->moves.data[0]);
 	m.state = hl_live_find(&p->live, e->addr) ? HL_MOVE_LIMBO : HL_MOVE_UNKNOWN;
 	if (hl_vec_push(&p->moves, m))
 		p->out_of_memory = true;
@@ -278,7 +282,7 @@ void hl_proc_settle(struct hl_proc *p)
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (!apply(p, e, true)) {
-			if (hl_vec_push(&p->parked, *e))
+			if (p->parked.len >= PARKED_MAX || hl_vec_push(&p->parked, *e))
 				apply(p, e, false);
 		} else if (p->parked.len) {
 			retry_parked(p, e->addr);
@@ -335,7 +339,7 @@ static void put_live_set(struct hl_proc *p)
 {
 	struct live_list list = {0};
 
-	if (p->live.blocks > LIVE_SET_MAX)
+	if (p->live.blocks > HL_LIVE_SET_MAX)
 		return;
 	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
 	if (!list.blocks)

@@ -369,6 +369,82 @@ static void waits_for_a_busy_ring(void **state)
 	assert_int_equal(s->info->counters.late_events, 0);
 }
 
+/* No allocator gives out 0 or 1; what says so is a drop, and the rest of the trace is whole. */
+static void impossible_addresses_are_drops(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	for (uint64_t addr = 0; addr < 2; addr++) {
+		alloc(s, 0, 1000, addr, 8);
+		alloc(s, 0, 1000, addr, 8);
+		release(s, 0, 1000, addr);
+		move_begin(s, 0, 1000, addr);
+		move_end(s, 0, 1000, addr, addr, 8);
+	}
+	alloc(s, 0, 2000, A, 8);
+	move_end(s, 0, 3000, 1, B, 16);
+	move_begin(s, 0, 4000, A);
+	move_end(s, 0, 4000, A, 1, 0);
+	release(s, 0, 5000, B);
+	finish(s);
+	assert_int_equal(s->info->counters.dropped_events, 10);
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+	assert_int_equal(s->events.n_events, 4);
+	assert_int_equal(s->events.events[2].op, HL_OP_FREE);
+	assert_int_equal(s->events.events[2].addr, A);
+}
+
+/* Frees of what is not there, all at one instant: they wait for nothing, and not without end. */
+static void waiting_events_are_bounded(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	for (uint64_t i = 0; i < 20000; i++) {
+		release(s, 0, 1000, A + 16 * i);
+		move_begin(s, 0, 1000, A + 16 * i);
+		if (i % 1000 == 0)
+			hl_region_scan(s->reader, hl_mono_ns());
+	}
+	hl_region_scan(s->reader, hl_mono_ns());
+	assert_int_equal(s->reader->procs.len, 1);
+	assert_in_range(s->reader->procs.data[0]->parked.len, 1, 4096);
+	assert_in_range(s->reader->procs.data[0]->moves.len, 1, 4096);
+	finish(s);
+	assert_int_equal(s->info->counters.unknown_frees, 20000);
+}
+
+/* As many processes as it can name: some get a trace, the others' events are drops. */
+static void processes_are_bounded(void **state)
+{
+	struct stage *s = *state;
+	uint32_t shared = HL_RING_COUNT - 1;
+
+	s->settings.output.pattern = "%n.hlt";
+	s->settings.max_processes = 16;
+	own(s, 0, 11);
+	alloc(s, 0, 1000, A, 8);
+	hl_region_scan(s->reader, hl_mono_ns());
+	atomic_store(&s->reader->region->shared_used, 1);
+	for (uint64_t i = 0; i < 120; i++) {
+		put(s, shared, 2000, HL_REC_SWITCH, 0, 1, (uint64_t[]){(i + 1) << 32 | 999999});
+		alloc(s, shared, 2000, B, 8);
+	}
+	usleep(1000);
+	hl_region_scan(s->reader, hl_mono_ns());
+	assert_int_equal(s->reader->procs.len, 16);
+	assert_int_equal(s->reader->procs.data[0]->counters.dropped_events, 105);
+	while (s->reader->procs.len)
+		hl_region_end_process(
+			s->reader, s->reader->procs.data[0], &(struct hl_end){.kind = HL_END_LOST});
+	hl_queue_stop(&s->queue);
+	for (int i = 1; i <= 16; i++) {
+		snprintf(s->path, sizeof(s->path), "%s/%d.hlt", s->dir, i);
+		assert_int_equal(unlink(s->path), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +461,9 @@ int main(void)
 		TEST(a_hostile_ring_is_cut_off),
 		TEST(a_hostile_position_is_not_followed),
 		TEST(waits_for_a_busy_ring),
+		TEST(impossible_addresses_are_drops),
+		TEST(waiting_events_are_bounded),
+		TEST(processes_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,9 @@ struct hl_live {
 	int dir_fd;          /* in this folder */
 };
 
+/* No block lies below this: the table has other uses for such addresses. */
+#define HL_LIVE_LOWEST UINT64_C(2)
+
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 

@@ -219,7 +219,8 @@ static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
 		f->proc->out_of_memory = true;
 		return;
 	}
-	memcpy(f->parts.data + f->parts.len, pcs, n * sizeof(*pcs));
+	if (n)
+		memcpy(f->parts.data + f->parts.len, pcs, n * sizeof(*pcs));
 	f->parts.len += n;
 }
 
@@ -309,6 +310,22 @@ static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
 }
 
+/*
+ * No allocator gives out such an address, but a hostile program may say so, and the table of blocks
+ * must not be asked about it. What is left of the event, if anything.
+ */
+static bool mend_addresses(struct hl_pending *e)
+{
+	if (e->type != HL_REC_MOVE_END)
+		return e->addr >= HL_LIVE_LOWEST;
+	if (e->addr < HL_LIVE_LOWEST)
+		e->addr = 0;
+	if (e->old >= HL_LIVE_LOWEST)
+		return true;
+	e->type = HL_REC_ALLOC;
+	return e->addr;
+}
+
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
 static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 {
@@ -326,6 +343,11 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = stack_of(f, words[2], words + 4, &e->size);
+	}
+	if (hl_unlikely(e->addr < HL_LIVE_LOWEST || e->type == HL_REC_MOVE_END) &&
+		!mend_addresses(e)) {
+		p->counters.dropped_events++;
+		return;
 	}
 	hl_live_prefetch(&p->live, e->addr);
 	if (++p->n_pending == HL_PENDING_MAX)

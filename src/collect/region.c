@@ -175,8 +175,10 @@ static struct hl_proc *find_proc(struct hl_region_reader *r, uint32_t serial)
 	return NULL;
 }
 
-/* Serials are given out one by one, but a hostile program may say any. */
+/* Serials are given out one by one, but a hostile program may say any; and no more processes live
+ * at once than there are rings, but for those whose end is still looked for. */
 #define SERIAL_MAX (1u << 20)
+#define PROCS_MAX  4096u
 
 static uint64_t pid_of(const struct hl_region_reader *r, uint32_t serial)
 {
@@ -224,6 +226,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 
 	if (p)
 		return p;
+	if (r->procs.len >= (r->settings->max_processes ? r->settings->max_processes : PROCS_MAX))
+		return NULL;
 	if (serial) /* its parent may have ended */
 		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
@@ -456,6 +460,8 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 			p->counters.late_events++;
 		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
 		hl_proc_record(p, v->feed, words, len, v->stamp);
+	} else if (r->procs.len && hl_record_is_event(words)) {
+		r->procs.data[0]->counters.dropped_events++; /* nobody's: so nowhere else */
 	}
 	v->at += len;
 	if (v->at < v->words.len)

@@ -20,8 +20,9 @@ struct hl_collect_settings {
 	uint32_t flags; /* HL_SET_* */
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	uint32_t clock;      /* enum hl_clock */
-	size_t memory_limit; /* of a live table in memory */
+	uint32_t clock;         /* enum hl_clock */
+	size_t memory_limit;    /* of a live table in memory */
+	uint32_t max_processes; /* of one region that live at once; 0: the usual */
 	struct hl_output_settings output;
 };
 

@@ -23,6 +23,7 @@ struct hl_chunk_file {
 	bool hurry;
 	uint64_t sync, size; /* size: bytes of whole chunks written */
 	struct hl_file_news *news;
+	uint64_t nodes; /* defined so far */
 	HL_VEC(struct hl_chunk_head) index;
 	struct hl_sealer sealer; /* of the index */
 	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
@@ -166,7 +167,7 @@ static void judge_summary(struct hl_chunk_file *f, uint32_t share)
 	}
 }
 
-static void pack(struct hl_chunk_file *f, const struct hl_sealed *c)
+static void pack(struct hl_chunk_file *f, const struct hl_sealed *c, bool store)
 {
 	const uint8_t *raw = c->data;
 
@@ -177,11 +178,33 @@ static void pack(struct hl_chunk_file *f, const struct hl_sealed *c)
 		bool hurry = f->hurry && c->head.type == HL_CHUNK_EVENTS &&
 			     c->columns[i].id != HL_COL_SUMMARY;
 
-		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry);
+		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry && !store);
 		raw += c->columns[i].len;
 		if (c->columns[i].id == HL_COL_SUMMARY)
 			judge_summary(f, c->summary_share);
 	}
+}
+
+/* How many nodes a TABLE defines: each has one varint in this column. */
+static uint64_t count_nodes(const struct hl_sealed *c)
+{
+	const uint8_t *raw = c->data;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < c->n_columns; raw += c->columns[i++].len)
+		for (uint32_t k = 0;
+			c->columns[i].id == HL_COL_NODE_MODULE && k < c->columns[i].len; k++)
+			n += raw[k] < 0x80;
+	return n;
+}
+
+/* Readers take memory for as many nodes as a file of this size can have, see hl_nodes_limit. */
+static void pack_table(struct hl_chunk_file *f, const struct hl_sealed *c)
+{
+	f->nodes += count_nodes(c);
+	pack(f, c, false);
+	if (f->nodes > hl_nodes_limit(f->size + f->fill - HL_CHUNK_HEADS_MAX))
+		pack(f, c, true);
 }
 
 static int write_chunk(struct hl_chunk_file *f, const struct hl_sealed *c)
@@ -189,7 +212,10 @@ static int write_chunk(struct hl_chunk_file *f, const struct hl_sealed *c)
 	uint8_t *start;
 	size_t heads, end;
 
-	pack(f, c);
+	if (c->head.type == HL_CHUNK_TABLE)
+		pack_table(f, c);
+	else
+		pack(f, c, false);
 	heads = HL_CHUNK_HEAD_LEN + f->head.n_columns * HL_COLUMN_ENTRY_LEN;
 	start = f->buf + HL_CHUNK_HEADS_MAX - heads;
 	end = heads + f->fill - HL_CHUNK_HEADS_MAX;

@@ -152,6 +152,8 @@ struct hl_rss_sample {
 	uint64_t time_ns, rss_bytes;
 };
 
+/* A live set has at most so many. */
+#define HL_LIVE_SET_MAX (1u << 20)
 struct hl_live_block {
 	uint64_t addr, size, ordinal, birth_ns;
 	uint32_t node, thread;

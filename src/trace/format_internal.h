@@ -32,6 +32,31 @@
 #define HL_MODULES_MAX (1u << 20)
 #define HL_THREADS_MAX (1u << 24)
 
+/*
+ * And what a file of so many bytes can hold. Packing knows no bounds, so memory would not either:
+ * a writer stores a table as it is rather than let nodes take less than two bytes each, all of the
+ * file counted. A longer live set is not used: what it tells can be had from the events.
+ */
+#define HL_NODES_FREE 65536u
+static inline uint32_t hl_nodes_limit(uint64_t file_bytes)
+{
+	return file_bytes / 2 < HL_NODES_MAX - HL_NODES_FREE
+		       ? HL_NODES_FREE + (uint32_t)(file_bytes / 2)
+		       : HL_NODES_MAX;
+}
+
+static inline uint32_t hl_threads_limit(uint64_t file_bytes)
+{
+	return file_bytes < HL_THREADS_MAX - 65536u ? 65536u + (uint32_t)file_bytes
+						    : HL_THREADS_MAX;
+}
+
+static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
+{
+	return file_bytes / 4 < HL_LIVE_SET_MAX - (1u << 18) ? (1u << 18) + file_bytes / 4
+							     : HL_LIVE_SET_MAX;
+}
+
 /* Rows of one chunk, so that the raw limit holds whatever the values are. */
 #define HL_KEYFRAME_ROWS 12288u
 #define HL_LIVESET_ROWS  16384u

@@ -144,7 +144,7 @@ int hl_reader_load_keyframe(
  * readable. */
 int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
 
-/* All RSS samples, in order. The caller frees the array. */
+/* RSS samples, in order; of very many the larger of each two. The caller frees the array. */
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);
 
 /* Live sets, in order. The caller frees the array. */

@@ -13,8 +13,7 @@
 
 #define KEY_FIELDS  7
 #define LIVE_FIELDS 6
-#define RSS_MAX     (1u << 24)
-#define LIVE_MAX    (UINT64_C(1) << 26)
+#define RSS_MAX     (1u << 20) /* of more, each two become one */
 
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 {
@@ -312,7 +311,7 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 			.birth_ns = (now - v[4]) * HL_TIME_UNIT_NS,
 			.thread = (uint32_t)v[5],
 		};
-		if (v[2] > HL_NODES_MAX || v[5] >= HL_THREADS_MAX)
+		if (v[2] > hl_nodes_limit(r->file_bytes) || v[5] >= hl_threads_limit(r->file_bytes))
 			return hl_mark_bad(r, row);
 	}
 	for (int f = 0; f < LIVE_FIELDS; f++)
@@ -335,9 +334,7 @@ int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block 
 	for (uint32_t part = 0; part < p->parts && !err; part++) {
 		uint32_t rows = r->rows.data[p->row + part].head.n_rows;
 
-		if (all.len + rows > LIVE_MAX)
-			err = -E2BIG;
-		else if (hl_vec_reserve(&all, all.len + rows + 1) < 0)
+		if (hl_vec_reserve(&all, all.len + rows + 1) < 0)
 			err = -ENOMEM;
 		else
 			err = read_live_part(r, p->row + part, all.data + all.len);
@@ -354,9 +351,26 @@ int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block 
 
 /* ---- RSS ---- */
 
+typedef HL_VEC(struct hl_rss_sample) rss_samples;
+
+/* Half as many, none of the peaks lost. */
+static void thin_out(rss_samples *all)
+{
+	size_t n = all->len / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_rss_sample *two = &all->data[2 * i];
+
+		all->data[i] = two[two[1].rss_bytes > two[0].rss_bytes];
+	}
+	if (all->len % 2)
+		all->data[n++] = all->data[all->len - 1];
+	all->len = n;
+}
+
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n)
 {
-	HL_VEC(struct hl_rss_sample) all = {0};
+	rss_samples all = {0};
 	bool bad = false;
 
 	*samples = NULL;
@@ -364,17 +378,19 @@ int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n
 	for (size_t i = 0; i < r->rows.len; i++) {
 		struct hl_cursor time, bytes;
 		struct hl_rss_sample s = {0};
-		size_t before = all.len;
+		size_t before;
 		struct hl_chunk c;
 
 		if (r->rows.data[i].head.type != HL_CHUNK_RSS)
 			continue;
 		if (hl_load(r, i, &c) < 0 || hl_column(r, &c, HL_COL_RSS_TIME, &time) < 0 ||
-			hl_column(r, &c, HL_COL_RSS_BYTES, &bytes) < 0 ||
-			all.len + c.head.n_rows > RSS_MAX) {
+			hl_column(r, &c, HL_COL_RSS_BYTES, &bytes) < 0) {
 			bad = hl_mark_bad(r, i);
 			continue;
 		}
+		if (all.len + c.head.n_rows > RSS_MAX)
+			thin_out(&all);
+		before = all.len;
 		for (uint32_t k = 0; k < c.head.n_rows; k++) {
 			s.time_ns +=
 				(uint64_t)hl_unzigzag(hl_cursor_varint(&time)) * HL_TIME_UNIT_NS;

@@ -8,20 +8,21 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-static bool read_summary(struct hl_cursor *cur, const struct hl_chunk_head *h, struct hl_summary *s)
+static bool read_summary(
+	struct hl_cursor *cur, uint32_t n_nodes, uint32_t n_threads, struct hl_summary *s)
 {
 	uint32_t prev = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		prev += (uint32_t)hl_unzigzag(hl_cursor_varint(cur));
-		if (prev > (uint32_t)h->aux)
+		if (prev > n_nodes)
 			return false;
 		s->rows[i].node = prev - 1;
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		uint64_t thread = hl_cursor_varint(cur);
 
-		if (thread >= h->aux >> 32)
+		if (thread >= n_threads)
 			return false;
 		s->rows[i].thread = (uint32_t)thread;
 	}
@@ -63,7 +64,11 @@ static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into
 	memset(into->rows, 0,
 		n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
 	into->n = n;
-	return read_summary(&cur, &c.head, into) ? 0 : -EBADMSG;
+	return read_summary(&cur, hl_min_u32((uint32_t)c.head.aux, hl_nodes_limit(r->file_bytes)),
+		       hl_min_u32((uint32_t)(c.head.aux >> 32), hl_threads_limit(r->file_bytes)),
+		       into)
+		       ? 0
+		       : -EBADMSG;
 }
 
 int hl_reader_summary(struct hl_reader *r, size_t chunk, struct hl_summary *into)

@@ -11,7 +11,9 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-#define STRINGS_MAX (256u << 20)
+/* Paths of modules: a file cannot make us keep many times itself. */
+#define STRINGS_MAX(file_bytes) \
+	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
 
 void hl_tables_free(struct hl_tables *t)
 {
@@ -58,12 +60,13 @@ static size_t find_id(const hl_segments *segs, uint32_t id)
 	return HL_NO_ROW;
 }
 
-static int read_string(struct hl_tables *t, struct hl_cursor *cur, size_t *place, uint32_t *len_out)
+static int read_string(struct hl_reader *r, struct hl_cursor *cur, size_t *place, uint32_t *len_out)
 {
+	struct hl_tables *t = &r->tables;
 	uint64_t len = hl_cursor_varint(cur);
 	const uint8_t *bytes = hl_cursor_bytes(cur, len);
 
-	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX)
+	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->file_bytes))
 		return -EBADMSG;
 	if (hl_vec_reserve(&t->strings, t->strings.len + len + 1) < 0)
 		return -ENOMEM;
@@ -75,8 +78,9 @@ static int read_string(struct hl_tables *t, struct hl_cursor *cur, size_t *place
 	return 0;
 }
 
-static int read_modules(struct hl_tables *t, struct hl_cursor *cur, uint64_t first, uint64_t n)
+static int read_modules(struct hl_reader *r, struct hl_cursor *cur, uint64_t first, uint64_t n)
 {
+	struct hl_tables *t = &r->tables;
 	size_t at = t->modules.len;
 	int err = 0;
 
@@ -84,9 +88,9 @@ static int read_modules(struct hl_tables *t, struct hl_cursor *cur, uint64_t fir
 		struct hl_module_entry m;
 		uint32_t path_len;
 
-		err = read_string(t, cur, &m.path, &path_len);
+		err = read_string(r, cur, &m.path, &path_len);
 		if (!err)
-			err = read_string(t, cur, &m.build_id, &m.build_id_len);
+			err = read_string(r, cur, &m.build_id, &m.build_id_len);
 		if (!err)
 			err = hl_vec_push(&t->modules, m);
 	}
@@ -165,11 +169,11 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 	for (int i = 0; i < 6; i++)
 		v[i] = hl_cursor_varint(&cur[0]);
 	if (cur[0].bad || !ids_fit(v[0], v[1], t->n_modules, HL_MODULES_MAX) ||
-		!ids_fit(v[2], v[3], t->n_nodes, HL_NODES_MAX) ||
-		!ids_fit(v[4], v[5], t->n_threads, HL_THREADS_MAX))
+		!ids_fit(v[2], v[3], t->n_nodes, hl_nodes_limit(r->file_bytes)) ||
+		!ids_fit(v[4], v[5], t->n_threads, hl_threads_limit(r->file_bytes)))
 		return hl_fail(r, "Chunk %llu has a table that fits nothing before it.",
 			(unsigned long long)c->head.seq);
-	err = read_modules(t, &cur[1], v[0], v[1]);
+	err = read_modules(r, &cur[1], v[0], v[1]);
 	if (!err)
 		err = read_nodes(t, &cur[2], v[2], v[3]);
 	if (!err)
@@ -180,6 +184,8 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 /* Ids that events name count as existing even if their definition is lost. */
 static void raise_limits(struct hl_reader *r)
 {
+	uint32_t nodes_max = hl_nodes_limit(r->file_bytes);
+	uint32_t threads_max = hl_threads_limit(r->file_bytes);
 	struct hl_tables *t = &r->tables;
 
 	for (size_t i = 0; i < r->rows.len; i++) {
@@ -187,10 +193,9 @@ static void raise_limits(struct hl_reader *r)
 
 		if (h->type != HL_CHUNK_EVENTS)
 			continue;
-		if ((uint32_t)h->aux > t->n_nodes)
-			t->n_nodes = (uint32_t)h->aux;
-		if (h->aux >> 32 > t->n_threads)
-			t->n_threads = (uint32_t)(h->aux >> 32);
+		t->n_nodes = hl_max_u32(t->n_nodes, hl_min_u32((uint32_t)h->aux, nodes_max));
+		t->n_threads =
+			hl_max_u32(t->n_threads, hl_min_u32((uint32_t)(h->aux >> 32), threads_max));
 	}
 }
 

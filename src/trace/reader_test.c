@@ -191,6 +191,36 @@ static void what_breaks_the_contract_is_an_error(void **state)
 	unlink(path);
 }
 
+/* Packed, they would take less than readers believe in: the writer stores them. */
+static void nodes_that_are_all_alike_can_be_read(void **state)
+{
+	const uint32_t n = 400000;
+	const struct hl_end end = {HL_END_EXIT, 0, 0};
+	const struct hl_counters counters = {0};
+	const struct hl_trace_info *info;
+	struct hl_reader_refusal why;
+	struct hl_writer *w;
+	struct hl_reader *r;
+	struct hl_node node;
+	struct hl_sim sim;
+	uint32_t n_nodes;
+
+	w = begin(&sim, n);
+	assert_int_equal(add(w, &sim, 1000), 0);
+	assert_int_equal(hl_writer_end(w, &end, &counters), 0);
+	assert_in_range(hl_writer_bytes(w), 2 * (n - HL_NODES_FREE), 4 * n);
+	hl_writer_close(w);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_n_nodes(r, &n_nodes), 0);
+	assert_int_equal(n_nodes, n);
+	assert_int_equal(hl_reader_node(r, n - 1, &node), 0);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_false(info->damaged);
+	hl_reader_close(r);
+	hl_sim_fini(&sim);
+	unlink(path);
+}
+
 static int setup(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -208,6 +238,7 @@ int main(void)
 		cmocka_unit_test(a_file_being_written_opens_as_running),
 		cmocka_unit_test(a_full_disk_leaves_whole_chunks),
 		cmocka_unit_test(what_breaks_the_contract_is_an_error),
+		cmocka_unit_test(nodes_that_are_all_alike_can_be_read),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

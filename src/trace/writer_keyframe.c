@@ -152,7 +152,7 @@ static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t part
 		if (key_threads(w, full) < 0)
 			return -ENOMEM;
 	}
-	if (key_columns(w, w->touched.data + from, n) < 0)
+	if (key_columns(w, n ? w->touched.data + from : NULL, n) < 0)
 		return -ENOMEM;
 	return hl_writer_put(w);
 }

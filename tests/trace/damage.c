@@ -14,23 +14,13 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "trace/crc32c.h"
 #include "trace/format_internal.h"
-#include "trace/sim.h"
-#include "trace/writer.h"
+#include "sample.h"
 #include "truth.h"
-
-#define NODES  120
-#define EVENTS 560
-
-struct place {
-	size_t at;
-	struct hl_chunk_head head;
-};
 
 static uint8_t *file;
 static size_t size;
-static struct place places[128];
+static struct sample_place places[SAMPLE_PLACES_MAX];
 static size_t n_places;
 static int fd;
 static char path[32];
@@ -52,96 +42,14 @@ static void fail(const char *what, size_t where, const struct seen *s)
 			fail(what, where, s); \
 	} while (0)
 
-static int add_some(struct hl_writer *w, struct hl_sim *sim)
-{
-	const struct hl_extra mark = {.kind = HL_EXTRA_MARK, .node = HL_NODE_NONE, .text = "here"};
-	int err = 0;
-
-	for (int i = 0; i < EVENTS && !err; i++) {
-		struct hl_event e;
-		struct hl_rss_sample s = {(uint64_t)i * 6400, 1u << 20};
-
-		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference
-					keyframes */
-			sim->nodes = 8;
-		hl_sim_next(sim, &e);
-		err = hl_writer_add_event(w, &e);
-		if (i % 100 == 50 && !err)
-			err = hl_writer_add_extra(w, &mark);
-		if (i % 50 == 0 && !err)
-			err = hl_writer_add_rss(w, &s);
-		if (i == EVENTS / 2 && !err) {
-			struct hl_live_block b[3] = {
-				{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
-			err = hl_writer_add_live_set(w, b, 3);
-		}
-	}
-	return err;
-}
-
-static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
-{
-	const struct hl_module m = {
-		.path = "/lib/a.so", .build_id = (const uint8_t *)"id", .build_id_len = 2};
-	int err = hl_writer_add_module(w, &m);
-
-	for (uint32_t i = from; i < to && !err; i++) {
-		struct hl_node n = {.parent = i ? i / 2 : HL_NODE_NONE, .offset = i * 100};
-		err = hl_writer_add_node(w, &n);
-	}
-	if (!err)
-		err = hl_writer_add_thread(w, 77 + from);
-	return err;
-}
-
-/* Several of every kind of chunk. hurry: columns as they are, for the forger. */
 static void make_trace(bool hurry)
 {
-	const struct hl_writer_options o = {.max_events = 60,
-		.keyframe_events = 50,
-		.keyframe_share = 1,
-		.summary_share = 1,
-		.sync = 0x1122334455667789};
-	const struct hl_meta meta = {.program = "/usr/bin/prog",
-		.command = "prog",
-		.command_len = 5,
-		.arch = "x86_64",
-		.clock = "tsc",
-		.mode = "trace",
-		.allocator = ""};
-	const struct hl_end end = {HL_END_EXIT, 0, 1 << 20};
-	const struct hl_counters counters = {0};
-	struct hl_writer *w;
-	struct hl_sim sim;
-	int err;
-
+	file = sample_make(hurry, &size);
+	n_places = sample_places(file, size, places);
 	fd = memfd_create("trace", 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
-	if (err || hl_sim_init(&sim, 5, NODES, 2, 40) < 0)
+	if (pwrite(fd, file, size, 0) != (ssize_t)size)
 		exit(1);
-	hl_writer_hurry(w, hurry);
-	err = add_tables(w, 0, NODES);
-	if (!err)
-		err = add_tables(w, NODES, NODES + 2);
-	if (!err)
-		err = add_some(w, &sim);
-	if (!err)
-		err = hl_writer_end(w, &end, &counters);
-	size = hl_writer_bytes(w);
-	hl_writer_close(w);
-	hl_sim_fini(&sim);
-	file = malloc(size);
-	if (err || !file || pread(fd, file, size, 0) != (ssize_t)size)
-		exit(1);
-	n_places = 0;
-	for (size_t at = HL_FILE_HEAD_LEN; at < size - HL_TRAILER_LEN; n_places++) {
-		places[n_places].at = at;
-		if (hl_chunk_head_decode(
-			    file + at, size - at, o.sync, &places[n_places].head, NULL) < 0)
-			exit(1);
-		at += places[n_places].head.length;
-	}
 }
 
 static void put(const uint8_t *data, size_t len)
@@ -150,7 +58,7 @@ static void put(const uint8_t *data, size_t len)
 		exit(1);
 }
 
-static const struct place *place_of(size_t at)
+static const struct sample_place *place_of(size_t at)
 {
 	for (size_t i = 0; i < n_places; i++)
 		if (at >= places[i].at && at < places[i].at + places[i].head.length)
@@ -211,7 +119,7 @@ static void every_prefix(const struct truth *t)
 
 static void check_flip(const struct truth *t, size_t at)
 {
-	const struct place *p = place_of(at);
+	const struct sample_place *p = place_of(at);
 	uint16_t type = p ? p->head.type : 0;
 	struct seen s;
 
@@ -294,37 +202,13 @@ static void shuffle_chunks(const struct truth *t)
 	free(other);
 }
 
-/* Puts the checksums of a changed chunk right, as somebody would who wants to be believed. */
-static void forge(uint8_t *chunk, size_t len)
-{
-	uint32_t n = hl_get32(chunk + 28), crc;
-	size_t heads = HL_CHUNK_HEAD_LEN + (size_t)n * HL_COLUMN_ENTRY_LEN;
-	static const uint8_t zero[4];
-	size_t at = heads;
-
-	if (n > HL_COLUMNS_MAX || heads > len)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *c = chunk + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
-		uint32_t packed = hl_get32(c + 8);
-
-		if (packed > len - at)
-			break;
-		hl_put32(c + 12, hl_crc32c(0, chunk + at, packed));
-		at += packed;
-	}
-	crc = hl_crc32c(0, chunk, 12);
-	crc = hl_crc32c(crc, zero, 4);
-	hl_put32(chunk + 12, hl_crc32c(crc, chunk + 16, heads - 16));
-}
-
 static void forged(unsigned long rounds, uint64_t seed)
 {
 	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0x10, 0x40, 2};
 	uint8_t *other = malloc(size);
 
 	for (unsigned long i = 0; i < rounds; i++) {
-		const struct place *p;
+		const struct sample_place *p;
 		uint64_t r = hl_hash_u64(seed += HL_HASH_K);
 		unsigned changes = 1 + (r & 3);
 
@@ -339,7 +223,7 @@ static void forged(unsigned long rounds, uint64_t seed)
 				at = p->at + 8 + (r >> 8) % 200 % (p->head.length - 8);
 			other[at] = r & 128 ? (uint8_t)(r >> 48) : values[r & 7];
 		}
-		forge(other + p->at, p->head.length);
+		sample_forge(other + p->at, p->head.length);
 		if (r & 1 << 20) /* without the index, heads are believed */
 			other[size - 1] ^= 1;
 		put(other, size);
@@ -355,7 +239,7 @@ static void check_memory(void)
 
 	getrusage(RUSAGE_SELF, &u);
 	printf("%lu opens, at most %ld MiB\n", opens, u.ru_maxrss / 1024);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(HL_SANITIZED) /* they keep what is freed */
 	if (u.ru_maxrss > 64 * 1024) {
 		fprintf(stderr, "more than 64 MiB of memory\n");
 		exit(1);

@@ -1,0 +1,167 @@
+/*
+ * ask.c - every question that the reader and the model answer, put to a file that may be anything.
+ *
+ * What comes back is not compared with anything here; that no answer contradicts itself is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/bits.h"
+#include "fuzz.h"
+#include "model/fragmentation.h"
+#include "model/group.h"
+#include "model/marks.h"
+#include "model/sites.h"
+#include "model/threads.h"
+#include "model/timeline.h"
+#include "model/tree.h"
+#include "trace/dump.h"
+#include "trace/reader.h"
+
+/* Chunks and nodes are looked at one by one; a fuzzer's file need not have many. */
+#define FEW 64u
+
+static void ask_chunk(struct hl_reader *r, size_t i)
+{
+	static const unsigned wants[] = {
+		HL_WANT_ALL, 0, HL_WANT_NODE, HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_ADDR};
+	struct hl_chunk_events c = {0};
+	struct hl_summary sum = {0};
+	char line[HL_DUMP_LINE];
+
+	for (size_t w = 0; w < HL_ARRAY_LEN(wants); w++) {
+		if (hl_reader_decode_some(r, i, wants[w], &c) != 0) {
+			FUZZ_MUST(c.n_events == 0 && c.n_extras == 0);
+			continue;
+		}
+		FUZZ_MUST(c.n_events == hl_reader_chunk(r, i)->n_events);
+		if (wants[w] != HL_WANT_ALL)
+			continue;
+		for (size_t k = 0; k < c.n_events; k++)
+			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k]) < HL_DUMP_LINE);
+		for (size_t k = 0; k < c.n_extras; k++) {
+			FUZZ_MUST(c.extras_at[k] <= c.n_events);
+			hl_dump_extra(line, sizeof(line), &c.extras[k]);
+		}
+	}
+	hl_reader_summary(r, i, &sum);
+	hl_summary_free(&sum);
+	hl_chunk_events_free(&c);
+}
+
+static void ask_tables(struct hl_reader *r)
+{
+	uint32_t nodes = 0, modules = 0, threads = 0;
+	struct hl_module m;
+	struct hl_node n;
+	uint64_t tid;
+
+	hl_reader_n_nodes(r, &nodes);
+	hl_reader_n_modules(r, &modules);
+	hl_reader_n_threads(r, &threads);
+	for (uint32_t i = 0; i < nodes && i < FEW; i++)
+		if (hl_reader_node(r, i, &n) == 0)
+			FUZZ_MUST(n.parent == HL_NODE_NONE || n.parent < i);
+	for (uint32_t i = 0; i < modules && i < FEW; i++)
+		if (hl_reader_module(r, i, &m) == 0)
+			FUZZ_MUST(m.path && m.build_id);
+	for (uint32_t i = 0; i < threads && i < FEW; i++)
+		hl_reader_thread(r, i, &tid);
+	hl_reader_node(r, UINT32_MAX, &n);
+}
+
+static void ask_keyframes(struct hl_reader *r)
+{
+	uint32_t nodes = 0;
+	struct hl_node_totals *totals;
+	struct hl_totals all;
+
+	hl_reader_n_nodes(r, &nodes);
+	totals = calloc((size_t)nodes + 1, sizeof(*totals));
+	FUZZ_MUST(totals);
+	for (size_t i = 0; i < hl_reader_n_keyframes(r) && i < FEW; i++) {
+		hl_reader_load_keyframe(r, i, totals, nodes);
+		hl_reader_keyframe_totals(r, i, &all);
+	}
+	free(totals);
+}
+
+void fuzz_ask_reader(const char *path)
+{
+	struct hl_reader_refusal why;
+	const struct hl_trace_info *info;
+	struct hl_live_block *live;
+	struct hl_rss_sample *rss;
+	struct hl_reader *r;
+	size_t n;
+
+	if (hl_reader_open(&r, path, &why) != 0) {
+		FUZZ_MUST(why.text[0] && why.text[strlen(why.text) - 1] == '.');
+		return;
+	}
+	FUZZ_MUST(hl_reader_info(r, &info) == 0);
+	ask_tables(r);
+	ask_keyframes(r);
+	for (size_t i = 0; i < hl_reader_n_chunks(r) && i < FEW; i++)
+		ask_chunk(r, i);
+	for (size_t i = 0; i < hl_reader_n_live_sets(r) && i < FEW; i++)
+		if (hl_reader_load_live_set(r, i, &live, &n) == 0)
+			free(live);
+	hl_reader_rss(r, &rss, &n);
+	free(rss);
+	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
+	hl_reader_close(r);
+}
+
+static void ask_query(struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_answer a;
+
+	if (hl_model_query(m, q, &a) != 0)
+		return;
+	if (q->key == HL_KEY_STACK) {
+		struct hl_tree tree;
+		struct hl_table table;
+		struct hl_site_stat *stats = NULL;
+
+		if (hl_tree_build(&tree, m, &a, &(struct hl_tree_opts){.calls = true}) == 0)
+			hl_tree_fini(&tree);
+		if (hl_table_build(&table, m, &a, HL_GROUP_SITE, true) == 0) {
+			hl_table_sort(&table, HL_SORT_BYTES);
+			hl_sites_stats(m, &table, hl_min_u64(table.n, 8), NULL, &stats);
+			free(stats);
+			hl_table_fini(&table);
+		}
+	}
+	hl_answer_fini(&a);
+}
+
+void fuzz_ask_model(const char *path)
+{
+	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
+		{.kind = HL_WHEN_PERCENT, .percent = 50}, {.kind = HL_WHEN_END}};
+	struct hl_reader_refusal why;
+	struct hl_fragmentation f;
+	struct hl_column columns[8];
+	const struct hl_mark *marks;
+	struct hl_threads threads;
+	struct hl_model *m;
+	size_t n;
+
+	if (hl_model_open(&m, path, &why) != 0)
+		return;
+	for (unsigned i = 0; i < 8; i++) /* each quantity and each key, not each pair of them */
+		ask_query(m, &(struct hl_query){.quantity = (enum hl_quantity)(i % 4),
+				     .key = (enum hl_key)(i < 3 ? HL_KEY_STACK : i - 2),
+				     .from = times[i & 4 ? 0 : 2],
+				     .to = times[1 + i % 3]});
+	hl_model_marks(m, &marks, &n);
+	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns));
+	if (hl_threads_build(&threads, m, NULL) == 0)
+		hl_threads_fini(&threads);
+	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
+		hl_fragmentation_fini(&f);
+	hl_model_close(m);
+}

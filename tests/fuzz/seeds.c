@@ -1,0 +1,161 @@
+/*
+ * seeds.c - what the corpora begin with, made anew after a change of the format: true traces and
+ * their parts, in the form that each target takes.
+ *
+ * usage: fuzz-seeds FOLDER; writes to FOLDER/head, payload, file, index. run.py minimises.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "fuzz.h"
+#include "sample.h"
+
+static const char *folder;
+
+static FILE *begin(const char *target, const char *name, size_t number)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, target);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/%s/%s-%zu", folder, target, name, number);
+	f = fopen(path, "wb");
+	if (!f) {
+		perror(path);
+		exit(1);
+	}
+	return f;
+}
+
+static void put(FILE *f, uint64_t v, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		fputc((int)(v >> 8 * i & 255), f);
+}
+
+/* The raw bytes of a column; the caller frees them. */
+static uint8_t *unpack(const uint8_t *chunk, const struct hl_column *c)
+{
+	uint8_t *raw = malloc(c->raw + 1);
+
+	if (c->codec == HL_CODEC_STORED)
+		memcpy(raw, chunk + c->at, c->raw);
+	else if (ZSTD_decompress(raw, c->raw, chunk + c->at, c->packed) != c->raw)
+		exit(1);
+	return raw;
+}
+
+static void put_payload(FILE *f, const uint8_t *chunk, const struct sample_place *p)
+{
+	struct hl_column columns[HL_COLUMNS_MAX];
+	struct hl_chunk_head h;
+
+	hl_chunk_head_decode(chunk, p->head.length, SAMPLE_SYNC, &h, columns);
+	put(f, h.type, 1);
+	put(f, h.flags & 15u, 1);
+	put(f, h.n_events, 2);
+	put(f, h.n_rows, 2);
+	put(f, h.aux & 0xffff, 2);
+	put(f, h.aux >> 32, 2);
+	put(f, h.first_event, 1);
+	put(f, h.first_ordinal, 1);
+	put(f, h.t0_ns >> 4, 1);
+	put(f, h.t1_ns >> 4, 1);
+	put(f, h.live_bytes >> 4, 1);
+	put(f, h.max_live_bytes >> 4, 1);
+	put(f, h.link, 1);
+	put(f, h.n_columns, 1);
+	for (uint32_t i = 0; i < h.n_columns; i++) {
+		uint8_t *raw = unpack(chunk, &columns[i]);
+
+		put(f, columns[i].id, 1);
+		put(f, columns[i].raw, 2);
+		fwrite(raw, 1, columns[i].raw, f);
+		free(raw);
+	}
+}
+
+static void make_index(const uint8_t *chunk, const struct sample_place *p, size_t number)
+{
+	struct hl_column columns[HL_COLUMNS_MAX];
+	FILE *f = begin("index", "true", number);
+	struct hl_chunk_head h;
+
+	hl_chunk_head_decode(chunk, p->head.length, SAMPLE_SYNC, &h, columns);
+	put(f, number ? 9 : 0, 1);
+	put(f, 0, 1);
+	put(f, 1, 1);
+	put(f, h.n_rows, 2);
+	put(f, h.aux, 2);
+	for (uint32_t i = 0; i < h.n_columns; i++) {
+		uint8_t *raw = unpack(chunk, &columns[i]);
+
+		put(f, columns[i].raw, 2);
+		fwrite(raw, 1, columns[i].raw, f);
+		free(raw);
+	}
+	fclose(f);
+}
+
+static void make_parts(const uint8_t *file, size_t size)
+{
+	struct sample_place places[SAMPLE_PLACES_MAX];
+	size_t n = sample_places(file, size, places);
+	FILE *f;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *chunk = file + places[i].at;
+
+		f = begin("head", "chunk", i);
+		put(f, 2, 1);
+		fwrite(chunk, 1, HL_CHUNK_HEAD_LEN + places[i].head.n_columns * HL_COLUMN_ENTRY_LEN,
+			f);
+		fclose(f);
+		if (places[i].head.type == HL_CHUNK_INDEX) {
+			make_index(chunk, &places[i], 0);
+			make_index(chunk, &places[i], 1);
+		}
+		f = begin("payload", "chunk", i);
+		put(f, (places[i].head.type <= HL_CHUNK_TABLE ? 8 : 0) | (i & 1 ? 32 : 0), 1);
+		put_payload(f, chunk, &places[i]);
+		fclose(f);
+	}
+	for (size_t i = 0; i + 4 < n; i += 3) { /* some in a row */
+		f = begin("payload", "row", i);
+		put(f, 32 | 8 | 3, 1);
+		for (size_t k = i; k < i + 4; k++)
+			put_payload(f, file + places[k].at, &places[k]);
+		fclose(f);
+	}
+	f = begin("head", "file", 0);
+	put(f, 0, 1);
+	fwrite(file, 1, HL_FILE_HEAD_LEN, f);
+	fclose(f);
+	f = begin("head", "trailer", 0);
+	put(f, 1, 1);
+	fwrite(file + size - HL_TRAILER_LEN, 1, HL_TRAILER_LEN, f);
+	fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	folder = argv[1];
+	for (size_t hurry = 0; hurry < 2; hurry++) {
+		size_t size;
+		uint8_t *file = sample_make(hurry, &size);
+		FILE *f = begin("file", "true", hurry);
+
+		fwrite(file, 1, size, f);
+		fclose(f);
+		if (hurry)
+			make_parts(file, size);
+		free(file);
+	}
+	return 0;
+}

@@ -1,0 +1,214 @@
+/*
+ * bombs.c - files of at most 1 MiB that would like to take much memory: tables, live sets and
+ * samples that unpack to a thousand times their size, counts and ids that nothing stands behind.
+ *
+ * usage: bombs FOLDER; writes FOLDER/NAME.hlt. Checksums are right in all of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../fuzz/fuzz.h"
+#include "base/attr.h"
+#include "base/varint.h"
+#include "sample.h"
+
+#define MIB (1u << 20)
+
+static uint8_t zeros[MIB], ones[MIB];
+static struct fuzz_trace t;
+
+static size_t numbers(uint8_t *to, const uint64_t *values, size_t n)
+{
+	uint8_t *p = to;
+
+	for (size_t i = 0; i < n; i++)
+		p = hl_varint_put(p, values[i]);
+	return (size_t)(p - to);
+}
+
+static void add_table(const uint64_t v[6], const uint8_t *modules, size_t modules_len)
+{
+	uint8_t buf[64];
+	const struct fuzz_column columns[] = {{HL_COL_NUMBERS, buf, numbers(buf, v, 6)},
+		{HL_COL_MODULES, modules, modules_len}, {HL_COL_NODE_PARENT, zeros, v[3]},
+		{HL_COL_NODE_MODULE, zeros, v[3]}, {HL_COL_NODE_OFFSET, zeros, v[3]},
+		{HL_COL_THREADS, ones, v[5]}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_TABLE};
+
+	fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+}
+
+/* END with totals that say there is a live block for each node. */
+static void add_end(uint64_t nodes)
+{
+	uint64_t v[27] = {nodes, nodes * 100};
+	uint8_t buf[300];
+	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 27)};
+	struct hl_chunk_head head = {.type = HL_CHUNK_END};
+
+	fuzz_trace_chunk(&t, &head, &column, 1, true);
+}
+
+static void nodes_without_end(void)
+{
+	for (uint64_t first = 0; first < HL_NODES_MAX; first += 340000)
+		add_table((uint64_t[]){0, 0, first, 340000, 0, 0}, zeros, 0);
+	add_end(0);
+}
+
+/* As many as a file of this size may have, all of them in a keyframe; the rest is filled up. */
+static void nodes_up_to_the_limit(void)
+{
+	uint32_t limit = hl_nodes_limit(MIB - 65536), rows = 60000, parts = limit / rows + 1;
+	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME, .flags = HL_CHUNK_FULL};
+	uint64_t v[23] = {limit, limit, 0, 0, 0, 0, limit, limit};
+	uint8_t buf[300];
+	size_t len = numbers(buf, v, 23);
+
+	for (uint32_t i = 0; i < limit; i += 300000) {
+		uint32_t n = limit - i < 300000 ? limit - i : 300000;
+
+		add_table((uint64_t[]){0, 0, i, n, i ? 1 : 0, i ? 0 : 1}, zeros, 0);
+	}
+	for (uint32_t i = 0, node = 0; i < parts; i++) {
+		uint8_t first[16];
+		size_t at = numbers(first, (uint64_t[]){node}, 1);
+		static uint8_t ids[MIB];
+		uint32_t n = limit - node < rows ? limit - node : rows;
+		const struct fuzz_column columns[] = {{HL_COL_KEY_NODE, ids, at + n - 1},
+			{HL_COL_KEY_ALLOC_BLOCKS, ones, n}, {HL_COL_KEY_ALLOC_BYTES, ones, n},
+			{HL_COL_KEY_LIVE_BLOCKS, ones, n}, {HL_COL_KEY_LIVE_BYTES, ones, n},
+			{HL_COL_KEY_PEAK_BLOCKS, zeros, n}, {HL_COL_KEY_PEAK_BYTES, zeros, n},
+			{HL_COL_NUMBERS, buf, len}};
+
+		memcpy(ids, first, at);
+		memset(ids + at, 1, n);
+		head.n_rows = n;
+		head.aux = i | (uint64_t)parts << 32;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns) - (i > 0), true);
+		node += n;
+	}
+	add_end(limit);
+	head = (struct hl_chunk_head){.type = 99}; /* a reader skips what it does not know */
+	fuzz_trace_chunk(&t, &head, &(struct fuzz_column){1, zeros, MIB - t.len - 4096}, 1, false);
+}
+
+static void nodes_after_a_hole(void)
+{
+	add_table((uint64_t[]){0, 0, HL_NODES_MAX - 1, 1, HL_THREADS_MAX - 1, 1}, zeros, 0);
+	add_end(1);
+}
+
+static void counts_of_heads(void)
+{
+	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
+		.n_events = HL_CHUNK_EVENTS_MAX,
+		.n_rows = HL_CHUNK_EXTRAS_MAX,
+		.aux = HL_NODES_MAX | (uint64_t)HL_THREADS_MAX << 32};
+
+	for (int i = 0; i < 2000; i++)
+		fuzz_trace_chunk(&t, &head, NULL, 0, false);
+}
+
+static void threads(void)
+{
+	for (uint64_t first = 0; first < HL_THREADS_MAX; first += 1000000)
+		add_table((uint64_t[]){0, 0, 0, 0, first, 1000000}, zeros, 0);
+	add_end(0);
+}
+
+static void module_names(void)
+{
+	static uint8_t name[MIB];
+	size_t len = MIB - 64, at = numbers(name, (uint64_t[]){len - 8}, 1);
+
+	memset(name + at, 'a', len - 8);
+	for (uint64_t i = 0; i < 600; i++)
+		add_table((uint64_t[]){i, 1, 0, 0, 0, 0}, name, at + len - 8 + 1);
+	add_end(0);
+}
+
+static void modules(void)
+{
+	for (uint64_t first = 0; first < HL_MODULES_MAX; first += 500000)
+		add_table((uint64_t[]){first, 500000, 0, 0, 0, 0}, zeros, 1000000);
+	add_end(0);
+}
+
+static void live_sets(void)
+{
+	struct hl_chunk_head head = {.type = HL_CHUNK_LIVESET, .n_rows = 65536};
+	struct fuzz_column columns[6];
+	const uint32_t parts = 2000;
+
+	for (uint16_t i = 0; i < 6; i++)
+		columns[i] = (struct fuzz_column){
+			(uint16_t)(HL_COL_LIVE_ADDR + i), i == 0 || i == 3 ? ones : zeros, 65536};
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint32_t i = 0; i < parts; i++) {
+		head.aux = i | (uint64_t)parts << 32;
+		fuzz_trace_chunk(&t, &head, columns, 6, true);
+	}
+	add_end(0);
+}
+
+static void samples(void)
+{
+	const struct fuzz_column columns[] = {
+		{HL_COL_RSS_TIME, ones, 65536}, {HL_COL_RSS_BYTES, zeros, 65536}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_RSS, .n_rows = 65536};
+
+	for (int i = 0; i < 2000; i++)
+		fuzz_trace_chunk(&t, &head, columns, 2, true);
+	add_end(0);
+}
+
+/* Allocations and frees by turns: what is alive is bounded, how many events there are is not. */
+static void events(void)
+{
+	static uint8_t ops[8192], same[32768]; /* same: the address of the one before */
+	const uint8_t run[] = {0, 0x80, 0x80, 4}, half[] = {0, 0x80, 0x80, 2};
+	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 32768}, {HL_COL_SIZE, ones, 32768},
+		{HL_COL_AFUNC, half, 4}, {HL_COL_ADDR, same, 32768}, {HL_COL_REF, zeros, 32768},
+		{HL_COL_FFUNC, half, 4}};
+	struct hl_chunk_head head = {
+		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0xaa, sizeof(ops));
+	memset(same, 2, sizeof(same));
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < 30; i++) {
+		head.first_event = i * 65536;
+		head.first_ordinal = i * 32768;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*make)(void);
+	} bombs[] = {{"nodes", nodes_without_end}, {"nodes-limit", nodes_up_to_the_limit},
+		{"hole", nodes_after_a_hole}, {"heads", counts_of_heads}, {"threads", threads},
+		{"names", module_names}, {"modules", modules}, {"live-sets", live_sets},
+		{"samples", samples}, {"events", events}};
+
+	memset(ones, 1, sizeof(ones));
+	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {
+		char path[512];
+		FILE *f;
+
+		fuzz_trace_begin(&t);
+		bombs[i].make();
+		snprintf(path, sizeof(path), "%s/%s.hlt", argv[1], bombs[i].name);
+		f = fopen(path, "wb");
+		if (!f || fwrite(t.data, 1, t.len, f) != t.len || fclose(f) || t.len > MIB) {
+			fprintf(stderr, "%s: %zu bytes\n", path, t.len);
+			return 1;
+		}
+	}
+	return argc != 2;
+}

@@ -1,0 +1,138 @@
+/* sample.c - see sample.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sample.h"
+#include "trace/crc32c.h"
+#include "trace/sim.h"
+#include "trace/writer.h"
+
+#define NODES  120
+#define EVENTS 560
+
+static int add_some(struct hl_writer *w, struct hl_sim *sim)
+{
+	const struct hl_extra mark = {.kind = HL_EXTRA_MARK, .node = HL_NODE_NONE, .text = "here"};
+	int err = 0;
+
+	for (int i = 0; i < EVENTS && !err; i++) {
+		struct hl_event e;
+		struct hl_rss_sample s = {(uint64_t)i * 6400, 1u << 20};
+
+		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference
+					keyframes */
+			sim->nodes = 8;
+		hl_sim_next(sim, &e);
+		err = hl_writer_add_event(w, &e);
+		if (i % 100 == 50 && !err)
+			err = hl_writer_add_extra(w, &mark);
+		if (i % 50 == 0 && !err)
+			err = hl_writer_add_rss(w, &s);
+		if (i == EVENTS / 2 && !err) {
+			struct hl_live_block b[3] = {
+				{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
+			err = hl_writer_add_live_set(w, b, 3);
+		}
+	}
+	return err;
+}
+
+static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
+{
+	const struct hl_module m = {
+		.path = "/lib/a.so", .build_id = (const uint8_t *)"id", .build_id_len = 2};
+	int err = hl_writer_add_module(w, &m);
+
+	for (uint32_t i = from; i < to && !err; i++) {
+		struct hl_node n = {.parent = i ? i / 2 : HL_NODE_NONE, .offset = i * 100};
+		err = hl_writer_add_node(w, &n);
+	}
+	if (!err)
+		err = hl_writer_add_thread(w, 77 + from);
+	return err;
+}
+
+uint8_t *sample_make(bool hurry, size_t *size)
+{
+	const struct hl_writer_options o = {.max_events = 60,
+		.keyframe_events = 50,
+		.keyframe_share = 1,
+		.summary_share = 1,
+		.sync = SAMPLE_SYNC};
+	const struct hl_meta meta = {.program = "/usr/bin/prog",
+		.command = "prog",
+		.command_len = 5,
+		.arch = "x86_64",
+		.clock = "tsc",
+		.mode = "trace",
+		.allocator = ""};
+	const struct hl_end end = {HL_END_EXIT, 0, 1 << 20};
+	const struct hl_counters counters = {0};
+	struct hl_writer *w;
+	struct hl_sim sim;
+	uint8_t *file;
+	int err, fd = memfd_create("sample", 0);
+
+	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
+	if (err || hl_sim_init(&sim, 5, NODES, 2, 40) < 0)
+		exit(1);
+	hl_writer_hurry(w, hurry);
+	err = add_tables(w, 0, NODES);
+	if (!err)
+		err = add_tables(w, NODES, NODES + 2);
+	if (!err)
+		err = add_some(w, &sim);
+	if (!err)
+		err = hl_writer_end(w, &end, &counters);
+	*size = hl_writer_bytes(w);
+	hl_writer_close(w);
+	hl_sim_fini(&sim);
+	file = malloc(*size);
+	if (err || !file || pread(fd, file, *size, 0) != (ssize_t)*size)
+		exit(1);
+	close(fd);
+	return file;
+}
+
+size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places)
+{
+	size_t n = 0;
+
+	for (size_t at = HL_FILE_HEAD_LEN; n < SAMPLE_PLACES_MAX && at < size; n++) {
+		places[n].at = at;
+		if (hl_chunk_head_decode(
+			    file + at, size - at, hl_get64(file + 16), &places[n].head, NULL) < 0 ||
+			places[n].head.length > size - at)
+			break;
+		at += places[n].head.length;
+	}
+	return n;
+}
+
+void sample_forge(uint8_t *chunk, size_t len)
+{
+	uint32_t n, crc;
+	static const uint8_t zero[4];
+	size_t heads, at;
+
+	if (len < HL_CHUNK_HEAD_LEN)
+		return;
+	n = hl_get32(chunk + 28);
+	heads = at = HL_CHUNK_HEAD_LEN + (size_t)n * HL_COLUMN_ENTRY_LEN;
+	if (n > HL_COLUMNS_MAX || heads > len)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *c = chunk + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
+		uint32_t packed = hl_get32(c + 8);
+
+		if (packed > len - at)
+			break;
+		hl_put32(c + 12, hl_crc32c(0, chunk + at, packed));
+		at += packed;
+	}
+	crc = hl_crc32c(0, chunk, 12);
+	crc = hl_crc32c(crc, zero, 4);
+	hl_put32(chunk + 12, hl_crc32c(crc, chunk + 16, heads - 16));
+}
