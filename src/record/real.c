@@ -177,6 +177,7 @@ static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
 	hl_real.free(p);
 }
 
+/* As libc's does, which would call realloc through us. */
 static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
 {
 	size_t bytes;
@@ -202,6 +203,12 @@ static void look_around(void)
 	hl_real.foreign = true;
 	hl_real.text_lo = (uintptr_t)next.dlfo_map_start;
 	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
+}
+
+/* Does it belong to the allocator below us, if that is not libc's? */
+static bool is_next(uintptr_t f)
+{
+	return f >= hl_real.text_lo && f < hl_real.text_hi;
 }
 
 /*
@@ -264,11 +271,11 @@ hl_cold void hl_real_resolve(void)
 		r.free_sized = free_sized_by_free;
 	if (!r.free_aligned_sized)
 		r.free_aligned_sized = free_aligned_sized_by_free;
-	if (!r.reallocarray ||
-		r.behind) /* the one we found may be of another family than realloc */
-		r.reallocarray = reallocarray_by_realloc;
 	hl_real = r;
 	look_around();
+	/* Only an allocator's own: the one we found may be of another family than realloc. */
+	if (r.behind || !is_next((uintptr_t)r.reallocarray))
+		hl_real.reallocarray = reallocarray_by_realloc;
 	hl_tls.busy = false;
 	resolving = false;
 }
