@@ -2,7 +2,15 @@
  * cxx.c - operator new and delete, every form. Hooked because some allocators export their own,
  * and so that a report can tell new from malloc. The library's operators call malloc and one
  * another through us: guard.h knows them by the bounds of their functions.
+ *
+ * A program may bring operators of its own, and then the library's other forms call those. What
+ * they do is theirs: the operators are passed on, and what comes of them at malloc and free is
+ * recorded there, once.
  */
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
 #include "record/guard.h"
 #include "record/recorder.h"
 
@@ -11,6 +19,7 @@ struct op {
 	const char *symbol;
 	void *real;
 	uintptr_t lo, hi;
+	bool passed_on; /* not ours to record */
 };
 
 enum {
@@ -68,19 +77,66 @@ bool hl_cxx_owns(uintptr_t pc)
 	return false;
 }
 
+/* One operator that is not ours is enough: the others may end in it. A stub of a program that is
+ * not position-independent looks the same, and costs no more than the name: malloc instead of new.
+ */
+hl_cold static bool program_has_own(void)
+{
+	for (int i = 0; i < N_OPS; i++) {
+		uintptr_t f = (uintptr_t)dlsym(RTLD_DEFAULT, ops[i].symbol);
+
+		if (f < hl_real.own_lo || f >= hl_real.own_hi)
+			return true;
+	}
+	return false;
+}
+
+hl_cold static bool is_standard(uintptr_t real)
+{
+	struct dl_find_object object;
+	const char *name;
+
+	if (_dl_find_object((void *)real, &object) != 0)
+		return false;
+	for (name = object.dlfo_link_map->l_name; strchr(name, '/');)
+		name = strchr(name, '/') + 1;
+	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
+}
+
+/* Of an allocator's own operators, and of the language's, we know that they return what they get.
+ */
+hl_cold static bool is_ours_to_record(uintptr_t real)
+{
+	if (real >= hl_real.text_lo && real < hl_real.text_hi)
+		return true;
+	return is_standard(real) && !program_has_own();
+}
+
 /* Several threads may do this at once: they find the same. */
 hl_cold static void *resolve(struct op *op, const void *caller)
 {
 	void *real = hl_real_find(op->symbol, caller);
 	uintptr_t lo, hi;
 
-	if (real && hl_unwind_init(hl_modules_on_found) == 0 &&
+	op->passed_on = real && !is_ours_to_record((uintptr_t)real);
+	if (real && !op->passed_on && hl_unwind_init(hl_modules_on_found) == 0 &&
 		hl_unwind_function_range((uintptr_t)real, &lo, &hi)) {
 		op->lo = lo;
 		op->hi = hi;
 	}
 	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
 	return real;
+}
+
+/* Those of a C++ library that comes later, with a plugin, are found at their first call. */
+hl_cold void hl_cxx_resolve(void)
+{
+	if (!hl_real.cxx)
+		return;
+	hl_tls.busy = true;
+	for (int i = 0; i < N_OPS; i++)
+		resolve(&ops[i], NULL);
+	hl_tls.busy = false;
 }
 
 hl_inline void *real_op(int i, const void *caller)
@@ -107,7 +163,7 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 
 	if (hl_unlikely(!real))
 		return hl_real.malloc(size ? size : 1);
-	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller))
+	if (hl_unlikely(ops[i].passed_on || (saved != 0 && hl_guard_slow(frame, caller))))
 		return real(size, a, b);
 	hl_tls.guard = frame;
 	p = real(size, a, b);
@@ -130,7 +186,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 		hl_real.free(p);
 		return;
 	}
-	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller)) {
+	if (hl_unlikely(ops[i].passed_on || (saved != 0 && hl_guard_slow(frame, caller)))) {
 		real(p, a, b, c);
 		return;
 	}

@@ -265,6 +265,7 @@ hl_cold void hl_real_resolve(void)
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
+	r.cxx = dlsym(RTLD_NEXT, "_Znwm") != NULL; /* here a failure costs the program no memory */
 	if (!r.cfree)
 		r.cfree = r.free;
 	if (!r.free_sized)

@@ -28,6 +28,7 @@ struct hl_real {
 	void *(*pvalloc)(size_t);
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
+	bool cxx;    /* there is an operator new behind us from the start */
 	bool behind; /* another allocator stands before us: the program's calls do not come here */
 	uintptr_t first_lo, first_hi; /* that one */
 	uintptr_t text_lo, text_hi;   /* of the next allocator, when foreign */
