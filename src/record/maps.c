@@ -30,10 +30,10 @@ static struct {
 
 void hl_maps_resolve(void)
 {
-	real.mmap = hl_real_find("mmap", NULL);
-	real.mmap64 = hl_real_find("mmap64", NULL);
-	real.munmap = hl_real_find("munmap", NULL);
-	real.mremap = hl_real_find("mremap", NULL);
+	real.mmap = hl_real_find("mmap");
+	real.mmap64 = hl_real_find("mmap64");
+	real.munmap = hl_real_find("munmap");
+	real.mremap = hl_real_find("mremap");
 }
 
 static long answer(long r)

@@ -33,12 +33,12 @@ static struct {
 
 void hl_process_resolve(void)
 {
-	real.dlclose = hl_real_find("dlclose", NULL);
-	real.prctl = hl_real_find("prctl", NULL);
-	real.syscall = hl_real_find("syscall", NULL);
-	real.exit = hl_real_find("_exit", NULL);
-	real.exit_c = hl_real_find("_Exit", NULL);
-	real.quick_exit = hl_real_find("quick_exit", NULL);
+	real.dlclose = hl_real_find("dlclose");
+	real.prctl = hl_real_find("prctl");
+	real.syscall = hl_real_find("syscall");
+	real.exit = hl_real_find("_exit");
+	real.exit_c = hl_real_find("_Exit");
+	real.quick_exit = hl_real_find("quick_exit");
 }
 
 /* For calls that come before our constructor. */
@@ -57,7 +57,9 @@ int dlclose(void *handle)
 	 * by another thread perhaps before this call is back. */
 	hl_tls.unloads++;
 	hl_unwind_unload_begin();
+	hl_cxx_forget();
 	err = real.dlclose(handle);
+	hl_cxx_forget(); /* what was found in the meantime */
 	hl_modules_forget();
 	hl_unwind_unload_end();
 	hl_tls.unloads--;

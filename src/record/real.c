@@ -281,13 +281,7 @@ hl_cold void hl_real_resolve(void)
 	resolving = false;
 }
 
-void *hl_real_find(const char *name, const void *caller)
+void *hl_real_find(const char *name)
 {
-	struct dl_find_object object;
-	void *f = dlsym(RTLD_NEXT, name);
-
-	/* A plugin opened RTLD_LOCAL has its C++ library to itself: ask in its own scope. */
-	if (!f && _dl_find_object((void *)(uintptr_t)caller, &object) == 0)
-		f = dlsym(object.dlfo_link_map, name);
-	return f;
+	return dlsym(RTLD_NEXT, name);
 }

@@ -48,7 +48,8 @@ static inline bool hl_boot_owns(const void *p)
 }
 size_t hl_boot_size(const void *p);
 
-/* A function of the name from behind us, or from the object that `caller` lies in; NULL if none. */
-void *hl_real_find(const char *name, const void *caller);
+/* A function of the name from behind us, NULL if none. Not after main has begun: it takes the
+ * loader's lock. */
+void *hl_real_find(const char *name);
 
 #endif

@@ -149,6 +149,7 @@ void hl_process_resolve(void);
 void hl_exec_resolve(void);
 void hl_maps_resolve(void);
 void hl_cxx_resolve(void);
+void hl_cxx_forget(void); /* code is going, perhaps with operators in it */
 
 /* life.c */
 void hl_life_fork_child(void);

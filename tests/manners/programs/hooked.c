@@ -1,6 +1,6 @@
 /*
- * hooked.c - a preload of the user's own that hooks what the recorder hooks too: says at the end how
- * often each came by.
+ * hooked.c - a preload of the user's own that hooks what the recorder hooks too: says at the end
+ * how often each came by.
  */
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -67,8 +67,8 @@ int execve(const char *path, char *const argv[], char *const envp[])
 
 void _exit(int status)
 {
-	dprintf(1, "mmap %d, munmap %d, mremap %d, prctl %d, dlclose %d, execve %d, _exit %d\n", maps,
-		unmaps, remaps, prctls, closes, execs, status);
+	dprintf(1, "mmap %d, munmap %d, mremap %d, prctl %d, dlclose %d, execve %d, _exit %d\n",
+		maps, unmaps, remaps, prctls, closes, execs, status);
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
 }
