@@ -3,6 +3,7 @@
 #	make            build/heaplapse and build/libheaplapse.so
 #	make check      the fast part of the tests, at most 6 minutes
 #	make test       everything that CI runs
+#	make soak       other people's programs and their own tests, bare and recorded; half an hour
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
@@ -12,7 +13,7 @@
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
-SHELLS = scripts/demo scripts/test scripts/install-deps .ci/run tools/try-minimal
+SHELLS = scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal
 
 all: build/build.ninja
 	@ninja -C build
@@ -25,6 +26,9 @@ check:
 
 test:
 	@scripts/test
+
+soak:
+	@scripts/soak
 
 debug:
 	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
@@ -48,4 +52,4 @@ bench:
 clean:
 	rm -rf build build-test build-debug
 
-.PHONY: all check test debug format lint install bench clean
+.PHONY: all check test soak debug format lint install bench clean

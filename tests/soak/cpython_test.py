@@ -78,6 +78,7 @@ def main():
         for case in different if args.table else {'exit status'} & {*different}:
             tap.case(False, f'{module}: {case}', different[case])
         tap.case(len(cases) > 0, f'{module}: has cases')
+    tap.case(recorded.traces >= len(table.rows), 'what was compared was recorded', recorded.traces)
     table.print()
     return tap.finish()
 

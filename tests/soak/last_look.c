@@ -1,5 +1,6 @@
 /*
- * last_look.c - a preload that writes down a process's name, descriptors and environment as it exits.
+ * last_look.c - a preload that writes down a process's name, descriptors and environment as it
+ * exits.
  *
  * Into the file $LAST_LOOK/PID, by system calls alone. What is written can be compared from one run
  * to the next: numbers of pipes and sockets are left out.

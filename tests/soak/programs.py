@@ -149,7 +149,7 @@ PROGRAMS = [
     ('xz', SLOW, 'xz', 'xz -T2 -k --block-size=20000 words; md5sum words.xz; xz -dc words.xz | cmp - words; xz -t words'),
     ('zstd', SLOW, 'zstd', 'zstd -q -T2 -19 words; md5sum words.zst; zstd -dcq words.zst | cmp - words; zstd -qt words'),
     ('bzip2', SLOW, 'bzip2', 'bzip2 -k words; md5sum words.bz2; bzip2 -dc words.bz2 | cmp - words; bzip2 -t words'),
-    ('openssl', SLOW, 'openssl', 'openssl dgst -sha512 words; openssl enc -aes-256-cbc -K 00 -iv 00 -in words 2>/dev/null | md5sum; openssl prime 1000003; openssl x509 -in words'),
+    ('openssl', SLOW, 'openssl', 'openssl dgst -sha512 words; openssl enc -aes-256-cbc -K 00 -iv 00 -in words 2>/dev/null | md5sum; openssl prime 1000003; openssl x509 -in words 2>&1 | cut -d: -f2-'),
     ('ssh-keygen', SLOW, 'ssh-keygen', 'ssh-keygen -l -f key.pub; ssh-keygen -l -f words'),
     ('curl', SLOW, 'curl', 'curl -s "file://$PWD/words" | md5sum; curl -sS http://127.0.0.1:1/; echo $?; curl --version | tail -n 1'),
     ('node', SLOW, 'node', 'node script.js'),

@@ -93,8 +93,9 @@ def main():
         one, wrong = comparison.differences(script)
         for what in one:
             tap.case(what not in wrong, f'{name}: {what}', what in wrong and explain(*wrong[what]))
-        tap.case(one['stdout'] and one['descriptors and environment'], f'{name}: there was something to compare')
+        tap.case(one['stdout'] + one['stderr'] and one['descriptors and environment'], f'{name}: there was something to compare')
         table.add(name, len(one), len(one) - len(wrong), len(wrong))
+    tap.case(comparison.recorded.traces >= len(table.rows), 'what was compared was recorded', comparison.recorded.traces)
     if args.table:
         table.print()
     return tap.finish()

@@ -25,6 +25,7 @@ class Side:
 
     def __init__(self, name, heaplapse=None, seconds=600):
         self.name, self.heaplapse, self.seconds = name, heaplapse, seconds
+        self.traces = 0     # that were written: a comparison with nothing recorded says nothing
 
     def command(self, command, traces):
         if not self.heaplapse:
@@ -38,13 +39,15 @@ class Side:
             process = subprocess.Popen(self.command(command, traces), cwd=cwd, env=env, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        errors='surrogateescape')
+            status = f'not over after {self.seconds} s'
             try:
                 out, err = process.communicate(text, self.seconds)
-                return Done(process.returncode, out, err)
+                status = process.returncode
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate()
-                return Done(f'not over after {self.seconds} s', out, err)
+            self.traces += len(os.listdir(traces))
+            return Done(status, out, err)
 
 
 class Table:
