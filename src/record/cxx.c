@@ -79,41 +79,47 @@ bool hl_cxx_owns(uintptr_t pc)
 	return false;
 }
 
+/* Some operator is neither an allocator's nor the language's: any of the language's may end in it.
+ */
 static bool program_has_own;
 
-/* One operator that is not ours is enough: the others may end in it. A stub of a program that is
- * not position-independent looks the same, and costs no more than the name: malloc instead of new.
- */
-hl_cold static bool find_own(void)
+hl_cold static bool is_allocators(uintptr_t f)
 {
-	for (int i = 0; i < N_OPS; i++) {
-		uintptr_t f = (uintptr_t)dlsym(RTLD_DEFAULT, ops[i].symbol);
-
-		if (f < hl_real.own_lo || f >= hl_real.own_hi)
-			return true;
-	}
-	return false;
+	return f >= hl_real.text_lo && f < hl_real.text_hi;
 }
 
-hl_cold static bool is_standard(uintptr_t real)
+hl_cold static bool is_standard(uintptr_t f)
 {
 	struct dl_find_object object;
 	const char *name;
 
-	if (_dl_find_object((void *)real, &object) != 0)
+	if (_dl_find_object((void *)f, &object) != 0)
 		return false;
 	for (name = object.dlfo_link_map->l_name; strchr(name, '/');)
 		name = strchr(name, '/') + 1;
 	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
 }
 
+/*
+ * Before us, in the program, or behind us, in a library of its own. A stub of a program that is not
+ * position-independent looks like the former, and costs no more than the name: malloc instead of
+ * new.
+ */
+hl_cold static bool is_replaced(const struct op *op)
+{
+	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, op->symbol);
+	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
+
+	if (first < hl_real.own_lo || first >= hl_real.own_hi)
+		return true;
+	return next && !is_allocators(next) && !is_standard(next);
+}
+
 /* Of an allocator's own operators, and of the language's, we know that they return what they get.
  */
 hl_cold static bool is_ours_to_record(uintptr_t real)
 {
-	if (real >= hl_real.text_lo && real < hl_real.text_hi)
-		return true;
-	return is_standard(real) && !program_has_own;
+	return is_allocators(real) || (is_standard(real) && !program_has_own);
 }
 
 /* Several threads may do this at once: they find the same. */
@@ -133,7 +139,8 @@ hl_cold static void keep(struct op *op, void *real)
 hl_cold void hl_cxx_resolve(void)
 {
 	hl_tls.busy = true;
-	program_has_own = find_own();
+	for (int i = 0; i < N_OPS; i++)
+		program_has_own |= is_replaced(&ops[i]);
 	for (int i = 0; i < N_OPS && hl_real.cxx; i++) {
 		void *real = dlsym(RTLD_NEXT, ops[i].symbol);
 

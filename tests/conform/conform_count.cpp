@@ -5,8 +5,7 @@
  *
  * Every way to get memory has a size of its own that nobody else asks for, so that a trace can be
  * counted by size alone (a header of 64 bytes aside). Prints "SIZE ALLOCATIONS FREES NAME" for
- *each. Compiled with REPLACE it has operators new and delete of its own, as many programs do, which
- *the library's other forms call.
+ * each.
  */
 #include "conform.h"
 #include <malloc.h>
@@ -15,48 +14,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#ifdef REPLACE
-/* 2: with a header before the block, so that not even the address is the one at malloc. */
-constexpr size_t HEADER = REPLACE == 2 ? 64 : 0;
-
-static void *shifted(void *p)
-{
-	if (!p)
-		throw std::bad_alloc();
-	return static_cast<char *>(p) + HEADER;
-}
-
-static void drop(void *p)
-{
-	free(p ? static_cast<char *>(p) - HEADER : p);
-}
-
-void *operator new(size_t n)
-{
-	return shifted(malloc(n > SIZE_MAX - HEADER ? n : n + HEADER));
-}
-
-void operator delete(void *p) noexcept
-{
-	drop(p);
-}
-
-void operator delete(void *p, size_t) noexcept
-{
-	drop(p);
-}
-
-void *operator new(size_t n, std::align_val_t align)
-{
-	return shifted(aligned_alloc(static_cast<size_t>(align), n + HEADER));
-}
-
-void operator delete(void *p, std::align_val_t) noexcept
-{
-	drop(p);
-}
-#endif
 
 namespace
 {
