@@ -79,7 +79,7 @@ def main():
             tap.case(False, f'{module}: {case}', different[case])
         tap.case(len(cases) > 0, f'{module}: has cases')
     tap.case(recorded.traces >= len(table.rows), 'what was compared was recorded', recorded.traces)
-    table.print()
+    table.finish()
     return tap.finish()
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """programs_test - programs that none of us wrote do recorded what they do bare.
 
-	programs_test.py --heaplapse BIN --library SO --last-look SO [--table] TIER|NAME...
+	programs_test.py --heaplapse BIN --library SO --last-look SO [--preload] TIER|NAME...
 
 Compared are stdout, stderr, exit status, and of every process that ends by exit its open descriptors
 and its environment (see last_look.c), but for our entry in LD_PRELOAD and one variable. What differs
-is run again on both sides: only if the two never agree, they differ.
+is run again on both sides: only if the two never agree, they differ. --preload records by LD_PRELOAD
+alone.
 """
 import argparse
 import glob
@@ -17,7 +18,7 @@ import tempfile
 from programs import PROGRAMS, make_files
 from soaking import Side, Table, clean_env, have, tap
 
-OURS = 'HEAPLAPSE_SOCKET='
+OURS = 'env HEAPLAPSE_SOCKET=', 'env HEAPLAPSE_OUTPUT='     # the latter is the user's, in a bare LD_PRELOAD
 AGAIN = 3
 
 
@@ -30,7 +31,7 @@ def looks(folder, heaplapse, library):
         if text.startswith(f'exe {heaplapse}\n'):
             continue    # record itself and its collector: no part of the program
         lines = [line.replace(f'env LD_PRELOAD={library}:', 'env LD_PRELOAD=') for line in text.splitlines()
-                 if not line.startswith('env ' + OURS)]
+                 if not line.startswith(OURS)]
         found.append('\n'.join(lines))
     return sorted(found)
 
@@ -38,7 +39,11 @@ def looks(folder, heaplapse, library):
 class Comparison:
     def __init__(self, args):
         self.args = args
-        self.bare, self.recorded = Side('bare', seconds=300), Side('recorded', args.heaplapse, seconds=300)
+        self.bare = Side('bare', seconds=300)
+        if args.preload:
+            self.recorded = Side('recorded', library=args.library, seconds=300)
+        else:
+            self.recorded = Side('recorded', args.heaplapse, seconds=300)
 
     def run(self, side, script):
         """Everything that can be seen of a run."""
@@ -80,7 +85,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ('--heaplapse', '--library', '--last-look'):
         parser.add_argument(name, type=os.path.abspath, required=True)
-    parser.add_argument('--table', action='store_true')
+    parser.add_argument('--preload', action='store_true')
     parser.add_argument('wanted', nargs='+')
     args = parser.parse_args()
     comparison, table = Comparison(args), Table()
@@ -96,8 +101,7 @@ def main():
         tap.case(one['stdout'] + one['stderr'] and one['descriptors and environment'], f'{name}: there was something to compare')
         table.add(name, len(one), len(one) - len(wrong), len(wrong))
     tap.case(comparison.recorded.traces >= len(table.rows), 'what was compared was recorded', comparison.recorded.traces)
-    if args.table:
-        table.print()
+    table.finish()
     return tap.finish()
 
 

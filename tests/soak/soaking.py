@@ -23,8 +23,9 @@ def clean_env(**more):
 class Side:
     """One of the two ways to run a command."""
 
-    def __init__(self, name, heaplapse=None, seconds=600):
-        self.name, self.heaplapse, self.seconds = name, heaplapse, seconds
+    def __init__(self, name, heaplapse=None, library=None, seconds=600):
+        """Recorded by `heaplapse record`, by LD_PRELOAD alone with `library`, or bare."""
+        self.name, self.heaplapse, self.library, self.seconds = name, heaplapse, library, seconds
         self.traces = 0     # that were written: a comparison with nothing recorded says nothing
 
     def command(self, command, traces):
@@ -33,11 +34,17 @@ class Side:
         # a name for each process: the first one's would be taken by those that follow
         return [self.heaplapse, 'record', '-q', '-o', os.path.join(traces, '%p.hlt'), '--', *command]
 
+    def preloaded(self, env, traces):
+        if not self.library:
+            return env
+        preload = ':'.join(filter(None, (self.library, env.get('LD_PRELOAD'))))
+        return {**env, 'LD_PRELOAD': preload, 'HEAPLAPSE_OUTPUT': os.path.join(traces, '%p.hlt')}
+
     def run(self, command, cwd, env, text=''):
         """Done, or Done with a status that says that it did not end."""
         with tempfile.TemporaryDirectory(prefix='heaplapse-soak-', ignore_cleanup_errors=True) as traces:
-            process = subprocess.Popen(self.command(command, traces), cwd=cwd, env=env, stdin=subprocess.PIPE,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            process = subprocess.Popen(self.command(command, traces), cwd=cwd, env=self.preloaded(env, traces),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        errors='surrogateescape')
             status = f'not over after {self.seconds} s'
             try:
@@ -51,19 +58,23 @@ class Side:
 
 
 class Table:
-    """program, cases, same, different: one row each."""
+    """program, cases, same, different: a row as soon as it is known."""
 
     def __init__(self):
         self.rows = []
 
     def add(self, program, cases, same, different, note=''):
-        self.rows.append((program, cases, same, different, note))
+        if not self.rows:
+            self.line('program', 'cases', 'same', 'different')
+        self.rows.append((cases, same, different))
+        self.line(program, cases, same, different, note)
 
-    def print(self):
-        total = [sum(row[k] for row in self.rows) for k in (1, 2, 3)]
-        print(f'# {"program":28} {"cases":>6} {"same":>6} {"different":>9}')
-        for program, cases, same, different, note in [*self.rows, ('all', *total, '')]:
-            print(f'# {program:28} {cases:6} {same:6} {different:9}  {note}'.rstrip())
+    def finish(self):
+        self.line('all', *map(sum, zip(*self.rows)))
+
+    @staticmethod
+    def line(program, cases=0, same=0, different=0, note=''):
+        print(f'# {program:28} {cases:>6} {same:>6} {different:>9}  {note}'.rstrip(), flush=True)
 
 
 def have(program):

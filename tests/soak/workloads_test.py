@@ -233,7 +233,7 @@ def main():
         tap.case(not wrong, f'{name}: {len(bare)} answers')
         tap.case(traces > 0, f'{name}: was recorded')
         table.add(name, len(bare), len(bare) - len(wrong), len(wrong))
-    table.print()
+    table.finish()
     return tap.finish()
 
 
