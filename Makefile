@@ -6,6 +6,7 @@
 #	make test-asan  unit tests, commands and collector under ASan and UBSan
 #	make test-tsan  the collector under TSan, with 16 producers at full rate
 #	make fuzz       each fuzz target for FUZZ=10 seconds
+#	make soak       other people's programs and their own tests, bare and recorded; half an hour
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
@@ -15,7 +16,7 @@
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
-SHELLS = scripts/demo scripts/test scripts/install-deps .ci/run tools/try-minimal tools/sanitize
+SHELLS = scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal tools/sanitize
 
 all: build/build.ninja
 	@ninja -C build
@@ -37,6 +38,9 @@ FUZZ ?= 10
 fuzz:
 	@scripts/install-deps test
 	@tools/sanitize fuzz $(FUZZ)
+
+soak:
+	@scripts/soak
 
 debug:
 	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
@@ -60,4 +64,4 @@ bench:
 clean:
 	rm -rf build build-test build-debug build-asan build-tsan build-fuzz
 
-.PHONY: all check test test-asan test-tsan fuzz debug format lint install bench clean
+.PHONY: all check test test-asan test-tsan fuzz soak debug format lint install bench clean

@@ -2,8 +2,17 @@
  * cxx.c - operator new and delete, every form. Hooked because some allocators export their own,
  * and so that a report can tell new from malloc. The library's operators call malloc and one
  * another through us: guard.h knows them by the bounds of their functions.
+ *
+ * A program may bring operators of its own, and then the library's other forms call those. What
+ * they do is theirs: the operators are passed on, and what comes of them at malloc and free is
+ * recorded there, once.
  */
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
 #include "record/guard.h"
+#include "record/lookup.h"
 #include "record/recorder.h"
 
 /* One row per operator: its symbol, the real one when found, and the bounds of its code. */
@@ -11,6 +20,8 @@ struct op {
 	const char *symbol;
 	void *real;
 	uintptr_t lo, hi;
+	bool passed_on; /* not ours to record */
+	bool late;      /* came with a plugin, and may go with it */
 };
 
 enum {
@@ -68,26 +79,114 @@ bool hl_cxx_owns(uintptr_t pc)
 	return false;
 }
 
-/* Several threads may do this at once: they find the same. */
-hl_cold static void *resolve(struct op *op, const void *caller)
+/* Some operator is neither an allocator's nor the language's: any of the language's may end in it.
+ */
+static bool program_has_own;
+
+hl_cold static bool is_allocators(uintptr_t f)
 {
-	void *real = hl_real_find(op->symbol, caller);
+	return f >= hl_real.text_lo && f < hl_real.text_hi;
+}
+
+hl_cold static bool is_standard(uintptr_t f)
+{
+	struct dl_find_object object;
+	const char *name;
+
+	if (_dl_find_object((void *)f, &object) != 0)
+		return false;
+	for (name = object.dlfo_link_map->l_name; strchr(name, '/');)
+		name = strchr(name, '/') + 1;
+	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
+}
+
+/*
+ * Before us, in the program, or behind us, in a library of its own. A stub of a program that is not
+ * position-independent looks like the former, and costs no more than the name: malloc instead of
+ * new.
+ */
+hl_cold static bool is_replaced(const struct op *op)
+{
+	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, op->symbol);
+	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
+
+	if (first < hl_real.own_lo || first >= hl_real.own_hi)
+		return true;
+	return next && !is_allocators(next) && !is_standard(next);
+}
+
+/* Of an allocator's own operators, and of the language's, we know that they return what they get.
+ */
+hl_cold static bool is_ours_to_record(uintptr_t real)
+{
+	return is_allocators(real) || (is_standard(real) && !program_has_own);
+}
+
+/* Several threads may do this at once: they find the same. */
+hl_cold static void keep(struct op *op, void *real)
+{
 	uintptr_t lo, hi;
 
-	if (real && hl_unwind_init(hl_modules_on_found) == 0 &&
+	op->passed_on = !is_ours_to_record((uintptr_t)real);
+	if (!op->passed_on && hl_unwind_init(hl_modules_on_found) == 0 &&
 		hl_unwind_function_range((uintptr_t)real, &lo, &hi)) {
 		op->lo = lo;
 		op->hi = hi;
 	}
 	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
+}
+
+hl_cold void hl_cxx_resolve(void)
+{
+	hl_tls.busy = true;
+	for (int i = 0; i < N_OPS; i++)
+		program_has_own |= is_replaced(&ops[i]);
+	for (int i = 0; i < N_OPS && hl_real.cxx; i++) {
+		void *real = dlsym(RTLD_NEXT, ops[i].symbol);
+
+		if (real)
+			keep(&ops[i], real);
+	}
+	hl_tls.busy = false;
+}
+
+/*
+ * A plugin opened RTLD_LOCAL has its C++ library to itself. If it has the operator itself, that is
+ * for it alone: other plugins have others, and theirs must not be found here.
+ */
+hl_cold static void *find_late(struct op *op, uintptr_t caller, bool *passed_on)
+{
+	void *real = hl_lookup(op->symbol, hl_real.own_lo, caller);
+	struct dl_find_object object;
+
+	*passed_on = true;
+	if (!real || (_dl_find_object((void *)caller, &object) == 0 &&
+			     (uintptr_t)real >= (uintptr_t)object.dlfo_map_start &&
+			     (uintptr_t)real < (uintptr_t)object.dlfo_map_end))
+		return real;
+	if (is_standard((uintptr_t)real)) {
+		op->late = true;
+		keep(op, real);
+		*passed_on = op->passed_on;
+	}
 	return real;
 }
 
-hl_inline void *real_op(int i, const void *caller)
+void hl_cxx_forget(void)
+{
+	for (int i = 0; i < N_OPS; i++)
+		if (ops[i].late)
+			__atomic_store_n(&ops[i].real, NULL, __ATOMIC_RELEASE);
+}
+
+hl_inline void *real_op(int i, uintptr_t caller, bool *passed_on)
 {
 	void *real = __atomic_load_n(&ops[i].real, __ATOMIC_ACQUIRE);
 
-	return hl_likely(real != NULL) ? real : resolve(&ops[i], caller);
+	if (hl_unlikely(!real))
+		return find_late(&ops[i], caller, passed_on);
+	*passed_on = ops[i].passed_on;
+	return real;
 }
 
 /* No C++ library anywhere: then nobody can expect an exception either. */
@@ -101,13 +200,14 @@ typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
 hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const void *b,
 	const struct hl_regs *regs, uintptr_t frame, uintptr_t caller)
 {
-	new_fn real = (new_fn)real_op(i, (const void *)caller);
+	bool passed_on;
+	new_fn real = (new_fn)real_op(i, caller, &passed_on);
 	uintptr_t saved = hl_tls.guard;
 	void *p;
 
 	if (hl_unlikely(!real))
 		return hl_real.malloc(size ? size : 1);
-	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller))
+	if (hl_unlikely(passed_on || (saved != 0 && hl_guard_slow(frame, caller))))
 		return real(size, a, b);
 	hl_tls.guard = frame;
 	p = real(size, a, b);
@@ -122,15 +222,16 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 {
 	del_fn real;
 	uintptr_t saved = hl_tls.guard;
+	bool passed_on;
 
 	if (!p)
 		return;
-	real = (del_fn)real_op(i, (const void *)caller);
+	real = (del_fn)real_op(i, caller, &passed_on);
 	if (hl_unlikely(!real)) {
 		hl_real.free(p);
 		return;
 	}
-	if (hl_unlikely(saved != 0) && hl_guard_slow(frame, caller)) {
+	if (hl_unlikely(passed_on || (saved != 0 && hl_guard_slow(frame, caller)))) {
 		real(p, a, b, c);
 		return;
 	}

@@ -37,10 +37,10 @@ static struct {
 
 void hl_exec_resolve(void)
 {
-	real.execve = hl_real_find("execve", NULL);
-	real.execvpe = hl_real_find("execvpe", NULL);
-	real.fexecve = hl_real_find("fexecve", NULL);
-	real.execveat = hl_real_find("execveat", NULL);
+	real.execve = hl_real_find("execve");
+	real.execvpe = hl_real_find("execvpe");
+	real.fexecve = hl_real_find("fexecve");
+	real.execveat = hl_real_find("execveat");
 }
 
 /* Before our constructor there is nothing to call and nothing to say. */

@@ -103,16 +103,26 @@ hl_cold static void *move_boot_block(void *p, size_t size)
 	return q;
 }
 
-static void *move(void *p, size_t size, const struct hl_regs *regs, uint32_t func)
+/* Its own reallocarray and not realloc in its place: when they fail, they may differ. */
+hl_inline void *resize(void *p, size_t n, size_t size, uint32_t func)
 {
+	if (func == HL_FUNC_REALLOCARRAY)
+		return hl_real.reallocarray(p, n, size);
+	return hl_real.realloc(p, size);
+}
+
+/* n is 1 for realloc. */
+static void *move(void *p, size_t n, size_t size, const struct hl_regs *regs, uint32_t func)
+{
+	size_t bytes = n * size;
 	void *q;
 
 	if (hl_unlikely(hl_boot_owns(p)))
-		return record_new(move_boot_block(p, size), regs, func, size);
+		return record_new(move_boot_block(p, bytes), regs, func, bytes);
 	hl_emit_move_begin(p);
-	q = hl_real.realloc(p, size);
-	if (hl_likely(q != NULL) || size == 0)
-		hl_emit_move_end(regs, func, p, q, size);
+	q = resize(p, n, size, func);
+	if (hl_likely(q != NULL) || bytes == 0)
+		hl_emit_move_end(regs, func, p, q, bytes);
 	else
 		hl_emit_move_failed(p);
 	return q;
@@ -127,7 +137,7 @@ void *realloc(void *p, size_t size)
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
 	if (p)
-		q = move(p, size, &regs, HL_FUNC_REALLOC);
+		q = move(p, 1, size, &regs, HL_FUNC_REALLOC);
 	else
 		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
 	HL_GUARD_LEAVE();
@@ -144,9 +154,10 @@ void *reallocarray(void *p, size_t n, size_t size)
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
 	if (p)
-		q = move(p, bytes, &regs, HL_FUNC_REALLOCARRAY);
+		q = move(p, n, size, &regs, HL_FUNC_REALLOCARRAY);
 	else
-		q = record_new(hl_real.realloc(NULL, bytes), &regs, HL_FUNC_REALLOCARRAY, bytes);
+		q = record_new(
+			hl_real.reallocarray(NULL, n, size), &regs, HL_FUNC_REALLOCARRAY, bytes);
 	HL_GUARD_LEAVE();
 	return q;
 }

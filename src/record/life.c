@@ -257,6 +257,9 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	hl_exec_resolve();
+	hl_process_resolve();
+	hl_maps_resolve();
+	hl_cxx_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;

@@ -2,14 +2,15 @@
  * maps.c - mmap, munmap, mremap of the program itself (`record --mmap`). libc's own maps for its
  * arenas do not come through here.
  *
- * The calls are made directly, not through the next function: they are system calls with nothing
- * between, and resolving names inside mmap would recurse in early start-up.
+ * Before our constructor the calls are made directly: resolving names inside mmap would recurse.
+ * From then on by the next function, which may be another preload's.
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
 #include "record/arch/syscall.h"
+#include "record/real.h"
 #include "record/recorder.h"
 
 /* Named by hand: <sys/mman.h> turns one of the two names into the other. */
@@ -19,6 +20,21 @@ hl_export void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, o
 	"mmap64");
 hl_export int munmap(void *addr, size_t len);
 hl_export void *mremap(void *old, size_t old_len, size_t len, int flags, ...);
+
+static struct {
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	void *(*mmap64)(void *, size_t, int, int, int, off_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+} real;
+
+void hl_maps_resolve(void)
+{
+	real.mmap = hl_real_find("mmap");
+	real.mmap64 = hl_real_find("mmap64");
+	real.munmap = hl_real_find("munmap");
+	real.mremap = hl_real_find("mremap");
+}
 
 static long answer(long r)
 {
@@ -31,15 +47,17 @@ static long answer(long r)
 
 #define recording_maps() (hl_unlikely(hl_rec.settings & HL_SET_MAPS))
 
-hl_inline void *map(
-	void *addr, size_t len, int prot, int flags, int fd, off_t off, const struct hl_regs *regs)
+static void *map_directly(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	long p = answer(hl_sys6(SYS_mmap, (long)addr, (long)len, prot, flags, fd, off));
+	return (void *)answer(hl_sys6(SYS_mmap, (long)addr, (long)len, prot, flags, fd, off));
+}
 
-	if (p != -1 && recording_maps())
-		hl_emit_map(regs, HL_REC_MAP, (uint64_t)p, len,
+hl_inline void *mapped(void *p, size_t len, int prot, int flags, const struct hl_regs *regs)
+{
+	if (p != MAP_FAILED && recording_maps())
+		hl_emit_map(regs, HL_REC_MAP, (uintptr_t)p, len,
 			(uint32_t)prot | (uint64_t)(uint32_t)flags << 32, 0);
-	return (void *)p;
+	return p;
 }
 
 void *hl_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
@@ -47,7 +65,8 @@ void *hl_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	struct hl_regs regs;
 
 	HL_ARCH_CAPTURE(&regs);
-	return map(addr, len, prot, flags, fd, off, &regs);
+	return mapped((real.mmap ? real.mmap : map_directly)(addr, len, prot, flags, fd, off), len,
+		prot, flags, &regs);
 }
 
 void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
@@ -55,7 +74,8 @@ void *hl_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	struct hl_regs regs;
 
 	HL_ARCH_CAPTURE(&regs);
-	return map(addr, len, prot, flags, fd, off, &regs);
+	return mapped((real.mmap64 ? real.mmap64 : map_directly)(addr, len, prot, flags, fd, off),
+		len, prot, flags, &regs);
 }
 
 /* No program of any architecture has memory beyond this. */
@@ -75,6 +95,8 @@ int munmap(void *addr, size_t len)
 	HL_ARCH_CAPTURE(&regs);
 	if (recording_maps() && may_unmap((uintptr_t)addr, len))
 		hl_emit_map(&regs, HL_REC_UNMAP, (uintptr_t)addr, len, 0, 0);
+	if (real.munmap)
+		return real.munmap(addr, len);
 	return (int)answer(hl_sys2(SYS_munmap, addr, len));
 }
 
@@ -83,15 +105,18 @@ void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 	struct hl_regs regs;
 	void *to = NULL;
 	va_list ap;
-	long p;
+	void *p;
 
 	HL_ARCH_CAPTURE(&regs);
 	va_start(ap, flags);
 	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))
 		to = va_arg(ap, void *);
 	va_end(ap);
-	p = answer(hl_sys5(SYS_mremap, old, old_len, len, flags, to));
-	if (p != -1 && recording_maps())
-		hl_emit_map(&regs, HL_REC_REMAP, (uint64_t)p, len, (uintptr_t)old, old_len);
-	return (void *)p;
+	if (real.mremap)
+		p = real.mremap(old, old_len, len, flags, to);
+	else
+		p = (void *)answer(hl_sys5(SYS_mremap, old, old_len, len, flags, to));
+	if (p != MAP_FAILED && recording_maps())
+		hl_emit_map(&regs, HL_REC_REMAP, (uintptr_t)p, len, (uintptr_t)old, old_len);
+	return p;
 }

@@ -2,6 +2,9 @@
  * process.c - calls of the program that change what we may do or know: dlclose (code goes away),
  * exit in its forms (the end has a status), prctl and seccomp (the cycle counter and system calls
  * become traps). Each does its own work as if we were not there.
+ *
+ * The next functions are found before main: asking the loader for them later would wait for its
+ * lock, which may be held by a thread that waits for ours.
  */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
@@ -19,24 +22,44 @@ hl_export void _exit(int status) __attribute__((noreturn));
 hl_export void _Exit(int status) __attribute__((noreturn));
 hl_export void quick_exit(int status) __attribute__((noreturn));
 
-static void *find(void **cache, const char *name)
+static struct {
+	int (*dlclose)(void *);
+	int (*prctl)(int, ...);
+	long (*syscall)(long, ...);
+	void (*exit)(int);
+	void (*exit_c)(int);
+	void (*quick_exit)(int);
+} real;
+
+void hl_process_resolve(void)
 {
-	if (!*cache)
-		*cache = hl_real_find(name, NULL);
-	return *cache;
+	real.dlclose = hl_real_find("dlclose");
+	real.prctl = hl_real_find("prctl");
+	real.syscall = hl_real_find("syscall");
+	real.exit = hl_real_find("_exit");
+	real.exit_c = hl_real_find("_Exit");
+	real.quick_exit = hl_real_find("quick_exit");
+}
+
+/* For calls that come before our constructor. */
+hl_inline void resolved(void)
+{
+	if (hl_unlikely(!real.quick_exit))
+		hl_process_resolve();
 }
 
 int dlclose(void *handle)
 {
-	static void *real;
-	int (*next)(void *) = (int (*)(void *))find(&real, "dlclose");
 	int err;
 
+	resolved();
 	/* Rules and memos of code that is gone would be believed for what is loaded in its place,
 	 * by another thread perhaps before this call is back. */
 	hl_tls.unloads++;
 	hl_unwind_unload_begin();
-	err = next(handle);
+	hl_cxx_forget();
+	err = real.dlclose(handle);
+	hl_cxx_forget(); /* what was found in the meantime */
 	hl_modules_forget();
 	hl_unwind_unload_end();
 	hl_tls.unloads--;
@@ -67,34 +90,30 @@ static void before(long number, long a, long b)
 
 int prctl(int option, ...)
 {
-	static void *real;
-	int (*next)(int, long, long, long, long) =
-		(int (*)(int, long, long, long, long))find(&real, "prctl");
 	long a[4];
 	va_list ap;
 
+	resolved();
 	va_start(ap, option);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
 	before(SYS_prctl, option, a[0]);
-	return next(option, a[0], a[1], a[2], a[3]);
+	return real.prctl(option, a[0], a[1], a[2], a[3]);
 }
 
 long syscall(long number, ...)
 {
-	static void *real;
-	long (*next)(long, long, long, long, long, long, long) =
-		(long (*)(long, long, long, long, long, long, long))find(&real, "syscall");
 	long a[6];
 	va_list ap;
 
+	resolved();
 	va_start(ap, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
 	before(number, a[0], a[1]);
-	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* Our last word: the status, and what all threads' stacks and waits have cost. */
@@ -130,21 +149,23 @@ void hl_process_note_exit(int status)
 void _exit(int status)
 {
 	hl_process_note_exit(status);
-	for (;;)
-		hl_sys1(SYS_exit_group, status);
+	resolved();
+	real.exit(status);
+	__builtin_unreachable();
 }
 
 void _Exit(int status)
 {
-	_exit(status);
+	hl_process_note_exit(status);
+	resolved();
+	real.exit_c(status);
+	__builtin_unreachable();
 }
 
 void quick_exit(int status)
 {
-	static void *real;
-	void (*next)(int) = (void (*)(int))find(&real, "quick_exit");
-
 	hl_process_note_exit(status);
-	next(status);
+	resolved();
+	real.quick_exit(status);
 	__builtin_unreachable();
 }

@@ -177,6 +177,7 @@ static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
 	hl_real.free(p);
 }
 
+/* As libc's does, which would call realloc through us. */
 static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
 {
 	size_t bytes;
@@ -202,6 +203,12 @@ static void look_around(void)
 	hl_real.foreign = true;
 	hl_real.text_lo = (uintptr_t)next.dlfo_map_start;
 	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
+}
+
+/* Does it belong to the allocator below us, if that is not libc's? */
+static bool is_next(uintptr_t f)
+{
+	return f >= hl_real.text_lo && f < hl_real.text_hi;
 }
 
 /*
@@ -258,28 +265,23 @@ hl_cold void hl_real_resolve(void)
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
+	r.cxx = dlsym(RTLD_NEXT, "_Znwm") != NULL; /* here a failure costs the program no memory */
 	if (!r.cfree)
 		r.cfree = r.free;
 	if (!r.free_sized)
 		r.free_sized = free_sized_by_free;
 	if (!r.free_aligned_sized)
 		r.free_aligned_sized = free_aligned_sized_by_free;
-	if (!r.reallocarray ||
-		r.behind) /* the one we found may be of another family than realloc */
-		r.reallocarray = reallocarray_by_realloc;
 	hl_real = r;
 	look_around();
+	/* Only an allocator's own: the one we found may be of another family than realloc. */
+	if (r.behind || !is_next((uintptr_t)r.reallocarray))
+		hl_real.reallocarray = reallocarray_by_realloc;
 	hl_tls.busy = false;
 	resolving = false;
 }
 
-void *hl_real_find(const char *name, const void *caller)
+void *hl_real_find(const char *name)
 {
-	struct dl_find_object object;
-	void *f = dlsym(RTLD_NEXT, name);
-
-	/* A plugin opened RTLD_LOCAL has its C++ library to itself: ask in its own scope. */
-	if (!f && _dl_find_object((void *)(uintptr_t)caller, &object) == 0)
-		f = dlsym(object.dlfo_link_map, name);
-	return f;
+	return dlsym(RTLD_NEXT, name);
 }

@@ -28,6 +28,7 @@ struct hl_real {
 	void *(*pvalloc)(size_t);
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
+	bool cxx;    /* there is an operator new behind us from the start */
 	bool behind; /* another allocator stands before us: the program's calls do not come here */
 	uintptr_t first_lo, first_hi; /* that one */
 	uintptr_t text_lo, text_hi;   /* of the next allocator, when foreign */
@@ -47,7 +48,8 @@ static inline bool hl_boot_owns(const void *p)
 }
 size_t hl_boot_size(const void *p);
 
-/* A function of the name from behind us, or from the object that `caller` lies in; NULL if none. */
-void *hl_real_find(const char *name, const void *caller);
+/* A function of the name from behind us, NULL if none. Not after main has begun: it takes the
+ * loader's lock. */
+void *hl_real_find(const char *name);
 
 #endif

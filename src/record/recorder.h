@@ -143,9 +143,13 @@ void hl_modules_on_found(const struct hl_unwind_module *module);
 void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
 void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
 
-/* process.c, exec.c */
+/* process.c, exec.c, maps.c, cxx.c: *_resolve finds the functions behind ours, before main. */
 void hl_process_note_exit(int status);
+void hl_process_resolve(void);
 void hl_exec_resolve(void);
+void hl_maps_resolve(void);
+void hl_cxx_resolve(void);
+void hl_cxx_forget(void); /* code is going, perhaps with operators in it */
 
 /* life.c */
 void hl_life_fork_child(void);

@@ -54,7 +54,7 @@ def install(sets, without=(), absent='', removed='', uid=0, apt_fails='nothing')
 
 
 def nothing_missing():
-    return install(['test', 'bench']) == (0, '', [])
+    return install(['test', 'bench', 'soak']) == (0, '', [])
 
 
 def nothing_missing_and_nobody():
@@ -66,6 +66,10 @@ def two_missing():
     return (status == 0 and 'installing meson libcmocka-dev' in said and len(calls) == 2
             and calls[0].endswith(' update') and calls[1].endswith(' install meson libcmocka-dev')
             and '-o APT::Install-Recommends=false' in calls[1])
+
+
+def servers_only_when_asked_for():
+    return install(['build', 'test', 'bench'], absent='postgresql-15 nginx-light') == (0, '', [])
 
 
 def removed_but_configured():
@@ -107,7 +111,8 @@ def no_such_set():
 
 def main():
     fine = True
-    for case in (nothing_missing, nothing_missing_and_nobody, two_missing, removed_but_configured,
+    for case in (nothing_missing, nothing_missing_and_nobody, two_missing,
+                 servers_only_when_asked_for, removed_but_configured,
                  each_only_once, by_sudo, nobody_without_sudo, no_network, no_such_package,
                  another_system, no_such_set):
         good = case()

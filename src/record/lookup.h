@@ -1,0 +1,16 @@
+/*
+ * lookup.h - a function in the objects that are loaded, found without the loader's lock.
+ */
+#ifndef HL_RECORD_LOOKUP_H
+#define HL_RECORD_LOOKUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The definition of `name` in the object that `prefer` lies in, else in the first that was loaded,
+ * but never in the one that `skip` lies in. NULL if there is none.
+ */
+void *hl_lookup(const char *name, uintptr_t skip, uintptr_t prefer);
+
+#endif

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""loader_test - the recorder stands neither in the loader's way nor in that of other preloads."""
+import os
+
+from manners import HERE, compiled, expect, main, sound
+
+EVENTS = 14     # of waiting_plugin.cpp's thread: 12 by operators, malloc, realloc
+
+
+def source(name):
+    return os.path.join(HERE, 'programs', name)
+
+
+def test_constructor_waits(place):
+    """a library's constructor may wait for a thread that allocates: no hook asks the loader for anything"""
+    compiled('g++', '-O1', '-fPIC', '-shared', '-fno-builtin', '-o', 'plugin.so', source('waiting_plugin.cpp'), '-pthread')
+    compiled('g++', '-O1', '-o', 'waiting', source('waiting.cpp'), '-Wl,--no-as-needed', '-ldl', '-pthread')
+    command = [os.path.abspath('waiting'), os.path.abspath('plugin.so')]
+    expect('alone', place.run(*command).status, 0)
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, *command)
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        trace, = place.infos(1)
+        sound(place.info())
+        ours = [line for line in place.dump(trace) if line.startswith('alloc ') and line.split()[5] in ('100', '128')]
+        expect('allocations of the thread', len(ours), EVENTS - 1)
+        os.unlink(trace)
+
+
+def build_late(name, size, *options):
+    # gcc links no C++ library
+    compiled('gcc' if options else 'g++', '-O1', '-fPIC', '-shared', '-fno-builtin', f'-DSIZE={size}', *options, '-o', f'lib{name}.so',
+             source('late_inner.cpp'))
+    compiled('gcc', '-O1', '-fPIC', '-shared', '-o', f'{name}.so', source('late_plugin.c'), f'./lib{name}.so',
+             f'-Wl,-rpath,{os.getcwd()}')
+    return os.path.abspath(f'{name}.so')
+
+
+def late(place, size_of, plugins, times=5):
+    """Each plugin makes 12 blocks each time, those of a size of its own."""
+    compiled('gcc', '-O1', '-o', 'late', source('late.c'), '-ldl')
+    command = [os.path.abspath('late'), times, *plugins]
+    alone = place.run(*command)
+    expect('alone', (alone.status, alone.err), (0, ''))
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, *command)
+        expect(f'{mode}: status and stderr', (done.status, done.err), (0, ''))
+        trace, = place.infos(1)
+        sound(place.info())
+        found = [line.split()[5] for line in place.dump(trace) if line.startswith('alloc ')]
+        for name, size in size_of.items():
+            expect(f'{mode}: blocks of {name}', found.count(str(size)), 12 * times)
+        os.unlink(trace)
+
+
+def test_late_cxx(place):
+    """a program without C++ opens a plugin with C++ below it, which allocates as it is loaded"""
+    late(place, {'z': 9001}, [build_late('z', 9001)])
+
+
+def test_late_own_operators(place):
+    """two plugins with operators new of their own, opened and closed in turn: each keeps its own"""
+    # what arrives at malloc has their header on top
+    late(place, {'a': 9101 + 16, 'b': 9201 + 16, 'z': 9301},
+         [build_late('a', 9101, '-DOWN=1', '-fno-exceptions'), build_late('b', 9201, '-DOWN=2', '-fno-exceptions'),
+          build_late('z', 9301)])
+
+
+def test_late_waits(place):
+    """as above, where the constructor waits for a thread that allocates"""
+    compiled('g++', '-O1', '-fPIC', '-shared', '-fno-builtin', '-o', 'plugin.so', source('waiting_plugin.cpp'), '-pthread')
+    compiled('gcc', '-xc', '-O1', '-o', 'waiting', source('waiting.c'), '-ldl')
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, os.path.abspath('waiting'), os.path.abspath('plugin.so'))
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        sound(place.info())
+        os.unlink(place.traces()[0])
+
+
+def test_other_hooks(place):
+    """a preload of the user's own that hooks the same functions sees every call"""
+    compiled('gcc', '-O1', '-fPIC', '-shared', '-D_GNU_SOURCE', '-o', 'hooked.so', source('hooked.c'))
+    compiled('gcc', '-O1', '-D_GNU_SOURCE', '-o', 'user', source('hooked_user.c'))
+    hooked, user = os.path.abspath('hooked.so'), os.path.abspath('user')
+    alone = place.run(user, env={**os.environ, 'LD_PRELOAD': hooked})
+    expect('alone', (alone.status, alone.out.split(',')[3:]), (7, [' prctl 1', ' dlclose 1', ' execve 1', ' _exit 7\n']))
+    for mode, env in (('record', {'LD_PRELOAD': hooked}), ('bare', {'LD_PRELOAD': f'{place.library}:{hooked}'})):
+        done = place.in_mode(mode, user, env={**os.environ, **env})
+        expect(f'{mode}: status, what it says', (done.status, done.out, done.err), (alone.status, alone.out, alone.err))
+
+
+main(globals())
