@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -55,18 +56,29 @@ struct session {
 	bool settled; /* nothing of what has ended is still to be written */
 };
 
+/* Our own file; without /proc the kernel's word on what was executed must do. */
+static int find_self(char self[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/exe", self, PATH_MAX - 1);
+	const char *called = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+
+	if (len >= 0) {
+		self[len] = '\0';
+		return 0;
+	}
+	return called && realpath(called, self) ? 0 : -errno;
+}
+
 /* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
 static int find_library(char *buf, size_t n)
 {
 	static const char *const places[] = {
 		"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char self[PATH_MAX], *slash;
+	int err = find_self(self);
 
-	if (len < 0)
-		return -errno;
-	self[len] = '\0';
+	if (err)
+		return err;
 	slash = strrchr(self, '/');
 	slash[1] = '\0';
 	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {

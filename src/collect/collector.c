@@ -468,6 +468,20 @@ static void random_hex(char *to, size_t n)
 		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Of seccomp, around ourselves: a program that has more was put into a sandbox on the way. */
+static unsigned count_filters(void)
+{
+	char line[256];
+	unsigned n = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Seccomp_filters: %u", &n) != 1)
+		;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 int hl_collector_listen(char *address, size_t n, char *nonce)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -489,7 +503,7 @@ int hl_collector_listen(char *address, size_t n, char *nonce)
 		close(fd);
 		return err;
 	}
-	snprintf(address, n, "%s:%s", name, nonce);
+	snprintf(address, n, "%s:%s/%u", name, nonce, count_filters());
 	return fd;
 }
 

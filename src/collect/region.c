@@ -199,6 +199,19 @@ static int open_pidfd(const struct hl_region_reader *r, const struct hl_proc *p)
 	return (int)syscall(SYS_pidfd_open, (pid_t)p->pid, 0);
 }
 
+/* In a pid namespace of its own a child knows itself by another pid than we do. */
+static void find_pid(const struct hl_region_reader *r, struct hl_proc_birth *birth)
+{
+	uint64_t ours;
+
+	if (!hl_ending_is_stranger(birth->pid, r->memfd))
+		return;
+	ours = hl_ending_find_child(birth->parent_pid, birth->pid, r->memfd);
+	birth->nameless = !ours;
+	if (ours)
+		birth->pid = ours;
+}
+
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
 static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uint32_t tid,
 	uint64_t stamp, uint32_t parent_serial)
@@ -228,7 +241,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
-	birth.nameless = serial && hl_ending_is_stranger(birth.pid, r->memfd);
+	if (serial)
+		find_pid(r, &birth);
 	p = hl_proc_new(&birth);
 	if (!p || hl_vec_push(&r->procs, p))
 		return NULL;

@@ -50,8 +50,10 @@ static bool note_exec(void)
 
 	if (!real.execve)
 		hl_exec_resolve();
-	if (t && !t->shared && atomic_load(&hl_alive.ours) && !hl_rec.no_syscalls &&
-		(uint32_t)hl_sys0(SYS_getpid) == hl_rec.pid)
+	/* Behind a filter we may not ask; a vfork child's word is then taken back by its parent's
+	 * next record. */
+	if (t && !t->shared && atomic_load(&hl_alive.ours) &&
+		(hl_rec.no_syscalls || (uint32_t)hl_sys0(SYS_getpid) == hl_rec.pid))
 		hl_emit_state(t, HL_REC_EXEC, NULL, 0, NULL, 0);
 	if (real.execve && real.execvpe && real.fexecve && real.execveat)
 		return true;

@@ -61,6 +61,18 @@ void hl_life_message(const char *a, const char *b)
 		say(words, HL_ARRAY_LEN(words));
 }
 
+/* Where any other call may be forbidden: who may not even write could hardly be a program. */
+static void say_sandboxed(void)
+{
+	static const char line[] =
+		"heaplapse: this program is not recorded: it was started in a sandbox (seccomp) "
+		"that may not let it be\n";
+
+	hl_life_off(NULL);
+	if (!quiet)
+		hl_sys3(SYS_write, 2, line, sizeof(line) - 1);
+}
+
 void hl_life_off(const char *why)
 {
 	atomic_store(&hl_alive.on, 0);
@@ -231,6 +243,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	hl_exec_resolve();
+	hl_sandbox_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;
@@ -238,6 +251,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	if (hl_real.behind) {
 		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it "
 			    "behind");
+		return;
+	}
+	if (hl_sandbox_surrounds(address)) {
+		say_sandboxed();
 		return;
 	}
 	why = address ? join(address) : start_own(envp);
@@ -267,13 +284,14 @@ hl_cold void hl_life_fork_child(void)
 		return;
 	}
 	hl_rec.serial = atomic_fetch_add(&hl_rec.region->next_serial, 1);
-	hl_rec.pid = (uint32_t)hl_sys0(SYS_getpid);
 	atomic_store(&hl_alive.ours, 1);
 	t = hl_tls.thread = hl_thread_claim();
 	if (!t || t->shared) {
 		hl_life_off("no ring is free for this child process");
 		return;
 	}
+	/* Where the kernel may not be asked, the tid of its only thread must do. */
+	hl_rec.pid = hl_rec.no_syscalls ? t->tid : (uint32_t)hl_sys0(SYS_getpid);
 	who = (uint64_t)hl_rec.pid | (uint64_t)parent << 32;
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);

@@ -115,6 +115,7 @@ hl_inline struct hl_thread *hl_thread_enter(void)
 struct hl_thread *hl_thread_claim(void); /* NULL when memory is short */
 struct hl_thread *hl_thread_adopt_early(
 	void); /* the constructor's thread, with what it did before */
+void hl_thread_reserve(void); /* memory for threads that begin when none can be asked for */
 uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);
 void hl_thread_unlock_shared(struct hl_thread *t);
@@ -135,6 +136,8 @@ void hl_emit_mark(uint32_t kind, const char *text);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
+/* Without a system call, for a few ms: true when `try` has said so. */
+bool hl_wait_spinning(bool (*try)(void *arg), void *arg);
 /* As long for something else: true when `try` has said so. */
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 
@@ -142,6 +145,11 @@ bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 void hl_modules_on_found(const struct hl_unwind_module *module);
 void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
 void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
+
+/* sandbox.c */
+void hl_sandbox_resolve(void);
+/* Has this program begun with fewer rights than `record` (or, for bare LD_PRELOAD, process 1)? */
+bool hl_sandbox_surrounds(const char *address);
 
 /* process.c, exec.c */
 void hl_process_note_exit(int status);

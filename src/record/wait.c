@@ -5,6 +5,7 @@
  * second ends the wait at once: the event is dropped and counted, and so is all that finds no room
  * until the heart beats again: a program whose collector died runs on at nearly its own speed.
  * After the longest wait for a collector that lives the next thousand are dropped without one.
+ * Behind a seccomp filter there is no sleeping: a spin of some milliseconds, then the same.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -20,6 +21,9 @@
 #define NAP_NS      10000000 /* a missed wake-up costs no more than this */
 #define TURN_NS     100000   /* between tries for what others hold */
 #define SPINS       1000
+/* Some 20 ms, where nobody may ask the time: longer than the collector sleeps. */
+#define LONG_TICKS UINT64_C(60000000)
+#define LONG_SPINS 4000 /* times SPINS, where not even the counter may be read */
 #define SKIP_EVENTS 1000
 #define UNTIL_BEAT  UINT32_MAX
 
@@ -120,7 +124,8 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	struct patience p = patience();
 
-	for (;;) {
+	/* Another thread may put us all behind a filter while we wait. */
+	while (!hl_rec.no_syscalls) {
 		nap(t);
 		if (may_go_on(t, pos, words)) {
 			t->wait_ns += now_ns() - p.start;
@@ -131,6 +136,53 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 			return false;
 		}
 	}
+	return false;
+}
+
+/* How long a spin has lasted. */
+struct turns {
+	uint64_t from;
+	uint32_t n;
+};
+
+static bool may_turn(struct turns *t)
+{
+	if (hl_rec.stamp_mode == HL_STAMP_NONE)
+		return t->n++ < LONG_SPINS;
+	if (!t->n++)
+		t->from = hl_arch_stamp();
+	return hl_arch_stamp() - t->from < LONG_TICKS;
+}
+
+/* Behind a filter we may neither sleep nor ask the time. Whoever does not come is waited for no more
+ * until his heart beats. */
+static bool spin_long(struct hl_thread *t, uint64_t pos, uint32_t words)
+{
+	uint64_t beat = atomic_load(&hl_rec.region->heartbeat);
+
+	for (struct turns n = {0}; may_turn(&n);)
+		if (spin(t, pos, words))
+			return true;
+	t->silent_beat = beat;
+	t->skip = UNTIL_BEAT;
+	return false;
+}
+
+bool hl_wait_spinning(bool (*try)(void *arg), void *arg)
+{
+	static _Atomic uint64_t in_vain; /* the heartbeat when we last did */
+	uint64_t beat = atomic_load(&hl_rec.region->heartbeat);
+
+	if (atomic_load(&in_vain) == beat)
+		return false;
+	for (struct turns n = {0}; may_turn(&n);) {
+		if (try(arg))
+			return true;
+		for (int i = 0; i < SPINS; i++)
+			hl_arch_pause();
+	}
+	atomic_store(&in_vain, beat);
+	return false;
 }
 
 /* We have given up before: on a silent collector until its heart beats, on a slow one for a while.
@@ -167,7 +219,7 @@ bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 		return false;
 	if (spin(t, pos, words))
 		return true;
-	return !hl_rec.no_syscalls && wait_long(t, pos, words);
+	return hl_rec.no_syscalls ? spin_long(t, pos, words) : wait_long(t, pos, words);
 }
 
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
@@ -177,7 +229,7 @@ bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
 
 	if (hl_rec.no_syscalls || still_silent(t))
 		return false;
-	for (p = patience(); !is_over(&p);) {
+	for (p = patience(); !hl_rec.no_syscalls && !is_over(&p);) {
 		hl_sys2(SYS_nanosleep, &moment, NULL);
 		if (try(t))
 			return true;

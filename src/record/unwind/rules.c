@@ -21,9 +21,9 @@ int hl_unwind_init(hl_unwind_module_fn on_module)
 	return 0;
 }
 
-void hl_unwind_forbid_syscalls(void)
+void hl_unwind_forbid_syscalls(bool forbidden)
 {
-	hl_walk_forbid_probes();
+	hl_walk_forbid_probes(forbidden);
 }
 
 static void clear_table(void)
