@@ -73,6 +73,13 @@ static void on_snapshot(void *arg, const char *sentence)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 static int add_region(
 	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
@@ -81,6 +88,7 @@ static int add_region(
 
 	if (err)
 		return err;
+	note.region = inode_of((*out)->memfd);
 	if (hl_vec_push(&c->regions, *out)) {
 		hl_region_close(*out);
 		return -ENOMEM;
@@ -300,6 +308,7 @@ static void check_regions(struct collector *c, uint64_t now)
 			continue;
 		}
 		note.value = r->made_trace;
+		note.region = inode_of(r->memfd);
 		if (c->control_fd >= 0)
 			hl_outbox_put(&c->outbox, &note, -1);
 		hl_region_close(r);

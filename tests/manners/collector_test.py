@@ -51,6 +51,25 @@ def test_killed(place):
         raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
 
 
+def test_killed_after_exec(place):
+    """regions of one pid, before and after an exec, are told apart: the living one goes on with a new collector"""
+    os.mkfifo('f')
+    os.mkfifo('g')
+    # Each shell's region stays as long as a child of it that has not executed anything.
+    script = f'(read x <f) & exec /bin/sh -c "(read x <g) & exec {place.program("hammer")} 2"'
+    process = place.start(place.record_command('/bin/sh', '-c', script))
+    pid = int(process.stdout.readline().split()[1])
+    for name in 'fg':
+        with open(name, 'w', encoding='ascii') as fifo:
+            fifo.write('\n')
+        time.sleep(0.3)
+    collector = [child for child in children_of(process.pid) if child != pid]
+    os.kill(collector[0], signal.SIGKILL)
+    expect('status', place.finish(process).status, 17)
+    infos = [place.heaplapse.info(name) for name in place.traces() if 'hammer' in name]
+    expect('ends', sorted(info['end']['kind'] for info in infos), ['exit', 'lost'])
+
+
 def test_killed_names(place):
     """after a SIGKILL of the collector the second trace still knows the program's functions"""
     process, _, collector = start(place, 1.5)
@@ -107,11 +126,11 @@ def test_stopped(place):
 
 
 def test_stopped_under_load(place):
-    """the collector is stopped for 3 s under load: the program goes on, what is dropped is counted"""
-    process, _, collector = start(place, 4)
+    """the collector is stopped for 5 s under load: the program goes on, what is dropped is counted"""
+    process, _, collector = start(place, 6)
     time.sleep(0.3)
     os.kill(collector, signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(5)
     os.kill(collector, signal.SIGCONT)
     done = place.finish(process)
     expect('status', done.status, 17)

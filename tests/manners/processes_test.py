@@ -95,6 +95,15 @@ def test_vfork_exit(place):
         os.unlink(place.traces()[0])
 
 
+def test_raw_stack(place):
+    """syscall(SYS_clone) with CLONE_VM and a stack of its own: the child comes back where it should"""
+    expect('alone', place.run(place.program('family'), 'raw-stack').status, 32)
+    for mode in ('record', 'bare'):
+        family = Family(place, mode, 'raw-stack', 32, 1)
+        sound(family.member(1000), end=('exit', 32))
+        os.unlink(place.traces()[0])
+
+
 def test_spawn(place):
     """posix_spawn"""
     with_child(place, 'spawn', 20, ('exit', 20), inherited=0)

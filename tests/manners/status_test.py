@@ -155,6 +155,26 @@ def test_signals_passed(place):
     sound(place.info(), end=('exit', 7))
 
 
+def test_group_signals(place):
+    """what is sent to the process group reaches the program once, also when record leads the group"""
+    leader = ('/bin/sh', '-c', 'trap : USR1 INT HUP USR2 TERM; "$@"; exit $?', 'sh')
+    for prefix in ((), leader):
+        process = place.start([*prefix, *place.record_command(place.program('signals'))], process_group=0)
+        process.stdout.readline()
+        for name in ('USR1', 'INT', 'HUP', 'USR2'):
+            os.killpg(process.pid, getattr(signal, 'SIG' + name))
+            expect('the program got', process.stdout.readline().strip(), name)
+        os.killpg(process.pid, signal.SIGTERM)
+        expect('the rest', place.finish(process).out, 'TERM\n')
+
+
+def test_own_group(place):
+    """a program that signals its own group is not told twice"""
+    script = 'n=0; trap "n=$((n+1)); echo got" USR1; kill -USR1 0; sleep 0.2; echo end'
+    done = place.record('/bin/sh', '-c', script, process_group=0)
+    expect('output', done.out, 'got\nend\n')
+
+
 def test_signal_kills(place):
     """a signal sent to record that kills the program kills record too, after the trace is whole"""
     process, _ = started(place, int(signal.SIGTERM))

@@ -108,6 +108,22 @@ static int with_clone(void)
 	return join(clone(cloned, stack + (1 << 20), SIGCHLD, NULL));
 }
 
+static void on_new_stack(void)
+{
+	_exit(32);
+}
+
+/* The child comes back from the call on a stack that says where to: a function in between would
+ * have to be on it, too. */
+static int with_raw_stack(void)
+{
+	static void *stack[8192];
+
+	stack[8190] = (void *)on_new_stack;
+	return join((pid_t)syscall(
+		SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, &stack[8190], NULL, NULL, NULL));
+}
+
 static int with_vfork(void)
 {
 	volatile pid_t pid = vfork();
@@ -322,7 +338,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone},
-		{"clone", with_clone}, {"vfork", with_vfork}, {"vfork-exit", with_vfork_exit},
+		{"clone", with_clone}, {"raw-stack", with_raw_stack}, {"vfork", with_vfork}, {"vfork-exit", with_vfork_exit},
 		{"spawn", with_spawn}, {"system", with_system}, {"popen", with_popen},
 		{"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
 		{"signal", with_signal}, {"exec-fails", with_exec_fails}};
