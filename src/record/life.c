@@ -53,12 +53,17 @@ static void say(const char *const *words, size_t n)
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-void hl_life_message(const char *a, const char *b)
+void hl_life_message3(const char *a, const char *b, const char *c)
 {
-	const char *const words[] = {"heaplapse: ", a, b && *b ? ": " : "", b ? b : "", "\n"};
+	const char *const words[] = {"heaplapse: ", a, b, c, "\n"};
 
 	if (!quiet)
 		say(words, HL_ARRAY_LEN(words));
+}
+
+void hl_life_message(const char *a, const char *b)
+{
+	hl_life_message3(a, b && *b ? ": " : "", b ? b : "");
 }
 
 /* Where any other call may be forbidden: who may not even write could hardly be a program. */
@@ -244,6 +249,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_real_resolve();
 	hl_exec_resolve();
 	hl_sandbox_resolve();
+	hl_reap_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;

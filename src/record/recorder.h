@@ -151,14 +151,24 @@ void hl_sandbox_resolve(void);
 /* Has this program begun with fewer rights than `record` (or, for bare LD_PRELOAD, process 1)? */
 bool hl_sandbox_surrounds(const char *address);
 
-/* process.c, exec.c */
+/* newcomer.c: why a program cannot bear us in its LD_PRELOAD; NULL when it can. */
+const char *hl_newcomer_judge(int dir, const char *path);
+const char *hl_newcomer_judge_fd(int fd);
+const char *hl_newcomer_judge_file(const char *file, const char *path);
+/* Its environment without us, made in `room` of so many bytes; says so once. */
+size_t hl_newcomer_room(char *const envp[]);
+char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
+
+/* process.c, exec.c, reap.c */
 void hl_process_note_exit(int status);
 void hl_exec_resolve(void);
+void hl_reap_resolve(void);
 
 /* life.c */
 void hl_life_fork_child(void);
 void hl_life_off(const char *why);                  /* why == NULL: silently */
-void hl_life_message(const char *a, const char *b); /* one line on stderr, once, unless quiet */
+void hl_life_message(const char *a, const char *b); /* one line on stderr, unless quiet */
+void hl_life_message3(const char *a, const char *b, const char *c);
 
 /* spawn.c, connect.c: the region's descriptor, or -errno. */
 int hl_connect(const char *address, int *memfd);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   4
+#define HL_REGION_ABI   5
 
 #define HL_RING_BYTES   (64u * 1024)
 #define HL_RING_WORDS   (HL_RING_BYTES / 8)

@@ -82,6 +82,18 @@ def test_signal(place):
     with_child(place, 'signal', 128 + signal.SIGABRT, ('signal', 6))
 
 
+def test_killed(place):
+    """50 children that are killed at once and reaped at once: how each ended is known"""
+    for mode in ('record', 'bare'):
+        family = Family(place, mode, 'killed', 35, 51)
+        sound(family.member(1000), end=('exit', 35))
+        ends = collections.Counter((i['end']['kind'], i['end']['value']) for i in family.infos.values())
+        expect('ends', dict(ends), {('signal', 9): 50, ('exit', 35): 1})
+        for name, info in family.infos.items():
+            sound(info)
+            os.unlink(name)
+
+
 def test_vfork(place):
     """vfork and exec: what the child does before the exec is its parent's"""
     with_child(place, 'vfork', 20, ('exit', 20), inherited=0)

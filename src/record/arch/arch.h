@@ -4,6 +4,7 @@
  *
  * regs.h defines, inline:
  *   struct hl_regs            what a step needs of a frame: pc, sp, fp
+ *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load us
  *   hl_arch_stamp()           the cycle counter, unordered; hl_arch_stamp_ordered(): not taken
  *                             before earlier loads and stores of this thread have been seen by it
  *   hl_arch_or_local(p, v)    *p |= v in one instruction, atomic against this thread's own signals
