@@ -18,6 +18,7 @@ import decode  # noqa: E402
 from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
 
 LIMIT = 20      # seconds, for anything that is waited for
+PATIENCE = LIMIT * (20 if 'MANNERS_LONG' in os.environ else 1)      # for a program
 
 
 class Skip(Exception):
@@ -60,7 +61,7 @@ class Place:
     def run(self, *command, text=None, **options):
         if text is not None:
             options['stdin'] = subprocess.PIPE
-        return self.finish(self.start(command, **options), text)
+        return self.finish(self.start(command, **options), text, PATIENCE)
 
     def record_command(self, *command, options=('-q',)):
         return [self.binary, 'record', *options, '--', *command]
@@ -191,7 +192,7 @@ def main(tests):
         title = (test.__doc__ or name).partition('\n')[0].rstrip('.')
         with tempfile.TemporaryDirectory(prefix='heaplapse-manners-', ignore_cleanup_errors=True) as folder:
             os.chdir(folder)
-            signal.alarm(3 * LIMIT)
+            signal.alarm((30 if 'MANNERS_LONG' in os.environ else 3) * LIMIT)
             try:
                 results.case(title, test, Place(args))
             except Skip as reason:
