@@ -103,10 +103,10 @@ static const char *check_region(void)
 {
 	const struct hl_region *r = hl_rec.region;
 
-	if (r->magic != HL_REGION_MAGIC || r->abi != HL_REGION_ABI)
-		return "libheaplapse.so and heaplapse are of different versions";
 	if (atomic_load(&r->ready) != 1)
 		return r->message[0] ? r->message : "the collector did not answer within 2 s";
+	if (r->magic != HL_REGION_MAGIC || r->abi != HL_REGION_ABI)
+		return "libheaplapse.so and heaplapse are of different versions";
 	return NULL;
 }
 
