@@ -39,6 +39,7 @@ class Place:
     def __init__(self, args):
         self.binary, self.library = args.heaplapse, args.library
         self.programs, self.include = args.programs, args.include
+        self.sources = os.path.join(HERE, 'programs')
         self.heaplapse = Heaplapse(self.binary, self.library)
 
     def program(self, name):
