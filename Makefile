@@ -3,6 +3,7 @@
 #	make            build/heaplapse and build/libheaplapse.so
 #	make check      the fast part of the tests, at most 6 minutes
 #	make test       everything that CI runs
+#	make soak       the same promises a thousand times over, an hour or two
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
@@ -26,6 +27,9 @@ check:
 test:
 	@scripts/test
 
+soak:
+	@scripts/test soak
+
 debug:
 	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
 	@ninja -C build-debug
@@ -48,4 +52,4 @@ bench:
 clean:
 	rm -rf build build-test build-debug
 
-.PHONY: all check test debug format lint install bench clean
+.PHONY: all check test soak debug format lint install bench clean

@@ -78,13 +78,13 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
+	uint64_t before = 0;
 	int err = -ENOMEM;
 
 	if (!r)
 		goto fail;
 	r->heap = calloc(HL_RING_COUNT, sizeof(*r->heap));
-	r->durable = hl_durable_new();
-	if (!r->heap || !r->durable)
+	if (!r->heap)
 		goto fail;
 	if (memfd < 0)
 		memfd = make_memfd();
@@ -112,8 +112,14 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		r->continued = true;
 		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
-		r->durable_before = atomic_load(&r->region->taken_events);
-		r->lost_before = r->durable_before - atomic_load(&r->region->durable_events);
+		/* All it took: what is lost is not counted twice. */
+		before = atomic_load(&r->region->taken_events);
+		r->lost_before = before - atomic_exchange(&r->region->durable_events, before);
+	}
+	r->durable = hl_durable_new(memfd, before);
+	if (!r->durable) {
+		err = -ENOMEM;
+		goto fail;
 	}
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
@@ -644,8 +650,6 @@ uint64_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	after_merge(r, high, now_ns);
 	r->last_t = t;
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
-	atomic_store_explicit(&r->region->durable_events,
-		r->durable_before + atomic_load(&r->durable->events), memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return taken;
 }

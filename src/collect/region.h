@@ -61,7 +61,6 @@ struct hl_region_reader {
 	bool continued;          /* another collector read it before us */
 	uint64_t lost_before;    /* events it took and did not write */
 	uint64_t unclaimed;      /* drops for want of a ring: already counted */
-	uint64_t durable_before; /* all it took: what is lost is not counted twice */
 	HL_VEC(struct hl_proc *) procs;
 	struct hl_ring_view views[HL_RING_COUNT];
 	struct hl_ring_view **heap; /* of views with something to merge */

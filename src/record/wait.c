@@ -35,9 +35,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* The one before it has taken our stacks with it: the next is sent whole. */
+static void meet_collector(struct hl_thread *t)
+{
+	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
+
+	if (t->out.epoch == epoch)
+		return;
+	t->out.epoch = epoch;
+	t->synced_at = UINT64_MAX;
+	t->resync = true;
+}
+
 /* Room, or a handler has written meanwhile: then the put starts over at another position. */
 static bool may_go_on(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
+	meet_collector(t); /* it may come while we wait, and then only has room for us */
 	return hl_producer_pos(&t->out) != pos || hl_producer_has_room(&t->out, pos, words);
 }
 
@@ -198,23 +211,10 @@ static bool still_silent(struct hl_thread *t)
 	return true;
 }
 
-/* The one before it has taken our stacks with it: the next is sent whole. */
-static void meet_collector(struct hl_thread *t)
-{
-	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
-
-	if (t->out.epoch == epoch)
-		return;
-	t->out.epoch = epoch;
-	t->synced_at = UINT64_MAX;
-	t->resync = true;
-}
-
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	if (hl_rec.phase == HL_PHASE_EARLY || !hl_rec.region)
 		return false; /* nobody drains the early buffer */
-	meet_collector(t);
 	if (still_silent(t))
 		return false;
 	if (spin(t, pos, words))
