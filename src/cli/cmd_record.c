@@ -2,8 +2,8 @@
  * cmd_record.c - runs a program and records it.
  *
  * A thin parent: it starts the collector, then the program, leaves the program's process group to
- * it, passes signals on, returns the program's status, and holds a second reference to every region,
- * so that a collector that dies can be replaced without losing what is in the rings.
+ * it, passes signals on, returns the program's status, and holds a second reference to every
+ * region, so that a collector that dies can be replaced without losing what is in the rings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -245,7 +245,7 @@ static void read_notes(struct session *s)
 		case HL_NOTE_REGION:
 			s->regions += ours;
 			if (fd >= 0 && hl_vec_push(&s->held,
-						((struct held_region){fd, note.pid, note.region})))
+					       ((struct held_region){fd, note.pid, note.region})))
 				close(fd);
 			fd = -1;
 			break;
@@ -375,9 +375,9 @@ static bool reap(struct session *s, int *status)
 }
 
 /*
- * What is sent to the program's process group reaches it there: we must not be a member, or it would
- * get everything twice. The leader of a group can only go to another that exists, so somebody makes
- * one and is gone. A session's leader must stay.
+ * What is sent to the program's process group reaches it there: we must not be a member, or it
+ * would get everything twice. The leader of a group can only go to another that exists, so somebody
+ * makes one and is gone. A session's leader must stay.
  */
 static void leave_group(void)
 {

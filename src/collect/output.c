@@ -418,8 +418,8 @@ static void count_durable(struct hl_output *o)
 	all = atomic_fetch_add(&o->durable->events, n - o->counted) + n - o->counted;
 	o->counted = n;
 	/* A region that is over takes no more, and needs no more. */
-	ignored = pwrite(o->durable->memfd, &all, sizeof(all),
-		offsetof(struct hl_region, durable_events));
+	ignored = pwrite(
+		o->durable->memfd, &all, sizeof(all), offsetof(struct hl_region, durable_events));
 	(void)ignored;
 }
 

@@ -77,8 +77,9 @@ static bool note_exec(void)
 
 /* The environment for a program, without us if `why` says that it cannot bear us. In the caller's
  * frame: there is no other memory between vfork and exec. */
-#define ENV_FOR(why, path, envp)                                                                   \
-	((why) ? hl_newcomer_env(envp, __builtin_alloca(hl_newcomer_room(envp)), path, why) : (envp))
+#define ENV_FOR(why, path, envp)                                                            \
+	((why) ? hl_newcomer_env(envp, __builtin_alloca(hl_newcomer_room(envp)), path, why) \
+	       : (envp))
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {

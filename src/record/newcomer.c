@@ -207,7 +207,8 @@ static bool is_ours(const char *word, size_t len)
 	static const char name[] = "libheaplapse.so";
 	size_t n = sizeof(name) - 1;
 
-	return len >= n && !memcmp(word + len - n, name, n) && (len == n || word[len - n - 1] == '/');
+	return len >= n && !memcmp(word + len - n, name, n) &&
+	       (len == n || word[len - n - 1] == '/');
 }
 
 /* The list without us; its end. */

@@ -114,7 +114,7 @@ hl_inline struct hl_thread *hl_thread_enter(void)
 /* thread.c */
 struct hl_thread *hl_thread_claim(void); /* NULL when memory is short */
 struct hl_thread *hl_thread_adopt_early(
-	void); /* the constructor's thread, with what it did before */
+	void);                /* the constructor's thread, with what it did before */
 void hl_thread_reserve(void); /* memory for threads that begin when none can be asked for */
 uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);

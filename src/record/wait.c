@@ -17,13 +17,13 @@
 #include "record/log.h"
 #include "record/recorder.h"
 
-#define SILENCE_NS  UINT64_C(1000000000)
-#define NAP_NS      10000000 /* a missed wake-up costs no more than this */
-#define TURN_NS     100000   /* between tries for what others hold */
-#define SPINS       1000
+#define SILENCE_NS UINT64_C(1000000000)
+#define NAP_NS     10000000 /* a missed wake-up costs no more than this */
+#define TURN_NS    100000   /* between tries for what others hold */
+#define SPINS      1000
 /* Some 20 ms, where nobody may ask the time: longer than the collector sleeps. */
-#define LONG_TICKS UINT64_C(60000000)
-#define LONG_SPINS 4000 /* times SPINS, where not even the counter may be read */
+#define LONG_TICKS  UINT64_C(60000000)
+#define LONG_SPINS  4000 /* times SPINS, where not even the counter may be read */
 #define SKIP_EVENTS 1000
 #define UNTIL_BEAT  UINT32_MAX
 
@@ -167,8 +167,8 @@ static bool may_turn(struct turns *t)
 	return hl_arch_stamp() - t->from < LONG_TICKS;
 }
 
-/* Behind a filter we may neither sleep nor ask the time. Whoever does not come is waited for no more
- * until his heart beats. */
+/* Behind a filter we may neither sleep nor ask the time. Whoever does not come is waited for no
+ * more until his heart beats. */
 static bool spin_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	uint64_t beat = atomic_load(&hl_rec.region->heartbeat);

@@ -2,6 +2,8 @@
 """collector_test - the collector is killed, stopped, or cannot write: the program does not care."""
 import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -145,6 +147,27 @@ def test_stopped_under_load(place):
     missing = 2 * int(done.out) - seen
     if not 0 < missing <= totals['dropped_events'] <= missing + 100:
         raise Failure(f'{missing} events are missing, {totals["dropped_events"]} are said to be dropped')
+
+
+def test_strangers(place):
+    """who comes to the collector's socket without its secret is shown the door, and what he says does no harm"""
+    process = place.start(place.record_command('/bin/sh', '-c', 'echo $HEAPLAPSE_SOCKET; read x; exit 5'),
+                          stdin=subprocess.PIPE)
+    name, _, secret = process.stdout.readline().strip().partition(':')
+    hello = struct.pack('=IIII40s', 0x6f6c6c68, 5, os.getpid(), 0, secret.encode())
+    wrong = struct.pack('=IIII40s', 0x6f6c6c68, 5, os.getpid(), 0, b'0' * 32)
+    for words in (wrong, b'', b'x', hello[:-1], b'\xff' * 56, wrong * 100):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as guest:
+            guest.settimeout(10)
+            guest.connect('\0' + name)
+            guest.send(words)
+            # a message of no bytes says nothing yet
+            if words:
+                message, fds, _, _ = socket.recv_fds(guest, 100, 4)
+                expect('answer and descriptors', (message, fds), (b'', []))
+    done = place.finish(process, '\n')
+    expect('status', done.status, 5)
+    expect('traces', len(place.infos(1)), 1)
 
 
 def test_full_disk(place):

@@ -83,6 +83,54 @@ int main(void)
 '''
 
 
+# Everyone who may want the loader's lock, at once.
+LOADERS = r'''
+#include <atomic>
+#include <dlfcn.h>
+#include <new>
+#include <pthread.h>
+#include <stdexcept>
+#include <stdlib.h>
+#include <string>
+#include <unistd.h>
+static std::atomic<bool> over;
+static void *load(void *)
+{
+	while (!over)
+		if (void *lib = dlopen("./plugin.so", RTLD_NOW)) {
+			auto make = (void *(*)(size_t))dlsym(lib, "make");
+			free(make(2000));
+			dlclose(lib);
+		}
+	return nullptr;
+}
+static void *raise(void *)
+{
+	while (!over)
+		try { throw std::runtime_error(std::string(50, 'x')); } catch (const std::exception &) { }
+	return nullptr;
+}
+static void *take(void *)
+{
+	while (!over)
+		free(malloc(1000));
+	return nullptr;
+}
+int main()
+{
+	void *(*all[])(void *) = {load, raise, take, load, raise, take, load, raise, take, load, raise, take};
+	pthread_t t[12];
+	for (int i = 0; i < 12; i++)
+		pthread_create(&t[i], nullptr, all[i], nullptr);
+	sleep(2);
+	over = true;
+	for (pthread_t one : t)
+		pthread_join(one, nullptr);
+	return 9;
+}
+'''
+
+
 def built(name, source, *options):
     with open(name + '.c', 'w', encoding='ascii') as file:
         file.write('#define _GNU_SOURCE\n' + source)
@@ -127,6 +175,20 @@ def test_deepbind(place):
 def test_dlmopen(place):
     """dlmopen: a libc of its own"""
     with_plugin(place, 'dlmopen')
+
+
+def test_loader_lock(place):
+    """threads that load and unload, throw, and allocate, all at once: nobody waits for the loader's lock"""
+    built('plugin.so', PLUGIN, '-shared', '-fPIC')
+    with open('loaders.cpp', 'w', encoding='ascii') as file:
+        file.write(LOADERS)
+    compiled('g++', '-g', '-O1', '-fno-builtin', '-o', 'loaders', 'loaders.cpp', '-pthread')
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, './loaders')
+        expect('status and stderr', (done.status, done.err), (9, ''))
+        info = place.info()
+        expect('end', info['end'], {'kind': 'exit', 'value': 9})
+        os.unlink(place.traces()[0])
 
 
 def test_early(place):

@@ -117,6 +117,12 @@ class Place:
             meta = next(chunk for chunk, _ in decode.chunks(file.read()) if chunk.type == 1)
         return tuple(meta.varints(1)[2:4])
 
+    def unpacked(self, trace):
+        """All bytes of all columns (docs/trace-format.md)."""
+        with open(trace, 'rb') as file:
+            return b''.join(bytes(column) for chunk, _ in decode.chunks(file.read())
+                            for column in chunk.columns.values())
+
     def dump(self, trace):
         return self.heaplapse.run('dump', trace).splitlines()
 

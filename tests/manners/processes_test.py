@@ -3,10 +3,11 @@
 import collections
 import json
 import os
+import shutil
 import signal
 import time
 
-from manners import Failure, children_of, expect, main, sound, wait_until
+from manners import Failure, Skip, children_of, expect, main, sound, wait_until
 
 NUMBER = {1000: 100, 2000: 200, 3000: 300}      # blocks of a size that a process of family.c makes
 
@@ -287,6 +288,28 @@ def test_parents(place):
         expect('the parent of the shell', parents[shell], above)
         for name in place.traces():
             os.unlink(name)
+
+
+def test_make(place):
+    """make -j4: every compiler, assembler and linker has a trace that is whole, and a parent among them"""
+    if not shutil.which('make'):
+        raise Skip('make is not installed')
+    with open('Makefile', 'w', encoding='ascii') as file:
+        file.write('all: 1 2 3 4 5 6\n%: %.c\n\tgcc -o $@ $<\n')
+    for number in range(1, 7):
+        with open(f'{number}.c', 'w', encoding='ascii') as file:
+            file.write('int main(void) { return 0; }\n')
+    done = place.record('make', '-j4', '-s')
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    infos = place.infos()
+    programs = collections.Counter(os.path.basename(info['program']) for info in infos.values())
+    expect('compilers', programs['cc1'], 6)
+    expect('made', all(os.access(str(number), os.X_OK) for number in range(1, 7)), True)
+    pids = {info['pid'] for info in infos.values()}
+    for name, info in infos.items():
+        sound(info)
+        if not info['program'].endswith('make'):
+            expect('the parent is recorded, too', place.parents(name)[1] in pids, True)
 
 
 def test_stopped_script(place):

@@ -125,6 +125,19 @@ def test_streams(place):
     expect('all', (done.status, done.out, done.err), (3, 'out\n', 'err\n'))
 
 
+def test_secrets(place):
+    """neither the environment nor what stands in the heap is in a trace"""
+    secret = 'canary-7261-in-the-coal-mine'
+    done = place.record('/bin/sh', '-c', 'x=$SECRET; y=$x$x; read z; echo "$y" >/dev/null; exit 3',
+                        env={**os.environ, 'SECRET': secret}, text=secret[::-1] + '\n')
+    expect('status', done.status, 3)
+    sound(place.info(), end=('exit', 3))
+    data = place.unpacked(place.traces()[0])
+    expect('the program is in the trace', b'/bin/sh' in data, True)
+    for word in (secret, secret[::-1]):
+        expect('the secret is in the trace', word.encode() in data, False)
+
+
 def test_errno(place):
     """errno is left alone"""
     for mode in ('record', 'bare'):

@@ -24,7 +24,8 @@
  *
  * syscall.h: hl_sys0 .. hl_sys6(number, arguments): the kernel's answer, errno untouched
  * clone.h: hl_arch_clone(flags, stack top, fn, arg)
- * forward.h: HL_ARCH_FORWARD_BODY(a, b, watched, next), the whole body of a naked function syscall()
+ * forward.h: HL_ARCH_FORWARD_BODY(a, b, watched, next), the whole body of a naked function
+ * syscall()
  */
 #ifndef HL_RECORD_ARCH_H
 #define HL_RECORD_ARCH_H

@@ -384,10 +384,11 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone},
-		{"clone", with_clone}, {"raw-stack", with_raw_stack}, {"vfork", with_vfork}, {"vfork-exit", with_vfork_exit},
-		{"spawn", with_spawn}, {"system", with_system}, {"popen", with_popen},
-		{"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
-		{"signal", with_signal}, {"killed", with_killed}, {"exec-fails", with_exec_fails}};
+		{"clone", with_clone}, {"raw-stack", with_raw_stack}, {"vfork", with_vfork},
+		{"vfork-exit", with_vfork_exit}, {"spawn", with_spawn}, {"system", with_system},
+		{"popen", with_popen}, {"grandchild", with_grandchild}, {"threads", with_threads},
+		{"start", with_start}, {"signal", with_signal}, {"killed", with_killed},
+		{"exec-fails", with_exec_fails}};
 
 	self = argv[0];
 	if (!strcmp(argv[1], "leaf")) {

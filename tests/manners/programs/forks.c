@@ -1,7 +1,7 @@
 /*
  * forks.c - forks N: four threads allocate without a pause while the main thread forks N children,
- * each of which allocates 100 blocks of 2000 bytes, frees them, and ends. A child that has not ended
- * after 60 s hangs: it is killed and counted. Prints how many ended well, and how many hung.
+ * each of which allocates 100 blocks of 2000 bytes, frees them, and ends. A child that has not
+ * ended after 60 s hangs: it is killed and counted. Prints how many ended well, and how many hung.
  */
 #include <errno.h>
 #include <pthread.h>

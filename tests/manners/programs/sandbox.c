@@ -4,9 +4,10 @@
  *
  *	sandbox strict|kill|errno|trap|libseccomp|tsc|probe|threads|fork|exec
  *
- * strict, tsc: the cycle counter is a trap, too. probe: asks whether there are filters, by a call that fails. threads: 40 of them, one
- * after the other, behind a filter, each with 100 blocks of 3000 bytes. fork: a child behind the
- * filter makes the 2000s. exec: this program again, as "leaf", behind a filter. Prints nothing.
+ * strict, tsc: the cycle counter is a trap, too. probe: asks whether there are filters, by a call
+ *that fails. threads: 40 of them, one after the other, behind a filter, each with 100 blocks of
+ *3000 bytes. fork: a child behind the filter makes the 2000s. exec: this program again, as "leaf",
+ *behind a filter. Prints nothing.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -61,8 +62,8 @@ static int install(unsigned action, int by_syscall)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;
 	if (by_syscall)
-		return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
-			&program);
+		return (int)syscall(
+			SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
@@ -132,7 +133,8 @@ static int restricted(const char *way)
 	if (!strcmp(way, "tsc"))
 		return prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	if (!strcmp(way, "probe"))
-		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 && errno == EFAULT
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 &&
+				       errno == EFAULT
 			       ? 0
 			       : -1;
 	return -1;

@@ -14,15 +14,16 @@
 #define HL_FORWARD_TEXT(x)  HL_FORWARD_TEXT_(x)
 
 /* Calls of the numbers `a` and `b`, and all while *next is NULL, go to `watched` instead. */
-#define HL_ARCH_FORWARD_BODY(a, b, watched, next)                   \
-	__asm__("endbr64\n\t"                                  \
-		"cmpq $" HL_FORWARD_TEXT(a) ", %rdi\n\t"       \
-		"je " #watched "\n\t"                          \
-		"cmpq $" HL_FORWARD_TEXT(b) ", %rdi\n\t"       \
-		"je " #watched "\n\t"                          \
-		"movq " #next "(%rip), %rax\n\t"               \
-		"testq %rax, %rax\n\t"                         \
-		"jz " #watched "\n\t"                          \
-		"jmp *%rax")
+#define HL_ARCH_FORWARD_BODY(a, b, watched, next)                                              \
+	__asm__("endbr64\n\t"                                                                  \
+		"cmpq $" HL_FORWARD_TEXT(a) ", %rdi\n\t"                                       \
+					    "je " #watched "\n\t"                              \
+					    "cmpq $" HL_FORWARD_TEXT(b) ", %rdi\n\t"           \
+									"je " #watched "\n\t"  \
+									"movq " #next          \
+									"(%rip), %rax\n\t"     \
+									"testq %rax, %rax\n\t" \
+									"jz " #watched "\n\t"  \
+									"jmp *%rax")
 
 #endif
