@@ -348,32 +348,6 @@ static void watch(pid_t us, pid_t program)
 	_exit(0);
 }
 
-/* The program has stopped: so do we, that the shell sees it. Who continues us continues both. */
-static void stop_with_child(struct session *s)
-{
-	pid_t us = getpid();
-
-	s->watcher = fork();
-	if (s->watcher == 0)
-		watch(us, s->child);
-	kill(us, SIGSTOP);
-	if (s->watcher > 0) {
-		kill(s->watcher, SIGKILL);
-		waitpid(s->watcher, NULL, 0);
-	}
-}
-
-/* True when the program has ended, with its status. */
-static bool reap(struct session *s, int *status)
-{
-	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
-		if (!WIFSTOPPED(*status))
-			return true;
-		stop_with_child(s);
-	}
-	return false;
-}
-
 /*
  * What is sent to the program's process group reaches it there: we must not be a member, or it
  * would get everything twice. The leader of a group can only go to another that exists, so somebody
@@ -399,6 +373,36 @@ static void leave_group(void)
 		setpgid(0, maker);
 	kill(maker, SIGKILL);
 	waitpid(maker, NULL, 0);
+}
+
+/* The program has stopped: so do we, that the shell sees it. Who continues us continues both; so
+ * does who continues the program's group, if he finds us in it, even if the program stops again at
+ * once. */
+static void stop_with_child(struct session *s)
+{
+	pid_t us = getpid();
+
+	setpgid(0, getpgid(s->child));
+	s->watcher = fork();
+	if (s->watcher == 0)
+		watch(us, s->child);
+	kill(us, SIGSTOP);
+	if (s->watcher > 0) {
+		kill(s->watcher, SIGKILL);
+		waitpid(s->watcher, NULL, 0);
+	}
+	leave_group();
+}
+
+/* True when the program has ended, with its status. */
+static bool reap(struct session *s, int *status)
+{
+	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
+		if (!WIFSTOPPED(*status))
+			return true;
+		stop_with_child(s);
+	}
+	return false;
 }
 
 static void take_signals(struct session *s)

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """status_test - a recorded program is what it is alone: same status, signals, descriptors, environment."""
 import os
+import select
 import signal
 import subprocess
+import time
 
 from manners import (Failure, contains, children_of, expect, main, sound, state_of, wait_until)
 
@@ -232,6 +234,64 @@ def test_terminal_interrupt(place):
     os.close(leader)
     os.close(follower)
     sound(place.info(), end=('exit', 7))
+
+
+class Terminal:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, place, *shell):
+        self.leader, follower = os.openpty()
+        self.process = place.start(['setsid', '--ctty', *shell], stdin=follower, stdout=follower, stderr=follower,
+                                   env={**os.environ, 'PS1': 'prompt:', 'TERM': 'dumb'})
+        os.close(follower)
+        self.said = ''
+
+    def wait(self, text):
+        """Until it has been said, after what was waited for before."""
+        def look():
+            if select.select([self.leader], [], [], 0)[0]:
+                self.said += os.read(self.leader, 65536).decode(errors='replace')
+            return text in self.said
+        wait_until(f'{text!r} on the terminal', look)
+        self.said = self.said.partition(text)[2]
+
+    def type(self, text):
+        os.write(self.leader, text.encode())
+
+
+def test_job_control(place):
+    """in an interactive shell: Ctrl-Z, fg, bg of a program that wants to read, fg again, Ctrl-C"""
+    terminal = Terminal(place, 'bash', '--norc', '--noprofile', '--noediting', '-i')
+    terminal.wait('prompt:')
+    terminal.type(' '.join(place.record_command('/bin/cat')) + '\n')
+    for _ in range(2):
+        terminal.type('one\n')
+        terminal.wait('one\r\none')
+        terminal.type('\x1a')
+        terminal.wait('Stopped')
+        terminal.wait('prompt:')
+        terminal.type('fg\n')
+        terminal.wait('record')
+    terminal.type('two\n')
+    terminal.wait('two\r\ntwo')
+    terminal.type('\x1a')
+    terminal.wait('Stopped')
+    terminal.wait('prompt:')
+    terminal.type('bg\n')      # it stops at once, for it may not read
+    terminal.wait('prompt:')
+    time.sleep(0.3)
+    terminal.type('fg\n')
+    terminal.wait('record')
+    terminal.type('three\n')
+    terminal.wait('three\r\nthree')
+    terminal.type('\x03')
+    terminal.wait('prompt:')
+    terminal.type('echo status $?\n')
+    terminal.wait('status 130')
+    terminal.type('exit\n')
+    terminal.process.wait(10)
+    os.close(terminal.leader)
+    sound(place.info(), end=('signal', 2))
 
 
 def test_broken_stderr(place):
