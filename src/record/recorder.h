@@ -95,6 +95,7 @@ struct hl_tls {
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
 	uint32_t unloads; /* how many dlclose() this thread is in */
+	struct hl_thread own; /* for a thread that found no ring: nobody would give memory back */
 };
 extern __thread struct hl_tls hl_tls;
 
@@ -136,8 +137,6 @@ void hl_emit_mark(uint32_t kind, const char *text);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
-/* Without a system call, for a few ms: true when `try` has said so. */
-bool hl_wait_spinning(bool (*try)(void *arg), void *arg);
 /* As long for something else: true when `try` has said so. */
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 

@@ -112,18 +112,11 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->skip = 0;
 }
 
-/* More threads than rings: private memory of its own (it dies with the process), no ring. */
+/* More threads than rings. No unwinder: a shared stack is sent whole. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	/* No unwinder: a shared stack is sent whole. */
-	struct hl_thread *t = hl_rec.no_syscalls ? NULL : hl_arch_map(STATE_BYTES);
-
-	if (!t)
-		return NULL;
-	t->serial = hl_rec.serial;
-	t->tid = tid;
-	t->shared = true;
-	return t;
+	hl_tls.own = (struct hl_thread){.serial = hl_rec.serial, .tid = tid, .shared = true};
+	return &hl_tls.own;
 }
 
 /* libc knows it, and tells every mutex: for when the kernel may not be asked. */
@@ -158,27 +151,10 @@ void hl_thread_reserve(void)
 			atomic_store(&spares[i], new_state());
 }
 
-struct claim {
-	uint32_t tid, ring;
-};
-
-static bool try_claim(void *arg)
-{
-	struct claim *c = arg;
-
-	c->ring = find_ring(c->tid);
-	return c->ring < HL_RING_COUNT;
-}
-
 hl_cold struct hl_thread *hl_thread_claim(void)
 {
-	struct claim c = {.tid = own_tid()};
-	uint32_t tid = c.tid, i;
+	uint32_t tid = own_tid(), i = find_ring(tid);
 	struct hl_thread *t;
-
-	if (!try_claim(&c) && hl_rec.no_syscalls)
-		hl_wait_spinning(try_claim, &c);
-	i = c.ring;
 
 	if (i == HL_RING_COUNT) {
 		hl_log("no ring is free, sharing one", tid);
@@ -223,7 +199,10 @@ static bool take_shared(struct hl_thread *t, uint32_t i, struct shared_try *s)
 {
 	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid, holder = 0;
 	struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+	uint64_t now = atomic_load_explicit(&ring->lock, memory_order_relaxed);
 
+	if (now && now != me)
+		return false; /* without a write, which would take the line from its holder */
 	if (!atomic_compare_exchange_strong(&ring->lock, &holder, me) &&
 		!(holder == me && is_left(ring, s->frame))) {
 		s->ours += holder == me;

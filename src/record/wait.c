@@ -17,10 +17,11 @@
 #include "record/log.h"
 #include "record/recorder.h"
 
-#define SILENCE_NS UINT64_C(1000000000)
-#define NAP_NS     10000000 /* a missed wake-up costs no more than this */
-#define TURN_NS    100000   /* between tries for what others hold */
-#define SPINS      1000
+#define SILENCE_NS  UINT64_C(1000000000)
+#define NAP_NS      10000000 /* a missed wake-up costs no more than this */
+#define TURN_NS     100000   /* between tries for what others hold: at first ... */
+#define TURN_MAX_NS 10000000 /* ... and at last */
+#define SPINS       1000
 /* Some 20 ms, where nobody may ask the time: longer than the collector sleeps. */
 #define LONG_TICKS  UINT64_C(60000000)
 #define LONG_SPINS  4000 /* times SPINS, where not even the counter may be read */
@@ -181,23 +182,6 @@ static bool spin_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 	return false;
 }
 
-bool hl_wait_spinning(bool (*try)(void *arg), void *arg)
-{
-	static _Atomic uint64_t in_vain; /* the heartbeat when we last did */
-	uint64_t beat = atomic_load(&hl_rec.region->heartbeat);
-
-	if (atomic_load(&in_vain) == beat)
-		return false;
-	for (struct turns n = {0}; may_turn(&n);) {
-		if (try(arg))
-			return true;
-		for (int i = 0; i < SPINS; i++)
-			hl_arch_pause();
-	}
-	atomic_store(&in_vain, beat);
-	return false;
-}
-
 /* We have given up before: on a silent collector until its heart beats, on a slow one for a while.
  */
 static bool still_silent(struct hl_thread *t)
@@ -233,6 +217,9 @@ bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
 		hl_sys2(SYS_nanosleep, &moment, NULL);
 		if (try(t))
 			return true;
+		/* A thousand threads that all look often would leave no time for anyone. */
+		if (moment.tv_nsec < TURN_MAX_NS)
+			moment.tv_nsec *= 2;
 	}
 	give_up(t, &p);
 	return false;
