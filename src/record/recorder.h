@@ -94,7 +94,7 @@ struct hl_tls {
 	uintptr_t
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
-	uint32_t unloads; /* how many dlclose() this thread is in */
+	uint32_t unloads;     /* how many dlclose() this thread is in */
 	struct hl_thread own; /* for a thread that found no ring: nobody would give memory back */
 };
 extern __thread struct hl_tls hl_tls;
