@@ -22,7 +22,8 @@
 #define STATUS_BYTES 4096
 
 hl_export int prctl(int option, ...);
-hl_export long syscall(long number, ...);
+/* Without its parameters: for variable ones a compiler saves registers even in a naked function. */
+hl_export void hl_syscall(void) __asm__("syscall");
 
 typedef long (*syscall_fn)(long, long, long, long, long, long, long);
 typedef int (*prctl_fn)(int, long, long, long, long);
@@ -124,7 +125,7 @@ long hl_sandbox_syscall(long number, long a, long b, long c, long d, long e, lon
 	return ret;
 }
 
-__attribute__((naked)) long syscall(long number, ...)
+__attribute__((naked)) void hl_syscall(void)
 {
 	HL_ARCH_FORWARD_BODY(SYS_prctl, SYS_seccomp, hl_sandbox_syscall, hl_sandbox_next);
 }
