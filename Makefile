@@ -6,7 +6,8 @@
 #	make test-asan  unit tests, commands and collector under ASan and UBSan
 #	make test-tsan  the collector under TSan, with 16 producers at full rate
 #	make fuzz       each fuzz target for FUZZ=10 seconds
-#	make soak       other people's programs and their own tests, bare and recorded; half an hour
+#	make soak       other people's programs and their own tests, bare and recorded, and our own
+#			tests a thousand times over: two hours
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything

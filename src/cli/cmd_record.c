@@ -1,9 +1,9 @@
 /*
  * cmd_record.c - runs a program and records it.
  *
- * A thin parent: it starts the collector, then the program, passes signals on, returns the
- * program's status, and holds a second reference to every region, so that a collector that dies can
- * be replaced without losing what is in the rings.
+ * A thin parent: it starts the collector, then the program, leaves the program's process group to
+ * it, passes signals on, returns the program's status, and holds a second reference to every
+ * region, so that a collector that dies can be replaced without losing what is in the rings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ enum {
 
 struct held_region {
 	int fd;
-	uint64_t pid;
+	uint64_t pid, inode;
 };
 
 struct session {
@@ -199,10 +199,10 @@ static int start_child(struct session *s, int argc, char **argv)
 	return CANNOT_RECORD;
 }
 
-static void let_go(struct session *s, uint64_t pid)
+static void let_go(struct session *s, uint64_t inode)
 {
 	for (size_t i = 0; i < s->held.len; i++)
-		if (s->held.data[i].pid == pid) {
+		if (s->held.data[i].inode == inode) {
 			close(s->held.data[i].fd);
 			s->held.data[i] = s->held.data[--s->held.len];
 			return;
@@ -220,7 +220,8 @@ static void read_notes(struct session *s)
 		switch (note.kind) {
 		case HL_NOTE_REGION:
 			s->regions += ours;
-			if (fd >= 0 && hl_vec_push(&s->held, ((struct held_region){fd, note.pid})))
+			if (fd >= 0 && hl_vec_push(&s->held,
+					       ((struct held_region){fd, note.pid, note.region})))
 				close(fd);
 			fd = -1;
 			break;
@@ -243,7 +244,7 @@ static void read_notes(struct session *s)
 		case HL_NOTE_OVER:
 			/* A program that could not go on after all: no trace of it will come. */
 			s->regions -= ours && !note.value;
-			let_go(s, note.pid);
+			let_go(s, note.region);
 			break;
 		}
 		if (fd >= 0)
@@ -285,8 +286,9 @@ static void pass_on(struct session *s, const struct signalfd_siginfo *info)
 	int sig = (int)info->ssi_signo;
 
 	if (info->ssi_code == SI_KERNEL || info->ssi_pid == (uint32_t)getpid() ||
-		info->ssi_pid == (uint32_t)s->watcher)
-		return; /* also not our own SIGPIPE, and what the watcher woke us with */
+		info->ssi_pid == (uint32_t)s->watcher || info->ssi_pid == (uint32_t)s->child)
+		return; /* also not our own SIGPIPE, what the watcher woke us with, and what the
+			   program sends to its parent */
 	if (info->ssi_code == SI_QUEUE)
 		sigqueue(s->child, sig, value);
 	else
@@ -322,11 +324,41 @@ static void watch(pid_t us, pid_t program)
 	_exit(0);
 }
 
-/* The program has stopped: so do we, that the shell sees it. Who continues us continues both. */
+/*
+ * What is sent to the program's process group reaches it there: we must not be a member, or it
+ * would get everything twice. The leader of a group can only go to another that exists, so somebody
+ * makes one and is gone. A session's leader must stay.
+ */
+static void leave_group(void)
+{
+	pid_t us = getpid(), maker;
+
+	if (getpgrp() != us) {
+		setpgid(0, 0);
+		return;
+	}
+	if (getsid(0) == us)
+		return;
+	maker = fork();
+	if (maker < 0)
+		return;
+	if (maker == 0)
+		for (;;)
+			pause();
+	if (setpgid(maker, maker) == 0)
+		setpgid(0, maker);
+	kill(maker, SIGKILL);
+	waitpid(maker, NULL, 0);
+}
+
+/* The program has stopped: so do we, that the shell sees it. Who continues us continues both; so
+ * does who continues the program's group, if he finds us in it, even if the program stops again at
+ * once. */
 static void stop_with_child(struct session *s)
 {
 	pid_t us = getpid();
 
+	setpgid(0, getpgid(s->child));
 	s->watcher = fork();
 	if (s->watcher == 0)
 		watch(us, s->child);
@@ -335,6 +367,7 @@ static void stop_with_child(struct session *s)
 		kill(s->watcher, SIGKILL);
 		waitpid(s->watcher, NULL, 0);
 	}
+	leave_group();
 }
 
 /* True when the program has ended, with its status. */
@@ -533,6 +566,7 @@ static int run_session(struct session *s, int argc, char **argv)
 	err = start_child(s, argc, argv);
 	if (err)
 		return err;
+	leave_group();
 	status = wait_for_child(s);
 	wait_for_trace(s, status);
 	if (s->regions == 0)

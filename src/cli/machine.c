@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -30,21 +31,32 @@ static void say(struct hl_findings *f, bool fine, enum hl_verdict otherwise, con
 		fine ? good : bad);
 }
 
+/* Our own file; without /proc the kernel's word on what was executed must do. */
+static int find_self(char self[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/exe", self, PATH_MAX - 1);
+	const char *called = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+
+	if (len >= 0) {
+		self[len] = '\0';
+		return 0;
+	}
+	return called && realpath(called, self) ? 0 : -errno;
+}
+
 /* libheaplapse.so lies beside us in the build folder, in lib/ when installed. */
 int hl_library_find(char *buf, size_t n, struct hl_findings *f)
 {
 	static const char *const places[] = {
 		"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char self[PATH_MAX], *slash;
+	int err = find_self(self);
 
-	if (len < 0) {
+	if (err) {
 		hl_findings_add(f, HL_VERDICT_FAILS, "/proc", "mount /proc",
 			"libheaplapse.so cannot be looked for without /proc");
-		return -errno;
+		return err;
 	}
-	self[len] = '\0';
 	slash = strrchr(self, '/');
 	slash[1] = '\0';
 	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {

@@ -31,6 +31,7 @@ struct hl_note {
 	uint32_t kind;
 	uint32_t pid;
 	int32_t value;
+	uint64_t region; /* REGION, OVER: the inode of its memfd; a pid has several after exec */
 	char text[PATH_MAX];
 };
 

@@ -3,6 +3,7 @@
  * it can be had: /proc while the dead process is not yet reaped, the pidfd afterwards (Linux 6.15),
  * and the program's own word that it was about to exit.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +26,8 @@ struct pidfd_info {
 };
 #define GET_INFO  _IOWR(0xff, 11, struct pidfd_info)
 #define INFO_EXIT (1u << 3)
+
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD in /proc/PID/stat */
 
 bool hl_ending_is_dead(int pidfd, uint64_t pid)
 {
@@ -136,12 +139,87 @@ bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
 	return any && !found; /* a process on its way out maps nothing */
 }
 
+/* Low pids, as namespaces give them, are those of the kernel's own threads outside. */
+static bool is_kernel_thread(uint64_t pid)
+{
+	char path[64], text[512], *at;
+	unsigned flags = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	at = strrchr(text, ')');
+	/* state ppid pgrp session tty tpgid flags */
+	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       (flags & KERNEL_THREAD);
+}
+
+/* What the innermost namespace of a process calls it: the last number of the line. */
+static uint64_t own_pid(uint64_t pid)
+{
+	char path[64], line[512];
+	uint64_t own = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%llu/status", (unsigned long long)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6)) {
+			const char *last = strrchr(line, '\t');
+
+			own = last ? strtoull(last, NULL, 10) : 0;
+			break;
+		}
+	if (f)
+		fclose(f);
+	return own;
+}
+
+static uint64_t find_among(const char *path, uint64_t pid)
+{
+	FILE *f = fopen(path, "re");
+	unsigned long long child;
+	uint64_t found = 0;
+
+	while (f && !found && fscanf(f, "%llu", &child) == 1)
+		if (own_pid(child) == pid)
+			found = child;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+uint64_t hl_ending_find_child(uint64_t parent, uint64_t pid, int memfd)
+{
+	char path[300];
+	struct dirent *entry;
+	uint64_t found = 0;
+	DIR *tasks;
+	bool any;
+
+	snprintf(path, sizeof(path), "/proc/%llu/task", (unsigned long long)parent);
+	tasks = parent ? opendir(path) : NULL;
+	while (tasks && !found && (entry = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%llu/task/%.20s/children",
+			(unsigned long long)parent, entry->d_name);
+		found = find_among(path, pid);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found && maps(found, memfd, &any) ? found : 0;
+}
+
 bool hl_ending_is_stranger(uint64_t pid, int memfd)
 {
 	bool any, found;
 
 	errno = 0;
 	found = maps(pid, memfd, &any);
-	/* What we may not look at is hardly a child of what we record. */
-	return !found && (any || errno == EACCES || errno == EPERM);
+	/* What we may not look at is hardly a child of what we record. One on its way out maps
+	 * nothing, nor does a thread of the kernel's. */
+	return !found && (any || errno == EACCES || errno == EPERM || is_kernel_thread(pid));
 }

@@ -25,6 +25,10 @@ bool hl_ending_has_execed(const struct hl_proc *p, int memfd);
  */
 bool hl_ending_is_stranger(uint64_t pid, int memfd);
 
+/* The child of `parent` that maps the file and whose own namespace calls it `pid`, by the name that
+ * we know it by; 0 when it is not found. */
+uint64_t hl_ending_find_child(uint64_t parent, uint64_t pid, int memfd);
+
 /* From a wait status. */
 void hl_ending_from_status(int status, struct hl_end *end);
 

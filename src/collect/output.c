@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "collect/clock.h"
 #include "collect/output.h"
+#include "ring/layout.h"
 #include "util/strbuf.h"
 #include "util/text.h"
 
@@ -59,19 +60,25 @@ struct hl_output {
 	char path[PATH_MAX];
 };
 
-struct hl_durable *hl_durable_new(void)
+struct hl_durable *hl_durable_new(int memfd, uint64_t before)
 {
 	struct hl_durable *d = calloc(1, sizeof(*d));
 
-	if (d)
-		atomic_store(&d->holders, 1);
+	if (!d)
+		return NULL;
+	d->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
+	atomic_store(&d->events, before);
+	atomic_store(&d->holders, 1);
 	return d;
 }
 
 void hl_durable_drop(struct hl_durable *d)
 {
-	if (d && atomic_fetch_sub(&d->holders, 1) == 1)
-		free(d);
+	if (!d || atomic_fetch_sub(&d->holders, 1) > 1)
+		return;
+	if (d->memfd >= 0)
+		close(d->memfd);
+	free(d);
 }
 
 /* All strings of a meta in one block. */
@@ -433,11 +440,17 @@ static void open_output(struct hl_output *o)
 
 static void count_durable(struct hl_output *o)
 {
-	uint64_t n = atomic_load_explicit(&o->news.events, memory_order_relaxed);
+	uint64_t n = atomic_load_explicit(&o->news.events, memory_order_relaxed), all;
+	ssize_t ignored;
 
-	if (n > o->counted)
-		atomic_fetch_add(&o->durable->events, n - o->counted);
+	if (n <= o->counted)
+		return;
+	all = atomic_fetch_add(&o->durable->events, n - o->counted) + n - o->counted;
 	o->counted = n;
+	/* A region that is over takes no more, and needs no more. */
+	ignored = pwrite(
+		o->durable->memfd, &all, sizeof(all), offsetof(struct hl_region, durable_events));
+	(void)ignored;
 }
 
 static void close_output(struct hl_output *o)

@@ -40,13 +40,19 @@ struct hl_output_settings {
 /* And hl_output_may_replace: somebody else's file in a sticky folder. */
 #define HL_OUTPUT_FOREIGN ENOTNAM
 
-/* How many events of a region are on disk. The region and its outputs each hold it. */
+/*
+ * How many events of a region are on disk. The region and its outputs each hold it. The second
+ * thread writes it into the region at once, for whoever takes over from us: not through a mapping,
+ * which would be in the way of hl_region_is_over().
+ */
 struct hl_durable {
 	_Atomic uint64_t events;
 	_Atomic uint32_t holders;
+	int memfd; /* -1: nobody wants to know */
 };
 
-struct hl_durable *hl_durable_new(void);
+/* Takes a copy of memfd. */
+struct hl_durable *hl_durable_new(int memfd, uint64_t before);
 void hl_durable_drop(struct hl_durable *d);
 
 struct hl_queue {

@@ -78,13 +78,13 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
+	uint64_t before = 0;
 	int err = -ENOMEM;
 
 	if (!r)
 		goto fail;
 	r->heap = calloc(HL_RING_COUNT, sizeof(*r->heap));
-	r->durable = hl_durable_new();
-	if (!r->heap || !r->durable)
+	if (!r->heap)
 		goto fail;
 	if (memfd < 0)
 		memfd = make_memfd();
@@ -112,8 +112,14 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		r->continued = true;
 		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
-		r->durable_before = atomic_load(&r->region->taken_events);
-		r->lost_before = r->durable_before - atomic_load(&r->region->durable_events);
+		/* All it took: what is lost is not counted twice. */
+		before = atomic_load(&r->region->taken_events);
+		r->lost_before = before - atomic_exchange(&r->region->durable_events, before);
+	}
+	r->durable = hl_durable_new(memfd, before);
+	if (!r->durable) {
+		err = -ENOMEM;
+		goto fail;
 	}
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
@@ -194,11 +200,34 @@ static void note_pid(struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 		r->pids.data[serial] = pid;
 }
 
-static int open_pidfd(const struct hl_region_reader *r, const struct hl_proc *p)
+static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 {
-	if (p->serial == 0 && r->pidfd >= 0)
+	if (serial == 0 && r->pidfd >= 0)
 		return fcntl(r->pidfd, F_DUPFD_CLOEXEC, 0);
-	return (int)syscall(SYS_pidfd_open, (pid_t)p->pid, 0);
+	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* In a pid namespace of its own a child knows itself by another pid than we do. */
+static void find_pid(const struct hl_region_reader *r, struct hl_proc_birth *birth, int *pidfd)
+{
+	uint64_t ours;
+
+	if (!hl_ending_is_stranger(birth->pid, r->memfd))
+		return;
+	ours = hl_ending_find_child(birth->parent_pid, birth->pid, r->memfd);
+	close_fd(*pidfd);
+	*pidfd = -1;
+	birth->nameless = !ours;
+	if (!ours)
+		return;
+	birth->pid = ours;
+	*pidfd = open_pidfd(r, birth->serial, ours);
 }
 
 /* The first thread of a fork child is its only one: its tid is the child's pid. */
@@ -223,20 +252,26 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.dir_fd = r->settings->output.dir_fd,
 		.durable = r->durable,
 	};
+	int pidfd;
 
 	if (p)
 		return p;
 	if (r->procs.len >= (r->settings->max_processes ? r->settings->max_processes : PROCS_MAX))
 		return NULL;
+	/* Before all else: it may be about to die. */
+	pidfd = open_pidfd(r, serial, birth.pid);
 	if (serial) /* its parent may have ended */
 		birth.parent_pid = pid_of(r, parent_serial);
 	if (!serial)
 		birth.start_stamp = hl_ticks_extend(stamp, atomic_load(&r->region->start_stamp));
-	birth.nameless = serial && hl_ending_is_stranger(birth.pid, r->memfd);
+	if (serial)
+		find_pid(r, &birth, &pidfd);
 	p = hl_proc_new(&birth);
-	if (!p || hl_vec_push(&r->procs, p))
+	if (!p || hl_vec_push(&r->procs, p)) {
+		close_fd(pidfd);
 		return NULL;
-	p->pidfd = p->nameless ? -1 : open_pidfd(r, p);
+	}
+	p->pidfd = pidfd;
 	note_pid(r, serial, p->pid);
 	r->made_trace |= serial == 0;
 	if (r->continued)
@@ -446,6 +481,19 @@ static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint
 	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who) : NULL;
 }
 
+/* A parent's word on a child that may have been gone before we could look. */
+static void told_by_parent(struct hl_region_reader *r, uint64_t word)
+{
+	for (size_t i = 0; i < r->procs.len; i++) {
+		struct hl_proc *p = r->procs.data[i];
+
+		if (p->serial == 0 || p->pid != (uint32_t)word || p->told_end)
+			continue;
+		hl_ending_from_status((int)(word >> 32), &p->end);
+		p->told_end = true;
+	}
+}
+
 static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 {
 	const uint64_t *words = v->words.data + v->at;
@@ -453,6 +501,8 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 
 	if ((words[0] & 31) == HL_REC_SWITCH)
 		switch_feed(r, v, words[1]);
+	if ((words[0] & 31) == HL_REC_REAPED)
+		told_by_parent(r, words[1]);
 	if (v->feed) {
 		struct hl_proc *p = v->proc;
 
@@ -612,8 +662,6 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	after_merge(r, high, now_ns);
 	r->last_t = t;
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
-	atomic_store_explicit(&r->region->durable_events,
-		r->durable_before + atomic_load(&r->durable->events), memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return fullest;
 }

@@ -56,13 +56,12 @@ struct hl_region_reader {
 	struct hl_durable *durable;
 	uint64_t last_t; /* stamp of the last scan */
 	uint64_t last_adjust_ns, last_alone_check_ns;
-	bool made_trace;         /* of serial 0: it came as far as an event */
-	bool over;               /* nobody else maps it */
-	uint32_t last_scans;     /* scans since then */
-	bool continued;          /* another collector read it before us */
-	uint64_t lost_before;    /* events it took and did not write */
-	uint64_t unclaimed;      /* drops for want of a ring: already counted */
-	uint64_t durable_before; /* all it took: what is lost is not counted twice */
+	bool made_trace;      /* of serial 0: it came as far as an event */
+	bool over;            /* nobody else maps it */
+	uint32_t last_scans;  /* scans since then */
+	bool continued;       /* another collector read it before us */
+	uint64_t lost_before; /* events it took and did not write */
+	uint64_t unclaimed;   /* drops for want of a ring: already counted */
 	HL_VEC(struct hl_proc *) procs;
 	struct hl_ring_view views[HL_RING_COUNT];
 	struct hl_ring_view **heap; /* of views with something to merge */

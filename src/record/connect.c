@@ -2,8 +2,8 @@
  * connect.c - asks the collector of `heaplapse record` for this image's region.
  *
  * The address is the value of HEAPLAPSE_SOCKET: the name of an abstract socket, random per
- * invocation, and behind a colon the nonce that we must know. Both descriptors are closed before
- * the program runs.
+ * invocation, behind a colon the nonce that we must know, behind a slash how many seccomp filters
+ * are usual (sandbox.c). Both descriptors are closed before the program runs.
  */
 #include <errno.h>
 #include <string.h>

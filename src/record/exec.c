@@ -1,5 +1,6 @@
 /*
- * exec.c - the exec family: says that another program is about to take our place, then lets it.
+ * exec.c - the exec family: says that another program is about to take our place, then lets it;
+ * without us in its environment if it cannot bear us (newcomer.c).
  *
  * From outside an exec cannot be told from a process that lived on for a moment and ended. If the
  * call fails, the thread's next record takes the word back. A vfork child calls these in our memory
@@ -8,7 +9,10 @@
  * exec.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "record/arch/syscall.h"
@@ -27,12 +31,20 @@ hl_export int execveat(
 hl_export int execl(const char *path, const char *arg, ...);
 hl_export int execlp(const char *file, const char *arg, ...);
 hl_export int execle(const char *path, const char *arg, ...);
+hl_export int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+hl_export int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
 static struct {
 	int (*execve)(const char *, char *const[], char *const[]);
 	int (*execvpe)(const char *, char *const[], char *const[]);
 	int (*fexecve)(int, char *const[], char *const[]);
 	int (*execveat)(int, const char *, char *const[], char *const[], int);
+	int (*spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+		const posix_spawnattr_t *, char *const[], char *const[]);
+	int (*spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+		const posix_spawnattr_t *, char *const[], char *const[]);
 } real;
 
 void hl_exec_resolve(void)
@@ -41,6 +53,8 @@ void hl_exec_resolve(void)
 	real.execvpe = hl_real_find("execvpe");
 	real.fexecve = hl_real_find("fexecve");
 	real.execveat = hl_real_find("execveat");
+	real.spawn = hl_real_find("posix_spawn");
+	real.spawnp = hl_real_find("posix_spawnp");
 }
 
 /* Before our constructor there is nothing to call and nothing to say. */
@@ -50,8 +64,10 @@ static bool note_exec(void)
 
 	if (!real.execve)
 		hl_exec_resolve();
-	if (t && !t->shared && atomic_load(&hl_alive.ours) && !hl_rec.no_syscalls &&
-		(uint32_t)hl_sys0(SYS_getpid) == hl_rec.pid)
+	/* Behind a filter we may not ask; a vfork child's word is then taken back by its parent's
+	 * next record. */
+	if (t && !t->shared && atomic_load(&hl_alive.ours) &&
+		(hl_rec.no_syscalls || (uint32_t)hl_sys0(SYS_getpid) == hl_rec.pid))
 		hl_emit_state(t, HL_REC_EXEC, NULL, 0, NULL, 0);
 	if (real.execve && real.execvpe && real.fexecve && real.execveat)
 		return true;
@@ -59,34 +75,79 @@ static bool note_exec(void)
 	return false;
 }
 
+/* The environment for a program, without us if `why` says that it cannot bear us. In the caller's
+ * frame: there is no other memory between vfork and exec. */
+#define ENV_FOR(why, path, envp)                                                            \
+	((why) ? hl_newcomer_env(envp, __builtin_alloca(hl_newcomer_room(envp)), path, why) \
+	       : (envp))
+
 int execve(const char *path, char *const argv[], char *const envp[])
 {
-	return note_exec() ? real.execve(path, argv, envp) : -1;
+	const char *why = hl_newcomer_judge(AT_FDCWD, path);
+
+	return note_exec() ? real.execve(path, argv, ENV_FOR(why, path, envp)) : -1;
 }
 
 int execv(const char *path, char *const argv[])
 {
-	return note_exec() ? real.execve(path, argv, __environ) : -1;
+	return execve(path, argv, __environ);
+}
+
+static const char *own_path(void)
+{
+	for (char **e = __environ; e && *e; e++)
+		if (!strncmp(*e, "PATH=", 5))
+			return *e + 5;
+	return "/bin:/usr/bin";
 }
 
 int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	return note_exec() ? real.execvpe(file, argv, envp) : -1;
+	const char *why = hl_newcomer_judge_file(file, own_path());
+
+	return note_exec() ? real.execvpe(file, argv, ENV_FOR(why, file, envp)) : -1;
 }
 
 int execvp(const char *file, char *const argv[])
 {
-	return note_exec() ? real.execvpe(file, argv, __environ) : -1;
+	return execvpe(file, argv, __environ);
 }
 
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	return note_exec() ? real.fexecve(fd, argv, envp) : -1;
+	const char *why = hl_newcomer_judge_fd(fd);
+
+	return note_exec() ? real.fexecve(fd, argv, ENV_FOR(why, argv[0], envp)) : -1;
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	return note_exec() ? real.execveat(dir, path, argv, envp, flags) : -1;
+	const char *why = *path ? hl_newcomer_judge(dir, path) : hl_newcomer_judge_fd(dir);
+
+	return note_exec() ? real.execveat(dir, path, argv, ENV_FOR(why, path, envp), flags) : -1;
+}
+
+/* These end nothing of ours: the child says no word about it. */
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	const char *why = hl_newcomer_judge(AT_FDCWD, path);
+
+	if (!real.spawn)
+		hl_exec_resolve();
+	return real.spawn ? real.spawn(pid, path, actions, attr, argv, ENV_FOR(why, path, envp))
+			  : ENOSYS;
+}
+
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	const char *why = hl_newcomer_judge_file(file, own_path());
+
+	if (!real.spawnp)
+		hl_exec_resolve();
+	return real.spawnp ? real.spawnp(pid, file, actions, attr, argv, ENV_FOR(why, file, envp))
+			   : ENOSYS;
 }
 
 /* The words of a list that ends with NULL, `first` among them. */

@@ -53,12 +53,29 @@ static void say(const char *const *words, size_t n)
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-void hl_life_message(const char *a, const char *b)
+void hl_life_message3(const char *a, const char *b, const char *c)
 {
-	const char *const words[] = {"heaplapse: ", a, b && *b ? ": " : "", b ? b : "", "\n"};
+	const char *const words[] = {"heaplapse: ", a, b, c, "\n"};
 
 	if (!quiet)
 		say(words, HL_ARRAY_LEN(words));
+}
+
+void hl_life_message(const char *a, const char *b)
+{
+	hl_life_message3(a, b && *b ? ": " : "", b ? b : "");
+}
+
+/* Where any other call may be forbidden: who may not even write could hardly be a program. */
+static void say_sandboxed(void)
+{
+	static const char line[] =
+		"heaplapse: this program is not recorded: it was started in a sandbox (seccomp) "
+		"that may not let it be\n";
+
+	hl_life_off(NULL);
+	if (!quiet)
+		hl_sys3(SYS_write, 2, line, sizeof(line) - 1);
 }
 
 void hl_life_off(const char *why)
@@ -111,10 +128,10 @@ static const char *check_region(void)
 {
 	const struct hl_region *r = hl_rec.region;
 
-	if (r->magic != HL_REGION_MAGIC || r->abi != HL_REGION_ABI)
-		return "libheaplapse.so and heaplapse are of different versions";
 	if (atomic_load(&r->ready) != 1)
 		return r->message[0] ? r->message : "the collector did not answer within 2 s";
+	if (r->magic != HL_REGION_MAGIC || r->abi != HL_REGION_ABI)
+		return "libheaplapse.so and heaplapse are of different versions";
 	return NULL;
 }
 
@@ -260,6 +277,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_process_resolve();
 	hl_maps_resolve();
 	hl_cxx_resolve();
+	hl_sandbox_resolve();
+	hl_reap_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;
@@ -267,6 +286,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	if (hl_real.behind) {
 		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it "
 			    "behind");
+		return;
+	}
+	if (hl_sandbox_surrounds(address)) {
+		say_sandboxed();
 		return;
 	}
 	why = address ? join(address) : start_own(envp);
@@ -298,13 +321,14 @@ hl_cold void hl_life_fork_child(void)
 		return;
 	}
 	hl_rec.serial = atomic_fetch_add(&hl_rec.region->next_serial, 1);
-	hl_rec.pid = (uint32_t)hl_sys0(SYS_getpid);
 	atomic_store(&hl_alive.ours, 1);
 	t = hl_tls.thread = hl_thread_claim();
 	if (!t || t->shared) {
 		hl_life_off("no ring is free for this child process");
 		return;
 	}
+	/* Where the kernel may not be asked, the tid of its only thread must do. */
+	hl_rec.pid = hl_rec.no_syscalls ? t->tid : (uint32_t)hl_sys0(SYS_getpid);
 	who = (uint64_t)hl_rec.pid | (uint64_t)parent << 32;
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);

@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "record/arch/syscall.h"
 #include "record/log.h"
+#include "record/recorder.h"
 
 static const char *file;
 
@@ -24,9 +25,11 @@ static char *add(char *at, const char *text)
 void hl_log(const char *what, uint64_t number)
 {
 	char line[200], *at = add(line, "heaplapse[");
-	long fd =
-		file ? hl_sys3(SYS_open, file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : 2;
+	long fd;
 
+	if (hl_rec.no_syscalls)
+		return;
+	fd = file ? hl_sys3(SYS_open, file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : 2;
 	at += hl_fmt_u64(at, (uint64_t)hl_sys0(SYS_gettid));
 	at = add(at, "] ");
 	at = add(at, what);

@@ -89,15 +89,19 @@ static bool may_unmap(uintptr_t addr, size_t len)
 
 int munmap(void *addr, size_t len)
 {
+	bool told = recording_maps() && may_unmap((uintptr_t)addr, len);
 	struct hl_regs regs;
+	int r;
 
 	/* Recorded before, like a free: afterwards the range may be another thread's. */
 	HL_ARCH_CAPTURE(&regs);
-	if (recording_maps() && may_unmap((uintptr_t)addr, len))
+	if (told)
 		hl_emit_map(&regs, HL_REC_UNMAP, (uintptr_t)addr, len, 0, 0);
-	if (real.munmap)
-		return real.munmap(addr, len);
-	return (int)answer(hl_sys2(SYS_munmap, addr, len));
+	r = real.munmap ? real.munmap(addr, len) : (int)answer(hl_sys2(SYS_munmap, addr, len));
+	/* Too many maps for one more hole: what was there is still there. */
+	if (told && r < 0)
+		hl_emit_map(&regs, HL_REC_MAP, (uintptr_t)addr, len, 0, 0);
+	return r;
 }
 
 void *mremap(void *old, size_t old_len, size_t len, int flags, ...)

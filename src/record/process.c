@@ -1,31 +1,23 @@
 /*
- * process.c - calls of the program that change what we may do or know: dlclose (code goes away),
- * exit in its forms (the end has a status), prctl and seccomp (the cycle counter and system calls
- * become traps). Each does its own work as if we were not there.
+ * process.c - calls of the program that change what we know: dlclose (code goes away), exit in its
+ * forms (the end has a status). Each does its own work as if we were not there.
  *
  * The next functions are found before main: asking the loader for them later would wait for its
  * lock, which may be held by a thread that waits for ours.
  */
 #include <dlfcn.h>
-#include <linux/seccomp.h>
-#include <stdarg.h>
-#include <sys/prctl.h>
 
 #include "record/arch/syscall.h"
 #include "record/real.h"
 #include "record/recorder.h"
 
 hl_export int dlclose(void *handle);
-hl_export int prctl(int option, ...);
-hl_export long syscall(long number, ...);
 hl_export void _exit(int status) __attribute__((noreturn));
 hl_export void _Exit(int status) __attribute__((noreturn));
 hl_export void quick_exit(int status) __attribute__((noreturn));
 
 static struct {
 	int (*dlclose)(void *);
-	int (*prctl)(int, ...);
-	long (*syscall)(long, ...);
 	void (*exit)(int);
 	void (*exit_c)(int);
 	void (*quick_exit)(int);
@@ -34,8 +26,6 @@ static struct {
 void hl_process_resolve(void)
 {
 	real.dlclose = hl_real_find("dlclose");
-	real.prctl = hl_real_find("prctl");
-	real.syscall = hl_real_find("syscall");
 	real.exit = hl_real_find("_exit");
 	real.exit_c = hl_real_find("_Exit");
 	real.quick_exit = hl_real_find("quick_exit");
@@ -64,56 +54,6 @@ int dlclose(void *handle)
 	hl_unwind_unload_end();
 	hl_tls.unloads--;
 	return err;
-}
-
-/* From here on we may neither read the counter nor make a system call of our own. */
-static void restrict_us(bool syscalls)
-{
-	if (!hl_rec.region)
-		return;
-	hl_rec.stamp_mode = HL_STAMP_NONE;
-	if (syscalls) {
-		hl_rec.no_syscalls = true;
-		hl_unwind_forbid_syscalls();
-	}
-}
-
-static void before(long number, long a, long b)
-{
-	if (number == SYS_seccomp && a != SECCOMP_GET_ACTION_AVAIL && a != SECCOMP_GET_NOTIF_SIZES)
-		restrict_us(true);
-	else if (number == SYS_prctl && a == PR_SET_SECCOMP)
-		restrict_us(true);
-	else if (number == SYS_prctl && a == PR_SET_TSC && b == PR_TSC_SIGSEGV)
-		restrict_us(false);
-}
-
-int prctl(int option, ...)
-{
-	long a[4];
-	va_list ap;
-
-	resolved();
-	va_start(ap, option);
-	for (int i = 0; i < 4; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
-	before(SYS_prctl, option, a[0]);
-	return real.prctl(option, a[0], a[1], a[2], a[3]);
-}
-
-long syscall(long number, ...)
-{
-	long a[6];
-	va_list ap;
-
-	resolved();
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
-	before(number, a[0], a[1]);
-	return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* Our last word: the status, and what all threads' stacks and waits have cost. */

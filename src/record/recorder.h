@@ -94,7 +94,8 @@ struct hl_tls {
 	uintptr_t
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
-	uint32_t unloads; /* how many dlclose() this thread is in */
+	uint32_t unloads;     /* how many dlclose() this thread is in */
+	struct hl_thread own; /* for a thread that found no ring: nobody would give memory back */
 };
 extern __thread struct hl_tls hl_tls;
 
@@ -114,7 +115,8 @@ hl_inline struct hl_thread *hl_thread_enter(void)
 /* thread.c */
 struct hl_thread *hl_thread_claim(void); /* NULL when memory is short */
 struct hl_thread *hl_thread_adopt_early(
-	void); /* the constructor's thread, with what it did before */
+	void);                /* the constructor's thread, with what it did before */
+void hl_thread_reserve(void); /* memory for threads that begin when none can be asked for */
 uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);
 void hl_thread_unlock_shared(struct hl_thread *t);
@@ -143,18 +145,34 @@ void hl_modules_on_found(const struct hl_unwind_module *module);
 void hl_modules_forget(void);                      /* code has gone: what stands there may be new */
 void hl_modules_announce_all(struct hl_thread *t); /* a fork child tells its own trace */
 
-/* process.c, exec.c, maps.c, cxx.c: *_resolve finds the functions behind ours, before main. */
+/* sandbox.c */
+void hl_sandbox_resolve(void);
+/* Has this program begun with fewer rights than `record` (or, for bare LD_PRELOAD, process 1)? */
+bool hl_sandbox_surrounds(const char *address);
+
+/* newcomer.c: why a program cannot bear us in its LD_PRELOAD; NULL when it can. */
+const char *hl_newcomer_judge(int dir, const char *path);
+const char *hl_newcomer_judge_fd(int fd);
+const char *hl_newcomer_judge_file(const char *file, const char *path);
+/* Its environment without us, made in `room` of so many bytes; says so once. */
+size_t hl_newcomer_room(char *const envp[]);
+char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
+
+/* process.c, exec.c, maps.c, cxx.c, reap.c: *_resolve finds the functions behind ours, before main.
+ */
 void hl_process_note_exit(int status);
 void hl_process_resolve(void);
 void hl_exec_resolve(void);
 void hl_maps_resolve(void);
 void hl_cxx_resolve(void);
 void hl_cxx_forget(void); /* code is going, perhaps with operators in it */
+void hl_reap_resolve(void);
 
 /* life.c */
 void hl_life_fork_child(void);
 void hl_life_off(const char *why);                  /* why == NULL: silently */
-void hl_life_message(const char *a, const char *b); /* one line on stderr, once, unless quiet */
+void hl_life_message(const char *a, const char *b); /* one line on stderr, unless quiet */
+void hl_life_message3(const char *a, const char *b, const char *c);
 
 /* spawn.c, connect.c: the region's descriptor, or -errno. */
 int hl_connect(const char *address, int *memfd);

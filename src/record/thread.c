@@ -26,6 +26,11 @@ static struct hl_ring early_ring;
 static uint64_t early_data[HL_RING_BYTES / 8];
 static struct hl_thread *early_thread;
 
+/* Made before the program forbids itself to ask for memory: so many more threads can be recorded at
+ * once. */
+#define SPARES 16u
+static _Atomic(struct hl_thread *) spares[SPARES];
+
 /* A thread's private memory: its state, then its unwinder. NULL when memory is short. */
 static struct hl_thread *new_state(void)
 {
@@ -70,6 +75,17 @@ static bool take_ring(uint32_t i, uint32_t tid)
 	return true;
 }
 
+/* Behind a filter no memory can be asked for: rings that have some, while there are no spares. */
+static bool has_memory(uint32_t ring)
+{
+	if (!hl_rec.no_syscalls || hl_rec.slots[ring])
+		return true;
+	for (uint32_t i = 0; i < SPARES; i++)
+		if (atomic_load_explicit(&spares[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
 /* Rings of our own first; HL_RING_COUNT when none is free. */
 static uint32_t find_ring(uint32_t tid)
 {
@@ -77,7 +93,7 @@ static uint32_t find_ring(uint32_t tid)
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 
 		if (atomic_load_explicit(&ring->state, memory_order_relaxed) == HL_RING_FREE &&
-			take_ring(i, tid))
+			has_memory(i) && take_ring(i, tid))
 			return i;
 	}
 	return HL_RING_COUNT;
@@ -93,24 +109,48 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->skip = 0;
 }
 
-/* More threads than rings: private memory of its own (it dies with the process), no ring. */
+/* More threads than rings. No unwinder: a shared stack is sent whole. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	struct hl_thread *t =
-		hl_arch_map(STATE_BYTES); /* no unwinder: a shared stack is sent whole */
+	hl_tls.own = (struct hl_thread){.serial = hl_rec.serial, .tid = tid, .shared = true};
+	return &hl_tls.own;
+}
 
-	if (!t)
-		return NULL;
-	t->serial = hl_rec.serial;
-	t->tid = tid;
-	t->shared = true;
-	return t;
+/* libc knows it, and tells every mutex: for when the kernel may not be asked. */
+static uint32_t own_tid(void)
+{
+	pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t tid;
+
+	if (!hl_rec.no_syscalls)
+		return (uint32_t)hl_sys0(SYS_gettid);
+	pthread_mutex_trylock(&told);
+	tid = (uint32_t)told.__data.__owner;
+	pthread_mutex_unlock(&told);
+	return tid;
+}
+
+static struct hl_thread *take_spare(void)
+{
+	for (uint32_t i = 0; i < SPARES; i++) {
+		struct hl_thread *t = atomic_exchange(&spares[i], NULL);
+
+		if (t)
+			return t;
+	}
+	return NULL;
+}
+
+void hl_thread_reserve(void)
+{
+	for (uint32_t i = 0; i < SPARES; i++)
+		if (!atomic_load(&spares[i]))
+			atomic_store(&spares[i], new_state());
 }
 
 hl_cold struct hl_thread *hl_thread_claim(void)
 {
-	uint32_t tid = (uint32_t)hl_sys0(SYS_gettid);
-	uint32_t i = find_ring(tid);
+	uint32_t tid = own_tid(), i = find_ring(tid);
 	struct hl_thread *t;
 
 	if (i == HL_RING_COUNT) {
@@ -121,7 +161,7 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	if (t)
 		hl_unwinder_reset(t->unwinder);
 	else
-		t = hl_rec.slots[i] = new_state();
+		t = hl_rec.slots[i] = hl_rec.no_syscalls ? take_spare() : new_state();
 	if (!t) {
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 		pthread_mutex_unlock(&ring->life);
@@ -156,7 +196,10 @@ static bool take_shared(struct hl_thread *t, uint32_t i, struct shared_try *s)
 {
 	uint64_t me = (uint64_t)(t->serial + 1) << 32 | t->tid, holder = 0;
 	struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
+	uint64_t now = atomic_load_explicit(&ring->lock, memory_order_relaxed);
 
+	if (now && now != me)
+		return false; /* without a write, which would take the line from its holder */
 	if (!atomic_compare_exchange_strong(&ring->lock, &holder, me) &&
 		!(holder == me && is_left(ring, s->frame))) {
 		s->ours += holder == me;
@@ -236,7 +279,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 {
 	uint64_t n = early_ring.w / 8, pos;
 	struct hl_thread *t = early_thread;
-	uint32_t tid = (uint32_t)hl_sys0(SYS_gettid), i;
+	uint32_t tid = own_tid(), i;
 	uint64_t synced_at;
 
 	if (!t)

@@ -5,6 +5,7 @@
  * second ends the wait at once: the event is dropped and counted, and so is all that finds no room
  * until the heart beats again: a program whose collector died runs on at nearly its own speed.
  * After the longest wait for a collector that lives the next thousand are dropped without one.
+ * Behind a seccomp filter there is no sleeping: a spin of some milliseconds, then the same.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -18,8 +19,12 @@
 
 #define SILENCE_NS  UINT64_C(1000000000)
 #define NAP_NS      10000000 /* a missed wake-up costs no more than this */
-#define TURN_NS     100000   /* between tries for what others hold */
+#define TURN_NS     100000   /* between tries for what others hold: at first ... */
+#define TURN_MAX_NS 10000000 /* ... and at last */
 #define SPINS       1000
+/* Some 20 ms, where nobody may ask the time: longer than the collector sleeps. */
+#define LONG_TICKS  UINT64_C(60000000)
+#define LONG_SPINS  4000 /* times SPINS, where not even the counter may be read */
 #define SKIP_EVENTS 1000
 #define UNTIL_BEAT  UINT32_MAX
 
@@ -31,9 +36,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* The one before it has taken our stacks with it: the next is sent whole. */
+static void meet_collector(struct hl_thread *t)
+{
+	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
+
+	if (t->out.epoch == epoch)
+		return;
+	t->out.epoch = epoch;
+	t->synced_at = UINT64_MAX;
+	t->resync = true;
+}
+
 /* Room, or a handler has written meanwhile: then the put starts over at another position. */
 static bool may_go_on(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
+	meet_collector(t); /* it may come while we wait, and then only has room for us */
 	return hl_producer_pos(&t->out) != pos || hl_producer_has_room(&t->out, pos, words);
 }
 
@@ -120,7 +138,8 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	struct patience p = patience();
 
-	for (;;) {
+	/* Another thread may put us all behind a filter while we wait. */
+	while (!hl_rec.no_syscalls) {
 		nap(t);
 		if (may_go_on(t, pos, words)) {
 			t->wait_ns += now_ns() - p.start;
@@ -131,6 +150,36 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 			return false;
 		}
 	}
+	return false;
+}
+
+/* How long a spin has lasted. */
+struct turns {
+	uint64_t from;
+	uint32_t n;
+};
+
+static bool may_turn(struct turns *t)
+{
+	if (hl_rec.stamp_mode == HL_STAMP_NONE)
+		return t->n++ < LONG_SPINS;
+	if (!t->n++)
+		t->from = hl_arch_stamp();
+	return hl_arch_stamp() - t->from < LONG_TICKS;
+}
+
+/* Behind a filter we may neither sleep nor ask the time. Whoever does not come is waited for no
+ * more until his heart beats. */
+static bool spin_long(struct hl_thread *t, uint64_t pos, uint32_t words)
+{
+	uint64_t beat = atomic_load(&hl_rec.region->heartbeat);
+
+	for (struct turns n = {0}; may_turn(&n);)
+		if (spin(t, pos, words))
+			return true;
+	t->silent_beat = beat;
+	t->skip = UNTIL_BEAT;
+	return false;
 }
 
 /* We have given up before: on a silent collector until its heart beats, on a slow one for a while.
@@ -146,28 +195,15 @@ static bool still_silent(struct hl_thread *t)
 	return true;
 }
 
-/* The one before it has taken our stacks with it: the next is sent whole. */
-static void meet_collector(struct hl_thread *t)
-{
-	uint32_t epoch = atomic_load_explicit(&t->out.ring->epoch, memory_order_relaxed);
-
-	if (t->out.epoch == epoch)
-		return;
-	t->out.epoch = epoch;
-	t->synced_at = UINT64_MAX;
-	t->resync = true;
-}
-
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	if (hl_rec.phase == HL_PHASE_EARLY || !hl_rec.region)
 		return false; /* nobody drains the early buffer */
-	meet_collector(t);
 	if (still_silent(t))
 		return false;
 	if (spin(t, pos, words))
 		return true;
-	return !hl_rec.no_syscalls && wait_long(t, pos, words);
+	return hl_rec.no_syscalls ? spin_long(t, pos, words) : wait_long(t, pos, words);
 }
 
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
@@ -177,10 +213,13 @@ bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
 
 	if (hl_rec.no_syscalls || still_silent(t))
 		return false;
-	for (p = patience(); !is_over(&p);) {
+	for (p = patience(); !hl_rec.no_syscalls && !is_over(&p);) {
 		hl_sys2(SYS_nanosleep, &moment, NULL);
 		if (try(t))
 			return true;
+		/* A thousand threads that all look often would leave no time for anyone. */
+		if (moment.tv_nsec < TURN_MAX_NS)
+			moment.tv_nsec *= 2;
 	}
 	give_up(t, &p);
 	return false;

@@ -36,6 +36,7 @@ enum hl_rec {
 			   ticks in the hooks that were timed */
 	HL_REC_EXEC,    /* the process is about to become another program; its next record here: it
 			   could not */
+	HL_REC_REAPED,  /* pid | wait status << 32: a child of this process has ended so */
 	HL_REC_COUNT,
 };
 

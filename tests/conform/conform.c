@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <wchar.h>
@@ -646,6 +647,115 @@ static const char *case_fork_in_a_storm(void)
 	return NULL;
 }
 
+static void *work_until_cancelled(void *arg)
+{
+	for (;;) {
+		free(malloc(random_size()));
+		pthread_testcancel();
+	}
+	return arg;
+}
+
+static void *work_a_little(void *arg)
+{
+	free(malloc(100));
+	atomic_fetch_add((_Atomic int *)arg, 1);
+	return NULL;
+}
+
+/* Threads that cannot be made, that nobody waits for, and that are cancelled at work. */
+static const char *case_threads_that_fail(void)
+{
+	static _Atomic int done;
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *result;
+
+	CHECK(!pthread_attr_init(&attr));
+	CHECK(!pthread_attr_setstacksize(&attr, (size_t)1 << 46));
+	fact("%s", strerror(pthread_create(&thread, &attr, work_a_little, &done)));
+	CHECK(!pthread_attr_setstacksize(&attr, 1 << 16));
+	CHECK(!pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED));
+	for (int i = 0; i < 20; i++)
+		CHECK(!pthread_create(&thread, &attr, work_a_little, &done));
+	while (done < 20)
+		usleep(1000);
+	for (int i = 0; i < 20; i++) {
+		CHECK(!pthread_create(&thread, NULL, work_until_cancelled, NULL));
+		usleep(500);
+		CHECK(!pthread_cancel(thread));
+		CHECK(!pthread_join(thread, &result));
+		CHECK(result == PTHREAD_CANCELED);
+	}
+	pthread_attr_destroy(&attr);
+	return NULL;
+}
+
+static void *end_the_process(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	for (int i = 0; i < 1000; i++)
+		free(malloc(random_size()));
+	_exit(0);
+}
+
+/* The first thread goes, the process goes on. */
+static const char *case_main_leaves(void)
+{
+	static pthread_t us;
+	pthread_t thread;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		us = pthread_self();
+		if (pthread_create(&thread, NULL, end_the_process, &us))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return NULL;
+}
+
+static void *_Atomic at_fork;
+
+static void allocate_at_fork(void)
+{
+	free(atomic_exchange(&at_fork, malloc(300)));
+}
+
+static volatile sig_atomic_t handler_status = -1;
+
+static void fork_in_handler(int sig)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)sig;
+	if (pid == 0)
+		work_as_child();
+	handler_status = waitpid(pid, &status, 0) == pid ? status : -2;
+}
+
+/* Handlers that allocate around a fork, and a fork in a handler of a signal. */
+static const char *case_fork_handlers(void)
+{
+	int status;
+	pid_t pid;
+
+	CHECK(!pthread_atfork(allocate_at_fork, allocate_at_fork, allocate_at_fork));
+	for (int i = 0; i < 20; i++) {
+		pid = fork();
+		if (pid == 0)
+			work_as_child();
+		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	}
+	signal(SIGUSR1, fork_in_handler);
+	raise(SIGUSR1);
+	CHECK(handler_status == 0);
+	return NULL;
+}
+
 /* A child frees and resizes what its parent made. */
 static const char *case_fork_child_frees(void)
 {
@@ -942,7 +1052,10 @@ static const struct conform_case cases[] = {
 	CONFORM_CASE("threads get different blocks", case_threads),
 	CONFORM_CASE("free in another thread", case_free_elsewhere),
 	CONFORM_CASE("blocks outlive their threads", case_blocks_outlive_threads),
+	CONFORM_CASE("threads that fail, detached and cancelled", case_threads_that_fail),
+	CONFORM_CASE("main leaves by pthread_exit", case_main_leaves),
 	CONFORM_APART("fork in a storm", case_fork_in_a_storm),
+	CONFORM_APART("fork in handlers, handlers of fork", case_fork_handlers),
 	CONFORM_CASE("a fork child frees its parent's blocks", case_fork_child_frees),
 	CONFORM_APART("no room", case_no_room),
 	CONFORM_CASE("strdup and its like", case_strdup),

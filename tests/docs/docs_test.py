@@ -21,7 +21,7 @@ from docs import CONSOLE, case, command_pages, environment, finish, has, prepare
 TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
-DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/tutorial.md',
+DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/promises.md', 'docs/tutorial.md',
              'docs/man/README.md', *command_pages(TOP))
 MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'

@@ -2,6 +2,8 @@
 """collector_test - the collector is killed, stopped, or cannot write: the program does not care."""
 import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -49,6 +51,25 @@ def test_killed(place):
     missing = total - sum(seen)
     if not 0 <= missing <= dropped <= missing + 100:
         raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
+
+
+def test_killed_after_exec(place):
+    """regions of one pid, before and after an exec, are told apart: the living one goes on with a new collector"""
+    os.mkfifo('f')
+    os.mkfifo('g')
+    # Each shell's region stays as long as a child of it that has not executed anything.
+    script = f'(read x <f) & exec /bin/sh -c "(read x <g) & exec {place.program("hammer")} 2"'
+    process = place.start(place.record_command('/bin/sh', '-c', script))
+    pid = int(process.stdout.readline().split()[1])
+    for name in 'fg':
+        with open(name, 'w', encoding='ascii') as fifo:
+            fifo.write('\n')
+        time.sleep(0.3)
+    collector = [child for child in children_of(process.pid) if child != pid]
+    os.kill(collector[0], signal.SIGKILL)
+    expect('status', place.finish(process).status, 17)
+    infos = [place.heaplapse.info(name) for name in place.traces() if 'hammer' in name]
+    expect('ends', sorted(info['end']['kind'] for info in infos), ['exit', 'lost'])
 
 
 def test_killed_names(place):
@@ -107,11 +128,11 @@ def test_stopped(place):
 
 
 def test_stopped_under_load(place):
-    """the collector is stopped for 3 s under load: the program goes on, what is dropped is counted"""
-    process, _, collector = start(place, 4)
+    """the collector is stopped for 5 s under load: the program goes on, what is dropped is counted"""
+    process, _, collector = start(place, 6)
     time.sleep(0.3)
     os.kill(collector, signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(5)
     os.kill(collector, signal.SIGCONT)
     done = place.finish(process)
     expect('status', done.status, 17)
@@ -126,6 +147,27 @@ def test_stopped_under_load(place):
     missing = 2 * int(done.out) - seen
     if not 0 < missing <= totals['dropped_events'] <= missing + 100:
         raise Failure(f'{missing} events are missing, {totals["dropped_events"]} are said to be dropped')
+
+
+def test_strangers(place):
+    """who comes to the collector's socket without its secret is shown the door, and what he says does no harm"""
+    process = place.start(place.record_command('/bin/sh', '-c', 'echo $HEAPLAPSE_SOCKET; read x; exit 5'),
+                          stdin=subprocess.PIPE)
+    name, _, secret = process.stdout.readline().strip().partition(':')
+    hello = struct.pack('=IIII40s', 0x6f6c6c68, 5, os.getpid(), 0, secret.encode())
+    wrong = struct.pack('=IIII40s', 0x6f6c6c68, 5, os.getpid(), 0, b'0' * 32)
+    for words in (wrong, b'', b'x', hello[:-1], b'\xff' * 56, wrong * 100):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as guest:
+            guest.settimeout(10)
+            guest.connect('\0' + name)
+            guest.send(words)
+            # a message of no bytes says nothing yet
+            if words:
+                message, fds, _, _ = socket.recv_fds(guest, 100, 4)
+                expect('answer and descriptors', (message, fds), (b'', []))
+    done = place.finish(process, '\n')
+    expect('status', done.status, 5)
+    expect('traces', len(place.infos(1)), 1)
 
 
 def test_full_disk(place):

@@ -18,6 +18,7 @@ import decode  # noqa: E402
 from hltrace import Failure, Heaplapse, Results, expect  # noqa: E402
 
 LIMIT = 20      # seconds, for anything that is waited for
+PATIENCE = LIMIT * (20 if 'MANNERS_LONG' in os.environ else 1)      # for a program
 
 
 class Skip(Exception):
@@ -38,6 +39,7 @@ class Place:
     def __init__(self, args):
         self.binary, self.library = args.heaplapse, args.library
         self.programs, self.include = args.programs, args.include
+        self.sources = os.path.join(HERE, 'programs')
         self.heaplapse = Heaplapse(self.binary, self.library)
 
     def program(self, name):
@@ -60,7 +62,7 @@ class Place:
     def run(self, *command, text=None, **options):
         if text is not None:
             options['stdin'] = subprocess.PIPE
-        return self.finish(self.start(command, **options), text)
+        return self.finish(self.start(command, **options), text, PATIENCE)
 
     def record_command(self, *command, options=('-q',)):
         return [self.binary, 'record', *options, '--', *command]
@@ -114,6 +116,12 @@ class Place:
         with open(trace, 'rb') as file:
             meta = next(chunk for chunk, _ in decode.chunks(file.read()) if chunk.type == 1)
         return tuple(meta.varints(1)[2:4])
+
+    def unpacked(self, trace):
+        """All bytes of all columns (docs/trace-format.md)."""
+        with open(trace, 'rb') as file:
+            return b''.join(bytes(column) for chunk, _ in decode.chunks(file.read())
+                            for column in chunk.columns.values())
 
     def dump(self, trace):
         return self.heaplapse.run('dump', trace).splitlines()
@@ -199,7 +207,7 @@ def main(tests):
         title = (test.__doc__ or name).partition('\n')[0].rstrip('.')
         with tempfile.TemporaryDirectory(prefix='heaplapse-manners-', ignore_cleanup_errors=True) as folder:
             os.chdir(folder)
-            signal.alarm(3 * LIMIT)
+            signal.alarm((30 if 'MANNERS_LONG' in os.environ else 3) * LIMIT)
             try:
                 results.case(title, test, Place(args))
             except Skip as reason:

@@ -2,7 +2,7 @@
 """maps_test - --mmap: the program's own mappings, with addresses, sizes and stacks; and --free-stacks."""
 import re
 
-from manners import Failure, expect, main, sound
+from manners import Failure, Skip, expect, main, sound
 
 EXTRA = re.compile(r'extra \d+ \S+ (mmap|munmap|mremap) (0x\S+) (\d+) (\d+) (\d+) (\S+) ')
 
@@ -28,6 +28,17 @@ def test_maps(place):
     totals = [place.info(name)['totals'] for name in ('with.hlt', 'without.hlt')]
     for name in ('allocations', 'bytes_allocated', 'frees', 'live_bytes_end', 'peak_bytes'):
         expect(name, totals[0][name], totals[1][name])
+
+
+def test_refused(place):
+    """a munmap that the kernel refuses, for there are too many maps: the range is there again"""
+    done = place.record(place.program('mapper'), 'refused', options=('-q', '--mmap'))
+    if done.status == 77:
+        raise Skip('this kernel allows more maps than can be made here')
+    expect('status', done.status, 0)
+    found = [(kind, size) for kind, address, size, *_ in mappings(place, place.traces()[0])
+             if address == done.out.strip()]
+    expect('at the place', found, [('munmap', '4096'), ('mmap', '4096')])
 
 
 def test_bare(place):

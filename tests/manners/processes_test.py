@@ -3,10 +3,11 @@
 import collections
 import json
 import os
+import shutil
 import signal
 import time
 
-from manners import Failure, children_of, expect, main, sound, wait_until
+from manners import Failure, Skip, children_of, expect, main, sound, wait_until
 
 NUMBER = {1000: 100, 2000: 200, 3000: 300}      # blocks of a size that a process of family.c makes
 
@@ -82,6 +83,18 @@ def test_signal(place):
     with_child(place, 'signal', 128 + signal.SIGABRT, ('signal', 6))
 
 
+def test_killed(place):
+    """50 children that are killed at once and reaped at once: how each ended is known"""
+    for mode in ('record', 'bare'):
+        family = Family(place, mode, 'killed', 35, 51)
+        sound(family.member(1000), end=('exit', 35))
+        ends = collections.Counter((i['end']['kind'], i['end']['value']) for i in family.infos.values())
+        expect('ends', dict(ends), {('signal', 9): 50, ('exit', 35): 1})
+        for name, info in family.infos.items():
+            sound(info)
+            os.unlink(name)
+
+
 def test_vfork(place):
     """vfork and exec: what the child does before the exec is its parent's"""
     with_child(place, 'vfork', 20, ('exit', 20), inherited=0)
@@ -92,6 +105,15 @@ def test_vfork_exit(place):
     for mode in ('record', 'bare'):
         family = Family(place, mode, 'vfork-exit', -9, 1)
         sound(family.member(1000), end=('signal', 9))
+        os.unlink(place.traces()[0])
+
+
+def test_raw_stack(place):
+    """syscall(SYS_clone) with CLONE_VM and a stack of its own: the child comes back where it should"""
+    expect('alone', place.run(place.program('family'), 'raw-stack').status, 32)
+    for mode in ('record', 'bare'):
+        family = Family(place, mode, 'raw-stack', 32, 1)
+        sound(family.member(1000), end=('exit', 32))
         os.unlink(place.traces()[0])
 
 
@@ -266,6 +288,28 @@ def test_parents(place):
         expect('the parent of the shell', parents[shell], above)
         for name in place.traces():
             os.unlink(name)
+
+
+def test_make(place):
+    """make -j4: every compiler, assembler and linker has a trace that is whole, and a parent among them"""
+    if not shutil.which('make'):
+        raise Skip('make is not installed')
+    with open('Makefile', 'w', encoding='ascii') as file:
+        file.write('all: 1 2 3 4 5 6\n%: %.c\n\tgcc -o $@ $<\n')
+    for number in range(1, 7):
+        with open(f'{number}.c', 'w', encoding='ascii') as file:
+            file.write('int main(void) { return 0; }\n')
+    done = place.record('make', '-j4', '-s')
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    infos = place.infos()
+    programs = collections.Counter(os.path.basename(info['program']) for info in infos.values())
+    expect('compilers', programs['cc1'], 6)
+    expect('made', all(os.access(str(number), os.X_OK) for number in range(1, 7)), True)
+    pids = {info['pid'] for info in infos.values()}
+    for name, info in infos.items():
+        sound(info)
+        if not info['program'].endswith('make'):
+            expect('the parent is recorded, too', place.parents(name)[1] in pids, True)
 
 
 def test_stopped_script(place):

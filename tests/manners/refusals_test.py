@@ -96,6 +96,47 @@ def test_musl(place):
     check(place, build('musl', compiler='musl-gcc'), 'musl')
 
 
+def left_alone(place, program, *parts):
+    """A child that cannot bear the library is executed without it, whatever the way, and it is said."""
+    os.environ['PATH'] = os.getcwd() + ':' + os.environ['PATH']
+    name = os.path.basename(program)
+    with open('script', 'w', encoding='ascii') as file:
+        file.write(f'#!{os.path.abspath(program)}\n')
+    os.chmod('script', 0o755)
+    for command in (['/bin/sh', '-c', f'{program}; exit $?'], ['/bin/sh', '-c', f'exec {program}'], ['env', name],
+                    ['env', './script'], ['nice', name], [place.program('family'), 'spawn-of', program],
+                    [place.program('family'), 'spawn-ofp', name]):
+        done = place.record(*command)
+        expect(f'{command}: status and output', (done.status, done.out), (3, 'ran\n'))
+        contains(f'{command}: message', done.err, 'is not recorded', *parts)
+        expect('lines', done.err.count('\n'), 1)
+        place.infos(1)
+        os.unlink(place.traces()[0])
+
+
+def test_sanitizer_child(place):
+    """a child with the address sanitizer, which would refuse to start"""
+    left_alone(place, build('asan', '-fsanitize=address'), 'sanitizer')
+
+
+def test_musl_child(place):
+    """a child of musl's, whose loader could not load us"""
+    left_alone(place, build('musl', compiler='musl-gcc'), 'musl')
+
+
+def test_preload_of_child(place):
+    """a child that is left alone keeps what else is preloaded"""
+    program = build('asan', '-fsanitize=address')
+    with open('source.c', 'w', encoding='ascii') as file:
+        file.write('#include <stdlib.h>\n#include <stdio.h>\n'
+                   'int main(void) { puts(getenv("LD_PRELOAD")); return 3; }\n')
+    compiled('gcc', '-o', program, 'source.c', '-fsanitize=address')
+    other = '/lib/x86_64-linux-gnu/libm.so.6'
+    env = {**os.environ, 'LD_PRELOAD': other, 'ASAN_OPTIONS': 'verify_asan_link_order=0'}
+    done = place.record('/bin/sh', '-c', f'exec {program}', env=env)
+    expect('status and LD_PRELOAD', (done.status, done.out), (3, other + '\n'))
+
+
 NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """status_test - a recorded program is what it is alone: same status, signals, descriptors, environment."""
 import os
+import select
 import signal
 import subprocess
+import time
 
 from manners import (Failure, contains, children_of, expect, main, sound, state_of, wait_until)
 
@@ -125,6 +127,19 @@ def test_streams(place):
     expect('all', (done.status, done.out, done.err), (3, 'out\n', 'err\n'))
 
 
+def test_secrets(place):
+    """neither the environment nor what stands in the heap is in a trace"""
+    secret = 'canary-7261-in-the-coal-mine'
+    done = place.record('/bin/sh', '-c', 'x=$SECRET; y=$x$x; read z; echo "$y" >/dev/null; exit 3',
+                        env={**os.environ, 'SECRET': secret}, text=secret[::-1] + '\n')
+    expect('status', done.status, 3)
+    sound(place.info(), end=('exit', 3))
+    data = place.unpacked(place.traces()[0])
+    expect('the program is in the trace', b'/bin/sh' in data, True)
+    for word in (secret, secret[::-1]):
+        expect('the secret is in the trace', word.encode() in data, False)
+
+
 def test_errno(place):
     """errno is left alone"""
     for mode in ('record', 'bare'):
@@ -153,6 +168,26 @@ def test_signals_passed(place):
     done = place.finish(process)
     expect('status and the rest', (done.status, done.out, done.err), (7, 'TERM\n', ''))
     sound(place.info(), end=('exit', 7))
+
+
+def test_group_signals(place):
+    """what is sent to the process group reaches the program once, also when record leads the group"""
+    leader = ('/bin/sh', '-c', 'trap : USR1 INT HUP USR2 TERM; "$@"; exit $?', 'sh')
+    for prefix in ((), leader):
+        process = place.start([*prefix, *place.record_command(place.program('signals'))], process_group=0)
+        process.stdout.readline()
+        for name in ('USR1', 'INT', 'HUP', 'USR2'):
+            os.killpg(process.pid, getattr(signal, 'SIG' + name))
+            expect('the program got', process.stdout.readline().strip(), name)
+        os.killpg(process.pid, signal.SIGTERM)
+        expect('the rest', place.finish(process).out, 'TERM\n')
+
+
+def test_own_group(place):
+    """a program that signals its own group is not told twice"""
+    script = 'n=0; trap "n=$((n+1)); echo got" USR1; kill -USR1 0; sleep 0.2; echo end'
+    done = place.record('/bin/sh', '-c', script, process_group=0)
+    expect('output', done.out, 'got\nend\n')
 
 
 def test_signal_kills(place):
@@ -199,6 +234,64 @@ def test_terminal_interrupt(place):
     os.close(leader)
     os.close(follower)
     sound(place.info(), end=('exit', 7))
+
+
+class Terminal:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, place, *shell):
+        self.leader, follower = os.openpty()
+        self.process = place.start(['setsid', '--ctty', *shell], stdin=follower, stdout=follower, stderr=follower,
+                                   env={**os.environ, 'PS1': 'prompt:', 'TERM': 'dumb'})
+        os.close(follower)
+        self.said = ''
+
+    def wait(self, text):
+        """Until it has been said, after what was waited for before."""
+        def look():
+            if select.select([self.leader], [], [], 0)[0]:
+                self.said += os.read(self.leader, 65536).decode(errors='replace')
+            return text in self.said
+        wait_until(f'{text!r} on the terminal', look)
+        self.said = self.said.partition(text)[2]
+
+    def type(self, text):
+        os.write(self.leader, text.encode())
+
+
+def test_job_control(place):
+    """in an interactive shell: Ctrl-Z, fg, bg of a program that wants to read, fg again, Ctrl-C"""
+    terminal = Terminal(place, 'bash', '--norc', '--noprofile', '--noediting', '-i')
+    terminal.wait('prompt:')
+    terminal.type(' '.join(place.record_command('/bin/cat')) + '\n')
+    for _ in range(2):
+        terminal.type('one\n')
+        terminal.wait('one\r\none')
+        terminal.type('\x1a')
+        terminal.wait('Stopped')
+        terminal.wait('prompt:')
+        terminal.type('fg\n')
+        terminal.wait('record')
+    terminal.type('two\n')
+    terminal.wait('two\r\ntwo')
+    terminal.type('\x1a')
+    terminal.wait('Stopped')
+    terminal.wait('prompt:')
+    terminal.type('bg\n')      # it stops at once, for it may not read
+    terminal.wait('prompt:')
+    time.sleep(0.3)
+    terminal.type('fg\n')
+    terminal.wait('record')
+    terminal.type('three\n')
+    terminal.wait('three\r\nthree')
+    terminal.type('\x03')
+    terminal.wait('prompt:')
+    terminal.type('echo status $?\n')
+    terminal.wait('status 130')
+    terminal.type('exit\n')
+    terminal.process.wait(10)
+    os.close(terminal.leader)
+    sound(place.info(), end=('signal', 2))
 
 
 def test_broken_stderr(place):

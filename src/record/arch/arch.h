@@ -4,6 +4,7 @@
  *
  * regs.h defines, inline:
  *   struct hl_regs            what a step needs of a frame: pc, sp, fp
+ *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load us
  *   hl_arch_stamp()           the cycle counter, unordered; hl_arch_stamp_ordered(): not taken
  *                             before earlier loads and stores of this thread have been seen by it
  *   hl_arch_or_local(p, v)    *p |= v in one instruction, atomic against this thread's own signals
@@ -23,6 +24,8 @@
  *
  * syscall.h: hl_sys0 .. hl_sys6(number, arguments): the kernel's answer, errno untouched
  * clone.h: hl_arch_clone(flags, stack top, fn, arg)
+ * forward.h: HL_ARCH_FORWARD_BODY(a, b, watched, next), the whole body of a naked function
+ * syscall()
  */
 #ifndef HL_RECORD_ARCH_H
 #define HL_RECORD_ARCH_H

@@ -14,9 +14,9 @@
 
 static atomic_bool probes_forbidden;
 
-void hl_walk_forbid_probes(void)
+void hl_walk_forbid_probes(bool forbidden)
 {
-	atomic_store_explicit(&probes_forbidden, true, memory_order_relaxed);
+	atomic_store_explicit(&probes_forbidden, forbidden, memory_order_relaxed);
 }
 
 bool hl_walk_probes_allowed(void)

@@ -60,7 +60,7 @@ void hl_walk_hop(struct hl_walk *w, uintptr_t sp);
 bool hl_walk_vouch(struct hl_walk *w, uintptr_t from, uintptr_t to);
 /* A single byte, such as one of code: as above, without changing the vouched range. */
 bool hl_walk_probe(uintptr_t addr);
-void hl_walk_forbid_probes(void);
+void hl_walk_forbid_probes(bool forbidden);
 bool hl_walk_probes_allowed(void);
 
 hl_inline bool hl_walk_may_read(struct hl_walk *w, uintptr_t from, uintptr_t to)

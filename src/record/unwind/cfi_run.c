@@ -2,14 +2,14 @@
  * cfi_run.c - the small programs of .eh_frame: run up to a pc, they give the row for that pc.
  *
  * A row that cannot be represented (offsets beyond 2 GiB, states nested deeper than STATES) is
- * refused, never approximated. Cost: 0.3 to 1 us, once per pc; about 1 KiB of stack.
+ * refused, never approximated. Cost: 0.3 to 1 us, once per pc; half a KiB of stack.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "record/unwind/cfi_internal.h"
 
-#define STATES 5
+#define STATES 2 /* compilers nest one; each costs 92 bytes of the program's stack */
 
 struct run {
 	const struct hl_object *object;
@@ -18,7 +18,8 @@ struct run {
 	uintptr_t loc, pc;
 	bool refused;
 	unsigned depth;
-	struct hl_cfi_row row, initial, saved[STATES];
+	struct hl_cfi_row *row; /* the answer itself: every row costs 92 bytes of stack */
+	struct hl_cfi_row initial, saved[STATES];
 };
 
 static void set_reg(struct run *r, uint64_t reg, enum hl_cfi_how how, int64_t value)
@@ -27,32 +28,32 @@ static void set_reg(struct run *r, uint64_t reg, enum hl_cfi_how how, int64_t va
 		return; /* vector registers and the like: nobody asks for them */
 	if (value > INT_MAX || value < INT_MIN)
 		r->refused = true;
-	r->row.how[reg] = (uint8_t)how;
-	r->row.value[reg] = (int32_t)value;
+	r->row->how[reg] = (uint8_t)how;
+	r->row->value[reg] = (int32_t)value;
 }
 
 static void set_cfa(struct run *r, uint64_t reg, int64_t off)
 {
 	if (reg >= HL_ARCH_REGISTERS || off > INT_MAX || off < INT_MIN)
 		r->refused = true;
-	r->row.cfa_how = HL_ROW_REGISTER;
-	r->row.cfa_register = (uint8_t)reg;
-	r->row.cfa_value = (int32_t)off;
+	r->row->cfa_how = HL_ROW_REGISTER;
+	r->row->cfa_register = (uint8_t)reg;
+	r->row->cfa_value = (int32_t)off;
 }
 
 static void set_cfa_offset(struct run *r, int64_t off)
 {
-	if (r->row.cfa_how != HL_ROW_REGISTER)
+	if (r->row->cfa_how != HL_ROW_REGISTER)
 		r->refused = true;
 	else
-		set_cfa(r, r->row.cfa_register, off);
+		set_cfa(r, r->row->cfa_register, off);
 }
 
 static void restore_reg(struct run *r, uint64_t reg)
 {
 	if (reg < HL_ARCH_REGISTERS) {
-		r->row.how[reg] = r->initial.how[reg];
-		r->row.value[reg] = r->initial.value[reg];
+		r->row->how[reg] = r->initial.how[reg];
+		r->row->value[reg] = r->initial.value[reg];
 	}
 }
 
@@ -76,9 +77,9 @@ static int64_t scaled(const struct run *r, uint64_t n)
 static void state(struct run *r, bool remember)
 {
 	if (remember && r->depth < STATES)
-		r->saved[r->depth++] = r->row;
+		r->saved[r->depth++] = *r->row;
 	else if (!remember && r->depth > 0)
-		r->row = r->saved[--r->depth];
+		*r->row = r->saved[--r->depth];
 	else
 		r->refused = true;
 }
@@ -108,14 +109,14 @@ static void define(struct run *r, uint8_t op)
 	case 0x0c: /* def_cfa */
 		return set_cfa(r, reg, (int64_t)hl_bytes_uleb(b));
 	case 0x0d: /* def_cfa_register */
-		if (r->row.cfa_how != HL_ROW_REGISTER)
+		if (r->row->cfa_how != HL_ROW_REGISTER)
 			r->refused = true;
-		return set_cfa(r, reg, r->row.cfa_value);
+		return set_cfa(r, reg, r->row->cfa_value);
 	case 0x0e: /* def_cfa_offset */
 		return set_cfa_offset(r, (int64_t)hl_bytes_uleb(b));
 	case 0x0f: /* def_cfa_expression */
-		r->row.cfa_how = HL_ROW_EXPR;
-		r->row.cfa_value = (int32_t)take_expr(r);
+		r->row->cfa_how = HL_ROW_EXPR;
+		r->row->cfa_value = (int32_t)take_expr(r);
 		return;
 	case 0x10: /* expression */
 		return set_reg(r, reg, HL_ROW_EXPR, take_expr(r));
@@ -185,16 +186,25 @@ static bool run(struct run *r, struct hl_bytes program)
 hl_cold bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
 	struct hl_cfi_row *row)
 {
-	struct run r = {.object = o, .entry = e, .loc = e->begin, .pc = pc - o->shift};
+	struct run r;
 
-	r.row.cfa_how = HL_ROW_UNDEF;
+	/* What is saved is read only after it was written. */
+	r.object = o;
+	r.entry = e;
+	r.loc = e->begin;
+	r.pc = pc - o->shift;
+	r.refused = false;
+	r.depth = 0;
+	r.row = row;
+	memset(row, 0, sizeof(*row));
+	memset(&r.initial, 0, sizeof(r.initial));
+	row->cfa_how = HL_ROW_UNDEF;
 	if (!run(&r, e->common))
 		return false;
-	r.initial = r.row;
+	r.initial = *row;
 	r.loc = e->begin;
 	if (!run(&r, e->own))
 		return false;
-	*row = r.row;
 	return row->cfa_how != HL_ROW_UNDEF;
 }
 

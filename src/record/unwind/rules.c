@@ -22,9 +22,9 @@ int hl_unwind_init(hl_unwind_module_fn on_module)
 	return 0;
 }
 
-void hl_unwind_forbid_syscalls(void)
+void hl_unwind_forbid_syscalls(bool forbidden)
 {
-	hl_walk_forbid_probes();
+	hl_walk_forbid_probes(forbidden);
 }
 
 static void clear_table(void)
@@ -193,13 +193,27 @@ static struct hl_cfi_place reg_place(
 	return p;
 }
 
+/* Apart, so that its frame is not there while the row is made: somebody's stack is small. */
+static hl_noinline uint32_t rule_of(
+	const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t pc, bool signal_frame)
+{
+	struct hl_cfi_shape shape = {
+		.cfa = cfa_place(o, row, pc),
+		.pc = reg_place(o, row, HL_ARCH_DW_PC),
+		.sp = reg_place(o, row, HL_ARCH_DW_SP),
+		.fp = reg_place(o, row, HL_ARCH_DW_FP),
+		.signal_frame = signal_frame,
+	};
+
+	return hl_arch_rule(&shape);
+}
+
 hl_cold uint32_t hl_rule_compile(struct hl_walk *w, uintptr_t pc)
 {
 	uint64_t generation = hl_generation();
 	struct hl_object o;
 	struct hl_cfi_entry e;
 	struct hl_cfi_row row;
-	struct hl_cfi_shape shape;
 	uint32_t rule = HL_RULE_NO_TABLE;
 	bool exact = w->exact;
 
@@ -208,14 +222,7 @@ hl_cold uint32_t hl_rule_compile(struct hl_walk *w, uintptr_t pc)
 		return HL_RULE_UNKNOWN;
 	announce(&o.module, generation);
 	if (hl_cfi_find(&o, pc, &e) && hl_cfi_row(&o, &e, pc, &row)) {
-		shape = (struct hl_cfi_shape){
-			.cfa = cfa_place(&o, &row, exact ? pc : pc + 1),
-			.pc = reg_place(&o, &row, HL_ARCH_DW_PC),
-			.sp = reg_place(&o, &row, HL_ARCH_DW_SP),
-			.fp = reg_place(&o, &row, HL_ARCH_DW_FP),
-			.signal_frame = e.signal_frame,
-		};
-		rule = hl_arch_rule(&shape);
+		rule = rule_of(&o, &row, exact ? pc : pc + 1, e.signal_frame);
 	} else if (!exact && hl_cfi_starts(&o, pc + 1)) {
 		rule = HL_RULE_STOP;
 	}

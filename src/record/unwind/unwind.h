@@ -61,7 +61,7 @@ void hl_unwind_unloads_left(uint32_t n);
 void hl_unwind_bump(void);
 
 /* After seccomp: addresses that would need a probe end the walk instead. */
-void hl_unwind_forbid_syscalls(void);
+void hl_unwind_forbid_syscalls(bool forbidden);
 
 /* A thread's unwinder lives in memory of the caller's: zeroed, this large, 64-byte aligned. */
 #define HL_UNWINDER_BYTES (256 * 1024)

@@ -208,7 +208,7 @@ static void without_syscalls(void **state)
 
 	event();
 	depth = last.depth;
-	hl_unwind_forbid_syscalls();
+	hl_unwind_forbid_syscalls(true);
 	event();
 	assert_at_least_full();
 	assert_int_equal(last.depth, depth);

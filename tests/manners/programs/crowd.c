@@ -1,10 +1,11 @@
 /*
  * crowd.c - crowd alive N COUNT: N threads that all live at the same time, each makes COUNT blocks
  * of 5000 bytes and frees half of them, all of them when it is even. crowd turns N COUNT: the same
- * one after the other.
+ * one after the other; prints how many KiB of memory it had after a tenth of them, and at the end.
  */
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,11 +41,23 @@ static void *turn(void *arg)
 	return NULL;
 }
 
+static long resident_kib(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+		return 0;
+	fclose(f);
+	return pages * 4;
+}
+
 int main(int argc, char **argv)
 {
 	int n = atoi(argv[2]), together = !strcmp(argv[1], "alive");
 	pthread_t *t = calloc((size_t)n, sizeof(*t));
 	pthread_attr_t attr;
+	long early = 0;
 
 	count = atoi(argv[3]);
 	pthread_attr_init(&attr);
@@ -56,8 +69,12 @@ int main(int argc, char **argv)
 			return 1;
 		if (!together)
 			pthread_join(t[i], NULL);
+		if (i == n / 10)
+			early = resident_kib();
 	}
 	for (int i = 0; together && i < n; i++)
 		pthread_join(t[i], NULL);
+	if (!together)
+		printf("%ld %ld\n", early, resident_kib());
 	return 0;
 }

@@ -108,6 +108,22 @@ static int with_clone(void)
 	return join(clone(cloned, stack + (1 << 20), SIGCHLD, NULL));
 }
 
+static void on_new_stack(void)
+{
+	_exit(32);
+}
+
+/* The child comes back from the call on a stack that says where to: a function in between would
+ * have to be on it, too. */
+static int with_raw_stack(void)
+{
+	static void *stack[8192];
+
+	stack[8190] = (void *)on_new_stack;
+	return join((pid_t)syscall(
+		SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, &stack[8190], NULL, NULL, NULL));
+}
+
 static int with_vfork(void)
 {
 	volatile pid_t pid = vfork();
@@ -140,6 +156,52 @@ static int with_spawn(void)
 	if (posix_spawn(&pid, self, NULL, NULL, argv, environ))
 		return 1;
 	return join(pid);
+}
+
+/* posix_spawn and posix_spawnp of another program; its status. */
+static int with_spawn_of(char *program, int search)
+{
+	char *argv[] = {program, NULL};
+	pid_t pid;
+
+	if ((search ? posix_spawnp : posix_spawn)(&pid, program, NULL, NULL, argv, environ))
+		return 1;
+	return join(pid);
+}
+
+static int reap(int way, pid_t pid)
+{
+	siginfo_t info = {0};
+	int status = 0;
+
+	switch (way) {
+	case 0:
+		return wait(&status) == pid ? WTERMSIG(status) : -1;
+	case 1:
+		return waitpid(pid, &status, 0) == pid ? WTERMSIG(status) : -1;
+	case 2:
+		return wait3(&status, 0, NULL) == pid ? WTERMSIG(status) : -1;
+	case 3:
+		return wait4(pid, NULL, 0, NULL) == pid ? SIGKILL : -1;
+	default:
+		return waitid(P_PID, (id_t)pid, &info, WEXITED) == 0 ? info.si_status : -1;
+	}
+}
+
+/* 50 children that die at once and are reaped at once, by each function in turn. */
+static int with_killed(void)
+{
+	for (int i = 0; i < 50; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			work(200, 2000);
+			kill(getpid(), SIGKILL);
+		}
+		if (reap(i % 5, pid) != SIGKILL)
+			return 1;
+	}
+	return 35;
 }
 
 static int with_system(void)
@@ -322,10 +384,11 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} ways[] = {{"fork", with_fork}, {"raw-fork", with_raw_fork}, {"raw-clone", with_raw_clone},
-		{"clone", with_clone}, {"vfork", with_vfork}, {"vfork-exit", with_vfork_exit},
-		{"spawn", with_spawn}, {"system", with_system}, {"popen", with_popen},
-		{"grandchild", with_grandchild}, {"threads", with_threads}, {"start", with_start},
-		{"signal", with_signal}, {"exec-fails", with_exec_fails}};
+		{"clone", with_clone}, {"raw-stack", with_raw_stack}, {"vfork", with_vfork},
+		{"vfork-exit", with_vfork_exit}, {"spawn", with_spawn}, {"system", with_system},
+		{"popen", with_popen}, {"grandchild", with_grandchild}, {"threads", with_threads},
+		{"start", with_start}, {"signal", with_signal}, {"killed", with_killed},
+		{"exec-fails", with_exec_fails}};
 
 	self = argv[0];
 	if (!strcmp(argv[1], "leaf")) {
@@ -335,6 +398,8 @@ int main(int argc, char **argv)
 	work(100, 1000);
 	if (!strcmp(argv[1], "daemon"))
 		return with_daemon(argv[2]);
+	if (!strncmp(argv[1], "spawn-of", 8))
+		return with_spawn_of(argv[2], argv[1][8] == 'p');
 	if (!strcmp(argv[1], "words"))
 		return with_words(argv[2]);
 	if (!strcmp(argv[1], "reexec"))

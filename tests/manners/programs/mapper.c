@@ -1,5 +1,5 @@
 /* mapper.c - maps, grows, moves and unmaps; prints what each call gave. Failing calls print
- * nothing. */
+ * nothing. With a word: a munmap that the kernel refuses, and where. */
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -8,12 +8,34 @@ static __attribute__((noinline)) void *map_here(size_t size)
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-int main(void)
+/* As many maps as the kernel allows; then one that would have to be cut in three. */
+static int refused(void)
 {
-	char text[512];
-	char *a = map_here(40960), *b = map_here(81920), *c;
+	size_t pages = (size_t)4 << 20;
+	char *many = mmap(NULL, pages * 4096, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+	     *three = mmap(NULL, 3 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < pages; i += 2)
+		if (mprotect(many + i * 4096, 4096, PROT_READ)) {
+			if (munmap(three + 4096, 4096) == 0)
+				return 6;
+			munmap(many, pages * 4096);
+			printf("%p\n", (void *)(three + 4096));
+			return 0;
+		}
+	return 77;
+}
+
+int main(int argc, char **argv)
+{
+	char text[512], *a, *b, *c;
 	int n;
 
+	if (argc > 1)
+		return refused();
+	a = map_here(40960);
+	b = map_here(81920);
 	c = mremap(b, 81920, 1638400, MREMAP_MAYMOVE);
 	n = snprintf(text, sizeof(text), "mmap %p 40960\nmmap %p 81920\nmremap %p 1638400\n",
 		(void *)a, (void *)b, (void *)c);

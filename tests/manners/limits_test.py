@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+"""limits_test - too little of something: the program's result is its own, and the trace says how it ended."""
+import contextlib
+import os
+import signal
+import time
+
+from manners import Failure, Skip, expect, main, sound
+
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
+
+
+@contextlib.contextmanager
+def memory_group(size):
+    """A cgroup with so much memory, of either version: the file that a pid is written to."""
+    old, new = '/sys/fs/cgroup/memory', '/sys/fs/cgroup'
+    root, limit = (old, 'memory.limit_in_bytes') if os.path.isdir(old) else (new, 'memory.max')
+    path = f'{root}/heaplapse-test-{os.getpid()}'
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        raise Skip(f'no cgroup can be made: {error}') from None
+    try:
+        if not os.path.exists(f'{path}/{limit}'):
+            raise Skip('this cgroup has no limit of memory')
+        for name, value in ((limit, size), ('memory.swap.max', 0), ('memory.swappiness', 0)):
+            if os.path.exists(f'{path}/{name}'):
+                with open(f'{path}/{name}', 'w', encoding='ascii') as file:
+                    file.write(str(value))
+        yield f'{path}/cgroup.procs'
+    except PermissionError as error:
+        raise Skip(str(error)) from None
+    finally:
+        for _ in range(100):
+            try:
+                os.rmdir(path)
+                break
+            except OSError:
+                time.sleep(0.05)
+
+
+def test_oom(place):
+    """the OOM killer of a cgroup: nothing that the program got past is missing, nothing is called leaked"""
+    with memory_group(48 << 20) as procs:
+        command = ['/bin/sh', '-c', f'echo $$ > {procs}; exec {place.program("limits")} hog']
+        done = place.record(*command)
+        expect('status', done.status, -signal.SIGKILL)
+        expect('stderr', done.err, '')
+        infos = place.infos(1, '*limits*.hlt')
+        name, info = next(iter(infos.items()))
+        sound(info, end=('signal', 9))
+        made = int(done.out.split()[-1])
+        found = sum(event.op == 'alloc' and event.size == 1 << 20 for event in place.heaplapse.dump(name))
+        if not made <= found <= made + 1:
+            raise Failure(f'{made} blocks were there, {found} are recorded')
+
+
+def test_processes(place):
+    """RLIMIT_NPROC 1: recorded by record; under a bare LD_PRELOAD it is said"""
+    if os.getuid() != 0:
+        raise Skip('needs root to become somebody without processes')
+    os.chmod('.', 0o777)
+    limited = [*NOBODY, 'prlimit', '--nproc=1:1', place.program('ending'), 'exit:3']
+    if place.run(*limited).status != 3:
+        raise Skip('nobody may not run programs in this build folder')
+    done = place.record(*limited)
+    expect('status and stderr', (done.status, done.err), (3, ''))
+    sound(place.info('*ending*'), 100, 40, ('exit', 3))
+
+
+HARD = ('--fsize=4096', '--nofile=4', '--nofile=3', '--data=20000000', '--core=0', '--memlock=0', '--sigpending=0')
+
+
+def test_hard_limits(place):
+    """limits that cannot be raised again: under record they are the program's alone"""
+    for limit in HARD:
+        limited = ['prlimit', limit, place.program('ending'), 'exit:3']
+        alone = place.run(*limited).status
+        done = place.record(*limited)
+        expect(f'{limit}: status', done.status, alone)
+        for name, info in place.infos().items():
+            if info['program'].endswith('ending'):
+                sound(info, 100, 40, ('exit', 3))
+            os.unlink(name)
+
+
+def test_hard_limits_bare(place):
+    """the same under a bare LD_PRELOAD: recorded, or one sentence; the program runs"""
+    for limit in HARD:
+        limited = ['prlimit', limit, place.program('ending'), 'exit:3']
+        alone = place.run(*limited).status
+        done = place.run('/bin/sh', '-c', f'LD_PRELOAD={place.library} exec "$@"', 'sh', *limited)
+        expect(f'{limit}: status', done.status, alone)
+        if done.err and alone == 3:
+            # where the collector has too few descriptors to be loaded, its loader says so, too
+            expect(f'{limit}: messages', done.err.count('heaplapse: this program is not recorded'), 1)
+
+
+def test_real_time(place):
+    """a program of real-time priority that has to share its only CPU with the collector"""
+    prefix = ['taskset', '-c', str(min(os.sched_getaffinity(0)))]
+    if place.run(*prefix, 'chrt', '-f', '50', 'true').status:
+        raise Skip('real-time scheduling is not permitted')
+    for policy in ('-f', '-r'):
+        done = place.run(*prefix, *place.record_command('chrt', policy, '50', place.program('limits'), 'pairs', 200000))
+        expect('status and stderr', (done.status, done.err), (3, ''))
+        info = place.info('*limits*')
+        expect('end', info['end'], {'kind': 'exit', 'value': 3})
+        totals = info['totals']
+        seen = totals['allocations'] + totals['frees'] + totals['unknown_frees'] - totals['implicit_frees']
+        missing = 400000 - seen
+        if not missing - 100 <= totals['dropped_events'] <= missing + 100 and not info['complete']:
+            raise Failure(f'{missing} are missing, {totals["dropped_events"]} dropped')
+        for name in place.traces():
+            os.unlink(name)
+
+
+def test_resident(place):
+    """an idle program has at most 2 MiB more memory when it is recorded"""
+    alone = int(place.run(place.program('limits'), 'resident').out)
+    for mode in ('record', 'bare'):
+        more = int(place.in_mode(mode, place.program('limits'), 'resident').out) - alone
+        if more > 2048:
+            raise Failure(f'{mode}: {more} KiB more')
+
+
+def test_truncate(place):
+    """the shared memory cannot be cut off: that would kill the collector"""
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, place.program('limits'), 'truncate')
+        if done.status == 77:
+            raise Skip('/proc/self/map_files cannot be opened')
+        expect('status', done.status, 3)
+        sound(place.info(), end=('exit', 3))
+        os.unlink(place.traces()[0])
+
+
+main(globals())

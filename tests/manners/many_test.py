@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""many_test - what must hold each time, many times: forks of a threaded program, deaths of the collector.
+
+Ten times as often with MANNERS_LONG in the environment (make soak).
+"""
+import os
+import random
+import signal
+import time
+
+from manners import Failure, children_of, expect, main, sound
+
+LONG = 'MANNERS_LONG' in os.environ
+
+
+def test_forks(place):
+    """children forked while four threads allocate: none hangs, none fails"""
+    number = 10000 if LONG else 1000
+    done = place.record(place.program('forks'), number, options=('-q', '--no-follow-fork'))
+    expect('status and what ended well, what hung', (done.status, done.out), (0, f'{number} 0\n'))
+
+
+def test_forks_followed(place):
+    """the same, each with a trace of its own that is whole"""
+    number = 2000 if LONG else 100
+    done = place.record(place.program('forks'), number)
+    expect('status and what ended well, what hung', (done.status, done.out), (0, f'{number} 0\n'))
+    infos = place.infos(number + 1, seconds=120)
+    children = [info for info in infos.values() if info['totals']['allocations'] == 100]
+    expect('children', len(children), number)
+    for info in children:
+        sound(info, 100, 100, ('exit', 0))
+
+
+def kill_once(place, moment):
+    process = place.start(place.record_command(place.program('hammer'), 0.4))
+    pid = int(process.stdout.readline().split()[1])
+    time.sleep(moment)
+    collector = [child for child in children_of(process.pid) if child != pid]
+    if collector:
+        os.kill(collector[0], signal.SIGKILL)
+    done = place.finish(process)
+    expect('status', done.status, 17)
+    seen = dropped = 0
+    for name in place.traces():
+        info = place.heaplapse.info(name)
+        totals = info['totals']
+        seen += sum(event.size == 300 for event in place.heaplapse.dump(name))
+        seen += totals['unknown_frees'] - totals['implicit_frees']
+        dropped += totals['dropped_events']
+        # what is cut off in the middle is nobody's leak
+        expect('a trace without its end claims nothing', info['complete'] and info['end']['kind'] == 'lost', False)
+        os.unlink(name)
+    missing = 2 * int(done.out) - seen
+    # libc's own few events may be among the lost
+    if not 0 <= missing <= dropped <= missing + 100:
+        raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
+
+
+def test_collector(place):
+    """the collector is killed at random moments: the program never fails, what is missing is counted"""
+    rng = random.Random(7)
+    for number in range(200 if LONG else 20):
+        try:
+            kill_once(place, rng.uniform(0, 0.35))
+        except Failure as failure:
+            raise Failure(f'kill {number}: {failure}') from None
+
+
+main(globals())

@@ -1,0 +1,158 @@
+/*
+ * narrow.c - allocates where there is hardly room: blocks of 5000 bytes, each freed.
+ *
+ *	narrow altstack BYTES N   in a handler on an alternate stack of so many bytes, N times
+ *	narrow thread BYTES N     in N threads with stacks of so many bytes, as deep as may be
+ *	narrow keys N             in the destructors of N threads' data, four rounds each
+ *	narrow storm PAIRS        in a handler that interrupts malloc and free; needs bump.c
+ *	narrow jump PAIRS         the same, and it leaves by siglongjmp at times
+ *
+ * Prints how many blocks of 5000 bytes there were; those of 77 bytes are not counted.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static atomic_long made;
+static volatile sig_atomic_t runs, jumps, armed;
+static sigjmp_buf back;
+static int jumping;
+
+static void pair(void)
+{
+	void *volatile p = malloc(5000);
+
+	made++;
+	free(p);
+}
+
+static void handle(int sig)
+{
+	(void)sig;
+	pair();
+	runs++;
+	if (jumping && armed && runs % 5 == 0) {
+		armed = 0;
+		jumps++;
+		siglongjmp(back, 1);
+	}
+}
+
+static int on_altstack(size_t size, int n)
+{
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+	/* between pages that cannot be touched */
+	char *memory = mmap(NULL, 64 << 10, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = memory + (32 << 10), .ss_size = size};
+
+	if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL))
+		return 1;
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < n; i++)
+		raise(SIGUSR1);
+	return 0;
+}
+
+/* Down to where libc's own malloc, the recorder's 2 KiB and a little more still fit. */
+static __attribute__((noinline)) void dive(const char *bottom)
+{
+	volatile char here[256];
+
+	here[0] = 1;
+	if ((char *)here - bottom > 6 * 1024)
+		dive(bottom);
+	else
+		pair();
+	here[1] = here[0];
+}
+
+static void *in_thread(void *arg)
+{
+	pthread_attr_t attr;
+	void *bottom;
+	size_t size;
+
+	pair();
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &bottom, &size);
+	pthread_attr_destroy(&attr);
+	dive(bottom);
+	return arg;
+}
+
+static pthread_key_t key;
+
+static void destroy(void *value)
+{
+	pair();
+	if ((intptr_t)value < 4) /* libc goes round four times */
+		pthread_setspecific(key, (void *)((intptr_t)value + 1));
+}
+
+static void *with_key(void *arg)
+{
+	pthread_setspecific(key, (void *)1);
+	return arg;
+}
+
+static int threads(void *(*run)(void *), size_t stack, int n)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	if (stack && pthread_attr_setstacksize(&attr, stack))
+		return 1;
+	for (int i = 0; i < n; i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, &attr, run, NULL) || pthread_join(t, NULL))
+			return 2;
+	}
+	return 0;
+}
+
+static int storm(long pairs)
+{
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 150}, {0, 150}};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (volatile long i = 0; i < pairs || runs < 200 || (jumping && jumps < 20); i++) {
+		if (jumping && sigsetjmp(back, 1))
+			continue;
+		armed = 1;
+		free(malloc(77));
+		armed = 0;
+	}
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int err = 99;
+
+	free(malloc(10)); /* its name is looked up on this stack, not on a small one */
+	if (!strcmp(argv[1], "altstack"))
+		err = on_altstack((size_t)atol(argv[2]), atoi(argv[3]));
+	else if (!strcmp(argv[1], "thread"))
+		err = threads(in_thread, (size_t)atol(argv[2]), atoi(argv[3]));
+	else if (!strcmp(argv[1], "keys") && pthread_key_create(&key, destroy) == 0)
+		err = threads(with_key, 0, atoi(argv[2]));
+	else if (!strcmp(argv[1], "storm") || !strcmp(argv[1], "jump")) {
+		jumping = argv[1][0] == 'j';
+		err = storm(atol(argv[2]));
+	}
+	dprintf(1, "%ld\n", (long)made);
+	return err;
+}

@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+"""sandbox_test - programs that give up rights or leave the world they were started in: recorded on, or left alone."""
+import os
+import subprocess
+
+from manners import Failure, Skip, contains, expect, main, sound
+
+
+def sizes(place, trace):
+    """{size: allocations} of the program's own sizes."""
+    found = {}
+    for event in place.heaplapse.dump(trace):
+        if event.op == 'alloc' and event.size % 1000 == 0:
+            found[event.size] = found.get(event.size, 0) + 1
+    return found
+
+
+def accounted(info, found, wanted):
+    """Behind a filter nobody may sleep until there is room: on a busy machine events are dropped, but each is counted."""
+    if info['complete']:
+        sound(info)
+        expect('blocks', found, wanted)
+        return
+    totals = info['totals']
+    seen = totals['allocations'] + totals['frees'] + totals['unknown_frees'] - totals['implicit_frees']
+    missing = 2 * sum(wanted.values()) - seen
+    # what libc allocates for threads may be among the dropped
+    if not missing <= totals['dropped_events'] <= missing + 100:
+        raise Failure(f'{missing} events are missing, {totals["dropped_events"]} are said to be dropped')
+
+
+def in_sandbox(place, way, status, *wanted):
+    program = place.program('sandbox')
+    expect('alone', place.run(program, way).status, status)
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, program, way)
+        expect(f'{mode}: status and output', (done.status, done.out, done.err), (status, '', ''))
+        infos = place.infos(len(wanted))
+        for name, info in infos.items():
+            found = sizes(place, name)
+            expect('end', info['end'], {'kind': 'exit', 'value': status})
+            accounted(info, found, next(these for these in wanted if these.keys() & found.keys()))
+            os.unlink(name)
+
+
+BOTH = {1000: 1500, 2000: 1500}
+
+
+def test_strict(place):
+    """seccomp strict mode: neither the counter nor a system call, and nothing is lost"""
+    in_sandbox(place, 'strict', 44, BOTH)
+
+
+def test_filters(place):
+    """a seccomp filter that kills, refuses or traps: no call of ours meets it"""
+    for way in ('kill', 'libseccomp', 'errno', 'trap'):
+        in_sandbox(place, way, 44, BOTH)
+
+
+def test_tsc(place):
+    """PR_SET_TSC: the counter is left alone"""
+    in_sandbox(place, 'tsc', 44, BOTH)
+
+
+def test_probe(place):
+    """asking whether there is seccomp, by a call that fails, changes nothing"""
+    in_sandbox(place, 'probe', 44, BOTH)
+
+
+def test_threads(place):
+    """40 threads that begin behind a filter"""
+    in_sandbox(place, 'threads', 45, {1000: 1500, 3000: 4000})
+
+
+def test_fork(place):
+    """a child that is forked behind a filter has its trace"""
+    in_sandbox(place, 'fork', 46, {1000: 1500}, {2000: 1500})
+
+
+def test_exec(place):
+    """a program that is started behind a filter is left alone and says so; its parent's trace ends by exec"""
+    expect('alone', place.run(place.program('sandbox'), 'exec').status, 47)
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, place.program('sandbox'), 'exec')
+        expect('status and output', (done.status, done.out), (47, ''))
+        contains('message', done.err, 'not recorded', 'sandbox (seccomp)')
+        expect('lines', done.err.count('\n'), 1)
+        sound(place.info(), end=('exec', 0))
+        expect('blocks', sizes(place, place.traces()[0]), {1000: 1500})
+        os.unlink(place.traces()[0])
+
+
+def test_usual_filter(place):
+    """a filter that was there before record, as in a container, is no reason not to record"""
+    install = ('import ctypes, os, struct, sys\n'
+               'code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))\n'
+               'class Program(ctypes.Structure): _fields_ = [("n", ctypes.c_ushort), ("code", ctypes.c_void_p)]\n'
+               'program = Program(1, ctypes.addressof(code))\n'
+               'libc = ctypes.CDLL(None)\n'
+               'assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program)) == 0\n'
+               'os.execv(sys.argv[1], sys.argv[1:])\n')
+    done = place.run('/usr/bin/python3', '-c', install, *place.record_command(place.program('ending'), 'exit:3'))
+    expect('status and stderr', (done.status, done.err), (3, ''))
+    sound(place.info(), 100, 40, ('exit', 3))
+
+
+def with_rights(place, way):
+    os.mkdir('empty')
+    alone = place.run(place.program('rights'), way, cwd='empty')
+    if alone.status == 77:
+        raise Skip(f'{way}: not permitted here')
+    expect('alone', alone.status, 50)
+    for mode in ('record', 'bare'):
+        output = os.path.abspath(f'{mode}.hlt')
+        if mode == 'bare':
+            done = place.bare(place.program('rights'), way, env={'HEAPLAPSE_OUTPUT': output}, cwd='empty')
+        else:
+            done = place.record(place.program('rights'), way, options=('-q', '-o', output), cwd='empty')
+        expect('status and output', (done.status, done.out, done.err), (50, '', ''))
+        infos = place.infos(2, f'{mode}*.hlt')
+        for info in infos.values():
+            sound(info)
+        expect('blocks', sorted(map(str, (sizes(place, name) for name in infos))),
+               sorted(map(str, [{1000: 1500, 2000: 1500}, {3000: 1500}])))
+        expect('ends', sorted(info['end']['value'] for info in infos.values()), [50, 51])
+
+
+def test_chroot(place):
+    """chroot into an empty folder"""
+    with_rights(place, 'chroot')
+
+
+def test_uid(place):
+    """another user from now on"""
+    with_rights(place, 'uid')
+
+
+def test_namespaces(place):
+    """namespaces of its own: mounts, users (needs a program without threads), pids"""
+    for way in ('mounts', 'users', 'pids'):
+        with_rights(place, way)
+        for name in place.traces():
+            os.unlink(name)
+        os.rmdir('empty')
+
+
+def test_subreaper(place):
+    """who becomes a subreaper sees no child of ours"""
+    with_rights(place, 'subreaper')
+
+
+def test_not_dumpable(place):
+    """PR_SET_DUMPABLE 0"""
+    with_rights(place, 'dumpable')
+
+
+def test_no_new_privs(place):
+    """PR_SET_NO_NEW_PRIVS"""
+    with_rights(place, 'no-new-privs')
+
+
+def test_mlockall(place):
+    """mlockall(MCL_FUTURE) with a limit of 8 MiB"""
+    with_rights(place, 'mlockall')
+
+
+def in_namespace(place, *command, **options):
+    done = place.run('unshare', *command, **options)
+    if 'unshare: ' in done.err:
+        raise Skip(done.err.strip())
+    return done
+
+
+def test_pid_1(place):
+    """as process 1 of a namespace: recorded by record, and left alone with a sentence by a bare LD_PRELOAD"""
+    ending = (place.program('ending'), 'exit:3')
+    done = in_namespace(place, '-p', '-f', '--mount-proc', *place.record_command(*ending))
+    expect('record as process 1', (done.status, done.err), (3, ''))
+    sound(place.info(), 100, 40, ('exit', 3))
+    os.unlink(place.traces()[0])
+    done = place.record('unshare', '-p', '-f', *ending)
+    expect('the program as process 1', (done.status, done.err), (3, ''))
+    sound(place.info('*ending*'), 100, 40, ('exit', 3))
+    done = in_namespace(place, '-p', '-f', 'env', f'LD_PRELOAD={place.library}', *ending)
+    expect('status', done.status, 3)
+    contains('message', done.err, 'PID 1', 'heaplapse record')
+
+
+def test_pid_namespace(place):
+    """children in a pid namespace, whose pids mean others outside: each trace ends, and no collector stays"""
+    for way, status, traces in (('fork', 21, 2), ('grandchild', 31, 3), ('signal', 134, 2)):
+        done = place.record('unshare', '-p', '-f', place.program('family'), way)
+        expect('status', done.status, status)
+        infos = place.infos(traces, '*family*.hlt')
+        # who is killed and reaped before anyone could look has an unknown end; all others have one
+        kinds = {info['end']['kind'] for info in infos.values()}
+        expect(f'{way}: ends', kinds - {'exit', 'signal', 'lost'}, set())
+        for info in infos.values():
+            expect('dropped', info['totals']['dropped_events'], 0)
+        for name in place.traces():
+            os.unlink(name)
+
+
+def test_no_proc(place):
+    """without /proc, for record and for the program"""
+    if os.getuid() != 0:
+        raise Skip('needs root to unmount')
+    for before, command in (('umount -l /proc; exec "$@"', place.record_command(place.program('ending'), 'exit:3')),
+                            ('umount -l /proc; LD_PRELOAD=$LIBRARY exec "$@"', [place.program('ending'), 'exit:3'])):
+        done = in_namespace(place, '-m', '/bin/sh', '-c', before, 'sh', *command,
+                            env={**os.environ, 'LIBRARY': place.library})
+        expect('status and stderr', (done.status, done.err), (3, ''))
+        sound(place.info(), 100, 40, ('exit', 3))
+        os.unlink(place.traces()[0])
+
+
+def test_read_only(place):
+    """a read-only file system: the trace goes where it is told to; nowhere else, and it is said"""
+    os.mkdir('ro')
+    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'ro', 'tmpfs', 'ro'], stderr=subprocess.DEVNULL)
+    if os.getuid() != 0 or mounted.returncode:
+        raise Skip('a read-only file system cannot be mounted here')
+    try:
+        output = os.path.abspath('x.hlt')
+        done = place.record(place.program('ending'), 'exit:3', options=('-q', '-o', output), cwd='ro')
+        expect('status and stderr', (done.status, done.err), (3, ''))
+        sound(place.info(), 100, 40, ('exit', 3))
+        done = place.record(place.program('ending'), 'exit:3', cwd='ro')
+        expect('record refuses', done.status, 125)
+        contains('message', done.err, 'cannot be written', '-o')
+        done = place.bare(place.program('ending'), 'exit:3', cwd='ro')
+        expect('the program runs', done.status, 3)
+        contains('message', done.err, 'not recorded')
+    finally:
+        subprocess.run(['umount', '-l', 'ro'], check=False)
+
+
+main(globals())

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""stacks_test - little stack, handlers inside the allocator, data of threads that end: nothing fails, nothing is lost."""
+import os
+
+from manners import Failure, expect, main, sound
+
+LIMIT = 2048        # bytes of stack that one event may take
+
+
+def lines(place, *command):
+    done = place.run(*command)
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    return [(name, int(size)) for name, size in (line.split() for line in done.out.splitlines())]
+
+
+def test_depth(place):
+    """one event takes at most 2 KiB of stack, the first of a thread and of a deep stack included"""
+    alone = lines(place, place.program('stack'))
+    for option in ('--unwind=incremental', '--unwind=full', '--free-stacks'):
+        recorded = lines(place, *place.record_command(place.program('stack'), options=('-q', option)))
+        expect('calls', [name for name, _ in recorded], [name for name, _ in alone])
+        for (name, bare), (_, size) in zip(alone, recorded):
+            if size - bare > LIMIT:
+                raise Failure(f'{option}: {name} takes {size} bytes, alone {bare}')
+
+
+def narrow(place, *args, **env):
+    """The program says how many blocks it made; so must the trace."""
+    for mode in ('record', 'bare'):
+        env = {**os.environ, **env}
+        done = place.in_mode(mode, place.program('narrow'), *args, env=env) if mode == 'record' else place.run(
+            place.program('narrow'), *args,
+            env={**env, 'LD_PRELOAD': ':'.join(filter(None, (place.library, env.get('LD_PRELOAD'))))})
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        sound(place.info(), end=('exit', 0))
+        trace = place.traces()[0]
+        found = sum(event.op == 'alloc' and event.size == 5000 for event in place.heaplapse.dump(trace))
+        expect(f'{mode}: blocks', found, int(done.out))
+        os.unlink(trace)
+
+
+def test_altstack(place):
+    """in handlers on alternate stacks of 8 and 6 KiB"""
+    narrow(place, 'altstack', 8192, 1000)
+    narrow(place, 'altstack', 6144, 1000)
+
+
+def test_small_threads(place):
+    """in threads with 16 KiB of stack, near its end"""
+    narrow(place, 'thread', 16384, 200)
+
+
+def test_keys(place):
+    """in destructors of threads' data, four rounds, after all else of the thread is gone"""
+    narrow(place, 'keys', 2000)
+
+
+def test_storm(place):
+    """in handlers that interrupt our hooks and the real malloc"""
+    narrow(place, 'storm', 200000, LD_PRELOAD=os.path.join(place.programs, 'bump.so'))
+
+
+def test_jump(place):
+    """handlers that leave our hooks and the real malloc by siglongjmp"""
+    narrow(place, 'jump', 50000, LD_PRELOAD=os.path.join(place.programs, 'bump.so'))
+
+
+main(globals())
