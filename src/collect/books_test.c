@@ -395,6 +395,17 @@ static void impossible_addresses_are_drops(void **state)
 	assert_int_equal(s->events.events[2].addr, A);
 }
 
+static void a_cost_that_cannot_be_is_bounded(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 1000, A, 8);
+	put(s, 0, 2000, HL_REC_EXIT, 0, 7, (uint64_t[]){0, 0, 0, 0, 0, 0, UINT64_MAX});
+	finish(s);
+	assert_int_equal(s->info->cost.hook_ns, INT64_MAX);
+}
+
 /* Frees of what is not there, all at one instant: they wait for nothing, and not without end. */
 static void waiting_events_are_bounded(void **state)
 {
@@ -462,6 +473,7 @@ int main(void)
 		TEST(a_hostile_position_is_not_followed),
 		TEST(waits_for_a_busy_ring),
 		TEST(impossible_addresses_are_drops),
+		TEST(a_cost_that_cannot_be_is_bounded),
 		TEST(waiting_events_are_bounded),
 		TEST(processes_are_bounded),
 	};

@@ -354,6 +354,14 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		hl_proc_settle(p);
 }
 
+/* Of the hooks that were timed, for all of them. A hostile program may say any number. */
+static uint64_t hook_ns(const struct hl_proc *p, uint64_t ticks)
+{
+	double ns = (double)ticks * p->ticks->ns_per_tick * HL_TIMED_EVERY;
+
+	return ns < (double)INT64_MAX ? (uint64_t)ns : INT64_MAX;
+}
+
 void hl_proc_record(
 	struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp)
 {
@@ -382,8 +390,8 @@ void hl_proc_record(
 	case HL_REC_EXIT:
 		p->has_exit = true;
 		p->exit_status = (int32_t)words[1];
-		p->cost = (struct hl_cost){words[2], words[3], words[4], words[5], words[6], 0,
-			(uint64_t)((double)words[7] * p->ticks->ns_per_tick * HL_TIMED_EVERY)};
+		p->cost = (struct hl_cost){
+			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
 	case HL_REC_PROCESS:
 	case HL_REC_SWITCH:
