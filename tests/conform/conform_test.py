@@ -90,7 +90,7 @@ class Conform:
         try:
             info = self.heaplapse.info_when_ended(os.path.join(folder, 't.hlt'))
             wrong = {name: info['totals'][name] for name in ZERO if info['totals'][name]}
-            tap.case(info['complete'] and not wrong, f'{title}: the trace is whole', wrong)
+            tap.case(info['complete'] and not wrong, f'{title}: the trace is whole', (wrong, info['end']))
         except Failure as failure:
             tap.case(False, f'{title}: the trace is whole', failure)
 

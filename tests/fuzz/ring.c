@@ -95,7 +95,7 @@ static void put_words(struct hl_region *region, uint32_t i, const uint64_t *word
 	uint64_t w = __atomic_load_n(&ring->w, __ATOMIC_RELAXED) & ~UINT64_C(7);
 
 	for (uint32_t k = 0; k < n; k++)
-		hl_region_data(region, i)[(w / 8 + k) % HL_RING_WORDS] = words[k];
+		hl_region_data(region, i)[(w / 8 + k) % (hl_ring_bytes(i) / 8)] = words[k];
 	__atomic_store_n(&ring->w, w + 8 * n, __ATOMIC_RELEASE);
 }
 

@@ -59,7 +59,7 @@ def test_processes(place):
     """RLIMIT_NPROC 1: recorded by record; under a bare LD_PRELOAD it is said"""
     if os.getuid() != 0:
         raise Skip('needs root to become somebody without processes')
-    os.chmod('.', 0o777)
+    os.chmod(".", 0o1777)
     limited = [*NOBODY, 'prlimit', '--nproc=1:1', place.program('ending'), 'exit:3']
     if place.run(*limited).status != 3:
         raise Skip('nobody may not run programs in this build folder')

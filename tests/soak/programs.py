@@ -30,6 +30,7 @@ f 50; echo "f gave $?"
 trap 'echo usr1' USR1; kill -USR1 $$
 ( trap 'echo leaving' EXIT; exit 3 ); echo "subshell gave $?"
 coproc cat; echo through >&"${COPROC[1]}"; read -r line <&"${COPROC[0]}"; echo "$line"
+exec {COPROC[1]}>&-; wait "$COPROC_PID"
 diff <(sort words | head -5) <(sort words | head -6)
 echo "${BASH_VERSINFO[0]}"; shopt -s extglob; echo *.@(json|xml)
 { echo to stderr >&2; exit 5; }
