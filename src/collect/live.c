@@ -11,6 +11,7 @@
 #include "collect/live.h"
 
 #define FIRST_SLOTS     4096u
+#define LARGE_SLOTS     (1u << 20) /* 8 MiB: above this, room is dearer than a longer search */
 #define MOVE_SLOTS      16u /* per insert: the old index is empty long before the new one is full */
 #define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
 #define SEGMENT_BYTES   (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
@@ -55,6 +56,7 @@ static int index_init(struct hl_live_index *t, uint64_t slots, size_t limit, int
 		return -ENOMEM;
 	}
 	t->mask = slots - 1;
+	t->full = slots / 5 * (slots < LARGE_SLOTS ? 2 : 3);
 	t->shift = 64 - hl_log2(slots);
 	t->count = 0;
 	return 0;
@@ -239,7 +241,7 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 
 	if (hl_unlikely(l->old.slots != NULL))
 		move_some(l, MOVE_SLOTS);
-	if (hl_unlikely(l->now.count * 5 >= (l->now.mask + 1) * 3) && make_room(l))
+	if (hl_unlikely(l->now.count >= l->now.full) && make_room(l))
 		return NULL;
 	number = new_entry(l);
 	if (hl_unlikely(!number))

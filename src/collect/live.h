@@ -2,10 +2,11 @@
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
  * Entries lie packed in a pool, in the order in which blocks came; they never move while their
- * block lives. An index of 8 bytes a slot, at most 0.6 full, leads from an address to its entry:
- * open addressing, with the blocks of one page of the heap side by side, since what was made
- * together mostly dies together. So a hash table spread over all of memory, which costs a miss for
- * each event and a cleared page for each few blocks, is only as large as it must be.
+ * block lives. An index of 8 bytes a slot, at most 0.4 or, if large, 0.6 full, leads from an
+ * address to its entry: open addressing, with the blocks of one page of the heap side by side,
+ * since what was made together mostly dies together. So a hash table spread over all of memory,
+ * which costs a miss for each event and a cleared page for each few blocks, is only as large as it
+ * must be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
  * few slots of the old one, so no single event pays for a doubling (a doubling in one go stalls for
@@ -36,6 +37,7 @@ _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 struct hl_live_index {
 	uint64_t *slots;
 	uint64_t mask, count; /* count: used slots, dead ones of an old index included */
+	uint64_t full;        /* used slots at which a larger one is made */
 	unsigned shift;       /* 64 - log2(slots) */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
