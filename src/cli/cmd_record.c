@@ -26,6 +26,7 @@
 #include "cli/summary.h"
 #include "cli/target.h"
 #include "collect/collector.h"
+#include "util/procfs.h"
 
 enum {
 	CANNOT_RECORD = 125,
@@ -297,17 +298,9 @@ static void pass_on(struct session *s, const struct signalfd_siginfo *info)
 
 static bool is_stopped(pid_t pid)
 {
-	char path[64], text[512], *at;
-	FILE *f;
+	char text[512], *at = hl_procfs_stat((uint64_t)pid, text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] == 'T';
+	return at && at[0] == 'T';
 }
 
 /* Who is stopped cannot see that the program goes on: somebody else must look, and wake us. */

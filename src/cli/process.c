@@ -18,6 +18,7 @@
 #include "cli/process.h"
 #include "cli/target.h"
 #include "ring/layout.h"
+#include "util/procfs.h"
 #include "util/text.h"
 
 #define TEXT_MAX (1u << 20)
@@ -32,20 +33,10 @@ bool hl_process_is_pid(const char *word, uint64_t *pid)
 	return isdigit((unsigned char)word[0]) && !*end && !errno && *pid > 0 && *pid <= INT_MAX;
 }
 
-static int open_proc(uint64_t pid, const char *name)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The whole text, ended by NUL; NULL when it may not be read. The caller frees it. */
 static char *read_text(uint64_t pid, const char *name, size_t *len)
 {
-	int fd = open_proc(pid, name);
+	int fd = hl_procfs_open(pid, name);
 	char *text = fd < 0 ? NULL : malloc(TEXT_MAX + 1);
 	size_t at = 0;
 	ssize_t n = 1;
@@ -178,7 +169,7 @@ static bool judge_recorder(struct hl_findings *f, uint64_t pid)
 			"the recorder is loaded but switched off; it has said why when it started");
 		return true;
 	}
-	mem = open_proc(pid, "mem");
+	mem = hl_procfs_open(pid, "mem");
 	if (mem < 0) {
 		hl_findings_add(f, HL_VERDICT_NOTE, "recorder", "ask as root",
 			"it is recorded, but how well cannot be seen: %s", strerror(-mem));
@@ -295,7 +286,7 @@ static void judge_preload(struct hl_findings *f, uint64_t pid)
 
 static void judge_rights(struct hl_findings *f, uint64_t pid)
 {
-	int mem = open_proc(pid, "mem");
+	int mem = hl_procfs_open(pid, "mem");
 
 	if (mem >= 0)
 		close(mem);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collect/ending.h"
+#include "util/procfs.h"
 
 /* The kernel's struct pidfd_info as far as we need it; Debian 12's headers do not have it. */
 struct pidfd_info {
@@ -52,21 +53,9 @@ void hl_ending_from_status(int status, struct hl_end *end)
 /* The exit code of a zombie: the last field but none of /proc/PID/stat, 0 when we may not know. */
 static bool zombie_status(const struct hl_proc *p, int *status)
 {
-	char path[64], text[2048], *at;
-	ssize_t n;
-	int fd;
+	char text[2048], *at = hl_procfs_stat(p->pid, text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)p->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	if (!at || at[1] != ' ' || at[2] != 'Z')
+	if (!at || at[0] != 'Z')
 		return false;
 	at = strrchr(text, ' ');
 	*status = at ? atoi(at) : 0;
@@ -109,7 +98,7 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 /* Does the process of this pid map the file? *any: it maps anything at all. */
 static bool maps(uint64_t pid, int memfd, bool *any)
 {
-	char path[64], line[512];
+	char line[512];
 	struct stat st;
 	bool found = false;
 	FILE *f;
@@ -117,8 +106,7 @@ static bool maps(uint64_t pid, int memfd, bool *any)
 	*any = false;
 	if (fstat(memfd, &st) < 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%llu/maps", (unsigned long long)pid);
-	f = fopen(path, "re");
+	f = hl_procfs_file(pid, "maps");
 	if (!f)
 		return false;
 	while (!found && fgets(line, sizeof(line), f)) {
@@ -142,31 +130,21 @@ bool hl_ending_has_execed(const struct hl_proc *p, int memfd)
 /* Low pids, as namespaces give them, are those of the kernel's own threads outside. */
 static bool is_kernel_thread(uint64_t pid)
 {
-	char path[64], text[512], *at;
+	char text[512], *at = hl_procfs_stat(pid, text, sizeof(text));
 	unsigned flags = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	at = strrchr(text, ')');
 	/* state ppid pgrp session tty tpgid flags */
-	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	return at && sscanf(at, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	       (flags & KERNEL_THREAD);
 }
 
 /* What the innermost namespace of a process calls it: the last number of the line. */
 static uint64_t own_pid(uint64_t pid)
 {
-	char path[64], line[512];
+	FILE *f = hl_procfs_file(pid, "status");
+	char line[512];
 	uint64_t own = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%llu/status", (unsigned long long)pid);
-	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
 		if (!strncmp(line, "NSpid:", 6)) {
 			const char *last = strrchr(line, '\t');

@@ -9,24 +9,7 @@
 
 #include "base/attr.h"
 #include "collect/image.h"
-
-/* Reads /proc/PID/NAME whole, up to n bytes. */
-static size_t read_proc(uint64_t pid, const char *name, char *buf, size_t n)
-{
-	char path[64];
-	size_t at = 0;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%llu/%s", (unsigned long long)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	while (at < n && (got = read(fd, buf + at, n - at)) > 0)
-		at += (size_t)got;
-	close(fd);
-	return at;
-}
+#include "util/procfs.h"
 
 static void program_path(uint64_t pid, char *buf, size_t n)
 {
@@ -84,10 +67,9 @@ static void called_name(struct hl_image *image, uint64_t pid)
 static uint64_t parent_of(uint64_t pid)
 {
 	char text[2048];
-	size_t len = read_proc(pid, "status", text, sizeof(text) - 1);
 	const char *line;
 
-	text[len] = '\0';
+	hl_procfs_read(pid, "status", text, sizeof(text));
 	line = strstr(text, "\nPPid:");
 	return line ? strtoull(line + 6, NULL, 10) : 0;
 }
@@ -97,6 +79,6 @@ void hl_image_read(struct hl_image *image, uint64_t pid)
 	program_path(pid, image->program, sizeof(image->program));
 	image->parent_pid = parent_of(pid);
 	image->command_len =
-		(uint32_t)read_proc(pid, "cmdline", image->command, sizeof(image->command));
+		(uint32_t)hl_procfs_read(pid, "cmdline", image->command, sizeof(image->command));
 	called_name(image, pid);
 }

@@ -16,6 +16,7 @@
 #include "collect/clock.h"
 #include "collect/output.h"
 #include "ring/layout.h"
+#include "util/procfs.h"
 #include "util/strbuf.h"
 #include "util/text.h"
 
@@ -227,20 +228,11 @@ int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
 /* Resident pages of the program, from outside. */
 static int read_rss(uint64_t pid, uint64_t *bytes)
 {
-	char path[64], text[128];
 	unsigned long long size, resident;
-	ssize_t n;
-	int fd;
+	char text[128];
 
-	snprintf(path, sizeof(path), "/proc/%llu/statm", (unsigned long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
+	if (!hl_procfs_read(pid, "statm", text, sizeof(text)))
 		return -ESRCH;
-	text[n] = '\0';
 	if (sscanf(text, "%llu %llu", &size, &resident) != 2 || !size)
 		return -ESRCH;
 	*bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);

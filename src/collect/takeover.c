@@ -15,6 +15,7 @@
 
 #include "collect/takeover.h"
 #include "util/elf_note.h"
+#include "util/procfs.h"
 
 #define PHDR_MAX 64u
 
@@ -89,12 +90,10 @@ static void take_line(struct hl_proc *p, struct mapped *m, const char *line)
 
 void hl_takeover_modules(struct hl_proc *p)
 {
-	char path[64], line[PATH_MAX + 128];
+	FILE *f = hl_procfs_file(p->pid, "maps");
+	char line[PATH_MAX + 128];
 	struct mapped m = {.path = ""};
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%llu/maps", (unsigned long long)p->pid);
-	f = fopen(path, "re");
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f))
