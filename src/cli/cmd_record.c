@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,8 @@ struct session {
 	char last_path[PATH_MAX];
 	int last_err;
 	sigset_t old_mask;
+	pid_t group; /* in which we were started, and a shell looks for us */
+	struct itimerval timers[3];
 	struct sigaction old_chld;
 	int signal_fd;
 	pid_t watcher; /* while we are stopped */
@@ -82,6 +85,8 @@ static int run_collector(struct session *s, int control_fd)
 	}
 	hl_collector_detach(keep, n + 3);
 	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	/* What one before us has written lies under its name. */
+	start.settings.output.overwrite &= s->restarts == 0;
 	start.orphan_fds = fds;
 	start.orphan_pids = pids;
 	start.n_orphans = n;
@@ -120,6 +125,16 @@ static void run_gdb(struct session *s, const char *preload, char **argv)
 		execv(s->gdb, command);
 }
 
+/* Timers live on over an exec, not over a fork: those that we were started with are the program's.
+ */
+static void take_timers(struct session *s)
+{
+	struct itimerval none = {0};
+
+	for (int i = ITIMER_REAL; i <= ITIMER_PROF; i++)
+		setitimer(i, &none, &s->timers[i]);
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -132,6 +147,8 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 	if (asprintf(&preload, "%s%s%s", s->library, old && *old ? ":" : "", old ? old : "") < 0)
 		_exit(CANNOT_RECORD);
 	sigaction(SIGCHLD, &s->old_chld, NULL);
+	for (int i = ITIMER_REAL; i <= ITIMER_PROF; i++)
+		setitimer(i, &s->timers[i], NULL);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	if (s->o->gdb) {
 		run_gdb(s, preload, argv);
@@ -170,6 +187,7 @@ static int start_child(struct session *s, int argc, char **argv)
 	int go[2], failed[2], err = 0, status;
 	char byte = 1;
 
+	take_timers(s);
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->child = fork()) < 0) {
 		hl_cli_error("cannot start %s: %s", argv[0], strerror(errno));
 		return CANNOT_RECORD;
@@ -345,13 +363,13 @@ static void leave_group(void)
 }
 
 /* The program has stopped: so do we, that the shell sees it. Who continues us continues both; so
- * does who continues the program's group, if he finds us in it, even if the program stops again at
- * once. */
+ * does who continues the group that we were started in, where a shell looks for us, even if the
+ * program stops again at once. */
 static void stop_with_child(struct session *s)
 {
 	pid_t us = getpid();
 
-	setpgid(0, getpgid(s->child));
+	setpgid(0, s->group);
 	s->watcher = fork();
 	if (s->watcher == 0)
 		watch(us, s->child);
@@ -360,7 +378,10 @@ static void stop_with_child(struct session *s)
 		kill(s->watcher, SIGKILL);
 		waitpid(s->watcher, NULL, 0);
 	}
-	leave_group();
+	/* A program with a group of its own hears nothing twice, and a terminal whose group is gone
+	 * would be nobody's. */
+	if (getpgid(s->child) == s->group)
+		leave_group();
 }
 
 /* True when the program has ended, with its status. */
@@ -442,16 +463,14 @@ static int leave_as(int status)
 	return 128 + sig;
 }
 
-/* Whatever may be meant for the program; what only our own mistakes can raise is not. */
+/* All may be meant for the program. Of our own mistakes we die all the same: what cannot be held
+ * back, the kernel does not hold back. */
 static int block_signals(struct session *s)
 {
-	static const int ours[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
 	struct sigaction normal = {.sa_handler = SIG_DFL};
 	sigset_t all;
 
 	sigfillset(&all);
-	for (size_t i = 0; i < HL_ARRAY_LEN(ours); i++)
-		sigdelset(&all, ours[i]);
 	sigprocmask(SIG_BLOCK, &all, &s->old_mask);
 	/* Who ignores it, as some callers have us do, is never told of a child. */
 	sigaction(SIGCHLD, &normal, &s->old_chld);
@@ -559,6 +578,7 @@ static int run_session(struct session *s, int argc, char **argv)
 	err = start_child(s, argc, argv);
 	if (err)
 		return err;
+	s->group = getpgrp();
 	leave_group();
 	status = wait_for_child(s);
 	wait_for_trace(s, status);

@@ -21,6 +21,7 @@
 #include "collect/ending.h"
 
 #define CHECK_NS      UINT64_C(5000000) /* who has come, who has gone */
+#define GUESTS_MAX    256u
 #define HELLO_NS      UINT64_C(5000000000)
 #define STATUS_NS     UINT64_C(1000000000) /* how long to look for a status */
 #define EXEC_NS       UINT64_C(20000000)
@@ -145,20 +146,23 @@ static void end_replaced(struct collector *c, uint64_t pid, const struct hl_regi
 	}
 }
 
-static void serve_guests(struct collector *c, uint64_t now)
+/* A program says who it is at once. Who has been silent for longest makes room: however many come
+ * to take up the places, they keep nobody out. */
+static void make_place(struct collector *c)
 {
-	int fd;
+	size_t oldest = 0;
 
-	while (c->start->listen_fd >= 0 && (fd = accept4(c->start->listen_fd, NULL, NULL,
-						    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct guest g = {.fd = fd, .since_ns = now};
-		struct ucred who;
+	if (c->guests.len < GUESTS_MAX)
+		return;
+	for (size_t i = 1; i < c->guests.len; i++)
+		if (c->guests.data[i].since_ns < c->guests.data[oldest].since_ns)
+			oldest = i;
+	close(c->guests.data[oldest].fd);
+	c->guests.data[oldest] = c->guests.data[--c->guests.len];
+}
 
-		/* The name of the socket can be seen by all: nobody else shall take up the places.
-		 */
-		if (!is_one_of_us(fd, &who) || c->guests.len > 256 || hl_vec_push(&c->guests, g))
-			close(fd);
-	}
+static void hear_guests(struct collector *c, uint64_t now)
+{
 	for (size_t i = 0; i < c->guests.len;) {
 		struct guest *g = &c->guests.data[i];
 		struct hl_hello hello;
@@ -176,6 +180,28 @@ static void serve_guests(struct collector *c, uint64_t now)
 		close(g->fd);
 		*g = c->guests.data[--c->guests.len];
 	}
+}
+
+static void serve_guests(struct collector *c, uint64_t now)
+{
+	unsigned many = 0;
+	int fd;
+
+	while (c->start->listen_fd >= 0 && (fd = accept4(c->start->listen_fd, NULL, NULL,
+						    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct guest g = {.fd = fd, .since_ns = now};
+		struct ucred who;
+
+		/* The name of the socket can be seen by all: nobody else shall take up the places.
+		 */
+		make_place(c);
+		if (!is_one_of_us(fd, &who) || hl_vec_push(&c->guests, g))
+			close(fd);
+		/* Before those that come now have pushed out who has spoken. */
+		if (++many % (GUESTS_MAX / 2) == 0)
+			hear_guests(c, now);
+	}
+	hear_guests(c, now);
 }
 
 static void told_end(struct collector *c, uint64_t pid, int status)
@@ -523,7 +549,7 @@ int hl_collector_listen(char *address, size_t n, char *nonce)
 	memcpy(addr.sun_path + 1, name, len);
 	if (bind(fd, (struct sockaddr *)&addr,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
-		listen(fd, 128) < 0) {
+		listen(fd, SOMAXCONN) < 0) {
 		err = -errno;
 		close(fd);
 		return err;

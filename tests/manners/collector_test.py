@@ -72,6 +72,16 @@ def test_killed_after_exec(place):
     expect('ends', sorted(info['end']['kind'] for info in infos), ['exit', 'lost'])
 
 
+def test_killed_overwriting(place):
+    """with -f the next collector does not replace what the first has written"""
+    process = place.start(place.record_command(place.program('hammer'), 1, options=('-f', '-o', 'one.hlt')))
+    pid = int(process.stdout.readline().split()[1])
+    time.sleep(0.4)
+    os.kill([child for child in children_of(process.pid) if child != pid][0], signal.SIGKILL)
+    place.finish(process)
+    expect('traces', sorted(place.traces()), ['one.2.hlt', 'one.hlt'])
+
+
 def test_killed_names(place):
     """after a SIGKILL of the collector the second trace still knows the program's functions"""
     process, _, collector = start(place, 1.5)

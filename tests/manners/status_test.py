@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 from manners import (Failure, contains, children_of, expect, main, sound, state_of, wait_until)
@@ -292,6 +293,43 @@ def test_job_control(place):
     terminal.process.wait(10)
     os.close(terminal.leader)
     sound(place.info(), end=('signal', 2))
+
+
+def test_shell_suspends(place):
+    """a recorded shell that suspends itself, and is no leader as it would be alone: the terminal is not lost"""
+    terminal = Terminal(place, 'bash', '--norc', '--noprofile', '--noediting', '-i')
+    terminal.wait('prompt:')
+    inner = place.record_command('/usr/bin/env', 'PS1=inner:', '/bin/bash', '--norc', '--noprofile', '--noediting', '-i')
+    terminal.type(' '.join(inner) + '\n')
+    terminal.wait('\ninner:')
+    terminal.type('suspend\n')
+    terminal.wait('Stopped')
+    terminal.wait('prompt:')
+    terminal.type('fg\n')
+    terminal.wait('record')
+    time.sleep(0.2)
+    terminal.type('\necho back$((1))again\n')
+    terminal.wait('back1again')
+    terminal.type('exit\nexit\n')
+    terminal.process.wait(10)
+    os.close(terminal.leader)
+
+
+def test_fatal_signals_passed(place):
+    """signals of mistakes, sent to record by somebody, are the program's"""
+    for sig in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS):
+        process = place.start(place.record_command('/bin/sh', '-c', 'ulimit -c 0; echo; exec sleep 30'))
+        process.stdout.readline()
+        process.send_signal(sig)
+        expect('status', place.finish(process).status, -sig)
+
+
+def test_inherited_alarm(place):
+    """an alarm that was set before the exec of record rings in the program"""
+    command = place.record_command('sleep', '20')
+    set_alarm = 'import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.3); os.execv(sys.argv[1], sys.argv[1:])'
+    done = place.run(sys.executable, '-c', set_alarm, *command)
+    expect('status', done.status, -signal.SIGALRM)
 
 
 def test_broken_stderr(place):
