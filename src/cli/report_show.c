@@ -158,6 +158,7 @@ int hl_report_tree(
 
 	if (!r->common.json && !r->top_down) {
 		tree_opts.inverted = true;
+		tree_opts.depth = HL_TEXT_DEPTH_MAX;
 		tree_opts.least = hl_text_least(&a->total, &opts);
 	}
 	if (!err)

@@ -143,6 +143,12 @@ struct walker {
 	struct hl_value v;
 };
 
+static void add_total(struct build *b, const struct walker *w)
+{
+	b->nodes.data[w->at].total.bytes += w->v.bytes;
+	b->nodes.data[w->at].total.blocks += w->v.blocks;
+}
+
 /* One frame outwards. *more: there was one. */
 static int step(struct build *b, struct walker *w, bool *more)
 {
@@ -166,8 +172,7 @@ static int step(struct build *b, struct walker *w, bool *more)
 	if (err)
 		return err;
 	*more = true;
-	b->nodes.data[w->at].total.bytes += w->v.bytes;
-	b->nodes.data[w->at].total.blocks += w->v.blocks;
+	add_total(b, w);
 	return 0;
 }
 
@@ -183,6 +188,8 @@ static int start_walker(struct build *b, struct walker *w, uint32_t node, const 
 		.v = *v};
 	if (!err && b->opts->calls)
 		err = add_call(b, node, &w->at);
+	if (!err)
+		add_total(b, w);
 	return err;
 }
 
@@ -191,9 +198,23 @@ static uint64_t measure(const struct hl_value *v, bool by_blocks)
 	return by_blocks ? v->blocks : v->bytes;
 }
 
+/* Is what the walker has come to large enough, and not too deep, to be told apart further? All
+ * others have come as far, so totals here and above are whole. */
+static bool goes_on(struct build *b, const struct walker *w)
+{
+	struct hl_tree_node *n = &b->nodes.data[w->at];
+	const struct hl_tree_node *parent = &b->nodes.data[n->parent];
+
+	n->depth = parent->depth + (n->total.blocks != parent->total.blocks);
+	return measure(&n->total, b->opts->by_blocks) >= b->opts->least &&
+	       (b->opts->depth == 0 || n->depth <= b->opts->depth);
+}
+
 /*
  * All stacks go one frame outwards at a time. What is then too small to be shown goes no further:
- * else the tree would be as large as all stacks together, which are not merged from this end.
+ * else the tree would be as large as all stacks together, which are not merged from this end. Nor
+ * does what is too deep: where each level of a recursion allocates, all of its stacks would go all
+ * the way.
  */
 static int walk_outwards(struct build *b, struct walker *walkers, size_t n)
 {
@@ -214,9 +235,7 @@ static int walk_outwards(struct build *b, struct walker *walkers, size_t n)
 		n = kept;
 		kept = 0;
 		for (size_t i = 0; i < n && !err; i++) {
-			const struct hl_value *v = &b->nodes.data[walkers[i].at].total;
-
-			if (measure(v, b->opts->by_blocks) >= b->opts->least)
+			if (goes_on(b, &walkers[i]))
 				walkers[kept++] = walkers[i];
 			else
 				add_self(b, walkers[i].at, &walkers[i].v);

@@ -16,8 +16,9 @@ struct hl_tree_node {
 	uint32_t first_child; /* in children */
 	uint32_t n_children;
 	struct hl_value self, total;
-	bool inlined; /* wherever it came from; an equal real call makes it false */
-	bool full;    /* a sibling looks the same unless both are shown with full names */
+	bool inlined;   /* wherever it came from; an equal real call makes it false */
+	bool full;      /* a sibling looks the same unless both are shown with full names */
+	uint32_t depth; /* inverted: how often, on the way here, a part went elsewhere */
 };
 
 struct hl_tree {
@@ -31,6 +32,7 @@ struct hl_tree_opts {
 			 */
 	bool by_blocks; /* what is large is told by blocks, not by bytes */
 	uint64_t least; /* inverted: what has less need not have anything below it */
+	uint32_t depth; /* inverted: what is deeper need not have anything below it; 0: no bound */
 	bool calls;     /* with the called functions, see hl_model_find_calls */
 	bool no_starts; /* without the frames before main, see start.h, but for stacks that have no
 			   others */

@@ -43,13 +43,19 @@ static const struct hl_node starts[] = {
 };
 static const struct block start_blocks[] = {{3, 100}, {2, 10}, {1, 5}, {5, 1}, {4, 3}};
 
+/* A recursion that allocates at each level. */
+static const struct hl_node levels[] = {{HL_NODE_NONE, 0, 0x10}, {0, 0, 0x10}, {1, 0, 0x10},
+	{2, 0, 0x10}, {3, 0, 0x10}, {4, 0, 0x10}};
+static const struct block level_blocks[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}};
+
 static const struct sample {
 	const struct hl_node *nodes;
 	size_t n_nodes;
 	const struct block *blocks;
 	size_t n_blocks;
 } plain = {nodes, HL_ARRAY_LEN(nodes), blocks, HL_ARRAY_LEN(blocks)},
-  with_starts = {starts, HL_ARRAY_LEN(starts), start_blocks, HL_ARRAY_LEN(start_blocks)};
+  with_starts = {starts, HL_ARRAY_LEN(starts), start_blocks, HL_ARRAY_LEN(start_blocks)},
+  recursion = {levels, HL_ARRAY_LEN(levels), level_blocks, HL_ARRAY_LEN(level_blocks)};
 
 static void make(char *path, const struct sample *s)
 {
@@ -200,6 +206,21 @@ static void inverted(void **state)
 		&(struct hl_tree_opts){.inverted = true, .calls = true, .least = 100});
 }
 
+/* What is deeper than asked for ends there: it is not followed to the outermost frame. */
+static void no_deeper(void **state)
+{
+	static const struct want want[] = {
+		{"malloc", 1, 6, 0, 6},
+		{"0x10", 2, 6, 1, 6},
+		{"0x10", 3, 5, 1, 5},
+		{"0x10", 4, 4, 1, 4},
+		{"0x10", 5, 3, 3, 3},
+	};
+
+	check_sample(&recursion, want, HL_ARRAY_LEN(want),
+		&(struct hl_tree_opts){.inverted = true, .calls = true, .depth = 2});
+}
+
 /* The frames before main are left out from the outside up to the first other one; a stack that has
  * no other has them all; sums stay (check_sample). */
 static void without_starts(void **state)
@@ -242,7 +263,7 @@ static void without_starts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(merging), cmocka_unit_test(inverted),
-		cmocka_unit_test(without_starts)};
+		cmocka_unit_test(no_deeper), cmocka_unit_test(without_starts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

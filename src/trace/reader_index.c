@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "trace/reader_internal.h"
@@ -111,6 +112,17 @@ static int head_at(struct hl_reader *r, uint64_t at, uint64_t next, struct hl_ch
 	return head->length > r->file_bytes - at ? -ERANGE : 0;
 }
 
+/* Where from `at` on a sync word may begin at the earliest: a hole in the file, which takes minutes
+ * to read when it is large, has none, but one may begin in its last bytes. */
+static uint64_t skip_hole(const struct hl_reader *r, uint64_t at)
+{
+	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? r->file_bytes : at; /* not every file system can tell */
+	return (uint64_t)data > at + 7 ? (uint64_t)data - 7 : at;
+}
+
 /* The next place from `at` on where a good head stands; the file's size when there is none. */
 static uint64_t search(struct hl_reader *r, uint64_t at, uint64_t next)
 {
@@ -120,9 +132,16 @@ static uint64_t search(struct hl_reader *r, uint64_t at, uint64_t next)
 
 	hl_put64(sync, r->sync);
 	while (r->file_bytes - at >= HL_CHUNK_HEAD_LEN) {
-		size_t len = hl_min_u64(r->file_bytes - at, block);
+		uint64_t from = skip_hole(r, at);
 		uint8_t *p = r->raw, *hit;
+		size_t len;
 
+		if (from > at) {
+			at = hl_min_u64(from, r->file_bytes);
+			block = SEARCH_FIRST;
+			continue;
+		}
+		len = hl_min_u64(r->file_bytes - at, block);
 		if (hl_pread(r, r->raw, len, at) < 0)
 			break;
 		while ((hit = memmem(p, len - (size_t)(p - r->raw), sync, 8))) {

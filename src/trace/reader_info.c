@@ -304,7 +304,9 @@ void hl_describe_damage(struct hl_reader *r)
 		say(r, "%llu chunk%s with %s%llu events cannot be read",
 			(unsigned long long)r->lost_chunks, r->lost_chunks == 1 ? "" : "s",
 			r->lost_unknown ? "at least " : "", (unsigned long long)r->lost_events);
-	if (r->tail_bytes > 0 && !r->running)
+	if (r->tail_bytes > HL_CHUNK_LEN_MAX && !r->running)
+		say(r, "no chunk begins in its last %llu bytes", (unsigned long long)r->tail_bytes);
+	else if (r->tail_bytes > 0 && !r->running)
 		say(r, "the file ends in the middle of a chunk, after %llu bytes of it",
 			(unsigned long long)r->tail_bytes);
 	if (r->stopped)

@@ -295,6 +295,50 @@ def deep(tmp):
     r = run('report', path)
     check(r.returncode == 0 and r.stdout.count(b'[deep.so]') == n + 1 + n // 2 + 1, f'deep text: {r.returncode} {r.stdout.count(b"[deep.so]")} {r.stdout[-300:]}')
 
+def recursion(tmp):
+    """Each level allocates, so each level branches: text stays small and says what it leaves out."""
+    n, most = 20000, 40
+    text = 'module /nowhere/deep.so -\nnode - 0 1\n' + ''.join(f'node {i} 0 2\n' for i in range(n - 1)) + \
+           'thread 1\n' + ''.join(f'alloc 64 0 10 {i} 0\n' for i in range(n)) + 'end 0 0 640\n'
+    path = make(f'{tmp}/recursion.hlt', text)
+    for args in [], ['--top-down'], ['--min', '0', '-n', '0'], ['--min', '0', '-n', '0', '--top-down']:
+        rows = run('report', '--bytes', *args, path).stdout.decode().splitlines()
+        check(max(map(len, rows)) < 300 and len(rows) < 5 * most, f'recursion {args}: {len(rows)} rows of {max(map(len, rows))}')
+        closed = [re.search(r' B +([\d,]+) ', row) for row in rows if row.endswith(' deeper: --json shows all')]
+        check(len(closed) == 1, f'recursion {args}: {closed}')
+        blocks = int(closed[0][1].replace(',', '')) if closed else 0
+        # On its way each depth leaves the block of one level; malloc and the first frame have depths of their own.
+        check(n - most - 1 <= blocks <= n - most + 2, f'recursion {args}: {blocks} blocks are deeper')
+    r = run('report', '--json', path)
+    check(len(json.loads(r.stdout)['nodes']) == 2 * n, f'recursion: {len(json.loads(r.stdout)["nodes"])} nodes as JSON')
+
+def sparse(tmp, good):
+    """A hole takes no time to search, however large; the search goes on behind it."""
+    path, size = f'{tmp}/sparse.hlt', 64 << 30
+    whole = open(good, 'rb').read()
+    # Nothing behind the hole; junk at its end; all but the first 100 bytes in its middle.
+    for head, at, tail in (whole[:100], 0, b''), (whole[:-100], size - 5000, b'x' * 5000), (whole[:100], size // 2, whole[100:]):
+        with open(path, 'wb') as f:
+            f.write(head)
+            try:
+                f.truncate(size)
+            except OSError:
+                return print('skipped: no such large files here')
+            if tail:
+                f.seek(at)
+                f.write(tail)
+        if os.stat(path).st_blocks * 512 > 1 << 20:
+            return print('skipped: no sparse files here')
+        try:
+            r = subprocess.run([heaplapse, 'info', path], capture_output=True, timeout=10)
+        except subprocess.TimeoutExpired:
+            check(False, f'sparse {at}: it reads the hole')
+            continue
+        check(r.returncode == 0, f'sparse {at}: {r.returncode} {r.stderr}')
+        check((b'exit status 3' in r.stdout) == bool(tail), f'sparse {at}: {r.stdout}')
+        check(b'in the middle of a chunk' not in r.stdout, f'sparse {at}: no chunk is as large: {r.stdout}')
+    os.unlink(path)
+
 def damaged(tmp, big):
     """Every cut and many flips of a file: an answer or one sentence, never a crash."""
     whole = open(big, 'rb').read()
@@ -333,6 +377,8 @@ with tempfile.TemporaryDirectory() as tmp:
     real_names(tmp)
     hostile(tmp)
     deep(tmp)
+    recursion(tmp)
+    sparse(tmp, good)
     damaged(tmp, big)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))

@@ -41,6 +41,9 @@ struct hl_text_opts {
 /* The fewest bytes, or blocks, that are not left out of such a total. */
 uint64_t hl_text_least(const struct hl_value *total, const struct hl_text_opts *opts);
 
+/* How deep a tree's branches are shown: a recursion's indents would grow with its square. */
+#define HL_TEXT_DEPTH_MAX 40
+
 /* A tree of frames, in the order it was built. 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
 	const struct hl_text_opts *opts);

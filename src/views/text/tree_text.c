@@ -2,8 +2,9 @@
  * tree_text.c - a tree of frames for people.
  *
  * One line a frame: share, bytes, blocks, frame. A chain of frames that all have the same numbers
- * stays at one depth and shows them once, so that deep stacks stay readable. Where rows are cut,
- * the tree is walked twice: how deep it is tells how wide its lines may be.
+ * stays at one depth and shows them once, so that deep stacks stay readable. What branches deeper
+ * than HL_TEXT_DEPTH_MAX is one row. Where rows are cut, the tree is walked twice: how deep it is
+ * tells how wide its lines may be.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,7 @@
 #define FRAME_LEAST 24
 #define STEP_MAX    3 /* columns a depth */
 #define INLINED     " (inlined)"
+#define DEEPER      "deeper: --json shows all" /* no longer than FRAME_LEAST */
 
 struct place {
 	uint32_t node, next; /* next: which child comes next */
@@ -135,11 +137,42 @@ static size_t *tell_apart(struct print *p, uint32_t node, uint32_t n)
 	return differs;
 }
 
+/* By columns a depth: a child, the last child, below the one and below the other. */
+static const char *const box[STEP_MAX][4] = {
+	{"├", "└", "│", " "}, {"├ ", "└ ", "│ ", "  "}, {"├─ ", "└─ ", "│  ", "   "}};
+static const char *const plain[STEP_MAX][4] = {
+	{"|", "`", "|", " "}, {"| ", "` ", "| ", "  "}, {"|- ", "`- ", "|  ", "   "}};
+
+static const char *const *lines_of(const struct print *p)
+{
+	return (p->opts->unicode ? box : plain)[p->step - 1];
+}
+
+/* One row for the first n children, and all below them. */
+static void put_deeper(struct print *p, uint32_t node, uint32_t n)
+{
+	const uint32_t *children = p->t->children + p->t->nodes[node].first_child;
+	struct hl_value sum = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		sum.bytes += p->t->nodes[children[i]].total.bytes;
+		sum.blocks += p->t->nodes[children[i]].total.blocks;
+	}
+	hl_put_numbers(p->out, &p->numbers, &sum);
+	put_indent(p, 1);
+	fprintf(p->out, "%s%s\n", lines_of(p)[1], DEEPER);
+}
+
 static int descend(struct print *p, uint32_t node)
 {
 	struct place place = {.node = node, .shown = count_shown(p, node)};
 	int err;
 
+	if (p->indents.len >= HL_TEXT_DEPTH_MAX && place.shown > 0) {
+		if (!p->measuring)
+			put_deeper(p, node, place.shown);
+		place.shown = 0;
+	}
 	place.differs = tell_apart(p, node, place.shown);
 	err = hl_vec_push(&p->path, place);
 	if (err)
@@ -147,16 +180,10 @@ static int descend(struct print *p, uint32_t node)
 	return err;
 }
 
-/* By columns a depth: a child, the last child, below the one and below the other. */
-static const char *const box[STEP_MAX][4] = {
-	{"├", "└", "│", " "}, {"├ ", "└ ", "│ ", "  "}, {"├─ ", "└─ ", "│  ", "   "}};
-static const char *const plain[STEP_MAX][4] = {
-	{"|", "`", "|", " "}, {"| ", "` ", "| ", "  "}, {"|- ", "`- ", "|  ", "   "}};
-
 /* Prints a node and the chain that follows it; goes on at the chain's end. */
 static int enter(struct print *p, uint32_t node, bool last, size_t differs)
 {
-	const char *const *lines = (p->opts->unicode ? box : plain)[p->step - 1];
+	const char *const *lines = lines_of(p);
 
 	if (!p->measuring) {
 		hl_put_numbers(p->out, &p->numbers, &p->t->nodes[node].total);
