@@ -320,7 +320,8 @@ def test_process(place):
     for check in 'limits', 'sandbox', 'namespaces', 'rights':
         verdict(found, check, 'ok')
     verdict(doctor(place, str(process.pid), status=1), 'process', 'fails', 'no process')
-    verdict(doctor(place, '2147483647', status=1), 'process', 'fails', 'no process')
+    for word in '2147483647', '0', '000', '4294967297', '99999999999999999999':
+        verdict(doctor(place, word, status=1), 'process', 'fails', f'there is no process {word}')
 
 
 def test_recorded_process(place):
@@ -332,6 +333,8 @@ def test_recorded_process(place):
         found = doctor(place, str(pids['sleep']))
         verdict(found, 'collector', 'ok', f'process {pids["heaplapse"]}')
         verdict(found, 'drops', 'ok')
+        for pid, part in ((record.pid, 'record, which waits'), (pids['heaplapse'], 'the collector of a recording')):
+            verdict(doctor(place, str(pid), status=1), 'process', 'fails', part, 'the pid of the program')
         os.kill(pids['heaplapse'], signal.SIGSTOP)
         verdict(doctor(place, str(pids['sleep'])), 'collector', 'partial', 'sign of life')
         os.kill(pids['heaplapse'], signal.SIGCONT)
