@@ -501,7 +501,7 @@ static int prepare(struct session *s, const char *program)
 			problem_of(s)->remedy);
 		return s->target.cannot_run == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
-	if (problem_of(s))
+	if (problem_of(s) || hl_machine_check_rings(&s->target.findings))
 		return 0;
 	if (hl_library_find(s->library, sizeof(s->library), &s->target.findings)) {
 		const struct hl_finding *why = problem_of(s);

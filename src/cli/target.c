@@ -81,7 +81,7 @@ static bool judge_helper(
 		return true;
 	t->cannot_run = err;
 	hl_findings_add(&t->findings, HL_VERDICT_FAILS, check, remedy, "%s, %s, %s", what, path,
-		err == -ENOENT	 ? "does not exist"
+		err == -ENOENT   ? "does not exist"
 		: err == -EACCES ? "is not executable"
 				 : strerror(-err));
 	return false;
