@@ -93,11 +93,9 @@ static int conclude(const struct doctor_state *s, const struct hl_findings *abou
 	const struct hl_findings *machine, const char *subject)
 {
 	enum hl_verdict worst = hl_findings_worst(about, machine);
-	uint64_t pid;
 
 	if (!s->json)
-		printf("\n%s\n",
-			conclusion(worst, subject, subject && hl_process_is_pid(subject, &pid)));
+		printf("\n%s\n", conclusion(worst, subject, subject && hl_process_is_pid(subject)));
 	return worst == HL_VERDICT_FAILS ? HL_EXIT_VIOLATION : HL_EXIT_OK;
 }
 
@@ -108,13 +106,12 @@ static int run_doctor(void *state, int argc, char **argv)
 	const char *subject = argc > 0 ? argv[0] : NULL;
 	struct target t = {.path = ""};
 	bool machine_matters = true;
-	uint64_t pid;
 	int status;
 
 	if (argc > 1)
 		return hl_cli_usage("takes one program, without its arguments, or one pid");
-	if (subject && hl_process_is_pid(subject, &pid)) {
-		machine_matters = hl_process_check(&process, pid) == 0;
+	if (subject && hl_process_is_pid(subject)) {
+		machine_matters = hl_process_check(&process, subject) == 0;
 	} else if (subject) {
 		look_at_program(&process, subject, &t);
 		if (!process.v.len)

@@ -515,7 +515,12 @@ static int prepare(struct session *s, const char *program)
 		hl_cli_error("%s: %s", program, hl_target_why_not(program, err));
 		return err == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
-	if (problem_of(s))
+	if (s->target.cannot_run) {
+		hl_cli_error("cannot run %s: %s; %s", program, problem_of(s)->what,
+			problem_of(s)->remedy);
+		return s->target.cannot_run == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+	}
+	if (problem_of(s) || hl_machine_check_rings(&s->target.findings))
 		return 0;
 	if (hl_library_find(s->library, sizeof(s->library), &s->target.findings)) {
 		const struct hl_finding *why = problem_of(s);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/elf_file.h"
@@ -110,6 +111,23 @@ const char *hl_elf_file_needed(const struct hl_elf_file *f, unsigned i)
 	if (i >= f->n_needed)
 		return NULL;
 	return f->needed[i] < f->strings_len ? f->strings + f->needed[i] : "";
+}
+
+bool hl_elf_file_is_whole(const struct hl_elf_file *f)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0)
+		return true;
+	for (unsigned i = 0; i < f->n_ph; i++) {
+		const Elf64_Phdr *ph = &f->ph[i];
+		uint64_t size = (uint64_t)st.st_size;
+
+		if (ph->p_type == PT_LOAD &&
+			(ph->p_filesz > size || ph->p_offset > size - ph->p_filesz))
+			return false;
+	}
+	return true;
 }
 
 bool hl_elf_file_has_segment(const struct hl_elf_file *f, uint32_t type)

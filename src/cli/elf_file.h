@@ -36,6 +36,8 @@ void hl_elf_file_free(struct hl_elf_file *f);
 bool hl_elf_file_mentions(const struct hl_elf_file *f, const char *text);
 /* The i-th library that it is linked to; NULL after the last. */
 const char *hl_elf_file_needed(const struct hl_elf_file *f, unsigned i);
+/* Is all there that will be loaded? */
+bool hl_elf_file_is_whole(const struct hl_elf_file *f);
 bool hl_elf_file_has_segment(const struct hl_elf_file *f, uint32_t type);
 /* Its build-id in id[64]; the length, 0 when there is none. */
 size_t hl_elf_file_build_id(const struct hl_elf_file *f, uint8_t *id);

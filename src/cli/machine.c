@@ -131,26 +131,39 @@ static int try_region(void)
 	return err;
 }
 
-/* The collector goes to its hard limit, and dies of no signal for it: so do we here. */
-static void check_memory(struct hl_findings *f)
+/* The collector goes to its hard limits, and dies of no signal for it: so do we here. */
+int hl_machine_check_rings(struct hl_findings *f)
 {
+	static const __rlimit_resource_t limits[] = {RLIMIT_AS, RLIMIT_FSIZE};
+	struct rlimit was[HL_ARRAY_LEN(limits)];
 	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 	char size[HL_TEXT_SIZE_MAX];
-	struct rlimit was, wide;
 	int err;
 
-	getrlimit(RLIMIT_FSIZE, &was);
-	wide = (struct rlimit){was.rlim_max, was.rlim_max};
-	setrlimit(RLIMIT_FSIZE, &wide);
+	for (size_t i = 0; i < HL_ARRAY_LEN(limits); i++) {
+		struct rlimit wide;
+
+		getrlimit(limits[i], &was[i]);
+		wide = (struct rlimit){was[i].rlim_max, was[i].rlim_max};
+		setrlimit(limits[i], &wide);
+	}
 	err = try_region();
-	setrlimit(RLIMIT_FSIZE, &was);
+	for (size_t i = 0; i < HL_ARRAY_LEN(limits); i++)
+		setrlimit(limits[i], &was[i]);
 	signal(SIGXFSZ, old);
 	if (err)
 		hl_findings_add(f, HL_VERDICT_FAILS, "memory",
 			"raise the limits of memory and of file sizes (ulimit -v, ulimit -H -f)",
 			"%s of memory that two processes share cannot be had: %s",
 			hl_text_bytes(size, HL_REGION_BYTES), strerror(-err));
-	else
+	return err;
+}
+
+static void check_memory(struct hl_findings *f)
+{
+	char size[HL_TEXT_SIZE_MAX];
+
+	if (hl_machine_check_rings(f) == 0)
 		hl_findings_add(f, HL_VERDICT_OK, "memory", NULL,
 			"%s can be shared between two processes (memfd)",
 			hl_text_bytes(size, HL_REGION_BYTES));

@@ -24,13 +24,9 @@
 #define TEXT_MAX (1u << 20)
 #define BEAT_NS  200000000 /* the collector's heart beats four times in this */
 
-bool hl_process_is_pid(const char *word, uint64_t *pid)
+bool hl_process_is_pid(const char *word)
 {
-	char *end;
-
-	errno = 0;
-	*pid = strtoull(word, &end, 10);
-	return isdigit((unsigned char)word[0]) && !*end && !errno && *pid > 0 && *pid <= INT_MAX;
+	return *word && !word[strspn(word, "0123456789")];
 }
 
 /* The whole text, ended by NUL; NULL when it may not be read. The caller frees it. */
@@ -110,6 +106,7 @@ static void judge_rings(struct hl_findings *f, int mem, uint64_t at)
 	struct timespec moment = {.tv_nsec = BEAT_NS};
 	struct rings first, second;
 	char taken[HL_TEXT_SIZE_MAX], written[HL_TEXT_SIZE_MAX], dropped[HL_TEXT_SIZE_MAX];
+	uint64_t all, durable;
 	uint32_t collector;
 	int err = read_rings(mem, at, &first);
 
@@ -124,6 +121,10 @@ static void judge_rings(struct hl_findings *f, int mem, uint64_t at)
 		return;
 	}
 	collector = atomic_load(&second.head.collector_pid);
+	/* The collector counts on while we read: the later number may be ahead of the earlier. */
+	all = atomic_load(&second.head.taken_events);
+	durable = atomic_load(&second.head.durable_events);
+	durable = durable < all ? durable : all;
 	if (atomic_load(&first.head.heartbeat) == atomic_load(&second.head.heartbeat))
 		hl_findings_add(f, HL_VERDICT_PARTIAL, "collector",
 			"see whether that process is stopped or gone; after its end recording "
@@ -132,8 +133,7 @@ static void judge_rings(struct hl_findings *f, int mem, uint64_t at)
 	else
 		hl_findings_add(f, HL_VERDICT_OK, "collector", NULL,
 			"it is recorded by process %u: %s events taken, %s of them in the trace",
-			collector, hl_text_count(taken, atomic_load(&second.head.taken_events)),
-			hl_text_count(written, atomic_load(&second.head.durable_events)));
+			collector, hl_text_count(taken, all), hl_text_count(written, durable));
 	if (second.dropped)
 		hl_findings_add(f, HL_VERDICT_PARTIAL, "drops",
 			"give the trace a faster disk, or record with a longer --max-wait",
@@ -142,6 +142,46 @@ static void judge_rings(struct hl_findings *f, int mem, uint64_t at)
 			second.dropped > first.dropped ? ", more every moment" : "");
 	else
 		hl_findings_add(f, HL_VERDICT_OK, "drops", NULL, "nothing was dropped so far");
+}
+
+/* Of the same words as its parent: forked by it, and nothing else was executed since. */
+static bool is_like_parent(uint64_t pid, const char *words, size_t len)
+{
+	char text[512], *at = hl_procfs_stat(pid, text, sizeof(text));
+	uint64_t parent = at && at[0] && at[1] ? strtoull(at + 2, NULL, 10) : 0;
+	size_t parents = 0;
+	char *others = parent ? read_text(parent, "cmdline", &parents) : NULL;
+	bool like = others && parents == len && !memcmp(others, words, len);
+
+	free(others);
+	return like;
+}
+
+/* A part of a recording that is not the program: by its command line, which everybody may see. */
+static bool judge_ourselves(struct hl_findings *f, uint64_t pid, const char *program)
+{
+	size_t len = 0;
+	char *words = read_text(pid, "cmdline", &len);
+	const char *base = strrchr(program, '/'), *command;
+	bool collects, ours;
+
+	/* Whose program may not be known goes by its first word. */
+	base = !words ? "" : base ? base + 1 : *program ? program : words;
+	if (base == words && strrchr(words, '/'))
+		base = strrchr(words, '/') + 1;
+	command = words && strlen(words) < len ? words + strlen(words) + 1 : "";
+	collects = !strcmp(command, "collect") ||
+		   (!strcmp(command, "record") && is_like_parent(pid, words, len));
+	ours = !strcmp(base, "heaplapse") && (collects || !strcmp(command, "record"));
+	if (ours)
+		hl_findings_add(f, HL_VERDICT_FAILS, "process",
+			"give the pid of the program that is recorded",
+			collects ? "it is heaplapse itself: the collector of a recording, which "
+				   "writes the trace"
+				 : "it is heaplapse itself: record, which waits for the program "
+				   "that it has started");
+	free(words);
+	return ours;
 }
 
 /* True if it is recorded, or would be but for what is said. */
@@ -327,8 +367,9 @@ static void judge_program(struct hl_findings *f, uint64_t pid, const char *name)
 	hl_target_fini(&t);
 }
 
-int hl_process_check(struct hl_findings *f, uint64_t pid)
+int hl_process_check(struct hl_findings *f, const char *word)
 {
+	uint64_t pid = strtoull(word, NULL, 10); /* too many digits: the largest, which none has */
 	char *status = read_text(pid, "status", NULL);
 	const char *state = status ? strstr(status, "\nState:\t") : NULL;
 	char name[PATH_MAX];
@@ -338,14 +379,17 @@ int hl_process_check(struct hl_findings *f, uint64_t pid)
 		!strstr(status, "\nVmSize:")) {
 		hl_findings_add(f, HL_VERDICT_FAILS, "process",
 			"give the pid of a program that runs, or a program",
-			!status || !state ? "there is no process %" PRIu64
-					  : "process %" PRIu64
-					    " has ended, or is a thread of the kernel",
-			pid);
+			!status || !state ? "there is no process %s"
+					  : "process %s has ended, or is a thread of the kernel",
+			word);
 		free(status);
 		return -ESRCH;
 	}
 	named = name_program(f, pid, name, sizeof(name));
+	if (judge_ourselves(f, pid, name)) {
+		free(status);
+		return -EINVAL;
+	}
 	if (judge_recorder(f, pid)) {
 		free(status);
 		return 1;

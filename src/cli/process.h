@@ -9,10 +9,11 @@
 
 #include "cli/findings.h"
 
-/* Is the word a pid, rather than a program's name? */
-bool hl_process_is_pid(const char *word, uint64_t *pid);
+/* Is the word a pid, rather than a program's name? Of digits alone, whatever they come to. */
+bool hl_process_is_pid(const char *word);
 /* 1 when the recorder is in it, and how well it does; 0 when not, and what would matter if it were
- * started anew; -ESRCH when there is no such process. */
-int hl_process_check(struct hl_findings *f, uint64_t pid);
+ * started anew; -ESRCH when there is no such process, -EINVAL when it is a part of heaplapse. The
+ * word is a pid. */
+int hl_process_check(struct hl_findings *f, const char *word);
 
 #endif

@@ -18,16 +18,24 @@
 #include "cli/target.h"
 
 #define HEAD_BYTES   4096u
-#define SCRIPT_DEPTH 5
+#define SCRIPT_DEPTH 5 /* the kernel goes as far */
 
-static int try_path(const char *path, struct target *t)
+/* 0 or -errno, as exec would find it. */
+static int try_executable(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
-		return -EACCES;
+	return S_ISREG(st.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
+}
+
+static int try_path(const char *path, struct target *t)
+{
+	int err = try_executable(path);
+
+	if (err)
+		return err;
 	if (strlen(path) >= sizeof(t->path))
 		return -ENAMETOOLONG;
 	strcpy(t->path, path);
@@ -63,6 +71,22 @@ static void refuse(struct target *t, const char *check, const char *problem, con
 	hl_findings_add(&t->findings, HL_VERDICT_FAILS, check, remedy, "%s", problem);
 }
 
+/* The kernel needs another file to run it: the loader, or what interprets a script. */
+static bool judge_helper(
+	struct target *t, const char *check, const char *what, const char *path, const char *remedy)
+{
+	int err = t->is_running ? 0 : try_executable(path);
+
+	if (!err)
+		return true;
+	t->cannot_run = err;
+	hl_findings_add(&t->findings, HL_VERDICT_FAILS, check, remedy, "%s, %s, %s", what, path,
+		err == -ENOENT   ? "does not exist"
+		: err == -EACCES ? "is not executable"
+				 : strerror(-err));
+	return false;
+}
+
 static void judge_sanitizer(const struct hl_elf_file *f, struct target *t)
 {
 	static const char *const signs[] = {"libasan.so", "libtsan.so", "libmsan.so", "liblsan.so",
@@ -95,13 +119,17 @@ static void judge_dynamic(int fd, const Elf64_Ehdr *e, struct target *t)
 
 	if (hl_elf_file_read(&f, fd, e) < 0) {
 		refuse(t, "file", "its ELF headers cannot be read", "check that the file is whole");
+	} else if (!hl_elf_file_is_whole(&f)) {
+		refuse(t, "file", "its segments reach beyond the end of the file: it is cut off",
+			"copy or build it again");
 	} else if (!f.interp[0]) {
 		refuse(t, "linking", "it is statically linked: its malloc cannot be replaced",
 			"link it dynamically (without -static)");
 	} else if (strstr(f.interp, "ld-musl")) {
 		refuse(t, "loader", "it uses musl's libc, and the recorder needs glibc",
 			"build it against glibc");
-	} else {
+	} else if (judge_helper(t, "loader", "its loader", f.interp,
+			   "install the libc that it was built against, or build it here")) {
 		judge_sanitizer(&f, t);
 		judge_allocator(&f, t);
 	}
@@ -159,11 +187,17 @@ static void judge_script(char *head, struct target *t, int depth)
 
 	t->is_script = true;
 	name[strcspn(name, "\n")] = '\0';
-	words = name + strcspn(name, " \t\r");
+	words = name + strcspn(name, " \t"); /* a \r is a part of the name, for the kernel too */
 	if (*words)
 		*words++ = '\0';
-	if (!*name)
+	if (!*name || !judge_helper(t, "script", "its interpreter", name,
+			      "install it, or correct the first line of the script"))
 		return;
+	if (depth == 0) {
+		t->cannot_run = -ELOOP;
+		return refuse(t, "script", "its interpreter is a script itself, and so on",
+			"name a program as interpreter in the first line");
+	}
 	base = strrchr(name, '/');
 	if (strcmp(base ? base + 1 : name, "env") == 0 && behind_env(words, path, sizeof(path)))
 		judge(path, t, depth - 1);
@@ -178,11 +212,8 @@ static void judge(const char *path, struct target *t, int depth)
 	ssize_t n;
 
 	snprintf(t->image, sizeof(t->image), "%s", path);
-	if (fd < 0 || depth == 0) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
 		return; /* executable but not readable: the loader will say */
-	}
 	n = read(fd, head, HEAD_BYTES);
 	if (n >= (ssize_t)sizeof(Elf64_Ehdr) && !memcmp(head, ELFMAG, SELFMAG)) {
 		judge_elf(fd, head, t);
@@ -222,6 +253,7 @@ void hl_target_judge(const char *path, const char *name, struct target *t)
 {
 	memset(t, 0, sizeof(*t));
 	snprintf(t->path, sizeof(t->path), "%s", name);
+	t->is_running = true;
 	judge(path, t, SCRIPT_DEPTH);
 }
 

@@ -13,6 +13,8 @@ struct target {
 	char path[PATH_MAX];  /* what will be executed */
 	char image[PATH_MAX]; /* what was judged: the same, or what interprets a script */
 	bool is_script;
+	bool is_running; /* so that what its start needed was there, maybe not where we look */
+	int cannot_run;  /* what its exec will fail with, said in the findings: -errno, or 0 */
 	struct hl_findings findings; /* nothing that is fine, before hl_target_examine */
 };
 

@@ -114,7 +114,7 @@ void hl_target_examine(struct target *t)
 	Elf64_Ehdr head;
 	int fd;
 
-	if (t->is_script)
+	if (t->is_script && !t->cannot_run)
 		hl_findings_add(&t->findings, HL_VERDICT_OK, "script", NULL,
 			"%s is a script; what is recorded is %s, and each program it starts",
 			t->path, t->image);

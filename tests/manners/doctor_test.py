@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -190,6 +191,49 @@ def test_not_there(place):
     expect('status', done.status, 2)
 
 
+def test_cannot_run(place):
+    """what the kernel will not run, though the file is there: no loader, no interpreter; record says the same"""
+    scripts = {'none': '#!/none/such -x\n', 'lines': '#!/bin/sh\r\ntrue\r\n', 'itself': '#!./itself\n', 'data': '#!./plain\n', 'plain': 'x'}
+    for name, text in scripts.items():
+        with open(name, 'w', encoding='ascii', newline='') as file:
+            file.write(text)
+        os.chmod(name, 0o644 if name == 'plain' else 0o755)
+    loaderless = build('loaderless', '-Wl,--dynamic-linker=/none/such/ld.so')
+    for program, status, check, *parts in (
+            (loaderless, 127, 'loader', 'its loader, /none/such/ld.so, does not exist', 'libc'),
+            ('./none', 127, 'script', '/none/such, does not exist', 'first line'), ('./lines', 127, 'script', 'does not exist'),
+            ('./data', 126, 'script', './plain, is not executable'), ('./itself', 126, 'script', 'a script itself')):
+        done = place.run(place.binary, 'doctor', program)
+        contains(f'{program}: the last line', done.out, '\n\nRecording would fail.\n')
+        found = doctor(place, program, status=1) if program != './lines' else None
+        if found:
+            verdict(found, check, 'fails', *parts)
+        done = place.record(program)
+        expect(f'record {program}: status and lines', (done.status, done.err.count('\n')), (status, 1))
+        contains(f'record {program}', done.err, f'cannot run {program}: ', *parts)
+        if found:
+            contains(f'record {program}', done.err, f'{found[check]["what"]}; {found[check]["remedy"]}')
+    expect('traces', place.traces(), [])
+
+
+def test_cut_off(place):
+    """a file that ends before its segments do, by much and by a byte; what lies behind them may be missing"""
+    with open(build('program'), 'rb') as file:
+        data = file.read()
+    table, = struct.unpack_from('<Q', data, 32)
+    count, = struct.unpack_from('<H', data, 56)
+    segments = [struct.unpack_from('<IIQQQQ', data, table + 56 * i) for i in range(count)]
+    end = max(at + size for kind, _, at, _, _, size in segments if kind == 1)
+    for size, status in ((3000, 1), (end - 1, 1), (end, 0)):
+        with open('cut', 'wb') as file:
+            file.write(data[:size])
+        os.chmod('cut', 0o755)
+        found = doctor(place, './cut', status=status)
+        if status:
+            verdict(found, 'file', 'fails', 'beyond the end of the file')
+            as_record_says(place, './cut', found)
+
+
 def test_damaged(place):
     """cut or scribbled files are judged without a crash, and always in the same way as record judges"""
     with open(build('program', '-g'), 'rb') as file:
@@ -276,7 +320,8 @@ def test_process(place):
     for check in 'limits', 'sandbox', 'namespaces', 'rights':
         verdict(found, check, 'ok')
     verdict(doctor(place, str(process.pid), status=1), 'process', 'fails', 'no process')
-    verdict(doctor(place, '2147483647', status=1), 'process', 'fails', 'no process')
+    for word in '2147483647', '0', '000', '4294967297', '99999999999999999999':
+        verdict(doctor(place, word, status=1), 'process', 'fails', f'there is no process {word}')
 
 
 def test_recorded_process(place):
@@ -288,6 +333,8 @@ def test_recorded_process(place):
         found = doctor(place, str(pids['sleep']))
         verdict(found, 'collector', 'ok', f'process {pids["heaplapse"]}')
         verdict(found, 'drops', 'ok')
+        for pid, part in ((record.pid, 'record, which waits'), (pids['heaplapse'], 'the collector of a recording')):
+            verdict(doctor(place, str(pid), status=1), 'process', 'fails', part, 'the pid of the program')
         os.kill(pids['heaplapse'], signal.SIGSTOP)
         verdict(doctor(place, str(pids['sleep'])), 'collector', 'partial', 'sign of life')
         os.kill(pids['heaplapse'], signal.SIGCONT)

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """limits_test - too little of something: the program's result is its own, and the trace says how it ended."""
 import contextlib
+import json
 import os
 import signal
 import time
 
-from manners import Failure, Skip, expect, main, sound
+from manners import Failure, Skip, contains, expect, main, sound
 
 NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 
@@ -94,6 +95,24 @@ def test_hard_limits_bare(place):
         if done.err and alone == 3:
             # where the collector has too few descriptors to be loaded, its loader says so, too
             expect(f'{limit}: messages', done.err.count('heaplapse: this program is not recorded'), 1)
+
+
+def test_no_rings(place):
+    """record itself under a hard limit of file sizes below its rings: refused in doctor's words, once; a soft one is no matter"""
+    command = place.record_command('/bin/sh', '-c', f'{place.program("ending")} exit:3; exit $?')
+    done = place.run('prlimit', '--fsize=65536', *command)
+    expect('status and lines', (done.status, done.err.count('\n')), (125, 2))
+    said = place.run('prlimit', '--fsize=65536', place.binary, 'doctor', '--json').out
+    one = next(one for one in json.loads(said)['machine'] if one['check'] == 'memory')
+    contains('the refusal', done.err, f'/bin/sh cannot be recorded: {one["what"]}; {one["remedy"]}\n', '--force')
+    command.insert(2, '--force')
+    done = place.run('prlimit', '--fsize=65536', *command)
+    expect('with --force: status and lines', (done.status, done.err.count('\n')), (3, 1))
+    expect('traces', place.traces(), [])
+    command.remove('--force')
+    done = place.run('prlimit', '--fsize=65536:', *command)
+    expect('a soft limit: status and stderr', (done.status, done.err), (3, ''))
+    sound(place.info('*ending*'), 100, 40, ('exit', 3))
 
 
 def test_real_time(place):
