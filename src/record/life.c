@@ -192,7 +192,7 @@ static const char *join(const char *address)
 	const char *why;
 
 	if (err == -ECONNREFUSED || err == -ENOENT)
-		return "its collector has ended";
+		return "its collector has ended, or lives in another network namespace";
 	if (err < 0)
 		return "the collector could not be reached";
 	why = map_region(memfd);
