@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 
-from manners import Failure, Skip, children_of, compiled, contains, expect, main, size_of, wait_until
+from manners import NOBODY, Failure, Skip, children_of, compiled, contains, expect, main, need_nobody, size_of, wait_until
 
 SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
 OWN = '''#include <stddef.h>
@@ -22,7 +22,6 @@ void *malloc(size_t n) { void *p = arena + used; used += (n + 15) & ~(size_t)15;
 int main(void) { char *p = malloc(10); strcpy(p, "x"); free(p); return 3; }
 '''
 HIDDEN = '__attribute__((visibility("hidden")))'
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 MACHINE = {'kernel', 'libc', 'library', 'memory', 'membarrier', 'pidfd', 'clock', 'limits', 'output', 'trial'}
 
 
@@ -62,14 +61,6 @@ def as_record_says(place, program, found, prefix=()):
     expect('record refuses it', done.status, 125)
     one = next(one for one in found.values() if one['verdict'] == 'fails')
     contains('the refusal', done.err, f'cannot be recorded: {one["what"]}; {one["remedy"]}')
-
-
-def as_nobody(place):
-    if os.getuid() != 0:
-        raise Skip('needs root to become somebody else')
-    os.chmod('.', 0o1777)
-    if place.run(*NOBODY, place.binary, 'version').status:
-        raise Skip('nobody may not run the command in this build folder')
 
 
 def test_machine(place):
@@ -124,7 +115,7 @@ def test_refused(place):
 
 def test_privileges(place):
     """setuid, setgid and file capabilities, asked as somebody else"""
-    as_nobody(place)
+    need_nobody(place, 0o1777)
     program = build('program')
     for mode in 0o4755, 0o2755:
         os.chmod(program, mode)

@@ -6,9 +6,7 @@ import os
 import signal
 import time
 
-from manners import Failure, Skip, contains, expect, main, sound
-
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
+from manners import NOBODY, Failure, Skip, contains, expect, main, sound
 
 
 @contextlib.contextmanager

@@ -191,6 +191,18 @@ def too_long(*_):
     raise Failure('takes too long')
 
 
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
+
+
+def need_nobody(place, mode):
+    """Somebody else must be there, and able to run the command; the test's folder gets this mode for him."""
+    if os.getuid() != 0:
+        raise Skip('needs root to become somebody else')
+    os.chmod('.', mode)
+    if place.run(*NOBODY, place.binary, 'version').status:
+        raise Skip('nobody may not run the command in this build folder')
+
+
 def main(tests):
     parser = argparse.ArgumentParser()
     for name in ('--heaplapse', '--library', '--programs', '--include'):

@@ -8,19 +8,9 @@ import socket
 import stat
 import subprocess
 
-from manners import Skip, contains, expect, main, size_of, sound, wait_until
+from manners import NOBODY, contains, expect, main, need_nobody, size_of, sound, wait_until
 
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
 TOUCH = ('/bin/sh', '-c', 'echo ran >ran')
-
-
-def others(place):
-    """Needs root: there must be somebody else."""
-    if os.getuid() != 0:
-        raise Skip('needs root to become somebody else')
-    os.chmod('.', 0o755)
-    if place.run(*NOBODY, place.binary, 'version').status:
-        raise Skip('nobody may not run the command in this build folder')
 
 
 def folder(name, mode, owner=None):
@@ -60,7 +50,7 @@ def recorded(place, options, trace, prefix=()):
 
 def test_sticky_files(place):
     """in a sticky folder somebody else's file, link, hard link or FIFO stays as it is, with and without -f"""
-    others(place)
+    need_nobody(place, 0o755)
     folder('tmp', 0o1777)
     write('tmp/file.hlt')
     write('victim')
@@ -79,7 +69,7 @@ def test_sticky_files(place):
 
 def test_sticky_squatted(place):
     """root in a sticky folder: what others planted at the name is not written to, also with -f"""
-    others(place)
+    need_nobody(place, 0o755)
     folder('tmp', 0o1777)
     write('victim')
     os.symlink('../victim', 'tmp/link.hlt')
@@ -99,7 +89,7 @@ def test_sticky_squatted(place):
 
 def test_planted_folder(place):
     """a link that somebody else made in a sticky folder does not lead a trace anywhere"""
-    others(place)
+    need_nobody(place, 0o755)
     folder('tmp', 0o1777)
     os.mkdir('precious')
     write('precious/x.hlt')
@@ -183,7 +173,7 @@ def test_overwrite_keeps(place):
 
 def test_bare_squatted(place):
     """bare, in a sticky folder: whatever others planted, the trace gets a number and nothing is touched"""
-    others(place)
+    need_nobody(place, 0o755)
     folder('tmp', 0o1777)
     write('victim')
     os.symlink('../victim', 'tmp/x.hlt')
@@ -200,7 +190,7 @@ def test_bare_squatted(place):
 
 def test_cache(place):
     """names of functions are kept for their user alone, and not where a link of somebody else's leads"""
-    others(place)
+    need_nobody(place, 0o755)
     recorded(place, ('-o', 'x.hlt'), 'x.hlt')
     os.mkdir('home')
     environment = {**os.environ, 'XDG_CACHE_HOME': os.path.abspath('home')}
@@ -221,7 +211,7 @@ def test_cache(place):
 
 def test_strangers(place):
     """other users can connect to the collector's socket, but get nothing and keep nobody out"""
-    others(place)
+    need_nobody(place, 0o755)
     os.chmod('.', 0o777 | stat.S_ISVTX)
     for prefix in (NOBODY, ()):
         keep_out(place, prefix)

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from manners import Skip, compiled, contains, expect, main
+from manners import NOBODY, Skip, compiled, contains, expect, main, need_nobody
 
 SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
 
@@ -137,21 +137,9 @@ def test_preload_of_child(place):
     expect('status and LD_PRELOAD', (done.status, done.out), (3, other + '\n'))
 
 
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups')
-
-
-def as_nobody(place):
-    if os.getuid() != 0:
-        raise Skip('needs root to become somebody else')
-    os.chmod('.', 0o1777)
-    done = place.run(*NOBODY, place.binary, 'version')
-    if done.status:
-        raise Skip('nobody may not run the command in this build folder')
-
-
 def test_setuid(place):
     """a setuid program of another user's"""
-    as_nobody(place)
+    need_nobody(place, 0o1777)
     program = build('program')
     os.chmod(program, 0o4755)
     check(place, program, 'setuid', prefix=NOBODY)
@@ -163,7 +151,7 @@ def test_setuid(place):
 
 def test_capabilities(place):
     """a program with file capabilities"""
-    as_nobody(place)
+    need_nobody(place, 0o1777)
     if not shutil.which('setcap'):
         raise Skip('setcap is not installed')
     program = build('program')
