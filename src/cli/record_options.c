@@ -34,6 +34,8 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
+/* As in enum hl_mode. */
+#define MODE_VALUES "trace"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -63,6 +65,17 @@ static const char *set_start(void *state, const char *value)
 		return NULL;
 	}
 	return HL_OPT_NOT_LISTED;
+}
+
+static const char *set_mode(void *state, const char *value)
+{
+	struct record_options *o = state;
+	int i = hl_word_find(MODE_VALUES, value);
+
+	if (i < 0)
+		return HL_OPT_NOT_LISTED;
+	o->collect.mode = (enum hl_mode)i;
+	return NULL;
 }
 
 /* A whole number with no more than the suffixes given. */
@@ -146,6 +159,7 @@ const struct hl_opt hl_record_opts[] = {
 		set_summary},
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
+	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",

@@ -69,6 +69,8 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
+	atomic_store(&region->steer, s->mode);
+	atomic_store(&region->sample_bytes, s->sample_bytes);
 	atomic_store(&region->heartbeat, 1);
 	atomic_store(&region->collector_pid, (uint32_t)getpid());
 	atomic_store(&region->ready, 1);

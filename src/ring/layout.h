@@ -22,8 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mode.h"
+
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   5
+#define HL_REGION_ABI   6
 
 /* Free rings are taken from the first on, so a program with few threads has large ones: the
  * collector looks in less often, and catches up later with what came at once. */
@@ -55,6 +57,10 @@ struct hl_region {
 	uint32_t depth_inner; /* frames kept at the inner end of a deep stack ... */
 	uint32_t depth_outer; /* ... and at the outer end */
 	uint32_t max_wait_ms; /* longest wait for room in a full ring */
+	/* Written by the collector now and then, read by every hook: not beside what often changes.
+	 */
+	_Atomic uint32_t steer;        /* base/mode.h */
+	_Atomic uint64_t sample_bytes; /* HL_MODE_SAMPLE: on average one sample in so many */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */

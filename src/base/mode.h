@@ -1,0 +1,30 @@
+/*
+ * mode.h - how much of what happens is recorded; may change while the program runs.
+ *
+ * The word that says so (struct hl_region, `steer`) is written by the collector alone and read by
+ * every hook: the mode, whether recording is paused, and a number that grows with each change.
+ */
+#ifndef HL_BASE_MODE_H
+#define HL_BASE_MODE_H
+
+#include <stdint.h>
+
+/* Stored in traces: never renumber, only append. The words are those of `record --mode`. */
+enum hl_mode {
+	HL_MODE_TRACE,  /* every event */
+	HL_MODE_CULL,   /* every event, but those of blocks that die young only as sums */
+	HL_MODE_COUNT,  /* sums per stack, no events */
+	HL_MODE_SAMPLE, /* some allocations, chosen by their bytes, and their frees */
+	HL_MODE_TAGS,   /* counters in the program, nothing in the rings */
+};
+
+#define HL_STEER_MODE   0xffu
+#define HL_STEER_PAUSED (1u << 8) /* frees alone are recorded, so that what is live stays true */
+#define HL_STEER_SHIFT  16        /* of the number of changes */
+
+static inline enum hl_mode hl_steer_mode(uint32_t steer)
+{
+	return (enum hl_mode)(steer & HL_STEER_MODE);
+}
+
+#endif
