@@ -231,12 +231,14 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
  * a handler came between.
  */
 hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct frames *f,
-	uint64_t size, uint32_t common, uint32_t memo, bool *again)
+	uint64_t size, uint32_t common, bool *again)
 {
 	uint64_t pos = hl_producer_pos(&t->out);
+	uint64_t serial = f->stack ? f->stack->serial : 0;
 	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
 
-	if (t->synced_at == pos && t->synced_memo == memo && hl_likely(!f->cut))
+	/* What is common is so with the unwinder's last result: has the collector that one? */
+	if (t->synced_at == pos && t->synced_serial + 1 == serial && hl_likely(!f->cut))
 		kept = hl_min_u32(t->synced, common);
 	if (hl_unlikely(shown != f->depth))
 		kept = hl_min_u32(kept, hl_rec.depth_outer);
@@ -250,7 +252,7 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	if (!put(t, pos, d, f, shown, kept, kept + n, again))
 		return false;
 	t->synced = shown == f->depth ? shown : f->cut ? 0 : hl_min_u32(shown, hl_rec.depth_outer);
-	t->synced_memo = memo;
+	t->synced_serial = serial;
 	t->synced_at = pos + (uint64_t)(1 + d->n_words + n) * 8;
 	return true;
 }
@@ -342,7 +344,7 @@ hl_cold static void put_event_full(
 	t->scratch_busy = true;
 	hl_unwind_full(regs, scratch_pc, &f);
 	do
-		done = put_event(t, &d, &f, size, 0, UINT32_MAX, &again);
+		done = put_event(t, &d, &f, size, 0, &again);
 	while (!done && again);
 	t->scratch_busy = false;
 	if (!done)
@@ -368,7 +370,7 @@ hl_inline void emit_with_stack(
 		}
 		f = (struct frames){
 			.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
-		if (hl_likely(put_event(t, d, &f, size, stack.common, stack.memo, &again)))
+		if (hl_likely(put_event(t, d, &f, size, stack.common, &again)))
 			return;
 	}
 	drop(t);

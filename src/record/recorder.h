@@ -40,11 +40,11 @@ enum hl_stamp_mode {
 struct hl_thread {
 	struct hl_producer out;
 	struct hl_unwinder *unwinder;
-	/* The collector's idea of our last stack: the outermost `synced` frames of memo
-	 * `synced_memo`, valid only while the ring still ends at synced_at. */
+	/* The collector's idea of our last stack: the outermost `synced` frames of the unwinder's
+	 * result `synced_serial`, valid only while the ring still ends at synced_at. */
 	uint64_t synced_at;
+	uint64_t synced_serial;
 	uint32_t synced;
-	uint32_t synced_memo;
 	uint32_t serial; /* of the process */
 	uint32_t tid;
 	bool shared;         /* no ring of its own: takes a shared one for each event */
