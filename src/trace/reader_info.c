@@ -252,8 +252,8 @@ static int sum_readable(struct hl_reader *r)
 		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
 		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
 	}
-	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->file_bytes));
-	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->file_bytes));
+	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->data_bytes));
+	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->data_bytes));
 	a.nodes = calloc(1, a.n_nodes / 8 + 1);
 	a.threads = calloc(1, a.n_threads / 8 + 1);
 	if (!a.nodes || !a.threads)

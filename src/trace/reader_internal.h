@@ -60,6 +60,7 @@ struct hl_tables {
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
+	uint64_t data_bytes; /* what limits go by: without holes, which cost a forger nothing */
 	char error[256];
 
 	HL_VEC(struct hl_row) rows;

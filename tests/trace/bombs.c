@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../fuzz/fuzz.h"
 #include "base/attr.h"
@@ -191,10 +192,13 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*make)(void);
+		bool sparse; /* with a hole behind it that would like to be counted */
 	} bombs[] = {{"nodes", nodes_without_end}, {"nodes-limit", nodes_up_to_the_limit},
 		{"hole", nodes_after_a_hole}, {"heads", counts_of_heads}, {"threads", threads},
 		{"names", module_names}, {"modules", modules}, {"live-sets", live_sets},
-		{"samples", samples}, {"events", events}};
+		{"samples", samples}, {"events", events},
+		{"nodes-sparse", nodes_without_end, true}, {"hole-sparse", nodes_after_a_hole, true},
+		{"heads-sparse", counts_of_heads, true}, {"live-sets-sparse", live_sets, true}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {
@@ -205,7 +209,9 @@ int main(int argc, char **argv)
 		bombs[i].make();
 		snprintf(path, sizeof(path), "%s/%s.hlt", argv[1], bombs[i].name);
 		f = fopen(path, "wb");
-		if (!f || fwrite(t.data, 1, t.len, f) != t.len || fclose(f) || t.len > MIB) {
+		if (!f || fwrite(t.data, 1, t.len, f) != t.len || fflush(f) ||
+			(bombs[i].sparse && ftruncate(fileno(f), (off_t)1 << 32)) || fclose(f) ||
+			t.len > MIB) {
 			fprintf(stderr, "%s: %zu bytes\n", path, t.len);
 			return 1;
 		}
