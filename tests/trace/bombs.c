@@ -187,18 +187,38 @@ static void events(void)
 	}
 }
 
+/* More live than was ever allocated: no checksum is wrong. */
+static void contradiction(void)
+{
+	static const uint8_t one[] = {1}, five[] = {5};
+	const struct fuzz_column columns[] = {{HL_COL_KEY_NODE, zeros, 1},
+		{HL_COL_KEY_ALLOC_BLOCKS, one, 1}, {HL_COL_KEY_ALLOC_BYTES, one, 1},
+		{HL_COL_KEY_LIVE_BLOCKS, five, 1}, {HL_COL_KEY_LIVE_BYTES, five, 1},
+		{HL_COL_KEY_PEAK_BLOCKS, zeros, 1}, {HL_COL_KEY_PEAK_BYTES, zeros, 1},
+		{HL_COL_NUMBERS, zeros, 23}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME,
+		.flags = HL_CHUNK_FULL,
+		.n_rows = 1,
+		.aux = UINT64_C(1) << 32};
+
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	add_end(0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*make)(void);
 		bool sparse; /* with a hole behind it that would like to be counted */
-	} bombs[] = {{"nodes", nodes_without_end}, {"nodes-limit", nodes_up_to_the_limit},
-		{"hole", nodes_after_a_hole}, {"heads", counts_of_heads}, {"threads", threads},
-		{"names", module_names}, {"modules", modules}, {"live-sets", live_sets},
-		{"samples", samples}, {"events", events},
+	} bombs[] = {{"nodes", nodes_without_end, false}, {"nodes-limit", nodes_up_to_the_limit, false},
+		{"hole", nodes_after_a_hole, false}, {"heads", counts_of_heads, false}, {"threads", threads, false},
+		{"names", module_names, false}, {"modules", modules, false}, {"live-sets", live_sets, false},
+		{"samples", samples, false}, {"events", events, false},
 		{"nodes-sparse", nodes_without_end, true}, {"hole-sparse", nodes_after_a_hole, true},
-		{"heads-sparse", counts_of_heads, true}, {"live-sets-sparse", live_sets, true}};
+		{"heads-sparse", counts_of_heads, true}, {"live-sets-sparse", live_sets, true},
+		{"contradiction", contradiction, false}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {

@@ -4,6 +4,7 @@
 
 	bombs_test.py HEAPLAPSE BOMBS
 """
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,17 @@ def run(command):
                 err.read().decode(errors='replace'))
 
 
+def contradiction(heaplapse, path):
+    """Sums that no program can have: said with the file's name, what to do, and as JSON that is whole."""
+    r = subprocess.run([heaplapse, 'report', '--leaks', '--json', path], capture_output=True, text=True, check=False)
+    tap.case(r.returncode == 3 and path in r.stderr and 'use another copy' in r.stderr, 'contradiction: the sentence',
+             f'{r.returncode} {r.stderr}')
+    tap.case('contradict' in json.loads(r.stdout).get('error', ''), 'contradiction: JSON ends with an error', r.stdout)
+    r = subprocess.run([heaplapse, 'info', '--verify', '--json', path], capture_output=True, text=True, check=False)
+    info = json.loads(r.stdout)
+    tap.case(not info['complete'] and 'contradict' in (info['damage'] or {}).get('text', ''), 'contradiction: info --verify', r.stdout)
+
+
 def main():
     heaplapse, bombs = map(os.path.abspath, sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
@@ -40,6 +52,7 @@ def main():
                 tap.case(status in GOOD and (status == 0 or err) and memory < MEMORY and seconds < SECONDS,
                          f'{name}: {" ".join(command)}: {memory >> 20} MiB, {seconds:.1f} s',
                          f'status {status}: {err[-500:]}')
+        contradiction(heaplapse, os.path.join(folder, 'contradiction.hlt'))
     tap.finish()
 
 
