@@ -187,6 +187,38 @@ static void events(void)
 	}
 }
 
+/* Allocations that are never freed; `honest`: as the heads say. */
+static void never_freed(uint64_t chunks, bool honest)
+{
+	static uint8_t ops[8192], next[65536]; /* next: the address after the one before */
+	const uint8_t run[] = {0, 0x80, 0x80, 4};
+	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
+		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536}};
+	struct hl_chunk_head head = {
+		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0, sizeof(ops));
+	memset(next, 4, sizeof(next));
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < chunks; i++) {
+		head.first_event = head.first_ordinal = i * 65536;
+		head.live_blocks = head.live_bytes = honest ? i * 65536 : 0;
+		head.max_live_bytes = head.live_bytes + 65536;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+static void many_live(void)
+{
+	never_freed(60, true);
+}
+
+static void too_many_live(void)
+{
+	never_freed(200, false);
+}
+
 /* More live than was ever allocated: no checksum is wrong. */
 static void contradiction(void)
 {
@@ -218,6 +250,7 @@ int main(int argc, char **argv)
 		{"samples", samples, false}, {"events", events, false},
 		{"nodes-sparse", nodes_without_end, true}, {"hole-sparse", nodes_after_a_hole, true},
 		{"heads-sparse", counts_of_heads, true}, {"live-sets-sparse", live_sets, true},
+		{"many-live", many_live, false}, {"too-many-live", too_many_live, false},
 		{"contradiction", contradiction, false}};
 
 	memset(ones, 1, sizeof(ones));
