@@ -311,6 +311,12 @@ def recursion(tmp):
         blocks = int(closed[0][1].replace(',', '')) if closed else 0
         # On its way each depth leaves the block of one level; malloc and the first frame have depths of their own.
         check(n - most - 1 <= blocks <= n - most + 2, f'recursion {args}: {blocks} blocks are deeper')
+    # Where only the inner half allocates, all stacks go the same way for long: it is cut, and marked, before that takes n * n steps.
+    inner = make(f'{tmp}/inner.hlt', text.replace(''.join(f'alloc 64 0 10 {i} 0\n' for i in range(n // 2)), ''))
+    rows = run('report', inner).stdout.decode().splitlines()
+    marked = [row for row in rows if row.endswith('  ... deeper: --json shows all')]
+    check(len(rows) < n // 10 and 1 <= len(marked) <= 2, f'inner recursion: {len(rows)} rows, {len(marked)} marked')
+    check(str(n // 2)[:2] in rows[0], f'inner recursion: {rows[0]}')
     r = run('report', '--json', path)
     check(len(json.loads(r.stdout)['nodes']) == 2 * n, f'recursion: {len(json.loads(r.stdout)["nodes"])} nodes as JSON')
 
