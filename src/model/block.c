@@ -1,8 +1,8 @@
 /*
  * block.c - the table of blocks that are alive while events are read; see block.h.
  *
- * Linear probing, at most three quarters full; what is taken out is closed up at once, so that the table is
- * never larger than the most blocks that were alive ask for.
+ * Linear probing, at most three quarters full; what is taken out is closed up at once, so that the
+ * table is never larger than the most blocks that were alive ask for.
  */
 #include "model/block.h"
 

@@ -92,7 +92,8 @@ static int check_keyframes(struct checking *k, size_t chunk, size_t *next)
 	int err = 0;
 
 	for (; *next < n && hl_reader_keyframe(r, *next)->chunk <= chunk && !err; (*next)++) {
-		if (hl_reader_keyframe(r, *next)->lost || (k->compared > COMPARE_MOST && *next + 1 < n))
+		if (hl_reader_keyframe(r, *next)->lost ||
+			(k->compared > COMPARE_MOST && *next + 1 < n))
 			continue;
 		k->compared += len;
 		err = hl_sums_of_keyframe(k->m, *next, k->key);

@@ -353,8 +353,8 @@ void hl_stream_init(struct hl_stream *s, struct hl_model *m)
 		.arg = s};
 	/* The table is between three eighths and three quarters full. */
 	if (!s->at_birth)
-		s->reading.memory =
-			hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * 4 * sizeof(struct hl_block);
+		s->reading.memory = hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * 4 *
+				    sizeof(struct hl_block);
 }
 
 void hl_stream_fini(struct hl_stream *s)

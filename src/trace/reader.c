@@ -46,7 +46,8 @@ static uint64_t count_data(int fd, uint64_t file_bytes)
 		off_t data = lseek(fd, at, SEEK_DATA);
 
 		if (data < 0)
-			return errno == ENXIO ? bytes : file_bytes; /* not every file system can tell */
+			return errno == ENXIO ? bytes
+					      : file_bytes; /* not every file system can tell */
 		at = lseek(fd, data, SEEK_HOLE);
 		if (at <= data)
 			return file_bytes;

@@ -244,14 +244,15 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*make)(void);
 		bool sparse; /* with a hole behind it that would like to be counted */
-	} bombs[] = {{"nodes", nodes_without_end, false}, {"nodes-limit", nodes_up_to_the_limit, false},
-		{"hole", nodes_after_a_hole, false}, {"heads", counts_of_heads, false}, {"threads", threads, false},
-		{"names", module_names, false}, {"modules", modules, false}, {"live-sets", live_sets, false},
-		{"samples", samples, false}, {"events", events, false},
-		{"nodes-sparse", nodes_without_end, true}, {"hole-sparse", nodes_after_a_hole, true},
-		{"heads-sparse", counts_of_heads, true}, {"live-sets-sparse", live_sets, true},
-		{"many-live", many_live, false}, {"too-many-live", too_many_live, false},
-		{"contradiction", contradiction, false}};
+	} bombs[] = {{"nodes", nodes_without_end, false},
+		{"nodes-limit", nodes_up_to_the_limit, false}, {"hole", nodes_after_a_hole, false},
+		{"heads", counts_of_heads, false}, {"threads", threads, false},
+		{"names", module_names, false}, {"modules", modules, false},
+		{"live-sets", live_sets, false}, {"samples", samples, false},
+		{"events", events, false}, {"nodes-sparse", nodes_without_end, true},
+		{"hole-sparse", nodes_after_a_hole, true}, {"heads-sparse", counts_of_heads, true},
+		{"live-sets-sparse", live_sets, true}, {"many-live", many_live, false},
+		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {
