@@ -16,7 +16,7 @@
  */
 #define NODES_MOST      (1u << 20) /* of all snapshots as JSON, shared out evenly, */
 #define NODES_LEAST     100u       /* but so many for each */
-#define STEPS_MOST      (UINT64_C(1) << 31)
+#define STEPS_MOST      (UINT64_C(1) << 27)
 #define STEPS_SNAPSHOT  65536u /* beside one for each node of the trace */
 #define SNAPSHOTS_LEAST 100u
 
@@ -41,11 +41,17 @@ static int find_snapshots(struct hl_model *m, struct snapshots *s)
 /* The first ones, as many as there is time for. */
 static void limit_snapshots(struct hl_report *r, struct hl_model *m, struct snapshots *s)
 {
-	uint64_t most = STEPS_MOST / (STEPS_SNAPSHOT + (uint64_t)hl_model_n_nodes(m));
+	/* With a filter each takes all events up to it. */
+	uint64_t events = r->filter ? hl_model_info(m)->totals.events : 0;
+	uint64_t each = STEPS_SNAPSHOT + hl_model_n_nodes(m) + events;
+	uint64_t most;
 	char shown[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
 	if (r->view == HL_REPORT_CUMULATIVE)
 		return;
+	if (r->view == HL_REPORT_DELTAS)
+		each *= 3; /* what was live before and after, too */
+	most = each < STEPS_MOST ? STEPS_MOST / each : 0;
 	most = most < SNAPSHOTS_LEAST ? SNAPSHOTS_LEAST : most;
 	if (s->at.len > most) {
 		hl_cli_error("shown are the first %s of %s snapshots; --at @mark:NAME shows any",

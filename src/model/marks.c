@@ -4,10 +4,25 @@
 #include "model/marks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/model_internal.h"
+
+/* Marks pack to nothing; a program that makes a thousand a second has these after a quarter of an
+ * hour. */
+#define MARKS_MAX      (1u << 20)
+#define MARK_NAMES_MAX (UINT64_C(32) << 20) /* bytes of all */
+
+static int refuse(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"the trace has more than %u marks and snapshots, or too long names of them, to be "
+		"asked about: ask without them, for example --at 50%%",
+		MARKS_MAX);
+	return -E2BIG;
+}
 
 /* allocs: how many of the chunk come before it. */
 static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x,
@@ -24,6 +39,9 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 
 	if (extra->kind != HL_EXTRA_MARK && extra->kind != HL_EXTRA_SNAPSHOT)
 		return 0;
+	m->mark_bytes += extra->text ? strlen(extra->text) : 0;
+	if (m->marks.len >= MARKS_MAX || m->mark_bytes > MARK_NAMES_MAX)
+		return refuse(m);
 	err = hl_strings_add(&m->strings, extra->text ? extra->text : "", &name);
 	if (err)
 		return err;
@@ -75,8 +93,12 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 
 	*marks = NULL;
 	*n = 0;
-	if (err)
-		return hl_model_fail(m, err);
+	if (err) {
+		hl_vec_free(&m->marks);
+		hl_vec_free(&m->snapshots);
+		m->mark_bytes = 0;
+		return err == -E2BIG ? err : hl_model_fail(m, err);
+	}
 	m->marks_loaded = true;
 	*marks = m->marks.data;
 	*n = m->marks.len;

@@ -219,6 +219,46 @@ static void too_many_live(void)
 	never_freed(200, false);
 }
 
+/* As many marks, or snapshots, as a chunk may have, behind as many events as it may have. */
+static void marks(uint8_t kind, uint64_t chunks)
+{
+	static uint8_t ops[8192], next[65536], extras[10 * 65536];
+	const uint8_t run[] = {0, 0x80, 0x80, 4};
+	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
+		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536},
+		{HL_COL_EXTRA, extras, sizeof(extras)}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
+		.n_events = 65536,
+		.n_rows = 65536,
+		.aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0, sizeof(ops));
+	memset(next, 4, sizeof(next));
+	memset(extras, 0, sizeof(extras));
+	for (size_t i = 0; i < 65536; i++) {
+		extras[10 * i] = i > 0; /* one event further each */
+		extras[10 * i + 1] = kind;
+	}
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < chunks; i++) {
+		head.first_event = head.first_ordinal = i * 65536;
+		head.live_blocks = head.live_bytes = i * 65536;
+		head.max_live_bytes = head.live_bytes + 65536;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+static void some_snapshots(void)
+{
+	marks(HL_EXTRA_SNAPSHOT, 1);
+}
+
+static void many_marks(void)
+{
+	marks(HL_EXTRA_MARK, 40);
+}
+
 /* More live than was ever allocated: no checksum is wrong. */
 static void contradiction(void)
 {
@@ -252,7 +292,8 @@ int main(int argc, char **argv)
 		{"events", events, false}, {"nodes-sparse", nodes_without_end, true},
 		{"hole-sparse", nodes_after_a_hole, true}, {"heads-sparse", counts_of_heads, true},
 		{"live-sets-sparse", live_sets, true}, {"many-live", many_live, false},
-		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false}};
+		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false},
+		{"marks", many_marks, false}, {"snapshots", some_snapshots, false}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {

@@ -24,6 +24,10 @@ COMMANDS = [['info'], ['info', '--verify'], ['report'], ['report', '--peak'], ['
 GOOD = (0, 3)  # an answer, or a file that cannot be read
 
 
+MARKS = [['report', '--timeline', '--json'], ['report', '--group', 'snapshot'], ['report', '--snapshots', '--json'],
+         ['report', '--snapshot-deltas'], ['report', '--snapshots', '--filter', 'size:>0']]
+
+
 def run(command):
     """(status, bytes at most, seconds of processor, stderr)."""
     with tempfile.TemporaryFile() as err:
@@ -65,9 +69,10 @@ def main():
         subprocess.run([bombs, folder], check=True)
         for name in sorted(os.listdir(folder)):
             blocks = BLOCKS if 'live.hlt' in name else []
-            for command in COMMANDS + blocks:
+            marks = MARKS if name in ('marks.hlt', 'snapshots.hlt') else []
+            for command in COMMANDS + blocks + marks:
                 status, memory, seconds, err = run([heaplapse, *command, os.path.join(folder, name)])
-                tap.case(status in GOOD and (status == 0 or err) and memory < (BLOCKS_MEMORY if blocks else MEMORY) and seconds < SECONDS,
+                tap.case(status in GOOD and (status == 0 or err) and memory < (BLOCKS_MEMORY if blocks or name == 'marks.hlt' else MEMORY) and seconds < SECONDS,
                          f'{name}: {" ".join(command)}: {memory >> 20} MiB, {seconds:.1f} s',
                          f'status {status}: {err[-500:]}')
         live(heaplapse, folder)
