@@ -6,7 +6,7 @@ usage: decode.py [--info] TRACE
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.
 """
-import ctypes, sys
+import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
@@ -355,4 +355,9 @@ def main(args):
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # decode.py FILE | head: what is not wanted is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)

@@ -83,6 +83,7 @@ struct hl_cmd {
 	void (*init)(void *state); /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
+	void (*fini)(void *state); /* in the end, even if it did not run; may be NULL */
 };
 
 /* All commands, in the order of the help; ends with NULL. */

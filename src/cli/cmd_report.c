@@ -303,6 +303,9 @@ static int check_options(const struct hl_report *r)
 	if (r->suppression_files.len > 0 && r->what != HL_REPORT_LEAKS)
 		return hl_cli_usage("--suppressions is for --leaks: only what is left at the end "
 				    "can be known to be left");
+	if (r->no_defaults && r->what != HL_REPORT_LEAKS)
+		return hl_cli_usage("--no-default-suppressions is for --leaks: elsewhere nothing "
+				    "is suppressed");
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
 		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				    "--sites, also by average or name");
@@ -324,6 +327,14 @@ static int run_report(void *state, int argc, char **argv)
 		status = hl_report_read_suppressions(r);
 	if (!status)
 		status = hl_report_traces(r, argc, argv);
+	return status;
+}
+
+/* What the options have taken, too. */
+static void fini_report(void *state)
+{
+	struct hl_report *r = state;
+
 	hl_vec_free(&r->parts);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
@@ -336,7 +347,6 @@ static int run_report(void *state, int argc, char **argv)
 	hl_vec_free(&r->exclude_function);
 	hl_vec_free(&r->include_module);
 	hl_vec_free(&r->exclude_module);
-	return status;
 }
 
 static const struct hl_opt report_opts[] = {
@@ -417,4 +427,5 @@ const struct hl_cmd hl_cmd_report = {
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct hl_report),
 	.run = run_report,
+	.fini = fini_report,
 };

@@ -76,6 +76,7 @@ struct hl_report {
 	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_report_made *sites; /* the list of sites, where it was made before its turn */
 	struct hl_json json;
+	size_t most_nodes;     /* of each tree as JSON; 0: all */
 	struct hl_value total; /* of all traces */
 	bool among;            /* there are several */
 	bool moved;            /* what is shown of this trace is not what was asked for */

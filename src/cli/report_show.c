@@ -165,7 +165,7 @@ int hl_report_tree(
 		err = hl_tree_build(&t, m, a, &tree_opts);
 	if (err)
 		return err;
-	err = r->common.json ? hl_json_tree(&r->json, m, a, &t)
+	err = r->common.json ? hl_json_tree(&r->json, m, a, &t, r->most_nodes)
 			     : hl_text_tree(stdout, m, a, &t, &opts);
 	hl_tree_fini(&t);
 	return err;

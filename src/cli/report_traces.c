@@ -205,6 +205,8 @@ static int report_one(struct hl_report *r, struct hl_model *m)
 		warn(m);
 		begin_document(r);
 		err = show(r, m);
+		if (err && r->common.json)
+			hl_json_key_string(&r->json, "error", hl_model_error(m));
 		end_document(r);
 	}
 	return finish(r, m, status, err);

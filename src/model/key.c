@@ -31,6 +31,8 @@ static uint32_t life_class(uint64_t ns)
 
 int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 {
+	const struct hl_mark *marks;
+	size_t n_marks;
 	int err = 0;
 
 	switch (key) {
@@ -50,7 +52,8 @@ int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 		*n = HL_LIFE_CLASSES;
 		break;
 	case HL_KEY_INTERVAL:
-		*n = (uint32_t)hl_model_n_snapshots(m) + 1;
+		err = hl_model_marks(m, &marks, &n_marks);
+		*n = err ? 0 : (uint32_t)hl_model_n_snapshots(m) + 1;
 		break;
 	}
 	return err;

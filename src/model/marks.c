@@ -4,16 +4,33 @@
 #include "model/marks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/model_internal.h"
 
-static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x)
+/* Marks pack to nothing; a program that makes a thousand a second has these after a quarter of an
+ * hour. */
+#define MARKS_MAX      (1u << 20)
+#define MARK_NAMES_MAX (UINT64_C(32) << 20) /* bytes of all */
+
+static int refuse(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"the trace has more than %u marks and snapshots, or too long names of them, to be "
+		"asked about: ask without them, for example --at 50%%",
+		MARKS_MAX);
+	return -E2BIG;
+}
+
+/* allocs: how many of the chunk come before it. */
+static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x,
+	uint64_t allocs)
 {
 	const struct hl_extra *extra = &c->extras[x];
 	struct hl_mark mark = {.time_ns = extra->time_ns,
-		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal,
+		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal + allocs,
 		.chunk = chunk,
 		.event = c->extras_at[x],
 		.snapshot = extra->kind == HL_EXTRA_SNAPSHOT};
@@ -22,8 +39,9 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 
 	if (extra->kind != HL_EXTRA_MARK && extra->kind != HL_EXTRA_SNAPSHOT)
 		return 0;
-	for (size_t i = 0; i < mark.event && i < c->n_events; i++)
-		mark.ordinal += c->events[i].op == HL_OP_ALLOC;
+	m->mark_bytes += extra->text ? strlen(extra->text) : 0;
+	if (m->marks.len >= MARKS_MAX || m->mark_bytes > MARK_NAMES_MAX)
+		return refuse(m);
 	err = hl_strings_add(&m->strings, extra->text ? extra->text : "", &name);
 	if (err)
 		return err;
@@ -31,6 +49,21 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	err = hl_vec_push(&m->marks, mark);
 	if (!err && mark.snapshot)
 		err = hl_vec_push(&m->snapshots, mark.ordinal);
+	return err;
+}
+
+/* Extras come in the order of their events, so that one walk along these serves all of them. */
+static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c)
+{
+	uint64_t allocs = 0;
+	size_t i = 0;
+	int err = 0;
+
+	for (size_t x = 0; x < c->n_extras && !err; x++) {
+		for (; i < c->extras_at[x] && i < c->n_events; i++)
+			allocs += c->events[i].op == HL_OP_ALLOC;
+		err = add_mark(m, chunk, c, x, allocs);
+	}
 	return err;
 }
 
@@ -48,8 +81,7 @@ static int load(struct hl_model *m)
 			err = 0;
 			continue;
 		}
-		for (size_t x = 0; x < c.n_extras && !err; x++)
-			err = add_mark(m, i, &c, x);
+		err = add_marks(m, i, &c);
 	}
 	hl_chunk_events_free(&c);
 	return err;
@@ -59,8 +91,14 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 {
 	int err = m->marks_loaded ? 0 : load(m);
 
-	if (err)
-		return hl_model_fail(m, err);
+	*marks = NULL;
+	*n = 0;
+	if (err) {
+		hl_vec_free(&m->marks);
+		hl_vec_free(&m->snapshots);
+		m->mark_bytes = 0;
+		return err == -E2BIG ? err : hl_model_fail(m, err);
+	}
 	m->marks_loaded = true;
 	*marks = m->marks.data;
 	*n = m->marks.len;

@@ -81,6 +81,10 @@ int hl_model_fail(struct hl_model *m, int err)
 {
 	if (err == -EBADMSG)
 		snprintf(m->error, sizeof(m->error), "%s", hl_reader_error(m->reader));
+	else if (err == -EOVERFLOW)
+		snprintf(m->error, sizeof(m->error),
+			"more blocks are alive at once than this question can be asked of; a "
+			"--filter, such as size:>=4K, makes them fewer (or the file is forged)");
 	else
 		snprintf(m->error, sizeof(m->error), "%s", strerror(-err));
 	return err;

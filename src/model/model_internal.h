@@ -50,6 +50,7 @@ struct hl_model {
 	HL_VEC(struct hl_frame_ref) refs;
 
 	bool marks_loaded;
+	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(uint64_t) snapshots; /* allocations before each */
 

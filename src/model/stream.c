@@ -5,6 +5,9 @@
  * blocks are kept in a table while they live. A filter on births alone is asked at birth, and only
  * what it selects is kept. A live set tells of each block all but the function, so that a stream
  * may begin there.
+ *
+ * The table has a bound. Where more blocks are alive at once, the trace is read several times, each
+ * time for the blocks of one share: slower, but in the same memory.
  */
 #include "model/stream.h"
 
@@ -12,9 +15,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
+#include "base/hash.h"
 #include "model/model_internal.h"
 
 #define NO_ORDINAL UINT64_MAX
+
+/* With the table's slots, and those it grew from, less than 180 MiB. */
+#define ALIVE_MAX  (UINT64_C(3) << 19)
+#define SHARES_MAX 32u
+#define ALONG_MORE (1u << 20) /* what was said is of the peak: there may be a little more */
+
+static bool is_mine(const struct hl_stream *s, uint64_t ordinal)
+{
+	/* not the bits by which the table finds its places */
+	return s->shares == 0 || ((hl_hash_u64(ordinal) >> 40) & (s->shares - 1)) == s->share;
+}
+
+/* The most that are ever alive, by the heads of the chunks. */
+static uint64_t most_alive(const struct hl_model *m)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
+
+		if (c->live_blocks < UINT64_MAX - c->n_events)
+			most = hl_max_u64(most, c->live_blocks + c->n_events);
+	}
+	return most;
+}
+
+/*
+ * The table is full. -EAGAIN: read again, in shares. -EOVERFLOW: they would be too many, or those
+ * that the heads ask for are not enough, so that the heads lie.
+ */
+static int make_shares(struct hl_stream *s)
+{
+	uint64_t most = most_alive(s->m);
+	uint32_t shares = 2;
+
+	while (shares <= SHARES_MAX && most / shares > ALIVE_MAX / 8 * 7)
+		shares *= 2;
+	if (s->shares || s->reading.along || most < ALIVE_MAX || shares > SHARES_MAX)
+		return -EOVERFLOW;
+	s->shares = shares;
+	return -EAGAIN;
+}
 
 static int hand_over(struct hl_stream *s, const struct hl_block *b)
 {
@@ -46,7 +93,12 @@ static int birth(struct hl_stream *s, struct hl_block *b)
 
 	if (err || !wanted)
 		return err;
-	return s->at_birth ? s->block(s->arg, b) : hl_blocks_put(&s->alive, b);
+	if (s->at_birth)
+		return s->block(s->arg, b);
+	if (s->alive.len >= ALIVE_MAX ||
+		(s->reading.along && s->alive.cap * sizeof(*b) > s->reading.memory + ALONG_MORE))
+		return make_shares(s);
+	return hl_blocks_put(&s->alive, b);
 }
 
 static int death(
@@ -114,6 +166,8 @@ static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
 	/* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
 	if (e->pair_at && e->pair_at <= p->n && !s->at_birth)
 		return 0;
+	if (!is_mine(s, e->ordinal))
+		return 0;
 	b = block_of(e, phase);
 	return birth(s, &b);
 }
@@ -128,6 +182,8 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 	if (!e->pair_at || s->at_birth)
 		return hl_blocks_take(&s->alive, e->ordinal, &b) ? death(s, &b, e, phase_of(p, i))
 								 : 0;
+	if (!is_mine(s, e->ordinal))
+		return 0;
 	b = block_of(&p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
 	if (!born_in_time(s, b.born))
 		return 0;
@@ -177,7 +233,8 @@ static int apply_set(struct hl_stream *s, size_t set)
 			.func = HL_FUNC_COUNT,
 			.born = HL_PHASE_BEFORE};
 
-		err = birth(s, &b);
+		if (is_mine(s, b.ordinal))
+			err = birth(s, &b);
 	}
 	free(blocks);
 	return err;
@@ -188,7 +245,11 @@ static int begin(void *arg)
 	struct hl_stream *s = arg;
 
 	hl_blocks_fini(&s->alive);
-	s->begin(s->arg);
+	if (!s->go_on) {
+		s->share = 0;
+		s->begin(s->arg);
+	}
+	s->go_on = false;
 	return s->start_set == SIZE_MAX ? 0 : apply_set(s, s->start_set);
 }
 
@@ -208,7 +269,10 @@ static int end(void *arg)
 			err = hand_over(s, &s->alive.slots[i]);
 	}
 	hl_blocks_fini(&s->alive);
-	return err;
+	if (err || ++s->share >= s->shares)
+		return err;
+	s->go_on = true;
+	return -EAGAIN;
 }
 
 /* The first chunk after a live set; SIZE_MAX if it stands at no boundary that is known. */
@@ -287,9 +351,10 @@ void hl_stream_init(struct hl_stream *s, struct hl_model *m)
 		.chunk = apply_chunk,
 		.end = end,
 		.arg = s};
-	/* The table is between a quarter and half full. */
+	/* The table is between three eighths and three quarters full. */
 	if (!s->at_birth)
-		s->reading.memory = m->info->totals.peak_blocks * 4 * sizeof(struct hl_block);
+		s->reading.memory = hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * 4 *
+				    sizeof(struct hl_block);
 }
 
 void hl_stream_fini(struct hl_stream *s)

@@ -30,6 +30,9 @@ struct hl_stream {
 	bool late_verdict; /* the filter is about deaths: ask it when they are known */
 	uint64_t previous; /* ordinal of the event before if that was an allocation */
 	struct hl_blocks alive;
+	/* Where more are alive than the table takes, each reading is for a share of the blocks. */
+	uint32_t share, shares; /* shares: 0 for one of all, else a power of two */
+	bool go_on;             /* the next reading is for the next share */
 };
 
 /*

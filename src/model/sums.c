@@ -112,7 +112,7 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 }
 
 /* What a keyframe says of the process and not of any node is of blocks without a stack. */
-static int load_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
+int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
 {
 	struct hl_node_totals *nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	struct hl_totals all;
@@ -141,7 +141,7 @@ static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *su
 		memset(sums, 0, ((size_t)m->n_nodes + 1) * sizeof(*sums));
 		return 0;
 	}
-	err = load_keyframe(m, w->keyframe, sums);
+	err = hl_sums_of_keyframe(m, w->keyframe, sums);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_keyframes[w->keyframe]);
 	return err;
@@ -192,7 +192,10 @@ int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n)
 		if (sums[i].free_blocks > sums[i].alloc_blocks ||
 			sums[i].free_bytes > sums[i].alloc_bytes) {
 			snprintf(m->error, sizeof(m->error),
-				"the sums in the file contradict each other (number %zu)", i);
+				"the sums in the file contradict each other (number %zu), so that "
+				"nothing can be said about this moment: use another copy of the "
+				"trace, or record again (heaplapse info --verify checks all of it)",
+				i);
 			return -EBADMSG;
 		}
 	}

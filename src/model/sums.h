@@ -56,8 +56,17 @@ bool hl_chunks_are_there(const struct hl_model *m, size_t from, size_t to);
  * -EBADMSG when the sums contradict each other.
  */
 int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);
+/* Those of a keyframe alone. */
+int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums);
 /* The same by decoding every event from the start; -ENODATA when a chunk before it is lost. */
 int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_sums *sums);
+
+/*
+ * Compares what the file says of itself, in summaries, keyframes and its end, with its events, as
+ * far as none are lost before them. What differs is noted as damage. 0 or -errno; takes as long as
+ * decoding everything.
+ */
+int hl_sums_check(struct hl_model *m);
 
 /* More freed than allocated is no state that a program can be in: -EBADMSG. sums has n + 1 entries.
  */

@@ -373,8 +373,8 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 		memset(m->classes, 0, sizeof(m->classes));
 	d->time = h->t0_ns / HL_TIME_UNIT_NS;
 	d->first_ordinal = d->prev_birth = h->first_ordinal;
-	d->n_nodes = hl_min_u32((uint32_t)h->aux, hl_nodes_limit(r->file_bytes));
-	d->n_threads = hl_min_u32((uint32_t)(h->aux >> 32), hl_threads_limit(r->file_bytes));
+	d->n_nodes = hl_min_u32((uint32_t)h->aux, hl_nodes_limit(r->data_bytes));
+	d->n_threads = hl_min_u32((uint32_t)(h->aux >> 32), hl_threads_limit(r->data_bytes));
 	into->n_events = h->n_events;
 	into->n_extras = want & HL_WANT_OTHERS ? h->n_rows : 0;
 	into->follows_alloc = h->flags & HL_CHUNK_FOLLOWS_ALLOC;

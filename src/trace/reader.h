@@ -50,6 +50,9 @@ int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info);
 /* Reads every byte and checks it: what is damaged is in the info afterwards. 0 or -errno. */
 int hl_reader_verify(struct hl_reader *r);
 
+/* Its sums are not those of its events: that is damage, too. */
+void hl_reader_note_contradiction(struct hl_reader *r);
+
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* One sentence about the last -EBADMSG. */

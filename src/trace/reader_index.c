@@ -345,7 +345,7 @@ static int list_set(struct hl_reader *r, size_t row, uint32_t *parts)
 		return 0;
 	for (uint32_t i = 0; i < place.parts; i++)
 		info.n_blocks += r->rows.data[row + i].head.n_rows;
-	if (info.n_blocks > hl_live_set_limit(r->file_bytes))
+	if (info.n_blocks > hl_live_set_limit(r->data_bytes))
 		return 0;
 	if (hl_vec_push(&r->sets, info) < 0 || hl_vec_push(&r->set_places, place) < 0)
 		return -ENOMEM;

@@ -252,8 +252,8 @@ static int sum_readable(struct hl_reader *r)
 		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
 		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
 	}
-	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->file_bytes));
-	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->file_bytes));
+	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->data_bytes));
+	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->data_bytes));
 	a.nodes = calloc(1, a.n_nodes / 8 + 1);
 	a.threads = calloc(1, a.n_threads / 8 + 1);
 	if (!a.nodes || !a.threads)
@@ -314,6 +314,8 @@ void hl_describe_damage(struct hl_reader *r)
 			(unsigned long long)i->totals.events);
 	if (r->summary_damaged)
 		say(r, "a chunk's summary is damaged");
+	if (r->contradicts)
+		say(r, "its sums contradict its events");
 	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt)
 		say(r, "%llu bytes between its chunks are not of this trace",
 			(unsigned long long)r->skipped_bytes);
@@ -327,6 +329,12 @@ void hl_describe_damage(struct hl_reader *r)
 	i->damaged = i->damage[0] != '\0';
 	if (i->damaged)
 		say(r, "everything else is exact");
+}
+
+void hl_reader_note_contradiction(struct hl_reader *r)
+{
+	r->contradicts = true;
+	hl_describe_damage(r);
 }
 
 int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info)

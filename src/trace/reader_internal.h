@@ -60,6 +60,7 @@ struct hl_tables {
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
+	uint64_t data_bytes; /* what limits go by: without holes, which cost a forger nothing */
 	char error[256];
 
 	HL_VEC(struct hl_row) rows;
@@ -72,7 +73,7 @@ struct hl_reader {
 	size_t end_row; /* of END, or HL_NO_ROW */
 
 	/* What is wrong, for the sentence in info. */
-	bool head_damaged, index_rebuilt, summary_damaged, running, stopped;
+	bool head_damaged, index_rebuilt, summary_damaged, contradicts, running, stopped;
 	uint64_t tail_bytes, junk_bytes, skipped_bytes;
 	bool has_cut; /* the file ends in a chunk whose head is whole: */
 	struct hl_chunk_head cut;

@@ -311,7 +311,7 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 			.birth_ns = (now - v[4]) * HL_TIME_UNIT_NS,
 			.thread = (uint32_t)v[5],
 		};
-		if (v[2] > hl_nodes_limit(r->file_bytes) || v[5] >= hl_threads_limit(r->file_bytes))
+		if (v[2] > hl_nodes_limit(r->data_bytes) || v[5] >= hl_threads_limit(r->data_bytes))
 			return hl_mark_bad(r, row);
 	}
 	for (int f = 0; f < LIVE_FIELDS; f++)

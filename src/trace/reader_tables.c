@@ -66,7 +66,7 @@ static int read_string(struct hl_reader *r, struct hl_cursor *cur, size_t *place
 	uint64_t len = hl_cursor_varint(cur);
 	const uint8_t *bytes = hl_cursor_bytes(cur, len);
 
-	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->file_bytes))
+	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->data_bytes))
 		return -EBADMSG;
 	if (hl_vec_reserve(&t->strings, t->strings.len + len + 1) < 0)
 		return -ENOMEM;
@@ -169,8 +169,8 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 	for (int i = 0; i < 6; i++)
 		v[i] = hl_cursor_varint(&cur[0]);
 	if (cur[0].bad || !ids_fit(v[0], v[1], t->n_modules, HL_MODULES_MAX) ||
-		!ids_fit(v[2], v[3], t->n_nodes, hl_nodes_limit(r->file_bytes)) ||
-		!ids_fit(v[4], v[5], t->n_threads, hl_threads_limit(r->file_bytes)))
+		!ids_fit(v[2], v[3], t->n_nodes, hl_nodes_limit(r->data_bytes)) ||
+		!ids_fit(v[4], v[5], t->n_threads, hl_threads_limit(r->data_bytes)))
 		return hl_fail(r, "Chunk %llu has a table that fits nothing before it.",
 			(unsigned long long)c->head.seq);
 	err = read_modules(r, &cur[1], v[0], v[1]);
@@ -184,8 +184,8 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 /* Ids that events name count as existing even if their definition is lost. */
 static void raise_limits(struct hl_reader *r)
 {
-	uint32_t nodes_max = hl_nodes_limit(r->file_bytes);
-	uint32_t threads_max = hl_threads_limit(r->file_bytes);
+	uint32_t nodes_max = hl_nodes_limit(r->data_bytes);
+	uint32_t threads_max = hl_threads_limit(r->data_bytes);
 	struct hl_tables *t = &r->tables;
 
 	for (size_t i = 0; i < r->rows.len; i++) {
