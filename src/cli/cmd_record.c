@@ -45,8 +45,8 @@ struct session {
 	struct target target;
 	char library[PATH_MAX];
 	char gdb[PATH_MAX]; /* with --gdb */
-	char address[128], nonce[HL_NONCE_CHARS + 1];
-	int listen_fd, control_fd;
+	struct hl_listener listener;
+	int control_fd;
 	pid_t collector, child;
 	uint32_t regions, closed; /* of the child's own pid; under gdb of all */
 	HL_VEC(struct held_region) held;
@@ -60,31 +60,32 @@ struct session {
 	pid_t watcher; /* while we are stopped */
 	int restarts;
 	bool settled; /* nothing of what has ended is still to be written */
+	bool lives_on; /* somebody of ours runs on, and may start programs */
 };
 
 /* In the collector's own process: with all regions that we hold, if there was one before it. */
 static int run_collector(struct session *s, int control_fd)
 {
+	enum { OWN_FDS = 2 + HL_LISTEN_SOCKETS };
 	struct hl_collector_start start = {.settings = s->o->collect,
-		.listen_fd = s->listen_fd,
+		.listener = &s->listener,
 		.control_fd = control_fd,
 		.region_fd = -1,
 		.verbose = s->o->verbose && !s->o->quiet};
 	size_t n = s->held.len;
-	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
+	int *keep = calloc(n + OWN_FDS, sizeof(*keep)), *fds = keep ? keep + OWN_FDS : NULL;
 	uint64_t *pids = calloc(n + 1, sizeof(*pids));
 
 	if (!keep || !pids)
 		return -ENOMEM;
 	keep[0] = control_fd;
-	keep[1] = s->listen_fd;
-	keep[2] = s->o->collect.output.dir_fd;
+	keep[1] = s->o->collect.output.dir_fd;
+	memcpy(keep + 2, s->listener.fds, sizeof(s->listener.fds));
 	for (size_t i = 0; i < n; i++) {
 		fds[i] = s->held.data[i].fd;
 		pids[i] = s->held.data[i].pid;
 	}
-	hl_collector_detach(keep, n + 3);
-	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	hl_collector_detach(keep, n + OWN_FDS);
 	/* What one before us has written lies under its name. */
 	start.settings.output.overwrite &= s->restarts == 0;
 	start.orphan_fds = fds;
@@ -116,7 +117,7 @@ static void run_gdb(struct session *s, const char *preload, char **argv)
 {
 	struct hl_gdb_start start = {.options = s->o->gdb_options,
 		.preload = preload,
-		.socket = s->address,
+		.socket = s->listener.address,
 		.program = s->target.path,
 		.args = argv};
 	char **command = hl_gdb_command(&start);
@@ -154,7 +155,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 		run_gdb(s, preload, argv);
 	} else {
 		setenv("LD_PRELOAD", preload, 1);
-		setenv("HEAPLAPSE_SOCKET", s->address, 1);
+		setenv("HEAPLAPSE_SOCKET", s->listener.address, 1);
 		execv(s->target.path, argv);
 	}
 	err = errno;
@@ -259,6 +260,7 @@ static void read_notes(struct session *s)
 			break;
 		case HL_NOTE_SETTLED:
 			s->settled = true;
+			s->lives_on = note.value != 0;
 			break;
 		case HL_NOTE_OVER:
 			/* A program that could not go on after all: no trace of it will come. */
@@ -536,8 +538,9 @@ static int prepare(struct session *s, const char *program)
 		hl_cli_error("the current folder cannot be opened: %s", strerror(-err));
 		return CANNOT_RECORD;
 	}
-	s->listen_fd = hl_collector_listen(s->address, sizeof(s->address), s->nonce);
-	err = s->listen_fd < 0 ? s->listen_fd : block_signals(s);
+	err = block_signals(s); /* no signal shall end us between a folder and its removal */
+	if (!err)
+		err = hl_listener_open(&s->listener);
 	if (!err)
 		err = start_collector(s);
 	if (err) {
@@ -571,9 +574,10 @@ static void say_what_is_missing(const struct session *s, const char *program)
 		hl_cli_error("%s is recorded in part: %s; %s", program, why->what, why->remedy);
 }
 
-static int run_session(struct session *s, int argc, char **argv)
+/* 0 with what became of the program, or an exit status with the reason printed. */
+static int run_session(struct session *s, int argc, char **argv, int *status)
 {
-	int status, err = prepare(s, argv[0]);
+	int err = prepare(s, argv[0]);
 
 	if (err)
 		return err;
@@ -585,31 +589,34 @@ static int run_session(struct session *s, int argc, char **argv)
 		return err;
 	s->group = getpgrp();
 	leave_group();
-	status = wait_for_child(s);
-	wait_for_trace(s, status);
+	*status = wait_for_child(s);
+	wait_for_trace(s, *status);
 	if (s->regions == 0)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
 	else if (!s->o->quiet && (s->o->summary || isatty(2)))
 		hl_summary_print(s->last_path);
-	return leave_as(status);
+	return 0;
 }
 
 static int run_record(void *state, int argc, char **argv)
 {
 	struct record_options *given = state;
-	struct session s = {.o = given, .control_fd = -1, .listen_fd = -1};
-	int status;
+	struct session s = {.o = given, .control_fd = -1};
+	int status = 0, ended;
 
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)
 		return hl_cli_usage(
 			"which program? for example: heaplapse record ./app --its-option");
-	status = run_session(&s, argc, argv);
+	ended = run_session(&s, argc, argv, &status);
+	/* Else the collector does it, when all have ended. */
+	if (!s.lives_on || s.collector < 0)
+		hl_listener_remove_folder(&s.listener);
 	hl_target_fini(&s.target);
 	hl_vec_free(&s.held);
-	return status;
+	return ended ? ended : leave_as(status);
 }
 
 static const struct hl_example record_examples[] = {
