@@ -489,7 +489,7 @@ static const struct hl_finding *problem_of(const struct session *s)
 /* 0, or an exit status with the reason printed. */
 static int find_gdb(struct session *s, const char *program)
 {
-	struct target gdb;
+	static struct target gdb;
 	int err = hl_target_find("gdb", &gdb);
 
 	memcpy(s->gdb, gdb.path, sizeof(s->gdb));
@@ -602,9 +602,10 @@ static int run_session(struct session *s, int argc, char **argv, int *status)
 static int run_record(void *state, int argc, char **argv)
 {
 	struct record_options *given = state;
-	struct session s = {.o = given, .control_fd = -1};
+	static struct session s; /* too large for the stack that the program may have been given */
 	int status = 0, ended;
 
+	s = (struct session){.o = given, .control_fd = -1};
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)

@@ -20,6 +20,7 @@
 #include "util/strbuf.h"
 #include "util/text.h"
 
+#define THREAD_STACK (1u << 20)
 #define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
 
@@ -517,6 +518,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* Not as large as RLIMIT_STACK says, which is the program's. */
+static int start_thread(struct hl_queue *q)
+{
+	pthread_attr_t attr;
+	int err = -pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_attr_setstacksize(&attr, THREAD_STACK);
+	if (!err)
+		err = -pthread_create(&q->thread, &attr, run, q);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
 int hl_queue_start(struct hl_queue *q)
 {
 	/* Chunks come and go by the hundred: their memory is kept, for a fresh page costs more than
@@ -527,7 +543,7 @@ int hl_queue_start(struct hl_queue *q)
 	pthread_cond_init(&q->filled, NULL);
 	q->head = NULL;
 	q->tail = &q->head;
-	return -pthread_create(&q->thread, NULL, run, q);
+	return start_thread(q);
 }
 
 void hl_queue_stop(struct hl_queue *q)
