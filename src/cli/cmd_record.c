@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ struct session {
 	sigset_t old_mask;
 	pid_t group; /* in which we were started, and a shell looks for us */
 	struct itimerval timers[3];
+	siginfo_t pending[64]; /* signals that came for the program before it was there */
+	size_t n_pending;
 	struct sigaction old_chld;
 	int signal_fd;
 	pid_t watcher; /* while we are stopped */
@@ -136,6 +139,27 @@ static void take_timers(struct session *s)
 		setitimer(i, &none, &s->timers[i]);
 }
 
+/* Signals are pending over an exec, not over a fork. What has come until now is the program's. */
+static void take_pending(struct session *s, bool collector_runs)
+{
+	struct timespec now = {0};
+	sigset_t set;
+
+	sigfillset(&set);
+	if (collector_runs)
+		sigdelset(&set, SIGCHLD); /* may tell of the collector */
+	while (s->n_pending < HL_ARRAY_LEN(s->pending) &&
+		sigtimedwait(&set, &s->pending[s->n_pending], &now) > 0)
+		s->n_pending++;
+}
+
+/* In the child, with all signals blocked. */
+static void give_pending(struct session *s)
+{
+	for (size_t i = 0; i < s->n_pending; i++)
+		syscall(SYS_rt_sigqueueinfo, getpid(), s->pending[i].si_signo, &s->pending[i]);
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -150,6 +174,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 	sigaction(SIGCHLD, &s->old_chld, NULL);
 	for (int i = ITIMER_REAL; i <= ITIMER_PROF; i++)
 		setitimer(i, &s->timers[i], NULL);
+	give_pending(s);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	if (s->o->gdb) {
 		run_gdb(s, preload, argv);
@@ -189,6 +214,7 @@ static int start_child(struct session *s, int argc, char **argv)
 	char byte = 1;
 
 	take_timers(s);
+	take_pending(s, true);
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->child = fork()) < 0) {
 		hl_cli_error("cannot start %s: %s", argv[0], strerror(errno));
 		return CANNOT_RECORD;
@@ -364,10 +390,37 @@ static void leave_group(void)
 	waitpid(maker, NULL, 0);
 }
 
+/* True when we were, and were continued again. In a group that no shell looks after the kernel lets
+ * only SIGSTOP stop anyone. */
+static bool was_stopped_by(int sig)
+{
+	sigset_t one, pending;
+
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	signal(sig, SIG_DFL);
+	kill(getpid(), sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
+}
+
+/* By the signal that stopped the program, for a shell asks which. Where that stops nobody, the
+ * program stopped only because we had left its group: alone it would have gone on. */
+static void stop_like(const struct session *s, int sig)
+{
+	if (sig != SIGSTOP && was_stopped_by(sig))
+		return;
+	if (sig != SIGSTOP && getpgid(s->child) == s->group)
+		kill(s->child, SIGCONT);
+	else
+		kill(getpid(), SIGSTOP);
+}
+
 /* The program has stopped: so do we, that the shell sees it. Who continues us continues both; so
  * does who continues the group that we were started in, where a shell looks for us, even if the
  * program stops again at once. */
-static void stop_with_child(struct session *s)
+static void stop_with_child(struct session *s, int sig)
 {
 	pid_t us = getpid();
 
@@ -375,7 +428,7 @@ static void stop_with_child(struct session *s)
 	s->watcher = fork();
 	if (s->watcher == 0)
 		watch(us, s->child);
-	kill(us, SIGSTOP);
+	stop_like(s, sig);
 	if (s->watcher > 0) {
 		kill(s->watcher, SIGKILL);
 		waitpid(s->watcher, NULL, 0);
@@ -392,7 +445,7 @@ static bool reap(struct session *s, int *status)
 	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
 		if (!WIFSTOPPED(*status))
 			return true;
-		stop_with_child(s);
+		stop_with_child(s, WSTOPSIG(*status));
 	}
 	return false;
 }
@@ -474,6 +527,7 @@ static int block_signals(struct session *s)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &s->old_mask);
+	take_pending(s, false);
 	/* Who ignores it, as some callers have us do, is never told of a child. */
 	sigaction(SIGCHLD, &normal, &s->old_chld);
 	s->signal_fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
