@@ -29,6 +29,7 @@
 #include "cli/target.h"
 #include "collect/collector.h"
 #include "util/procfs.h"
+#include "util/text.h"
 
 enum {
 	CANNOT_RECORD = 125,
@@ -255,6 +256,15 @@ static void let_go(struct session *s, uint64_t inode)
 		}
 }
 
+static void say_not_whole(const struct hl_note *closed)
+{
+	char n[HL_TEXT_SIZE_MAX];
+
+	hl_cli_error("the trace %s is not whole: %s; its last %s event%s are missing", closed->text,
+		strerror(-closed->value), hl_text_count(n, closed->events),
+		closed->events == 1 ? "" : "s");
+}
+
 static void read_notes(struct session *s)
 {
 	struct hl_note note;
@@ -278,8 +288,7 @@ static void read_notes(struct session *s)
 				s->last_err = note.value;
 			}
 			if (note.value)
-				hl_cli_error("the trace %s is not whole: %s", note.text,
-					strerror(-note.value));
+				say_not_whole(&note);
 			break;
 		case HL_NOTE_SNAPSHOT:
 			hl_cli_error("%s", note.text);

@@ -19,7 +19,8 @@
 enum hl_note_kind {
 	HL_NOTE_ENDED,   /* to the collector: pid, value = wait status */
 	HL_NOTE_REGION,  /* from it: pid, with the memfd */
-	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path */
+	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path,
+			    events = how many an error has kept from it */
 	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are
 			    closed; value = 1: somebody is recorded on */
 	HL_NOTE_OVER, /* from it: the region of pid is over; its memfd may be let go; value = 0: it
@@ -32,6 +33,7 @@ struct hl_note {
 	uint32_t pid;
 	int32_t value;
 	uint64_t region; /* REGION, OVER: the inode of its memfd; a pid has several after exec */
+	uint64_t events; /* CLOSED */
 	char text[PATH_MAX];
 };
 

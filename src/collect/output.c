@@ -51,6 +51,7 @@ struct hl_output {
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
 	int writer_err; /* read by the second after PARCEL_CLOSE */
+	uint64_t given; /* events in all; the same */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -257,7 +258,7 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 }
 
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
-	const struct hl_counters *counters, const struct hl_cost *cost)
+	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
 	struct hl_cost whole = *cost;
 	struct timespec ts;
@@ -265,6 +266,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &whole);
+	o->given = events;
 	o->writer_err = hl_writer_end(o->writer, end, counters);
 	hl_writer_close(o->writer);
 	o->writer = NULL;
@@ -449,12 +451,14 @@ static void count_durable(struct hl_output *o)
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
+	uint64_t written = atomic_load(&o->news.events);
 
 	hl_chunk_file_close(o->file);
 	if (!o->err)
 		o->err = o->writer_err;
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err,
+			o->given > written ? o->given - written : 0);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
