@@ -63,7 +63,7 @@ struct session {
 	int signal_fd;
 	pid_t watcher; /* while we are stopped */
 	int restarts;
-	bool settled; /* nothing of what has ended is still to be written */
+	bool settled;  /* nothing of what has ended is still to be written */
 	bool lives_on; /* somebody of ours runs on, and may start programs */
 };
 

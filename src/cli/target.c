@@ -18,7 +18,7 @@
 #include "cli/target.h"
 
 #define HEAD_BYTES   1024u /* the kernel reads 256 of a script */
-#define SCRIPT_DEPTH 5 /* the kernel goes as far */
+#define SCRIPT_DEPTH 5     /* the kernel goes as far */
 
 /* 0 or -errno, as exec would find it. */
 static int try_executable(const char *path)

@@ -52,10 +52,8 @@ struct collector {
 static void on_closed(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten)
 {
 	struct collector *c = arg;
-	struct hl_note note = {.kind = HL_NOTE_CLOSED,
-		.pid = (uint32_t)pid,
-		.value = err,
-		.events = unwritten};
+	struct hl_note note = {
+		.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err, .events = unwritten};
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
 	hl_outbox_put(&c->outbox, &note, -1);

@@ -62,8 +62,8 @@ void hl_outbox_flush(struct hl_outbox *box, int socket);
 struct hl_collector_start {
 	struct hl_collect_settings settings;
 	const struct hl_listener *listener; /* NULL: nobody comes */
-	int control_fd; /* to `record`; -1: none */
-	int region_fd;  /* bare: the region's memfd, or -1 */
+	int control_fd;                     /* to `record`; -1: none */
+	int region_fd;                      /* bare: the region's memfd, or -1 */
 	uint64_t region_pid;
 	/* Regions that a collector before us was reading: with their pids. */
 	const int *orphan_fds;

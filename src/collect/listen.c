@@ -80,8 +80,8 @@ static bool is_safe(const char *base)
 static bool listen_below(struct hl_listener *l, const char *base, const char *name)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s%s", base, name,
-		SOCKET_IN_FOLDER);
+	int n = snprintf(
+		addr.sun_path, sizeof(addr.sun_path), "%s/%s%s", base, name, SOCKET_IN_FOLDER);
 
 	if (n < 0 || (size_t)n >= sizeof(addr.sun_path))
 		return false;

@@ -21,8 +21,8 @@
 #include "util/text.h"
 
 #define THREAD_STACK (1u << 20)
-#define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
-#define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
+#define TICK_NS      UINT64_C(100000000) /* resident set sampled this often */
+#define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
 
 /* What goes through the queue. */
 enum parcel_kind {
