@@ -59,8 +59,7 @@ static bool is_taken(int err)
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
-	struct hl_collector_start start = {
-		.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
+	struct hl_collector_start start = {.control_fd = -1, .region_fd = REGION_FD};
 	int err, keep[3] = {REGION_FD};
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)

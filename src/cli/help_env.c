@@ -32,6 +32,10 @@ static const struct {
 		"does not"},
 	{"DEBUGINFOD_TIMEOUT", "SECONDS", "how long one file may take"},
 	{"PATH", "DIRS", "where record looks for the program, as a shell does"},
+	{"XDG_RUNTIME_DIR", "DIR",
+		"where record makes a folder for a socket, for programs in a network namespace of "
+		"their own"},
+	{"TMPDIR", "DIR", "the same, where that is not set (default /tmp)"},
 	{"LD_PRELOAD", "LIBRARIES", "what record finds there is loaded behind the recorder"},
 };
 

@@ -173,7 +173,9 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "unwind", UNWIND_VALUES, "full: walk every stack from scratch (slow, for doubt)",
 		set_unwind},
 	{0, "max-wait", "SECONDS",
-		"longest wait for a slow disk before events are dropped and counted (default 10)",
+		"longest wait for a slow disk, or for a collector that gets no CPU, before events "
+		"are "
+		"dropped and counted (default 10)",
 		set_max_wait},
 	{0, "collector-memory", "SIZE",
 		"keep the table of live blocks in memory up to SIZE, then in a file beside the "

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "util/text.h"
 
 #define COST_MIN_NS UINT64_C(100000000)
+#define STACK_BYTES (8u << 20)
 
 static const char *style(enum hl_style s)
 {
@@ -201,15 +203,16 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 		next_step("", " --temporary", path, "who made blocks only to free them at once");
 }
 
-void hl_summary_print(const char *path)
+static void *print_all(void *arg)
 {
+	const char *path = arg;
 	struct hl_reader_refusal why;
 	struct hl_model *m;
 	struct rest rest;
 
 	if (hl_model_open(&m, path, &why) < 0) {
 		hl_cli_error("%s", why.text);
-		return;
+		return NULL;
 	}
 	print_head(hl_model_info(m));
 	print_peak(&hl_model_info(m)->totals);
@@ -219,4 +222,24 @@ void hl_summary_print(const char *path)
 	print_cost(hl_model_info(m));
 	print_place(m, path, rest.left.blocks > 0);
 	hl_model_close(m);
+	return NULL;
+}
+
+/* Finding names takes libdw some 100 KiB of stack, and ours may be as small as the program's: a
+ * thread has what it is given. */
+void hl_summary_print(const char *path)
+{
+	void *arg = (void *)(uintptr_t)path;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (!err)
+		err = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!err)
+		err = pthread_create(&thread, &attr, print_all, arg);
+	if (err)
+		print_all(arg);
+	else
+		pthread_join(thread, NULL);
 }

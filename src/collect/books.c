@@ -65,6 +65,7 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 		.birth_thread = hl_live_thread(b),
 	};
 
+	p->n_frees++;
 	(void)hl_writer_add_event(p->writer, &event);
 }
 
@@ -361,7 +362,7 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
 	if (whole.duration_ns < p->last_time)
 		whole.duration_ns = p->last_time;
-	hl_output_end(p->output, &whole, &p->counters, &p->cost);
+	hl_output_end(p->output, &whole, &p->counters, &p->cost, p->n_allocs + p->n_frees);
 	p->output = NULL;
 	p->writer = NULL;
 }

@@ -20,8 +20,9 @@
 #include "util/strbuf.h"
 #include "util/text.h"
 
-#define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
-#define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
+#define THREAD_STACK (1u << 20)
+#define TICK_NS      UINT64_C(100000000) /* resident set sampled this often */
+#define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
 
 /* What goes through the queue. */
 enum parcel_kind {
@@ -50,6 +51,7 @@ struct hl_output {
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
 	int writer_err; /* read by the second after PARCEL_CLOSE */
+	uint64_t given; /* events in all; the same */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -256,7 +258,7 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 }
 
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
-	const struct hl_counters *counters, const struct hl_cost *cost)
+	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
 	struct hl_cost whole = *cost;
 	struct timespec ts;
@@ -264,6 +266,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &whole);
+	o->given = events;
 	o->writer_err = hl_writer_end(o->writer, end, counters);
 	hl_writer_close(o->writer);
 	o->writer = NULL;
@@ -448,12 +451,14 @@ static void count_durable(struct hl_output *o)
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
+	uint64_t written = atomic_load(&o->news.events);
 
 	hl_chunk_file_close(o->file);
 	if (!o->err)
 		o->err = o->writer_err;
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err,
+			o->given > written ? o->given - written : 0);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
@@ -517,6 +522,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* Not as large as RLIMIT_STACK says, which is the program's. */
+static int start_thread(struct hl_queue *q)
+{
+	pthread_attr_t attr;
+	int err = -pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_attr_setstacksize(&attr, THREAD_STACK);
+	if (!err)
+		err = -pthread_create(&q->thread, &attr, run, q);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
 int hl_queue_start(struct hl_queue *q)
 {
 	/* Chunks come and go by the hundred: their memory is kept, for a fresh page costs more than
@@ -527,7 +547,7 @@ int hl_queue_start(struct hl_queue *q)
 	pthread_cond_init(&q->filled, NULL);
 	q->head = NULL;
 	q->tail = &q->head;
-	return -pthread_create(&q->thread, NULL, run, q);
+	return start_thread(q);
 }
 
 void hl_queue_stop(struct hl_queue *q)

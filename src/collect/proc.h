@@ -85,7 +85,7 @@ struct hl_proc {
 	struct hl_pending pending[HL_PENDING_MAX];
 	uint32_t n_pending;
 	uint32_t n_threads;
-	uint64_t n_allocs;
+	uint64_t n_allocs, n_frees;
 	struct hl_counters counters;
 	bool out_of_memory;
 

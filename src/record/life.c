@@ -191,8 +191,9 @@ static const char *join(const char *address)
 	int memfd = -1, err = hl_connect(address, &memfd);
 	const char *why;
 
-	if (err == -ECONNREFUSED || err == -ENOENT)
-		return "its collector has ended, or lives in another network namespace";
+	if (err == -ECONNREFUSED || err == -ENOENT || err == -EACCES)
+		return "its collector has ended, or lives in another network namespace and its "
+		       "socket is in no folder that can be reached here";
 	if (err < 0)
 		return "the collector could not be reached";
 	why = map_region(memfd);
