@@ -134,10 +134,13 @@ static void print_cost(const struct hl_trace_info *info)
 	uint64_t lanes = hl_min_u64(info->threads, cpus > 0 ? (uint64_t)cpus : 1);
 	double run = (double)info->end.duration_ns, all = run * (double)(lanes ? lanes : 1);
 	char value[HL_TEXT_SIZE_MAX], more[128];
+	double share;
 
 	if (!info->has_end || c->hook_ns == 0 || info->end.duration_ns < COST_MIN_NS)
 		return;
-	snprintf(value, sizeof(value), "%.1f%%", (double)(c->hook_ns + c->wait_ns) * 100 / all);
+	/* An estimate from samples: on a busy machine the sum may come out above the whole. */
+	share = (double)(c->hook_ns + c->wait_ns) * 100 / all;
+	snprintf(value, sizeof(value), "%.1f%%", share < 99.9 ? share : 99.9);
 	snprintf(more, sizeof(more),
 		"of the run, about, was heaplapse (%.1f%% waiting); its collector: %.0f%% of a CPU",
 		(double)c->wait_ns * 100 / all, (double)c->collector_ns * 100 / run);

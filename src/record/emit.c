@@ -77,7 +77,7 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 /* --- what a hook costs --- */
 
 /* A sample that is longer was interrupted by somebody. */
-#define TIMED_MAX 65536u
+#define TIMED_MAX 16384u
 
 struct timed {
 	uint64_t from, waited; /* from == 0: this one is not timed */
@@ -103,8 +103,10 @@ hl_cold static struct timed start_timed(struct hl_thread *t)
 	t->until_timed = HL_TIMED_EVERY;
 	if (hl_rec.stamp_mode != HL_STAMP_TSC)
 		return w;
-	if (!hl_rec.stamp_ticks)
+	if (!hl_rec.stamp_ticks) {
+		hl_rec.around_ticks = hl_hooks_ticks_around();
 		hl_rec.stamp_ticks = measure_stamp();
+	}
 	w.from = hl_arch_stamp();
 	return w;
 }
@@ -115,7 +117,8 @@ hl_cold static void stop_timed(struct hl_thread *t, struct timed w)
 	uint64_t ticks = hl_arch_stamp() - w.from;
 
 	if (t->wait_ns == w.waited && ticks > hl_rec.stamp_ticks)
-		t->timed_ticks += hl_min_u64(ticks - hl_rec.stamp_ticks, TIMED_MAX);
+		t->timed_ticks +=
+			hl_min_u64(ticks - hl_rec.stamp_ticks + hl_rec.around_ticks, TIMED_MAX);
 }
 
 hl_inline struct timed begin_timed(struct hl_thread *t)

@@ -52,6 +52,43 @@ void *malloc(size_t size)
 	ALLOC_HOOK(HL_FUNC_MALLOC, size, hl_real.malloc(size));
 }
 
+/* --- what stands around a record --- */
+
+static void *nothing(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+static void *(*volatile no_allocator)(size_t) = nothing;
+
+static hl_noinline void *empty_hook(size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_MALLOC, size, no_allocator(size));
+}
+
+#define TRIES  8
+#define ROUNDS 32
+
+static uint64_t time_of(void *(*volatile call)(size_t))
+{
+	uint64_t from = hl_arch_stamp();
+
+	for (int i = 0; i < ROUNDS; i++)
+		call(1);
+	return hl_arch_stamp() - from;
+}
+
+hl_cold uint32_t hl_hooks_ticks_around(void)
+{
+	uint64_t with = UINT64_MAX, without = UINT64_MAX;
+
+	for (int i = 0; i < TRIES; i++) {
+		with = hl_min_u64(with, time_of(empty_hook));
+		without = hl_min_u64(without, time_of(no_allocator));
+	}
+	return with > without ? (uint32_t)((with - without) / ROUNDS) : 0;
+}
+
 void *calloc(size_t n, size_t size)
 {
 	/* The product cannot overflow when the call succeeded. */

@@ -70,8 +70,9 @@ struct hl_recorder {
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	bool no_syscalls;     /* after seccomp */
-	uint32_t stamp_ticks; /* what reading the counter takes; 0: not measured yet */
+	bool no_syscalls;      /* after seccomp */
+	uint32_t stamp_ticks;  /* what reading the counter takes; 0: not measured yet */
+	uint32_t around_ticks; /* what a hook takes besides its record */
 	struct hl_region *region;
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };
@@ -120,6 +121,9 @@ void hl_thread_reserve(void); /* memory for threads that begin when none can be 
 uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);
 void hl_thread_unlock_shared(struct hl_thread *t);
+
+/* hooks.c: what a hook costs around its record, by the same steps with nothing behind them. */
+uint32_t hl_hooks_ticks_around(void);
 
 /* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
