@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/record_options.h"
+#include "cli/sizes.h"
 #include "ring/clock.h"
 
 #define FLAG_SETTER(name, statement)                            \
@@ -119,16 +120,11 @@ static const char *set_max_wait(void *state, const char *value)
 static const char *set_memory(void *state, const char *value)
 {
 	struct record_options *o = state;
-	char *end;
-	uint64_t n = strtoull(value, &end, 10), unit = 1;
+	uint64_t n;
 
-	if (*end == 'K' || *end == 'M' || *end == 'G') {
-		unit = *end == 'K' ? 1024 : *end == 'M' ? 1u << 20 : 1u << 30;
-		end++;
-	}
-	if (!isdigit((unsigned char)value[0]) || *end || n > UINT64_MAX / unit || n == 0)
+	if (!hl_size_parse(value, 1, SIZE_MAX, &n))
 		return "a size such as 256M or 2G";
-	o->collect.memory_limit = n * unit;
+	o->collect.memory_limit = n;
 	return NULL;
 }
 

@@ -358,6 +358,11 @@ void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks
 	*blocks = hl_sums_live_blocks(&w->totals.sums);
 }
 
+uint64_t hl_writer_events(const struct hl_writer *w)
+{
+	return w->totals.events;
+}
+
 uint64_t hl_writer_bytes(const struct hl_writer *w)
 {
 	return atomic_load_explicit(&w->news->bytes, memory_order_relaxed);
