@@ -35,8 +35,6 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
-/* As in enum hl_mode. */
-#define MODE_VALUES "trace"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -71,11 +69,17 @@ static const char *set_start(void *state, const char *value)
 static const char *set_mode(void *state, const char *value)
 {
 	struct record_options *o = state;
-	int i = hl_word_find(MODE_VALUES, value);
 
-	if (i < 0)
-		return HL_OPT_NOT_LISTED;
-	o->collect.mode = (enum hl_mode)i;
+	o->collect.sample_bytes = HL_SAMPLE_BYTES;
+	if (!strcmp(value, "trace")) {
+		o->collect.mode = HL_MODE_TRACE;
+		return NULL;
+	}
+	if (strncmp(value, "sample", 6) != 0 || (value[6] && value[6] != '='))
+		return "trace, sample or sample=BYTES";
+	if (value[6] && !hl_size_parse(value + 7, 1, HL_SAMPLE_MAX, &o->collect.sample_bytes))
+		return "trace, sample or sample=BYTES, a size from 1 to 4G such as 512K";
+	o->collect.mode = HL_MODE_SAMPLE;
 	return NULL;
 }
 
@@ -155,10 +159,14 @@ const struct hl_opt hl_record_opts[] = {
 		set_summary},
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
-	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
+	{0, "mode", "MODE",
+		"how much is kept: trace, every event (the default); sample[=BYTES], one "
+		"allocation in so many bytes (default 512K), from which all is estimated",
+		set_mode},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
-	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
+	{0, "start", START_VALUES,
+		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
@@ -234,8 +242,10 @@ static const char *read_env(struct record_options *o)
 void hl_record_init(void *options)
 {
 	struct record_options *o = options;
+	const char *seed = getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
 
 	set_defaults(o);
+	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;
 	o->env_problem = read_env(o);
 }
 

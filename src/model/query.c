@@ -217,7 +217,7 @@ static void count_begin(void *arg)
 static int count_block(void *arg, const struct hl_block *b)
 {
 	struct asking *w = arg;
-	struct hl_value one = {.bytes = b->size, .blocks = 1};
+	struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -232,8 +232,8 @@ static int count_block(void *arg, const struct hl_block *b)
 	key = hl_key_of(w->question.m, w->q.key, b);
 	if (key > w->a.n_keys)
 		key = w->a.n_keys;
-	w->a.values[key].bytes += b->size;
-	w->a.values[key].blocks++;
+	w->a.values[key].bytes += b->bytes;
+	w->a.values[key].blocks += b->blocks;
 	return 0;
 }
 
