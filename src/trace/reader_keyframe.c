@@ -25,7 +25,7 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 		&t->stacks, &t->last_alloc_event, &t->last_alloc_ordinal, &n->threads,
 		&c->unknown_frees, &c->implicit_frees, &c->inherited_frees, &c->late_events,
 		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads,
-		&c->unrecorded_frees};
+		&c->unrecorded_frees, &t->samples};
 
 	memset(n, 0, sizeof(*n));
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)

@@ -45,6 +45,7 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *e)
 
 		t->sums.alloc_blocks += e->blocks;
 		t->sums.alloc_bytes += e->bytes;
+		t->samples += e->blocks != 1 || e->bytes != e->size;
 		t->last_alloc_event = t->events + 1;
 		t->last_alloc_ordinal = e->ordinal;
 		live = hl_sums_live_bytes(&t->sums);

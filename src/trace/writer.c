@@ -327,6 +327,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 	}
 	count_extra(&w->seen, x);
 	w->stops += x->kind == HL_EXTRA_STOP;
+	w->mode_changes += x->kind == HL_EXTRA_MODE;
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }
