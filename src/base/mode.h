@@ -18,13 +18,31 @@ enum hl_mode {
 	HL_MODE_TAGS,   /* counters in the program, nothing in the rings */
 };
 
+#define HL_MODE_WORDS "trace|cull|count|sample|tags"
+
 #define HL_STEER_MODE   0xffu
 #define HL_STEER_PAUSED (1u << 8) /* frees alone are recorded, so that what is live stays true */
-#define HL_STEER_SHIFT  16        /* of the number of changes */
+/* Asked for once with each new number: what heaplapse_stop() and heaplapse_start() do. */
+#define HL_STEER_STOP  (1u << 9)
+#define HL_STEER_START (1u << 10)
+#define HL_STEER_PART  (1u << 11) /* the mode leaves events out: ask it about each */
+/* HL_MODE_SAMPLE: blocks are known that may not be in the filter yet, so every free is passed. */
+#define HL_STEER_ALL_FREES (1u << 12)
+#define HL_STEER_SHIFT     16 /* of the number of changes */
 
 static inline enum hl_mode hl_steer_mode(uint32_t steer)
 {
 	return (enum hl_mode)(steer & HL_STEER_MODE);
 }
+
+static inline const char *hl_mode_name(unsigned mode)
+{
+	static const char *const names[] = {"trace", "cull", "count", "sample", "tags"};
+
+	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "unknown";
+}
+
+#define HL_SAMPLE_BYTES (UINT64_C(512) << 10) /* one sample in so many, if nobody says otherwise */
+#define HL_SAMPLE_MAX   (UINT64_C(1) << 32)
 
 #endif

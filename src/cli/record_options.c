@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/record_options.h"
+#include "cli/sizes.h"
 #include "ring/clock.h"
 
 #define FLAG_SETTER(name, statement)                            \
@@ -34,8 +35,6 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
-/* As in enum hl_mode. */
-#define MODE_VALUES "trace"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -70,11 +69,17 @@ static const char *set_start(void *state, const char *value)
 static const char *set_mode(void *state, const char *value)
 {
 	struct record_options *o = state;
-	int i = hl_word_find(MODE_VALUES, value);
 
-	if (i < 0)
-		return HL_OPT_NOT_LISTED;
-	o->collect.mode = (enum hl_mode)i;
+	o->collect.sample_bytes = HL_SAMPLE_BYTES;
+	if (!strcmp(value, "trace")) {
+		o->collect.mode = HL_MODE_TRACE;
+		return NULL;
+	}
+	if (strncmp(value, "sample", 6) != 0 || (value[6] && value[6] != '='))
+		return "trace, sample or sample=BYTES";
+	if (value[6] && !hl_size_parse(value + 7, 1, HL_SAMPLE_MAX, &o->collect.sample_bytes))
+		return "trace, sample or sample=BYTES, a size from 1 to 4G such as 512K";
+	o->collect.mode = HL_MODE_SAMPLE;
 	return NULL;
 }
 
@@ -119,16 +124,11 @@ static const char *set_max_wait(void *state, const char *value)
 static const char *set_memory(void *state, const char *value)
 {
 	struct record_options *o = state;
-	char *end;
-	uint64_t n = strtoull(value, &end, 10), unit = 1;
+	uint64_t n;
 
-	if (*end == 'K' || *end == 'M' || *end == 'G') {
-		unit = *end == 'K' ? 1024 : *end == 'M' ? 1u << 20 : 1u << 30;
-		end++;
-	}
-	if (!isdigit((unsigned char)value[0]) || *end || n > UINT64_MAX / unit || n == 0)
+	if (!hl_size_parse(value, 1, SIZE_MAX, &n))
 		return "a size such as 256M or 2G";
-	o->collect.memory_limit = n * unit;
+	o->collect.memory_limit = n;
 	return NULL;
 }
 
@@ -159,10 +159,14 @@ const struct hl_opt hl_record_opts[] = {
 		set_summary},
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
-	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
+	{0, "mode", "MODE",
+		"how much is kept: trace, every event (the default); sample[=BYTES], one "
+		"allocation in so many bytes (default 512K), from which all is estimated",
+		set_mode},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
-	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
+	{0, "start", START_VALUES,
+		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
@@ -240,8 +244,10 @@ static const char *read_env(struct record_options *o)
 void hl_record_init(void *options)
 {
 	struct record_options *o = options;
+	const char *seed = getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
 
 	set_defaults(o);
+	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;
 	o->env_problem = read_env(o);
 }
 

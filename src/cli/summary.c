@@ -66,8 +66,8 @@ static int ask_kept(struct hl_model *m, struct hl_value *kept)
 	if (!err)
 		err = hl_model_query(m, &q, &a);
 	if (!err) {
-		*kept = (struct hl_value){hl_sums_live_bytes(sums) - a.total.bytes,
-			hl_sums_live_blocks(sums) - a.total.blocks};
+		*kept = (struct hl_value){.bytes = hl_sums_live_bytes(sums) - a.total.bytes,
+			.blocks = hl_sums_live_blocks(sums) - a.total.blocks};
 		hl_answer_fini(&a);
 	}
 	hl_suppressions_free(q.suppressions);

@@ -12,6 +12,9 @@
 
 #include "base/attr.h"
 #include "collect/books.h"
+#include "collect/region.h"
+#include "collect/weigh.h"
+#include "ring/filter.h"
 #include "ring/record.h"
 
 #define WINDOW      4096u
@@ -19,7 +22,6 @@
 /* Honest programs have a few of these; hostile ones do not get more. */
 #define PARKED_MAX  4096u
 #define MOVES_MAX   4096u
-#define SIZE_MAX_48 ((UINT64_C(1) << 48) - 1)
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -45,11 +47,22 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 	return f->thread;
 }
 
+/* What a block stands for, at its birth as at its end. */
+hl_inline struct hl_weight weight_of(const struct hl_proc *p, const struct hl_live_entry *b)
+{
+	uint32_t rate = hl_live_rate(b);
+
+	if (hl_likely(!rate))
+		return (struct hl_weight){1, hl_live_size(b)};
+	return hl_weigh(hl_live_size(b), p->steering->rates[rate], hl_live_ordinal(b), p->salt);
+}
+
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
 	uint32_t thread = thread_of(p, e->feed);
 	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
+	struct hl_weight weight = weight_of(p, b);
 	struct hl_event event = {
 		.op = HL_OP_FREE,
 		.func = func,
@@ -63,18 +76,42 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 		.free_node = e->type == HL_REC_FREE_STACK ? e->node : HL_NODE_NONE,
 		.thread = thread,
 		.birth_thread = hl_live_thread(b),
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
 
 	p->n_frees++;
+	if (hl_unlikely(b->size_birth & HL_LIVE_FILTERED))
+		hl_filter_remove(p->filter, b->addr);
 	(void)hl_writer_add_event(p->writer, &event);
+}
+
+/* The program has put a sample there itself. */
+static void put_in_filter(struct hl_proc *p, struct hl_live_entry *b, bool is_there)
+{
+	if (!is_there)
+		hl_filter_add(p->filter, b->addr);
+	b->size_birth |= HL_LIVE_FILTERED;
+}
+
+static void fill_in(void *arg, struct hl_live_entry *b)
+{
+	if (!(b->size_birth & HL_LIVE_FILTERED))
+		put_in_filter(arg, b, false);
+}
+
+void hl_books_fill_filter(struct hl_proc *p)
+{
+	hl_live_change_each(&p->live, fill_in, p);
 }
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = thread_of(p, e->feed);
-	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
+	uint64_t size = e->size < HL_LIVE_SIZE_MAX ? e->size : HL_LIVE_SIZE_MAX;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
+	struct hl_weight weight;
 	struct hl_event event;
 
 	if (hl_unlikely(!block)) {
@@ -84,7 +121,11 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 	}
 	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
-	block->birth_node = units << 32 | e->node;
+	block->birth_node =
+		units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
+	if (hl_unlikely(e->rate || (p->steering && p->steering->mode == HL_MODE_SAMPLE)))
+		put_in_filter(p, block, e->rate);
+	weight = weight_of(p, block);
 	event = (struct hl_event){
 		.op = HL_OP_ALLOC,
 		.func = e->func,
@@ -96,6 +137,8 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.node = e->node,
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
 	(void)hl_writer_add_event(p->writer, &event);
 }
@@ -107,6 +150,10 @@ static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t
 		.value = p->forked,
 		.node = HL_NODE_NONE};
 
+	if (p->gaps && !p->forked) {
+		p->counters.unrecorded_frees++;
+		return;
+	}
 	if (p->forked)
 		p->counters.inherited_frees++;
 	else
@@ -310,6 +357,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 }
 
 struct live_list {
+	const struct hl_proc *proc;
 	struct hl_live_block *blocks;
 	size_t n;
 };
@@ -317,6 +365,7 @@ struct live_list {
 static void add_live(void *arg, const struct hl_live_entry *e)
 {
 	struct live_list *list = arg;
+	struct hl_weight weight = weight_of(list->proc, e);
 
 	list->blocks[list->n++] = (struct hl_live_block){
 		.addr = e->addr,
@@ -325,6 +374,8 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 		.birth_ns = hl_live_birth_ns(e),
 		.node = hl_live_node(e),
 		.thread = hl_live_thread(e),
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
 }
 
@@ -338,7 +389,7 @@ static int by_address(const void *a, const void *b)
 
 static void put_live_set(struct hl_proc *p)
 {
-	struct live_list list = {0};
+	struct live_list list = {.proc = p};
 
 	if (p->live.blocks > HL_LIVE_SET_MAX)
 		return;

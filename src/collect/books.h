@@ -10,6 +10,9 @@
 void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
 	const char *text, uint32_t len, uint64_t stamp);
 
+/* Every block that is live goes into the filter, if it is not there yet. */
+void hl_books_fill_filter(struct hl_proc *p);
+
 /* All that is pending or parked, the live set, and the END item. */
 void hl_books_end(struct hl_proc *p, const struct hl_end *end);
 

@@ -16,6 +16,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "collect/collector.h"
+#include "collect/ctl.h"
 #include "collect/ending.h"
 
 #define CHECK_NS      UINT64_C(5000000) /* who has come, who has gone */
@@ -40,6 +41,7 @@ struct collector {
 	struct hl_queue queue;
 	HL_VEC(struct hl_region_reader *) regions;
 	HL_VEC(struct guest) guests;
+	struct hl_ctl_server ctl;
 	int control_fd;
 	struct hl_outbox outbox; /* to control_fd */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
@@ -74,13 +76,6 @@ static void on_snapshot(void *arg, const char *sentence)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
-static uint64_t inode_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 ? st.st_ino : 0;
-}
-
 static int add_region(
 	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
@@ -89,7 +84,7 @@ static int add_region(
 
 	if (err)
 		return err;
-	note.region = inode_of((*out)->memfd);
+	note.region = (*out)->inode;
 	if (hl_vec_push(&c->regions, *out)) {
 		hl_region_close(*out);
 		return -ENOMEM;
@@ -350,7 +345,7 @@ static void check_regions(struct collector *c, uint64_t now)
 			continue;
 		}
 		note.value = r->made_trace;
-		note.region = inode_of(r->memfd);
+		note.region = r->inode;
 		if (c->control_fd >= 0)
 			hl_outbox_put(&c->outbox, &note, -1);
 		hl_region_close(r);
@@ -407,7 +402,7 @@ static void tell_settled(struct collector *c)
 /* Sleeps until something comes or goes, or the rings want to be looked at again. */
 static void rest(struct collector *c)
 {
-	struct pollfd fds[HL_LISTEN_SOCKETS + 1 + 64];
+	struct pollfd fds[HL_LISTEN_SOCKETS + 1 + 96];
 	struct timespec ts = {.tv_nsec = c->sleep_ns};
 	nfds_t n = 0;
 
@@ -417,6 +412,12 @@ static void rest(struct collector *c)
 		fds[n++] = (struct pollfd){.fd = c->control_fd, .events = POLLIN};
 	for (size_t i = 0; i < c->guests.len && n < HL_ARRAY_LEN(fds); i++)
 		fds[n++] = (struct pollfd){.fd = c->guests.data[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < c->ctl.clients.len && n < HL_ARRAY_LEN(fds) / 2; i++)
+		fds[n++] = (struct pollfd){.fd = c->ctl.clients.data[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < c->regions.len && n < HL_ARRAY_LEN(fds) * 3 / 4; i++)
+		if (c->regions.data[i]->ctl_fd >= 0)
+			fds[n++] = (struct pollfd){
+				.fd = c->regions.data[i]->ctl_fd, .events = POLLIN};
 	for (size_t i = 0; i < c->regions.len; i++)
 		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds);
 			k++) {
@@ -463,6 +464,7 @@ static void loop(struct collector *c)
 			c->last_check_ns = now;
 			read_control(c);
 			serve_guests(c, now);
+			hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, now);
 			if (check_processes(c, now)) {
 				c->last_check_ns = 0;
 				c->sleep_ns = 0;
@@ -516,6 +518,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	if (c.control_fd >= 0)
 		hl_outbox_flush(&c.outbox, c.control_fd);
 	hl_outbox_fini(&c.outbox);
+	hl_ctl_fini(&c.ctl);
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.guests);
 	return err;

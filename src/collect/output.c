@@ -59,6 +59,7 @@ struct hl_output {
 	struct hl_durable *durable;
 	uint64_t counted;
 	bool opened;
+	_Atomic bool named; /* path is final: the first thread may read it */
 	int err;
 	char path[PATH_MAX];
 };
@@ -225,6 +226,14 @@ int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
 	if (extra->kind == HL_EXTRA_SNAPSHOT && o->queue->on_snapshot)
 		tell_snapshot(o, extra->text);
 	return hl_writer_add_extra(o->writer, extra);
+}
+
+void hl_output_where(const struct hl_output *o, char *path, size_t n, uint64_t *bytes,
+	uint64_t *start_unix_ns)
+{
+	snprintf(path, n, "%s", atomic_load(&o->named) ? o->path : "");
+	*bytes = atomic_load_explicit(&o->news.bytes, memory_order_relaxed);
+	*start_unix_ns = o->meta.start_unix_ns;
 }
 
 /* Resident pages of the program, from outside. */
@@ -431,6 +440,8 @@ static void open_output(struct hl_output *o)
 	o->err = open_trace(o);
 	if (o->err)
 		atomic_store(&o->news.error, o->err);
+	else
+		atomic_store(&o->named, true);
 }
 
 static void count_durable(struct hl_output *o)

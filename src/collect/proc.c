@@ -11,6 +11,7 @@
 #include "base/attr.h"
 #include "collect/books.h"
 #include "collect/proc.h"
+#include "collect/steer.h"
 #include "ring/record.h"
 
 static uint64_t unix_of_mono(uint64_t mono)
@@ -31,7 +32,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.command_len = b->image->command_len,
 			.arch = "x86_64",
 			.clock = p->ticks->counter ? "counter" : "tsc",
-			.mode = "trace",
+			.mode = hl_mode_name(b->steering ? b->steering->mode : HL_MODE_TRACE),
 			.allocator = "",
 			.start_unix_ns = unix_of_mono(p->start_ns),
 			.pid = p->pid,
@@ -64,6 +65,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->pidfd = -1;
 	p->forked = b->forked;
 	p->nameless = b->nameless;
+	hl_steer_meet(p, b);
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
 	if (hl_calltree_init(&p->tree, on_node, p) ||
@@ -289,6 +291,8 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];
+	if (kind == HL_MARK_START || kind == HL_MARK_STOP)
+		hl_steer_note_start(f->proc, kind == HL_MARK_START);
 	hl_books_extra(f->proc, f, &extra, len ? (const char *)(words + 2) : NULL, len, stamp);
 }
 
@@ -326,6 +330,17 @@ static bool mend_addresses(struct hl_pending *e)
 	return e->addr;
 }
 
+/* A sample is an allocation that stands for others. */
+static void read_sample(struct hl_feed *f, struct hl_pending *e, const uint64_t *words)
+{
+	bool moves = e->type == HL_REC_SAMPLE_MOVE;
+
+	e->old = moves ? words[3] : 0;
+	e->rate = f->proc->steering ? hl_steer_rate(f->proc->steering, words[3 + moves]) : 0;
+	e->node = stack_of(f, words[2], words + 4 + moves, &e->size);
+	e->type = moves ? HL_REC_MOVE_END : HL_REC_ALLOC;
+}
+
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
 static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 {
@@ -338,9 +353,11 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
 		.node = HL_NODE_NONE};
-	if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
+	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
+		read_sample(f, e, words);
+	else if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
 		e->node = stack_of(f, words[2], words + 3, &e->size);
-	if (e->type == HL_REC_MOVE_END) {
+	else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = stack_of(f, words[2], words + 4, &e->size);
 	}

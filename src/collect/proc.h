@@ -39,6 +39,7 @@ struct hl_pending {
 	uint64_t addr, size, old;
 	uint32_t node;
 	uint8_t type, func; /* enum hl_rec, enum hl_func */
+	uint8_t rate; /* number of the rate that it was sampled with; 0: it is for itself alone */
 };
 
 enum hl_move_state {
@@ -54,6 +55,9 @@ struct hl_move {
 };
 
 #define HL_PENDING_MAX 128u
+
+struct hl_region;
+struct hl_steering;
 
 struct hl_proc {
 	uint32_t serial;
@@ -89,6 +93,14 @@ struct hl_proc {
 	struct hl_counters counters;
 	bool out_of_memory;
 
+	/* How it is steered (steer.c). */
+	bool stopped; /* by heaplapse_stop(), or not begun yet */
+	bool gaps;    /* not every allocation was recorded: a free may be of such a block */
+	uint64_t told_mode, told_rate; /* of the last HL_EXTRA_MODE, or the trace's head */
+	struct hl_region *filter;      /* where ring/filter.h's is */
+	const struct hl_steering *steering; /* NULL: there is nobody who steers */
+	uint64_t salt;                      /* of weigh.h */
+
 	/* Its end, as the main loop learns of it. */
 	bool nameless;       /* in another pid namespace: its pid means nothing here */
 	bool gone;           /* dead, or another program by now */
@@ -100,6 +112,8 @@ struct hl_proc_birth {
 	uint32_t serial;
 	uint64_t start_stamp;
 	bool free_stacks, maps, forked, continued, start_off, nameless;
+	const struct hl_steering *steering;
+	struct hl_region *filter;
 	uint64_t pid, parent_pid;
 	const struct hl_image *image;
 	const struct hl_ticks *ticks;

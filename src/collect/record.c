@@ -22,6 +22,8 @@ static const struct {
 	[HL_REC_EXIT] = {8, 0},
 	[HL_REC_EXEC] = {1, 0},
 	[HL_REC_REAPED] = {2, 0},
+	[HL_REC_SAMPLE] = {4, 2},
+	[HL_REC_SAMPLE_MOVE] = {5, 2},
 };
 
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)

@@ -34,7 +34,8 @@ hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 hl_inline bool hl_record_is_event(const uint64_t *words)
 {
 	const uint32_t events = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE | 1u << HL_REC_FREE_STACK |
-				1u << HL_REC_MOVE_END;
+				1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE |
+				1u << HL_REC_SAMPLE_MOVE;
 
 	return events >> (words[0] & 31) & 1;
 }

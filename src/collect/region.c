@@ -14,14 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "collect/books.h"
+#include "collect/ctl.h"
 #include "collect/ending.h"
 #include "collect/record.h"
 #include "collect/region.h"
+#include "collect/steer.h"
 #include "collect/takeover.h"
 #include "ring/clock.h"
 #include "ring/record.h"
@@ -69,11 +72,8 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
-	atomic_store(&region->steer, s->mode);
-	atomic_store(&region->sample_bytes, s->sample_bytes);
 	atomic_store(&region->heartbeat, 1);
 	atomic_store(&region->collector_pid, (uint32_t)getpid());
-	atomic_store(&region->ready, 1);
 }
 
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
@@ -82,6 +82,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
 	uint64_t before = 0;
 	int err = -ENOMEM;
+	struct stat st;
 
 	if (!r)
 		goto fail;
@@ -125,6 +126,10 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	}
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
+	r->inode = fstat(memfd, &st) == 0 ? st.st_ino : 0;
+	r->ctl_fd = hl_ctl_listen(r->inode);
+	hl_steer_begin(r, fresh);
+	atomic_store(&r->region->ready, 1);
 	*out = r;
 	return 0;
 fail:
@@ -138,14 +143,20 @@ fail:
 	return err;
 }
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void hl_region_close(struct hl_region_reader *r)
 {
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		hl_vec_free(&r->views[i].words);
 	munmap(r->region, HL_REGION_BYTES);
 	close(r->memfd);
-	if (r->pidfd >= 0)
-		close(r->pidfd);
+	close_fd(r->pidfd);
+	close_fd(r->ctl_fd);
 	hl_vec_free(&r->pids);
 	hl_vec_free(&r->procs);
 	hl_durable_drop(r->durable);
@@ -209,12 +220,6 @@ static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 /* In a pid namespace of its own a child knows itself by another pid than we do. */
 static void find_pid(const struct hl_region_reader *r, struct hl_proc_birth *birth, int *pidfd)
 {
@@ -246,6 +251,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
 		.start_off = r->settings->flags & HL_SET_START_OFF,
+		.steering = &r->steering,
+		.filter = r->region,
 		.parent_pid = r->image.parent_pid,
 		.image = &r->image,
 		.ticks = &r->ticks,
@@ -663,6 +670,7 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	merge(r, limit);
 	after_merge(r, high, now_ns);
 	r->last_t = t;
+	hl_steer_scanned(r, limit >= t && !hl_queue_full(r->queue));
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return fullest;

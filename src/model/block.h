@@ -18,6 +18,7 @@ enum hl_phase {
 
 struct hl_block {
 	uint64_t ordinal, addr, size;
+	uint64_t blocks, bytes;      /* what it stands for: 1 and size, but for a sample */
 	uint64_t birth_ns, death_ns; /* death: UINT64_MAX when it is not known to have died */
 	uint32_t node, thread;
 	uint32_t free_thread; /* who freed it */

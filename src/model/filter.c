@@ -280,6 +280,8 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 {
 	struct thing x = {.block = {.addr = e->addr,
 				  .size = e->size,
+				  .blocks = e->blocks,
+				  .bytes = e->bytes,
 				  .birth_ns = e->time_ns,
 				  .node = e->node,
 				  .thread = e->thread,

@@ -295,8 +295,7 @@ static int add_code(struct build *b, uint32_t key)
 	identity(b->t->group, key, frame, f, &one, &two);
 	at = hl_map_get(&b->rows, one, two);
 	if (at != HL_MAP_NONE) {
-		b->out.data[at].value.bytes += r.value.bytes;
-		b->out.data[at].value.blocks += r.value.blocks;
+		hl_value_add(&b->out.data[at].value, &r.value);
 		return 0;
 	}
 	err = name_code(b, &r.name, true, node, f);

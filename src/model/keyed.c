@@ -40,7 +40,7 @@ hl_inline void add_events(
 	for (const struct hl_event *e = events; e < events + n; e++) {
 		uint32_t at = key == HL_KEY_SIZE ? hl_size_octave(e->size) : hl_event_owner(e);
 
-		hl_tally_add(&(*tally_of(k, at))[e->op], e->size);
+		hl_tally_add(&(*tally_of(k, at))[e->op], e->bytes, e->blocks);
 	}
 }
 

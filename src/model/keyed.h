@@ -10,10 +10,10 @@
 /* Blocks by what they do, enum hl_op. */
 typedef struct hl_value hl_tally[2];
 
-static inline void hl_tally_add(struct hl_value *v, uint64_t bytes)
+static inline void hl_tally_add(struct hl_value *v, uint64_t bytes, uint64_t blocks)
 {
 	v->bytes += bytes;
-	v->blocks++;
+	v->blocks += blocks;
 }
 
 struct hl_keyed {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mode.h"
 #include "model/model_internal.h"
 
 /* Marks pack to nothing; a program that makes a thousand a second has these after a quarter of an
@@ -52,6 +53,26 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	return err;
 }
 
+static int add_mode(struct hl_model *m, const struct hl_extra *x)
+{
+	struct hl_mode_change last = {0}, c;
+
+	if (x->kind != HL_EXTRA_MODE && x->kind != HL_EXTRA_START && x->kind != HL_EXTRA_STOP)
+		return 0;
+	if (m->modes.len)
+		last = m->modes.data[m->modes.len - 1];
+	c = last;
+	c.time_ns = x->time_ns;
+	if (x->kind == HL_EXTRA_MODE) {
+		c.mode = (uint32_t)(x->value & HL_STEER_MODE);
+		c.paused = x->value & HL_STEER_PAUSED;
+		c.sample_bytes = x->value2;
+	} else {
+		c.stopped = x->kind == HL_EXTRA_STOP;
+	}
+	return hl_vec_push(&m->modes, c);
+}
+
 /* Extras come in the order of their events, so that one walk along these serves all of them. */
 static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c)
 {
@@ -63,6 +84,8 @@ static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_eve
 		for (; i < c->extras_at[x] && i < c->n_events; i++)
 			allocs += c->events[i].op == HL_OP_ALLOC;
 		err = add_mark(m, chunk, c, x, allocs);
+		if (!err)
+			err = add_mode(m, &c->extras[x]);
 	}
 	return err;
 }
@@ -105,10 +128,20 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 	return 0;
 }
 
+int hl_model_modes(struct hl_model *m, const struct hl_mode_change **modes, size_t *n)
+{
+	const struct hl_mark *marks = NULL;
+	int err = hl_model_marks(m, &marks, n);
+
+	*modes = m->modes.data;
+	*n = m->modes.len;
+	return err;
+}
+
 const struct hl_mark *hl_model_find_mark(struct hl_model *m, const char *name)
 {
-	const struct hl_mark *marks;
-	size_t n;
+	const struct hl_mark *marks = NULL;
+	size_t n = 0;
 
 	if (hl_model_marks(m, &marks, &n))
 		return NULL;
@@ -121,8 +154,8 @@ const struct hl_mark *hl_model_find_mark(struct hl_model *m, const char *name)
 
 size_t hl_model_n_snapshots(struct hl_model *m)
 {
-	const struct hl_mark *marks;
-	size_t n;
+	const struct hl_mark *marks = NULL;
+	size_t n = 0;
 
 	return hl_model_marks(m, &marks, &n) ? 0 : m->snapshots.len;
 }

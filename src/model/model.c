@@ -70,6 +70,7 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_keyframes);
 	free(m->bad_sets);
 	hl_vec_free(&m->marks);
+	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
 	free(m->funcs);
 	hl_map_fini(&m->calls);

@@ -52,6 +52,7 @@ struct hl_model {
 	bool marks_loaded;
 	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
+	HL_VEC(struct hl_mode_change) modes;
 	HL_VEC(uint64_t) snapshots; /* allocations before each */
 
 	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known

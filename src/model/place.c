@@ -135,8 +135,8 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 		return hl_min_u64(p->limit, c->n_events);
 	case HL_CUT_LIVE:
 		for (i = 0; i < c->n_events; i++) {
-			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size
-							       : -c->events[i].size;
+			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].bytes
+							       : -c->events[i].bytes;
 			if (live == p->limit && c->events[i].op == HL_OP_ALLOC)
 				return i + 1;
 		}

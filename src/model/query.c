@@ -7,6 +7,7 @@
 #include "model/query.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,11 @@ static int allocated_of_all(struct asking *w)
 	return err;
 }
 
+uint64_t hl_value_margin(const struct hl_value *v)
+{
+	return v->variance > 0 ? (uint64_t)(1.96 * sqrt(v->variance) + 0.5) : 0;
+}
+
 bool hl_query_counts(const struct hl_query *q, const struct hl_block *b)
 {
 	bool in = b->born == HL_PHASE_IN;
@@ -217,7 +223,9 @@ static void count_begin(void *arg)
 static int count_block(void *arg, const struct hl_block *b)
 {
 	struct asking *w = arg;
-	struct hl_value one = {.bytes = b->size, .blocks = 1};
+	struct hl_value one = {.bytes = b->bytes,
+		.blocks = b->blocks,
+		.variance = (double)b->bytes * (double)(b->bytes - b->size)};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -232,8 +240,7 @@ static int count_block(void *arg, const struct hl_block *b)
 	key = hl_key_of(w->question.m, w->q.key, b);
 	if (key > w->a.n_keys)
 		key = w->a.n_keys;
-	w->a.values[key].bytes += b->size;
-	w->a.values[key].blocks++;
+	hl_value_add(&w->a.values[key], &one);
 	return 0;
 }
 
@@ -308,11 +315,12 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 }
 
 /* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
-static bool sums_suffice(const struct hl_query *q)
+/* Nor how good an estimate is. */
+static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+	if (q->decode || m->info->totals.samples || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&
@@ -349,7 +357,7 @@ static int start(struct hl_question *question)
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
-	w->way = !sums_suffice(&w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
+	w->way = !sums_suffice(m, &w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;
@@ -370,8 +378,7 @@ static int finish(struct asking *w)
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;
 	for (uint32_t i = 0; i <= a->n_keys; i++) {
-		a->total.bytes += a->values[i].bytes;
-		a->total.blocks += a->values[i].blocks;
+		hl_value_add(&a->total, &a->values[i]);
 	}
 	return err;
 }

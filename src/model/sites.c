@@ -73,14 +73,14 @@ static int take(void *arg, const struct hl_block *b)
 	out = &s->out[row];
 	k = point_after(s, b->birth_ns);
 	if (k < HL_SPARK_POINTS)
-		out->live[k] += b->size;
+		out->live[k] += b->bytes;
 	if (b->death_ns == UINT64_MAX)
 		return 0;
 	k = point_after(s, b->death_ns);
 	if (k < HL_SPARK_POINTS)
-		out->live[k] -= b->size;
-	out->freed++;
-	s->lives[row][hl_life_class(b->death_ns - b->birth_ns)]++;
+		out->live[k] -= b->bytes;
+	out->freed += b->blocks;
+	s->lives[row][hl_life_class(b->death_ns - b->birth_ns)] += b->blocks;
 	return 0;
 }
 

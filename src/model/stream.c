@@ -148,6 +148,8 @@ static struct hl_block block_of(const struct hl_event *e, enum hl_phase phase)
 	return (struct hl_block){.ordinal = e->ordinal,
 		.addr = e->addr,
 		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
 		.birth_ns = e->time_ns,
 		.node = e->node,
 		.thread = e->thread,
@@ -230,6 +232,8 @@ static int apply_set(struct hl_stream *s, size_t set)
 			.birth_ns = blocks[i].birth_ns,
 			.node = blocks[i].node,
 			.thread = blocks[i].thread,
+			.blocks = blocks[i].blocks,
+			.bytes = blocks[i].bytes,
 			.func = HL_FUNC_COUNT,
 			.born = HL_PHASE_BEFORE};
 

@@ -49,11 +49,11 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 		if (!to)
 			return -EBADMSG;
 		if (events[i].op == HL_OP_ALLOC) {
-			one.alloc_blocks = 1;
-			one.alloc_bytes = events[i].size;
+			one.alloc_blocks = events[i].blocks;
+			one.alloc_bytes = events[i].bytes;
 		} else {
-			one.free_blocks = 1;
-			one.free_bytes = events[i].size;
+			one.free_blocks = events[i].blocks;
+			one.free_bytes = events[i].bytes;
 		}
 		add(to, &one, back);
 	}

@@ -37,7 +37,8 @@ static void forget(void *arg)
 	memset(&a->by_pair, 0, sizeof(a->by_pair));
 }
 
-static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t size)
+static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t bytes,
+	uint64_t blocks)
 {
 	uint32_t at = hl_map_get(&a->by_pair, from, to);
 	int err = 0;
@@ -49,7 +50,7 @@ static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t size)
 			err = hl_map_put(&a->by_pair, from, to, at);
 	}
 	if (!err)
-		hl_tally_add(&a->pairs.data[at].value, size);
+		hl_tally_add(&a->pairs.data[at].value, bytes, blocks);
 	return err;
 }
 
@@ -60,11 +61,11 @@ static int take_block(void *arg, const struct hl_block *b)
 
 	if (b->thread >= a->t.n || (freed && b->free_thread >= a->t.n))
 		return -EBADMSG;
-	hl_tally_add(&a->tallies[b->thread][HL_OP_ALLOC], b->size);
+	hl_tally_add(&a->tallies[b->thread][HL_OP_ALLOC], b->bytes, b->blocks);
 	if (freed)
-		hl_tally_add(&a->tallies[b->thread][HL_OP_FREE], b->size);
+		hl_tally_add(&a->tallies[b->thread][HL_OP_FREE], b->bytes, b->blocks);
 	return freed && b->free_thread != b->thread
-		       ? add_pair(a, b->thread, b->free_thread, b->size)
+		       ? add_pair(a, b->thread, b->free_thread, b->bytes, b->blocks)
 		       : 0;
 }
 
@@ -100,9 +101,9 @@ static int take_events(struct asking *a, const struct hl_event *events, size_t n
 
 		if (hl_unlikely(from >= n_threads))
 			return -EBADMSG;
-		hl_tally_add(&tallies[from][e->op], e->size);
+		hl_tally_add(&tallies[from][e->op], e->bytes, e->blocks);
 		if (hl_unlikely(from != e->thread)) {
-			int err = e->thread < n_threads ? add_pair(a, from, e->thread, e->size)
+			int err = e->thread < n_threads ? add_pair(a, from, e->thread, e->bytes, e->blocks)
 							: -EBADMSG;
 
 			if (err)

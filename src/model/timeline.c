@@ -50,7 +50,7 @@ static int decode_chunk(struct columns *c, size_t chunk, struct hl_chunk_events 
 		bool half = e->flags & HL_EVENT_MOVED && e->op == HL_OP_FREE;
 
 		move_to(c, hl_timeline_column(c->m, e->time_ns, c->n));
-		c->live += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		c->live += e->op == HL_OP_ALLOC ? e->bytes : -e->bytes;
 		if (!half)
 			c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, c->live);
 	}
@@ -129,9 +129,9 @@ static int take(void *arg, const struct hl_block *b)
 {
 	struct columns *c = arg;
 
-	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->size;
+	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->bytes;
 	if (b->death_ns != UINT64_MAX)
-		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->size;
+		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->bytes;
 	return 0;
 }
 

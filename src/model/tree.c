@@ -68,8 +68,7 @@ static int mark_needed(struct build *b, const struct hl_answer *a)
 
 static void add_self(struct build *b, uint32_t at, const struct hl_value *v)
 {
-	b->nodes.data[at].self.bytes += v->bytes;
-	b->nodes.data[at].self.blocks += v->blocks;
+	hl_value_add(&b->nodes.data[at].self, v);
 }
 
 /* Moves *at to the function that the stack called, if it is known. */
@@ -151,8 +150,7 @@ struct walker {
 
 static void add_total(struct build *b, const struct walker *w)
 {
-	b->nodes.data[w->at].total.bytes += w->v.bytes;
-	b->nodes.data[w->at].total.blocks += w->v.blocks;
+	hl_value_add(&b->nodes.data[w->at].total, &w->v);
 }
 
 /* One frame outwards. *more: there was one. */
@@ -293,8 +291,7 @@ static void add_up(struct hl_tree *t)
 	for (uint32_t i = t->n_nodes; i-- > 1;) {
 		struct hl_tree_node *parent = &t->nodes[t->nodes[i].parent];
 
-		parent->total.bytes += t->nodes[i].total.bytes;
-		parent->total.blocks += t->nodes[i].total.blocks;
+		hl_value_add(&parent->total, &t->nodes[i].total);
 		parent->n_children++;
 	}
 }

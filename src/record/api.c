@@ -2,13 +2,9 @@
  * api.c - the functions behind heaplapse.h. The header finds them by name at run time, so that a
  * program needs no library of ours; see include/heaplapse.h.
  */
+#include "record/api.h"
 #include "record/recorder.h"
 #include "ring/record.h"
-
-hl_export void heaplapse_impl_mark(const char *label);
-hl_export void heaplapse_impl_snapshot(const char *label);
-hl_export void heaplapse_impl_start(void);
-hl_export void heaplapse_impl_stop(void);
 
 void heaplapse_impl_mark(const char *label)
 {

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "record/recorder.h"
 #include "record/stamp.h"
+#include "record/steer.h"
 
 /* Frames on their way out: outermost first in memory, or innermost first when `reversed`. */
 struct frames {
@@ -449,6 +450,27 @@ static hl_cold hl_noinline void emit_big(
 	emit_stack_event(t, &d, regs, size_field(&d, size));
 }
 
+/* While samples are taken, or recording is paused. */
+static hl_noinline void emit_alloc_asked(
+	struct hl_thread *t, const struct hl_regs *regs, struct draft d, size_t size)
+{
+	enum hl_take take =
+		hl_steer_ask_alloc(t, (const void *)d.words[0], size, &d.words[d.n_words]);
+	struct timed w;
+
+	if (hl_likely(take == HL_TAKE_NOT))
+		return;
+	if (take == HL_TAKE_SAMPLE) {
+		d.type = HL_REC_SAMPLE;
+		d.n_words++;
+	}
+	w = begin_timed(t);
+	emit_big(t, d, regs, size);
+	end_timed(t, w);
+	if (take == HL_TAKE_ALL)
+		hl_steer_recorded((const void *)d.words[0]);
+}
+
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
@@ -459,12 +481,17 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 
 	if (hl_unlikely(!t))
 		return;
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
+		emit_alloc_asked(t, regs, d, size);
+		return;
+	}
 	w = begin_timed(t);
 	if (hl_likely(size < HL_SIZE_BIG))
 		emit_stack_event(t, &d, regs, size);
 	else
 		emit_big(t, d, regs, size);
 	end_timed(t, w);
+	hl_steer_recorded(addr);
 }
 
 /* A record of words alone; the hot half of free. */
@@ -518,15 +545,20 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(addr))
+		return;
 	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS)))
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
 	else
 		emit_free_stack(regs, func, addr);
 }
 
-void hl_emit_move_begin(const void *old)
+bool hl_emit_move_begin(const void *old)
 {
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(old))
+		return false;
 	emit_plain(HL_REC_MOVE_BEGIN, HL_FUNC_REALLOC, (uintptr_t)old);
+	return true;
 }
 
 void hl_emit_move_failed(const void *old)
@@ -534,8 +566,39 @@ void hl_emit_move_failed(const void *old)
 	emit_plain(HL_REC_MOVE_FAILED, HL_FUNC_REALLOC, (uintptr_t)old);
 }
 
-void hl_emit_move_end(
-	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size)
+/* A realloc of which only the end that was begun, or that is a sample, is told. */
+static hl_noinline void emit_move_asked(struct hl_thread *t, const struct hl_regs *regs,
+	uint32_t func, const void *old, const void *addr, size_t size, bool begun)
+{
+	struct draft d = {.type = HL_REC_MOVE_END,
+		.func = func,
+		.n_words = 3,
+		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
+	enum hl_take take = HL_TAKE_NOT;
+
+	if (!begun) {
+		d.type = HL_REC_ALLOC; /* the old block is nobody's */
+		d.n_words = 2;
+		if (addr)
+			emit_alloc_asked(t, regs, d, size);
+		return;
+	}
+	if (addr)
+		take = hl_steer_ask_alloc(t, addr, size, &d.words[3]);
+	if (take == HL_TAKE_SAMPLE) {
+		d.type = HL_REC_SAMPLE_MOVE;
+		d.n_words++;
+	} else if (take == HL_TAKE_NOT) {
+		d.words[0] = 0; /* freed */
+		size = 0;
+	}
+	emit_big(t, d, regs, size);
+	if (take == HL_TAKE_ALL)
+		hl_steer_recorded(addr);
+}
+
+void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr,
+	size_t size, bool begun)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {.type = HL_REC_MOVE_END,
@@ -546,9 +609,14 @@ void hl_emit_move_end(
 
 	if (hl_unlikely(!t))
 		return;
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC || !begun)) {
+		emit_move_asked(t, regs, func, old, addr, size, begun);
+		return;
+	}
 	w = begin_timed(t);
 	emit_stack_event(t, &d, regs, size_field(&d, size));
 	end_timed(t, w);
+	hl_steer_recorded(addr);
 }
 
 void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,

@@ -152,15 +152,16 @@ hl_inline void *resize(void *p, size_t n, size_t size, uint32_t func)
 static void *move(void *p, size_t n, size_t size, const struct hl_regs *regs, uint32_t func)
 {
 	size_t bytes = n * size;
+	bool begun;
 	void *q;
 
 	if (hl_unlikely(hl_boot_owns(p)))
 		return record_new(move_boot_block(p, bytes), regs, func, bytes);
-	hl_emit_move_begin(p);
+	begun = hl_emit_move_begin(p);
 	q = resize(p, n, size, func);
 	if (hl_likely(q != NULL) || bytes == 0)
-		hl_emit_move_end(regs, func, p, q, bytes);
-	else
+		hl_emit_move_end(regs, func, p, q, bytes, begun);
+	else if (begun)
 		hl_emit_move_failed(p);
 	return q;
 }

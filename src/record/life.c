@@ -122,6 +122,7 @@ static void drop_region(void)
 	if (hl_rec.region)
 		hl_sys2(SYS_munmap, hl_rec.region, HL_REGION_BYTES);
 	hl_rec.region = NULL;
+	hl_rec.steer = &hl_steer_all;
 }
 
 static const char *check_region(void)
@@ -144,6 +145,7 @@ static void take_settings(void)
 	hl_rec.depth_outer = r->depth_outer;
 	hl_rec.max_wait_ms = r->max_wait_ms;
 	hl_rec.stamp_mode = r->clock == HL_CLOCK_COUNTER ? HL_STAMP_COUNTER : HL_STAMP_TSC;
+	hl_rec.steer = &r->steer;
 }
 
 static void at_exit(int status, void *arg)

@@ -60,6 +60,10 @@ struct hl_thread {
 	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
 	uint64_t timed_ticks; /* spent in those */
 	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
+	/* Samples (steer.c). Whoever has the slot next may go on with these. */
+	uint64_t sample_rate;  /* that the distance was drawn for; 0: none was */
+	uint64_t until_sample; /* bytes that are still passed over */
+	uint64_t random;
 };
 
 struct hl_recorder {
@@ -74,9 +78,12 @@ struct hl_recorder {
 	uint32_t stamp_ticks;  /* what reading the counter takes; 0: not measured yet */
 	uint32_t around_ticks; /* what a hook takes besides its record */
 	struct hl_region *region;
+	const _Atomic uint32_t *steer; /* the region's; before there is one, our own: record all */
+	uint32_t steer_seen;           /* number of the last request that was obeyed */
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };
 extern struct hl_recorder hl_rec;
+extern const _Atomic uint32_t hl_steer_all;
 
 /*
  * The page is wiped in a fork child, whichever way it was forked: the child finds `on` 0 and goes
@@ -128,9 +135,10 @@ uint32_t hl_hooks_ticks_around(void);
 /* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);
-void hl_emit_move_begin(const void *old);
-void hl_emit_move_end(
-	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size);
+/* True when the collector is told that the block may move; then it must be told what came of it. */
+bool hl_emit_move_begin(const void *old);
+void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr,
+	size_t size, bool begun);
 void hl_emit_move_failed(const void *old);
 void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,
 	uint64_t a, uint64_t b);

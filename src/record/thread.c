@@ -13,11 +13,13 @@
 #include "record/log.h"
 #include "record/recorder.h"
 #include "record/stamp.h"
+#include "record/steer.h"
 
 #define SCRATCH_BYTES (65536 * sizeof(uintptr_t))
 #define STATE_BYTES   4096u
 
-struct hl_recorder hl_rec;
+const _Atomic uint32_t hl_steer_all;
+struct hl_recorder hl_rec = {.steer = &hl_steer_all};
 __attribute__((aligned(4096))) struct hl_alive_page hl_alive;
 __thread struct hl_tls hl_tls;
 
@@ -314,6 +316,10 @@ hl_cold struct hl_thread *hl_thread_enter_slow(void)
 	struct hl_thread *t = NULL;
 	uint32_t phase = atomic_load(&hl_rec.phase);
 
+	if (hl_unlikely(phase == HL_PHASE_STOPPED && (hl_steer() & HL_STEER_START))) {
+		hl_steer_obey();
+		phase = atomic_load(&hl_rec.phase);
+	}
 	if (phase == HL_PHASE_OFF || phase == HL_PHASE_STOPPED || hl_tls.busy)
 		return NULL;
 	if (phase == HL_PHASE_EARLY && hl_tls.thread)

@@ -37,6 +37,9 @@ enum hl_rec {
 	HL_REC_EXEC,    /* the process is about to become another program; its next record here: it
 			   could not */
 	HL_REC_REAPED,  /* pid | wait status << 32: a child of this process has ended so */
+	HL_REC_SAMPLE,  /* addr, stackword, R, pcs: an allocation that stands for others: one in R
+			   bytes is told; the block is in the filter (ring/filter.h) */
+	HL_REC_SAMPLE_MOVE, /* new, stackword, old, R, pcs: and the end of a realloc */
 	HL_REC_COUNT,
 };
 

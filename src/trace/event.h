@@ -49,8 +49,19 @@ struct hl_event {
 	uint8_t life_q;   /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
 	uint32_t pair_at; /* in a decoded chunk: the number there, from 1, of the event that began
 			     or ended the block; 0: it is in none or another */
+	/* What the block counts for in every sum: 1 and size; for a sample an estimate, the same at
+	 * its allocation and its free. 0 blocks, given to a writer: 1 and size. */
+	uint64_t blocks, bytes;
 };
-_Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
+
+/* One that says nothing of what it stands for stands for itself. */
+static inline void hl_event_complete(struct hl_event *e)
+{
+	if (e->blocks)
+		return;
+	e->blocks = 1;
+	e->bytes = e->size;
+}
 
 /* Who allocated the block. */
 static inline uint32_t hl_event_owner(const struct hl_event *e)
@@ -71,6 +82,9 @@ enum hl_extra_kind {
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
 	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
+	/* value = enum hl_mode | HL_STEER_PAUSED, value2 = bytes between samples: how much is
+	 * recorded from here on */
+	HL_EXTRA_MODE,
 	HL_EXTRA_KIND_COUNT,
 };
 
@@ -103,6 +117,7 @@ struct hl_end {
 /* What the collector counts beside the events. */
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
+	uint64_t unrecorded_frees; /* of blocks that were allocated while not all was recorded */
 };
 
 /* What recording cost, as far as its own parts know; zeros when the program could not tell (a
@@ -157,6 +172,7 @@ struct hl_rss_sample {
 struct hl_live_block {
 	uint64_t addr, size, ordinal, birth_ns;
 	uint32_t node, thread;
+	uint64_t blocks, bytes; /* what it stands for, as in struct hl_event */
 };
 
 /* Totals of one node or of everything. live = allocated - freed. */

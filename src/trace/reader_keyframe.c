@@ -12,7 +12,7 @@
 #include "trace/reader_internal.h"
 
 #define KEY_FIELDS  7
-#define LIVE_FIELDS 6
+#define LIVE_FIELDS 8 /* the last two are of samples alone */
 #define RSS_MAX     (1u << 20) /* of more, each two become one */
 
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
@@ -24,7 +24,8 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 		&t->peak_bytes, &t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events,
 		&t->stacks, &t->last_alloc_event, &t->last_alloc_ordinal, &n->threads,
 		&c->unknown_frees, &c->implicit_frees, &c->inherited_frees, &c->late_events,
-		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads};
+		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads,
+		&c->unrecorded_frees, &t->samples};
 
 	memset(n, 0, sizeof(*n));
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
@@ -293,6 +294,7 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 	struct hl_cursor cur[LIVE_FIELDS];
 	uint64_t v[LIVE_FIELDS] = {0}, now;
 	struct hl_chunk c;
+	bool weighted;
 
 	if (hl_load(r, row, &c) < 0)
 		return -EBADMSG;
@@ -300,8 +302,9 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 	for (int f = 0; f < LIVE_FIELDS; f++)
 		if (hl_column(r, &c, (uint16_t)(HL_COL_LIVE_ADDR + f), &cur[f]) == -EBADMSG)
 			return hl_mark_bad(r, row);
+	weighted = cur[LIVE_FIELDS - 1].p < cur[LIVE_FIELDS - 1].end;
 	for (uint32_t i = 0; i < c.head.n_rows; i++) {
-		for (int f = 0; f < LIVE_FIELDS; f++)
+		for (int f = 0; f < (weighted ? LIVE_FIELDS : LIVE_FIELDS - 2); f++)
 			v[f] += (uint64_t)hl_unzigzag(hl_cursor_varint(&cur[f]));
 		to[i] = (struct hl_live_block){
 			.addr = v[0],
@@ -310,6 +313,8 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 			.ordinal = v[3],
 			.birth_ns = (now - v[4]) * HL_TIME_UNIT_NS,
 			.thread = (uint32_t)v[5],
+			.blocks = weighted ? v[6] : 1,
+			.bytes = weighted ? v[7] : v[1],
 		};
 		if (v[2] > hl_nodes_limit(r->data_bytes) || v[5] >= hl_threads_limit(r->data_bytes))
 			return hl_mark_bad(r, row);

@@ -21,7 +21,7 @@ struct kase {
 	const char *name;
 	uint64_t seed;
 	uint32_t events, threads, live, chunk, keyframe;
-	bool strange, free_stacks, hurry, flushes;
+	bool strange, free_stacks, hurry, flushes, samples;
 };
 
 /* What was written, for comparing. */
@@ -107,7 +107,8 @@ static void add_live_set(
 		const struct hl_sim_block *b = &sim->live[i];
 
 		wr->live[i] = (struct hl_live_block){
-			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread};
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 0, 0};
+		hl_sim_weigh(sim, b, &wr->live[i].blocks, &wr->live[i].bytes);
 	}
 	wr->n_live = sim->n_live;
 	wr->live_at = at;
@@ -145,6 +146,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	assert_int_equal(hl_sim_init(&sim, k->seed, NODES, k->threads, k->live), 0);
 	sim.strange = k->strange;
 	sim.free_stacks = k->free_stacks;
+	sim.samples = k->samples;
 	add_tables(w, k->threads);
 	for (uint32_t i = 0; i < k->events; i++) {
 		struct hl_event *e = &wr->events[i];
@@ -167,7 +169,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	}
 	if (end) {
 		struct hl_end how = {HL_END_SIGNAL, -11, sim.now_ns + 64};
-		struct hl_counters c = {1, 2, 3, 4, 5};
+		struct hl_counters c = {1, 2, 3, 4, 5, 6};
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
 	hl_writer_close(w);
@@ -190,6 +192,8 @@ static void same_event(const struct hl_event *a, const struct hl_event *b, uint6
 	assert_int_equal(a->op, b->op);
 	assert_int_equal(a->addr, b->addr);
 	assert_int_equal(a->size, b->size);
+	assert_int_equal(a->blocks, b->blocks);
+	assert_int_equal(a->bytes, b->bytes);
 	assert_int_equal(a->ordinal, b->ordinal);
 	assert_int_equal(a->node, b->node);
 	assert_int_equal(a->thread, b->thread);
@@ -231,7 +235,7 @@ static uint64_t naive_sum(
 
 		if (e->node == row->node && (alloc ? e->thread : e->birth_thread) == row->thread &&
 			class == row->size_class && alloc == (what < 2))
-			sum += what % 2 ? e->size : 1;
+			sum += what % 2 ? e->bytes : e->blocks;
 	}
 	return sum;
 }
@@ -240,7 +244,7 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 {
 	struct hl_summary s = {0};
 	int err = hl_reader_summary(r, i, &s);
-	uint64_t events = 0;
+	uint64_t blocks = 0;
 
 	assert_int_equal(err, hl_reader_chunk(r, i)->has_summary ? 0 : -ENOENT);
 	for (size_t k = 0; k < s.n; k++) {
@@ -250,10 +254,11 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 		assert_int_equal(sums->alloc_bytes, naive_sum(c, &s.rows[k], 1));
 		assert_int_equal(sums->free_blocks, naive_sum(c, &s.rows[k], 2));
 		assert_int_equal(sums->free_bytes, naive_sum(c, &s.rows[k], 3));
-		events += sums->alloc_blocks + sums->free_blocks;
+		blocks += sums->alloc_blocks + sums->free_blocks;
 	}
-	if (!err)
-		assert_int_equal(events, c->n_events);
+	for (size_t k = 0; k < c->n_events; k++)
+		blocks -= c->events[k].blocks;
+	assert_true(err || blocks == 0);
 	hl_summary_free(&s);
 }
 
@@ -269,7 +274,8 @@ static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_
 			const struct hl_event *a = &all->events[i], *s = &some.events[i];
 
 			assert_true(a->op == s->op && a->ordinal == s->ordinal &&
-				    a->size == s->size && a->thread == s->thread &&
+				    a->size == s->size && a->bytes == s->bytes &&
+				    a->blocks == s->blocks && a->thread == s->thread &&
 				    a->birth_thread == s->birth_thread && a->pair_at == s->pair_at);
 			assert_true(!(want & HL_WANT_TIME) ||
 				    (a->time_ns == s->time_ns && a->birth_ns == s->birth_ns &&
@@ -289,7 +295,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 {
 	struct hl_chunk_events c = {0};
 	struct hl_totals t;
-	size_t n = 0, x = 0;
+	size_t n = 0, x = 0, born = 0;
 
 	hl_totals_init(&t);
 	for (size_t i = 0; i < hl_reader_n_chunks(r); i++) {
@@ -299,7 +305,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		assert_int_equal(hl_reader_decode(r, i, &c), 0);
 		assert_int_equal(info->first_event, n);
 		assert_int_equal(info->n_events, c.n_events);
-		assert_int_equal(info->first_ordinal, t.sums.alloc_blocks);
+		assert_int_equal(info->first_ordinal, born);
 		assert_int_equal(info->live_bytes, hl_sums_live_bytes(&t.sums));
 		assert_int_equal(info->live_blocks, hl_sums_live_blocks(&t.sums));
 		assert_int_equal(c.follows_alloc, n > 0 && wr->events[n - 1].op == HL_OP_ALLOC);
@@ -310,6 +316,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		for (size_t j = 0; j < c.n_events; j++, n++) {
 			same_event(&wr->events[n], &c.events[j], info->first_ordinal);
 			assert_int_equal(hl_totals_apply(&t, &c.events[j]), 0);
+			born += c.events[j].op == HL_OP_ALLOC;
 			max = hl_max_u64(max, hl_sums_live_bytes(&t.sums));
 		}
 		assert_int_equal(info->max_live_bytes, max);
@@ -454,16 +461,18 @@ static void check_case(const struct kase *k, bool end)
 static void everything_comes_back(void **state)
 {
 	static const struct kase cases[] = {
-		{"plain", 1, 200000, 1, 1000, 0, 0, false, false, false, false},
-		{"threads", 2, 100000, 9, 5000, 0, 0, false, false, false, false},
-		{"strange", 3, 150000, 4, 1000, 0, 0, true, false, false, false},
-		{"free stacks", 4, 50000, 4, 1000, 0, 0, true, true, false, false},
-		{"hurry", 5, 50000, 4, 1000, 1024, 0, true, false, true, false},
-		{"small chunks", 6, 20000, 4, 300, 50, 1, false, false, false, false},
-		{"tiny chunks", 7, 5000, 2, 300, 2, 1, true, true, false, false},
-		{"flushed", 8, 50000, 3, 10000, 0, 3000, true, false, false, true},
-		{"many live", 9, 200000, 3, 60000, 8192, 10000, false, false, false, false},
-		{"one event", 10, 1, 1, 10, 0, 0, false, false, false, false},
+		{"plain", 1, 200000, 1, 1000, 0, 0, false, false, false, false, false},
+		{"threads", 2, 100000, 9, 5000, 0, 0, false, false, false, false, false},
+		{"strange", 3, 150000, 4, 1000, 0, 0, true, false, false, false, false},
+		{"free stacks", 4, 50000, 4, 1000, 0, 0, true, true, false, false, false},
+		{"hurry", 5, 50000, 4, 1000, 1024, 0, true, false, true, false, false},
+		{"small chunks", 6, 20000, 4, 300, 50, 1, false, false, false, false, false},
+		{"tiny chunks", 7, 5000, 2, 300, 2, 1, true, true, false, false, false},
+		{"flushed", 8, 50000, 3, 10000, 0, 3000, true, false, false, true, false},
+		{"many live", 9, 200000, 3, 60000, 8192, 10000, false, false, false, false, false},
+		{"one event", 10, 1, 1, 10, 0, 0, false, false, false, false, false},
+		{"samples", 12, 100000, 3, 1000, 0, 5000, true, false, false, true, true},
+		{"samples in tiny chunks", 13, 5000, 2, 300, 2, 1, true, true, false, false, true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -476,7 +485,7 @@ static void everything_comes_back(void **state)
  */
 static void the_longest_events_fit(void **state)
 {
-	static const struct kase k = {"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false};
+	static const struct kase k = {"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false, false};
 	static char text[70000];
 	struct hl_writer *w = open_writer(&k);
 	struct written wr = {.events = calloc(k.events, sizeof(struct hl_event))};
@@ -497,6 +506,8 @@ static void the_longest_events_fit(void **state)
 		*e = (struct hl_event){.time_ns = ((uint64_t)i << 40),
 			.addr = hl_hash_u64(~of) | 1,
 			.size = hl_hash_u64(of ^ 77) | UINT64_C(1) << 63,
+			.blocks = UINT64_MAX,
+			.bytes = hl_hash_u64(of),
 			.ordinal = of,
 			.birth_ns = of << 40,
 			.node = (uint32_t)(of * 31 % NODES),

@@ -36,7 +36,7 @@ static void open_chunk(struct hl_writer *w)
 
 	w->open = (struct hl_chunk_head){
 		.first_event = t->events,
-		.first_ordinal = t->sums.alloc_blocks,
+		.first_ordinal = w->enc.next_ordinal,
 		.t0_ns = w->last_time * HL_TIME_UNIT_NS,
 		.t1_ns = w->last_time * HL_TIME_UNIT_NS,
 		.live_bytes = hl_sums_live_bytes(&t->sums),
@@ -44,7 +44,7 @@ static void open_chunk(struct hl_writer *w)
 		.max_live_bytes = hl_sums_live_bytes(&t->sums),
 	};
 	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
-	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
+	hl_encoder_begin(&w->enc, w->enc.next_ordinal);
 	hl_summarizer_begin(w->summary);
 	w->summary->off = w->summary_skip > 0;
 }
@@ -249,7 +249,7 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 
 static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
-	uint64_t next = w->totals.sums.alloc_blocks;
+	uint64_t next = w->enc.next_ordinal;
 
 	if (w->ended || e->thread >= w->n_threads ||
 		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
@@ -276,9 +276,10 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 		look_at_chunk(w, moved && !alloc) < 0)
 		return w->error;
 	time = take_time(w, e->time_ns);
-	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS)) {
+	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS || !e->blocks)) {
 		timed = *e;
 		timed.time_ns = time * HL_TIME_UNIT_NS;
+		hl_event_complete(&timed);
 		e = &timed;
 	}
 	hl_encoder_add(&w->enc, e, time);
@@ -326,6 +327,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 	}
 	count_extra(&w->seen, x);
 	w->stops += x->kind == HL_EXTRA_STOP;
+	w->mode_changes += x->kind == HL_EXTRA_MODE;
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }
@@ -356,6 +358,11 @@ void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks
 {
 	*bytes = hl_sums_live_bytes(&w->totals.sums);
 	*blocks = hl_sums_live_blocks(&w->totals.sums);
+}
+
+uint64_t hl_writer_events(const struct hl_writer *w)
+{
+	return w->totals.events;
 }
 
 uint64_t hl_writer_bytes(const struct hl_writer *w)

@@ -74,6 +74,9 @@ uint64_t hl_writer_durable_events(const struct hl_writer *w);
 /* Live as of the events added so far. */
 void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks);
 
+/* Events added so far. */
+uint64_t hl_writer_events(const struct hl_writer *w);
+
 /* Bytes of the file so far. */
 uint64_t hl_writer_bytes(const struct hl_writer *w);
 

@@ -29,12 +29,13 @@ enum hl_event_col {
 	EC_XADDR,
 	EC_XLIFE,
 	EC_XTHREAD,
+	EC_WEIGHT,
 	EC_EXTRA,
 	EC_COUNT,
 };
 
 /* Room that one event can take at most in all columns, and how often the sum is looked at. */
-#define HL_EVENT_RAW_MAX 96u
+#define HL_EVENT_RAW_MAX 120u
 #define HL_RAW_CHECK     1024u
 
 struct hl_run {
@@ -56,6 +57,7 @@ struct hl_encoder {
 	struct hl_run thread, afunc, ffunc;
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
+	uint32_t weight_at; /* events up to the last one that stands for others */
 	uint32_t moved_at; /* events up to and with the last MOVED free */
 	uint32_t extra_at;
 	uint64_t extra_time;
@@ -107,7 +109,7 @@ struct hl_pending_tables {
 
 struct hl_writer {
 	struct hl_cost cost;
-	uint32_t stops;
+	uint32_t stops, mode_changes;
 	int error; /* the first one */
 	bool ended, follows_alloc;
 	uint32_t look_at; /* at so many events see whether the chunk is full */

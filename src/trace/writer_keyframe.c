@@ -191,14 +191,19 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 {
 	uint64_t now = w->open.t1_ns / HL_TIME_UNIT_NS;
 
-	for (int field = 0; field < 6; field++) {
+	bool weighted = false;
+
+	for (size_t i = 0; i < n; i++)
+		weighted |= b[i].blocks > 1 || (b[i].blocks && b[i].bytes != b[i].size);
+	for (int field = 0; field < (weighted ? 8 : 6); field++) {
 		uint64_t prev = 0;
 		int err = 0;
 
 		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n && !err; i++) {
 			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
-				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
+				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread,
+				b[i].blocks, b[i].bytes};
 
 			err = hl_bytes_varint(
 				&w->sealer.scratch, hl_zigzag((int64_t)(v[field] - prev)));

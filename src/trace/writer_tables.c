@@ -214,14 +214,16 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
 		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
 		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
-		w->n_modules, w->n_nodes, w->n_threads};
+		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees,
+		t->samples};
 
 	return put_numbers(b, v, HL_ARRAY_LEN(v));
 }
 
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
-	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops};
+	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops,
+		w->mode_changes};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns,
 		w->cost.hook_ns};
