@@ -18,6 +18,14 @@ enum hl_mode {
 	HL_MODE_TAGS,   /* counters in the program, nothing in the rings */
 };
 
+/* The word for it; NULL: none that we know. */
+static inline const char *hl_mode_name(uint64_t mode)
+{
+	static const char *const names[] = {"trace", "cull", "count", "sample", "tags"};
+
+	return mode < sizeof(names) / sizeof(names[0]) ? names[mode] : (const char *)0;
+}
+
 #define HL_STEER_MODE   0xffu
 #define HL_STEER_PAUSED (1u << 8) /* frees alone are recorded, so that what is live stays true */
 #define HL_STEER_SHIFT  16        /* of the number of changes */

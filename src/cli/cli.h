@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 
@@ -131,5 +132,8 @@ int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **arg
 /* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
 const char *hl_suggest(
 	const char *word, const char *(*next)(const void *from, size_t i), const void *from);
+
+/* A number of seconds, or a time with its unit: 500ms, 2min. False: none, or out of bounds. */
+bool hl_cli_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
 #endif

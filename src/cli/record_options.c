@@ -35,7 +35,7 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
 /* As in enum hl_mode. */
-#define MODE_VALUES "trace"
+#define MODE_VALUES "trace|cull|count"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -116,19 +116,73 @@ static const char *set_max_wait(void *state, const char *value)
 	return NULL;
 }
 
-static const char *set_memory(void *state, const char *value)
+/* Bytes, with K, M or G behind them. */
+static bool size(const char *text, uint64_t *out)
 {
-	struct record_options *o = state;
 	char *end;
-	uint64_t n = strtoull(value, &end, 10), unit = 1;
+	uint64_t n, unit = 1;
 
+	errno = 0;
+	n = strtoull(text, &end, 10);
 	if (*end == 'K' || *end == 'M' || *end == 'G') {
 		unit = *end == 'K' ? 1024 : *end == 'M' ? 1u << 20 : 1u << 30;
 		end++;
 	}
-	if (!isdigit((unsigned char)value[0]) || *end || n > UINT64_MAX / unit || n == 0)
-		return "a size such as 256M or 2G";
-	o->collect.memory_limit = n * unit;
+	if (!isdigit((unsigned char)text[0]) || errno || *end || n > INT64_MAX / unit || n == 0)
+		return false;
+	*out = n * unit;
+	return true;
+}
+
+static const char *set_memory(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return size(value, &o->collect.memory_limit) ? NULL : "a size such as 256M or 2G";
+}
+
+#define SIZE_SETTER(name, field, example, statement)                                 \
+	static const char *name(void *state, const char *value)                      \
+	{                                                                            \
+		struct record_options *o = state;                                    \
+		if (!size(value, &o->collect.keep.field))                            \
+			return "a number of bytes above 0, or a size such as " example; \
+		statement;                                                           \
+		return NULL;                                                         \
+	}
+
+SIZE_SETTER(set_churn, churn_bytes, "1M", o->collect.keep.churn_given = true)
+SIZE_SETTER(set_at_live, at_live, "512M", (void)0)
+SIZE_SETTER(set_at_rss, at_rss, "512M", (void)0)
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static const char *set_every(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, HL_SNAPSHOT_GAP_NS, 24 * HOUR_NS, &o->collect.keep.every_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 500ms or 2min, from 10ms to 24h";
+}
+
+static const char *set_lifetime(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, 1000, 24 * HOUR_NS, &o->collect.keep.lifetime_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 50ms or 2min, from 1us to 24h";
+}
+
+static const char *set_pending(void *state, const char *value)
+{
+	struct record_options *o = state;
+	uint64_t n;
+
+	if (!number(value, 16, 1u << 28, &n))
+		return "a number of events from 16 to 268435456";
+	o->collect.keep.pending_max = (uint32_t)n;
 	return NULL;
 }
 
@@ -160,6 +214,20 @@ const struct hl_opt hl_record_opts[] = {
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
 	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
+	{0, "lifetime", "TIME",
+		"--mode=cull: blocks that die younger are kept as sums only (default 10s)",
+		set_lifetime},
+	{0, "pending", "N",
+		"--mode=cull: let at most N events wait for that, then write the oldest (default "
+		"262144)",
+		set_pending},
+	{0, "churn", "SIZE",
+		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
+		"--mode=count, else none)",
+		set_churn},
+	{0, "every", "SECONDS", "a snapshot every so many seconds", set_every},
+	{0, "at-live", "SIZE", "a snapshot when live bytes reach SIZE", set_at_live},
+	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
@@ -199,6 +267,9 @@ static void set_defaults(struct record_options *o)
 	o->collect.depth_outer = 128;
 	o->collect.max_wait_ms = 10000;
 	o->collect.memory_limit = 256u << 20;
+	o->collect.keep.lifetime_ns = UINT64_C(10000000000);
+	o->collect.keep.pending_max = HL_PENDING_DEFAULT;
+	o->collect.keep.churn_bytes = HL_CHURN_DEFAULT;
 	o->collect.clock = hl_ring_counter_is_sound() ? HL_CLOCK_TSC : HL_CLOCK_COUNTER;
 	o->collect.output.dir_fd = -1;
 }

@@ -65,7 +65,7 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 		.birth_thread = hl_live_thread(b),
 	};
 
-	(void)hl_writer_add_event(p->writer, &event);
+	hl_keep_free(p, &event);
 }
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
@@ -81,7 +81,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		p->counters.dropped_events++;
 		return;
 	}
-	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
+	block->ordinal_thread = thread & 0xffffff;
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
 	block->birth_node = units << 32 | e->node;
 	event = (struct hl_event){
@@ -91,12 +91,12 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.time_ns = time,
 		.addr = e->addr,
 		.size = size,
-		.ordinal = p->n_allocs++,
 		.node = e->node,
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
 	};
-	(void)hl_writer_add_event(p->writer, &event);
+	p->n_allocs++;
+	hl_keep_alloc(p, &event, block);
 }
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
@@ -274,11 +274,14 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 
 void hl_proc_settle(struct hl_proc *p)
 {
+	hl_keep_release(p, p->last_time);
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
 		if (i + FETCH_AHEAD < p->n_pending)
 			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
+		if (hl_unlikely(p->keep.n_waiting > 0))
+			hl_keep_release(p, p->last_time);
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (!apply(p, e, true)) {
@@ -304,7 +307,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 	x.time_ns = time_of(p, stamp);
 	x.thread = thread_of(p, f);
 	x.text = copy;
-	(void)hl_output_add_extra(p->output, &x);
+	hl_keep_extra(p, &x);
 	free(copy);
 }
 
@@ -339,7 +342,9 @@ static void put_live_set(struct hl_proc *p)
 {
 	struct live_list list = {0};
 
-	if (p->live.blocks > HL_LIVE_SET_MAX)
+	/* Blocks that no event tells of are in sums alone. */
+	if (p->live.blocks > HL_LIVE_SET_MAX || hl_writer_withheld(p->writer)->alloc_blocks !=
+							hl_writer_withheld(p->writer)->free_blocks)
 		return;
 	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
 	if (!list.blocks)
@@ -356,6 +361,7 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
+	hl_keep_end(p);
 	put_live_set(p);
 	if (p->out_of_memory && !p->counters.dropped_events)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */

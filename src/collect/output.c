@@ -49,6 +49,7 @@ struct hl_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
+	uint64_t rss; /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 
 	/* The second thread's. */
@@ -249,10 +250,16 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 	o->last_tick_ns = now;
 	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
 		(void)hl_writer_add_rss(o->writer, &s);
+	o->rss = s.rss_bytes;
 	if (now - o->last_flush_ns > FLUSH_NS) {
 		(void)hl_writer_flush(o->writer);
 		o->last_flush_ns = now;
 	}
+}
+
+uint64_t hl_output_rss(const struct hl_output *o)
+{
+	return o->rss;
 }
 
 void hl_output_end(struct hl_output *o, const struct hl_end *end,

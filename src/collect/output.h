@@ -96,6 +96,8 @@ int hl_output_add_module(struct hl_output *o, const struct hl_module *m);
 int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra);
 /* Now and then: the resident set is sampled, and what is pending goes out. */
 void hl_output_tick(struct hl_output *o, uint64_t now_ns);
+/* The resident set when it was sampled last; 0: not known. */
+uint64_t hl_output_rss(const struct hl_output *o);
 /* Its end, with what it cost; the second thread closes and frees it in its time. */
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost);

@@ -15,6 +15,7 @@
 
 #include "collect/clock.h"
 #include "collect/image.h"
+#include "collect/keep.h"
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
@@ -76,6 +77,7 @@ struct hl_proc {
 	uint64_t scan_ns;   /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
+	struct hl_keep keep;
 	struct hl_calltree tree;
 	struct hl_live live;
 	HL_VEC(struct hl_feed *) feeds;
@@ -107,6 +109,8 @@ struct hl_proc_birth {
 	size_t memory_limit;
 	int dir_fd;
 	struct hl_durable *durable;
+	enum hl_mode mode;
+	const struct hl_keep_settings *keep;
 };
 
 /* NULL when memory is short. */

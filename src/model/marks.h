@@ -25,5 +25,7 @@ size_t hl_model_n_snapshots(struct hl_model *m);
 uint32_t hl_model_interval(struct hl_model *m, uint64_t ordinal);
 /* The very place of a mark between two events. */
 struct hl_place hl_place_mark(const struct hl_mark *mark);
+/* The same where not all is in events: a snapshot's keyframe has its time. */
+struct hl_place hl_place_mark_apart(struct hl_model *m, const struct hl_mark *mark);
 
 #endif

@@ -237,6 +237,10 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 	memset(t, 0, sizeof(*t));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
+	if (hl_model_withholds(m)) {
+		drop(q);
+		return hl_model_no_events(m, "what each thread did");
+	}
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {

@@ -42,6 +42,7 @@ static const char *const extra_names[] = {
 	"mmap",
 	"munmap",
 	"mremap",
+	"mode",
 };
 _Static_assert(HL_ARRAY_LEN(extra_names) == HL_EXTRA_KIND_COUNT, "a name for each kind");
 
