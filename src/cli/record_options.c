@@ -66,20 +66,22 @@ static const char *set_start(void *state, const char *value)
 	return HL_OPT_NOT_LISTED;
 }
 
+/* With "=BYTES" behind sample alone. */
 static const char *set_mode(void *state, const char *value)
 {
+	static const char expected[] = "trace, cull, count, sample or sample=BYTES, a size from 1 "
+				       "to 4G such as 512K";
 	struct record_options *o = state;
+	size_t len = strcspn(value, "=");
+	int mode = len < 16 ? hl_word_find_n(HL_MODE_WORDS, value, len) : -1;
 
 	o->collect.sample_bytes = HL_SAMPLE_BYTES;
-	if (!strcmp(value, "trace")) {
-		o->collect.mode = HL_MODE_TRACE;
-		return NULL;
-	}
-	if (strncmp(value, "sample", 6) != 0 || (value[6] && value[6] != '='))
-		return "trace, sample or sample=BYTES";
-	if (value[6] && !hl_size_parse(value + 7, 1, HL_SAMPLE_MAX, &o->collect.sample_bytes))
-		return "trace, sample or sample=BYTES, a size from 1 to 4G such as 512K";
-	o->collect.mode = HL_MODE_SAMPLE;
+	if (mode < 0 || (value[len] && mode != HL_MODE_SAMPLE))
+		return expected;
+	if (value[len] &&
+		!hl_size_parse(value + len + 1, 1, HL_SAMPLE_MAX, &o->collect.sample_bytes))
+		return expected;
+	o->collect.mode = (enum hl_mode)mode;
 	return NULL;
 }
 
@@ -124,11 +126,54 @@ static const char *set_max_wait(void *state, const char *value)
 static const char *set_memory(void *state, const char *value)
 {
 	struct record_options *o = state;
+
+	return hl_size_parse(value, 1, SIZE_MAX, &o->collect.memory_limit)
+		       ? NULL
+		       : "a size such as 256M or 2G";
+}
+
+#define SIZE_SETTER(name, field, example, statement)                                    \
+	static const char *name(void *state, const char *value)                         \
+	{                                                                               \
+		struct record_options *o = state;                                       \
+		if (!hl_size_parse(value, 1, INT64_MAX, &o->collect.keep.field))        \
+			return "a number of bytes above 0, or a size such as " example; \
+		statement;                                                              \
+		return NULL;                                                            \
+	}
+
+SIZE_SETTER(set_churn, churn_bytes, "1M", o->collect.keep.churn_given = true)
+SIZE_SETTER(set_at_live, at_live, "512M", (void)0)
+SIZE_SETTER(set_at_rss, at_rss, "512M", (void)0)
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static const char *set_every(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, HL_SNAPSHOT_GAP_NS, 24 * HOUR_NS, &o->collect.keep.every_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 500ms or 2min, from 10ms to 24h";
+}
+
+static const char *set_lifetime(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, 1000, 24 * HOUR_NS, &o->collect.keep.lifetime_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 50ms or 2min, from 1us to 24h";
+}
+
+static const char *set_pending(void *state, const char *value)
+{
+	struct record_options *o = state;
 	uint64_t n;
 
-	if (!hl_size_parse(value, 1, SIZE_MAX, &n))
-		return "a size such as 256M or 2G";
-	o->collect.memory_limit = n;
+	if (!number(value, 16, 1u << 28, &n))
+		return "a number of events from 16 to 268435456";
+	o->collect.keep.pending_max = (uint32_t)n;
 	return NULL;
 }
 
@@ -160,9 +205,24 @@ const struct hl_opt hl_record_opts[] = {
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
 	{0, "mode", "MODE",
-		"how much is kept: trace, every event (the default); sample[=BYTES], one "
-		"allocation in so many bytes (default 512K), from which all is estimated",
+		"how much is kept: trace, every event (the default); cull, all but blocks that die "
+		"young; count, sums for each stack; sample[=BYTES], one allocation in so many "
+		"bytes (default 512K), from which all is estimated",
 		set_mode},
+	{0, "lifetime", "TIME",
+		"--mode=cull: blocks that die younger are kept as sums only (default 10s)",
+		set_lifetime},
+	{0, "pending", "N",
+		"--mode=cull: let at most N events wait for that, then write the oldest (default "
+		"262144)",
+		set_pending},
+	{0, "churn", "SIZE",
+		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
+		"--mode=count, else none)",
+		set_churn},
+	{0, "every", "SECONDS", "a snapshot every so many seconds", set_every},
+	{0, "at-live", "SIZE", "a snapshot when live bytes reach SIZE", set_at_live},
+	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", START_VALUES,
@@ -205,6 +265,9 @@ static void set_defaults(struct record_options *o)
 	o->collect.depth_outer = 128;
 	o->collect.max_wait_ms = 10000;
 	o->collect.memory_limit = 256u << 20;
+	o->collect.keep.lifetime_ns = UINT64_C(10000000000);
+	o->collect.keep.pending_max = HL_PENDING_DEFAULT;
+	o->collect.keep.churn_bytes = HL_CHURN_DEFAULT;
 	o->collect.clock = hl_ring_counter_is_sound() ? HL_CLOCK_TSC : HL_CLOCK_COUNTER;
 	o->collect.output.dir_fd = -1;
 }
@@ -244,7 +307,8 @@ static const char *read_env(struct record_options *o)
 void hl_record_init(void *options)
 {
 	struct record_options *o = options;
-	const char *seed = getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
+	const char *seed =
+		getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
 
 	set_defaults(o);
 	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;

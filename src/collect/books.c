@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/hash.h"
 #include "collect/books.h"
 #include "collect/region.h"
 #include "collect/weigh.h"
@@ -20,8 +21,8 @@
 #define WINDOW      4096u
 #define FETCH_AHEAD 8u
 /* Honest programs have a few of these; hostile ones do not get more. */
-#define PARKED_MAX  4096u
-#define MOVES_MAX   4096u
+#define PARKED_MAX 4096u
+#define MOVES_MAX  4096u
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -54,7 +55,8 @@ hl_inline struct hl_weight weight_of(const struct hl_proc *p, const struct hl_li
 
 	if (hl_likely(!rate))
 		return (struct hl_weight){1, hl_live_size(b)};
-	return hl_weigh(hl_live_size(b), p->steering->rates[rate], hl_live_ordinal(b), p->salt);
+	return hl_weigh(hl_live_size(b), p->steering->rates[rate],
+		hl_hash_pair(b->addr, hl_live_birth_ns(b)), p->salt);
 }
 
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
@@ -83,7 +85,7 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 	p->n_frees++;
 	if (hl_unlikely(b->size_birth & HL_LIVE_FILTERED))
 		hl_filter_remove(p->filter, b->addr);
-	(void)hl_writer_add_event(p->writer, &event);
+	hl_keep_free(p, &event);
 }
 
 /* The program has put a sample there itself. */
@@ -119,10 +121,9 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		p->counters.dropped_events++;
 		return;
 	}
-	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
+	block->ordinal_thread = thread & 0xffffff;
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
-	block->birth_node =
-		units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
+	block->birth_node = units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
 	if (hl_unlikely(e->rate || (p->steering && p->steering->mode == HL_MODE_SAMPLE)))
 		put_in_filter(p, block, e->rate);
 	weight = weight_of(p, block);
@@ -133,14 +134,14 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.time_ns = time,
 		.addr = e->addr,
 		.size = size,
-		.ordinal = p->n_allocs++,
 		.node = e->node,
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
 		.blocks = weight.blocks,
 		.bytes = weight.bytes,
 	};
-	(void)hl_writer_add_event(p->writer, &event);
+	p->n_allocs++;
+	hl_keep_alloc(p, &event, block);
 }
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
@@ -322,11 +323,14 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 
 void hl_proc_settle(struct hl_proc *p)
 {
+	hl_keep_release(p, p->last_time);
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
 		if (i + FETCH_AHEAD < p->n_pending)
 			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
+		if (hl_unlikely(p->keep.n_waiting > 0))
+			hl_keep_release(p, p->last_time);
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (!apply(p, e, true)) {
@@ -352,8 +356,15 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 	x.time_ns = time_of(p, stamp);
 	x.thread = thread_of(p, f);
 	x.text = copy;
-	(void)hl_output_add_extra(p->output, &x);
+	hl_keep_extra(p, &x);
 	free(copy);
+}
+
+void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp)
+{
+	hl_proc_settle(p);
+	(void)thread_of(p, f);
+	(void)time_of(p, stamp);
 }
 
 struct live_list {
@@ -391,7 +402,9 @@ static void put_live_set(struct hl_proc *p)
 {
 	struct live_list list = {.proc = p};
 
-	if (p->live.blocks > HL_LIVE_SET_MAX)
+	/* Blocks that no event tells of are in sums alone. */
+	if (p->live.blocks > HL_LIVE_SET_MAX || hl_writer_withheld(p->writer)->alloc_blocks !=
+							hl_writer_withheld(p->writer)->free_blocks)
 		return;
 	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
 	if (!list.blocks)
@@ -408,6 +421,7 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
+	hl_keep_end(p);
 	put_live_set(p);
 	if (p->out_of_memory && !p->counters.dropped_events)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */

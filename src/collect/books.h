@@ -13,6 +13,9 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 /* Every block that is live goes into the filter, if it is not there yet. */
 void hl_books_fill_filter(struct hl_proc *p);
 
+/* It is so late by now, says this thread. */
+void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp);
+
 /* All that is pending or parked, the live set, and the END item. */
 void hl_books_end(struct hl_proc *p, const struct hl_end *end);
 

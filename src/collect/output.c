@@ -50,6 +50,7 @@ struct hl_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
+	uint64_t rss;   /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 	uint64_t given; /* events in all; the same */
 
@@ -228,8 +229,8 @@ int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
 	return hl_writer_add_extra(o->writer, extra);
 }
 
-void hl_output_where(const struct hl_output *o, char *path, size_t n, uint64_t *bytes,
-	uint64_t *start_unix_ns)
+void hl_output_where(
+	const struct hl_output *o, char *path, size_t n, uint64_t *bytes, uint64_t *start_unix_ns)
 {
 	snprintf(path, n, "%s", atomic_load(&o->named) ? o->path : "");
 	*bytes = atomic_load_explicit(&o->news.bytes, memory_order_relaxed);
@@ -260,10 +261,16 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 	o->last_tick_ns = now;
 	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
 		(void)hl_writer_add_rss(o->writer, &s);
+	o->rss = s.rss_bytes;
 	if (now - o->last_flush_ns > FLUSH_NS) {
 		(void)hl_writer_flush(o->writer);
 		o->last_flush_ns = now;
 	}
+}
+
+uint64_t hl_output_rss(const struct hl_output *o)
+{
+	return o->rss;
 }
 
 void hl_output_end(struct hl_output *o, const struct hl_end *end,

@@ -42,6 +42,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.forked = b->forked,
 			.continued = b->continued,
 			.start_off = b->start_off,
+			.zeroed = b->keep->zero_memory,
 		},
 		p->start_ns, b->durable, !b->nameless);
 }
@@ -68,7 +69,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	hl_steer_meet(p, b);
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
-	if (hl_calltree_init(&p->tree, on_node, p) ||
+	if (hl_keep_init(&p->keep, b->mode, b->keep) || hl_calltree_init(&p->tree, on_node, p) ||
 		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
@@ -429,6 +430,7 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_vec_free(&p->modules);
 	hl_vec_free(&p->moves);
 	hl_vec_free(&p->parked);
+	hl_keep_fini(&p->keep);
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
 	if (p->pidfd >= 0)

@@ -15,6 +15,7 @@
 
 #include "collect/clock.h"
 #include "collect/image.h"
+#include "collect/keep.h"
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
@@ -80,6 +81,7 @@ struct hl_proc {
 	uint64_t scan_ns;   /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
+	struct hl_keep keep;
 	struct hl_calltree tree;
 	struct hl_live live;
 	HL_VEC(struct hl_feed *) feeds;
@@ -96,8 +98,8 @@ struct hl_proc {
 	/* How it is steered (steer.c). */
 	bool stopped; /* by heaplapse_stop(), or not begun yet */
 	bool gaps;    /* not every allocation was recorded: a free may be of such a block */
-	uint64_t told_mode, told_rate; /* of the last HL_EXTRA_MODE, or the trace's head */
-	struct hl_region *filter;      /* where ring/filter.h's is */
+	uint64_t told_mode, told_rate;      /* of the last HL_EXTRA_MODE, or the trace's head */
+	struct hl_region *filter;           /* where ring/filter.h's is */
 	const struct hl_steering *steering; /* NULL: there is nobody who steers */
 	uint64_t salt;                      /* of weigh.h */
 
@@ -121,6 +123,8 @@ struct hl_proc_birth {
 	size_t memory_limit;
 	int dir_fd;
 	struct hl_durable *durable;
+	enum hl_mode mode;
+	const struct hl_keep_settings *keep;
 };
 
 /* NULL when memory is short. */

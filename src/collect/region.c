@@ -260,6 +260,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.memory_limit = r->settings->memory_limit,
 		.dir_fd = r->settings->output.dir_fd,
 		.durable = r->durable,
+		.mode = r->steering.mode,
+		.keep = &r->settings->keep,
 	};
 	int pidfd;
 
@@ -615,6 +617,8 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
 		hl_output_tick(r->procs.data[i]->output, now_ns);
+		if (now_ns > r->procs.data[i]->start_ns)
+			hl_keep_tick(r->procs.data[i], now_ns - r->procs.data[i]->start_ns);
 	}
 	for (uint32_t i = 0; i < high; i++) {
 		struct hl_ring_view *v = &r->views[i];

@@ -130,7 +130,7 @@ int hl_steer_set_mode(struct hl_region_reader *r, enum hl_mode mode, uint64_t sa
 {
 	struct hl_steering *s = &r->steering;
 
-	if (mode != HL_MODE_TRACE && mode != HL_MODE_SAMPLE)
+	if (mode == HL_MODE_TAGS)
 		return -EOPNOTSUPP;
 	if (mode == HL_MODE_SAMPLE && sample_bytes && add_rate(s, sample_bytes))
 		return -ENOSPC;
@@ -169,19 +169,15 @@ void hl_steer_note_start(struct hl_proc *p, bool on)
 static void tell(struct hl_region_reader *r, struct hl_proc *p)
 {
 	const struct hl_steering *s = &r->steering;
-	struct hl_extra extra = {.kind = HL_EXTRA_MODE,
-		.value = (uint64_t)s->mode | (s->paused ? HL_STEER_PAUSED : 0),
-		.value2 = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0,
-		.node = HL_NODE_NONE};
+	uint64_t mode = (uint64_t)s->mode | (s->paused ? HL_STEER_PAUSED : 0);
+	uint64_t rate = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0;
 
-	if (p->told_mode == extra.value && p->told_rate == extra.value2)
+	if ((p->told_mode == mode && p->told_rate == rate) || !p->feeds.len)
 		return;
-	if (!p->feeds.len)
-		return;
-	hl_proc_settle(p);
-	hl_books_extra(p, p->feeds.data[0], &extra, NULL, 0, r->last_t);
-	p->told_mode = extra.value;
-	p->told_rate = extra.value2;
+	p->told_mode = mode;
+	p->told_rate = rate;
+	hl_books_pass_time(p, p->feeds.data[0], r->last_t);
+	hl_proc_set_mode(p, s->mode);
 }
 
 void hl_steer_scanned(struct hl_region_reader *r, bool all_merged)

@@ -293,6 +293,10 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 	memset(f, 0, sizeof(*f));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
+	if (hl_model_withholds(m) && !hl_model_end_is_known(m, when)) {
+		drop(q);
+		return hl_model_no_events(m, "where blocks lie");
+	}
 	err = hl_question_ask(&q);
 	x = (struct measure *)q;
 	if (!err)

@@ -175,6 +175,15 @@ uint32_t hl_model_interval(struct hl_model *m, uint64_t ordinal)
 	return (uint32_t)lo;
 }
 
+struct hl_place hl_place_mark_apart(struct hl_model *m, const struct hl_mark *mark)
+{
+	struct hl_place p = hl_place_at(m, mark->time_ns);
+
+	if (!hl_reader_chunk(m->reader, mark->chunk)->apart && p.cut != HL_CUT_KEY)
+		return hl_place_mark(mark);
+	return p;
+}
+
 struct hl_place hl_place_mark(const struct hl_mark *mark)
 {
 	return (struct hl_place){.chunk = mark->chunk,

@@ -34,5 +34,7 @@ struct hl_mode_change {
 int hl_model_modes(struct hl_model *m, const struct hl_mode_change **modes, size_t *n);
 /* The very place of a mark between two events. */
 struct hl_place hl_place_mark(const struct hl_mark *mark);
+/* The same where not all is in events: a snapshot's keyframe has its time. */
+struct hl_place hl_place_mark_apart(struct hl_model *m, const struct hl_mark *mark);
 
 #endif

@@ -36,6 +36,14 @@ struct hl_model {
 	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
 	size_t n_bad;
 
+	/*
+	 * Stretches of the run within which sums can be carried from event to event; between them
+	 * lies what is in no event. Of each chunk's start and of each keyframe; n_stretches is that
+	 * of the end.
+	 */
+	uint32_t *chunk_stretch, *key_stretch;
+	uint32_t n_stretches;
+
 	HL_VEC(struct hl_question *) expected;
 
 	struct hl_symbols *symbols;
@@ -76,6 +84,12 @@ static inline void hl_names_tick(uint32_t node, uint32_t n)
 
 /* Keeps the sentence of a failed call of the reader; returns err. */
 int hl_model_fail(struct hl_model *m, int err);
+/* Blocks that are in sums alone, none of them alive at the end, are no blocks of that moment. */
+struct hl_when;
+bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when);
+/* What needs every single event cannot be known where some are in sums alone: -ENODATA, with the
+ * sentence. */
+int hl_model_no_events(struct hl_model *m, const char *what);
 static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 {
 	m->n_bad += !*flag;

@@ -33,7 +33,7 @@ struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when)
 	if (when->kind == HL_WHEN_PEAK)
 		return hl_place_peak(m);
 	if (when->kind == HL_WHEN_MARK && (mark = hl_when_mark(when, m)))
-		return hl_place_mark(mark);
+		return m->n_stretches > 0 ? hl_place_mark_apart(m, mark) : hl_place_mark(mark);
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
 }
 
@@ -45,7 +45,7 @@ struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when)
 	if (when->kind == HL_WHEN_PEAK || when->kind == HL_WHEN_MARK)
 		return hl_query_to(m, when);
 	if (ns == 0)
-		return (struct hl_place){.sure = true};
+		return hl_place_start();
 	p = hl_place_at(m, ns - 1);
 	if (!p.moved)
 		p.time_ns = ns;
@@ -66,6 +66,15 @@ static void live_values(const struct hl_sums *sums, struct hl_answer *a)
 	}
 }
 
+/* Without an end: are the totals those of this keyframe? */
+static bool ends_with(struct hl_model *m, size_t key)
+{
+	struct hl_totals t;
+
+	return m->n_stretches > 0 && hl_reader_keyframe_totals(m->reader, key, &t) == 0 &&
+	       t.events == m->info->totals.events;
+}
+
 /*
  * The last keyframe of a file that was ended knows what was live at the peak. -ENODATA when there
  * is none, or when it does not agree with the totals.
@@ -79,8 +88,9 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	struct hl_value sum = {0};
 	int err;
 
-	if (!m->info->has_end || !k || k->lost || m->bad_keyframes[n - 1] ||
-		k->chunk != hl_reader_n_chunks(m->reader))
+	if (!k || k->lost || m->bad_keyframes[n - 1] ||
+		(!m->info->has_end && !ends_with(m, n - 1)) ||
+		(m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
 		return -ENODATA;
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
@@ -320,7 +330,8 @@ static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || m->info->totals.samples || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+	if (q->decode || m->info->totals.samples ||
+		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&
@@ -341,6 +352,19 @@ static int bind(const struct hl_query *q, struct hl_model *m)
 	return err;
 }
 
+bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when)
+{
+	const struct hl_sums *s = &m->info->withheld;
+
+	return when->kind == HL_WHEN_END && m->info->has_end && s->alloc_blocks == s->free_blocks;
+}
+
+static bool end_is_known(const struct hl_model *m, const struct hl_query *q)
+{
+	return (q->quantity == HL_QUANTITY_LIVE || q->quantity == HL_QUANTITY_GROWTH) &&
+	       hl_model_end_is_known(m, &q->to);
+}
+
 static int start(struct hl_question *question)
 {
 	struct asking *w = (struct asking *)question;
@@ -358,6 +382,8 @@ static int start(struct hl_question *question)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
 	w->way = !sums_suffice(m, &w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
+	if (w->way != BY_STACK && hl_model_withholds(m) && !end_is_known(m, &w->q))
+		return hl_model_no_events(m, "this");
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;
@@ -371,7 +397,9 @@ static int finish(struct asking *w)
 
 	if (w->way == BY_EVENTS)
 		finish_stream(w);
-	else
+	if (w->way == BY_EVENTS && a->moved && hl_model_withholds(w->question.m))
+		err = hl_model_no_events(w->question.m, "this");
+	else if (w->way != BY_EVENTS)
 		err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(w) : allocated_of_all(w);
 	if (!err && w->way == BY_STACK && (q->filter || q->suppressions))
 		err = mask(w->question.m, q, a);

@@ -272,10 +272,10 @@ static int write_index(struct hl_chunk_file *f, const struct hl_sealed *first)
 }
 
 /* Keyframes are made when they pay, so their maker must know what they cost. */
-static void tell(struct hl_chunk_file *f, const struct hl_chunk_head *h)
+static void tell(struct hl_chunk_file *f, const struct hl_chunk_head *h, uint64_t durable)
 {
-	if (h->type == HL_CHUNK_EVENTS)
-		atomic_fetch_add_explicit(&f->news->events, h->n_events, memory_order_relaxed);
+	if (durable > 0)
+		atomic_fetch_add_explicit(&f->news->events, durable, memory_order_relaxed);
 	if (h->type == HL_CHUNK_KEYFRAME && h->n_rows >= 64)
 		atomic_store_explicit(&f->news->key_row,
 			(uint32_t)((uint64_t)h->length * 256 / h->n_rows), memory_order_relaxed);
@@ -294,6 +294,6 @@ int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk)
 	if (err)
 		atomic_store_explicit(&f->news->error, err, memory_order_relaxed);
 	else
-		tell(f, &f->head);
+		tell(f, &f->head, chunk->durable);
 	return err;
 }

@@ -82,8 +82,8 @@ enum hl_extra_kind {
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
 	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
-	/* value = enum hl_mode | HL_STEER_PAUSED, value2 = bytes between samples: how much is
-	 * recorded from here on */
+	/* value = enum hl_mode | HL_STEER_PAUSED: how much is recorded from here on; value2 = bytes
+	 * between samples, or the lifetime of cull in ns */
 	HL_EXTRA_MODE,
 	HL_EXTRA_KIND_COUNT,
 };
@@ -145,6 +145,7 @@ struct hl_meta {
 	bool forked;              /* a fork child: its books started empty */
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
+	bool zeroed;              /* --zero-memory: what malloc gave was zeroed */
 };
 
 struct hl_module {
@@ -178,6 +179,26 @@ struct hl_live_block {
 /* Totals of one node or of everything. live = allocated - freed. */
 struct hl_sums {
 	uint64_t alloc_blocks, alloc_bytes, free_blocks, free_bytes;
+};
+
+/* Why a snapshot was made. Stored: never renumber. */
+enum hl_snapshot_cause {
+	HL_SNAPSHOT_ASKED,  /* heaplapse_snapshot() */
+	HL_SNAPSHOT_CHURN,  /* so many bytes were allocated and freed */
+	HL_SNAPSHOT_TIME,   /* so much time has passed */
+	HL_SNAPSHOT_LIVE,   /* live bytes reached the threshold */
+	HL_SNAPSHOT_RSS,    /* the resident set did */
+	HL_SNAPSHOT_CTL,    /* somebody asked from outside: a signal, a command */
+	HL_SNAPSHOT_END,    /* the recording ended */
+	HL_SNAPSHOT_BORDER, /* the mode changed */
+	HL_SNAPSHOT_CAUSES,
+};
+
+struct hl_snapshot {
+	uint64_t time_ns;
+	uint64_t threshold; /* of its cause: bytes, or ns for TIME; 0: none */
+	uint32_t cause;     /* enum hl_snapshot_cause; a newer file may have others */
+	const char *label;  /* NULL or text, not trusted */
 };
 
 /* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.

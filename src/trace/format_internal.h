@@ -58,11 +58,12 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 }
 
 /* Rows of one chunk, so that the raw limit holds whatever the values are. */
-#define HL_KEYFRAME_ROWS 12288u
-#define HL_LIVESET_ROWS  16384u
-#define HL_INDEX_ROWS    4096u
-#define HL_RSS_ROWS      32768u
-#define HL_SUMMARY_ROWS  4096u
+#define HL_KEYFRAME_ROWS      12288u
+#define HL_KEYFRAME_ROWS_WIDE 8192u /* with what of them is written */
+#define HL_LIVESET_ROWS       16384u
+#define HL_INDEX_ROWS         4096u
+#define HL_RSS_ROWS           32768u
+#define HL_SUMMARY_ROWS       4096u
 
 #define HL_TEXT_MAX \
 	65535u /* of an extra, a path, a string of META (its command: eight times this) */
@@ -83,6 +84,9 @@ enum hl_chunk_type {
 #define HL_CHUNK_HAS_SUMMARY   2u /* EVENTS */
 #define HL_CHUNK_FULL          4u /* KEYFRAME: stands alone */
 #define HL_CHUNK_NEW_PEAK      8u /* KEYFRAME: the peak is younger than the keyframe before */
+/* EVENTS, KEYFRAME: something happened since the one before that is in no event up to here */
+#define HL_CHUNK_APART    16u
+#define HL_CHUNK_SNAPSHOT 32u /* KEYFRAME: somebody wanted this moment */
 
 enum hl_codec { HL_CODEC_STORED, HL_CODEC_ZSTD };
 
@@ -131,6 +135,11 @@ enum hl_column_id {
 	HL_COL_KEY_PEAK_BLOCKS,
 	HL_COL_KEY_PEAK_BYTES,
 	HL_COL_KEY_THREADS,
+	/* KEYFRAME and END */
+	HL_COL_WITHHELD = 74,
+	/* KEYFRAME */
+	HL_COL_SNAPSHOT,
+	HL_COL_KEY_WRITTEN, /* the first of HL_WRITTEN_FIELDS */
 	/* LIVESET */
 	HL_COL_LIVE_ADDR = 80,
 	HL_COL_LIVE_SIZE,
@@ -148,6 +157,8 @@ enum hl_column_id {
 
 	HL_COL_INDEX = 112,
 };
+
+#define HL_WRITTEN_FIELDS 4
 
 /* A chunk's head. In INDEX rows the same fields stand again, HL_INDEX_FIELDS of them. */
 struct hl_chunk_head {

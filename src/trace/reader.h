@@ -32,6 +32,7 @@ struct hl_trace_info {
 	bool has_end;      /* the end and the totals come from the file's own END chunk */
 	struct hl_counters counters;
 	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
+	struct hl_sums withheld; /* of the totals: what is in sums and in no event */
 	uint64_t stops;          /* how often recording was switched off on the way */
 	uint64_t mode_changes;   /* HL_EXTRA_MODE; without END: not known */
 	struct hl_cost cost;
@@ -80,6 +81,9 @@ struct hl_chunk_info {
 	uint64_t live_bytes, live_blocks; /* at its start */
 	uint64_t max_live_bytes;          /* the highest inside it */
 	bool has_summary;
+	/* Not all that happened while it was filled is in its events: sums cannot be carried over
+	 * it, and what was live is that of the time when it was filled. */
+	bool apart;
 };
 size_t hl_reader_n_chunks(const struct hl_reader *r);
 const struct hl_chunk_info *hl_reader_chunk(const struct hl_reader *r, size_t i);
@@ -133,6 +137,10 @@ struct hl_keyframe_info {
 	uint64_t first_event; /* events before it */
 	uint64_t time_ns;     /* of the last event before it */
 	size_t chunk;         /* event chunks [0, chunk) come before it */
+	bool apart;           /* what happened since the chunk or keyframe before is in no event */
+	bool snapshot;        /* somebody wanted this moment: hl_reader_snapshot tells more */
+	uint64_t live_bytes, live_blocks;
+	uint64_t max_live_bytes; /* apart: since the chunk or keyframe before */
 };
 size_t hl_reader_n_keyframes(const struct hl_reader *r);
 const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i);
@@ -147,6 +155,27 @@ int hl_reader_load_keyframe(
 /* The process as of a keyframe; nodes == NULL. Works for a lost one too if its first part is
  * readable. */
 int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
+
+/* Of each node what is in sums and in no event, as of a keyframe; zeroed by this call. */
+int hl_reader_load_withheld(
+	struct hl_reader *r, size_t i, struct hl_sums *withheld, size_t n_nodes);
+
+/* What a snapshot says of itself; -ENOENT: the keyframe is none. The label is the caller's to free.
+ */
+struct hl_snapshot_info {
+	uint64_t number; /* from 1, as the writer counted */
+	uint64_t cause, threshold;
+	char *label; /* "" without one */
+};
+int hl_reader_snapshot(struct hl_reader *r, size_t i, struct hl_snapshot_info *s);
+
+/*
+ * The nodes that a keyframe has rows for, with their sums: if it is not full, those that changed
+ * since the one before. *full: all that ever had an event. 0 or -errno.
+ */
+typedef int hl_key_sums_fn(void *arg, uint32_t node, const struct hl_sums *sums);
+int hl_reader_keyframe_rows(
+	struct hl_reader *r, size_t i, bool *full, hl_key_sums_fn *fn, void *arg);
 
 /* RSS samples, in order; of very many the larger of each two. The caller frees the array. */
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);

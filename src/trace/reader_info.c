@@ -62,6 +62,7 @@ static int load_meta(struct hl_reader *r, size_t row)
 	m->forked = v[4] >> 2 & 1;
 	m->start_off = v[4] >> 4 & 1;
 	m->continued = v[4] >> 3 & 1;
+	m->zeroed = v[4] >> 5 & 1;
 	return 0;
 }
 
@@ -130,12 +131,14 @@ static int load_end(struct hl_reader *r)
 	duration = hl_cursor_varint(&cur);
 	stops = hl_cursor_varint(&cur);
 	modes = hl_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0)
+	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
+		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;
 	r->info.mode_changes = modes;
 	r->info.totals = n.totals;
+	r->info.withheld = n.withheld;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
 	r->info.has_end = true;
@@ -187,6 +190,12 @@ static void add_events(struct adding *a, const struct hl_chunk_events *c)
 	info->counters.implicit_frees = info->totals.implicit_frees;
 }
 
+/* Heap events in the chunks that the totals are of. */
+static uint64_t events_so_far(const struct hl_trace_info *i)
+{
+	return i->totals.events - i->withheld.alloc_blocks - i->withheld.free_blocks;
+}
+
 static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 {
 	struct hl_chunk_events c = {0};
@@ -195,7 +204,9 @@ static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 	for (size_t i = from; i < r->chunks.len && !err; i++) {
 		const struct hl_chunk_info *info = &r->chunks.data[i];
 
-		if (!info->lost && info->first_event == r->info.totals.events)
+		if (info->apart) /* what else happened in it only the next keyframe would know */
+			break;
+		if (!info->lost && info->first_event == events_so_far(&r->info))
 			err = hl_reader_decode(r, i, &c);
 		else
 			err = -EBADMSG;
@@ -263,6 +274,7 @@ static int sum_readable(struct hl_reader *r)
 	if (key != HL_NO_ROW) {
 		from = r->keys.data[key].chunk;
 		r->info.totals = n.totals;
+		r->info.withheld = n.withheld;
 		r->info.counters = n.counters;
 		r->info.threads = n.threads;
 		r->info.end.duration_ns = r->keys.data[key].time_ns;

@@ -169,6 +169,7 @@ struct hl_key_row {
 	uint32_t node;
 	struct hl_sums sums;
 	uint64_t peak_bytes, peak_blocks;
+	struct hl_sums withheld; /* of the sums */
 };
 /* One part of a keyframe, row by row. */
 typedef int hl_key_fn(void *arg, const struct hl_key_row *row);
@@ -176,11 +177,15 @@ int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg);
 /* The process totals that a keyframe's first part or END carries, and the numbers after them. */
 struct hl_process_numbers {
 	struct hl_totals totals;
+	struct hl_sums withheld; /* hl_read_process_numbers leaves it alone */
 	struct hl_counters counters;
 	uint64_t threads, n_modules, n_nodes, n_threads;
 };
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n);
 int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n);
+/* The column WITHHELD of a chunk that carries process totals; none: zeros. 0 or -EBADMSG. */
+int hl_read_withheld(
+	struct hl_reader *r, struct hl_chunk *c, const struct hl_totals *all, struct hl_sums *s);
 /*
  * Which nodes allocated and which threads had events up to a keyframe, as bits; ids beyond the
  * arrays are left out.

@@ -58,7 +58,7 @@ struct hl_encoder {
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
 	uint32_t weight_at; /* events up to the last one that stands for others */
-	uint32_t moved_at; /* events up to and with the last MOVED free */
+	uint32_t moved_at;  /* events up to and with the last MOVED free */
 	uint32_t extra_at;
 	uint64_t extra_time;
 	bool free_stacks;
@@ -124,9 +124,11 @@ struct hl_writer {
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
 	struct hl_totals totals;
-	uint64_t last_time;        /* units, of the last entry */
-	struct hl_counters seen;   /* what events and extras alone show */
-	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
+	uint64_t last_time;            /* units, of the last entry */
+	uint64_t now;                  /* the same of the last event that was counted */
+	uint64_t n_events, n_ordinals; /* in columns: events, allocations */
+	struct hl_counters seen;       /* what events and extras alone show */
+	struct hl_chunk_head open;     /* head of the EVENTS chunk that is being filled */
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
@@ -138,6 +140,20 @@ struct hl_writer {
 	struct hl_file_news *news;
 	struct hl_chunk_file *file; /* NULL: somebody's */
 	struct hl_file_news own_news;
+
+	/*
+	 * What was counted and is not in columns: of all, and by node (empty while there was none).
+	 * apart: since the last EVENTS or KEYFRAME; counted: events since the last keyframe; again:
+	 * of those in the columns now, how many were in the file's sums before.
+	 */
+	struct hl_sums withheld_all;
+	HL_VEC(struct hl_sums) withheld;
+	bool apart;
+	uint64_t counted, again;
+	uint64_t n_snapshots;
+	bool has_last; /* the last keyframe is a snapshot: */
+	struct hl_snapshot last;
+	char *last_label;
 
 	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code.
 	 */
@@ -152,7 +168,17 @@ struct hl_writer {
 void hl_writer_begin(struct hl_writer *w, uint16_t type);
 int hl_writer_put(struct hl_writer *w);
 
+/* An event into the columns and into the sums; the two together are hl_writer_add_event. */
+const struct hl_event *hl_writer_put_columns(
+	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed);
+int hl_writer_count(struct hl_writer *w, const struct hl_event *e);
+int hl_writer_close_chunk(struct hl_writer *w);
+
 /* writer_tables.c */
+/* Numbers as varints onto b. */
+int hl_bytes_numbers(hl_bytes *b, const uint64_t *v, size_t n);
+/* The sums of all that was withheld, if anything was, as a column. */
+int hl_withheld_column(struct hl_writer *w);
 int hl_write_meta(struct hl_writer *w, const struct hl_meta *meta);
 int hl_write_tables(struct hl_writer *w);
 int hl_write_rss(struct hl_writer *w);
@@ -165,7 +191,8 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *co
 /* A node or a thread that is not marked yet. */
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *event);
 bool hl_keyframe_due(const struct hl_writer *w);
-int hl_write_keyframe(struct hl_writer *w, bool full);
+/* s: it is a snapshot; NULL: it is none. */
+int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *s);
 bool hl_keyframe_full_due(const struct hl_writer *w);
 
 #endif

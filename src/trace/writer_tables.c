@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-static int put_numbers(hl_bytes *b, const uint64_t *v, size_t n)
+int hl_bytes_numbers(hl_bytes *b, const uint64_t *v, size_t n)
 {
 	int err = 0;
 
@@ -26,7 +26,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 {
 	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
 		(uint64_t)m->free_stacks | (uint64_t)m->maps << 1 | (uint64_t)m->forked << 2 |
-			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4};
+			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4 |
+			(uint64_t)m->zeroed << 5};
 	const struct {
 		uint16_t id;
 		const char *text;
@@ -39,7 +40,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 	};
 
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_META);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
@@ -78,7 +79,7 @@ int hl_write_tables(struct hl_writer *w)
 	if (tables_raw(t) == 0)
 		return 0;
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_TABLE);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
@@ -214,30 +215,45 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
 		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
 		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
-		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees,
-		t->samples};
+		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees, t->samples};
 
-	return put_numbers(b, v, HL_ARRAY_LEN(v));
+	return hl_bytes_numbers(b, v, HL_ARRAY_LEN(v));
+}
+
+int hl_withheld_column(struct hl_writer *w)
+{
+	const struct hl_sums *s = &w->withheld_all;
+	const uint64_t v[] = {s->alloc_blocks, s->alloc_bytes, s->free_blocks, s->free_bytes};
+
+	if (s->alloc_blocks == 0)
+		return 0;
+	w->sealer.scratch.len = 0;
+	if (hl_bytes_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_WITHHELD, w->sealer.scratch.data, w->sealer.scratch.len);
+	return 0;
 }
 
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
-	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops,
-		w->mode_changes};
+	const uint64_t v[] = {
+		end->kind, hl_zigzag(end->value), end->duration_ns, w->stops, w->mode_changes};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns,
 		w->cost.hook_ns};
 
 	w->sealer.scratch.len = 0;
 	if (hl_put_totals(w, &w->sealer.scratch, counters) < 0 ||
-		put_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
+		hl_bytes_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_END);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
 		return -ENOMEM;
 	hl_seal_column(&w->sealer, HL_COL_COST, w->sealer.scratch.data, w->sealer.scratch.len);
+	if (hl_withheld_column(w) < 0)
+		return -ENOMEM;
 	return hl_writer_put(w);
 }
 

@@ -136,7 +136,8 @@ static void text_estimate(FILE *out, struct hl_model *m)
 	if (!ask_margins(m, &allocated, &live))
 		return;
 	fprintf(out,
-		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- %s, "
+		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
+		"%s, "
 		"live bytes at end +- %s\n",
 		"estimates", hl_text_count(n, hl_model_info(m)->totals.samples),
 		hl_text_bytes(a, allocated), hl_text_bytes(b, live));
