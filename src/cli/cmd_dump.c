@@ -76,7 +76,7 @@ static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 {
 	size_t need = HL_DUMP_LINE + (x->text ? 4 * strlen(x->text) : 0);
 
-	if ((d->filter && !hl_filter_extra(d->filter, x, before)) || !may_print(d))
+	if ((d->filter && !hl_filter_extra(d->filter, d->m, x, before)) || !may_print(d))
 		return 0;
 	if (need > d->text_size) {
 		char *bigger = realloc(d->text, need);

@@ -32,7 +32,7 @@ static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 	return p->last_time;
 }
 
-static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
+uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
 		struct hl_feed *other = hl_feed_other(f);
@@ -40,15 +40,21 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
-		f->thread = p->n_threads++;
+		f->thread = p->n_roles++;
 	}
 	return f->thread;
+}
+
+/* Who did it, and in which scope. */
+static uint32_t role_of(struct hl_proc *p, const struct hl_pending *e)
+{
+	return hl_likely(e->role == UINT32_MAX) ? hl_books_thread(p, e->feed) : e->role;
 }
 
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
-	uint32_t thread = thread_of(p, e->feed);
+	uint32_t thread = role_of(p, e);
 	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
 	struct hl_event event = {
 		.op = HL_OP_FREE,
@@ -71,7 +77,7 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
-	uint32_t thread = thread_of(p, e->feed);
+	uint32_t thread = role_of(p, e);
 	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
 	struct hl_event event;
@@ -302,7 +308,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 		return;
 	}
 	x.time_ns = time_of(p, stamp);
-	x.thread = thread_of(p, f);
+	x.thread = hl_books_thread(p, f);
 	x.text = copy;
 	(void)hl_output_add_extra(p->output, &x);
 	free(copy);

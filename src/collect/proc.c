@@ -105,7 +105,7 @@ static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
 	f->proc = p;
 	f->tid = tid;
 	f->aside = aside;
-	f->thread = UINT32_MAX;
+	f->thread = f->role = UINT32_MAX;
 	return f;
 }
 
@@ -126,6 +126,7 @@ static void free_feed(struct hl_feed *f)
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
 	hl_vec_free(&f->fresh);
+	hl_feed_tags_fini(&f->tags);
 	free(f);
 }
 
@@ -337,6 +338,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
+		.role = f->role,
 		.node = HL_NODE_NONE};
 	if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
 		e->node = stack_of(f, words[2], words + 3, &e->size);
@@ -393,9 +395,18 @@ void hl_proc_record(
 		p->cost = (struct hl_cost){
 			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
-	case HL_REC_PROCESS:
+	case HL_REC_TAG_NAME:
+		hl_tags_name(f, (uint32_t)words[1], (uint32_t)(words[1] >> 32),
+			(const char *)(words + 3), words[2]);
+		break;
+	case HL_REC_TAG:
+		hl_tags_enter(f, (uint32_t)words[1]);
+		break;
 	case HL_REC_SWITCH:
-		break; /* region.c has read them */
+		f->role = UINT32_MAX;
+		break;
+	case HL_REC_PROCESS:
+		break; /* region.c has read it */
 	default:
 		heap_record(f, words, stamp);
 	}
@@ -414,6 +425,7 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_vec_free(&p->parked);
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
+	hl_proc_tags_fini(&p->tags);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/model_internal.h"
+#include "model/tags.h"
 
 static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x)
 {
@@ -34,6 +35,19 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	return err;
 }
 
+/* A later name takes the place of an earlier one. */
+static int add_name(struct hl_model *m, const struct hl_extra *x)
+{
+	uint32_t thread = hl_model_role(m, x->thread).thread, name;
+	int err = hl_strings_add(&m->strings, x->text, &name);
+
+	while (!err && m->thread_names.len <= thread)
+		err = hl_vec_push(&m->thread_names, NULL);
+	if (!err)
+		m->thread_names.data[thread] = hl_strings_get(&m->strings, name);
+	return err;
+}
+
 static int load(struct hl_model *m)
 {
 	struct hl_chunk_events c = {0};
@@ -49,7 +63,9 @@ static int load(struct hl_model *m)
 			continue;
 		}
 		for (size_t x = 0; x < c.n_extras && !err; x++)
-			err = add_mark(m, i, &c, x);
+			err = c.extras[x].kind == HL_EXTRA_THREAD_NAME && c.extras[x].text
+				      ? add_name(m, &c.extras[x])
+				      : add_mark(m, i, &c, x);
 	}
 	hl_chunk_events_free(&c);
 	return err;
@@ -59,6 +75,8 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 {
 	int err = m->marks_loaded ? 0 : load(m);
 
+	*marks = NULL;
+	*n = 0;
 	if (err)
 		return hl_model_fail(m, err);
 	m->marks_loaded = true;

@@ -92,18 +92,19 @@ static int want(void *arg, size_t chunk, unsigned *want)
 
 static int take_events(struct asking *a, const struct hl_event *events, size_t n)
 {
+	const struct hl_model *m = a->question.m;
 	hl_tally *tallies = a->tallies;
 	uint32_t n_threads = a->t.n;
 
 	for (const struct hl_event *e = events; e < events + n; e++) {
-		uint32_t from = hl_event_owner(e);
+		uint32_t from = hl_role_of(m, hl_event_owner(e)).thread;
+		uint32_t by = hl_role_of(m, e->thread).thread;
 
 		if (hl_unlikely(from >= n_threads))
 			return -EBADMSG;
 		hl_tally_add(&tallies[from][e->op], e->size);
-		if (hl_unlikely(from != e->thread)) {
-			int err = e->thread < n_threads ? add_pair(a, from, e->thread, e->size)
-							: -EBADMSG;
+		if (hl_unlikely(from != by)) {
+			int err = by < n_threads ? add_pair(a, from, by, e->size) : -EBADMSG;
 
 			if (err)
 				return err;

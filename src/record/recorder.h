@@ -15,6 +15,7 @@
 
 #include "base/attr.h"
 #include "base/func.h"
+#include "record/tags.h"
 #include "record/unwind/unwind.h"
 #include "ring/layout.h"
 #include "ring/producer.h"
@@ -32,6 +33,11 @@ enum hl_stamp_mode {
 	HL_STAMP_COUNTER, /* region->order */
 	HL_STAMP_NONE,    /* the counter may not be read any more (seccomp, PR_SET_TSC) */
 };
+
+/* A thread that goes round more scopes than this tells their names again and again. */
+#define HL_NAMED_TAGS 32u
+/* As told_tag: what the ring said last is not known. */
+#define HL_TAG_UNKNOWN ((const struct hl_tag_node *)1)
 
 /*
  * One recording thread. It lives in private memory that belongs to a ring slot, not to a thread:
@@ -60,6 +66,11 @@ struct hl_thread {
 	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
 	uint64_t timed_ticks; /* spent in those */
 	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
+	/* The scope that the ring said last; NULL: none. And, by their ids, nodes that it has told
+	 * the names of. */
+	const struct hl_tag_node *told_tag;
+	uint32_t tellings;
+	const struct hl_tag_node *named[HL_NAMED_TAGS];
 };
 
 struct hl_recorder {
@@ -134,6 +145,8 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
 	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
+/* Whoever reads this ring from here on knows of no scope and no tag. */
+void hl_emit_forget_tags(struct hl_thread *t);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);

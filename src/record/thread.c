@@ -107,6 +107,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->tid = tid;
 	t->shared = false;
 	t->skip = 0;
+	hl_emit_forget_tags(t);
 }
 
 /* More threads than rings. No unwinder: a shared stack is sent whole. */
@@ -280,6 +281,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	uint64_t n = early_ring.w / 8, pos;
 	struct hl_thread *t = early_thread;
 	uint32_t tid = own_tid(), i;
+	const struct hl_tag_node *told_tag;
 	uint64_t synced_at;
 
 	if (!t)
@@ -288,6 +290,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	if (i == HL_RING_COUNT)
 		return NULL;
 	synced_at = t->synced_at;
+	told_tag = t->told_tag;
 	hl_rec.slots[i] = t;
 	attach(t, i, tid);
 	pos = hl_producer_pos(&t->out);
@@ -297,6 +300,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	hl_producer_commit(&t->out, pos, (uint32_t)n);
 	atomic_fetch_add(&t->out.ring->dropped, early_ring.dropped);
 	t->synced_at = synced_at == UINT64_MAX ? synced_at : synced_at + pos;
+	t->told_tag = told_tag;
 	if ((hl_rec.settings & HL_SET_FULL_UNWIND) && !t->scratch)
 		t->scratch = hl_arch_map(SCRATCH_BYTES);
 	hl_tls.thread = t;

@@ -402,6 +402,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);
+	hl_vec_free(&w->role_threads);
 	hl_totals_fini(&w->totals);
 	free(w);
 }
