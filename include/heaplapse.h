@@ -51,6 +51,13 @@ static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
 	heaplapse_call_(label);
 }
 
+/* The calling thread's name in reports; what the kernel calls it stays as it is. */
+static inline __attribute__((unused)) void heaplapse_thread_name(const char *name)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_thread_name");
+	heaplapse_call_(name);
+}
+
 static inline __attribute__((unused)) void heaplapse_start(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_start");

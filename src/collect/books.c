@@ -12,6 +12,7 @@
 
 #include "base/attr.h"
 #include "collect/books.h"
+#include "collect/names.h"
 #include "ring/record.h"
 
 #define WINDOW      4096u
@@ -41,6 +42,7 @@ uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
 		f->thread = p->n_roles++;
+		hl_names_meet(f, p->last_stamp);
 	}
 	return f->thread;
 }

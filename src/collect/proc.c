@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 #include "collect/books.h"
+#include "collect/names.h"
 #include "collect/proc.h"
 #include "ring/record.h"
 
@@ -287,6 +288,8 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	uint32_t kind = words[1] & 0xff, len = (words[1] >> 8) & 0xffff;
 	struct hl_extra extra = {.node = HL_NODE_NONE};
 
+	if (kind == HL_MARK_OTHERS_NAME)
+		hl_names_look(f->proc, stamp);
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];

@@ -30,6 +30,7 @@ struct hl_feed {
 	uint32_t role;   /* the same in its current scope; UINT32_MAX: in none */
 	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
 	struct hl_feed_tags tags;
+	char name[24]; /* as /proc had it last; "": not looked at */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
@@ -93,6 +94,7 @@ struct hl_proc {
 	uint64_t n_allocs;
 	struct hl_counters counters;
 	bool out_of_memory;
+	bool has_named; /* threads have been named by others */
 
 	/* Its end, as the main loop learns of it. */
 	bool nameless;       /* in another pid namespace: its pid means nothing here */

@@ -14,6 +14,7 @@
 #include "model/model_internal.h"
 #include "model/question.h"
 #include "model/stream.h"
+#include "model/tags.h"
 
 struct asking {
 	struct hl_question question; /* first */
@@ -241,6 +242,8 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {
+		for (uint32_t i = 0; i < a->t.n; i++)
+			a->t.rows[i].name = hl_model_thread_name(m, i);
 		fill_rows(a);
 		*t = a->t;
 		t->pairs = a->pairs.data;

@@ -7,6 +7,7 @@
 
 hl_export void heaplapse_impl_mark(const char *label);
 hl_export void heaplapse_impl_snapshot(const char *label);
+hl_export void heaplapse_impl_thread_name(const char *name);
 hl_export void heaplapse_impl_start(void);
 hl_export void heaplapse_impl_stop(void);
 
@@ -18,6 +19,11 @@ void heaplapse_impl_mark(const char *label)
 void heaplapse_impl_snapshot(const char *label)
 {
 	hl_emit_mark(HL_MARK_SNAPSHOT, label);
+}
+
+void heaplapse_impl_thread_name(const char *name)
+{
+	hl_emit_mark(HL_MARK_THREAD_NAME, name ? name : "");
 }
 
 void heaplapse_impl_start(void)

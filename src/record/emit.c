@@ -236,7 +236,8 @@ static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words,
 void hl_emit_forget_tags(struct hl_thread *t)
 {
 	t->told_tag = NULL;
-	memset(t->named, 0, sizeof(t->named));
+	if (t->named)
+		memset(t->named, 0, HL_NAMED_TAGS * sizeof(*t->named));
 }
 
 hl_inline bool tag_is_told(const struct hl_thread *t)
@@ -249,16 +250,17 @@ hl_inline bool tag_is_told(const struct hl_thread *t)
 static bool name_tag(struct hl_thread *t, const struct hl_tag_node *node)
 {
 	for (; node; node = node->parent) {
-		const struct hl_tag_node **told = &t->named[node->id % HL_NAMED_TAGS];
+		uint32_t at = node->id % HL_NAMED_TAGS;
 		uint32_t len = hl_min_u32(node->name_len, HL_TAG_NAME_MAX);
 		const uint64_t words[] = {
 			node->id | (uint64_t)(node->parent ? node->parent->id : 0) << 32, len};
 
-		if (*told == node)
+		if (t->named && t->named[at] == node)
 			break;
 		if (!put_state(t, HL_REC_TAG_NAME, words, 2, node->name, len))
 			return false;
-		*told = node;
+		if (t->named)
+			t->named[at] = node;
 	}
 	return true;
 }

@@ -66,11 +66,11 @@ struct hl_thread {
 	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
 	uint64_t timed_ticks; /* spent in those */
 	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
-	/* The scope that the ring said last; NULL: none. And, by their ids, nodes that it has told
-	 * the names of. */
+	/* The scope that the ring said last; NULL: none. And HL_NAMED_TAGS nodes, by their ids,
+	 * that it has told the names of; NULL in a shared ring, where all is told each time. */
 	const struct hl_tag_node *told_tag;
+	const struct hl_tag_node **named;
 	uint32_t tellings;
-	const struct hl_tag_node *named[HL_NAMED_TAGS];
 };
 
 struct hl_recorder {
@@ -170,6 +170,10 @@ const char *hl_newcomer_judge_file(const char *file, const char *path);
 /* Its environment without us, made in `room` of so many bytes; says so once. */
 size_t hl_newcomer_room(char *const envp[]);
 char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
+
+/* names.c: the calling thread has this name now, of which the kernel keeps 15 bytes. */
+void hl_names_self(const char *name);
+void hl_names_resolve(void);
 
 /* process.c, exec.c, maps.c, cxx.c, reap.c: *_resolve finds the functions behind ours, before main.
  */

@@ -21,6 +21,9 @@ struct hl_recorder hl_rec;
 __attribute__((aligned(4096))) struct hl_alive_page hl_alive;
 __thread struct hl_tls hl_tls;
 
+_Static_assert(sizeof(struct hl_thread) + HL_NAMED_TAGS * sizeof(void *) <= STATE_BYTES,
+	"a thread's state is one page");
+
 /* Before the region is there, events go here; the constructor moves them to a ring. */
 static struct hl_ring early_ring;
 static uint64_t early_data[HL_RING_BYTES / 8];
@@ -39,6 +42,7 @@ static struct hl_thread *new_state(void)
 
 	if (!memory)
 		return NULL;
+	t->named = (const struct hl_tag_node **)(t + 1);
 	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
 	t->synced_at = UINT64_MAX;
 	if (hl_rec.settings & HL_SET_FULL_UNWIND)

@@ -48,7 +48,8 @@ enum hl_mark {
 	HL_MARK_SNAPSHOT,
 	HL_MARK_START,
 	HL_MARK_STOP,
-	HL_MARK_THREAD_NAME,
+	HL_MARK_THREAD_NAME, /* of the thread that says it */
+	HL_MARK_OTHERS_NAME, /* it has named another: see /proc */
 };
 
 _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");

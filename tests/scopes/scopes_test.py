@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """scopes_test - what a program counts for each of its scopes is what reports say, by tag and by filters.
 
-	scopes_test.py HEAPLAPSE TAGGED
+	scopes_test.py HEAPLAPSE TAGGED NAMED
 """
 import collections
 import glob
@@ -15,13 +15,13 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import case, finish  # noqa: E402
 
-heaplapse, tagged = map(os.path.abspath, sys.argv[1:3])
+heaplapse, tagged, named = map(os.path.abspath, sys.argv[1:4])
 
 
-def record(folder, *arguments):
+def record(folder, *arguments, program=tagged):
     """The program's own word, and its trace."""
     path = f'{folder}/{"-".join(arguments)}.hlt'
-    done = subprocess.run([heaplapse, 'record', '-q', '-o', path, tagged, *arguments], capture_output=True, text=True,
+    done = subprocess.run([heaplapse, 'record', '-q', '-o', path, program, *arguments], capture_output=True, text=True,
                           timeout=300)
     case(done.returncode in (0, 137, -9), f'{" ".join(arguments)}: recorded', f'{done.returncode} {done.stderr}')
     return done.stdout, path
@@ -117,4 +117,15 @@ with tempfile.TemporaryDirectory() as folder:
         found.update(name[:10] for name in rows(ask(path, '--allocated', '-g', 'tag')))
     case(found['outer/inne'] == 1 and found['outer/last'] == 1 and found['n' * 10] == 1 and found['after'] == 1,
          'exec: the scopes end with the program', found)
+    text, trace = record(folder, 'named', program=named)
+    threads = {row['bytes']: row['thread_name'] for row in ask(trace, '--allocated', '-g', 'thread')['rows']}
+    want = {1001: 'by itself', 1002: 'by another', 1003: 'by prctl, which', 2010: 'by another late', 1006: None,
+            1004: 'by heaplapse, as long as it likes to be', 1007: 'second'}
+    case({size: threads.get(size) for size in want} == want, 'threads have the names that they were given', threads)
+    table = {row['allocated_bytes']: row['name'] for row in ask(trace, '--threads')['threads']}
+    case({size: table.get(size) for size in want} == want, 'the same in the table of threads', table)
+    for expression, sizes in {'thread:by*': (1001, 1002, 1003, 2010, 1004), 'thread:/^second$/': (1007,),
+                              'thread:first': (), 'thread:"by itself",second': (1001, 1007)}.items():
+        rows_ = ask(trace, '--allocated', '-g', 'thread', '--filter', expression)['rows']
+        case(sorted(row['bytes'] for row in rows_) == sorted(sizes), f'--filter {expression}', rows_)
 finish()
