@@ -105,8 +105,17 @@ static int add_tables(struct hl_writer *w, const struct options *o)
 			.offset = 0x1000 + (hl_hash_u64(i * 3) & 0xfffff)};
 		err = hl_writer_add_node(w, &n);
 	}
-	for (uint32_t i = 0; i < o->threads && !err; i++)
-		err = hl_writer_add_thread(w, 1000 + i);
+	for (uint32_t i = 0; i < o->threads && !err; i++) {
+		bool role = o->strange && i % 3 == 2;
+		uint32_t tag = i / 3;
+
+		if (role)
+			err = hl_writer_add_tag(
+				w, tag % 4 ? tag - 1 : HL_TAG_NONE, "\"scope\"\n", tag % 9);
+		if (!err)
+			err = role ? hl_writer_add_role(w, i - 1 - tag % 2, tag)
+				   : hl_writer_add_thread(w, 1000 + i);
+	}
 	return err;
 }
 

@@ -185,7 +185,52 @@ def name(names, number, other):
     return names[number] if number < len(names) else f'{other}{number & 255}'
 
 
-def extras(c):
+class Roles:
+    """What events call a thread: a thread (its number), and a tag or None."""
+
+    def __init__(self):
+        self.roles, self.threads, self.tags = [], 0, 0
+
+    def table(self, c):
+        numbers = c.varints(1)
+        first, count = numbers[4:6]
+        need(first == len(self.roles), 'TABLE: first thread')
+        need(len(c.varints(20)) == count, 'THREADS')
+        if len(numbers) > 7:
+            need(numbers[6] == self.tags, 'TABLE: first tag')
+            self.check_tags(c.bytes(21), numbers[7])
+        v, role, others = c.varints(22), first, {}
+        need(len(v) % 3 == 0, 'ROLES')
+        for step, back, tag in zip(v[::3], v[1::3], v[2::3]):
+            role += step
+            need(role not in others and role < first + count and 0 < back <= role and tag < self.tags, 'ROLES')
+            others[role] = role - back, tag
+        for i in range(first, first + count):
+            if i in others:
+                self.roles.append((self.roles[others[i][0]][0], others[i][1]))
+            else:
+                self.roles.append((self.threads, None))
+                self.threads += 1
+
+    def check_tags(self, data, count):
+        at = 0
+        for i in range(self.tags, self.tags + count):
+            up, at = one_varint(data, at)
+            length, at = one_varint(data, at)
+            need(up <= i, 'TAGS: a parent')
+            at += length
+        need(at == len(data), 'TAGS')
+        self.tags += count
+
+    def thread(self, role):
+        return self.roles[role][0]
+
+    def tag(self, role, before):
+        tag = self.roles[role][1]
+        return '' if tag is None else f' {before}=g{tag}'
+
+
+def extras(c, roles):
     """(events before it, line) of each extra."""
     data, at, out = c.bytes(48), 0, []
     before, time = 0, c.t0 // 64
@@ -200,13 +245,13 @@ def extras(c):
             need(at + length - 1 <= len(data), 'a text that is cut short')
             text = quoted(data[at:at + length - 1])
             at += length - 1
-        out.append((before, f'extra {time * 64} t{thread} {name(KINDS, kind, "kind")} 0x{addr:x} {size} {value} '
+        out.append((before, f'extra {time * 64} t{roles.thread(thread)} {name(KINDS, kind, "kind")} 0x{addr:x} {size} {value} '
                             f'{value2} {node_name(node)} {text}'))
     need(at == len(data), 'bytes after the last extra')
     return out
 
 
-def event_lines(c):
+def event_lines(c, roles):
     n = c.n_events
     op_bytes = c.bytes(32)
     need(len(op_bytes) == (n + 7) // 8, 'length of OP')
@@ -251,8 +296,8 @@ def event_lines(c):
             addrs.append(addr)
             born.append(time)
             born_by.append(thread)
-            lines.append(f'alloc {time * 64} t{thread} {names_a[a]} 0x{addr:x} {size} #{first + a} '
-                         f'{node_name(nodes[a])} {mark}')
+            lines.append(f'alloc {time * 64} t{roles.thread(thread)} {names_a[a]} 0x{addr:x} {size} #{first + a} '
+                         f'{node_name(nodes[a])} {mark}{roles.tag(thread, "in")}')
             a += 1
             continue
         ref = refs[f]
@@ -278,18 +323,19 @@ def event_lines(c):
                 addr = xlast + 16 * unzigzag(code - 1) & M64
             xlast = addr & ~15
         at = node_name(fnodes[f]) if fnodes else '-'
-        lines.append(f'free {time * 64} t{thread} {names_f[f]} 0x{addr:x} {size} #{ordinal} {node_name(node)} {mark} '
-                     f'life={life} by=t{by} at={at}')
+        lines.append(f'free {time * 64} t{roles.thread(thread)} {names_f[f]} 0x{addr:x} {size} #{ordinal} '
+                     f'{node_name(node)} {mark} life={life} by=t{roles.thread(by)} at={at}{roles.tag(by, "of")}'
+                     f'{roles.tag(thread, "in")}')
         f += 1
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')
     return lines
 
 
-def show_events(c, out):
-    lines = event_lines(c)
+def show_events(c, roles, out):
+    lines = event_lines(c, roles)
     done = 0
-    for at, line in extras(c):
+    for at, line in extras(c, roles):
         out += lines[done:at]
         out.append(line)
         done = at
@@ -336,17 +382,19 @@ def main(args):
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events = 0
+    events, roles = 0, Roles()
     try:
         for c, at in chunks(data):
             if info:
                 print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '
                       f'{c.n_rows:6} rows  flags {c.flags}')
+            if c.type == 2:
+                roles.table(c)
             if c.type == 3:
                 need(c.first_event == events, f'chunk {c.seq}: first event')
                 events += c.n_events
                 out = []
-                show_events(c, out)
+                show_events(c, roles, out)
                 if not info and out:
                     sys.stdout.write('\n'.join(out) + '\n')
     except (Damage, IndexError, KeyError, StopIteration) as e:

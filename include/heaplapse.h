@@ -51,6 +51,13 @@ static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
 	heaplapse_call_(label);
 }
 
+/* The calling thread's name in reports; what the kernel calls it stays as it is. */
+static inline __attribute__((unused)) void heaplapse_thread_name(const char *name)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_thread_name");
+	heaplapse_call_(name);
+}
+
 static inline __attribute__((unused)) void heaplapse_start(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_start");
@@ -62,6 +69,31 @@ static inline __attribute__((unused)) void heaplapse_stop(void)
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_stop");
 	heaplapse_call_();
 }
+
+static inline __attribute__((unused)) void heaplapse_tag_push(const char *name)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_tag_push");
+	heaplapse_call_(name);
+}
+
+static inline __attribute__((unused)) void heaplapse_tag_pop(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_tag_pop");
+	heaplapse_call_();
+}
+
+static inline __attribute__((unused)) void heaplapse_scope_end_(char *scope)
+{
+	(void)scope;
+	heaplapse_tag_pop();
+}
+
+/* What is allocated from here to the end of the block belongs to `name`. */
+#define HEAPLAPSE_PASTE2_(a, b) a##b
+#define HEAPLAPSE_PASTE_(a, b)  HEAPLAPSE_PASTE2_(a, b)
+#define HEAPLAPSE_SCOPE(name)                                                         \
+	__attribute__((cleanup(heaplapse_scope_end_), unused)) char HEAPLAPSE_PASTE_( \
+		heaplapse_scope_, __LINE__) = (heaplapse_tag_push(name), 0)
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include "base/attr.h"
 #include "base/hash.h"
 #include "collect/books.h"
+#include "collect/names.h"
 #include "collect/region.h"
 #include "collect/weigh.h"
 #include "ring/filter.h"
@@ -35,7 +36,7 @@ static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 	return p->last_time;
 }
 
-static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
+uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
 		struct hl_feed *other = hl_feed_other(f);
@@ -43,7 +44,8 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
-		f->thread = p->n_threads++;
+		f->thread = p->n_roles++;
+		hl_names_meet(f, p->last_stamp);
 	}
 	return f->thread;
 }
@@ -59,10 +61,16 @@ hl_inline struct hl_weight weight_of(const struct hl_proc *p, const struct hl_li
 		hl_hash_pair(b->addr, hl_live_birth_ns(b)), p->salt);
 }
 
+/* Who did it, and in which scope. */
+static uint32_t role_of(struct hl_proc *p, const struct hl_pending *e)
+{
+	return hl_likely(e->role == UINT32_MAX) ? hl_books_thread(p, e->feed) : e->role;
+}
+
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
-	uint32_t thread = thread_of(p, e->feed);
+	uint32_t thread = role_of(p, e);
 	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
 	struct hl_weight weight = weight_of(p, b);
 	struct hl_event event = {
@@ -110,7 +118,7 @@ void hl_books_fill_filter(struct hl_proc *p)
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
-	uint32_t thread = thread_of(p, e->feed);
+	uint32_t thread = role_of(p, e);
 	uint64_t size = e->size < HL_LIVE_SIZE_MAX ? e->size : HL_LIVE_SIZE_MAX;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
 	struct hl_weight weight;
@@ -354,7 +362,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 		return;
 	}
 	x.time_ns = time_of(p, stamp);
-	x.thread = thread_of(p, f);
+	x.thread = hl_books_thread(p, f);
 	x.text = copy;
 	hl_keep_extra(p, &x);
 	free(copy);
@@ -363,7 +371,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp)
 {
 	hl_proc_settle(p);
-	(void)thread_of(p, f);
+	(void)hl_books_thread(p, f);
 	(void)time_of(p, stamp);
 }
 

@@ -449,7 +449,7 @@ void hl_proc_set_mode(struct hl_proc *p, enum hl_mode mode)
 	release_all(p);
 	k->mode = mode;
 	k->noted = false;
-	if (p->n_threads > 0) /* somebody must have said it; before, META's word is as good */
+	if (p->n_roles > 0) /* somebody must have said it; before, META's word is as good */
 		note_mode(p);
 	if (other)
 		take_snapshot(p, hl_mode_name(mode), HL_SNAPSHOT_BORDER, 0);

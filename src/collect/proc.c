@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 #include "collect/books.h"
+#include "collect/names.h"
 #include "collect/proc.h"
 #include "collect/steer.h"
 #include "ring/record.h"
@@ -108,7 +109,7 @@ static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
 	f->proc = p;
 	f->tid = tid;
 	f->aside = aside;
-	f->thread = UINT32_MAX;
+	f->thread = f->role = UINT32_MAX;
 	return f;
 }
 
@@ -129,6 +130,7 @@ static void free_feed(struct hl_feed *f)
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
 	hl_vec_free(&f->fresh);
+	hl_feed_tags_fini(&f->tags);
 	free(f);
 }
 
@@ -289,6 +291,8 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	uint32_t kind = words[1] & 0xff, len = (words[1] >> 8) & 0xffff;
 	struct hl_extra extra = {.node = HL_NODE_NONE};
 
+	if (kind == HL_MARK_OTHERS_NAME)
+		hl_names_look(f->proc, stamp);
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];
@@ -353,6 +357,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
+		.role = f->role,
 		.node = HL_NODE_NONE};
 	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
 		read_sample(f, e, words);
@@ -411,9 +416,18 @@ void hl_proc_record(
 		p->cost = (struct hl_cost){
 			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
-	case HL_REC_PROCESS:
+	case HL_REC_TAG_NAME:
+		hl_tags_name(f, (uint32_t)words[1], (uint32_t)(words[1] >> 32),
+			(const char *)(words + 3), words[2]);
+		break;
+	case HL_REC_TAG:
+		hl_tags_enter(f, (uint32_t)words[1]);
+		break;
 	case HL_REC_SWITCH:
-		break; /* region.c has read them */
+		f->role = UINT32_MAX;
+		break;
+	case HL_REC_PROCESS:
+		break; /* region.c has read it */
 	default:
 		heap_record(f, words, stamp);
 	}
@@ -433,6 +447,7 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_keep_fini(&p->keep);
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
+	hl_proc_tags_fini(&p->tags);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p);

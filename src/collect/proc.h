@@ -19,6 +19,7 @@
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
+#include "collect/tags.h"
 #include "util/vec.h"
 
 /* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared
@@ -27,7 +28,10 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread; /* its number in the trace; UINT32_MAX until it has one */
+	uint32_t role;   /* the same in its current scope; UINT32_MAX: in none */
 	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
+	struct hl_feed_tags tags;
+	char name[24];               /* as /proc had it last; "": not looked at */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
@@ -39,6 +43,7 @@ struct hl_pending {
 	struct hl_feed *feed;
 	uint64_t addr, size, old;
 	uint32_t node;
+	uint32_t role;      /* as that of the feed when it said this */
 	uint8_t type, func; /* enum hl_rec, enum hl_func */
 	uint8_t rate; /* number of the rate that it was sampled with; 0: it is for itself alone */
 };
@@ -90,10 +95,12 @@ struct hl_proc {
 	HL_VEC(struct hl_pending) parked;
 	struct hl_pending pending[HL_PENDING_MAX];
 	uint32_t n_pending;
-	uint32_t n_threads;
+	struct hl_proc_tags tags;
+	uint32_t n_roles; /* threads, and threads in scopes */
 	uint64_t n_allocs, n_frees;
 	struct hl_counters counters;
 	bool out_of_memory;
+	bool has_named; /* threads have been named by others */
 
 	/* How it is steered (steer.c). */
 	bool stopped; /* by heaplapse_stop(), or not begun yet */

@@ -11,6 +11,7 @@
 
 #include "model/model_internal.h"
 #include "model/start.h"
+#include "model/tags.h"
 #include "model/tree.h"
 #include "util/strbuf.h"
 #include "util/text.h"
@@ -30,6 +31,7 @@ static const struct {
 	[HL_GROUP_SIZE] = {"size", HL_KEY_SIZE, true},
 	[HL_GROUP_LIFE] = {"life", HL_KEY_LIFE, true},
 	[HL_GROUP_SNAPSHOT] = {"snapshot", HL_KEY_INTERVAL, true},
+	[HL_GROUP_TAG] = {"tag", HL_KEY_TAG, false},
 };
 
 int hl_group_find(const char *name, enum hl_group *g)
@@ -165,9 +167,12 @@ static int name_code(
 
 static void name_thread(struct build *b, uint32_t key)
 {
+	const char *name = hl_model_thread_name(b->m, key);
 	uint64_t tid;
 
 	hl_strbuf_printf(&b->text, "thread %" PRIu32, key);
+	if (name)
+		hl_strbuf_printf(&b->text, " %s", name);
 	if (hl_reader_thread(b->m->reader, key, &tid) == 0)
 		hl_strbuf_printf(&b->text, " (tid %" PRIu64 ")", tid);
 }
@@ -231,7 +236,9 @@ static int name_key(struct build *b, struct hl_row *r)
 {
 	if (r->key == b->a->n_keys) {
 		r->lo = r->hi = UINT64_MAX;
-		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE ? "not freed" : "not known");
+		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE  ? "not freed"
+					 : b->t->group == HL_GROUP_TAG ? "[no tag]"
+								       : "not known");
 		return keep(b, &r->name);
 	}
 	switch (b->t->group) {
@@ -246,6 +253,9 @@ static int name_key(struct build *b, struct hl_row *r)
 		break;
 	case HL_GROUP_LIFE:
 		name_life(b, r);
+		break;
+	case HL_GROUP_TAG:
+		hl_model_put_tag(b->m, r->key, &b->text);
 		break;
 	default:
 		name_interval(b, r->key);

@@ -55,6 +55,9 @@ int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 		err = hl_model_marks(m, &marks, &n_marks);
 		*n = err ? 0 : (uint32_t)hl_model_n_snapshots(m) + 1;
 		break;
+	case HL_KEY_TAG:
+		*n = m->n_tags;
+		break;
 	}
 	return err;
 }
@@ -75,6 +78,8 @@ uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b
 						 : life_class(b->death_ns - b->birth_ns);
 	case HL_KEY_INTERVAL:
 		return hl_model_interval(m, b->ordinal);
+	case HL_KEY_TAG:
+		return b->tag; /* HL_TAG_NONE is larger than any */
 	}
 	return UINT32_MAX;
 }

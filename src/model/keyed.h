@@ -1,5 +1,5 @@
 /*
- * keyed.h - sums by thread or size class at a moment, from chunk summaries and events.
+ * keyed.h - sums by thread, tag or size class at a moment, from chunk summaries and events.
  */
 #ifndef HL_MODEL_KEYED_H
 #define HL_MODEL_KEYED_H

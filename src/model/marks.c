@@ -10,6 +10,7 @@
 
 #include "base/mode.h"
 #include "model/model_internal.h"
+#include "model/tags.h"
 
 /* Marks pack to nothing; a program that makes a thousand a second has these after a quarter of an
  * hour. */
@@ -53,6 +54,19 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	return err;
 }
 
+/* A later name takes the place of an earlier one. */
+static int add_name(struct hl_model *m, const struct hl_extra *x)
+{
+	uint32_t thread = hl_model_role(m, x->thread).thread, name;
+	int err = hl_strings_add(&m->strings, x->text, &name);
+
+	while (!err && m->thread_names.len <= thread)
+		err = hl_vec_push(&m->thread_names, NULL);
+	if (!err)
+		m->thread_names.data[thread] = hl_strings_get(&m->strings, name);
+	return err;
+}
+
 static int add_mode(struct hl_model *m, const struct hl_extra *x)
 {
 	struct hl_mode_change last = {0}, c;
@@ -83,7 +97,10 @@ static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_eve
 	for (size_t x = 0; x < c->n_extras && !err; x++) {
 		for (; i < c->extras_at[x] && i < c->n_events; i++)
 			allocs += c->events[i].op == HL_OP_ALLOC;
-		err = add_mark(m, chunk, c, x, allocs);
+		if (c->extras[x].kind == HL_EXTRA_THREAD_NAME && c->extras[x].text)
+			err = add_name(m, &c->extras[x]);
+		else
+			err = add_mark(m, chunk, c, x, allocs);
 		if (!err)
 			err = add_mode(m, &c->extras[x]);
 	}

@@ -41,6 +41,10 @@ static int load(struct hl_model *m)
 		err = hl_reader_n_nodes(m->reader, &m->n_nodes);
 	if (!err)
 		err = hl_reader_n_modules(m->reader, &m->n_modules);
+	if (!err)
+		err = hl_reader_roles(m->reader, &m->roles, &m->n_roles);
+	if (!err)
+		err = hl_reader_n_tags(m->reader, &m->n_tags);
 	if (err)
 		return hl_model_fail(m, err);
 	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
@@ -96,6 +100,7 @@ void hl_model_close(struct hl_model *m)
 	hl_vec_free(&m->marks);
 	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
+	hl_vec_free(&m->thread_names);
 	free(m->funcs);
 	hl_map_fini(&m->calls);
 	hl_reader_close(m->reader);

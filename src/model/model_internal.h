@@ -4,6 +4,7 @@
 #ifndef HL_MODEL_MODEL_INTERNAL_H
 #define HL_MODEL_MODEL_INTERNAL_H
 
+#include "base/attr.h"
 #include "model/marks.h"
 #include "model/model.h"
 #include "symbol/symbol.h"
@@ -30,6 +31,8 @@ struct hl_model {
 	struct hl_reader *reader;
 	const struct hl_trace_info *info;
 	uint32_t n_nodes;
+	const struct hl_role *roles; /* the reader's; n_roles is 0 without scopes */
+	uint32_t n_roles, n_tags;
 	char error[512];
 
 	/* Parts that turned out to be unreadable when they were read. */
@@ -61,13 +64,20 @@ struct hl_model {
 	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(struct hl_mode_change) modes;
-	HL_VEC(uint64_t) snapshots; /* allocations before each */
+	HL_VEC(uint64_t) snapshots;        /* allocations before each */
+	HL_VEC(const char *) thread_names; /* by number, as far as any has one; NULL: none */
 
 	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
 			      */
 	struct hl_map calls; /* (module, offset) -> the function that is called before it */
 	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };
+
+/* hl_model_role, for those who ask it of every event. */
+static inline struct hl_role hl_role_of(const struct hl_model *m, uint32_t role)
+{
+	return hl_likely(role >= m->n_roles) ? (struct hl_role){role, HL_TAG_NONE} : m->roles[role];
+}
 
 /*
  * Progress of what goes over all nodes and asks for their names: between

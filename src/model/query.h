@@ -30,6 +30,7 @@ enum hl_key {
 	HL_KEY_SIZE,     /* 0: size 0; else 1 + log2 of the size */
 	HL_KEY_LIFE,     /* powers of ten, see hl_life_bounds; none: not freed by the end */
 	HL_KEY_INTERVAL, /* how many snapshots came before */
+	HL_KEY_TAG,      /* tags of the trace; none: outside of any scope */
 };
 
 /* Lifetimes from *lo to below *hi; UINT64_MAX: no end. */

@@ -106,7 +106,7 @@ static int death(
 {
 	b->death_ns = e->time_ns;
 	b->died = (uint8_t)phase;
-	b->free_thread = e->thread;
+	b->free_thread = hl_role_of(s->m, e->thread).thread;
 	b->next = s->previous == e->ordinal;
 	return hand_over(s, b);
 }
@@ -143,8 +143,11 @@ static bool born_in_time(const struct hl_stream *s, enum hl_phase phase)
 	return phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || s->older);
 }
 
-static struct hl_block block_of(const struct hl_event *e, enum hl_phase phase)
+static struct hl_block block_of(
+	const struct hl_stream *s, const struct hl_event *e, enum hl_phase phase)
 {
+	struct hl_role role = hl_role_of(s->m, e->thread);
+
 	return (struct hl_block){.ordinal = e->ordinal,
 		.addr = e->addr,
 		.size = e->size,
@@ -152,7 +155,8 @@ static struct hl_block block_of(const struct hl_event *e, enum hl_phase phase)
 		.bytes = e->bytes,
 		.birth_ns = e->time_ns,
 		.node = e->node,
-		.thread = e->thread,
+		.thread = role.thread,
+		.tag = role.tag,
 		.func = e->func,
 		.born = (uint8_t)phase};
 }
@@ -170,7 +174,7 @@ static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
 		return 0;
 	if (!is_mine(s, e->ordinal))
 		return 0;
-	b = block_of(e, phase);
+	b = block_of(s, e, phase);
 	return birth(s, &b);
 }
 
@@ -186,7 +190,7 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 								 : 0;
 	if (!is_mine(s, e->ordinal))
 		return 0;
-	b = block_of(&p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
+	b = block_of(s, &p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
 	if (!born_in_time(s, b.born))
 		return 0;
 	err = judge_birth(s, &b, &wanted);
@@ -226,12 +230,14 @@ static int apply_set(struct hl_stream *s, size_t set)
 	if (err == -EBADMSG)
 		hl_model_mark_bad(s->m, &s->m->bad_sets[set]);
 	for (size_t i = 0; i < n && !err; i++) {
+		struct hl_role role = hl_role_of(s->m, blocks[i].thread);
 		struct hl_block b = {.ordinal = blocks[i].ordinal,
 			.addr = blocks[i].addr,
 			.size = blocks[i].size,
 			.birth_ns = blocks[i].birth_ns,
 			.node = blocks[i].node,
-			.thread = blocks[i].thread,
+			.thread = role.thread,
+			.tag = role.tag,
 			.blocks = blocks[i].blocks,
 			.bytes = blocks[i].bytes,
 			.func = HL_FUNC_COUNT,

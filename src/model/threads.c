@@ -14,6 +14,7 @@
 #include "model/model_internal.h"
 #include "model/question.h"
 #include "model/stream.h"
+#include "model/tags.h"
 
 struct asking {
 	struct hl_question question; /* first */
@@ -92,19 +93,20 @@ static int want(void *arg, size_t chunk, unsigned *want)
 
 static int take_events(struct asking *a, const struct hl_event *events, size_t n)
 {
+	const struct hl_model *m = a->question.m;
 	hl_tally *tallies = a->tallies;
 	uint32_t n_threads = a->t.n;
 
 	for (const struct hl_event *e = events; e < events + n; e++) {
-		uint32_t from = hl_event_owner(e);
+		uint32_t from = hl_role_of(m, hl_event_owner(e)).thread;
+		uint32_t by = hl_role_of(m, e->thread).thread;
 
 		if (hl_unlikely(from >= n_threads))
 			return -EBADMSG;
 		hl_tally_add(&tallies[from][e->op], e->bytes, e->blocks);
-		if (hl_unlikely(from != e->thread)) {
-			int err = e->thread < n_threads
-					  ? add_pair(a, from, e->thread, e->bytes, e->blocks)
-					  : -EBADMSG;
+		if (hl_unlikely(from != by)) {
+			int err = by < n_threads ? add_pair(a, from, by, e->bytes, e->blocks)
+						 : -EBADMSG;
 
 			if (err)
 				return err;
@@ -245,6 +247,8 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {
+		for (uint32_t i = 0; i < a->t.n; i++)
+			a->t.rows[i].name = hl_model_thread_name(m, i);
 		fill_rows(a);
 		*t = a->t;
 		t->pairs = a->pairs.data;

@@ -16,6 +16,11 @@ void heaplapse_impl_snapshot(const char *label)
 	hl_emit_mark(HL_MARK_SNAPSHOT, label);
 }
 
+void heaplapse_impl_thread_name(const char *name)
+{
+	hl_emit_mark(HL_MARK_THREAD_NAME, name ? name : "");
+}
+
 void heaplapse_impl_start(void)
 {
 	uint32_t stopped = HL_PHASE_STOPPED;

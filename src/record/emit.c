@@ -7,6 +7,8 @@
  * half-way. What the collector knows of our last stack is valid only if nobody wrote since
  * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours
  * only while no handler has unwound since: asked before each commit, or the stack is unwound again.
+ * In the same way the ring must have said which scope an event is in before the event: compared
+ * after the position is read, so that whoever says another in between makes the put fail.
  */
 #include <errno.h>
 #include <string.h>
@@ -230,6 +232,62 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 	return pos;
 }
 
+static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len);
+
+/* --- the scope that events are in --- */
+
+void hl_emit_forget_tags(struct hl_thread *t)
+{
+	t->told_tag = NULL;
+	if (t->named)
+		memset(t->named, 0, HL_NAMED_TAGS * sizeof(*t->named));
+}
+
+hl_inline bool tag_is_told(const struct hl_thread *t)
+{
+	atomic_signal_fence(memory_order_seq_cst); /* not before the position is read */
+	return hl_likely(t->told_tag == hl_tags_current());
+}
+
+/* The names of a node and of those around it, as far as this ring has not told them. */
+static bool name_tag(struct hl_thread *t, const struct hl_tag_node *node)
+{
+	for (; node; node = node->parent) {
+		uint32_t at = node->id % HL_NAMED_TAGS;
+		uint32_t len = hl_min_u32(node->name_len, HL_TAG_NAME_MAX);
+		const uint64_t words[] = {
+			node->id | (uint64_t)(node->parent ? node->parent->id : 0) << 32, len};
+
+		if (t->named && t->named[at] == node)
+			break;
+		if (!put_state(t, HL_REC_TAG_NAME, words, 2, node->name, len))
+			return false;
+		if (t->named)
+			t->named[at] = node;
+	}
+	return true;
+}
+
+/* False: there was no room. A handler may tell another scope at any point in here: then what the
+ * ring said last is not known. */
+hl_cold static bool tell_tag(struct hl_thread *t)
+{
+	const struct hl_tag_node *node = hl_tags_current();
+	uint32_t telling = ++t->tellings;
+	uint64_t id = node ? node->id : 0;
+
+	t->told_tag = HL_TAG_UNKNOWN;
+	if (!name_tag(t, node) || !put_state(t, HL_REC_TAG, &id, 1, NULL, 0))
+		return false;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->told_tag = node;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (t->tellings != telling)
+		t->told_tag = HL_TAG_UNKNOWN;
+	return true;
+}
+
 /*
  * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because
  * a handler came between.
@@ -241,6 +299,10 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	uint64_t serial = f->stack ? f->stack->serial : 0;
 	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
 
+	if (hl_unlikely(!tag_is_told(t))) {
+		*again = tell_tag(t);
+		return false;
+	}
 	/* What is common is so with the unwinder's last result: has the collector that one? */
 	if (t->synced_at == pos && t->synced_serial + 1 == serial && hl_likely(!f->cut))
 		kept = hl_min_u32(t->synced, common);
@@ -301,10 +363,15 @@ static bool stream_pc(void *arg, uintptr_t pc)
 hl_cold static void put_event_streamed(
 	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
 {
-	for (int tries = 0; tries < 4; tries++) {
+	for (int tries = 0; tries < 5; tries++) {
 		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
 		struct frames f = {.pcs = s.pcs, .reversed = true};
 
+		if (!tag_is_told(t)) {
+			if (!tell_tag(t))
+				break;
+			continue;
+		}
 		hl_unwind_full(regs, stream_pc, &s);
 		if (!s.failed) {
 			d.words[1] = hl_stack_word(size, s.n, 0);
@@ -380,9 +447,6 @@ hl_inline void emit_with_stack(
 	drop(t);
 }
 
-static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
-	const void *bytes, size_t len);
-
 /*
  * A thread without a ring, or a handler inside a put of its thread: takes a shared ring for this
  * one event and tells whose it is. `aside` is the caller's, on its stack: a handler inside this has
@@ -418,7 +482,8 @@ hl_cold static void emit_aside(
 	} else {
 		if (regs)
 			put_event_streamed(&aside, d, regs, size);
-		else if (!put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
+		else if ((d.type == HL_REC_FREE && !tag_is_told(&aside) && !tell_tag(&aside)) ||
+			 !put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
 			drop(&aside);
 		hl_thread_unlock_shared(&aside);
 	}
@@ -501,6 +566,11 @@ hl_inline bool emit_words(
 	for (;;) {
 		uint64_t pos = hl_producer_pos(&t->out);
 
+		if (type == HL_REC_FREE && hl_unlikely(!tag_is_told(t))) {
+			if (!tell_tag(t))
+				return false;
+			continue;
+		}
 		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
 			!hl_wait_for_room(t, pos, n + 1))
 			return false;

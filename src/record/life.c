@@ -282,6 +282,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_cxx_resolve();
 	hl_sandbox_resolve();
 	hl_reap_resolve();
+	hl_names_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;

@@ -15,6 +15,7 @@
 
 #include "base/attr.h"
 #include "base/func.h"
+#include "record/tags.h"
 #include "record/unwind/unwind.h"
 #include "ring/layout.h"
 #include "ring/producer.h"
@@ -32,6 +33,11 @@ enum hl_stamp_mode {
 	HL_STAMP_COUNTER, /* region->order */
 	HL_STAMP_NONE,    /* the counter may not be read any more (seccomp, PR_SET_TSC) */
 };
+
+/* A thread that goes round more scopes than this tells their names again and again. */
+#define HL_NAMED_TAGS 32u
+/* As told_tag: what the ring said last is not known. */
+#define HL_TAG_UNKNOWN ((const struct hl_tag_node *)1)
 
 /*
  * One recording thread. It lives in private memory that belongs to a ring slot, not to a thread:
@@ -64,6 +70,11 @@ struct hl_thread {
 	uint64_t sample_rate;  /* that the distance was drawn for; 0: none was */
 	uint64_t until_sample; /* bytes that are still passed over */
 	uint64_t random;
+	/* The scope that the ring said last; NULL: none. And HL_NAMED_TAGS nodes, by their ids,
+	 * that it has told the names of; NULL in a shared ring, where all is told each time. */
+	const struct hl_tag_node *told_tag;
+	const struct hl_tag_node **named;
+	uint32_t tellings;
 };
 
 struct hl_recorder {
@@ -146,6 +157,8 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
 	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
+/* Whoever reads this ring from here on knows of no scope and no tag. */
+void hl_emit_forget_tags(struct hl_thread *t);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
@@ -169,6 +182,10 @@ const char *hl_newcomer_judge_file(const char *file, const char *path);
 /* Its environment without us, made in `room` of so many bytes; says so once. */
 size_t hl_newcomer_room(char *const envp[]);
 char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
+
+/* names.c: the calling thread has this name now, of which the kernel keeps 15 bytes. */
+void hl_names_self(const char *name);
+void hl_names_resolve(void);
 
 /* process.c, exec.c, maps.c, cxx.c, reap.c: *_resolve finds the functions behind ours, before main.
  */

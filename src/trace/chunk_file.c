@@ -23,7 +23,7 @@ struct hl_chunk_file {
 	bool hurry;
 	uint64_t sync, size; /* size: bytes of whole chunks written */
 	struct hl_file_news *news;
-	uint64_t nodes; /* defined so far */
+	uint64_t nodes, threads; /* defined so far */
 	HL_VEC(struct hl_chunk_head) index;
 	struct hl_sealer sealer; /* of the index */
 	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
@@ -185,25 +185,29 @@ static void pack(struct hl_chunk_file *f, const struct hl_sealed *c, bool store)
 	}
 }
 
-/* How many nodes a TABLE defines: each has one varint in this column. */
-static uint64_t count_nodes(const struct hl_sealed *c)
+/* How many nodes or threads a TABLE defines: each has one varint in this column. */
+static uint64_t count_rows(const struct hl_sealed *c, uint16_t column)
 {
 	const uint8_t *raw = c->data;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < c->n_columns; raw += c->columns[i++].len)
-		for (uint32_t k = 0;
-			c->columns[i].id == HL_COL_NODE_MODULE && k < c->columns[i].len; k++)
+		for (uint32_t k = 0; c->columns[i].id == column && k < c->columns[i].len; k++)
 			n += raw[k] < 0x80;
 	return n;
 }
 
-/* Readers take memory for as many nodes as a file of this size can have, see hl_nodes_limit. */
+/* Readers take memory for as many nodes and roles as a file of this size can have, see
+ * hl_nodes_limit. A tag takes more bytes than a role, and there are no more of them. */
 static void pack_table(struct hl_chunk_file *f, const struct hl_sealed *c)
 {
-	f->nodes += count_nodes(c);
+	uint64_t size;
+
+	f->nodes += count_rows(c, HL_COL_NODE_MODULE);
+	f->threads += count_rows(c, HL_COL_THREADS);
 	pack(f, c, false);
-	if (f->nodes > hl_nodes_limit(f->size + f->fill - HL_CHUNK_HEADS_MAX))
+	size = f->size + f->fill - HL_CHUNK_HEADS_MAX;
+	if (f->nodes > hl_nodes_limit(size) || f->threads > hl_threads_limit(size))
 		pack(f, c, true);
 }
 

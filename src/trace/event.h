@@ -17,6 +17,8 @@
 
 /* No such node; also the parent of an outermost frame. */
 #define HL_NODE_NONE UINT32_MAX
+/* No scope; also the parent of an outermost tag. */
+#define HL_TAG_NONE UINT32_MAX
 /* A pc in no module (code made at run time); the node's offset is the pc itself. */
 #define HL_MODULE_NONE UINT32_MAX
 
@@ -41,8 +43,8 @@ struct hl_event {
 	uint32_t node;     /* the stack that allocated the block */
 	uint32_t
 		free_node; /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
-	uint32_t thread;   /* who does this */
-	uint32_t birth_thread; /* FREE: who allocated it */
+	uint32_t thread;   /* who does this: a role, see struct hl_role */
+	uint32_t birth_thread; /* FREE: who allocated it, and in which scope */
 	uint8_t op;            /* enum hl_op */
 	uint8_t func;          /* enum hl_func of this call */
 	uint8_t flags;
@@ -158,6 +160,22 @@ struct hl_node {
 	uint32_t parent; /* HL_NODE_NONE for an outermost frame */
 	uint32_t module; /* or HL_MODULE_NONE */
 	uint64_t offset; /* return address relative to the module (an ELF address) */
+};
+
+/*
+ * A thread in one of its scopes. Events name roles where they seem to name threads: a thread
+ * outside of any scope is the first of its roles, and the only one in a program without tags. So
+ * tags cost nothing where there are none, and all that goes by threads goes by tags too.
+ */
+struct hl_role {
+	uint32_t thread; /* its number among the threads, from 0 */
+	uint32_t tag;    /* or HL_TAG_NONE */
+};
+
+/* A named scope, inside of another or of none. */
+struct hl_tag {
+	const char *name;
+	uint32_t parent; /* HL_TAG_NONE for an outermost one; always less than the tag's own id */
 };
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */

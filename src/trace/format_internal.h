@@ -30,7 +30,8 @@
 /* What a trace can hold at most; a file that claims more is damaged. */
 #define HL_NODES_MAX   (1u << 25)
 #define HL_MODULES_MAX (1u << 20)
-#define HL_THREADS_MAX (1u << 24)
+#define HL_THREADS_MAX (1u << 24) /* and roles */
+#define HL_TAGS_MAX    (1u << 20)
 
 /*
  * And what a file of so many bytes can hold. Packing knows no bounds, so memory would not either:
@@ -49,6 +50,11 @@ static inline uint32_t hl_threads_limit(uint64_t file_bytes)
 {
 	return file_bytes < HL_THREADS_MAX - 65536u ? 65536u + (uint32_t)file_bytes
 						    : HL_THREADS_MAX;
+}
+
+static inline uint32_t hl_tags_limit(uint64_t file_bytes)
+{
+	return file_bytes < HL_TAGS_MAX - 65536u ? 65536u + (uint32_t)file_bytes : HL_TAGS_MAX;
 }
 
 static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
@@ -106,6 +112,8 @@ enum hl_column_id {
 	HL_COL_NODE_MODULE,
 	HL_COL_NODE_OFFSET,
 	HL_COL_THREADS,
+	HL_COL_TAGS,
+	HL_COL_ROLES,
 	/* EVENTS: keep in step with enum hl_event_col */
 	HL_COL_OP = 32,
 	HL_COL_TIME,

@@ -67,7 +67,15 @@ int hl_reader_node(struct hl_reader *r, uint32_t id, struct hl_node *node);
 int hl_reader_n_modules(struct hl_reader *r, uint32_t *n);
 int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module);
 int hl_reader_n_threads(struct hl_reader *r, uint32_t *n);
-int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
+int hl_reader_thread(struct hl_reader *r, uint32_t number, uint64_t *tid);
+/* The name lives as long as the reader. */
+int hl_reader_n_tags(struct hl_reader *r, uint32_t *n);
+int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag);
+/*
+ * By what events and extras call their thread; the reader's, and all that events may name are in
+ * it. NULL: there are no scopes, each is the number of a thread.
+ */
+int hl_reader_roles(struct hl_reader *r, const struct hl_role **roles, uint32_t *n);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
@@ -116,7 +124,7 @@ int hl_reader_decode_some(
 	struct hl_reader *r, size_t chunk, unsigned want, struct hl_chunk_events *into);
 void hl_chunk_events_free(struct hl_chunk_events *c);
 
-/* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's
+/* A chunk's summary: its events summed by (node, role, log2 of size), charged to the block's
  * birth. */
 struct hl_summary_row {
 	uint32_t node, thread;

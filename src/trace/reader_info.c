@@ -148,6 +148,7 @@ static int load_end(struct hl_reader *r)
 /* Adding up chunks: the sums, and as bits who was already counted. */
 struct adding {
 	struct hl_trace_info *info;
+	const struct hl_tables *tables;
 	uint8_t *nodes, *threads;
 	size_t n_nodes, n_threads;
 	bool actors; /* false: who came before is not known, so nobody new is counted */
@@ -175,7 +176,8 @@ static void add_events(struct adding *a, const struct hl_chunk_events *c)
 			continue;
 		if (e->op == HL_OP_ALLOC)
 			info->totals.stacks += first_time(a->nodes, a->n_nodes, e->node);
-		info->threads += first_time(a->threads, a->n_threads, e->thread);
+		info->threads +=
+			first_time(a->threads, a->n_threads, hl_first_role(a->tables, e->thread));
 	}
 	for (size_t i = 0; i < c->n_extras; i++) {
 		const struct hl_extra *x = &c->extras[i];
@@ -252,11 +254,14 @@ static size_t last_numbers(struct hl_reader *r, struct hl_process_numbers *n)
 
 static int sum_readable(struct hl_reader *r)
 {
-	struct adding a = {.info = &r->info, .actors = true};
+	struct adding a = {.info = &r->info, .tables = &r->tables, .actors = true};
 	struct hl_process_numbers n;
 	size_t key = last_numbers(r, &n), from = 0;
-	int err = -ENOMEM;
+	int err = hl_tables_read(r);
 
+	if (err)
+		return err;
+	err = -ENOMEM;
 	for (size_t i = 0; i < r->chunks.len; i++) {
 		if (r->chunk_rows.data[i] == HL_NO_ROW)
 			continue;

@@ -47,13 +47,28 @@ struct hl_module_entry {
 	uint32_t build_id_len;
 };
 
+struct hl_tag_entry {
+	size_t name;
+	uint32_t parent;
+};
+
+/* A role that is not the first of its thread. */
+struct hl_role_entry {
+	uint32_t role, first, tag;
+};
+
 struct hl_tables {
-	int state; /* 0 not read yet, 1 read, else -errno */
-	uint32_t n_modules, n_nodes, n_threads;
-	hl_segments module_segs, node_segs, thread_segs;
+	int state;                                      /* 0 not read yet, 1 read, else -errno */
+	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads: roles */
+	hl_segments module_segs, node_segs, thread_segs, tag_segs;
 	HL_VEC(struct hl_module_entry) modules;
 	HL_VEC(struct hl_node) nodes;
 	HL_VEC(uint64_t) threads;
+	HL_VEC(struct hl_tag_entry) tags;
+	HL_VEC(struct hl_role_entry) role_entries;
+	/* Made of these if there are any. */
+	HL_VEC(struct hl_role) roles;
+	HL_VEC(uint32_t) first_roles; /* by number of the thread */
 	HL_VEC(uint8_t) strings;
 };
 
@@ -163,6 +178,11 @@ void hl_describe_damage(struct hl_reader *r);
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);
 void hl_tables_free(struct hl_tables *t);
+/* The first role of the same thread; only after hl_tables_read. */
+static inline uint32_t hl_first_role(const struct hl_tables *t, uint32_t role)
+{
+	return role < t->roles.len ? t->first_roles.data[t->roles.data[role].thread] : role;
+}
 
 /* reader_keyframe.c */
 struct hl_key_row {

@@ -435,6 +435,7 @@ void hl_writer_close(struct hl_writer *w)
 	free(w->last_label);
 	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);
+	hl_vec_free(&w->role_threads);
 	hl_totals_fini(&w->totals);
 	free(w);
 }

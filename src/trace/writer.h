@@ -47,6 +47,10 @@ int hl_writer_open_to(struct hl_writer **out, const struct hl_meta *meta,
 int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
+/* parent: a tag or HL_TAG_NONE. The name need not end. */
+int hl_writer_add_tag(struct hl_writer *w, uint32_t parent, const char *name, size_t len);
+/* One more role of a thread, numbered with the threads; events may name it from here on. */
+int hl_writer_add_role(struct hl_writer *w, uint32_t thread, uint32_t tag);
 
 /*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its

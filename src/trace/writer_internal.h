@@ -102,8 +102,9 @@ int hl_summarizer_put(const struct hl_summarizer *s, hl_bytes *out);
 
 /* Tables that were added since the last TABLE chunk. */
 struct hl_pending_tables {
-	uint32_t first_module, first_node, first_thread;
-	hl_bytes modules, node_parent, node_module, node_offset, threads;
+	uint32_t first_module, first_node, first_thread, first_tag;
+	uint32_t last_role; /* for the differences */
+	hl_bytes modules, node_parent, node_module, node_offset, threads, tags, roles;
 	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
@@ -116,7 +117,7 @@ struct hl_writer {
 	bool pair_open;   /* a MOVED free waits for its allocation */
 	uint64_t seq;
 	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
-	uint32_t n_modules, n_nodes, n_threads;
+	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads: roles */
 	uint32_t summary_skip,
 		summary_wait;       /* chunks without a try, and how many after the next failure */
 	uint32_t summaries_dropped; /* as far as we have heard */
@@ -159,7 +160,9 @@ struct hl_writer {
 	 */
 	hl_bytes node_state;
 	HL_VEC(uint32_t) touched;
-	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it */
+	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it; 3: a role
+				  that is not its thread's first, which knows */
+	HL_VEC(uint32_t) role_threads; /* of each role the first of its thread */
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
 };

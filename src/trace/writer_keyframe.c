@@ -13,9 +13,12 @@
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
-	uint8_t *thread = &w->thread_state.data[e->thread];
+	uint32_t first = w->role_threads.data[e->thread];
+	uint8_t *thread = &w->thread_state.data[first];
 	uint8_t *node = &w->node_state.data[hl_node_code(e->node)];
 
+	if (first != e->thread)
+		w->thread_state.data[e->thread] = 3;
 	if (*thread == 0) {
 		*thread = 1;
 		w->active_threads++;

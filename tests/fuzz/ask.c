@@ -28,8 +28,10 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		HL_WANT_ALL, 0, HL_WANT_NODE, HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_ADDR};
 	struct hl_chunk_events c = {0};
 	struct hl_summary sum = {0};
+	struct hl_roles roles = {0};
 	char line[HL_DUMP_LINE];
 
+	hl_reader_roles(r, &roles.list, &roles.n);
 	for (size_t w = 0; w < HL_ARRAY_LEN(wants); w++) {
 		if (hl_reader_decode_some(r, i, wants[w], &c) != 0) {
 			FUZZ_MUST(c.n_events == 0 && c.n_extras == 0);
@@ -39,10 +41,11 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		if (wants[w] != HL_WANT_ALL)
 			continue;
 		for (size_t k = 0; k < c.n_events; k++)
-			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k]) < HL_DUMP_LINE);
+			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k], &roles) <
+				  HL_DUMP_LINE);
 		for (size_t k = 0; k < c.n_extras; k++) {
 			FUZZ_MUST(c.extras_at[k] <= c.n_events);
-			hl_dump_extra(line, sizeof(line), &c.extras[k]);
+			hl_dump_extra(line, sizeof(line), &c.extras[k], &roles);
 		}
 	}
 	hl_reader_summary(r, i, &sum);
@@ -52,7 +55,9 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 
 static void ask_tables(struct hl_reader *r)
 {
-	uint32_t nodes = 0, modules = 0, threads = 0;
+	uint32_t nodes = 0, modules = 0, threads = 0, tags = 0;
+	struct hl_roles roles = {0};
+	struct hl_tag tag;
 	struct hl_module m;
 	struct hl_node n;
 	uint64_t tid;
@@ -68,6 +73,15 @@ static void ask_tables(struct hl_reader *r)
 			FUZZ_MUST(m.path && m.build_id);
 	for (uint32_t i = 0; i < threads && i < FEW; i++)
 		hl_reader_thread(r, i, &tid);
+	hl_reader_n_tags(r, &tags);
+	hl_reader_roles(r, &roles.list, &roles.n);
+	for (uint32_t i = 0; i < tags && i < FEW; i++)
+		if (hl_reader_tag(r, i, &tag) == 0)
+			FUZZ_MUST(tag.name && (tag.parent == HL_TAG_NONE || tag.parent < i));
+	for (uint32_t i = 0; i < roles.n; i++)
+		FUZZ_MUST(roles.list[i].thread < threads &&
+			  (roles.list[i].tag == HL_TAG_NONE || roles.list[i].tag < tags));
+	hl_reader_tag(r, UINT32_MAX, &tag);
 	hl_reader_node(r, UINT32_MAX, &n);
 }
 

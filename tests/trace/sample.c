@@ -49,9 +49,13 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 		struct hl_node n = {.parent = i ? i / 2 : HL_NODE_NONE, .offset = i * 100};
 		err = hl_writer_add_node(w, &n);
 	}
+	if (!err && from == 0)
+		return hl_writer_add_thread(w, 77);
 	if (!err)
-		err = hl_writer_add_thread(w, 77 + from);
-	return err;
+		err = hl_writer_add_tag(w, HL_TAG_NONE, "outer", 5);
+	if (!err)
+		err = hl_writer_add_tag(w, 0, "inner", 5);
+	return err ? err : hl_writer_add_role(w, 0, 1);
 }
 
 uint8_t *sample_make(bool hurry, size_t *size)

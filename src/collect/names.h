@@ -1,0 +1,17 @@
+/*
+ * names.h - the names of threads that others have named, from /proc.
+ */
+#ifndef HL_COLLECT_NAMES_H
+#define HL_COLLECT_NAMES_H
+
+#include <stdint.h>
+
+struct hl_feed;
+struct hl_proc;
+
+/* Some thread of this process has been named: from here on each that comes is looked at, too. */
+void hl_names_look(struct hl_proc *p, uint64_t stamp);
+/* A thread has come. */
+void hl_names_meet(struct hl_feed *f, uint64_t stamp);
+
+#endif
