@@ -200,11 +200,16 @@ static void note_mode(struct hl_proc *p)
 	hl_keep_extra(p, &x);
 }
 
+static uint64_t churn_threshold(const struct hl_keep *k)
+{
+	return k->set.churn_given || counts_only(k->mode) ? k->set.churn_bytes : 0;
+}
+
 static void arm(struct hl_keep *k, uint64_t now)
 {
-	bool churns = k->set.churn_given || counts_only(k->mode);
+	uint64_t churn = churn_threshold(k);
 
-	k->churn_due = churns && k->set.churn_bytes ? k->set.churn_bytes : UINT64_MAX;
+	k->churn_due = churn ? churn : UINT64_MAX;
 	k->time_due = k->set.every_ns ? now + k->set.every_ns : UINT64_MAX;
 	k->live_due = k->set.at_live && !k->live_over ? k->set.at_live : UINT64_MAX;
 }
@@ -215,6 +220,7 @@ static void take_snapshot(
 	struct hl_snapshot s = {.time_ns = p->last_time,
 		.threshold = threshold,
 		.cause = cause,
+		.churn_bytes = churn_threshold(&p->keep),
 		.label = label};
 
 	(void)hl_writer_snapshot(p->writer, &s);
@@ -433,7 +439,8 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 void hl_keep_end(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END};
+	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END,
+		.churn_bytes = churn_threshold(k)};
 
 	release_all(p);
 	if (k->mode != HL_MODE_TRACE || k->set.churn_given || k->set.every_ns || k->set.at_live ||
