@@ -230,9 +230,9 @@ static void take_snapshot(
 }
 
 /* Not too many of those that nobody asked for one by one. */
-static bool has_gap(struct hl_keep *k, uint64_t now)
+static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 {
-	if (now - k->last_ns < k->gap_ns && k->last_ns > 0)
+	if (now - last < k->gap_ns && last > 0)
 		return false;
 	if (++k->n_gap % HL_SNAPSHOT_GAP_MANY == 0)
 		k->gap_ns *= 2;
@@ -247,12 +247,14 @@ static hl_cold void look_at_dues(struct hl_proc *p)
 	if (k->live >= k->live_due && !k->live_over) {
 		k->live_over = true;
 		k->live_due = UINT64_MAX;
-		if (has_gap(k, now))
+		if (has_gap(k, k->last_live_ns, now)) {
 			take_snapshot(p, NULL, HL_SNAPSHOT_LIVE, k->set.at_live);
+			k->last_live_ns = now;
+		}
 	}
 	if (now >= k->time_due)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
-	if (k->churn >= k->churn_due && has_gap(k, now))
+	if (k->churn >= k->churn_due && has_gap(k, k->last_ns, now))
 		take_snapshot(p, NULL, HL_SNAPSHOT_CHURN, k->set.churn_bytes);
 }
 
@@ -431,7 +433,7 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
 	if (!k->set.at_rss || !rss)
 		return;
-	if (rss >= k->set.at_rss && !k->rss_over && has_gap(k, now))
+	if (rss >= k->set.at_rss && !k->rss_over)
 		take_snapshot(p, NULL, HL_SNAPSHOT_RSS, k->set.at_rss);
 	k->rss_over = rss >= k->set.at_rss - (k->rss_over ? k->set.at_rss / 8 : 0);
 }
