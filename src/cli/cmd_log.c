@@ -18,7 +18,7 @@ struct log_state {
 	struct hl_symbol_options symbols;
 	enum hl_log_sort sort;
 	size_t limit;
-	bool compare, limit_given;
+	bool compare, moved;
 	struct hl_log *log;
 	struct hl_json json;
 };
@@ -65,19 +65,30 @@ static const char *set_compare(void *state, const char *value)
 	return NULL;
 }
 
-static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to)
+/* *shown: it was; a snapshot that is lost is none, but what is known of the end is shown. */
+static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
 {
 	struct hl_log_page page;
 	int err = hl_log_between(s->log, from, to, s->sort, &page);
 
 	if (err)
 		return err;
+	s->moved |= page.moved;
+	*shown = !page.moved || to == hl_log_n(s->log);
+	if (!*shown) {
+		hl_cli_error("snapshot %zu is lost: a part of the file that it builds on is "
+			     "damaged",
+			to);
+		return 0;
+	}
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
 			      : hl_text_log(stdout, m, s->log, from, to, &page, s->limit);
 }
 
 static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t to)
 {
+	size_t last = 0;
+	bool shown;
 	int err = 0;
 
 	if (s->common.json) {
@@ -91,9 +102,11 @@ static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t
 		hl_json_begin_array(&s->json);
 	}
 	if (s->compare)
-		err = show(s, m, from, to);
-	for (size_t i = 1; i <= hl_log_n(s->log) && !s->compare && !err && !ferror(stdout); i++)
-		err = show(s, m, i - 1, i);
+		err = show(s, m, from, to, &shown);
+	for (size_t i = 1; i <= hl_log_n(s->log) && !s->compare && !err && !ferror(stdout); i++) {
+		err = show(s, m, last, i, &shown);
+		last = !err && shown ? i : last;
+	}
 	if (s->common.json) {
 		hl_json_end_array(&s->json);
 		if (err)
@@ -147,7 +160,8 @@ static int run_log(void *state, int argc, char **argv)
 	if (err)
 		return hl_trace_file_failed(m);
 	if (!status)
-		return hl_trace_file_close(m, &s->common, NULL);
+		return hl_trace_file_close(
+			m, &s->common, s->moved ? "a snapshot" : NULL);
 	hl_model_close(m);
 	return status;
 }

@@ -24,6 +24,8 @@ struct hl_log {
 	size_t at; /* SIZE_MAX: not known */
 	size_t next; /* the keyframe after `now`; SIZE_MAX: not known */
 	struct hl_sums *now, *was;
+	uint64_t time_ns;         /* of `now` */
+	bool moved;               /* which is not the moment that was asked for */
 	HL_VEC(uint32_t) touched; /* where the two may differ */
 	uint8_t *is_touched;
 };
@@ -79,6 +81,8 @@ static int add_marks(struct hl_log *log)
 			continue;
 		x.place = log->m->n_stretches > 0 ? hl_place_mark_apart(log->m, &marks[i])
 						  : hl_place_mark(&marks[i]);
+		if (x.place.moved) /* its keyframe is lost, and events cannot tell */
+			continue;
 		err = hl_vec_push(&log->moments, x);
 	}
 	return err;
@@ -224,6 +228,8 @@ static int go_to(struct hl_log *log, size_t to)
 	struct hl_place p;
 	int err = -ENODATA;
 
+	log->moved = false;
+	log->time_ns = x ? x->time_ns : 0;
 	if (!x) {
 		memset(log->now, 0, n * sizeof(*log->now));
 		log->next = 0;
@@ -235,6 +241,8 @@ static int go_to(struct hl_log *log, size_t to)
 		return err;
 	p = x->place;
 	err = hl_sums_at(log->m, &p, log->now);
+	log->moved = p.moved;
+	log->time_ns = p.time_ns;
 	log->next = p.cut == HL_CUT_KEY && !err ? p.limit + 1 : SIZE_MAX;
 	return err ? err : touch_all(log);
 }
@@ -280,7 +288,7 @@ static int gather(struct hl_log *log, enum hl_log_sort sort, struct hl_log_page 
 	struct hl_model *m = log->m;
 	int err = 0;
 
-	*page = (struct hl_log_page){0};
+	*page = (struct hl_log_page){.time_ns = log->time_ns, .moved = log->moved};
 	log->sources.len = 0;
 	for (size_t i = 0; i < log->touched.len && !err; i++) {
 		uint32_t at = log->touched.data[i];

@@ -45,6 +45,9 @@ struct hl_log_page {
 	struct hl_source *sources; /* sorted, the largest first */
 	size_t n;
 	struct hl_sums change, total; /* of all stacks */
+	/* The moment; moved: what was asked for is lost, and this is the latest before it. */
+	uint64_t time_ns;
+	bool moved;
 };
 int hl_log_between(struct hl_log *log, size_t from, size_t to, enum hl_log_sort sort,
 	struct hl_log_page *page);

@@ -101,13 +101,15 @@ static void put_head(FILE *out, const struct hl_log *log, size_t from, size_t to
 	fprintf(out, "churn=%" PRIu64 "/%" PRIu64 ", %s, at %s, live %s in %s blocks",
 		churn_of(&page->change), x ? x->churn_bytes : 0,
 		x ? hl_snapshot_cause_name(x->cause) : "start",
-		hl_text_duration(time, x ? x->time_ns : 0),
+		hl_text_duration(time, page->time_ns),
 		hl_text_bytes(live, hl_sums_live_bytes(&page->total)),
 		hl_text_count(blocks, hl_sums_live_blocks(&page->total)));
 	if (x && x->label[0]) {
 		hl_text_escape(&label, x->label);
 		fprintf(out, ", \"%s\"", hl_strbuf_str(&label));
 	}
+	if (page->moved)
+		fputs(", the latest before what is lost", out);
 	fputc('\n', out);
 	hl_strbuf_fini(&label);
 }
@@ -179,7 +181,8 @@ int hl_json_log(struct hl_json *j, struct hl_model *m, const struct hl_log *log,
 	hl_json_begin_object(j);
 	hl_json_key_u64(j, "snapshot", to);
 	hl_json_key_u64(j, "since_snapshot", from);
-	hl_json_key_u64(j, "time_ns", x ? x->time_ns : 0);
+	hl_json_key_u64(j, "time_ns", page->time_ns);
+	hl_json_key_bool(j, "moved", page->moved);
 	hl_json_key_string(j, "cause", x ? hl_snapshot_cause_name(x->cause) : "start");
 	hl_json_key_string(j, "label", x ? x->label : "");
 	hl_json_key_u64(j, "threshold", x ? x->threshold : 0);
