@@ -13,7 +13,8 @@ M64 = (1 << 64) - 1
 TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
          'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap').split()
-KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap'.split()
+KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode'.split()
+CAUSES = 'asked churn time live rss ctl end mode'.split()
 
 zstd = ctypes.CDLL('libzstd.so.1')
 zstd.ZSTD_decompress.restype = ctypes.c_size_t
@@ -375,15 +376,64 @@ def chunks(data):
     need(place == index_at, 'INDEX: lengths')
 
 
+class Sums:
+    """Keyframe after keyframe: blocks and bytes allocated, live, and of the allocated those in events, by node."""
+
+    def __init__(self):
+        self.nodes, self.numbers, self.withheld, self.snapshot = {}, [], [0] * 4, None
+
+    def part(self, c):
+        if c.aux & 0xffffffff == 0:
+            if c.flags & 4:
+                self.nodes = {}
+            self.numbers = c.varints(1)
+            self.withheld = c.varints(74) or [0] * 4
+            self.snapshot = c.bytes(75) if c.flags & 32 else None
+            need(len(self.withheld) == 4 and all(a <= b for a, b in zip(self.withheld, self.numbers)), 'withheld')
+        node, columns = 0, [c.varints(cid) for cid in range(64, 71)]
+        written = [c.varints(cid) for cid in range(76, 80)]
+        need(all(len(x) == c.n_rows for x in columns), 'rows')
+        need(all(len(x) in (0, c.n_rows) for x in written), 'rows of what is written')
+        for i in range(c.n_rows):
+            node += columns[0][i]
+            blocks, size, live_blocks, live = (columns[k][i] for k in range(1, 5))
+            sums = (blocks, size, blocks - live_blocks, size - live)
+            events = tuple(x[i] for x in written) if written[0] else sums
+            need(all(a <= b for a, b in zip(events, sums)), 'more in events than in all')
+            self.nodes[node] = (sums, events)
+        return (c.aux & 0xffffffff) + 1 == c.aux >> 32
+
+    def line(self, c):
+        """snapshot NUMBER CAUSE TIME, four sums of all, four of what is in no event, LABEL."""
+        at, fields = 0, []
+        for _ in range(4):
+            value, at = one_varint(self.snapshot, at)
+            fields.append(value)
+        held = [sum(s[k] - e[k] for s, e in self.nodes.values()) for k in range(4)]
+        need(all(a <= b for a, b in zip(held, self.withheld)), 'withheld by node')
+        return (f'snapshot {fields[0]} {name(CAUSES, fields[1], "cause")} {c.t1} ' +
+                ' '.join(map(str, self.numbers[:4] + self.withheld)) + ' ' + quoted(self.snapshot[at:]))
+
+
+def show_snapshots(data):
+    sums = Sums()
+    for c, _ in chunks(data):
+        if c.type == 4 and sums.part(c) and sums.snapshot is not None:
+            print(sums.line(c))
+
+
 def main(args):
     info = '--info' in args
-    paths = [a for a in args if a != '--info']
+    paths = [a for a in args if a not in ('--info', '--snapshots')]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
     events, roles = 0, Roles()
     try:
+        if '--snapshots' in args:
+            show_snapshots(data)
+            return
         for c, at in chunks(data):
             if info:
                 print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '

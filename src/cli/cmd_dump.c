@@ -161,6 +161,11 @@ static int run_dump(void *state, int argc, char **argv)
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
+		if (hl_model_withholds(d->m))
+			hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are in sums only and in "
+				     "no line: see heaplapse log",
+				hl_model_info(d->m)->withheld.alloc_blocks,
+				hl_model_info(d->m)->totals.sums.alloc_blocks);
 		status = hl_trace_file_close(
 			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)

@@ -30,6 +30,7 @@ FLAG_SETTER(set_summary, o->summary = true)
 FLAG_SETTER(set_verbose, o->verbose = true)
 FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
+FLAG_SETTER(set_zero_memory, o->collect.flags |= HL_SET_ZERO; o->collect.keep.zero_memory = true)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 
 #define UNWIND_VALUES "full|incremental"
@@ -225,6 +226,9 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
+	{0, "zero-memory", NULL,
+		"zero what malloc, new and their like give; what realloc adds is not",
+		set_zero_memory},
 	{0, "start", START_VALUES,
 		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},

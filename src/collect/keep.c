@@ -200,11 +200,16 @@ static void note_mode(struct hl_proc *p)
 	hl_keep_extra(p, &x);
 }
 
+static uint64_t churn_threshold(const struct hl_keep *k)
+{
+	return k->set.churn_given || counts_only(k->mode) ? k->set.churn_bytes : 0;
+}
+
 static void arm(struct hl_keep *k, uint64_t now)
 {
-	bool churns = k->set.churn_given || counts_only(k->mode);
+	uint64_t churn = churn_threshold(k);
 
-	k->churn_due = churns && k->set.churn_bytes ? k->set.churn_bytes : UINT64_MAX;
+	k->churn_due = churn ? churn : UINT64_MAX;
 	k->time_due = k->set.every_ns ? now + k->set.every_ns : UINT64_MAX;
 	k->live_due = k->set.at_live && !k->live_over ? k->set.at_live : UINT64_MAX;
 }
@@ -212,8 +217,11 @@ static void arm(struct hl_keep *k, uint64_t now)
 static void take_snapshot(
 	struct hl_proc *p, const char *label, enum hl_snapshot_cause cause, uint64_t threshold)
 {
-	struct hl_snapshot s = {
-		.time_ns = p->last_time, .threshold = threshold, .cause = cause, .label = label};
+	struct hl_snapshot s = {.time_ns = p->last_time,
+		.threshold = threshold,
+		.cause = cause,
+		.churn_bytes = churn_threshold(&p->keep),
+		.label = label};
 
 	(void)hl_writer_snapshot(p->writer, &s);
 	p->keep.churn = 0;
@@ -222,9 +230,9 @@ static void take_snapshot(
 }
 
 /* Not too many of those that nobody asked for one by one. */
-static bool has_gap(struct hl_keep *k, uint64_t now)
+static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 {
-	if (now - k->last_ns < k->gap_ns && k->last_ns > 0)
+	if (now - last < k->gap_ns && last > 0)
 		return false;
 	if (++k->n_gap % HL_SNAPSHOT_GAP_MANY == 0)
 		k->gap_ns *= 2;
@@ -239,12 +247,14 @@ static hl_cold void look_at_dues(struct hl_proc *p)
 	if (k->live >= k->live_due && !k->live_over) {
 		k->live_over = true;
 		k->live_due = UINT64_MAX;
-		if (has_gap(k, now))
+		if (has_gap(k, k->last_live_ns, now)) {
 			take_snapshot(p, NULL, HL_SNAPSHOT_LIVE, k->set.at_live);
+			k->last_live_ns = now;
+		}
 	}
 	if (now >= k->time_due)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
-	if (k->churn >= k->churn_due && has_gap(k, now))
+	if (k->churn >= k->churn_due && has_gap(k, k->last_ns, now))
 		take_snapshot(p, NULL, HL_SNAPSHOT_CHURN, k->set.churn_bytes);
 }
 
@@ -423,7 +433,7 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
 	if (!k->set.at_rss || !rss)
 		return;
-	if (rss >= k->set.at_rss && !k->rss_over && has_gap(k, now))
+	if (rss >= k->set.at_rss && !k->rss_over)
 		take_snapshot(p, NULL, HL_SNAPSHOT_RSS, k->set.at_rss);
 	k->rss_over = rss >= k->set.at_rss - (k->rss_over ? k->set.at_rss / 8 : 0);
 }
@@ -431,7 +441,8 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 void hl_keep_end(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END};
+	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END,
+		.churn_bytes = churn_threshold(k)};
 
 	release_all(p);
 	if (k->mode != HL_MODE_TRACE || k->set.churn_given || k->set.every_ns || k->set.at_live ||

@@ -59,7 +59,7 @@ struct hl_keep {
 	/* snapshots */
 	uint64_t churn, live;                   /* since the last one; now */
 	uint64_t churn_due, live_due, time_due; /* UINT64_MAX: never */
-	uint64_t gap_ns, last_ns;
+	uint64_t gap_ns, last_ns, last_live_ns;
 	uint32_t n_gap;
 	bool live_over, rss_over;
 };

@@ -41,6 +41,7 @@
 #define HL_SET_FULL_UNWIND (1u << 2)
 #define HL_SET_NO_FORK     (1u << 3) /* a fork child stays silent */
 #define HL_SET_START_OFF   (1u << 4) /* wait for heaplapse_start() */
+#define HL_SET_ZERO        (1u << 8) /* what malloc and its like give is zeroed */
 
 /* Where stamps come from. */
 enum hl_clock {

@@ -190,6 +190,7 @@ struct hl_key_row {
 	struct hl_sums sums;
 	uint64_t peak_bytes, peak_blocks;
 	struct hl_sums withheld; /* of the sums */
+	uint32_t called;         /* what is withheld called this function, plus 1; 0: not known */
 };
 /* One part of a keyframe, row by row. */
 typedef int hl_key_fn(void *arg, const struct hl_key_row *row);

@@ -12,7 +12,7 @@
 #include "trace/reader_internal.h"
 
 #define KEY_FIELDS  7
-#define ALL_FIELDS  (KEY_FIELDS + HL_WRITTEN_FIELDS)
+#define ALL_FIELDS  (KEY_FIELDS + HL_WRITTEN_FIELDS + 1)
 #define LIVE_FIELDS 8          /* the last two are of samples alone */
 #define RSS_MAX     (1u << 20) /* of more, each two become one */
 
@@ -91,6 +91,8 @@ static int read_key_rows(
 		row.peak_bytes = v[4] + (uint64_t)hl_unzigzag(v[6]);
 		if (fields == ALL_FIELDS && !take_written(v + KEY_FIELDS, &row))
 			return -EBADMSG;
+		if (fields == ALL_FIELDS)
+			row.called = (uint32_t)hl_min_u64(v[ALL_FIELDS - 1], UINT32_MAX);
 		err = fn(arg, &row);
 		if (err)
 			return err;
@@ -112,7 +114,9 @@ int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg)
 		return err;
 	err = hl_check_columns(r, &c);
 	for (int f = 0; f < ALL_FIELDS && !err; f++) {
-		int id = f < KEY_FIELDS ? HL_COL_KEY_NODE + f : HL_COL_KEY_WRITTEN + f - KEY_FIELDS;
+		int id = f < KEY_FIELDS         ? HL_COL_KEY_NODE + f
+			 : f == ALL_FIELDS - 1 ? HL_COL_KEY_FUNC
+					       : HL_COL_KEY_WRITTEN + f - KEY_FIELDS;
 
 		err = hl_column(r, &c, (uint16_t)id, &cur[f]);
 		if (!err && f == KEY_FIELDS)
@@ -268,6 +272,7 @@ int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *t
 
 struct withholding {
 	struct hl_sums *nodes;
+	uint8_t *called;
 	size_t n;
 };
 
@@ -282,18 +287,23 @@ static int withheld_row(void *arg, const struct hl_key_row *row)
 	if (row->node >= w->n)
 		return -ERANGE;
 	w->nodes[row->node] = row->withheld;
+	if (w->called && row->called <= UINT8_MAX)
+		w->called[row->node] = (uint8_t)row->called;
 	return 0;
 }
 
-int hl_reader_load_withheld(struct hl_reader *r, size_t i, struct hl_sums *withheld, size_t n_nodes)
+int hl_reader_load_withheld(struct hl_reader *r, size_t i, struct hl_sums *withheld,
+	uint8_t *called, size_t n_nodes)
 {
-	struct withholding w = {withheld, n_nodes};
+	struct withholding w = {withheld, called, n_nodes};
 	const struct chain chain = {no_link, withheld_row, &w};
 
 	if (i >= r->keys.len)
 		return -EINVAL;
 	if (n_nodes > 0)
 		memset(withheld, 0, n_nodes * sizeof(*withheld));
+	if (n_nodes > 0 && called)
+		memset(called, 0, n_nodes);
 	return walk_chain(r, i, &chain);
 }
 
@@ -347,6 +357,7 @@ int hl_reader_snapshot(struct hl_reader *r, size_t i, struct hl_snapshot_info *s
 	s->number = hl_cursor_varint(&cur);
 	s->cause = hl_cursor_varint(&cur);
 	s->threshold = hl_cursor_varint(&cur);
+	s->churn_bytes = hl_cursor_varint(&cur);
 	if (err || cur.bad) {
 		hl_mark_bad(r, row);
 		return lose_keyframe(r, i);

@@ -432,6 +432,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->withheld);
+	hl_vec_free(&w->called);
 	free(w->last_label);
 	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);

@@ -149,6 +149,7 @@ struct hl_writer {
 	 */
 	struct hl_sums withheld_all;
 	HL_VEC(struct hl_sums) withheld;
+	hl_bytes called; /* beside withheld: the function of its first such allocation, plus 1 */
 	bool apart;
 	uint64_t counted, again;
 	uint64_t n_snapshots;

@@ -15,10 +15,11 @@ static hl_cold int grow(struct hl_writer *w, size_t n)
 {
 	size_t was = w->withheld.len;
 
-	if (hl_vec_reserve(&w->withheld, n) < 0)
+	if (hl_vec_reserve(&w->withheld, n) < 0 || hl_vec_reserve(&w->called, n) < 0)
 		return w->error = -ENOMEM;
 	memset(w->withheld.data + was, 0, (n - was) * sizeof(*w->withheld.data));
-	w->withheld.len = n;
+	memset(w->called.data + was, 0, n - was);
+	w->withheld.len = w->called.len = n;
 	return 0;
 }
 
@@ -49,8 +50,11 @@ int hl_writer_count_event(struct hl_writer *w, const struct hl_event *e)
 		w->now = time;
 	w->apart = true;
 	w->counted++;
-	if (e->node != HL_NODE_NONE)
+	if (e->node != HL_NODE_NONE) {
 		add(&w->withheld.data[e->node], e, 1, e->size);
+		if (hl_unlikely(w->called.data[e->node] == 0) && e->op == HL_OP_ALLOC)
+			w->called.data[e->node] = (uint8_t)(e->func + 1);
+	}
 	add(&w->withheld_all, e, 1, e->size);
 	return hl_writer_count(w, e);
 }

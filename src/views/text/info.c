@@ -35,7 +35,7 @@ struct row {
 	enum { COUNT, BYTES, TIME } unit;
 };
 
-#define N_ROWS 18
+#define N_ROWS 20
 
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
@@ -60,6 +60,8 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 		{"dropped_events", "dropped events", c->dropped_events, COUNT},
 		{"threads", "threads", i->threads, COUNT},
 		{"stacks", "stacks", t->stacks, COUNT},
+		{"withheld_blocks", "blocks in sums only", i->withheld.alloc_blocks, COUNT},
+		{"withheld_bytes", "bytes in sums only", i->withheld.alloc_bytes, BYTES},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -247,6 +249,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_modes(&j, m);
+	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	json_totals(&j, i);
 	json_estimate(&j, m);
 	json_damage(&j, i);
@@ -343,6 +346,11 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note", "an earlier collector died: the books start where it stopped");
 	if (i->meta.start_off || i->stops)
 		line(out, "note", "recording was off for a part of the run");
+	if (i->withheld.alloc_blocks)
+		line(out, "note",
+			"blocks in sums only: in all totals, but no event tells of them one by one");
+	if (i->meta.zeroed)
+		line(out, "note", "memory was zeroed for the program (--zero-memory)");
 	if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
