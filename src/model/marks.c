@@ -36,16 +36,28 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 }
 
 /* A later name takes the place of an earlier one. */
-static int add_name(struct hl_model *m, const struct hl_extra *x)
+static int add_name(struct hl_model *m, hl_model_names *to, uint32_t number, const char *text)
 {
-	uint32_t thread = hl_model_role(m, x->thread).thread, name;
-	int err = hl_strings_add(&m->strings, x->text, &name);
+	uint32_t name;
+	int err = hl_strings_add(&m->strings, text, &name);
 
-	while (!err && m->thread_names.len <= thread)
-		err = hl_vec_push(&m->thread_names, NULL);
+	while (!err && to->len <= number)
+		err = hl_vec_push(to, NULL);
 	if (!err)
-		m->thread_names.data[thread] = hl_strings_get(&m->strings, name);
+		to->data[number] = hl_strings_get(&m->strings, name);
 	return err;
+}
+
+static int add_extra(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t i)
+{
+	const struct hl_extra *x = &c->extras[i];
+
+	if (x->kind == HL_EXTRA_THREAD_NAME && x->text)
+		return add_name(m, &m->thread_names,
+			hl_model_role(m, x->thread).thread, x->text);
+	if (x->kind == HL_EXTRA_POOL && x->text && x->value < HL_POOLS_MAX)
+		return add_name(m, &m->pools, (uint32_t)x->value, x->text);
+	return add_mark(m, chunk, c, i);
 }
 
 static int load(struct hl_model *m)
@@ -63,9 +75,7 @@ static int load(struct hl_model *m)
 			continue;
 		}
 		for (size_t x = 0; x < c.n_extras && !err; x++)
-			err = c.extras[x].kind == HL_EXTRA_THREAD_NAME && c.extras[x].text
-				      ? add_name(m, &c.extras[x])
-				      : add_mark(m, i, &c, x);
+			err = add_extra(m, i, &c, x);
 	}
 	hl_chunk_events_free(&c);
 	return err;

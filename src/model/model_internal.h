@@ -25,6 +25,11 @@ struct hl_site {
 	uint32_t first, n;
 };
 
+typedef HL_VEC(const char *) hl_model_names;
+
+/* Whatever a file says, it has no more. */
+#define HL_POOLS_MAX 65536u
+
 struct hl_question;
 
 struct hl_model {
@@ -55,7 +60,8 @@ struct hl_model {
 	bool marks_loaded;
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(uint64_t) snapshots; /* allocations before each */
-	HL_VEC(const char *) thread_names; /* by number, as far as any has one; NULL: none */
+	hl_model_names pools;        /* by number; NULL: its name is lost */
+	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 
 	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
 			      */

@@ -73,8 +73,15 @@ enum hl_extra_kind {
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
 	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
+	HL_EXTRA_POOL,   /* value: a pool's number, from 0; text: its name */
+	HL_EXTRA_POOL_ALLOC, /* addr, size, value = the pool, value2 = which of all pools' blocks,
+				from 0; node */
+	HL_EXTRA_POOL_FREE,  /* the same of the block, with the node that allocated it; value2 is
+				HL_POOL_UNKNOWN and size 0 if it was never seen */
 	HL_EXTRA_KIND_COUNT,
 };
+
+#define HL_POOL_UNKNOWN UINT64_MAX
 
 struct hl_extra {
 	uint64_t time_ns;
