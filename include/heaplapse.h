@@ -4,6 +4,9 @@
  *   heaplapse_mark("login done");      a named moment in the trace
  *   heaplapse_snapshot("after load");  a named moment to compare with others
  *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
+ *   HEAPLAPSE_SCOPE("render");         what is allocated up to the end of this block is render's
+ *   heaplapse_thread_name("decoder");  this thread's name in reports
+ *   heaplapse_alloc("arena", p, n); heaplapse_free("arena", p);   memory of the program's own pools
  *
  * While recording is stopped nothing is recorded, marks neither. Include it and call; there is
  * nothing to link. When the program is not recorded a call costs a load and a branch. From C and
@@ -38,6 +41,9 @@ extern "C" {
 
 typedef void (*heaplapse_label_fn_)(const char *);
 typedef void (*heaplapse_plain_fn_)(void);
+typedef void (*heaplapse_alloc_fn_)(const char *, const void *, __SIZE_TYPE__);
+typedef void (*heaplapse_realloc_fn_)(const char *, const void *, const void *, __SIZE_TYPE__);
+typedef void (*heaplapse_free_fn_)(const char *, const void *);
 
 static inline __attribute__((unused)) void heaplapse_mark(const char *label)
 {
@@ -56,6 +62,31 @@ static inline __attribute__((unused)) void heaplapse_thread_name(const char *nam
 {
 	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_thread_name");
 	heaplapse_call_(name);
+}
+
+/*
+ * Memory that the program gives out itself, from a pool of this name: said after ptr is given out,
+ * and before it is taken back. It is in no total of the heap, where the pool's own memory is.
+ */
+static inline __attribute__((unused)) void heaplapse_alloc(
+	const char *pool, const void *ptr, __SIZE_TYPE__ size)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_alloc_fn_, "heaplapse_impl_alloc");
+	heaplapse_call_(pool, ptr, size);
+}
+
+/* ptr, of this size, is what old has become; either may be NULL. */
+static inline __attribute__((unused)) void heaplapse_realloc(
+	const char *pool, const void *old, const void *ptr, __SIZE_TYPE__ size)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_realloc_fn_, "heaplapse_impl_realloc");
+	heaplapse_call_(pool, old, ptr, size);
+}
+
+static inline __attribute__((unused)) void heaplapse_free(const char *pool, const void *ptr)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_free_fn_, "heaplapse_impl_free");
+	heaplapse_call_(pool, ptr);
 }
 
 static inline __attribute__((unused)) void heaplapse_start(void)

@@ -138,8 +138,9 @@ static int run_log(void *state, int argc, char **argv)
 	int err = 0, status = 0, files = argc - 2 * s->compare;
 
 	if (files < 0)
-		return hl_cli_usage("--compare takes two numbers of snapshots after the trace, as in "
-				    "heaplapse log --compare app.hlt 3 7");
+		return hl_cli_usage(
+			"--compare takes two numbers of snapshots after the trace, as in "
+			"heaplapse log --compare app.hlt 3 7");
 	status = hl_trace_file_open(files, argv, &m);
 	if (status)
 		return status;
@@ -160,8 +161,7 @@ static int run_log(void *state, int argc, char **argv)
 	if (err)
 		return hl_trace_file_failed(m);
 	if (!status)
-		return hl_trace_file_close(
-			m, &s->common, s->moved ? "a snapshot" : NULL);
+		return hl_trace_file_close(m, &s->common, s->moved ? "a snapshot" : NULL);
 	hl_model_close(m);
 	return status;
 }
@@ -170,7 +170,8 @@ static const struct hl_opt log_opts[] = {
 	{0, "sort", SORT_VALUES, "the order of the sources of a snapshot (default live)", set_sort},
 	{'n', "limit", "N", "no more than N sources of a snapshot; 0: all (default 20)", set_limit},
 	{0, "compare", NULL,
-		"only what changed between two snapshots: FILE A B, where 0 is the start", set_compare},
+		"only what changed between two snapshots: FILE A B, where 0 is the start",
+		set_compare},
 	{0, "json", NULL, "as JSON, with all sources", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

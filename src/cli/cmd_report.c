@@ -180,8 +180,9 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
-#define GROUP_VALUES "stack|function|site|file|module|thread|call|size|life|snapshot|tag|process"
-#define SORT_VALUES  "bytes|blocks|average|name"
+#define GROUP_VALUES \
+	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
+#define SORT_VALUES "bytes|blocks|average|name"
 
 static const char *set_sort(void *state, const char *value)
 {
@@ -234,6 +235,19 @@ static const char *set_exclude_module(void *state, const char *value)
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
 }
 
+static const char *set_pool(void *state, const char *value)
+{
+	struct hl_report *r = state;
+	struct hl_pattern_error error = {0};
+
+	hl_pattern_free(r->pool);
+	r->pool = NULL;
+	r->pool_name = value;
+	return hl_pattern_new(&r->pool, value, strlen(value), &error)
+		       ? "the name of a pool, a glob or /a regular expression/"
+		       : NULL;
+}
+
 static int excluded(const char *a, const char *a_value, const char *b, const char *b_value)
 {
 	return hl_cli_usage("%s%s%s and %s%s%s exclude each other", a, a_value ? "=" : "",
@@ -283,6 +297,24 @@ static int check_fragmentation(const struct hl_report *r)
 	return 0;
 }
 
+/* Pools are looked at block by block: what goes by pages, snapshots and times is the heap's. */
+static int check_pool(const struct hl_report *r)
+{
+	for (size_t i = 0; i < r->parts.len; i++) {
+		const struct hl_report_part *p = &r->parts.data[i];
+		bool table = p->view == HL_REPORT_TABLE || p->view == HL_REPORT_ALL_BY;
+
+		if (table && p->group == HL_GROUP_POOL && !r->pool)
+			return hl_cli_usage("--group=pool is about pools of the program: add "
+					    "--pool='*', or the name of one");
+		if (r->pool && (!table || p->group == HL_GROUP_SNAPSHOT))
+			return hl_cli_usage("--pool goes with the tree, --sizes, --lifetimes and "
+					    "--group, not with %s%s%s",
+				p->option, p->value ? "=" : "", p->value ? p->value : "");
+	}
+	return 0;
+}
+
 /* Options that are fine one by one. 0 or an exit status. */
 static int check_options(const struct hl_report *r)
 {
@@ -294,6 +326,8 @@ static int check_options(const struct hl_report *r)
 		status = check_parts(r);
 	if (!status)
 		status = check_fragmentation(r);
+	if (!status)
+		status = check_pool(r);
 	if (status)
 		return status;
 	if (r->ranged && r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
@@ -338,6 +372,7 @@ static void fini_report(void *state)
 	hl_vec_free(&r->parts);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
+	hl_pattern_free(r->pool);
 	for (size_t i = 0; i < r->suppression_texts.len; i++)
 		free(r->suppression_texts.data[i]);
 	hl_vec_free(&r->suppression_texts);
@@ -376,6 +411,8 @@ static const struct hl_opt report_opts[] = {
 	{'g', "group", "GROUP:" GROUP_VALUES, "a flat table in which each block is in one row",
 		set_group},
 	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", set_filter},
+	{0, "pool", "NAME", "blocks of the program's own pools of this name, not the heap's",
+		set_pool},
 	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
 		set_include_function},
 	{'x', "exclude-function", "NAME", "no stacks with such a function", set_exclude_function},

@@ -71,6 +71,9 @@ struct hl_report {
 	hl_report_names filter_exprs, suppression_files;
 	hl_report_names include_function, exclude_function, include_module, exclude_module;
 
+	const char *pool_name;   /* --pool; NULL: the heap */
+	struct hl_pattern *pool; /* the same */
+	char heading[256];
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
 	HL_VEC(char *) suppression_texts;     /* of the files */

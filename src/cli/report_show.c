@@ -14,7 +14,7 @@
 #include "util/text.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
-static const char *heading(const struct hl_report *r, struct hl_model *m)
+static const char *heading_of_heap(const struct hl_report *r, struct hl_model *m)
 {
 	switch (r->what) {
 	case HL_REPORT_NOTHING:
@@ -36,6 +36,16 @@ static const char *heading(const struct hl_report *r, struct hl_model *m)
 						   : "live";
 	}
 	return "";
+}
+
+static const char *heading(struct hl_report *r, struct hl_model *m)
+{
+	const char *what = heading_of_heap(r, m);
+
+	if (!r->pool_name)
+		return what;
+	snprintf(r->heading, sizeof(r->heading), "pool %s: %s", r->pool_name, what);
+	return r->heading;
 }
 
 #define PAGE_LEAST 40
@@ -80,6 +90,7 @@ static struct hl_query query_of(const struct hl_report *r)
 		.from = r->from,
 		.to = r->at,
 		.filter = r->filter,
+		.pool = r->pool,
 		.suppressions = r->suppressions,
 		.temporary_ns = r->temporary_ns};
 
@@ -231,6 +242,8 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 	if (!err)
 		note_answer(r, m, &q, &x->a);
+	if (!err && r->common.json && r->pool_name)
+		hl_json_key_string(&r->json, "pool", r->pool_name);
 	if (!err && r->view == HL_REPORT_TREE)
 		err = hl_report_tree(r, m, &x->a, heading(r, m));
 	else if (!err && x == &now)

@@ -362,7 +362,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 		return;
 	}
 	x.time_ns = time_of(p, stamp);
-	x.thread = hl_books_thread(p, f);
+	x.thread = f->role != UINT32_MAX ? f->role : hl_books_thread(p, f);
 	x.text = copy;
 	hl_keep_extra(p, &x);
 	free(copy);

@@ -441,7 +441,8 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 void hl_keep_end(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END,
+	struct hl_snapshot s = {.time_ns = p->last_time,
+		.cause = HL_SNAPSHOT_END,
 		.churn_bytes = churn_threshold(k)};
 
 	release_all(p);

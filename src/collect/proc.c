@@ -319,6 +319,24 @@ static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
 }
 
+static void pool_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
+{
+	uint64_t size;
+	uint32_t node;
+
+	switch (words[0] & 31) {
+	case HL_REC_POOL_NAME:
+		hl_pools_name(f, words, stamp);
+		break;
+	case HL_REC_POOL_ALLOC:
+		node = stack_of(f, words[2], words + 4, &size);
+		hl_pools_alloc(f, words[1], size, words[3], node, stamp);
+		break;
+	default:
+		hl_pools_free(f, words[1], words[2], stamp);
+	}
+}
+
 /*
  * No allocator gives out such an address, but a hostile program may say so, and the table of blocks
  * must not be asked about it. What is left of the event, if anything.
@@ -416,6 +434,12 @@ void hl_proc_record(
 		p->cost = (struct hl_cost){
 			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
+	case HL_REC_POOL_NAME:
+	case HL_REC_POOL_ALLOC:
+	case HL_REC_POOL_FREE:
+		hl_proc_settle(p);
+		pool_record(f, words, stamp);
+		break;
 	case HL_REC_TAG_NAME:
 		hl_tags_name(f, (uint32_t)words[1], (uint32_t)(words[1] >> 32),
 			(const char *)(words + 3), words[2]);
@@ -448,6 +472,7 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
 	hl_proc_tags_fini(&p->tags);
+	hl_pools_fini(&p->pools);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p);

@@ -19,6 +19,7 @@
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
+#include "collect/pools.h"
 #include "collect/tags.h"
 #include "util/vec.h"
 
@@ -96,6 +97,7 @@ struct hl_proc {
 	struct hl_pending pending[HL_PENDING_MAX];
 	uint32_t n_pending;
 	struct hl_proc_tags tags;
+	struct hl_pools pools;
 	uint32_t n_roles; /* threads, and threads in scopes */
 	uint64_t n_allocs, n_frees;
 	struct hl_counters counters;

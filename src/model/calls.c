@@ -160,7 +160,9 @@ int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
 	if (!err)
 		err = take_keyframe(&s);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
-		if (a->values[i].blocks && !m->funcs[i])
+		if (a->values[i].blocks && a->pool)
+			m->funcs[i] = HL_FUNC_POOL + 1;
+		else if (a->values[i].blocks && !m->funcs[i])
 			err = hl_vec_push(&s.missing, i);
 	}
 	if (!err) {

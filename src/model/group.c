@@ -32,6 +32,7 @@ static const struct {
 	[HL_GROUP_LIFE] = {"life", HL_KEY_LIFE, true},
 	[HL_GROUP_SNAPSHOT] = {"snapshot", HL_KEY_INTERVAL, true},
 	[HL_GROUP_TAG] = {"tag", HL_KEY_TAG, false},
+	[HL_GROUP_POOL] = {"pool", HL_KEY_POOL, false},
 };
 
 int hl_group_find(const char *name, enum hl_group *g)
@@ -236,9 +237,10 @@ static int name_key(struct build *b, struct hl_row *r)
 {
 	if (r->key == b->a->n_keys) {
 		r->lo = r->hi = UINT64_MAX;
-		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE  ? "not freed"
-					 : b->t->group == HL_GROUP_TAG ? "[no tag]"
-								       : "not known");
+		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE   ? "not freed"
+					 : b->t->group == HL_GROUP_TAG  ? "[no tag]"
+					 : b->t->group == HL_GROUP_POOL ? "[heap]"
+									: "not known");
 		return keep(b, &r->name);
 	}
 	switch (b->t->group) {
@@ -253,6 +255,9 @@ static int name_key(struct build *b, struct hl_row *r)
 		break;
 	case HL_GROUP_LIFE:
 		name_life(b, r);
+		break;
+	case HL_GROUP_POOL:
+		hl_strbuf_puts(&b->text, hl_model_pool_name(b->m, r->key));
 		break;
 	case HL_GROUP_TAG:
 		hl_model_put_tag(b->m, r->key, &b->text);

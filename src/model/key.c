@@ -5,6 +5,7 @@
 
 #include "model/model_internal.h"
 #include "model/query.h"
+#include "model/tags.h"
 
 /* 1 us, 10 us, ... 1000 s: what people tell apart. */
 #define FIRST_BOUND_NS 1000
@@ -58,6 +59,9 @@ int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 	case HL_KEY_TAG:
 		*n = m->n_tags;
 		break;
+	case HL_KEY_POOL:
+		*n = hl_model_n_pools(m);
+		break;
 	}
 	return err;
 }
@@ -80,6 +84,8 @@ uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b
 		return hl_model_interval(m, b->ordinal);
 	case HL_KEY_TAG:
 		return b->tag; /* HL_TAG_NONE is larger than any */
+	case HL_KEY_POOL:
+		return b->pool;
 	}
 	return UINT32_MAX;
 }

@@ -20,8 +20,9 @@ struct hl_log {
 	HL_VEC(struct hl_source) sources;
 	uint64_t *ids; /* by node */
 
-	/* The sums at moment `at`, and at the one before; n_nodes + 1, the last: without a stack. */
-	size_t at; /* SIZE_MAX: not known */
+	/* The sums at moment `at`, and at the one before; n_nodes + 1, the last: without a stack.
+	 */
+	size_t at;   /* SIZE_MAX: not known */
 	size_t next; /* the keyframe after `now`; SIZE_MAX: not known */
 	struct hl_sums *now, *was;
 	uint64_t time_ns;         /* of `now` */
@@ -312,8 +313,8 @@ static int gather(struct hl_log *log, enum hl_log_sort sort, struct hl_log_page 
 	return err;
 }
 
-int hl_log_between(struct hl_log *log, size_t from, size_t to, enum hl_log_sort sort,
-	struct hl_log_page *page)
+int hl_log_between(
+	struct hl_log *log, size_t from, size_t to, enum hl_log_sort sort, struct hl_log_page *page)
 {
 	size_t bytes = ((size_t)log->m->n_nodes + 1) * sizeof(*log->now);
 	int err = 0;

@@ -55,15 +55,15 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 }
 
 /* A later name takes the place of an earlier one. */
-static int add_name(struct hl_model *m, const struct hl_extra *x)
+static int add_name(struct hl_model *m, hl_model_names *to, uint32_t number, const char *text)
 {
-	uint32_t thread = hl_model_role(m, x->thread).thread, name;
-	int err = hl_strings_add(&m->strings, x->text, &name);
+	uint32_t name;
+	int err = hl_strings_add(&m->strings, text, &name);
 
-	while (!err && m->thread_names.len <= thread)
-		err = hl_vec_push(&m->thread_names, NULL);
+	while (!err && to->len <= number)
+		err = hl_vec_push(to, NULL);
 	if (!err)
-		m->thread_names.data[thread] = hl_strings_get(&m->strings, name);
+		to->data[number] = hl_strings_get(&m->strings, name);
 	return err;
 }
 
@@ -87,6 +87,20 @@ static int add_mode(struct hl_model *m, const struct hl_extra *x)
 	return hl_vec_push(&m->modes, c);
 }
 
+static int add_extra(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t i,
+	uint64_t allocs)
+{
+	const struct hl_extra *x = &c->extras[i];
+	int err;
+
+	if (x->kind == HL_EXTRA_THREAD_NAME && x->text)
+		return add_name(m, &m->thread_names, hl_model_role(m, x->thread).thread, x->text);
+	if (x->kind == HL_EXTRA_POOL && x->text && x->value < HL_POOLS_MAX)
+		return add_name(m, &m->pools, (uint32_t)x->value, x->text);
+	err = add_mark(m, chunk, c, i, allocs);
+	return err ? err : add_mode(m, x);
+}
+
 /* Extras come in the order of their events, so that one walk along these serves all of them. */
 static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c)
 {
@@ -97,12 +111,7 @@ static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_eve
 	for (size_t x = 0; x < c->n_extras && !err; x++) {
 		for (; i < c->extras_at[x] && i < c->n_events; i++)
 			allocs += c->events[i].op == HL_OP_ALLOC;
-		if (c->extras[x].kind == HL_EXTRA_THREAD_NAME && c->extras[x].text)
-			err = add_name(m, &c->extras[x]);
-		else
-			err = add_mark(m, chunk, c, x, allocs);
-		if (!err)
-			err = add_mode(m, &c->extras[x]);
+		err = add_extra(m, chunk, c, x, allocs);
 	}
 	return err;
 }

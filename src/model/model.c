@@ -101,6 +101,7 @@ void hl_model_close(struct hl_model *m)
 	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
 	hl_vec_free(&m->thread_names);
+	hl_vec_free(&m->pools);
 	free(m->funcs);
 	hl_map_fini(&m->calls);
 	hl_reader_close(m->reader);

@@ -25,6 +25,11 @@ struct hl_site {
 	uint32_t first, n;
 };
 
+typedef HL_VEC(const char *) hl_model_names;
+
+/* Whatever a file says, it has no more. */
+#define HL_POOLS_MAX 65536u
+
 struct hl_question;
 
 struct hl_model {
@@ -64,8 +69,9 @@ struct hl_model {
 	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(struct hl_mode_change) modes;
-	HL_VEC(uint64_t) snapshots;        /* allocations before each */
-	HL_VEC(const char *) thread_names; /* by number, as far as any has one; NULL: none */
+	HL_VEC(uint64_t) snapshots;  /* allocations before each */
+	hl_model_names pools;        /* by number; NULL: its name is lost */
+	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 
 	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
 			      */

@@ -18,6 +18,7 @@
 #include "model/stream.h"
 #include "model/sums.h"
 #include "model/suppress.h"
+#include "model/tags.h"
 
 const char *hl_quantity_name(enum hl_quantity q)
 {
@@ -261,6 +262,7 @@ static void start_stream(struct asking *w)
 	struct hl_model *m = w->question.m;
 
 	w->stream = (struct hl_stream){.filter = q->filter,
+		.pool = q->pool,
 		.to = hl_query_to(m, &q->to),
 		.older = live,
 		.to_end = q->key == HL_KEY_LIFE,
@@ -330,13 +332,37 @@ static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || m->info->totals.samples ||
+	if (q->decode || q->pool || m->info->totals.samples ||
 		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&
 		       !(q->suppressions && hl_suppressions_need_calls(q->suppressions));
 	return hl_keyed_is_known(q->key) && subjects == 0 && !q->suppressions;
+}
+
+static int no_such_pool(struct hl_model *m)
+{
+	size_t len = (size_t)snprintf(
+		m->error, sizeof(m->error), "there is no pool of this name in the recording");
+	uint32_t n = hl_model_n_pools(m);
+
+	for (uint32_t i = 0; i < n && len + 1 < sizeof(m->error); i++)
+		len += (size_t)snprintf(m->error + len, sizeof(m->error) - len, "%s%s",
+			i ? ", " : "; it has ", hl_model_pool_name(m, i));
+	return -ENOENT;
+}
+
+/* Some pool must have the name. */
+static int check_pool(const struct hl_query *q, struct hl_model *m)
+{
+	if (!q->pool)
+		return 0;
+	for (uint32_t i = 0; i < hl_model_n_pools(m); i++) {
+		if (hl_pattern_fits(q->pool, hl_model_pool_name(m, i)))
+			return 0;
+	}
+	return no_such_pool(m);
 }
 
 static int bind(const struct hl_query *q, struct hl_model *m)
@@ -349,7 +375,7 @@ static int bind(const struct hl_query *q, struct hl_model *m)
 		err = hl_filter_bind(q->filter, m);
 	if (!err && q->suppressions)
 		err = hl_suppressions_bind(q->suppressions, m);
-	return err;
+	return err ? err : check_pool(q, m);
 }
 
 bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when)
@@ -372,7 +398,8 @@ static int start(struct hl_question *question)
 	struct hl_answer *a = &w->a;
 	int err;
 
-	*a = (struct hl_answer){.quantity = w->q.quantity, .key = w->q.key};
+	*a = (struct hl_answer){
+		.quantity = w->q.quantity, .key = w->q.key, .pool = w->q.pool != NULL};
 	err = hl_key_count(m, w->q.key, &a->n_keys);
 	if (err)
 		return err;
@@ -419,7 +446,7 @@ static bool same(const struct hl_question *qa, const struct hl_question *qb)
 	return a->quantity == b->quantity && a->key == b->key && hl_when_same(&a->from, &b->from) &&
 	       hl_when_same(&a->to, &b->to) && a->filter == b->filter &&
 	       a->suppressions == b->suppressions && a->temporary_ns == b->temporary_ns &&
-	       a->decode == b->decode;
+	       a->pool == b->pool && a->decode == b->decode;
 }
 
 static void drop(struct hl_question *question)

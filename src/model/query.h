@@ -8,6 +8,7 @@
 #include "model/block.h"
 #include "model/filter.h"
 #include "model/model.h"
+#include "model/pattern.h"
 #include "model/sums.h"
 #include "model/when.h"
 
@@ -31,6 +32,7 @@ enum hl_key {
 	HL_KEY_LIFE,     /* powers of ten, see hl_life_bounds; none: not freed by the end */
 	HL_KEY_INTERVAL, /* how many snapshots came before */
 	HL_KEY_TAG,      /* tags of the trace; none: outside of any scope */
+	HL_KEY_POOL,     /* pools of the program's own; none: the heap */
 };
 
 /* Lifetimes from *lo to below *hi; UINT64_MAX: no end. */
@@ -45,7 +47,8 @@ struct hl_query {
 	struct hl_suppressions *suppressions; /* what they fit is left out; NULL: nothing */
 	uint64_t temporary_ns; /* temporary: lived shorter than this; 0: freed by the very next
 				  event */
-	bool decode;           /* never the short way: what tests compare with */
+	const struct hl_pattern *pool; /* blocks of pools with such a name; NULL: the heap's */
+	bool decode;                   /* never the short way: what tests compare with */
 };
 
 struct hl_value {
@@ -69,6 +72,7 @@ struct hl_answer {
 	struct hl_value total;
 	struct hl_value *values; /* n_keys + 1; the last: none */
 	uint32_t n_keys;
+	bool pool; /* of pools, not of the heap */
 	/* The file is damaged: what was asked for cannot be known exactly, and this is the latest
 	 * moment before it that can. */
 	bool moved;

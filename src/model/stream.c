@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "model/model_internal.h"
+#include "model/tags.h"
 
 #define NO_ORDINAL UINT64_MAX
 
@@ -157,6 +158,7 @@ static struct hl_block block_of(
 		.node = e->node,
 		.thread = role.thread,
 		.tag = role.tag,
+		.pool = UINT32_MAX,
 		.func = e->func,
 		.born = (uint8_t)phase};
 }
@@ -197,6 +199,65 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 	return err || !wanted ? err : death(s, &b, e, phase_of(p, i));
 }
 
+/* --- blocks of pools, which lie between the events --- */
+
+/* Is this extra before the place, of which `n` events of the chunk are? */
+static bool extra_is_before(
+	const struct hl_place *p, size_t chunk, size_t n, const struct hl_chunk_events *c, size_t x)
+{
+	if (chunk != p->chunk)
+		return chunk < p->chunk;
+	if (p->cut == HL_CUT_TIME)
+		return c->extras[x].time_ns <= p->limit;
+	return p->cut != HL_CUT_START && c->extras_at[x] <= n && c->extras[x].time_ns <= p->time_ns;
+}
+
+static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum hl_phase phase)
+{
+	struct hl_role role = hl_role_of(s->m, x->thread);
+	const struct hl_event at = {
+		.time_ns = x->time_ns, .ordinal = x->value2, .thread = x->thread};
+	struct hl_block b = {.ordinal = x->value2,
+		.addr = x->addr,
+		.size = x->size,
+		.birth_ns = x->time_ns,
+		.node = x->node,
+		.thread = role.thread,
+		.tag = role.tag,
+		.pool = (uint32_t)x->value,
+		.func = HL_FUNC_POOL,
+		.born = (uint8_t)phase};
+	struct hl_block had;
+
+	if (x->kind == HL_EXTRA_POOL_FREE)
+		return hl_blocks_take(&s->alive, x->value2, &had) ? death(s, &had, &at, phase) : 0;
+	if (hl_blocks_take(&s->alive, x->value2, &had))
+		return -EBADMSG; /* no block is given out twice */
+	return born_in_time(s, phase) ? birth(s, &b) : 0;
+}
+
+static int apply_pools(struct hl_stream *s, size_t chunk, const struct hl_chunk_events *c)
+{
+	size_t from = before(s, &s->from, chunk, c), to = before(s, &s->to, chunk, c);
+	int err = 0;
+
+	for (size_t i = 0; i < c->n_extras && !err; i++) {
+		const struct hl_extra *x = &c->extras[i];
+		bool pool = x->kind == HL_EXTRA_POOL_ALLOC || x->kind == HL_EXTRA_POOL_FREE;
+		enum hl_phase phase = !extra_is_before(&s->to, chunk, to, c, i) ? HL_PHASE_AFTER
+				      : extra_is_before(&s->from, chunk, from, c, i)
+					      ? HL_PHASE_BEFORE
+					      : HL_PHASE_IN;
+
+		if (!pool || x->value >= HL_POOLS_MAX || (phase == HL_PHASE_AFTER && !s->to_end) ||
+			!hl_pattern_fits(s->pool, hl_model_pool_name(s->m, (uint32_t)x->value)))
+			continue;
+		err = apply_pool_extra(s, x, phase);
+		s->previous = x->kind == HL_EXTRA_POOL_ALLOC ? x->value2 : NO_ORDINAL;
+	}
+	return err;
+}
+
 static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 {
 	struct hl_stream *s = arg;
@@ -205,6 +266,8 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 		.to = before(s, &s->to, chunk, c)};
 	int err = 0;
 
+	if (s->pool)
+		return apply_pools(s, chunk, c);
 	p.n = s->to_end ? c->n_events : p.to;
 
 	s->previous = NO_ORDINAL;
@@ -240,6 +303,7 @@ static int apply_set(struct hl_stream *s, size_t set)
 			.tag = role.tag,
 			.blocks = blocks[i].blocks,
 			.bytes = blocks[i].bytes,
+			.pool = UINT32_MAX,
 			.func = HL_FUNC_COUNT,
 			.born = HL_PHASE_BEFORE};
 
@@ -255,6 +319,7 @@ static int begin(void *arg)
 	struct hl_stream *s = arg;
 
 	hl_blocks_fini(&s->alive);
+	s->previous = NO_ORDINAL;
 	if (!s->go_on) {
 		s->share = 0;
 		s->begin(s->arg);
@@ -303,7 +368,7 @@ static bool find_start(struct hl_stream *s)
 {
 	struct hl_model *m = s->m;
 	size_t end = hl_place_end(&s->to);
-	bool sets = s->older && !s->func;
+	bool sets = s->older && !s->func && !s->pool;
 
 	for (size_t i = sets ? hl_reader_n_live_sets(m->reader) : 0; i-- > 0;) {
 		size_t chunk = chunk_after(m, hl_reader_live_set(m->reader, i)->first_event);

@@ -57,3 +57,18 @@ const char *hl_model_thread_name(struct hl_model *m, uint32_t thread)
 		return NULL;
 	return m->thread_names.data[thread];
 }
+
+uint32_t hl_model_n_pools(struct hl_model *m)
+{
+	const struct hl_mark *marks;
+	size_t n;
+
+	return hl_model_marks(m, &marks, &n) ? 0 : (uint32_t)m->pools.len;
+}
+
+const char *hl_model_pool_name(struct hl_model *m, uint32_t pool)
+{
+	const char *name = pool < hl_model_n_pools(m) ? m->pools.data[pool] : NULL;
+
+	return name ? name : "[lost]";
+}

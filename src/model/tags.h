@@ -1,5 +1,6 @@
 /*
- * tags.h - who did it, by name: threads and the scopes that they were in.
+ * tags.h - who did it, by name: threads, the scopes that they were in, and pools of the program's
+ * own.
  */
 #ifndef HL_MODEL_TAGS_H
 #define HL_MODEL_TAGS_H
@@ -26,5 +27,10 @@ void hl_model_put_tag(struct hl_model *m, uint32_t tag, struct hl_strbuf *to);
 /* The last name of a thread that is known; NULL: none, or an error. Decodes the chunks that have
  * extras, once. */
 const char *hl_model_thread_name(struct hl_model *m, uint32_t thread);
+
+/* Pools are numbered from 0; as for names of threads. */
+uint32_t hl_model_n_pools(struct hl_model *m);
+/* "[lost]" if its definition is. */
+const char *hl_model_pool_name(struct hl_model *m, uint32_t pool);
 
 #endif

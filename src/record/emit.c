@@ -240,6 +240,7 @@ static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words,
 void hl_emit_forget_tags(struct hl_thread *t)
 {
 	t->told_tag = NULL;
+	t->told_pool = 0;
 	if (t->named)
 		memset(t->named, 0, HL_NAMED_TAGS * sizeof(*t->named));
 }
@@ -299,8 +300,11 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	uint64_t serial = f->stack ? f->stack->serial : 0;
 	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
 
+	/* A handler has told another scope since the stack was unwound. What that stack has in
+	 * common with the last one is not asked again: it is sent whole. */
 	if (hl_unlikely(!tag_is_told(t))) {
 		*again = tell_tag(t);
+		t->synced_at = UINT64_MAX;
 		return false;
 	}
 	/* What is common is so with the unwinder's last result: has the collector that one? */
@@ -435,6 +439,8 @@ hl_inline void emit_with_stack(
 		struct hl_stack stack;
 		struct frames f;
 
+		if (hl_unlikely(!tag_is_told(t)) && !tell_tag(t))
+			break;
 		if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
 			put_event_streamed(t, *d, regs, size);
 			return;
@@ -752,4 +758,56 @@ void hl_emit_mark(uint32_t kind, const char *text)
 
 	if (t)
 		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
+}
+
+/* --- pools of the program's own --- */
+
+static uint64_t hash_name(const char *name, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+/* The name goes before the first event of its pool, and again when another was named since. */
+static bool name_pool(struct hl_thread *t, const char *name, size_t len, uint64_t pool)
+{
+	const uint64_t words[] = {pool, len};
+
+	if (t->told_pool == pool)
+		return true;
+	if (!hl_emit_state(t, HL_REC_POOL_NAME, words, 2, name, len))
+		return false;
+	if (!t->shared) /* in a shared ring another collector may be next */
+		t->told_pool = pool;
+	return true;
+}
+
+void hl_emit_pool_alloc(const struct hl_regs *regs, const char *pool, const void *addr, size_t size)
+{
+	struct hl_thread *t = hl_thread_enter();
+	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
+	struct draft d = {.type = HL_REC_POOL_ALLOC,
+		.n_words = 3,
+		.words = {(uintptr_t)addr, 0, hash_name(pool, len)}};
+
+	if (!t)
+		return;
+	if (name_pool(t, pool, len, d.words[2]))
+		emit_stack_event(t, &d, regs, size_field(&d, size));
+	else
+		drop(t);
+}
+
+void hl_emit_pool_free(const char *pool, const void *addr)
+{
+	struct hl_thread *t = hl_thread_enter();
+	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
+	const uint64_t words[] = {(uintptr_t)addr, hash_name(pool, len)};
+
+	if (t && (!name_pool(t, pool, len, words[1]) ||
+			 !hl_emit_state(t, HL_REC_POOL_FREE, words, 2, NULL, 0)))
+		drop(t);
 }

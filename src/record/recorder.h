@@ -75,6 +75,7 @@ struct hl_thread {
 	const struct hl_tag_node *told_tag;
 	const struct hl_tag_node **named;
 	uint32_t tellings;
+	uint64_t told_pool; /* the hash of the pool that the ring named last; 0: none */
 };
 
 struct hl_recorder {
@@ -157,6 +158,10 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
 	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
+/* A block of a pool of the program's own, which is in no heap. */
+void hl_emit_pool_alloc(
+	const struct hl_regs *regs, const char *pool, const void *addr, size_t size);
+void hl_emit_pool_free(const char *pool, const void *addr);
 /* Whoever reads this ring from here on knows of no scope and no tag. */
 void hl_emit_forget_tags(struct hl_thread *t);
 

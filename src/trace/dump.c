@@ -28,6 +28,7 @@ static const char *const func_names[] = {
 	"mmap",
 	"munmap",
 	"mremap",
+	"pool",
 };
 _Static_assert(HL_ARRAY_LEN(func_names) == HL_FUNC_COUNT, "a name for each function");
 
@@ -43,6 +44,9 @@ static const char *const extra_names[] = {
 	"munmap",
 	"mremap",
 	"mode",
+	"pool",
+	"pool-alloc",
+	"pool-free",
 };
 _Static_assert(HL_ARRAY_LEN(extra_names) == HL_EXTRA_KIND_COUNT, "a name for each kind");
 

@@ -87,8 +87,15 @@ enum hl_extra_kind {
 	/* value = enum hl_mode | HL_STEER_PAUSED: how much is recorded from here on; value2 = bytes
 	 * between samples, or the lifetime of cull in ns */
 	HL_EXTRA_MODE,
+	HL_EXTRA_POOL,       /* value: a pool's number, from 0; text: its name */
+	HL_EXTRA_POOL_ALLOC, /* addr, size, value = the pool, value2 = which of all pools' blocks,
+				from 0; node */
+	HL_EXTRA_POOL_FREE,  /* the same of the block, with the node that allocated it; value2 is
+				HL_POOL_UNKNOWN and size 0 if it was never seen */
 	HL_EXTRA_KIND_COUNT,
 };
+
+#define HL_POOL_UNKNOWN UINT64_MAX
 
 struct hl_extra {
 	uint64_t time_ns;
@@ -214,10 +221,10 @@ enum hl_snapshot_cause {
 
 struct hl_snapshot {
 	uint64_t time_ns;
-	uint64_t threshold; /* of its cause: bytes, or ns for TIME; 0: none */
+	uint64_t threshold;   /* of its cause: bytes, or ns for TIME; 0: none */
 	uint64_t churn_bytes; /* between two, if nothing else happens; 0: none */
-	uint32_t cause;     /* enum hl_snapshot_cause; a newer file may have others */
-	const char *label;  /* NULL or text, not trusted */
+	uint32_t cause;       /* enum hl_snapshot_cause; a newer file may have others */
+	const char *label;    /* NULL or text, not trusted */
 };
 
 /* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.

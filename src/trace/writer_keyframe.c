@@ -162,8 +162,7 @@ static int written_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 		if (hl_bytes_varint(&w->sealer.scratch,
 			    nodes[i] < w->called.len ? w->called.data[nodes[i]] : 0) < 0)
 			return -ENOMEM;
-	hl_seal_column(
-		&w->sealer, HL_COL_KEY_FUNC, w->sealer.scratch.data, w->sealer.scratch.len);
+	hl_seal_column(&w->sealer, HL_COL_KEY_FUNC, w->sealer.scratch.data, w->sealer.scratch.len);
 	for (int field = 0; field < HL_WRITTEN_FIELDS && w->withheld.len > 0; field++) {
 		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n; i++)
@@ -178,8 +177,7 @@ static int written_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 
 static int snapshot_column(struct hl_writer *w, const struct hl_snapshot *s)
 {
-	const uint64_t v[] = {
-		++w->n_snapshots, s->cause, s->threshold, s->churn_bytes};
+	const uint64_t v[] = {++w->n_snapshots, s->cause, s->threshold, s->churn_bytes};
 	hl_bytes *b = &w->sealer.scratch;
 	size_t len = s->label ? hl_min_u64(strlen(s->label), HL_TEXT_MAX) : 0;
 

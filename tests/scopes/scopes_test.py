@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """scopes_test - what a program counts for each of its scopes is what reports say, by tag and by filters.
 
-	scopes_test.py HEAPLAPSE TAGGED NAMED
+	scopes_test.py HEAPLAPSE TAGGED NAMED POOLED
 """
 import collections
 import glob
@@ -15,7 +15,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import case, finish  # noqa: E402
 
-heaplapse, tagged, named = map(os.path.abspath, sys.argv[1:4])
+heaplapse, tagged, named, pooled = map(os.path.abspath, sys.argv[1:5])
 
 
 def record(folder, *arguments, program=tagged):
@@ -128,4 +128,36 @@ with tempfile.TemporaryDirectory() as folder:
                               'thread:first': (), 'thread:"by itself",second': (1001, 1007)}.items():
         rows_ = ask(trace, '--allocated', '-g', 'thread', '--filter', expression)['rows']
         case(sorted(row['bytes'] for row in rows_) == sorted(sizes), f'--filter {expression}', rows_)
+    text, trace = record(folder, 'pooled', program=pooled)
+    truth = [line.split('\t') for line in text.splitlines()]
+    truth = [(pool, tag, *map(int, numbers)) for pool, tag, *numbers in truth]
+    case(len(truth) == 4, 'pooled: the program found all functions', text)
+    for option, blocks, size in ('--allocated', 2, 3), ('--leaks', 4, 5):
+        for group, column in ('pool', 0), ('tag', 1):
+            want = collections.defaultdict(lambda: (0, 0))
+            for line in truth:
+                a, b = want[line[column]]
+                want[line[column]] = a + line[blocks], b + line[size]
+            have = rows(ask(trace, option, '--pool', '*', '-g', group))
+            case(have == want, f'pools: {option} -g {group}', f'{have} instead of {dict(want)}')
+        have = rows(ask(trace, option, '--pool', 'aren?', '-g', 'call', '--filter', 'tag:b size:32'))
+        want = {'pool': truth[1][blocks:size + 1]}
+        case(have == want, f'pools: {option} of one, filtered', f'{have} instead of {want}')
+    functions = rows(ask(trace, '--leaks', '--pool', '*', '-g', 'function'))
+    case(functions == {'use': (1002, 1400128), 'use_heaptrack': (1, 60)} or 'heaplapse_alloc' in functions,
+         'pools: their stacks', functions)
+    heap = ask(trace, '--allocated', '-g', 'call')
+    case('pool' not in rows(heap) and rows(heap)['malloc'][0] < 20, 'pools are in no total of the heap', rows(heap))
+    for arguments, words in ((('--pool', 'nix'), 'it has arena, slab of pages, heaptrack_report'),
+                             (('--pool', 'arena', '--timeline'), 'not with --timeline'),
+                             (('-g', 'pool'), "add --pool='*'"), (('--pool', '/(/'), 'regular expression'),
+                             (('--pool', ''), 'name of a pool'), (('--filter', 'tag:'), 'expected a name')):
+        done = subprocess.run([heaplapse, 'report', *arguments, trace], capture_output=True, text=True)
+        case(done.returncode and words in done.stderr and not done.stdout, f'refused: {" ".join(arguments)}', done)
+
+    # The first event of a scope has its own stack, not the one before.
+    text, trace = record(folder, 'stacks')
+    for tag, function in ('tag:one', 'first_place'), ('tag:two', 'second_place'):
+        have = rows(ask(trace, '--allocated', '-g', 'function', '--filter', tag))
+        case(have == {function: (50, 50 * 10)}, f'{tag} is allocated in {function}', have)
 finish()

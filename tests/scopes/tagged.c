@@ -6,6 +6,7 @@
  *   tagged fork                   a child that begins in its parent's scope
  *   tagged exec                   another program in the middle of a scope
  *   tagged names                  a name of 10,000 characters, an empty one, scopes 1,000 deep
+ *   tagged stacks                 two functions, each with a scope of its own, by turns
  *   tagged handler                signals whose handler has a scope of its own
  *
  * At its end it prints a line for each path: PATH, blocks and bytes allocated, blocks and bytes
@@ -319,6 +320,24 @@ static void run_handler(void)
 	}
 }
 
+/* --- whose stack is it? --- */
+
+__attribute__((noinline)) static void first_place(void)
+{
+	HEAPLAPSE_SCOPE("one");
+	void *volatile p = malloc(10);
+
+	free(p);
+}
+
+__attribute__((noinline)) static void second_place(void)
+{
+	HEAPLAPSE_SCOPE("two");
+	void *volatile p = malloc(10);
+
+	free(p);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -342,6 +361,11 @@ int main(int argc, char **argv)
 		execl(argv[0], argv[0], "names", NULL);
 	} else if (strcmp(what, "names") == 0) {
 		run_names();
+	} else if (strcmp(what, "stacks") == 0) {
+		for (int i = 0; i < 50; i++) {
+			first_place();
+			second_place();
+		}
 	} else if (strcmp(what, "handler") == 0) {
 		run_handler();
 	} else {

@@ -86,8 +86,8 @@ static int put_source(FILE *out, struct hl_model *m, const struct hl_source *s)
 	return each_frame(m, s->node, text_frame, out);
 }
 
-static void put_head(FILE *out, const struct hl_log *log, size_t from, size_t to,
-	const struct hl_log_page *page)
+static void put_head(
+	FILE *out, const struct hl_log *log, size_t from, size_t to, const struct hl_log_page *page)
 {
 	const struct hl_moment *x = to ? hl_log_moment(log, to) : NULL;
 	char time[HL_TEXT_SIZE_MAX], live[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
