@@ -337,9 +337,6 @@ static int check_options(const struct hl_report *r)
 	if (r->suppression_files.len > 0 && r->what != HL_REPORT_LEAKS)
 		return hl_cli_usage("--suppressions is for --leaks: only what is left at the end "
 				    "can be known to be left");
-	if (r->no_defaults && r->what != HL_REPORT_LEAKS)
-		return hl_cli_usage("--no-default-suppressions is for --leaks: elsewhere nothing "
-				    "is suppressed");
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
 		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				    "--sites, also by average or name");

@@ -224,6 +224,8 @@ static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum 
 		.node = x->node,
 		.thread = role.thread,
 		.tag = role.tag,
+		.blocks = 1,
+		.bytes = x->size,
 		.pool = (uint32_t)x->value,
 		.func = HL_FUNC_POOL,
 		.born = (uint8_t)phase};
