@@ -24,6 +24,7 @@ struct hl_collect_settings {
 	enum hl_mode mode;      /* at the start */
 	uint64_t sample_bytes;  /* HL_MODE_SAMPLE */
 	uint64_t sample_seed;   /* not 0: the same samples each time */
+	uint32_t toggle_signal, snapshot_signal; /* 0: none */
 	size_t memory_limit;    /* of a live table in memory */
 	uint32_t max_processes; /* of one region that live at once; 0: the usual */
 	struct hl_output_settings output;
