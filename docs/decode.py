@@ -13,7 +13,7 @@ M64 = (1 << 64) - 1
 TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
          'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap').split()
-KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap'.split()
+KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode'.split()
 
 zstd = ctypes.CDLL('libzstd.so.1')
 zstd.ZSTD_decompress.restype = ctypes.c_size_t
@@ -187,7 +187,7 @@ def name(names, number, other):
 
 def extras(c):
     """(events before it, line) of each extra."""
-    data, at, out = c.bytes(48), 0, []
+    data, at, out = c.bytes(49), 0, []
     before, time = 0, c.t0 // 64
     for _ in range(c.n_rows):
         v = []
@@ -204,6 +204,11 @@ def extras(c):
                             f'{value2} {node_name(node)} {text}'))
     need(at == len(data), 'bytes after the last extra')
     return out
+
+
+def weight(entry, size):
+    """What a sample stands for, at the end of its line."""
+    return f' blocks={entry[0]} bytes={size + entry[1] & M64}' if entry else ''
 
 
 def event_lines(c):
@@ -227,12 +232,17 @@ def event_lines(c):
     moved = set()
     for at in accumulate(c.varints(39)):
         moved.update((at - 1, at))
+    entries = iter(c.varints(48))
+    weights, at = {}, 0
+    for step in entries:
+        at += step
+        weights[at] = next(entries) + 1, next(entries)
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 
     stacks, lasts, xlast = {}, {}, 0
     first, prev, a, f = c.first_ordinal, c.first_ordinal, 0, 0
-    addrs, born, born_by = [], [], []
+    addrs, born, born_by, stands_for = [], [], [], []
     lines = []
     for i in range(n):
         time, thread, mark = times[i], threads[i], 'moved' if i in moved else '-'
@@ -251,8 +261,9 @@ def event_lines(c):
             addrs.append(addr)
             born.append(time)
             born_by.append(thread)
+            stands_for.append(weight(weights.get(i), size))
             lines.append(f'alloc {time * 64} t{thread} {names_a[a]} 0x{addr:x} {size} #{first + a} '
-                         f'{node_name(nodes[a])} {mark}')
+                         f'{node_name(nodes[a])} {mark}{stands_for[a]}')
             a += 1
             continue
         ref = refs[f]
@@ -262,14 +273,14 @@ def event_lines(c):
         if ordinal >= first:
             b = ordinal - first
             node, size, addr, by = nodes[b], sizes[b], addrs[b], born_by[b]
-            life = life_class(time - born[b])
+            life, stands = life_class(time - born[b]), stands_for[b]
             stack = stacks.setdefault(size_class(size), [])
             stack.append(addr)
             if len(stack) > 8:
                 del stack[0]
         else:
             node, size, life, by = next(old)
-            by = by - 1 if by else thread
+            by, stands = by - 1 if by else thread, weight(weights.get(i), size)
             code = next(xaddr_codes)
             if code == 0:
                 v = next(xaddr_codes)
@@ -279,7 +290,7 @@ def event_lines(c):
             xlast = addr & ~15
         at = node_name(fnodes[f]) if fnodes else '-'
         lines.append(f'free {time * 64} t{thread} {names_f[f]} 0x{addr:x} {size} #{ordinal} {node_name(node)} {mark} '
-                     f'life={life} by=t{by} at={at}')
+                     f'life={life} by=t{by} at={at}{stands}')
         f += 1
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')

@@ -161,6 +161,10 @@ int hl_dump_event(char *buf, size_t n, const struct hl_event *e)
 		put_field(&l, " by=t", e->birth_thread);
 		put_node(&l, " at=", e->free_node);
 	}
+	if (e->blocks > 1 || (e->blocks && e->bytes != e->size)) {
+		put_field(&l, " blocks=", e->blocks);
+		put_field(&l, " bytes=", e->bytes);
+	}
 	return finish(&l);
 }
 
