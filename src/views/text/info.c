@@ -245,11 +245,11 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
-	json_modes(&j, m);
 	json_totals(&j, i);
-	json_estimate(&j, m);
 	json_damage(&j, i);
 	json_cost(&j, &i->cost);
+	json_modes(&j, m);
+	json_estimate(&j, m);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_end_object(&j);
 	putc('\n', out);
@@ -342,6 +342,8 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note", "an earlier collector died: the books start where it stopped");
 	if (i->meta.start_off || i->stops)
 		line(out, "note", "recording was off for a part of the run");
+	if (i->pauses)
+		line(out, "note", "recording was paused for a part of the run: frees alone are in it");
 	if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
