@@ -234,7 +234,7 @@ class Roles:
 
 def extras(c, roles):
     """(events before it, line) of each extra."""
-    data, at, out = c.bytes(48), 0, []
+    data, at, out = c.bytes(49), 0, []
     before, time = 0, c.t0 // 64
     for _ in range(c.n_rows):
         v = []
@@ -251,6 +251,11 @@ def extras(c, roles):
                             f'{value2} {node_name(node)} {text}'))
     need(at == len(data), 'bytes after the last extra')
     return out
+
+
+def weight(entry, size):
+    """What a sample stands for, at the end of its line."""
+    return f' blocks={entry[0]} bytes={size + entry[1] & M64}' if entry else ''
 
 
 def event_lines(c, roles):
@@ -274,12 +279,17 @@ def event_lines(c, roles):
     moved = set()
     for at in accumulate(c.varints(39)):
         moved.update((at - 1, at))
+    entries = iter(c.varints(48))
+    weights, at = {}, 0
+    for step in entries:
+        at += step
+        weights[at] = next(entries) + 1, next(entries)
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 
     stacks, lasts, xlast = {}, {}, 0
     first, prev, a, f = c.first_ordinal, c.first_ordinal, 0, 0
-    addrs, born, born_by = [], [], []
+    addrs, born, born_by, stands_for = [], [], [], []
     lines = []
     for i in range(n):
         time, thread, mark = times[i], threads[i], 'moved' if i in moved else '-'
@@ -298,8 +308,9 @@ def event_lines(c, roles):
             addrs.append(addr)
             born.append(time)
             born_by.append(thread)
+            stands_for.append(weight(weights.get(i), size))
             lines.append(f'alloc {time * 64} t{roles.thread(thread)} {names_a[a]} 0x{addr:x} {size} #{first + a} '
-                         f'{node_name(nodes[a])} {mark}{roles.tag(thread, "in")}')
+                         f'{node_name(nodes[a])} {mark}{roles.tag(thread, "in")}{stands_for[a]}')
             a += 1
             continue
         ref = refs[f]
@@ -309,14 +320,14 @@ def event_lines(c, roles):
         if ordinal >= first:
             b = ordinal - first
             node, size, addr, by = nodes[b], sizes[b], addrs[b], born_by[b]
-            life = life_class(time - born[b])
+            life, stands = life_class(time - born[b]), stands_for[b]
             stack = stacks.setdefault(size_class(size), [])
             stack.append(addr)
             if len(stack) > 8:
                 del stack[0]
         else:
             node, size, life, by = next(old)
-            by = by - 1 if by else thread
+            by, stands = by - 1 if by else thread, weight(weights.get(i), size)
             code = next(xaddr_codes)
             if code == 0:
                 v = next(xaddr_codes)
@@ -327,7 +338,7 @@ def event_lines(c, roles):
         at = node_name(fnodes[f]) if fnodes else '-'
         lines.append(f'free {time * 64} t{roles.thread(thread)} {names_f[f]} 0x{addr:x} {size} #{ordinal} '
                      f'{node_name(node)} {mark} life={life} by=t{roles.thread(by)} at={at}{roles.tag(by, "of")}'
-                     f'{roles.tag(thread, "in")}')
+                     f'{roles.tag(thread, "in")}{stands}')
         f += 1
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')

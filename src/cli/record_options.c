@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,43 @@ static const char *set_clock(void *state, const char *value)
 	return HL_OPT_NOT_LISTED;
 }
 
+/* "USR1", "SIGUSR1" or 10. Not those that the kernel sends for what a program does wrong, that
+ * cannot be caught, or that every program hears in its usual life. */
+static bool parse_signal(const char *text, uint32_t *out)
+{
+	static const int not_these[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+		SIGABRT, SIGSYS, SIGCHLD, SIGCONT, SIGPIPE, SIGALRM, SIGPROF, SIGVTALRM, 32, 33};
+	uint64_t n = 0;
+
+	if (!number(text, 1, 64, &n)) {
+		text += strncmp(text, "SIG", 3) ? 0 : 3;
+		for (n = 64; n && (!sigabbrev_np((int)n) || strcmp(sigabbrev_np((int)n), text));
+			n--)
+			;
+	}
+	for (size_t i = 0; i < HL_ARRAY_LEN(not_these); i++)
+		if (n == (uint64_t)not_these[i])
+			return false;
+	*out = (uint32_t)n;
+	return n > 0;
+}
+
+#define SIGNAL_EXPECTED "a signal that a program has no other use for, such as USR1 or USR2"
+
+static const char *set_toggle_signal(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return parse_signal(value, &o->collect.toggle_signal) ? NULL : SIGNAL_EXPECTED;
+}
+
+static const char *set_snapshot_signal(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return parse_signal(value, &o->collect.snapshot_signal) ? NULL : SIGNAL_EXPECTED;
+}
+
 const struct hl_opt hl_record_opts[] = {
 	{'o', "output", "FILE",
 		"write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% "
@@ -232,6 +270,11 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "start", START_VALUES,
 		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},
+	{0, "toggle-signal", "SIGNAL",
+		"a SIGNAL to the program pauses and resumes recording, unless the program uses it "
+		"itself",
+		set_toggle_signal},
+	{0, "snapshot-signal", "SIGNAL", "and this one takes a snapshot", set_snapshot_signal},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
 	{0, "depth", "N",

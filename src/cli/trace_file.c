@@ -144,6 +144,7 @@ static void what_is_missing(struct hl_strbuf *b, const struct hl_trace_info *i)
 	add_reason(b, i->meta.start_off,
 		"what happened before the program switched recording on (--start=off)");
 	add_reason(b, i->stops, "what happened while the program had switched recording off");
+	add_reason(b, i->pauses, "what was allocated while recording was paused");
 }
 
 static void say_missing(struct hl_model *m, const char *more)

@@ -4,7 +4,8 @@
  * An event is applied only if the state of its address allows it: an allocation where nothing
  * lives, a free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit
  * is parked for that long; if what it waits for does not come, it is an implicit or an unknown free
- * and counted as that, never folded into another number.
+ * and counted as that, never folded into another number. After a pause, a stop or among samples a
+ * free may be of a block that nobody told us of: it does not wait, and is counted apart.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -229,7 +230,9 @@ static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_p
 		hl_live_remove_found(&p->live);
 		return true;
 	}
-	if (may_park)
+	/* Where blocks come unrecorded, most such frees are theirs; the next that gets the address,
+	 * perhaps at once, must not be taken for what was freed. */
+	if (may_park && !p->gaps)
 		return false;
 	unknown_free(p, e, e->addr);
 	return true;

@@ -475,7 +475,7 @@ static void loop(struct collector *c)
 				return;
 		}
 		adapt(c, fullest, now);
-		if (c->settle_asked) {
+		if (c->settle_asked || hl_ctl_is_asked(&c->ctl)) {
 			c->last_check_ns = 0;
 			c->sleep_ns = c->sleep_ns < HASTE_NS ? c->sleep_ns : HASTE_NS;
 		}

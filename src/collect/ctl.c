@@ -14,6 +14,7 @@
 
 #define CLIENTS_MAX 256u
 #define SILENCE_NS  UINT64_C(2000000000) /* who has said nothing by then goes */
+#define UNKNOWN_NS  UINT64_C(500000000)  /* a process may be about to begin */
 
 size_t hl_ctl_name(char *buf, size_t n, uint64_t inode, unsigned attempt)
 {
@@ -118,19 +119,31 @@ static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_c
 	return -EINVAL;
 }
 
-/* Who shows nonsense gets no answer. */
-static void answer(struct hl_region_reader *r, int fd, struct hl_ctl_request *q, ssize_t n)
+/* False: not yet. */
+static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
 {
 	struct hl_ctl_answer a = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
-	struct hl_proc *p;
+	struct hl_proc *p = find_proc(r, c->request.pid);
 
-	if (n != sizeof(*q) || q->magic != HL_CTL_MAGIC || q->version != HL_CTL_VERSION)
-		return;
-	q->text[HL_CTL_TEXT_MAX] = '\0';
-	p = find_proc(r, q->pid);
-	a.error = obey(r, p, q);
+	if (!p && now - c->since_ns < UNKNOWN_NS)
+		return false;
+	a.error = obey(r, p, &c->request);
 	fill_status(&a, r, p);
-	(void)send(fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)send(c->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	return true;
+}
+
+/* Who shows nonsense gets no answer. False: he may go. */
+static bool listen_to(struct hl_ctl_client *c, uint64_t now)
+{
+	struct hl_ctl_request *q = &c->request;
+	ssize_t n = recv(c->fd, q, sizeof(*q), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0)
+		return errno == EAGAIN && now - c->since_ns < SILENCE_NS;
+	c->asked = n == sizeof(*q) && q->magic == HL_CTL_MAGIC && q->version == HL_CTL_VERSION;
+	q->text[HL_CTL_TEXT_MAX] = '\0';
+	return c->asked;
 }
 
 static struct hl_region_reader *find_region(
@@ -148,15 +161,11 @@ static void hear(
 	for (size_t i = 0; i < s->clients.len;) {
 		struct hl_ctl_client *c = &s->clients.data[i];
 		struct hl_region_reader *r = find_region(regions, n, c->region);
-		struct hl_ctl_request q;
-		ssize_t len = recv(c->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_TRUNC);
 
-		if (r && len < 0 && errno == EAGAIN && now - c->since_ns < SILENCE_NS) {
+		if (r && (c->asked ? !answer(r, c, now) : listen_to(c, now))) {
 			i++;
 			continue;
 		}
-		if (r && len > 0)
-			answer(r, c->fd, &q, len);
 		close(c->fd);
 		*c = s->clients.data[--s->clients.len];
 	}
@@ -202,6 +211,14 @@ void hl_ctl_serve(
 		welcome(s, regions[i], now);
 	if (s->clients.len)
 		hear(s, regions, n, now);
+}
+
+bool hl_ctl_is_asked(const struct hl_ctl_server *s)
+{
+	for (size_t i = 0; i < s->clients.len; i++)
+		if (s->clients.data[i].asked)
+			return true;
+	return false;
 }
 
 void hl_ctl_fini(struct hl_ctl_server *s)

@@ -57,15 +57,22 @@ struct hl_ctl_client {
 	int fd;
 	uint64_t since_ns;
 	uint64_t region; /* the inode it has come to */
+	bool asked;      /* in this request: */
+	struct hl_ctl_request request;
 };
 
 struct hl_ctl_server {
 	HL_VEC(struct hl_ctl_client) clients;
 };
 
-/* Whoever has come or spoken is heard and answered; waits for nobody. */
+/*
+ * Whoever has come or spoken is heard; waits for nobody. A request is done in the round after, so
+ * that the rings have been looked at since: what a program did before it is before it in the trace.
+ */
 void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
 	uint64_t now_ns);
+/* There is somebody whose request is to be done. */
+bool hl_ctl_is_asked(const struct hl_ctl_server *s);
 void hl_ctl_fini(struct hl_ctl_server *s);
 
 #endif

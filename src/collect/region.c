@@ -72,6 +72,8 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
+	region->toggle_signal = s->toggle_signal;
+	region->snapshot_signal = s->snapshot_signal;
 	atomic_store(&region->heartbeat, 1);
 	atomic_store(&region->collector_pid, (uint32_t)getpid());
 }
@@ -514,6 +516,8 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 		switch_feed(r, v, words[1]);
 	if ((words[0] & 31) == HL_REC_REAPED)
 		told_by_parent(r, words[1]);
+	if ((words[0] & 31) == HL_REC_MARK && (words[1] & 0xff) == HL_MARK_TOGGLE)
+		hl_steer_pause(r, !r->steering.paused);
 	if (v->feed) {
 		struct hl_proc *p = v->proc;
 

@@ -153,14 +153,19 @@ uint32_t hl_model_n_nodes(const struct hl_model *m)
 	return m->n_nodes;
 }
 
-bool hl_model_complete(const struct hl_model *m)
+/* Nothing is missing but what a pause has left out, and that is no free of a block that is known.
+ */
+static bool is_sound(const struct hl_trace_info *i)
 {
-	const struct hl_trace_info *i = m->info;
-
 	/* What happened while recording was off is missing too. */
 	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST &&
 	       i->end.kind != HL_END_RUNNING && !i->damaged && i->counters.dropped_events == 0 &&
 	       !i->meta.continued;
+}
+
+bool hl_model_complete(const struct hl_model *m)
+{
+	return is_sound(m->info) && m->info->pauses == 0;
 }
 
 bool hl_model_withholds(const struct hl_model *m)
@@ -171,7 +176,7 @@ bool hl_model_withholds(const struct hl_model *m)
 
 bool hl_model_may_say_leaked(const struct hl_model *m)
 {
-	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&
+	return is_sound(m->info) && m->info->end.kind == HL_END_EXIT &&
 	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
 	       m->info->totals.implicit_frees == 0;
 }

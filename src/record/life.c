@@ -18,6 +18,7 @@
 #include "record/log.h"
 #include "record/real.h"
 #include "record/recorder.h"
+#include "record/signals.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -283,6 +284,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_sandbox_resolve();
 	hl_reap_resolve();
 	hl_names_resolve();
+	hl_signals_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;
@@ -305,6 +307,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		drop_region();
 		return;
 	}
+	hl_signals_begin();
 	hl_log("recording, settings", hl_rec.settings);
 	on_exit(at_exit, NULL);
 }

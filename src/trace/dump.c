@@ -179,6 +179,10 @@ int hl_dump_event(char *buf, size_t n, const struct hl_event *e, const struct hl
 		put_tag(&l, " of=g", by.tag);
 	}
 	put_tag(&l, " in=g", role.tag);
+	if (e->blocks > 1 || (e->blocks && e->bytes != e->size)) {
+		put_field(&l, " blocks=", e->blocks);
+		put_field(&l, " bytes=", e->bytes);
+	}
 	return finish(&l);
 }
 

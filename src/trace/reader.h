@@ -35,6 +35,7 @@ struct hl_trace_info {
 	struct hl_sums withheld; /* of the totals: what is in sums and in no event */
 	uint64_t stops;          /* how often recording was switched off on the way */
 	uint64_t mode_changes;   /* HL_EXTRA_MODE; without END: not known */
+	uint64_t pauses;         /* of these, those that say: paused */
 	struct hl_cost cost;
 	uint64_t threads; /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;

@@ -119,7 +119,7 @@ static int load_end(struct hl_reader *r)
 	struct hl_process_numbers n;
 	struct hl_cursor cur;
 	struct hl_chunk c;
-	uint64_t kind, value, duration, stops, modes;
+	uint64_t kind, value, duration, stops, modes, pauses;
 	int err = hl_load(r, r->end_row, &c);
 
 	if (err)
@@ -131,12 +131,14 @@ static int load_end(struct hl_reader *r)
 	duration = hl_cursor_varint(&cur);
 	stops = hl_cursor_varint(&cur);
 	modes = hl_cursor_varint(&cur);
+	pauses = hl_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
 		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;
 	r->info.mode_changes = modes;
+	r->info.pauses = pauses;
 	r->info.totals = n.totals;
 	r->info.withheld = n.withheld;
 	r->info.counters = n.counters;

@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/bits.h"
+#include "base/mode.h"
 #include "trace/writer_internal.h"
 
 #define KEYFRAME_EVENTS (512u << 10)
@@ -352,6 +353,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 	count_extra(&w->seen, x);
 	w->stops += x->kind == HL_EXTRA_STOP;
 	w->mode_changes += x->kind == HL_EXTRA_MODE;
+	w->pauses += x->kind == HL_EXTRA_MODE && (x->value & HL_STEER_PAUSED);
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }

@@ -110,7 +110,7 @@ struct hl_pending_tables {
 
 struct hl_writer {
 	struct hl_cost cost;
-	uint32_t stops, mode_changes;
+	uint32_t stops, mode_changes, pauses;
 	int error; /* the first one */
 	bool ended, follows_alloc;
 	uint32_t look_at; /* at so many events see whether the chunk is full */

@@ -248,12 +248,12 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
-	json_modes(&j, m);
-	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	json_totals(&j, i);
-	json_estimate(&j, m);
 	json_damage(&j, i);
 	json_cost(&j, &i->cost);
+	json_modes(&j, m);
+	json_estimate(&j, m);
+	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_end_object(&j);
 	putc('\n', out);
@@ -352,6 +352,9 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 			"one");
 	if (i->meta.zeroed)
 		line(out, "note", "memory was zeroed for the program (--zero-memory)");
+	if (i->pauses)
+		line(out, "note",
+			"recording was paused for a part of the run: frees alone are in it");
 	if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
