@@ -122,9 +122,9 @@ static inline __attribute__((unused)) void heaplapse_scope_end_(char *scope)
 /* What is allocated from here to the end of the block belongs to `name`. */
 #define HEAPLAPSE_PASTE2_(a, b) a##b
 #define HEAPLAPSE_PASTE_(a, b)  HEAPLAPSE_PASTE2_(a, b)
-#define HEAPLAPSE_SCOPE(name)                                               \
-	__attribute__((cleanup(heaplapse_scope_end_), unused)) char         \
-		HEAPLAPSE_PASTE_(heaplapse_scope_, __LINE__) = (heaplapse_tag_push(name), 0)
+#define HEAPLAPSE_SCOPE(name)                                                         \
+	__attribute__((cleanup(heaplapse_scope_end_), unused)) char HEAPLAPSE_PASTE_( \
+		heaplapse_scope_, __LINE__) = (heaplapse_tag_push(name), 0)
 
 #ifdef __cplusplus
 }

@@ -180,8 +180,9 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
-#define GROUP_VALUES "stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
-#define SORT_VALUES  "bytes|blocks|average|name"
+#define GROUP_VALUES \
+	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
+#define SORT_VALUES "bytes|blocks|average|name"
 
 static const char *set_sort(void *state, const char *value)
 {

@@ -14,9 +14,9 @@
 #include "collect/proc.h"
 #include "ring/record.h"
 
-#define POOLS_MAX    4096u /* a hostile program has no more */
-#define ADDR_BITS    48
-#define SIZE_MAX_48  ((UINT64_C(1) << 48) - 1)
+#define POOLS_MAX   4096u /* a hostile program has no more */
+#define ADDR_BITS   48
+#define SIZE_MAX_48 ((UINT64_C(1) << 48) - 1)
 
 void hl_pools_fini(struct hl_pools *p)
 {
@@ -28,8 +28,7 @@ void hl_pools_fini(struct hl_pools *p)
 void hl_pools_name(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 {
 	struct hl_proc *p = f->proc;
-	struct hl_extra extra = {
-		.kind = HL_EXTRA_POOL, .value = p->pools.n, .node = HL_NODE_NONE};
+	struct hl_extra extra = {.kind = HL_EXTRA_POOL, .value = p->pools.n, .node = HL_NODE_NONE};
 
 	if (p->pools.n >= POOLS_MAX || hl_map_get(&p->pools.by_hash, words[1], 0) != HL_MAP_NONE)
 		return;
@@ -47,7 +46,8 @@ static uint64_t key_of(struct hl_proc *p, uint64_t addr, uint64_t hash, uint32_t
 	*pool = hl_map_get(&p->pools.by_hash, hash, 0);
 	if (*pool == HL_MAP_NONE || addr >> ADDR_BITS || !addr)
 		return 0;
-	if (!p->pools.has_live && hl_live_init(&p->pools.live, p->live.memory_limit, p->live.dir_fd)) {
+	if (!p->pools.has_live &&
+		hl_live_init(&p->pools.live, p->live.memory_limit, p->live.dir_fd)) {
 		p->out_of_memory = true;
 		return 0;
 	}
@@ -72,8 +72,8 @@ static void tell_free(struct hl_feed *f, uint64_t key, uint32_t pool, uint64_t s
 	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
 }
 
-void hl_pools_alloc(
-	struct hl_feed *f, uint64_t addr, uint64_t size, uint64_t hash, uint32_t node, uint64_t stamp)
+void hl_pools_alloc(struct hl_feed *f, uint64_t addr, uint64_t size, uint64_t hash, uint32_t node,
+	uint64_t stamp)
 {
 	struct hl_proc *p = f->proc;
 	struct hl_extra extra = {.kind = HL_EXTRA_POOL_ALLOC, .addr = addr, .node = node};

@@ -21,8 +21,8 @@ struct hl_pools {
 
 /* Records of the ring: a name, a block that comes, one that goes. */
 void hl_pools_name(struct hl_feed *f, const uint64_t *words, uint64_t stamp);
-void hl_pools_alloc(
-	struct hl_feed *f, uint64_t addr, uint64_t size, uint64_t pool, uint32_t node, uint64_t stamp);
+void hl_pools_alloc(struct hl_feed *f, uint64_t addr, uint64_t size, uint64_t pool, uint32_t node,
+	uint64_t stamp);
 void hl_pools_free(struct hl_feed *f, uint64_t addr, uint64_t pool, uint64_t stamp);
 void hl_pools_fini(struct hl_pools *p);
 

@@ -31,7 +31,7 @@ struct hl_feed {
 	uint32_t role;   /* the same in its current scope; UINT32_MAX: in none */
 	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
 	struct hl_feed_tags tags;
-	char name[24]; /* as /proc had it last; "": not looked at */
+	char name[24];               /* as /proc had it last; "": not looked at */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */

@@ -40,8 +40,7 @@ struct hl_proc_tags {
 };
 
 /* The thread says what a tag is; a later word counts. `len` bytes, up to a NUL. */
-void hl_tags_name(
-	struct hl_feed *f, uint32_t id, uint32_t parent, const char *name, size_t len);
+void hl_tags_name(struct hl_feed *f, uint32_t id, uint32_t parent, const char *name, size_t len);
 /* The thread is in this scope from here on; 0: in none. */
 void hl_tags_enter(struct hl_feed *f, uint32_t id);
 

@@ -151,8 +151,7 @@ static int stack_has(
 }
 
 /* Does the name of a thread, or the path of a tag, fit? */
-static int name_fits(
-	const struct hl_filter_term *t, struct hl_model *m, uint32_t key, bool *fits)
+static int name_fits(const struct hl_filter_term *t, struct hl_model *m, uint32_t key, bool *fits)
 {
 	struct hl_strbuf path = {0};
 	int err = 0;

@@ -237,10 +237,10 @@ static int name_key(struct build *b, struct hl_row *r)
 {
 	if (r->key == b->a->n_keys) {
 		r->lo = r->hi = UINT64_MAX;
-		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE  ? "not freed"
-					 : b->t->group == HL_GROUP_TAG ? "[no tag]"
+		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE   ? "not freed"
+					 : b->t->group == HL_GROUP_TAG  ? "[no tag]"
 					 : b->t->group == HL_GROUP_POOL ? "[heap]"
-								       : "not known");
+									: "not known");
 		return keep(b, &r->name);
 	}
 	switch (b->t->group) {

@@ -53,8 +53,7 @@ static int add_extra(struct hl_model *m, size_t chunk, const struct hl_chunk_eve
 	const struct hl_extra *x = &c->extras[i];
 
 	if (x->kind == HL_EXTRA_THREAD_NAME && x->text)
-		return add_name(m, &m->thread_names,
-			hl_model_role(m, x->thread).thread, x->text);
+		return add_name(m, &m->thread_names, hl_model_role(m, x->thread).thread, x->text);
 	if (x->kind == HL_EXTRA_POOL && x->text && x->value < HL_POOLS_MAX)
 		return add_name(m, &m->pools, (uint32_t)x->value, x->text);
 	return add_mark(m, chunk, c, i);

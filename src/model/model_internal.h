@@ -59,7 +59,7 @@ struct hl_model {
 
 	bool marks_loaded;
 	HL_VEC(struct hl_mark) marks;
-	HL_VEC(uint64_t) snapshots; /* allocations before each */
+	HL_VEC(uint64_t) snapshots;  /* allocations before each */
 	hl_model_names pools;        /* by number; NULL: its name is lost */
 	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 

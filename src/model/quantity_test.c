@@ -192,9 +192,8 @@ static void queries(void **state)
 static void totals(void **state)
 {
 	static const char *const halves[][2] = {{"life:<10us", "-life:<10us"},
-		{"alive:50%", "-alive:50%"}, {"thread:0,1", "-thread:0,1"},
-		{"tag:a/*", "-tag:a/*"}, {"tag:*", "-tag:*"},
-		{"call:malloc,size:>100", "-call:malloc -size:>100"}};
+		{"alive:50%", "-alive:50%"}, {"thread:0,1", "-thread:0,1"}, {"tag:a/*", "-tag:a/*"},
+		{"tag:*", "-tag:*"}, {"call:malloc,size:>100", "-call:malloc -size:>100"}};
 	struct hl_sample s;
 	struct hl_model *m;
 

@@ -314,7 +314,8 @@ static bool sums_suffice(const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || q->pool || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+	if (q->decode || q->pool ||
+		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&
@@ -366,7 +367,8 @@ static int start(struct hl_question *question)
 	struct hl_answer *a = &w->a;
 	int err;
 
-	*a = (struct hl_answer){.quantity = w->q.quantity, .key = w->q.key, .pool = w->q.pool != NULL};
+	*a = (struct hl_answer){
+		.quantity = w->q.quantity, .key = w->q.key, .pool = w->q.pool != NULL};
 	err = hl_key_count(m, w->q.key, &a->n_keys);
 	if (err)
 		return err;

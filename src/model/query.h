@@ -48,7 +48,7 @@ struct hl_query {
 	uint64_t temporary_ns; /* temporary: lived shorter than this; 0: freed by the very next
 				  event */
 	const struct hl_pattern *pool; /* blocks of pools with such a name; NULL: the heap's */
-	bool decode;           /* never the short way: what tests compare with */
+	bool decode;                   /* never the short way: what tests compare with */
 };
 
 struct hl_value {

@@ -144,15 +144,14 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 /* --- blocks of pools, which lie between the events --- */
 
 /* Is this extra before the place, of which `n` events of the chunk are? */
-static bool extra_is_before(const struct hl_place *p, size_t chunk, size_t n,
-	const struct hl_chunk_events *c, size_t x)
+static bool extra_is_before(
+	const struct hl_place *p, size_t chunk, size_t n, const struct hl_chunk_events *c, size_t x)
 {
 	if (chunk != p->chunk)
 		return chunk < p->chunk;
 	if (p->cut == HL_CUT_TIME)
 		return c->extras[x].time_ns <= p->limit;
-	return p->cut != HL_CUT_START && c->extras_at[x] <= n &&
-	       c->extras[x].time_ns <= p->time_ns;
+	return p->cut != HL_CUT_START && c->extras_at[x] <= n && c->extras[x].time_ns <= p->time_ns;
 }
 
 static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum hl_phase phase)
@@ -192,8 +191,7 @@ static int apply_pools(struct hl_stream *s, size_t chunk, const struct hl_chunk_
 					      ? HL_PHASE_BEFORE
 					      : HL_PHASE_IN;
 
-		if (!pool || x->value >= HL_POOLS_MAX ||
-			(phase == HL_PHASE_AFTER && !s->to_end) ||
+		if (!pool || x->value >= HL_POOLS_MAX || (phase == HL_PHASE_AFTER && !s->to_end) ||
 			!hl_pattern_fits(s->pool, hl_model_pool_name(s->m, (uint32_t)x->value)))
 			continue;
 		err = apply_pool_extra(s, x, phase);

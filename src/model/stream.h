@@ -19,9 +19,9 @@ struct hl_stream {
 	bool older;               /* blocks from before the range are wanted too */
 	bool to_end;              /* deaths after the range are wanted */
 	bool at_birth;
-	bool func;                /* hl_block.func must be known */
+	bool func;                     /* hl_block.func must be known */
 	const struct hl_pattern *pool; /* blocks of pools with such a name, not the heap's */
-	void (*begin)(void *arg); /* forget all: it begins, maybe again */
+	void (*begin)(void *arg);      /* forget all: it begins, maybe again */
 	int (*block)(void *arg, const struct hl_block *b);
 	void *arg;
 

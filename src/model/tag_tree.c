@@ -41,12 +41,12 @@ static int from_sums(struct hl_tag_tree *t, const struct hl_keyed *from, const s
 	if (!err)
 		err = hl_keyed_sums(to, b);
 	for (uint32_t i = 0; i <= t->n && !err; i++)
-		*self_of(t, i) = (struct hl_tag_sums){
-			.allocated = {b[i].alloc_bytes - a[i].alloc_bytes,
-				b[i].alloc_blocks - a[i].alloc_blocks},
-			.freed = {b[i].free_bytes - a[i].free_bytes,
-				b[i].free_blocks - a[i].free_blocks},
-			.live = {hl_sums_live_bytes(&b[i]), hl_sums_live_blocks(&b[i])}};
+		*self_of(t, i) =
+			(struct hl_tag_sums){.allocated = {b[i].alloc_bytes - a[i].alloc_bytes,
+						     b[i].alloc_blocks - a[i].alloc_blocks},
+				.freed = {b[i].free_bytes - a[i].free_bytes,
+					b[i].free_blocks - a[i].free_blocks},
+				.live = {hl_sums_live_bytes(&b[i]), hl_sums_live_blocks(&b[i])}};
 	free(a);
 	free(b);
 	return err;
@@ -137,8 +137,7 @@ static void add_up(struct hl_tag_tree *t)
 		struct hl_tag_row *r = &t->rows[i];
 
 		add_sums(&r->total, &r->self);
-		add_sums(r->parent != HL_TAG_NONE ? &t->rows[r->parent].total : &t->all,
-			&r->total);
+		add_sums(r->parent != HL_TAG_NONE ? &t->rows[r->parent].total : &t->all, &r->total);
 	}
 	add_sums(&t->all, &t->outside);
 }

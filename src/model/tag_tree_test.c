@@ -60,8 +60,7 @@ static void trees(void **state)
 		struct counts c;
 
 		if (cases[i].filter)
-			assert_int_equal(
-				hl_filter_parse(&q.filter, cases[i].filter, &error), 0);
+			assert_int_equal(hl_filter_parse(&q.filter, cases[i].filter, &error), 0);
 		assert_int_equal(hl_tags_from_trace(&t, m, &q), 0);
 		count(&s, t.from_ns, t.to_ns, &c);
 		assert_int_equal(t.n, 4);
@@ -72,8 +71,7 @@ static void trees(void **state)
 		}
 		assert_memory_equal(&t.outside, &c.outside, sizeof(c.outside));
 		/* The others lie in the first. */
-		assert_memory_equal(
-			&t.rows[1].total, &t.rows[1].self, sizeof(t.rows[1].self));
+		assert_memory_equal(&t.rows[1].total, &t.rows[1].self, sizeof(t.rows[1].self));
 		assert_int_equal(t.rows[0].total.allocated.bytes,
 			t.all.allocated.bytes - t.outside.allocated.bytes);
 		assert_int_equal(t.rows[0].total.live.blocks,

@@ -710,8 +710,7 @@ static bool name_pool(struct hl_thread *t, const char *name, size_t len, uint64_
 	return true;
 }
 
-void hl_emit_pool_alloc(
-	const struct hl_regs *regs, const char *pool, const void *addr, size_t size)
+void hl_emit_pool_alloc(const struct hl_regs *regs, const char *pool, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
 	size_t len = strnlen(pool, HL_POOL_NAME_MAX);

@@ -1,7 +1,7 @@
 /*
- * names.c - the names that a program gives its threads. Those that a thread gives itself are written
- * where they are given. Which thread another one names cannot be asked of its handle: then the
- * collector is told that there is something to look up.
+ * names.c - the names that a program gives its threads. Those that a thread gives itself are
+ * written where they are given. Which thread another one names cannot be asked of its handle: then
+ * the collector is told that there is something to look up.
  */
 #include <pthread.h>
 #include <string.h>

@@ -19,8 +19,8 @@ hl_export void heaptrack_report_free(void *ptr);
 	struct hl_regs regs; \
 	HL_ARCH_CAPTURE(&regs)
 
-static void report_realloc(const struct hl_regs *regs, const char *pool, const void *old,
-	const void *ptr, size_t size)
+static void report_realloc(
+	const struct hl_regs *regs, const char *pool, const void *old, const void *ptr, size_t size)
 {
 	if (old)
 		hl_emit_pool_free(pool, old);

@@ -192,8 +192,7 @@ static uint64_t count_rows(const struct hl_sealed *c, uint16_t column)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < c->n_columns; raw += c->columns[i++].len)
-		for (uint32_t k = 0;
-			c->columns[i].id == column && k < c->columns[i].len; k++)
+		for (uint32_t k = 0; c->columns[i].id == column && k < c->columns[i].len; k++)
 			n += raw[k] < 0x80;
 	return n;
 }

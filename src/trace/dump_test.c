@@ -53,8 +53,8 @@ static void events_as_documented(void **state)
 	char buf[HL_DUMP_LINE];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(
-			hl_dump_event(buf, sizeof(buf), &cases[i].e, &roles), strlen(cases[i].line));
+		assert_int_equal(hl_dump_event(buf, sizeof(buf), &cases[i].e, &roles),
+			strlen(cases[i].line));
 		assert_string_equal(buf, cases[i].line);
 	}
 }

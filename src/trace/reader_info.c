@@ -171,8 +171,8 @@ static void add_events(struct adding *a, const struct hl_chunk_events *c)
 			continue;
 		if (e->op == HL_OP_ALLOC)
 			info->totals.stacks += first_time(a->nodes, a->n_nodes, e->node);
-		info->threads += first_time(
-			a->threads, a->n_threads, hl_first_role(a->tables, e->thread));
+		info->threads +=
+			first_time(a->threads, a->n_threads, hl_first_role(a->tables, e->thread));
 	}
 	for (size_t i = 0; i < c->n_extras; i++) {
 		const struct hl_extra *x = &c->extras[i];

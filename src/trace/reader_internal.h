@@ -58,7 +58,7 @@ struct hl_role_entry {
 };
 
 struct hl_tables {
-	int state; /* 0 not read yet, 1 read, else -errno */
+	int state;                                      /* 0 not read yet, 1 read, else -errno */
 	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads: roles */
 	hl_segments module_segs, node_segs, thread_segs, tag_segs;
 	HL_VEC(struct hl_module_entry) modules;

@@ -195,9 +195,9 @@ static int read_roles(struct hl_tables *t, struct hl_cursor *cur, uint64_t first
 			return -EBADMSG;
 		}
 		role += step;
-		if (hl_vec_push(&t->role_entries,
-			    ((struct hl_role_entry){
-				    (uint32_t)role, (uint32_t)(role - back), (uint32_t)tag})) < 0)
+		if (hl_vec_push(
+			    &t->role_entries, ((struct hl_role_entry){(uint32_t)role,
+						      (uint32_t)(role - back), (uint32_t)tag})) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -407,7 +407,8 @@ int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag)
 	if (!err)
 		err = look_up(r, &t->tag_segs, t->n_tags, id, "tag", &at);
 	if (!err)
-		*tag = (struct hl_tag){.name = (const char *)t->strings.data + t->tags.data[at].name,
+		*tag = (struct hl_tag){
+			.name = (const char *)t->strings.data + t->tags.data[at].name,
 			.parent = t->tags.data[at].parent};
 	return err;
 }

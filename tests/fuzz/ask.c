@@ -41,7 +41,8 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		if (wants[w] != HL_WANT_ALL)
 			continue;
 		for (size_t k = 0; k < c.n_events; k++)
-			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k], &roles) < HL_DUMP_LINE);
+			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k], &roles) <
+				  HL_DUMP_LINE);
 		for (size_t k = 0; k < c.n_extras; k++) {
 			FUZZ_MUST(c.extras_at[k] <= c.n_events);
 			hl_dump_extra(line, sizeof(line), &c.extras[k], &roles);

@@ -12,7 +12,8 @@
 
 /* As heaptrack_api.h declares them. */
 __attribute__((weak)) extern void heaptrack_report_alloc(void *ptr, size_t size);
-__attribute__((weak)) extern void heaptrack_report_realloc(void *ptr_in, size_t size, void *ptr_out);
+__attribute__((weak)) extern void heaptrack_report_realloc(
+	void *ptr_in, size_t size, void *ptr_out);
 __attribute__((weak)) extern void heaptrack_report_free(void *ptr);
 
 #define BLOCKS 1000
