@@ -450,6 +450,7 @@ const struct hl_cmd hl_cmd_report = {
 	.about = "EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
 		 "  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
 		 "  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
+		 "  tag:render/*  thread:decoder  -tag:* (in no scope)\n"
 		 "  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
 		 "  a part of a function's name. fn: also means the called function (malloc).\n"
 		 "  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"

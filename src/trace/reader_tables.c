@@ -246,18 +246,19 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
  * thread by itself. */
 static int number_threads(struct hl_tables *t)
 {
-	const struct hl_role_entry *e = t->role_entries.data, *end = e + t->role_entries.len;
+	size_t n = t->role_entries.len, next = 0;
 
-	if (t->role_entries.len == 0)
+	if (n == 0)
 		return 0;
 	if (hl_vec_reserve(&t->roles, t->n_threads) < 0)
 		return -ENOMEM;
 	for (uint32_t id = 0; id < t->n_threads; id++) {
 		struct hl_role role = {(uint32_t)t->first_roles.len, HL_TAG_NONE};
 
-		if (e < end && e->role == id) {
+		if (next < n && t->role_entries.data[next].role == id) {
+			const struct hl_role_entry *e = &t->role_entries.data[next++];
+
 			role = (struct hl_role){t->roles.data[e->first].thread, e->tag};
-			e++;
 		} else if (hl_vec_push(&t->first_roles, id) < 0) {
 			return -ENOMEM;
 		}
