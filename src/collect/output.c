@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@
 
 #define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
+
+#define FOLLOWER_LOOKS 1000 /* of 10 ms */
 
 /* What goes through the queue. */
 enum parcel_kind {
@@ -58,6 +61,7 @@ struct hl_output {
 	struct hl_durable *durable;
 	uint64_t counted;
 	bool opened;
+	int follower; /* its pid; 0 or less: none */
 	int err;
 	char path[PATH_MAX];
 };
@@ -435,6 +439,17 @@ static void open_output(struct hl_output *o)
 	o->err = open_trace(o);
 	if (o->err)
 		atomic_store(&o->news.error, o->err);
+	else if (o->queue->settings->follow)
+		o->follower = o->queue->settings->follow(o->queue->settings, &o->meta, o->path);
+}
+
+/* It reads the end and goes; one that hangs on its own file is left behind. */
+static void wait_for_follower(int pid)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; pid > 0 && i < FOLLOWER_LOOKS && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
 }
 
 static void count_durable(struct hl_output *o)
@@ -457,6 +472,7 @@ static void close_output(struct hl_output *o)
 	struct hl_output **p = &o->queue->outputs;
 
 	hl_chunk_file_close(o->file);
+	wait_for_follower(o->follower);
 	if (!o->err)
 		o->err = o->writer_err;
 	if (o->queue->on_closed)
