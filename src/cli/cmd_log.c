@@ -20,7 +20,8 @@ struct log_state {
 	struct hl_symbol_options symbols;
 	enum hl_log_sort sort;
 	size_t limit;
-	bool compare, moved, follow;
+	bool compare, moved, follow, full_stacks;
+	struct hl_starts starts; /* of the model that is shown */
 	size_t last; /* shown so far */
 	struct hl_log *log;
 	struct hl_json json;
@@ -68,6 +69,29 @@ static const char *set_compare(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_full_stacks(void *state, const char *value)
+{
+	((struct log_state *)state)->full_stacks = true;
+	return NULL;
+}
+
+/* The list, and which frames are left out of it. */
+static int open_log(struct log_state *s, struct hl_model *m)
+{
+	int err = hl_log_new(&s->log, m);
+
+	if (!err && !s->full_stacks && !s->common.json)
+		err = hl_starts_find_all(&s->starts, m);
+	return err;
+}
+
+static void close_log(struct log_state *s)
+{
+	hl_starts_fini(&s->starts);
+	hl_log_free(s->log);
+	s->log = NULL;
+}
+
 static const char *set_follow(void *state, const char *value)
 {
 	((struct log_state *)state)->follow = true;
@@ -91,7 +115,8 @@ static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to,
 		return 0;
 	}
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
-			      : hl_text_log(stdout, m, s->log, from, to, &page, s->limit);
+			      : hl_text_log(stdout, m, s->log, from, to, &page,
+				      s->starts.depth ? &s->starts : NULL, s->limit);
 }
 
 /* Those that have come; of a recording that goes on the end is none. */
@@ -174,13 +199,12 @@ static int follow(struct log_state *s, int argc, char **argv)
 		if (status)
 			return status;
 		status = hl_symbol_options_apply(&s->symbols, m, false);
-		err = status ? 0 : hl_log_new(&s->log, m);
+		err = status ? 0 : open_log(s, m);
 		if (!status && !err)
 			err = show_each(s, m);
 		fflush(stdout);
 		running = hl_model_info(m)->end.kind == HL_END_RUNNING;
-		hl_log_free(s->log);
-		s->log = NULL;
+		close_log(s);
 		if (err)
 			return hl_trace_file_failed(m);
 		if (status || !running || ferror(stdout))
@@ -215,7 +239,7 @@ static int run_log(void *state, int argc, char **argv)
 		return status;
 	status = hl_symbol_options_apply(&s->symbols, m, s->common.json);
 	if (!status)
-		err = hl_log_new(&s->log, m);
+		err = open_log(s, m);
 	if (!status && !err && s->compare) {
 		status = snapshot_number(s, argv[argc - 2], &from);
 		if (!status)
@@ -225,7 +249,7 @@ static int run_log(void *state, int argc, char **argv)
 		hl_trace_file_warn(m);
 		err = show_all(s, m, from, to);
 	}
-	hl_log_free(s->log);
+	close_log(s);
 	hl_symbol_options_fini(&s->symbols);
 	if (err)
 		return hl_trace_file_failed(m);
@@ -241,6 +265,8 @@ static const struct hl_opt log_opts[] = {
 	{'n', "limit", "N", "no more than N sources of a snapshot; 0: all (default 20)", set_limit},
 	{0, "compare", NULL,
 		"only what changed between two snapshots: FILE A B, where 0 is the start", set_compare},
+	{0, "full-stacks", NULL, "show what libc does before main and before a thread's function",
+		set_full_stacks},
 	{0, "follow", NULL, "go on while the trace is being written", set_follow},
 	{0, "json", NULL, "as JSON, with all sources", hl_set_json},
 	HL_SYMBOL_OPTS,
