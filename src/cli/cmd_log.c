@@ -22,7 +22,7 @@ struct log_state {
 	size_t limit;
 	bool compare, moved, follow, full_stacks;
 	struct hl_starts starts; /* of the model that is shown */
-	size_t last; /* shown so far */
+	size_t last;             /* shown so far */
 	struct hl_log *log;
 	struct hl_json json;
 };
@@ -116,7 +116,7 @@ static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to,
 	}
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
 			      : hl_text_log(stdout, m, s->log, from, to, &page,
-				      s->starts.depth ? &s->starts : NULL, s->limit);
+					s->starts.depth ? &s->starts : NULL, s->limit);
 }
 
 /* Those that have come; of a recording that goes on the end is none. */
@@ -211,8 +211,7 @@ static int follow(struct log_state *s, int argc, char **argv)
 			return hl_trace_file_close(m, &s->common, NULL);
 		hl_model_close(m);
 		pause = hl_max_u64((now_ns() - began) * (PAUSE_PART - 1), LEAST_PAUSE_NS);
-		ts = (struct timespec){
-			(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
+		ts = (struct timespec){(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
 		nanosleep(&ts, NULL);
 	}
 }
@@ -232,8 +231,9 @@ static int run_log(void *state, int argc, char **argv)
 		return status;
 	}
 	if (files < 0)
-		return hl_cli_usage("--compare takes two numbers of snapshots after the trace, as in "
-				    "heaplapse log --compare app.hlt 3 7");
+		return hl_cli_usage(
+			"--compare takes two numbers of snapshots after the trace, as in "
+			"heaplapse log --compare app.hlt 3 7");
 	status = hl_trace_file_open(files, argv, &m);
 	if (status)
 		return status;
@@ -254,8 +254,7 @@ static int run_log(void *state, int argc, char **argv)
 	if (err)
 		return hl_trace_file_failed(m);
 	if (!status)
-		return hl_trace_file_close(
-			m, &s->common, s->moved ? "a snapshot" : NULL);
+		return hl_trace_file_close(m, &s->common, s->moved ? "a snapshot" : NULL);
 	hl_model_close(m);
 	return status;
 }
@@ -264,7 +263,8 @@ static const struct hl_opt log_opts[] = {
 	{0, "sort", SORT_VALUES, "the order of the sources of a snapshot (default live)", set_sort},
 	{'n', "limit", "N", "no more than N sources of a snapshot; 0: all (default 20)", set_limit},
 	{0, "compare", NULL,
-		"only what changed between two snapshots: FILE A B, where 0 is the start", set_compare},
+		"only what changed between two snapshots: FILE A B, where 0 is the start",
+		set_compare},
 	{0, "full-stacks", NULL, "show what libc does before main and before a thread's function",
 		set_full_stacks},
 	{0, "follow", NULL, "go on while the trace is being written", set_follow},

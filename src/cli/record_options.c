@@ -143,14 +143,14 @@ static const char *set_memory(void *state, const char *value)
 	return size(value, &o->collect.memory_limit) ? NULL : "a size such as 256M or 2G";
 }
 
-#define SIZE_SETTER(name, field, example, statement)                                 \
-	static const char *name(void *state, const char *value)                      \
-	{                                                                            \
-		struct record_options *o = state;                                    \
-		if (!size(value, &o->collect.keep.field))                            \
+#define SIZE_SETTER(name, field, example, statement)                                    \
+	static const char *name(void *state, const char *value)                         \
+	{                                                                               \
+		struct record_options *o = state;                                       \
+		if (!size(value, &o->collect.keep.field))                               \
 			return "a number of bytes above 0, or a size such as " example; \
-		statement;                                                           \
-		return NULL;                                                         \
+		statement;                                                              \
+		return NULL;                                                            \
 	}
 
 SIZE_SETTER(set_churn, churn_bytes, "1M", o->collect.keep.churn_given = true)

@@ -173,9 +173,9 @@ void hl_keep_release(struct hl_proc *p, uint64_t now)
 {
 	struct hl_keep *k = &p->keep;
 
-	while (k->n_waiting > 0 && (k->n_waiting > k->set.pending_max ||
-					   now >= time_of_item(&k->items[k->first]) +
-							   k->set.lifetime_ns))
+	while (k->n_waiting > 0 &&
+		(k->n_waiting > k->set.pending_max ||
+			now >= time_of_item(&k->items[k->first]) + k->set.lifetime_ns))
 		release_first(p);
 }
 
@@ -441,7 +441,8 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 void hl_keep_end(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_snapshot s = {.time_ns = p->last_time, .cause = HL_SNAPSHOT_END,
+	struct hl_snapshot s = {.time_ns = p->last_time,
+		.cause = HL_SNAPSHOT_END,
 		.churn_bytes = churn_threshold(k)};
 
 	release_all(p);

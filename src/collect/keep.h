@@ -82,8 +82,8 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now_ns);
 void hl_keep_end(struct hl_proc *p);
 
 /*
- * From here on this is the mode. All that came before is through the books, and a keyframe stands at
- * the border. Others than count and cull are as trace here.
+ * From here on this is the mode. All that came before is through the books, and a keyframe stands
+ * at the border. Others than count and cull are as trace here.
  */
 void hl_proc_set_mode(struct hl_proc *p, enum hl_mode mode);
 /* The sums of this moment, for `heaplapse log`. The label may be NULL. */

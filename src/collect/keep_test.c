@@ -24,9 +24,9 @@
 struct run {
 	struct hl_keep_settings set;
 	enum hl_mode mode;
-	uint32_t n;          /* steps */
-	uint64_t step_ns;    /* between events */
-	uint32_t young;      /* of 1,000 blocks so many die at once */
+	uint32_t n;       /* steps */
+	uint64_t step_ns; /* between events */
+	uint32_t young;   /* of 1,000 blocks so many die at once */
 	uint32_t switch_every, snapshot_every;
 	uint64_t seed;
 
@@ -175,8 +175,7 @@ static void open_trace(struct run *r)
 	r->withheld = calloc(r->n_nodes, sizeof(*r->withheld));
 	last = hl_reader_n_keyframes(r->trace) - 1;
 	assert_int_equal(hl_reader_load_keyframe(r->trace, last, r->nodes, r->n_nodes), 0);
-	assert_int_equal(
-		hl_reader_load_withheld(r->trace, last, r->withheld, NULL, r->n_nodes), 0);
+	assert_int_equal(hl_reader_load_withheld(r->trace, last, r->withheld, NULL, r->n_nodes), 0);
 }
 
 static void play(struct run *r)
@@ -294,8 +293,7 @@ static void is_whole(struct run *r, uint64_t least_life_ns)
 				alive[e->ordinal] = 0;
 				seen[e->node].free_blocks++;
 				seen[e->node].free_bytes += e->size;
-				assert_true(
-					e->life_q >= hl_life_class(least_life_ns));
+				assert_true(e->life_q >= hl_life_class(least_life_ns));
 			}
 		}
 	}

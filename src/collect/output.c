@@ -52,7 +52,7 @@ struct hl_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
-	uint64_t rss; /* the last sample; 0: none */
+	uint64_t rss;   /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 
 	/* The second thread's. */

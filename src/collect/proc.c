@@ -67,8 +67,7 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->nameless = b->nameless;
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
-	if (hl_keep_init(&p->keep, b->mode, b->keep) ||
-		hl_calltree_init(&p->tree, on_node, p) ||
+	if (hl_keep_init(&p->keep, b->mode, b->keep) || hl_calltree_init(&p->tree, on_node, p) ||
 		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);

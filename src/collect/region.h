@@ -20,9 +20,9 @@ struct hl_collect_settings {
 	uint32_t flags; /* HL_SET_* */
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	uint32_t clock;         /* enum hl_clock */
-	enum hl_mode mode;      /* at the start */
-	uint64_t sample_bytes;  /* HL_MODE_SAMPLE */
+	uint32_t clock;        /* enum hl_clock */
+	enum hl_mode mode;     /* at the start */
+	uint64_t sample_bytes; /* HL_MODE_SAMPLE */
 	struct hl_keep_settings keep;
 	size_t memory_limit;    /* of a live table in memory */
 	uint32_t max_processes; /* of one region that live at once; 0: the usual */

@@ -89,7 +89,7 @@ static bool stretch_of(const struct hl_model *m, const struct hl_place *p, uint3
 	size_t n = hl_reader_n_chunks(m->reader);
 
 	*stretch = p->cut == HL_CUT_KEY ? p->limit == UINT64_MAX ? 0 : m->key_stretch[p->limit]
-		   : p->chunk >= n      ? m->n_stretches
+		   : p->chunk >= n ? m->n_stretches
 					: m->chunk_stretch[p->chunk];
 	return hl_place_end(p) == p->chunk || p->chunk >= n ||
 	       !hl_reader_chunk(m->reader, p->chunk)->apart;

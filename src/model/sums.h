@@ -48,7 +48,8 @@ size_t hl_place_split(
 int hl_place_count(
 	struct hl_model *m, const struct hl_place *p, uint64_t *events, uint64_t *allocs);
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
-/* Before everything: where chunks are not all, also before keyframes that stand before the first. */
+/* Before everything: where chunks are not all, also before keyframes that stand before the first.
+ */
 struct hl_place hl_place_start(void);
 /* The place of a keyframe. */
 struct hl_place hl_place_key(struct hl_model *m, size_t key);

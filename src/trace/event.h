@@ -181,10 +181,10 @@ enum hl_snapshot_cause {
 
 struct hl_snapshot {
 	uint64_t time_ns;
-	uint64_t threshold; /* of its cause: bytes, or ns for TIME; 0: none */
+	uint64_t threshold;   /* of its cause: bytes, or ns for TIME; 0: none */
 	uint64_t churn_bytes; /* between two, if nothing else happens; 0: none */
-	uint32_t cause;     /* enum hl_snapshot_cause; a newer file may have others */
-	const char *label;  /* NULL or text, not trusted */
+	uint32_t cause;       /* enum hl_snapshot_cause; a newer file may have others */
+	const char *label;    /* NULL or text, not trusted */
 };
 
 /* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.

@@ -58,12 +58,12 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 }
 
 /* Rows of one chunk, so that the raw limit holds whatever the values are. */
-#define HL_KEYFRAME_ROWS 12288u
+#define HL_KEYFRAME_ROWS      12288u
 #define HL_KEYFRAME_ROWS_WIDE 8192u /* with what of them is written */
-#define HL_LIVESET_ROWS  16384u
-#define HL_INDEX_ROWS    4096u
-#define HL_RSS_ROWS      32768u
-#define HL_SUMMARY_ROWS  4096u
+#define HL_LIVESET_ROWS       16384u
+#define HL_INDEX_ROWS         4096u
+#define HL_RSS_ROWS           32768u
+#define HL_SUMMARY_ROWS       4096u
 
 #define HL_TEXT_MAX \
 	65535u /* of an extra, a path, a string of META (its command: eight times this) */

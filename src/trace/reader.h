@@ -152,10 +152,10 @@ int hl_reader_load_keyframe(
  * readable. */
 int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
 
-/* Of each node what is in sums and in no event, as of a keyframe, and the function that the first of
- * these called, plus 1; zeroed by this call. `called` may be NULL. */
-int hl_reader_load_withheld(struct hl_reader *r, size_t i, struct hl_sums *withheld,
-	uint8_t *called, size_t n_nodes);
+/* Of each node what is in sums and in no event, as of a keyframe, and the function that the first
+ * of these called, plus 1; zeroed by this call. `called` may be NULL. */
+int hl_reader_load_withheld(
+	struct hl_reader *r, size_t i, struct hl_sums *withheld, uint8_t *called, size_t n_nodes);
 
 /* What a snapshot says of itself; -ENOENT: the keyframe is none. The label is the caller's to free.
  */

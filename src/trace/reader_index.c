@@ -311,8 +311,7 @@ static int list_keyframe(struct hl_reader *r, size_t row, uint32_t *parts)
 {
 	const struct hl_chunk_head *h = &r->rows.data[row].head;
 	struct hl_key_place place = {.row = row, .before = HL_NO_ROW};
-	struct hl_keyframe_info info = {
-		.first_event = h->first_event,
+	struct hl_keyframe_info info = {.first_event = h->first_event,
 		.time_ns = h->t1_ns,
 		.chunk = r->chunks.len,
 		.apart = h->flags & HL_CHUNK_APART,

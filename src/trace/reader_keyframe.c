@@ -73,7 +73,7 @@ static int read_key_rows(
 	uint64_t node = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v[ALL_FIELDS];
+		uint64_t v[ALL_FIELDS] = {0};
 		struct hl_key_row row = {0};
 		int err;
 
@@ -113,7 +113,7 @@ int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg)
 		return err;
 	err = hl_check_columns(r, &c);
 	for (int f = 0; f < ALL_FIELDS && !err; f++) {
-		int id = f < KEY_FIELDS         ? HL_COL_KEY_NODE + f
+		int id = f < KEY_FIELDS        ? HL_COL_KEY_NODE + f
 			 : f == ALL_FIELDS - 1 ? HL_COL_KEY_FUNC
 					       : HL_COL_KEY_WRITTEN + f - KEY_FIELDS;
 
@@ -291,8 +291,8 @@ static int withheld_row(void *arg, const struct hl_key_row *row)
 	return 0;
 }
 
-int hl_reader_load_withheld(struct hl_reader *r, size_t i, struct hl_sums *withheld,
-	uint8_t *called, size_t n_nodes)
+int hl_reader_load_withheld(
+	struct hl_reader *r, size_t i, struct hl_sums *withheld, uint8_t *called, size_t n_nodes)
 {
 	struct withholding w = {withheld, called, n_nodes};
 	const struct chain chain = {no_link, withheld_row, &w};

@@ -264,7 +264,8 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
-/* Into the columns; NULL with w->error. `timed` is for a copy, should its time have to be mended. */
+/* Into the columns; NULL with w->error. `timed` is for a copy, should its time have to be mended.
+ */
 const struct hl_event *hl_writer_put_columns(
 	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed)
 {

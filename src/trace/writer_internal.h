@@ -122,11 +122,11 @@ struct hl_writer {
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
 	struct hl_totals totals;
-	uint64_t last_time;        /* units, of the last entry */
-	uint64_t now;              /* the same of the last event that was counted */
+	uint64_t last_time;            /* units, of the last entry */
+	uint64_t now;                  /* the same of the last event that was counted */
 	uint64_t n_events, n_ordinals; /* in columns: events, allocations */
-	struct hl_counters seen;   /* what events and extras alone show */
-	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
+	struct hl_counters seen;       /* what events and extras alone show */
+	struct hl_chunk_head open;     /* head of the EVENTS chunk that is being filled */
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;

@@ -159,13 +159,12 @@ static int written_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 		if (hl_bytes_varint(&w->sealer.scratch,
 			    nodes[i] < w->called.len ? w->called.data[nodes[i]] : 0) < 0)
 			return -ENOMEM;
-	hl_seal_column(
-		&w->sealer, HL_COL_KEY_FUNC, w->sealer.scratch.data, w->sealer.scratch.len);
+	hl_seal_column(&w->sealer, HL_COL_KEY_FUNC, w->sealer.scratch.data, w->sealer.scratch.len);
 	for (int field = 0; field < HL_WRITTEN_FIELDS && w->withheld.len > 0; field++) {
 		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n; i++)
-			if (hl_bytes_varint(
-				    &w->sealer.scratch, written_value(w, nodes[i], field)) < 0)
+			if (hl_bytes_varint(&w->sealer.scratch, written_value(w, nodes[i], field)) <
+				0)
 				return -ENOMEM;
 		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_WRITTEN + field),
 			w->sealer.scratch.data, w->sealer.scratch.len);
@@ -175,8 +174,7 @@ static int written_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 
 static int snapshot_column(struct hl_writer *w, const struct hl_snapshot *s)
 {
-	const uint64_t v[] = {
-		++w->n_snapshots, s->cause, s->threshold, s->churn_bytes};
+	const uint64_t v[] = {++w->n_snapshots, s->cause, s->threshold, s->churn_bytes};
 	hl_bytes *b = &w->sealer.scratch;
 	size_t len = s->label ? hl_min_u64(strlen(s->label), HL_TEXT_MAX) : 0;
 
@@ -202,8 +200,8 @@ static void key_head(struct hl_writer *w, struct hl_chunk_head *h)
 	h->flags |= w->apart ? HL_CHUNK_APART : 0;
 }
 
-static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t parts,
-	const struct hl_snapshot *s)
+static int key_part(
+	struct hl_writer *w, bool full, uint32_t part, uint32_t parts, const struct hl_snapshot *s)
 {
 	size_t from = (size_t)part * rows_of_part(w);
 	size_t n = hl_min_u64(w->touched.len - from, rows_of_part(w));

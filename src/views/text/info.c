@@ -237,7 +237,8 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note", "recording was off for a part of the run");
 	if (i->withheld.alloc_blocks)
 		line(out, "note",
-			"blocks in sums only: in all totals, but no event tells of them one by one");
+			"blocks in sums only: in all totals, but no event tells of them one by "
+			"one");
 	if (i->meta.zeroed)
 		line(out, "note", "memory was zeroed for the program (--zero-memory)");
 	if (strcmp(i->meta.clock, "tsc") != 0)

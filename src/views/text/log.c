@@ -53,8 +53,8 @@ static void put_frame(FILE *out, unsigned n, const struct hl_frame *f)
 typedef void frame_fn(void *arg, unsigned n, const struct hl_frame *f);
 
 /* Innermost first, up to those in which every stack begins if they are given. */
-static int each_frame(struct hl_model *m, uint32_t node, const struct hl_starts *starts,
-	frame_fn *fn, void *arg)
+static int each_frame(
+	struct hl_model *m, uint32_t node, const struct hl_starts *starts, frame_fn *fn, void *arg)
 {
 	const struct hl_frame_ref *refs;
 	unsigned shown = 0;
@@ -80,8 +80,8 @@ static void text_frame(void *arg, unsigned n, const struct hl_frame *f)
 	put_frame(arg, n, f);
 }
 
-static int put_source(FILE *out, struct hl_model *m, const struct hl_source *s,
-	const struct hl_starts *starts)
+static int put_source(
+	FILE *out, struct hl_model *m, const struct hl_source *s, const struct hl_starts *starts)
 {
 	fprintf(out,
 		"\n{%016" PRIx64 "} live:%" PRIu64 ", alloc:%" PRIu64 "/%" PRIu64 ", free:%" PRIu64
@@ -91,8 +91,8 @@ static int put_source(FILE *out, struct hl_model *m, const struct hl_source *s,
 	return each_frame(m, s->node, starts, text_frame, out);
 }
 
-static void put_head(FILE *out, const struct hl_log *log, size_t from, size_t to,
-	const struct hl_log_page *page)
+static void put_head(
+	FILE *out, const struct hl_log *log, size_t from, size_t to, const struct hl_log_page *page)
 {
 	const struct hl_moment *x = to ? hl_log_moment(log, to) : NULL;
 	char time[HL_TEXT_SIZE_MAX], live[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
