@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
-usage: decode.py [--info] TRACE
+usage: decode.py [--info | --snapshots] TRACE
 
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.

@@ -77,6 +77,14 @@ static int run_collect(void *state, int argc, char **argv)
 		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse(why);
 	}
+	err = hl_churn_log_check(&o, argv[0]);
+	if (err) {
+		char why[HL_RECORD_SENTENCE];
+
+		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.300s cannot be written: %s",
+			o.collect.output.churn_log, strerror(-err));
+		return refuse(why);
+	}
 	keep[1] = o.collect.output.dir_fd;
 	keep[2] = STDERR_FILENO;
 	hl_collector_detach(keep, o.summary || o.verbose ? 3 : 2);

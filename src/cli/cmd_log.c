@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/bits.h"
 #include "cli/symbol_options.h"
 #include "views/text/log.h"
 
@@ -18,7 +20,9 @@ struct log_state {
 	struct hl_symbol_options symbols;
 	enum hl_log_sort sort;
 	size_t limit;
-	bool compare, moved;
+	bool compare, moved, follow, full_stacks;
+	struct hl_starts starts; /* of the model that is shown */
+	size_t last;             /* shown so far */
 	struct hl_log *log;
 	struct hl_json json;
 };
@@ -65,6 +69,35 @@ static const char *set_compare(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_full_stacks(void *state, const char *value)
+{
+	((struct log_state *)state)->full_stacks = true;
+	return NULL;
+}
+
+/* The list, and which frames are left out of it. */
+static int open_log(struct log_state *s, struct hl_model *m)
+{
+	int err = hl_log_new(&s->log, m);
+
+	if (!err && !s->full_stacks && !s->common.json)
+		err = hl_starts_find_all(&s->starts, m);
+	return err;
+}
+
+static void close_log(struct log_state *s)
+{
+	hl_starts_fini(&s->starts);
+	hl_log_free(s->log);
+	s->log = NULL;
+}
+
+static const char *set_follow(void *state, const char *value)
+{
+	((struct log_state *)state)->follow = true;
+	return NULL;
+}
+
 /* *shown: it was; a snapshot that is lost is none, but what is known of the end is shown. */
 static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
 {
@@ -82,12 +115,26 @@ static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to,
 		return 0;
 	}
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
-			      : hl_text_log(stdout, m, s->log, from, to, &page, s->limit);
+			      : hl_text_log(stdout, m, s->log, from, to, &page,
+					s->starts.depth ? &s->starts : NULL, s->limit);
+}
+
+/* Those that have come; of a recording that goes on the end is none. */
+static int show_each(struct log_state *s, struct hl_model *m)
+{
+	bool running = hl_model_info(m)->end.kind == HL_END_RUNNING, shown;
+	size_t n = hl_log_n(s->log) - (s->follow && running);
+	int err = 0;
+
+	for (size_t i = s->last + 1; i <= n && !err && !ferror(stdout); i++) {
+		err = show(s, m, s->last, i, &shown);
+		s->last = !err && shown ? i : s->last;
+	}
+	return err;
 }
 
 static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t to)
 {
-	size_t last = 0;
 	bool shown;
 	int err = 0;
 
@@ -103,10 +150,8 @@ static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t
 	}
 	if (s->compare)
 		err = show(s, m, from, to, &shown);
-	for (size_t i = 1; i <= hl_log_n(s->log) && !s->compare && !err && !ferror(stdout); i++) {
-		err = show(s, m, last, i, &shown);
-		last = !err && shown ? i : last;
-	}
+	else
+		err = show_each(s, m);
 	if (s->common.json) {
 		hl_json_end_array(&s->json);
 		if (err)
@@ -130,6 +175,47 @@ static int snapshot_number(const struct log_state *s, const char *text, size_t *
 	return 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+#define LEAST_PAUSE_NS UINT64_C(100000000)
+#define PAUSE_PART     10 /* of the time is for looking, at most */
+
+/* As it grows, from a new look to the next. */
+static int follow(struct log_state *s, int argc, char **argv)
+{
+	for (;;) {
+		uint64_t began = now_ns(), pause;
+		struct hl_model *m;
+		struct timespec ts;
+		bool running;
+		int err, status = hl_trace_file_open(argc, argv, &m);
+
+		if (status)
+			return status;
+		status = hl_symbol_options_apply(&s->symbols, m, false);
+		err = status ? 0 : open_log(s, m);
+		if (!status && !err)
+			err = show_each(s, m);
+		fflush(stdout);
+		running = hl_model_info(m)->end.kind == HL_END_RUNNING;
+		close_log(s);
+		if (err)
+			return hl_trace_file_failed(m);
+		if (status || !running || ferror(stdout))
+			return hl_trace_file_close(m, &s->common, NULL);
+		hl_model_close(m);
+		pause = hl_max_u64((now_ns() - began) * (PAUSE_PART - 1), LEAST_PAUSE_NS);
+		ts = (struct timespec){(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
+		nanosleep(&ts, NULL);
+	}
+}
+
 static int run_log(void *state, int argc, char **argv)
 {
 	struct log_state *s = state;
@@ -137,6 +223,13 @@ static int run_log(void *state, int argc, char **argv)
 	struct hl_model *m;
 	int err = 0, status = 0, files = argc - 2 * s->compare;
 
+	if (s->follow && (s->compare || s->common.json))
+		return hl_cli_usage("--follow goes with neither --compare nor --json");
+	if (s->follow) {
+		status = follow(s, argc, argv);
+		hl_symbol_options_fini(&s->symbols);
+		return status;
+	}
 	if (files < 0)
 		return hl_cli_usage(
 			"--compare takes two numbers of snapshots after the trace, as in "
@@ -146,7 +239,7 @@ static int run_log(void *state, int argc, char **argv)
 		return status;
 	status = hl_symbol_options_apply(&s->symbols, m, s->common.json);
 	if (!status)
-		err = hl_log_new(&s->log, m);
+		err = open_log(s, m);
 	if (!status && !err && s->compare) {
 		status = snapshot_number(s, argv[argc - 2], &from);
 		if (!status)
@@ -156,7 +249,7 @@ static int run_log(void *state, int argc, char **argv)
 		hl_trace_file_warn(m);
 		err = show_all(s, m, from, to);
 	}
-	hl_log_free(s->log);
+	close_log(s);
 	hl_symbol_options_fini(&s->symbols);
 	if (err)
 		return hl_trace_file_failed(m);
@@ -172,6 +265,9 @@ static const struct hl_opt log_opts[] = {
 	{0, "compare", NULL,
 		"only what changed between two snapshots: FILE A B, where 0 is the start",
 		set_compare},
+	{0, "full-stacks", NULL, "show what libc does before main and before a thread's function",
+		set_full_stacks},
+	{0, "follow", NULL, "go on while the trace is being written", set_follow},
 	{0, "json", NULL, "as JSON, with all sources", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

@@ -227,6 +227,13 @@ static int start_child(struct session *s, int argc, char **argv)
 	close(go[0]);
 	close(failed[1]);
 	err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
+	if (!err && hl_churn_log_check(s->o, s->target.path) < 0) {
+		close(go[1]);
+		waitpid(s->child, &status, 0);
+		hl_cli_error("--churn-log: %s cannot be written; choose another place",
+			s->o->collect.output.churn_log);
+		return CANNOT_RECORD;
+	}
 	if (!err && write(go[1], &byte, 1) == 1) {
 		close(go[1]);
 		if (read(failed[0], &err, sizeof(err)) != sizeof(err))

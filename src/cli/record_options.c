@@ -22,6 +22,7 @@
 	}
 
 FLAG_SETTER(set_output, o->output = value)
+FLAG_SETTER(set_churn_log, o->collect.output.churn_log = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
 FLAG_SETTER(set_gdb, o->gdb = true)
@@ -259,6 +260,10 @@ const struct hl_opt hl_record_opts[] = {
 		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
 		"--mode=count, else none)",
 		set_churn},
+	{0, "churn-log", "FILE",
+		"append each snapshot to FILE while the program runs, as heaplapse log prints it; "
+		"%p pid, %e program as for -o",
+		set_churn_log},
 	{0, "every", "SECONDS", "a snapshot every so many seconds", set_every},
 	{0, "at-live", "SIZE", "a snapshot when live bytes reach SIZE", set_at_live},
 	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
@@ -369,6 +374,7 @@ int hl_record_settle(struct record_options *o)
 	o->collect.output.pattern = o->output;
 	o->collect.output.overwrite = o->overwrite;
 	o->collect.output.anywhere = o->force;
+	hl_churn_log_prepare(o);
 	o->collect.output.dir_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return o->collect.output.dir_fd < 0 ? -errno : 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 #define THREAD_STACK (1u << 20)
 #define TICK_NS      UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
+
+#define FOLLOWER_LOOKS 1000 /* of 10 ms */
 
 /* What goes through the queue. */
 enum parcel_kind {
@@ -61,6 +64,7 @@ struct hl_output {
 	uint64_t counted;
 	bool opened;
 	_Atomic bool named; /* path is final: the first thread may read it */
+	int follower;       /* its pid; 0 or less: none */
 	int err;
 	char path[PATH_MAX];
 };
@@ -449,6 +453,17 @@ static void open_output(struct hl_output *o)
 		atomic_store(&o->news.error, o->err);
 	else
 		atomic_store(&o->named, true);
+	if (!o->err && o->queue->settings->follow)
+		o->follower = o->queue->settings->follow(o->queue->settings, &o->meta, o->path);
+}
+
+/* It reads the end and goes; one that hangs on its own file is left behind. */
+static void wait_for_follower(int pid)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; pid > 0 && i < FOLLOWER_LOOKS && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
 }
 
 static void count_durable(struct hl_output *o)
@@ -472,6 +487,7 @@ static void close_output(struct hl_output *o)
 	uint64_t written = atomic_load(&o->news.events);
 
 	hl_chunk_file_close(o->file);
+	wait_for_follower(o->follower);
 	if (!o->err)
 		o->err = o->writer_err;
 	if (o->queue->on_closed)

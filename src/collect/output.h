@@ -32,6 +32,11 @@ struct hl_output_settings {
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 	bool anywhere; /* also into folders that everybody may change */
+	/* --churn-log: called by the second thread when a trace has its name; a child that reads
+	 * along until the trace is closed, or -errno. NULL: none. */
+	const char *churn_log;
+	int (*follow)(
+		const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace);
 };
 
 /* What hl_output_folder refuses, as errors: numbers that no call on files returns. */

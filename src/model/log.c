@@ -25,7 +25,8 @@ struct hl_log {
 	size_t at;   /* SIZE_MAX: not known */
 	size_t next; /* the keyframe after `now`; SIZE_MAX: not known */
 	struct hl_sums *now, *was;
-	uint64_t time_ns;         /* of `now` */
+	struct hl_sums all;       /* of `now` together */
+	uint64_t time_ns;         /* of it */
 	bool moved;               /* which is not the moment that was asked for */
 	HL_VEC(uint32_t) touched; /* where the two may differ */
 	uint8_t *is_touched;
@@ -59,11 +60,22 @@ static int add_key(struct hl_log *log, size_t key)
 	return hl_vec_push(&log->moments, x);
 }
 
+/* Among the first n, which are sorted. */
 static bool has_moment(const struct hl_log *log, size_t n, uint64_t time_ns, const char *label)
 {
-	for (size_t i = 0; i < n; i++)
-		if (log->moments.data[i].time_ns == time_ns &&
-			strcmp(log->moments.data[i].label, label) == 0)
+	const struct hl_moment *all = log->moments.data;
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (all[mid].time_ns < time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < n && all[lo].time_ns == time_ns; lo++)
+		if (strcmp(all[lo].label, label) == 0)
 			return true;
 	return false;
 }
@@ -76,13 +88,14 @@ static int add_marks(struct hl_log *log)
 	int err = hl_model_marks(log->m, &marks, &n);
 
 	for (size_t i = 0; i < n && !err; i++) {
-		struct hl_moment x = {.time_ns = marks[i].time_ns, .label = marks[i].name};
+		struct hl_moment x = {.time_ns = marks[i].time_ns,
+			.label = marks[i].name,
+			.place = hl_place_mark(&marks[i])};
 
 		if (!marks[i].snapshot || has_moment(log, keys, x.time_ns, x.label))
 			continue;
-		x.place = log->m->n_stretches > 0 ? hl_place_mark_apart(log->m, &marks[i])
-						  : hl_place_mark(&marks[i]);
-		if (x.place.moved) /* its keyframe is lost, and events cannot tell */
+		/* Its keyframe is lost, and events cannot tell. */
+		if (hl_reader_chunk(log->m->reader, marks[i].chunk)->apart)
 			continue;
 		err = hl_vec_push(&log->moments, x);
 	}
@@ -100,6 +113,12 @@ static int by_time(const void *a, const void *b)
 	return x->place.limit < y->place.limit ? -1 : x->place.limit > y->place.limit;
 }
 
+static void sort_moments(struct hl_log *log)
+{
+	if (log->moments.len > 1)
+		qsort(log->moments.data, log->moments.len, sizeof(*log->moments.data), by_time);
+}
+
 static int find_moments(struct hl_log *log)
 {
 	struct hl_model *m = log->m;
@@ -113,12 +132,12 @@ static int find_moments(struct hl_log *log)
 		if (k->snapshot && !k->lost && !m->bad_keyframes[i])
 			err = add_key(log, i);
 	}
+	sort_moments(log);
 	if (!err)
 		err = add_marks(log);
 	if (err)
 		return err;
-	if (log->moments.len > 1)
-		qsort(log->moments.data, log->moments.len, sizeof(*log->moments.data), by_time);
+	sort_moments(log);
 	last = log->moments.len ? &log->moments.data[log->moments.len - 1] : NULL;
 	if (last && last->cause == HL_SNAPSHOT_END)
 		return 0;
@@ -161,6 +180,20 @@ static int make_ids(struct hl_log *log)
 
 /* --- going from moment to moment --- */
 
+static struct hl_sums minus(const struct hl_sums *a, const struct hl_sums *b)
+{
+	return (struct hl_sums){a->alloc_blocks - b->alloc_blocks, a->alloc_bytes - b->alloc_bytes,
+		a->free_blocks - b->free_blocks, a->free_bytes - b->free_bytes};
+}
+
+static void plus(struct hl_sums *to, const struct hl_sums *s)
+{
+	to->alloc_blocks += s->alloc_blocks;
+	to->alloc_bytes += s->alloc_bytes;
+	to->free_blocks += s->free_blocks;
+	to->free_bytes += s->free_bytes;
+}
+
 static int touch(struct hl_log *log, uint32_t at)
 {
 	if (log->is_touched[at])
@@ -173,8 +206,12 @@ static int take_row(void *arg, uint32_t node, const struct hl_sums *sums)
 {
 	struct hl_log *log = arg;
 
+	struct hl_sums change;
+
 	if (node >= log->m->n_nodes)
 		return -ERANGE;
+	change = minus(sums, &log->now[node]);
+	plus(&log->all, &change);
 	log->now[node] = *sums;
 	return touch(log, node);
 }
@@ -200,16 +237,15 @@ static int follow_keys(struct hl_log *log, size_t key)
 		err = hl_reader_keyframe_totals(m->reader, key, &all);
 	if (err)
 		return err == -ENOMEM ? err : -ENODATA;
-	*none = all.sums;
-	for (uint32_t i = 0; i < m->n_nodes; i++) {
-		none->alloc_blocks -= log->now[i].alloc_blocks;
-		none->alloc_bytes -= log->now[i].alloc_bytes;
-		none->free_blocks -= log->now[i].free_blocks;
-		none->free_bytes -= log->now[i].free_bytes;
-	}
+	/* What is of the process and of no node has no stack. */
+	log->all = minus(&log->all, none);
+	*none = minus(&all.sums, &log->all);
+	log->all = all.sums;
 	log->next = key + 1;
-	err = hl_sums_verify(m, log->now, m->n_nodes);
-	return err ? err : touch(log, m->n_nodes);
+	err = touch(log, m->n_nodes);
+	for (size_t i = 0; i < log->touched.len && !err; i++)
+		err = hl_sums_verify(m, &log->now[log->touched.data[i]], 0);
+	return err;
 }
 
 static int touch_all(struct hl_log *log)
@@ -233,6 +269,7 @@ static int go_to(struct hl_log *log, size_t to)
 	log->time_ns = x ? x->time_ns : 0;
 	if (!x) {
 		memset(log->now, 0, n * sizeof(*log->now));
+		log->all = (struct hl_sums){0};
 		log->next = 0;
 		return touch_all(log);
 	}
@@ -245,21 +282,10 @@ static int go_to(struct hl_log *log, size_t to)
 	log->moved = p.moved;
 	log->time_ns = p.time_ns;
 	log->next = p.cut == HL_CUT_KEY && !err ? p.limit + 1 : SIZE_MAX;
+	log->all = (struct hl_sums){0};
+	for (size_t i = 0; i < n && !err; i++)
+		plus(&log->all, &log->now[i]);
 	return err ? err : touch_all(log);
-}
-
-static struct hl_sums minus(const struct hl_sums *a, const struct hl_sums *b)
-{
-	return (struct hl_sums){a->alloc_blocks - b->alloc_blocks, a->alloc_bytes - b->alloc_bytes,
-		a->free_blocks - b->free_blocks, a->free_bytes - b->free_bytes};
-}
-
-static void plus(struct hl_sums *to, const struct hl_sums *s)
-{
-	to->alloc_blocks += s->alloc_blocks;
-	to->alloc_bytes += s->alloc_bytes;
-	to->free_blocks += s->free_blocks;
-	to->free_bytes += s->free_bytes;
 }
 
 int64_t hl_source_rank(const struct hl_source *s, enum hl_log_sort sort)
@@ -289,7 +315,8 @@ static int gather(struct hl_log *log, enum hl_log_sort sort, struct hl_log_page 
 	struct hl_model *m = log->m;
 	int err = 0;
 
-	*page = (struct hl_log_page){.time_ns = log->time_ns, .moved = log->moved};
+	*page = (struct hl_log_page){
+		.total = log->all, .time_ns = log->time_ns, .moved = log->moved};
 	log->sources.len = 0;
 	for (size_t i = 0; i < log->touched.len && !err; i++) {
 		uint32_t at = log->touched.data[i];
@@ -303,8 +330,6 @@ static int gather(struct hl_log *log, enum hl_log_sort sort, struct hl_log_page 
 		plus(&page->change, &s.change);
 		err = hl_vec_push(&log->sources, s);
 	}
-	for (uint32_t i = 0; i <= m->n_nodes; i++)
-		plus(&page->total, &log->now[i]);
 	if (log->sources.len > 1)
 		qsort_r(log->sources.data, log->sources.len, sizeof(*log->sources.data), by_rank,
 			&sort);

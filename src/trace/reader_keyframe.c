@@ -74,7 +74,7 @@ static int read_key_rows(
 	uint64_t node = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v[ALL_FIELDS];
+		uint64_t v[ALL_FIELDS] = {0};
 		struct hl_key_row row = {0};
 		int err;
 

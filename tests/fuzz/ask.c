@@ -9,6 +9,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
+#include "model/log.h"
 #include "model/fragmentation.h"
 #include "model/group.h"
 #include "model/marks.h"
@@ -89,15 +90,22 @@ static void ask_keyframes(struct hl_reader *r)
 {
 	uint32_t nodes = 0;
 	struct hl_node_totals *totals;
+	struct hl_snapshot_info snapshot;
+	struct hl_sums *withheld;
 	struct hl_totals all;
 
 	hl_reader_n_nodes(r, &nodes);
 	totals = calloc((size_t)nodes + 1, sizeof(*totals));
-	FUZZ_MUST(totals);
+	withheld = calloc((size_t)nodes + 1, sizeof(*withheld));
+	FUZZ_MUST(totals && withheld);
 	for (size_t i = 0; i < hl_reader_n_keyframes(r) && i < FEW; i++) {
 		hl_reader_load_keyframe(r, i, totals, nodes);
 		hl_reader_keyframe_totals(r, i, &all);
+		hl_reader_load_withheld(r, i, withheld, NULL, nodes);
+		if (hl_reader_snapshot(r, i, &snapshot) == 0)
+			free(snapshot.label);
 	}
+	free(withheld);
 	free(totals);
 }
 
@@ -152,6 +160,23 @@ static void ask_query(struct hl_model *m, const struct hl_query *q)
 	hl_answer_fini(&a);
 }
 
+static void ask_log(struct hl_model *m)
+{
+	struct hl_log_page page;
+	struct hl_log *log;
+
+	if (hl_log_new(&log, m) != 0)
+		return;
+	for (size_t i = 1; i <= hl_log_n(log) && i <= FEW; i++) {
+		if (hl_log_between(log, i - 1, i, HL_LOG_CHURN, &page) != 0)
+			continue;
+		for (size_t k = 0; k < page.n; k++)
+			FUZZ_MUST(page.sources[k].total.free_bytes <=
+				  page.sources[k].total.alloc_bytes);
+	}
+	hl_log_free(log);
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
@@ -172,6 +197,7 @@ void fuzz_ask_model(const char *path)
 				     .from = times[i & 4 ? 0 : 2],
 				     .to = times[1 + i % 3]});
 	hl_model_marks(m, &marks, &n);
+	ask_log(m);
 	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns));
 	if (hl_threads_build(&threads, m, NULL) == 0)
 		hl_threads_fini(&threads);

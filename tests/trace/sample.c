@@ -39,6 +39,30 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 	return err;
 }
 
+/* The same with blocks that are only counted, snapshots, and events that come late. */
+static int add_counted(struct hl_writer *w, struct hl_sim *sim)
+{
+	uint64_t late = 0;
+	int err = 0;
+
+	for (int i = 0; i < EVENTS && !err; i++) {
+		const struct hl_snapshot s = {.cause = (uint32_t)i % HL_SNAPSHOT_CAUSES,
+			.threshold = 7,
+			.label = i % 200 ? "one" : NULL};
+		struct hl_event e;
+
+		hl_sim_next(sim, &e);
+		err = hl_writer_count_event(w, &e);
+		if (i % 9 == 0 && e.op == HL_OP_ALLOC && !err) {
+			e.ordinal = late++;
+			err = hl_writer_put_event(w, &e);
+		}
+		if (i % 50 == 40 && !(e.op == HL_OP_FREE && e.flags & HL_EVENT_MOVED) && !err)
+			err = hl_writer_snapshot(w, &s);
+	}
+	return err;
+}
+
 static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 {
 	const struct hl_module m = {
@@ -58,7 +82,7 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 	return err ? err : hl_writer_add_role(w, 0, 1);
 }
 
-uint8_t *sample_make(bool hurry, size_t *size)
+static uint8_t *make(bool hurry, bool counted, size_t *size)
 {
 	const struct hl_writer_options o = {.max_events = 60,
 		.keyframe_events = 50,
@@ -87,7 +111,7 @@ uint8_t *sample_make(bool hurry, size_t *size)
 	if (!err)
 		err = add_tables(w, NODES, NODES + 2);
 	if (!err)
-		err = add_some(w, &sim);
+		err = counted ? add_counted(w, &sim) : add_some(w, &sim);
 	if (!err)
 		err = hl_writer_end(w, &end, &counters);
 	*size = hl_writer_bytes(w);
@@ -98,6 +122,16 @@ uint8_t *sample_make(bool hurry, size_t *size)
 		exit(1);
 	close(fd);
 	return file;
+}
+
+uint8_t *sample_make(bool hurry, size_t *size)
+{
+	return make(hurry, false, size);
+}
+
+uint8_t *sample_make_counted(bool hurry, size_t *size)
+{
+	return make(hurry, true, size);
 }
 
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places)

@@ -35,7 +35,8 @@ struct row {
 	enum { COUNT, BYTES, TIME } unit;
 };
 
-#define N_ROWS 20
+#define N_ROWS     20
+#define N_WITHHELD 2 /* the last ones */
 
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
@@ -385,6 +386,6 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	line(out, "file size", hl_text_bytes(text, i->file_bytes));
 	putc('\n', out);
 	fill_rows(i, rows);
-	for (size_t k = 0; k < N_ROWS; k++)
+	for (size_t k = 0; k < (i->withheld.alloc_blocks ? N_ROWS : N_ROWS - N_WITHHELD); k++)
 		text_row(out, &rows[k]);
 }

@@ -52,12 +52,16 @@ static void put_frame(FILE *out, unsigned n, const struct hl_frame *f)
 
 typedef void frame_fn(void *arg, unsigned n, const struct hl_frame *f);
 
-/* Innermost first. */
-static int each_frame(struct hl_model *m, uint32_t node, frame_fn *fn, void *arg)
+/* Innermost first, up to those in which every stack begins if they are given. */
+static int each_frame(
+	struct hl_model *m, uint32_t node, const struct hl_starts *starts, frame_fn *fn, void *arg)
 {
 	const struct hl_frame_ref *refs;
 	unsigned shown = 0;
 	size_t n;
+
+	if (node != HL_NODE_NONE && starts && hl_starts_have(starts, node))
+		starts = NULL;
 
 	do {
 		int err = hl_model_node_frames(m, node, &refs, &n);
@@ -67,7 +71,7 @@ static int each_frame(struct hl_model *m, uint32_t node, frame_fn *fn, void *arg
 		while (n-- > 0)
 			fn(arg, shown++, hl_model_frame(m, refs[n].frame));
 		node = node == HL_NODE_NONE ? node : hl_model_parent(m, node);
-	} while (node != HL_NODE_NONE);
+	} while (node != HL_NODE_NONE && !(starts && hl_starts_have(starts, node)));
 	return 0;
 }
 
@@ -76,14 +80,15 @@ static void text_frame(void *arg, unsigned n, const struct hl_frame *f)
 	put_frame(arg, n, f);
 }
 
-static int put_source(FILE *out, struct hl_model *m, const struct hl_source *s)
+static int put_source(
+	FILE *out, struct hl_model *m, const struct hl_source *s, const struct hl_starts *starts)
 {
 	fprintf(out,
 		"\n{%016" PRIx64 "} live:%" PRIu64 ", alloc:%" PRIu64 "/%" PRIu64 ", free:%" PRIu64
 		"/%" PRIu64 "\n",
 		s->id, hl_sums_live_bytes(&s->total), s->change.alloc_bytes, s->total.alloc_bytes,
 		s->change.free_bytes, s->total.free_bytes);
-	return each_frame(m, s->node, text_frame, out);
+	return each_frame(m, s->node, starts, text_frame, out);
 }
 
 static void put_head(
@@ -115,16 +120,17 @@ static void put_head(
 }
 
 int hl_text_log(FILE *out, struct hl_model *m, const struct hl_log *log, size_t from, size_t to,
-	const struct hl_log_page *page, size_t limit)
+	const struct hl_log_page *page, const struct hl_starts *starts, size_t limit)
 {
 	size_t n = limit && limit < page->n ? limit : page->n;
 	int err = 0;
 
 	put_head(out, log, from, to, page);
 	for (size_t i = 0; i < n && !err; i++)
-		err = put_source(out, m, &page->sources[i]);
+		err = put_source(out, m, &page->sources[i], starts);
 	if (n < page->n)
-		fprintf(out, "\n%zu more sources changed; --limit 0 shows all\n", page->n - n);
+		fprintf(out, "\n%zu more source%s changed; --limit 0 shows all\n", page->n - n,
+			page->n - n == 1 ? "" : "s");
 	fputc('\n', out);
 	return err;
 }
@@ -166,7 +172,7 @@ static int json_source(struct hl_json *j, struct hl_model *m, const struct hl_so
 	json_sums(j, "total", &s->total);
 	hl_json_key(j, "stack");
 	hl_json_begin_array(j);
-	err = each_frame(m, s->node, json_frame, j);
+	err = each_frame(m, s->node, NULL, json_frame, j);
 	hl_json_end_array(j);
 	hl_json_end_object(j);
 	return err;
