@@ -34,8 +34,9 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
+#define MODE_VALUES   "trace|tags"
 /* As in enum hl_mode. */
-#define MODE_VALUES "trace"
+#define ALL_MODES "trace|cull|count|sample|tags"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -70,11 +71,10 @@ static const char *set_start(void *state, const char *value)
 static const char *set_mode(void *state, const char *value)
 {
 	struct record_options *o = state;
-	int i = hl_word_find(MODE_VALUES, value);
 
-	if (i < 0)
+	if (hl_word_find(MODE_VALUES, value) < 0)
 		return HL_OPT_NOT_LISTED;
-	o->collect.mode = (enum hl_mode)i;
+	o->collect.mode = (enum hl_mode)hl_word_find(ALL_MODES, value);
 	return NULL;
 }
 

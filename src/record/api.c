@@ -3,6 +3,7 @@
  * program needs no library of ours; see include/heaplapse.h.
  */
 #include "record/recorder.h"
+#include "record/tags.h"
 #include "ring/record.h"
 
 hl_export void heaplapse_impl_mark(const char *label);
@@ -18,12 +19,14 @@ void heaplapse_impl_mark(const char *label)
 void heaplapse_impl_snapshot(const char *label)
 {
 	hl_emit_mark(HL_MARK_SNAPSHOT, label);
+	hl_tags_snapshot();
 }
 
 void heaplapse_impl_start(void)
 {
 	uint32_t stopped = HL_PHASE_STOPPED;
 
+	hl_tags_pause(false);
 	if (!atomic_compare_exchange_strong(&hl_rec.phase, &stopped, HL_PHASE_ON))
 		return;
 	if (atomic_load(&hl_alive.ours)) /* else a fork child: its first event finds out */
@@ -35,6 +38,7 @@ void heaplapse_impl_stop(void)
 {
 	uint32_t on = HL_PHASE_ON;
 
+	hl_tags_pause(true);
 	if (atomic_load(&hl_rec.phase) != HL_PHASE_ON)
 		return;
 	hl_emit_mark(HL_MARK_STOP, NULL);

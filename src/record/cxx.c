@@ -14,6 +14,7 @@
 #include "record/guard.h"
 #include "record/lookup.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 
 /* One row per operator: its symbol, the real one when found, and the bounds of its code. */
 struct op {
@@ -212,7 +213,11 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 	hl_tls.guard = frame;
 	p = real(size, a, b);
 	hl_tls.guard = saved;
-	if (hl_likely(p != NULL))
+	if (hl_unlikely(!p))
+		return p;
+	if (hl_unlikely(hl_tags_mode()))
+		hl_tags_alloc(p, func);
+	else
 		hl_emit_alloc(regs, func, p, size);
 	return p;
 }
@@ -235,7 +240,10 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 		real(p, a, b, c);
 		return;
 	}
-	hl_emit_free(regs, func, p);
+	if (hl_unlikely(hl_tags_mode()))
+		hl_tags_free(p, func);
+	else
+		hl_emit_free(regs, func, p);
 	hl_tls.guard = frame;
 	real(p, a, b, c);
 	hl_tls.guard = saved;

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "record/guard.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 
 #define CAPTURED(regs)       \
 	struct hl_regs regs; \
@@ -34,6 +35,13 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 	return p;
 }
 
+hl_inline void *count_new(void *p, uint32_t func)
+{
+	if (hl_likely(p != NULL))
+		hl_tags_alloc(p, func);
+	return p;
+}
+
 /* CALL is the next allocator's function; PASS what an internal caller gets. */
 #define ALLOC_HOOK(func, size, call)                        \
 	do {                                                \
@@ -43,6 +51,8 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 		HL_GUARD_ENTER();                           \
 		hl_p = call;                                \
 		HL_GUARD_LEAVE();                           \
+		if (hl_unlikely(hl_tags_mode()))            \
+			return count_new(hl_p, func);       \
 		CAPTURED(regs);                             \
 		return record_new(hl_p, &regs, func, size); \
 	} while (0)
@@ -87,6 +97,11 @@ int posix_memalign(void **out, size_t align, size_t size)
 	HL_GUARD_ENTER();
 	err = hl_real.posix_memalign(out, align, size);
 	HL_GUARD_LEAVE();
+	if (hl_unlikely(hl_tags_mode())) {
+		if (err == 0 && *out)
+			hl_tags_alloc(*out, HL_FUNC_POSIX_MEMALIGN);
+		return err;
+	}
 	CAPTURED(regs);
 	if (err == 0 && *out)
 		hl_emit_alloc(&regs, HL_FUNC_POSIX_MEMALIGN, *out, size);
@@ -128,6 +143,27 @@ static void *move(void *p, size_t n, size_t size, const struct hl_regs *regs, ui
 	return q;
 }
 
+/* The same in mode `tags`. */
+static void *count_move(void *p, size_t n, size_t size, uint32_t func)
+{
+	struct hl_tags_move m = {0};
+	void *q;
+
+	if (hl_unlikely(p && hl_boot_owns(p))) {
+		q = move_boot_block(p, n * size);
+		p = NULL;
+	} else {
+		if (p)
+			m = hl_tags_move_begin(p);
+		q = resize(p, n, size, func);
+	}
+	if (hl_likely(q != NULL) || (p && n * size == 0))
+		hl_tags_move_end(m, p, q, func);
+	else if (p)
+		hl_tags_move_failed(m, p);
+	return q;
+}
+
 void *realloc(void *p, size_t size)
 {
 	void *q;
@@ -136,7 +172,9 @@ void *realloc(void *p, size_t size)
 		return hl_real.realloc(p, size);
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, 1, size, HL_FUNC_REALLOC);
+	else if (p)
 		q = move(p, 1, size, &regs, HL_FUNC_REALLOC);
 	else
 		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
@@ -153,7 +191,9 @@ void *reallocarray(void *p, size_t n, size_t size)
 		return hl_real.reallocarray(p, n, size); /* an overflow fails there, with errno */
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, n, size, HL_FUNC_REALLOCARRAY);
+	else if (p)
 		q = move(p, n, size, &regs, HL_FUNC_REALLOCARRAY);
 	else
 		q = record_new(
@@ -162,21 +202,25 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                  \
-	do {                                      \
-		if (hl_unlikely(!(p)))            \
-			return;                   \
-		if (hl_internal()) {              \
-			call;                     \
-			return;                   \
-		}                                 \
-		if (hl_unlikely(hl_boot_owns(p))) \
-			return;                   \
-		CAPTURED(regs);                   \
-		hl_emit_free(&regs, func, p);     \
-		HL_GUARD_ENTER();                 \
-		call;                             \
-		HL_GUARD_LEAVE();                 \
+#define FREE_HOOK(func, p, call)                      \
+	do {                                          \
+		if (hl_unlikely(!(p)))                \
+			return;                       \
+		if (hl_internal()) {                  \
+			call;                         \
+			return;                       \
+		}                                     \
+		if (hl_unlikely(hl_boot_owns(p)))     \
+			return;                       \
+		if (hl_unlikely(hl_tags_mode())) {    \
+			hl_tags_free(p, func);        \
+		} else {                              \
+			CAPTURED(regs);               \
+			hl_emit_free(&regs, func, p); \
+		}                                     \
+		HL_GUARD_ENTER();                     \
+		call;                                 \
+		HL_GUARD_LEAVE();                     \
 	} while (0)
 
 void free(void *p)

@@ -177,6 +177,11 @@ static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
 	hl_real.free(p);
 }
 
+static size_t usable_size_unknown(void *p)
+{
+	return 0;
+}
+
 /* As libc's does, which would call realloc through us. */
 static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
 {
@@ -265,7 +270,10 @@ hl_cold void hl_real_resolve(void)
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
+	r.usable_size = next(&r, "malloc_usable_size");
 	r.cxx = dlsym(RTLD_NEXT, "_Znwm") != NULL; /* here a failure costs the program no memory */
+	if (!r.usable_size)
+		r.usable_size = usable_size_unknown;
 	if (!r.cfree)
 		r.cfree = r.free;
 	if (!r.free_sized)

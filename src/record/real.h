@@ -26,6 +26,7 @@ struct hl_real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
+	size_t (*usable_size)(void *); /* without one all blocks are 0 bytes */
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
 	bool cxx;    /* there is an operator new behind us from the start */
