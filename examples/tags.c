@@ -16,7 +16,7 @@
 
 #define TEXTURES 16
 
-static void *textures[TEXTURES];
+static void *textures[TEXTURES], *answer;
 
 static void load_textures(void)
 {
@@ -43,8 +43,9 @@ static void *work(void *name)
 {
 	heaplapse_thread_name(name);
 	heaplapse_tag_push("request");
-	free(malloc(5000));
+	answer = malloc(5000);
 	heaplapse_tag_pop();
+	free(answer);
 	return NULL;
 }
 

@@ -227,11 +227,27 @@ static struct hl_tag_node *new_node(struct hl_tag_tree *t)
 	return &c->nodes[atomic_load_explicit(&c->used, memory_order_relaxed)];
 }
 
+/* A thread is often named after its first malloc: looked up again while there is something new. */
+static void follow_name(struct hl_tag_tree *t)
+{
+	char name[16] = "";
+	const char *kept;
+
+	if (t->named || atomic_load(&t->owners) > 1 || hl_rec.no_syscalls)
+		return;
+	hl_sys2(SYS_prctl, PR_GET_NAME, name);
+	name[sizeof(name) - 1] = '\0';
+	kept = has_name(t, name, strlen(name)) ? NULL : hl_tags_intern(t, name, strlen(name));
+	if (kept)
+		atomic_store(&t->name, kept);
+}
+
 hl_cold static struct hl_tag_node *new_child(
 	struct hl_tag_tree *t, struct hl_tag_node *parent, const char *name)
 {
 	struct hl_tag_node *n;
 
+	follow_name(t);
 	if (!grow_table(t))
 		return NULL;
 	n = new_node(t);

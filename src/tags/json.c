@@ -25,13 +25,14 @@ static void key_name(struct hl_sink *s, const char *key, const char *name, uint3
 	hl_sink_puts(s, "\"");
 }
 
+/* Signed, for differences. */
 static void put_sums(struct hl_sink *s, const char *key, const struct hl_tag_sums *n)
 {
 	hl_sink_puts(s, key);
-	key_u64(s, "{\"allocated_bytes\":", n->alloc_bytes);
-	key_u64(s, ",\"allocated_blocks\":", n->alloc_blocks);
-	key_u64(s, ",\"freed_bytes\":", n->free_bytes);
-	key_u64(s, ",\"freed_blocks\":", n->free_blocks);
+	key_i64(s, "{\"allocated_bytes\":", (int64_t)n->alloc_bytes);
+	key_i64(s, ",\"allocated_blocks\":", (int64_t)n->alloc_blocks);
+	key_i64(s, ",\"freed_bytes\":", (int64_t)n->free_bytes);
+	key_i64(s, ",\"freed_blocks\":", (int64_t)n->free_blocks);
 	key_i64(s, ",\"live_bytes\":", hl_tag_live_bytes(n));
 	key_i64(s, ",\"live_blocks\":", hl_tag_live_blocks(n));
 	hl_sink_puts(s, "}");
@@ -49,18 +50,20 @@ static void put_row(struct hl_sink *s, const struct hl_tag_report *r, uint32_t i
 	else
 		hl_sink_u64(s, r->rows[row->parent].id);
 	key_name(s, ",\"name\":", row->name, row->name_len);
-	key_u64(s, ",\"entered\":", row->entered);
+	key_i64(s, ",\"entered\":", (int64_t)row->entered);
 	put_sums(s, ",\"self\":", &row->self);
 	put_sums(s, ",\"total\":", &row->total);
-	key_u64(s, ",\"average_bytes\":",
-		row->self.alloc_blocks ? row->self.alloc_bytes / row->self.alloc_blocks : 0);
+	key_i64(s, ",\"average_bytes\":",
+		row->self.alloc_blocks
+			? (int64_t)row->self.alloc_bytes / (int64_t)row->self.alloc_blocks
+			: 0);
 	hl_sink_puts(s, ",\"share_percent\":");
 	hl_sink_hundredths(s, hl_tag_share(r, row->total.alloc_bytes));
 	hl_sink_puts(s, ",\"calls\":{");
 	for (int c = 0; c < HL_TAG_CALLS; c++) {
 		hl_sink_puts(s, c ? ",\"" : "\"");
 		hl_sink_puts(s, names[c]);
-		key_u64(s, "\":", row->calls[c]);
+		key_i64(s, "\":", (int64_t)row->calls[c]);
 	}
 	hl_sink_puts(s, "}}");
 }
@@ -72,9 +75,9 @@ static void put_thread(struct hl_sink *s, const struct hl_tag_report *r, uint32_
 	hl_sink_puts(s, i ? ",\n{" : "\n{");
 	key_name(s, "\"name\":", t->name, t->name_len);
 	key_u64(s, ",\"tid\":", t->tid);
-	key_u64(s, ",\"threads\":", t->owners);
-	key_u64(s, ",\"unbalanced_pops\":", t->unbalanced);
-	key_u64(s, ",\"failed_pushes\":", t->failed);
+	key_i64(s, ",\"threads\":", (int64_t)t->owners);
+	key_i64(s, ",\"unbalanced_pops\":", (int64_t)t->unbalanced);
+	key_i64(s, ",\"failed_pushes\":", (int64_t)t->failed);
 	put_sums(s, ",\"disabled\":", &t->off);
 	hl_sink_puts(s, ",\"scopes\":[");
 	for (uint32_t k = 0; k < t->n; k++) {
@@ -93,21 +96,21 @@ static void put_process(struct hl_sink *s, const struct hl_tag_report *r)
 			hl_tag_sums_add(&outside, &r->rows[r->threads[i].first].self);
 	put_sums(s, ",\n\"all\":", &r->all);
 	put_sums(s, ",\n\"outside\":", &outside);
-	key_u64(s, ",\n\"before_bytes\":", r->before_bytes);
-	key_u64(s, ",\"before_freed_bytes\":", r->before_freed);
-	key_u64(s, ",\"vm_bytes\":", r->vm_bytes);
-	key_u64(s, ",\"rss_bytes\":", r->rss_bytes);
+	key_i64(s, ",\n\"before_bytes\":", (int64_t)r->before_bytes);
+	key_i64(s, ",\"before_freed_bytes\":", (int64_t)r->before_freed);
+	key_i64(s, ",\"vm_bytes\":", (int64_t)r->vm_bytes);
+	key_i64(s, ",\"rss_bytes\":", (int64_t)r->rss_bytes);
 	hl_sink_puts(s, ",\"allocator\":");
 	if (r->allocator_known) {
-		key_u64(s, "{\"used_bytes\":", r->used_bytes);
-		key_u64(s, ",\"free_bytes\":", r->free_bytes);
-		key_u64(s, ",\"mapped_bytes\":", r->mapped_bytes);
+		key_i64(s, "{\"used_bytes\":", (int64_t)r->used_bytes);
+		key_i64(s, ",\"free_bytes\":", (int64_t)r->free_bytes);
+		key_i64(s, ",\"mapped_bytes\":", (int64_t)r->mapped_bytes);
 		hl_sink_puts(s, "}");
 	} else {
 		hl_sink_puts(s, "null");
 	}
-	key_u64(s, ",\"own_bytes\":", r->own_bytes);
-	key_u64(s, ",\"unsettled\":", r->unsettled);
+	key_i64(s, ",\"own_bytes\":", (int64_t)r->own_bytes);
+	key_i64(s, ",\"unsettled\":", (int64_t)r->unsettled);
 }
 
 void hl_tag_json(struct hl_sink *s, const struct hl_tag_report *r)

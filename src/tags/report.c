@@ -22,6 +22,8 @@ uint64_t hl_tag_share(const struct hl_tag_report *r, uint64_t bytes)
 {
 	uint64_t all = r->all.alloc_bytes;
 
+	if ((int64_t)bytes < 0 || (int64_t)all <= 0)
+		return 0; /* of a difference there may be less than nothing */
 	while (bytes >> 50) {
 		bytes >>= 1;
 		all >>= 1;
@@ -43,11 +45,12 @@ void hl_tag_sums_of(struct hl_tag_sums *to, const struct hl_tag_node *n)
 	to->free_blocks += moves - n->realloc_new;
 }
 
+/* Signed, for differences. */
 static bool goes_first(const struct hl_tag_row *a, const struct hl_tag_row *b)
 {
 	if (a->total.alloc_bytes != b->total.alloc_bytes)
-		return a->total.alloc_bytes > b->total.alloc_bytes;
-	return a->total.free_bytes >= b->total.free_bytes;
+		return (int64_t)a->total.alloc_bytes > (int64_t)b->total.alloc_bytes;
+	return (int64_t)a->total.free_bytes >= (int64_t)b->total.free_bytes;
 }
 
 static uint32_t merge(struct hl_tag_row *rows, uint32_t a, uint32_t b)

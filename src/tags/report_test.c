@@ -42,7 +42,9 @@ static void test_totals(void **state)
 		assert_int_equal(rows[i].total.alloc_bytes, totals[i]);
 	assert_int_equal(r.all.alloc_bytes, 173);
 	assert_int_equal(hl_tag_share(&r, 173), 10000);
-	assert_int_equal(hl_tag_share(&r, UINT64_MAX / 3) > 10000, 1);
+	assert_int_equal(hl_tag_share(&r, (uint64_t)-5), 0);
+	r.all.alloc_bytes = UINT64_C(1) << 62;
+	assert_int_equal(hl_tag_share(&r, UINT64_C(1) << 61), 5000);
 }
 
 /* The largest first, and depth as in the tree. */
