@@ -34,6 +34,7 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
+#define TAGS_VALUES   "freeing|owner"
 #define MODE_VALUES   "trace|tags"
 /* As in enum hl_mode. */
 #define ALL_MODES "trace|cull|count|sample|tags"
@@ -78,6 +79,34 @@ static const char *set_mode(void *state, const char *value)
 	return NULL;
 }
 
+/* What the program's own memory is counted by is read by the recorder, from the environment. */
+static const char *pass_on(const char *name, const char *value)
+{
+	return setenv(name, value, 1) ? "within the memory there is" : NULL;
+}
+
+static const char *set_tags(void *state, const char *value)
+{
+	if (hl_word_find(TAGS_VALUES, value) < 0)
+		return HL_OPT_NOT_LISTED;
+	return pass_on("HEAPLAPSE_TAGS", value);
+}
+
+static const char *set_stats_json(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_JSON", value);
+}
+
+static const char *set_stats_dot(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_DOT", value);
+}
+
+static const char *set_snapshot_prefix(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_SNAPSHOT_PREFIX", value);
+}
+
 /* A whole number with no more than the suffixes given. */
 static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -86,6 +115,15 @@ static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	return isdigit((unsigned char)text[0]) && !errno && !*end && *out >= min && *out <= max;
+}
+
+static const char *set_snapshot_interval(void *state, const char *value)
+{
+	uint64_t n;
+
+	if (!number(value, 0, 1000000000, &n))
+		return "a number of seconds";
+	return pass_on("HEAPLAPSE_SNAPSHOT_INTERVAL", value);
 }
 
 static const char *set_depth(void *state, const char *value)
@@ -160,6 +198,17 @@ const struct hl_opt hl_record_opts[] = {
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
 	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
+	{0, "tags", TAGS_VALUES,
+		"mode tags: whom a free is charged to, the scope that frees (default) or the one "
+		"that owns the block",
+		set_tags},
+	{0, "stats-json", "FILE", "mode tags: write the numbers of all scopes at exit, as JSON",
+		set_stats_json},
+	{0, "stats-dot", "FILE", "the same as a graph for graphviz", set_stats_dot},
+	{0, "snapshot-interval", "SECONDS", "mode tags: write them every so often too",
+		set_snapshot_interval},
+	{0, "snapshot-prefix", "PREFIX", "to PREFIX.0000.json and .dot, PREFIX.0001.json ...",
+		set_snapshot_prefix},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",

@@ -21,7 +21,7 @@
 #define MAX_CHUNK   4096u
 #define FIRST_TABLE 512u
 /* With as many trees as this a thread takes over one of another name. */
-#define MANY_TREES 256u
+#define MANY_TREES 1024u
 #define SEVERAL    "(several threads)"
 
 /* What leaves with no node behind it: the scope was entered when memory was short. */
@@ -413,6 +413,7 @@ void heaplapse_impl_thread_name(const char *name)
 		return;
 	if (atomic_load(&t->owners) > 1 && t->cursor == &t->root && !t->disabled && !t->lost) {
 		hl_tls.busy = true;
+		atomic_fetch_sub(&t->owners, 1); /* it was not for us */
 		pthread_mutex_unlock(&t->life);
 		hl_tls.tags = NULL;
 		hl_tls.tag = NULL;
@@ -427,10 +428,20 @@ void heaplapse_impl_thread_name(const char *name)
 	}
 }
 
+size_t hl_tags_ask_foreign(void *p)
+{
+	uintptr_t saved = hl_tls.guard;
+	size_t size;
+
+	hl_tls.guard = (uintptr_t)__builtin_frame_address(0); /* see guard.h */
+	size = hl_real.usable_size(p);
+	hl_tls.guard = saved;
+	return size;
+}
+
 struct hl_tags_move hl_tags_move_begin(const void *p)
 {
-	return (struct hl_tags_move){
-		hl_real.usable_size((void *)(uintptr_t)p), hl_tags.owner ? hl_tags_own_take(p) : 0};
+	return (struct hl_tags_move){hl_tags_size(p), hl_tags.owner ? hl_tags_own_take(p) : 0};
 }
 
 void hl_tags_move_failed(struct hl_tags_move m, const void *p)
@@ -443,7 +454,7 @@ void hl_tags_move_failed(struct hl_tags_move m, const void *p)
 void hl_tags_move_end(struct hl_tags_move m, const void *old, const void *p, enum hl_func func)
 {
 	struct hl_tag_node *n = hl_tags_node();
-	size_t size = p ? hl_real.usable_size((void *)(uintptr_t)p) : 0;
+	size_t size = p ? hl_tags_size(p) : 0;
 
 	if (!n)
 		return;

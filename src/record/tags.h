@@ -57,6 +57,16 @@ hl_inline struct hl_tag_node *hl_tags_node(void)
 	return hl_likely(n != NULL) ? n : hl_tags_enter_thread();
 }
 
+/* Some allocators allocate before they can answer: that is theirs, as what a hook's call brings. */
+size_t hl_tags_ask_foreign(void *p);
+
+hl_inline size_t hl_tags_size(const void *p)
+{
+	if (hl_likely(!hl_real.foreign))
+		return hl_real.usable_size((void *)(uintptr_t)p);
+	return hl_tags_ask_foreign((void *)(uintptr_t)p);
+}
+
 /* A release fence is no instruction on x86_64. */
 hl_inline void hl_tags_begin(struct hl_tag_node *n)
 {
@@ -77,7 +87,7 @@ hl_inline void hl_tags_alloc(const void *p, enum hl_func func)
 
 	if (hl_unlikely(!n))
 		return;
-	size = hl_real.usable_size((void *)(uintptr_t)p);
+	size = hl_tags_size(p);
 	if (hl_unlikely(hl_tags.owner)) {
 		hl_tags_own_alloc(n, p, size, hl_tag_call(func));
 		return;
@@ -96,7 +106,7 @@ hl_inline void hl_tags_free(const void *p, enum hl_func func)
 
 	if (hl_unlikely(!n))
 		return;
-	size = hl_real.usable_size((void *)(uintptr_t)p);
+	size = hl_tags_size(p);
 	if (hl_unlikely(hl_tags.owner)) {
 		hl_tags_own_free(n, p, size, hl_tag_call(func));
 		return;

@@ -154,7 +154,11 @@ void hl_tags_own_free(struct hl_tag_node *n, const void *p, size_t size, enum hl
 	end(owner);
 }
 
-/* A block that is resized is given back by its owner and taken by who resizes. */
+/*
+ * A block that is resized is given back by its owner and taken by who resizes, who has made the
+ * call. The numbers of blocks are made of calls (tags/report.c): what the owner gives back without
+ * a call of its own is one less of `realloc_new`.
+ */
 void hl_tags_own_moved(struct hl_tag_node *n, uint32_t old_id, size_t old_size, const void *p,
 	size_t size, enum hl_tag_call call)
 {
@@ -163,16 +167,18 @@ void hl_tags_own_moved(struct hl_tag_node *n, uint32_t old_id, size_t old_size, 
 	if (owner) {
 		begin(owner);
 		add(&owner->free_bytes, old_size);
-		add(&owner->realloc_gone, 1);
-		add(&owner->calls[call], 1);
+		add(&owner->realloc_new, -UINT64_C(1));
 		end(owner);
+	} else if (old_size) {
+		atomic_fetch_add_explicit(
+			&hl_tags_head.before_freed, old_size, memory_order_relaxed);
 	}
-	if (!p)
-		return;
-	hl_tags_own_put(p, n->id);
+	if (p)
+		hl_tags_own_put(p, n->id);
 	begin(n);
 	add(&n->alloc_bytes, size);
 	add(&n->realloc_new, 1);
+	add(&n->realloc_gone, !p);
 	add(&n->calls[call], 1);
 	end(n);
 }
