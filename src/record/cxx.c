@@ -111,7 +111,9 @@ hl_cold static bool is_replaced(const struct op *op)
 	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, op->symbol);
 	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
 
-	if (first < hl_real.own_lo || first >= hl_real.own_hi)
+	/* What the program holds of first.c leads to ours. */
+	if ((first < hl_real.own_lo || first >= hl_real.own_hi) &&
+		!(first >= hl_real.program_lo && first < hl_real.program_hi))
 		return true;
 	return next && !is_allocators(next) && !is_standard(next);
 }
@@ -249,22 +251,24 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_tls.guard = saved;
 }
 
-#define NEW_OP(i, symbol, func, params, a, b)                                   \
-	hl_export void *hl_op_##i params __asm__(symbol);                       \
-	void *hl_op_##i params                                                  \
-	{                                                                       \
-		struct hl_regs regs;                                            \
-		HL_ARCH_CAPTURE(&regs);                                         \
-		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER); \
+#define NEW_OP(i, symbol, func, params, a, b)                                     \
+	hl_export void *hl_op_##i params __asm__(symbol);                         \
+	hl_export void *heaplapse_hook_##i params __attribute__((alias(symbol))); \
+	void *hl_op_##i params                                                    \
+	{                                                                         \
+		struct hl_regs regs;                                              \
+		HL_ARCH_CAPTURE(&regs);                                           \
+		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER);   \
 	}
 
-#define DEL_OP(i, symbol, func, params, a, b, c)                            \
-	hl_export void hl_op_##i params __asm__(symbol);                    \
-	void hl_op_##i params                                               \
-	{                                                                   \
-		struct hl_regs regs;                                        \
-		HL_ARCH_CAPTURE(&regs);                                     \
-		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER); \
+#define DEL_OP(i, symbol, func, params, a, b, c)                                 \
+	hl_export void hl_op_##i params __asm__(symbol);                         \
+	hl_export void heaplapse_hook_##i params __attribute__((alias(symbol))); \
+	void hl_op_##i params                                                    \
+	{                                                                        \
+		struct hl_regs regs;                                             \
+		HL_ARCH_CAPTURE(&regs);                                          \
+		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER);      \
 	}
 
 #define N HL_FUNC_NEW

@@ -28,6 +28,24 @@ hl_export void *memalign(size_t align, size_t size);
 hl_export void *valloc(size_t size);
 hl_export void *pvalloc(size_t size);
 
+/* By names that nobody else has, for first.c. In assembler: an alias would have to repeat what the
+ * compiler knows of each. */
+#define ALSO(name) \
+	__asm__(".globl heaplapse_hook_" #name "\n.set heaplapse_hook_" #name ", " #name "\n")
+ALSO(malloc);
+ALSO(calloc);
+ALSO(realloc);
+ALSO(reallocarray);
+ALSO(free);
+ALSO(cfree);
+ALSO(free_sized);
+ALSO(free_aligned_sized);
+ALSO(posix_memalign);
+ALSO(aligned_alloc);
+ALSO(memalign);
+ALSO(valloc);
+ALSO(pvalloc);
+
 hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	if (hl_likely(p != NULL))

@@ -35,6 +35,7 @@ def check(place, *command, env=None):
                         scopes['vertices']['calls']['realloc'], scopes['vertices']['calls']['free']), (100, 100, 100, 100))
     expect('request', scopes['request']['self']['allocated_blocks'], 1)
     expect('traces', place.traces(), [])
+    return scopes
 
 
 def build(place, *libraries, name='linked'):
@@ -65,7 +66,8 @@ def installed(place, folder):
     """As `meson install` lays it out, with the paths that it would write."""
     os.makedirs(folder + '/lib/pkgconfig')
     os.makedirs(folder + '/include')
-    shutil.copy(place.library, folder + '/lib')
+    for name in ('libheaplapse.so', 'libheaplapse-first.a'):
+        shutil.copy(os.path.join(os.path.dirname(place.library), name), folder + '/lib')
     shutil.copy(os.path.join(place.include, 'heaplapse.h'), folder + '/include')
     build_folder = os.path.dirname(place.library)
     with open(os.path.join(build_folder, 'meson-private', 'heaplapse.pc')) as file:
@@ -91,6 +93,30 @@ def test_pkg_config(place):
                            check=True).stdout.split()
     compiled('gcc', '-fno-builtin', '-o', 'linked', EXAMPLE, '-Wl,--as-needed', *flags, '-lpthread')
     check(place, './linked', env=env)
+
+
+def operators(place, program, env):
+    """new and delete are counted once and as such, and blocks are the other allocator's."""
+    done = place.run(program, env={**env, 'HEAPLAPSE_STATS_JSON': 'stats.json'})
+    expect('status and messages', (done.status, done.err), (0, ''))
+    with open('stats.json') as file:
+        level = next(s for t in json.load(file)['threads'] for s in t['scopes'] if s['name'] == 'level 3')
+    expect('calls', {call: n for call, n in level['calls'].items() if n}, {'new': 1, 'delete': 1})
+
+
+def test_either_order(place):
+    """by pkg-config, before and behind another allocator; in C++ too"""
+    env = installed(place, os.path.abspath('root'))
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'heaplapse'], env=env, capture_output=True, text=True,
+                           check=True).stdout.split()
+    for name, library in ALLOCATORS.items():
+        other = ['-Wl,--no-as-needed', find(library)]
+        for order in (flags + other, other + flags):
+            compiled('gcc', '-fno-builtin', '-o', 'linked', EXAMPLE, *order, '-lpthread')
+            own = check(place, './linked', env=env)['vertices']['self']
+            expect(f'blocks are of the sizes of {name}', own['allocated_bytes'], 100 * (1024 + 2048))
+            compiled('g++', '-fno-builtin', '-o', 'linked_cxx', EXAMPLE + 'pp', *order)
+            operators(place, './linked_cxx', env)
 
 
 def quietly(*command, env):
