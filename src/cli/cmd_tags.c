@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/tags_draw.h"
 #include "cli/tags_input.h"
+#include "cli/trace_file.h"
 #include "util/progress.h"
 
 #define PATTERNS 16
@@ -19,6 +20,7 @@ struct patterns {
 };
 
 struct tags_state {
+	struct hl_trace_opts trace; /* first */
 	struct patterns threads, scopes;
 	const char *output;
 	enum hl_tags_form form;
@@ -120,6 +122,16 @@ static int gather(struct tags_state *s, int argc, char **argv, struct hl_tag_boo
 	return status;
 }
 
+/* Some numbers are not where they belong, and the output says so. */
+static bool is_incomplete(const struct hl_tag_report *r)
+{
+	bool lost = r->unsettled > 0;
+
+	for (uint32_t i = 0; i < r->n_threads; i++)
+		lost |= r->threads[i].failed != 0;
+	return lost;
+}
+
 static int run_tags(void *state, int argc, char **argv)
 {
 	struct tags_state *s = state;
@@ -137,6 +149,8 @@ static int run_tags(void *state, int argc, char **argv)
 		status = hl_tags_write(s->output, &sum.r, s->form, s->least);
 	else if (!status)
 		hl_tags_print(stdout, &sum.r, s->form, s->least);
+	if (!status && s->trace.strict && is_incomplete(&sum.r))
+		status = HL_EXIT_INCOMPLETE;
 	hl_tag_book_fini(&sum);
 	for (size_t i = 0; i < PATTERNS; i++) {
 		hl_pattern_free(s->threads.owned[i]);
@@ -162,6 +176,7 @@ static const struct hl_opt tags_opts[] = {
 		set_merge_scopes},
 	{0, "min-share", "PERCENT", "leave out scopes with a smaller share of all bytes",
 		set_min_share},
+	HL_OPT_STRICT,
 	{0},
 };
 

@@ -286,16 +286,20 @@ static void prepare_tags(char **envp)
 /* Counters alone, nothing recorded. */
 static bool count_alone(char **envp)
 {
-	const char *why;
+	const char *start_when = env_get(envp, "HEAPLAPSE_START"), *why;
 
 	if (!hl_tags_wanted_alone(env_get(envp, "HEAPLAPSE_MODE"), env_get(envp, "LD_PRELOAD")))
 		return false;
 	prepare_tags(envp);
 	why = hl_tags_begin_alone();
-	if (why)
+	if (why) {
 		hl_life_off(why);
-	else
-		on_exit(at_exit, NULL);
+		return true;
+	}
+	if (start_when && !strcmp(start_when, "off"))
+		hl_tags_pause(true);
+	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"));
+	on_exit(at_exit, NULL);
 	return true;
 }
 
@@ -340,6 +344,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	}
 	prepare_tags(envp);
 	hl_tags_follow(hl_rec.region);
+	if (hl_rec.settings & HL_SET_START_OFF)
+		hl_tags_pause(true);
 	hl_log("recording, settings", hl_rec.settings);
 	on_exit(at_exit, NULL);
 }

@@ -17,7 +17,6 @@
 #include "record/arch/syscall.h"
 #include "record/tags.h"
 
-#define FIRST_CHUNK 24u /* nodes: with its head, a page */
 #define MAX_CHUNK   4096u
 #define FIRST_TABLE 512u
 /* With as many trees as this a thread takes over one of another name. */
@@ -212,7 +211,7 @@ static bool grow_table(struct hl_tag_tree *t)
 static struct hl_tag_node *new_node(struct hl_tag_tree *t)
 {
 	struct hl_tag_chunk *c = t->filling;
-	uint32_t cap = c ? hl_min_u32(c->cap * 2, MAX_CHUNK) : FIRST_CHUNK;
+	uint32_t cap = c ? hl_min_u32(c->cap * 2, MAX_CHUNK) : HL_TAG_FIRST_CHUNK;
 
 	if (!c || atomic_load_explicit(&c->used, memory_order_relaxed) == c->cap) {
 		size_t bytes = sizeof(*c) + cap * sizeof(struct hl_tag_node);

@@ -2,17 +2,14 @@
  * tags_out.c - what the counters say, from inside the program: to files, to a buffer, to the
  * program's own questions. At exit, when a time has passed, when the program asks.
  *
- * No stdio and no malloc: memory for a report is mapped and given back. A file is written beside
- * its place and then renamed, so that a full disk leaves the one before; what goes wrong is said
- * once.
+ * No malloc: memory for a report is mapped and given back.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <malloc.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #include "base/bits.h"
@@ -21,21 +18,21 @@
 #include "record/arch/arch.h"
 #include "record/arch/syscall.h"
 #include "record/tags.h"
+#include "record/tags_file.h"
 #include "tags/capture.h"
 #include "tags/sink.h"
 
-#define PATH_BYTES 4096
-#define MAPPINGS   8
-#define NS         UINT64_C(1000000000)
+#define MAPPINGS 8
+#define NS       UINT64_C(1000000000)
 
 static struct {
-	char json[PATH_BYTES], dot[PATH_BYTES], prefix[PATH_BYTES];
+	char json[HL_TAGS_PATH], dot[HL_TAGS_PATH], prefix[HL_TAGS_PATH];
 	uint32_t pid; /* of the program itself, not of its fork children */
 	uint64_t interval_ns;
 	_Atomic uint64_t due_ns;
 	_Atomic uint32_t number; /* of the next snapshot */
-	_Atomic uint32_t writing;
-	_Atomic bool told;
+	_Atomic uint32_t
+		in_handler; /* some thread is: the allocator may be in the middle of a call */
 	struct mallinfo2 (*mallinfo2)(void);
 } out;
 
@@ -94,7 +91,7 @@ static void ask_allocator(struct hl_tag_report *r)
 {
 	struct mallinfo2 m;
 
-	if (!out.mallinfo2)
+	if (!out.mallinfo2 || atomic_load(&out.in_handler))
 		return;
 	m = out.mallinfo2();
 	r->allocator_known = true;
@@ -103,15 +100,18 @@ static void ask_allocator(struct hl_tag_report *r)
 	r->mapped_bytes = m.hblkhd;
 }
 
+/* Returns what stands behind the digits. */
 static const char *parse(const char *s, uint64_t *n)
 {
 	for (*n = 0; *s >= '0' && *s <= '9'; s++)
 		*n = *n * 10 + (uint64_t)(*s - '0');
-	return *s ? s + 1 : s;
+	return s;
 }
 
 static void ask_kernel(struct hl_tag_report *r)
 {
+	uint64_t page = getauxval(AT_PAGESZ);
+	const char *behind;
 	char text[128];
 	long fd = hl_sys4(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0), n;
 
@@ -120,9 +120,10 @@ static void ask_kernel(struct hl_tag_report *r)
 	n = hl_sys3(SYS_read, fd, text, sizeof(text) - 1);
 	hl_sys1(SYS_close, fd);
 	text[n > 0 ? n : 0] = '\0';
-	parse(parse(text, &r->vm_bytes), &r->rss_bytes);
-	r->vm_bytes *= 4096;
-	r->rss_bytes *= 4096;
+	behind = parse(text, &r->vm_bytes);
+	parse(behind + (*behind == ' '), &r->rss_bytes);
+	r->vm_bytes *= page;
+	r->rss_bytes *= page;
 }
 
 static int capture(struct hl_tag_report *r, struct memory *m)
@@ -147,27 +148,6 @@ static int capture(struct hl_tag_report *r, struct memory *m)
 	return 0;
 }
 
-struct file {
-	int fd;
-	char room[4096];
-};
-
-static int flush(struct hl_sink *s)
-{
-	struct file *f = s->arg;
-
-	for (size_t at = 0; at < s->len;) {
-		long n = hl_sys3(SYS_write, f->fd, s->room + at, s->len - at);
-
-		if (n < 0 && n != -EINTR)
-			return (int)n;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-typedef void (*form_fn)(struct hl_sink *s, const struct hl_tag_report *r);
-
 static void put_text(struct hl_sink *s, const struct hl_tag_report *r)
 {
 	hl_tag_text(s, r, 0);
@@ -180,164 +160,32 @@ static bool ends_in(const char *path, const char *suffix)
 	return n >= k && !memcmp(path + n - k, suffix, k);
 }
 
-static form_fn form_of(const char *path)
+static hl_tags_form form_of(const char *path)
 {
 	return ends_in(path, ".dot") || ends_in(path, ".gv") ? hl_tag_dot
 	       : ends_in(path, ".txt")                       ? put_text
 							     : hl_tag_json;
 }
 
-static int write_to(const char *path, int flags, const struct hl_tag_report *r, form_fn form)
-{
-	long fd = hl_sys4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC | flags, 0600), closed;
-	struct file f = {.fd = (int)fd};
-	struct hl_sink s = {.room = f.room, .cap = sizeof(f.room), .flush = flush, .arg = &f};
-	int err;
-
-	if (fd < 0)
-		return (int)fd;
-	form(&s, r);
-	err = hl_sink_end(&s);
-	closed = hl_sys1(SYS_close, fd);
-	return err ? err : (int)closed;
-}
-
-/* Is there something that is no plain file, a pipe or a terminal? */
-static bool is_special(const char *path)
-{
-	struct statx st = {0};
-
-	return hl_sys5(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE, &st) == 0 && !S_ISREG(st.stx_mode);
-}
-
-static int replace(const char *path, const struct hl_tag_report *r, form_fn form)
-{
-	char part[PATH_BYTES + 8];
-	size_t len = strlen(path);
-	int err;
-
-	if (is_special(path))
-		return write_to(path, 0, r, form);
-	if (len >= PATH_BYTES)
-		return -ENAMETOOLONG;
-	memcpy(part, path, len);
-	memcpy(part + len, ".part", 6);
-	err = write_to(part, O_CREAT | O_TRUNC | O_NOFOLLOW, r, form);
-	if (!err)
-		err = (int)hl_sys4(SYS_renameat, AT_FDCWD, part, AT_FDCWD, path);
-	if (err)
-		hl_sys3(SYS_unlinkat, AT_FDCWD, part, 0);
-	return err;
-}
-
-/* A limit on file sizes and a pipe without a reader would be signals: the program's are not ours to
- * cause. */
-struct hushed {
-	uint64_t mask, before, pending;
-};
-
-static void hush(struct hushed *h)
-{
-	h->mask = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
-	h->pending = 0;
-	hl_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &h->mask, &h->before, sizeof(h->before));
-	hl_sys2(SYS_rt_sigpending, &h->pending, sizeof(h->pending));
-}
-
-static void unhush(struct hushed *h)
-{
-	uint64_t now = 0, ours;
-	struct timespec none = {0};
-
-	hl_sys2(SYS_rt_sigpending, &now, sizeof(now));
-	ours = now & h->mask & ~h->pending;
-	for (int i = 0; i < 2 && ours; i++)
-		hl_sys4(SYS_rt_sigtimedwait, &ours, NULL, &none, sizeof(ours));
-	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &h->before, NULL, sizeof(h->before));
-}
-
-static const char *reason(int err)
-{
-	switch (-err) {
-	case ENOSPC:
-	case EDQUOT:
-		return "the disk is full";
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return "it may not be written there";
-	case ENOENT:
-	case ENOTDIR:
-		return "there is no such folder";
-	case EFBIG:
-		return "it would be larger than RLIMIT_FSIZE";
-	case ENOMEM:
-		return "memory is short";
-	default:
-		return "writing failed";
-	}
-}
-
-/* One thread at a time; another finds it busy and goes on. */
-static int write_file(const char *path, form_fn form)
+/* With the lock held. */
+static int write_file(const char *path, uint32_t own_pid, hl_tags_form form)
 {
 	struct hl_tag_report r;
-	struct memory m = {0};
-	struct hushed h;
-	int err;
+	struct memory m;
+	int err = capture(&r, &m);
 
-	if (atomic_exchange(&out.writing, 1))
-		return -EBUSY;
-	err = capture(&r, &m);
-	if (!err) {
-		hush(&h);
-		err = replace(path, &r, form);
-		unhush(&h);
-	}
+	if (!err)
+		err = hl_tags_file_write(path, own_pid, &r, form);
 	give_back(&m);
-	atomic_store(&out.writing, 0);
-	if (err && err != -EBUSY && err != -ENODATA && !atomic_exchange(&out.told, true))
-		hl_life_message4("the tags' numbers are not written to ", path, ": ", reason(err));
+	if (err && err != -ENODATA)
+		hl_tags_file_complain(path, err);
 	return err;
 }
 
-/* A fork child writes beside its parent: its pid comes before the suffix. */
-static void place_of(char *to, const char *path)
+/* PREFIX.0000.json and PREFIX.0000.dot. With the lock held, which the path needs too. */
+static int write_numbered(uint32_t number)
 {
-	uint32_t pid = (uint32_t)hl_sys0(SYS_getpid);
-	size_t len = strlen(path), dot = len;
-	char digits[24];
-	size_t n;
-
-	if (pid == out.pid || is_special(path)) {
-		memcpy(to, path, len + 1);
-		return;
-	}
-	for (size_t i = len; i > 0 && path[i - 1] != '/'; i--)
-		if (path[i - 1] == '.') {
-			dot = i - 1;
-			break;
-		}
-	n = hl_fmt_u64(digits, pid);
-	memcpy(to, path, dot);
-	to[dot] = '.';
-	memcpy(to + dot + 1, digits, n);
-	memcpy(to + dot + 1 + n, path + dot, len - dot + 1);
-}
-
-static int write_placed(const char *path, form_fn form)
-{
-	char placed[PATH_BYTES + 32];
-
-	place_of(placed, path);
-	return write_file(placed, form);
-}
-
-/* PREFIX.0000.json and PREFIX.0000.dot */
-static int write_snapshot(void)
-{
-	uint32_t number = atomic_fetch_add(&out.number, 1);
-	char path[PATH_BYTES + 32];
+	static char path[HL_TAGS_PATH + 32];
 	size_t len = strlen(out.prefix);
 	int err, second;
 
@@ -347,10 +195,36 @@ static int write_snapshot(void)
 		path[len++] = '0';
 	len += hl_fmt_u64(path + len, number);
 	memcpy(path + len, ".json", 6);
-	err = write_placed(path, hl_tag_json);
+	err = write_file(path, out.pid, hl_tag_json);
 	memcpy(path + len, ".dot", 5);
-	second = write_placed(path, hl_tag_dot);
+	second = write_file(path, out.pid, hl_tag_dot);
 	return err ? err : second;
+}
+
+static int write_snapshot(void)
+{
+	int err;
+
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	err = write_numbered(atomic_fetch_add(&out.number, 1));
+	hl_tags_file_unlock();
+	return err;
+}
+
+/* To where the environment says; -ENOENT: it does not. */
+static int write_stats(void)
+{
+	int err = -ENOENT, second = 0;
+
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	if (out.json[0])
+		err = write_file(out.json, out.pid, hl_tag_json);
+	if (out.dot[0])
+		second = write_file(out.dot, out.pid, hl_tag_dot);
+	hl_tags_file_unlock();
+	return out.json[0] && err ? err : out.dot[0] ? second : err;
 }
 
 static uint64_t now_ns(void)
@@ -385,6 +259,44 @@ void hl_tags_snapshot(void)
 		write_snapshot();
 }
 
+static void on_signal(int number)
+{
+	atomic_fetch_add(&out.in_handler, 1);
+	if (out.prefix[0])
+		write_snapshot();
+	else
+		write_stats();
+	atomic_fetch_sub(&out.in_handler, 1);
+}
+
+/* USR1, SIGUSR2 or a number; 0: none of these. */
+static int signal_of(const char *word)
+{
+	uint64_t n;
+
+	if (!strncmp(word, "SIG", 3))
+		word += 3;
+	if (!strcmp(word, "USR1"))
+		return SIGUSR1;
+	if (!strcmp(word, "USR2"))
+		return SIGUSR2;
+	return !*parse(word, &n) && n > 0 && n <= 64 ? (int)n : 0;
+}
+
+/* Only where nobody has asked for the signal; who asks later has it to itself. */
+void hl_tags_listen(const char *word)
+{
+	int number = word && *word ? signal_of(word) : -1;
+	struct sigaction now, ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	if (number < 0)
+		return;
+	if (number == 0 || sigaction(number, NULL, &now) != 0)
+		hl_life_message("HEAPLAPSE_SNAPSHOT_SIGNAL is not USR1, USR2 or a number", word);
+	else if (now.sa_handler != SIG_DFL || sigaction(number, &ours, NULL) != 0)
+		hl_life_message("this signal is not free for snapshots", word);
+}
+
 void hl_tags_at_exit(void)
 {
 	static bool done;
@@ -394,10 +306,7 @@ void hl_tags_at_exit(void)
 		((uint32_t)hl_sys0(SYS_getpid) != hl_rec.pid && atomic_load(&hl_alive.ours)))
 		return;
 	done = true;
-	if (out.json[0])
-		write_placed(out.json, hl_tag_json);
-	if (out.dot[0])
-		write_placed(out.dot, hl_tag_dot);
+	write_stats();
 }
 
 /* From where the program was started, wherever it goes later. */
@@ -408,12 +317,12 @@ static void take_path(char *to, const char *path)
 	if (len == 0)
 		return;
 	if (path[0] != '/') {
-		long n = hl_sys2(SYS_getcwd, to, PATH_BYTES);
+		long n = hl_sys2(SYS_getcwd, to, HL_TAGS_PATH);
 
 		dir = n > 1 ? (size_t)n - 1 : 0;
 		to[dir++] = '/';
 	}
-	if (dir + len + 16 >= PATH_BYTES) {
+	if (dir + len + 16 >= HL_TAGS_PATH) {
 		to[0] = '\0';
 		hl_life_message("this name is too long for the tags' numbers", path);
 		return;
@@ -448,16 +357,14 @@ hl_export int heaplapse_impl_snapshot_if_due(void);
 
 int heaplapse_impl_stats_write(const char *path)
 {
-	int err = -ENOENT, second;
+	int err;
 
-	if (path && *path)
-		return write_file(path, form_of(path));
-	if (out.json[0])
-		err = write_placed(out.json, hl_tag_json);
-	if (out.dot[0]) {
-		second = write_placed(out.dot, hl_tag_dot);
-		err = err && err != -ENOENT ? err : second;
-	}
+	if (!path || !*path)
+		return write_stats();
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	err = write_file(path, (uint32_t)hl_sys0(SYS_getpid), form_of(path));
+	hl_tags_file_unlock();
 	return err;
 }
 

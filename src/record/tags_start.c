@@ -108,4 +108,6 @@ void hl_tags_follow(const struct hl_region *region)
 {
 	note_start();
 	hl_tags.steer = &region->steer;
+	if (hl_steer_mode(atomic_load(&region->steer)) == HL_MODE_TAGS)
+		atomic_store(&hl_tags_head.running, 1);
 }

@@ -59,7 +59,7 @@ static int walk_chunks(struct capture *c, uint64_t tree, bool note, uint32_t *ro
 		err = read_at(c, at, &head, sizeof(head));
 		if (err)
 			return err;
-		if (head.used > head.cap || head.cap == 0)
+		if (head.used > head.cap || head.cap < HL_TAG_FIRST_CHUNK)
 			return -EBADMSG;
 		head.used = hl_min_u32(head.used, limit - *rows);
 		if (note)

@@ -44,6 +44,8 @@ struct hl_tag_node {
 _Static_assert(offsetof(struct hl_tag_node, begun) + 8 == sizeof(struct hl_tag_node),
 	"a copy ends with what is written first");
 
+#define HL_TAG_FIRST_CHUNK 24u /* nodes: with its head, a page; later ones have more */
+
 struct hl_tag_chunk {
 	struct hl_tag_chunk *_Atomic next;
 	uint32_t cap;

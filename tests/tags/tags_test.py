@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -251,8 +252,59 @@ int main(void) {
     expect('b, the other way', scopes['b']['allocated_blocks'], -1)
     both = json.loads(tags(place, '--json', 'shot.0000.json', 'shot.0001.json'))
     expect('both', scope_of(both, 'main', 'a')['self']['allocated_blocks'], 2)
-    done = counted(place, program, env={'HEAPLAPSE_SNAPSHOT_PREFIX': 'x', 'HEAPLAPSE_SNAPSHOT_INTERVAL': 'soon'})
-    contains('message', done.err, 'HEAPLAPSE_SNAPSHOT_INTERVAL', 'seconds')
+    for word in ('soon', '1s', '-1'):
+        done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_PREFIX': 'x', 'HEAPLAPSE_SNAPSHOT_INTERVAL': word})
+        expect('status', done.status, 0)
+        contains('message', done.err, 'HEAPLAPSE_SNAPSHOT_INTERVAL', 'seconds')
+
+
+def test_signal(place):
+    """a signal that the user has named asks for a snapshot; one that is not free is left alone"""
+    program = build(place, 'busy')
+    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(
+        HEAPLAPSE_MODE='tags', HEAPLAPSE_SNAPSHOT_SIGNAL='USR2', HEAPLAPSE_SNAPSHOT_PREFIX='shot'))
+    process.stdout.readline()
+    wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
+    for number in range(3):
+        process.send_signal(signal.SIGUSR2)
+        wait_until('a snapshot', lambda: os.path.exists(f'shot.{number:04}.dot'))
+        own = scope_of(load(f'shot.{number:04}.json'), 'worker', 'inner')['self']
+        expect('average', own['allocated_bytes'] % own['allocated_blocks'], 0)
+    process.stdin.close()
+    process.stdin = None
+    done = place.finish(process)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    for word, part in (('nonsense', 'not USR1'), ('9', 'not free'), ('99', 'not USR1')):
+        done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_SIGNAL': word})
+        expect('status', done.status, 0)
+        contains('message', done.err, part)
+    done = counted(place, './odd', env={'HEAPLAPSE_SNAPSHOT_SIGNAL': 'USR1'},
+                   preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
+    contains('message', done.err, 'not free')
+
+
+def test_start_off(place):
+    """HEAPLAPSE_START=off and record --start=off: nothing is counted before heaplapse_start()"""
+    with open('later.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdlib.h>
+static void *kept[3];
+int main(void) {
+	heaplapse_thread_name("main");
+	HEAPLAPSE_SCOPE("a");
+	kept[0] = malloc(1000);
+	heaplapse_start();
+	kept[1] = malloc(1000);
+	heaplapse_stop();
+	kept[2] = malloc(1000);
+	return 0;
+}
+''')
+    program = build(place, 'later', folder='.')
+    counted(place, program, env={'HEAPLAPSE_START': 'off', 'HEAPLAPSE_STATS_JSON': 'a.json'})
+    place.record(program, options=('-q', '--mode=tags', '--start=off', '--stats-json=b.json'))
+    for name in ('a.json', 'b.json'):
+        expect(name, scope_of(load(name), 'main', 'a')['self']['allocated_blocks'], 1)
 
 
 def plain(report):
@@ -311,6 +363,12 @@ def test_bad_input(place):
         wrong = json.loads(text)
         wrong['threads'][0]['scopes'][1][key] = value
         bad['wrong' + str(len(bad))] = json.dumps(wrong)
+    missing = json.loads(text)
+    missing['threads'][0]['failed_pushes'] = 3
+    with open('missing.json', 'w') as file:
+        json.dump(missing, file)
+    expect('something missing', [place.run(place.binary, 'tags', *strict, name).status for strict in ([], ['--strict'])
+                                 for name in ('a.json', 'missing.json')], [0, 0, 0, 4])
     bad['later'] = json.dumps({**report, 'heaplapse_tags': 2})
     for name, content in bad.items():
         with open(name + '.json', 'w') as file:
