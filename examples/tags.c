@@ -32,10 +32,9 @@ static void draw(int frames)
 
 	for (int i = 0; i < frames; i++) {
 		HEAPLAPSE_SCOPE("vertices");
-		char *buffer = malloc(1000);
+		char *buffer = malloc(1000), *larger = realloc(buffer, 2000);
 
-		buffer = realloc(buffer, 2000);
-		free(buffer);
+		free(larger ? larger : buffer);
 	}
 }
 
