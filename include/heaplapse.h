@@ -220,9 +220,9 @@ class scope
 
 #define HEAPLAPSE_JOIN_2_(a, b) a##b
 #define HEAPLAPSE_JOIN_(a, b)   HEAPLAPSE_JOIN_2_(a, b)
-#define HEAPLAPSE_SCOPE_AT_(name)                                       \
-	HEAPLAPSE_SCOPE_OF_(HEAPLAPSE_JOIN_(heaplapse_kept_, __LINE__), \
-		HEAPLAPSE_JOIN_(heaplapse_scope_, __LINE__), name)
+#define HEAPLAPSE_SCOPE_AT_(name)                                          \
+	HEAPLAPSE_SCOPE_OF_(HEAPLAPSE_JOIN_(heaplapse_kept_, __COUNTER__), \
+		HEAPLAPSE_JOIN_(heaplapse_scope_, __COUNTER__), name)
 
 /* To the end of the block. The name must be a literal: it is looked up once for each place. */
 #define HEAPLAPSE_SCOPE(name)      HEAPLAPSE_SCOPE_AT_("" name "")

@@ -15,15 +15,16 @@
 static struct {
 	struct hl_tags_head head;
 	struct hl_tag_tree tree;
-	struct hl_tag_chunk chunk;
-	struct hl_tag_node nodes[HL_TAG_FIRST_CHUNK];
+	_Alignas(8) char chunk[sizeof(struct hl_tag_chunk) +
+			       HL_TAG_FIRST_CHUNK * sizeof(struct hl_tag_node)];
 } program;
+static struct hl_tag_chunk *const chunk = (struct hl_tag_chunk *)program.chunk;
 static void *memory[16];
 static size_t n_memory;
 
 static void plant(void)
 {
-	struct hl_tag_node *n = program.chunk.nodes;
+	struct hl_tag_node *n = chunk->nodes;
 
 	memset(&program, 0, sizeof(program));
 	program.head = (struct hl_tags_head){.magic = HL_TAGS_MAGIC,
@@ -31,12 +32,12 @@ static void plant(void)
 		.node_bytes = sizeof(*n),
 		.running = 1,
 		.trees = &program.tree};
-	program.tree.chunks = &program.chunk;
+	program.tree.chunks = chunk;
 	program.tree.name = "main";
 	program.tree.owners = 1;
 	program.tree.root.parent = &program.tree.root;
-	program.chunk.cap = HL_TAG_FIRST_CHUNK;
-	program.chunk.used = 2;
+	chunk->cap = HL_TAG_FIRST_CHUNK;
+	chunk->used = 2;
 	n[0] = (struct hl_tag_node){.name = "outer", .name_len = 5, .id = 1};
 	n[1] = (struct hl_tag_node){.name = "inner",
 		.name_len = 5,
@@ -105,7 +106,7 @@ static void test_unsettled(void **state)
 	struct hl_tag_report r;
 
 	plant();
-	program.chunk.nodes[1].begun++;
+	chunk->nodes[1].begun++;
 	assert_int_equal(look(&r), 0);
 	assert_int_equal(r.unsettled, 1);
 	forget();
@@ -133,23 +134,24 @@ static void test_hostile(void **state)
 	expect_error(-EFAULT);
 	program.tree.next = &program.tree; /* for ever */
 	expect_error(-EBADMSG);
-	program.chunk.used = HL_TAG_FIRST_CHUNK + 1;
+	chunk->used = HL_TAG_FIRST_CHUNK + 1;
 	expect_error(-EBADMSG);
-	program.chunk.cap = program.chunk.used = 0;
-	program.chunk.next = &program.chunk;
+	chunk->cap = 0;
+	chunk->used = 0;
+	chunk->next = chunk;
 	expect_error(-EBADMSG);
-	program.chunk.cap = program.chunk.used = HL_TAG_FIRST_CHUNK;
-	program.chunk.next = &program.chunk; /* more rows than there can be */
+	chunk->used = HL_TAG_FIRST_CHUNK;
+	chunk->next = chunk; /* more rows than there can be */
 	expect_error(-EBADMSG);
-	program.chunk.nodes[0].parent = &program.chunk.nodes[1]; /* comes after it */
+	chunk->nodes[0].parent = &chunk->nodes[1]; /* comes after it */
 	expect_error(-EBADMSG);
-	program.chunk.nodes[1].parent = &program.chunk.nodes[1];
+	chunk->nodes[1].parent = &chunk->nodes[1];
 	expect_error(-EBADMSG);
-	program.chunk.nodes[1].parent = (struct hl_tag_node *)&program;
+	chunk->nodes[1].parent = (struct hl_tag_node *)&program;
 	expect_error(-EBADMSG);
-	program.chunk.nodes[1].name_len = UINT32_MAX;
+	chunk->nodes[1].name_len = UINT32_MAX;
 	expect_error(-EBADMSG);
-	program.chunk.nodes[1].name_len = 1 << 12;
+	chunk->nodes[1].name_len = 1 << 12;
 	expect_error(-EFAULT);
 	expect_error(0);
 }
