@@ -38,6 +38,7 @@ FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
+#define TAGS_VALUES   "freeing|owner"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -72,8 +73,8 @@ static const char *set_start(void *state, const char *value)
 /* With "=BYTES" behind sample alone. */
 static const char *set_mode(void *state, const char *value)
 {
-	static const char expected[] = "trace, cull, count, sample or sample=BYTES, a size from 1 "
-				       "to 4G such as 512K";
+	static const char expected[] = "trace, cull, count, tags, sample or sample=BYTES, a size "
+				       "from 1 to 4G such as 512K";
 	struct record_options *o = state;
 	size_t len = strcspn(value, "=");
 	int mode = len < 16 ? hl_word_find_n(HL_MODE_WORDS, value, len) : -1;
@@ -88,6 +89,34 @@ static const char *set_mode(void *state, const char *value)
 	return NULL;
 }
 
+/* What the program's own memory is counted by is read by the recorder, from the environment. */
+static const char *pass_on(const char *name, const char *value)
+{
+	return setenv(name, value, 1) ? "within the memory there is" : NULL;
+}
+
+static const char *set_tags(void *state, const char *value)
+{
+	if (hl_word_find(TAGS_VALUES, value) < 0)
+		return HL_OPT_NOT_LISTED;
+	return pass_on("HEAPLAPSE_TAGS", value);
+}
+
+static const char *set_stats_json(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_JSON", value);
+}
+
+static const char *set_stats_dot(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_DOT", value);
+}
+
+static const char *set_snapshot_prefix(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_SNAPSHOT_PREFIX", value);
+}
+
 /* A whole number with no more than the suffixes given. */
 static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -96,6 +125,15 @@ static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	return isdigit((unsigned char)text[0]) && !errno && !*end && *out >= min && *out <= max;
+}
+
+static const char *set_snapshot_interval(void *state, const char *value)
+{
+	uint64_t n;
+
+	if (!number(value, 0, 1000000000, &n))
+		return "a number of seconds";
+	return pass_on("HEAPLAPSE_SNAPSHOT_INTERVAL", value);
 }
 
 static const char *set_depth(void *state, const char *value)
@@ -247,7 +285,8 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "mode", "MODE",
 		"how much is kept: trace, every event (the default); cull, all but blocks that die "
 		"young; count, sums for each stack; sample[=BYTES], one allocation in so many "
-		"bytes (default 512K), from which all is estimated",
+		"bytes (default 512K), from which all is estimated; tags, counters for each "
+		"scope of the program, and no trace",
 		set_mode},
 	{0, "lifetime", "TIME",
 		"--mode=cull: blocks that die younger are kept as sums only (default 10s)",
@@ -267,6 +306,17 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "every", "SECONDS", "a snapshot every so many seconds", set_every},
 	{0, "at-live", "SIZE", "a snapshot when live bytes reach SIZE", set_at_live},
 	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
+	{0, "tags", TAGS_VALUES,
+		"mode tags: whom a free is charged to, the scope that frees (default) or the one "
+		"that owns the block",
+		set_tags},
+	{0, "stats-json", "FILE", "mode tags: write the numbers of all scopes at exit, as JSON",
+		set_stats_json},
+	{0, "stats-dot", "FILE", "the same as a graph for graphviz", set_stats_dot},
+	{0, "snapshot-interval", "SECONDS", "mode tags: write them every so often too",
+		set_snapshot_interval},
+	{0, "snapshot-prefix", "PREFIX", "to PREFIX.0000.json and .dot, PREFIX.0001.json ...",
+		set_snapshot_prefix},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
 	{0, "zero-memory", NULL,

@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 #include "record/stamp.h"
 #include "record/steer.h"
 

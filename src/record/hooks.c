@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "record/guard.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 
 #define CAPTURED(regs)       \
 	struct hl_regs regs; \
@@ -27,10 +28,35 @@ hl_export void *memalign(size_t align, size_t size);
 hl_export void *valloc(size_t size);
 hl_export void *pvalloc(size_t size);
 
+/* By names that nobody else has, for first.c. In assembler: an alias would have to repeat what the
+ * compiler knows of each. */
+#define ALSO(name) \
+	__asm__(".globl heaplapse_hook_" #name "\n.set heaplapse_hook_" #name ", " #name "\n")
+ALSO(malloc);
+ALSO(calloc);
+ALSO(realloc);
+ALSO(reallocarray);
+ALSO(free);
+ALSO(cfree);
+ALSO(free_sized);
+ALSO(free_aligned_sized);
+ALSO(posix_memalign);
+ALSO(aligned_alloc);
+ALSO(memalign);
+ALSO(valloc);
+ALSO(pvalloc);
+
 hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	if (hl_likely(p != NULL))
 		hl_emit_alloc(regs, func, p, size);
+	return p;
+}
+
+hl_inline void *count_new(void *p, uint32_t func)
+{
+	if (hl_likely(p != NULL))
+		hl_tags_alloc(p, func);
 	return p;
 }
 
@@ -43,6 +69,8 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 		HL_GUARD_ENTER();                           \
 		hl_p = call;                                \
 		HL_GUARD_LEAVE();                           \
+		if (hl_unlikely(hl_tags_mode()))            \
+			return count_new(hl_p, func);       \
 		CAPTURED(regs);                             \
 		return record_new(hl_p, &regs, func, size); \
 	} while (0)
@@ -124,6 +152,11 @@ int posix_memalign(void **out, size_t align, size_t size)
 	HL_GUARD_ENTER();
 	err = hl_real.posix_memalign(out, align, size);
 	HL_GUARD_LEAVE();
+	if (hl_unlikely(hl_tags_mode())) {
+		if (err == 0 && *out)
+			hl_tags_alloc(*out, HL_FUNC_POSIX_MEMALIGN);
+		return err;
+	}
 	CAPTURED(regs);
 	if (err == 0 && *out)
 		hl_emit_alloc(&regs, HL_FUNC_POSIX_MEMALIGN, *out, size);
@@ -166,6 +199,27 @@ static void *move(void *p, size_t n, size_t size, const struct hl_regs *regs, ui
 	return q;
 }
 
+/* The same in mode `tags`. */
+static void *count_move(void *p, size_t n, size_t size, uint32_t func)
+{
+	struct hl_tags_move m = {0};
+	void *q;
+
+	if (hl_unlikely(p && hl_boot_owns(p))) {
+		q = move_boot_block(p, n * size);
+		p = NULL;
+	} else {
+		if (p)
+			m = hl_tags_move_begin(p);
+		q = resize(p, n, size, func);
+	}
+	if (hl_likely(q != NULL) || (p && n * size == 0))
+		hl_tags_move_end(m, p, q, func);
+	else if (p)
+		hl_tags_move_failed(m, p);
+	return q;
+}
+
 void *realloc(void *p, size_t size)
 {
 	void *q;
@@ -174,7 +228,9 @@ void *realloc(void *p, size_t size)
 		return hl_real.realloc(p, size);
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, 1, size, HL_FUNC_REALLOC);
+	else if (p)
 		q = move(p, 1, size, &regs, HL_FUNC_REALLOC);
 	else
 		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
@@ -191,7 +247,9 @@ void *reallocarray(void *p, size_t n, size_t size)
 		return hl_real.reallocarray(p, n, size); /* an overflow fails there, with errno */
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, n, size, HL_FUNC_REALLOCARRAY);
+	else if (p)
 		q = move(p, n, size, &regs, HL_FUNC_REALLOCARRAY);
 	else
 		q = record_new(
@@ -200,21 +258,25 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                  \
-	do {                                      \
-		if (hl_unlikely(!(p)))            \
-			return;                   \
-		if (hl_internal()) {              \
-			call;                     \
-			return;                   \
-		}                                 \
-		if (hl_unlikely(hl_boot_owns(p))) \
-			return;                   \
-		CAPTURED(regs);                   \
-		hl_emit_free(&regs, func, p);     \
-		HL_GUARD_ENTER();                 \
-		call;                             \
-		HL_GUARD_LEAVE();                 \
+#define FREE_HOOK(func, p, call)                      \
+	do {                                          \
+		if (hl_unlikely(!(p)))                \
+			return;                       \
+		if (hl_internal()) {                  \
+			call;                         \
+			return;                       \
+		}                                     \
+		if (hl_unlikely(hl_boot_owns(p)))     \
+			return;                       \
+		if (hl_unlikely(hl_tags_mode())) {    \
+			hl_tags_free(p, func);        \
+		} else {                              \
+			CAPTURED(regs);               \
+			hl_emit_free(&regs, func, p); \
+		}                                     \
+		HL_GUARD_ENTER();                     \
+		call;                                 \
+		HL_GUARD_LEAVE();                     \
 	} while (0)
 
 void free(void *p)

@@ -19,6 +19,7 @@
 #include "record/real.h"
 #include "record/recorder.h"
 #include "record/signals.h"
+#include "record/tags.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -54,12 +55,17 @@ static void say(const char *const *words, size_t n)
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-void hl_life_message3(const char *a, const char *b, const char *c)
+void hl_life_message4(const char *a, const char *b, const char *c, const char *d)
 {
-	const char *const words[] = {"heaplapse: ", a, b, c, "\n"};
+	const char *const words[] = {"heaplapse: ", a, b, c, d, "\n"};
 
 	if (!quiet)
 		say(words, HL_ARRAY_LEN(words));
+}
+
+void hl_life_message3(const char *a, const char *b, const char *c)
+{
+	hl_life_message4(a, b, c, "");
 }
 
 void hl_life_message(const char *a, const char *b)
@@ -268,6 +274,39 @@ static const char *start_own(char **envp)
 	return why ? why : check_region();
 }
 
+/* What the program's tags are counted for. */
+static void prepare_tags(char **envp)
+{
+	const struct hl_tags_wishes wishes = {env_get(envp, "HEAPLAPSE_STATS_JSON"),
+		env_get(envp, "HEAPLAPSE_STATS_DOT"), env_get(envp, "HEAPLAPSE_SNAPSHOT_PREFIX"),
+		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL")};
+
+	hl_tags_out_init(&wishes);
+	if (!hl_tags_choose(env_get(envp, "HEAPLAPSE_TAGS")))
+		hl_life_message(
+			"HEAPLAPSE_TAGS is not freeing or owner", env_get(envp, "HEAPLAPSE_TAGS"));
+}
+
+/* Counters alone, nothing recorded. */
+static bool count_alone(char **envp)
+{
+	const char *start_when = env_get(envp, "HEAPLAPSE_START"), *why;
+
+	if (!hl_tags_wanted_alone(env_get(envp, "HEAPLAPSE_MODE"), env_get(envp, "LD_PRELOAD")))
+		return false;
+	prepare_tags(envp);
+	why = hl_tags_begin_alone();
+	if (why) {
+		hl_life_off(why);
+		return true;
+	}
+	if (start_when && !strcmp(start_when, "off"))
+		hl_tags_pause(true);
+	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"));
+	on_exit(at_exit, NULL);
+	return true;
+}
+
 __attribute__((constructor)) static void start(int argc, char **argv, char **envp)
 {
 	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"),
@@ -298,6 +337,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		say_sandboxed();
 		return;
 	}
+	if (!address && count_alone(envp))
+		return;
 	why = address ? join(address) : start_own(envp);
 	if (why)
 		hl_life_off(why); /* perhaps in the collector's words, which lie in the region */
@@ -308,6 +349,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	hl_signals_begin();
+	prepare_tags(envp);
+	hl_tags_follow(hl_rec.region);
+	if (hl_rec.settings & HL_SET_START_OFF)
+		hl_tags_pause(true);
 	hl_log("recording, settings", hl_rec.settings);
 	on_exit(at_exit, NULL);
 }

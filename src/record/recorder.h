@@ -15,7 +15,6 @@
 
 #include "base/attr.h"
 #include "base/func.h"
-#include "record/tags.h"
 #include "record/unwind/unwind.h"
 #include "ring/layout.h"
 #include "ring/producer.h"
@@ -114,7 +113,9 @@ struct hl_tls {
 	uintptr_t
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
-	uint32_t unloads;     /* how many dlclose() this thread is in */
+	uint32_t unloads;         /* how many dlclose() this thread is in */
+	struct hl_tag_node *tag;  /* the scope that it counts in, see tags.h */
+	struct hl_tag_tree *tags; /* all of its scopes */
 	struct hl_thread own; /* for a thread that found no ring: nobody would give memory back */
 };
 extern __thread struct hl_tls hl_tls;
@@ -207,6 +208,7 @@ void hl_life_fork_child(void);
 void hl_life_off(const char *why);                  /* why == NULL: silently */
 void hl_life_message(const char *a, const char *b); /* one line on stderr, unless quiet */
 void hl_life_message3(const char *a, const char *b, const char *c);
+void hl_life_message4(const char *a, const char *b, const char *c, const char *d);
 
 /* spawn.c, connect.c: the region's descriptor, or -errno. */
 int hl_connect(const char *address, int *memfd);

@@ -12,6 +12,7 @@
 #include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 #include "record/stamp.h"
 #include "record/steer.h"
 

@@ -1,9 +1,9 @@
 /*
- * tag_tree_test.c - a tree of scopes against a plain count over the events.
+ * scopes_test.c - a tree of scopes against a plain count over the events.
  */
 #include "model/test_samples.h"
 
-#include "model/tag_tree.h"
+#include "model/scopes.h"
 
 /* Ranges of events by their share of the run, in percent. */
 static const struct {
@@ -13,7 +13,7 @@ static const struct {
 	{35, 36, "size:>=0"}, {0, 50, NULL}};
 
 struct counts {
-	struct hl_tag_sums by_tag[4], outside;
+	struct hl_scope_sums by_tag[4], outside;
 };
 
 /* As sample.h makes them: odd threads are in the tag of their half. */
@@ -23,7 +23,7 @@ static void count(const struct hl_sample *s, uint64_t from_ns, uint64_t to_ns, s
 	for (size_t i = 0; i < s->n_events && s->events[i].time_ns <= to_ns; i++) {
 		const struct hl_event *e = &s->events[i];
 		uint32_t who = hl_event_owner(e);
-		struct hl_tag_sums *t = who % 2 ? &c->by_tag[who / 2] : &c->outside;
+		struct hl_scope_sums *t = who % 2 ? &c->by_tag[who / 2] : &c->outside;
 		bool alloc = e->op == HL_OP_ALLOC;
 		struct hl_value *v = alloc ? &t->allocated : &t->freed;
 
@@ -56,12 +56,12 @@ static void trees(void **state)
 		struct hl_query q = {.from = {.kind = HL_WHEN_PERCENT, .percent = cases[i].from},
 			.to = {.kind = HL_WHEN_PERCENT, .percent = cases[i].to}};
 		struct hl_filter_error error;
-		struct hl_tag_tree t;
+		struct hl_scope_tree t;
 		struct counts c;
 
 		if (cases[i].filter)
 			assert_int_equal(hl_filter_parse(&q.filter, cases[i].filter, &error), 0);
-		assert_int_equal(hl_tags_from_trace(&t, m, &q), 0);
+		assert_int_equal(hl_scopes_build(&t, m, &q), 0);
 		count(&s, t.from_ns, t.to_ns, &c);
 		assert_int_equal(t.n, 4);
 		for (uint32_t k = 0; k < 4; k++) {
@@ -77,7 +77,7 @@ static void trees(void **state)
 		assert_int_equal(t.rows[0].total.live.blocks,
 			c.by_tag[0].live.blocks + c.by_tag[1].live.blocks +
 				c.by_tag[2].live.blocks + c.by_tag[3].live.blocks);
-		hl_tag_tree_fini(&t);
+		hl_scope_tree_fini(&t);
 		hl_filter_free(q.filter);
 	}
 	hl_model_close(m);

@@ -1,7 +1,7 @@
 /*
- * tag_tree.c - see tag_tree.h.
+ * scopes.c - see scopes.h.
  */
-#include "model/tag_tree.h"
+#include "model/scopes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,21 +18,22 @@ static void add(struct hl_value *v, const struct hl_value *more)
 	v->blocks += more->blocks;
 }
 
-static void add_sums(struct hl_tag_sums *s, const struct hl_tag_sums *more)
+static void add_sums(struct hl_scope_sums *s, const struct hl_scope_sums *more)
 {
 	add(&s->allocated, &more->allocated);
 	add(&s->freed, &more->freed);
 	add(&s->live, &more->live);
 }
 
-static struct hl_tag_sums *self_of(struct hl_tag_tree *t, uint32_t tag)
+static struct hl_scope_sums *self_of(struct hl_scope_tree *t, uint32_t tag)
 {
 	return tag < t->n ? &t->rows[tag].self : &t->outside;
 }
 
 /* --- without a filter summaries know all of it --- */
 
-static int from_sums(struct hl_tag_tree *t, const struct hl_keyed *from, const struct hl_keyed *to)
+static int from_sums(
+	struct hl_scope_tree *t, const struct hl_keyed *from, const struct hl_keyed *to)
 {
 	struct hl_sums *a = calloc((size_t)t->n + 1, sizeof(*a));
 	struct hl_sums *b = calloc((size_t)t->n + 1, sizeof(*b));
@@ -42,8 +43,8 @@ static int from_sums(struct hl_tag_tree *t, const struct hl_keyed *from, const s
 		err = hl_keyed_sums(to, b);
 	for (uint32_t i = 0; i <= t->n && !err; i++)
 		*self_of(t, i) =
-			(struct hl_tag_sums){.allocated = {b[i].alloc_bytes - a[i].alloc_bytes,
-						     b[i].alloc_blocks - a[i].alloc_blocks},
+			(struct hl_scope_sums){.allocated = {b[i].alloc_bytes - a[i].alloc_bytes,
+						       b[i].alloc_blocks - a[i].alloc_blocks},
 				.freed = {b[i].free_bytes - a[i].free_bytes,
 					b[i].free_blocks - a[i].free_blocks},
 				.live = {hl_sums_live_bytes(&b[i]), hl_sums_live_blocks(&b[i])}};
@@ -52,7 +53,7 @@ static int from_sums(struct hl_tag_tree *t, const struct hl_keyed *from, const s
 	return err;
 }
 
-static int by_summaries(struct hl_tag_tree *t, struct hl_model *m, const struct hl_place *from,
+static int by_summaries(struct hl_scope_tree *t, struct hl_model *m, const struct hl_place *from,
 	const struct hl_place *to)
 {
 	struct hl_keyed at_from = {0}, at_to = {0};
@@ -76,15 +77,15 @@ static int by_summaries(struct hl_tag_tree *t, struct hl_model *m, const struct 
 
 static void forget(void *arg)
 {
-	struct hl_tag_tree *t = arg;
+	struct hl_scope_tree *t = arg;
 
 	for (uint32_t i = 0; i <= t->n; i++)
-		*self_of(t, i) = (struct hl_tag_sums){0};
+		*self_of(t, i) = (struct hl_scope_sums){0};
 }
 
 static int take_block(void *arg, const struct hl_block *b)
 {
-	struct hl_tag_sums *s = self_of(arg, b->tag);
+	struct hl_scope_sums *s = self_of(arg, b->tag);
 	const struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks};
 
 	if (b->born == HL_PHASE_IN)
@@ -96,7 +97,7 @@ static int take_block(void *arg, const struct hl_block *b)
 	return 0;
 }
 
-static int by_blocks(struct hl_tag_tree *t, struct hl_model *m, const struct hl_place *from,
+static int by_blocks(struct hl_scope_tree *t, struct hl_model *m, const struct hl_place *from,
 	const struct hl_place *to, struct hl_filter *filter)
 {
 	struct hl_stream s = {.filter = filter,
@@ -116,7 +117,7 @@ static int by_blocks(struct hl_tag_tree *t, struct hl_model *m, const struct hl_
 
 /* --- */
 
-static int make_rows(struct hl_tag_tree *t, struct hl_model *m)
+static int make_rows(struct hl_scope_tree *t, struct hl_model *m)
 {
 	t->n = hl_model_n_tags(m);
 	t->rows = calloc((size_t)t->n + 1, sizeof(*t->rows));
@@ -131,10 +132,10 @@ static int make_rows(struct hl_tag_tree *t, struct hl_model *m)
 }
 
 /* Children come after their parents: from the last on each is whole when it is added. */
-static void add_up(struct hl_tag_tree *t)
+static void add_up(struct hl_scope_tree *t)
 {
 	for (uint32_t i = t->n; i-- > 0;) {
-		struct hl_tag_row *r = &t->rows[i];
+		struct hl_scope_row *r = &t->rows[i];
 
 		add_sums(&r->total, &r->self);
 		add_sums(r->parent != HL_TAG_NONE ? &t->rows[r->parent].total : &t->all, &r->total);
@@ -142,7 +143,7 @@ static void add_up(struct hl_tag_tree *t)
 	add_sums(&t->all, &t->outside);
 }
 
-int hl_tags_from_trace(struct hl_tag_tree *t, struct hl_model *m, const struct hl_query *q)
+int hl_scopes_build(struct hl_scope_tree *t, struct hl_model *m, const struct hl_query *q)
 {
 	static const struct hl_query whole = {.to = {.kind = HL_WHEN_END}};
 	struct hl_place from, to;
@@ -165,14 +166,14 @@ int hl_tags_from_trace(struct hl_tag_tree *t, struct hl_model *m, const struct h
 	if (err) {
 		if (!m->error[0])
 			hl_model_fail(m, err);
-		hl_tag_tree_fini(t);
+		hl_scope_tree_fini(t);
 		return err;
 	}
 	add_up(t);
 	return 0;
 }
 
-void hl_tag_tree_fini(struct hl_tag_tree *t)
+void hl_scope_tree_fini(struct hl_scope_tree *t)
 {
 	free(t->rows);
 	memset(t, 0, sizeof(*t));
