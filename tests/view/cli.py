@@ -121,8 +121,8 @@ def output(tmp, good, big):
 
 def info(good):
     i = json.loads(run('info', '--json', good).stdout)
-    check(list(i)[:11] == ['schema', 'program', 'pid', 'command', 'arch', 'start_unix_ns', 'duration_ns', 'end', 'complete',
-                           'mode', 'totals'], f'names: {list(i)}')
+    check(list(i)[:12] == ['schema', 'program', 'pid', 'command', 'arch', 'start_unix_ns', 'duration_ns', 'end', 'complete',
+                           'mode', 'zero_memory', 'totals'], f'names: {list(i)}')
     check(i['schema'] == 1 and i['program'] == '/bin/made-up' and i['pid'] == 42, str(i))
     check(i['command'] == ['made-up', '--x', 'a \x1bb'], str(i['command']))
     check(i['start_unix_ns'] == 1700000000000000001 and i['duration_ns'] == 6400, str(i))
@@ -131,7 +131,7 @@ def info(good):
         'allocations': 5, 'bytes_allocated': 4700, 'frees': 1, 'bytes_freed': 1000, 'live_blocks_end': 4,
         'live_bytes_end': 3700, 'peak_bytes': 4700, 'peak_blocks': 5, 'peak_time_ns': 2560, 'temporary': 0,
         'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'late_events': 0, 'dropped_events': 0,
-        'threads': 2, 'stacks': 4}, str(i['totals']))
+        'threads': 2, 'stacks': 4, 'withheld_blocks': 0, 'withheld_bytes': 0}, str(i['totals']))
     r = run('info', '-v', good)
     check(b'read ' in r.stderr and all(float(p) <= 100 for p in re.findall(rb'([\d.]+)%', r.stderr)), f'info -v: {r.stderr}')
     text = run('info', good).stdout
