@@ -111,7 +111,7 @@ def text_form():
     case(first['churn'] == 'site_churn' and first['growth'] == 'site_resize', 'sources are sorted as asked', first)
     ids = [{x['source'] for s in log_json(t)['snapshots'] for x in s['sources'] if site(x)} for t in ('count.hlt', 'cull.hlt')]
     case(ids[0] == ids[1], 'a source has the same name in every run')
-    case('more sources' in run('log', '-n', '1', 'count.hlt').stdout, '--limit says what it leaves out')
+    case('more source' in run('log', '-n', '1', 'count.hlt').stdout, '--limit says what it leaves out')
 
 
 def compare():
