@@ -97,6 +97,8 @@ struct hl_proc {
 	struct hl_counters counters;
 	bool out_of_memory;
 	bool has_named; /* threads have been named by others */
+	bool names_due; /* and were not looked at since */
+	uint64_t names_ns;
 
 	/* Its end, as the main loop learns of it. */
 	bool nameless;       /* in another pid namespace: its pid means nothing here */

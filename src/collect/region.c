@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "collect/books.h"
 #include "collect/ending.h"
+#include "collect/names.h"
 #include "collect/record.h"
 #include "collect/region.h"
 #include "collect/takeover.h"
@@ -607,6 +608,7 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
+		hl_names_tick(r->procs.data[i], now_ns);
 		hl_output_tick(r->procs.data[i]->output, now_ns);
 	}
 	for (uint32_t i = 0; i < high; i++) {
