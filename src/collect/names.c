@@ -13,6 +13,8 @@
 #include "collect/proc.h"
 #include "util/procfs.h"
 
+#define LOOK_NS UINT64_C(5000000) /* at least, between two looks at all threads */
+
 static size_t read_name(const struct hl_proc *p, uint32_t tid, char *text, size_t n)
 {
 	char file[48];
@@ -37,15 +39,23 @@ static void look_at(struct hl_feed *f, const char *process, uint64_t stamp)
 	hl_books_extra(f->proc, f, &extra, name, (uint32_t)len, stamp);
 }
 
-void hl_names_look(struct hl_proc *p, uint64_t stamp)
+void hl_names_due(struct hl_proc *p)
+{
+	p->has_named = p->names_due = true;
+}
+
+void hl_names_tick(struct hl_proc *p, uint64_t now_ns)
 {
 	char process[sizeof(((struct hl_feed *)0)->name)] = "";
 
-	p->has_named = true;
+	if (!p->names_due || now_ns - p->names_ns < LOOK_NS)
+		return;
+	p->names_due = false;
+	p->names_ns = now_ns;
 	if (p->nameless || !read_name(p, (uint32_t)p->pid, process, sizeof(process)))
 		return;
 	for (size_t i = 0; i < p->feeds.len; i++)
-		look_at(p->feeds.data[i], process, stamp);
+		look_at(p->feeds.data[i], process, p->last_stamp);
 }
 
 void hl_names_meet(struct hl_feed *f, uint64_t stamp)

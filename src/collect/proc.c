@@ -292,7 +292,7 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	struct hl_extra extra = {.node = HL_NODE_NONE};
 
 	if (kind == HL_MARK_OTHERS_NAME)
-		hl_names_look(f->proc, stamp);
+		hl_names_due(f->proc);
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];

@@ -103,6 +103,8 @@ struct hl_proc {
 	struct hl_counters counters;
 	bool out_of_memory;
 	bool has_named; /* threads have been named by others */
+	bool names_due; /* and were not looked at since */
+	uint64_t names_ns;
 
 	/* How it is steered (steer.c). */
 	bool stopped; /* by heaplapse_stop(), or not begun yet */

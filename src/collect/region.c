@@ -22,6 +22,7 @@
 #include "collect/books.h"
 #include "collect/ctl.h"
 #include "collect/ending.h"
+#include "collect/names.h"
 #include "collect/record.h"
 #include "collect/region.h"
 #include "collect/steer.h"
@@ -620,6 +621,7 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
+		hl_names_tick(r->procs.data[i], now_ns);
 		hl_output_tick(r->procs.data[i]->output, now_ns);
 		if (now_ns > r->procs.data[i]->start_ns)
 			hl_keep_tick(r->procs.data[i], now_ns - r->procs.data[i]->start_ns);

@@ -56,7 +56,7 @@ int main(void)
 	pthread_barrier_wait(&step);
 	pthread_barrier_wait(&step);
 	/* More than waits anywhere: when the last of these is written the names have been seen. */
-	for (int i = 0; i < 300000; i++) {
+	for (int i = 0; i < 1000000; i++) {
 		void *volatile p = malloc(1);
 
 		free(p);
