@@ -34,6 +34,12 @@ def options_in(text):
     return found
 
 
+def terms():
+    """The keys of filters, as the error about an unknown one lists them."""
+    error = subprocess.run([HEAPLAPSE, 'report', '--filter=nonsense:x'], capture_output=True, text=True, env=environment()).stderr
+    return set(re.search(r'expected one of ([\w, ]+)', error)[1].split(', '))
+
+
 class Ours:
     """What this build has."""
 
@@ -42,6 +48,7 @@ class Ours:
         self.help = {name: output_of('help', name) for name in re.findall(r'^  (\w+)', listed, re.M)}
         self.options = {name: options_in(text) for name, text in self.help.items()}
         self.environment = set(re.findall(r'^  (HEAPLAPSE_\w+)=', output_of('help', 'environment'), re.M))
+        self.terms = terms()
         self.header = (TOP / 'include/heaplapse.h').read_text()
         self.formats = set(re.findall(r'^(\w+)', output_of('export', '--list'), re.M)) if 'export' in self.help else set()
         self.code = '\n'.join(p.read_text() for p in (TOP / 'src').rglob('*.c') if not p.name.endswith('_test.c'))
@@ -86,8 +93,7 @@ class Ours:
         return all(re.search(rf'"{key}\\?"', self.code) for key in span.strip('"').split('.'))
 
     def has_term(self, span):
-        key = re.match(r'-?([a-z]+):', span)[1]
-        return bool(re.search(rf'(?<![\w"]){key}:', self.help['report']))
+        return re.match(r'-?([a-z]+):', span)[1] in self.terms
 
     def has_library(self, span):
         return (HEAPLAPSE.parent / 'libheaplapse.so').exists()
@@ -168,13 +174,23 @@ def check_prose(page):
     case(known and not gone, f'{page}: what it names of ours is there', f'not there: {gone}')
 
 
+def anchors_of(path):
+    """As they are made of headings."""
+    headings = re.findall(r'^#+ (.*)$', path.read_text(), re.M)
+    return {re.sub(r'[^\w -]', '', h.lower()).replace(' ', '-') for h in headings}
+
+
+def leads_somewhere(page, link):
+    name, _, anchor = link.partition('#')
+    path = (TOP / page).parent / name if name else TOP / page
+    return path.exists() and (not anchor or anchor in anchors_of(path))
+
+
 def check_links():
     for page in PAGES:
-        links = re.findall(r'\]\(([^)#:]+)', (TOP / page).read_text())
-        gone = [l for l in links if not ((TOP / page).parent / l).exists()]
+        gone = [l for l in re.findall(r'\]\(([^):]+)\)', (TOP / page).read_text()) if not leads_somewhere(page, l)]
         case(not gone, f'{page}: where it leads is there', f'not there: {gone}')
-        readme = (TOP / 'README.md').read_text()
-        case(f']({page})' in readme, f'README leads to {page}')
+        case(f']({page})' in (TOP / 'README.md').read_text(), f'README leads to {page}')
 
 
 def check_self():
