@@ -541,7 +541,7 @@ int main(void)
 		TEST(what_does_not_fit_is_counted_as_that),
 		TEST(an_unrecorded_free_takes_nothing_with_it),
 		TEST(samples_stand_for_others),
-		TEST(weights_are_unbiased),
+		cmocka_unit_test(weights_are_unbiased),
 		TEST(stacks_come_in_parts),
 		TEST(modules_follow_their_addresses),
 		TEST(a_hostile_ring_is_cut_off),
