@@ -161,8 +161,7 @@ static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 	for (size_t i = 0; i < sim->n_live; i++) {
 		const struct hl_sim_block *s = &sim->live[i];
 		b[i] = (struct hl_live_block){
-			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1,
-			s->size};
+			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1, s->size};
 	}
 	err = hl_writer_add_live_set(w, b, sim->n_live);
 	free(b);

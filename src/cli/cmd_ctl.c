@@ -83,7 +83,8 @@ static int parse_verb(int argc, char **argv, struct hl_ctl_request *q)
 		return usage_verb(word);
 	q->verb = (uint32_t)i;
 	if (i == HL_CTL_MARK && !label)
-		return hl_cli_usage("mark needs a label, as in: heaplapse ctl PID mark \"after login\"");
+		return hl_cli_usage(
+			"mark needs a label, as in: heaplapse ctl PID mark \"after login\"");
 	if (argc > 2 || (label && i != HL_CTL_MARK && i != HL_CTL_SNAPSHOT))
 		return hl_cli_usage("%s takes %s after it", word,
 			i == HL_CTL_MARK || i == HL_CTL_SNAPSHOT ? "one label" : "nothing");
@@ -100,8 +101,8 @@ static int say_not_found(const char *pid, int err)
 		hl_cli_error("there is no process %s", pid);
 		break;
 	case ENOENT:
-		hl_cli_error("process %s is not recorded; start it with: heaplapse record COMMAND",
-			pid);
+		hl_cli_error(
+			"process %s is not recorded; start it with: heaplapse record COMMAND", pid);
 		break;
 	case ENODATA:
 		hl_cli_error("process %s is not recorded: the recorder is switched off in it, and "

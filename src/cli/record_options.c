@@ -158,7 +158,8 @@ static bool parse_signal(const char *text, uint32_t *out)
 
 	if (!number(text, 1, 64, &n)) {
 		text += strncmp(text, "SIG", 3) ? 0 : 3;
-		for (n = 64; n && (!sigabbrev_np((int)n) || strcmp(sigabbrev_np((int)n), text)); n--)
+		for (n = 64; n && (!sigabbrev_np((int)n) || strcmp(sigabbrev_np((int)n), text));
+			n--)
 			;
 	}
 	for (size_t i = 0; i < HL_ARRAY_LEN(not_these); i++)
@@ -284,7 +285,8 @@ static const char *read_env(struct record_options *o)
 void hl_record_init(void *options)
 {
 	struct record_options *o = options;
-	const char *seed = getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
+	const char *seed =
+		getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
 
 	set_defaults(o);
 	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;

@@ -21,8 +21,8 @@
 #define WINDOW      4096u
 #define FETCH_AHEAD 8u
 /* Honest programs have a few of these; hostile ones do not get more. */
-#define PARKED_MAX  4096u
-#define MOVES_MAX   4096u
+#define PARKED_MAX 4096u
+#define MOVES_MAX  4096u
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -121,8 +121,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 	}
 	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
-	block->birth_node =
-		units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
+	block->birth_node = units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
 	if (hl_unlikely(e->rate || (p->steering && p->steering->mode == HL_MODE_SAMPLE)))
 		put_in_filter(p, block, e->rate);
 	weight = weight_of(p, block);

@@ -402,8 +402,8 @@ static void rest(struct collector *c)
 		fds[n++] = (struct pollfd){.fd = c->ctl.clients.data[i].fd, .events = POLLIN};
 	for (size_t i = 0; i < c->regions.len && n < HL_ARRAY_LEN(fds) * 3 / 4; i++)
 		if (c->regions.data[i]->ctl_fd >= 0)
-			fds[n++] = (struct pollfd){
-				.fd = c->regions.data[i]->ctl_fd, .events = POLLIN};
+			fds[n++] =
+				(struct pollfd){.fd = c->regions.data[i]->ctl_fd, .events = POLLIN};
 	for (size_t i = 0; i < c->regions.len; i++)
 		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds);
 			k++) {

@@ -155,8 +155,8 @@ static struct hl_region_reader *find_region(
 	return NULL;
 }
 
-static void hear(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
-	uint64_t now)
+static void hear(
+	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
 {
 	for (size_t i = 0; i < s->clients.len;) {
 		struct hl_ctl_client *c = &s->clients.data[i];
@@ -204,8 +204,8 @@ static void welcome(struct hl_ctl_server *s, const struct hl_region_reader *r, u
 	}
 }
 
-void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
-	uint64_t now)
+void hl_ctl_serve(
+	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
 {
 	for (size_t i = 0; i < n; i++)
 		welcome(s, regions[i], now);

@@ -28,9 +28,9 @@
 struct hl_live_entry {
 	uint64_t addr;
 	uint64_t ordinal_thread; /* ordinal << 24 | thread */
-	uint64_t size_birth;     /* size << 16 | bits 32..47 of the birth, in units of 64 ns; bit 63:
-				    it is in the filter */
-	uint64_t birth_node;     /* bits 0..31 of the birth << 32 | number of its rate << 26 | node */
+	uint64_t size_birth; /* size << 16 | bits 32..47 of the birth, in units of 64 ns; bit 63:
+				it is in the filter */
+	uint64_t birth_node; /* bits 0..31 of the birth << 32 | number of its rate << 26 | node */
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 

@@ -226,8 +226,8 @@ int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
 	return hl_writer_add_extra(o->writer, extra);
 }
 
-void hl_output_where(const struct hl_output *o, char *path, size_t n, uint64_t *bytes,
-	uint64_t *start_unix_ns)
+void hl_output_where(
+	const struct hl_output *o, char *path, size_t n, uint64_t *bytes, uint64_t *start_unix_ns)
 {
 	snprintf(path, n, "%s", atomic_load(&o->named) ? o->path : "");
 	*bytes = atomic_load_explicit(&o->news.bytes, memory_order_relaxed);

@@ -95,8 +95,8 @@ struct hl_writer *hl_output_writer(struct hl_output *o);
 int hl_output_add_module(struct hl_output *o, const struct hl_module *m);
 int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra);
 /* Where it goes: the file's path ("" before there is one), its size, and when it began. */
-void hl_output_where(const struct hl_output *o, char *path, size_t n, uint64_t *bytes,
-	uint64_t *start_unix_ns);
+void hl_output_where(
+	const struct hl_output *o, char *path, size_t n, uint64_t *bytes, uint64_t *start_unix_ns);
 /* Now and then: the resident set is sampled, and what is pending goes out. */
 void hl_output_tick(struct hl_output *o, uint64_t now_ns);
 /* Its end, with what it cost; the second thread closes and frees it in its time. */

@@ -17,7 +17,8 @@ void hl_steer_meet(struct hl_proc *p, const struct hl_proc_birth *birth);
 /* The number of a rate; of one that we never asked for, that of the newest. */
 uint8_t hl_steer_rate(const struct hl_steering *s, uint64_t rate);
 
-/* 0, -ENOSPC after too many different rates, or -EOPNOTSUPP for a mode that cannot be switched to. sample_bytes: HL_MODE_SAMPLE's. */
+/* 0, -ENOSPC after too many different rates, or -EOPNOTSUPP for a mode that cannot be switched to.
+ * sample_bytes: HL_MODE_SAMPLE's. */
 int hl_steer_set_mode(struct hl_region_reader *r, enum hl_mode mode, uint64_t sample_bytes);
 void hl_steer_pause(struct hl_region_reader *r, bool paused);
 /* As heaplapse_start() and heaplapse_stop(), at the program's next call. */

@@ -107,7 +107,8 @@ uint32_t hl_model_n_nodes(const struct hl_model *m)
 	return m->n_nodes;
 }
 
-/* Nothing is missing but what a pause has left out, and that is no free of a block that is known. */
+/* Nothing is missing but what a pause has left out, and that is no free of a block that is known.
+ */
 static bool is_sound(const struct hl_trace_info *i)
 {
 	/* What happened while recording was off is missing too. */

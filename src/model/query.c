@@ -320,7 +320,8 @@ static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || m->info->totals.samples || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+	if (q->decode || m->info->totals.samples ||
+		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&

@@ -60,8 +60,7 @@ static inline int hl_sample_add_live_set(struct hl_writer *w, const struct hl_si
 		const struct hl_sim_block *b = &sim->live[i];
 
 		blocks[i] = (struct hl_live_block){
-			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 1,
-			b->size};
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 1, b->size};
 	}
 	err = hl_writer_add_live_set(w, blocks, sim->n_live);
 	free(blocks);

@@ -37,8 +37,7 @@ static void forget(void *arg)
 	memset(&a->by_pair, 0, sizeof(a->by_pair));
 }
 
-static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t bytes,
-	uint64_t blocks)
+static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t bytes, uint64_t blocks)
 {
 	uint32_t at = hl_map_get(&a->by_pair, from, to);
 	int err = 0;
@@ -103,8 +102,9 @@ static int take_events(struct asking *a, const struct hl_event *events, size_t n
 			return -EBADMSG;
 		hl_tally_add(&tallies[from][e->op], e->bytes, e->blocks);
 		if (hl_unlikely(from != e->thread)) {
-			int err = e->thread < n_threads ? add_pair(a, from, e->thread, e->bytes, e->blocks)
-							: -EBADMSG;
+			int err = e->thread < n_threads
+					  ? add_pair(a, from, e->thread, e->bytes, e->blocks)
+					  : -EBADMSG;
 
 			if (err)
 				return err;

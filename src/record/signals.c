@@ -69,7 +69,7 @@ static void on_signal(int sig)
 static void say_taken(int sig)
 {
 	const char *option = (uint32_t)sig == hl_rec.region->toggle_signal ? "--toggle-signal"
-									    : "--snapshot-signal";
+									   : "--snapshot-signal";
 
 	if (__atomic_fetch_or(&told, bit(sig), __ATOMIC_RELAXED) & bit(sig))
 		return;

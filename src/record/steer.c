@@ -24,21 +24,21 @@ static double natural_log(double x)
 	}
 	s = (v.d - 1) / (v.d + 1);
 	q = s * s;
-	s = 2 * s *
-	    (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
+	s = 2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
 	return e * 0.6931471805599453 + s;
 }
 
 static uint64_t next_random(struct hl_thread *t)
 {
 	if (!t->random) {
-		uint64_t seed = atomic_load_explicit(
-			&hl_rec.region->sample_seed, memory_order_relaxed);
+		uint64_t seed =
+			atomic_load_explicit(&hl_rec.region->sample_seed, memory_order_relaxed);
 
 		uint64_t ring = (uint64_t)((char *)t->out.ring - (char *)hl_rec.region);
 
-		t->random = seed ? hl_hash_pair(seed, ring ^ t->serial)
-				 : hl_hash_pair(hl_arch_stamp(), (uint64_t)t->tid << 32 | hl_rec.pid);
+		t->random =
+			seed ? hl_hash_pair(seed, ring ^ t->serial)
+			     : hl_hash_pair(hl_arch_stamp(), (uint64_t)t->tid << 32 | hl_rec.pid);
 		t->random |= 1;
 	}
 	t->random += HL_HASH_K;
@@ -112,8 +112,8 @@ hl_cold void hl_steer_obey(void)
 
 	if (number == seen || hl_tls.busy)
 		return;
-	if (!__atomic_compare_exchange_n(&hl_rec.steer_seen, &seen, number, false,
-		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(
+		    &hl_rec.steer_seen, &seen, number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return; /* another thread does */
 	if (steer & HL_STEER_STOP)
 		heaplapse_impl_stop();

@@ -24,8 +24,7 @@ enum hl_take {
 	HL_TAKE_SAMPLE, /* recorded for others like it; the block is in the filter */
 };
 
-enum hl_take hl_steer_ask_alloc(
-	struct hl_thread *t, const void *addr, size_t size, uint64_t *rate);
+enum hl_take hl_steer_ask_alloc(struct hl_thread *t, const void *addr, size_t size, uint64_t *rate);
 bool hl_steer_ask_free(const void *addr);
 /* heaplapse_stop() and heaplapse_start(), asked for from outside; once each time. */
 void hl_steer_obey(void);

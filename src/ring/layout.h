@@ -62,7 +62,7 @@ struct hl_region {
 	_Atomic uint32_t steer;        /* base/mode.h */
 	_Atomic uint64_t sample_bytes; /* HL_MODE_SAMPLE: on average one sample in so many */
 	uint32_t toggle_signal, snapshot_signal; /* of the program's, that steer; 0: none */
-	_Atomic uint64_t sample_seed;  /* not 0: the same samples each time, for tests */
+	_Atomic uint64_t sample_seed;            /* not 0: the same samples each time, for tests */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */

@@ -12,7 +12,7 @@
 #include "trace/reader_internal.h"
 
 #define KEY_FIELDS  7
-#define LIVE_FIELDS 8 /* the last two are of samples alone */
+#define LIVE_FIELDS 8          /* the last two are of samples alone */
 #define RSS_MAX     (1u << 20) /* of more, each two become one */
 
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
@@ -24,8 +24,8 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 		&t->peak_bytes, &t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events,
 		&t->stacks, &t->last_alloc_event, &t->last_alloc_ordinal, &n->threads,
 		&c->unknown_frees, &c->implicit_frees, &c->inherited_frees, &c->late_events,
-		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads,
-		&c->unrecorded_frees, &t->samples};
+		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads, &c->unrecorded_frees,
+		&t->samples};
 
 	memset(n, 0, sizeof(*n));
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)

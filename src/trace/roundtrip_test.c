@@ -485,7 +485,8 @@ static void everything_comes_back(void **state)
  */
 static void the_longest_events_fit(void **state)
 {
-	static const struct kase k = {"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false, false};
+	static const struct kase k = {
+		"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false, false};
 	static char text[70000];
 	struct hl_writer *w = open_writer(&k);
 	struct written wr = {.events = calloc(k.events, sizeof(struct hl_event))};

@@ -214,8 +214,7 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
 		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
 		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
-		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees,
-		t->samples};
+		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees, t->samples};
 
 	return put_numbers(b, v, HL_ARRAY_LEN(v));
 }

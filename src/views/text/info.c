@@ -136,7 +136,8 @@ static void text_estimate(FILE *out, struct hl_model *m)
 	if (!ask_margins(m, &allocated, &live))
 		return;
 	fprintf(out,
-		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- %s, "
+		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
+		"%s, "
 		"live bytes at end +- %s\n",
 		"estimates", hl_text_count(n, hl_model_info(m)->totals.samples),
 		hl_text_bytes(a, allocated), hl_text_bytes(b, live));
@@ -343,7 +344,8 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 	if (i->meta.start_off || i->stops)
 		line(out, "note", "recording was off for a part of the run");
 	if (i->pauses)
-		line(out, "note", "recording was paused for a part of the run: frees alone are in it");
+		line(out, "note",
+			"recording was paused for a part of the run: frees alone are in it");
 	if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }

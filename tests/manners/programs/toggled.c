@@ -24,7 +24,10 @@ static void on_signal(int sig)
 
 static const char *name_of(void (*h)(int))
 {
-	return h == SIG_DFL ? "default" : h == SIG_IGN ? "ignore" : h == on_signal ? "mine" : "strange";
+	return h == SIG_DFL     ? "default"
+	       : h == SIG_IGN   ? "ignore"
+	       : h == on_signal ? "mine"
+				: "strange";
 }
 
 static void nap(void)
@@ -42,8 +45,7 @@ static void show(const char *what)
 
 	memset(&now, 0xff, sizeof(now));
 	sigaction(SIGUSR1, NULL, &now);
-	printf("%s %s flags %d\n", what, name_of(now.sa_handler), 
-		now.sa_flags & ~restorer);
+	printf("%s %s flags %d\n", what, name_of(now.sa_handler), now.sa_flags & ~restorer);
 }
 
 static void churn(int n, size_t size)
