@@ -446,15 +446,14 @@ static hl_cold hl_noinline void emit_big(
 }
 
 /* While samples are taken, or recording is paused. */
-static hl_noinline void emit_alloc_asked(struct hl_thread *t, const struct hl_regs *regs,
-	uint32_t func, const void *addr, size_t size)
+static hl_noinline void emit_alloc_asked(
+	struct hl_thread *t, const struct hl_regs *regs, struct draft d, size_t size)
 {
-	struct draft d = {
-		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
-	enum hl_take take = hl_steer_ask_alloc(t, addr, size, &d.words[2]);
+	enum hl_take take =
+		hl_steer_ask_alloc(t, (const void *)d.words[0], size, &d.words[d.n_words]);
 	struct timed w;
 
-	if (take == HL_TAKE_NOT)
+	if (hl_likely(take == HL_TAKE_NOT))
 		return;
 	if (take == HL_TAKE_SAMPLE) {
 		d.type = HL_REC_SAMPLE;
@@ -464,37 +463,30 @@ static hl_noinline void emit_alloc_asked(struct hl_thread *t, const struct hl_re
 	emit_big(t, d, regs, size);
 	end_timed(t, w);
 	if (take == HL_TAKE_ALL)
-		hl_steer_recorded(addr);
+		hl_steer_recorded((const void *)d.words[0]);
 }
 
-static hl_noinline void emit_alloc_all(struct hl_thread *t, const struct hl_regs *regs,
-	uint32_t func, const void *addr, size_t size)
+void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
 {
+	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {
 		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
-	struct timed w = begin_timed(t);
 
+	struct timed w;
+
+	if (hl_unlikely(!t))
+		return;
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
+		emit_alloc_asked(t, regs, d, size);
+		return;
+	}
+	w = begin_timed(t);
 	if (hl_likely(size < HL_SIZE_BIG))
 		emit_stack_event(t, &d, regs, size);
 	else
 		emit_big(t, d, regs, size);
 	end_timed(t, w);
 	hl_steer_recorded(addr);
-}
-
-/* Small, so that what is passed over costs no more than to find that out. */
-void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
-{
-	struct hl_thread *t = hl_thread_enter();
-	uint32_t steer;
-
-	if (hl_unlikely(!t))
-		return;
-	steer = hl_steer();
-	if (hl_likely(!(steer & HL_STEER_ASK_ALLOC)))
-		emit_alloc_all(t, regs, func, addr, size);
-	else if (!hl_steer_passes(t, steer, size))
-		emit_alloc_asked(t, regs, func, addr, size);
 }
 
 /* A record of words alone; the hot half of free. */
@@ -546,18 +538,14 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 		emit_stack_event(t, &d, regs, 0);
 }
 
-static hl_noinline void emit_free_all(const struct hl_regs *regs, uint32_t func, const void *addr)
+void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(addr))
+		return;
 	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS)))
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
 	else
 		emit_free_stack(regs, func, addr);
-}
-
-void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
-{
-	if (hl_likely(!(hl_steer() & HL_STEER_ASK_FREE)) || hl_steer_ask_free(addr))
-		emit_free_all(regs, func, addr);
 }
 
 bool hl_emit_move_begin(const void *old)
@@ -584,8 +572,10 @@ static hl_noinline void emit_move_asked(struct hl_thread *t, const struct hl_reg
 	enum hl_take take = HL_TAKE_NOT;
 
 	if (!begun) {
-		if (addr) /* the old block is nobody's */
-			emit_alloc_asked(t, regs, func, addr, size);
+		d.type = HL_REC_ALLOC; /* the old block is nobody's */
+		d.n_words = 2;
+		if (addr)
+			emit_alloc_asked(t, regs, d, size);
 		return;
 	}
 	if (addr)

@@ -29,19 +29,6 @@ bool hl_steer_ask_free(const void *addr);
 /* heaplapse_stop() and heaplapse_start(), asked for from outside; once each time. */
 void hl_steer_obey(void);
 
-/* Most allocations among samples: smaller than what is still to be passed over. */
-hl_inline bool hl_steer_passes(struct hl_thread *t, uint32_t steer, size_t size)
-{
-	const uint32_t all = HL_STEER_MODE | HL_STEER_STOP | HL_STEER_PAUSED;
-
-	if ((steer & all) != HL_MODE_SAMPLE || size > t->until_sample ||
-		t->sample_rate !=
-			atomic_load_explicit(&hl_rec.region->sample_bytes, memory_order_relaxed))
-		return false;
-	t->until_sample -= size;
-	return true;
-}
-
 /*
  * After an allocation that was recorded as every one is: if samples are taken by now, the collector
  * may have looked for blocks that the filter lacks before this one was in the ring.
