@@ -42,9 +42,8 @@ static inline const char *hl_mode_name(unsigned mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "unknown";
 }
 
-#define HL_SAMPLE_BYTES                                                          \
-	(UINT64_C(512) << 10) /* one sample in so many, if nobody says otherwise \
-			       */
-#define HL_SAMPLE_MAX (UINT64_C(1) << 32)
+/* One sample in so many, if nobody says otherwise; and the most there can be. */
+#define HL_SAMPLE_BYTES (UINT64_C(512) << 10)
+#define HL_SAMPLE_MAX   (UINT64_C(1) << 32)
 
 #endif

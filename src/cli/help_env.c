@@ -31,6 +31,9 @@ static const struct {
 		"servers to fetch missing debug files from; --debuginfod=no "
 		"does not"},
 	{"DEBUGINFOD_TIMEOUT", "SECONDS", "how long one file may take"},
+	{"HEAPLAPSE_SAMPLE_SEED", "N",
+		"record --mode=sample takes the same samples in each run of the same program, for "
+		"tests"},
 	{"PATH", "DIRS", "where record looks for the program, as a shell does"},
 	{"XDG_RUNTIME_DIR", "DIR",
 		"where record makes a folder for a socket, for programs in a network namespace of "

@@ -260,7 +260,8 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 	struct hl_rss_sample s = {
 		.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
 
-	if (now - o->last_tick_ns < TICK_NS)
+	/* The scan that met the program began before its output did. */
+	if (now < o->last_tick_ns + TICK_NS)
 		return;
 	o->last_tick_ns = now;
 	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
