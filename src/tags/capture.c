@@ -77,10 +77,23 @@ static bool same(const struct hl_tag_node *n)
 	return n->begun == n->ended;
 }
 
+/* In three steps: a copy in one goes through memory in whatever order is fastest. */
+static int read_once(const struct capture *c, uint64_t at, struct hl_tag_node *n)
+{
+	const size_t first = sizeof(n->ended), last = offsetof(struct hl_tag_node, begun);
+	int err = read_at(c, at, &n->ended, first);
+
+	atomic_thread_fence(memory_order_acquire);
+	if (!err)
+		err = read_at(c, at + first, (char *)n + first, last - first);
+	atomic_thread_fence(memory_order_acquire);
+	return err ? err : read_at(c, at + last, &n->begun, sizeof(n->begun));
+}
+
 static int read_node(struct capture *c, uint64_t at, struct hl_tag_node *n)
 {
 	for (uint32_t i = 0; i < c->s->tries; i++) {
-		int err = read_at(c, at, n, sizeof(*n));
+		int err = read_once(c, at, n);
 
 		if (err || same(n))
 			return err;

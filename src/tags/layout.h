@@ -6,8 +6,8 @@
  * image (record/tags_note.c) tells where the head is.
  *
  * A node is written by one thread, with plain stores. Who writes raises `begun` first and `ended`
- * last; both only grow. Who reads takes `ended` first and `begun` last, in one copy from the
- * node's first byte to its last: when they are equal, no write was under way in between.
+ * last; both only grow. Who reads takes `ended` first and `begun` last: when they are equal, no
+ * write was under way in between.
  *
  * Nodes are never moved and never given back. Within a tree's chunks a parent comes before its
  * children.

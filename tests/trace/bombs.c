@@ -43,9 +43,9 @@ static void add_table(const uint64_t v[6], const uint8_t *modules, size_t module
 /* END with totals that say there is a live block for each node. */
 static void add_end(uint64_t nodes)
 {
-	uint64_t v[27] = {nodes, nodes * 100};
+	uint64_t v[31] = {nodes, nodes * 100};
 	uint8_t buf[300];
-	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 27)};
+	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 31)};
 	struct hl_chunk_head head = {.type = HL_CHUNK_END};
 
 	fuzz_trace_chunk(&t, &head, &column, 1, true);
@@ -267,7 +267,7 @@ static void contradiction(void)
 		{HL_COL_KEY_ALLOC_BLOCKS, one, 1}, {HL_COL_KEY_ALLOC_BYTES, one, 1},
 		{HL_COL_KEY_LIVE_BLOCKS, five, 1}, {HL_COL_KEY_LIVE_BYTES, five, 1},
 		{HL_COL_KEY_PEAK_BLOCKS, zeros, 1}, {HL_COL_KEY_PEAK_BYTES, zeros, 1},
-		{HL_COL_NUMBERS, zeros, 23}};
+		{HL_COL_NUMBERS, zeros, 25}};
 	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME,
 		.flags = HL_CHUNK_FULL,
 		.n_rows = 1,

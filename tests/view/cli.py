@@ -123,8 +123,8 @@ def output(tmp, good, big):
 
 def info(good):
     i = json.loads(run('info', '--json', good).stdout)
-    check(list(i)[:12] == ['schema', 'program', 'pid', 'command', 'arch', 'start_unix_ns', 'duration_ns', 'end', 'complete',
-                           'mode', 'zero_memory', 'totals'], f'names: {list(i)}')
+    check(list(i)[:11] == ['schema', 'program', 'pid', 'command', 'arch', 'start_unix_ns', 'duration_ns', 'end', 'complete',
+                           'mode', 'totals'], f'names: {list(i)}')
     check(i['schema'] == 1 and i['program'] == '/bin/made-up' and i['pid'] == 42, str(i))
     check(i['command'] == ['made-up', '--x', 'a \x1bb'], str(i['command']))
     check(i['start_unix_ns'] == 1700000000000000001 and i['duration_ns'] == 6400, str(i))
