@@ -310,7 +310,9 @@ const struct hl_opt hl_record_opts[] = {
 		"mode tags: whom a free is charged to, the scope that frees (default) or the one "
 		"that owns the block",
 		set_tags},
-	{0, "stats-json", "FILE", "mode tags: write the numbers of all scopes at exit, as JSON",
+	{0, "stats-json", "FILE",
+		"mode tags: write the numbers of all scopes at exit, as JSON "
+		"(default " HL_RECORD_TAGS ")",
 		set_stats_json},
 	{0, "stats-dot", "FILE", "the same as a graph for graphviz", set_stats_dot},
 	{0, "snapshot-interval", "SECONDS", "mode tags: write them every so often too",
@@ -417,8 +419,22 @@ void hl_record_init(void *options)
 	o->env_problem = read_env(o);
 }
 
+/* Counters that nobody writes anywhere would be gone with the program. */
+static void settle_tags(const struct record_options *o)
+{
+	static const char *const places[] = {
+		"HEAPLAPSE_STATS_JSON", "HEAPLAPSE_STATS_DOT", "HEAPLAPSE_SNAPSHOT_PREFIX"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++)
+		if (getenv(places[i]))
+			return;
+	if (o->collect.mode == HL_MODE_TAGS)
+		(void)setenv("HEAPLAPSE_STATS_JSON", HL_RECORD_TAGS, 1);
+}
+
 int hl_record_settle(struct record_options *o)
 {
+	settle_tags(o);
 	if (!o->output)
 		o->output = HL_RECORD_PATTERN;
 	o->collect.output.pattern = o->output;

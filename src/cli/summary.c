@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -169,12 +170,12 @@ static void put_word(struct hl_strbuf *b, const char *word)
 	hl_strbuf_putc(b, '\'');
 }
 
-static void next_step(const char *before, const char *option, const char *path, const char *what)
+static void next_step(const char *before, const char *command, const char *path, const char *what)
 {
 	struct hl_strbuf raw = {0}, line = {0};
 
 	put_word(&raw, program_invocation_name);
-	hl_strbuf_printf(&raw, " report%s ", option);
+	hl_strbuf_printf(&raw, " %s ", command);
 	put_word(&raw, path);
 	hl_text_escape(&line, hl_strbuf_str(&raw));
 	fprintf(stderr, "  %-6s%s  %s# %s%s\n", before, hl_strbuf_str(&line), style(HL_STYLE_DIM),
@@ -199,11 +200,24 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 	fprintf(stderr, "  %-12s%s (%s)\n", "trace", hl_strbuf_str(&shown),
 		hl_text_bytes(size, info->file_bytes));
 	hl_strbuf_fini(&shown);
-	next_step("next:", "", path, "who held the memory at the peak");
+	next_step("next:", "report", path, "who held the memory at the peak");
 	if (leaks)
-		next_step("", " --leaks", path, "what was never freed");
+		next_step("", "report --leaks", path, "what was never freed");
 	if (churns(&info->totals))
-		next_step("", " --temporary", path, "who made blocks only to free them at once");
+		next_step("", "report --temporary", path,
+			"who made blocks only to free them at once");
+}
+
+/* Nothing but counters, which the program has written itself. */
+static bool print_tags(const struct hl_trace_info *info)
+{
+	const char *stats = getenv("HEAPLAPSE_STATS_JSON");
+
+	if (!info->meta.mode || strcmp(info->meta.mode, "tags") != 0 || info->totals.events)
+		return false;
+	if (stats && *stats)
+		next_step("next:", "tags", stats, "what each scope of the program holds");
+	return true;
 }
 
 static void *print_all(void *arg)
@@ -218,6 +232,10 @@ static void *print_all(void *arg)
 		return NULL;
 	}
 	print_head(hl_model_info(m));
+	if (print_tags(hl_model_info(m))) {
+		hl_model_close(m);
+		return NULL;
+	}
 	print_peak(&hl_model_info(m)->totals);
 	rest = rest_of(m);
 	print_rest(m, &rest);

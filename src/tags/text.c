@@ -20,10 +20,14 @@ static void put_head(struct hl_sink *s, const struct hl_tag_report *r)
 	}
 	hl_sink_puts(s, "process ");
 	hl_sink_u64(s, r->pid);
-	put_line(s, ": resident ", r->rss_bytes);
-	put_line(s, ", address space ", r->vm_bytes);
-	put_line(s, ", before counting ", r->before_bytes);
-	put_line(s, ", counting takes ", r->own_bytes);
+	if (r->requested) { /* of a trace, which has other numbers of the process */
+		hl_sink_puts(s, ", as recorded");
+	} else {
+		put_line(s, ": resident ", r->rss_bytes);
+		put_line(s, ", address space ", r->vm_bytes);
+		put_line(s, ", before counting ", r->before_bytes);
+		put_line(s, ", counting takes ", r->own_bytes);
+	}
 	if (r->allocator_known) {
 		put_line(s, "\nallocator: in use ", r->used_bytes);
 		put_line(s, ", free ", r->free_bytes);

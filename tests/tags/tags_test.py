@@ -426,4 +426,26 @@ def test_examples(place):
         contains(name, done.out, *words)
 
 
+def test_default_place(place):
+    """record --mode=tags alone: the numbers are in a file, and the summary says how to see them"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    done = place.record(program, options=('--summary', '--mode=tags', '-f', '-o', 'x.hlt'))
+    expect('status', done.status, 0)
+    contains('next step', done.err, 'tags heaplapse.tags.json')
+    if 'peak' in done.err:
+        raise Failure('a trace without events has no peak: ' + done.err)
+    contains('scopes', tags(place, 'heaplapse.tags.json'), 'render', 'draw', 'vertices')
+
+
+def test_of_trace(place):
+    """the scopes of a trace: requested bytes, charged to the owner; how often they were entered is not known"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    expect('status', place.record(program, options=('-q', '-f', '-o', 'x.hlt')).status, 0)
+    text = tags(place, 'x.hlt')
+    contains('head', text, 'as recorded', 'requested bytes')
+    rows = {line.split()[-1]: line for line in text.splitlines() if line.strip()}
+    contains('draw/vertices', rows['vertices'], '292.9 KiB', '200', ' - ')
+    contains('JSON', tags(place, '--json', 'x.hlt'), '"entered":null')
+
+
 main(globals())
