@@ -14,6 +14,7 @@
 #include "record/guard.h"
 #include "record/lookup.h"
 #include "record/recorder.h"
+#include "record/steer.h"
 #include "record/tags.h"
 
 /* One row per operator: its symbol, the real one when found, and the bounds of its code. */
@@ -219,7 +220,7 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 		return p;
 	if (hl_unlikely(hl_tags_mode()))
 		hl_tags_alloc(p, func);
-	else
+	else if (!hl_steer_passes_alloc(size))
 		hl_emit_alloc(regs, func, p, size);
 	return p;
 }
@@ -244,7 +245,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	}
 	if (hl_unlikely(hl_tags_mode()))
 		hl_tags_free(p, func);
-	else
+	else if (!hl_steer_passes_free(p))
 		hl_emit_free(regs, func, p);
 	hl_tls.guard = frame;
 	real(p, a, b, c);

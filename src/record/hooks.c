@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "record/guard.h"
 #include "record/recorder.h"
+#include "record/steer.h"
 #include "record/tags.h"
 
 #define CAPTURED(regs)       \
@@ -71,6 +72,8 @@ hl_inline void *count_new(void *p, uint32_t func)
 		HL_GUARD_LEAVE();                           \
 		if (hl_unlikely(hl_tags_mode()))            \
 			return count_new(hl_p, func);       \
+		if (hl_steer_passes_alloc(hl_p ? size : 0)) \
+			return hl_p;                        \
 		CAPTURED(regs);                             \
 		return record_new(hl_p, &regs, func, size); \
 	} while (0)
@@ -258,25 +261,25 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                      \
-	do {                                          \
-		if (hl_unlikely(!(p)))                \
-			return;                       \
-		if (hl_internal()) {                  \
-			call;                         \
-			return;                       \
-		}                                     \
-		if (hl_unlikely(hl_boot_owns(p)))     \
-			return;                       \
-		if (hl_unlikely(hl_tags_mode())) {    \
-			hl_tags_free(p, func);        \
-		} else {                              \
-			CAPTURED(regs);               \
-			hl_emit_free(&regs, func, p); \
-		}                                     \
-		HL_GUARD_ENTER();                     \
-		call;                                 \
-		HL_GUARD_LEAVE();                     \
+#define FREE_HOOK(func, p, call)                       \
+	do {                                           \
+		if (hl_unlikely(!(p)))                 \
+			return;                        \
+		if (hl_internal()) {                   \
+			call;                          \
+			return;                        \
+		}                                      \
+		if (hl_unlikely(hl_boot_owns(p)))      \
+			return;                        \
+		if (hl_unlikely(hl_tags_mode())) {     \
+			hl_tags_free(p, func);         \
+		} else if (!hl_steer_passes_free(p)) { \
+			CAPTURED(regs);                \
+			hl_emit_free(&regs, func, p);  \
+		}                                      \
+		HL_GUARD_ENTER();                      \
+		call;                                  \
+		HL_GUARD_LEAVE();                      \
 	} while (0)
 
 void free(void *p)

@@ -29,6 +29,42 @@ bool hl_steer_ask_free(const void *addr);
 /* heaplapse_stop() and heaplapse_start(), asked for from outside; once each time. */
 void hl_steer_obey(void);
 
+/* Nothing but samples is to be asked for: neither stopped nor paused, and the filter is filled. */
+hl_inline bool hl_steer_samples(uint32_t steer)
+{
+	return (steer & (HL_STEER_MODE | HL_STEER_PAUSED | HL_STEER_STOP)) == HL_MODE_SAMPLE;
+}
+
+/*
+ * Most of what happens while samples are taken is none: found out here, before anything is made
+ * ready for a record. False: ask further.
+ */
+hl_inline bool hl_steer_passes_alloc(size_t size)
+{
+	uint32_t steer = hl_steer();
+	struct hl_thread *t = hl_tls.thread;
+
+	if (hl_likely(!(steer & HL_STEER_PART)))
+		return false;
+	if (!hl_steer_samples(steer) || !t || !hl_rec.region ||
+		!atomic_load_explicit(&hl_alive.on, memory_order_relaxed) ||
+		(hl_rec.settings & HL_SET_ZERO) || size > t->until_sample ||
+		t->sample_rate !=
+			atomic_load_explicit(&hl_rec.region->sample_bytes, memory_order_relaxed))
+		return false;
+	t->until_sample -= size;
+	return true;
+}
+
+hl_inline bool hl_steer_passes_free(const void *addr)
+{
+	uint32_t steer = hl_steer();
+
+	return hl_unlikely(steer & HL_STEER_PART) && hl_steer_samples(steer) &&
+	       !(steer & HL_STEER_ALL_FREES) && hl_rec.region &&
+	       !hl_filter_has(hl_rec.region, (uintptr_t)addr);
+}
+
 /*
  * After an allocation that was recorded as every one is: if samples are taken by now, the collector
  * may have looked for blocks that the filter lacks before this one was in the ring.
