@@ -80,7 +80,7 @@ static int add_mode(struct hl_model *m, const struct hl_extra *x)
 	if (x->kind == HL_EXTRA_MODE) {
 		c.mode = (uint32_t)(x->value & HL_STEER_MODE);
 		c.paused = x->value & HL_STEER_PAUSED;
-		c.sample_bytes = x->value2;
+		c.sample_bytes = c.mode == HL_MODE_SAMPLE ? x->value2 : 0;
 	} else {
 		c.stopped = x->kind == HL_EXTRA_STOP;
 	}
