@@ -256,18 +256,29 @@ static bool parse_signal(const char *text, uint32_t *out)
 
 #define SIGNAL_EXPECTED "a signal that a program has no other use for, such as USR1 or USR2"
 
+static const char *two_signals(const struct record_options *o)
+{
+	return o->collect.toggle_signal && o->collect.toggle_signal == o->collect.snapshot_signal
+		       ? "another one than that of the other option; each wants its own"
+		       : NULL;
+}
+
 static const char *set_toggle_signal(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	return parse_signal(value, &o->collect.toggle_signal) ? NULL : SIGNAL_EXPECTED;
+	if (!parse_signal(value, &o->collect.toggle_signal))
+		return SIGNAL_EXPECTED;
+	return two_signals(o);
 }
 
 static const char *set_snapshot_signal(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	return parse_signal(value, &o->collect.snapshot_signal) ? NULL : SIGNAL_EXPECTED;
+	if (!parse_signal(value, &o->collect.snapshot_signal))
+		return SIGNAL_EXPECTED;
+	return two_signals(o);
 }
 
 const struct hl_opt hl_record_opts[] = {

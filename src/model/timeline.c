@@ -114,6 +114,20 @@ static void add_keyframes(struct columns *c, size_t *key, size_t chunk)
 		add_keyframe(c, hl_reader_keyframe(c->m->reader, *key));
 }
 
+/* What the end tells of a run whose course is not in the file: its peak, and what was left. */
+static void add_end(struct columns *c)
+{
+	const struct hl_trace_info *i = c->m->info;
+	struct hl_column *peak;
+
+	if (c->m->n_stretches == 0 || !i->has_end)
+		return;
+	peak = &c->data[hl_timeline_column(c->m, i->totals.peak_time_ns, c->n)];
+	peak->max_bytes = hl_max_u64(peak->max_bytes, i->totals.peak_bytes);
+	c->live = hl_sums_live_bytes(&i->totals.sums);
+	c->data[c->n - 1].max_bytes = hl_max_u64(c->data[c->n - 1].max_bytes, c->live);
+}
+
 static int from_chunks(struct columns *c)
 {
 	struct hl_chunk_events events = {0};
@@ -130,6 +144,7 @@ static int from_chunks(struct columns *c)
 	hl_progress_end();
 	add_keyframes(c, &key, hl_reader_n_chunks(c->m->reader));
 	move_to(c, c->n - 1);
+	add_end(c);
 	c->data[c->n - 1].end_bytes = c->live;
 	hl_chunk_events_free(&events);
 	return err ? hl_model_fail(c->m, err) : 0;

@@ -344,6 +344,9 @@ def test_bad_signals(place):
         done = place.record('true', options=(f'--toggle-signal={value}',))
         expect(f'status of {value}', done.status, 125)
         contains('why', done.err, '--toggle-signal', 'such as USR1')
+    done = place.record('true', options=('--toggle-signal=USR1', '--snapshot-signal=USR1'))
+    expect('status of one signal for both', done.status, 125)
+    contains('why', done.err, 'each wants its own')
     contains('a mode', place.record('true', options=('--mode=sample=x',)).err, 'sample=BYTES')
 
 

@@ -78,6 +78,9 @@ def check_reports(mode, trace):
     at = json.loads(run('report', '--json', '--at', '@mark:churned', trace).stdout)
     live = (100 + 8) * ROUNDS + RESIZED[-1]
     case(at['total_bytes'] == live and not at.get('moved'), f'{mode}: live at a snapshot', at['total_bytes'])
+    course = json.loads(run('report', '--json', '--timeline', trace).stdout)
+    peak = json.loads(run('info', '--json', trace).stdout)['totals']['peak_bytes']
+    case(max(column['max_live_bytes'] for column in course['columns']) == peak, f'{mode}: the timeline is as high as the peak')
 
 
 def strip(nodes):
