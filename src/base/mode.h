@@ -42,6 +42,20 @@ static inline const char *hl_mode_name(unsigned mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "unknown";
 }
 
+/* Of its word; trace for one that is not known. */
+static inline uint32_t hl_mode_number(const char *name)
+{
+	for (uint32_t i = 0; i <= HL_MODE_TAGS; i++) {
+		const char *a = hl_mode_name(i), *b = name;
+
+		while (*a && *a == *b)
+			a++, b++;
+		if (!*a && !*b)
+			return i;
+	}
+	return HL_MODE_TRACE;
+}
+
 /* One sample in so many, if nobody says otherwise; and the most there can be. */
 #define HL_SAMPLE_BYTES (UINT64_C(512) << 10)
 #define HL_SAMPLE_MAX   (UINT64_C(1) << 32)

@@ -56,7 +56,7 @@ static int parse_mode(const char *word, struct hl_ctl_request *q)
 	snprintf(name, sizeof(name), "%.*s", value ? (int)(value - word) : 15, word);
 	mode = hl_word_find(HL_MODE_WORDS, name);
 	if (mode < 0 || (value && mode != HL_MODE_SAMPLE))
-		return hl_cli_usage("mode=%s is not one of trace, sample or "
+		return hl_cli_usage("mode=%s is not one of trace, cull, count, sample or "
 				    "sample=BYTES",
 			word);
 	q->mode = (uint32_t)mode;
@@ -227,8 +227,13 @@ static int say_refused(const char *pid, const struct hl_ctl_request *q, int err)
 			pid);
 		break;
 	case EOPNOTSUPP:
-		hl_cli_error("the mode cannot be changed to %s while the program runs",
-			hl_mode_name(q->mode));
+		if (q->verb == HL_CTL_MODE && q->mode == HL_MODE_TAGS)
+			hl_cli_error("the mode cannot be changed to tags while the program runs: "
+				     "start it with record --mode=tags");
+		else
+			hl_cli_error("process %s counts in mode tags, which is for the whole run: "
+				     "heaplapse_tags_disable() leaves a part out",
+				pid);
 		break;
 	case ENOSPC:
 		hl_cli_error("there have been %u different rates of samples in this run, which are "
@@ -365,7 +370,7 @@ const struct hl_cmd hl_cmd_ctl = {
 		 "  pause             record frees alone: what is live stays true\n"
 		 "  resume            record again; also what heaplapse_start() does\n"
 		 "  stop              record nothing, as heaplapse_stop() does\n"
-		 "  mode=MODE         trace, sample or sample=BYTES\n"
+		 "  mode=MODE         trace, cull, count, sample or sample=BYTES\n"
 		 "  snapshot [LABEL]  as heaplapse_snapshot() does\n"
 		 "  mark LABEL        as heaplapse_mark() does\n"
 		 "A program and what it forked without exec are steered together; status, snapshot "

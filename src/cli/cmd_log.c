@@ -175,6 +175,13 @@ static int snapshot_number(const struct log_state *s, const char *text, size_t *
 	return 0;
 }
 
+static int check_order(size_t a, size_t b)
+{
+	return a < b ? 0
+		     : hl_cli_usage(
+			       "--compare: the earlier snapshot comes first, as in %zu %zu", b, a);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -244,6 +251,8 @@ static int run_log(void *state, int argc, char **argv)
 		status = snapshot_number(s, argv[argc - 2], &from);
 		if (!status)
 			status = snapshot_number(s, argv[argc - 1], &to);
+		if (!status)
+			status = check_order(from, to);
 	}
 	if (!status && !err) {
 		hl_trace_file_warn(m);

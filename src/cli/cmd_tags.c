@@ -113,6 +113,11 @@ static int gather(struct tags_state *s, int argc, char **argv, struct hl_tag_boo
 		struct hl_tag_book book = {0};
 
 		status = hl_tags_input(argv[i], &book);
+		if (!status && i < argc - 1 && !hl_tag_book_alike(sum, &book))
+			status =
+				hl_cli_usage("%s counts otherwise than %s (%s): they cannot be put "
+					     "together",
+					argv[i], argv[argc - 1], hl_tag_charge(&book.r));
 		if (!status && hl_tag_book_add(sum, &book, &merges, s->diff && i == 0)) {
 			hl_cli_error("there is not enough memory for these trees");
 			status = HL_EXIT_IO;

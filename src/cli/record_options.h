@@ -24,7 +24,7 @@ struct record_options {
 extern const struct hl_opt hl_record_opts[];
 
 #define HL_RECORD_PATTERN "heaplapse.%e.%p.hlt"
-#define HL_RECORD_TAGS    "heaplapse.tags.json"
+#define HL_RECORD_TAGS    "heaplapse.tags.%p.json"
 
 /* What holds before any option: the defaults, and HEAPLAPSE_FOO_BAR for --foo-bar. */
 void hl_record_init(void *options);

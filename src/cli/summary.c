@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,8 +212,13 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 /* Nothing but counters, which the program has written itself. */
 static bool print_tags(const struct hl_trace_info *info)
 {
-	const char *stats = getenv("HEAPLAPSE_STATS_JSON");
+	const char *stats = getenv("HEAPLAPSE_STATS_JSON"),
+		   *pid = stats ? strstr(stats, "%p") : NULL;
+	char path[PATH_MAX];
 
+	if (pid && snprintf(path, sizeof(path), "%.*s%" PRIu64 "%s", (int)(pid - stats), stats,
+			   info->meta.pid, pid + 2) < (int)sizeof(path))
+		stats = path;
 	if (!info->meta.mode || strcmp(info->meta.mode, "tags") != 0 || info->totals.events)
 		return false;
 	if (stats && *stats)

@@ -264,12 +264,12 @@ static int from_trace(const char *path, struct hl_tag_book *b)
 	if (status)
 		return status;
 	err = hl_tags_from_trace(m, b);
-	if (err == -ENODATA)
+	if (err == -ENOENT)
 		hl_cli_error("%s holds no tags: the program entered no scope (HEAPLAPSE_SCOPE in "
 			     "heaplapse.h)",
 			path);
 	else if (err)
-		hl_trace_file_failed(m);
+		return hl_trace_file_failed(m); /* which closes it */
 	hl_model_close(m);
 	return err ? HL_EXIT_IO : HL_EXIT_OK;
 }

@@ -92,11 +92,9 @@ static int add_mark(struct hl_region_reader *r, struct hl_proc *p, uint8_t kind,
 	return 0;
 }
 
-static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_ctl_request *q)
+static int steer(struct hl_region_reader *r, const struct hl_ctl_request *q)
 {
 	switch (q->verb) {
-	case HL_CTL_STATUS:
-		return p ? 0 : -ESRCH;
 	case HL_CTL_PAUSE:
 		hl_steer_pause(r, true);
 		return 0;
@@ -107,10 +105,22 @@ static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_c
 	case HL_CTL_STOP:
 		hl_steer_start(r, false);
 		return 0;
+	}
+	if (q->mode > HL_MODE_TAGS || q->sample_bytes > HL_SAMPLE_MAX)
+		return -EINVAL;
+	return hl_steer_set_mode(r, (enum hl_mode)q->mode, q->sample_bytes);
+}
+
+static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_ctl_request *q)
+{
+	switch (q->verb) {
+	case HL_CTL_STATUS:
+		return p ? 0 : -ESRCH;
+	case HL_CTL_PAUSE:
+	case HL_CTL_RESUME:
+	case HL_CTL_STOP:
 	case HL_CTL_MODE:
-		if (q->mode > HL_MODE_TAGS || q->sample_bytes > HL_SAMPLE_MAX)
-			return -EINVAL;
-		return hl_steer_set_mode(r, (enum hl_mode)q->mode, q->sample_bytes);
+		return r->steering.mode == HL_MODE_TAGS ? -EOPNOTSUPP : steer(r, q);
 	case HL_CTL_MARK:
 		return add_mark(r, p, HL_EXTRA_MARK, q->text);
 	case HL_CTL_SNAPSHOT:
@@ -118,7 +128,6 @@ static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_c
 	}
 	return -EINVAL;
 }
-
 /* False: not yet. */
 static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
 {

@@ -83,7 +83,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
-	uint64_t before = 0;
+	uint64_t before = 0, durable;
 	int err = -ENOMEM;
 	struct stat st;
 
@@ -120,7 +120,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
 		/* All it took: what is lost is not counted twice. */
 		before = atomic_load(&r->region->taken_events);
-		r->lost_before = before - atomic_exchange(&r->region->durable_events, before);
+		durable = atomic_exchange(&r->region->durable_events, before);
+		r->lost_before = before > durable ? before - durable : 0;
 	}
 	r->durable = hl_durable_new(memfd, before);
 	if (!r->durable) {
@@ -323,7 +324,7 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 			n = i;
 			break;
 		}
-		events += (uint64_t)hl_record_is_event(to + i);
+		events += hl_record_events(to + i);
 		i += len;
 	}
 	v->words.len += n;
@@ -522,11 +523,11 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 	if (v->feed) {
 		struct hl_proc *p = v->proc;
 
-		if (v->stamp < p->last_stamp && hl_record_is_event(words))
+		if (v->stamp < p->last_stamp && hl_record_events(words))
 			p->counters.late_events++;
 		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
 		hl_proc_record(p, v->feed, words, len, v->stamp);
-	} else if (r->procs.len && hl_record_is_event(words)) {
+	} else if (r->procs.len && hl_record_events(words)) {
 		r->procs.data[0]->counters.dropped_events++; /* nobody's: so nowhere else */
 	}
 	v->at += len;

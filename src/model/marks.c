@@ -69,7 +69,7 @@ static int add_name(struct hl_model *m, hl_model_names *to, uint32_t number, con
 
 static int add_mode(struct hl_model *m, const struct hl_extra *x)
 {
-	struct hl_mode_change last = {0}, c;
+	struct hl_mode_change last = {.mode = hl_mode_number(m->info->meta.mode)}, c;
 
 	if (x->kind != HL_EXTRA_MODE && x->kind != HL_EXTRA_START && x->kind != HL_EXTRA_STOP)
 		return 0;

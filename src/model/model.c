@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "model/model_internal.h"
 #include "model/question.h"
 #include "util/text.h"
@@ -176,7 +177,8 @@ bool hl_model_withholds(const struct hl_model *m)
 
 bool hl_model_may_say_leaked(const struct hl_model *m)
 {
-	return is_sound(m->info) && m->info->end.kind == HL_END_EXIT &&
+	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&
+	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) != 0 &&
 	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
 	       m->info->totals.implicit_frees == 0;
 }

@@ -332,7 +332,7 @@ static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || q->pool || m->info->totals.samples ||
+	if (q->decode || q->pool || (m->info->totals.samples && !hl_model_withholds(m)) ||
 		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)

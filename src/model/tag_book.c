@@ -231,6 +231,11 @@ static void combine_process(
 	to->unsettled += n->unsettled;
 }
 
+bool hl_tag_book_alike(const struct hl_tag_book *a, const struct hl_tag_book *b)
+{
+	return a->r.owner == b->r.owner && a->r.requested == b->r.requested;
+}
+
 int hl_tag_book_add(struct hl_tag_book *to, const struct hl_tag_book *from,
 	const struct hl_tag_merges *m, bool take_away)
 {

@@ -40,12 +40,15 @@ struct hl_tag_merges {
 int hl_tag_book_add(struct hl_tag_book *to, const struct hl_tag_book *from,
 	const struct hl_tag_merges *m, bool take_away);
 
+/* Do their numbers mean the same? */
+bool hl_tag_book_alike(const struct hl_tag_book *a, const struct hl_tag_book *b);
+
 /* Reads a snapshot. 0; -EBADMSG: it is none, -EPIPE: it is cut short, -EPROTO: of a later version,
  * -EFBIG: over 2 GiB, -ENOMEM. */
 int hl_tag_book_from_json(struct hl_tag_book *b, const char *text, size_t len);
 
 struct hl_model;
-/* The tags of a trace. 0; -ENODATA: it holds none. */
+/* The tags of a trace. 0; -ENOENT: it holds none; else hl_model_error(). */
 int hl_tags_from_trace(struct hl_model *m, struct hl_tag_book *b);
 
 #endif

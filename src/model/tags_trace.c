@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/model_internal.h"
 #include "model/scopes.h"
 #include "model/tag_book.h"
+#include "model/tags.h"
 
 #define ALL_THREADS "(all threads)"
 
@@ -78,11 +80,14 @@ static int fill(
 int hl_tags_from_trace(struct hl_model *m, struct hl_tag_book *b)
 {
 	struct hl_scope_tree t;
-	int err = hl_scopes_build(&t, m, NULL);
+	int err;
 
+	if (hl_model_n_tags(m) > 0 && hl_model_withholds(m))
+		return hl_model_no_events(m, "what each scope did");
+	err = hl_scopes_build(&t, m, NULL);
 	if (err)
 		return err;
-	err = t.n == 0 ? -ENODATA : fill(b, hl_model_info(m), &t);
+	err = t.n == 0 ? -ENOENT : fill(b, hl_model_info(m), &t);
 	hl_scope_tree_fini(&t);
 	return err;
 }

@@ -218,10 +218,12 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 	hl_tls.guard = saved;
 	if (hl_unlikely(!p))
 		return p;
-	if (hl_unlikely(hl_tags_mode()))
+	if (hl_unlikely(hl_tags_mode())) {
+		hl_emit_zero(func, p, size);
 		hl_tags_alloc(p, func);
-	else if (!hl_steer_passes_alloc(size))
+	} else if (!hl_steer_passes_alloc(size)) {
 		hl_emit_alloc(regs, func, p, size);
+	}
 	return p;
 }
 

@@ -551,8 +551,7 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 
 	struct timed w;
 
-	if (hl_unlikely(hl_rec.settings & HL_SET_ZERO) && func != HL_FUNC_CALLOC)
-		__builtin_memset((void *)(uintptr_t)addr, 0, size);
+	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
 		return;
 	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {

@@ -54,10 +54,12 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 	return p;
 }
 
-hl_inline void *count_new(void *p, uint32_t func)
+hl_inline void *count_new(void *p, uint32_t func, size_t size)
 {
-	if (hl_likely(p != NULL))
+	if (hl_likely(p != NULL)) {
+		hl_emit_zero(func, p, size);
 		hl_tags_alloc(p, func);
+	}
 	return p;
 }
 
@@ -71,7 +73,7 @@ hl_inline void *count_new(void *p, uint32_t func)
 		hl_p = call;                                \
 		HL_GUARD_LEAVE();                           \
 		if (hl_unlikely(hl_tags_mode()))            \
-			return count_new(hl_p, func);       \
+			return count_new(hl_p, func, size); \
 		if (hl_steer_passes_alloc(hl_p ? size : 0)) \
 			return hl_p;                        \
 		CAPTURED(regs);                             \

@@ -145,6 +145,13 @@ void hl_thread_unlock_shared(struct hl_thread *t);
 /* hooks.c: what a hook costs around its record, by the same steps with nothing behind them. */
 uint32_t hl_hooks_ticks_around(void);
 
+/* --zero-memory: a new block is zeros. */
+hl_inline void hl_emit_zero(uint32_t func, const void *addr, size_t size)
+{
+	if (hl_unlikely(hl_rec.settings & HL_SET_ZERO) && func != HL_FUNC_CALLOC)
+		__builtin_memset((void *)(uintptr_t)addr, 0, size);
+}
+
 /* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);

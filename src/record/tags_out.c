@@ -309,6 +309,24 @@ void hl_tags_at_exit(void)
 	write_stats();
 }
 
+/* "%p" is the pid: several programs with one variable have a file each. */
+static void put_pid(char *path)
+{
+	char *at = strchr(path, '%'), digits[24];
+	size_t n, rest;
+
+	while (at && at[1] != 'p')
+		at = strchr(at + 1, '%');
+	if (!at)
+		return;
+	n = hl_fmt_u64(digits, out.pid);
+	rest = strlen(at + 2) + 1;
+	if ((size_t)(at - path) + n + rest > HL_TAGS_PATH)
+		return;
+	memmove(at + n, at + 2, rest);
+	memcpy(at, digits, n);
+}
+
 /* From where the program was started, wherever it goes later. */
 static void take_path(char *to, const char *path)
 {
@@ -328,6 +346,7 @@ static void take_path(char *to, const char *path)
 		return;
 	}
 	memcpy(to + dir, path, len + 1);
+	put_pid(to);
 }
 
 void hl_tags_out_init(const struct hl_tags_wishes *w)

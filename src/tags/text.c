@@ -53,6 +53,9 @@ static void put_head(struct hl_sink *s, const struct hl_tag_report *r)
 	}
 }
 
+/* Further in, a scope is told by a number: a recursion would fill the disk with blanks. */
+#define DEPTH_SHOWN 40u
+
 static void put_row(struct hl_sink *s, const struct hl_tag_report *r, uint32_t i, uint32_t depth)
 {
 	const struct hl_tag_row *row = &r->rows[i];
@@ -69,8 +72,13 @@ static void put_row(struct hl_sink *s, const struct hl_tag_report *r, uint32_t i
 		hl_sink_right(s, (int64_t)row->entered, 10);
 	hl_sink_right(s, (int64_t)(share / 100), 4);
 	hl_sink_puts(s, "% ");
-	for (uint32_t d = 0; d <= depth; d++)
+	for (uint32_t d = 0; d <= depth && d <= DEPTH_SHOWN; d++)
 		hl_sink_puts(s, d ? "  " : " ");
+	if (depth > DEPTH_SHOWN) {
+		hl_sink_puts(s, "(depth ");
+		hl_sink_u64(s, depth);
+		hl_sink_puts(s, ") ");
+	}
 	hl_sink_quoted(s, HL_QUOTE_TEXT, row->name_len ? row->name : "(no name)",
 		row->name_len ? row->name_len : 9);
 	if (row->parent == HL_TAG_NO_ROW && r->threads[row->thread].owners > 1) {

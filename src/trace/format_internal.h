@@ -48,13 +48,17 @@ static inline uint32_t hl_nodes_limit(uint64_t file_bytes)
 
 static inline uint32_t hl_threads_limit(uint64_t file_bytes)
 {
-	return file_bytes < HL_THREADS_MAX - 65536u ? 65536u + (uint32_t)file_bytes
-						    : HL_THREADS_MAX;
+	/* A thread in each of its scopes has one, and ten thousand of them pack to nothing. */
+	const uint32_t free = 1u << 19;
+
+	return file_bytes < HL_THREADS_MAX - free ? free + (uint32_t)file_bytes : HL_THREADS_MAX;
 }
 
 static inline uint32_t hl_tags_limit(uint64_t file_bytes)
 {
-	return file_bytes < HL_TAGS_MAX - 65536u ? 65536u + (uint32_t)file_bytes : HL_TAGS_MAX;
+	const uint32_t free = 1u << 19;
+
+	return file_bytes < HL_TAGS_MAX - free ? free + (uint32_t)file_bytes : HL_TAGS_MAX;
 }
 
 static inline uint64_t hl_live_set_limit(uint64_t file_bytes)

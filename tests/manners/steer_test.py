@@ -186,6 +186,8 @@ def test_thousand_changes(place):
     truth = finish(place, process)
     info = exact(place, truth)
     expect('complete', info['complete'], False)        # it was paused
+    if place.heaplapse.run('report', '--leaks', place.traces()[0]).startswith('leaked'):
+        raise Failure('what a pause has left out is not known to be freed')
     if not (100 < len(info['mode_changes']) <= 1000 and info['estimate']['samples']):
         raise Failure(f'{len(info["mode_changes"])} changes, estimate {info["estimate"]}')
 
@@ -198,6 +200,33 @@ def test_thousand_changes_with_sums(place):
     info = exact(place, finish(place, process), 'stack')
     if not 100 < len(info['mode_changes']) <= 1000 or not info['totals']['withheld_blocks']:
         raise Failure(f'{len(info["mode_changes"])} changes, totals {info["totals"]}')
+
+
+def test_other_modes(place):
+    """a start says no other mode than that of the run; counters by scope are for the whole run"""
+    process, pid = start(place, options=('-q', '--start=off', '--mode=count'))
+    ctl(place, pid, 'resume')
+    wait_until('events', lambda: standing(place, pid)['events'] > 1000)
+    finish(place, process)
+    info = place.info()
+    expect('modes', {change['mode'] for change in info['mode_changes']}, {'count'})
+    for name in place.traces():
+        os.remove(name)
+    process, pid = start(place, 'idle', options=('-q', '--mode=tags', '--stats-json=x.json'))
+    for verb in ('pause', 'stop', 'mode=trace'):
+        wait_until('a region', lambda: place.run(place.binary, 'ctl', pid, 'status').status in (0, 3))
+        contains(verb, ctl(place, pid, verb, status=3), 'mode tags')
+    finish(place, process)
+
+
+def test_samples_and_sums(place):
+    """samples first, then sums: the tree is there, and how far off it is is not made up"""
+    process, pid = start(place, options=('-q', '--mode=sample=4K'))
+    wait_until('events', lambda: standing(place, pid)['events'] > 2000)
+    ctl(place, pid, 'mode=count')
+    finish(place, process)
+    expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
+    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc')
 
 
 def test_samples_from_the_start(place):

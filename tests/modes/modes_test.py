@@ -131,7 +131,7 @@ def compare():
 
 def bad_input():
     for args in (('log', '--sort', 'size', 'count.hlt'), ('log', '-n', 'x', 'count.hlt'), ('log', '--compare', 'count.hlt'),
-                 ('log', '--compare', 'count.hlt', '1', '999'), ('log', '--compare', 'count.hlt', '1', '-1'),
+                 ('log', '--compare', 'count.hlt', '1', '999'), ('log', '--compare', 'count.hlt', '2', '1'), ('log', '--compare', 'count.hlt', '1', '-1'),
                  ('log', 'count.hlt', 'cull.hlt')):
         done = run(*args)
         case(done.returncode == 2 and done.stderr.startswith('heaplapse log'), ' '.join(args), done.stderr)

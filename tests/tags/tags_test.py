@@ -431,10 +431,15 @@ def test_default_place(place):
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
     done = place.record(program, options=('--summary', '--mode=tags', '-f', '-o', 'x.hlt'))
     expect('status', done.status, 0)
-    contains('next step', done.err, 'tags heaplapse.tags.json')
+    name = glob.glob('heaplapse.tags.*.json')[0]
+    contains('next step', done.err, 'tags ' + name)
     if 'peak' in done.err:
         raise Failure('a trace without events has no peak: ' + done.err)
-    contains('scopes', tags(place, 'heaplapse.tags.json'), 'render', 'draw', 'vertices')
+    contains('scopes', tags(place, name), 'render', 'draw', 'vertices')
+    os.remove(name)
+    place.record('sh', '-c', program + '; /bin/ls >/dev/null; true', options=('-q', '--mode=tags', '-f', '-o', 'x.hlt'))
+    held = [file for file in glob.glob('heaplapse.tags.*.json') if 'vertices' in tags(place, file)]
+    expect('of three programs one has such scopes, and keeps them', len(held), 1)
 
 
 def test_of_trace(place):
@@ -446,6 +451,13 @@ def test_of_trace(place):
     rows = {line.split()[-1]: line for line in text.splitlines() if line.strip()}
     contains('draw/vertices', rows['vertices'], '292.9 KiB', '200', ' - ')
     contains('JSON', tags(place, '--json', 'x.hlt'), '"entered":null')
+    counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'given.json'})
+    contains('not to be added', tags(place, 'given.json', 'x.hlt', status=2), 'counts otherwise')
+    for mode in ('count', 'cull'):
+        place.record(program, options=('-q', '-f', '--mode=' + mode, '-o', 'x.hlt'))
+        contains('sums only', tags(place, 'x.hlt', status=3), 'needs every single event')
+    expect('no scopes', place.record('true', options=('-q', '-f', '-o', 'x.hlt')).status, 0)
+    contains('no scopes', tags(place, 'x.hlt', status=3), 'holds no tags')
 
 
 main(globals())

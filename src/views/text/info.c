@@ -102,7 +102,10 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 
 	*allocated = *live = 0;
 	if (!hl_model_info(m)->totals.samples)
-		return false;
+		return hl_mode_number(hl_model_info(m)->meta.mode) == HL_MODE_SAMPLE;
+	if (hl_model_withholds(m))
+		return true; /* what is in sums only is exact; how far off the rest is no sum tells
+			      */
 	if (hl_model_query(m, &q, &a) == 0) {
 		*allocated = hl_value_margin(&a.total);
 		hl_answer_fini(&a);
@@ -113,6 +116,20 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 		hl_answer_fini(&a);
 	}
 	return true;
+}
+
+static bool margins_known(struct hl_model *m)
+{
+	return hl_model_info(m)->totals.samples && !hl_model_withholds(m);
+}
+
+static void json_margin(struct hl_json *j, struct hl_model *m, const char *key, uint64_t margin)
+{
+	hl_json_key(j, key);
+	if (margins_known(m))
+		hl_json_u64(j, margin);
+	else
+		hl_json_string(j, NULL);
 }
 
 static void json_estimate(struct hl_json *j, struct hl_model *m)
@@ -126,8 +143,8 @@ static void json_estimate(struct hl_json *j, struct hl_model *m)
 	}
 	hl_json_begin_object(j);
 	hl_json_key_u64(j, "samples", hl_model_info(m)->totals.samples);
-	hl_json_key_u64(j, "bytes_allocated_margin", allocated);
-	hl_json_key_u64(j, "live_bytes_end_margin", live);
+	json_margin(j, m, "bytes_allocated_margin", allocated);
+	json_margin(j, m, "live_bytes_end_margin", live);
 	hl_json_end_object(j);
 }
 
@@ -138,6 +155,11 @@ static void text_estimate(FILE *out, struct hl_model *m)
 
 	if (!ask_margins(m, &allocated, &live))
 		return;
+	if (!margins_known(m)) {
+		fprintf(out, "%-20sfrom %s samples; how far off they are cannot be told\n",
+			"estimates", hl_text_count(n, hl_model_info(m)->totals.samples));
+		return;
+	}
 	fprintf(out,
 		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
 		"%s, "
