@@ -49,7 +49,7 @@ static inline uint32_t hl_nodes_limit(uint64_t file_bytes)
 static inline uint32_t hl_threads_limit(uint64_t file_bytes)
 {
 	/* A thread in each of its scopes has one, and ten thousand of them pack to nothing. */
-	const uint32_t free = 1u << 19;
+	const uint32_t free = 1u << 18;
 
 	return file_bytes < HL_THREADS_MAX - free ? free + (uint32_t)file_bytes : HL_THREADS_MAX;
 }
