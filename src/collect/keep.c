@@ -322,6 +322,9 @@ static void wait_alloc(struct hl_proc *p, struct hl_event *e, struct hl_live_ent
 	k->moved = NONE;
 	set_ordinal(b, e, i == NONE ? HELD | (p->n_allocs & (WAITS - 1)) : HELD | WAITS | i);
 	(void)hl_writer_count_event(p->writer, e);
+	k->told_addr = e->addr;
+	k->told_ns = e->time_ns;
+	k->told_ordinal = e->ordinal;
 	if (i == NONE)
 		return;
 	k->items[i].event = *e;
@@ -333,8 +336,8 @@ void hl_keep_alloc(struct hl_proc *p, struct hl_event *e, struct hl_live_entry *
 {
 	struct hl_keep *k = &p->keep;
 
-	k->churn += e->size;
-	k->live += e->size;
+	k->churn += e->bytes;
+	k->live += e->bytes;
 	if (hl_unlikely(!k->noted))
 		note_mode(p);
 	if (k->mode == HL_MODE_CULL) {
@@ -353,9 +356,12 @@ void hl_keep_alloc(struct hl_proc *p, struct hl_event *e, struct hl_live_entry *
 static void wait_free(struct hl_proc *p, struct hl_event *e)
 {
 	struct hl_keep *k = &p->keep;
+	struct hl_event told = *e;
 	uint32_t i;
 
-	(void)hl_writer_count_event(p->writer, e);
+	if (e->addr == k->told_addr && e->birth_ns == k->told_ns)
+		told.ordinal = k->told_ordinal;
+	(void)hl_writer_count_event(p->writer, &told);
 	k->moved = NONE;
 	if (e->ordinal & HELD) {
 		i = (uint32_t)(e->ordinal & (WAITS - 1));
@@ -381,8 +387,8 @@ void hl_keep_free(struct hl_proc *p, struct hl_event *e)
 	struct hl_keep *k = &p->keep;
 	bool half = e->flags & HL_EVENT_MOVED;
 
-	k->churn += e->size;
-	k->live -= e->size;
+	k->churn += e->bytes;
+	k->live -= e->bytes;
 	if (hl_unlikely(!k->noted))
 		note_mode(p);
 	if (k->mode == HL_MODE_CULL) {

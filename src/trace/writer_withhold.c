@@ -51,11 +51,11 @@ int hl_writer_count_event(struct hl_writer *w, const struct hl_event *e)
 	w->apart = true;
 	w->counted++;
 	if (e->node != HL_NODE_NONE) {
-		add(&w->withheld.data[e->node], e, 1, e->size);
+		add(&w->withheld.data[e->node], e, e->blocks, e->bytes);
 		if (hl_unlikely(w->called.data[e->node] == 0) && e->op == HL_OP_ALLOC)
 			w->called.data[e->node] = (uint8_t)(e->func + 1);
 	}
-	add(&w->withheld_all, e, 1, e->size);
+	add(&w->withheld_all, e, e->blocks, e->bytes);
 	return hl_writer_count(w, e);
 }
 
@@ -67,8 +67,8 @@ int hl_writer_put_event(struct hl_writer *w, const struct hl_event *e)
 	if (!e)
 		return w->error;
 	if (e->node != HL_NODE_NONE && e->node < w->withheld.len)
-		add(&w->withheld.data[e->node], e, UINT64_MAX, -e->size);
-	add(&w->withheld_all, e, UINT64_MAX, -e->size);
+		add(&w->withheld.data[e->node], e, -e->blocks, -e->bytes);
+	add(&w->withheld_all, e, -e->blocks, -e->bytes);
 	w->apart = true;
 	w->again++;
 	/* Its sums are others now, and the next keyframe must say so. */
