@@ -297,7 +297,7 @@ const struct hl_opt hl_record_opts[] = {
 		"how much is kept: trace, every event (the default); cull, all but blocks that die "
 		"young; count, sums for each stack; sample[=BYTES], one allocation in so many "
 		"bytes (default 512K), from which all is estimated; tags, counters for each "
-		"scope of the program, and no trace",
+		"scope of the program, and no events",
 		set_mode},
 	{0, "lifetime", "TIME",
 		"--mode=cull: blocks that die younger are kept as sums only (default 10s)",

@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "record/recorder.h"
 #include "record/tags.h"
+#include "record/timed.h"
 #include "record/stamp.h"
 #include "record/steer.h"
 
@@ -76,68 +77,6 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 	uint32_t limit = hl_rec.depth_inner + hl_rec.depth_outer;
 
 	return hl_likely(depth <= limit) ? depth : limit + 1;
-}
-
-/* --- what a hook costs --- */
-
-/* A sample that is longer was interrupted by somebody. */
-#define TIMED_MAX 16384u
-
-struct timed {
-	uint64_t from, waited; /* from == 0: this one is not timed */
-};
-
-/* Between two readings of the counter lies the time of one. */
-hl_cold static uint32_t measure_stamp(void)
-{
-	uint64_t least = TIMED_MAX;
-
-	for (int i = 0; i < 16; i++) {
-		uint64_t from = hl_arch_stamp();
-
-		least = hl_min_u64(least, hl_arch_stamp() - from);
-	}
-	return (uint32_t)least;
-}
-
-hl_cold static struct timed start_timed(struct hl_thread *t)
-{
-	struct timed w = {.waited = t->wait_ns};
-
-	t->until_timed = HL_TIMED_EVERY;
-	if (hl_rec.stamp_mode != HL_STAMP_TSC)
-		return w;
-	if (!hl_rec.stamp_ticks) {
-		hl_rec.around_ticks = hl_hooks_ticks_around();
-		hl_rec.stamp_ticks = measure_stamp();
-	}
-	w.from = hl_arch_stamp();
-	return w;
-}
-
-/* One that waited is in wait_ns already. */
-hl_cold static void stop_timed(struct hl_thread *t, struct timed w)
-{
-	uint64_t ticks = hl_arch_stamp() - w.from;
-
-	if (t->wait_ns == w.waited && ticks > hl_rec.stamp_ticks)
-		t->timed_ticks +=
-			hl_min_u64(ticks - hl_rec.stamp_ticks + hl_rec.around_ticks, TIMED_MAX);
-}
-
-hl_inline struct timed begin_timed(struct hl_thread *t)
-{
-	struct timed none = {0};
-
-	if (hl_likely(--t->until_timed < HL_TIMED_EVERY && t->until_timed > 0))
-		return none;
-	return start_timed(t);
-}
-
-hl_inline void end_timed(struct hl_thread *t, struct timed w)
-{
-	if (hl_unlikely(w.from))
-		stop_timed(t, w);
 }
 
 /* From here to the commit the ring is ours alone: a handler knows by the frame whether we still
@@ -528,7 +467,7 @@ static hl_noinline void emit_alloc_asked(
 {
 	enum hl_take take =
 		hl_steer_ask_alloc(t, (const void *)d.words[0], size, &d.words[d.n_words]);
-	struct timed w;
+	struct hl_timed w;
 
 	if (hl_likely(take == HL_TAKE_NOT))
 		return;
@@ -536,9 +475,9 @@ static hl_noinline void emit_alloc_asked(
 		d.type = HL_REC_SAMPLE;
 		d.n_words++;
 	}
-	w = begin_timed(t);
+	w = hl_timed_begin(t);
 	emit_big(t, d, regs, size);
-	end_timed(t, w);
+	hl_timed_end(t, w);
 	if (take == HL_TAKE_ALL)
 		hl_steer_recorded((const void *)d.words[0]);
 }
@@ -549,7 +488,7 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 	struct draft d = {
 		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
-	struct timed w;
+	struct hl_timed w;
 
 	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
@@ -558,12 +497,12 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 		emit_alloc_asked(t, regs, d, size);
 		return;
 	}
-	w = begin_timed(t);
+	w = hl_timed_begin(t);
 	if (hl_likely(size < HL_SIZE_BIG))
 		emit_stack_event(t, &d, regs, size);
 	else
 		emit_big(t, d, regs, size);
-	end_timed(t, w);
+	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 }
 
@@ -597,18 +536,18 @@ hl_inline bool emit_words(
 hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct timed w;
+	struct hl_timed w;
 
 	if (hl_unlikely(!t))
 		return;
-	w = begin_timed(t);
+	w = hl_timed_begin(t);
 	if (hl_unlikely(stands_aside(t)))
 		emit_aside(t,
 			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
 			NULL, 0);
 	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
 		drop(t);
-	end_timed(t, w);
+	hl_timed_end(t, w);
 }
 
 static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t func, const void *addr)
@@ -683,7 +622,7 @@ void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old
 		.func = func,
 		.n_words = 3,
 		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
-	struct timed w;
+	struct hl_timed w;
 
 	if (hl_unlikely(!t))
 		return;
@@ -691,9 +630,9 @@ void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old
 		emit_move_asked(t, regs, func, old, addr, size, begun);
 		return;
 	}
-	w = begin_timed(t);
+	w = hl_timed_begin(t);
 	emit_stack_event(t, &d, regs, size_field(&d, size));
-	end_timed(t, w);
+	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 }
 
