@@ -29,18 +29,34 @@ struct hl_block {
 	bool next;            /* freed by the event directly after its allocation */
 };
 
-/* Blocks by ordinal. A zeroed table is an empty one. */
+struct hl_block_kept;
+struct hl_block_rest;
+struct hl_block_slot;
+
+/* Blocks by ordinal, before their death. A zeroed table is an empty one. */
 struct hl_blocks {
-	struct hl_block *slots; /* ordinal UINT64_MAX: free */
-	size_t cap, len;        /* cap is 0 or a power of two */
+	struct hl_block_slot *slots;
+	struct hl_block_kept *kept; /* dense; those that were taken out are a list */
+	struct hl_block_rest *rest; /* of the same places; NULL while no block needs it */
+	size_t cap, len;            /* of slots: 0 or a power of two, and how many are in use */
+	size_t kept_cap, kept_len;
+	size_t hole; /* the list's first place + 1 */
 };
+
+/* At most, for each of the most blocks that were in the table at once. */
+#define HL_BLOCKS_EACH 96
 
 void hl_blocks_fini(struct hl_blocks *t);
 /* The ordinal must not be there yet. 0 or -ENOMEM. */
 int hl_blocks_put(struct hl_blocks *t, const struct hl_block *b);
-/* It will be put or taken soon: fetches its place into the cache. */
+/* It will be put or taken soon: fetches its slot into the cache; and then what the slot names. */
 void hl_blocks_expect(const struct hl_blocks *t, uint64_t ordinal);
+void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal);
 /* Takes it out; false: it was not there. */
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b);
+/* Those that are left, one after the other: *at is 0 before the first. */
+bool hl_blocks_next(const struct hl_blocks *t, size_t *at, struct hl_block *b);
+/* What it holds now. */
+size_t hl_blocks_memory(const struct hl_blocks *t);
 
 #endif

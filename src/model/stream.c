@@ -22,7 +22,7 @@
 
 #define NO_ORDINAL UINT64_MAX
 
-/* With the table's slots, and those it grew from, less than 180 MiB. */
+/* Less than 128 MiB, with what decoding takes. */
 #define ALIVE_MAX  (UINT64_C(3) << 19)
 #define SHARES_MAX 32u
 #define ALONG_MORE (1u << 20) /* what was said is of the peak: there may be a little more */
@@ -30,7 +30,7 @@
 static bool is_mine(const struct hl_stream *s, uint64_t ordinal)
 {
 	/* not the bits by which the table finds its places */
-	return s->shares == 0 || ((hl_hash_u64(ordinal) >> 40) & (s->shares - 1)) == s->share;
+	return s->shares == 0 || ((hl_hash_u64(ordinal / 8) >> 40) & (s->shares - 1)) == s->share;
 }
 
 /* The most that are ever alive, by the heads of the chunks. */
@@ -97,7 +97,7 @@ static int birth(struct hl_stream *s, struct hl_block *b)
 	if (s->at_birth)
 		return s->block(s->arg, b);
 	if (s->alive.len >= ALIVE_MAX ||
-		(s->reading.along && s->alive.cap * sizeof(*b) > s->reading.memory + ALONG_MORE))
+		(s->reading.along && hl_blocks_memory(&s->alive) > s->reading.memory + ALONG_MORE))
 		return make_shares(s);
 	return hl_blocks_put(&s->alive, b);
 }
@@ -125,7 +125,7 @@ static size_t before(struct hl_stream *s, const struct hl_place *p, size_t chunk
  * The table of a large heap is in no cache, and each event is somewhere else in it: by asking for a
  * place some events before it is needed, waiting for memory is done for many at a time.
  */
-#define AHEAD 16
+#define AHEAD 32
 
 /* The events of a chunk, and how many of them come before the range, before its end, and are read.
  */
@@ -280,6 +280,8 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 
 		if (i + AHEAD < p.n && !e[AHEAD].pair_at)
 			hl_blocks_expect(&s->alive, e[AHEAD].ordinal);
+		if (i + AHEAD / 2 < p.n && e[AHEAD / 2].op == HL_OP_FREE && !e[AHEAD / 2].pair_at)
+			hl_blocks_fetch(&s->alive, e[AHEAD / 2].ordinal);
 		err = e->op == HL_OP_FREE ? apply_free(s, &p, i) : apply_alloc(s, &p, i);
 		s->previous = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
 	}
@@ -339,12 +341,12 @@ static int want(void *arg, size_t chunk, unsigned *want)
 static int end(void *arg)
 {
 	struct hl_stream *s = arg;
+	struct hl_block b;
+	size_t at = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < s->alive.cap && !err; i++) {
-		if (s->alive.slots[i].ordinal != NO_ORDINAL)
-			err = hand_over(s, &s->alive.slots[i]);
-	}
+	while (!err && hl_blocks_next(&s->alive, &at, &b))
+		err = hand_over(s, &b);
 	hl_blocks_fini(&s->alive);
 	if (err || ++s->share >= s->shares)
 		return err;
@@ -428,10 +430,9 @@ void hl_stream_init(struct hl_stream *s, struct hl_model *m)
 		.chunk = apply_chunk,
 		.end = end,
 		.arg = s};
-	/* The table is between three eighths and three quarters full. */
 	if (!s->at_birth)
-		s->reading.memory = hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * 4 *
-				    sizeof(struct hl_block);
+		s->reading.memory =
+			hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * HL_BLOCKS_EACH;
 }
 
 void hl_stream_fini(struct hl_stream *s)

@@ -1,0 +1,99 @@
+/*
+ * block_test.c - the table of live blocks against a plain array of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "model/block.h"
+
+#define N 20000
+
+/* All of a block follows from its number; every third has a weight, every fifth a pool. */
+static struct hl_block block_of(uint64_t i)
+{
+	struct hl_block b = {.ordinal = i * 3,
+		.addr = i << 20,
+		.size = i + 7,
+		.blocks = 1,
+		.bytes = i + 7,
+		.birth_ns = i * 1000,
+		.death_ns = UINT64_MAX,
+		.node = (uint32_t)i,
+		.thread = (uint32_t)i % 13,
+		.tag = (uint32_t)i % 11,
+		.pool = UINT32_MAX,
+		.func = i % 5,
+		.born = i % 2 ? HL_PHASE_IN : HL_PHASE_BEFORE,
+		.died = HL_PHASE_NEVER};
+
+	/* some that differ in their upper half only */
+	if (i % 7 == 0)
+		b.ordinal = (i + 1) << 32;
+	if (i % 3 == 0)
+		b.blocks = i + 2, b.bytes = i * 100;
+	if (i % 5 == 0)
+		b.pool = (uint32_t)i % 4;
+	return b;
+}
+
+static void expect_same(const struct hl_block *a, const struct hl_block *b)
+{
+	assert_int_equal(a->ordinal, b->ordinal);
+	assert_int_equal(a->addr, b->addr);
+	assert_int_equal(a->size, b->size);
+	assert_int_equal(a->blocks, b->blocks);
+	assert_int_equal(a->bytes, b->bytes);
+	assert_int_equal(a->birth_ns, b->birth_ns);
+	assert_int_equal(a->death_ns, b->death_ns);
+	assert_int_equal(a->node, b->node);
+	assert_int_equal(a->thread, b->thread);
+	assert_int_equal(a->tag, b->tag);
+	assert_int_equal(a->pool, b->pool);
+	assert_int_equal(a->func, b->func);
+	assert_int_equal(a->born, b->born);
+	assert_int_equal(a->died, b->died);
+}
+
+static void put_and_take(void **state)
+{
+	static bool there[N];
+	struct hl_blocks t = {0};
+	struct hl_block b, want;
+	size_t n = 0, at = 0;
+
+	for (uint64_t step = 0; step < 20 * N; step++) {
+		uint64_t i = hl_hash_u64(step) % N;
+
+		want = block_of(i);
+		if (!there[i]) {
+			assert_false(hl_blocks_take(&t, want.ordinal, &b));
+			assert_int_equal(hl_blocks_put(&t, &want), 0);
+		} else {
+			assert_true(hl_blocks_take(&t, want.ordinal, &b));
+			expect_same(&b, &want);
+		}
+		there[i] = !there[i];
+		n += there[i] ? 1 : (size_t)-1;
+		assert_int_equal(t.len, n);
+	}
+	for (; hl_blocks_next(&t, &at, &b); n--) {
+		want = block_of(b.node);
+		assert_true(there[b.node]);
+		there[b.node] = false;
+		expect_same(&b, &want);
+	}
+	assert_int_equal(n, 0);
+	assert_true(hl_blocks_memory(&t) <= (size_t)N * HL_BLOCKS_EACH);
+	hl_blocks_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(put_and_take)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
