@@ -1,6 +1,7 @@
 /* target_examine.c - what `doctor` says about a program beyond what makes `record` refuse it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,14 +56,27 @@ static void examine_allocator(const struct hl_elf_file *f, struct target *t)
 		say(t, HL_VERDICT_OK, "allocator", "the system's: every call to it is seen");
 }
 
+/* Some functions without tables are in most programs: those written in assembly. */
+#define BARE_PERCENT 1
+
 static void examine_stacks(const struct hl_elf_file *f, struct target *t)
 {
-	if (hl_elf_file_has_segment(f, PT_GNU_EH_FRAME))
-		say(t, HL_VERDICT_OK, "stacks", "it has unwind tables (.eh_frame)");
-	else
+	struct hl_unwindable u;
+
+	if (!hl_elf_file_has_segment(f, PT_GNU_EH_FRAME))
 		hl_findings_add(&t->findings, HL_VERDICT_PARTIAL, "stacks",
 			"link it with --eh-frame-hdr and do not strip .eh_frame",
 			"it has no unwind tables (.eh_frame_hdr): stacks end at its functions");
+	else if (hl_symbols_unwindable(f->fd, &u) && u.bare_bytes / BARE_PERCENT > u.bytes / 100)
+		hl_findings_add(&t->findings, HL_VERDICT_PARTIAL, "stacks",
+			"compile all of it with -fasynchronous-unwind-tables",
+			"%" PRIu64 " of its %" PRIu64 " functions (%.0f %% of their code) have no "
+			"unwind tables: stacks through them are followed by frame pointers, or end "
+			"there",
+			u.bare_functions, u.functions,
+			100.0 * (double)u.bare_bytes / (double)u.bytes);
+	else
+		say(t, HL_VERDICT_OK, "stacks", "it has unwind tables (.eh_frame)");
 }
 
 static void examine_names(const struct hl_elf_file *f, const char *path, struct target *t)

@@ -92,4 +92,12 @@ const char *hl_symbols_note(struct hl_symbols_module *m);
  */
 const char *hl_symbols_advice(struct hl_symbols_module *m);
 
+/* The functions of an ELF file, and those of them that its unwind tables do not cover. */
+struct hl_unwindable {
+	uint64_t functions, bytes, bare_functions, bare_bytes;
+};
+
+/* False: no functions or no tables were found. */
+bool hl_symbols_unwindable(int fd, struct hl_unwindable *u);
+
 #endif

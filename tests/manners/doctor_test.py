@@ -146,11 +146,17 @@ def test_allocators(place):
         verdict(doctor(place, build('je', '-Wl,--no-as-needed', libraries[0])), 'allocator', 'ok', 'libjemalloc.so.2', 'seen')
 
 
+MANY = '#include <stdlib.h>\n' + ''.join(f'void *f{i}(int n) {{ return n ? f{i - 1 if i else 0}(n - 1) : malloc({i} + 1); }}\n' for i in range(40)) + \
+    'int main(int n, char **a) { return !f39(n); }\n'
+
+
 def test_names(place):
     """missing unwind tables, debug information and build-id"""
     found = doctor(place, build('bare', '-Wl,--no-eh-frame-hdr', '-Wl,--build-id=none', '-s'))
     verdict(found, 'stacks', 'partial', 'unwind', '--eh-frame-hdr')
     verdict(found, 'names', 'note', 'stripped', '-g')
+    verdict(doctor(place, build('partly', '-O1', '-fno-asynchronous-unwind-tables', '-fno-exceptions', source=MANY)), 'stacks', 'partial', 'functions', '-fasynchronous-unwind-tables')
+    verdict(doctor(place, build('wholly', '-O1', source=MANY)), 'stacks', 'ok')
     verdict(found, 'build-id', 'note', '--build-id')
     verdict(doctor(place, build('plain', '-g0')), 'names', 'note', 'build-id', '-g')
     verdict(doctor(place, build('relro', '-Wl,-z,relro,-z,now')), 'loader', 'ok', 'RELRO')
