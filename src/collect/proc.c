@@ -130,6 +130,7 @@ static void free_feed(struct hl_feed *f)
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
 	hl_vec_free(&f->fresh);
+	free(f->ways);
 	hl_feed_tags_fini(&f->tags);
 	free(f);
 }
@@ -204,19 +205,49 @@ lost:
 	return HL_NODE_NONE;
 }
 
+static void name_way(struct hl_feed *f, uint64_t number)
+{
+	if (!f->ways) {
+		f->ways = malloc(HL_WAY_NUMBERS * sizeof(*f->ways));
+		f->proc->out_of_memory |= !f->ways;
+		for (uint32_t i = 0; f->ways && i < HL_WAY_NUMBERS; i++)
+			f->ways[i] = HL_NODE_NONE;
+	}
+	if (f->ways && number < HL_WAY_NUMBERS)
+		f->ways[number] = f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
+}
+
+/* A number that was told to a collector before us: only that there is a stack is known. */
+static hl_cold uint32_t unknown_way(struct hl_feed *f)
+{
+	uint64_t cut = HL_OFFSET_CUT;
+	struct hl_step step;
+
+	if (hl_calltree_follow(&f->proc->tree, HL_STEP_ROOT, &cut, 1, &step))
+		return HL_NODE_NONE;
+	return step.node;
+}
+
+static uint32_t way_of(struct hl_feed *f, uint32_t number)
+{
+	if (hl_likely(f->ways && number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
+		return f->ways[number];
+	return unknown_way(f);
+}
+
 static uint32_t stack_of(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)
 {
-	uint32_t n = (stack >> HL_SIZE_BITS) & 0xff;
-
 	*size = stack & HL_SIZE_BIG;
 	if (*size == HL_SIZE_BIG)
 		*size = *after++;
-	return follow(f, (uint32_t)(stack >> (HL_SIZE_BITS + 8)), after, n);
+	if (stack & HL_STACK_WAY)
+		return way_of(f, hl_stack_kept(stack));
+	return follow(f, hl_stack_kept(stack), after, hl_stack_new(stack));
 }
 
 static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
 {
-	uint32_t n = (stack >> HL_SIZE_BITS) & 0xff;
+	uint32_t n = hl_stack_new(stack);
 
 	if (stack & HL_STACK_FIRST)
 		f->parts.len = 0;
@@ -414,6 +445,9 @@ void hl_proc_record(
 		break;
 	case HL_REC_STACK:
 		add_part(f, words[1], words + 2);
+		break;
+	case HL_REC_WAY:
+		name_way(f, words[1]);
 		break;
 	case HL_REC_MODULE:
 		module_record(p, words);

@@ -36,6 +36,7 @@ struct hl_feed {
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
+	uint32_t *ways;              /* nodes of stacks with numbers; NULL: there are none */
 };
 
 /* An event between parsing and books. */

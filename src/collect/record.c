@@ -29,6 +29,7 @@ static const struct {
 	[HL_REC_POOL_NAME] = {3, 0},
 	[HL_REC_POOL_ALLOC] = {4, 2},
 	[HL_REC_POOL_FREE] = {3, 0},
+	[HL_REC_WAY] = {2, 0},
 };
 
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
@@ -44,7 +45,7 @@ uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
 	if (shapes[type].stack_at) {
 		uint64_t stack = words[shapes[type].stack_at];
 
-		len += (stack >> HL_SIZE_BITS) & 0xff;
+		len += hl_stack_new(stack);
 		if ((stack & HL_SIZE_BIG) == HL_SIZE_BIG)
 			len++;
 	} else if (type == HL_REC_MODULE) {

@@ -22,8 +22,8 @@ hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 	if (hl_likely(type == HL_REC_FREE))
 		return 2;
 	if (hl_likely(type == HL_REC_ALLOC)) {
-		uint32_t len = 3 + ((words[2] >> HL_SIZE_BITS) & 0xff) +
-			       ((words[2] & HL_SIZE_BIG) == HL_SIZE_BIG);
+		uint32_t len =
+			3 + hl_stack_new(words[2]) + ((words[2] & HL_SIZE_BIG) == HL_SIZE_BIG);
 
 		return hl_likely(len <= n) ? len : 0;
 	}

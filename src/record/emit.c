@@ -181,6 +181,8 @@ void hl_emit_forget_tags(struct hl_thread *t)
 {
 	t->told_tag = NULL;
 	t->told_pool = 0;
+	if (t->unwinder)
+		hl_unwind_untell(t->unwinder);
 	if (t->named)
 		memset(t->named, 0, HL_NAMED_TAGS * sizeof(*t->named));
 }
@@ -229,6 +231,50 @@ hl_cold static bool tell_tag(struct hl_thread *t)
 	return true;
 }
 
+/* --- stacks that come back --- */
+
+_Static_assert(HL_UNWIND_NUMBERS <= HL_WAY_NUMBERS, "the collector knows as many");
+
+/*
+ * The event of a stack whose number the collector knows. What it has as our last stack stays, and
+ * so does what we think of it.
+ */
+hl_inline bool put_way(struct hl_thread *t, uint64_t pos, struct draft *d, const struct frames *f,
+	uint64_t size, bool *again)
+{
+	bool synced = t->synced_at == pos && t->synced_serial + 1 == f->stack->serial;
+
+	d->words[1] = hl_way_word(size, f->stack->number - 1);
+	if (!put(t, pos, d, f, 0, 0, 0, again))
+		return false;
+	if (synced) {
+		t->synced_serial = f->stack->serial;
+		t->synced_at = pos + (uint64_t)(1 + d->n_words) * 8;
+	}
+	return true;
+}
+
+/* The stack that has just been put, and is the last in the ring, gets its number; or another time.
+ */
+static hl_noinline void tell_way(struct hl_thread *t, const struct hl_stack *s)
+{
+	uint32_t telling = hl_unwind_telling(t->unwinder);
+	uint64_t pos = t->synced_at;
+
+	if (t->synced != s->depth || !hl_producer_has_room(&t->out, pos, 2) || !begin(t, pos))
+		return;
+	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), HL_REC_WAY, 0));
+	hl_producer_word(&t->out, pos, 1, s->number - 1);
+	if (!hl_unwind_is_current(t->unwinder, s)) {
+		hl_producer_cancel(&t->out, pos);
+		return;
+	}
+	if (!hl_producer_commit(&t->out, pos, 2))
+		return;
+	advance_sync(t, pos, pos + 16);
+	hl_unwind_tell(t->unwinder, s, telling);
+}
+
 /*
  * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because
  * a handler came between.
@@ -247,6 +293,8 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 		t->synced_at = UINT64_MAX;
 		return false;
 	}
+	if (f->stack && f->stack->told)
+		return put_way(t, pos, d, f, size, again);
 	/* What is common is so with the unwinder's last result: has the collector that one? */
 	if (t->synced_at == pos && t->synced_serial + 1 == serial && hl_likely(!f->cut))
 		kept = hl_min_u32(t->synced, common);
@@ -387,8 +435,11 @@ hl_inline void emit_with_stack(
 		}
 		f = (struct frames){
 			.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
-		if (hl_likely(put_event(t, d, &f, size, stack.common, &again)))
+		if (hl_likely(put_event(t, d, &f, size, stack.common, &again))) {
+			if (hl_unlikely(stack.number && !stack.told))
+				tell_way(t, &stack);
 			return;
+		}
 	}
 	drop(t);
 }

@@ -5,7 +5,8 @@
  * Records with a stack carry «the outermost `kept` frames are those of this ring's last stack;
  * these pcs, innermost first, are new». A stack too long for one record is begun by HL_REC_STACK
  * records; HL_STACK_FIRST on a part throws away parts before it (their writer was interrupted and
- * has started over).
+ * has started over). Or they carry the number that HL_REC_WAY gave to a stack that comes back; this
+ * ring's last stack stays what it was.
  */
 #ifndef HL_RING_RECORD_H
 #define HL_RING_RECORD_H
@@ -46,6 +47,7 @@ enum hl_rec {
 	HL_REC_POOL_NAME,  /* pool, length, name: the name of a pool, by its hash */
 	HL_REC_POOL_ALLOC, /* addr, stackword, pool, pcs */
 	HL_REC_POOL_FREE,  /* addr, pool */
+	HL_REC_WAY,        /* number: this ring's last stack has it from here on */
 	HL_REC_COUNT,
 };
 
@@ -64,10 +66,12 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 #define HL_STACK_FIRST 1u
 
 /*
- * The stack word: size in the low 40 bits, new pcs above (8 bits), kept above that (16 bits).
- * A size that does not fit is HL_SIZE_BIG, and the true one stands in a word more, before the pcs.
+ * The stack word: size in the low 40 bits, new pcs above (7 bits), kept above (16 bits, the upper
+ * ones). A size that does not fit is HL_SIZE_BIG, and the true one stands in a word more, before
+ * the pcs. With HL_STACK_WAY there are no pcs, and a number stands in the place of kept.
  */
 #define HL_SIZE_BITS   40
+#define HL_STACK_WAY   (UINT64_C(1) << (HL_SIZE_BITS + 7))
 #define HL_SIZE_BIG    ((UINT64_C(1) << HL_SIZE_BITS) - 1)
 #define HL_RECORD_PCS  64u /* at most, in one record; longer stacks are in parts */
 #define HL_STAMP_SHIFT 10
@@ -79,10 +83,26 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 #define HL_NAME_MAX      4095u  /* of a module's path */
 #define HL_TAG_NAME_MAX  16383u /* longer ones are cut */
 #define HL_POOL_NAME_MAX 255u
+#define HL_WAY_NUMBERS   1024u
 
 static inline uint64_t hl_stack_word(uint64_t size, uint32_t n_new, uint32_t kept)
 {
 	return size | (uint64_t)n_new << HL_SIZE_BITS | (uint64_t)kept << (HL_SIZE_BITS + 8);
+}
+
+static inline uint64_t hl_way_word(uint64_t size, uint32_t number)
+{
+	return size | HL_STACK_WAY | (uint64_t)number << (HL_SIZE_BITS + 8);
+}
+
+static inline uint32_t hl_stack_new(uint64_t word)
+{
+	return word & HL_STACK_WAY ? 0 : (word >> HL_SIZE_BITS) & 0x7f;
+}
+
+static inline uint32_t hl_stack_kept(uint64_t word)
+{
+	return (uint32_t)(word >> (HL_SIZE_BITS + 8));
 }
 
 static inline uint64_t hl_first_word(uint64_t stamp, uint32_t type, uint32_t func)

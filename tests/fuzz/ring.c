@@ -140,8 +140,8 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		words[1] = (words[1] & 7) | (type == HL_REC_TAG_NAME ? (words[1] & 56) << 29 : 0);
 		words[2] &= 63;
 		n = 3 + (uint32_t)(words[2] + 7) / 8;
-	} else if (type == HL_REC_TAG) {
-		words[1] &= 7;
+	} else if (type == HL_REC_TAG || type == HL_REC_WAY) {
+		words[1] &= type == HL_REC_TAG ? 7 : 1027;
 		n = 2;
 	} else if (type == HL_REC_POOL_FREE) {
 		words[2] &= 7;
@@ -152,6 +152,9 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		n = 4 + pcs;
 	} else if (type == HL_REC_EXEC) {
 		n = 1;
+	} else if (type == HL_REC_ALLOC && pcs == 31) {
+		words[2] = hl_way_word(words[3], words[4] & 1027);
+		n = 3;
 	} else if (type != HL_REC_EXIT) {
 		uint64_t size = words[3];
 

@@ -196,13 +196,13 @@ hl_cold struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uint
 {
 	unsigned found = HL_MEMOS, oldest = 0;
 
+	u->last = NULL;
+	u->last_way = NULL;
+	hl_ways_forget(&u->ways);
 	for (unsigned i = 0; i < HL_MEMOS; i++) {
 		/* A stack that ends inside this one is no more. */
 		if (u->ends[i] > sp && u->ends[i] < end)
 			forget(u, i);
-		u->last = NULL;
-		u->last_way = NULL;
-		hl_ways_forget(&u->ways);
 		if (u->ends[i] == end)
 			found = i;
 		if (older(u, i, oldest))

@@ -62,7 +62,7 @@ struct hl_way {
 	uintptr_t pc, sp, fp; /* the state of its innermost frame */
 	uint32_t live;        /* its fp counts */
 	uint32_t depth, n_checks;
-	uint32_t unused;
+	uint32_t number;
 	uintptr_t pcs[]; /* then n_checks times struct hl_check */
 };
 
@@ -76,6 +76,9 @@ struct hl_ways {
 	uint64_t places[HL_WAY_SETS][HL_WAY_PLACES]; /* the newest first; 0: none */
 	uint64_t end;                                /* where the next one goes */
 	uint32_t seen[HL_WAY_SEEN];                  /* hashes of stacks that were walked once */
+	uint32_t told[HL_UNWIND_NUMBERS]; /* the telling in which a number was told; 0: in none */
+	uint32_t telling;
+	uint32_t next; /* number */
 	uint32_t credit, passed;
 	char *bytes; /* HL_WAY_BYTES */
 };

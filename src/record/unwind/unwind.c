@@ -332,6 +332,8 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	out->pcs = m->pcs;
 	out->depth = m->last_depth;
 	out->cut = m->cut;
+	out->number = 0;
+	out->told = false;
 	answered(u, m, NULL, out);
 	if (m->depth == m->last_depth && !m->cut)
 		hl_ways_add(&u->ways, m);
@@ -403,9 +405,13 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 		u->counts.verified += m->depth;
 		answered(u, m, NULL, out);
 	} else if ((way = hl_ways_find(&u->ways, start))) {
-		*out = (struct hl_stack){.pcs = way->pcs, .depth = way->depth};
+		*out = (struct hl_stack){.pcs = way->pcs,
+			.depth = way->depth,
+			.number = way->number + 1,
+			.told = u->ways.told[way->number] == u->ways.telling};
 		u->counts.verified += way->depth;
-		answered(u, NULL, way, out);
+		if (!out->told)
+			answered(u, NULL, way, out);
 	} else {
 		err = unwind(u, m, start, serial, out);
 	}

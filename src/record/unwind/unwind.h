@@ -70,12 +70,21 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
 /* A new thread takes over from an ended one of the same process: all memos are forgotten. */
 void hl_unwinder_reset(struct hl_unwinder *u);
 
+#define HL_UNWIND_NUMBERS 1024u
+
 struct hl_stack {
 	const uintptr_t *pcs; /* outermost first; until the next unwind of this unwinder */
 	uint32_t depth;       /* so many pcs */
 	uint32_t common;      /* pcs[0 .. common) stood in the previous result */
 	bool cut;             /* the walk ended before the stack did */
 	uint64_t serial;      /* for hl_unwind_is_current() */
+	/*
+	 * A stack that comes back has a number below HL_UNWIND_NUMBERS, here + 1; 0: none. If
+	 * `told`, others know the number, and for what later results have in common with this one
+	 * it is as if it had not been: they go by the last one that was not told.
+	 */
+	uint32_t number;
+	bool told;
 };
 
 /*
@@ -90,6 +99,12 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
  * copy.
  */
 bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s);
+
+/* From now on its number says it all; unless others, since `telling`, have forgotten it. */
+void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s, uint32_t telling);
+uint32_t hl_unwind_telling(const struct hl_unwinder *u);
+/* Nobody knows any number any more. */
+void hl_unwind_untell(struct hl_unwinder *u);
 
 /* From scratch, innermost first, each pc handed to `each` until it returns false. Stateless. */
 typedef bool (*hl_unwind_each_fn)(void *arg, uintptr_t pc);

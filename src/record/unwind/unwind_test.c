@@ -31,10 +31,35 @@ static void walks_little(void **state)
 static uintptr_t before[4096];
 static uint32_t before_n;
 
+/* What was told of each number, as whoever is told them has it. */
+static struct {
+	uintptr_t pcs[64];
+	uint32_t depth;
+} numbered[HL_UNWIND_NUMBERS];
+static bool tells;
+static uint32_t by_number;
+
+static void tell(void)
+{
+	if (!tells || !last.number || last.depth > 64)
+		return;
+	memcpy(numbered[last.number - 1].pcs, last.pcs, last.depth * sizeof(uintptr_t));
+	numbered[last.number - 1].depth = last.depth;
+	hl_unwind_tell(u, &last, hl_unwind_telling(u));
+}
+
 static void check_common(void)
 {
 	event();
 	assert_same();
+	if (last.told) {
+		assert_int_equal(last.depth, numbered[last.number - 1].depth);
+		assert_memory_equal(
+			last.pcs, numbered[last.number - 1].pcs, last.depth * sizeof(uintptr_t));
+		by_number++;
+		return;
+	}
+	tell();
 	assert_true(last.common <= last.depth && last.common <= before_n && last.depth <= 4096);
 	assert_memory_equal(last.pcs, before, last.common * sizeof(uintptr_t));
 	memcpy(before, last.pcs, last.depth * sizeof(uintptr_t));
@@ -76,6 +101,23 @@ static void ways(void **state)
 	down(21, by_turns);
 }
 
+/* Stacks that come back have a number; once it is told it stands for them, until it is untold. */
+static void numbers(void **state)
+{
+	hl_unwinder_reset(u);
+	tells = true;
+	by_number = 0;
+	down(20, by_turns);
+	assert_true(by_number > 80); /* the other place is the memo's */
+	hl_unwind_untell(u);
+	by_number = 0;
+	aside();
+	down(5, check_common);
+	assert_int_equal(by_number, 0);
+	tells = false;
+	hl_unwind_untell(u);
+}
+
 static hl_noinline void wander(int budget)
 {
 	while (budget > 0) {
@@ -103,9 +145,14 @@ static hl_noinline void wander(int budget)
 
 static void common_is_common(void **state)
 {
-	hl_unwinder_reset(u);
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 600; i++) {
+		if (i % 300 == 0)
+			hl_unwinder_reset(u);
+		tells = i >= 300;
 		wander(60);
+	}
+	tells = false;
+	hl_unwind_untell(u);
 }
 
 /* The module callback runs inside hl_unwind(): as good as a signal handler, and always on time. */
@@ -293,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_little),
 		cmocka_unit_test(ways),
+		cmocka_unit_test(numbers),
 		cmocka_unit_test(common_is_common),
 		cmocka_unit_test(busy_inside),
 		cmocka_unit_test(leaving_heals),
