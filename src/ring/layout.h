@@ -118,8 +118,10 @@ struct hl_ring {
 #define HL_REGION_FILTER_OFFSET                                         \
 	(HL_REGION_DATA_OFFSET + HL_LARGE_RINGS * HL_LARGE_RING_BYTES + \
 		(HL_RING_COUNT - HL_LARGE_RINGS) * HL_RING_BYTES)
-#define HL_FILTER_BITS  18u
-#define HL_REGION_BYTES (HL_REGION_FILTER_OFFSET + (1u << HL_FILTER_BITS))
+#define HL_FILTER_BITS       18u
+#define HL_FILTER_PAGES_BITS 13u
+#define HL_REGION_BYTES \
+	(HL_REGION_FILTER_OFFSET + (1u << HL_FILTER_BITS) + (1u << HL_FILTER_PAGES_BITS))
 
 _Static_assert(sizeof(struct hl_region) <= HL_REGION_CONTROL_OFFSET, "header fits its page");
 _Static_assert(offsetof(struct hl_ring, tail) == 64, "owner's words fit one line");
