@@ -175,6 +175,8 @@ void hl_emit_forget_tags(struct hl_thread *t);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
+/* What hl_thread_claim() gave; if that has no ring of its own, one that has, unless none comes. */
+struct hl_thread *hl_wait_for_ring(struct hl_thread *t);
 /* As long for something else: true when `try` has said so. */
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 

@@ -125,6 +125,18 @@ static bool is_over(struct patience *p)
 	       now - p->start > hl_rec.max_wait_ms * UINT64_C(1000000);
 }
 
+struct hl_thread *hl_wait_for_ring(struct hl_thread *t)
+{
+	struct timespec moment = {.tv_nsec = TURN_NS};
+	struct patience p;
+
+	if (!t || !t->shared || hl_rec.no_syscalls)
+		return t;
+	for (p = patience(); t && t->shared && !is_over(&p); t = hl_thread_claim())
+		hl_sys2(SYS_nanosleep, &moment, NULL);
+	return t;
+}
+
 static void give_up(struct hl_thread *t, const struct patience *p)
 {
 	uint64_t waited = now_ns() - p->start;

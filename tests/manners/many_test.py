@@ -32,6 +32,29 @@ def test_forks_followed(place):
         sound(info, 100, 100, ('exit', 0))
 
 
+def test_forks_faster(place):
+    """more children than there are rings while the collector stands still: they wait for it"""
+    number = 800
+    process = place.start(place.record_command(place.program('forks'), number))
+    deadline = time.monotonic() + 60
+    while len(place.traces()) < 20 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    collector = [child for child in children_of(process.pid) if comm_of(child) == 'heaplapse']
+    expect('collectors', len(collector), 1)
+    os.kill(collector[0], signal.SIGSTOP)
+    time.sleep(0.7)
+    os.kill(collector[0], signal.SIGCONT)
+    done = place.finish(process)
+    expect('status and what ended well, what hung', (done.status, done.out), (0, f'{number} 0\n'))
+    infos = place.infos(number + 1, seconds=120)
+    expect('children', len([info for info in infos.values() if info['totals']['allocations'] == 100]), number)
+
+
+def comm_of(pid):
+    with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
+        return file.read().strip()
+
+
 def kill_once(place, moment):
     process = place.start(place.record_command(place.program('hammer'), 0.4))
     pid = int(process.stdout.readline().split()[1])
