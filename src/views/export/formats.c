@@ -1,0 +1,37 @@
+/*
+ * formats.c - the table of formats.
+ */
+#include "views/export/export_internal.h"
+
+const struct hl_export_format hl_export_formats[] = {
+	{.name = "json",
+		.suffix = ".json",
+		.viewer = "your own programs: every allocation and stack (export-json.md)",
+		.usual = HL_EXPORT_ALL,
+		.write = hl_export_json},
+	{.name = "collapsed",
+		.suffix = ".txt",
+		.viewer = "flamegraph.pl, inferno, speedscope: one line for each stack",
+		.write = hl_export_collapsed},
+	{0},
+};
+
+const struct hl_export_format *hl_export_find(const char *name)
+{
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
+		if (strcmp(f->name, name) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
+{
+	if (!x->asked && f->usual == HL_EXPORT_ALL) {
+		x->query.quantity = HL_QUANTITY_ALLOCATED;
+		x->query.from = (struct hl_when){0};
+		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
+		x->what = "allocated";
+	}
+	return f->write(x);
+}
