@@ -74,20 +74,6 @@ static uint64_t count_ordinals(const struct hl_model *m)
 	return n;
 }
 
-static int bind(struct work *w)
-{
-	const struct hl_query *q = w->l->query;
-	int err = hl_when_check(&q->from, w->m);
-
-	if (!err)
-		err = hl_when_check(&q->to, w->m);
-	if (!err && q->filter)
-		err = hl_filter_bind(q->filter, w->m);
-	if (!err && q->suppressions)
-		err = hl_suppressions_bind(q->suppressions, w->m);
-	return err;
-}
-
 static int choose(struct work *w)
 {
 	const struct hl_query *q = w->l->query;
@@ -99,7 +85,7 @@ static int choose(struct work *w)
 		.begin = choose_begin,
 		.block = choose_block,
 		.arg = w};
-	int err = bind(w);
+	int err = hl_query_bind(q, w->m);
 
 	if (err || all_count(q))
 		return err;

@@ -308,7 +308,7 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 }
 
 /* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
-static bool sums_suffice(const struct hl_query *q)
+bool hl_query_sums_suffice(const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
@@ -320,7 +320,7 @@ static bool sums_suffice(const struct hl_query *q)
 	return hl_keyed_is_known(q->key) && subjects == 0 && !q->suppressions;
 }
 
-static int bind(const struct hl_query *q, struct hl_model *m)
+int hl_query_bind(const struct hl_query *q, struct hl_model *m)
 {
 	int err = hl_when_check(&q->from, m);
 
@@ -345,11 +345,11 @@ static int start(struct hl_question *question)
 	if (err)
 		return err;
 	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));
-	err = a->values ? bind(&w->q, m) : -ENOMEM;
+	err = a->values ? hl_query_bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
-	w->way = !sums_suffice(&w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
+	w->way = !hl_query_sums_suffice(&w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;

@@ -13,6 +13,11 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".txt",
 		.viewer = "flamegraph.pl, inferno, speedscope: one line for each stack",
 		.write = hl_export_collapsed},
+	{.name = "pprof",
+		.suffix = ".pb.gz",
+		.viewer = "go tool pprof, Pyroscope, Parca, Grafana: stacks with four costs",
+		.binary = true,
+		.write = hl_export_pprof},
 	{0},
 };
 
