@@ -24,7 +24,6 @@ struct work {
 	uint8_t *chosen; /* a bit for each allocation; NULL: all */
 	uint64_t n_chosen;
 	struct hl_blocks alive;
-	uint64_t previous; /* ordinal of the event before if that was an allocation */
 };
 
 /* --- which blocks --- */
@@ -139,7 +138,7 @@ static int end_block(struct work *w, const struct hl_event *events, const struct
 		return 0; /* its birth is before what is read */
 	b.death_ns = e->time_ns;
 	b.free_thread = e->thread;
-	b.next = w->previous == e->ordinal;
+	b.next = w->l->previous == e->ordinal;
 	return w->l->block(w->l->arg, &b);
 }
 
@@ -186,16 +185,16 @@ static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events
 	size_t extra = 0;
 	int err = 0;
 
-	w->previous = NO_ORDINAL;
+	w->l->previous = NO_ORDINAL;
 	if (c->follows_alloc)
-		w->previous = hl_reader_chunk(w->m->reader, chunk)->first_ordinal - 1;
+		w->l->previous = hl_reader_chunk(w->m->reader, chunk)->first_ordinal - 1;
 	for (size_t i = 0; i < c->n_events && !err; i++) {
 		const struct hl_event *e = &c->events[i];
 
 		err = extras_before(w, c, i, &extra);
 		if (!err)
 			err = hand_over(w, c->events, e);
-		w->previous = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
+		w->l->previous = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
 	}
 	return err ? err : extras_before(w, c, c->n_events, &extra);
 }
@@ -272,7 +271,7 @@ static int take_survivors(struct work *w)
 
 int hl_model_lives(struct hl_model *m, struct hl_lives *l)
 {
-	struct work w = {.m = m, .l = l, .previous = NO_ORDINAL};
+	struct work w = {.m = m, .l = l};
 	int err;
 
 	l->allocated = (struct hl_value){0};

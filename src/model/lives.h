@@ -19,6 +19,9 @@ struct hl_lives {
 	int (*block)(void *arg, const struct hl_block *b);
 	int (*extra)(void *arg, const struct hl_extra *x);
 	void *arg;
+	/* For these functions: which allocation the event directly before was, whether it was
+	 * handed over or not; UINT64_MAX: it was none. */
+	uint64_t previous;
 
 	/* What came of it. */
 	struct hl_value allocated; /* of the blocks that were handed over */

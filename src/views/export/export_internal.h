@@ -85,6 +85,7 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 /* --- the formats --- */
 int hl_export_collapsed(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
+int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
 
 #endif

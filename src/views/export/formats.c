@@ -18,6 +18,11 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "go tool pprof, Pyroscope, Parca, Grafana: stacks with four costs",
 		.binary = true,
 		.write = hl_export_pprof},
+	{.name = "heaptrack",
+		.suffix = ".zst",
+		.viewer = "heaptrack_gui, heaptrack_print: every allocation (also .gz, or plain)",
+		.usual = HL_EXPORT_ALL,
+		.write = hl_export_heaptrack},
 	{0},
 };
 
