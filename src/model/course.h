@@ -8,14 +8,22 @@
 #include "model/lives.h"
 
 struct hl_course {
-	struct hl_value allocated, most,
-		left;     /* most: when their bytes were highest, the first time */
+	struct hl_value allocated, left;
+	struct hl_value most;    /* when their bytes were highest, the first time */
+	struct hl_value at_peak; /* when those of all that are counted were */
 	uint64_t life_ns; /* of all blocks, added; of those that were not freed up to the end */
 };
 
-/* Of the blocks that the question counts; courses has n_nodes + 1 places, the last for blocks
- * without a stack. 0 or -errno with hl_model_error(). */
-int hl_model_courses(struct hl_model *m, const struct hl_query *q, struct hl_course *courses,
-	uint64_t *end_ns, bool *moved);
+struct hl_courses {
+	struct hl_course *nodes; /* n_nodes + 1; the last: blocks without a stack */
+	uint32_t n_nodes;
+	struct hl_value allocated, left, at_peak;
+	uint64_t peak_ns, end_ns;
+	bool moved; /* a part of the file stopped it before the end */
+};
+
+/* Of the whole lives of the blocks that the question counts. 0 or -errno with hl_model_error(). */
+int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q);
+void hl_courses_fini(struct hl_courses *c);
 
 #endif

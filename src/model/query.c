@@ -349,7 +349,9 @@ static int start(struct hl_question *question)
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
-	w->way = !hl_query_sums_suffice(&w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
+	w->way = !hl_query_sums_suffice(&w->q) ? BY_EVENTS
+		 : w->q.key == HL_KEY_STACK    ? BY_STACK
+					       : BY_KEY;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;

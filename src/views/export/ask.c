@@ -111,3 +111,23 @@ int hl_export_path(struct hl_export_path *p, const struct hl_tree *t, uint32_t n
 		p->nodes[--n] = i;
 	return 0;
 }
+
+int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number)
+{
+	int err = 0;
+
+	while (f->numbers.len <= frame && !err)
+		err = hl_vec_push(&f->numbers, 0);
+	if (!err && !f->numbers.data[frame]) {
+		err = hl_vec_push(&f->list, frame);
+		f->numbers.data[frame] = (uint32_t)f->list.len;
+	}
+	*number = err ? 0 : f->numbers.data[frame] - 1;
+	return err;
+}
+
+void hl_export_frames_fini(struct hl_export_frames *f)
+{
+	hl_vec_free(&f->list);
+	hl_vec_free(&f->numbers);
+}

@@ -9,6 +9,7 @@
 #include "base/fmt.h"
 #include "util/json.h"
 #include "util/strbuf.h"
+#include "util/vec.h"
 #include "views/export/export.h"
 
 /* --- asking; all 0 or -errno with hl_model_error() --- */
@@ -47,6 +48,14 @@ struct hl_export_path {
 };
 int hl_export_path(struct hl_export_path *p, const struct hl_tree *t, uint32_t node);
 
+/* Frames numbered in the order in which they are first used, for tables. */
+struct hl_export_frames {
+	HL_VEC(uint32_t) list;    /* of the model */
+	HL_VEC(uint32_t) numbers; /* by the model's number: here, plus 1 */
+};
+int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number);
+void hl_export_frames_fini(struct hl_export_frames *f);
+
 /* --- lines: stdio asks too much of each character where there are 10^8 of them --- */
 
 struct hl_line {
@@ -84,7 +93,10 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 
 /* --- the formats --- */
 int hl_export_collapsed(struct hl_export_job *x);
+int hl_export_dhat(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
+int hl_export_massif(struct hl_export_job *x);
+int hl_export_speedscope(struct hl_export_job *x);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
 

@@ -14,8 +14,7 @@
 struct writer {
 	struct hl_export_job *x;
 	struct hl_json j;
-	HL_VEC(uint32_t) frames;  /* of the model, in the order of their numbers here */
-	HL_VEC(uint32_t) numbers; /* by the model's number: here, plus 1 */
+	struct hl_export_frames frames;
 	bool comma;
 };
 
@@ -126,21 +125,6 @@ static int put_marks(struct writer *w)
 	return err;
 }
 
-/* The number of a frame in our own list. */
-static int number_of(struct writer *w, uint32_t frame, uint32_t *number)
-{
-	int err = 0;
-
-	while (w->numbers.len <= frame && !err)
-		err = hl_vec_push(&w->numbers, 0);
-	if (!err && !w->numbers.data[frame]) {
-		err = hl_vec_push(&w->frames, frame);
-		w->numbers.data[frame] = (uint32_t)w->frames.len;
-	}
-	*number = err ? 0 : w->numbers.data[frame] - 1;
-	return err;
-}
-
 static int put_stack(struct writer *w, uint32_t node)
 {
 	uint32_t parent = hl_model_parent(w->x->m, node), number;
@@ -159,7 +143,7 @@ static int put_stack(struct writer *w, uint32_t node)
 	hl_json_key(&w->j, "frames");
 	hl_json_begin_array(&w->j);
 	for (size_t i = 0; i < n && !err; i++) {
-		err = number_of(w, refs[i].frame, &number);
+		err = hl_export_frame_number(&w->frames, refs[i].frame, &number);
 		hl_json_u64(&w->j, number);
 	}
 	hl_json_end_array(&w->j);
@@ -187,8 +171,8 @@ static void put_frames(struct writer *w)
 {
 	hl_json_key(&w->j, "frames");
 	hl_json_begin_array(&w->j);
-	for (size_t i = 0; i < w->frames.len; i++) {
-		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.data[i]);
+	for (size_t i = 0; i < w->frames.list.len; i++) {
+		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.list.data[i]);
 
 		fputs("\n", w->x->out);
 		hl_json_begin_object(&w->j);
@@ -275,8 +259,7 @@ int hl_export_json(struct hl_export_job *x)
 	}
 	hl_json_end_object(&w.j);
 	fputs("\n", x->out);
-	hl_vec_free(&w.frames);
-	hl_vec_free(&w.numbers);
+	hl_export_frames_fini(&w.frames);
 	hl_answer_fini(&a);
 	return err;
 }
