@@ -94,9 +94,12 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 /* --- the formats --- */
 int hl_export_collapsed(struct hl_export_job *x);
 int hl_export_dhat(struct hl_export_job *x);
+int hl_export_dot(struct hl_export_job *x);
+int hl_export_gprof2dot(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
 int hl_export_massif(struct hl_export_job *x);
 int hl_export_speedscope(struct hl_export_job *x);
+int hl_export_svg(struct hl_export_job *x);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
 

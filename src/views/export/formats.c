@@ -37,6 +37,18 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".speedscope.json",
 		.viewer = "speedscope.app: flame graphs of bytes and of blocks",
 		.write = hl_export_speedscope},
+	{.name = "svg",
+		.suffix = ".svg",
+		.viewer = "any browser: a flame graph to search and to zoom into",
+		.write = hl_export_svg},
+	{.name = "dot",
+		.suffix = ".dot",
+		.viewer = "Graphviz, xdot: who calls whom, and what it costs",
+		.write = hl_export_dot},
+	{.name = "gprof2dot",
+		.suffix = ".json",
+		.viewer = "gprof2dot -f json: memtrail's graphs",
+		.write = hl_export_gprof2dot},
 	{0},
 };
 
