@@ -92,7 +92,10 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 }
 
 /* --- the formats --- */
+int hl_export_chrome(struct hl_export_job *x);
 int hl_export_collapsed(struct hl_export_job *x);
+int hl_export_csv(struct hl_export_job *x);
+int hl_export_firefox(struct hl_export_job *x);
 int hl_export_dhat(struct hl_export_job *x);
 int hl_export_dot(struct hl_export_job *x);
 int hl_export_gprof2dot(struct hl_export_job *x);

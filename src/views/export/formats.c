@@ -49,6 +49,21 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".json",
 		.viewer = "gprof2dot -f json: memtrail's graphs",
 		.write = hl_export_gprof2dot},
+	{.name = "csv",
+		.suffix = ".csv",
+		.viewer = "spreadsheets, SQL: every allocation, or with --group a table",
+		.usual = HL_EXPORT_ALL,
+		.groups = (1u << HL_GROUP_COUNT) - 1,
+		.write = hl_export_csv},
+	{.name = "chrome",
+		.suffix = ".trace.json",
+		.viewer = "Perfetto, chrome://tracing: counters over time, and marks",
+		.course = true,
+		.write = hl_export_chrome},
+	{.name = "firefox",
+		.suffix = ".json",
+		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
+		.write = hl_export_firefox},
 	{0},
 };
 
@@ -63,7 +78,7 @@ const struct hl_export_format *hl_export_find(const char *name)
 
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
-	if (!x->asked && f->usual == HL_EXPORT_ALL) {
+	if (!x->asked && f->usual == HL_EXPORT_ALL && !x->grouped) {
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
 		x->query.from = (struct hl_when){0};
 		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
