@@ -72,7 +72,7 @@ static void init(void *state)
 static int list_formats(void)
 {
 	for (const struct hl_export_format *f = hl_export_formats; f->name; f++)
-		printf("%-10s %-15s %s\n", f->name, f->suffix, f->viewer);
+		printf("%-11s %-17s %s\n", f->name, f->suffix, f->viewer);
 	return HL_EXIT_OK;
 }
 
@@ -220,8 +220,7 @@ static const struct hl_opt export_opts[] = {
 		"write to FILE, packed if it ends in .gz or .zst (-: stdout, the default)",
 		set_output},
 	{0, "list", NULL, "the formats, and who reads them", set_list},
-	HL_QUESTION_OPTS("what was live when the heap was largest (the default, but where a format "
-			 "shows all allocations)"),
+	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
 		set_cost},
 	{'g', "group", "GROUP:stack|function|site|file|module|thread|call|size|life|snapshot",
@@ -247,6 +246,8 @@ const struct hl_cmd hl_cmd_export = {
 	.usage = "--format FORMAT [options] [-o FILE] [FILE]",
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
+	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"
+	"default all; massif and chrome show the whole run, and only a filter applies.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,
