@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/report.h"
@@ -112,6 +113,23 @@ static int check_options(struct export *e)
 	return 0;
 }
 
+/* Whoever mixes up the two names must not lose the recording. */
+static int check_output(const struct export *e, int argc, char **argv)
+{
+	size_t n = strlen(e->output);
+	struct stat to, from;
+
+	if (n > 4 && strcmp(e->output + n - 4, ".hlt") == 0)
+		return hl_cli_usage(
+			"-o %s: that is what traces are called, and an export is none; name "
+			"it *%s",
+			e->output, e->format->suffix);
+	if (argc > 0 && stat(e->output, &to) == 0 && stat(argv[0], &from) == 0 &&
+		to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+		return hl_cli_usage("-o %s is the trace itself, which would be lost", e->output);
+	return 0;
+}
+
 static int cannot_write(const struct export *e, int err)
 {
 	hl_cli_error("%s cannot be written: %s", strcmp(e->output, "-") == 0 ? "stdout" : e->output,
@@ -203,6 +221,8 @@ static int run_export(void *state, int argc, char **argv)
 		e->output = "-";
 	status = e->format ? check_options(e) : no_format(e);
 	if (!status)
+		status = check_output(e, argc, argv);
+	if (!status)
 		status = hl_report_make_filter(&e->question);
 	if (!status)
 		status = hl_report_read_suppressions(&e->question);
@@ -243,7 +263,7 @@ static const struct hl_example export_examples[] = {
 const struct hl_cmd hl_cmd_export = {
 	.name = "export",
 	.summary = "a trace in the format of another viewer",
-	.usage = "--format FORMAT [options] [-o FILE] [FILE]",
+	.usage = "-f FORMAT [options] [FILE]",
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
 	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"

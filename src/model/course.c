@@ -63,8 +63,10 @@ static void finish(struct work *w)
 int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q)
 {
 	struct work w = {.c = c};
-	struct hl_lives l = {
-		.query = q, .want = HL_WANT_TIME | HL_WANT_OTHERS, .event = take, .arg = &w};
+	struct hl_lives l = {.query = q,
+		.want = HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_OTHERS,
+		.event = take,
+		.arg = &w};
 	int err;
 
 	*c = (struct hl_courses){.n_nodes = m->n_nodes};

@@ -167,7 +167,9 @@ static int start(struct crossing *c, struct hl_model *m, const struct hl_query *
 		return err;
 	c->by_events = !hl_query_sums_suffice(q);
 	c->to = hl_query_to(m, &q->to);
-	c->from = live ? (struct hl_place){.sure = true} : hl_query_from(m, &q->from);
+	c->from.sure = true;
+	if (!live)
+		c->from = hl_query_from(m, &q->from);
 	c->reading = (struct hl_reading){
 		.plan = plan, .begin = begin, .want = want, .chunk = take, .arg = c};
 	if (!c->by_events)

@@ -107,6 +107,11 @@ def bad_input(traces, folder):
     refused('two traces', 2, 'takes one trace', '-f', 'json', '-o', out, trace, trace, output=out)
     refused('a group that a format has not', 2, 'collapsed cannot be grouped by size', '-f', 'collapsed', '-g', 'size', trace)
     refused('an empty name', 2, 'is not the name of a file', '-f', 'json', '-o', '', trace)
+    own = f'{folder}/own.trace'
+    pathlib.Path(own).write_bytes(pathlib.Path(trace).read_bytes())
+    refused('over the trace itself', 2, 'is the trace itself', '-f', 'json', '-o', own, own)
+    tap.case(pathlib.Path(own).read_bytes() == pathlib.Path(trace).read_bytes(), 'the trace is still there')
+    refused('under the name of a trace', 2, 'that is what traces are called', '-f', 'json', '-o', f'{folder}/x.hlt', trace, output=f'{folder}/x.hlt')
     if os.getuid():
         os.mkdir(f'{folder}/closed', 0o500)
         refused('a folder without permission', 3, 'Permission denied', '-f', 'json', '-o', f'{folder}/closed/x', trace)

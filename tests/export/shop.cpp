@@ -1,4 +1,5 @@
-// shop.cpp - what C++ makes of stacks: templates, inlined calls, exceptions, containers. For the tests of export.
+// shop.cpp - what C++ makes of stacks: templates, inlined calls, exceptions, containers. For the
+// tests of export.
 #include <cstdio>
 #include <map>
 #include <memory>

@@ -22,7 +22,7 @@
 
 struct writer {
 	struct hl_export_job *x;
-	const struct hl_tree *t;
+	struct hl_tree t; /* of the snapshot that is being written */
 	uint64_t least;
 	uint32_t n; /* snapshots so far */
 };
@@ -49,7 +49,7 @@ static uint32_t shown(const struct writer *w, const struct hl_tree_node *n, uint
 	*rest = (struct hl_value){0};
 	*n_rest = 0;
 	for (uint32_t i = 0; i < n->n_children; i++) {
-		const struct hl_tree_node *c = &w->t->nodes[w->t->children[n->first_child + i]];
+		const struct hl_tree_node *c = &w->t.nodes[w->t.children[n->first_child + i]];
 
 		if (c->total.bytes >= w->least && c->total.bytes > 0 && depth < DEPTH_MAX) {
 			k++;
@@ -69,7 +69,7 @@ static void put_line(
 
 static void put_node(struct writer *w, uint32_t node, uint32_t depth, uint32_t lines)
 {
-	const struct hl_tree_node *n = &w->t->nodes[node];
+	const struct hl_tree_node *n = &w->t.nodes[node];
 	struct hl_strbuf text = {0};
 
 	if (node == 0)
@@ -103,7 +103,7 @@ static int put_tree(struct writer *w)
 	int err = 0;
 
 	for (;;) {
-		const struct hl_tree_node *n = &w->t->nodes[l.node];
+		const struct hl_tree_node *n = &w->t.nodes[l.node];
 		uint32_t depth = (uint32_t)path.len;
 
 		/* Coming to it: its own line. After the last child that is shown: the others. */
@@ -111,7 +111,7 @@ static int put_tree(struct writer *w)
 		if (l.next == 0)
 			put_node(w, l.node, depth, l.k + (n_rest > 0));
 		if (l.next < l.k) {
-			uint32_t child = w->t->children[n->first_child + l.next++];
+			uint32_t child = w->t.children[n->first_child + l.next++];
 
 			err = hl_vec_push(&path, l);
 			if (err)
@@ -168,21 +168,19 @@ static int put_snapshot(struct writer *w, const struct hl_when *when, const char
 	struct hl_query q = query_at(w, when);
 	struct hl_tree_opts opts = {.inverted = true, .depth = DEPTH_MAX};
 	struct hl_answer a;
-	struct hl_tree t = {0};
 	int err = hl_model_query(w->x->m, &q, &a);
 
 	if (!err)
 		put_head(w, a.to_ns, a.total.bytes, tree ? tree : "empty");
 	w->x->moved |= a.moved;
 	w->x->to_ns = a.to_ns;
-	w->t = &t;
 	w->least = a.total.bytes / THRESHOLD;
 	opts.least = w->least;
 	if (!err && tree)
-		err = hl_tree_build(&t, w->x->m, &a, &opts);
+		err = hl_tree_build(&w->t, w->x->m, &a, &opts);
 	if (!err && tree)
 		err = put_tree(w);
-	hl_tree_fini(&t);
+	hl_tree_fini(&w->t);
 	hl_answer_fini(&a);
 	return err;
 }

@@ -22,9 +22,7 @@
 #define DEPTH_MAX 1000
 #define LETTER    7.4 /* pixels, roughly */
 
-static const char script[] =
 #include "views/export/svg_script.inc"
-	;
 
 struct writer {
 	struct hl_export_job *x;
@@ -229,7 +227,7 @@ int hl_export_svg(struct hl_export_job *x)
 	if (!err) {
 		put_head(&w, &a);
 		err = walk(&w, true);
-		fprintf(x->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
+		fprintf(x->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
 	}
 	hl_strbuf_fini(&w.b);
 	hl_tree_fini(&w.t);
