@@ -3,6 +3,8 @@
  */
 #include "model/tags.h"
 
+#include <inttypes.h>
+
 #include "model/model_internal.h"
 
 /* A path is text for people and patterns; a hostile file may nest a million of them. */
@@ -56,6 +58,18 @@ const char *hl_model_thread_name(struct hl_model *m, uint32_t thread)
 	if (hl_model_marks(m, &marks, &n) || thread >= m->thread_names.len)
 		return NULL;
 	return m->thread_names.data[thread];
+}
+
+void hl_model_put_thread(struct hl_model *m, uint32_t thread, struct hl_strbuf *to)
+{
+	const char *name = hl_model_thread_name(m, thread);
+	uint64_t tid;
+
+	hl_strbuf_printf(to, "thread %" PRIu32, thread);
+	if (name)
+		hl_strbuf_printf(to, " %s", name);
+	if (hl_reader_thread(m->reader, thread, &tid) == 0)
+		hl_strbuf_printf(to, " (tid %" PRIu64 ")", tid);
 }
 
 uint32_t hl_model_n_pools(struct hl_model *m)

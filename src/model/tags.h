@@ -27,6 +27,8 @@ void hl_model_put_tag(struct hl_model *m, uint32_t tag, struct hl_strbuf *to);
 /* The last name of a thread that is known; NULL: none, or an error. Decodes the chunks that have
  * extras, once. */
 const char *hl_model_thread_name(struct hl_model *m, uint32_t thread);
+/* "thread 1 decoder (tid 4711)" onto the text. */
+void hl_model_put_thread(struct hl_model *m, uint32_t thread, struct hl_strbuf *to);
 
 /* Pools are numbered from 0; as for names of threads. */
 uint32_t hl_model_n_pools(struct hl_model *m);

@@ -1,0 +1,105 @@
+"""judges - what the tests of export share: traces of real programs, what `report` says of them, and the readers from npm."""
+import fcntl, json, os, pathlib, shutil, subprocess, sys, tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+ARGUMENTS = {'threads': ['6', '300', '1'], 'single': ['5000', '1', '10']}
+
+
+def arguments():
+    """heaplapse, the folder for npm's packages, and what else was given as NAME=PATH."""
+    given = dict(a.split('=', 1) for a in sys.argv[1:])
+    return os.path.abspath(given.pop('heaplapse')), given.pop('npm'), {k: os.path.abspath(v) for k, v in given.items()}
+
+
+heaplapse, npm_folder, programs = arguments()
+
+
+def run(*args, **more):
+    env = dict(os.environ, LC_ALL='C.UTF-8')
+    return subprocess.run([heaplapse, *map(str, args)], capture_output=True, env=env, timeout=300, **more)
+
+
+def done(*args):
+    r = run(*args)
+    if r.returncode:
+        raise SystemExit(f'{args}: {r.returncode} {r.stderr.decode()}')
+    return r.stdout
+
+
+def report(*args):
+    return json.loads(done('report', '--json', *args))
+
+
+def total(*args):
+    answer = report(*args)
+    return answer['total_bytes'], answer['total_blocks']
+
+
+def export(form, *args):
+    return done('export', '--format', form, *args)
+
+
+def make_traces(folder, events=20000):
+    """Of C, C++, threads and a made-up run, and of Rust where there is a compiler for it."""
+    made = {}
+    for name in ('sample', 'shop', 'threads', 'single'):
+        if name in programs:
+            made[name] = f'{folder}/{name}.hlt'
+            done('record', '-o', made[name], '--', programs[name], *ARGUMENTS.get(name, []))
+    rust = shutil.which('rustc')
+    if rust:
+        subprocess.run([rust, '-g', '-O', '-o', f'{folder}/shop-rs', str(HERE / 'shop.rs')], check=True, capture_output=True)
+        made['rust'] = f'{folder}/rust.hlt'
+        done('record', '-o', made['rust'], '--', f'{folder}/shop-rs')
+    made['made'] = f'{folder}/made.hlt'
+    subprocess.run([programs['gen'], '-n', str(events), '--nodes', '300', '--strange', '-o', made['made']], check=True)
+    return made
+
+
+def stacks(answer):
+    """Of a tree as report has it: from (function, ...), outermost first, to what it has itself."""
+    paths, found = [], {}
+    for n in answer['nodes']:
+        paths.append((paths[n['parent']] if n['parent'] is not None else ()) + (n,))
+        if n['self_blocks']:
+            key = tuple(f['function'] for f in paths[-1])
+            old = found.get(key, (0, 0))
+            found[key] = old[0] + n['self_bytes'], old[1] + n['self_blocks']
+    return found
+
+
+def npm():
+    """The folder with node_modules, or None with the reason in npm.why."""
+    npm.why = ''
+    for program in ('node', 'npm'):
+        if not shutil.which(program):
+            npm.why = f'{program} is not installed'
+            return None
+    folder = pathlib.Path(npm_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / 'lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = (HERE / 'package-lock.json').read_text()
+        stamp = folder / 'installed.json'
+        if not stamp.exists() or stamp.read_text() != wanted:
+            for name in ('package.json', 'package-lock.json', '.npmrc'):
+                shutil.copy(HERE / name, folder / name)
+            r = subprocess.run(['npm', 'ci', '--no-fund', '--no-audit'], cwd=folder, capture_output=True, text=True, timeout=300)
+            if r.returncode:
+                npm.why = 'npm cannot install the readers (is the network up?): ' + r.stderr.strip().splitlines()[-1][:200]
+                return None
+            stamp.write_text(wanted)
+    return folder
+
+
+def node(script, *args):
+    """Runs a script of this folder with the packages; what it printed as JSON."""
+    folder = npm()
+    env = dict(os.environ, NODE_PATH=str(folder / 'node_modules'))
+    r = subprocess.run(['node', str(HERE / script), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
+    if r.returncode:
+        return {'error': r.stderr[-2000:] or r.stdout[-2000:]}
+    return json.loads(r.stdout)
