@@ -302,6 +302,14 @@ static int check_fragmentation(const struct hl_report *r)
 	return 0;
 }
 
+int hl_question_check_group(const struct hl_report *r, enum hl_group group)
+{
+	if (group == HL_GROUP_POOL && !r->pool)
+		return hl_cli_usage("--group=pool is about pools of the program: add "
+				    "--pool='*', or the name of one");
+	return 0;
+}
+
 /* Pools are looked at block by block: what goes by pages, snapshots and times is the heap's. */
 static int check_pool(const struct hl_report *r)
 {
@@ -309,9 +317,10 @@ static int check_pool(const struct hl_report *r)
 		const struct hl_report_part *p = &r->parts.data[i];
 		bool table = p->view == HL_REPORT_TABLE || p->view == HL_REPORT_ALL_BY;
 
-		if (table && p->group == HL_GROUP_POOL && !r->pool)
-			return hl_cli_usage("--group=pool is about pools of the program: add "
-					    "--pool='*', or the name of one");
+		int status = table ? hl_question_check_group(r, p->group) : 0;
+
+		if (status)
+			return status;
 		if (r->pool && (!table || p->group == HL_GROUP_SNAPSHOT))
 			return hl_cli_usage("--pool goes with the tree, --sizes, --lifetimes and "
 					    "--group, not with %s%s%s",

@@ -108,6 +108,8 @@ const char *hl_question_exclude_module(void *state, const char *value);
 const char *hl_question_suppressions(void *state, const char *value);
 const char *hl_question_no_defaults(void *state, const char *value);
 int hl_question_check(struct hl_report *r);
+/* The same of a table's group. */
+int hl_question_check_group(const struct hl_report *r, enum hl_group group);
 void hl_question_fini(void *state);
 /* clang-format off */
 #define HL_QUESTION_OPTS(peak_help) \
@@ -151,6 +153,8 @@ void hl_question_fini(void *state);
 struct hl_query hl_report_query(const struct hl_report *r);
 const char *hl_report_heading(struct hl_report *r, struct hl_model *m);
 bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why);
+/* Says what is missing from the trace. */
+void hl_report_warn(struct hl_model *m);
 /* Says that an answer is of another moment than was asked for, if it is. */
 void hl_report_warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
 	uint64_t got_ns, bool moved);

@@ -86,3 +86,11 @@ const char *hl_model_pool_name(struct hl_model *m, uint32_t pool)
 
 	return name ? name : "[lost]";
 }
+
+bool hl_model_is_pooled(struct hl_model *m, const struct hl_pattern *pool, const struct hl_extra *x)
+{
+	if (x->kind != HL_EXTRA_POOL_ALLOC && x->kind != HL_EXTRA_POOL_FREE)
+		return false;
+	return x->value < HL_POOLS_MAX &&
+	       hl_pattern_fits(pool, hl_model_pool_name(m, (uint32_t)x->value));
+}

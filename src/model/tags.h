@@ -6,6 +6,7 @@
 #define HL_MODEL_TAGS_H
 
 #include "model/model.h"
+#include "model/pattern.h"
 #include "util/strbuf.h"
 
 /* What an event or an extra calls its thread, as a thread and a tag. m == NULL: without scopes. */
@@ -34,5 +35,8 @@ void hl_model_put_thread(struct hl_model *m, uint32_t thread, struct hl_strbuf *
 uint32_t hl_model_n_pools(struct hl_model *m);
 /* "[lost]" if its definition is. */
 const char *hl_model_pool_name(struct hl_model *m, uint32_t pool);
+/* Is it the allocation or the free of a block of a pool with such a name? */
+bool hl_model_is_pooled(
+	struct hl_model *m, const struct hl_pattern *pool, const struct hl_extra *x);
 
 #endif
