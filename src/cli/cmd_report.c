@@ -23,7 +23,6 @@
 
 SETTER(top_down, r->top_down = true)
 SETTER(full_stacks, r->full_stacks = true)
-SETTER(no_defaults, r->no_defaults = true)
 
 static bool same(const char *a, const char *b)
 {
@@ -54,25 +53,25 @@ static struct hl_report *count(
 	return r;
 }
 
-static const char *set_peak(void *state, const char *value)
+const char *hl_question_peak(void *state, const char *value)
 {
 	count(state, HL_REPORT_PEAK, "--peak", NULL);
 	return NULL;
 }
 
-static const char *set_leaks(void *state, const char *value)
+const char *hl_question_leaks(void *state, const char *value)
 {
 	count(state, HL_REPORT_LEAKS, "--leaks", NULL);
 	return NULL;
 }
 
-static const char *set_allocated(void *state, const char *value)
+const char *hl_question_allocated(void *state, const char *value)
 {
 	count(state, HL_REPORT_ALLOCATED, "--allocated", NULL);
 	return NULL;
 }
 
-static const char *set_at(void *state, const char *value)
+const char *hl_question_at(void *state, const char *value)
 {
 	struct hl_report *r = count(state, HL_REPORT_AT, "--at", value);
 
@@ -90,17 +89,17 @@ static const char *take_range(struct hl_report *r, const char *option, const cha
 		       : NULL;
 }
 
-static const char *set_range(void *state, const char *value)
+const char *hl_question_range(void *state, const char *value)
 {
 	return take_range(state, "--range", value);
 }
 
-static const char *set_growth(void *state, const char *value)
+const char *hl_question_growth(void *state, const char *value)
 {
 	return take_range(count(state, HL_REPORT_GROWTH, "--growth", value), "--growth", value);
 }
 
-static const char *set_temporary(void *state, const char *value)
+const char *hl_question_temporary(void *state, const char *value)
 {
 	struct hl_report *r = count(state, HL_REPORT_TEMPORARY, "--temporary", value);
 	struct hl_when w;
@@ -205,37 +204,43 @@ static const char *add_name(hl_report_names *names, const char *value)
 	return hl_vec_push(names, value) ? "within the memory there is" : NULL;
 }
 
-static const char *set_filter(void *state, const char *value)
+const char *hl_question_filter(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->filter_exprs, value);
 }
 
-static const char *set_suppressions(void *state, const char *value)
+const char *hl_question_suppressions(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->suppression_files, value);
 }
 
-static const char *set_include_function(void *state, const char *value)
+const char *hl_question_no_defaults(void *state, const char *value)
+{
+	((struct hl_report *)state)->no_defaults = true;
+	return NULL;
+}
+
+const char *hl_question_include_function(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->include_function, value);
 }
 
-static const char *set_exclude_function(void *state, const char *value)
+const char *hl_question_exclude_function(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->exclude_function, value);
 }
 
-static const char *set_include_module(void *state, const char *value)
+const char *hl_question_include_module(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->include_module, value);
 }
 
-static const char *set_exclude_module(void *state, const char *value)
+const char *hl_question_exclude_module(void *state, const char *value)
 {
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
 }
 
-static const char *set_pool(void *state, const char *value)
+const char *hl_question_pool(void *state, const char *value)
 {
 	struct hl_report *r = state;
 	struct hl_pattern_error error = {0};
@@ -297,6 +302,14 @@ static int check_fragmentation(const struct hl_report *r)
 	return 0;
 }
 
+int hl_question_check_group(const struct hl_report *r, enum hl_group group)
+{
+	if (group == HL_GROUP_POOL && !r->pool)
+		return hl_cli_usage("--group=pool is about pools of the program: add "
+				    "--pool='*', or the name of one");
+	return 0;
+}
+
 /* Pools are looked at block by block: what goes by pages, snapshots and times is the heap's. */
 static int check_pool(const struct hl_report *r)
 {
@@ -304,9 +317,10 @@ static int check_pool(const struct hl_report *r)
 		const struct hl_report_part *p = &r->parts.data[i];
 		bool table = p->view == HL_REPORT_TABLE || p->view == HL_REPORT_ALL_BY;
 
-		if (table && p->group == HL_GROUP_POOL && !r->pool)
-			return hl_cli_usage("--group=pool is about pools of the program: add "
-					    "--pool='*', or the name of one");
+		int status = table ? hl_question_check_group(r, p->group) : 0;
+
+		if (status)
+			return status;
 		if (r->pool && (!table || p->group == HL_GROUP_SNAPSHOT))
 			return hl_cli_usage("--pool goes with the tree, --sizes, --lifetimes and "
 					    "--group, not with %s%s%s",
@@ -315,19 +329,15 @@ static int check_pool(const struct hl_report *r)
 	return 0;
 }
 
-/* Options that are fine one by one. 0 or an exit status. */
-static int check_options(const struct hl_report *r)
+int hl_question_check(struct hl_report *r)
 {
-	int status = check_choice(&r->quantity);
+	int status;
 
+	if (r->ranged && r->what == HL_REPORT_NOTHING)
+		r->what = HL_REPORT_ALLOCATED;
+	status = check_choice(&r->quantity);
 	if (!status)
 		status = check_choice(&r->range);
-	if (!status)
-		status = check_parts(r);
-	if (!status)
-		status = check_fragmentation(r);
-	if (!status)
-		status = check_pool(r);
 	if (status)
 		return status;
 	if (r->ranged && r->what != HL_REPORT_ALLOCATED && r->what != HL_REPORT_TEMPORARY &&
@@ -337,36 +347,32 @@ static int check_options(const struct hl_report *r)
 	if (r->suppression_files.len > 0 && r->what != HL_REPORT_LEAKS)
 		return hl_cli_usage("--suppressions is for --leaks: only what is left at the end "
 				    "can be known to be left");
+	return 0;
+}
+
+/* Options that are fine one by one. 0 or an exit status. */
+static int check_options(struct hl_report *r)
+{
+	int status = hl_question_check(r);
+
+	if (!status)
+		status = check_parts(r);
+	if (!status)
+		status = check_fragmentation(r);
+	if (!status)
+		status = check_pool(r);
+	if (status)
+		return status;
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
 		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
 				    "--sites, also by average or name");
 	return 0;
 }
 
-static int run_report(void *state, int argc, char **argv)
-{
-	struct hl_report *r = state;
-	int status;
-
-	if (r->ranged && r->what == HL_REPORT_NOTHING)
-		r->what = HL_REPORT_ALLOCATED;
-	r->view = r->parts.len > 0 ? r->parts.data[0].view : HL_REPORT_TREE;
-	status = check_options(r);
-	if (!status)
-		status = hl_report_make_filter(r);
-	if (!status)
-		status = hl_report_read_suppressions(r);
-	if (!status)
-		status = hl_report_traces(r, argc, argv);
-	return status;
-}
-
-/* What the options have taken, too. */
-static void fini_report(void *state)
+void hl_question_fini(void *state)
 {
 	struct hl_report *r = state;
 
-	hl_vec_free(&r->parts);
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
 	hl_pattern_free(r->pool);
@@ -381,15 +387,32 @@ static void fini_report(void *state)
 	hl_vec_free(&r->exclude_module);
 }
 
+static int run_report(void *state, int argc, char **argv)
+{
+	struct hl_report *r = state;
+	int status;
+
+	r->view = r->parts.len > 0 ? r->parts.data[0].view : HL_REPORT_TREE;
+	status = check_options(r);
+	if (!status)
+		status = hl_report_make_filter(r);
+	if (!status)
+		status = hl_report_read_suppressions(r);
+	if (!status)
+		status = hl_report_traces(r, argc, argv);
+	return status;
+}
+
+static void fini_report(void *state)
+{
+	struct hl_report *r = state;
+
+	hl_vec_free(&r->parts);
+	hl_question_fini(r);
+}
+
 static const struct hl_opt report_opts[] = {
-	{0, "peak", NULL, "what was live when the heap was largest (the default)", set_peak},
-	{0, "leaks", NULL, "what was live at the end", set_leaks},
-	{0, "at", "TIME", "what was live at TIME: 12.5s, 50%, @peak, @end, @mark:NAME", set_at},
-	{0, "allocated", NULL, "everything that was allocated, freed or not", set_allocated},
-	{0, "temporary", "[DURATION]", "freed by the very next event, or sooner than DURATION",
-		set_temporary},
-	{0, "growth", "A..B", "allocated between the times A and B and alive at B", set_growth},
-	{0, "range", "A..B", "allocated or temporary only from A to B", set_range},
+	HL_QUESTION_OPTS("what was live when the heap was largest (the default)"),
 	{0, "top-down", NULL, "the outermost frame first, not the allocating one", set_top_down},
 	{0, "full-stacks", NULL, "also the frames before main, which all stacks have (text only)",
 		set_full_stacks},
@@ -407,21 +430,7 @@ static const struct hl_opt report_opts[] = {
 		set_cumulative},
 	{'g', "group", "GROUP:" GROUP_VALUES, "a flat table in which each block is in one row",
 		set_group},
-	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", set_filter},
-	{0, "pool", "NAME", "blocks of the program's own pools of this name, not the heap's",
-		set_pool},
-	{'i', "include-function", "NAME", "only stacks with such a function; again: or",
-		set_include_function},
-	{'x', "exclude-function", "NAME", "no stacks with such a function", set_exclude_function},
-	{0, "include-module", "NAME", "only stacks with a frame in such a module",
-		set_include_module},
-	{0, "exclude-module", "NAME", "no stacks with a frame in such a module",
-		set_exclude_module},
-	{0, "suppressions", "FILE",
-		"leave out leaks by leak:PATTERN lines, as LSan's; may be repeated",
-		set_suppressions},
-	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too",
-		set_no_defaults},
+	HL_CHOICE_OPTS,
 	{0, "min", "PERCENT", "leave out what is below this share (0.5; text only)", set_min},
 	{'n', "limit", "N", "at most N rows, or branches of one (0: all; text only)", set_limit},
 	{'s', "sort", "BY:" SORT_VALUES, "the order (of a tree only the first two)", set_sort},
@@ -447,16 +456,9 @@ const struct hl_cmd hl_cmd_report = {
 	.summary = "who held the memory, as trees and tables",
 	.usage = "[options] [FILE...]",
 	.examples = report_examples,
-	.about = "EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n"
-		 "  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n"
-		 "  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n"
-		 "  tag:render/*  thread:decoder  -tag:* (in no scope)\n"
-		 "  A name is a part of it, a glob or /a regular expression/; a word alone is\n"
-		 "  a part of a function's name. fn: also means the called function (malloc).\n"
-		 "  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n"
-		 "  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
-		 "Several views come one after the other. Several FILEs are the processes of one\n"
-		 "run: each for itself, and the sum.\n",
+	.about = HL_QUESTION_ABOUT
+	"Several views come one after the other. Several FILEs are the processes of one\n"
+	"run: each for itself, and the sum.\n",
 	.opts = report_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

@@ -8,6 +8,7 @@
 #include "cli/trace_file.h"
 #include "model/suppress.h"
 #include "util/json.h"
+#include "util/strbuf.h"
 #include "util/vec.h"
 #include "views/text/text.h"
 
@@ -86,6 +87,77 @@ struct hl_report {
 	HL_VEC(struct hl_process_row) processes; /* text of --group process */
 };
 HL_SYMBOL_STATE_CHECK(struct hl_report);
+
+/*
+ * The question itself: what is counted, and of which blocks. Rows of every command that asks the
+ * model, whose state begins with struct hl_report. check: 0, or an exit status with a message.
+ */
+const char *hl_question_peak(void *state, const char *value);
+const char *hl_question_leaks(void *state, const char *value);
+const char *hl_question_at(void *state, const char *value);
+const char *hl_question_allocated(void *state, const char *value);
+const char *hl_question_temporary(void *state, const char *value);
+const char *hl_question_growth(void *state, const char *value);
+const char *hl_question_range(void *state, const char *value);
+const char *hl_question_filter(void *state, const char *value);
+const char *hl_question_pool(void *state, const char *value);
+const char *hl_question_include_function(void *state, const char *value);
+const char *hl_question_exclude_function(void *state, const char *value);
+const char *hl_question_include_module(void *state, const char *value);
+const char *hl_question_exclude_module(void *state, const char *value);
+const char *hl_question_suppressions(void *state, const char *value);
+const char *hl_question_no_defaults(void *state, const char *value);
+int hl_question_check(struct hl_report *r);
+/* The same of a table's group. */
+int hl_question_check_group(const struct hl_report *r, enum hl_group group);
+void hl_question_fini(void *state);
+/* clang-format off */
+#define HL_QUESTION_OPTS(peak_help) \
+	{0, "peak", NULL, peak_help, hl_question_peak}, \
+	{0, "leaks", NULL, "what was live at the end", hl_question_leaks}, \
+	{0, "at", "TIME", "what was live at TIME: 12.5s, 50%, @peak, @end, @mark:NAME", hl_question_at}, \
+	{0, "allocated", NULL, "everything that was allocated, freed or not", hl_question_allocated}, \
+	{0, "temporary", "[DURATION]", "freed by the very next event, or sooner than DURATION", \
+		hl_question_temporary}, \
+	{0, "growth", "A..B", "allocated between the times A and B and alive at B", hl_question_growth}, \
+	{0, "range", "A..B", "allocated or temporary only from A to B", hl_question_range}
+#define HL_CHOICE_OPTS \
+	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", hl_question_filter}, \
+	{0, "pool", "NAME", "blocks of the program's own pools of this name, not the heap's", \
+		hl_question_pool}, \
+	{'i', "include-function", "NAME", "only stacks with such a function; again: or", \
+		hl_question_include_function}, \
+	{'x', "exclude-function", "NAME", "no stacks with such a function", \
+		hl_question_exclude_function}, \
+	{0, "include-module", "NAME", "only stacks with a frame in such a module", \
+		hl_question_include_module}, \
+	{0, "exclude-module", "NAME", "no stacks with a frame in such a module", \
+		hl_question_exclude_module}, \
+	{0, "suppressions", "FILE", \
+		"leave out leaks by leak:PATTERN lines, as LSan's; may be repeated", \
+		hl_question_suppressions}, \
+	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too", \
+		hl_question_no_defaults}
+#define HL_QUESTION_ABOUT \
+	"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n" \
+	"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n" \
+	"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n" \
+	"  tag:render/*  thread:decoder  -tag:* (in no scope)\n" \
+	"  A name is a part of it, a glob or /a regular expression/; a word alone is\n" \
+	"  a part of a function's name. fn: also means the called function (malloc).\n" \
+	"  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n" \
+	"  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
+/* clang-format on */
+/* What the model is asked, once the filter and the suppressions are made; how a head would put it;
+ * and whether the trace has the times that are asked for: false with a sentence. */
+struct hl_query hl_report_query(const struct hl_report *r);
+const char *hl_report_heading(struct hl_report *r, struct hl_model *m);
+bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why);
+/* Says what is missing from the trace. */
+void hl_report_warn(struct hl_model *m);
+/* Says that an answer is of another moment than was asked for, if it is. */
+void hl_report_warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+	uint64_t got_ns, bool moved);
 
 /* From the options to r->filter and, for leaks, r->suppressions. 0, or an exit status with a
  * message. */

@@ -38,7 +38,7 @@ static const char *heading_of_heap(const struct hl_report *r, struct hl_model *m
 	return "";
 }
 
-static const char *heading(struct hl_report *r, struct hl_model *m)
+const char *hl_report_heading(struct hl_report *r, struct hl_model *m)
 {
 	const char *what = heading_of_heap(r, m);
 
@@ -84,7 +84,7 @@ struct hl_text_opts hl_report_list_opts(const struct hl_report *r)
 	return opts;
 }
 
-static struct hl_query query_of(const struct hl_report *r)
+struct hl_query hl_report_query(const struct hl_report *r)
 {
 	struct hl_query q = {.quantity = HL_QUANTITY_LIVE,
 		.from = r->from,
@@ -116,7 +116,7 @@ static struct hl_query query_of(const struct hl_report *r)
 }
 
 /* What the reader of an answer must know about it. */
-static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
+void hl_report_warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
 	uint64_t got_ns, bool moved)
 {
 	uint64_t asked_ns = hl_when_ns(&q->to, m);
@@ -136,7 +136,7 @@ static void warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_
 static void note_answer(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
 	const struct hl_answer *a)
 {
-	warn_moved(r, m, q, a->to_ns, a->moved);
+	hl_report_warn_moved(r, m, q, a->to_ns, a->moved);
 	r->total.bytes += a->total.bytes;
 	r->total.blocks += a->total.blocks;
 }
@@ -202,7 +202,7 @@ static int make_table(struct hl_report *r, struct hl_model *m, struct hl_report_
 {
 	int err;
 
-	x->opts = text_opts(r, heading(r, m));
+	x->opts = text_opts(r, hl_report_heading(r, m));
 	err = hl_table_build(&x->t, m, &x->a, r->group, no_starts(r));
 	if (err)
 		return err;
@@ -226,7 +226,7 @@ static void put_table(struct hl_report *r, struct hl_model *m, const struct hl_r
 /* What a tree or a table asks. */
 static struct hl_query answer_query(const struct hl_report *r)
 {
-	struct hl_query q = query_of(r);
+	struct hl_query q = hl_report_query(r);
 
 	if (r->view != HL_REPORT_TREE)
 		q.key = hl_group_key(r->group);
@@ -245,7 +245,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 	if (!err && r->common.json && r->pool_name)
 		hl_json_key_string(&r->json, "pool", r->pool_name);
 	if (!err && r->view == HL_REPORT_TREE)
-		err = hl_report_tree(r, m, &x->a, heading(r, m));
+		err = hl_report_tree(r, m, &x->a, hl_report_heading(r, m));
 	else if (!err && x == &now)
 		err = make_table(r, m, x);
 	if (!err && r->view != HL_REPORT_TREE)
@@ -309,8 +309,8 @@ static int show_timeline(struct hl_report *r, struct hl_model *m)
 
 static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_query q = query_of(r);
-	struct hl_text_opts opts = text_opts(r, heading(r, m));
+	struct hl_query q = hl_report_query(r);
+	struct hl_text_opts opts = text_opts(r, hl_report_heading(r, m));
 	struct hl_fragmentation f;
 	int err = hl_fragmentation_at(&f, m, &q.to, r->filter);
 
@@ -321,7 +321,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 		opts.limited = true;
 		opts.limit = 20;
 	}
-	warn_moved(r, m, &q, f.time_ns, f.moved);
+	hl_report_warn_moved(r, m, &q, f.time_ns, f.moved);
 	r->total.bytes += f.live.bytes;
 	r->total.blocks += f.live.blocks;
 	if (r->common.json)
@@ -371,14 +371,14 @@ int hl_report_add_process(
 
 static int show_process(struct hl_report *r, struct hl_model *m)
 {
-	struct hl_query q = query_of(r);
+	struct hl_query q = hl_report_query(r);
 	struct hl_answer a;
 	int err = hl_report_ask(r, m, &q, &a);
 
 	if (err)
 		return err;
 	if (!r->common.json)
-		err = hl_report_add_process(r, m, heading(r, m), &a.total);
+		err = hl_report_add_process(r, m, hl_report_heading(r, m), &a.total);
 	else
 		hl_json_answer(&r->json, &a);
 	if (r->common.json && r->suppressions)

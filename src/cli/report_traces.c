@@ -19,7 +19,7 @@
 #define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
 
 /* What the reader of the numbers must know about all of them. */
-static void warn(struct hl_model *m)
+void hl_report_warn(struct hl_model *m)
 {
 	hl_trace_file_warn(m);
 	if (hl_model_info(m)->totals.events == 0)
@@ -60,7 +60,7 @@ static bool has_moment(struct hl_report *r, struct hl_model *m, struct hl_strbuf
 }
 
 /* Times of the filter count, too. False with a sentence. */
-static bool has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
+bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
 {
 	hl_strbuf_reset(why);
 	if (hl_when_check(&r->from, m) || hl_when_check(&r->to, m) || hl_when_check(&r->at, m) ||
@@ -92,7 +92,7 @@ static int check_times(struct hl_report *r, int n, char **files)
 
 		if (hl_model_open(&m, files[i], &refusal))
 			continue;
-		found = has_times(r, m, &why);
+		found = hl_report_has_times(r, m, &why);
 		hl_model_close(m);
 		tried++;
 	}
@@ -196,13 +196,14 @@ static int finish(struct hl_report *r, struct hl_model *m, int status, int err)
 static int report_one(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_strbuf why = {0};
-	int err = 0, status = has_times(r, m, &why) ? 0 : hl_cli_usage("%s", hl_strbuf_str(&why));
+	int err = 0,
+	    status = hl_report_has_times(r, m, &why) ? 0 : hl_cli_usage("%s", hl_strbuf_str(&why));
 
 	hl_strbuf_fini(&why);
 	if (!status)
 		status = prepare(r, m);
 	if (!status) {
-		warn(m);
+		hl_report_warn(m);
 		begin_document(r);
 		err = show(r, m);
 		if (err && r->common.json)
@@ -240,9 +241,10 @@ static int report_among(struct hl_report *r, struct hl_model *m, const char *fil
 	int err = 0, status = prepare(r, m);
 
 	if (!status) {
-		warn(m);
+		hl_report_warn(m);
 		begin_process(r, m, file);
-		err = has_times(r, m, &why) ? show(r, m) : show_nothing(r, m, hl_strbuf_str(&why));
+		err = hl_report_has_times(r, m, &why) ? show(r, m)
+						      : show_nothing(r, m, hl_strbuf_str(&why));
 		if (err && r->common.json)
 			hl_json_key_string(&r->json, "error", hl_model_error(m));
 		end_process(r);

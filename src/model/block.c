@@ -241,3 +241,34 @@ bool hl_blocks_next(const struct hl_blocks *t, size_t *at, struct hl_block *b)
 	tell(t, (*at)++, b);
 	return true;
 }
+
+static int by_ordinal(const void *pa, const void *pb, void *arg)
+{
+	const struct hl_block_kept *kept = arg;
+	uint64_t a = kept[*(const uint32_t *)pa].ordinal, b = kept[*(const uint32_t *)pb].ordinal;
+
+	return (a > b) - (a < b);
+}
+
+int hl_blocks_in_order(
+	const struct hl_blocks *t, int (*fn)(void *arg, const struct hl_block *b), void *arg)
+{
+	uint32_t *places = t->len ? malloc(t->len * sizeof(*places)) : NULL;
+	struct hl_block b;
+	size_t n = 0;
+	int err = 0;
+
+	if (!places)
+		return t->len ? -ENOMEM : 0;
+	for (size_t i = 0; i < t->kept_len; i++) {
+		if (t->kept[i].ordinal != FREE)
+			places[n++] = (uint32_t)i;
+	}
+	qsort_r(places, n, sizeof(*places), by_ordinal, t->kept);
+	for (size_t i = 0; i < n && !err; i++) {
+		tell(t, places[i], &b);
+		err = fn(arg, &b);
+	}
+	free(places);
+	return err;
+}

@@ -56,6 +56,9 @@ void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal);
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b);
 /* Those that are left, one after the other: *at is 0 before the first. */
 bool hl_blocks_next(const struct hl_blocks *t, size_t *at, struct hl_block *b);
+/* The same, the oldest first, until fn says another thing than 0. That, or -ENOMEM. */
+int hl_blocks_in_order(
+	const struct hl_blocks *t, int (*fn)(void *arg, const struct hl_block *b), void *arg);
 /* What it holds now. */
 size_t hl_blocks_memory(const struct hl_blocks *t);
 

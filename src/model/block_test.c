@@ -58,12 +58,24 @@ static void expect_same(const struct hl_block *a, const struct hl_block *b)
 	assert_int_equal(a->died, b->died);
 }
 
+static int is_next(void *arg, const struct hl_block *b)
+{
+	uint64_t *last = arg;
+	struct hl_block want = block_of(b->node);
+
+	assert_true(b->ordinal + 1 > *last);
+	*last = b->ordinal + 1;
+	expect_same(b, &want);
+	return 0;
+}
+
 static void put_and_take(void **state)
 {
 	static bool there[N];
 	struct hl_blocks t = {0};
 	struct hl_block b, want;
 	size_t n = 0, at = 0;
+	uint64_t ordinal = 0;
 
 	for (uint64_t step = 0; step < 20 * N; step++) {
 		uint64_t i = hl_hash_u64(step) % N;
@@ -80,6 +92,7 @@ static void put_and_take(void **state)
 		n += there[i] ? 1 : (size_t)-1;
 		assert_int_equal(t.len, n);
 	}
+	assert_int_equal(hl_blocks_in_order(&t, is_next, &ordinal), 0);
 	for (; hl_blocks_next(&t, &at, &b); n--) {
 		want = block_of(b.node);
 		assert_true(there[b.node]);

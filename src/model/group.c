@@ -166,18 +166,6 @@ static int name_code(
 	}
 }
 
-static void name_thread(struct build *b, uint32_t key)
-{
-	const char *name = hl_model_thread_name(b->m, key);
-	uint64_t tid;
-
-	hl_strbuf_printf(&b->text, "thread %" PRIu32, key);
-	if (name)
-		hl_strbuf_printf(&b->text, " %s", name);
-	if (hl_reader_thread(b->m->reader, key, &tid) == 0)
-		hl_strbuf_printf(&b->text, " (tid %" PRIu64 ")", tid);
-}
-
 /* "64 B - 127 B" */
 static void name_size(struct build *b, struct hl_row *r)
 {
@@ -245,7 +233,7 @@ static int name_key(struct build *b, struct hl_row *r)
 	}
 	switch (b->t->group) {
 	case HL_GROUP_THREAD:
-		name_thread(b, r->key);
+		hl_model_put_thread(b->m, r->key, &b->text);
 		break;
 	case HL_GROUP_CALL:
 		hl_strbuf_puts(&b->text, hl_call_name(r->key));

@@ -328,7 +328,7 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 
 /* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
 /* Nor how good an estimate is. */
-static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
+bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
@@ -365,7 +365,7 @@ static int check_pool(const struct hl_query *q, struct hl_model *m)
 	return no_such_pool(m);
 }
 
-static int bind(const struct hl_query *q, struct hl_model *m)
+int hl_query_bind(const struct hl_query *q, struct hl_model *m)
 {
 	int err = hl_when_check(&q->from, m);
 
@@ -391,6 +391,11 @@ static bool end_is_known(const struct hl_model *m, const struct hl_query *q)
 	       hl_model_end_is_known(m, &q->to);
 }
 
+int hl_query_check_events(struct hl_model *m, const struct hl_query *q)
+{
+	return hl_model_withholds(m) && !end_is_known(m, q) ? hl_model_no_events(m, "this") : 0;
+}
+
 static int start(struct hl_question *question)
 {
 	struct asking *w = (struct asking *)question;
@@ -404,13 +409,16 @@ static int start(struct hl_question *question)
 	if (err)
 		return err;
 	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));
-	err = a->values ? bind(&w->q, m) : -ENOMEM;
+	err = a->values ? hl_query_bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
-	w->way = !sums_suffice(m, &w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
-	if (w->way != BY_STACK && hl_model_withholds(m) && !end_is_known(m, &w->q))
-		return hl_model_no_events(m, "this");
+	w->way = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
+		 : w->q.key == HL_KEY_STACK       ? BY_STACK
+						  : BY_KEY;
+	err = w->way == BY_STACK ? 0 : hl_query_check_events(m, &w->q);
+	if (err)
+		return err;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;

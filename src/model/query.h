@@ -85,6 +85,14 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 void hl_query_expect(struct hl_model *m, const struct hl_query *q);
 void hl_answer_fini(struct hl_answer *a);
 
+/* Makes its times, filter and suppressions those of this trace. 0 or -errno with hl_model_error().
+ */
+int hl_query_bind(const struct hl_query *q, struct hl_model *m);
+/* Can keyframes and summaries answer it, or does it take every event? */
+bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
+/* Are the events there that an answer by single blocks takes? 0 or -ENODATA with
+ * hl_model_error(). */
+int hl_query_check_events(struct hl_model *m, const struct hl_query *q);
 /* Where a range ends, and where it begins: all that happens at that time belongs to it. */
 struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when);
 struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when);

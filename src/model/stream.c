@@ -245,14 +245,13 @@ static int apply_pools(struct hl_stream *s, size_t chunk, const struct hl_chunk_
 
 	for (size_t i = 0; i < c->n_extras && !err; i++) {
 		const struct hl_extra *x = &c->extras[i];
-		bool pool = x->kind == HL_EXTRA_POOL_ALLOC || x->kind == HL_EXTRA_POOL_FREE;
 		enum hl_phase phase = !extra_is_before(&s->to, chunk, to, c, i) ? HL_PHASE_AFTER
 				      : extra_is_before(&s->from, chunk, from, c, i)
 					      ? HL_PHASE_BEFORE
 					      : HL_PHASE_IN;
 
-		if (!pool || x->value >= HL_POOLS_MAX || (phase == HL_PHASE_AFTER && !s->to_end) ||
-			!hl_pattern_fits(s->pool, hl_model_pool_name(s->m, (uint32_t)x->value)))
+		if ((phase == HL_PHASE_AFTER && !s->to_end) ||
+			!hl_model_is_pooled(s->m, s->pool, x))
 			continue;
 		err = apply_pool_extra(s, x, phase);
 		s->previous = x->kind == HL_EXTRA_POOL_ALLOC ? x->value2 : NO_ORDINAL;

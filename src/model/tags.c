@@ -3,6 +3,8 @@
  */
 #include "model/tags.h"
 
+#include <inttypes.h>
+
 #include "model/model_internal.h"
 
 /* A path is text for people and patterns; a hostile file may nest a million of them. */
@@ -58,6 +60,18 @@ const char *hl_model_thread_name(struct hl_model *m, uint32_t thread)
 	return m->thread_names.data[thread];
 }
 
+void hl_model_put_thread(struct hl_model *m, uint32_t thread, struct hl_strbuf *to)
+{
+	const char *name = hl_model_thread_name(m, thread);
+	uint64_t tid;
+
+	hl_strbuf_printf(to, "thread %" PRIu32, thread);
+	if (name)
+		hl_strbuf_printf(to, " %s", name);
+	if (hl_reader_thread(m->reader, thread, &tid) == 0)
+		hl_strbuf_printf(to, " (tid %" PRIu64 ")", tid);
+}
+
 uint32_t hl_model_n_pools(struct hl_model *m)
 {
 	const struct hl_mark *marks;
@@ -71,4 +85,12 @@ const char *hl_model_pool_name(struct hl_model *m, uint32_t pool)
 	const char *name = pool < hl_model_n_pools(m) ? m->pools.data[pool] : NULL;
 
 	return name ? name : "[lost]";
+}
+
+bool hl_model_is_pooled(struct hl_model *m, const struct hl_pattern *pool, const struct hl_extra *x)
+{
+	if (x->kind != HL_EXTRA_POOL_ALLOC && x->kind != HL_EXTRA_POOL_FREE)
+		return false;
+	return x->value < HL_POOLS_MAX &&
+	       hl_pattern_fits(pool, hl_model_pool_name(m, (uint32_t)x->value));
 }

@@ -8,6 +8,7 @@
  *   alloc TIME THREAD SIZE NODE|- FUNC [ADDRESS]
  *   free TIME THREAD ORDINAL FUNC
  *   extra TIME KIND VALUE TEXT
+ *   rss TIME BYTES
  *   counters UNKNOWN IMPLICIT INHERITED LATE DROPPED
  *   chunk                           what follows goes into a new chunk
  *   end KIND VALUE DURATION         without it the file is what a crash would leave
@@ -124,6 +125,14 @@ static void add_free(char **f)
 		die("free");
 }
 
+static void add_rss(char **f)
+{
+	struct hl_rss_sample s = {strtoull(f[0], NULL, 10), strtoull(f[1], NULL, 10)};
+
+	if (hl_writer_add_rss(w, &s))
+		die("rss");
+}
+
 static void add_extra(char **f)
 {
 	struct hl_extra x = {.time_ns = strtoull(f[0], NULL, 10),
@@ -156,6 +165,8 @@ static void add_line(char **f)
 		add_free(f + 1);
 	} else if (strcmp(f[0], "extra") == 0) {
 		add_extra(f + 1);
+	} else if (strcmp(f[0], "rss") == 0) {
+		add_rss(f + 1);
 	} else if (strcmp(f[0], "counters") == 0) {
 		counters = (struct hl_counters){strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
 			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10),

@@ -1,0 +1,293 @@
+/*
+ * cmd_export.c - a trace in another program's format: the options, and the file that it goes to.
+ *
+ * What is asked is asked in the words of `report`, and formats are rows of src/views/export.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/report.h"
+#include "util/strbuf.h"
+#include "util/text.h"
+#include "views/export/export.h"
+#include "views/export/output.h"
+
+struct export
+{
+	struct hl_report question; /* first */
+	const struct hl_export_format *format;
+	const char *format_name, *output;
+	bool list, by_blocks, grouped;
+	enum hl_group group;
+};
+
+#define COST_VALUES "bytes|blocks"
+
+static const char *set_format(void *state, const char *value)
+{
+	struct export *e = state;
+
+	e->format_name = value;
+	e->format = hl_export_find(value);
+	return NULL; /* the list is long: see run_export */
+}
+
+static const char *set_output(void *state, const char *value)
+{
+	((struct export *)state)->output = value;
+	return value[0] ? NULL : "the name of a file, or - for stdout";
+}
+
+static const char *set_list(void *state, const char *value)
+{
+	((struct export *)state)->list = true;
+	return NULL;
+}
+
+static const char *set_cost(void *state, const char *value)
+{
+	int i = hl_word_find(COST_VALUES, value);
+
+	((struct export *)state)->by_blocks = i == 1;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
+}
+
+static const char *set_group(void *state, const char *value)
+{
+	struct export *e = state;
+
+	e->grouped = true;
+	return hl_group_find(value, &e->group) ? HL_OPT_NOT_LISTED : NULL;
+}
+
+/* Full names, and nothing left out that was not asked for: it is for programs. */
+static void init(void *state)
+{
+	((struct export *)state)->question.common.json = true;
+}
+
+static int list_formats(void)
+{
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++)
+		printf("%-11s %-17s %s\n", f->name, f->suffix, f->viewer);
+	return HL_EXIT_OK;
+}
+
+static int no_format(const struct export *e)
+{
+	struct hl_strbuf all = {0};
+	int status;
+
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++)
+		hl_strbuf_printf(&all, "%s%s", all.len ? ", " : "", f->name);
+	if (e->format_name)
+		status = hl_cli_usage("there is no format \"%s\"; there are: %s", e->format_name,
+			hl_strbuf_str(&all));
+	else
+		status = hl_cli_usage("which format? --format is one of: %s", hl_strbuf_str(&all));
+	hl_strbuf_fini(&all);
+	return status;
+}
+
+static int check_options(struct export *e)
+{
+	const struct hl_export_format *f = e->format;
+	int status = hl_question_check(&e->question);
+
+	if (status)
+		return status;
+	if (f->course && (e->question.quantity.option || e->question.range.option))
+		return hl_cli_usage("%s shows the whole run: %s does not apply, only a filter does",
+			f->name,
+			e->question.quantity.option ? e->question.quantity.option
+						    : e->question.range.option);
+	if (e->question.pool && f->heap)
+		return hl_cli_usage("%s shows the heap over time: --pool does not apply", f->name);
+	if (e->grouped)
+		status = hl_question_check_group(&e->question, e->group);
+	if (status)
+		return status;
+	if (e->question.pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
+		return hl_cli_usage(
+			"--pool does not go with --group=snapshot, which is the heap's");
+	if (e->grouped && !(f->groups & 1u << e->group))
+		return hl_cli_usage("%s cannot be grouped by %s", f->name, hl_group_name(e->group));
+	if (f->binary && strcmp(e->output, "-") == 0 && isatty(STDOUT_FILENO))
+		return hl_cli_usage(
+			"%s is nothing for a terminal; name a file: -o heap%s", f->name, f->suffix);
+	return 0;
+}
+
+/* Whoever mixes up the two names must not lose the recording. */
+static int check_output(const struct export *e, int argc, char **argv)
+{
+	size_t n = strlen(e->output);
+	struct stat to, from;
+
+	if (n > 4 && strcmp(e->output + n - 4, ".hlt") == 0)
+		return hl_cli_usage(
+			"-o %s: that is what traces are called, and an export is none; name "
+			"it *%s",
+			e->output, e->format->suffix);
+	if (argc > 0 && stat(e->output, &to) == 0 && stat(argv[0], &from) == 0 &&
+		to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+		return hl_cli_usage("-o %s is the trace itself, which would be lost", e->output);
+	return 0;
+}
+
+static int cannot_write(const struct export *e, int err)
+{
+	hl_cli_error("%s cannot be written: %s", strcmp(e->output, "-") == 0 ? "stdout" : e->output,
+		strerror(-err));
+	return HL_EXIT_IO;
+}
+
+/* What the reader of the file must know about it. */
+static void warn(struct export *e, struct hl_model *m, const struct hl_export_job *x)
+{
+	char got[HL_TEXT_SIZE_MAX];
+
+	hl_report_warn(m);
+	if (x->moved && hl_model_withholds(m))
+		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, true);
+	else if (x->moved)
+		hl_cli_error("a part of the trace cannot be read; what was exported goes up to %s",
+			hl_text_duration(got, x->to_ns));
+	e->question.moved |= x->moved;
+}
+
+/* Into the file, which is there afterwards or is not. 0 or an exit status; *err of the model. */
+static int write_output(struct export *e, struct hl_export_job *x, int *err)
+{
+	struct hl_output *o;
+	int failed = hl_output_open(&o, e->output, !e->format->binary);
+
+	if (failed)
+		return cannot_write(e, failed);
+	x->out = hl_output_file(o);
+	*err = hl_export_write(e->format, x);
+	failed = ferror(x->out);
+	if (*err && !failed) {
+		hl_output_drop(o);
+		return 0;
+	}
+	*err = 0;
+	failed = hl_output_finish(o);
+	/* stdout is the command line's to judge. */
+	return failed && strcmp(e->output, "-") != 0 ? cannot_write(e, failed) : 0;
+}
+
+static int export_trace(struct export *e, struct hl_model *m)
+{
+	struct hl_report *r = &e->question;
+	struct hl_export_job x = {
+		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
+	struct hl_strbuf why = {0};
+	int err = 0, status = 0;
+
+	if (e->format->unweighted && hl_model_info(m)->totals.samples > 0) {
+		hl_cli_error("the recording is of samples, and %s has no place for how many "
+			     "blocks each of them stands for; pprof, dhat and svg have",
+			e->format->name);
+		status = HL_EXIT_IO;
+	} else if (!hl_report_has_times(r, m, &why))
+		status = hl_cli_usage("%s", hl_strbuf_str(&why));
+	hl_strbuf_fini(&why);
+	if (!status)
+		status = hl_symbol_options_apply(&r->symbols, m, true);
+	if (!status)
+		status = hl_report_make_suppressions(r);
+	if (!status) {
+		x.query = hl_report_query(r);
+		x.asked = r->what != HL_REPORT_NOTHING;
+		x.what = hl_report_heading(r, m);
+		status = write_output(e, &x, &err);
+	}
+	if (!status && !err)
+		warn(e, m, &x);
+	hl_suppressions_free(r->suppressions);
+	r->suppressions = NULL;
+	if (err == -ENOENT)
+		status = hl_cli_usage("%s", hl_model_error(m));
+	else if (err)
+		return hl_trace_file_failed(m);
+	if (!status)
+		return hl_trace_file_close(
+			m, &r->common, x.moved ? "a part of what was asked for" : NULL);
+	hl_model_close(m);
+	return status;
+}
+
+static int run_export(void *state, int argc, char **argv)
+{
+	struct export *e = state;
+	struct hl_model *m;
+	int status = 0;
+
+	if (e->list)
+		return list_formats();
+	if (!e->output)
+		e->output = "-";
+	status = e->format ? check_options(e) : no_format(e);
+	if (!status)
+		status = check_output(e, argc, argv);
+	if (!status)
+		status = hl_report_make_filter(&e->question);
+	if (!status)
+		status = hl_report_read_suppressions(&e->question);
+	if (!status)
+		status = hl_trace_file_open(argc, argv, &m);
+	if (!status)
+		status = export_trace(e, m);
+	return status;
+}
+
+static const struct hl_opt export_opts[] = {
+	{'f', "format", "FORMAT", "the format; --list shows all", set_format},
+	{'o', "output", "FILE",
+		"write to FILE, packed if it ends in .gz or .zst (-: stdout, the default)",
+		set_output},
+	{0, "list", NULL, "the formats, and who reads them", set_list},
+	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
+	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
+		set_cost},
+	{'g', "group",
+		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
+		"a table instead of allocations, as report has it (csv)", set_group},
+	HL_CHOICE_OPTS,
+	HL_SYMBOL_OPTS,
+	HL_OPT_STRICT,
+	HL_OPT_VERBOSE,
+	{0},
+};
+
+static const struct hl_example export_examples[] = {
+	{"-f pprof -o app.pb.gz app.hlt", "for go tool pprof"},
+	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
+	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
+	{"--list", "all formats"},
+	{0},
+};
+
+const struct hl_cmd hl_cmd_export = {
+	.name = "export",
+	.summary = "a trace in the format of another viewer",
+	.usage = "-f FORMAT [options] [FILE]",
+	.examples = export_examples,
+	.about = HL_QUESTION_ABOUT
+	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"
+	"default all, and take a trace with every event; massif and chrome show the whole\n"
+	"run, and only a filter applies. A sample counts for what it stands for; only\n"
+	"heaptrack has no place for that, and such a trace is refused.\n"
+	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
+	.opts = export_opts,
+	.operand = HL_OPERAND_TRACE,
+	.state_size = sizeof(struct export),
+	.init = init,
+	.run = run_export,
+	.fini = hl_question_fini,
+};

@@ -1,0 +1,29 @@
+/*
+ * course.h - what each stack's blocks did over the run: how long they lived, and the most of them
+ * at one time.
+ */
+#ifndef HL_MODEL_COURSE_H
+#define HL_MODEL_COURSE_H
+
+#include "model/lives.h"
+
+struct hl_course {
+	struct hl_value allocated, left;
+	struct hl_value most;    /* when their bytes were highest, the first time */
+	struct hl_value at_peak; /* when those of all that are counted were */
+	uint64_t life_ns; /* of all blocks, added; of those that were not freed up to the end */
+};
+
+struct hl_courses {
+	struct hl_course *nodes; /* n_nodes + 1; the last: blocks without a stack */
+	uint32_t n_nodes;
+	struct hl_value allocated, left, at_peak;
+	uint64_t peak_ns, end_ns;
+	bool moved; /* a part of the file stopped it before the end */
+};
+
+/* Of the whole lives of the blocks that the question counts. 0 or -errno with hl_model_error(). */
+int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q);
+void hl_courses_fini(struct hl_courses *c);
+
+#endif

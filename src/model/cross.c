@@ -1,0 +1,326 @@
+/*
+ * cross.c - see cross.h.
+ *
+ * Keyframes know stacks but not threads and tags, so each chunk is needed, as its summary if it has
+ * one.
+ */
+#include "model/cross.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/keyed.h"
+#include "model/model_internal.h"
+#include "model/pass.h"
+#include "model/stream.h"
+#include "model/suppress.h"
+
+struct pair {
+	uint32_t node;
+	struct hl_role who;
+	hl_tally tally;
+};
+
+struct crossing {
+	struct hl_model *m;
+	const struct hl_query *q;
+	HL_VEC(struct pair) pairs;
+	struct hl_map by_pair;
+	struct hl_place from, to;
+	struct hl_summary summary;
+	struct hl_reading reading; /* of sums */
+	struct hl_stream stream;   /* of events */
+	bool by_events;
+};
+
+static void forget(void *arg)
+{
+	struct crossing *c = arg;
+
+	c->pairs.len = 0;
+	hl_map_fini(&c->by_pair);
+	memset(&c->by_pair, 0, sizeof(c->by_pair));
+	if (c->q->suppressions)
+		hl_suppressions_reset(c->q->suppressions);
+}
+
+/* NULL: no memory. */
+static struct hl_value *tally_of(struct crossing *c, uint32_t node, struct hl_role who)
+{
+	uint64_t role = (uint64_t)who.thread << 32 | who.tag;
+	uint32_t at = hl_map_get(&c->by_pair, node, role);
+
+	if (at == HL_MAP_NONE) {
+		at = (uint32_t)c->pairs.len;
+		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .who = who})) ||
+			hl_map_put(&c->by_pair, node, role, at))
+			return NULL;
+	}
+	return c->pairs.data[at].tally;
+}
+
+/* --- from sums --- */
+
+static int begin(void *arg)
+{
+	forget(arg);
+	return 0;
+}
+
+static int plan(struct hl_reading *r)
+{
+	struct crossing *c = r->arg;
+
+	hl_reading_up_to(r, c->m, &c->to);
+	while (!c->from.sure)
+		c->from = hl_place_before_loss(c->m, &c->from);
+	r->first = c->from.chunk < r->last_end ? c->from.chunk : r->last_end;
+	return 0;
+}
+
+static bool is_whole(const struct crossing *c, size_t chunk)
+{
+	return (chunk > c->from.chunk || (chunk == c->from.chunk && c->from.cut == HL_CUT_START)) &&
+	       chunk < c->to.chunk;
+}
+
+static int add_summary(struct crossing *c)
+{
+	for (size_t i = 0; i < c->summary.n; i++) {
+		const struct hl_summary_row *r = &c->summary.rows[i];
+		struct hl_value *t = tally_of(c, r->node, hl_role_of(c->m, r->thread));
+
+		if (!t)
+			return -ENOMEM;
+		t[HL_OP_ALLOC].blocks += r->sums.alloc_blocks;
+		t[HL_OP_ALLOC].bytes += r->sums.alloc_bytes;
+		t[HL_OP_FREE].blocks += r->sums.free_blocks;
+		t[HL_OP_FREE].bytes += r->sums.free_bytes;
+	}
+	return 0;
+}
+
+static int want(void *arg, size_t chunk, unsigned *want)
+{
+	struct crossing *c = arg;
+	bool whole = is_whole(c, chunk);
+	int err = whole ? hl_reader_summary(c->m->reader, chunk, &c->summary) : -ENOENT;
+
+	*want = whole ? HL_WANT_NODE : HL_WANT_ALL;
+	/* A summary that is damaged is no more than one that is missing. */
+	if (err == -ENOENT || err == -EBADMSG)
+		return 0;
+	*want = HL_WANT_NO_EVENTS;
+	return err ? err : add_summary(c);
+}
+
+static int take(void *arg, size_t chunk, const struct hl_chunk_events *events)
+{
+	struct crossing *c = arg;
+	size_t i = chunk == c->from.chunk ? hl_place_split(c->m, &c->from, events) : 0;
+	size_t n = chunk < c->to.chunk ? events->n_events : hl_place_split(c->m, &c->to, events);
+
+	for (; i < n; i++) {
+		const struct hl_event *e = &events->events[i];
+		struct hl_value *t;
+
+		if (e->node != HL_NODE_NONE && e->node >= c->m->n_nodes)
+			return -EBADMSG;
+		t = tally_of(c, e->node, hl_role_of(c->m, hl_event_owner(e)));
+		if (!t)
+			return -ENOMEM;
+		hl_tally_add(&t[e->op], e->bytes, e->blocks);
+	}
+	return 0;
+}
+
+/* --- from events --- */
+
+static int take_block(void *arg, const struct hl_block *b)
+{
+	struct crossing *c = arg;
+	struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks}, *t;
+	bool taken = false;
+	int err = 0;
+
+	if (!hl_query_counts(c->q, b))
+		return 0;
+	if (c->q->suppressions)
+		err = hl_suppressions_take(
+			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
+	if (err || taken)
+		return err;
+	t = tally_of(c, b->node, (struct hl_role){b->thread, b->tag});
+	if (t)
+		hl_tally_add(&t[HL_OP_ALLOC], b->bytes, b->blocks);
+	return t ? 0 : -ENOMEM;
+}
+
+/* --- both --- */
+
+static int start(struct crossing *c, struct hl_model *m, const struct hl_query *q)
+{
+	bool live = q->quantity == HL_QUANTITY_LIVE;
+	int err;
+
+	*c = (struct crossing){.m = m, .q = q};
+	err = hl_query_bind(q, m);
+	if (err)
+		return err;
+	c->by_events = !hl_query_sums_suffice(m, q);
+	c->to = hl_query_to(m, &q->to);
+	c->from.sure = true;
+	if (!live)
+		c->from = hl_query_from(m, &q->from);
+	c->reading = (struct hl_reading){
+		.plan = plan, .begin = begin, .want = want, .chunk = take, .arg = c};
+	if (!c->by_events)
+		return 0;
+	c->stream = (struct hl_stream){.filter = q->filter,
+		.pool = q->pool,
+		.from = live ? c->to : c->from,
+		.to = c->to,
+		.older = live,
+		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED,
+		.func = q->suppressions && hl_suppressions_need_calls(q->suppressions),
+		.begin = forget,
+		.block = take_block,
+		.arg = c};
+	hl_stream_init(&c->stream, m);
+	return 0;
+}
+
+static struct hl_reading *reading_of(struct crossing *c)
+{
+	return c->by_events ? &c->stream.reading : &c->reading;
+}
+
+/* What the question counts of a pair, before filters on stacks. */
+static int value_of(const struct crossing *c, const struct pair *p, struct hl_value *v)
+{
+	*v = p->tally[HL_OP_ALLOC];
+	if (c->q->quantity != HL_QUANTITY_LIVE || c->by_events)
+		return 0;
+	if (p->tally[HL_OP_FREE].blocks > v->blocks || p->tally[HL_OP_FREE].bytes > v->bytes)
+		return -EBADMSG;
+	v->blocks -= p->tally[HL_OP_FREE].blocks;
+	v->bytes -= p->tally[HL_OP_FREE].bytes;
+	return 0;
+}
+
+/* Filters and suppressions that are about stacks alone have not been asked yet. */
+static int is_left_out(
+	const struct crossing *c, const struct pair *p, const struct hl_value *v, bool *out)
+{
+	bool holds = true, taken = false;
+	int err = 0;
+
+	*out = v->blocks == 0;
+	if (*out || c->by_events)
+		return 0;
+	if (c->q->filter)
+		err = hl_filter_node(c->q->filter, c->m, p->node, &holds);
+	if (!err && holds && c->q->suppressions)
+		err = hl_suppressions_take(
+			c->q->suppressions, c->m, p->node, HL_FUNC_COUNT, v, &taken);
+	*out = !holds || taken;
+	return err;
+}
+
+static int finish(struct crossing *c, struct hl_cross *a)
+{
+	const struct hl_place *to = c->by_events ? &c->stream.to : &c->to;
+	const struct hl_place *from = c->by_events ? &c->stream.from : &c->from;
+	int err = 0;
+
+	a->rows = malloc((c->pairs.len + 1) * sizeof(*a->rows));
+	if (!a->rows)
+		return -ENOMEM;
+	a->to_ns = to->time_ns;
+	a->moved = to->moved || from->moved;
+	for (size_t i = 0; i < c->pairs.len && !err; i++) {
+		const struct pair *p = &c->pairs.data[i];
+		struct hl_value v;
+		bool out = true;
+
+		err = value_of(c, p, &v);
+		if (!err)
+			err = is_left_out(c, p, &v, &out);
+		if (err || out)
+			continue;
+		a->rows[a->n++] = (struct hl_cross_row){p->node, p->who, v};
+		a->total.bytes += v.bytes;
+		a->total.blocks += v.blocks;
+	}
+	return err ? hl_model_fail(c->m, err) : 0;
+}
+
+static void stop(struct crossing *c)
+{
+	hl_vec_free(&c->pairs);
+	hl_map_fini(&c->by_pair);
+	hl_summary_free(&c->summary);
+	hl_stream_fini(&c->stream);
+}
+
+static const struct hl_role nobody = {HL_NODE_NONE, HL_TAG_NONE};
+
+/* With one thread and no tags, and where neither can be known. */
+static int by_stack(
+	struct hl_model *m, const struct hl_query *question, struct hl_role who, struct hl_cross *c)
+{
+	struct hl_query q = *question;
+	struct hl_answer a;
+	int err;
+
+	hl_cross_fini(c);
+	q.key = HL_KEY_STACK;
+	err = hl_model_query(m, &q, &a);
+	c->rows = err ? NULL : malloc(((size_t)a.n_keys + 1) * sizeof(*c->rows));
+	for (uint32_t i = 0; c->rows && i <= a.n_keys; i++) {
+		if (a.values[i].blocks)
+			c->rows[c->n++] = (struct hl_cross_row){
+				i < a.n_keys ? i : HL_NODE_NONE, who, a.values[i]};
+	}
+	c->total = a.total;
+	c->to_ns = a.to_ns;
+	c->moved = a.moved;
+	hl_answer_fini(&a);
+	return err ? err : c->rows ? 0 : hl_model_fail(m, -ENOMEM);
+}
+
+int hl_model_cross(
+	struct hl_model *m, const struct hl_query *questions, struct hl_cross *answers, size_t n)
+{
+	struct crossing c[2] = {0};
+	uint32_t n_threads = 0;
+	int err = hl_reader_n_threads(m->reader, &n_threads);
+	bool one = !err && n_threads == 1 && m->n_tags == 0;
+	struct hl_role who = one ? (struct hl_role){0, HL_TAG_NONE} : nobody;
+
+	one |= hl_model_withholds(m);
+	memset(answers, 0, n * sizeof(*answers));
+	for (size_t i = 0; i < n && one && !err; i++)
+		err = by_stack(m, &questions[i], who, &answers[i]);
+	if (one || err)
+		return err;
+	for (size_t i = 0; i < n && !err; i++)
+		err = start(&c[i], m, &questions[i]);
+	if (!err)
+		err = hl_pass(m, reading_of(&c[0]), n > 1 ? reading_of(&c[1]) : NULL);
+	for (size_t i = 0; i < n && !err; i++) {
+		err = finish(&c[i], &answers[i]);
+		if (!err && answers[i].moved)
+			err = by_stack(m, &questions[i], nobody, &answers[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		stop(&c[i]);
+	return err;
+}
+
+void hl_cross_fini(struct hl_cross *c)
+{
+	free(c->rows);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,191 @@
+/*
+ * lives_test.c - lives, courses and answers by stack and thread against a plain count of the
+ * events.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "model/course.h"
+#include "model/cross.h"
+#include "model/lives.h"
+#include "model/test_samples.h"
+
+static const struct hl_query all = {.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}};
+
+struct seen {
+	const struct hl_sample *s;
+	size_t n; /* events so far */
+	uint64_t blocks, bytes, left;
+	uint64_t least_size; /* of those that are chosen */
+	bool wrong;
+};
+
+static int see_event(void *arg, const struct hl_event *e)
+{
+	struct seen *x = arg;
+	const struct hl_event *want;
+
+	while (x->n < x->s->n_events && x->s->events[x->n].size < x->least_size)
+		x->n++;
+	want = &x->s->events[x->n++];
+	x->wrong |= x->n > x->s->n_events || e->op != want->op || e->size != want->size ||
+		    e->ordinal != want->ordinal || e->time_ns != want->time_ns ||
+		    e->node != want->node;
+	return 0;
+}
+
+static int see_block(void *arg, const struct hl_block *b)
+{
+	struct seen *x = arg;
+
+	x->blocks++;
+	x->bytes += b->size;
+	x->left += b->death_ns == UINT64_MAX;
+	x->wrong |= b->death_ns < b->birth_ns || b->size < x->least_size;
+	return 0;
+}
+
+/* Whole, and with a filter, every event and every block is handed over once, in order. */
+static void lives(void **state)
+{
+	static const char *const filters[] = {NULL, "size:>=100", "size:>=100 life:>=0"};
+
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples) * HL_ARRAY_LEN(filters); k++) {
+		const char *expr = filters[k % HL_ARRAY_LEN(filters)];
+		struct hl_filter_error error;
+		struct hl_query q = all;
+		struct hl_sample s;
+		struct seen x = {.s = &s, .least_size = expr ? 100 : 0};
+		struct hl_lives l = {.query = &q,
+			.want = HL_WANT_ALL,
+			.event = see_event,
+			.block = see_block,
+			.arg = &x};
+		uint64_t blocks = 0, bytes = 0, left = 0;
+		struct hl_model *m;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k / HL_ARRAY_LEN(filters)]), 0);
+		for (size_t i = 0; i < s.n_events; i++) {
+			bool alloc = s.events[i].op == HL_OP_ALLOC;
+
+			if (s.events[i].size < x.least_size)
+				continue;
+			blocks += alloc;
+			bytes += alloc ? s.events[i].size : 0;
+			left += alloc ? 1 : (uint64_t)-1;
+		}
+		m = open_model(s.path);
+		if (expr)
+			assert_int_equal(hl_filter_parse(&q.filter, expr, &error), 0);
+		assert_int_equal(hl_model_lives(m, &l), 0);
+		assert_false(x.wrong || l.moved);
+		assert_true(x.blocks == blocks && x.bytes == bytes && x.left == left);
+		assert_true(l.allocated.blocks == blocks && l.allocated.bytes == bytes);
+		hl_filter_free(q.filter);
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+static uint32_t place(const struct hl_sample *s, uint32_t node)
+{
+	return node == HL_NODE_NONE ? s->nodes : node;
+}
+
+static void courses(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+		struct hl_course *want;
+		struct hl_courses c;
+		struct hl_model *m;
+
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		want = calloc((size_t)s.nodes + 1, sizeof(*want));
+		for (size_t i = 0; i < s.n_events; i++) {
+			const struct hl_event *e = &s.events[i];
+			struct hl_course *w = &want[place(&s, e->node)];
+
+			w->left.bytes += e->op == HL_OP_ALLOC ? e->size : -e->size;
+			w->life_ns += e->op == HL_OP_FREE ? e->time_ns - e->birth_ns : 0;
+			if (w->left.bytes > w->most.bytes)
+				w->most.bytes = w->left.bytes;
+		}
+		m = open_model(s.path);
+		assert_int_equal(hl_model_courses(&c, m, &all), 0);
+		for (uint32_t i = 0; i <= s.nodes; i++) {
+			assert_true(c.nodes[i].left.bytes == want[i].left.bytes);
+			assert_true(c.nodes[i].most.bytes == want[i].most.bytes);
+			assert_true(
+				c.nodes[i].left.blocks || c.nodes[i].life_ns == want[i].life_ns);
+		}
+		assert_true(c.at_peak.bytes == hl_model_info(m)->totals.peak_bytes);
+		hl_courses_fini(&c);
+		hl_model_close(m);
+		hl_sample_free(&s);
+		free(want);
+	}
+}
+
+/* From sums and from events, by node and thread: the same as a plain count up to the moment. */
+static void check_cross(const struct hl_sample *s, struct hl_model *m, uint64_t ns, bool decode)
+{
+	struct hl_query q[2] = {{.quantity = HL_QUANTITY_LIVE, .to = {.ns = ns}, .decode = decode},
+		{.quantity = HL_QUANTITY_ALLOCATED, .to = {.ns = ns}, .decode = decode}};
+	size_t n = hl_sample_prefix(s, ns), threads = 64;
+	uint64_t *want[2] = {
+		calloc((s->nodes + 1) * threads, 8), calloc((s->nodes + 1) * threads, 8)};
+	struct hl_cross c[2];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_event *e = &s->events[i];
+		size_t at = place(s, e->node) * threads + hl_event_owner(e);
+
+		want[0][at] += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		want[1][at] += e->op == HL_OP_ALLOC ? e->size : 0;
+	}
+	assert_int_equal(hl_model_cross(m, q, c, 2), 0);
+	for (int k = 0; k < 2; k++) {
+		for (size_t i = 0; i < c[k].n; i++)
+			want[k][place(s, c[k].rows[i].node) * threads + c[k].rows[i].who.thread] -=
+				c[k].rows[i].value.bytes;
+		for (size_t i = 0; i < (s->nodes + 1) * threads; i++)
+			assert_true(want[k][i] == 0);
+		hl_cross_fini(&c[k]);
+		free(want[k]);
+	}
+}
+
+static void cross(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		struct hl_sample s;
+		struct hl_model *m;
+
+		assert_true(samples[k].threads <= 64);
+		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
+		m = open_model(s.path);
+		for (uint64_t i = 0; i <= 20; i++)
+			check_cross(&s, m, s.duration_ns * i / 20, i % 2);
+		hl_model_close(m);
+		hl_sample_free(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lives),
+		cmocka_unit_test(courses),
+		cmocka_unit_test(cross),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

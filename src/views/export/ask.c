@@ -1,0 +1,133 @@
+/*
+ * ask.c - what formats share: asking and names; see export_internal.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/text.h"
+#include "util/vec.h"
+#include "views/export/export_internal.h"
+
+int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a)
+{
+	struct hl_query q = x->query;
+	int err;
+
+	q.key = key;
+	err = hl_model_query(x->m, &q, a);
+	if (!err) {
+		x->to_ns = a->to_ns;
+		x->moved |= a->moved;
+	}
+	return err;
+}
+
+int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t)
+{
+	struct hl_tree_opts opts = {.calls = calls, .by_blocks = x->by_blocks};
+	int err = hl_export_ask(x, HL_KEY_STACK, a);
+
+	memset(t, 0, sizeof(*t));
+	if (!err && calls)
+		err = hl_model_find_calls(x->m, a);
+	return err ? err : hl_tree_build(t, x->m, a, &opts);
+}
+
+int hl_export_lives(struct hl_export_job *x, struct hl_lives *l)
+{
+	int err;
+
+	l->query = &x->query;
+	err = hl_model_lives(x->m, l);
+	if (!err) {
+		x->to_ns = l->end_ns;
+		x->moved |= l->moved;
+	}
+	return err;
+}
+
+const char *hl_export_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+bool hl_export_is_named(const struct hl_frame *f)
+{
+	return strncmp(f->function, "0x", 2) != 0;
+}
+
+void hl_export_name(struct hl_strbuf *b, const struct hl_frame *f)
+{
+	hl_strbuf_puts(b, f->function);
+	if (!hl_export_is_named(f) && f->module)
+		hl_strbuf_printf(b, " [%s]", hl_export_base(f->module));
+}
+
+void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta)
+{
+	const char *s = meta->command, *end = s ? s + meta->command_len : NULL;
+
+	if (s == end)
+		hl_text_escape(b, meta->program);
+	while (s < end) {
+		struct hl_strbuf word = {0};
+
+		hl_strbuf_add(&word, s, strnlen(s, (size_t)(end - s)));
+		hl_strbuf_puts(b, s == meta->command ? "" : " ");
+		hl_text_escape(b, hl_strbuf_str(&word));
+		s += word.len + 1;
+		hl_strbuf_fini(&word);
+	}
+}
+
+uint8_t *hl_export_needed(struct hl_model *m, const struct hl_answer *a)
+{
+	uint8_t *needed = calloc((size_t)a->n_keys + 1, 1);
+
+	/* Callers have lower numbers. */
+	for (uint32_t i = a->n_keys; needed && i-- > 0;) {
+		uint32_t parent;
+
+		needed[i] |= a->values[i].blocks > 0;
+		parent = needed[i] ? hl_model_parent(m, i) : HL_NODE_NONE;
+		if (parent != HL_NODE_NONE)
+			needed[parent] = 1;
+	}
+	return needed;
+}
+
+int hl_export_path(struct hl_export_path *p, const struct hl_tree *t, uint32_t node)
+{
+	size_t n = 0;
+
+	for (uint32_t i = node; i != 0; i = t->nodes[i].parent)
+		n++;
+	if (hl_vec_grow((void **)&p->nodes, &p->cap, n + 1, sizeof(*p->nodes)))
+		return -ENOMEM;
+	p->len = n;
+	for (uint32_t i = node; i != 0; i = t->nodes[i].parent)
+		p->nodes[--n] = i;
+	return 0;
+}
+
+int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number)
+{
+	int err = 0;
+
+	while (f->numbers.len <= frame && !err)
+		err = hl_vec_push(&f->numbers, 0);
+	if (!err && !f->numbers.data[frame]) {
+		err = hl_vec_push(&f->list, frame);
+		f->numbers.data[frame] = (uint32_t)f->list.len;
+	}
+	*number = err ? 0 : f->numbers.data[frame] - 1;
+	return err;
+}
+
+void hl_export_frames_fini(struct hl_export_frames *f)
+{
+	hl_vec_free(&f->list);
+	hl_vec_free(&f->numbers);
+}

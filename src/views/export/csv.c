@@ -1,0 +1,221 @@
+/*
+ * csv.c - one row for each allocation, or with --group for each row of report's table, for programs
+ * that calculate with tables.
+ *
+ * RFC 4180 but for the ends of lines, which are \n. What is not known is empty.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/tags.h"
+#include "views/export/export_internal.h"
+
+struct writer {
+	struct hl_export_job *x;
+	char **sites; /* per node: the last columns, quoted; NULL: not made yet */
+	char *nowhere;
+	char **threads, **tags, **pools; /* their names, quoted; NULL: it has none */
+	uint32_t n_threads, n_tags, n_pools;
+};
+
+/* Quotes whatever it is: most names have commas. */
+static void put_quoted(struct hl_strbuf *b, const char *s)
+{
+	hl_strbuf_putc(b, '"');
+	for (; s && *s; s++) {
+		if (*s == '"')
+			hl_strbuf_putc(b, '"');
+		hl_strbuf_putc(b, *s);
+	}
+	hl_strbuf_putc(b, '"');
+}
+
+/* Where the stack is known by: function, file, line, module. */
+static int make_site(struct writer *w, uint32_t node, char **out)
+{
+	struct hl_strbuf b = {0};
+	const struct hl_frame *f;
+	uint32_t frame;
+	int err = hl_model_site(w->x->m, node, &frame);
+
+	if (err)
+		return err;
+	f = hl_model_frame(w->x->m, frame);
+	hl_strbuf_putc(&b, ',');
+	put_quoted(&b, f->function);
+	hl_strbuf_putc(&b, ',');
+	if (f->file)
+		put_quoted(&b, f->file);
+	hl_strbuf_putc(&b, ',');
+	if (f->line)
+		hl_strbuf_printf(&b, "%u", f->line);
+	hl_strbuf_putc(&b, ',');
+	if (f->module)
+		put_quoted(&b, f->module);
+	hl_strbuf_putc(&b, '\n');
+	*out = b.data;
+	return hl_strbuf_error(&b);
+}
+
+/* Names are the program's own, of any length: not for a line of ours. */
+static void put_name(struct writer *w, char **names, uint32_t n, uint32_t i)
+{
+	putc_unlocked(',', w->x->out);
+	if (i < n && names[i])
+		fputs_unlocked(names[i], w->x->out);
+}
+
+static void put_number(struct hl_line *l, uint64_t v, bool known)
+{
+	hl_line_put(l, ",", 1);
+	if (known)
+		hl_line_u64(l, v);
+}
+
+static int put_block(void *arg, const struct hl_block *b)
+{
+	struct writer *w = arg;
+	bool freed = b->death_ns != UINT64_MAX, stack = b->node != HL_NODE_NONE;
+	char **site = stack ? &w->sites[b->node] : &w->nowhere;
+	int err = *site ? 0 : make_site(w, b->node, site);
+	struct hl_line l;
+
+	if (err)
+		return err;
+	l.len = 0;
+	hl_line_u64(&l, b->ordinal);
+	put_number(&l, b->node, stack);
+	put_number(&l, b->thread, true);
+	hl_line_str(&l, ",");
+	if (b->func < HL_FUNC_COUNT)
+		hl_line_str(&l, hl_call_name(b->func));
+	put_number(&l, b->size, true);
+	hl_line_str(&l, ",0x");
+	hl_line_hex(&l, b->addr);
+	put_number(&l, b->birth_ns, true);
+	put_number(&l, b->death_ns, freed);
+	put_number(&l, b->free_thread, freed);
+	put_number(&l, b->blocks, true);
+	put_number(&l, b->bytes, true);
+	hl_line_write(&l, w->x->out);
+	put_name(w, w->threads, w->n_threads, b->thread);
+	put_name(w, w->tags, w->n_tags, b->tag);
+	put_name(w, w->pools, w->n_pools, b->pool);
+	fputs_unlocked(*site, w->x->out);
+	return ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+static void free_names(char **names, uint32_t n)
+{
+	for (uint32_t i = 0; names && i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* The name of a thread, a tag or a pool, by its number; nothing: it has none. */
+typedef void (*put_fn)(struct hl_model *m, uint32_t i, struct hl_strbuf *to);
+
+static void put_thread(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	const char *name = hl_model_thread_name(m, i);
+
+	hl_strbuf_puts(to, name ? name : "");
+}
+
+static void put_tag(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	hl_model_put_tag(m, i, to);
+}
+
+static void put_pool(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	hl_strbuf_puts(to, hl_model_pool_name(m, i));
+}
+
+static int quote_all(struct hl_model *m, put_fn put, uint32_t n, char ***out)
+{
+	char **names = *out = calloc((size_t)n + 1, sizeof(*names));
+	int err = names ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct hl_strbuf name = {0}, quoted = {0};
+
+		put(m, i, &name);
+		if (name.len > 0)
+			put_quoted(&quoted, hl_strbuf_str(&name));
+		err = hl_strbuf_error(&name) ? -ENOMEM : hl_strbuf_error(&quoted);
+		names[i] = quoted.data;
+		hl_strbuf_fini(&name);
+	}
+	return err;
+}
+
+static int make_names(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+	uint32_t n_threads = 0;
+	int err = hl_reader_n_threads(hl_model_reader(m), &n_threads);
+
+	w->n_threads = n_threads;
+	w->n_tags = hl_model_n_tags(m);
+	w->n_pools = hl_model_n_pools(m);
+	if (!err)
+		err = quote_all(m, put_thread, w->n_threads, &w->threads);
+	if (!err)
+		err = quote_all(m, put_tag, w->n_tags, &w->tags);
+	return err ? err : quote_all(m, put_pool, w->n_pools, &w->pools);
+}
+
+static int put_allocations(struct hl_export_job *x)
+{
+	struct writer w = {.x = x};
+	struct hl_lives l = {.block = put_block, .arg = &w};
+	uint32_t n = hl_model_n_nodes(x->m);
+	int err = make_names(&w);
+
+	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
+	fputs("id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
+	      "thread_name,tag,pool,function,file,line,module\n",
+		x->out);
+	if (!err)
+		err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
+	free_names(w.sites, n);
+	free(w.nowhere);
+	free_names(w.threads, w.n_threads);
+	free_names(w.tags, w.n_tags);
+	free_names(w.pools, w.n_pools);
+	return err;
+}
+
+static int put_table(struct hl_export_job *x)
+{
+	struct hl_strbuf b = {0};
+	struct hl_answer a;
+	struct hl_table t = {0};
+	int err = hl_export_ask(x, hl_group_key(x->group), &a);
+
+	if (!err)
+		err = hl_table_build(&t, x->m, &a, x->group, false);
+	fprintf(x->out, "%s,bytes,blocks\n", hl_group_name(x->group));
+	for (size_t i = 0; i < t.n && !err; i++) {
+		struct hl_line l = {.len = 0};
+
+		hl_strbuf_reset(&b);
+		put_quoted(&b, t.rows[i].name);
+		fputs(hl_strbuf_str(&b), x->out);
+		put_number(&l, t.rows[i].value.bytes, true);
+		put_number(&l, t.rows[i].value.blocks, true);
+		hl_line_str(&l, "\n");
+		hl_line_write(&l, x->out);
+		err = hl_strbuf_error(&b);
+	}
+	hl_strbuf_fini(&b);
+	hl_table_fini(&t);
+	hl_answer_fini(&a);
+	return err;
+}
+
+int hl_export_csv(struct hl_export_job *x)
+{
+	return x->grouped ? put_table(x) : put_allocations(x);
+}

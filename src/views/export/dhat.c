@@ -1,0 +1,138 @@
+/*
+ * dhat.c - DHAT's output, version 2 of its format: for each stack what it allocated, how long that
+ * lived, its own maximum, and its part of the maximum and of the end.
+ *
+ * The maximum is that of what is exported, as DHAT has it. Times are microseconds.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/course.h"
+#include "views/export/export_internal.h"
+
+#define NS_PER_UNIT 1000
+#define SHORT_LIVED 10 /* shown as such: below 10 us */
+
+struct writer {
+	struct hl_export_job *x;
+	struct hl_json j;
+	struct hl_export_frames frames;
+};
+
+static void put_value(
+	struct hl_json *j, const char *bytes, const char *blocks, const struct hl_value *v)
+{
+	hl_json_key_u64(j, bytes, v->bytes);
+	hl_json_key_u64(j, blocks, v->blocks);
+}
+
+/* Innermost first; 0 is the root. */
+static int put_frames_of(struct writer *w, uint32_t node)
+{
+	int err;
+
+	do {
+		const struct hl_frame_ref *refs;
+		size_t n = 0;
+
+		err = hl_model_node_frames(w->x->m, node, &refs, &n);
+		for (size_t i = n; i-- > 0 && !err;) {
+			uint32_t number;
+
+			err = hl_export_frame_number(&w->frames, refs[i].frame, &number);
+			hl_json_u64(&w->j, number + UINT64_C(1));
+		}
+		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(w->x->m, node);
+	} while (node != HL_NODE_NONE && !err);
+	return err;
+}
+
+static int put_point(struct writer *w, uint32_t node, const struct hl_course *c)
+{
+	int err;
+
+	fputs("\n", w->x->out);
+	hl_json_begin_object(&w->j);
+	put_value(&w->j, "tb", "tbk", &c->allocated);
+	hl_json_key_u64(&w->j, "tl", c->life_ns / NS_PER_UNIT);
+	put_value(&w->j, "mb", "mbk", &c->most);
+	put_value(&w->j, "gb", "gbk", &c->at_peak);
+	put_value(&w->j, "eb", "ebk", &c->left);
+	hl_json_key(&w->j, "fs");
+	hl_json_begin_array(&w->j);
+	err = put_frames_of(w, node);
+	hl_json_end_array(&w->j);
+	hl_json_end_object(&w->j);
+	return err;
+}
+
+/* "0x1: parse (app.c:12)": readers want an address, and tell frames apart by the whole text. */
+static void put_table(struct writer *w)
+{
+	hl_json_key(&w->j, "ftbl");
+	hl_json_begin_array(&w->j);
+	hl_json_string(&w->j, "[root]");
+	for (size_t i = 0; i < w->frames.list.len; i++) {
+		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.list.data[i]);
+		struct hl_strbuf text = {0};
+
+		fputs("\n", w->x->out);
+		hl_strbuf_printf(&text, "0x%zx: %s ", i + 1, f->function);
+		if (f->file)
+			hl_strbuf_printf(&text, "(%s:%" PRIu32 ")", f->file, f->line);
+		else
+			hl_strbuf_printf(&text, "(in %s)", f->module ? f->module : "???");
+		hl_json_string(&w->j, hl_strbuf_str(&text));
+		hl_strbuf_fini(&text);
+	}
+	hl_json_end_array(&w->j);
+}
+
+static void put_head(struct writer *w, const struct hl_courses *c)
+{
+	const struct hl_meta *meta = &hl_model_info(w->x->m)->meta;
+	struct hl_strbuf command = {0};
+
+	hl_export_command(&command, meta);
+	hl_json_key_u64(&w->j, "dhatFileVersion", 2);
+	hl_json_key_string(&w->j, "mode", "heap");
+	hl_json_key_string(&w->j, "verb", "Allocated");
+	hl_json_key_bool(&w->j, "bklt", true);
+	hl_json_key_bool(&w->j, "bkacc", false);
+	hl_json_key_string(&w->j, "tu", "µs");
+	hl_json_key_string(&w->j, "Mtu", "s");
+	hl_json_key_u64(&w->j, "tuth", SHORT_LIVED);
+	hl_json_key_string(&w->j, "cmd", hl_strbuf_str(&command));
+	hl_json_key_u64(&w->j, "pid", meta->pid);
+	hl_json_key_u64(&w->j, "te", c->end_ns / NS_PER_UNIT);
+	hl_json_key_u64(&w->j, "tg", c->peak_ns / NS_PER_UNIT);
+	hl_strbuf_fini(&command);
+}
+
+int hl_export_dhat(struct hl_export_job *x)
+{
+	struct writer w = {.x = x};
+	struct hl_courses c;
+	int err = hl_model_courses(&c, x->m, &x->query);
+
+	x->moved |= c.moved;
+	x->to_ns = c.end_ns;
+	hl_json_init(&w.j, x->out);
+	hl_json_begin_object(&w.j);
+	if (!err)
+		put_head(&w, &c);
+	hl_json_key(&w.j, "pps");
+	hl_json_begin_array(&w.j);
+	for (uint32_t i = 0; i <= c.n_nodes && !err; i++) {
+		if (c.nodes[i].allocated.blocks)
+			err = put_point(&w, i < c.n_nodes ? i : HL_NODE_NONE, &c.nodes[i]);
+	}
+	hl_json_end_array(&w.j);
+	put_table(&w);
+	hl_json_end_object(&w.j);
+	fputs("\n", x->out);
+	hl_export_frames_fini(&w.frames);
+	hl_courses_fini(&c);
+	return err;
+}

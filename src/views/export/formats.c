@@ -1,0 +1,100 @@
+/*
+ * formats.c - the table of formats.
+ */
+#include "views/export/export_internal.h"
+
+const struct hl_export_format hl_export_formats[] = {
+	{.name = "json",
+		.suffix = ".json",
+		.viewer = "your own programs: every allocation and stack (export-json.md)",
+		.usual = HL_EXPORT_ALL,
+		.single = true,
+		.write = hl_export_json},
+	{.name = "collapsed",
+		.suffix = ".txt",
+		.viewer = "flamegraph.pl, inferno, speedscope: one line for each stack",
+		.write = hl_export_collapsed},
+	{.name = "pprof",
+		.suffix = ".pb.gz",
+		.viewer = "go tool pprof, Pyroscope, Parca, Grafana: stacks with four costs",
+		.binary = true,
+		.write = hl_export_pprof},
+	{.name = "heaptrack",
+		.suffix = ".zst",
+		.viewer = "heaptrack_gui, heaptrack_print: every allocation (also .gz, or plain)",
+		.usual = HL_EXPORT_ALL,
+		.single = true,
+		.unweighted = true,
+		.write = hl_export_heaptrack},
+	{.name = "massif",
+		.suffix = ".massif",
+		.viewer = "ms_print, massif-visualizer: the heap over time, with trees",
+		.course = true,
+		.write = hl_export_massif},
+	{.name = "dhat",
+		.suffix = ".json",
+		.viewer = "dh_view.html of Valgrind, Firefox Profiler: stacks with lifetimes",
+		.usual = HL_EXPORT_ALL,
+		.single = true,
+		.write = hl_export_dhat},
+	{.name = "speedscope",
+		.suffix = ".speedscope.json",
+		.viewer = "speedscope.app: flame graphs of bytes and of blocks",
+		.write = hl_export_speedscope},
+	{.name = "svg",
+		.suffix = ".svg",
+		.viewer = "any browser: a flame graph to search and to zoom into",
+		.write = hl_export_svg},
+	{.name = "dot",
+		.suffix = ".dot",
+		.viewer = "Graphviz, xdot: who calls whom, and what it costs",
+		.write = hl_export_dot},
+	{.name = "gprof2dot",
+		.suffix = ".json",
+		.viewer = "gprof2dot -f json: memtrail's graphs",
+		.write = hl_export_gprof2dot},
+	{.name = "csv",
+		.suffix = ".csv",
+		.viewer = "spreadsheets, SQL: every allocation, or with --group a table",
+		.usual = HL_EXPORT_ALL,
+		.groups = (1u << HL_GROUP_COUNT) - 1,
+		.single = true,
+		.write = hl_export_csv},
+	{.name = "chrome",
+		.suffix = ".trace.json",
+		.viewer = "Perfetto, chrome://tracing: counters over time, and marks",
+		.course = true,
+		.heap = true,
+		.write = hl_export_chrome},
+	{.name = "firefox",
+		.suffix = ".json",
+		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
+		.heap = true,
+		.write = hl_export_firefox},
+	{0},
+};
+
+const struct hl_export_format *hl_export_find(const char *name)
+{
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
+		if (strcmp(f->name, name) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
+{
+	int err = 0;
+
+	if (!x->asked && f->usual == HL_EXPORT_ALL && !x->grouped) {
+		x->query.quantity = HL_QUANTITY_ALLOCATED;
+		x->query.from = (struct hl_when){0};
+		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
+		x->what = "allocated";
+	}
+	/* Before anything is written, of which stdout cannot be freed again. */
+	if (f->single && !x->grouped)
+		err = hl_query_check_events(x->m, &x->query);
+	return err ? err : f->write(x);
+}

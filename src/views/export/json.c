@@ -1,0 +1,305 @@
+/*
+ * json.c - every allocation with its stack as one JSON document: docs/export-json.md.
+ *
+ * The tables come first, then the allocations as they die, so that a reader needs no more than the
+ * tables in memory. Each allocation is one line.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/marks.h"
+#include "model/tags.h"
+#include "util/vec.h"
+#include "views/export/export_internal.h"
+
+struct writer {
+	struct hl_export_job *x;
+	struct hl_json j;
+	struct hl_export_frames frames;
+	bool comma;
+};
+
+static void put_hex_id(struct hl_json *j, const uint8_t *id, uint32_t n)
+{
+	struct hl_strbuf b = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		hl_strbuf_printf(&b, "%02x", id[i]);
+	hl_json_string(j, n > 0 ? hl_strbuf_str(&b) : NULL);
+	hl_strbuf_fini(&b);
+}
+
+static void put_command(struct hl_json *j, const struct hl_meta *meta)
+{
+	const char *s = meta->command, *end = s ? s + meta->command_len : NULL;
+
+	hl_json_key(j, "command");
+	hl_json_begin_array(j);
+	while (s < end) {
+		struct hl_strbuf word = {0};
+
+		hl_strbuf_add(&word, s, strnlen(s, (size_t)(end - s)));
+		hl_json_string(j, hl_strbuf_str(&word));
+		s += word.len + 1;
+		hl_strbuf_fini(&word);
+	}
+	hl_json_end_array(j);
+}
+
+static void put_head(struct writer *w, const struct hl_answer *a)
+{
+	const struct hl_trace_info *info = hl_model_info(w->x->m);
+	struct hl_json *j = &w->j;
+
+	hl_json_key_u64(j, "schema", 1);
+	hl_json_key_string(j, "format", "heaplapse-allocations");
+	hl_json_key_string(j, "program", info->meta.program);
+	put_command(j, &info->meta);
+	hl_json_key_u64(j, "pid", info->meta.pid);
+	hl_json_key_u64(j, "start_unix_ns", info->meta.start_unix_ns);
+	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(w->x->m));
+	hl_json_key_bool(j, "complete", hl_model_complete(w->x->m));
+	hl_json_key_u64(j, "samples", info->totals.samples);
+	hl_json_key_string(j, "quantity", hl_quantity_name(a->quantity));
+	hl_json_key_u64(j, "from_ns", a->from_ns);
+	hl_json_key_u64(j, "to_ns", a->to_ns);
+}
+
+static void put_id(struct hl_json *j, const char *key, uint32_t id, uint32_t none)
+{
+	hl_json_key(j, key);
+	if (id == none)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, id);
+}
+
+static int put_threads(struct writer *w)
+{
+	struct hl_reader *r = hl_model_reader(w->x->m);
+	uint32_t n = 0;
+	int err = hl_reader_n_threads(r, &n);
+
+	hl_json_key(&w->j, "threads");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		uint64_t tid = 0;
+
+		hl_json_begin_object(&w->j);
+		hl_json_key_u64(&w->j, "thread", i);
+		hl_json_key_u64(&w->j, "tid", hl_reader_thread(r, i, &tid) ? 0 : tid);
+		hl_json_key_string(&w->j, "name", hl_model_thread_name(w->x->m, i));
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+	return err;
+}
+
+/* A parent always stands before its children. */
+static void put_tags(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+
+	hl_json_key(&w->j, "tags");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < hl_model_n_tags(m); i++) {
+		hl_json_begin_object(&w->j);
+		hl_json_key_u64(&w->j, "tag", i);
+		put_id(&w->j, "parent", hl_model_tag_parent(m, i), HL_TAG_NONE);
+		hl_json_key_string(&w->j, "name", hl_model_tag_name(m, i));
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+	hl_json_key(&w->j, "pools");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < hl_model_n_pools(m); i++) {
+		hl_json_begin_object(&w->j);
+		hl_json_key_u64(&w->j, "pool", i);
+		hl_json_key_string(&w->j, "name", hl_model_pool_name(m, i));
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+}
+
+static int put_modules(struct writer *w)
+{
+	struct hl_reader *r = hl_model_reader(w->x->m);
+	uint32_t n = 0;
+	int err = hl_reader_n_modules(r, &n);
+
+	hl_json_key(&w->j, "modules");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct hl_module module;
+
+		if (hl_reader_module(r, i, &module))
+			continue; /* lost: its frames say so */
+		hl_json_begin_object(&w->j);
+		hl_json_key_string(&w->j, "path", module.path);
+		hl_json_key(&w->j, "build_id");
+		put_hex_id(&w->j, module.build_id, module.build_id_len);
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+	return err;
+}
+
+static int put_marks(struct writer *w)
+{
+	const struct hl_mark *marks;
+	size_t n = 0;
+	int err = hl_model_marks(w->x->m, &marks, &n);
+
+	hl_json_key(&w->j, "marks");
+	hl_json_begin_array(&w->j);
+	for (size_t i = 0; i < n && !err; i++) {
+		hl_json_begin_object(&w->j);
+		hl_json_key_string(&w->j, "kind", marks[i].snapshot ? "snapshot" : "mark");
+		hl_json_key_string(&w->j, "name", marks[i].name);
+		hl_json_key_u64(&w->j, "time_ns", marks[i].time_ns);
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+	return err;
+}
+
+static int put_stack(struct writer *w, uint32_t node)
+{
+	uint32_t parent = hl_model_parent(w->x->m, node), number;
+	const struct hl_frame_ref *refs;
+	size_t n = 0;
+	int err = hl_model_node_frames(w->x->m, node, &refs, &n);
+
+	fputs("\n", w->x->out);
+	hl_json_begin_object(&w->j);
+	hl_json_key_u64(&w->j, "stack", node);
+	put_id(&w->j, "parent", parent, HL_NODE_NONE);
+	hl_json_key(&w->j, "frames");
+	hl_json_begin_array(&w->j);
+	for (size_t i = 0; i < n && !err; i++) {
+		err = hl_export_frame_number(&w->frames, refs[i].frame, &number);
+		hl_json_u64(&w->j, number);
+	}
+	hl_json_end_array(&w->j);
+	hl_json_end_object(&w->j);
+	return err;
+}
+
+static int put_stacks(struct writer *w, const struct hl_answer *a)
+{
+	uint8_t *needed = hl_export_needed(w->x->m, a);
+	int err = needed ? 0 : -ENOMEM;
+
+	hl_json_key(&w->j, "stacks");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
+		if (needed[i])
+			err = put_stack(w, i);
+	}
+	hl_json_end_array(&w->j);
+	free(needed);
+	return err;
+}
+
+static void put_frames(struct writer *w)
+{
+	hl_json_key(&w->j, "frames");
+	hl_json_begin_array(&w->j);
+	for (size_t i = 0; i < w->frames.list.len; i++) {
+		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.list.data[i]);
+
+		fputs("\n", w->x->out);
+		hl_json_begin_object(&w->j);
+		hl_json_key_string(&w->j, "function", f->function);
+		hl_json_key_string(&w->j, "file", f->file);
+		hl_json_key_u64(&w->j, "line", f->line);
+		hl_json_key_string(&w->j, "module", f->module);
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+}
+
+static void put_number(struct hl_line *l, const char *key, uint64_t v, bool known)
+{
+	hl_line_str(l, key);
+	if (known)
+		hl_line_u64(l, v);
+	else
+		hl_line_str(l, "null");
+}
+
+static int put_block(void *arg, const struct hl_block *b)
+{
+	struct writer *w = arg;
+	const char *call = b->func < HL_FUNC_COUNT ? hl_call_name(b->func) : NULL;
+	bool freed = b->death_ns != UINT64_MAX;
+	struct hl_line l;
+
+	l.len = 0;
+	hl_line_str(&l, w->comma ? ",\n" : "\n");
+	w->comma = true;
+	put_number(&l, "{\"id\":", b->ordinal, true);
+	put_number(&l, ",\"stack\":", b->node, b->node != HL_NODE_NONE);
+	put_number(&l, ",\"thread\":", b->thread, true);
+	put_number(&l, ",\"tag\":", b->tag, b->tag != HL_TAG_NONE);
+	put_number(&l, ",\"pool\":", b->pool, b->pool != UINT32_MAX);
+	hl_line_str(&l, call ? ",\"call\":\"" : ",\"call\":null");
+	hl_line_str(&l, call ? call : "");
+	put_number(&l, call ? "\",\"size\":" : ",\"size\":", b->size, true);
+	hl_line_str(&l, ",\"address\":\"0x");
+	hl_line_hex(&l, b->addr);
+	put_number(&l, "\",\"allocated_ns\":", b->birth_ns, true);
+	put_number(&l, ",\"freed_ns\":", b->death_ns, freed);
+	put_number(&l, ",\"freed_by\":", b->free_thread, freed);
+	put_number(&l, ",\"blocks\":", b->blocks, true);
+	put_number(&l, ",\"bytes\":", b->bytes, true);
+	hl_line_str(&l, "}");
+	hl_line_write(&l, w->x->out);
+	return ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+static int put_allocations(struct writer *w)
+{
+	struct hl_lives l = {.block = put_block, .arg = w};
+	int err;
+
+	hl_json_key(&w->j, "allocations");
+	hl_json_begin_array(&w->j);
+	err = hl_export_lives(w->x, &l);
+	hl_json_end_array(&w->j);
+	hl_json_key_u64(&w->j, "total_bytes", l.allocated.bytes);
+	hl_json_key_u64(&w->j, "total_blocks", l.allocated.blocks);
+	hl_json_key_u64(&w->j, "end_ns", l.end_ns);
+	return err;
+}
+
+int hl_export_json(struct hl_export_job *x)
+{
+	struct writer w = {.x = x};
+	struct hl_answer a;
+	int err = hl_export_ask(x, HL_KEY_STACK, &a);
+
+	hl_json_init(&w.j, x->out);
+	hl_json_begin_object(&w.j);
+	if (!err) {
+		put_head(&w, &a);
+		err = put_threads(&w);
+	}
+	if (!err) {
+		put_tags(&w);
+		err = put_modules(&w);
+	}
+	if (!err)
+		err = put_marks(&w);
+	if (!err)
+		err = put_stacks(&w, &a);
+	if (!err) {
+		put_frames(&w);
+		err = put_allocations(&w);
+	}
+	hl_json_end_object(&w.j);
+	fputs("\n", x->out);
+	hl_export_frames_fini(&w.frames);
+	hl_answer_fini(&a);
+	return err;
+}

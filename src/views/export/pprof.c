@@ -1,0 +1,436 @@
+/*
+ * pprof.c - profile.proto of github.com/google/pprof, packed by gzip.
+ *
+ * Go's four sample types in Go's order: some readers know these names and this order only. What was
+ * allocated is that of the range, or of the whole run; what is in use is that of the moment that is
+ * asked for, or what of the range is alive at its end. So each number is one of `report`.
+ *
+ * A trace has no load addresses: each module gets a place of its own, the n-th one at n << 32. Code
+ * without a name has no line, so that whoever has the file can look it up by build-id.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/cross.h"
+#include "model/tags.h"
+#include "util/map.h"
+#include "util/strings.h"
+#include "util/vec.h"
+#include "views/export/export_internal.h"
+#include "views/export/output.h"
+#include "views/export/protobuf.h"
+
+/* Fields of Profile. */
+enum {
+	SAMPLE_TYPE = 1,
+	SAMPLE,
+	MAPPING,
+	LOCATION,
+	FUNCTION,
+	STRING_TABLE,
+	TIME_NANOS = 9,
+	DURATION_NANOS,
+	PERIOD_TYPE,
+	PERIOD,
+	COMMENT,
+	DEFAULT_SAMPLE_TYPE
+};
+
+#define MODULE_SHIFT 32
+#define MODULE_BYTES (UINT64_C(1) << MODULE_SHIFT)
+#define PAGE         4096
+#define GZIP_LEVEL   6
+#define NO_LOCATION  UINT32_MAX
+
+enum { ALLOC, INUSE, KINDS };
+
+/* A stack, and who was there. */
+struct sample {
+	uint32_t node;
+	struct hl_role who;
+	struct hl_value value[KINDS];
+};
+
+struct place {
+	uint32_t id;    /* from 1; 0: its name is lost */
+	uint64_t limit; /* behind the last address that is used; 0: none is */
+	bool named, lines, inlines;
+};
+
+struct writer {
+	struct hl_export_job *x;
+	FILE *out;
+	struct hl_strbuf message, part; /* what is being made */
+	struct hl_strbuf ids;           /* of a sample's locations */
+	struct hl_strings strings;
+	struct hl_map functions; /* (name, file) -> number from 0 */
+	struct hl_map locations; /* (module, offset) -> number from 0 */
+	uint32_t n_functions, n_locations;
+	uint32_t *of_node; /* location of each node; NO_LOCATION: none yet. The last: no stack */
+	HL_VEC(struct sample) samples;
+	struct hl_map by_pair;
+	struct place *modules;
+	uint32_t n_modules;
+	int err;
+};
+
+static uint64_t string_of(struct writer *w, const char *s)
+{
+	uint32_t id = 0;
+
+	w->err = w->err ? w->err : hl_strings_add(&w->strings, s ? s : "", &id);
+	return id;
+}
+
+/* A message that is in w->message goes out as one field of the profile. */
+static void put(struct writer *w, unsigned field)
+{
+	uint8_t head[2 * HL_VARINT_MAX], *end = hl_varint_put(head, (uint64_t)field << 3 | 2);
+
+	end = hl_varint_put(end, w->message.len);
+	fwrite(head, 1, (size_t)(end - head), w->out);
+	if (w->message.len)
+		fwrite(w->message.data, 1, w->message.len, w->out);
+	w->err = w->err ? w->err : hl_strbuf_error(&w->message);
+	hl_strbuf_reset(&w->message);
+}
+
+static void put_number(struct writer *w, unsigned field, uint64_t v)
+{
+	struct hl_strbuf b = {0};
+
+	hl_pb_u64(&b, field, v);
+	if (b.len)
+		fwrite(b.data, 1, b.len, w->out);
+	hl_strbuf_fini(&b);
+}
+
+static void put_type(struct writer *w, unsigned field, const char *type, const char *unit)
+{
+	hl_pb_u64(&w->message, 1, string_of(w, type));
+	hl_pb_u64(&w->message, 2, string_of(w, unit));
+	put(w, field);
+}
+
+/* --- locations --- */
+
+static uint32_t function_of(struct writer *w, const struct hl_frame *f)
+{
+	uint64_t name = string_of(w, f->function), file = string_of(w, f->file);
+	uint32_t id = hl_map_get(&w->functions, name, file);
+
+	if (id != HL_MAP_NONE || w->err)
+		return id;
+	id = w->n_functions++;
+	w->err = hl_map_put(&w->functions, name, file, id);
+	hl_pb_u64(&w->message, 1, id + UINT64_C(1));
+	hl_pb_u64(&w->message, 2, name);
+	hl_pb_u64(&w->message, 3, name);
+	hl_pb_u64(&w->message, 4, file);
+	put(w, FUNCTION);
+	return id;
+}
+
+/* Innermost first here, outermost first there. */
+static void add_lines(
+	struct writer *w, struct hl_strbuf *location, uint32_t node, struct place *module)
+{
+	const struct hl_frame_ref *refs;
+	size_t n = 0;
+
+	w->err = w->err ? w->err : hl_model_node_frames(w->x->m, node, &refs, &n);
+	for (size_t i = w->err ? 0 : n; i-- > 0;) {
+		const struct hl_frame *f = hl_model_frame(w->x->m, refs[i].frame);
+
+		if (module && !hl_export_is_named(f))
+			continue;
+		hl_strbuf_reset(&w->part);
+		hl_pb_u64(&w->part, 1, function_of(w, f) + UINT64_C(1));
+		hl_pb_u64(&w->part, 2, f->line);
+		hl_pb_message(location, 4, &w->part);
+		if (module) {
+			module->named = true;
+			module->lines |= f->line > 0;
+			module->inlines |= n > 1;
+		}
+	}
+}
+
+static uint32_t put_location(struct writer *w, uint32_t node, const struct hl_node *def)
+{
+	struct place *module = NULL;
+	struct hl_strbuf location = {0};
+
+	hl_pb_u64(&location, 1, w->n_locations + UINT64_C(1));
+	if (def && def->module < w->n_modules && w->modules[def->module].id && def->offset > 0 &&
+		def->offset < MODULE_BYTES) {
+		module = &w->modules[def->module];
+		hl_pb_u64(&location, 2, module->id);
+		/* The call, not what comes back from it. */
+		hl_pb_u64(&location, 3, ((uint64_t)module->id << MODULE_SHIFT) + def->offset - 1);
+		if (def->offset > module->limit)
+			module->limit = def->offset;
+	}
+	add_lines(w, &location, node, module);
+	hl_strbuf_add(&w->message, location.data, location.len);
+	put(w, LOCATION);
+	hl_strbuf_fini(&location);
+	return w->n_locations++;
+}
+
+/* Equal addresses of different stacks are one location. */
+static uint32_t location_of(struct writer *w, uint32_t node)
+{
+	uint32_t at = node == HL_NODE_NONE ? hl_model_n_nodes(w->x->m) : node;
+	struct hl_node def;
+	bool known =
+		node != HL_NODE_NONE && hl_reader_node(hl_model_reader(w->x->m), node, &def) == 0;
+
+	if (w->of_node[at] != NO_LOCATION)
+		return w->of_node[at];
+	w->of_node[at] = known ? hl_map_get(&w->locations, def.module, def.offset) : HL_MAP_NONE;
+	if (w->of_node[at] != HL_MAP_NONE)
+		return w->of_node[at];
+	w->of_node[at] = put_location(w, node, known ? &def : NULL);
+	if (known && !w->err)
+		w->err = hl_map_put(&w->locations, def.module, def.offset, w->of_node[at]);
+	return w->of_node[at];
+}
+
+/* --- samples --- */
+
+static void add_label(struct writer *w, const char *key, const char *text)
+{
+	hl_strbuf_reset(&w->part);
+	hl_pb_u64(&w->part, 1, string_of(w, key));
+	hl_pb_u64(&w->part, 2, string_of(w, text));
+	hl_pb_message(&w->message, 3, &w->part);
+}
+
+/* The name is in the thread's label, too: some readers show one label only. */
+static void add_labels(struct writer *w, struct hl_role who)
+{
+	struct hl_strbuf text = {0};
+	const char *name;
+
+	if (who.thread == HL_NODE_NONE)
+		return;
+	hl_model_put_thread(w->x->m, who.thread, &text);
+	add_label(w, "thread", hl_strbuf_str(&text));
+	name = hl_model_thread_name(w->x->m, who.thread);
+	if (name && name[0])
+		add_label(w, "thread_name", name);
+	if (who.tag != HL_TAG_NONE) {
+		hl_strbuf_reset(&text);
+		hl_model_put_tag(w->x->m, who.tag, &text);
+		add_label(w, "tag", hl_strbuf_str(&text));
+	}
+	hl_strbuf_fini(&text);
+}
+
+static void put_sample(struct writer *w, const struct sample *s)
+{
+	uint32_t node = s->node;
+	struct hl_strbuf ids = {0};
+
+	do {
+		hl_pb_varint(&ids, location_of(w, node) + UINT64_C(1));
+		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(w->x->m, node);
+	} while (node != HL_NODE_NONE && !w->err);
+	hl_pb_message(&w->message, 1, &ids);
+	hl_strbuf_reset(&ids);
+	for (int k = 0; k < KINDS; k++) {
+		hl_pb_varint(&ids, s->value[k].blocks);
+		hl_pb_varint(&ids, s->value[k].bytes);
+	}
+	hl_pb_message(&w->message, 2, &ids);
+	hl_strbuf_fini(&ids);
+	add_labels(w, s->who);
+	put(w, SAMPLE);
+}
+
+static int add_rows(struct writer *w, const struct hl_cross *c, int kind)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct hl_cross_row *r = &c->rows[i];
+		uint64_t role = (uint64_t)r->who.thread << 32 | r->who.tag;
+		uint32_t at = hl_map_get(&w->by_pair, r->node, role);
+
+		if (at == HL_MAP_NONE) {
+			at = (uint32_t)w->samples.len;
+			if (hl_vec_push(&w->samples,
+				    ((struct sample){.node = r->node, .who = r->who})) ||
+				hl_map_put(&w->by_pair, r->node, role, at))
+				return -ENOMEM;
+		}
+		w->samples.data[at].value[kind] = r->value;
+	}
+	return 0;
+}
+
+/* The two questions; false: nothing is in use by its very nature. */
+static bool questions(const struct hl_export_job *x, struct hl_query q[KINDS])
+{
+	static const struct hl_when end = {.kind = HL_WHEN_END};
+
+	q[ALLOC] = q[INUSE] = x->query;
+	switch (x->query.quantity) {
+	case HL_QUANTITY_LIVE:
+		q[ALLOC].quantity = HL_QUANTITY_ALLOCATED;
+		q[ALLOC].from = (struct hl_when){0};
+		q[ALLOC].to = end;
+		q[ALLOC].suppressions = NULL;
+		return true;
+	case HL_QUANTITY_GROWTH:
+		q[ALLOC].quantity = HL_QUANTITY_ALLOCATED;
+		return true;
+	case HL_QUANTITY_TEMPORARY:
+		return false;
+	case HL_QUANTITY_ALLOCATED:
+		/* All that is alive was allocated since the start: keyframes know it. */
+		q[INUSE].quantity = x->query.from.kind == HL_WHEN_NS && x->query.from.ns == 0
+					    ? HL_QUANTITY_LIVE
+					    : HL_QUANTITY_GROWTH;
+		return true;
+	}
+	return true;
+}
+
+static int ask(struct writer *w)
+{
+	struct hl_query q[KINDS];
+	struct hl_cross c[KINDS] = {0};
+	size_t n = questions(w->x, q) ? 2 : 1;
+	int err = hl_model_cross(w->x->m, q, c, n);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		err = add_rows(w, &c[i], (int)i);
+		w->x->moved |= c[i].moved;
+		if (c[i].moved || i == n - 1)
+			w->x->to_ns = c[i].to_ns;
+	}
+	for (size_t i = 0; i < n; i++)
+		hl_cross_fini(&c[i]);
+	return err;
+}
+
+/* --- the rest --- */
+
+/* The program's own comes first: readers take it for what the profile is of. */
+static void number_modules(struct writer *w)
+{
+	const char *program = hl_model_info(w->x->m)->meta.program;
+	uint32_t id = 0;
+
+	for (int own = 1; own >= 0; own--) {
+		for (uint32_t i = 0; i < w->n_modules; i++) {
+			struct hl_module module;
+
+			if (hl_reader_module(hl_model_reader(w->x->m), i, &module) == 0 &&
+				(strcmp(module.path, program) == 0) == own)
+				w->modules[i].id = ++id;
+		}
+	}
+}
+
+static void put_mapping(struct writer *w, const struct place *p, const struct hl_module *module)
+{
+	uint64_t start = (uint64_t)p->id << MODULE_SHIFT;
+	struct hl_strbuf id = {0};
+
+	for (uint32_t k = 0; k < module->build_id_len; k++)
+		hl_strbuf_printf(&id, "%02x", module->build_id[k]);
+	hl_pb_u64(&w->message, 1, p->id);
+	hl_pb_u64(&w->message, 2, start);
+	hl_pb_u64(&w->message, 3, start + (p->limit + PAGE) / PAGE * PAGE);
+	hl_pb_u64(&w->message, 5, string_of(w, module->path));
+	hl_pb_u64(&w->message, 6, string_of(w, hl_strbuf_str(&id)));
+	hl_pb_u64(&w->message, 7, p->named);
+	hl_pb_u64(&w->message, 8, p->lines);
+	hl_pb_u64(&w->message, 9, p->lines);
+	hl_pb_u64(&w->message, 10, p->inlines);
+	put(w, MAPPING);
+	hl_strbuf_fini(&id);
+}
+
+/* In the order of their numbers. */
+static void put_mappings(struct writer *w)
+{
+	for (uint32_t id = 1; id <= w->n_modules; id++) {
+		for (uint32_t i = 0; i < w->n_modules; i++) {
+			struct hl_module module;
+
+			if (w->modules[i].id == id &&
+				hl_reader_module(hl_model_reader(w->x->m), i, &module) == 0)
+				put_mapping(w, &w->modules[i], &module);
+		}
+	}
+}
+
+static void put_head(struct writer *w)
+{
+	const struct hl_trace_info *info = hl_model_info(w->x->m);
+	bool live = w->x->query.quantity == HL_QUANTITY_LIVE ||
+		    w->x->query.quantity == HL_QUANTITY_GROWTH;
+	char comment[128];
+
+	string_of(w, ""); /* number 0 */
+	put_type(w, SAMPLE_TYPE, "alloc_objects", "count");
+	put_type(w, SAMPLE_TYPE, "alloc_space", "bytes");
+	put_type(w, SAMPLE_TYPE, "inuse_objects", "count");
+	put_type(w, SAMPLE_TYPE, "inuse_space", "bytes");
+	put_type(w, PERIOD_TYPE, "space", "bytes");
+	put_number(w, PERIOD, 1);
+	put_number(w, TIME_NANOS, info->meta.start_unix_ns);
+	put_number(w, DURATION_NANOS, hl_model_end_ns(w->x->m));
+	put_number(w, DEFAULT_SAMPLE_TYPE, string_of(w, live ? "inuse_space" : "alloc_space"));
+	snprintf(comment, sizeof(comment), "heaplapse: %s", w->x->what);
+	put_number(w, COMMENT, string_of(w, comment));
+}
+
+static int put_all(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+	size_t n = (size_t)hl_model_n_nodes(m) + 1;
+	int err = ask(w);
+
+	if (!err)
+		err = hl_reader_n_modules(hl_model_reader(m), &w->n_modules);
+	w->modules = calloc((size_t)w->n_modules + 1, sizeof(*w->modules));
+	w->of_node = malloc(n * sizeof(*w->of_node));
+	if (err || !w->modules || !w->of_node)
+		return err ? err : -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		w->of_node[i] = NO_LOCATION;
+	number_modules(w);
+	put_head(w);
+	for (size_t i = 0; i < w->samples.len && !w->err; i++)
+		put_sample(w, &w->samples.data[i]);
+	put_mappings(w);
+	for (size_t i = 0; i < w->strings.len; i++) {
+		hl_strbuf_puts(&w->message, hl_strings_get(&w->strings, (uint32_t)i));
+		put(w, STRING_TABLE);
+	}
+	return w->err;
+}
+
+int hl_export_pprof(struct hl_export_job *x)
+{
+	struct writer w = {.x = x, .out = hl_pack_gzip(x->out, GZIP_LEVEL)};
+	int err = w.out ? put_all(&w) : -ENOMEM;
+
+	/* What did not arrive is in x->out. */
+	if (w.out)
+		fclose(w.out);
+	hl_strbuf_fini(&w.message);
+	hl_strbuf_fini(&w.part);
+	hl_strings_fini(&w.strings);
+	hl_map_fini(&w.functions);
+	hl_map_fini(&w.locations);
+	hl_map_fini(&w.by_pair);
+	hl_vec_free(&w.samples);
+	free(w.modules);
+	free(w.of_node);
+	return err;
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/python3
+"""export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
+import json, os, pathlib, re, resource, signal, stat, subprocess, tempfile
+
+from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+import tap
+
+QUANTITIES = {
+    'peak': ['--peak'], 'leaks': ['--leaks'], 'allocated': ['--allocated'], 'temporary': ['--temporary'],
+    'temporary 1ms': ['--temporary=1ms'], 'growth': ['--growth', '20%..70%'], 'half': ['--at', '50%'],
+    'range': ['--range', '30%..60%'], 'filter': ['--allocated', '--filter', 'size:>=64'],
+    'by death': ['--allocated', '--filter', 'life:<1ms'], 'live and filter': ['--at', '40%', '--filter', 'size:<200 alive:40%'],
+}
+SCHEMA = HERE.parent.parent / 'docs' / 'export-json.schema.json'
+
+
+def a_json(name, trace, folder):
+    """Sums over the allocations are what report says, by stack too."""
+    for what, args in QUANTITIES.items():
+        d = json.loads(export('json', *args, trace))
+        rows, answer = d['allocations'], report(*args, '--group', 'stack', trace)
+        found = sum(r['size'] for r in rows), len(rows)
+        tap.case(found == (answer['total_bytes'], answer['total_blocks']) == (d['total_bytes'], d['total_blocks']),
+                 f'json, {name}, {what}', f'{found} {answer["total_bytes"], answer["total_blocks"]}')
+        known = {s['stack'] for s in d['stacks']} | {None}
+        tap.case(all(r['stack'] in known for r in rows) and len({r['id'] for r in rows}) == len(rows) and
+                 all(s['parent'] in known and all(f < len(d['frames']) for f in s['frames']) for s in d['stacks']),
+                 f'json, {name}, {what}: no stack is missing, no block twice')
+    d = json.loads(export('json', trace))
+    live, peak = 0, 0
+    for t, kind, size in sorted([(r['allocated_ns'], 1, r['size']) for r in d['allocations']] +
+                                [(r['freed_ns'], 0, -r['size']) for r in d['allocations'] if r['freed_ns'] is not None]):
+        live += size
+        peak = max(peak, live)
+    tap.case(live == total('--leaks', trace)[0], f'json, {name}: live at the end')
+    if name == 'sample':
+        tap.case([m['name'] for m in d['marks']] == [m['name'] for m in report('--timeline', trace)['marks']], 'json: marks')
+        tap.case(peak == total(trace)[0], f'json, {name}: the peak by hand', f'{peak} {total(trace)}')
+    # the whole path of one stack, by hand
+    by_id = {s['stack']: s for s in d['stacks']}
+    found = {}
+    for r in d['allocations']:
+        path, at = [], r['stack']
+        while at is not None:
+            path = [d['frames'][f]['function'] for f in by_id[at]['frames']] + path
+            at = by_id[at]['parent']
+        path = tuple(path) or ('[no stack]',)
+        old = found.get(path, (0, 0))
+        found[path] = old[0] + r['size'], old[1] + 1
+    wanted = {}
+    for path, v in stacks(report('--allocated', trace)).items():
+        path = path if path == ('[no stack]',) else path[:-1]
+        old = wanted.get(path, (0, 0))
+        wanted[path] = old[0] + v[0], old[1] + v[1]
+    tap.case(found == wanted, f'json, {name}: each stack by its names', f'{set(found.items()) ^ set(wanted.items())}')
+    pathlib.Path(f'{folder}/{name}.json').write_bytes(export('json', trace))
+    if npm():
+        errors = node('validate.js', SCHEMA, f'{folder}/{name}.json')
+        tap.case(errors == {'errors': []}, f'json, {name}: ajv', errors)
+    else:
+        tap.skipped(f'json, {name}: ajv', npm.why)
+
+
+def schema_refuses(folder):
+    if not npm():
+        return tap.skipped('the schema refuses', npm.why)
+    d = json.loads(export('json', f'{folder}/sample.hlt'))
+    d['allocations'][0]['size'] = -1
+    del d['frames'][0]['function']
+    pathlib.Path(f'{folder}/wrong.json').write_text(json.dumps(d))
+    tap.case(len(node('validate.js', SCHEMA, f'{folder}/wrong.json')['errors']) == 2, 'the schema refuses what is wrong')
+
+
+def collapsed(name, trace):
+    for what, args in QUANTITIES.items():
+        for cost in (0, 1) if name == 'sample' else (0,):
+            lines = export('collapsed', *args, '--cost', ('bytes', 'blocks')[cost], trace).decode().splitlines()
+            found = {}
+            for line in lines:
+                path, _, n = line.rpartition(' ')
+                path = tuple(re.sub(r'^(0x\S+) \[.*\]$', r'\1', f) for f in path.split(';'))
+                found[path] = found.get(path, 0) + int(n)
+            wanted = {tuple(f.replace(';', ':') for f in k): v[cost] for k, v in stacks(report(*args, trace)).items() if v[cost]}
+            tap.case(found == wanted, f'collapsed, {name}, {what}, {cost}', f'{set(found.items()) ^ set(wanted.items())}')
+
+
+def refused(name, status, words, *args, output=None):
+    r = run('export', *args)
+    lines = r.stderr.decode().splitlines()
+    said = r.returncode == status and words in lines[0] and len(lines) <= 4
+    tap.case(said and r.stdout == b'' and (output is None or not os.path.exists(output)), name, f'{r.returncode} {r.stderr}')
+
+
+def bad_input(traces, folder):
+    trace, out = traces['sample'], f'{folder}/out'
+    refused('unknown format', 2, 'there is no format "svgz"; there are: json,', '-f', 'svgz', '-o', out, trace, output=out)
+    refused('no format', 2, '--format is one of: json,', '-o', out, trace, output=out)
+    refused('no such folder', 3, 'cannot be written: No such file or directory', '-f', 'json', '-o', f'{folder}/nowhere/x', trace)
+    refused('a folder', 3, 'cannot be written: Is a directory', '-f', 'json', '-o', folder, trace)
+    refused('no trace', 3, 'nowhere.hlt', '-f', 'json', '-o', out, f'{folder}/nowhere.hlt', output=out)
+    refused('not a trace', 3, 'not a', '-f', 'json', '-o', out, __file__, output=out)
+    refused('a mark that is not there', 2, 'there is no mark "x"', '-f', 'json', '-o', out, '--at', '@mark:x', trace, output=out)
+    refused('a filter that is none', 2, '--filter', '-f', 'json', '-o', out, '--filter', 'fn:/(/', trace, output=out)
+    refused('two questions', 2, 'exclude each other', '-f', 'json', '-o', out, '--peak', '--leaks', trace, output=out)
+    refused('two traces', 2, 'takes one trace', '-f', 'json', '-o', out, trace, trace, output=out)
+    refused('a group that a format has not', 2, 'collapsed cannot be grouped by size', '-f', 'collapsed', '-g', 'size', trace)
+    refused('an empty name', 2, 'is not the name of a file', '-f', 'json', '-o', '', trace)
+    own = f'{folder}/own.trace'
+    pathlib.Path(own).write_bytes(pathlib.Path(trace).read_bytes())
+    refused('over the trace itself', 2, 'is the trace itself', '-f', 'json', '-o', own, own)
+    tap.case(pathlib.Path(own).read_bytes() == pathlib.Path(trace).read_bytes(), 'the trace is still there')
+    refused('under the name of a trace', 2, 'that is what traces are called', '-f', 'json', '-o', f'{folder}/x.hlt', trace, output=f'{folder}/x.hlt')
+    if os.getuid():
+        os.mkdir(f'{folder}/closed', 0o500)
+        refused('a folder without permission', 3, 'Permission denied', '-f', 'json', '-o', f'{folder}/closed/x', trace)
+
+
+def no_room():
+    """No file of this process gets larger."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
+
+
+def full_disk(traces, folder):
+    for form in FORMATS:
+        r = run('export', '-f', form, '-o', '/dev/full', traces['made'])
+        tap.case(r.returncode == 3 and b'No space left on device' in r.stderr, f'/dev/full: {form}', f'{r.returncode} {r.stderr}')
+        with open('/dev/full', 'w') as full:
+            r = subprocess.run([heaplapse, 'export', '-f', form, traces['made']], stdout=full, stderr=subprocess.PIPE)
+        tap.case(r.returncode == 3 and b'could not be written' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
+    # a disk with no room, for whoever may not mount one: what was there before stays, and nothing else is left
+    room = f'{folder}/room'
+    os.mkdir(room)
+    pathlib.Path(f'{room}/kept').write_text('old')
+    for form in FORMATS:
+        r = run('export', '-f', form, '-o', f'{room}/kept', traces['made'], preexec_fn=no_room)
+        tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr, f'no room: {form}', f'{r.returncode} {r.stderr}')
+        tap.case(os.listdir(room) == ['kept'] and pathlib.Path(f'{room}/kept').read_text() == 'old', f'no room: no half file: {form}', os.listdir(room))
+    small = f'{folder}/small'
+    os.mkdir(small)
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', small], capture_output=True).returncode:
+        return tap.skipped('a small disk', 'mount is not allowed')
+    try:
+        pathlib.Path(f'{small}/kept.json').write_text('old')
+        for form in ('json',):
+            r = run('export', '-f', form, '-o', f'{small}/kept.json', traces['made'])
+            tap.case(r.returncode == 3 and b'No space left' in r.stderr, f'a small disk: {form}', f'{r.returncode} {r.stderr}')
+            tap.case(os.listdir(small) == ['kept.json'] and pathlib.Path(f'{small}/kept.json').read_text() == 'old',
+                     f'a small disk: the old file is left, and nothing else: {form}', os.listdir(small))
+    finally:
+        subprocess.run(['umount', small], check=True)
+
+
+def listed():
+    """Each with its suffix and its viewer; and every one of them is known by its name."""
+    lines = done('export', '--list').decode().splitlines()
+    tap.case(len(lines) == 13 and all(re.match(r'[a-z0-9]+ +\.[a-z.0-9]+ +\S', x) for x in lines), '--list', lines)
+    r = run('export', '--list', '-f', 'nonsense')
+    tap.case(r.returncode == 0 and r.stdout.decode().splitlines() == lines, '--list is shown whatever else is asked')
+
+
+def files(traces, folder):
+    """Whole or not at all; packed by name; links and modes; pipes."""
+    trace, out = traces['sample'], f'{folder}/files'
+    os.mkdir(out)
+    plain = export('json', trace)
+    pathlib.Path(f'{out}/there.json').write_text('old')
+    os.symlink('there.json', f'{out}/link.json')
+    for name in ('new.json', 'there.json', 'link.json', 'x.json.gz', 'x.json.zst'):
+        done('export', '-f', 'json', '-o', f'{out}/{name}', trace)
+    read = {'new.json': ['cat'], 'there.json': ['cat'], 'link.json': ['cat'], 'x.json.gz': ['gzip', '-dc'], 'x.json.zst': ['zstd', '-dc']}
+    for name, reader in read.items():
+        found = subprocess.run([*reader, f'{out}/{name}'], capture_output=True)
+        tap.case(found.stdout == plain and not found.returncode, f'file {name}', found.stderr)
+    tap.case(os.path.islink(f'{out}/link.json') and sorted(os.listdir(out)) == sorted(read), 'nothing else is left', os.listdir(out))
+    old = os.umask(0o027)
+    done('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
+    os.umask(old)
+    tap.case(stat.S_IMODE(os.stat(f'{out}/mode.json').st_mode) == 0o640, 'the mode is the umask\'s')
+    tap.case(done('export', '-f', 'json', '-o', '-', trace) == plain, '-o - is stdout')
+    r = subprocess.run(f'{heaplapse} export -f json {traces["made"]} | head -c 100', shell=True, capture_output=True)
+    tap.case(len(r.stdout) == 100 and not r.stderr, 'a reader that had enough', r.stderr)
+
+
+def nothing(traces, folder):
+    """A query that matches nothing, and a trace that has nothing: valid files."""
+    subprocess.run([programs['mktrace'], f'{folder}/empty.hlt'], input=b'thread 1\nend 0 0 640\n', check=True)
+    for form in FORMATS:
+        for args in (['--filter', 'size:>1T', traces['sample']], [f'{folder}/empty.hlt']):
+            r = run('export', '-f', form, '-o', f'{folder}/nothing', *args)
+            tap.case(r.returncode == 0 and os.path.exists(f'{folder}/nothing'), f'nothing: {form} {args[0][:8]}', f'{r.returncode} {r.stderr}')
+            if os.path.exists(f'{folder}/nothing'):
+                os.unlink(f'{folder}/nothing')
+    d = json.loads(export('json', '--filter', 'size:>1T', traces['sample']))
+    tap.case(d['allocations'] == [] and d['stacks'] == [] and d['total_bytes'] == 0, 'json of nothing')
+    tap.case(export('collapsed', '--filter', 'size:>1T', traces['sample']) == b'', 'collapsed of nothing')
+
+
+def truncated(traces, folder):
+    """What is there is exported, and said."""
+    traces = {'made': f'{folder}/long.hlt'}
+    subprocess.run([programs['gen'], '-n', '400000', '--nodes', '300', '-o', traces['made']], check=True)
+    whole = pathlib.Path(traces['made']).read_bytes()
+    cut = f'{folder}/cut.hlt'
+    pathlib.Path(cut).write_bytes(whole[:len(whole) * 2 // 3])
+    for form in FORMATS:
+        r = run('export', '-f', form, '-o', f'{folder}/cut.out', cut)
+        tap.case(r.returncode == 0 and b'the end of the recording is missing' in r.stderr and os.path.getsize(f'{folder}/cut.out') > 0,
+                 f'truncated: {form}', f'{r.returncode} {r.stderr}')
+    r = run('export', '--strict', '-f', 'json', '-o', f'{folder}/cut.out', cut)
+    tap.case(r.returncode == 4, 'truncated: --strict', r.returncode)
+    d = json.loads(export('json', cut))
+    tap.case((d['total_bytes'], d['total_blocks']) == total('--allocated', cut) and 0 < d['total_blocks'] < total('--allocated', traces['made'])[1],
+             'truncated: json has all that report has')
+    tap.case(d['complete'] is False, 'truncated: json says so')
+    # a hole: up to it, and said
+    hole = bytearray(whole)
+    for i in range(len(hole) // 2, len(hole) // 2 + 64):
+        hole[i] ^= 0xff
+    pathlib.Path(cut).write_bytes(hole)
+    r = run('export', '-f', 'json', '-o', f'{folder}/cut.out', cut)
+    tap.case(r.returncode == 0 and b'what was exported goes up to' in r.stderr, 'a hole is said', f'{r.returncode} {r.stderr}')
+    d = json.loads(pathlib.Path(f'{folder}/cut.out').read_bytes())
+    tap.case(0 < d['total_blocks'] < total('--allocated', traces['made'])[1], 'a hole: what is before it is there')
+
+
+with tempfile.TemporaryDirectory() as folder:
+    traces = make_traces(folder)
+    for name, trace in traces.items():
+        a_json(name, trace, folder)
+        collapsed(name, trace)
+    schema_refuses(folder)
+    listed()
+    bad_input(traces, folder)
+    full_disk(traces, folder)
+    files(traces, folder)
+    nothing(traces, folder)
+    truncated(traces, folder)
+tap.finish()

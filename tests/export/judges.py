@@ -1,0 +1,186 @@
+"""judges - what the tests of export share: traces of real programs, what `report` says of them, and the readers from npm."""
+import collections, csv, fcntl, io, json, os, pathlib, re, shutil, subprocess, sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+PPROF = next((p for p in ('/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof',) if os.path.exists(p)), shutil.which('pprof'))
+ARGUMENTS = {'threads': ['6', '300', '1'], 'single': ['5000', '1', '10']}
+
+
+def arguments():
+    """heaplapse, the folder for npm's packages, and what else was given as NAME=PATH."""
+    given = dict(a.split('=', 1) for a in sys.argv[1:])
+    return os.path.abspath(given.pop('heaplapse')), given.pop('npm'), {k: os.path.abspath(v) for k, v in given.items()}
+
+
+heaplapse, npm_folder, programs = arguments()
+
+
+def run(*args, **more):
+    env = dict(os.environ, LC_ALL='C.UTF-8')
+    return subprocess.run([heaplapse, *map(str, args)], capture_output=True, env=env, timeout=300, **more)
+
+
+def done(*args):
+    r = run(*args)
+    if r.returncode:
+        raise SystemExit(f'{args}: {r.returncode} {r.stderr.decode()}')
+    return r.stdout
+
+
+def report(*args):
+    return json.loads(done('report', '--json', *args))
+
+
+def total(*args):
+    answer = report(*args)
+    return answer['total_bytes'], answer['total_blocks']
+
+
+def export(form, *args):
+    return done('export', '--format', form, *args)
+
+
+def make_traces(folder, events=20000):
+    """Of C, C++, threads and a made-up run, and of Rust where there is a compiler for it."""
+    made = {}
+    for name in ('sample', 'shop', 'threads', 'single'):
+        if name in programs:
+            made[name] = f'{folder}/{name}.hlt'
+            done('record', '-o', made[name], '--', programs[name], *ARGUMENTS.get(name, []))
+    rust = shutil.which('rustc')
+    if rust:
+        subprocess.run([rust, '-g', '-O', '-o', f'{folder}/shop-rs', str(HERE / 'shop.rs')], check=True, capture_output=True)
+        made['rust'] = f'{folder}/rust.hlt'
+        done('record', '-o', made['rust'], '--', f'{folder}/shop-rs')
+    made['made'] = f'{folder}/made.hlt'
+    subprocess.run([programs['gen'], '-n', str(events), '--nodes', '300', '--strange', '-o', made['made']], check=True)
+    return made
+
+
+def stacks(answer):
+    """Of a tree as report has it: from (function, ...), outermost first, to what it has itself."""
+    paths, found = [], {}
+    for n in answer['nodes']:
+        paths.append((paths[n['parent']] if n['parent'] is not None else ()) + (n,))
+        if n['self_blocks']:
+            key = tuple(f['function'] for f in paths[-1])
+            old = found.get(key, (0, 0))
+            found[key] = old[0] + n['self_bytes'], old[1] + n['self_blocks']
+    return found
+
+
+def npm():
+    """The folder with node_modules, or None with the reason in npm.why."""
+    npm.why = ''
+    for program in ('node', 'npm'):
+        if not shutil.which(program):
+            npm.why = f'{program} is not installed'
+            return None
+    folder = pathlib.Path(npm_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / 'lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = (HERE / 'package-lock.json').read_text()
+        stamp = folder / 'installed.json'
+        if not stamp.exists() or stamp.read_text() != wanted:
+            for name in ('package.json', 'package-lock.json', '.npmrc'):
+                shutil.copy(HERE / name, folder / name)
+            r = subprocess.run(['npm', 'ci', '--no-fund', '--no-audit'], cwd=folder, capture_output=True, text=True, timeout=300)
+            if r.returncode:
+                npm.why = 'npm cannot install the readers (is the network up?): ' + r.stderr.strip().splitlines()[-1][:200]
+                return None
+            stamp.write_text(wanted)
+    return folder
+
+
+def node(script, *args):
+    """Runs a script of this folder with the packages; what it printed as JSON."""
+    folder = npm()
+    env = dict(os.environ, NODE_PATH=str(folder / 'node_modules'))
+    r = subprocess.run(['node', str(HERE / script), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
+    if r.returncode:
+        return {'error': r.stderr[-2000:] or r.stdout[-2000:]}
+    return json.loads(r.stdout)
+
+
+def pprof(folder, *args):
+    """What Go's own program prints."""
+    env = dict(os.environ, HOME='/nonexistent', PPROF_TMPDIR=folder)
+    r = subprocess.run([PPROF, '-symbolize=none', *args], capture_output=True, text=True, env=env)
+    return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr}'
+
+
+def pprof_raw(path, folder):
+    """Types; samples as [stack of functions, outermost first; four numbers; labels]; mappings."""
+    text = pprof(folder, '-raw', path)
+    parts = re.split(r'^(Samples|Locations|Mappings):?\n', text, flags=re.M)
+    part = dict(zip(parts[1::2], parts[2::2]))
+    locations, at = collections.defaultdict(list), None
+    for line in part['Locations'].splitlines():
+        m = re.match(r'\s*(\d+): (0x[0-9a-f]+) (?:M=(\d+) )?(.*)$', line)
+        if m:
+            at, rest = int(m[1]), m[4]
+            locations[at]
+        else:
+            rest = line.strip()
+        m = re.match(r'(.*?) (\S*):(\d+)(?::\d+)? s=\d+', rest) or re.match(r'(.+?) (\S*):(\d+)', rest)
+        if m:
+            locations[at].append(m[1])
+    samples = []
+    types = part['Samples'].splitlines()[0].split()
+    for line in part['Samples'].splitlines()[1:]:
+        m = re.match(r'\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+): (.*)$', line)
+        if m:
+            ids = list(map(int, m[5].split()))
+            path = tuple(f for i in reversed(ids) for f in reversed(locations[i] or ['?']))
+            samples.append([path, tuple(int(m[i]) for i in range(1, 5)), {}])
+        elif samples:
+            samples[-1][2].update(re.findall(r'(\w+):\[(.*?)\](?= \w+:\[|$)', line.strip()))
+    return types, samples, part['Mappings']
+
+
+FORMATS = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
+
+
+def lines_of(text):
+    return list(csv.DictReader(io.StringIO(text.decode())))
+
+
+def massif_peak(text):
+    snapshots = re.findall(r'mem_heap_B=(\d+)\n(?:.*\n){2}heap_tree=(\w+)', text.decode())
+    return next(int(n) for n, tree in snapshots if tree == 'peak')
+
+
+def collapsed(text):
+    return sum(int(line.rpartition(' ')[2]) for line in text.decode().splitlines())
+
+
+def svg(text):
+    return int(re.search(rb'data-total="(\d+)"', text)[1])
+
+
+def speedscope(text):
+    return tuple(sum(p['weights']) for p in json.loads(text)['profiles'])
+
+
+def gprof2dot(text):
+    return sum(e['cost'][0] for e in json.loads(text)['events'])
+
+
+def dot(text):
+    """Of all that is drawn: what is too small is not."""
+    return sum(int(n) for n in re.findall(r'self=(\d+)', text.decode()))
+
+
+def firefox(text):
+    d = json.loads(text)
+    return sum(d['threads'][0]['nativeAllocations']['weight'])
+
+
+# What each adds up to: a format that has bytes alone says a number, one that has both a pair.
+READ = {'collapsed': collapsed, 'svg': svg, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
+        'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
+        'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}

@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox Profiler's own program (profiler-cli), which imports both."""
+import collections, csv, io, json, os, re, signal, subprocess, tempfile, time
+
+from judges import done, export, make_traces, npm, programs, report, run, stacks, total
+import tap
+
+QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
+             ['--allocated', '--filter', 'life:<1ms'])
+GROUPS = 'stack function site file module thread call size life snapshot tag'.split()
+
+
+def a_csv(name, trace):
+    for args in QUESTIONS:
+        rows = list(csv.DictReader(io.StringIO(export('csv', *args, trace).decode())))
+        found = sum(int(r['size']) for r in rows), len(rows)
+        tap.case(found == total(*(args or ['--allocated']), trace), f'csv, {name} {args}', f'{found}')
+    rows = list(csv.DictReader(io.StringIO(export('csv', trace).decode())))
+    sites = collections.Counter()
+    for r in rows:
+        sites[r['function'], r['file'] or None, int(r['line'] or 0), r['module'] or None] += int(r['size'])
+    wanted = {(r['function'], r['file'], r['line'], r['module']): r['bytes'] for r in report('--allocated', '-g', 'site', trace)['rows']}
+    tap.case(dict(sites) == wanted, f'csv, {name}: sites', f'{set(sites.items()) ^ set(wanted.items())}')
+    same = json.loads(export('json', trace))['allocations']
+    tap.case([(str(a['id']), str(a['size']), a['address'], '' if a['freed_ns'] is None else str(a['freed_ns']), a['call']) for a in same] ==
+             [(r['id'], r['size'], r['address'], r['freed_ns'], r['call']) for r in rows], f'csv, {name}: what json has')
+    for group in GROUPS:
+        rows = list(csv.DictReader(io.StringIO(export('csv', '-g', group, trace).decode())))
+        wanted = [(r['name'], str(r['bytes']), str(r['blocks'])) for r in report('-g', group, trace)['rows']]
+        tap.case([(r[group], r['bytes'], r['blocks']) for r in rows] == wanted, f'csv, {name}: by {group}', f'{rows[:3]} {wanted[:3]}')
+
+
+def pq(*args):
+    env = dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
+    r = subprocess.run(['node', f'{npm()}/node_modules/.bin/pq', *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
+    return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
+
+
+def load(path):
+    """On a busy machine its daemon needs longer than it is given: then once more."""
+    for _ in range(40):
+        said = pq('load', path)
+        late = re.search(r'did not become ready.*?kill (\d+)', said, re.S)
+        if not late:
+            return said
+        try:
+            os.kill(int(late[1]), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        time.sleep(0.5)
+    return said
+
+
+def asked(*args):
+    text = pq(*args, '--json')
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise SystemExit(f'{args}: {text[:2000]}')
+
+
+def firefox(name, trace, args=()):
+    out = f'{folder}/{name}.firefox'
+    done('export', '-f', 'firefox', '-o', out, *args, trace)
+    loaded = load(out)
+    tap.case('Session started' in loaded, f'firefox, {name} {args}: profiler-cli loads it', loaded)
+    try:
+        pq('strategy', 'native-allocations')
+        seen = asked('thread', 'functions', '--limit', 100000)
+        found = collections.Counter()
+        for f in seen['functions']:
+            found[f['name']] += f['selfSamples']
+        wanted = collections.Counter()
+        for path, v in stacks(report(*args, trace)).items():
+            wanted[path[-1]] += v[0]
+        tap.case(sum(found.values()) == total(*args, trace)[0] and +found == +wanted, f'firefox, {name} {args}: functions',
+                 f'{sorted(set((+found).items()) ^ set((+wanted).items()))[:5]}')
+        if args and args[0] == '--filter':
+            return  # of nothing: all that matters is that it loads
+        counter = next(c for c in asked('counter', 'list')['counters'] if c['name'] == 'live heap')
+        highest = next(s['value'] for s in counter['stats'] if s['source'] == 'count-range')
+        tap.case(highest == total('--peak', trace)[0], f'firefox, {name} {args}: the track is as high as the peak', f'{counter} {total(trace)}')
+        marks = [m['name'] for m in report('--timeline', trace)['marks']]
+        shown = [m['markerName'] for m in asked('thread', 'markers').get('byType', [])]
+        tap.case(set(shown) == set(marks) or name == 'made', f'firefox, {name} {args}: marks', f'{shown} {marks}')
+    finally:
+        pq('stop', '--all')
+
+
+def chrome(name, trace, args=()):
+    out = f'{folder}/{name}.chrome'
+    done('export', '-f', 'chrome', '-o', out, *args, trace)
+    d = json.loads(open(out).read())
+    points = [(e['ts'], e['args']['bytes']) for e in d['traceEvents'] if e['ph'] == 'C' and e['name'].startswith('live heap')]
+    timeline = report('--timeline', *args, trace)
+    tap.case(points[0] == (0, 0) and points[-1][1] == total('--leaks', *args, trace)[0] and points == sorted(points, key=lambda p: p[0]),
+             f'chrome, {name} {args}: from nothing to what is left', points[-3:])
+    if not args:
+        tap.case(max(p[1] for p in points) == timeline['peak_bytes'], f'chrome, {name}: the peak')
+    # each tenth column of chrome's is one of report's
+    columns = [c for c in timeline['columns']]
+    end = timeline['duration_ns']
+    at = dict(points)
+    wrong = [(i, c['end_live_bytes']) for i, c in enumerate(columns) if at.get((end * (i + 1) * 10 // 2000) / 1000) != c['end_live_bytes']]
+    tap.case(not wrong, f'chrome, {name} {args}: the columns of report', wrong[:5])
+    marks = [(e['name'], e['cat'], round(e['ts'] * 1000)) for e in d['traceEvents'] if e['ph'] == 'i']
+    tap.case(name == 'made' or marks == [(m['name'] or m['kind'], m['kind'], m['time_ns']) for m in timeline['marks']], f'chrome, {name}: marks', marks)
+
+
+def tracks_of_rss():
+    text = b'thread 1\nrss 2000000 40960000\nalloc 3000000 0 100 - 0\nrss 5000000 81920000\nextra 6000000 0 0 here\nend 0 0 20000000\n'
+    subprocess.run([programs['mktrace'], f'{folder}/rss.hlt'], input=text, check=True)
+    d = json.loads(export('chrome', f'{folder}/rss.hlt'))
+    tap.case([(e['ts'], e['args']['bytes']) for e in d['traceEvents'] if e['name'] == 'resident set'] == [(2000, 40960000), (5000, 81920000)], 'chrome: RSS')
+    f = json.loads(export('firefox', f'{folder}/rss.hlt'))['counters'][1]
+    tap.case((f['name'], f['samples']['time'], f['samples']['count']) == ('resident set', [2, 5], [40960000, 40960000]), 'firefox: RSS', f)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    traces = make_traces(folder)
+    for name, trace in traces.items():
+        a_csv(name, trace)
+        if name != 'made':  # its sizes are beyond what node can add
+            chrome(name, trace)
+            chrome(name, trace, ('--filter', 'size:>=48'))
+    tracks_of_rss()
+    if npm():
+        for name in ('sample', 'shop', 'threads'):
+            firefox(name, traces[name])
+        firefox('sample', traces['sample'], ('--leaks',))
+        firefox('sample', traces['sample'], ('--filter', 'size:>1T'))
+        done('export', '-f', 'chrome', '-o', f'{folder}/c.json', traces['sample'])
+        loaded = load(f'{folder}/c.json')
+        marks = {m['markerName'] for m in asked('thread', 'markers').get('byType', [])}
+        pq('stop', '--all')
+        tap.case('Session started' in loaded and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks', f'{loaded} {marks}')
+    else:
+        tap.skipped('firefox', npm.why)
+tap.finish()
