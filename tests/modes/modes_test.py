@@ -144,6 +144,27 @@ def bad_input():
     case(done.returncode == 3 and 'not a regular file' in done.stderr, 'no trace', done.stderr)
 
 
+def misfits():
+    """An option that the mode would ignore is refused; one that `ctl mode=` may bring to use is not."""
+    for mode in ('trace', 'cull', 'count', 'sample'):
+        for option in ('--tags=owner', '--stats-json=x.json', '--stats-dot=x.dot', '--snapshot-interval=1', '--snapshot-prefix=x'):
+            done = run('record', f'--mode={mode}', option, PHASES)
+            case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
+                 and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
+    for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
+                   '--free-stacks', '--toggle-signal=USR1'):
+        done = run('record', option, '--mode=tags', PHASES)
+        case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
+             f'mode tags refuses {option}', done.stderr)
+        trace, done = record('fits', option, '--mode=trace')
+        case(done.returncode == 0 and not done.stderr, f'mode trace takes {option}', done.stderr)
+    case('use --snapshot-interval' in run('record', '--mode=tags', '--every=1', PHASES).stderr, 'the refusal names what there is instead')
+    done = run('record', '--every=1', PHASES, env={'HEAPLAPSE_MODE': 'tags'})
+    case(done.returncode == 125, 'the mode may be the environment\'s', done.stderr)
+    trace, done = record('fits', env={'HEAPLAPSE_STATS_JSON': 'x.json', 'HEAPLAPSE_TAGS': 'owner'})
+    case(done.returncode == 0 and not done.stderr, 'a variable may be meant for another program', done.stderr)
+
+
 def damage():
     with open('count.hlt', 'rb') as f:
         data = f.read()
@@ -263,6 +284,7 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     text_form()
     compare()
     bad_input()
+    misfits()
     damage()
     full_disk()
     killed()
