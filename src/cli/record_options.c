@@ -308,7 +308,7 @@ const struct hl_opt hl_record_opts[] = {
 		set_pending},
 	{0, "churn", "SIZE",
 		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
-		"--mode=count, else none)",
+		"--mode=count and no --every, else none)",
 		set_churn},
 	{0, "churn-log", "FILE",
 		"append each snapshot to FILE while the program runs, as heaplapse log prints it; "

@@ -200,9 +200,12 @@ static void note_mode(struct hl_proc *p)
 	hl_keep_extra(p, &x);
 }
 
+/* Who wants snapshots by the clock has said when they come: the default would drown them. */
 static uint64_t churn_threshold(const struct hl_keep *k)
 {
-	return k->set.churn_given || counts_only(k->mode) ? k->set.churn_bytes : 0;
+	bool by_default = counts_only(k->mode) && !k->set.every_ns;
+
+	return k->set.churn_given || by_default ? k->set.churn_bytes : 0;
 }
 
 static void arm(struct hl_keep *k, uint64_t now)

@@ -228,6 +228,12 @@ def thresholds():
     causes = [s['cause'] for s in log_json(trace)['snapshots']]
     case(causes.count('time') >= 3, '--every: while the program sleeps, too', causes)
     case(causes.count('rss') == 1, '--at-rss: when it is reached', causes)
+    trace, _ = record('clock', '--mode=count', '--every', '1h')
+    log = log_json(trace)['snapshots']
+    case('churn' not in [s['cause'] for s in log] and [s['churn_threshold'] for s in log] == [0] * len(log),
+         '--every alone: no snapshots by the default of --churn', log)
+    trace, _ = record('both', '--mode=count', '--every', '1h', '--churn', '50000')
+    case('churn' in [s['cause'] for s in log_json(trace)['snapshots']], '--every and --churn: both', log)
     trace, _ = record('churn', '--mode=count', '--churn', '50000')
     first = log_json(trace)['snapshots'][0]
     case(50000 <= first['churn_bytes'] < 50000 + 200, '--churn: at the very event', first['churn_bytes'])
