@@ -83,7 +83,9 @@ static void fill_status(
 
 static int add_mark(struct hl_region_reader *r, struct hl_proc *p, uint8_t kind, const char *text)
 {
-	struct hl_extra extra = {.kind = kind, .node = HL_NODE_NONE};
+	struct hl_extra extra = {.kind = kind,
+		.value = kind == HL_EXTRA_SNAPSHOT ? HL_SNAPSHOT_CTL : 0,
+		.node = HL_NODE_NONE};
 
 	if (!p || !p->feeds.len)
 		return -ESRCH;

@@ -407,12 +407,12 @@ void hl_keep_free(struct hl_proc *p, struct hl_event *e)
 		look(p);
 }
 
-/* What is asked for by the program is a moment of its own where events alone do not tell it. */
+/* What somebody asks for is a moment of its own where events alone do not tell it. */
 static void snapshot_of(struct hl_proc *p, const struct hl_extra *x)
 {
 	if (x->kind == HL_EXTRA_SNAPSHOT &&
 		(counts_only(p->keep.mode) || p->keep.mode == HL_MODE_CULL))
-		take_snapshot(p, x->text, HL_SNAPSHOT_ASKED, 0);
+		take_snapshot(p, x->text, (enum hl_snapshot_cause)x->value, 0);
 }
 
 void hl_keep_extra(struct hl_proc *p, const struct hl_extra *x)

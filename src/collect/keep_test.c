@@ -431,6 +431,7 @@ static void snapshots_are_bounded_and_due(void **state)
 	r.mode = HL_MODE_COUNT;
 	r.n = 200000; /* some 40 s */
 	r.set.churn_bytes = 1;
+	r.set.churn_given = true;
 	r.set.every_ns = UINT64_C(5000000000);
 	r.set.at_live = 300000;
 	play(&r);

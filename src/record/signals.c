@@ -59,7 +59,7 @@ static void on_signal(int sig)
 	if (!r || atomic_load(&hl_rec.phase) == HL_PHASE_OFF)
 		return;
 	if ((uint32_t)sig == r->snapshot_signal)
-		hl_emit_mark(HL_MARK_SNAPSHOT, NULL);
+		hl_emit_mark(HL_MARK_SIGNAL, NULL);
 	else if (atomic_load(&hl_rec.phase) == HL_PHASE_STOPPED)
 		heaplapse_impl_start();
 	else

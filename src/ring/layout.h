@@ -25,7 +25,7 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   7
+#define HL_REGION_ABI   8
 
 /* Free rings are taken from the first on, so a program with few threads has large ones: the
  * collector looks in less often, and catches up later with what came at once. */

@@ -350,6 +350,25 @@ def test_signals(place):
     contains('dump', '\n'.join(place.dump(place.traces()[0])), ' snapshot ')
 
 
+def asked(place, trace):
+    log = json.loads(place.run(place.binary, 'log', '--json', trace).out)['snapshots']
+    return [(s['cause'], s['label']) for s in log if s['cause'] not in ('churn', 'end')]
+
+
+def test_who_asked(place):
+    """the log and the report say whether ctl, a signal or the program asked for a snapshot"""
+    for mode in ('trace', 'cull', 'count', 'sample'):
+        trace = f'who.{mode}.hlt'
+        process, pid = start(place, 'idle', options=('-q', f'--mode={mode}', '-o', trace, '--snapshot-signal=USR2'))
+        wait_until('all is taken', lambda: standing(place, pid)['file'] is not None)
+        ctl(place, pid, 'snapshot', 'now')
+        os.kill(pid, signal.SIGUSR2)
+        wait_until('the signal', lambda: ('signal', '') in asked(place, trace))
+        finish(place, process)
+        expect(f'who asked in mode {mode}', asked(place, trace), [('ctl', 'now'), ('signal', '')])
+        contains('report', place.run(place.binary, 'report', '--snapshots', trace).out, 'now (ctl): live', ' (signal): live')
+
+
 def test_own_handler(place):
     """a handler of the program's own is called as ever, and we say that the signal is taken"""
     done, counts = toggled(place, 'handler')

@@ -242,6 +242,20 @@ def thresholds():
     case(by_site(log) == TRUTH and 'churn' in [s['cause'] for s in log], 'mode trace takes --churn, too')
 
 
+def listed():
+    """report --snapshots has what log has, with the same numbers, but for the end."""
+    for mode in ('trace', 'count', 'cull'):
+        trace, _ = record('listed', f'--mode={mode}', '--churn', '50000')
+        log = log_json(trace)['snapshots']
+        shown = json.loads(run('report', '--json', '--snapshots', trace).stdout)['snapshots']
+        wanted = [(s['snapshot'], s['cause'], s['label'], s['live_bytes'], s['live_blocks']) for s in log[:-1]]
+        found = [(s['snapshot'], s['cause'], s['name'], s['total_bytes'], s['total_blocks']) for s in shown]
+        case(found == wanted and 'churn' in [s[1] for s in found], f'{mode}: report --snapshots lists those by churn', f'{found} {wanted}')
+        text = run('report', '--snapshots', trace).stdout
+        number = next(s['snapshot'] for s in log if s['cause'] == 'churn')
+        case(f'snapshot {number} (churn): live' in text and 'grown: live' in text, f'{mode}: and says why', text[:300])
+
+
 def churn_log():
     trace, done = record('logged', '--mode=count', '--churn', '50000', '--churn-log', 'churn.%e.log',
                          program=(PHASES, ROUNDS, 'wait'))
@@ -295,6 +309,7 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     full_disk()
     killed()
     thresholds()
+    listed()
     churn_log()
     zero_memory()
     bare()
