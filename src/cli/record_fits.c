@@ -7,6 +7,7 @@
  * (--mmap) and their stacks are recorded in every mode, and how the collector works (--max-wait,
  * --collector-memory, --clock) is said in every mode.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/record_options.h"
@@ -48,6 +49,14 @@ void hl_record_taken(void *options, const struct hl_opt *o)
 }
 _Static_assert(HL_ARRAY_LEN(rows) <= 32, "a bit for each row");
 
+static bool is_given(const struct record_options *o, const char *long_name)
+{
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++)
+		if (o->given >> i & 1 && !strcmp(long_name, rows[i].long_name))
+			return true;
+	return false;
+}
+
 int hl_record_fits(const struct record_options *o)
 {
 	bool tags = o->collect.mode == HL_MODE_TAGS;
@@ -64,5 +73,8 @@ int hl_record_fits(const struct record_options *o)
 			rows[i].long_name, rows[i].instead ? "use " : "leave it out",
 			rows[i].instead ? rows[i].instead : "");
 	}
+	if (is_given(o, "snapshot-interval") && !getenv("HEAPLAPSE_SNAPSHOT_PREFIX"))
+		return hl_cli_usage("--snapshot-interval needs a name for what it writes: "
+				    "--snapshot-prefix");
 	return 0;
 }
