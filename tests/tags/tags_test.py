@@ -440,6 +440,36 @@ def test_bad_input(place):
             file.write(content)
         error = tags(place, name + '.json', status=3)
         expect(f'{name}: lines of {error!r}', error.count('\n'), 1)
+    numbers = [(['pid'], 'pid'), (['rss_bytes'], 'rss_bytes'), (['allocator', 'used_bytes'], 'used_bytes'),
+               (['threads', 0, 'tid'], 'tid'), (['threads', 0, 'unbalanced_pops'], 'unbalanced_pops'),
+               (['threads', 0, 'disabled', 'freed_blocks'], 'freed_blocks'), (['threads', 0, 'scopes', 1, 'id'], 'id'), (['threads', 0, 'scopes', 1, 'parent'], 'parent'),
+               (['threads', 0, 'scopes', 1, 'entered'], 'entered'), (['threads', 0, 'scopes', 1, 'self', 'allocated_bytes'], 'allocated_bytes'),
+               (['threads', 0, 'scopes', 1, 'calls', 'malloc'], 'malloc')]
+    for path, field in numbers:
+        for value in ('1e30', '-1', '"5"', '18446744073709551615', '99999999999999999999999', '1.5', 'true', '[]', '{}'):
+            wrong = json.loads(text)
+            at = wrong
+            for key in path[:-1]:
+                at = at[key]
+            expect(f'{path} is there', type(at[path[-1]]), int)
+            at[path[-1]] = 'PLACE'
+            with open('number.json', 'w') as file:
+                file.write(json.dumps(wrong).replace('"PLACE"', value))
+            error = tags(place, 'number.json', status=3)
+            expect(f'lines of {error!r}', error.count('\n'), 1)
+            contains(f'{path} = {value}', error, 'number.json', f'"{field}"')
+    with open('diff.json', 'w') as file:
+        file.write(tags(place, '--diff', '--json', 'a.json', 'missing.json'))
+    back = json.loads(tags(place, '--diff', '--json', 'missing.json', 'a.json'))
+    expect('a difference may be below zero', (back['difference'], back['threads'][0]['failed_pushes']), (True, -3))
+    with open('back.json', 'w') as file:
+        json.dump(back, file)
+    expect('and is read again', json.loads(tags(place, '--json', 'back.json'))['threads'][0]['failed_pushes'], -3)
+    for name in ('x.xyz', 'x', 'x.json.gz', '.svg'):
+        contains(f'-o {name}', tags(place, '-o', name, 'a.json', status=2), name, '.txt, .json, .dot, .svg, .png or .pdf')
+        expect('nothing is written', os.path.exists(name), False)
+    tags(place, '--json', '-o', 'any.xyz', 'a.json')
+    expect('unless it is said', load('any.xyz')['all'], report['all'])
     contains('cut', tags(place, 'cut.json', status=3), 'cut short')
     contains('later', tags(place, 'later.json', status=3), 'later version')
     contains('none', tags(place, 'nofile.json', status=3), 'nofile.json')
