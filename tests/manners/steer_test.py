@@ -369,6 +369,23 @@ def test_who_asked(place):
         contains('report', place.run(place.binary, 'report', '--snapshots', trace).out, 'now (ctl): live', ' (signal): live')
 
 
+def test_own_pids(place):
+    """the pid of record, and of the collector that it started, stands for the program; else ctl says which is needed"""
+    process, pid = start(place, 'idle')
+    others = [child for child in children_of(process.pid) if child != pid]
+    expect('collectors', len(others), 1)
+    for own in (process.pid, others[0]):
+        expect(f'whose status {own} is', standing(place, own)['pid'], pid)
+        ctl(place, own, 'mark', f'by {own}')
+    finish(place, process)
+    text = '\n'.join(place.dump(place.traces()[0]))
+    contains('marks', text, f'by {process.pid}', f'by {others[0]}')
+    process, pid = start(place, 'idle', bare=True)
+    collector = standing(place, pid)['collector_pid']
+    contains('alone', ctl(place, collector, 'status', status=3), f'process {collector} is heaplapse itself', 'the pid of the program')
+    finish(place, process)
+
+
 def test_own_handler(place):
     """a handler of the program's own is called as ever, and we say that the signal is taken"""
     done, counts = toggled(place, 'handler')
