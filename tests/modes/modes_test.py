@@ -89,11 +89,20 @@ def strip(nodes):
 
 
 def refusals():
-    for view in (('--threads',), ('--sites',), ('--temporary',), ('--group', 'size', '--allocated'),
+    for view in (('--threads',), ('--temporary',), ('--group', 'size', '--allocated'),
                  ('--filter', 'size>10'), ('--fragmentation',)):
         done = run('report', *view, 'count.hlt')
         case(done.returncode == 3 and 'needs every single event' in done.stderr,
              f'count: report {" ".join(view)} says what it cannot know', done.stderr + done.stdout)
+    for mode in ('count', 'cull'):
+        done = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', f'{mode}.hlt')
+        truth = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', 'trace.hlt')
+        rows, same = ([(row['name'], row['bytes'], row['blocks']) for row in json.loads(d.stdout)['rows']] for d in (done, truth))
+        case(done.returncode == 0 and sorted(rows) == sorted(same) and len(rows) >= 3, f'{mode}: bytes and blocks of sites are those of mode trace', done.stderr)
+        case('how long the blocks of a site lived is not in this trace' in done.stderr and 'median_lifetime_ns' not in done.stdout,
+             f'{mode}: sites without lifetimes, and it says so', done.stderr)
+        done = run('report', '--sites', '--allocated', f'{mode}.hlt')
+        case('site_churn' in done.stdout and 'med. life' not in done.stdout, f'{mode}: sites as text', done.stdout)
     done = run('report', '--leaks', '--group', 'thread', 'cull.hlt')
     case(done.returncode == 0, 'cull: what lives at the end is known one by one', done.stderr)
     done = run('dump', 'count.hlt')
