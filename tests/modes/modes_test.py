@@ -217,6 +217,18 @@ def full_disk():
         subprocess.run(['umount', 'small'])
 
 
+def temporary():
+    """What the very next event frees is temporary, also where it is written before."""
+    trace, _ = record('whole')
+    truth = json.loads(run('info', '--json', trace).stdout)['totals']
+    case(truth['temporary'] >= 10 * ROUNDS, 'mode trace knows the temporary blocks', truth)
+    for lifetime in ('1us', '2us', '10us', '1ms'):
+        trace, done = record('brief', '--mode=cull', '--lifetime', lifetime)
+        totals = json.loads(run('info', '--json', trace).stdout)['totals']
+        same = ('temporary', 'allocations', 'bytes_allocated', 'peak_bytes', 'live_bytes_end')
+        case(all(totals[key] == truth[key] for key in same), f'cull --lifetime {lifetime}: temporary as in mode trace', f'{done.stderr}{totals}')
+
+
 def killed():
     for mode in ('count', 'cull'):
         trace, done = record(f'killed-{mode}', f'--mode={mode}', program=(PHASES, ROUNDS, 'kill'))
@@ -316,6 +328,7 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     misfits()
     damage()
     full_disk()
+    temporary()
     killed()
     thresholds()
     listed()
