@@ -321,7 +321,7 @@ def test_garbage(place):
 
 
 def test_stopped_collector(place):
-    """a collector that is stopped is not waited for for ever"""
+    """a collector that is stopped is not waited for for ever, and does not do later what was given up"""
     process, pid = start(place, 'idle')
     collector = standing(place, pid)['collector_pid']
     os.kill(collector, signal.SIGSTOP)
@@ -330,6 +330,7 @@ def test_stopped_collector(place):
         contains('why', ctl(place, pid, 'pause', status=3), 'does not answer')
     finally:
         os.kill(collector, signal.SIGCONT)
+    expect('paused after all', standing(place, pid)['paused'], False)
     finish(place, process)
     sound(place.info())
 
