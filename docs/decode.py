@@ -15,7 +15,7 @@ FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memali
          'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool').split()
 KINDS = ('mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode pool '
          'pool-alloc pool-free').split()
-CAUSES = 'asked churn time live rss ctl end mode'.split()
+CAUSES = 'asked churn time live rss ctl end mode signal'.split()
 
 zstd = ctypes.CDLL('libzstd.so.1')
 zstd.ZSTD_decompress.restype = ctypes.c_size_t

@@ -8,8 +8,8 @@
  *
  *   HEAPLAPSE_SCOPE("render");         until the end of the block memory is counted for «render»
  *   HEAPLAPSE_FUNCTION_SCOPE();        the same, named after the function
- *   heaplapse_tag_push(name); heaplapse_tag_pop();    the same by hand, with a name made at run
- * time heaplapse_tags_disable(); heaplapse_tags_enable();   this thread is not counted in between
+ *   heaplapse_tag_push(name); heaplapse_tag_pop();    the same by hand, with a name of any origin
+ *   heaplapse_tags_disable(); heaplapse_tags_enable();   this thread is not counted in between
  *   heaplapse_thread_name("worker");   this thread's scopes stand under that name
  *   heaplapse_stats_write(NULL);       the numbers of all scopes, to a file
  *   heaplapse_stats_get("main/render", &stat);        of one scope; "*" is any thread
@@ -18,8 +18,7 @@
  *
  * Scopes nest, each thread has its own. A scope entered in a scope is another than the same name
  * elsewhere. docs/commands/tags.md tells how to look at them. A program that is linked to the
- * library
- * (-lheaplapse) counts always, without anything else; see there too.
+ * library (-lheaplapse) counts always, without anything else; see there too.
  *
  * While recording is stopped nothing is recorded, marks neither. Include it and call; there is
  * nothing to link. When the program is not recorded a call costs a load and a branch. From C and
@@ -74,7 +73,6 @@ static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
 	heaplapse_call_(label);
 }
 
-/* The calling thread's name in reports; what the kernel calls it stays as it is. */
 /*
  * Memory that the program gives out itself, from a pool of this name: said after ptr is given out,
  * and before it is taken back. It is in no total of the heap, where the pool's own memory is.
@@ -178,8 +176,11 @@ HEAPLAPSE_API_ void heaplapse_thread_name(const char *name)
 	heaplapse_call_(name);
 }
 
-/* By suffix: .dot for graphviz, .txt to read, else JSON. NULL: to HEAPLAPSE_STATS_JSON and
- * HEAPLAPSE_STATS_DOT. 0, or -errno; -ENOSYS: nobody counts. */
+/* By suffix: .dot or .gv for graphviz, .txt to read, else JSON. NULL: to HEAPLAPSE_STATS_JSON and
+ * HEAPLAPSE_STATS_DOT. 0, or -errno: -ENOSYS, nobody counts (not recorded, or not in mode tags);
+ * -ENOENT, path is NULL and neither is set, or there is no such folder; -EINVAL, path is "";
+ * -EBUSY, another call of this program is writing; else why it could not be written, which is said
+ * on stderr the first time. The file is whole or as it was. */
 HEAPLAPSE_API_ int heaplapse_stats_write(const char *path)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_write_fn_, "heaplapse_impl_stats_write", return -38);
@@ -187,23 +188,24 @@ HEAPLAPSE_API_ int heaplapse_stats_write(const char *path)
 }
 
 /* "THREAD/SCOPE/SCOPE"; several threads of a name are added up, "*" is all threads. 0; -ENOENT: no
- * such scope; -ENOSYS: nobody counts. */
+ * such scope; -ENOSYS: nobody counts; -EINVAL: one of the two is NULL. Then *stat is as it was. */
 HEAPLAPSE_API_ int heaplapse_stats_get(const char *path, struct heaplapse_stat *stat)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_get_fn_, "heaplapse_impl_stats_get", return -38);
 	return heaplapse_call_(path, stat);
 }
 
-/* Returns its length, as snprintf does: at most size - 1 bytes of it are in buf. */
+/* Returns its length, as snprintf does: at most size - 1 bytes of it are in buf, which may be NULL;
+ * 0 and "" when nobody counts. */
 HEAPLAPSE_API_ size_t heaplapse_stats_text(char *buf, size_t size)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_text_fn_, "heaplapse_impl_stats_text",
-		return (size ? (void)(*buf = 0) : (void)0, (size_t)0));
+		return (buf && size ? (void)(*buf = 0) : (void)0, (size_t)0));
 	return heaplapse_call_(buf, size);
 }
 
-/* HEAPLAPSE_SNAPSHOT_PREFIX.0000.json and .dot, every HEAPLAPSE_SNAPSHOT_INTERVAL seconds. 1:
- * written; 0: not yet; -1: it could not be. */
+/* HEAPLAPSE_SNAPSHOT_PREFIX.0000.json and .dot, every HEAPLAPSE_SNAPSHOT_INTERVAL seconds, of which
+ * both must be set. 1: written; 0: not yet, or nobody counts; -1: it could not be. */
 HEAPLAPSE_API_ int heaplapse_snapshot_if_due(void)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_due_fn_, "heaplapse_impl_snapshot_if_due", return 0);

@@ -83,6 +83,8 @@ struct hl_cmd {
 	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0:
 			     that */
 	void (*init)(void *state); /* before the options; may be NULL */
+	/* After each option that was stored; may be NULL. */
+	void (*taken)(void *state, const struct hl_opt *o);
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
 	void (*fini)(void *state); /* in the end, even if it did not run; may be NULL */

@@ -104,6 +104,11 @@ static int say_not_found(const char *pid, int err)
 		hl_cli_error(
 			"process %s is not recorded; start it with: heaplapse record COMMAND", pid);
 		break;
+	case ECHILD:
+		hl_cli_error("process %s is heaplapse itself, and no program of its is to be "
+			     "found; give the pid of the program that is recorded",
+			pid);
+		break;
 	case ENODATA:
 		hl_cli_error("process %s is not recorded: the recorder is switched off in it, and "
 			     "has said why on its stderr",
@@ -314,6 +319,7 @@ static int run_ctl(void *state, int argc, char **argv)
 	struct hl_ctl_request q = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
 	struct hl_ctl_answer a;
 	uint64_t inode;
+	char pid[24];
 	int fd, err;
 
 	if (argc < 2 || !hl_process_is_pid(argv[0]))
@@ -328,21 +334,23 @@ static int run_ctl(void *state, int argc, char **argv)
 	err = parse_verb(argc - 1, argv + 1, &q);
 	if (err)
 		return err;
-	q.pid = strtoull(argv[0], NULL, 10);
-	err = hl_process_region(q.pid, &inode);
+	err = hl_process_follow(strtoull(argv[0], NULL, 10), &q.pid);
+	snprintf(pid, sizeof(pid), "%" PRIu64, q.pid);
+	if (!err)
+		err = hl_process_region(q.pid, &inode);
 	if (err)
-		return say_not_found(argv[0], err);
+		return say_not_found(q.pid == UINT64_MAX ? argv[0] : pid, err);
 	fd = reach(inode);
 	if (fd < 0)
-		return say_unreached(argv[0], fd);
+		return say_unreached(pid, fd);
 	err = converse(fd, &q, &a);
 	close(fd);
 	if (err)
-		return say_unreached(argv[0], err);
+		return say_unreached(pid, err);
 	if (a.error)
-		return say_refused(argv[0], &q, a.error);
+		return say_refused(pid, &q, a.error);
 	if (s->json)
-		show_json(argv[0], &a);
+		show_json(pid, &a);
 	else if (q.verb == HL_CTL_STATUS)
 		show_text(&a);
 	return HL_EXIT_OK;
@@ -374,7 +382,8 @@ const struct hl_cmd hl_cmd_ctl = {
 		 "  snapshot [LABEL]  as heaplapse_snapshot() does\n"
 		 "  mark LABEL        as heaplapse_mark() does\n"
 		 "A program and what it forked without exec are steered together; status, snapshot "
-		 "and\nmark are for the process itself.\n",
+		 "and\nmark are for the process itself. The pid of heaplapse record stands for the "
+		 "program\nthat it runs.\n",
 	.exit_status = "0 done; 2 wrong usage; 3 no such process, not recorded, another user's, or "
 		       "its collector does not answer.",
 	.examples = ctl_examples,

@@ -681,6 +681,9 @@ static int run_record(void *state, int argc, char **argv)
 	if (argc == 0)
 		return hl_cli_usage(
 			"which program? for example: heaplapse record ./app --its-option");
+	status = hl_record_fits(given);
+	if (status)
+		return status;
 	ended = run_session(&s, argc, argv, &status);
 	/* Else the collector does it, when all have ended. */
 	if (!s.lives_on || s.collector < 0)
@@ -712,5 +715,6 @@ const struct hl_cmd hl_cmd_record = {
 	.stops_at_operand = true,
 	.usage_status = CANNOT_RECORD,
 	.init = hl_record_init,
+	.taken = hl_record_taken,
 	.run = run_record,
 };

@@ -147,8 +147,10 @@ static int run_tags(void *state, int argc, char **argv)
 		return hl_cli_usage("of which process (its pid), snapshot or trace?");
 	if (s->diff && argc != 2)
 		return hl_cli_usage("--diff takes two: what was before, and what came after");
-	if (s->output && !s->form_given)
-		s->form = hl_tags_form_of(s->output);
+	if (s->output && !s->form_given && !hl_tags_form_of(s->output, &s->form))
+		return hl_cli_usage("-o %s: what shall be written is said by the end of the name, "
+				    ".txt, .json, .dot, .svg, .png or .pdf, or by --json or --dot",
+			s->output);
 	status = gather(s, argc, argv, &sum);
 	if (!status && s->output)
 		status = hl_tags_write(s->output, &sum.r, s->form, s->least);

@@ -154,6 +154,8 @@ static int set(struct parse *p, const struct hl_opt *o, const char *value, const
 {
 	const char *expected = hl_opt_take(o, p->state, value);
 
+	if (!expected && p->cmd->taken)
+		p->cmd->taken(p->state, o);
 	if (!expected)
 		return 0;
 	if (!value)

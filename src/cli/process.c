@@ -184,31 +184,40 @@ static bool is_like_parent(uint64_t pid, const char *words, size_t len)
 	return like;
 }
 
-/* A part of a recording that is not the program: by its command line, which everybody may see. */
-static bool judge_ourselves(struct hl_findings *f, uint64_t pid, const char *program)
+enum hl_process_part hl_process_part(uint64_t pid, const char *program)
 {
 	size_t len = 0;
 	char *words = read_text(pid, "cmdline", &len);
 	const char *base = strrchr(program, '/'), *command;
-	bool collects, ours;
+	enum hl_process_part part = HL_PROCESS_OTHER;
 
 	/* Whose program may not be known goes by its first word. */
 	base = !words ? "" : base ? base + 1 : *program ? program : words;
 	if (base == words && strrchr(words, '/'))
 		base = strrchr(words, '/') + 1;
 	command = words && strlen(words) < len ? words + strlen(words) + 1 : "";
-	collects = !strcmp(command, "collect") ||
-		   (!strcmp(command, "record") && is_like_parent(pid, words, len));
-	ours = !strcmp(base, "heaplapse") && (collects || !strcmp(command, "record"));
-	if (ours)
-		hl_findings_add(f, HL_VERDICT_FAILS, "process",
-			"give the pid of the program that is recorded",
-			collects ? "it is heaplapse itself: the collector of a recording, which "
-				   "writes the trace"
-				 : "it is heaplapse itself: record, which waits for the program "
-				   "that it has started");
+	if (!strcmp(base, "heaplapse") && !strcmp(command, "collect"))
+		part = HL_PROCESS_COLLECTOR;
+	else if (!strcmp(base, "heaplapse") && !strcmp(command, "record"))
+		part = is_like_parent(pid, words, len) ? HL_PROCESS_COLLECTOR : HL_PROCESS_RECORD;
 	free(words);
-	return ours;
+	return part;
+}
+
+static bool judge_ourselves(struct hl_findings *f, uint64_t pid, const char *program)
+{
+	enum hl_process_part part = hl_process_part(pid, program);
+
+	if (part == HL_PROCESS_OTHER)
+		return false;
+	hl_findings_add(f, HL_VERDICT_FAILS, "process",
+		"give the pid of the program that is recorded",
+		part == HL_PROCESS_COLLECTOR
+			? "it is heaplapse itself: the collector of a recording, which writes the "
+			  "trace"
+			: "it is heaplapse itself: record, which waits for the program that it has "
+			  "started");
+	return true;
 }
 
 /* True if it is recorded, or would be but for what is said. */

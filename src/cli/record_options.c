@@ -308,7 +308,7 @@ const struct hl_opt hl_record_opts[] = {
 		set_pending},
 	{0, "churn", "SIZE",
 		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
-		"--mode=count, else none)",
+		"--mode=count and no --every, else none)",
 		set_churn},
 	{0, "churn-log", "FILE",
 		"append each snapshot to FILE while the program runs, as heaplapse log prints it; "
@@ -325,10 +325,12 @@ const struct hl_opt hl_record_opts[] = {
 		"mode tags: write the numbers of all scopes at exit, as JSON "
 		"(default " HL_RECORD_TAGS ")",
 		set_stats_json},
-	{0, "stats-dot", "FILE", "the same as a graph for graphviz", set_stats_dot},
-	{0, "snapshot-interval", "SECONDS", "mode tags: write them every so often too",
+	{0, "stats-dot", "FILE", "mode tags: the same as a graph for graphviz", set_stats_dot},
+	{0, "snapshot-interval", "SECONDS",
+		"mode tags: write them every so often too, by --snapshot-prefix",
 		set_snapshot_interval},
-	{0, "snapshot-prefix", "PREFIX", "to PREFIX.0000.json and .dot, PREFIX.0001.json ...",
+	{0, "snapshot-prefix", "PREFIX",
+		"mode tags: to PREFIX.0000.json and .dot, PREFIX.0001.json ...",
 		set_snapshot_prefix},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},

@@ -19,6 +19,7 @@ struct record_options {
 	bool gdb;                /* run the program under gdb ... */
 	const char *gdb_options; /* ... with these; NULL: none */
 	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */
+	uint32_t given;          /* of the options that not every mode has: hl_record_taken() */
 };
 
 extern const struct hl_opt hl_record_opts[];
@@ -30,6 +31,9 @@ extern const struct hl_opt hl_record_opts[];
 void hl_record_init(void *options);
 /* HEAPLAPSE_FOO_BAR for "foo-bar". */
 void hl_record_env_name(char *to, size_t n, const char *long_name);
+/* hl_cmd.taken; and do all that were given fit the mode? 0, or an exit status with a message. */
+void hl_record_taken(void *options, const struct hl_opt *o);
+int hl_record_fits(const struct record_options *o);
 /* --churn-log: before the collector starts; and could FILE be written? 0 or -errno. */
 void hl_churn_log_prepare(struct record_options *o);
 int hl_churn_log_check(const struct record_options *o, const char *program);

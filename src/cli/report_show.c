@@ -212,7 +212,12 @@ static int make_table(struct hl_report *r, struct hl_model *m, struct hl_report_
 	if (r->view != HL_REPORT_SITES)
 		return 0;
 	x->n_stats = r->common.json ? x->t.n : hl_text_table_rows(&x->t, &x->opts);
-	return hl_sites_stats(m, &x->t, x->n_stats, r->filter, &x->stats);
+	err = hl_sites_stats(m, &x->t, x->n_stats, r->filter, &x->stats);
+	if (!err && !x->stats)
+		hl_cli_error("how long the blocks of a site lived is not in this trace, which has "
+			     "some of them in sums only (mode %s): bytes and blocks are exact",
+			hl_model_info(m)->meta.mode);
+	return err;
 }
 
 static void put_table(struct hl_report *r, struct hl_model *m, const struct hl_report_made *x)

@@ -1,13 +1,15 @@
 /*
- * report_snapshots.c - the views of `report` that go by the program's snapshots: a tree for each.
+ * report_snapshots.c - the views of `report` that go by snapshots: a tree for each, with the number
+ * that `heaplapse log` has for it. The end is one there, but not here: --leaks shows it.
  */
 #include <unistd.h>
 
 #include "cli/report.h"
-#include "model/marks.h"
+#include "model/log.h"
 #include "util/strbuf.h"
 #include "util/text.h"
 #include "util/wrap.h"
+#include "views/text/log.h"
 
 /*
  * Each snapshot is a tree of its own, so that what is written and the time it takes grow with
@@ -21,21 +23,20 @@
 #define SNAPSHOTS_LEAST 100u
 
 struct snapshots {
-	const struct hl_mark *marks;
-	HL_VEC(size_t) at; /* numbers of marks, from 1 */
-	size_t left_out;
+	struct hl_log *log;
+	size_t n, left_out;
 };
 
 static int find_snapshots(struct hl_model *m, struct snapshots *s)
 {
-	size_t n;
-	int err = hl_model_marks(m, &s->marks, &n);
+	int err = hl_log_new(&s->log, m);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		if (s->marks[i].snapshot)
-			err = hl_vec_push(&s->at, i + 1);
-	}
-	return err;
+	if (err)
+		return err;
+	s->n = hl_log_n(s->log);
+	if (s->n > 0 && hl_log_moment(s->log, s->n)->cause == HL_SNAPSHOT_END)
+		s->n--;
+	return 0;
 }
 
 /* The first ones, as many as there is time for. */
@@ -53,28 +54,32 @@ static void limit_snapshots(struct hl_report *r, struct hl_model *m, struct snap
 		each *= 3; /* what was live before and after, too */
 	most = each < STEPS_MOST ? STEPS_MOST / each : 0;
 	most = most < SNAPSHOTS_LEAST ? SNAPSHOTS_LEAST : most;
-	if (s->at.len > most) {
-		hl_cli_error("shown are the first %s of %s snapshots; --at @mark:NAME shows any",
-			hl_text_count(shown, most), hl_text_count(all, s->at.len));
-		s->left_out = s->at.len - most;
-		s->at.len = most;
+	if (s->n > most) {
+		hl_cli_error(
+			"shown are the first %s of %s snapshots; --at TIME or @mark:NAME shows "
+			"any",
+			hl_text_count(shown, most), hl_text_count(all, s->n));
+		s->left_out = s->n - most;
+		s->n = most;
 	}
-	if (s->at.len > 0)
-		r->most_nodes = NODES_MOST / s->at.len;
+	if (s->n > 0)
+		r->most_nodes = NODES_MOST / s->n;
 	if (r->most_nodes < NODES_LEAST)
 		r->most_nodes = NODES_LEAST;
 }
 
 /* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
-static int live_at(struct hl_report *r, struct hl_model *m, size_t mark, struct hl_value *v)
+static int live_at(struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t i,
+	struct hl_value *v)
 {
-	struct hl_query q = {.to = {.kind = HL_WHEN_MARK, .n_mark = mark}, .filter = r->filter};
+	struct hl_query q = {.filter = r->filter};
 	struct hl_answer a;
 	int err;
 
 	*v = (struct hl_value){0};
-	if (mark == 0)
+	if (i == 0)
 		return 0;
+	q.to = hl_moment_when(hl_log_moment(s->log, i));
 	err = hl_model_query(m, &q, &a);
 	if (!err) {
 		*v = a.total;
@@ -107,10 +112,12 @@ static void put_change(struct hl_report *r, const struct hl_answer *a, const str
 
 /* A name comes from the program, and may be anything. */
 static void title(
-	struct hl_strbuf *b, const struct hl_mark *mark, size_t from, size_t to, bool growth)
+	struct hl_strbuf *b, const struct hl_moment *x, size_t from, size_t to, bool growth)
 {
-	hl_strbuf_printf(b, "snapshot %zu%s", to, mark->name[0] ? " " : "");
-	hl_text_escape(b, mark->name);
+	hl_strbuf_printf(b, "snapshot %zu%s", to, x->label[0] ? " " : "");
+	hl_text_escape(b, x->label);
+	if (x->cause != HL_SNAPSHOT_ASKED)
+		hl_strbuf_printf(b, " (%s)", hl_snapshot_cause_name(x->cause));
 	if (!growth)
 		hl_strbuf_puts(b, ": live");
 	else if (from > 0)
@@ -122,10 +129,10 @@ static void title(
 static int show_snapshot(
 	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
 {
-	const struct hl_mark *mark = &s->marks[s->at.data[to - 1] - 1];
+	const struct hl_moment *x = hl_log_moment(s->log, to);
 	bool growth = r->view != HL_REPORT_SNAPSHOTS;
 	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
-		.to = {.kind = HL_WHEN_MARK, .n_mark = s->at.data[to - 1]},
+		.to = hl_moment_when(x),
 		.filter = r->filter};
 	struct hl_value was, is;
 	struct hl_answer a;
@@ -133,24 +140,25 @@ static int show_snapshot(
 	int err;
 
 	if (from > 0)
-		q.from = (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = s->at.data[from - 1]};
+		q.from = hl_moment_when(hl_log_moment(s->log, from));
 	err = hl_report_ask(r, m, &q, &a);
 	if (err)
 		return err;
 	if (r->common.json) {
 		hl_json_begin_object(&r->json);
 		hl_json_key_u64(&r->json, "snapshot", to);
-		hl_json_key_string(&r->json, "name", mark->name);
+		hl_json_key_string(&r->json, "name", x->label);
+		hl_json_key_string(&r->json, "cause", hl_snapshot_cause_name(x->cause));
 		if (growth)
 			hl_json_key_u64(&r->json, "since_snapshot", from);
 	}
-	title(&what, mark, from, to, growth);
+	title(&what, x, from, to, growth);
 	err = hl_report_tree(r, m, &a, hl_strbuf_str(&what));
 	hl_strbuf_fini(&what);
 	if (!err && growth) {
-		err = live_at(r, m, from ? s->at.data[from - 1] : 0, &was);
+		err = live_at(r, m, s, from, &was);
 		if (!err)
-			err = live_at(r, m, s->at.data[to - 1], &is);
+			err = live_at(r, m, s, to, &is);
 		if (!err)
 			put_change(r, &a, &was, &is);
 	}
@@ -165,9 +173,11 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 	struct snapshots s = {0};
 	int err = find_snapshots(m, &s);
 
-	if (!err && s.at.len == 0)
-		hl_cli_error("the program made no snapshot: see heaplapse_snapshot in heaplapse.h");
-	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
+	if (!err && s.n == 0)
+		hl_cli_error(
+			"the program made no snapshot: see heaplapse_snapshot in heaplapse.h, and "
+			"--every and --churn of heaplapse record");
+	else if (!err && s.n == 1 && r->view == HL_REPORT_CUMULATIVE)
 		hl_cli_error("the program made one snapshot, and a change is from one to another: "
 			     "--snapshots shows what was live then");
 	if (!err)
@@ -176,9 +186,9 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 		hl_json_key(&r->json, "snapshots");
 		hl_json_begin_array(&r->json);
 	}
-	if (!err && r->view == HL_REPORT_CUMULATIVE && s.at.len > 1)
-		err = show_snapshot(r, m, &s, 1, s.at.len);
-	for (size_t i = 1; i <= s.at.len && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
+	if (!err && r->view == HL_REPORT_CUMULATIVE && s.n > 1)
+		err = show_snapshot(r, m, &s, 1, s.n);
+	for (size_t i = 1; i <= s.n && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
 		if (i > 1 && !r->common.json)
 			putchar('\n');
 		err = show_snapshot(r, m, &s, i - 1, i);
@@ -188,6 +198,6 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 		hl_json_key_u64(&r->json, "snapshots_left_out", s.left_out);
 	}
 	r->most_nodes = 0;
-	hl_vec_free(&s.at);
+	hl_log_free(s.log);
 	return err;
 }

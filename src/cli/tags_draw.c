@@ -40,11 +40,13 @@ static int find_suffix(const char *path)
 	return -1;
 }
 
-enum hl_tags_form hl_tags_form_of(const char *path)
+bool hl_tags_form_of(const char *path, enum hl_tags_form *form)
 {
 	int i = find_suffix(path);
 
-	return i < 0 ? HL_TAGS_TEXT : suffixes[i].form;
+	if (i >= 0)
+		*form = suffixes[i].form;
+	return i >= 0;
 }
 
 static int flush(struct hl_sink *s)

@@ -13,8 +13,8 @@ enum hl_tags_form {
 	HL_TAGS_PICTURE, /* of DOT, by graphviz */
 };
 
-/* What the suffix of a file says; HL_TAGS_TEXT if it says nothing. */
-enum hl_tags_form hl_tags_form_of(const char *path);
+/* What the suffix of a file says; false: nothing. */
+bool hl_tags_form_of(const char *path, enum hl_tags_form *form);
 void hl_tags_print(FILE *to, const struct hl_tag_report *r, enum hl_tags_form form, uint64_t least);
 /* 0, or an exit status with a message. Scopes with less than `least` hundredths of a percent of all
  * are left out of a text. */

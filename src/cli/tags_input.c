@@ -224,9 +224,14 @@ static char *read_file(const char *path, size_t *len)
 	return text;
 }
 
-static int complain_snapshot(const char *path, int err)
+static int complain_snapshot(const char *path, const struct hl_tag_book *b, int err)
 {
 	switch (-err) {
+	case ERANGE:
+		hl_cli_error("%s: \"%s\" is no number that a snapshot can have there: it was not "
+			     "written by heaplapse, or has been changed",
+			path, b->wrong);
+		break;
 	case EPIPE:
 		hl_cli_error(
 			"%s is cut short: it ends in the middle of a snapshot; take another", path);
@@ -252,7 +257,7 @@ static int from_snapshot(const char *path, struct hl_tag_book *b)
 	int err = text ? hl_tag_book_from_json(b, text, len) : -errno;
 
 	free(text);
-	return err ? complain_snapshot(path, err) : HL_EXIT_OK;
+	return err ? complain_snapshot(path, b, err) : HL_EXIT_OK;
 }
 
 static int from_trace(const char *path, struct hl_tag_book *b)

@@ -83,7 +83,9 @@ static void fill_status(
 
 static int add_mark(struct hl_region_reader *r, struct hl_proc *p, uint8_t kind, const char *text)
 {
-	struct hl_extra extra = {.kind = kind, .node = HL_NODE_NONE};
+	struct hl_extra extra = {.kind = kind,
+		.value = kind == HL_EXTRA_SNAPSHOT ? HL_SNAPSHOT_CTL : 0,
+		.node = HL_NODE_NONE};
 
 	if (!p || !p->feeds.len)
 		return -ESRCH;
@@ -128,12 +130,22 @@ static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_c
 	}
 	return -EINVAL;
 }
+/* Who did not wait for us has told his user that it was not done. */
+static bool has_left(const struct hl_ctl_client *c)
+{
+	struct pollfd p = {.fd = c->fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
 /* False: not yet. */
 static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
 {
 	struct hl_ctl_answer a = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
 	struct hl_proc *p = find_proc(r, c->request.pid);
 
+	if (has_left(c))
+		return true;
 	if (!p && now - c->since_ns < UNKNOWN_NS)
 		return false;
 	a.error = obey(r, p, &c->request);

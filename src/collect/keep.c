@@ -200,9 +200,12 @@ static void note_mode(struct hl_proc *p)
 	hl_keep_extra(p, &x);
 }
 
+/* Who wants snapshots by the clock has said when they come: the default would drown them. */
 static uint64_t churn_threshold(const struct hl_keep *k)
 {
-	return k->set.churn_given || counts_only(k->mode) ? k->set.churn_bytes : 0;
+	bool by_default = counts_only(k->mode) && !k->set.every_ns;
+
+	return k->set.churn_given || by_default ? k->set.churn_bytes : 0;
 }
 
 static void arm(struct hl_keep *k, uint64_t now)
@@ -404,12 +407,12 @@ void hl_keep_free(struct hl_proc *p, struct hl_event *e)
 		look(p);
 }
 
-/* What is asked for by the program is a moment of its own where events alone do not tell it. */
+/* What somebody asks for is a moment of its own where events alone do not tell it. */
 static void snapshot_of(struct hl_proc *p, const struct hl_extra *x)
 {
 	if (x->kind == HL_EXTRA_SNAPSHOT &&
 		(counts_only(p->keep.mode) || p->keep.mode == HL_MODE_CULL))
-		take_snapshot(p, x->text, HL_SNAPSHOT_ASKED, 0);
+		take_snapshot(p, x->text, (enum hl_snapshot_cause)x->value, 0);
 }
 
 void hl_keep_extra(struct hl_proc *p, const struct hl_extra *x)

@@ -28,6 +28,7 @@ struct run {
 	uint64_t step_ns; /* between events */
 	uint32_t young;   /* of 1,000 blocks so many die at once */
 	uint32_t switch_every, snapshot_every;
+	uint32_t tick_every, n_records; /* the clock goes on by a lifetime between two records */
 	uint64_t seed;
 
 	struct hl_output_settings output;
@@ -68,6 +69,10 @@ static void record(struct run *r, uint32_t type, uint32_t func, const uint64_t *
 	all[0] = hl_first_word(r->now, type, func);
 	memcpy(all + 1, words, n * sizeof(*words));
 	hl_proc_record(r->p, r->f, all, n + 1, r->now);
+	if (r->tick_every && ++r->n_records % r->tick_every == 0) {
+		hl_proc_settle(r->p);
+		hl_keep_tick(r->p, r->p->last_time + r->set.lifetime_ns);
+	}
 	if (r->p->keep.n_waiting > r->most_waiting)
 		r->most_waiting = r->p->keep.n_waiting;
 }
@@ -422,6 +427,34 @@ static uint32_t count_cause(struct run *r, enum hl_snapshot_cause cause)
 	return n;
 }
 
+/*
+ * Lifetimes shorter than the time between two looks at the rings: blocks are written while their
+ * free is still to come, which then may be the very next event and make them temporary.
+ */
+static void temporary_blocks_are_known_in_microseconds(void **state)
+{
+	static const uint64_t lifetimes_ns[] = {1000, 2000, 64000};
+	struct run whole = base;
+
+	whole.step_ns = 1600;
+	play(&whole);
+	assert_true(whole.info->totals.temporary > 1000);
+	for (size_t i = 0; i < HL_ARRAY_LEN(lifetimes_ns); i++) {
+		struct run r = base;
+
+		r.step_ns = whole.step_ns;
+		r.mode = HL_MODE_CULL;
+		r.set.lifetime_ns = lifetimes_ns[i];
+		r.tick_every = 3;
+		play(&r);
+		equals_trace(&r, &whole);
+		equals_what_the_program_counted(&r);
+		is_whole(&r, 0);
+		forget(&r);
+	}
+	forget(&whole);
+}
+
 /* A churn of terabytes makes thousands of snapshots, not millions; the others come when due. */
 static void snapshots_are_bounded_and_due(void **state)
 {
@@ -431,6 +464,7 @@ static void snapshots_are_bounded_and_due(void **state)
 	r.mode = HL_MODE_COUNT;
 	r.n = 200000; /* some 40 s */
 	r.set.churn_bytes = 1;
+	r.set.churn_given = true;
 	r.set.every_ns = UINT64_C(5000000000);
 	r.set.at_live = 300000;
 	play(&r);
@@ -474,6 +508,7 @@ int main(void)
 		cmocka_unit_test(modes_may_change_at_any_time),
 		cmocka_unit_test(what_waits_is_bounded),
 		cmocka_unit_test(snapshots_are_of_their_moment),
+		cmocka_unit_test(temporary_blocks_are_known_in_microseconds),
 		cmocka_unit_test(snapshots_are_bounded_and_due),
 		cmocka_unit_test(the_file_grows_with_what_survives),
 	};

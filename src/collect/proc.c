@@ -324,6 +324,10 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 
 	if (kind == HL_MARK_OTHERS_NAME)
 		hl_names_due(f->proc);
+	if (kind == HL_MARK_SIGNAL) {
+		extra.value = HL_SNAPSHOT_SIGNAL;
+		kind = HL_MARK_SNAPSHOT;
+	}
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];

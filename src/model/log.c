@@ -60,8 +60,9 @@ static int add_key(struct hl_log *log, size_t key)
 	return hl_vec_push(&log->moments, x);
 }
 
-/* Among the first n, which are sorted. */
-static bool has_moment(const struct hl_log *log, size_t n, uint64_t time_ns, const char *label)
+/* Among the first n, which are sorted. The end may have the time of the last one that somebody
+ * asked for, and is another. */
+static bool has_moment(const struct hl_log *log, size_t n, const struct hl_moment *x)
 {
 	const struct hl_moment *all = log->moments.data;
 	size_t lo = 0, hi = n;
@@ -69,13 +70,13 @@ static bool has_moment(const struct hl_log *log, size_t n, uint64_t time_ns, con
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (all[mid].time_ns < time_ns)
+		if (all[mid].time_ns < x->time_ns)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < n && all[lo].time_ns == time_ns; lo++)
-		if (strcmp(all[lo].label, label) == 0)
+	for (; lo < n && all[lo].time_ns == x->time_ns; lo++)
+		if (all[lo].cause == x->cause && strcmp(all[lo].label, x->label) == 0)
 			return true;
 	return false;
 }
@@ -89,10 +90,12 @@ static int add_marks(struct hl_log *log)
 
 	for (size_t i = 0; i < n && !err; i++) {
 		struct hl_moment x = {.time_ns = marks[i].time_ns,
+			.cause = marks[i].cause,
 			.label = marks[i].name,
+			.mark = i + 1,
 			.place = hl_place_mark(&marks[i])};
 
-		if (!marks[i].snapshot || has_moment(log, keys, x.time_ns, x.label))
+		if (!marks[i].snapshot || has_moment(log, keys, &x))
 			continue;
 		/* Its keyframe is lost, and events cannot tell. */
 		if (hl_reader_chunk(log->m->reader, marks[i].chunk)->apart)
@@ -100,6 +103,15 @@ static int add_marks(struct hl_log *log)
 		err = hl_vec_push(&log->moments, x);
 	}
 	return err;
+}
+
+struct hl_when hl_moment_when(const struct hl_moment *x)
+{
+	if (x->mark)
+		return (struct hl_when){.kind = HL_WHEN_MARK, .n_mark = x->mark};
+	if (x->place.cut == HL_CUT_KEY && x->place.limit != UINT64_MAX)
+		return (struct hl_when){.kind = HL_WHEN_KEY, .key = x->place.limit};
+	return (struct hl_when){.kind = HL_WHEN_END};
 }
 
 static int by_time(const void *a, const void *b)

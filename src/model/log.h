@@ -10,6 +10,7 @@
 
 #include "model/model.h"
 #include "model/sums.h"
+#include "model/when.h"
 
 struct hl_moment {
 	uint64_t time_ns;
@@ -17,6 +18,7 @@ struct hl_moment {
 	uint64_t threshold;   /* of the cause; 0: none */
 	uint64_t churn_bytes; /* after which the next would have come; 0: never */
 	const char *label;    /* the model's; "" without one */
+	size_t mark;          /* its number among marks, if it has no keyframe of its own; 0 */
 	struct hl_place place;
 };
 
@@ -36,6 +38,8 @@ int hl_log_new(struct hl_log **out, struct hl_model *m);
 void hl_log_free(struct hl_log *log);
 size_t hl_log_n(const struct hl_log *log);
 const struct hl_moment *hl_log_moment(const struct hl_log *log, size_t i);
+/* The moment, for queries. */
+struct hl_when hl_moment_when(const struct hl_moment *x);
 
 /*
  * What changed from moment `from` to moment `to`, numbered from 1; 0 is the start. The cheapest in

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mode.h"
 #include "model/model_internal.h"
 #include "model/tags.h"
@@ -35,7 +36,8 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal + allocs,
 		.chunk = chunk,
 		.event = c->extras_at[x],
-		.snapshot = extra->kind == HL_EXTRA_SNAPSHOT};
+		.snapshot = extra->kind == HL_EXTRA_SNAPSHOT,
+		.cause = (uint32_t)hl_min_u64(extra->value, UINT32_MAX)};
 	uint32_t name;
 	int err;
 

@@ -13,6 +13,7 @@ struct hl_mark {
 	size_t chunk;
 	size_t event; /* events of that chunk before it */
 	bool snapshot;
+	uint32_t cause;   /* of a snapshot: who asked, enum hl_snapshot_cause or a newer one */
 	const char *name; /* the model's; "" without one */
 };
 

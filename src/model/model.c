@@ -175,6 +175,12 @@ bool hl_model_withholds(const struct hl_model *m)
 	       m->n_stretches > 0;
 }
 
+bool hl_model_samples(const struct hl_model *m)
+{
+	return m->info->totals.samples > 0 ||
+	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_SAMPLE)) == 0;
+}
+
 bool hl_model_may_say_leaked(const struct hl_model *m)
 {
 	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&

@@ -132,8 +132,9 @@ int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struc
 		.arg = &s};
 	int err;
 
+	*stats = NULL;
 	if (hl_model_withholds(m))
-		return hl_model_no_events(m, "how long the blocks of a site lived");
+		return 0;
 	err = prepare(&s, t);
 	err = err ? hl_model_fail(m, err) : hl_stream_blocks(m, &stream);
 	if (!err)

@@ -16,7 +16,8 @@ struct hl_site_stat {
 
 /*
  * For the first n rows of a table of sites; the filter is the query's, bound. The caller frees
- * *stats. 0 or -errno with hl_model_error(). Decodes the whole trace.
+ * *stats, which is NULL where blocks are in sums only: when each came and went is not known. 0 or
+ * -errno with hl_model_error(). Decodes the whole trace.
  */
 int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struct hl_filter *filter,
 	struct hl_site_stat **stats);

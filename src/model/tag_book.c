@@ -215,6 +215,7 @@ static void combine_process(
 	struct hl_tag_report *to, const struct hl_tag_report *n, bool first, bool take_away)
 {
 	to->owner = first ? n->owner : to->owner && n->owner;
+	to->difference |= take_away || n->difference;
 	to->requested = first ? n->requested : to->requested && n->requested;
 	to->pid = first || take_away ? n->pid : 0;
 	to->start_s = first ? n->start_s : to->start_s;

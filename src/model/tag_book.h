@@ -13,6 +13,7 @@
 struct hl_tag_book {
 	struct hl_tag_report r;
 	HL_VEC(void *) memory;
+	char wrong[48]; /* after -ERANGE: the field that is not what it must be */
 };
 
 /* A zeroed book is an empty one. */
@@ -44,7 +45,7 @@ int hl_tag_book_add(struct hl_tag_book *to, const struct hl_tag_book *from,
 bool hl_tag_book_alike(const struct hl_tag_book *a, const struct hl_tag_book *b);
 
 /* Reads a snapshot. 0; -EBADMSG: it is none, -EPIPE: it is cut short, -EPROTO: of a later version,
- * -EFBIG: over 2 GiB, -ENOMEM. */
+ * -ERANGE: a field is no number that could be there (`wrong`), -EFBIG: over 2 GiB, -ENOMEM. */
 int hl_tag_book_from_json(struct hl_tag_book *b, const char *text, size_t len);
 
 struct hl_model;

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/tag_book.h"
@@ -15,25 +16,51 @@ static bool get(
 	return json_object_object_get_ex(o, key, value) && json_object_is_type(*value, type);
 }
 
-/* A number that is not there is 0; those of a difference may be below it. */
-static uint64_t number(struct json_object *o, const char *key)
+/* More than any program can count, and so little that sums of many do not run over. */
+#define NUMBER_MAX (INT64_C(1) << 60)
+
+/*
+ * A number that is not there is 0; those of a difference may be below it. Whatever else stands
+ * there is noted in b->wrong, for read_whole().
+ */
+static uint64_t number_within(
+	struct hl_tag_book *b, struct json_object *o, const char *key, int64_t min, int64_t max)
 {
 	struct json_object *v;
+	int64_t n = 0;
 
-	return get(o, key, json_type_int, &v) ? (uint64_t)json_object_get_int64(v) : 0;
+	if (!json_object_object_get_ex(o, key, &v))
+		return 0;
+	/* json-c gives the nearest that an int64_t holds. */
+	if (json_object_is_type(v, json_type_int))
+		n = json_object_get_int64(v);
+	if ((!json_object_is_type(v, json_type_int) || n < min || n > max) && !b->wrong[0])
+		snprintf(b->wrong, sizeof(b->wrong), "%s", key);
+	return (uint64_t)n;
 }
 
-static bool read_sums(struct json_object *o, const char *key, struct hl_tag_sums *sums)
+static uint64_t number(struct hl_tag_book *b, struct json_object *o, const char *key)
+{
+	return number_within(b, o, key, b->r.difference ? -NUMBER_MAX : 0, NUMBER_MAX);
+}
+
+static uint32_t number_u32(struct hl_tag_book *b, struct json_object *o, const char *key)
+{
+	return (uint32_t)number_within(b, o, key, 0, UINT32_MAX);
+}
+
+static bool read_sums(
+	struct hl_tag_book *b, struct json_object *o, const char *key, struct hl_tag_sums *sums)
 {
 	struct json_object *v;
 
 	if (!get(o, key, json_type_object, &v))
 		return false;
 	*sums = (struct hl_tag_sums){
-		.alloc_bytes = number(v, "allocated_bytes"),
-		.alloc_blocks = number(v, "allocated_blocks"),
-		.free_bytes = number(v, "freed_bytes"),
-		.free_blocks = number(v, "freed_blocks"),
+		.alloc_bytes = number(b, v, "allocated_bytes"),
+		.alloc_blocks = number(b, v, "allocated_blocks"),
+		.free_bytes = number(b, v, "freed_bytes"),
+		.free_blocks = number(b, v, "freed_blocks"),
 	};
 	return true;
 }
@@ -55,13 +82,13 @@ static int read_name(struct hl_tag_book *b, struct json_object *o, const char **
 	return 0;
 }
 
-static void read_calls(struct json_object *o, uint64_t *calls)
+static void read_calls(struct hl_tag_book *b, struct json_object *o, uint64_t *calls)
 {
 	static const char *const names[HL_TAG_CALLS] = HL_TAG_CALL_NAMES;
 	struct json_object *v;
 
 	for (int i = 0; i < HL_TAG_CALLS && get(o, "calls", json_type_object, &v); i++)
-		calls[i] = number(v, names[i]);
+		calls[i] = number(b, v, names[i]);
 }
 
 /* by_id: what has been read of this thread; a parent must be among them. */
@@ -72,19 +99,19 @@ static int read_scope(struct hl_tag_book *b, struct json_object *o, uint32_t thr
 	struct json_object *v;
 	bool root = at == b->r.threads[thread].first;
 
-	if (!json_object_is_type(o, json_type_object) || !read_sums(o, "self", &row->self))
+	if (!json_object_is_type(o, json_type_object) || !read_sums(b, o, "self", &row->self))
 		return -EBADMSG;
-	row->id = (uint32_t)number(o, "id");
+	row->id = number_u32(b, o, "id");
 	row->thread = thread;
-	row->entered = number(o, "entered");
+	/* null: of a trace, which does not say. */
+	row->entered = json_object_object_get_ex(o, "entered", &v) && !v ? HL_TAG_ENTERED_UNKNOWN
+									 : number(b, o, "entered");
 	row->parent = HL_TAG_NO_ROW;
-	read_calls(o, row->calls);
+	read_calls(b, o, row->calls);
 	if (!root) {
-		if (!get(o, "parent", json_type_int, &v))
-			return -EBADMSG;
-		row->parent = hl_map_get(by_id, (uint64_t)json_object_get_int64(v), thread);
+		row->parent = hl_map_get(by_id, number_u32(b, o, "parent"), thread);
 		if (row->parent == HL_MAP_NONE)
-			return -EBADMSG;
+			return b->wrong[0] ? -ERANGE : -EBADMSG;
 	}
 	if (hl_map_get(by_id, row->id, thread) != HL_MAP_NONE)
 		return -EBADMSG;
@@ -105,11 +132,11 @@ static int read_thread(struct hl_tag_book *b, struct json_object *o, uint32_t th
 		json_object_array_length(scopes) == 0)
 		return -EBADMSG;
 	err = read_name(b, o, &t->name, &t->name_len);
-	t->tid = (uint32_t)number(o, "tid");
-	t->owners = number(o, "threads");
-	t->unbalanced = number(o, "unbalanced_pops");
-	t->failed = number(o, "failed_pushes");
-	read_sums(o, "disabled", &t->off);
+	t->tid = number_u32(b, o, "tid");
+	t->owners = number(b, o, "threads");
+	t->unbalanced = number(b, o, "unbalanced_pops");
+	t->failed = number(b, o, "failed_pushes");
+	read_sums(b, o, "disabled", &t->off);
 	t->first = *rows;
 	t->n = (uint32_t)json_object_array_length(scopes);
 	*rows += t->n;
@@ -155,41 +182,46 @@ static int read_threads(struct hl_tag_book *b, struct json_object *threads)
 	return err;
 }
 
-static void read_process(struct hl_tag_report *r, struct json_object *o)
+static void read_process(struct hl_tag_book *b, struct json_object *o)
 {
+	struct hl_tag_report *r = &b->r;
 	struct json_object *v;
 
 	r->owner = get(o, "charge", json_type_string, &v) &&
 		   !strcmp(json_object_get_string(v), "owner");
-	r->pid = number(o, "pid");
-	r->start_s = (int64_t)number(o, "start");
-	r->time_s = (int64_t)number(o, "time");
-	r->before_bytes = number(o, "before_bytes");
-	r->before_freed = number(o, "before_freed_bytes");
-	r->vm_bytes = number(o, "vm_bytes");
-	r->rss_bytes = number(o, "rss_bytes");
-	r->own_bytes = number(o, "own_bytes");
-	r->unsettled = number(o, "unsettled");
+	r->pid = number(b, o, "pid");
+	r->start_s = (int64_t)number(b, o, "start");
+	r->time_s = (int64_t)number(b, o, "time");
+	r->before_bytes = number(b, o, "before_bytes");
+	r->before_freed = number(b, o, "before_freed_bytes");
+	r->vm_bytes = number(b, o, "vm_bytes");
+	r->rss_bytes = number(b, o, "rss_bytes");
+	r->own_bytes = number(b, o, "own_bytes");
+	r->unsettled = number(b, o, "unsettled");
 	r->allocator_known = get(o, "allocator", json_type_object, &v);
 	if (r->allocator_known) {
-		r->used_bytes = number(v, "used_bytes");
-		r->free_bytes = number(v, "free_bytes");
-		r->mapped_bytes = number(v, "mapped_bytes");
+		r->used_bytes = number(b, v, "used_bytes");
+		r->free_bytes = number(b, v, "free_bytes");
+		r->mapped_bytes = number(b, v, "mapped_bytes");
 	}
 }
 
 static int read_whole(struct hl_tag_book *b, struct json_object *o)
 {
-	struct json_object *threads;
+	struct json_object *threads, *v;
 	int err;
 
-	if (!json_object_is_type(o, json_type_object) || !number(o, "heaplapse_tags") ||
+	if (!json_object_is_type(o, json_type_object) ||
+		!get(o, "heaplapse_tags", json_type_int, &v) ||
 		!get(o, "threads", json_type_array, &threads))
 		return -EBADMSG;
-	if (number(o, "heaplapse_tags") != 1)
+	if (json_object_get_int64(v) != 1)
 		return -EPROTO;
-	read_process(&b->r, o);
+	b->r.difference = get(o, "difference", json_type_boolean, &v) && json_object_get_boolean(v);
+	read_process(b, o);
 	err = read_threads(b, threads);
+	if (!err && b->wrong[0])
+		err = -ERANGE;
 	if (!err)
 		hl_tag_report_settle(&b->r);
 	return err;

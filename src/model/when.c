@@ -153,7 +153,7 @@ const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *
 bool hl_when_same(const struct hl_when *a, const struct hl_when *b)
 {
 	return a->kind == b->kind && a->ns == b->ns && a->percent == b->percent &&
-	       strcmp(a->mark, b->mark) == 0 && a->n_mark == b->n_mark;
+	       strcmp(a->mark, b->mark) == 0 && a->n_mark == b->n_mark && a->key == b->key;
 }
 
 int hl_when_check(const struct hl_when *when, struct hl_model *m)
@@ -190,6 +190,8 @@ uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m)
 	case HL_WHEN_MARK:
 		mark = hl_when_mark(when, m);
 		return mark ? mark->time_ns : end;
+	case HL_WHEN_KEY:
+		return hl_reader_keyframe(m->reader, when->key)->time_ns;
 	}
 	return end;
 }

@@ -18,6 +18,7 @@ enum hl_when_kind {
 	HL_WHEN_PEAK,
 	HL_WHEN_END,
 	HL_WHEN_MARK, /* the first mark or snapshot of a name */
+	HL_WHEN_KEY,  /* a keyframe; nobody writes it */
 };
 
 struct hl_when {
@@ -26,6 +27,7 @@ struct hl_when {
 	double percent;
 	char mark[64]; /* its name */
 	size_t n_mark; /* or its number among all marks, from 1; 0: by name */
+	size_t key;    /* of HL_WHEN_KEY, from 0 */
 };
 
 /* What hl_when_parse accepts, for messages. */

@@ -13,6 +13,8 @@
 #include "record/real.h"
 #include "record/recorder.h"
 #include "record/signals.h"
+#include "record/steer.h"
+#include "record/tags.h"
 #include "ring/record.h"
 
 typedef void handler(int);
@@ -58,8 +60,10 @@ static void on_signal(int sig)
 
 	if (!r || atomic_load(&hl_rec.phase) == HL_PHASE_OFF)
 		return;
-	if ((uint32_t)sig == r->snapshot_signal)
-		hl_emit_mark(HL_MARK_SNAPSHOT, NULL);
+	if ((uint32_t)sig == r->snapshot_signal && hl_steer_mode(hl_steer()) == HL_MODE_TAGS)
+		hl_tags_signalled();
+	else if ((uint32_t)sig == r->snapshot_signal)
+		hl_emit_mark(HL_MARK_SIGNAL, NULL);
 	else if (atomic_load(&hl_rec.phase) == HL_PHASE_STOPPED)
 		heaplapse_impl_start();
 	else

@@ -139,8 +139,9 @@ struct hl_tags_wishes {
 
 /* tags_out.c */
 void hl_tags_out_init(const struct hl_tags_wishes *w);
-void hl_tags_tick(void);     /* is it time for a snapshot? Now and then, from a scope's entry */
-void hl_tags_snapshot(void); /* one now, if it has a place */
+void hl_tags_tick(void);      /* is it time for a snapshot? Now and then, from a scope's entry */
+void hl_tags_snapshot(void);  /* one now, if it has a place */
+void hl_tags_signalled(void); /* one now, to where there is a place: from a signal's handler */
 void hl_tags_listen(const char *word); /* for a signal that asks for one; NULL: none */
 void hl_tags_at_exit(void);
 uint64_t hl_tags_in_use(void); /* bytes, as the allocator says; 0: it does not */

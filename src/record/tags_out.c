@@ -239,7 +239,7 @@ static int snapshot_if_due(void)
 {
 	uint64_t due = atomic_load(&out.due_ns), now;
 
-	if (!due || hl_rec.no_syscalls)
+	if (!due || hl_rec.no_syscalls || !atomic_load(&hl_tags_head.running))
 		return 0;
 	now = now_ns();
 	if (now < due || !atomic_compare_exchange_strong(&out.due_ns, &due, now + out.interval_ns))
@@ -259,7 +259,7 @@ void hl_tags_snapshot(void)
 		write_snapshot();
 }
 
-static void on_signal(int number)
+void hl_tags_signalled(void)
 {
 	atomic_fetch_add(&out.in_handler, 1);
 	if (out.prefix[0])
@@ -267,6 +267,11 @@ static void on_signal(int number)
 	else
 		write_stats();
 	atomic_fetch_sub(&out.in_handler, 1);
+}
+
+static void on_signal(int number)
+{
+	hl_tags_signalled();
 }
 
 /* USR1, SIGUSR2 or a number; 0: none of these. */
@@ -367,6 +372,10 @@ void hl_tags_out_init(const struct hl_tags_wishes *w)
 	out.interval_ns = hl_min_u64(seconds, 1000000000) * NS;
 	if (out.interval_ns && out.prefix[0])
 		atomic_store(&out.due_ns, now_ns() + out.interval_ns);
+	else if (out.interval_ns && !w->snapshot_prefix)
+		hl_life_message("no snapshots are written",
+			"HEAPLAPSE_SNAPSHOT_INTERVAL needs a name for them, "
+			"HEAPLAPSE_SNAPSHOT_PREFIX");
 }
 
 hl_export int heaplapse_impl_stats_write(const char *path);
@@ -374,12 +383,22 @@ hl_export int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *
 hl_export size_t heaplapse_impl_stats_text(char *buf, size_t len);
 hl_export int heaplapse_impl_snapshot_if_due(void);
 
+/* heaplapse.h has one word for a program that is not recorded, and one that is in another mode. */
+static bool counts(void)
+{
+	return atomic_load(&hl_tags_head.running) != 0;
+}
+
 int heaplapse_impl_stats_write(const char *path)
 {
 	int err;
 
-	if (!path || !*path)
+	if (!counts())
+		return -ENOSYS;
+	if (!path)
 		return write_stats();
+	if (!*path)
+		return -EINVAL;
 	if (!hl_tags_file_lock())
 		return -EBUSY;
 	err = write_file(path, (uint32_t)hl_sys0(SYS_getpid), form_of(path));
@@ -392,8 +411,13 @@ int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
 	struct hl_tag_report r;
 	struct hl_tag_row sum;
 	struct memory m;
-	int err = capture(&r, &m);
+	int err;
 
+	if (!counts())
+		return -ENOSYS;
+	if (!path || !stat)
+		return -EINVAL;
+	err = capture(&r, &m);
 	if (!err && !hl_tag_report_find(&r, path, &sum))
 		err = -ENOENT;
 	if (!err)
@@ -415,13 +439,13 @@ int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
 /* As snprintf: how long it is, whether or not it fits. */
 size_t heaplapse_impl_stats_text(char *buf, size_t len)
 {
-	struct hl_sink s = {.room = buf, .cap = len ? len - 1 : 0};
+	struct hl_sink s = {.room = buf, .cap = buf && len ? len - 1 : 0};
 	struct hl_tag_report r;
 	struct memory m;
 
 	if (capture(&r, &m) == 0)
 		hl_tag_text(&s, &r, 0);
-	if (len)
+	if (buf && len)
 		buf[s.len] = '\0';
 	give_back(&m);
 	return s.total;

@@ -59,6 +59,7 @@ enum hl_mark {
 	HL_MARK_THREAD_NAME, /* of the thread that says it */
 	HL_MARK_OTHERS_NAME, /* it has named another: see /proc */
 	HL_MARK_TOGGLE,      /* pause, or go on: by a signal */
+	HL_MARK_SIGNAL,      /* a snapshot, which a signal asked for */
 };
 
 _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");

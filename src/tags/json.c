@@ -122,7 +122,8 @@ void hl_tag_json(struct hl_sink *s, const struct hl_tag_report *r)
 	hl_sink_puts(s, r->owner ? "\"owner\"" : "\"freeing\"");
 	hl_sink_puts(s, ",\"meaning\":\"");
 	hl_sink_puts(s, hl_tag_charge(r));
-	key_u64(s, "\",\n\"pid\":", r->pid);
+	hl_sink_puts(s, r->difference ? "\",\"difference\":true" : "\",\"difference\":false");
+	key_u64(s, ",\n\"pid\":", r->pid);
 	key_i64(s, ",\"start\":", r->start_s);
 	key_i64(s, ",\"time\":", r->time_s);
 	put_process(s, r);

@@ -49,7 +49,9 @@ struct hl_tag_report {
 	uint64_t pid;
 	int64_t start_s, time_s; /* Unix time: counting began, and now */
 	bool owner;              /* a free is charged to who owns the block, not to who frees */
-	bool requested; /* bytes are those that were asked for, not those that were given */
+	bool difference; /* of two others: numbers may be below zero, as two's complement has them
+			  */
+	bool requested;  /* bytes are those that were asked for, not those that were given */
 	uint64_t vm_bytes, rss_bytes;
 	uint64_t used_bytes, free_bytes, mapped_bytes; /* in the allocator's own words */
 	bool allocator_known;                          /* whether it has said any */

@@ -73,10 +73,10 @@ static inline uint32_t hl_event_owner(const struct hl_event *e)
 
 /* Rare things between the heap events; no ordinal, in no heap total. */
 enum hl_extra_kind {
-	HL_EXTRA_MARK,         /* text: heaplapse_mark */
-	HL_EXTRA_SNAPSHOT,     /* text: heaplapse_snapshot */
-	HL_EXTRA_START,        /* recording switched on in this process */
-	HL_EXTRA_STOP,         /* and off: live after this is unknown */
+	HL_EXTRA_MARK,     /* text: heaplapse_mark */
+	HL_EXTRA_SNAPSHOT, /* text: heaplapse_snapshot; value: enum hl_snapshot_cause, who asked */
+	HL_EXTRA_START,    /* recording switched on in this process */
+	HL_EXTRA_STOP,     /* and off: live after this is unknown */
 	HL_EXTRA_THREAD_NAME,  /* text: the name of `thread` from here on */
 	HL_EXTRA_UNKNOWN_FREE, /* addr: a block that was never seen; value 1 = inherited over a fork
 				*/
@@ -213,9 +213,10 @@ enum hl_snapshot_cause {
 	HL_SNAPSHOT_TIME,   /* so much time has passed */
 	HL_SNAPSHOT_LIVE,   /* live bytes reached the threshold */
 	HL_SNAPSHOT_RSS,    /* the resident set did */
-	HL_SNAPSHOT_CTL,    /* somebody asked from outside: a signal, a command */
+	HL_SNAPSHOT_CTL,    /* somebody asked from outside: heaplapse ctl */
 	HL_SNAPSHOT_END,    /* the recording ended */
 	HL_SNAPSHOT_BORDER, /* the mode changed */
+	HL_SNAPSHOT_SIGNAL, /* --snapshot-signal */
 	HL_SNAPSHOT_CAUSES,
 };
 

@@ -6,6 +6,8 @@
 Each command gets a terminal of its own with 24 lines and 80 columns, or one for stderr only.
 """
 import fcntl
+import json
+import math
 import os
 import pty
 import select
@@ -183,6 +185,30 @@ def check_trees():
     case('\033' not in plain and max(map(len, plain.splitlines())) > 140, 'in a pipe nothing is cut', plain[:500])
 
 
+def check_margins():
+    """Estimates have their margins in every row, and fit the terminal with them."""
+    for rate, name in ('1K', 'sampled.hlt'), ('4G', 'none.hlt'):
+        rows.run(heaplapse, 'record', '-q', '--mode=sample=' + rate, '-o', name, './churn', HEAPLAPSE_SAMPLE_SEED='1')
+    for view in (), ('--sites',), ('--group=function',):
+        out = terminal('report', '--allocated', '--no-pager', *view, 'sampled.hlt', NO_COLOR='1', LC_ALL='C.UTF-8')[1]
+        wide = [line for line in out.partition('names:')[0].splitlines() if len(line) > 80]
+        case('main' in out and not wide, f'estimates {view}: 80 columns are enough', out[:800])
+        shares = [line for line in out.splitlines() if line.lstrip().partition('%')[0].replace('.', '').isdigit()]
+        case(shares and all('B ±' in line for line in shares), f'estimates {view}: each row has its margin', out[:800])
+        json_of = json.loads(rows.run(heaplapse, 'report', '--json', '--allocated', 'sampled.hlt').stdout)
+        percent = math.ceil(json_of['total_bytes_margin'] * 100 / json_of['total_bytes'])
+        case(f'B ±{percent}% ' in out, f'estimates {view}: the margin of JSON', f'{percent} {out[:800]}')
+    plain = rows.run(heaplapse, 'report', '--allocated', '--sites', 'sampled.hlt', LC_ALL='C').stdout
+    case('B +-' in plain and plain.isascii(), 'estimates: in ASCII where the locale is', plain[:500])
+    case('margin' not in rows.run(heaplapse, 'report', '--sites', 'churn.hlt').stdout, 'what is exact has none')
+    done = rows.run(heaplapse, 'report', 'none.hlt')
+    case(done.returncode == 0 and 'there is no sample of it' in done.stdout and 'no sample is in the trace' in done.stderr,
+         'no samples at all: said, and what to do', done.stdout + done.stderr)
+    case('from no samples' in rows.run(heaplapse, 'info', 'none.hlt').stdout, 'and info says it, too')
+    os.unlink('sampled.hlt')
+    os.unlink('none.hlt')
+
+
 def check_styles():
     """Every view has some, where they are asked for, and none where they are not."""
     views = [['report', v] for v in ('--threads', '--timeline', '--sizes', '--fragmentation', '--sites')]
@@ -263,6 +289,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_pager(folder)
     check_colors()
     check_trees()
+    check_margins()
     check_styles()
     check_progress()
     check_newest(folder)

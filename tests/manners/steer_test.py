@@ -321,7 +321,7 @@ def test_garbage(place):
 
 
 def test_stopped_collector(place):
-    """a collector that is stopped is not waited for for ever"""
+    """a collector that is stopped is not waited for for ever, and does not do later what was given up"""
     process, pid = start(place, 'idle')
     collector = standing(place, pid)['collector_pid']
     os.kill(collector, signal.SIGSTOP)
@@ -330,6 +330,7 @@ def test_stopped_collector(place):
         contains('why', ctl(place, pid, 'pause', status=3), 'does not answer')
     finally:
         os.kill(collector, signal.SIGCONT)
+    expect('paused after all', standing(place, pid)['paused'], False)
     finish(place, process)
     sound(place.info())
 
@@ -348,6 +349,42 @@ def test_signals(place):
     expect('what it saw', done.out.splitlines(), ['before default flags 0', 'after default flags 0', 'calls 0'])
     expect('blocks recorded', counts, [10, 0, 10])
     contains('dump', '\n'.join(place.dump(place.traces()[0])), ' snapshot ')
+
+
+def asked(place, trace):
+    log = json.loads(place.run(place.binary, 'log', '--json', trace).out)['snapshots']
+    return [(s['cause'], s['label']) for s in log if s['cause'] not in ('churn', 'end')]
+
+
+def test_who_asked(place):
+    """the log and the report say whether ctl, a signal or the program asked for a snapshot"""
+    for mode in ('trace', 'cull', 'count', 'sample'):
+        trace = f'who.{mode}.hlt'
+        process, pid = start(place, 'idle', options=('-q', f'--mode={mode}', '-o', trace, '--snapshot-signal=USR2'))
+        wait_until('all is taken', lambda: standing(place, pid)['file'] is not None)
+        ctl(place, pid, 'snapshot', 'now')
+        os.kill(pid, signal.SIGUSR2)
+        wait_until('the signal', lambda: ('signal', '') in asked(place, trace))
+        finish(place, process)
+        expect(f'who asked in mode {mode}', asked(place, trace), [('ctl', 'now'), ('signal', '')])
+        contains('report', place.run(place.binary, 'report', '--snapshots', trace).out, 'now (ctl): live', ' (signal): live')
+
+
+def test_own_pids(place):
+    """the pid of record, and of the collector that it started, stands for the program; else ctl says which is needed"""
+    process, pid = start(place, 'idle')
+    others = [child for child in children_of(process.pid) if child != pid]
+    expect('collectors', len(others), 1)
+    for own in (process.pid, others[0]):
+        expect(f'whose status {own} is', standing(place, own)['pid'], pid)
+        ctl(place, own, 'mark', f'by {own}')
+    finish(place, process)
+    text = '\n'.join(place.dump(place.traces()[0]))
+    contains('marks', text, f'by {process.pid}', f'by {others[0]}')
+    process, pid = start(place, 'idle', bare=True)
+    collector = standing(place, pid)['collector_pid']
+    contains('alone', ctl(place, collector, 'status', status=3), f'process {collector} is heaplapse itself', 'the pid of the program')
+    finish(place, process)
 
 
 def test_own_handler(place):

@@ -89,11 +89,20 @@ def strip(nodes):
 
 
 def refusals():
-    for view in (('--threads',), ('--sites',), ('--temporary',), ('--group', 'size', '--allocated'),
+    for view in (('--threads',), ('--temporary',), ('--group', 'size', '--allocated'),
                  ('--filter', 'size>10'), ('--fragmentation',)):
         done = run('report', *view, 'count.hlt')
         case(done.returncode == 3 and 'needs every single event' in done.stderr,
              f'count: report {" ".join(view)} says what it cannot know', done.stderr + done.stdout)
+    for mode in ('count', 'cull'):
+        done = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', f'{mode}.hlt')
+        truth = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', 'trace.hlt')
+        rows, same = ([(row['name'], row['bytes'], row['blocks']) for row in json.loads(d.stdout)['rows']] for d in (done, truth))
+        case(done.returncode == 0 and sorted(rows) == sorted(same) and len(rows) >= 3, f'{mode}: bytes and blocks of sites are those of mode trace', done.stderr)
+        case('how long the blocks of a site lived is not in this trace' in done.stderr and 'median_lifetime_ns' not in done.stdout,
+             f'{mode}: sites without lifetimes, and it says so', done.stderr)
+        done = run('report', '--sites', '--allocated', f'{mode}.hlt')
+        case('site_churn' in done.stdout and 'med. life' not in done.stdout, f'{mode}: sites as text', done.stdout)
     done = run('report', '--leaks', '--group', 'thread', 'cull.hlt')
     case(done.returncode == 0, 'cull: what lives at the end is known one by one', done.stderr)
     done = run('dump', 'count.hlt')
@@ -144,6 +153,27 @@ def bad_input():
     case(done.returncode == 3 and 'not a regular file' in done.stderr, 'no trace', done.stderr)
 
 
+def misfits():
+    """An option that the mode would ignore is refused; one that `ctl mode=` may bring to use is not."""
+    for mode in ('trace', 'cull', 'count', 'sample'):
+        for option in ('--tags=owner', '--stats-json=x.json', '--stats-dot=x.dot', '--snapshot-interval=1', '--snapshot-prefix=x'):
+            done = run('record', f'--mode={mode}', option, PHASES)
+            case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
+                 and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
+    for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
+                   '--free-stacks', '--toggle-signal=USR1'):
+        done = run('record', option, '--mode=tags', PHASES)
+        case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
+             f'mode tags refuses {option}', done.stderr)
+        trace, done = record('fits', option, '--mode=trace')
+        case(done.returncode == 0 and not done.stderr, f'mode trace takes {option}', done.stderr)
+    case('use --snapshot-interval' in run('record', '--mode=tags', '--every=1', PHASES).stderr, 'the refusal names what there is instead')
+    done = run('record', '--every=1', PHASES, env={'HEAPLAPSE_MODE': 'tags'})
+    case(done.returncode == 125, 'the mode may be the environment\'s', done.stderr)
+    trace, done = record('fits', env={'HEAPLAPSE_STATS_JSON': 'x.json', 'HEAPLAPSE_TAGS': 'owner'})
+    case(done.returncode == 0 and not done.stderr, 'a variable may be meant for another program', done.stderr)
+
+
 def damage():
     with open('count.hlt', 'rb') as f:
         data = f.read()
@@ -187,6 +217,18 @@ def full_disk():
         subprocess.run(['umount', 'small'])
 
 
+def temporary():
+    """What the very next event frees is temporary, also where it is written before."""
+    trace, _ = record('whole')
+    truth = json.loads(run('info', '--json', trace).stdout)['totals']
+    case(truth['temporary'] >= 10 * ROUNDS, 'mode trace knows the temporary blocks', truth)
+    for lifetime in ('1us', '2us', '10us', '1ms'):
+        trace, done = record('brief', '--mode=cull', '--lifetime', lifetime)
+        totals = json.loads(run('info', '--json', trace).stdout)['totals']
+        same = ('temporary', 'allocations', 'bytes_allocated', 'peak_bytes', 'live_bytes_end')
+        case(all(totals[key] == truth[key] for key in same), f'cull --lifetime {lifetime}: temporary as in mode trace', f'{done.stderr}{totals}')
+
+
 def killed():
     for mode in ('count', 'cull'):
         trace, done = record(f'killed-{mode}', f'--mode={mode}', program=(PHASES, ROUNDS, 'kill'))
@@ -207,12 +249,32 @@ def thresholds():
     causes = [s['cause'] for s in log_json(trace)['snapshots']]
     case(causes.count('time') >= 3, '--every: while the program sleeps, too', causes)
     case(causes.count('rss') == 1, '--at-rss: when it is reached', causes)
+    trace, _ = record('clock', '--mode=count', '--every', '1h')
+    log = log_json(trace)['snapshots']
+    case('churn' not in [s['cause'] for s in log] and [s['churn_threshold'] for s in log] == [0] * len(log),
+         '--every alone: no snapshots by the default of --churn', log)
+    trace, _ = record('both', '--mode=count', '--every', '1h', '--churn', '50000')
+    case('churn' in [s['cause'] for s in log_json(trace)['snapshots']], '--every and --churn: both', log)
     trace, _ = record('churn', '--mode=count', '--churn', '50000')
     first = log_json(trace)['snapshots'][0]
     case(50000 <= first['churn_bytes'] < 50000 + 200, '--churn: at the very event', first['churn_bytes'])
     trace, _ = record('traced', '--churn', '50000')
     log = log_json(trace)['snapshots']
     case(by_site(log) == TRUTH and 'churn' in [s['cause'] for s in log], 'mode trace takes --churn, too')
+
+
+def listed():
+    """report --snapshots has what log has, with the same numbers, but for the end."""
+    for mode in ('trace', 'count', 'cull'):
+        trace, _ = record('listed', f'--mode={mode}', '--churn', '50000')
+        log = log_json(trace)['snapshots']
+        shown = json.loads(run('report', '--json', '--snapshots', trace).stdout)['snapshots']
+        wanted = [(s['snapshot'], s['cause'], s['label'], s['live_bytes'], s['live_blocks']) for s in log[:-1]]
+        found = [(s['snapshot'], s['cause'], s['name'], s['total_bytes'], s['total_blocks']) for s in shown]
+        case(found == wanted and 'churn' in [s[1] for s in found], f'{mode}: report --snapshots lists those by churn', f'{found} {wanted}')
+        text = run('report', '--snapshots', trace).stdout
+        number = next(s['snapshot'] for s in log if s['cause'] == 'churn')
+        case(f'snapshot {number} (churn): live' in text and 'grown: live' in text, f'{mode}: and says why', text[:300])
 
 
 def churn_log():
@@ -263,10 +325,13 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     text_form()
     compare()
     bad_input()
+    misfits()
     damage()
     full_disk()
+    temporary()
     killed()
     thresholds()
+    listed()
     churn_log()
     zero_memory()
     bare()

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """tags_test - scopes and their numbers, against programs that count for themselves; the command tags; bad input."""
+import errno
 import glob
 import json
 import os
@@ -11,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
-from manners import Failure, Skip, compiled, contains, expect, main, wait_until  # noqa: E402
+from manners import Failure, Skip, children_of, compiled, contains, expect, main, wait_until  # noqa: E402
 
 EXAMPLES = os.path.join(HERE, '..', '..', 'examples')
 STRICT = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-g', '-O1', '-fno-builtin']
@@ -219,6 +220,58 @@ def test_unwritable(place):
     expect('leavings', glob.glob('*.part'), [])
 
 
+def test_answers(place):
+    """every error that heaplapse.h documents, of each function, in a program that counts and in those that do not"""
+    with open('answers.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+	struct heaplapse_stat stat = {.entered = 77};
+	char text[4000] = "x", cut[10];
+	heaplapse_thread_name("main");
+	heaplapse_tag_push("a");
+	void *kept = malloc(1000);
+	setvbuf(stdout, malloc(BUFSIZ), _IOFBF, BUFSIZ);
+	printf("get %d %d %d %d ", heaplapse_stats_get("main/none", &stat), heaplapse_stats_get("", &stat),
+		heaplapse_stats_get(NULL, &stat), heaplapse_stats_get("main/a", NULL));
+	printf("%d ", (int)stat.entered);
+	stat.entered = 77;
+	int found = heaplapse_stats_get("main/a", &stat);
+	printf("%d %d\\n", found, (int)stat.self_allocated_blocks);
+	printf("write %d %d %d %d %d %d\\n", heaplapse_stats_write(NULL), heaplapse_stats_write(""),
+		heaplapse_stats_write("none/x.json"), heaplapse_stats_write("/proc/x.json"),
+		heaplapse_stats_write("/dev/full"), heaplapse_stats_write("good.json"));
+	size_t n = heaplapse_stats_text(NULL, 0), same = heaplapse_stats_text(NULL, 100);
+	size_t all = heaplapse_stats_text(text, sizeof(text)), part = heaplapse_stats_text(cut, sizeof(cut));
+	printf("text %d %d %d %d\\n", n == strlen(text), n == same && n == all && n == part,
+		!strncmp(text, cut, 9) && strlen(cut) == (n < 9 ? n : 9), n > 0);
+	printf("due %d\\n", heaplapse_snapshot_if_due());
+	free(kept);
+	return 0;
+}
+''')
+    program = build(place, 'answers', folder='.')
+    inval, noent, nosys = -errno.EINVAL, -errno.ENOENT, -errno.ENOSYS
+    none = [f'get {nosys} {nosys} {nosys} {nosys} 77 {nosys} 0', f'write {nosys} {nosys} {nosys} {nosys} {nosys} {nosys}', 'text 1 1 1 0', 'due 0']
+    counting = [f'get {noent} {noent} {inval} {inval} 77 0 2', f'write {noent} {inval} {noent} {noent} {-errno.ENOSPC} 0', 'text 1 1 1 1', 'due 0']
+    every = {'HEAPLAPSE_SNAPSHOT_PREFIX': 'never', 'HEAPLAPSE_SNAPSHOT_INTERVAL': '1000'}
+    expect('nobody counts', place.run(program).out.splitlines(), none)
+    expect('in mode trace', place.record(program, options=('-q', '-f', '-o', 'x.hlt')).out.splitlines(), none)
+    done = counted(place, program, env=every)
+    expect('counted', done.out.splitlines(), counting)
+    expect('one message', done.err.count('\n'), 1)
+    expect('what is written', load('good.json')['heaplapse_tags'], 1)
+    done = place.run(place.binary, 'record', '-q', '-f', '-o', 'x.hlt', '--mode=tags', '--snapshot-prefix=never', program)
+    expect('recorded in mode tags', done.out.splitlines(), counting)
+    done = counted(place, program, env={'HEAPLAPSE_SNAPSHOT_INTERVAL': '1'})
+    contains('an interval alone', done.err, 'HEAPLAPSE_SNAPSHOT_PREFIX')
+    done = place.run(place.binary, 'record', '--mode=tags', '--snapshot-interval=1', program)
+    expect('status of an interval alone', done.status, 125)
+    contains('an interval alone', done.err, '--snapshot-prefix')
+
+
 def test_snapshots(place):
     """snapshots by number, when their time has come and when the program says so"""
     with open('shots.c', 'w') as file:
@@ -270,6 +323,18 @@ def test_signal(place):
         wait_until('a snapshot', lambda: os.path.exists(f'shot.{number:04}.dot'))
         own = scope_of(load(f'shot.{number:04}.json'), 'worker', 'inner')['self']
         expect('average', own['allocated_bytes'] % own['allocated_blocks'], 0)
+    process.stdin.close()
+    process.stdin = None
+    done = place.finish(process)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    process = place.start(place.record_command(program, options=(
+        '-q', '--mode=tags', '-o', 'x.hlt', '--snapshot-signal=USR2', '--snapshot-prefix=recorded')), stdin=subprocess.PIPE)
+    process.stdout.readline()
+    pid = next(c for c in children_of(process.pid) if os.readlink(f'/proc/{c}/exe').endswith('/busy'))
+    for number in range(2):
+        os.kill(pid, signal.SIGUSR2)
+        wait_until('a snapshot of what is recorded', lambda: os.path.exists(f'recorded.{number:04}.dot'))
+        expect('whose it is', load(f'recorded.{number:04}.json')['pid'], pid)
     process.stdin.close()
     process.stdin = None
     done = place.finish(process)
@@ -375,6 +440,36 @@ def test_bad_input(place):
             file.write(content)
         error = tags(place, name + '.json', status=3)
         expect(f'{name}: lines of {error!r}', error.count('\n'), 1)
+    numbers = [(['pid'], 'pid'), (['rss_bytes'], 'rss_bytes'), (['allocator', 'used_bytes'], 'used_bytes'),
+               (['threads', 0, 'tid'], 'tid'), (['threads', 0, 'unbalanced_pops'], 'unbalanced_pops'),
+               (['threads', 0, 'disabled', 'freed_blocks'], 'freed_blocks'), (['threads', 0, 'scopes', 1, 'id'], 'id'), (['threads', 0, 'scopes', 1, 'parent'], 'parent'),
+               (['threads', 0, 'scopes', 1, 'entered'], 'entered'), (['threads', 0, 'scopes', 1, 'self', 'allocated_bytes'], 'allocated_bytes'),
+               (['threads', 0, 'scopes', 1, 'calls', 'malloc'], 'malloc')]
+    for path, field in numbers:
+        for value in ('1e30', '-1', '"5"', '18446744073709551615', '99999999999999999999999', '1.5', 'true', '[]', '{}'):
+            wrong = json.loads(text)
+            at = wrong
+            for key in path[:-1]:
+                at = at[key]
+            expect(f'{path} is there', type(at[path[-1]]), int)
+            at[path[-1]] = 'PLACE'
+            with open('number.json', 'w') as file:
+                file.write(json.dumps(wrong).replace('"PLACE"', value))
+            error = tags(place, 'number.json', status=3)
+            expect(f'lines of {error!r}', error.count('\n'), 1)
+            contains(f'{path} = {value}', error, 'number.json', f'"{field}"')
+    with open('diff.json', 'w') as file:
+        file.write(tags(place, '--diff', '--json', 'a.json', 'missing.json'))
+    back = json.loads(tags(place, '--diff', '--json', 'missing.json', 'a.json'))
+    expect('a difference may be below zero', (back['difference'], back['threads'][0]['failed_pushes']), (True, -3))
+    with open('back.json', 'w') as file:
+        json.dump(back, file)
+    expect('and is read again', json.loads(tags(place, '--json', 'back.json'))['threads'][0]['failed_pushes'], -3)
+    for name in ('x.xyz', 'x', 'x.json.gz', '.svg'):
+        contains(f'-o {name}', tags(place, '-o', name, 'a.json', status=2), name, '.txt, .json, .dot, .svg, .png or .pdf')
+        expect('nothing is written', os.path.exists(name), False)
+    tags(place, '--json', '-o', 'any.xyz', 'a.json')
+    expect('unless it is said', load('any.xyz')['all'], report['all'])
     contains('cut', tags(place, 'cut.json', status=3), 'cut short')
     contains('later', tags(place, 'later.json', status=3), 'later version')
     contains('none', tags(place, 'nofile.json', status=3), 'nofile.json')

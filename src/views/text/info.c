@@ -102,7 +102,7 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 
 	*allocated = *live = 0;
 	if (!hl_model_info(m)->totals.samples)
-		return hl_mode_number(hl_model_info(m)->meta.mode) == HL_MODE_SAMPLE;
+		return hl_model_samples(m);
 	if (hl_model_withholds(m))
 		return true; /* what is in sums only is exact; how far off the rest is no sum tells
 			      */
@@ -155,6 +155,11 @@ static void text_estimate(FILE *out, struct hl_model *m)
 
 	if (!ask_margins(m, &allocated, &live))
 		return;
+	if (!hl_model_info(m)->totals.samples) {
+		fprintf(out, "%-20sfrom no samples: too little was allocated for one\n",
+			"estimates");
+		return;
+	}
 	if (!margins_known(m)) {
 		fprintf(out, "%-20sfrom %s samples; how far off they are cannot be told\n",
 			"estimates", hl_text_count(n, hl_model_info(m)->totals.samples));

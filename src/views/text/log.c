@@ -18,7 +18,8 @@ const char *hl_snapshot_cause_name(uint32_t cause)
 		[HL_SNAPSHOT_RSS] = "rss",
 		[HL_SNAPSHOT_CTL] = "ctl",
 		[HL_SNAPSHOT_END] = "end",
-		[HL_SNAPSHOT_BORDER] = "mode"};
+		[HL_SNAPSHOT_BORDER] = "mode",
+		[HL_SNAPSHOT_SIGNAL] = "signal"};
 
 	return cause < HL_ARRAY_LEN(names) ? names[cause] : "other";
 }

@@ -72,6 +72,8 @@ const char *hl_style(const struct hl_text_opts *opts, enum hl_style style)
 /* As wide as "1023.9 KiB" and "10,000,000" at least, so that most pages look alike. */
 #define NUMBER_WIDTH 10
 #define SHARE_WIDTH  7
+/* "+-196%", of a single small sample: there is no more. */
+#define MARGIN_WIDTH 6
 
 static int width_of(const char *number)
 {
@@ -86,6 +88,7 @@ struct hl_numbers hl_numbers_of(const struct hl_value *total, const struct hl_te
 		.total = *total,
 		.bytes_width = width_of(hl_text_bytes(text, total->bytes)),
 		.blocks_width = width_of(hl_text_count(text, total->blocks)),
+		.margin = total->variance > 0,
 		.opts = opts,
 	};
 }
@@ -96,25 +99,43 @@ static enum hl_style style_of_share(double percent)
 	return percent >= 25 ? HL_STYLE_RED : percent >= 5 ? HL_STYLE_YELLOW : HL_STYLE_DIM;
 }
 
+/* Behind the bytes, rounded up: "12.3 MiB ±8%". What is exact among estimates has none. */
+static void put_margin(FILE *out, const struct hl_numbers *n, const struct hl_value *v)
+{
+	const char *sign = n->opts->unicode ? "±" : "+-";
+	double part = hl_percent(hl_value_margin(v), v->bytes);
+	unsigned percent = part < 999 ? (unsigned)part + ((double)(unsigned)part < part) : 999;
+	char text[32] = "";
+
+	if (!n->margin)
+		return;
+	if (v->variance > 0)
+		snprintf(text, sizeof(text), "%s%u%%", sign, percent);
+	fprintf(out, "%s%*s ", text, MARGIN_WIDTH - (int)hl_columns(text, strlen(text)), "");
+}
+
 void hl_put_numbers(FILE *out, const struct hl_numbers *n, const struct hl_value *v)
 {
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
 	double share = hl_percent(hl_measure(v, n->opts), hl_measure(&n->total, n->opts));
 
-	fprintf(out, "%s%*.1f%%%s  %*s  %*s  ", hl_style(n->opts, style_of_share(share)),
+	fprintf(out, "%s%*.1f%%%s  %*s%s", hl_style(n->opts, style_of_share(share)),
 		SHARE_WIDTH - 1, share, hl_style(n->opts, HL_STYLE_PLAIN), n->bytes_width,
-		hl_text_bytes(bytes, v->bytes), n->blocks_width, hl_text_count(blocks, v->blocks));
+		hl_text_bytes(bytes, v->bytes), n->margin ? " " : "  ");
+	put_margin(out, n, v);
+	fprintf(out, "%*s  ", n->blocks_width, hl_text_count(blocks, v->blocks));
 }
 
 void hl_put_numbers_head(FILE *out, const struct hl_numbers *n)
 {
-	fprintf(out, "%*s  %*s  %*s  ", SHARE_WIDTH, "share", n->bytes_width, "bytes",
-		n->blocks_width, "blocks");
+	fprintf(out, "%*s  %*s%s%*s  ", SHARE_WIDTH, "share", n->bytes_width, "bytes",
+		n->margin ? " margin " : "  ", n->blocks_width, "blocks");
 }
 
 size_t hl_numbers_width(const struct hl_numbers *n)
 {
-	return SHARE_WIDTH + (size_t)n->bytes_width + (size_t)n->blocks_width + 6;
+	return SHARE_WIDTH + (size_t)n->bytes_width + (size_t)n->blocks_width + 6 +
+	       (n->margin ? MARGIN_WIDTH : 0);
 }
 
 void hl_put_no_numbers(FILE *out, const struct hl_numbers *n)
@@ -158,6 +179,8 @@ void hl_put_head(
 		hl_strbuf_printf(&b, ", estimated from samples: %s%s (95 %%)",
 			opts->unicode ? "±" : "+-",
 			hl_text_bytes(bytes, hl_value_margin(&a->total)));
+	else if (a->total.blocks == 0 && hl_model_samples(m))
+		hl_strbuf_puts(&b, "; there is no sample of it");
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
 	hl_strbuf_fini(&b);
 }

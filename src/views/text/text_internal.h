@@ -16,6 +16,7 @@
 struct hl_numbers {
 	struct hl_value total;
 	int bytes_width, blocks_width;
+	bool margin; /* they are estimates: each has its own */
 	const struct hl_text_opts *opts;
 };
 struct hl_numbers hl_numbers_of(const struct hl_value *total, const struct hl_text_opts *opts);

@@ -156,8 +156,7 @@ static void put_deeper(struct print *p, uint32_t node, uint32_t n)
 	struct hl_value sum = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
-		sum.bytes += p->t->nodes[children[i]].total.bytes;
-		sum.blocks += p->t->nodes[children[i]].total.blocks;
+		hl_value_add(&sum, &p->t->nodes[children[i]].total);
 	}
 	hl_put_numbers(p->out, &p->numbers, &sum);
 	put_indent(p, 1);
