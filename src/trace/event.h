@@ -8,6 +8,7 @@
 #define HL_TRACE_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/func.h"
@@ -114,6 +115,27 @@ struct hl_cost {
 	uint64_t hook_ns;      /* in our hooks, waits apart; from one in HL_TIMED_EVERY */
 };
 
+/*
+ * A trace that was cut from another. What is left in it is exact: times are those of the whole run,
+ * and blocks that were live when the range begins are in it from their own birth on.
+ */
+#define HL_CUT_RANGE  1u  /* events after to_ns, and blocks that were dead at from_ns, are not in it */
+#define HL_CUT_LIFE   2u  /* nor blocks that lived shorter than min_life_ns */
+#define HL_CUT_FILTER 4u  /* nor those that the filter did not choose */
+#define HL_CUT_NAMES  8u  /* functions, files and modules have made-up names */
+#define HL_CUT_ALL    16u /* and so has everything else that could tell whose it is */
+struct hl_cut_note {
+	uint32_t flags; /* 0: nothing was cut */
+	uint64_t from_ns, to_ns, min_life_ns;
+	const char *filter; /* "" when it would tell names; NULL is as good */
+};
+
+/* How much was cut. */
+struct hl_left_out {
+	uint64_t blocks, bytes;             /* allocations that are not in the trace */
+	uint64_t older_blocks, older_bytes; /* that are in it, but from before its range */
+};
+
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
 	const char *program; /* path of the executable */
@@ -130,6 +152,7 @@ struct hl_meta {
 	bool forked;              /* a fork child: its books started empty */
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
+	struct hl_cut_note cut;        /* what is not in it because it was cut */
 };
 
 struct hl_module {
@@ -146,6 +169,23 @@ struct hl_node {
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */
 #define HL_OFFSET_CUT UINT64_C(1)
+
+/*
+ * A name that the trace itself has for a place in the code. Where it has any, no file is asked:
+ * modules are then made up, too.
+ */
+struct hl_name_frame {
+	const char *function;
+	const char *file; /* NULL when not known */
+	uint32_t line;    /* 0 when not known */
+	bool inlined;     /* into the frame before it */
+};
+struct hl_named_site {
+	uint32_t module; /* or HL_MODULE_NONE */
+	uint64_t offset;
+	const struct hl_name_frame *frames; /* outermost first */
+	size_t n_frames;
+};
 
 /* The resident set of the program, seen from outside. */
 struct hl_rss_sample {

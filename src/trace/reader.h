@@ -34,6 +34,7 @@ struct hl_trace_info {
 	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
 	uint64_t stops;          /* how often recording was switched off on the way */
 	struct hl_cost cost;
+	struct hl_left_out left_out; /* of a cut trace that has its end */
 	uint64_t threads; /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
 	/* Damage: nothing of it is ever part of a number above it. */
@@ -66,6 +67,13 @@ int hl_reader_n_modules(struct hl_reader *r, uint32_t *n);
 int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module);
 int hl_reader_n_threads(struct hl_reader *r, uint32_t *n);
 int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
+
+/*
+ * The names that the trace has for a place in the code, outermost first; the reader's. 0 or -errno;
+ * *n is 0 when it has none.
+ */
+int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
+	const struct hl_name_frame **frames, size_t *n);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {

@@ -13,6 +13,8 @@
 #include "base/varint.h"
 #include "trace/format_internal.h"
 #include "trace/reader.h"
+#include "util/map.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 struct hl_row {
@@ -57,6 +59,20 @@ struct hl_tables {
 	HL_VEC(uint8_t) strings;
 };
 
+/* The names of one place in the code: frames[first .. first + n). */
+struct hl_site_names {
+	size_t first, n;
+};
+
+struct hl_stored_names {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	struct hl_map ids;
+	HL_VEC(struct hl_site_names) sites;
+	HL_VEC(struct hl_name_frame) frames;
+	struct hl_strings strings;
+	size_t bytes; /* of texts, as often as chunks have them */
+};
+
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
@@ -84,7 +100,9 @@ struct hl_reader {
 	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
 	char *meta_strings[6];
+	char *cut_filter;
 	struct hl_tables tables;
+	struct hl_stored_names names;
 	struct hl_trace_info info;
 	bool info_ready;
 };
@@ -159,6 +177,13 @@ int hl_list_chunks(struct hl_reader *r);
 /* reader_info.c */
 int hl_read_meta(struct hl_reader *r);
 void hl_describe_damage(struct hl_reader *r);
+
+/* cut.c */
+int hl_read_cut(struct hl_reader *r, struct hl_chunk *c);
+int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c);
+
+/* names.c */
+void hl_stored_names_fini(struct hl_stored_names *n);
 
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);

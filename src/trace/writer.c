@@ -377,6 +377,8 @@ int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl
 	if (!w->error)
 		w->error = hl_write_rss(w);
 	if (!w->error)
+		w->error = hl_write_names(w);
+	if (!w->error)
 		w->error = hl_write_keyframe(w, true);
 	if (!w->error)
 		w->error = hl_write_end(w, end, counters);
@@ -398,6 +400,7 @@ void hl_writer_close(struct hl_writer *w)
 	free(w->summary);
 	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
+	hl_names_fini(&w->names);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->node_state);

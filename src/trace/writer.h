@@ -48,6 +48,9 @@ int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 
+/* Names of a place in the code, once for each that nodes have. */
+int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site);
+
 /*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its
  * block's; ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's
@@ -79,6 +82,9 @@ uint64_t hl_writer_bytes(const struct hl_writer *w);
 
 /* Goes into the end, if it is given before it. */
 void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost);
+
+/* The same, of a trace whose meta has a cut. */
+void hl_writer_set_left_out(struct hl_writer *w, const struct hl_left_out *left_out);
 
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
 int hl_writer_end(

@@ -9,6 +9,7 @@
 #include "trace/seal_internal.h"
 #include "trace/totals.h"
 #include "trace/writer.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 /* The columns of an EVENTS chunk in the order of their ids. */
@@ -105,8 +106,17 @@ struct hl_pending_tables {
 	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
+/* Names that were added since the last NAMES chunk; each such chunk has its own texts. */
+struct hl_pending_names {
+	struct hl_strings known;
+	hl_bytes texts, sites;
+	uint64_t n_sites;
+};
+
 struct hl_writer {
 	struct hl_cost cost;
+	struct hl_left_out left_out;
+	bool cut; /* META says that something is left out */
 	uint32_t stops;
 	int error; /* the first one */
 	bool ended, follows_alloc;
@@ -128,6 +138,7 @@ struct hl_writer {
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
+	struct hl_pending_names names;
 	HL_VEC(struct hl_rss_sample) rss;
 
 	/* Where chunks go, and what is known of that place. A file of our own, or somebody's. */
@@ -158,6 +169,14 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 void hl_tables_fini(struct hl_pending_tables *t);
 /* The totals of the process so far, in the order of the format, onto b. */
 int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *counters);
+
+/* cut.c */
+int hl_write_cut(struct hl_writer *w, const struct hl_cut_note *cut);
+int hl_write_left_out(struct hl_writer *w);
+
+/* names.c */
+int hl_write_names(struct hl_writer *w);
+void hl_names_fini(struct hl_pending_names *n);
 
 /* writer_keyframe.c */
 /* A node or a thread that is not marked yet. */
