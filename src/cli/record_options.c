@@ -22,6 +22,7 @@
 FLAG_SETTER(set_output, o->output = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
+FLAG_SETTER(set_embed, o->embed = true)
 FLAG_SETTER(set_gdb, o->gdb = true)
 FLAG_SETTER(set_gdb_options, o->gdb = true; o->gdb_options = value)
 FLAG_SETTER(set_quiet, o->quiet = true)
@@ -162,6 +163,10 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "mode", MODE_VALUES, "how much is kept (default trace: every event)", set_mode},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
+	{0, "embed-binaries", NULL,
+		"keep the program, its libraries and their debug files in the trace; done when the "
+		"program has ended",
+		set_embed},
 	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
 		set_start},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "model/carried.h"
 #include "model/disguise.h"
 #include "model/kept.h"
 #include "model/life.h"
@@ -415,6 +416,8 @@ static int write_trace(struct cutting *c, int fd)
 		err = copy_events(c);
 	if (!err)
 		err = copy_rss(c);
+	if (!err && !c->disguise) /* they would tell the names */
+		err = hl_model_carry_over(c->m, c->w, &c->write_err);
 	if (!err)
 		err = finish(c);
 	hl_writer_close(c->w);

@@ -187,6 +187,20 @@ struct hl_named_site {
 	size_t n_frames;
 };
 
+/* A file that a trace carries. Stored: never renumber. */
+enum hl_carried_kind {
+	HL_CARRIED_MODULE, /* a program or a library */
+	HL_CARRIED_DEBUG,  /* its debug file */
+	HL_CARRIED_SHARED, /* what several debug files share (dwz) */
+};
+struct hl_carried {
+	uint8_t kind;
+	const char *path; /* where it was; hostile like all of a trace */
+	const uint8_t *build_id;
+	uint32_t build_id_len; /* 0 when there is none */
+	uint64_t size;
+};
+
 /* The resident set of the program, seen from outside. */
 struct hl_rss_sample {
 	uint64_t time_ns, rss_bytes;

@@ -75,6 +75,13 @@ int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
 int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
 	const struct hl_name_frame **frames, size_t *n);
 
+/* Files that it carries, from 0; those that are not whole are left out. The strings are the
+ * reader's. */
+int hl_reader_n_files(struct hl_reader *r, size_t *n);
+int hl_reader_file(struct hl_reader *r, size_t i, struct hl_carried *file);
+/* Writes one to fd. 0, -EBADMSG for damage, else what writing failed with. */
+int hl_reader_copy_file(struct hl_reader *r, size_t i, int fd);
+
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
 	bool lost; /* header or place gone: only seq is sure */

@@ -73,6 +73,20 @@ struct hl_stored_names {
 	size_t bytes; /* of texts, as often as chunks have them */
 };
 
+struct hl_file_entry {
+	struct hl_carried what;
+	char *path;
+	uint8_t *id;
+	uint64_t number, have; /* bytes in the pieces so far */
+	size_t row, n_rows;    /* its pieces follow each other */
+};
+
+struct hl_files {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	HL_VEC(struct hl_file_entry) v;
+	uint64_t bytes;
+};
+
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
@@ -103,6 +117,7 @@ struct hl_reader {
 	char *cut_filter;
 	struct hl_tables tables;
 	struct hl_stored_names names;
+	struct hl_files files;
 	struct hl_trace_info info;
 	bool info_ready;
 };
@@ -184,6 +199,9 @@ int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c);
 
 /* names.c */
 void hl_stored_names_fini(struct hl_stored_names *n);
+
+/* carried.c */
+void hl_files_fini(struct hl_files *f);
 
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);

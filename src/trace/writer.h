@@ -51,6 +51,9 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 /* Names of a place in the code, once for each that nodes have. */
 int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site);
 
+/* A whole file, from its start; fd stays the caller's. -EIO: it has become shorter. */
+int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int fd);
+
 /*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its
  * block's; ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's

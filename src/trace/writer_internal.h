@@ -116,6 +116,7 @@ struct hl_pending_names {
 struct hl_writer {
 	struct hl_cost cost;
 	struct hl_left_out left_out;
+	uint64_t n_files;
 	bool cut; /* META says that something is left out */
 	uint32_t stops;
 	int error; /* the first one */
@@ -177,6 +178,10 @@ int hl_write_left_out(struct hl_writer *w);
 /* names.c */
 int hl_write_names(struct hl_writer *w);
 void hl_names_fini(struct hl_pending_names *n);
+
+/* carried.c: a file in pieces, each sealed and then given to `put`. */
+int hl_seal_file(struct hl_sealer *s, const struct hl_chunk_head *here, uint64_t number,
+	const struct hl_carried *file, int fd, int (*put)(void *arg), void *arg);
 
 /* writer_keyframe.c */
 /* A node or a thread that is not marked yet. */
