@@ -34,6 +34,7 @@ struct cutting {
 	struct hl_writer *w;
 	int write_err;
 	uint32_t *nodes, *modules; /* new numbers + 1; 0: not written yet */
+	uint64_t last_alloc; /* ordinal of the last event if it is an allocation, plus 1; else 0 */
 	uint32_t n_threads, n_new_nodes, n_new_modules;
 	HL_VEC(uint32_t) path;
 };
@@ -238,7 +239,26 @@ static void count(struct cutting *c, const struct hl_event *e, bool older)
 	}
 }
 
-static int copy_event(struct cutting *c, const struct hl_event *from, bool pair, bool older)
+/* The ordinal, plus 1, of the allocation that is the event just before this one in the run; 0: it is
+ * none. */
+static uint64_t alloc_before(
+	const struct cutting *c, size_t chunk, const struct hl_chunk_events *e, size_t i)
+{
+	if (i > 0)
+		return e->events[i - 1].op == HL_OP_ALLOC ? e->events[i - 1].ordinal + 1 : 0;
+	return e->follows_alloc ? hl_reader_chunk(c->m->reader, chunk)->first_ordinal : 0;
+}
+
+/* What was between an allocation and a free is gone: they must not look as if it had never been. */
+static void note_apart(struct cutting *c, struct hl_event *e, uint64_t before_it)
+{
+	if (e->op == HL_OP_FREE && c->last_alloc == e->ordinal + 1 && before_it != e->ordinal + 1)
+		e->flags |= HL_EVENT_APART;
+	c->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal + 1 : 0;
+}
+
+static int copy_event(struct cutting *c, const struct hl_event *from, bool pair, bool older,
+	uint64_t before_it)
 {
 	struct hl_event e = *from;
 	int err = map_node(c, from->node, &e.node);
@@ -247,6 +267,7 @@ static int copy_event(struct cutting *c, const struct hl_event *from, bool pair,
 		err = map_node(c, from->free_node, &e.free_node);
 	if (err)
 		return err;
+	note_apart(c, &e, before_it);
 	e.ordinal = hl_kept_rank(&c->kept, from->ordinal);
 	if (!pair)
 		e.flags &= (uint8_t)~HL_EVENT_MOVED;
@@ -290,7 +311,8 @@ static int copy_chunk(struct cutting *c, size_t chunk, const struct hl_chunk_eve
 		for (; x < e->n_extras && e->extras_at[x] <= i && !err; x++)
 			err = copy_extra(c, &e->extras[x], e->extras_at[x] < from);
 		if (!err && is_kept(c, e, i, to))
-			err = copy_event(c, &e->events[i], is_pair(c, e, i, to), i < from);
+			err = copy_event(c, &e->events[i], is_pair(c, e, i, to), i < from,
+				alloc_before(c, chunk, e, i));
 	}
 	return err;
 }

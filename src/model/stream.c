@@ -107,7 +107,7 @@ static int death(
 	b->death_ns = e->time_ns;
 	b->died = (uint8_t)phase;
 	b->free_thread = e->thread;
-	b->next = s->previous == e->ordinal;
+	b->next = s->previous == e->ordinal && !(e->flags & HL_EVENT_APART);
 	return hand_over(s, b);
 }
 

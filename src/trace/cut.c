@@ -54,6 +54,14 @@ int hl_write_left_out(struct hl_writer *w)
 	return 0;
 }
 
+int hl_note_apart(struct hl_writer *w)
+{
+	uint32_t at = w->enc.n_events - 1, step = at - w->apart_at;
+
+	w->apart_at = at;
+	return hl_bytes_varint(&w->apart, step);
+}
+
 /* ---- reading: 0, also when there is none, -EBADMSG or -ENOMEM ---- */
 
 int hl_read_cut(struct hl_reader *r, struct hl_chunk *c)
@@ -96,4 +104,22 @@ int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c)
 	l->older_blocks = hl_cursor_varint(&cur);
 	l->older_bytes = hl_cursor_varint(&cur);
 	return cur.bad ? -EBADMSG : 0;
+}
+
+int hl_read_apart(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into)
+{
+	struct hl_cursor cur;
+	uint64_t at = 0;
+	int err = hl_column(r, c, HL_COL_APART, &cur);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	while (cur.p < cur.end) {
+		at += hl_cursor_varint(&cur);
+		if (cur.bad || at >= into->n_events || into->events[at].op != HL_OP_FREE)
+			return hl_fail(r, "Chunk %llu does not hold what its head says.",
+				(unsigned long long)c->head.seq);
+		into->events[at].flags |= HL_EVENT_APART;
+	}
+	return 0;
 }

@@ -28,6 +28,9 @@ enum hl_op {
 
 /* Event flags. */
 #define HL_EVENT_MOVED 1u /* half of a realloc: a FREE and, directly after it, its ALLOC */
+/* A FREE directly after the ALLOC of its block, but in the run, from which the trace was cut, there
+ * were events between them: the block is not temporary. */
+#define HL_EVENT_APART 2u
 
 /*
  * One heap event. A realloc is a FREE of the old block and, as the very next event and at the

@@ -147,9 +147,10 @@ enum hl_column_id {
 
 	HL_COL_INDEX = 112,
 
-	/* META, END */
+	/* META, END, EVENTS */
 	HL_COL_CUT = 160,
 	HL_COL_LEFT_OUT,
+	HL_COL_APART,
 	/* NAMES */
 	HL_COL_NAMES_TEXT = 164,
 	HL_COL_NAMES_SITES,

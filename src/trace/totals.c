@@ -58,7 +58,8 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *e)
 		t->sums.free_blocks++;
 		t->sums.free_bytes += e->size;
 		t->temporary += t->events == t->last_alloc_event &&
-				e->ordinal == t->last_alloc_ordinal && t->events > 0;
+				e->ordinal == t->last_alloc_ordinal && t->events > 0 &&
+				!(e->flags & HL_EVENT_APART);
 		if (hl_unlikely(e->func == HL_FUNC_IMPLICIT)) {
 			t->implicit_frees++;
 			t->implicit_bytes += e->size;

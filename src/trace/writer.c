@@ -197,7 +197,9 @@ static int write_events(struct hl_writer *w)
 	for (int i = 0; i < EC_COUNT; i++)
 		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_OP + i), e->base[i],
 			(size_t)(e->at[i] - e->base[i]));
-	err = add_summary(w, raw, &summary);
+	hl_seal_column(&w->sealer, HL_COL_APART, w->apart.data, w->apart.len);
+	err = add_summary(w, raw + w->apart.len, &summary);
+	w->apart.len = w->apart_at = 0;
 	if (!err)
 		err = hl_writer_put(w);
 	if (err)
@@ -287,6 +289,8 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
 			w->thread_state.data[e->thread] == 0))
 		err |= hl_keyframe_touch(w, e);
+	if (hl_unlikely(e->flags & HL_EVENT_APART))
+		err |= hl_note_apart(w);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;
 	if (alloc && moved && w->pair_open)
@@ -401,6 +405,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
 	hl_names_fini(&w->names);
+	hl_vec_free(&w->apart);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->node_state);

@@ -116,6 +116,8 @@ struct hl_pending_names {
 struct hl_writer {
 	struct hl_cost cost;
 	struct hl_left_out left_out;
+	hl_bytes apart; /* column of the chunk that is being filled */
+	uint32_t apart_at;
 	uint64_t n_files;
 	bool cut; /* META says that something is left out */
 	uint32_t stops;
@@ -174,6 +176,8 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *co
 /* cut.c */
 int hl_write_cut(struct hl_writer *w, const struct hl_cut_note *cut);
 int hl_write_left_out(struct hl_writer *w);
+/* The event that was just added is marked so. */
+int hl_note_apart(struct hl_writer *w);
 
 /* names.c */
 int hl_write_names(struct hl_writer *w);
