@@ -227,6 +227,8 @@ def event_lines(c):
     moved = set()
     for at in accumulate(c.varints(39)):
         moved.update((at - 1, at))
+    for at in accumulate(c.varints(162)):
+        need(ops[at] == 1, 'APART')
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 

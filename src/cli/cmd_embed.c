@@ -109,7 +109,8 @@ const struct hl_cmd hl_cmd_embed = {
 	.summary = "keep the program, its libraries and debug files in a trace",
 	.usage = "[options] FILE",
 	.examples = embed_examples,
-	.about = "The trace then has its names wherever it is taken. record --embed-binaries does the\n"
+	.about = "The trace then has its names wherever it is taken. record --embed-binaries does "
+		 "the\n"
 		 "same when the program has ended.\n",
 	.opts = embed_opts,
 	.operand = HL_OPERAND_TRACE,

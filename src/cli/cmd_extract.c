@@ -139,7 +139,8 @@ static const char *why_not(int err)
 	case EXDEV:
 		return "its path leads out of the folder";
 	case EEXIST:
-		return "there is such a file, which is not overwritten; choose another folder with -d";
+		return "there is such a file, which is not overwritten; choose another folder with "
+		       "-d";
 	case ELOOP:
 	case ENOTDIR:
 		return "there is a link or a file where its folder should be";
@@ -235,7 +236,8 @@ static int run_extract(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt extract_opts[] = {
-	{'d', "directory", "DIR", "write below DIR (default: FILE's name and .files, here)", set_dir},
+	{'d', "directory", "DIR", "write below DIR (default: FILE's name and .files, here)",
+		set_dir},
 	{'l', "list", NULL, "only list them: kind, size, build-id, path", set_list},
 	{0},
 };
@@ -251,7 +253,8 @@ const struct hl_cmd hl_cmd_extract = {
 	.summary = "give back the files that a trace carries",
 	.usage = "[options] FILE",
 	.examples = extract_examples,
-	.about = "Below DIR they lie where they lay on the machine that was recorded, debug files by their\n"
+	.about = "Below DIR they lie where they lay on the machine that was recorded, debug files "
+		 "by their\n"
 		 "build-id: report --sysroot=DIR takes them from there, and so does gdb.\n",
 	.opts = extract_opts,
 	.operand = HL_OPERAND_TRACE,

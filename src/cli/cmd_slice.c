@@ -188,8 +188,8 @@ static int run_slice(void *state, int argc, char **argv)
 	if (!status) {
 		hl_trace_file_warn(m);
 		say_done(s, &done);
-		status = hl_trace_file_close(m, &s->common,
-			done.moved ? "a part of the trace that is lost" : NULL);
+		status = hl_trace_file_close(
+			m, &s->common, done.moved ? "a part of the trace that is lost" : NULL);
 	} else {
 		hl_model_close(m);
 	}
@@ -216,7 +216,8 @@ static const struct hl_opt slice_opts[] = {
 	{0, "min-life", "DURATION", "only blocks that live at least so long", set_min_life},
 	{0, "filter", "EXPR", "only blocks that fit EXPR, as in report; again: and", set_filter},
 	{0, "anonymize", "[HOW:" ANONYMIZE_VALUES "]",
-		"made-up names of functions, files and modules; =full: of all that could tell whose "
+		"made-up names of functions, files and modules; =full: of all that could tell "
+		"whose "
 		"it is",
 		set_anonymize},
 	{0, "force", NULL, "write also into a folder that everybody may change", set_force},
@@ -239,7 +240,8 @@ const struct hl_cmd hl_cmd_slice = {
 	.summary = "cut a smaller trace from a trace, or make it anonymous",
 	.usage = "[options] -o NEW [FILE]",
 	.examples = slice_examples,
-	.about = "What is left is exact, and the new trace says what was cut: see info. Times are those\n"
+	.about = "What is left is exact, and the new trace says what was cut: see info. Times are "
+		 "those\n"
 		 "of the whole run. A block that is live at A is there from its own birth on.\n",
 	.opts = slice_opts,
 	.operand = HL_OPERAND_TRACE,

@@ -14,8 +14,8 @@ struct hl_embed_result {
 };
 
 /*
- * Writes m, the trace at `path`, with its files to `to`; with to->path NULL in place of itself. 0, or
- * an exit status with a message.
+ * Writes m, the trace at `path`, with its files to `to`; with to->path NULL in place of itself. 0,
+ * or an exit status with a message.
  */
 int hl_embed(struct hl_model *m, const char *path, struct hl_new_file *to, bool quiet,
 	struct hl_embed_result *result);

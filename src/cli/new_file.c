@@ -36,7 +36,8 @@ static int look(const struct hl_new_file *f)
 	return -errno;
 }
 
-/* A nameless file is gone when we are; where there is none, one with a name that nobody looks for. */
+/* A nameless file is gone when we are; where there is none, one with a name that nobody looks for.
+ */
 static int make(struct hl_new_file *f)
 {
 	char self[64];

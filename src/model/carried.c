@@ -34,8 +34,8 @@ static int unpack(struct hl_model *m, size_t i)
 	return err ? err : fd;
 }
 
-static bool is_it(const struct hl_carried *f, unsigned kind, const char *path, const uint8_t *id,
-	size_t len)
+static bool is_it(
+	const struct hl_carried *f, unsigned kind, const char *path, const uint8_t *id, size_t len)
 {
 	if (f->kind != kind || f->build_id_len != len)
 		return false;
@@ -43,7 +43,8 @@ static bool is_it(const struct hl_carried *f, unsigned kind, const char *path, c
 }
 
 /* SIZE_MAX: none. */
-static size_t find(struct hl_model *m, unsigned kind, const char *path, const uint8_t *id, size_t len)
+static size_t find(
+	struct hl_model *m, unsigned kind, const char *path, const uint8_t *id, size_t len)
 {
 	struct hl_carried f;
 	size_t n;
@@ -126,10 +127,8 @@ static int take_file(void *arg, enum hl_symbols_file kind, const char *path, int
 	const uint8_t *id, size_t len)
 {
 	struct embedding *b = arg;
-	struct hl_carried f = {.kind = (uint8_t)kind,
-		.path = path,
-		.build_id = id,
-		.build_id_len = (uint32_t)len};
+	struct hl_carried f = {
+		.kind = (uint8_t)kind, .path = path, .build_id = id, .build_id_len = (uint32_t)len};
 	struct stat st;
 	int err;
 

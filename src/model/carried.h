@@ -15,7 +15,7 @@ struct hl_embedded {
 };
 
 struct hl_embedding {
-	uint64_t files, bytes;                                      /* that are new */
+	uint64_t files, bytes;                                       /* that are new */
 	void (*module)(void *arg, const struct hl_embedded *module); /* told of each; may be NULL */
 	void *arg;
 };
@@ -28,8 +28,8 @@ struct hl_embedding {
  */
 int hl_model_embed(struct hl_model *m, int fd, struct hl_embedding *e);
 
-/* Copies what the trace carries to another; what is damaged is left out. 0 or -errno; *write_err: the
- * same if it is the writer's. */
+/* Copies what the trace carries to another; what is damaged is left out. 0 or -errno; *write_err:
+ * the same if it is the writer's. */
 struct hl_writer;
 int hl_model_carry_over(struct hl_model *m, struct hl_writer *to, int *write_err);
 

@@ -142,8 +142,7 @@ static int add_frame(struct hl_disguise *d, const struct hl_frame_ref *ref)
 	const struct hl_frame *f = hl_model_frame(d->m, ref->frame);
 	struct hl_name_frame named = {.line = f->line, .inlined = ref->inlined};
 	bool as_is = stays(f->function) || (f->module && hl_runtime_module(f->module));
-	int err = make_up(
-		&d->functions, f->function, as_is ? f->function : NULL, &named.function);
+	int err = make_up(&d->functions, f->function, as_is ? f->function : NULL, &named.function);
 
 	if (!err && f->file)
 		err = make_up(&d->files, f->file, NULL, &named.file);

@@ -21,9 +21,9 @@ void hl_disguise_free(struct hl_disguise *d);
 /* Each changes what it is given; strings in it are then the disguise's. 0 or -errno. */
 int hl_disguise_meta(struct hl_disguise *d, struct hl_meta *meta);
 int hl_disguise_module(struct hl_disguise *d, struct hl_module *module);
-/* `id`: the node in the model's trace. Its names go to the writer, with node->module as it is there. */
-int hl_disguise_node(
-	struct hl_disguise *d, struct hl_writer *w, uint32_t id, struct hl_node *node);
+/* `id`: the node in the model's trace. Its names go to the writer, with node->module as it is
+ * there. */
+int hl_disguise_node(struct hl_disguise *d, struct hl_writer *w, uint32_t id, struct hl_node *node);
 int hl_disguise_extra(struct hl_disguise *d, struct hl_extra *extra);
 void hl_disguise_event(const struct hl_disguise *d, struct hl_event *event);
 

@@ -1,5 +1,6 @@
 /*
- * kept.h - which blocks are kept when a trace is cut: a set of ordinals, and the new ordinal of each.
+ * kept.h - which blocks are kept when a trace is cut: a set of ordinals, and the new ordinal of
+ * each.
  *
  * Memory follows the blocks that are kept, an eighth of a byte each where they are dense; a number
  * in a file can make it no larger than that. A zeroed set is an empty one.

@@ -37,6 +37,7 @@ struct cutting {
 	uint64_t last_alloc; /* ordinal of the last event if it is an allocation, plus 1; else 0 */
 	uint32_t n_threads, n_new_nodes, n_new_modules;
 	HL_VEC(uint32_t) path;
+	struct hl_map named; /* places whose names are written */
 };
 
 static void add_part(struct hl_strbuf *out, const char *fmt, ...) hl_printf(2, 3);
@@ -136,6 +137,20 @@ static int add_module(struct cutting *c, uint32_t module, uint32_t *number)
 	return err;
 }
 
+/* Names that the trace has itself go with the places that they are of; `module` is the old number.
+ */
+static int carry_names(struct cutting *c, uint32_t module, const struct hl_node *node)
+{
+	struct hl_named_site site = {.module = node->module, .offset = node->offset};
+	uint64_t key = (uint32_t)(module + 1);
+	int err = hl_reader_names(c->m->reader, module, node->offset, &site.frames, &site.n_frames);
+
+	if (err || site.n_frames == 0 || hl_map_get(&c->named, key, node->offset) != HL_MAP_NONE)
+		return err;
+	err = hl_map_put(&c->named, key, node->offset, 0);
+	return err ? err : wrote(c, hl_writer_add_names(c->w, &site));
+}
+
 /* Its parent, if it has one, is written. */
 static int add_node(struct cutting *c, uint32_t id, struct hl_node *node)
 {
@@ -149,6 +164,8 @@ static int add_node(struct cutting *c, uint32_t id, struct hl_node *node)
 		err = add_module(c, module, &node->module);
 	if (!err && c->disguise)
 		err = hl_disguise_node(c->disguise, c->w, id, node);
+	else if (!err)
+		err = carry_names(c, module, node);
 	if (!err)
 		err = wrote(c, hl_writer_add_node(c->w, node));
 	c->nodes[id] = ++c->n_new_nodes;
@@ -205,8 +222,8 @@ static int add_threads(struct cutting *c)
 /* --- events --- */
 
 /* How many events of the chunk come before a place. */
-static size_t before(struct cutting *c, const struct hl_place *p, size_t chunk,
-	const struct hl_chunk_events *e)
+static size_t before(
+	struct cutting *c, const struct hl_place *p, size_t chunk, const struct hl_chunk_events *e)
 {
 	if (chunk != p->chunk)
 		return chunk < p->chunk ? e->n_events : 0;
@@ -239,8 +256,8 @@ static void count(struct cutting *c, const struct hl_event *e, bool older)
 	}
 }
 
-/* The ordinal, plus 1, of the allocation that is the event just before this one in the run; 0: it is
- * none. */
+/* The ordinal, plus 1, of the allocation that is the event just before this one in the run; 0: it
+ * is none. */
 static uint64_t alloc_before(
 	const struct cutting *c, size_t chunk, const struct hl_chunk_events *e, size_t i)
 {
@@ -257,8 +274,8 @@ static void note_apart(struct cutting *c, struct hl_event *e, uint64_t before_it
 	c->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal + 1 : 0;
 }
 
-static int copy_event(struct cutting *c, const struct hl_event *from, bool pair, bool older,
-	uint64_t before_it)
+static int copy_event(
+	struct cutting *c, const struct hl_event *from, bool pair, bool older, uint64_t before_it)
 {
 	struct hl_event e = *from;
 	int err = map_node(c, from->node, &e.node);
@@ -271,7 +288,8 @@ static int copy_event(struct cutting *c, const struct hl_event *from, bool pair,
 	e.ordinal = hl_kept_rank(&c->kept, from->ordinal);
 	if (!pair)
 		e.flags &= (uint8_t)~HL_EVENT_MOVED;
-	/* Of a block from an earlier chunk only the class of its life is known: any of it will do. */
+	/* Of a block from an earlier chunk only the class of its life is known: any of it will do.
+	 */
 	if (e.op == HL_OP_FREE && e.birth_ns == UINT64_MAX)
 		e.birth_ns = e.time_ns - hl_min_u64(e.time_ns, hl_life_class_ns(e.life_q));
 	if (c->disguise)
@@ -481,6 +499,7 @@ out:
 	hl_disguise_free(c.disguise);
 	hl_kept_fini(&c.kept);
 	hl_vec_free(&c.path);
+	hl_map_fini(&c.named);
 	free(c.nodes);
 	free(c.modules);
 	return err;

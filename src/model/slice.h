@@ -1,10 +1,10 @@
 /*
  * slice.h - a smaller trace from a trace.
  *
- * Whatever is left is exact: every block that is kept is kept with its own time, size, stack, threads
- * and death. A block that was live when the range begins is in the slice from its own birth on, so
- * that lifetimes and what is live at any moment of the range are those of the whole run. Times are
- * not shifted. Numbers of threads stay; those of stacks and allocations are given anew.
+ * Whatever is left is exact: every block that is kept is kept with its own time, size, stack,
+ * threads and death. A block that was live when the range begins is in the slice from its own birth
+ * on, so that lifetimes and what is live at any moment of the range are those of the whole run.
+ * Times are not shifted. Numbers of threads stay; those of stacks and allocations are given anew.
  */
 #ifndef HL_MODEL_SLICE_H
 #define HL_MODEL_SLICE_H
@@ -17,7 +17,7 @@
 enum hl_anonymity {
 	HL_NAMES_KEPT,
 	HL_NAMES_MADE_UP, /* functions, files, modules */
-	HL_ALL_MADE_UP,   /* also program, command, texts, ids of processes and threads, addresses */
+	HL_ALL_MADE_UP, /* also program, command, texts, ids of processes and threads, addresses */
 };
 
 struct hl_slice {

@@ -162,8 +162,8 @@ static int open_installed(
 int hl_finder_debug(struct hl_finder *f, const struct hl_image *of, const uint8_t *id, size_t len,
 	struct hl_image *debug)
 {
-	if (len && hl_finder_carried(f, HL_SYMBOLS_FILE_DEBUG, of->path ? of->path : "", id, len,
-			   debug) == 0)
+	if (len && hl_finder_carried(
+			   f, HL_SYMBOLS_FILE_DEBUG, of->path ? of->path : "", id, len, debug) == 0)
 		return 0;
 	if (len && open_installed(f, debug, id, len) == 0)
 		return 0;

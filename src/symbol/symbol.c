@@ -79,8 +79,8 @@ void hl_symbols_carry(struct hl_symbols *s, hl_symbols_open_fn *open, void *arg)
 	s->finder.carrier = (struct hl_carrier){open, arg};
 }
 
-static int hand_over(const struct hl_image *img, enum hl_symbols_file kind, hl_symbols_file_fn *fn,
-	void *arg)
+static int hand_over(
+	const struct hl_image *img, enum hl_symbols_file kind, hl_symbols_file_fn *fn, void *arg)
 {
 	const uint8_t *id = NULL;
 	size_t len = img->elf ? hl_image_build_id(img, &id) : 0;

@@ -66,11 +66,11 @@ enum hl_symbols_file {
 };
 /*
  * Before the first module is added: who may have files of his own. They are taken before those on
- * disk, but for what --symbols names. `open` gives a descriptor, which is then ours, or -errno. Files
- * are found by id, those without one (len 0) by path.
+ * disk, but for what --symbols names. `open` gives a descriptor, which is then ours, or -errno.
+ * Files are found by id, those without one (len 0) by path.
  */
-typedef int hl_symbols_open_fn(void *arg, enum hl_symbols_file kind, const char *path,
-	const uint8_t *id, size_t len);
+typedef int hl_symbols_open_fn(
+	void *arg, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);
 void hl_symbols_carry(struct hl_symbols *s, hl_symbols_open_fn *open, void *arg);
 /*
  * The files that a module's names come from. Each is handed over with a descriptor that is good

@@ -49,8 +49,8 @@ static int seal_piece(struct hl_sealer *s, const struct hl_chunk_head *here, con
 	hl_seal_column(s, HL_COL_NUMBERS, s->scratch.data, s->scratch.len);
 	if (v[1] == 0) {
 		hl_seal_column(s, HL_COL_FILE_PATH, file->path, path);
-		hl_seal_column(s, HL_COL_FILE_ID, file->build_id,
-			hl_min_u64(file->build_id_len, ID_MAX));
+		hl_seal_column(
+			s, HL_COL_FILE_ID, file->build_id, hl_min_u64(file->build_id_len, ID_MAX));
 	}
 	hl_seal_column(s, HL_COL_FILE_DATA, data, len);
 	return 0;
@@ -86,8 +86,8 @@ int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int f
 	if (!w->error && w->ended)
 		w->error = -EINVAL;
 	if (!w->error)
-		w->error = hl_seal_file(
-			&w->sealer, &w->open, w->n_files++, file, fd, put_writer, w);
+		w->error =
+			hl_seal_file(&w->sealer, &w->open, w->n_files++, file, fd, put_writer, w);
 	return w->error;
 }
 

@@ -43,8 +43,8 @@ int hl_chunk_file_open(
  */
 int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk);
 /*
- * The same for a chunk that is packed already, in a file with the same sync word: `bytes`, as long as
- * its head says.
+ * The same for a chunk that is packed already, in a file with the same sync word: `bytes`, as long
+ * as its head says.
  */
 struct hl_chunk_head;
 int hl_chunk_file_copy(

@@ -1,6 +1,6 @@
 /*
- * cut.c - what a trace says of having been cut from another: what, in META, so that even a copy that
- * broke off says it; and how much, in END.
+ * cut.c - what a trace says of having been cut from another: what, in META, so that even a copy
+ * that broke off says it; and how much, in END.
  */
 #include <errno.h>
 #include <stdlib.h>

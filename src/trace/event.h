@@ -122,7 +122,8 @@ struct hl_cost {
  * A trace that was cut from another. What is left in it is exact: times are those of the whole run,
  * and blocks that were live when the range begins are in it from their own birth on.
  */
-#define HL_CUT_RANGE  1u  /* events after to_ns, and blocks that were dead at from_ns, are not in it */
+#define HL_CUT_RANGE \
+	1u /* events after to_ns, and blocks that were dead at from_ns, are not in it */
 #define HL_CUT_LIFE   2u  /* nor blocks that lived shorter than min_life_ns */
 #define HL_CUT_FILTER 4u  /* nor those that the filter did not choose */
 #define HL_CUT_NAMES  8u  /* functions, files and modules have made-up names */
@@ -155,7 +156,7 @@ struct hl_meta {
 	bool forked;              /* a fork child: its books started empty */
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
-	struct hl_cut_note cut;        /* what is not in it because it was cut */
+	struct hl_cut_note cut;   /* what is not in it because it was cut */
 };
 
 struct hl_module {

@@ -1,8 +1,9 @@
 /*
  * extend.h - a copy of a whole trace, with more files in it.
  *
- * Every chunk is copied as it is but for END, which stays the last and gets a new number; so what the
- * trace says does not change. A trace that is damaged, or that somebody still writes, is not copied.
+ * Every chunk is copied as it is but for END, which stays the last and gets a new number; so what
+ * the trace says does not change. A trace that is damaged, or that somebody still writes, is not
+ * copied.
  */
 #ifndef HL_TRACE_EXTEND_H
 #define HL_TRACE_EXTEND_H

@@ -35,7 +35,7 @@ struct hl_trace_info {
 	uint64_t stops;          /* how often recording was switched off on the way */
 	struct hl_cost cost;
 	struct hl_left_out left_out; /* of a cut trace that has its end */
-	uint64_t threads; /* with at least one event */
+	uint64_t threads;            /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
 	/* Damage: nothing of it is ever part of a number above it. */
 	bool damaged;

@@ -131,8 +131,7 @@ static int load_end(struct hl_reader *r)
 	value = hl_cursor_varint(&cur);
 	duration = hl_cursor_varint(&cur);
 	stops = hl_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
-		hl_read_left_out(r, &c) < 0)
+	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;

@@ -18,7 +18,7 @@ sys.path.insert(0, sys.argv[3])
 import decode  # noqa: E402
 
 # Of the code; and what else could tell whose it is.
-CODE = [b'keep_long', b'die_young', b'secret_grow', b'worker', b'phases.c', b'cut/phases', b'x86_64-linux-gnu']
+CODE = [b'keep_long', b'die_young', b'secret_grow', b'worker', b'phases.c', b'x86_64-linux-gnu']
 REST = [b'secret-one', b'secret-two', b'phases', b'their-argument', os.path.dirname(phases).encode()]
 
 

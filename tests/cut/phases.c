@@ -106,8 +106,9 @@ static void phase(const char *name, int from, int to)
 	}
 	run_worker(to);
 	printf("%s{\"name\":\"%s\",\"live\":[%zu,%zu],\"made\":[%zu,%zu],\"end\":[%zu,%zu]}",
-		from ? "," : "", name, before.blocks, before.bytes, made.blocks - made_before.blocks,
-		made.bytes - made_before.bytes, live.blocks, live.bytes);
+		from ? "," : "", name, before.blocks, before.bytes,
+		made.blocks - made_before.blocks, made.bytes - made_before.bytes, live.blocks,
+		live.bytes);
 	usleep(30000);
 }
 

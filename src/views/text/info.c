@@ -136,7 +136,9 @@ static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_key_bool(j, "filtered", c->flags & HL_CUT_FILTER);
 	hl_json_key_string(j, "filter", c->filter);
 	hl_json_key_string(j, "made_up",
-		c->flags & HL_CUT_ALL ? "full" : c->flags & HL_CUT_NAMES ? "names" : NULL);
+		c->flags & HL_CUT_ALL     ? "full"
+		: c->flags & HL_CUT_NAMES ? "names"
+					  : NULL);
 	hl_json_key_u64(j, "left_out_allocations", i->left_out.blocks);
 	hl_json_key_u64(j, "left_out_bytes", i->left_out.bytes);
 	hl_json_key_u64(j, "older_allocations", i->left_out.older_blocks);
@@ -216,7 +218,9 @@ static void text_end(FILE *out, const struct hl_trace_info *i)
 		snprintf(text, sizeof(text), "another program took its place (exec)");
 		break;
 	case HL_END_STOPPED:
-		snprintf(text, sizeof(text), "the recording was stopped");
+		snprintf(text, sizeof(text),
+			i->meta.cut.flags & HL_CUT_RANGE ? "later than what is in here (see cut)"
+							 : "the recording was stopped");
 		break;
 	case HL_END_RUNNING:
 		snprintf(text, sizeof(text), "still being recorded");
@@ -283,8 +287,7 @@ static void text_cut(FILE *out, const struct hl_trace_info *i)
 		line(out, "left out", hl_strbuf_str(&b));
 	hl_strbuf_reset(&b);
 	hl_strbuf_printf(&b, "%s of the allocations, %s, are from before the range: they were live",
-		hl_text_count(blocks, left->older_blocks),
-		hl_text_bytes(bytes, left->older_bytes));
+		hl_text_count(blocks, left->older_blocks), hl_text_bytes(bytes, left->older_bytes));
 	if (left->older_blocks)
 		line(out, "older", hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
