@@ -96,6 +96,9 @@ int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site)
 /* A file cannot make us keep many times itself: at most 256 MiB of texts. */
 #define TEXTS_MAX(bytes) ((16u << 20) + 16 * hl_min_u64(bytes, 15u << 20))
 
+/* And of places and frames: no program has so many that are called, but a forged file could. */
+#define FRAMES_ALL_MAX(bytes) ((1u << 20) + hl_min_u64(bytes, 7u << 20))
+
 void hl_stored_names_fini(struct hl_stored_names *n)
 {
 	hl_map_fini(&n->ids);
@@ -149,7 +152,8 @@ static int read_site(struct hl_reader *r, struct hl_cursor *cur, const text_ids 
 	struct hl_site_names site = {n->frames.len, hl_cursor_varint(cur)};
 	int err = 0;
 
-	if (cur->bad || module > HL_MODULES_MAX || site.n > FRAMES_MAX)
+	if (cur->bad || module > HL_MODULES_MAX || site.n > FRAMES_MAX ||
+		n->frames.len + n->sites.len + site.n > FRAMES_ALL_MAX(r->data_bytes))
 		return -EBADMSG;
 	for (size_t i = 0; i < site.n && !err; i++)
 		err = read_frame(r, cur, ids);
