@@ -231,6 +231,8 @@ static int run_extract(void *state, int argc, char **argv)
 	status = run(s, m, argv[0]);
 	if (hl_model_info(m)->damaged)
 		hl_cli_error("the trace is damaged: %s", hl_model_info(m)->damage);
+	if (!status)
+		return hl_trace_file_close(m, &s->common, NULL);
 	hl_model_close(m);
 	return status;
 }
@@ -239,6 +241,7 @@ static const struct hl_opt extract_opts[] = {
 	{'d', "directory", "DIR", "write below DIR (default: FILE's name and .files, here)",
 		set_dir},
 	{'l', "list", NULL, "only list them: kind, size, build-id, path", set_list},
+	HL_OPT_STRICT,
 	{0},
 };
 
