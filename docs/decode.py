@@ -10,7 +10,7 @@ import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
-TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
+TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX', 40: 'NAMES', 41: 'FILE'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
          'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool').split()
 KINDS = ('mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode pool '
@@ -284,6 +284,8 @@ def event_lines(c, roles):
     for step in entries:
         at += step
         weights[at] = next(entries) + 1, next(entries)
+    for at in accumulate(c.varints(162)):
+        need(ops[at] == 1, 'PARTED')
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 

@@ -58,6 +58,8 @@ static int load(struct hl_model *m)
 	err = hl_symbols_new(&m->symbols);
 	if (!err)
 		hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
+	if (!err)
+		hl_symbols_carry(m->symbols, hl_model_open_carried, m);
 	return err;
 }
 

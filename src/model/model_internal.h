@@ -112,6 +112,9 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* carried.c: a file that the trace carries (hl_symbols_open_fn). */
+int hl_model_open_carried(
+	void *m, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);
 
 /*
  * Frames that stand beside each other and look the same though they are not: only what was

@@ -108,7 +108,7 @@ static int death(
 	b->death_ns = e->time_ns;
 	b->died = (uint8_t)phase;
 	b->free_thread = hl_role_of(s->m, e->thread).thread;
-	b->next = s->previous == e->ordinal;
+	b->next = s->previous == e->ordinal && !(e->flags & HL_EVENT_PARTED);
 	return hand_over(s, b);
 }
 
@@ -216,7 +216,10 @@ static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum 
 {
 	struct hl_role role = hl_role_of(s->m, x->thread);
 	const struct hl_event at = {
-		.time_ns = x->time_ns, .ordinal = x->value2, .thread = x->thread};
+		.time_ns = x->time_ns,
+		.ordinal = x->value2,
+		.thread = x->thread,
+		.flags = x->value & HL_POOL_PARTED ? HL_EVENT_PARTED : 0};
 	struct hl_block b = {.ordinal = x->value2,
 		.addr = x->addr,
 		.size = x->size,
@@ -251,8 +254,10 @@ static int apply_pools(struct hl_stream *s, size_t chunk, const struct hl_chunk_
 					      ? HL_PHASE_BEFORE
 					      : HL_PHASE_IN;
 
-		if (!pool || x->value >= HL_POOLS_MAX || (phase == HL_PHASE_AFTER && !s->to_end) ||
-			!hl_pattern_fits(s->pool, hl_model_pool_name(s->m, (uint32_t)x->value)))
+		uint64_t number = x->value & ~HL_POOL_PARTED;
+
+		if (!pool || number >= HL_POOLS_MAX || (phase == HL_PHASE_AFTER && !s->to_end) ||
+			!hl_pattern_fits(s->pool, hl_model_pool_name(s->m, (uint32_t)number)))
 			continue;
 		err = apply_pool_extra(s, x, phase);
 		s->previous = x->kind == HL_EXTRA_POOL_ALLOC ? x->value2 : NO_ORDINAL;

@@ -52,6 +52,8 @@ static int load_meta(struct hl_reader *r, size_t row)
 		if (i == HL_COL_COMMAND - HL_COL_PROGRAM)
 			m->command_len = len;
 	}
+	if (!err)
+		err = hl_read_cut(r, &c);
 	if (err)
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
 	m->start_unix_ns = v[1];
@@ -133,7 +135,7 @@ static int load_end(struct hl_reader *r)
 	modes = hl_cursor_varint(&cur);
 	pauses = hl_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
-		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0)
+		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;

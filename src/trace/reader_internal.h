@@ -13,6 +13,8 @@
 #include "base/varint.h"
 #include "trace/format_internal.h"
 #include "trace/reader.h"
+#include "util/map.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 struct hl_row {
@@ -72,6 +74,34 @@ struct hl_tables {
 	HL_VEC(uint8_t) strings;
 };
 
+/* The names of one place in the code: frames[first .. first + n). */
+struct hl_site_names {
+	size_t first, n;
+};
+
+struct hl_stored_names {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	struct hl_map ids;
+	HL_VEC(struct hl_site_names) sites;
+	HL_VEC(struct hl_name_frame) frames;
+	struct hl_strings strings;
+	size_t bytes; /* of texts, as often as chunks have them */
+};
+
+struct hl_file_entry {
+	struct hl_carried what;
+	char *path;
+	uint8_t *id;
+	uint64_t number, have; /* bytes in the pieces so far */
+	size_t row, n_rows;    /* its pieces follow each other */
+};
+
+struct hl_files {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	HL_VEC(struct hl_file_entry) v;
+	uint64_t bytes;
+};
+
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
@@ -99,7 +129,10 @@ struct hl_reader {
 	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
 	char *meta_strings[6];
+	char *cut_filter;
 	struct hl_tables tables;
+	struct hl_stored_names names;
+	struct hl_files files;
 	struct hl_trace_info info;
 	bool info_ready;
 };
@@ -174,6 +207,17 @@ int hl_list_chunks(struct hl_reader *r);
 /* reader_info.c */
 int hl_read_meta(struct hl_reader *r);
 void hl_describe_damage(struct hl_reader *r);
+
+/* cut.c */
+int hl_read_cut(struct hl_reader *r, struct hl_chunk *c);
+int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c);
+int hl_read_parted(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into);
+
+/* names.c */
+void hl_stored_names_fini(struct hl_stored_names *n);
+
+/* carried.c */
+void hl_files_fini(struct hl_files *f);
 
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);

@@ -3,8 +3,10 @@
  *
  * What comes back is not compared with anything here; that no answer contradicts itself is.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/attr.h"
 #include "base/bits.h"
@@ -109,6 +111,26 @@ static void ask_keyframes(struct hl_reader *r)
 	free(totals);
 }
 
+/* Names and files that the trace carries. */
+static void ask_carried(struct hl_reader *r)
+{
+	const struct hl_name_frame *frames;
+	struct hl_carried file;
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	size_t n = 0, len;
+
+	hl_reader_n_files(r, &n);
+	for (size_t i = 0; i < n && i < FEW; i++) {
+		FUZZ_MUST(hl_reader_file(r, i, &file) == 0 && file.path[strlen(file.path)] == 0);
+		hl_reader_copy_file(r, i, fd);
+	}
+	close(fd);
+	FUZZ_MUST(hl_reader_file(r, n, &file) < 0);
+	if (hl_reader_names(r, 0, 16, &frames, &len) == 0)
+		for (size_t i = 0; i < len; i++)
+			FUZZ_MUST(frames[i].function != NULL);
+}
+
 void fuzz_ask_reader(const char *path)
 {
 	struct hl_reader_refusal why;
@@ -132,6 +154,7 @@ void fuzz_ask_reader(const char *path)
 			free(live);
 	hl_reader_rss(r, &rss, &n);
 	free(rss);
+	ask_carried(r);
 	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
 	hl_reader_close(r);

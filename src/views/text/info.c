@@ -9,6 +9,7 @@
 #include "base/mode.h"
 #include "model/marks.h"
 #include "model/query.h"
+#include "model/slice.h"
 #include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -249,6 +250,37 @@ static void json_cost(struct hl_json *j, const struct hl_cost *c)
 	hl_json_end_object(j);
 }
 
+static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
+{
+	const struct hl_cut_note *c = &i->meta.cut;
+
+	hl_json_key(j, "cut");
+	if (!c->flags) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_bool(j, "range", c->flags & HL_CUT_RANGE);
+	hl_json_key_u64(j, "from_ns", c->from_ns);
+	hl_json_key(j, "to_ns");
+	if (c->to_ns == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, c->to_ns);
+	hl_json_key_u64(j, "min_life_ns", c->min_life_ns);
+	hl_json_key_bool(j, "filtered", c->flags & HL_CUT_FILTER);
+	hl_json_key_string(j, "filter", c->filter);
+	hl_json_key_string(j, "made_up",
+		c->flags & HL_CUT_ALL     ? "full"
+		: c->flags & HL_CUT_NAMES ? "names"
+					  : NULL);
+	hl_json_key_u64(j, "left_out_allocations", i->left_out.blocks);
+	hl_json_key_u64(j, "left_out_bytes", i->left_out.bytes);
+	hl_json_key_u64(j, "older_allocations", i->left_out.older_blocks);
+	hl_json_key_u64(j, "older_bytes", i->left_out.older_bytes);
+	hl_json_end_object(j);
+}
+
 void hl_json_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -273,6 +305,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, i);
 	json_damage(&j, i);
+	json_cut(&j, i);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
 	json_estimate(&j, m);
@@ -323,7 +356,9 @@ static void text_end(FILE *out, const struct hl_trace_info *i)
 		snprintf(text, sizeof(text), "another program took its place (exec)");
 		break;
 	case HL_END_STOPPED:
-		snprintf(text, sizeof(text), "the recording was stopped");
+		snprintf(text, sizeof(text),
+			i->meta.cut.flags & HL_CUT_RANGE ? "later than what is in here (see cut)"
+							 : "the recording was stopped");
 		break;
 	case HL_END_RUNNING:
 		snprintf(text, sizeof(text), "still being recorded");
@@ -382,6 +417,29 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "clock", i->meta.clock);
 }
 
+static void text_cut(FILE *out, const struct hl_trace_info *i)
+{
+	const struct hl_left_out *left = &i->left_out;
+	char blocks[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+
+	if (!i->meta.cut.flags)
+		return;
+	hl_cut_describe(&i->meta.cut, &b);
+	line(out, "cut", hl_strbuf_str(&b));
+	hl_strbuf_reset(&b);
+	hl_strbuf_printf(&b, "%s allocations, %s", hl_text_count(blocks, left->blocks),
+		hl_text_bytes(bytes, left->bytes));
+	if (left->blocks && i->has_end)
+		line(out, "left out", hl_strbuf_str(&b));
+	hl_strbuf_reset(&b);
+	hl_strbuf_printf(&b, "%s of the allocations, %s, are from before the range: they were live",
+		hl_text_count(blocks, left->older_blocks), hl_text_bytes(bytes, left->older_bytes));
+	if (left->older_blocks)
+		line(out, "older", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 void hl_text_info(FILE *out, struct hl_model *m, bool color)
 {
 	const char *bold = color ? hl_style_sequence(HL_STYLE_BOLD) : "";
@@ -401,6 +459,7 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	text_modes(out, m);
 	text_estimate(out, m);
 	text_notes(out, i);
+	text_cut(out, i);
 	styled(out, "complete", hl_model_complete(m) ? "yes" : "no",
 		hl_model_complete(m) ? "" : red);
 	if (i->damaged)
