@@ -10,9 +10,9 @@ import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
-TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
+TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX', 9: 'NAMES'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
-         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap').split()
+         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap unknown').split()
 KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap'.split()
 
 zstd = ctypes.CDLL('libzstd.so.1')

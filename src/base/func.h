@@ -27,6 +27,7 @@ enum hl_func {
 	HL_FUNC_MMAP,
 	HL_FUNC_MUNMAP,
 	HL_FUNC_MREMAP,
+	HL_FUNC_UNKNOWN, /* of an imported trace: one of the above */
 	HL_FUNC_COUNT,
 };
 

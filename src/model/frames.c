@@ -163,11 +163,47 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 	return err;
 }
 
+/* As the trace itself has it; -ENOENT: it has no names for this module. */
+static int add_own_names(struct hl_model *m, uint32_t module, uint64_t offset)
+{
+	uint32_t path = NO_STRING;
+	const struct hl_name *names;
+	struct hl_module def;
+	char text[32];
+	size_t n;
+	int err = hl_reader_names(m->reader, module, offset, &names, &n);
+
+	if (err)
+		return err;
+	if (module != HL_MODULE_NONE && hl_reader_module(m->reader, module, &def) == 0)
+		err = string_id(m, def.path, &path);
+	snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+	if (n == 0 && !err)
+		return add_nameless(m, text, path);
+	for (size_t i = n; i-- > 0 && !err;) { /* innermost first there, outermost first here */
+		const char *name = names[i].function;
+		struct hl_symbol_frame f = {.function = name && *name ? name : text,
+			.file = names[i].file,
+			.line = names[i].line,
+			.inlined = i + 1 < n};
+
+		f.shown = f.function;
+		if (f.function == name)
+			err = hl_symbols_shown(m->symbols, name, &f.shown);
+		if (!err)
+			err = add_ref(m, &f, path);
+	}
+	return err;
+}
+
 static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 {
 	const char *name;
 	char text[48];
+	int err = add_own_names(m, module, offset);
 
+	if (err != -ENOENT)
+		return err;
 	if (module != HL_MODULE_NONE)
 		return add_symbols(m, module, offset);
 	if (offset == HL_OFFSET_CUT)

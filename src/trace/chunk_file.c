@@ -177,8 +177,9 @@ static void pack(struct hl_chunk_file *f, const struct hl_sealed *c, bool store)
 	for (uint32_t i = 0; i < c->n_columns; i++) {
 		bool hurry = f->hurry && c->head.type == HL_CHUNK_EVENTS &&
 			     c->columns[i].id != HL_COL_SUMMARY;
+		bool bare = c->columns[i].id == HL_COL_NAME_ROWS; /* see hl_names_limit */
 
-		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry && !store);
+		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry && !store && !bare);
 		raw += c->columns[i].len;
 		if (c->columns[i].id == HL_COL_SUMMARY)
 			judge_summary(f, c->summary_share);

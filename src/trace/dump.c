@@ -28,6 +28,7 @@ static const char *const func_names[] = {
 	"mmap",
 	"munmap",
 	"mremap",
+	"unknown",
 };
 _Static_assert(HL_ARRAY_LEN(func_names) == HL_FUNC_COUNT, "a name for each function");
 

@@ -129,6 +129,16 @@ struct hl_cost {
 	uint64_t hook_ns;      /* in our hooks, waits apart; from one in HL_TIMED_EVERY */
 };
 
+/* What an imported trace does not know. Stored: never renumber. */
+#define HL_UNKNOWN_ADDRESSES 1u  /* all are 0 */
+#define HL_UNKNOWN_THREADS   2u  /* one stands for all */
+#define HL_UNKNOWN_CALLS     4u  /* all are HL_FUNC_UNKNOWN */
+#define HL_UNKNOWN_TIMES     8u  /* an event has the time of the last stamp before it */
+#define HL_UNKNOWN_LIVES     16u /* which block of its size and stack a free ended */
+#define HL_UNKNOWN_ORDER     32u /* sums of a profile: events stand for many, in no order */
+#define HL_UNKNOWN_COUNTS    64u /* how many blocks: one stands for those of a stack */
+#define HL_UNKNOWN_ALL       127u
+
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
 	const char *program; /* path of the executable */
@@ -145,6 +155,8 @@ struct hl_meta {
 	bool forked;              /* a fork child: its books started empty */
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
+	const char *source;       /* what it was imported from; "" or NULL: it was recorded */
+	uint32_t unknown;         /* HL_UNKNOWN_*: what the source could not tell */
 };
 
 struct hl_module {
@@ -157,6 +169,12 @@ struct hl_node {
 	uint32_t parent; /* HL_NODE_NONE for an outermost frame */
 	uint32_t module; /* or HL_MODULE_NONE */
 	uint64_t offset; /* return address relative to the module (an ELF address) */
+};
+
+/* One frame of a place in the code, where the trace itself has its name. */
+struct hl_name {
+	const char *function, *file; /* NULL when not known */
+	uint32_t line;               /* 0 when not known */
 };
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */

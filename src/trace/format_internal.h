@@ -57,12 +57,20 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 							     : HL_LIVE_SET_MAX;
 }
 
+/* Places with names, and their frames. Each is three bytes at least, and they are stored unpacked. */
+static inline uint64_t hl_names_limit(uint64_t file_bytes)
+{
+	return 1024 + file_bytes / 3;
+}
+
 /* Rows of one chunk, so that the raw limit holds whatever the values are. */
 #define HL_KEYFRAME_ROWS 12288u
 #define HL_LIVESET_ROWS  16384u
 #define HL_INDEX_ROWS    4096u
 #define HL_RSS_ROWS      32768u
 #define HL_SUMMARY_ROWS  4096u
+#define HL_NAMES_ROWS    65536u
+#define HL_NAME_FRAMES   256u /* of one place; what is further out is cut */
 
 #define HL_TEXT_MAX \
 	65535u /* of an extra, a path, a string of META (its command: eight times this) */
@@ -76,6 +84,7 @@ enum hl_chunk_type {
 	HL_CHUNK_RSS,
 	HL_CHUNK_END,
 	HL_CHUNK_INDEX,
+	HL_CHUNK_NAMES,
 };
 
 /* Flags of chunks. */
@@ -96,6 +105,8 @@ enum hl_column_id {
 	HL_COL_CLOCK,
 	HL_COL_MODE,
 	HL_COL_ALLOCATOR,
+	HL_COL_SOURCE,
+	HL_COL_UNKNOWN,
 	/* TABLE */
 	HL_COL_MODULES = 16,
 	HL_COL_NODE_PARENT,
@@ -143,6 +154,9 @@ enum hl_column_id {
 	/* RSS */
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,
+	/* NAMES */
+	HL_COL_NAME_TEXT = 100,
+	HL_COL_NAME_ROWS,
 	/* INDEX: the first of HL_INDEX_FIELDS columns */
 	HL_COL_COST = 108,
 

@@ -200,7 +200,8 @@ void hl_reader_close(struct hl_reader *r)
 	hl_vec_free(&r->sets);
 	hl_vec_free(&r->set_places);
 	hl_tables_free(&r->tables);
-	for (int i = 0; i < 6; i++)
+	hl_name_tables_free(&r->names);
+	for (int i = 0; i < HL_META_STRINGS; i++)
 		free(r->meta_strings[i]);
 	ZSTD_freeDCtx(r->zstd);
 	free(r->packed);

@@ -68,6 +68,15 @@ int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module)
 int hl_reader_n_threads(struct hl_reader *r, uint32_t *n);
 int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
 
+/*
+ * Names that came with the trace, as hl_writer_add_names has it: of module (or HL_MODULE_NONE) at
+ * offset. 0 (n may be 0: that place has none), or -ENOENT if the trace has no names for this module
+ * at all: then they are elsewhere. The array is valid until the next call, its strings as long as
+ * the reader.
+ */
+int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
+	const struct hl_name **frames, size_t *n);
+
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
 	bool lost; /* header or place gone: only seq is sure */

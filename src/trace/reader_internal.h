@@ -13,6 +13,7 @@
 #include "base/varint.h"
 #include "trace/format_internal.h"
 #include "trace/reader.h"
+#include "util/map.h"
 #include "util/vec.h"
 
 struct hl_row {
@@ -23,6 +24,7 @@ struct hl_row {
 };
 
 #define HL_NO_ROW SIZE_MAX
+#define HL_META_STRINGS 7 /* columns from HL_COL_PROGRAM on */
 
 struct hl_key_place {
 	size_t row;    /* of its first part */
@@ -57,6 +59,22 @@ struct hl_tables {
 	HL_VEC(uint8_t) strings;
 };
 
+/* A frame of a place; texts are places in the store, 0 for none. */
+struct hl_name_entry {
+	size_t function, file;
+	uint32_t line;
+};
+
+struct hl_name_tables {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	struct hl_map places, modules;         /* (module code, offset) -> number in firsts; (module code, 0) */
+	HL_VEC(uint32_t) firsts;               /* of frames; one more than places */
+	HL_VEC(struct hl_name_entry) frames;
+	HL_VEC(uint8_t) text;
+	HL_VEC(struct hl_name) answer;
+	HL_VEC(size_t) texts; /* of the chunk that is being read */
+};
+
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
@@ -83,8 +101,9 @@ struct hl_reader {
 	ZSTD_DCtx *zstd;
 	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
-	char *meta_strings[6];
+	char *meta_strings[HL_META_STRINGS];
 	struct hl_tables tables;
+	struct hl_name_tables names;
 	struct hl_trace_info info;
 	bool info_ready;
 };
@@ -163,6 +182,13 @@ void hl_describe_damage(struct hl_reader *r);
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);
 void hl_tables_free(struct hl_tables *t);
+
+/* Texts of tables: a file cannot make us keep many times itself. */
+#define HL_STRINGS_MAX(file_bytes) \
+	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
+
+/* reader_names.c */
+void hl_name_tables_free(struct hl_name_tables *t);
 
 /* reader_keyframe.c */
 struct hl_key_row {

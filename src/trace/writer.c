@@ -405,6 +405,7 @@ void hl_writer_close(struct hl_writer *w)
 	free(w->summary);
 	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
+	hl_names_fini(&w->names);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->node_state);

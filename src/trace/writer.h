@@ -49,6 +49,15 @@ int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 
 /*
+ * Names that come with the trace: what stands at `offset` of a module (or of HL_MODULE_NONE),
+ * innermost first; the last is the function that really stands there, the others were inlined into
+ * it. n 0: nothing is known. A module with such names is looked up nowhere else: its offsets may be
+ * any numbers. Once for each place; of two the first counts.
+ */
+int hl_writer_add_names(struct hl_writer *w, uint32_t module, uint64_t offset,
+	const struct hl_name *frames, size_t n);
+
+/*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its
  * block's; ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's
  * own work.

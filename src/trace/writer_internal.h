@@ -9,6 +9,7 @@
 #include "trace/seal_internal.h"
 #include "trace/totals.h"
 #include "trace/writer.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 /* The columns of an EVENTS chunk in the order of their ids. */
@@ -107,6 +108,14 @@ struct hl_pending_tables {
 	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
+/* Names that were added since the last NAMES chunk. */
+struct hl_pending_names {
+	struct hl_strings known; /* numbers of texts, from 0; in the chunk from 1 */
+	hl_bytes text, rows;
+	uint32_t n_rows;
+	uint64_t last_offset;
+};
+
 struct hl_writer {
 	struct hl_cost cost;
 	uint32_t stops, mode_changes;
@@ -130,6 +139,7 @@ struct hl_writer {
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
+	struct hl_pending_names names;
 	HL_VEC(struct hl_rss_sample) rss;
 
 	/* Where chunks go, and what is known of that place. A file of our own, or somebody's. */
@@ -160,6 +170,10 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 void hl_tables_fini(struct hl_pending_tables *t);
 /* The totals of the process so far, in the order of the format, onto b. */
 int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *counters);
+
+/* writer_names.c */
+int hl_write_names(struct hl_writer *w);
+void hl_names_fini(struct hl_pending_names *n);
 
 /* writer_keyframe.c */
 /* A node or a thread that is not marked yet. */

@@ -36,6 +36,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 		{HL_COL_CLOCK, m->clock},
 		{HL_COL_MODE, m->mode},
 		{HL_COL_ALLOCATOR, m->allocator},
+		{HL_COL_SOURCE, m->source},
 	};
 
 	w->sealer.scratch.len = 0;
@@ -49,6 +50,10 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 				HL_TEXT_MAX);
 	if (m->command)
 		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
+	w->sealer.scratch.len = 0;
+	if (m->unknown && hl_bytes_varint(&w->sealer.scratch, m->unknown) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_UNKNOWN, w->sealer.scratch.data, w->sealer.scratch.len);
 	return hl_writer_put(w);
 }
 
@@ -74,9 +79,10 @@ int hl_write_tables(struct hl_writer *w)
 	struct hl_pending_tables *t = &w->tables;
 	const uint64_t numbers[] = {t->first_module, w->n_modules - t->first_module, t->first_node,
 		w->n_nodes - t->first_node, t->first_thread, w->n_threads - t->first_thread};
+	int err;
 
 	if (tables_raw(t) == 0)
-		return 0;
+		return hl_write_names(w);
 	w->sealer.scratch.len = 0;
 	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
@@ -93,7 +99,8 @@ int hl_write_tables(struct hl_writer *w)
 	t->first_node = w->n_nodes;
 	t->first_thread = w->n_threads;
 	memset(t->last_offset, 0, sizeof(t->last_offset));
-	return hl_writer_put(w);
+	err = hl_writer_put(w);
+	return err ? err : hl_write_names(w);
 }
 
 /* Before anything is added: does it still fit this TABLE chunk? Else that one goes out. */
