@@ -12,6 +12,7 @@
 #include "trace/dump.h"
 #include "util/progress.h"
 #include "util/vec.h"
+#include "views/text/text.h"
 
 struct dump {
 	struct hl_trace_opts common; /* first */
@@ -142,6 +143,18 @@ static int put_all(struct dump *d)
 	return err;
 }
 
+static void warn_unknown(struct hl_model *m)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	struct hl_strbuf b = {0};
+
+	hl_text_unknown(&b, meta->unknown);
+	if (b.len)
+		hl_cli_error("imported from %s, which does not know: %s", meta->source,
+			hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static int run_dump(void *state, int argc, char **argv)
 {
 	struct dump *d = state;
@@ -160,6 +173,7 @@ static int run_dump(void *state, int argc, char **argv)
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
+		warn_unknown(d->m);
 		status = hl_trace_file_close(
 			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)

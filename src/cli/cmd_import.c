@@ -155,7 +155,8 @@ static int import_to(struct import *s, int in, uint64_t size, const char *input,
 	} else {
 		status = HL_EXIT_OK;
 		if (r.cut)
-			hl_cli_error("%s ends in its middle: %s has what comes before", input, name);
+			hl_cli_error(
+				"%s ends in its middle: %s has what comes before", input, name);
 		if (r.notes[0])
 			hl_cli_error("%s: %s", input, r.notes);
 		if (!s->quiet)
@@ -177,10 +178,11 @@ static int run_import(void *state, int argc, char **argv)
 	int in, status;
 
 	if (argc != 1)
-		return argc ? hl_cli_usage("takes one file, but \"%s\" follows \"%s\"", argv[1],
-				      argv[0])
-			    : hl_cli_usage("which file? a recording of heaptrack, or a heap profile "
-					   "of pprof");
+		return argc ? hl_cli_usage(
+				      "takes one file, but \"%s\" follows \"%s\"", argv[1], argv[0])
+			    : hl_cli_usage(
+				      "which file? a recording of heaptrack, or a heap profile "
+				      "of pprof");
 	if (s->output)
 		hl_strbuf_puts(&name, s->output);
 	else
@@ -221,7 +223,8 @@ const struct hl_cmd hl_cmd_import = {
 	.summary = "make a trace of a recording by heaptrack or a profile by pprof",
 	.usage = "[options] FILE",
 	.examples = import_examples,
-	.about = "FILE is a recording of heaptrack (file formats 1 to 3) or a heap profile of pprof,\n"
+	.about = "FILE is a recording of heaptrack (file formats 1 to 3) or a heap profile of "
+		 "pprof,\n"
 		 "packed by zstd or gzip or not at all. What it does not know, the trace does not\n"
 		 "know either: heaplapse info lists it.\n",
 	.opts = import_opts,

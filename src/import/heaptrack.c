@@ -46,7 +46,7 @@ struct heaptrack {
 	struct hl_import *im;
 	char *buf; /* lines; at..len are not read yet */
 	size_t at, len;
-	uint64_t line; /* number of the one that is being read, from 1 */
+	uint64_t line;       /* number of the one that is being read, from 1 */
 	const char *p, *end; /* what of it is left */
 
 	uint64_t version, format, page_size;
@@ -54,7 +54,7 @@ struct heaptrack {
 	struct hl_strbuf command;
 
 	HL_VEC(char) text;
-	HL_VEC(size_t) strings; /* places in text */
+	HL_VEC(size_t) strings;   /* places in text */
 	HL_VEC(uint32_t) modules; /* by string: id + 1; 0: is none yet */
 	uint32_t n_modules, n_nodes;
 	HL_VEC(struct place) places;
@@ -265,8 +265,8 @@ static int read_string(struct heaptrack *h)
 			return no_number(h, "the length of a string");
 		h->p += h->p < h->end;
 		if (len > (uint64_t)(h->end - h->p))
-			return fail_at(h, "a string of %" PRIu64 " bytes, of which %td are there", len,
-				h->end - h->p);
+			return fail_at(h, "a string of %" PRIu64 " bytes, of which %td are there",
+				len, h->end - h->p);
 		h->end = h->p + len;
 	} else {
 		h->p += h->p < h->end && *h->p == ' ';

@@ -18,7 +18,8 @@ struct hl_import {
 	struct hl_writer *writer;
 	struct hl_import_result *result;
 	uint64_t taken; /* memory, see hl_import_take */
-	/* Of a place in a module that comes again with other names: it gets an offset of its own. */
+	/* Of a place in a module that comes again with other names: it gets an offset of its own.
+	 */
 	struct hl_map places;
 	uint64_t n_odd;
 };
@@ -27,7 +28,8 @@ struct hl_import {
 int hl_import_fail(struct hl_import *im, int err, const char *fmt, ...) hl_printf(3, 4);
 /* Of the input: its own sentence. */
 int hl_import_input_failed(struct hl_import *im, int err);
-/* Counts memory that is going to be used; -EFBIG with a sentence if the input is too short for it. */
+/* Counts memory that is going to be used; -EFBIG with a sentence if the input is too short for it.
+ */
 int hl_import_take(struct hl_import *im, uint64_t bytes);
 /* Opens the writer, and defines its one thread. */
 int hl_import_begin(struct hl_import *im, const struct hl_meta *meta);

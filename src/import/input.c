@@ -64,9 +64,8 @@ int hl_input_open(struct hl_input *in, int fd)
 	if (in->len >= sizeof(zstd) && !memcmp(in->buf, zstd, sizeof(zstd))) {
 		in->kind = HL_INPUT_ZSTD;
 		in->zstd = ZSTD_createDStream();
-		if (!in->zstd ||
-			ZSTD_isError(ZSTD_DCtx_setParameter(
-				in->zstd, ZSTD_d_windowLogMax, WINDOW_LOG)))
+		if (!in->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(
+					 in->zstd, ZSTD_d_windowLogMax, WINDOW_LOG)))
 			return fail(in, -ENOMEM, "out of memory");
 	} else if (in->len >= 2 && in->buf[0] == 0x1f && in->buf[1] == 0x8b) {
 		in->kind = HL_INPUT_GZIP;
@@ -131,8 +130,7 @@ static int check_ratio(struct hl_input *in)
 	if (in->kind == HL_INPUT_PLAIN ||
 		in->unpacked <= UNPACKED_FREE + UNPACKED_RATIO * in->packed)
 		return 0;
-	return fail(in, -EFBIG,
-		"its %llu bytes unpack to over %llu MiB, which no recording does",
+	return fail(in, -EFBIG, "its %llu bytes unpack to over %llu MiB, which no recording does",
 		(unsigned long long)in->packed, (unsigned long long)(in->unpacked >> 20));
 }
 

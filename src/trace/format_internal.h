@@ -57,7 +57,8 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 							     : HL_LIVE_SET_MAX;
 }
 
-/* Places with names, and their frames. Each is three bytes at least, and they are stored unpacked. */
+/* Places with names, and their frames. Each is three bytes at least, and they are stored unpacked.
+ */
 static inline uint64_t hl_names_limit(uint64_t file_bytes)
 {
 	return 1024 + file_bytes / 3;

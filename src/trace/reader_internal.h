@@ -23,7 +23,7 @@ struct hl_row {
 	bool bad;     /* found damaged when read */
 };
 
-#define HL_NO_ROW SIZE_MAX
+#define HL_NO_ROW       SIZE_MAX
 #define HL_META_STRINGS 7 /* columns from HL_COL_PROGRAM on */
 
 struct hl_key_place {
@@ -67,8 +67,9 @@ struct hl_name_entry {
 
 struct hl_name_tables {
 	int state; /* 0 not read yet, 1 read, else -errno */
-	struct hl_map places, modules;         /* (module code, offset) -> number in firsts; (module code, 0) */
-	HL_VEC(uint32_t) firsts;               /* of frames; one more than places */
+	struct hl_map places,
+		modules;         /* (module code, offset) -> number in firsts; (module code, 0) */
+	HL_VEC(uint32_t) firsts; /* of frames; one more than places */
 	HL_VEC(struct hl_name_entry) frames;
 	HL_VEC(uint8_t) text;
 	HL_VEC(struct hl_name) answer;

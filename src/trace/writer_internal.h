@@ -59,7 +59,7 @@ struct hl_encoder {
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
 	uint32_t weight_at; /* events up to the last one that stands for others */
-	uint32_t moved_at; /* events up to and with the last MOVED free */
+	uint32_t moved_at;  /* events up to and with the last MOVED free */
 	uint32_t extra_at;
 	uint64_t extra_time;
 	bool free_stacks;

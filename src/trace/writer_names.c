@@ -90,7 +90,8 @@ int hl_writer_add_names(struct hl_writer *w, uint32_t module, uint64_t offset,
 	if (module != HL_MODULE_NONE && module >= w->n_modules)
 		return w->error = -EINVAL;
 	n = hl_min_u64(n, HL_NAME_FRAMES);
-	/* Enough for the longest texts, 256 times over, is more than a chunk: so frames give way. */
+	/* Enough for the longest texts, 256 times over, is more than a chunk: so frames give way.
+	 */
 	for (size_t i = 0; i < n; i++) {
 		size_t more = FRAME_MAX + text_len(frames[i].function) + text_len(frames[i].file);
 

@@ -33,33 +33,38 @@ struct row {
 	const char *key, *label;
 	uint64_t value;
 	enum { COUNT, BYTES, TIME } unit;
+	uint32_t needs; /* HL_UNKNOWN_*: without these there is no such number */
 };
 
 #define N_ROWS 18
 
+#define BLOCKS  HL_UNKNOWN_COUNTS
+#define ORDER   HL_UNKNOWN_ORDER
+#define THREADS HL_UNKNOWN_THREADS
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
 	const struct hl_totals *t = &i->totals;
 	const struct hl_counters *c = &i->counters;
 	const struct row r[N_ROWS] = {
-		{"allocations", "allocations", t->sums.alloc_blocks, COUNT},
-		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES},
-		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT},
-		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES},
-		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT},
-		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES},
-		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES},
-		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT},
-		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME},
-		{"temporary", "temporary", t->temporary, COUNT},
-		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT},
-		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT},
-		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT},
-		{"unrecorded_frees", "unrecorded frees", c->unrecorded_frees, COUNT},
-		{"late_events", "late events", c->late_events, COUNT},
-		{"dropped_events", "dropped events", c->dropped_events, COUNT},
-		{"threads", "threads", i->threads, COUNT},
-		{"stacks", "stacks", t->stacks, COUNT},
+		{"allocations", "allocations", t->sums.alloc_blocks, COUNT, BLOCKS},
+		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES, 0},
+		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT, BLOCKS},
+		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES, 0},
+		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT,
+			BLOCKS},
+		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES, 0},
+		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES, ORDER},
+		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT, BLOCKS | ORDER},
+		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME, ORDER},
+		{"temporary", "temporary", t->temporary, COUNT, ORDER},
+		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT, 0},
+		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT, 0},
+		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT, 0},
+		{"unrecorded_frees", "unrecorded frees", c->unrecorded_frees, COUNT, 0},
+		{"late_events", "late events", c->late_events, COUNT, 0},
+		{"dropped_events", "dropped events", c->dropped_events, COUNT, 0},
+		{"threads", "threads", i->threads, COUNT, THREADS},
+		{"stacks", "stacks", t->stacks, COUNT, 0},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -84,8 +89,12 @@ static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
 	fill_rows(i, rows);
 	hl_json_key(j, "totals");
 	hl_json_begin_object(j);
-	for (size_t k = 0; k < N_ROWS; k++)
-		hl_json_key_u64(j, rows[k].key, rows[k].value);
+	for (size_t k = 0; k < N_ROWS; k++) {
+		if (rows[k].needs & i->meta.unknown)
+			hl_json_key_string(j, rows[k].key, NULL);
+		else
+			hl_json_key_u64(j, rows[k].key, rows[k].value);
+	}
 	hl_json_end_object(j);
 }
 
@@ -98,7 +107,7 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 	struct hl_answer a;
 
 	*allocated = *live = 0;
-	if (!hl_model_info(m)->totals.samples)
+	if (!hl_model_estimates(m))
 		return false;
 	if (hl_model_query(m, &q, &a) == 0) {
 		*allocated = hl_value_margin(&a.total);
@@ -136,7 +145,8 @@ static void text_estimate(FILE *out, struct hl_model *m)
 	if (!ask_margins(m, &allocated, &live))
 		return;
 	fprintf(out,
-		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- %s, "
+		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
+		"%s, "
 		"live bytes at end +- %s\n",
 		"estimates", hl_text_count(n, hl_model_info(m)->totals.samples),
 		hl_text_bytes(a, allocated), hl_text_bytes(b, live));
@@ -245,6 +255,9 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
+	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
+	hl_json_key(&j, "unknown");
+	hl_json_unknown(&j, i->meta.unknown);
 	json_modes(&j, m);
 	json_totals(&j, i);
 	json_estimate(&j, m);
@@ -313,22 +326,38 @@ static void text_start(FILE *out, uint64_t unix_ns)
 	char text[64];
 	struct tm tm;
 
-	if (!localtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
+	if (!unix_ns)
+		snprintf(text, sizeof(text), "not known");
+	else if (!localtime_r(&s, &tm) ||
+		 !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
 		snprintf(text, sizeof(text), "%" PRIu64 " ns", unix_ns);
 	line(out, "start", text);
 }
 
-static void text_row(FILE *out, const struct row *r)
+static void text_row(FILE *out, const struct row *r, uint32_t unknown)
 {
 	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
 
-	if (r->unit == TIME)
+	if (r->needs & unknown)
+		fprintf(out, "%-20s%20s\n", r->label, "not known");
+	else if (r->unit == TIME)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
 	else if (r->unit == BYTES)
 		fprintf(out, "%-20s%20s  %s\n", r->label, hl_text_count(exact, r->value),
 			hl_text_bytes(round, r->value));
 	else
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
+}
+
+static void text_source(FILE *out, const struct hl_meta *meta)
+{
+	struct hl_strbuf b = {0};
+
+	line(out, "imported from", meta->source);
+	hl_text_unknown(&b, meta->unknown);
+	if (b.len)
+		line(out, "not known", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
 }
 
 /* What one must know to read the numbers right. */
@@ -342,7 +371,9 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note", "an earlier collector died: the books start where it stopped");
 	if (i->meta.start_off || i->stops)
 		line(out, "note", "recording was off for a part of the run");
-	if (strcmp(i->meta.clock, "tsc") != 0)
+	if (i->meta.source[0])
+		text_source(out, &i->meta);
+	else if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
 
@@ -356,8 +387,10 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 
 	styled(out, "program", i->meta.program, bold);
 	text_command(out, &i->meta);
-	fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
-	line(out, "architecture", i->meta.arch);
+	if (i->meta.pid)
+		fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
+	if (i->meta.arch[0])
+		line(out, "architecture", i->meta.arch);
 	text_start(out, i->meta.start_unix_ns);
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
@@ -373,5 +406,5 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	putc('\n', out);
 	fill_rows(i, rows);
 	for (size_t k = 0; k < N_ROWS; k++)
-		text_row(out, &rows[k]);
+		text_row(out, &rows[k], i->meta.unknown);
 }
