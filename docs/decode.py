@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
-usage: decode.py [--info] TRACE
+usage: decode.py [--info | --names] TRACE
+
+--names prints what the NAMES chunks say instead: MODULE 0xOFFSET, then for each frame FUNCTION|FILE|LINE, separated by tabs.
 
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.
@@ -286,6 +288,32 @@ def event_lines(c):
     return lines
 
 
+def name_lines(c):
+    """A line for each place with names; - for no module and for what is not known."""
+    text, data, at, out = ['-'], c.bytes(100), 0, []
+    while at < len(data):
+        n, at = one_varint(data, at)
+        need(at + n <= len(data), 'a text that is cut short')
+        text.append(data[at:at + n].decode(errors='replace'))
+        at += n
+    data, at, offset = c.bytes(101), 0, 0
+    for _ in range(c.n_rows):
+        module, at = one_varint(data, at)
+        step, at = one_varint(data, at)
+        n, at = one_varint(data, at)
+        offset = offset + unzigzag(step) & M64
+        line = [f'{module - 1 if module else "-"} 0x{offset:x}']
+        need(n <= 256, 'NAMES: frames')
+        for _ in range(n):
+            function, at = one_varint(data, at)
+            file, at = one_varint(data, at)
+            number, at = one_varint(data, at)
+            line.append(f'{text[function]}|{text[file]}|{number}')
+        out.append('\t'.join(line))
+    need(at == len(data), 'bytes after the last name')
+    return out
+
+
 def show_events(c, out):
     lines = event_lines(c)
     done = 0
@@ -330,8 +358,8 @@ def chunks(data):
 
 
 def main(args):
-    info = '--info' in args
-    paths = [a for a in args if a != '--info']
+    info, names = '--info' in args, '--names' in args
+    paths = [a for a in args if a not in ('--info', '--names')]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
@@ -342,12 +370,16 @@ def main(args):
             if info:
                 print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '
                       f'{c.n_rows:6} rows  flags {c.flags}')
+            if c.type == 9:
+                lines = name_lines(c)
+                if names:
+                    sys.stdout.write(''.join(line + '\n' for line in lines))
             if c.type == 3:
                 need(c.first_event == events, f'chunk {c.seq}: first event')
                 events += c.n_events
                 out = []
                 show_events(c, out)
-                if not info and out:
+                if not info and not names and out:
                     sys.stdout.write('\n'.join(out) + '\n')
     except (Damage, IndexError, KeyError, StopIteration) as e:
         sys.stdout.flush()

@@ -33,38 +33,56 @@ struct row {
 	const char *key, *label;
 	uint64_t value;
 	enum { COUNT, BYTES, TIME } unit;
-	uint32_t needs; /* HL_UNKNOWN_*: without these there is no such number */
 };
 
 #define N_ROWS 18
 
-#define BLOCKS  HL_UNKNOWN_COUNTS
-#define ORDER   HL_UNKNOWN_ORDER
-#define THREADS HL_UNKNOWN_THREADS
+/* An imported trace may lack what a number is made of. */
+static bool is_known(const struct hl_meta *meta, const struct row *r)
+{
+	static const struct {
+		const char *key;
+		uint32_t needs;
+	} rows[] = {
+		{"allocations", HL_UNKNOWN_COUNTS},
+		{"frees", HL_UNKNOWN_COUNTS},
+		{"live_blocks_end", HL_UNKNOWN_COUNTS},
+		{"peak_bytes", HL_UNKNOWN_ORDER},
+		{"peak_blocks", HL_UNKNOWN_ORDER | HL_UNKNOWN_COUNTS},
+		{"peak_time_ns", HL_UNKNOWN_ORDER},
+		{"temporary", HL_UNKNOWN_ORDER},
+		{"threads", HL_UNKNOWN_THREADS},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows) && meta->unknown; i++)
+		if (meta->unknown & rows[i].needs && !strcmp(rows[i].key, r->key))
+			return false;
+	return true;
+}
+
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
 	const struct hl_totals *t = &i->totals;
 	const struct hl_counters *c = &i->counters;
 	const struct row r[N_ROWS] = {
-		{"allocations", "allocations", t->sums.alloc_blocks, COUNT, BLOCKS},
-		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES, 0},
-		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT, BLOCKS},
-		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES, 0},
-		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT,
-			BLOCKS},
-		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES, 0},
-		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES, ORDER},
-		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT, BLOCKS | ORDER},
-		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME, ORDER},
-		{"temporary", "temporary", t->temporary, COUNT, ORDER},
-		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT, 0},
-		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT, 0},
-		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT, 0},
-		{"unrecorded_frees", "unrecorded frees", c->unrecorded_frees, COUNT, 0},
-		{"late_events", "late events", c->late_events, COUNT, 0},
-		{"dropped_events", "dropped events", c->dropped_events, COUNT, 0},
-		{"threads", "threads", i->threads, COUNT, THREADS},
-		{"stacks", "stacks", t->stacks, COUNT, 0},
+		{"allocations", "allocations", t->sums.alloc_blocks, COUNT},
+		{"bytes_allocated", "bytes allocated", t->sums.alloc_bytes, BYTES},
+		{"frees", "frees", t->sums.free_blocks - t->implicit_frees, COUNT},
+		{"bytes_freed", "bytes freed", t->sums.free_bytes - t->implicit_bytes, BYTES},
+		{"live_blocks_end", "live blocks at end", hl_sums_live_blocks(&t->sums), COUNT},
+		{"live_bytes_end", "live bytes at end", hl_sums_live_bytes(&t->sums), BYTES},
+		{"peak_bytes", "peak bytes", t->peak_bytes, BYTES},
+		{"peak_blocks", "peak blocks", t->peak_blocks, COUNT},
+		{"peak_time_ns", "time of the peak", t->peak_time_ns, TIME},
+		{"temporary", "temporary", t->temporary, COUNT},
+		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT},
+		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT},
+		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT},
+		{"unrecorded_frees", "unrecorded frees", c->unrecorded_frees, COUNT},
+		{"late_events", "late events", c->late_events, COUNT},
+		{"dropped_events", "dropped events", c->dropped_events, COUNT},
+		{"threads", "threads", i->threads, COUNT},
+		{"stacks", "stacks", t->stacks, COUNT},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -90,10 +108,10 @@ static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_key(j, "totals");
 	hl_json_begin_object(j);
 	for (size_t k = 0; k < N_ROWS; k++) {
-		if (rows[k].needs & i->meta.unknown)
-			hl_json_key_string(j, rows[k].key, NULL);
-		else
+		if (is_known(&i->meta, &rows[k]))
 			hl_json_key_u64(j, rows[k].key, rows[k].value);
+		else
+			hl_json_key_string(j, rows[k].key, NULL);
 	}
 	hl_json_end_object(j);
 }
@@ -145,8 +163,7 @@ static void text_estimate(FILE *out, struct hl_model *m)
 	if (!ask_margins(m, &allocated, &live))
 		return;
 	fprintf(out,
-		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
-		"%s, "
+		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- %s, "
 		"live bytes at end +- %s\n",
 		"estimates", hl_text_count(n, hl_model_info(m)->totals.samples),
 		hl_text_bytes(a, allocated), hl_text_bytes(b, live));
@@ -334,11 +351,11 @@ static void text_start(FILE *out, uint64_t unix_ns)
 	line(out, "start", text);
 }
 
-static void text_row(FILE *out, const struct row *r, uint32_t unknown)
+static void text_row(FILE *out, const struct row *r, const struct hl_meta *meta)
 {
 	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
 
-	if (r->needs & unknown)
+	if (!is_known(meta, r))
 		fprintf(out, "%-20s%20s\n", r->label, "not known");
 	else if (r->unit == TIME)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
@@ -406,5 +423,5 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	putc('\n', out);
 	fill_rows(i, rows);
 	for (size_t k = 0; k < N_ROWS; k++)
-		text_row(out, &rows[k], i->meta.unknown);
+		text_row(out, &rows[k], &i->meta);
 }
