@@ -142,6 +142,8 @@ static int next_line(struct heaptrack *h, bool *more)
 	int err;
 
 	h->line++;
+	for (; h->at < h->len && h->buf[h->at] == '\n'; h->line++) /* there may be millions */
+		seen = ++h->at;
 	while (!(nl = memchr(h->buf + seen, '\n', h->len - seen))) {
 		seen = h->len - h->at;
 		err = read_more(h, &end);
