@@ -220,7 +220,7 @@ static const struct hl_example import_examples[] = {
 
 const struct hl_cmd hl_cmd_import = {
 	.name = "import",
-	.summary = "make a trace of a recording by heaptrack or a profile by pprof",
+	.summary = "make a trace of a heaptrack recording or pprof profile",
 	.usage = "[options] FILE",
 	.examples = import_examples,
 	.about = "FILE is a recording of heaptrack (file formats 1 to 3) or a heap profile of "

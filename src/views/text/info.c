@@ -272,15 +272,15 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
-	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
-	hl_json_key(&j, "unknown");
-	hl_json_unknown(&j, i->meta.unknown);
 	json_modes(&j, m);
 	json_totals(&j, i);
 	json_estimate(&j, m);
 	json_damage(&j, i);
 	json_cost(&j, &i->cost);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
+	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
+	hl_json_key(&j, "unknown");
+	hl_json_unknown(&j, i->meta.unknown);
 	hl_json_end_object(&j);
 	putc('\n', out);
 }

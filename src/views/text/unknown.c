@@ -2,7 +2,6 @@
  * unknown.c - what an imported trace does not know, in words.
  */
 #include "base/attr.h"
-#include "trace/event.h"
 #include "views/text/text.h"
 
 static const struct {
