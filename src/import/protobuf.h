@@ -39,7 +39,7 @@ static inline bool hl_pb_next(struct hl_pb *m, struct hl_pb_field *f)
 
 	if (m->bad || m->p == m->end || !hl_pb_varint(m, &tag))
 		return false;
-	*f = (struct hl_pb_field){.number = tag >> 3, .is_bytes = (tag & 7) == 2};
+	*f = (struct hl_pb_field){.number = tag >> 3, .is_bytes = (tag & 7) == 2, .p = m->p};
 	switch (tag & 7) {
 	case 0:
 		return hl_pb_varint(m, &f->v);
