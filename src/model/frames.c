@@ -166,25 +166,35 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 	return err;
 }
 
-/* The names that the trace has itself; *n 0: none. */
-static int add_stored(struct hl_model *m, uint32_t module, uint64_t offset, size_t *n)
+/* As the trace itself has it; -ENOENT: it has no names for this module. No file is asked. */
+static int add_stored(struct hl_model *m, uint32_t module, uint64_t offset)
 {
 	const struct hl_name_frame *frames;
-	struct hl_model_module *mod = NULL;
-	int err = hl_reader_names(m->reader, module, offset, &frames, n);
+	uint32_t path = NO_STRING;
+	struct hl_module def;
+	char text[32];
+	size_t n;
+	int err = hl_reader_names(m->reader, module, offset, &frames, &n);
 
-	if (err || *n == 0)
+	if (err)
 		return err;
-	if (module < m->n_modules)
-		err = ask_module(m, module, &mod);
-	for (size_t i = 0; i < *n && !err; i++) {
-		struct hl_symbol_frame f = {.function = frames[i].function,
-			.shown = frames[i].function,
+	if (module != HL_MODULE_NONE && hl_reader_module(m->reader, module, &def) == 0)
+		err = string_id(m, def.path, &path);
+	snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+	if (n == 0 && !err)
+		return add_nameless(m, text, path);
+	for (size_t i = 0; i < n && !err; i++) {
+		bool named = frames[i].function[0];
+		struct hl_symbol_frame f = {.function = named ? frames[i].function : text,
 			.file = frames[i].file,
 			.line = frames[i].line,
 			.inlined = frames[i].inlined};
 
-		err = add_ref(m, &f, mod && !mod->lost ? mod->path : NO_STRING);
+		f.shown = f.function;
+		if (named)
+			err = hl_symbols_shown(m->symbols, f.function, &f.shown);
+		if (!err)
+			err = add_ref(m, &f, path);
 	}
 	return err;
 }
@@ -193,15 +203,15 @@ static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 {
 	const char *name;
 	char text[48];
-	size_t n;
-	int err = add_stored(m, module, offset, &n);
+	int err;
 
-	if (err || n > 0)
+	if (module == HL_MODULE_NONE && offset == HL_OFFSET_CUT)
+		return add_nameless(m, "[...]", NO_STRING);
+	err = add_stored(m, module, offset);
+	if (err != -ENOENT)
 		return err;
 	if (module != HL_MODULE_NONE)
 		return add_symbols(m, module, offset);
-	if (offset == HL_OFFSET_CUT)
-		return add_nameless(m, "[...]", NO_STRING);
 	name = NULL;
 	if (!(m->info->meta.cut.flags & HL_CUT_NAMES))
 		name = hl_symbols_jit(m->symbols, offset);

@@ -185,6 +185,12 @@ bool hl_model_may_say_leaked(const struct hl_model *m)
 	       m->info->totals.implicit_frees == 0;
 }
 
+bool hl_model_estimates(const struct hl_model *m)
+{
+	/* How good the numbers of another tool's profile are only that tool knows. */
+	return m->info->totals.samples && !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
+}
+
 uint64_t hl_model_end_ns(const struct hl_model *m)
 {
 	size_t n = hl_reader_n_chunks(m->reader);

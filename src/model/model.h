@@ -35,6 +35,8 @@ bool hl_model_withholds(const struct hl_model *m);
 /* Blocks that are live at the end may be called leaked: nothing was missed, and the program left
  * by its own will. */
 bool hl_model_may_say_leaked(const struct hl_model *m);
+/* Numbers come from samples whose spread is known. */
+bool hl_model_estimates(const struct hl_model *m);
 /* When the recording ends, as far as is known. */
 uint64_t hl_model_end_ns(const struct hl_model *m);
 

@@ -236,7 +236,9 @@ static int count_block(void *arg, const struct hl_block *b)
 	struct asking *w = arg;
 	struct hl_value one = {.bytes = b->bytes,
 		.blocks = b->blocks,
-		.variance = (double)b->bytes * (double)(b->bytes - b->size)};
+		.variance = hl_model_estimates(w->question.m)
+				    ? (double)b->bytes * (double)(b->bytes - b->size)
+				    : 0};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -332,7 +334,7 @@ static bool sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || q->pool || (m->info->totals.samples && !hl_model_withholds(m)) ||
+	if (q->decode || q->pool || (hl_model_estimates(m) && !hl_model_withholds(m)) ||
 		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)

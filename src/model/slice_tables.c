@@ -38,7 +38,9 @@ static int carry_names(struct hl_cutting *c, uint32_t module, const struct hl_no
 	uint64_t key = (uint32_t)(module + 1);
 	int err = hl_reader_names(c->m->reader, module, node->offset, &site.frames, &site.n_frames);
 
-	if (err || site.n_frames == 0 || hl_map_get(&c->named, key, node->offset) != HL_MAP_NONE)
+	if (err == -ENOENT || hl_map_get(&c->named, key, node->offset) != HL_MAP_NONE)
+		return 0;
+	if (err)
 		return err;
 	err = hl_map_put(&c->named, key, node->offset, 0);
 	return err ? err : hl_cutting_wrote(c, hl_writer_add_names(c->w, &site));

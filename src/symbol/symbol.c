@@ -225,8 +225,7 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
-/* The short form of a name; both live as long as s. */
-static int shorten(struct hl_symbols *s, const char *name, const char **shown)
+int hl_symbols_shown(struct hl_symbols *s, const char *name, const char **shown)
 {
 	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)name, 0);
 	struct hl_strbuf text = {0};
@@ -319,7 +318,7 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
 		struct hl_symbol_frame *f = &m->frames.v.data[i];
 
-		err = shorten(m->owner, f->function, &f->shown);
+		err = hl_symbols_shown(m->owner, f->function, &f->shown);
 	}
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;

@@ -96,6 +96,12 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
 
 /*
+ * The `shown` form of a name from elsewhere, which lives as long as s; so does the answer. 0 or
+ * -ENOMEM.
+ */
+int hl_symbols_shown(struct hl_symbols *s, const char *name, const char **shown);
+
+/*
  * The process that is asked about, and since when it was recorded (0: not known); before the first
  * module is added. If it left a file of names for its JIT's code, hl_symbols_jit reads it.
  */

@@ -165,6 +165,15 @@ struct hl_left_out {
 	uint64_t blocks, bytes;             /* allocations that are not in the trace */
 	uint64_t older_blocks, older_bytes; /* that are in it, but from before its range */
 };
+/* What an imported trace does not know. Stored: never renumber. */
+#define HL_UNKNOWN_ADDRESSES 1u  /* all are 0 */
+#define HL_UNKNOWN_THREADS   2u  /* one stands for all */
+#define HL_UNKNOWN_CALLS     4u  /* all are HL_FUNC_UNKNOWN */
+#define HL_UNKNOWN_TIMES     8u  /* an event has the time of the last stamp before it */
+#define HL_UNKNOWN_LIVES     16u /* which block of its size and stack a free ended */
+#define HL_UNKNOWN_ORDER     32u /* sums of a profile: events stand for many, in no order */
+#define HL_UNKNOWN_COUNTS    64u /* how many blocks: one stands for those of a stack */
+#define HL_UNKNOWN_ALL       127u
 
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
@@ -184,6 +193,8 @@ struct hl_meta {
 	bool continued;           /* a collector before this one died: books started empty */
 	bool zeroed;              /* --zero-memory: what malloc gave was zeroed */
 	struct hl_cut_note cut;   /* what is not in it because it was cut */
+	const char *source;       /* what it was imported from; "" or NULL: it was recorded */
+	uint32_t unknown;         /* HL_UNKNOWN_*: what the source could not tell */
 };
 
 struct hl_module {
@@ -218,12 +229,12 @@ struct hl_tag {
 #define HL_OFFSET_CUT UINT64_C(1)
 
 /*
- * A name that the trace itself has for a place in the code. Where it has any, no file is asked:
- * modules are then made up, too.
+ * A name that the trace itself has for a place in the code: of an imported trace, or of one whose
+ * names are made up. For a module that has any no file is asked.
  */
 struct hl_name_frame {
-	const char *function;
-	const char *file; /* NULL when not known */
+	const char *function; /* NULL or "" when not known */
+	const char *file;     /* the same */
 	uint32_t line;    /* 0 when not known */
 	bool inlined;     /* into the frame before it */
 };

@@ -12,10 +12,14 @@
 
 /* ---- writing ---- */
 
-/* Of one chunk, with the numbers: whatever a site adds, the limit of a chunk holds. */
-#define SITES_ENOUGH (256u << 10)
-#define TEXTS_ENOUGH (384u << 10)
-#define FRAMES_MAX   1024u
+/*
+ * A chunk that has so much is written; together with the longest site, its longest last frame and
+ * the numbers it stays below the limit of a chunk.
+ */
+#define SITES_ENOUGH   (192u << 10)
+#define TEXTS_ENOUGH   (384u << 10)
+#define SITE_TEXTS_MAX (256u << 10) /* frames beyond it are left out */
+#define FRAMES_MAX     1024u
 
 void hl_names_fini(struct hl_pending_names *n)
 {
@@ -57,26 +61,47 @@ static int add_text(struct hl_pending_names *n, const char *text, uint32_t *id)
 
 static int add_frame(struct hl_pending_names *n, const struct hl_name_frame *f)
 {
+	bool has_file = f->file && f->file[0];
 	uint32_t function, file = 0;
-	int err = add_text(n, f->function, &function);
+	int err = add_text(n, f->function ? f->function : "", &function);
 
-	if (!err && f->file)
+	if (!err && has_file)
 		err = add_text(n, f->file, &file);
 	if (!err)
 		err = hl_bytes_varint(&n->sites, function);
 	if (!err)
-		err = hl_bytes_varint(&n->sites, f->file ? (uint64_t)file + 1 : 0);
+		err = hl_bytes_varint(&n->sites, has_file ? (uint64_t)file + 1 : 0);
 	if (!err)
 		err = hl_bytes_varint(&n->sites, (uint64_t)f->line << 1 | f->inlined);
 	return err;
 }
 
+static size_t text_len(const char *text)
+{
+	return text ? strnlen(text, HL_TEXT_MAX) : 0;
+}
+
+/* How many of its frames, from the outermost, can be told. */
+static size_t frames_that_fit(const struct hl_named_site *site)
+{
+	size_t n = hl_min_u64(site->n_frames, FRAMES_MAX), bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (bytes > SITE_TEXTS_MAX)
+			return i;
+		bytes += text_len(site->frames[i].function) + text_len(site->frames[i].file);
+	}
+	return n;
+}
+
 int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site)
 {
 	struct hl_pending_names *n = &w->names;
-	size_t frames = hl_min_u64(site->n_frames, FRAMES_MAX);
+	size_t frames = frames_that_fit(site);
 	int err = w->error;
 
+	if (!err && site->module != HL_MODULE_NONE && site->module >= w->n_modules)
+		err = -EINVAL;
 	if (!err && (n->sites.len > SITES_ENOUGH || n->texts.len > TEXTS_ENOUGH))
 		err = hl_write_names(w);
 	if (!err)
@@ -93,15 +118,13 @@ int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site)
 
 /* ---- reading ---- */
 
-/* A file cannot make us keep many times itself: at most 256 MiB of texts. */
-#define TEXTS_MAX(bytes) ((16u << 20) + 16 * hl_min_u64(bytes, 15u << 20))
-
-/* And of places and frames: no program has so many that are called, but a forged file could. */
+/* Of places and frames: no program has so many that are called, but a forged file could. */
 #define FRAMES_ALL_MAX(bytes) ((1u << 20) + hl_min_u64(bytes, 7u << 20))
 
 void hl_stored_names_fini(struct hl_stored_names *n)
 {
 	hl_map_fini(&n->ids);
+	hl_map_fini(&n->modules);
 	hl_vec_free(&n->sites);
 	hl_vec_free(&n->frames);
 	hl_strings_fini(&n->strings);
@@ -120,7 +143,7 @@ static int read_texts(struct hl_reader *r, struct hl_cursor *cur, uint64_t n, te
 		int err;
 
 		r->names.bytes += len + 1;
-		if (!bytes || cur->bad || r->names.bytes > TEXTS_MAX(r->data_bytes))
+		if (!bytes || cur->bad || r->names.bytes > HL_STRINGS_MAX(r->data_bytes))
 			return -EBADMSG;
 		text = strndup((const char *)bytes, len);
 		err = text ? hl_strings_add(&r->names.strings, text, &id) : -ENOMEM;
@@ -160,6 +183,8 @@ static int read_site(struct hl_reader *r, struct hl_cursor *cur, const text_ids 
 	if (err || hl_map_get(&n->ids, module, offset) != HL_MAP_NONE)
 		return err; /* the first names of a place stay */
 	err = hl_map_put(&n->ids, module, offset, (uint32_t)n->sites.len);
+	if (!err && hl_map_get(&n->modules, module, 0) == HL_MAP_NONE)
+		err = hl_map_put(&n->modules, module, 0, 0);
 	return err ? err : hl_vec_push(&n->sites, site);
 }
 
@@ -211,6 +236,8 @@ int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
 		read_all_names(r);
 	if (r->names.state < 0)
 		return r->names.state;
+	if (hl_map_get(&r->names.modules, (uint32_t)(module + 1), 0) == HL_MAP_NONE)
+		return -ENOENT;
 	id = hl_map_get(&r->names.ids, (uint32_t)(module + 1), offset);
 	if (id == HL_MAP_NONE)
 		return 0;

@@ -202,7 +202,7 @@ void hl_reader_close(struct hl_reader *r)
 	hl_tables_free(&r->tables);
 	hl_stored_names_fini(&r->names);
 	hl_files_fini(&r->files);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < HL_META_STRINGS; i++)
 		free(r->meta_strings[i]);
 	free(r->cut_filter);
 	ZSTD_freeDCtx(r->zstd);

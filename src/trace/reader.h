@@ -80,8 +80,9 @@ int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag);
 int hl_reader_roles(struct hl_reader *r, const struct hl_role **roles, uint32_t *n);
 
 /*
- * The names that the trace has for a place in the code, outermost first; the reader's. 0 or -errno;
- * *n is 0 when it has none.
+ * The names that the trace itself has for a place in the code, outermost first; the reader's. 0 (*n
+ * may be 0: that place has none), or -ENOENT if it has none for this module (or HL_MODULE_NONE) at
+ * all: then they are elsewhere.
  */
 int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
 	const struct hl_name_frame **frames, size_t *n);

@@ -24,7 +24,8 @@ struct hl_row {
 	bool bad;     /* found damaged when read */
 };
 
-#define HL_NO_ROW SIZE_MAX
+#define HL_NO_ROW       SIZE_MAX
+#define HL_META_STRINGS 7 /* columns from HL_COL_PROGRAM on */
 
 struct hl_key_place {
 	size_t row;    /* of its first part */
@@ -81,7 +82,8 @@ struct hl_site_names {
 
 struct hl_stored_names {
 	int state; /* 0 not read yet, 1 read, else -errno */
-	struct hl_map ids;
+	struct hl_map ids;     /* of sites, by module + 1 and offset */
+	struct hl_map modules; /* plus 1: those that have any */
 	HL_VEC(struct hl_site_names) sites;
 	HL_VEC(struct hl_name_frame) frames;
 	struct hl_strings strings;
@@ -128,7 +130,7 @@ struct hl_reader {
 	ZSTD_DCtx *zstd;
 	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
-	char *meta_strings[6];
+	char *meta_strings[HL_META_STRINGS];
 	char *cut_filter;
 	struct hl_tables tables;
 	struct hl_stored_names names;
@@ -227,6 +229,10 @@ static inline uint32_t hl_first_role(const struct hl_tables *t, uint32_t role)
 {
 	return role < t->roles.len ? t->first_roles.data[t->roles.data[role].thread] : role;
 }
+
+/* Texts of tables: a file cannot make us keep many times itself. */
+#define HL_STRINGS_MAX(file_bytes) \
+	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
 
 /* reader_keyframe.c */
 struct hl_key_row {

@@ -52,7 +52,11 @@ int hl_writer_add_tag(struct hl_writer *w, uint32_t parent, const char *name, si
 /* One more role of a thread, numbered with the threads; events may name it from here on. */
 int hl_writer_add_role(struct hl_writer *w, uint32_t thread, uint32_t tag);
 
-/* Names of a place in the code, once for each that nodes have. */
+/*
+ * Names of a place in the code, once for each that nodes have; of two the first counts. No frames:
+ * nothing is known of it. A module with such names is looked up nowhere else: its offsets may be
+ * any numbers.
+ */
 int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site);
 
 /* A whole file, from its start; fd stays the caller's. -EIO: it has become shorter. */

@@ -39,6 +39,29 @@ struct row {
 #define N_ROWS     20
 #define N_WITHHELD 2 /* the last ones */
 
+/* An imported trace may lack what a number is made of. */
+static bool is_known(const struct hl_meta *meta, const struct row *r)
+{
+	static const struct {
+		const char *key;
+		uint32_t needs;
+	} rows[] = {
+		{"allocations", HL_UNKNOWN_COUNTS},
+		{"frees", HL_UNKNOWN_COUNTS},
+		{"live_blocks_end", HL_UNKNOWN_COUNTS},
+		{"peak_bytes", HL_UNKNOWN_ORDER},
+		{"peak_blocks", HL_UNKNOWN_ORDER | HL_UNKNOWN_COUNTS},
+		{"peak_time_ns", HL_UNKNOWN_ORDER},
+		{"temporary", HL_UNKNOWN_ORDER},
+		{"threads", HL_UNKNOWN_THREADS},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows) && meta->unknown; i++)
+		if (meta->unknown & rows[i].needs && !strcmp(rows[i].key, r->key))
+			return false;
+	return true;
+}
+
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
 	const struct hl_totals *t = &i->totals;
@@ -88,8 +111,12 @@ static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
 	fill_rows(i, rows);
 	hl_json_key(j, "totals");
 	hl_json_begin_object(j);
-	for (size_t k = 0; k < N_ROWS; k++)
-		hl_json_key_u64(j, rows[k].key, rows[k].value);
+	for (size_t k = 0; k < N_ROWS; k++) {
+		if (is_known(&i->meta, &rows[k]))
+			hl_json_key_u64(j, rows[k].key, rows[k].value);
+		else
+			hl_json_key_string(j, rows[k].key, NULL);
+	}
 	hl_json_end_object(j);
 }
 
@@ -102,7 +129,7 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 	struct hl_answer a;
 
 	*allocated = *live = 0;
-	if (!hl_model_info(m)->totals.samples)
+	if (!hl_model_estimates(m))
 		return hl_mode_number(hl_model_info(m)->meta.mode) == HL_MODE_SAMPLE;
 	if (hl_model_withholds(m))
 		return true; /* what is in sums only is exact; how far off the rest is no sum tells
@@ -311,6 +338,9 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	json_estimate(&j, m);
 	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
+	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
+	hl_json_key(&j, "unknown");
+	hl_json_unknown(&j, i->meta.unknown);
 	hl_json_end_object(&j);
 	putc('\n', out);
 }
@@ -375,22 +405,38 @@ static void text_start(FILE *out, uint64_t unix_ns)
 	char text[64];
 	struct tm tm;
 
-	if (!localtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
+	if (!unix_ns)
+		snprintf(text, sizeof(text), "not known");
+	else if (!localtime_r(&s, &tm) ||
+		 !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
 		snprintf(text, sizeof(text), "%" PRIu64 " ns", unix_ns);
 	line(out, "start", text);
 }
 
-static void text_row(FILE *out, const struct row *r)
+static void text_row(FILE *out, const struct row *r, const struct hl_meta *meta)
 {
 	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
 
-	if (r->unit == TIME)
+	if (!is_known(meta, r))
+		fprintf(out, "%-20s%20s\n", r->label, "not known");
+	else if (r->unit == TIME)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
 	else if (r->unit == BYTES)
 		fprintf(out, "%-20s%20s  %s\n", r->label, hl_text_count(exact, r->value),
 			hl_text_bytes(round, r->value));
 	else
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
+}
+
+static void text_source(FILE *out, const struct hl_meta *meta)
+{
+	struct hl_strbuf b = {0};
+
+	line(out, "imported from", meta->source);
+	hl_text_unknown(&b, meta->unknown);
+	if (b.len)
+		line(out, "not known", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
 }
 
 /* What one must know to read the numbers right. */
@@ -413,7 +459,9 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 	if (i->pauses)
 		line(out, "note",
 			"recording was paused for a part of the run: frees alone are in it");
-	if (strcmp(i->meta.clock, "tsc") != 0)
+	if (i->meta.source[0])
+		text_source(out, &i->meta);
+	else if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
 
@@ -450,8 +498,10 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 
 	styled(out, "program", i->meta.program, bold);
 	text_command(out, &i->meta);
-	fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
-	line(out, "architecture", i->meta.arch);
+	if (i->meta.pid)
+		fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
+	if (i->meta.arch[0])
+		line(out, "architecture", i->meta.arch);
 	text_start(out, i->meta.start_unix_ns);
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
@@ -468,5 +518,5 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	putc('\n', out);
 	fill_rows(i, rows);
 	for (size_t k = 0; k < (i->withheld.alloc_blocks ? N_ROWS : N_ROWS - N_WITHHELD); k++)
-		text_row(out, &rows[k]);
+		text_row(out, &rows[k], &i->meta);
 }
