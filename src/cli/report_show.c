@@ -440,14 +440,20 @@ bool hl_report_needs_names(const struct hl_report *r)
 	return any;
 }
 
-/* Makes it the part that is being shown. */
-static void choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
+/* A profile has no peak: what was in use is what there is to see. */
+static enum hl_report_what without_peak(const struct hl_report *r)
+{
+	return r->what == HL_REPORT_NOTHING && r->no_order ? HL_REPORT_LEAKS : r->what;
+}
+
+void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
 {
 	r->view = r->parts.data[i].view;
 	r->group = r->parts.data[i].group;
 	/* Of what lives at one moment, sizes are a sample; people mean all. */
 	r->what = asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY ? HL_REPORT_ALLOCATED
 									    : asked;
+	r->what = without_peak(r);
 }
 
 /* What a part is going to ask of all events, so that these are read once for all parts. */
@@ -501,83 +507,11 @@ static void make_sites_first(struct hl_report *r, struct hl_model *m, enum hl_re
 	for (size_t i = 0; i < r->parts.len; i++) {
 		if (r->parts.data[i].view != HL_REPORT_SITES || !may_make_first(r, i))
 			continue;
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		q = answer_query(r);
 		if (hl_model_query(m, &q, &x->a) == 0 && make_table(r, m, x) == 0)
 			r->sites = x;
 	}
-}
-
-static uint32_t group_needs(enum hl_group group)
-{
-	switch (group) {
-	case HL_GROUP_THREAD:
-		return HL_UNKNOWN_THREADS;
-	case HL_GROUP_CALL:
-		return HL_UNKNOWN_CALLS;
-	case HL_GROUP_LIFE:
-		return HL_UNKNOWN_LIVES | HL_UNKNOWN_TIMES | HL_UNKNOWN_ORDER;
-	case HL_GROUP_SIZE:
-	case HL_GROUP_SNAPSHOT:
-		return HL_UNKNOWN_ORDER;
-	default:
-		return 0;
-	}
-}
-
-/* What an imported trace may lack for the part that is being shown. */
-static uint32_t part_needs(const struct hl_report *r)
-{
-	switch (r->view) {
-	case HL_REPORT_TABLE:
-	case HL_REPORT_ALL_BY:
-		return group_needs(r->group);
-	case HL_REPORT_THREADS:
-		return HL_UNKNOWN_THREADS | HL_UNKNOWN_ORDER;
-	case HL_REPORT_SITES:
-		return HL_UNKNOWN_LIVES | HL_UNKNOWN_ORDER;
-	case HL_REPORT_TIMELINE:
-		return HL_UNKNOWN_ORDER;
-	default:
-		return 0;
-	}
-}
-
-static uint32_t question_needs(const struct hl_report *r)
-{
-	unsigned subjects = r->filter ? hl_filter_subjects(r->filter) : 0;
-	uint32_t needs = 0;
-
-	if (r->what != HL_REPORT_LEAKS && r->what != HL_REPORT_ALLOCATED)
-		needs |= HL_UNKNOWN_ORDER;
-	if (r->ranged || r->what == HL_REPORT_AT || subjects & (HL_FILTER_TIME | HL_FILTER_ALIVE))
-		needs |= HL_UNKNOWN_ORDER | HL_UNKNOWN_TIMES;
-	if (r->temporary_ns || subjects & HL_FILTER_LIFE)
-		needs |= HL_UNKNOWN_LIVES | HL_UNKNOWN_TIMES;
-	needs |= subjects & HL_FILTER_ADDR ? HL_UNKNOWN_ADDRESSES : 0;
-	needs |= subjects & HL_FILTER_THREAD ? HL_UNKNOWN_THREADS : 0;
-	needs |= subjects & HL_FILTER_FUNC ? HL_UNKNOWN_CALLS : 0;
-	needs |= subjects & HL_FILTER_SIZE ? HL_UNKNOWN_ORDER : 0;
-	return needs;
-}
-
-/* Of several parts: what any of them lacks, once. */
-static void warn_unknown(struct hl_report *r, struct hl_model *m, enum hl_report_what asked)
-{
-	const struct hl_meta *meta = &hl_model_info(m)->meta;
-	struct hl_strbuf b = {0};
-	uint32_t needs = 0;
-
-	for (size_t i = 0; i < r->parts.len && meta->unknown; i++) {
-		choose_part(r, i, asked);
-		needs |= part_needs(r) | question_needs(r);
-	}
-	needs |= r->parts.len ? 0 : question_needs(r);
-	hl_text_unknown(&b, needs & meta->unknown);
-	if (b.len)
-		hl_cli_error("imported from %s, so what follows lacks: %s", meta->source,
-			hl_strbuf_str(&b));
-	hl_strbuf_fini(&b);
 }
 
 int hl_report_show(struct hl_report *r, struct hl_model *m)
@@ -586,16 +520,21 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 	struct hl_report_made sites = {0};
 	int err = 0;
 
-	warn_unknown(r, m, asked);
-	if (r->parts.len == 0)
-		return show_part(r, m);
+	r->no_order = hl_model_info(m)->meta.unknown & HL_UNKNOWN_ORDER;
+	hl_report_warn_unknown(r, m);
+	if (r->parts.len == 0) {
+		r->what = without_peak(r);
+		err = show_part(r, m);
+		r->what = asked;
+		return err;
+	}
 	for (size_t i = 0; i < r->parts.len && r->parts.len > 1; i++) {
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		expect_part(r, m);
 	}
 	make_sites_first(r, m, asked, &sites);
 	for (size_t i = 0; i < r->parts.len && !err; i++) {
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		if (i > 0)
 			putchar('\n');
 		err = show_part(r, m);

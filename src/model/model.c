@@ -136,6 +136,16 @@ int hl_model_no_events(struct hl_model *m, const char *what)
 	return -ENODATA;
 }
 
+int hl_model_no_order(struct hl_model *m, const char *what)
+{
+	snprintf(m->error, sizeof(m->error),
+		"%s needs the order of events, which is not known: the trace was imported from "
+		"%.200s, which has sums alone; --leaks is what was in use, --allocated all that "
+		"was allocated",
+		what, m->info->meta.source);
+	return -ENODATA;
+}
+
 const char *hl_model_error(const struct hl_model *m)
 {
 	return m->error;

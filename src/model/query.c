@@ -393,6 +393,16 @@ static bool end_is_known(const struct hl_model *m, const struct hl_query *q)
 	       hl_model_end_is_known(m, &q->to);
 }
 
+/* The start is the one moment that a profile has beside its end. */
+static bool needs_order(const struct hl_query *q)
+{
+	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
+
+	return q->to.kind != HL_WHEN_END || q->from.kind != HL_WHEN_NS || q->from.ns > 0 ||
+	       q->quantity == HL_QUANTITY_TEMPORARY || q->key == HL_KEY_LIFE ||
+	       q->key == HL_KEY_INTERVAL || subjects & (HL_FILTER_TIME | HL_FILTER_DEATH);
+}
+
 static int start(struct hl_question *question)
 {
 	struct asking *w = (struct asking *)question;
@@ -409,6 +419,8 @@ static int start(struct hl_question *question)
 	err = a->values ? bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
+	if (m->info->meta.unknown & HL_UNKNOWN_ORDER && needs_order(&w->q))
+		return hl_model_no_order(m, "this");
 	a->asked_ns = hl_when_ns(&w->q.to, m);
 	w->way = !sums_suffice(m, &w->q) ? BY_EVENTS : w->q.key == HL_KEY_STACK ? BY_STACK : BY_KEY;
 	if (w->way != BY_STACK && hl_model_withholds(m) && !end_is_known(m, &w->q))

@@ -134,6 +134,8 @@ int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struc
 
 	if (hl_model_withholds(m))
 		return hl_model_no_events(m, "how long the blocks of a site lived");
+	if (m->info->meta.unknown & HL_UNKNOWN_ORDER)
+		return hl_model_no_order(m, "how long the blocks of a site lived");
 	err = prepare(&s, t);
 	err = err ? hl_model_fail(m, err) : hl_stream_blocks(m, &stream);
 	if (!err)

@@ -353,6 +353,14 @@ static int fail(struct hl_cutting *c, int err)
 	return err && !c->write_err ? hl_model_fail(c->m, err) : err;
 }
 
+static bool needs_order(const struct hl_slice *s)
+{
+	unsigned subjects = s->filter ? hl_filter_subjects(s->filter) : 0;
+
+	return s->from.kind != HL_WHEN_NS || s->from.ns || s->to.kind != HL_WHEN_END ||
+	       subjects & (HL_FILTER_TIME | HL_FILTER_DEATH);
+}
+
 int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct hl_slice_done *done)
 {
 	struct hl_cutting c = {.m = m,
@@ -363,9 +371,12 @@ int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct 
 	int err = c.nodes && c.modules ? 0 : -ENOMEM;
 
 	memset(done, 0, sizeof(*done));
-	if (hl_model_withholds(m)) {
-		close(fd);
+	if (hl_model_withholds(m))
 		err = hl_model_no_events(m, "a slice");
+	else if (m->info->meta.unknown & HL_UNKNOWN_ORDER && needs_order(s))
+		err = hl_model_no_order(m, "a slice by time");
+	if (err == -ENODATA) {
+		close(fd);
 		goto out;
 	}
 	if (!err && s->anonymity)

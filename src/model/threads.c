@@ -244,6 +244,10 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 		drop(q);
 		return hl_model_no_events(m, "what each thread did");
 	}
+	if (m->info->meta.unknown & HL_UNKNOWN_ORDER) {
+		drop(q);
+		return hl_model_no_order(m, "what each thread did");
+	}
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {

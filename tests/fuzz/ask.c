@@ -4,8 +4,10 @@
  * What comes back is not compared with anything here; that no answer contradicts itself is.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/attr.h"
@@ -16,6 +18,7 @@
 #include "model/group.h"
 #include "model/marks.h"
 #include "model/sites.h"
+#include "model/slice.h"
 #include "model/threads.h"
 #include "model/timeline.h"
 #include "model/tree.h"
@@ -200,6 +203,30 @@ static void ask_log(struct hl_model *m)
 	hl_log_free(log);
 }
 
+/* Whatever a trace says, what is cut from it is whole. */
+static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
+{
+	const struct hl_slice s = {.from = {.kind = HL_WHEN_PERCENT, .percent = anonymity ? 0 : 30},
+		.to = {.kind = HL_WHEN_END},
+		.anonymity = anonymity};
+	int fd = memfd_create("slice", MFD_CLOEXEC), keep = dup(fd);
+	const struct hl_trace_info *info;
+	struct hl_reader_refusal why;
+	struct hl_slice_done done;
+	struct hl_reader *r;
+	char path[64];
+
+	FUZZ_MUST(keep >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", keep);
+	if (hl_slice_write(m, &s, fd, &done) == 0) {
+		FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
+		FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+		FUZZ_MUST(!info->damaged);
+		hl_reader_close(r);
+	}
+	close(keep);
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
@@ -226,5 +253,7 @@ void fuzz_ask_model(const char *path)
 		hl_threads_fini(&threads);
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
 		hl_fragmentation_fini(&f);
+	ask_slice(m, HL_NAMES_KEPT);
+	ask_slice(m, HL_ALL_MADE_UP);
 	hl_model_close(m);
 }

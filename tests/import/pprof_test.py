@@ -130,8 +130,38 @@ def check_go_types(folder):
          i['program'] == '/bin/app', 'peak and temporary are not known', i)
     tree = run(HEAPLAPSE, 'report', '--leaks', '--min=0', '--no-default-suppressions', path + '.hlt')
     case('inner  a.h:2 (inlined)' in tree.stdout and 'outer  a.c:9' in tree.stdout, 'inlined calls are shown', tree.stdout)
-    peak = run(HEAPLAPSE, 'report', path + '.hlt')
-    case(peak.returncode == 0 and 'the order of events' in peak.stderr, 'report of the peak says that it is not known', peak.stderr)
+    plain = run(HEAPLAPSE, 'report', '--min=0', path + '.hlt')
+    case(plain.returncode == 0 and plain.stdout == run(HEAPLAPSE, 'report', '--min=0', '--leaks', '--no-default-suppressions', path + '.hlt').stdout and
+         'live at the end' in plain.stdout and not plain.stderr, 'report without a question shows what was in use', plain.stdout + plain.stderr)
+    for view in ['--peak'], ['--timeline'], ['--at=50%'], ['--temporary'], ['--lifetimes'], ['--sites'], ['--threads'], \
+            ['--growth=10%..'], ['--allocated', '--range=10%..'], ['--leaks', '--filter=life:>1ms'], ['--allocated', '-g', 'snapshot']:
+        done = run(HEAPLAPSE, 'report', *view, path + '.hlt')
+        case(done.returncode == 3 and 'needs the order of events, which is not known' in done.stderr and not done.stdout,
+             f'report {" ".join(view)} is refused', done.stdout + done.stderr)
+    done = run(HEAPLAPSE, 'report', '--fragmentation', '--leaks', path + '.hlt')
+    case(done.returncode == 3 and 'addresses of blocks, which are not known' in done.stderr, 'and so are pages', done.stderr)
+    done = run(HEAPLAPSE, 'report', '--allocated', '-g', 'size', path + '.hlt')
+    case(done.returncode == 0 and 'sizes are means' in done.stderr, 'sizes are said to be means', done.stderr)
+    check_slices(path + '.hlt')
+
+
+def check_slices(trace):
+    """What is cut from a profile is exact; by time nothing can be."""
+    for args in ['--range=50%..'], ['--min-life=1ms'], ['--filter=life:>1ms']:
+        done = run(HEAPLAPSE, 'slice', '-o', trace + '.no', *args, trace)
+        case(done.returncode == 3 and 'needs the order of events' in done.stderr and not os.path.exists(trace + '.no'),
+             f'slice {args} is refused', done.stderr)
+    part = trace + '.part'
+    done = run(HEAPLAPSE, 'slice', '-q', '-f', '-o', part, '--filter=fn:leaf', trace)
+    same = [json.loads(run(HEAPLAPSE, 'report', '--json', *more, t).stdout)['nodes'] for t, more in
+            ((part, ['--allocated']), (trace, ['--allocated', '--filter=fn:leaf']))]
+    known, was = (json.loads(run(HEAPLAPSE, 'info', '--json', '--verify', t).stdout) for t in (part, trace))
+    case(done.returncode == 0 and same[0] == same[1] and len(same[0]) > 2, 'a slice by function has its names', f'{done.stderr} {same}')
+    case(known['damage'] is None and [known[k] for k in ('source', 'unknown')] == [was[k] for k in ('source', 'unknown')],
+         'and knows as little', known)
+    done = run(HEAPLAPSE, 'slice', '-q', '-f', '-o', part, '--anonymize=full', trace)
+    text = run(HEAPLAPSE, 'report', '--allocated', '--min=0', part).stdout
+    case(done.returncode == 0 and 'leaf' not in text and 'a.c' not in text and 'fn_' in text, 'its names can be made up', text)
 
 
 def check_other_types(folder):
