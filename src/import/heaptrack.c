@@ -342,7 +342,7 @@ static int read_frames(struct heaptrack *h, struct hl_name_frame *names, size_t 
 static int read_place(struct heaptrack *h)
 {
 	struct hl_name_frame names[256];
-	struct place place;
+	struct place place = {0};
 	uint64_t address = 0, module = 0;
 	size_t n = 0;
 	int err = begin(h);

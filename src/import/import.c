@@ -129,8 +129,11 @@ static int import_any(struct hl_import *im)
 		return hl_import_heaptrack(im, head, n);
 	if (begins_with(head, n, "\x89HLT"))
 		return hl_import_fail(im, -EBADMSG, "it is a trace already: heaplapse report");
-	if (begins_with(head, n, "heap profile:") || begins_with(head, n, "heap_v2") ||
-		begins_with(head, n, "--- heap"))
+	if (begins_with(head, n, "heap_v2"))
+		return hl_import_fail(im, -EBADMSG,
+			"it is a heap profile of jemalloc as text; make a pprof file of it with "
+			"jeprof --raw and pprof -proto");
+	if (begins_with(head, n, "heap profile:") || begins_with(head, n, "--- "))
 		return hl_import_fail(im, -EBADMSG,
 			"it is a heap profile as text; make a pprof file of it with pprof -proto");
 	return hl_import_pprof(im, head, n);

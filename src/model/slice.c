@@ -77,8 +77,7 @@ static int keep(void *arg, const struct hl_block *b)
 	struct hl_cutting *c = arg;
 
 	if (b->born == HL_PHASE_IN || (b->born == HL_PHASE_BEFORE && b->died != HL_PHASE_BEFORE))
-		return hl_kept_add(
-			b->pool == UINT32_MAX ? &c->kept : &c->kept_pooled, b->ordinal);
+		return hl_kept_add(b->pool == UINT32_MAX ? &c->kept : &c->kept_pooled, b->ordinal);
 	return 0;
 }
 
@@ -138,21 +137,23 @@ static int choose(struct hl_cutting *c)
 /* --- events --- */
 
 /* How many events of the chunk come before a place. */
-static size_t before(
-	struct hl_cutting *c, const struct hl_place *p, size_t chunk, const struct hl_chunk_events *e)
+static size_t before(struct hl_cutting *c, const struct hl_place *p, size_t chunk,
+	const struct hl_chunk_events *e)
 {
 	if (chunk != p->chunk)
 		return chunk < p->chunk ? e->n_events : 0;
 	return hl_place_split(c->m, p, e);
 }
 
-static bool is_kept(const struct hl_cutting *c, const struct hl_chunk_events *e, size_t i, size_t to)
+static bool is_kept(
+	const struct hl_cutting *c, const struct hl_chunk_events *e, size_t i, size_t to)
 {
 	return i < to && hl_kept_has(&c->kept, e->events[i].ordinal);
 }
 
 /* Are both halves of the realloc that this event is one of in the slice? */
-static bool is_pair(const struct hl_cutting *c, const struct hl_chunk_events *e, size_t i, size_t to)
+static bool is_pair(
+	const struct hl_cutting *c, const struct hl_chunk_events *e, size_t i, size_t to)
 {
 	size_t other = e->events[i].op == HL_OP_FREE ? i + 1 : i - 1;
 
@@ -190,8 +191,8 @@ static void note_parted(struct hl_cutting *c, struct hl_event *e, uint64_t befor
 	c->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal + 1 : 0;
 }
 
-static int copy_event(
-	struct hl_cutting *c, const struct hl_event *from, bool pair, bool older, uint64_t before_it)
+static int copy_event(struct hl_cutting *c, const struct hl_event *from, bool pair, bool older,
+	uint64_t before_it)
 {
 	struct hl_event e = *from;
 	int err = hl_cutting_map_node(c, from->node, &e.node);

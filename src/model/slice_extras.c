@@ -29,7 +29,8 @@ static bool lasts(const struct hl_extra *x)
  */
 static bool take_pooled(struct hl_cutting *c, struct hl_extra *x)
 {
-	struct hl_pooled *p = (uint32_t)x->value < c->n_pools ? &c->pools[(uint32_t)x->value] : NULL;
+	struct hl_pooled *p =
+		(uint32_t)x->value < c->n_pools ? &c->pools[(uint32_t)x->value] : NULL;
 	uint64_t block = x->value2, before_it, now;
 
 	if (x->kind != HL_EXTRA_POOL_ALLOC && x->kind != HL_EXTRA_POOL_FREE)
@@ -82,9 +83,9 @@ static int copy_snapshot(struct hl_cutting *c, size_t key, uint64_t time_ns)
 	if (s.label && c->disguise && s.cause != HL_SNAPSHOT_BORDER) /* that is a mode's name */
 		err = hl_disguise_label(c->disguise, &s.label);
 	if (!err)
-		err = hl_cutting_wrote(c,
-			s.cause == HL_SNAPSHOT_END ? hl_writer_end_snapshot(c->w, &s)
-						   : hl_writer_snapshot(c->w, &s));
+		err = hl_cutting_wrote(c, s.cause == HL_SNAPSHOT_END
+						  ? hl_writer_end_snapshot(c->w, &s)
+						  : hl_writer_snapshot(c->w, &s));
 	free(info.label);
 	return err;
 }

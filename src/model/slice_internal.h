@@ -23,8 +23,8 @@ struct hl_cutting {
 	struct hl_slice_done *done;
 	struct hl_cut_note cut;
 	struct hl_place from, to;
-	struct hl_kept kept;        /* blocks of the heap */
-	struct hl_kept kept_pooled; /* and of pools, which are counted apart */
+	struct hl_kept kept;          /* blocks of the heap */
+	struct hl_kept kept_pooled;   /* and of pools, which are counted apart */
 	struct hl_disguise *disguise; /* NULL: names are kept */
 	struct hl_writer *w;
 	int write_err;

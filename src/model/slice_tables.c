@@ -107,9 +107,9 @@ static int add_tags(struct hl_cutting *c)
 		if (c->disguise)
 			err = hl_disguise_tag(c->disguise, &name);
 		if (!err)
-			err = hl_cutting_wrote(c,
-				hl_writer_add_tag(c->w, hl_model_tag_parent(c->m, i), name,
-					strlen(name)));
+			err = hl_cutting_wrote(
+				c, hl_writer_add_tag(
+					   c->w, hl_model_tag_parent(c->m, i), name, strlen(name)));
 	}
 	return err;
 }

@@ -215,8 +215,7 @@ static bool extra_is_before(
 static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum hl_phase phase)
 {
 	struct hl_role role = hl_role_of(s->m, x->thread);
-	const struct hl_event at = {
-		.time_ns = x->time_ns,
+	const struct hl_event at = {.time_ns = x->time_ns,
 		.ordinal = x->value2,
 		.thread = x->thread,
 		.flags = x->value & HL_POOL_PARTED ? HL_EVENT_PARTED : 0};

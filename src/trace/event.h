@@ -235,8 +235,8 @@ struct hl_tag {
 struct hl_name_frame {
 	const char *function; /* NULL or "" when not known */
 	const char *file;     /* the same */
-	uint32_t line;    /* 0 when not known */
-	bool inlined;     /* into the frame before it */
+	uint32_t line;        /* 0 when not known */
+	bool inlined;         /* into the frame before it */
 };
 struct hl_named_site {
 	uint32_t module; /* or HL_MODULE_NONE */

@@ -81,7 +81,7 @@ struct hl_site_names {
 };
 
 struct hl_stored_names {
-	int state; /* 0 not read yet, 1 read, else -errno */
+	int state;             /* 0 not read yet, 1 read, else -errno */
 	struct hl_map ids;     /* of sites, by module + 1 and offset */
 	struct hl_map modules; /* plus 1: those that have any */
 	HL_VEC(struct hl_site_names) sites;

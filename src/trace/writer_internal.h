@@ -36,8 +36,8 @@ enum hl_event_col {
 };
 
 /* Room that one event can take at most in all columns, and how often the sum is looked at. */
-#define HL_EVENT_RAW_MAX 120u
-#define HL_RAW_CHECK     1024u
+#define HL_EVENT_RAW_MAX  120u
+#define HL_RAW_CHECK      1024u
 #define HL_PARTED_RAW_MAX 3u /* and in a column of its own */
 
 struct hl_run {
@@ -124,7 +124,7 @@ struct hl_writer {
 	hl_bytes parted; /* column of the chunk that is being filled */
 	uint32_t parted_at;
 	uint64_t n_files;
-	bool cut; /* META says that something is left out */
+	bool cut;  /* META says that something is left out */
 	int error; /* the first one */
 	bool ended, follows_alloc;
 	uint32_t look_at; /* at so many events see whether the chunk is full */

@@ -30,7 +30,8 @@ static void *work(void *arg)
 __attribute__((noinline)) static void fill_pools(int phase)
 {
 	for (int i = 0; i < 64; i++)
-		heaplapse_alloc(i % 2 ? "secret-odd" : "secret-even", pool[phase][i], (size_t)(i + 1));
+		heaplapse_alloc(
+			i % 2 ? "secret-odd" : "secret-even", pool[phase][i], (size_t)(i + 1));
 	for (int i = 0; i < 16; i++)
 		heaplapse_free(i % 2 ? "secret-odd" : "secret-even", pool[phase][i]);
 }

@@ -211,6 +211,7 @@ def check_refusals(folder):
     refused(folder, 'no profile', os.urandom(0) + b'\xff' * 100, 'neither')
     refused(folder, 'an ELF file', pathlib.Path(HEAPLAPSE).read_bytes()[:5000], 'neither')
     refused(folder, 'text', b'heap profile: 1: 2 [3: 4] @ heapprofile\n', 'pprof -proto')
+    refused(folder, 'text of jemalloc', b'heap_v2/524288\n  t*: 1: 2 [0: 0]\n', 'jeprof --raw')
 
 
 def check_go(folder):
@@ -243,12 +244,39 @@ def check_go(folder):
     case('main.leaf' in by and by['main.leaf'][1] >= 500, 'and its functions', by)
 
 
+TCMALLOC = """heap profile:     12:     3456 [    30:    90000] @ heapprofile
+    10:     2000 [    20:    40000] @ 0x0040a101 0x0040a201 0x0040a301
+     2:     1456 [    10:    50000] @ 0x0040a111 0x0040a301
+
+MAPPED_LIBRARIES:
+00400000-00500000 r-xp 00000000 08:01 1234 /bin/app
+"""
+
+
+def check_tcmalloc(folder):
+    """A profile as tcmalloc writes it, made a file of pprof by Go's pprof."""
+    if not os.path.exists(GO):
+        skipped('a profile of tcmalloc', 'golang-1.19-go is not installed')
+        return
+    with open(f'{folder}/tc.heap', 'w') as f:
+        f.write(TCMALLOC)
+    subprocess.run([GO, '-proto', '-symbolize=none', f'-output={folder}/tc.pb.gz', f'{folder}/tc.heap'], check=True, timeout=60,
+                   capture_output=True, env=dict(os.environ, HOME=folder))
+    done = run(HEAPLAPSE, 'import', '-o', f'{folder}/tc.hlt', f'{folder}/tc.pb.gz')
+    t = info(f'{folder}/tc')['totals']
+    case([t['allocations'], t['bytes_allocated'], t['live_blocks_end'], t['live_bytes_end']] == [30, 90000, 12, 3456],
+         'tcmalloc: its sums', f'{t} {done.stderr}')
+    by = functions(f'{folder}/tc', '--leaks')
+    case(by == {'0x40a100': (2000, 10), '0x40a110': (1456, 2)}, 'tcmalloc: places without names are addresses', by)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_go_types(folder)
         check_other_types(folder)
         check_refusals(folder)
         check_go(folder)
+        check_tcmalloc(folder)
     finish()
 
 

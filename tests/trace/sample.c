@@ -66,10 +66,8 @@ static int add_counted(struct hl_writer *w, struct hl_sim *sim)
 /* A block of a pool in each round of events; now and then the two ends of a life are parted. */
 static int add_pooled(struct hl_writer *w, uint64_t i, uint64_t time_ns)
 {
-	struct hl_extra x = {.kind = HL_EXTRA_POOL,
-		.time_ns = time_ns,
-		.node = HL_NODE_NONE,
-		.text = "arena"};
+	struct hl_extra x = {
+		.kind = HL_EXTRA_POOL, .time_ns = time_ns, .node = HL_NODE_NONE, .text = "arena"};
 	int err = i ? 0 : hl_writer_add_extra(w, &x);
 
 	x = (struct hl_extra){.kind = HL_EXTRA_POOL_ALLOC,
@@ -88,7 +86,8 @@ static int add_pooled(struct hl_writer *w, uint64_t i, uint64_t time_ns)
 static int add_names(struct hl_writer *w)
 {
 	const struct hl_name_frame frames[] = {{.function = "outer", .file = "a.c", .line = 7},
-		{.function = "std::vector<int>::inner", .line = 8, .inlined = true}, {.file = "b.c"}};
+		{.function = "std::vector<int>::inner", .line = 8, .inlined = true},
+		{.file = "b.c"}};
 	int err = 0;
 
 	for (uint32_t i = 0; i < 20 && !err; i++) {
@@ -104,7 +103,8 @@ static int add_names(struct hl_writer *w)
 
 static int add_file(struct hl_writer *w)
 {
-	static const char data[3000] = "\x7f" "ELF";
+	static const char data[3000] = "\x7f"
+				       "ELF";
 	const struct hl_carried file = {.kind = HL_CARRIED_DEBUG,
 		.path = "/usr/lib/debug/a.debug",
 		.build_id = (const uint8_t *)"id",
@@ -144,7 +144,7 @@ enum kind { PLAIN, COUNTED, CARRYING };
 
 static int add_kind(enum kind kind, struct hl_writer *w, struct hl_sim *sim)
 {
-	return kind == COUNTED ? add_counted(w, sim)
+	return kind == COUNTED    ? add_counted(w, sim)
 	       : kind == CARRYING ? add_carried(w, sim)
 				  : add_some(w, sim);
 }
