@@ -353,7 +353,7 @@ static int read_place(struct heaptrack *h)
 		err = module_at(h, module, &place.module);
 	if (!err)
 		err = read_frames(h, names, HL_ARRAY_LEN(names), &n);
-	if (n == 1 && !names[0].function && !names[0].file)
+	if (!err && n == 1 && !names[0].function && !names[0].file)
 		n = 0;
 	if (!err)
 		err = hl_import_place(h->im, place.module, address, names, n, &place.offset);
