@@ -51,6 +51,20 @@ static void say_done(const struct hl_embed_result *r)
 			r->done.files == 1 ? "" : "s", hl_text_bytes(bytes, r->done.bytes));
 }
 
+/* 0, or an exit status with a message: names that are not from files need none. */
+static int check_names(const struct hl_trace_info *info, const char *path)
+{
+	if (info->meta.cut.flags & HL_CUT_NAMES)
+		hl_cli_error("%s has made-up names: its files would tell the true ones", path);
+	else if (info->meta.source[0])
+		hl_cli_error("%s was imported from %s, and all its names are in it: no file would "
+			     "be looked at",
+			path, info->meta.source);
+	else
+		return 0;
+	return HL_EXIT_IO;
+}
+
 static int run_embed(void *state, int argc, char **argv)
 {
 	struct embed *s = state;
@@ -64,10 +78,7 @@ static int run_embed(void *state, int argc, char **argv)
 	status = hl_trace_file_open(argc, argv, &m);
 	if (status)
 		return status;
-	if (hl_model_info(m)->meta.cut.flags & HL_CUT_NAMES) {
-		hl_cli_error("%s has made-up names: its files would tell the true ones", argv[0]);
-		status = HL_EXIT_IO;
-	}
+	status = check_names(hl_model_info(m), argv[0]);
 	if (!status)
 		status = hl_symbol_options_apply(&s->symbols, m, true);
 	if (!status)

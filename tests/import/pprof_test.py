@@ -143,6 +143,14 @@ def check_go_types(folder):
     done = run(HEAPLAPSE, 'report', '--allocated', '-g', 'size', path + '.hlt')
     case(done.returncode == 0 and 'sizes are means' in done.stderr, 'sizes are said to be means', done.stderr)
     check_slices(path + '.hlt')
+    check_embed(path + '.hlt')
+
+
+def check_embed(trace):
+    before = pathlib.Path(trace).read_bytes()
+    done = run(HEAPLAPSE, 'embed', trace)
+    case(done.returncode == 3 and 'all its names are in it' in done.stderr and pathlib.Path(trace).read_bytes() == before,
+         'embed has nothing to do', done.stderr)
 
 
 def check_slices(trace):
