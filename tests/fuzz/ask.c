@@ -23,6 +23,7 @@
 #include "model/timeline.h"
 #include "model/tree.h"
 #include "trace/dump.h"
+#include "trace/extend.h"
 #include "trace/reader.h"
 
 /* Chunks and nodes are looked at one by one; a fuzzer's file need not have many. */
@@ -134,6 +135,40 @@ static void ask_carried(struct hl_reader *r)
 			FUZZ_MUST(frames[i].function != NULL);
 }
 
+static void must_be_whole(int fd)
+{
+	const struct hl_trace_info *info;
+	struct hl_reader_refusal why;
+	struct hl_reader *r;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
+	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(!info->damaged);
+	hl_reader_close(r);
+}
+
+/* One more file for it to carry: what is whole stays so. */
+static void ask_extend(struct hl_reader *r)
+{
+	const struct hl_carried file = {.path = "/a", .size = 100};
+	int fd = memfd_create("extended", MFD_CLOEXEC), keep = dup(fd);
+	int data = memfd_create("data", MFD_CLOEXEC);
+	struct hl_extension *x;
+
+	FUZZ_MUST(keep >= 0 && ftruncate(data, 100) == 0);
+	if (hl_extend_begin(&x, r, fd) == 0) {
+		FUZZ_MUST(hl_extend_add_file(x, &file, data) == 0);
+		FUZZ_MUST(hl_extend_end(x) == 0);
+		must_be_whole(keep);
+	} else {
+		close(fd);
+	}
+	close(data);
+	close(keep);
+}
+
 void fuzz_ask_reader(const char *path)
 {
 	struct hl_reader_refusal why;
@@ -160,6 +195,7 @@ void fuzz_ask_reader(const char *path)
 	ask_carried(r);
 	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
+	ask_extend(r);
 	hl_reader_close(r);
 }
 
@@ -210,20 +246,11 @@ static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
 		.to = {.kind = HL_WHEN_END},
 		.anonymity = anonymity};
 	int fd = memfd_create("slice", MFD_CLOEXEC), keep = dup(fd);
-	const struct hl_trace_info *info;
-	struct hl_reader_refusal why;
 	struct hl_slice_done done;
-	struct hl_reader *r;
-	char path[64];
 
 	FUZZ_MUST(keep >= 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", keep);
-	if (hl_slice_write(m, &s, fd, &done) == 0) {
-		FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
-		FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
-		FUZZ_MUST(!info->damaged);
-		hl_reader_close(r);
-	}
+	if (hl_slice_write(m, &s, fd, &done) == 0)
+		must_be_whole(keep);
 	close(keep);
 }
 
