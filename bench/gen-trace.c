@@ -2,6 +2,7 @@
  * gen-trace.c - writes a trace of a made-up program straight through the writer, for measuring what
  * readers do with 10^7 or 10^8 events. The same options give the same events.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -119,18 +120,25 @@ static int add_tables(struct hl_writer *w, const struct options *o)
 	return err;
 }
 
+/* Kinds come in their order. */
+#define EXTRA_EVERY 1009
+static_assert(EXTRA_EVERY % HL_EXTRA_KIND_COUNT == 1, "kinds of extras come in order");
+
 static int add_extra(struct hl_writer *w, const struct hl_event *e, uint64_t i)
 {
 	static const char *const texts[] = {
 		NULL, "", "here", "a\tb\n\"q\" \\ \x1b[31m \xc3\xa9 \xff"};
+	const uint64_t round = i / EXTRA_EVERY / HL_EXTRA_KIND_COUNT;
+	const uint8_t kind = (uint8_t)(i % HL_EXTRA_KIND_COUNT);
+	const bool pool = kind >= HL_EXTRA_POOL; /* one block in each round of kinds */
 	const struct hl_extra x = {.time_ns = e->time_ns,
 		.addr = e->addr,
 		.size = e->size,
-		.value = i,
-		.value2 = ~i,
+		.value = pool ? round % 3 : i,
+		.value2 = pool ? round : ~i,
 		.thread = e->thread,
 		.node = i & 1 ? e->node : HL_NODE_NONE,
-		.kind = (uint8_t)(i % HL_EXTRA_KIND_COUNT),
+		.kind = kind,
 		.text = texts[i / 2 % 4]};
 
 	return hl_writer_add_extra(w, &x);
@@ -148,7 +156,7 @@ static int add_events(struct hl_writer *w, struct hl_sim *sim, const struct opti
 		if (o->dry)
 			continue;
 		err = hl_writer_add_event(w, &e);
-		if (o->strange && i % 1009 == 0 && !err)
+		if (o->strange && i % EXTRA_EVERY == 0 && !err)
 			err = add_extra(w, &e, i);
 		if (i % 1000000 == 0 && !err) {
 			const struct hl_rss_sample s = {e.time_ns, sim->n_live * 128};

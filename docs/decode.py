@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
-usage: decode.py [--info | --snapshots] TRACE
+usage: decode.py [--info | --snapshots | --names] TRACE
+
+--names prints what the NAMES chunks say instead: MODULE 0xOFFSET, then for each frame, outermost first, FUNCTION|FILE|LINE, separated by tabs.
 
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.
@@ -10,9 +12,9 @@ import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
-TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
+TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX', 40: 'NAMES', 41: 'FILE'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
-         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool').split()
+         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool unknown').split()
 KINDS = ('mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode pool '
          'pool-alloc pool-free').split()
 CAUSES = 'asked churn time live rss ctl end mode signal'.split()
@@ -284,6 +286,8 @@ def event_lines(c, roles):
     for step in entries:
         at += step
         weights[at] = next(entries) + 1, next(entries)
+    for at in accumulate(c.varints(162)):
+        need(ops[at] == 1, 'PARTED')
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 
@@ -343,6 +347,53 @@ def event_lines(c, roles):
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')
     return lines
+
+
+def name_lines(c):
+    """A line for each place with names; - for no module and for what is not known."""
+    n_texts, n_sites = c.varints(1)[:2]
+    texts, data, at, out = [], c.bytes(164), 0, []
+    for _ in range(n_texts):
+        n, at = one_varint(data, at)
+        need(at + n <= len(data), 'a text that is cut short')
+        texts.append(data[at:at + n].decode(errors='replace'))
+        at += n
+    need(at == len(data), 'bytes after the last text')
+    data, at = c.bytes(165), 0
+    for _ in range(n_sites):
+        module, at = one_varint(data, at)
+        offset, at = one_varint(data, at)
+        n, at = one_varint(data, at)
+        need(n <= 1024, 'NAMES: frames')
+        line = [f'{module - 1 if module else "-"} 0x{offset:x}']
+        for i in range(n):
+            function, at = one_varint(data, at)
+            file, at = one_varint(data, at)
+            number, at = one_varint(data, at)
+            need(i > 0 or not number & 1, 'NAMES: inlined into nothing')
+            line.append(f'{texts[function] or "-"}|{texts[file - 1] if file else "-"}|{number >> 1}')
+        out.append('\t'.join(line))
+    need(at == len(data), 'bytes after the last name')
+    return out
+
+
+class Files:
+    """The files that the trace carries: the pieces of each follow each other."""
+
+    def __init__(self):
+        self.number, self.at, self.size = None, 0, 0
+
+    def piece(self, c):
+        number, at, size, kind = c.varints(1)[:4]
+        if number != self.number or at == 0:
+            need(at == 0 and self.at == self.size and c.bytes(168), 'FILE: first piece')
+            self.number, self.at, self.size = number, 0, size
+        need(at == self.at and size == self.size and kind < 3, 'FILE: piece')
+        self.at += len(c.bytes(170))
+        need(self.at <= size, 'FILE: size')
+
+    def end(self):
+        need(self.at == self.size, 'FILE: pieces are missing')
 
 
 def show_events(c, roles, out):
@@ -435,13 +486,13 @@ def show_snapshots(data):
 
 
 def main(args):
-    info = '--info' in args
-    paths = [a for a in args if a not in ('--info', '--snapshots')]
+    info, names = '--info' in args, '--names' in args
+    paths = [a for a in args if a not in ('--info', '--snapshots', '--names')]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events, roles = 0, Roles()
+    events, roles, files = 0, Roles(), Files()
     try:
         if '--snapshots' in args:
             show_snapshots(data)
@@ -452,13 +503,20 @@ def main(args):
                       f'{c.n_rows:6} rows  flags {c.flags}')
             if c.type == 2:
                 roles.table(c)
+            if c.type == 40:
+                lines = name_lines(c)
+                if names:
+                    sys.stdout.write(''.join(line + '\n' for line in lines))
+            if c.type == 41:
+                files.piece(c)
             if c.type == 3:
                 need(c.first_event == events, f'chunk {c.seq}: first event')
                 events += c.n_events
                 out = []
                 show_events(c, roles, out)
-                if not info and out:
+                if not info and not names and out:
                     sys.stdout.write('\n'.join(out) + '\n')
+        files.end()
     except (Damage, IndexError, KeyError, StopIteration) as e:
         sys.stdout.flush()
         sys.exit(f'decode.py: {paths[0]}: damaged: {e!r}')

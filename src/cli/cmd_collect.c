@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/embed.h"
 #include "cli/record_options.h"
 #include "cli/summary.h"
 #include "collect/collector.h"
@@ -42,6 +43,33 @@ static void summarize(const char *path)
 {
 	if (fchdir(summary_dir) == 0) /* names are relative to where the program was started */
 		hl_summary_print(path);
+}
+
+/* HEAPLAPSE_EMBED_BINARIES=1: when all is written, so that no other program waits for it. */
+static struct {
+	bool wanted, summary;
+	HL_VEC(char *) paths;
+} traces;
+
+static void on_trace(const char *path)
+{
+	char *copy = traces.wanted ? strdup(path) : NULL;
+
+	if (copy && hl_vec_push(&traces.paths, copy))
+		free(copy);
+	if (traces.summary)
+		summarize(path);
+}
+
+static void embed_all(void)
+{
+	if (traces.paths.len && fchdir(summary_dir) < 0)
+		return;
+	for (size_t i = 0; i < traces.paths.len; i++) {
+		hl_embed_recorded(traces.paths.data[i], true);
+		free(traces.paths.data[i]);
+	}
+	hl_vec_free(&traces.paths);
 }
 
 /* HEAPLAPSE_VERBOSE=1 */
@@ -91,10 +119,14 @@ static int run_collect(void *state, int argc, char **argv)
 	summary_dir = keep[1];
 	start.verbose = o.verbose;
 	start.on_snapshot = tell;
-	start.on_trace = o.summary ? summarize : NULL;
+	traces.wanted = o.embed;
+	traces.summary = o.summary;
+	start.on_trace = on_trace;
 	fcntl(REGION_FD, F_SETFD, FD_CLOEXEC);
 	start.settings = o.collect;
-	return hl_collector_run(&start) < 0 ? HL_EXIT_IO : HL_EXIT_OK;
+	err = hl_collector_run(&start);
+	embed_all();
+	return err < 0 ? HL_EXIT_IO : HL_EXIT_OK;
 }
 
 const struct hl_cmd hl_cmd_collect = {

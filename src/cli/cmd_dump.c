@@ -12,6 +12,7 @@
 #include "trace/dump.h"
 #include "util/progress.h"
 #include "util/vec.h"
+#include "views/text/text.h"
 
 struct dump {
 	struct hl_trace_opts common; /* first */
@@ -143,6 +144,18 @@ static int put_all(struct dump *d)
 	return err;
 }
 
+static void warn_unknown(struct hl_model *m)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	struct hl_strbuf b = {0};
+
+	hl_text_unknown(&b, meta->unknown);
+	if (b.len)
+		hl_cli_error("imported from %s, which does not know: %s", meta->source,
+			hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static int run_dump(void *state, int argc, char **argv)
 {
 	struct dump *d = state;
@@ -166,6 +179,7 @@ static int run_dump(void *state, int argc, char **argv)
 				     "no line: see heaplapse log",
 				hl_model_info(d->m)->withheld.alloc_blocks,
 				hl_model_info(d->m)->totals.sums.alloc_blocks);
+		warn_unknown(d->m);
 		status = hl_trace_file_close(
 			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)

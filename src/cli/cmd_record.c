@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/embed.h"
 #include "cli/gdb.h"
 #include "cli/machine.h"
 #include "cli/record_options.h"
@@ -53,6 +54,7 @@ struct session {
 	uint32_t regions, closed; /* of the child's own pid; under gdb of all */
 	HL_VEC(struct held_region) held;
 	char last_path[PATH_MAX];
+	HL_VEC(char *) traces; /* to be given their files; with --embed-binaries only */
 	int last_err;
 	sigset_t old_mask;
 	pid_t group; /* in which we were started, and a shell looks for us */
@@ -272,6 +274,26 @@ static void say_not_whole(const struct hl_note *closed)
 		closed->events == 1 ? "" : "s");
 }
 
+static void remember_trace(struct session *s, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy || hl_vec_push(&s->traces, copy)) {
+		free(copy);
+		hl_cli_error("%s: no files are embedded for want of memory", path);
+	}
+}
+
+/* The program has ended, and nobody waits for us but who started us. */
+static void embed_all(struct session *s)
+{
+	for (size_t i = 0; i < s->traces.len; i++) {
+		hl_embed_recorded(s->traces.data[i], s->o->quiet);
+		free(s->traces.data[i]);
+	}
+	hl_vec_free(&s->traces);
+}
+
 static void read_notes(struct session *s)
 {
 	struct hl_note note;
@@ -296,6 +318,8 @@ static void read_notes(struct session *s)
 			}
 			if (note.value)
 				say_not_whole(&note);
+			else if (s->o->embed)
+				remember_trace(s, note.text);
 			break;
 		case HL_NOTE_SNAPSHOT:
 			hl_cli_error("%s", note.text);
@@ -661,6 +685,7 @@ static int run_session(struct session *s, int argc, char **argv, int *status)
 	leave_group();
 	*status = wait_for_child(s);
 	wait_for_trace(s, *status);
+	embed_all(s);
 	if (s->regions == 0)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");

@@ -25,6 +25,7 @@ FLAG_SETTER(set_output, o->output = value)
 FLAG_SETTER(set_churn_log, o->collect.output.churn_log = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
+FLAG_SETTER(set_embed, o->embed = true)
 FLAG_SETTER(set_gdb, o->gdb = true)
 FLAG_SETTER(set_gdb_options, o->gdb = true; o->gdb_options = value)
 FLAG_SETTER(set_quiet, o->quiet = true)
@@ -337,6 +338,10 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "zero-memory", NULL,
 		"zero what malloc, new and their like give; what realloc adds is not",
 		set_zero_memory},
+	{0, "embed-binaries", NULL,
+		"keep the program, its libraries and their debug files in the trace; done when the "
+		"program has ended",
+		set_embed},
 	{0, "start", START_VALUES,
 		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},

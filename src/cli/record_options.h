@@ -16,6 +16,7 @@ struct record_options {
 	const char *output; /* NULL: the default pattern */
 	bool overwrite, quiet, summary, verbose;
 	bool force;              /* run what cannot be recorded, write where others may */
+	bool embed;              /* the traces carry the program and its libraries */
 	bool gdb;                /* run the program under gdb ... */
 	const char *gdb_options; /* ... with these; NULL: none */
 	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */

@@ -83,6 +83,7 @@ struct hl_report {
 	size_t most_nodes;     /* of each tree as JSON; 0: all */
 	struct hl_value total; /* of all traces */
 	bool among;            /* there are several */
+	bool no_order;         /* this one is a profile, which knows no peak */
 	bool moved;            /* what is shown of this trace is not what was asked for */
 	HL_VEC(struct hl_process_row) processes; /* text of --group process */
 };
@@ -174,6 +175,11 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  * hl_model_error().
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
+
+/* Makes it the part that is being shown. */
+void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what asked);
+/* Of several parts: what any of them lacks, once. */
+void hl_report_warn_unknown(struct hl_report *r, struct hl_model *m);
 /* --snapshots, --snapshot-deltas and --cumulative-delta. */
 int hl_report_snapshots(struct hl_report *r, struct hl_model *m);
 /* Asks, says what must be known about the answer, and counts it. */

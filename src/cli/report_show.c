@@ -445,14 +445,20 @@ bool hl_report_needs_names(const struct hl_report *r)
 	return any;
 }
 
-/* Makes it the part that is being shown. */
-static void choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
+/* A profile has no peak: what was in use is what there is to see. */
+static enum hl_report_what without_peak(const struct hl_report *r)
+{
+	return r->what == HL_REPORT_NOTHING && r->no_order ? HL_REPORT_LEAKS : r->what;
+}
+
+void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what asked)
 {
 	r->view = r->parts.data[i].view;
 	r->group = r->parts.data[i].group;
 	/* Of what lives at one moment, sizes are a sample; people mean all. */
 	r->what = asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY ? HL_REPORT_ALLOCATED
 									    : asked;
+	r->what = without_peak(r);
 }
 
 /* What a part is going to ask of all events, so that these are read once for all parts. */
@@ -506,7 +512,7 @@ static void make_sites_first(struct hl_report *r, struct hl_model *m, enum hl_re
 	for (size_t i = 0; i < r->parts.len; i++) {
 		if (r->parts.data[i].view != HL_REPORT_SITES || !may_make_first(r, i))
 			continue;
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		q = answer_query(r);
 		if (hl_model_query(m, &q, &x->a) == 0 && make_table(r, m, x) == 0)
 			r->sites = x;
@@ -519,15 +525,21 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 	struct hl_report_made sites = {0};
 	int err = 0;
 
-	if (r->parts.len == 0)
-		return show_part(r, m);
+	r->no_order = hl_model_info(m)->meta.unknown & HL_UNKNOWN_ORDER;
+	hl_report_warn_unknown(r, m);
+	if (r->parts.len == 0) {
+		r->what = without_peak(r);
+		err = show_part(r, m);
+		r->what = asked;
+		return err;
+	}
 	for (size_t i = 0; i < r->parts.len && r->parts.len > 1; i++) {
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		expect_part(r, m);
 	}
 	make_sites_first(r, m, asked, &sites);
 	for (size_t i = 0; i < r->parts.len && !err; i++) {
-		choose_part(r, i, asked);
+		hl_report_choose_part(r, i, asked);
 		if (i > 0)
 			putchar('\n');
 		err = show_part(r, m);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/slice.h"
 #include "util/progress.h"
 #include "util/strbuf.h"
 #include "util/text.h"
@@ -108,11 +109,24 @@ void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
 		hl_cli_error("the trace cannot be read to its end");
 }
 
+/* Made-up names alone change no number. */
+static void say_cut(const struct hl_trace_info *i)
+{
+	struct hl_strbuf b = {0};
+
+	if (i->meta.cut.flags & ~(HL_CUT_NAMES | HL_CUT_ALL)) {
+		hl_cut_describe(&i->meta.cut, &b);
+		hl_cli_error("this is a part of a recording: %s", hl_strbuf_str(&b));
+	}
+	hl_strbuf_fini(&b);
+}
+
 void hl_trace_file_warn(struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
 	char n[HL_TEXT_SIZE_MAX];
 
+	say_cut(i);
 	if (i->damaged)
 		hl_cli_error("the trace is damaged: %s", i->damage);
 	if (i->counters.dropped_events)

@@ -321,16 +321,14 @@ static bool is_ours(const struct hl_queue *q, const char *path)
 	return false;
 }
 
-/* The file as it will be, but without a name yet; -errno where the file system cannot do that. */
-static int open_nameless(int dir)
+int hl_output_nameless(int dir)
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	return fd < 0 ? -errno : fd;
 }
 
-/* Gives the nameless file `fd` its name, or makes a new one (fd < 0). A descriptor or -errno. */
-static int take_name(int dir, const char *base, int fd)
+int hl_output_take_name(int dir, const char *base, int fd)
 {
 	char self[64];
 
@@ -342,9 +340,7 @@ static int take_name(int dir, const char *base, int fd)
 	return linkat(AT_FDCWD, self, dir, base, AT_SYMLINK_FOLLOW) < 0 ? -errno : fd;
 }
 
-/* The same in place of what has the name now: in one step, so that one of the two is always there.
- */
-static int replace_name(int dir, const char *base, int fd)
+int hl_output_replace_name(int dir, const char *base, int fd)
 {
 	uint64_t random = 0;
 	char temp[64];
@@ -353,7 +349,7 @@ static int replace_name(int dir, const char *base, int fd)
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = hl_mono_ns(); /* one that is taken is refused, not used */
 	snprintf(temp, sizeof(temp), ".heaplapse-%016" PRIx64, random);
-	got = take_name(dir, temp, fd);
+	got = hl_output_take_name(dir, temp, fd);
 	if (got < 0 || renameat(dir, temp, dir, base) == 0)
 		return got;
 	err = -errno;
@@ -373,7 +369,7 @@ static int make_named(struct hl_output *o, int dir, int fd)
 		err = hl_output_may_replace(dir, base);
 	if (err && err != -ENOENT)
 		return -EEXIST;
-	return err ? take_name(dir, base, fd) : replace_name(dir, base, fd);
+	return err ? hl_output_take_name(dir, base, fd) : hl_output_replace_name(dir, base, fd);
 }
 
 /* A new file of ours alone: never through a link, never over somebody's file. */
@@ -403,7 +399,7 @@ static int name_file(struct hl_output *o, const char *name, int dir, int fd)
  */
 static int open_in(struct hl_output *o, const char *name, int dir)
 {
-	int got, err, fd = open_nameless(dir);
+	int got, err, fd = hl_output_nameless(dir);
 
 	if (fd >= 0) {
 		err = hl_chunk_file_open(&o->file, fd, 0, &o->news);

@@ -127,6 +127,15 @@ const char *hl_output_base(const char *path);
  */
 int hl_output_may_replace(int dir, const char *base);
 
+/* A file in this folder as it will be, but without a name yet; -errno where the file system cannot
+ * do that. */
+int hl_output_nameless(int dir);
+/* Gives the nameless file `fd` its name, or makes a new one (fd < 0). A descriptor or -errno. */
+int hl_output_take_name(int dir, const char *base, int fd);
+/* The same in place of what has the name now: in one step, so that one of the two is always there.
+ */
+int hl_output_replace_name(int dir, const char *base, int fd);
+
 /*
  * Could a trace of this process be made? 0; -EEXIST when the file is there and may not be replaced;
  * -errno of hl_output_folder, hl_output_may_replace or the pattern (-EINVAL).

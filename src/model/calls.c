@@ -152,6 +152,8 @@ int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
 	struct search s = {.m = m};
 	int err = 0;
 
+	if (m->info->meta.unknown & HL_UNKNOWN_CALLS)
+		return 0;
 	if (!m->funcs)
 		m->funcs = calloc((size_t)m->n_nodes + 1, 1);
 	s.wanted = calloc((size_t)m->n_nodes + 1, 1);
@@ -197,7 +199,7 @@ int hl_model_call_frame(struct hl_model *m, uint32_t node, uint32_t *frame)
 	unsigned func = node < m->n_nodes && m->funcs ? m->funcs[node] : 0;
 
 	*frame = HL_NODE_NONE;
-	if (node >= m->n_nodes)
+	if (node >= m->n_nodes || m->info->meta.unknown & HL_UNKNOWN_CALLS)
 		return 0;
 	/* The last place is for what was not found. */
 	func = func == 0 || func > HL_FUNC_COUNT ? HL_FUNC_COUNT : func - 1;

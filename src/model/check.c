@@ -16,6 +16,7 @@
 struct checking {
 	struct hl_model *m;
 	struct hl_sums *sums, *rest, *key; /* n_nodes + 1 each; rest: events less summary */
+	struct hl_sums *withheld;          /* the same; NULL: all is in events */
 	struct hl_chunk_events events;
 	struct hl_summary summary;
 	uint64_t compared;
@@ -66,9 +67,9 @@ static int check_chunk(struct checking *k, size_t chunk)
 		struct hl_sums one = {0};
 
 		if (e->op == HL_OP_ALLOC)
-			one = (struct hl_sums){.alloc_blocks = 1, .alloc_bytes = e->size};
+			one = (struct hl_sums){.alloc_blocks = e->blocks, .alloc_bytes = e->bytes};
 		else
-			one = (struct hl_sums){.free_blocks = 1, .free_bytes = e->size};
+			one = (struct hl_sums){.free_blocks = e->blocks, .free_bytes = e->bytes};
 		add(&k->sums[slot(k, e->node)], &one);
 		if (!has)
 			add(&k->rest[slot(k, e->node)], &one);
@@ -84,6 +85,21 @@ static int check_chunk(struct checking *k, size_t chunk)
 	return 0;
 }
 
+/* Of a keyframe what should be in the events before it. */
+static int load_key(struct checking *k, size_t key)
+{
+	size_t n = k->m->n_nodes;
+	int err = hl_sums_of_keyframe(k->m, key, k->key);
+
+	if (err || !k->withheld)
+		return err;
+	err = hl_reader_load_withheld(k->m->reader, key, k->withheld, NULL, n);
+	for (size_t i = 0; i < n && !err; i++)
+		subtract(&k->key[i], &k->withheld[i]);
+	k->key[n] = k->sums[n]; /* of what has no stack only sums of all are kept */
+	return err;
+}
+
 /* The keyframes that stand before this chunk. */
 static int check_keyframes(struct checking *k, size_t chunk, size_t *next)
 {
@@ -96,7 +112,7 @@ static int check_keyframes(struct checking *k, size_t chunk, size_t *next)
 			(k->compared > COMPARE_MOST && *next + 1 < n))
 			continue;
 		k->compared += len;
-		err = hl_sums_of_keyframe(k->m, *next, k->key);
+		err = load_key(k, *next);
 		if (!err)
 			k->differs |= memcmp(k->key, k->sums, len * sizeof(*k->key)) != 0;
 		err = err == -EBADMSG ? 0 : err; /* damage is found by others */
@@ -110,6 +126,7 @@ static void check_end(struct checking *k)
 
 	for (size_t i = 0; i <= k->m->n_nodes; i++)
 		add(&all, &k->sums[i]);
+	add(&all, &k->m->info->withheld);
 	if (k->m->info->has_end)
 		k->differs |= memcmp(&all, &k->m->info->totals.sums, sizeof(all)) != 0;
 }
@@ -144,13 +161,22 @@ int hl_sums_check(struct hl_model *m)
 		.sums = calloc(n, sizeof(*k.sums)),
 		.rest = calloc(n, sizeof(*k.rest)),
 		.key = calloc(n, sizeof(*k.key))};
-	int err = k.sums && k.rest && k.key ? check_all(&k) : -ENOMEM;
+	bool withholds = hl_model_withholds(m);
+	int err = 0;
+
+	if (withholds)
+		k.withheld = calloc(n, sizeof(*k.withheld));
+	if (!k.sums || !k.rest || !k.key || (withholds && !k.withheld))
+		err = -ENOMEM;
+	if (!err)
+		err = check_all(&k);
 
 	if (k.differs)
 		hl_reader_note_contradiction(m->reader);
 	free(k.sums);
 	free(k.rest);
 	free(k.key);
+	free(k.withheld);
 	hl_summary_free(&k.summary);
 	hl_chunk_events_free(&k.events);
 	return err ? hl_model_fail(m, err) : 0;

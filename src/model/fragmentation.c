@@ -4,6 +4,7 @@
 #include "model/fragmentation.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,6 +297,14 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 	if (hl_model_withholds(m) && !hl_model_end_is_known(m, when)) {
 		drop(q);
 		return hl_model_no_events(m, "where blocks lie");
+	}
+	if (m->info->meta.unknown & HL_UNKNOWN_ADDRESSES) {
+		drop(q);
+		snprintf(m->error, sizeof(m->error),
+			"pages need addresses of blocks, which are not known: the trace was "
+			"imported from %.200s",
+			m->info->meta.source);
+		return -ENODATA;
 	}
 	err = hl_question_ask(&q);
 	x = (struct measure *)q;

@@ -151,7 +151,10 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 		return err;
 	if (mod->lost)
 		return add_nameless(m, "[lost]", NO_STRING);
-	err = hl_symbols_frames(mod->symbols, offset, &frames, &n);
+	/* What has a made-up name is in no file. */
+	n = 0;
+	if (!(m->info->meta.cut.flags & HL_CUT_NAMES))
+		err = hl_symbols_frames(mod->symbols, offset, &frames, &n);
 	if (err)
 		return err;
 	if (n == 0) {
@@ -163,16 +166,55 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 	return err;
 }
 
+/* As the trace itself has it; -ENOENT: it has no names for this module. No file is asked. */
+static int add_stored(struct hl_model *m, uint32_t module, uint64_t offset)
+{
+	const struct hl_name_frame *frames;
+	uint32_t path = NO_STRING;
+	struct hl_module def;
+	char text[32];
+	size_t n;
+	int err = hl_reader_names(m->reader, module, offset, &frames, &n);
+
+	if (err)
+		return err;
+	if (module != HL_MODULE_NONE && hl_reader_module(m->reader, module, &def) == 0)
+		err = string_id(m, def.path, &path);
+	snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+	if (n == 0 && !err)
+		return add_nameless(m, text, path);
+	for (size_t i = 0; i < n && !err; i++) {
+		bool named = frames[i].function[0];
+		struct hl_symbol_frame f = {.function = named ? frames[i].function : text,
+			.file = frames[i].file,
+			.line = frames[i].line,
+			.inlined = frames[i].inlined};
+
+		f.shown = f.function;
+		if (named)
+			err = hl_symbols_shown(m->symbols, f.function, &f.shown);
+		if (!err)
+			err = add_ref(m, &f, path);
+	}
+	return err;
+}
+
 static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 {
 	const char *name;
 	char text[48];
+	int err;
 
+	if (module == HL_MODULE_NONE && offset == HL_OFFSET_CUT)
+		return add_nameless(m, "[...]", NO_STRING);
+	err = add_stored(m, module, offset);
+	if (err != -ENOENT)
+		return err;
 	if (module != HL_MODULE_NONE)
 		return add_symbols(m, module, offset);
-	if (offset == HL_OFFSET_CUT)
-		return add_nameless(m, "[...]", NO_STRING);
-	name = hl_symbols_jit(m->symbols, offset);
+	name = NULL;
+	if (!(m->info->meta.cut.flags & HL_CUT_NAMES))
+		name = hl_symbols_jit(m->symbols, offset);
 	if (name)
 		return add_nameless(m, name, NO_STRING);
 	snprintf(text, sizeof(text), "[jit 0x%" PRIx64 "]", offset);
@@ -237,10 +279,12 @@ void hl_model_note(struct hl_model *m, size_t i, const char **path, const char *
 	const struct hl_model_module *mod = &m->modules[m->asked.data[i]];
 
 	*path = hl_strings_get(&m->strings, mod->path);
-	*note = hl_symbols_note(mod->symbols);
+	*note = m->info->meta.cut.flags & HL_CUT_NAMES ? "" : hl_symbols_note(mod->symbols);
 }
 
 const char *hl_model_advice(struct hl_model *m, size_t i)
 {
-	return hl_symbols_advice(m->modules[m->asked.data[i]].symbols);
+	return m->info->meta.cut.flags & HL_CUT_NAMES
+		       ? ""
+		       : hl_symbols_advice(m->modules[m->asked.data[i]].symbols);
 }

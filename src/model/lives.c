@@ -93,7 +93,7 @@ static int choose(struct work *w)
 	int err = hl_query_bind(q, w->m);
 
 	if (!err)
-		err = hl_query_check_events(w->m, q);
+		err = hl_query_check_lives(w->m, q);
 	if (err || all_count(q))
 		return err;
 	w->n_chosen = count_ordinals(w->m, q->pool);
@@ -146,7 +146,7 @@ static int die(struct work *w, struct hl_block *b, const struct hl_event *e)
 {
 	b->death_ns = e->time_ns;
 	b->free_thread = hl_role_of(w->m, e->thread).thread;
-	b->next = w->l->previous == e->ordinal;
+	b->next = w->l->previous == e->ordinal && !(e->flags & HL_EVENT_PARTED);
 	return w->l->block ? w->l->block(w->l->arg, b) : 0;
 }
 
@@ -193,7 +193,8 @@ static struct hl_event event_of(const struct hl_extra *x)
 		.op = HL_OP_ALLOC,
 		.func = HL_FUNC_POOL,
 		.blocks = 1,
-		.bytes = x->size};
+		.bytes = x->size,
+		.flags = x->value & HL_POOL_PARTED ? HL_EVENT_PARTED : 0};
 }
 
 static int pool_alloc(struct work *w, const struct hl_extra *x)

@@ -58,6 +58,8 @@ static int load(struct hl_model *m)
 	err = hl_symbols_new(&m->symbols);
 	if (!err)
 		hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
+	if (!err)
+		hl_symbols_carry(m->symbols, hl_model_open_carried, m);
 	return err;
 }
 
@@ -134,6 +136,16 @@ int hl_model_no_events(struct hl_model *m, const char *what)
 	return -ENODATA;
 }
 
+int hl_model_no_order(struct hl_model *m, const char *what)
+{
+	snprintf(m->error, sizeof(m->error),
+		"%s needs the order of events, which is not known: the trace was imported from "
+		"%.200s, which has sums alone; --leaks is what was in use, --allocated all that "
+		"was allocated",
+		what, m->info->meta.source);
+	return -ENODATA;
+}
+
 const char *hl_model_error(const struct hl_model *m)
 {
 	return m->error;
@@ -187,6 +199,17 @@ bool hl_model_may_say_leaked(const struct hl_model *m)
 	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) != 0 &&
 	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
 	       m->info->totals.implicit_frees == 0;
+}
+
+bool hl_model_estimates(const struct hl_model *m)
+{
+	/* How good the numbers of another tool's profile are only that tool knows. */
+	return m->info->totals.samples && !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
+}
+
+bool hl_model_has_order(const struct hl_model *m)
+{
+	return !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
 }
 
 uint64_t hl_model_end_ns(const struct hl_model *m)

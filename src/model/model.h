@@ -37,6 +37,10 @@ bool hl_model_samples(const struct hl_model *m);
 /* Blocks that are live at the end may be called leaked: nothing was missed, and the program left
  * by its own will. */
 bool hl_model_may_say_leaked(const struct hl_model *m);
+/* Numbers come from samples whose spread is known. */
+bool hl_model_estimates(const struct hl_model *m);
+/* It is known what came before what: not in a profile of another tool. */
+bool hl_model_has_order(const struct hl_model *m);
 /* When the recording ends, as far as is known. */
 uint64_t hl_model_end_ns(const struct hl_model *m);
 

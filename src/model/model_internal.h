@@ -106,12 +106,17 @@ bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when)
 /* What needs every single event cannot be known where some are in sums alone: -ENODATA, with the
  * sentence. */
 int hl_model_no_events(struct hl_model *m, const char *what);
+/* The same of a profile, which knows no moment but its own: if HL_UNKNOWN_ORDER is set. */
+int hl_model_no_order(struct hl_model *m, const char *what);
 static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 {
 	m->n_bad += !*flag;
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* carried.c: a file that the trace carries (hl_symbols_open_fn). */
+int hl_model_open_carried(
+	void *m, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);
 
 /*
  * Frames that stand beside each other and look the same though they are not: only what was

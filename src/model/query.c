@@ -238,7 +238,9 @@ static int count_block(void *arg, const struct hl_block *b)
 	struct asking *w = arg;
 	struct hl_value one = {.bytes = b->bytes,
 		.blocks = b->blocks,
-		.variance = (double)b->bytes * (double)(b->bytes - b->size)};
+		.variance = hl_model_estimates(w->question.m)
+				    ? (double)b->bytes * (double)(b->bytes - b->size)
+				    : 0};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -334,7 +336,7 @@ bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || q->pool || (m->info->totals.samples && !hl_model_withholds(m)) ||
+	if (q->decode || q->pool || (hl_model_estimates(m) && !hl_model_withholds(m)) ||
 		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
@@ -398,6 +400,23 @@ int hl_query_check_events(struct hl_model *m, const struct hl_query *q)
 	return hl_model_withholds(m) && !end_is_known(m, q) ? hl_model_no_events(m, "this") : 0;
 }
 
+int hl_query_check_lives(struct hl_model *m, const struct hl_query *q)
+{
+	if (!hl_model_has_order(m))
+		return hl_model_no_order(m, "a list of single allocations");
+	return hl_query_check_events(m, q);
+}
+
+/* The start is the one moment that a profile has beside its end. */
+static bool needs_order(const struct hl_query *q)
+{
+	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
+
+	return q->to.kind != HL_WHEN_END || q->from.kind != HL_WHEN_NS || q->from.ns > 0 ||
+	       q->quantity == HL_QUANTITY_TEMPORARY || q->key == HL_KEY_LIFE ||
+	       q->key == HL_KEY_INTERVAL || subjects & (HL_FILTER_TIME | HL_FILTER_DEATH);
+}
+
 static int start(struct hl_question *question)
 {
 	struct asking *w = (struct asking *)question;
@@ -414,6 +433,8 @@ static int start(struct hl_question *question)
 	err = a->values ? hl_query_bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
+	if (!hl_model_has_order(m) && needs_order(&w->q))
+		return hl_model_no_order(m, "this");
 	a->asked_ns = hl_when_ns(&w->q.to, m);
 	w->way = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
 		 : w->q.key == HL_KEY_STACK       ? BY_STACK

@@ -93,6 +93,8 @@ bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
 /* Are the events there that an answer by single blocks takes? 0 or -ENODATA with
  * hl_model_error(). */
 int hl_query_check_events(struct hl_model *m, const struct hl_query *q);
+/* The same for who wants to know of each block when it came and went. */
+int hl_query_check_lives(struct hl_model *m, const struct hl_query *q);
 /* Where a range ends, and where it begins: all that happens at that time belongs to it. */
 struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when);
 struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when);

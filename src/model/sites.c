@@ -135,6 +135,8 @@ int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struc
 	*stats = NULL;
 	if (hl_model_withholds(m))
 		return 0;
+	if (!hl_model_has_order(m))
+		return hl_model_no_order(m, "how long the blocks of a site lived");
 	err = prepare(&s, t);
 	err = err ? hl_model_fail(m, err) : hl_stream_blocks(m, &stream);
 	if (!err)

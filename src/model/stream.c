@@ -108,7 +108,7 @@ static int death(
 	b->death_ns = e->time_ns;
 	b->died = (uint8_t)phase;
 	b->free_thread = hl_role_of(s->m, e->thread).thread;
-	b->next = s->previous == e->ordinal;
+	b->next = s->previous == e->ordinal && !(e->flags & HL_EVENT_PARTED);
 	return hand_over(s, b);
 }
 
@@ -215,8 +215,10 @@ static bool extra_is_before(
 static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum hl_phase phase)
 {
 	struct hl_role role = hl_role_of(s->m, x->thread);
-	const struct hl_event at = {
-		.time_ns = x->time_ns, .ordinal = x->value2, .thread = x->thread};
+	const struct hl_event at = {.time_ns = x->time_ns,
+		.ordinal = x->value2,
+		.thread = x->thread,
+		.flags = x->value & HL_POOL_PARTED ? HL_EVENT_PARTED : 0};
 	struct hl_block b = {.ordinal = x->value2,
 		.addr = x->addr,
 		.size = x->size,

@@ -225,6 +225,14 @@ static bool in_library(const char *path)
 	return false;
 }
 
+const char *hl_runtime_module(const char *path)
+{
+	const char *name = strstr(path, "/gconv/");
+
+	name = name ? name : strrchr(path, '/');
+	return in_library(name) ? name : NULL;
+}
+
 static int node_fits(struct hl_model *m, const struct rule *r, uint32_t node, bool *holds)
 {
 	const struct hl_frame_ref *refs;

@@ -38,4 +38,8 @@ int hl_suppressions_take(struct hl_suppressions *s, struct hl_model *m, uint32_t
 /* What the last query left out; those with no blocks took nothing. The suppressions' own. */
 const struct hl_suppressed *hl_suppressions_taken(const struct hl_suppressions *s, size_t *n);
 
+/* The end of the path of a library by which the built-in ones know what is nobody's leak
+ * ("/libc.so.6"); NULL: it is none of these. */
+const char *hl_runtime_module(const char *path);
+
 #endif

@@ -91,6 +91,6 @@ bool hl_model_is_pooled(struct hl_model *m, const struct hl_pattern *pool, const
 {
 	if (x->kind != HL_EXTRA_POOL_ALLOC && x->kind != HL_EXTRA_POOL_FREE)
 		return false;
-	return x->value < HL_POOLS_MAX &&
+	return (x->value & ~HL_POOL_PARTED) < HL_POOLS_MAX &&
 	       hl_pattern_fits(pool, hl_model_pool_name(m, (uint32_t)x->value));
 }

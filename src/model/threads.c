@@ -244,6 +244,10 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 		drop(q);
 		return hl_model_no_events(m, "what each thread did");
 	}
+	if (!hl_model_has_order(m)) {
+		drop(q);
+		return hl_model_no_order(m, "what each thread did");
+	}
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {

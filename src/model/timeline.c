@@ -246,6 +246,8 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *
 	begin(&c);
 	if (filter && hl_model_withholds(m))
 		return hl_model_no_events(m, "a filtered timeline");
+	if (!hl_model_has_order(m))
+		return hl_model_no_order(m, "a timeline");
 	return filter ? from_blocks(m, filter, columns, n) : from_chunks(&c);
 }
 

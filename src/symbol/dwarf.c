@@ -201,6 +201,11 @@ bool hl_dwarf_partial(const struct hl_dwarf *d)
 	return d->partial;
 }
 
+const struct hl_image *hl_dwarf_alt(const struct hl_dwarf *d)
+{
+	return &d->alt_image;
+}
+
 const char *hl_dwarf_missing_alt(const struct hl_dwarf *d)
 {
 	return d->missing_alt;

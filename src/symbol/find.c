@@ -1,7 +1,8 @@
 /*
  * find.c - where the files of a module may be.
  *
- * The order: what the user named (--symbols), the system's debug files, debuginfod. A file is
+ * The order: what the user named (--symbols), what the trace carries, the system's debug files,
+ * debuginfod. A file is
  * taken only if its build-id is the wanted one (or, where there is none, by name and CRC).
  */
 #include <elfutils/libdwelf.h>
@@ -29,6 +30,26 @@ int hl_finder_open_with_id(struct hl_image *img, const char *path, const uint8_t
 	if (hl_image_build_id(img, &id) == len && (len == 0 || memcmp(id, want, len) == 0))
 		return 0;
 	hl_image_close(img);
+	return -ENOENT;
+}
+
+int hl_finder_carried(struct hl_finder *f, enum hl_symbols_file kind, const char *path,
+	const uint8_t *id, size_t len, struct hl_image *img)
+{
+	const uint8_t *has = NULL;
+	int fd, err;
+
+	if (!f->carrier.open)
+		return -ENOENT;
+	fd = f->carrier.open(f->carrier.arg, kind, path, id, len);
+	if (fd < 0)
+		return fd;
+	err = hl_image_open_fd(img, fd, path);
+	if (err)
+		return err;
+	if (hl_image_build_id(img, &has) == len && (len == 0 || memcmp(has, id, len) == 0))
+		return 0;
+	hl_image_close(img); /* it is not what it says */
 	return -ENOENT;
 }
 
@@ -141,6 +162,9 @@ static int open_installed(
 int hl_finder_debug(struct hl_finder *f, const struct hl_image *of, const uint8_t *id, size_t len,
 	struct hl_image *debug)
 {
+	if (len && hl_finder_carried(
+			   f, HL_SYMBOLS_FILE_DEBUG, of->path ? of->path : "", id, len, debug) == 0)
+		return 0;
 	if (len && open_installed(f, debug, id, len) == 0)
 		return 0;
 	return open_by_link(debug, of);
@@ -185,7 +209,9 @@ int hl_finder_alt(
 
 	if (n <= 0)
 		return -ENODATA;
-	if (hl_finder_named(f, NULL, id, len, alt) == 0 || open_installed(f, alt, id, len) == 0 ||
+	if (hl_finder_named(f, NULL, id, len, alt) == 0 ||
+		hl_finder_carried(f, HL_SYMBOLS_FILE_SHARED, name, id, len, alt) == 0 ||
+		open_installed(f, alt, id, len) == 0 ||
 		open_alt_by_name(alt, of, name, id, len) == 0)
 		return 0;
 	return hl_finder_fetch(f, name, id, len, alt);
@@ -245,9 +271,11 @@ static int add_path(struct hl_finder *f, const char *path)
 
 int hl_finder_init(struct hl_finder *f, const struct hl_symbols_config *c)
 {
+	const struct hl_carrier carrier = f->carrier; /* was there before the options */
 	int err = 0;
 
 	memset(f, 0, sizeof(*f));
+	f->carrier = carrier;
 	for (size_t i = 0; i < c->n_paths && !err; i++)
 		err = add_path(f, c->paths[i]);
 	if (!err && c->sysroot && *c->sysroot && !(f->sysroot = strdup(c->sysroot)))
@@ -265,5 +293,5 @@ void hl_finder_fini(struct hl_finder *f)
 		free(f->paths.data[i]);
 	hl_vec_free(&f->paths);
 	free(f->sysroot);
-	memset(f, 0, sizeof(*f));
+	*f = (struct hl_finder){.carrier = f->carrier};
 }

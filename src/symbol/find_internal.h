@@ -16,7 +16,14 @@ struct hl_named_file {
 	size_t id_len;
 };
 
+/* Who may have files of his own; open NULL: nobody. */
+struct hl_carrier {
+	hl_symbols_open_fn *open;
+	void *arg;
+};
+
 struct hl_finder {
+	struct hl_carrier carrier;
 	HL_VEC(char *) paths;             /* --symbols */
 	char *sysroot;                    /* or NULL */
 	struct hl_debuginfod *debuginfod; /* or NULL */
@@ -29,6 +36,9 @@ void hl_finder_fini(struct hl_finder *f);
 
 /* All of these: 0, -ENOENT or another -errno; the image is the caller's. */
 
+/* What is carried for us. */
+int hl_finder_carried(struct hl_finder *f, enum hl_symbols_file kind, const char *path,
+	const uint8_t *id, size_t len, struct hl_image *img);
 /* The module's own file; its build-id is not looked at. */
 int hl_finder_image(struct hl_finder *f, const char *path, struct hl_image *img);
 /* What the user named for this module (path NULL: by build-id only). */

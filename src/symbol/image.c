@@ -53,16 +53,9 @@ static bool is_of_use(const struct hl_image *img)
 	       (ehdr.e_type == ET_REL && hl_image_build_id(img, &id));
 }
 
-int hl_image_open(struct hl_image *img, const char *path)
+static int take_fd(struct hl_image *img, int fd, uint64_t size, const char *path)
 {
-	uint64_t size = 0;
-	int fd;
-
-	memset(img, 0, sizeof(*img));
 	elf_version(EV_CURRENT);
-	fd = open_regular(path, &size);
-	if (fd < 0)
-		return fd;
 	img->fd = fd;
 	img->path = strdup(path);
 	img->elf = elf_begin(fd, size > READ_MAX ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
@@ -71,6 +64,27 @@ int hl_image_open(struct hl_image *img, const char *path)
 		return -ENOEXEC;
 	}
 	return 0;
+}
+
+int hl_image_open(struct hl_image *img, const char *path)
+{
+	uint64_t size = 0;
+	int fd;
+
+	memset(img, 0, sizeof(*img));
+	fd = open_regular(path, &size);
+	return fd < 0 ? fd : take_fd(img, fd, size, path);
+}
+
+int hl_image_open_fd(struct hl_image *img, int fd, const char *path)
+{
+	struct stat st;
+
+	memset(img, 0, sizeof(*img));
+	if (fstat(fd, &st) == 0)
+		return take_fd(img, fd, (uint64_t)st.st_size, path);
+	close(fd);
+	return -EIO;
 }
 
 void hl_image_close(struct hl_image *img)

@@ -75,7 +75,10 @@ static void open_files(struct hl_symbols_module *m)
 		return;
 	/* Where a relative path leads depends on where the program stood: only an id, or the user,
 	 * can tell the file. */
-	if (m->path[0] == '/' && hl_finder_image(m->finder, m->path, &m->image) == 0) {
+	if (hl_finder_carried(m->finder, HL_SYMBOLS_FILE_MODULE, m->path, id, len, &m->image) ==
+		0) {
+		m->file_state = HL_SYMBOLS_NOTHING;
+	} else if (m->path[0] == '/' && hl_finder_image(m->finder, m->path, &m->image) == 0) {
 		m->file_state = judge_image(m);
 		if (m->file_state != HL_SYMBOLS_NOTHING)
 			hl_image_close(&m->image);

@@ -74,6 +74,35 @@ void hl_symbols_free(struct hl_symbols *s)
 	free(s);
 }
 
+void hl_symbols_carry(struct hl_symbols *s, hl_symbols_open_fn *open, void *arg)
+{
+	s->finder.carrier = (struct hl_carrier){open, arg};
+}
+
+static int hand_over(
+	const struct hl_image *img, enum hl_symbols_file kind, hl_symbols_file_fn *fn, void *arg)
+{
+	const uint8_t *id = NULL;
+	size_t len = img->elf ? hl_image_build_id(img, &id) : 0;
+
+	return img->elf ? fn(arg, kind, img->path, img->fd, id, len) : 0;
+}
+
+int hl_symbols_files(struct hl_symbols_module *m, hl_symbols_file_fn *fn, void *arg)
+{
+	int err = hl_module_open_tables(m);
+
+	if (!err)
+		err = hand_over(&m->image, HL_SYMBOLS_FILE_MODULE, fn, arg);
+	if (!err) /* whatever it is, it has what the module's own file has not */
+		err = hand_over(&m->named, HL_SYMBOLS_FILE_DEBUG, fn, arg);
+	if (!err)
+		err = hand_over(&m->debug, HL_SYMBOLS_FILE_DEBUG, fn, arg);
+	if (!err && m->dwarf)
+		err = hand_over(hl_dwarf_alt(m->dwarf), HL_SYMBOLS_FILE_SHARED, fn, arg);
+	return err;
+}
+
 int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_id,
 	size_t build_id_len, struct hl_symbols_module **out)
 {
@@ -196,8 +225,7 @@ static int demangle(struct hl_symbols *s, const char **name)
 	return 0;
 }
 
-/* The short form of a name; both live as long as s. */
-static int shorten(struct hl_symbols *s, const char *name, const char **shown)
+int hl_symbols_shown(struct hl_symbols *s, const char *name, const char **shown)
 {
 	uint32_t id = hl_map_get(&s->shortened, (uintptr_t)name, 0);
 	struct hl_strbuf text = {0};
@@ -290,7 +318,7 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	for (size_t i = 0; i < m->frames.v.len && !err; i++) {
 		struct hl_symbol_frame *f = &m->frames.v.data[i];
 
-		err = shorten(m->owner, f->function, &f->shown);
+		err = hl_symbols_shown(m->owner, f->function, &f->shown);
 	}
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;

@@ -58,6 +58,28 @@ int hl_symbols_new(struct hl_symbols **out);
 int hl_symbols_configure(struct hl_symbols *s, const struct hl_symbols_config *c);
 void hl_symbols_free(struct hl_symbols *s);
 
+/* The kinds of files that somebody may carry for us. */
+enum hl_symbols_file {
+	HL_SYMBOLS_FILE_MODULE, /* the program or library itself */
+	HL_SYMBOLS_FILE_DEBUG,  /* its debug file */
+	HL_SYMBOLS_FILE_SHARED, /* what several debug files share (dwz) */
+};
+/*
+ * Before the first module is added: who may have files of his own. They are taken before those on
+ * disk, but for what --symbols names. `open` gives a descriptor, which is then ours, or -errno.
+ * Files are found by id, those without one (len 0) by path.
+ */
+typedef int hl_symbols_open_fn(
+	void *arg, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);
+void hl_symbols_carry(struct hl_symbols *s, hl_symbols_open_fn *open, void *arg);
+/*
+ * The files that a module's names come from. Each is handed over with a descriptor that is good
+ * during the call. 0, -ENOMEM, or what fn returned.
+ */
+typedef int hl_symbols_file_fn(void *arg, enum hl_symbols_file kind, const char *path, int fd,
+	const uint8_t *id, size_t len);
+int hl_symbols_files(struct hl_symbols_module *m, hl_symbols_file_fn *fn, void *arg);
+
 /*
  * The module belongs to s. The file is opened at the first question. 0 or -ENOMEM: a module
  * that cannot tell anything is no error.
@@ -72,6 +94,12 @@ int hl_symbols_add(struct hl_symbols *s, const char *path, const uint8_t *build_
  */
 int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
+
+/*
+ * The `shown` form of a name from elsewhere, which lives as long as s; so does the answer. 0 or
+ * -ENOMEM.
+ */
+int hl_symbols_shown(struct hl_symbols *s, const char *name, const char **shown);
 
 /*
  * The process that is asked about, and since when it was recorded (0: not known); before the first

@@ -21,6 +21,8 @@ struct hl_image {
 
 /* -ENOENT, -ENOEXEC (not a regular ELF program or library) or another -errno. Never blocks. */
 int hl_image_open(struct hl_image *img, const char *path);
+/* The same of a descriptor, which it takes, if only to close it. path: what it is called. */
+int hl_image_open_fd(struct hl_image *img, int fd, const char *path);
 void hl_image_close(struct hl_image *img);
 /* Was it written, or (inodes) put where it is, after this time? */
 bool hl_image_is_newer(const struct hl_image *img, uint64_t unix_ns, bool inodes);
@@ -55,6 +57,8 @@ int hl_dwarf_open(struct hl_dwarf **out, const struct hl_image *img, struct hl_f
 bool hl_dwarf_partial(const struct hl_dwarf *d);
 /* The path of the dwz file that was not found; NULL: none is missing. */
 const char *hl_dwarf_missing_alt(const struct hl_dwarf *d);
+/* The dwz file that it uses; closed when there is none. */
+const struct hl_image *hl_dwarf_alt(const struct hl_dwarf *d);
 void hl_dwarf_close(struct hl_dwarf *d);
 /* Appends the frames that hold addr, innermost first; none when it is not covered. 0 or -ENOMEM. */
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into);

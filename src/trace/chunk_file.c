@@ -301,3 +301,18 @@ int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk)
 		tell(f, &f->head, chunk->durable);
 	return err;
 }
+
+int hl_chunk_file_copy(struct hl_chunk_file *f, const struct hl_chunk_head *head, const void *bytes)
+{
+	int err = atomic_load_explicit(&f->news->error, memory_order_relaxed);
+
+	if (!err)
+		err = hl_vec_push(&f->index, *head);
+	if (!err)
+		err = write_all(f, bytes, head->length);
+	if (err)
+		atomic_store_explicit(&f->news->error, err, memory_order_relaxed);
+	else
+		tell(f, head, head->n_events);
+	return err;
+}

@@ -42,6 +42,13 @@ int hl_chunk_file_open(
  * to its last whole chunk, if it can be cut.
  */
 int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk);
+/*
+ * The same for a chunk that is packed already, in a file with the same sync word: `bytes`, as long
+ * as its head says.
+ */
+struct hl_chunk_head;
+int hl_chunk_file_copy(
+	struct hl_chunk_file *f, const struct hl_chunk_head *head, const void *bytes);
 /* While on, columns of events are stored as they are: compression is what can wait. */
 void hl_chunk_file_hurry(struct hl_chunk_file *f, bool on);
 void hl_chunk_file_close(struct hl_chunk_file *f);

@@ -445,6 +445,8 @@ int hl_reader_decode_some(
 		err = make_room(into, &c.head, (size_t)(COL(&d, EXTRA)->end - COL(&d, EXTRA)->p));
 	if (!err)
 		err = decode_chunk(r, &c, &d, want, into);
+	if (!err && want & HL_WANT_OTHERS)
+		err = hl_read_parted(r, &c, into);
 	if (err) {
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;

@@ -29,6 +29,7 @@ static const char *const func_names[] = {
 	"munmap",
 	"mremap",
 	"pool",
+	"unknown",
 };
 _Static_assert(HL_ARRAY_LEN(func_names) == HL_FUNC_COUNT, "a name for each function");
 

@@ -8,6 +8,7 @@
 #define HL_TRACE_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/func.h"
@@ -29,6 +30,9 @@ enum hl_op {
 
 /* Event flags. */
 #define HL_EVENT_MOVED 1u /* half of a realloc: a FREE and, directly after it, its ALLOC */
+/* A FREE directly after the ALLOC of its block, but in the run, from which the trace was cut, there
+ * were events between them: the block is not temporary. */
+#define HL_EVENT_PARTED 2u
 
 /*
  * One heap event. A realloc is a FREE of the old block and, as the very next event and at the
@@ -96,6 +100,8 @@ enum hl_extra_kind {
 };
 
 #define HL_POOL_UNKNOWN UINT64_MAX
+/* In the value of a POOL_FREE: as HL_EVENT_PARTED, of the blocks of pools. */
+#define HL_POOL_PARTED (UINT64_C(1) << 32)
 
 struct hl_extra {
 	uint64_t time_ns;
@@ -138,6 +144,37 @@ struct hl_cost {
 	uint64_t hook_ns;      /* in our hooks, waits apart; from one in HL_TIMED_EVERY */
 };
 
+/*
+ * A trace that was cut from another. What is left in it is exact: times are those of the whole run,
+ * and blocks that were live when the range begins are in it from their own birth on.
+ */
+#define HL_CUT_RANGE \
+	1u /* events after to_ns, and blocks that were dead at from_ns, are not in it */
+#define HL_CUT_LIFE   2u  /* nor blocks that lived shorter than min_life_ns */
+#define HL_CUT_FILTER 4u  /* nor those that the filter did not choose */
+#define HL_CUT_NAMES  8u  /* functions, files and modules have made-up names */
+#define HL_CUT_ALL    16u /* and so has everything else that could tell whose it is */
+struct hl_cut_note {
+	uint32_t flags; /* 0: nothing was cut */
+	uint64_t from_ns, to_ns, min_life_ns;
+	const char *filter; /* "" when it would tell names; NULL is as good */
+};
+
+/* How much was cut. */
+struct hl_left_out {
+	uint64_t blocks, bytes;             /* allocations that are not in the trace */
+	uint64_t older_blocks, older_bytes; /* that are in it, but from before its range */
+};
+/* What an imported trace does not know. Stored: never renumber. */
+#define HL_UNKNOWN_ADDRESSES 1u  /* all are 0 */
+#define HL_UNKNOWN_THREADS   2u  /* one stands for all */
+#define HL_UNKNOWN_CALLS     4u  /* all are HL_FUNC_UNKNOWN */
+#define HL_UNKNOWN_TIMES     8u  /* an event has the time of the last stamp before it */
+#define HL_UNKNOWN_LIVES     16u /* which block of its size and stack a free ended */
+#define HL_UNKNOWN_ORDER     32u /* sums of a profile: events stand for many, in no order */
+#define HL_UNKNOWN_COUNTS    64u /* how many blocks: one stands for those of a stack */
+#define HL_UNKNOWN_ALL       127u
+
 /* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
 struct hl_meta {
 	const char *program; /* path of the executable */
@@ -155,6 +192,9 @@ struct hl_meta {
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
 	bool zeroed;              /* --zero-memory: what malloc gave was zeroed */
+	struct hl_cut_note cut;   /* what is not in it because it was cut */
+	const char *source;       /* what it was imported from; "" or NULL: it was recorded */
+	uint32_t unknown;         /* HL_UNKNOWN_*: what the source could not tell */
 };
 
 struct hl_module {
@@ -187,6 +227,37 @@ struct hl_tag {
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */
 #define HL_OFFSET_CUT UINT64_C(1)
+
+/*
+ * A name that the trace itself has for a place in the code: of an imported trace, or of one whose
+ * names are made up. For a module that has any no file is asked.
+ */
+struct hl_name_frame {
+	const char *function; /* NULL or "" when not known */
+	const char *file;     /* the same */
+	uint32_t line;        /* 0 when not known */
+	bool inlined;         /* into the frame before it */
+};
+struct hl_named_site {
+	uint32_t module; /* or HL_MODULE_NONE */
+	uint64_t offset;
+	const struct hl_name_frame *frames; /* outermost first */
+	size_t n_frames;
+};
+
+/* A file that a trace carries. Stored: never renumber. */
+enum hl_carried_kind {
+	HL_CARRIED_MODULE, /* a program or a library */
+	HL_CARRIED_DEBUG,  /* its debug file */
+	HL_CARRIED_SHARED, /* what several debug files share (dwz) */
+};
+struct hl_carried {
+	uint8_t kind;
+	const char *path; /* where it was; hostile like all of a trace */
+	const uint8_t *build_id;
+	uint32_t build_id_len; /* 0 when there is none */
+	uint64_t size;
+};
 
 /* The resident set of the program, seen from outside. */
 struct hl_rss_sample {

@@ -87,6 +87,8 @@ enum hl_chunk_type {
 	HL_CHUNK_RSS,
 	HL_CHUNK_END,
 	HL_CHUNK_INDEX,
+	HL_CHUNK_NAMES = 40,
+	HL_CHUNK_FILE,
 };
 
 /* Flags of chunks. */
@@ -110,6 +112,8 @@ enum hl_column_id {
 	HL_COL_CLOCK,
 	HL_COL_MODE,
 	HL_COL_ALLOCATOR,
+	HL_COL_SOURCE,
+	HL_COL_UNKNOWN,
 	/* TABLE */
 	HL_COL_MODULES = 16,
 	HL_COL_NODE_PARENT,
@@ -169,6 +173,18 @@ enum hl_column_id {
 	HL_COL_COST = 108,
 
 	HL_COL_INDEX = 112,
+
+	/* META, END, EVENTS */
+	HL_COL_CUT = 160,
+	HL_COL_LEFT_OUT,
+	HL_COL_PARTED,
+	/* NAMES */
+	HL_COL_NAMES_TEXT = 164,
+	HL_COL_NAMES_SITES,
+	/* FILE */
+	HL_COL_FILE_PATH = 168,
+	HL_COL_FILE_ID,
+	HL_COL_FILE_DATA,
 };
 
 #define HL_WRITTEN_FIELDS 4

@@ -200,8 +200,11 @@ void hl_reader_close(struct hl_reader *r)
 	hl_vec_free(&r->sets);
 	hl_vec_free(&r->set_places);
 	hl_tables_free(&r->tables);
-	for (int i = 0; i < 6; i++)
+	hl_stored_names_fini(&r->names);
+	hl_files_fini(&r->files);
+	for (int i = 0; i < HL_META_STRINGS; i++)
 		free(r->meta_strings[i]);
+	free(r->cut_filter);
 	ZSTD_freeDCtx(r->zstd);
 	free(r->packed);
 	free(r->raw);

@@ -37,7 +37,8 @@ struct hl_trace_info {
 	uint64_t mode_changes;   /* HL_EXTRA_MODE; without END: not known */
 	uint64_t pauses;         /* of these, those that say: paused */
 	struct hl_cost cost;
-	uint64_t threads; /* with at least one event */
+	struct hl_left_out left_out; /* of a cut trace that has its end */
+	uint64_t threads;            /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
 	/* Damage: nothing of it is ever part of a number above it. */
 	bool damaged;
@@ -77,6 +78,21 @@ int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag);
  * it. NULL: there are no scopes, each is the number of a thread.
  */
 int hl_reader_roles(struct hl_reader *r, const struct hl_role **roles, uint32_t *n);
+
+/*
+ * The names that the trace itself has for a place in the code, outermost first; the reader's. 0 (*n
+ * may be 0: that place has none), or -ENOENT if it has none for this module (or HL_MODULE_NONE) at
+ * all: then they are elsewhere.
+ */
+int hl_reader_names(struct hl_reader *r, uint32_t module, uint64_t offset,
+	const struct hl_name_frame **frames, size_t *n);
+
+/* Files that it carries, from 0; those that are not whole are left out. The strings are the
+ * reader's. */
+int hl_reader_n_files(struct hl_reader *r, size_t *n);
+int hl_reader_file(struct hl_reader *r, size_t i, struct hl_carried *file);
+/* Writes one to fd. 0, -EBADMSG for damage, else what writing failed with. */
+int hl_reader_copy_file(struct hl_reader *r, size_t i, int fd);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {

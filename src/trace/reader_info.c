@@ -47,13 +47,18 @@ static int load_meta(struct hl_reader *r, size_t row)
 		v[i] = hl_cursor_varint(&cur);
 	if (err || cur.bad)
 		return hl_mark_bad(r, row);
-	for (int i = 0; i < 6 && !err; i++) {
+	for (int i = 0; i < HL_META_STRINGS && !err; i++) {
 		err = meta_string(r, &c, i, &len);
 		if (i == HL_COL_COMMAND - HL_COL_PROGRAM)
 			m->command_len = len;
 	}
+	if (!err)
+		err = hl_read_cut(r, &c);
+	if (!err && hl_column(r, &c, HL_COL_UNKNOWN, &cur) == -EBADMSG)
+		err = -EBADMSG;
 	if (err)
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
+	m->unknown = cur.p < cur.end ? (uint32_t)hl_cursor_varint(&cur) & HL_UNKNOWN_ALL : 0;
 	m->start_unix_ns = v[1];
 	m->pid = v[2];
 	m->parent_pid = v[3];
@@ -78,7 +83,7 @@ int hl_read_meta(struct hl_reader *r)
 		}
 	if (err == -ENOMEM)
 		return err;
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < HL_META_STRINGS; i++) {
 		if (err || !r->meta_strings[i]) {
 			free(r->meta_strings[i]);
 			r->meta_strings[i] = strdup("");
@@ -93,6 +98,7 @@ int hl_read_meta(struct hl_reader *r)
 	m->clock = r->meta_strings[3];
 	m->mode = r->meta_strings[4];
 	m->allocator = r->meta_strings[5];
+	m->source = r->meta_strings[6];
 	return 0;
 }
 
@@ -133,7 +139,7 @@ static int load_end(struct hl_reader *r)
 	modes = hl_cursor_varint(&cur);
 	pauses = hl_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
-		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0)
+		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;

@@ -13,6 +13,8 @@
 #include "base/varint.h"
 #include "trace/format_internal.h"
 #include "trace/reader.h"
+#include "util/map.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 struct hl_row {
@@ -22,7 +24,8 @@ struct hl_row {
 	bool bad;     /* found damaged when read */
 };
 
-#define HL_NO_ROW SIZE_MAX
+#define HL_NO_ROW       SIZE_MAX
+#define HL_META_STRINGS 7 /* columns from HL_COL_PROGRAM on */
 
 struct hl_key_place {
 	size_t row;    /* of its first part */
@@ -72,6 +75,35 @@ struct hl_tables {
 	HL_VEC(uint8_t) strings;
 };
 
+/* The names of one place in the code: frames[first .. first + n). */
+struct hl_site_names {
+	size_t first, n;
+};
+
+struct hl_stored_names {
+	int state;             /* 0 not read yet, 1 read, else -errno */
+	struct hl_map ids;     /* of sites, by module + 1 and offset */
+	struct hl_map modules; /* plus 1: those that have any */
+	HL_VEC(struct hl_site_names) sites;
+	HL_VEC(struct hl_name_frame) frames;
+	struct hl_strings strings;
+	size_t bytes; /* of texts, as often as chunks have them */
+};
+
+struct hl_file_entry {
+	struct hl_carried what;
+	char *path;
+	uint8_t *id;
+	uint64_t number, have; /* bytes in the pieces so far */
+	size_t row, n_rows;    /* its pieces follow each other */
+};
+
+struct hl_files {
+	int state; /* 0 not read yet, 1 read, else -errno */
+	HL_VEC(struct hl_file_entry) v;
+	uint64_t bytes;
+};
+
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
@@ -98,8 +130,11 @@ struct hl_reader {
 	ZSTD_DCtx *zstd;
 	uint8_t *packed, *raw; /* one chunk; raw has zeros after every column */
 
-	char *meta_strings[6];
+	char *meta_strings[HL_META_STRINGS];
+	char *cut_filter;
 	struct hl_tables tables;
+	struct hl_stored_names names;
+	struct hl_files files;
 	struct hl_trace_info info;
 	bool info_ready;
 };
@@ -175,6 +210,17 @@ int hl_list_chunks(struct hl_reader *r);
 int hl_read_meta(struct hl_reader *r);
 void hl_describe_damage(struct hl_reader *r);
 
+/* cut.c */
+int hl_read_cut(struct hl_reader *r, struct hl_chunk *c);
+int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c);
+int hl_read_parted(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into);
+
+/* names.c */
+void hl_stored_names_fini(struct hl_stored_names *n);
+
+/* carried.c */
+void hl_files_fini(struct hl_files *f);
+
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);
 void hl_tables_free(struct hl_tables *t);
@@ -183,6 +229,10 @@ static inline uint32_t hl_first_role(const struct hl_tables *t, uint32_t role)
 {
 	return role < t->roles.len ? t->first_roles.data[t->roles.data[role].thread] : role;
 }
+
+/* Texts of tables: a file cannot make us keep many times itself. */
+#define HL_STRINGS_MAX(file_bytes) \
+	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
 
 /* reader_keyframe.c */
 struct hl_key_row {

@@ -11,10 +11,6 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-/* Paths of modules: a file cannot make us keep many times itself. */
-#define STRINGS_MAX(file_bytes) \
-	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
-
 void hl_tables_free(struct hl_tables *t)
 {
 	hl_vec_free(&t->module_segs);
@@ -71,7 +67,7 @@ static int read_string(struct hl_reader *r, struct hl_cursor *cur, size_t *place
 	uint64_t len = hl_cursor_varint(cur);
 	const uint8_t *bytes = hl_cursor_bytes(cur, len);
 
-	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->data_bytes))
+	if (!bytes || t->strings.len + len + 1 > HL_STRINGS_MAX(r->data_bytes))
 		return -EBADMSG;
 	if (hl_vec_reserve(&t->strings, t->strings.len + len + 1) < 0)
 		return -ENOMEM;

@@ -59,7 +59,7 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *e)
 		t->sums.free_blocks += e->blocks;
 		t->sums.free_bytes += e->bytes;
 		if (t->events == t->last_alloc_event && e->ordinal == t->last_alloc_ordinal &&
-			t->events > 0)
+			t->events > 0 && !(e->flags & HL_EVENT_PARTED))
 			t->temporary += e->blocks;
 		if (hl_unlikely(e->func == HL_FUNC_IMPLICIT)) {
 			t->implicit_frees += e->blocks;

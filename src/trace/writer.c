@@ -200,7 +200,9 @@ static int write_events(struct hl_writer *w)
 	for (int i = 0; i < EC_COUNT; i++)
 		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_OP + i), e->base[i],
 			(size_t)(e->at[i] - e->base[i]));
-	err = add_summary(w, raw, &summary);
+	hl_seal_column(&w->sealer, HL_COL_PARTED, w->parted.data, w->parted.len);
+	err = add_summary(w, raw + w->parted.len, &summary);
+	w->parted.len = w->parted_at = 0;
 	if (!err)
 		err = hl_writer_put(w);
 	if (err)
@@ -244,7 +246,8 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 	uint32_t n = w->enc.n_events;
 
 	if (n + moved_free >= w->max_events ||
-		hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX)
+		hl_encoder_raw(&w->enc) + w->parted.len >
+			HL_RAW_MAX - HL_RAW_CHECK * (HL_EVENT_RAW_MAX + HL_PARTED_RAW_MAX))
 		return hl_writer_close_chunk(w);
 	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
 	if (w->look_at <= n)
@@ -292,6 +295,10 @@ const struct hl_event *hl_writer_put_columns(
 	}
 	hl_encoder_add(&w->enc, e, time);
 	hl_summarizer_add(w->summary, e);
+	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
+		w->error = -ENOMEM;
+		return NULL;
+	}
 	if (alloc && moved && w->pair_open)
 		hl_encoder_moved(&w->enc);
 	w->pair_open = !alloc && moved;
@@ -410,6 +417,8 @@ int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl
 	if (!w->error)
 		w->error = hl_write_rss(w);
 	if (!w->error)
+		w->error = hl_write_names(w);
+	if (!w->error)
 		w->error = hl_write_keyframe(w, true, w->has_last ? &w->last : NULL);
 	if (!w->error)
 		w->error = hl_write_end(w, end, counters);
@@ -431,6 +440,8 @@ void hl_writer_close(struct hl_writer *w)
 	free(w->summary);
 	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
+	hl_names_fini(&w->names);
+	hl_vec_free(&w->parted);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->withheld);

@@ -53,6 +53,16 @@ int hl_writer_add_tag(struct hl_writer *w, uint32_t parent, const char *name, si
 int hl_writer_add_role(struct hl_writer *w, uint32_t thread, uint32_t tag);
 
 /*
+ * Names of a place in the code, once for each that nodes have; of two the first counts. No frames:
+ * nothing is known of it. A module with such names is looked up nowhere else: its offsets may be
+ * any numbers.
+ */
+int hl_writer_add_names(struct hl_writer *w, const struct hl_named_site *site);
+
+/* A whole file, from its start; fd stays the caller's. -EIO: it has become shorter. */
+int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int fd);
+
+/*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its
  * block's; ids must be defined (a node may be HL_NODE_NONE), else -EINVAL. life_q is the writer's
  * own work.
@@ -105,6 +115,9 @@ uint64_t hl_writer_bytes(const struct hl_writer *w);
 
 /* Goes into the end, if it is given before it. */
 void hl_writer_set_cost(struct hl_writer *w, const struct hl_cost *cost);
+
+/* The same, of a trace whose meta has a cut. */
+void hl_writer_set_left_out(struct hl_writer *w, const struct hl_left_out *left_out);
 
 /* Ends the trace: last chunk, last keyframe, end, index. Nothing may be added after it. */
 int hl_writer_end(

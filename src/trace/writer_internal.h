@@ -9,6 +9,7 @@
 #include "trace/seal_internal.h"
 #include "trace/totals.h"
 #include "trace/writer.h"
+#include "util/strings.h"
 #include "util/vec.h"
 
 /* The columns of an EVENTS chunk in the order of their ids. */
@@ -35,8 +36,9 @@ enum hl_event_col {
 };
 
 /* Room that one event can take at most in all columns, and how often the sum is looked at. */
-#define HL_EVENT_RAW_MAX 120u
-#define HL_RAW_CHECK     1024u
+#define HL_EVENT_RAW_MAX  120u
+#define HL_RAW_CHECK      1024u
+#define HL_PARTED_RAW_MAX 3u /* and in a column of its own */
 
 struct hl_run {
 	uint64_t value;
@@ -108,9 +110,21 @@ struct hl_pending_tables {
 	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
+/* Names that were added since the last NAMES chunk; each such chunk has its own texts. */
+struct hl_pending_names {
+	struct hl_strings known;
+	hl_bytes texts, sites;
+	uint64_t n_sites;
+};
+
 struct hl_writer {
 	struct hl_cost cost;
 	uint32_t stops, mode_changes, pauses;
+	struct hl_left_out left_out;
+	hl_bytes parted; /* column of the chunk that is being filled */
+	uint32_t parted_at;
+	uint64_t n_files;
+	bool cut;  /* META says that something is left out */
 	int error; /* the first one */
 	bool ended, follows_alloc;
 	uint32_t look_at; /* at so many events see whether the chunk is full */
@@ -133,6 +147,7 @@ struct hl_writer {
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
+	struct hl_pending_names names;
 	HL_VEC(struct hl_rss_sample) rss;
 
 	/* Where chunks go, and what is known of that place. A file of our own, or somebody's. */
@@ -190,6 +205,20 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 void hl_tables_fini(struct hl_pending_tables *t);
 /* The totals of the process so far, in the order of the format, onto b. */
 int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *counters);
+
+/* cut.c */
+int hl_write_cut(struct hl_writer *w, const struct hl_cut_note *cut);
+int hl_write_left_out(struct hl_writer *w);
+/* The event that was just added is marked so. */
+int hl_note_parted(struct hl_writer *w);
+
+/* names.c */
+int hl_write_names(struct hl_writer *w);
+void hl_names_fini(struct hl_pending_names *n);
+
+/* carried.c: a file in pieces, each sealed and then given to `put`. */
+int hl_seal_file(struct hl_sealer *s, const struct hl_chunk_head *here, uint64_t number,
+	const struct hl_carried *file, int fd, int (*put)(void *arg), void *arg);
 
 /* writer_keyframe.c */
 /* A node or a thread that is not marked yet. */

@@ -37,6 +37,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 		{HL_COL_CLOCK, m->clock},
 		{HL_COL_MODE, m->mode},
 		{HL_COL_ALLOCATOR, m->allocator},
+		{HL_COL_SOURCE, m->source},
 	};
 
 	w->sealer.scratch.len = 0;
@@ -50,6 +51,12 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 				HL_TEXT_MAX);
 	if (m->command)
 		text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
+	if (m->cut.flags && hl_write_cut(w, &m->cut) < 0)
+		return -ENOMEM;
+	w->sealer.scratch.len = 0;
+	if (m->unknown && hl_bytes_varint(&w->sealer.scratch, m->unknown) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_UNKNOWN, w->sealer.scratch.data, w->sealer.scratch.len);
 	return hl_writer_put(w);
 }
 
@@ -299,7 +306,7 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 	if (hl_bytes_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
 		return -ENOMEM;
 	hl_seal_column(&w->sealer, HL_COL_COST, w->sealer.scratch.data, w->sealer.scratch.len);
-	if (hl_withheld_column(w) < 0)
+	if (hl_withheld_column(w) < 0 || (w->cut && hl_write_left_out(w) < 0))
 		return -ENOMEM;
 	return hl_writer_put(w);
 }

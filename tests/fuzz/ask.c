@@ -3,8 +3,12 @@
  *
  * What comes back is not compared with anything here; that no answer contradicts itself is.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/attr.h"
 #include "base/bits.h"
@@ -16,10 +20,12 @@
 #include "model/group.h"
 #include "model/marks.h"
 #include "model/sites.h"
+#include "model/slice.h"
 #include "model/threads.h"
 #include "model/timeline.h"
 #include "model/tree.h"
 #include "trace/dump.h"
+#include "trace/extend.h"
 #include "trace/reader.h"
 
 /* Chunks and nodes are looked at one by one; a fuzzer's file need not have many. */
@@ -111,6 +117,60 @@ static void ask_keyframes(struct hl_reader *r)
 	free(totals);
 }
 
+/* Names and files that the trace carries. */
+static void ask_carried(struct hl_reader *r)
+{
+	const struct hl_name_frame *frames;
+	struct hl_carried file;
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	size_t n = 0, len;
+
+	hl_reader_n_files(r, &n);
+	for (size_t i = 0; i < n && i < FEW; i++) {
+		FUZZ_MUST(hl_reader_file(r, i, &file) == 0 && file.path[strlen(file.path)] == 0);
+		hl_reader_copy_file(r, i, fd);
+	}
+	close(fd);
+	FUZZ_MUST(hl_reader_file(r, n, &file) < 0);
+	if (hl_reader_names(r, 0, 16, &frames, &len) == 0)
+		for (size_t i = 0; i < len; i++)
+			FUZZ_MUST(frames[i].function != NULL);
+}
+
+static void must_be_whole(int fd)
+{
+	const struct hl_trace_info *info;
+	struct hl_reader_refusal why;
+	struct hl_reader *r;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
+	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(!info->damaged);
+	hl_reader_close(r);
+}
+
+/* One more file for it to carry: what is whole stays so. */
+static void ask_extend(struct hl_reader *r)
+{
+	const struct hl_carried file = {.path = "/a", .size = 100};
+	int fd = memfd_create("extended", MFD_CLOEXEC), keep = dup(fd);
+	int data = memfd_create("data", MFD_CLOEXEC);
+	struct hl_extension *x;
+
+	FUZZ_MUST(keep >= 0 && ftruncate(data, 100) == 0);
+	if (hl_extend_begin(&x, r, fd) == 0) {
+		FUZZ_MUST(hl_extend_add_file(x, &file, data) == 0);
+		FUZZ_MUST(hl_extend_end(x) == 0);
+		must_be_whole(keep);
+	} else {
+		close(fd);
+	}
+	close(data);
+	close(keep);
+}
+
 void fuzz_ask_reader(const char *path)
 {
 	struct hl_reader_refusal why;
@@ -134,8 +194,10 @@ void fuzz_ask_reader(const char *path)
 			free(live);
 	hl_reader_rss(r, &rss, &n);
 	free(rss);
+	ask_carried(r);
 	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
+	ask_extend(r);
 	hl_reader_close(r);
 }
 
@@ -211,6 +273,21 @@ static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
 		hl_cross_fini(&cross[i]);
 }
 
+/* Whatever a trace says, what is cut from it is whole. */
+static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
+{
+	const struct hl_slice s = {.from = {.kind = HL_WHEN_PERCENT, .percent = anonymity ? 0 : 30},
+		.to = {.kind = HL_WHEN_END},
+		.anonymity = anonymity};
+	int fd = memfd_create("slice", MFD_CLOEXEC), keep = dup(fd);
+	struct hl_slice_done done;
+
+	FUZZ_MUST(keep >= 0);
+	if (hl_slice_write(m, &s, fd, &done) == 0)
+		must_be_whole(keep);
+	close(keep);
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
@@ -243,5 +320,7 @@ void fuzz_ask_model(const char *path)
 	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);
 	ask_lives(m, pool);
 	hl_pattern_free(pool);
+	ask_slice(m, HL_NAMES_KEPT);
+	ask_slice(m, HL_ALL_MADE_UP);
 	hl_model_close(m);
 }

@@ -115,17 +115,17 @@ static void make_rows(
 	}
 }
 
-/* Of a trace with blocks in sums only. */
-static void make_counted(void)
+/* Of a trace with blocks in sums only, and of one that carries what others do not. */
+static void make_other(const char *name, uint8_t *make(bool hurry, size_t *size))
 {
 	struct sample_place places[SAMPLE_PLACES_MAX];
 	size_t size;
-	uint8_t *file = sample_make_counted(true, &size);
-	FILE *f = begin("file", "counted", 0);
+	uint8_t *file = make(true, &size);
+	FILE *f = begin("file", name, 0);
 
 	fwrite(file, 1, size, f);
 	fclose(f);
-	make_rows(file, "counted", places, sample_places(file, size, places));
+	make_rows(file, name, places, sample_places(file, size, places));
 	free(file);
 }
 
@@ -179,6 +179,7 @@ int main(int argc, char **argv)
 			make_parts(file, size);
 		free(file);
 	}
-	make_counted();
+	make_other("counted", sample_make_counted);
+	make_other("carrying", sample_make_carrying);
 	return 0;
 }

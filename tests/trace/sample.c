@@ -63,6 +63,92 @@ static int add_counted(struct hl_writer *w, struct hl_sim *sim)
 	return err;
 }
 
+/* A block of a pool in each round of events; now and then the two ends of a life are parted. */
+static int add_pooled(struct hl_writer *w, uint64_t i, uint64_t time_ns)
+{
+	struct hl_extra x = {
+		.kind = HL_EXTRA_POOL, .time_ns = time_ns, .node = HL_NODE_NONE, .text = "arena"};
+	int err = i ? 0 : hl_writer_add_extra(w, &x);
+
+	x = (struct hl_extra){.kind = HL_EXTRA_POOL_ALLOC,
+		.time_ns = time_ns,
+		.addr = 64 * i,
+		.size = i,
+		.value2 = i,
+		.node = (uint32_t)i % NODES};
+	if (!err)
+		err = hl_writer_add_extra(w, &x);
+	x.kind = HL_EXTRA_POOL_FREE;
+	x.value = i % 4 ? 0 : HL_POOL_PARTED;
+	return err || i % 3 ? err : hl_writer_add_extra(w, &x);
+}
+
+static int add_names(struct hl_writer *w)
+{
+	const struct hl_name_frame frames[] = {{.function = "outer", .file = "a.c", .line = 7},
+		{.function = "std::vector<int>::inner", .line = 8, .inlined = true},
+		{.file = "b.c"}};
+	int err = 0;
+
+	for (uint32_t i = 0; i < 20 && !err; i++) {
+		const struct hl_named_site site = {.module = i % 5 ? 0 : HL_MODULE_NONE,
+			.offset = i * 100,
+			.frames = frames,
+			.n_frames = i % 4};
+
+		err = hl_writer_add_names(w, &site);
+	}
+	return err;
+}
+
+static int add_file(struct hl_writer *w)
+{
+	static const char data[3000] = "\x7f"
+				       "ELF";
+	const struct hl_carried file = {.kind = HL_CARRIED_DEBUG,
+		.path = "/usr/lib/debug/a.debug",
+		.build_id = (const uint8_t *)"id",
+		.build_id_len = 2,
+		.size = sizeof(data)};
+	int err, fd = memfd_create("carried", 0);
+
+	if (fd < 0 || pwrite(fd, data, sizeof(data), 0) != (ssize_t)sizeof(data))
+		exit(1);
+	err = hl_writer_add_file(w, &file, fd);
+	close(fd);
+	return err;
+}
+
+static int add_carried(struct hl_writer *w, struct hl_sim *sim)
+{
+	const struct hl_left_out left = {10, 1000, 3, 64};
+	uint64_t last = UINT64_MAX;
+	int err = add_names(w);
+
+	for (uint64_t i = 0; i < EVENTS / 4 && !err; i++) {
+		struct hl_event e;
+
+		hl_sim_next(sim, &e);
+		if (e.op == HL_OP_FREE && last == e.ordinal)
+			e.flags |= HL_EVENT_PARTED;
+		last = e.op == HL_OP_ALLOC ? e.ordinal : UINT64_MAX;
+		err = hl_writer_add_event(w, &e);
+		if (!err && !(e.op == HL_OP_FREE && e.flags & HL_EVENT_MOVED))
+			err = add_pooled(w, i, e.time_ns);
+	}
+	hl_writer_set_left_out(w, &left);
+	return err ? err : add_file(w);
+}
+
+enum kind { PLAIN, COUNTED, CARRYING };
+
+static int add_kind(enum kind kind, struct hl_writer *w, struct hl_sim *sim)
+{
+	return kind == COUNTED    ? add_counted(w, sim)
+	       : kind == CARRYING ? add_carried(w, sim)
+				  : add_some(w, sim);
+}
+
 static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 {
 	const struct hl_module m = {
@@ -82,14 +168,14 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 	return err ? err : hl_writer_add_role(w, 0, 1);
 }
 
-static uint8_t *make(bool hurry, bool counted, size_t *size)
+static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 {
 	const struct hl_writer_options o = {.max_events = 60,
 		.keyframe_events = 50,
 		.keyframe_share = 1,
 		.summary_share = 1,
 		.sync = SAMPLE_SYNC};
-	const struct hl_meta meta = {.program = "/usr/bin/prog",
+	struct hl_meta meta = {.program = "/usr/bin/prog",
 		.command = "prog",
 		.command_len = 5,
 		.arch = "x86_64",
@@ -103,6 +189,12 @@ static uint8_t *make(bool hurry, bool counted, size_t *size)
 	uint8_t *file;
 	int err, fd = memfd_create("sample", 0);
 
+	if (kind == CARRYING) {
+		meta.source = "another tool";
+		meta.unknown = HL_UNKNOWN_TIMES;
+		meta.cut = (struct hl_cut_note){
+			HL_CUT_RANGE | HL_CUT_FILTER, 64, 1 << 20, 0, "size:>1"};
+	}
 	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
 	if (err || hl_sim_init(&sim, 5, NODES, 2, 40) < 0)
 		exit(1);
@@ -111,7 +203,7 @@ static uint8_t *make(bool hurry, bool counted, size_t *size)
 	if (!err)
 		err = add_tables(w, NODES, NODES + 2);
 	if (!err)
-		err = counted ? add_counted(w, &sim) : add_some(w, &sim);
+		err = add_kind(kind, w, &sim);
 	if (!err)
 		err = hl_writer_end(w, &end, &counters);
 	*size = hl_writer_bytes(w);
@@ -126,12 +218,17 @@ static uint8_t *make(bool hurry, bool counted, size_t *size)
 
 uint8_t *sample_make(bool hurry, size_t *size)
 {
-	return make(hurry, false, size);
+	return make(hurry, PLAIN, size);
 }
 
 uint8_t *sample_make_counted(bool hurry, size_t *size)
 {
-	return make(hurry, true, size);
+	return make(hurry, COUNTED, size);
+}
+
+uint8_t *sample_make_carrying(bool hurry, size_t *size)
+{
+	return make(hurry, CARRYING, size);
 }
 
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places)

@@ -19,6 +19,8 @@ struct sample_place {
 uint8_t *sample_make(bool hurry, size_t *size);
 /* The same where most blocks are in sums only. */
 uint8_t *sample_make_counted(bool hurry, size_t *size);
+/* A trace that was imported and cut, with names, a file and blocks of a pool in it. */
+uint8_t *sample_make_carrying(bool hurry, size_t *size);
 /* Where the chunks of such a file lie, at most SAMPLE_PLACES_MAX of them; stops at the first
  * damaged head. */
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places);

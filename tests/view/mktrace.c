@@ -10,6 +10,7 @@
  *   extra TIME KIND VALUE TEXT
  *   rss TIME BYTES
  *   counters UNKNOWN IMPLICIT INHERITED LATE DROPPED
+ *   file KIND PATH BUILD-ID SOURCE  a file that the trace carries
  *   chunk                           what follows goes into a new chunk
  *   end KIND VALUE DURATION         without it the file is what a crash would leave
  */
@@ -146,6 +147,23 @@ static void add_extra(char **f)
 		die("extra");
 }
 
+static void add_file(char **f)
+{
+	uint8_t id[32];
+	struct hl_carried file = {.kind = (uint8_t)id_of(f[0]), .path = f[1], .build_id = id};
+	int fd = open(f[3], O_RDONLY);
+	unsigned byte;
+
+	unescape(f[1]);
+	for (; f[2][0] != '-' && sscanf(f[2] + 2 * file.build_id_len, "%2x", &byte) == 1 &&
+		file.build_id_len < sizeof(id);)
+		id[file.build_id_len++] = (uint8_t)byte;
+	file.size = (uint64_t)lseek(fd, 0, SEEK_END);
+	if (fd < 0 || hl_writer_add_file(w, &file, fd))
+		die("file");
+	close(fd);
+}
+
 static void add_line(char **f)
 {
 	if (strcmp(f[0], "module") == 0) {
@@ -171,6 +189,8 @@ static void add_line(char **f)
 		counters = (struct hl_counters){strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
 			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10),
 			strtoull(f[5], NULL, 10), 0};
+	} else if (strcmp(f[0], "file") == 0) {
+		add_file(f + 1);
 	} else if (strcmp(f[0], "chunk") == 0) {
 		hl_writer_flush(w);
 	} else if (strcmp(f[0], "end") == 0) {

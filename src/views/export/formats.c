@@ -93,8 +93,14 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
 		x->what = "allocated";
 	}
+	/* As `report`: all that a profile of another tool knows of a moment is what was in use. */
+	if (!x->asked && f->usual == HL_EXPORT_PEAK && !hl_model_has_order(x->m)) {
+		x->query.quantity = HL_QUANTITY_LIVE;
+		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
+		x->what = "live at the end";
+	}
 	/* Before anything is written, of which stdout cannot be freed again. */
 	if (f->single && !x->grouped)
-		err = hl_query_check_events(x->m, &x->query);
+		err = hl_query_check_lives(x->m, &x->query);
 	return err ? err : f->write(x);
 }

@@ -207,7 +207,8 @@ static int put_event(void *arg, const struct hl_event *e)
 	uint32_t kind;
 	int err = kind_of(w, e, 0, &kind);
 
-	if (!err && !alloc && kind == w->last && w->lives.previous != e->ordinal)
+	if (!err && !alloc && kind == w->last &&
+		(w->lives.previous != e->ordinal || e->flags & HL_EVENT_PARTED))
 		err = kind_of(w, e, SECOND, &kind);
 	if (err)
 		return err;

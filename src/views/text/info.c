@@ -9,6 +9,7 @@
 #include "base/mode.h"
 #include "model/marks.h"
 #include "model/query.h"
+#include "model/slice.h"
 #include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -37,6 +38,29 @@ struct row {
 
 #define N_ROWS     20
 #define N_WITHHELD 2 /* the last ones */
+
+/* An imported trace may lack what a number is made of. */
+static bool is_known(const struct hl_meta *meta, const struct row *r)
+{
+	static const struct {
+		const char *key;
+		uint32_t needs;
+	} rows[] = {
+		{"allocations", HL_UNKNOWN_COUNTS},
+		{"frees", HL_UNKNOWN_COUNTS},
+		{"live_blocks_end", HL_UNKNOWN_COUNTS},
+		{"peak_bytes", HL_UNKNOWN_ORDER},
+		{"peak_blocks", HL_UNKNOWN_ORDER | HL_UNKNOWN_COUNTS},
+		{"peak_time_ns", HL_UNKNOWN_ORDER},
+		{"temporary", HL_UNKNOWN_ORDER},
+		{"threads", HL_UNKNOWN_THREADS},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows) && meta->unknown; i++)
+		if (meta->unknown & rows[i].needs && !strcmp(rows[i].key, r->key))
+			return false;
+	return true;
+}
 
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
@@ -87,8 +111,12 @@ static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
 	fill_rows(i, rows);
 	hl_json_key(j, "totals");
 	hl_json_begin_object(j);
-	for (size_t k = 0; k < N_ROWS; k++)
-		hl_json_key_u64(j, rows[k].key, rows[k].value);
+	for (size_t k = 0; k < N_ROWS; k++) {
+		if (is_known(&i->meta, &rows[k]))
+			hl_json_key_u64(j, rows[k].key, rows[k].value);
+		else
+			hl_json_key_string(j, rows[k].key, NULL);
+	}
 	hl_json_end_object(j);
 }
 
@@ -101,7 +129,7 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 	struct hl_answer a;
 
 	*allocated = *live = 0;
-	if (!hl_model_info(m)->totals.samples)
+	if (!hl_model_estimates(m))
 		return hl_model_samples(m);
 	if (hl_model_withholds(m))
 		return true; /* what is in sums only is exact; how far off the rest is no sum tells
@@ -254,6 +282,37 @@ static void json_cost(struct hl_json *j, const struct hl_cost *c)
 	hl_json_end_object(j);
 }
 
+static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
+{
+	const struct hl_cut_note *c = &i->meta.cut;
+
+	hl_json_key(j, "cut");
+	if (!c->flags) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_bool(j, "range", c->flags & HL_CUT_RANGE);
+	hl_json_key_u64(j, "from_ns", c->from_ns);
+	hl_json_key(j, "to_ns");
+	if (c->to_ns == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, c->to_ns);
+	hl_json_key_u64(j, "min_life_ns", c->min_life_ns);
+	hl_json_key_bool(j, "filtered", c->flags & HL_CUT_FILTER);
+	hl_json_key_string(j, "filter", c->filter);
+	hl_json_key_string(j, "made_up",
+		c->flags & HL_CUT_ALL     ? "full"
+		: c->flags & HL_CUT_NAMES ? "names"
+					  : NULL);
+	hl_json_key_u64(j, "left_out_allocations", i->left_out.blocks);
+	hl_json_key_u64(j, "left_out_bytes", i->left_out.bytes);
+	hl_json_key_u64(j, "older_allocations", i->left_out.older_blocks);
+	hl_json_key_u64(j, "older_bytes", i->left_out.older_bytes);
+	hl_json_end_object(j);
+}
+
 void hl_json_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -278,11 +337,15 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, i);
 	json_damage(&j, i);
+	json_cut(&j, i);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
 	json_estimate(&j, m);
 	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
+	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
+	hl_json_key(&j, "unknown");
+	hl_json_unknown(&j, i->meta.unknown);
 	hl_json_end_object(&j);
 	putc('\n', out);
 }
@@ -328,7 +391,9 @@ static void text_end(FILE *out, const struct hl_trace_info *i)
 		snprintf(text, sizeof(text), "another program took its place (exec)");
 		break;
 	case HL_END_STOPPED:
-		snprintf(text, sizeof(text), "the recording was stopped");
+		snprintf(text, sizeof(text),
+			i->meta.cut.flags & HL_CUT_RANGE ? "later than what is in here (see cut)"
+							 : "the recording was stopped");
 		break;
 	case HL_END_RUNNING:
 		snprintf(text, sizeof(text), "still being recorded");
@@ -345,22 +410,38 @@ static void text_start(FILE *out, uint64_t unix_ns)
 	char text[64];
 	struct tm tm;
 
-	if (!localtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
+	if (!unix_ns)
+		snprintf(text, sizeof(text), "not known");
+	else if (!localtime_r(&s, &tm) ||
+		 !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm))
 		snprintf(text, sizeof(text), "%" PRIu64 " ns", unix_ns);
 	line(out, "start", text);
 }
 
-static void text_row(FILE *out, const struct row *r)
+static void text_row(FILE *out, const struct row *r, const struct hl_meta *meta)
 {
 	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
 
-	if (r->unit == TIME)
+	if (!is_known(meta, r))
+		fprintf(out, "%-20s%20s\n", r->label, "not known");
+	else if (r->unit == TIME)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
 	else if (r->unit == BYTES)
 		fprintf(out, "%-20s%20s  %s\n", r->label, hl_text_count(exact, r->value),
 			hl_text_bytes(round, r->value));
 	else
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_count(exact, r->value));
+}
+
+static void text_source(FILE *out, const struct hl_meta *meta)
+{
+	struct hl_strbuf b = {0};
+
+	line(out, "imported from", meta->source);
+	hl_text_unknown(&b, meta->unknown);
+	if (b.len)
+		line(out, "not known", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
 }
 
 /* What one must know to read the numbers right. */
@@ -383,8 +464,33 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 	if (i->pauses)
 		line(out, "note",
 			"recording was paused for a part of the run: frees alone are in it");
-	if (strcmp(i->meta.clock, "tsc") != 0)
+	if (i->meta.source[0])
+		text_source(out, &i->meta);
+	else if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
+}
+
+static void text_cut(FILE *out, const struct hl_trace_info *i)
+{
+	const struct hl_left_out *left = &i->left_out;
+	char blocks[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+
+	if (!i->meta.cut.flags)
+		return;
+	hl_cut_describe(&i->meta.cut, &b);
+	line(out, "cut", hl_strbuf_str(&b));
+	hl_strbuf_reset(&b);
+	hl_strbuf_printf(&b, "%s allocations, %s", hl_text_count(blocks, left->blocks),
+		hl_text_bytes(bytes, left->bytes));
+	if (left->blocks && i->has_end)
+		line(out, "left out", hl_strbuf_str(&b));
+	hl_strbuf_reset(&b);
+	hl_strbuf_printf(&b, "%s of the allocations, %s, are from before the range: they were live",
+		hl_text_count(blocks, left->older_blocks), hl_text_bytes(bytes, left->older_bytes));
+	if (left->older_blocks)
+		line(out, "older", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
 }
 
 void hl_text_info(FILE *out, struct hl_model *m, bool color)
@@ -397,8 +503,10 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 
 	styled(out, "program", i->meta.program, bold);
 	text_command(out, &i->meta);
-	fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
-	line(out, "architecture", i->meta.arch);
+	if (i->meta.pid)
+		fprintf(out, "%-20s%" PRIu64 "\n", "pid", i->meta.pid);
+	if (i->meta.arch[0])
+		line(out, "architecture", i->meta.arch);
 	text_start(out, i->meta.start_unix_ns);
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
@@ -406,6 +514,7 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	text_modes(out, m);
 	text_estimate(out, m);
 	text_notes(out, i);
+	text_cut(out, i);
 	styled(out, "complete", hl_model_complete(m) ? "yes" : "no",
 		hl_model_complete(m) ? "" : red);
 	if (i->damaged)
@@ -414,5 +523,5 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	putc('\n', out);
 	fill_rows(i, rows);
 	for (size_t k = 0; k < (i->withheld.alloc_blocks ? N_ROWS : N_ROWS - N_WITHHELD); k++)
-		text_row(out, &rows[k]);
+		text_row(out, &rows[k], &i->meta);
 }

@@ -21,9 +21,14 @@
 #include "model/timeline.h"
 #include "model/tree.h"
 #include "util/json.h"
+#include "util/strbuf.h"
 
 void hl_text_info(FILE *out, struct hl_model *m, bool color);
 void hl_json_info(FILE *out, struct hl_model *m);
+
+/* HL_UNKNOWN_* of an imported trace: onto b, "a; b"; as an array of words. */
+void hl_text_unknown(struct hl_strbuf *b, uint32_t unknown);
+void hl_json_unknown(struct hl_json *j, uint32_t unknown);
 
 struct hl_text_opts {
 	const char *what;   /* what is shown, for the head: "live at the peak" */

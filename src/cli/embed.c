@@ -1,0 +1,101 @@
+/* embed.c - see embed.h. */
+#include "cli/embed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Told of each module; state is the result. */
+static void tell_module(void *arg, const struct hl_embedded *one)
+{
+	struct hl_embed_result *r = arg;
+
+	if (!one->why_not)
+		return;
+	r->left_out++;
+	hl_cli_error("%s is left out: %s", one->path, one->why_not);
+}
+
+/* It is the same trace, and stays whose it was, as far as we may say that. */
+static void keep_owner(int fd, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return;
+	if (fchown(fd, st.st_uid, st.st_gid) == 0)
+		(void)fchmod(fd, st.st_mode & 0777);
+}
+
+static int write_it(struct hl_model *m, const char *path, struct hl_new_file *to, bool in_place,
+	struct hl_embed_result *result)
+{
+	int fd, err, status = hl_new_file_open(to);
+
+	if (status)
+		return status;
+	if (in_place)
+		keep_owner(to->fd, path);
+	fd = fcntl(to->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return hl_new_file_drop(to, -errno);
+	err = hl_model_embed(m, fd, &result->done);
+	if (!err && result->done.files == 0 && in_place) {
+		hl_new_file_drop(to, 0); /* nothing is new: the trace stays as it is */
+		return 0;
+	}
+	if (!err)
+		return hl_new_file_keep(to);
+	if (err == -EBUSY)
+		hl_cli_error("%s is still being written; embed its files when it has ended", path);
+	else if (err == -EBADMSG)
+		hl_cli_error("%s is damaged and stays as it is: %s", path, hl_model_error(m));
+	return hl_new_file_drop(to, err == -EBUSY || err == -EBADMSG ? 0 : err);
+}
+
+int hl_embed(struct hl_model *m, const char *path, struct hl_new_file *to, bool quiet,
+	struct hl_embed_result *result)
+{
+	bool in_place = !to->path;
+	char *real = in_place ? realpath(path, NULL) : NULL; /* never a link: what it leads to */
+	int status;
+
+	*result = (struct hl_embed_result){.done = {.module = tell_module, .arg = result}};
+	if (in_place && !real) {
+		hl_cli_error("%s: %s", path, strerror(errno));
+		return HL_EXIT_IO;
+	}
+	if (in_place) {
+		to->path = real;
+		to->overwrite = true;
+	}
+	if (quiet)
+		result->done.module = NULL;
+	status = write_it(m, path, to, in_place, result);
+	to->path = in_place ? NULL : to->path;
+	free(real);
+	return status;
+}
+
+int hl_embed_recorded(const char *path, bool quiet)
+{
+	struct hl_new_file to = {.anywhere = true}; /* the trace itself is there */
+	struct hl_reader_refusal why = {0};
+	struct hl_embed_result result;
+	struct hl_model *m;
+	int status;
+
+	if (hl_model_open(&m, path, &why)) {
+		hl_cli_error("no files are embedded: %s", why.text);
+		return HL_EXIT_IO;
+	}
+	status = hl_embed(m, path, &to, quiet, &result);
+	hl_model_close(m);
+	return status;
+}

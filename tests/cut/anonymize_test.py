@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""anonymize_test - made-up names: none of the true ones is left in the file, and trees keep their shape.
+
+	anonymize_test.py HEAPLAPSE PHASES FOLDER_OF_DECODE.PY
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tap import case, finish  # noqa: E402
+
+heaplapse, phases = map(os.path.abspath, sys.argv[1:3])
+sys.path.insert(0, sys.argv[3])
+import decode  # noqa: E402
+
+# Of the code; and what else could tell whose it is.
+CODE = [b'keep_long', b'die_young', b'secret_grow', b'worker', b'phases.c', b'x86_64-linux-gnu']
+REST = [b'secret-one', b'secret-two', b'phases', b'their-argument', os.path.dirname(phases).encode()]
+
+
+def run(*args):
+    done = subprocess.run([heaplapse, *args], capture_output=True, text=True, timeout=120,
+                          env=dict(os.environ, LC_ALL='C.UTF-8', HEAPLAPSE_CACHE='off'))
+    if done.returncode:
+        case(False, ' '.join(args), done.stderr)
+    return done.stdout
+
+
+def unpacked(trace):
+    """All columns, and the file as it is."""
+    data = open(trace, 'rb').read()
+    return data + b''.join(b''.join(c.columns.values()) for c, _ in decode.chunks(data))
+
+
+def shape(trace, *args):
+    """A report without its names, and the names in their order."""
+    answer = json.loads(run('report', '--json', *args, trace))
+    rows = answer.get('nodes', answer.get('sites', []))
+    names = [(n.get('function'), n.get('file'), n.get('module')) for n in rows]
+    for n in rows:
+        for key in 'function', 'file', 'module', 'frames', 'stack':
+            n.pop(key, None)
+    return answer, names
+
+
+def is_renaming(before, after):
+    """The same name becomes the same name, and no two become one."""
+    there, back = {}, {}
+    for was, now in zip(before, after):
+        for kind, (a, b) in enumerate(zip(was, now)):
+            if there.setdefault((kind, a), b) != b or back.setdefault((kind, b), a) != a:
+                return False
+    return len(before) == len(after)
+
+
+def check(how, hidden, trace):
+    out = f'{folder}/{how}.hlt'
+    run('slice', '-o', out, f'--anonymize={how}', trace)
+    content, original = unpacked(out), unpacked(trace)
+    for word in hidden:
+        case(word not in content, f'{how}: {word.decode()} is not in the file')
+    for id in build_ids:
+        case(id in original and id not in content, f'{how}: no build-id', id.hex())
+    for args in [], ['--leaks'], ['--allocated'], ['--leaks', '--no-default-suppressions'], ['--at=50%']:
+        (was, names), (now, made_up) = shape(trace, *args), shape(out, *args)
+        case(was == now, f'{how} {args}: numbers, lines and parents are the same')
+        case(is_renaming(names, made_up) and names != made_up and len(names) > 3, f'{how} {args}: names are renamed', made_up)
+    # The text hides where stacks begin and what is libc's own, as it did with the true names.
+    counts = [len(run('report', '--leaks', '--min=0', t).splitlines()) for t in (trace, out)]
+    case(counts[0] == counts[1], f'{how}: the text has as many lines', counts)
+    case('made up' in run('info', out) and json.loads(run('info', '--json', out))['cut']['made_up'] == how, f'{how}: info says it')
+    said = subprocess.run([heaplapse, 'report', out], capture_output=True, text=True).stderr
+    case('not there' not in said and 'names:' not in said, f'{how}: nobody looks for files', said)
+    return out
+
+
+with tempfile.TemporaryDirectory() as folder:
+    recorded = f'{folder}/phases.hlt'
+    run('record', '-q', '--mmap', '-o', recorded, '--', phases, '0', 'their-argument')
+    run('embed', '-q', recorded)
+    listed = [line.split() for line in run('extract', '--list', recorded).splitlines()]
+    build_ids = [bytes.fromhex(l[2]) for l in listed if l[0] == 'module']
+    case(len(build_ids) > 1, 'there are build-ids to be hidden')
+
+    check('names', CODE, recorded)
+    full = check('full', CODE + REST, recorded)
+    case(run('extract', '--list', full) == '', 'no files are in it')
+
+    info, was = (json.loads(run('info', '--json', t)) for t in (full, recorded))
+    case(info['program'].startswith('module_') and info['command'] == [info['program']] and info['pid'] == 1, 'program', info)
+    case(info['totals'] == was['totals'], 'totals are the same')
+
+    def addresses(trace):
+        return [int(line.split()[4], 16) for line in run('dump', trace).splitlines() if not line.startswith('extra')]
+    steps = {a - b for a, b in zip(addresses(full), addresses(recorded))}
+    case(len(steps) == 1 and steps != {0} and next(iter(steps)) % (2 << 20) == 0, 'addresses are shifted by one constant', steps)
+    texts = [line.split()[-1] for line in run('dump', full).splitlines() if ' mark ' in line]
+    case(len(set(texts)) == 4 and all(t.startswith('"text_') for t in texts), 'marks have made-up names', texts)
+
+    part = f'{folder}/part.hlt'
+    run('slice', '-o', part, '--anonymize', '--filter', 'fn:secret_grow', '--range=@mark:secret-two..', recorded)
+    case(b'secret_grow' not in unpacked(part), 'the filter is not told')
+    again = f'{folder}/again.hlt'
+    run('slice', '-o', again, full)
+    case(shape(again) == shape(full), 'a slice of it has the same made-up names')
+    done = subprocess.run([heaplapse, 'embed', full], capture_output=True, text=True)
+    case(done.returncode == 3 and 'made-up names' in done.stderr, 'embed refuses it', done.stderr)
+finish()
