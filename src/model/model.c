@@ -189,7 +189,7 @@ bool hl_model_withholds(const struct hl_model *m)
 
 bool hl_model_samples(const struct hl_model *m)
 {
-	return m->info->totals.samples > 0 ||
+	return hl_model_estimates(m) ||
 	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_SAMPLE)) == 0;
 }
 
