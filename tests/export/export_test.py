@@ -2,7 +2,7 @@
 """export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
 import json, os, pathlib, re, stat, subprocess, tempfile
 
-from judges import HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
 import tap
 
 QUANTITIES = {
@@ -12,8 +12,6 @@ QUANTITIES = {
     'by death': ['--allocated', '--filter', 'life:<1ms'], 'live and filter': ['--at', '40%', '--filter', 'size:<200 alive:40%'],
 }
 SCHEMA = HERE.parent.parent / 'docs' / 'export-json.schema.json'
-FORMATS = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
-BINARY = {'pprof'}
 
 
 def a_json(name, trace, folder):

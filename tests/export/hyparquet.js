@@ -12,9 +12,9 @@ const load = name => import(pathToFileURL(path.join(packages, name, require(path
   const metadata = await parquetMetadataAsync(file);
   const rows = await parquetReadObjects({ file, compressors });
   const live = moments.map(BigInt).map(at => rows.filter(r => r.allocated_ns <= at && (r.freed_ns == null || r.freed_ns > at))
-    .reduce((sum, r) => sum + r.size, 0n));
-  const events = rows.map(r => [r.id * 2n + 1n, r.size])
-    .concat(rows.filter(r => r.freed_before != null).map(r => [r.freed_before * 2n, -r.size]))
+    .reduce((sum, r) => sum + r.bytes, 0n));
+  const events = rows.map(r => [r.id * 2n + 1n, r.bytes])
+    .concat(rows.filter(r => r.freed_before != null).map(r => [r.freed_before * 2n, -r.bytes]))
     .sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
   let heap = 0n, peak = 0n;
   for (const [, change] of events) {

@@ -6,12 +6,22 @@ from judges import HERE, done, export, heaplapse, make_traces, node, npm, npm_fo
 import tap
 
 DOCUMENT = HERE.parent.parent / 'docs' / 'export-parquet.md'
-LIVE = "SELECT coalesce(sum(size), 0) AS bytes, count(*) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
-COLUMNS = ('id', 'stack', 'thread', 'call', 'size', 'address', 'allocated_ns', 'freed_ns', 'freed_by', 'freed_before', 'function', 'file', 'line', 'module')
+LIVE = "SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(blocks), 0) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
+COLUMNS = ('id', 'stack', 'thread', 'call', 'size', 'address', 'allocated_ns', 'freed_ns', 'freed_by', 'freed_before', 'blocks', 'bytes', 'thread_name', 'tag',
+           'pool', 'function', 'file', 'line', 'module')
 # csv knows no order of what has the same time
 CSV_TYPES = "{'id': 'BIGINT', 'stack': 'INTEGER', 'thread': 'INTEGER', 'call': 'VARCHAR', 'size': 'BIGINT', 'address': 'VARCHAR', " \
-    "'allocated_ns': 'BIGINT', 'freed_ns': 'BIGINT', 'freed_by': 'INTEGER', 'function': 'VARCHAR', 'file': 'VARCHAR', 'line': 'INTEGER', 'module': 'VARCHAR'}"
+    "'allocated_ns': 'BIGINT', 'freed_ns': 'BIGINT', 'freed_by': 'INTEGER', 'blocks': 'BIGINT', 'bytes': 'BIGINT', 'thread_name': 'VARCHAR', " \
+    "'tag': 'VARCHAR', 'pool': 'VARCHAR', 'function': 'VARCHAR', 'file': 'VARCHAR', 'line': 'INTEGER', 'module': 'VARCHAR'}"
 AS_CSV = "SELECT * EXCLUDE (freed_before) REPLACE (printf('0x%x', address) AS address) FROM 'app.parquet'"
+
+
+# By ids and freed_before: no time goes back, and no block is freed before it is there.
+BACKWARDS = """WITH events AS (
+    SELECT id * 2 + 1 AS n, allocated_ns AS ns, blocks AS change FROM 'app.parquet' UNION ALL
+    SELECT freed_before * 2, freed_ns, -blocks FROM 'app.parquet' WHERE freed_ns IS NOT NULL)
+SELECT count(*) FILTER (WHERE ns < before) AS n, least(min(live), 0) AS least FROM (
+    SELECT ns, lag(ns) OVER (ORDER BY n, ns) AS before, sum(change) OVER (ORDER BY n, ns ROWS UNBOUNDED PRECEDING) AS live FROM events)"""
 
 
 def ask(folder, *questions):
@@ -44,15 +54,17 @@ def numbers(name, trace, folder):
     """What SQL says of a run is what report says: at five moments, at the peak, in all."""
     export_to(folder, trace)
     sql, live, peak = documented(), moments(trace), report('--peak', trace)
-    found = ask(folder, *[LIVE.format(t) for t in live], sql['the peak'], "SELECT sum(size) AS bytes, count(*) AS blocks FROM 'app.parquet'")
+    found = ask(folder, *[LIVE.format(t) for t in live], sql['the peak'], "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks, count(*) AS n FROM 'app.parquet'")
     for (t, wanted), rows in zip(live.items(), found):
         tap.case(rows == [dict(zip(('bytes', 'blocks'), wanted))], f'{name}: live at {t}', f'{rows} {wanted}')
     tap.case(found[-2] == [{'bytes': peak['total_bytes'], 'ns': peak['to_ns']}], f'{name}: the peak', f'{found[-2]} {peak["total_bytes"]} {peak["to_ns"]}')
-    wanted = dict(zip(('bytes', 'blocks'), total('--allocated', trace)))
+    wanted, n = dict(zip(('bytes', 'blocks'), total('--allocated', trace))), found[-1][0].pop('n')
     tap.case(found[-1] == [wanted], f'{name}: all', f'{found[-1]} {wanted}')
+    order, = ask(folder, BACKWARDS)
+    tap.case(order == [{'n': 0, 'least': 0}], f'{name}: the order is that of the times', order)
     other = node('hyparquet.js', f'{folder}/app.parquet', *live)
     tap.case([int(v) for v in other.get('live', ())] == [v[0] for v in live.values()] and int(other['peak']) == peak['total_bytes'] and
-             (other['rows'], int(other['said'])) == (wanted['blocks'], wanted['blocks']) and tuple(other['columns']) == COLUMNS,
+             (other['rows'], int(other['said'])) == (n, n) and tuple(other['columns']) == COLUMNS,
              f'{name}: hyparquet finds the same', other)
 
 
@@ -89,7 +101,7 @@ def document(trace, folder):
     tap.case(notes['heaplapse.schema'] == 1 and notes['heaplapse.complete'] == 'true' and notes['heaplapse.program'].endswith('sample') and
              notes['heaplapse.quantity'] == 'allocated' and notes['heaplapse.duration_ns'] == report('--leaks', trace)['to_ns'], 'document: what was recorded', notes)
     found = rows.pop('live at a moment')
-    tap.case(found == [{'bytes': at['total_bytes'] or None, 'blocks': at['total_blocks']}], 'document: live at a moment', f'{found} {at}')
+    tap.case(found == [{'bytes': at['total_bytes'] or None, 'blocks': at['total_blocks'] or None}], 'document: live at a moment', f'{found} {at}')
     tap.case(rows.pop('the peak')[0]['bytes'] == total('--peak', trace)[0], 'document: the peak')
     found = sorted((r['bytes'], r['blocks']) for r in rows.pop('leaks by site'))
     wanted = sorted((r['bytes'], r['blocks']) for r in report('--leaks', '--group', 'site', '--no-default-suppressions', trace)['rows'])
@@ -105,6 +117,31 @@ def document(trace, folder):
     crossed = [r for r in json.loads(export('json', trace))['allocations'] if r['freed_by'] not in (None, r['thread'])]
     tap.case(sum(r['blocks'] for r in rows.pop('freed by another thread than the one that allocated')) == len(crossed), 'document: freed elsewhere')
     tap.case(not rows, 'document: no SQL that nobody looks at', list(rows))
+
+
+def kinds(folder):
+    """Samples count for what they stand for; scopes, names of threads and pools have columns."""
+    made = {'sampled': ('--mode=sample=1K', '--', programs['phases'], 2000), 'tagged': ('--', programs['tagged'], 'truth', 3, 300),
+            'named': ('--', programs['named']), 'pooled': ('--', programs['pooled'])}
+    for name, args in made.items():
+        trace = f'{folder}/{name}.hlt'
+        run('record', '-q', '-o', trace, *args)
+        numbers(name, trace, f'{folder}/{name}')
+        rows_are_csv(name, trace, f'{folder}/{name}')
+    weighted, = ask(f'{folder}/sampled', "SELECT count(*) AS n FROM 'app.parquet' WHERE bytes > size AND blocks > 1")
+    notes, = ask(f'{folder}/sampled', documented()['what was recorded'])
+    tap.case({'key': 'heaplapse.samples', 'value': json.loads(export('json', f'{folder}/sampled.hlt'))['samples']} in notes and weighted[0]['n'] > 0,
+             'sampled: it is said', f'{weighted} {notes}')
+    for column, name in {'tag': 'tagged', 'thread_name': 'named'}.items():
+        found, = ask(f'{folder}/{name}', f"SELECT count(DISTINCT {column}) AS n FROM 'app.parquet'")
+        tap.case(found[0]['n'] > 2, f'{name}: there are some', found)
+    trace = f'{folder}/pooled.hlt'
+    rows_are_csv('pooled', trace, f'{folder}/pooled', '--pool', '*')
+    found, = ask(f'{folder}/pooled', "SELECT pool, sum(bytes) AS bytes FROM 'app.parquet' GROUP BY pool ORDER BY pool")
+    wanted = sorted((r['name'], r['bytes']) for r in report('-g', 'pool', '--pool', '*', '--allocated', trace)['rows'])
+    tap.case([(r['pool'], r['bytes']) for r in found] == wanted and len(wanted) > 1, 'pooled: by pool', f'{found} {wanted}')
+    order, = ask(f'{folder}/pooled', BACKWARDS)
+    tap.case(order == [{'n': 0, 'least': 0}], 'pooled: the order is that of the times', order)
 
 
 def row_groups(folder):
@@ -221,7 +258,8 @@ with tempfile.TemporaryDirectory() as folder:
         rows_are_csv(name, trace, f'{folder}/{name}')
     for args in (['--leaks'], ['--range', '30%..60%'], ['--filter', 'size:>=64'], ['--temporary=1ms'], ['--at', '50%']):
         rows_are_csv('made', traces['made'], f'{folder}/asked', *args)
-    row_groups(f'{folder}')
+    kinds(folder)
+    row_groups(folder)
     tables(traces['sample'], folder)
     small_disk(traces['made'], folder)
     nothing(traces['sample'], folder)

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/tags.h"
 #include "views/export/export_internal.h"
 #include "views/export/parquet_file.h"
 
@@ -26,6 +27,11 @@ enum {
 	A_FREED,
 	A_FREED_BY,
 	A_FREED_BEFORE,
+	A_BLOCKS,
+	A_BYTES,
+	A_THREAD_NAME,
+	A_TAG,
+	A_POOL,
 	A_FUNCTION,
 	A_FILE,
 	A_LINE,
@@ -43,6 +49,11 @@ static const struct hl_parquet_column allocation_columns[A_COUNT] = {
 	[A_FREED] = {"freed_ns", HL_PARQUET_I64, .optional = true, .rising = true},
 	[A_FREED_BY] = {"freed_by", HL_PARQUET_I32, .optional = true},
 	[A_FREED_BEFORE] = {"freed_before", HL_PARQUET_I64, .optional = true, .rising = true},
+	[A_BLOCKS] = {"blocks", HL_PARQUET_I64},
+	[A_BYTES] = {"bytes", HL_PARQUET_I64},
+	[A_THREAD_NAME] = {"thread_name", HL_PARQUET_TEXT, .optional = true},
+	[A_TAG] = {"tag", HL_PARQUET_TEXT, .optional = true},
+	[A_POOL] = {"pool", HL_PARQUET_TEXT, .optional = true},
 	[A_FUNCTION] = {"function", HL_PARQUET_TEXT},
 	[A_FILE] = {"file", HL_PARQUET_TEXT, .optional = true},
 	[A_LINE] = {"line", HL_PARQUET_I32, .optional = true},
@@ -84,8 +95,9 @@ struct writer {
 	struct hl_parquet *tables[HL_EXPORT_TABLES]; /* NULL: not wanted */
 	struct site *sites;                          /* per node, and one for none */
 	int64_t calls[HL_FUNC_COUNT];
-	uint64_t next; /* after the newest allocation that is handed over */
-	uint8_t *seen; /* per node: 1: an allocation has it */
+	HL_VEC(int64_t) threads, tags, pools; /* their names, by number */
+	uint64_t next;                        /* after the newest allocation that is handed over */
+	uint8_t *seen;                        /* per node: 1: an allocation has it */
 	uint32_t n_nodes;
 	HL_VEC(struct step) steps; /* outermost first */
 	uint32_t *first_step;      /* per node and one more: where its steps begin */
@@ -128,6 +140,11 @@ static int64_t known(uint64_t v, bool is_known)
 	return is_known ? clamp(v) : HL_PARQUET_NULL;
 }
 
+static int64_t name_of(const int64_t *names, size_t n, uint32_t i)
+{
+	return i < n ? names[i] : HL_PARQUET_NULL;
+}
+
 /* Times may be equal, and then do not tell what came first; this does. */
 static int count_event(void *arg, const struct hl_event *e)
 {
@@ -163,6 +180,11 @@ static int put_block(void *arg, const struct hl_block *b)
 			[A_FREED] = known(b->death_ns, freed),
 			[A_FREED_BY] = known(b->free_thread, freed),
 			[A_FREED_BEFORE] = known(w->next, freed),
+			[A_BLOCKS] = clamp(b->blocks),
+			[A_BYTES] = clamp(b->bytes),
+			[A_THREAD_NAME] = name_of(w->threads.data, w->threads.len, b->thread),
+			[A_TAG] = name_of(w->tags.data, w->tags.len, b->tag),
+			[A_POOL] = name_of(w->pools.data, w->pools.len, b->pool),
 			[A_FUNCTION] = s->function,
 			[A_FILE] = s->file,
 			[A_LINE] = known(s->line, s->line > 0),
@@ -170,13 +192,56 @@ static int put_block(void *arg, const struct hl_block *b)
 		});
 }
 
+/* "": it has none. */
+static int make_name(struct writer *w, const char *name, int64_t *to)
+{
+	return hl_parquet_text(w->tables[ALLOCATIONS], name && name[0] ? name : NULL, to);
+}
+
+static int make_tags(struct writer *w)
+{
+	struct hl_strbuf b = {0};
+	int64_t name;
+	int err = 0;
+
+	for (uint32_t i = 0; i < hl_model_n_tags(w->x->m) && !err; i++) {
+		hl_strbuf_reset(&b);
+		hl_model_put_tag(w->x->m, i, &b);
+		err = hl_strbuf_error(&b) ? -ENOMEM : make_name(w, hl_strbuf_str(&b), &name);
+		if (!err)
+			err = hl_vec_push(&w->tags, name);
+	}
+	hl_strbuf_fini(&b);
+	return err;
+}
+
+static int make_names(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+	uint32_t n_threads = 0;
+	int64_t name;
+	int err = hl_reader_n_threads(hl_model_reader(m), &n_threads);
+
+	for (unsigned i = 0; i < HL_FUNC_COUNT && !err; i++)
+		err = make_name(w, hl_call_name(i), &w->calls[i]);
+	for (uint32_t i = 0; i < n_threads && !err; i++) {
+		err = make_name(w, hl_model_thread_name(m, i), &name);
+		if (!err)
+			err = hl_vec_push(&w->threads, name);
+	}
+	for (uint32_t i = 0; i < hl_model_n_pools(m) && !err; i++) {
+		err = make_name(w, hl_model_pool_name(m, i), &name);
+		if (!err)
+			err = hl_vec_push(&w->pools, name);
+	}
+	return err ? err : make_tags(w);
+}
+
 static int put_allocations(struct writer *w)
 {
 	struct hl_lives l = {.event = count_event, .block = put_block, .arg = w};
-	int err = 0;
+	int err = w->tables[ALLOCATIONS] ? make_names(w) : 0;
 
-	for (unsigned i = 0; i < HL_FUNC_COUNT && w->tables[ALLOCATIONS] && !err; i++)
-		err = hl_parquet_text(w->tables[ALLOCATIONS], hl_call_name(i), &w->calls[i]);
 	return err ? err : hl_export_lives(w->x, &l);
 }
 
@@ -301,6 +366,7 @@ static void put_notes(struct hl_export_job *x, struct hl_parquet *p)
 	note_number(p, "heaplapse.start_unix_ns", meta->start_unix_ns);
 	note_number(p, "heaplapse.duration_ns", hl_model_end_ns(x->m));
 	hl_parquet_note(p, "heaplapse.complete", hl_model_complete(x->m) ? "true" : "false");
+	note_number(p, "heaplapse.samples", hl_model_info(x->m)->totals.samples);
 	hl_parquet_note(p, "heaplapse.quantity", hl_quantity_name(x->query.quantity));
 	note_number(p, "heaplapse.end_ns", x->to_ns);
 	hl_strbuf_fini(&command);
@@ -358,6 +424,9 @@ int hl_export_parquet(struct hl_export_job *x)
 	free(w.sites);
 	free(w.seen);
 	free(w.first_step);
+	hl_vec_free(&w.threads);
+	hl_vec_free(&w.tags);
+	hl_vec_free(&w.pools);
 	hl_vec_free(&w.steps);
 	hl_export_frames_fini(&w.frames);
 	return err;
