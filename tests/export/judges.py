@@ -1,5 +1,5 @@
 """judges - what the tests of export share: traces of real programs, what `report` says of them, and the readers from npm."""
-import collections, fcntl, json, os, pathlib, re, shutil, subprocess, sys
+import collections, csv, fcntl, io, json, os, pathlib, re, shutil, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
@@ -143,3 +143,44 @@ def pprof_raw(path, folder):
 
 
 FORMATS = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
+
+
+def lines_of(text):
+    return list(csv.DictReader(io.StringIO(text.decode())))
+
+
+def massif_peak(text):
+    snapshots = re.findall(r'mem_heap_B=(\d+)\n(?:.*\n){2}heap_tree=(\w+)', text.decode())
+    return next(int(n) for n, tree in snapshots if tree == 'peak')
+
+
+def collapsed(text):
+    return sum(int(line.rpartition(' ')[2]) for line in text.decode().splitlines())
+
+
+def svg(text):
+    return int(re.search(rb'data-total="(\d+)"', text)[1])
+
+
+def speedscope(text):
+    return tuple(sum(p['weights']) for p in json.loads(text)['profiles'])
+
+
+def gprof2dot(text):
+    return sum(e['cost'][0] for e in json.loads(text)['events'])
+
+
+def dot(text):
+    """Of all that is drawn: what is too small is not."""
+    return sum(int(n) for n in re.findall(r'self=(\d+)', text.decode()))
+
+
+def firefox(text):
+    d = json.loads(text)
+    return sum(d['threads'][0]['nativeAllocations']['weight'])
+
+
+# What each adds up to: a format that has bytes alone says a number, one that has both a pair.
+READ = {'collapsed': collapsed, 'svg': svg, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
+        'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
+        'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}

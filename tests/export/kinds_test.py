@@ -1,53 +1,13 @@
 #!/usr/bin/python3
 """export of traces that are not plain ones: samples, sums alone, tags, names of threads, pools. Every format, against report."""
-import collections, csv, io, json, os, re, tempfile
+import collections, json, os, re, tempfile
 
-from judges import FORMATS, PPROF, done, export, node, npm, pprof_raw, programs, report, run, stacks, total, HERE
+from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
 import tap
 
 SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat']
 SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
-
-
-def lines_of(text):
-    return list(csv.DictReader(io.StringIO(text.decode())))
-
-
-def massif_peak(text):
-    snapshots = re.findall(r'mem_heap_B=(\d+)\n(?:.*\n){2}heap_tree=(\w+)', text.decode())
-    return next(int(n) for n, tree in snapshots if tree == 'peak')
-
-
-def collapsed(text):
-    return sum(int(line.rpartition(' ')[2]) for line in text.decode().splitlines())
-
-
-def svg(text):
-    return int(re.search(rb'data-total="(\d+)"', text)[1])
-
-
-def speedscope(text):
-    return tuple(sum(p['weights']) for p in json.loads(text)['profiles'])
-
-
-def gprof2dot(text):
-    return sum(e['cost'][0] for e in json.loads(text)['events'])
-
-
-def dot(text):
-    return sum(int(n) for n in re.findall(r'self=(\d+)', text.decode()))
-
-
-def firefox(text):
-    d = json.loads(text)
-    return sum(d['threads'][0]['nativeAllocations']['weight'])
-
-
-# A format that has bytes alone says a number, one that has both a pair.
-READ = {'collapsed': collapsed, 'svg': svg, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
-        'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
-        'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}
 
 
 def same(form, name, args, trace):
