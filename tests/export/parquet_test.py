@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 """export -f parquet: DuckDB and hyparquet read it, and what SQL makes of it is what report says."""
-import json, os, pathlib, re, subprocess, tempfile
+import json, os, pathlib, subprocess, tempfile
 
-from judges import HERE, done, export, heaplapse, make_traces, node, npm, npm_folder, programs, report, run, stacks, total
+from judges import HERE, ask, documented, done, export, make_traces, node, npm, programs, report, run, stacks, total
 import tap
 
-DOCUMENT = HERE.parent.parent / 'docs' / 'export-parquet.md'
 LIVE = "SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(blocks), 0) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
 COLUMNS = ('id', 'stack', 'thread', 'call', 'size', 'address', 'allocated_ns', 'freed_ns', 'freed_by', 'freed_before', 'blocks', 'bytes', 'thread_name', 'tag',
            'pool', 'function', 'file', 'line', 'module')
@@ -22,21 +21,6 @@ BACKWARDS = """WITH events AS (
     SELECT freed_before * 2, freed_ns, -blocks FROM 'app.parquet' WHERE freed_ns IS NOT NULL)
 SELECT count(*) FILTER (WHERE ns < before) AS n, least(min(live), 0) AS least FROM (
     SELECT ns, lag(ns) OVER (ORDER BY n, ns) AS before, sum(change) OVER (ORDER BY n, ns ROWS UNBOUNDED PRECEDING) AS live FROM events)"""
-
-
-def ask(folder, *questions):
-    """DuckDB's rows for each; numbers as numbers."""
-    env = dict(os.environ, NODE_PATH=str(pathlib.Path(npm_folder) / 'node_modules'))
-    r = subprocess.run(['node', str(HERE / 'duckdb.js'), folder], input=json.dumps(questions), capture_output=True, text=True, env=env, timeout=300)
-    if r.returncode:
-        return [r.stderr[-2000:]] * len(questions)
-    return [a.get('error') or [{k: int(v) if isinstance(v, str) and re.fullmatch(r'-?\d+', v) else v for k, v in row.items()} for row in a['rows']]
-            for a in json.loads(r.stdout)]
-
-
-def documented():
-    """The SQL of the document, by the comment that it begins with."""
-    return {m[1]: m[2] for m in re.finditer(r'```sql\n-- (.*)\n([^`]*)```', DOCUMENT.read_text())}
 
 
 def export_to(folder, *args):

@@ -18,6 +18,9 @@
 #define MAGIC      "PAR1"
 #define GROUP_ROWS (UINT32_C(1) << 20)
 #define PAGE_ROWS  (UINT32_C(1) << 16)
+/* From one column's page to the next: not a power of two, or the values of one row would all fall
+ * into the same few lines of the cache. */
+#define PAGE_STEP (PAGE_ROWS + 8)
 /* Of one column's different texts, after which a row group ends early. */
 #define DICTIONARY_MOST (UINT32_C(8) << 20)
 /* Longer texts are not given as the least or the greatest. */
@@ -32,7 +35,7 @@ enum { REQUIRED = 0, OPTIONAL = 1, CONVERTED_UTF8 = 0, CODEC_ZSTD = 6 };
 
 struct column {
 	struct hl_parquet_column is;
-	int64_t *page;          /* PAGE_ROWS values */
+	int64_t *page;          /* PAGE_ROWS values, of hl_parquet.pages */
 	struct hl_strbuf chunk; /* pages of the row group, packed */
 	/* Of the row group: */
 	size_t plain;               /* bytes of the pages if they were not packed */
@@ -58,6 +61,7 @@ struct hl_parquet {
 	/* Room for one page at a time. */
 	struct hl_strbuf plain;
 	struct hl_thrift head;
+	int64_t *pages; /* of all columns */
 	int64_t *values;
 	uint32_t *levels;
 	char *packed;
@@ -508,7 +512,6 @@ void hl_parquet_note(struct hl_parquet *p, const char *key, const char *value)
 struct hl_parquet *hl_parquet_new(FILE *to, const struct hl_parquet_column *columns, unsigned n)
 {
 	struct hl_parquet *p = calloc(1, sizeof(*p));
-	bool made = p != NULL;
 
 	if (!p)
 		return NULL;
@@ -517,15 +520,14 @@ struct hl_parquet *hl_parquet_new(FILE *to, const struct hl_parquet_column *colu
 	p->values = malloc(PAGE_ROWS * sizeof(*p->values));
 	p->levels = malloc(PAGE_ROWS * sizeof(*p->levels));
 	p->zstd = ZSTD_createCCtx();
-	made = p->columns && p->values && p->levels && p->zstd;
-	for (; made && p->n < n; p->n++) {
-		p->columns[p->n].is = columns[p->n];
-		p->columns[p->n].page = malloc(PAGE_ROWS * sizeof(int64_t));
-		made = p->columns[p->n].page != NULL;
-	}
-	if (!made) {
+	p->pages = malloc(n * sizeof(*p->pages) * PAGE_STEP);
+	if (!p->columns || !p->values || !p->levels || !p->zstd || !p->pages) {
 		hl_parquet_free(p);
 		return NULL;
+	}
+	for (; p->n < n; p->n++) {
+		p->columns[p->n].is = columns[p->n];
+		p->columns[p->n].page = p->pages + (size_t)p->n * PAGE_STEP;
 	}
 	put(p, MAGIC, 4);
 	return p;
@@ -538,12 +540,12 @@ void hl_parquet_free(struct hl_parquet *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		struct column *c = &p->columns[i];
 
-		free(c->page);
 		hl_strbuf_fini(&c->chunk);
 		hl_vec_free(&c->words);
 		hl_vec_free(&c->places);
 	}
 	free(p->columns);
+	free(p->pages);
 	free(p->values);
 	free(p->levels);
 	free(p->packed);
