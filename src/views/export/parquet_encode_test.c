@@ -38,7 +38,7 @@ static const uint8_t *take_varint(const uint8_t *p, const uint8_t *end, uint64_t
  */
 static size_t read_runs(const struct hl_strbuf *b, uint32_t *v, size_t n, unsigned width)
 {
-	const uint8_t *p = (const uint8_t *)b->data, *end = p + b->len;
+	const uint8_t *p = (const uint8_t *)hl_strbuf_str(b), *end = p + b->len;
 	size_t got = 0, runs = 0;
 
 	while (got < n) {

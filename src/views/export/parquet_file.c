@@ -477,9 +477,9 @@ int hl_parquet_finish(struct hl_parquet *p)
 	put_schema(p, &t);
 	hl_thrift_i64(&t, 3, (int64_t)p->rows);
 	hl_thrift_list(&t, 4, HL_THRIFT_STRUCT, p->n_groups);
-	hl_strbuf_add(&t.out, p->groups.out.data, p->groups.out.len);
+	hl_strbuf_add(&t.out, hl_strbuf_str(&p->groups.out), p->groups.out.len);
 	hl_thrift_list(&t, 5, HL_THRIFT_STRUCT, p->n_notes);
-	hl_strbuf_add(&t.out, p->notes.out.data, p->notes.out.len);
+	hl_strbuf_add(&t.out, hl_strbuf_str(&p->notes.out), p->notes.out.len);
 	hl_thrift_string(&t, 6, "heaplapse version " HL_VERSION);
 	put_orders(p, &t);
 	hl_thrift_end(&t);
