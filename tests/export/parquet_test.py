@@ -229,6 +229,22 @@ def hostile(folder):
              (found[1]['stack'], found[1]['function'], found[1]['freed_ns']) == (None, '[no stack]', None), 'odd names and numbers', found)
 
 
+def long_names(folder):
+    """So many of them that a row group ends before its time: a dictionary is never larger than memory allows."""
+    n = 3000
+    lines = ['thread 1'] + [f'module /{i:04}{"x" * 3500} -' for i in range(n)] + [f'node - {i} 10' for i in range(n)] + \
+        [f'alloc {64 * i} 0 {i + 1} {i} 0' for i in range(n)] + [f'end 0 0 {64 * n}']
+    subprocess.run([programs['mktrace'], f'{folder}/names.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
+    export_to(f'{folder}/names', f'{folder}/names.hlt')
+    groups, rows, frames, bound = ask(
+        f'{folder}/names', "SELECT count(DISTINCT row_group_id) AS n FROM parquet_metadata('app.parquet')",
+        "SELECT count(*) AS n, sum(bytes) AS bytes, count(DISTINCT module) AS modules, sum((module[2:5]::INT = stack)::INT) AS right FROM 'app.parquet'",
+        "SELECT count(DISTINCT module) AS n FROM 'app.frames.parquet'",
+        "SELECT count(stats_max_value) AS n FROM parquet_metadata('app.parquet') WHERE path_in_schema = 'module'")
+    tap.case(groups[0]['n'] == 2 and rows == [{'n': n, 'bytes': n * (n + 1) // 2, 'modules': n, 'right': n}] and frames == [{'n': n}] and bound == [{'n': 0}],
+             'many long names', f'{groups} {rows} {frames} {bound}')
+
+
 with tempfile.TemporaryDirectory() as folder:
     if not npm():
         tap.skipped('parquet', npm.why)
@@ -249,4 +265,5 @@ with tempfile.TemporaryDirectory() as folder:
     nothing(traces['sample'], folder)
     truncated(folder)
     hostile(folder)
+    long_names(folder)
 tap.finish()
