@@ -7,7 +7,7 @@
  * least and the greatest value of each column is, so that one that cannot matter is not read.
  *
  * Flat tables only, in the oldest form of pages, which every reader has, packed by zstd. Texts go
- * by a dictionary, and what rises by differences: a real program's times and numbers take a third
+ * by a dictionary, and what rises by differences: a real program's times and numbers take a quarter
  * of the room.
  */
 #ifndef HL_VIEWS_EXPORT_PARQUET_FILE_H
