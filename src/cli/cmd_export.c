@@ -14,18 +14,20 @@
 #include "util/strbuf.h"
 #include "util/text.h"
 #include "views/export/export.h"
-#include "views/export/output.h"
+#include "views/export/files.h"
 
 struct export
 {
 	struct hl_report question; /* first */
 	const struct hl_export_format *format;
-	const char *format_name, *output;
+	const char *format_name, *output, *table_name;
+	struct hl_export_files files;
 	bool list, by_blocks, grouped;
 	enum hl_group group;
 };
 
-#define COST_VALUES "bytes|blocks"
+#define TABLE_VALUES "allocations|stacks|frames"
+#define COST_VALUES  "bytes|blocks"
 
 static const char *set_format(void *state, const char *value)
 {
@@ -46,6 +48,12 @@ static const char *set_list(void *state, const char *value)
 {
 	((struct export *)state)->list = true;
 	return NULL;
+}
+
+static const char *set_table(void *state, const char *value)
+{
+	((struct export *)state)->table_name = value;
+	return hl_word_find(TABLE_VALUES, value) < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
 static const char *set_cost(void *state, const char *value)
@@ -116,6 +124,9 @@ static int check_options(struct export *e)
 			"--pool does not go with --group=snapshot, which is the heap's");
 	if (e->grouped && !(f->groups & 1u << e->group))
 		return hl_cli_usage("%s cannot be grouped by %s", f->name, hl_group_name(e->group));
+	if (e->table_name && hl_export_find_table(f, e->table_name) < 0)
+		return hl_cli_usage("%s has no table %s; leave out --table, or use -f parquet",
+			f->name, e->table_name);
 	if (f->binary && strcmp(e->output, "-") == 0 && isatty(STDOUT_FILENO))
 		return hl_cli_usage(
 			"%s is nothing for a terminal; name a file: -o heap%s", f->name, f->suffix);
@@ -133,17 +144,32 @@ static int check_output(const struct export *e, int argc, char **argv)
 			"-o %s: that is what traces are called, and an export is none; name "
 			"it *%s",
 			e->output, e->format->suffix);
-	if (argc > 0 && stat(e->output, &to) == 0 && stat(argv[0], &from) == 0 &&
-		to.st_dev == from.st_dev && to.st_ino == from.st_ino)
-		return hl_cli_usage("-o %s is the trace itself, which would be lost", e->output);
+	if (argc == 0 || stat(argv[0], &from) < 0)
+		return 0;
+	for (int i = 0; i < HL_EXPORT_TABLES; i++) {
+		const char *path = e->files.paths[i];
+
+		if (path && stat(path, &to) == 0 && to.st_dev == from.st_dev &&
+			to.st_ino == from.st_ino)
+			return hl_cli_usage("-o %s is the trace itself, which would be lost", path);
+	}
 	return 0;
 }
 
-static int cannot_write(const struct export *e, int err)
+static int cannot_write(const char *path, int err)
 {
-	hl_cli_error("%s cannot be written: %s", strcmp(e->output, "-") == 0 ? "stdout" : e->output,
+	hl_cli_error("%s cannot be written: %s", strcmp(path, "-") == 0 ? "stdout" : path,
 		strerror(-err));
 	return HL_EXIT_IO;
+}
+
+/* Where it goes. 0 or an exit status. */
+static int find_files(struct export *e)
+{
+	int table = e->table_name ? hl_export_find_table(e->format, e->table_name) : -1;
+	int err = hl_export_files_init(&e->files, e->format, e->output, table);
+
+	return err ? cannot_write(e->output, err) : 0;
 }
 
 /* What the reader of the file must know about it. */
@@ -163,22 +189,20 @@ static void warn(struct export *e, struct hl_model *m, const struct hl_export_jo
 /* Into the file, which is there afterwards or is not. 0 or an exit status; *err of the model. */
 static int write_output(struct export *e, struct hl_export_job *x, int *err)
 {
-	struct hl_output *o;
-	int failed = hl_output_open(&o, e->output, !e->format->binary);
+	struct hl_export_files *files = &e->files;
+	int failed = hl_export_files_open(files, e->format, x);
 
 	if (failed)
-		return cannot_write(e, failed);
-	x->out = hl_output_file(o);
+		return cannot_write(files->failed, failed);
 	*err = hl_export_write(e->format, x);
-	failed = ferror(x->out);
-	if (*err && !failed) {
-		hl_output_drop(o);
+	if (*err && !hl_export_files_failed(files)) {
+		hl_export_files_drop(files);
 		return 0;
 	}
 	*err = 0;
-	failed = hl_output_finish(o);
+	failed = hl_export_files_finish(files);
 	/* stdout is the command line's to judge. */
-	return failed && strcmp(e->output, "-") != 0 ? cannot_write(e, failed) : 0;
+	return failed && strcmp(e->output, "-") != 0 ? cannot_write(files->failed, failed) : 0;
 }
 
 static int export_trace(struct export *e, struct hl_model *m)
@@ -234,6 +258,8 @@ static int run_export(void *state, int argc, char **argv)
 		e->output = "-";
 	status = e->format ? check_options(e) : no_format(e);
 	if (!status)
+		status = find_files(e);
+	if (!status)
 		status = check_output(e, argc, argv);
 	if (!status)
 		status = hl_report_make_filter(&e->question);
@@ -243,6 +269,7 @@ static int run_export(void *state, int argc, char **argv)
 		status = hl_trace_file_open(argc, argv, &m);
 	if (!status)
 		status = export_trace(e, m);
+	hl_export_files_fini(&e->files);
 	return status;
 }
 
@@ -251,6 +278,8 @@ static const struct hl_opt export_opts[] = {
 	{'o', "output", "FILE",
 		"write to FILE, packed if it ends in .gz or .zst (-: stdout, the default)",
 		set_output},
+	{0, "table", "TABLE:" TABLE_VALUES,
+		"one table alone; else all, in files beside FILE (parquet)", set_table},
 	{0, "list", NULL, "the formats, and who reads them", set_list},
 	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
@@ -269,6 +298,7 @@ static const struct hl_example export_examples[] = {
 	{"-f pprof -o app.pb.gz app.hlt", "for go tool pprof"},
 	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
 	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
+	{"-f parquet -o app.parquet app.hlt", "tables for SQL: DuckDB, Spark"},
 	{"--list", "all formats"},
 	{0},
 };
@@ -279,10 +309,11 @@ const struct hl_cmd hl_cmd_export = {
 	.usage = "-f FORMAT [options] [FILE]",
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
-	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"
-	"default all, and take a trace with every event; massif and chrome show the whole\n"
-	"run, and only a filter applies. A sample counts for what it stands for; only\n"
-	"heaptrack has no place for that, and such a trace is refused.\n"
+	"json, csv, parquet, heaptrack and dhat have the whole lives of the blocks that\n"
+	"count, by default all, and take a trace with every event; massif and chrome show\n"
+	"the whole run, and only a filter applies. A sample counts for what it stands for;\n"
+	"only heaptrack has no place for that, and such a trace is refused. parquet is\n"
+	"three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,

@@ -96,14 +96,29 @@ def npm():
     return folder
 
 
-def node(script, *args):
-    """Runs a script of this folder with the packages; what it printed as JSON."""
+def node(script, *args, said=None):
+    """Runs a script of this folder with the packages, and what is said to it; what it printed as JSON."""
     folder = npm()
     env = dict(os.environ, NODE_PATH=str(folder / 'node_modules'))
-    r = subprocess.run(['node', str(HERE / script), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
+    r = subprocess.run(['node', str(HERE / script), *map(str, args)], input=said, capture_output=True, text=True, env=env, timeout=300)
     if r.returncode:
         return {'error': r.stderr[-2000:] or r.stdout[-2000:]}
     return json.loads(r.stdout)
+
+
+def ask(folder, *questions):
+    """What DuckDB finds in the files of this folder: for each question its rows, numbers as numbers, or what is wrong."""
+    answers = node('duckdb.js', folder, said=json.dumps(questions))
+    if isinstance(answers, dict):
+        return [answers['error']] * len(questions)
+    return [a.get('error') or [{k: int(v) if isinstance(v, str) and re.fullmatch(r'-?\d+', v) else v for k, v in row.items()} for row in a['rows']]
+            for a in answers]
+
+
+def documented():
+    """The SQL that docs/export-parquet.md shows, by the comment that it begins with."""
+    text = (HERE.parent.parent / 'docs' / 'export-parquet.md').read_text()
+    return {m[1]: m[2] for m in re.finditer(r'```sql\n-- (.*)\n([^`]*)```', text)}
 
 
 def pprof(folder, *args):

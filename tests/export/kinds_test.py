@@ -5,7 +5,7 @@ import collections, json, os, re, tempfile
 from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
 import tap
 
-SINGLE = ['json', 'csv', 'heaptrack', 'dhat']
+SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat']
 SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 

@@ -2,7 +2,7 @@
 """export of 10^7 events: numbers, and memory that does not grow with them."""
 import json, os, pathlib, pty, re, subprocess, tempfile
 
-from judges import FORMATS, PPROF, READ, heaplapse, massif_peak, pprof_raw, programs, total
+from judges import FORMATS, PPROF, READ, ask, documented, heaplapse, massif_peak, npm, pprof_raw, programs, report, total
 import tap
 
 LIMIT_KIB = 300 << 10
@@ -44,6 +44,21 @@ def sums_of_lines(path, pattern):
     return tuple(found)
 
 
+def parquet(trace, folder, allocated, peak):
+    """By SQL; and in so many row groups that several threads have something to do."""
+    if not npm():
+        return tap.skipped('parquet: sums', npm.why)
+    os.rename(f'{folder}/parquet', f'{folder}/app.parquet')
+    live = [report('--at', f'{part}%', trace) for part in (5, 30, 50, 80, 100)]
+    at = "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
+    everything, highest, groups, *found = ask(
+        folder, "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks FROM 'app.parquet'", documented()['the peak'],
+        "SELECT count(DISTINCT row_group_id) AS n FROM parquet_metadata('app.parquet')", *[at.format(a['to_ns']) for a in live])
+    tap.case(tuple(everything[0].values()) == allocated and highest[0]['bytes'] == peak[0], 'parquet: sums and the peak', f'{everything} {highest}')
+    tap.case([tuple(f[0].values()) for f in found] == [(a['total_bytes'], a['total_blocks']) for a in live], 'parquet: live at five moments', found)
+    tap.case(groups[0]['n'] >= 2, 'parquet: row groups', groups)
+
+
 with tempfile.TemporaryDirectory() as folder:
     trace = f'{folder}/large.hlt'
     subprocess.run([programs['gen'], '-n', '10000000', '-o', trace], check=True, capture_output=True)
@@ -75,6 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
     tap.case(massif_peak(pathlib.Path(f'{folder}/massif').read_bytes()) == peak[0], 'massif: the peak')
     counters = [e['args']['bytes'] for e in json.loads(pathlib.Path(f'{folder}/chrome').read_text())['traceEvents'] if e['name'] == 'live heap']
     tap.case((max(counters), counters[-1]) == (peak[0], total('--leaks', trace)[0]), 'chrome: the peak and the end')
+    parquet(trace, folder, allocated, peak)
     if PPROF:
         samples = pprof_raw(f'{folder}/pprof', folder)[1]
         tap.case(tuple(sum(s[1][i] for s in samples) for i in (1, 0, 3, 2)) == allocated + peak, 'pprof: sums')

@@ -37,7 +37,7 @@ def test_documents(place):
         text = place.run(place.binary, 'help', *command).out
         named |= set(re.findall(r'([\w-]+\.md)\s+in\s+share/doc/heaplapse', text))
     expect('named and installed', sorted(named - found), [])
-    expect('documents', sorted(found), ['export-json.md', 'export-json.schema.json', 'formats.md', 'json.md', 'numbers.md',
+    expect('documents', sorted(found), ['export-json.md', 'export-json.schema.json', 'export-parquet.md', 'formats.md', 'json.md', 'numbers.md',
                                              'promises.md', 'trace-format.md', 'tutorial.md'])
     shutil.rmtree(root)
 

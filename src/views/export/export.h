@@ -16,10 +16,15 @@
 #include "model/query.h"
 #include "model/tree.h"
 
+/* The most that a format has. */
+#define HL_EXPORT_TABLES 3
+
 /* One request: what is asked, and where the answer goes. */
 struct hl_export_job {
 	struct hl_model *m;
-	FILE *out;             /* its errors stay in it */
+	FILE *out; /* its errors stay in it */
+	/* Of formats with several tables: a file for each; NULL: it is not wanted. */
+	FILE *tables[HL_EXPORT_TABLES];
 	struct hl_query query; /* the caller's filter and suppressions */
 	bool asked;            /* a quantity was named; else it is the format's own */
 	const char *what;      /* what is asked, for a title: "live at the peak" */
@@ -49,6 +54,7 @@ struct hl_export_format {
 	bool single;     /* it is of single allocations, not of sums; but for a table */
 	bool unweighted; /* it has no place for what a sample stands for */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
+	const char *const *tables; /* their names, ended by NULL, if each is a file of its own */
 	/* 0 or -errno with hl_model_error(). */
 	int (*write)(struct hl_export_job *x);
 };

@@ -102,6 +102,8 @@ int hl_export_gprof2dot(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
 int hl_export_massif(struct hl_export_job *x);
 int hl_export_speedscope(struct hl_export_job *x);
+int hl_export_parquet(struct hl_export_job *x);
+extern const char *const hl_export_parquet_tables[];
 int hl_export_svg(struct hl_export_job *x);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);

@@ -175,10 +175,12 @@ static int why_not(struct hl_output *o)
 	return write(fileno(o->file), "", 1) < 0 ? -errno : -EIO;
 }
 
-static int flush(struct hl_output *o)
+int hl_output_flush(struct hl_output *o)
 {
 	int failed = ferror(o->file);
 
+	if (o->file == stdout)
+		return 0;
 	errno = 0;
 	if (fflush(o->file) && errno)
 		return -errno;
@@ -187,7 +189,7 @@ static int flush(struct hl_output *o)
 
 int hl_output_finish(struct hl_output *o)
 {
-	int err = close_packer(o), later = 0, flushed = o->file == stdout ? 0 : flush(o);
+	int err = close_packer(o), later = 0, flushed = hl_output_flush(o);
 
 	err = flushed ? flushed : err;
 	if (!err && o->path && !o->made)

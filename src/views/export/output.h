@@ -16,6 +16,9 @@ struct hl_output;
 /* path "-": stdout. pack: by .gz or .zst at the end of the name. 0 or -errno. */
 int hl_output_open(struct hl_output **out, const char *path, bool pack);
 FILE *hl_output_file(struct hl_output *o);
+/* Has all of it arrived that was written so far? What a packer still has does not count. 0 or
+ * -errno; stdout is its caller's to judge. */
+int hl_output_flush(struct hl_output *o);
 /* Ends it, and gives it its name if all of it has arrived. 0 or -errno; o is gone. */
 int hl_output_finish(struct hl_output *o);
 /* There is nothing under its name; o is gone. */

@@ -1,0 +1,19 @@
+// duckdb.js FOLDER - runs a JSON array of SQL from stdin there. Prints, for each, {"rows": [...]} with big integers as
+// text, or {"error": "..."}.
+const { DuckDBInstance } = require('@duckdb/node-api');
+process.chdir(process.argv[2]);
+(async () => {
+  const questions = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+  // One thread: how rows are shared among several decides their order.
+  const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
+  const connection = await instance.connect();
+  const answers = [];
+  for (const sql of questions) {
+    try {
+      answers.push({ rows: (await connection.runAndReadAll(sql)).getRowObjectsJson() });
+    } catch (e) {
+      answers.push({ error: String(e.message) });
+    }
+  }
+  console.log(JSON.stringify(answers));
+})();
