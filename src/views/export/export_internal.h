@@ -105,5 +105,6 @@ int hl_export_speedscope(struct hl_export_job *x);
 int hl_export_svg(struct hl_export_job *x);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
+int hl_export_replay(struct hl_export_job *x);
 
 #endif

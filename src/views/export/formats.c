@@ -64,6 +64,12 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".json",
 		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
 		.write = hl_export_firefox},
+	{.name = "replay",
+		.suffix = ".replay",
+		.viewer = "heaplapse-replay: the same calls again, on any allocator",
+		.usual = HL_EXPORT_ALL,
+		.binary = true,
+		.write = hl_export_replay},
 	{0},
 };
 
