@@ -76,6 +76,9 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "heaplapse-replay: the same calls again, on any allocator",
 		.usual = HL_EXPORT_ALL,
 		.binary = true,
+		.heap = true,
+		.single = true,
+		.unweighted = true,
 		.write = hl_export_replay},
 	{0},
 };

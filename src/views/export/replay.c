@@ -14,6 +14,7 @@
 #include "base/replay.h"
 #include "model/block.h"
 #include "model/sums.h"
+#include "model/tags.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
@@ -39,13 +40,18 @@ struct thread {
 	uint32_t empty; /* its slots */
 };
 
+struct numbers {
+	uint32_t *data;
+	size_t len, cap;
+};
+
 struct writer {
 	struct hl_export_job *x;
 	struct hl_lives lives;
 	struct hl_replay_end sums;
 	uint64_t live_bytes;
 
-	HL_VEC(uint32_t) numbers; /* a thread of the trace -> its number here; NONE: not seen */
+	struct numbers roles, numbers; /* of the trace's roles and threads; NONE: not seen */
 	HL_VEC(struct thread) threads;
 	HL_VEC(struct slot) slots;
 	size_t n_empty;
@@ -195,18 +201,34 @@ static int put_op(struct writer *w, uint32_t thread, struct hl_replay_step *s)
 
 /* --- threads and slots --- */
 
-static int number_of(struct writer *w, uint32_t thread, uint32_t *number)
+/* In a table that grows. */
+static int look_up(struct numbers *t, uint32_t at, uint32_t **number)
 {
-	struct thread fresh = {.empty = NONE};
 	int err = 0;
 
-	while (!err && w->numbers.len <= thread)
-		err = hl_vec_push(&w->numbers, NONE);
-	if (!err && w->numbers.data[thread] == NONE) {
-		w->numbers.data[thread] = (uint32_t)w->threads.len;
-		err = hl_vec_push(&w->threads, fresh);
+	while (!err && t->len <= at)
+		err = hl_vec_push(t, NONE);
+	*number = err ? NULL : &t->data[at];
+	return err;
+}
+
+/* Events name roles: a thread in each of its scopes. */
+static int number_of(struct writer *w, uint32_t role, uint32_t *number)
+{
+	struct thread fresh = {.empty = NONE};
+	uint32_t *of_role, *of_thread;
+	int err = look_up(&w->roles, role, &of_role);
+
+	if (!err && *of_role == NONE) {
+		err = look_up(&w->numbers, hl_model_role(w->x->m, role).thread, &of_thread);
+		if (!err && *of_thread == NONE) {
+			*of_thread = (uint32_t)w->threads.len;
+			err = hl_vec_push(&w->threads, fresh);
+		}
+		if (!err)
+			*of_role = *of_thread;
 	}
-	*number = err ? 0 : w->numbers.data[thread];
+	*number = err ? 0 : *of_role;
 	return err;
 }
 
@@ -511,6 +533,7 @@ static void fini(struct writer *w)
 	for (size_t i = 0; i < w->threads.len; i++)
 		hl_vec_free(&w->threads.data[i].stream);
 	hl_vec_free(&w->threads);
+	hl_vec_free(&w->roles);
 	hl_vec_free(&w->numbers);
 	hl_vec_free(&w->slots);
 	hl_vec_free(&w->members);
