@@ -143,6 +143,9 @@ static void touch_block(void *block, uint64_t size)
 		((volatile char *)block)[i] = 1;
 }
 
+/* The compiler would make a malloc of realloc(NULL). */
+static void *volatile nothing;
+
 static void *call_aligned(const struct hl_replay_step *s)
 {
 	void *p = NULL;
@@ -156,7 +159,7 @@ static void *call(const struct hl_replay_step *s)
 	case HL_REPLAY_CALLOC:
 		return calloc(1, s->size);
 	case HL_REPLAY_NEW:
-		return realloc(NULL, s->size);
+		return realloc(nothing, s->size);
 	case HL_REPLAY_ALIGNED:
 		return call_aligned(s);
 	}
