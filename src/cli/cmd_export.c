@@ -269,6 +269,7 @@ static const struct hl_example export_examples[] = {
 	{"-f pprof -o app.pb.gz app.hlt", "for go tool pprof"},
 	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
 	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
+	{"-f replay -o app.replay app.hlt", "then: heaplapse-replay app.replay"},
 	{"--list", "all formats"},
 	{0},
 };
@@ -279,10 +280,10 @@ const struct hl_cmd hl_cmd_export = {
 	.usage = "-f FORMAT [options] [FILE]",
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
-	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"
-	"default all, and take a trace with every event; massif and chrome show the whole\n"
-	"run, and only a filter applies. A sample counts for what it stands for; only\n"
-	"heaptrack has no place for that, and such a trace is refused.\n"
+	"json, csv, heaptrack, dhat and replay have the whole lives of the blocks that\n"
+	"count, by default all, and take a trace with every event; massif and chrome show\n"
+	"the whole run, and only a filter applies. A sample counts for what it stands\n"
+	"for; only heaptrack and replay have no place for that: they refuse such a trace.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,

@@ -228,9 +228,9 @@ static void play_run(struct lane *l, const struct hl_replay_step *s)
 /* 0, or -EBADMSG: this is not what was checked. */
 static int play_stream(struct lane *l, const uint8_t *p, const uint8_t *end)
 {
-	while (p < end) {
-		struct hl_replay_step s;
+	struct hl_replay_step s = {0};
 
+	while (p < end) {
 		p = hl_replay_get(p, end, &s, l->last_slot);
 		if (!p)
 			return -EBADMSG;

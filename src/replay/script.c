@@ -388,7 +388,7 @@ int64_t hl_script_load(const struct hl_script *s, uint32_t chunk, uint32_t threa
 		if (stream.bytes > s->buffer_bytes)
 			return -EBADMSG; /* it has changed since it was checked */
 		err = read_at(s->fd, buffer, stream.bytes, at);
-		return err ? err : stream.bytes;
+		return err ? err : (int64_t)stream.bytes;
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """export --format replay: what heaplapse-replay does again is, recorded in turn, what was recorded; on each allocator."""
-import json, os, pathlib, random, subprocess, tempfile
+import json, os, pathlib, random, re, subprocess, tempfile
 
 from judges import done, export, heaplapse, make_traces, programs, report, run, total
 from replay_script import ALIGNED, CALLOC, ENDS, FREE, MALLOC, NEW, PASS, REALLOC, RUN, make, read, sums
@@ -242,6 +242,9 @@ def usage():
         tap.case(r.returncode == status and words in r.stderr and r.stdout == '' and r.stderr.count('\n') <= 2, f'usage: {name}', f'{r.returncode} {r.stderr}')
     r = subprocess.run([REPLAY, '--help'], capture_output=True, text=True)
     tap.case(r.returncode == 0 and '--loose' in r.stdout and max(map(len, r.stdout.splitlines())) <= 90, 'usage: --help')
+    page = (pathlib.Path(__file__).resolve().parent.parent.parent / 'docs/man/heaplapse-replay.1.scd').read_text()
+    options = re.findall(r'^ +(?:-\w, )?(--[a-z-]+)', r.stdout, re.M)
+    tap.case(len(options) == 7 and all(f'*{o}*' in page for o in options), 'usage: the manual page has all options', options)
     r = run('export', '-f', 'replay', '--pool', 'x', f'{folder}/sample.hlt')
     tap.case(r.returncode == 2 and b'--pool does not apply' in r.stderr, 'pools are no calls', r.stderr)
 
