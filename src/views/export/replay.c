@@ -61,8 +61,8 @@ struct writer {
 
 	struct hl_replay_chunk chunk;
 	HL_VEC(uint32_t) members; /* threads with a stream in it */
-	HL_VEC(uint32_t) streams; /* its table */
-	uint64_t us, run_us;      /* now; of the last RUN */
+	HL_VEC(struct hl_replay_stream) table;
+	uint64_t us, run_us; /* now; of the last RUN */
 
 	uint64_t from, to; /* events of the trace that are in the range */
 	bool begun;
@@ -91,35 +91,40 @@ static int put_step(struct writer *w, uint32_t thread, const struct hl_replay_st
 	return 0;
 }
 
+/* Its table of streams, their bytes and the sum of all. */
+static int make_table(struct writer *w)
+{
+	struct hl_replay_chunk *c = &w->chunk;
+	size_t bytes = w->members.len * sizeof(*w->table.data);
+
+	if (hl_vec_reserve(&w->table, w->members.len))
+		return -ENOMEM;
+	c->n_streams = (uint32_t)w->members.len;
+	c->bytes = (uint32_t)bytes;
+	for (size_t i = 0; i < w->members.len; i++) {
+		uint32_t thread = w->members.data[i],
+			 n = (uint32_t)w->threads.data[thread].stream.len;
+
+		w->table.data[i] = (struct hl_replay_stream){thread, n};
+		c->bytes += n;
+	}
+	c->sum = hl_replay_sum(HL_REPLAY_SUM_START, (uint8_t *)w->table.data, bytes);
+	for (size_t i = 0; i < w->members.len; i++) {
+		const struct thread *t = &w->threads.data[w->members.data[i]];
+
+		c->sum = hl_replay_sum(c->sum, t->stream.data, t->stream.len);
+	}
+	return 0;
+}
+
 static int end_chunk(struct writer *w)
 {
-	uint64_t sum = HL_REPLAY_SUM_START;
-	int err = 0;
+	int err = make_table(w);
 
-	w->streams.len = 0;
-	w->chunk.n_streams = (uint32_t)w->members.len;
-	w->chunk.bytes = w->chunk.n_streams * (uint32_t)sizeof(struct hl_replay_stream);
-	if (hl_vec_reserve(&w->streams, 2 * w->members.len))
-		return -ENOMEM;
-	for (size_t i = 0; i < w->members.len; i++) {
-		struct thread *t = &w->threads.data[w->members.data[i]];
-
-		w->streams.data[2 * i] = w->members.data[i];
-		w->streams.data[2 * i + 1] = (uint32_t)t->stream.len;
-		w->chunk.bytes += (uint32_t)t->stream.len;
-	}
-	sum = hl_replay_sum(
-		sum, (uint8_t *)w->streams.data, w->members.len * sizeof(struct hl_replay_stream));
-	for (size_t i = 0; i < w->members.len; i++) {
-		struct thread *t = &w->threads.data[w->members.data[i]];
-
-		sum = hl_replay_sum(sum, t->stream.data, t->stream.len);
-	}
-	w->chunk.sum = sum;
-	err = put_bytes(w, &w->chunk, sizeof(w->chunk));
 	if (!err)
-		err = put_bytes(
-			w, w->streams.data, w->members.len * sizeof(struct hl_replay_stream));
+		err = put_bytes(w, &w->chunk, sizeof(w->chunk));
+	if (!err)
+		err = put_bytes(w, w->table.data, w->members.len * sizeof(*w->table.data));
 	for (size_t i = 0; i < w->members.len; i++) {
 		struct thread *t = &w->threads.data[w->members.data[i]];
 
@@ -537,7 +542,7 @@ static void fini(struct writer *w)
 	hl_vec_free(&w->numbers);
 	hl_vec_free(&w->slots);
 	hl_vec_free(&w->members);
-	hl_vec_free(&w->streams);
+	hl_vec_free(&w->table);
 	hl_blocks_fini(&w->blocks);
 	free(w->aligned);
 }
