@@ -299,6 +299,7 @@ static const struct hl_example export_examples[] = {
 	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
 	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
 	{"-f parquet -o app.parquet app.hlt", "tables for SQL: DuckDB, Spark"},
+	{"-f replay -o app.replay app.hlt", "then: heaplapse-replay app.replay"},
 	{"--list", "all formats"},
 	{0},
 };
@@ -309,11 +310,11 @@ const struct hl_cmd hl_cmd_export = {
 	.usage = "-f FORMAT [options] [FILE]",
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
-	"json, csv, parquet, heaptrack and dhat have the whole lives of the blocks that\n"
-	"count, by default all, and take a trace with every event; massif and chrome show\n"
-	"the whole run, and only a filter applies. A sample counts for what it stands for;\n"
-	"only heaptrack has no place for that, and such a trace is refused. parquet is\n"
-	"three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
+	"json, csv, parquet, heaptrack, dhat and replay have the whole lives of the blocks\n"
+	"that count, by default all, and take a trace with every event; massif and chrome\n"
+	"show the whole run, and only a filter applies. A sample counts for what it stands\n"
+	"for; only heaptrack and replay have no place for that: they refuse such a trace.\n"
+	"parquet is three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,

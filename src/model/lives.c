@@ -281,6 +281,7 @@ static bool has_known_stacks(const struct work *w, const struct hl_chunk_events 
 
 static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events *c)
 {
+	uint64_t first = hl_reader_chunk(w->m->reader, chunk)->first_event;
 	size_t extra = 0;
 	int err = 0;
 
@@ -293,6 +294,7 @@ static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events
 		const struct hl_event *e = &c->events[i];
 
 		err = extras_before(w, c, i, &extra);
+		w->l->number = first + i;
 		if (!err)
 			err = hand_over(w, c->events, e);
 		w->l->previous = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;

@@ -23,6 +23,7 @@ struct hl_lives {
 	/* For these functions: which allocation the event directly before was, whether it was
 	 * handed over or not; UINT64_MAX: it was none. */
 	uint64_t previous;
+	uint64_t number; /* of the event, from 0, in the whole trace */
 
 	/* What came of it. */
 	struct hl_value allocated; /* of the blocks that were handed over */

@@ -41,5 +41,6 @@ def prepare(folder, top, heaplapse, library):
     build.mkdir()
     (build / 'heaplapse').symlink_to(heaplapse)
     (build / 'libheaplapse.so').symlink_to(library)
+    (build / 'heaplapse-replay').symlink_to(heaplapse.parent / 'heaplapse-replay')
     for name in ('examples', 'include'):
         (folder / name).symlink_to(top / name)

@@ -147,6 +147,7 @@ def check_command_pages():
 
 def check_options():
     known = ''.join(help_of(c) for c in commands()) + '--version'
+    known += subprocess.run([HEAPLAPSE.parent / 'heaplapse-replay', '--help'], capture_output=True, text=True).stdout
     for document in (d for d in DOCUMENTS if d != 'CONTRIBUTING.md'):
         text = text_of(document)
         places = SPAN.findall(text) + [l for b in blocks(document, '(?:sh|console) test.*?') for l in b.splitlines()]

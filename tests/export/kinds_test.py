@@ -5,7 +5,7 @@ import collections, json, os, re, tempfile
 from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
 import tap
 
-SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat']
+SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat', 'replay']
 SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 
@@ -81,7 +81,8 @@ def samples():
     tap.case(massif_peak(export('massif', trace)) == total(trace)[0], 'samples: massif, the peak')
     counters = [e['args']['bytes'] for e in json.loads(export('chrome', trace))['traceEvents'] if e['name'] == 'live heap']
     tap.case((max(counters), counters[-1]) == (total(trace)[0], total('--leaks', trace)[0]), 'samples: chrome')
-    refused('heaptrack', 'samples', 'has no place for how many blocks each of them stands for', trace)
+    for form in 'heaptrack', 'replay':
+        refused(form, 'samples', 'has no place for how many blocks each of them stands for', trace)
 
 
 def sums_alone():
@@ -201,7 +202,7 @@ def pools():
     heap = json.loads(export('json', trace))
     tap.case(all(a['pool'] is None for a in heap['allocations']), 'pools: the heap has none')
     for form in FORMATS:
-        words = 'does not apply' if form in ('chrome', 'firefox') else 'there is no pool of this name in the recording; it has arena'
+        words = 'does not apply' if form in ('chrome', 'firefox', 'replay') else 'there is no pool of this name in the recording; it has arena'
         refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
     refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
     refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)

@@ -94,5 +94,9 @@ with tempfile.TemporaryDirectory() as folder:
     if PPROF:
         samples = pprof_raw(f'{folder}/pprof', folder)[1]
         tap.case(tuple(sum(s[1][i] for s in samples) for i in (1, 0, 3, 2)) == allocated + peak, 'pprof: sums')
+    for args in [], ['--loose']:
+        r = json.loads(subprocess.run([programs['replay'], '--json', *args, f'{folder}/replay'], capture_output=True, check=True, timeout=300).stdout)
+        tap.case((r['bytes'], r['allocations'], r['recorded_peak_bytes' if args else 'peak_bytes']) == (*allocated, peak[0]) and
+                 r['rss_before_kib'] < LIMIT_KIB, f'replay {args}: played', r)
     tap.case(b'writing' in on_terminal('export', '-f', 'json', '-o', f'{folder}/json', trace), 'a terminal sees how far it is')
 tap.finish()

@@ -107,5 +107,6 @@ extern const char *const hl_export_parquet_tables[];
 int hl_export_svg(struct hl_export_job *x);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
+int hl_export_replay(struct hl_export_job *x);
 
 #endif

@@ -79,6 +79,15 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
 		.heap = true,
 		.write = hl_export_firefox},
+	{.name = "replay",
+		.suffix = ".replay",
+		.viewer = "heaplapse-replay: the same calls again, on any allocator",
+		.usual = HL_EXPORT_ALL,
+		.binary = true,
+		.heap = true,
+		.single = true,
+		.unweighted = true,
+		.write = hl_export_replay},
 	{0},
 };
 
