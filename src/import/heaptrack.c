@@ -34,6 +34,7 @@ struct kind {
 	uint64_t size;
 	uint32_t node;
 	uint32_t newest; /* number of its newest live block; 0: none */
+	size_t first;    /* the first kind with this size and stack: it has the blocks of all */
 };
 
 /* A live block; of a free slot `next` is the next such. */
@@ -60,6 +61,8 @@ struct heaptrack {
 	HL_VEC(struct place) places;
 	HL_VEC(uint32_t) nodes; /* by stack */
 	HL_VEC(struct kind) kinds;
+	struct hl_map kind_ids; /* the first by size and stack */
+	size_t last;            /* kind of the event before this one, if it was an allocation */
 	HL_VEC(struct block) blocks; /* the first is nobody's */
 	uint32_t unused;             /* the first free slot of these */
 	uint64_t ms, n_allocs, n_events;
@@ -405,6 +408,7 @@ static int read_kind(struct heaptrack *h)
 {
 	struct kind kind = {.node = HL_NODE_NONE};
 	uint64_t stack;
+	uint32_t first;
 	int err = begin(h);
 
 	if (err)
@@ -416,7 +420,13 @@ static int read_kind(struct heaptrack *h)
 			h->nodes.len);
 	if (stack)
 		kind.node = h->nodes.data[stack - 1];
-	err = hl_import_take(h->im, 2 * sizeof(kind));
+	err = hl_import_take(h->im, 2 * sizeof(kind) + 2 * sizeof(struct hl_map_slot));
+	first = hl_map_get(&h->kind_ids, kind.size, stack);
+	kind.first = first == HL_MAP_NONE ? h->kinds.len : first;
+	if (!err && h->kinds.len >= HL_MAP_NONE)
+		err = no_memory(h);
+	if (!err && first == HL_MAP_NONE)
+		err = hl_map_put(&h->kind_ids, kind.size, stack, (uint32_t)h->kinds.len);
 	if (!err && hl_vec_push(&h->kinds, kind) < 0)
 		err = no_memory(h);
 	return err;
@@ -443,7 +453,7 @@ static int add_block(struct heaptrack *h, struct kind *kind)
 	return err;
 }
 
-hl_inline int kind_at(struct heaptrack *h, struct kind **kind)
+hl_inline int kind_at(struct heaptrack *h, struct kind **kind, size_t *said)
 {
 	uint64_t number;
 
@@ -456,7 +466,8 @@ hl_inline int kind_at(struct heaptrack *h, struct kind **kind)
 		return fail_at(h,
 			"more than one number: a raw recording, which heaptrack --interpret makes "
 			"whole");
-	*kind = &h->kinds.data[number];
+	*said = number;
+	*kind = &h->kinds.data[h->kinds.data[number].first];
 	return 0;
 }
 
@@ -464,7 +475,7 @@ static int read_alloc(struct heaptrack *h)
 {
 	struct kind *kind = NULL;
 	struct hl_event e;
-	int err = kind_at(h, &kind);
+	int err = kind_at(h, &kind, &h->last);
 
 	if (err)
 		return err;
@@ -485,19 +496,40 @@ static int read_alloc(struct heaptrack *h)
 	return hl_unlikely(err) ? hl_import_write_failed(h->im, err) : 0;
 }
 
+/*
+ * The block that goes: the newest, but if that was allocated just now as of another kind, it is
+ * none that came and went at once, and another one goes, if there is one.
+ */
+static uint32_t take_block(struct heaptrack *h, struct kind *kind, bool other, bool *parted)
+{
+	uint32_t *at = &kind->newest, slot;
+
+	*parted = other && *at && h->blocks.data[*at].ordinal + 1 == h->n_allocs;
+	if (*parted && h->blocks.data[*at].next) {
+		at = &h->blocks.data[*at].next;
+		*parted = false;
+	}
+	slot = *at;
+	*at = h->blocks.data[slot].next;
+	return slot;
+}
+
 static int read_free(struct heaptrack *h)
 {
+	size_t said = 0, last = h->last;
 	struct kind *kind = NULL;
 	struct hl_event e;
 	struct block *b;
 	uint32_t slot;
-	int err = kind_at(h, &kind);
+	bool parted;
+	int err = kind_at(h, &kind, &said);
 
+	h->last = SIZE_MAX;
 	if (err)
 		return err;
-	slot = kind->newest;
-	if (!slot)
+	if (!kind->newest)
 		return fail_at(h, "a block is freed that is not live");
+	slot = take_block(h, kind, last != SIZE_MAX && last != said, &parted);
 	b = &h->blocks.data[slot];
 	e = (struct hl_event){.time_ns = h->ms * NS_PER_MS,
 		.birth_ns = b->ms * NS_PER_MS,
@@ -508,8 +540,8 @@ static int read_free(struct heaptrack *h)
 		.node = kind->node,
 		.free_node = HL_NODE_NONE,
 		.op = HL_OP_FREE,
-		.func = HL_FUNC_UNKNOWN};
-	kind->newest = b->next;
+		.func = HL_FUNC_UNKNOWN,
+		.flags = parted ? HL_EVENT_PARTED : 0};
 	b->next = h->unused;
 	h->unused = slot;
 	h->n_events++;
@@ -602,7 +634,8 @@ static int finish(struct heaptrack *h)
 
 int hl_import_heaptrack(struct hl_import *im, const uint8_t *head, size_t n)
 {
-	struct heaptrack h = {.im = im, .buf = malloc(BUF_SIZE), .len = n, .page_size = 4096};
+	struct heaptrack h = {
+		.im = im, .buf = malloc(BUF_SIZE), .len = n, .page_size = 4096, .last = SIZE_MAX};
 	bool more = true;
 	int err = 0;
 
@@ -625,6 +658,7 @@ int hl_import_heaptrack(struct hl_import *im, const uint8_t *head, size_t n)
 	hl_vec_free(&h.places);
 	hl_vec_free(&h.nodes);
 	hl_vec_free(&h.kinds);
+	hl_map_fini(&h.kind_ids);
 	hl_vec_free(&h.blocks);
 	return err;
 }

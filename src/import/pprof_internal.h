@@ -53,7 +53,8 @@ struct pprof {
 	HL_VEC(uint64_t) types, units; /* of the values, numbers of strings */
 	HL_VEC(struct pprof_function) functions;
 	HL_VEC(struct pprof_location) locations;
-	HL_VEC(char) text; /* two strings of a frame, ended */
+	HL_VEC(uint64_t) biases; /* of mappings: what their addresses are more than in the file */
+	HL_VEC(char) text;       /* two strings of a frame, ended */
 	struct hl_map function_ids, location_ids, mapping_ids;
 	uint32_t n_mappings;
 	uint64_t time_ns, duration_ns, period;

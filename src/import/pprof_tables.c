@@ -32,6 +32,7 @@ void hl_pprof_tables_fini(struct pprof *p)
 	hl_map_fini(&p->function_ids);
 	hl_map_fini(&p->location_ids);
 	hl_map_fini(&p->mapping_ids);
+	hl_vec_free(&p->biases);
 }
 
 struct pprof_text hl_pprof_string(const struct pprof *p, uint64_t number)
@@ -172,7 +173,7 @@ static int end_text(struct pprof *p, uint64_t number, size_t *at)
 }
 
 struct mapping {
-	uint64_t id, file, build_id;
+	uint64_t id, start, offset, file, build_id;
 };
 
 static int parse_mapping(struct pprof *p, const struct hl_pb_field *f, struct mapping *to)
@@ -183,6 +184,8 @@ static int parse_mapping(struct pprof *p, const struct hl_pb_field *f, struct ma
 	*to = (struct mapping){0};
 	while (hl_pb_next(&m, &in)) {
 		to->id = in.number == 1 ? in.v : to->id;
+		to->start = in.number == 2 ? in.v : to->start;
+		to->offset = in.number == 4 ? in.v : to->offset;
 		to->file = in.number == 5 ? in.v : to->file;
 		to->build_id = in.number == 6 ? in.v : to->build_id;
 	}
@@ -213,6 +216,8 @@ static int write_mapping(struct pprof *p, const struct hl_pb_field *f)
 	p->text.len = 0;
 	if (!err)
 		err = keep_id(p, &p->mapping_ids, map.id, p->n_mappings, 64);
+	if (!err && hl_vec_push(&p->biases, map.start - map.offset) < 0)
+		err = no_memory(p);
 	if (!err)
 		err = end_text(p, map.file, &at);
 	if (err)
@@ -294,6 +299,8 @@ static int write_location(struct pprof *p, const struct hl_pb_field *f)
 		at.module = hl_map_get(&p->mapping_ids, loc.mapping, 0);
 		if (at.module == HL_MAP_NONE)
 			return hl_pprof_bad(p, f->p, "a location in a mapping that is not there");
+		/* In the file; and where the call returns to, as traces have it. */
+		loc.address += 1 - p->biases.data[at.module];
 	}
 	for (size_t i = 0; i < loc.n; i++)
 		names[i] = (struct hl_name_frame){.function = p->text.data + loc.frames[i].function,

@@ -64,13 +64,14 @@ struct names {
 	uint32_t function, file, line;
 };
 
+/* What has no name is called by its place in the file: heaptrack would show an address, which is
+ * that of no run. */
 static int names_of(struct writer *w, const struct hl_frame *f, struct names *n)
 {
-	int err = 0;
+	int err;
 
 	*n = (struct names){.line = f->line};
-	if (!f->module || hl_export_is_named(f))
-		err = string_of(w, f->function, &n->function);
+	err = string_of(w, f->function, &n->function);
 	return err ? err : string_of(w, f->file, &n->file);
 }
 

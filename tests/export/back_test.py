@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""back_test - what was exported and imported again answers as the trace it came from, stack by stack."""
+import shutil
+import tempfile
+
+from judges import done, export, make_traces, report, run
+import tap
+
+# What a file of this format knows: the question to the trace, and the same to what came back.
+QUESTIONS = {'heaptrack': [(q, q) for q in ('--peak', '--leaks', '--allocated', '--temporary')],
+             'pprof': [('--peak', '--leaks'), ('--allocated', '--allocated')]}
+SUFFIXES = {'heaptrack': ['', '.gz', '.zst'], 'pprof': ['.pb.gz']}
+
+
+def stacks(*args):
+    """(bytes, blocks) by stack. The called function, which these files have no place for, is left out."""
+    paths, sums = [], {}
+    for node in report(*args)['nodes']:
+        path = paths[node['parent']] if node['parent'] is not None else ()
+        frame = (node['function'], node['file'], node['line'], node['module'], node['inlined'])
+        called = node['module'] is None and node['self_blocks'] and not node['function'].startswith(('[', '0x'))
+        paths.append(path if called else (*path, frame))
+        if node['self_blocks']:
+            had = sums.get(paths[-1], (0, 0))
+            sums[paths[-1]] = (had[0] + node['self_bytes'], had[1] + node['self_blocks'])
+    return sums
+
+
+def first_difference(a, b):
+    return next((f'{k}: {a.get(k)} {b.get(k)}' for k in {**a, **b} if a.get(k) != b.get(k)), '')[-600:]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        traces = make_traces(folder)
+        traces['sqlite3'] = f'{folder}/sqlite3.hlt'
+        done('record', '-q', '-o', traces['sqlite3'], '--', shutil.which('sqlite3'), ':memory:',
+             'create table t(a, b); with recursive s(i) as (select 1 union all select i + 1 from s where i < 3000) '
+             'insert into t select i, hex(i) from s; create index x on t(b); select count(*) from t')
+        for name, path in traces.items():
+            for form, questions in QUESTIONS.items():
+                for suffix in SUFFIXES[form]:
+                    file, back = f'{folder}/{name}.{form}{suffix}', f'{folder}/back.hlt'
+                    done('export', '-f', form, '-o', file, path)
+                    r = run('import', '-f', '-o', back, file)
+                    tap.case(r.returncode == 0, f'{name}: {form}{suffix} is imported', r.stderr.decode())
+                    for asked, again in questions if r.returncode == 0 else []:
+                        there, here = stacks(asked, path), stacks(again, back)
+                        tap.case(here == there and (there or asked == '--temporary'), f'{name}: {form}{suffix} {asked}',
+                                 f'{len(there)} {len(here)} {first_difference(there, here)}')
+        # and what came back is a trace like others: it can be exported again
+        tap.case(export('collapsed', '--allocated', back), 'and exported again')
+    tap.finish()
+
+
+main()
