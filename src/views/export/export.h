@@ -23,6 +23,7 @@ struct hl_export_job {
 	struct hl_query query; /* the caller's filter and suppressions */
 	bool asked;            /* a quantity was named; else it is the format's own */
 	const char *what;      /* what is asked, for a title: "live at the peak" */
+	const char *choice;    /* the filter as it was asked for; "" without one */
 	bool by_blocks;        /* --cost=blocks: where a format shows one cost only */
 	bool grouped;          /* --group was given */
 	enum hl_group group;
@@ -44,6 +45,7 @@ struct hl_export_format {
 	const char *viewer; /* who reads it, for the list */
 	enum hl_export_default usual;
 	bool binary;     /* not for a terminal, and packed already if it can be */
+	bool people;     /* it shows names to people: they may be shortened */
 	bool course;     /* it is about the whole run, whatever quantity: only a filter chooses */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
 	/* 0 or -errno with hl_model_error(). */
