@@ -359,7 +359,7 @@ static void put_times(FILE *out, const struct hl_page *p)
 		char text[HL_TEXT_SIZE_MAX];
 
 		fprintf(out, "<span class=\"tick x\" style=\"left:%u%%\">%s</span>", k * 25,
-			hl_text_duration(text, hl_model_end_ns(p->x->m) / 4 * k));
+			k ? hl_text_duration(text, hl_model_end_ns(p->x->m) / 4 * k) : "0");
 	}
 	fputs("</div>\n", out);
 }

@@ -8,6 +8,7 @@ const frames = data.frames.map(([name, shown, file, line, module, kind]) => {
 	const f = {name: s(name), shown: s(shown < 0 ? name : shown), file: s(file), line, module: s(module), kind};
 	f.place = f.file ? baseName(f.file) + (line ? ":" + line : "") : f.module ? baseName(f.module) : "";
 	f.where = f.file ? f.file + (line ? ":" + line : "") : "";
+	if (f.name.endsWith(`[${f.place}]`)) f.place = "";
 	f.hue = hash(f.name);
 	return f;
 });
@@ -36,6 +37,12 @@ function makeTree(question, lists) {
 		node.selfBytes = node.bytes - (node.other ? node.other.bytes : 0);
 		node.selfBlocks = node.blocks - (node.other ? node.other.blocks : 0);
 		for (const c of node.children) { node.selfBytes -= c.bytes; node.selfBlocks -= c.blocks; }
+	}
+	// What a function allocated itself went through malloc and the like, which are frames of their own.
+	for (const node of nodes) {
+		const calls = node.children.filter(c => c.frame.kind === CALLED);
+		node.ownBytes = calls.reduce((n, c) => n + c.selfBytes, node.selfBytes);
+		node.ownBlocks = calls.reduce((n, c) => n + c.selfBlocks, node.selfBlocks);
 	}
 	return {root, nodes, left};
 }

@@ -11,7 +11,7 @@ function countText(n) { return n.toLocaleString("en-US"); }
 function unitText(n, unit) { return unit === "bytes" ? bytesText(n) : countText(n); }
 function durationText(ns) {
 	if (ns < 1e3) return ns + " ns";
-	if (ns < 1e6) return (ns / 1e3).toFixed(1) + " µs";
+	if (ns < 1e6) return (ns / 1e3).toFixed(1) + " us";
 	if (ns < 1e9) return (ns / 1e6).toFixed(1) + " ms";
 	return (ns / 1e9).toFixed(3) + " s";
 }

@@ -25,21 +25,23 @@ function nameCell(frame) {
 	return [el("span", {class: "name" + (isHit(frame) ? " hit" : ""), title: frame.name, text: nameOf(frame)}),
 		frame.place ? el("small", {text: frame.place, title: frame.where || frame.module}) : null];
 }
-function bytesCell(n) { return el("data", {value: n, title: countText(n) + " B", text: bytesText(n)}); }
-function countCell(n) { return el("data", {value: n, text: countText(n)}); }
+function bytesCell(n) { return el("data", {value: n, class: n ? null : "zero", title: countText(n) + " B", text: bytesText(n)}); }
+function countCell(n) { return el("data", {value: n, class: n ? null : "zero", text: countText(n)}); }
 
 const tree = {table: byId("tree-table"), sort: {by: null, up: false}, open: new Set(), focused: null, shown: null};
 const ROWS_MAX = 2000, CHAIN_MAX = 40;
 
 function treeColumns(root) {
 	const down = state.direction === "down";
+	const hint = down ? "what it allocated itself, by malloc and the like" : "of stacks that begin here, or whose callers are not told apart";
+	const self = (n, unit) => n.isOther || down && n.frame.kind === CALLED ? null : n[(down ? "own" : "self") + unit];
 	return [
 		{id: "share", title: "Share", cell: n => shareCell(n[state.unit], root[state.unit])},
 		{id: "bytes", title: "Total", value: n => n.bytes, cell: n => bytesCell(n.bytes), hint: "of it and all below it"},
 		{id: "blocks", title: "Blocks", value: n => n.blocks, cell: n => countCell(n.blocks)},
-		{id: "self", title: "Self", value: n => n.selfBytes, cell: n => n.selfBytes === undefined ? "" : bytesCell(n.selfBytes),
-			hint: down ? "of it alone: it called no other function that this tree has" : "of stacks that begin here, or whose callers are not told apart"},
-		{id: "selfBlocks", title: "Self blocks", wide: true, value: n => n.selfBlocks, cell: n => n.selfBlocks === undefined ? "" : countCell(n.selfBlocks)},
+		{id: "self", title: down ? "Self" : "Begins here", value: n => self(n, "Bytes"), cell: n => self(n, "Bytes") === null ? "" : bytesCell(self(n, "Bytes")), hint},
+		{id: "selfBlocks", title: down ? "Self blocks" : "Blocks", wide: true, value: n => self(n, "Blocks"),
+			cell: n => self(n, "Blocks") === null ? "" : countCell(self(n, "Blocks")), hint},
 		{id: "average", title: "Average", wide: true, value: n => n.bytes / (n.blocks || 1), cell: n => bytesText(Math.floor(n.bytes / (n.blocks || 1)))},
 		{id: "name", title: down ? "Function, and those it calls" : "Function, and its callers", text: true, value: n => n.frame.name.toLowerCase()},
 	];
