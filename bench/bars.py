@@ -108,9 +108,23 @@ def start_bars(table):
         yield at_most('record true over true, ms', 'true', extra / 1e6, 20, '%.1f')
 
 
+def level_bars(table):
+    for work in table.works:
+        extra = table.extra(work.name, 'heaplapse-sample', 'wall_ns_ratio')
+        if extra is not None:
+            yield at_most('sample: wall more, %', work.name, extra * 100, 3, '%.1f')
+        for tool, limit in (('heaplapse-tags', 2), ('heaplapse-tags-owner', 4)):
+            ratio = table.figure(work.name, tool, 'ns_ratio')
+            if ratio is not None:
+                yield at_most(tool[10:] + ': pair x native', work.name, ratio, limit)
+    count, trace = (table.figure('loop-20', tool, 'wall_ns_ratio') for tool in ('heaplapse-count', 'heaplapse'))
+    if count is not None and trace is not None:
+        yield at_most("count: wall / trace's", 'loop-20', count / trace, 1)
+
+
 def table_bars(lines):
     table = Table(lines)
-    return [bar for bars in (overhead_bars, loop_bars, memory_bars, size_bars, start_bars)
+    return [bar for bars in (overhead_bars, loop_bars, memory_bars, size_bars, start_bars, level_bars)
             for bar in bars(table)]
 
 

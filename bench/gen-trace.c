@@ -105,8 +105,17 @@ static int add_tables(struct hl_writer *w, const struct options *o)
 			.offset = 0x1000 + (hl_hash_u64(i * 3) & 0xfffff)};
 		err = hl_writer_add_node(w, &n);
 	}
-	for (uint32_t i = 0; i < o->threads && !err; i++)
-		err = hl_writer_add_thread(w, 1000 + i);
+	for (uint32_t i = 0; i < o->threads && !err; i++) {
+		bool role = o->strange && i % 3 == 2;
+		uint32_t tag = i / 3;
+
+		if (role)
+			err = hl_writer_add_tag(
+				w, tag % 4 ? tag - 1 : HL_TAG_NONE, "\"scope\"\n", tag % 9);
+		if (!err)
+			err = role ? hl_writer_add_role(w, i - 1 - tag % 2, tag)
+				   : hl_writer_add_thread(w, 1000 + i);
+	}
 	return err;
 }
 
@@ -161,7 +170,7 @@ static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 	for (size_t i = 0; i < sim->n_live; i++) {
 		const struct hl_sim_block *s = &sim->live[i];
 		b[i] = (struct hl_live_block){
-			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread};
+			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1, s->size};
 	}
 	err = hl_writer_add_live_set(w, b, sim->n_live);
 	free(b);

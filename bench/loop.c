@@ -10,6 +10,8 @@
  * With --live N there are N blocks instead, filled before the clock starts, and a pair frees and
  * replaces one at random: blocks die in no order, as in a program with a large heap.
  *
+ * With --scopes N all of it happens in as many scopes (heaplapse.h), one in another.
+ *
  * It makes exactly as many allocations and frees as it says, so that a recording can be counted:
  * nothing here uses stdio. Threads are the exception: libc allocates for each of them.
  */
@@ -22,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "heaplapse.h"
+
 enum { LIVE = 16, THREADS_MAX = 256 };
 
 /* The compiler may neither drop an allocation nor make a loop of the recursion. */
@@ -33,7 +37,7 @@ struct job {
 	uint64_t many_count;
 	uint64_t left;   /* pairs to make */
 	uint64_t random; /* never 0 */
-	int depth, walk;
+	int depth, walk, scopes;
 	int level; /* the frame that the next pair is made in, with walk */
 	pthread_t thread;
 };
@@ -141,12 +145,18 @@ static void empty(struct job *j)
 
 __attribute__((always_inline)) static inline void work(struct job *j)
 {
+	static const char *const names[] = {"outer", "middle", "inner"};
+
+	for (int i = 0; i < j->scopes; i++)
+		heaplapse_tag_push(names[i % 3]);
 	if (j->walk && lowest(j) == 1)
 		wander(j, 1);
 	else
 		descend(j, 1);
 	for (int i = 0; i < LIVE; i++)
 		free(j->live[i]);
+	for (int i = 0; i < j->scopes; i++)
+		heaplapse_tag_pop();
 }
 
 static void *work_in_thread(void *arg)
@@ -182,7 +192,7 @@ static uint64_t run_threads(struct job *jobs, int n)
 
 struct options {
 	uint64_t pairs, live;
-	int depth, threads, walk;
+	int depth, threads, walk, scopes;
 };
 
 static const char usage[] =
@@ -192,7 +202,8 @@ static const char usage[] =
 	"  -t, --threads N   that share the pairs; 1 is the first thread alone (1)\n"
 	"  -w, --walk N      each pair up to N frames from the last one (0)\n"
 	"  -l, --live N      blocks that die in random order, in one thread (16, the oldest "
-	"first)\n";
+	"first)\n"
+	"  -s, --scopes N    open around it, one in another (0)\n";
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -202,12 +213,13 @@ static int parse(int argc, char **argv, struct options *o)
 		{"threads", required_argument, NULL, 't'},
 		{"walk", required_argument, NULL, 'w'},
 		{"live", required_argument, NULL, 'l'},
+		{"scopes", required_argument, NULL, 's'},
 		{0},
 	};
 	int c;
 
 	*o = (struct options){.pairs = 10000000, .depth = 20, .threads = 1};
-	while ((c = getopt_long(argc, argv, "n:d:t:w:l:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "n:d:t:w:l:s:", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			o->pairs = strtoull(optarg, NULL, 10);
@@ -223,6 +235,9 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 'l':
 			o->live = strtoull(optarg, NULL, 10);
+			break;
+		case 's':
+			o->scopes = atoi(optarg);
 			break;
 		default:
 			return -1;
@@ -256,7 +271,8 @@ int main(int argc, char **argv)
 				.random = (uint64_t)i + 1,
 				.depth = o.depth,
 				.level = o.depth,
-				.walk = o.walk};
+				.walk = o.walk,
+				.scopes = o.scopes};
 	}
 	if (o.threads > 1) {
 		t = run_threads(jobs, o.threads);

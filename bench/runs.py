@@ -254,14 +254,19 @@ def add_ratios(run, native):
         run['hook'] = (run['ns'] - native['ns']) / 2 - run['wait']
 
 
+def fits(tool, work):
+    knows_scopes = tool.name == 'native' or tool.name.startswith('heaplapse-tags')
+    return tool.on(work) and (knows_scopes or not work.scopes)
+
+
 def compare(place, tools, works, rounds, first_size=0, full=False):
     """The lines, workload by workload, fast tools before slow ones. The fast ones run sizes[first_size],
     the slow ones the next smaller."""
     groups = []
     for work in works:
         for slow in (False, True):
-            used = [tool for tool in tools if tool.slow == slow or tool.name == 'native']
-            if slow and len(used) == 1:
+            used = [tool for tool in tools if (tool.slow == slow or tool.name == 'native') and fits(tool, work)]
+            if len(used) == 1 and (slow or work.scopes):
                 continue
             size = work.sizes[min(first_size + slow, len(work.sizes) - 1)]
             if full and not slow:

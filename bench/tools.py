@@ -25,6 +25,7 @@ class Tool:
     events: bool = False         # its file has every event, so that bytes an event mean something
     needs: tuple = ()            # files, as glob patterns, without which it cannot run
     package: str = ''
+    on: object = lambda work: True  # which workloads it is for
     ours: bool = False           # its failure is the end of the benchmark, not a remark in the table
 
     def __str__(self):
@@ -54,6 +55,14 @@ def read_heaplapse(at, figures):
     figures['collector'] = cost['collector_ns'] / events
     figures['walked'] = cost['frames_walked'] / max(1, cost['unwinds'])
     figures['verified'] = cost['frames_verified'] / max(1, cost['unwinds'])
+
+
+def level(name, *options, on):
+    """heaplapse, keeping less than every event."""
+    return Tool('heaplapse-' + name, ours=True, files='trace.hlt', on=on,
+                command=lambda at: [os.path.join(at.build, 'heaplapse'), 'record', '-q', '-f', *options, '-o',
+                                    os.path.join(at.folder, 'trace.hlt'), '--'] + at.program,
+                variables=lambda at: {'HEAPLAPSE_STATS_JSON': os.path.join(at.folder, 'tags.json')})
 
 
 # heaptrack
@@ -109,6 +118,10 @@ TOOLS = [
          command=lambda at: [os.path.join(at.build, 'heaplapse'), 'record', '-q', '-f', '-o',
                              os.path.join(at.folder, 'trace.hlt'), '--'] + at.program,
          report=lambda at, files: [os.path.join(at.build, 'heaplapse'), 'report', files[0]]),
+    level('count', '--mode=count', on=lambda work: work.real or work.name == 'loop-20'),
+    level('sample', '--mode=sample', on=lambda work: work.real),
+    level('tags', '--mode=tags', on=lambda work: work.scopes),
+    level('tags-owner', '--mode=tags', '--tags=owner', on=lambda work: work.scopes),
     Tool('heaptrack', files='trace.*', events=True, read=read_heaptrack,
          command=lambda at: ['heaptrack', '-o', os.path.join(at.folder, 'trace')] + at.program,
          report=lambda at, files: ['heaptrack_print', files[0]],

@@ -30,6 +30,7 @@ class Work:
     real: bool = False      # a program that people use
     countable: bool = True  # a preload that counts may stand below the recorder
     report: bool = True
+    scopes: bool = False    # is about scopes: for tools that know of them alone
     needs: tuple = ()       # programs without which it cannot run
     variables: dict = field(default_factory=dict)
 
@@ -37,11 +38,12 @@ class Work:
         return self.name
 
 
-def loop(name, sizes, depth, threads=1, walk=0, live=0):
+def loop(name, sizes, depth, threads=1, walk=0, live=0, scopes=0):
     def program(place, size):
         return [place.built('loop'), '--pairs=%d' % size, '--depth=%d' % depth, '--threads=%d' % threads,
-                '--walk=%d' % walk] + (['--live=%d' % live] if live else [])
-    return Work(name, sizes, program, allocations=lambda size: size + live, threads=threads)
+                '--walk=%d' % walk] + (['--live=%d' % live] if live else []) + \
+               (['--scopes=%d' % scopes] if scopes else [])
+    return Work(name, sizes, program, allocations=lambda size: size + live, threads=threads, scopes=scopes > 0)
 
 
 def cross(name, sizes, depth):
@@ -96,6 +98,8 @@ WORKS = [
     loop('live-100000', (40 * MILLION, MILLION, 20000), 20, live=100000),
     cross('cross-2', (100 * MILLION, MILLION, 20000), 20),
     loop('threads-4', (500 * MILLION, MILLION, 20000), 20, threads=4),
+    loop('scopes-3', LOOP, 5, scopes=3),
+    loop('scopes-3-2', LOOP, 5, threads=2, scopes=3),
     Work('sqlite3', (900, 30, 3), sqlite3, real=True, needs=('sqlite3',)),
     Work('xmllint', (60, 3, 1), xmllint, real=True, needs=('xmllint',)),
     Work('python3', (700, 5, 1), python3, slack=0.0001, real=True,

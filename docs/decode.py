@@ -1,19 +1,21 @@
 #!/usr/bin/python3
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
-usage: decode.py [--info] TRACE
+usage: decode.py [--info | --snapshots] TRACE
 
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.
 """
-import ctypes, sys
+import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
 TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
-         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap').split()
-KINDS = 'mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap'.split()
+         'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool').split()
+KINDS = ('mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode pool '
+         'pool-alloc pool-free').split()
+CAUSES = 'asked churn time live rss ctl end mode'.split()
 
 zstd = ctypes.CDLL('libzstd.so.1')
 zstd.ZSTD_decompress.restype = ctypes.c_size_t
@@ -185,9 +187,54 @@ def name(names, number, other):
     return names[number] if number < len(names) else f'{other}{number & 255}'
 
 
-def extras(c):
+class Roles:
+    """What events call a thread: a thread (its number), and a tag or None."""
+
+    def __init__(self):
+        self.roles, self.threads, self.tags = [], 0, 0
+
+    def table(self, c):
+        numbers = c.varints(1)
+        first, count = numbers[4:6]
+        need(first == len(self.roles), 'TABLE: first thread')
+        need(len(c.varints(20)) == count, 'THREADS')
+        if len(numbers) > 7:
+            need(numbers[6] == self.tags, 'TABLE: first tag')
+            self.check_tags(c.bytes(21), numbers[7])
+        v, role, others = c.varints(22), first, {}
+        need(len(v) % 3 == 0, 'ROLES')
+        for step, back, tag in zip(v[::3], v[1::3], v[2::3]):
+            role += step
+            need(role not in others and role < first + count and 0 < back <= role and tag < self.tags, 'ROLES')
+            others[role] = role - back, tag
+        for i in range(first, first + count):
+            if i in others:
+                self.roles.append((self.roles[others[i][0]][0], others[i][1]))
+            else:
+                self.roles.append((self.threads, None))
+                self.threads += 1
+
+    def check_tags(self, data, count):
+        at = 0
+        for i in range(self.tags, self.tags + count):
+            up, at = one_varint(data, at)
+            length, at = one_varint(data, at)
+            need(up <= i, 'TAGS: a parent')
+            at += length
+        need(at == len(data), 'TAGS')
+        self.tags += count
+
+    def thread(self, role):
+        return self.roles[role][0]
+
+    def tag(self, role, before):
+        tag = self.roles[role][1]
+        return '' if tag is None else f' {before}=g{tag}'
+
+
+def extras(c, roles):
     """(events before it, line) of each extra."""
-    data, at, out = c.bytes(48), 0, []
+    data, at, out = c.bytes(49), 0, []
     before, time = 0, c.t0 // 64
     for _ in range(c.n_rows):
         v = []
@@ -200,13 +247,18 @@ def extras(c):
             need(at + length - 1 <= len(data), 'a text that is cut short')
             text = quoted(data[at:at + length - 1])
             at += length - 1
-        out.append((before, f'extra {time * 64} t{thread} {name(KINDS, kind, "kind")} 0x{addr:x} {size} {value} '
+        out.append((before, f'extra {time * 64} t{roles.thread(thread)} {name(KINDS, kind, "kind")} 0x{addr:x} {size} {value} '
                             f'{value2} {node_name(node)} {text}'))
     need(at == len(data), 'bytes after the last extra')
     return out
 
 
-def event_lines(c):
+def weight(entry, size):
+    """What a sample stands for, at the end of its line."""
+    return f' blocks={entry[0]} bytes={size + entry[1] & M64}' if entry else ''
+
+
+def event_lines(c, roles):
     n = c.n_events
     op_bytes = c.bytes(32)
     need(len(op_bytes) == (n + 7) // 8, 'length of OP')
@@ -227,12 +279,17 @@ def event_lines(c):
     moved = set()
     for at in accumulate(c.varints(39)):
         moved.update((at - 1, at))
+    entries = iter(c.varints(48))
+    weights, at = {}, 0
+    for step in entries:
+        at += step
+        weights[at] = next(entries) + 1, next(entries)
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 
     stacks, lasts, xlast = {}, {}, 0
     first, prev, a, f = c.first_ordinal, c.first_ordinal, 0, 0
-    addrs, born, born_by = [], [], []
+    addrs, born, born_by, stands_for = [], [], [], []
     lines = []
     for i in range(n):
         time, thread, mark = times[i], threads[i], 'moved' if i in moved else '-'
@@ -251,8 +308,9 @@ def event_lines(c):
             addrs.append(addr)
             born.append(time)
             born_by.append(thread)
-            lines.append(f'alloc {time * 64} t{thread} {names_a[a]} 0x{addr:x} {size} #{first + a} '
-                         f'{node_name(nodes[a])} {mark}')
+            stands_for.append(weight(weights.get(i), size))
+            lines.append(f'alloc {time * 64} t{roles.thread(thread)} {names_a[a]} 0x{addr:x} {size} #{first + a} '
+                         f'{node_name(nodes[a])} {mark}{roles.tag(thread, "in")}{stands_for[a]}')
             a += 1
             continue
         ref = refs[f]
@@ -262,14 +320,14 @@ def event_lines(c):
         if ordinal >= first:
             b = ordinal - first
             node, size, addr, by = nodes[b], sizes[b], addrs[b], born_by[b]
-            life = life_class(time - born[b])
+            life, stands = life_class(time - born[b]), stands_for[b]
             stack = stacks.setdefault(size_class(size), [])
             stack.append(addr)
             if len(stack) > 8:
                 del stack[0]
         else:
             node, size, life, by = next(old)
-            by = by - 1 if by else thread
+            by, stands = by - 1 if by else thread, weight(weights.get(i), size)
             code = next(xaddr_codes)
             if code == 0:
                 v = next(xaddr_codes)
@@ -278,18 +336,19 @@ def event_lines(c):
                 addr = xlast + 16 * unzigzag(code - 1) & M64
             xlast = addr & ~15
         at = node_name(fnodes[f]) if fnodes else '-'
-        lines.append(f'free {time * 64} t{thread} {names_f[f]} 0x{addr:x} {size} #{ordinal} {node_name(node)} {mark} '
-                     f'life={life} by=t{by} at={at}')
+        lines.append(f'free {time * 64} t{roles.thread(thread)} {names_f[f]} 0x{addr:x} {size} #{ordinal} '
+                     f'{node_name(node)} {mark} life={life} by=t{roles.thread(by)} at={at}{roles.tag(by, "of")}'
+                     f'{roles.tag(thread, "in")}{stands}')
         f += 1
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')
     return lines
 
 
-def show_events(c, out):
-    lines = event_lines(c)
+def show_events(c, roles, out):
+    lines = event_lines(c, roles)
     done = 0
-    for at, line in extras(c):
+    for at, line in extras(c, roles):
         out += lines[done:at]
         out.append(line)
         done = at
@@ -329,24 +388,75 @@ def chunks(data):
     need(place == index_at, 'INDEX: lengths')
 
 
+class Sums:
+    """Keyframe after keyframe: blocks and bytes allocated, live, and of the allocated those in events, by node."""
+
+    def __init__(self):
+        self.nodes, self.numbers, self.withheld, self.snapshot = {}, [], [0] * 4, None
+
+    def part(self, c):
+        if c.aux & 0xffffffff == 0:
+            if c.flags & 4:
+                self.nodes = {}
+            self.numbers = c.varints(1)
+            self.withheld = c.varints(74) or [0] * 4
+            self.snapshot = c.bytes(75) if c.flags & 32 else None
+            need(len(self.withheld) == 4 and all(a <= b for a, b in zip(self.withheld, self.numbers)), 'withheld')
+        node, columns = 0, [c.varints(cid) for cid in range(64, 71)]
+        written = [c.varints(cid) for cid in range(76, 80)]
+        need(all(len(x) == c.n_rows for x in columns), 'rows')
+        need(all(len(x) in (0, c.n_rows) for x in written), 'rows of what is written')
+        for i in range(c.n_rows):
+            node += columns[0][i]
+            blocks, size, live_blocks, live = (columns[k][i] for k in range(1, 5))
+            sums = (blocks, size, blocks - live_blocks, size - live)
+            events = tuple(x[i] for x in written) if written[0] else sums
+            need(all(a <= b for a, b in zip(events, sums)), 'more in events than in all')
+            self.nodes[node] = (sums, events)
+        return (c.aux & 0xffffffff) + 1 == c.aux >> 32
+
+    def line(self, c):
+        """snapshot NUMBER CAUSE TIME, four sums of all, four of what is in no event, LABEL."""
+        at, fields = 0, []
+        for _ in range(4):
+            value, at = one_varint(self.snapshot, at)
+            fields.append(value)
+        held = [sum(s[k] - e[k] for s, e in self.nodes.values()) for k in range(4)]
+        need(all(a <= b for a, b in zip(held, self.withheld)), 'withheld by node')
+        return (f'snapshot {fields[0]} {name(CAUSES, fields[1], "cause")} {c.t1} ' +
+                ' '.join(map(str, self.numbers[:4] + self.withheld)) + ' ' + quoted(self.snapshot[at:]))
+
+
+def show_snapshots(data):
+    sums = Sums()
+    for c, _ in chunks(data):
+        if c.type == 4 and sums.part(c) and sums.snapshot is not None:
+            print(sums.line(c))
+
+
 def main(args):
     info = '--info' in args
-    paths = [a for a in args if a != '--info']
+    paths = [a for a in args if a not in ('--info', '--snapshots')]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events = 0
+    events, roles = 0, Roles()
     try:
+        if '--snapshots' in args:
+            show_snapshots(data)
+            return
         for c, at in chunks(data):
             if info:
                 print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '
                       f'{c.n_rows:6} rows  flags {c.flags}')
+            if c.type == 2:
+                roles.table(c)
             if c.type == 3:
                 need(c.first_event == events, f'chunk {c.seq}: first event')
                 events += c.n_events
                 out = []
-                show_events(c, out)
+                show_events(c, roles, out)
                 if not info and out:
                     sys.stdout.write('\n'.join(out) + '\n')
     except (Damage, IndexError, KeyError, StopIteration) as e:
@@ -355,4 +465,9 @@ def main(args):
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # decode.py FILE | head: what is not wanted is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)

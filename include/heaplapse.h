@@ -4,6 +4,22 @@
  *   heaplapse_mark("login done");      a named moment in the trace
  *   heaplapse_snapshot("after load");  a named moment to compare with others
  *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
+ *   heaplapse_alloc("arena", p, n); heaplapse_free("arena", p);   memory of the program's own pools
+ *
+ *   HEAPLAPSE_SCOPE("render");         until the end of the block memory is counted for «render»
+ *   HEAPLAPSE_FUNCTION_SCOPE();        the same, named after the function
+ *   heaplapse_tag_push(name); heaplapse_tag_pop();    the same by hand, with a name made at run
+ * time heaplapse_tags_disable(); heaplapse_tags_enable();   this thread is not counted in between
+ *   heaplapse_thread_name("worker");   this thread's scopes stand under that name
+ *   heaplapse_stats_write(NULL);       the numbers of all scopes, to a file
+ *   heaplapse_stats_get("main/render", &stat);        of one scope; "*" is any thread
+ *   heaplapse_stats_text(buf, size);   as a text
+ *   heaplapse_snapshot_if_due();       a numbered file, when its time has come
+ *
+ * Scopes nest, each thread has its own. A scope entered in a scope is another than the same name
+ * elsewhere. docs/commands/tags.md tells how to look at them. A program that is linked to the
+ * library
+ * (-lheaplapse) counts always, without anything else; see there too.
  *
  * While recording is stopped nothing is recorded, marks neither. Include it and call; there is
  * nothing to link. When the program is not recorded a call costs a load and a branch. From C and
@@ -15,29 +31,36 @@
 #define HEAPLAPSE_H
 
 #include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* 0: not looked for yet; 1: nobody records us; else the function. */
-#define HEAPLAPSE_FIND_(cache, type, name)                                \
+#define HEAPLAPSE_FIND_OR_(cache, type, name, leave)                      \
 	static void *cache;                                               \
 	void *heaplapse_f_ = __atomic_load_n(&cache, __ATOMIC_ACQUIRE);   \
 	if (__builtin_expect(heaplapse_f_ == (void *)1, 1))               \
-		return;                                                   \
+		leave;                                                    \
 	if (!heaplapse_f_) {                                              \
 		heaplapse_f_ = dlsym(RTLD_DEFAULT, name);                 \
 		if (!heaplapse_f_)                                        \
 			heaplapse_f_ = (void *)1;                         \
 		__atomic_store_n(&cache, heaplapse_f_, __ATOMIC_RELEASE); \
 		if (heaplapse_f_ == (void *)1)                            \
-			return;                                           \
+			leave;                                            \
 	}                                                                 \
 	type heaplapse_call_ = __extension__(type) heaplapse_f_
+#define HEAPLAPSE_FIND_(cache, type, name) HEAPLAPSE_FIND_OR_(cache, type, name, return )
+#define HEAPLAPSE_API_                     static inline __attribute__((unused))
 
 typedef void (*heaplapse_label_fn_)(const char *);
 typedef void (*heaplapse_plain_fn_)(void);
+typedef void (*heaplapse_alloc_fn_)(const char *, const void *, __SIZE_TYPE__);
+typedef void (*heaplapse_realloc_fn_)(const char *, const void *, const void *, __SIZE_TYPE__);
+typedef void (*heaplapse_free_fn_)(const char *, const void *);
 
 static inline __attribute__((unused)) void heaplapse_mark(const char *label)
 {
@@ -49,6 +72,32 @@ static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_snapshot");
 	heaplapse_call_(label);
+}
+
+/* The calling thread's name in reports; what the kernel calls it stays as it is. */
+/*
+ * Memory that the program gives out itself, from a pool of this name: said after ptr is given out,
+ * and before it is taken back. It is in no total of the heap, where the pool's own memory is.
+ */
+static inline __attribute__((unused)) void heaplapse_alloc(
+	const char *pool, const void *ptr, __SIZE_TYPE__ size)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_alloc_fn_, "heaplapse_impl_alloc");
+	heaplapse_call_(pool, ptr, size);
+}
+
+/* ptr, of this size, is what old has become; either may be NULL. */
+static inline __attribute__((unused)) void heaplapse_realloc(
+	const char *pool, const void *old, const void *ptr, __SIZE_TYPE__ size)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_realloc_fn_, "heaplapse_impl_realloc");
+	heaplapse_call_(pool, old, ptr, size);
+}
+
+static inline __attribute__((unused)) void heaplapse_free(const char *pool, const void *ptr)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_free_fn_, "heaplapse_impl_free");
+	heaplapse_call_(pool, ptr);
 }
 
 static inline __attribute__((unused)) void heaplapse_start(void)
@@ -63,8 +112,150 @@ static inline __attribute__((unused)) void heaplapse_stop(void)
 	heaplapse_call_();
 }
 
+/* What a scope has done, or the same scope in all threads together. Bytes are those that the
+ * allocator has given, malloc_usable_size(). self: in the scope itself; total: with those entered
+ * in it. A free is charged to the scope that frees, with HEAPLAPSE_TAGS=owner to the one that
+ * allocated. */
+struct heaplapse_stat {
+	uint64_t self_allocated_bytes, self_allocated_blocks;
+	uint64_t self_freed_bytes, self_freed_blocks;
+	uint64_t total_allocated_bytes, total_allocated_blocks;
+	uint64_t total_freed_bytes, total_freed_blocks;
+	uint64_t entered;
+};
+
+typedef void *(*heaplapse_enter_fn_)(const char *, const void **);
+typedef void (*heaplapse_leave_fn_)(void *);
+typedef void (*heaplapse_switch_fn_)(int);
+typedef int (*heaplapse_write_fn_)(const char *);
+typedef int (*heaplapse_get_fn_)(const char *, struct heaplapse_stat *);
+typedef size_t (*heaplapse_text_fn_)(char *, size_t);
+typedef int (*heaplapse_due_fn_)(void);
+
+/* For the macros below. kept: where this place in the program keeps what became of its name. */
+HEAPLAPSE_API_ void *heaplapse_scope_begin_(const char *name, const void **kept)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_enter_fn_, "heaplapse_impl_tag_enter", return NULL);
+	return heaplapse_call_(name, kept);
+}
+
+HEAPLAPSE_API_ void heaplapse_scope_end_(void **scope)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_leave_fn_, "heaplapse_impl_tag_leave");
+	heaplapse_call_(*scope);
+}
+
+/* The name is copied. */
+HEAPLAPSE_API_ void heaplapse_tag_push(const char *name)
+{
+	heaplapse_scope_begin_(name, NULL);
+}
+
+/* A pop too many is counted and does nothing. */
+HEAPLAPSE_API_ void heaplapse_tag_pop(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_tag_pop");
+	heaplapse_call_();
+}
+
+/* Of the calling thread. Disabled twice, it must be enabled twice. */
+HEAPLAPSE_API_ void heaplapse_tags_disable(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_switch_fn_, "heaplapse_impl_tags_enable");
+	heaplapse_call_(0);
+}
+
+HEAPLAPSE_API_ void heaplapse_tags_enable(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_switch_fn_, "heaplapse_impl_tags_enable");
+	heaplapse_call_(1);
+}
+
+/* Best before the thread's first scope. The kernel's name of it stays. */
+HEAPLAPSE_API_ void heaplapse_thread_name(const char *name)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_thread_name");
+	heaplapse_call_(name);
+}
+
+/* By suffix: .dot for graphviz, .txt to read, else JSON. NULL: to HEAPLAPSE_STATS_JSON and
+ * HEAPLAPSE_STATS_DOT. 0, or -errno; -ENOSYS: nobody counts. */
+HEAPLAPSE_API_ int heaplapse_stats_write(const char *path)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_write_fn_, "heaplapse_impl_stats_write", return -38);
+	return heaplapse_call_(path);
+}
+
+/* "THREAD/SCOPE/SCOPE"; several threads of a name are added up, "*" is all threads. 0; -ENOENT: no
+ * such scope; -ENOSYS: nobody counts. */
+HEAPLAPSE_API_ int heaplapse_stats_get(const char *path, struct heaplapse_stat *stat)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_get_fn_, "heaplapse_impl_stats_get", return -38);
+	return heaplapse_call_(path, stat);
+}
+
+/* Returns its length, as snprintf does: at most size - 1 bytes of it are in buf. */
+HEAPLAPSE_API_ size_t heaplapse_stats_text(char *buf, size_t size)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_text_fn_, "heaplapse_impl_stats_text",
+		return (size ? (void)(*buf = 0) : (void)0, (size_t)0));
+	return heaplapse_call_(buf, size);
+}
+
+/* HEAPLAPSE_SNAPSHOT_PREFIX.0000.json and .dot, every HEAPLAPSE_SNAPSHOT_INTERVAL seconds. 1:
+ * written; 0: not yet; -1: it could not be. */
+HEAPLAPSE_API_ int heaplapse_snapshot_if_due(void)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_due_fn_, "heaplapse_impl_snapshot_if_due", return 0);
+	return heaplapse_call_();
+}
+
 #ifdef __cplusplus
 }
+
+namespace heaplapse
+{
+/* From its construction to its destruction, in one thread. */
+class scope
+{
+      public:
+	explicit scope(const char *name) : node_(heaplapse_scope_begin_(name, NULL))
+	{
+	}
+	scope(const char *name, const void **kept) : node_(heaplapse_scope_begin_(name, kept))
+	{
+	}
+	~scope()
+	{
+		heaplapse_scope_end_(&node_);
+	}
+
+      private:
+	scope(const scope &);
+	scope &operator=(const scope &);
+	void *node_;
+};
+} // namespace heaplapse
+#define HEAPLAPSE_SCOPE_OF_(kept, object, name) \
+	static const void *kept;                \
+	const ::heaplapse::scope object(name, &kept)
+#define HEAPLAPSE_FUNCTION_NAME_ __PRETTY_FUNCTION__
+#else
+#define HEAPLAPSE_SCOPE_OF_(kept, object, name)                               \
+	static const void *kept;                                              \
+	void *object __attribute__((cleanup(heaplapse_scope_end_), unused)) = \
+		heaplapse_scope_begin_(name, &kept)
+#define HEAPLAPSE_FUNCTION_NAME_ __func__
 #endif
+
+#define HEAPLAPSE_JOIN_2_(a, b) a##b
+#define HEAPLAPSE_JOIN_(a, b)   HEAPLAPSE_JOIN_2_(a, b)
+#define HEAPLAPSE_SCOPE_AT_(name)                                          \
+	HEAPLAPSE_SCOPE_OF_(HEAPLAPSE_JOIN_(heaplapse_kept_, __COUNTER__), \
+		HEAPLAPSE_JOIN_(heaplapse_scope_, __COUNTER__), name)
+
+/* To the end of the block. The name must be a literal: it is looked up once for each place. */
+#define HEAPLAPSE_SCOPE(name)      HEAPLAPSE_SCOPE_AT_("" name "")
+#define HEAPLAPSE_FUNCTION_SCOPE() HEAPLAPSE_SCOPE_AT_(HEAPLAPSE_FUNCTION_NAME_)
 
 #endif

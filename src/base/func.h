@@ -27,6 +27,7 @@ enum hl_func {
 	HL_FUNC_MMAP,
 	HL_FUNC_MUNMAP,
 	HL_FUNC_MREMAP,
+	HL_FUNC_POOL, /* a pool of the program's own gave it out; in no event */
 	HL_FUNC_COUNT,
 };
 

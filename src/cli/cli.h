@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 
@@ -41,6 +42,7 @@ struct hl_opt {
 #define HL_OPT_NOT_LISTED "one of its values"
 /* Which word of "on|off" it is; -1: none. */
 int hl_word_find(const char *list, const char *word);
+int hl_word_find_n(const char *list, const char *word, size_t len);
 /* The list; NULL: the value is not one of a few words. */
 const char *hl_opt_values(const struct hl_opt *o);
 /* How much of arg is shown. */
@@ -83,6 +85,7 @@ struct hl_cmd {
 	void (*init)(void *state); /* before the options; may be NULL */
 	/* Operands only, argv[argc] == NULL; returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
+	void (*fini)(void *state); /* in the end, even if it did not run; may be NULL */
 };
 
 /* All commands, in the order of the help; ends with NULL. */
@@ -131,5 +134,8 @@ int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **arg
 /* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
 const char *hl_suggest(
 	const char *word, const char *(*next)(const void *from, size_t i), const void *from);
+
+/* A number of seconds, or a time with its unit: 500ms, 2min. False: none, or out of bounds. */
+bool hl_cli_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
 #endif

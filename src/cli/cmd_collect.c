@@ -59,8 +59,7 @@ static bool is_taken(int err)
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
-	struct hl_collector_start start = {
-		.listen_fd = -1, .control_fd = -1, .region_fd = REGION_FD};
+	struct hl_collector_start start = {.control_fd = -1, .region_fd = REGION_FD};
 	int err, keep[3] = {REGION_FD};
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
@@ -76,6 +75,14 @@ static int run_collect(void *state, int argc, char **argv)
 		char why[HL_RECORD_SENTENCE];
 
 		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
+		return refuse(why);
+	}
+	err = hl_churn_log_check(&o, argv[0]);
+	if (err) {
+		char why[HL_RECORD_SENTENCE];
+
+		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.300s cannot be written: %s",
+			o.collect.output.churn_log, strerror(-err));
 		return refuse(why);
 	}
 	keep[1] = o.collect.output.dir_fd;

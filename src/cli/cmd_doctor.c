@@ -104,7 +104,7 @@ static int run_doctor(void *state, int argc, char **argv)
 	struct doctor_state *s = state;
 	struct hl_findings process = {0}, machine = {0}, *about = &process;
 	const char *subject = argc > 0 ? argv[0] : NULL;
-	struct target t = {.path = ""};
+	static struct target t; /* too large for a stack of 32 KiB */
 	bool machine_matters = true;
 	int status;
 

@@ -20,6 +20,7 @@ struct dump {
 	uint64_t left; /* lines that may still be printed */
 
 	struct hl_model *m;
+	struct hl_roles roles;
 	struct hl_filter *filter;
 	bool missing; /* a chunk could not be read */
 	char *text;   /* for extras with long texts */
@@ -66,7 +67,7 @@ static int put_event(struct dump *d, const struct hl_event *e, uint64_t before)
 	}
 	if (!holds || !may_print(d))
 		return 0;
-	n = hl_dump_event(line, HL_DUMP_LINE, e);
+	n = hl_dump_event(line, HL_DUMP_LINE, e, &d->roles);
 	line[n] = '\n';
 	fwrite(line, 1, (size_t)n + 1, stdout);
 	return 0;
@@ -76,7 +77,7 @@ static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 {
 	size_t need = HL_DUMP_LINE + (x->text ? 4 * strlen(x->text) : 0);
 
-	if ((d->filter && !hl_filter_extra(d->filter, x, before)) || !may_print(d))
+	if ((d->filter && !hl_filter_extra(d->filter, d->m, x, before)) || !may_print(d))
 		return 0;
 	if (need > d->text_size) {
 		char *bigger = realloc(d->text, need);
@@ -86,7 +87,7 @@ static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 		d->text = bigger;
 		d->text_size = need;
 	}
-	hl_dump_extra(d->text, d->text_size, x);
+	hl_dump_extra(d->text, d->text_size, x, &d->roles);
 	puts(d->text);
 	return 0;
 }
@@ -115,7 +116,7 @@ static int put_all(struct dump *d)
 	struct hl_reader *r = hl_model_reader(d->m);
 	struct hl_chunk_events c = {0};
 	bool show = !isatty(1); /* lines that run past are progress enough */
-	int err = 0;
+	int err = hl_reader_roles(r, &d->roles.list, &d->roles.n);
 
 	hl_progress_begin("writing events");
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
@@ -160,6 +161,11 @@ static int run_dump(void *state, int argc, char **argv)
 		if (err)
 			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
 		hl_trace_file_warn(d->m);
+		if (hl_model_withholds(d->m))
+			hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are in sums only and in "
+				     "no line: see heaplapse log",
+				hl_model_info(d->m)->withheld.alloc_blocks,
+				hl_model_info(d->m)->totals.sums.alloc_blocks);
 		status = hl_trace_file_close(
 			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 		if (err)

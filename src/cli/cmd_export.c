@@ -105,6 +105,15 @@ static int check_options(struct export *e)
 			f->name,
 			e->question.quantity.option ? e->question.quantity.option
 						    : e->question.range.option);
+	if (e->question.pool && f->heap)
+		return hl_cli_usage("%s shows the heap over time: --pool does not apply", f->name);
+	if (e->grouped)
+		status = hl_question_check_group(&e->question, e->group);
+	if (status)
+		return status;
+	if (e->question.pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
+		return hl_cli_usage(
+			"--pool does not go with --group=snapshot, which is the heap's");
 	if (e->grouped && !(f->groups & 1u << e->group))
 		return hl_cli_usage("%s cannot be grouped by %s", f->name, hl_group_name(e->group));
 	if (f->binary && strcmp(e->output, "-") == 0 && isatty(STDOUT_FILENO))
@@ -142,11 +151,10 @@ static void warn(struct export *e, struct hl_model *m, const struct hl_export_jo
 {
 	char got[HL_TEXT_SIZE_MAX];
 
-	hl_trace_file_warn(m);
-	if (hl_model_info(m)->totals.events == 0)
-		hl_cli_error("no allocation is in the trace: either the program made none, or not "
-			     "where it was recorded");
-	if (x->moved)
+	hl_report_warn(m);
+	if (x->moved && hl_model_withholds(m))
+		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, true);
+	else if (x->moved)
 		hl_cli_error("a part of the trace cannot be read; what was exported goes up to %s",
 			hl_text_duration(got, x->to_ns));
 	e->question.moved |= x->moved;
@@ -197,7 +205,12 @@ static int export_trace(struct export *e, struct hl_model *m)
 	struct hl_strbuf why = {0}, choice = {0};
 	int err = 0, status = 0;
 
-	if (!hl_report_has_times(r, m, &why))
+	if (e->format->unweighted && hl_model_info(m)->totals.samples > 0) {
+		hl_cli_error("the recording is of samples, and %s has no place for how many "
+			     "blocks each of them stands for; pprof, dhat and svg have",
+			e->format->name);
+		status = HL_EXIT_IO;
+	} else if (!hl_report_has_times(r, m, &why))
 		status = hl_cli_usage("%s", hl_strbuf_str(&why));
 	hl_strbuf_fini(&why);
 	if (!status)
@@ -249,7 +262,6 @@ static int run_export(void *state, int argc, char **argv)
 		status = hl_trace_file_open(argc, argv, &m);
 	if (!status)
 		status = export_trace(e, m);
-	hl_question_fini(&e->question);
 	return status;
 }
 
@@ -262,7 +274,8 @@ static const struct hl_opt export_opts[] = {
 	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
 		set_cost},
-	{'g', "group", "GROUP:stack|function|site|file|module|thread|call|size|life|snapshot",
+	{'g', "group",
+		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
 		"a table instead of allocations, as report has it (csv)", set_group},
 	HL_CHOICE_OPTS,
 	HL_SYMBOL_OPTS,
@@ -286,11 +299,14 @@ const struct hl_cmd hl_cmd_export = {
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
 	"json, csv, heaptrack and dhat have the whole lives of the blocks that count, by\n"
-	"default all; massif and chrome show the whole run, and only a filter applies.\n"
+	"default all, and take a trace with every event; massif and chrome show the whole\n"
+	"run, and only a filter applies. A sample counts for what it stands for; only\n"
+	"heaptrack has no place for that, and such a trace is refused.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct export),
 	.init = init,
 	.run = run_export,
+	.fini = hl_question_fini,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/trace_file.h"
+#include "model/sums.h"
 #include "util/terminal.h"
 #include "views/text/text.h"
 
@@ -31,6 +32,8 @@ static int run_info(void *state, int argc, char **argv)
 	if (status)
 		return status;
 	hl_trace_file_verify(m, s->verify ? UINT64_MAX : VERIFY_BYTES);
+	if (s->verify && hl_sums_check(m))
+		hl_cli_error("the trace cannot be checked to its end: %s", hl_model_error(m));
 	if (o->json)
 		hl_json_info(stdout, m);
 	else

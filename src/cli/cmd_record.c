@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include "cli/target.h"
 #include "collect/collector.h"
 #include "util/procfs.h"
+#include "util/text.h"
 
 enum {
 	CANNOT_RECORD = 125,
@@ -45,8 +47,8 @@ struct session {
 	struct target target;
 	char library[PATH_MAX];
 	char gdb[PATH_MAX]; /* with --gdb */
-	char address[128], nonce[HL_NONCE_CHARS + 1];
-	int listen_fd, control_fd;
+	struct hl_listener listener;
+	int control_fd;
 	pid_t collector, child;
 	uint32_t regions, closed; /* of the child's own pid; under gdb of all */
 	HL_VEC(struct held_region) held;
@@ -55,36 +57,39 @@ struct session {
 	sigset_t old_mask;
 	pid_t group; /* in which we were started, and a shell looks for us */
 	struct itimerval timers[3];
+	siginfo_t pending[64]; /* signals that came for the program before it was there */
+	size_t n_pending;
 	struct sigaction old_chld;
 	int signal_fd;
 	pid_t watcher; /* while we are stopped */
 	int restarts;
-	bool settled; /* nothing of what has ended is still to be written */
+	bool settled;  /* nothing of what has ended is still to be written */
+	bool lives_on; /* somebody of ours runs on, and may start programs */
 };
 
 /* In the collector's own process: with all regions that we hold, if there was one before it. */
 static int run_collector(struct session *s, int control_fd)
 {
+	enum { OWN_FDS = 2 + HL_LISTEN_SOCKETS };
 	struct hl_collector_start start = {.settings = s->o->collect,
-		.listen_fd = s->listen_fd,
+		.listener = &s->listener,
 		.control_fd = control_fd,
 		.region_fd = -1,
 		.verbose = s->o->verbose && !s->o->quiet};
 	size_t n = s->held.len;
-	int *keep = calloc(n + 3, sizeof(*keep)), *fds = keep ? keep + 3 : NULL;
+	int *keep = calloc(n + OWN_FDS, sizeof(*keep)), *fds = keep ? keep + OWN_FDS : NULL;
 	uint64_t *pids = calloc(n + 1, sizeof(*pids));
 
 	if (!keep || !pids)
 		return -ENOMEM;
 	keep[0] = control_fd;
-	keep[1] = s->listen_fd;
-	keep[2] = s->o->collect.output.dir_fd;
+	keep[1] = s->o->collect.output.dir_fd;
+	memcpy(keep + 2, s->listener.fds, sizeof(s->listener.fds));
 	for (size_t i = 0; i < n; i++) {
 		fds[i] = s->held.data[i].fd;
 		pids[i] = s->held.data[i].pid;
 	}
-	hl_collector_detach(keep, n + 3);
-	memcpy(start.nonce, s->nonce, sizeof(start.nonce));
+	hl_collector_detach(keep, n + OWN_FDS);
 	/* What one before us has written lies under its name. */
 	start.settings.output.overwrite &= s->restarts == 0;
 	start.orphan_fds = fds;
@@ -116,7 +121,7 @@ static void run_gdb(struct session *s, const char *preload, char **argv)
 {
 	struct hl_gdb_start start = {.options = s->o->gdb_options,
 		.preload = preload,
-		.socket = s->address,
+		.socket = s->listener.address,
 		.program = s->target.path,
 		.args = argv};
 	char **command = hl_gdb_command(&start);
@@ -135,6 +140,27 @@ static void take_timers(struct session *s)
 		setitimer(i, &none, &s->timers[i]);
 }
 
+/* Signals are pending over an exec, not over a fork. What has come until now is the program's. */
+static void take_pending(struct session *s, bool collector_runs)
+{
+	struct timespec now = {0};
+	sigset_t set;
+
+	sigfillset(&set);
+	if (collector_runs)
+		sigdelset(&set, SIGCHLD); /* may tell of the collector */
+	while (s->n_pending < HL_ARRAY_LEN(s->pending) &&
+		sigtimedwait(&set, &s->pending[s->n_pending], &now) > 0)
+		s->n_pending++;
+}
+
+/* In the child, with all signals blocked. */
+static void give_pending(struct session *s)
+{
+	for (size_t i = 0; i < s->n_pending; i++)
+		syscall(SYS_rt_sigqueueinfo, getpid(), s->pending[i].si_signo, &s->pending[i]);
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -149,12 +175,13 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 	sigaction(SIGCHLD, &s->old_chld, NULL);
 	for (int i = ITIMER_REAL; i <= ITIMER_PROF; i++)
 		setitimer(i, &s->timers[i], NULL);
+	give_pending(s);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	if (s->o->gdb) {
 		run_gdb(s, preload, argv);
 	} else {
 		setenv("LD_PRELOAD", preload, 1);
-		setenv("HEAPLAPSE_SOCKET", s->address, 1);
+		setenv("HEAPLAPSE_SOCKET", s->listener.address, 1);
 		execv(s->target.path, argv);
 	}
 	err = errno;
@@ -188,6 +215,7 @@ static int start_child(struct session *s, int argc, char **argv)
 	char byte = 1;
 
 	take_timers(s);
+	take_pending(s, true);
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->child = fork()) < 0) {
 		hl_cli_error("cannot start %s: %s", argv[0], strerror(errno));
 		return CANNOT_RECORD;
@@ -199,6 +227,13 @@ static int start_child(struct session *s, int argc, char **argv)
 	close(go[0]);
 	close(failed[1]);
 	err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
+	if (!err && hl_churn_log_check(s->o, s->target.path) < 0) {
+		close(go[1]);
+		waitpid(s->child, &status, 0);
+		hl_cli_error("--churn-log: %s cannot be written; choose another place",
+			s->o->collect.output.churn_log);
+		return CANNOT_RECORD;
+	}
 	if (!err && write(go[1], &byte, 1) == 1) {
 		close(go[1]);
 		if (read(failed[0], &err, sizeof(err)) != sizeof(err))
@@ -228,6 +263,15 @@ static void let_go(struct session *s, uint64_t inode)
 		}
 }
 
+static void say_not_whole(const struct hl_note *closed)
+{
+	char n[HL_TEXT_SIZE_MAX];
+
+	hl_cli_error("the trace %s is not whole: %s; its last %s event%s are missing", closed->text,
+		strerror(-closed->value), hl_text_count(n, closed->events),
+		closed->events == 1 ? "" : "s");
+}
+
 static void read_notes(struct session *s)
 {
 	struct hl_note note;
@@ -251,14 +295,14 @@ static void read_notes(struct session *s)
 				s->last_err = note.value;
 			}
 			if (note.value)
-				hl_cli_error("the trace %s is not whole: %s", note.text,
-					strerror(-note.value));
+				say_not_whole(&note);
 			break;
 		case HL_NOTE_SNAPSHOT:
 			hl_cli_error("%s", note.text);
 			break;
 		case HL_NOTE_SETTLED:
 			s->settled = true;
+			s->lives_on = note.value != 0;
 			break;
 		case HL_NOTE_OVER:
 			/* A program that could not go on after all: no trace of it will come. */
@@ -362,10 +406,37 @@ static void leave_group(void)
 	waitpid(maker, NULL, 0);
 }
 
+/* True when we were, and were continued again. In a group that no shell looks after the kernel lets
+ * only SIGSTOP stop anyone. */
+static bool was_stopped_by(int sig)
+{
+	sigset_t one, pending;
+
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	signal(sig, SIG_DFL);
+	kill(getpid(), sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
+}
+
+/* By the signal that stopped the program, for a shell asks which. Where that stops nobody, the
+ * program stopped only because we had left its group: alone it would have gone on. */
+static void stop_like(const struct session *s, int sig)
+{
+	if (sig != SIGSTOP && was_stopped_by(sig))
+		return;
+	if (sig != SIGSTOP && getpgid(s->child) == s->group)
+		kill(s->child, SIGCONT);
+	else
+		kill(getpid(), SIGSTOP);
+}
+
 /* The program has stopped: so do we, that the shell sees it. Who continues us continues both; so
  * does who continues the group that we were started in, where a shell looks for us, even if the
  * program stops again at once. */
-static void stop_with_child(struct session *s)
+static void stop_with_child(struct session *s, int sig)
 {
 	pid_t us = getpid();
 
@@ -373,7 +444,7 @@ static void stop_with_child(struct session *s)
 	s->watcher = fork();
 	if (s->watcher == 0)
 		watch(us, s->child);
-	kill(us, SIGSTOP);
+	stop_like(s, sig);
 	if (s->watcher > 0) {
 		kill(s->watcher, SIGKILL);
 		waitpid(s->watcher, NULL, 0);
@@ -390,7 +461,7 @@ static bool reap(struct session *s, int *status)
 	while (waitpid(s->child, status, WNOHANG | WUNTRACED) == s->child) {
 		if (!WIFSTOPPED(*status))
 			return true;
-		stop_with_child(s);
+		stop_with_child(s, WSTOPSIG(*status));
 	}
 	return false;
 }
@@ -472,6 +543,7 @@ static int block_signals(struct session *s)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &s->old_mask);
+	take_pending(s, false);
 	/* Who ignores it, as some callers have us do, is never told of a child. */
 	sigaction(SIGCHLD, &normal, &s->old_chld);
 	s->signal_fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -487,7 +559,7 @@ static const struct hl_finding *problem_of(const struct session *s)
 /* 0, or an exit status with the reason printed. */
 static int find_gdb(struct session *s, const char *program)
 {
-	struct target gdb;
+	static struct target gdb;
 	int err = hl_target_find("gdb", &gdb);
 
 	memcpy(s->gdb, gdb.path, sizeof(s->gdb));
@@ -536,8 +608,9 @@ static int prepare(struct session *s, const char *program)
 		hl_cli_error("the current folder cannot be opened: %s", strerror(-err));
 		return CANNOT_RECORD;
 	}
-	s->listen_fd = hl_collector_listen(s->address, sizeof(s->address), s->nonce);
-	err = s->listen_fd < 0 ? s->listen_fd : block_signals(s);
+	err = block_signals(s); /* no signal shall end us between a folder and its removal */
+	if (!err)
+		err = hl_listener_open(&s->listener);
 	if (!err)
 		err = start_collector(s);
 	if (err) {
@@ -571,9 +644,10 @@ static void say_what_is_missing(const struct session *s, const char *program)
 		hl_cli_error("%s is recorded in part: %s; %s", program, why->what, why->remedy);
 }
 
-static int run_session(struct session *s, int argc, char **argv)
+/* 0 with what became of the program, or an exit status with the reason printed. */
+static int run_session(struct session *s, int argc, char **argv, int *status)
 {
-	int status, err = prepare(s, argv[0]);
+	int err = prepare(s, argv[0]);
 
 	if (err)
 		return err;
@@ -585,31 +659,35 @@ static int run_session(struct session *s, int argc, char **argv)
 		return err;
 	s->group = getpgrp();
 	leave_group();
-	status = wait_for_child(s);
-	wait_for_trace(s, status);
+	*status = wait_for_child(s);
+	wait_for_trace(s, *status);
 	if (s->regions == 0)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
 	else if (!s->o->quiet && (s->o->summary || isatty(2)))
 		hl_summary_print(s->last_path);
-	return leave_as(status);
+	return 0;
 }
 
 static int run_record(void *state, int argc, char **argv)
 {
 	struct record_options *given = state;
-	struct session s = {.o = given, .control_fd = -1, .listen_fd = -1};
-	int status;
+	static struct session s; /* too large for the stack that the program may have been given */
+	int status = 0, ended;
 
+	s = (struct session){.o = given, .control_fd = -1};
 	if (given->env_problem)
 		return hl_cli_usage("%s", given->env_problem);
 	if (argc == 0)
 		return hl_cli_usage(
 			"which program? for example: heaplapse record ./app --its-option");
-	status = run_session(&s, argc, argv);
+	ended = run_session(&s, argc, argv, &status);
+	/* Else the collector does it, when all have ended. */
+	if (!s.lives_on || s.collector < 0)
+		hl_listener_remove_folder(&s.listener);
 	hl_target_fini(&s.target);
 	hl_vec_free(&s.held);
-	return status;
+	return ended ? ended : leave_as(status);
 }
 
 static const struct hl_example record_examples[] = {

@@ -179,8 +179,9 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
-#define GROUP_VALUES "stack|function|site|file|module|thread|call|size|life|snapshot|process"
-#define SORT_VALUES  "bytes|blocks|average|name"
+#define GROUP_VALUES \
+	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
+#define SORT_VALUES "bytes|blocks|average|name"
 
 static const char *set_sort(void *state, const char *value)
 {
@@ -239,6 +240,19 @@ const char *hl_question_exclude_module(void *state, const char *value)
 	return add_name(&((struct hl_report *)state)->exclude_module, value);
 }
 
+const char *hl_question_pool(void *state, const char *value)
+{
+	struct hl_report *r = state;
+	struct hl_pattern_error error = {0};
+
+	hl_pattern_free(r->pool);
+	r->pool = NULL;
+	r->pool_name = value;
+	return hl_pattern_new(&r->pool, value, strlen(value), &error)
+		       ? "the name of a pool, a glob or /a regular expression/"
+		       : NULL;
+}
+
 static int excluded(const char *a, const char *a_value, const char *b, const char *b_value)
 {
 	return hl_cli_usage("%s%s%s and %s%s%s exclude each other", a, a_value ? "=" : "",
@@ -288,6 +302,33 @@ static int check_fragmentation(const struct hl_report *r)
 	return 0;
 }
 
+int hl_question_check_group(const struct hl_report *r, enum hl_group group)
+{
+	if (group == HL_GROUP_POOL && !r->pool)
+		return hl_cli_usage("--group=pool is about pools of the program: add "
+				    "--pool='*', or the name of one");
+	return 0;
+}
+
+/* Pools are looked at block by block: what goes by pages, snapshots and times is the heap's. */
+static int check_pool(const struct hl_report *r)
+{
+	for (size_t i = 0; i < r->parts.len; i++) {
+		const struct hl_report_part *p = &r->parts.data[i];
+		bool table = p->view == HL_REPORT_TABLE || p->view == HL_REPORT_ALL_BY;
+
+		int status = table ? hl_question_check_group(r, p->group) : 0;
+
+		if (status)
+			return status;
+		if (r->pool && (!table || p->group == HL_GROUP_SNAPSHOT))
+			return hl_cli_usage("--pool goes with the tree, --sizes, --lifetimes and "
+					    "--group, not with %s%s%s",
+				p->option, p->value ? "=" : "", p->value ? p->value : "");
+	}
+	return 0;
+}
+
 int hl_question_check(struct hl_report *r)
 {
 	int status;
@@ -318,6 +359,8 @@ static int check_options(struct hl_report *r)
 		status = check_parts(r);
 	if (!status)
 		status = check_fragmentation(r);
+	if (!status)
+		status = check_pool(r);
 	if (status)
 		return status;
 	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
@@ -326,10 +369,13 @@ static int check_options(struct hl_report *r)
 	return 0;
 }
 
-void hl_question_fini(struct hl_report *r)
+void hl_question_fini(void *state)
 {
+	struct hl_report *r = state;
+
 	hl_symbol_options_fini(&r->symbols);
 	hl_filter_free(r->filter);
+	hl_pattern_free(r->pool);
 	for (size_t i = 0; i < r->suppression_texts.len; i++)
 		free(r->suppression_texts.data[i]);
 	hl_vec_free(&r->suppression_texts);
@@ -354,9 +400,15 @@ static int run_report(void *state, int argc, char **argv)
 		status = hl_report_read_suppressions(r);
 	if (!status)
 		status = hl_report_traces(r, argc, argv);
+	return status;
+}
+
+static void fini_report(void *state)
+{
+	struct hl_report *r = state;
+
 	hl_vec_free(&r->parts);
 	hl_question_fini(r);
-	return status;
 }
 
 static const struct hl_opt report_opts[] = {
@@ -412,4 +464,5 @@ const struct hl_cmd hl_cmd_report = {
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct hl_report),
 	.run = run_report,
+	.fini = fini_report,
 };

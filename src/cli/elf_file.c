@@ -11,7 +11,7 @@
 #define STRINGS_MAX  (UINT64_C(256) << 20)
 #define SYMBOLS_MAX  (UINT64_C(512) << 20)
 #define DYNAMIC_MAX  4096u
-#define SYMBOLS_STEP 1024u
+#define SYMBOLS_STEP 128u /* they lie on the stack, which may be small */
 
 /* Reads [offset, offset + n) or nothing. */
 static bool read_at(int fd, void *buf, size_t n, uint64_t offset)

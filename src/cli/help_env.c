@@ -31,7 +31,14 @@ static const struct {
 		"servers to fetch missing debug files from; --debuginfod=no "
 		"does not"},
 	{"DEBUGINFOD_TIMEOUT", "SECONDS", "how long one file may take"},
+	{"HEAPLAPSE_SAMPLE_SEED", "N",
+		"record --mode=sample takes the same samples in each run of the same program, for "
+		"tests"},
 	{"PATH", "DIRS", "where record looks for the program, as a shell does"},
+	{"XDG_RUNTIME_DIR", "DIR",
+		"where record makes a folder for a socket, for programs in a network namespace of "
+		"their own"},
+	{"TMPDIR", "DIR", "the same, where that is not set (default /tmp)"},
 	{"LD_PRELOAD", "LIBRARIES", "what record finds there is loaded behind the recorder"},
 };
 

@@ -190,7 +190,7 @@ static void check_calls(struct hl_findings *f)
 static bool cpu_has(const char *flag)
 {
 	FILE *file = fopen("/proc/cpuinfo", "re");
-	char line[8192];
+	static char line[8192]; /* there may be little stack */
 	bool found = false;
 
 	while (file && !found && fgets(line, sizeof(line), file))

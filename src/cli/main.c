@@ -78,6 +78,8 @@ static int run(const struct hl_cmd *cmd, int argc, char **argv)
 		hl_help_full(cmd);
 	else if (!status)
 		status = cmd->run(state, n, operands);
+	if (cmd->fini)
+		cmd->fini(state);
 	free(state);
 	return status;
 }

@@ -92,7 +92,12 @@ static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 
 int hl_word_find(const char *list, const char *word)
 {
-	size_t len = strlen(word), n;
+	return hl_word_find_n(list, word, strlen(word));
+}
+
+int hl_word_find_n(const char *list, const char *word, size_t len)
+{
+	size_t n;
 
 	for (int i = 0;; i++) {
 		n = strcspn(list, "|");

@@ -60,7 +60,8 @@ static uint64_t number_of(const char *status, const char *name)
 
 struct found {
 	bool library, region;
-	uint64_t at; /* of the region in its memory */
+	uint64_t at;    /* of the region in its memory */
+	uint64_t inode; /* of its memfd */
 };
 
 static void find_ours(const char *maps, struct found *found)
@@ -71,9 +72,35 @@ static void find_ours(const char *maps, struct found *found)
 	while (line && line > maps && line[-1] != '\n')
 		line--;
 	if (line) {
+		unsigned long long inode = 0;
+
 		found->at = strtoull(line, NULL, 16);
 		found->region = true;
+		if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1)
+			found->inode = inode;
 	}
+}
+
+int hl_process_region(uint64_t pid, uint64_t *inode)
+{
+	int fd = hl_procfs_open(pid, "maps");
+	struct found found = {0};
+	char *maps;
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	close(fd);
+	maps = read_text(pid, "maps", NULL);
+	if (!maps || !*maps) { /* it has ended, or may not be read */
+		free(maps);
+		return -ESRCH;
+	}
+	find_ours(maps, &found);
+	free(maps);
+	if (!found.region)
+		return found.library ? -ENODATA : -ENOENT;
+	*inode = found.inode;
+	return 0;
 }
 
 struct rings {

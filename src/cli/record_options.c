@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/record_options.h"
+#include "cli/sizes.h"
 #include "ring/clock.h"
 
 #define FLAG_SETTER(name, statement)                            \
@@ -20,6 +22,7 @@
 	}
 
 FLAG_SETTER(set_output, o->output = value)
+FLAG_SETTER(set_churn_log, o->collect.output.churn_log = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
 FLAG_SETTER(set_gdb, o->gdb = true)
@@ -29,11 +32,13 @@ FLAG_SETTER(set_summary, o->summary = true)
 FLAG_SETTER(set_verbose, o->verbose = true)
 FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
+FLAG_SETTER(set_zero_memory, o->collect.flags |= HL_SET_ZERO; o->collect.keep.zero_memory = true)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
 
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
+#define TAGS_VALUES   "freeing|owner"
 
 static const char *set_unwind(void *state, const char *value)
 {
@@ -65,6 +70,53 @@ static const char *set_start(void *state, const char *value)
 	return HL_OPT_NOT_LISTED;
 }
 
+/* With "=BYTES" behind sample alone. */
+static const char *set_mode(void *state, const char *value)
+{
+	static const char expected[] = "trace, cull, count, tags, sample or sample=BYTES, a size "
+				       "from 1 to 4G such as 512K";
+	struct record_options *o = state;
+	size_t len = strcspn(value, "=");
+	int mode = len < 16 ? hl_word_find_n(HL_MODE_WORDS, value, len) : -1;
+
+	o->collect.sample_bytes = HL_SAMPLE_BYTES;
+	if (mode < 0 || (value[len] && mode != HL_MODE_SAMPLE))
+		return expected;
+	if (value[len] &&
+		!hl_size_parse(value + len + 1, 1, HL_SAMPLE_MAX, &o->collect.sample_bytes))
+		return expected;
+	o->collect.mode = (enum hl_mode)mode;
+	return NULL;
+}
+
+/* What the program's own memory is counted by is read by the recorder, from the environment. */
+static const char *pass_on(const char *name, const char *value)
+{
+	return setenv(name, value, 1) ? "within the memory there is" : NULL;
+}
+
+static const char *set_tags(void *state, const char *value)
+{
+	if (hl_word_find(TAGS_VALUES, value) < 0)
+		return HL_OPT_NOT_LISTED;
+	return pass_on("HEAPLAPSE_TAGS", value);
+}
+
+static const char *set_stats_json(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_JSON", value);
+}
+
+static const char *set_stats_dot(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_STATS_DOT", value);
+}
+
+static const char *set_snapshot_prefix(void *state, const char *value)
+{
+	return pass_on("HEAPLAPSE_SNAPSHOT_PREFIX", value);
+}
+
 /* A whole number with no more than the suffixes given. */
 static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -73,6 +125,15 @@ static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	return isdigit((unsigned char)text[0]) && !errno && !*end && *out >= min && *out <= max;
+}
+
+static const char *set_snapshot_interval(void *state, const char *value)
+{
+	uint64_t n;
+
+	if (!number(value, 0, 1000000000, &n))
+		return "a number of seconds";
+	return pass_on("HEAPLAPSE_SNAPSHOT_INTERVAL", value);
 }
 
 static const char *set_depth(void *state, const char *value)
@@ -106,16 +167,54 @@ static const char *set_max_wait(void *state, const char *value)
 static const char *set_memory(void *state, const char *value)
 {
 	struct record_options *o = state;
-	char *end;
-	uint64_t n = strtoull(value, &end, 10), unit = 1;
 
-	if (*end == 'K' || *end == 'M' || *end == 'G') {
-		unit = *end == 'K' ? 1024 : *end == 'M' ? 1u << 20 : 1u << 30;
-		end++;
+	return hl_size_parse(value, 1, SIZE_MAX, &o->collect.memory_limit)
+		       ? NULL
+		       : "a size such as 256M or 2G";
+}
+
+#define SIZE_SETTER(name, field, example, statement)                                    \
+	static const char *name(void *state, const char *value)                         \
+	{                                                                               \
+		struct record_options *o = state;                                       \
+		if (!hl_size_parse(value, 1, INT64_MAX, &o->collect.keep.field))        \
+			return "a number of bytes above 0, or a size such as " example; \
+		statement;                                                              \
+		return NULL;                                                            \
 	}
-	if (!isdigit((unsigned char)value[0]) || *end || n > UINT64_MAX / unit || n == 0)
-		return "a size such as 256M or 2G";
-	o->collect.memory_limit = n * unit;
+
+SIZE_SETTER(set_churn, churn_bytes, "1M", o->collect.keep.churn_given = true)
+SIZE_SETTER(set_at_live, at_live, "512M", (void)0)
+SIZE_SETTER(set_at_rss, at_rss, "512M", (void)0)
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static const char *set_every(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, HL_SNAPSHOT_GAP_NS, 24 * HOUR_NS, &o->collect.keep.every_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 500ms or 2min, from 10ms to 24h";
+}
+
+static const char *set_lifetime(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return hl_cli_duration(value, 1000, 24 * HOUR_NS, &o->collect.keep.lifetime_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 50ms or 2min, from 1us to 24h";
+}
+
+static const char *set_pending(void *state, const char *value)
+{
+	struct record_options *o = state;
+	uint64_t n;
+
+	if (!number(value, 16, 1u << 28, &n))
+		return "a number of events from 16 to 268435456";
+	o->collect.keep.pending_max = (uint32_t)n;
 	return NULL;
 }
 
@@ -134,6 +233,54 @@ static const char *set_clock(void *state, const char *value)
 	return HL_OPT_NOT_LISTED;
 }
 
+/* "USR1", "SIGUSR1" or 10. Not those that the kernel sends for what a program does wrong, that
+ * cannot be caught, or that every program hears in its usual life. */
+static bool parse_signal(const char *text, uint32_t *out)
+{
+	static const int not_these[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+		SIGABRT, SIGSYS, SIGCHLD, SIGCONT, SIGPIPE, SIGALRM, SIGPROF, SIGVTALRM, 32, 33};
+	uint64_t n = 0;
+
+	if (!number(text, 1, 64, &n)) {
+		text += strncmp(text, "SIG", 3) ? 0 : 3;
+		for (n = 64; n && (!sigabbrev_np((int)n) || strcmp(sigabbrev_np((int)n), text));
+			n--)
+			;
+	}
+	for (size_t i = 0; i < HL_ARRAY_LEN(not_these); i++)
+		if (n == (uint64_t)not_these[i])
+			return false;
+	*out = (uint32_t)n;
+	return n > 0;
+}
+
+#define SIGNAL_EXPECTED "a signal that a program has no other use for, such as USR1 or USR2"
+
+static const char *two_signals(const struct record_options *o)
+{
+	return o->collect.toggle_signal && o->collect.toggle_signal == o->collect.snapshot_signal
+		       ? "another one than that of the other option; each wants its own"
+		       : NULL;
+}
+
+static const char *set_toggle_signal(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!parse_signal(value, &o->collect.toggle_signal))
+		return SIGNAL_EXPECTED;
+	return two_signals(o);
+}
+
+static const char *set_snapshot_signal(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!parse_signal(value, &o->collect.snapshot_signal))
+		return SIGNAL_EXPECTED;
+	return two_signals(o);
+}
+
 const struct hl_opt hl_record_opts[] = {
 	{'o', "output", "FILE",
 		"write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% "
@@ -146,10 +293,56 @@ const struct hl_opt hl_record_opts[] = {
 		set_summary},
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
+	{0, "mode", "MODE",
+		"how much is kept: trace, every event (the default); cull, all but blocks that die "
+		"young; count, sums for each stack; sample[=BYTES], one allocation in so many "
+		"bytes (default 512K), from which all is estimated; tags, counters for each "
+		"scope of the program, and no events",
+		set_mode},
+	{0, "lifetime", "TIME",
+		"--mode=cull: blocks that die younger are kept as sums only (default 10s)",
+		set_lifetime},
+	{0, "pending", "N",
+		"--mode=cull: let at most N events wait for that, then write the oldest (default "
+		"262144)",
+		set_pending},
+	{0, "churn", "SIZE",
+		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
+		"--mode=count, else none)",
+		set_churn},
+	{0, "churn-log", "FILE",
+		"append each snapshot to FILE while the program runs, as heaplapse log prints it; "
+		"%p pid, %e program as for -o",
+		set_churn_log},
+	{0, "every", "SECONDS", "a snapshot every so many seconds", set_every},
+	{0, "at-live", "SIZE", "a snapshot when live bytes reach SIZE", set_at_live},
+	{0, "at-rss", "SIZE", "a snapshot when the resident set reaches SIZE", set_at_rss},
+	{0, "tags", TAGS_VALUES,
+		"mode tags: whom a free is charged to, the scope that frees (default) or the one "
+		"that owns the block",
+		set_tags},
+	{0, "stats-json", "FILE",
+		"mode tags: write the numbers of all scopes at exit, as JSON "
+		"(default " HL_RECORD_TAGS ")",
+		set_stats_json},
+	{0, "stats-dot", "FILE", "the same as a graph for graphviz", set_stats_dot},
+	{0, "snapshot-interval", "SECONDS", "mode tags: write them every so often too",
+		set_snapshot_interval},
+	{0, "snapshot-prefix", "PREFIX", "to PREFIX.0000.json and .dot, PREFIX.0001.json ...",
+		set_snapshot_prefix},
 	{0, "free-stacks", NULL, "record the stack of each free too", set_free_stacks},
 	{0, "mmap", NULL, "record the program's own mmap, munmap and mremap too", set_mmap},
-	{0, "start", START_VALUES, "off: record nothing until the program calls heaplapse_start()",
+	{0, "zero-memory", NULL,
+		"zero what malloc, new and their like give; what realloc adds is not",
+		set_zero_memory},
+	{0, "start", START_VALUES,
+		"off: record nothing until the program calls heaplapse_start(), or ctl says resume",
 		set_start},
+	{0, "toggle-signal", "SIGNAL",
+		"a SIGNAL to the program pauses and resumes recording, unless the program uses it "
+		"itself",
+		set_toggle_signal},
+	{0, "snapshot-signal", "SIGNAL", "and this one takes a snapshot", set_snapshot_signal},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
 	{0, "depth", "N",
@@ -159,7 +352,9 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "unwind", UNWIND_VALUES, "full: walk every stack from scratch (slow, for doubt)",
 		set_unwind},
 	{0, "max-wait", "SECONDS",
-		"longest wait for a slow disk before events are dropped and counted (default 10)",
+		"longest wait for a slow disk, or for a collector that gets no CPU, before events "
+		"are "
+		"dropped and counted (default 10)",
 		set_max_wait},
 	{0, "collector-memory", "SIZE",
 		"keep the table of live blocks in memory up to SIZE, then in a file beside the "
@@ -185,6 +380,9 @@ static void set_defaults(struct record_options *o)
 	o->collect.depth_outer = 128;
 	o->collect.max_wait_ms = 10000;
 	o->collect.memory_limit = 256u << 20;
+	o->collect.keep.lifetime_ns = UINT64_C(10000000000);
+	o->collect.keep.pending_max = HL_PENDING_DEFAULT;
+	o->collect.keep.churn_bytes = HL_CHURN_DEFAULT;
 	o->collect.clock = hl_ring_counter_is_sound() ? HL_CLOCK_TSC : HL_CLOCK_COUNTER;
 	o->collect.output.dir_fd = -1;
 }
@@ -224,18 +422,36 @@ static const char *read_env(struct record_options *o)
 void hl_record_init(void *options)
 {
 	struct record_options *o = options;
+	const char *seed =
+		getenv("HEAPLAPSE_SAMPLE_SEED"); /* for tests: the same samples each time */
 
 	set_defaults(o);
+	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;
 	o->env_problem = read_env(o);
+}
+
+/* Counters that nobody writes anywhere would be gone with the program. */
+static void settle_tags(const struct record_options *o)
+{
+	static const char *const places[] = {
+		"HEAPLAPSE_STATS_JSON", "HEAPLAPSE_STATS_DOT", "HEAPLAPSE_SNAPSHOT_PREFIX"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++)
+		if (getenv(places[i]))
+			return;
+	if (o->collect.mode == HL_MODE_TAGS)
+		(void)setenv("HEAPLAPSE_STATS_JSON", HL_RECORD_TAGS, 1);
 }
 
 int hl_record_settle(struct record_options *o)
 {
+	settle_tags(o);
 	if (!o->output)
 		o->output = HL_RECORD_PATTERN;
 	o->collect.output.pattern = o->output;
 	o->collect.output.overwrite = o->overwrite;
 	o->collect.output.anywhere = o->force;
+	hl_churn_log_prepare(o);
 	o->collect.output.dir_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return o->collect.output.dir_fd < 0 ? -errno : 0;
 }

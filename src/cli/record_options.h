@@ -24,11 +24,18 @@ struct record_options {
 extern const struct hl_opt hl_record_opts[];
 
 #define HL_RECORD_PATTERN "heaplapse.%e.%p.hlt"
+#define HL_RECORD_TAGS    "heaplapse.tags.%p.json"
 
 /* What holds before any option: the defaults, and HEAPLAPSE_FOO_BAR for --foo-bar. */
 void hl_record_init(void *options);
 /* HEAPLAPSE_FOO_BAR for "foo-bar". */
 void hl_record_env_name(char *to, size_t n, const char *long_name);
+/* --churn-log: before the collector starts; and could FILE be written? 0 or -errno. */
+void hl_churn_log_prepare(struct record_options *o);
+int hl_churn_log_check(const struct record_options *o, const char *program);
+/* hl_output_settings.follow */
+int hl_churn_log_start(
+	const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace);
 /* After all options: the folder of the output is opened. 0 or -errno. */
 int hl_record_settle(struct record_options *o);
 /* Why no trace can be written, and what to do, in one sentence. err: hl_output_check's; how: what

@@ -72,11 +72,15 @@ struct hl_report {
 	hl_report_names filter_exprs, suppression_files;
 	hl_report_names include_function, exclude_function, include_module, exclude_module;
 
+	const char *pool_name;   /* --pool; NULL: the heap */
+	struct hl_pattern *pool; /* the same */
+	char heading[256];
 	struct hl_filter *filter;             /* NULL: all */
 	struct hl_suppressions *suppressions; /* of the trace that is shown; NULL: none */
 	HL_VEC(char *) suppression_texts;     /* of the files */
 	struct hl_report_made *sites; /* the list of sites, where it was made before its turn */
 	struct hl_json json;
+	size_t most_nodes;     /* of each tree as JSON; 0: all */
 	struct hl_value total; /* of all traces */
 	bool among;            /* there are several */
 	bool moved;            /* what is shown of this trace is not what was asked for */
@@ -96,6 +100,7 @@ const char *hl_question_temporary(void *state, const char *value);
 const char *hl_question_growth(void *state, const char *value);
 const char *hl_question_range(void *state, const char *value);
 const char *hl_question_filter(void *state, const char *value);
+const char *hl_question_pool(void *state, const char *value);
 const char *hl_question_include_function(void *state, const char *value);
 const char *hl_question_exclude_function(void *state, const char *value);
 const char *hl_question_include_module(void *state, const char *value);
@@ -103,7 +108,9 @@ const char *hl_question_exclude_module(void *state, const char *value);
 const char *hl_question_suppressions(void *state, const char *value);
 const char *hl_question_no_defaults(void *state, const char *value);
 int hl_question_check(struct hl_report *r);
-void hl_question_fini(struct hl_report *r);
+/* The same of a table's group. */
+int hl_question_check_group(const struct hl_report *r, enum hl_group group);
+void hl_question_fini(void *state);
 /* clang-format off */
 #define HL_QUESTION_OPTS(peak_help) \
 	{0, "peak", NULL, peak_help, hl_question_peak}, \
@@ -116,6 +123,8 @@ void hl_question_fini(struct hl_report *r);
 	{0, "range", "A..B", "allocated or temporary only from A to B", hl_question_range}
 #define HL_CHOICE_OPTS \
 	{0, "filter", "EXPR", "only blocks that fit EXPR, see below; again: and", hl_question_filter}, \
+	{0, "pool", "NAME", "blocks of the program's own pools of this name, not the heap's", \
+		hl_question_pool}, \
 	{'i', "include-function", "NAME", "only stacks with such a function; again: or", \
 		hl_question_include_function}, \
 	{'x', "exclude-function", "NAME", "no stacks with such a function", \
@@ -133,6 +142,7 @@ void hl_question_fini(struct hl_report *r);
 	"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n" \
 	"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n" \
 	"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n" \
+	"  tag:render/*  thread:decoder  -tag:* (in no scope)\n" \
 	"  A name is a part of it, a glob or /a regular expression/; a word alone is\n" \
 	"  a part of a function's name. fn: also means the called function (malloc).\n" \
 	"  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n" \
@@ -141,8 +151,10 @@ void hl_question_fini(struct hl_report *r);
 /* What the model is asked, once the filter and the suppressions are made; how a head would put it;
  * and whether the trace has the times that are asked for: false with a sentence. */
 struct hl_query hl_report_query(const struct hl_report *r);
-const char *hl_report_heading(const struct hl_report *r, struct hl_model *m);
+const char *hl_report_heading(struct hl_report *r, struct hl_model *m);
 bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why);
+/* Says what is missing from the trace. */
+void hl_report_warn(struct hl_model *m);
 /* Says that an answer is of another moment than was asked for, if it is. */
 void hl_report_warn_moved(struct hl_report *r, struct hl_model *m, const struct hl_query *q,
 	uint64_t got_ns, bool moved);

@@ -14,7 +14,7 @@
 #include "util/text.h"
 
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
-const char *hl_report_heading(const struct hl_report *r, struct hl_model *m)
+static const char *heading_of_heap(const struct hl_report *r, struct hl_model *m)
 {
 	switch (r->what) {
 	case HL_REPORT_NOTHING:
@@ -36,6 +36,16 @@ const char *hl_report_heading(const struct hl_report *r, struct hl_model *m)
 						   : "live";
 	}
 	return "";
+}
+
+const char *hl_report_heading(struct hl_report *r, struct hl_model *m)
+{
+	const char *what = heading_of_heap(r, m);
+
+	if (!r->pool_name)
+		return what;
+	snprintf(r->heading, sizeof(r->heading), "pool %s: %s", r->pool_name, what);
+	return r->heading;
 }
 
 #define PAGE_LEAST 40
@@ -80,6 +90,7 @@ struct hl_query hl_report_query(const struct hl_report *r)
 		.from = r->from,
 		.to = r->at,
 		.filter = r->filter,
+		.pool = r->pool,
 		.suppressions = r->suppressions,
 		.temporary_ns = r->temporary_ns};
 
@@ -165,7 +176,7 @@ int hl_report_tree(
 		err = hl_tree_build(&t, m, a, &tree_opts);
 	if (err)
 		return err;
-	err = r->common.json ? hl_json_tree(&r->json, m, a, &t)
+	err = r->common.json ? hl_json_tree(&r->json, m, a, &t, r->most_nodes)
 			     : hl_text_tree(stdout, m, a, &t, &opts);
 	hl_tree_fini(&t);
 	return err;
@@ -231,6 +242,8 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 
 	if (!err)
 		note_answer(r, m, &q, &x->a);
+	if (!err && r->common.json && r->pool_name)
+		hl_json_key_string(&r->json, "pool", r->pool_name);
 	if (!err && r->view == HL_REPORT_TREE)
 		err = hl_report_tree(r, m, &x->a, hl_report_heading(r, m));
 	else if (!err && x == &now)

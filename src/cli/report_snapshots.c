@@ -9,9 +9,21 @@
 #include "util/text.h"
 #include "util/wrap.h"
 
+/*
+ * Each snapshot is a tree of its own, so that what is written and the time it takes grow with
+ * snapshots times nodes: a small file can have thousands of both. What programs really do is far
+ * below these.
+ */
+#define NODES_MOST      (1u << 20) /* of all snapshots as JSON, shared out evenly, */
+#define NODES_LEAST     100u       /* but so many for each */
+#define STEPS_MOST      (UINT64_C(1) << 27)
+#define STEPS_SNAPSHOT  65536u /* beside one for each node of the trace */
+#define SNAPSHOTS_LEAST 100u
+
 struct snapshots {
 	const struct hl_mark *marks;
 	HL_VEC(size_t) at; /* numbers of marks, from 1 */
+	size_t left_out;
 };
 
 static int find_snapshots(struct hl_model *m, struct snapshots *s)
@@ -24,6 +36,33 @@ static int find_snapshots(struct hl_model *m, struct snapshots *s)
 			err = hl_vec_push(&s->at, i + 1);
 	}
 	return err;
+}
+
+/* The first ones, as many as there is time for. */
+static void limit_snapshots(struct hl_report *r, struct hl_model *m, struct snapshots *s)
+{
+	/* With a filter each takes all events up to it. */
+	uint64_t events = r->filter ? hl_model_info(m)->totals.events : 0;
+	uint64_t each = STEPS_SNAPSHOT + hl_model_n_nodes(m) + events;
+	uint64_t most;
+	char shown[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+
+	if (r->view == HL_REPORT_CUMULATIVE)
+		return;
+	if (r->view == HL_REPORT_DELTAS)
+		each *= 3; /* what was live before and after, too */
+	most = each < STEPS_MOST ? STEPS_MOST / each : 0;
+	most = most < SNAPSHOTS_LEAST ? SNAPSHOTS_LEAST : most;
+	if (s->at.len > most) {
+		hl_cli_error("shown are the first %s of %s snapshots; --at @mark:NAME shows any",
+			hl_text_count(shown, most), hl_text_count(all, s->at.len));
+		s->left_out = s->at.len - most;
+		s->at.len = most;
+	}
+	if (s->at.len > 0)
+		r->most_nodes = NODES_MOST / s->at.len;
+	if (r->most_nodes < NODES_LEAST)
+		r->most_nodes = NODES_LEAST;
 }
 
 /* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
@@ -131,6 +170,8 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 	else if (!err && s.at.len == 1 && r->view == HL_REPORT_CUMULATIVE)
 		hl_cli_error("the program made one snapshot, and a change is from one to another: "
 			     "--snapshots shows what was live then");
+	if (!err)
+		limit_snapshots(r, m, &s);
 	if (r->common.json) {
 		hl_json_key(&r->json, "snapshots");
 		hl_json_begin_array(&r->json);
@@ -142,8 +183,11 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 			putchar('\n');
 		err = show_snapshot(r, m, &s, i - 1, i);
 	}
-	if (r->common.json)
+	if (r->common.json) {
 		hl_json_end_array(&r->json);
+		hl_json_key_u64(&r->json, "snapshots_left_out", s.left_out);
+	}
+	r->most_nodes = 0;
 	hl_vec_free(&s.at);
 	return err;
 }

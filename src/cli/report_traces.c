@@ -19,7 +19,7 @@
 #define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
 
 /* What the reader of the numbers must know about all of them. */
-static void warn(struct hl_model *m)
+void hl_report_warn(struct hl_model *m)
 {
 	hl_trace_file_warn(m);
 	if (hl_model_info(m)->totals.events == 0)
@@ -203,9 +203,11 @@ static int report_one(struct hl_report *r, struct hl_model *m)
 	if (!status)
 		status = prepare(r, m);
 	if (!status) {
-		warn(m);
+		hl_report_warn(m);
 		begin_document(r);
 		err = show(r, m);
+		if (err && r->common.json)
+			hl_json_key_string(&r->json, "error", hl_model_error(m));
 		end_document(r);
 	}
 	return finish(r, m, status, err);
@@ -239,7 +241,7 @@ static int report_among(struct hl_report *r, struct hl_model *m, const char *fil
 	int err = 0, status = prepare(r, m);
 
 	if (!status) {
-		warn(m);
+		hl_report_warn(m);
 		begin_process(r, m, file);
 		err = hl_report_has_times(r, m, &why) ? show(r, m)
 						      : show_nothing(r, m, hl_strbuf_str(&why));

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include "util/text.h"
 
 #define COST_MIN_NS UINT64_C(100000000)
+#define STACK_BYTES (8u << 20)
 
 static const char *style(enum hl_style s)
 {
@@ -64,8 +68,8 @@ static int ask_kept(struct hl_model *m, struct hl_value *kept)
 	if (!err)
 		err = hl_model_query(m, &q, &a);
 	if (!err) {
-		*kept = (struct hl_value){hl_sums_live_bytes(sums) - a.total.bytes,
-			hl_sums_live_blocks(sums) - a.total.blocks};
+		*kept = (struct hl_value){.bytes = hl_sums_live_bytes(sums) - a.total.bytes,
+			.blocks = hl_sums_live_blocks(sums) - a.total.blocks};
 		hl_answer_fini(&a);
 	}
 	hl_suppressions_free(q.suppressions);
@@ -132,10 +136,13 @@ static void print_cost(const struct hl_trace_info *info)
 	uint64_t lanes = hl_min_u64(info->threads, cpus > 0 ? (uint64_t)cpus : 1);
 	double run = (double)info->end.duration_ns, all = run * (double)(lanes ? lanes : 1);
 	char value[HL_TEXT_SIZE_MAX], more[128];
+	double share;
 
 	if (!info->has_end || c->hook_ns == 0 || info->end.duration_ns < COST_MIN_NS)
 		return;
-	snprintf(value, sizeof(value), "%.1f%%", (double)(c->hook_ns + c->wait_ns) * 100 / all);
+	/* An estimate from samples: on a busy machine the sum may come out above the whole. */
+	share = (double)(c->hook_ns + c->wait_ns) * 100 / all;
+	snprintf(value, sizeof(value), "%.1f%%", share < 99.9 ? share : 99.9);
 	snprintf(more, sizeof(more),
 		"of the run, about, was heaplapse (%.1f%% waiting); its collector: %.0f%% of a CPU",
 		(double)c->wait_ns * 100 / all, (double)c->collector_ns * 100 / run);
@@ -164,12 +171,12 @@ static void put_word(struct hl_strbuf *b, const char *word)
 	hl_strbuf_putc(b, '\'');
 }
 
-static void next_step(const char *before, const char *option, const char *path, const char *what)
+static void next_step(const char *before, const char *command, const char *path, const char *what)
 {
 	struct hl_strbuf raw = {0}, line = {0};
 
 	put_word(&raw, program_invocation_name);
-	hl_strbuf_printf(&raw, " report%s ", option);
+	hl_strbuf_printf(&raw, " %s ", command);
 	put_word(&raw, path);
 	hl_text_escape(&line, hl_strbuf_str(&raw));
 	fprintf(stderr, "  %-6s%s  %s# %s%s\n", before, hl_strbuf_str(&line), style(HL_STYLE_DIM),
@@ -194,24 +201,47 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 	fprintf(stderr, "  %-12s%s (%s)\n", "trace", hl_strbuf_str(&shown),
 		hl_text_bytes(size, info->file_bytes));
 	hl_strbuf_fini(&shown);
-	next_step("next:", "", path, "who held the memory at the peak");
+	next_step("next:", "report", path, "who held the memory at the peak");
 	if (leaks)
-		next_step("", " --leaks", path, "what was never freed");
+		next_step("", "report --leaks", path, "what was never freed");
 	if (churns(&info->totals))
-		next_step("", " --temporary", path, "who made blocks only to free them at once");
+		next_step("", "report --temporary", path,
+			"who made blocks only to free them at once");
 }
 
-void hl_summary_print(const char *path)
+/* Nothing but counters, which the program has written itself. */
+static bool print_tags(const struct hl_trace_info *info)
 {
+	const char *stats = getenv("HEAPLAPSE_STATS_JSON"),
+		   *pid = stats ? strstr(stats, "%p") : NULL;
+	char path[PATH_MAX];
+
+	if (pid && snprintf(path, sizeof(path), "%.*s%" PRIu64 "%s", (int)(pid - stats), stats,
+			   info->meta.pid, pid + 2) < (int)sizeof(path))
+		stats = path;
+	if (!info->meta.mode || strcmp(info->meta.mode, "tags") != 0 || info->totals.events)
+		return false;
+	if (stats && *stats)
+		next_step("next:", "tags", stats, "what each scope of the program holds");
+	return true;
+}
+
+static void *print_all(void *arg)
+{
+	const char *path = arg;
 	struct hl_reader_refusal why;
 	struct hl_model *m;
 	struct rest rest;
 
 	if (hl_model_open(&m, path, &why) < 0) {
 		hl_cli_error("%s", why.text);
-		return;
+		return NULL;
 	}
 	print_head(hl_model_info(m));
+	if (print_tags(hl_model_info(m))) {
+		hl_model_close(m);
+		return NULL;
+	}
 	print_peak(&hl_model_info(m)->totals);
 	rest = rest_of(m);
 	print_rest(m, &rest);
@@ -219,4 +249,24 @@ void hl_summary_print(const char *path)
 	print_cost(hl_model_info(m));
 	print_place(m, path, rest.left.blocks > 0);
 	hl_model_close(m);
+	return NULL;
+}
+
+/* Finding names takes libdw some 100 KiB of stack, and ours may be as small as the program's: a
+ * thread has what it is given. */
+void hl_summary_print(const char *path)
+{
+	void *arg = (void *)(uintptr_t)path;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (!err)
+		err = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!err)
+		err = pthread_create(&thread, &attr, print_all, arg);
+	if (err)
+		print_all(arg);
+	else
+		pthread_join(thread, NULL);
 }

@@ -17,8 +17,8 @@
 #include "cli/elf_file.h"
 #include "cli/target.h"
 
-#define HEAD_BYTES   4096u
-#define SCRIPT_DEPTH 5 /* the kernel goes as far */
+#define HEAD_BYTES   1024u /* the kernel reads 256 of a script */
+#define SCRIPT_DEPTH 5     /* the kernel goes as far */
 
 /* 0 or -errno, as exec would find it. */
 static int try_executable(const char *path)
@@ -166,24 +166,21 @@ static void judge_privileges(int fd, struct target *t)
 
 static void judge(const char *path, struct target *t, int depth);
 
-/* The first word that is no option and sets no variable, found in PATH: what env will run. */
-static bool behind_env(char *words, char *path, size_t n)
+/* The first word that is no option and sets no variable, found in PATH: what env will run, for the
+ * caller to free; NULL: none. */
+static char *behind_env(char *words)
 {
-	struct target found = {.path = ""};
+	static struct target found; /* `record` may have little stack */
 	char *rest, *word = strtok_r(words, " \t\r", &rest);
 
 	while (word && (word[0] == '-' || strchr(word, '=')))
 		word = strtok_r(NULL, " \t\r", &rest);
-	if (!word || find_in_path(word, &found) < 0)
-		return false;
-	snprintf(path, n, "%s", found.path);
-	return true;
+	return word && find_in_path(word, &found) == 0 ? strdup(found.path) : NULL;
 }
 
 static void judge_script(char *head, struct target *t, int depth)
 {
-	char *name = head + 2 + strspn(head + 2, " \t"), *base, *words;
-	char path[PATH_MAX];
+	char *name = head + 2 + strspn(head + 2, " \t"), *base, *words, *path = NULL;
 
 	t->is_script = true;
 	name[strcspn(name, "\n")] = '\0';
@@ -199,10 +196,10 @@ static void judge_script(char *head, struct target *t, int depth)
 			"name a program as interpreter in the first line");
 	}
 	base = strrchr(name, '/');
-	if (strcmp(base ? base + 1 : name, "env") == 0 && behind_env(words, path, sizeof(path)))
-		judge(path, t, depth - 1);
-	else
-		judge(name, t, depth - 1);
+	if (strcmp(base ? base + 1 : name, "env") == 0)
+		path = behind_env(words);
+	judge(path ? path : name, t, depth - 1);
+	free(path);
 }
 
 static void judge(const char *path, struct target *t, int depth)

@@ -53,13 +53,18 @@ static const char *newest(const glob_t *found)
 	return best;
 }
 
+/* The one trace of this command, for messages about it; several are told apart by hl_cli_about. */
+static char opened[4096];
+
 /* 0, or an exit status with a message. */
 static int open_path(const char *path, struct hl_model **m)
 {
 	struct hl_reader_refusal why = {0};
 
-	if (hl_model_open(m, path, &why) == 0)
+	if (hl_model_open(m, path, &why) == 0) {
+		snprintf(opened, sizeof(opened), "%s", path);
 		return 0;
+	}
 	hl_cli_error("%s", why.text);
 	return HL_EXIT_IO;
 }
@@ -139,6 +144,7 @@ static void what_is_missing(struct hl_strbuf *b, const struct hl_trace_info *i)
 	add_reason(b, i->meta.start_off,
 		"what happened before the program switched recording on (--start=off)");
 	add_reason(b, i->stops, "what happened while the program had switched recording off");
+	add_reason(b, i->pauses, "what was allocated while recording was paused");
 }
 
 static void say_missing(struct hl_model *m, const char *more)
@@ -172,7 +178,10 @@ int hl_trace_file_close(struct hl_model *m, const struct hl_trace_opts *opts, co
 
 int hl_trace_file_failed(struct hl_model *m)
 {
+	if (opened[0])
+		hl_cli_about(opened);
 	hl_cli_error("%s", hl_model_error(m));
+	hl_cli_about(NULL);
 	hl_model_close(m);
 	return HL_EXIT_IO;
 }

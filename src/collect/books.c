@@ -4,22 +4,27 @@
  * An event is applied only if the state of its address allows it: an allocation where nothing
  * lives, a free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit
  * is parked for that long; if what it waits for does not come, it is an implicit or an unknown free
- * and counted as that, never folded into another number.
+ * and counted as that, never folded into another number. After a pause, a stop or among samples a
+ * free may be of a block that nobody told us of: it does not wait, and is counted apart.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/hash.h"
 #include "collect/books.h"
+#include "collect/names.h"
+#include "collect/region.h"
+#include "collect/weigh.h"
+#include "ring/filter.h"
 #include "ring/record.h"
 
 #define WINDOW      4096u
 #define FETCH_AHEAD 8u
 /* Honest programs have a few of these; hostile ones do not get more. */
-#define PARKED_MAX  4096u
-#define MOVES_MAX   4096u
-#define SIZE_MAX_48 ((UINT64_C(1) << 48) - 1)
+#define PARKED_MAX 4096u
+#define MOVES_MAX  4096u
 
 /* The trace's time of a stamp: in units, never falling. */
 static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
@@ -32,7 +37,7 @@ static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 	return p->last_time;
 }
 
-static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
+uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f)
 {
 	if (f->thread == UINT32_MAX) {
 		struct hl_feed *other = hl_feed_other(f);
@@ -40,16 +45,35 @@ static uint32_t thread_of(struct hl_proc *p, struct hl_feed *f)
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
-		f->thread = p->n_threads++;
+		f->thread = p->n_roles++;
+		hl_names_meet(f, p->last_stamp);
 	}
 	return f->thread;
+}
+
+/* What a block stands for, at its birth as at its end. */
+hl_inline struct hl_weight weight_of(const struct hl_proc *p, const struct hl_live_entry *b)
+{
+	uint32_t rate = hl_live_rate(b);
+
+	if (hl_likely(!rate))
+		return (struct hl_weight){1, hl_live_size(b)};
+	return hl_weigh(hl_live_size(b), p->steering->rates[rate],
+		hl_hash_pair(b->addr, hl_live_birth_ns(b)), p->salt);
+}
+
+/* Who did it, and in which scope. */
+static uint32_t role_of(struct hl_proc *p, const struct hl_pending *e)
+{
+	return hl_likely(e->role == UINT32_MAX) ? hl_books_thread(p, e->feed) : e->role;
 }
 
 static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
 	uint8_t func, uint8_t flags)
 {
-	uint32_t thread = thread_of(p, e->feed);
+	uint32_t thread = role_of(p, e);
 	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
+	struct hl_weight weight = weight_of(p, b);
 	struct hl_event event = {
 		.op = HL_OP_FREE,
 		.func = func,
@@ -63,17 +87,42 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 		.free_node = e->type == HL_REC_FREE_STACK ? e->node : HL_NODE_NONE,
 		.thread = thread,
 		.birth_thread = hl_live_thread(b),
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
 
-	(void)hl_writer_add_event(p->writer, &event);
+	p->n_frees++;
+	if (hl_unlikely(b->size_birth & HL_LIVE_FILTERED))
+		hl_filter_remove(p->filter, b->addr);
+	hl_keep_free(p, &event);
+}
+
+/* The program has put a sample there itself. */
+static void put_in_filter(struct hl_proc *p, struct hl_live_entry *b, bool is_there)
+{
+	if (!is_there)
+		hl_filter_add(p->filter, b->addr);
+	b->size_birth |= HL_LIVE_FILTERED;
+}
+
+static void fill_in(void *arg, struct hl_live_entry *b)
+{
+	if (!(b->size_birth & HL_LIVE_FILTERED))
+		put_in_filter(arg, b, false);
+}
+
+void hl_books_fill_filter(struct hl_proc *p)
+{
+	hl_live_change_each(&p->live, fill_in, p);
 }
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
 	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
-	uint32_t thread = thread_of(p, e->feed);
-	uint64_t size = e->size < SIZE_MAX_48 ? e->size : SIZE_MAX_48;
+	uint32_t thread = role_of(p, e);
+	uint64_t size = e->size < HL_LIVE_SIZE_MAX ? e->size : HL_LIVE_SIZE_MAX;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
+	struct hl_weight weight;
 	struct hl_event event;
 
 	if (hl_unlikely(!block)) {
@@ -81,9 +130,12 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		p->counters.dropped_events++;
 		return;
 	}
-	block->ordinal_thread = p->n_allocs << 24 | (thread & 0xffffff);
+	block->ordinal_thread = thread & 0xffffff;
 	block->size_birth = size << 16 | ((units >> 32) & 0xffff);
-	block->birth_node = units << 32 | e->node;
+	block->birth_node = units << 32 | (uint32_t)e->rate << 26 | (e->node & HL_LIVE_NODE_MASK);
+	if (hl_unlikely(e->rate || (p->steering && p->steering->mode == HL_MODE_SAMPLE)))
+		put_in_filter(p, block, e->rate);
+	weight = weight_of(p, block);
 	event = (struct hl_event){
 		.op = HL_OP_ALLOC,
 		.func = e->func,
@@ -91,12 +143,14 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.time_ns = time,
 		.addr = e->addr,
 		.size = size,
-		.ordinal = p->n_allocs++,
 		.node = e->node,
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
-	(void)hl_writer_add_event(p->writer, &event);
+	p->n_allocs++;
+	hl_keep_alloc(p, &event, block);
 }
 
 static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t addr)
@@ -106,6 +160,10 @@ static void unknown_free(struct hl_proc *p, const struct hl_pending *e, uint64_t
 		.value = p->forked,
 		.node = HL_NODE_NONE};
 
+	if (p->gaps && !p->forked) {
+		p->counters.unrecorded_frees++;
+		return;
+	}
 	if (p->forked)
 		p->counters.inherited_frees++;
 	else
@@ -172,7 +230,9 @@ static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_p
 		hl_live_remove_found(&p->live);
 		return true;
 	}
-	if (may_park)
+	/* Where blocks come unrecorded, most such frees are theirs; the next that gets the address,
+	 * perhaps at once, must not be taken for what was freed. */
+	if (may_park && !p->gaps)
 		return false;
 	unknown_free(p, e, e->addr);
 	return true;
@@ -274,11 +334,14 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 
 void hl_proc_settle(struct hl_proc *p)
 {
+	hl_keep_release(p, p->last_time);
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
 		if (i + FETCH_AHEAD < p->n_pending)
 			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
+		if (hl_unlikely(p->keep.n_waiting > 0))
+			hl_keep_release(p, p->last_time);
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (!apply(p, e, true)) {
@@ -302,13 +365,21 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 		return;
 	}
 	x.time_ns = time_of(p, stamp);
-	x.thread = thread_of(p, f);
+	x.thread = f->role != UINT32_MAX ? f->role : hl_books_thread(p, f);
 	x.text = copy;
-	(void)hl_output_add_extra(p->output, &x);
+	hl_keep_extra(p, &x);
 	free(copy);
 }
 
+void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp)
+{
+	hl_proc_settle(p);
+	(void)hl_books_thread(p, f);
+	(void)time_of(p, stamp);
+}
+
 struct live_list {
+	const struct hl_proc *proc;
 	struct hl_live_block *blocks;
 	size_t n;
 };
@@ -316,6 +387,7 @@ struct live_list {
 static void add_live(void *arg, const struct hl_live_entry *e)
 {
 	struct live_list *list = arg;
+	struct hl_weight weight = weight_of(list->proc, e);
 
 	list->blocks[list->n++] = (struct hl_live_block){
 		.addr = e->addr,
@@ -324,6 +396,8 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 		.birth_ns = hl_live_birth_ns(e),
 		.node = hl_live_node(e),
 		.thread = hl_live_thread(e),
+		.blocks = weight.blocks,
+		.bytes = weight.bytes,
 	};
 }
 
@@ -337,9 +411,11 @@ static int by_address(const void *a, const void *b)
 
 static void put_live_set(struct hl_proc *p)
 {
-	struct live_list list = {0};
+	struct live_list list = {.proc = p};
 
-	if (p->live.blocks > HL_LIVE_SET_MAX)
+	/* Blocks that no event tells of are in sums alone. */
+	if (p->live.blocks > HL_LIVE_SET_MAX || hl_writer_withheld(p->writer)->alloc_blocks !=
+							hl_writer_withheld(p->writer)->free_blocks)
 		return;
 	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
 	if (!list.blocks)
@@ -356,12 +432,13 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 
 	hl_proc_settle(p);
 	expire_parked(p, UINT64_MAX);
+	hl_keep_end(p);
 	put_live_set(p);
 	if (p->out_of_memory && !p->counters.dropped_events)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
 	if (whole.duration_ns < p->last_time)
 		whole.duration_ns = p->last_time;
-	hl_output_end(p->output, &whole, &p->counters, &p->cost);
+	hl_output_end(p->output, &whole, &p->counters, &p->cost, p->n_allocs + p->n_frees);
 	p->output = NULL;
 	p->writer = NULL;
 }

@@ -10,6 +10,15 @@
 void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,
 	const char *text, uint32_t len, uint64_t stamp);
 
+/* Every block that is live goes into the filter, if it is not there yet. */
+void hl_books_fill_filter(struct hl_proc *p);
+
+/* It is so late by now, says this thread. */
+void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp);
+
+/* The thread's number in the trace, which it gets here if it has none yet. */
+uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f);
+
 /* All that is pending or parked, the live set, and the END item. */
 void hl_books_end(struct hl_proc *p, const struct hl_end *end);
 

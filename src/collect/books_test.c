@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "collect/region.h"
+#include "collect/steer.h"
+#include "collect/weigh.h"
+#include "ring/filter.h"
 #include "ring/clock.h"
 #include "ring/record.h"
 #include "trace/reader.h"
@@ -262,6 +265,75 @@ static void what_does_not_fit_is_counted_as_that(void **state)
 	assert_int_equal(s->events.extras[0].addr, C);
 }
 
+/* The address of a block that nobody told us of goes to the next at once. */
+static void an_unrecorded_free_takes_nothing_with_it(void **state)
+{
+	struct stage *s = *state;
+
+	hl_steer_pause(s->reader, true);
+	own(s, 0, 11);
+	alloc(s, 0, 10000, B, 1);
+	release(s, 0, 20000, A);
+	alloc(s, 0, 20010, A, 2);
+	release(s, 0, 40000, B);
+	finish(s);
+	expect(s, "a0 a1 f0");
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+	assert_int_equal(s->info->counters.unrecorded_frees, 1);
+	assert_int_equal(s->info->mode_changes, 1);
+}
+
+/* A sample and its free stand for the same; what is free is not in the filter. */
+static void samples_stand_for_others(void **state)
+{
+	struct stage *s = *state;
+	struct hl_region *r = s->reader->region;
+	struct hl_event *e;
+
+	assert_int_equal(hl_steer_set_mode(s->reader, HL_MODE_SAMPLE, 4096), 0);
+	own(s, 0, 11);
+	alloc(s, 0, 5000, C, 77); /* from before the program knew */
+	hl_filter_add(r, A);
+	put(s, 0, 10000, HL_REC_SAMPLE, HL_FUNC_MALLOC, 4,
+		(uint64_t[]){A, hl_stack_word(100, 1, 0), 4096, 0x400000});
+	hl_filter_add(r, B);
+	move_begin(s, 0, 20000, A);
+	put(s, 0, 30000, HL_REC_SAMPLE_MOVE, HL_FUNC_REALLOC, 4,
+		(uint64_t[]){B, hl_stack_word(50000, 0, 1), A, 4096});
+	assert_true(hl_filter_has(r, A));
+	finish(s);
+	expect(s, "a0 a1 F1 A2");
+	e = s->events.events;
+	assert_true(e[0].blocks == 1 && e[0].bytes == 77);
+	assert_in_range(e[1].blocks, 41, 42); /* 1 / (1 - exp(-100 / 4096)) = 41.46 */
+	assert_in_range(e[1].bytes, 4146, 4147);
+	assert_true(e[2].blocks == e[1].blocks && e[2].bytes == e[1].bytes);
+	assert_in_range(e[3].blocks, 1, 2);
+	assert_in_range(e[3].bytes, 50000, 50001);
+	assert_false(hl_filter_has(r, A));
+	assert_true(hl_filter_has(r, B));
+	assert_true(hl_filter_has(r, C));
+	assert_int_equal(atomic_load(&r->steer) & HL_STEER_ALL_FREES, 0);
+}
+
+/* Rounded by chance, sums stay what they are. */
+static void weights_are_unbiased(void **state)
+{
+	const double w = 41.4620; /* of 100 bytes, one in 4096 */
+	double blocks = 0, bytes = 0;
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		struct hl_weight weight = hl_weigh(100, 4096, i, 7);
+
+		blocks += (double)weight.blocks;
+		bytes += (double)weight.bytes;
+	}
+	assert_true(blocks > 100000 * (w - 0.01) && blocks < 100000 * (w + 0.01));
+	assert_true(bytes > 100000 * (100 * w - 0.1) && bytes < 100000 * (100 * w + 0.1));
+	assert_int_equal(hl_weigh(100, 0, 3, 7).blocks, 1);
+	assert_int_equal(hl_weigh(100, 0, 3, 7).bytes, 100);
+}
+
 /* kept counts from the outermost; parts come before their event, FIRST throws older parts away. */
 static void stacks_come_in_parts(void **state)
 {
@@ -467,6 +539,9 @@ int main(void)
 		TEST(realloc_to_nothing_is_a_free),
 		TEST(small_disorder_is_put_right),
 		TEST(what_does_not_fit_is_counted_as_that),
+		TEST(an_unrecorded_free_takes_nothing_with_it),
+		TEST(samples_stand_for_others),
+		cmocka_unit_test(weights_are_unbiased), /* without a stage */
 		TEST(stacks_come_in_parts),
 		TEST(modules_follow_their_addresses),
 		TEST(a_hostile_ring_is_cut_off),

@@ -7,17 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/attr.h"
 #include "base/bits.h"
 #include "collect/collector.h"
+#include "collect/ctl.h"
 #include "collect/ending.h"
 
 #define CHECK_NS      UINT64_C(5000000) /* who has come, who has gone */
@@ -42,6 +41,7 @@ struct collector {
 	struct hl_queue queue;
 	HL_VEC(struct hl_region_reader *) regions;
 	HL_VEC(struct guest) guests;
+	struct hl_ctl_server ctl;
 	int control_fd;
 	struct hl_outbox outbox; /* to control_fd */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
@@ -51,10 +51,11 @@ struct collector {
 };
 
 /* Only the second thread calls this. */
-static void on_closed(void *arg, uint64_t pid, const char *path, int err)
+static void on_closed(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten)
 {
 	struct collector *c = arg;
-	struct hl_note note = {.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err};
+	struct hl_note note = {
+		.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err, .events = unwritten};
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
 	hl_outbox_put(&c->outbox, &note, -1);
@@ -75,13 +76,6 @@ static void on_snapshot(void *arg, const char *sentence)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
-static uint64_t inode_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 ? st.st_ino : 0;
-}
-
 static int add_region(
 	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
@@ -90,7 +84,7 @@ static int add_region(
 
 	if (err)
 		return err;
-	note.region = inode_of((*out)->memfd);
+	note.region = (*out)->inode;
 	if (hl_vec_push(&c->regions, *out)) {
 		hl_region_close(*out);
 		return -ENOMEM;
@@ -120,7 +114,7 @@ static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssi
 
 	if (n != sizeof(*hello) || hello->magic != HL_HELLO_MAGIC || hello->abi != HL_REGION_ABI)
 		return false;
-	if (memcmp(hello->nonce, c->start->nonce, HL_NONCE_CHARS) != 0)
+	if (memcmp(hello->nonce, c->start->listener->nonce, HL_NONCE_CHARS) != 0)
 		return false;
 	if (!is_one_of_us(fd, &who))
 		return false;
@@ -182,13 +176,12 @@ static void hear_guests(struct collector *c, uint64_t now)
 	}
 }
 
-static void serve_guests(struct collector *c, uint64_t now)
+static void let_in(struct collector *c, int listen_fd, uint64_t now)
 {
 	unsigned many = 0;
 	int fd;
 
-	while (c->start->listen_fd >= 0 && (fd = accept4(c->start->listen_fd, NULL, NULL,
-						    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	while ((fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct guest g = {.fd = fd, .since_ns = now};
 		struct ucred who;
 
@@ -201,6 +194,13 @@ static void serve_guests(struct collector *c, uint64_t now)
 		if (++many % (GUESTS_MAX / 2) == 0)
 			hear_guests(c, now);
 	}
+}
+
+static void serve_guests(struct collector *c, uint64_t now)
+{
+	for (int i = 0; c->start->listener && i < HL_LISTEN_SOCKETS; i++)
+		if (c->start->listener->fds[i] >= 0)
+			let_in(c, c->start->listener->fds[i], now);
 	hear_guests(c, now);
 }
 
@@ -345,7 +345,7 @@ static void check_regions(struct collector *c, uint64_t now)
 			continue;
 		}
 		note.value = r->made_trace;
-		note.region = inode_of(r->memfd);
+		note.region = r->inode;
 		if (c->control_fd >= 0)
 			hl_outbox_put(&c->outbox, &note, -1);
 		hl_region_close(r);
@@ -359,7 +359,7 @@ static bool is_over(struct collector *c, uint64_t now)
 		c->quiet_since_ns = now;
 		return false;
 	}
-	if (c->start->listen_fd < 0)
+	if (!c->start->listener)
 		return true;
 	return c->control_fd < 0 && now - c->quiet_since_ns > LINGER_NS;
 }
@@ -370,6 +370,14 @@ static bool someone_leaves(const struct collector *c)
 		for (size_t k = 0; k < c->regions.data[i]->procs.len; k++)
 			if (c->regions.data[i]->procs.data[k]->gone)
 				return true;
+	return false;
+}
+
+static bool someone_lives(const struct collector *c)
+{
+	for (size_t i = 0; i < c->regions.len; i++)
+		if (c->regions.data[i]->procs.len)
+			return true;
 	return false;
 }
 
@@ -387,22 +395,29 @@ static void tell_settled(struct collector *c)
 	if (++c->settled_looks < 2) /* who died just now is seen at the next look */
 		return;
 	c->settle_asked = false;
+	note.value = someone_lives(c);
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
 /* Sleeps until something comes or goes, or the rings want to be looked at again. */
 static void rest(struct collector *c)
 {
-	struct pollfd fds[2 + 64];
+	struct pollfd fds[HL_LISTEN_SOCKETS + 1 + 96];
 	struct timespec ts = {.tv_nsec = c->sleep_ns};
 	nfds_t n = 0;
 
-	if (c->start->listen_fd >= 0)
-		fds[n++] = (struct pollfd){.fd = c->start->listen_fd, .events = POLLIN};
+	for (int i = 0; c->start->listener && i < HL_LISTEN_SOCKETS; i++)
+		fds[n++] = (struct pollfd){.fd = c->start->listener->fds[i], .events = POLLIN};
 	if (c->control_fd >= 0)
 		fds[n++] = (struct pollfd){.fd = c->control_fd, .events = POLLIN};
 	for (size_t i = 0; i < c->guests.len && n < HL_ARRAY_LEN(fds); i++)
 		fds[n++] = (struct pollfd){.fd = c->guests.data[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < c->ctl.clients.len && n < HL_ARRAY_LEN(fds) / 2; i++)
+		fds[n++] = (struct pollfd){.fd = c->ctl.clients.data[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < c->regions.len && n < HL_ARRAY_LEN(fds) * 3 / 4; i++)
+		if (c->regions.data[i]->ctl_fd >= 0)
+			fds[n++] =
+				(struct pollfd){.fd = c->regions.data[i]->ctl_fd, .events = POLLIN};
 	for (size_t i = 0; i < c->regions.len; i++)
 		for (size_t k = 0; k < c->regions.data[i]->procs.len && n < HL_ARRAY_LEN(fds);
 			k++) {
@@ -449,6 +464,7 @@ static void loop(struct collector *c)
 			c->last_check_ns = now;
 			read_control(c);
 			serve_guests(c, now);
+			hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, now);
 			if (check_processes(c, now)) {
 				c->last_check_ns = 0;
 				c->sleep_ns = 0;
@@ -459,7 +475,7 @@ static void loop(struct collector *c)
 				return;
 		}
 		adapt(c, fullest, now);
-		if (c->settle_asked) {
+		if (c->settle_asked || hl_ctl_is_asked(&c->ctl)) {
 			c->last_check_ns = 0;
 			c->sleep_ns = c->sleep_ns < HASTE_NS ? c->sleep_ns : HASTE_NS;
 		}
@@ -496,66 +512,16 @@ int hl_collector_run(const struct hl_collector_start *start)
 		err = add_region(&c, start->orphan_fds[i], start->orphan_pids[i], false, &r);
 	if (!err)
 		loop(&c);
+	if (!err && start->listener)
+		hl_listener_remove_folder(start->listener); /* if `record` could not */
 	hl_queue_stop(&c.queue);
 	if (c.control_fd >= 0)
 		hl_outbox_flush(&c.outbox, c.control_fd);
 	hl_outbox_fini(&c.outbox);
+	hl_ctl_fini(&c.ctl);
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.guests);
 	return err;
-}
-
-/* 0, or -errno: a name that can be guessed is none. */
-static int random_hex(char *to, size_t n)
-{
-	unsigned char bytes[HL_NONCE_CHARS];
-
-	if (getrandom(bytes, n / 2, 0) != (ssize_t)(n / 2))
-		return errno ? -errno : -EIO;
-	for (size_t i = 0; i < n / 2; i++)
-		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
-}
-
-/* Of seccomp, around ourselves: a program that has more was put into a sandbox on the way. */
-static unsigned count_filters(void)
-{
-	char line[256];
-	unsigned n = 0;
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Seccomp_filters: %u", &n) != 1)
-		;
-	if (f)
-		fclose(f);
-	return n;
-}
-
-int hl_collector_listen(char *address, size_t n, char *nonce)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	char name[64] = "heaplapse-";
-	size_t len;
-	int fd, err = random_hex(name + strlen(name), HL_NONCE_CHARS);
-
-	if (!err)
-		err = random_hex(nonce, HL_NONCE_CHARS);
-	if (err)
-		return err;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	len = strlen(name);
-	memcpy(addr.sun_path + 1, name, len);
-	if (bind(fd, (struct sockaddr *)&addr,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) < 0 ||
-		listen(fd, SOMAXCONN) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	snprintf(address, n, "%s:%s/%u", name, nonce, count_filters());
-	return fd;
 }
 
 static bool kept(int fd, const int *keep, size_t n)

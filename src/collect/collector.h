@@ -1,7 +1,7 @@
 /*
  * collector.h - the process that takes events out of programs and makes traces of them.
  *
- * `heaplapse record` runs one for all programs it starts: they come over an abstract socket and
+ * `heaplapse record` runs one for all programs it starts: they come over a socket (listen.h) and
  * each gets a region. Under a bare LD_PRELOAD the library starts one for itself with its region as
  * descriptor 3. The collector outlives `record` when something it records does.
  */
@@ -12,16 +12,17 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "collect/listen.h"
 #include "collect/region.h"
-#include "ring/hello.h"
 
 /* Between `record` and its collector, over a socket pair that keeps messages whole. */
 enum hl_note_kind {
 	HL_NOTE_ENDED,   /* to the collector: pid, value = wait status */
 	HL_NOTE_REGION,  /* from it: pid, with the memfd */
-	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path */
+	HL_NOTE_CLOSED,  /* from it: the trace of pid is closed; value = 0 or -errno, text = path,
+			    events = how many an error has kept from it */
 	HL_NOTE_SETTLED, /* from it, after ENDED: the traces of all that had ended by then are
-			    closed */
+			    closed; value = 1: somebody is recorded on */
 	HL_NOTE_OVER, /* from it: the region of pid is over; its memfd may be let go; value = 0: it
 			 made no trace */
 	HL_NOTE_SNAPSHOT, /* from it: text = what to say about it */
@@ -32,6 +33,7 @@ struct hl_note {
 	uint32_t pid;
 	int32_t value;
 	uint64_t region; /* REGION, OVER: the inode of its memfd; a pid has several after exec */
+	uint64_t events; /* CLOSED */
 	char text[PATH_MAX];
 };
 
@@ -59,10 +61,9 @@ void hl_outbox_flush(struct hl_outbox *box, int socket);
 
 struct hl_collector_start {
 	struct hl_collect_settings settings;
-	int listen_fd; /* -1: none */
-	char nonce[HL_NONCE_CHARS + 1];
-	int control_fd; /* to `record`; -1: none */
-	int region_fd;  /* bare: the region's memfd, or -1 */
+	const struct hl_listener *listener; /* NULL: nobody comes */
+	int control_fd;                     /* to `record`; -1: none */
+	int region_fd;                      /* bare: the region's memfd, or -1 */
 	uint64_t region_pid;
 	/* Regions that a collector before us was reading: with their pids. */
 	const int *orphan_fds;
@@ -79,9 +80,6 @@ struct hl_collector_start {
 
 /* Runs until there is nothing left to record. 0 or -errno. Takes all descriptors. */
 int hl_collector_run(const struct hl_collector_start *start);
-
-/* An abstract socket with a random name; its HEAPLAPSE_SOCKET value in `address`. fd or -errno. */
-int hl_collector_listen(char *address, size_t n, char *nonce);
 
 /* A process of our own that no terminal, signal or descriptor of the program reaches. */
 void hl_collector_detach(const int *keep, size_t n_keep);

@@ -276,6 +276,16 @@ bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 	return true;
 }
 
+void hl_live_change_each(struct hl_live *l, void (*fn)(void *, struct hl_live_entry *), void *arg)
+{
+	for (uint32_t i = 0; i < l->pool.used; i++) {
+		struct hl_live_entry *e = hl_live_at(&l->pool, i);
+
+		if (e->addr)
+			fn(arg, e);
+	}
+}
+
 void hl_live_each(
 	const struct hl_live *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
 {

@@ -28,8 +28,9 @@
 struct hl_live_entry {
 	uint64_t addr;
 	uint64_t ordinal_thread; /* ordinal << 24 | thread */
-	uint64_t size_birth;     /* size << 16 | bits 32..47 of the birth, in units of 64 ns */
-	uint64_t birth_node;     /* bits 0..31 of the birth << 32 | node */
+	uint64_t size_birth; /* size << 16 | bits 32..47 of the birth, in units of 64 ns; bit 63:
+				it is in the filter */
+	uint64_t birth_node; /* bits 0..31 of the birth << 32 | number of its rate << 26 | node */
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 
@@ -108,6 +109,9 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr);
 void hl_live_remove_found(struct hl_live *l);
 /* Takes it out; false when it is not there. */
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out);
+/* The same, to change what is no part of the address. */
+void hl_live_change_each(
+	struct hl_live *l, void (*fn)(void *arg, struct hl_live_entry *), void *arg);
 /* Each block once, in no order. */
 void hl_live_each(
 	const struct hl_live *l, void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
@@ -122,9 +126,14 @@ static inline uint32_t hl_live_thread(const struct hl_live_entry *e)
 	return e->ordinal_thread & 0xffffff;
 }
 
+#define HL_LIVE_FILTERED  (UINT64_C(1) << 63)
+#define HL_LIVE_SIZE_MAX  ((UINT64_C(1) << 47) - 1)
+#define HL_LIVE_NODE_MASK ((1u << 26) - 1) /* all of them set: no node */
+#define HL_LIVE_RATES     63u
+
 static inline uint64_t hl_live_size(const struct hl_live_entry *e)
 {
-	return e->size_birth >> 16;
+	return (e->size_birth & ~HL_LIVE_FILTERED) >> 16;
 }
 
 static inline uint64_t hl_live_birth_ns(const struct hl_live_entry *e)
@@ -134,7 +143,15 @@ static inline uint64_t hl_live_birth_ns(const struct hl_live_entry *e)
 
 static inline uint32_t hl_live_node(const struct hl_live_entry *e)
 {
-	return (uint32_t)e->birth_node;
+	uint32_t node = e->birth_node & HL_LIVE_NODE_MASK;
+
+	return node == HL_LIVE_NODE_MASK ? UINT32_MAX : node;
+}
+
+/* 0: the block stands for itself alone; else the number of the rate that it was sampled with. */
+static inline uint32_t hl_live_rate(const struct hl_live_entry *e)
+{
+	return (uint32_t)e->birth_node >> 26;
 }
 
 #endif

@@ -100,15 +100,19 @@ static void packs_its_numbers(void **state)
 {
 	struct hl_live_entry e = {
 		.ordinal_thread = UINT64_C(0xfedcba9876) << 24 | 0xabcdef,
-		.size_birth = ((UINT64_C(1) << 48) - 1) << 16 | 0x1234,
-		.birth_node = UINT64_C(0x56789abc) << 32 | 0xdeadbeef,
+		.size_birth = HL_LIVE_FILTERED | HL_LIVE_SIZE_MAX << 16 | 0x1234,
+		.birth_node = UINT64_C(0x56789abc) << 32 | 62u << 26 | 0x1adbeef,
 	};
 
 	assert_int_equal(hl_live_ordinal(&e), UINT64_C(0xfedcba9876));
 	assert_int_equal(hl_live_thread(&e), 0xabcdef);
-	assert_int_equal(hl_live_size(&e), (UINT64_C(1) << 48) - 1);
-	assert_int_equal(hl_live_node(&e), 0xdeadbeef);
+	assert_int_equal(hl_live_size(&e), HL_LIVE_SIZE_MAX);
+	assert_int_equal(hl_live_node(&e), 0x1adbeef);
+	assert_int_equal(hl_live_rate(&e), 62);
 	assert_int_equal(hl_live_birth_ns(&e), UINT64_C(0x123456789abc) * 64);
+	e.birth_node |= UINT32_MAX & HL_LIVE_NODE_MASK;
+	assert_int_equal(hl_live_node(&e), UINT32_MAX);
+	assert_int_equal(hl_live_rate(&e), 62);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,8 +21,11 @@
 #include "util/strbuf.h"
 #include "util/text.h"
 
-#define TICK_NS  UINT64_C(100000000) /* resident set sampled this often */
-#define FLUSH_NS UINT64_C(250000000) /* and what is pending written at least this often */
+#define THREAD_STACK (1u << 20)
+#define TICK_NS      UINT64_C(100000000) /* resident set sampled this often */
+#define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
+
+#define FOLLOWER_LOOKS 1000 /* of 10 ms */
 
 /* What goes through the queue. */
 enum parcel_kind {
@@ -49,7 +53,9 @@ struct hl_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
+	uint64_t rss;   /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
+	uint64_t given; /* events in all; the same */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -57,6 +63,8 @@ struct hl_output {
 	struct hl_durable *durable;
 	uint64_t counted;
 	bool opened;
+	_Atomic bool named; /* path is final: the first thread may read it */
+	int follower;       /* its pid; 0 or less: none */
 	int err;
 	char path[PATH_MAX];
 };
@@ -225,6 +233,14 @@ int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra)
 	return hl_writer_add_extra(o->writer, extra);
 }
 
+void hl_output_where(
+	const struct hl_output *o, char *path, size_t n, uint64_t *bytes, uint64_t *start_unix_ns)
+{
+	snprintf(path, n, "%s", atomic_load(&o->named) ? o->path : "");
+	*bytes = atomic_load_explicit(&o->news.bytes, memory_order_relaxed);
+	*start_unix_ns = o->meta.start_unix_ns;
+}
+
 /* Resident pages of the program, from outside. */
 static int read_rss(uint64_t pid, uint64_t *bytes)
 {
@@ -244,19 +260,26 @@ void hl_output_tick(struct hl_output *o, uint64_t now)
 	struct hl_rss_sample s = {
 		.time_ns = (now - o->start_mono_ns) & ~(uint64_t)(HL_TIME_UNIT_NS - 1)};
 
-	if (now - o->last_tick_ns < TICK_NS)
+	/* The scan that met the program began before its output did. */
+	if (now < o->last_tick_ns + TICK_NS)
 		return;
 	o->last_tick_ns = now;
 	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
 		(void)hl_writer_add_rss(o->writer, &s);
+	o->rss = s.rss_bytes;
 	if (now - o->last_flush_ns > FLUSH_NS) {
 		(void)hl_writer_flush(o->writer);
 		o->last_flush_ns = now;
 	}
 }
 
+uint64_t hl_output_rss(const struct hl_output *o)
+{
+	return o->rss;
+}
+
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
-	const struct hl_counters *counters, const struct hl_cost *cost)
+	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
 	struct hl_cost whole = *cost;
 	struct timespec ts;
@@ -264,6 +287,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &whole);
+	o->given = events;
 	o->writer_err = hl_writer_end(o->writer, end, counters);
 	hl_writer_close(o->writer);
 	o->writer = NULL;
@@ -428,6 +452,19 @@ static void open_output(struct hl_output *o)
 	o->err = open_trace(o);
 	if (o->err)
 		atomic_store(&o->news.error, o->err);
+	else
+		atomic_store(&o->named, true);
+	if (!o->err && o->queue->settings->follow)
+		o->follower = o->queue->settings->follow(o->queue->settings, &o->meta, o->path);
+}
+
+/* It reads the end and goes; one that hangs on its own file is left behind. */
+static void wait_for_follower(int pid)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; pid > 0 && i < FOLLOWER_LOOKS && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
 }
 
 static void count_durable(struct hl_output *o)
@@ -448,12 +485,15 @@ static void count_durable(struct hl_output *o)
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
+	uint64_t written = atomic_load(&o->news.events);
 
 	hl_chunk_file_close(o->file);
+	wait_for_follower(o->follower);
 	if (!o->err)
 		o->err = o->writer_err;
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err,
+			o->given > written ? o->given - written : 0);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
@@ -517,6 +557,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* Not as large as RLIMIT_STACK says, which is the program's. */
+static int start_thread(struct hl_queue *q)
+{
+	pthread_attr_t attr;
+	int err = -pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_attr_setstacksize(&attr, THREAD_STACK);
+	if (!err)
+		err = -pthread_create(&q->thread, &attr, run, q);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
 int hl_queue_start(struct hl_queue *q)
 {
 	/* Chunks come and go by the hundred: their memory is kept, for a fresh page costs more than
@@ -527,7 +582,7 @@ int hl_queue_start(struct hl_queue *q)
 	pthread_cond_init(&q->filled, NULL);
 	q->head = NULL;
 	q->tail = &q->head;
-	return -pthread_create(&q->thread, NULL, run, q);
+	return start_thread(q);
 }
 
 void hl_queue_stop(struct hl_queue *q)

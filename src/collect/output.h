@@ -32,6 +32,11 @@ struct hl_output_settings {
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 	bool anywhere; /* also into folders that everybody may change */
+	/* --churn-log: called by the second thread when a trace has its name; a child that reads
+	 * along until the trace is closed, or -errno. NULL: none. */
+	const char *churn_log;
+	int (*follow)(
+		const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace);
 };
 
 /* What hl_output_folder refuses, as errors: numbers that no call on files returns. */
@@ -66,8 +71,8 @@ struct hl_queue {
 	struct hl_output *outputs; /* the second thread's list, of open ones */
 	const struct hl_output_settings *settings;
 	HL_VEC(char *) made; /* names of this run's files */
-	/* Called by the second thread. */
-	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err);
+	/* Called by the second thread; unwritten: events that an error has kept from the file. */
+	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten);
 	/* Each snapshot, in a sentence; NULL: nobody wants to know. */
 	void (*on_snapshot)(void *arg, const char *sentence);
 	void *arg;
@@ -94,11 +99,17 @@ struct hl_writer *hl_output_writer(struct hl_output *o);
 /* A path that is empty or relative is completed from outside. */
 int hl_output_add_module(struct hl_output *o, const struct hl_module *m);
 int hl_output_add_extra(struct hl_output *o, const struct hl_extra *extra);
+/* Where it goes: the file's path ("" before there is one), its size, and when it began. */
+void hl_output_where(
+	const struct hl_output *o, char *path, size_t n, uint64_t *bytes, uint64_t *start_unix_ns);
 /* Now and then: the resident set is sampled, and what is pending goes out. */
 void hl_output_tick(struct hl_output *o, uint64_t now_ns);
-/* Its end, with what it cost; the second thread closes and frees it in its time. */
+/* The resident set when it was sampled last; 0: not known. */
+uint64_t hl_output_rss(const struct hl_output *o);
+/* Its end, with what it cost and how many events the writer was given; the second thread closes and
+ * frees it in its time. */
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
-	const struct hl_counters *counters, const struct hl_cost *cost);
+	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events);
 
 /* The name that a pattern gives; 0, -EINVAL for a bad pattern, -ENAMETOOLONG. */
 int hl_output_name(char *buf, size_t n, const char *pattern, const char *program, uint64_t pid,

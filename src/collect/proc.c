@@ -10,7 +10,9 @@
 
 #include "base/attr.h"
 #include "collect/books.h"
+#include "collect/names.h"
 #include "collect/proc.h"
+#include "collect/steer.h"
 #include "ring/record.h"
 
 static uint64_t unix_of_mono(uint64_t mono)
@@ -31,7 +33,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.command_len = b->image->command_len,
 			.arch = "x86_64",
 			.clock = p->ticks->counter ? "counter" : "tsc",
-			.mode = "trace",
+			.mode = hl_mode_name(b->steering ? b->steering->mode : HL_MODE_TRACE),
 			.allocator = "",
 			.start_unix_ns = unix_of_mono(p->start_ns),
 			.pid = p->pid,
@@ -41,6 +43,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.forked = b->forked,
 			.continued = b->continued,
 			.start_off = b->start_off,
+			.zeroed = b->keep->zero_memory,
 		},
 		p->start_ns, b->durable, !b->nameless);
 }
@@ -64,9 +67,10 @@ struct hl_proc *hl_proc_new(const struct hl_proc_birth *b)
 	p->pidfd = -1;
 	p->forked = b->forked;
 	p->nameless = b->nameless;
+	hl_steer_meet(p, b);
 	p->ticks = b->ticks;
 	p->start_ns = b->ticks->counter ? hl_mono_ns() : hl_ticks_ns(b->ticks, b->start_stamp);
-	if (hl_calltree_init(&p->tree, on_node, p) ||
+	if (hl_keep_init(&p->keep, b->mode, b->keep) || hl_calltree_init(&p->tree, on_node, p) ||
 		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
@@ -105,7 +109,7 @@ static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
 	f->proc = p;
 	f->tid = tid;
 	f->aside = aside;
-	f->thread = UINT32_MAX;
+	f->thread = f->role = UINT32_MAX;
 	return f;
 }
 
@@ -126,6 +130,7 @@ static void free_feed(struct hl_feed *f)
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
 	hl_vec_free(&f->fresh);
+	hl_feed_tags_fini(&f->tags);
 	free(f);
 }
 
@@ -286,9 +291,13 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 	uint32_t kind = words[1] & 0xff, len = (words[1] >> 8) & 0xffff;
 	struct hl_extra extra = {.node = HL_NODE_NONE};
 
+	if (kind == HL_MARK_OTHERS_NAME)
+		hl_names_due(f->proc);
 	if (kind >= HL_ARRAY_LEN(kinds))
 		return;
 	extra.kind = kinds[kind];
+	if (kind == HL_MARK_START || kind == HL_MARK_STOP)
+		hl_steer_note_start(f->proc, kind == HL_MARK_START);
 	hl_books_extra(f->proc, f, &extra, len ? (const char *)(words + 2) : NULL, len, stamp);
 }
 
@@ -310,6 +319,24 @@ static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
 }
 
+static void pool_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
+{
+	uint64_t size;
+	uint32_t node;
+
+	switch (words[0] & 31) {
+	case HL_REC_POOL_NAME:
+		hl_pools_name(f, words, stamp);
+		break;
+	case HL_REC_POOL_ALLOC:
+		node = stack_of(f, words[2], words + 4, &size);
+		hl_pools_alloc(f, words[1], size, words[3], node, stamp);
+		break;
+	default:
+		hl_pools_free(f, words[1], words[2], stamp);
+	}
+}
+
 /*
  * No allocator gives out such an address, but a hostile program may say so, and the table of blocks
  * must not be asked about it. What is left of the event, if anything.
@@ -326,6 +353,17 @@ static bool mend_addresses(struct hl_pending *e)
 	return e->addr;
 }
 
+/* A sample is an allocation that stands for others. */
+static void read_sample(struct hl_feed *f, struct hl_pending *e, const uint64_t *words)
+{
+	bool moves = e->type == HL_REC_SAMPLE_MOVE;
+
+	e->old = moves ? words[3] : 0;
+	e->rate = f->proc->steering ? hl_steer_rate(f->proc->steering, words[3 + moves]) : 0;
+	e->node = stack_of(f, words[2], words + 4 + moves, &e->size);
+	e->type = moves ? HL_REC_MOVE_END : HL_REC_ALLOC;
+}
+
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
 static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 {
@@ -337,10 +375,13 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
+		.role = f->role,
 		.node = HL_NODE_NONE};
-	if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
+	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
+		read_sample(f, e, words);
+	else if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
 		e->node = stack_of(f, words[2], words + 3, &e->size);
-	if (e->type == HL_REC_MOVE_END) {
+	else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = stack_of(f, words[2], words + 4, &e->size);
 	}
@@ -393,9 +434,24 @@ void hl_proc_record(
 		p->cost = (struct hl_cost){
 			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
-	case HL_REC_PROCESS:
+	case HL_REC_POOL_NAME:
+	case HL_REC_POOL_ALLOC:
+	case HL_REC_POOL_FREE:
+		hl_proc_settle(p);
+		pool_record(f, words, stamp);
+		break;
+	case HL_REC_TAG_NAME:
+		hl_tags_name(f, (uint32_t)words[1], (uint32_t)(words[1] >> 32),
+			(const char *)(words + 3), words[2]);
+		break;
+	case HL_REC_TAG:
+		hl_tags_enter(f, (uint32_t)words[1]);
+		break;
 	case HL_REC_SWITCH:
-		break; /* region.c has read them */
+		f->role = UINT32_MAX;
+		break;
+	case HL_REC_PROCESS:
+		break; /* region.c has read it */
 	default:
 		heap_record(f, words, stamp);
 	}
@@ -412,8 +468,11 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_vec_free(&p->modules);
 	hl_vec_free(&p->moves);
 	hl_vec_free(&p->parked);
+	hl_keep_fini(&p->keep);
 	hl_calltree_fini(&p->tree);
 	hl_live_fini(&p->live);
+	hl_proc_tags_fini(&p->tags);
+	hl_pools_fini(&p->pools);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p);

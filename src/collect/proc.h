@@ -15,9 +15,12 @@
 
 #include "collect/clock.h"
 #include "collect/image.h"
+#include "collect/keep.h"
 #include "collect/live.h"
 #include "collect/output.h"
 #include "collect/calltree.h"
+#include "collect/pools.h"
+#include "collect/tags.h"
 #include "util/vec.h"
 
 /* One thread of the program as the collector hears it: the owner of a ring, or a voice in a shared
@@ -26,7 +29,10 @@ struct hl_feed {
 	struct hl_proc *proc;
 	uint32_t tid;
 	uint32_t thread; /* its number in the trace; UINT32_MAX until it has one */
+	uint32_t role;   /* the same in its current scope; UINT32_MAX: in none */
 	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
+	struct hl_feed_tags tags;
+	char name[24];               /* as /proc had it last; "": not looked at */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
 	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
@@ -38,7 +44,9 @@ struct hl_pending {
 	struct hl_feed *feed;
 	uint64_t addr, size, old;
 	uint32_t node;
+	uint32_t role;      /* as that of the feed when it said this */
 	uint8_t type, func; /* enum hl_rec, enum hl_func */
+	uint8_t rate; /* number of the rate that it was sampled with; 0: it is for itself alone */
 };
 
 enum hl_move_state {
@@ -54,6 +62,9 @@ struct hl_move {
 };
 
 #define HL_PENDING_MAX 128u
+
+struct hl_region;
+struct hl_steering;
 
 struct hl_proc {
 	uint32_t serial;
@@ -76,6 +87,7 @@ struct hl_proc {
 	uint64_t scan_ns;   /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
+	struct hl_keep keep;
 	struct hl_calltree tree;
 	struct hl_live live;
 	HL_VEC(struct hl_feed *) feeds;
@@ -84,10 +96,23 @@ struct hl_proc {
 	HL_VEC(struct hl_pending) parked;
 	struct hl_pending pending[HL_PENDING_MAX];
 	uint32_t n_pending;
-	uint32_t n_threads;
-	uint64_t n_allocs;
+	struct hl_proc_tags tags;
+	struct hl_pools pools;
+	uint32_t n_roles; /* threads, and threads in scopes */
+	uint64_t n_allocs, n_frees;
 	struct hl_counters counters;
 	bool out_of_memory;
+	bool has_named; /* threads have been named by others */
+	bool names_due; /* and were not looked at since */
+	uint64_t names_ns;
+
+	/* How it is steered (steer.c). */
+	bool stopped; /* by heaplapse_stop(), or not begun yet */
+	bool gaps;    /* not every allocation was recorded: a free may be of such a block */
+	uint64_t told_mode, told_rate;      /* of the last HL_EXTRA_MODE, or the trace's head */
+	struct hl_region *filter;           /* where ring/filter.h's is */
+	const struct hl_steering *steering; /* NULL: there is nobody who steers */
+	uint64_t salt;                      /* of weigh.h */
 
 	/* Its end, as the main loop learns of it. */
 	bool nameless;       /* in another pid namespace: its pid means nothing here */
@@ -100,6 +125,8 @@ struct hl_proc_birth {
 	uint32_t serial;
 	uint64_t start_stamp;
 	bool free_stacks, maps, forked, continued, start_off, nameless;
+	const struct hl_steering *steering;
+	struct hl_region *filter;
 	uint64_t pid, parent_pid;
 	const struct hl_image *image;
 	const struct hl_ticks *ticks;
@@ -107,6 +134,8 @@ struct hl_proc_birth {
 	size_t memory_limit;
 	int dir_fd;
 	struct hl_durable *durable;
+	enum hl_mode mode;
+	const struct hl_keep_settings *keep;
 };
 
 /* NULL when memory is short. */

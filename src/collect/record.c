@@ -22,6 +22,13 @@ static const struct {
 	[HL_REC_EXIT] = {8, 0},
 	[HL_REC_EXEC] = {1, 0},
 	[HL_REC_REAPED] = {2, 0},
+	[HL_REC_SAMPLE] = {4, 2},
+	[HL_REC_SAMPLE_MOVE] = {5, 2},
+	[HL_REC_TAG_NAME] = {3, 0},
+	[HL_REC_TAG] = {2, 0},
+	[HL_REC_POOL_NAME] = {3, 0},
+	[HL_REC_POOL_ALLOC] = {4, 2},
+	[HL_REC_POOL_FREE] = {3, 0},
 };
 
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
@@ -46,6 +53,10 @@ uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
 		if (id > 64 || name > HL_NAME_MAX)
 			return 0;
 		len += (uint32_t)((id + 7) / 8 + (name + 7) / 8);
+	} else if (type == HL_REC_TAG_NAME || type == HL_REC_POOL_NAME) {
+		if (words[2] > (type == HL_REC_TAG_NAME ? HL_TAG_NAME_MAX : HL_POOL_NAME_MAX))
+			return 0;
+		len += (uint32_t)(words[2] + 7) / 8;
 	} else if (type == HL_REC_MARK) {
 		len += (uint32_t)((((words[1] >> 8) & 0xffff) + 7) / 8);
 	}

@@ -31,12 +31,18 @@ hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 }
 
 /* Is it one of those that `dropped_events` would count? */
-hl_inline bool hl_record_is_event(const uint64_t *words)
+/* How many events of the trace it makes, if the books have no objection: a block that moved is
+ * freed and allocated. */
+hl_inline uint32_t hl_record_events(const uint64_t *words)
 {
 	const uint32_t events = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE | 1u << HL_REC_FREE_STACK |
-				1u << HL_REC_MOVE_END;
+				1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE |
+				1u << HL_REC_SAMPLE_MOVE;
 
-	return events >> (words[0] & 31) & 1;
+	const uint32_t moves = 1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE_MOVE;
+	uint32_t type = words[0] & 31;
+
+	return (events >> type & 1) + (moves >> type & 1 && words[1] != 0);
 }
 
 #endif

@@ -14,14 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "collect/books.h"
+#include "collect/ctl.h"
 #include "collect/ending.h"
+#include "collect/names.h"
 #include "collect/record.h"
 #include "collect/region.h"
+#include "collect/steer.h"
 #include "collect/takeover.h"
 #include "ring/clock.h"
 #include "ring/record.h"
@@ -69,17 +73,19 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
+	region->toggle_signal = s->toggle_signal;
+	region->snapshot_signal = s->snapshot_signal;
 	atomic_store(&region->heartbeat, 1);
 	atomic_store(&region->collector_pid, (uint32_t)getpid());
-	atomic_store(&region->ready, 1);
 }
 
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
-	uint64_t before = 0;
+	uint64_t before = 0, durable;
 	int err = -ENOMEM;
+	struct stat st;
 
 	if (!r)
 		goto fail;
@@ -114,7 +120,8 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
 		/* All it took: what is lost is not counted twice. */
 		before = atomic_load(&r->region->taken_events);
-		r->lost_before = before - atomic_exchange(&r->region->durable_events, before);
+		durable = atomic_exchange(&r->region->durable_events, before);
+		r->lost_before = before > durable ? before - durable : 0;
 	}
 	r->durable = hl_durable_new(memfd, before);
 	if (!r->durable) {
@@ -123,6 +130,10 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	}
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
+	r->inode = fstat(memfd, &st) == 0 ? st.st_ino : 0;
+	r->ctl_fd = hl_ctl_listen(r->inode);
+	hl_steer_begin(r, fresh);
+	atomic_store(&r->region->ready, 1);
 	*out = r;
 	return 0;
 fail:
@@ -136,14 +147,20 @@ fail:
 	return err;
 }
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void hl_region_close(struct hl_region_reader *r)
 {
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		hl_vec_free(&r->views[i].words);
 	munmap(r->region, HL_REGION_BYTES);
 	close(r->memfd);
-	if (r->pidfd >= 0)
-		close(r->pidfd);
+	close_fd(r->pidfd);
+	close_fd(r->ctl_fd);
 	hl_vec_free(&r->pids);
 	hl_vec_free(&r->procs);
 	hl_durable_drop(r->durable);
@@ -207,12 +224,6 @@ static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 /* In a pid namespace of its own a child knows itself by another pid than we do. */
 static void find_pid(const struct hl_region_reader *r, struct hl_proc_birth *birth, int *pidfd)
 {
@@ -244,6 +255,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.maps = r->settings->flags & HL_SET_MAPS,
 		.continued = r->continued,
 		.start_off = r->settings->flags & HL_SET_START_OFF,
+		.steering = &r->steering,
+		.filter = r->region,
 		.parent_pid = r->image.parent_pid,
 		.image = &r->image,
 		.ticks = &r->ticks,
@@ -251,6 +264,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.memory_limit = r->settings->memory_limit,
 		.dir_fd = r->settings->output.dir_fd,
 		.durable = r->durable,
+		.mode = r->steering.mode,
+		.keep = &r->settings->keep,
 	};
 	int pidfd;
 
@@ -309,7 +324,7 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 			n = i;
 			break;
 		}
-		events += (uint64_t)hl_record_is_event(to + i);
+		events += hl_record_events(to + i);
 		i += len;
 	}
 	v->words.len += n;
@@ -503,14 +518,16 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 		switch_feed(r, v, words[1]);
 	if ((words[0] & 31) == HL_REC_REAPED)
 		told_by_parent(r, words[1]);
+	if ((words[0] & 31) == HL_REC_MARK && (words[1] & 0xff) == HL_MARK_TOGGLE)
+		hl_steer_pause(r, !r->steering.paused);
 	if (v->feed) {
 		struct hl_proc *p = v->proc;
 
-		if (v->stamp < p->last_stamp && hl_record_is_event(words))
+		if (v->stamp < p->last_stamp && hl_record_events(words))
 			p->counters.late_events++;
 		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
 		hl_proc_record(p, v->feed, words, len, v->stamp);
-	} else if (r->procs.len && hl_record_is_event(words)) {
+	} else if (r->procs.len && hl_record_events(words)) {
 		r->procs.data[0]->counters.dropped_events++; /* nobody's: so nowhere else */
 	}
 	v->at += len;
@@ -605,7 +622,10 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
+		hl_names_tick(r->procs.data[i], now_ns);
 		hl_output_tick(r->procs.data[i]->output, now_ns);
+		if (now_ns > r->procs.data[i]->start_ns)
+			hl_keep_tick(r->procs.data[i], now_ns - r->procs.data[i]->start_ns);
 	}
 	for (uint32_t i = 0; i < high; i++) {
 		struct hl_ring_view *v = &r->views[i];
@@ -661,6 +681,7 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	merge(r, limit);
 	after_merge(r, high, now_ns);
 	r->last_t = t;
+	hl_steer_scanned(r, limit >= t && !hl_queue_full(r->queue));
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
 	return fullest;

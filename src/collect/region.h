@@ -20,9 +20,14 @@ struct hl_collect_settings {
 	uint32_t flags; /* HL_SET_* */
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	uint32_t clock;         /* enum hl_clock */
-	size_t memory_limit;    /* of a live table in memory */
-	uint32_t max_processes; /* of one region that live at once; 0: the usual */
+	uint32_t clock;        /* enum hl_clock */
+	enum hl_mode mode;     /* at the start */
+	uint64_t sample_bytes; /* HL_MODE_SAMPLE */
+	uint64_t sample_seed;  /* not 0: the same samples each time */
+	struct hl_keep_settings keep;
+	uint32_t toggle_signal, snapshot_signal; /* 0: none */
+	size_t memory_limit;                     /* of a live table in memory */
+	uint32_t max_processes;                  /* of one region that live at once; 0: the usual */
 	struct hl_output_settings output;
 };
 
@@ -43,9 +48,24 @@ struct hl_ring_view {
 	size_t at;
 };
 
+/* What the region's word says, and what it will (steer.c). */
+struct hl_steering {
+	enum hl_mode mode;
+	bool paused;
+	bool gaps;        /* there may be blocks whose allocations were not recorded */
+	uint32_t request; /* HL_STEER_START, HL_STEER_STOP or none yet */
+	uint32_t number;  /* of the last change */
+	uint32_t fill_in; /* scans until the filter is filled; 0: it is */
+	uint64_t sample_bytes;
+	uint64_t rates[HL_LIVE_RATES + 1]; /* all there have been, from 1 on; 0: no more */
+};
+
 struct hl_region_reader {
 	struct hl_region *region;
 	int memfd;
+	uint64_t inode; /* of the memfd */
+	int ctl_fd;     /* where it is steered from (ctl.h); -1: nowhere */
+	struct hl_steering steering;
 	uint64_t pid;          /* of serial 0 */
 	int pidfd;             /* from before it could end; -1 when there is none */
 	HL_VEC(uint64_t) pids; /* by serial, for children to name their parents */

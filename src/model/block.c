@@ -1,8 +1,8 @@
 /*
  * block.c - the table of blocks that are alive while events are read; see block.h.
  *
- * Linear probing, at most half full; what is taken out is closed up at once, so that the table is
- * never larger than the most blocks that were alive ask for.
+ * Linear probing, at most three quarters full; what is taken out is closed up at once, so that the
+ * table is never larger than the most blocks that were alive ask for.
  */
 #include "model/block.h"
 
@@ -56,7 +56,7 @@ int hl_blocks_put(struct hl_blocks *t, const struct hl_block *b)
 {
 	if (b->ordinal == FREE)
 		return -EBADMSG;
-	if (t->len * 2 >= t->cap && grow(t))
+	if (t->len * 4 >= t->cap * 3 && grow(t))
 		return -ENOMEM;
 	insert(t, b);
 	t->len++;

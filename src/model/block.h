@@ -18,8 +18,11 @@ enum hl_phase {
 
 struct hl_block {
 	uint64_t ordinal, addr, size;
+	uint64_t blocks, bytes;      /* what it stands for: 1 and size, but for a sample */
 	uint64_t birth_ns, death_ns; /* death: UINT64_MAX when it is not known to have died */
 	uint32_t node, thread;
+	uint32_t tag;         /* of its allocation, or HL_TAG_NONE */
+	uint32_t pool;        /* of the program's own; of the heap's blocks: none, UINT32_MAX */
 	uint32_t free_thread; /* who freed it */
 	uint8_t func;         /* who allocated it; HL_FUNC_COUNT when not known */
 	uint8_t born, died;   /* enum hl_phase */

@@ -123,6 +123,30 @@ static int search(struct search *s)
 	return err;
 }
 
+/* Of what is in no event the last keyframe knows one call for each stack. */
+static int take_keyframe(struct search *s)
+{
+	struct hl_model *m = s->m;
+	size_t key = hl_key_before(m, UINT64_MAX, SIZE_MAX);
+	struct hl_sums *held;
+	uint8_t *called;
+	int err = 0;
+
+	if (key == SIZE_MAX || !hl_model_withholds(m))
+		return 0;
+	held = malloc(((size_t)m->n_nodes + 1) * sizeof(*held));
+	called = malloc((size_t)m->n_nodes + 1);
+	if (!held || !called)
+		err = -ENOMEM;
+	else if (hl_reader_load_withheld(m->reader, key, held, called, m->n_nodes) == 0)
+		for (uint32_t i = 0; i < m->n_nodes; i++)
+			if (!m->funcs[i] && called[i] <= HL_FUNC_COUNT)
+				m->funcs[i] = called[i];
+	free(held);
+	free(called);
+	return err;
+}
+
 int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
 {
 	struct search s = {.m = m};
@@ -133,8 +157,12 @@ int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
 	s.wanted = calloc((size_t)m->n_nodes + 1, 1);
 	if (!m->funcs || !s.wanted)
 		err = -ENOMEM;
+	if (!err)
+		err = take_keyframe(&s);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
-		if (a->values[i].blocks && !m->funcs[i])
+		if (a->values[i].blocks && a->pool)
+			m->funcs[i] = HL_FUNC_POOL + 1;
+		else if (a->values[i].blocks && !m->funcs[i])
 			err = hl_vec_push(&s.missing, i);
 	}
 	if (!err) {

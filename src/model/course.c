@@ -28,17 +28,22 @@ static int take(void *arg, const struct hl_event *event)
 		e.node = w->c->n_nodes;
 	c = &w->c->nodes[e.node];
 	if (e.op == HL_OP_ALLOC) {
-		c->left.bytes += e.size;
-		c->left.blocks++;
-		c->life_ns -= e.time_ns;
+		c->left.bytes += e.bytes;
+		c->left.blocks += e.blocks;
+		c->life_ns -= e.blocks * e.time_ns;
 		if (c->left.bytes > c->most.bytes)
 			c->most = c->left;
 	} else {
-		c->left.bytes -= e.size;
-		c->left.blocks--;
-		c->life_ns += e.time_ns;
+		c->left.bytes -= e.bytes;
+		c->left.blocks -= e.blocks;
+		c->life_ns += e.blocks * e.time_ns;
 	}
 	return hl_totals_apply(&w->totals, &e);
+}
+
+static struct hl_value value(uint64_t bytes, uint64_t blocks)
+{
+	return (struct hl_value){.bytes = bytes, .blocks = blocks};
 }
 
 static void finish(struct work *w)
@@ -46,15 +51,15 @@ static void finish(struct work *w)
 	struct hl_courses *c = w->c;
 	const struct hl_totals *t = &w->totals;
 
-	c->allocated = (struct hl_value){t->sums.alloc_bytes, t->sums.alloc_blocks};
-	c->left = (struct hl_value){hl_sums_live_bytes(&t->sums), hl_sums_live_blocks(&t->sums)};
-	c->at_peak = (struct hl_value){t->peak_bytes, t->peak_blocks};
+	c->allocated = value(t->sums.alloc_bytes, t->sums.alloc_blocks);
+	c->left = value(hl_sums_live_bytes(&t->sums), hl_sums_live_blocks(&t->sums));
+	c->at_peak = value(t->peak_bytes, t->peak_blocks);
 	c->peak_ns = t->peak_time_ns;
 	for (size_t i = 0; i < t->n_nodes && i <= c->n_nodes; i++) {
 		struct hl_course *n = &c->nodes[i];
 
-		n->allocated = (struct hl_value){
-			t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks};
+		n->allocated =
+			value(t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks);
 		hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
 		n->life_ns += n->left.blocks * c->end_ns;
 	}

@@ -1,7 +1,8 @@
 /*
  * cross.c - see cross.h.
  *
- * Keyframes know stacks but not threads, so each chunk is needed, as its summary if it has one.
+ * Keyframes know stacks but not threads and tags, so each chunk is needed, as its summary if it has
+ * one.
  */
 #include "model/cross.h"
 
@@ -16,7 +17,8 @@
 #include "model/suppress.h"
 
 struct pair {
-	uint32_t node, thread;
+	uint32_t node;
+	struct hl_role who;
 	hl_tally tally;
 };
 
@@ -44,14 +46,15 @@ static void forget(void *arg)
 }
 
 /* NULL: no memory. */
-static struct hl_value *tally_of(struct crossing *c, uint32_t node, uint32_t thread)
+static struct hl_value *tally_of(struct crossing *c, uint32_t node, struct hl_role who)
 {
-	uint32_t at = hl_map_get(&c->by_pair, node, thread);
+	uint64_t role = (uint64_t)who.thread << 32 | who.tag;
+	uint32_t at = hl_map_get(&c->by_pair, node, role);
 
 	if (at == HL_MAP_NONE) {
 		at = (uint32_t)c->pairs.len;
-		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .thread = thread})) ||
-			hl_map_put(&c->by_pair, node, thread, at))
+		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .who = who})) ||
+			hl_map_put(&c->by_pair, node, role, at))
 			return NULL;
 	}
 	return c->pairs.data[at].tally;
@@ -86,7 +89,7 @@ static int add_summary(struct crossing *c)
 {
 	for (size_t i = 0; i < c->summary.n; i++) {
 		const struct hl_summary_row *r = &c->summary.rows[i];
-		struct hl_value *t = tally_of(c, r->node, r->thread);
+		struct hl_value *t = tally_of(c, r->node, hl_role_of(c->m, r->thread));
 
 		if (!t)
 			return -ENOMEM;
@@ -124,10 +127,10 @@ static int take(void *arg, size_t chunk, const struct hl_chunk_events *events)
 
 		if (e->node != HL_NODE_NONE && e->node >= c->m->n_nodes)
 			return -EBADMSG;
-		t = tally_of(c, e->node, hl_event_owner(e));
+		t = tally_of(c, e->node, hl_role_of(c->m, hl_event_owner(e)));
 		if (!t)
 			return -ENOMEM;
-		hl_tally_add(&t[e->op], e->size);
+		hl_tally_add(&t[e->op], e->bytes, e->blocks);
 	}
 	return 0;
 }
@@ -137,7 +140,7 @@ static int take(void *arg, size_t chunk, const struct hl_chunk_events *events)
 static int take_block(void *arg, const struct hl_block *b)
 {
 	struct crossing *c = arg;
-	struct hl_value one = {.bytes = b->size, .blocks = 1}, *t;
+	struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks}, *t;
 	bool taken = false;
 	int err = 0;
 
@@ -148,9 +151,9 @@ static int take_block(void *arg, const struct hl_block *b)
 			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
 	if (err || taken)
 		return err;
-	t = tally_of(c, b->node, b->thread);
+	t = tally_of(c, b->node, (struct hl_role){b->thread, b->tag});
 	if (t)
-		hl_tally_add(&t[HL_OP_ALLOC], b->size);
+		hl_tally_add(&t[HL_OP_ALLOC], b->bytes, b->blocks);
 	return t ? 0 : -ENOMEM;
 }
 
@@ -165,7 +168,7 @@ static int start(struct crossing *c, struct hl_model *m, const struct hl_query *
 	err = hl_query_bind(q, m);
 	if (err)
 		return err;
-	c->by_events = !hl_query_sums_suffice(q);
+	c->by_events = !hl_query_sums_suffice(m, q);
 	c->to = hl_query_to(m, &q->to);
 	c->from.sure = true;
 	if (!live)
@@ -175,6 +178,7 @@ static int start(struct crossing *c, struct hl_model *m, const struct hl_query *
 	if (!c->by_events)
 		return 0;
 	c->stream = (struct hl_stream){.filter = q->filter,
+		.pool = q->pool,
 		.from = live ? c->to : c->from,
 		.to = c->to,
 		.older = live,
@@ -245,7 +249,7 @@ static int finish(struct crossing *c, struct hl_cross *a)
 			err = is_left_out(c, p, &v, &out);
 		if (err || out)
 			continue;
-		a->rows[a->n++] = (struct hl_cross_row){p->node, p->thread, v};
+		a->rows[a->n++] = (struct hl_cross_row){p->node, p->who, v};
 		a->total.bytes += v.bytes;
 		a->total.blocks += v.blocks;
 	}
@@ -260,9 +264,11 @@ static void stop(struct crossing *c)
 	hl_stream_fini(&c->stream);
 }
 
-/* With one thread, and where threads cannot be known. */
+static const struct hl_role nobody = {HL_NODE_NONE, HL_TAG_NONE};
+
+/* With one thread and no tags, and where neither can be known. */
 static int by_stack(
-	struct hl_model *m, const struct hl_query *question, uint32_t thread, struct hl_cross *c)
+	struct hl_model *m, const struct hl_query *question, struct hl_role who, struct hl_cross *c)
 {
 	struct hl_query q = *question;
 	struct hl_answer a;
@@ -275,7 +281,7 @@ static int by_stack(
 	for (uint32_t i = 0; c->rows && i <= a.n_keys; i++) {
 		if (a.values[i].blocks)
 			c->rows[c->n++] = (struct hl_cross_row){
-				i < a.n_keys ? i : HL_NODE_NONE, thread, a.values[i]};
+				i < a.n_keys ? i : HL_NODE_NONE, who, a.values[i]};
 	}
 	c->total = a.total;
 	c->to_ns = a.to_ns;
@@ -290,11 +296,13 @@ int hl_model_cross(
 	struct crossing c[2] = {0};
 	uint32_t n_threads = 0;
 	int err = hl_reader_n_threads(m->reader, &n_threads);
-	bool one = !err && n_threads == 1;
+	bool one = !err && n_threads == 1 && m->n_tags == 0;
+	struct hl_role who = one ? (struct hl_role){0, HL_TAG_NONE} : nobody;
 
+	one |= hl_model_withholds(m);
 	memset(answers, 0, n * sizeof(*answers));
 	for (size_t i = 0; i < n && one && !err; i++)
-		err = by_stack(m, &questions[i], 0, &answers[i]);
+		err = by_stack(m, &questions[i], who, &answers[i]);
 	if (one || err)
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
@@ -304,7 +312,7 @@ int hl_model_cross(
 	for (size_t i = 0; i < n && !err; i++) {
 		err = finish(&c[i], &answers[i]);
 		if (!err && answers[i].moved)
-			err = by_stack(m, &questions[i], HL_NODE_NONE, &answers[i]);
+			err = by_stack(m, &questions[i], nobody, &answers[i]);
 	}
 	for (size_t i = 0; i < n; i++)
 		stop(&c[i]);

@@ -1,7 +1,7 @@
 /*
- * cross.h - answers by stack and thread at once.
+ * cross.h - answers by stack, thread and tag at once.
  *
- * There may be very many pairs, of which few have a number: only those are rows.
+ * There may be very many of them, of which few have a number: only those are rows.
  */
 #ifndef HL_MODEL_CROSS_H
 #define HL_MODEL_CROSS_H
@@ -9,8 +9,8 @@
 #include "model/query.h"
 
 struct hl_cross_row {
-	uint32_t node;   /* HL_NODE_NONE: blocks without a stack */
-	uint32_t thread; /* who allocated; HL_NODE_NONE: not told apart */
+	uint32_t node;      /* HL_NODE_NONE: blocks without a stack */
+	struct hl_role who; /* allocated; thread HL_NODE_NONE: not told apart */
 	struct hl_value value;
 };
 
@@ -24,8 +24,8 @@ struct hl_cross {
 
 /*
  * The answers to n questions, one or two, with the trace read once for both. The keys of the
- * questions do not matter. Where a part of the file is lost and only whole stacks are known,
- * threads are not told apart. The caller frees each. 0 or -errno with hl_model_error().
+ * questions do not matter. Where a part of the file is lost, or not all is in events, and only whole
+ * stacks are known, threads and tags are not told apart. The caller frees each. 0 or -errno with hl_model_error().
  */
 int hl_model_cross(
 	struct hl_model *m, const struct hl_query *questions, struct hl_cross *answers, size_t n);

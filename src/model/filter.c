@@ -11,6 +11,7 @@
 #include "model/life.h"
 #include "model/model_internal.h"
 #include "model/query.h"
+#include "model/tags.h"
 #include "util/text.h"
 
 unsigned hl_filter_subjects(const struct hl_filter *f)
@@ -149,6 +150,50 @@ static int stack_has(
 	return err;
 }
 
+/* Does the name of a thread, or the path of a tag, fit? */
+static int name_fits(const struct hl_filter_term *t, struct hl_model *m, uint32_t key, bool *fits)
+{
+	struct hl_strbuf path = {0};
+	int err = 0;
+
+	if (t->subject == HL_FILTER_THREAD) {
+		*fits = hl_pattern_fits(t->name, hl_model_thread_name(m, key));
+		return 0;
+	}
+	hl_model_put_tag(m, key, &path);
+	err = hl_strbuf_error(&path);
+	*fits = !err && hl_pattern_fits(t->name, hl_strbuf_str(&path));
+	hl_strbuf_fini(&path);
+	return err;
+}
+
+/* The same, asked once for each thread or tag. */
+static int named_holds(struct hl_filter_term *t, struct hl_model *m, uint32_t key, bool *holds)
+{
+	int err = 0;
+
+	*holds = false;
+	if (!m)
+		return 0;
+	if (!t->memo) {
+		if (t->subject == HL_FILTER_TAG)
+			t->n_memo = hl_model_n_tags(m);
+		else
+			err = hl_reader_n_threads(m->reader, &t->n_memo);
+		t->memo = err ? NULL : calloc((size_t)t->n_memo + 1, 1);
+		if (!t->memo)
+			return err ? err : -ENOMEM;
+	}
+	if (key >= t->n_memo)
+		return 0;
+	if (!t->memo[key]) {
+		err = name_fits(t, m, key, holds);
+		t->memo[key] = err ? 0 : *holds ? 2 : 1;
+	}
+	*holds = t->memo[key] == 2;
+	return err;
+}
+
 static bool in(const struct hl_filter_term *t, uint64_t n)
 {
 	return n >= t->lo && n <= t->hi;
@@ -209,8 +254,12 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = called(t, x);
 		break;
 	case HL_FILTER_THREAD:
+		if (t->name)
+			return named_holds(t, m, x->block.thread, holds);
 		*holds = in(t, x->block.thread);
 		break;
+	case HL_FILTER_TAG:
+		return named_holds(t, m, x->block.tag, holds);
 	case HL_FILTER_SIZE:
 		*holds = in(t, x->block.size);
 		break;
@@ -280,9 +329,12 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 {
 	struct thing x = {.block = {.addr = e->addr,
 				  .size = e->size,
+				  .blocks = e->blocks,
+				  .bytes = e->bytes,
 				  .birth_ns = e->time_ns,
 				  .node = e->node,
-				  .thread = e->thread,
+				  .thread = hl_model_role(m, e->thread).thread,
+				  .tag = hl_model_owner_tag(m, e),
 				  .func = e->func},
 		.op = e->op,
 		.free_node = e->free_node,
@@ -307,20 +359,22 @@ int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_blo
 
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds)
 {
-	struct thing x = {.block = {.node = node, .func = HL_FUNC_COUNT}};
+	struct thing x = {.block = {.node = node, .tag = HL_TAG_NONE, .func = HL_FUNC_COUNT}};
 
 	return all_hold(f, m, &x, holds);
 }
 
-bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x, uint64_t before)
+bool hl_filter_extra(
+	struct hl_filter *f, struct hl_model *m, const struct hl_extra *x, uint64_t before)
 {
-	struct thing thing = {.block = {.birth_ns = x->time_ns, .thread = x->thread},
+	struct thing thing = {.block = {.birth_ns = x->time_ns,
+				      .thread = hl_model_role(m, x->thread).thread,
+				      .tag = HL_TAG_NONE},
 		.is_extra = true,
 		.before = before};
 	bool holds = true;
 
 	if (hl_filter_subjects(f) & ~(HL_FILTER_TIME | HL_FILTER_THREAD))
 		return false;
-	all_hold(f, NULL, &thing, &holds); /* cannot fail: it needs no names */
-	return holds;
+	return all_hold(f, m, &thing, &holds) == 0 && holds;
 }

@@ -9,7 +9,8 @@
  *   file:NAME  module:NAME   a frame of the stack fits; see pattern.h for NAME
  *   call:malloc              the function that the program called: its whole name, as -g call or
  *                            dump has it, or NAME as for fn
- *   thread:N                 the thread, numbered from 0 as it appeared
+ *   thread:N  thread:NAME    the thread, numbered from 0 as it appeared, or its last name
+ *   tag:PATH                 the scope that the block was allocated in, as -g tag has it
  *   size:>=N  size:A..B      requested bytes; K, M, G, T are binary
  *   time:A..B                when; either end may be left out, times as in when.h. @peak and
  *                            @mark:NAME are places between two events, as they are for queries
@@ -57,6 +58,7 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 #define HL_FILTER_ADDR     256u
 #define HL_FILTER_LIFE     512u
 #define HL_FILTER_ALIVE    1024u
+#define HL_FILTER_TAG      2048u
 /* Known of a stack alone; known only when the block is dead. */
 #define HL_FILTER_STACK (HL_FILTER_FUNCTION | HL_FILTER_FILE | HL_FILTER_MODULE)
 #define HL_FILTER_DEATH (HL_FILTER_LIFE | HL_FILTER_ALIVE)
@@ -74,7 +76,8 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 /* For a block, by its allocation and, for life and alive, its death. */
 int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds);
 /* For things between the events: terms about time and thread only; any other term does not hold. */
-bool hl_filter_extra(struct hl_filter *f, const struct hl_extra *x, uint64_t before);
+bool hl_filter_extra(
+	struct hl_filter *f, struct hl_model *m, const struct hl_extra *x, uint64_t before);
 /* For a filter about nothing but stacks. */
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds);
 

@@ -30,7 +30,8 @@ struct hl_filter_term {
 	bool after, until; /* the first, the last moment of the times does not belong to them */
 	struct hl_pattern *name;
 	uint64_t calls; /* fn, call: a bit for each function of the malloc family that fits */
-	uint8_t *memo;  /* per node: 0 not known, 1 no, 2 yes */
+	uint8_t *memo;  /* per node, thread or tag: 0 not known, 1 no, 2 yes */
+	uint32_t n_memo;
 };
 
 /* The range of times, which may have been written with < or >. At a place nothing happens that

@@ -153,13 +153,20 @@ static int parse_op(const struct value *v, struct hl_filter_term *t)
 	return 0;
 }
 
+static int parse_name(const struct value *v, struct hl_filter_term *t)
+{
+	struct hl_pattern_error error = {0};
+	int err = hl_pattern_new(&t->name, v->s, v->len, &error);
+
+	return err == -EINVAL ? wrong(v, v->s + error.at, error.text) : err;
+}
+
 static int parse_thread(const struct value *v, struct hl_filter_term *t)
 {
 	int err;
 
-	if (v->len > 0 && (v->s[0] < '0' || v->s[0] > '9'))
-		return wrong(v, v->s,
-			"expected the number of a thread: their names are not recorded yet");
+	if (v->quoted || (v->len > 0 && (v->s[0] < '0' || v->s[0] > '9')))
+		return parse_name(v, t);
 	err = parse_digits(v, false, &t->lo);
 	t->hi = t->lo;
 	return err;
@@ -214,14 +221,6 @@ static int parse_alive(const struct value *v, struct hl_filter_term *t)
 	return 0;
 }
 
-static int parse_name(const struct value *v, struct hl_filter_term *t)
-{
-	struct hl_pattern_error error = {0};
-	int err = hl_pattern_new(&t->name, v->s, v->len, &error);
-
-	return err == -EINVAL ? wrong(v, v->s + error.at, error.text) : err;
-}
-
 /* Of a function: none begins with a /, so that is a regular expression, or the beginning of one. */
 static int parse_function_name(const struct value *v, struct hl_filter_term *t)
 {
@@ -255,11 +254,6 @@ static int parse_call(const struct value *v, struct hl_filter_term *t)
 		"(for functions of the program: fn:NAME)");
 }
 
-static int refuse_tag(const struct value *v, struct hl_filter_term *t)
-{
-	return wrong(v, v->expr + t->at, "tags are not recorded yet");
-}
-
 static int refuse_kind(const struct value *v, struct hl_filter_term *t)
 {
 	return wrong(v, v->expr + t->at,
@@ -285,10 +279,10 @@ static const struct key {
 	{"life", HL_FILTER_LIFE, true, parse_life},
 	{"alive", HL_FILTER_ALIVE, false, parse_alive},
 	{"op", HL_FILTER_OP, false, parse_op},
-	{"tag", 0, false, refuse_tag},
+	{"tag", HL_FILTER_TAG, false, parse_name},
 	{"kind", 0, false, refuse_kind},
 };
-#define KEY_NAMES "fn, file, module, call, thread, size, time, addr, life, alive, op"
+#define KEY_NAMES "fn, file, module, call, thread, tag, size, time, addr, life, alive, op"
 
 static const struct key *find_key(const char *s, size_t len)
 {

@@ -13,6 +13,9 @@
 #include "model/question.h"
 #include "model/stream.h"
 
+/* They are sorted, which may take as much again: together less than 300 MiB. */
+#define SPOTS_MAX 6000000u
+
 struct spot {
 	uint64_t addr, size;
 	uint32_t node;
@@ -60,7 +63,7 @@ static int take(void *arg, const struct hl_block *b)
 	x->f.all.blocks++;
 	x->f.live.bytes += s.fits ? b->size : 0;
 	x->f.live.blocks += s.fits;
-	return hl_vec_push(&x->spots, s);
+	return x->spots.len < SPOTS_MAX ? hl_vec_push(&x->spots, s) : -EOVERFLOW;
 }
 
 static int by_addr(const void *pa, const void *pb)
@@ -290,6 +293,10 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 	memset(f, 0, sizeof(*f));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
+	if (hl_model_withholds(m) && !hl_model_end_is_known(m, when)) {
+		drop(q);
+		return hl_model_no_events(m, "where blocks lie");
+	}
 	err = hl_question_ask(&q);
 	x = (struct measure *)q;
 	if (!err)

@@ -11,6 +11,7 @@
 
 #include "model/model_internal.h"
 #include "model/start.h"
+#include "model/tags.h"
 #include "model/tree.h"
 #include "util/strbuf.h"
 #include "util/text.h"
@@ -30,6 +31,8 @@ static const struct {
 	[HL_GROUP_SIZE] = {"size", HL_KEY_SIZE, true},
 	[HL_GROUP_LIFE] = {"life", HL_KEY_LIFE, true},
 	[HL_GROUP_SNAPSHOT] = {"snapshot", HL_KEY_INTERVAL, true},
+	[HL_GROUP_TAG] = {"tag", HL_KEY_TAG, false},
+	[HL_GROUP_POOL] = {"pool", HL_KEY_POOL, false},
 };
 
 int hl_group_find(const char *name, enum hl_group *g)
@@ -163,15 +166,6 @@ static int name_code(
 	}
 }
 
-static void name_thread(struct build *b, uint32_t key)
-{
-	uint64_t tid;
-
-	hl_strbuf_printf(&b->text, "thread %" PRIu32, key);
-	if (hl_reader_thread(b->m->reader, key, &tid) == 0)
-		hl_strbuf_printf(&b->text, " (tid %" PRIu64 ")", tid);
-}
-
 /* "64 B - 127 B" */
 static void name_size(struct build *b, struct hl_row *r)
 {
@@ -231,12 +225,15 @@ static int name_key(struct build *b, struct hl_row *r)
 {
 	if (r->key == b->a->n_keys) {
 		r->lo = r->hi = UINT64_MAX;
-		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE ? "not freed" : "not known");
+		hl_strbuf_puts(&b->text, b->t->group == HL_GROUP_LIFE   ? "not freed"
+					 : b->t->group == HL_GROUP_TAG  ? "[no tag]"
+					 : b->t->group == HL_GROUP_POOL ? "[heap]"
+									: "not known");
 		return keep(b, &r->name);
 	}
 	switch (b->t->group) {
 	case HL_GROUP_THREAD:
-		name_thread(b, r->key);
+		hl_model_put_thread(b->m, r->key, &b->text);
 		break;
 	case HL_GROUP_CALL:
 		hl_strbuf_puts(&b->text, hl_call_name(r->key));
@@ -246,6 +243,12 @@ static int name_key(struct build *b, struct hl_row *r)
 		break;
 	case HL_GROUP_LIFE:
 		name_life(b, r);
+		break;
+	case HL_GROUP_POOL:
+		hl_strbuf_puts(&b->text, hl_model_pool_name(b->m, r->key));
+		break;
+	case HL_GROUP_TAG:
+		hl_model_put_tag(b->m, r->key, &b->text);
 		break;
 	default:
 		name_interval(b, r->key);
@@ -295,8 +298,7 @@ static int add_code(struct build *b, uint32_t key)
 	identity(b->t->group, key, frame, f, &one, &two);
 	at = hl_map_get(&b->rows, one, two);
 	if (at != HL_MAP_NONE) {
-		b->out.data[at].value.bytes += r.value.bytes;
-		b->out.data[at].value.blocks += r.value.blocks;
+		hl_value_add(&b->out.data[at].value, &r.value);
 		return 0;
 	}
 	err = name_code(b, &r.name, true, node, f);

@@ -5,6 +5,7 @@
 
 #include "model/model_internal.h"
 #include "model/query.h"
+#include "model/tags.h"
 
 /* 1 us, 10 us, ... 1000 s: what people tell apart. */
 #define FIRST_BOUND_NS 1000
@@ -31,6 +32,8 @@ static uint32_t life_class(uint64_t ns)
 
 int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 {
+	const struct hl_mark *marks;
+	size_t n_marks;
 	int err = 0;
 
 	switch (key) {
@@ -50,7 +53,14 @@ int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n)
 		*n = HL_LIFE_CLASSES;
 		break;
 	case HL_KEY_INTERVAL:
-		*n = (uint32_t)hl_model_n_snapshots(m) + 1;
+		err = hl_model_marks(m, &marks, &n_marks);
+		*n = err ? 0 : (uint32_t)hl_model_n_snapshots(m) + 1;
+		break;
+	case HL_KEY_TAG:
+		*n = m->n_tags;
+		break;
+	case HL_KEY_POOL:
+		*n = hl_model_n_pools(m);
 		break;
 	}
 	return err;
@@ -72,6 +82,10 @@ uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b
 						 : life_class(b->death_ns - b->birth_ns);
 	case HL_KEY_INTERVAL:
 		return hl_model_interval(m, b->ordinal);
+	case HL_KEY_TAG:
+		return b->tag; /* HL_TAG_NONE is larger than any */
+	case HL_KEY_POOL:
+		return b->pool;
 	}
 	return UINT32_MAX;
 }

@@ -1,5 +1,5 @@
 /*
- * keyed.c - sums by thread or size class; see keyed.h.
+ * keyed.c - sums by thread, tag or size class; see keyed.h.
  */
 #include "model/keyed.h"
 
@@ -12,7 +12,7 @@
 
 bool hl_keyed_is_known(enum hl_key key)
 {
-	return key == HL_KEY_THREAD || key == HL_KEY_SIZE;
+	return key == HL_KEY_THREAD || key == HL_KEY_SIZE || key == HL_KEY_TAG;
 }
 
 static hl_tally *tally_of(struct hl_keyed *k, uint32_t key)
@@ -20,11 +20,20 @@ static hl_tally *tally_of(struct hl_keyed *k, uint32_t key)
 	return &k->tallies[key < k->n_keys ? key : k->n_keys];
 }
 
+/* The key of whoever allocated. */
+static uint32_t key_of_role(const struct hl_keyed *k, enum hl_key key, uint32_t id)
+{
+	struct hl_role role = hl_role_of(k->m, id);
+
+	return key == HL_KEY_TAG ? role.tag : role.thread;
+}
+
 static void add_summary(struct hl_keyed *k)
 {
 	for (size_t i = 0; i < k->summary.n; i++) {
 		const struct hl_summary_row *r = &k->summary.rows[i];
-		hl_tally *to = tally_of(k, k->key == HL_KEY_THREAD ? r->thread : r->size_class);
+		hl_tally *to = tally_of(k,
+			k->key == HL_KEY_SIZE ? r->size_class : key_of_role(k, k->key, r->thread));
 
 		(*to)[HL_OP_ALLOC].blocks += r->sums.alloc_blocks;
 		(*to)[HL_OP_ALLOC].bytes += r->sums.alloc_bytes;
@@ -38,9 +47,10 @@ hl_inline void add_events(
 	struct hl_keyed *k, enum hl_key key, const struct hl_event *events, size_t n)
 {
 	for (const struct hl_event *e = events; e < events + n; e++) {
-		uint32_t at = key == HL_KEY_SIZE ? hl_size_octave(e->size) : hl_event_owner(e);
+		uint32_t at = key == HL_KEY_SIZE ? hl_size_octave(e->size)
+						 : key_of_role(k, key, hl_event_owner(e));
 
-		hl_tally_add(&(*tally_of(k, at))[e->op], e->size);
+		hl_tally_add(&(*tally_of(k, at))[e->op], e->bytes, e->blocks);
 	}
 }
 
@@ -51,6 +61,8 @@ static int take(void *arg, size_t chunk, const struct hl_chunk_events *c)
 
 	if (k->key == HL_KEY_SIZE)
 		add_events(k, HL_KEY_SIZE, c->events, n);
+	else if (k->key == HL_KEY_TAG)
+		add_events(k, HL_KEY_TAG, c->events, n);
 	else
 		add_events(k, HL_KEY_THREAD, c->events, n);
 	return 0;

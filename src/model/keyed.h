@@ -1,5 +1,5 @@
 /*
- * keyed.h - sums by thread or size class at a moment, from chunk summaries and events.
+ * keyed.h - sums by thread, tag or size class at a moment, from chunk summaries and events.
  */
 #ifndef HL_MODEL_KEYED_H
 #define HL_MODEL_KEYED_H
@@ -10,10 +10,10 @@
 /* Blocks by what they do, enum hl_op. */
 typedef struct hl_value hl_tally[2];
 
-static inline void hl_tally_add(struct hl_value *v, uint64_t bytes)
+static inline void hl_tally_add(struct hl_value *v, uint64_t bytes, uint64_t blocks)
 {
 	v->bytes += bytes;
-	v->blocks++;
+	v->blocks += blocks;
 }
 
 struct hl_keyed {

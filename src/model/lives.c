@@ -14,6 +14,7 @@
 #include "model/model_internal.h"
 #include "model/stream.h"
 #include "model/suppress.h"
+#include "model/tags.h"
 
 #define NO_ORDINAL UINT64_MAX
 #define WRITING    "writing"
@@ -47,7 +48,7 @@ static int choose_block(void *arg, const struct hl_block *b)
 {
 	struct work *w = arg;
 	const struct hl_query *q = w->l->query;
-	struct hl_value one = {.bytes = b->size, .blocks = 1};
+	struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks};
 	bool taken = false;
 	int err = 0;
 
@@ -60,14 +61,18 @@ static int choose_block(void *arg, const struct hl_block *b)
 	return err;
 }
 
-static uint64_t count_ordinals(const struct hl_model *m)
+static uint64_t count_ordinals(const struct hl_model *m, bool pool)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
 
-		if (!c->lost)
+		if (c->lost)
+			continue;
+		if (pool)
+			n += c->n_extras; /* pools' blocks have numbers of their own */
+		else
 			n = hl_max_u64(n, c->first_ordinal + c->n_events);
 	}
 	return n;
@@ -78,6 +83,7 @@ static int choose(struct work *w)
 	const struct hl_query *q = w->l->query;
 	bool live = q->quantity == HL_QUANTITY_LIVE;
 	struct hl_stream s = {.filter = q->filter,
+		.pool = q->pool,
 		.older = live,
 		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED,
 		.func = q->suppressions && hl_suppressions_need_calls(q->suppressions),
@@ -86,9 +92,11 @@ static int choose(struct work *w)
 		.arg = w};
 	int err = hl_query_bind(q, w->m);
 
+	if (!err)
+		err = hl_query_check_events(w->m, q);
 	if (err || all_count(q))
 		return err;
-	w->n_chosen = count_ordinals(w->m);
+	w->n_chosen = count_ordinals(w->m, q->pool);
 	w->chosen = calloc(w->n_chosen / 8 + 1, 1);
 	if (!w->chosen)
 		return hl_model_fail(w->m, -ENOMEM);
@@ -106,15 +114,21 @@ static bool is_chosen(const struct work *w, uint64_t ordinal)
 
 /* --- one by one --- */
 
-static struct hl_block block_of(const struct hl_event *e)
+static struct hl_block block_of(const struct work *w, const struct hl_event *e)
 {
+	struct hl_role role = hl_role_of(w->m, e->thread);
+
 	return (struct hl_block){.ordinal = e->ordinal,
 		.addr = e->addr,
 		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
 		.birth_ns = e->time_ns,
 		.death_ns = UINT64_MAX,
 		.node = e->node,
-		.thread = e->thread,
+		.thread = role.thread,
+		.tag = role.tag,
+		.pool = UINT32_MAX,
 		.func = e->func,
 		.born = HL_PHASE_IN,
 		.died = HL_PHASE_NEVER};
@@ -123,9 +137,17 @@ static struct hl_block block_of(const struct hl_event *e)
 /* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
 static int keep(struct work *w, const struct hl_event *e)
 {
-	struct hl_block b = block_of(e);
+	struct hl_block b = block_of(w, e);
 
 	return e->pair_at ? 0 : hl_blocks_put(&w->alive, &b);
+}
+
+static int die(struct work *w, struct hl_block *b, const struct hl_event *e)
+{
+	b->death_ns = e->time_ns;
+	b->free_thread = hl_role_of(w->m, e->thread).thread;
+	b->next = w->l->previous == e->ordinal;
+	return w->l->block ? w->l->block(w->l->arg, b) : 0;
 }
 
 static int end_block(struct work *w, const struct hl_event *events, const struct hl_event *e)
@@ -133,13 +155,10 @@ static int end_block(struct work *w, const struct hl_event *events, const struct
 	struct hl_block b;
 
 	if (e->pair_at)
-		b = block_of(&events[e->pair_at - 1]);
+		b = block_of(w, &events[e->pair_at - 1]);
 	else if (!hl_blocks_take(&w->alive, e->ordinal, &b))
 		return 0; /* its birth is before what is read */
-	b.death_ns = e->time_ns;
-	b.free_thread = e->thread;
-	b.next = w->l->previous == e->ordinal;
-	return w->l->block(w->l->arg, &b);
+	return die(w, &b, e);
 }
 
 static int hand_over(struct work *w, const struct hl_event *events, const struct hl_event *e)
@@ -150,8 +169,8 @@ static int hand_over(struct work *w, const struct hl_event *events, const struct
 	if (!is_chosen(w, e->ordinal))
 		return 0;
 	if (e->op == HL_OP_ALLOC) {
-		l->allocated.bytes += e->size;
-		l->allocated.blocks++;
+		l->allocated.bytes += e->bytes;
+		l->allocated.blocks += e->blocks;
 	}
 	if (l->event)
 		err = l->event(l->arg, e);
@@ -159,6 +178,81 @@ static int hand_over(struct work *w, const struct hl_event *events, const struct
 		err = e->op == HL_OP_ALLOC ? keep(w, e) : end_block(w, events, e);
 	return err;
 }
+
+/* --- blocks of pools, which lie between the events --- */
+
+static struct hl_event event_of(const struct hl_extra *x)
+{
+	return (struct hl_event){.time_ns = x->time_ns,
+		.addr = x->addr,
+		.size = x->size,
+		.ordinal = x->value2,
+		.node = x->node,
+		.free_node = HL_NODE_NONE,
+		.thread = x->thread,
+		.op = HL_OP_ALLOC,
+		.func = HL_FUNC_POOL,
+		.blocks = 1,
+		.bytes = x->size};
+}
+
+static int pool_alloc(struct work *w, const struct hl_extra *x)
+{
+	struct hl_lives *l = w->l;
+	struct hl_event e = event_of(x);
+	struct hl_block b;
+	int err = 0;
+
+	if (hl_blocks_take(&w->alive, e.ordinal, &b))
+		return hl_model_fail(w->m, -EBADMSG); /* no block is given out twice */
+	if (!is_chosen(w, e.ordinal))
+		return 0;
+	l->allocated.bytes += e.bytes;
+	l->allocated.blocks += e.blocks;
+	if (l->event)
+		err = l->event(l->arg, &e);
+	b = block_of(w, &e);
+	b.pool = (uint32_t)x->value;
+	return err ? err : hl_blocks_put(&w->alive, &b);
+}
+
+/* Of a free nothing is trusted but whose it is: what was allocated is in the table. */
+static int pool_free(struct work *w, const struct hl_extra *x)
+{
+	struct hl_event e = event_of(x);
+	struct hl_block b;
+	int err = 0;
+
+	if (!hl_blocks_take(&w->alive, e.ordinal, &b))
+		return 0;
+	e.op = HL_OP_FREE;
+	e.addr = b.addr;
+	e.size = b.size;
+	e.bytes = b.bytes;
+	e.node = b.node;
+	e.birth_ns = b.birth_ns;
+	if (w->l->event)
+		err = w->l->event(w->l->arg, &e);
+	return err ? err : die(w, &b, &e);
+}
+
+static int take_pools(struct work *w, const struct hl_chunk_events *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->n_extras && !err; i++) {
+		const struct hl_extra *x = &c->extras[i];
+		bool alloc = x->kind == HL_EXTRA_POOL_ALLOC;
+
+		if (!hl_model_is_pooled(w->m, w->l->query->pool, x))
+			continue;
+		err = alloc ? pool_alloc(w, x) : pool_free(w, x);
+		w->l->previous = alloc ? x->value2 : NO_ORDINAL;
+	}
+	return err;
+}
+
+/* --- chunk by chunk --- */
 
 static int extras_before(
 	struct work *w, const struct hl_chunk_events *c, size_t event, size_t *next)
@@ -177,6 +271,10 @@ static bool has_known_stacks(const struct work *w, const struct hl_chunk_events 
 		if (c->events[i].node != HL_NODE_NONE && c->events[i].node >= w->m->n_nodes)
 			return false;
 	}
+	for (size_t i = 0; i < c->n_extras && w->l->query->pool; i++) {
+		if (c->extras[i].node != HL_NODE_NONE && c->extras[i].node >= w->m->n_nodes)
+			return false;
+	}
 	return true;
 }
 
@@ -185,6 +283,8 @@ static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events
 	size_t extra = 0;
 	int err = 0;
 
+	if (w->l->query->pool)
+		return take_pools(w, c);
 	w->l->previous = NO_ORDINAL;
 	if (c->follows_alloc)
 		w->l->previous = hl_reader_chunk(w->m->reader, chunk)->first_ordinal - 1;
@@ -202,7 +302,8 @@ static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events
 /* -EBADMSG: here it ends. */
 static int read_chunk(struct work *w, size_t chunk, struct hl_chunk_events *c)
 {
-	unsigned want = w->l->want | HL_WANT_NODE | (w->l->block ? HL_WANT_ALL : 0);
+	unsigned want =
+		w->l->want | HL_WANT_NODE | (w->l->block || w->l->query->pool ? HL_WANT_ALL : 0);
 	int err;
 
 	if (hl_chunk_is_lost(w->m, chunk))

@@ -14,7 +14,8 @@ struct hl_lives {
 	const struct hl_query *query;
 	unsigned want; /* HL_WANT_* that `event` looks at */
 	/* Any of these may be NULL. A block comes when it dies, or after all others, by ordinal, if
-	 * it does not; its phases are not set. Extras come whatever the question. */
+	 * it does not; its phases are not set. A pool's blocks come from extras, as events of the
+	 * same shape. Other extras come whatever the question, but not with a pool's. */
 	int (*event)(void *arg, const struct hl_event *e);
 	int (*block)(void *arg, const struct hl_block *b);
 	int (*extra)(void *arg, const struct hl_extra *x);

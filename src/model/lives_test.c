@@ -154,7 +154,7 @@ static void check_cross(const struct hl_sample *s, struct hl_model *m, uint64_t 
 	assert_int_equal(hl_model_cross(m, q, c, 2), 0);
 	for (int k = 0; k < 2; k++) {
 		for (size_t i = 0; i < c[k].n; i++)
-			want[k][place(s, c[k].rows[i].node) * threads + c[k].rows[i].thread] -=
+			want[k][place(s, c[k].rows[i].node) * threads + c[k].rows[i].who.thread] -=
 				c[k].rows[i].value.bytes;
 		for (size_t i = 0; i < (s->nodes + 1) * threads; i++)
 			assert_true(want[k][i] == 0);

@@ -4,16 +4,35 @@
 #include "model/marks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mode.h"
 #include "model/model_internal.h"
+#include "model/tags.h"
 
-static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x)
+/* Marks pack to nothing; a program that makes a thousand a second has these after a quarter of an
+ * hour. */
+#define MARKS_MAX      (1u << 20)
+#define MARK_NAMES_MAX (UINT64_C(32) << 20) /* bytes of all */
+
+static int refuse(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"the trace has more than %u marks and snapshots, or too long names of them, to be "
+		"asked about: ask without them, for example --at 50%%",
+		MARKS_MAX);
+	return -E2BIG;
+}
+
+/* allocs: how many of the chunk come before it. */
+static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t x,
+	uint64_t allocs)
 {
 	const struct hl_extra *extra = &c->extras[x];
 	struct hl_mark mark = {.time_ns = extra->time_ns,
-		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal,
+		.ordinal = hl_reader_chunk(m->reader, chunk)->first_ordinal + allocs,
 		.chunk = chunk,
 		.event = c->extras_at[x],
 		.snapshot = extra->kind == HL_EXTRA_SNAPSHOT};
@@ -22,8 +41,9 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 
 	if (extra->kind != HL_EXTRA_MARK && extra->kind != HL_EXTRA_SNAPSHOT)
 		return 0;
-	for (size_t i = 0; i < mark.event && i < c->n_events; i++)
-		mark.ordinal += c->events[i].op == HL_OP_ALLOC;
+	m->mark_bytes += extra->text ? strlen(extra->text) : 0;
+	if (m->marks.len >= MARKS_MAX || m->mark_bytes > MARK_NAMES_MAX)
+		return refuse(m);
 	err = hl_strings_add(&m->strings, extra->text ? extra->text : "", &name);
 	if (err)
 		return err;
@@ -31,6 +51,68 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	err = hl_vec_push(&m->marks, mark);
 	if (!err && mark.snapshot)
 		err = hl_vec_push(&m->snapshots, mark.ordinal);
+	return err;
+}
+
+/* A later name takes the place of an earlier one. */
+static int add_name(struct hl_model *m, hl_model_names *to, uint32_t number, const char *text)
+{
+	uint32_t name;
+	int err = hl_strings_add(&m->strings, text, &name);
+
+	while (!err && to->len <= number)
+		err = hl_vec_push(to, NULL);
+	if (!err)
+		to->data[number] = hl_strings_get(&m->strings, name);
+	return err;
+}
+
+static int add_mode(struct hl_model *m, const struct hl_extra *x)
+{
+	struct hl_mode_change last = {.mode = hl_mode_number(m->info->meta.mode)}, c;
+
+	if (x->kind != HL_EXTRA_MODE && x->kind != HL_EXTRA_START && x->kind != HL_EXTRA_STOP)
+		return 0;
+	if (m->modes.len)
+		last = m->modes.data[m->modes.len - 1];
+	c = last;
+	c.time_ns = x->time_ns;
+	if (x->kind == HL_EXTRA_MODE) {
+		c.mode = (uint32_t)(x->value & HL_STEER_MODE);
+		c.paused = x->value & HL_STEER_PAUSED;
+		c.sample_bytes = c.mode == HL_MODE_SAMPLE ? x->value2 : 0;
+	} else {
+		c.stopped = x->kind == HL_EXTRA_STOP;
+	}
+	return hl_vec_push(&m->modes, c);
+}
+
+static int add_extra(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c, size_t i,
+	uint64_t allocs)
+{
+	const struct hl_extra *x = &c->extras[i];
+	int err;
+
+	if (x->kind == HL_EXTRA_THREAD_NAME && x->text)
+		return add_name(m, &m->thread_names, hl_model_role(m, x->thread).thread, x->text);
+	if (x->kind == HL_EXTRA_POOL && x->text && x->value < HL_POOLS_MAX)
+		return add_name(m, &m->pools, (uint32_t)x->value, x->text);
+	err = add_mark(m, chunk, c, i, allocs);
+	return err ? err : add_mode(m, x);
+}
+
+/* Extras come in the order of their events, so that one walk along these serves all of them. */
+static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_events *c)
+{
+	uint64_t allocs = 0;
+	size_t i = 0;
+	int err = 0;
+
+	for (size_t x = 0; x < c->n_extras && !err; x++) {
+		for (; i < c->extras_at[x] && i < c->n_events; i++)
+			allocs += c->events[i].op == HL_OP_ALLOC;
+		err = add_extra(m, chunk, c, x, allocs);
+	}
 	return err;
 }
 
@@ -48,8 +130,7 @@ static int load(struct hl_model *m)
 			err = 0;
 			continue;
 		}
-		for (size_t x = 0; x < c.n_extras && !err; x++)
-			err = add_mark(m, i, &c, x);
+		err = add_marks(m, i, &c);
 	}
 	hl_chunk_events_free(&c);
 	return err;
@@ -59,18 +140,34 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 {
 	int err = m->marks_loaded ? 0 : load(m);
 
-	if (err)
-		return hl_model_fail(m, err);
+	*marks = NULL;
+	*n = 0;
+	if (err) {
+		hl_vec_free(&m->marks);
+		hl_vec_free(&m->snapshots);
+		m->mark_bytes = 0;
+		return err == -E2BIG ? err : hl_model_fail(m, err);
+	}
 	m->marks_loaded = true;
 	*marks = m->marks.data;
 	*n = m->marks.len;
 	return 0;
 }
 
+int hl_model_modes(struct hl_model *m, const struct hl_mode_change **modes, size_t *n)
+{
+	const struct hl_mark *marks = NULL;
+	int err = hl_model_marks(m, &marks, n);
+
+	*modes = m->modes.data;
+	*n = m->modes.len;
+	return err;
+}
+
 const struct hl_mark *hl_model_find_mark(struct hl_model *m, const char *name)
 {
-	const struct hl_mark *marks;
-	size_t n;
+	const struct hl_mark *marks = NULL;
+	size_t n = 0;
 
 	if (hl_model_marks(m, &marks, &n))
 		return NULL;
@@ -83,8 +180,8 @@ const struct hl_mark *hl_model_find_mark(struct hl_model *m, const char *name)
 
 size_t hl_model_n_snapshots(struct hl_model *m)
 {
-	const struct hl_mark *marks;
-	size_t n;
+	const struct hl_mark *marks = NULL;
+	size_t n = 0;
 
 	return hl_model_marks(m, &marks, &n) ? 0 : m->snapshots.len;
 }
@@ -102,6 +199,15 @@ uint32_t hl_model_interval(struct hl_model *m, uint64_t ordinal)
 			hi = mid;
 	}
 	return (uint32_t)lo;
+}
+
+struct hl_place hl_place_mark_apart(struct hl_model *m, const struct hl_mark *mark)
+{
+	struct hl_place p = hl_place_at(m, mark->time_ns);
+
+	if (!hl_reader_chunk(m->reader, mark->chunk)->apart && p.cut != HL_CUT_KEY)
+		return hl_place_mark(mark);
+	return p;
 }
 
 struct hl_place hl_place_mark(const struct hl_mark *mark)

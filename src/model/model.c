@@ -9,8 +9,30 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "model/model_internal.h"
 #include "model/question.h"
+#include "util/text.h"
+
+/* Numbers them in the order of the file: chunks, and keyframes between chunks. */
+static int find_stretches(struct hl_model *m)
+{
+	size_t n = hl_reader_n_chunks(m->reader), n_keys = hl_reader_n_keyframes(m->reader), k = 0;
+
+	m->chunk_stretch = calloc(n + 1, sizeof(*m->chunk_stretch));
+	m->key_stretch = calloc(n_keys + 1, sizeof(*m->key_stretch));
+	if (!m->chunk_stretch || !m->key_stretch)
+		return -ENOMEM;
+	for (size_t i = 0; i <= n; i++) {
+		for (; k < n_keys && hl_reader_keyframe(m->reader, k)->chunk <= i; k++) {
+			m->n_stretches += hl_reader_keyframe(m->reader, k)->apart;
+			m->key_stretch[k] = m->n_stretches;
+		}
+		m->chunk_stretch[i] = m->n_stretches;
+		m->n_stretches += i < n && hl_reader_chunk(m->reader, i)->apart;
+	}
+	return 0;
+}
 
 static int load(struct hl_model *m)
 {
@@ -20,13 +42,18 @@ static int load(struct hl_model *m)
 		err = hl_reader_n_nodes(m->reader, &m->n_nodes);
 	if (!err)
 		err = hl_reader_n_modules(m->reader, &m->n_modules);
+	if (!err)
+		err = hl_reader_roles(m->reader, &m->roles, &m->n_roles);
+	if (!err)
+		err = hl_reader_n_tags(m->reader, &m->n_tags);
 	if (err)
 		return hl_model_fail(m, err);
 	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
 	m->bad_chunks = calloc(hl_reader_n_chunks(m->reader) + 1, 1);
 	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
 	m->bad_sets = calloc(hl_reader_n_live_sets(m->reader) + 1, 1);
-	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets)
+	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets ||
+		find_stretches(m) < 0)
 		return hl_model_fail(m, -ENOMEM);
 	err = hl_symbols_new(&m->symbols);
 	if (!err)
@@ -69,8 +96,13 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_chunks);
 	free(m->bad_keyframes);
 	free(m->bad_sets);
+	free(m->chunk_stretch);
+	free(m->key_stretch);
 	hl_vec_free(&m->marks);
+	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
+	hl_vec_free(&m->thread_names);
+	hl_vec_free(&m->pools);
 	free(m->funcs);
 	hl_map_fini(&m->calls);
 	hl_reader_close(m->reader);
@@ -81,9 +113,25 @@ int hl_model_fail(struct hl_model *m, int err)
 {
 	if (err == -EBADMSG)
 		snprintf(m->error, sizeof(m->error), "%s", hl_reader_error(m->reader));
+	else if (err == -EOVERFLOW)
+		snprintf(m->error, sizeof(m->error),
+			"more blocks are alive at once than this question can be asked of; a "
+			"--filter, such as size:>=4K, makes them fewer (or the file is forged)");
 	else
 		snprintf(m->error, sizeof(m->error), "%s", strerror(-err));
 	return err;
+}
+
+int hl_model_no_events(struct hl_model *m, const char *what)
+{
+	char held[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+
+	snprintf(m->error, sizeof(m->error),
+		"%s needs every single event, and of %s of %s blocks the trace has only sums (mode "
+		"%s); peak, leaks and allocated by stack, and heaplapse log, are exact",
+		what, hl_text_count(held, m->info->withheld.alloc_blocks),
+		hl_text_count(all, m->info->totals.sums.alloc_blocks), m->info->meta.mode);
+	return -ENODATA;
 }
 
 const char *hl_model_error(const struct hl_model *m)
@@ -106,19 +154,31 @@ uint32_t hl_model_n_nodes(const struct hl_model *m)
 	return m->n_nodes;
 }
 
-bool hl_model_complete(const struct hl_model *m)
+/* Nothing is missing but what a pause has left out, and that is no free of a block that is known.
+ */
+static bool is_sound(const struct hl_trace_info *i)
 {
-	const struct hl_trace_info *i = m->info;
-
 	/* What happened while recording was off is missing too. */
 	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST &&
 	       i->end.kind != HL_END_RUNNING && !i->damaged && i->counters.dropped_events == 0 &&
 	       !i->meta.continued;
 }
 
+bool hl_model_complete(const struct hl_model *m)
+{
+	return is_sound(m->info) && m->info->pauses == 0;
+}
+
+bool hl_model_withholds(const struct hl_model *m)
+{
+	return m->info->withheld.alloc_blocks > 0 || m->info->withheld.free_blocks > 0 ||
+	       m->n_stretches > 0;
+}
+
 bool hl_model_may_say_leaked(const struct hl_model *m)
 {
 	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&
+	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) != 0 &&
 	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
 	       m->info->totals.implicit_frees == 0;
 }

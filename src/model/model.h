@@ -30,6 +30,8 @@ const char *hl_model_error(const struct hl_model *m);
 
 /* The end is known and no event is missing. */
 bool hl_model_complete(const struct hl_model *m);
+/* Not all that happened is in events: some of it is in sums alone. */
+bool hl_model_withholds(const struct hl_model *m);
 /* Blocks that are live at the end may be called leaked: nothing was missed, and the program left
  * by its own will. */
 bool hl_model_may_say_leaked(const struct hl_model *m);

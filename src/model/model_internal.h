@@ -4,6 +4,7 @@
 #ifndef HL_MODEL_MODEL_INTERNAL_H
 #define HL_MODEL_MODEL_INTERNAL_H
 
+#include "base/attr.h"
 #include "model/marks.h"
 #include "model/model.h"
 #include "symbol/symbol.h"
@@ -24,17 +25,32 @@ struct hl_site {
 	uint32_t first, n;
 };
 
+typedef HL_VEC(const char *) hl_model_names;
+
+/* Whatever a file says, it has no more. */
+#define HL_POOLS_MAX 65536u
+
 struct hl_question;
 
 struct hl_model {
 	struct hl_reader *reader;
 	const struct hl_trace_info *info;
 	uint32_t n_nodes;
+	const struct hl_role *roles; /* the reader's; n_roles is 0 without scopes */
+	uint32_t n_roles, n_tags;
 	char error[512];
 
 	/* Parts that turned out to be unreadable when they were read. */
 	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
 	size_t n_bad;
+
+	/*
+	 * Stretches of the run within which sums can be carried from event to event; between them
+	 * lies what is in no event. Of each chunk's start and of each keyframe; n_stretches is that
+	 * of the end.
+	 */
+	uint32_t *chunk_stretch, *key_stretch;
+	uint32_t n_stretches;
 
 	HL_VEC(struct hl_question *) expected;
 
@@ -50,14 +66,24 @@ struct hl_model {
 	HL_VEC(struct hl_frame_ref) refs;
 
 	bool marks_loaded;
+	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
-	HL_VEC(uint64_t) snapshots; /* allocations before each */
+	HL_VEC(struct hl_mode_change) modes;
+	HL_VEC(uint64_t) snapshots;  /* allocations before each */
+	hl_model_names pools;        /* by number; NULL: its name is lost */
+	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 
 	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
 			      */
 	struct hl_map calls; /* (module, offset) -> the function that is called before it */
 	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };
+
+/* hl_model_role, for those who ask it of every event. */
+static inline struct hl_role hl_role_of(const struct hl_model *m, uint32_t role)
+{
+	return hl_likely(role >= m->n_roles) ? (struct hl_role){role, HL_TAG_NONE} : m->roles[role];
+}
 
 /*
  * Progress of what goes over all nodes and asks for their names: between
@@ -74,6 +100,12 @@ static inline void hl_names_tick(uint32_t node, uint32_t n)
 
 /* Keeps the sentence of a failed call of the reader; returns err. */
 int hl_model_fail(struct hl_model *m, int err);
+/* Blocks that are in sums alone, none of them alive at the end, are no blocks of that moment. */
+struct hl_when;
+bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when);
+/* What needs every single event cannot be known where some are in sums alone: -ENODATA, with the
+ * sentence. */
+int hl_model_no_events(struct hl_model *m, const char *what);
 static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 {
 	m->n_bad += !*flag;

@@ -32,7 +32,7 @@ void hl_reading_up_to(struct hl_reading *r, struct hl_model *m, struct hl_place 
 /* Damage that is new is a reason to begin again; anything else is the end of it. */
 static void stop(struct pass *p, size_t i, int err)
 {
-	bool again = err == -EBADMSG && p->m->n_bad != p->bad;
+	bool again = err == -EAGAIN || (err == -EBADMSG && p->m->n_bad != p->bad);
 
 	p->all[i]->state = again ? HL_READING_NOT_YET : HL_READING_FAILED;
 	if (!again && i < p->n_own)

@@ -15,8 +15,8 @@
 
 enum hl_reading_state { HL_READING_NOT_YET, HL_READING_NOW, HL_READING_DONE, HL_READING_FAILED };
 
-/* One who reads along. All calls are 0 or -errno; -EBADMSG with something newly marked bad: it
- * begins again. */
+/* One who reads along. All calls are 0 or -errno; -EBADMSG with something newly marked bad, or
+ * -EAGAIN: it begins again. */
 struct hl_reading {
 	/* Settles which chunks it needs, [first, last_end), none of them lost. Fails with
 	 * hl_model_error(). */
@@ -29,6 +29,7 @@ struct hl_reading {
 	void *arg;
 	size_t first, last_end;
 	uint64_t memory; /* what it may come to hold; for those that are taken along */
+	bool along;      /* it is taken along, and has no more than that */
 
 	enum hl_reading_state state; /* these two are the pass's */
 	bool waits;                  /* for the events of this chunk */

@@ -46,6 +46,55 @@ static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
 	return k && k->time_ns <= t;
 }
 
+struct hl_place hl_place_key(struct hl_model *m, size_t key)
+{
+	const struct hl_keyframe_info *k = hl_reader_keyframe(m->reader, key);
+
+	return (struct hl_place){.chunk = k->chunk,
+		.cut = HL_CUT_KEY,
+		.limit = key,
+		.time_ns = k->time_ns,
+		.sure = true};
+}
+
+struct hl_place hl_place_start(void)
+{
+	return (struct hl_place){.cut = HL_CUT_KEY, .limit = UINT64_MAX, .sure = true};
+}
+
+size_t hl_key_before(const struct hl_model *m, uint64_t t, size_t end)
+{
+	for (size_t i = hl_reader_n_keyframes(m->reader); i-- > 0;) {
+		const struct hl_keyframe_info *k = hl_reader_keyframe(m->reader, i);
+
+		if (!k->lost && !m->bad_keyframes[i] && k->time_ns <= t && k->chunk <= end)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/*
+ * Where not all is in events, the time of a place is no more than that of the last keyframe before
+ * it: what happened since is not known one by one.
+ */
+static struct hl_place place_apart(struct hl_model *m, struct hl_place p, uint64_t t)
+{
+	size_t n = hl_reader_n_chunks(m->reader), key;
+	bool apart = p.chunk < n ? hl_reader_chunk(m->reader, p.chunk)->apart : false;
+	struct hl_place q;
+
+	if (t == UINT64_MAX)
+		return p;
+	key = hl_key_before(m, t, p.chunk);
+	q = key == SIZE_MAX ? hl_place_start() : hl_place_key(m, key);
+	/* In a stretch where all is in events, the events since that keyframe tell the rest. */
+	if (!apart && (key == SIZE_MAX ? 0 : m->key_stretch[key]) ==
+			      (p.chunk < n ? m->chunk_stretch[p.chunk] : m->n_stretches))
+		return p;
+	q.moved = q.time_ns != t;
+	return q;
+}
+
 struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 {
 	uint64_t end = hl_model_end_ns(m);
@@ -64,7 +113,7 @@ struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 	}
 	/* With a lost chunk just before, the moment may lie inside it. The end is the end. */
 	p.sure = p.cut != HL_CUT_START || t == UINT64_MAX || boundary_is_sure(m, p.chunk, t);
-	return p;
+	return m->n_stretches > 0 ? place_apart(m, p, t) : p;
 }
 
 struct hl_place hl_place_peak(struct hl_model *m)
@@ -101,10 +150,31 @@ static uint64_t boundary_time(const struct hl_model *m, size_t chunk)
 	return chunk > 0 ? hl_reader_chunk(m->reader, chunk - 1)->t1_ns : 0;
 }
 
+/* The keyframe before, or the start: events are no way to what is between. */
+static struct hl_place before_apart(struct hl_model *m, const struct hl_place *p)
+{
+	size_t key = SIZE_MAX, from = hl_reader_n_keyframes(m->reader);
+	struct hl_place q;
+
+	if (p->cut == HL_CUT_KEY)
+		from = p->limit == UINT64_MAX ? 0 : p->limit;
+	for (size_t i = from; i-- > 0 && key == SIZE_MAX;) {
+		const struct hl_keyframe_info *k = hl_reader_keyframe(m->reader, i);
+
+		if (!k->lost && !m->bad_keyframes[i] && k->chunk <= p->chunk)
+			key = i;
+	}
+	q = key == SIZE_MAX ? hl_place_start() : hl_place_key(m, key);
+	q.moved = true;
+	return q;
+}
+
 struct hl_place hl_place_before_loss(struct hl_model *m, const struct hl_place *p)
 {
 	struct hl_place q = {.chunk = p->chunk, .limit = p->limit, .moved = true};
 
+	if (m->n_stretches > 0)
+		return before_apart(m, p);
 	if (p->sure && p->cut != HL_CUT_START && hl_chunk_is_lost(m, p->chunk)) {
 		q.sure = true; /* the chunk itself is what is lost: up to its start */
 	} else {
@@ -126,6 +196,7 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 
 	switch (p->cut) {
 	case HL_CUT_START:
+	case HL_CUT_KEY:
 		return 0;
 	case HL_CUT_TIME:
 		for (i = 0; i < c->n_events && c->events[i].time_ns <= p->limit; i++)
@@ -135,8 +206,8 @@ size_t hl_place_split(struct hl_model *m, const struct hl_place *p, const struct
 		return hl_min_u64(p->limit, c->n_events);
 	case HL_CUT_LIVE:
 		for (i = 0; i < c->n_events; i++) {
-			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].size
-							       : -c->events[i].size;
+			live += c->events[i].op == HL_OP_ALLOC ? c->events[i].bytes
+							       : -c->events[i].bytes;
 			if (live == p->limit && c->events[i].op == HL_OP_ALLOC)
 				return i + 1;
 		}

@@ -13,6 +13,12 @@
 #include "model/query.h"
 #include "model/test_samples.h"
 
+/* "a", or "a/d", as sample.h names them; all that lie in "a" have it in their path. */
+static bool fits_tag(const struct hl_event *e)
+{
+	return e->thread % 2;
+}
+
 static bool fits_size(const struct hl_event *e)
 {
 	return e->size >= 64 && e->size < 1024;
@@ -51,7 +57,9 @@ static uint32_t expected_key(
 	case HL_KEY_STACK:
 		return e->node == HL_NODE_NONE ? n : e->node;
 	case HL_KEY_THREAD:
-		return e->thread;
+		return s->tags ? e->thread / 2 : e->thread;
+	case HL_KEY_TAG:
+		return s->tags && e->thread % 2 ? e->thread / 2 : n;
 	case HL_KEY_CALL:
 		return e->func;
 	case HL_KEY_SIZE:
@@ -122,7 +130,7 @@ static void random_query(const struct hl_sample *s, struct hl_query *q, uint64_t
 	uint64_t from = hl_hash_u64(rng) % (s->duration_ns + 1);
 
 	*q = (struct hl_query){.quantity = hl_hash_u64(rng + 1) % 4,
-		.key = hl_hash_u64(rng + 2) % HL_KEY_INTERVAL,
+		.key = hl_hash_u64(rng + 2) % (HL_KEY_TAG + 1),
 		.decode = hl_hash_u64(rng + 3) % 2};
 	q->from.ns = hl_hash_u64(rng + 4) % 3 ? from : 0;
 	q->to.ns = from + hl_hash_u64(rng + 5) % (s->duration_ns + 1 - from);
@@ -130,35 +138,53 @@ static void random_query(const struct hl_sample *s, struct hl_query *q, uint64_t
 		q->temporary_ns = hl_hash_u64(rng + 7) % 100000;
 }
 
-/* 200 random queries of each sample, half of them by the long way, a third with a filter. */
-static void queries(void **state)
+/* Threads that are in scopes half of the time. */
+static const struct hl_sample_opts tagged = {.seed = 7,
+	.events = 30000,
+	.nodes = 50,
+	.threads = 8,
+	.live = 300,
+	.chunk = 600,
+	.keyframe = 1000,
+	.live_set = 2001,
+	.strange = true,
+	.tags = true};
+
+/* 200 random queries, half of them by the long way, a third with a filter. */
+static void check_sample(const struct hl_sample_opts *o, uint64_t seed)
 {
 	struct hl_filter_error error;
+	struct hl_sample s;
+	struct hl_model *m;
+	size_t *deaths;
 
-	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
-		struct hl_sample s;
-		struct hl_model *m;
-		size_t *deaths;
+	assert_int_equal(hl_sample_make(&s, o), 0);
+	m = open_model(s.path);
+	deaths = deaths_of(&s);
+	for (uint64_t i = 0; i < 200; i++) {
+		bool filter = i % 3 == 0, tag = filter && i % 2 && o->tags;
+		struct hl_query q;
 
-		if (samples[k].no_end)
-			continue; /* what is asked for may lie beyond what is known */
-		assert_int_equal(hl_sample_make(&s, &samples[k]), 0);
-		m = open_model(s.path);
-		deaths = deaths_of(&s);
-		for (uint64_t i = 0; i < 200; i++) {
-			struct hl_query q;
-
-			random_query(&s, &q, (k * 1000 + i) * 16);
-			if (i % 3 == 0)
-				assert_int_equal(
-					hl_filter_parse(&q.filter, "size:64..1023", &error), 0);
-			check_query(&s, m, deaths, &q, i % 3 == 0 ? fits_size : NULL);
-			hl_filter_free(q.filter);
-		}
-		free(deaths);
-		hl_model_close(m);
-		hl_sample_free(&s);
+		random_query(&s, &q, (seed * 1000 + i) * 16);
+		if (filter)
+			assert_int_equal(hl_filter_parse(&q.filter,
+						 tag ? "tag:a,/d$/" : "size:64..1023", &error),
+				0);
+		check_query(&s, m, deaths, &q, tag ? fits_tag : filter ? fits_size : NULL);
+		hl_filter_free(q.filter);
 	}
+	free(deaths);
+	hl_model_close(m);
+	hl_sample_free(&s);
+}
+
+static void queries(void **state)
+{
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		if (!samples[k].no_end) /* what is asked for may lie beyond what is known */
+			check_sample(&samples[k], k);
+	}
+	check_sample(&tagged, 100);
 }
 
 /* Whatever is asked by whatever key, the parts sum to the same total; and what a filter selects and
@@ -166,12 +192,12 @@ static void queries(void **state)
 static void totals(void **state)
 {
 	static const char *const halves[][2] = {{"life:<10us", "-life:<10us"},
-		{"alive:50%", "-alive:50%"}, {"thread:0,1", "-thread:0,1"},
-		{"call:malloc,size:>100", "-call:malloc -size:>100"}};
+		{"alive:50%", "-alive:50%"}, {"thread:0,1", "-thread:0,1"}, {"tag:a/*", "-tag:a/*"},
+		{"tag:*", "-tag:*"}, {"call:malloc,size:>100", "-call:malloc -size:>100"}};
 	struct hl_sample s;
 	struct hl_model *m;
 
-	assert_int_equal(hl_sample_make(&s, &samples[0]), 0);
+	assert_int_equal(hl_sample_make(&s, &tagged), 0);
 	m = open_model(s.path);
 	for (int quantity = 0; quantity < 4; quantity++) {
 		struct hl_query q = {.quantity = quantity,
@@ -181,7 +207,7 @@ static void totals(void **state)
 		struct hl_filter_error error;
 
 		assert_int_equal(hl_model_query(m, &q, &all), 0);
-		for (q.key = 1; q.key <= HL_KEY_INTERVAL; q.key++) {
+		for (q.key = 1; q.key <= HL_KEY_TAG; q.key++) {
 			assert_int_equal(hl_model_query(m, &q, &part), 0);
 			assert_int_equal(part.total.bytes, all.total.bytes);
 			assert_int_equal(part.total.blocks, all.total.blocks);

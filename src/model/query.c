@@ -7,6 +7,7 @@
 #include "model/query.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "model/stream.h"
 #include "model/sums.h"
 #include "model/suppress.h"
+#include "model/tags.h"
 
 const char *hl_quantity_name(enum hl_quantity q)
 {
@@ -32,7 +34,7 @@ struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when)
 	if (when->kind == HL_WHEN_PEAK)
 		return hl_place_peak(m);
 	if (when->kind == HL_WHEN_MARK && (mark = hl_when_mark(when, m)))
-		return hl_place_mark(mark);
+		return m->n_stretches > 0 ? hl_place_mark_apart(m, mark) : hl_place_mark(mark);
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
 }
 
@@ -44,7 +46,7 @@ struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when)
 	if (when->kind == HL_WHEN_PEAK || when->kind == HL_WHEN_MARK)
 		return hl_query_to(m, when);
 	if (ns == 0)
-		return (struct hl_place){.sure = true};
+		return hl_place_start();
 	p = hl_place_at(m, ns - 1);
 	if (!p.moved)
 		p.time_ns = ns;
@@ -65,6 +67,15 @@ static void live_values(const struct hl_sums *sums, struct hl_answer *a)
 	}
 }
 
+/* Without an end: are the totals those of this keyframe? */
+static bool ends_with(struct hl_model *m, size_t key)
+{
+	struct hl_totals t;
+
+	return m->n_stretches > 0 && hl_reader_keyframe_totals(m->reader, key, &t) == 0 &&
+	       t.events == m->info->totals.events;
+}
+
 /*
  * The last keyframe of a file that was ended knows what was live at the peak. -ENODATA when there
  * is none, or when it does not agree with the totals.
@@ -78,8 +89,9 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	struct hl_value sum = {0};
 	int err;
 
-	if (!m->info->has_end || !k || k->lost || m->bad_keyframes[n - 1] ||
-		k->chunk != hl_reader_n_chunks(m->reader))
+	if (!k || k->lost || m->bad_keyframes[n - 1] ||
+		(!m->info->has_end && !ends_with(m, n - 1)) ||
+		(m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
 		return -ENODATA;
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
@@ -186,6 +198,11 @@ static int allocated_of_all(struct asking *w)
 	return err;
 }
 
+uint64_t hl_value_margin(const struct hl_value *v)
+{
+	return v->variance > 0 ? (uint64_t)(1.96 * sqrt(v->variance) + 0.5) : 0;
+}
+
 bool hl_query_counts(const struct hl_query *q, const struct hl_block *b)
 {
 	bool in = b->born == HL_PHASE_IN;
@@ -217,7 +234,9 @@ static void count_begin(void *arg)
 static int count_block(void *arg, const struct hl_block *b)
 {
 	struct asking *w = arg;
-	struct hl_value one = {.bytes = b->size, .blocks = 1};
+	struct hl_value one = {.bytes = b->bytes,
+		.blocks = b->blocks,
+		.variance = (double)b->bytes * (double)(b->bytes - b->size)};
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -232,8 +251,7 @@ static int count_block(void *arg, const struct hl_block *b)
 	key = hl_key_of(w->question.m, w->q.key, b);
 	if (key > w->a.n_keys)
 		key = w->a.n_keys;
-	w->a.values[key].bytes += b->size;
-	w->a.values[key].blocks++;
+	hl_value_add(&w->a.values[key], &one);
 	return 0;
 }
 
@@ -244,6 +262,7 @@ static void start_stream(struct asking *w)
 	struct hl_model *m = w->question.m;
 
 	w->stream = (struct hl_stream){.filter = q->filter,
+		.pool = q->pool,
 		.to = hl_query_to(m, &q->to),
 		.older = live,
 		.to_end = q->key == HL_KEY_LIFE,
@@ -308,16 +327,42 @@ static int mask(struct hl_model *m, const struct hl_query *q, struct hl_answer *
 }
 
 /* Can keyframes and summaries tell? Growth and what is temporary they do not know. */
-bool hl_query_sums_suffice(const struct hl_query *q)
+/* Nor how good an estimate is. */
+bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q)
 {
 	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
 
-	if (q->decode || (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
+	if (q->decode || q->pool || (m->info->totals.samples && !hl_model_withholds(m)) ||
+		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
 		return false;
 	if (q->key == HL_KEY_STACK)
 		return !(subjects & ~HL_FILTER_STACK) &&
 		       !(q->suppressions && hl_suppressions_need_calls(q->suppressions));
 	return hl_keyed_is_known(q->key) && subjects == 0 && !q->suppressions;
+}
+
+static int no_such_pool(struct hl_model *m)
+{
+	size_t len = (size_t)snprintf(
+		m->error, sizeof(m->error), "there is no pool of this name in the recording");
+	uint32_t n = hl_model_n_pools(m);
+
+	for (uint32_t i = 0; i < n && len + 1 < sizeof(m->error); i++)
+		len += (size_t)snprintf(m->error + len, sizeof(m->error) - len, "%s%s",
+			i ? ", " : "; it has ", hl_model_pool_name(m, i));
+	return -ENOENT;
+}
+
+/* Some pool must have the name. */
+static int check_pool(const struct hl_query *q, struct hl_model *m)
+{
+	if (!q->pool)
+		return 0;
+	for (uint32_t i = 0; i < hl_model_n_pools(m); i++) {
+		if (hl_pattern_fits(q->pool, hl_model_pool_name(m, i)))
+			return 0;
+	}
+	return no_such_pool(m);
 }
 
 int hl_query_bind(const struct hl_query *q, struct hl_model *m)
@@ -330,7 +375,25 @@ int hl_query_bind(const struct hl_query *q, struct hl_model *m)
 		err = hl_filter_bind(q->filter, m);
 	if (!err && q->suppressions)
 		err = hl_suppressions_bind(q->suppressions, m);
-	return err;
+	return err ? err : check_pool(q, m);
+}
+
+bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when)
+{
+	const struct hl_sums *s = &m->info->withheld;
+
+	return when->kind == HL_WHEN_END && m->info->has_end && s->alloc_blocks == s->free_blocks;
+}
+
+static bool end_is_known(const struct hl_model *m, const struct hl_query *q)
+{
+	return (q->quantity == HL_QUANTITY_LIVE || q->quantity == HL_QUANTITY_GROWTH) &&
+	       hl_model_end_is_known(m, &q->to);
+}
+
+int hl_query_check_events(struct hl_model *m, const struct hl_query *q)
+{
+	return hl_model_withholds(m) && !end_is_known(m, q) ? hl_model_no_events(m, "this") : 0;
 }
 
 static int start(struct hl_question *question)
@@ -340,7 +403,8 @@ static int start(struct hl_question *question)
 	struct hl_answer *a = &w->a;
 	int err;
 
-	*a = (struct hl_answer){.quantity = w->q.quantity, .key = w->q.key};
+	*a = (struct hl_answer){
+		.quantity = w->q.quantity, .key = w->q.key, .pool = w->q.pool != NULL};
 	err = hl_key_count(m, w->q.key, &a->n_keys);
 	if (err)
 		return err;
@@ -349,9 +413,12 @@ static int start(struct hl_question *question)
 	if (err)
 		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
-	w->way = !hl_query_sums_suffice(&w->q) ? BY_EVENTS
-		 : w->q.key == HL_KEY_STACK    ? BY_STACK
-					       : BY_KEY;
+	w->way = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
+		 : w->q.key == HL_KEY_STACK       ? BY_STACK
+						  : BY_KEY;
+	err = w->way == BY_STACK ? 0 : hl_query_check_events(m, &w->q);
+	if (err)
+		return err;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;
@@ -365,15 +432,16 @@ static int finish(struct asking *w)
 
 	if (w->way == BY_EVENTS)
 		finish_stream(w);
-	else
+	if (w->way == BY_EVENTS && a->moved && hl_model_withholds(w->question.m))
+		err = hl_model_no_events(w->question.m, "this");
+	else if (w->way != BY_EVENTS)
 		err = q->quantity == HL_QUANTITY_LIVE ? live_of_all(w) : allocated_of_all(w);
 	if (!err && w->way == BY_STACK && (q->filter || q->suppressions))
 		err = mask(w->question.m, q, a);
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;
 	for (uint32_t i = 0; i <= a->n_keys; i++) {
-		a->total.bytes += a->values[i].bytes;
-		a->total.blocks += a->values[i].blocks;
+		hl_value_add(&a->total, &a->values[i]);
 	}
 	return err;
 }
@@ -386,7 +454,7 @@ static bool same(const struct hl_question *qa, const struct hl_question *qb)
 	return a->quantity == b->quantity && a->key == b->key && hl_when_same(&a->from, &b->from) &&
 	       hl_when_same(&a->to, &b->to) && a->filter == b->filter &&
 	       a->suppressions == b->suppressions && a->temporary_ns == b->temporary_ns &&
-	       a->decode == b->decode;
+	       a->pool == b->pool && a->decode == b->decode;
 }
 
 static void drop(struct hl_question *question)

@@ -8,6 +8,7 @@
 #include "model/block.h"
 #include "model/filter.h"
 #include "model/model.h"
+#include "model/pattern.h"
 #include "model/sums.h"
 #include "model/when.h"
 
@@ -30,6 +31,8 @@ enum hl_key {
 	HL_KEY_SIZE,     /* 0: size 0; else 1 + log2 of the size */
 	HL_KEY_LIFE,     /* powers of ten, see hl_life_bounds; none: not freed by the end */
 	HL_KEY_INTERVAL, /* how many snapshots came before */
+	HL_KEY_TAG,      /* tags of the trace; none: outside of any scope */
+	HL_KEY_POOL,     /* pools of the program's own; none: the heap */
 };
 
 /* Lifetimes from *lo to below *hi; UINT64_MAX: no end. */
@@ -44,12 +47,23 @@ struct hl_query {
 	struct hl_suppressions *suppressions; /* what they fit is left out; NULL: nothing */
 	uint64_t temporary_ns; /* temporary: lived shorter than this; 0: freed by the very next
 				  event */
-	bool decode;           /* never the short way: what tests compare with */
+	const struct hl_pattern *pool; /* blocks of pools with such a name; NULL: the heap's */
+	bool decode;                   /* never the short way: what tests compare with */
 };
 
 struct hl_value {
 	uint64_t bytes, blocks;
+	double variance; /* of the bytes, where they are estimated from samples; else 0 */
 };
+
+/* The truth lies within so many bytes of an estimate, in 95 cases of 100; 0: it is no estimate. */
+uint64_t hl_value_margin(const struct hl_value *v);
+static inline void hl_value_add(struct hl_value *to, const struct hl_value *v)
+{
+	to->bytes += v->bytes;
+	to->blocks += v->blocks;
+	to->variance += v->variance;
+}
 
 struct hl_answer {
 	enum hl_quantity quantity;
@@ -58,6 +72,7 @@ struct hl_answer {
 	struct hl_value total;
 	struct hl_value *values; /* n_keys + 1; the last: none */
 	uint32_t n_keys;
+	bool pool; /* of pools, not of the heap */
 	/* The file is damaged: what was asked for cannot be known exactly, and this is the latest
 	 * moment before it that can. */
 	bool moved;
@@ -74,7 +89,10 @@ void hl_answer_fini(struct hl_answer *a);
  */
 int hl_query_bind(const struct hl_query *q, struct hl_model *m);
 /* Can keyframes and summaries answer it, or does it take every event? */
-bool hl_query_sums_suffice(const struct hl_query *q);
+bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
+/* Are the events there that an answer by single blocks takes? 0 or -ENODATA with
+ * hl_model_error(). */
+int hl_query_check_events(struct hl_model *m, const struct hl_query *q);
 /* Where a range ends, and where it begins: all that happens at that time belongs to it. */
 struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when);
 struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when);

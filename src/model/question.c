@@ -45,8 +45,10 @@ void hl_questions_join(struct hl_model *m, struct hl_reading **all, size_t *n, s
 			q->kind->free(q);
 			continue;
 		}
-		for (size_t k = 0; k < 2 && q->reads[k] && !q->joined; k++)
+		for (size_t k = 0; k < 2 && q->reads[k] && !q->joined; k++) {
+			q->reads[k]->along = true;
 			all[(*n)++] = q->reads[k];
+		}
 		q->joined = true;
 		memory = with;
 		i++;

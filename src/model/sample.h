@@ -20,6 +20,7 @@ struct hl_sample_opts {
 	uint32_t events, nodes, threads, live, chunk, keyframe;
 	uint32_t live_set; /* one after each so many events; 0: none */
 	bool strange, no_end;
+	bool tags; /* each odd thread is a role of the one before it */
 };
 
 struct hl_sample {
@@ -27,6 +28,7 @@ struct hl_sample {
 	struct hl_event *events;
 	size_t n_events;
 	uint32_t nodes;
+	bool tags;
 	uint64_t duration_ns;
 };
 
@@ -47,8 +49,14 @@ static inline void hl_sample_tables(struct hl_writer *w, const struct hl_sample_
 
 		hl_writer_add_node(w, &node);
 	}
-	for (uint32_t i = 0; i < o->threads; i++)
-		hl_writer_add_thread(w, 100 + i);
+	for (uint32_t i = 0; i < o->threads; i++) {
+		if (o->tags && i % 2) {
+			hl_writer_add_tag(w, i > 1 ? 0 : HL_TAG_NONE, "abcdef" + i / 2 % 6, 1);
+			hl_writer_add_role(w, i - 1, i / 2);
+		} else {
+			hl_writer_add_thread(w, 100 + i);
+		}
+	}
 }
 
 static inline int hl_sample_add_live_set(struct hl_writer *w, const struct hl_sim *sim)
@@ -60,7 +68,7 @@ static inline int hl_sample_add_live_set(struct hl_writer *w, const struct hl_si
 		const struct hl_sim_block *b = &sim->live[i];
 
 		blocks[i] = (struct hl_live_block){
-			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread};
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 1, b->size};
 	}
 	err = hl_writer_add_live_set(w, blocks, sim->n_live);
 	free(blocks);
@@ -89,6 +97,7 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 	strcpy(s->path, "/tmp/hl-sample-XXXXXX");
 	s->events = calloc(o->events, sizeof(*s->events));
 	s->nodes = o->nodes;
+	s->tags = o->tags;
 	if (!s->events || hl_sim_init(&sim, o->seed, o->nodes, o->threads, o->live) ||
 		hl_writer_open_with(&w, mkstemp(s->path), &meta, &wo))
 		return -1;

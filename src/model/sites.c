@@ -73,14 +73,14 @@ static int take(void *arg, const struct hl_block *b)
 	out = &s->out[row];
 	k = point_after(s, b->birth_ns);
 	if (k < HL_SPARK_POINTS)
-		out->live[k] += b->size;
+		out->live[k] += b->bytes;
 	if (b->death_ns == UINT64_MAX)
 		return 0;
 	k = point_after(s, b->death_ns);
 	if (k < HL_SPARK_POINTS)
-		out->live[k] -= b->size;
-	out->freed++;
-	s->lives[row][hl_life_class(b->death_ns - b->birth_ns)]++;
+		out->live[k] -= b->bytes;
+	out->freed += b->blocks;
+	s->lives[row][hl_life_class(b->death_ns - b->birth_ns)] += b->blocks;
 	return 0;
 }
 
@@ -130,8 +130,11 @@ int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struc
 		.begin = begin,
 		.block = take,
 		.arg = &s};
-	int err = prepare(&s, t);
+	int err;
 
+	if (hl_model_withholds(m))
+		return hl_model_no_events(m, "how long the blocks of a site lived");
+	err = prepare(&s, t);
 	err = err ? hl_model_fail(m, err) : hl_stream_blocks(m, &stream);
 	if (!err)
 		finish(&s);

@@ -139,6 +139,20 @@ int hl_starts_find(struct hl_starts *s, struct hl_model *m, const struct hl_answ
 	return err;
 }
 
+int hl_starts_find_all(struct hl_starts *s, struct hl_model *m)
+{
+	struct hl_answer a = {.n_keys = m->n_nodes};
+	int err = -ENOMEM;
+
+	a.values = calloc((size_t)a.n_keys + 1, sizeof(*a.values));
+	for (uint32_t i = 0; a.values && i < a.n_keys; i++)
+		a.values[i].blocks = 1;
+	if (a.values)
+		err = hl_starts_find(s, m, &a);
+	free(a.values);
+	return err ? hl_model_fail(m, err) : 0;
+}
+
 void hl_starts_fini(struct hl_starts *s)
 {
 	free(s->depth);

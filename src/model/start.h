@@ -16,6 +16,8 @@ struct hl_starts {
 
 /* Of all stacks that have a number in an answer by stack. 0 or -errno. */
 int hl_starts_find(struct hl_starts *s, struct hl_model *m, const struct hl_answer *a);
+/* Of all stacks; with hl_model_error(). */
+int hl_starts_find_all(struct hl_starts *s, struct hl_model *m);
 void hl_starts_fini(struct hl_starts *s);
 
 /* Is the node one of these? A stack that ends in one has no other frames. */

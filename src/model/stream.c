@@ -5,6 +5,9 @@
  * blocks are kept in a table while they live. A filter on births alone is asked at birth, and only
  * what it selects is kept. A live set tells of each block all but the function, so that a stream
  * may begin there.
+ *
+ * The table has a bound. Where more blocks are alive at once, the trace is read several times, each
+ * time for the blocks of one share: slower, but in the same memory.
  */
 #include "model/stream.h"
 
@@ -12,9 +15,54 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
+#include "base/hash.h"
 #include "model/model_internal.h"
+#include "model/tags.h"
 
 #define NO_ORDINAL UINT64_MAX
+
+/* With the table's slots, and those it grew from, less than 180 MiB. */
+#define ALIVE_MAX  (UINT64_C(3) << 19)
+#define SHARES_MAX 32u
+#define ALONG_MORE (1u << 20) /* what was said is of the peak: there may be a little more */
+
+static bool is_mine(const struct hl_stream *s, uint64_t ordinal)
+{
+	/* not the bits by which the table finds its places */
+	return s->shares == 0 || ((hl_hash_u64(ordinal) >> 40) & (s->shares - 1)) == s->share;
+}
+
+/* The most that are ever alive, by the heads of the chunks. */
+static uint64_t most_alive(const struct hl_model *m)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
+
+		if (c->live_blocks < UINT64_MAX - c->n_events)
+			most = hl_max_u64(most, c->live_blocks + c->n_events);
+	}
+	return most;
+}
+
+/*
+ * The table is full. -EAGAIN: read again, in shares. -EOVERFLOW: they would be too many, or those
+ * that the heads ask for are not enough, so that the heads lie.
+ */
+static int make_shares(struct hl_stream *s)
+{
+	uint64_t most = most_alive(s->m);
+	uint32_t shares = 2;
+
+	while (shares <= SHARES_MAX && most / shares > ALIVE_MAX / 8 * 7)
+		shares *= 2;
+	if (s->shares || s->reading.along || most < ALIVE_MAX || shares > SHARES_MAX)
+		return -EOVERFLOW;
+	s->shares = shares;
+	return -EAGAIN;
+}
 
 static int hand_over(struct hl_stream *s, const struct hl_block *b)
 {
@@ -46,7 +94,12 @@ static int birth(struct hl_stream *s, struct hl_block *b)
 
 	if (err || !wanted)
 		return err;
-	return s->at_birth ? s->block(s->arg, b) : hl_blocks_put(&s->alive, b);
+	if (s->at_birth)
+		return s->block(s->arg, b);
+	if (s->alive.len >= ALIVE_MAX ||
+		(s->reading.along && s->alive.cap * sizeof(*b) > s->reading.memory + ALONG_MORE))
+		return make_shares(s);
+	return hl_blocks_put(&s->alive, b);
 }
 
 static int death(
@@ -54,7 +107,7 @@ static int death(
 {
 	b->death_ns = e->time_ns;
 	b->died = (uint8_t)phase;
-	b->free_thread = e->thread;
+	b->free_thread = hl_role_of(s->m, e->thread).thread;
 	b->next = s->previous == e->ordinal;
 	return hand_over(s, b);
 }
@@ -91,14 +144,21 @@ static bool born_in_time(const struct hl_stream *s, enum hl_phase phase)
 	return phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || s->older);
 }
 
-static struct hl_block block_of(const struct hl_event *e, enum hl_phase phase)
+static struct hl_block block_of(
+	const struct hl_stream *s, const struct hl_event *e, enum hl_phase phase)
 {
+	struct hl_role role = hl_role_of(s->m, e->thread);
+
 	return (struct hl_block){.ordinal = e->ordinal,
 		.addr = e->addr,
 		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
 		.birth_ns = e->time_ns,
 		.node = e->node,
-		.thread = e->thread,
+		.thread = role.thread,
+		.tag = role.tag,
+		.pool = UINT32_MAX,
 		.func = e->func,
 		.born = (uint8_t)phase};
 }
@@ -114,7 +174,9 @@ static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
 	/* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
 	if (e->pair_at && e->pair_at <= p->n && !s->at_birth)
 		return 0;
-	b = block_of(e, phase);
+	if (!is_mine(s, e->ordinal))
+		return 0;
+	b = block_of(s, e, phase);
 	return birth(s, &b);
 }
 
@@ -128,11 +190,73 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 	if (!e->pair_at || s->at_birth)
 		return hl_blocks_take(&s->alive, e->ordinal, &b) ? death(s, &b, e, phase_of(p, i))
 								 : 0;
-	b = block_of(&p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
+	if (!is_mine(s, e->ordinal))
+		return 0;
+	b = block_of(s, &p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
 	if (!born_in_time(s, b.born))
 		return 0;
 	err = judge_birth(s, &b, &wanted);
 	return err || !wanted ? err : death(s, &b, e, phase_of(p, i));
+}
+
+/* --- blocks of pools, which lie between the events --- */
+
+/* Is this extra before the place, of which `n` events of the chunk are? */
+static bool extra_is_before(
+	const struct hl_place *p, size_t chunk, size_t n, const struct hl_chunk_events *c, size_t x)
+{
+	if (chunk != p->chunk)
+		return chunk < p->chunk;
+	if (p->cut == HL_CUT_TIME)
+		return c->extras[x].time_ns <= p->limit;
+	return p->cut != HL_CUT_START && c->extras_at[x] <= n && c->extras[x].time_ns <= p->time_ns;
+}
+
+static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum hl_phase phase)
+{
+	struct hl_role role = hl_role_of(s->m, x->thread);
+	const struct hl_event at = {
+		.time_ns = x->time_ns, .ordinal = x->value2, .thread = x->thread};
+	struct hl_block b = {.ordinal = x->value2,
+		.addr = x->addr,
+		.size = x->size,
+		.birth_ns = x->time_ns,
+		.node = x->node,
+		.thread = role.thread,
+		.tag = role.tag,
+		.blocks = 1,
+		.bytes = x->size,
+		.pool = (uint32_t)x->value,
+		.func = HL_FUNC_POOL,
+		.born = (uint8_t)phase};
+	struct hl_block had;
+
+	if (x->kind == HL_EXTRA_POOL_FREE)
+		return hl_blocks_take(&s->alive, x->value2, &had) ? death(s, &had, &at, phase) : 0;
+	if (hl_blocks_take(&s->alive, x->value2, &had))
+		return -EBADMSG; /* no block is given out twice */
+	return born_in_time(s, phase) ? birth(s, &b) : 0;
+}
+
+static int apply_pools(struct hl_stream *s, size_t chunk, const struct hl_chunk_events *c)
+{
+	size_t from = before(s, &s->from, chunk, c), to = before(s, &s->to, chunk, c);
+	int err = 0;
+
+	for (size_t i = 0; i < c->n_extras && !err; i++) {
+		const struct hl_extra *x = &c->extras[i];
+		enum hl_phase phase = !extra_is_before(&s->to, chunk, to, c, i) ? HL_PHASE_AFTER
+				      : extra_is_before(&s->from, chunk, from, c, i)
+					      ? HL_PHASE_BEFORE
+					      : HL_PHASE_IN;
+
+		if ((phase == HL_PHASE_AFTER && !s->to_end) ||
+			!hl_model_is_pooled(s->m, s->pool, x))
+			continue;
+		err = apply_pool_extra(s, x, phase);
+		s->previous = x->kind == HL_EXTRA_POOL_ALLOC ? x->value2 : NO_ORDINAL;
+	}
+	return err;
 }
 
 static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
@@ -143,6 +267,8 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 		.to = before(s, &s->to, chunk, c)};
 	int err = 0;
 
+	if (s->pool)
+		return apply_pools(s, chunk, c);
 	p.n = s->to_end ? c->n_events : p.to;
 
 	s->previous = NO_ORDINAL;
@@ -168,16 +294,22 @@ static int apply_set(struct hl_stream *s, size_t set)
 	if (err == -EBADMSG)
 		hl_model_mark_bad(s->m, &s->m->bad_sets[set]);
 	for (size_t i = 0; i < n && !err; i++) {
+		struct hl_role role = hl_role_of(s->m, blocks[i].thread);
 		struct hl_block b = {.ordinal = blocks[i].ordinal,
 			.addr = blocks[i].addr,
 			.size = blocks[i].size,
 			.birth_ns = blocks[i].birth_ns,
 			.node = blocks[i].node,
-			.thread = blocks[i].thread,
+			.thread = role.thread,
+			.tag = role.tag,
+			.blocks = blocks[i].blocks,
+			.bytes = blocks[i].bytes,
+			.pool = UINT32_MAX,
 			.func = HL_FUNC_COUNT,
 			.born = HL_PHASE_BEFORE};
 
-		err = birth(s, &b);
+		if (is_mine(s, b.ordinal))
+			err = birth(s, &b);
 	}
 	free(blocks);
 	return err;
@@ -188,7 +320,12 @@ static int begin(void *arg)
 	struct hl_stream *s = arg;
 
 	hl_blocks_fini(&s->alive);
-	s->begin(s->arg);
+	s->previous = NO_ORDINAL;
+	if (!s->go_on) {
+		s->share = 0;
+		s->begin(s->arg);
+	}
+	s->go_on = false;
 	return s->start_set == SIZE_MAX ? 0 : apply_set(s, s->start_set);
 }
 
@@ -208,7 +345,10 @@ static int end(void *arg)
 			err = hand_over(s, &s->alive.slots[i]);
 	}
 	hl_blocks_fini(&s->alive);
-	return err;
+	if (err || ++s->share >= s->shares)
+		return err;
+	s->go_on = true;
+	return -EAGAIN;
 }
 
 /* The first chunk after a live set; SIZE_MAX if it stands at no boundary that is known. */
@@ -229,7 +369,7 @@ static bool find_start(struct hl_stream *s)
 {
 	struct hl_model *m = s->m;
 	size_t end = hl_place_end(&s->to);
-	bool sets = s->older && !s->func;
+	bool sets = s->older && !s->func && !s->pool;
 
 	for (size_t i = sets ? hl_reader_n_live_sets(m->reader) : 0; i-- > 0;) {
 		size_t chunk = chunk_after(m, hl_reader_live_set(m->reader, i)->first_event);
@@ -287,9 +427,10 @@ void hl_stream_init(struct hl_stream *s, struct hl_model *m)
 		.chunk = apply_chunk,
 		.end = end,
 		.arg = s};
-	/* The table is between a quarter and half full. */
+	/* The table is between three eighths and three quarters full. */
 	if (!s->at_birth)
-		s->reading.memory = m->info->totals.peak_blocks * 4 * sizeof(struct hl_block);
+		s->reading.memory = hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * 4 *
+				    sizeof(struct hl_block);
 }
 
 void hl_stream_fini(struct hl_stream *s)

@@ -7,6 +7,7 @@
 #include "model/block.h"
 #include "model/filter.h"
 #include "model/pass.h"
+#include "model/pattern.h"
 
 /*
  * What is wanted. Each block that the filter selects is handed over once: when it dies, or after
@@ -18,8 +19,9 @@ struct hl_stream {
 	bool older;               /* blocks from before the range are wanted too */
 	bool to_end;              /* deaths after the range are wanted */
 	bool at_birth;
-	bool func;                /* hl_block.func must be known */
-	void (*begin)(void *arg); /* forget all: it begins, maybe again */
+	bool func;                     /* hl_block.func must be known */
+	const struct hl_pattern *pool; /* blocks of pools with such a name, not the heap's */
+	void (*begin)(void *arg);      /* forget all: it begins, maybe again */
 	int (*block)(void *arg, const struct hl_block *b);
 	void *arg;
 
@@ -30,6 +32,9 @@ struct hl_stream {
 	bool late_verdict; /* the filter is about deaths: ask it when they are known */
 	uint64_t previous; /* ordinal of the event before if that was an allocation */
 	struct hl_blocks alive;
+	/* Where more are alive than the table takes, each reading is for a share of the blocks. */
+	uint32_t share, shares; /* shares: 0 for one of all, else a power of two */
+	bool go_on;             /* the next reading is for the next share */
 };
 
 /*

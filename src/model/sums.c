@@ -49,11 +49,11 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 		if (!to)
 			return -EBADMSG;
 		if (events[i].op == HL_OP_ALLOC) {
-			one.alloc_blocks = 1;
-			one.alloc_bytes = events[i].size;
+			one.alloc_blocks = events[i].blocks;
+			one.alloc_bytes = events[i].bytes;
 		} else {
-			one.free_blocks = 1;
-			one.free_bytes = events[i].size;
+			one.free_blocks = events[i].blocks;
+			one.free_bytes = events[i].bytes;
 		}
 		add(to, &one, back);
 	}
@@ -83,13 +83,28 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 	return err ? err : add_events(m, events->events, events->n_events, back, sums);
 }
 
+/* In which stretch a place lies. False: in none, but within a chunk that is apart. */
+static bool stretch_of(const struct hl_model *m, const struct hl_place *p, uint32_t *stretch)
+{
+	size_t n = hl_reader_n_chunks(m->reader);
+
+	*stretch = p->cut == HL_CUT_KEY ? p->limit == UINT64_MAX ? 0 : m->key_stretch[p->limit]
+		   : p->chunk >= n ? m->n_stretches
+					: m->chunk_stretch[p->chunk];
+	return hl_place_end(p) == p->chunk || p->chunk >= n ||
+	       !hl_reader_chunk(m->reader, p->chunk)->apart;
+}
+
 /* Finds the way over the fewest chunks. False: there is none. */
 static bool find_way(const struct hl_model *m, const struct hl_place *p, struct way *best)
 {
 	size_t n = hl_reader_n_keyframes(m->reader);
+	uint32_t stretch;
 	bool found = false;
 
-	if (p->cut != HL_CUT_START && hl_chunk_is_lost(m, p->chunk))
+	if (hl_place_end(p) != p->chunk && hl_chunk_is_lost(m, p->chunk))
+		return false;
+	if (!stretch_of(m, p, &stretch))
 		return false;
 	for (size_t i = 0; i <= n; i++) {
 		const struct hl_keyframe_info *k = i < n ? hl_reader_keyframe(m->reader, i) : NULL;
@@ -98,6 +113,8 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 			.back = at >= hl_place_end(p) && at > p->chunk};
 
 		if (k && (k->lost || m->bad_keyframes[i]))
+			continue;
+		if ((k ? m->key_stretch[i] : 0) != stretch)
 			continue;
 		w.from = w.back ? hl_place_end(p) : at;
 		w.to = w.back ? at : p->chunk;
@@ -112,7 +129,7 @@ static bool find_way(const struct hl_model *m, const struct hl_place *p, struct 
 }
 
 /* What a keyframe says of the process and not of any node is of blocks without a stack. */
-static int load_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
+int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
 {
 	struct hl_node_totals *nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	struct hl_totals all;
@@ -141,7 +158,7 @@ static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *su
 		memset(sums, 0, ((size_t)m->n_nodes + 1) * sizeof(*sums));
 		return 0;
 	}
-	err = load_keyframe(m, w->keyframe, sums);
+	err = hl_sums_of_keyframe(m, w->keyframe, sums);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_keyframes[w->keyframe]);
 	return err;
@@ -153,7 +170,7 @@ static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, str
 	size_t split;
 	int err;
 
-	if (p->cut == HL_CUT_START)
+	if (hl_place_end(p) == p->chunk)
 		return 0;
 	err = hl_reader_decode(m->reader, p->chunk, c);
 	if (err == -EBADMSG)
@@ -192,7 +209,10 @@ int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n)
 		if (sums[i].free_blocks > sums[i].alloc_blocks ||
 			sums[i].free_bytes > sums[i].alloc_bytes) {
 			snprintf(m->error, sizeof(m->error),
-				"the sums in the file contradict each other (number %zu)", i);
+				"the sums in the file contradict each other (number %zu), so that "
+				"nothing can be said about this moment: use another copy of the "
+				"trace, or record again (heaplapse info --verify checks all of it)",
+				i);
 			return -EBADMSG;
 		}
 	}

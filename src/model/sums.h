@@ -16,6 +16,7 @@ enum hl_cut {
 	HL_CUT_TIME,   /* events at or before limit */
 	HL_CUT_LIVE,   /* up to the event that first brings live bytes to limit */
 	HL_CUT_EVENTS, /* the first `limit` events */
+	HL_CUT_KEY,    /* none of it: where keyframe `limit` stands; UINT64_MAX: before all */
 };
 
 struct hl_place {
@@ -30,7 +31,7 @@ struct hl_place {
 /* The first chunk of which nothing belongs to the place. */
 static inline size_t hl_place_end(const struct hl_place *p)
 {
-	return p->chunk + (p->cut != HL_CUT_START);
+	return p->chunk + (p->cut != HL_CUT_START && p->cut != HL_CUT_KEY);
 }
 
 /* Where the events at or before t end; t = UINT64_MAX for the end. */
@@ -47,6 +48,13 @@ size_t hl_place_split(
 int hl_place_count(
 	struct hl_model *m, const struct hl_place *p, uint64_t *events, uint64_t *allocs);
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
+/* Before everything: where chunks are not all, also before keyframes that stand before the first.
+ */
+struct hl_place hl_place_start(void);
+/* The place of a keyframe. */
+struct hl_place hl_place_key(struct hl_model *m, size_t key);
+/* The latest keyframe that is not after t and stands before chunk `end`; SIZE_MAX: none. */
+size_t hl_key_before(const struct hl_model *m, uint64_t t, size_t end);
 /* Is none of [from, to) lost? What is behind the last chunk is not. */
 bool hl_chunks_are_there(const struct hl_model *m, size_t from, size_t to);
 
@@ -56,8 +64,17 @@ bool hl_chunks_are_there(const struct hl_model *m, size_t from, size_t to);
  * -EBADMSG when the sums contradict each other.
  */
 int hl_sums_at(struct hl_model *m, struct hl_place *p, struct hl_sums *sums);
+/* Those of a keyframe alone. */
+int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums);
 /* The same by decoding every event from the start; -ENODATA when a chunk before it is lost. */
 int hl_sums_by_decoding(struct hl_model *m, const struct hl_place *p, struct hl_sums *sums);
+
+/*
+ * Compares what the file says of itself, in summaries, keyframes and its end, with its events, as
+ * far as none are lost before them. What differs is noted as damage. 0 or -errno; takes as long as
+ * decoding everything.
+ */
+int hl_sums_check(struct hl_model *m);
 
 /* More freed than allocated is no state that a program can be in: -EBADMSG. sums has n + 1 entries.
  */

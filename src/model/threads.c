@@ -14,6 +14,7 @@
 #include "model/model_internal.h"
 #include "model/question.h"
 #include "model/stream.h"
+#include "model/tags.h"
 
 struct asking {
 	struct hl_question question; /* first */
@@ -37,7 +38,7 @@ static void forget(void *arg)
 	memset(&a->by_pair, 0, sizeof(a->by_pair));
 }
 
-static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t size)
+static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t bytes, uint64_t blocks)
 {
 	uint32_t at = hl_map_get(&a->by_pair, from, to);
 	int err = 0;
@@ -49,7 +50,7 @@ static int add_pair(struct asking *a, uint32_t from, uint32_t to, uint64_t size)
 			err = hl_map_put(&a->by_pair, from, to, at);
 	}
 	if (!err)
-		hl_tally_add(&a->pairs.data[at].value, size);
+		hl_tally_add(&a->pairs.data[at].value, bytes, blocks);
 	return err;
 }
 
@@ -60,11 +61,11 @@ static int take_block(void *arg, const struct hl_block *b)
 
 	if (b->thread >= a->t.n || (freed && b->free_thread >= a->t.n))
 		return -EBADMSG;
-	hl_tally_add(&a->tallies[b->thread][HL_OP_ALLOC], b->size);
+	hl_tally_add(&a->tallies[b->thread][HL_OP_ALLOC], b->bytes, b->blocks);
 	if (freed)
-		hl_tally_add(&a->tallies[b->thread][HL_OP_FREE], b->size);
+		hl_tally_add(&a->tallies[b->thread][HL_OP_FREE], b->bytes, b->blocks);
 	return freed && b->free_thread != b->thread
-		       ? add_pair(a, b->thread, b->free_thread, b->size)
+		       ? add_pair(a, b->thread, b->free_thread, b->bytes, b->blocks)
 		       : 0;
 }
 
@@ -92,18 +93,20 @@ static int want(void *arg, size_t chunk, unsigned *want)
 
 static int take_events(struct asking *a, const struct hl_event *events, size_t n)
 {
+	const struct hl_model *m = a->question.m;
 	hl_tally *tallies = a->tallies;
 	uint32_t n_threads = a->t.n;
 
 	for (const struct hl_event *e = events; e < events + n; e++) {
-		uint32_t from = hl_event_owner(e);
+		uint32_t from = hl_role_of(m, hl_event_owner(e)).thread;
+		uint32_t by = hl_role_of(m, e->thread).thread;
 
 		if (hl_unlikely(from >= n_threads))
 			return -EBADMSG;
-		hl_tally_add(&tallies[from][e->op], e->size);
-		if (hl_unlikely(from != e->thread)) {
-			int err = e->thread < n_threads ? add_pair(a, from, e->thread, e->size)
-							: -EBADMSG;
+		hl_tally_add(&tallies[from][e->op], e->bytes, e->blocks);
+		if (hl_unlikely(from != by)) {
+			int err = by < n_threads ? add_pair(a, from, by, e->bytes, e->blocks)
+						 : -EBADMSG;
 
 			if (err)
 				return err;
@@ -237,9 +240,15 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 	memset(t, 0, sizeof(*t));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
+	if (hl_model_withholds(m)) {
+		drop(q);
+		return hl_model_no_events(m, "what each thread did");
+	}
 	err = hl_question_ask(&q);
 	a = (struct asking *)q;
 	if (!err) {
+		for (uint32_t i = 0; i < a->t.n; i++)
+			a->t.rows[i].name = hl_model_thread_name(m, i);
 		fill_rows(a);
 		*t = a->t;
 		t->pairs = a->pairs.data;

@@ -7,7 +7,8 @@
 #include "model/query.h"
 
 struct hl_thread_row {
-	uint64_t tid; /* 0 when not known */
+	uint64_t tid;     /* 0 when not known */
+	const char *name; /* the model's; NULL when it has none */
 	struct hl_value allocated;
 	struct hl_value freed;     /* by this thread, whoever allocated them */
 	struct hl_value own;       /* of these, its own */

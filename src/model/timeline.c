@@ -50,7 +50,7 @@ static int decode_chunk(struct columns *c, size_t chunk, struct hl_chunk_events 
 		bool half = e->flags & HL_EVENT_MOVED && e->op == HL_OP_FREE;
 
 		move_to(c, hl_timeline_column(c->m, e->time_ns, c->n));
-		c->live += e->op == HL_OP_ALLOC ? e->size : -e->size;
+		c->live += e->op == HL_OP_ALLOC ? e->bytes : -e->bytes;
 		if (!half)
 			c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, c->live);
 	}
@@ -92,18 +92,59 @@ static int add_chunk(struct columns *c, size_t chunk, struct hl_chunk_events *ev
 	return err;
 }
 
+/* Where not all is in events: keyframes know what was live, and the highest since the last. */
+static void add_keyframe(struct columns *c, const struct hl_keyframe_info *k)
+{
+	size_t at = hl_timeline_column(c->m, k->time_ns, c->n);
+
+	if (k->lost || !k->apart)
+		return;
+	if (at > c->at)
+		move_to(c, at);
+	c->live = k->live_bytes;
+	c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, k->max_live_bytes);
+	c->data[c->at].end_bytes = c->live;
+}
+
+static void add_keyframes(struct columns *c, size_t *key, size_t chunk)
+{
+	size_t n = c->m->n_stretches > 0 ? hl_reader_n_keyframes(c->m->reader) : 0;
+
+	for (; *key < n && hl_reader_keyframe(c->m->reader, *key)->chunk <= chunk; (*key)++)
+		add_keyframe(c, hl_reader_keyframe(c->m->reader, *key));
+}
+
+/* What the end tells of a run whose course is not in the file: its peak, and what was left. */
+static void add_end(struct columns *c)
+{
+	const struct hl_trace_info *i = c->m->info;
+	struct hl_column *peak;
+
+	if (c->m->n_stretches == 0 || !i->has_end)
+		return;
+	peak = &c->data[hl_timeline_column(c->m, i->totals.peak_time_ns, c->n)];
+	peak->max_bytes = hl_max_u64(peak->max_bytes, i->totals.peak_bytes);
+	c->live = hl_sums_live_bytes(&i->totals.sums);
+	c->data[c->n - 1].max_bytes = hl_max_u64(c->data[c->n - 1].max_bytes, c->live);
+}
+
 static int from_chunks(struct columns *c)
 {
 	struct hl_chunk_events events = {0};
+	size_t key = 0;
 	int err = 0;
 
 	hl_progress_begin(HL_READING);
 	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++) {
-		err = add_chunk(c, i, &events);
+		add_keyframes(c, &key, i);
+		if (!hl_reader_chunk(c->m->reader, i)->apart)
+			err = add_chunk(c, i, &events);
 		hl_progress_tick(i + 1, hl_reader_n_chunks(c->m->reader));
 	}
 	hl_progress_end();
+	add_keyframes(c, &key, hl_reader_n_chunks(c->m->reader));
 	move_to(c, c->n - 1);
+	add_end(c);
 	c->data[c->n - 1].end_bytes = c->live;
 	hl_chunk_events_free(&events);
 	return err ? hl_model_fail(c->m, err) : 0;
@@ -129,9 +170,9 @@ static int take(void *arg, const struct hl_block *b)
 {
 	struct columns *c = arg;
 
-	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->size;
+	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->bytes;
 	if (b->death_ns != UINT64_MAX)
-		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->size;
+		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->bytes;
 	return 0;
 }
 
@@ -203,6 +244,8 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *
 	struct columns c = {.m = m, .data = columns, .n = n};
 
 	begin(&c);
+	if (filter && hl_model_withholds(m))
+		return hl_model_no_events(m, "a filtered timeline");
 	return filter ? from_blocks(m, filter, columns, n) : from_chunks(&c);
 }
 

@@ -16,6 +16,10 @@
 
 #define NOT_NEEDED UINT32_MAX
 
+/* From the other end: frames in a row at which no stack went elsewhere, and steps beyond that. */
+#define RUN_SHORT      200u
+#define LONG_STEPS_MAX (1u << 22)
+
 struct build {
 	struct hl_model *m;
 	const struct hl_tree_opts *opts;
@@ -23,6 +27,7 @@ struct build {
 	struct hl_map by_parent; /* (parent, frame) -> node */
 	uint32_t *innermost;     /* per recorded node: its innermost tree node */
 	struct hl_starts starts; /* what is left out */
+	uint32_t long_steps;
 };
 
 static int child_of(struct build *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
@@ -63,8 +68,7 @@ static int mark_needed(struct build *b, const struct hl_answer *a)
 
 static void add_self(struct build *b, uint32_t at, const struct hl_value *v)
 {
-	b->nodes.data[at].self.bytes += v->bytes;
-	b->nodes.data[at].self.blocks += v->blocks;
+	hl_value_add(&b->nodes.data[at].self, v);
 }
 
 /* Moves *at to the function that the stack called, if it is known. */
@@ -139,14 +143,14 @@ struct walker {
 	uint32_t node; /* recorded */
 	uint32_t left; /* frames of that node that are still to come */
 	uint32_t at;   /* in the tree */
+	uint32_t run;  /* frames since a part went elsewhere */
 	bool whole;    /* not even what is left out elsewhere is left out */
 	struct hl_value v;
 };
 
 static void add_total(struct build *b, const struct walker *w)
 {
-	b->nodes.data[w->at].total.bytes += w->v.bytes;
-	b->nodes.data[w->at].total.blocks += w->v.blocks;
+	hl_value_add(&b->nodes.data[w->at].total, &w->v);
 }
 
 /* One frame outwards. *more: there was one. */
@@ -200,12 +204,19 @@ static uint64_t measure(const struct hl_value *v, bool by_blocks)
 
 /* Is what the walker has come to large enough, and not too deep, to be told apart further? All
  * others have come as far, so totals here and above are whole. */
-static bool goes_on(struct build *b, const struct walker *w)
+static bool goes_on(struct build *b, struct walker *w)
 {
 	struct hl_tree_node *n = &b->nodes.data[w->at];
 	const struct hl_tree_node *parent = &b->nodes.data[n->parent];
+	bool split = n->total.blocks != parent->total.blocks;
 
-	n->depth = parent->depth + (n->total.blocks != parent->total.blocks);
+	n->depth = parent->depth + split;
+	w->run = split ? 0 : w->run + 1;
+	if (w->run > RUN_SHORT && b->long_steps++ >= LONG_STEPS_MAX) {
+		n->cut = true;
+		b->long_steps = LONG_STEPS_MAX;
+		return false;
+	}
 	return measure(&n->total, b->opts->by_blocks) >= b->opts->least &&
 	       (b->opts->depth == 0 || n->depth <= b->opts->depth);
 }
@@ -214,7 +225,9 @@ static bool goes_on(struct build *b, const struct walker *w)
  * All stacks go one frame outwards at a time. What is then too small to be shown goes no further:
  * else the tree would be as large as all stacks together, which are not merged from this end. Nor
  * does what is too deep: where each level of a recursion allocates, all of its stacks would go all
- * the way.
+ * the way. Where only the inner levels allocate, none goes elsewhere for long, and all would go the
+ * same long way together: so the steps of such ways are counted, and after very many the rest is
+ * cut, and marked.
  */
 static int walk_outwards(struct build *b, struct walker *walkers, size_t n)
 {
@@ -278,8 +291,7 @@ static void add_up(struct hl_tree *t)
 	for (uint32_t i = t->n_nodes; i-- > 1;) {
 		struct hl_tree_node *parent = &t->nodes[t->nodes[i].parent];
 
-		parent->total.bytes += t->nodes[i].total.bytes;
-		parent->total.blocks += t->nodes[i].total.blocks;
+		hl_value_add(&parent->total, &t->nodes[i].total);
 		parent->n_children++;
 	}
 }

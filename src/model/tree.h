@@ -17,6 +17,7 @@ struct hl_tree_node {
 	uint32_t n_children;
 	struct hl_value self, total;
 	bool inlined;   /* wherever it came from; an equal real call makes it false */
+	bool cut;       /* inverted: of some blocks here the callers are left out, see tree.c */
 	bool full;      /* a sibling looks the same unless both are shown with full names */
 	uint32_t depth; /* inverted: how often, on the way here, a part went elsewhere */
 };

@@ -1,9 +1,11 @@
 /*
  * connect.c - asks the collector of `heaplapse record` for this image's region.
  *
- * The address is the value of HEAPLAPSE_SOCKET: the name of an abstract socket, random per
- * invocation, behind a colon the nonce that we must know, behind a slash how many seccomp filters
- * are usual (sandbox.c). Both descriptors are closed before the program runs.
+ * The address is the value of HEAPLAPSE_SOCKET (collect/listen.h): the name of an abstract socket,
+ * random per invocation, behind a colon the nonce that we must know, behind a slash how many
+ * seccomp filters are usual (sandbox.c), behind another colon the path of a second socket, for who
+ * has come into a network namespace where the first is not. All descriptors are closed before the
+ * program runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +16,8 @@
 #include "record/recorder.h"
 #include "ring/hello.h"
 
-static int open_socket(const char *name, size_t len)
+/* The name of an abstract socket begins with a zero. A descriptor or -errno. */
+static int open_socket(const char *name, size_t len, bool abstract)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = 5};
@@ -26,7 +29,7 @@ static int open_socket(const char *name, size_t len)
 		hl_sys1(SYS_close, fd);
 		return -EINVAL;
 	}
-	memcpy(addr.sun_path + 1, name, len);
+	memcpy(addr.sun_path + abstract, name, len);
 	hl_sys5(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	hl_sys5(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	err = hl_sys3(SYS_connect, fd, &addr, offsetof(struct sockaddr_un, sun_path) + 1 + len);
@@ -35,6 +38,27 @@ static int open_socket(const char *name, size_t len)
 		return (int)err;
 	}
 	return (int)fd;
+}
+
+/* In another file system somebody else may have made a socket of the same path, and what he sends
+ * would be our memory. */
+static bool is_ours(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return hl_sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == 0 || who.uid == (uid_t)hl_sys0(SYS_geteuid));
+}
+
+static int open_path(const char *path)
+{
+	int fd = open_socket(path, strlen(path), false);
+
+	if (fd < 0 || is_ours(fd))
+		return fd;
+	hl_sys1(SYS_close, fd);
+	return -EACCES;
 }
 
 static int ask(int fd, const char *nonce, int *memfd)
@@ -70,12 +94,15 @@ static int ask(int fd, const char *nonce, int *memfd)
 
 hl_cold int hl_connect(const char *address, int *memfd)
 {
-	const char *colon = strchr(address, ':');
+	const char *colon = strchr(address, ':'), *path;
 	int fd, err;
 
 	if (!colon)
 		return -EINVAL;
-	fd = open_socket(address, (size_t)(colon - address));
+	fd = open_socket(address, (size_t)(colon - address), true);
+	path = strchr(colon + 1, ':');
+	if (fd == -ECONNREFUSED && path)
+		fd = open_path(path + 1);
 	if (fd < 0)
 		return fd;
 	err = ask(fd, colon + 1, memfd);

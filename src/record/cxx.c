@@ -14,6 +14,8 @@
 #include "record/guard.h"
 #include "record/lookup.h"
 #include "record/recorder.h"
+#include "record/steer.h"
+#include "record/tags.h"
 
 /* One row per operator: its symbol, the real one when found, and the bounds of its code. */
 struct op {
@@ -110,7 +112,9 @@ hl_cold static bool is_replaced(const struct op *op)
 	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, op->symbol);
 	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
 
-	if (first < hl_real.own_lo || first >= hl_real.own_hi)
+	/* What the program holds of first.c leads to ours. */
+	if ((first < hl_real.own_lo || first >= hl_real.own_hi) &&
+		!(first >= hl_real.program_lo && first < hl_real.program_hi))
 		return true;
 	return next && !is_allocators(next) && !is_standard(next);
 }
@@ -212,8 +216,14 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 	hl_tls.guard = frame;
 	p = real(size, a, b);
 	hl_tls.guard = saved;
-	if (hl_likely(p != NULL))
+	if (hl_unlikely(!p))
+		return p;
+	if (hl_unlikely(hl_tags_mode())) {
+		hl_emit_zero(func, p, size);
+		hl_tags_alloc(p, func);
+	} else if (!hl_steer_passes_alloc(size)) {
 		hl_emit_alloc(regs, func, p, size);
+	}
 	return p;
 }
 
@@ -235,28 +245,33 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 		real(p, a, b, c);
 		return;
 	}
-	hl_emit_free(regs, func, p);
+	if (hl_unlikely(hl_tags_mode()))
+		hl_tags_free(p, func);
+	else if (!hl_steer_passes_free(p))
+		hl_emit_free(regs, func, p);
 	hl_tls.guard = frame;
 	real(p, a, b, c);
 	hl_tls.guard = saved;
 }
 
-#define NEW_OP(i, symbol, func, params, a, b)                                   \
-	hl_export void *hl_op_##i params __asm__(symbol);                       \
-	void *hl_op_##i params                                                  \
-	{                                                                       \
-		struct hl_regs regs;                                            \
-		HL_ARCH_CAPTURE(&regs);                                         \
-		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER); \
+#define NEW_OP(i, symbol, func, params, a, b)                                     \
+	hl_export void *hl_op_##i params __asm__(symbol);                         \
+	hl_export void *heaplapse_hook_##i params __attribute__((alias(symbol))); \
+	void *hl_op_##i params                                                    \
+	{                                                                         \
+		struct hl_regs regs;                                              \
+		HL_ARCH_CAPTURE(&regs);                                           \
+		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER);   \
 	}
 
-#define DEL_OP(i, symbol, func, params, a, b, c)                            \
-	hl_export void hl_op_##i params __asm__(symbol);                    \
-	void hl_op_##i params                                               \
-	{                                                                   \
-		struct hl_regs regs;                                        \
-		HL_ARCH_CAPTURE(&regs);                                     \
-		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER); \
+#define DEL_OP(i, symbol, func, params, a, b, c)                                 \
+	hl_export void hl_op_##i params __asm__(symbol);                         \
+	hl_export void heaplapse_hook_##i params __attribute__((alias(symbol))); \
+	void hl_op_##i params                                                    \
+	{                                                                        \
+		struct hl_regs regs;                                             \
+		HL_ARCH_CAPTURE(&regs);                                          \
+		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER);      \
 	}
 
 #define N HL_FUNC_NEW

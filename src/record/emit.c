@@ -7,13 +7,18 @@
  * half-way. What the collector knows of our last stack is valid only if nobody wrote since
  * (synced_at == position); otherwise the whole stack is sent again. And the unwinder's pcs are ours
  * only while no handler has unwound since: asked before each commit, or the stack is unwound again.
+ * In the same way the ring must have said which scope an event is in before the event: compared
+ * after the position is read, so that whoever says another in between makes the put fail.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "record/recorder.h"
+#include "record/tags.h"
+#include "record/timed.h"
 #include "record/stamp.h"
+#include "record/steer.h"
 
 /* Frames on their way out: outermost first in memory, or innermost first when `reversed`. */
 struct frames {
@@ -72,65 +77,6 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 	uint32_t limit = hl_rec.depth_inner + hl_rec.depth_outer;
 
 	return hl_likely(depth <= limit) ? depth : limit + 1;
-}
-
-/* --- what a hook costs --- */
-
-/* A sample that is longer was interrupted by somebody. */
-#define TIMED_MAX 65536u
-
-struct timed {
-	uint64_t from, waited; /* from == 0: this one is not timed */
-};
-
-/* Between two readings of the counter lies the time of one. */
-hl_cold static uint32_t measure_stamp(void)
-{
-	uint64_t least = TIMED_MAX;
-
-	for (int i = 0; i < 16; i++) {
-		uint64_t from = hl_arch_stamp();
-
-		least = hl_min_u64(least, hl_arch_stamp() - from);
-	}
-	return (uint32_t)least;
-}
-
-hl_cold static struct timed start_timed(struct hl_thread *t)
-{
-	struct timed w = {.waited = t->wait_ns};
-
-	t->until_timed = HL_TIMED_EVERY;
-	if (hl_rec.stamp_mode != HL_STAMP_TSC)
-		return w;
-	if (!hl_rec.stamp_ticks)
-		hl_rec.stamp_ticks = measure_stamp();
-	w.from = hl_arch_stamp();
-	return w;
-}
-
-/* One that waited is in wait_ns already. */
-hl_cold static void stop_timed(struct hl_thread *t, struct timed w)
-{
-	uint64_t ticks = hl_arch_stamp() - w.from;
-
-	if (t->wait_ns == w.waited && ticks > hl_rec.stamp_ticks)
-		t->timed_ticks += hl_min_u64(ticks - hl_rec.stamp_ticks, TIMED_MAX);
-}
-
-hl_inline struct timed begin_timed(struct hl_thread *t)
-{
-	struct timed none = {0};
-
-	if (hl_likely(--t->until_timed < HL_TIMED_EVERY && t->until_timed > 0))
-		return none;
-	return start_timed(t);
-}
-
-hl_inline void end_timed(struct hl_thread *t, struct timed w)
-{
-	if (hl_unlikely(w.from))
-		stop_timed(t, w);
 }
 
 /* From here to the commit the ring is ours alone: a handler knows by the frame whether we still
@@ -226,17 +172,83 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 	return pos;
 }
 
+static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
+	const void *bytes, size_t len);
+
+/* --- the scope that events are in --- */
+
+void hl_emit_forget_tags(struct hl_thread *t)
+{
+	t->told_tag = NULL;
+	t->told_pool = 0;
+	if (t->named)
+		memset(t->named, 0, HL_NAMED_TAGS * sizeof(*t->named));
+}
+
+hl_inline bool tag_is_told(const struct hl_thread *t)
+{
+	atomic_signal_fence(memory_order_seq_cst); /* not before the position is read */
+	return hl_likely(t->told_tag == hl_tags_current());
+}
+
+/* The names of a node and of those around it, as far as this ring has not told them. */
+static bool name_tag(struct hl_thread *t, const struct hl_tag_node *node)
+{
+	for (; node; node = node->parent) {
+		uint32_t at = node->id % HL_NAMED_TAGS;
+		uint32_t len = hl_min_u32(node->name_len, HL_TAG_NAME_MAX);
+		const uint64_t words[] = {
+			node->id | (uint64_t)(node->parent ? node->parent->id : 0) << 32, len};
+
+		if (t->named && t->named[at] == node)
+			break;
+		if (!put_state(t, HL_REC_TAG_NAME, words, 2, node->name, len))
+			return false;
+		if (t->named)
+			t->named[at] = node;
+	}
+	return true;
+}
+
+/* False: there was no room. A handler may tell another scope at any point in here: then what the
+ * ring said last is not known. */
+hl_cold static bool tell_tag(struct hl_thread *t)
+{
+	const struct hl_tag_node *node = hl_tags_current();
+	uint32_t telling = ++t->tellings;
+	uint64_t id = node ? node->id : 0;
+
+	t->told_tag = HL_TAG_UNKNOWN;
+	if (!name_tag(t, node) || !put_state(t, HL_REC_TAG, &id, 1, NULL, 0))
+		return false;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->told_tag = node;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (t->tellings != telling)
+		t->told_tag = HL_TAG_UNKNOWN;
+	return true;
+}
+
 /*
  * The event itself. d->words[1] is left for the stack word. False: not in the ring; *again: because
  * a handler came between.
  */
 hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct frames *f,
-	uint64_t size, uint32_t common, uint32_t memo, bool *again)
+	uint64_t size, uint32_t common, bool *again)
 {
 	uint64_t pos = hl_producer_pos(&t->out);
+	uint64_t serial = f->stack ? f->stack->serial : 0;
 	uint32_t shown = shown_depth(f->depth) + f->cut, kept = 0, n;
 
-	if (t->synced_at == pos && t->synced_memo == memo && hl_likely(!f->cut))
+	/* A handler has told another scope since the stack was unwound. What that stack has in
+	 * common with the last one is not asked again: it is sent whole. */
+	if (hl_unlikely(!tag_is_told(t))) {
+		*again = tell_tag(t);
+		t->synced_at = UINT64_MAX;
+		return false;
+	}
+	/* What is common is so with the unwinder's last result: has the collector that one? */
+	if (t->synced_at == pos && t->synced_serial + 1 == serial && hl_likely(!f->cut))
 		kept = hl_min_u32(t->synced, common);
 	if (hl_unlikely(shown != f->depth))
 		kept = hl_min_u32(kept, hl_rec.depth_outer);
@@ -250,7 +262,7 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 	if (!put(t, pos, d, f, shown, kept, kept + n, again))
 		return false;
 	t->synced = shown == f->depth ? shown : f->cut ? 0 : hl_min_u32(shown, hl_rec.depth_outer);
-	t->synced_memo = memo;
+	t->synced_serial = serial;
 	t->synced_at = pos + (uint64_t)(1 + d->n_words + n) * 8;
 	return true;
 }
@@ -295,10 +307,15 @@ static bool stream_pc(void *arg, uintptr_t pc)
 hl_cold static void put_event_streamed(
 	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
 {
-	for (int tries = 0; tries < 4; tries++) {
+	for (int tries = 0; tries < 5; tries++) {
 		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
 		struct frames f = {.pcs = s.pcs, .reversed = true};
 
+		if (!tag_is_told(t)) {
+			if (!tell_tag(t))
+				break;
+			continue;
+		}
 		hl_unwind_full(regs, stream_pc, &s);
 		if (!s.failed) {
 			d.words[1] = hl_stack_word(size, s.n, 0);
@@ -342,7 +359,7 @@ hl_cold static void put_event_full(
 	t->scratch_busy = true;
 	hl_unwind_full(regs, scratch_pc, &f);
 	do
-		done = put_event(t, &d, &f, size, 0, UINT32_MAX, &again);
+		done = put_event(t, &d, &f, size, 0, &again);
 	while (!done && again);
 	t->scratch_busy = false;
 	if (!done)
@@ -362,20 +379,19 @@ hl_inline void emit_with_stack(
 		struct hl_stack stack;
 		struct frames f;
 
+		if (hl_unlikely(!tag_is_told(t)) && !tell_tag(t))
+			break;
 		if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
 			put_event_streamed(t, *d, regs, size);
 			return;
 		}
 		f = (struct frames){
 			.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
-		if (hl_likely(put_event(t, d, &f, size, stack.common, stack.memo, &again)))
+		if (hl_likely(put_event(t, d, &f, size, stack.common, &again)))
 			return;
 	}
 	drop(t);
 }
-
-static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
-	const void *bytes, size_t len);
 
 /*
  * A thread without a ring, or a handler inside a put of its thread: takes a shared ring for this
@@ -412,7 +428,8 @@ hl_cold static void emit_aside(
 	} else {
 		if (regs)
 			put_event_streamed(&aside, d, regs, size);
-		else if (!put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
+		else if ((d.type == HL_REC_FREE && !tag_is_told(&aside) && !tell_tag(&aside)) ||
+			 !put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
 			drop(&aside);
 		hl_thread_unlock_shared(&aside);
 	}
@@ -444,22 +461,49 @@ static hl_cold hl_noinline void emit_big(
 	emit_stack_event(t, &d, regs, size_field(&d, size));
 }
 
+/* While samples are taken, or recording is paused. */
+static hl_noinline void emit_alloc_asked(
+	struct hl_thread *t, const struct hl_regs *regs, struct draft d, size_t size)
+{
+	enum hl_take take =
+		hl_steer_ask_alloc(t, (const void *)d.words[0], size, &d.words[d.n_words]);
+	struct hl_timed w;
+
+	if (hl_likely(take == HL_TAKE_NOT))
+		return;
+	if (take == HL_TAKE_SAMPLE) {
+		d.type = HL_REC_SAMPLE;
+		d.n_words++;
+	}
+	w = hl_timed_begin(t);
+	emit_big(t, d, regs, size);
+	hl_timed_end(t, w);
+	if (take == HL_TAKE_ALL)
+		hl_steer_recorded((const void *)d.words[0]);
+}
+
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {
 		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
-	struct timed w;
+	struct hl_timed w;
 
+	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
 		return;
-	w = begin_timed(t);
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
+		emit_alloc_asked(t, regs, d, size);
+		return;
+	}
+	w = hl_timed_begin(t);
 	if (hl_likely(size < HL_SIZE_BIG))
 		emit_stack_event(t, &d, regs, size);
 	else
 		emit_big(t, d, regs, size);
-	end_timed(t, w);
+	hl_timed_end(t, w);
+	hl_steer_recorded(addr);
 }
 
 /* A record of words alone; the hot half of free. */
@@ -469,6 +513,11 @@ hl_inline bool emit_words(
 	for (;;) {
 		uint64_t pos = hl_producer_pos(&t->out);
 
+		if (type == HL_REC_FREE && hl_unlikely(!tag_is_told(t))) {
+			if (!tell_tag(t))
+				return false;
+			continue;
+		}
 		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
 			!hl_wait_for_room(t, pos, n + 1))
 			return false;
@@ -487,18 +536,18 @@ hl_inline bool emit_words(
 hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct timed w;
+	struct hl_timed w;
 
 	if (hl_unlikely(!t))
 		return;
-	w = begin_timed(t);
+	w = hl_timed_begin(t);
 	if (hl_unlikely(stands_aside(t)))
 		emit_aside(t,
 			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
 			NULL, 0);
 	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
 		drop(t);
-	end_timed(t, w);
+	hl_timed_end(t, w);
 }
 
 static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t func, const void *addr)
@@ -513,15 +562,20 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(addr))
+		return;
 	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS)))
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
 	else
 		emit_free_stack(regs, func, addr);
 }
 
-void hl_emit_move_begin(const void *old)
+bool hl_emit_move_begin(const void *old)
 {
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(old))
+		return false;
 	emit_plain(HL_REC_MOVE_BEGIN, HL_FUNC_REALLOC, (uintptr_t)old);
+	return true;
 }
 
 void hl_emit_move_failed(const void *old)
@@ -529,21 +583,57 @@ void hl_emit_move_failed(const void *old)
 	emit_plain(HL_REC_MOVE_FAILED, HL_FUNC_REALLOC, (uintptr_t)old);
 }
 
-void hl_emit_move_end(
-	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size)
+/* A realloc of which only the end that was begun, or that is a sample, is told. */
+static hl_noinline void emit_move_asked(struct hl_thread *t, const struct hl_regs *regs,
+	uint32_t func, const void *old, const void *addr, size_t size, bool begun)
+{
+	struct draft d = {.type = HL_REC_MOVE_END,
+		.func = func,
+		.n_words = 3,
+		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
+	enum hl_take take = HL_TAKE_NOT;
+
+	if (!begun) {
+		d.type = HL_REC_ALLOC; /* the old block is nobody's */
+		d.n_words = 2;
+		if (addr)
+			emit_alloc_asked(t, regs, d, size);
+		return;
+	}
+	if (addr)
+		take = hl_steer_ask_alloc(t, addr, size, &d.words[3]);
+	if (take == HL_TAKE_SAMPLE) {
+		d.type = HL_REC_SAMPLE_MOVE;
+		d.n_words++;
+	} else if (take == HL_TAKE_NOT) {
+		d.words[0] = 0; /* freed */
+		size = 0;
+	}
+	emit_big(t, d, regs, size);
+	if (take == HL_TAKE_ALL)
+		hl_steer_recorded(addr);
+}
+
+void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr,
+	size_t size, bool begun)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {.type = HL_REC_MOVE_END,
 		.func = func,
 		.n_words = 3,
 		.words = {(uintptr_t)addr, 0, (uintptr_t)old}};
-	struct timed w;
+	struct hl_timed w;
 
 	if (hl_unlikely(!t))
 		return;
-	w = begin_timed(t);
+	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC || !begun)) {
+		emit_move_asked(t, regs, func, old, addr, size, begun);
+		return;
+	}
+	w = hl_timed_begin(t);
 	emit_stack_event(t, &d, regs, size_field(&d, size));
-	end_timed(t, w);
+	hl_timed_end(t, w);
+	hl_steer_recorded(addr);
 }
 
 void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,
@@ -607,4 +697,56 @@ void hl_emit_mark(uint32_t kind, const char *text)
 
 	if (t)
 		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
+}
+
+/* --- pools of the program's own --- */
+
+static uint64_t hash_name(const char *name, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+/* The name goes before the first event of its pool, and again when another was named since. */
+static bool name_pool(struct hl_thread *t, const char *name, size_t len, uint64_t pool)
+{
+	const uint64_t words[] = {pool, len};
+
+	if (t->told_pool == pool)
+		return true;
+	if (!hl_emit_state(t, HL_REC_POOL_NAME, words, 2, name, len))
+		return false;
+	if (!t->shared) /* in a shared ring another collector may be next */
+		t->told_pool = pool;
+	return true;
+}
+
+void hl_emit_pool_alloc(const struct hl_regs *regs, const char *pool, const void *addr, size_t size)
+{
+	struct hl_thread *t = hl_thread_enter();
+	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
+	struct draft d = {.type = HL_REC_POOL_ALLOC,
+		.n_words = 3,
+		.words = {(uintptr_t)addr, 0, hash_name(pool, len)}};
+
+	if (!t)
+		return;
+	if (name_pool(t, pool, len, d.words[2]))
+		emit_stack_event(t, &d, regs, size_field(&d, size));
+	else
+		drop(t);
+}
+
+void hl_emit_pool_free(const char *pool, const void *addr)
+{
+	struct hl_thread *t = hl_thread_enter();
+	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
+	const uint64_t words[] = {(uintptr_t)addr, hash_name(pool, len)};
+
+	if (t && (!name_pool(t, pool, len, words[1]) ||
+			 !hl_emit_state(t, HL_REC_POOL_FREE, words, 2, NULL, 0)))
+		drop(t);
 }

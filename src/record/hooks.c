@@ -8,6 +8,8 @@
 #include "base/bits.h"
 #include "record/guard.h"
 #include "record/recorder.h"
+#include "record/steer.h"
+#include "record/tags.h"
 
 #define CAPTURED(regs)       \
 	struct hl_regs regs; \
@@ -27,10 +29,37 @@ hl_export void *memalign(size_t align, size_t size);
 hl_export void *valloc(size_t size);
 hl_export void *pvalloc(size_t size);
 
+/* By names that nobody else has, for first.c. In assembler: an alias would have to repeat what the
+ * compiler knows of each. */
+#define ALSO(name) \
+	__asm__(".globl heaplapse_hook_" #name "\n.set heaplapse_hook_" #name ", " #name "\n")
+ALSO(malloc);
+ALSO(calloc);
+ALSO(realloc);
+ALSO(reallocarray);
+ALSO(free);
+ALSO(cfree);
+ALSO(free_sized);
+ALSO(free_aligned_sized);
+ALSO(posix_memalign);
+ALSO(aligned_alloc);
+ALSO(memalign);
+ALSO(valloc);
+ALSO(pvalloc);
+
 hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	if (hl_likely(p != NULL))
 		hl_emit_alloc(regs, func, p, size);
+	return p;
+}
+
+hl_inline void *count_new(void *p, uint32_t func, size_t size)
+{
+	if (hl_likely(p != NULL)) {
+		hl_emit_zero(func, p, size);
+		hl_tags_alloc(p, func);
+	}
 	return p;
 }
 
@@ -43,6 +72,10 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 		HL_GUARD_ENTER();                           \
 		hl_p = call;                                \
 		HL_GUARD_LEAVE();                           \
+		if (hl_unlikely(hl_tags_mode()))            \
+			return count_new(hl_p, func, size); \
+		if (hl_steer_passes_alloc(hl_p ? size : 0)) \
+			return hl_p;                        \
 		CAPTURED(regs);                             \
 		return record_new(hl_p, &regs, func, size); \
 	} while (0)
@@ -50,6 +83,43 @@ hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, s
 void *malloc(size_t size)
 {
 	ALLOC_HOOK(HL_FUNC_MALLOC, size, hl_real.malloc(size));
+}
+
+/* --- what stands around a record --- */
+
+static void *nothing(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+static void *(*volatile no_allocator)(size_t) = nothing;
+
+static hl_noinline void *empty_hook(size_t size)
+{
+	ALLOC_HOOK(HL_FUNC_MALLOC, size, no_allocator(size));
+}
+
+#define TRIES  8
+#define ROUNDS 32
+
+static uint64_t time_of(void *(*volatile call)(size_t))
+{
+	uint64_t from = hl_arch_stamp();
+
+	for (int i = 0; i < ROUNDS; i++)
+		call(1);
+	return hl_arch_stamp() - from;
+}
+
+hl_cold uint32_t hl_hooks_ticks_around(void)
+{
+	uint64_t with = UINT64_MAX, without = UINT64_MAX;
+
+	for (int i = 0; i < TRIES; i++) {
+		with = hl_min_u64(with, time_of(empty_hook));
+		without = hl_min_u64(without, time_of(no_allocator));
+	}
+	return with > without ? (uint32_t)((with - without) / ROUNDS) : 0;
 }
 
 void *calloc(size_t n, size_t size)
@@ -87,6 +157,11 @@ int posix_memalign(void **out, size_t align, size_t size)
 	HL_GUARD_ENTER();
 	err = hl_real.posix_memalign(out, align, size);
 	HL_GUARD_LEAVE();
+	if (hl_unlikely(hl_tags_mode())) {
+		if (err == 0 && *out)
+			hl_tags_alloc(*out, HL_FUNC_POSIX_MEMALIGN);
+		return err;
+	}
 	CAPTURED(regs);
 	if (err == 0 && *out)
 		hl_emit_alloc(&regs, HL_FUNC_POSIX_MEMALIGN, *out, size);
@@ -115,16 +190,38 @@ hl_inline void *resize(void *p, size_t n, size_t size, uint32_t func)
 static void *move(void *p, size_t n, size_t size, const struct hl_regs *regs, uint32_t func)
 {
 	size_t bytes = n * size;
+	bool begun;
 	void *q;
 
 	if (hl_unlikely(hl_boot_owns(p)))
 		return record_new(move_boot_block(p, bytes), regs, func, bytes);
-	hl_emit_move_begin(p);
+	begun = hl_emit_move_begin(p);
 	q = resize(p, n, size, func);
 	if (hl_likely(q != NULL) || bytes == 0)
-		hl_emit_move_end(regs, func, p, q, bytes);
-	else
+		hl_emit_move_end(regs, func, p, q, bytes, begun);
+	else if (begun)
 		hl_emit_move_failed(p);
+	return q;
+}
+
+/* The same in mode `tags`. */
+static void *count_move(void *p, size_t n, size_t size, uint32_t func)
+{
+	struct hl_tags_move m = {0};
+	void *q;
+
+	if (hl_unlikely(p && hl_boot_owns(p))) {
+		q = move_boot_block(p, n * size);
+		p = NULL;
+	} else {
+		if (p)
+			m = hl_tags_move_begin(p);
+		q = resize(p, n, size, func);
+	}
+	if (hl_likely(q != NULL) || (p && n * size == 0))
+		hl_tags_move_end(m, p, q, func);
+	else if (p)
+		hl_tags_move_failed(m, p);
 	return q;
 }
 
@@ -136,7 +233,9 @@ void *realloc(void *p, size_t size)
 		return hl_real.realloc(p, size);
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, 1, size, HL_FUNC_REALLOC);
+	else if (p)
 		q = move(p, 1, size, &regs, HL_FUNC_REALLOC);
 	else
 		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
@@ -153,7 +252,9 @@ void *reallocarray(void *p, size_t n, size_t size)
 		return hl_real.reallocarray(p, n, size); /* an overflow fails there, with errno */
 	CAPTURED(regs);
 	HL_GUARD_ENTER();
-	if (p)
+	if (hl_unlikely(hl_tags_mode()))
+		q = count_move(p, n, size, HL_FUNC_REALLOCARRAY);
+	else if (p)
 		q = move(p, n, size, &regs, HL_FUNC_REALLOCARRAY);
 	else
 		q = record_new(
@@ -162,21 +263,25 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                  \
-	do {                                      \
-		if (hl_unlikely(!(p)))            \
-			return;                   \
-		if (hl_internal()) {              \
-			call;                     \
-			return;                   \
-		}                                 \
-		if (hl_unlikely(hl_boot_owns(p))) \
-			return;                   \
-		CAPTURED(regs);                   \
-		hl_emit_free(&regs, func, p);     \
-		HL_GUARD_ENTER();                 \
-		call;                             \
-		HL_GUARD_LEAVE();                 \
+#define FREE_HOOK(func, p, call)                       \
+	do {                                           \
+		if (hl_unlikely(!(p)))                 \
+			return;                        \
+		if (hl_internal()) {                   \
+			call;                          \
+			return;                        \
+		}                                      \
+		if (hl_unlikely(hl_boot_owns(p)))      \
+			return;                        \
+		if (hl_unlikely(hl_tags_mode())) {     \
+			hl_tags_free(p, func);         \
+		} else if (!hl_steer_passes_free(p)) { \
+			CAPTURED(regs);                \
+			hl_emit_free(&regs, func, p);  \
+		}                                      \
+		HL_GUARD_ENTER();                      \
+		call;                                  \
+		HL_GUARD_LEAVE();                      \
 	} while (0)
 
 void free(void *p)

@@ -18,6 +18,8 @@
 #include "record/log.h"
 #include "record/real.h"
 #include "record/recorder.h"
+#include "record/signals.h"
+#include "record/tags.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -53,12 +55,17 @@ static void say(const char *const *words, size_t n)
 	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-void hl_life_message3(const char *a, const char *b, const char *c)
+void hl_life_message4(const char *a, const char *b, const char *c, const char *d)
 {
-	const char *const words[] = {"heaplapse: ", a, b, c, "\n"};
+	const char *const words[] = {"heaplapse: ", a, b, c, d, "\n"};
 
 	if (!quiet)
 		say(words, HL_ARRAY_LEN(words));
+}
+
+void hl_life_message3(const char *a, const char *b, const char *c)
+{
+	hl_life_message4(a, b, c, "");
 }
 
 void hl_life_message(const char *a, const char *b)
@@ -122,6 +129,7 @@ static void drop_region(void)
 	if (hl_rec.region)
 		hl_sys2(SYS_munmap, hl_rec.region, HL_REGION_BYTES);
 	hl_rec.region = NULL;
+	hl_rec.steer = &hl_steer_all;
 }
 
 static const char *check_region(void)
@@ -144,6 +152,7 @@ static void take_settings(void)
 	hl_rec.depth_outer = r->depth_outer;
 	hl_rec.max_wait_ms = r->max_wait_ms;
 	hl_rec.stamp_mode = r->clock == HL_CLOCK_COUNTER ? HL_STAMP_COUNTER : HL_STAMP_TSC;
+	hl_rec.steer = &r->steer;
 }
 
 static void at_exit(int status, void *arg)
@@ -191,8 +200,9 @@ static const char *join(const char *address)
 	int memfd = -1, err = hl_connect(address, &memfd);
 	const char *why;
 
-	if (err == -ECONNREFUSED || err == -ENOENT)
-		return "its collector has ended, or lives in another network namespace";
+	if (err == -ECONNREFUSED || err == -ENOENT || err == -EACCES)
+		return "its collector has ended, or lives in another network namespace and its "
+		       "socket is in no folder that can be reached here";
 	if (err < 0)
 		return "the collector could not be reached";
 	why = map_region(memfd);
@@ -264,6 +274,39 @@ static const char *start_own(char **envp)
 	return why ? why : check_region();
 }
 
+/* What the program's tags are counted for. */
+static void prepare_tags(char **envp)
+{
+	const struct hl_tags_wishes wishes = {env_get(envp, "HEAPLAPSE_STATS_JSON"),
+		env_get(envp, "HEAPLAPSE_STATS_DOT"), env_get(envp, "HEAPLAPSE_SNAPSHOT_PREFIX"),
+		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL")};
+
+	hl_tags_out_init(&wishes);
+	if (!hl_tags_choose(env_get(envp, "HEAPLAPSE_TAGS")))
+		hl_life_message(
+			"HEAPLAPSE_TAGS is not freeing or owner", env_get(envp, "HEAPLAPSE_TAGS"));
+}
+
+/* Counters alone, nothing recorded. */
+static bool count_alone(char **envp)
+{
+	const char *start_when = env_get(envp, "HEAPLAPSE_START"), *why;
+
+	if (!hl_tags_wanted_alone(env_get(envp, "HEAPLAPSE_MODE"), env_get(envp, "LD_PRELOAD")))
+		return false;
+	prepare_tags(envp);
+	why = hl_tags_begin_alone();
+	if (why) {
+		hl_life_off(why);
+		return true;
+	}
+	if (start_when && !strcmp(start_when, "off"))
+		hl_tags_pause(true);
+	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"));
+	on_exit(at_exit, NULL);
+	return true;
+}
+
 __attribute__((constructor)) static void start(int argc, char **argv, char **envp)
 {
 	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"),
@@ -279,6 +322,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_cxx_resolve();
 	hl_sandbox_resolve();
 	hl_reap_resolve();
+	hl_names_resolve();
+	hl_signals_resolve();
 	if (getauxval(AT_SECURE)) {
 		hl_life_off(NULL);
 		return;
@@ -292,6 +337,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		say_sandboxed();
 		return;
 	}
+	if (!address && count_alone(envp))
+		return;
 	why = address ? join(address) : start_own(envp);
 	if (why)
 		hl_life_off(why); /* perhaps in the collector's words, which lie in the region */
@@ -301,6 +348,11 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		drop_region();
 		return;
 	}
+	hl_signals_begin();
+	prepare_tags(envp);
+	hl_tags_follow(hl_rec.region);
+	if (hl_rec.settings & HL_SET_START_OFF)
+		hl_tags_pause(true);
 	hl_log("recording, settings", hl_rec.settings);
 	on_exit(at_exit, NULL);
 }

@@ -14,7 +14,8 @@
 struct search {
 	const char *name;
 	uint32_t hash;
-	uintptr_t skip;   /* an address in the object that does not count: ours */
+	uintptr_t skip; /* an address in the object that does not count: ours */
+	uintptr_t skip_too;
 	uintptr_t prefer; /* one in the object whose definition is taken before all others */
 	void *found;
 };
@@ -107,7 +108,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *arg)
 	bool preferred = s->prefer && contains(object, s->prefer);
 	void *f;
 
-	if ((s->found && !preferred) || contains(object, s->skip))
+	if ((s->found && !preferred) || contains(object, s->skip) || contains(object, s->skip_too))
 		return 0;
 	f = find_in(object, s);
 	if (f)
@@ -118,6 +119,15 @@ static int look(struct dl_phdr_info *object, size_t size, void *arg)
 void *hl_lookup(const char *name, uintptr_t skip, uintptr_t prefer)
 {
 	struct search s = {.name = name, .hash = gnu_hash(name), .skip = skip, .prefer = prefer};
+
+	dl_iterate_phdr(look, &s);
+	return s.found;
+}
+
+void *hl_lookup_beyond(const char *name, uintptr_t skip, uintptr_t skip_too)
+{
+	struct search s = {
+		.name = name, .hash = gnu_hash(name), .skip = skip, .skip_too = skip_too};
 
 	dl_iterate_phdr(look, &s);
 	return s.found;

@@ -13,4 +13,8 @@
  */
 void *hl_lookup(const char *name, uintptr_t skip, uintptr_t prefer);
 
+/* The first in the order of loading, but in neither of the two objects that hold these addresses.
+ */
+void *hl_lookup_beyond(const char *name, uintptr_t skip, uintptr_t skip_too);
+
 #endif

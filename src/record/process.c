@@ -10,6 +10,7 @@
 #include "record/arch/syscall.h"
 #include "record/real.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 
 hl_export int dlclose(void *handle);
 hl_export void _exit(int status) __attribute__((noreturn));
@@ -62,6 +63,7 @@ void hl_process_note_exit(int status)
 	struct hl_thread *t = hl_thread_enter();
 	uint64_t words[7] = {(uint32_t)status};
 
+	hl_tags_at_exit();
 	/* Also while nothing else is recorded. */
 	if (!t && hl_rec.phase == HL_PHASE_STOPPED && atomic_load(&hl_alive.ours))
 		t = hl_tls.thread;

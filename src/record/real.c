@@ -14,8 +14,12 @@
 
 #include "base/bits.h"
 #include "record/arch/syscall.h"
+#include "record/lookup.h"
 #include "record/real.h"
 #include "record/recorder.h"
+
+/* In programs that are linked by our packages, see first.c. */
+extern const char heaplapse_first __attribute__((weak, visibility("default")));
 
 uintptr_t hl_boot_base;
 static size_t boot_used;
@@ -177,6 +181,11 @@ static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
 	hl_real.free(p);
 }
 
+static size_t usable_size_unknown(void *p)
+{
+	return 0;
+}
+
 /* As libc's does, which would call realloc through us. */
 static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
 {
@@ -212,6 +221,25 @@ static bool is_next(uintptr_t f)
 }
 
 /*
+ * The program itself leads all calls to us: we stand before every other allocator, and the next is
+ * the first of them, though it may have been loaded before us.
+ */
+static void find_allocator(struct hl_real *r)
+{
+	struct dl_find_object program, next;
+	void *malloc = hl_lookup_beyond("malloc", r->own_lo, (uintptr_t)&heaplapse_first);
+
+	if (_dl_find_object((void *)(uintptr_t)&heaplapse_first, &program) != 0 ||
+		_dl_find_object(malloc, &next) != 0)
+		return;
+	r->linked = true;
+	r->program_lo = (uintptr_t)program.dlfo_map_start;
+	r->program_hi = (uintptr_t)program.dlfo_map_end;
+	r->first_lo = (uintptr_t)next.dlfo_map_start;
+	r->first_hi = (uintptr_t)next.dlfo_map_end;
+}
+
+/*
  * Our own image, and whether another allocator stands before us. A malloc inside the program itself
  * says nothing: in programs that are not position-independent it is only a stub that leads to ours.
  */
@@ -223,6 +251,10 @@ static void find_ourselves(struct hl_real *r)
 		return;
 	r->own_lo = (uintptr_t)own.dlfo_map_start;
 	r->own_hi = (uintptr_t)own.dlfo_map_end;
+	if (&heaplapse_first) {
+		find_allocator(r);
+		return;
+	}
 	if (_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 ||
 		first.dlfo_link_map == own.dlfo_link_map || !first.dlfo_link_map->l_name[0])
 		return;
@@ -238,8 +270,12 @@ static void find_ourselves(struct hl_real *r)
  */
 static void *next(const struct hl_real *r, const char *name)
 {
-	uintptr_t f = r->behind ? (uintptr_t)dlsym(RTLD_DEFAULT, name) : 0;
+	uintptr_t f = 0;
 
+	if (r->behind)
+		f = (uintptr_t)dlsym(RTLD_DEFAULT, name);
+	else if (r->linked)
+		f = (uintptr_t)hl_lookup_beyond(name, r->own_lo, r->program_lo);
 	return f && f >= r->first_lo && f < r->first_hi ? (void *)f : dlsym(RTLD_NEXT, name);
 }
 
@@ -265,7 +301,10 @@ hl_cold void hl_real_resolve(void)
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
+	r.usable_size = next(&r, "malloc_usable_size");
 	r.cxx = dlsym(RTLD_NEXT, "_Znwm") != NULL; /* here a failure costs the program no memory */
+	if (!r.usable_size)
+		r.usable_size = usable_size_unknown;
 	if (!r.cfree)
 		r.cfree = r.free;
 	if (!r.free_sized)

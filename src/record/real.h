@@ -26,13 +26,16 @@ struct hl_real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
+	size_t (*usable_size)(void *); /* without one all blocks are 0 bytes */
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
 	bool cxx;    /* there is an operator new behind us from the start */
 	bool behind; /* another allocator stands before us: the program's calls do not come here */
-	uintptr_t first_lo, first_hi; /* that one */
-	uintptr_t text_lo, text_hi;   /* of the next allocator, when foreign */
-	uintptr_t own_lo, own_hi;     /* of libheaplapse.so itself */
+	bool linked; /* the program holds first.c: its calls come here, whatever stands before us */
+	uintptr_t first_lo, first_hi; /* behind: that one; linked: the allocator we are to call */
+	uintptr_t program_lo, program_hi; /* linked: the program itself */
+	uintptr_t text_lo, text_hi;       /* of the next allocator, when foreign */
+	uintptr_t own_lo, own_hi;         /* of libheaplapse.so itself */
 };
 extern struct hl_real hl_real;
 

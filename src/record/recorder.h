@@ -33,6 +33,11 @@ enum hl_stamp_mode {
 	HL_STAMP_NONE,    /* the counter may not be read any more (seccomp, PR_SET_TSC) */
 };
 
+/* A thread that goes round more scopes than this tells their names again and again. */
+#define HL_NAMED_TAGS 32u
+/* As told_tag: what the ring said last is not known. */
+#define HL_TAG_UNKNOWN ((const struct hl_tag_node *)1)
+
 /*
  * One recording thread. It lives in private memory that belongs to a ring slot, not to a thread:
  * the next owner of the slot takes it over.
@@ -40,11 +45,11 @@ enum hl_stamp_mode {
 struct hl_thread {
 	struct hl_producer out;
 	struct hl_unwinder *unwinder;
-	/* The collector's idea of our last stack: the outermost `synced` frames of memo
-	 * `synced_memo`, valid only while the ring still ends at synced_at. */
+	/* The collector's idea of our last stack: the outermost `synced` frames of the unwinder's
+	 * result `synced_serial`, valid only while the ring still ends at synced_at. */
 	uint64_t synced_at;
+	uint64_t synced_serial;
 	uint32_t synced;
-	uint32_t synced_memo;
 	uint32_t serial; /* of the process */
 	uint32_t tid;
 	bool shared;         /* no ring of its own: takes a shared one for each event */
@@ -60,6 +65,16 @@ struct hl_thread {
 	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
 	uint64_t timed_ticks; /* spent in those */
 	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
+	/* Samples (steer.c). Whoever has the slot next may go on with these. */
+	uint64_t sample_rate;  /* that the distance was drawn for; 0: none was */
+	uint64_t until_sample; /* bytes that are still passed over */
+	uint64_t random;
+	/* The scope that the ring said last; NULL: none. And HL_NAMED_TAGS nodes, by their ids,
+	 * that it has told the names of; NULL in a shared ring, where all is told each time. */
+	const struct hl_tag_node *told_tag;
+	const struct hl_tag_node **named;
+	uint32_t tellings;
+	uint64_t told_pool; /* the hash of the pool that the ring named last; 0: none */
 };
 
 struct hl_recorder {
@@ -70,12 +85,16 @@ struct hl_recorder {
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
 	uint32_t max_wait_ms;
-	bool no_syscalls;     /* after seccomp */
-	uint32_t stamp_ticks; /* what reading the counter takes; 0: not measured yet */
+	bool no_syscalls;      /* after seccomp */
+	uint32_t stamp_ticks;  /* what reading the counter takes; 0: not measured yet */
+	uint32_t around_ticks; /* what a hook takes besides its record */
 	struct hl_region *region;
+	const _Atomic uint32_t *steer; /* the region's; before there is one, our own: record all */
+	uint32_t steer_seen;           /* number of the last request that was obeyed */
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
 };
 extern struct hl_recorder hl_rec;
+extern const _Atomic uint32_t hl_steer_all;
 
 /*
  * The page is wiped in a fork child, whichever way it was forked: the child finds `on` 0 and goes
@@ -94,7 +113,9 @@ struct hl_tls {
 	uintptr_t
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
-	uint32_t unloads;     /* how many dlclose() this thread is in */
+	uint32_t unloads;         /* how many dlclose() this thread is in */
+	struct hl_tag_node *tag;  /* the scope that it counts in, see tags.h */
+	struct hl_tag_tree *tags; /* all of its scopes */
 	struct hl_thread own; /* for a thread that found no ring: nobody would give memory back */
 };
 extern __thread struct hl_tls hl_tls;
@@ -121,12 +142,23 @@ uint64_t hl_thread_first_stamp(void);
 bool hl_thread_lock_shared(struct hl_thread *t);
 void hl_thread_unlock_shared(struct hl_thread *t);
 
+/* hooks.c: what a hook costs around its record, by the same steps with nothing behind them. */
+uint32_t hl_hooks_ticks_around(void);
+
+/* --zero-memory: a new block is zeros. */
+hl_inline void hl_emit_zero(uint32_t func, const void *addr, size_t size)
+{
+	if (hl_unlikely(hl_rec.settings & HL_SET_ZERO) && func != HL_FUNC_CALLOC)
+		__builtin_memset((void *)(uintptr_t)addr, 0, size);
+}
+
 /* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
 void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);
-void hl_emit_move_begin(const void *old);
-void hl_emit_move_end(
-	const struct hl_regs *regs, uint32_t func, const void *old, const void *addr, size_t size);
+/* True when the collector is told that the block may move; then it must be told what came of it. */
+bool hl_emit_move_begin(const void *old);
+void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old, const void *addr,
+	size_t size, bool begun);
 void hl_emit_move_failed(const void *old);
 void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint64_t size,
 	uint64_t a, uint64_t b);
@@ -134,6 +166,12 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
 	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
+/* A block of a pool of the program's own, which is in no heap. */
+void hl_emit_pool_alloc(
+	const struct hl_regs *regs, const char *pool, const void *addr, size_t size);
+void hl_emit_pool_free(const char *pool, const void *addr);
+/* Whoever reads this ring from here on knows of no scope and no tag. */
+void hl_emit_forget_tags(struct hl_thread *t);
 
 /* wait.c: true when there is room for `words` now. */
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
@@ -158,6 +196,10 @@ const char *hl_newcomer_judge_file(const char *file, const char *path);
 size_t hl_newcomer_room(char *const envp[]);
 char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
 
+/* names.c: the calling thread has this name now, of which the kernel keeps 15 bytes. */
+void hl_names_self(const char *name);
+void hl_names_resolve(void);
+
 /* process.c, exec.c, maps.c, cxx.c, reap.c: *_resolve finds the functions behind ours, before main.
  */
 void hl_process_note_exit(int status);
@@ -173,6 +215,7 @@ void hl_life_fork_child(void);
 void hl_life_off(const char *why);                  /* why == NULL: silently */
 void hl_life_message(const char *a, const char *b); /* one line on stderr, unless quiet */
 void hl_life_message3(const char *a, const char *b, const char *c);
+void hl_life_message4(const char *a, const char *b, const char *c, const char *d);
 
 /* spawn.c, connect.c: the region's descriptor, or -errno. */
 int hl_connect(const char *address, int *memfd);

@@ -108,6 +108,8 @@ int prctl(int option, ...)
 	ret = next_prctl(option, a[0], a[1], a[2], a[3]);
 	if (ret < 0)
 		take_back(r);
+	else if (option == PR_SET_NAME)
+		hl_names_self((const char *)a[0]);
 	return ret;
 }
 

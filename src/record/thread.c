@@ -12,14 +12,20 @@
 #include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
+#include "record/tags.h"
 #include "record/stamp.h"
+#include "record/steer.h"
 
 #define SCRATCH_BYTES (65536 * sizeof(uintptr_t))
 #define STATE_BYTES   4096u
 
-struct hl_recorder hl_rec;
+const _Atomic uint32_t hl_steer_all;
+struct hl_recorder hl_rec = {.steer = &hl_steer_all};
 __attribute__((aligned(4096))) struct hl_alive_page hl_alive;
 __thread struct hl_tls hl_tls;
+
+_Static_assert(sizeof(struct hl_thread) + HL_NAMED_TAGS * sizeof(void *) <= STATE_BYTES,
+	"a thread's state is one page");
 
 /* Before the region is there, events go here; the constructor moves them to a ring. */
 static struct hl_ring early_ring;
@@ -39,6 +45,7 @@ static struct hl_thread *new_state(void)
 
 	if (!memory)
 		return NULL;
+	t->named = (const struct hl_tag_node **)(t + 1);
 	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
 	t->synced_at = UINT64_MAX;
 	if (hl_rec.settings & HL_SET_FULL_UNWIND)
@@ -107,6 +114,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->tid = tid;
 	t->shared = false;
 	t->skip = 0;
+	hl_emit_forget_tags(t);
 }
 
 /* More threads than rings. No unwinder: a shared stack is sent whole. */
@@ -280,6 +288,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	uint64_t n = early_ring.w / 8, pos;
 	struct hl_thread *t = early_thread;
 	uint32_t tid = own_tid(), i;
+	const struct hl_tag_node *told_tag;
 	uint64_t synced_at;
 
 	if (!t)
@@ -288,6 +297,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	if (i == HL_RING_COUNT)
 		return NULL;
 	synced_at = t->synced_at;
+	told_tag = t->told_tag;
 	hl_rec.slots[i] = t;
 	attach(t, i, tid);
 	pos = hl_producer_pos(&t->out);
@@ -297,6 +307,7 @@ struct hl_thread *hl_thread_adopt_early(void)
 	hl_producer_commit(&t->out, pos, (uint32_t)n);
 	atomic_fetch_add(&t->out.ring->dropped, early_ring.dropped);
 	t->synced_at = synced_at == UINT64_MAX ? synced_at : synced_at + pos;
+	t->told_tag = told_tag;
 	if ((hl_rec.settings & HL_SET_FULL_UNWIND) && !t->scratch)
 		t->scratch = hl_arch_map(SCRATCH_BYTES);
 	hl_tls.thread = t;
@@ -314,6 +325,10 @@ hl_cold struct hl_thread *hl_thread_enter_slow(void)
 	struct hl_thread *t = NULL;
 	uint32_t phase = atomic_load(&hl_rec.phase);
 
+	if (hl_unlikely(phase == HL_PHASE_STOPPED && (hl_steer() & HL_STEER_START))) {
+		hl_steer_obey();
+		phase = atomic_load(&hl_rec.phase);
+	}
 	if (phase == HL_PHASE_OFF || phase == HL_PHASE_STOPPED || hl_tls.busy)
 		return NULL;
 	if (phase == HL_PHASE_EARLY && hl_tls.thread)

@@ -45,6 +45,7 @@ static void meet_collector(struct hl_thread *t)
 		return;
 	t->out.epoch = epoch;
 	t->synced_at = UINT64_MAX;
+	hl_emit_forget_tags(t);
 	t->resync = true;
 }
 

@@ -1,7 +1,7 @@
 /*
  * layout.h - the memory that recorder and collector share: one memfd per program image.
  *
- *   header page | ring controls | ring data (8 x 256 KiB, 440 x 64 KiB)
+ *   header page | ring controls | ring data (8 x 256 KiB, 440 x 64 KiB) | filter (ring/filter.h)
  *
  * Each thread of the program owns one ring and is its only writer; the collector is its only
  * reader. A thread takes a free ring by compare-and-swap and holds the ring's robust mutex for
@@ -22,8 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mode.h"
+
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   5
+#define HL_REGION_ABI   7
 
 /* Free rings are taken from the first on, so a program with few threads has large ones: the
  * collector looks in less often, and catches up later with what came at once. */
@@ -39,6 +41,7 @@
 #define HL_SET_FULL_UNWIND (1u << 2)
 #define HL_SET_NO_FORK     (1u << 3) /* a fork child stays silent */
 #define HL_SET_START_OFF   (1u << 4) /* wait for heaplapse_start() */
+#define HL_SET_ZERO        (1u << 8) /* what malloc and its like give is zeroed */
 
 /* Where stamps come from. */
 enum hl_clock {
@@ -55,6 +58,12 @@ struct hl_region {
 	uint32_t depth_inner; /* frames kept at the inner end of a deep stack ... */
 	uint32_t depth_outer; /* ... and at the outer end */
 	uint32_t max_wait_ms; /* longest wait for room in a full ring */
+	/* Written by the collector now and then, read by every hook: not beside what often changes.
+	 */
+	_Atomic uint32_t steer;        /* base/mode.h */
+	_Atomic uint64_t sample_bytes; /* HL_MODE_SAMPLE: on average one sample in so many */
+	uint32_t toggle_signal, snapshot_signal; /* of the program's, that steer; 0: none */
+	_Atomic uint64_t sample_seed;            /* not 0: the same samples each time, for tests */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
@@ -106,9 +115,11 @@ struct hl_ring {
 #define HL_REGION_DATA_OFFSET       \
 	(HL_REGION_CONTROL_OFFSET + \
 		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
-#define HL_REGION_BYTES                                                 \
+#define HL_REGION_FILTER_OFFSET                                         \
 	(HL_REGION_DATA_OFFSET + HL_LARGE_RINGS * HL_LARGE_RING_BYTES + \
 		(HL_RING_COUNT - HL_LARGE_RINGS) * HL_RING_BYTES)
+#define HL_FILTER_BITS  18u
+#define HL_REGION_BYTES (HL_REGION_FILTER_OFFSET + (1u << HL_FILTER_BITS))
 
 _Static_assert(sizeof(struct hl_region) <= HL_REGION_CONTROL_OFFSET, "header fits its page");
 _Static_assert(offsetof(struct hl_ring, tail) == 64, "owner's words fit one line");

@@ -37,6 +37,15 @@ enum hl_rec {
 	HL_REC_EXEC,    /* the process is about to become another program; its next record here: it
 			   could not */
 	HL_REC_REAPED,  /* pid | wait status << 32: a child of this process has ended so */
+	HL_REC_SAMPLE,  /* addr, stackword, R, pcs: an allocation that stands for others: one in R
+			   bytes is told; the block is in the filter (ring/filter.h) */
+	HL_REC_SAMPLE_MOVE, /* new, stackword, old, R, pcs: and the end of a realloc */
+	HL_REC_TAG_NAME,    /* tag | parent tag << 32, length, name: what a tag is; 0: no parent */
+	HL_REC_TAG,        /* tag: this ring's events are in this scope from here on; 0: in none. At
+			      the start of a ring, and behind each SWITCH, it is none */
+	HL_REC_POOL_NAME,  /* pool, length, name: the name of a pool, by its hash */
+	HL_REC_POOL_ALLOC, /* addr, stackword, pool, pcs */
+	HL_REC_POOL_FREE,  /* addr, pool */
 	HL_REC_COUNT,
 };
 
@@ -45,7 +54,9 @@ enum hl_mark {
 	HL_MARK_SNAPSHOT,
 	HL_MARK_START,
 	HL_MARK_STOP,
-	HL_MARK_THREAD_NAME,
+	HL_MARK_THREAD_NAME, /* of the thread that says it */
+	HL_MARK_OTHERS_NAME, /* it has named another: see /proc */
+	HL_MARK_TOGGLE,      /* pause, or go on: by a signal */
 };
 
 _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
@@ -65,7 +76,9 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 /* One hook in so many is timed. Odd: what a program does by turns shall not fall into step. */
 #define HL_TIMED_EVERY 1023u
 
-#define HL_NAME_MAX 4095u /* of a module's path */
+#define HL_NAME_MAX      4095u  /* of a module's path */
+#define HL_TAG_NAME_MAX  16383u /* longer ones are cut */
+#define HL_POOL_NAME_MAX 255u
 
 static inline uint64_t hl_stack_word(uint64_t size, uint32_t n_new, uint32_t kept)
 {

@@ -63,7 +63,7 @@ int hl_finder_open_in_tree(
 static uint32_t crc_of_file(int fd)
 {
 	uint32_t crc = UINT32_MAX;
-	uint8_t buf[16384];
+	uint8_t buf[4096];
 	off_t at = 0;
 	ssize_t n;
 

@@ -61,7 +61,7 @@ bool hl_package_lists(const char *list, size_t len, const char *path)
 static size_t read_list(int dir, const char *name, struct hl_strbuf *buf)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char part[65536];
+	char part[4096]; /* on a stack that may be small, and most lists are */
 	ssize_t n;
 
 	hl_strbuf_reset(buf);

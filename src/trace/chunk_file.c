@@ -23,7 +23,7 @@ struct hl_chunk_file {
 	bool hurry;
 	uint64_t sync, size; /* size: bytes of whole chunks written */
 	struct hl_file_news *news;
-	uint64_t nodes; /* defined so far */
+	uint64_t nodes, threads; /* defined so far */
 	HL_VEC(struct hl_chunk_head) index;
 	struct hl_sealer sealer; /* of the index */
 	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
@@ -185,25 +185,29 @@ static void pack(struct hl_chunk_file *f, const struct hl_sealed *c, bool store)
 	}
 }
 
-/* How many nodes a TABLE defines: each has one varint in this column. */
-static uint64_t count_nodes(const struct hl_sealed *c)
+/* How many nodes or threads a TABLE defines: each has one varint in this column. */
+static uint64_t count_rows(const struct hl_sealed *c, uint16_t column)
 {
 	const uint8_t *raw = c->data;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < c->n_columns; raw += c->columns[i++].len)
-		for (uint32_t k = 0;
-			c->columns[i].id == HL_COL_NODE_MODULE && k < c->columns[i].len; k++)
+		for (uint32_t k = 0; c->columns[i].id == column && k < c->columns[i].len; k++)
 			n += raw[k] < 0x80;
 	return n;
 }
 
-/* Readers take memory for as many nodes as a file of this size can have, see hl_nodes_limit. */
+/* Readers take memory for as many nodes and roles as a file of this size can have, see
+ * hl_nodes_limit. A tag takes more bytes than a role, and there are no more of them. */
 static void pack_table(struct hl_chunk_file *f, const struct hl_sealed *c)
 {
-	f->nodes += count_nodes(c);
+	uint64_t size;
+
+	f->nodes += count_rows(c, HL_COL_NODE_MODULE);
+	f->threads += count_rows(c, HL_COL_THREADS);
 	pack(f, c, false);
-	if (f->nodes > hl_nodes_limit(f->size + f->fill - HL_CHUNK_HEADS_MAX))
+	size = f->size + f->fill - HL_CHUNK_HEADS_MAX;
+	if (f->nodes > hl_nodes_limit(size) || f->threads > hl_threads_limit(size))
 		pack(f, c, true);
 }
 
@@ -272,10 +276,10 @@ static int write_index(struct hl_chunk_file *f, const struct hl_sealed *first)
 }
 
 /* Keyframes are made when they pay, so their maker must know what they cost. */
-static void tell(struct hl_chunk_file *f, const struct hl_chunk_head *h)
+static void tell(struct hl_chunk_file *f, const struct hl_chunk_head *h, uint64_t durable)
 {
-	if (h->type == HL_CHUNK_EVENTS)
-		atomic_fetch_add_explicit(&f->news->events, h->n_events, memory_order_relaxed);
+	if (durable > 0)
+		atomic_fetch_add_explicit(&f->news->events, durable, memory_order_relaxed);
 	if (h->type == HL_CHUNK_KEYFRAME && h->n_rows >= 64)
 		atomic_store_explicit(&f->news->key_row,
 			(uint32_t)((uint64_t)h->length * 256 / h->n_rows), memory_order_relaxed);
@@ -294,6 +298,6 @@ int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk)
 	if (err)
 		atomic_store_explicit(&f->news->error, err, memory_order_relaxed);
 	else
-		tell(f, &f->head);
+		tell(f, &f->head, chunk->durable);
 	return err;
 }

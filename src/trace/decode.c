@@ -105,7 +105,8 @@ hl_inline void decode_alloc(struct decoder *d, struct hl_event *e, uint32_t i, u
 	e->op = HL_OP_ALLOC;
 	if (want & HL_WANT_NODE)
 		e->node = next_node(d, COL(d, NODE), &d->node);
-	e->size = hl_cursor_varint(COL(d, SIZE));
+	e->size = e->bytes = hl_cursor_varint(COL(d, SIZE));
+	e->blocks = 1;
 	if (want & HL_WANT_FUNC)
 		e->func = (uint8_t)next_run(d, COL(d, AFUNC), &d->afunc);
 	e->ordinal = d->first_ordinal + d->n_allocs;
@@ -129,7 +130,8 @@ hl_inline void decode_old_birth(struct decoder *d, struct hl_event *e, unsigned 
 
 	if (want & HL_WANT_NODE)
 		e->node = next_node(d, COL(d, XNODE), &d->xnode);
-	e->size = hl_cursor_varint(COL(d, XSIZE));
+	e->size = e->bytes = hl_cursor_varint(COL(d, XSIZE));
+	e->blocks = 1;
 	if (want & HL_WANT_ADDR)
 		e->addr = next_addr(COL(d, XADDR), hl_cursor_varint(COL(d, XADDR)), 0, &d->xaddr);
 	if (want & HL_WANT_TIME) {
@@ -150,7 +152,8 @@ hl_inline void copy_birth(struct decoder *d, struct hl_event *e, uint32_t at, un
 
 	e->pair_at = at + 1;
 	b->pair_at = (uint32_t)(e - d->events) + 1;
-	e->size = b->size;
+	e->size = e->bytes = b->size;
+	e->blocks = 1;
 	e->birth_thread = b->thread;
 	if (want & HL_WANT_NODE)
 		e->node = b->node;
@@ -208,6 +211,30 @@ static void decode_moved(struct decoder *d, uint32_t n_events)
 	}
 }
 
+/* Samples: what they stand for. A free in the chunk of its allocation has it from there. */
+static void decode_weights(struct decoder *d, uint32_t n_events)
+{
+	struct hl_cursor *c = COL(d, WEIGHT);
+	uint64_t at = 0;
+
+	while (c->p < c->end) {
+		struct hl_event *e;
+
+		at += hl_cursor_varint(c);
+		if (c->bad || at >= n_events) {
+			d->bad = true;
+			return;
+		}
+		e = &d->events[at];
+		e->blocks = hl_cursor_varint(c) + 1;
+		e->bytes = e->size + hl_cursor_varint(c);
+		if (e->op == HL_OP_ALLOC && e->pair_at) {
+			d->events[e->pair_at - 1].blocks = e->blocks;
+			d->events[e->pair_at - 1].bytes = e->bytes;
+		}
+	}
+}
+
 /* On a copy, which lies in registers: an event that is written cannot have changed it. */
 hl_inline bool decode_wanted(struct decoder *into, uint32_t n, unsigned want)
 {
@@ -238,6 +265,7 @@ hl_inline bool decode_wanted(struct decoder *into, uint32_t n, unsigned want)
 	*into = copy;
 	if (want & HL_WANT_OTHERS)
 		decode_moved(into, n);
+	decode_weights(into, n);
 	d = into;
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
 }
@@ -373,8 +401,8 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 		memset(m->classes, 0, sizeof(m->classes));
 	d->time = h->t0_ns / HL_TIME_UNIT_NS;
 	d->first_ordinal = d->prev_birth = h->first_ordinal;
-	d->n_nodes = hl_min_u32((uint32_t)h->aux, hl_nodes_limit(r->file_bytes));
-	d->n_threads = hl_min_u32((uint32_t)(h->aux >> 32), hl_threads_limit(r->file_bytes));
+	d->n_nodes = hl_min_u32((uint32_t)h->aux, hl_nodes_limit(r->data_bytes));
+	d->n_threads = hl_min_u32((uint32_t)(h->aux >> 32), hl_threads_limit(r->data_bytes));
 	into->n_events = h->n_events;
 	into->n_extras = want & HL_WANT_OTHERS ? h->n_rows : 0;
 	into->follows_alloc = h->flags & HL_CHUNK_FOLLOWS_ALLOC;

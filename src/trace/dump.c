@@ -28,6 +28,7 @@ static const char *const func_names[] = {
 	"mmap",
 	"munmap",
 	"mremap",
+	"pool",
 };
 _Static_assert(HL_ARRAY_LEN(func_names) == HL_FUNC_COUNT, "a name for each function");
 
@@ -42,6 +43,10 @@ static const char *const extra_names[] = {
 	"mmap",
 	"munmap",
 	"mremap",
+	"mode",
+	"pool",
+	"pool-alloc",
+	"pool-free",
 };
 _Static_assert(HL_ARRAY_LEN(extra_names) == HL_EXTRA_KIND_COUNT, "a name for each kind");
 
@@ -142,13 +147,25 @@ static int finish(struct line *l)
 	return (int)l->len;
 }
 
-int hl_dump_event(char *buf, size_t n, const struct hl_event *e)
+static struct hl_role role_of(const struct hl_roles *r, uint32_t id)
 {
+	return id < r->n ? r->list[id] : (struct hl_role){id, HL_TAG_NONE};
+}
+
+static void put_tag(struct line *l, const char *before, uint32_t tag)
+{
+	if (tag != HL_TAG_NONE)
+		put_field(l, before, tag);
+}
+
+int hl_dump_event(char *buf, size_t n, const struct hl_event *e, const struct hl_roles *roles)
+{
+	struct hl_role role = role_of(roles, e->thread), by = role_of(roles, e->birth_thread);
 	struct line l = {buf, n, 0};
 
 	put_text(&l, e->op == HL_OP_ALLOC ? "alloc" : "free");
 	put_field(&l, " ", e->time_ns);
-	put_field(&l, " t", e->thread);
+	put_field(&l, " t", role.thread);
 	put_name(&l, hl_func_name(e->func), "func", e->func);
 	put_hex(&l, " 0x", e->addr);
 	put_field(&l, " ", e->size);
@@ -157,18 +174,24 @@ int hl_dump_event(char *buf, size_t n, const struct hl_event *e)
 	put_text(&l, e->flags & HL_EVENT_MOVED ? " moved" : " -");
 	if (e->op == HL_OP_FREE) {
 		put_field(&l, " life=", e->life_q);
-		put_field(&l, " by=t", e->birth_thread);
+		put_field(&l, " by=t", by.thread);
 		put_node(&l, " at=", e->free_node);
+		put_tag(&l, " of=g", by.tag);
+	}
+	put_tag(&l, " in=g", role.tag);
+	if (e->blocks > 1 || (e->blocks && e->bytes != e->size)) {
+		put_field(&l, " blocks=", e->blocks);
+		put_field(&l, " bytes=", e->bytes);
 	}
 	return finish(&l);
 }
 
-int hl_dump_extra(char *buf, size_t n, const struct hl_extra *x)
+int hl_dump_extra(char *buf, size_t n, const struct hl_extra *x, const struct hl_roles *roles)
 {
 	struct line l = {buf, n, 0};
 
 	put_field(&l, "extra ", x->time_ns);
-	put_field(&l, " t", x->thread);
+	put_field(&l, " t", role_of(roles, x->thread).thread);
 	put_name(&l, hl_extra_name(x->kind), "kind", x->kind);
 	put_hex(&l, " 0x", x->addr);
 	put_field(&l, " ", x->size);

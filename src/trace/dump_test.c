@@ -8,6 +8,10 @@
 
 #include "trace/dump.h"
 
+static const struct hl_role role_list[] = {
+	{0, HL_TAG_NONE}, {1, HL_TAG_NONE}, {2, HL_TAG_NONE}, {3, HL_TAG_NONE}, {1, 7}, {2, 9}};
+static const struct hl_roles roles = {role_list, 6};
+
 static void events_as_documented(void **state)
 {
 	const struct {
@@ -38,12 +42,19 @@ static void events_as_documented(void **state)
 			"#18446744073709551615 - moved life=5 by=t2 at=n3"},
 		{{.op = HL_OP_FREE, .func = 200, .free_node = HL_NODE_NONE},
 			"free 0 t0 func200 0x0 0 #0 n0 - life=0 by=t0 at=-"},
+		{{.thread = 4, .node = 1}, "alloc 0 t1 malloc 0x0 0 #0 n1 - in=g7"},
+		{{.op = HL_OP_FREE,
+			 .func = HL_FUNC_FREE,
+			 .thread = 4,
+			 .birth_thread = 5,
+			 .free_node = HL_NODE_NONE},
+			"free 0 t1 free 0x0 0 #0 n0 - life=0 by=t2 at=- of=g9 in=g7"},
 	};
 	char buf[HL_DUMP_LINE];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(
-			hl_dump_event(buf, sizeof(buf), &cases[i].e), strlen(cases[i].line));
+		assert_int_equal(hl_dump_event(buf, sizeof(buf), &cases[i].e, &roles),
+			strlen(cases[i].line));
 		assert_string_equal(buf, cases[i].line);
 	}
 }
@@ -57,12 +68,12 @@ static void hostile_text_stays_in_its_line(void **state)
 	const struct hl_extra y = {.kind = 99, .node = 4, .addr = 255, .value = 7, .thread = 3};
 	char buf[HL_DUMP_LINE], small[8];
 
-	hl_dump_extra(buf, sizeof(buf), &x);
+	hl_dump_extra(buf, sizeof(buf), &x, &roles);
 	assert_string_equal(
 		buf, "extra 64 t0 mark 0x0 0 0 0 - \"a\\x0a\\x1b[2J\\x22\\x5c\\xc3\\xa9\"");
-	hl_dump_extra(buf, sizeof(buf), &y);
+	hl_dump_extra(buf, sizeof(buf), &y, &roles);
 	assert_string_equal(buf, "extra 0 t3 kind99 0xff 0 7 0 n4 -");
-	assert_true(hl_dump_extra(small, sizeof(small), &x) > 8);
+	assert_true(hl_dump_extra(small, sizeof(small), &x, &roles) > 8);
 	assert_string_equal(small, "extra 6");
 }
 

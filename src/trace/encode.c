@@ -120,12 +120,24 @@ hl_inline void put_addr(
 	}
 }
 
+/* Samples alone are listed, and of frees those whose allocation is not in this chunk. */
+hl_inline void put_weight(struct hl_encoder *e, const struct hl_event *v)
+{
+	if (hl_likely(v->blocks == 1 && v->bytes == v->size))
+		return;
+	put(e, EC_WEIGHT, e->n_events - e->weight_at);
+	put(e, EC_WEIGHT, v->blocks - 1);
+	put(e, EC_WEIGHT, v->bytes - v->size);
+	e->weight_at = e->n_events;
+}
+
 static void add_alloc(struct hl_encoder *e, const struct hl_event *v)
 {
 	struct hl_class_state *c = &e->classes[hl_size_class(v->size)];
 
 	put_node(e, EC_NODE, &e->node, v->node);
 	put(e, EC_SIZE, v->size);
+	put_weight(e, v);
 	put_run(e, EC_AFUNC, &e->afunc, v->func);
 	if (c->depth > 0 && hl_lifo_top(c) == v->addr) {
 		put(e, EC_ADDR, 0);
@@ -145,6 +157,7 @@ static void add_old_free(struct hl_encoder *e, const struct hl_event *v, uint64_
 
 	put_node(e, EC_XNODE, &e->xnode, v->node);
 	put(e, EC_XSIZE, v->size);
+	put_weight(e, v);
 	put_addr(e, EC_XADDR, &e->xaddr, v->addr, 0);
 	*e->at[EC_XLIFE]++ = hl_life_class(time > birth ? (time - birth) * HL_TIME_UNIT_NS : 0);
 	put(e, EC_XTHREAD, v->birth_thread == v->thread ? 0 : (uint64_t)v->birth_thread + 1);

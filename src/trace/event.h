@@ -17,6 +17,8 @@
 
 /* No such node; also the parent of an outermost frame. */
 #define HL_NODE_NONE UINT32_MAX
+/* No scope; also the parent of an outermost tag. */
+#define HL_TAG_NONE UINT32_MAX
 /* A pc in no module (code made at run time); the node's offset is the pc itself. */
 #define HL_MODULE_NONE UINT32_MAX
 
@@ -41,16 +43,27 @@ struct hl_event {
 	uint32_t node;     /* the stack that allocated the block */
 	uint32_t
 		free_node; /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
-	uint32_t thread;   /* who does this */
-	uint32_t birth_thread; /* FREE: who allocated it */
+	uint32_t thread;   /* who does this: a role, see struct hl_role */
+	uint32_t birth_thread; /* FREE: who allocated it, and in which scope */
 	uint8_t op;            /* enum hl_op */
 	uint8_t func;          /* enum hl_func of this call */
 	uint8_t flags;
 	uint8_t life_q;   /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
 	uint32_t pair_at; /* in a decoded chunk: the number there, from 1, of the event that began
 			     or ended the block; 0: it is in none or another */
+	/* What the block counts for in every sum: 1 and size; for a sample an estimate, the same at
+	 * its allocation and its free. 0 blocks, given to a writer: 1 and size. */
+	uint64_t blocks, bytes;
 };
-_Static_assert(sizeof(struct hl_event) == 64, "one cache line in the collector's queue");
+
+/* One that says nothing of what it stands for stands for itself. */
+static inline void hl_event_complete(struct hl_event *e)
+{
+	if (e->blocks)
+		return;
+	e->blocks = 1;
+	e->bytes = e->size;
+}
 
 /* Who allocated the block. */
 static inline uint32_t hl_event_owner(const struct hl_event *e)
@@ -71,8 +84,18 @@ enum hl_extra_kind {
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
 	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
+	/* value = enum hl_mode | HL_STEER_PAUSED: how much is recorded from here on; value2 = bytes
+	 * between samples, or the lifetime of cull in ns */
+	HL_EXTRA_MODE,
+	HL_EXTRA_POOL,       /* value: a pool's number, from 0; text: its name */
+	HL_EXTRA_POOL_ALLOC, /* addr, size, value = the pool, value2 = which of all pools' blocks,
+				from 0; node */
+	HL_EXTRA_POOL_FREE,  /* the same of the block, with the node that allocated it; value2 is
+				HL_POOL_UNKNOWN and size 0 if it was never seen */
 	HL_EXTRA_KIND_COUNT,
 };
+
+#define HL_POOL_UNKNOWN UINT64_MAX
 
 struct hl_extra {
 	uint64_t time_ns;
@@ -103,6 +126,7 @@ struct hl_end {
 /* What the collector counts beside the events. */
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
+	uint64_t unrecorded_frees; /* of blocks that were allocated while not all was recorded */
 };
 
 /* What recording cost, as far as its own parts know; zeros when the program could not tell (a
@@ -130,6 +154,7 @@ struct hl_meta {
 	bool forked;              /* a fork child: its books started empty */
 	bool start_off;           /* recording began when the program asked for it */
 	bool continued;           /* a collector before this one died: books started empty */
+	bool zeroed;              /* --zero-memory: what malloc gave was zeroed */
 };
 
 struct hl_module {
@@ -142,6 +167,22 @@ struct hl_node {
 	uint32_t parent; /* HL_NODE_NONE for an outermost frame */
 	uint32_t module; /* or HL_MODULE_NONE */
 	uint64_t offset; /* return address relative to the module (an ELF address) */
+};
+
+/*
+ * A thread in one of its scopes. Events name roles where they seem to name threads: a thread
+ * outside of any scope is the first of its roles, and the only one in a program without tags. So
+ * tags cost nothing where there are none, and all that goes by threads goes by tags too.
+ */
+struct hl_role {
+	uint32_t thread; /* its number among the threads, from 0 */
+	uint32_t tag;    /* or HL_TAG_NONE */
+};
+
+/* A named scope, inside of another or of none. */
+struct hl_tag {
+	const char *name;
+	uint32_t parent; /* HL_TAG_NONE for an outermost one; always less than the tag's own id */
 };
 
 /* In a node of a stack that was cut in the middle stands this offset, with no module. */
@@ -157,11 +198,33 @@ struct hl_rss_sample {
 struct hl_live_block {
 	uint64_t addr, size, ordinal, birth_ns;
 	uint32_t node, thread;
+	uint64_t blocks, bytes; /* what it stands for, as in struct hl_event */
 };
 
 /* Totals of one node or of everything. live = allocated - freed. */
 struct hl_sums {
 	uint64_t alloc_blocks, alloc_bytes, free_blocks, free_bytes;
+};
+
+/* Why a snapshot was made. Stored: never renumber. */
+enum hl_snapshot_cause {
+	HL_SNAPSHOT_ASKED,  /* heaplapse_snapshot() */
+	HL_SNAPSHOT_CHURN,  /* so many bytes were allocated and freed */
+	HL_SNAPSHOT_TIME,   /* so much time has passed */
+	HL_SNAPSHOT_LIVE,   /* live bytes reached the threshold */
+	HL_SNAPSHOT_RSS,    /* the resident set did */
+	HL_SNAPSHOT_CTL,    /* somebody asked from outside: a signal, a command */
+	HL_SNAPSHOT_END,    /* the recording ended */
+	HL_SNAPSHOT_BORDER, /* the mode changed */
+	HL_SNAPSHOT_CAUSES,
+};
+
+struct hl_snapshot {
+	uint64_t time_ns;
+	uint64_t threshold;   /* of its cause: bytes, or ns for TIME; 0: none */
+	uint64_t churn_bytes; /* between two, if nothing else happens; 0: none */
+	uint32_t cause;       /* enum hl_snapshot_cause; a newer file may have others */
+	const char *label;    /* NULL or text, not trusted */
 };
 
 /* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.

@@ -30,7 +30,8 @@
 /* What a trace can hold at most; a file that claims more is damaged. */
 #define HL_NODES_MAX   (1u << 25)
 #define HL_MODULES_MAX (1u << 20)
-#define HL_THREADS_MAX (1u << 24)
+#define HL_THREADS_MAX (1u << 24) /* and roles */
+#define HL_TAGS_MAX    (1u << 20)
 
 /*
  * And what a file of so many bytes can hold. Packing knows no bounds, so memory would not either:
@@ -47,8 +48,17 @@ static inline uint32_t hl_nodes_limit(uint64_t file_bytes)
 
 static inline uint32_t hl_threads_limit(uint64_t file_bytes)
 {
-	return file_bytes < HL_THREADS_MAX - 65536u ? 65536u + (uint32_t)file_bytes
-						    : HL_THREADS_MAX;
+	/* A thread in each of its scopes has one, and ten thousand of them pack to nothing. */
+	const uint32_t free = 1u << 18;
+
+	return file_bytes < HL_THREADS_MAX - free ? free + (uint32_t)file_bytes : HL_THREADS_MAX;
+}
+
+static inline uint32_t hl_tags_limit(uint64_t file_bytes)
+{
+	const uint32_t free = 1u << 19;
+
+	return file_bytes < HL_TAGS_MAX - free ? free + (uint32_t)file_bytes : HL_TAGS_MAX;
 }
 
 static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
@@ -58,11 +68,12 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 }
 
 /* Rows of one chunk, so that the raw limit holds whatever the values are. */
-#define HL_KEYFRAME_ROWS 12288u
-#define HL_LIVESET_ROWS  16384u
-#define HL_INDEX_ROWS    4096u
-#define HL_RSS_ROWS      32768u
-#define HL_SUMMARY_ROWS  4096u
+#define HL_KEYFRAME_ROWS      12288u
+#define HL_KEYFRAME_ROWS_WIDE 8192u /* with what of them is written */
+#define HL_LIVESET_ROWS       16384u
+#define HL_INDEX_ROWS         4096u
+#define HL_RSS_ROWS           32768u
+#define HL_SUMMARY_ROWS       4096u
 
 #define HL_TEXT_MAX \
 	65535u /* of an extra, a path, a string of META (its command: eight times this) */
@@ -83,6 +94,9 @@ enum hl_chunk_type {
 #define HL_CHUNK_HAS_SUMMARY   2u /* EVENTS */
 #define HL_CHUNK_FULL          4u /* KEYFRAME: stands alone */
 #define HL_CHUNK_NEW_PEAK      8u /* KEYFRAME: the peak is younger than the keyframe before */
+/* EVENTS, KEYFRAME: something happened since the one before that is in no event up to here */
+#define HL_CHUNK_APART    16u
+#define HL_CHUNK_SNAPSHOT 32u /* KEYFRAME: somebody wanted this moment */
 
 enum hl_codec { HL_CODEC_STORED, HL_CODEC_ZSTD };
 
@@ -102,6 +116,8 @@ enum hl_column_id {
 	HL_COL_NODE_MODULE,
 	HL_COL_NODE_OFFSET,
 	HL_COL_THREADS,
+	HL_COL_TAGS,
+	HL_COL_ROLES,
 	/* EVENTS: keep in step with enum hl_event_col */
 	HL_COL_OP = 32,
 	HL_COL_TIME,
@@ -119,6 +135,7 @@ enum hl_column_id {
 	HL_COL_XADDR,
 	HL_COL_XLIFE,
 	HL_COL_XTHREAD,
+	HL_COL_WEIGHT,
 	HL_COL_EXTRA,
 	HL_COL_SUMMARY,
 	/* KEYFRAME */
@@ -130,6 +147,12 @@ enum hl_column_id {
 	HL_COL_KEY_PEAK_BLOCKS,
 	HL_COL_KEY_PEAK_BYTES,
 	HL_COL_KEY_THREADS,
+	HL_COL_KEY_FUNC,
+	/* KEYFRAME and END */
+	HL_COL_WITHHELD = 74,
+	/* KEYFRAME */
+	HL_COL_SNAPSHOT,
+	HL_COL_KEY_WRITTEN, /* the first of HL_WRITTEN_FIELDS */
 	/* LIVESET */
 	HL_COL_LIVE_ADDR = 80,
 	HL_COL_LIVE_SIZE,
@@ -137,6 +160,8 @@ enum hl_column_id {
 	HL_COL_LIVE_ORDINAL,
 	HL_COL_LIVE_BIRTH,
 	HL_COL_LIVE_THREAD,
+	HL_COL_LIVE_BLOCKS,
+	HL_COL_LIVE_BYTES,
 	/* RSS */
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,
@@ -145,6 +170,8 @@ enum hl_column_id {
 
 	HL_COL_INDEX = 112,
 };
+
+#define HL_WRITTEN_FIELDS 4
 
 /* A chunk's head. In INDEX rows the same fields stand again, HL_INDEX_FIELDS of them. */
 struct hl_chunk_head {

@@ -35,7 +35,7 @@ static void add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 		const struct hl_sim_block *s = &sim->live[i];
 
 		b[i] = (struct hl_live_block){
-			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread};
+			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1, s->size};
 	}
 	assert_int_equal(hl_writer_add_live_set(w, b, sim->n_live), 0);
 	free(b);

@@ -33,6 +33,29 @@ static bool is_being_written(int fd)
 	return false;
 }
 
+/* No limit grows beyond that of so many bytes. */
+#define DATA_ENOUGH (UINT64_C(2) * HL_NODES_MAX)
+
+/* How much of the file was written, at most DATA_ENOUGH of it: so few places are asked for. */
+static uint64_t count_data(int fd, uint64_t file_bytes)
+{
+	uint64_t bytes = 0;
+	off_t at = 0;
+
+	while (bytes < DATA_ENOUGH && (uint64_t)at < file_bytes) {
+		off_t data = lseek(fd, at, SEEK_DATA);
+
+		if (data < 0)
+			return errno == ENXIO ? bytes
+					      : file_bytes; /* not every file system can tell */
+		at = lseek(fd, data, SEEK_HOLE);
+		if (at <= data)
+			return file_bytes;
+		bytes += (uint64_t)(at - data);
+	}
+	return bytes < file_bytes ? bytes : file_bytes;
+}
+
 static int open_file(struct hl_reader *r, const char *path, struct hl_reader_refusal *why)
 {
 	struct stat st;
@@ -60,6 +83,7 @@ static int open_file(struct hl_reader *r, const char *path, struct hl_reader_ref
 		return refuse(why, -ENODATA,
 			"%.300s is empty: nothing was ever recorded into it; record again.", path);
 	r->file_bytes = (uint64_t)st.st_size;
+	r->data_bytes = count_data(r->fd, r->file_bytes);
 	return 0;
 }
 

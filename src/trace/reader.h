@@ -32,7 +32,10 @@ struct hl_trace_info {
 	bool has_end;      /* the end and the totals come from the file's own END chunk */
 	struct hl_counters counters;
 	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
+	struct hl_sums withheld; /* of the totals: what is in sums and in no event */
 	uint64_t stops;          /* how often recording was switched off on the way */
+	uint64_t mode_changes;   /* HL_EXTRA_MODE; without END: not known */
+	uint64_t pauses;         /* of these, those that say: paused */
 	struct hl_cost cost;
 	uint64_t threads; /* with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
@@ -50,6 +53,9 @@ int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info);
 /* Reads every byte and checks it: what is damaged is in the info afterwards. 0 or -errno. */
 int hl_reader_verify(struct hl_reader *r);
 
+/* Its sums are not those of its events: that is damage, too. */
+void hl_reader_note_contradiction(struct hl_reader *r);
+
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* One sentence about the last -EBADMSG. */
@@ -62,7 +68,15 @@ int hl_reader_node(struct hl_reader *r, uint32_t id, struct hl_node *node);
 int hl_reader_n_modules(struct hl_reader *r, uint32_t *n);
 int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module);
 int hl_reader_n_threads(struct hl_reader *r, uint32_t *n);
-int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid);
+int hl_reader_thread(struct hl_reader *r, uint32_t number, uint64_t *tid);
+/* The name lives as long as the reader. */
+int hl_reader_n_tags(struct hl_reader *r, uint32_t *n);
+int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag);
+/*
+ * By what events and extras call their thread; the reader's, and all that events may name are in
+ * it. NULL: there are no scopes, each is the number of a thread.
+ */
+int hl_reader_roles(struct hl_reader *r, const struct hl_role **roles, uint32_t *n);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
@@ -76,6 +90,9 @@ struct hl_chunk_info {
 	uint64_t live_bytes, live_blocks; /* at its start */
 	uint64_t max_live_bytes;          /* the highest inside it */
 	bool has_summary;
+	/* Not all that happened while it was filled is in its events: sums cannot be carried over
+	 * it, and what was live is that of the time when it was filled. */
+	bool apart;
 };
 size_t hl_reader_n_chunks(const struct hl_reader *r);
 const struct hl_chunk_info *hl_reader_chunk(const struct hl_reader *r, size_t i);
@@ -108,7 +125,7 @@ int hl_reader_decode_some(
 	struct hl_reader *r, size_t chunk, unsigned want, struct hl_chunk_events *into);
 void hl_chunk_events_free(struct hl_chunk_events *c);
 
-/* A chunk's summary: its events summed by (node, thread, log2 of size), charged to the block's
+/* A chunk's summary: its events summed by (node, role, log2 of size), charged to the block's
  * birth. */
 struct hl_summary_row {
 	uint32_t node, thread;
@@ -129,6 +146,10 @@ struct hl_keyframe_info {
 	uint64_t first_event; /* events before it */
 	uint64_t time_ns;     /* of the last event before it */
 	size_t chunk;         /* event chunks [0, chunk) come before it */
+	bool apart;           /* what happened since the chunk or keyframe before is in no event */
+	bool snapshot;        /* somebody wanted this moment: hl_reader_snapshot tells more */
+	uint64_t live_bytes, live_blocks;
+	uint64_t max_live_bytes; /* apart: since the chunk or keyframe before */
 };
 size_t hl_reader_n_keyframes(const struct hl_reader *r);
 const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, size_t i);
@@ -143,6 +164,28 @@ int hl_reader_load_keyframe(
 /* The process as of a keyframe; nodes == NULL. Works for a lost one too if its first part is
  * readable. */
 int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *totals);
+
+/* Of each node what is in sums and in no event, as of a keyframe, and the function that the first
+ * of these called, plus 1; zeroed by this call. `called` may be NULL. */
+int hl_reader_load_withheld(
+	struct hl_reader *r, size_t i, struct hl_sums *withheld, uint8_t *called, size_t n_nodes);
+
+/* What a snapshot says of itself; -ENOENT: the keyframe is none. The label is the caller's to free.
+ */
+struct hl_snapshot_info {
+	uint64_t number; /* from 1, as the writer counted */
+	uint64_t cause, threshold, churn_bytes;
+	char *label; /* "" without one */
+};
+int hl_reader_snapshot(struct hl_reader *r, size_t i, struct hl_snapshot_info *s);
+
+/*
+ * The nodes that a keyframe has rows for, with their sums: if it is not full, those that changed
+ * since the one before. *full: all that ever had an event. 0 or -errno.
+ */
+typedef int hl_key_sums_fn(void *arg, uint32_t node, const struct hl_sums *sums);
+int hl_reader_keyframe_rows(
+	struct hl_reader *r, size_t i, bool *full, hl_key_sums_fn *fn, void *arg);
 
 /* RSS samples, in order; of very many the larger of each two. The caller frees the array. */
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);

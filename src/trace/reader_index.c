@@ -263,6 +263,7 @@ static int list_events(struct hl_reader *r, const struct hl_chunk_head *h, size_
 		.live_blocks = h->live_blocks,
 		.max_live_bytes = h->max_live_bytes,
 		.has_summary = h->flags & HL_CHUNK_HAS_SUMMARY,
+		.apart = h->flags & HL_CHUNK_APART,
 	};
 
 	return add_chunk(r, &info, row);
@@ -310,8 +311,14 @@ static int list_keyframe(struct hl_reader *r, size_t row, uint32_t *parts)
 {
 	const struct hl_chunk_head *h = &r->rows.data[row].head;
 	struct hl_key_place place = {.row = row, .before = HL_NO_ROW};
-	struct hl_keyframe_info info = {
-		.first_event = h->first_event, .time_ns = h->t1_ns, .chunk = r->chunks.len};
+	struct hl_keyframe_info info = {.first_event = h->first_event,
+		.time_ns = h->t1_ns,
+		.chunk = r->chunks.len,
+		.apart = h->flags & HL_CHUNK_APART,
+		.snapshot = h->flags & HL_CHUNK_SNAPSHOT,
+		.live_bytes = h->live_bytes,
+		.live_blocks = h->live_blocks,
+		.max_live_bytes = h->max_live_bytes};
 	bool whole;
 
 	*parts = place.parts = count_parts(r, row, &whole);
@@ -345,7 +352,7 @@ static int list_set(struct hl_reader *r, size_t row, uint32_t *parts)
 		return 0;
 	for (uint32_t i = 0; i < place.parts; i++)
 		info.n_blocks += r->rows.data[row + i].head.n_rows;
-	if (info.n_blocks > hl_live_set_limit(r->file_bytes))
+	if (info.n_blocks > hl_live_set_limit(r->data_bytes))
 		return 0;
 	if (hl_vec_push(&r->sets, info) < 0 || hl_vec_push(&r->set_places, place) < 0)
 		return -ENOMEM;

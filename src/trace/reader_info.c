@@ -62,6 +62,7 @@ static int load_meta(struct hl_reader *r, size_t row)
 	m->forked = v[4] >> 2 & 1;
 	m->start_off = v[4] >> 4 & 1;
 	m->continued = v[4] >> 3 & 1;
+	m->zeroed = v[4] >> 5 & 1;
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static int load_end(struct hl_reader *r)
 	struct hl_process_numbers n;
 	struct hl_cursor cur;
 	struct hl_chunk c;
-	uint64_t kind, value, duration, stops;
+	uint64_t kind, value, duration, stops, modes, pauses;
 	int err = hl_load(r, r->end_row, &c);
 
 	if (err)
@@ -129,11 +130,17 @@ static int load_end(struct hl_reader *r)
 	value = hl_cursor_varint(&cur);
 	duration = hl_cursor_varint(&cur);
 	stops = hl_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0)
+	modes = hl_cursor_varint(&cur);
+	pauses = hl_cursor_varint(&cur);
+	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
+		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
 	r->info.stops = stops;
+	r->info.mode_changes = modes;
+	r->info.pauses = pauses;
 	r->info.totals = n.totals;
+	r->info.withheld = n.withheld;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
 	r->info.has_end = true;
@@ -143,6 +150,7 @@ static int load_end(struct hl_reader *r)
 /* Adding up chunks: the sums, and as bits who was already counted. */
 struct adding {
 	struct hl_trace_info *info;
+	const struct hl_tables *tables;
 	uint8_t *nodes, *threads;
 	size_t n_nodes, n_threads;
 	bool actors; /* false: who came before is not known, so nobody new is counted */
@@ -170,7 +178,8 @@ static void add_events(struct adding *a, const struct hl_chunk_events *c)
 			continue;
 		if (e->op == HL_OP_ALLOC)
 			info->totals.stacks += first_time(a->nodes, a->n_nodes, e->node);
-		info->threads += first_time(a->threads, a->n_threads, e->thread);
+		info->threads +=
+			first_time(a->threads, a->n_threads, hl_first_role(a->tables, e->thread));
 	}
 	for (size_t i = 0; i < c->n_extras; i++) {
 		const struct hl_extra *x = &c->extras[i];
@@ -185,6 +194,12 @@ static void add_events(struct adding *a, const struct hl_chunk_events *c)
 	info->counters.implicit_frees = info->totals.implicit_frees;
 }
 
+/* Heap events in the chunks that the totals are of. */
+static uint64_t events_so_far(const struct hl_trace_info *i)
+{
+	return i->totals.events - i->withheld.alloc_blocks - i->withheld.free_blocks;
+}
+
 static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 {
 	struct hl_chunk_events c = {0};
@@ -193,7 +208,9 @@ static int add_chunks(struct hl_reader *r, struct adding *a, size_t from)
 	for (size_t i = from; i < r->chunks.len && !err; i++) {
 		const struct hl_chunk_info *info = &r->chunks.data[i];
 
-		if (!info->lost && info->first_event == r->info.totals.events)
+		if (info->apart) /* what else happened in it only the next keyframe would know */
+			break;
+		if (!info->lost && info->first_event == events_so_far(&r->info))
 			err = hl_reader_decode(r, i, &c);
 		else
 			err = -EBADMSG;
@@ -239,11 +256,14 @@ static size_t last_numbers(struct hl_reader *r, struct hl_process_numbers *n)
 
 static int sum_readable(struct hl_reader *r)
 {
-	struct adding a = {.info = &r->info, .actors = true};
+	struct adding a = {.info = &r->info, .tables = &r->tables, .actors = true};
 	struct hl_process_numbers n;
 	size_t key = last_numbers(r, &n), from = 0;
-	int err = -ENOMEM;
+	int err = hl_tables_read(r);
 
+	if (err)
+		return err;
+	err = -ENOMEM;
 	for (size_t i = 0; i < r->chunks.len; i++) {
 		if (r->chunk_rows.data[i] == HL_NO_ROW)
 			continue;
@@ -252,8 +272,8 @@ static int sum_readable(struct hl_reader *r)
 		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
 		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
 	}
-	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->file_bytes));
-	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->file_bytes));
+	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->data_bytes));
+	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->data_bytes));
 	a.nodes = calloc(1, a.n_nodes / 8 + 1);
 	a.threads = calloc(1, a.n_threads / 8 + 1);
 	if (!a.nodes || !a.threads)
@@ -261,6 +281,7 @@ static int sum_readable(struct hl_reader *r)
 	if (key != HL_NO_ROW) {
 		from = r->keys.data[key].chunk;
 		r->info.totals = n.totals;
+		r->info.withheld = n.withheld;
 		r->info.counters = n.counters;
 		r->info.threads = n.threads;
 		r->info.end.duration_ns = r->keys.data[key].time_ns;
@@ -314,6 +335,8 @@ void hl_describe_damage(struct hl_reader *r)
 			(unsigned long long)i->totals.events);
 	if (r->summary_damaged)
 		say(r, "a chunk's summary is damaged");
+	if (r->contradicts)
+		say(r, "its sums contradict its events");
 	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt)
 		say(r, "%llu bytes between its chunks are not of this trace",
 			(unsigned long long)r->skipped_bytes);
@@ -327,6 +350,12 @@ void hl_describe_damage(struct hl_reader *r)
 	i->damaged = i->damage[0] != '\0';
 	if (i->damaged)
 		say(r, "everything else is exact");
+}
+
+void hl_reader_note_contradiction(struct hl_reader *r)
+{
+	r->contradicts = true;
+	hl_describe_damage(r);
 }
 
 int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info)

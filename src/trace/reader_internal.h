@@ -47,19 +47,35 @@ struct hl_module_entry {
 	uint32_t build_id_len;
 };
 
+struct hl_tag_entry {
+	size_t name;
+	uint32_t parent;
+};
+
+/* A role that is not the first of its thread. */
+struct hl_role_entry {
+	uint32_t role, first, tag;
+};
+
 struct hl_tables {
-	int state; /* 0 not read yet, 1 read, else -errno */
-	uint32_t n_modules, n_nodes, n_threads;
-	hl_segments module_segs, node_segs, thread_segs;
+	int state;                                      /* 0 not read yet, 1 read, else -errno */
+	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads: roles */
+	hl_segments module_segs, node_segs, thread_segs, tag_segs;
 	HL_VEC(struct hl_module_entry) modules;
 	HL_VEC(struct hl_node) nodes;
 	HL_VEC(uint64_t) threads;
+	HL_VEC(struct hl_tag_entry) tags;
+	HL_VEC(struct hl_role_entry) role_entries;
+	/* Made of these if there are any. */
+	HL_VEC(struct hl_role) roles;
+	HL_VEC(uint32_t) first_roles; /* by number of the thread */
 	HL_VEC(uint8_t) strings;
 };
 
 struct hl_reader {
 	int fd;
 	uint64_t file_bytes, sync, bytes_read;
+	uint64_t data_bytes; /* what limits go by: without holes, which cost a forger nothing */
 	char error[256];
 
 	HL_VEC(struct hl_row) rows;
@@ -72,7 +88,7 @@ struct hl_reader {
 	size_t end_row; /* of END, or HL_NO_ROW */
 
 	/* What is wrong, for the sentence in info. */
-	bool head_damaged, index_rebuilt, summary_damaged, running, stopped;
+	bool head_damaged, index_rebuilt, summary_damaged, contradicts, running, stopped;
 	uint64_t tail_bytes, junk_bytes, skipped_bytes;
 	bool has_cut; /* the file ends in a chunk whose head is whole: */
 	struct hl_chunk_head cut;
@@ -162,12 +178,19 @@ void hl_describe_damage(struct hl_reader *r);
 /* reader_tables.c */
 int hl_tables_read(struct hl_reader *r);
 void hl_tables_free(struct hl_tables *t);
+/* The first role of the same thread; only after hl_tables_read. */
+static inline uint32_t hl_first_role(const struct hl_tables *t, uint32_t role)
+{
+	return role < t->roles.len ? t->first_roles.data[t->roles.data[role].thread] : role;
+}
 
 /* reader_keyframe.c */
 struct hl_key_row {
 	uint32_t node;
 	struct hl_sums sums;
 	uint64_t peak_bytes, peak_blocks;
+	struct hl_sums withheld; /* of the sums */
+	uint32_t called;         /* what is withheld called this function, plus 1; 0: not known */
 };
 /* One part of a keyframe, row by row. */
 typedef int hl_key_fn(void *arg, const struct hl_key_row *row);
@@ -175,11 +198,15 @@ int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg);
 /* The process totals that a keyframe's first part or END carries, and the numbers after them. */
 struct hl_process_numbers {
 	struct hl_totals totals;
+	struct hl_sums withheld; /* hl_read_process_numbers leaves it alone */
 	struct hl_counters counters;
 	uint64_t threads, n_modules, n_nodes, n_threads;
 };
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n);
 int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n);
+/* The column WITHHELD of a chunk that carries process totals; none: zeros. 0 or -EBADMSG. */
+int hl_read_withheld(
+	struct hl_reader *r, struct hl_chunk *c, const struct hl_totals *all, struct hl_sums *s);
 /*
  * Which nodes allocated and which threads had events up to a keyframe, as bits; ids beyond the
  * arrays are left out.

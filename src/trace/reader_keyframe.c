@@ -12,7 +12,8 @@
 #include "trace/reader_internal.h"
 
 #define KEY_FIELDS  7
-#define LIVE_FIELDS 6
+#define ALL_FIELDS  (KEY_FIELDS + HL_WRITTEN_FIELDS + 1)
+#define LIVE_FIELDS 8          /* the last two are of samples alone */
 #define RSS_MAX     (1u << 20) /* of more, each two become one */
 
 int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
@@ -24,7 +25,8 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 		&t->peak_bytes, &t->peak_blocks, &t->peak_time_ns, &t->temporary, &t->events,
 		&t->stacks, &t->last_alloc_event, &t->last_alloc_ordinal, &n->threads,
 		&c->unknown_frees, &c->implicit_frees, &c->inherited_frees, &c->late_events,
-		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads};
+		&c->dropped_events, &n->n_modules, &n->n_nodes, &n->n_threads, &c->unrecorded_frees,
+		&t->samples};
 
 	memset(n, 0, sizeof(*n));
 	for (size_t i = 0; i < HL_ARRAY_LEN(fields); i++)
@@ -32,16 +34,51 @@ int hl_read_process_numbers(struct hl_cursor *cur, struct hl_process_numbers *n)
 	return cur->bad ? -EBADMSG : 0;
 }
 
-static int read_key_rows(struct hl_cursor cur[KEY_FIELDS], uint32_t n, hl_key_fn *fn, void *arg)
+int hl_read_withheld(
+	struct hl_reader *r, struct hl_chunk *c, const struct hl_totals *all, struct hl_sums *s)
+{
+	const struct hl_sums *t = &all->sums;
+	struct hl_cursor cur;
+	int err = hl_column(r, c, HL_COL_WITHHELD, &cur);
+
+	*s = (struct hl_sums){0};
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	s->alloc_blocks = hl_cursor_varint(&cur);
+	s->alloc_bytes = hl_cursor_varint(&cur);
+	s->free_blocks = hl_cursor_varint(&cur);
+	s->free_bytes = hl_cursor_varint(&cur);
+	if (cur.bad || s->alloc_blocks > t->alloc_blocks || s->alloc_bytes > t->alloc_bytes ||
+		s->free_blocks > t->free_blocks || s->free_bytes > t->free_bytes)
+		return -EBADMSG;
+	return 0;
+}
+
+/* More in events than in all is no sum. */
+static bool take_written(const uint64_t v[HL_WRITTEN_FIELDS], struct hl_key_row *row)
+{
+	const struct hl_sums *s = &row->sums;
+
+	if (v[0] > s->alloc_blocks || v[1] > s->alloc_bytes || v[2] > s->free_blocks ||
+		v[3] > s->free_bytes)
+		return false;
+	row->withheld = (struct hl_sums){s->alloc_blocks - v[0], s->alloc_bytes - v[1],
+		s->free_blocks - v[2], s->free_bytes - v[3]};
+	return true;
+}
+
+/* `fields`: KEY_FIELDS of them, or ALL_FIELDS. */
+static int read_key_rows(
+	struct hl_cursor cur[ALL_FIELDS], int fields, uint32_t n, hl_key_fn *fn, void *arg)
 {
 	uint64_t node = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v[KEY_FIELDS];
-		struct hl_key_row row;
+		uint64_t v[ALL_FIELDS] = {0};
+		struct hl_key_row row = {0};
 		int err;
 
-		for (int f = 0; f < KEY_FIELDS; f++) {
+		for (int f = 0; f < fields; f++) {
 			v[f] = hl_cursor_varint(&cur[f]);
 			if (cur[f].bad)
 				return -EBADMSG;
@@ -52,11 +89,15 @@ static int read_key_rows(struct hl_cursor cur[KEY_FIELDS], uint32_t n, hl_key_fn
 		row.sums = (struct hl_sums){v[1], v[2], v[1] - v[3], v[2] - v[4]};
 		row.peak_blocks = v[3] + (uint64_t)hl_unzigzag(v[5]);
 		row.peak_bytes = v[4] + (uint64_t)hl_unzigzag(v[6]);
+		if (fields == ALL_FIELDS && !take_written(v + KEY_FIELDS, &row))
+			return -EBADMSG;
+		if (fields == ALL_FIELDS)
+			row.called = (uint32_t)hl_min_u64(v[ALL_FIELDS - 1], UINT32_MAX);
 		err = fn(arg, &row);
 		if (err)
 			return err;
 	}
-	for (int f = 0; f < KEY_FIELDS; f++)
+	for (int f = 0; f < fields; f++)
 		if (!hl_cursor_done(&cur[f]))
 			return -EBADMSG;
 	return 0;
@@ -64,20 +105,27 @@ static int read_key_rows(struct hl_cursor cur[KEY_FIELDS], uint32_t n, hl_key_fn
 
 int hl_key_part_rows(struct hl_reader *r, size_t row, hl_key_fn *fn, void *arg)
 {
-	struct hl_cursor cur[KEY_FIELDS];
+	struct hl_cursor cur[ALL_FIELDS];
+	int fields = KEY_FIELDS;
 	struct hl_chunk c;
 	int err = hl_load(r, row, &c);
 
 	if (err)
 		return err;
 	err = hl_check_columns(r, &c);
-	for (int f = 0; f < KEY_FIELDS && !err; f++) {
-		err = hl_column(r, &c, (uint16_t)(HL_COL_KEY_NODE + f), &cur[f]);
+	for (int f = 0; f < ALL_FIELDS && !err; f++) {
+		int id = f < KEY_FIELDS        ? HL_COL_KEY_NODE + f
+			 : f == ALL_FIELDS - 1 ? HL_COL_KEY_FUNC
+					       : HL_COL_KEY_WRITTEN + f - KEY_FIELDS;
+
+		err = hl_column(r, &c, (uint16_t)id, &cur[f]);
+		if (!err && f == KEY_FIELDS)
+			fields = ALL_FIELDS;
 		if (err == -ENOENT) /* no rows: no columns */
 			err = 0;
 	}
 	if (!err)
-		err = read_key_rows(cur, c.head.n_rows, fn, arg);
+		err = read_key_rows(cur, fields, c.head.n_rows, fn, arg);
 	if (err == -EBADMSG)
 		hl_mark_bad(r, row);
 	return err;
@@ -201,7 +249,8 @@ int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n
 	err = hl_load(r, row, &c);
 	if (err)
 		return err;
-	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0) {
+	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0 ||
+		hl_read_withheld(r, &c, &n->totals, &n->withheld) < 0) {
 		hl_mark_bad(r, row);
 		return lose_keyframe(r, key);
 	}
@@ -221,14 +270,106 @@ int hl_reader_keyframe_totals(struct hl_reader *r, size_t i, struct hl_totals *t
 	return err;
 }
 
+struct withholding {
+	struct hl_sums *nodes;
+	uint8_t *called;
+	size_t n;
+};
+
+static void no_link(void *arg, const struct hl_chunk_head *head)
+{
+}
+
+static int withheld_row(void *arg, const struct hl_key_row *row)
+{
+	struct withholding *w = arg;
+
+	if (row->node >= w->n)
+		return -ERANGE;
+	w->nodes[row->node] = row->withheld;
+	if (w->called && row->called <= UINT8_MAX)
+		w->called[row->node] = (uint8_t)row->called;
+	return 0;
+}
+
+int hl_reader_load_withheld(
+	struct hl_reader *r, size_t i, struct hl_sums *withheld, uint8_t *called, size_t n_nodes)
+{
+	struct withholding w = {withheld, called, n_nodes};
+	const struct chain chain = {no_link, withheld_row, &w};
+
+	if (i >= r->keys.len)
+		return -EINVAL;
+	if (n_nodes > 0)
+		memset(withheld, 0, n_nodes * sizeof(*withheld));
+	if (n_nodes > 0 && called)
+		memset(called, 0, n_nodes);
+	return walk_chain(r, i, &chain);
+}
+
+struct rows_of {
+	hl_key_sums_fn *fn;
+	void *arg;
+};
+
+static int pass_row(void *arg, const struct hl_key_row *row)
+{
+	struct rows_of *o = arg;
+
+	return o->fn(o->arg, row->node, &row->sums);
+}
+
+int hl_reader_keyframe_rows(
+	struct hl_reader *r, size_t i, bool *full, hl_key_sums_fn *fn, void *arg)
+{
+	struct rows_of o = {fn, arg};
+	const struct hl_key_place *p;
+	int err = 0;
+
+	if (i >= r->keys.len)
+		return -EINVAL;
+	if (r->keys.data[i].lost)
+		return hl_fail(r, "Keyframe %zu is lost.", i);
+	p = &r->key_places.data[i];
+	*full = p->before == HL_NO_ROW;
+	for (uint32_t part = 0; part < p->parts && !err; part++)
+		err = hl_key_part_rows(r, p->row + part, pass_row, &o);
+	return err == -EBADMSG ? lose_keyframe(r, i) : err;
+}
+
+int hl_reader_snapshot(struct hl_reader *r, size_t i, struct hl_snapshot_info *s)
+{
+	struct hl_cursor cur;
+	struct hl_chunk c;
+	size_t row;
+	int err;
+
+	*s = (struct hl_snapshot_info){0};
+	if (i >= r->keys.len)
+		return -EINVAL;
+	if (!r->keys.data[i].snapshot)
+		return -ENOENT;
+	row = r->key_places.data[i].row;
+	err = hl_load(r, row, &c);
+	if (err)
+		return err;
+	err = hl_column(r, &c, HL_COL_SNAPSHOT, &cur);
+	s->number = hl_cursor_varint(&cur);
+	s->cause = hl_cursor_varint(&cur);
+	s->threshold = hl_cursor_varint(&cur);
+	s->churn_bytes = hl_cursor_varint(&cur);
+	if (err || cur.bad) {
+		hl_mark_bad(r, row);
+		return lose_keyframe(r, i);
+	}
+	s->label = strndup((const char *)cur.p, (size_t)(cur.end - cur.p));
+	return s->label ? 0 : -ENOMEM;
+}
+
 struct actors {
 	uint8_t *nodes, *threads;
 	size_t n_nodes, n_threads;
 };
-
-static void actors_link(void *arg, const struct hl_chunk_head *head)
-{
-}
 
 static int actors_row(void *arg, const struct hl_key_row *row)
 {
@@ -264,7 +405,7 @@ int hl_key_actors(struct hl_reader *r, size_t key, uint8_t *nodes, size_t n_node
 	size_t n_threads)
 {
 	struct actors a = {nodes, threads, n_nodes, n_threads};
-	const struct chain chain = {actors_link, actors_row, &a};
+	const struct chain chain = {no_link, actors_row, &a};
 	int err = walk_chain(r, key, &chain);
 
 	while (!err) {
@@ -293,6 +434,7 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 	struct hl_cursor cur[LIVE_FIELDS];
 	uint64_t v[LIVE_FIELDS] = {0}, now;
 	struct hl_chunk c;
+	bool weighted;
 
 	if (hl_load(r, row, &c) < 0)
 		return -EBADMSG;
@@ -300,8 +442,9 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 	for (int f = 0; f < LIVE_FIELDS; f++)
 		if (hl_column(r, &c, (uint16_t)(HL_COL_LIVE_ADDR + f), &cur[f]) == -EBADMSG)
 			return hl_mark_bad(r, row);
+	weighted = cur[LIVE_FIELDS - 1].p < cur[LIVE_FIELDS - 1].end;
 	for (uint32_t i = 0; i < c.head.n_rows; i++) {
-		for (int f = 0; f < LIVE_FIELDS; f++)
+		for (int f = 0; f < (weighted ? LIVE_FIELDS : LIVE_FIELDS - 2); f++)
 			v[f] += (uint64_t)hl_unzigzag(hl_cursor_varint(&cur[f]));
 		to[i] = (struct hl_live_block){
 			.addr = v[0],
@@ -310,8 +453,10 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 			.ordinal = v[3],
 			.birth_ns = (now - v[4]) * HL_TIME_UNIT_NS,
 			.thread = (uint32_t)v[5],
+			.blocks = weighted ? v[6] : 1,
+			.bytes = weighted ? v[7] : v[1],
 		};
-		if (v[2] > hl_nodes_limit(r->file_bytes) || v[5] >= hl_threads_limit(r->file_bytes))
+		if (v[2] > hl_nodes_limit(r->data_bytes) || v[5] >= hl_threads_limit(r->data_bytes))
 			return hl_mark_bad(r, row);
 	}
 	for (int f = 0; f < LIVE_FIELDS; f++)

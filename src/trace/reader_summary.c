@@ -64,8 +64,8 @@ static int load_summary(struct hl_reader *r, size_t row, struct hl_summary *into
 	memset(into->rows, 0,
 		n * sizeof(*into->rows)); /* padding too: rows can be compared as bytes */
 	into->n = n;
-	return read_summary(&cur, hl_min_u32((uint32_t)c.head.aux, hl_nodes_limit(r->file_bytes)),
-		       hl_min_u32((uint32_t)(c.head.aux >> 32), hl_threads_limit(r->file_bytes)),
+	return read_summary(&cur, hl_min_u32((uint32_t)c.head.aux, hl_nodes_limit(r->data_bytes)),
+		       hl_min_u32((uint32_t)(c.head.aux >> 32), hl_threads_limit(r->data_bytes)),
 		       into)
 		       ? 0
 		       : -EBADMSG;

@@ -1,5 +1,5 @@
 /*
- * reader_tables.c - modules, nodes and threads, from the TABLE chunks.
+ * reader_tables.c - modules, nodes, threads and tags, from the TABLE chunks.
  *
  * A lost TABLE chunk leaves a hole in the ids; what was found is kept in segments, so that memory
  * follows what is in the file and not the highest id it names. A whole file has one segment.
@@ -23,6 +23,11 @@ void hl_tables_free(struct hl_tables *t)
 	hl_vec_free(&t->modules);
 	hl_vec_free(&t->nodes);
 	hl_vec_free(&t->threads);
+	hl_vec_free(&t->tag_segs);
+	hl_vec_free(&t->tags);
+	hl_vec_free(&t->role_entries);
+	hl_vec_free(&t->roles);
+	hl_vec_free(&t->first_roles);
 	hl_vec_free(&t->strings);
 }
 
@@ -66,7 +71,7 @@ static int read_string(struct hl_reader *r, struct hl_cursor *cur, size_t *place
 	uint64_t len = hl_cursor_varint(cur);
 	const uint8_t *bytes = hl_cursor_bytes(cur, len);
 
-	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->file_bytes))
+	if (!bytes || t->strings.len + len + 1 > STRINGS_MAX(r->data_bytes))
 		return -EBADMSG;
 	if (hl_vec_reserve(&t->strings, t->strings.len + len + 1) < 0)
 		return -ENOMEM;
@@ -148,6 +153,56 @@ static int read_threads(struct hl_tables *t, struct hl_cursor *cur, uint64_t fir
 	return add_segment(&t->thread_segs, &t->n_threads, first, n, at);
 }
 
+static int read_tags(struct hl_reader *r, struct hl_cursor *cur, uint64_t first, uint64_t n)
+{
+	struct hl_tables *t = &r->tables;
+	size_t at = t->tags.len;
+	int err = 0;
+
+	for (uint64_t i = 0; i < n && !err; i++) {
+		uint64_t up = hl_cursor_varint(cur);
+		struct hl_tag_entry tag = {.parent = up ? (uint32_t)(first + i - up) : HL_TAG_NONE};
+		uint32_t len;
+
+		/* a parent is older than its child, as with nodes */
+		err = up > first + i ? -EBADMSG : read_string(r, cur, &tag.name, &len);
+		if (!err)
+			err = hl_vec_push(&t->tags, tag);
+	}
+	if (!err && !hl_cursor_done(cur))
+		err = -EBADMSG;
+	if (err) {
+		t->tags.len = at;
+		return err;
+	}
+	return add_segment(&t->tag_segs, &t->n_tags, first, n, at);
+}
+
+/* Which of the threads [first, first + n) are roles of earlier ones. */
+static int read_roles(struct hl_tables *t, struct hl_cursor *cur, uint64_t first, uint64_t n)
+{
+	size_t at = t->role_entries.len;
+	uint64_t role = first;
+
+	while (cur->p < cur->end) {
+		uint64_t step = hl_cursor_varint(cur), back = hl_cursor_varint(cur);
+		uint64_t tag = hl_cursor_varint(cur);
+		bool again = t->role_entries.len > at && step == 0;
+
+		if (cur->bad || again || step >= first + n - role || back == 0 ||
+			back > role + step || tag >= t->n_tags) {
+			t->role_entries.len = at;
+			return -EBADMSG;
+		}
+		role += step;
+		if (hl_vec_push(
+			    &t->role_entries, ((struct hl_role_entry){(uint32_t)role,
+						      (uint32_t)(role - back), (uint32_t)tag})) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static bool ids_fit(uint64_t first, uint64_t n, uint32_t have, uint32_t max)
 {
 	return first >= have && first <= max && n <= max - first;
@@ -156,21 +211,23 @@ static bool ids_fit(uint64_t first, uint64_t n, uint32_t have, uint32_t max)
 static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 {
 	struct hl_tables *t = &r->tables;
-	struct hl_cursor cur[6];
-	uint64_t v[6];
+	struct hl_cursor cur[8];
+	uint64_t v[8] = {0};
 	int err;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		uint16_t id = (uint16_t)(i ? HL_COL_MODULES + i - 1 : HL_COL_NUMBERS);
 
 		if (hl_column(r, c, id, &cur[i]) == -EBADMSG)
 			return -EBADMSG;
 	}
-	for (int i = 0; i < 6; i++)
+	v[6] = t->n_tags; /* files without tags do not speak of them */
+	for (int i = 0; i < 8 && (i < 6 || cur[0].p < cur[0].end); i++)
 		v[i] = hl_cursor_varint(&cur[0]);
 	if (cur[0].bad || !ids_fit(v[0], v[1], t->n_modules, HL_MODULES_MAX) ||
-		!ids_fit(v[2], v[3], t->n_nodes, hl_nodes_limit(r->file_bytes)) ||
-		!ids_fit(v[4], v[5], t->n_threads, hl_threads_limit(r->file_bytes)))
+		!ids_fit(v[2], v[3], t->n_nodes, hl_nodes_limit(r->data_bytes)) ||
+		!ids_fit(v[4], v[5], t->n_threads, hl_threads_limit(r->data_bytes)) ||
+		!ids_fit(v[6], v[7], t->n_tags, hl_tags_limit(r->data_bytes)))
 		return hl_fail(r, "Chunk %llu has a table that fits nothing before it.",
 			(unsigned long long)c->head.seq);
 	err = read_modules(r, &cur[1], v[0], v[1]);
@@ -178,14 +235,43 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
 		err = read_nodes(t, &cur[2], v[2], v[3]);
 	if (!err)
 		err = read_threads(t, &cur[5], v[4], v[5]);
+	if (!err)
+		err = read_tags(r, &cur[6], v[6], v[7]);
+	if (!err)
+		err = read_roles(t, &cur[7], v[4], v[5]);
 	return err;
+}
+
+/* Numbers the threads, if some ids are only roles of theirs. One whose definition is lost is a
+ * thread by itself. */
+static int number_threads(struct hl_tables *t)
+{
+	size_t n = t->role_entries.len, next = 0;
+
+	if (n == 0)
+		return 0;
+	if (hl_vec_reserve(&t->roles, t->n_threads) < 0)
+		return -ENOMEM;
+	for (uint32_t id = 0; id < t->n_threads; id++) {
+		struct hl_role role = {(uint32_t)t->first_roles.len, HL_TAG_NONE};
+
+		if (next < n && t->role_entries.data[next].role == id) {
+			const struct hl_role_entry *e = &t->role_entries.data[next++];
+
+			role = (struct hl_role){t->roles.data[e->first].thread, e->tag};
+		} else if (hl_vec_push(&t->first_roles, id) < 0) {
+			return -ENOMEM;
+		}
+		t->roles.data[t->roles.len++] = role;
+	}
+	return 0;
 }
 
 /* Ids that events name count as existing even if their definition is lost. */
 static void raise_limits(struct hl_reader *r)
 {
-	uint32_t nodes_max = hl_nodes_limit(r->file_bytes);
-	uint32_t threads_max = hl_threads_limit(r->file_bytes);
+	uint32_t nodes_max = hl_nodes_limit(r->data_bytes);
+	uint32_t threads_max = hl_threads_limit(r->data_bytes);
 	struct hl_tables *t = &r->tables;
 
 	for (size_t i = 0; i < r->rows.len; i++) {
@@ -218,6 +304,9 @@ int hl_tables_read(struct hl_reader *r)
 	if (err == -ENOMEM)
 		return r->tables.state = err;
 	raise_limits(r);
+	err = number_threads(&r->tables);
+	if (err)
+		return r->tables.state = err;
 	r->tables.state = 1;
 	return 0;
 }
@@ -242,7 +331,24 @@ int hl_reader_n_threads(struct hl_reader *r, uint32_t *n)
 {
 	int err = hl_tables_read(r);
 
-	*n = r->tables.n_threads;
+	*n = r->tables.roles.len ? (uint32_t)r->tables.first_roles.len : r->tables.n_threads;
+	return err;
+}
+
+int hl_reader_n_tags(struct hl_reader *r, uint32_t *n)
+{
+	int err = hl_tables_read(r);
+
+	*n = r->tables.n_tags;
+	return err;
+}
+
+int hl_reader_roles(struct hl_reader *r, const struct hl_role **roles, uint32_t *n)
+{
+	int err = hl_tables_read(r);
+
+	*roles = r->tables.roles.len ? r->tables.roles.data : NULL;
+	*n = (uint32_t)r->tables.roles.len;
 	return err;
 }
 
@@ -292,11 +398,30 @@ int hl_reader_module(struct hl_reader *r, uint32_t id, struct hl_module *module)
 	return 0;
 }
 
-int hl_reader_thread(struct hl_reader *r, uint32_t id, uint64_t *tid)
+int hl_reader_tag(struct hl_reader *r, uint32_t id, struct hl_tag *tag)
 {
+	const struct hl_tables *t = &r->tables;
 	size_t at;
 	int err = hl_tables_read(r);
 
+	if (!err)
+		err = look_up(r, &t->tag_segs, t->n_tags, id, "tag", &at);
+	if (!err)
+		*tag = (struct hl_tag){
+			.name = (const char *)t->strings.data + t->tags.data[at].name,
+			.parent = t->tags.data[at].parent};
+	return err;
+}
+
+int hl_reader_thread(struct hl_reader *r, uint32_t number, uint64_t *tid)
+{
+	const struct hl_tables *t = &r->tables;
+	uint32_t id = number;
+	size_t at;
+	int err = hl_tables_read(r);
+
+	if (!err && t->roles.len)
+		id = number < t->first_roles.len ? t->first_roles.data[number] : t->n_threads;
 	if (!err)
 		err = look_up(r, &r->tables.thread_segs, r->tables.n_threads, id, "thread", &at);
 	if (!err)

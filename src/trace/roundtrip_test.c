@@ -21,7 +21,7 @@ struct kase {
 	const char *name;
 	uint64_t seed;
 	uint32_t events, threads, live, chunk, keyframe;
-	bool strange, free_stacks, hurry, flushes;
+	bool strange, free_stacks, hurry, flushes, samples, tags;
 };
 
 /* What was written, for comparing. */
@@ -61,7 +61,18 @@ static struct hl_node node_of(uint32_t i)
 	};
 }
 
-static void add_tables(struct hl_writer *w, uint32_t threads)
+/* With tags each third thread is a role of the one before, in a scope that is in the one before. */
+static void add_role(struct hl_writer *w, uint32_t i)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "tag %u", i / 3);
+	assert_int_equal(
+		hl_writer_add_tag(w, i / 3 % 5 ? i / 3 - 1 : HL_TAG_NONE, name, strlen(name)), 0);
+	assert_int_equal(hl_writer_add_role(w, i - 1, i / 3), 0);
+}
+
+static void add_tables(struct hl_writer *w, uint32_t threads, bool tags)
 {
 	const uint8_t id[20] = {1, 2, 3};
 
@@ -77,7 +88,10 @@ static void add_tables(struct hl_writer *w, uint32_t threads)
 		assert_int_equal(hl_writer_add_node(w, &n), 0);
 	}
 	for (uint32_t i = 0; i < threads; i++)
-		assert_int_equal(hl_writer_add_thread(w, 1000 + i * 3), 0);
+		if (tags && i % 3 == 2)
+			add_role(w, i);
+		else
+			assert_int_equal(hl_writer_add_thread(w, 1000 + i * 3), 0);
 }
 
 static void add_extra(
@@ -107,7 +121,8 @@ static void add_live_set(
 		const struct hl_sim_block *b = &sim->live[i];
 
 		wr->live[i] = (struct hl_live_block){
-			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread};
+			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 0, 0};
+		hl_sim_weigh(sim, b, &wr->live[i].blocks, &wr->live[i].bytes);
 	}
 	wr->n_live = sim->n_live;
 	wr->live_at = at;
@@ -145,7 +160,8 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	assert_int_equal(hl_sim_init(&sim, k->seed, NODES, k->threads, k->live), 0);
 	sim.strange = k->strange;
 	sim.free_stacks = k->free_stacks;
-	add_tables(w, k->threads);
+	sim.samples = k->samples;
+	add_tables(w, k->threads, k->tags);
 	for (uint32_t i = 0; i < k->events; i++) {
 		struct hl_event *e = &wr->events[i];
 
@@ -167,7 +183,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	}
 	if (end) {
 		struct hl_end how = {HL_END_SIGNAL, -11, sim.now_ns + 64};
-		struct hl_counters c = {1, 2, 3, 4, 5};
+		struct hl_counters c = {1, 2, 3, 4, 5, 6};
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
 	hl_writer_close(w);
@@ -190,6 +206,8 @@ static void same_event(const struct hl_event *a, const struct hl_event *b, uint6
 	assert_int_equal(a->op, b->op);
 	assert_int_equal(a->addr, b->addr);
 	assert_int_equal(a->size, b->size);
+	assert_int_equal(a->blocks, b->blocks);
+	assert_int_equal(a->bytes, b->bytes);
 	assert_int_equal(a->ordinal, b->ordinal);
 	assert_int_equal(a->node, b->node);
 	assert_int_equal(a->thread, b->thread);
@@ -231,7 +249,7 @@ static uint64_t naive_sum(
 
 		if (e->node == row->node && (alloc ? e->thread : e->birth_thread) == row->thread &&
 			class == row->size_class && alloc == (what < 2))
-			sum += what % 2 ? e->size : 1;
+			sum += what % 2 ? e->bytes : e->blocks;
 	}
 	return sum;
 }
@@ -240,7 +258,7 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 {
 	struct hl_summary s = {0};
 	int err = hl_reader_summary(r, i, &s);
-	uint64_t events = 0;
+	uint64_t blocks = 0;
 
 	assert_int_equal(err, hl_reader_chunk(r, i)->has_summary ? 0 : -ENOENT);
 	for (size_t k = 0; k < s.n; k++) {
@@ -250,10 +268,11 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 		assert_int_equal(sums->alloc_bytes, naive_sum(c, &s.rows[k], 1));
 		assert_int_equal(sums->free_blocks, naive_sum(c, &s.rows[k], 2));
 		assert_int_equal(sums->free_bytes, naive_sum(c, &s.rows[k], 3));
-		events += sums->alloc_blocks + sums->free_blocks;
+		blocks += sums->alloc_blocks + sums->free_blocks;
 	}
-	if (!err)
-		assert_int_equal(events, c->n_events);
+	for (size_t k = 0; k < c->n_events; k++)
+		blocks -= c->events[k].blocks;
+	assert_true(err || blocks == 0);
 	hl_summary_free(&s);
 }
 
@@ -269,7 +288,8 @@ static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_
 			const struct hl_event *a = &all->events[i], *s = &some.events[i];
 
 			assert_true(a->op == s->op && a->ordinal == s->ordinal &&
-				    a->size == s->size && a->thread == s->thread &&
+				    a->size == s->size && a->bytes == s->bytes &&
+				    a->blocks == s->blocks && a->thread == s->thread &&
 				    a->birth_thread == s->birth_thread && a->pair_at == s->pair_at);
 			assert_true(!(want & HL_WANT_TIME) ||
 				    (a->time_ns == s->time_ns && a->birth_ns == s->birth_ns &&
@@ -289,7 +309,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 {
 	struct hl_chunk_events c = {0};
 	struct hl_totals t;
-	size_t n = 0, x = 0;
+	size_t n = 0, x = 0, born = 0;
 
 	hl_totals_init(&t);
 	for (size_t i = 0; i < hl_reader_n_chunks(r); i++) {
@@ -299,7 +319,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		assert_int_equal(hl_reader_decode(r, i, &c), 0);
 		assert_int_equal(info->first_event, n);
 		assert_int_equal(info->n_events, c.n_events);
-		assert_int_equal(info->first_ordinal, t.sums.alloc_blocks);
+		assert_int_equal(info->first_ordinal, born);
 		assert_int_equal(info->live_bytes, hl_sums_live_bytes(&t.sums));
 		assert_int_equal(info->live_blocks, hl_sums_live_blocks(&t.sums));
 		assert_int_equal(c.follows_alloc, n > 0 && wr->events[n - 1].op == HL_OP_ALLOC);
@@ -310,6 +330,7 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		for (size_t j = 0; j < c.n_events; j++, n++) {
 			same_event(&wr->events[n], &c.events[j], info->first_ordinal);
 			assert_int_equal(hl_totals_apply(&t, &c.events[j]), 0);
+			born += c.events[j].op == HL_OP_ALLOC;
 			max = hl_max_u64(max, hl_sums_live_bytes(&t.sums));
 		}
 		assert_int_equal(info->max_live_bytes, max);
@@ -357,6 +378,41 @@ static void check_keyframes(struct hl_reader *r, const struct written *wr)
 	hl_totals_fini(&t);
 }
 
+/* Threads are numbered without their other roles. */
+static void check_roles(struct hl_reader *r, const struct kase *k)
+{
+	uint32_t n_threads, n_tags, n_roles, number = 0;
+	const struct hl_role *roles;
+	uint64_t tid;
+
+	assert_int_equal(hl_reader_n_threads(r, &n_threads), 0);
+	assert_int_equal(hl_reader_n_tags(r, &n_tags), 0);
+	assert_int_equal(hl_reader_roles(r, &roles, &n_roles), 0);
+	assert_int_equal(n_roles, k->threads);
+	assert_int_equal(n_tags, k->threads / 3);
+	for (uint32_t i = 0; i < k->threads; i++) {
+		bool role = i % 3 == 2;
+
+		assert_int_equal(roles[i].thread, role ? number - 1 : number);
+		assert_int_equal(roles[i].tag, role ? i / 3 : HL_TAG_NONE);
+		if (role)
+			continue;
+		assert_int_equal(hl_reader_thread(r, number++, &tid), 0);
+		assert_int_equal(tid, 1000 + i * 3);
+	}
+	assert_int_equal(n_threads, number);
+	assert_int_equal(hl_reader_thread(r, number, &tid), -EINVAL);
+	for (uint32_t i = 0; i < n_tags; i++) {
+		struct hl_tag tag;
+		char name[16];
+
+		snprintf(name, sizeof(name), "tag %u", i);
+		assert_int_equal(hl_reader_tag(r, i, &tag), 0);
+		assert_string_equal(tag.name, name);
+		assert_int_equal(tag.parent, i % 5 ? i - 1 : HL_TAG_NONE);
+	}
+}
+
 static void check_tables(struct hl_reader *r, const struct kase *k)
 {
 	struct hl_module m;
@@ -375,6 +431,10 @@ static void check_tables(struct hl_reader *r, const struct kase *k)
 	assert_string_equal(m.path, "/lib/lib4.so");
 	assert_int_equal(m.build_id_len, 20);
 	assert_int_equal(m.build_id[2], 3);
+	if (k->tags) {
+		check_roles(r, k);
+		return;
+	}
 	assert_int_equal(hl_reader_thread(r, k->threads - 1, &tid), 0);
 	assert_int_equal(tid, 1000 + (k->threads - 1) * 3);
 	assert_int_equal(hl_reader_thread(r, k->threads, &tid), -EINVAL);
@@ -402,7 +462,25 @@ static void check_rest(struct hl_reader *r, const struct kase *k, const struct w
 	free(rss);
 }
 
-static void check_info(struct hl_reader *r, const struct written *wr, bool end)
+/* Threads with an event, counted plainly; see add_role. */
+static uint64_t count_threads(const struct kase *k, const struct written *wr)
+{
+	uint8_t had[64] = {0};
+	uint64_t n = 0;
+
+	assert_true(k->threads <= 64);
+	for (uint32_t i = 0; i < k->events; i++) {
+		uint32_t t = wr->events[i].thread;
+
+		had[k->tags && t % 3 == 2 ? t - 1 : t] = 1;
+	}
+	for (uint32_t i = 0; i < k->threads; i++)
+		n += had[i];
+	return n;
+}
+
+static void check_info(
+	struct hl_reader *r, const struct kase *k, const struct written *wr, bool end)
 {
 	const struct hl_trace_info *info;
 
@@ -425,6 +503,7 @@ static void check_info(struct hl_reader *r, const struct written *wr, bool end)
 	assert_int_equal(info->totals.stacks, wr->totals.stacks);
 	assert_int_equal(info->totals.events, wr->totals.events);
 	assert_int_equal(info->totals.implicit_frees, wr->totals.implicit_frees);
+	assert_int_equal(info->threads, count_threads(k, wr));
 	if (end) {
 		assert_int_equal(info->end.value, -11);
 		assert_int_equal(info->counters.dropped_events, 5);
@@ -440,13 +519,13 @@ static void check_case(const struct kase *k, bool end)
 	print_message("  %s%s\n", k->name, end ? "" : ", no end");
 	write_trace(k, &wr, end);
 	assert_int_equal(hl_reader_open(&r, path, &why), 0);
-	check_info(r, &wr, end);
+	check_info(r, k, &wr, end);
 	check_events(r, k, &wr);
 	check_keyframes(r, &wr);
 	check_tables(r, k);
 	if (end)
 		check_rest(r, k, &wr);
-	check_info(r, &wr, end);
+	check_info(r, k, &wr, end);
 	hl_reader_close(r);
 	free_written(&wr);
 }
@@ -454,16 +533,23 @@ static void check_case(const struct kase *k, bool end)
 static void everything_comes_back(void **state)
 {
 	static const struct kase cases[] = {
-		{"plain", 1, 200000, 1, 1000, 0, 0, false, false, false, false},
-		{"threads", 2, 100000, 9, 5000, 0, 0, false, false, false, false},
-		{"strange", 3, 150000, 4, 1000, 0, 0, true, false, false, false},
-		{"free stacks", 4, 50000, 4, 1000, 0, 0, true, true, false, false},
-		{"hurry", 5, 50000, 4, 1000, 1024, 0, true, false, true, false},
-		{"small chunks", 6, 20000, 4, 300, 50, 1, false, false, false, false},
-		{"tiny chunks", 7, 5000, 2, 300, 2, 1, true, true, false, false},
-		{"flushed", 8, 50000, 3, 10000, 0, 3000, true, false, false, true},
-		{"many live", 9, 200000, 3, 60000, 8192, 10000, false, false, false, false},
-		{"one event", 10, 1, 1, 10, 0, 0, false, false, false, false},
+		{"plain", 1, 200000, 1, 1000, 0, 0, false, false, false, false, false, false},
+		{"threads", 2, 100000, 9, 5000, 0, 0, false, false, false, false, false, false},
+		{"strange", 3, 150000, 4, 1000, 0, 0, true, false, false, false, false, false},
+		{"free stacks", 4, 50000, 4, 1000, 0, 0, true, true, false, false, false, false},
+		{"hurry", 5, 50000, 4, 1000, 1024, 0, true, false, true, false, false, false},
+		{"small chunks", 6, 20000, 4, 300, 50, 1, false, false, false, false, false, false},
+		{"tiny chunks", 7, 5000, 2, 300, 2, 1, true, true, false, false, false, false},
+		{"flushed", 8, 50000, 3, 10000, 0, 3000, true, false, false, true, false, false},
+		{"many live", 9, 200000, 3, 60000, 8192, 10000, false, false, false, false, false,
+			false},
+		{"one event", 10, 1, 1, 10, 0, 0, false, false, false, false, false, false},
+		{"samples", 12, 100000, 3, 1000, 0, 5000, true, false, false, true, true, false},
+		{"samples in tiny chunks", 13, 5000, 2, 300, 2, 1, true, true, false, false, true,
+			false},
+		{"tags", 12, 100000, 30, 3000, 0, 5000, true, true, false, true, false, true},
+		{"tags, small chunks", 13, 5000, 7, 300, 50, 1, false, false, true, false, true,
+			true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -476,7 +562,8 @@ static void everything_comes_back(void **state)
  */
 static void the_longest_events_fit(void **state)
 {
-	static const struct kase k = {"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false};
+	static const struct kase k = {
+		"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false, false, false};
 	static char text[70000];
 	struct hl_writer *w = open_writer(&k);
 	struct written wr = {.events = calloc(k.events, sizeof(struct hl_event))};
@@ -486,7 +573,7 @@ static void the_longest_events_fit(void **state)
 	size_t n = 0, extras = 0;
 
 	memset(text, 'x', sizeof(text) - 1);
-	add_tables(w, k.threads);
+	add_tables(w, k.threads, k.tags);
 	for (uint32_t i = 0; i < k.events; i++) {
 		uint64_t h = hl_hash_u64(i);
 		struct hl_event *e = &wr.events[i];
@@ -497,6 +584,8 @@ static void the_longest_events_fit(void **state)
 		*e = (struct hl_event){.time_ns = ((uint64_t)i << 40),
 			.addr = hl_hash_u64(~of) | 1,
 			.size = hl_hash_u64(of ^ 77) | UINT64_C(1) << 63,
+			.blocks = UINT64_MAX,
+			.bytes = hl_hash_u64(of),
 			.ordinal = of,
 			.birth_ns = of << 40,
 			.node = (uint32_t)(of * 31 % NODES),

@@ -35,6 +35,7 @@ void hl_seal_begin(struct hl_sealer *s, uint16_t type, const struct hl_chunk_hea
 		c->head.max_live_bytes = c->head.live_bytes;
 	}
 	c->n_columns = 0;
+	c->durable = 0;
 	s->body.len = 0;
 	s->out_of_memory = false;
 }

@@ -16,6 +16,7 @@ int hl_bytes_put(hl_bytes *b, const void *data, size_t len);
 struct hl_sealed {
 	struct hl_chunk_head head; /* length and n_columns are the file's work */
 	uint32_t n_columns;
+	uint64_t durable;       /* so many events more are in the file with it */
 	uint32_t summary_share; /* a summary takes at most this part of the other columns */
 	struct {
 		uint16_t id;

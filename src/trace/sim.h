@@ -27,6 +27,7 @@ struct hl_sim {
 	uint64_t rng;
 	uint32_t nodes, threads, target; /* target: live blocks it hovers about */
 	bool strange, free_stacks;
+	bool samples; /* some blocks stand for others */
 	uint64_t now_ns, next_ordinal, brk;
 	uint32_t thread;
 	uint32_t routine, step; /* what it is doing */
@@ -95,6 +96,16 @@ static inline uint64_t hl_sim_addr(struct hl_sim *s, uint64_t size)
 	return s->brk;
 }
 
+/* What a block stands for. */
+static inline void hl_sim_weigh(
+	const struct hl_sim *s, const struct hl_sim_block *b, uint64_t *blocks, uint64_t *bytes)
+{
+	uint64_t r = s->samples ? hl_hash_u64(b->ordinal) : 0;
+
+	*blocks = r % 3 ? 1 + r % 700 : 1;
+	*bytes = b->size + (r % 3 ? (r >> 20) % 100000 : 0);
+}
+
 /* keep: among those that live long, below the blocks of the routine that runs. */
 static inline void hl_sim_alloc(
 	struct hl_sim *s, struct hl_event *e, uint32_t node, uint64_t size, bool keep)
@@ -123,6 +134,7 @@ static inline void hl_sim_alloc(
 	e->time_ns = s->now_ns;
 	e->addr = b.addr;
 	e->size = b.size;
+	hl_sim_weigh(s, &b, &e->blocks, &e->bytes);
 	e->ordinal = b.ordinal;
 	e->birth_ns = 0;
 	e->node = b.node;
@@ -156,6 +168,7 @@ static inline void hl_sim_free(struct hl_sim *s, struct hl_event *e, size_t i, b
 	e->time_ns = s->now_ns;
 	e->addr = b.addr;
 	e->size = b.size;
+	hl_sim_weigh(s, &b, &e->blocks, &e->bytes);
 	e->ordinal = b.ordinal;
 	e->birth_ns = b.birth_ns;
 	e->node = b.node;

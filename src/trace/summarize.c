@@ -60,11 +60,11 @@ void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *e)
 		*last = (uint16_t)(row - s->rows);
 	}
 	if (alloc) {
-		row->sums.alloc_blocks++;
-		row->sums.alloc_bytes += e->size;
+		row->sums.alloc_blocks += e->blocks;
+		row->sums.alloc_bytes += e->bytes;
 	} else {
-		row->sums.free_blocks++;
-		row->sums.free_bytes += e->size;
+		row->sums.free_blocks += e->blocks;
+		row->sums.free_bytes += e->bytes;
 	}
 }
 

@@ -43,8 +43,9 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *e)
 	if (e->op == HL_OP_ALLOC) {
 		uint64_t live;
 
-		t->sums.alloc_blocks++;
-		t->sums.alloc_bytes += e->size;
+		t->sums.alloc_blocks += e->blocks;
+		t->sums.alloc_bytes += e->bytes;
+		t->samples += e->blocks != 1 || e->bytes != e->size;
 		t->last_alloc_event = t->events + 1;
 		t->last_alloc_ordinal = e->ordinal;
 		live = hl_sums_live_bytes(&t->sums);
@@ -55,13 +56,14 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *e)
 			t->epoch++;
 		}
 	} else {
-		t->sums.free_blocks++;
-		t->sums.free_bytes += e->size;
-		t->temporary += t->events == t->last_alloc_event &&
-				e->ordinal == t->last_alloc_ordinal && t->events > 0;
+		t->sums.free_blocks += e->blocks;
+		t->sums.free_bytes += e->bytes;
+		if (t->events == t->last_alloc_event && e->ordinal == t->last_alloc_ordinal &&
+			t->events > 0)
+			t->temporary += e->blocks;
 		if (hl_unlikely(e->func == HL_FUNC_IMPLICIT)) {
-			t->implicit_frees++;
-			t->implicit_bytes += e->size;
+			t->implicit_frees += e->blocks;
+			t->implicit_bytes += e->bytes;
 		}
 	}
 	t->events++;
@@ -77,11 +79,12 @@ int hl_totals_apply(struct hl_totals *t, const struct hl_event *e)
 		n = &t->nodes[e->node];
 		keep_peak(t, n);
 		if (e->op == HL_OP_ALLOC) {
-			t->stacks += n->sums.alloc_blocks++ == 0;
-			n->sums.alloc_bytes += e->size;
+			t->stacks += n->sums.alloc_blocks == 0;
+			n->sums.alloc_blocks += e->blocks;
+			n->sums.alloc_bytes += e->bytes;
 		} else {
-			n->sums.free_blocks++;
-			n->sums.free_bytes += e->size;
+			n->sums.free_blocks += e->blocks;
+			n->sums.free_bytes += e->bytes;
 		}
 	}
 	hl_totals_apply_process(t, e);

@@ -29,7 +29,9 @@ struct hl_totals {
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t temporary; /* freed by the very next event */
 	uint64_t events;
-	uint64_t stacks; /* nodes that allocated */
+	uint64_t samples; /* allocations that stand for others: if there are any, sums are estimates
+			   */
+	uint64_t stacks;  /* nodes that allocated */
 	uint64_t epoch;
 	uint64_t last_alloc_event; /* events + 1 of the newest allocation; its ordinal: */
 	uint64_t last_alloc_ordinal;

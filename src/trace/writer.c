@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/bits.h"
+#include "base/mode.h"
 #include "trace/writer_internal.h"
 
 #define KEYFRAME_EVENTS (512u << 10)
@@ -35,8 +36,8 @@ static void open_chunk(struct hl_writer *w)
 	const struct hl_totals *t = &w->totals;
 
 	w->open = (struct hl_chunk_head){
-		.first_event = t->events,
-		.first_ordinal = t->sums.alloc_blocks,
+		.first_event = w->n_events,
+		.first_ordinal = w->n_ordinals,
 		.t0_ns = w->last_time * HL_TIME_UNIT_NS,
 		.t1_ns = w->last_time * HL_TIME_UNIT_NS,
 		.live_bytes = hl_sums_live_bytes(&t->sums),
@@ -44,7 +45,7 @@ static void open_chunk(struct hl_writer *w)
 		.max_live_bytes = hl_sums_live_bytes(&t->sums),
 	};
 	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
-	hl_encoder_begin(&w->enc, t->sums.alloc_blocks);
+	hl_encoder_begin(&w->enc, w->n_ordinals);
 	hl_summarizer_begin(w->summary);
 	w->summary->off = w->summary_skip > 0;
 }
@@ -193,7 +194,9 @@ static int write_events(struct hl_writer *w)
 	w->open.aux = w->n_nodes | (uint64_t)w->n_threads << 32;
 	w->open.t0_ns = e->t0 * HL_TIME_UNIT_NS;
 	w->open.t1_ns = w->last_time * HL_TIME_UNIT_NS;
+	w->open.flags |= w->apart ? HL_CHUNK_APART : 0;
 	hl_writer_begin(w, HL_CHUNK_EVENTS);
+	w->sealer.chunk.durable = e->n_events - w->again;
 	for (int i = 0; i < EC_COUNT; i++)
 		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_OP + i), e->base[i],
 			(size_t)(e->at[i] - e->base[i]));
@@ -203,19 +206,21 @@ static int write_events(struct hl_writer *w)
 	if (err)
 		return err;
 	plan_summaries(w, summary);
+	w->apart = false;
+	w->again = 0;
 	open_chunk(w);
 	if (w->follows_alloc)
 		w->open.flags = HL_CHUNK_FOLLOWS_ALLOC;
 	return 0;
 }
 
-static int close_chunk(struct hl_writer *w)
+int hl_writer_close_chunk(struct hl_writer *w)
 {
 	if (w->enc.n_events + w->enc.n_extras == 0 || w->error)
 		return w->error;
 	w->error = write_events(w);
 	if (!w->error && hl_keyframe_due(w))
-		w->error = hl_write_keyframe(w, hl_keyframe_full_due(w));
+		w->error = hl_write_keyframe(w, hl_keyframe_full_due(w), NULL);
 	return w->error;
 }
 
@@ -240,7 +245,7 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 
 	if (n + moved_free >= w->max_events ||
 		hl_encoder_raw(&w->enc) > HL_RAW_MAX - HL_RAW_CHECK * HL_EVENT_RAW_MAX)
-		return close_chunk(w);
+		return hl_writer_close_chunk(w);
 	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
 	if (w->look_at <= n)
 		w->look_at = n + 1;
@@ -249,7 +254,7 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 
 static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
-	uint64_t next = w->totals.sums.alloc_blocks;
+	uint64_t next = w->n_ordinals;
 
 	if (w->ended || e->thread >= w->n_threads ||
 		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
@@ -260,42 +265,63 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
-int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
+/* Into the columns; NULL with w->error. `timed` is for a copy, should its time have to be mended.
+ */
+const struct hl_event *hl_writer_put_columns(
+	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed)
 {
 	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
-	struct hl_event timed;
 	uint64_t time;
-	int err;
 
 	if (hl_unlikely(w->error))
-		return w->error;
-	if (hl_unlikely(!event_is_valid(w, e)))
-		return w->error = -EINVAL;
+		return NULL;
+	if (hl_unlikely(!event_is_valid(w, e))) {
+		w->error = -EINVAL;
+		return NULL;
+	}
 	/* both halves of a realloc lie in one chunk */
 	if (hl_unlikely(w->enc.n_events >= w->look_at) && !(w->pair_open && moved && alloc) &&
 		look_at_chunk(w, moved && !alloc) < 0)
-		return w->error;
+		return NULL;
 	time = take_time(w, e->time_ns);
-	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS)) {
-		timed = *e;
-		timed.time_ns = time * HL_TIME_UNIT_NS;
-		e = &timed;
+	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS || !e->blocks)) {
+		*timed = *e;
+		timed->time_ns = time * HL_TIME_UNIT_NS;
+		hl_event_complete(timed);
+		e = timed;
 	}
 	hl_encoder_add(&w->enc, e, time);
 	hl_summarizer_add(w->summary, e);
-	err = hl_totals_apply(&w->totals, e);
+	if (alloc && moved && w->pair_open)
+		hl_encoder_moved(&w->enc);
+	w->pair_open = !alloc && moved;
+	w->follows_alloc = alloc;
+	w->n_events++;
+	w->n_ordinals += alloc;
+	return e;
+}
+
+/* Into the sums. */
+int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
+{
+	int err = hl_totals_apply(&w->totals, e);
+
 	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
 			w->thread_state.data[e->thread] == 0))
 		err |= hl_keyframe_touch(w, e);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;
-	if (alloc && moved && w->pair_open)
-		hl_encoder_moved(&w->enc);
-	w->pair_open = !alloc && moved;
-	w->follows_alloc = alloc;
 	w->open.max_live_bytes =
 		hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
 	return 0;
+}
+
+int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
+{
+	struct hl_event timed;
+
+	e = hl_writer_put_columns(w, e, &timed);
+	return hl_likely(e != NULL) ? hl_writer_count(w, e) : w->error;
 }
 
 /* What a reader without END would count, so that keyframes can say it too. */
@@ -321,11 +347,13 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 		return w->error = -EINVAL;
 	if (hl_encoder_raw(&w->enc) + room > HL_RAW_MAX || w->enc.n_extras >= HL_CHUNK_EXTRAS_MAX) {
 		w->pair_open = false; /* an extra in a realloc, and no room: the two halves part */
-		if (close_chunk(w) < 0)
+		if (hl_writer_close_chunk(w) < 0)
 			return w->error;
 	}
 	count_extra(&w->seen, x);
 	w->stops += x->kind == HL_EXTRA_STOP;
+	w->mode_changes += x->kind == HL_EXTRA_MODE;
+	w->pauses += x->kind == HL_EXTRA_MODE && (x->value & HL_STEER_PAUSED);
 	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
 	return 0;
 }
@@ -339,7 +367,7 @@ int hl_writer_flush(struct hl_writer *w)
 {
 	if (w->error || w->pair_open)
 		return w->error;
-	if (close_chunk(w) < 0)
+	if (hl_writer_close_chunk(w) < 0)
 		return w->error;
 	w->error = hl_write_tables(w);
 	if (!w->error && w->rss.len >= RSS_WORTH)
@@ -358,6 +386,11 @@ void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks
 	*blocks = hl_sums_live_blocks(&w->totals.sums);
 }
 
+uint64_t hl_writer_events(const struct hl_writer *w)
+{
+	return w->totals.events;
+}
+
 uint64_t hl_writer_bytes(const struct hl_writer *w)
 {
 	return atomic_load_explicit(&w->news->bytes, memory_order_relaxed);
@@ -371,13 +404,13 @@ int hl_writer_end(struct hl_writer *w, const struct hl_end *end, const struct hl
 		return -EINVAL;
 	w->pair_open = false; /* a realloc that never came back is a free */
 	w->ended = true;
-	w->error = close_chunk(w);
+	w->error = hl_writer_close_chunk(w);
 	if (!w->error)
 		w->error = hl_write_tables(w);
 	if (!w->error)
 		w->error = hl_write_rss(w);
 	if (!w->error)
-		w->error = hl_write_keyframe(w, true);
+		w->error = hl_write_keyframe(w, true, w->has_last ? &w->last : NULL);
 	if (!w->error)
 		w->error = hl_write_end(w, end, counters);
 	if (!w->error) { /* of the index we know only that it comes now */
@@ -400,8 +433,12 @@ void hl_writer_close(struct hl_writer *w)
 	hl_tables_fini(&w->tables);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
+	hl_vec_free(&w->withheld);
+	hl_vec_free(&w->called);
+	free(w->last_label);
 	hl_vec_free(&w->node_state);
 	hl_vec_free(&w->thread_state);
+	hl_vec_free(&w->role_threads);
 	hl_totals_fini(&w->totals);
 	free(w);
 }

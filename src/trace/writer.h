@@ -47,6 +47,10 @@ int hl_writer_open_to(struct hl_writer **out, const struct hl_meta *meta,
 int hl_writer_add_module(struct hl_writer *w, const struct hl_module *module);
 int hl_writer_add_node(struct hl_writer *w, const struct hl_node *node);
 int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
+/* parent: a tag or HL_TAG_NONE. The name need not end. */
+int hl_writer_add_tag(struct hl_writer *w, uint32_t parent, const char *name, size_t len);
+/* One more role of a thread, numbered with the threads; events may name it from here on. */
+int hl_writer_add_role(struct hl_writer *w, uint32_t thread, uint32_t tag);
 
 /*
  * The ordinal of an allocation is the number of allocations before it, that of a free is its
@@ -56,6 +60,25 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid);
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
+
+/*
+ * Events that are not written, and events that are written later: the sums (and so keyframes, peaks
+ * and totals) hear of an event at its place in the order by hl_writer_count_event; it may come into
+ * the columns later, in order among those that do, by hl_writer_put_event, with the same node and
+ * size. A block is written whole or not at all: its ordinal is its number among those that are, and
+ * means nothing while it is only counted, but must be the same in its two events.
+ */
+int hl_writer_count_event(struct hl_writer *w, const struct hl_event *event);
+int hl_writer_put_event(struct hl_writer *w, const struct hl_event *event);
+/* Blocks and bytes that were counted and are not in the columns. */
+const struct hl_sums *hl_writer_withheld(const struct hl_writer *w);
+
+/* A keyframe at this very place, as a snapshot; not between the halves of a realloc. */
+int hl_writer_snapshot(struct hl_writer *w, const struct hl_snapshot *snapshot);
+/* The keyframe at the end shall be one; its label is copied. */
+int hl_writer_end_snapshot(struct hl_writer *w, const struct hl_snapshot *snapshot);
+/* What was allocated and freed so far, by the sums. */
+const struct hl_sums *hl_writer_sums(const struct hl_writer *w);
 
 /* The whole live set as of the events added so far. */
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n);
@@ -73,6 +96,9 @@ uint64_t hl_writer_durable_events(const struct hl_writer *w);
 
 /* Live as of the events added so far. */
 void hl_writer_live(const struct hl_writer *w, uint64_t *bytes, uint64_t *blocks);
+
+/* Events added so far. */
+uint64_t hl_writer_events(const struct hl_writer *w);
 
 /* Bytes of the file so far. */
 uint64_t hl_writer_bytes(const struct hl_writer *w);

@@ -29,12 +29,13 @@ enum hl_event_col {
 	EC_XADDR,
 	EC_XLIFE,
 	EC_XTHREAD,
+	EC_WEIGHT,
 	EC_EXTRA,
 	EC_COUNT,
 };
 
 /* Room that one event can take at most in all columns, and how often the sum is looked at. */
-#define HL_EVENT_RAW_MAX 96u
+#define HL_EVENT_RAW_MAX 120u
 #define HL_RAW_CHECK     1024u
 
 struct hl_run {
@@ -56,7 +57,8 @@ struct hl_encoder {
 	struct hl_run thread, afunc, ffunc;
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
-	uint32_t moved_at; /* events up to and with the last MOVED free */
+	uint32_t weight_at; /* events up to the last one that stands for others */
+	uint32_t moved_at;  /* events up to and with the last MOVED free */
 	uint32_t extra_at;
 	uint64_t extra_time;
 	bool free_stacks;
@@ -100,21 +102,22 @@ int hl_summarizer_put(const struct hl_summarizer *s, hl_bytes *out);
 
 /* Tables that were added since the last TABLE chunk. */
 struct hl_pending_tables {
-	uint32_t first_module, first_node, first_thread;
-	hl_bytes modules, node_parent, node_module, node_offset, threads;
+	uint32_t first_module, first_node, first_thread, first_tag;
+	uint32_t last_role; /* for the differences */
+	hl_bytes modules, node_parent, node_module, node_offset, threads, tags, roles;
 	uint64_t last_offset[64]; /* by module, for the deltas */
 };
 
 struct hl_writer {
 	struct hl_cost cost;
-	uint32_t stops;
+	uint32_t stops, mode_changes, pauses;
 	int error; /* the first one */
 	bool ended, follows_alloc;
 	uint32_t look_at; /* at so many events see whether the chunk is full */
 	bool pair_open;   /* a MOVED free waits for its allocation */
 	uint64_t seq;
 	uint32_t max_events, keyframe_events, keyframe_share, summary_share;
-	uint32_t n_modules, n_nodes, n_threads;
+	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads: roles */
 	uint32_t summary_skip,
 		summary_wait;       /* chunks without a try, and how many after the next failure */
 	uint32_t summaries_dropped; /* as far as we have heard */
@@ -122,9 +125,11 @@ struct hl_writer {
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
 	struct hl_totals totals;
-	uint64_t last_time;        /* units, of the last entry */
-	struct hl_counters seen;   /* what events and extras alone show */
-	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
+	uint64_t last_time;            /* units, of the last entry */
+	uint64_t now;                  /* the same of the last event that was counted */
+	uint64_t n_events, n_ordinals; /* in columns: events, allocations */
+	struct hl_counters seen;       /* what events and extras alone show */
+	struct hl_chunk_head open;     /* head of the EVENTS chunk that is being filled */
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
@@ -137,11 +142,28 @@ struct hl_writer {
 	struct hl_chunk_file *file; /* NULL: somebody's */
 	struct hl_file_news own_news;
 
+	/*
+	 * What was counted and is not in columns: of all, and by node (empty while there was none).
+	 * apart: since the last EVENTS or KEYFRAME; counted: events since the last keyframe; again:
+	 * of those in the columns now, how many were in the file's sums before.
+	 */
+	struct hl_sums withheld_all;
+	HL_VEC(struct hl_sums) withheld;
+	hl_bytes called; /* beside withheld: the function of its first such allocation, plus 1 */
+	bool apart;
+	uint64_t counted, again;
+	uint64_t n_snapshots;
+	bool has_last; /* the last keyframe is a snapshot: */
+	struct hl_snapshot last;
+	char *last_label;
+
 	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code.
 	 */
 	hl_bytes node_state;
 	HL_VEC(uint32_t) touched;
-	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it */
+	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it; 3: a role
+				  that is not its thread's first, which knows */
+	HL_VEC(uint32_t) role_threads; /* of each role the first of its thread */
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;
 };
@@ -150,7 +172,17 @@ struct hl_writer {
 void hl_writer_begin(struct hl_writer *w, uint16_t type);
 int hl_writer_put(struct hl_writer *w);
 
+/* An event into the columns and into the sums; the two together are hl_writer_add_event. */
+const struct hl_event *hl_writer_put_columns(
+	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed);
+int hl_writer_count(struct hl_writer *w, const struct hl_event *e);
+int hl_writer_close_chunk(struct hl_writer *w);
+
 /* writer_tables.c */
+/* Numbers as varints onto b. */
+int hl_bytes_numbers(hl_bytes *b, const uint64_t *v, size_t n);
+/* The sums of all that was withheld, if anything was, as a column. */
+int hl_withheld_column(struct hl_writer *w);
 int hl_write_meta(struct hl_writer *w, const struct hl_meta *meta);
 int hl_write_tables(struct hl_writer *w);
 int hl_write_rss(struct hl_writer *w);
@@ -163,7 +195,8 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *co
 /* A node or a thread that is not marked yet. */
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *event);
 bool hl_keyframe_due(const struct hl_writer *w);
-int hl_write_keyframe(struct hl_writer *w, bool full);
+/* s: it is a snapshot; NULL: it is none. */
+int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *s);
 bool hl_keyframe_full_due(const struct hl_writer *w);
 
 #endif

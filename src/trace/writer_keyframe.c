@@ -7,14 +7,18 @@
  */
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
 int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
 {
-	uint8_t *thread = &w->thread_state.data[e->thread];
+	uint32_t first = w->role_threads.data[e->thread];
+	uint8_t *thread = &w->thread_state.data[first];
 	uint8_t *node = &w->node_state.data[hl_node_code(e->node)];
 
+	if (first != e->thread)
+		w->thread_state.data[e->thread] = 3;
 	if (*thread == 0) {
 		*thread = 1;
 		w->active_threads++;
@@ -131,15 +135,87 @@ static int key_threads(struct hl_writer *w, bool full)
 	return 0;
 }
 
-static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t parts)
+/* What of a node's sums is in events. */
+static uint64_t written_value(const struct hl_writer *w, uint32_t node, int field)
 {
-	size_t from = (size_t)part * HL_KEYFRAME_ROWS;
-	size_t n = hl_min_u64(w->touched.len - from, HL_KEYFRAME_ROWS);
+	const struct hl_sums *s = &w->totals.nodes[node].sums;
+	struct hl_sums held = {0};
+
+	if (node < w->withheld.len)
+		held = w->withheld.data[node];
+	switch (field) {
+	case 0:
+		return s->alloc_blocks - held.alloc_blocks;
+	case 1:
+		return s->alloc_bytes - held.alloc_bytes;
+	case 2:
+		return s->free_blocks - held.free_blocks;
+	}
+	return s->free_bytes - held.free_bytes;
+}
+
+/* Left out of a trace in which all is. */
+static int written_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
+{
+	w->sealer.scratch.len = 0;
+	for (size_t i = 0; i < n && w->called.len > 0; i++)
+		if (hl_bytes_varint(&w->sealer.scratch,
+			    nodes[i] < w->called.len ? w->called.data[nodes[i]] : 0) < 0)
+			return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_KEY_FUNC, w->sealer.scratch.data, w->sealer.scratch.len);
+	for (int field = 0; field < HL_WRITTEN_FIELDS && w->withheld.len > 0; field++) {
+		w->sealer.scratch.len = 0;
+		for (size_t i = 0; i < n; i++)
+			if (hl_bytes_varint(&w->sealer.scratch, written_value(w, nodes[i], field)) <
+				0)
+				return -ENOMEM;
+		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_WRITTEN + field),
+			w->sealer.scratch.data, w->sealer.scratch.len);
+	}
+	return 0;
+}
+
+static int snapshot_column(struct hl_writer *w, const struct hl_snapshot *s)
+{
+	const uint64_t v[] = {++w->n_snapshots, s->cause, s->threshold, s->churn_bytes};
+	hl_bytes *b = &w->sealer.scratch;
+	size_t len = s->label ? hl_min_u64(strlen(s->label), HL_TEXT_MAX) : 0;
+
+	b->len = 0;
+	if (hl_bytes_numbers(b, v, HL_ARRAY_LEN(v)) < 0 || hl_bytes_put(b, s->label, len) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_SNAPSHOT, b->data, b->len);
+	return 0;
+}
+
+static uint32_t rows_of_part(const struct hl_writer *w)
+{
+	return w->withheld.len > 0 ? HL_KEYFRAME_ROWS_WIDE : HL_KEYFRAME_ROWS;
+}
+
+/* Its head says how things stand now: events that were counted are in no chunk before it. */
+static void key_head(struct hl_writer *w, struct hl_chunk_head *h)
+{
+	h->t0_ns = h->t1_ns = hl_max_u64(w->last_time, w->now) * HL_TIME_UNIT_NS;
+	h->live_bytes = hl_sums_live_bytes(&w->totals.sums);
+	h->live_blocks = hl_sums_live_blocks(&w->totals.sums);
+	h->max_live_bytes = w->apart ? w->open.max_live_bytes : h->live_bytes;
+	h->flags |= w->apart ? HL_CHUNK_APART : 0;
+}
+
+static int key_part(
+	struct hl_writer *w, bool full, uint32_t part, uint32_t parts, const struct hl_snapshot *s)
+{
+	size_t from = (size_t)part * rows_of_part(w);
+	size_t n = hl_min_u64(w->touched.len - from, rows_of_part(w));
 	struct hl_chunk_head *h = &w->sealer.chunk.head;
 
 	hl_writer_begin(w, HL_CHUNK_KEYFRAME);
 	h->flags = (uint16_t)((full ? HL_CHUNK_FULL : 0) |
-			      (w->totals.epoch != w->key_epoch ? HL_CHUNK_NEW_PEAK : 0));
+			      (w->totals.epoch != w->key_epoch ? HL_CHUNK_NEW_PEAK : 0) |
+			      (s ? HL_CHUNK_SNAPSHOT : 0));
+	key_head(w, h);
+	w->sealer.chunk.durable = part + 1 == parts ? w->counted : 0;
 	h->link = full ? 0 : w->key_seq;
 	h->aux = part | (uint64_t)parts << 32;
 	h->n_rows = (uint32_t)n;
@@ -149,15 +225,17 @@ static int key_part(struct hl_writer *w, bool full, uint32_t part, uint32_t part
 			return -ENOMEM;
 		hl_seal_column(
 			&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
-		if (key_threads(w, full) < 0)
+		if (key_threads(w, full) < 0 || hl_withheld_column(w) < 0 ||
+			(s && snapshot_column(w, s) < 0))
 			return -ENOMEM;
 	}
-	if (key_columns(w, n ? w->touched.data + from : NULL, n) < 0)
+	if (key_columns(w, n ? w->touched.data + from : NULL, n) < 0 ||
+		written_columns(w, n ? w->touched.data + from : NULL, n) < 0)
 		return -ENOMEM;
 	return hl_writer_put(w);
 }
 
-int hl_write_keyframe(struct hl_writer *w, bool full)
+int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *s)
 {
 	uint64_t seq = w->seq;
 	uint32_t parts;
@@ -167,15 +245,19 @@ int hl_write_keyframe(struct hl_writer *w, bool full)
 		return -ENOMEM;
 	if (w->touched.len > 0)
 		qsort(w->touched.data, w->touched.len, sizeof(uint32_t), compare_ids);
-	parts = (uint32_t)((w->touched.len + HL_KEYFRAME_ROWS - 1) / HL_KEYFRAME_ROWS);
+	parts = (uint32_t)((w->touched.len + rows_of_part(w) - 1) / rows_of_part(w));
 	parts += parts == 0;
 	for (uint32_t i = 0; i < parts && !err; i++)
-		err = key_part(w, full, i, parts);
+		err = key_part(w, full, i, parts, s);
 	if (err)
 		return err;
 	for (size_t i = 0; i < w->touched.len; i++)
 		w->node_state.data[hl_node_code(w->touched.data[i])] = 0;
 	w->touched.len = 0;
+	w->apart = false;
+	w->counted = 0;
+	w->open.live_bytes = w->open.max_live_bytes = hl_sums_live_bytes(&w->totals.sums);
+	w->open.live_blocks = hl_sums_live_blocks(&w->totals.sums);
 	w->key_seq = seq;
 	w->key_event = w->totals.events;
 	w->key_epoch = w->totals.epoch;
@@ -191,14 +273,19 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 {
 	uint64_t now = w->open.t1_ns / HL_TIME_UNIT_NS;
 
-	for (int field = 0; field < 6; field++) {
+	bool weighted = false;
+
+	for (size_t i = 0; i < n; i++)
+		weighted |= b[i].blocks > 1 || (b[i].blocks && b[i].bytes != b[i].size);
+	for (int field = 0; field < (weighted ? 8 : 6); field++) {
 		uint64_t prev = 0;
 		int err = 0;
 
 		w->sealer.scratch.len = 0;
 		for (size_t i = 0; i < n && !err; i++) {
 			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
-				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread};
+				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread,
+				b[i].blocks, b[i].bytes};
 
 			err = hl_bytes_varint(
 				&w->sealer.scratch, hl_zigzag((int64_t)(v[field] - prev)));

@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-static int put_numbers(hl_bytes *b, const uint64_t *v, size_t n)
+int hl_bytes_numbers(hl_bytes *b, const uint64_t *v, size_t n)
 {
 	int err = 0;
 
@@ -26,7 +26,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 {
 	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
 		(uint64_t)m->free_stacks | (uint64_t)m->maps << 1 | (uint64_t)m->forked << 2 |
-			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4};
+			(uint64_t)m->continued << 3 | (uint64_t)m->start_off << 4 |
+			(uint64_t)m->zeroed << 5};
 	const struct {
 		uint16_t id;
 		const char *text;
@@ -39,7 +40,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 	};
 
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_META);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
@@ -57,7 +58,7 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 static size_t tables_raw(const struct hl_pending_tables *t)
 {
 	return t->modules.len + t->node_parent.len + t->node_module.len + t->node_offset.len +
-	       t->threads.len;
+	       t->threads.len + t->tags.len + t->roles.len;
 }
 
 void hl_tables_fini(struct hl_pending_tables *t)
@@ -67,18 +68,22 @@ void hl_tables_fini(struct hl_pending_tables *t)
 	hl_vec_free(&t->node_module);
 	hl_vec_free(&t->node_offset);
 	hl_vec_free(&t->threads);
+	hl_vec_free(&t->tags);
+	hl_vec_free(&t->roles);
 }
 
 int hl_write_tables(struct hl_writer *w)
 {
 	struct hl_pending_tables *t = &w->tables;
 	const uint64_t numbers[] = {t->first_module, w->n_modules - t->first_module, t->first_node,
-		w->n_nodes - t->first_node, t->first_thread, w->n_threads - t->first_thread};
+		w->n_nodes - t->first_node, t->first_thread, w->n_threads - t->first_thread,
+		t->first_tag, w->n_tags - t->first_tag};
+	size_t n_numbers = HL_ARRAY_LEN(numbers) - (w->n_tags ? 0 : 2);
 
 	if (tables_raw(t) == 0)
 		return 0;
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, numbers, HL_ARRAY_LEN(numbers)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, numbers, n_numbers) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_TABLE);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
@@ -87,11 +92,14 @@ int hl_write_tables(struct hl_writer *w)
 	hl_seal_column(&w->sealer, HL_COL_NODE_MODULE, t->node_module.data, t->node_module.len);
 	hl_seal_column(&w->sealer, HL_COL_NODE_OFFSET, t->node_offset.data, t->node_offset.len);
 	hl_seal_column(&w->sealer, HL_COL_THREADS, t->threads.data, t->threads.len);
+	hl_seal_column(&w->sealer, HL_COL_TAGS, t->tags.data, t->tags.len);
+	hl_seal_column(&w->sealer, HL_COL_ROLES, t->roles.data, t->roles.len);
 	t->modules.len = t->node_parent.len = t->node_module.len = t->node_offset.len = 0;
-	t->threads.len = 0;
+	t->threads.len = t->tags.len = t->roles.len = 0;
 	t->first_module = w->n_modules;
 	t->first_node = w->n_nodes;
-	t->first_thread = w->n_threads;
+	t->first_thread = t->last_role = w->n_threads;
+	t->first_tag = w->n_tags;
 	memset(t->last_offset, 0, sizeof(t->last_offset));
 	return hl_writer_put(w);
 }
@@ -154,9 +162,49 @@ int hl_writer_add_thread(struct hl_writer *w, uint64_t tid)
 	if (w->n_threads == HL_THREADS_MAX)
 		return w->error = -EOVERFLOW;
 	if (hl_bytes_varint(&w->tables.threads, tid) < 0 ||
-		hl_bytes_put(&w->thread_state, "", 1) < 0)
+		hl_bytes_put(&w->thread_state, "", 1) < 0 ||
+		hl_vec_push(&w->role_threads, w->n_threads) < 0)
 		return w->error = -ENOMEM;
 	w->n_threads++;
+	return 0;
+}
+
+int hl_writer_add_tag(struct hl_writer *w, uint32_t parent, const char *name, size_t len)
+{
+	hl_bytes *b = &w->tables.tags;
+
+	len = hl_min_u64(len, HL_TEXT_MAX);
+	if (tables_room(w, len + 32) < 0)
+		return w->error;
+	if (parent != HL_TAG_NONE && parent >= w->n_tags)
+		return w->error = -EINVAL;
+	if (w->n_tags == HL_TAGS_MAX)
+		return w->error = -EOVERFLOW;
+	if (hl_bytes_varint(b, parent == HL_TAG_NONE ? 0 : w->n_tags - parent) < 0 ||
+		hl_bytes_varint(b, len) < 0 || hl_bytes_put(b, name, len) < 0)
+		return w->error = -ENOMEM;
+	w->n_tags++;
+	return 0;
+}
+
+/* Its entry among the threads is a zero: the system's id is that of its thread. */
+int hl_writer_add_role(struct hl_writer *w, uint32_t thread, uint32_t tag)
+{
+	struct hl_pending_tables *t = &w->tables;
+	uint32_t role = w->n_threads;
+
+	if (tables_room(w, 64) < 0)
+		return w->error;
+	if (thread >= role || w->role_threads.data[thread] != thread || tag >= w->n_tags)
+		return w->error = -EINVAL;
+	if (hl_writer_add_thread(w, 0) < 0)
+		return w->error;
+	w->role_threads.data[role] = thread;
+	if (hl_bytes_varint(&t->roles, role - t->last_role) < 0 ||
+		hl_bytes_varint(&t->roles, role - thread) < 0 ||
+		hl_bytes_varint(&t->roles, tag) < 0)
+		return w->error = -ENOMEM;
+	t->last_role = role;
 	return 0;
 }
 
@@ -214,28 +262,45 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *c)
 		t->peak_blocks, t->peak_time_ns, t->temporary, t->events, t->stacks,
 		t->last_alloc_event, t->last_alloc_ordinal, w->active_threads, c->unknown_frees,
 		c->implicit_frees, c->inherited_frees, c->late_events, c->dropped_events,
-		w->n_modules, w->n_nodes, w->n_threads};
+		w->n_modules, w->n_nodes, w->n_threads, c->unrecorded_frees, t->samples};
 
-	return put_numbers(b, v, HL_ARRAY_LEN(v));
+	return hl_bytes_numbers(b, v, HL_ARRAY_LEN(v));
+}
+
+int hl_withheld_column(struct hl_writer *w)
+{
+	const struct hl_sums *s = &w->withheld_all;
+	const uint64_t v[] = {s->alloc_blocks, s->alloc_bytes, s->free_blocks, s->free_bytes};
+
+	if (s->alloc_blocks == 0)
+		return 0;
+	w->sealer.scratch.len = 0;
+	if (hl_bytes_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_WITHHELD, w->sealer.scratch.data, w->sealer.scratch.len);
+	return 0;
 }
 
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
-	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops};
+	const uint64_t v[] = {end->kind, hl_zigzag(end->value), end->duration_ns, w->stops,
+		w->mode_changes, w->pauses};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns,
 		w->cost.hook_ns};
 
 	w->sealer.scratch.len = 0;
 	if (hl_put_totals(w, &w->sealer.scratch, counters) < 0 ||
-		put_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
+		hl_bytes_numbers(&w->sealer.scratch, v, HL_ARRAY_LEN(v)) < 0)
 		return -ENOMEM;
 	hl_writer_begin(w, HL_CHUNK_END);
 	hl_seal_column(&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
 	w->sealer.scratch.len = 0;
-	if (put_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
+	if (hl_bytes_numbers(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
 		return -ENOMEM;
 	hl_seal_column(&w->sealer, HL_COL_COST, w->sealer.scratch.data, w->sealer.scratch.len);
+	if (hl_withheld_column(w) < 0)
+		return -ENOMEM;
 	return hl_writer_put(w);
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,13 +27,30 @@ static void nap_ms(long ms)
 	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* What has come to the terminal since the last look. */
+/* What has come to the terminal since the last look, until nothing more comes. The kernel hands it
+ * on in its own time: where something must come, it is waited for. */
+static const char *look_within(int ms)
+{
+	struct pollfd p = {.fd = screen, .events = POLLIN};
+	size_t len = 0;
+
+	for (; len < sizeof(seen) - 1 && poll(&p, 1, ms) > 0; ms = 20) {
+		ssize_t n = read(screen, seen + len, sizeof(seen) - 1 - len);
+
+		len += n > 0 ? (size_t)n : 0;
+	}
+	seen[len] = 0;
+	return seen;
+}
+
 static const char *look(void)
 {
-	ssize_t n = read(screen, seen, sizeof(seen) - 1);
+	return look_within(20);
+}
 
-	seen[n > 0 ? n : 0] = 0;
-	return seen;
+static const char *wait_for_it(void)
+{
+	return look_within(5000);
 }
 
 static int set_up(void **state)
@@ -64,7 +82,7 @@ static void test_bar(void **state)
 	assert_string_equal(look(), "");
 	nap_ms(550);
 	hl_progress_tick(50, 100);
-	assert_non_null(strstr(look(), "working [###############...............]  50%"));
+	assert_non_null(strstr(wait_for_it(), "working [###############...............]  50%"));
 	hl_progress_begin("inside");
 	hl_progress_tick(1, 2);
 	hl_progress_end();
@@ -72,9 +90,9 @@ static void test_bar(void **state)
 	assert_string_equal(look(), ""); /* too soon */
 	nap_ms(120);
 	hl_progress_tick(200, 100);
-	assert_non_null(strstr(look(), "100%"));
+	assert_non_null(strstr(wait_for_it(), "100%"));
 	hl_progress_end();
-	assert_string_equal(look(), "\r\033[K");
+	assert_string_equal(wait_for_it(), "\r\033[K");
 }
 
 /* Ended by a signal, or by its handler if it has one: what is left on the screen, and how it ended.
@@ -107,25 +125,25 @@ static void own(int sig)
 static void test_end(void **state)
 {
 	int status = end_with(SIGINT, NULL);
-	const char *out = look();
+	const char *out = wait_for_it();
 
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
 	assert_non_null(strstr(out, "50%"));
 	assert_string_equal(out + strlen(out) - 4, "\r\033[K");
 	status = end_with(SIGTERM, own);
-	out = look();
+	out = wait_for_it();
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
 	assert_string_not_equal(out + strlen(out) - 4, "\r\033[K");
 	status = end_with(SIGINT, SIG_IGN);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
-	look();
+	wait_for_it();
 
 	/* Once the line is gone, the signals are as they were. */
 	hl_progress_begin("working");
 	nap_ms(550);
 	hl_progress_tick(1, 2);
 	hl_progress_end();
-	look();
+	wait_for_it();
 	assert_ptr_equal(signal(SIGINT, SIG_DFL), SIG_DFL);
 }
 

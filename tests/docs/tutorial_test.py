@@ -28,6 +28,7 @@ MASKS = (
     (re.compile(r'^  resident .*', re.M), 'RESIDENT'),
     (re.compile(r'^((?:alloc|free) )\d+(?= t\d)', re.M), r'\1NS'),
     (re.compile(r'(?<=\blife=)\d+'), 'N'),
+    (re.compile(r'^\{[0-9a-f]{16}\}', re.M), '{SOURCE}'),
     (re.compile(r'\b(0x[0-9a-f]+|__libc_start\w+)\b'), 'ADDRESS'),
 )
 

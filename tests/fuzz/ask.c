@@ -9,6 +9,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
+#include "model/log.h"
 #include "model/fragmentation.h"
 #include "model/group.h"
 #include "model/marks.h"
@@ -28,8 +29,10 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		HL_WANT_ALL, 0, HL_WANT_NODE, HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_ADDR};
 	struct hl_chunk_events c = {0};
 	struct hl_summary sum = {0};
+	struct hl_roles roles = {0};
 	char line[HL_DUMP_LINE];
 
+	hl_reader_roles(r, &roles.list, &roles.n);
 	for (size_t w = 0; w < HL_ARRAY_LEN(wants); w++) {
 		if (hl_reader_decode_some(r, i, wants[w], &c) != 0) {
 			FUZZ_MUST(c.n_events == 0 && c.n_extras == 0);
@@ -39,10 +42,11 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		if (wants[w] != HL_WANT_ALL)
 			continue;
 		for (size_t k = 0; k < c.n_events; k++)
-			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k]) < HL_DUMP_LINE);
+			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k], &roles) <
+				  HL_DUMP_LINE);
 		for (size_t k = 0; k < c.n_extras; k++) {
 			FUZZ_MUST(c.extras_at[k] <= c.n_events);
-			hl_dump_extra(line, sizeof(line), &c.extras[k]);
+			hl_dump_extra(line, sizeof(line), &c.extras[k], &roles);
 		}
 	}
 	hl_reader_summary(r, i, &sum);
@@ -52,7 +56,9 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 
 static void ask_tables(struct hl_reader *r)
 {
-	uint32_t nodes = 0, modules = 0, threads = 0;
+	uint32_t nodes = 0, modules = 0, threads = 0, tags = 0;
+	struct hl_roles roles = {0};
+	struct hl_tag tag;
 	struct hl_module m;
 	struct hl_node n;
 	uint64_t tid;
@@ -68,6 +74,15 @@ static void ask_tables(struct hl_reader *r)
 			FUZZ_MUST(m.path && m.build_id);
 	for (uint32_t i = 0; i < threads && i < FEW; i++)
 		hl_reader_thread(r, i, &tid);
+	hl_reader_n_tags(r, &tags);
+	hl_reader_roles(r, &roles.list, &roles.n);
+	for (uint32_t i = 0; i < tags && i < FEW; i++)
+		if (hl_reader_tag(r, i, &tag) == 0)
+			FUZZ_MUST(tag.name && (tag.parent == HL_TAG_NONE || tag.parent < i));
+	for (uint32_t i = 0; i < roles.n; i++)
+		FUZZ_MUST(roles.list[i].thread < threads &&
+			  (roles.list[i].tag == HL_TAG_NONE || roles.list[i].tag < tags));
+	hl_reader_tag(r, UINT32_MAX, &tag);
 	hl_reader_node(r, UINT32_MAX, &n);
 }
 
@@ -75,15 +90,22 @@ static void ask_keyframes(struct hl_reader *r)
 {
 	uint32_t nodes = 0;
 	struct hl_node_totals *totals;
+	struct hl_snapshot_info snapshot;
+	struct hl_sums *withheld;
 	struct hl_totals all;
 
 	hl_reader_n_nodes(r, &nodes);
 	totals = calloc((size_t)nodes + 1, sizeof(*totals));
-	FUZZ_MUST(totals);
+	withheld = calloc((size_t)nodes + 1, sizeof(*withheld));
+	FUZZ_MUST(totals && withheld);
 	for (size_t i = 0; i < hl_reader_n_keyframes(r) && i < FEW; i++) {
 		hl_reader_load_keyframe(r, i, totals, nodes);
 		hl_reader_keyframe_totals(r, i, &all);
+		hl_reader_load_withheld(r, i, withheld, NULL, nodes);
+		if (hl_reader_snapshot(r, i, &snapshot) == 0)
+			free(snapshot.label);
 	}
+	free(withheld);
 	free(totals);
 }
 
@@ -138,6 +160,23 @@ static void ask_query(struct hl_model *m, const struct hl_query *q)
 	hl_answer_fini(&a);
 }
 
+static void ask_log(struct hl_model *m)
+{
+	struct hl_log_page page;
+	struct hl_log *log;
+
+	if (hl_log_new(&log, m) != 0)
+		return;
+	for (size_t i = 1; i <= hl_log_n(log) && i <= FEW; i++) {
+		if (hl_log_between(log, i - 1, i, HL_LOG_CHURN, &page) != 0)
+			continue;
+		for (size_t k = 0; k < page.n; k++)
+			FUZZ_MUST(page.sources[k].total.free_bytes <=
+				  page.sources[k].total.alloc_bytes);
+	}
+	hl_log_free(log);
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
@@ -158,6 +197,7 @@ void fuzz_ask_model(const char *path)
 				     .from = times[i & 4 ? 0 : 2],
 				     .to = times[1 + i % 3]});
 	hl_model_marks(m, &marks, &n);
+	ask_log(m);
 	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns));
 	if (hl_threads_build(&threads, m, NULL) == 0)
 		hl_threads_fini(&threads);

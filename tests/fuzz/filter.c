@@ -50,13 +50,14 @@ static void ask_filter(const char *text)
 				.death_ns = e->time_ns + 64 * i,
 				.node = e->node,
 				.thread = e->thread,
+				.tag = i % 3 ? (uint32_t)i % 5 : HL_TAG_NONE,
 				.func = e->func};
 
 			hl_filter_event(f, model, e, i, &holds);
 			hl_filter_block(f, model, &b, &holds);
 		}
 		for (size_t i = 0; i < events.n_extras; i++)
-			hl_filter_extra(f, &events.extras[i], i);
+			hl_filter_extra(f, model, &events.extras[i], i);
 		hl_filter_node(f, model, 0, &holds);
 		hl_filter_node(f, model, HL_NODE_NONE, &holds);
 	}

@@ -2,9 +2,9 @@
  * payload.c - fuzz target: what is in a chunk, behind checksum and compression.
  *
  * Input: how many chunks and what follows them (one byte), then for each: type and options (a byte
- * each), events, rows, nodes, threads (16 bits each), the other numbers of its head (a byte each),
- * how many columns, and each column as id (8 bits), length (16 bits), bytes. A whole file is made
- * of it.
+ * each: flags 1 to 8, larger numbers, flags 16 and 32), events, rows, nodes, threads (16 bits
+ * each), the other numbers of its head (a byte each), how many columns, and each column as id (8
+ * bits), length (16 bits), bytes. A whole file is made of it.
  */
 #include "fuzz.h"
 #include "trace/format_internal.h"
@@ -19,7 +19,7 @@ static void add_chunk(struct fuzz_trace *t, struct fuzz_input *in)
 	uint64_t words[7];
 	size_t n;
 
-	h.flags = options & 15;
+	h.flags = (uint16_t)((options & 15) | (options >> 1 & 48));
 	h.n_events = (uint32_t)fuzz_take(in, 2);
 	h.n_rows = (uint32_t)fuzz_take(in, 2);
 	h.aux = fuzz_take(in, 2);

@@ -126,7 +126,7 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		words[4] = (words[4] & 31) << 8 | (words[5] & 63) << 16;
 		n = 5 + (uint32_t)((words[4] >> 8 & 31) + 7) / 8 + ((words[4] >> 16 & 63) + 7) / 8;
 	} else if (type == HL_REC_MARK) {
-		words[1] = words[1] % 6 | (words[2] & 63) << 8;
+		words[1] = words[1] % 7 | (words[2] & 63) << 8;
 		n = 2 + ((words[2] & 63) + 7) / 8;
 	} else if (type == HL_REC_STACK) {
 		words[1] = hl_stack_word(words[3] & 1, pcs, 0);
@@ -135,6 +135,21 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		   type == HL_REC_PROCESS || type == HL_REC_SWITCH) {
 		words[1] |= type == HL_REC_SWITCH ? (words[2] & 3) << 32 : 0;
 		n = 2;
+	} else if (type == HL_REC_TAG_NAME || type == HL_REC_POOL_NAME) {
+		/* few of them, so that they are their own parents, too */
+		words[1] = (words[1] & 7) | (type == HL_REC_TAG_NAME ? (words[1] & 56) << 29 : 0);
+		words[2] &= 63;
+		n = 3 + (uint32_t)(words[2] + 7) / 8;
+	} else if (type == HL_REC_TAG) {
+		words[1] &= 7;
+		n = 2;
+	} else if (type == HL_REC_POOL_FREE) {
+		words[2] &= 7;
+		n = 3;
+	} else if (type == HL_REC_POOL_ALLOC) {
+		words[2] = hl_stack_word(words[4], pcs, words[2] >> 8);
+		words[3] &= 7;
+		n = 4 + pcs;
 	} else if (type == HL_REC_EXEC) {
 		n = 1;
 	} else if (type != HL_REC_EXIT) {

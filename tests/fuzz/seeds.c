@@ -56,7 +56,7 @@ static void put_payload(FILE *f, const uint8_t *chunk, const struct sample_place
 
 	hl_chunk_head_decode(chunk, p->head.length, SAMPLE_SYNC, &h, columns);
 	put(f, h.type, 1);
-	put(f, h.flags & 15u, 1);
+	put(f, (h.flags & 15u) | (h.flags & 48u) << 1, 1);
 	put(f, h.n_events, 2);
 	put(f, h.n_rows, 2);
 	put(f, h.aux & 0xffff, 2);
@@ -101,6 +101,34 @@ static void make_index(const uint8_t *chunk, const struct sample_place *p, size_
 	fclose(f);
 }
 
+/* Chunks in a row, of a whole file. */
+static void make_rows(
+	const uint8_t *file, const char *name, const struct sample_place *places, size_t n)
+{
+	for (size_t i = 0; i + 4 < n; i += 3) {
+		FILE *f = begin("payload", name, i);
+
+		put(f, 32 | 8 | 3, 1);
+		for (size_t k = i; k < i + 4; k++)
+			put_payload(f, file + places[k].at, &places[k]);
+		fclose(f);
+	}
+}
+
+/* Of a trace with blocks in sums only. */
+static void make_counted(void)
+{
+	struct sample_place places[SAMPLE_PLACES_MAX];
+	size_t size;
+	uint8_t *file = sample_make_counted(true, &size);
+	FILE *f = begin("file", "counted", 0);
+
+	fwrite(file, 1, size, f);
+	fclose(f);
+	make_rows(file, "counted", places, sample_places(file, size, places));
+	free(file);
+}
+
 static void make_parts(const uint8_t *file, size_t size)
 {
 	struct sample_place places[SAMPLE_PLACES_MAX];
@@ -124,13 +152,7 @@ static void make_parts(const uint8_t *file, size_t size)
 		put_payload(f, chunk, &places[i]);
 		fclose(f);
 	}
-	for (size_t i = 0; i + 4 < n; i += 3) { /* some in a row */
-		f = begin("payload", "row", i);
-		put(f, 32 | 8 | 3, 1);
-		for (size_t k = i; k < i + 4; k++)
-			put_payload(f, file + places[k].at, &places[k]);
-		fclose(f);
-	}
+	make_rows(file, "row", places, n);
 	f = begin("head", "file", 0);
 	put(f, 0, 1);
 	fwrite(file, 1, HL_FILE_HEAD_LEN, f);
@@ -157,5 +179,6 @@ int main(int argc, char **argv)
 			make_parts(file, size);
 		free(file);
 	}
+	make_counted();
 	return 0;
 }

@@ -87,7 +87,7 @@ def check_pager(folder):
     if not shutil.which('less'):
         print('# less is not installed: not tried')
         return
-    status, out = terminal('help', keys=[b' ', b' ', b' ', b'q'])
+    status, out = terminal('help', keys=[b' '] * 9 + [b'q'])
     case(status == 0 and 'record' in out and 'Exit status' in out, 'less is the pager when none is named', out[-300:])
     status, out = terminal('dump', 'churn.hlt', keys=[b' ', b'\x03', b'q'])
     case(status == 0 and out.count('\n') < 200, '^C is the pager\'s, and q ends both', f'{status} {out[-300:]}')

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """handlers_test - events of signal handlers that interrupt our own hooks: none is lost, none harms another."""
+import json
+
 from manners import Failure, expect, main
 
 
@@ -33,6 +35,20 @@ def test_plain(place):
 def test_alternate(place):
     """on an alternate stack"""
     storm(place, 2000000, 'alt')
+
+
+def test_sites(place):
+    """between an unwind and its record: each block keeps its own stack"""
+    done = place.record(place.program('handler'), 4000000, 'sites', options=('-q', '--mmap', '-o', 'x.hlt'))
+    expect('status', done.status, 0)
+    made, runs, _ = map(int, done.err.split())
+    if runs < 100:
+        raise Failure(f'only {runs} runs of the handler')
+    for size, site, other in ((77, 'left', 'right'), (78, 'right', 'left')):
+        for name, blocks in ((site, made // 2), (other, 0)):
+            report = json.loads(place.heaplapse.run('report', '--allocated', '--json', '--filter',
+                                                    f'size:{size} fn:{name}', 'x.hlt'))
+            expect(f'blocks of {size} bytes in {name}()', report['total_blocks'], blocks)
 
 
 def test_jump(place):

@@ -113,6 +113,26 @@ def test_no_rings(place):
     sound(place.info('*ending*'), 100, 40, ('exit', 3))
 
 
+def test_small_stack(place):
+    """64 and 32 KiB of stack for record, its collector and the program: what a program can do with it is recorded"""
+    script = 'small'
+    with open(script, 'w', encoding='ascii') as file:
+        file.write(f'#!/usr/bin/env -S sh\n{place.program("ending")} exit:3\n')
+    os.chmod(script, 0o755)
+    for size in (65536, 32768):
+        for command in ([place.program('ending'), 'exit:3'], [os.path.abspath(script)]):
+            limited = ['prlimit', f'--stack={size}']
+            done = place.run(*limited, *place.record_command(*command, options=('--summary',)))
+            expect(f'{size} {command}: status and stderr', (done.status, done.err), (3, done.err))
+            sound(place.info('*ending*'), 100, 40, ('exit', 3))
+            contains('summary', done.err, 'recorded')
+            expect(f'{size}: bare', place.run(*limited, 'env', f'LD_PRELOAD={place.library}', *command).status, 3)
+            expect(f'{size}: doctor', place.run(*limited, place.binary, 'doctor', command[0]).status, 0)
+            place.infos(pattern='*.hlt')
+            for name in place.traces():
+                os.unlink(name)
+
+
 def test_real_time(place):
     """a program of real-time priority that has to share its only CPU with the collector"""
     prefix = ['taskset', '-c', str(min(os.sched_getaffinity(0)))]

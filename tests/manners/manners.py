@@ -158,6 +158,14 @@ def state_of(pid):
         return ''
 
 
+def comm_of(pid):
+    try:
+        with open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as file:
+            return file.read().strip()
+    except OSError:
+        return ''
+
+
 def children_of(pid):
     try:
         with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:

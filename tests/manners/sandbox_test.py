@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """sandbox_test - programs that give up rights or leave the world they were started in: recorded on, or left alone."""
 import os
+import signal
 import subprocess
 
-from manners import Failure, Skip, contains, expect, main, sound
+from manners import Failure, Skip, children_of, comm_of, contains, expect, main, sound, wait_until
 
 
 def sizes(place, trace):
@@ -199,6 +200,68 @@ def test_pid_namespace(place):
             expect('dropped', info['totals']['dropped_events'], 0)
         for name in place.traces():
             os.unlink(name)
+
+
+def left_over(folder):
+    return [name for name in os.listdir(folder) if name.startswith('heaplapse-')]
+
+
+def test_network(place):
+    """a network namespace hides the collector's name: what is executed inside comes by its second socket"""
+    os.mkdir('run', 0o700)
+    env = {**os.environ, 'XDG_RUNTIME_DIR': os.path.abspath('run')}
+    in_namespace(place, '-n', 'true')
+    for way in ('-n', '-rn'):
+        done = place.record('unshare', way, place.program('ending'), 'exit:3', env=env)
+        expect(f'{way}: status and stderr', (done.status, done.err), (3, ''))
+        sound(place.info('*ending*'), 100, 40, ('exit', 3))
+        expect('left over', left_over('run'), [])
+        for name in place.traces():
+            os.unlink(name)
+
+
+def test_network_folder(place):
+    """the second socket lies in a folder that is ours alone; where none is safe, there is none"""
+    in_namespace(place, '-n', 'true')
+    for base in ('run', 'open', 'x' * 100):
+        os.mkdir(base, 0o700)
+    os.chmod('open', 0o777)
+    for base, used in (('run', True), ('open', False), ('x' * 100, False), ('none', False)):
+        where = os.path.abspath(base)
+        env = {**os.environ, 'XDG_RUNTIME_DIR': where, 'TMPDIR': where}
+        show = f'stat -c %a:%u {where}/heaplapse-* 2>&1; echo "$HEAPLAPSE_SOCKET"'
+        mode, _, address = place.record('/bin/sh', '-c', show, env=env).out.rpartition('\n')[0].rpartition('\n')
+        expect(f'{base}: in the address', where in address, used)
+        if used:
+            expect('mode and owner', mode, f'700:{os.getuid()}')
+    # in a namespace of mounts where the folder is empty nobody can be reached, and that is said
+    hidden = 'mount -t tmpfs none "$XDG_RUNTIME_DIR" && exec "$@"'
+    done = place.record('unshare', '-n', '-m', '/bin/sh', '-c', hidden, 'sh', place.program('ending'), 'exit:3',
+                        env={**os.environ, 'XDG_RUNTIME_DIR': os.path.abspath('run')})
+    expect('status', done.status, 3)
+    contains('message', done.err, 'not recorded', 'network namespace')
+
+
+def test_network_deaths(place):
+    """the folder goes with the last of collector and record, whichever is killed"""
+    os.mkdir('run', 0o700)
+    env = {**os.environ, 'XDG_RUNTIME_DIR': os.path.abspath('run')}
+    for victim in ('collector', 'record'):
+        process = place.start(place.record_command('/bin/sh', '-c', 'echo; read x; exit 3'), env=env,
+                              stdin=subprocess.PIPE)
+        process.stdout.readline()
+        expect('folders', len(left_over('run')), 1)
+        script = next(pid for pid in children_of(process.pid) if comm_of(pid) == 'sh')
+        if victim == 'record':
+            process.kill()
+        else:
+            os.kill(next(pid for pid in children_of(process.pid) if pid != script), signal.SIGKILL)
+        process.stdin.write('\n')
+        process.stdin.close()
+        process.wait()
+        wait_until(f'the folder is gone: {victim}', lambda: not left_over('run'))
+        process.stdout.close()
+        process.stderr.close()
 
 
 def test_no_proc(place):

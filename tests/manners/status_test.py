@@ -219,6 +219,46 @@ def test_stop_and_go(place):
     expect('signals', set(done.out.split()), {'CONT', 'TERM'})
 
 
+def test_stopped_by(place):
+    """who waits for record sees it stopped by the signal that stopped the program"""
+    process, pid = started(place, process_group=0)
+    for sent_to, sig in ((process.pid, signal.SIGTSTP), (pid, signal.SIGTTIN), (pid, signal.SIGTTOU), (pid, signal.SIGSTOP),
+                         (pid, signal.SIGTSTP)):
+        os.kill(sent_to, sig)
+        status = os.waitpid(process.pid, os.WUNTRACED)[1]
+        expect('stopped by', (os.WIFSTOPPED(status), os.WSTOPSIG(status)), (True, sig))
+        os.kill(process.pid, signal.SIGCONT)
+        wait_until('program goes on', lambda: state_of(pid) == 'S')
+        wait_until('record goes on', lambda: state_of(process.pid) == 'S')
+    process.send_signal(signal.SIGTERM)
+    expect('status', place.finish(process).status, 7)
+
+
+def test_stopped_orphan(place):
+    """in a group that no shell looks after only SIGSTOP stops a program, recorded or not"""
+    script = ('import os, signal, sys\n'
+              'os.setsid()\n'
+              'pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])\n'
+              'os._exit(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))\n')
+    stop = 'kill -TSTP $$; (sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 5'
+    done = place.run(sys.executable, '-c', script, *place.record_command('/bin/sh', '-c', stop))
+    expect('status and stderr', (done.status, done.err), (5, ''))
+
+
+def test_pending(place):
+    """signals that were pending before the exec of record are pending in the program"""
+    program = ['/bin/grep', 'ShdPnd', '/proc/self/status']
+    leave = ('import os, signal, sys\n'
+             'some = {signal.SIGUSR1, signal.SIGTERM, signal.SIGCHLD, signal.SIGRTMIN + 2}\n'
+             'signal.pthread_sigmask(signal.SIG_BLOCK, some)\n'
+             'for sig in some: os.kill(os.getpid(), sig)\n'
+             'os.execv(sys.argv[1], sys.argv[1:])\n')
+    alone = place.run(sys.executable, '-c', leave, *program)
+    expect('alone', int(alone.out.split()[1], 16) != 0, True)
+    done = place.run(sys.executable, '-c', leave, *place.record_command(*program))
+    expect('status and output', (done.status, done.out, done.err), (0, alone.out, ''))
+
+
 def test_terminal_interrupt(place):
     """Ctrl-C reaches the program once, and the trace is closed"""
     leader, follower = os.openpty()

@@ -206,7 +206,8 @@ def bad(trace, empty, folder):
         return r
     r = refused(2, 'missing closing parenthesis', '--filter', 'size:>1K fn:/a(/', trace)
     check(r.stderr.decode().splitlines()[-1] == '  ' + ' ' * len('size:>1K fn:/a(') + '^', str(r.stderr))
-    refused(2, 'tags are not recorded yet', '--filter', 'tag:render', trace)
+    refused(2, 'expected a name or a part of one', '--filter', 'tag:', trace)
+    refused(2, 'there is no pool of this name', '--pool', 'arena', trace)
     refused(2, 'there is no mark "logout"', '--filter', 'time:@mark:logout..', trace)
     refused(2, 'after the end of the recording', '--filter', 'time:1h..', trace)
     refused(2, 'after the end of the recording', '--filter', 'time:>1h', trace)

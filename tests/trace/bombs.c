@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../fuzz/fuzz.h"
 #include "base/attr.h"
@@ -42,9 +43,9 @@ static void add_table(const uint64_t v[6], const uint8_t *modules, size_t module
 /* END with totals that say there is a live block for each node. */
 static void add_end(uint64_t nodes)
 {
-	uint64_t v[27] = {nodes, nodes * 100};
+	uint64_t v[31] = {nodes, nodes * 100};
 	uint8_t buf[300];
-	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 27)};
+	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 31)};
 	struct hl_chunk_head head = {.type = HL_CHUNK_END};
 
 	fuzz_trace_chunk(&t, &head, &column, 1, true);
@@ -186,15 +187,113 @@ static void events(void)
 	}
 }
 
+/* Allocations that are never freed; `honest`: as the heads say. */
+static void never_freed(uint64_t chunks, bool honest)
+{
+	static uint8_t ops[8192], next[65536]; /* next: the address after the one before */
+	const uint8_t run[] = {0, 0x80, 0x80, 4};
+	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
+		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536}};
+	struct hl_chunk_head head = {
+		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0, sizeof(ops));
+	memset(next, 4, sizeof(next));
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < chunks; i++) {
+		head.first_event = head.first_ordinal = i * 65536;
+		head.live_blocks = head.live_bytes = honest ? i * 65536 : 0;
+		head.max_live_bytes = head.live_bytes + 65536;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+static void many_live(void)
+{
+	never_freed(60, true);
+}
+
+static void too_many_live(void)
+{
+	never_freed(200, false);
+}
+
+/* As many marks, or snapshots, as a chunk may have, behind as many events as it may have. */
+static void marks(uint8_t kind, uint64_t chunks)
+{
+	static uint8_t ops[8192], next[65536], extras[10 * 65536];
+	const uint8_t run[] = {0, 0x80, 0x80, 4};
+	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
+		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536},
+		{HL_COL_EXTRA, extras, sizeof(extras)}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
+		.n_events = 65536,
+		.n_rows = 65536,
+		.aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0, sizeof(ops));
+	memset(next, 4, sizeof(next));
+	memset(extras, 0, sizeof(extras));
+	for (size_t i = 0; i < 65536; i++) {
+		extras[10 * i] = i > 0; /* one event further each */
+		extras[10 * i + 1] = kind;
+	}
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < chunks; i++) {
+		head.first_event = head.first_ordinal = i * 65536;
+		head.live_blocks = head.live_bytes = i * 65536;
+		head.max_live_bytes = head.live_bytes + 65536;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+static void some_snapshots(void)
+{
+	marks(HL_EXTRA_SNAPSHOT, 1);
+}
+
+static void many_marks(void)
+{
+	marks(HL_EXTRA_MARK, 40);
+}
+
+/* More live than was ever allocated: no checksum is wrong. */
+static void contradiction(void)
+{
+	static const uint8_t one[] = {1}, five[] = {5};
+	const struct fuzz_column columns[] = {{HL_COL_KEY_NODE, zeros, 1},
+		{HL_COL_KEY_ALLOC_BLOCKS, one, 1}, {HL_COL_KEY_ALLOC_BYTES, one, 1},
+		{HL_COL_KEY_LIVE_BLOCKS, five, 1}, {HL_COL_KEY_LIVE_BYTES, five, 1},
+		{HL_COL_KEY_PEAK_BLOCKS, zeros, 1}, {HL_COL_KEY_PEAK_BYTES, zeros, 1},
+		{HL_COL_NUMBERS, zeros, 25}};
+	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME,
+		.flags = HL_CHUNK_FULL,
+		.n_rows = 1,
+		.aux = UINT64_C(1) << 32};
+
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	add_end(0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*make)(void);
-	} bombs[] = {{"nodes", nodes_without_end}, {"nodes-limit", nodes_up_to_the_limit},
-		{"hole", nodes_after_a_hole}, {"heads", counts_of_heads}, {"threads", threads},
-		{"names", module_names}, {"modules", modules}, {"live-sets", live_sets},
-		{"samples", samples}, {"events", events}};
+		bool sparse; /* with a hole behind it that would like to be counted */
+	} bombs[] = {{"nodes", nodes_without_end, false},
+		{"nodes-limit", nodes_up_to_the_limit, false}, {"hole", nodes_after_a_hole, false},
+		{"heads", counts_of_heads, false}, {"threads", threads, false},
+		{"names", module_names, false}, {"modules", modules, false},
+		{"live-sets", live_sets, false}, {"samples", samples, false},
+		{"events", events, false}, {"nodes-sparse", nodes_without_end, true},
+		{"hole-sparse", nodes_after_a_hole, true}, {"heads-sparse", counts_of_heads, true},
+		{"live-sets-sparse", live_sets, true}, {"many-live", many_live, false},
+		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false},
+		{"marks", many_marks, false}, {"snapshots", some_snapshots, false}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {
@@ -205,7 +304,9 @@ int main(int argc, char **argv)
 		bombs[i].make();
 		snprintf(path, sizeof(path), "%s/%s.hlt", argv[1], bombs[i].name);
 		f = fopen(path, "wb");
-		if (!f || fwrite(t.data, 1, t.len, f) != t.len || fclose(f) || t.len > MIB) {
+		if (!f || fwrite(t.data, 1, t.len, f) != t.len || fflush(f) ||
+			(bombs[i].sparse && ftruncate(fileno(f), (off_t)1 << 32)) || fclose(f) ||
+			t.len > MIB) {
 			fprintf(stderr, "%s: %zu bytes\n", path, t.len);
 			return 1;
 		}

@@ -14,6 +14,17 @@ try() {
 	echo "$(wc -l <"$dir/ours") lines are the same ($*)"
 }
 
+# Who reads no further has not met an error.
+cut_off() {
+	"$gen" -n "$events" -o "$dir/t.hlt"
+	/usr/bin/python3 "$decode" "$dir/t.hlt" 2>"$dir/err" | head -n 1 >/dev/null
+	if [ -s "$dir/err" ]; then
+		cat "$dir/err"
+		exit 1
+	fi
+}
+
+cut_off
 try --strange --free-stacks --nodes 2000 --live 20000
 if [ "$events" -lt 1000000 ]; then
 	try --nodes 50 --live 100 --threads 1

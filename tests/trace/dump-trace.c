@@ -10,17 +10,17 @@
 
 static char line[5 * 65536 + HL_DUMP_LINE];
 
-static void dump_chunk(const struct hl_chunk_events *c)
+static void dump_chunk(const struct hl_chunk_events *c, const struct hl_roles *roles)
 {
 	size_t x = 0;
 
 	for (size_t i = 0; i <= c->n_events; i++) {
 		for (; x < c->n_extras && c->extras_at[x] == i; x++) {
-			hl_dump_extra(line, sizeof(line), &c->extras[x]);
+			hl_dump_extra(line, sizeof(line), &c->extras[x], roles);
 			puts(line);
 		}
 		if (i < c->n_events) {
-			hl_dump_event(line, sizeof(line), &c->events[i]);
+			hl_dump_event(line, sizeof(line), &c->events[i], roles);
 			puts(line);
 		}
 	}
@@ -30,6 +30,7 @@ int main(int argc, char **argv)
 {
 	struct hl_reader_refusal why;
 	struct hl_chunk_events c = {0};
+	struct hl_roles roles;
 	struct hl_reader *r;
 	int err = 0;
 
@@ -39,10 +40,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", why.text);
 		return 3;
 	}
+	err = hl_reader_roles(r, &roles.list, &roles.n);
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err; i++) {
 		err = hl_reader_decode(r, i, &c);
 		if (!err)
-			dump_chunk(&c);
+			dump_chunk(&c, &roles);
 	}
 	if (err)
 		fprintf(stderr, "%s\n", hl_reader_error(r));

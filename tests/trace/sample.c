@@ -39,6 +39,30 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 	return err;
 }
 
+/* The same with blocks that are only counted, snapshots, and events that come late. */
+static int add_counted(struct hl_writer *w, struct hl_sim *sim)
+{
+	uint64_t late = 0;
+	int err = 0;
+
+	for (int i = 0; i < EVENTS && !err; i++) {
+		const struct hl_snapshot s = {.cause = (uint32_t)i % HL_SNAPSHOT_CAUSES,
+			.threshold = 7,
+			.label = i % 200 ? "one" : NULL};
+		struct hl_event e;
+
+		hl_sim_next(sim, &e);
+		err = hl_writer_count_event(w, &e);
+		if (i % 9 == 0 && e.op == HL_OP_ALLOC && !err) {
+			e.ordinal = late++;
+			err = hl_writer_put_event(w, &e);
+		}
+		if (i % 50 == 40 && !(e.op == HL_OP_FREE && e.flags & HL_EVENT_MOVED) && !err)
+			err = hl_writer_snapshot(w, &s);
+	}
+	return err;
+}
+
 static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 {
 	const struct hl_module m = {
@@ -49,12 +73,16 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 		struct hl_node n = {.parent = i ? i / 2 : HL_NODE_NONE, .offset = i * 100};
 		err = hl_writer_add_node(w, &n);
 	}
+	if (!err && from == 0)
+		return hl_writer_add_thread(w, 77);
 	if (!err)
-		err = hl_writer_add_thread(w, 77 + from);
-	return err;
+		err = hl_writer_add_tag(w, HL_TAG_NONE, "outer", 5);
+	if (!err)
+		err = hl_writer_add_tag(w, 0, "inner", 5);
+	return err ? err : hl_writer_add_role(w, 0, 1);
 }
 
-uint8_t *sample_make(bool hurry, size_t *size)
+static uint8_t *make(bool hurry, bool counted, size_t *size)
 {
 	const struct hl_writer_options o = {.max_events = 60,
 		.keyframe_events = 50,
@@ -83,7 +111,7 @@ uint8_t *sample_make(bool hurry, size_t *size)
 	if (!err)
 		err = add_tables(w, NODES, NODES + 2);
 	if (!err)
-		err = add_some(w, &sim);
+		err = counted ? add_counted(w, &sim) : add_some(w, &sim);
 	if (!err)
 		err = hl_writer_end(w, &end, &counters);
 	*size = hl_writer_bytes(w);
@@ -94,6 +122,16 @@ uint8_t *sample_make(bool hurry, size_t *size)
 		exit(1);
 	close(fd);
 	return file;
+}
+
+uint8_t *sample_make(bool hurry, size_t *size)
+{
+	return make(hurry, false, size);
+}
+
+uint8_t *sample_make_counted(bool hurry, size_t *size)
+{
+	return make(hurry, true, size);
 }
 
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places)

@@ -17,6 +17,8 @@ struct sample_place {
 /* The same bytes each time; the caller frees them. hurry: columns of events as they are, for
  * forgers. Exits when there is no memory. */
 uint8_t *sample_make(bool hurry, size_t *size);
+/* The same where most blocks are in sums only. */
+uint8_t *sample_make_counted(bool hurry, size_t *size);
 /* Where the chunks of such a file lie, at most SAMPLE_PLACES_MAX of them; stops at the first
  * damaged head. */
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places);

@@ -26,7 +26,7 @@ struct truth {
 	size_t n_keyframes;
 	struct hl_trace_info info;
 	struct hl_node *nodes;
-	uint32_t n_nodes, n_threads, n_modules;
+	uint32_t n_nodes, n_threads, n_tags, n_modules;
 	struct hl_live_block *live;
 	size_t n_live;
 	struct hl_rss_sample *rss;

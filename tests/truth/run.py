@@ -142,6 +142,23 @@ class Run:
         report = self.report('--at', f'{at}ns')
         compare_sites(flatten(report['nodes']), moment['live'])
 
+    def check_moment_is_not_known(self, moment):
+        """Between two snapshots events would be needed: the answer is an earlier one, and says so."""
+        at = moment['unix_ns'] - self.info['start_unix_ns']
+        said = subprocess.run([self.heaplapse.binary, 'report', '--strict', '--json', '--at',
+                               f'{at}ns', self.trace], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        expect('exit status', said.returncode, 4)
+        if b'is not in the file; shown is the latest before it' not in said.stderr:
+            raise Failure(said.stderr.decode())
+
+    def check_by_thread_is_refused(self):
+        said = subprocess.run([self.heaplapse.binary, 'report', '--allocated', '--group', 'thread',
+                               self.trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        expect('exit status', said.returncode, 3)
+        if b'needs every single event' not in said.stderr:
+            raise Failure(said.stderr.decode())
+
 
 def check_all(args, folder):
     results = Results()
@@ -157,7 +174,12 @@ def check_all(args, folder):
     if args.sizes_count_up:
         results.case('events are in the order of the lock', run.check_sizes)
     for number, moment in enumerate(run.truth.moments):
-        results.case(f'live at moment {number}, by site', run.check_moment, moment)
+        if args.sums:
+            results.case(f'moment {number} is not known', run.check_moment_is_not_known, moment)
+        else:
+            results.case(f'live at moment {number}, by site', run.check_moment, moment)
+    if args.sums:
+        results.case('what needs events is refused', run.check_by_thread_is_refused)
     return results.status()
 
 
@@ -200,6 +222,8 @@ def main():
     parser.add_argument('--option', action='append', default=[])
     parser.add_argument('--sizes-count-up', action='store_true',
                         help='the program is mutex: its allocations show their order')
+    parser.add_argument('--sums', action='store_true',
+                        help='not all events are in the trace: of moments only snapshots are known')
     parser.add_argument('--judges', type=int, metavar='REST',
                         help="record nothing; at most REST allocations are not the program's own")
     parser.add_argument('program', type=os.path.abspath)

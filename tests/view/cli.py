@@ -72,6 +72,8 @@ def usage(tmp, good):
         expect(0, command, '--', good)
         expect(0, command, good, '--strict')
         expect(2, command, '--strict=1', good, err='takes no value')
+    expect(2, 'report', '--sites', '--filter', 'size:>1', '-i', 'f', '--sort', 'colour', good, err='"colour" is not')
+    expect(0, 'report', '--no-default-suppressions', good)  # of --leaks; elsewhere nothing is suppressed
     expect(2, 'report', '--alocated', good, err='did you mean --allocated')
     expect(2, 'report', '--leak', good, err='did you mean --leaks')
     expect(2, 'report', '--snapshot', good, err='did you mean --snapshots')
@@ -130,8 +132,8 @@ def info(good):
     check(i['totals'] == {
         'allocations': 5, 'bytes_allocated': 4700, 'frees': 1, 'bytes_freed': 1000, 'live_blocks_end': 4,
         'live_bytes_end': 3700, 'peak_bytes': 4700, 'peak_blocks': 5, 'peak_time_ns': 2560, 'temporary': 0,
-        'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'late_events': 0, 'dropped_events': 0,
-        'threads': 2, 'stacks': 4}, str(i['totals']))
+        'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'unrecorded_frees': 0, 'late_events': 0, 'dropped_events': 0,
+        'threads': 2, 'stacks': 4, 'withheld_blocks': 0, 'withheld_bytes': 0}, str(i['totals']))
     r = run('info', '-v', good)
     check(b'read ' in r.stderr and all(float(p) <= 100 for p in re.findall(rb'([\d.]+)%', r.stderr)), f'info -v: {r.stderr}')
     text = run('info', good).stdout
@@ -309,8 +311,31 @@ def recursion(tmp):
         blocks = int(closed[0][1].replace(',', '')) if closed else 0
         # On its way each depth leaves the block of one level; malloc and the first frame have depths of their own.
         check(n - most - 1 <= blocks <= n - most + 2, f'recursion {args}: {blocks} blocks are deeper')
+    # Where only the inner half allocates, all stacks go the same way for long: it is cut, and marked, before that takes n * n steps.
+    inner = make(f'{tmp}/inner.hlt', text.replace(''.join(f'alloc 64 0 10 {i} 0\n' for i in range(n // 2)), ''))
+    rows = run('report', inner).stdout.decode().splitlines()
+    marked = [row for row in rows if row.endswith('  ... deeper: --json shows all')]
+    check(len(rows) < n // 10 and 1 <= len(marked) <= 2, f'inner recursion: {len(rows)} rows, {len(marked)} marked')
+    check(str(n // 2)[:2] in rows[0], f'inner recursion: {rows[0]}')
     r = run('report', '--json', path)
     check(len(json.loads(r.stdout)['nodes']) == 2 * n, f'recursion: {len(json.loads(r.stdout)["nodes"])} nodes as JSON')
+
+def many_snapshots(tmp):
+    """Snapshots times stacks: the largest of each are written, and how many are not is said."""
+    n = 1200
+    text = 'module /nowhere/wide.so -\n' + ''.join(f'node - 0 {i + 1:x}\n' for i in range(n)) + 'thread 1\n' + \
+           ''.join(f'alloc 64 0 {i + 1} {i} 0\n' for i in range(n)) + ''.join(f'extra 64 1 0 s{i}\n' for i in range(n)) + 'end 0 0 640\n'
+    path = make(f'{tmp}/snapshots.hlt', text)
+    r = run('report', '--snapshots', '--json', path)
+    top = json.loads(r.stdout)
+    most = (1 << 20) // n
+    check(len(top['snapshots']) == n and top['snapshots_left_out'] == 0, f'snapshots: {len(top["snapshots"])}')
+    for s in top['snapshots'][:3]:
+        nodes = s['nodes']
+        check(len(nodes) == most and s['nodes_left_out'] == 2 * n - most, f'snapshots: {len(nodes)} nodes, {s["nodes_left_out"]} left out')
+        check(min(x['bytes'] for x in nodes) >= n - most, 'snapshots: the smallest are left out')
+        check(all(x['parent'] is None or x['parent'] < i for i, x in enumerate(nodes)), 'snapshots: callers come first')
+    os.unlink(path)
 
 def sparse(tmp, good):
     """A hole takes no time to search, however large; the search goes on behind it."""
@@ -378,6 +403,7 @@ with tempfile.TemporaryDirectory() as tmp:
     hostile(tmp)
     deep(tmp)
     recursion(tmp)
+    many_snapshots(tmp)
     sparse(tmp, good)
     damaged(tmp, big)
 print(f'{len(failures)} failures')

@@ -29,7 +29,8 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	char *p = (char *)memory + hl_align_up(sizeof(*u), 64);
 
 	_Static_assert(sizeof(*u) + HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) +
-				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES + 64 <=
+				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES +
+				       HL_WAY_BYTES + 64 <=
 			       HL_UNWINDER_BYTES,
 		"an unwinder fits its memory");
 	if (size < HL_UNWINDER_BYTES)
@@ -43,6 +44,7 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 		place(&u->memos[i], p, capacity);
 		p += capacity * FRAME_BYTES;
 	}
+	u->ways.bytes = p;
 	hl_unwinder_reset(u);
 	return u;
 }
@@ -64,6 +66,9 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 	u->range_lo = u->range_hi = 0;
 	for (unsigned i = 0; i < HL_MEMOS; i++)
 		forget(u, i);
+	u->last = NULL;
+	u->last_way = NULL;
+	hl_ways_forget(&u->ways);
 	/* While code is being unloaded the next unwind must come here again. */
 	u->generation = hl_generation();
 	if (!hl_generation_settled(u->generation))
@@ -195,6 +200,9 @@ hl_cold struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uint
 		/* A stack that ends inside this one is no more. */
 		if (u->ends[i] > sp && u->ends[i] < end)
 			forget(u, i);
+		u->last = NULL;
+		u->last_way = NULL;
+		hl_ways_forget(&u->ways);
 		if (u->ends[i] == end)
 			found = i;
 		if (older(u, i, oldest))

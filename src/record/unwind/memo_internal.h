@@ -57,6 +57,29 @@ struct hl_memo {
 	bool cut;
 };
 
+/* A stack in one piece, as a memo remembers it: see ways.c. */
+struct hl_way {
+	uintptr_t pc, sp, fp; /* the state of its innermost frame */
+	uint32_t live;        /* its fp counts */
+	uint32_t depth, n_checks;
+	uint32_t unused;
+	uintptr_t pcs[]; /* then n_checks times struct hl_check */
+};
+
+#define HL_WAY_BYTES  (32u * 1024)
+#define HL_WAY_MAX    (HL_WAY_BYTES / 8) /* longer ones are not kept */
+#define HL_WAY_SETS   64u
+#define HL_WAY_PLACES 4u
+#define HL_WAY_SEEN   512u
+
+struct hl_ways {
+	uint64_t places[HL_WAY_SETS][HL_WAY_PLACES]; /* the newest first; 0: none */
+	uint64_t end;                                /* where the next one goes */
+	uint32_t seen[HL_WAY_SEEN];                  /* hashes of stacks that were walked once */
+	uint32_t credit, passed;
+	char *bytes; /* HL_WAY_BYTES */
+};
+
 struct hl_unwinder {
 	/* The range of stack pointers for which `current` is the answer. */
 	uintptr_t range_lo, range_hi;
@@ -68,9 +91,44 @@ struct hl_unwinder {
 	uint32_t fresh_capacity;
 	size_t fresh_mapped;
 	struct hl_unwind_counts counts;
+	struct hl_memo *last;          /* gave the last result; NULL: it was */
+	const struct hl_way *last_way; /* ... this one, or there was none */
+	struct hl_ways ways;
 	uintptr_t ends[HL_MEMOS]; /* where each memo's stack ends; 0: the memo is free */
 	struct hl_memo memos[HL_MEMOS];
 };
+
+/*
+ * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is
+ * read only after the inner one held: what an outer slot points to is known to be there only then.
+ */
+hl_inline uint32_t hl_first_to_fail(const struct hl_check *checks, uint32_t n)
+{
+	const struct hl_check *c = checks + n;
+
+	for (; n >= 4; n -= 4, c -= 4) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
+			return n - 1;
+		if (hl_unlikely(hl_word(c[-3].slot) != c[-3].word))
+			return n - 2;
+		if (hl_unlikely(hl_word(c[-4].slot) != c[-4].word))
+			return n - 3;
+	}
+	for (; n > 0; n--, c--) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+	}
+	return 0;
+}
+
+/* ways.c */
+/* The way that begins in this state and still holds; NULL when there is none. */
+const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start);
+/* Keeps what the memo remembers, unless that has not been worth it. */
+void hl_ways_add(struct hl_ways *w, const struct hl_memo *m);
+void hl_ways_forget(struct hl_ways *w);
 
 /* memo.c */
 /* Room for n frames, with what is there kept; false when there is none to be had. */

@@ -57,37 +57,12 @@ static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct
 	return end == HL_STEP_ON && same_frame(m, i - 1, &r, w.exact);
 }
 
-/*
- * How many of the first n checks are left when one fails; 0 when all hold. Unrolled, but a word is
- * read only after the inner one held: what an outer slot points to is known to be there only then.
- */
-hl_inline uint32_t first_to_fail(const struct hl_check *checks, uint32_t n)
-{
-	const struct hl_check *c = checks + n;
-
-	for (; n >= 4; n -= 4, c -= 4) {
-		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
-			return n;
-		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
-			return n - 1;
-		if (hl_unlikely(hl_word(c[-3].slot) != c[-3].word))
-			return n - 2;
-		if (hl_unlikely(hl_word(c[-4].slot) != c[-4].word))
-			return n - 3;
-	}
-	for (; n > 0; n--, c--) {
-		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
-			return n;
-	}
-	return 0;
-}
-
 /* Are the steps from frame i outwards what they were? If not, `failed` is the first changed. */
 static bool verify(const struct hl_memo *m, uint32_t i, const struct hl_walk *w, uint32_t *failed)
 {
 	uint32_t n = m->frames[i].checks_end;
 
-	while ((n = first_to_fail(m->checks, n))) {
+	while ((n = hl_first_to_fail(m->checks, n))) {
 		n--;
 		i = owner(m, i, n);
 		if ((m->frames[i].flags & HL_KEPT_SPECIAL) && repeat(m, i, w))
@@ -307,6 +282,29 @@ static hl_cold void make_room(struct hl_memo *m, struct found *found, struct hl_
 	found->keep -= drop;
 }
 
+/*
+ * `out` is the result, found by a memo or a way. What of it stood in the last one: a memo that gave
+ * both knows.
+ */
+hl_inline void answered(
+	struct hl_unwinder *u, struct hl_memo *m, const struct hl_way *way, struct hl_stack *out)
+{
+	const uintptr_t *before;
+	uint32_t n, common = 0;
+
+	if (hl_likely(m && u->last == m))
+		return;
+	if (u->last || u->last_way) {
+		before = u->last ? u->last->pcs : u->last_way->pcs;
+		n = hl_min_u32(out->depth, u->last ? u->last->unchanged : u->last_way->depth);
+		while (common < n && before[common] == out->pcs[common])
+			common++;
+	}
+	out->common = common;
+	u->last = m;
+	u->last_way = way;
+}
+
 /* The slow half: new frames were walked. */
 static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
 	struct found *found, uint64_t serial, struct hl_stack *out)
@@ -334,7 +332,9 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	out->pcs = m->pcs;
 	out->depth = m->last_depth;
 	out->cut = m->cut;
-	out->memo = (uint32_t)(m - u->memos);
+	answered(u, m, NULL, out);
+	if (m->depth == m->last_depth && !m->cut)
+		hl_ways_add(&u->ways, m);
 	return 0;
 }
 
@@ -372,12 +372,13 @@ static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const st
 hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
 {
 	return m->depth > 0 && same_frame(m, m->depth - 1, start, false) &&
-	       first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
+	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
 }
 
 int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
 {
 	volatile struct token token = {.owner = u, .self = &token};
+	const struct hl_way *way;
 	struct hl_memo *m;
 	uint64_t serial;
 	int err = 0;
@@ -395,14 +396,16 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
 	if (hl_likely(unchanged(m, start))) {
-		*out = (struct hl_stack){.pcs = m->pcs,
-			.depth = m->depth,
-			.common = m->unchanged,
-			.memo = (uint32_t)(m - u->memos),
-			.cut = m->cut};
+		*out = (struct hl_stack){
+			.pcs = m->pcs, .depth = m->depth, .common = m->unchanged, .cut = m->cut};
 		m->unchanged = m->depth;
 		m->failures = 0;
 		u->counts.verified += m->depth;
+		answered(u, m, NULL, out);
+	} else if ((way = hl_ways_find(&u->ways, start))) {
+		*out = (struct hl_stack){.pcs = way->pcs, .depth = way->depth};
+		u->counts.verified += way->depth;
+		answered(u, NULL, way, out);
 	} else {
 		err = unwind(u, m, start, serial, out);
 	}

@@ -64,7 +64,7 @@ void hl_unwind_bump(void);
 void hl_unwind_forbid_syscalls(bool forbidden);
 
 /* A thread's unwinder lives in memory of the caller's: zeroed, this large, 64-byte aligned. */
-#define HL_UNWINDER_BYTES (256 * 1024)
+#define HL_UNWINDER_BYTES (288 * 1024)
 struct hl_unwinder;
 struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
 /* A new thread takes over from an ended one of the same process: all memos are forgotten. */
@@ -73,8 +73,7 @@ void hl_unwinder_reset(struct hl_unwinder *u);
 struct hl_stack {
 	const uintptr_t *pcs; /* outermost first; until the next unwind of this unwinder */
 	uint32_t depth;       /* so many pcs */
-	uint32_t common;      /* pcs[0 .. common) stood in the previous result of the same memo */
-	uint32_t memo;        /* which memo answered */
+	uint32_t common;      /* pcs[0 .. common) stood in the previous result */
 	bool cut;             /* the walk ended before the stack did */
 	uint64_t serial;      /* for hl_unwind_is_current() */
 };

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/tags.h"
 #include "views/export/export_internal.h"
 
 struct writer {
 	struct hl_export_job *x;
 	char **sites; /* per node: the last columns, quoted; NULL: not made yet */
 	char *nowhere;
+	char **threads, **tags, **pools; /* their names, quoted; NULL: it has none */
+	uint32_t n_threads, n_tags, n_pools;
 };
 
 /* Quotes whatever it is: most names have commas. */
@@ -54,6 +57,14 @@ static int make_site(struct writer *w, uint32_t node, char **out)
 	return hl_strbuf_error(&b);
 }
 
+/* Names are the program's own, of any length: not for a line of ours. */
+static void put_name(struct writer *w, char **names, uint32_t n, uint32_t i)
+{
+	putc_unlocked(',', w->x->out);
+	if (i < n && names[i])
+		fputs_unlocked(names[i], w->x->out);
+}
+
 static void put_number(struct hl_line *l, uint64_t v, bool known)
 {
 	hl_line_put(l, ",", 1);
@@ -84,9 +95,75 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, b->birth_ns, true);
 	put_number(&l, b->death_ns, freed);
 	put_number(&l, b->free_thread, freed);
+	put_number(&l, b->blocks, true);
+	put_number(&l, b->bytes, true);
 	hl_line_write(&l, w->x->out);
+	put_name(w, w->threads, w->n_threads, b->thread);
+	put_name(w, w->tags, w->n_tags, b->tag);
+	put_name(w, w->pools, w->n_pools, b->pool);
 	fputs_unlocked(*site, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+static void free_names(char **names, uint32_t n)
+{
+	for (uint32_t i = 0; names && i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* The name of a thread, a tag or a pool, by its number; nothing: it has none. */
+typedef void (*put_fn)(struct hl_model *m, uint32_t i, struct hl_strbuf *to);
+
+static void put_thread(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	const char *name = hl_model_thread_name(m, i);
+
+	hl_strbuf_puts(to, name ? name : "");
+}
+
+static void put_tag(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	hl_model_put_tag(m, i, to);
+}
+
+static void put_pool(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+{
+	hl_strbuf_puts(to, hl_model_pool_name(m, i));
+}
+
+static int quote_all(struct hl_model *m, put_fn put, uint32_t n, char ***out)
+{
+	char **names = *out = calloc((size_t)n + 1, sizeof(*names));
+	int err = names ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct hl_strbuf name = {0}, quoted = {0};
+
+		put(m, i, &name);
+		if (name.len > 0)
+			put_quoted(&quoted, hl_strbuf_str(&name));
+		err = hl_strbuf_error(&name) ? -ENOMEM : hl_strbuf_error(&quoted);
+		names[i] = quoted.data;
+		hl_strbuf_fini(&name);
+	}
+	return err;
+}
+
+static int make_names(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+	uint32_t n_threads = 0;
+	int err = hl_reader_n_threads(hl_model_reader(m), &n_threads);
+
+	w->n_threads = n_threads;
+	w->n_tags = hl_model_n_tags(m);
+	w->n_pools = hl_model_n_pools(m);
+	if (!err)
+		err = quote_all(m, put_thread, w->n_threads, &w->threads);
+	if (!err)
+		err = quote_all(m, put_tag, w->n_tags, &w->tags);
+	return err ? err : quote_all(m, put_pool, w->n_pools, &w->pools);
 }
 
 static int put_allocations(struct hl_export_job *x)
@@ -94,17 +171,19 @@ static int put_allocations(struct hl_export_job *x)
 	struct writer w = {.x = x};
 	struct hl_lives l = {.block = put_block, .arg = &w};
 	uint32_t n = hl_model_n_nodes(x->m);
-	int err;
+	int err = make_names(&w);
 
 	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
-	fputs("id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,function,file,line,"
-	      "module\n",
+	fputs("id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
+	      "thread_name,tag,pool,function,file,line,module\n",
 		x->out);
-	err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
-	for (uint32_t i = 0; w.sites && i < n; i++)
-		free(w.sites[i]);
-	free(w.sites);
+	if (!err)
+		err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
+	free_names(w.sites, n);
 	free(w.nowhere);
+	free_names(w.threads, w.n_threads);
+	free_names(w.tags, w.n_tags);
+	free_names(w.pools, w.n_pools);
 	return err;
 }
 

@@ -47,6 +47,9 @@ struct hl_export_format {
 	bool binary;     /* not for a terminal, and packed already if it can be */
 	bool people;     /* it shows names to people: they may be shortened */
 	bool course;     /* it is about the whole run, whatever quantity: only a filter chooses */
+	bool heap;       /* what it shows over time is known of the heap alone: no --pool */
+	bool single;     /* it is of single allocations, not of sums; but for a table */
+	bool unweighted; /* it has no place for what a sample stands for */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
 	/* 0 or -errno with hl_model_error(). */
 	int (*write)(struct hl_export_job *x);

@@ -8,6 +8,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".json",
 		.viewer = "your own programs: every allocation and stack (export-json.md)",
 		.usual = HL_EXPORT_ALL,
+		.single = true,
 		.write = hl_export_json},
 	{.name = "collapsed",
 		.suffix = ".txt",
@@ -22,6 +23,8 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".zst",
 		.viewer = "heaptrack_gui, heaptrack_print: every allocation (also .gz, or plain)",
 		.usual = HL_EXPORT_ALL,
+		.single = true,
+		.unweighted = true,
 		.write = hl_export_heaptrack},
 	{.name = "massif",
 		.suffix = ".massif",
@@ -32,6 +35,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".json",
 		.viewer = "dh_view.html of Valgrind, Firefox Profiler: stacks with lifetimes",
 		.usual = HL_EXPORT_ALL,
+		.single = true,
 		.write = hl_export_dhat},
 	{.name = "speedscope",
 		.suffix = ".speedscope.json",
@@ -59,15 +63,18 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "spreadsheets, SQL: every allocation, or with --group a table",
 		.usual = HL_EXPORT_ALL,
 		.groups = (1u << HL_GROUP_COUNT) - 1,
+		.single = true,
 		.write = hl_export_csv},
 	{.name = "chrome",
 		.suffix = ".trace.json",
 		.viewer = "Perfetto, chrome://tracing: counters over time, and marks",
 		.course = true,
+		.heap = true,
 		.write = hl_export_chrome},
 	{.name = "firefox",
 		.suffix = ".json",
 		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
+		.heap = true,
 		.write = hl_export_firefox},
 	{0},
 };
@@ -83,11 +90,16 @@ const struct hl_export_format *hl_export_find(const char *name)
 
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
+	int err = 0;
+
 	if (!x->asked && f->usual == HL_EXPORT_ALL && !x->grouped) {
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
 		x->query.from = (struct hl_when){0};
 		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
 		x->what = "allocated";
 	}
-	return f->write(x);
+	/* Before anything is written, of which stdout cannot be freed again. */
+	if (f->single && !x->grouped)
+		err = hl_query_check_events(x->m, &x->query);
+	return err ? err : f->write(x);
 }

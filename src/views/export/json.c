@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/marks.h"
+#include "model/tags.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
@@ -58,9 +59,19 @@ static void put_head(struct writer *w, const struct hl_answer *a)
 	hl_json_key_u64(j, "start_unix_ns", info->meta.start_unix_ns);
 	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(w->x->m));
 	hl_json_key_bool(j, "complete", hl_model_complete(w->x->m));
+	hl_json_key_u64(j, "samples", info->totals.samples);
 	hl_json_key_string(j, "quantity", hl_quantity_name(a->quantity));
 	hl_json_key_u64(j, "from_ns", a->from_ns);
 	hl_json_key_u64(j, "to_ns", a->to_ns);
+}
+
+static void put_id(struct hl_json *j, const char *key, uint32_t id, uint32_t none)
+{
+	hl_json_key(j, key);
+	if (id == none)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, id);
 }
 
 static int put_threads(struct writer *w)
@@ -77,10 +88,37 @@ static int put_threads(struct writer *w)
 		hl_json_begin_object(&w->j);
 		hl_json_key_u64(&w->j, "thread", i);
 		hl_json_key_u64(&w->j, "tid", hl_reader_thread(r, i, &tid) ? 0 : tid);
+		hl_json_key_string(&w->j, "name", hl_model_thread_name(w->x->m, i));
 		hl_json_end_object(&w->j);
 	}
 	hl_json_end_array(&w->j);
 	return err;
+}
+
+/* A parent always stands before its children. */
+static void put_tags(struct writer *w)
+{
+	struct hl_model *m = w->x->m;
+
+	hl_json_key(&w->j, "tags");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < hl_model_n_tags(m); i++) {
+		hl_json_begin_object(&w->j);
+		hl_json_key_u64(&w->j, "tag", i);
+		put_id(&w->j, "parent", hl_model_tag_parent(m, i), HL_TAG_NONE);
+		hl_json_key_string(&w->j, "name", hl_model_tag_name(m, i));
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+	hl_json_key(&w->j, "pools");
+	hl_json_begin_array(&w->j);
+	for (uint32_t i = 0; i < hl_model_n_pools(m); i++) {
+		hl_json_begin_object(&w->j);
+		hl_json_key_u64(&w->j, "pool", i);
+		hl_json_key_string(&w->j, "name", hl_model_pool_name(m, i));
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
 }
 
 static int put_modules(struct writer *w)
@@ -135,11 +173,7 @@ static int put_stack(struct writer *w, uint32_t node)
 	fputs("\n", w->x->out);
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "stack", node);
-	hl_json_key(&w->j, "parent");
-	if (parent == HL_NODE_NONE)
-		hl_json_string(&w->j, NULL);
-	else
-		hl_json_u64(&w->j, parent);
+	put_id(&w->j, "parent", parent, HL_NODE_NONE);
 	hl_json_key(&w->j, "frames");
 	hl_json_begin_array(&w->j);
 	for (size_t i = 0; i < n && !err; i++) {
@@ -207,6 +241,8 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, "{\"id\":", b->ordinal, true);
 	put_number(&l, ",\"stack\":", b->node, b->node != HL_NODE_NONE);
 	put_number(&l, ",\"thread\":", b->thread, true);
+	put_number(&l, ",\"tag\":", b->tag, b->tag != HL_TAG_NONE);
+	put_number(&l, ",\"pool\":", b->pool, b->pool != UINT32_MAX);
 	hl_line_str(&l, call ? ",\"call\":\"" : ",\"call\":null");
 	hl_line_str(&l, call ? call : "");
 	put_number(&l, call ? "\",\"size\":" : ",\"size\":", b->size, true);
@@ -215,6 +251,8 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, "\",\"allocated_ns\":", b->birth_ns, true);
 	put_number(&l, ",\"freed_ns\":", b->death_ns, freed);
 	put_number(&l, ",\"freed_by\":", b->free_thread, freed);
+	put_number(&l, ",\"blocks\":", b->blocks, true);
+	put_number(&l, ",\"bytes\":", b->bytes, true);
 	hl_line_str(&l, "}");
 	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
@@ -247,8 +285,10 @@ int hl_export_json(struct hl_export_job *x)
 		put_head(&w, &a);
 		err = put_threads(&w);
 	}
-	if (!err)
+	if (!err) {
+		put_tags(&w);
 		err = put_modules(&w);
+	}
 	if (!err)
 		err = put_marks(&w);
 	if (!err)

@@ -24,7 +24,8 @@ struct writer {
 	struct hl_export_job *x;
 	struct hl_tree t; /* of the snapshot that is being written */
 	uint64_t least;
-	uint32_t n; /* snapshots so far */
+	uint32_t n;       /* snapshots so far */
+	uint64_t last_ns; /* of the last one */
 };
 
 static void put_label(struct hl_strbuf *b, const struct hl_frame *f, uint32_t frame)
@@ -148,7 +149,8 @@ static struct hl_when moment(const struct writer *w, uint64_t i)
 
 static struct hl_query query_at(const struct writer *w, const struct hl_when *when)
 {
-	return (struct hl_query){.filter = w->x->query.filter, .to = *when};
+	return (struct hl_query){
+		.filter = w->x->query.filter, .pool = w->x->query.pool, .to = *when};
 }
 
 /* With most filters each takes all events: as many as can be at a time. */
@@ -158,9 +160,15 @@ static void expect_all(struct writer *w)
 		struct hl_when when = moment(w, i);
 		struct hl_query q = query_at(w, &when);
 
-		if (!hl_query_sums_suffice(&q))
+		if (!hl_query_sums_suffice(w->x->m, &q))
 			hl_query_expect(w->x->m, &q);
 	}
+}
+
+/* Where only sums are kept the heap is known at some moments: each of them once, and in order. */
+static bool is_known_again(const struct writer *w, const struct hl_answer *a)
+{
+	return a->moved && hl_model_withholds(w->x->m) && w->n > 0 && a->to_ns <= w->last_ns;
 }
 
 static int put_snapshot(struct writer *w, const struct hl_when *when, const char *tree)
@@ -170,16 +178,19 @@ static int put_snapshot(struct writer *w, const struct hl_when *when, const char
 	struct hl_answer a;
 	int err = hl_model_query(w->x->m, &q, &a);
 
-	if (!err)
-		put_head(w, a.to_ns, a.total.bytes, tree ? tree : "empty");
-	w->x->moved |= a.moved;
+	if (err || is_known_again(w, &a))
+		goto out;
+	put_head(w, a.to_ns, a.total.bytes, tree ? tree : "empty");
+	w->last_ns = a.to_ns;
+	w->x->moved |= a.moved && !hl_model_withholds(w->x->m);
 	w->x->to_ns = a.to_ns;
 	w->least = a.total.bytes / THRESHOLD;
 	opts.least = w->least;
-	if (!err && tree)
+	if (tree)
 		err = hl_tree_build(&w->t, w->x->m, &a, &opts);
 	if (!err && tree)
 		err = put_tree(w);
+out:
 	hl_tree_fini(&w->t);
 	hl_answer_fini(&a);
 	return err;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -207,7 +208,9 @@ void hl_output_drop(struct hl_output *o)
 {
 	if (o->packed)
 		fclose(o->packed);
-	if (o->file && o->file != stdout)
+	if (o->file == stdout)
+		__fpurge(stdout); /* what has not left yet need not */
+	else if (o->file)
 		fclose(o->file);
 	if (o->made)
 		unlink(o->made);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "model/cross.h"
+#include "model/tags.h"
 #include "util/map.h"
 #include "util/strings.h"
 #include "util/vec.h"
@@ -44,9 +45,10 @@ enum {
 
 enum { ALLOC, INUSE, KINDS };
 
-/* A pair of stack and thread. */
+/* A stack, and who was there. */
 struct sample {
-	uint32_t node, thread;
+	uint32_t node;
+	struct hl_role who;
 	struct hl_value value[KINDS];
 };
 
@@ -198,20 +200,33 @@ static uint32_t location_of(struct writer *w, uint32_t node)
 
 /* --- samples --- */
 
-static void add_label(struct writer *w, uint32_t thread)
+static void add_label(struct writer *w, const char *key, const char *text)
 {
-	char text[64];
-	uint64_t tid;
-
-	if (thread == HL_NODE_NONE)
-		return;
-	if (hl_reader_thread(hl_model_reader(w->x->m), thread, &tid))
-		tid = 0;
-	snprintf(text, sizeof(text), "thread %" PRIu32 " (tid %" PRIu64 ")", thread, tid);
 	hl_strbuf_reset(&w->part);
-	hl_pb_u64(&w->part, 1, string_of(w, "thread"));
+	hl_pb_u64(&w->part, 1, string_of(w, key));
 	hl_pb_u64(&w->part, 2, string_of(w, text));
 	hl_pb_message(&w->message, 3, &w->part);
+}
+
+/* The name is in the thread's label, too: some readers show one label only. */
+static void add_labels(struct writer *w, struct hl_role who)
+{
+	struct hl_strbuf text = {0};
+	const char *name;
+
+	if (who.thread == HL_NODE_NONE)
+		return;
+	hl_model_put_thread(w->x->m, who.thread, &text);
+	add_label(w, "thread", hl_strbuf_str(&text));
+	name = hl_model_thread_name(w->x->m, who.thread);
+	if (name && name[0])
+		add_label(w, "thread_name", name);
+	if (who.tag != HL_TAG_NONE) {
+		hl_strbuf_reset(&text);
+		hl_model_put_tag(w->x->m, who.tag, &text);
+		add_label(w, "tag", hl_strbuf_str(&text));
+	}
+	hl_strbuf_fini(&text);
 }
 
 static void put_sample(struct writer *w, const struct sample *s)
@@ -231,7 +246,7 @@ static void put_sample(struct writer *w, const struct sample *s)
 	}
 	hl_pb_message(&w->message, 2, &ids);
 	hl_strbuf_fini(&ids);
-	add_label(w, s->thread);
+	add_labels(w, s->who);
 	put(w, SAMPLE);
 }
 
@@ -239,13 +254,14 @@ static int add_rows(struct writer *w, const struct hl_cross *c, int kind)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct hl_cross_row *r = &c->rows[i];
-		uint32_t at = hl_map_get(&w->by_pair, r->node, r->thread);
+		uint64_t role = (uint64_t)r->who.thread << 32 | r->who.tag;
+		uint32_t at = hl_map_get(&w->by_pair, r->node, role);
 
 		if (at == HL_MAP_NONE) {
 			at = (uint32_t)w->samples.len;
 			if (hl_vec_push(&w->samples,
-				    ((struct sample){.node = r->node, .thread = r->thread})) ||
-				hl_map_put(&w->by_pair, r->node, r->thread, at))
+				    ((struct sample){.node = r->node, .who = r->who})) ||
+				hl_map_put(&w->by_pair, r->node, role, at))
 				return -ENOMEM;
 		}
 		w->samples.data[at].value[kind] = r->value;

@@ -6,6 +6,9 @@
 #include <time.h>
 
 #include "base/attr.h"
+#include "base/mode.h"
+#include "model/marks.h"
+#include "model/query.h"
 #include "util/json.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -32,7 +35,8 @@ struct row {
 	enum { COUNT, BYTES, TIME } unit;
 };
 
-#define N_ROWS 17
+#define N_ROWS     20
+#define N_WITHHELD 2 /* the last ones */
 
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 {
@@ -52,10 +56,13 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 		{"unknown_frees", "unknown frees", c->unknown_frees, COUNT},
 		{"implicit_frees", "implicit frees", c->implicit_frees, COUNT},
 		{"inherited_frees", "inherited frees", c->inherited_frees, COUNT},
+		{"unrecorded_frees", "unrecorded frees", c->unrecorded_frees, COUNT},
 		{"late_events", "late events", c->late_events, COUNT},
 		{"dropped_events", "dropped events", c->dropped_events, COUNT},
 		{"threads", "threads", i->threads, COUNT},
 		{"stacks", "stacks", t->stacks, COUNT},
+		{"withheld_blocks", "blocks in sums only", i->withheld.alloc_blocks, COUNT},
+		{"withheld_bytes", "bytes in sums only", i->withheld.alloc_bytes, BYTES},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -83,6 +90,134 @@ static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
 	for (size_t k = 0; k < N_ROWS; k++)
 		hl_json_key_u64(j, rows[k].key, rows[k].value);
 	hl_json_end_object(j);
+}
+
+/* --- estimates --- */
+
+/* Of all that was allocated, and of what is live at the end; false: they are no estimates. */
+static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
+{
+	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED, .to.kind = HL_WHEN_END};
+	struct hl_answer a;
+
+	*allocated = *live = 0;
+	if (!hl_model_info(m)->totals.samples)
+		return hl_mode_number(hl_model_info(m)->meta.mode) == HL_MODE_SAMPLE;
+	if (hl_model_withholds(m))
+		return true; /* what is in sums only is exact; how far off the rest is no sum tells
+			      */
+	if (hl_model_query(m, &q, &a) == 0) {
+		*allocated = hl_value_margin(&a.total);
+		hl_answer_fini(&a);
+	}
+	q.quantity = HL_QUANTITY_LIVE;
+	if (hl_model_query(m, &q, &a) == 0) {
+		*live = hl_value_margin(&a.total);
+		hl_answer_fini(&a);
+	}
+	return true;
+}
+
+static bool margins_known(struct hl_model *m)
+{
+	return hl_model_info(m)->totals.samples && !hl_model_withholds(m);
+}
+
+static void json_margin(struct hl_json *j, struct hl_model *m, const char *key, uint64_t margin)
+{
+	hl_json_key(j, key);
+	if (margins_known(m))
+		hl_json_u64(j, margin);
+	else
+		hl_json_string(j, NULL);
+}
+
+static void json_estimate(struct hl_json *j, struct hl_model *m)
+{
+	uint64_t allocated, live;
+
+	hl_json_key(j, "estimate");
+	if (!ask_margins(m, &allocated, &live)) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "samples", hl_model_info(m)->totals.samples);
+	json_margin(j, m, "bytes_allocated_margin", allocated);
+	json_margin(j, m, "live_bytes_end_margin", live);
+	hl_json_end_object(j);
+}
+
+static void text_estimate(FILE *out, struct hl_model *m)
+{
+	uint64_t allocated, live;
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
+
+	if (!ask_margins(m, &allocated, &live))
+		return;
+	if (!margins_known(m)) {
+		fprintf(out, "%-20sfrom %s samples; how far off they are cannot be told\n",
+			"estimates", hl_text_count(n, hl_model_info(m)->totals.samples));
+		return;
+	}
+	fprintf(out,
+		"%-20sfrom %s samples; of 100 such ranges 95 hold the truth: bytes allocated +- "
+		"%s, "
+		"live bytes at end +- %s\n",
+		"estimates", hl_text_count(n, hl_model_info(m)->totals.samples),
+		hl_text_bytes(a, allocated), hl_text_bytes(b, live));
+}
+
+/* --- when was how much recorded? --- */
+
+static bool has_modes(struct hl_model *m, const struct hl_mode_change **modes, size_t *n)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+
+	/* Whoever has an end knows whether it is worth a look at all chunks. */
+	if (i->has_end && !i->mode_changes && !i->stops && !i->meta.start_off)
+		return false;
+	return hl_model_modes(m, modes, n) == 0 && *n > 0;
+}
+
+static void json_modes(struct hl_json *j, struct hl_model *m)
+{
+	const struct hl_mode_change *c;
+	size_t n = 0;
+
+	hl_json_key(j, "mode_changes");
+	hl_json_begin_array(j);
+	for (size_t i = 0; has_modes(m, &c, &n) && i < n; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "time_ns", c[i].time_ns);
+		hl_json_key_string(j, "mode", hl_mode_name(c[i].mode));
+		hl_json_key_u64(j, "sample_bytes", c[i].sample_bytes);
+		hl_json_key_bool(j, "paused", c[i].paused);
+		hl_json_key_bool(j, "stopped", c[i].stopped);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}
+
+#define MODES_SHOWN 20
+
+static void text_modes(FILE *out, struct hl_model *m)
+{
+	const struct hl_mode_change *c;
+	char at[HL_TEXT_SIZE_MAX], rate[HL_TEXT_SIZE_MAX];
+	size_t n = 0, i;
+
+	if (!has_modes(m, &c, &n))
+		return;
+	for (i = 0; i < n && i < MODES_SHOWN; i++) {
+		fprintf(out, "%-20sfrom %s: %s", "", hl_text_duration(at, c[i].time_ns),
+			hl_mode_name(c[i].mode));
+		if (c[i].sample_bytes)
+			fprintf(out, ", one in %s", hl_text_bytes(rate, c[i].sample_bytes));
+		fputs(c[i].stopped ? ", stopped\n" : c[i].paused ? ", paused\n" : "\n", out);
+	}
+	if (i < n)
+		fprintf(out, "%-20sand %zu changes more (info --json lists them)\n", "", n - i);
 }
 
 static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
@@ -139,6 +274,9 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	json_totals(&j, i);
 	json_damage(&j, i);
 	json_cost(&j, &i->cost);
+	json_modes(&j, m);
+	json_estimate(&j, m);
+	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_end_object(&j);
 	putc('\n', out);
@@ -231,6 +369,15 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note", "an earlier collector died: the books start where it stopped");
 	if (i->meta.start_off || i->stops)
 		line(out, "note", "recording was off for a part of the run");
+	if (i->withheld.alloc_blocks)
+		line(out, "note",
+			"blocks in sums only: in all totals, but no event tells of them one by "
+			"one");
+	if (i->meta.zeroed)
+		line(out, "note", "memory was zeroed for the program (--zero-memory)");
+	if (i->pauses)
+		line(out, "note",
+			"recording was paused for a part of the run: frees alone are in it");
 	if (strcmp(i->meta.clock, "tsc") != 0)
 		line(out, "clock", i->meta.clock);
 }
@@ -251,6 +398,8 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	line(out, "duration", hl_text_duration(text, i->end.duration_ns));
 	text_end(out, i);
 	line(out, "mode", i->meta.mode);
+	text_modes(out, m);
+	text_estimate(out, m);
 	text_notes(out, i);
 	styled(out, "complete", hl_model_complete(m) ? "yes" : "no",
 		hl_model_complete(m) ? "" : red);
@@ -259,6 +408,6 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	line(out, "file size", hl_text_bytes(text, i->file_bytes));
 	putc('\n', out);
 	fill_rows(i, rows);
-	for (size_t k = 0; k < N_ROWS; k++)
+	for (size_t k = 0; k < (i->withheld.alloc_blocks ? N_ROWS : N_ROWS - N_WITHHELD); k++)
 		text_row(out, &rows[k]);
 }

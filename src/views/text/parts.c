@@ -154,6 +154,10 @@ void hl_put_head(
 			hl_text_duration(from, a->from_ns), to, all);
 	hl_strbuf_printf(&b, "%s in %s block%s", hl_text_bytes(bytes, a->total.bytes),
 		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
+	if (a->total.variance > 0)
+		hl_strbuf_printf(&b, ", estimated from samples: %s%s (95 %%)",
+			opts->unicode ? "±" : "+-",
+			hl_text_bytes(bytes, hl_value_margin(&a->total)));
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
 	hl_strbuf_fini(&b);
 }
@@ -215,6 +219,10 @@ void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value 
 	hl_json_key_u64(j, key, v->bytes);
 	snprintf(key, sizeof(key), "%s%sblocks", prefix, prefix[0] ? "_" : "");
 	hl_json_key_u64(j, key, v->blocks);
+	if (v->variance <= 0)
+		return;
+	snprintf(key, sizeof(key), "%s%sbytes_margin", prefix, prefix[0] ? "_" : "");
+	hl_json_key_u64(j, key, hl_value_margin(v));
 }
 
 void hl_json_answer(struct hl_json *j, const struct hl_answer *a)

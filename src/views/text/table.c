@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/tags.h"
 #include "util/text.h"
 #include "views/text/text_internal.h"
 
@@ -276,6 +277,13 @@ static void json_bounds(struct hl_json *j, const struct hl_table *t, const struc
 		hl_json_u64(j, r->hi);
 }
 
+/* A thread without a name has null. */
+static void json_thread(struct hl_json *j, struct hl_model *m, uint32_t thread)
+{
+	hl_json_key_u64(j, "thread", thread);
+	hl_json_key_string(j, "thread_name", hl_model_thread_name(m, thread));
+}
+
 void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_table *t, const struct hl_site_stat *stats, size_t n_stats)
 {
@@ -294,7 +302,7 @@ void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer
 		if (t->group == HL_GROUP_SIZE || t->group == HL_GROUP_LIFE)
 			json_bounds(j, t, r);
 		if (t->group == HL_GROUP_THREAD)
-			hl_json_key_u64(j, "thread", r->key);
+			json_thread(j, m, r->key);
 		if (stats && i < n_stats)
 			json_stat(j, &stats[i]);
 		hl_json_end_object(j);

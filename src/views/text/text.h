@@ -4,7 +4,7 @@
  * All of it goes to a stream of the caller; its errors stay in the stream. Names are escaped:
  * none can act on a terminal or break a line. JSON has "schema": 1; names in it never change
  * their meaning, new ones may be added: docs/json.md. But for info, JSON functions write members
- * into an object that the caller has begun, and leave nothing out.
+ * into an object that the caller has begun, and leave nothing out unless they are told to.
  */
 #ifndef HL_VIEWS_TEXT_TEXT_H
 #define HL_VIEWS_TEXT_TEXT_H
@@ -47,8 +47,9 @@ uint64_t hl_text_least(const struct hl_value *total, const struct hl_text_opts *
 /* A tree of frames, in the order it was built. 0 or -ENOMEM. */
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
 	const struct hl_text_opts *opts);
-int hl_json_tree(
-	struct hl_json *j, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t);
+/* No more than the `most` largest nodes, and how many are left out; 0: all. */
+int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree *t, size_t most);
 
 /* What is asked, of when, how much in all. */
 void hl_json_answer(struct hl_json *j, const struct hl_answer *a);

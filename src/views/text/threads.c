@@ -38,7 +38,18 @@ static void make_row(
 
 static void put_cell(FILE *out, unsigned k, const int *width, const char *text)
 {
-	fprintf(out, "%*s%s", width[k], text, k + 1 < COLUMNS ? "  " : "\n");
+	fprintf(out, "%*s%s", width[k], text, k + 1 < COLUMNS ? "  " : "");
+}
+
+/* Behind the numbers, as long as it is. */
+static void put_name(FILE *out, const char *name)
+{
+	struct hl_strbuf b = {0};
+
+	if (name)
+		hl_text_escape(&b, name);
+	fprintf(out, "%s%s\n", name ? "  " : "", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
 }
 
 /* A thread that only frees has its part in it, too. */
@@ -56,18 +67,23 @@ static void put_rows(
 	char cells[COLUMNS][HL_TEXT_SIZE_MAX];
 	int width[COLUMNS];
 	uint64_t hidden = 0;
+	bool named = false;
 
 	memcpy(width, widths, sizeof(width));
 	for (uint32_t i = 0; i < t->n; i++) {
 		make_row(cells, i, &t->rows[i]);
 		widen(width, cells);
+		named |= t->rows[i].name != NULL;
 	}
 	for (unsigned k = 0; k < COLUMNS; k++)
 		put_cell(out, k, width, heads[k]);
+	put_name(out, named ? "name" : NULL);
 	for (uint32_t i = 0; i < t->n; i++) {
 		make_row(cells, i, &t->rows[i]);
 		for (unsigned k = 0; k < COLUMNS && (!shown || shown[i]); k++)
 			put_cell(out, k, width, cells[k]);
+		if (!shown || shown[i])
+			put_name(out, t->rows[i].name);
 		hidden += shown && !shown[i];
 	}
 	free(shown);
@@ -124,6 +140,7 @@ void hl_json_threads(struct hl_json *j, const struct hl_threads *t)
 		hl_json_begin_object(j);
 		hl_json_key_u64(j, "thread", i);
 		hl_json_key_u64(j, "tid", t->rows[i].tid);
+		hl_json_key_string(j, "name", t->rows[i].name);
 		hl_json_value(j, "allocated", &t->rows[i].allocated);
 		hl_json_value(j, "freed", &t->rows[i].freed);
 		hl_json_value(j, "freed_own", &t->rows[i].own);

@@ -1,16 +1,61 @@
 /*
- * tree_json.c - the whole tree as JSON, streamed.
+ * tree_json.c - a tree as JSON, streamed: the whole of it, or its largest nodes.
  *
  * A flat list, callers before those they call: readers of JSON refuse lists in lists that are as
  * deep as stacks can be (jq at 10,000, others at 1,000).
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "util/json.h"
 #include "util/vec.h"
 #include "views/text/text_internal.h"
 
 #define NO_PARENT UINT32_MAX
+
+/* Which nodes are written. A parent is never smaller than its child, so that none lacks its own. */
+struct choice {
+	uint64_t least; /* smaller ones are not, */
+	uint64_t equal; /* and of those that have just so many bytes so many */
+	uint32_t left_out;
+};
+
+static int by_size(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a > b ? -1 : a < b;
+}
+
+static int choose(const struct hl_tree *t, size_t most, struct choice *c)
+{
+	size_t n = t->n_nodes - 1, larger = 0;
+	uint64_t *sizes;
+
+	*c = (struct choice){.equal = UINT64_MAX};
+	if (most == 0 || n <= most)
+		return 0;
+	sizes = malloc(n * sizeof(*sizes));
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sizes[i] = t->nodes[i + 1].total.bytes;
+	qsort(sizes, n, sizeof(*sizes), by_size);
+	c->least = sizes[most - 1];
+	while (sizes[larger] > c->least)
+		larger++;
+	c->equal = most - larger;
+	c->left_out = (uint32_t)n;
+	free(sizes);
+	return 0;
+}
+
+static bool is_chosen(struct choice *c, const struct hl_tree_node *n)
+{
+	if (n->total.bytes != c->least)
+		return n->total.bytes > c->least;
+	return c->equal > 0 && c->equal--;
+}
 
 static void put_node(
 	struct hl_json *j, struct hl_model *m, const struct hl_tree_node *n, uint32_t parent)
@@ -29,7 +74,8 @@ static void put_node(
 }
 
 /* Not recursive: stacks may be a million frames deep. */
-static int put_nodes(struct hl_json *j, struct hl_model *m, const struct hl_tree *t)
+static int put_nodes(
+	struct hl_json *j, struct hl_model *m, const struct hl_tree *t, struct choice *c)
 {
 	struct place {
 		uint32_t node, next; /* next: how many of its children are written */
@@ -49,22 +95,30 @@ static int put_nodes(struct hl_json *j, struct hl_model *m, const struct hl_tree
 			continue;
 		}
 		child = t->children[n->first_child + p->next++];
+		if (!is_chosen(c, &t->nodes[child]))
+			continue;
 		put_node(j, m, &t->nodes[child], p->at);
 		err = hl_vec_push(&path, ((struct place){.node = child, .at = written++}));
 	}
+	if (c->left_out)
+		c->left_out -= written;
 	hl_vec_free(&path);
 	return err;
 }
 
-int hl_json_tree(
-	struct hl_json *j, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t)
+int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree *t, size_t most)
 {
-	int err;
+	struct choice c;
+	int err = choose(t, most, &c);
 
 	hl_json_answer(j, a);
 	hl_json_key(j, "nodes");
 	hl_json_begin_array(j);
-	err = put_nodes(j, m, t);
+	if (!err)
+		err = put_nodes(j, m, t, &c);
 	hl_json_end_array(j);
+	if (most > 0)
+		hl_json_key_u64(j, "nodes_left_out", c.left_out);
 	return err;
 }

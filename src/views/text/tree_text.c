@@ -21,6 +21,7 @@
 #define STEP_MAX    3 /* columns a depth */
 #define INLINED     " (inlined)"
 #define DEEPER      "deeper: --json shows all" /* no longer than FRAME_LEAST */
+#define CUT         "  ... " DEEPER
 
 struct place {
 	uint32_t node, next; /* next: which child comes next */
@@ -79,7 +80,7 @@ static struct hl_label label_of(const struct print *p, const struct hl_tree_node
 		.frame = hl_model_frame(p->m, n->frame),
 		.full = n->full,
 		.used = hl_numbers_width(&p->numbers) + p->step * drawn +
-			(n->inlined ? sizeof(INLINED) - 1 : 0),
+			(n->inlined ? sizeof(INLINED) - 1 : 0) + (n->cut ? sizeof(CUT) - 1 : 0),
 	};
 }
 
@@ -89,7 +90,7 @@ static void put_frame(struct print *p, const struct hl_tree_node *n, size_t dept
 
 	label.differs = differs;
 	hl_put_label(p->out, &label, p->opts);
-	fprintf(p->out, "%s\n", n->inlined ? INLINED : "");
+	fprintf(p->out, "%s%s\n", n->inlined ? INLINED : "", n->cut ? CUT : "");
 }
 
 /* The lines of the depths that the next row is in, with room for `more` of its own. */

@@ -2,11 +2,11 @@
  * handler.c - a loop of malloc and free under a storm of signals whose handler makes events too: in
  * a handler only what is allowed there (mmap, munmap, heaplapse_mark), so that every count is sure.
  *
- *	handler PAIRS [alt|jump|deep]
+ *	handler PAIRS [alt|jump|deep|sites]
  *
  * alt: the handler runs on an alternate stack. jump: it leaves by siglongjmp at times. deep: the
- *same, from calls at several depths of the stack by turns. Prints the number of allocations and of
- *handler runs that came to their end.
+ * same, from calls at several depths of the stack by turns. sites: 77 bytes are made by left(), and
+ * 78 by right(). Prints the number of allocations and of handler runs that came to their end.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -63,6 +63,20 @@ static void deeper(int depth)
 	room[1] = room[0];
 }
 
+static __attribute__((noinline)) void *left(void)
+{
+	void *volatile p = malloc(77);
+
+	return p;
+}
+
+static __attribute__((noinline)) void *right(void)
+{
+	void *volatile p = malloc(78);
+
+	return p;
+}
+
 int main(int argc, char **argv)
 {
 	long pairs = atol(argv[1]), made = 0;
@@ -70,6 +84,8 @@ int main(int argc, char **argv)
 	struct itimerval often = {{0, 200}, {0, 200}};
 	static char stack[65536];
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+
+	int sites = argc > 2 && !strcmp(argv[2], "sites");
 
 	heaplapse_mark("first");
 	deep = argc > 2 && !strcmp(argv[2], "deep");
@@ -82,7 +98,7 @@ int main(int argc, char **argv)
 	setitimer(ITIMER_REAL, &often, NULL);
 	/* On a busy machine signals come late: then it takes more pairs until they have come. */
 	for (; made < pairs || (jumping && jumps < ENOUGH_JUMPS); made++) {
-		void *volatile p = malloc(77);
+		void *volatile p = sites && made % 2 ? right() : left();
 
 		free(p);
 		if (jumping && made % (deep ? 20 : 1000) == 0)

@@ -1,0 +1,82 @@
+/*
+ * churn_log.c - `record --churn-log FILE`: a `heaplapse log --follow` beside each trace.
+ *
+ * A process of its own, started by the collector's second thread: it reads the trace as anybody
+ * would, so that looking up names holds up nobody who records. It appends to FILE.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/record_options.h"
+
+static char self[PATH_MAX];
+
+void hl_churn_log_prepare(struct record_options *o)
+{
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	o->collect.output.follow = o->collect.output.churn_log ? hl_churn_log_start : NULL;
+}
+
+int hl_churn_log_check(const struct record_options *o, const char *program)
+{
+	struct hl_output_settings s = o->collect.output;
+
+	if (!s.churn_log)
+		return 0;
+	s.pattern = s.churn_log;
+	s.overwrite = true; /* it is appended to */
+	return hl_output_check(&s, program, 0);
+}
+
+static int open_log(const struct hl_output_settings *s, const char *name)
+{
+	int fd, dir = hl_output_folder(s, name);
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, hl_output_base(name),
+		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC,
+		0600);
+	if (fd < 0)
+		fd = -errno;
+	close(dir);
+	return fd;
+}
+
+int hl_churn_log_start(
+	const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace)
+{
+	const char *argv[] = {self, "log", "--follow", "--debuginfod=no", "--", trace, NULL};
+	posix_spawn_file_actions_t actions;
+	char name[PATH_MAX];
+	pid_t pid = 0;
+	int fd, err = hl_output_name(name, sizeof(name), s->churn_log, meta->program, meta->pid,
+			meta->start_unix_ns, 1);
+
+	if (err)
+		return err;
+	fd = open_log(s, name);
+	if (fd < 0)
+		return fd;
+	err = -posix_spawn_file_actions_init(&actions);
+	if (!err) {
+		err = -posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
+		if (!err)
+			err = -posix_spawn_file_actions_addopen(
+				&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		if (!err)
+			err = -posix_spawn_file_actions_addfchdir_np(&actions, s->dir_fd);
+		if (!err)
+			err = -posix_spawn(&pid, self, &actions, NULL, (char **)argv, environ);
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	close(fd);
+	return err ? err : pid;
+}

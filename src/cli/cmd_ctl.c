@@ -1,0 +1,385 @@
+/*
+ * cmd_ctl.c - steers the recording of a running program.
+ *
+ * The program is found by its pid, its collector by the memory that the two share; the collector
+ * does what is asked and says how things stand. What it says is checked like a file's words.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/process.h"
+#include "cli/sizes.h"
+#include "collect/ctl.h"
+#include "util/json.h"
+#include "util/text.h"
+
+#define PATIENCE_MS 5000
+
+struct ctl_state {
+	bool json;
+};
+
+static const char *set_json(void *state, const char *value)
+{
+	((struct ctl_state *)state)->json = true;
+	return NULL;
+}
+
+/* The words, by enum hl_ctl_verb; MODE is written mode=. */
+static const char *const verbs[HL_CTL_VERBS] = {
+	"status", "pause", "resume", "stop", "mode", "mark", "snapshot"};
+
+static int usage_verb(const char *word)
+{
+	return hl_cli_usage("\"%s\" is none of its verbs: status, pause, resume, stop, mode=MODE, "
+			    "snapshot [LABEL], mark LABEL",
+		word);
+}
+
+/* "sample=64K": 0, or a status with the reason printed. */
+static int parse_mode(const char *word, struct hl_ctl_request *q)
+{
+	const char *value = strchr(word, '=');
+	char name[16];
+	int mode;
+
+	snprintf(name, sizeof(name), "%.*s", value ? (int)(value - word) : 15, word);
+	mode = hl_word_find(HL_MODE_WORDS, name);
+	if (mode < 0 || (value && mode != HL_MODE_SAMPLE))
+		return hl_cli_usage("mode=%s is not one of trace, cull, count, sample or "
+				    "sample=BYTES",
+			word);
+	q->mode = (uint32_t)mode;
+	if (value && !hl_size_parse(value + 1, 1, HL_SAMPLE_MAX, &q->sample_bytes))
+		return hl_cli_usage("mode=%s: after sample= stands a size from 1 to 4G, such as "
+				    "512K",
+			word);
+	return 0;
+}
+
+static int parse_verb(int argc, char **argv, struct hl_ctl_request *q)
+{
+	const char *word = argv[0], *label = argc > 1 ? argv[1] : NULL;
+	size_t i = 0;
+
+	if (!strncmp(word, "mode=", 5)) {
+		q->verb = HL_CTL_MODE;
+		return argc > 1 ? hl_cli_usage("mode= takes nothing after it")
+				: parse_mode(word + 5, q);
+	}
+	while (i < HL_CTL_VERBS && (i == HL_CTL_MODE || strcmp(word, verbs[i]) != 0))
+		i++;
+	if (i == HL_CTL_VERBS)
+		return usage_verb(word);
+	q->verb = (uint32_t)i;
+	if (i == HL_CTL_MARK && !label)
+		return hl_cli_usage(
+			"mark needs a label, as in: heaplapse ctl PID mark \"after login\"");
+	if (argc > 2 || (label && i != HL_CTL_MARK && i != HL_CTL_SNAPSHOT))
+		return hl_cli_usage("%s takes %s after it", word,
+			i == HL_CTL_MARK || i == HL_CTL_SNAPSHOT ? "one label" : "nothing");
+	if (label && strlen(label) > HL_CTL_TEXT_MAX)
+		return hl_cli_usage("a label has at most %u bytes", HL_CTL_TEXT_MAX);
+	snprintf(q->text, sizeof(q->text), "%s", label ? label : "");
+	return 0;
+}
+
+static int say_not_found(const char *pid, int err)
+{
+	switch (-err) {
+	case ESRCH:
+		hl_cli_error("there is no process %s", pid);
+		break;
+	case ENOENT:
+		hl_cli_error(
+			"process %s is not recorded; start it with: heaplapse record COMMAND", pid);
+		break;
+	case ENODATA:
+		hl_cli_error("process %s is not recorded: the recorder is switched off in it, and "
+			     "has said why on its stderr",
+			pid);
+		break;
+	case EACCES:
+	case EPERM:
+		hl_cli_error("process %s belongs to another user, or may not be looked at; ask as "
+			     "its user or as root",
+			pid);
+		break;
+	default:
+		hl_cli_error("process %s cannot be looked at: %s", pid, strerror(-err));
+	}
+	return HL_EXIT_IO;
+}
+
+/* Who listens there may be anybody who was quick: only our own user's or root's counts. */
+static bool is_trusted(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == 0 || who.uid == geteuid() || geteuid() == 0);
+}
+
+static int try_connect(uint64_t inode, unsigned attempt)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	size_t len = hl_ctl_name(addr.sun_path + 1, sizeof(addr.sun_path) - 1, inode, attempt);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0) {
+		if (is_trusted(fd))
+			return fd;
+		err = -EACCES;
+	} else {
+		err = -errno;
+	}
+	close(fd);
+	return err;
+}
+
+/* A descriptor, or -errno. A full queue (EAGAIN) has its time, too. */
+static int reach(uint64_t inode)
+{
+	struct timespec moment = {.tv_nsec = 10000000};
+	int fd = -ECONNREFUSED;
+
+	for (int waited = 0; waited < PATIENCE_MS; waited += 10) {
+		bool busy = false, foreign = false;
+
+		for (unsigned i = 0; i < HL_CTL_TRIES; i++) {
+			fd = try_connect(inode, i);
+			if (fd >= 0)
+				return fd;
+			busy |= fd == -EAGAIN;
+			foreign |= fd == -EACCES;
+		}
+		if (!busy)
+			return foreign ? -EACCES : fd;
+		nanosleep(&moment, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+static int converse(int fd, const struct hl_ctl_request *q, struct hl_ctl_answer *a)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	ssize_t n;
+
+	if (send(fd, q, sizeof(*q), MSG_NOSIGNAL) < 0)
+		return -errno;
+	if (poll(&p, 1, PATIENCE_MS) == 0)
+		return -ETIMEDOUT;
+	n = recv(fd, a, sizeof(*a), MSG_DONTWAIT | MSG_TRUNC);
+	if (n <= 0)
+		return n ? -errno : -ECONNRESET; /* it hears nobody but its own user */
+	if (n != sizeof(*a) || a->magic != HL_CTL_MAGIC || a->version != HL_CTL_VERSION)
+		return -EPROTO;
+	a->path[sizeof(a->path) - 1] = '\0';
+	return 0;
+}
+
+static int say_unreached(const char *pid, int err)
+{
+	switch (-err) {
+	case ETIMEDOUT:
+		hl_cli_error("the collector of process %s does not answer; see whether it is "
+			     "stopped (heaplapse doctor %s)",
+			pid, pid);
+		break;
+	case EACCES:
+	case ECONNRESET:
+		hl_cli_error("the collector of process %s belongs to another user; ask as that "
+			     "user or as root",
+			pid);
+		break;
+	case EPROTO:
+		hl_cli_error("process %s is recorded by another version of heaplapse; use that one",
+			pid);
+		break;
+	default:
+		hl_cli_error("process %s has no collector here: it has ended, or lives in another "
+			     "network namespace (%s)",
+			pid, strerror(-err));
+	}
+	return HL_EXIT_IO;
+}
+
+static int say_refused(const char *pid, const struct hl_ctl_request *q, int err)
+{
+	switch (-err) {
+	case ESRCH:
+		hl_cli_error("process %s has recorded nothing yet; try again after it has "
+			     "allocated something",
+			pid);
+		break;
+	case EOPNOTSUPP:
+		if (q->verb == HL_CTL_MODE && q->mode == HL_MODE_TAGS)
+			hl_cli_error("the mode cannot be changed to tags while the program runs: "
+				     "start it with record --mode=tags");
+		else
+			hl_cli_error("process %s counts in mode tags, which is for the whole run: "
+				     "heaplapse_tags_disable() leaves a part out",
+				pid);
+		break;
+	case ENOSPC:
+		hl_cli_error("there have been %u different rates of samples in this run, which are "
+			     "all there can be; use one of them",
+			HL_LIVE_RATES);
+		break;
+	default:
+		hl_cli_error("the collector of process %s cannot do that: %s", pid, strerror(-err));
+	}
+	return HL_EXIT_IO;
+}
+
+static void show_json(const char *pid, const struct hl_ctl_answer *a)
+{
+	struct hl_json j;
+
+	hl_json_init(&j, stdout);
+	hl_json_begin_object(&j);
+	hl_json_key_u64(&j, "schema", 1);
+	hl_json_key_u64(&j, "pid", strtoull(pid, NULL, 10));
+	hl_json_key_string(&j, "mode", hl_mode_name(a->mode));
+	hl_json_key_u64(&j, "sample_bytes", a->sample_bytes);
+	hl_json_key_bool(&j, "paused", a->paused);
+	hl_json_key_bool(&j, "stopped", a->stopped);
+	hl_json_key_u64(&j, "start_unix_ns", a->start_unix_ns);
+	hl_json_key_u64(&j, "live_bytes", a->live_bytes);
+	hl_json_key_u64(&j, "live_blocks", a->live_blocks);
+	hl_json_key_u64(&j, "events", a->events);
+	hl_json_key_u64(&j, "dropped_events", a->dropped);
+	hl_json_key_string(&j, "file", a->path[0] ? a->path : NULL);
+	hl_json_key_u64(&j, "file_bytes", a->file_bytes);
+	hl_json_key_u64(&j, "collector_pid", a->collector_pid);
+	hl_json_key_u64(&j, "collector_bytes", a->collector_bytes);
+	hl_json_end_object(&j);
+	putchar('\n');
+}
+
+static void show_mode(const struct hl_ctl_answer *a)
+{
+	char rate[HL_TEXT_SIZE_MAX];
+
+	printf("%-12s%s", "mode", hl_mode_name(a->mode));
+	if (a->sample_bytes)
+		printf(", one in %s", hl_text_bytes(rate, a->sample_bytes));
+	if (a->stopped)
+		printf(", stopped: nothing is recorded");
+	else if (a->paused)
+		printf(", paused: frees alone are recorded");
+	putchar('\n');
+}
+
+static void show_text(const struct hl_ctl_answer *a)
+{
+	time_t s = (time_t)(a->start_unix_ns / 1000000000);
+	char bytes[HL_TEXT_SIZE_MAX], count[HL_TEXT_SIZE_MAX], since[64] = "?";
+	struct hl_strbuf path = {0};
+	struct tm tm;
+
+	show_mode(a);
+	if (localtime_r(&s, &tm))
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S %z", &tm);
+	printf("%-12s%s\n", "since", since);
+	printf("%-12s%s in %s blocks\n", "live", hl_text_bytes(bytes, a->live_bytes),
+		hl_text_count(count, a->live_blocks));
+	printf("%-12s%s\n", "events", hl_text_count(count, a->events));
+	printf("%-12s%s\n", "dropped", hl_text_count(count, a->dropped));
+	hl_text_escape(&path, a->path);
+	printf("%-12s%s%s%s\n", "trace", a->path[0] ? hl_strbuf_str(&path) : "not written yet",
+		a->path[0] ? ", " : "", a->path[0] ? hl_text_bytes(bytes, a->file_bytes) : "");
+	hl_strbuf_fini(&path);
+	printf("%-12sprocess %" PRIu64 ", %s resident\n", "collector", a->collector_pid,
+		hl_text_bytes(bytes, a->collector_bytes));
+}
+
+static int run_ctl(void *state, int argc, char **argv)
+{
+	struct ctl_state *s = state;
+	struct hl_ctl_request q = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
+	struct hl_ctl_answer a;
+	uint64_t inode;
+	int fd, err;
+
+	if (argc < 2 || !hl_process_is_pid(argv[0]))
+		return hl_cli_usage(argc == 0 ? "which process? for example: heaplapse ctl 1234 "
+						"status"
+				    : !hl_process_is_pid(argv[0]) ? "the first word is a pid, as "
+								    "in: heaplapse ctl 1234 status"
+								  : "what shall be done? status, "
+								    "pause, resume, stop, "
+								    "mode=MODE, snapshot [LABEL], "
+								    "mark LABEL");
+	err = parse_verb(argc - 1, argv + 1, &q);
+	if (err)
+		return err;
+	q.pid = strtoull(argv[0], NULL, 10);
+	err = hl_process_region(q.pid, &inode);
+	if (err)
+		return say_not_found(argv[0], err);
+	fd = reach(inode);
+	if (fd < 0)
+		return say_unreached(argv[0], fd);
+	err = converse(fd, &q, &a);
+	close(fd);
+	if (err)
+		return say_unreached(argv[0], err);
+	if (a.error)
+		return say_refused(argv[0], &q, a.error);
+	if (s->json)
+		show_json(argv[0], &a);
+	else if (q.verb == HL_CTL_STATUS)
+		show_text(&a);
+	return HL_EXIT_OK;
+}
+
+static const struct hl_opt ctl_opts[] = {
+	{0, "json", NULL, "how things stand afterwards, as JSON", set_json},
+	{0},
+};
+
+static const struct hl_example ctl_examples[] = {
+	{"1234 status", "what is recorded of process 1234, and where"},
+	{"1234 pause", "record frees alone until resume"},
+	{"1234 mode=sample", "from now on samples, one in 512 KiB"},
+	{"1234 mark \"after login\"", "a mark in its trace"},
+	{0},
+};
+
+const struct hl_cmd hl_cmd_ctl = {
+	.name = "ctl",
+	.summary = "steer the recording of a running program",
+	.usage = "[options] PID VERB [LABEL]",
+	.about = "Verbs:\n"
+		 "  status            mode, live bytes, events, the trace and its size\n"
+		 "  pause             record frees alone: what is live stays true\n"
+		 "  resume            record again; also what heaplapse_start() does\n"
+		 "  stop              record nothing, as heaplapse_stop() does\n"
+		 "  mode=MODE         trace, cull, count, sample or sample=BYTES\n"
+		 "  snapshot [LABEL]  as heaplapse_snapshot() does\n"
+		 "  mark LABEL        as heaplapse_mark() does\n"
+		 "A program and what it forked without exec are steered together; status, snapshot "
+		 "and\nmark are for the process itself.\n",
+	.exit_status = "0 done; 2 wrong usage; 3 no such process, not recorded, another user's, or "
+		       "its collector does not answer.",
+	.examples = ctl_examples,
+	.opts = ctl_opts,
+	.operand = HL_OPERAND_NONE,
+	.state_size = sizeof(struct ctl_state),
+	.run = run_ctl,
+};

@@ -1,0 +1,305 @@
+/*
+ * cmd_log.c - the snapshots of a trace: what each stack allocated and freed since the one before.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "cli/symbol_options.h"
+#include "views/text/log.h"
+
+#define LIMIT       20
+#define SORT_VALUES "live|growth|churn"
+
+struct log_state {
+	struct hl_trace_opts common;
+	struct hl_symbol_options symbols;
+	enum hl_log_sort sort;
+	size_t limit;
+	bool compare, moved, follow, full_stacks;
+	struct hl_starts starts; /* of the model that is shown */
+	size_t last;             /* shown so far */
+	struct hl_log *log;
+	struct hl_json json;
+};
+HL_SYMBOL_STATE_CHECK(struct log_state);
+
+static void init_log(void *state)
+{
+	((struct log_state *)state)->limit = LIMIT;
+}
+
+static const char *set_sort(void *state, const char *value)
+{
+	int i = hl_word_find(SORT_VALUES, value);
+
+	if (i < 0)
+		return HL_OPT_NOT_LISTED;
+	((struct log_state *)state)->sort = (enum hl_log_sort)i;
+	return NULL;
+}
+
+static bool number(const char *text, uint64_t *n)
+{
+	char *end;
+
+	errno = 0;
+	*n = strtoull(text, &end, 10);
+	return isdigit((unsigned char)text[0]) && !*end && !errno;
+}
+
+static const char *set_limit(void *state, const char *value)
+{
+	struct log_state *s = state;
+	uint64_t n;
+
+	if (!number(value, &n) || n > UINT32_MAX)
+		return "a number of sources; 0 for all";
+	s->limit = n;
+	return NULL;
+}
+
+static const char *set_compare(void *state, const char *value)
+{
+	((struct log_state *)state)->compare = true;
+	return NULL;
+}
+
+static const char *set_full_stacks(void *state, const char *value)
+{
+	((struct log_state *)state)->full_stacks = true;
+	return NULL;
+}
+
+/* The list, and which frames are left out of it. */
+static int open_log(struct log_state *s, struct hl_model *m)
+{
+	int err = hl_log_new(&s->log, m);
+
+	if (!err && !s->full_stacks && !s->common.json)
+		err = hl_starts_find_all(&s->starts, m);
+	return err;
+}
+
+static void close_log(struct log_state *s)
+{
+	hl_starts_fini(&s->starts);
+	hl_log_free(s->log);
+	s->log = NULL;
+}
+
+static const char *set_follow(void *state, const char *value)
+{
+	((struct log_state *)state)->follow = true;
+	return NULL;
+}
+
+/* *shown: it was; a snapshot that is lost is none, but what is known of the end is shown. */
+static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
+{
+	struct hl_log_page page;
+	int err = hl_log_between(s->log, from, to, s->sort, &page);
+
+	if (err)
+		return err;
+	s->moved |= page.moved;
+	*shown = !page.moved || to == hl_log_n(s->log);
+	if (!*shown) {
+		hl_cli_error("snapshot %zu is lost: a part of the file that it builds on is "
+			     "damaged",
+			to);
+		return 0;
+	}
+	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
+			      : hl_text_log(stdout, m, s->log, from, to, &page,
+					s->starts.depth ? &s->starts : NULL, s->limit);
+}
+
+/* Those that have come; of a recording that goes on the end is none. */
+static int show_each(struct log_state *s, struct hl_model *m)
+{
+	bool running = hl_model_info(m)->end.kind == HL_END_RUNNING, shown;
+	size_t n = hl_log_n(s->log) - (s->follow && running);
+	int err = 0;
+
+	for (size_t i = s->last + 1; i <= n && !err && !ferror(stdout); i++) {
+		err = show(s, m, s->last, i, &shown);
+		s->last = !err && shown ? i : s->last;
+	}
+	return err;
+}
+
+static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t to)
+{
+	bool shown;
+	int err = 0;
+
+	if (s->common.json) {
+		hl_json_init(&s->json, stdout);
+		hl_json_begin_object(&s->json);
+		hl_json_key_u64(&s->json, "schema", 1);
+		hl_json_key_string(&s->json, "program", hl_model_info(m)->meta.program);
+		hl_json_key_u64(&s->json, "pid", hl_model_info(m)->meta.pid);
+		hl_json_key_string(&s->json, "mode", hl_model_info(m)->meta.mode);
+		hl_json_key(&s->json, "snapshots");
+		hl_json_begin_array(&s->json);
+	}
+	if (s->compare)
+		err = show(s, m, from, to, &shown);
+	else
+		err = show_each(s, m);
+	if (s->common.json) {
+		hl_json_end_array(&s->json);
+		if (err)
+			hl_json_key_string(&s->json, "error", hl_model_error(m));
+		hl_json_end_object(&s->json);
+		putchar('\n');
+	}
+	return err;
+}
+
+/* The two numbers of --compare; 0, or an exit status with a message. */
+static int snapshot_number(const struct log_state *s, const char *text, size_t *n)
+{
+	uint64_t v;
+
+	if (!number(text, &v) || v > hl_log_n(s->log))
+		return hl_cli_usage("--compare: there is no snapshot \"%s\"; the last is %zu, and "
+				    "0 is the start",
+			text, hl_log_n(s->log));
+	*n = v;
+	return 0;
+}
+
+static int check_order(size_t a, size_t b)
+{
+	return a < b ? 0
+		     : hl_cli_usage(
+			       "--compare: the earlier snapshot comes first, as in %zu %zu", b, a);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+#define LEAST_PAUSE_NS UINT64_C(100000000)
+#define PAUSE_PART     10 /* of the time is for looking, at most */
+
+/* As it grows, from a new look to the next. */
+static int follow(struct log_state *s, int argc, char **argv)
+{
+	for (;;) {
+		uint64_t began = now_ns(), pause;
+		struct hl_model *m;
+		struct timespec ts;
+		bool running;
+		int err, status = hl_trace_file_open(argc, argv, &m);
+
+		if (status)
+			return status;
+		status = hl_symbol_options_apply(&s->symbols, m, false);
+		err = status ? 0 : open_log(s, m);
+		if (!status && !err)
+			err = show_each(s, m);
+		fflush(stdout);
+		running = hl_model_info(m)->end.kind == HL_END_RUNNING;
+		close_log(s);
+		if (err)
+			return hl_trace_file_failed(m);
+		if (status || !running || ferror(stdout))
+			return hl_trace_file_close(m, &s->common, NULL);
+		hl_model_close(m);
+		pause = hl_max_u64((now_ns() - began) * (PAUSE_PART - 1), LEAST_PAUSE_NS);
+		ts = (struct timespec){(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
+		nanosleep(&ts, NULL);
+	}
+}
+
+static int run_log(void *state, int argc, char **argv)
+{
+	struct log_state *s = state;
+	size_t from = 0, to = 0;
+	struct hl_model *m;
+	int err = 0, status = 0, files = argc - 2 * s->compare;
+
+	if (s->follow && (s->compare || s->common.json))
+		return hl_cli_usage("--follow goes with neither --compare nor --json");
+	if (s->follow) {
+		status = follow(s, argc, argv);
+		hl_symbol_options_fini(&s->symbols);
+		return status;
+	}
+	if (files < 0)
+		return hl_cli_usage(
+			"--compare takes two numbers of snapshots after the trace, as in "
+			"heaplapse log --compare app.hlt 3 7");
+	status = hl_trace_file_open(files, argv, &m);
+	if (status)
+		return status;
+	status = hl_symbol_options_apply(&s->symbols, m, s->common.json);
+	if (!status)
+		err = open_log(s, m);
+	if (!status && !err && s->compare) {
+		status = snapshot_number(s, argv[argc - 2], &from);
+		if (!status)
+			status = snapshot_number(s, argv[argc - 1], &to);
+		if (!status)
+			status = check_order(from, to);
+	}
+	if (!status && !err) {
+		hl_trace_file_warn(m);
+		err = show_all(s, m, from, to);
+	}
+	close_log(s);
+	hl_symbol_options_fini(&s->symbols);
+	if (err)
+		return hl_trace_file_failed(m);
+	if (!status)
+		return hl_trace_file_close(m, &s->common, s->moved ? "a snapshot" : NULL);
+	hl_model_close(m);
+	return status;
+}
+
+static const struct hl_opt log_opts[] = {
+	{0, "sort", SORT_VALUES, "the order of the sources of a snapshot (default live)", set_sort},
+	{'n', "limit", "N", "no more than N sources of a snapshot; 0: all (default 20)", set_limit},
+	{0, "compare", NULL,
+		"only what changed between two snapshots: FILE A B, where 0 is the start",
+		set_compare},
+	{0, "full-stacks", NULL, "show what libc does before main and before a thread's function",
+		set_full_stacks},
+	{0, "follow", NULL, "go on while the trace is being written", set_follow},
+	{0, "json", NULL, "as JSON, with all sources", hl_set_json},
+	HL_SYMBOL_OPTS,
+	HL_OPT_STRICT,
+	HL_OPT_VERBOSE,
+	{0},
+};
+
+static const struct hl_example log_examples[] = {
+	{"app.hlt", "each snapshot: what was allocated and freed since the one before, by stack"},
+	{"--sort churn -n 5 app.hlt", "the five sources of each that allocated and freed most"},
+	{"--compare app.hlt 3 7", "what changed from snapshot 3 to snapshot 7"},
+	{0},
+};
+
+const struct hl_cmd hl_cmd_log = {
+	.name = "log",
+	.summary = "the snapshots of a trace, and what changed between them",
+	.usage = "[options] [FILE [A B]]",
+	.examples = log_examples,
+	.opts = log_opts,
+	.shared = hl_view_opts,
+	.operand = HL_OPERAND_TRACE,
+	.state_size = sizeof(struct log_state),
+	.init = init_log,
+	.run = run_log,
+};

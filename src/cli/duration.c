@@ -1,0 +1,23 @@
+/* duration.c - a length of time as people write it, for options. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "model/when.h"
+
+bool hl_cli_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns)
+{
+	size_t len = strlen(text);
+	struct hl_when when;
+	char buf[64];
+
+	if (len == 0 || len > 32)
+		return false;
+	snprintf(buf, sizeof(buf), "%s%s", text, isdigit((unsigned char)text[len - 1]) ? "s" : "");
+	if (hl_when_parse(buf, strlen(buf), &when) || when.kind != HL_WHEN_NS || when.ns < min_ns ||
+		when.ns > max_ns)
+		return false;
+	*ns = when.ns;
+	return true;
+}

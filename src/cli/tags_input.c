@@ -1,0 +1,286 @@
+/*
+ * tags_input.c - see tags_input.h.
+ *
+ * A running program is read from outside, without stopping it or telling it: where its counters are
+ * says a note in the image of the recorder, see tags/layout.h. What is read may be anything.
+ */
+#include "cli/tags_input.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "cli/cli.h"
+#include "cli/process.h"
+#include "cli/trace_file.h"
+#include "tags/capture.h"
+#include "util/procfs.h"
+
+#define NOTES_MAX 65536u
+#define LIBRARY   "libheaplapse.so"
+
+struct process {
+	pid_t pid;
+	struct hl_tag_book *book;
+};
+
+static int read_process(void *arg, uint64_t addr, void *to, size_t n)
+{
+	const struct process *p = arg;
+	struct iovec local = {to, n}, remote = {(void *)(uintptr_t)addr, n};
+	ssize_t got = process_vm_readv(p->pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == n ? 0 : -EFAULT;
+}
+
+static void *more(void *arg, size_t bytes)
+{
+	return hl_tag_book_more(((struct process *)arg)->book, bytes);
+}
+
+/* In the notes at an address: ours, and from there the head. 0: not here. */
+static uint64_t find_in_notes(const char *notes, size_t len, uint64_t addr)
+{
+	size_t at = 0;
+
+	while (at + sizeof(Elf64_Nhdr) <= len) {
+		Elf64_Nhdr note;
+		size_t name = at + sizeof(note), desc;
+		uint64_t shift;
+
+		memcpy(&note, notes + at, sizeof(note));
+		if (note.n_namesz > len || note.n_descsz > len)
+			return 0;
+		desc = name + hl_align_up(note.n_namesz, 4);
+		at = desc + hl_align_up(note.n_descsz, 4);
+		if (at > len)
+			return 0;
+		if (note.n_type != HL_TAGS_NOTE_TYPE || note.n_descsz != sizeof(shift) ||
+			note.n_namesz != sizeof(HL_TAGS_NOTE_NAME) ||
+			memcmp(notes + name, HL_TAGS_NOTE_NAME, sizeof(HL_TAGS_NOTE_NAME)) != 0)
+			continue;
+		memcpy(&shift, notes + desc, sizeof(shift));
+		return addr + desc + shift;
+	}
+	return 0;
+}
+
+/* The image of the recorder lies at base. *head is 0 when it has no such note. */
+static int find_head(struct process *p, uint64_t base, uint64_t *head)
+{
+	char *notes = malloc(NOTES_MAX);
+	Elf64_Ehdr e;
+	int err = notes ? read_process(p, base, &e, sizeof(e)) : -ENOMEM;
+
+	*head = 0;
+	if (!err &&
+		(memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_phentsize != sizeof(Elf64_Phdr)))
+		err = -EBADMSG;
+	for (unsigned i = 0; !err && !*head && i < e.e_phnum; i++) {
+		Elf64_Phdr ph;
+
+		err = read_process(p, base + e.e_phoff + i * sizeof(ph), &ph, sizeof(ph));
+		if (err || ph.p_type != PT_NOTE || ph.p_filesz > NOTES_MAX)
+			continue;
+		err = read_process(p, base + ph.p_vaddr, notes, ph.p_filesz);
+		if (!err)
+			*head = find_in_notes(notes, ph.p_filesz, base + ph.p_vaddr);
+	}
+	free(notes);
+	return err;
+}
+
+/* Where the recorder lies in it. 0; -ENXIO: it is not in there; -errno. */
+static int find_image(struct process *p, uint64_t *base)
+{
+	FILE *maps = hl_procfs_file((uint64_t)p->pid, "maps");
+	char line[5000];
+	int err = -ENXIO;
+
+	if (!maps)
+		return -errno;
+	while (err && fgets(line, sizeof(line), maps)) {
+		char *path = strchr(line, '/'), *name = path ? strrchr(path, '/') + 1 : NULL;
+		uint64_t offset;
+
+		if (name && !strncmp(name, LIBRARY, strlen(LIBRARY)) &&
+			sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, base, &offset) == 2 &&
+			offset == 0)
+			err = 0;
+	}
+	fclose(maps);
+	return err;
+}
+
+static void ask_kernel(struct process *p)
+{
+	struct hl_tag_report *r = &p->book->r;
+	char text[200];
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	r->pid = (uint64_t)p->pid;
+	r->time_s = time(NULL);
+	if (hl_procfs_read(r->pid, "statm", text, sizeof(text)) &&
+		sscanf(text, "%" SCNu64 " %" SCNu64, &r->vm_bytes, &r->rss_bytes) == 2) {
+		r->vm_bytes *= page;
+		r->rss_bytes *= page;
+	}
+}
+
+static int complain_process(const char *pid, int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ESRCH:
+		hl_cli_error("there is no process %s; `ps` shows those that there are", pid);
+		break;
+	case EPERM:
+	case EACCES:
+		hl_cli_error("process %s may not be looked into: it is another user's, or ptrace "
+			     "is restricted here; be its user or root, or let it write its numbers "
+			     "itself (HEAPLAPSE_STATS_JSON)",
+			pid);
+		break;
+	case ENXIO:
+		hl_cli_error("process %s counts no tags: " LIBRARY " is not in it; start it with "
+			     "`heaplapse record --mode=tags`, or link it with -lheaplapse",
+			pid);
+		break;
+	case ENODATA:
+		hl_cli_error("process %s counts no tags: it is recorded in another mode; start it "
+			     "with --mode=tags",
+			pid);
+		break;
+	case EPROTO:
+		hl_cli_error("the " LIBRARY " in process %s is of another version than this "
+			     "heaplapse; use the one it came with",
+			pid);
+		break;
+	default:
+		hl_cli_error("the counters of process %s cannot be read (%s): it is ending, or has "
+			     "written over them; try again",
+			pid, strerror(-err));
+	}
+	return HL_EXIT_IO;
+}
+
+static int from_process(const char *word, struct hl_tag_book *b)
+{
+	unsigned long pid = strtoul(word, NULL, 10);
+	struct process p = {.pid = pid > INT32_MAX ? 0 : (pid_t)pid, .book = b};
+	struct hl_tags_source source = {
+		.read = read_process, .more = more, .arg = &p, .tries = 200000};
+	uint64_t base = 0, head = 0;
+	int err = p.pid ? find_image(&p, &base) : -ESRCH;
+
+	if (!err)
+		err = find_head(&p, base, &head);
+	if (!err && !head)
+		err = -EPROTO;
+	if (!err)
+		err = hl_tags_capture(&source, head, &b->r);
+	if (err)
+		return complain_process(word, err);
+	ask_kernel(&p);
+	return HL_EXIT_OK;
+}
+
+static char *read_file(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t cap = 0;
+	struct stat st;
+	int err = 0;
+
+	if (!f)
+		return NULL;
+	if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode))
+		err = EISDIR;
+	for (*len = 0; !err && !feof(f) && *len < INT32_MAX;) {
+		err = hl_vec_grow((void **)&text, &cap, *len + 65536, 1) ? ENOMEM : 0;
+		if (!err)
+			*len += fread(text + *len, 1, 65536, f);
+		if (ferror(f))
+			err = errno ? errno : EIO;
+	}
+	fclose(f);
+	if (err) {
+		free(text);
+		text = NULL;
+		errno = err;
+	}
+	return text;
+}
+
+static int complain_snapshot(const char *path, int err)
+{
+	switch (-err) {
+	case EPIPE:
+		hl_cli_error(
+			"%s is cut short: it ends in the middle of a snapshot; take another", path);
+		break;
+	case EPROTO:
+		hl_cli_error("%s was written by a later version of heaplapse; use that one", path);
+		break;
+	case EBADMSG:
+		hl_cli_error("%s is no snapshot of tags: give a file that HEAPLAPSE_STATS_JSON or "
+			     "`heaplapse tags --json` has written, a trace, or a pid",
+			path);
+		break;
+	default:
+		hl_cli_error("%s cannot be read: %s", path, strerror(-err));
+	}
+	return HL_EXIT_IO;
+}
+
+static int from_snapshot(const char *path, struct hl_tag_book *b)
+{
+	size_t len;
+	char *text = read_file(path, &len);
+	int err = text ? hl_tag_book_from_json(b, text, len) : -errno;
+
+	free(text);
+	return err ? complain_snapshot(path, err) : HL_EXIT_OK;
+}
+
+static int from_trace(const char *path, struct hl_tag_book *b)
+{
+	char *argv[] = {(char *)(uintptr_t)path, NULL};
+	struct hl_model *m;
+	int err, status = hl_trace_file_open(1, argv, &m);
+
+	if (status)
+		return status;
+	err = hl_tags_from_trace(m, b);
+	if (err == -ENOENT)
+		hl_cli_error("%s holds no tags: the program entered no scope (HEAPLAPSE_SCOPE in "
+			     "heaplapse.h)",
+			path);
+	else if (err)
+		return hl_trace_file_failed(m); /* which closes it */
+	hl_model_close(m);
+	return err ? HL_EXIT_IO : HL_EXIT_OK;
+}
+
+int hl_tags_input(const char *word, struct hl_tag_book *b)
+{
+	size_t len = strlen(word);
+
+	if (hl_process_is_pid(word) && access(word, F_OK) != 0)
+		return from_process(word, b);
+	if (len > 4 && !strcmp(word + len - 4, ".hlt"))
+		return from_trace(word, b);
+	return from_snapshot(word, b);
+}

@@ -1,0 +1,238 @@
+/* ctl.c - see ctl.h. Runs in the first thread: nothing here waits. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "collect/books.h"
+#include "collect/ctl.h"
+#include "collect/steer.h"
+#include "util/procfs.h"
+
+#define CLIENTS_MAX 256u
+#define SILENCE_NS  UINT64_C(2000000000) /* who has said nothing by then goes */
+#define UNKNOWN_NS  UINT64_C(500000000)  /* a process may be about to begin */
+
+size_t hl_ctl_name(char *buf, size_t n, uint64_t inode, unsigned attempt)
+{
+	return (size_t)snprintf(buf, n, "heaplapse-ctl-%" PRIu64 "-%u", inode, attempt);
+}
+
+int hl_ctl_listen(uint64_t inode)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (unsigned i = 0; i < HL_CTL_TRIES; i++) {
+		struct sockaddr_un addr = {.sun_family = AF_UNIX};
+		size_t len = hl_ctl_name(addr.sun_path + 1, sizeof(addr.sun_path) - 1, inode, i);
+
+		err = bind(fd, (struct sockaddr *)&addr,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
+		if (err == 0)
+			err = listen(fd, SOMAXCONN);
+		if (err == 0)
+			return fd;
+		err = -errno;
+		if (err != -EADDRINUSE)
+			break;
+	}
+	close(fd);
+	return err;
+}
+
+static struct hl_proc *find_proc(const struct hl_region_reader *r, uint64_t pid)
+{
+	for (size_t i = 0; i < r->procs.len; i++)
+		if (r->procs.data[i]->pid == pid && !r->procs.data[i]->gone)
+			return r->procs.data[i];
+	return NULL;
+}
+
+static uint64_t own_memory(void)
+{
+	unsigned long long size, resident;
+	char text[128];
+
+	if (!hl_procfs_read((uint64_t)getpid(), "statm", text, sizeof(text)) ||
+		sscanf(text, "%llu %llu", &size, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void fill_status(
+	struct hl_ctl_answer *a, const struct hl_region_reader *r, const struct hl_proc *p)
+{
+	a->mode = r->steering.mode;
+	a->paused = r->steering.paused;
+	a->sample_bytes = r->steering.mode == HL_MODE_SAMPLE ? r->steering.sample_bytes : 0;
+	a->collector_pid = (uint64_t)getpid();
+	a->collector_bytes = own_memory();
+	if (!p)
+		return;
+	a->stopped = p->stopped;
+	hl_writer_live(p->writer, &a->live_bytes, &a->live_blocks);
+	a->events = hl_writer_events(p->writer);
+	a->dropped = p->counters.dropped_events;
+	hl_output_where(p->output, a->path, sizeof(a->path), &a->file_bytes, &a->start_unix_ns);
+}
+
+static int add_mark(struct hl_region_reader *r, struct hl_proc *p, uint8_t kind, const char *text)
+{
+	struct hl_extra extra = {.kind = kind, .node = HL_NODE_NONE};
+
+	if (!p || !p->feeds.len)
+		return -ESRCH;
+	hl_proc_settle(p);
+	hl_books_extra(p, p->feeds.data[0], &extra, text, (uint32_t)strlen(text), r->last_t);
+	return 0;
+}
+
+static int steer(struct hl_region_reader *r, const struct hl_ctl_request *q)
+{
+	switch (q->verb) {
+	case HL_CTL_PAUSE:
+		hl_steer_pause(r, true);
+		return 0;
+	case HL_CTL_RESUME:
+		hl_steer_pause(r, false);
+		hl_steer_start(r, true);
+		return 0;
+	case HL_CTL_STOP:
+		hl_steer_start(r, false);
+		return 0;
+	}
+	if (q->mode > HL_MODE_TAGS || q->sample_bytes > HL_SAMPLE_MAX)
+		return -EINVAL;
+	return hl_steer_set_mode(r, (enum hl_mode)q->mode, q->sample_bytes);
+}
+
+static int obey(struct hl_region_reader *r, struct hl_proc *p, const struct hl_ctl_request *q)
+{
+	switch (q->verb) {
+	case HL_CTL_STATUS:
+		return p ? 0 : -ESRCH;
+	case HL_CTL_PAUSE:
+	case HL_CTL_RESUME:
+	case HL_CTL_STOP:
+	case HL_CTL_MODE:
+		return r->steering.mode == HL_MODE_TAGS ? -EOPNOTSUPP : steer(r, q);
+	case HL_CTL_MARK:
+		return add_mark(r, p, HL_EXTRA_MARK, q->text);
+	case HL_CTL_SNAPSHOT:
+		return add_mark(r, p, HL_EXTRA_SNAPSHOT, q->text);
+	}
+	return -EINVAL;
+}
+/* False: not yet. */
+static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
+{
+	struct hl_ctl_answer a = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
+	struct hl_proc *p = find_proc(r, c->request.pid);
+
+	if (!p && now - c->since_ns < UNKNOWN_NS)
+		return false;
+	a.error = obey(r, p, &c->request);
+	fill_status(&a, r, p);
+	(void)send(c->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	return true;
+}
+
+/* Who shows nonsense gets no answer. False: he may go. */
+static bool listen_to(struct hl_ctl_client *c, uint64_t now)
+{
+	struct hl_ctl_request *q = &c->request;
+	ssize_t n = recv(c->fd, q, sizeof(*q), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0)
+		return errno == EAGAIN && now - c->since_ns < SILENCE_NS;
+	c->asked = n == sizeof(*q) && q->magic == HL_CTL_MAGIC && q->version == HL_CTL_VERSION;
+	q->text[HL_CTL_TEXT_MAX] = '\0';
+	return c->asked;
+}
+
+static struct hl_region_reader *find_region(
+	struct hl_region_reader *const *regions, size_t n, uint64_t inode)
+{
+	for (size_t i = 0; i < n; i++)
+		if (regions[i]->inode == inode)
+			return regions[i];
+	return NULL;
+}
+
+static void hear(
+	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
+{
+	for (size_t i = 0; i < s->clients.len;) {
+		struct hl_ctl_client *c = &s->clients.data[i];
+		struct hl_region_reader *r = find_region(regions, n, c->region);
+
+		if (r && (c->asked ? !answer(r, c, now) : listen_to(c, now))) {
+			i++;
+			continue;
+		}
+		close(c->fd);
+		*c = s->clients.data[--s->clients.len];
+	}
+}
+
+static bool may_steer(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == 0 || who.uid == geteuid());
+}
+
+/* However many come and say nothing: they keep nobody out for longer than one round. */
+static void make_place(struct hl_ctl_server *s)
+{
+	if (s->clients.len < CLIENTS_MAX)
+		return;
+	close(s->clients.data[0].fd);
+	s->clients.data[0] = s->clients.data[--s->clients.len];
+}
+
+static void welcome(struct hl_ctl_server *s, const struct hl_region_reader *r, uint64_t now)
+{
+	/* A round takes so many at most: the rings wait. */
+	for (unsigned i = 0; i < CLIENTS_MAX && r->ctl_fd >= 0; i++) {
+		struct hl_ctl_client c = {.since_ns = now, .region = r->inode};
+
+		c.fd = accept4(r->ctl_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (c.fd < 0)
+			return;
+		make_place(s);
+		if (!may_steer(c.fd) || hl_vec_push(&s->clients, c))
+			close(c.fd);
+	}
+}
+
+void hl_ctl_serve(
+	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
+{
+	for (size_t i = 0; i < n; i++)
+		welcome(s, regions[i], now);
+	if (s->clients.len)
+		hear(s, regions, n, now);
+}
+
+bool hl_ctl_is_asked(const struct hl_ctl_server *s)
+{
+	for (size_t i = 0; i < s->clients.len; i++)
+		if (s->clients.data[i].asked)
+			return true;
+	return false;
+}
+
+void hl_ctl_fini(struct hl_ctl_server *s)
+{
+	for (size_t i = 0; i < s->clients.len; i++)
+		close(s->clients.data[i].fd);
+	hl_vec_free(&s->clients);
+}

@@ -1,0 +1,15 @@
+/*
+ * api.h - the functions behind include/heaplapse.h, for those of us who call them too.
+ */
+#ifndef HL_RECORD_API_H
+#define HL_RECORD_API_H
+
+#include "base/attr.h"
+
+hl_export void heaplapse_impl_mark(const char *label);
+hl_export void heaplapse_impl_snapshot(const char *label);
+hl_export void heaplapse_impl_thread_name(const char *name);
+hl_export void heaplapse_impl_start(void);
+hl_export void heaplapse_impl_stop(void);
+
+#endif

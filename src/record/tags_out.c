@@ -1,0 +1,434 @@
+/*
+ * tags_out.c - what the counters say, from inside the program: to files, to a buffer, to the
+ * program's own questions. At exit, when a time has passed, when the program asks.
+ *
+ * No malloc: memory for a report is mapped and given back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "heaplapse.h"
+#include "record/arch/arch.h"
+#include "record/arch/syscall.h"
+#include "record/tags.h"
+#include "record/tags_file.h"
+#include "tags/capture.h"
+#include "tags/sink.h"
+
+#define MAPPINGS 8
+#define NS       UINT64_C(1000000000)
+
+static struct {
+	char json[HL_TAGS_PATH], dot[HL_TAGS_PATH], prefix[HL_TAGS_PATH];
+	uint32_t pid; /* of the program itself, not of its fork children */
+	uint64_t interval_ns;
+	_Atomic uint64_t due_ns;
+	_Atomic uint32_t number; /* of the next snapshot */
+	_Atomic uint32_t
+		in_handler; /* some thread is: the allocator may be in the middle of a call */
+	struct mallinfo2 (*mallinfo2)(void);
+} out;
+
+/* The memory of one report. */
+struct memory {
+	void *at[MAPPINGS];
+	size_t size[MAPPINGS];
+	int n;
+};
+
+static void *more(void *arg, size_t bytes)
+{
+	struct memory *m = arg;
+	size_t size = hl_align_up(bytes, 4096);
+	void *p = m->n < MAPPINGS && !hl_rec.no_syscalls ? hl_arch_map(size) : NULL;
+
+	if (!p)
+		return NULL;
+	m->at[m->n] = p;
+	m->size[m->n++] = size;
+	return p;
+}
+
+static void give_back(struct memory *m)
+{
+	while (m->n-- > 0)
+		hl_arch_unmap(m->at[m->n], m->size[m->n]);
+}
+
+/* Word by word in order, as layout.h wants it. */
+static int read_own(void *arg, uint64_t addr, void *to, size_t n)
+{
+	const char *from = (const char *)(uintptr_t)addr;
+	char *at = to;
+
+	for (; n >= 8 && !((uintptr_t)from & 7); n -= 8, from += 8, at += 8) {
+		uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+
+		memcpy(at, &word, 8);
+	}
+	memcpy(at, from, n);
+	return 0;
+}
+
+uint64_t hl_tags_in_use(void)
+{
+	struct mallinfo2 m;
+
+	if (!out.mallinfo2)
+		return 0;
+	m = out.mallinfo2();
+	return m.uordblks + m.hblkhd;
+}
+
+static void ask_allocator(struct hl_tag_report *r)
+{
+	struct mallinfo2 m;
+
+	if (!out.mallinfo2 || atomic_load(&out.in_handler))
+		return;
+	m = out.mallinfo2();
+	r->allocator_known = true;
+	r->used_bytes = m.uordblks;
+	r->free_bytes = m.fordblks;
+	r->mapped_bytes = m.hblkhd;
+}
+
+/* Returns what stands behind the digits. */
+static const char *parse(const char *s, uint64_t *n)
+{
+	for (*n = 0; *s >= '0' && *s <= '9'; s++)
+		*n = *n * 10 + (uint64_t)(*s - '0');
+	return s;
+}
+
+static void ask_kernel(struct hl_tag_report *r)
+{
+	uint64_t page = getauxval(AT_PAGESZ);
+	const char *behind;
+	char text[128];
+	long fd = hl_sys4(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0), n;
+
+	if (fd < 0)
+		return;
+	n = hl_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	hl_sys1(SYS_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	behind = parse(text, &r->vm_bytes);
+	parse(behind + (*behind == ' '), &r->rss_bytes);
+	r->vm_bytes *= page;
+	r->rss_bytes *= page;
+}
+
+static int capture(struct hl_tag_report *r, struct memory *m)
+{
+	struct hl_tags_source source = {
+		.read = read_own, .more = more, .arg = m, .in_place = true, .tries = 100000};
+	struct timespec now = {0};
+	int err;
+
+	*r = (struct hl_tag_report){0};
+	*m = (struct memory){0};
+	if (hl_rec.no_syscalls)
+		return -EPERM;
+	err = hl_tags_capture(&source, (uintptr_t)&hl_tags_head, r);
+	if (err)
+		return err;
+	hl_sys2(SYS_clock_gettime, CLOCK_REALTIME, &now);
+	r->time_s = now.tv_sec;
+	r->pid = (uint64_t)hl_sys0(SYS_getpid);
+	ask_kernel(r);
+	ask_allocator(r);
+	return 0;
+}
+
+static void put_text(struct hl_sink *s, const struct hl_tag_report *r)
+{
+	hl_tag_text(s, r, 0);
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+	size_t n = strlen(path), k = strlen(suffix);
+
+	return n >= k && !memcmp(path + n - k, suffix, k);
+}
+
+static hl_tags_form form_of(const char *path)
+{
+	return ends_in(path, ".dot") || ends_in(path, ".gv") ? hl_tag_dot
+	       : ends_in(path, ".txt")                       ? put_text
+							     : hl_tag_json;
+}
+
+/* With the lock held. */
+static int write_file(const char *path, uint32_t own_pid, hl_tags_form form)
+{
+	struct hl_tag_report r;
+	struct memory m;
+	int err = capture(&r, &m);
+
+	if (!err)
+		err = hl_tags_file_write(path, own_pid, &r, form);
+	give_back(&m);
+	if (err && err != -ENODATA)
+		hl_tags_file_complain(path, err);
+	return err;
+}
+
+/* PREFIX.0000.json and PREFIX.0000.dot. With the lock held, which the path needs too. */
+static int write_numbered(uint32_t number)
+{
+	static char path[HL_TAGS_PATH + 32];
+	size_t len = strlen(out.prefix);
+	int err, second;
+
+	memcpy(path, out.prefix, len);
+	path[len++] = '.';
+	for (uint32_t unit = 1000; unit > 1 && number < unit; unit /= 10)
+		path[len++] = '0';
+	len += hl_fmt_u64(path + len, number);
+	memcpy(path + len, ".json", 6);
+	err = write_file(path, out.pid, hl_tag_json);
+	memcpy(path + len, ".dot", 5);
+	second = write_file(path, out.pid, hl_tag_dot);
+	return err ? err : second;
+}
+
+static int write_snapshot(void)
+{
+	int err;
+
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	err = write_numbered(atomic_fetch_add(&out.number, 1));
+	hl_tags_file_unlock();
+	return err;
+}
+
+/* To where the environment says; -ENOENT: it does not. */
+static int write_stats(void)
+{
+	int err = -ENOENT, second = 0;
+
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	if (out.json[0])
+		err = write_file(out.json, out.pid, hl_tag_json);
+	if (out.dot[0])
+		second = write_file(out.dot, out.pid, hl_tag_dot);
+	hl_tags_file_unlock();
+	return out.json[0] && err ? err : out.dot[0] ? second : err;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+static int snapshot_if_due(void)
+{
+	uint64_t due = atomic_load(&out.due_ns), now;
+
+	if (!due || hl_rec.no_syscalls)
+		return 0;
+	now = now_ns();
+	if (now < due || !atomic_compare_exchange_strong(&out.due_ns, &due, now + out.interval_ns))
+		return 0;
+	return write_snapshot() ? -1 : 1;
+}
+
+hl_cold void hl_tags_tick(void)
+{
+	if (atomic_load_explicit(&out.due_ns, memory_order_relaxed))
+		snapshot_if_due();
+}
+
+void hl_tags_snapshot(void)
+{
+	if (out.prefix[0] && atomic_load(&hl_tags_head.running))
+		write_snapshot();
+}
+
+static void on_signal(int number)
+{
+	atomic_fetch_add(&out.in_handler, 1);
+	if (out.prefix[0])
+		write_snapshot();
+	else
+		write_stats();
+	atomic_fetch_sub(&out.in_handler, 1);
+}
+
+/* USR1, SIGUSR2 or a number; 0: none of these. */
+static int signal_of(const char *word)
+{
+	uint64_t n;
+
+	if (!strncmp(word, "SIG", 3))
+		word += 3;
+	if (!strcmp(word, "USR1"))
+		return SIGUSR1;
+	if (!strcmp(word, "USR2"))
+		return SIGUSR2;
+	return !*parse(word, &n) && n > 0 && n <= 64 ? (int)n : 0;
+}
+
+/* Only where nobody has asked for the signal; who asks later has it to itself. */
+void hl_tags_listen(const char *word)
+{
+	int number = word && *word ? signal_of(word) : -1;
+	struct sigaction now, ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	if (number < 0)
+		return;
+	if (number == 0 || sigaction(number, NULL, &now) != 0)
+		hl_life_message("HEAPLAPSE_SNAPSHOT_SIGNAL is not USR1, USR2 or a number", word);
+	else if (now.sa_handler != SIG_DFL || sigaction(number, &ours, NULL) != 0)
+		hl_life_message("this signal is not free for snapshots", word);
+}
+
+void hl_tags_at_exit(void)
+{
+	static bool done;
+
+	/* A vfork child ends in our memory, but it is not our end. A fork child's page is wiped. */
+	if (done || hl_rec.no_syscalls || !atomic_load(&hl_tags_head.running) ||
+		((uint32_t)hl_sys0(SYS_getpid) != hl_rec.pid && atomic_load(&hl_alive.ours)))
+		return;
+	done = true;
+	write_stats();
+}
+
+/* "%p" is the pid: several programs with one variable have a file each. */
+static void put_pid(char *path)
+{
+	char *at = strchr(path, '%'), digits[24];
+	size_t n, rest;
+
+	while (at && at[1] != 'p')
+		at = strchr(at + 1, '%');
+	if (!at)
+		return;
+	n = hl_fmt_u64(digits, out.pid);
+	rest = strlen(at + 2) + 1;
+	if ((size_t)(at - path) + n + rest > HL_TAGS_PATH)
+		return;
+	memmove(at + n, at + 2, rest);
+	memcpy(at, digits, n);
+}
+
+/* From where the program was started, wherever it goes later. */
+static void take_path(char *to, const char *path)
+{
+	size_t len = path ? strlen(path) : 0, dir = 0;
+
+	if (len == 0)
+		return;
+	if (path[0] != '/') {
+		long n = hl_sys2(SYS_getcwd, to, HL_TAGS_PATH);
+
+		dir = n > 1 ? (size_t)n - 1 : 0;
+		to[dir++] = '/';
+	}
+	if (dir + len + 16 >= HL_TAGS_PATH) {
+		to[0] = '\0';
+		hl_life_message("this name is too long for the tags' numbers", path);
+		return;
+	}
+	memcpy(to + dir, path, len + 1);
+	put_pid(to);
+}
+
+void hl_tags_out_init(const struct hl_tags_wishes *w)
+{
+	uint64_t seconds = 0;
+
+	out.pid = (uint32_t)hl_sys0(SYS_getpid);
+	take_path(out.json, w->stats_json);
+	take_path(out.dot, w->stats_dot);
+	take_path(out.prefix, w->snapshot_prefix);
+	if (!hl_real.foreign)
+		out.mallinfo2 = (struct mallinfo2(*)(void))hl_real_find("mallinfo2");
+	if (w->snapshot_interval && *parse(w->snapshot_interval, &seconds)) {
+		hl_life_message("HEAPLAPSE_SNAPSHOT_INTERVAL is not a number of seconds",
+			w->snapshot_interval);
+		seconds = 0;
+	}
+	out.interval_ns = hl_min_u64(seconds, 1000000000) * NS;
+	if (out.interval_ns && out.prefix[0])
+		atomic_store(&out.due_ns, now_ns() + out.interval_ns);
+}
+
+hl_export int heaplapse_impl_stats_write(const char *path);
+hl_export int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat);
+hl_export size_t heaplapse_impl_stats_text(char *buf, size_t len);
+hl_export int heaplapse_impl_snapshot_if_due(void);
+
+int heaplapse_impl_stats_write(const char *path)
+{
+	int err;
+
+	if (!path || !*path)
+		return write_stats();
+	if (!hl_tags_file_lock())
+		return -EBUSY;
+	err = write_file(path, (uint32_t)hl_sys0(SYS_getpid), form_of(path));
+	hl_tags_file_unlock();
+	return err;
+}
+
+int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
+{
+	struct hl_tag_report r;
+	struct hl_tag_row sum;
+	struct memory m;
+	int err = capture(&r, &m);
+
+	if (!err && !hl_tag_report_find(&r, path, &sum))
+		err = -ENOENT;
+	if (!err)
+		*stat = (struct heaplapse_stat){
+			.self_allocated_bytes = sum.self.alloc_bytes,
+			.self_allocated_blocks = sum.self.alloc_blocks,
+			.self_freed_bytes = sum.self.free_bytes,
+			.self_freed_blocks = sum.self.free_blocks,
+			.total_allocated_bytes = sum.total.alloc_bytes,
+			.total_allocated_blocks = sum.total.alloc_blocks,
+			.total_freed_bytes = sum.total.free_bytes,
+			.total_freed_blocks = sum.total.free_blocks,
+			.entered = sum.entered,
+		};
+	give_back(&m);
+	return err;
+}
+
+/* As snprintf: how long it is, whether or not it fits. */
+size_t heaplapse_impl_stats_text(char *buf, size_t len)
+{
+	struct hl_sink s = {.room = buf, .cap = len ? len - 1 : 0};
+	struct hl_tag_report r;
+	struct memory m;
+
+	if (capture(&r, &m) == 0)
+		hl_tag_text(&s, &r, 0);
+	if (len)
+		buf[s.len] = '\0';
+	give_back(&m);
+	return s.total;
+}
+
+/* 1: written, 0: not yet, -1: it could not be written. */
+int heaplapse_impl_snapshot_if_due(void)
+{
+	return snapshot_if_due();
+}

@@ -1,0 +1,383 @@
+#!/usr/bin/python3
+"""steer_test - a recording is steered from outside: ctl, its socket, signals, modes that change under load."""
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import threading
+import time
+
+from manners import NOBODY, Failure, Skip, children_of, contains, expect, main, need_nobody, sound, state_of, wait_until
+
+MAGIC, VERSION = 0x6c746368, 1
+STATUS, PAUSE, RESUME, STOP, MODE, MARK, SNAPSHOT = range(7)
+TRACE, CULL, COUNT, SAMPLE = range(4)
+
+
+def request(pid, verb, mode=0, sample=0, text=b''):
+    return struct.pack('<4I2Q1024s', MAGIC, VERSION, verb, mode, pid, sample, text)
+
+
+def name_of(pid):
+    with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
+        line = next(line for line in file if '/memfd:heaplapse' in line)
+    return f'\0heaplapse-ctl-{line.split()[4]}-0'
+
+
+def connect(name):
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    link.settimeout(20)
+    while True:
+        try:
+            link.connect(name)
+            return link
+        except BlockingIOError:
+            time.sleep(0.005)
+
+
+def ask(name, *args, **kwargs):
+    """The error, the mode and paused of the answer."""
+    with connect(name) as link:
+        link.send(request(*args, **kwargs))
+        answer = link.recv(8192)
+    expect('answer', len(answer), 4192)
+    _, _, error, mode, paused = struct.unpack_from('<IIiIB', answer)
+    return error, mode, paused
+
+
+def start(place, how='load', options=('-q',), bare=False, **popen):
+    """(the process that was started, the pid of the one that works)"""
+    command = [place.program('steered'), how]
+    if bare:
+        popen['env'] = place.bare_env()
+    else:
+        command = place.record_command(*command, options=options)
+    process = place.start(command, stdin=-1, **popen)
+    return process, int(process.stdout.readline().split()[1])
+
+
+def ctl(place, pid, *words, status=0):
+    done = place.run(place.binary, 'ctl', pid, *words)
+    expect(f'status of ctl {words}: {done.err}', done.status, status)
+    return done.err if status else done.out
+
+
+def standing(place, pid):
+    return json.loads(ctl(place, pid, 'status', '--json'))
+
+
+def finish(place, process):
+    """(bytes, blocks) that the program has kept"""
+    done = place.finish(process, '')
+    expect('status', done.status, 0)
+    return tuple(map(int, done.out.split()))
+
+
+def exact(place, truth, group='call'):
+    """What is live of the program's own blocks; libc keeps the memory of a thread or two, by calloc."""
+    name = place.traces()[0]
+    info = place.infos(1)[name]
+    rows = json.loads(place.heaplapse.run('report', '--leaks', '--group=' + group, '--no-default-suppressions', '--json', name))
+    own = [row for row in rows['rows'] if not row['name'].startswith('calloc')]
+    expect('live', (sum(row['bytes'] for row in own), sum(row['blocks'] for row in own)), truth)
+    totals = info['totals']
+    for name in ('unknown_frees', 'implicit_frees', 'dropped_events', 'late_events'):
+        expect(name, totals[name], 0)
+    return info
+
+
+def test_verbs(place):
+    """every verb does what it says, and status tells it"""
+    process, pid = start(place, 'idle')
+    wait_until('all is taken', lambda: standing(place, pid)['live_blocks'] >= 1000)
+    now = standing(place, pid)
+    expect('mode', (now['mode'], now['paused'], now['stopped']), ('trace', False, False))
+    wait_until('a file', lambda: standing(place, pid)['file'] is not None)
+    expect('file', standing(place, pid)['file'], place.traces()[0])
+    contains('status', ctl(place, pid, 'status'), 'mode        trace', 'live  ', place.traces()[0])
+    expect('paused', json.loads(ctl(place, pid, 'pause', '--json'))['paused'], True)
+    contains('status', ctl(place, pid, 'status'), 'frees alone')
+    expect('resumed', json.loads(ctl(place, pid, 'resume', '--json'))['paused'], False)
+    expect('sampled', json.loads(ctl(place, pid, 'mode=sample=64K', '--json'))['sample_bytes'], 65536)
+    expect('back', json.loads(ctl(place, pid, 'mode=trace', '--json'))['mode'], 'trace')
+    ctl(place, pid, 'mark', 'a label')
+    ctl(place, pid, 'snapshot')
+    ctl(place, pid, 'snapshot', 'named\n\x1b')
+    truth = finish(place, process)
+    info = exact(place, truth)
+    expect('modes', [(c['mode'], c['paused']) for c in info['mode_changes']],
+           [('trace', True), ('trace', False), ('sample', False), ('trace', False)])
+    extras = [line for line in place.dump(place.traces()[0]) if line.startswith('extra')]
+    kinds = [line.split()[3] for line in extras]
+    expect('snapshots and marks', (kinds.count('snapshot'), kinds.count('mark')), (2, 1))
+    contains('extras', '\n'.join(extras), '"a label"', 'named')
+
+
+def test_reaches(place):
+    """a fork child, an exec'ed image and a bare LD_PRELOAD are found by their pids"""
+    process, pid = start(place, 'fork')
+    expect('not the parent', pid in (process.pid, *children_of(process.pid)), False)
+    wait_until('events', lambda: standing(place, pid)['events'] > 5000)
+    ctl(place, pid, 'mark', 'in the child')
+    finish(place, process)
+    infos = place.infos(2)
+    name = next(name for name, info in infos.items() if info['pid'] == pid)
+    contains('the mark', '\n'.join(place.dump(name)), '"in the child"')
+    process = place.start(place.record_command('sh', '-c', f'exec {place.program("steered")} idle'), stdin=-1)
+    pid = int(process.stdout.readline().split()[1])
+    ctl(place, pid, 'mark', 'executed')
+    finish(place, process)
+    process, pid = start(place, 'idle', bare=True)
+    ctl(place, pid, 'mark', 'bare')
+    expect('mode', standing(place, pid)['mode'], 'trace')
+    finish(place, process)
+
+
+def test_start_off(place):
+    """resume begins what --start=off has left, stop ends it; blocks from before are not unknown ones"""
+    process, pid = start(place, options=('-q', '--start=off'))
+    expect('stopped', standing(place, pid)['stopped'], True)
+    time.sleep(0.1)
+    expect('events', standing(place, pid)['events'], 0)
+    ctl(place, pid, 'resume')
+    wait_until('it records', lambda: standing(place, pid)['events'] > 1000)
+    expect('stopped', standing(place, pid)['stopped'], False)
+    ctl(place, pid, 'stop')
+    wait_until('it has stopped', lambda: standing(place, pid)['stopped'])
+    before = standing(place, pid)['events']
+    time.sleep(0.1)
+    expect('events after', standing(place, pid)['events'], before)
+    finish(place, process)
+    info = place.info()
+    expect('unknown frees', info['totals']['unknown_frees'], 0)
+    if not info['totals']['unrecorded_frees']:
+        raise Failure('no free of a block from before')
+
+
+def test_pause(place):
+    """paused: nothing new, and what is known and freed goes"""
+    process, pid = start(place)
+    wait_until('events', lambda: standing(place, pid)['events'] > 10000)
+    ctl(place, pid, 'pause')
+    wait_until('all but the kept have gone', lambda: standing(place, pid)['live_blocks'] <= 1004)
+    truth = finish(place, process)
+    exact(place, truth)
+
+
+def change_often(pid, times, seed, *more):
+    name, rng = name_of(pid), random.Random(seed)
+    for i in range(times):
+        verb = rng.choice(((PAUSE,), (RESUME,), (MODE, TRACE), (MODE, SAMPLE, 4096), (MODE, SAMPLE, 65536), *more))
+        error, mode, paused = ask(name, pid, *verb)
+        expect(f'change {i}', error, 0)
+        if verb[0] == MODE:
+            expect('mode', mode, verb[1])
+        if rng.randrange(8) == 0:
+            time.sleep(0.01)
+
+
+def test_thousand_changes(place):
+    """the mode is changed a thousand times under load of four threads: what was recorded is exact at the end"""
+    process, pid = start(place)
+    wait_until('all is taken', lambda: standing(place, pid)['live_blocks'] >= 1000)
+    change_often(pid, 1000, 1)
+    truth = finish(place, process)
+    info = exact(place, truth)
+    expect('complete', info['complete'], False)        # it was paused
+    if place.heaplapse.run('report', '--leaks', place.traces()[0]).startswith('leaked'):
+        raise Failure('what a pause has left out is not known to be freed')
+    if not (100 < len(info['mode_changes']) <= 1000 and info['estimate']['samples']):
+        raise Failure(f'{len(info["mode_changes"])} changes, estimate {info["estimate"]}')
+
+
+def test_thousand_changes_with_sums(place):
+    """the same with modes that keep sums only"""
+    process, pid = start(place)
+    wait_until('all is taken', lambda: standing(place, pid)['live_blocks'] >= 1000)
+    change_often(pid, 1000, 2, (MODE, COUNT), (MODE, CULL))
+    info = exact(place, finish(place, process), 'stack')
+    if not 100 < len(info['mode_changes']) <= 1000 or not info['totals']['withheld_blocks']:
+        raise Failure(f'{len(info["mode_changes"])} changes, totals {info["totals"]}')
+
+
+def test_other_modes(place):
+    """a start says no other mode than that of the run; counters by scope are for the whole run"""
+    process, pid = start(place, options=('-q', '--start=off', '--mode=count'))
+    ctl(place, pid, 'resume')
+    wait_until('events', lambda: standing(place, pid)['events'] > 1000)
+    finish(place, process)
+    info = place.info()
+    expect('modes', {change['mode'] for change in info['mode_changes']}, {'count'})
+    for name in place.traces():
+        os.remove(name)
+    process, pid = start(place, 'idle', options=('-q', '--mode=tags', '--stats-json=x.json'))
+    for verb in ('pause', 'stop', 'mode=trace'):
+        wait_until('a region', lambda: place.run(place.binary, 'ctl', pid, 'status').status in (0, 3))
+        contains(verb, ctl(place, pid, verb, status=3), 'mode tags')
+    finish(place, process)
+
+
+def test_samples_and_sums(place):
+    """samples first, then sums: the tree is there, and how far off it is is not made up"""
+    process, pid = start(place, options=('-q', '--mode=sample=4K'))
+    wait_until('events', lambda: standing(place, pid)['events'] > 2000)
+    ctl(place, pid, 'mode=count')
+    finish(place, process)
+    expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
+    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc')
+
+
+def test_samples_from_the_start(place):
+    """in --mode=sample all that is sampled and freed is known to be: live is what was kept, estimated"""
+    process, pid = start(place, options=('-q', '--mode=sample=1K'))
+    wait_until('events', lambda: standing(place, pid)['events'] > 20000)
+    bytes_kept, _ = finish(place, process)
+    info = place.info()
+    for name in ('unknown_frees', 'implicit_frees', 'dropped_events'):
+        expect(name, info['totals'][name], 0)
+    expect('mode', info['mode'], 'sample')
+    live, margin = info['totals']['live_bytes_end'], info['estimate']['live_bytes_end_margin']
+    # six sigmas: it is not the statistics that are tried here
+    if abs(live - bytes_kept) > 3 * margin:
+        raise Failure(f'live {live} +- {margin}, should be {bytes_kept}')
+
+
+def test_refusals(place):
+    """what cannot be done is said in a sentence, and nothing happens"""
+    process, pid = start(place, 'idle')
+    contains('no such process', ctl(place, 4194000, 'status', status=3), 'there is no process 4194000')
+    contains('not recorded', ctl(place, os.getpid(), 'pause', status=3), 'is not recorded')
+    contains('no verb', ctl(place, pid, 'fly', status=2), '"fly" is none of its verbs')
+    contains('no mode', ctl(place, pid, 'mode=fly', status=2), 'mode=fly')
+    contains('no size', ctl(place, pid, 'mode=sample=0', status=2), 'from 1 to 4G')
+    contains('no label', ctl(place, pid, 'mark', status=2), 'needs a label')
+    contains('a long label', ctl(place, pid, 'mark', 'x' * 1024, status=2), 'at most')
+    contains('no pid', ctl(place, 'me', 'status', status=2), 'the first word is a pid')
+    contains('no verb', place.run(place.binary, 'ctl', pid).err, 'what shall be done')
+    contains('nothing', place.run(place.binary, 'ctl').err, 'which process')
+    expect('mode', standing(place, pid)['mode'], 'trace')
+    finish(place, process)
+    contains('over', ctl(place, pid, 'status', status=3), 'there is no process')
+
+
+def test_another_user(place):
+    """somebody else's recording is not steered, whichever way he tries"""
+    need_nobody(place, 0o755)
+    process, pid = start(place, 'idle')
+    done = place.run(*NOBODY, place.binary, 'ctl', pid, 'pause')
+    expect('status', done.status, 3)
+    contains('why', done.err, 'another user')
+    name = name_of(pid)
+    done = place.run(*NOBODY, '/usr/bin/python3', '-c', f'''
+import socket
+link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+link.settimeout(10)
+link.connect({name!r})
+try:
+    link.send(bytes.fromhex({request(pid, PAUSE).hex()!r}))
+    print(len(link.recv(9000)))
+except ConnectionError:
+    print(0)
+''')
+    expect(f'an answer ({done.err})', done.out, '0\n')
+    expect('paused', standing(place, pid)['paused'], False)
+    finish(place, process)
+
+
+def test_garbage(place):
+    """nonsense, silence and a crowd on the socket: the program is recorded all the same, others are served"""
+    process, pid = start(place)
+    name, rng = name_of(pid), random.Random(2)
+    silent = [connect(name) for _ in range(50)]
+    for length in (1, 15, 40, 1063, 1064, 1065, 70000):
+        with connect(name) as link:
+            link.send(rng.randbytes(length))
+            expect('answer to garbage', link.recv(9000), b'')
+    for verb, mode, sample in ((99, 0, 0), (MODE, 250, 0), (MODE, SAMPLE, 1 << 60)):
+        expect('error', ask(name, pid, verb, mode, sample)[0], -22)
+    expect('nobody of this pid', ask(name, 1, STATUS)[0], -3)
+    expect('a text without end', ask(name, pid, MARK, 0, 0, b'\xff' * 1024)[0], 0)
+    failures = []
+
+    def crowd():
+        try:
+            for _ in range(5):
+                expect('error', ask(name, pid, STATUS)[0], 0)
+        except (Failure, OSError) as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=crowd) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect('failures', failures, [])
+    for link in silent:
+        link.close()
+    truth = finish(place, process)
+    exact(place, truth)
+
+
+def test_stopped_collector(place):
+    """a collector that is stopped is not waited for for ever"""
+    process, pid = start(place, 'idle')
+    collector = standing(place, pid)['collector_pid']
+    os.kill(collector, signal.SIGSTOP)
+    wait_until('it is stopped', lambda: state_of(collector) == 'T')
+    try:
+        contains('why', ctl(place, pid, 'pause', status=3), 'does not answer')
+    finally:
+        os.kill(collector, signal.SIGCONT)
+    finish(place, process)
+    sound(place.info())
+
+
+def toggled(place, how):
+    done = place.record(place.program('toggled'), how, options=(
+        '--toggle-signal=USR1', '--snapshot-signal', 'SIGUSR2'))
+    expect(f'status ({done.err})', done.status, 0)
+    sizes = [event.size for event in place.heaplapse.dump(place.traces()[0]) if event.op == 'alloc']
+    return done, [sizes.count(size) for size in (3001, 3002, 3003)]
+
+
+def test_signals(place):
+    """USR1 pauses and resumes, USR2 takes a snapshot; the program sees the default action"""
+    done, counts = toggled(place, 'default')
+    expect('what it saw', done.out.splitlines(), ['before default flags 0', 'after default flags 0', 'calls 0'])
+    expect('blocks recorded', counts, [10, 0, 10])
+    contains('dump', '\n'.join(place.dump(place.traces()[0])), ' snapshot ')
+
+
+def test_own_handler(place):
+    """a handler of the program's own is called as ever, and we say that the signal is taken"""
+    done, counts = toggled(place, 'handler')
+    expect('what it saw', done.out.splitlines(),
+           ['before default flags 0', 'signal default', 'after mine flags 268435456', 'calls 2'])
+    expect('blocks recorded', counts, [10, 10, 10])
+    expect('lines', done.err.count("is the program's own"), 1)
+
+
+def test_own_ignore(place):
+    """and so is one that it ignores"""
+    done, counts = toggled(place, 'ignore')
+    expect('what it saw', done.out.splitlines(),
+           ['before default flags 0', 'sigset default', 'after ignore flags 0', 'calls 0'])
+    expect('blocks recorded', counts, [10, 10, 10])
+
+
+def test_bad_signals(place):
+    """signals that a program cannot do without are refused"""
+    for value in ('KILL', 'SEGV', 'CHLD', 'FLY', '0', '65', ''):
+        done = place.record('true', options=(f'--toggle-signal={value}',))
+        expect(f'status of {value}', done.status, 125)
+        contains('why', done.err, '--toggle-signal', 'such as USR1')
+    done = place.record('true', options=('--toggle-signal=USR1', '--snapshot-signal=USR1'))
+    expect('status of one signal for both', done.status, 125)
+    contains('why', done.err, 'each wants its own')
+    contains('a mode', place.record('true', options=('--mode=sample=x',)).err, 'sample=BYTES')
+
+
+if __name__ == '__main__':
+    main(globals())

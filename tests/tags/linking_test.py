@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+"""linking_test - programs that are linked to the library count without LD_PRELOAD and without a collector."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
+from manners import Skip, compiled, expect, main  # noqa: E402
+
+TOP = os.path.join(HERE, '..', '..')
+EXAMPLE = os.path.join(TOP, 'examples', 'tags.c')
+ALLOCATORS = {'jemalloc': 'libjemalloc.so.2', 'tcmalloc': 'libtcmalloc_minimal.so.4', 'mimalloc': 'libmimalloc.so.2'}
+
+
+def find(library):
+    found = glob.glob('/usr/lib/*/' + library)
+    if not found:
+        raise Skip(f'{library} is not installed')
+    return found[0]
+
+
+def check(place, *command, env=None):
+    """It counts, and starts nobody."""
+    done = place.run(*command, env={**os.environ, 'HEAPLAPSE_STATS_JSON': 'stats.json', **(env or {})})
+    expect('status and output', (done.status, done.out, done.err), (0, 'draw: 200 blocks, all given back: yes\n', ''))
+    with open('stats.json') as file:
+        report = json.load(file)
+    os.unlink('stats.json')
+    scopes = {s['name']: s for t in report['threads'] for s in t['scopes']}
+    expect('vertices', (scopes['vertices']['entered'], scopes['vertices']['calls']['malloc'],
+                        scopes['vertices']['calls']['realloc'], scopes['vertices']['calls']['free']), (100, 100, 100, 100))
+    expect('request', scopes['request']['self']['allocated_blocks'], 1)
+    expect('traces', place.traces(), [])
+    return scopes
+
+
+def build(place, *libraries, name='linked'):
+    folder = os.path.dirname(place.library)
+    compiled('gcc', '-O1', '-fno-builtin', '-I', place.include, '-o', name, EXAMPLE, '-L', folder, '-Wl,--no-as-needed',
+             *libraries, '-Wl,-rpath,' + folder, '-lpthread')
+    return './' + name
+
+
+def test_plain(place):
+    """-lheaplapse, and nothing else; either way of charging; also recorded"""
+    program = build(place, '-lheaplapse')
+    check(place, program)
+    check(place, program, env={'HEAPLAPSE_TAGS': 'owner'})
+    check(place, program, env={'LD_PRELOAD': place.library, 'HEAPLAPSE_MODE': 'tags'})
+    done = place.record(program)
+    expect('recorded', (done.status, done.err), (0, ''))
+    expect('allocations', place.info()['totals']['allocations'] > 200, True)
+
+
+def test_allocators(place):
+    """before another allocator"""
+    for library in ALLOCATORS.values():
+        check(place, build(place, '-lheaplapse', find(library)))
+
+
+def installed(place, folder):
+    """As `meson install` lays it out, with the paths that it would write."""
+    os.makedirs(folder + '/lib/pkgconfig')
+    os.makedirs(folder + '/include')
+    for name in ('libheaplapse.so', 'libheaplapse-first.a'):
+        shutil.copy(os.path.join(os.path.dirname(place.library), name), folder + '/lib')
+    shutil.copy(os.path.join(place.include, 'heaplapse.h'), folder + '/include')
+    build_folder = os.path.dirname(place.library)
+    with open(os.path.join(build_folder, 'meson-private', 'heaplapse.pc')) as file:
+        lines = file.read().splitlines()
+    paths = {'prefix=': folder, 'includedir=': folder + '/include', 'libdir=': folder + '/lib'}
+    with open(folder + '/lib/pkgconfig/heaplapse.pc', 'w') as file:
+        for line in lines:
+            key = next((key for key in paths if line.startswith(key)), None)
+            file.write((key + paths[key] if key else line) + '\n')
+    with open(os.path.join(TOP, 'packaging', 'heaplapse-config.cmake.in')) as file:
+        text = file.read().replace('@LIBDIR@', folder + '/lib').replace('@INCLUDEDIR@', folder + '/include')
+    os.makedirs(folder + '/lib/cmake/heaplapse')
+    with open(folder + '/lib/cmake/heaplapse/heaplapse-config.cmake', 'w') as file:
+        file.write(text)
+    return {**os.environ, 'PKG_CONFIG_PATH': folder + '/lib/pkgconfig', 'CMAKE_PREFIX_PATH': folder,
+            'LD_LIBRARY_PATH': folder + '/lib'}
+
+
+def test_pkg_config(place):
+    """pkg-config --cflags --libs heaplapse"""
+    env = installed(place, os.path.abspath('root'))
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'heaplapse'], env=env, capture_output=True, text=True,
+                           check=True).stdout.split()
+    compiled('gcc', '-fno-builtin', '-o', 'linked', EXAMPLE, '-Wl,--as-needed', *flags, '-lpthread')
+    check(place, './linked', env=env)
+
+
+def operators(place, program, env):
+    """new and delete are counted once and as such, and blocks are the other allocator's."""
+    done = place.run(program, env={**env, 'HEAPLAPSE_STATS_JSON': 'stats.json'})
+    expect('status and messages', (done.status, done.err), (0, ''))
+    with open('stats.json') as file:
+        level = next(s for t in json.load(file)['threads'] for s in t['scopes'] if s['name'] == 'level 3')
+    expect('calls', {call: n for call, n in level['calls'].items() if n}, {'new': 1, 'delete': 1})
+
+
+def test_either_order(place):
+    """by pkg-config, before and behind another allocator; in C++ too"""
+    env = installed(place, os.path.abspath('root'))
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'heaplapse'], env=env, capture_output=True, text=True,
+                           check=True).stdout.split()
+    for name, library in ALLOCATORS.items():
+        other = ['-Wl,--no-as-needed', find(library)]
+        for order in (flags + other, other + flags):
+            compiled('gcc', '-fno-builtin', '-o', 'linked', EXAMPLE, *order, '-lpthread')
+            own = check(place, './linked', env=env)['vertices']['self']
+            expect(f'blocks are of the sizes of {name}', own['allocated_bytes'], 100 * (1024 + 2048))
+            compiled('g++', '-fno-builtin', '-o', 'linked_cxx', EXAMPLE + 'pp', *order)
+            operators(place, './linked_cxx', env)
+
+
+def quietly(*command, env):
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    expect(' '.join(command) + ': ' + done.stdout[-1000:] + done.stderr[-1000:], done.returncode, 0)
+
+
+def test_meson(place):
+    """dependency('heaplapse') in Meson"""
+    if not shutil.which('meson'):
+        raise Skip('meson is not installed')
+    env = installed(place, os.path.abspath('root'))
+    os.mkdir('project')
+    shutil.copy(EXAMPLE, 'project')
+    with open('project/meson.build', 'w') as file:
+        file.write("project('linked', 'c')\n"
+                   "executable('linked', 'tags.c', c_args: '-fno-builtin', dependencies: [dependency('heaplapse'), "
+                   "dependency('threads')])\n")
+    quietly('meson', 'setup', 'out', 'project', env=env)
+    quietly('ninja', '-C', 'out', env=env)
+    check(place, 'out/linked', env=env)
+
+
+def test_cmake(place):
+    """find_package(heaplapse) in CMake"""
+    if not shutil.which('cmake'):
+        raise Skip('cmake is not installed')
+    env = installed(place, os.path.abspath('root'))
+    os.mkdir('project')
+    shutil.copy(EXAMPLE, 'project')
+    with open('project/CMakeLists.txt', 'w') as file:
+        file.write('cmake_minimum_required(VERSION 3.13)\nproject(linked C)\nfind_package(heaplapse REQUIRED)\n'
+                   'find_package(Threads REQUIRED)\nadd_executable(linked tags.c)\n'
+                   'target_compile_options(linked PRIVATE -fno-builtin)\n'
+                   'target_link_libraries(linked heaplapse::heaplapse Threads::Threads)\n')
+    quietly('cmake', '-S', 'project', '-B', 'out', env=env)
+    quietly('cmake', '--build', 'out', env=env)
+    check(place, 'out/linked', env=env)
+
+
+main(globals())

@@ -1,0 +1,463 @@
+#!/usr/bin/python3
+"""tags_test - scopes and their numbers, against programs that count for themselves; the command tags; bad input."""
+import glob
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
+from manners import Failure, Skip, compiled, contains, expect, main, wait_until  # noqa: E402
+
+EXAMPLES = os.path.join(HERE, '..', '..', 'examples')
+STRICT = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-g', '-O1', '-fno-builtin']
+
+
+def build(place, name, *options, compiler='gcc', folder=os.path.join(HERE, 'programs'), source=None):
+    compiled(compiler, *STRICT, '-I', place.include, '-o', name, os.path.join(folder, source or name + '.c'), *options,
+             '-lpthread')
+    return './' + name
+
+
+def counted(place, *command, env=None, **popen):
+    return place.bare(*command, env={'HEAPLAPSE_MODE': 'tags', **(env or {})}, **popen)
+
+
+def tags(place, *args, status=0):
+    done = place.run(place.binary, 'tags', *args)
+    expect('status of tags ' + ' '.join(map(str, args)) + ': ' + done.err, done.status, status)
+    return done.out if status == 0 else done.err
+
+
+def load(name):
+    with open(name) as file:
+        return json.load(file)
+
+
+def places(thread):
+    """{path: (allocated bytes, blocks, freed bytes, blocks, entered)} of one thread; self, not total."""
+    paths, result = {}, {}
+    for scope in thread['scopes']:
+        path = '' if scope['parent'] is None else paths[scope['parent']] + '>' + scope['name']
+        paths[scope['id']] = path
+        own = scope['self']
+        if path in result:
+            raise Failure(f'{path} stands there twice')
+        result[path] = (own['allocated_bytes'], own['allocated_blocks'], own['freed_bytes'], own['freed_blocks'],
+                        scope['entered'])
+    return result
+
+
+def truth(text):
+    books, unbalanced = {}, {}
+    for line in text.splitlines():
+        thread, path, numbers = line.split('\t')
+        if path == 'unbalanced':
+            unbalanced[thread] = int(numbers)
+        else:
+            books.setdefault(thread, {})[path] = tuple(map(int, numbers.split()))
+    return books, unbalanced
+
+
+def compare_forest(place, charge, run):
+    done = run()
+    expect('status', (done.status, done.err), (0, ''))
+    books, unbalanced = truth(done.out)
+    report = load('forest.json')
+    expect('charge', report['charge'], charge)
+    contains('meaning', report['meaning'], 'usable bytes', 'scope that frees' if charge == 'freeing' else 'that allocated')
+    threads = {thread['name']: thread for thread in report['threads']}
+    expect('trees', len(report['threads']), 301)
+    for name, book in books.items():
+        found = places(threads[name])
+        for path in sorted(set(book) | set(found)):
+            expect(f'{name} {path!r}', found.get(path), book.get(path))
+        expect(f'unbalanced in {name}', threads[name]['unbalanced_pops'], unbalanced[name])
+    check_totals(report)
+
+
+def check_totals(report):
+    total = 0
+    for thread in report['threads']:
+        sums = {}
+        for scope in reversed(thread['scopes']):
+            mine = sums.pop(scope['id'], 0) + scope['self']['allocated_bytes']
+            expect('total', scope['total']['allocated_bytes'], mine)
+            if scope['parent'] is None:
+                total += mine
+            else:
+                sums[scope['parent']] = sums.get(scope['parent'], 0) + mine
+        calls = [(s['calls'], s['self']) for s in thread['scopes']]
+        for call, own in calls if report['charge'] == 'freeing' else []:
+            # A realloc counts on both sides, but where it only took or only gave.
+            frees = call['free'] + call['delete']
+            moves = call['realloc'] + call['reallocarray']
+            if not frees <= own['freed_blocks'] <= frees + moves:
+                raise Failure(f'calls {call} do not make {own}')
+    expect('all', report['all']['allocated_bytes'], total)
+
+
+def test_forest(place):
+    """300 threads, nested, recursive, unbalanced and crossing: every number equals an independent count"""
+    program = build(place, 'forest')
+    compare_forest(place, 'freeing', lambda: counted(place, program))
+    compare_forest(place, 'freeing', lambda: place.record(program, options=('-q', '--mode=tags', '-f', '-o', 'x.hlt')))
+
+
+def test_owner(place):
+    """--tags=owner: a free is charged to the scope that owns the block, in whichever thread"""
+    program = build(place, 'forest')
+    compare_forest(place, 'owner', lambda: counted(place, program, 'owner', env={'HEAPLAPSE_TAGS': 'owner'}))
+    compare_forest(place, 'owner', lambda: place.record(program, 'owner', options=(
+        '-q', '--mode=tags', '--tags=owner', '-f', '-o', 'x.hlt')))
+
+
+def test_alone(place):
+    """without anybody who counts the same program runs as ever"""
+    program = build(place, 'forest')
+    done = place.run(program)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    expect('file', os.path.exists('forest.json'), False)
+
+
+def scope_of(report, thread, name):
+    tree = next(t for t in report['threads'] if t['name'] == thread)
+    return next(s for s in tree['scopes'] if s['name'] == name)
+
+
+def test_running(place):
+    """tags PID: a running program is never seen in the middle of an event"""
+    program = build(place, 'busy')
+    for mode in ('freeing', 'owner'):
+        process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(
+            HEAPLAPSE_MODE='tags', HEAPLAPSE_TAGS=mode))
+        size = int(process.stdout.readline())
+        before, looks = 0, 0
+        wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
+        while looks < 200:
+            own = scope_of(json.loads(tags(place, '--json', process.pid)), 'worker', 'inner')['self']
+            looks += 1
+            expect('bytes allocated', own['allocated_bytes'], size * own['allocated_blocks'])
+            expect('bytes freed', own['freed_bytes'], size * own['freed_blocks'])
+            if mode == 'freeing' and own['live_blocks'] not in (0, 1):
+                raise Failure(f'{own["live_blocks"]} blocks live, of one')
+            if own['allocated_blocks'] < before:
+                raise Failure('numbers went back')
+            before = own['allocated_blocks']
+        text = tags(place, process.pid)
+        contains('text', text, 'outer', 'inner', 'a free is charged')
+        process.stdin.close()
+        process.stdin = None
+        place.finish(process)
+
+
+def test_odd(place):
+    """empty, long and wild names, pops without a push, disabled threads, a fork child"""
+    program = build(place, 'odd')
+    done = counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'odd.json', 'HEAPLAPSE_STATS_DOT': 'odd.dot'})
+    expect('what it says', (done.status, done.out.splitlines(), done.err), (0, [
+        'long: 0, 5', 'prefix: 1', 'empty: 0, 2', 'switched: 2 of them', 'stopped: 2 of them', 'child: 0'], ''))
+    report = load('odd.json')
+    main_thread = report['threads'][0]
+    expect('unbalanced', main_thread['unbalanced_pops'], 7)
+    expect('while disabled', main_thread['disabled']['allocated_blocks'], 2)
+    names = [scope['name'] for scope in main_thread['scopes']]
+    expect('names', names, ['main', 'x' * 10000, '', '', '"\\\n\ufffd\x1b[31m', 'switched', 'inside'])
+    children = glob.glob('odd.*.json')
+    expect('files of the child', len(children), 1)
+    child = load(children[0])
+    expect('the child counts', scope_of(child, 'main', 'child')['self']['allocated_blocks'], 1)
+    expect('the parent does not', 'child' in names, False)
+    text = tags(place, 'odd.json')
+    expect('text is clean', all(line.isprintable() for line in text.splitlines()), True)
+    if shutil.which('dot'):
+        expect('dot', place.run('dot', '-Tsvg', 'odd.dot').status, 0)
+
+
+def test_many(place):
+    """thousands of threads in a row and thousands of scopes deep, in memory that is bounded"""
+    program = build(place, 'odd')
+    done = counted(place, program, '5000', env={'HEAPLAPSE_STATS_JSON': 'many.json'})
+    expect('status', (done.status, done.err), (0, ''))
+    report = load('many.json')
+    if len(report['threads']) > 1100 or report['own_bytes'] > 32 << 20:
+        raise Failure(f'{len(report["threads"])} trees in {report["own_bytes"]} bytes')
+    expect('threads', sum(t['threads'] for t in report['threads'] if t['name'] != 'main'), 5000)
+    expect('scopes entered', sum(s['entered'] for t in report['threads'] for s in t['scopes'] if s['name'] == 'brief'),
+           5000)
+    done = counted(place, program, '-20000', env={'HEAPLAPSE_STATS_JSON': 'deep.json'})
+    expect('status', (done.status, done.err), (0, ''))
+    report = load('deep.json')
+    nodes = len(report['threads'][0]['scopes'])
+    expect('nodes', nodes, 20002)
+    if report['own_bytes'] > nodes * 192 + 65536 * 16:
+        raise Failure(f'{report["own_bytes"] / nodes} bytes a node')
+    tags(place, 'deep.json')
+    tags(place, '--json', '-o', 'again.json', 'deep.json')
+    expect('again', load('again.json')['all'], report['all'])
+
+
+def test_unwritable(place):
+    """a full disk, a folder that is not there, a limit on file sizes: one message, the program unharmed"""
+    program = build(place, 'odd')
+    for path in ('/dev/full', 'no/such/folder/x.json'):
+        done = counted(place, program, env={'HEAPLAPSE_STATS_JSON': path, 'HEAPLAPSE_STATS_DOT': path})
+        expect('status and lines', (done.status, done.err.count('\n') <= 2), (0, True))
+        contains('message', done.err, "the tags' numbers are not written to", path.split('/')[-1])
+    with open('old.json', 'w') as file:
+        file.write('{}')
+    done = counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'old.json'},
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+    expect('status', done.status, 0)
+    contains('message', done.err, 'RLIMIT_FSIZE')
+    with open('old.json') as file:
+        expect('the file before', file.read(), '{}')
+    expect('leavings', glob.glob('*.part'), [])
+
+
+def test_snapshots(place):
+    """snapshots by number, when their time has come and when the program says so"""
+    with open('shots.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *kept[4];
+int main(void) {
+	heaplapse_thread_name("main");
+	heaplapse_tag_push("a");
+	kept[0] = malloc(1000);
+	int none = heaplapse_snapshot_if_due();
+	heaplapse_snapshot("now");
+	heaplapse_tag_push("b");
+	kept[1] = malloc(500000);
+	for (int i = 0; i < 400 && heaplapse_snapshot_if_due() == 0; i++)
+		usleep(10000);
+	return none;
+}
+''')
+    program = build(place, 'shots', folder='.')
+    done = counted(place, program, env={'HEAPLAPSE_SNAPSHOT_PREFIX': 'shot', 'HEAPLAPSE_SNAPSHOT_INTERVAL': '1'})
+    expect('status and messages', (done.status, done.err), (0, ''))
+    expect('files', sorted(glob.glob('shot.*')), ['shot.0000.dot', 'shot.0000.json', 'shot.0001.dot', 'shot.0001.json'])
+    change = json.loads(tags(place, '--diff', '--json', 'shot.0000.json', 'shot.0001.json'))
+    scopes = {s['name']: s['self'] for s in change['threads'][0]['scopes']}
+    expect('a', (scopes['a']['allocated_bytes'], scopes['a']['allocated_blocks']), (0, 0))
+    expect('b', scopes['b']['allocated_blocks'], 1)
+    back = json.loads(tags(place, '--diff', '--json', 'shot.0001.json', 'shot.0000.json'))
+    scopes = {s['name']: s['self'] for s in back['threads'][0]['scopes']}
+    expect('b, the other way', scopes['b']['allocated_blocks'], -1)
+    both = json.loads(tags(place, '--json', 'shot.0000.json', 'shot.0001.json'))
+    expect('both', scope_of(both, 'main', 'a')['self']['allocated_blocks'], 2)
+    for word in ('soon', '1s', '-1'):
+        done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_PREFIX': 'x', 'HEAPLAPSE_SNAPSHOT_INTERVAL': word})
+        expect('status', done.status, 0)
+        contains('message', done.err, 'HEAPLAPSE_SNAPSHOT_INTERVAL', 'seconds')
+
+
+def test_signal(place):
+    """a signal that the user has named asks for a snapshot; one that is not free is left alone"""
+    program = build(place, 'busy')
+    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(
+        HEAPLAPSE_MODE='tags', HEAPLAPSE_SNAPSHOT_SIGNAL='USR2', HEAPLAPSE_SNAPSHOT_PREFIX='shot'))
+    process.stdout.readline()
+    wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
+    for number in range(3):
+        process.send_signal(signal.SIGUSR2)
+        wait_until('a snapshot', lambda: os.path.exists(f'shot.{number:04}.dot'))
+        own = scope_of(load(f'shot.{number:04}.json'), 'worker', 'inner')['self']
+        expect('average', own['allocated_bytes'] % own['allocated_blocks'], 0)
+    process.stdin.close()
+    process.stdin = None
+    done = place.finish(process)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    for word, part in (('nonsense', 'not USR1'), ('9', 'not free'), ('99', 'not USR1')):
+        done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_SIGNAL': word})
+        expect('status', done.status, 0)
+        contains('message', done.err, part)
+    done = counted(place, './odd', env={'HEAPLAPSE_SNAPSHOT_SIGNAL': 'USR1'},
+                   preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
+    contains('message', done.err, 'not free')
+
+
+def test_start_off(place):
+    """HEAPLAPSE_START=off and record --start=off: nothing is counted before heaplapse_start()"""
+    with open('later.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdlib.h>
+static void *kept[3];
+int main(void) {
+	heaplapse_thread_name("main");
+	HEAPLAPSE_SCOPE("a");
+	kept[0] = malloc(1000);
+	heaplapse_start();
+	kept[1] = malloc(1000);
+	heaplapse_stop();
+	kept[2] = malloc(1000);
+	return 0;
+}
+''')
+    program = build(place, 'later', folder='.')
+    counted(place, program, env={'HEAPLAPSE_START': 'off', 'HEAPLAPSE_STATS_JSON': 'a.json'})
+    place.record(program, options=('-q', '--mode=tags', '--start=off', '--stats-json=b.json'))
+    for name in ('a.json', 'b.json'):
+        expect(name, scope_of(load(name), 'main', 'a')['self']['allocated_blocks'], 1)
+
+
+def plain(report):
+    """Without the numbers of scopes, which are given anew."""
+    return [[{key: value for key, value in scope.items() if key not in ('id', 'parent')} for scope in thread['scopes']]
+            for thread in report['threads']]
+
+
+def test_forms(place):
+    """text, JSON, DOT and pictures; merged by pattern; same-named scopes in different places stay apart"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'a.json'})
+    again = json.loads(tags(place, '--json', 'a.json'))
+    expect('json again', plain(again), plain(load('a.json')))
+    text = tags(place, 'a.json')
+    contains('text', text, 'load_textures', 'vertices', 'worker', 'a free is charged to the scope that frees')
+    expect('small ones', 'worker' in tags(place, '--min-share', '5', 'a.json'), False)
+    one = json.loads(tags(place, '--all-threads', '--json', 'a.json'))
+    expect('one tree', [t['name'] for t in one['threads']], ['all threads'])
+    expect('sums', one['all'], load('a.json')['all'])
+    merged = json.loads(tags(place, '--merge-scopes', '/^(draw|load_.*)$/', '--json', 'a.json'))
+    names = [s['name'] for t in merged['threads'] for s in t['scopes']]
+    expect('merged', ('draw' in names, names.count('/^(draw|load_.*)$/'), 'vertices' in names), (False, 1, True))
+    merged = json.loads(tags(place, '--merge-threads', '/main|worker/', '--json', 'a.json'))
+    expect('merged threads', [(t['name'], t['threads']) for t in merged['threads']], [('/main|worker/', 2)])
+    if not shutil.which('dot'):
+        raise Skip('graphviz is not installed')
+    for suffix, magic in (('svg', b'<?xml'), ('png', b'\x89PNG'), ('pdf', b'%PDF'), ('dot', b'digraph')):
+        tags(place, '-o', 'a.' + suffix, 'a.json')
+        with open('a.' + suffix, 'rb') as file:
+            expect(suffix, file.read(len(magic)), magic)
+    with open('twice.json', 'w') as file:
+        report = load('a.json')
+        scopes = report['threads'][0]['scopes']
+        scopes.append({**scopes[-1], 'id': 99, 'parent': scopes[0]['id']})
+        json.dump(report, file)
+    expect('nodes named vertices', tags(place, '--dot', 'twice.json').count('label="vertices'), 2)
+    os.mkdir('none')
+    done = place.run(place.binary, 'tags', '-o', 'b.svg', 'a.json', env={**os.environ, 'PATH': os.path.abspath('none')})
+    expect('without graphviz', done.status, 3)
+    contains('message', done.err, 'graphviz', '.dot')
+
+
+def test_bad_input(place):
+    """an unknown PID, one without tags, one of another user, a snapshot cut short or wrong: one sentence"""
+    program = build(place, 'odd')
+    counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'a.json'})
+    with open('a.json') as file:
+        text = file.read()
+    report = json.loads(text)
+    bad = {'cut': text[:len(text) // 2], 'empty': '', 'list': '[]', 'other': '{"a": 1}', 'noise': '\x7fELF'}
+    for change in ({'threads': 5}, {'threads': [5]}, {'threads': [{'name': 'x', 'scopes': []}]}):
+        bad['broken' + str(len(bad))] = json.dumps({**report, **change})
+    scopes = report['threads'][0]['scopes']
+    for key, value in (('parent', 77777), ('parent', 'x'), ('self', 1), ('name', 1), ('id', scopes[0]['id'])):
+        wrong = json.loads(text)
+        wrong['threads'][0]['scopes'][1][key] = value
+        bad['wrong' + str(len(bad))] = json.dumps(wrong)
+    missing = json.loads(text)
+    missing['threads'][0]['failed_pushes'] = 3
+    with open('missing.json', 'w') as file:
+        json.dump(missing, file)
+    expect('something missing', [place.run(place.binary, 'tags', *strict, name).status for strict in ([], ['--strict'])
+                                 for name in ('a.json', 'missing.json')], [0, 0, 0, 4])
+    bad['later'] = json.dumps({**report, 'heaplapse_tags': 2})
+    for name, content in bad.items():
+        with open(name + '.json', 'w') as file:
+            file.write(content)
+        error = tags(place, name + '.json', status=3)
+        expect(f'{name}: lines of {error!r}', error.count('\n'), 1)
+    contains('cut', tags(place, 'cut.json', status=3), 'cut short')
+    contains('later', tags(place, 'later.json', status=3), 'later version')
+    contains('none', tags(place, 'nofile.json', status=3), 'nofile.json')
+    contains('folder', tags(place, '/', status=3), 'directory')
+    contains('pid', tags(place, '4194999', status=3), 'no process 4194999')
+    contains('pid', tags(place, '99999999999999999999', status=3), 'no process')
+    contains('no tags', tags(place, os.getpid(), status=3), 'counts no tags', 'record --mode=tags')
+    for args in ((), ('--diff', 'a.json'), ('--min-share', 'x', 'a.json'), ('--merge-scopes', '/(/', 'a.json')):
+        contains('usage', tags(place, *args, status=2), 'heaplapse tags')
+    process = place.start(place.record_command(build(place, 'busy')), stdin=subprocess.PIPE)
+    process.stdout.readline()
+    pid = subprocess.run(['pgrep', '-P', str(process.pid), 'busy'], capture_output=True, text=True).stdout.split()
+    if pid:
+        contains('another mode', tags(place, pid[0], status=3), 'another mode')
+    process.stdin.close()
+    process.stdin = None
+    place.finish(process)
+
+
+def test_other_user(place):
+    """a process that may not be looked into"""
+    if os.getuid() != 0:
+        contains('pid 1', tags(place, 1, status=3), 'may not be looked into')
+        return
+    program = os.path.abspath(build(place, 'busy'))
+    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags'))
+    process.stdout.readline()
+    binary = shutil.copy(place.binary, '/tmp/heaplapse-tags-%d' % os.getpid())
+    try:
+        done = place.run(binary, 'tags', process.pid, preexec_fn=lambda: os.setuid(65534))
+        expect('status', done.status, 3)
+        contains('message', done.err, 'another user')
+    finally:
+        os.unlink(binary)
+        process.stdin.close()
+        process.stdin = None
+        place.finish(process)
+
+
+def test_examples(place):
+    """examples/tags.c and tags.cpp, alone and counted"""
+    for name, compiler, alone, words in (('tags.c', 'gcc', '', ['draw: 200 blocks, all given back: yes']),
+                                         ('tags.cpp', 'g++', 'nobody counts\n', ['parse', 'index::add', 'level 3'])):
+        program = build(place, 'example', compiler=compiler, folder=EXAMPLES, source=name)
+        done = place.run(program)
+        expect('alone', (done.status, done.out, done.err), (0, alone, ''))
+        done = counted(place, program)
+        expect('counted', (done.status, done.err), (0, ''))
+        contains(name, done.out, *words)
+
+
+def test_default_place(place):
+    """record --mode=tags alone: the numbers are in a file, and the summary says how to see them"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    done = place.record(program, options=('--summary', '--mode=tags', '-f', '-o', 'x.hlt'))
+    expect('status', done.status, 0)
+    name = glob.glob('heaplapse.tags.*.json')[0]
+    contains('next step', done.err, 'tags ' + name)
+    if 'peak' in done.err:
+        raise Failure('a trace without events has no peak: ' + done.err)
+    contains('scopes', tags(place, name), 'render', 'draw', 'vertices')
+    os.remove(name)
+    place.record('sh', '-c', program + '; /bin/ls >/dev/null; true', options=('-q', '--mode=tags', '-f', '-o', 'x.hlt'))
+    held = [file for file in glob.glob('heaplapse.tags.*.json') if 'vertices' in tags(place, file)]
+    expect('of three programs one has such scopes, and keeps them', len(held), 1)
+
+
+def test_of_trace(place):
+    """the scopes of a trace: requested bytes, charged to the owner; how often they were entered is not known"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    expect('status', place.record(program, options=('-q', '-f', '-o', 'x.hlt')).status, 0)
+    text = tags(place, 'x.hlt')
+    contains('head', text, 'as recorded', 'requested bytes')
+    rows = {line.split()[-1]: line for line in text.splitlines() if line.strip()}
+    contains('draw/vertices', rows['vertices'], '292.9 KiB', '200', ' - ')
+    contains('JSON', tags(place, '--json', 'x.hlt'), '"entered":null')
+    counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'given.json'})
+    contains('not to be added', tags(place, 'given.json', 'x.hlt', status=2), 'counts otherwise')
+    for mode in ('count', 'cull'):
+        place.record(program, options=('-q', '-f', '--mode=' + mode, '-o', 'x.hlt'))
+        contains('sums only', tags(place, 'x.hlt', status=3), 'needs every single event')
+    expect('no scopes', place.record('true', options=('-q', '-f', '-o', 'x.hlt')).status, 0)
+    contains('no scopes', tags(place, 'x.hlt', status=3), 'holds no tags')
+
+
+main(globals())
