@@ -49,6 +49,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".html",
 		.viewer = "any browser: a page to mail, with timeline, flame graphs, trees, sites",
 		.people = true,
+		.heap = true,
 		.write = hl_export_html},
 	{.name = "dot",
 		.suffix = ".dot",

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/tags.h"
 #include "util/map.h"
 #include "util/text.h"
 
@@ -109,42 +110,47 @@ static int excuse(struct hl_page *p, int err, char why[HL_PAGE_WHY])
 	return 0;
 }
 
-static int ask(struct hl_page *p, const struct hl_query *q, struct hl_answer *a)
+/* Where only sums are kept, what is known is so of some moments: only of what was asked for it
+ * matters that this is another. */
+static void note_moment(struct hl_page *p, const struct hl_query *q, const struct hl_answer *a)
 {
-	int err = hl_model_query(p->x->m, q, a);
+	bool asked = p->x->asked && is_same(q, &p->x->query);
 
-	if (!err && (a->moved || q->to.kind == HL_WHEN_END))
-		p->x->to_ns = a->to_ns;
-	if (!err)
+	if (asked || (a->moved && !hl_model_withholds(p->x->m))) {
 		p->x->moved |= a->moved;
-	return err;
+		p->x->to_ns = a->to_ns;
+	}
 }
 
-static const enum hl_group scale_groups[HL_PAGE_SCALES] = {HL_GROUP_SIZE, HL_GROUP_LIFE};
+static const enum hl_group list_groups[HL_PAGE_LISTS] = {
+	HL_GROUP_SIZE, HL_GROUP_LIFE, HL_GROUP_THREAD, HL_GROUP_TAG};
 
-static int ask_scale(struct hl_page *p, struct hl_page_question *q, enum hl_page_scale scale)
+static int ask_list(struct hl_page *p, struct hl_page_question *q, enum hl_page_list list)
 {
 	struct hl_query query = q->query;
 	struct hl_answer a = {0};
 	int err;
 
-	query.key = hl_group_key(scale_groups[scale]);
-	err = ask(p, &query, &a);
+	query.key = hl_group_key(list_groups[list]);
+	err = hl_model_query(p->x->m, &query, &a);
 	if (!err)
-		err = hl_table_build(&q->scales[scale], p->x->m, &a, scale_groups[scale], false);
+		err = hl_table_build(&q->lists[list], p->x->m, &a, list_groups[list], false);
+	if (!err && (list == HL_PAGE_THREADS || list == HL_PAGE_TAGS))
+		hl_table_sort(&q->lists[list], HL_SORT_BYTES);
 	hl_answer_fini(&a);
-	return excuse(p, err, q->scales_why[scale]);
+	return excuse(p, err, q->lists_why[list]);
 }
 
 static int ask_question(struct hl_page *p, struct hl_page_question *q)
 {
-	int err = ask(p, &q->query, &q->a);
+	int err = hl_model_query(p->x->m, &q->query, &q->a);
 
 	if (err) {
 		hl_answer_fini(&q->a);
 		q->a = (struct hl_answer){.quantity = q->query.quantity};
 		return excuse(p, err, q->why);
 	}
+	note_moment(p, &q->query, &q->a);
 	return hl_model_find_calls(p->x->m, &q->a);
 }
 
@@ -155,9 +161,10 @@ static void expect_all(struct hl_page *p)
 		struct hl_query q = p->questions[i].query;
 
 		hl_query_expect(p->x->m, &q);
-		for (unsigned k = 0; k < HL_PAGE_SCALES; k++) {
-			q.key = hl_group_key(scale_groups[k]);
-			hl_query_expect(p->x->m, &q);
+		for (unsigned k = 0; k < HL_PAGE_LISTS; k++) {
+			q.key = hl_group_key(list_groups[k]);
+			if (p->has[k])
+				hl_query_expect(p->x->m, &q);
 		}
 	}
 	hl_timeline_expect(p->x->m, p->x->query.filter, HL_PAGE_COLUMNS);
@@ -167,12 +174,15 @@ static int ask_questions(struct hl_page *p)
 {
 	int err = 0;
 
+	p->has[HL_PAGE_SIZES] = p->has[HL_PAGE_LIVES] = true;
+	p->has[HL_PAGE_THREADS] = hl_model_info(p->x->m)->threads > 1;
+	p->has[HL_PAGE_TAGS] = hl_model_n_tags(p->x->m) > 0;
 	expect_all(p);
 	for (size_t i = 0; i < p->n && !err; i++) {
 		struct hl_page_question *q = &p->questions[i];
 
-		for (unsigned k = 0; k < HL_PAGE_SCALES && !err; k++)
-			err = ask_scale(p, q, k);
+		for (unsigned k = 0; k < HL_PAGE_LISTS && !err; k++)
+			err = p->has[k] ? ask_list(p, q, k) : 0;
 		/* Last: what suppressions have taken is then of the stacks. */
 		if (!err)
 			err = ask_question(p, q);
@@ -205,8 +215,7 @@ static int add_site(
 			return -ENOMEM;
 	}
 	s = &p->sites.data[at];
-	s->values[question].bytes += r->value.bytes;
-	s->values[question].blocks += r->value.blocks;
+	hl_value_add(&s->values[question], &r->value);
 	share = share_of(&s->values[question], total);
 	s->share = share > s->share ? share : s->share;
 	return 0;
@@ -419,8 +428,8 @@ static void page_fini(struct hl_page *p)
 		struct hl_page_question *q = &p->questions[i];
 
 		hl_answer_fini(&q->a);
-		for (unsigned k = 0; k < HL_PAGE_SCALES; k++)
-			hl_table_fini(&q->scales[k]);
+		for (unsigned k = 0; k < HL_PAGE_LISTS; k++)
+			hl_table_fini(&q->lists[k]);
 	}
 	hl_vec_free(&p->sites);
 	free(p->stats);
@@ -429,8 +438,8 @@ static void page_fini(struct hl_page *p)
 
 int hl_export_html(struct hl_export_job *x)
 {
-	struct hl_page p = {
-		.x = x, .room = {.nodes = 12000, .sites = 400, .marks = 300, .name = 1500}};
+	struct hl_page p = {.x = x,
+		.room = {.nodes = 12000, .sites = 400, .rows = 100, .marks = 300, .name = 1500}};
 	int err;
 
 	/* A trace with a hole never says leaked. What cannot be read is in the info afterwards. */

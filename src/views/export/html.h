@@ -17,8 +17,14 @@
 #define HL_PAGE_COLUMNS   600 /* of the timeline */
 #define HL_PAGE_WHY       512
 
-/* Blocks of a question by size and by lifetime. */
-enum hl_page_scale { HL_PAGE_SIZES, HL_PAGE_LIVES, HL_PAGE_SCALES };
+/* The blocks of a question in flat tables. */
+enum hl_page_list {
+	HL_PAGE_SIZES,
+	HL_PAGE_LIVES,
+	HL_PAGE_THREADS, /* if there are several */
+	HL_PAGE_TAGS,    /* if there are any */
+	HL_PAGE_LISTS
+};
 
 struct hl_page_question {
 	const char *id;   /* in the page's addresses: "peak" */
@@ -27,8 +33,8 @@ struct hl_page_question {
 	struct hl_query query;
 	struct hl_answer a;    /* by stack; of nothing if it is not known */
 	char why[HL_PAGE_WHY]; /* why it is not known; "": it is */
-	struct hl_table scales[HL_PAGE_SCALES];
-	char scales_why[HL_PAGE_SCALES][HL_PAGE_WHY];
+	struct hl_table lists[HL_PAGE_LISTS];
+	char lists_why[HL_PAGE_LISTS][HL_PAGE_WHY];
 };
 
 struct hl_page_site {
@@ -41,6 +47,7 @@ struct hl_page_site {
 struct hl_page_room {
 	size_t nodes; /* of each tree */
 	size_t sites;
+	size_t rows; /* of other tables */
 	size_t marks;
 	size_t name; /* bytes of a name */
 };
@@ -49,6 +56,7 @@ struct hl_page {
 	struct hl_export_job *x;
 	struct hl_page_question questions[HL_PAGE_QUESTIONS];
 	size_t n, first;                   /* first: the one that is shown when the page opens */
+	bool has[HL_PAGE_LISTS];           /* which tables there are */
 	bool leaked;                       /* what is live at the end may be called so */
 	HL_VEC(struct hl_page_site) sites; /* the largest share first */
 	struct hl_site_stat *stats;        /* of the first n_stats of them */

@@ -132,8 +132,7 @@ static int keep(struct cut *c)
 		child = &c->t->nodes[at];
 		if (!is_kept(c, at)) {
 			p->other.nodes += c->below[at];
-			p->other.value.bytes += child->total.bytes;
-			p->other.value.blocks += child->total.blocks;
+			hl_value_add(&p->other.value, &child->total);
 			continue;
 		}
 		err = hl_vec_push(
@@ -257,24 +256,42 @@ static void put_bound(struct hl_json *j, uint64_t v)
 		hl_json_u64(j, v);
 }
 
-/* Rows: name, from, below, bytes, blocks. A sentence if there are none to be had. */
-static void put_scale(struct writer *w, const struct hl_table *t, const char *why)
+/* Rows: name, bytes, blocks; the rest as one: how many, bytes, blocks. A sentence if there are
+ * none to be had. */
+static void put_list(struct writer *w, const struct hl_table *t, const char *why)
 {
+	size_t n = t->n < w->p->room.rows ? t->n : w->p->room.rows;
+	struct hl_value rest = {0};
+
 	if (why[0]) {
 		hl_json_string(&w->j, why);
 		return;
 	}
+	hl_json_begin_object(&w->j);
+	hl_json_key(&w->j, "rows");
 	hl_json_begin_array(&w->j);
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < n; i++) {
+		struct hl_strbuf name = {0};
+
+		hl_page_cut(&name, t->rows[i].shown, w->p->room.name);
 		hl_json_begin_array(&w->j);
-		hl_json_string(&w->j, t->rows[i].shown);
-		put_bound(&w->j, t->rows[i].lo);
-		put_bound(&w->j, t->rows[i].hi);
+		hl_json_string(&w->j, hl_strbuf_str(&name));
 		put_value(&w->j, &t->rows[i].value);
 		hl_json_end_array(&w->j);
+		hl_strbuf_fini(&name);
 	}
 	hl_json_end_array(&w->j);
+	for (size_t i = n; i < t->n; i++)
+		hl_value_add(&rest, &t->rows[i].value);
+	hl_json_key(&w->j, "other");
+	hl_json_begin_array(&w->j);
+	hl_json_u64(&w->j, t->n - n);
+	put_value(&w->j, &rest);
+	hl_json_end_array(&w->j);
+	hl_json_end_object(&w->j);
 }
+
+static const char *const list_names[HL_PAGE_LISTS] = {"sizes", "lives", "threads", "tags"};
 
 static int put_question(struct writer *w, const struct hl_page_question *q)
 {
@@ -290,6 +307,9 @@ static int put_question(struct writer *w, const struct hl_page_question *q)
 	hl_json_key_u64(j, "to_ns", q->a.to_ns);
 	hl_json_key_u64(j, "bytes", q->a.total.bytes);
 	hl_json_key_u64(j, "blocks", q->a.total.blocks);
+	hl_json_key_u64(j, "margin", hl_value_margin(&q->a.total));
+	if (q->a.moved)
+		hl_json_key_u64(j, "asked_ns", q->a.asked_ns);
 	if (q->why[0]) {
 		hl_json_key_string(j, "unknown", q->why);
 	} else {
@@ -299,10 +319,12 @@ static int put_question(struct writer *w, const struct hl_page_question *q)
 		if (!err)
 			err = put_tree(w, &q->a, true);
 	}
-	hl_json_key(j, "sizes");
-	put_scale(w, &q->scales[HL_PAGE_SIZES], q->scales_why[HL_PAGE_SIZES]);
-	hl_json_key(j, "lives");
-	put_scale(w, &q->scales[HL_PAGE_LIVES], q->scales_why[HL_PAGE_LIVES]);
+	for (unsigned k = 0; k < HL_PAGE_LISTS; k++) {
+		if (!w->p->has[k])
+			continue;
+		hl_json_key(j, list_names[k]);
+		put_list(w, &q->lists[k], q->lists_why[k]);
+	}
 	hl_json_end_object(j);
 	return err;
 }
@@ -420,12 +442,12 @@ static void put_timeline(struct writer *w)
 
 /* --- frames and names, when it is known which --- */
 
-enum frame_kind { OWN, LIBRARY, CALLED };
+enum frame_kind { OWN, LIBRARY, CALLED, UNKNOWN };
 
 static enum frame_kind kind_of(const struct hl_frame *f)
 {
 	if (!f->module && !f->file)
-		return CALLED;
+		return f->function[0] == '[' ? UNKNOWN : CALLED;
 	return hl_frame_is_program(f) ? OWN : LIBRARY;
 }
 

@@ -145,6 +145,13 @@ static void note_recording(FILE *out, const struct hl_trace_info *i)
 		note(out, "An earlier collector died: counting starts where it stopped.");
 	if (i->meta.start_off || i->stops)
 		note(out, "Recording was off for a part of the run.");
+	if (i->pauses)
+		note(out, "Recording was paused for a part of the run: frees alone are in it.");
+	if (i->totals.samples)
+		note(out,
+			"The recording is of %s samples: all numbers are estimates. ± is the "
+			"range that holds the truth in 95 of 100 cases.",
+			hl_text_count(n, i->totals.samples));
 }
 
 static void note_suppressed(FILE *out, const struct hl_suppressions *s)
@@ -155,10 +162,8 @@ static void note_suppressed(FILE *out, const struct hl_suppressions *s)
 	size_t n = 0;
 
 	taken = hl_suppressions_taken(s, &n);
-	for (size_t i = 0; i < n; i++) {
-		sum.bytes += taken[i].value.bytes;
-		sum.blocks += taken[i].value.blocks;
-	}
+	for (size_t i = 0; i < n; i++)
+		hl_value_add(&sum, &taken[i].value);
 	if (sum.blocks)
 		note(out,
 			"Suppressed, and in no number of what is live at the end: %s in %s "
@@ -179,10 +184,16 @@ static bool is_empty(const struct hl_page *p)
 void hl_page_notes(struct hl_page *p, FILE *out)
 {
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
-	char to[HL_TEXT_SIZE_MAX];
+	char to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
 	note_recording(out, i);
-	if (p->x->moved)
+	if (hl_model_withholds(p->x->m))
+		note(out,
+			"Of %s of %s blocks the trace has only sums (mode %s): what takes every "
+			"single event is not known, and said to be so in its place.",
+			hl_text_count(to, i->withheld.alloc_blocks),
+			hl_text_count(all, i->totals.sums.alloc_blocks), i->meta.mode);
+	else if (p->x->moved)
 		note(out, "A part of the trace cannot be read; what is shown goes up to %s.",
 			hl_text_duration(to, p->x->to_ns));
 	if (p->x->query.filter && i->totals.events > 0)

@@ -1,7 +1,8 @@
 // data.js - the page's data as trees. A node's total is its own, its children's and that of `other`, which is not in the page.
 
 const data = JSON.parse(byId("data").textContent);
-const OWN = 0, LIBRARY = 1, CALLED = 2;
+const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 malloc and the like, 3 unknown
+const NOTHING = "There is nothing to show: no block fits.";
 
 const frames = data.frames.map(([name, shown, file, line, module, kind]) => {
 	const s = i => i < 0 ? "" : data.strings[i];

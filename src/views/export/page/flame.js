@@ -15,7 +15,7 @@ function describe(node) {
 function frameBox(node, left, width, row, kind) {
 	const f = node.frame, box = document.createElement("div");
 	const name = f ? nameOf(f) : "all";
-	box.className = "frame " + kind + (f ? ["", " library", " called"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
+	box.className = "frame " + kind + (f ? ["", " library", " called", " whole"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
 	box.style.cssText = `left:${left}%;width:${width}%;top:${row * ROW}px;--v:${f ? f.hue : 0}`;
 	box.textContent = width > .6 ? name : "";
 	box.tabIndex = -1;
@@ -68,7 +68,7 @@ function drawFlame() {
 	if (flame.tree !== tree) { flame.tree = tree; flame.zoomed = tree && tree.root; flame.focused = null; }
 	byId("flame-path").replaceChildren();
 	if (!tree || tree.root.blocks === 0) {
-		flame.box.replaceChildren(el("p", {class: "unknown", text: state.question.unknown || "There is nothing to show: no block fits."}));
+		flame.box.replaceChildren(el("p", {class: "unknown", text: state.question.unknown || NOTHING}));
 		flame.box.style.height = "auto";
 		byId("flame-other").textContent = "";
 		return;

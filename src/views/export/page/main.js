@@ -26,7 +26,9 @@ function makeSwitch(id, choices, chosen, choose) {
 
 function drawAsked() {
 	const q = state.question, when = q.moment ? `at ${durationText(q.to_ns)}` : `from ${durationText(q.from_ns)} to ${durationText(q.to_ns)}`;
-	byId("asked").textContent = q.unknown ? `${q.what}: not known of this trace. ${q.unknown}` : `${q.what}, ${when}: ${valueText(q)}`;
+	byId("asked").textContent = q.unknown ? `${q.what}: not known of this trace. ${q.unknown}` :
+		`${q.what}, ${when}${q.asked_ns === undefined ? "" : ` (the last moment that is known before ${durationText(q.asked_ns)}, which was asked for)`}: ` +
+		valueText(q) + (q.margin ? ` ± ${bytesText(q.margin)}` : "");
 }
 // Stacks with something that is found count once each.
 function drawFound() {
@@ -52,7 +54,7 @@ function draw() {
 	drawFlame();
 	drawTree();
 	drawSites();
-	drawScales();
+	drawLists();
 	const h = new URLSearchParams({q: state.question.id, u: state.unit, d: state.direction});
 	if (state.pattern) h.set("s", byId("find").value);
 	history.replaceState(null, "", "#" + h);

@@ -67,21 +67,26 @@ function drawSites() {
 	if (data.sites.unknown) note.append(data.sites.unknown);
 }
 
-function drawScale(id, rows) {
+const LISTS = {sizes: "Size", lives: "Lived", threads: "Thread", tags: "Tag"};
+
+function drawList(id, list) {
 	const place = byId(id);
-	if (typeof rows === "string") return place.replaceChildren(el("p", {class: "unknown", text: rows}));
-	if (rows.length === 0) return place.replaceChildren(el("p", {class: "unknown", text: "There is nothing to show: no block fits."}));
-	const which = state.unit === "bytes" ? 3 : 4, most = Math.max(...rows.map(r => r[which])), all = rows.reduce((n, r) => n + r[which], 0);
-	place.replaceChildren(el("table", {class: "scale", "aria-labelledby": "h-" + id},
-		el("thead", {}, el("tr", {}, ...[id === "sizes" ? "Size" : "Lived", "Bytes", "Blocks", "Share"].map((t, i) => el("th", {scope: "col", class: i ? "n" : null, text: t})))),
+	place.parentNode.hidden = list === undefined;
+	if (list === undefined) return;
+	if (typeof list === "string") return place.replaceChildren(el("p", {class: "unknown", text: list}));
+	if (list.rows.length === 0) return place.replaceChildren(el("p", {class: "unknown", text: NOTHING}));
+	const rows = list.rows.map(([name, bytes, blocks]) => ({name, bytes, blocks}));
+	if (list.other[0]) rows.push({name: `other: ${countText(list.other[0])} ${id}`, bytes: list.other[1], blocks: list.other[2], other: true});
+	const most = Math.max(...rows.map(r => r[state.unit])), all = rows.reduce((n, r) => n + r[state.unit], 0);
+	place.replaceChildren(el("table", {class: "list", "aria-labelledby": "h-" + id},
+		el("thead", {}, el("tr", {}, ...[LISTS[id], "Bytes", "Blocks", "Share"].map((t, i) => el("th", {scope: "col", class: i ? "n" : null, text: t})))),
 		el("tbody", {}, ...rows.map(r => {
 			const bar = el("i", {});
-			bar.style.width = (most ? r[which] * 100 / most : 0) + "%";
-			return el("tr", {}, el("th", {scope: "row", text: r[0]}), el("td", {class: "n"}, bytesCell(r[3])), el("td", {class: "n"}, countCell(r[4])),
-				el("td", {class: "bar"}, bar, el("b", {text: percentText(r[which], all)})));
+			bar.style.width = (most ? r[state.unit] * 100 / most : 0) + "%";
+			return el("tr", {class: r.other ? "other" : null}, el("th", {scope: "row", text: r.name}), el("td", {class: "n"}, bytesCell(r.bytes)),
+				el("td", {class: "n"}, countCell(r.blocks)), el("td", {class: "bar"}, el("span", {}, bar), el("b", {text: percentText(r[state.unit], all)})));
 		}))));
 }
-function drawScales() {
-	drawScale("sizes", state.question.sizes);
-	drawScale("lives", state.question.lives);
+function drawLists() {
+	for (const id of Object.keys(LISTS)) drawList(id, state.question[id]);
 }

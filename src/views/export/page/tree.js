@@ -95,7 +95,7 @@ function drawTree() {
 	const t = treeOf(state.question, state.direction), [head, body] = tree.table.children;
 	if (!t || t.root.blocks === 0) {
 		head.replaceChildren();
-		body.replaceChildren(el("tr", {}, el("td", {class: "unknown", text: state.question.unknown || "There is nothing to show: no block fits."})));
+		body.replaceChildren(el("tr", {}, el("td", {class: "unknown", text: state.question.unknown || NOTHING})));
 		byId("tree-other").textContent = "";
 		return;
 	}
