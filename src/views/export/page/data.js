@@ -63,6 +63,9 @@ function isHit(frame) {
 	return state.pattern !== null && frame !== null &&
 		(state.pattern.test(frame.name) || state.pattern.test(frame.place) || state.pattern.test(frame.module));
 }
+function nothingText() {
+	return state.question.unknown ? sentence(state.question.unknown) : NOTHING;
+}
 function leftText(left, what) {
 	return left.nodes ? `To keep the page small, ${plural(left.nodes, what)} of the tree ${left.nodes === 1 ? "is" : "are"} left out: ` +
 		`${valueText(left)}, shown as “other” where they were.` : "";

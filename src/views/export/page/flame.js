@@ -68,7 +68,7 @@ function drawFlame() {
 	if (flame.tree !== tree) { flame.tree = tree; flame.zoomed = tree && tree.root; flame.focused = null; }
 	byId("flame-path").replaceChildren();
 	if (!tree || tree.root.blocks === 0) {
-		flame.box.replaceChildren(el("p", {class: "unknown", text: state.question.unknown || NOTHING}));
+		flame.box.replaceChildren(el("p", {class: "unknown", text: nothingText()}));
 		flame.box.style.height = "auto";
 		byId("flame-other").textContent = "";
 		return;

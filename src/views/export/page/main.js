@@ -26,9 +26,9 @@ function makeSwitch(id, choices, chosen, choose) {
 
 function drawAsked() {
 	const q = state.question, when = q.moment ? `at ${durationText(q.to_ns)}` : `from ${durationText(q.from_ns)} to ${durationText(q.to_ns)}`;
-	byId("asked").textContent = q.unknown ? `${q.what}: not known of this trace. ${q.unknown}` :
+	byId("asked").textContent = q.unknown ? `${q.what}: not known of this trace. ${sentence(q.unknown)}` :
 		`${q.what}, ${when}${q.asked_ns === undefined ? "" : ` (the last moment that is known before ${durationText(q.asked_ns)}, which was asked for)`}: ` +
-		valueText(q) + (q.margin ? ` ± ${bytesText(q.margin)}` : "");
+		valueText(q);
 }
 // Stacks with something that is found count once each.
 function drawFound() {

@@ -64,7 +64,7 @@ function drawSites() {
 			onclick: () => { sites.all = !sites.all; drawSites(); }}), " ");
 	if (data.sites.other_sites)
 		note.append(`To keep the page small, ${plural(data.sites.other_sites, "site")} ${data.sites.other_sites === 1 ? "is" : "are"} only in “other”. `);
-	if (data.sites.unknown) note.append(data.sites.unknown);
+	if (data.sites.unknown) note.append(sentence(data.sites.unknown));
 }
 
 const LISTS = {sizes: "Size", lives: "Lived", threads: "Thread", tags: "Tag"};
@@ -73,7 +73,7 @@ function drawList(id, list) {
 	const place = byId(id);
 	place.parentNode.hidden = list === undefined;
 	if (list === undefined) return;
-	if (typeof list === "string") return place.replaceChildren(el("p", {class: "unknown", text: list}));
+	if (typeof list === "string") return place.replaceChildren(el("p", {class: "unknown", text: sentence(list)}));
 	if (list.rows.length === 0) return place.replaceChildren(el("p", {class: "unknown", text: NOTHING}));
 	const rows = list.rows.map(([name, bytes, blocks]) => ({name, bytes, blocks}));
 	if (list.other[0]) rows.push({name: `other: ${countText(list.other[0])} ${id}`, bytes: list.other[1], blocks: list.other[2], other: true});

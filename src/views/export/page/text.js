@@ -17,7 +17,8 @@ function durationText(ns) {
 }
 function percentText(part, whole) { return (whole ? part * 100 / whole : 0).toFixed(1) + "%"; }
 function plural(n, one, many) { return countText(n) + " " + (n === 1 ? one : many || one + "s"); }
-function valueText(v) { return bytesText(v.bytes) + " in " + plural(v.blocks, "block"); }
+function valueText(v) { return bytesText(v.bytes) + (v.margin ? " ± " + bytesText(v.margin) : "") + " in " + plural(v.blocks, "block"); }
+function sentence(s) { return s[0].toUpperCase() + s.slice(1) + "."; }
 function baseName(path) { return path.slice(path.lastIndexOf("/", path.length - 2) + 1); }
 
 const SVG = "http://www.w3.org/2000/svg";

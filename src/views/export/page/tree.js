@@ -28,7 +28,7 @@ function nameCell(frame) {
 function bytesCell(n) { return el("data", {value: n, class: n ? null : "zero", title: countText(n) + " B", text: bytesText(n)}); }
 function countCell(n) { return el("data", {value: n, class: n ? null : "zero", text: countText(n)}); }
 
-const tree = {table: byId("tree-table"), sort: {by: null, up: false}, open: new Set(), focused: null, shown: null};
+const tree = {table: byId("tree-table"), sort: {by: null, up: false}, open: new Set(), focused: null, shown: null, ways: null, inside: null};
 const ROWS_MAX = 2000, CHAIN_MAX = 40;
 
 function treeColumns(root) {
@@ -46,7 +46,19 @@ function treeColumns(root) {
 		{id: "name", title: down ? "Function, and those it calls" : "Function, and its callers", text: true, value: n => n.frame.name.toLowerCase()},
 	];
 }
-function childrenOf(node, columns) { return sorted(sortedBySize(node.children), columns, tree.sort); }
+// While something is searched for: what was found, what leads there and what is below it; the rest is one row.
+function shownChildren(node) {
+	return tree.ways === null || tree.inside.has(node) ? node.children : node.children.filter(c => tree.ways.has(c));
+}
+function restOf(node) {
+	const shown = shownChildren(node), rest = node.other ? {...node.other} : {nodes: 0, bytes: 0, blocks: 0};
+	const left = node.children.length - shown.length;
+	if (left) for (const c of node.children) if (!tree.ways.has(c)) { rest.bytes += c.bytes; rest.blocks += c.blocks; }
+	rest.text = [left ? `${plural(left, "function")} without what is searched for` : "", rest.nodes ? `${plural(rest.nodes, "frame")} that this page leaves out` : ""]
+		.filter(t => t).join(", ");
+	return rest.text ? {...rest, parent: node, depth: node.depth + 1, isOther: true, children: []} : null;
+}
+function childrenOf(node, columns) { return sorted(sortedBySize(shownChildren(node)), columns, tree.sort); }
 // The way on from a node with one child alone is opened along with it.
 function openNode(node) {
 	for (let n = node, i = 0; i < CHAIN_MAX; i++) {
@@ -67,7 +79,8 @@ function openHot(root) {
 function rowsOf(root, columns) {
 	const rows = [], pending = [];
 	const push = node => {
-		if (node.other) pending.push({...node.other, parent: node, depth: node.depth + 1, isOther: true, children: []});
+		const rest = restOf(node);
+		if (rest) pending.push(rest);
 		pending.push(...childrenOf(node, columns).reverse());
 	};
 	push(root);
@@ -87,7 +100,7 @@ function treeRow(node, columns) {
 	const indent = el("span", {class: "indent"});
 	indent.style.width = Math.min(node.depth - 1, 60) * .9 + "em";
 	row.append(el("td", {role: "gridcell", class: "what"}, indent, el("span", {class: "twist", "aria-hidden": "true", text: opens ? open ? "▾" : "▸" : ""}),
-		...node.isOther ? [el("span", {class: "name", text: `other: ${plural(node.nodes, "frame")} that this page leaves out`})] : nameCell(node.frame)));
+		...node.isOther ? [el("span", {class: "name", text: "other: " + node.text})] : nameCell(node.frame)));
 	row.node = node;
 	return row;
 }
@@ -95,11 +108,11 @@ function drawTree() {
 	const t = treeOf(state.question, state.direction), [head, body] = tree.table.children;
 	if (!t || t.root.blocks === 0) {
 		head.replaceChildren();
-		body.replaceChildren(el("tr", {}, el("td", {class: "unknown", text: state.question.unknown || NOTHING})));
+		body.replaceChildren(el("tr", {}, el("td", {class: "unknown", text: nothingText()})));
 		byId("tree-other").textContent = "";
 		return;
 	}
-	if (tree.shown !== t) { tree.shown = t; tree.open = new Set(); tree.focused = null; openHot(t.root); openHits(t); }
+	if (tree.shown !== t) { tree.shown = t; tree.open = new Set(); tree.focused = null; findHits(t); if (!tree.ways) openHot(t.root); }
 	const columns = treeColumns(t.root), {rows, more} = rowsOf(t.root, columns);
 	head.replaceChildren(headRow(columns, tree.sort, c => { sortBy(tree.sort, c); drawTree(); }));
 	body.replaceChildren(...rows.map(n => treeRow(n, columns)));
@@ -107,10 +120,20 @@ function drawTree() {
 	if (first) first.tabIndex = 0;
 	byId("tree-other").textContent = (more ? `Only the first ${countText(ROWS_MAX)} rows are shown: close some. ` : "") + leftText(t.left, "frame");
 }
-function openHits(t) {
+// Nodes come after their parents.
+function findHits(t) {
+	tree.ways = null;
 	if (!state.pattern) return;
-	const hits = t.nodes.filter(n => isHit(n.frame)).sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, 100);
-	for (const h of hits) for (let n = h.parent; n && n.frame; n = n.parent) tree.open.add(n);
+	tree.ways = new Set();
+	tree.inside = new Set();
+	const hits = [];
+	for (const n of t.nodes) {
+		if (tree.inside.has(n.parent)) tree.inside.add(n);
+		else if (isHit(n.frame)) { tree.inside.add(n); hits.push(n); }
+	}
+	for (const h of hits) for (let n = h; n.frame && !tree.ways.has(n); n = n.parent) tree.ways.add(n);
+	for (const h of hits.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, 100))
+		for (let n = h.parent; n.frame; n = n.parent) tree.open.add(n);
 }
 function toggleNode(node) {
 	if (tree.open.has(node)) tree.open.delete(node);
