@@ -288,6 +288,7 @@ static const struct hl_example export_examples[] = {
 	{"-f pprof -o app.pb.gz app.hlt", "for go tool pprof"},
 	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
 	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
+	{"-f html -o app.html app.hlt", "a whole report as one page to mail"},
 	{"--list", "all formats"},
 	{0},
 };

@@ -14,15 +14,7 @@ const inPage = {
     name: (r.querySelector('.name') || r.querySelector('th') || r).title || (r.querySelector('.name') || r.querySelector('th') || r).textContent,
     cells: Array.from(r.children, c => c.querySelector('data') ? Number(c.querySelector('data').value) : c.textContent)})),
   heads: id => Array.from(document.querySelectorAll(`#${id} thead th`), h => ({name: h.textContent, sort: h.getAttribute('aria-sort')})),
-  // A user would take longer.
-  openAll: () => {
-    for (let i = 0; i < 200; i++) {
-      const closed = document.querySelectorAll('#tree-table tr[aria-expanded=false]');
-      if (closed.length === 0) return true;
-      closed[0].click();
-    }
-    return false;
-  },
+  allOpen: () => document.querySelectorAll('#tree-table tr[aria-expanded=false]').length === 0,
   flame: () => {
     const all = document.getElementById('flame-graph').getBoundingClientRect().width;
     return Array.from(document.querySelectorAll('#flame-graph .frame'), f => {
@@ -42,7 +34,10 @@ async function question(page, id) {
   out.flame = await page.evaluate(inPage.flame);
   for (const way of ['down', 'up']) {
     await page.click(`#directions [data-value=${way}]`);
-    if (what.open) out['whole_' + way] = await page.evaluate(inPage.openAll);
+    if (what.open) {
+      await page.click('#open-all');
+      out['whole_' + way] = await page.evaluate(inPage.allOpen);
+    }
     out[way] = await page.evaluate(inPage.table, 'tree-table');
   }
   const more = page.locator('#sites-other button', {hasText: 'Show all'});
@@ -105,6 +100,7 @@ async function keys(page, out) {
   out.flame_left = await page.evaluate(() => !document.getElementById('flame-reset'));
   await page.focus('#tree-table tbody tr[tabindex="0"]');
   const opened = () => page.evaluate(() => document.activeElement.getAttribute('aria-expanded'));
+  if (await opened() === 'false') await page.keyboard.press('ArrowRight');
   out.tree = [await opened()];
   await page.keyboard.press('ArrowLeft');
   out.tree.push(await opened());

@@ -15,7 +15,9 @@
 
 #define DEPTH_MAX 500  /* deeper frames are left out: nobody reads a recursion to its end */
 #define STEPS     4096 /* 64 for each halving of the share */
-/* What has less of the whole has no callers told apart. */
+/* From the other end stacks are not merged: of many, what has less of the whole has no callers told
+ * apart. */
+#define STACKS_FEW 2000
 #define LEAST_PART 20000
 #define TURNS_MAX  64
 
@@ -219,6 +221,15 @@ static int put_cut(struct writer *w, const struct hl_tree *t, const struct hl_va
 	return err;
 }
 
+static size_t n_stacks(const struct hl_answer *a)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i <= a->n_keys; i++)
+		n += a->values[i].blocks > 0;
+	return n;
+}
+
 /* What libc does before main is at the outer end of every stack, and left out as in report. */
 static int put_tree(struct writer *w, const struct hl_answer *a, bool inverted)
 {
@@ -231,7 +242,9 @@ static int put_tree(struct writer *w, const struct hl_answer *a, bool inverted)
 
 	if (inverted) {
 		opts.depth = TURNS_MAX;
-		opts.least = hl_export_cost(w->p->x, &a->total) / LEAST_PART;
+		opts.least = n_stacks(a) > STACKS_FEW
+				     ? hl_export_cost(w->p->x, &a->total) / LEAST_PART
+				     : 0;
 	}
 	err = hl_tree_build(&t, w->p->x->m, a, &opts);
 	if (!err)

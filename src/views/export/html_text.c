@@ -14,6 +14,7 @@
 #define SITES_SHOWN   20
 #define COMMAND_SHOWN 2000
 #define MARKS_SHOWN   40
+#define FLAG_WIDTH    1.6 /* percent of the plot, roughly */
 
 static const char *plural(uint64_t n)
 {
@@ -382,12 +383,16 @@ static size_t marks_shown(const struct hl_page *p)
 
 static void put_flags(FILE *out, const struct hl_page *p, bool numbers)
 {
+	double last = -100;
+
 	for (size_t i = 0; i < marks_shown(p); i++) {
-		fprintf(out, "<span class=\"flag%s\" style=\"left:%.3f%%\">",
-			p->marks[i].snapshot ? " snapshot" : "",
-			percent_of(p, p->marks[i].time_ns));
-		if (numbers)
+		double at = percent_of(p, p->marks[i].time_ns);
+
+		fprintf(out, "<span class=\"flag\" style=\"left:%.3f%%\">", at);
+		if (numbers && at - last > FLAG_WIDTH) {
 			fprintf(out, "<b>%zu</b>", i + 1);
+			last = at;
+		}
 		fputs("</span>", out);
 	}
 }

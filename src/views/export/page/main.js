@@ -57,7 +57,7 @@ function draw() {
 	drawLists();
 	const h = new URLSearchParams({q: state.question.id, u: state.unit, d: state.direction});
 	if (state.pattern) h.set("s", byId("find").value);
-	history.replaceState(null, "", "#" + h);
+	try { history.replaceState(null, "", "#" + h); } catch { /* some viewers of mail do not let a page have an address */ }
 }
 function search(text) {
 	state.pattern = null;

@@ -13,7 +13,7 @@ function sortBy(sort, column) {
 }
 function sorted(rows, columns, sort) {
 	const c = columns.find(k => k.id === sort.by), sign = sort.up ? 1 : -1;
-	if (!c) return rows;
+	if (!c) return rows.slice();
 	return rows.map(r => [c.value(r), r]).sort(([a], [b]) => a === b ? 0 : a === null ? 1 : b === null ? -1 : sign * (a < b ? -1 : 1)).map(([, r]) => r);
 }
 function shareCell(part, whole) {
@@ -158,8 +158,19 @@ function walkTree(e, row) {
 	else return;
 	e.preventDefault();
 }
+// As many as are shown, the nearest to the root first.
+function openAll(root) {
+	const pending = [root];
+	for (let i = 0, rows = 0; i < pending.length && rows < ROWS_MAX; i++) {
+		tree.open.add(pending[i]);
+		rows += pending[i].children.length + 1;
+		pending.push(...shownChildren(pending[i]));
+	}
+}
 function startTree() {
 	const body = tree.table.tBodies[0];
+	byId("open-all").addEventListener("click", () => { if (tree.shown) { openAll(tree.shown.root); drawTree(); } });
+	byId("close-all").addEventListener("click", () => { tree.open.clear(); drawTree(); });
 	body.addEventListener("click", e => {
 		const row = e.target.closest("tr");
 		if (row && row.hasAttribute("aria-expanded") && !String(window.getSelection())) toggleNode(row.node);
