@@ -58,8 +58,7 @@ static void finish(struct work *w)
 	for (size_t i = 0; i < t->n_nodes && i <= c->n_nodes; i++) {
 		struct hl_course *n = &c->nodes[i];
 
-		n->allocated =
-			value(t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks);
+		n->allocated = value(t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks);
 		hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
 		n->life_ns += n->left.blocks * c->end_ns;
 	}

@@ -24,8 +24,9 @@ struct hl_cross {
 
 /*
  * The answers to n questions, one or two, with the trace read once for both. The keys of the
- * questions do not matter. Where a part of the file is lost, or not all is in events, and only whole
- * stacks are known, threads and tags are not told apart. The caller frees each. 0 or -errno with hl_model_error().
+ * questions do not matter. Where a part of the file is lost, or not all is in events, and only
+ * whole stacks are known, threads and tags are not told apart. The caller frees each. 0 or -errno
+ * with hl_model_error().
  */
 int hl_model_cross(
 	struct hl_model *m, const struct hl_query *questions, struct hl_cross *answers, size_t n);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
-import json, os, pathlib, re, stat, subprocess, tempfile
+import json, os, pathlib, re, resource, signal, stat, subprocess, tempfile
 
-from judges import HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
 import tap
 
 QUANTITIES = {
@@ -12,8 +12,6 @@ QUANTITIES = {
     'by death': ['--allocated', '--filter', 'life:<1ms'], 'live and filter': ['--at', '40%', '--filter', 'size:<200 alive:40%'],
 }
 SCHEMA = HERE.parent.parent / 'docs' / 'export-json.schema.json'
-FORMATS = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
-BINARY = {'pprof'}
 
 
 def a_json(name, trace, folder):
@@ -117,6 +115,12 @@ def bad_input(traces, folder):
         refused('a folder without permission', 3, 'Permission denied', '-f', 'json', '-o', f'{folder}/closed/x', trace)
 
 
+def no_room():
+    """No file of this process gets larger."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
+
+
 def full_disk(traces, folder):
     for form in FORMATS:
         r = run('export', '-f', form, '-o', '/dev/full', traces['made'])
@@ -124,6 +128,14 @@ def full_disk(traces, folder):
         with open('/dev/full', 'w') as full:
             r = subprocess.run([heaplapse, 'export', '-f', form, traces['made']], stdout=full, stderr=subprocess.PIPE)
         tap.case(r.returncode == 3 and b'could not be written' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
+    # a disk with no room, for whoever may not mount one: what was there before stays, and nothing else is left
+    room = f'{folder}/room'
+    os.mkdir(room)
+    pathlib.Path(f'{room}/kept').write_text('old')
+    for form in FORMATS:
+        r = run('export', '-f', form, '-o', f'{room}/kept', traces['made'], preexec_fn=no_room)
+        tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr, f'no room: {form}', f'{r.returncode} {r.stderr}')
+        tap.case(os.listdir(room) == ['kept'] and pathlib.Path(f'{room}/kept').read_text() == 'old', f'no room: no half file: {form}', os.listdir(room))
     small = f'{folder}/small'
     os.mkdir(small)
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', small], capture_output=True).returncode:
@@ -137,6 +149,14 @@ def full_disk(traces, folder):
                      f'a small disk: the old file is left, and nothing else: {form}', os.listdir(small))
     finally:
         subprocess.run(['umount', small], check=True)
+
+
+def listed():
+    """Each with its suffix and its viewer; and every one of them is known by its name."""
+    lines = done('export', '--list').decode().splitlines()
+    tap.case(len(lines) == 13 and all(re.match(r'[a-z0-9]+ +\.[a-z.0-9]+ +\S', x) for x in lines), '--list', lines)
+    r = run('export', '--list', '-f', 'nonsense')
+    tap.case(r.returncode == 0 and r.stdout.decode().splitlines() == lines, '--list is shown whatever else is asked')
 
 
 def files(traces, folder):
@@ -210,6 +230,7 @@ with tempfile.TemporaryDirectory() as folder:
         a_json(name, trace, folder)
         collapsed(name, trace)
     schema_refuses(folder)
+    listed()
     bad_input(traces, folder)
     full_disk(traces, folder)
     files(traces, folder)

@@ -1,10 +1,11 @@
 """judges - what the tests of export share: traces of real programs, what `report` says of them, and the readers from npm."""
-import fcntl, json, os, pathlib, shutil, subprocess, sys, tempfile
+import collections, csv, fcntl, io, json, os, pathlib, re, shutil, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
+PPROF = next((p for p in ('/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof',) if os.path.exists(p)), shutil.which('pprof'))
 ARGUMENTS = {'threads': ['6', '300', '1'], 'single': ['5000', '1', '10']}
 
 
@@ -103,3 +104,83 @@ def node(script, *args):
     if r.returncode:
         return {'error': r.stderr[-2000:] or r.stdout[-2000:]}
     return json.loads(r.stdout)
+
+
+def pprof(folder, *args):
+    """What Go's own program prints."""
+    env = dict(os.environ, HOME='/nonexistent', PPROF_TMPDIR=folder)
+    r = subprocess.run([PPROF, '-symbolize=none', *args], capture_output=True, text=True, env=env)
+    return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr}'
+
+
+def pprof_raw(path, folder):
+    """Types; samples as [stack of functions, outermost first; four numbers; labels]; mappings."""
+    text = pprof(folder, '-raw', path)
+    parts = re.split(r'^(Samples|Locations|Mappings):?\n', text, flags=re.M)
+    part = dict(zip(parts[1::2], parts[2::2]))
+    locations, at = collections.defaultdict(list), None
+    for line in part['Locations'].splitlines():
+        m = re.match(r'\s*(\d+): (0x[0-9a-f]+) (?:M=(\d+) )?(.*)$', line)
+        if m:
+            at, rest = int(m[1]), m[4]
+            locations[at]
+        else:
+            rest = line.strip()
+        m = re.match(r'(.*?) (\S*):(\d+)(?::\d+)? s=\d+', rest) or re.match(r'(.+?) (\S*):(\d+)', rest)
+        if m:
+            locations[at].append(m[1])
+    samples = []
+    types = part['Samples'].splitlines()[0].split()
+    for line in part['Samples'].splitlines()[1:]:
+        m = re.match(r'\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+): (.*)$', line)
+        if m:
+            ids = list(map(int, m[5].split()))
+            path = tuple(f for i in reversed(ids) for f in reversed(locations[i] or ['?']))
+            samples.append([path, tuple(int(m[i]) for i in range(1, 5)), {}])
+        elif samples:
+            samples[-1][2].update(re.findall(r'(\w+):\[(.*?)\](?= \w+:\[|$)', line.strip()))
+    return types, samples, part['Mappings']
+
+
+FORMATS = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
+
+
+def lines_of(text):
+    return list(csv.DictReader(io.StringIO(text.decode())))
+
+
+def massif_peak(text):
+    snapshots = re.findall(r'mem_heap_B=(\d+)\n(?:.*\n){2}heap_tree=(\w+)', text.decode())
+    return next(int(n) for n, tree in snapshots if tree == 'peak')
+
+
+def collapsed(text):
+    return sum(int(line.rpartition(' ')[2]) for line in text.decode().splitlines())
+
+
+def svg(text):
+    return int(re.search(rb'data-total="(\d+)"', text)[1])
+
+
+def speedscope(text):
+    return tuple(sum(p['weights']) for p in json.loads(text)['profiles'])
+
+
+def gprof2dot(text):
+    return sum(e['cost'][0] for e in json.loads(text)['events'])
+
+
+def dot(text):
+    """Of all that is drawn: what is too small is not."""
+    return sum(int(n) for n in re.findall(r'self=(\d+)', text.decode()))
+
+
+def firefox(text):
+    d = json.loads(text)
+    return sum(d['threads'][0]['nativeAllocations']['weight'])
+
+
+# What each adds up to: a format that has bytes alone says a number, one that has both a pair.
+READ = {'collapsed': collapsed, 'svg': svg, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
+        'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
+        'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """export of 10^7 events: numbers, and memory that does not grow with them."""
-import json, os, pathlib, re, subprocess, tempfile
+import json, os, pathlib, pty, re, subprocess, tempfile
 
-from judges import done, heaplapse, programs, total
+from judges import FORMATS, PPROF, READ, heaplapse, massif_peak, pprof_raw, programs, total
 import tap
 
 LIMIT_KIB = 300 << 10
@@ -16,6 +16,26 @@ def measured(*args):
     return usage.ru_maxrss
 
 
+def on_terminal(*args):
+    """What it says to whoever waits for it."""
+    ours, its = pty.openpty()
+    env = {k: v for k, v in os.environ.items() if k != 'CI'} | {'TERM': 'xterm'}
+    p = subprocess.Popen([heaplapse, *args], stderr=its, env=env)
+    os.close(its)
+    said = b''
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            part = b''
+        if not part:
+            break
+        said += part
+    tap.case(p.wait() == 0, 'on a terminal: status')
+    os.close(ours)
+    return said
+
+
 def sums_of_lines(path, pattern):
     found = [0, 0]
     for m in re.finditer(pattern, pathlib.Path(path).read_text(), re.M):
@@ -27,8 +47,7 @@ def sums_of_lines(path, pattern):
 with tempfile.TemporaryDirectory() as folder:
     trace = f'{folder}/large.hlt'
     subprocess.run([programs['gen'], '-n', '10000000', '-o', trace], check=True, capture_output=True)
-    forms = [line.split()[0] for line in done('export', '--list').decode().splitlines()]
-    for form in forms:
+    for form in FORMATS:
         memory = measured('export', '-f', form, '-o', f'{folder}/{form}', trace)
         tap.case(memory < LIMIT_KIB, f'{form}: at most 300 MiB', f'{memory} KiB')
     allocated, peak = total('--allocated', trace), total('--peak', trace)
@@ -48,4 +67,16 @@ with tempfile.TemporaryDirectory() as folder:
     tap.case((highest, calls, live) == (peak[0], allocated[1], total('--leaks', trace)[0]), 'heaptrack: peak, calls, left', f'{highest} {calls} {live}')
     d = json.loads(pathlib.Path(f'{folder}/dhat').read_text())
     tap.case(tuple(sum(p[k] for p in d['pps']) for k in ('tb', 'tbk', 'gb', 'gbk')) == allocated + peak, 'dhat: sums')
+    # the rest by its sums
+    for form in 'svg', 'speedscope', 'gprof2dot', 'firefox', 'dot':
+        found = READ[form](pathlib.Path(f'{folder}/{form}').read_bytes())
+        right = found if form == 'dot' and peak[0] * 0.9 <= found <= peak[0] else peak if isinstance(found, tuple) else peak[0]
+        tap.case(found == right, f'{form}: sums', f'{found} {peak}')
+    tap.case(massif_peak(pathlib.Path(f'{folder}/massif').read_bytes()) == peak[0], 'massif: the peak')
+    counters = [e['args']['bytes'] for e in json.loads(pathlib.Path(f'{folder}/chrome').read_text())['traceEvents'] if e['name'] == 'live heap']
+    tap.case((max(counters), counters[-1]) == (peak[0], total('--leaks', trace)[0]), 'chrome: the peak and the end')
+    if PPROF:
+        samples = pprof_raw(f'{folder}/pprof', folder)[1]
+        tap.case(tuple(sum(s[1][i] for s in samples) for i in (1, 0, 3, 2)) == allocated + peak, 'pprof: sums')
+    tap.case(b'writing' in on_terminal('export', '-f', 'json', '-o', f'{folder}/json', trace), 'a terminal sees how far it is')
 tap.finish()

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 """export --format pprof, read by the pprof of Go: the numbers that it prints are those of report."""
-import collections, os, pathlib, re, shutil, subprocess, sys, tempfile
+import collections, re, subprocess, sys, tempfile
 
-from judges import done, heaplapse, make_traces, report, run, stacks, total
+from judges import PPROF, done, make_traces, pprof, pprof_raw, report, run, stacks, total
 import tap
 
-PPROF = next((p for p in ('/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof',) if os.path.exists(p)), shutil.which('pprof'))
 # What is allocated and what is in use are two questions of report.
 QUESTIONS = {
     'default': ([], ['--allocated'], ['--peak']), 'leaks': (['--leaks'], ['--allocated'], ['--leaks']),
@@ -19,47 +18,12 @@ QUESTIONS = {
 }
 
 
-def pprof(*args):
-    env = dict(os.environ, HOME='/nonexistent', PPROF_TMPDIR=folder)
-    r = subprocess.run([PPROF, '-symbolize=none', *args], capture_output=True, text=True, env=env)
-    return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr}'
-
-
-def raw(path):
-    """Samples as ((stack of functions, outermost first), thread) -> four numbers; mappings; types."""
-    text = pprof('-raw', path)
-    parts = re.split(r'^(Samples|Locations|Mappings):?\n', text, flags=re.M)
-    part = dict(zip(parts[1::2], parts[2::2]))
-    locations, at = collections.defaultdict(list), None
-    for line in part['Locations'].splitlines():
-        m = re.match(r'\s*(\d+): (0x[0-9a-f]+) (?:M=(\d+) )?(.*)$', line)
-        if m:
-            at, rest = int(m[1]), m[4]
-            locations[at]
-        else:
-            rest = line.strip()
-        m = re.match(r'(.*?) (\S*):(\d+)(?::\d+)? s=\d+', rest) or re.match(r'(.+?) (\S*):(\d+)', rest)
-        if m:
-            locations[at].append(m[1])
-    samples = []
-    types = part['Samples'].splitlines()[0].split()
-    for line in part['Samples'].splitlines()[1:]:
-        m = re.match(r'\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+): (.*)$', line)
-        if m:
-            ids = list(map(int, m[5].split()))
-            path = tuple(f for i in reversed(ids) for f in reversed(locations[i] or ['?']))
-            samples.append([path, tuple(int(m[i]) for i in range(1, 5)), ''])
-        elif 'thread:' in line:
-            samples[-1][2] = re.search(r'thread:\[(.*?)\]', line)[1]
-    return types, samples, part['Mappings']
-
-
 def sums(samples, kind, key):
     found = collections.Counter()
-    for path, values, thread in samples:
+    for path, values, tags in samples:
         n = values[2 * kind], values[2 * kind + 1]
         if n[0]:
-            k = key(path, thread)
+            k = key(path, tags)
             found[k, 0] += n[1]
             found[k, 1] += n[0]
     return dict(found)
@@ -79,7 +43,7 @@ def judge(name, trace):
     out = f'{folder}/{name}.pb.gz'
     for what, (asked, alloc, inuse) in QUESTIONS.items():
         done('export', '-f', 'pprof', '-o', out, *asked, trace)
-        types, samples, mappings = raw(out)
+        types, samples, mappings = pprof_raw(out, folder)
         main = '[dflt]'
         tap.case([t.replace(main, '') for t in types] == ['alloc_objects/count', 'alloc_space/bytes', 'inuse_objects/count', 'inuse_space/bytes'],
                  f'{name}, {what}: types', types)
@@ -90,9 +54,9 @@ def judge(name, trace):
             tap.case(found == wanted, f'{name}, {what}: sum {kind}', f'{found} {wanted}')
             if not args:
                 continue
-            found, wanted = sums(samples, kind, lambda path, thread: path), wanted_stacks(args, trace)
+            found, wanted = sums(samples, kind, lambda path, tags: path), wanted_stacks(args, trace)
             tap.case(found == wanted, f'{name}, {what}: stacks {kind}', str(sorted(set(found.items()) ^ set(wanted.items()), key=str)[:6]))
-            found = sums(samples, kind, lambda path, thread: thread)
+            found = sums(samples, kind, lambda path, tags: tags.get('thread', ''))
             wanted = {}
             for row in report(*args, '--group', 'thread', trace)['rows']:
                 if row['blocks']:
@@ -104,7 +68,7 @@ def judge(name, trace):
 def top(trace):
     """What people look at: -top says the share of each function."""
     done('export', '-f', 'pprof', '--leaks', '-o', f'{folder}/top.pb.gz', trace)
-    text = pprof('-top', '-sample_index=inuse_space', '-unit=B', f'{folder}/top.pb.gz')
+    text = pprof(folder, '-top', '-sample_index=inuse_space', '-unit=B', f'{folder}/top.pb.gz')
     wanted = total('--leaks', trace)[0]
     tap.case(f'of {wanted}B total' in text, '-top: the total', f'{wanted}\n{text}')
     flat = {m[2]: int(m[1]) for m in re.finditer(r'^\s*(\d+)B?\s+\S+%\s+\S+%\s+\d+B?\s+\S+%\s+(.*?)$', text, re.M)}
@@ -136,7 +100,7 @@ with tempfile.TemporaryDirectory() as folder:
             build_ids(trace, mappings, programs['shop'])
     top(traces['sample'])
     r = run('export', '-f', 'pprof', '--filter', 'size:>1T', '-o', f'{folder}/none.pb.gz', traces['sample'])
-    types, samples, _ = raw(f'{folder}/none.pb.gz')
+    types, samples, _ = pprof_raw(f'{folder}/none.pb.gz', folder)
     tap.case(samples == [] and len(types) == 4, 'nothing: a valid file', types)
     subprocess.run(['gzip', '-t', f'{folder}/none.pb.gz'], check=True)
 tap.finish()

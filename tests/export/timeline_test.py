@@ -7,7 +7,7 @@ import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
              ['--allocated', '--filter', 'life:<1ms'])
-GROUPS = 'stack function site file module thread call size life snapshot'.split()
+GROUPS = 'stack function site file module thread call size life snapshot tag'.split()
 
 
 def a_csv(name, trace):

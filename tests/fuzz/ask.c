@@ -9,6 +9,8 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
+#include "model/course.h"
+#include "model/cross.h"
 #include "model/log.h"
 #include "model/fragmentation.h"
 #include "model/group.h"
@@ -177,6 +179,38 @@ static void ask_log(struct hl_model *m)
 	hl_log_free(log);
 }
 
+static int look_at_block(void *arg, const struct hl_block *b)
+{
+	uint64_t *blocks = arg;
+
+	FUZZ_MUST(b->death_ns == UINT64_MAX || b->blocks > 0);
+	*blocks += b->blocks;
+	return 0;
+}
+
+/* What exports ask: the lives of the heap's blocks, and of those of all pools. */
+static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
+{
+	struct hl_query q[2] = {
+		{.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}, .pool = pool},
+		{.quantity = HL_QUANTITY_LIVE, .to = {.kind = HL_WHEN_END}, .pool = pool}};
+	struct hl_courses courses;
+	struct hl_cross cross[2];
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t blocks = 0;
+		struct hl_lives l = {.query = &q[i], .block = look_at_block, .arg = &blocks};
+
+		if (hl_model_lives(m, &l) == 0)
+			FUZZ_MUST(blocks == l.allocated.blocks);
+	}
+	hl_model_courses(&courses, m, &q[0]);
+	hl_courses_fini(&courses);
+	hl_model_cross(m, q, cross, 2);
+	for (int i = 0; i < 2; i++)
+		hl_cross_fini(&cross[i]);
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
@@ -186,6 +220,8 @@ void fuzz_ask_model(const char *path)
 	struct hl_column columns[8];
 	const struct hl_mark *marks;
 	struct hl_threads threads;
+	struct hl_pattern_error error = {0};
+	struct hl_pattern *pool;
 	struct hl_model *m;
 	size_t n;
 
@@ -203,5 +239,9 @@ void fuzz_ask_model(const char *path)
 		hl_threads_fini(&threads);
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
 		hl_fragmentation_fini(&f);
+	ask_lives(m, NULL);
+	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);
+	ask_lives(m, pool);
+	hl_pattern_free(pool);
 	hl_model_close(m);
 }

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+"""export of traces that are not plain ones: samples, sums alone, tags, names of threads, pools. Every format, against report."""
+import collections, json, os, re, tempfile
+
+from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
+import tap
+
+SINGLE = ['json', 'csv', 'heaptrack', 'dhat']
+SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
+QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
+
+
+def same(form, name, args, trace):
+    """What the format adds up to is what report says of the same question."""
+    found, wanted = READ[form](export(form, *args, trace)), total(*args, trace)
+    if form == 'dot':  # what is too small is not drawn
+        return tap.case(wanted[0] * 0.9 <= found <= wanted[0] and found > 0, f'{name}: dot {args}', f'{found} {wanted}')
+    tap.case(found == (wanted if isinstance(found, tuple) else wanted[0]) and wanted[0] > 0, f'{name}: {form} {args}', f'{found} {wanted}')
+
+
+def pprof(name, trace, alloc=('--allocated',), inuse=('--peak',), labels=(), args=()):
+    """Both costs by stack; and by each label what report has by that group."""
+    if not PPROF:
+        return tap.skipped(f'{name}: pprof', 'it is not installed (golang-1.19-go)')
+    out = f'{folder}/x.pb.gz'
+    done('export', '-f', 'pprof', '-o', out, *args, trace)
+    _, samples, _ = pprof_raw(out, folder)
+    for kind, asked in enumerate((alloc, inuse)):
+        found = sum(v[2 * kind + 1] for _, v, _ in samples), sum(v[2 * kind] for _, v, _ in samples)
+        tap.case(found == total(*asked, *args, trace) and found[0] > 0, f'{name}: pprof {asked}', f'{found} {total(*asked, *args, trace)}')
+        by_stack, wanted = collections.Counter(), collections.Counter()
+        for path, v, _ in samples:
+            by_stack[path] += v[2 * kind + 1]
+        for path, v in stacks(report(*asked, *args, trace)).items():
+            wanted[tuple('?' if re.match('0x[0-9a-f]+$', f) else f for f in (path if path == ('[no stack]',) else path[:-1]))] += v[0]
+        tap.case(+by_stack == +wanted, f'{name}: pprof {asked} by stack')
+        for label, group in labels:
+            by_label = collections.Counter()
+            for _, v, tags in samples:
+                by_label[tags.get(label, '[no tag]')] += v[2 * kind + 1]
+            wanted = {r['name']: r['bytes'] for r in report(*asked, *args, '-g', group, trace)['rows'] if r['bytes']}
+            tap.case(dict(+by_label) == wanted and len(wanted) > 1, f'{name}: pprof {asked} by {label}', f'{by_label} {wanted}')
+
+
+def refused(form, name, words, *args, status=3):
+    out = f'{folder}/refused'
+    r = run('export', '-f', form, '-o', out, *args)
+    said = r.stderr.decode().splitlines()
+    tap.case(r.returncode == status and len(said) <= 3 and words in said[0] and not os.path.exists(out), f'{name}: {form} is refused',
+             f'{r.returncode} {r.stderr}')
+    r = run('export', '-f', form, *args)
+    tap.case(r.returncode == status and r.stdout == b'', f'{name}: {form} is refused, and nothing was written to stdout', f'{r.returncode} {r.stdout[:200]}')
+
+
+def samples():
+    """Each counts for what it stands for."""
+    trace = f'{folder}/sampled.hlt'
+    done('record', '-q', '-o', trace, '--mode=sample=1K', '--', programs['phases'], 2000)
+    known = json.loads(done('info', '--json', trace))['totals']
+    d = json.loads(export('json', trace))
+    weighted = [a for a in d['allocations'] if (a['blocks'], a['bytes']) != (1, a['size'])]
+    tap.case(0 < d['samples'] == len(weighted) < d['total_blocks'] == known['allocations'] and
+             sum(a['size'] for a in d['allocations']) < d['total_bytes'] == known['bytes_allocated'], 'samples: there are some', known)
+    for form in READ:
+        for args in QUESTIONS:
+            same(form, 'samples', args, trace)
+    same('json', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
+    same('collapsed', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
+    pprof('samples', trace)
+    for args in (), ('--filter', 'size:>=64'):
+        d = json.loads(export('dhat', *args, trace))
+        for keys, option in (('tb', 'tbk'), '--allocated'), (('eb', 'ebk'), '--leaks'):
+            found = tuple(sum(p[k] for p in d['pps']) for k in keys)
+            tap.case(found == total(option, *args, trace), f'samples: dhat {option} {args}', f'{found} {total(option, *args, trace)}')
+    tap.case(sum(p['gb'] for p in json.loads(export('dhat', trace))['pps']) == total(trace)[0], 'samples: dhat, the peak')
+    d = json.loads(export('json', trace))
+    life = collections.Counter()
+    for a in d['allocations']:
+        life[a['stack']] += a['blocks'] * ((a['freed_ns'] if a['freed_ns'] is not None else d['end_ns']) - a['allocated_ns'])
+    tap.case(sorted(p['tl'] for p in json.loads(export('dhat', trace))['pps']) == sorted(v // 1000 for v in life.values()), 'samples: dhat, lifetimes')
+    tap.case(massif_peak(export('massif', trace)) == total(trace)[0], 'samples: massif, the peak')
+    counters = [e['args']['bytes'] for e in json.loads(export('chrome', trace))['traceEvents'] if e['name'] == 'live heap']
+    tap.case((max(counters), counters[-1]) == (total(trace)[0], total('--leaks', trace)[0]), 'samples: chrome')
+    refused('heaptrack', 'samples', 'has no place for how many blocks each of them stands for', trace)
+
+
+def sums_alone():
+    """Where report knows the answer the formats of sums do; the others say why not."""
+    for mode in 'count', 'cull':
+        trace = f'{folder}/{mode}.hlt'
+        done('record', '-q', '-o', trace, f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 2000)
+        for form in SUMS:
+            for args in QUESTIONS if form != 'pprof' else ():
+                same(form, mode, args, trace)
+        pprof(mode, trace)
+        tap.case(massif_peak(export('massif', trace)) == total(trace)[0], f'{mode}: massif, the peak')
+        times = [int(n) for n in re.findall(r'^time=(\d+)', export('massif', trace).decode(), re.M)]
+        end = int(re.findall(r'mem_heap_B=(\d+)', export('massif', trace).decode())[-1])
+        tap.case(times == sorted(times) and end == total('--leaks', trace)[0], f'{mode}: massif, in order and to the end', f'{times} {end}')
+        shown = run('export', '-f', 'massif', trace)
+        tap.case(shown.returncode == 0 and shown.stderr == b'', f'{mode}: massif is as good as it can be, without a warning', shown.stderr)
+        counters = [e['args']['bytes'] for e in json.loads(export('chrome', trace))['traceEvents'] if e['name'] == 'live heap']
+        tap.case(max(counters) == total(trace)[0] and counters[-1] == total('--leaks', trace)[0], f'{mode}: chrome', counters[-3:])
+        for form in SINGLE:
+            refused(form, mode, 'this needs every single event', trace)
+            refused(form, mode, 'this needs every single event', '--peak', trace)
+        refused('collapsed', mode, 'this needs every single event', '--temporary', trace)
+        refused('pprof', mode, 'this needs every single event', '--filter', 'size:>10', trace)
+        refused('csv', mode, 'this needs every single event', '-g', 'thread', trace)
+        # what it says when report says it
+        said = run('report', '--temporary', trace).stderr
+        tap.case(run('export', '-f', 'svg', '--temporary', trace).stderr == said.replace(b'heaplapse report', b'heaplapse export'), f'{mode}: in the words of report', said)
+    # what no sum has swallowed is in events
+    for form in 'json', 'csv':
+        same(form, 'cull', ['--leaks'], f'{folder}/cull.hlt')
+
+
+def roles():
+    """By scope and by the names of threads, as the program counted itself."""
+    truth = {}
+    trace = f'{folder}/tagged.hlt'
+    r = run('record', '-q', '-o', trace, '--', programs['tagged'], 'truth', 3, 300)
+    for line in r.stdout.decode().splitlines():
+        path, blocks, size, *_ = line.split('\t')
+        truth[path] = int(size), int(blocks)
+    d = json.loads(export('json', trace))
+    paths = []
+    for t in d['tags']:
+        paths.append((paths[t['parent']] + '/' if t['parent'] is not None else '') + t['name'])
+    for what, found in ('json', [(paths[a['tag']], a['size']) for a in d['allocations'] if a['tag'] is not None]), \
+            ('csv', [(x['tag'], int(x['size'])) for x in lines_of(export('csv', trace)) if x['tag']]):
+        sums = collections.defaultdict(lambda: (0, 0))
+        for path, size in found:
+            sums[path] = sums[path][0] + size, sums[path][1] + 1
+        tap.case(dict(sums) == {k: v for k, v in truth.items() if v[1]} and len(sums) > 10, f'tags: {what} by the program\'s own account')
+    rows = lines_of(export('csv', '-g', 'tag', '--allocated', trace))
+    wanted = [(x['name'], str(x['bytes']), str(x['blocks'])) for x in report('-g', 'tag', '--allocated', trace)['rows']]
+    tap.case([(x['tag'], x['bytes'], x['blocks']) for x in rows] == wanted, 'tags: csv -g tag', rows[:3])
+    outer = next(p for p in truth if '/' not in p and truth[p][1])
+    for form in READ:
+        same(form, 'tags', ['--allocated', '--filter', f'tag:{outer}/*'], trace)
+        same(form, 'threads', ['--allocated', '--filter', 'thread:1'], trace)
+    pprof('tags', trace, labels=(('tag', 'tag'), ('thread', 'thread')))
+    pprof('tags, filter', trace, args=('--filter', f'tag:{outer}*'), labels=(('tag', 'tag'),))
+    validate('tags', trace)
+
+
+def names():
+    trace = f'{folder}/named.hlt'
+    run('record', '-q', '-o', trace, '--', programs['named'])
+    known = {t['thread']: t['name'] for t in json.loads(export('json', trace))['threads']}
+    wanted = {t['thread']: t['name'] for t in report('--threads', trace)['threads']}
+    tap.case(known == wanted and len(set(known.values())) > 2, 'names: json', f'{known} {wanted}')
+    rows = lines_of(export('csv', trace))
+    tap.case(all((x['thread_name'] or None) == known[int(x['thread'])] for x in rows) and len({x['thread_name'] for x in rows}) > 2, 'names: csv', rows[:2])
+    name = next(n for n in known.values() if n and re.fullmatch(r'[a-z ]+', n))
+    for form in READ:
+        same(form, 'names', ['--allocated', '--filter', f'thread:"{name}"'], trace)
+    if PPROF:
+        done('export', '-f', 'pprof', '-o', f'{folder}/x.pb.gz', trace)
+        _, samples, _ = pprof_raw(f'{folder}/x.pb.gz', folder)
+        tap.case(all(s[2].get('thread_name') is None or s[2]['thread_name'] in s[2]['thread'] for s in samples) and
+                 {s[2].get('thread_name') for s in samples} - {None} == {n for n in known.values() if n} & {x['thread_name'] for x in rows},
+                 'names: pprof', f'{[s[2] for s in samples][:5]} {known}')
+
+
+def pools():
+    """Blocks of the program's own pools, by its own account; the heap is not among them."""
+    trace = f'{folder}/pooled.hlt'
+    r = run('record', '-q', '-o', trace, '--', programs['pooled'])
+    truth = collections.defaultdict(lambda: [0] * 4)
+    for line in r.stdout.decode().splitlines():
+        pool, _, *numbers = line.split('\t')
+        truth[pool] = [a + int(b) for a, b in zip(truth[pool], numbers)]
+    for pool, (blocks, size, left, left_size) in truth.items():
+        args = ['--pool', pool]
+        d = json.loads(export('json', *args, trace))
+        own = [a for a in d['allocations'] if d['pools'][a['pool']]['name'] == pool]
+        rest = [a for a in own if a['freed_ns'] is None]
+        tap.case((len(own), sum(a['size'] for a in own), len(rest), sum(a['size'] for a in rest)) == (blocks, size, left, left_size) and
+                 len(own) == len(d['allocations']) == len({a['id'] for a in own}), f'pool {pool}: json by the program\'s own account', f'{len(own)} {truth[pool]}')
+        for form in READ:
+            if form == 'firefox':
+                continue
+            for asked in ['--allocated'], ['--leaks'], ['--peak']:
+                if total(*asked, *args, trace)[0]:
+                    same(form, f'pool {pool}', [*asked, *args], trace)
+        if total('--peak', *args, trace)[0]:
+            pprof(f'pool {pool}', trace, args=args)
+        pps = json.loads(export('dhat', *args, trace))['pps']
+        tap.case([sum(p[k] for p in pps) for k in ('tbk', 'tb', 'ebk', 'eb')] == [blocks, size, left, left_size], f'pool {pool}: dhat', truth[pool])
+        lines = export('heaptrack', *args, trace).decode().splitlines()
+        tap.case((sum(x[:2] == '+ ' for x in lines), sum(x[:2] == '- ' for x in lines)) == (blocks, blocks - left), f'pool {pool}: heaptrack')
+        end = int(re.findall(r'mem_heap_B=(\d+)', export('massif', *args, trace).decode())[-1])
+        tap.case(end == left_size, f'pool {pool}: massif, the end', end)
+    rows = lines_of(export('csv', '-g', 'pool', '--pool', '*', '--allocated', trace))
+    tap.case({x['pool']: int(x['bytes']) for x in rows} == {k: v[1] for k, v in truth.items()}, 'pools: csv -g pool', rows)
+    d = json.loads(export('json', '--pool', '*', '--filter', 'tag:a', trace))
+    tap.case((d['total_bytes'], d['total_blocks']) == total('--allocated', '--pool', '*', '--filter', 'tag:a', trace) and d['total_blocks'] == 2000,
+             'pools: with a filter', d['total_blocks'])
+    heap = json.loads(export('json', trace))
+    tap.case(all(a['pool'] is None for a in heap['allocations']), 'pools: the heap has none')
+    for form in FORMATS:
+        words = 'does not apply' if form in ('chrome', 'firefox') else 'there is no pool of this name in the recording; it has arena'
+        refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
+    refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
+    refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)
+    validate('pools', trace, '--pool', '*')
+
+
+def validate(name, trace, *args):
+    if not npm():
+        return tap.skipped(f'{name}: ajv', npm.why)
+    done('export', '-f', 'json', '-o', f'{folder}/x.json', *args, trace)
+    errors = node('validate.js', HERE.parent.parent / 'docs' / 'export-json.schema.json', f'{folder}/x.json')
+    tap.case(errors == {'errors': []}, f'{name}: ajv', errors)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    samples()
+    sums_alone()
+    roles()
+    names()
+    pools()
+tap.finish()
