@@ -6,7 +6,7 @@ from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_pe
 import tap
 
 SINGLE = ['json', 'csv', 'heaptrack', 'dhat']
-SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
+SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'html', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 
 
@@ -201,7 +201,7 @@ def pools():
     heap = json.loads(export('json', trace))
     tap.case(all(a['pool'] is None for a in heap['allocations']), 'pools: the heap has none')
     for form in FORMATS:
-        words = 'does not apply' if form in ('chrome', 'firefox') else 'there is no pool of this name in the recording; it has arena'
+        words = 'does not apply' if form in ('chrome', 'firefox', 'html') else 'there is no pool of this name in the recording; it has arena'
         refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
     refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
     refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)
