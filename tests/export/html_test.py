@@ -296,9 +296,9 @@ def sums_to_the_whole(q, way, answer):
 
 def long_names():
     """Names take more room than there is: the page stays small."""
-    lines = ['thread 1']
+    lines, nasty = ['thread 1'], '<"&x' * 1250
     for i in range(1500):
-        lines += [f'module /{i:05d}{"x" * 5000}{i:05d}.so -', f'node {i - 1 if i % 100 else "-"} {i} 10', f'alloc {64 * (i + 1)} 0 {10 + i} {i} malloc']
+        lines += [f'module /{i:05d}{nasty}{i:05d}.so -', f'node {i - 1 if i % 100 else "-"} {i} 10', f'alloc {64 * (i + 1)} 0 {10 + i} {i} malloc']
     subprocess.run([programs['mktrace'], f'{folder}/long.hlt'], input=('\n'.join(lines) + '\nend 0 0 1000000\n').encode(), check=True)
     page = make('long', f'{folder}/long.hlt')
     seen = look(page, questions=['peak'], data=True)

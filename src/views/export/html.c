@@ -22,7 +22,7 @@
 #include "views/export/page_style.inc"
 
 #define HL_PAGE_MAX 5000000
-#define DATA_MAX    4700000 /* of it; the rest is the page itself */
+#define DATA_MAX    (HL_PAGE_MAX - 300000) /* the rest is the page itself, see html_text.c */
 /* Larger traces are believed where they are read, as by report. */
 #define VERIFY_MAX (UINT64_C(1) << 30)
 

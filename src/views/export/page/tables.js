@@ -18,7 +18,7 @@ function siteColumns() {
 	const columns = [{id: "share", title: "Share", cell: r => shareCell(r.values[q][state.unit], state.question[state.unit])}];
 	data.questions.forEach((question, i) => columns.push({id: "q" + i, title: question.name, wide: i !== q, chosen: i === q, hint: question.what,
 		value: r => of(i)(r).bytes, cell: r => question.unknown ? "–" : bytesCell(of(i)(r).bytes)}));
-	columns.push({id: "blocks", title: "Blocks", hint: state.question.what, value: r => r.values[q].blocks, cell: r => countCell(r.values[q].blocks)},
+	columns.push({id: "blocks", title: "Blocks", wide: state.unit === "bytes", hint: state.question.what, value: r => r.values[q].blocks, cell: r => countCell(r.values[q].blocks)},
 		{id: "average", title: "Average", wide: true, hint: state.question.what, value: r => r.values[q].bytes / (r.values[q].blocks || 1),
 			cell: r => r.values[q].blocks ? bytesText(Math.floor(r.values[q].bytes / r.values[q].blocks)) : ""});
 	if (!data.sites.unknown)
