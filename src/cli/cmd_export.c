@@ -205,12 +205,28 @@ static int write_output(struct export *e, struct hl_export_job *x, int *err)
 	return failed && strcmp(e->output, "-") != 0 ? cannot_write(files->failed, failed) : 0;
 }
 
+static void add_choice(struct hl_strbuf *b, const char *option, const hl_report_names *names)
+{
+	for (size_t i = 0; i < names->len; i++)
+		hl_strbuf_printf(b, "%s%s%s", b->len ? " " : "", option, names->data[i]);
+}
+
+/* The filter as it was asked for, in one line. */
+static void put_choice(struct hl_strbuf *b, const struct hl_report *r)
+{
+	add_choice(b, "", &r->filter_exprs);
+	add_choice(b, "--include-function=", &r->include_function);
+	add_choice(b, "--exclude-function=", &r->exclude_function);
+	add_choice(b, "--include-module=", &r->include_module);
+	add_choice(b, "--exclude-module=", &r->exclude_module);
+}
+
 static int export_trace(struct export *e, struct hl_model *m)
 {
 	struct hl_report *r = &e->question;
 	struct hl_export_job x = {
 		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
-	struct hl_strbuf why = {0};
+	struct hl_strbuf why = {0}, choice = {0};
 	int err = 0, status = 0;
 
 	if (e->format->unweighted && hl_model_info(m)->totals.samples > 0) {
@@ -222,17 +238,20 @@ static int export_trace(struct export *e, struct hl_model *m)
 		status = hl_cli_usage("%s", hl_strbuf_str(&why));
 	hl_strbuf_fini(&why);
 	if (!status)
-		status = hl_symbol_options_apply(&r->symbols, m, true);
+		status = hl_symbol_options_apply(&r->symbols, m, !e->format->people);
 	if (!status)
 		status = hl_report_make_suppressions(r);
 	if (!status) {
 		x.query = hl_report_query(r);
 		x.asked = r->what != HL_REPORT_NOTHING;
 		x.what = hl_report_heading(r, m);
+		put_choice(&choice, r);
+		x.choice = hl_strbuf_str(&choice);
 		status = write_output(e, &x, &err);
 	}
 	if (!status && !err)
 		warn(e, m, &x);
+	hl_strbuf_fini(&choice);
 	hl_suppressions_free(r->suppressions);
 	r->suppressions = NULL;
 	if (err == -ENOENT)
@@ -300,6 +319,7 @@ static const struct hl_example export_examples[] = {
 	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
 	{"-f parquet -o app.parquet app.hlt", "tables for SQL: DuckDB, Spark"},
 	{"-f replay -o app.replay app.hlt", "then: heaplapse-replay app.replay"},
+	{"-f html -o app.html app.hlt", "a whole report as one page to mail"},
 	{"--list", "all formats"},
 	{0},
 };

@@ -172,6 +172,8 @@ static int end_text(struct pprof *p, uint64_t number, size_t *at)
 	return 0;
 }
 
+#define LOW UINT64_C(0x10000000)
+
 struct mapping {
 	uint64_t id, start, offset, file, build_id;
 };
@@ -216,7 +218,8 @@ static int write_mapping(struct pprof *p, const struct hl_pb_field *f)
 	p->text.len = 0;
 	if (!err)
 		err = keep_id(p, &p->mapping_ids, map.id, p->n_mappings, 64);
-	if (!err && hl_vec_push(&p->biases, map.start - map.offset) < 0)
+	/* Programs that are linked to lie low are there in the file, too. */
+	if (!err && hl_vec_push(&p->biases, map.start < LOW ? 0 : map.start - map.offset) < 0)
 		err = no_memory(p);
 	if (!err)
 		err = end_text(p, map.file, &at);

@@ -154,7 +154,7 @@ def full_disk(traces, folder):
 def listed():
     """Each with its suffix and its viewer; and every one of them is known by its name."""
     lines = done('export', '--list').decode().splitlines()
-    tap.case(len(lines) > 12 and all(re.match(r'[a-z0-9]+ +\.[a-z.0-9]+ +\S', x) for x in lines), '--list', lines)
+    tap.case(len(lines) >= 16 and all(re.match(r'[a-z0-9]+ +\.[a-z.0-9]+ +\S', x) for x in lines), '--list', lines)
     r = run('export', '--list', '-f', 'nonsense')
     tap.case(r.returncode == 0 and r.stdout.decode().splitlines() == lines, '--list is shown whatever else is asked')
 

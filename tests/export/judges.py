@@ -195,7 +195,25 @@ def firefox(text):
     return sum(d['threads'][0]['nativeAllocations']['weight'])
 
 
+def html(text):
+    """Of the question that the page opens with: what is in its tree and what it says to have left out."""
+    d = json.loads(re.search(rb'id="data">(.*?)</script>', text, re.S)[1])
+    q = d['questions'][d['first']]
+    sums = []
+    for k, column in ('bytes', 2), ('blocks', 3):
+        path, own = [], []
+        for depth, n in zip(q['down']['depth'], q['down'][k]):
+            path[depth - 1:] = [len(own)]
+            own.append(n)
+            if depth > 1:
+                own[path[depth - 2]] -= n
+        left = sum(o[column] for o in q['down']['other'])
+        inside = sum(o[column] for o in q['down']['other'] if o[0] >= 0)
+        sums.append(sum(own) - inside + left)
+    return tuple(sums)
+
+
 # What each adds up to: a format that has bytes alone says a number, one that has both a pair.
-READ = {'collapsed': collapsed, 'svg': svg, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
+READ = {'collapsed': collapsed, 'svg': svg, 'html': html, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
         'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
         'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}

@@ -6,7 +6,7 @@ from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_pe
 import tap
 
 SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat', 'replay']
-SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'dot', 'gprof2dot', 'firefox']
+SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'html', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 
 
@@ -181,7 +181,7 @@ def pools():
         tap.case((len(own), sum(a['size'] for a in own), len(rest), sum(a['size'] for a in rest)) == (blocks, size, left, left_size) and
                  len(own) == len(d['allocations']) == len({a['id'] for a in own}), f'pool {pool}: json by the program\'s own account', f'{len(own)} {truth[pool]}')
         for form in READ:
-            if form == 'firefox':
+            if form in ('firefox', 'html'):
                 continue
             for asked in ['--allocated'], ['--leaks'], ['--peak']:
                 if total(*asked, *args, trace)[0]:
@@ -202,7 +202,7 @@ def pools():
     heap = json.loads(export('json', trace))
     tap.case(all(a['pool'] is None for a in heap['allocations']), 'pools: the heap has none')
     for form in FORMATS:
-        words = 'does not apply' if form in ('chrome', 'firefox', 'replay') else 'there is no pool of this name in the recording; it has arena'
+        words = 'does not apply' if form in ('chrome', 'firefox', 'html', 'replay') else 'there is no pool of this name in the recording; it has arena'
         refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
     refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
     refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)

@@ -83,7 +83,7 @@ with tempfile.TemporaryDirectory() as folder:
     d = json.loads(pathlib.Path(f'{folder}/dhat').read_text())
     tap.case(tuple(sum(p[k] for p in d['pps']) for k in ('tb', 'tbk', 'gb', 'gbk')) == allocated + peak, 'dhat: sums')
     # the rest by its sums
-    for form in 'svg', 'speedscope', 'gprof2dot', 'firefox', 'dot':
+    for form in 'svg', 'html', 'speedscope', 'gprof2dot', 'firefox', 'dot':
         found = READ[form](pathlib.Path(f'{folder}/{form}').read_bytes())
         right = found if form == 'dot' and peak[0] * 0.9 <= found <= peak[0] else peak if isinstance(found, tuple) else peak[0]
         tap.case(found == right, f'{form}: sums', f'{found} {peak}')

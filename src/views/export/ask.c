@@ -82,6 +82,26 @@ void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta)
 	}
 }
 
+void hl_export_xml(struct hl_strbuf *b, const char *s)
+{
+	struct hl_strbuf safe = {0};
+
+	hl_text_escape(&safe, s);
+	for (const char *c = hl_strbuf_str(&safe); *c; c++) {
+		if (*c == '&')
+			hl_strbuf_puts(b, "&amp;");
+		else if (*c == '<')
+			hl_strbuf_puts(b, "&lt;");
+		else if (*c == '>')
+			hl_strbuf_puts(b, "&gt;");
+		else if (*c == '"')
+			hl_strbuf_puts(b, "&quot;");
+		else
+			hl_strbuf_putc(b, *c);
+	}
+	hl_strbuf_fini(&safe);
+}
+
 uint8_t *hl_export_needed(struct hl_model *m, const struct hl_answer *a)
 {
 	uint8_t *needed = calloc((size_t)a->n_keys + 1, 1);

@@ -28,6 +28,7 @@ struct hl_export_job {
 	struct hl_query query; /* the caller's filter and suppressions */
 	bool asked;            /* a quantity was named; else it is the format's own */
 	const char *what;      /* what is asked, for a title: "live at the peak" */
+	const char *choice;    /* the filter as it was asked for; "" without one */
 	bool by_blocks;        /* --cost=blocks: where a format shows one cost only */
 	bool grouped;          /* --group was given */
 	enum hl_group group;
@@ -49,6 +50,7 @@ struct hl_export_format {
 	const char *viewer; /* who reads it, for the list */
 	enum hl_export_default usual;
 	bool binary;     /* not for a terminal, and packed already if it can be */
+	bool people;     /* it shows names to people: they may be shortened */
 	bool course;     /* it is about the whole run, whatever quantity: only a filter chooses */
 	bool heap;       /* what it shows over time is known of the heap alone: no --pool */
 	bool single;     /* it is of single allocations, not of sums; but for a table */

@@ -36,6 +36,8 @@ const char *hl_export_base(const char *path);
 bool hl_export_is_named(const struct hl_frame *f);
 /* The command line, words separated by spaces; what would break a line is escaped. */
 void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta);
+/* Any text for XML and HTML, also between double quotes. */
+void hl_export_xml(struct hl_strbuf *b, const char *s);
 
 /* Nodes that an answer by stack has a number for, and all above them: a byte for each node. NULL:
  * no memory. */
@@ -99,6 +101,7 @@ int hl_export_firefox(struct hl_export_job *x);
 int hl_export_dhat(struct hl_export_job *x);
 int hl_export_dot(struct hl_export_job *x);
 int hl_export_gprof2dot(struct hl_export_job *x);
+int hl_export_html(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
 int hl_export_massif(struct hl_export_job *x);
 int hl_export_speedscope(struct hl_export_job *x);

@@ -1,10 +1,15 @@
-"""quote - a text file as a C string.
+"""quote - text files, one after the other, as a C string; and NAME_SHA256, by which a page may allow it.
 
-	quote.py TEXT OUTPUT NAME
+	quote.py TEXT... OUTPUT NAME
 """
+import base64
+import hashlib
 import pathlib
 import sys
 
-lines = pathlib.Path(sys.argv[1]).read_text(encoding='utf-8').splitlines()
+*texts, output, name = sys.argv[1:]
+lines = [line for text in texts for line in pathlib.Path(text).read_text(encoding='utf-8').splitlines()]
 quoted = ('"' + line.replace('\\', '\\\\').replace('"', '\\"').replace('\t', '\\t') + '\\n"\n' for line in lines)
-pathlib.Path(sys.argv[2]).write_text(f'static const char {sys.argv[3]}[] =\n' + ''.join(quoted) + ';\n', encoding='utf-8')
+digest = hashlib.sha256(''.join(line + '\n' for line in lines).encode()).digest()
+pathlib.Path(output).write_text(f'#define {name.upper()}_SHA256 "{base64.b64encode(digest).decode()}"\n'
+                                f'static const char {name}[] =\n' + ''.join(quoted) + ';\n', encoding='utf-8')

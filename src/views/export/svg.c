@@ -32,26 +32,6 @@ struct writer {
 	struct hl_strbuf b; /* what is being written */
 };
 
-static void put_xml(struct hl_strbuf *b, const char *s)
-{
-	struct hl_strbuf safe = {0};
-
-	hl_text_escape(&safe, s);
-	for (const char *c = hl_strbuf_str(&safe); *c; c++) {
-		if (*c == '&')
-			hl_strbuf_puts(b, "&amp;");
-		else if (*c == '<')
-			hl_strbuf_puts(b, "&lt;");
-		else if (*c == '>')
-			hl_strbuf_puts(b, "&gt;");
-		else if (*c == '"')
-			hl_strbuf_puts(b, "&quot;");
-		else
-			hl_strbuf_putc(b, *c);
-	}
-	hl_strbuf_fini(&safe);
-}
-
 /* As much of the name as fits; never half a character. */
 static void put_text(struct hl_strbuf *b, const char *name, double width)
 {
@@ -66,7 +46,7 @@ static void put_text(struct hl_strbuf *b, const char *name, double width)
 			n--;
 	}
 	hl_strbuf_add(&part, name, n);
-	put_xml(b, hl_strbuf_str(&part));
+	hl_export_xml(b, hl_strbuf_str(&part));
 	if (n < strlen(name))
 		hl_strbuf_puts(b, "..");
 	hl_strbuf_fini(&part);
@@ -115,14 +95,14 @@ static void put_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t d
 		"<g class=\"f\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-d=\"%" PRIu32
 		"\" data-n=\"",
 		from, cost, depth);
-	put_xml(b, hl_strbuf_str(&name));
+	hl_export_xml(b, hl_strbuf_str(&name));
 	hl_strbuf_puts(b, "\"><title>");
-	put_xml(b, hl_strbuf_str(&name));
+	hl_export_xml(b, hl_strbuf_str(&name));
 	hl_strbuf_puts(b, "\n");
 	put_cost(w, &n->total);
 	if (f && f->file) {
 		hl_strbuf_puts(b, "\n");
-		put_xml(b, f->file);
+		hl_export_xml(b, f->file);
 		hl_strbuf_printf(b, ":%" PRIu32, f->line);
 	}
 	hl_strbuf_printf(b,
@@ -200,9 +180,9 @@ static void put_head(struct writer *w, const struct hl_answer *a)
 		"x=\"10\" "
 		"y=\"22\">",
 		WIDTH, height, WIDTH, height, w->total, w->x->by_blocks ? "blocks" : "bytes");
-	put_xml(b, hl_export_base(hl_model_info(w->x->m)->meta.program));
+	hl_export_xml(b, hl_export_base(hl_model_info(w->x->m)->meta.program));
 	hl_strbuf_puts(b, ": ");
-	put_xml(b, w->x->what);
+	hl_export_xml(b, w->x->what);
 	hl_strbuf_puts(b, ", ");
 	put_cost(w, &a->total);
 	hl_strbuf_printf(b,

@@ -1,0 +1,389 @@
+#!/usr/bin/python3
+"""export to a page: what chromium shows of it is what `report` and `info` say; it loads nothing, and no name in a trace can act in it."""
+import collections, json, os, pathlib, re, shutil, subprocess, tempfile
+
+from judges import done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+import tap
+
+CHROMIUM = shutil.which('chromium')
+OPTIONS = {'peak': ['--peak'], 'leaks': ['--leaks'], 'allocated': ['--allocated'], 'temporary': ['--temporary']}
+MAX = 5_000_000
+START = re.compile(r'^(_start|__libc_start_\w+|start_thread|_*(GI_+)?clone3?)$')
+HOSTILE = '</script><script>window.pwned=1</script><img/src=x/onerror=window.pwned=2>"\'&lt;`${window.pwned=3}`'
+
+
+def look(page, **what):
+    os.environ['CHROMIUM'] = CHROMIUM
+    seen = node('html.js', page, json.dumps(what))
+    if 'error' in seen:
+        raise SystemExit(f'{page} {what}: {seen["error"]}')
+    return seen
+
+
+def make(name, *args):
+    out = f'{folder}/{name}.html'
+    done('export', '-f', 'html', '-o', out, *args)
+    return out
+
+
+def bare(name):
+    """Without the module of code without a name; of very long names the page has both ends."""
+    name = re.sub(r'^(0x[0-9a-f]+) \[.*\]$', r'\1', name)
+    return name if len(name) <= 1500 else name[:1000]
+
+
+def add_path(found, path, up, size, blocks):
+    """Without the frames before main, of which the page leaves most out."""
+    if up and START.match(path[-1]):
+        return
+    while not up and path and START.match(path[0]):
+        path = path[1:]
+    if path:
+        found[path][0] += size
+        found[path][1] += blocks
+
+
+def inclusive(answer, up):
+    """From a path of names to bytes and blocks of all stacks that begin (or, upwards, end) with it."""
+    found = collections.defaultdict(lambda: [0, 0])
+    for path, (size, blocks) in stacks(answer).items():
+        path = tuple(bare(name) for name in (path[::-1] if up else path))
+        for i in range(1, len(path) + 1):
+            add_path(found, path[:i], up, size, blocks)
+    return dict(found)
+
+
+def paths(rows, up=False):
+    """The same of a page's rows; and the children of each."""
+    found, at, sums = collections.defaultdict(lambda: [0, 0]), [], collections.defaultdict(list)
+    for i, r in enumerate(rows):
+        at[r['level'] - 1:] = [(i, bare(r['name']))]
+        sums[at[-2][0] if len(at) > 1 else None].append(i)
+        if not r['other']:
+            add_path(found, tuple(name for _, name in at), up, r['cells'][1], r['cells'][2])
+    return dict(found), sums
+
+
+def tree(what, args, trace, seen):
+    answer = report(*args, trace)
+    whole = answer['total_bytes'], answer['total_blocks']
+    root = next((f for f in seen['flame'] if f['name'] == 'all'), {'bytes': 0, 'blocks': 0})
+    tap.case((root['bytes'], root['blocks']) == whole, f'{what}: the whole', f'{root} {whole}')
+    for way in ('down', 'up'):
+        if not whole[1]:
+            tap.case('nothing to show' in seen[way][0]['cells'][0], f'{what}, {way}: says that there is nothing', seen[way])
+            continue
+        found, children = paths(seen[way], way == 'up')
+        wanted = inclusive(answer, way == 'up')
+        tap.case(seen['whole_' + way] and found == wanted, f'{what}, {way}: every path', f'{[(k, v, found.get(k)) for k, v in wanted.items() if v != found.get(k)][:3]}')
+        sums = [(i, rows) for i, rows in children.items() if way == 'down' and i is not None and not seen[way][i]['other']]
+        # its own is what it allocated by malloc and the like, which are rows without one
+        wrong = [seen[way][i]['name'] for i, rows in sums if seen[way][i]['cells'][3] != '' and seen[way][i]['cells'][1] !=
+                 seen[way][i]['cells'][3] + sum(seen[way][k]['cells'][1] for k in rows if seen[way][k]['cells'][3] != '' or seen[way][k]['other'])]
+        tap.case(not wrong, f'{what}, {way}: self and children add up', wrong[:3])
+        top = sum(seen[way][i]['cells'][1] for i in children[None]), sum(seen[way][i]['cells'][2] for i in children[None])
+        tap.case(top == whole, f'{what}, {way}: the outermost rows add up', f'{top} {whole}')
+
+
+def sites(what, args, trace, seen, number):
+    wanted = collections.defaultdict(lambda: [0, 0])
+    for r in report(*args, '-g', 'site', trace)['rows']:
+        wanted[bare(r['function'])][0] += r['bytes']
+        wanted[bare(r['function'])][1] += r['blocks']
+    blocks = seen['site_heads'].index('Blocks')
+    found = collections.defaultdict(lambda: [0, 0])
+    for r in seen['sites']:
+        found[bare(r['name'])][0] += r['cells'][1 + number]
+        found[bare(r['name'])][1] += r['cells'][blocks]
+    found = {k: v for k, v in found.items() if v[1]}
+    tap.case(found == dict(wanted), f'{what}: sites', f'{found} {dict(wanted)}')
+
+
+def lists(what, args, trace, seen):
+    for name, group in ('sizes', 'size'), ('lives', 'life'), ('threads', 'thread'):
+        rows = report(*args, '-g', group, trace)['rows']
+        if name == 'threads' and not seen[name]:
+            continue  # there is one
+        wanted = sorted((r['name'], r['bytes'], r['blocks']) for r in rows)
+        found = sorted((r['name'], *r['cells'][1:3]) for r in seen[name])
+        tap.case(found == wanted, f'{what}: {name}', f'{found} {wanted}')
+
+
+def figures(name, trace, seen):
+    totals = json.loads(done('info', '--json', trace))['totals']
+    found = {k: v['value'] for k, v in seen['figures'].items() if k != 'rss'}
+    wanted = {'peak': totals['peak_bytes'], 'leaks': totals['live_bytes_end'], 'allocations': totals['allocations'], 'temporary': totals['temporary']}
+    if totals['dropped_events']:
+        wanted['dropped'] = totals['dropped_events']
+    tap.case(found == wanted, f'{name}: figures', f'{found} {wanted}')
+
+
+def quiet(name, seen):
+    tap.case(seen['errors'] == [] and len(seen['requests']) == 1 and seen['refused'] == 'connect-src' and seen['elements'] == 1,
+             f'{name}: nothing is loaded, nothing could be', f'{seen["errors"]} {seen["requests"]} {seen["refused"]} {seen["elements"]}')
+
+
+def numbers(name, trace):
+    """Every number of every question."""
+    page = make(name, trace)
+    seen = look(page, open=True)
+    tap.case(seen['ids'] == list(OPTIONS) and seen['first'] == 'peak' and os.path.getsize(page) < MAX, f'{name}: questions', seen['ids'])
+    figures(name, trace, seen)
+    quiet(name, seen)
+    for number, (question, args) in enumerate(OPTIONS.items()):
+        view, what = seen['questions'][question], f'{name} {question}'
+        tap.case(view['checked'] == [question], f'{what}: chosen', view['checked'])
+        tree(what, args, trace, view)
+        sites(what, args, trace, view, number)
+        lists(what, args, trace, view)
+
+
+def asked(trace):
+    """What is asked is shown first, whatever it is."""
+    for args, first, ids in (['--leaks'], 'leaks', 4), (['--growth', '20%..70%'], 'asked', 5), (['--at', '50%'], 'asked', 5), (['--at', '@end'], 'leaks', 4), \
+            (['--range', '..40%'], 'asked', 5), (['--temporary=1ms'], 'asked', 5), (['--allocated', '--filter', 'size:>=48'], 'allocated', 4):
+        seen = look(make('asked', *args, trace), questions=[first], open=True)
+        tap.case(seen['first'] == first and len(seen['ids']) == ids, f'{args}: shown first', f'{seen["first"]} {seen["ids"]}')
+        tree(f'{args}', args, trace, seen['questions'][first])
+    tap.case(any('size:>=48' in n for n in seen['notes']), 'the filter is said', seen['notes'])
+    tap.case(look(make('blocks', '--cost', 'blocks', trace), questions=[])['unit'] == 'blocks', '--cost=blocks: opens with blocks')
+
+
+def use(name, trace, args, pattern, zoom):
+    """Search, zoom, sorting, keys, narrow screens."""
+    seen = look(make('use', *args, trace), questions=[], pattern=pattern, zoom=zoom, sort=True, keys=True)
+    answer = report(*args, trace)
+    whole = answer['total_bytes'], answer['total_blocks']
+    wide = [f for f in seen['before'] if f['name'] != 'other']
+    tap.case(all(abs(f['part'] - f['bytes'] / whole[0]) < .002 for f in wide), f'{name}: widths are bytes')
+    tap.case(all(abs(f['part'] - f['blocks'] / whole[1]) < .002 for f in seen['by_blocks']) and len(seen['by_blocks']) > 2, f'{name}: widths are blocks')
+    # every stack with it counts once
+    path = {}
+    hit = [0, 0]
+    for i, n in enumerate(answer['nodes']):
+        text = [n['function'], f'{os.path.basename(n["file"])}:{n["line"]}' if n.get('file') else os.path.basename(n.get('module') or ''), n.get('module') or '']
+        path[i] = (n['parent'] is not None and path[n['parent']]) or (not START.match(n['function']) and any(re.search(pattern, t, re.I) for t in text))
+        if path[i]:
+            hit[0] += n['self_bytes']
+            hit[1] += n['self_blocks']
+    tap.case((int(seen['found']['bytes']), int(seen['found']['blocks'])) == tuple(hit) and hit[1], f'{name}: search', f'{seen["found"]} {hit}')
+    names = {f['name'] for f in seen['found_flame'] if f['hit']}
+    tap.case(names and all(re.search(pattern, n, re.I) for n in names), f'{name}: search in the flame graph', names)
+    rows, children = seen['found_tree'], paths(seen['found_tree'])[1]
+    top = [sum(rows[i]['cells'][k] for i in children[None]) for k in (1, 2)]
+    tap.case(any(r['hit'] for r in rows) and tuple(top) == whole, f'{name}: search in the tree, with the rest as one', f'{top} {whole}')
+    tap.case(all(r['hit'] or r['other'] for r in seen['found_sites']) and 's=' in seen['address'] and seen['left'] == 0, f'{name}: search is left', seen['left'])
+    place = next(f for f in seen['before'] if f['name'] == zoom)
+    now = next(f for f in seen['zoomed'] if f['name'] == zoom)
+    below = [f for f in seen['zoomed'] if not f['up'] and f['name'] != 'other']
+    tap.case(abs(now['part'] - 1) < .002 and place['part'] < .999 and all(abs(f['part'] - f['bytes'] / place['bytes']) < .002 for f in below), f'{name}: zoom')
+    tap.case([(f['name'], f['bytes'], round(f['left'])) for f in seen['back']] == [(f['name'], f['bytes'], round(f['left'])) for f in seen['before']], f'{name}: zoom is left',
+             f'{seen["back"][:3]} {seen["before"][:3]}')
+    for step, (column, down) in zip(seen['sorted'], ((3, True), (3, False), (None, False), (2, True))):
+        rows, children = step['rows'], paths(step['rows'])[1]
+        order = {h['name']: h['sort'] for h in step['heads'] if h['sort'] not in (None, 'none')}
+        tap.case(len(order) == 1 and set(order.values()) == {'descending' if down else 'ascending'}, f'{name}: sorted by {step["id"]} {down}: said', order)
+        wrong = []
+        for group in children.values():
+            values = [rows[i]['name'].lower() if column is None else rows[i]['cells'][column] for i in group if not rows[i]['other'] and rows[i]['cells'][3] != '']
+            wrong += [values] if values != sorted(values, reverse=down) else []
+        tap.case(not wrong, f'{name}: sorted by {step["id"]} {down}', wrong[:2])
+    tap.case(seen['next_question'] == {'focused': 'leaks', 'checked': 'leaks'} and seen['flame_zoomed'] and seen['flame_left'] and seen['tree'] == ['true', 'false', 'true'] and
+             seen['tip'] and seen['plot'], f'{name}: keys', f'{seen["next_question"]} {seen["flame_zoomed"]} {seen["flame_left"]} {seen["tree"]} {seen["plot"]}')
+    narrow = look(make('use', *args, trace), questions=['peak'], narrow=True)
+    tap.case(narrow['overflow'] <= 0 and narrow['errors'] == [], f'{name}: fits a narrow screen', narrow['overflow'])
+
+
+def plot(trace):
+    """The line over time is report's."""
+    seen = look(make('plot', trace), questions=[], data=True)['data']['timeline']
+    wanted = report('--timeline', trace)
+    tap.case(max(seen['live']) == wanted['peak_bytes'] and seen['end_ns'] == wanted['duration_ns'] and
+             [max(seen['live'][3 * i:3 * i + 3]) for i in range(200)] == [c['max_live_bytes'] for c in wanted['columns']], 'the heap over time')
+
+
+def without_script(name, trace):
+    seen = look(make('plain', trace), script=False)
+    shown = {'figures': True, 'timeline': True, 'sites': True, 'flame': False, 'tree': False, 'bar': False}
+    rows = report('-g', 'site', trace)['rows']
+    tap.case(seen['shown'] == shown and seen['heading'] == name and len(seen['figures']) >= 5 and seen['plots'] == 2, 'without JavaScript', f'{seen}')
+    tap.case(len(seen['sites']) == min(len(rows), 21) and all(r['function'] in seen['sites'][i] for i, r in enumerate(rows[:5])), 'without JavaScript: sites', seen['sites'])
+
+
+def hostile():
+    """Names of programs, modules, functions, marks, threads and files that are markup stay text."""
+    name = ''.join(f'%{b:02x}' for b in HOSTILE.replace('/', '\u2215').encode())
+    close = ''.join(f'%{b:02x}' for b in b'/</script><!--<script>\xff\xe2\x80\xae\xe2\x80\xa8')
+    lines = [f'module /{name} -', f'module {close} -', 'thread 1', 'thread 2', 'node - 0 10', 'node 0 1 20', 'alloc 64 0 100 1 malloc', 'alloc 128 1 200 0 malloc',
+             f'extra 192 mark 0 {HOSTILE}', 'rss 64 4096', 'rss 640 8192', 'end 0 0 640']
+    r = subprocess.run([programs['mktrace'], f'{folder}/hostile.hlt'], input='\n'.join(lines).encode() + b'\n', capture_output=True)
+    page = make('hostile', f'{folder}/hostile.hlt')
+    seen = look(page, pattern='script', data=True)
+    quiet('hostile modules and marks', seen)
+    names = {f['name'] for f in seen['found_flame'] if f['hit']}
+    tap.case(r.returncode == 0 and seen.get('pwned') is None and any('<script>window.pwned=1' in n for n in names), 'hostile modules and marks are text', names)
+    tap.case(any(HOSTILE in m[2] for m in seen['data']['timeline']['marks']), 'a hostile mark is text', seen['data']['timeline']['marks'])
+    tap.case(pathlib.Path(page).read_text().count('<script') == 2 and '\u202e' not in pathlib.Path(page).read_text(), 'a page has two script elements')
+
+
+def hostile_functions():
+    """A symbol may have any name; so may the program, its arguments and a filter."""
+    for program in 'gcc', 'objcopy':
+        if not shutil.which(program):
+            return tap.skipped('hostile functions', f'{program} is not installed')
+    source, made = f'{folder}/evil.c', f'{folder}/<img src=x onerror=pwned=4>'
+    pathlib.Path(source).write_text('#include <pthread.h>\n#include <stdlib.h>\nvoid *evil(void *p);\nint main(void) { pthread_t t; return !evil(0) || pthread_create(&t, 0, evil, 0) || pthread_join(t, 0); }\n')
+    pathlib.Path(f'{folder}/evil2.c').write_text('#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdlib.h>\nvoid *volatile kept;\nvoid *evil(void *p)\n{\n'
+                                                  'pthread_setname_np(pthread_self(), "<b onclick=x>");\nkept = malloc(4321);\nreturn kept;\n}\n')
+    for unit in ('evil', 'evil2'):
+        subprocess.run(['gcc', '-O0', '-fno-omit-frame-pointer', '-c', '-o', f'{folder}/{unit}.o', f'{folder}/{unit}.c'], check=True)
+        subprocess.run(['objcopy', '--redefine-sym', f'evil={HOSTILE}', f'{folder}/{unit}.o'], check=True)
+    subprocess.run(['gcc', '-pthread', '-o', made, f'{folder}/evil.o', f'{folder}/evil2.o'], check=True)
+    done('record', '-q', '-o', f'{folder}/evil.hlt', '--', made, HOSTILE)
+    page = make('evil', '--filter', f'-fn:"<script>nobody"', f'{folder}/evil.hlt')
+    seen = look(page, pattern='pwned=1')
+    quiet('hostile functions', seen)
+    names = {f['name'] for f in seen['found_flame'] if f['hit']}
+    tap.case(seen.get('pwned') is None and names == {HOSTILE}, 'a hostile function is text', names)
+    tap.case(seen['title'].startswith('<img src=x onerror=pwned=4>') and HOSTILE in seen['heading'].replace('\\', ''), 'a hostile program and command are text', seen['heading'])
+    tap.case(any('<b onclick=x>' in r['name'] for r in seen['questions']['allocated']['threads']), 'a hostile thread is text', seen['questions']['allocated']['threads'])
+    tap.case(any('<script>nobody' in n for n in seen['notes']), 'a hostile filter is text', seen['notes'])
+
+
+def large():
+    """A tree of which only a part has room: what is missing is counted where it is missing."""
+    trace = f'{folder}/large.hlt'
+    subprocess.run([programs['gen'], '-n', '400000', '--nodes', '100000', '--live', '60000', '-o', trace], check=True)
+    page = make('large', trace)
+    seen = look(page, questions=['peak', 'allocated'], data=True)
+    tap.case(10000 < os.path.getsize(page) <= MAX, f'a large tree: {os.path.getsize(page)} bytes')
+    quiet('a large tree', seen)
+    for q in seen['data']['questions']:
+        args = OPTIONS[q['id']]
+        answer = report(*args, trace)
+        tap.case((q['bytes'], q['blocks']) == (answer['total_bytes'], answer['total_blocks']), f'a large tree, {q["id"]}: the whole')
+        sums_to_the_whole(q, 'down', answer)
+        sums_to_the_whole(q, 'up', answer)
+    view = seen['questions']['allocated']
+    said = re.search(r'([\d,]+) frames of the tree are left out: .* in ([\d,]+) blocks', view['flame-other'])
+    lists = next(q for q in seen['data']['questions'] if q['id'] == 'allocated')['down']
+    tap.case(said and int(said[1].replace(',', '')) == sum(o[1] for o in lists['other']) > 0 and int(said[2].replace(',', '')) == sum(o[3] for o in lists['other']),
+             'a large tree: how much is left out is said', view['flame-other'])
+    number = list(OPTIONS).index('allocated') + 1
+    tap.case(sum(r['cells'][number] for r in view['sites']) == total('--allocated', trace)[0] and view['sites'][-1]['other'], 'a large tree: sites and the others add up')
+
+
+def sums_to_the_whole(q, way, answer):
+    """No node is less than its children; and none of the frames is lost, nor counted twice."""
+    lists, at, rest = q[way], [], {}
+    for i, (depth, size, blocks) in enumerate(zip(lists['depth'], lists['bytes'], lists['blocks'])):
+        at[depth - 1:] = [i]
+        rest[i] = [size, blocks]
+        parent = rest.setdefault(at[-2] if len(at) > 1 else -1, [q['bytes'], q['blocks']])
+        parent[0] -= size
+        parent[1] -= blocks
+    for i, _, size, blocks in lists['other']:
+        rest.setdefault(i, [q['bytes'], q['blocks']])
+        rest[i][0] -= size
+        rest[i][1] -= blocks
+    wrong = [(i, r) for i, r in rest.items() if min(r) < 0]
+    tap.case(not wrong and sum(r[0] for r in rest.values()) + sum(o[2] for o in lists['other']) == q['bytes'] and rest[-1] == [0, 0],
+             f'a large tree, {q["id"]} {way}: a node is the sum of its own, its children and the others', wrong[:3])
+    if way == 'down':
+        tap.case(len(lists['depth']) + sum(o[1] for o in lists['other']) == len(answer['nodes']), f'a large tree, {q["id"]}: frames shown and left out are all',
+                 f'{len(lists["depth"])} {sum(o[1] for o in lists["other"])} {len(answer["nodes"])}')
+
+
+def long_names():
+    """Names take more room than there is: the page stays small."""
+    lines, nasty = ['thread 1'], '<"&x' * 1250
+    for i in range(1500):
+        lines += [f'module /{i:05d}{nasty}{i:05d}.so -', f'node {i - 1 if i % 100 else "-"} {i} 10', f'alloc {64 * (i + 1)} 0 {10 + i} {i} malloc']
+    subprocess.run([programs['mktrace'], f'{folder}/long.hlt'], input=('\n'.join(lines) + '\nend 0 0 1000000\n').encode(), check=True)
+    page = make('long', f'{folder}/long.hlt')
+    seen = look(page, questions=['peak'], data=True)
+    tap.case(os.path.getsize(page) <= MAX, f'long names: {os.path.getsize(page)} bytes')
+    for q in seen['data']['questions'][:1]:
+        sums_to_the_whole(q, 'down', report('--peak', f'{folder}/long.hlt'))
+
+
+def deep():
+    """A recursion has no end in the page, and no number is lost."""
+    lines = ['module /bin/deep -', 'thread 1', 'node - 0 1000'] + [f'node {i} 0 {4096 + 16 * (i % 2000):x}' for i in range(3000)]
+    lines += [f'alloc {64 * (i + 1)} 0 100 {3000 - i} malloc' for i in range(100)] + ['end 0 0 1000000']
+    subprocess.run([programs['mktrace'], f'{folder}/deep.hlt'], input=('\n'.join(lines) + '\n').encode(), check=True)
+    seen = look(make('deep', f'{folder}/deep.hlt'), questions=['peak'], data=True)
+    tap.case(seen['errors'] == [], 'a deep recursion', seen['errors'])
+    sums_to_the_whole(seen['data']['questions'][0], 'down', report('--peak', f'{folder}/deep.hlt'))
+
+
+def nothing(trace):
+    """A question that nothing fits, and a trace that has nothing, say so."""
+    subprocess.run([programs['mktrace'], f'{folder}/empty.hlt'], input=b'thread 1\nend 0 0 640\n', check=True)
+    for args, words in (['--filter', 'size:>1T', trace], 'No block fits'), ([f'{folder}/empty.hlt'], 'No allocation is in the trace'):
+        seen = look(make('nothing', *args), data=True)
+        quiet(f'nothing: {words}', seen)
+        tap.case(any(words in n for n in seen['notes']) and all('nothing to show' in v['down'][0]['cells'][0] and 'nothing to show' in v['sizes_text']
+                 for v in seen['questions'].values()), f'nothing: {words}', f'{seen["notes"]}')
+        tap.case(all(q['bytes'] == 0 and q['down']['depth'] == [] for q in seen['data']['questions']), f'nothing: {words}: no numbers')
+    seen = look(make('nothing', '--filter', 'size:>1T', trace), script=False)
+    tap.case(seen['sites'] == ['nothing'] and seen['shown']['figures'], 'nothing, and without JavaScript', seen['sites'])
+
+
+def levels():
+    """Recordings that have only samples, or only sums: what there is, and what is not."""
+    for mode, option in ('sample', '--mode=sample=512'), ('count', '--mode=count'):
+        trace = f'{folder}/mode-{mode}.hlt'
+        r = run('record', '-q', option, '-o', trace, '--', programs['single'], '5000', '1', '10')
+        if r.returncode:
+            tap.case(False, f'mode {mode}', r.stderr)
+            continue
+        seen = look(make(mode, trace), open=True, data=True)
+        quiet(f'mode {mode}', seen)
+        for question in ('peak', 'leaks', 'allocated'):
+            tree(f'mode {mode}, {question}', OPTIONS[question], trace, seen['questions'][question])
+        peak = seen['data']['questions'][0]
+        if mode == 'sample':
+            tap.case(peak['margin'] == report(trace)['total_bytes_margin'] > 0 and '±' in seen['questions']['peak']['asked'] and any('estimates' in n for n in seen['notes']),
+                     'samples: how good the estimates are', f'{peak["margin"]} {seen["notes"]}')
+        else:
+            view = seen['questions']['temporary']
+            tap.case('not known' in view['asked'] and 'needs every single event' in view['asked'] and 'needs every single event' in view['sizes_text'] and
+                     'needs every single event' in view['down'][0]['cells'][0], 'sums: what is not known is said', view['asked'])
+            tap.case(any('only sums (mode count)' in n for n in seen['notes']) and 'needs every single event' in view['sites-other'], 'sums: said', f'{seen["notes"]} {view["sites-other"]}')
+
+
+def damaged(trace):
+    """A part that is lost is a gap, and said."""
+    whole = pathlib.Path(trace).read_bytes()
+    pathlib.Path(f'{folder}/cut.hlt').write_bytes(whole[:len(whole) * 2 // 3])
+    seen = look(make('cut', f'{folder}/cut.hlt'), questions=['leaks'])
+    tap.case(any('end of the recording is missing' in n for n in seen['notes']) and seen['figures']['leaks']['label'] == 'Live at end' and 'leaked' not in seen['questions']['leaks']['asked'],
+             'a truncated trace never says leaked', f'{seen["notes"]} {seen["figures"]}')
+
+
+with tempfile.TemporaryDirectory() as folder:
+    if not CHROMIUM or not npm():
+        tap.skipped('html', npm.why if CHROMIUM else 'chromium is not installed')
+        tap.finish()
+    traces = make_traces(folder)
+    # numbers that JavaScript can count with
+    subprocess.run([programs['gen'], '-n', '20000', '--nodes', '100', '-o', traces['made']], check=True)
+    for name in ('sample', 'shop', 'threads', 'made'):
+        if name in traces:
+            numbers(name, traces[name])
+    asked(traces['sample'])
+    if 'shop' in traces:
+        use('shop', traces['shop'], [], 'shelf', 'main')
+    plot(traces['threads'] if 'threads' in traces else traces['sample'])
+    without_script('sample', traces['sample'])
+    hostile()
+    hostile_functions()
+    large()
+    long_names()
+    deep()
+    nothing(traces['sample'])
+    if 'single' in programs:
+        levels()
+    damaged(traces['made'])
+tap.finish()
