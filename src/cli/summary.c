@@ -111,8 +111,9 @@ static void print_peak(const struct hl_totals *t)
 	row("peak", hl_text_bytes(value, t->peak_bytes), more);
 }
 
-static void print_counts(const struct hl_trace_info *info)
+static void print_counts(const struct hl_model *m)
 {
+	const struct hl_trace_info *info = hl_model_info(m);
 	const struct hl_totals *t = &info->totals;
 	uint64_t allocs = t->sums.alloc_blocks, dropped = info->counters.dropped_events;
 	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], more[128];
@@ -121,7 +122,8 @@ static void print_counts(const struct hl_trace_info *info)
 	row("allocations", hl_text_count(value, allocs), more);
 	snprintf(more, sizeof(more), "%.1f%% were freed by the very next event",
 		allocs ? (double)t->temporary * 100 / (double)allocs : 0);
-	row("temporary", hl_text_count(value, t->temporary), more);
+	if (hl_model_has_neighbours(m))
+		row("temporary", hl_text_count(value, t->temporary), more);
 	row("threads", hl_text_count(value, info->threads), "");
 	if (dropped)
 		row("DROPPED", hl_text_count(value, dropped),
@@ -186,9 +188,12 @@ static void next_step(const char *before, const char *command, const char *path,
 }
 
 /* Most blocks were dropped at once, and they were many: that costs time. */
-static bool churns(const struct hl_totals *t)
+static bool churns(const struct hl_model *m)
 {
-	return t->temporary >= 1000 && t->temporary >= t->sums.alloc_blocks / 2;
+	const struct hl_totals *t = &hl_model_info(m)->totals;
+
+	return hl_model_has_neighbours(m) && t->temporary >= 1000 &&
+	       t->temporary >= t->sums.alloc_blocks / 2;
 }
 
 static void print_place(const struct hl_model *m, const char *path, bool leaks)
@@ -204,7 +209,7 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 	next_step("next:", "report", path, "who held the memory at the peak");
 	if (leaks)
 		next_step("", "report --leaks", path, "what was never freed");
-	if (churns(&info->totals))
+	if (churns(m))
 		next_step("", "report --temporary", path,
 			"who made blocks only to free them at once");
 }
@@ -245,7 +250,7 @@ static void *print_all(void *arg)
 	print_peak(&hl_model_info(m)->totals);
 	rest = rest_of(m);
 	print_rest(m, &rest);
-	print_counts(hl_model_info(m));
+	print_counts(m);
 	print_cost(hl_model_info(m));
 	print_place(m, path, rest.left.blocks > 0);
 	hl_model_close(m);

@@ -146,6 +146,15 @@ int hl_model_no_order(struct hl_model *m, const char *what)
 	return -ENODATA;
 }
 
+int hl_model_no_neighbours(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"which blocks were freed by the very next event is not known: the recording has "
+		"samples, between which others happened; --temporary=TIME takes those that lived "
+		"for less than that");
+	return -ENODATA;
+}
+
 const char *hl_model_error(const struct hl_model *m)
 {
 	return m->error;
@@ -210,6 +219,11 @@ bool hl_model_estimates(const struct hl_model *m)
 bool hl_model_has_order(const struct hl_model *m)
 {
 	return !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
+}
+
+bool hl_model_has_neighbours(const struct hl_model *m)
+{
+	return hl_model_has_order(m) && !hl_model_samples(m);
 }
 
 uint64_t hl_model_end_ns(const struct hl_model *m)

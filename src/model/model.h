@@ -41,6 +41,8 @@ bool hl_model_may_say_leaked(const struct hl_model *m);
 bool hl_model_estimates(const struct hl_model *m);
 /* It is known what came before what: not in a profile of another tool. */
 bool hl_model_has_order(const struct hl_model *m);
+/* It is known which event came next to which: of samples it is not. */
+bool hl_model_has_neighbours(const struct hl_model *m);
 /* When the recording ends, as far as is known. */
 uint64_t hl_model_end_ns(const struct hl_model *m);
 

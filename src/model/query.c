@@ -435,6 +435,9 @@ static int start(struct hl_question *question)
 		return err;
 	if (!hl_model_has_order(m) && needs_order(&w->q))
 		return hl_model_no_order(m, "this");
+	if (w->q.quantity == HL_QUANTITY_TEMPORARY && !w->q.temporary_ns &&
+		!hl_model_has_neighbours(m))
+		return hl_model_no_neighbours(m);
 	a->asked_ns = hl_when_ns(&w->q.to, m);
 	w->way = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
 		 : w->q.key == HL_KEY_STACK       ? BY_STACK

@@ -112,7 +112,7 @@ def lists(what, args, trace, seen):
 def figures(name, trace, seen):
     totals = json.loads(done('info', '--json', trace))['totals']
     found = {k: v['value'] for k, v in seen['figures'].items() if k != 'rss'}
-    wanted = {'peak': totals['peak_bytes'], 'leaks': totals['live_bytes_end'], 'allocations': totals['allocations'], 'temporary': totals['temporary']}
+    wanted = {'peak': totals['peak_bytes'], 'leaks': totals['live_bytes_end'], 'allocations': totals['allocations'], 'temporary': totals['temporary'] or 0}
     if totals['dropped_events']:
         wanted['dropped'] = totals['dropped_events']
     tap.case(found == wanted, f'{name}: figures', f'{found} {wanted}')

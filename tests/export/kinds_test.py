@@ -64,6 +64,8 @@ def samples():
     for form in READ:
         for args in QUESTIONS:
             same(form, 'samples', args, trace)
+    tap.case(known['temporary'] is None, 'samples: which event was the next one nobody knows', known)
+    refused('collapsed', 'samples', 'is not known: the recording has samples', '--temporary', trace)
     same('json', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
     same('collapsed', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
     pprof('samples', trace)

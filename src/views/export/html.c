@@ -254,6 +254,8 @@ static int make_sites(struct hl_page *p)
 /* Their lifetimes and their course over the run. */
 static int make_stats(struct hl_page *p)
 {
+	const struct hl_query all = {
+		.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}};
 	struct hl_table t = {.group = HL_GROUP_SITE};
 	int err;
 
@@ -263,8 +265,10 @@ static int make_stats(struct hl_page *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < t.n; i++)
 		t.rows[i].frame = p->sites.data[i].frame;
-	err = hl_sites_stats(p->x->m, &t, t.n, p->x->query.filter, &p->stats);
+	err = hl_query_check_lives(p->x->m, &all);
 	if (!err)
+		err = hl_sites_stats(p->x->m, &t, t.n, p->x->query.filter, &p->stats);
+	if (!err && p->stats)
 		p->n_stats = t.n;
 	free(t.rows);
 	return excuse(p, err, p->stats_why);

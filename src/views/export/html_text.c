@@ -244,8 +244,12 @@ static void put_count_figures(struct hl_page *p, FILE *out)
 	put_figure(out, "allocations", "Allocations", allocs, hl_text_count(value, allocs), more);
 	snprintf(more, sizeof(more), "%.1f%% were freed by the very next event",
 		allocs ? (double)t->temporary * 100 / (double)allocs : 0);
-	put_figure(out, "temporary", "Temporary", t->temporary, hl_text_count(value, t->temporary),
-		more);
+	if (!hl_model_has_neighbours(p->x->m))
+		put_figure(out, "temporary", "Temporary", 0, "–",
+			"not known: others happened between the samples");
+	else
+		put_figure(out, "temporary", "Temporary", t->temporary,
+			hl_text_count(value, t->temporary), more);
 	if (dropped)
 		put_figure(out, "dropped", "Dropped", dropped, hl_text_count(value, dropped),
 			"events that were not recorded");

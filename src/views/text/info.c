@@ -40,8 +40,9 @@ struct row {
 #define N_WITHHELD 2 /* the last ones */
 
 /* An imported trace may lack what a number is made of. */
-static bool is_known(const struct hl_meta *meta, const struct row *r)
+static bool is_known(const struct hl_model *m, const struct row *r)
 {
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
 	static const struct {
 		const char *key;
 		uint32_t needs;
@@ -52,14 +53,13 @@ static bool is_known(const struct hl_meta *meta, const struct row *r)
 		{"peak_bytes", HL_UNKNOWN_ORDER},
 		{"peak_blocks", HL_UNKNOWN_ORDER | HL_UNKNOWN_COUNTS},
 		{"peak_time_ns", HL_UNKNOWN_ORDER},
-		{"temporary", HL_UNKNOWN_ORDER},
 		{"threads", HL_UNKNOWN_THREADS},
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(rows) && meta->unknown; i++)
 		if (meta->unknown & rows[i].needs && !strcmp(rows[i].key, r->key))
 			return false;
-	return true;
+	return strcmp(r->key, "temporary") != 0 || hl_model_has_neighbours(m);
 }
 
 static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
@@ -104,15 +104,15 @@ static void json_command(struct hl_json *j, const struct hl_meta *meta)
 	hl_json_end_array(j);
 }
 
-static void json_totals(struct hl_json *j, const struct hl_trace_info *i)
+static void json_totals(struct hl_json *j, const struct hl_model *m)
 {
 	struct row rows[N_ROWS];
 
-	fill_rows(i, rows);
+	fill_rows(hl_model_info(m), rows);
 	hl_json_key(j, "totals");
 	hl_json_begin_object(j);
 	for (size_t k = 0; k < N_ROWS; k++) {
-		if (is_known(&i->meta, &rows[k]))
+		if (is_known(m, &rows[k]))
 			hl_json_key_u64(j, rows[k].key, rows[k].value);
 		else
 			hl_json_key_string(j, rows[k].key, NULL);
@@ -335,7 +335,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
-	json_totals(&j, i);
+	json_totals(&j, m);
 	json_damage(&j, i);
 	json_cut(&j, i);
 	json_cost(&j, &i->cost);
@@ -418,11 +418,11 @@ static void text_start(FILE *out, uint64_t unix_ns)
 	line(out, "start", text);
 }
 
-static void text_row(FILE *out, const struct row *r, const struct hl_meta *meta)
+static void text_row(FILE *out, const struct row *r, const struct hl_model *m)
 {
 	char exact[HL_TEXT_SIZE_MAX], round[HL_TEXT_SIZE_MAX];
 
-	if (!is_known(meta, r))
+	if (!is_known(m, r))
 		fprintf(out, "%-20s%20s\n", r->label, "not known");
 	else if (r->unit == TIME)
 		fprintf(out, "%-20s%20s\n", r->label, hl_text_duration(round, r->value));
@@ -523,5 +523,5 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	putc('\n', out);
 	fill_rows(i, rows);
 	for (size_t k = 0; k < (i->withheld.alloc_blocks ? N_ROWS : N_ROWS - N_WITHHELD); k++)
-		text_row(out, &rows[k], &i->meta);
+		text_row(out, &rows[k], m);
 }
