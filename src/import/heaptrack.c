@@ -24,6 +24,7 @@
 #define NS_PER_MS      UINT64_C(1000000)
 #define MS_MAX         UINT32_MAX /* 49 days; what is later has that time */
 #define NEWEST_FORMAT  3
+#define BYTES_MAX      (UINT64_C(1) << 63) /* of all allocations */
 
 struct place {
 	uint32_t module;
@@ -33,14 +34,19 @@ struct place {
 struct kind {
 	uint64_t size;
 	uint32_t node;
-	uint32_t newest; /* number of its newest live block; 0: none */
+	uint32_t newest; /* number of the run with its newest live block; 0: none */
 	size_t first;    /* the first kind with this size and stack: it has the blocks of all */
 };
 
-/* A live block; of a free slot `next` is the next such. */
-struct block {
-	uint64_t ordinal;
-	uint32_t ms, next;
+/*
+ * Live blocks of one kind, born in one millisecond at equal distances: a program that does the same
+ * again and again leaves a small file, and shall need little memory here. Of a free slot `next` is
+ * the next such.
+ */
+struct run {
+	uint64_t ordinal; /* of the first */
+	uint32_t stride, count;
+	uint32_t ms, next; /* next: the run before it, of the same kind */
 };
 
 struct heaptrack {
@@ -61,11 +67,11 @@ struct heaptrack {
 	HL_VEC(struct place) places;
 	HL_VEC(uint32_t) nodes; /* by stack */
 	HL_VEC(struct kind) kinds;
-	struct hl_map kind_ids; /* the first by size and stack */
-	size_t last;            /* kind of the event before this one, if it was an allocation */
-	HL_VEC(struct block) blocks; /* the first is nobody's */
-	uint32_t unused;             /* the first free slot of these */
-	uint64_t ms, n_allocs, n_events;
+	struct hl_map kind_ids;  /* the first by size and stack */
+	size_t last;             /* kind of the event before this one, if it was an allocation */
+	HL_VEC(struct run) runs; /* the first is nobody's */
+	uint32_t unused;         /* the first free slot of these */
+	uint64_t ms, n_allocs, n_events, bytes;
 };
 
 static int fail_at(struct heaptrack *h, const char *fmt, ...) hl_printf(2, 3);
@@ -434,23 +440,60 @@ static int read_kind(struct heaptrack *h)
 
 /* --- events --- */
 
-static int add_block(struct heaptrack *h, struct kind *kind)
+static int new_run(struct heaptrack *h, struct kind *kind, uint64_t ordinal, uint32_t ms)
 {
-	struct block b = {h->n_allocs, (uint32_t)h->ms, kind->newest};
+	struct run r = {.ordinal = ordinal, .count = 1, .ms = ms, .next = kind->newest};
 	uint32_t slot = h->unused;
 	int err = 0;
 
 	if (slot) {
-		h->unused = h->blocks.data[slot].next;
-		h->blocks.data[slot] = b;
+		h->unused = h->runs.data[slot].next;
+		h->runs.data[slot] = r;
 	} else {
-		slot = (uint32_t)h->blocks.len;
-		err = hl_import_take(h->im, 2 * sizeof(b));
-		if (!err && (slot == UINT32_MAX || hl_vec_push(&h->blocks, b) < 0))
+		slot = (uint32_t)h->runs.len;
+		err = hl_import_take(h->im, 2 * sizeof(r));
+		if (!err && (slot == UINT32_MAX || hl_vec_push(&h->runs, r) < 0))
 			err = no_memory(h);
 	}
 	kind->newest = slot;
 	return err;
+}
+
+static int push_block(struct heaptrack *h, struct kind *kind, uint64_t ordinal, uint32_t ms)
+{
+	struct run *r = &h->runs.data[kind->newest];
+
+	if (!kind->newest || r->ms != ms || r->count == UINT32_MAX ||
+		ordinal - r->ordinal > UINT32_MAX)
+		return new_run(h, kind, ordinal, ms);
+	if (r->count == 1)
+		r->stride = (uint32_t)(ordinal - r->ordinal);
+	else if (ordinal != r->ordinal + (uint64_t)r->stride * r->count)
+		return new_run(h, kind, ordinal, ms);
+	r->count++;
+	return 0;
+}
+
+static uint64_t newest_of(const struct heaptrack *h, const struct kind *kind)
+{
+	const struct run *r = &h->runs.data[kind->newest];
+
+	return r->ordinal + (uint64_t)r->stride * (r->count - 1);
+}
+
+/* There is one. */
+static void pop_block(struct heaptrack *h, struct kind *kind, uint64_t *ordinal, uint32_t *ms)
+{
+	uint32_t slot = kind->newest;
+	struct run *r = &h->runs.data[slot];
+
+	*ordinal = newest_of(h, kind);
+	*ms = r->ms;
+	if (--r->count > 0)
+		return;
+	kind->newest = r->next;
+	r->next = h->unused;
+	h->unused = slot;
 }
 
 hl_inline int kind_at(struct heaptrack *h, struct kind **kind, size_t *said)
@@ -479,7 +522,10 @@ static int read_alloc(struct heaptrack *h)
 
 	if (err)
 		return err;
-	err = add_block(h, kind);
+	if (kind->size > BYTES_MAX - h->bytes)
+		return fail_at(h, "more bytes are allocated than there can be");
+	h->bytes += kind->size;
+	err = push_block(h, kind, h->n_allocs, (uint32_t)h->ms);
 	if (err)
 		return err;
 	e = (struct hl_event){.time_ns = h->ms * NS_PER_MS,
@@ -500,18 +546,24 @@ static int read_alloc(struct heaptrack *h)
  * The block that goes: the newest, but if that was allocated just now as of another kind, it is
  * none that came and went at once, and another one goes, if there is one.
  */
-static uint32_t take_block(struct heaptrack *h, struct kind *kind, bool other, bool *parted)
+static int take_block(
+	struct heaptrack *h, struct kind *kind, bool other, struct hl_event *e, uint32_t *ms)
 {
-	uint32_t *at = &kind->newest, slot;
+	bool parted = other && newest_of(h, kind) + 1 == h->n_allocs;
+	uint64_t newest;
+	uint32_t born;
 
-	*parted = other && *at && h->blocks.data[*at].ordinal + 1 == h->n_allocs;
-	if (*parted && h->blocks.data[*at].next) {
-		at = &h->blocks.data[*at].next;
-		*parted = false;
+	pop_block(h, kind, &e->ordinal, ms);
+	if (!parted)
+		return 0;
+	if (!kind->newest) {
+		e->flags |= HL_EVENT_PARTED;
+		return 0;
 	}
-	slot = *at;
-	*at = h->blocks.data[slot].next;
-	return slot;
+	newest = e->ordinal;
+	born = *ms;
+	pop_block(h, kind, &e->ordinal, ms);
+	return push_block(h, kind, newest, born);
 }
 
 static int read_free(struct heaptrack *h)
@@ -519,9 +571,7 @@ static int read_free(struct heaptrack *h)
 	size_t said = 0, last = h->last;
 	struct kind *kind = NULL;
 	struct hl_event e;
-	struct block *b;
-	uint32_t slot;
-	bool parted;
+	uint32_t ms = 0;
 	int err = kind_at(h, &kind, &said);
 
 	h->last = SIZE_MAX;
@@ -529,21 +579,18 @@ static int read_free(struct heaptrack *h)
 		return err;
 	if (!kind->newest)
 		return fail_at(h, "a block is freed that is not live");
-	slot = take_block(h, kind, last != SIZE_MAX && last != said, &parted);
-	b = &h->blocks.data[slot];
 	e = (struct hl_event){.time_ns = h->ms * NS_PER_MS,
-		.birth_ns = b->ms * NS_PER_MS,
 		.size = kind->size,
 		.bytes = kind->size,
 		.blocks = 1,
-		.ordinal = b->ordinal,
 		.node = kind->node,
 		.free_node = HL_NODE_NONE,
 		.op = HL_OP_FREE,
-		.func = HL_FUNC_UNKNOWN,
-		.flags = parted ? HL_EVENT_PARTED : 0};
-	b->next = h->unused;
-	h->unused = slot;
+		.func = HL_FUNC_UNKNOWN};
+	err = take_block(h, kind, last != SIZE_MAX && last != said, &e, &ms);
+	if (err)
+		return err;
+	e.birth_ns = ms * NS_PER_MS;
 	h->n_events++;
 	err = hl_writer_add_event(h->im->writer, &e);
 	return hl_unlikely(err) ? hl_import_write_failed(h->im, err) : 0;
@@ -639,7 +686,7 @@ int hl_import_heaptrack(struct hl_import *im, const uint8_t *head, size_t n)
 	bool more = true;
 	int err = 0;
 
-	if (!h.buf || hl_vec_push(&h.blocks, ((struct block){0})) < 0)
+	if (!h.buf || hl_vec_push(&h.runs, ((struct run){0})) < 0)
 		err = no_memory(&h);
 	else
 		memcpy(h.buf, head, n);
@@ -659,6 +706,6 @@ int hl_import_heaptrack(struct hl_import *im, const uint8_t *head, size_t n)
 	hl_vec_free(&h.nodes);
 	hl_vec_free(&h.kinds);
 	hl_map_fini(&h.kind_ids);
-	hl_vec_free(&h.blocks);
+	hl_vec_free(&h.runs);
 	return err;
 }

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """back_test - what was exported and imported again answers as the trace it came from, stack by stack."""
-import shutil
 import tempfile
 
-from judges import done, export, make_traces, report, run
+from judges import done, export, make_traces, record_sqlite3, report, run
 import tap
 
 # What a file of this format knows: the question to the trace, and the same to what came back.
@@ -33,10 +32,7 @@ def first_difference(a, b):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         traces = make_traces(folder)
-        traces['sqlite3'] = f'{folder}/sqlite3.hlt'
-        done('record', '-q', '-o', traces['sqlite3'], '--', shutil.which('sqlite3'), ':memory:',
-             'create table t(a, b); with recursive s(i) as (select 1 union all select i + 1 from s where i < 3000) '
-             'insert into t select i, hex(i) from s; create index x on t(b); select count(*) from t')
+        traces['sqlite3'] = record_sqlite3(folder)
         for name, path in traces.items():
             for form, questions in QUESTIONS.items():
                 for suffix in SUFFIXES[form]:

@@ -43,6 +43,14 @@ def export(form, *args):
     return done('export', '--format', form, *args)
 
 
+def record_sqlite3(folder):
+    """A program that none of us wrote, with many stacks, of which some differ in nothing but an address."""
+    done('record', '-q', '-o', f'{folder}/sqlite3.hlt', '--', shutil.which('sqlite3'), ':memory:',
+         'create table t(a, b); with recursive s(i) as (select 1 union all select i + 1 from s where i < 3000) '
+         'insert into t select i, hex(i) from s; create index x on t(b); select count(*) from t')
+    return f'{folder}/sqlite3.hlt'
+
+
 def make_traces(folder, events=20000):
     """Of C, C++, threads and a made-up run, and of Rust where there is a compiler for it."""
     made = {}

@@ -2,7 +2,7 @@
 """export to Valgrind's tools: `massif` read by ms_print, `dhat` by Valgrind's own dh_view.js under node."""
 import collections, json, pathlib, re, shutil, subprocess, tempfile
 
-from judges import HERE, done, export, make_traces, report, stacks, total
+from judges import HERE, done, export, make_traces, record_sqlite3, report, stacks, total
 import tap
 
 VIEWER = '/usr/libexec/valgrind/dh_view.js'
@@ -88,6 +88,7 @@ def most_by_hand(trace):
 
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
+    traces['sqlite3'] = record_sqlite3(folder)
     for name, trace in traces.items():
         for args in (), ('--filter', 'size:>=48'):
             if shutil.which('ms_print'):

@@ -155,10 +155,13 @@ def check_bombs(folder):
 def check_command(folder):
     with open(folder + '/r.zst', 'w') as f:
         f.write(GOOD)
+    os.mkfifo(folder + '/pipe')
     for name, arguments, status, words in (
             ('no file', [], 2, 'which file?'), ('two files', ['a', 'b'], 2, 'takes one file'),
             ('a file that is not there', ['nothere'], 3, 'cannot be read'), ('a folder', ['.'], 3, 'cannot be read'),
-            ('a folder that is not there', ['-o', 'no/where.hlt', 'r.zst'], 3, 'no/where.hlt cannot be written'),
+            ('a folder that is not there', ['-o', 'no/where.hlt', 'r.zst'], 3, 'cannot be written to no/where.hlt'),
+            ('the file that is read', ['-f', '-o', 'r.zst', 'r.zst'], 3, 'is what is read'),
+            ('a pipe', ['-f', '-o', 'pipe', 'r.zst'], 3, 'no plain file'),
             ('an empty name', ['-o', '', 'r.zst'], 2, 'a name for the trace'), ('an unknown option', ['--x', 'r.zst'], 2, '--x')):
         got, err, _, _ = run(folder, *arguments)
         case(got == status and words in err, name, f'{got} {err}')

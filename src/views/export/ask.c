@@ -8,6 +8,8 @@
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
+#define MODULE_SHIFT 32
+
 int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a)
 {
 	struct hl_query q = x->query;
@@ -130,6 +132,17 @@ int hl_export_path(struct hl_export_path *p, const struct hl_tree *t, uint32_t n
 	for (uint32_t i = node; i != 0; i = t->nodes[i].parent)
 		p->nodes[--n] = i;
 	return 0;
+}
+
+uint64_t hl_export_address(struct hl_model *m, uint32_t node)
+{
+	struct hl_node def;
+
+	if (node == HL_NODE_NONE || hl_reader_node(hl_model_reader(m), node, &def) != 0)
+		return 0;
+	/* The call, not what comes back from it. */
+	return def.offset - (def.offset > 0) +
+	       (def.module == HL_MODULE_NONE ? 0 : (def.module + UINT64_C(1)) << MODULE_SHIFT);
 }
 
 int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number)

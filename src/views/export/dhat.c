@@ -9,16 +9,39 @@
 #include <stdlib.h>
 
 #include "model/course.h"
+#include "util/map.h"
 #include "views/export/export_internal.h"
 
 #define NS_PER_UNIT 1000
 #define SHORT_LIVED 10 /* shown as such: below 10 us */
 
+/* A frame where it is called: two calls on one line are two, or two stacks would look like one,
+ * which readers refuse. */
+struct place {
+	uint64_t address;
+	uint32_t frame;
+};
+
 struct writer {
 	struct hl_export_job *x;
 	struct hl_json j;
-	struct hl_export_frames frames;
+	HL_VEC(struct place) places;
+	struct hl_map by_place;
 };
+
+static int number_of(struct writer *w, uint64_t address, uint32_t frame, uint32_t *number)
+{
+	int err = 0;
+
+	*number = hl_map_get(&w->by_place, address, frame);
+	if (*number == HL_MAP_NONE) {
+		*number = (uint32_t)w->places.len;
+		err = hl_vec_push(&w->places, ((struct place){address, frame}));
+		if (!err)
+			err = hl_map_put(&w->by_place, address, frame, *number);
+	}
+	return err;
+}
 
 static void put_value(
 	struct hl_json *j, const char *bytes, const char *blocks, const struct hl_value *v)
@@ -33,6 +56,7 @@ static int put_frames_of(struct writer *w, uint32_t node)
 	int err;
 
 	do {
+		uint64_t address = hl_export_address(w->x->m, node);
 		const struct hl_frame_ref *refs;
 		size_t n = 0;
 
@@ -40,7 +64,7 @@ static int put_frames_of(struct writer *w, uint32_t node)
 		for (size_t i = n; i-- > 0 && !err;) {
 			uint32_t number;
 
-			err = hl_export_frame_number(&w->frames, refs[i].frame, &number);
+			err = number_of(w, address, refs[i].frame, &number);
 			hl_json_u64(&w->j, number + UINT64_C(1));
 		}
 		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(w->x->m, node);
@@ -67,18 +91,19 @@ static int put_point(struct writer *w, uint32_t node, const struct hl_course *c)
 	return err;
 }
 
-/* "0x1: parse (app.c:12)": readers want an address, and tell frames apart by the whole text. */
+/* "0x10000a1b2: parse (app.c:12)": readers tell frames apart by the whole text. */
 static void put_table(struct writer *w)
 {
 	hl_json_key(&w->j, "ftbl");
 	hl_json_begin_array(&w->j);
 	hl_json_string(&w->j, "[root]");
-	for (size_t i = 0; i < w->frames.list.len; i++) {
-		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.list.data[i]);
+	for (size_t i = 0; i < w->places.len; i++) {
+		const struct hl_frame *f = hl_model_frame(w->x->m, w->places.data[i].frame);
 		struct hl_strbuf text = {0};
 
 		fputs("\n", w->x->out);
-		hl_strbuf_printf(&text, "0x%zx: %s ", i + 1, f->function);
+		hl_strbuf_printf(
+			&text, "0x%" PRIx64 ": %s ", w->places.data[i].address, f->function);
 		if (f->file)
 			hl_strbuf_printf(&text, "(%s:%" PRIu32 ")", f->file, f->line);
 		else
@@ -132,7 +157,8 @@ int hl_export_dhat(struct hl_export_job *x)
 	put_table(&w);
 	hl_json_end_object(&w.j);
 	fputs("\n", x->out);
-	hl_export_frames_fini(&w.frames);
+	hl_vec_free(&w.places);
+	hl_map_fini(&w.by_place);
 	hl_courses_fini(&c);
 	return err;
 }

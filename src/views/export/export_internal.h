@@ -55,6 +55,9 @@ struct hl_export_frames {
 	HL_VEC(uint32_t) list;    /* of the model */
 	HL_VEC(uint32_t) numbers; /* by the model's number: here, plus 1 */
 };
+/* Where a node's frames are called from, for viewers that want an address: each module has a place
+ * of its own. 0: not known. */
+uint64_t hl_export_address(struct hl_model *m, uint32_t node);
 int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number);
 void hl_export_frames_fini(struct hl_export_frames *f);
 

@@ -17,10 +17,9 @@
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
-#define NS_PER_MS    UINT64_C(1000000)
-#define PAGE         4096
-#define MODULE_SHIFT 32
-#define SECOND       (UINT64_C(1) << 32) /* in keys of kinds: its second number */
+#define NS_PER_MS UINT64_C(1000000)
+#define PAGE      4096
+#define SECOND    (UINT64_C(1) << 32) /* in keys of kinds: its second number */
 
 struct writer {
 	struct hl_export_job *x;
@@ -113,11 +112,7 @@ static int place_of(struct writer *w, uint32_t node, uint32_t *place)
 
 	if (node != HL_NODE_NONE && hl_reader_node(hl_model_reader(w->x->m), node, &def) == 0) {
 		key = def.module;
-		/* The call, not what comes back from it. Each module has a place of its own. */
-		address =
-			def.offset - (def.offset > 0) +
-			(def.module == HL_MODULE_NONE ? 0
-						      : (def.module + UINT64_C(1)) << MODULE_SHIFT);
+		address = hl_export_address(w->x->m, node);
 	} else {
 		def.offset = node; /* lost, or none at all: each for itself */
 	}
