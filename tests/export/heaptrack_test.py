@@ -52,10 +52,13 @@ def judge(name, trace, suffix, args=()):
         which, option = asked[cost]
         number = sum(found.values())
         right = total(option, *args, trace)[which]
-        tap.case(number == right, f'{name}{suffix} {" ".join(args)}: {cost}', f'{number} {right}')
+        # What is temporary heaptrack finds itself, too, of what is left; unless a filter took away what came in between it is the same.
+        fits = number == right or (args and cost == 'temporary' and right <= number <= total('--allocated', *args, trace)[1])
+        tap.case(fits, f'{name}{suffix} {" ".join(args)}: {cost}', f'{number} {right}')
         if name in ('sample', 'threads') and not args:
             names = wanted(which, option, trace)
             tap.case(found == names, f'{name}: {cost} by stack', f'{found} {names}')
+    in_order(f'{name}{suffix} {" ".join(args)}', out)
     if args:
         return
     calls, temporary = re.search(r'calls to allocation functions: (\d+)', text), re.search(r'temporary memory allocations: (\d+)', text)
@@ -82,9 +85,16 @@ def times_and_rss():
     tap.case(r.returncode == 0, 'a trace with RSS')
     done('export', '-f', 'heaptrack', '-o', f'{folder}/rss', f'{folder}/rss.hlt')
     lines = pathlib.Path(f'{folder}/rss').read_text().splitlines()
-    tap.case([l for l in lines if l[0] in 'cR+-'] == ['c 2', 'R 2710', 'c 3', '+ 1', 'c 5', 'R 4e20', 'c 9', '- 1', 'c 14'], 'times and RSS in order', lines)
+    tap.case([l for l in lines if l[0] in 'cR+-'] == ['c 2', 'R 2710', 'c 3', '+ 0', 'c 5', 'R 4e20', 'c 9', '- 0', 'c 14'], 'times and RSS in order', lines)
     out = subprocess.run(['heaptrack_print', '-f', f'{folder}/rss'], capture_output=True, text=True).stdout
     tap.case('peak RSS (including heaptrack overhead): 81.92M' in out and 'total runtime: 0.02' in out, 'RSS, as printed', out)
+
+
+def in_order(name, path):
+    """heaptrack_gui counts by the number of the kind in a vector that grows by one for each that is new: a gap is a crash."""
+    lines = subprocess.run(['zstdcat', '-f', path], capture_output=True, text=True).stdout.splitlines()
+    kinds = list(dict.fromkeys(int(l[2:], 16) for l in lines if l.startswith('+ ')))
+    tap.case(kinds == list(range(len(kinds))), f'{name}: kinds are allocated first in the order of their numbers', kinds[:20])
 
 
 def not_temporary():
