@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """export --format heaptrack, read by heaptrack_print: peak, leaked, temporary, calls, by stack too; inlined calls, times, RSS."""
-import collections, pathlib, re, shutil, subprocess, sys, tempfile
+import collections, os, pathlib, re, shutil, subprocess, sys, tempfile
 
 from judges import done, make_traces, programs, report, run, stacks, total
 import tap
@@ -106,10 +106,22 @@ def not_temporary():
     judge('twins', f'{folder}/twins.hlt', '')
 
 
+def first_of_all():
+    """The number 0 is «none» to heaptrack: the only block of its kind, freed behind a free, with what comes after that in several ways."""
+    after = {'end': '', 'other': 'alloc 9 0 8 2 0\n', 'temporary': 'alloc 9 0 8 2 0\nfree 9 0 2 11\nalloc 9 0 8 2 0\n',
+             'again': 'alloc 9 0 16 0 0\nfree 9 0 2 11\n'}
+    for name, more in after.items():
+        text = 'module /bin/app -\nnode - 0 1000\nnode - 0 2000\nnode - 0 3000\nthread 1\n' \
+               f'alloc 1 0 16 0 0\nalloc 2 0 32 1 0\nfree 3 0 1 11\nfree 4 0 0 11\n{more}end 0 0 640\n'
+        subprocess.run([programs['mktrace'], f'{folder}/{name}.hlt'], input=text.encode(), check=True)
+        judge(f'first-{name}', f'{folder}/{name}.hlt', '')
+
+
 if not shutil.which('heaptrack_print'):
     print('1..0 # SKIP heaptrack is not installed')
     sys.exit(0)
 with tempfile.TemporaryDirectory() as folder:
+    os.environ['MALLOC_PERTURB_'] = '1'  # what is not set has bits
     traces = make_traces(folder)
     for (name, trace), suffix in zip(traces.items(), ['', '.gz', '.zst', '', '.zst', '.gz']):
         judge(name, trace, suffix)
@@ -118,6 +130,7 @@ with tempfile.TemporaryDirectory() as folder:
             inlined(trace)
     times_and_rss()
     not_temporary()
+    first_of_all()
     done('export', '-f', 'heaptrack', '-o', f'{folder}/none', '--filter', 'size:>1T', traces['sample'])
     tap.case(flame(f'{folder}/none', 'allocations')[0] == {}, 'nothing: heaptrack_print reads it')
 tap.finish()

@@ -350,7 +350,8 @@ int hl_export_heaptrack(struct hl_export_job *x)
 	struct writer w = {.x = x};
 	int err;
 
-	w.lives = (struct hl_lives){.want = HL_WANT_TIME, .event = put_event, .arg = &w};
+	w.lives = (struct hl_lives){
+		.want = HL_WANT_TIME | HL_WANT_OTHERS, .event = put_event, .arg = &w};
 	w.stacks = calloc((size_t)hl_model_n_nodes(x->m) + 1, sizeof(*w.stacks));
 	err = w.stacks ? hl_reader_rss(hl_model_reader(x->m), &w.rss, &w.n_rss) : -ENOMEM;
 	if (!err) {
