@@ -17,7 +17,7 @@
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
-SHELLS = scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal tools/sanitize
+SHELLS = scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal tools/sanitize tools/viewer-pictures
 
 all: build/build.ninja
 	@ninja -C build

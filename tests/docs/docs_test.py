@@ -5,7 +5,7 @@
 
 Runs each command of the blocks marked ```sh test and ```console test in README.md, in a folder of its own
 where build/ is the real build folder (tutorial_test compares what the latter print); compiles, runs and
-records the program in the block ```c test. Looks for every file, function, make target and option that
+records the program in the block ```c test. Looks for every file, picture, function, make target and option that
 the documents name. One line of TAP each.
 """
 import glob
@@ -21,12 +21,14 @@ from docs import CONSOLE, case, command_pages, environment, finish, has, prepare
 TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
-DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/numbers.md', 'docs/promises.md', 'docs/tutorial.md',
-             'docs/man/README.md', *command_pages(TOP))
+DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/formats.md', 'docs/numbers.md', 'docs/promises.md',
+             'docs/tutorial.md', 'docs/man/README.md', *command_pages(TOP))
 MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
 LINK = re.compile(r'\]\(([^)#:]+)\)')
+PICTURE = re.compile(r'!\[[^\]]*\]\(([^)]+)\)')
+PICTURE_MAX = 150 << 10
 SPAN = re.compile(r'`([^`\n]+)`')
 BARE = re.compile(r'^[\w-]+\.(?:c|h|py|md|build)$')
 
@@ -110,6 +112,16 @@ def check_files():
         case(not gone, f'{document}: every file it names is there', 'not there: ' + ', '.join(sorted(gone)))
 
 
+def check_pictures():
+    """There, small enough to load at once, and none that nobody looks at."""
+    shown = {(page.parent / name).resolve() for page in [TOP / 'README.md', *(TOP / 'docs').rglob('*.md')]
+             for name in PICTURE.findall(page.read_text())}
+    wrong = [p.name for p in sorted(shown) if not p.is_file() or not 0 < p.stat().st_size < PICTURE_MAX]
+    case(shown and not wrong, f'every picture in the documents is there, in less than {PICTURE_MAX // 1024} KiB', f'{wrong}')
+    unseen = set((TOP / 'docs/pictures').resolve().iterdir()) - shown
+    case(not unseen, 'every picture in docs/pictures is shown', f'{unseen}')
+
+
 def check_functions():
     code = '\n'.join(p.read_text() for d in ('src', 'include') for p in (TOP / d).rglob('*.[ch]'))
     for document in DOCUMENTS:
@@ -166,6 +178,7 @@ def check_suppressions():
 check_commands()
 check_suppressions()
 check_files()
+check_pictures()
 check_functions()
 check_targets()
 check_command_pages()

@@ -1,11 +1,21 @@
 /*
  * heaptrack.c - heaptrack's own recordings, version 3 of its format: lines of hexadecimal numbers.
  *
- * Strings, addresses (i), stacks (t) and pairs of size and stack (a) are numbered as they come and
- * written before they are used. Its readers tell a temporary allocation by the number of such a
- * pair in two lines that follow each other. So the number 0, which they take for none, is never
- * used; and a block that is freed right behind the allocation of another one of its kind goes by a
- * second number for its kind.
+ * Strings, addresses (i), stacks (t) and pairs of size and stack (a: a kind) are numbered as they
+ * come and written before they are used. What its readers are like:
+ *
+ * They tell a temporary allocation by the number of its kind in two lines that follow each other.
+ * So where a block is freed right behind the allocation of another one of its kind, that
+ * allocation goes by a second number of the kind; it is written when what follows is known.
+ *
+ * heaptrack_gui writes beyond its memory unless the kinds are first allocated in the order of their
+ * numbers, from 0 and without a gap. So no number is there for frees alone; and if a filter took
+ * away what was between the allocation and the free of the only block of a kind, they call it
+ * temporary.
+ *
+ * They take 0 for «no allocation», so that a free of 0 behind another free counts as temporary.
+ * Only the first block of all has that number. If it is the only one of its kind its free waits
+ * until it can follow an allocation, at the latest to the end.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +40,14 @@ struct writer {
 	uint32_t *stacks;     /* number of each node's t line; 0: none yet. The last: no stack */
 	uint32_t n_places, n_stacks, n_kinds;
 	HL_VEC(uint32_t) path;
-	uint32_t last; /* kind of the line before if that was an allocation */
+	struct hl_event pending; /* an allocation that is not written yet, if is_pending */
+	bool is_pending;
+	bool is_held;   /* the free of the only block with the number 0 */
+	uint32_t last;  /* number in the line before if that was an allocation, else 0 as readers do
+			 */
+	uint64_t first; /* size and stack of the first block */
+	uint32_t first_stack;
+	uint64_t live, peak; /* bytes as readers count them */
 	uint64_t ms;
 	struct hl_rss_sample *rss;
 	size_t n_rss, next_rss;
@@ -158,11 +175,16 @@ static int put_stack(struct writer *w, uint32_t node)
 }
 
 /* which: 0, or SECOND. */
+static uint32_t kind_known(const struct writer *w, const struct hl_event *e, uint64_t which)
+{
+	return hl_map_get(&w->kinds, e->size, e->node | which);
+}
+
 static int kind_of(struct writer *w, const struct hl_event *e, uint64_t which, uint32_t *kind)
 {
 	int err = 0;
 
-	*kind = hl_map_get(&w->kinds, e->size, e->node | which);
+	*kind = kind_known(w, e, which);
 	if (*kind != HL_MAP_NONE)
 		return 0;
 	if (!*stack_at(w, e->node))
@@ -170,7 +192,7 @@ static int kind_of(struct writer *w, const struct hl_event *e, uint64_t which, u
 	if (err)
 		return err;
 	fprintf(w->x->out, "a %" PRIx64 " %" PRIx32 "\n", e->size, *stack_at(w, e->node));
-	*kind = ++w->n_kinds;
+	*kind = w->n_kinds++;
 	return hl_map_put(&w->kinds, e->size, e->node | which, *kind);
 }
 
@@ -195,29 +217,119 @@ static void put_time(struct writer *w, uint64_t ns)
 	put_ms(w, ns / NS_PER_MS);
 }
 
-static int put_event(void *arg, const struct hl_event *e)
+static void put_line(struct writer *w, const char *op, uint32_t kind)
 {
-	struct writer *w = arg;
-	bool alloc = e->op == HL_OP_ALLOC;
 	struct hl_line line;
-	uint32_t kind;
-	int err = kind_of(w, e, 0, &kind);
 
-	if (!err && !alloc && kind == w->last &&
-		(w->lives.previous != e->ordinal || e->flags & HL_EVENT_PARTED))
-		err = kind_of(w, e, SECOND, &kind);
-	if (err)
-		return err;
-	if (e->time_ns / NS_PER_MS > w->ms ||
-		(w->next_rss < w->n_rss && w->rss[w->next_rss].time_ns <= e->time_ns))
-		put_time(w, e->time_ns);
 	line.len = 0;
-	hl_line_put(&line, alloc ? "+ " : "- ", 2);
+	hl_line_put(&line, op, 2);
 	hl_line_hex(&line, kind);
 	hl_line_put(&line, "\n", 1);
 	hl_line_write(&line, w->x->out);
-	w->last = alloc ? kind : 0;
-	return ferror_unlocked(w->x->out) ? -EIO : 0;
+	w->last = op[0] == '+' ? kind : 0;
+}
+
+static void put_time_of(struct writer *w, const struct hl_event *e)
+{
+	if (e->time_ns / NS_PER_MS > w->ms ||
+		(w->next_rss < w->n_rss && w->rss[w->next_rss].time_ns <= e->time_ns))
+		put_time(w, e->time_ns);
+}
+
+static void put_held(struct writer *w, uint32_t kind)
+{
+	put_line(w, "- ", kind);
+	w->live -= w->first;
+	w->is_held = false;
+}
+
+enum follower { OTHER, SAME_BLOCK, SAME_KIND };
+
+static int put_pending(struct writer *w, enum follower next)
+{
+	const struct hl_event *e = &w->pending;
+	uint32_t known = kind_known(w, e, 0), kind;
+	int err;
+
+	if (!w->is_pending)
+		return 0;
+	w->is_pending = false;
+	if (known != HL_MAP_NONE && (known == 0 || next == SAME_KIND))
+		err = kind_of(w, e, SECOND, &kind);
+	else
+		err = kind_of(w, e, 0, &kind);
+	if (err)
+		return err;
+	put_time_of(w, e);
+	if (kind == 0) {
+		w->first = e->size;
+		w->first_stack = *stack_at(w, e->node);
+	}
+	w->live += e->size;
+	/* A peak that is right is worth one temporary block too many. */
+	if (w->is_held && w->live > w->peak)
+		put_held(w, 0);
+	if (w->live > w->peak)
+		w->peak = w->live;
+	put_line(w, "+ ", kind);
+	if (w->is_held && next == OTHER)
+		put_held(w, 0);
+	return 0;
+}
+
+static int put_free(struct writer *w, const struct hl_event *e, enum follower of)
+{
+	uint32_t kind, second = kind_known(w, e, SECOND);
+	int err = kind_of(w, e, 0, &kind);
+
+	if (err)
+		return err;
+	put_time_of(w, e);
+	if (of == SAME_BLOCK)
+		kind = second != HL_MAP_NONE && w->last == second ? second : kind;
+	else if (kind == w->last && second != HL_MAP_NONE)
+		kind = second;
+	else if (kind == 0 && w->last == 0) {
+		w->is_held = true;
+		return 0;
+	}
+	w->live -= e->size;
+	put_line(w, "- ", kind);
+	return 0;
+}
+
+static int put_event(void *arg, const struct hl_event *e)
+{
+	struct writer *w = arg;
+	enum follower next = OTHER;
+	int err;
+
+	if (w->is_pending && e->op != HL_OP_ALLOC && e->size == w->pending.size &&
+		e->node == w->pending.node)
+		next = w->lives.previous == e->ordinal && !(e->flags & HL_EVENT_PARTED) ? SAME_BLOCK
+											: SAME_KIND;
+	err = put_pending(w, next);
+	if (!err && e->op == HL_OP_ALLOC) {
+		w->pending = *e;
+		w->is_pending = true;
+	} else if (!err) {
+		err = put_free(w, e, next);
+	}
+	return err ? err : ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+/* No allocation follows: now a number may be there for a free alone. */
+static int put_end(struct writer *w)
+{
+	int err = put_pending(w, OTHER);
+
+	if (!err && w->is_held) {
+		fprintf(w->x->out, "a %" PRIx64 " %" PRIx32 "\n", w->first, w->first_stack);
+		put_held(w, w->n_kinds);
+	}
+	if (!err)
+		put_time(w, w->lives.end_ns);
+	return err;
 }
 
 static void put_head(struct writer *w)
@@ -225,8 +337,7 @@ static void put_head(struct writer *w)
 	struct hl_strbuf command = {0};
 
 	hl_export_command(&command, &hl_model_info(w->x->m)->meta);
-	/* The first a line is number 0, which is never used. */
-	fprintf(w->x->out, "v 10400 3\nX %s\nI %x 0\na 0 0\n", hl_strbuf_str(&command), PAGE);
+	fprintf(w->x->out, "v 10400 3\nX %s\nI %x 0\n", hl_strbuf_str(&command), PAGE);
 	hl_strbuf_fini(&command);
 }
 
@@ -244,7 +355,7 @@ int hl_export_heaptrack(struct hl_export_job *x)
 		err = hl_export_lives(x, &w.lives);
 	}
 	if (!err)
-		put_time(&w, w.lives.end_ns);
+		err = put_end(&w);
 	hl_strings_fini(&w.strings);
 	hl_map_fini(&w.places);
 	hl_map_fini(&w.kinds);
