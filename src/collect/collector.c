@@ -532,13 +532,40 @@ static bool kept(int fd, const int *keep, size_t n)
 	return false;
 }
 
+#define FDS_LOOKED_AT 1024
+
+/*
+ * Nobody shall wait for an end that we hold open. What was inherited is closed. What was opened in
+ * this process (a library's: libunwind has a pipe) becomes /dev/null: its number must not become
+ * one of ours, for its owner may close it one day.
+ */
+static void let_go(int null, const int *keep, size_t n_keep)
+{
+	unsigned first = FDS_LOOKED_AT;
+
+	for (int fd = 3; fd < FDS_LOOKED_AT; fd++) {
+		int flags = kept(fd, keep, n_keep) || fd == null ? -1 : fcntl(fd, F_GETFD);
+
+		if (flags >= 0 && flags & FD_CLOEXEC)
+			dup3(null, fd, O_CLOEXEC);
+		else if (flags >= 0)
+			close(fd);
+	}
+	for (size_t i = 0; i < n_keep; i++)
+		first = hl_max_u32(first, (unsigned)keep[i] + 1);
+	for (unsigned fd = FDS_LOOKED_AT; fd < first; fd++)
+		if (!kept((int)fd, keep, n_keep))
+			close((int)fd);
+	syscall(SYS_close_range, first, ~0u, 0);
+}
+
 void hl_collector_detach(const int *keep, size_t n_keep)
 {
 	static const int deaf[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE, SIGXCPU,
 		SIGXFSZ, SIGTTOU, SIGTTIN};
 	static const int limits[] = {
 		RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), max = 0;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -557,12 +584,7 @@ void hl_collector_detach(const int *keep, size_t n_keep)
 	for (int fd = 0; fd < 3; fd++)
 		if (!kept(fd, keep, n_keep))
 			dup2(null, fd);
-	for (size_t i = 0; i < n_keep; i++)
-		max = keep[i] > max ? keep[i] : max;
-	for (int fd = 3; fd < max; fd++)
-		if (!kept(fd, keep, n_keep))
-			close(fd);
-	syscall(SYS_close_range, max < 2 ? 3u : (unsigned)max + 1, ~0u, 0);
+	let_go(null, keep, n_keep);
 	prctl(PR_SET_DUMPABLE, 0);
 	umask(077);
 	if (chdir("/") < 0)

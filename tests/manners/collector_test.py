@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from manners import Failure, Skip, children_of, contains, expect, main, sound, wait_until
+from manners import Failure, Skip, children_of, compiled, contains, expect, main, sound, wait_until
 
 
 def start(place, seconds, options=('-q',), **popen):
@@ -224,6 +224,38 @@ def test_no_room(place):
     expect('status', done.status, 3)
     done = place.run('prlimit', '--as=30000000', place.program('ending'), 'exit:3', env=place.bare_env())
     expect('status', done.status, 3)
+
+
+# A library with a descriptor of its own, in every process: as libunwind, it lets go of it in the middle of things.
+CLOSER = '''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int own[2];
+static volatile int n;
+extern void *__libc_calloc(size_t, size_t);
+__attribute__((constructor)) static void begin(void) { n = pipe2(own, O_CLOEXEC); }
+void *calloc(size_t a, size_t b)
+{
+	if (++n == 5) {
+		close(own[0]);
+		close(own[1]);
+	}
+	return __libc_calloc(a, b);
+}
+'''
+
+
+def test_foreign_descriptor(place):
+    """a preloaded library closes what it opened: it closes nothing of the collector's"""
+    with open('closer.c', 'w', encoding='utf-8') as file:
+        file.write(CLOSER)
+    compiled('gcc', '-shared', '-fPIC', '-o', 'closer.so', 'closer.c')
+    for _ in range(3):
+        done = place.record(place.program('ending'), 'exit:3', options=('-q', '-f', '-o', 'one.hlt'), env={**os.environ, 'LD_PRELOAD': './closer.so'})
+        expect('status and stderr', (done.status, done.err), (3, ''))
+        sound(place.info('one.hlt'), 100, 40, ('exit', 3))
 
 
 main(globals())
