@@ -359,6 +359,10 @@ int hl_model_lives(struct hl_model *m, struct hl_lives *l)
 	err = choose(&w);
 	if (!err)
 		err = take_all(&w);
+	/* Up to a loss it is a part of all allocations, but of a moment another answer. */
+	if (!err && l->moved && l->query->quantity == HL_QUANTITY_LIVE &&
+		hl_when_ns(&l->query->to, m) > l->end_ns)
+		err = hl_model_lost_before(m);
 	if (!err && l->block)
 		err = hl_blocks_in_order(&w.alive, l->block, l->arg);
 	hl_blocks_fini(&w.alive);

@@ -146,6 +146,14 @@ int hl_model_no_order(struct hl_model *m, const char *what)
 	return -ENODATA;
 }
 
+int hl_model_lost_before(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"the single blocks of that moment are not known: a part of the file before it is "
+		"lost (heaplapse info says which); their sums are, as formats of sums have them");
+	return -ENODATA;
+}
+
 int hl_model_no_neighbours(struct hl_model *m)
 {
 	snprintf(m->error, sizeof(m->error),

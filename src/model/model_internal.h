@@ -108,6 +108,8 @@ bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when)
 int hl_model_no_events(struct hl_model *m, const char *what);
 /* The same of a profile, which knows no moment but its own: if HL_UNKNOWN_ORDER is set. */
 int hl_model_no_order(struct hl_model *m, const char *what);
+/* Blocks that live at a moment behind a loss. */
+int hl_model_lost_before(struct hl_model *m);
 /* Temporary blocks of samples. */
 int hl_model_no_neighbours(struct hl_model *m);
 static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)

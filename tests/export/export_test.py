@@ -222,6 +222,12 @@ def truncated(traces, folder):
     tap.case(r.returncode == 0 and b'what was exported goes up to' in r.stderr, 'a hole is said', f'{r.returncode} {r.stderr}')
     d = json.loads(pathlib.Path(f'{folder}/cut.out').read_bytes())
     tap.case(0 < d['total_blocks'] < total('--allocated', traces['made'])[1], 'a hole: what is before it is there')
+    for form in 'json', 'csv', 'dhat', 'parquet':
+        r = run('export', '-f', form, '--leaks', '-o', f'{folder}/behind.out', cut)
+        tap.case(r.returncode == 3 and b'a part of the file before it is lost' in r.stderr and not os.path.exists(f'{folder}/behind.out'),
+                 f'a hole: {form} of a moment behind it is no other moment', f'{r.returncode} {r.stderr}')
+    tap.case(sum(int(line.rsplit(' ', 1)[1]) for line in export('collapsed', '--leaks', cut).decode().splitlines()) == total('--leaks', traces['made'])[0],
+             'a hole: sums are known behind it')
 
 
 with tempfile.TemporaryDirectory() as folder:
