@@ -31,8 +31,9 @@ struct hl_opt {
 	char short_name;       /* 0: none */
 	const char *long_name; /* without dashes; NULL: none */
 	/* "FILE"; "[WHEN]": only as --x=WHEN, or left out; NULL: none. A value that is one of a few
-	 * words has their list, "on|off" or, behind what is shown of it, "BY:bytes|blocks": help,
-	 * completion and the message about another word come from that. */
+	 * words has their list, "on|off" or, behind what is shown of it, "BY:bytes|blocks" or
+	 * "[HOW]:names|full": help, completion and the message about another word come from
+	 * that. */
 	const char *arg;
 	const char *help;
 	const char *(*set)(void *state, const char *value); /* value NULL: none was given */

@@ -19,7 +19,7 @@ HL_SYMBOL_STATE_CHECK(struct embed);
 static const char *set_output(void *state, const char *value)
 {
 	((struct embed *)state)->out.path = value;
-	return *value ? NULL : "the name of a file";
+	return hl_new_file_wrong_name(value);
 }
 
 static const char *set_overwrite(void *state, const char *value)

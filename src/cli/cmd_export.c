@@ -229,7 +229,9 @@ static int export_trace(struct export *e, struct hl_model *m)
 	struct hl_strbuf why = {0}, choice = {0};
 	int err = 0, status = 0;
 
-	if (e->format->unweighted && hl_model_info(m)->totals.samples > 0) {
+	/* What has no order is refused for that, by the model. */
+	if (e->format->unweighted && hl_model_has_order(m) &&
+		hl_model_info(m)->totals.samples > 0) {
 		hl_cli_error("the recording is of samples, and %s has no place for how many "
 			     "blocks each of them stands for; pprof, dhat and svg have",
 			e->format->name);

@@ -144,10 +144,21 @@ static const char *why_not(int err)
 	case ELOOP:
 	case ENOTDIR:
 		return "there is a link or a file where its folder should be";
+	case EILSEQ:
+		return "its path has control characters";
 	case EBADMSG:
 		return "it is damaged";
 	}
 	return strerror(-err);
+}
+
+/* Nobody could see such a name, or type it. */
+static bool is_nameable(const struct hl_carried *f)
+{
+	for (const char *c = f->path; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return false;
+	return !f->path_cut;
 }
 
 static int extract_one(struct hl_model *m, size_t i, int root)
@@ -160,7 +171,7 @@ static int extract_one(struct hl_model *m, size_t i, int root)
 	if (err)
 		return err;
 	place_of(&f, &path);
-	err = hl_strbuf_error(&path);
+	err = is_nameable(&f) ? hl_strbuf_error(&path) : -EILSEQ;
 	if (!err) {
 		dir = path.len ? walk(root, path.data, &base) : -EXDEV;
 		err = dir < 0 ? dir : write_file(m, i, dir, base);

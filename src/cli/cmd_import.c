@@ -23,7 +23,7 @@ struct import {
 static const char *set_output(void *state, const char *value)
 {
 	((struct import *)state)->out.path = value;
-	return *value ? NULL : "a name for the trace";
+	return hl_new_file_wrong_name(value);
 }
 
 static const char *set_overwrite(void *state, const char *value)
@@ -111,9 +111,18 @@ static bool is_same(const struct stat *st, const char *path)
 	return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
 }
 
+/* Never a file called "-"; and of stdin our own copy, which may be closed. */
+static int open_input(const char *operand)
+{
+	if (strcmp(operand, "-") != 0)
+		return open(operand, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
 static int run_import(void *state, int argc, char **argv)
 {
 	struct import *s = state;
+	const char *input;
 	struct hl_strbuf name = {0};
 	int in, status = HL_EXIT_IO;
 	struct stat st;
@@ -124,19 +133,19 @@ static int run_import(void *state, int argc, char **argv)
 			    : hl_cli_usage(
 				      "which file? a recording of heaptrack, or a heap profile "
 				      "of pprof");
+	input = strcmp(argv[0], "-") != 0 ? argv[0] : "stdin";
 	if (!s->out.path) {
-		default_name(&name, argv[0]);
+		default_name(&name, input);
 		s->out.path = hl_strbuf_str(&name);
 	}
-	in = open(argv[0], O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	in = open_input(argv[0]);
 	if (in < 0 || fstat(in, &st) < 0 || S_ISDIR(st.st_mode))
-		hl_cli_error("%s cannot be read: %s", argv[0],
+		hl_cli_error("%s cannot be read: %s", input,
 			strerror(in >= 0 && S_ISDIR(st.st_mode) ? EISDIR : errno));
 	else if (is_same(&st, s->out.path))
-		hl_cli_error("%s is what is read; give the trace another name with -o", argv[0]);
+		hl_cli_error("%s is what is read; give the trace another name with -o", input);
 	else
-		status =
-			import_from(s, in, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, argv[0]);
+		status = import_from(s, in, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0, input);
 	if (in >= 0)
 		close(in);
 	hl_strbuf_fini(&name);
@@ -154,7 +163,7 @@ static const struct hl_opt import_opts[] = {
 
 static const struct hl_example import_examples[] = {
 	{"heaptrack.app.4711.zst", "writes heaptrack.app.4711.hlt"},
-	{"-o app.hlt heap.pb.gz", "a heap profile of Go, jemalloc or tcmalloc"},
+	{"-o app.hlt heap.pb.gz", "a heap profile of Go or tcmalloc"},
 	{0},
 };
 
@@ -165,8 +174,9 @@ const struct hl_cmd hl_cmd_import = {
 	.examples = import_examples,
 	.about = "FILE is a recording of heaptrack (file formats 1 to 3) or a heap profile of "
 		 "pprof,\n"
-		 "packed by zstd or gzip or not at all. What it does not know, the trace does not\n"
-		 "know either: heaplapse info lists it.\n",
+		 "packed by zstd or gzip or not at all; - is stdin. What it does not know, the "
+		 "trace\n"
+		 "does not know either: heaplapse info lists it.\n",
 	.opts = import_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct import),

@@ -26,7 +26,7 @@ HL_SYMBOL_STATE_CHECK(struct slice);
 static const char *set_output(void *state, const char *value)
 {
 	((struct slice *)state)->out.path = value;
-	return *value ? NULL : "the name of a file";
+	return hl_new_file_wrong_name(value);
 }
 
 static const char *set_overwrite(void *state, const char *value)
@@ -215,10 +215,9 @@ static const struct hl_opt slice_opts[] = {
 		set_range},
 	{0, "min-life", "DURATION", "only blocks that live at least so long", set_min_life},
 	{0, "filter", "EXPR", "only blocks that fit EXPR, as in report; again: and", set_filter},
-	{0, "anonymize", "[HOW:" ANONYMIZE_VALUES "]",
+	{0, "anonymize", "[HOW]:" ANONYMIZE_VALUES,
 		"made-up names of functions, files and modules; =full: of all that could tell "
-		"whose "
-		"it is",
+		"whose it is",
 		set_anonymize},
 	{0, "force", NULL, "write also into a folder that everybody may change", set_force},
 	HL_OPT_STRICT,

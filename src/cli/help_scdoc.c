@@ -52,7 +52,7 @@ static void put_option(const struct hl_opt *o)
 	if (hl_opt_arg_optional(o)) {
 		fputs("\\[=", stdout);
 		putchar('_');
-		put(o->arg + 1, strlen(o->arg) - 2);
+		put(o->arg + 1, (size_t)hl_opt_arg_len(o) - 2);
 		fputs("_\\]", stdout);
 	} else if (o->arg) {
 		printf("%c_", o->long_name ? '=' : ' ');

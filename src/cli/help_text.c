@@ -39,8 +39,9 @@ void hl_help_option(char *buf, size_t n, const struct hl_opt *o)
 	else if (o->arg)
 		before = o->long_name ? "=" : " ";
 	snprintf(buf, n, "%s%s%s%s%.*s", name, o->long_name ? "--" : "",
-		o->long_name ? o->long_name : "", before, o->arg ? hl_opt_arg_len(o) : 0,
-		!o->arg ? "" : o->arg + (o->arg[0] == '['));
+		o->long_name ? o->long_name : "", before,
+		o->arg ? hl_opt_arg_len(o) - hl_opt_arg_optional(o) : 0,
+		!o->arg ? "" : o->arg + hl_opt_arg_optional(o));
 }
 
 const char *hl_help_of(const struct hl_opt *o)

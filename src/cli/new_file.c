@@ -13,6 +13,13 @@
 #include "cli/cli.h"
 #include "cli/record_options.h"
 
+const char *hl_new_file_wrong_name(const char *path)
+{
+	if (!strcmp(path, "-"))
+		return "the name of a file; a trace cannot go to stdout";
+	return *path ? NULL : "the name of a file";
+}
+
 static int refuse(const struct hl_new_file *f, int err)
 {
 	struct record_options o = {.output = f->path, .overwrite = f->overwrite};
@@ -114,12 +121,14 @@ int hl_new_file_keep(struct hl_new_file *f)
 
 int hl_new_file_drop(struct hl_new_file *f, int err)
 {
+	bool there = look(f) == 0;
+
 	if (f->temp[0])
 		unlinkat(f->dir, f->temp, 0);
 	close(f->fd);
 	close(f->dir);
 	if (err)
-		hl_cli_error("%s could not be written: %s; nothing was left there", f->path,
-			strerror(-err));
+		hl_cli_error("%s could not be written: %s; %s", f->path, strerror(-err),
+			there ? "what was there is unchanged" : "nothing was left there");
 	return HL_EXIT_IO;
 }

@@ -19,6 +19,8 @@ struct hl_new_file {
 	char temp[64]; /* the name that it has meanwhile; "": none */
 };
 
+/* What would be right instead of this name, as a row of options says it; NULL: it will do. */
+const char *hl_new_file_wrong_name(const char *path);
 /* With the three above set. 0, or an exit status with a message. */
 int hl_new_file_open(struct hl_new_file *f);
 /* Gives it its name, and closes it. 0, or an exit status with a message. */

@@ -131,9 +131,13 @@ static int import_any(struct hl_import *im)
 		return hl_import_fail(im, -EBADMSG, "it is a trace already: heaplapse report");
 	if (begins_with(head, n, "heap_v2"))
 		return hl_import_fail(im, -EBADMSG,
-			"it is a heap profile of jemalloc as text; make a pprof file of it with "
-			"jeprof --raw and pprof -proto");
-	if (begins_with(head, n, "heap profile:") || begins_with(head, n, "--- "))
+			"it is a heap profile of jemalloc as text, a format that is not read");
+	if (begins_with(head, n, "--- "))
+		return hl_import_fail(im, -EBADMSG,
+			"it is what pprof --raw writes, a format that is not read; of the profile "
+			"that "
+			"it was made from, pprof -proto may make a pprof file");
+	if (begins_with(head, n, "heap profile:"))
 		return hl_import_fail(im, -EBADMSG,
 			"it is a heap profile as text; make a pprof file of it with pprof -proto");
 	return hl_import_pprof(im, head, n);

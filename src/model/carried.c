@@ -13,6 +13,7 @@
 
 #include "model/model_internal.h"
 #include "trace/writer.h"
+#include "util/elf_note.h"
 
 _Static_assert((int)HL_CARRIED_MODULE == (int)HL_SYMBOLS_FILE_MODULE &&
 		       (int)HL_CARRIED_DEBUG == (int)HL_SYMBOLS_FILE_DEBUG &&
@@ -98,7 +99,7 @@ struct embedding {
 	struct hl_extension *x;
 	struct hl_embedding *e;
 	HL_VEC(struct known) known;
-	bool was_there, added;
+	bool was_there, added, told;
 };
 
 /* Was a file with this id put in for another module? */
@@ -123,6 +124,21 @@ static int remember(struct embedding *b, unsigned kind, const uint8_t *id, size_
 	return hl_vec_push(&b->known, k);
 }
 
+static void tell(struct embedding *b, const struct hl_embedded *one)
+{
+	if (b->e->module)
+		b->e->module(b->e->arg, one);
+}
+
+/* It would be taken before the whole one wherever names are looked up. */
+static int leave_out_cut(struct embedding *b, enum hl_symbols_file kind, const char *path)
+{
+	tell(b, &(struct hl_embedded){.path = path,
+			.why_not = "it is cut off: it ends before what its headers say"});
+	b->told |= kind == HL_SYMBOLS_FILE_MODULE;
+	return 0;
+}
+
 static int take_file(void *arg, enum hl_symbols_file kind, const char *path, int fd,
 	const uint8_t *id, size_t len)
 {
@@ -136,6 +152,8 @@ static int take_file(void *arg, enum hl_symbols_file kind, const char *path, int
 		b->was_there |= kind == HL_SYMBOLS_FILE_MODULE;
 		return 0;
 	}
+	if (hl_elf_is_cut(fd, kind == HL_SYMBOLS_FILE_MODULE))
+		return leave_out_cut(b, kind, path);
 	b->added |= kind == HL_SYMBOLS_FILE_MODULE;
 	if (is_known(b, kind, id, len))
 		return 0;
@@ -172,7 +190,7 @@ static int embed_module(struct embedding *b, uint32_t id)
 	if (err || !def.path[0] || def.path[0] == '[')
 		return err == -EBADMSG ? 0 : err;
 	err = hl_symbols_add(b->m->symbols, def.path, def.build_id, def.build_id_len, &symbols);
-	b->was_there = b->added = false;
+	b->was_there = b->added = b->told = false;
 	if (!err)
 		err = hl_symbols_files(symbols, take_file, b);
 	if (err)
@@ -180,8 +198,8 @@ static int embed_module(struct embedding *b, uint32_t id)
 	one.path = def.path;
 	one.was_there = b->was_there;
 	one.why_not = b->was_there || b->added ? NULL : why_not(symbols);
-	if (b->e->module)
-		b->e->module(b->e->arg, &one);
+	if (!b->told)
+		tell(b, &one);
 	return 0;
 }
 

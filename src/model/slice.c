@@ -284,6 +284,9 @@ static void describe(struct hl_cutting *c, struct hl_strbuf *filter)
 	c->cut.flags |= s->anonymity == HL_ALL_MADE_UP ? HL_CUT_ALL : 0;
 	if (!s->anonymity) {
 		hl_strbuf_puts(filter, old->filter ? old->filter : "");
+		/* One whose text was left out when names were made up is still a filter. */
+		if (s->filter_text && !filter->len && old->flags & HL_CUT_FILTER)
+			hl_strbuf_puts(filter, "a filter;");
 		if (s->filter_text)
 			hl_strbuf_printf(filter, "%s%s", filter->len ? " " : "", s->filter_text);
 	}

@@ -131,6 +131,7 @@ static int first_piece(struct hl_reader *r, size_t row, struct hl_file_entry *f)
 	if (err && err != -ENOENT)
 		return err;
 	f->path = strndup((const char *)cur.p, (size_t)(cur.end - cur.p));
+	f->what.path_cut = cur.p != cur.end && memchr(cur.p, 0, (size_t)(cur.end - cur.p));
 	err = piece_column(r, row, HL_COL_FILE_ID, &cur);
 	if (err && err != -ENOENT)
 		return err;

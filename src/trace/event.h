@@ -254,6 +254,7 @@ enum hl_carried_kind {
 struct hl_carried {
 	uint8_t kind;
 	const char *path; /* where it was; hostile like all of a trace */
+	bool path_cut;    /* read: a NUL is in it, and this is what comes before */
 	const uint8_t *build_id;
 	uint32_t build_id_len; /* 0 when there is none */
 	uint64_t size;

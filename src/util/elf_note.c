@@ -1,6 +1,7 @@
 /* elf_note.c - see elf_note.h. */
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -33,4 +34,36 @@ uint32_t hl_elf_build_id(int fd, const Elf64_Phdr *ph, uint8_t *id)
 		left -= whole;
 	}
 	return 0;
+}
+
+static bool is_beyond(uint64_t offset, uint64_t len, uint64_t size)
+{
+	return len > size || offset > size - len;
+}
+
+bool hl_elf_is_cut(int fd, bool loaded)
+{
+	struct stat st;
+	Elf64_Ehdr e;
+	Elf64_Phdr ph;
+	uint64_t size;
+
+	if (fstat(fd, &st) < 0 || pread(fd, &e, sizeof(e), 0) != (ssize_t)sizeof(e) ||
+		memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != ELFCLASS64 ||
+		e.e_ident[EI_DATA] != ELFDATA2LSB)
+		return false;
+	size = (uint64_t)st.st_size;
+	if (e.e_shoff && is_beyond(e.e_shoff, (uint64_t)e.e_shnum * e.e_shentsize, size))
+		return true;
+	if (is_beyond(e.e_phoff, (uint64_t)e.e_phnum * sizeof(ph), size))
+		return true;
+	for (unsigned i = 0; loaded && i < e.e_phnum; i++) {
+		uint64_t at = e.e_phoff + i * sizeof(ph);
+
+		if (pread(fd, &ph, sizeof(ph), (off_t)at) != (ssize_t)sizeof(ph))
+			return true;
+		if (ph.p_type == PT_LOAD && is_beyond(ph.p_offset, ph.p_filesz, size))
+			return true;
+	}
+	return false;
 }

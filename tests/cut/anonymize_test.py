@@ -104,6 +104,11 @@ with tempfile.TemporaryDirectory() as folder:
     part = f'{folder}/part.hlt'
     run('slice', '-o', part, '--anonymize', '--filter', 'fn:secret_grow', '--range=@mark:secret-two..', recorded)
     case(b'secret_grow' not in unpacked(part), 'the filter is not told')
+    second, third = f'{folder}/second.hlt', f'{folder}/third.hlt'
+    run('slice', '-o', second, '--filter', 'size:>=1', part)
+    case('only blocks that fit a filter; size:>=1;' in run('info', second), 'a slice of it still says that there was a filter', run('info', second))
+    run('slice', '-o', third, '--filter', 'size:>=2', second)
+    case('only blocks that fit a filter; size:>=1 size:>=2;' in run('info', third), 'and so does the next', run('info', third))
     again = f'{folder}/again.hlt'
     run('slice', '-o', again, full)
     case(shape(again) == shape(full), 'a slice of it has the same made-up names')

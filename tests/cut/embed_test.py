@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """embed_test - a trace that carries its binaries has its names wherever it is, and gives back what was put in.
 
-	embed_test.py HEAPLAPSE PHASES MKTRACE LIBHEAPLAPSE
+	embed_test.py HEAPLAPSE PHASES MKTRACE LIBHEAPLAPSE FOLDER_OF_DECODE.PY
 """
 import json
 import os
@@ -19,6 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import case, finish, skipped  # noqa: E402
 
 heaplapse, phases, mktrace, library = map(os.path.abspath, sys.argv[1:5])
+sys.path.insert(0, sys.argv[5])
+import decode  # noqa: E402
+
 ENV = dict(os.environ, LC_ALL='C.UTF-8', HEAPLAPSE_CACHE='off', DEBUGINFOD_URLS='')
 
 
@@ -131,6 +134,25 @@ def replaced():
     case(sum(f[3] == program for f in files(trace)) == 1, 'a later embed adds what was missing')
 
 
+def cut_off():
+    """It has the right build-id, and would be taken before the good one for ever."""
+    program, trace = record()
+    data = open(phases, 'rb').read()
+    # Without most of it; without the last of the section headers alone.
+    for size in 5000, len(data) - 1:
+        os.unlink(program)
+        with open(program, 'wb') as f:
+            f.write(data[:size])
+        done = run('embed', trace)
+        case(done.returncode == 0 and done.stderr.count(f'{program} is left out: it is cut off') == 1,
+             f'a program of {size} of {len(data)} bytes is left out, which is said once', done.stderr)
+        case(all(f[3] != program for f in files(trace)) and files(trace), 'and the others are there', files(trace))
+        case(run('embed', '--strict', trace).returncode == 4, 'a file that is cut off: embed --strict')
+    shutil.copy(phases, program)
+    good('embed', trace)
+    case(sum(f[3] == program for f in files(trace)) == 1, 'the whole one is taken later')
+
+
 def small_disk():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
@@ -145,7 +167,9 @@ def refused():
         done = run('embed', *args, **more)
         case(done.returncode == status and words in done.stderr, f'embed: {words}', f'{done.returncode} {done.stderr}')
         case((sorted(os.listdir(folder)), open(args[-1], 'rb').read()) == before, f'{words}: nothing has changed')
-    unchanged(3, 'could not be written', trace, preexec_fn=small_disk)
+    unchanged(3, 'what was there is unchanged', trace, preexec_fn=small_disk)
+    unchanged(3, 'nothing was left there', '-o', f'{folder}/new.hlt', trace, preexec_fn=small_disk)
+    unchanged(2, 'a trace cannot go to stdout', '-o', '-', trace)
     with open(f'{folder}/taken.hlt', 'w') as f:
         f.write('precious')
     unchanged(3, 'is not overwritten', '-o', f'{folder}/taken.hlt', trace)
@@ -176,25 +200,46 @@ def refused():
     case(os.path.islink(f'{folder}/link.hlt') and files(trace), 'through a link: what it leads to')
 
 
+def put_nul(path):
+    """Makes the @ in a carried file's path a NUL, with checksums that are right."""
+    data = bytearray(open(path, 'rb').read())
+    place = data.index(b'/n@l')
+    head = data.rindex(data[64:72], 0, place)
+    directory = 112 + 16 * decode.u(data, head + 28, 4)
+    data[place + 2] = 0
+    at = head + directory
+    for d in range(head + 112, head + directory, 16):
+        packed = decode.u(data, d + 8, 4)
+        data[d + 12:d + 16] = decode.crc32c(data[at:at + packed]).to_bytes(4, 'little')
+        at += packed
+    crc = decode.crc32c(data[head:head + 12] + bytes(4) + data[head + 16:head + directory])
+    data[head + 12:head + 16] = crc.to_bytes(4, 'little')
+    with open(path, 'wb') as f:
+        f.write(data)
+
+
+UNSEEN = ['/ok/bad%1b[2J', '/ok/two%0alines', '/ok%7f/del', '/n@l']  # @: becomes a NUL
 EVIL = ['../evil', '/../../evil', 'a/../../evil', '..', '.', '/', 'a/..', 'lib/../../../evil', 'x/./../evil']
 
 
 def hostile():
     trace, inner = f'{folder}/hostile.hlt', f'{folder}/outer/inner'
     os.makedirs(inner)
-    lines = [f'file 0 {name} - {phases}' for name in EVIL]
-    lines += [f'file 0 /ok/./good%1b[2J - {phases}', f'file 0 /through/link - {phases}', f'file 0 /there - {phases}',
+    lines = [f'file 0 {name} - {phases}' for name in EVIL + UNSEEN]
+    lines += [f'file 0 /ok/./g%c3%b6%c3%b6d - {phases}', f'file 0 /through/link - {phases}', f'file 0 /there - {phases}',
               f'file 1 /usr/lib/debug/../../x.debug aabbcc {phases}', 'end 0 0 100']
     subprocess.run([mktrace, trace], input='\n'.join(lines) + '\n', text=True, check=True)
+    put_nul(trace)
     os.symlink(folder, f'{inner}/through')
     with open(f'{inner}/there', 'w') as f:
         f.write('precious')
     before = sorted(os.listdir(folder))
     done = run('extract', '-d', inner, trace)
     found = sorted(os.path.relpath(os.path.join(d, f), inner) for d, _, fs in os.walk(inner) for f in fs)
-    case(done.returncode == 3 and found == ['ok/good\x1b[2J', 'there', 'usr/lib/debug/.build-id/aa/bbcc.debug'],
+    case(done.returncode == 3 and found == ['ok/g\u00f6\u00f6d', 'there', 'usr/lib/debug/.build-id/aa/bbcc.debug'],
          'hostile names: only the good ones are there', (found, done.stderr))
-    case(done.stderr.count('is left out') == len(EVIL) + 2, 'each that is left out is named', done.stderr)
+    case(done.stderr.count('is left out') == len(EVIL) + len(UNSEEN) + 2, 'each that is left out is named', done.stderr)
+    case(done.stderr.count('its path has control characters') == len(UNSEEN), 'a path with a NUL or an escape is refused', done.stderr)
     case(open(f'{inner}/there').read() == 'precious', 'nothing is overwritten')
     case(os.listdir(f'{folder}/outer') == ['inner'] and sorted(os.listdir(folder)) == before, 'nothing lies outside')
     case('\x1b' not in done.stderr and '\x1b' not in good('extract', '--list', trace), 'no escapes on the terminal')
@@ -209,6 +254,7 @@ with tempfile.TemporaryDirectory() as folder:
     in_chroot(embedded, report)
     while_recording()
     replaced()
+    cut_off()
     refused()
     hostile()
 finish()

@@ -41,6 +41,8 @@ def check_command(command):
     absent = [l for s, l in listed if l and not re.search(rf'--{l}(?![\w-])', short)]
     case(not absent, f'{command} -h names every option', f'not there: {absent}')
     case(run(heaplapse, 'help', command).stdout == full, f'help {command} says what {command} --help says')
+    # A list of words belongs to the explanation, whole: not into a bracket, nor out of one.
+    case(not re.search(r'^ +\S*--\S*(\[=[^\]\s]*|:)(\s|$)', full, re.M) and full.count('[') == full.count(']'), f'{command} --help: brackets', full)
     wide = [l for l in run(heaplapse, command, '--help', COLUMNS='60').stdout.splitlines() if len(l) > 60]
     # What is typed, in examples and filters, is not broken into lines.
     case(all(re.match('  \\S', l) for l in wide), f'{command} --help is wrapped to the width', wide)

@@ -173,7 +173,7 @@ def check_command(folder):
             ('a folder that is not there', ['-o', 'no/where.hlt', 'r.zst'], 3, 'cannot be written to no/where.hlt'),
             ('the file that is read', ['-f', '-o', 'r.zst', 'r.zst'], 3, 'is what is read'),
             ('a pipe', ['-f', '-o', 'pipe', 'r.zst'], 3, 'no plain file'),
-            ('an empty name', ['-o', '', 'r.zst'], 2, 'a name for the trace'), ('an unknown option', ['--x', 'r.zst'], 2, '--x')):
+            ('an empty name', ['-o', '', 'r.zst'], 2, 'the name of a file'), ('an unknown option', ['--x', 'r.zst'], 2, '--x')):
         got, err, _, _ = run(folder, *arguments)
         case(got == status and words in err, name, f'{got} {err}')
     got, err, _, _ = run(folder, 'r.zst')

@@ -192,6 +192,27 @@ def check_other_types(folder):
     case(done.returncode == 0 and info(path)['totals']['allocations'] == 0, 'a profile without samples', done.stderr)
 
 
+def check_streams(folder):
+    p = Profile(GO_TYPES)
+    p.sample([LEAF, MAIN], (1, 10, 1, 10))
+    trace, profile = f'{folder}/streams.hlt', f'{folder}/streams'
+    with open(profile, 'wb') as f:
+        f.write(p.bytes())
+    for args, made in ([], 'stdin.hlt'), (['-o', trace], 'streams.hlt'):
+        done = subprocess.run([HEAPLAPSE, 'import', *args, '-'], input=p.bytes(), capture_output=True, cwd=folder, timeout=120)
+        case(done.returncode == 0 and made.encode() in done.stderr and info(f'{folder}/{made[:-4]}')['totals']['allocations'] == 1,
+             f'from a pipe: {made}', done.stderr)
+    done = subprocess.run([HEAPLAPSE, 'import', '-f', '-'], input=b'nonsense', capture_output=True, cwd=folder, timeout=120)
+    case(done.returncode == 3 and b'stdin: ' in done.stderr, 'what is wrong is said of stdin', done.stderr)
+    done = subprocess.run([HEAPLAPSE, 'import', '-o', '-', profile], capture_output=True, text=True, cwd=folder, timeout=120)
+    case(done.returncode == 2 and 'a trace cannot go to stdout' in done.stderr and not os.path.exists(f'{folder}/-'), '-o - is refused', done.stderr)
+    for form in 'replay', 'heaptrack':
+        out = f'{folder}/streams.{form}'
+        done = run(HEAPLAPSE, 'export', '-f', form, '-o', out, trace)
+        case(done.returncode != 0 and 'needs the order of events, which is not known' in done.stderr and
+             'samples' not in done.stderr and not os.path.exists(out), f'export -f {form}: says that there is no order', done.stderr)
+
+
 def refused(folder, name, data, words):
     path = f'{folder}/bad'
     with open(path, 'wb') as f:
@@ -219,7 +240,8 @@ def check_refusals(folder):
     refused(folder, 'no profile', os.urandom(0) + b'\xff' * 100, 'neither')
     refused(folder, 'an ELF file', pathlib.Path(HEAPLAPSE).read_bytes()[:5000], 'neither')
     refused(folder, 'text', b'heap profile: 1: 2 [3: 4] @ heapprofile\n', 'pprof -proto')
-    refused(folder, 'text of jemalloc', b'heap_v2/524288\n  t*: 1: 2 [0: 0]\n', 'jeprof --raw')
+    refused(folder, 'text of pprof --raw', b'--- symbol\nbinary=/bin/app\n', 'pprof --raw writes, a format that is not read')
+    refused(folder, 'text of jemalloc', b'heap_v2/524288\n  t*: 1: 2 [0: 0]\n', 'of jemalloc as text, a format that is not read\n')
 
 
 def check_go(folder):
@@ -283,6 +305,7 @@ def main():
         check_go_types(folder)
         check_other_types(folder)
         check_refusals(folder)
+        check_streams(folder)
         check_go(folder)
         check_tcmalloc(folder)
     finish()
