@@ -127,6 +127,8 @@ def svg(name, trace, args, which, into, pattern):
     whole = sum(wanted.values())
     tap.case(seen['total'] == whole == total(*args, trace)[which] and not seen['errors'] and seen['asked'] == 1, f'{what}: total, nothing else is loaded',
              f'{seen["total"]} {whole} {seen["errors"]}')
+    if not whole:
+        return None  # nothing grew in this run
     tap.case(all(abs(f['width'] - f['w'] * 1200 / whole) < .01 for f in first) and widths(first, whole) == '', f'{what}: widths add up', widths(first, whole))
     # the cost of each path, from the places alone
     inclusive = collections.Counter()
