@@ -211,6 +211,25 @@ def pools():
     validate('pools', trace, '--pool', '*')
 
 
+def tags_alone():
+    """A recording that has no allocations by its mode says so, and where to look."""
+    trace = f'{folder}/tags-alone.hlt'
+    run('record', '-q', '--mode=tags', '-o', trace, '--', programs['tagged'])
+    for args in *(['export', '-f', form, '-o', '/dev/null'] for form in FORMATS), ['report']:
+        r = run(*args, trace)
+        tap.case(b'--mode=tags' in r.stderr and b'heaplapse tags FILE' in r.stderr and b'either the program' not in r.stderr, f'tags alone: {args[:3]}', r.stderr)
+    page = export('html', trace).decode()
+    tap.case('heaplapse tags FILE.</li>' in page and 'either the program' not in page, 'tags alone: the page')
+
+
+def snapshots():
+    """The group is of snapshots that were asked for; of others it says who has them."""
+    trace = f'{folder}/churn.hlt'
+    done('record', '-q', '--churn=50K', '-o', trace, '--', programs['phases'], 2000)
+    rows = lines_of(export('csv', '-g', 'snapshot', '--allocated', trace))
+    tap.case([x['snapshot'] for x in rows] == ['no snapshot was asked for; heaplapse log lists those of the recorder'], 'snapshots by churn', rows)
+
+
 def validate(name, trace, *args):
     if not npm():
         return tap.skipped(f'{name}: ajv', npm.why)
@@ -225,4 +244,6 @@ with tempfile.TemporaryDirectory() as folder:
     roles()
     names()
     pools()
+    tags_alone()
+    snapshots()
 tap.finish()
