@@ -207,8 +207,9 @@ const char *hl_model_why_empty(const struct hl_model *m)
 	if (m->info->totals.events > 0 || m->info->damaged)
 		return NULL;
 	if (strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) == 0)
-		return "no allocation is in the trace: it was recorded with --mode=tags, which "
-		       "keeps sums of tags alone; see them with: heaplapse tags FILE";
+		return "no allocation is in the trace: with --mode=tags the sums of the scopes are "
+		       "in a file of their own (heaplapse.tags.PID.json unless --stats-json named "
+		       "another), which heaplapse tags FILE shows";
 	if (hl_model_samples(m))
 		return "no sample is in the trace: the program allocated little beside what one "
 		       "sample stands for; record it with a smaller --mode=sample=BYTES, or with "
