@@ -4,6 +4,7 @@
  * What is asked is asked in the words of `report`, and formats are rows of src/views/export.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +134,30 @@ static int check_options(struct export *e)
 	return 0;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* The end of the name that promises what a binary format does not keep; NULL: it has none. */
+static const char *unwanted_packer(const struct export *e)
+{
+	static const char *const packers[] = {".gz", ".zst"};
+
+	for (size_t i = 0; e->format->binary && i < 2; i++) {
+		if (ends_with(e->output, packers[i]) && !ends_with(e->format->suffix, packers[i]))
+			return packers[i];
+	}
+	return NULL;
+}
+
 /* Whoever mixes up the two names must not lose the recording. */
 static int check_output(const struct export *e, int argc, char **argv)
 {
 	size_t n = strlen(e->output);
+	const char *packer = unwanted_packer(e);
 	struct stat to, from;
 
 	if (n > 4 && strcmp(e->output + n - 4, ".hlt") == 0)
@@ -144,6 +165,9 @@ static int check_output(const struct export *e, int argc, char **argv)
 			"-o %s: that is what traces are called, and an export is none; name "
 			"it *%s",
 			e->output, e->format->suffix);
+	if (packer)
+		return hl_cli_usage("-o %s: %s is not packed by %s; name it *%s", e->output,
+			e->format->name, packer, e->format->suffix);
 	if (argc == 0 || stat(argv[0], &from) < 0)
 		return 0;
 	for (int i = 0; i < HL_EXPORT_TABLES; i++) {
@@ -183,6 +207,8 @@ static void warn(struct export *e, struct hl_model *m, const struct hl_export_jo
 	else if (x->moved)
 		hl_cli_error("a part of the trace cannot be read; what was exported goes up to %s",
 			hl_text_duration(got, x->to_ns));
+	else if (x->asked)
+		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, false);
 	e->question.moved |= x->moved;
 }
 
@@ -277,6 +303,7 @@ static int run_export(void *state, int argc, char **argv)
 		return list_formats();
 	if (!e->output)
 		e->output = "-";
+	signal(SIGXFSZ, SIG_IGN); /* a limit is told by write, which has words for it */
 	status = e->format ? check_options(e) : no_format(e);
 	if (!status)
 		status = find_files(e);
@@ -297,7 +324,7 @@ static int run_export(void *state, int argc, char **argv)
 static const struct hl_opt export_opts[] = {
 	{'f', "format", "FORMAT", "the format; --list shows all", set_format},
 	{'o', "output", "FILE",
-		"write to FILE, packed if it ends in .gz or .zst (-: stdout, the default)",
+		"write to FILE, text packed if it ends in .gz or .zst (-: stdout, the default)",
 		set_output},
 	{0, "table", "TABLE:" TABLE_VALUES,
 		"one table alone; else all, in files beside FILE (parquet)", set_table},

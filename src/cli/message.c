@@ -71,6 +71,12 @@ int hl_cli_usage(const char *fmt, ...)
 		       : HL_EXIT_USAGE;
 }
 
+/* Why something did not arrive earlier is long forgotten: it is asked for once more. */
+static int why_not(void)
+{
+	return write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0;
+}
+
 int hl_cli_finish(int status)
 {
 	int failed, err;
@@ -90,6 +96,7 @@ int hl_cli_finish(int status)
 	}
 	if (!failed)
 		return status;
+	err = err ? err : why_not();
 	/* The reader had enough, as in `dump | head`, and SIGPIPE is ignored: nothing to say, but
 	 * the output is not whole. */
 	if (err == EPIPE)

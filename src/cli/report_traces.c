@@ -21,14 +21,11 @@
 /* What the reader of the numbers must know about all of them. */
 void hl_report_warn(struct hl_model *m)
 {
+	const char *why = hl_model_why_empty(m);
+
 	hl_trace_file_warn(m);
-	if (hl_model_info(m)->totals.events == 0 && hl_model_samples(m))
-		hl_cli_error("no sample is in the trace: the program allocated little beside what "
-			     "one sample stands for; record it with a smaller "
-			     "--mode=sample=BYTES, or with --mode=trace");
-	else if (hl_model_info(m)->totals.events == 0)
-		hl_cli_error("no allocation is in the trace: either the program made none, or not "
-			     "where it was recorded");
+	if (why)
+		hl_cli_error("%s", why);
 }
 
 /* --- does it have the times that are asked for? --- */

@@ -269,7 +269,9 @@ static int from_trace(const char *path, struct hl_tag_book *b)
 	if (status)
 		return status;
 	err = hl_tags_from_trace(m, b);
-	if (err == -ENOENT)
+	if (err == -ENOENT && hl_model_why_empty(m))
+		hl_cli_error("%s holds no tags: %s", path, hl_model_why_empty(m));
+	else if (err == -ENOENT)
 		hl_cli_error("%s holds no tags: the program entered no scope (HEAPLAPSE_SCOPE in "
 			     "heaplapse.h)",
 			path);

@@ -210,6 +210,22 @@ bool hl_model_samples(const struct hl_model *m)
 	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_SAMPLE)) == 0;
 }
 
+const char *hl_model_why_empty(const struct hl_model *m)
+{
+	if (m->info->totals.events > 0 || m->info->damaged)
+		return NULL;
+	if (strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) == 0)
+		return "no allocation is in the trace: with --mode=tags the sums of the scopes are "
+		       "in a file of their own (heaplapse.tags.PID.json unless --stats-json named "
+		       "another), which heaplapse tags FILE shows";
+	if (hl_model_samples(m))
+		return "no sample is in the trace: the program allocated little beside what one "
+		       "sample stands for; record it with a smaller --mode=sample=BYTES, or with "
+		       "--mode=trace";
+	return "no allocation is in the trace: either the program made none, or not where it was "
+	       "recorded";
+}
+
 bool hl_model_may_say_leaked(const struct hl_model *m)
 {
 	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&

@@ -34,6 +34,9 @@ bool hl_model_complete(const struct hl_model *m);
 bool hl_model_withholds(const struct hl_model *m);
 /* Are its numbers estimates, or some of them? */
 bool hl_model_samples(const struct hl_model *m);
+/* Why there is no allocation in it, in one sentence without a full stop; NULL: there is one, or
+ * what cannot be read may have had some. */
+const char *hl_model_why_empty(const struct hl_model *m);
 /* Blocks that are live at the end may be called leaked: nothing was missed, and the program left
  * by its own will. */
 bool hl_model_may_say_leaked(const struct hl_model *m);

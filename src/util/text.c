@@ -77,6 +77,23 @@ void hl_text_escape(struct hl_strbuf *out, const char *s)
 	}
 }
 
+void hl_text_mend(struct hl_strbuf *out, const char *s)
+{
+	size_t len = strlen(s);
+
+	while (len > 0) {
+		uint32_t r;
+		size_t n = hl_rune_decode(s, len, &r);
+
+		if (r == HL_RUNE_BAD)
+			hl_strbuf_puts(out, "\xef\xbf\xbd");
+		else
+			hl_strbuf_add(out, s, n);
+		s += n;
+		len -= n;
+	}
+}
+
 static bool exact_bytes;
 
 void hl_text_exact_bytes(bool exact)

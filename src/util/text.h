@@ -26,6 +26,8 @@ bool hl_rune_is_unsafe(uint32_t rune);
 
 /* Appends s: unsafe characters as \n, \t, \x1b or \u{202e}, bytes that are not UTF-8 as U+FFFD. */
 void hl_text_escape(struct hl_strbuf *out, const char *s);
+/* Appends s as it is, but for bytes that are not UTF-8: for files of formats that must be. */
+void hl_text_mend(struct hl_strbuf *out, const char *s);
 
 /* "12.4 MiB", "512 B". The buffer must have HL_TEXT_SIZE_MAX bytes and is returned. */
 #define HL_TEXT_SIZE_MAX 32

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
-import json, os, pathlib, re, resource, signal, stat, subprocess, tempfile
+import gzip, json, os, pathlib, re, resource, signal, stat, subprocess, tempfile
 
 from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
 import tap
@@ -105,6 +105,9 @@ def bad_input(traces, folder):
     refused('two traces', 2, 'takes one trace', '-f', 'json', '-o', out, trace, trace, output=out)
     refused('a group that a format has not', 2, 'collapsed cannot be grouped by size', '-f', 'collapsed', '-g', 'size', trace)
     refused('an empty name', 2, 'is not the name of a file', '-f', 'json', '-o', '', trace)
+    for form, end in ('parquet', '.parquet.gz'), ('replay', '.replay.zst'), ('pprof', '.pb.zst'):
+        refused(f'{form} as {end}', 2, 'is not packed by ' + end[end.rindex('.'):], '-f', form, '-o', out + end, trace, output=out + end)
+    tap.case(not [f for f in os.listdir(folder) if '.gz' in f], 'no table under such a name', os.listdir(folder))
     own = f'{folder}/own.trace'
     pathlib.Path(own).write_bytes(pathlib.Path(trace).read_bytes())
     refused('over the trace itself', 2, 'is the trace itself', '-f', 'json', '-o', own, own)
@@ -121,13 +124,19 @@ def no_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
 
 
+def limited():
+    """As `ulimit -f` leaves it. Python ignores the signal itself, which a shell does not."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
+
+
 def full_disk(traces, folder):
     for form in FORMATS:
         r = run('export', '-f', form, '-o', '/dev/full', traces['made'])
         tap.case(r.returncode == 3 and b'No space left on device' in r.stderr, f'/dev/full: {form}', f'{r.returncode} {r.stderr}')
         with open('/dev/full', 'w') as full:
             r = subprocess.run([heaplapse, 'export', '-f', form, traces['made']], stdout=full, stderr=subprocess.PIPE)
-        tap.case(r.returncode == 3 and b'could not be written' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
+        tap.case(r.returncode == 3 and b'the output could not be written: No space left on device' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
     # a disk with no room, for whoever may not mount one: what was there before stays, and nothing else is left
     room = f'{folder}/room'
     os.mkdir(room)
@@ -136,6 +145,9 @@ def full_disk(traces, folder):
         r = run('export', '-f', form, '-o', f'{room}/kept', traces['made'], preexec_fn=no_room)
         tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr, f'no room: {form}', f'{r.returncode} {r.stderr}')
         tap.case(os.listdir(room) == ['kept'] and pathlib.Path(f'{room}/kept').read_text() == 'old', f'no room: no half file: {form}', os.listdir(room))
+    r = run('export', '-f', 'json', '-o', f'{room}/kept', traces['made'], preexec_fn=limited)
+    tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr and pathlib.Path(f'{room}/kept').read_text() == 'old',
+             'a limit that would kill is told', f'{r.returncode} {r.stderr}')
     small = f'{folder}/small'
     os.mkdir(small)
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', small], capture_output=True).returncode:
@@ -177,6 +189,9 @@ def files(traces, folder):
     done('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
     os.umask(old)
     tap.case(stat.S_IMODE(os.stat(f'{out}/mode.json').st_mode) == 0o640, 'the mode is the umask\'s')
+    os.chmod(f'{out}/mode.json', 0o600)
+    done('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
+    tap.case(stat.S_IMODE(os.stat(f'{out}/mode.json').st_mode) == 0o600, 'a file that is replaced keeps its mode')
     tap.case(done('export', '-f', 'json', '-o', '-', trace) == plain, '-o - is stdout')
     r = subprocess.run(f'{heaplapse} export -f json {traces["made"]} | head -c 100', shell=True, capture_output=True)
     tap.case(len(r.stdout) == 100 and not r.stderr, 'a reader that had enough', r.stderr)
@@ -194,6 +209,50 @@ def nothing(traces, folder):
     d = json.loads(export('json', '--filter', 'size:>1T', traces['sample']))
     tap.case(d['allocations'] == [] and d['stacks'] == [] and d['total_bytes'] == 0, 'json of nothing')
     tap.case(export('collapsed', '--filter', 'size:>1T', traces['sample']) == b'', 'collapsed of nothing')
+
+
+def all_lost(folder):
+    """Where the only chunk with events and all after it cannot be read, nobody says that there were none."""
+    lines = ['module /x -', 'thread 1', 'node - 0 10', 'alloc 64 0 100 0 malloc', 'alloc 65 0 200 0 malloc', 'end 0 0 640']
+    subprocess.run([programs['mktrace'], f'{folder}/lost.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
+    whole = pathlib.Path(f'{folder}/lost.hlt').read_bytes()
+    whole, met = whole[:len(whole) * 62 // 100], set()
+    for at in range(64, len(whole), 50):
+        pathlib.Path(f'{folder}/lost.hlt').write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
+        for args in ['export', '-f', 'html'], ['report']:
+            r = run(*args, f'{folder}/lost.hlt')
+            if b'with 2 events cannot be read' in r.stderr and b'those of the first 0 events' in r.stderr:
+                met.add(args[0])
+                tap.case(b'either the program' not in r.stdout + r.stderr, f'all is lost: {args[0]}', r.stderr)
+    tap.case(len(met) == 2, 'all is lost: met', met)
+
+
+def after_the_end(traces):
+    """A moment after the end is the end, which is said as report says it, and the file has the true moment."""
+    said = b'356400.000 s is after the end; shown is the end, at '
+    for form in FORMATS:
+        if form in ('massif', 'chrome'):  # of the whole run
+            continue
+        r = run('export', '-f', form, '--at', '99h', '-o', '/dev/null', traces['sample'])
+        tap.case(r.returncode == 0 and r.stderr.count(said) == 1, f'after the end: {form}', f'{r.returncode} {r.stderr}')
+    r = run('report', '--at', '99h', traces['sample'])
+    tap.case(said in r.stderr, 'after the end: report', r.stderr)
+    d = json.loads(export('json', '--at', '99h', traces['sample']))
+    tap.case(d['to_ns'] == d['duration_ns'] and d['total_bytes'] == total('--leaks', traces['sample'])[0], 'after the end: json has the end', d['to_ns'])
+    page = re.search(r'id="data">(.*?)</script>', export('html', '--at', '99h', traces['sample']).decode())
+    asked = next(q for q in json.loads(page[1])['questions'] if q['id'] == 'asked')
+    tap.case(asked['to_ns'] == d['duration_ns'], 'after the end: html has the end', asked['to_ns'])
+    r = run('export', '-f', 'json', '--at', '50%', '-o', '/dev/null', traces['sample'])
+    tap.case(r.returncode == 0 and r.stderr == b'', 'before the end nothing is said', r.stderr)
+
+
+def not_text(folder):
+    """Names that are not UTF-8, in formats that must be."""
+    lines = ['module /lib/b%ffd.so -', 'thread 1', 'node - 0 10', 'alloc 64 0 100 0 malloc', 'end 0 0 640']
+    subprocess.run([programs['mktrace'], f'{folder}/bytes.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
+    for name, text in {'csv': export('csv', f'{folder}/bytes.hlt'), 'csv -g module': export('csv', '-g', 'module', f'{folder}/bytes.hlt'),
+                       'pprof': gzip.decompress(export('pprof', f'{folder}/bytes.hlt'))}.items():
+        tap.case('b\ufffdd.so'.encode() in text and b'b\xffd.so' not in text, f'not UTF-8: {name}', text[:400])
 
 
 def truncated(traces, folder):
@@ -241,5 +300,8 @@ with tempfile.TemporaryDirectory() as folder:
     full_disk(traces, folder)
     files(traces, folder)
     nothing(traces, folder)
+    all_lost(folder)
+    after_the_end(traces)
+    not_text(folder)
     truncated(traces, folder)
 tap.finish()

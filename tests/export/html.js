@@ -1,6 +1,6 @@
 // html.js FILE WHAT - opens a page of `export -f html` in chromium and reads it as its user would: by clicks and keys, and what is then
 // in the document. WHAT is JSON: questions (ids, or all), open (open all rows of the trees), pattern (to search for), zoom (a function to
-// click on), sort, keys, narrow, script (false: without). Prints JSON.
+// click on), sort, keys, narrow, width, bad (a pattern that is none), script (false: without). Prints JSON.
 const {chromium} = require('playwright-core');
 const [file, text] = process.argv.slice(2);
 const what = JSON.parse(text || '{}');
@@ -46,6 +46,7 @@ async function question(page, id) {
   out.sites = await page.evaluate(inPage.table, 'site-rows');
   for (const list of ['sizes', 'lives', 'threads', 'tags'])
     out[list] = await page.evaluate(inPage.table, list);
+  out.cut = await page.evaluate(() => Array.from(document.querySelectorAll('#lists .scroll'), s => s.scrollWidth - s.clientWidth));
   for (const note of ['flame-other', 'tree-other', 'sites-other'])
     out[note] = await page.evaluate(inPage.text, note);
   out.sizes_text = await page.evaluate(inPage.text, 'sizes');
@@ -64,6 +65,16 @@ async function search(page, out) {
   out.address = page.url();
   await page.keyboard.press('Escape');
   out.left = await page.evaluate(() => document.querySelectorAll('.hit:not(.key)').length);
+}
+
+// What is no regular expression.
+async function bad(page, out) {
+  await page.keyboard.press('/');
+  await page.keyboard.type(what.bad);
+  await page.keyboard.press('Enter');
+  out.bad = await page.evaluate(inPage.text, 'found');
+  await page.keyboard.press('Escape');
+  out.good = await page.evaluate(inPage.text, 'found');
 }
 
 async function zoom(page, out) {
@@ -115,7 +126,7 @@ async function keys(page, out) {
 
 (async () => {
   const browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']});
-  const context = await browser.newContext({viewport: {width: what.narrow ? 360 : 1280, height: 900}, javaScriptEnabled: what.script !== false});
+  const context = await browser.newContext({viewport: {width: what.width || (what.narrow ? 360 : 1280), height: 900}, javaScriptEnabled: what.script !== false});
   const page = await context.newPage();
   const errors = [], requests = [];
   page.on('pageerror', e => errors.push(String(e)));
@@ -144,6 +155,7 @@ async function keys(page, out) {
     out.by_blocks = await page.evaluate(inPage.flame);
     await page.click('#units [data-value=bytes]');
     if (what.pattern) await search(page, out);
+    if (what.bad) await bad(page, out);
     if (what.zoom) await zoom(page, out);
     if (what.sort) await sort(page, out);
     if (what.keys) await keys(page, out);

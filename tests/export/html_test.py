@@ -190,6 +190,8 @@ def use(name, trace, args, pattern, zoom):
         tap.case(not wrong, f'{name}: sorted by {step["id"]} {down}', wrong[:2])
     tap.case(seen['next_question'] == {'focused': 'leaks', 'checked': 'leaks'} and seen['flame_zoomed'] and seen['flame_left'] and seen['tree'] == ['true', 'false', 'true'] and
              seen['tip'] and seen['plot'], f'{name}: keys', f'{seen["next_question"]} {seen["flame_zoomed"]} {seen["flame_left"]} {seen["tree"]} {seen["plot"]}')
+    part = look(make('use', *args, trace), questions=[], bad='shelf(')
+    tap.case('not a regular expression' in part['bad'] and part['good'] == '', f'{name}: a pattern that is none is said to be so', part['bad'])
     narrow = look(make('use', *args, trace), questions=['peak'], narrow=True)
     tap.case(narrow['overflow'] <= 0 and narrow['errors'] == [], f'{name}: fits a narrow screen', narrow['overflow'])
 
@@ -250,12 +252,22 @@ def hostile_functions():
     tap.case(any('<script>nobody' in n for n in seen['notes']), 'a hostile filter is text', seen['notes'])
 
 
+def cards():
+    """Names of threads of any length leave room for the numbers beside them."""
+    done('record', '-q', '-o', f'{folder}/named.hlt', '--', programs['named'])
+    seen = look(make('named', f'{folder}/named.hlt'), width=1200)['questions']
+    tap.case(len(seen['allocated']['threads']) > 2 and not any(any(q['cut']) for q in seen.values()), 'tables fit their cards', {k: q['cut'] for k, q in seen.items()})
+
+
 def large():
     """A tree of which only a part has room: what is missing is counted where it is missing."""
     trace = f'{folder}/large.hlt'
     subprocess.run([programs['gen'], '-n', '400000', '--nodes', '100000', '--live', '60000', '-o', trace], check=True)
     page = make('large', trace)
-    seen = look(page, questions=['peak', 'allocated'], data=True)
+    seen = look(page, questions=['peak', 'allocated'], data=True, open=True)
+    for view in seen['questions'].values():
+        closed = re.search(r'([\d,]+) rows? stayed closed', view['tree-other'])
+        tap.case(bool(closed) != view['whole_up'], 'a large tree: that rows stay closed is said', f'{view["tree-other"]} {view["whole_up"]}')
     tap.case(10000 < os.path.getsize(page) <= MAX, f'a large tree: {os.path.getsize(page)} bytes')
     quiet('a large tree', seen)
     for q in seen['data']['questions']:
@@ -379,6 +391,7 @@ with tempfile.TemporaryDirectory() as folder:
     without_script('sample', traces['sample'])
     hostile()
     hostile_functions()
+    cards()
     large()
     long_names()
     deep()

@@ -211,6 +211,29 @@ def pools():
     validate('pools', trace, '--pool', '*')
 
 
+def tags_alone():
+    """A recording that has no allocations by its mode says so, and where to look."""
+    trace = f'{folder}/tags-alone.hlt'
+    run('record', '-q', '--mode=tags', '-o', trace, '--', programs['tagged'], 'truth', 3, 300, cwd=folder)
+    for args in *(['export', '-f', form, '-o', '/dev/null'] for form in FORMATS), ['report'], ['tags']:
+        r = run(*args, trace)
+        tap.case(b'--mode=tags' in r.stderr and b'heaplapse tags FILE' in r.stderr and b'either the program' not in r.stderr, f'tags alone: {args[:3]}', r.stderr)
+    counted = next(f for f in os.listdir(folder) if f.startswith('heaplapse.tags.'))
+    tap.case(b'tagged' in done('tags', f'{folder}/{counted}'), 'tags alone: the file that is named has them')
+    page = export('html', trace).decode()
+    tap.case('heaplapse tags FILE shows.</li>' in page and 'either the program' not in page, 'tags alone: the page')
+
+
+def snapshots():
+    """The group is of snapshots that were asked for; of others it says who has them."""
+    if 'single' not in programs:
+        return tap.skipped('snapshots by churn', 'the program for it is not built')
+    trace = f'{folder}/churn.hlt'
+    done('record', '-q', '--churn=50K', '-o', trace, '--', programs['single'], 5000, 1, 10)
+    rows = lines_of(export('csv', '-g', 'snapshot', '--allocated', trace))
+    tap.case([x['snapshot'] for x in rows] == ['no snapshot was asked for; heaplapse log lists those of the recorder'], 'snapshots by churn', rows)
+
+
 def validate(name, trace, *args):
     if not npm():
         return tap.skipped(f'{name}: ajv', npm.why)
@@ -225,4 +248,6 @@ with tempfile.TemporaryDirectory() as folder:
     roles()
     names()
     pools()
+    tags_alone()
+    snapshots()
 tap.finish()

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/tags.h"
+#include "util/text.h"
 #include "views/export/export_internal.h"
 
 struct writer {
@@ -18,16 +19,21 @@ struct writer {
 	uint32_t n_threads, n_tags, n_pools;
 };
 
-/* Quotes whatever it is: most names have commas. */
+/* Quotes whatever it is: most names have commas. One that is not UTF-8 would cost its reader the
+ * whole file. */
 static void put_quoted(struct hl_strbuf *b, const char *s)
 {
+	struct hl_strbuf mended = {0};
+
+	hl_text_mend(&mended, s ? s : "");
 	hl_strbuf_putc(b, '"');
-	for (; s && *s; s++) {
-		if (*s == '"')
+	for (const char *c = hl_strbuf_str(&mended); *c; c++) {
+		if (*c == '"')
 			hl_strbuf_putc(b, '"');
-		hl_strbuf_putc(b, *s);
+		hl_strbuf_putc(b, *c);
 	}
 	hl_strbuf_putc(b, '"');
+	hl_strbuf_fini(&mended);
 }
 
 /* Where the stack is known by: function, file, line, module. */

@@ -126,13 +126,14 @@ static hl_printf(2, 3) void note(FILE *out, const char *fmt, ...)
 	hl_strbuf_fini(&b);
 }
 
-static void note_recording(FILE *out, const struct hl_trace_info *i)
+static void note_recording(FILE *out, const struct hl_model *m)
 {
+	const struct hl_trace_info *i = hl_model_info(m);
+	const char *empty = hl_model_why_empty(m);
 	char n[HL_TEXT_SIZE_MAX];
 
-	if (i->totals.events == 0)
-		note(out, "No allocation is in the trace: either the program made none, or not "
-			  "where it was recorded.");
+	if (empty)
+		note(out, "%c%s.", empty[0] - 'a' + 'A', empty + 1);
 	if (i->damaged)
 		note(out, "The trace is damaged: %s.", i->damage);
 	if (i->counters.dropped_events)
@@ -189,7 +190,7 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
 	char to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
-	note_recording(out, i);
+	note_recording(out, p->x->m);
 	if (hl_model_withholds(p->x->m))
 		note(out,
 			"Of %s of %s blocks the trace has only sums (mode %s): what takes every "

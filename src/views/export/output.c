@@ -72,20 +72,23 @@ static int open_nameless(struct hl_output *o)
 static int open_path(struct hl_output *o, const char *path)
 {
 	struct stat st;
-	int there = stat(path, &st);
+	int fd, there = stat(path, &st);
 
 	if (there == 0 && S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (there == 0 && !S_ISREG(st.st_mode)) {
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-
+		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	}
 	if (there == 0 && access(path, W_OK) < 0)
 		return -errno; /* what may not be written may not be replaced either */
 	/* A link stays one. */
 	o->path = there == 0 ? realpath(path, NULL) : strdup(path);
-	return o->path ? open_nameless(o) : -ENOMEM;
+	fd = o->path ? open_nameless(o) : -ENOMEM;
+	/* Nor does what is replaced become readable for more than could read it. */
+	if (fd >= 0 && there == 0)
+		fchmod(fd, st.st_mode & 0777);
+	return fd;
 }
 
 static int open_packer(struct hl_output *o, const char *path)

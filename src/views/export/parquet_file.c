@@ -98,23 +98,6 @@ static void put(struct hl_parquet *p, const void *data, size_t n)
 
 /* --- texts --- */
 
-static void put_mended(struct hl_strbuf *b, const char *s)
-{
-	size_t len = strlen(s);
-
-	while (len > 0) {
-		uint32_t rune;
-		size_t n = hl_rune_decode(s, len, &rune);
-
-		if (rune == HL_RUNE_BAD)
-			hl_strbuf_puts(b, "\xef\xbf\xbd");
-		else
-			hl_strbuf_add(b, s, n);
-		s += n;
-		len -= n;
-	}
-}
-
 int hl_parquet_text(struct hl_parquet *p, const char *s, int64_t *value)
 {
 	struct hl_strbuf mended = {0};
@@ -124,7 +107,7 @@ int hl_parquet_text(struct hl_parquet *p, const char *s, int64_t *value)
 	*value = HL_PARQUET_NULL;
 	if (!s)
 		return 0;
-	put_mended(&mended, s);
+	hl_text_mend(&mended, s);
 	err = hl_strbuf_error(&mended);
 	if (!err)
 		err = hl_strings_add(&p->texts, hl_strbuf_str(&mended), &id);
@@ -500,7 +483,7 @@ void hl_parquet_note(struct hl_parquet *p, const char *key, const char *value)
 {
 	struct hl_strbuf mended = {0};
 
-	put_mended(&mended, value);
+	hl_text_mend(&mended, value);
 	hl_thrift_element(&p->notes);
 	hl_thrift_string(&p->notes, 1, key);
 	hl_thrift_string(&p->notes, 2, hl_strbuf_str(&mended));

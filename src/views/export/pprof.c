@@ -16,6 +16,7 @@
 #include "model/tags.h"
 #include "util/map.h"
 #include "util/strings.h"
+#include "util/text.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 #include "views/export/output.h"
@@ -409,7 +410,7 @@ static int put_all(struct writer *w)
 		put_sample(w, &w->samples.data[i]);
 	put_mappings(w);
 	for (size_t i = 0; i < w->strings.len; i++) {
-		hl_strbuf_puts(&w->message, hl_strings_get(&w->strings, (uint32_t)i));
+		hl_text_mend(&w->message, hl_strings_get(&w->strings, (uint32_t)i));
 		put(w, STRING_TABLE);
 	}
 	return w->err;

@@ -47,6 +47,7 @@ function drawFound() {
 	out.dataset.bytes = bytes;
 	out.dataset.blocks = blocks;
 	out.textContent = hits ? `${plural(hits, "frame")}, ${percentText(found[state.unit], t.root[state.unit])}` : "nothing found";
+	if (state.plain) out.textContent += " (not a regular expression: searched for as it stands)";
 }
 function draw() {
 	drawAsked();
@@ -61,9 +62,10 @@ function draw() {
 }
 function search(text) {
 	state.pattern = null;
+	state.plain = false;
 	if (text) {
 		try { state.pattern = new RegExp(text, "i"); }
-		catch { state.pattern = new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"); }
+		catch { state.plain = true; state.pattern = new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"); }
 	}
 	tree.shown = null; // opens what is found
 	draw();

@@ -91,8 +91,9 @@ function rowsOf(root, columns) {
 	}
 	return {rows, more: pending.length};
 }
+function canOpen(node) { return node.children.length > 0 || !!node.other && !node.isOther; }
 function treeRow(node, columns) {
-	const opens = node.children.length > 0 || !!node.other && !node.isOther, open = tree.open.has(node);
+	const opens = canOpen(node), open = tree.open.has(node);
 	const row = el("tr", {role: "row", "aria-level": node.depth, "aria-expanded": opens ? String(open) : null, tabindex: -1,
 		class: node.isOther ? "other" : isHit(node.frame) ? "hit" : null});
 	for (const c of columns.slice(0, -1))
@@ -158,18 +159,25 @@ function walkTree(e, row) {
 	else return;
 	e.preventDefault();
 }
-// As many as are shown, the nearest to the root first.
+// As many as are shown, the nearest to the root first. How many stay closed.
 function openAll(root) {
 	const pending = [root];
-	for (let i = 0, rows = 0; i < pending.length && rows < ROWS_MAX; i++) {
+	let i = 0;
+	for (let rows = 0; i < pending.length && rows < ROWS_MAX; i++) {
 		tree.open.add(pending[i]);
 		rows += pending[i].children.length + 1;
 		pending.push(...shownChildren(pending[i]));
 	}
+	return pending.slice(i).filter(n => canOpen(n) && !tree.open.has(n)).length;
+}
+function showAll() {
+	const closed = openAll(tree.shown.root);
+	drawTree();
+	if (closed) byId("tree-other").prepend(`${plural(closed, "row")} stayed closed, as there is room for ${countText(ROWS_MAX)}. `);
 }
 function startTree() {
 	const body = tree.table.tBodies[0];
-	byId("open-all").addEventListener("click", () => { if (tree.shown) { openAll(tree.shown.root); drawTree(); } });
+	byId("open-all").addEventListener("click", () => { if (tree.shown) showAll(); });
 	byId("close-all").addEventListener("click", () => { tree.open.clear(); drawTree(); });
 	body.addEventListener("click", e => {
 		const row = e.target.closest("tr");
