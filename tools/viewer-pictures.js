@@ -33,6 +33,10 @@ const viewers = {
     const box = await svg.boundingBox();
     return {x: 0, y: 0, width: Math.min(1220, box.width), height: Math.min(700, box.height)};
   },
+  async html(page) {
+    await page.setViewportSize({width: 1200, height: 1180});
+    await page.goto('file://' + file('app.html'));
+  },
   async dhat(page) {
     await page.setViewportSize({width: 1100, height: 560});
     await page.goto('file:///usr/libexec/valgrind/dh_view.html');
