@@ -230,7 +230,7 @@ def check_progress():
     case(terminal('dump', 'churn.hlt', stdout='/dev/null', TERM='dumb')[1] == '', 'no bar on a dumb terminal')
     for view in ['--sites'], ['--threads'], ['--temporary'], ['--allocated', '--filter=size:>100']:
         # When the work begins depends on the machine.
-        shown = lambda: (terminal('report', *view, 'churn.hlt', stdout='/dev/null', rest_at=ms / 1000)[1] for ms in range(10, 200, 10))
+        shown = lambda: (terminal('report', *view, 'churn.hlt', stdout='/dev/null', rest_at=ms / 1000)[1] for ms in (*range(3, 60, 3), *range(4, 60, 3), *range(60, 300, 15)))
         case(any('reading the trace [' in out and out.endswith('\r\033[K') for out in shown()), f'report {view[-1]} has a bar')
     out = ''.join(terminal('report', '--json', '--sites', 'churn.hlt', stdout='/dev/null', rest_at=ms / 1000)[1] for ms in (20, 40, 60))
     case(out == '', 'none with --json', out)
