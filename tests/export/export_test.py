@@ -281,6 +281,7 @@ def truncated(traces, folder):
     tap.case(r.returncode == 0 and b'what was exported goes up to' in r.stderr, 'a hole is said', f'{r.returncode} {r.stderr}')
     d = json.loads(pathlib.Path(f'{folder}/cut.out').read_bytes())
     tap.case(0 < d['total_blocks'] < total('--allocated', traces['made'])[1], 'a hole: what is before it is there')
+    tap.case(d['complete'] is False, 'a hole: json says so')
     for form in 'json', 'csv', 'dhat', 'parquet':
         r = run('export', '-f', form, '--leaks', '-o', f'{folder}/behind.out', cut)
         tap.case(r.returncode == 3 and b'a part of the file before it is lost' in r.stderr and not os.path.exists(f'{folder}/behind.out'),

@@ -58,7 +58,6 @@ static void put_head(struct writer *w, const struct hl_answer *a)
 	hl_json_key_u64(j, "pid", info->meta.pid);
 	hl_json_key_u64(j, "start_unix_ns", info->meta.start_unix_ns);
 	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(w->x->m));
-	hl_json_key_bool(j, "complete", hl_model_complete(w->x->m));
 	hl_json_key_u64(j, "samples", info->totals.samples);
 	hl_json_key_string(j, "quantity", hl_quantity_name(a->quantity));
 	hl_json_key_u64(j, "from_ns", a->from_ns);
@@ -270,6 +269,8 @@ static int put_allocations(struct writer *w)
 	hl_json_key_u64(&w->j, "total_bytes", l.allocated.bytes);
 	hl_json_key_u64(&w->j, "total_blocks", l.allocated.blocks);
 	hl_json_key_u64(&w->j, "end_ns", l.end_ns);
+	/* Only now: a part that is lost is met on the way. */
+	hl_json_key_bool(&w->j, "complete", hl_model_complete(w->x->m) && !l.moved);
 	return err;
 }
 
