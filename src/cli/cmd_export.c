@@ -280,17 +280,7 @@ static int export_trace(struct export *e, struct hl_model *m)
 	if (!status && !err)
 		warn(e, m, &x);
 	hl_strbuf_fini(&choice);
-	hl_suppressions_free(r->suppressions);
-	r->suppressions = NULL;
-	if (err == -ENOENT)
-		status = hl_cli_usage("%s", hl_model_error(m));
-	else if (err)
-		return hl_trace_file_failed(m);
-	if (!status)
-		return hl_trace_file_close(
-			m, &r->common, x.moved ? "a part of what was asked for" : NULL);
-	hl_model_close(m);
-	return status;
+	return hl_report_finish(r, m, status, err, x.moved ? "a part of what was asked for" : NULL);
 }
 
 static int run_export(void *state, int argc, char **argv)

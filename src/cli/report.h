@@ -196,4 +196,8 @@ struct hl_text_opts hl_report_list_opts(const struct hl_report *r);
 int hl_report_add_process(
 	struct hl_report *r, struct hl_model *m, const char *what, const struct hl_value *v);
 
+/* Closes the model and returns an exit status. missing: for --strict; NULL: nothing is. */
+int hl_report_finish(
+	struct hl_report *r, struct hl_model *m, int status, int err, const char *missing);
+
 #endif

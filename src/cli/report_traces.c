@@ -178,8 +178,8 @@ static int show(struct hl_report *r, struct hl_model *m)
 	return err;
 }
 
-/* Closes the model and returns an exit status. */
-static int finish(struct hl_report *r, struct hl_model *m, int status, int err)
+int hl_report_finish(
+	struct hl_report *r, struct hl_model *m, int status, int err, const char *missing)
 {
 	hl_suppressions_free(r->suppressions);
 	r->suppressions = NULL;
@@ -188,10 +188,15 @@ static int finish(struct hl_report *r, struct hl_model *m, int status, int err)
 	else if (err)
 		return hl_trace_file_failed(m);
 	if (!status)
-		return hl_trace_file_close(
-			m, &r->common, r->moved ? "the very moment that was asked for" : NULL);
+		return hl_trace_file_close(m, &r->common, missing);
 	hl_model_close(m);
 	return status;
+}
+
+static int finish(struct hl_report *r, struct hl_model *m, int status, int err)
+{
+	return hl_report_finish(
+		r, m, status, err, r->moved ? "the very moment that was asked for" : NULL);
 }
 
 static int report_one(struct hl_report *r, struct hl_model *m)

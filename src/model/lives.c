@@ -114,30 +114,10 @@ static bool is_chosen(const struct work *w, uint64_t ordinal)
 
 /* --- one by one --- */
 
-static struct hl_block block_of(const struct work *w, const struct hl_event *e)
-{
-	struct hl_role role = hl_role_of(w->m, e->thread);
-
-	return (struct hl_block){.ordinal = e->ordinal,
-		.addr = e->addr,
-		.size = e->size,
-		.blocks = e->blocks,
-		.bytes = e->bytes,
-		.birth_ns = e->time_ns,
-		.death_ns = UINT64_MAX,
-		.node = e->node,
-		.thread = role.thread,
-		.tag = role.tag,
-		.pool = UINT32_MAX,
-		.func = e->func,
-		.born = HL_PHASE_IN,
-		.died = HL_PHASE_NEVER};
-}
-
 /* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
 static int keep(struct work *w, const struct hl_event *e)
 {
-	struct hl_block b = block_of(w, e);
+	struct hl_block b = hl_block_born(w->m, e, HL_PHASE_IN);
 
 	return e->pair_at ? 0 : hl_blocks_put(&w->alive, &b);
 }
@@ -155,7 +135,7 @@ static int end_block(struct work *w, const struct hl_event *events, const struct
 	struct hl_block b;
 
 	if (e->pair_at)
-		b = block_of(w, &events[e->pair_at - 1]);
+		b = hl_block_born(w->m, &events[e->pair_at - 1], HL_PHASE_IN);
 	else if (!hl_blocks_take(&w->alive, e->ordinal, &b))
 		return 0; /* its birth is before what is read */
 	return die(w, &b, e);
@@ -212,7 +192,7 @@ static int pool_alloc(struct work *w, const struct hl_extra *x)
 	l->allocated.blocks += e.blocks;
 	if (l->event)
 		err = l->event(l->arg, &e);
-	b = block_of(w, &e);
+	b = hl_block_born(w->m, &e, HL_PHASE_IN);
 	b.pool = (uint32_t)x->value;
 	return err ? err : hl_blocks_put(&w->alive, &b);
 }

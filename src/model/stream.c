@@ -144,10 +144,10 @@ static bool born_in_time(const struct hl_stream *s, enum hl_phase phase)
 	return phase != HL_PHASE_AFTER && (phase == HL_PHASE_IN || s->older);
 }
 
-static struct hl_block block_of(
-	const struct hl_stream *s, const struct hl_event *e, enum hl_phase phase)
+struct hl_block hl_block_born(
+	const struct hl_model *m, const struct hl_event *e, enum hl_phase phase)
 {
-	struct hl_role role = hl_role_of(s->m, e->thread);
+	struct hl_role role = hl_role_of(m, e->thread);
 
 	return (struct hl_block){.ordinal = e->ordinal,
 		.addr = e->addr,
@@ -155,12 +155,14 @@ static struct hl_block block_of(
 		.blocks = e->blocks,
 		.bytes = e->bytes,
 		.birth_ns = e->time_ns,
+		.death_ns = UINT64_MAX,
 		.node = e->node,
 		.thread = role.thread,
 		.tag = role.tag,
 		.pool = UINT32_MAX,
 		.func = e->func,
-		.born = (uint8_t)phase};
+		.born = (uint8_t)phase,
+		.died = HL_PHASE_NEVER};
 }
 
 static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
@@ -176,7 +178,7 @@ static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
 		return 0;
 	if (!is_mine(s, e->ordinal))
 		return 0;
-	b = block_of(s, e, phase);
+	b = hl_block_born(s->m, e, phase);
 	return birth(s, &b);
 }
 
@@ -192,7 +194,7 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 								 : 0;
 	if (!is_mine(s, e->ordinal))
 		return 0;
-	b = block_of(s, &p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
+	b = hl_block_born(s->m, &p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
 	if (!born_in_time(s, b.born))
 		return 0;
 	err = judge_birth(s, &b, &wanted);

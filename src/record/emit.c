@@ -42,7 +42,7 @@ hl_inline void advance_sync(struct hl_thread *t, uint64_t from, uint64_t to)
 		t->synced_at = to;
 }
 
-hl_cold static void drop(struct hl_thread *t)
+hl_cold void hl_emit_drop(struct hl_thread *t)
 {
 	t->synced_at = UINT64_MAX;
 	if (t->out.ring)
@@ -378,7 +378,7 @@ hl_cold static void put_event_streamed(
 		if (!s.again)
 			break;
 	}
-	drop(t);
+	hl_emit_drop(t);
 }
 
 #define HL_SCRATCH_PCS 65536u
@@ -411,7 +411,7 @@ hl_cold static void put_event_full(
 	while (!done && again);
 	t->scratch_busy = false;
 	if (!done)
-		drop(t);
+		hl_emit_drop(t);
 }
 
 hl_inline void emit_with_stack(
@@ -441,7 +441,7 @@ hl_inline void emit_with_stack(
 			return;
 		}
 	}
-	drop(t);
+	hl_emit_drop(t);
 }
 
 /*
@@ -481,7 +481,7 @@ hl_cold static void emit_aside(
 			put_event_streamed(&aside, d, regs, size);
 		else if ((d.type == HL_REC_FREE && !tag_is_told(&aside) && !tell_tag(&aside)) ||
 			 !put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
-			drop(&aside);
+			hl_emit_drop(&aside);
 		hl_thread_unlock_shared(&aside);
 	}
 	t->skip = aside.skip; /* who has given up does not wait again at once */
@@ -597,7 +597,7 @@ hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
 			NULL, 0);
 	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
-		drop(t);
+		hl_emit_drop(t);
 	hl_timed_end(t, w);
 }
 
@@ -750,54 +750,11 @@ void hl_emit_mark(uint32_t kind, const char *text)
 		hl_emit_state(t, HL_REC_MARK, &word, 1, text, len);
 }
 
-/* --- pools of the program's own --- */
-
-static uint64_t hash_name(const char *name, size_t len)
+void hl_emit_pool_alloc(struct hl_thread *t, const struct hl_regs *regs, uint64_t pool,
+	const void *addr, size_t size)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	struct draft d = {
+		.type = HL_REC_POOL_ALLOC, .n_words = 3, .words = {(uintptr_t)addr, 0, pool}};
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-	return h ? h : 1;
-}
-
-/* The name goes before the first event of its pool, and again when another was named since. */
-static bool name_pool(struct hl_thread *t, const char *name, size_t len, uint64_t pool)
-{
-	const uint64_t words[] = {pool, len};
-
-	if (t->told_pool == pool)
-		return true;
-	if (!hl_emit_state(t, HL_REC_POOL_NAME, words, 2, name, len))
-		return false;
-	if (!t->shared) /* in a shared ring another collector may be next */
-		t->told_pool = pool;
-	return true;
-}
-
-void hl_emit_pool_alloc(const struct hl_regs *regs, const char *pool, const void *addr, size_t size)
-{
-	struct hl_thread *t = hl_thread_enter();
-	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
-	struct draft d = {.type = HL_REC_POOL_ALLOC,
-		.n_words = 3,
-		.words = {(uintptr_t)addr, 0, hash_name(pool, len)}};
-
-	if (!t)
-		return;
-	if (name_pool(t, pool, len, d.words[2]))
-		emit_stack_event(t, &d, regs, size_field(&d, size));
-	else
-		drop(t);
-}
-
-void hl_emit_pool_free(const char *pool, const void *addr)
-{
-	struct hl_thread *t = hl_thread_enter();
-	size_t len = strnlen(pool, HL_POOL_NAME_MAX);
-	const uint64_t words[] = {(uintptr_t)addr, hash_name(pool, len)};
-
-	if (t && (!name_pool(t, pool, len, words[1]) ||
-			 !hl_emit_state(t, HL_REC_POOL_FREE, words, 2, NULL, 0)))
-		drop(t);
+	emit_stack_event(t, &d, regs, size_field(&d, size));
 }

@@ -2,6 +2,8 @@
  * pools.c - memory that the program gives out itself, as it tells us: heaplapse.h, and the three
  * functions that programs look for which were prepared for heaptrack.
  */
+#include <string.h>
+
 #include "record/recorder.h"
 
 /* What heaptrack's functions have no word for. */
@@ -19,13 +21,61 @@ hl_export void heaptrack_report_free(void *ptr);
 	struct hl_regs regs; \
 	HL_ARCH_CAPTURE(&regs)
 
+static uint64_t hash_name(const char *name, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+/* The name goes before the first event of its pool, and again when another was named since. */
+static bool name_pool(struct hl_thread *t, const char *name, uint64_t *pool)
+{
+	size_t len = strnlen(name, HL_POOL_NAME_MAX);
+	const uint64_t words[] = {hash_name(name, len), len};
+
+	*pool = words[0];
+	if (t->told_pool == *pool)
+		return true;
+	if (!hl_emit_state(t, HL_REC_POOL_NAME, words, 2, name, len))
+		return false;
+	if (!t->shared) /* in a shared ring another collector may be next */
+		t->told_pool = *pool;
+	return true;
+}
+
+static void report_alloc(const struct hl_regs *regs, const char *name, const void *ptr, size_t size)
+{
+	struct hl_thread *t = hl_thread_enter();
+	uint64_t pool;
+
+	if (!t)
+		return;
+	if (name_pool(t, name, &pool))
+		hl_emit_pool_alloc(t, regs, pool, ptr, size);
+	else
+		hl_emit_drop(t);
+}
+
+static void report_free(const char *name, const void *ptr)
+{
+	struct hl_thread *t = hl_thread_enter();
+	uint64_t words[2] = {(uintptr_t)ptr};
+
+	if (t && (!name_pool(t, name, &words[1]) ||
+			 !hl_emit_state(t, HL_REC_POOL_FREE, words, 2, NULL, 0)))
+		hl_emit_drop(t);
+}
+
 static void report_realloc(
 	const struct hl_regs *regs, const char *pool, const void *old, const void *ptr, size_t size)
 {
 	if (old)
-		hl_emit_pool_free(pool, old);
+		report_free(pool, old);
 	if (ptr)
-		hl_emit_pool_alloc(regs, pool, ptr, size);
+		report_alloc(regs, pool, ptr, size);
 }
 
 void heaplapse_impl_alloc(const char *pool, const void *ptr, size_t size)
@@ -43,7 +93,7 @@ void heaplapse_impl_realloc(const char *pool, const void *old, const void *ptr, 
 void heaplapse_impl_free(const char *pool, const void *ptr)
 {
 	if (ptr)
-		hl_emit_pool_free(pool ? pool : "", ptr);
+		report_free(pool ? pool : "", ptr);
 }
 
 void heaptrack_report_alloc(void *ptr, size_t size)
@@ -61,5 +111,5 @@ void heaptrack_report_realloc(void *ptr_in, size_t size, void *ptr_out)
 void heaptrack_report_free(void *ptr)
 {
 	if (ptr)
-		hl_emit_pool_free(HEAPTRACK_POOL, ptr);
+		report_free(HEAPTRACK_POOL, ptr);
 }

@@ -167,9 +167,11 @@ bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, ui
 	const void *bytes, size_t len);
 void hl_emit_mark(uint32_t kind, const char *text);
 /* A block of a pool of the program's own, which is in no heap. */
-void hl_emit_pool_alloc(
-	const struct hl_regs *regs, const char *pool, const void *addr, size_t size);
-void hl_emit_pool_free(const char *pool, const void *addr);
+/* pool: as it was named in the ring (pools.c). */
+void hl_emit_pool_alloc(struct hl_thread *t, const struct hl_regs *regs, uint64_t pool,
+	const void *addr, size_t size);
+/* An event that found no room is counted. */
+void hl_emit_drop(struct hl_thread *t);
 /* Whoever reads this ring from here on knows of no scope and no tag. */
 void hl_emit_forget_tags(struct hl_thread *t);
 
