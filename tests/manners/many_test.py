@@ -71,7 +71,8 @@ def kill_once(place, moment):
         info = place.heaplapse.info(name)
         totals = info['totals']
         seen += sum(event.size == 300 for event in place.heaplapse.dump(name))
-        seen += totals['unknown_frees'] - totals['implicit_frees']
+        # frees of what only the dead one knew
+        seen += totals['unrecorded_frees'] + totals['unknown_frees'] - totals['implicit_frees']
         dropped += totals['dropped_events']
         # what is cut off in the middle is nobody's leak
         expect('a trace without its end claims nothing', info['complete'] and info['end']['kind'] == 'lost', False)
