@@ -10,16 +10,11 @@
 #include "base/bits.h"
 #include "collect/live.h"
 
-#define FIRST_SLOTS     4096u
-#define LARGE_SLOTS     (1u << 20) /* 8 MiB: above this, room is dearer than a longer search */
-#define MOVE_SLOTS      16u /* per insert: the old index is empty long before the new one is full */
+#define FIRST_LINES     512u
+#define LARGE_LINES     (1u << 17) /* 8 MiB: above this, room is dearer than a longer search */
+#define MOVE_LINES      2u /* per insert: the old index is empty long before the new one is full */
 #define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
 #define SEGMENT_BYTES   (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
-/* Numbers that no entry has: a free slot, and one whose block has gone from an index that only
- * shrinks. */
-#define EMPTY UINT32_C(0)
-#define DEAD  UINT32_MAX
-
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
 {
@@ -44,32 +39,32 @@ static void *map_pages(int fd, size_t offset, size_t bytes)
 	return p;
 }
 
-static int index_init(struct hl_live_index *t, uint64_t slots, size_t limit, int dir_fd)
+static int index_init(struct hl_live_index *t, uint64_t lines, size_t limit, int dir_fd)
 {
-	size_t bytes = slots * sizeof(*t->slots);
+	size_t bytes = lines * sizeof(*t->lines);
 
 	t->fd = bytes > limit ? backing_file(dir_fd) : -1;
-	t->slots = map_pages(t->fd, 0, bytes);
-	if (!t->slots) {
+	t->lines = map_pages(t->fd, 0, bytes);
+	if (!t->lines) {
 		if (t->fd >= 0)
 			close(t->fd);
 		return -ENOMEM;
 	}
-	t->mask = slots - 1;
-	t->full = slots / 5 * (slots < LARGE_SLOTS ? 2 : 3);
-	t->shift = 64 - hl_log2(slots);
+	t->mask = lines - 1;
+	t->full = lines * (lines < LARGE_LINES ? 3 : 5);
+	t->shift = 64 - hl_log2(lines);
 	t->count = 0;
 	return 0;
 }
 
 static void index_fini(struct hl_live_index *t)
 {
-	if (!t->slots)
+	if (!t->lines)
 		return;
-	munmap(t->slots, (t->mask + 1) * sizeof(*t->slots));
+	munmap(t->lines, (t->mask + 1) * sizeof(*t->lines));
 	if (t->fd >= 0)
 		close(t->fd);
-	t->slots = NULL;
+	t->lines = NULL;
 }
 
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
@@ -78,7 +73,7 @@ int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
 	l->memory_limit = memory_limit;
 	l->dir_fd = dir_fd;
 	l->pool.fd = -1;
-	return index_init(&l->now, FIRST_SLOTS, memory_limit, dir_fd);
+	return index_init(&l->now, FIRST_LINES, memory_limit, dir_fd);
 }
 
 void hl_live_fini(struct hl_live *l)
@@ -92,52 +87,76 @@ void hl_live_fini(struct hl_live *l)
 		close(l->pool.fd);
 }
 
+/* The line to look at after one that is full: another for each tag, so that full ones do not pile
+ * up; odd, so that all are met. */
+static uint64_t step_of(uint32_t tag)
+{
+	return (tag * HL_HASH_K >> 32) | 1;
+}
+
+#define PASSED_ONE (HL_LIVE_PASSED / 255)
+
+static void count_passed(struct hl_live_line *line, uint64_t change)
+{
+	if (hl_likely((line->prints & HL_LIVE_PASSED) != HL_LIVE_PASSED))
+		line->prints += change;
+}
+
+static bool leads_to(const struct hl_live *l, uint64_t slot, uint64_t addr)
+{
+	return slot >> 32 == hl_live_tag(addr) && slot &&
+	       hl_live_at(&l->pool, (uint32_t)slot - 1)->addr == addr;
+}
+
 /* The slot that leads to the entry of addr, or NULL. */
 static uint64_t *index_find(const struct hl_live *l, const struct hl_live_index *t, uint64_t addr)
 {
 	uint32_t tag = hl_live_tag(addr);
+	uint64_t at = hl_live_home(t, tag);
 
-	for (uint64_t i = hl_live_home(t, tag);; i = (i + 1) & t->mask) {
-		uint64_t slot = t->slots[i];
-		uint32_t number = (uint32_t)slot;
+	for (uint64_t tries = 0; tries <= t->mask; tries++) {
+		struct hl_live_line *line = &t->lines[at];
+		uint64_t match = hl_live_match(line, tag);
 
-		if (number == EMPTY)
+		for (; match; match &= match - 1) {
+			uint64_t *slot = &line->slots[hl_live_first(match)];
+
+			if (hl_likely(leads_to(l, *slot, addr)))
+				return slot;
+		}
+		if (hl_likely(!(line->prints & HL_LIVE_PASSED)))
 			return NULL;
-		if (slot >> 32 == tag && number != DEAD &&
-			hl_live_at(&l->pool, number - 1)->addr == addr)
-			return &t->slots[i];
+		at = (at + step_of(tag)) & t->mask;
 	}
+	return NULL;
 }
 
 static void index_add(struct hl_live_index *t, uint64_t slot)
 {
-	uint64_t i = hl_live_home(t, (uint32_t)(slot >> 32));
+	uint32_t tag = (uint32_t)(slot >> 32), i;
+	uint64_t at = hl_live_home(t, tag), empty;
 
-	while ((uint32_t)t->slots[i] != EMPTY)
-		i = (i + 1) & t->mask;
+	while (!(empty = hl_live_zeros(t->lines[at].prints | HL_LIVE_PASSED))) {
+		count_passed(&t->lines[at], PASSED_ONE);
+		at = (at + step_of(tag)) & t->mask;
+	}
+	i = hl_live_first(empty);
+	t->lines[at].slots[i] = slot;
+	t->lines[at].prints |= hl_live_print(tag) << i * 8;
 	t->count++;
-	t->slots[i] = slot;
 }
 
-/* Closes the gap at slot i by moving later ones back: no tombstones in the index that lives on. */
-static void index_remove(struct hl_live_index *t, uint64_t i)
+static void index_remove(struct hl_live_index *t, uint64_t *slot)
 {
-	uint64_t hole = i;
+	struct hl_live_line *line = &t->lines[(slot - t->lines->slots) / 8]; /* prints counts too */
+	uint32_t tag = (uint32_t)(*slot >> 32);
+	uint64_t at = hl_live_home(t, tag);
 
-	for (;;) {
-		uint64_t want;
-
-		i = (i + 1) & t->mask;
-		if ((uint32_t)t->slots[i] == EMPTY)
-			break;
-		want = hl_live_home(t, (uint32_t)(t->slots[i] >> 32));
-		if (((i - want) & t->mask) < ((i - hole) & t->mask))
-			continue;
-		t->slots[hole] = t->slots[i];
-		hole = i;
-	}
-	t->slots[hole] = EMPTY;
+	line->prints &= ~(UINT64_C(255) << (slot - line->slots) * 8);
+	*slot = 0;
 	t->count--;
+	for (; hl_unlikely(line != &t->lines[at]); at = (at + step_of(tag)) & t->mask)
+		count_passed(&t->lines[at], -PASSED_ONE);
 }
 
 static int start_growing(struct hl_live *l)
@@ -156,12 +175,14 @@ static int start_growing(struct hl_live *l)
 static void move_some(struct hl_live *l, uint64_t n)
 {
 	for (; n && l->moved <= l->old.mask; n--, l->moved++) {
-		uint64_t *slot = &l->old.slots[l->moved];
+		struct hl_live_line *line = &l->old.lines[l->moved];
 
-		if ((uint32_t)*slot == EMPTY || (uint32_t)*slot == DEAD)
-			continue;
-		index_add(&l->now, *slot);
-		*slot |= DEAD; /* the probe chains of the old index stay whole */
+		for (uint32_t i = 0; i < HL_LIVE_SLOTS; i++) {
+			if (!line->slots[i])
+				continue;
+			index_add(&l->now, line->slots[i]);
+			index_remove(&l->old, &line->slots[i]);
+		}
 	}
 	if (l->moved > l->old.mask)
 		index_fini(&l->old);
@@ -171,11 +192,11 @@ static hl_cold int make_room(struct hl_live *l)
 {
 	int err;
 
-	if (l->old.slots)
+	if (l->old.lines)
 		move_some(l, UINT64_MAX);
 	err = start_growing(l);
 	/* Without memory for a larger index go on in this one while it is not nearly full. */
-	return err && l->now.count * 8 >= (l->now.mask + 1) * 7 ? err : 0;
+	return err && l->now.count >= (l->now.mask + 1) * (HL_LIVE_SLOTS - 1) ? err : 0;
 }
 
 /* One more segment, above the limit in a file. */
@@ -186,7 +207,7 @@ static hl_cold int grow_pool(struct hl_live *l)
 	bool in_file = offset + SEGMENT_BYTES > l->memory_limit;
 	void *segment;
 
-	if (p->used > DEAD - 1 - SEGMENT_ENTRIES)
+	if (p->used > UINT32_MAX - 1 - SEGMENT_ENTRIES)
 		return -ENOMEM; /* the numbers are used up */
 	if (in_file && p->fd < 0)
 		p->fd = backing_file(l->dir_fd);
@@ -226,12 +247,13 @@ static void give_back(struct hl_live_pool *p, uint32_t number)
 
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
 {
-	uint64_t *slot = index_find(l, &l->now, addr);
-
-	if (!slot && hl_unlikely(l->old.slots != NULL))
-		slot = index_find(l, &l->old, addr);
-	l->found = slot;
-	return slot ? hl_live_at(&l->pool, (uint32_t)*slot - 1) : NULL;
+	l->found_in = &l->now;
+	l->found = index_find(l, &l->now, addr);
+	if (!l->found && hl_unlikely(l->old.lines != NULL)) {
+		l->found_in = &l->old;
+		l->found = index_find(l, &l->old, addr);
+	}
+	return l->found ? hl_live_at(&l->pool, (uint32_t)*l->found - 1) : NULL;
 }
 
 struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
@@ -239,8 +261,8 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 	struct hl_live_entry *e;
 	uint32_t number;
 
-	if (hl_unlikely(l->old.slots != NULL))
-		move_some(l, MOVE_SLOTS);
+	if (hl_unlikely(l->old.lines != NULL))
+		move_some(l, MOVE_LINES);
 	if (hl_unlikely(l->now.count >= l->now.full) && make_room(l))
 		return NULL;
 	number = new_entry(l);
@@ -255,13 +277,8 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 
 void hl_live_remove_found(struct hl_live *l)
 {
-	uint64_t i = (uint64_t)(l->found - l->now.slots);
-
 	give_back(&l->pool, (uint32_t)*l->found);
-	if (hl_likely(l->found >= l->now.slots && i <= l->now.mask))
-		index_remove(&l->now, i);
-	else
-		*l->found |= DEAD;
+	index_remove(l->found_in, l->found);
 	l->blocks--;
 }
 

@@ -2,14 +2,16 @@
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
  * Entries lie packed in a pool, in the order in which blocks came; they never move while their
- * block lives. An index of 8 bytes a slot, at most 0.4 or, if large, 0.6 full, leads from an
- * address to its entry: open addressing, with the blocks of one page of the heap side by side,
- * since what was made together mostly dies together. So a hash table spread over all of memory,
- * which costs a miss for each event and a cleared page for each few blocks, is only as large as it
- * must be.
+ * block lives. An index leads from an address to its entry: cache lines of seven slots with a byte
+ * of each slot's tag, so that one comparison asks all seven. The blocks of 256 bytes of the heap
+ * share a line and those of a page lie side by side, since what was made together mostly dies
+ * together. Who finds his line full tries others, a different row of them for each tag: with slots
+ * in one row, allocators that pack small blocks densely made runs of hundreds of full ones. So a
+ * hash table spread over all of memory, which costs a miss for each event and a cleared page for
+ * each few blocks, is only as large as it must be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
- * few slots of the old one, so no single event pays for a doubling (a doubling in one go stalls for
+ * few lines of the old one, so no single event pays for a doubling (a doubling in one go stalls for
  * longer than the rings hold).
  */
 #ifndef HL_COLLECT_LIVE_H
@@ -34,12 +36,25 @@ struct hl_live_entry {
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 
-/* A slot: what the index knows of the address << 32 | number of the entry + 1. */
+#define HL_LIVE_SLOTS 7u
+
+/*
+ * A cache line of the index. A slot: what the index knows of the address << 32 | number of the
+ * entry + 1; 0: empty. `prints` has a byte for each slot, 0 if it is empty. Its eighth byte counts
+ * the blocks that found this line full and lie further on: a search goes on only where there are
+ * some. At 255 it stays.
+ */
+struct hl_live_line {
+	uint64_t slots[HL_LIVE_SLOTS];
+	uint64_t prints;
+};
+_Static_assert(sizeof(struct hl_live_line) == 64, "a cache line");
+
 struct hl_live_index {
-	uint64_t *slots;
-	uint64_t mask, count; /* count: used slots, dead ones of an old index included */
-	uint64_t full;        /* used slots at which a larger one is made */
-	unsigned shift;       /* 64 - log2(slots) */
+	struct hl_live_line *lines;
+	uint64_t mask, count; /* count: blocks in it */
+	uint64_t full;        /* blocks at which a larger one is made */
+	unsigned shift;       /* 64 - log2(lines) */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
@@ -51,10 +66,11 @@ struct hl_live_pool {
 };
 
 struct hl_live {
-	struct hl_live_index now, old; /* old.slots: NULL unless growing */
-	uint64_t moved;                /* slots of old that are done */
+	struct hl_live_index now, old; /* old.lines: NULL unless growing */
+	uint64_t moved;                /* lines of old that are done */
 	struct hl_live_pool pool;
-	uint64_t *found; /* the slot of what was found last */
+	struct hl_live_index *found_in; /* where the last one was found ... */
+	uint64_t *found;                /* ... and its slot */
 	uint64_t blocks;
 	size_t memory_limit; /* what is above this lies in an unlinked file */
 	int dir_fd;          /* in this folder */
@@ -79,26 +95,64 @@ static inline uint32_t hl_live_tag(uint64_t addr)
 	return (uint32_t)(addr >> 4);
 }
 
-/* Where the search for a tag begins: pages are spread, the blocks of one follow in their order. */
+/* Where the search for a tag begins: pages are spread, the parts of one follow in their order. */
 static inline uint64_t hl_live_home(const struct hl_live_index *t, uint32_t tag)
 {
-	return (((tag >> 8) * HL_HASH_K >> t->shift) + (tag >> 1 & 127)) & t->mask;
+	return (((tag >> 8) * HL_HASH_K >> t->shift) + (tag >> 4 & 15)) & t->mask;
+}
+
+/* A byte of what a tag is spread to, never 0. */
+static inline uint64_t hl_live_print(uint32_t tag)
+{
+	return (tag * HL_HASH_K >> 40 & 255) | 1;
+}
+
+/* The high bit of each byte of w that is 0; also of some that are 1, but only above one that is 0.
+ */
+static inline uint64_t hl_live_zeros(uint64_t w)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	return (w - ones) & ~w & ones << 7;
+}
+
+#define HL_LIVE_PASSED (UINT64_C(255) << 56)
+
+/*
+ * The slots of a line that may be of this tag, as high bits of their bytes. Without a branch: where
+ * in the line a block lies, nobody can foresee.
+ */
+static inline uint64_t hl_live_match(const struct hl_live_line *line, uint32_t tag)
+{
+	uint64_t wanted = hl_live_print(tag) * UINT64_C(0x0101010101010101);
+
+	return hl_live_zeros((line->prints ^ wanted) | HL_LIVE_PASSED);
+}
+
+/* Of the slots that a match shows, the first. */
+static inline uint32_t hl_live_first(uint64_t match)
+{
+	return (uint32_t)__builtin_ctzll(match) / 8;
 }
 
 /* Fetches the part of the index that addr is looked up in. */
 static inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
 {
-	__builtin_prefetch(&l->now.slots[hl_live_home(&l->now, hl_live_tag(addr))], 1);
+	__builtin_prefetch(&l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))], 1);
 }
 
 /* Some time after that: fetches the entry, if it is where it is mostly found. */
 static inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
 {
-	uint32_t tag = hl_live_tag(addr);
-	uint64_t slot = l->now.slots[hl_live_home(&l->now, tag)];
+	uint32_t tag = hl_live_tag(addr), number;
+	const struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
+	uint64_t match = hl_live_match(line, tag);
 
-	if (slot >> 32 == tag && (uint32_t)slot)
-		__builtin_prefetch(hl_live_at(&l->pool, (uint32_t)slot - 1), 1);
+	if (!match)
+		return;
+	number = (uint32_t)line->slots[hl_live_first(match)];
+	if (number)
+		__builtin_prefetch(hl_live_at(&l->pool, number - 1), 1);
 }
 
 /* NULL when addr is not live. */

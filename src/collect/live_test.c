@@ -96,6 +96,30 @@ static void in_a_file(void **state)
 	agrees_with_an_array(1024);
 }
 
+/* Of these the index can tell none from another: all look for the same lines in the same order. */
+static void same_tags(void **state)
+{
+	enum { BLOCKS = 3000 }; /* more than a line can count of those that it turned away */
+	struct hl_live l;
+
+	assert_int_equal(hl_live_init(&l, SIZE_MAX, AT_FDCWD), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 1; i <= BLOCKS; i++) {
+			assert_null(hl_live_find(&l, i << 36));
+			hl_live_insert(&l, i << 36)->ordinal_thread = i << 24;
+		}
+		for (uint64_t i = 1; i <= BLOCKS; i++) {
+			struct hl_live_entry got;
+
+			assert_true(hl_live_take(&l, i << 36, &got));
+			assert_int_equal(hl_live_ordinal(&got), i);
+			assert_null(hl_live_find(&l, i << 36));
+		}
+		assert_int_equal(l.blocks, 0);
+	}
+	hl_live_fini(&l);
+}
+
 static void packs_its_numbers(void **state)
 {
 	struct hl_live_entry e = {
@@ -120,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory),
 		cmocka_unit_test(in_a_file),
+		cmocka_unit_test(same_tags),
 		cmocka_unit_test(packs_its_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
