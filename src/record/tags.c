@@ -28,7 +28,10 @@
 
 static const _Atomic uint32_t not_counting = HL_MODE_TRACE;
 
-struct hl_tags hl_tags = {.steer = &not_counting};
+/* Blocks of which the allocator and hl_tags_header must say the same. */
+#define HEADERS_ASKED 64u
+
+struct hl_tags hl_tags = {.steer = &not_counting, .unsure = HEADERS_ASKED};
 struct hl_tags_head hl_tags_head = {
 	.magic = HL_TAGS_MAGIC, .abi = HL_TAGS_ABI, .node_bytes = sizeof(struct hl_tag_node)};
 
@@ -426,7 +429,8 @@ void hl_tags_thread_name(const char *name)
 	}
 }
 
-size_t hl_tags_ask_foreign(void *p)
+/* Some allocators allocate before they can answer: that is theirs, as what a hook's call brings. */
+static size_t ask_foreign(void *p)
 {
 	uintptr_t saved = hl_tls.guard;
 	size_t size;
@@ -434,6 +438,24 @@ size_t hl_tags_ask_foreign(void *p)
 	hl_tls.guard = (uintptr_t)__builtin_frame_address(0); /* see guard.h */
 	size = hl_real.usable_size(p);
 	hl_tls.guard = saved;
+	return size;
+}
+
+size_t hl_tags_ask(void *p)
+{
+	uint32_t unsure = atomic_load_explicit(&hl_tags.unsure, memory_order_relaxed);
+	size_t size, header;
+
+	if (hl_real.foreign)
+		return ask_foreign(p);
+	size = hl_real.usable_size(p);
+	header = hl_tags_header(p);
+	if (!unsure || unsure > HEADERS_ASKED || !header)
+		return size;
+	if (hl_likely(header == size))
+		atomic_compare_exchange_strong(&hl_tags.unsure, &unsure, unsure - 1);
+	else /* another libc, or one with other headers (memory tagging): never again */
+		atomic_store(&hl_tags.unsure, UINT32_MAX);
 	return size;
 }
 

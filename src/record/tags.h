@@ -17,6 +17,8 @@ struct hl_tags {
 	/* The word that says the mode: the region's, or one of ours where there is no collector. */
 	const _Atomic uint32_t *steer;
 	bool owner; /* --tags=owner */
+	/* How many more blocks the allocator is asked about before hl_tags_header is believed. */
+	_Atomic uint32_t unsure;
 };
 extern struct hl_tags hl_tags;
 extern struct hl_tags_head hl_tags_head;
@@ -57,14 +59,28 @@ hl_inline struct hl_tag_node *hl_tags_node(void)
 	return hl_likely(n != NULL) ? n : hl_tags_enter_thread();
 }
 
-/* Some allocators allocate before they can answer: that is theirs, as what a hook's call brings. */
-size_t hl_tags_ask_foreign(void *p);
+/*
+ * What libc's malloc_usable_size says of most blocks, from the word before the block: asking costs
+ * as much as counting. 0: of this block only libc knows.
+ */
+hl_inline size_t hl_tags_header(const void *p)
+{
+	size_t word = ((const size_t *)p)[-1];
+
+	return hl_unlikely(word & 2) ? 0
+				     : (word & ~(size_t)7) - sizeof(word); /* 2: a map of its own */
+}
+
+/* The allocator's word. */
+size_t hl_tags_ask(void *p);
 
 hl_inline size_t hl_tags_size(const void *p)
 {
-	if (hl_likely(!hl_real.foreign))
-		return hl_real.usable_size((void *)(uintptr_t)p);
-	return hl_tags_ask_foreign((void *)(uintptr_t)p);
+	size_t size = 0;
+
+	if (hl_likely(!atomic_load_explicit(&hl_tags.unsure, memory_order_relaxed)))
+		size = hl_tags_header(p);
+	return hl_likely(size != 0) ? size : hl_tags_ask((void *)(uintptr_t)p);
 }
 
 /* A release fence is no instruction on x86_64. */

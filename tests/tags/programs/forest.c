@@ -16,11 +16,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define THREADS 300
-#define PLACES  64
-#define DEPTH   24
-#define BLOCKS  40
-#define STEPS   600
+#define THREADS        300
+#define PLACES         64
+#define DEPTH          24
+#define BLOCKS         40
+#define MAP_OF_ITS_OWN (128u * 1024)
+#define STEPS          600
 
 static const char *const names[] = {"alpha", "beta", "gamma", "", "with/slash", "alphabet"};
 #define NAMES 6
@@ -135,10 +136,16 @@ static void *allocate(struct books *b, size_t size)
 	}
 }
 
+/* Now and then one that libc gives a map of its own. */
+static size_t draw_size(struct books *b)
+{
+	return draw(b, 200) ? 1 + draw(b, 3000) : MAP_OF_ITS_OWN + draw(b, 3000);
+}
+
 static void change_block(struct books *b)
 {
 	struct block *k = &b->blocks[draw(b, BLOCKS)], old = *k;
-	size_t size = 1 + draw(b, 3000), bytes;
+	size_t size = draw_size(b), bytes;
 
 	if (!k->p) {
 		k->p = allocate(b, size);
@@ -298,6 +305,7 @@ int main(int argc, char **argv)
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
 		return 1;
+	mallopt(M_MMAP_THRESHOLD, MAP_OF_ITS_OWN); /* and not more after the first */
 	heaplapse_thread_name("main");
 	scope_of_another = heaplapse_scope_begin_("held", NULL);
 	for (int i = 0; i < THREADS; i++) {
