@@ -33,8 +33,8 @@ static void *map_pages(int fd, size_t offset, size_t bytes)
 		(off_t)(fd >= 0 ? offset : 0));
 	if (p == MAP_FAILED)
 		return NULL;
-	/* Small ones are mostly empty. */
-	if (fd < 0 && bytes > SEGMENT_BYTES)
+	/* What is small, and the first of many, stays mostly empty. */
+	if (fd < 0 && offset + bytes > SEGMENT_BYTES)
 		madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
 }
