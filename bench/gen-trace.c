@@ -198,7 +198,7 @@ static int generate(const struct options *o, struct hl_sim *sim, uint64_t *bytes
 		.pid = 1,
 		.free_stacks = o->free_stacks};
 	const struct hl_counters counters = {0};
-	struct hl_end end = {HL_END_EXIT, 0, 0};
+	struct hl_end end = {.kind = HL_END_EXIT};
 	struct hl_writer *w = NULL;
 	int fd, err;
 

@@ -291,6 +291,8 @@ static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
 		return false;
 	if (!hl_ending_known(p, &end) && now - p->gone_ns < STATUS_NS)
 		return false;
+	if (end.kind == HL_END_SIGNAL && end.value == SIGKILL)
+		end.oom = hl_oom_struck(&r->oom);
 	if (!p->end_mono_ns)
 		p->end_mono_ns = p->gone_ns ? p->gone_ns : now;
 	end.duration_ns = p->end_mono_ns > p->start_ns ? p->end_mono_ns - p->start_ns : 0;

@@ -111,6 +111,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	r->settings = settings;
 	r->queue = queue;
 	hl_image_read(&r->image, pid);
+	hl_oom_watch(&r->oom, pid);
 	if (fresh) {
 		init_region(r->region, settings);
 	} else {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "collect/clock.h"
+#include "collect/oom.h"
 #include "collect/proc.h"
 #include "ring/layout.h"
 #include "util/vec.h"
@@ -70,6 +71,7 @@ struct hl_region_reader {
 	int pidfd;             /* from before it could end; -1 when there is none */
 	HL_VEC(uint64_t) pids; /* by serial, for children to name their parents */
 	struct hl_image image; /* fork children run the same one */
+	struct hl_oom oom;
 	const struct hl_collect_settings *settings;
 	struct hl_queue *queue;
 	struct hl_ticks ticks;

@@ -115,7 +115,7 @@ struct hl_extra {
 /* How the recorded process ended. Stored: never renumber. */
 enum hl_end_kind {
 	HL_END_EXIT,    /* value: exit status */
-	HL_END_SIGNAL,  /* value: signal */
+	HL_END_SIGNAL,  /* value: signal, + HL_END_OOM */
 	HL_END_EXEC,    /* another program took its place */
 	HL_END_STOPPED, /* recording was ended by request */
 	HL_END_LOST, /* nobody saw the end (a reader's word when the end is missing from the file)
@@ -123,10 +123,14 @@ enum hl_end_kind {
 	HL_END_RUNNING, /* never stored: the file is still being written */
 };
 
+/* In the file a signal has this too when the kernel sent it for want of memory. */
+#define HL_END_OOM 0x100
+
 struct hl_end {
 	uint8_t kind;
 	int32_t value;
 	uint64_t duration_ns;
+	bool oom; /* the kernel's signal, for want of memory */
 };
 
 /* What the collector counts beside the events. */

@@ -46,7 +46,7 @@ static void write_trace(struct hl_totals *t, struct hl_sim *sim)
 	const struct hl_writer_options o = {
 		.max_events = 20, .keyframe_events = 100000, .keyframe_share = 1};
 	const struct hl_meta meta = {.program = "p"};
-	const struct hl_end end = {HL_END_EXIT, 3, 0};
+	const struct hl_end end = {.kind = HL_END_EXIT, .value = 3};
 	const struct hl_counters counters = {0};
 	struct hl_writer *w;
 	struct hl_event e;

@@ -41,7 +41,7 @@ static struct hl_writer *begin(void)
 /* Ends the trace, which must be whole. */
 static struct hl_reader *reopen(struct hl_writer *w)
 {
-	const struct hl_end end = {HL_END_STOPPED, 0, 0};
+	const struct hl_end end = {.kind = HL_END_STOPPED};
 	const struct hl_counters counters = {0};
 	const struct hl_trace_info *info;
 	struct hl_reader_refusal why;

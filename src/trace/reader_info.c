@@ -141,7 +141,15 @@ static int load_end(struct hl_reader *r)
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
 		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
-	r->info.end = (struct hl_end){(uint8_t)kind, (int32_t)hl_unzigzag(value), duration};
+	r->info.end = (struct hl_end){
+		.kind = (uint8_t)kind,
+		.value = (int32_t)hl_unzigzag(value),
+		.duration_ns = duration,
+	};
+	if (kind == HL_END_SIGNAL && r->info.end.value > HL_END_OOM) {
+		r->info.end.value -= HL_END_OOM;
+		r->info.end.oom = true;
+	}
 	r->info.stops = stops;
 	r->info.mode_changes = modes;
 	r->info.pauses = pauses;

@@ -143,7 +143,7 @@ static void a_file_being_written_opens_as_running(void **state)
 static void a_full_disk_leaves_whole_chunks(void **state)
 {
 	const struct rlimit small = {100000, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
-	const struct hl_end end = {HL_END_EXIT, 0, 0};
+	const struct hl_end end = {.kind = HL_END_EXIT};
 	const struct hl_counters counters = {0};
 	struct hl_reader_refusal why;
 	const struct hl_trace_info *info;
@@ -195,7 +195,7 @@ static void what_breaks_the_contract_is_an_error(void **state)
 static void nodes_that_are_all_alike_can_be_read(void **state)
 {
 	const uint32_t n = 400000;
-	const struct hl_end end = {HL_END_EXIT, 0, 0};
+	const struct hl_end end = {.kind = HL_END_EXIT};
 	const struct hl_counters counters = {0};
 	const struct hl_trace_info *info;
 	struct hl_reader_refusal why;

@@ -182,7 +182,10 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 		}
 	}
 	if (end) {
-		struct hl_end how = {HL_END_SIGNAL, -11, sim.now_ns + 64};
+		struct hl_end how = {.kind = HL_END_SIGNAL,
+			.value = 9,
+			.duration_ns = sim.now_ns + 64,
+			.oom = true};
 		struct hl_counters c = {1, 2, 3, 4, 5, 6};
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
@@ -505,7 +508,8 @@ static void check_info(
 	assert_int_equal(info->totals.implicit_frees, wr->totals.implicit_frees);
 	assert_int_equal(info->threads, count_threads(k, wr));
 	if (end) {
-		assert_int_equal(info->end.value, -11);
+		assert_int_equal(info->end.value, 9);
+		assert_true(info->end.oom);
 		assert_int_equal(info->counters.dropped_events, 5);
 	}
 }

@@ -101,7 +101,7 @@ def kill_once(args, folder, rng):
     if status not in (-signal.SIGKILL, 128 + signal.SIGKILL):
         raise Failure(f'record ended with {status}')
     info = heaplapse.info_when_ended(trace)
-    expect('end', info['end'], {'kind': 'signal', 'value': int(signal.SIGKILL)})
+    expect('end', info['end'], {'kind': 'signal', 'value': int(signal.SIGKILL), 'oom': False})
     expect('complete', info['complete'], True)
     expect('dropped_events', info['totals']['dropped_events'], 0)
     check_threads(counters.lines(), recorded_events(heaplapse, trace))

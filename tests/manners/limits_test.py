@@ -48,6 +48,8 @@ def test_oom(place):
         infos = place.infos(1, '*limits*.hlt')
         name, info = next(iter(infos.items()))
         sound(info, end=('signal', 9))
+        expect('why', info['end']['oom'], True)
+        contains('info', place.run(place.binary, 'info', name).out, 'killed by signal 9, by the kernel for want of memory')
         made = int(done.out.split()[-1])
         found = sum(event.op == 'alloc' and event.size == 1 << 20 for event in place.heaplapse.dump(name))
         if not made <= found <= made + 1:

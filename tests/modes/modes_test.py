@@ -234,7 +234,7 @@ def killed():
         trace, done = record(f'killed-{mode}', f'--mode={mode}', program=(PHASES, ROUNDS, 'kill'))
         log = log_json(trace)
         info = json.loads(run('info', '--json', trace).stdout)
-        case(by_site(log['snapshots']) == TRUTH and info['complete'] and info['end'] == {'kind': 'signal', 'value': signal.SIGKILL},
+        case(by_site(log['snapshots']) == TRUTH and info['complete'] and info['end']['value'] == signal.SIGKILL,
              f'{mode}: a program that is killed has all its numbers', done.stderr + str(info))
 
 

@@ -182,7 +182,7 @@ static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = ""};
-	const struct hl_end end = {HL_END_EXIT, 0, 1 << 20};
+	const struct hl_end end = {.kind = HL_END_EXIT, .duration_ns = 1 << 20};
 	const struct hl_counters counters = {0};
 	struct hl_writer *w;
 	struct hl_sim sim;

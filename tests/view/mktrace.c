@@ -194,7 +194,9 @@ static void add_line(char **f)
 	} else if (strcmp(f[0], "chunk") == 0) {
 		hl_writer_flush(w);
 	} else if (strcmp(f[0], "end") == 0) {
-		struct hl_end end = {(uint8_t)id_of(f[1]), atoi(f[2]), strtoull(f[3], NULL, 10)};
+		struct hl_end end = {.kind = (uint8_t)id_of(f[1]),
+			.value = atoi(f[2]),
+			.duration_ns = strtoull(f[3], NULL, 10)};
 
 		if (hl_writer_end(w, &end, &counters))
 			die("end");

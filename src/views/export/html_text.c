@@ -72,7 +72,8 @@ static void put_end(FILE *out, const struct hl_end *end)
 		fprintf(out, "<li>exit status %" PRId32 "</li>", end->value);
 		break;
 	case HL_END_SIGNAL:
-		fprintf(out, "<li>killed by signal %" PRId32 "</li>", end->value);
+		fprintf(out, "<li>killed by signal %" PRId32 "%s</li>", end->value,
+			end->oom ? ", by the kernel for want of memory" : "");
 		break;
 	case HL_END_EXEC:
 		fputs("<li>became another program (exec)</li>", out);

@@ -332,6 +332,8 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "kind", end_name(i->end.kind));
 	hl_json_key(&j, "value");
 	hl_json_i64(&j, i->end.value);
+	if (i->end.kind == HL_END_SIGNAL)
+		hl_json_key_bool(&j, "oom", i->end.oom);
 	hl_json_end_object(&j);
 	hl_json_key_bool(&j, "complete", hl_model_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
@@ -385,7 +387,8 @@ static void text_end(FILE *out, const struct hl_trace_info *i)
 		snprintf(text, sizeof(text), "exit status %" PRId32, i->end.value);
 		break;
 	case HL_END_SIGNAL:
-		snprintf(text, sizeof(text), "killed by signal %" PRId32, i->end.value);
+		snprintf(text, sizeof(text), "killed by signal %" PRId32 "%s", i->end.value,
+			i->end.oom ? ", by the kernel for want of memory" : "");
 		break;
 	case HL_END_EXEC:
 		snprintf(text, sizeof(text), "another program took its place (exec)");
