@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from manners import Failure, Skip, children_of, compiled, contains, expect, main, sound, wait_until
+from manners import Failure, Skip, children_of, compiled, contains, expect, loose_frees, main, sound, wait_until
 
 
 def start(place, seconds, options=('-q',), **popen):
@@ -44,7 +44,7 @@ def test_killed(place):
     expect('complete', (first['complete'], second['complete']), (False, False))
     total = 2 * int(done.out)
     seen = [sum(hits(place, name).values()) for name in sorted(names, key=len)]
-    seen[1] += second['totals']['unknown_frees'] - second['totals']['implicit_frees']
+    seen[1] += loose_frees(second['totals'])
     dropped = second['totals']['dropped_events']
     if not (seen[0] and seen[1]):
         raise Failure(f'nothing in one of the traces: {seen}')
@@ -154,7 +154,7 @@ def test_stopped_under_load(place):
         raise Failure(f'only {info["totals"]["dropped_events"]} dropped: the program stood still')
     totals = info['totals']
     # A free whose allocation was dropped is unknown; an allocation whose predecessor's free was dropped implies one.
-    seen = sum(hits(place, place.traces()[0]).values()) + totals['unknown_frees'] - totals['implicit_frees']
+    seen = sum(hits(place, place.traces()[0]).values()) + loose_frees(totals)
     missing = 2 * int(done.out) - seen
     if not 0 < missing <= totals['dropped_events'] <= missing + 100:
         raise Failure(f'{missing} events are missing, {totals["dropped_events"]} are said to be dropped')

@@ -188,6 +188,11 @@ def sound(info, allocations=None, frees=None, end=None):
         expect('frees', totals['frees'], frees)
 
 
+def loose_frees(totals):
+    """Frees that are no event of the trace, for it lacks the allocation; and the reverse, taken off."""
+    return totals['unrecorded_frees'] + totals['unknown_frees'] - totals['implicit_frees']
+
+
 def compiled(*command):
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from manners import Failure, Skip, children_of, comm_of, contains, expect, main, sound, wait_until
+from manners import Failure, Skip, children_of, comm_of, contains, expect, loose_frees, main, sound, wait_until
 
 
 def sizes(place, trace):
@@ -23,7 +23,7 @@ def accounted(info, found, wanted):
         expect('blocks', found, wanted)
         return
     totals = info['totals']
-    seen = totals['allocations'] + totals['frees'] + totals['unknown_frees'] - totals['implicit_frees']
+    seen = totals['allocations'] + totals['frees'] + loose_frees(totals)
     missing = 2 * sum(wanted.values()) - seen
     # what libc allocates for threads may be among the dropped
     if not missing <= totals['dropped_events'] <= missing + 100:
