@@ -191,6 +191,13 @@ bool hl_region_is_over(struct hl_region_reader *r)
 	return over;
 }
 
+/* Also between things that are short but may be many at once: hundreds of children that come, or
+ * go. */
+static void beat(struct hl_region_reader *r)
+{
+	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
+}
+
 static struct hl_proc *find_proc(struct hl_region_reader *r, uint32_t serial)
 {
 	for (size_t i = 0; i < r->procs.len; i++)
@@ -289,6 +296,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	}
 	p->pidfd = pidfd;
 	note_pid(r, serial, p->pid);
+	beat(r);
 	r->made_trace |= serial == 0;
 	if (r->continued)
 		hl_takeover_modules(p);
@@ -684,7 +692,7 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	r->last_t = t;
 	hl_steer_scanned(r, limit >= t && !hl_queue_full(r->queue));
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->region->heartbeat, 1, memory_order_relaxed);
+	beat(r);
 	return fullest;
 }
 
@@ -717,6 +725,7 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	}
 	free_shared(r, p);
 	count_unclaimed(r);
+	beat(r);
 	hl_proc_settle(p);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].proc == p) {
