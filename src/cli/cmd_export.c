@@ -102,6 +102,22 @@ static int no_format(const struct export *e)
 	return status;
 }
 
+/* Names the formats that can. */
+static int no_group(const struct export *e)
+{
+	struct hl_strbuf can = {0};
+	int status;
+
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
+		if (f->groups & 1u << e->group)
+			hl_strbuf_printf(&can, "%s%s", can.len ? ", " : "", f->name);
+	}
+	status = hl_cli_usage("%s cannot be grouped by %s; these can: %s", e->format->name,
+		hl_group_name(e->group), hl_strbuf_str(&can));
+	hl_strbuf_fini(&can);
+	return status;
+}
+
 static int check_options(struct export *e)
 {
 	const struct hl_export_format *f = e->format;
@@ -124,7 +140,7 @@ static int check_options(struct export *e)
 		return hl_cli_usage(
 			"--pool does not go with --group=snapshot, which is the heap's");
 	if (e->grouped && !(f->groups & 1u << e->group))
-		return hl_cli_usage("%s cannot be grouped by %s", f->name, hl_group_name(e->group));
+		return no_group(e);
 	if (e->table_name && hl_export_find_table(f, e->table_name) < 0)
 		return hl_cli_usage("%s has no table %s; leave out --table, or use -f parquet",
 			f->name, e->table_name);
@@ -252,7 +268,7 @@ static int export_trace(struct export *e, struct hl_model *m)
 	struct hl_report *r = &e->question;
 	struct hl_export_job x = {
 		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
-	struct hl_strbuf why = {0}, choice = {0};
+	struct hl_strbuf why = {0}, choice = {0}, title = {0};
 	int err = 0, status = 0;
 
 	/* What has no order is refused for that, by the model. */
@@ -272,14 +288,19 @@ static int export_trace(struct export *e, struct hl_model *m)
 	if (!status) {
 		x.query = hl_report_query(r);
 		x.asked = r->what != HL_REPORT_NOTHING;
-		x.what = hl_report_heading(r, m);
+		hl_strbuf_puts(&title, hl_report_heading(r, m));
+		if (e->grouped)
+			hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
+		x.what = hl_strbuf_str(&title);
 		put_choice(&choice, r);
 		x.choice = hl_strbuf_str(&choice);
+		x.pool = r->pool_name;
 		status = write_output(e, &x, &err);
 	}
 	if (!status && !err)
 		warn(e, m, &x);
 	hl_strbuf_fini(&choice);
+	hl_strbuf_fini(&title);
 	return hl_report_finish(r, m, status, err, x.moved ? "a part of what was asked for" : NULL);
 }
 
@@ -324,7 +345,8 @@ static const struct hl_opt export_opts[] = {
 		set_cost},
 	{'g', "group",
 		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
-		"a table instead of allocations, as report has it (csv)", set_group},
+		"divide flame graphs, trees and stacks by GROUP first; csv: report's table",
+		set_group},
 	HL_CHOICE_OPTS,
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

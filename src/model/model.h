@@ -56,6 +56,7 @@ struct hl_frame {
 	const char *file;     /* NULL when not known */
 	const char *module;   /* path; NULL when there is none */
 	uint32_t line;        /* 0 when not known */
+	bool group;           /* no code, but what stacks are divided by: see divide.h */
 };
 /* Frames are numbered: equal function, file, line and module have the same number. */
 const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame);
