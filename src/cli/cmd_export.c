@@ -23,7 +23,7 @@ struct export
 	const struct hl_export_format *format;
 	const char *format_name, *output, *table_name;
 	struct hl_export_files files;
-	bool list, by_blocks, grouped;
+	bool list, by_blocks, grouped, quiet;
 	enum hl_group group;
 };
 
@@ -48,6 +48,12 @@ static const char *set_output(void *state, const char *value)
 static const char *set_list(void *state, const char *value)
 {
 	((struct export *)state)->list = true;
+	return NULL;
+}
+
+static const char *set_quiet(void *state, const char *value)
+{
+	((struct export *)state)->quiet = true;
 	return NULL;
 }
 
@@ -218,6 +224,8 @@ static void warn(struct export *e, struct hl_model *m, const struct hl_export_jo
 	char got[HL_TEXT_SIZE_MAX];
 
 	hl_report_warn(m);
+	if (!e->quiet)
+		hl_export_say_nameless(m);
 	if (x->moved && hl_model_withholds(m))
 		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, true);
 	else if (x->moved)
@@ -340,6 +348,7 @@ static const struct hl_opt export_opts[] = {
 	{0, "table", "TABLE:" TABLE_VALUES,
 		"one table alone; else all, in files beside FILE (parquet)", set_table},
 	{0, "list", NULL, "the formats, and who reads them", set_list},
+	{'q', "quiet", NULL, "do not say which modules have no names", set_quiet},
 	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
 		set_cost},

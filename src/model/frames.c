@@ -301,6 +301,31 @@ void hl_model_note(struct hl_model *m, size_t i, const char **path, const char *
 	*note = m->info->meta.cut.flags & HL_CUT_NAMES ? "" : hl_symbols_note(mod->symbols);
 }
 
+int hl_model_count_nameless(struct hl_model *m, size_t *frames, size_t *nameless)
+{
+	struct hl_map by_path = {0}; /* each string is kept once */
+	int err = 0;
+
+	*frames = 0;
+	for (uint32_t i = 0; i < m->asked.len && !err; i++) {
+		const char *path = hl_strings_get(&m->strings, m->modules[m->asked.data[i]].path);
+
+		nameless[i] = 0;
+		err = hl_map_put(&by_path, (uintptr_t)path, 0, i);
+	}
+	for (size_t i = 0; i < m->frames.len && !err; i++) {
+		const struct hl_frame *f = &m->frames.data[i];
+		uint32_t at = f->module ? hl_map_get(&by_path, (uintptr_t)f->module, 0) : HL_MAP_NONE;
+
+		if (at == HL_MAP_NONE)
+			continue;
+		++*frames;
+		nameless[at] += strncmp(f->function, "0x", 2) == 0;
+	}
+	hl_map_fini(&by_path);
+	return err;
+}
+
 const char *hl_model_advice(struct hl_model *m, size_t i)
 {
 	return m->info->meta.cut.flags & HL_CUT_NAMES

@@ -89,7 +89,8 @@ def rows_and_boxes(rows, boxes):
     """Bytes by depth and name, of a tree that is open and of a flame graph."""
     wanted, found = collections.Counter(), collections.Counter()
     for r in rows:
-        wanted[r['level'], r['name']] += 0 if r['other'] else r['cells'][1]
+        if not r['other'] and r['level']:
+            wanted[r['level'], r['name']] += r['cells'][1]
     for f in boxes:
         if f['name'] not in ('all', 'other'):
             found[f['depth'], f['name']] += f['bytes']
@@ -103,8 +104,8 @@ def upside_down(what, seen):
     if not root:
         return tap.case(not seen['flame'], f'{what}: nothing in either flame graph', seen['flame_up'])
     tap.case(found and not +(found - wanted) and all(n - found[k] <= root['bytes'] / 100 for k, n in wanted.items()) and
-             all(abs(f['part'] - f['bytes'] / root['bytes']) < .002 for f in seen['flame_up']) and 'their callers below' in seen['hint_up'],
-             f'{what}: the flame graph bottom-up', f'{[(k, n, found[k]) for k, n in wanted.items() if n - found[k] > root["bytes"] / 100][:3]}')
+             all(abs(f['part'] - f['bytes'] / root['bytes']) < .002 for f in seen['flame_up'] + seen['flame']) and 'their callers below' in seen['hint_up'],
+             f'{what}: the flame graph bottom-up', f'{[f for f in seen["flame_up"] if abs(f["part"] - f["bytes"] / root["bytes"]) >= .002][:2]} {[(k, n, found[k]) for k, n in wanted.items() if n - found[k] > root["bytes"] / 100][:3]}')
 
 
 def grouped_page(trace):
