@@ -198,7 +198,7 @@ static int put_table(struct hl_export_job *x)
 	struct hl_strbuf b = {0};
 	struct hl_answer a;
 	struct hl_table t = {0};
-	bool estimated = hl_model_samples(x->m); /* as report: a column only where it says something */
+	bool estimated = hl_model_estimates(x->m), known = !hl_model_withholds(x->m);
 	int err = hl_export_ask(x, hl_group_key(x->group), &a);
 
 	if (!err)
@@ -214,7 +214,7 @@ static int put_table(struct hl_export_job *x)
 		put_number(&l, t.rows[i].value.bytes, true);
 		put_number(&l, t.rows[i].value.blocks, true);
 		if (estimated)
-			put_number(&l, hl_value_margin(&t.rows[i].value), true);
+			put_number(&l, hl_value_margin(&t.rows[i].value), known);
 		hl_line_str(&l, "\n");
 		hl_line_write(&l, x->out);
 		err = hl_strbuf_error(&b);
