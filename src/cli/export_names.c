@@ -56,8 +56,9 @@ void hl_export_say_nameless(struct hl_model *m)
 	if (sum == 0 || sum < frames / SHARE_MOST)
 		goto out;
 	put_modules(&modules, m, nameless, n);
-	hl_cli_error("%zu of %zu frames have no name, in %s; install debug packages or name a folder "
-		     "with debug files by --symbols, or run heaplapse embed where it was recorded",
+	hl_cli_error(
+		"%zu of %zu frames have no name, in %s; install debug packages or name a folder "
+		"with debug files by --symbols, or run heaplapse embed where it was recorded",
 		sum, frames, hl_strbuf_str(&modules));
 out:
 	hl_strbuf_fini(&modules);

@@ -69,8 +69,7 @@ static struct hl_value *tally_of(
 
 	if (at == HL_MAP_NONE) {
 		at = (uint32_t)c->pairs.len;
-		if (hl_vec_push(&c->pairs,
-			    ((struct pair){.node = node, .key = key, .who = who})) ||
+		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .key = key, .who = who})) ||
 			hl_map_put(&c->by_pair, what, role, at))
 			return NULL;
 	}
@@ -171,9 +170,7 @@ static int take_block(void *arg, const struct hl_block *b)
 			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
 	if (err || taken)
 		return err;
-	key = c->q->key == HL_KEY_STACK
-		      ? 0
-		      : hl_min_u32(hl_key_of(c->m, c->q->key, b), c->n_keys);
+	key = c->q->key == HL_KEY_STACK ? 0 : hl_min_u32(hl_key_of(c->m, c->q->key, b), c->n_keys);
 	t = tally_of(c, b->node, (struct hl_role){b->thread, b->tag}, key);
 	if (t)
 		hl_value_add(&t[HL_OP_ALLOC], &one);
@@ -316,8 +313,8 @@ int hl_cross_of(struct hl_cross *c, struct hl_model *m, const struct hl_answer *
 	return rows_of(c, m, a, nobody, 0);
 }
 
-int hl_cross_by_stack(const struct hl_cross *c, struct hl_model *m, const struct hl_query *q,
-	struct hl_answer *a)
+int hl_cross_by_stack(
+	const struct hl_cross *c, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	*a = (struct hl_answer){.quantity = q->quantity,
 		.key = HL_KEY_STACK,

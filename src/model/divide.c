@@ -70,8 +70,8 @@ static int make_frames(
 }
 
 /* All that is counted under a key: what a table is made of. */
-static int by_key(const struct hl_division *d, struct hl_answer *a, const struct hl_cross *answers,
-	size_t n)
+static int by_key(
+	const struct hl_division *d, struct hl_answer *a, const struct hl_cross *answers, size_t n)
 {
 	*a = (struct hl_answer){.key = hl_group_key(d->group), .n_keys = d->n_keys};
 	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));

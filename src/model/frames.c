@@ -114,8 +114,7 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 	return err ? err : hl_vec_push(&m->refs, ref);
 }
 
-int hl_model_group_frame(
-	struct hl_model *m, const char *name, const char *shown, uint32_t *frame)
+int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown, uint32_t *frame)
 {
 	struct hl_symbol_frame f = {.function = name, .shown = shown};
 	int err = add_frame(m, &f, NO_STRING, frame);
@@ -315,7 +314,8 @@ int hl_model_count_nameless(struct hl_model *m, size_t *frames, size_t *nameless
 	}
 	for (size_t i = 0; i < m->frames.len && !err; i++) {
 		const struct hl_frame *f = &m->frames.data[i];
-		uint32_t at = f->module ? hl_map_get(&by_path, (uintptr_t)f->module, 0) : HL_MAP_NONE;
+		uint32_t at =
+			f->module ? hl_map_get(&by_path, (uintptr_t)f->module, 0) : HL_MAP_NONE;
 
 		if (at == HL_MAP_NONE)
 			continue;

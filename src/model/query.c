@@ -228,9 +228,8 @@ struct hl_value hl_block_value(const struct hl_model *m, const struct hl_block *
 {
 	return (struct hl_value){.bytes = b->bytes,
 		.blocks = b->blocks,
-		.variance = hl_model_estimates(m)
-				    ? (double)b->bytes * (double)(b->bytes - b->size)
-				    : 0};
+		.variance = hl_model_estimates(m) ? (double)b->bytes * (double)(b->bytes - b->size)
+						  : 0};
 }
 
 static void count_begin(void *arg)

@@ -54,8 +54,8 @@ int hl_cutting_map_node(struct hl_cutting *c, uint32_t id, uint32_t *number);
 /* All modules and stacks, with the numbers that they have. */
 int hl_cutting_add_code(struct hl_cutting *c);
 
-/* slice.c: into c->cut what the slice says of itself, which is one that was cut before says both. The
- * filter's text is put into `filter`. */
+/* slice.c: into c->cut what the slice says of itself, which is one that was cut before says both.
+ * The filter's text is put into `filter`. */
 void hl_cutting_describe(struct hl_cutting *c, struct hl_strbuf *filter);
 
 /* slice_rename.c: the whole trace into fd, which is closed, under the names of c->disguise. */

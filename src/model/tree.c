@@ -244,8 +244,8 @@ static int step(struct build *b, struct walker *w, bool *more)
 	return 0;
 }
 
-static int start_walker(struct build *b, struct walker *w, uint32_t node, uint32_t at,
-	const struct hl_value *v)
+static int start_walker(
+	struct build *b, struct walker *w, uint32_t node, uint32_t at, const struct hl_value *v)
 {
 	const struct hl_frame_ref *refs;
 	size_t n;

@@ -130,8 +130,8 @@ static int put_chunk(struct hl_recast *x, struct hl_chunk *c, const struct repla
 		}
 		err = hl_column(x->r, c, c->columns[i].id, &cur);
 		if (!err)
-			hl_seal_column(&x->sealer, c->columns[i].id, cur.p,
-				(size_t)(cur.end - cur.p));
+			hl_seal_column(
+				&x->sealer, c->columns[i].id, cur.p, (size_t)(cur.end - cur.p));
 	}
 	if (!err)
 		err = hl_seal_end(&x->sealer);
@@ -264,8 +264,7 @@ static int mask_live_set(struct hl_recast *x, struct hl_chunk *c)
 
 	x->column.len = 0;
 	while (!err && cur.p < cur.end && !cur.bad) {
-		struct hl_event e = {
-			.addr = was + (uint64_t)hl_unzigzag(hl_cursor_varint(&cur))};
+		struct hl_event e = {.addr = was + (uint64_t)hl_unzigzag(hl_cursor_varint(&cur))};
 
 		was = e.addr;
 		x->masks->event(x->masks->arg, &e);

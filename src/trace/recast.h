@@ -30,8 +30,8 @@ struct hl_recast_masks {
  */
 int hl_recast_begin(struct hl_recast **out, struct hl_reader *r, int fd, const struct hl_meta *meta,
 	struct hl_writer **w);
-/* All the rest. masks: NULL for none. err: what went wrong since the begin, after which nothing more
- * is written. 0 or the first error: then the copy is of no use. */
+/* All the rest. masks: NULL for none. err: what went wrong since the begin, after which nothing
+ * more is written. 0 or the first error: then the copy is of no use. */
 int hl_recast_end(struct hl_recast *x, const struct hl_recast_masks *masks, int err);
 
 #endif

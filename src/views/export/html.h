@@ -32,9 +32,9 @@ struct hl_page_question {
 	const char *name; /* on a switch: "Peak" */
 	const char *what; /* "live at the peak" */
 	struct hl_query query;
-	struct hl_answer a;    /* by stack; of nothing if it is not known */
+	struct hl_answer a;        /* by stack; of nothing if it is not known */
 	struct hl_divided divided; /* with --group: the same by group */
-	char why[HL_PAGE_WHY]; /* why it is not known; "": it is */
+	char why[HL_PAGE_WHY];     /* why it is not known; "": it is */
 	struct hl_table lists[HL_PAGE_LISTS];
 	char lists_why[HL_PAGE_LISTS][HL_PAGE_WHY];
 };

@@ -173,8 +173,7 @@ static bool is_known_again(const struct writer *w, const struct hl_answer *a)
 }
 
 /* Below each group its allocating functions. */
-static int divided_tree(
-	struct writer *w, const struct hl_query *q, const struct hl_tree_opts *opts)
+static int divided_tree(struct writer *w, const struct hl_query *q, const struct hl_tree_opts *opts)
 {
 	struct hl_divided d;
 	int err = hl_model_divide(w->x->m, q, w->x->group, &d);

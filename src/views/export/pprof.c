@@ -301,9 +301,9 @@ static int add_rows(
 
 		if (at == HL_MAP_NONE) {
 			at = (uint32_t)w->samples.len;
-			if (hl_vec_push(&w->samples, ((struct sample){.node = r->node,
-							     .group = group,
-							     .who = r->who})) ||
+			if (hl_vec_push(&w->samples,
+				    ((struct sample){
+					    .node = r->node, .group = group, .who = r->who})) ||
 				hl_map_put(&w->by_pair, what, role, at))
 				return -ENOMEM;
 		}
