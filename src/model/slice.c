@@ -262,7 +262,8 @@ static bool reaches_end(const struct hl_cutting *c)
 	return to->kind == HL_WHEN_END;
 }
 
-void hl_cutting_describe(struct hl_cutting *c, struct hl_strbuf *filter)
+/* What the slice says of itself; one that was cut before says both. */
+static void describe(struct hl_cutting *c, struct hl_strbuf *filter)
 {
 	const struct hl_cut_note *old = &c->m->info->meta.cut;
 	const struct hl_slice *s = c->s;
@@ -290,6 +291,17 @@ void hl_cutting_describe(struct hl_cutting *c, struct hl_strbuf *filter)
 			hl_strbuf_printf(filter, "%s%s", filter->len ? " " : "", s->filter_text);
 	}
 	c->cut.filter = hl_strbuf_str(filter);
+}
+
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter)
+{
+	int err;
+
+	describe(c, filter);
+	*meta = c->m->info->meta;
+	meta->cut = c->cut;
+	err = hl_strbuf_error(filter);
+	return !err && c->disguise ? hl_disguise_meta(c->disguise, meta) : err;
 }
 
 static struct hl_end end_of(const struct hl_cutting *c)
@@ -320,15 +332,10 @@ static int finish(struct hl_cutting *c)
 
 static int write_trace(struct hl_cutting *c, int fd)
 {
-	struct hl_meta meta = c->m->info->meta;
 	struct hl_strbuf filter = {0};
-	int err;
+	struct hl_meta meta;
+	int err = hl_cutting_meta(c, &meta, &filter);
 
-	hl_cutting_describe(c, &filter);
-	meta.cut = c->cut;
-	err = hl_strbuf_error(&filter);
-	if (!err && c->disguise)
-		err = hl_disguise_meta(c->disguise, &meta);
 	if (!err)
 		err = hl_cutting_wrote(c, hl_writer_open(&c->w, fd, &meta));
 	hl_strbuf_fini(&filter);

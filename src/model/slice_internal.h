@@ -54,9 +54,9 @@ int hl_cutting_map_node(struct hl_cutting *c, uint32_t id, uint32_t *number);
 /* All modules and stacks, with the numbers that they have. */
 int hl_cutting_add_code(struct hl_cutting *c);
 
-/* slice.c: into c->cut what the slice says of itself, which is one that was cut before says both.
- * The filter's text is put into `filter`. */
-void hl_cutting_describe(struct hl_cutting *c, struct hl_strbuf *filter);
+/* slice.c: what the slice says of its program and of itself, which is c->cut, too. Its filter is in
+ * `filter`, which the caller frees when it is written. 0 or -errno. */
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter);
 
 /* slice_rename.c: the whole trace into fd, which is closed, under the names of c->disguise. */
 int hl_cutting_rename(struct hl_cutting *c, int fd);

@@ -141,22 +141,22 @@ static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v
 
 /* --- divided --- */
 
-/* Moves *at from the group down to the innermost frame of the stack, over nodes that other stacks
- * of the group may have made: so deep stacks that share their callers cost no more than the tree
- * is large. */
-static int add_in_group(struct build *b, uint32_t node, uint32_t group, uint32_t *at)
+/* From the group down to the innermost frame of the stack, over nodes that other stacks of the
+ * group may have made: so deep stacks that share their callers cost no more than the tree is large.
+ */
+static int add_in_group(struct build *b, uint32_t node, uint32_t group, const struct hl_value *v)
 {
 	bool whole = hl_starts_have(&b->starts, node);
+	uint32_t at = group;
 	int err = 0;
 
-	*at = group;
 	b->path.len = 0;
 	for (uint32_t i = node; !err && (i != HL_NODE_NONE || b->path.len == 0);
 		i = i == HL_NODE_NONE ? i : hl_model_parent(b->m, i)) {
 		uint32_t known = whole ? HL_MAP_NONE : hl_map_get(&b->in_group, i, group);
 
 		if (known != HL_MAP_NONE)
-			*at = known;
+			at = known;
 		if (known != HL_MAP_NONE || (!whole && hl_starts_have(&b->starts, i)))
 			break;
 		err = hl_vec_push(&b->path, i);
@@ -164,11 +164,11 @@ static int add_in_group(struct build *b, uint32_t node, uint32_t group, uint32_t
 	while (b->path.len > 0 && !err) {
 		uint32_t i = b->path.data[--b->path.len];
 
-		err = add_frames(b, i, at);
+		err = add_frames(b, i, &at);
 		if (!err && !whole)
-			err = hl_map_put(&b->in_group, i, group, *at);
+			err = hl_map_put(&b->in_group, i, group, at);
 	}
-	return err;
+	return err ? err : add_value(b, node, at, v);
 }
 
 /* The tree node of a row's group. */
@@ -178,26 +178,6 @@ static int add_group(struct build *b, const struct hl_divided *d, size_t row, ui
 	struct hl_frame_ref ref = {.frame = hl_division_frame(&d->division, r->node, r->key)};
 
 	return child_of(b, 0, ref, at);
-}
-
-static int add_divided(struct build *b, const struct hl_divided *d)
-{
-	int err = 0;
-
-	hl_progress_begin(HL_NAMES);
-	for (size_t i = 0; i < d->cross.n && !err; i++) {
-		const struct hl_cross_row *r = &d->cross.rows[i];
-		uint32_t at;
-
-		hl_names_tick((uint32_t)i, (uint32_t)d->cross.n);
-		err = add_group(b, d, i, &at);
-		if (!err)
-			err = add_in_group(b, r->node, at, &at);
-		if (!err)
-			err = add_value(b, r->node, at, &r->value);
-	}
-	hl_progress_end();
-	return err;
 }
 
 /* --- from the other end --- */
@@ -350,10 +330,11 @@ static int add_inverted(struct build *b, const struct hl_answer *a)
 	return err;
 }
 
-static int add_divided_inverted(struct build *b, const struct hl_divided *d)
+static int add_divided(struct build *b, const struct hl_divided *d)
 {
-	struct walker *walkers = malloc((d->cross.n + 1) * sizeof(*walkers));
-	int err = walkers ? 0 : -ENOMEM;
+	bool inverted = b->opts->inverted;
+	struct walker *walkers = inverted ? malloc((d->cross.n + 1) * sizeof(*walkers)) : NULL;
+	int err = inverted && !walkers ? -ENOMEM : 0;
 
 	hl_progress_begin(HL_NAMES);
 	for (size_t i = 0; i < d->cross.n && !err; i++) {
@@ -363,10 +344,11 @@ static int add_divided_inverted(struct build *b, const struct hl_divided *d)
 		hl_names_tick((uint32_t)i, (uint32_t)d->cross.n);
 		err = add_group(b, d, i, &at);
 		if (!err)
-			err = start_walker(b, &walkers[i], r->node, at, &r->value);
+			err = inverted ? start_walker(b, &walkers[i], r->node, at, &r->value)
+				       : add_in_group(b, r->node, at, &r->value);
 	}
 	hl_progress_end();
-	if (!err)
+	if (!err && inverted)
 		err = walk_outwards(b, walkers, d->cross.n);
 	free(walkers);
 	return err;
@@ -496,7 +478,7 @@ static int build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *
 	if (!err && opts->no_starts)
 		err = hl_starts_find(&b.starts, m, a);
 	if (!err && d)
-		err = opts->inverted ? add_divided_inverted(&b, d) : add_divided(&b, d);
+		err = add_divided(&b, d);
 	else if (!err)
 		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
 	free(b.innermost);

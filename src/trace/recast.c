@@ -89,7 +89,7 @@ static int renumber(struct hl_recast *x, struct hl_chunk_head *h)
 	int err = 0;
 
 	if (link == HL_MAP_NONE || x->seq >= HL_MAP_NONE)
-		return -EBADMSG;
+		return hl_fail(x->r, "A keyframe of the trace builds on one that is not there.");
 	if (h->type == HL_CHUNK_KEYFRAME)
 		err = hl_map_put(&x->key_seqs, h->seq, 0, (uint32_t)x->seq);
 	h->link = link;
@@ -108,6 +108,12 @@ static int copy_chunk(struct hl_recast *x, struct hl_chunk *c)
 		return err;
 	hl_chunk_head_encode(x->r->packed, x->r->sync, &c->head, c->columns);
 	return hl_chunk_file_copy(x->file, &c->head, x->r->packed);
+}
+
+/* What is made up may be longer than what was there. */
+static int no_room(struct hl_recast *x)
+{
+	return hl_fail(x->r, "A chunk of the trace has no room for made-up texts.");
 }
 
 /* The chunk with some columns exchanged. */
@@ -135,16 +141,12 @@ static int put_chunk(struct hl_recast *x, struct hl_chunk *c, const struct repla
 	}
 	if (!err)
 		err = hl_seal_end(&x->sealer);
+	if (!err && x->sealer.body.len > HL_RAW_MAX)
+		err = no_room(x);
 	return err ? err : hl_chunk_file_put(x->file, &x->sealer.chunk);
 }
 
 /* --- what is masked --- */
-
-/* What is made up may be longer than what was there. */
-static int no_room(struct hl_recast *x)
-{
-	return hl_fail(x->r, "A chunk of the trace has no room for made-up texts.");
-}
 
 static int encode_extra(struct hl_recast *x, size_t i)
 {
@@ -185,22 +187,6 @@ static int encode_events(struct hl_recast *x, const struct hl_chunk_head *h)
 	return err;
 }
 
-static size_t room_taken(const struct hl_chunk *c, const struct replaced *by, size_t n)
-{
-	size_t sum = 0;
-
-	for (size_t k = 0; k < n; k++)
-		sum += by[k].len;
-	for (uint32_t i = 0; i < c->head.n_columns; i++) {
-		size_t k = 0;
-
-		while (k < n && by[k].id != c->columns[i].id)
-			k++;
-		sum += k == n ? c->columns[i].raw : 0;
-	}
-	return sum;
-}
-
 static int mask_events(struct hl_recast *x, size_t row, struct hl_chunk *c)
 {
 	static const struct {
@@ -218,8 +204,6 @@ static int mask_events(struct hl_recast *x, size_t row, struct hl_chunk *c)
 			(size_t)(x->enc.at[masked[i].col] - x->enc.base[masked[i].col])};
 	if (!err)
 		err = hl_load(x->r, row, c); /* decoding took its place */
-	if (!err && room_taken(c, by, REPLACED_MAX) > HL_RAW_MAX)
-		err = no_room(x);
 	return err ? err : put_chunk(x, c, by, REPLACED_MAX);
 }
 
@@ -238,7 +222,7 @@ static int mask_label(struct hl_recast *x, struct hl_chunk *c)
 	for (int i = 0; i < 4; i++)
 		hl_cursor_varint(&cur);
 	if (cur.bad)
-		return -EBADMSG;
+		return hl_fail(x->r, "A snapshot of the trace is damaged.");
 	label = strndup((const char *)cur.p, (size_t)(cur.end - cur.p));
 	masked = label;
 	err = label ? 0 : -ENOMEM;
