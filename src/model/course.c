@@ -23,12 +23,6 @@ struct work {
 	struct hl_totals totals; /* its nodes are rows */
 };
 
-bool hl_courses_know(enum hl_key key)
-{
-	return key == HL_KEY_STACK || key == HL_KEY_THREAD || key == HL_KEY_TAG ||
-	       key == HL_KEY_SIZE || key == HL_KEY_INTERVAL;
-}
-
 /* The same at the birth and at the death of a block. */
 static uint32_t key_of(const struct work *w, const struct hl_event *e)
 {

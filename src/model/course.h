@@ -24,11 +24,10 @@ struct hl_courses {
 	bool moved; /* a part of the file stopped it before the end */
 };
 
-/* Of the whole lives of the blocks that the question counts, by stack and by its key, if events
- * alone tell it. 0 or -errno with hl_model_error(). */
+/* Of the whole lives of the blocks that the question counts, by stack and by its key, which is one
+ * that each single event tells: stack, thread, tag, size or interval. 0 or -errno with
+ * hl_model_error(). */
 int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q);
-/* Do they? What a block's death or its pool tells they do not. */
-bool hl_courses_know(enum hl_key key);
 void hl_courses_fini(struct hl_courses *c);
 
 #endif

@@ -4,7 +4,7 @@
 #include "views/export/export_internal.h"
 
 /* A table has rows for all of them. A tree has its stacks below the group; and where it is made of
- * single events, only what each of them tells (hl_courses_know). */
+ * single events, only what each of them tells (course.h). */
 #define TABLE_GROUPS ((1u << HL_GROUP_COUNT) - 1)
 #define TREE_GROUPS  (TABLE_GROUPS & ~(1u << HL_GROUP_STACK))
 #define EVENT_GROUPS \
