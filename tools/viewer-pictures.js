@@ -34,7 +34,7 @@ const viewers = {
     return {x: 0, y: 0, width: Math.min(1220, box.width), height: Math.min(700, box.height)};
   },
   async html(page) {
-    await page.setViewportSize({width: 1200, height: 1180});
+    await page.setViewportSize({width: 1200, height: 1290});
     await page.goto('file://' + file('app.html'));
   },
   async dhat(page) {

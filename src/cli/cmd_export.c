@@ -23,7 +23,7 @@ struct export
 	const struct hl_export_format *format;
 	const char *format_name, *output, *table_name;
 	struct hl_export_files files;
-	bool list, by_blocks, grouped;
+	bool list, by_blocks, grouped, quiet;
 	enum hl_group group;
 };
 
@@ -48,6 +48,12 @@ static const char *set_output(void *state, const char *value)
 static const char *set_list(void *state, const char *value)
 {
 	((struct export *)state)->list = true;
+	return NULL;
+}
+
+static const char *set_quiet(void *state, const char *value)
+{
+	((struct export *)state)->quiet = true;
 	return NULL;
 }
 
@@ -102,6 +108,22 @@ static int no_format(const struct export *e)
 	return status;
 }
 
+/* Names the formats that can. */
+static int no_group(const struct export *e)
+{
+	struct hl_strbuf can = {0};
+	int status;
+
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
+		if (f->groups & 1u << e->group)
+			hl_strbuf_printf(&can, "%s%s", can.len ? ", " : "", f->name);
+	}
+	status = hl_cli_usage("%s cannot be grouped by %s; these can: %s", e->format->name,
+		hl_group_name(e->group), hl_strbuf_str(&can));
+	hl_strbuf_fini(&can);
+	return status;
+}
+
 static int check_options(struct export *e)
 {
 	const struct hl_export_format *f = e->format;
@@ -124,7 +146,7 @@ static int check_options(struct export *e)
 		return hl_cli_usage(
 			"--pool does not go with --group=snapshot, which is the heap's");
 	if (e->grouped && !(f->groups & 1u << e->group))
-		return hl_cli_usage("%s cannot be grouped by %s", f->name, hl_group_name(e->group));
+		return no_group(e);
 	if (e->table_name && hl_export_find_table(f, e->table_name) < 0)
 		return hl_cli_usage("%s has no table %s; leave out --table, or use -f parquet",
 			f->name, e->table_name);
@@ -202,6 +224,8 @@ static void warn(struct export *e, struct hl_model *m, const struct hl_export_jo
 	char got[HL_TEXT_SIZE_MAX];
 
 	hl_report_warn(m);
+	if (!e->quiet)
+		hl_export_say_nameless(m);
 	if (x->moved && hl_model_withholds(m))
 		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, true);
 	else if (x->moved)
@@ -252,7 +276,7 @@ static int export_trace(struct export *e, struct hl_model *m)
 	struct hl_report *r = &e->question;
 	struct hl_export_job x = {
 		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
-	struct hl_strbuf why = {0}, choice = {0};
+	struct hl_strbuf why = {0}, choice = {0}, title = {0};
 	int err = 0, status = 0;
 
 	/* What has no order is refused for that, by the model. */
@@ -272,14 +296,19 @@ static int export_trace(struct export *e, struct hl_model *m)
 	if (!status) {
 		x.query = hl_report_query(r);
 		x.asked = r->what != HL_REPORT_NOTHING;
-		x.what = hl_report_heading(r, m);
+		hl_strbuf_puts(&title, hl_report_heading(r, m));
+		if (e->grouped)
+			hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
+		x.what = hl_strbuf_str(&title);
 		put_choice(&choice, r);
 		x.choice = hl_strbuf_str(&choice);
+		x.pool = r->pool_name;
 		status = write_output(e, &x, &err);
 	}
 	if (!status && !err)
 		warn(e, m, &x);
 	hl_strbuf_fini(&choice);
+	hl_strbuf_fini(&title);
 	return hl_report_finish(r, m, status, err, x.moved ? "a part of what was asked for" : NULL);
 }
 
@@ -319,12 +348,14 @@ static const struct hl_opt export_opts[] = {
 	{0, "table", "TABLE:" TABLE_VALUES,
 		"one table alone; else all, in files beside FILE (parquet)", set_table},
 	{0, "list", NULL, "the formats, and who reads them", set_list},
+	{'q', "quiet", NULL, "do not say which modules have no names", set_quiet},
 	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
 		set_cost},
 	{'g', "group",
 		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
-		"a table instead of allocations, as report has it (csv)", set_group},
+		"divide flame graphs, trees and stacks by GROUP first; csv: report's table",
+		set_group},
 	HL_CHOICE_OPTS,
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -68,6 +69,7 @@ int hl_new_file_open(struct hl_new_file *f)
 	const struct hl_output_settings s = {.dir_fd = AT_FDCWD, .anywhere = f->anywhere};
 	int err;
 
+	signal(SIGXFSZ, SIG_IGN); /* a limit is told by write, and nothing is left behind */
 	f->fd = -1;
 	f->temp[0] = '\0';
 	f->dir = f->path[0] ? hl_output_folder(&s, f->path) : -ENOENT;

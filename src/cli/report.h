@@ -190,6 +190,8 @@ int hl_report_tree(
 size_t hl_report_page_width(void);
 /* Does what is shown go by names, so that it matters where some are missing? */
 bool hl_report_needs_names(const struct hl_report *r);
+/* `export`: which modules have no names, if that is worth saying. */
+void hl_export_say_nameless(struct hl_model *m);
 /* How --threads and --group process are shown. */
 struct hl_text_opts hl_report_list_opts(const struct hl_report *r);
 /* A row of --group process, as text; `what` is static. 0 or -ENOMEM. */

@@ -10,23 +10,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "model/model_internal.h"
 #include "trace/totals.h"
 
 struct work {
-	struct hl_courses *c;
-	struct hl_totals totals; /* nodes have their numbers; what has no stack is one more */
+	struct hl_model *m;
+	enum hl_key key;
+	uint32_t n_keys;
+	HL_VEC(struct hl_course) rows;
+	struct hl_map by_pair;   /* (node, key) -> row */
+	struct hl_totals totals; /* its nodes are rows */
 };
+
+/* The same at the birth and at the death of a block. */
+static uint32_t key_of(const struct work *w, const struct hl_event *e)
+{
+	struct hl_role who = hl_role_of(w->m, hl_event_owner(e));
+	struct hl_block b = {
+		.ordinal = e->ordinal, .size = e->size, .thread = who.thread, .tag = who.tag};
+
+	return w->key == HL_KEY_STACK ? 0 : hl_min_u32(hl_key_of(w->m, w->key, &b), w->n_keys);
+}
+
+static int row_of(struct work *w, const struct hl_event *e, uint32_t *row)
+{
+	uint32_t key = key_of(w, e);
+	struct hl_course c = {.node = e->node, .key = key};
+	int err;
+
+	*row = hl_map_get(&w->by_pair, e->node, key);
+	if (*row != HL_MAP_NONE)
+		return 0;
+	*row = (uint32_t)w->rows.len;
+	err = hl_vec_push(&w->rows, c);
+	return err ? err : hl_map_put(&w->by_pair, e->node, key, *row);
+}
 
 static int take(void *arg, const struct hl_event *event)
 {
 	struct work *w = arg;
 	struct hl_event e = *event;
 	struct hl_course *c;
+	int err = row_of(w, event, &e.node);
 
-	if (e.node == HL_NODE_NONE)
-		e.node = w->c->n_nodes;
-	c = &w->c->nodes[e.node];
+	if (err)
+		return err;
+	c = &w->rows.data[e.node];
 	if (e.op == HL_OP_ALLOC) {
 		c->left.bytes += e.bytes;
 		c->left.blocks += e.blocks;
@@ -46,17 +76,16 @@ static struct hl_value value(uint64_t bytes, uint64_t blocks)
 	return (struct hl_value){.bytes = bytes, .blocks = blocks};
 }
 
-static void finish(struct work *w)
+static void finish(struct work *w, struct hl_courses *c)
 {
-	struct hl_courses *c = w->c;
 	const struct hl_totals *t = &w->totals;
 
 	c->allocated = value(t->sums.alloc_bytes, t->sums.alloc_blocks);
 	c->left = value(hl_sums_live_bytes(&t->sums), hl_sums_live_blocks(&t->sums));
 	c->at_peak = value(t->peak_bytes, t->peak_blocks);
 	c->peak_ns = t->peak_time_ns;
-	for (size_t i = 0; i < t->n_nodes && i <= c->n_nodes; i++) {
-		struct hl_course *n = &c->nodes[i];
+	for (size_t i = 0; i < t->n_nodes && i < c->n; i++) {
+		struct hl_course *n = &c->rows[i];
 
 		n->allocated = value(t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks);
 		hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
@@ -66,29 +95,32 @@ static void finish(struct work *w)
 
 int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q)
 {
-	struct work w = {.c = c};
+	struct work w = {.m = m, .key = q->key};
 	struct hl_lives l = {.query = q,
 		.want = HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_OTHERS,
 		.event = take,
 		.arg = &w};
 	int err;
 
-	*c = (struct hl_courses){.n_nodes = m->n_nodes};
-	c->nodes = calloc((size_t)m->n_nodes + 1, sizeof(*c->nodes));
-	if (!c->nodes)
-		return hl_model_fail(m, -ENOMEM);
+	*c = (struct hl_courses){0};
+	err = hl_key_count(m, q->key, &w.n_keys);
+	if (err)
+		return hl_model_fail(m, err);
 	hl_totals_init(&w.totals);
 	err = hl_model_lives(m, &l);
 	c->end_ns = l.end_ns;
 	c->moved = l.moved;
+	c->rows = w.rows.data;
+	c->n = w.rows.len;
 	if (!err)
-		finish(&w);
+		finish(&w, c);
 	hl_totals_fini(&w.totals);
+	hl_map_fini(&w.by_pair);
 	return err;
 }
 
 void hl_courses_fini(struct hl_courses *c)
 {
-	free(c->nodes);
+	free(c->rows);
 	memset(c, 0, sizeof(*c));
 }

@@ -8,6 +8,8 @@
 #include "model/lives.h"
 
 struct hl_course {
+	uint32_t node; /* HL_NODE_NONE: blocks without a stack */
+	uint32_t key;  /* as in struct hl_cross_row */
 	struct hl_value allocated, left;
 	struct hl_value most;    /* when their bytes were highest, the first time */
 	struct hl_value at_peak; /* when those of all that are counted were */
@@ -15,14 +17,16 @@ struct hl_course {
 };
 
 struct hl_courses {
-	struct hl_course *nodes; /* n_nodes + 1; the last: blocks without a stack */
-	uint32_t n_nodes;
+	struct hl_course *rows; /* by stack and key, in the order of their first allocations */
+	size_t n;
 	struct hl_value allocated, left, at_peak;
 	uint64_t peak_ns, end_ns;
 	bool moved; /* a part of the file stopped it before the end */
 };
 
-/* Of the whole lives of the blocks that the question counts. 0 or -errno with hl_model_error(). */
+/* Of the whole lives of the blocks that the question counts, by stack and by its key, which is one
+ * that each single event tells: stack, thread, tag, size or interval. 0 or -errno with
+ * hl_model_error(). */
 int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q);
 void hl_courses_fini(struct hl_courses *c);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "model/keyed.h"
 #include "model/model_internal.h"
 #include "model/pass.h"
@@ -17,7 +18,7 @@
 #include "model/suppress.h"
 
 struct pair {
-	uint32_t node;
+	uint32_t node, key;
 	struct hl_role who;
 	hl_tally tally;
 };
@@ -25,6 +26,7 @@ struct pair {
 struct crossing {
 	struct hl_model *m;
 	const struct hl_query *q;
+	uint32_t n_keys;
 	HL_VEC(struct pair) pairs;
 	struct hl_map by_pair;
 	struct hl_place from, to;
@@ -45,16 +47,30 @@ static void forget(void *arg)
 		hl_suppressions_reset(c->q->suppressions);
 }
 
-/* NULL: no memory. */
-static struct hl_value *tally_of(struct crossing *c, uint32_t node, struct hl_role who)
+/* Is the key told by who it was? */
+static bool is_of_role(enum hl_key key)
 {
-	uint64_t role = (uint64_t)who.thread << 32 | who.tag;
-	uint32_t at = hl_map_get(&c->by_pair, node, role);
+	return key == HL_KEY_STACK || key == HL_KEY_THREAD || key == HL_KEY_TAG;
+}
+
+static uint32_t role_key(const struct crossing *c, struct hl_role who)
+{
+	uint32_t key = c->q->key == HL_KEY_THREAD ? who.thread : who.tag;
+
+	return c->q->key == HL_KEY_STACK ? 0 : hl_min_u32(key, c->n_keys);
+}
+
+/* NULL: no memory. */
+static struct hl_value *tally_of(
+	struct crossing *c, uint32_t node, struct hl_role who, uint32_t key)
+{
+	uint64_t role = (uint64_t)who.thread << 32 | who.tag, what = (uint64_t)key << 32 | node;
+	uint32_t at = hl_map_get(&c->by_pair, what, role);
 
 	if (at == HL_MAP_NONE) {
 		at = (uint32_t)c->pairs.len;
-		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .who = who})) ||
-			hl_map_put(&c->by_pair, node, role, at))
+		if (hl_vec_push(&c->pairs, ((struct pair){.node = node, .key = key, .who = who})) ||
+			hl_map_put(&c->by_pair, what, role, at))
 			return NULL;
 	}
 	return c->pairs.data[at].tally;
@@ -89,7 +105,8 @@ static int add_summary(struct crossing *c)
 {
 	for (size_t i = 0; i < c->summary.n; i++) {
 		const struct hl_summary_row *r = &c->summary.rows[i];
-		struct hl_value *t = tally_of(c, r->node, hl_role_of(c->m, r->thread));
+		struct hl_role who = hl_role_of(c->m, r->thread);
+		struct hl_value *t = tally_of(c, r->node, who, role_key(c, who));
 
 		if (!t)
 			return -ENOMEM;
@@ -123,11 +140,12 @@ static int take(void *arg, size_t chunk, const struct hl_chunk_events *events)
 
 	for (; i < n; i++) {
 		const struct hl_event *e = &events->events[i];
+		struct hl_role who = hl_role_of(c->m, hl_event_owner(e));
 		struct hl_value *t;
 
 		if (e->node != HL_NODE_NONE && e->node >= c->m->n_nodes)
 			return -EBADMSG;
-		t = tally_of(c, e->node, hl_role_of(c->m, hl_event_owner(e)));
+		t = tally_of(c, e->node, who, role_key(c, who));
 		if (!t)
 			return -ENOMEM;
 		hl_tally_add(&t[e->op], e->bytes, e->blocks);
@@ -140,8 +158,9 @@ static int take(void *arg, size_t chunk, const struct hl_chunk_events *events)
 static int take_block(void *arg, const struct hl_block *b)
 {
 	struct crossing *c = arg;
-	struct hl_value one = {.bytes = b->bytes, .blocks = b->blocks}, *t;
+	struct hl_value one = hl_block_value(c->m, b), *t;
 	bool taken = false;
+	uint32_t key;
 	int err = 0;
 
 	if (!hl_query_counts(c->q, b))
@@ -151,9 +170,10 @@ static int take_block(void *arg, const struct hl_block *b)
 			c->q->suppressions, c->m, b->node, b->func, &one, &taken);
 	if (err || taken)
 		return err;
-	t = tally_of(c, b->node, (struct hl_role){b->thread, b->tag});
+	key = c->q->key == HL_KEY_STACK ? 0 : hl_min_u32(hl_key_of(c->m, c->q->key, b), c->n_keys);
+	t = tally_of(c, b->node, (struct hl_role){b->thread, b->tag}, key);
 	if (t)
-		hl_tally_add(&t[HL_OP_ALLOC], b->bytes, b->blocks);
+		hl_value_add(&t[HL_OP_ALLOC], &one);
 	return t ? 0 : -ENOMEM;
 }
 
@@ -162,13 +182,19 @@ static int take_block(void *arg, const struct hl_block *b)
 static int start(struct crossing *c, struct hl_model *m, const struct hl_query *q)
 {
 	bool live = q->quantity == HL_QUANTITY_LIVE;
+	struct hl_query whole = *q; /* filters on stacks are asked of whole sums */
 	int err;
 
 	*c = (struct crossing){.m = m, .q = q};
-	err = hl_query_bind(q, m);
+	err = hl_key_count(m, q->key, &c->n_keys);
+	if (!err)
+		err = hl_query_bind(q, m);
+	if (!err && q->key != HL_KEY_STACK)
+		err = hl_query_check(m, q);
 	if (err)
 		return err;
-	c->by_events = !hl_query_sums_suffice(m, q);
+	whole.key = HL_KEY_STACK;
+	c->by_events = !is_of_role(q->key) || !hl_query_sums_suffice(m, &whole);
 	c->to = hl_query_to(m, &q->to);
 	c->from.sure = true;
 	if (!live)
@@ -182,8 +208,10 @@ static int start(struct crossing *c, struct hl_model *m, const struct hl_query *
 		.from = live ? c->to : c->from,
 		.to = c->to,
 		.older = live,
-		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED,
-		.func = q->suppressions && hl_suppressions_need_calls(q->suppressions),
+		.to_end = q->key == HL_KEY_LIFE,
+		.at_birth = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFE,
+		.func = q->key == HL_KEY_CALL ||
+			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
 		.begin = forget,
 		.block = take_block,
 		.arg = c};
@@ -249,9 +277,8 @@ static int finish(struct crossing *c, struct hl_cross *a)
 			err = is_left_out(c, p, &v, &out);
 		if (err || out)
 			continue;
-		a->rows[a->n++] = (struct hl_cross_row){p->node, p->who, v};
-		a->total.bytes += v.bytes;
-		a->total.blocks += v.blocks;
+		a->rows[a->n++] = (struct hl_cross_row){p->node, p->who, p->key, v};
+		hl_value_add(&a->total, &v);
 	}
 	return err ? hl_model_fail(c->m, err) : 0;
 }
@@ -266,6 +293,44 @@ static void stop(struct crossing *c)
 
 static const struct hl_role nobody = {HL_NODE_NONE, HL_TAG_NONE};
 
+static int rows_of(struct hl_cross *c, struct hl_model *m, const struct hl_answer *a,
+	struct hl_role who, uint32_t key)
+{
+	*c = (struct hl_cross){.total = a->total, .to_ns = a->to_ns, .moved = a->moved};
+	c->rows = malloc(((size_t)a->n_keys + 1) * sizeof(*c->rows));
+	if (!c->rows)
+		return hl_model_fail(m, -ENOMEM);
+	for (uint32_t i = 0; i <= a->n_keys; i++) {
+		if (a->values[i].blocks)
+			c->rows[c->n++] = (struct hl_cross_row){
+				i < a->n_keys ? i : HL_NODE_NONE, who, key, a->values[i]};
+	}
+	return 0;
+}
+
+int hl_cross_of(struct hl_cross *c, struct hl_model *m, const struct hl_answer *a)
+{
+	return rows_of(c, m, a, nobody, 0);
+}
+
+int hl_cross_by_stack(
+	const struct hl_cross *c, struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
+{
+	*a = (struct hl_answer){.quantity = q->quantity,
+		.key = HL_KEY_STACK,
+		.to_ns = c->to_ns,
+		.total = c->total,
+		.n_keys = m->n_nodes,
+		.pool = q->pool != NULL,
+		.moved = c->moved};
+	a->values = calloc((size_t)a->n_keys + 1, sizeof(*a->values));
+	if (!a->values)
+		return hl_model_fail(m, -ENOMEM);
+	for (size_t i = 0; i < c->n; i++)
+		hl_value_add(&a->values[hl_min_u32(c->rows[i].node, a->n_keys)], &c->rows[i].value);
+	return 0;
+}
+
 /* With one thread and no tags, and where neither can be known. */
 static int by_stack(
 	struct hl_model *m, const struct hl_query *question, struct hl_role who, struct hl_cross *c)
@@ -277,17 +342,10 @@ static int by_stack(
 	hl_cross_fini(c);
 	q.key = HL_KEY_STACK;
 	err = hl_model_query(m, &q, &a);
-	c->rows = err ? NULL : malloc(((size_t)a.n_keys + 1) * sizeof(*c->rows));
-	for (uint32_t i = 0; c->rows && i <= a.n_keys; i++) {
-		if (a.values[i].blocks)
-			c->rows[c->n++] = (struct hl_cross_row){
-				i < a.n_keys ? i : HL_NODE_NONE, who, a.values[i]};
-	}
-	c->total = a.total;
-	c->to_ns = a.to_ns;
-	c->moved = a.moved;
+	if (!err)
+		err = rows_of(c, m, &a, who, question->key == HL_KEY_TAG ? m->n_tags : 0);
 	hl_answer_fini(&a);
-	return err ? err : c->rows ? 0 : hl_model_fail(m, -ENOMEM);
+	return err;
 }
 
 int hl_model_cross(
@@ -296,13 +354,16 @@ int hl_model_cross(
 	struct crossing c[2] = {0};
 	uint32_t n_threads = 0;
 	int err = hl_reader_n_threads(m->reader, &n_threads);
-	bool one = !err && n_threads == 1 && m->n_tags == 0;
+	bool one = !err && n_threads == 1 && m->n_tags == 0 && is_of_role(questions[0].key);
 	struct hl_role who = one ? (struct hl_role){0, HL_TAG_NONE} : nobody;
 
-	one |= hl_model_withholds(m);
+	one |= hl_model_withholds(m) && questions[0].key == HL_KEY_STACK;
 	memset(answers, 0, n * sizeof(*answers));
-	for (size_t i = 0; i < n && one && !err; i++)
-		err = by_stack(m, &questions[i], who, &answers[i]);
+	for (size_t i = 0; i < n && one && !err; i++) {
+		err = questions[i].key == HL_KEY_STACK ? 0 : hl_query_check(m, &questions[i]);
+		if (!err)
+			err = by_stack(m, &questions[i], who, &answers[i]);
+	}
 	if (one || err)
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
@@ -311,7 +372,7 @@ int hl_model_cross(
 		err = hl_pass(m, reading_of(&c[0]), n > 1 ? reading_of(&c[1]) : NULL);
 	for (size_t i = 0; i < n && !err; i++) {
 		err = finish(&c[i], &answers[i]);
-		if (!err && answers[i].moved)
+		if (!err && answers[i].moved && questions[i].key == HL_KEY_STACK)
 			err = by_stack(m, &questions[i], nobody, &answers[i]);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -72,10 +72,9 @@ static int string_id(struct hl_model *m, const char *s, uint32_t *id)
 	return s ? hl_strings_add(&m->strings, s, id) : 0;
 }
 
-/* Appends a frame to the refs of the site that is being made. */
-static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module)
+static int add_frame(
+	struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module, uint32_t *id)
 {
-	struct hl_frame_ref ref = {.inlined = f->inlined};
 	uint32_t function, shown, file;
 	uint64_t a, b;
 	int err = string_id(m, f->function, &function);
@@ -88,8 +87,8 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 		return err;
 	a = (uint64_t)function << 32 | file;
 	b = (uint64_t)f->line << 32 | module;
-	ref.frame = hl_map_get(&m->frame_ids, a, b);
-	if (ref.frame == HL_MAP_NONE) {
+	*id = hl_map_get(&m->frame_ids, a, b);
+	if (*id == HL_MAP_NONE) {
 		struct hl_frame frame = {
 			.function = hl_strings_get(&m->strings, function),
 			.shown = hl_strings_get(&m->strings, shown),
@@ -98,12 +97,31 @@ static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t
 			.line = f->line,
 		};
 
-		ref.frame = (uint32_t)m->frames.len;
+		*id = (uint32_t)m->frames.len;
 		err = hl_vec_push(&m->frames, frame);
 		if (!err)
-			err = hl_map_put(&m->frame_ids, a, b, ref.frame);
+			err = hl_map_put(&m->frame_ids, a, b, *id);
 	}
+	return err;
+}
+
+/* Appends a frame to the refs of the site that is being made. */
+static int add_ref(struct hl_model *m, const struct hl_symbol_frame *f, uint32_t module)
+{
+	struct hl_frame_ref ref = {.inlined = f->inlined};
+	int err = add_frame(m, f, module, &ref.frame);
+
 	return err ? err : hl_vec_push(&m->refs, ref);
+}
+
+int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown, uint32_t *frame)
+{
+	struct hl_symbol_frame f = {.function = name, .shown = shown};
+	int err = add_frame(m, &f, NO_STRING, frame);
+
+	if (!err)
+		m->frames.data[*frame].group = true;
+	return err;
 }
 
 static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
@@ -280,6 +298,32 @@ void hl_model_note(struct hl_model *m, size_t i, const char **path, const char *
 
 	*path = hl_strings_get(&m->strings, mod->path);
 	*note = m->info->meta.cut.flags & HL_CUT_NAMES ? "" : hl_symbols_note(mod->symbols);
+}
+
+int hl_model_count_nameless(struct hl_model *m, size_t *frames, size_t *nameless)
+{
+	struct hl_map by_path = {0}; /* each string is kept once */
+	int err = 0;
+
+	*frames = 0;
+	for (uint32_t i = 0; i < m->asked.len && !err; i++) {
+		const char *path = hl_strings_get(&m->strings, m->modules[m->asked.data[i]].path);
+
+		nameless[i] = 0;
+		err = hl_map_put(&by_path, (uintptr_t)path, 0, i);
+	}
+	for (size_t i = 0; i < m->frames.len && !err; i++) {
+		const struct hl_frame *f = &m->frames.data[i];
+		uint32_t at =
+			f->module ? hl_map_get(&by_path, (uintptr_t)f->module, 0) : HL_MAP_NONE;
+
+		if (at == HL_MAP_NONE)
+			continue;
+		++*frames;
+		nameless[at] += strncmp(f->function, "0x", 2) == 0;
+	}
+	hl_map_fini(&by_path);
+	return err;
 }
 
 const char *hl_model_advice(struct hl_model *m, size_t i)

@@ -70,6 +70,7 @@ struct build {
 	const struct hl_answer *a;
 	struct hl_map rows; /* what a row stands for -> its number */
 	HL_VEC(struct hl_row) out;
+	uint32_t *row_of; /* of each key; NULL: nobody asks */
 	struct hl_strbuf text;
 	struct hl_starts starts; /* frames that no stack is named by */
 };
@@ -299,6 +300,8 @@ static int add_code(struct build *b, uint32_t key)
 										: HL_NODE_NONE;
 	identity(b->t->group, key, frame, f, &one, &two);
 	at = hl_map_get(&b->rows, one, two);
+	if (b->row_of)
+		b->row_of[key] = at != HL_MAP_NONE ? at : (uint32_t)b->out.len;
 	if (at != HL_MAP_NONE) {
 		hl_value_add(&b->out.data[at].value, &r.value);
 		return 0;
@@ -317,6 +320,8 @@ static int add_key(struct build *b, uint32_t key)
 	int err = name_key(b, &r);
 
 	r.shown = r.name;
+	if (b->row_of)
+		b->row_of[key] = (uint32_t)b->out.len;
 	return err ? err : hl_vec_push(&b->out, r);
 }
 
@@ -343,10 +348,10 @@ static int tell_apart(struct build *b)
 	return err;
 }
 
-int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, bool no_starts)
+static int build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a, enum hl_group g,
+	bool no_starts, uint32_t *row_of)
 {
-	struct build b = {.t = t, .m = m, .a = a};
+	struct build b = {.t = t, .m = m, .a = a, .row_of = row_of};
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -370,9 +375,25 @@ int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answe
 	hl_strbuf_fini(&b.text);
 	if (err)
 		hl_table_fini(t);
-	else
+	return err;
+}
+
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts)
+{
+	int err = build(t, m, a, g, no_starts, NULL);
+
+	if (!err)
 		hl_table_sort(t, hl_group_is_ordered(g) ? HL_SORT_OWN : HL_SORT_BYTES);
 	return err;
+}
+
+int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, uint32_t *row_of)
+{
+	for (uint32_t i = 0; i <= a->n_keys; i++)
+		row_of[i] = UINT32_MAX;
+	return build(t, m, a, g, false, row_of);
 }
 
 /* --- order --- */

@@ -59,6 +59,10 @@ struct hl_table {
  * frames before main, see start.h. 0 or -errno. */
 int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
 	enum hl_group g, bool no_starts);
+/* The same, with the row of each key, in row_of[n_keys + 1]: UINT32_MAX for keys without a number.
+ * Its rows have no order, and must not be given one while these are used. */
+int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, uint32_t *row_of);
 void hl_table_sort(struct hl_table *t, enum hl_sort by);
 void hl_table_fini(struct hl_table *t);
 

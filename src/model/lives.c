@@ -7,6 +7,7 @@
 #include "model/lives.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@
 
 #define NO_ORDINAL UINT64_MAX
 #define WRITING    "writing"
+/* No file has more of them: a chunk has at most 65,536, and its head alone takes 112 bytes. */
+#define EVENTS_PER_BYTE 600
 
 struct work {
 	struct hl_model *m;
@@ -97,6 +100,12 @@ static int choose(struct work *w)
 	if (err || all_count(q))
 		return err;
 	w->n_chosen = count_ordinals(w->m, q->pool);
+	if (w->n_chosen / EVENTS_PER_BYTE > w->m->info->file_bytes) {
+		snprintf(w->m->error, sizeof(w->m->error),
+			"the trace speaks of more allocations than it has room for: it is forged "
+			"or damaged");
+		return -EBADMSG;
+	}
 	w->chosen = calloc(w->n_chosen / 8 + 1, 1);
 	if (!w->chosen)
 		return hl_model_fail(w->m, -ENOMEM);

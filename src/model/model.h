@@ -56,6 +56,7 @@ struct hl_frame {
 	const char *file;     /* NULL when not known */
 	const char *module;   /* path; NULL when there is none */
 	uint32_t line;        /* 0 when not known */
+	bool group;           /* no code, but what stacks are divided by: see divide.h */
 };
 /* Frames are numbered: equal function, file, line and module have the same number. */
 const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame);
@@ -77,6 +78,9 @@ uint32_t hl_model_n_nodes(const struct hl_model *m);
 /* The modules that frames were asked of, and why one could not tell everything ("" if it could). */
 size_t hl_model_n_notes(const struct hl_model *m);
 void hl_model_note(struct hl_model *m, size_t i, const char **path, const char **note);
+/* Frames of these modules so far, and of each module, numbered as above, those without a name. 0 or
+ * -ENOMEM. */
+int hl_model_count_nameless(struct hl_model *m, size_t *frames, size_t *nameless);
 /* What would help; "" if nothing is known. It may take 0.2 s in all: for what is shown only. */
 const char *hl_model_advice(struct hl_model *m, size_t i);
 

@@ -118,6 +118,8 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* A group as a frame. The same names give the same frame. 0 or -ENOMEM. */
+int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown, uint32_t *frame);
 /* carried.c: a file that the trace carries (hl_symbols_open_fn). */
 int hl_model_open_carried(
 	void *m, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);

@@ -224,6 +224,14 @@ bool hl_query_counts(const struct hl_query *q, const struct hl_block *b)
 	return false;
 }
 
+struct hl_value hl_block_value(const struct hl_model *m, const struct hl_block *b)
+{
+	return (struct hl_value){.bytes = b->bytes,
+		.blocks = b->blocks,
+		.variance = hl_model_estimates(m) ? (double)b->bytes * (double)(b->bytes - b->size)
+						  : 0};
+}
+
 static void count_begin(void *arg)
 {
 	struct asking *w = arg;
@@ -236,11 +244,7 @@ static void count_begin(void *arg)
 static int count_block(void *arg, const struct hl_block *b)
 {
 	struct asking *w = arg;
-	struct hl_value one = {.bytes = b->bytes,
-		.blocks = b->blocks,
-		.variance = hl_model_estimates(w->question.m)
-				    ? (double)b->bytes * (double)(b->bytes - b->size)
-				    : 0};
+	struct hl_value one = hl_block_value(w->question.m, b);
 	bool taken = false;
 	uint32_t key;
 	int err = 0;
@@ -417,6 +421,16 @@ static bool needs_order(const struct hl_query *q)
 	       q->key == HL_KEY_INTERVAL || subjects & (HL_FILTER_TIME | HL_FILTER_DEATH);
 }
 
+int hl_query_check(struct hl_model *m, const struct hl_query *q)
+{
+	if (!hl_model_has_order(m) && needs_order(q))
+		return hl_model_no_order(m, "this");
+	if (q->quantity == HL_QUANTITY_TEMPORARY && !q->temporary_ns && !hl_model_has_neighbours(m))
+		return hl_model_no_neighbours(m);
+	return q->key == HL_KEY_STACK && hl_query_sums_suffice(m, q) ? 0
+								     : hl_query_check_events(m, q);
+}
+
 static int start(struct hl_question *question)
 {
 	struct asking *w = (struct asking *)question;
@@ -433,18 +447,13 @@ static int start(struct hl_question *question)
 	err = a->values ? hl_query_bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
-	if (!hl_model_has_order(m) && needs_order(&w->q))
-		return hl_model_no_order(m, "this");
-	if (w->q.quantity == HL_QUANTITY_TEMPORARY && !w->q.temporary_ns &&
-		!hl_model_has_neighbours(m))
-		return hl_model_no_neighbours(m);
+	err = hl_query_check(m, &w->q);
+	if (err)
+		return err;
 	a->asked_ns = hl_when_ns(&w->q.to, m);
 	w->way = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
 		 : w->q.key == HL_KEY_STACK       ? BY_STACK
 						  : BY_KEY;
-	err = w->way == BY_STACK ? 0 : hl_query_check_events(m, &w->q);
-	if (err)
-		return err;
 	if (w->way == BY_EVENTS)
 		start_stream(w);
 	return w->way == BY_KEY ? start_keyed(w) : 0;

@@ -98,6 +98,10 @@ int hl_query_check_lives(struct hl_model *m, const struct hl_query *q);
 /* Where a range ends, and where it begins: all that happens at that time belongs to it. */
 struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when);
 struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when);
+/* Has the trace what the question takes? 0 or -ENODATA with hl_model_error(). */
+int hl_query_check(struct hl_model *m, const struct hl_query *q);
+/* What a block counts for. */
+struct hl_value hl_block_value(const struct hl_model *m, const struct hl_block *b);
 /* Is a block that a stream over the query's range hands over what is asked for? */
 bool hl_query_counts(const struct hl_query *q, const struct hl_block *b);
 /* How many keys there are, but none; and which of them a block has, up to that number for none. */

@@ -5,7 +5,7 @@
  * use for ranges and filters; the second copies their events. Stacks, and the modules they lie in,
  * are written when the first event needs them (slice_tables.c), so that nothing of what was cut is
  * left behind. A trace of which some blocks are in sums alone cannot be cut: no sum says of when it
- * is.
+ * is. It can be renamed as a whole (slice_rename.c).
  */
 #include "model/slice.h"
 
@@ -293,6 +293,17 @@ static void describe(struct hl_cutting *c, struct hl_strbuf *filter)
 	c->cut.filter = hl_strbuf_str(filter);
 }
 
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter)
+{
+	int err;
+
+	describe(c, filter);
+	*meta = c->m->info->meta;
+	meta->cut = c->cut;
+	err = hl_strbuf_error(filter);
+	return !err && c->disguise ? hl_disguise_meta(c->disguise, meta) : err;
+}
+
 static struct hl_end end_of(const struct hl_cutting *c)
 {
 	struct hl_end end = c->m->info->end;
@@ -321,15 +332,10 @@ static int finish(struct hl_cutting *c)
 
 static int write_trace(struct hl_cutting *c, int fd)
 {
-	struct hl_meta meta = c->m->info->meta;
 	struct hl_strbuf filter = {0};
-	int err;
+	struct hl_meta meta;
+	int err = hl_cutting_meta(c, &meta, &filter);
 
-	describe(c, &filter);
-	meta.cut = c->cut;
-	err = hl_strbuf_error(&filter);
-	if (!err && c->disguise)
-		err = hl_disguise_meta(c->disguise, &meta);
 	if (!err)
 		err = hl_cutting_wrote(c, hl_writer_open(&c->w, fd, &meta));
 	hl_strbuf_fini(&filter);
@@ -365,6 +371,13 @@ static bool needs_order(const struct hl_slice *s)
 	       subjects & (HL_FILTER_TIME | HL_FILTER_DEATH);
 }
 
+/* Nothing but names is to be others. */
+static bool is_whole(const struct hl_slice *s)
+{
+	return s->anonymity && !s->filter && s->from.kind == HL_WHEN_NS && s->from.ns == 0 &&
+	       s->to.kind == HL_WHEN_END;
+}
+
 int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct hl_slice_done *done)
 {
 	struct hl_cutting c = {.m = m,
@@ -375,7 +388,7 @@ int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct 
 	int err = c.nodes && c.modules ? 0 : -ENOMEM;
 
 	memset(done, 0, sizeof(*done));
-	if (hl_model_withholds(m))
+	if (hl_model_withholds(m) && !is_whole(s))
 		err = hl_model_no_events(m, "a slice");
 	else if (!hl_model_has_order(m) && needs_order(s))
 		err = hl_model_no_order(m, "a slice by time");
@@ -388,6 +401,10 @@ int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct 
 	if (err) {
 		close(fd);
 		err = hl_model_fail(m, err);
+		goto out;
+	}
+	if (hl_model_withholds(m)) {
+		err = fail(&c, hl_cutting_rename(&c, fd));
 		goto out;
 	}
 	err = choose(&c); /* says itself what is wrong */

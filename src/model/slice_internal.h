@@ -51,6 +51,16 @@ int hl_cutting_add_roles(struct hl_cutting *c);
 /* The new number of a stack, with all that it stands on. What the file has lost is no stack. */
 int hl_cutting_map_node(struct hl_cutting *c, uint32_t id, uint32_t *number);
 
+/* All modules and stacks, with the numbers that they have. */
+int hl_cutting_add_code(struct hl_cutting *c);
+
+/* slice.c: what the slice says of its program and of itself, which is c->cut, too. Its filter is in
+ * `filter`, which the caller frees when it is written. 0 or -errno. */
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter);
+
+/* slice_rename.c: the whole trace into fd, which is closed, under the names of c->disguise. */
+int hl_cutting_rename(struct hl_cutting *c, int fd);
+
 /* slice_extras.c: what stands beside the events. */
 int hl_cutting_extra(struct hl_cutting *c, const struct hl_extra *from, bool older);
 /* Snapshots that stand before this chunk. */

@@ -97,6 +97,18 @@ int hl_cutting_map_node(struct hl_cutting *c, uint32_t id, uint32_t *number)
 	return err;
 }
 
+int hl_cutting_add_code(struct hl_cutting *c)
+{
+	uint32_t number;
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->m->n_modules && !err; i++)
+		err = add_module(c, i, &number);
+	for (uint32_t i = 0; i < c->m->n_nodes && !err; i++)
+		err = hl_cutting_map_node(c, i, &number); /* callers have lower numbers */
+	return err;
+}
+
 static int add_tags(struct hl_cutting *c)
 {
 	int err = 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/divide.h"
 #include "model/model_internal.h"
 #include "model/start.h"
 #include "util/map.h"
@@ -26,6 +27,8 @@ struct build {
 	HL_VEC(struct hl_tree_node) nodes;
 	struct hl_map by_parent; /* (parent, frame) -> node */
 	uint32_t *innermost;     /* per recorded node: its innermost tree node */
+	struct hl_map in_group;  /* divided: (recorded node, tree node of its group) -> that */
+	HL_VEC(uint32_t) path;   /* recorded nodes on the way to a stack's outer end */
 	struct hl_starts starts; /* what is left out */
 	uint32_t long_steps;
 };
@@ -136,6 +139,47 @@ static int add_recorded(struct build *b, uint32_t node, const struct hl_value *v
 	return add_value(b, node, at, v);
 }
 
+/* --- divided --- */
+
+/* From the group down to the innermost frame of the stack, over nodes that other stacks of the
+ * group may have made: so deep stacks that share their callers cost no more than the tree is large.
+ */
+static int add_in_group(struct build *b, uint32_t node, uint32_t group, const struct hl_value *v)
+{
+	bool whole = hl_starts_have(&b->starts, node);
+	uint32_t at = group;
+	int err = 0;
+
+	b->path.len = 0;
+	for (uint32_t i = node; !err && (i != HL_NODE_NONE || b->path.len == 0);
+		i = i == HL_NODE_NONE ? i : hl_model_parent(b->m, i)) {
+		uint32_t known = whole ? HL_MAP_NONE : hl_map_get(&b->in_group, i, group);
+
+		if (known != HL_MAP_NONE)
+			at = known;
+		if (known != HL_MAP_NONE || (!whole && hl_starts_have(&b->starts, i)))
+			break;
+		err = hl_vec_push(&b->path, i);
+	}
+	while (b->path.len > 0 && !err) {
+		uint32_t i = b->path.data[--b->path.len];
+
+		err = add_frames(b, i, &at);
+		if (!err && !whole)
+			err = hl_map_put(&b->in_group, i, group, at);
+	}
+	return err ? err : add_value(b, node, at, v);
+}
+
+/* The tree node of a row's group. */
+static int add_group(struct build *b, const struct hl_divided *d, size_t row, uint32_t *at)
+{
+	const struct hl_cross_row *r = &d->cross.rows[row];
+	struct hl_frame_ref ref = {.frame = hl_division_frame(&d->division, r->node, r->key)};
+
+	return child_of(b, 0, ref, at);
+}
+
 /* --- from the other end --- */
 
 /* A stack on its way outwards. */
@@ -180,7 +224,8 @@ static int step(struct build *b, struct walker *w, bool *more)
 	return 0;
 }
 
-static int start_walker(struct build *b, struct walker *w, uint32_t node, const struct hl_value *v)
+static int start_walker(
+	struct build *b, struct walker *w, uint32_t node, uint32_t at, const struct hl_value *v)
 {
 	const struct hl_frame_ref *refs;
 	size_t n;
@@ -188,6 +233,7 @@ static int start_walker(struct build *b, struct walker *w, uint32_t node, const 
 
 	*w = (struct walker){.node = node,
 		.left = (uint32_t)n,
+		.at = at,
 		.whole = hl_starts_have(&b->starts, node),
 		.v = *v};
 	if (!err && b->opts->calls)
@@ -274,12 +320,36 @@ static int add_inverted(struct build *b, const struct hl_answer *a)
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		hl_names_tick(i, a->n_keys);
 		if (a->values[i].blocks > 0)
-			err = start_walker(
-				b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, &a->values[i]);
+			err = start_walker(b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, 0,
+				&a->values[i]);
 	}
 	hl_progress_end();
 	if (!err)
 		err = walk_outwards(b, walkers, n);
+	free(walkers);
+	return err;
+}
+
+static int add_divided(struct build *b, const struct hl_divided *d)
+{
+	bool inverted = b->opts->inverted;
+	struct walker *walkers = inverted ? malloc((d->cross.n + 1) * sizeof(*walkers)) : NULL;
+	int err = inverted && !walkers ? -ENOMEM : 0;
+
+	hl_progress_begin(HL_NAMES);
+	for (size_t i = 0; i < d->cross.n && !err; i++) {
+		const struct hl_cross_row *r = &d->cross.rows[i];
+		uint32_t at;
+
+		hl_names_tick((uint32_t)i, (uint32_t)d->cross.n);
+		err = add_group(b, d, i, &at);
+		if (!err)
+			err = inverted ? start_walker(b, &walkers[i], r->node, at, &r->value)
+				       : add_in_group(b, r->node, at, &r->value);
+	}
+	hl_progress_end();
+	if (!err && inverted)
+		err = walk_outwards(b, walkers, d->cross.n);
 	free(walkers);
 	return err;
 }
@@ -397,8 +467,8 @@ static int add_outermost_first(struct build *b, const struct hl_answer *a)
 	return err;
 }
 
-int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
-	const struct hl_tree_opts *opts)
+static int build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_divided *d, const struct hl_tree_opts *opts)
 {
 	struct build b = {.m = m, .opts = opts};
 	struct hl_tree_node root = {0};
@@ -407,9 +477,13 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	memset(t, 0, sizeof(*t));
 	if (!err && opts->no_starts)
 		err = hl_starts_find(&b.starts, m, a);
-	if (!err)
+	if (!err && d)
+		err = add_divided(&b, d);
+	else if (!err)
 		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
 	free(b.innermost);
+	hl_map_fini(&b.in_group);
+	hl_vec_free(&b.path);
 	hl_starts_fini(&b.starts);
 	hl_map_fini(&b.by_parent);
 	t->nodes = b.nodes.data;
@@ -423,6 +497,18 @@ int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer 
 	if (err)
 		hl_tree_fini(t);
 	return err;
+}
+
+int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree_opts *opts)
+{
+	return build(t, m, a, NULL, opts);
+}
+
+int hl_tree_build_divided(struct hl_tree *t, struct hl_model *m, const struct hl_divided *d,
+	const struct hl_tree_opts *opts)
+{
+	return build(t, m, &d->by_stack, d, opts);
 }
 
 void hl_tree_fini(struct hl_tree *t)

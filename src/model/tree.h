@@ -10,6 +10,8 @@
 
 #include "model/query.h"
 
+struct hl_divided;
+
 struct hl_tree_node {
 	uint32_t parent;      /* less than the node's own number */
 	uint32_t frame;       /* hl_model_frame; not for node 0 */
@@ -40,6 +42,10 @@ struct hl_tree_opts {
 };
 
 int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_tree_opts *opts);
+/* Of an answer that is divided: the first frames are its groups, and within each the tree is as it
+ * would be of that group alone. */
+int hl_tree_build_divided(struct hl_tree *t, struct hl_model *m, const struct hl_divided *d,
 	const struct hl_tree_opts *opts);
 void hl_tree_fini(struct hl_tree *t);
 

@@ -166,11 +166,16 @@ def samples():
 def sums_only():
     for mode in '--mode=count', '--mode=cull':
         trace = record(f'{mode[7:]}.hlt', mode)
-        for args in [], ['--filter', 'size:>1'], ['--range=50%..'], ['--anonymize']:
+        for args in [], ['--filter', 'size:>1'], ['--range=50%..'], ['--anonymize', '--range=50%..']:
             done = run('slice', '-o', 'no.hlt', *args, trace)
             case(done.returncode == 3 and done.stderr.count('\n') == 1 and 'a slice needs every single event' in done.stderr
                  and mode[7:] in done.stderr and not os.path.exists('no.hlt'), f'{mode} {args}: refused in one sentence', done.stderr)
         case(json.loads(good('info', '--verify', '--json', trace))['damage'] is None, f'{mode}: sums and events agree')
+        whole = slice_(trace, '--anonymize=full')
+        case(b'secret' in unpacked(trace) and b'secret' not in unpacked(whole), f'{mode}: renamed as a whole, nothing of tags, threads, pools, marks and snapshots is left')
+        for question in ['--allocated', '-g', 'function'], ['--leaks', '-g', 'site'], ['--leaks', '-g', 'stack']:
+            now, was = (table(t, *question) for t in (whole, trace))
+            case(sorted(now.values()) == sorted(was.values()) and now.keys() != was.keys(), f'{mode}: {question} has the same numbers', f'{was}\n{now}')
         was = good('report', '--json', '--allocated', trace)
         good('embed', '-q', trace)
         files = good('extract', '--list', trace).count('\n')

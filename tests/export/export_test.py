@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
-import gzip, json, os, pathlib, re, resource, signal, stat, subprocess, tempfile
+import gzip, json, os, pathlib, re, resource, shutil, signal, stat, subprocess, tempfile
 
 from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
 import tap
@@ -103,7 +103,7 @@ def bad_input(traces, folder):
     refused('a filter that is none', 2, '--filter', '-f', 'json', '-o', out, '--filter', 'fn:/(/', trace, output=out)
     refused('two questions', 2, 'exclude each other', '-f', 'json', '-o', out, '--peak', '--leaks', trace, output=out)
     refused('two traces', 2, 'takes one trace', '-f', 'json', '-o', out, trace, trace, output=out)
-    refused('a group that a format has not', 2, 'collapsed cannot be grouped by size', '-f', 'collapsed', '-g', 'size', trace)
+    refused('a group that a format has not', 2, 'json cannot be grouped by size', '-f', 'json', '-g', 'size', trace)
     refused('an empty name', 2, 'is not the name of a file', '-f', 'json', '-o', '', trace)
     for form, end in ('parquet', '.parquet.gz'), ('replay', '.replay.zst'), ('pprof', '.pb.zst'):
         refused(f'{form} as {end}', 2, 'is not packed by ' + end[end.rindex('.'):], '-f', form, '-o', out + end, trace, output=out + end)
@@ -290,6 +290,32 @@ def truncated(traces, folder):
              'a hole: sums are known behind it')
 
 
+def nameless(traces, folder):
+    """A file has no place for why there are numbers in it: that is said, once, unless nobody wants to hear it."""
+    for tool in 'gcc', 'strip':
+        if not shutil.which(tool):
+            return tap.skipped('modules without names', f'{tool} is not installed')
+    source, program, trace = (f'{folder}/{n}' for n in ('nameless.c', 'nameless', 'nameless.hlt'))
+    pathlib.Path(source).write_text('#include <stdlib.h>\nstatic __attribute__((noinline)) void *deep(int n) { return n ? deep(n - 1) : malloc(100); }\n'
+                                    'int main(void) { for (int i = 0; i < 9; i++) deep(i); return 0; }\n')
+    subprocess.run(['gcc', '-O0', '-g', '-o', program, source], check=True)
+    subprocess.run(['strip', '-o', f'{folder}/stripped', program], check=True)
+    done('record', '-q', '-o', trace, '--', f'{folder}/stripped')
+    for form in 'collapsed', 'pprof', 'svg', 'csv', 'json', 'heaptrack':
+        said = run('export', '-f', form, '-o', f'{folder}/named.out', trace).stderr.decode().splitlines()
+        tap.case(len(said) == 1 and re.search(r'\d+ of \d+ frames have no name, in .*/stripped; install debug packages or .* --symbols, or run heaplapse embed ', said[0]),
+                 f'{form}: modules without names are said, with what to do', said)
+        r = run('export', '-q', '-f', form, '-o', f'{folder}/named.out', trace)
+        tap.case(r.returncode == 0 and r.stderr == b'', f'{form}: -q does not say it', r.stderr)
+    r = run('export', '-f', 'chrome', '-o', f'{folder}/named.out', trace)
+    tap.case(r.stderr == b'', 'chrome shows no names, and says nothing of them', r.stderr)
+    r = run('export', '-f', 'collapsed', '-o', f'{folder}/named.out', traces['sample'])
+    tap.case(r.stderr == b'', 'with names nothing is said', r.stderr)
+    done('slice', '-q', '-o', f'{folder}/anonymous.hlt', '--anonymize', trace)
+    r = run('export', '-f', 'collapsed', '-o', f'{folder}/named.out', f'{folder}/anonymous.hlt')
+    tap.case(r.stderr == b'', 'of made-up names nobody has others', r.stderr)
+
+
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
     for name, trace in traces.items():
@@ -305,4 +331,5 @@ with tempfile.TemporaryDirectory() as folder:
     after_the_end(traces)
     not_text(folder)
     truncated(traces, folder)
+    nameless(traces, folder)
 tap.finish()

@@ -2,7 +2,7 @@
 """export to pictures: `svg` in chromium, `speedscope` by its schema and sums, `dot` by Graphviz, `gprof2dot` by what memtrail writes."""
 import collections, json, os, pathlib, re, shutil, subprocess, tempfile
 
-from judges import HERE, done, export, make_traces, node, npm, npm_folder, report, run, stacks, total
+from judges import done, export, grouped, make_traces, node, npm, npm_folder, programs, report, stacks, total
 import tap
 
 CHROMIUM = shutil.which('chromium')
@@ -157,6 +157,23 @@ def svg(name, trace, args, which, into, pattern):
     tap.case(abs(seen['found']['cost'] - right) <= whole / 500 and seen['left'] == 0, f'{what}: how much of it', f'{seen["found"]} {right}')
 
 
+def svg_by(group, trace):
+    """Above "all" stand the groups, as wide as report says; a click shows one alone."""
+    wanted = {k: v[0] for k, v in grouped(group, ['--allocated'], trace).items() if v[0]}
+    out, largest = f'{folder}/grouped.svg', max(wanted, key=wanted.get)
+    done('export', '-f', 'svg', '-o', out, '--allocated', '-g', group, trace)
+    os.environ['CHROMIUM'] = CHROMIUM
+    seen = node('svg.js', out, largest, 'run_phase')
+    if 'error' in seen:
+        return tap.case(False, f'svg by {group}', seen['error'])
+    whole = sum(wanted.values())
+    found = {f['name']: (f['w'], round(f['width'], 1)) for f in seen['first'] if f['depth'] == 1}
+    tap.case(found == {k: (n, round(n * 1200 / whole, 1)) for k, n in wanted.items() if n >= whole // 20000} and seen['errors'] == [] and
+             widths(seen['first'], whole) == '' and seen['title'].split(', ')[1] == f'by {group}', f'svg by {group}: groups', f'{found} {wanted} {seen["title"]}')
+    below = [f for f in seen['zoomed'] if f['depth'] > 0]
+    tap.case({f['name'] for f in below if f['depth'] == 1} == {largest} and abs(next(f for f in below if f['depth'] == 1)['width'] - 1200) < .01, f'svg by {group}: one alone')
+
+
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
     for name, trace in traces.items():
@@ -174,6 +191,9 @@ with tempfile.TemporaryDirectory() as folder:
             svg('shop', traces['shop'], ['--allocated'], 0, 'shelf<double, 3000>::fill()', 'vector')
         svg('threads', traces['threads'], [], 0, 'start_thread', 'site_0[12]')
         svg('made', traces['made'], ['--leaks'], 1, '', '0x10')
+        done('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
+        for group in 'thread', 'tag', 'size':
+            svg_by(group, f'{folder}/roles.hlt')
     else:
         tap.skipped('svg', npm.why if CHROMIUM else 'chromium is not installed')
 tap.finish()

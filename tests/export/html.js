@@ -32,6 +32,10 @@ async function question(page, id) {
   out.asked = await page.evaluate(inPage.text, 'asked');
   out.checked = await page.evaluate(() => Array.from(document.querySelectorAll('#questions [aria-checked=true]'), b => b.dataset.value));
   out.flame = await page.evaluate(inPage.flame);
+  await page.click('#flame-directions [data-value=up]');
+  out.flame_up = await page.evaluate(inPage.flame);
+  out.hint_up = await page.evaluate(inPage.text, 'flame-hint');
+  await page.click('#flame-directions [data-value=down]');
   for (const way of ['down', 'up']) {
     await page.click(`#directions [data-value=${way}]`);
     if (what.open) {

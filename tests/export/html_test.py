@@ -2,7 +2,7 @@
 """export to a page: what chromium shows of it is what `report` and `info` say; it loads nothing, and no name in a trace can act in it."""
 import collections, json, os, pathlib, re, shutil, subprocess, tempfile
 
-from judges import done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+from judges import done, export, grouped, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
 import tap
 
 CHROMIUM = shutil.which('chromium')
@@ -85,6 +85,61 @@ def tree(what, args, trace, seen):
         tap.case(top == whole, f'{what}, {way}: the outermost rows add up', f'{top} {whole}')
 
 
+def rows_and_boxes(rows, boxes):
+    """Bytes by depth and name, of a tree that is open and of a flame graph."""
+    wanted, found = collections.Counter(), collections.Counter()
+    for r in rows:
+        if not r['other'] and r['level']:
+            wanted[r['level'], r['name']] += r['cells'][1]
+    for f in boxes:
+        if f['name'] not in ('all', 'other'):
+            found[f['depth'], f['name']] += f['bytes']
+    return wanted, found
+
+
+def upside_down(what, seen):
+    """The flame graph from the other end has what the tree has from there; what is too narrow is not drawn."""
+    wanted, found = rows_and_boxes(seen['up'], seen['flame_up'])
+    root = next((f for f in seen['flame_up'] if f['name'] == 'all'), None)
+    if not root:
+        return tap.case(not seen['flame'], f'{what}: nothing in either flame graph', seen['flame_up'])
+    tap.case(found and not +(found - wanted) and all(n - found[k] <= root['bytes'] / 100 for k, n in wanted.items()) and
+             all(abs(f['part'] - f['bytes'] / root['bytes']) < .002 for f in seen['flame_up'] + seen['flame']) and 'their callers below' in seen['hint_up'],
+             f'{what}: the flame graph bottom-up', f'{[f for f in seen["flame_up"] if abs(f["part"] - f["bytes"] / root["bytes"]) >= .002][:2]} {[(k, n, found[k]) for k, n in wanted.items() if n - found[k] > root["bytes"] / 100][:3]}')
+
+
+def grouped_page(trace):
+    """Groups stand outside of both trees, with report's numbers, in every question."""
+    for group in 'thread', 'tag', 'size', 'function':
+        seen = look(make('grouped', '-g', group, trace), open=True)
+        quiet(f'by {group}', seen)
+        tap.case(any(f'divided by {group} first' in n for n in seen['notes']), f'by {group}: said', seen['notes'])
+        for question, args in OPTIONS.items():
+            view = seen['questions'][question]
+            wanted = grouped(group, args, trace)
+            for way in 'down', 'up':
+                found = {r['name']: tuple(r['cells'][1:3]) for r in view[way] if r['level'] == 1 and not r['other']}
+                tap.case(found == wanted and wanted, f'by {group}, {question} {way}', f'{found} {wanted}')
+            boxes = {f['name']: f['bytes'] for f in view['flame'] if f['depth'] == 1}
+            tap.case(boxes.items() <= {k: v[0] for k, v in wanted.items()}.items() and boxes, f'by {group}, {question}: the flame graph', f'{boxes} {wanted}')
+            upside_down(f'by {group}, {question}', view)
+
+
+def pools(trace):
+    """Blocks of pools in trees and tables; the figures stay the heap's, and the page says so."""
+    seen = look(make('pools', '--pool', '*', trace), open=True)
+    quiet('pools', seen)
+    figures('pools', trace, seen)
+    tap.case(any("own pools (*)" in n for n in seen['notes']), 'pools: said', seen['notes'])
+    for number, (question, args) in enumerate(OPTIONS.items()):
+        args = [*args, '--pool', '*']
+        view = seen['questions'][question]
+        tree(f'pools, {question}', args, trace, view)
+        sites(f'pools, {question}', args, trace, view, number)
+        lists(f'pools, {question}', args, trace, view)
+    tap.case('known of the heap alone' in view['sites-other'], 'pools: what is not known of them is said', view['sites-other'])
+
+
 def sites(what, args, trace, seen, number):
     wanted = collections.defaultdict(lambda: [0, 0])
     for r in report(*args, '-g', 'site', trace)['rows']:
@@ -134,6 +189,7 @@ def numbers(name, trace):
         view, what = seen['questions'][question], f'{name} {question}'
         tap.case(view['checked'] == [question], f'{what}: chosen', view['checked'])
         tree(what, args, trace, view)
+        upside_down(what, view)
         sites(what, args, trace, view, number)
         lists(what, args, trace, view)
 
@@ -387,6 +443,9 @@ with tempfile.TemporaryDirectory() as folder:
     asked(traces['sample'])
     if 'shop' in traces:
         use('shop', traces['shop'], [], 'shelf', 'main')
+    done('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
+    grouped_page(f'{folder}/roles.hlt')
+    pools(f'{folder}/roles.hlt')
     plot(traces['threads'] if 'threads' in traces else traces['sample'])
     without_script('sample', traces['sample'])
     hostile()

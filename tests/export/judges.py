@@ -80,6 +80,16 @@ def stacks(answer):
     return found
 
 
+def grouped(group, args, trace):
+    """Of report --group: from the frame that stands for a row to its bytes and blocks."""
+    found = {}
+    for r in report(*args, '-g', group, trace)['rows']:
+        name = r['name'] if r['name'].startswith(group + ' ') else f'{group}: {r["name"]}'
+        old = found.get(name, (0, 0))
+        found[name] = old[0] + r['bytes'], old[1] + r['blocks']
+    return found
+
+
 def npm():
     """The folder with node_modules, or None with the reason in npm.why."""
     npm.why = ''

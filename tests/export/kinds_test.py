@@ -83,6 +83,10 @@ def samples():
     tap.case(massif_peak(export('massif', trace)) == total(trace)[0], 'samples: massif, the peak')
     counters = [e['args']['bytes'] for e in json.loads(export('chrome', trace))['traceEvents'] if e['name'] == 'live heap']
     tap.case((max(counters), counters[-1]) == (total(trace)[0], total('--leaks', trace)[0]), 'samples: chrome')
+    for group in 'site', 'thread', 'size':
+        rows = {r[group]: (r['bytes'], r['blocks'], r['bytes_margin']) for r in lines_of(export('csv', '-g', group, trace))}
+        wanted = {r['name']: tuple(str(r.get(k, 0)) for k in ('bytes', 'blocks', 'bytes_margin')) for r in report('-g', group, trace)['rows']}
+        tap.case(rows == wanted and any(int(r[2]) for r in rows.values()), f'samples: csv by {group}, with margins', f'{rows} {wanted}')
     for form in 'heaptrack', 'replay':
         refused(form, 'samples', 'has no place for how many blocks each of them stands for', trace)
 
@@ -204,7 +208,7 @@ def pools():
     heap = json.loads(export('json', trace))
     tap.case(all(a['pool'] is None for a in heap['allocations']), 'pools: the heap has none')
     for form in FORMATS:
-        words = 'does not apply' if form in ('chrome', 'firefox', 'html', 'replay') else 'there is no pool of this name in the recording; it has arena'
+        words = 'does not apply' if form in ('chrome', 'firefox', 'replay') else 'there is no pool of this name in the recording; it has arena'
         refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
     refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
     refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)

@@ -2,7 +2,7 @@
 """export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox Profiler's own program (profiler-cli), which imports both."""
 import collections, csv, io, json, os, re, signal, subprocess, tempfile, time
 
-from judges import done, export, make_traces, npm, programs, report, run, stacks, total
+from judges import done, export, grouped, make_traces, npm, programs, report, run, stacks, total
 import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
@@ -27,6 +27,7 @@ def a_csv(name, trace):
     for group in GROUPS:
         rows = list(csv.DictReader(io.StringIO(export('csv', '-g', group, trace).decode())))
         wanted = [(r['name'], str(r['bytes']), str(r['blocks'])) for r in report('-g', group, trace)['rows']]
+        tap.case(all('bytes_margin' not in r for r in rows), f'csv, {name}: by {group}: no margin of what is exact')
         tap.case([(r[group], r['bytes'], r['blocks']) for r in rows] == wanted, f'csv, {name}: by {group}', f'{rows[:3]} {wanted[:3]}')
 
 
@@ -87,6 +88,19 @@ def firefox(name, trace, args=()):
         pq('stop', '--all')
 
 
+def firefox_by(group, trace):
+    """Each group is a function, with all that is below it."""
+    done('export', '-f', 'firefox', '--allocated', '-g', group, '-o', f'{folder}/grouped.firefox', trace)
+    loaded = load(f'{folder}/grouped.firefox')
+    try:
+        pq('strategy', 'native-allocations')
+        totals = {f['name']: f['totalSamples'] for f in asked('thread', 'functions', '--limit', 100000)['functions']}
+        wanted = {k: v[0] for k, v in grouped(group, ['--allocated'], trace).items() if v[0]}
+        tap.case({k: totals.get(k) for k in wanted} == wanted and wanted, f'firefox by {group}', f'{loaded} {totals} {wanted}')
+    finally:
+        pq('stop', '--all')
+
+
 def chrome(name, trace, args=()):
     out = f'{folder}/{name}.chrome'
     done('export', '-f', 'chrome', '-o', out, *args, trace)
@@ -129,6 +143,8 @@ with tempfile.TemporaryDirectory() as folder:
             firefox(name, traces[name])
         firefox('sample', traces['sample'], ('--leaks',))
         firefox('sample', traces['sample'], ('--filter', 'size:>1T'))
+        done('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
+        firefox_by('thread', f'{folder}/roles.hlt')
         done('export', '-f', 'chrome', '-o', f'{folder}/c.json', traces['sample'])
         loaded = load(f'{folder}/c.json')
         marks = {m['markerName'] for m in asked('thread', 'markers').get('byType', [])}

@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "model/course.h"
 #include "model/cross.h"
+#include "model/divide.h"
 #include "model/log.h"
 #include "model/fragmentation.h"
 #include "model/group.h"
@@ -273,10 +274,33 @@ static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
 		hl_cross_fini(&cross[i]);
 }
 
+/* And by group: of code, of who it was, and of what takes every event. Their sums are the whole. */
+static void ask_divided(struct hl_model *m)
+{
+	static const enum hl_group groups[] = {HL_GROUP_SITE, HL_GROUP_TAG, HL_GROUP_LIFE};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(groups); i++) {
+		const struct hl_query q = {
+			.quantity = i % 2 ? HL_QUANTITY_LIVE : HL_QUANTITY_ALLOCATED,
+			.to = {.kind = HL_WHEN_END}};
+		struct hl_divided d;
+		struct hl_tree tree;
+
+		if (hl_model_divide(m, &q, groups[i], &d) == 0 &&
+			hl_tree_build_divided(&tree, m, &d,
+				&(struct hl_tree_opts){.inverted = i == 0, .depth = 16}) == 0) {
+			FUZZ_MUST(tree.nodes[0].total.blocks == d.by_stack.total.blocks);
+			hl_tree_fini(&tree);
+		}
+		hl_divided_fini(&d);
+	}
+}
+
 /* Whatever a trace says, what is cut from it is whole. */
 static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
 {
-	const struct hl_slice s = {.from = {.kind = HL_WHEN_PERCENT, .percent = anonymity ? 0 : 30},
+	const struct hl_slice s = {
+		.from = {.kind = anonymity ? HL_WHEN_NS : HL_WHEN_PERCENT, .percent = 30},
 		.to = {.kind = HL_WHEN_END},
 		.anonymity = anonymity};
 	int fd = memfd_create("slice", MFD_CLOEXEC), keep = dup(fd);
@@ -317,10 +341,12 @@ void fuzz_ask_model(const char *path)
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
 		hl_fragmentation_fini(&f);
 	ask_lives(m, NULL);
+	ask_divided(m);
 	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);
 	ask_lives(m, pool);
 	hl_pattern_free(pool);
 	ask_slice(m, HL_NAMES_KEPT);
+	ask_slice(m, HL_NAMES_MADE_UP);
 	ask_slice(m, HL_ALL_MADE_UP);
 	hl_model_close(m);
 }

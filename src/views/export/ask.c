@@ -4,11 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/divide.h"
 #include "util/text.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
 #define MODULE_SHIFT 32
+
+static void note_moment(struct hl_export_job *x, int err, const struct hl_answer *a)
+{
+	if (err)
+		return;
+	x->to_ns = a->to_ns;
+	x->moved |= a->moved;
+}
 
 int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a)
 {
@@ -17,19 +26,37 @@ int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a)
 
 	q.key = key;
 	err = hl_model_query(x->m, &q, a);
-	if (!err) {
-		x->to_ns = a->to_ns;
-		x->moved |= a->moved;
-	}
+	note_moment(x, err, a);
+	return err;
+}
+
+/* The group is the outermost frame. */
+static int divided_tree(struct hl_export_job *x, const struct hl_tree_opts *opts,
+	struct hl_answer *a, struct hl_tree *t)
+{
+	struct hl_divided d;
+	int err = hl_model_divide(x->m, &x->query, x->group, &d);
+
+	if (!err && opts->calls)
+		err = hl_model_find_calls(x->m, &d.by_stack);
+	if (!err)
+		err = hl_tree_build_divided(t, x->m, &d, opts);
+	*a = d.by_stack;
+	d.by_stack = (struct hl_answer){0};
+	hl_divided_fini(&d);
+	note_moment(x, err, a);
 	return err;
 }
 
 int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t)
 {
 	struct hl_tree_opts opts = {.calls = calls, .by_blocks = x->by_blocks};
-	int err = hl_export_ask(x, HL_KEY_STACK, a);
+	int err;
 
 	memset(t, 0, sizeof(*t));
+	if (x->grouped)
+		return divided_tree(x, &opts, a, t);
+	err = hl_export_ask(x, HL_KEY_STACK, a);
 	if (!err && calls)
 		err = hl_model_find_calls(x->m, a);
 	return err ? err : hl_tree_build(t, x->m, a, &opts);

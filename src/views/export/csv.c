@@ -198,11 +198,13 @@ static int put_table(struct hl_export_job *x)
 	struct hl_strbuf b = {0};
 	struct hl_answer a;
 	struct hl_table t = {0};
+	bool estimated = hl_model_estimates(x->m), known = !hl_model_withholds(x->m);
 	int err = hl_export_ask(x, hl_group_key(x->group), &a);
 
 	if (!err)
 		err = hl_table_build(&t, x->m, &a, x->group, false);
-	fprintf(x->out, "%s,bytes,blocks\n", hl_group_name(x->group));
+	fprintf(x->out, "%s,bytes,blocks%s\n", hl_group_name(x->group),
+		estimated ? ",bytes_margin" : "");
 	for (size_t i = 0; i < t.n && !err; i++) {
 		struct hl_line l = {.len = 0};
 
@@ -211,6 +213,8 @@ static int put_table(struct hl_export_job *x)
 		fputs(hl_strbuf_str(&b), x->out);
 		put_number(&l, t.rows[i].value.bytes, true);
 		put_number(&l, t.rows[i].value.blocks, true);
+		if (estimated)
+			put_number(&l, hl_value_margin(&t.rows[i].value), known);
 		hl_line_str(&l, "\n");
 		hl_line_write(&l, x->out);
 		err = hl_strbuf_error(&b);

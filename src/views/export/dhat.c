@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "model/course.h"
+#include "model/divide.h"
 #include "util/map.h"
 #include "views/export/export_internal.h"
 
@@ -27,6 +28,7 @@ struct writer {
 	struct hl_json j;
 	HL_VEC(struct place) places;
 	struct hl_map by_place;
+	struct hl_division division; /* with --group */
 };
 
 static int number_of(struct writer *w, uint64_t address, uint32_t frame, uint32_t *number)
@@ -72,7 +74,17 @@ static int put_frames_of(struct writer *w, uint32_t node)
 	return err;
 }
 
-static int put_point(struct writer *w, uint32_t node, const struct hl_course *c)
+/* Before the innermost frame: from there its viewer's tree begins. */
+static int put_group(struct writer *w, const struct hl_course *c)
+{
+	uint32_t frame = hl_division_frame(&w->division, c->node, c->key), number;
+	int err = number_of(w, 0, frame, &number);
+
+	hl_json_u64(&w->j, number + UINT64_C(1));
+	return err;
+}
+
+static int put_point(struct writer *w, const struct hl_course *c)
 {
 	int err;
 
@@ -85,7 +97,9 @@ static int put_point(struct writer *w, uint32_t node, const struct hl_course *c)
 	put_value(&w->j, "eb", "ebk", &c->left);
 	hl_json_key(&w->j, "fs");
 	hl_json_begin_array(&w->j);
-	err = put_frames_of(w, node);
+	err = w->x->grouped ? put_group(w, c) : 0;
+	if (!err)
+		err = put_frames_of(w, c->node);
 	hl_json_end_array(&w->j);
 	hl_json_end_object(&w->j);
 	return err;
@@ -135,12 +149,36 @@ static void put_head(struct writer *w, const struct hl_courses *c)
 	hl_strbuf_fini(&command);
 }
 
+/* The groups of what was allocated. */
+static int divide(struct writer *w, const struct hl_courses *c)
+{
+	struct hl_cross all = {.n = c->n};
+	int err;
+
+	all.rows = malloc((c->n + 1) * sizeof(*all.rows));
+	if (!all.rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n; i++)
+		all.rows[i] = (struct hl_cross_row){.node = c->rows[i].node,
+			.key = c->rows[i].key,
+			.value = c->rows[i].allocated};
+	err = hl_division_make(&w->division, w->x->m, w->x->group, &all, 1);
+	hl_cross_fini(&all);
+	return err;
+}
+
 int hl_export_dhat(struct hl_export_job *x)
 {
 	struct writer w = {.x = x};
+	struct hl_query q = x->query;
 	struct hl_courses c;
-	int err = hl_model_courses(&c, x->m, &x->query);
+	int err;
 
+	if (x->grouped)
+		q.key = hl_group_key(x->group);
+	err = hl_model_courses(&c, x->m, &q);
+	if (!err && x->grouped)
+		err = divide(&w, &c);
 	x->moved |= c.moved;
 	x->to_ns = c.end_ns;
 	hl_json_init(&w.j, x->out);
@@ -149,9 +187,9 @@ int hl_export_dhat(struct hl_export_job *x)
 		put_head(&w, &c);
 	hl_json_key(&w.j, "pps");
 	hl_json_begin_array(&w.j);
-	for (uint32_t i = 0; i <= c.n_nodes && !err; i++) {
-		if (c.nodes[i].allocated.blocks)
-			err = put_point(&w, i < c.n_nodes ? i : HL_NODE_NONE, &c.nodes[i]);
+	for (size_t i = 0; i < c.n && !err; i++) {
+		if (c.rows[i].allocated.blocks)
+			err = put_point(&w, &c.rows[i]);
 	}
 	hl_json_end_array(&w.j);
 	put_table(&w);
@@ -159,6 +197,7 @@ int hl_export_dhat(struct hl_export_job *x)
 	fputs("\n", x->out);
 	hl_vec_free(&w.places);
 	hl_map_fini(&w.by_place);
+	hl_division_fini(&w.division);
 	hl_courses_fini(&c);
 	return err;
 }

@@ -27,8 +27,9 @@ struct hl_export_job {
 	FILE *tables[HL_EXPORT_TABLES];
 	struct hl_query query; /* the caller's filter and suppressions */
 	bool asked;            /* a quantity was named; else it is the format's own */
-	const char *what;      /* what is asked, for a title: "live at the peak" */
+	const char *what;      /* what is asked, for a title: "live at the peak, by thread" */
 	const char *choice;    /* the filter as it was asked for; "" without one */
+	const char *pool;      /* the name of the query's pools as it was asked for; NULL: none */
 	bool by_blocks;        /* --cost=blocks: where a format shows one cost only */
 	bool grouped;          /* --group was given */
 	enum hl_group group;
@@ -56,6 +57,7 @@ struct hl_export_format {
 	bool single;     /* it is of single allocations, not of sums; but for a table */
 	bool unweighted; /* it has no place for what a sample stands for */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
+	bool tabled;     /* with a group it is report's table, of sums; else groups are frames */
 	const char *const *tables; /* their names, ended by NULL, if each is a file of its own */
 	/* 0 or -errno with hl_model_error(). */
 	int (*write)(struct hl_export_job *x);

@@ -16,7 +16,8 @@
 
 /* The question by this key; its answer is the caller's to free. */
 int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a);
-/* By stack and as a tree, outermost frame first, nothing left out. Both are the caller's. */
+/* By stack and as a tree, outermost frame first, nothing left out; with --group the group stands
+ * outside of it. Both are the caller's. */
 int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t);
 /* The lives of the blocks; sets the query. */
 int hl_export_lives(struct hl_export_job *x, struct hl_lives *l);

@@ -3,6 +3,13 @@
  */
 #include "views/export/export_internal.h"
 
+/* A table has rows for all of them. A tree has its stacks below the group; and where it is made of
+ * single events, only what each of them tells (course.h). */
+#define TABLE_GROUPS ((1u << HL_GROUP_COUNT) - 1)
+#define TREE_GROUPS  (TABLE_GROUPS & ~(1u << HL_GROUP_STACK))
+#define EVENT_GROUPS \
+	(TREE_GROUPS & ~(1u << HL_GROUP_CALL | 1u << HL_GROUP_LIFE | 1u << HL_GROUP_POOL))
+
 const struct hl_export_format hl_export_formats[] = {
 	{.name = "json",
 		.suffix = ".json",
@@ -13,11 +20,13 @@ const struct hl_export_format hl_export_formats[] = {
 	{.name = "collapsed",
 		.suffix = ".txt",
 		.viewer = "flamegraph.pl, inferno, speedscope: one line for each stack",
+		.groups = TREE_GROUPS,
 		.write = hl_export_collapsed},
 	{.name = "pprof",
 		.suffix = ".pb.gz",
 		.viewer = "go tool pprof, Pyroscope, Parca, Grafana: stacks with four costs",
 		.binary = true,
+		.groups = TREE_GROUPS,
 		.write = hl_export_pprof},
 	{.name = "heaptrack",
 		.suffix = ".zst",
@@ -30,40 +39,47 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".massif",
 		.viewer = "ms_print, massif-visualizer: the heap over time, with trees",
 		.course = true,
+		.groups = TREE_GROUPS,
 		.write = hl_export_massif},
 	{.name = "dhat",
 		.suffix = ".json",
 		.viewer = "dh_view.html of Valgrind, Firefox Profiler: stacks with lifetimes",
 		.usual = HL_EXPORT_ALL,
 		.single = true,
+		.groups = EVENT_GROUPS,
 		.write = hl_export_dhat},
 	{.name = "speedscope",
 		.suffix = ".speedscope.json",
 		.viewer = "speedscope.app: flame graphs of bytes and of blocks",
+		.groups = TREE_GROUPS,
 		.write = hl_export_speedscope},
 	{.name = "svg",
 		.suffix = ".svg",
 		.viewer = "any browser: a flame graph to search and to zoom into",
+		.groups = TREE_GROUPS,
 		.write = hl_export_svg},
 	{.name = "html",
 		.suffix = ".html",
 		.viewer = "any browser: a page to mail, with timeline, flame graphs, trees, sites",
 		.people = true,
-		.heap = true,
+		.groups = TREE_GROUPS,
 		.write = hl_export_html},
 	{.name = "dot",
 		.suffix = ".dot",
 		.viewer = "Graphviz, xdot: who calls whom, and what it costs",
+		.groups = TREE_GROUPS,
 		.write = hl_export_dot},
 	{.name = "gprof2dot",
 		.suffix = ".json",
 		.viewer = "gprof2dot -f json: memtrail's graphs",
+		.groups = TREE_GROUPS,
 		.write = hl_export_gprof2dot},
 	{.name = "csv",
 		.suffix = ".csv",
 		.viewer = "spreadsheets, SQL: every allocation, or with --group a table",
 		.usual = HL_EXPORT_ALL,
-		.groups = (1u << HL_GROUP_COUNT) - 1,
+		.groups = TABLE_GROUPS,
+		.tabled = true,
 		.single = true,
 		.write = hl_export_csv},
 	{.name = "parquet",
@@ -84,6 +100,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".json",
 		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
 		.heap = true,
+		.groups = TREE_GROUPS,
 		.write = hl_export_firefox},
 	{.name = "replay",
 		.suffix = ".replay",
@@ -108,9 +125,10 @@ const struct hl_export_format *hl_export_find(const char *name)
 
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
+	bool table = f->tabled && x->grouped;
 	int err = 0;
 
-	if (!x->asked && f->usual == HL_EXPORT_ALL && !x->grouped) {
+	if (!x->asked && f->usual == HL_EXPORT_ALL && !table) {
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
 		x->query.from = (struct hl_when){0};
 		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
@@ -123,7 +141,7 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 		x->what = "live at the end";
 	}
 	/* Before anything is written, of which stdout cannot be freed again. */
-	if (f->single && !x->grouped)
+	if (f->single && !table)
 		err = hl_query_check_lives(x->m, &x->query);
 	return err ? err : f->write(x);
 }

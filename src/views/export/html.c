@@ -79,7 +79,8 @@ static void choose_questions(struct hl_page *p)
 	for (size_t i = 0; i < N_USUAL; i++) {
 		struct hl_query q = {.quantity = usual[i].quantity,
 			.to.kind = usual[i].to,
-			.filter = x->query.filter};
+			.filter = x->query.filter,
+			.pool = x->query.pool};
 		bool leaks = usual[i].to == HL_WHEN_END && q.quantity == HL_QUANTITY_LIVE;
 		bool same = asked && is_same(&q, &x->query);
 
@@ -151,7 +152,10 @@ static int ask_question(struct hl_page *p, struct hl_page_question *q)
 		return excuse(p, err, q->why);
 	}
 	note_moment(p, &q->query, &q->a);
-	return hl_model_find_calls(p->x->m, &q->a);
+	err = hl_model_find_calls(p->x->m, &q->a);
+	if (!err && p->x->grouped)
+		err = hl_model_divide(p->x->m, &q->query, p->x->group, &q->divided);
+	return err;
 }
 
 /* All that takes every event is asked in one go. */
@@ -263,10 +267,13 @@ static int make_stats(struct hl_page *p)
 	t.rows = calloc(t.n + 1, sizeof(*t.rows));
 	if (!t.rows)
 		return -ENOMEM;
+	if (p->x->query.pool)
+		snprintf(p->stats_why, sizeof(p->stats_why),
+			"lifetimes and the course of sites are known of the heap alone");
 	for (size_t i = 0; i < t.n; i++)
 		t.rows[i].frame = p->sites.data[i].frame;
 	err = hl_query_check_lives(p->x->m, &all);
-	if (!err)
+	if (!err && !p->x->query.pool)
 		err = hl_sites_stats(p->x->m, &t, t.n, p->x->query.filter, &p->stats);
 	if (!err && p->stats)
 		p->n_stats = t.n;
@@ -432,6 +439,7 @@ static void page_fini(struct hl_page *p)
 		struct hl_page_question *q = &p->questions[i];
 
 		hl_answer_fini(&q->a);
+		hl_divided_fini(&q->divided);
 		for (unsigned k = 0; k < HL_PAGE_LISTS; k++)
 			hl_table_fini(&q->lists[k]);
 	}

@@ -8,6 +8,7 @@
 #ifndef HL_VIEWS_EXPORT_HTML_H
 #define HL_VIEWS_EXPORT_HTML_H
 
+#include "model/divide.h"
 #include "model/marks.h"
 #include "model/sites.h"
 #include "model/timeline.h"
@@ -31,8 +32,9 @@ struct hl_page_question {
 	const char *name; /* on a switch: "Peak" */
 	const char *what; /* "live at the peak" */
 	struct hl_query query;
-	struct hl_answer a;    /* by stack; of nothing if it is not known */
-	char why[HL_PAGE_WHY]; /* why it is not known; "": it is */
+	struct hl_answer a;        /* by stack; of nothing if it is not known */
+	struct hl_divided divided; /* with --group: the same by group */
+	char why[HL_PAGE_WHY];     /* why it is not known; "": it is */
 	struct hl_table lists[HL_PAGE_LISTS];
 	char lists_why[HL_PAGE_LISTS][HL_PAGE_WHY];
 };

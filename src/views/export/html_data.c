@@ -231,8 +231,9 @@ static size_t n_stacks(const struct hl_answer *a)
 }
 
 /* What libc does before main is at the outer end of every stack, and left out as in report. */
-static int put_tree(struct writer *w, const struct hl_answer *a, bool inverted)
+static int put_tree(struct writer *w, const struct hl_page_question *q, bool inverted)
 {
+	const struct hl_answer *a = &q->a;
 	struct hl_tree_opts opts = {.calls = true,
 		.by_blocks = w->p->x->by_blocks,
 		.no_starts = true,
@@ -246,7 +247,10 @@ static int put_tree(struct writer *w, const struct hl_answer *a, bool inverted)
 				     ? hl_export_cost(w->p->x, &a->total) / LEAST_PART
 				     : 0;
 	}
-	err = hl_tree_build(&t, w->p->x->m, a, &opts);
+	if (w->p->x->grouped)
+		err = hl_tree_build_divided(&t, w->p->x->m, &q->divided, &opts);
+	else
+		err = hl_tree_build(&t, w->p->x->m, a, &opts);
 	if (!err)
 		err = put_cut(w, &t, &a->total);
 	hl_tree_fini(&t);
@@ -327,10 +331,10 @@ static int put_question(struct writer *w, const struct hl_page_question *q)
 		hl_json_key_string(j, "unknown", q->why);
 	} else {
 		hl_json_key(j, "down");
-		err = put_tree(w, &q->a, false);
+		err = put_tree(w, q, false);
 		hl_json_key(j, "up");
 		if (!err)
-			err = put_tree(w, &q->a, true);
+			err = put_tree(w, q, true);
 	}
 	for (unsigned k = 0; k < HL_PAGE_LISTS; k++) {
 		if (!w->p->has[k])
@@ -455,10 +459,12 @@ static void put_timeline(struct writer *w)
 
 /* --- frames and names, when it is known which --- */
 
-enum frame_kind { OWN, LIBRARY, CALLED, UNKNOWN };
+enum frame_kind { OWN, LIBRARY, CALLED, UNKNOWN, GROUP };
 
 static enum frame_kind kind_of(const struct hl_frame *f)
 {
+	if (f->group)
+		return GROUP;
 	if (!f->module && !f->file)
 		return f->function[0] == '[' ? UNKNOWN : CALLED;
 	return hl_frame_is_program(f) ? OWN : LIBRARY;

@@ -204,6 +204,14 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 	if (p->x->query.filter && i->totals.events > 0)
 		note(out, "Only blocks that fit %s are shown. The figures below are of all blocks.",
 			p->x->choice);
+	if (p->x->query.pool)
+		note(out,
+			"Trees, sites and sizes are of blocks of the program's own pools (%s). The "
+			"figures below and the heap over time are the heap's.",
+			p->x->pool);
+	if (p->x->grouped)
+		note(out, "Flame graphs and trees are divided by %s first.",
+			hl_group_name(p->x->group));
 	if (p->x->query.suppressions)
 		note_suppressed(out, p->x->query.suppressions);
 	if (is_empty(p) && i->totals.events > 0)

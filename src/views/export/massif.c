@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/divide.h"
 #include "util/progress.h"
 #include "util/text.h"
 #include "views/export/export_internal.h"
@@ -171,6 +172,18 @@ static bool is_known_again(const struct writer *w, const struct hl_answer *a)
 	return a->moved && hl_model_withholds(w->x->m) && w->n > 0 && a->to_ns <= w->last_ns;
 }
 
+/* Below each group its allocating functions. */
+static int divided_tree(struct writer *w, const struct hl_query *q, const struct hl_tree_opts *opts)
+{
+	struct hl_divided d;
+	int err = hl_model_divide(w->x->m, q, w->x->group, &d);
+
+	if (!err)
+		err = hl_tree_build_divided(&w->t, w->x->m, &d, opts);
+	hl_divided_fini(&d);
+	return err;
+}
+
 static int put_snapshot(struct writer *w, const struct hl_when *when, const char *tree)
 {
 	struct hl_query q = query_at(w, when);
@@ -186,7 +199,9 @@ static int put_snapshot(struct writer *w, const struct hl_when *when, const char
 	w->x->to_ns = a.to_ns;
 	w->least = a.total.bytes / THRESHOLD;
 	opts.least = w->least;
-	if (tree)
+	if (tree && w->x->grouped)
+		err = divided_tree(w, &q, &opts);
+	else if (tree)
 		err = hl_tree_build(&w->t, w->x->m, &a, &opts);
 	if (!err && tree)
 		err = put_tree(w);

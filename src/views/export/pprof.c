@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/cross.h"
+#include "model/divide.h"
 #include "model/tags.h"
 #include "util/map.h"
 #include "util/strings.h"
@@ -49,6 +49,7 @@ enum { ALLOC, INUSE, KINDS };
 /* A stack, and who was there. */
 struct sample {
 	uint32_t node;
+	uint32_t group; /* the frame that stands outside of it; HL_NODE_NONE: none does */
 	struct hl_role who;
 	struct hl_value value[KINDS];
 };
@@ -67,6 +68,7 @@ struct writer {
 	struct hl_strings strings;
 	struct hl_map functions; /* (name, file) -> number from 0 */
 	struct hl_map locations; /* (module, offset) -> number from 0 */
+	struct hl_map groups;    /* frame of a group -> location */
 	uint32_t n_functions, n_locations;
 	uint32_t *of_node; /* location of each node; NO_LOCATION: none yet. The last: no stack */
 	HL_VEC(struct sample) samples;
@@ -133,6 +135,14 @@ static uint32_t function_of(struct writer *w, const struct hl_frame *f)
 	return id;
 }
 
+static void add_line(struct writer *w, struct hl_strbuf *location, const struct hl_frame *f)
+{
+	hl_strbuf_reset(&w->part);
+	hl_pb_u64(&w->part, 1, function_of(w, f) + UINT64_C(1));
+	hl_pb_u64(&w->part, 2, f->line);
+	hl_pb_message(location, 4, &w->part);
+}
+
 /* Innermost first here, outermost first there. */
 static void add_lines(
 	struct writer *w, struct hl_strbuf *location, uint32_t node, struct place *module)
@@ -146,10 +156,7 @@ static void add_lines(
 
 		if (module && !hl_export_is_named(f))
 			continue;
-		hl_strbuf_reset(&w->part);
-		hl_pb_u64(&w->part, 1, function_of(w, f) + UINT64_C(1));
-		hl_pb_u64(&w->part, 2, f->line);
-		hl_pb_message(location, 4, &w->part);
+		add_line(w, location, f);
 		if (module) {
 			module->named = true;
 			module->lines |= f->line > 0;
@@ -199,6 +206,24 @@ static uint32_t location_of(struct writer *w, uint32_t node)
 	return w->of_node[at];
 }
 
+/* A group is a place in no module. */
+static uint32_t group_location(struct writer *w, uint32_t frame)
+{
+	uint32_t at = hl_map_get(&w->groups, frame, 0);
+	struct hl_strbuf location = {0};
+
+	if (at != HL_MAP_NONE || w->err)
+		return at;
+	at = w->n_locations++;
+	w->err = hl_map_put(&w->groups, frame, 0, at);
+	hl_pb_u64(&location, 1, at + UINT64_C(1));
+	add_line(w, &location, hl_model_frame(w->x->m, frame));
+	hl_strbuf_add(&w->message, location.data, location.len);
+	put(w, LOCATION);
+	hl_strbuf_fini(&location);
+	return at;
+}
+
 /* --- samples --- */
 
 static void add_label(struct writer *w, const char *key, const char *text)
@@ -230,6 +255,15 @@ static void add_labels(struct writer *w, struct hl_role who)
 	hl_strbuf_fini(&text);
 }
 
+/* Threads and tags are labels anyhow. */
+static void add_group_label(struct writer *w, uint32_t group)
+{
+	enum hl_group g = w->x->group;
+
+	if (group != HL_NODE_NONE && g != HL_GROUP_THREAD && g != HL_GROUP_TAG)
+		add_label(w, hl_group_name(g), hl_model_frame(w->x->m, group)->function);
+}
+
 static void put_sample(struct writer *w, const struct sample *s)
 {
 	uint32_t node = s->node;
@@ -239,6 +273,8 @@ static void put_sample(struct writer *w, const struct sample *s)
 		hl_pb_varint(&ids, location_of(w, node) + UINT64_C(1));
 		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(w->x->m, node);
 	} while (node != HL_NODE_NONE && !w->err);
+	if (s->group != HL_NODE_NONE)
+		hl_pb_varint(&ids, group_location(w, s->group) + UINT64_C(1));
 	hl_pb_message(&w->message, 1, &ids);
 	hl_strbuf_reset(&ids);
 	for (int k = 0; k < KINDS; k++) {
@@ -248,24 +284,30 @@ static void put_sample(struct writer *w, const struct sample *s)
 	hl_pb_message(&w->message, 2, &ids);
 	hl_strbuf_fini(&ids);
 	add_labels(w, s->who);
+	add_group_label(w, s->group);
 	put(w, SAMPLE);
 }
 
-static int add_rows(struct writer *w, const struct hl_cross *c, int kind)
+/* d: NULL without groups. */
+static int add_rows(
+	struct writer *w, const struct hl_cross *c, const struct hl_division *d, int kind)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct hl_cross_row *r = &c->rows[i];
+		uint32_t group = d ? hl_division_frame(d, r->node, r->key) : HL_NODE_NONE;
 		uint64_t role = (uint64_t)r->who.thread << 32 | r->who.tag;
-		uint32_t at = hl_map_get(&w->by_pair, r->node, role);
+		uint64_t what = (uint64_t)group << 32 | r->node;
+		uint32_t at = hl_map_get(&w->by_pair, what, role);
 
 		if (at == HL_MAP_NONE) {
 			at = (uint32_t)w->samples.len;
 			if (hl_vec_push(&w->samples,
-				    ((struct sample){.node = r->node, .who = r->who})) ||
-				hl_map_put(&w->by_pair, r->node, role, at))
+				    ((struct sample){
+					    .node = r->node, .group = group, .who = r->who})) ||
+				hl_map_put(&w->by_pair, what, role, at))
 				return -ENOMEM;
 		}
-		w->samples.data[at].value[kind] = r->value;
+		hl_value_add(&w->samples.data[at].value[kind], &r->value);
 	}
 	return 0;
 }
@@ -302,17 +344,24 @@ static int ask(struct writer *w)
 {
 	struct hl_query q[KINDS];
 	struct hl_cross c[KINDS] = {0};
+	struct hl_division d = {0};
 	size_t n = questions(w->x, q) ? 2 : 1;
-	int err = hl_model_cross(w->x->m, q, c, n);
+	int err;
 
+	for (size_t i = 0; i < n && w->x->grouped; i++)
+		q[i].key = hl_group_key(w->x->group);
+	err = hl_model_cross(w->x->m, q, c, n);
+	if (!err && w->x->grouped)
+		err = hl_division_make(&d, w->x->m, w->x->group, c, n);
 	for (size_t i = 0; i < n && !err; i++) {
-		err = add_rows(w, &c[i], (int)i);
+		err = add_rows(w, &c[i], w->x->grouped ? &d : NULL, (int)i);
 		w->x->moved |= c[i].moved;
 		if (c[i].moved || i == n - 1)
 			w->x->to_ns = c[i].to_ns;
 	}
 	for (size_t i = 0; i < n; i++)
 		hl_cross_fini(&c[i]);
+	hl_division_fini(&d);
 	return err;
 }
 
@@ -429,6 +478,7 @@ int hl_export_pprof(struct hl_export_job *x)
 	hl_strings_fini(&w.strings);
 	hl_map_fini(&w.functions);
 	hl_map_fini(&w.locations);
+	hl_map_fini(&w.groups);
 	hl_map_fini(&w.by_pair);
 	hl_vec_free(&w.samples);
 	free(w.modules);

@@ -108,7 +108,7 @@ static void put_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t d
 	hl_strbuf_printf(b,
 		"</title><rect x=\"%.3f\" y=\"%u\" width=\"%.3f\" height=\"%d\" fill=\"", x, y,
 		width, ROW - 1);
-	if (f)
+	if (f && !f->group)
 		put_color(b, hl_strbuf_str(&name), !f->module && !f->file);
 	else
 		hl_strbuf_puts(b, "#ccc");

@@ -1,7 +1,7 @@
 // data.js - the page's data as trees. A node's total is its own, its children's and that of `other`, which is not in the page.
 
 const data = JSON.parse(byId("data").textContent);
-const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 malloc and the like, 3 unknown
+const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 malloc and the like, 3 unknown, 4 a group
 const NOTHING = "There is nothing to show: no block fits.";
 
 const frames = data.frames.map(([name, shown, file, line, module, kind]) => {
@@ -56,7 +56,7 @@ function treeOf(question, direction) {
 }
 
 // --- what the user has chosen; views draw from it ---
-const state = {question: data.questions[data.first], unit: data.by_blocks ? "blocks" : "bytes", direction: "down", full: false, pattern: null};
+const state = {question: data.questions[data.first], unit: data.by_blocks ? "blocks" : "bytes", direction: "down", flame: "down", full: false, pattern: null};
 
 function nameOf(frame) { return state.full ? frame.name : frame.shown; }
 function isHit(frame) {

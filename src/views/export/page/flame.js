@@ -1,4 +1,4 @@
-// flame.js - the flame graph: a box for each frame that is wide enough to be seen, below its caller's.
+// flame.js - the flame graph: a box for each frame that is wide enough to be seen, below its caller's; or, bottom-up, above it.
 
 const flame = {box: byId("flame-graph"), zoomed: null, tree: null, focused: null};
 const ROW = 21, NARROWEST = .8;
@@ -10,12 +10,12 @@ function sortedBySize(nodes) {
 function describe(node) {
 	const whole = flame.tree.root, f = node.frame;
 	return [f ? f.name : state.question.what, `${valueText(node)}, ${percentText(sizeOf(node), sizeOf(whole))} of all`,
-		node.selfBlocks ? `itself ${bytesText(node.selfBytes)} in ${plural(node.selfBlocks, "block")}` : "", f ? f.where : "", f ? f.module : ""];
+		node.selfBlocks ? `${state.flame === "up" ? "of stacks that begin here" : "itself"} ${bytesText(node.selfBytes)} in ${plural(node.selfBlocks, "block")}` : "", f ? f.where : "", f ? f.module : ""];
 }
 function frameBox(node, left, width, row, kind) {
 	const f = node.frame, box = document.createElement("div");
 	const name = f ? nameOf(f) : "all";
-	box.className = "frame " + kind + (f ? ["", " library", " called", " whole"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
+	box.className = "frame " + kind + (f ? ["", " library", " called", " whole", " whole"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
 	box.style.cssText = `left:${left}%;width:${width}%;top:${row * ROW}px;--v:${f ? f.hue : 0}`;
 	box.textContent = width > .6 ? name : "";
 	box.tabIndex = -1;
@@ -64,7 +64,8 @@ function addBelow(boxes, node, left, width, row, narrowest) {
 	return rows;
 }
 function drawFlame() {
-	const tree = treeOf(state.question, "down"), boxes = [];
+	const tree = treeOf(state.question, state.flame), boxes = [];
+	byId("flame-hint").textContent = state.flame === "up" ? "Allocation functions above, their callers below." : "Callers above, those they call below.";
 	if (flame.tree !== tree) { flame.tree = tree; flame.zoomed = tree && tree.root; flame.focused = null; }
 	byId("flame-path").replaceChildren();
 	if (!tree || tree.root.blocks === 0) {

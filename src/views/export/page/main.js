@@ -56,7 +56,7 @@ function draw() {
 	drawTree();
 	drawSites();
 	drawLists();
-	const h = new URLSearchParams({q: state.question.id, u: state.unit, d: state.direction});
+	const h = new URLSearchParams({q: state.question.id, u: state.unit, d: state.direction, f: state.flame});
 	if (state.pattern) h.set("s", byId("find").value);
 	try { history.replaceState(null, "", "#" + h); } catch { /* some viewers of mail do not let a page have an address */ }
 }
@@ -76,6 +76,7 @@ function readAddress() {
 	state.question = data.questions.find(q => q.id === h.get("q")) || state.question;
 	if (["bytes", "blocks"].includes(h.get("u"))) state.unit = h.get("u");
 	if (["down", "up"].includes(h.get("d"))) state.direction = h.get("d");
+	if (["down", "up"].includes(h.get("f"))) state.flame = h.get("f");
 	if (h.get("s")) {
 		byId("find").value = h.get("s");
 		return h.get("s");
@@ -104,8 +105,9 @@ function start() {
 	makeSwitch("questions", data.questions.map(q => ({value: q.id, title: q.name, hint: q.what, more: q.unknown ? "not known" : bytesText(q.bytes)})),
 		state.question.id, id => { state.question = data.questions.find(q => q.id === id); draw(); });
 	makeSwitch("units", [{value: "bytes", title: "bytes"}, {value: "blocks", title: "blocks"}], state.unit, u => { state.unit = u; draw(); });
-	makeSwitch("directions", [{value: "down", title: "top-down", hint: "the outermost function first"}, {value: "up", title: "bottom-up", hint: "the allocating function first"}],
-		state.direction, d => { state.direction = d; draw(); });
+	const ways = [{value: "down", title: "top-down", hint: "the outermost function first"}, {value: "up", title: "bottom-up", hint: "the allocating function first"}];
+	makeSwitch("directions", ways, state.direction, d => { state.direction = d; draw(); });
+	makeSwitch("flame-directions", ways, state.flame, d => { state.flame = d; draw(); });
 	startTimeline();
 	startFlame();
 	startTree();
