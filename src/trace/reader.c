@@ -211,6 +211,11 @@ void hl_reader_close(struct hl_reader *r)
 	free(r);
 }
 
+uint64_t hl_reader_data_bytes(const struct hl_reader *r)
+{
+	return r->data_bytes;
+}
+
 uint64_t hl_reader_bytes_read(const struct hl_reader *r)
 {
 	return r->bytes_read;

@@ -57,6 +57,8 @@ int hl_reader_verify(struct hl_reader *r);
 /* Its sums are not those of its events: that is damage, too. */
 void hl_reader_note_contradiction(struct hl_reader *r);
 
+/* What limits go by: the bytes of the file without holes, which cost a forger nothing. */
+uint64_t hl_reader_data_bytes(const struct hl_reader *r);
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* One sentence about the last -EBADMSG. */
