@@ -478,18 +478,26 @@ static void count_durable(struct hl_output *o)
 	(void)ignored;
 }
 
+static void tell_unwritten(struct hl_output *o, uint64_t events)
+{
+	if (o->file && o->err)
+		hl_chunk_file_stopped(o->file,
+			&(struct hl_unwritten){.error = (uint32_t)-o->err, .events = events});
+}
+
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
 	uint64_t written = atomic_load(&o->news.events);
+	uint64_t missing = o->given > written ? o->given - written : 0;
 
-	hl_chunk_file_close(o->file);
-	wait_for_follower(o->follower);
 	if (!o->err)
 		o->err = o->writer_err;
+	tell_unwritten(o, o->given ? missing : UINT64_MAX);
+	hl_chunk_file_close(o->file);
+	wait_for_follower(o->follower);
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err,
-			o->given > written ? o->given - written : 0);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
@@ -510,6 +518,8 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 			break;
 		hl_chunk_file_hurry(o->file, atomic_load(&q->bytes) > HL_QUEUE_BYTES_MAX / 2);
 		o->err = hl_chunk_file_put(o->file, p->content);
+		if (o->err) /* how many will be known at the end, if we live to see it */
+			tell_unwritten(o, UINT64_MAX);
 		count_durable(o);
 		break;
 	case PARCEL_SAY:

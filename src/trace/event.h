@@ -129,6 +129,13 @@ struct hl_end {
 	uint64_t duration_ns;
 };
 
+/* What a writer could not write, a full disk for one: there is no room then but in the file's
+ * head. */
+struct hl_unwritten {
+	uint32_t error;  /* Linux's number for why; 0: nothing is known to be missing */
+	uint64_t events; /* UINT64_MAX: it is not known how many */
+};
+
 /* What the collector counts beside the events. */
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;

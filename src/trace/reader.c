@@ -115,6 +115,7 @@ static int read_head(struct hl_reader *r, const char *path, struct hl_reader_ref
 		return refuse(why, -EIO, "%.300s cannot be read; check the disk.", path);
 	switch (hl_file_head_decode(head, &r->sync, &version)) {
 	case HL_HEAD_GOOD:
+		r->info.unwritten = hl_file_head_unwritten(head);
 		return 0;
 	case HL_HEAD_NEWER:
 		return refuse(why, -EPROTONOSUPPORT,

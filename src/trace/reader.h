@@ -30,6 +30,7 @@ struct hl_trace_info {
 	struct hl_meta meta;
 	struct hl_end end; /* LOST when the end is missing, RUNNING while it is written */
 	bool has_end;      /* the end and the totals come from the file's own END chunk */
+	struct hl_unwritten unwritten; /* of a trace without END */
 	struct hl_counters counters;
 	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
 	struct hl_sums withheld; /* of the totals: what is in sums and in no event */

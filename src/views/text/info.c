@@ -268,6 +268,23 @@ static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_unwritten(struct hl_json *j, const struct hl_trace_info *i)
+{
+	hl_json_key(j, "unwritten");
+	if (i->has_end || !i->unwritten.error) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_string(j, "reason", strerror((int)i->unwritten.error));
+	hl_json_key(j, "events");
+	if (i->unwritten.events == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, i->unwritten.events);
+	hl_json_end_object(j);
+}
+
 static void json_cost(struct hl_json *j, const struct hl_cost *c)
 {
 	hl_json_key(j, "cost");
@@ -337,6 +354,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, m);
 	json_damage(&j, i);
+	json_unwritten(&j, i);
 	json_cut(&j, i);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
@@ -376,9 +394,36 @@ static void text_command(FILE *out, const struct hl_meta *meta)
 	hl_strbuf_fini(&b);
 }
 
+void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u)
+{
+	char n[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_puts(b, "the recording stops before the end: ");
+	if (u->events == UINT64_MAX)
+		hl_strbuf_puts(b, "it is not known how many events were not written");
+	else
+		hl_strbuf_printf(b, "%s event%s not written", hl_text_count(n, u->events),
+			u->events == 1 ? " was" : "s were");
+	hl_strbuf_printf(b, " (%s)", strerror((int)u->error));
+}
+
+static void text_unwritten(FILE *out, const struct hl_trace_info *i)
+{
+	struct hl_strbuf b = {0};
+
+	hl_text_unwritten(&b, &i->unwritten);
+	line(out, "end", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static void text_end(FILE *out, const struct hl_trace_info *i)
 {
 	char text[80];
+
+	if (!i->has_end && i->unwritten.error) {
+		text_unwritten(out, i);
+		return;
+	}
 
 	switch (i->end.kind) {
 	case HL_END_EXIT:
