@@ -56,6 +56,7 @@ struct hl_output {
 	uint64_t rss;   /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 	uint64_t given; /* events in all; the same */
+	uint64_t early; /* the same */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -288,6 +289,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &whole);
 	o->given = events;
+	o->early = counters->early_blocks;
 	o->writer_err = hl_writer_end(o->writer, end, counters);
 	hl_writer_close(o->writer);
 	o->writer = NULL;
@@ -497,7 +499,8 @@ static void close_output(struct hl_output *o)
 	hl_chunk_file_close(o->file);
 	wait_for_follower(o->follower);
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing,
+			o->early);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;

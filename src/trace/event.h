@@ -140,6 +140,7 @@ struct hl_unwritten {
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
 	uint64_t unrecorded_frees; /* of blocks that were allocated while not all was recorded */
+	uint64_t early_blocks;     /* cull: written while young, for too many waited; END alone */
 };
 
 /* What recording cost, as far as its own parts know; zeros when the program could not tell (a

@@ -183,7 +183,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	}
 	if (end) {
 		struct hl_end how = {HL_END_SIGNAL, -11, sim.now_ns + 64};
-		struct hl_counters c = {1, 2, 3, 4, 5, 6};
+		struct hl_counters c = {1, 2, 3, 4, 5, 6, 7};
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
 	hl_writer_close(w);
@@ -507,6 +507,7 @@ static void check_info(
 	if (end) {
 		assert_int_equal(info->end.value, -11);
 		assert_int_equal(info->counters.dropped_events, 5);
+		assert_int_equal(info->counters.early_blocks, 7);
 	}
 }
 

@@ -229,6 +229,20 @@ def temporary():
         case(all(totals[key] == truth[key] for key in same), f'cull --lifetime {lifetime}: temporary as in mode trace', f'{done.stderr}{totals}')
 
 
+def early():
+    """cull with too little room for what is young: the file is right, and says what would make it small."""
+    options = ('-f', '-o', 'early.hlt', '--mode=cull', '--lifetime=1h')
+    done = run('record', *options, '--pending=16', '--', PHASES, ROUNDS)
+    blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
+    text = f'{blocks:,} block{" was" if blocks == 1 else "s were"} written before it was known whether they die young'
+    case(done.returncode == 0 and blocks > 0 and done.stderr.count(text) == 1 and 'a larger --pending' in done.stderr, 'cull: what is written early is told', done.stderr)
+    case(text in run('info', 'early.hlt').stdout, 'cull: info knows what was written early')
+    case('early.hlt' not in run('record', '-q', *options, '--pending=16', '--', PHASES, ROUNDS).stderr, 'cull: -q does not tell')
+    done = run('record', *options, '--pending=1000000', '--', PHASES, ROUNDS)
+    blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
+    case(blocks == 0 and 'die young' not in done.stderr + run('info', 'early.hlt').stdout, 'cull: nothing is early with enough room', f'{blocks} {done.stderr}')
+
+
 def killed():
     for mode in ('count', 'cull'):
         trace, done = record(f'killed-{mode}', f'--mode={mode}', program=(PHASES, ROUNDS, 'kill'))
@@ -329,6 +343,7 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     damage()
     full_disk()
     temporary()
+    early()
     killed()
     thresholds()
     listed()

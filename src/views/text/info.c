@@ -36,8 +36,8 @@ struct row {
 	enum { COUNT, BYTES, TIME } unit;
 };
 
-#define N_ROWS     20
-#define N_WITHHELD 2 /* the last ones */
+#define N_ROWS     21
+#define N_WITHHELD 3 /* the last ones */
 
 /* An imported trace may lack what a number is made of. */
 static bool is_known(const struct hl_model *m, const struct row *r)
@@ -87,6 +87,7 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 		{"stacks", "stacks", t->stacks, COUNT},
 		{"withheld_blocks", "blocks in sums only", i->withheld.alloc_blocks, COUNT},
 		{"withheld_bytes", "bytes in sums only", i->withheld.alloc_bytes, BYTES},
+		{"early_blocks", "blocks written early", c->early_blocks, COUNT},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -490,6 +491,17 @@ static void text_source(FILE *out, const struct hl_meta *meta)
 }
 
 /* What one must know to read the numbers right. */
+static void text_early(FILE *out, uint64_t blocks)
+{
+	char n[HL_TEXT_SIZE_MAX], text[160];
+
+	snprintf(text, sizeof(text),
+		"%s block%s written before it was known whether they die young: record with a "
+		"larger --pending",
+		hl_text_count(n, blocks), blocks == 1 ? " was" : "s were");
+	line(out, "note", text);
+}
+
 static void text_notes(FILE *out, const struct hl_trace_info *i)
 {
 	if (i->meta.forked)
@@ -504,6 +516,8 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note",
 			"blocks in sums only: in all totals, but no event tells of them one by "
 			"one");
+	if (i->counters.early_blocks)
+		text_early(out, i->counters.early_blocks);
 	if (i->meta.zeroed)
 		line(out, "note", "memory was zeroed for the program (--zero-memory)");
 	if (i->pauses)
