@@ -51,8 +51,8 @@ struct collector {
 };
 
 /* Only the second thread calls this. */
-static void on_closed(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten,
-	uint64_t early)
+static void on_closed(
+	void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten, uint64_t early)
 {
 	struct collector *c = arg;
 	struct hl_note note = {.kind = HL_NOTE_CLOSED,

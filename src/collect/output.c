@@ -499,8 +499,7 @@ static void close_output(struct hl_output *o)
 	hl_chunk_file_close(o->file);
 	wait_for_follower(o->follower);
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing,
-			o->early);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;

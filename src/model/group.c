@@ -212,8 +212,8 @@ static void name_interval(struct build *b, uint32_t key)
 	const char *name = key > 0 ? b->m->marks.data[b->m->snapshots.data[key - 1]].name : "";
 
 	if (key > 0)
-		hl_strbuf_printf(&b->text, "after snapshot %" PRIu32 "%s%s", key,
-			name[0] ? ": " : "", name);
+		hl_strbuf_printf(
+			&b->text, "after snapshot %" PRIu32 "%s%s", key, name[0] ? ": " : "", name);
 	else
 		hl_strbuf_puts(&b->text, b->m->snapshots.len
 						 ? "before the first snapshot"

@@ -23,7 +23,7 @@ struct hl_parts {
 	 * part. */
 	struct hl_parts_span {
 		uint64_t low, high;
-	} *spans;
+	} * spans;
 	size_t n_spans;
 };
 
@@ -37,8 +37,7 @@ static inline bool hl_parts_has(const struct hl_parts *p, uint64_t addr)
 }
 
 /* Takes down where the events of a chunk lie; and is there nothing in this part? */
-void hl_parts_see(
-	struct hl_parts *p, size_t chunk, const struct hl_event *events, size_t n_events);
+void hl_parts_see(struct hl_parts *p, size_t chunk, const struct hl_event *events, size_t n_events);
 bool hl_parts_may_skip(const struct hl_parts *p, size_t chunk);
 
 /* Gives away half of these blocks, those with the highest addresses, and maybe more where

@@ -140,8 +140,8 @@ static void skips(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(all_orders),
-		cmocka_unit_test(one_place), cmocka_unit_test(skips)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_orders), cmocka_unit_test(one_place), cmocka_unit_test(skips)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

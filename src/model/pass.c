@@ -141,10 +141,8 @@ static bool is_over(const struct pass *p)
 
 int hl_pass(struct hl_model *m, struct hl_reading *one, struct hl_reading *other)
 {
-	struct pass p = {.m = m,
-		.all = {one, other},
-		.n = other ? 2 : 1,
-		.decoded = hl_decoded_borrow(m)};
+	struct pass p = {
+		.m = m, .all = {one, other}, .n = other ? 2 : 1, .decoded = hl_decoded_borrow(m)};
 	size_t from, to;
 
 	p.n_own = p.n;

@@ -82,8 +82,7 @@ static int make_shares(struct hl_stream *s)
 static bool is_full(const struct hl_stream *s)
 {
 	return s->alive.len >= (s->part ? HL_PARTS_BLOCKS : ALIVE_MAX) ||
-	       (s->reading.along &&
-		       hl_blocks_memory(&s->alive) > s->reading.memory + ALONG_MORE);
+	       (s->reading.along && hl_blocks_memory(&s->alive) > s->reading.memory + ALONG_MORE);
 }
 
 /* 0: there is now, if the block is still wanted. */

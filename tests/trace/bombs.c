@@ -14,7 +14,7 @@
 #include "base/varint.h"
 #include "sample.h"
 
-#define MIB (1u << 20)
+#define MIB           (1u << 20)
 #define SPREAD_CHUNKS 30u
 
 static uint8_t zeros[MIB], ones[MIB];
@@ -233,10 +233,10 @@ static void spread_live(void)
 	for (uint64_t i = 0; i < SPREAD_CHUNKS; i++) {
 		/* units of 16 bytes, zigzag, and two codes are for other things */
 		size_t len = numbers(addrs, (uint64_t[]){2 * 2 * (i + 1) + 2}, 1);
-		const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192},
-			{HL_COL_TIME, run, 4}, {HL_COL_THREAD, run, 4},
-			{HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
-			{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, addrs, len + 65535}};
+		const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+			{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536},
+			{HL_COL_SIZE, ones, 65536}, {HL_COL_AFUNC, run, 4},
+			{HL_COL_ADDR, addrs, len + 65535}};
 
 		memset(addrs + len, 2 * 2 * SPREAD_CHUNKS + 2, 65535);
 		head.first_event = head.first_ordinal = i * 65536;
