@@ -172,10 +172,11 @@ static int show_snapshot(
 			err = live_at(r, m, s, from, &was);
 		if (!err)
 			err = live_at(r, m, s, to, &is);
-		if (!err)
+		if (!err) {
 			put_change(r, &a, &was, &is);
-		s->live = is;
-		s->last = to;
+			s->live = is;
+			s->last = to;
+		}
 	}
 	if (r->common.json)
 		hl_json_end_object(&r->json);
