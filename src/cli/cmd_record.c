@@ -274,6 +274,20 @@ static void say_not_whole(const struct hl_note *closed)
 		closed->events == 1 ? "" : "s");
 }
 
+/* The file is right, and larger than need be: nobody could tell why. */
+static void say_early(const struct session *s, const struct hl_note *closed)
+{
+	char n[HL_TEXT_SIZE_MAX], most[HL_TEXT_SIZE_MAX];
+
+	if (closed->early && !s->o->quiet)
+		hl_cli_error("%s: %s block%s written before it was known whether they die young, "
+			     "for more than %s events waited; a larger --pending makes the trace "
+			     "smaller",
+			closed->text, hl_text_count(n, closed->early),
+			closed->early == 1 ? " was" : "s were",
+			hl_text_count(most, s->o->collect.keep.pending_max));
+}
+
 static void remember_trace(struct session *s, const char *path)
 {
 	char *copy = strdup(path);
@@ -320,6 +334,7 @@ static void read_notes(struct session *s)
 				say_not_whole(&note);
 			else if (s->o->embed)
 				remember_trace(s, note.text);
+			say_early(s, &note);
 			break;
 		case HL_NOTE_SNAPSHOT:
 			hl_cli_error("%s", note.text);

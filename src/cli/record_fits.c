@@ -36,7 +36,6 @@ static const struct {
 	{"at-live", NEEDS_EVENTS, NULL},
 	{"at-rss", NEEDS_EVENTS, NULL},
 	{"free-stacks", NEEDS_EVENTS, NULL},
-	{"toggle-signal", NEEDS_EVENTS, "heaplapse_stop() and heaplapse_start()"},
 };
 
 void hl_record_taken(void *options, const struct hl_opt *o)

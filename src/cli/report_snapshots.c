@@ -24,7 +24,9 @@
 
 struct snapshots {
 	struct hl_log *log;
-	size_t n, left_out;
+	size_t all, n;        /* that there are, and to be shown */
+	struct hl_value live; /* at the one that was shown last, */
+	size_t last;          /* which is this; 0: before the first */
 };
 
 static int find_snapshots(struct hl_model *m, struct snapshots *s)
@@ -33,9 +35,10 @@ static int find_snapshots(struct hl_model *m, struct snapshots *s)
 
 	if (err)
 		return err;
-	s->n = hl_log_n(s->log);
-	if (s->n > 0 && hl_log_moment(s->log, s->n)->cause == HL_SNAPSHOT_END)
-		s->n--;
+	s->all = hl_log_n(s->log);
+	if (s->all > 0 && hl_log_moment(s->log, s->all)->cause == HL_SNAPSHOT_END)
+		s->all--;
+	s->n = s->all;
 	return 0;
 }
 
@@ -46,7 +49,6 @@ static void limit_snapshots(struct hl_report *r, struct hl_model *m, struct snap
 	uint64_t events = r->filter ? hl_model_info(m)->totals.events : 0;
 	uint64_t each = STEPS_SNAPSHOT + hl_model_n_nodes(m) + events;
 	uint64_t most;
-	char shown[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
 	if (r->view == HL_REPORT_CUMULATIVE)
 		return;
@@ -54,18 +56,30 @@ static void limit_snapshots(struct hl_report *r, struct hl_model *m, struct snap
 		each *= 3; /* what was live before and after, too */
 	most = each < STEPS_MOST ? STEPS_MOST / each : 0;
 	most = most < SNAPSHOTS_LEAST ? SNAPSHOTS_LEAST : most;
-	if (s->n > most) {
-		hl_cli_error(
-			"shown are the first %s of %s snapshots; --at TIME or @mark:NAME shows "
-			"any",
-			hl_text_count(shown, most), hl_text_count(all, s->n));
-		s->left_out = s->n - most;
-		s->n = most;
-	}
+	s->n = s->n > most ? most : s->n;
 	if (s->n > 0)
 		r->most_nodes = NODES_MOST / s->n;
 	if (r->most_nodes < NODES_LEAST)
 		r->most_nodes = NODES_LEAST;
+}
+
+/* Where keyframes and summaries are missing, or far away, each may take the whole trace; and blocks
+ * that a filter looks at are more work. */
+static bool is_time_over(const struct hl_report *r, const struct hl_model *m, uint64_t decoded)
+{
+	return hl_model_events_decoded(m) - decoded >
+	       hl_model_events_limit(m) / (r->filter ? 4 : 2);
+}
+
+static void say_what_is_left_out(const struct snapshots *s)
+{
+	char shown[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+
+	if (s->n < s->all)
+		hl_cli_error(
+			"shown are the first %s of %s snapshots; --at TIME or @mark:NAME shows "
+			"any",
+			hl_text_count(shown, s->n), hl_text_count(all, s->all));
 }
 
 /* Live bytes at a snapshot, for the change that is the sum of growth and what was freed. */
@@ -76,9 +90,6 @@ static int live_at(struct hl_report *r, struct hl_model *m, const struct snapsho
 	struct hl_answer a;
 	int err;
 
-	*v = (struct hl_value){0};
-	if (i == 0)
-		return 0;
 	q.to = hl_moment_when(hl_log_moment(s->log, i));
 	err = hl_model_query(m, &q, &a);
 	if (!err) {
@@ -127,7 +138,7 @@ static void title(
 }
 
 static int show_snapshot(
-	struct hl_report *r, struct hl_model *m, const struct snapshots *s, size_t from, size_t to)
+	struct hl_report *r, struct hl_model *m, struct snapshots *s, size_t from, size_t to)
 {
 	const struct hl_moment *x = hl_log_moment(s->log, to);
 	bool growth = r->view != HL_REPORT_SNAPSHOTS;
@@ -156,15 +167,35 @@ static int show_snapshot(
 	err = hl_report_tree(r, m, &a, hl_strbuf_str(&what));
 	hl_strbuf_fini(&what);
 	if (!err && growth) {
-		err = live_at(r, m, s, from, &was);
+		was = s->live;
+		if (from != s->last)
+			err = live_at(r, m, s, from, &was);
 		if (!err)
 			err = live_at(r, m, s, to, &is);
-		if (!err)
+		if (!err) {
 			put_change(r, &a, &was, &is);
+			s->live = is;
+			s->last = to;
+		}
 	}
 	if (r->common.json)
 		hl_json_end_object(&r->json);
 	hl_answer_fini(&a);
+	return err;
+}
+
+static int show_each(struct hl_report *r, struct hl_model *m, struct snapshots *s)
+{
+	uint64_t decoded = hl_model_events_decoded(m);
+	int err = 0;
+
+	for (size_t i = 1; i <= s->n && !err; i++) {
+		if (i > 1 && !r->common.json)
+			putchar('\n');
+		err = show_snapshot(r, m, s, i - 1, i);
+		if (is_time_over(r, m, decoded))
+			s->n = i;
+	}
 	return err;
 }
 
@@ -188,14 +219,12 @@ int hl_report_snapshots(struct hl_report *r, struct hl_model *m)
 	}
 	if (!err && r->view == HL_REPORT_CUMULATIVE && s.n > 1)
 		err = show_snapshot(r, m, &s, 1, s.n);
-	for (size_t i = 1; i <= s.n && r->view != HL_REPORT_CUMULATIVE && !err; i++) {
-		if (i > 1 && !r->common.json)
-			putchar('\n');
-		err = show_snapshot(r, m, &s, i - 1, i);
-	}
+	else if (!err && r->view != HL_REPORT_CUMULATIVE)
+		err = show_each(r, m, &s);
+	say_what_is_left_out(&s);
 	if (r->common.json) {
 		hl_json_end_array(&r->json);
-		hl_json_key_u64(&r->json, "snapshots_left_out", s.left_out);
+		hl_json_key_u64(&r->json, "snapshots_left_out", s.all - s.n);
 	}
 	r->most_nodes = 0;
 	hl_log_free(s.log);

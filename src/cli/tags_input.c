@@ -145,6 +145,11 @@ static int complain_process(const char *pid, int err)
 	case ESRCH:
 		hl_cli_error("there is no process %s; `ps` shows those that there are", pid);
 		break;
+	case ECHILD:
+		hl_cli_error("process %s is heaplapse itself, and no program of its is to be "
+			     "found; give the pid of the program whose tags are counted",
+			pid);
+		break;
 	case EPERM:
 	case EACCES:
 		hl_cli_error("process %s may not be looked into: it is another user's, or ptrace "
@@ -177,13 +182,17 @@ static int complain_process(const char *pid, int err)
 
 static int from_process(const char *word, struct hl_tag_book *b)
 {
-	unsigned long pid = strtoul(word, NULL, 10);
-	struct process p = {.pid = pid > INT32_MAX ? 0 : (pid_t)pid, .book = b};
+	struct process p = {.book = b};
 	struct hl_tags_source source = {
 		.read = read_process, .more = more, .arg = &p, .tries = 200000};
-	uint64_t base = 0, head = 0;
-	int err = p.pid ? find_image(&p, &base) : -ESRCH;
+	uint64_t base = 0, head = 0, pid = strtoull(word, NULL, 10);
+	char program[24];
+	int err = pid && pid <= INT32_MAX ? hl_process_follow(pid, &pid) : -ESRCH;
 
+	p.pid = (pid_t)pid;
+	snprintf(program, sizeof(program), "%" PRIu64, pid);
+	if (!err)
+		err = find_image(&p, &base);
 	if (!err)
 		err = find_head(&p, base, &head);
 	if (!err && !head)
@@ -191,7 +200,7 @@ static int from_process(const char *word, struct hl_tag_book *b)
 	if (!err)
 		err = hl_tags_capture(&source, head, &b->r);
 	if (err)
-		return complain_process(word, err);
+		return complain_process(pid <= INT32_MAX ? program : word, err);
 	ask_kernel(&p);
 	return HL_EXIT_OK;
 }

@@ -14,6 +14,7 @@
 #include "util/progress.h"
 #include "util/strbuf.h"
 #include "util/text.h"
+#include "views/text/text.h"
 
 const char *hl_set_json(void *state, const char *value)
 {
@@ -121,6 +122,15 @@ static void say_cut(const struct hl_trace_info *i)
 	hl_strbuf_fini(&b);
 }
 
+static void say_unwritten(const struct hl_trace_info *i)
+{
+	struct hl_strbuf b = {0};
+
+	hl_text_unwritten(&b, &i->unwritten);
+	hl_cli_error("%s", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 void hl_trace_file_warn(struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -134,6 +144,8 @@ void hl_trace_file_warn(struct hl_model *m)
 			hl_text_count(n, i->counters.dropped_events));
 	if (!i->has_end && i->end.kind == HL_END_RUNNING)
 		hl_cli_error("the trace is still being written: what follows is its state so far");
+	else if (!i->has_end && i->unwritten.error)
+		say_unwritten(i);
 	else if (!i->has_end)
 		hl_cli_error("the end of the recording is missing");
 }
@@ -151,7 +163,9 @@ static void what_is_missing(struct hl_strbuf *b, const struct hl_trace_info *i)
 
 	add_reason(b, i->damaged, i->damage);
 	add_reason(b, running, "the rest of a recording that still goes on");
-	add_reason(b, !running && !i->has_end, "the end of the recording");
+	add_reason(b, !running && !i->has_end,
+		i->unwritten.error ? "the end of the recording, which could not be written"
+				   : "the end of the recording");
 	add_reason(b, i->has_end && i->end.kind == HL_END_LOST, "how the program ended");
 	add_reason(b, i->counters.dropped_events, "events that were dropped while recording");
 	add_reason(b, i->meta.continued, "what a collector before this one knew");

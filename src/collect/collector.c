@@ -51,11 +51,15 @@ struct collector {
 };
 
 /* Only the second thread calls this. */
-static void on_closed(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten)
+static void on_closed(
+	void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten, uint64_t early)
 {
 	struct collector *c = arg;
-	struct hl_note note = {
-		.kind = HL_NOTE_CLOSED, .pid = (uint32_t)pid, .value = err, .events = unwritten};
+	struct hl_note note = {.kind = HL_NOTE_CLOSED,
+		.pid = (uint32_t)pid,
+		.value = err,
+		.events = unwritten,
+		.early = early};
 
 	snprintf(note.text, sizeof(note.text), "%s", path);
 	hl_outbox_put(&c->outbox, &note, -1);

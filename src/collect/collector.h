@@ -33,7 +33,8 @@ struct hl_note {
 	uint32_t pid;
 	int32_t value;
 	uint64_t region; /* REGION, OVER: the inode of its memfd; a pid has several after exec */
-	uint64_t events; /* CLOSED */
+	uint64_t events; /* CLOSED: that are not in it */
+	uint64_t early;  /* CLOSED: blocks, see hl_counters */
 	char text[PATH_MAX];
 };
 

@@ -173,10 +173,16 @@ void hl_keep_release(struct hl_proc *p, uint64_t now)
 {
 	struct hl_keep *k = &p->keep;
 
-	while (k->n_waiting > 0 &&
-		(k->n_waiting > k->set.pending_max ||
-			now >= time_of_item(&k->items[k->first]) + k->set.lifetime_ns))
+	while (k->n_waiting > 0) {
+		const struct hl_keep_item *it = &k->items[k->first];
+		bool old = now >= time_of_item(it) + k->set.lifetime_ns;
+		uint64_t written = k->n_written;
+
+		if (!old && k->n_waiting <= k->set.pending_max)
+			return;
 		release_first(p);
+		p->counters.early_blocks += old ? 0 : k->n_written - written;
+	}
 }
 
 static void release_all(struct hl_proc *p)

@@ -379,6 +379,12 @@ static void what_waits_is_bounded(void **state)
 	play(&r);
 	play(&whole);
 	assert_true(r.most_waiting <= 100 + 8);
+	/* Those that were pushed out, and those that waited to the end, are all that is written. */
+	assert_in_range(r.info->totals.sums.alloc_blocks - r.info->withheld.alloc_blocks -
+				r.info->counters.early_blocks,
+		0, 100);
+	assert_true(r.info->counters.early_blocks > 0);
+	assert_int_equal(whole.info->counters.early_blocks, 0);
 	equals_trace(&r, &whole);
 	is_whole(&r, 0);
 	forget(&r);

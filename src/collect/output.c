@@ -56,6 +56,7 @@ struct hl_output {
 	uint64_t rss;   /* the last sample; 0: none */
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 	uint64_t given; /* events in all; the same */
+	uint64_t early; /* the same */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -288,6 +289,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &whole);
 	o->given = events;
+	o->early = counters->early_blocks;
 	o->writer_err = hl_writer_end(o->writer, end, counters);
 	hl_writer_close(o->writer);
 	o->writer = NULL;
@@ -478,18 +480,26 @@ static void count_durable(struct hl_output *o)
 	(void)ignored;
 }
 
+static void tell_unwritten(struct hl_output *o, uint64_t events)
+{
+	if (o->file && o->err)
+		hl_chunk_file_stopped(o->file,
+			&(struct hl_unwritten){.error = (uint32_t)-o->err, .events = events});
+}
+
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
 	uint64_t written = atomic_load(&o->news.events);
+	uint64_t missing = o->given > written ? o->given - written : 0;
 
-	hl_chunk_file_close(o->file);
-	wait_for_follower(o->follower);
 	if (!o->err)
 		o->err = o->writer_err;
+	tell_unwritten(o, o->given ? missing : UINT64_MAX);
+	hl_chunk_file_close(o->file);
+	wait_for_follower(o->follower);
 	if (o->queue->on_closed)
-		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err,
-			o->given > written ? o->given - written : 0);
+		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
@@ -510,6 +520,8 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 			break;
 		hl_chunk_file_hurry(o->file, atomic_load(&q->bytes) > HL_QUEUE_BYTES_MAX / 2);
 		o->err = hl_chunk_file_put(o->file, p->content);
+		if (o->err) /* how many will be known at the end, if we live to see it */
+			tell_unwritten(o, UINT64_MAX);
 		count_durable(o);
 		break;
 	case PARCEL_SAY:

@@ -72,7 +72,9 @@ struct hl_queue {
 	const struct hl_output_settings *settings;
 	HL_VEC(char *) made; /* names of this run's files */
 	/* Called by the second thread; unwritten: events that an error has kept from the file. */
-	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten);
+	/* unwritten: events; early: blocks, see hl_counters. */
+	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten,
+		uint64_t early);
 	/* Each snapshot, in a sentence; NULL: nobody wants to know. */
 	void (*on_snapshot)(void *arg, const char *sentence);
 	void *arg;

@@ -71,6 +71,14 @@ static void point(struct hl_blocks *t, uint64_t ordinal, size_t place)
 		(struct hl_block_slot){.place = (uint32_t)place + 1, .low = (uint32_t)ordinal};
 }
 
+static void point_all(struct hl_blocks *t)
+{
+	for (size_t i = 0; i < t->kept_len; i++) {
+		if (t->kept[i].ordinal != FREE)
+			point(t, t->kept[i].ordinal, i);
+	}
+}
+
 static int grow_slots(struct hl_blocks *t)
 {
 	size_t cap = t->cap ? t->cap * 2 : 1024;
@@ -80,10 +88,7 @@ static int grow_slots(struct hl_blocks *t)
 	t->cap = t->slots ? cap : 0;
 	if (!t->slots)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->kept_len; i++) {
-		if (t->kept[i].ordinal != FREE)
-			point(t, t->kept[i].ordinal, i);
-	}
+	point_all(t);
 	return 0;
 }
 
@@ -211,6 +216,14 @@ void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal)
 		__builtin_prefetch(&t->kept[s->place - 1], 1);
 }
 
+static void give_place(struct hl_blocks *t, size_t place)
+{
+	t->kept[place].ordinal = FREE;
+	t->kept[place].addr = t->hole;
+	t->hole = place + 1;
+	t->len--;
+}
+
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b)
 {
 	size_t mask = t->cap - 1, place;
@@ -223,13 +236,22 @@ bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b)
 			continue;
 		tell(t, place, b);
 		close_hole(t, i);
-		t->kept[place].ordinal = FREE;
-		t->kept[place].addr = t->hole;
-		t->hole = place + 1;
-		t->len--;
+		give_place(t, place);
 		return true;
 	}
 	return false;
+}
+
+void hl_blocks_drop_above(struct hl_blocks *t, uint64_t addr)
+{
+	for (size_t i = 0; i < t->kept_len; i++) {
+		if (t->kept[i].ordinal != FREE && t->kept[i].addr >= addr)
+			give_place(t, i);
+	}
+	/* Of many at once it is cheaper than to close up after each. */
+	if (t->slots)
+		memset(t->slots, 0, t->cap * sizeof(*t->slots));
+	point_all(t);
 }
 
 bool hl_blocks_next(const struct hl_blocks *t, size_t *at, struct hl_block *b)

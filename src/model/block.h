@@ -54,6 +54,8 @@ void hl_blocks_expect(const struct hl_blocks *t, uint64_t ordinal);
 void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal);
 /* Takes it out; false: it was not there. */
 bool hl_blocks_take(struct hl_blocks *t, uint64_t ordinal, struct hl_block *b);
+/* Takes out all that lie at this address or above. */
+void hl_blocks_drop_above(struct hl_blocks *t, uint64_t addr);
 /* Those that are left, one after the other: *at is 0 before the first. */
 bool hl_blocks_next(const struct hl_blocks *t, size_t *at, struct hl_block *b);
 /* The same, the oldest first, until fn says another thing than 0. That, or -ENOMEM. */

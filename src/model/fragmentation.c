@@ -1,5 +1,9 @@
 /*
  * fragmentation.c - how full the heap's pages are; see fragmentation.h.
+ *
+ * Blocks are needed in the order of their addresses, and may be more than memory should hold. So
+ * they come by parts of the address space (parts.h), each is put in order by itself, and what has
+ * been measured so far goes on through the next: a page or a block may reach from one into another.
  */
 #include "model/fragmentation.h"
 
@@ -14,9 +18,6 @@
 #include "model/question.h"
 #include "model/stream.h"
 
-/* They are sorted, which may take as much again: together less than 300 MiB. */
-#define SPOTS_MAX 6000000u
-
 struct spot {
 	uint64_t addr, size;
 	uint32_t node;
@@ -30,9 +31,10 @@ struct measure {
 	struct hl_when when;
 	struct hl_filter *filter; /* NULL: all */
 	struct hl_stream stream;
-	HL_VEC(struct spot) spots;
+	HL_VEC(struct spot) spots; /* of this part */
 	HL_VEC(struct hl_holder) holders;
 	struct hl_map by_frame;
+	uint64_t start, end; /* of the region */
 	/* The page that is being filled, and the blocks that begin on it or reach into it. */
 	uint64_t page, bytes, most;
 	uint32_t node;
@@ -44,8 +46,11 @@ static void begin(void *arg)
 {
 	struct measure *x = arg;
 
-	x->spots.len = 0;
-	x->f.live = x->f.all = (struct hl_value){0};
+	x->spots.len = x->holders.len = 0;
+	hl_map_fini(&x->by_frame);
+	x->f = (struct hl_fragmentation){0};
+	x->start = x->end = x->bytes = x->most = x->blocks = 0;
+	x->page = UINT64_MAX;
 }
 
 static int take(void *arg, const struct hl_block *b)
@@ -64,7 +69,7 @@ static int take(void *arg, const struct hl_block *b)
 	x->f.all.blocks++;
 	x->f.live.bytes += s.fits ? b->size : 0;
 	x->f.live.blocks += s.fits;
-	return x->spots.len < SPOTS_MAX ? hl_vec_push(&x->spots, s) : -EOVERFLOW;
+	return hl_vec_push(&x->spots, s);
 }
 
 static int by_addr(const void *pa, const void *pb)
@@ -146,28 +151,30 @@ static int add_spot(struct measure *x, const struct spot *s)
 	return err;
 }
 
-static int measure_spots(struct measure *x)
+/* The blocks of a part, which lie behind those of all parts before. */
+static int measure_part(void *arg)
 {
-	uint64_t start = 0, end = 0;
+	struct measure *x = arg;
 	int err = 0;
 
-	x->page = UINT64_MAX;
+	if (x->spots.len > 1)
+		qsort(x->spots.data, x->spots.len, sizeof(*x->spots.data), by_addr);
 	for (size_t i = 0; i < x->spots.len && !err; i++) {
 		const struct spot *s = &x->spots.data[i];
-		uint64_t gap = s->addr > end ? s->addr - end : 0;
+		uint64_t gap = s->addr > x->end ? s->addr - x->end : 0;
 
-		if (i == 0 || gap >= HL_REGION_GAP) {
+		if (x->f.regions == 0 || gap >= HL_REGION_GAP) {
 			x->f.regions++;
-			x->f.span_bytes += end - start;
-			start = s->addr;
+			x->f.span_bytes += x->end - x->start;
+			x->start = s->addr;
 		} else {
 			x->f.largest_gap = hl_max_u64(x->f.largest_gap, gap);
 		}
-		end = hl_max_u64(end, s->addr + s->size);
+		x->end = hl_max_u64(x->end, s->addr + s->size);
 		err = add_spot(x, s);
 	}
-	x->f.span_bytes += end - start;
-	return err ? err : end_page(x);
+	hl_vec_free(&x->spots); /* before the next part's table grows */
+	return err;
 }
 
 static int find_rss(struct measure *x)
@@ -210,10 +217,12 @@ static int start(struct hl_question *q)
 		.func = subjects & HL_FILTER_FUNC,
 		.begin = begin,
 		.block = take,
+		.part = measure_part,
 		.arg = x};
 	x->stream.from = x->stream.to;
 	hl_stream_init(&x->stream, x->m);
-	x->stream.reading.memory += x->m->info->totals.peak_blocks * 2 * sizeof(struct spot);
+	x->stream.reading.memory += hl_min_u64(x->m->info->totals.peak_blocks, HL_PARTS_BLOCKS) *
+				    2 * sizeof(struct spot);
 	q->reads[0] = &x->stream.reading;
 	return 0;
 }
@@ -243,9 +252,8 @@ static int finish(struct measure *x)
 
 	x->f.time_ns = x->stream.to.time_ns;
 	x->f.moved = x->stream.to.moved;
-	if (x->spots.len > 1)
-		qsort(x->spots.data, x->spots.len, sizeof(*x->spots.data), by_addr);
-	err = measure_spots(x);
+	x->f.span_bytes += x->end - x->start;
+	err = end_page(x);
 	if (!err)
 		err = find_rss(x);
 	return err ? err : mark_twins(x);
@@ -308,6 +316,10 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m, const st
 	}
 	err = hl_question_ask(&q);
 	x = (struct measure *)q;
+	if (err == -EOVERFLOW)
+		snprintf(m->error, sizeof(m->error),
+			"more blocks are alive at once than a file of this size can tell of: it is "
+			"damaged or forged");
 	if (!err)
 		err = finish(x);
 	if (!err) {

@@ -210,18 +210,16 @@ static void name_life(struct build *b, struct hl_row *r)
 
 static void name_interval(struct build *b, uint32_t key)
 {
-	uint32_t at = 0;
+	const char *name = key > 0 ? b->m->marks.data[b->m->snapshots.data[key - 1]].name : "";
 
-	if (key == 0)
+	if (key > 0)
+		hl_strbuf_printf(
+			&b->text, "after snapshot %" PRIu32 "%s%s", key, name[0] ? ": " : "", name);
+	else
 		hl_strbuf_puts(&b->text, b->m->snapshots.len
 						 ? "before the first snapshot"
 						 : "no snapshot was asked for; heaplapse log "
 						   "lists those of the recorder");
-	for (size_t i = 0; i < b->m->marks.len && key > 0; i++) {
-		if (b->m->marks.data[i].snapshot && ++at == key)
-			hl_strbuf_printf(&b->text, "after snapshot %" PRIu32 "%s%s", at,
-				b->m->marks.data[i].name[0] ? ": " : "", b->m->marks.data[i].name);
-	}
 }
 
 static int name_key(struct build *b, struct hl_row *r)

@@ -52,7 +52,7 @@ static int add_mark(struct hl_model *m, size_t chunk, const struct hl_chunk_even
 	mark.name = hl_strings_get(&m->strings, name);
 	err = hl_vec_push(&m->marks, mark);
 	if (!err && mark.snapshot)
-		err = hl_vec_push(&m->snapshots, mark.ordinal);
+		err = hl_vec_push(&m->snapshots, (uint32_t)m->marks.len - 1);
 	return err;
 }
 
@@ -148,7 +148,7 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 		hl_vec_free(&m->marks);
 		hl_vec_free(&m->snapshots);
 		m->mark_bytes = 0;
-		return err == -E2BIG ? err : hl_model_fail(m, err);
+		return hl_model_fail(m, err);
 	}
 	m->marks_loaded = true;
 	*marks = m->marks.data;
@@ -195,7 +195,7 @@ uint32_t hl_model_interval(struct hl_model *m, uint64_t ordinal)
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (m->snapshots.data[mid] <= ordinal)
+		if (m->marks.data[m->snapshots.data[mid]].ordinal <= ordinal)
 			lo = mid + 1;
 		else
 			hi = mid;

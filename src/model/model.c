@@ -103,6 +103,7 @@ void hl_model_close(struct hl_model *m)
 	hl_vec_free(&m->marks);
 	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
+	hl_chunk_events_free(&m->decoded.events);
 	hl_vec_free(&m->thread_names);
 	hl_vec_free(&m->pools);
 	free(m->funcs);
@@ -111,8 +112,31 @@ void hl_model_close(struct hl_model *m)
 	free(m);
 }
 
+uint64_t hl_model_events_decoded(const struct hl_model *m)
+{
+	return m->events_decoded;
+}
+
+/*
+ * What is recorded takes a byte for at most 7 events, so that a heap of 10^8 blocks which lie in
+ * any order may be read for each of its parts (parts.h). A small file that claims many is forged:
+ * of it so many are read as take a second or two.
+ */
+#define EVENTS_FREE      (UINT64_C(1) << 26)
+#define FREE_BYTES       (UINT64_C(1) << 20)
+#define EVENTS_EACH_BYTE 1024
+
+uint64_t hl_model_events_limit(const struct hl_model *m)
+{
+	uint64_t bytes = hl_reader_data_bytes(m->reader);
+
+	return EVENTS_FREE + (bytes > FREE_BYTES ? (bytes - FREE_BYTES) * EVENTS_EACH_BYTE : 0);
+}
+
 int hl_model_fail(struct hl_model *m, int err)
 {
+	if (err == -E2BIG)
+		return err; /* has been refused in words of its own: marks.c */
 	if (err == -EBADMSG)
 		snprintf(m->error, sizeof(m->error), "%s", hl_reader_error(m->reader));
 	else if (err == -EOVERFLOW)

@@ -74,6 +74,10 @@ int hl_model_node_frames(
 /* HL_NODE_NONE for an outermost or a lost one. Always less than `node`: climbing ends. */
 uint32_t hl_model_parent(struct hl_model *m, uint32_t node);
 uint32_t hl_model_n_nodes(const struct hl_model *m);
+/* Events that were decoded so far; and how many an answer may decode that has to read the same ones
+ * over and over: in proportion to the file. */
+uint64_t hl_model_events_decoded(const struct hl_model *m);
+uint64_t hl_model_events_limit(const struct hl_model *m);
 
 /* The modules that frames were asked of, and why one could not tell everything ("" if it could). */
 size_t hl_model_n_notes(const struct hl_model *m);

@@ -5,6 +5,7 @@
 #define HL_MODEL_MODEL_INTERNAL_H
 
 #include "base/attr.h"
+#include "model/decoded.h"
 #include "model/marks.h"
 #include "model/model.h"
 #include "symbol/symbol.h"
@@ -53,6 +54,8 @@ struct hl_model {
 	uint32_t n_stretches;
 
 	HL_VEC(struct hl_question *) expected;
+	struct hl_decoded decoded;
+	uint64_t events_decoded; /* by way of it */
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
@@ -69,7 +72,7 @@ struct hl_model {
 	uint64_t mark_bytes; /* of their names */
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(struct hl_mode_change) modes;
-	HL_VEC(uint64_t) snapshots;  /* allocations before each */
+	HL_VEC(uint32_t) snapshots;  /* which of the marks are */
 	hl_model_names pools;        /* by number; NULL: its name is lost */
 	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 

@@ -16,7 +16,7 @@ struct pass {
 	size_t n, n_own; /* the first are those that it is made for */
 	size_t bad;      /* parts of the file that were so when this round began */
 	int err;         /* of one of the first: all is over */
-	struct hl_chunk_events events;
+	struct hl_decoded decoded;
 };
 
 void hl_reading_up_to(struct hl_reading *r, struct hl_model *m, struct hl_place *p)
@@ -98,7 +98,7 @@ static void read_chunk(struct pass *p, size_t chunk)
 
 	if (p->err || want == HL_WANT_NO_EVENTS)
 		return;
-	err = hl_reader_decode_some(p->m->reader, chunk, want, &p->events);
+	err = hl_decoded_read(p->m, &p->decoded, chunk, want);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(p->m, &p->m->bad_chunks[chunk]);
 	for (size_t i = 0; i < p->n && !p->err; i++) {
@@ -108,7 +108,7 @@ static void read_chunk(struct pass *p, size_t chunk)
 		if (!r->waits)
 			continue;
 		if (!err)
-			one = r->chunk(r->arg, chunk, &p->events);
+			one = r->chunk(r->arg, chunk, &p->decoded.events);
 		if (one)
 			stop(p, i, one);
 	}
@@ -141,7 +141,8 @@ static bool is_over(const struct pass *p)
 
 int hl_pass(struct hl_model *m, struct hl_reading *one, struct hl_reading *other)
 {
-	struct pass p = {.m = m, .all = {one, other}, .n = other ? 2 : 1};
+	struct pass p = {
+		.m = m, .all = {one, other}, .n = other ? 2 : 1, .decoded = hl_decoded_borrow(m)};
 	size_t from, to;
 
 	p.n_own = p.n;
@@ -160,6 +161,6 @@ int hl_pass(struct hl_model *m, struct hl_reading *one, struct hl_reading *other
 		hl_progress_end();
 		end(&p);
 	} while (!p.err && !is_over(&p));
-	hl_chunk_events_free(&p.events);
+	hl_decoded_return(m, &p.decoded);
 	return p.err;
 }

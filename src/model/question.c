@@ -10,7 +10,7 @@
 
 #include "model/model_internal.h"
 
-/* What all that are taken along may hold together; what does not fit in is read by itself. */
+/* What all that read together may hold; what does not fit in is read by itself. */
 #define ALONG_BYTES (UINT64_C(128) << 20)
 
 void hl_question_expect(struct hl_question *q)
@@ -35,6 +35,8 @@ void hl_questions_join(struct hl_model *m, struct hl_reading **all, size_t *n, s
 {
 	uint64_t memory = 0;
 
+	for (size_t i = 0; i < *n; i++)
+		memory += all[i]->memory;
 	for (size_t i = 0; i < m->expected.len;) {
 		struct hl_question *q = m->expected.data[i];
 		uint64_t with = memory;

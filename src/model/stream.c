@@ -7,7 +7,8 @@
  * may begin there.
  *
  * The table has a bound. Where more blocks are alive at once, the trace is read several times, each
- * time for the blocks of one share: slower, but in the same memory.
+ * time for the blocks of one share or of one part of the address space: slower, but in the same
+ * memory. How often is in proportion to the file: a small one that claims many blocks is forged.
  */
 #include "model/stream.h"
 
@@ -23,14 +24,17 @@
 #define NO_ORDINAL UINT64_MAX
 
 /* Less than 128 MiB, with what decoding takes. */
-#define ALIVE_MAX  (UINT64_C(3) << 19)
-#define SHARES_MAX 32u
+#define ALIVE_MAX  (UINT64_C(5) << 18)
+#define SHARES_MAX (1u << 16)
 #define ALONG_MORE (1u << 20) /* what was said is of the peak: there may be a little more */
 
-static bool is_mine(const struct hl_stream *s, uint64_t ordinal)
+static bool is_mine(const struct hl_stream *s, const struct hl_event *e)
 {
+	if (s->part)
+		return hl_parts_has(&s->parts, e->addr);
 	/* not the bits by which the table finds its places */
-	return s->shares == 0 || ((hl_hash_u64(ordinal / 8) >> 40) & (s->shares - 1)) == s->share;
+	return s->shares == 0 ||
+	       ((hl_hash_u64(e->ordinal / 8) >> 40) & (s->shares - 1)) == s->share;
 }
 
 /* The most that are ever alive, by the heads of the chunks. */
@@ -47,6 +51,15 @@ static uint64_t most_alive(const struct hl_model *m)
 	return most;
 }
 
+static uint64_t events_of_reading(const struct hl_stream *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = s->reading.first; i < s->reading.last_end; i++)
+		n += hl_reader_chunk(s->m->reader, i)->n_events;
+	return n;
+}
+
 /*
  * The table is full. -EAGAIN: read again, in shares. -EOVERFLOW: they would be too many, or those
  * that the heads ask for are not enough, so that the heads lie.
@@ -58,10 +71,26 @@ static int make_shares(struct hl_stream *s)
 
 	while (shares <= SHARES_MAX && most / shares > ALIVE_MAX / 8 * 7)
 		shares *= 2;
-	if (s->shares || s->reading.along || most < ALIVE_MAX || shares > SHARES_MAX)
+	if (s->shares || most < ALIVE_MAX || shares > SHARES_MAX ||
+		events_of_reading(s) > hl_model_events_limit(s->m) / shares)
 		return -EOVERFLOW;
 	s->shares = shares;
 	return -EAGAIN;
+}
+
+/* Is there no room for one more? */
+static bool is_full(const struct hl_stream *s)
+{
+	return s->alive.len >= (s->part ? HL_PARTS_BLOCKS : ALIVE_MAX) ||
+	       (s->reading.along && hl_blocks_memory(&s->alive) > s->reading.memory + ALONG_MORE);
+}
+
+/* 0: there is now, if the block is still wanted. */
+static int make_room(struct hl_stream *s)
+{
+	if (s->reading.along)
+		return -EOVERFLOW;
+	return s->part ? hl_parts_narrow(&s->parts, &s->alive) : make_shares(s);
 }
 
 static int hand_over(struct hl_stream *s, const struct hl_block *b)
@@ -96,9 +125,10 @@ static int birth(struct hl_stream *s, struct hl_block *b)
 		return err;
 	if (s->at_birth)
 		return s->block(s->arg, b);
-	if (s->alive.len >= ALIVE_MAX ||
-		(s->reading.along && hl_blocks_memory(&s->alive) > s->reading.memory + ALONG_MORE))
-		return make_shares(s);
+	if (is_full(s))
+		err = make_room(s);
+	if (err || (s->part && !hl_parts_has(&s->parts, b->addr)))
+		return err;
 	return hl_blocks_put(&s->alive, b);
 }
 
@@ -176,7 +206,7 @@ static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
 	/* Most die soon, in the same chunk: they are made when they do, and lie in no table. */
 	if (e->pair_at && e->pair_at <= p->n && !s->at_birth)
 		return 0;
-	if (!is_mine(s, e->ordinal))
+	if (!is_mine(s, e))
 		return 0;
 	b = hl_block_born(s->m, e, phase);
 	return birth(s, &b);
@@ -192,7 +222,7 @@ static int apply_free(struct hl_stream *s, const struct part *p, size_t i)
 	if (!e->pair_at || s->at_birth)
 		return hl_blocks_take(&s->alive, e->ordinal, &b) ? death(s, &b, e, phase_of(p, i))
 								 : 0;
-	if (!is_mine(s, e->ordinal))
+	if (!is_mine(s, e))
 		return 0;
 	b = hl_block_born(s->m, &p->events[e->pair_at - 1], phase_of(p, e->pair_at - 1));
 	if (!born_in_time(s, b.born))
@@ -274,7 +304,9 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 	if (s->pool)
 		return apply_pools(s, chunk, c);
 	p.n = s->to_end ? c->n_events : p.to;
-
+	s->events_read += c->n_events;
+	if (s->part)
+		hl_parts_see(&s->parts, chunk, c->events, c->n_events);
 	s->previous = NO_ORDINAL;
 	if (c->follows_alloc)
 		s->previous = hl_reader_chunk(s->m->reader, chunk)->first_ordinal - 1;
@@ -314,7 +346,7 @@ static int apply_set(struct hl_stream *s, size_t set)
 			.func = HL_FUNC_COUNT,
 			.born = HL_PHASE_BEFORE};
 
-		if (is_mine(s, b.ordinal))
+		if (is_mine(s, &(struct hl_event){.ordinal = b.ordinal, .addr = b.addr}))
 			err = birth(s, &b);
 	}
 	free(blocks);
@@ -324,21 +356,43 @@ static int apply_set(struct hl_stream *s, size_t set)
 static int begin(void *arg)
 {
 	struct hl_stream *s = arg;
+	int err = 0;
 
 	hl_blocks_fini(&s->alive);
 	s->previous = NO_ORDINAL;
 	if (!s->go_on) {
 		s->share = 0;
+		s->events_read = 0;
 		s->begin(s->arg);
+		if (s->part)
+			err = hl_parts_begin(&s->parts, hl_reader_n_chunks(s->m->reader));
 	}
 	s->go_on = false;
-	return s->start_set == SIZE_MAX ? 0 : apply_set(s, s->start_set);
+	return err || s->start_set == SIZE_MAX ? err : apply_set(s, s->start_set);
 }
 
 static int want(void *arg, size_t chunk, unsigned *want)
 {
+	struct hl_stream *s = arg;
+
 	*want = HL_WANT_ALL;
-	return 0;
+	if (!s->part || s->parts.low == 0)
+		return 0;
+	if (hl_parts_may_skip(&s->parts, chunk))
+		*want = HL_WANT_NO_EVENTS;
+	/* Each costs twice what one does that is of another share. */
+	return s->events_read > hl_model_events_limit(s->m) / 2 ? -EOVERFLOW : 0;
+}
+
+/* -EAGAIN: there is another share, or another part. */
+static int end_reading(struct hl_stream *s)
+{
+	int err = s->part ? s->part(s->arg) : 0;
+
+	if (err)
+		return err;
+	s->go_on = s->part ? hl_parts_next(&s->parts) : ++s->share < s->shares;
+	return s->go_on ? -EAGAIN : 0;
 }
 
 static int end(void *arg)
@@ -351,10 +405,7 @@ static int end(void *arg)
 	while (!err && hl_blocks_next(&s->alive, &at, &b))
 		err = hand_over(s, &b);
 	hl_blocks_fini(&s->alive);
-	if (err || ++s->share >= s->shares)
-		return err;
-	s->go_on = true;
-	return -EAGAIN;
+	return err ? err : end_reading(s);
 }
 
 /* The first chunk after a live set; SIZE_MAX if it stands at no boundary that is known. */
@@ -434,13 +485,15 @@ void hl_stream_init(struct hl_stream *s, struct hl_model *m)
 		.end = end,
 		.arg = s};
 	if (!s->at_birth)
-		s->reading.memory =
-			hl_min_u64(m->info->totals.peak_blocks, ALIVE_MAX) * HL_BLOCKS_EACH;
+		s->reading.memory = hl_min_u64(m->info->totals.peak_blocks,
+					    s->part ? HL_PARTS_BLOCKS : ALIVE_MAX) *
+				    HL_BLOCKS_EACH;
 }
 
 void hl_stream_fini(struct hl_stream *s)
 {
 	hl_blocks_fini(&s->alive);
+	hl_parts_fini(&s->parts);
 }
 
 int hl_stream_blocks(struct hl_model *m, struct hl_stream *s)

@@ -6,6 +6,7 @@
 
 #include "model/block.h"
 #include "model/filter.h"
+#include "model/parts.h"
 #include "model/pass.h"
 #include "model/pattern.h"
 
@@ -23,6 +24,9 @@ struct hl_stream {
 	const struct hl_pattern *pool; /* blocks of pools with such a name, not the heap's */
 	void (*begin)(void *arg);      /* forget all: it begins, maybe again */
 	int (*block)(void *arg, const struct hl_block *b);
+	/* Not NULL: blocks come by parts of the address space, from the lowest up, and this comes
+	 * after the last block of each part. */
+	int (*part)(void *arg);
 	void *arg;
 
 	/* its own */
@@ -34,7 +38,9 @@ struct hl_stream {
 	struct hl_blocks alive;
 	/* Where more are alive than the table takes, each reading is for a share of the blocks. */
 	uint32_t share, shares; /* shares: 0 for one of all, else a power of two */
-	bool go_on;             /* the next reading is for the next share */
+	struct hl_parts parts;  /* with `part`, instead of shares */
+	bool go_on;             /* the next reading is for the next share or part */
+	uint64_t events_read;   /* of all readings */
 };
 
 /*

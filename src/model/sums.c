@@ -62,7 +62,7 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 
 /* A whole chunk by its summary, or, if it has none, by its events. */
 static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums *sums,
-	struct hl_summary *summary, struct hl_chunk_events *events)
+	struct hl_summary *summary, struct hl_decoded *d)
 {
 	int err = hl_reader_summary(m->reader, chunk, summary);
 
@@ -79,8 +79,8 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 	/* A summary that is damaged is no more than one that is missing. */
 	if (err != -ENOENT && err != -EBADMSG)
 		return err;
-	err = hl_reader_decode_some(m->reader, chunk, HL_WANT_NODE, events);
-	return err ? err : add_events(m, events->events, events->n_events, back, sums);
+	err = hl_decoded_read(m, d, chunk, HL_WANT_NODE);
+	return err ? err : add_events(m, d->events.events, d->events.n_events, back, sums);
 }
 
 /* In which stretch a place lies. False: in none, but within a chunk that is apart. */
@@ -165,14 +165,15 @@ static int load_base(struct hl_model *m, const struct way *w, struct hl_sums *su
 }
 
 static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, struct hl_sums *sums,
-	struct hl_chunk_events *c)
+	struct hl_decoded *d)
 {
+	const struct hl_chunk_events *c = &d->events;
 	size_t split;
 	int err;
 
 	if (hl_place_end(p) == p->chunk)
 		return 0;
-	err = hl_reader_decode(m->reader, p->chunk, c);
+	err = hl_decoded_read(m, d, p->chunk, HL_WANT_ALL);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_chunks[p->chunk]);
 	if (err)
@@ -187,19 +188,19 @@ static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, str
 static int go(
 	struct hl_model *m, const struct hl_place *p, const struct way *w, struct hl_sums *sums)
 {
-	struct hl_chunk_events events = {0};
+	struct hl_decoded decoded = hl_decoded_borrow(m);
 	struct hl_summary summary = {0};
 	int err = load_base(m, w, sums);
 
 	for (size_t i = w->from; i < w->to && !err; i++) {
-		err = add_chunk(m, i, w->back, sums, &summary, &events);
+		err = add_chunk(m, i, w->back, sums, &summary, &decoded);
 		if (err == -EBADMSG)
 			hl_model_mark_bad(m, &m->bad_chunks[i]);
 	}
 	if (!err)
-		err = add_edge(m, p, w->back, sums, &events);
+		err = add_edge(m, p, w->back, sums, &decoded);
 	hl_summary_free(&summary);
-	hl_chunk_events_free(&events);
+	hl_decoded_return(m, &decoded);
 	return err;
 }
 

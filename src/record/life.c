@@ -302,7 +302,8 @@ static bool count_alone(char **envp)
 	}
 	if (start_when && !strcmp(start_when, "off"))
 		hl_tags_pause(true);
-	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"));
+	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"),
+		env_get(envp, "HEAPLAPSE_TOGGLE_SIGNAL"));
 	on_exit(at_exit, NULL);
 	return true;
 }

@@ -496,10 +496,16 @@ void hl_tags_pause(bool stop)
 {
 	static const _Atomic uint32_t stopped = HL_MODE_TAGS | HL_STEER_PAUSED;
 	static const _Atomic uint32_t *before;
+	const _Atomic uint32_t *now = hl_tags.steer; /* once: two threads may say it at a time */
 
-	if (stop == (hl_tags.steer == &stopped))
+	if (stop == (now == &stopped))
 		return;
 	if (stop)
-		before = hl_tags.steer;
+		before = now;
 	hl_tags.steer = stop ? &stopped : before;
+}
+
+bool hl_tags_paused(void)
+{
+	return atomic_load_explicit(hl_tags.steer, memory_order_relaxed) & HL_STEER_PAUSED;
 }

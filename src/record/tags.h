@@ -158,7 +158,8 @@ void hl_tags_out_init(const struct hl_tags_wishes *w);
 void hl_tags_tick(void);      /* is it time for a snapshot? Now and then, from a scope's entry */
 void hl_tags_snapshot(void);  /* one now, if it has a place */
 void hl_tags_signalled(void); /* one now, to where there is a place: from a signal's handler */
-void hl_tags_listen(const char *word); /* for a signal that asks for one; NULL: none */
+/* For signals that ask for one, and that stop and start counting; NULL: none. */
+void hl_tags_listen(const char *snapshot, const char *toggle);
 void hl_tags_at_exit(void);
 uint64_t hl_tags_in_use(void); /* bytes, as the allocator says; 0: it does not */
 
@@ -171,5 +172,6 @@ void hl_tags_follow(const struct hl_region *region); /* the collector says the m
 /* tags.c */
 void hl_tags_thread_name(const char *name);
 void hl_tags_pause(bool stop);
+bool hl_tags_paused(void);
 
 #endif

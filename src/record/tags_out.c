@@ -269,9 +269,14 @@ void hl_tags_signalled(void)
 	atomic_fetch_sub(&out.in_handler, 1);
 }
 
-static void on_signal(int number)
+static void on_snapshot_signal(int number)
 {
 	hl_tags_signalled();
+}
+
+static void on_toggle_signal(int number)
+{
+	hl_tags_pause(!hl_tags_paused());
 }
 
 /* USR1, SIGUSR2 or a number; 0: none of these. */
@@ -289,17 +294,27 @@ static int signal_of(const char *word)
 }
 
 /* Only where nobody has asked for the signal; who asks later has it to itself. */
-void hl_tags_listen(const char *word)
+static void listen_for(const char *word, void (*handler)(int), const char *wrong, const char *taken)
 {
 	int number = word && *word ? signal_of(word) : -1;
-	struct sigaction now, ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction now, ours = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
 	if (number < 0)
 		return;
 	if (number == 0 || sigaction(number, NULL, &now) != 0)
-		hl_life_message("HEAPLAPSE_SNAPSHOT_SIGNAL is not USR1, USR2 or a number", word);
+		hl_life_message(wrong, word);
 	else if (now.sa_handler != SIG_DFL || sigaction(number, &ours, NULL) != 0)
-		hl_life_message("this signal is not free for snapshots", word);
+		hl_life_message(taken, word);
+}
+
+void hl_tags_listen(const char *snapshot, const char *toggle)
+{
+	listen_for(snapshot, on_snapshot_signal,
+		"HEAPLAPSE_SNAPSHOT_SIGNAL is not USR1, USR2 or a number",
+		"this signal is not free for snapshots");
+	listen_for(toggle, on_toggle_signal,
+		"HEAPLAPSE_TOGGLE_SIGNAL is not USR1, USR2 or a number",
+		"this signal is not free for pauses");
 }
 
 void hl_tags_at_exit(void)

@@ -95,7 +95,7 @@ int hl_chunk_file_open(struct hl_chunk_file **out, int fd, uint64_t sync, struct
 	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
 	 * be it. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
-	hl_file_head_encode(head, f->sync);
+	hl_file_head_encode(head, f->sync, &(struct hl_unwritten){0});
 	err = write_all(f, head, sizeof(head));
 	if (err)
 		goto fail;
@@ -105,6 +105,17 @@ fail:
 	f->fd = -1; /* still the caller's */
 	hl_chunk_file_close(f);
 	return err;
+}
+
+void hl_chunk_file_stopped(struct hl_chunk_file *f, const struct hl_unwritten *u)
+{
+	uint8_t head[HL_FILE_HEAD_LEN];
+	ssize_t ignored;
+
+	/* Where even this fails, the end is missing all the same. */
+	hl_file_head_encode(head, f->sync, u);
+	ignored = pwrite(f->fd, head, sizeof(head), 0);
+	(void)ignored;
 }
 
 void hl_chunk_file_close(struct hl_chunk_file *f)

@@ -15,6 +15,7 @@
 
 /* A chunk that is not packed yet. */
 struct hl_sealed;
+struct hl_unwritten;
 /* One that lasts; free() frees it. NULL: out of memory. */
 struct hl_sealed *hl_sealed_copy(const struct hl_sealed *chunk);
 /* How much memory such a copy takes. */
@@ -51,6 +52,8 @@ int hl_chunk_file_copy(
 	struct hl_chunk_file *f, const struct hl_chunk_head *head, const void *bytes);
 /* While on, columns of events are stored as they are: compression is what can wait. */
 void hl_chunk_file_hurry(struct hl_chunk_file *f, bool on);
+/* Says in the file that so much is missing, over what was there: that needs no room. */
+void hl_chunk_file_stopped(struct hl_chunk_file *f, const struct hl_unwritten *u);
 void hl_chunk_file_close(struct hl_chunk_file *f);
 /* The descriptor is the caller's again. */
 void hl_chunk_file_disown(struct hl_chunk_file *f);

@@ -133,10 +133,18 @@ struct hl_end {
 	bool oom; /* the kernel's signal, for want of memory */
 };
 
+/* What a writer could not write, a full disk for one: there is no room then but in the file's
+ * head. */
+struct hl_unwritten {
+	uint32_t error;  /* Linux's number for why; 0: nothing is known to be missing */
+	uint64_t events; /* UINT64_MAX: it is not known how many */
+};
+
 /* What the collector counts beside the events. */
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
 	uint64_t unrecorded_frees; /* of blocks that were allocated while not all was recorded */
+	uint64_t early_blocks;     /* cull: written while young, for too many waited; END alone */
 };
 
 /* What recording cost, as far as its own parts know; zeros when the program could not tell (a

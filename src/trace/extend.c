@@ -86,6 +86,8 @@ int hl_extend_begin(struct hl_extension **out, struct hl_reader *r, int fd)
 		return -ENOMEM;
 	x->r = r;
 	err = hl_chunk_file_open(&x->file, fd, r->sync, &x->news);
+	if (!err && info->unwritten.error)
+		hl_chunk_file_stopped(x->file, &info->unwritten);
 	if (!err)
 		err = copy_chunks(x);
 	if (!err)

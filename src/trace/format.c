@@ -11,14 +11,22 @@
 static const uint8_t file_magic[8] = {0x89, 'H', 'L', 'T', '\r', '\n', 0x1a, '\n'};
 static const uint8_t trailer_magic[4] = {'H', 'L', 'T', 'e'};
 
-void hl_file_head_encode(uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync)
+void hl_file_head_encode(
+	uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync, const struct hl_unwritten *unwritten)
 {
 	memset(buf, 0, HL_FILE_HEAD_LEN);
 	memcpy(buf, file_magic, 8);
 	hl_put32(buf + 8, HL_FORMAT_VERSION);
 	hl_put32(buf + 12, HL_FILE_HEAD_LEN);
 	hl_put64(buf + 16, sync);
+	hl_put64(buf + 24, unwritten->events);
+	hl_put32(buf + 32, unwritten->error);
 	hl_put32(buf + 60, hl_crc32c(0, buf, 60));
+}
+
+struct hl_unwritten hl_file_head_unwritten(const uint8_t buf[HL_FILE_HEAD_LEN])
+{
+	return (struct hl_unwritten){.error = hl_get32(buf + 32), .events = hl_get64(buf + 24)};
 }
 
 enum hl_file_head_state hl_file_head_decode(

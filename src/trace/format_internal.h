@@ -290,7 +290,10 @@ static inline void hl_lifo_pop(struct hl_class_state *c)
 }
 
 /* The 64 bytes at the start of the file. */
-void hl_file_head_encode(uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync);
+void hl_file_head_encode(
+	uint8_t buf[HL_FILE_HEAD_LEN], uint64_t sync, const struct hl_unwritten *unwritten);
+/* Of a head that is good. */
+struct hl_unwritten hl_file_head_unwritten(const uint8_t buf[HL_FILE_HEAD_LEN]);
 enum hl_file_head_state {
 	HL_HEAD_GOOD,
 	HL_HEAD_FOREIGN, /* not a trace */

@@ -115,6 +115,7 @@ static int read_head(struct hl_reader *r, const char *path, struct hl_reader_ref
 		return refuse(why, -EIO, "%.300s cannot be read; check the disk.", path);
 	switch (hl_file_head_decode(head, &r->sync, &version)) {
 	case HL_HEAD_GOOD:
+		r->info.unwritten = hl_file_head_unwritten(head);
 		return 0;
 	case HL_HEAD_NEWER:
 		return refuse(why, -EPROTONOSUPPORT,
@@ -209,6 +210,11 @@ void hl_reader_close(struct hl_reader *r)
 	free(r->packed);
 	free(r->raw);
 	free(r);
+}
+
+uint64_t hl_reader_data_bytes(const struct hl_reader *r)
+{
+	return r->data_bytes;
 }
 
 uint64_t hl_reader_bytes_read(const struct hl_reader *r)

@@ -30,6 +30,7 @@ struct hl_trace_info {
 	struct hl_meta meta;
 	struct hl_end end; /* LOST when the end is missing, RUNNING while it is written */
 	bool has_end;      /* the end and the totals come from the file's own END chunk */
+	struct hl_unwritten unwritten; /* of a trace without END */
 	struct hl_counters counters;
 	struct hl_totals totals; /* nodes == NULL; without END: of the readable events */
 	struct hl_sums withheld; /* of the totals: what is in sums and in no event */
@@ -57,6 +58,8 @@ int hl_reader_verify(struct hl_reader *r);
 /* Its sums are not those of its events: that is damage, too. */
 void hl_reader_note_contradiction(struct hl_reader *r);
 
+/* What limits go by: the bytes of the file without holes, which cost a forger nothing. */
+uint64_t hl_reader_data_bytes(const struct hl_reader *r);
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* One sentence about the last -EBADMSG. */

@@ -138,6 +138,8 @@ static int load_end(struct hl_reader *r)
 	stops = hl_cursor_varint(&cur);
 	modes = hl_cursor_varint(&cur);
 	pauses = hl_cursor_varint(&cur);
+	if (cur.p < cur.end) /* it came later */
+		n.counters.early_blocks = hl_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
 		hl_read_withheld(r, &c, &n.totals, &n.withheld) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);

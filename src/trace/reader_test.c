@@ -65,18 +65,18 @@ static void what_is_no_trace_is_refused_with_a_reason(void **state)
 	refused(-ENODATA, "empty");
 	fill("#!/bin/sh\necho no trace at all, and long enough to be taken for one\n", 68);
 	refused(-EBADMSG, "not a heaplapse trace");
-	hl_file_head_encode(head, 77);
+	hl_file_head_encode(head, 77, &(struct hl_unwritten){0});
 	fill(head, 40);
 	refused(-EBADMSG, "before its first chunk");
 	hl_put32(head + 8, 9);
 	hl_put32(head + 60, hl_crc32c(0, head, 60));
 	fill(head, sizeof(head));
 	refused(-EPROTONOSUPPORT, "version 9");
-	hl_file_head_encode(head, 77);
+	hl_file_head_encode(head, 77, &(struct hl_unwritten){0});
 	memmove(head + 4, head + 5, 50); /* CR LF became LF */
 	fill(head, sizeof(head));
 	refused(-EBADMSG, "text-mode");
-	hl_file_head_encode(head, 77);
+	hl_file_head_encode(head, 77, &(struct hl_unwritten){0});
 	head[20] ^= 1;
 	fill(head, sizeof(head));
 	refused(-EBADMSG, "destroyed");

@@ -186,7 +186,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 			.value = 9,
 			.duration_ns = sim.now_ns + 64,
 			.oom = true};
-		struct hl_counters c = {1, 2, 3, 4, 5, 6};
+		struct hl_counters c = {1, 2, 3, 4, 5, 6, 7};
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
 	hl_writer_close(w);
@@ -511,6 +511,7 @@ static void check_info(
 		assert_int_equal(info->end.value, 9);
 		assert_true(info->end.oom);
 		assert_int_equal(info->counters.dropped_events, 5);
+		assert_int_equal(info->counters.early_blocks, 7);
 	}
 }
 

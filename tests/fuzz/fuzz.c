@@ -61,7 +61,7 @@ void fuzz_trace_begin(struct fuzz_trace *t)
 
 	t->len = 0;
 	t->seq = 0;
-	hl_file_head_encode(head, SAMPLE_SYNC);
+	hl_file_head_encode(head, SAMPLE_SYNC, &(struct hl_unwritten){0});
 	fuzz_trace_append(t, head, sizeof(head));
 }
 

@@ -196,11 +196,15 @@ def test_full_disk(place):
         totals = info['totals']
         if not 0 < totals['allocations'] < int(done.out.split()[2]):
             raise Failure(f'{totals["allocations"]} allocations')
-        # what is missing is counted where it can be said: there is no room in the file
+        # what is missing is counted by record, and in the file's head: there is no room behind it
         missing = int(re.search(r'its last ([0-9,]+) events are missing', done.err)[1].replace(',', ''))
         made, seen = 2 * int(done.out.split()[2]), totals['allocations'] + totals['frees'] + totals['dropped_events']
         if not made <= seen + missing <= made + 1000:
             raise Failure(f'{made} events were made, {seen} are there, {missing} are said to be missing')
+        expect('info --json', info['unwritten'], {'reason': 'No space left on device', 'events': missing})
+        text = place.run(place.binary, 'info', 'small/x.hlt').out
+        contains('info', text, f'the recording stops before the end: {missing:,} events were not written (No space left on device)')
+        contains('report', place.run(place.binary, 'report', 'small/x.hlt').err, f'{missing:,} events were not written')
     finally:
         subprocess.run(['umount', 'small'], check=False)
 

@@ -161,7 +161,7 @@ def misfits():
             case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
                  and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
     for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
-                   '--free-stacks', '--toggle-signal=USR1'):
+                   '--free-stacks'):
         done = run('record', option, '--mode=tags', PHASES)
         case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
              f'mode tags refuses {option}', done.stderr)
@@ -227,6 +227,20 @@ def temporary():
         totals = json.loads(run('info', '--json', trace).stdout)['totals']
         same = ('temporary', 'allocations', 'bytes_allocated', 'peak_bytes', 'live_bytes_end')
         case(all(totals[key] == truth[key] for key in same), f'cull --lifetime {lifetime}: temporary as in mode trace', f'{done.stderr}{totals}')
+
+
+def early():
+    """cull with too little room for what is young: the file is right, and says what would make it small."""
+    options = ('-f', '-o', 'early.hlt', '--mode=cull', '--lifetime=1h')
+    done = run('record', *options, '--pending=16', '--', PHASES, ROUNDS)
+    blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
+    text = f'{blocks:,} block{" was" if blocks == 1 else "s were"} written before it was known whether they die young'
+    case(done.returncode == 0 and blocks > 0 and done.stderr.count(text) == 1 and 'a larger --pending' in done.stderr, 'cull: what is written early is told', done.stderr)
+    case(text in run('info', 'early.hlt').stdout, 'cull: info knows what was written early')
+    case('early.hlt' not in run('record', '-q', *options, '--pending=16', '--', PHASES, ROUNDS).stderr, 'cull: -q does not tell')
+    done = run('record', *options, '--pending=1000000', '--', PHASES, ROUNDS)
+    blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
+    case(blocks == 0 and 'die young' not in done.stderr + run('info', 'early.hlt').stdout, 'cull: nothing is early with enough room', f'{blocks} {done.stderr}')
 
 
 def killed():
@@ -329,6 +343,7 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     damage()
     full_disk()
     temporary()
+    early()
     killed()
     thresholds()
     listed()

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
@@ -309,6 +310,57 @@ int main(void) {
         done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_PREFIX': 'x', 'HEAPLAPSE_SNAPSHOT_INTERVAL': word})
         expect('status', done.status, 0)
         contains('message', done.err, 'HEAPLAPSE_SNAPSHOT_INTERVAL', 'seconds')
+
+
+def counts(place, pid):
+    return scope_of(json.loads(tags(place, '--json', pid)), 'worker', 'inner')['self']['allocated_blocks']
+
+
+def rests(place, pid, asked):
+    """Does it count nothing, and has it taken every signal?"""
+    with open(f'/proc/{pid}/status') as f:
+        waiting = [line for line in f if line.startswith(('SigPnd', 'ShdPnd')) and int(line.split()[1], 16)]
+    before = counts(place, asked)
+    time.sleep(0.05)
+    return not waiting and counts(place, asked) == before
+
+
+def toggles(place, pid, asked):
+    """Counting stops and goes on; `asked` is the pid that is given to heaplapse tags."""
+    for _ in range(3):
+        os.kill(pid, signal.SIGUSR1)
+        wait_until('counting stops', lambda: rests(place, pid, asked))
+        before = counts(place, asked)
+        os.kill(pid, signal.SIGUSR1)
+        wait_until('counting goes on', lambda: counts(place, asked) > before)
+
+
+def test_toggle(place):
+    """a signal that the user has named stops and starts counting; the pid of record stands for its program"""
+    program = build(place, 'busy')
+    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags', HEAPLAPSE_TOGGLE_SIGNAL='USR1'))
+    process.stdout.readline()
+    wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
+    toggles(place, process.pid, process.pid)
+    process.stdin.close()
+    process.stdin = None
+    done = place.finish(process)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    process = place.start(place.record_command(program, options=('-q', '--mode=tags', '-o', 'x.hlt', '--toggle-signal=USR1')),
+                          stdin=subprocess.PIPE)
+    process.stdout.readline()
+    pid = next(c for c in children_of(process.pid) if os.readlink(f'/proc/{c}/exe').endswith('/busy'))
+    wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
+    expect('whose tags', json.loads(tags(place, '--json', process.pid))['pid'], pid)
+    toggles(place, pid, process.pid)
+    process.stdin.close()
+    process.stdin = None
+    done = place.finish(process)
+    expect('status and messages', (done.status, done.err), (0, ''))
+    for word, part in (('nonsense', 'HEAPLAPSE_TOGGLE_SIGNAL is not USR1'), ('9', 'not free for pauses')):
+        done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_TOGGLE_SIGNAL': word})
+        expect('status', done.status, 0)
+        contains('message', done.err, part)
 
 
 def test_signal(place):

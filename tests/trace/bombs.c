@@ -14,7 +14,8 @@
 #include "base/varint.h"
 #include "sample.h"
 
-#define MIB (1u << 20)
+#define MIB           (1u << 20)
+#define SPREAD_CHUNKS 30u
 
 static uint8_t zeros[MIB], ones[MIB];
 static struct fuzz_trace t;
@@ -219,18 +220,44 @@ static void too_many_live(void)
 	never_freed(200, false);
 }
 
-/* As many marks, or snapshots, as a chunk may have, behind as many events as it may have. */
-static void marks(uint8_t kind, uint64_t chunks)
+/* More than are looked at at once, and of each chunk some wherever any are: 32 bytes apart. */
+static void spread_live(void)
+{
+	static uint8_t ops[8192], addrs[2 * 65536 + 1];
+	const uint8_t run[] = {0, 0x80, 0x80, 4};
+	struct hl_chunk_head head = {
+		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
+
+	memset(ops, 0, sizeof(ops));
+	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
+	for (uint64_t i = 0; i < SPREAD_CHUNKS; i++) {
+		/* units of 16 bytes, zigzag, and two codes are for other things */
+		size_t len = numbers(addrs, (uint64_t[]){2 * 2 * (i + 1) + 2}, 1);
+		const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
+			{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536},
+			{HL_COL_SIZE, ones, 65536}, {HL_COL_AFUNC, run, 4},
+			{HL_COL_ADDR, addrs, len + 65535}};
+
+		memset(addrs + len, 2 * 2 * SPREAD_CHUNKS + 2, 65535);
+		head.first_event = head.first_ordinal = i * 65536;
+		head.live_blocks = head.live_bytes = i * 65536;
+		head.max_live_bytes = head.live_bytes + 65536;
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
+/* So many marks, or snapshots, in each chunk, behind as many events as it may have. */
+static void marks(uint8_t kind, uint32_t each, uint64_t chunks)
 {
 	static uint8_t ops[8192], next[65536], extras[10 * 65536];
 	const uint8_t run[] = {0, 0x80, 0x80, 4};
 	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
 		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
 		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536},
-		{HL_COL_EXTRA, extras, sizeof(extras)}};
+		{HL_COL_EXTRA, extras, 10 * each}};
 	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
 		.n_events = 65536,
-		.n_rows = 65536,
+		.n_rows = each,
 		.aux = 1 | UINT64_C(1) << 32};
 
 	memset(ops, 0, sizeof(ops));
@@ -251,12 +278,18 @@ static void marks(uint8_t kind, uint64_t chunks)
 
 static void some_snapshots(void)
 {
-	marks(HL_EXTRA_SNAPSHOT, 1);
+	marks(HL_EXTRA_SNAPSHOT, 65536, 1);
+}
+
+/* Each far from the others, with nothing between them but events. */
+static void snapshots_apart(void)
+{
+	marks(HL_EXTRA_SNAPSHOT, 1, 500);
 }
 
 static void many_marks(void)
 {
-	marks(HL_EXTRA_MARK, 40);
+	marks(HL_EXTRA_MARK, 65536, 40);
 }
 
 /* More live than was ever allocated: no checksum is wrong. */
@@ -293,7 +326,8 @@ int main(int argc, char **argv)
 		{"hole-sparse", nodes_after_a_hole, true}, {"heads-sparse", counts_of_heads, true},
 		{"live-sets-sparse", live_sets, true}, {"many-live", many_live, false},
 		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false},
-		{"marks", many_marks, false}, {"snapshots", some_snapshots, false}};
+		{"marks", many_marks, false}, {"snapshots", some_snapshots, false},
+		{"snapshots-apart", snapshots_apart, false}, {"spread-live", spread_live, false}};
 
 	memset(ones, 1, sizeof(ones));
 	for (size_t i = 0; argc == 2 && i < HL_ARRAY_LEN(bombs); i++) {

@@ -133,7 +133,7 @@ def info(good):
         'allocations': 5, 'bytes_allocated': 4700, 'frees': 1, 'bytes_freed': 1000, 'live_blocks_end': 4,
         'live_bytes_end': 3700, 'peak_bytes': 4700, 'peak_blocks': 5, 'peak_time_ns': 2560, 'temporary': 0,
         'unknown_frees': 0, 'implicit_frees': 0, 'inherited_frees': 0, 'unrecorded_frees': 0, 'late_events': 0, 'dropped_events': 0,
-        'threads': 2, 'stacks': 4, 'withheld_blocks': 0, 'withheld_bytes': 0}, str(i['totals']))
+        'threads': 2, 'stacks': 4, 'withheld_blocks': 0, 'withheld_bytes': 0, 'early_blocks': 0}, str(i['totals']))
     r = run('info', '-v', good)
     check(b'read ' in r.stderr and all(float(p) <= 100 for p in re.findall(rb'([\d.]+)%', r.stderr)), f'info -v: {r.stderr}')
     text = run('info', good).stdout

@@ -188,7 +188,7 @@ static void add_line(char **f)
 	} else if (strcmp(f[0], "counters") == 0) {
 		counters = (struct hl_counters){strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
 			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10),
-			strtoull(f[5], NULL, 10), 0};
+			strtoull(f[5], NULL, 10), 0, 0};
 	} else if (strcmp(f[0], "file") == 0) {
 		add_file(f + 1);
 	} else if (strcmp(f[0], "chunk") == 0) {

@@ -36,8 +36,8 @@ struct row {
 	enum { COUNT, BYTES, TIME } unit;
 };
 
-#define N_ROWS     20
-#define N_WITHHELD 2 /* the last ones */
+#define N_ROWS     21
+#define N_WITHHELD 3 /* the last ones */
 
 /* An imported trace may lack what a number is made of. */
 static bool is_known(const struct hl_model *m, const struct row *r)
@@ -87,6 +87,7 @@ static void fill_rows(const struct hl_trace_info *i, struct row rows[N_ROWS])
 		{"stacks", "stacks", t->stacks, COUNT},
 		{"withheld_blocks", "blocks in sums only", i->withheld.alloc_blocks, COUNT},
 		{"withheld_bytes", "bytes in sums only", i->withheld.alloc_bytes, BYTES},
+		{"early_blocks", "blocks written early", c->early_blocks, COUNT},
 	};
 
 	memcpy(rows, r, sizeof(r));
@@ -268,6 +269,23 @@ static void json_damage(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_unwritten(struct hl_json *j, const struct hl_trace_info *i)
+{
+	hl_json_key(j, "unwritten");
+	if (i->has_end || !i->unwritten.error) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_string(j, "reason", strerror((int)i->unwritten.error));
+	hl_json_key(j, "events");
+	if (i->unwritten.events == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, i->unwritten.events);
+	hl_json_end_object(j);
+}
+
 static void json_cost(struct hl_json *j, const struct hl_cost *c)
 {
 	hl_json_key(j, "cost");
@@ -339,6 +357,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, m);
 	json_damage(&j, i);
+	json_unwritten(&j, i);
 	json_cut(&j, i);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
@@ -378,9 +397,36 @@ static void text_command(FILE *out, const struct hl_meta *meta)
 	hl_strbuf_fini(&b);
 }
 
+void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u)
+{
+	char n[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_puts(b, "the recording stops before the end: ");
+	if (u->events == UINT64_MAX)
+		hl_strbuf_puts(b, "it is not known how many events were not written");
+	else
+		hl_strbuf_printf(b, "%s event%s not written", hl_text_count(n, u->events),
+			u->events == 1 ? " was" : "s were");
+	hl_strbuf_printf(b, " (%s)", strerror((int)u->error));
+}
+
+static void text_unwritten(FILE *out, const struct hl_trace_info *i)
+{
+	struct hl_strbuf b = {0};
+
+	hl_text_unwritten(&b, &i->unwritten);
+	line(out, "end", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static void text_end(FILE *out, const struct hl_trace_info *i)
 {
 	char text[80];
+
+	if (!i->has_end && i->unwritten.error) {
+		text_unwritten(out, i);
+		return;
+	}
 
 	switch (i->end.kind) {
 	case HL_END_EXIT:
@@ -448,6 +494,17 @@ static void text_source(FILE *out, const struct hl_meta *meta)
 }
 
 /* What one must know to read the numbers right. */
+static void text_early(FILE *out, uint64_t blocks)
+{
+	char n[HL_TEXT_SIZE_MAX], text[160];
+
+	snprintf(text, sizeof(text),
+		"%s block%s written before it was known whether they die young: record with a "
+		"larger --pending",
+		hl_text_count(n, blocks), blocks == 1 ? " was" : "s were");
+	line(out, "note", text);
+}
+
 static void text_notes(FILE *out, const struct hl_trace_info *i)
 {
 	if (i->meta.forked)
@@ -462,6 +519,8 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		line(out, "note",
 			"blocks in sums only: in all totals, but no event tells of them one by "
 			"one");
+	if (i->counters.early_blocks)
+		text_early(out, i->counters.early_blocks);
 	if (i->meta.zeroed)
 		line(out, "note", "memory was zeroed for the program (--zero-memory)");
 	if (i->pauses)

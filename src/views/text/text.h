@@ -30,6 +30,9 @@ void hl_json_info(FILE *out, struct hl_model *m);
 void hl_text_unknown(struct hl_strbuf *b, uint32_t unknown);
 void hl_json_unknown(struct hl_json *j, uint32_t unknown);
 
+/* One sentence about a trace that could not be written to its end. */
+void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u);
+
 struct hl_text_opts {
 	const char *what;   /* what is shown, for the head: "live at the peak" */
 	double min_percent; /* what is below this share of the total is left out */
