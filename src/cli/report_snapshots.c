@@ -145,7 +145,7 @@ static int show_snapshot(
 	struct hl_query q = {.quantity = growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE,
 		.to = hl_moment_when(x),
 		.filter = r->filter};
-	struct hl_value was, is;
+	struct hl_value was, is = {0};
 	struct hl_answer a;
 	struct hl_strbuf what = {0};
 	int err;

@@ -63,21 +63,45 @@ hl_inline void *count_new(void *p, uint32_t func, size_t size)
 	return p;
 }
 
-/* CALL is the next allocator's function; PASS what an internal caller gets. */
+/* Not in the hooks themselves: each would save six registers for it, when two are enough to find
+ * out that nothing is to be recorded. */
+static hl_noinline void *made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+{
+	if (hl_unlikely(hl_tags_mode()))
+		return count_new(p, func, size);
+	return record_new(p, regs, func, size);
+}
+
+static hl_noinline void gone(void *p, const struct hl_regs *regs, uint32_t func)
+{
+	if (hl_unlikely(hl_tags_mode()))
+		hl_tags_free(p, func);
+	else
+		hl_emit_free(regs, func, p);
+}
+
+/* CALL is the next allocator's function; its result or what it does is `store`d. */
+#define GUARDED(store, call)                        \
+	do {                                        \
+		if (hl_unlikely(hl_real.foreign)) { \
+			HL_GUARD_ENTER();           \
+			store call;                 \
+			HL_GUARD_LEAVE();           \
+		} else {                            \
+			store call;                 \
+		}                                   \
+	} while (0)
+
 #define ALLOC_HOOK(func, size, call)                        \
 	do {                                                \
 		void *hl_p;                                 \
 		if (hl_internal())                          \
 			return call;                        \
-		HL_GUARD_ENTER();                           \
-		hl_p = call;                                \
-		HL_GUARD_LEAVE();                           \
-		if (hl_unlikely(hl_tags_mode()))            \
-			return count_new(hl_p, func, size); \
+		GUARDED(hl_p =, call);                      \
 		if (hl_steer_passes_alloc(hl_p ? size : 0)) \
 			return hl_p;                        \
 		CAPTURED(regs);                             \
-		return record_new(hl_p, &regs, func, size); \
+		return made(hl_p, &regs, func, size);       \
 	} while (0)
 
 void *malloc(size_t size)
@@ -263,25 +287,21 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                       \
-	do {                                           \
-		if (hl_unlikely(!(p)))                 \
-			return;                        \
-		if (hl_internal()) {                   \
-			call;                          \
-			return;                        \
-		}                                      \
-		if (hl_unlikely(hl_boot_owns(p)))      \
-			return;                        \
-		if (hl_unlikely(hl_tags_mode())) {     \
-			hl_tags_free(p, func);         \
-		} else if (!hl_steer_passes_free(p)) { \
-			CAPTURED(regs);                \
-			hl_emit_free(&regs, func, p);  \
-		}                                      \
-		HL_GUARD_ENTER();                      \
-		call;                                  \
-		HL_GUARD_LEAVE();                      \
+#define FREE_HOOK(func, p, call)                  \
+	do {                                      \
+		if (hl_unlikely(!(p)))            \
+			return;                   \
+		if (hl_internal()) {              \
+			call;                     \
+			return;                   \
+		}                                 \
+		if (hl_unlikely(hl_boot_owns(p))) \
+			return;                   \
+		if (!hl_steer_passes_free(p)) {   \
+			CAPTURED(regs);           \
+			gone(p, &regs, func);     \
+		}                                 \
+		GUARDED(, call);                  \
 	} while (0)
 
 void free(void *p)
