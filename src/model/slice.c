@@ -263,7 +263,7 @@ static bool reaches_end(const struct hl_cutting *c)
 }
 
 /* What the slice says of itself; one that was cut before says both. */
-static void describe(struct hl_cutting *c, struct hl_strbuf *filter)
+static void describe(struct hl_cutting *c)
 {
 	const struct hl_cut_note *old = &c->m->info->meta.cut;
 	const struct hl_slice *s = c->s;
@@ -283,24 +283,25 @@ static void describe(struct hl_cutting *c, struct hl_strbuf *filter)
 	c->cut.flags |= s->anonymity ? HL_CUT_NAMES : 0;
 	c->cut.flags |= s->anonymity == HL_ALL_MADE_UP ? HL_CUT_ALL : 0;
 	if (!s->anonymity) {
-		hl_strbuf_puts(filter, old->filter ? old->filter : "");
+		hl_strbuf_puts(&c->filter, old->filter ? old->filter : "");
 		/* One whose text was left out when names were made up is still a filter. */
-		if (s->filter_text && !filter->len && old->flags & HL_CUT_FILTER)
-			hl_strbuf_puts(filter, "a filter;");
+		if (s->filter_text && !c->filter.len && old->flags & HL_CUT_FILTER)
+			hl_strbuf_puts(&c->filter, "a filter;");
 		if (s->filter_text)
-			hl_strbuf_printf(filter, "%s%s", filter->len ? " " : "", s->filter_text);
+			hl_strbuf_printf(
+				&c->filter, "%s%s", c->filter.len ? " " : "", s->filter_text);
 	}
-	c->cut.filter = hl_strbuf_str(filter);
+	c->cut.filter = hl_strbuf_str(&c->filter);
 }
 
-int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter)
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta)
 {
 	int err;
 
-	describe(c, filter);
+	describe(c);
 	*meta = c->m->info->meta;
 	meta->cut = c->cut;
-	err = hl_strbuf_error(filter);
+	err = hl_strbuf_error(&c->filter);
 	return !err && c->disguise ? hl_disguise_meta(c->disguise, meta) : err;
 }
 
@@ -332,14 +333,11 @@ static int finish(struct hl_cutting *c)
 
 static int write_trace(struct hl_cutting *c, int fd)
 {
-	struct hl_strbuf filter = {0};
 	struct hl_meta meta;
-	int err = hl_cutting_meta(c, &meta, &filter);
+	int err = hl_cutting_meta(c, &meta);
 
 	if (!err)
 		err = hl_cutting_wrote(c, hl_writer_open(&c->w, fd, &meta));
-	hl_strbuf_fini(&filter);
-	c->cut.filter = NULL;
 	if (err) {
 		close(fd);
 		return err;
@@ -417,6 +415,7 @@ int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct 
 	err = fail(&c, write_trace(&c, fd));
 out:
 	hl_disguise_free(c.disguise);
+	hl_strbuf_fini(&c.filter);
 	hl_kept_fini(&c.kept);
 	hl_kept_fini(&c.kept_pooled);
 	hl_vec_free(&c.path);

@@ -10,6 +10,7 @@
 #include "model/slice.h"
 #include "model/sums.h"
 #include "trace/writer.h"
+#include "util/strbuf.h"
 
 /* The block, plus 1, that a pool gave out last if nothing came after it; else 0: of those that are
  * kept, and of all in the run. */
@@ -22,6 +23,7 @@ struct hl_cutting {
 	const struct hl_slice *s;
 	struct hl_slice_done *done;
 	struct hl_cut_note cut;
+	struct hl_strbuf filter; /* its text, and that of earlier ones: cut.filter */
 	struct hl_place from, to;
 	struct hl_kept kept;          /* blocks of the heap */
 	struct hl_kept kept_pooled;   /* and of pools, which are counted apart */
@@ -54,9 +56,9 @@ int hl_cutting_map_node(struct hl_cutting *c, uint32_t id, uint32_t *number);
 /* All modules and stacks, with the numbers that they have. */
 int hl_cutting_add_code(struct hl_cutting *c);
 
-/* slice.c: what the slice says of its program and of itself, which is c->cut, too. Its filter is in
- * `filter`, which the caller frees when it is written. 0 or -errno. */
-int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta, struct hl_strbuf *filter);
+/* slice.c: what the slice says of its program and of itself, which is c->cut, too. Its
+ * text is c->filter's. 0 or -errno. */
+int hl_cutting_meta(struct hl_cutting *c, struct hl_meta *meta);
 
 /* slice_rename.c: the whole trace into fd, which is closed, under the names of c->disguise. */
 int hl_cutting_rename(struct hl_cutting *c, int fd);

@@ -28,15 +28,12 @@ int hl_cutting_rename(struct hl_cutting *c, int fd)
 	const struct hl_trace_info *i = c->m->info;
 	const struct hl_recast_masks masks = {
 		.event = mask_event, .extra = mask_extra, .label = mask_label, .arg = c->disguise};
-	struct hl_strbuf filter = {0};
 	struct hl_recast *x;
 	struct hl_meta meta;
-	int err = hl_cutting_meta(c, &meta, &filter);
+	int err = hl_cutting_meta(c, &meta);
 
 	if (!err)
 		err = hl_recast_begin(&x, c->m->reader, fd, &meta, &c->w);
-	hl_strbuf_fini(&filter);
-	c->cut.filter = NULL;
 	if (err) {
 		close(fd);
 		return err;

@@ -8,7 +8,7 @@ import random
 import signal
 import time
 
-from manners import Failure, children_of, expect, loose_frees, main, sound
+from manners import Failure, children_of, comm_of, expect, loose_frees, main, sound
 
 LONG = 'MANNERS_LONG' in os.environ
 # It fills the collector's buffers, ten megabytes for each of hundreds of children, which nobody else touches.
@@ -54,11 +54,6 @@ def test_forks_faster(place):
     done = place.finish(process, seconds=150)
     expect('status, what ended well, what hung', (done.status, done.out, done.err), (0, f'{number} 0\n', ''))
     expect('traces', len(place.traces()), number + 1)
-
-
-def comm_of(pid):
-    with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
-        return file.read().strip()
 
 
 def ran_ns(pid):
