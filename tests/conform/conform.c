@@ -1023,13 +1023,27 @@ static const char *case_double_free(void)
 	return NULL;
 }
 
-/* MALLOC_PERTURB_ or its tunable fills blocks: with what, and nobody in between. */
+/* MALLOC_PERTURB_ or its tunable fills blocks, and nobody in between does. What they held before is no one byte, whatever ran before this. */
 static const char *case_perturb(void)
 {
-	unsigned char *p = malloc(600);
+	enum { N = 16, SIZE = 600 };
+	unsigned char *p[N];
+	int n_filled = 0;
 
-	fact("%s", holds(p, p[0], 600) && p[0] ? "filled" : "as it comes");
-	free(p);
+	for (int i = 0; i < N; i++) {
+		p[i] = malloc(SIZE);
+		for (int k = 0; k < SIZE; k++)
+			p[i][k] = (unsigned char)k;
+	}
+	for (int i = 0; i < N; i++)
+		free(p[i]);
+	for (int i = 0; i < N; i++) {
+		p[i] = malloc(SIZE);
+		n_filled += holds(p[i], p[i][0], SIZE) && p[i][0];
+	}
+	for (int i = 0; i < N; i++)
+		free(p[i]);
+	fact("%s", n_filled == N ? "filled" : "as it comes");
 	return NULL;
 }
 

@@ -131,14 +131,26 @@ def questions(name, trace):
 
 def ranges(name, trace):
     """A range begins with what is alive there and ends with what is alive then."""
+    blocks = json.loads(export('json', trace))['allocations']
     for a, b in ('30%', '60%'), ('0', '50%'), ('50%', '@end'), ('@peak', '@end'), ('20%', '20%'):
         ops, end, _ = read(pathlib.Path(script_of(trace, '--range', f'{a}..{b}')).read_bytes())
-        older, born, alive = total('--at', a, trace) if a != '0' else (0, 0), total('--range', f'{a}..{b}', trace), total('--at', b, trace)
-        found, left = sums(ops)
-        tap.case((end['allocations'], end['bytes']) == (older[1] + born[1], older[0] + born[0]), f'{name} {a}..{b}', f'{end} {older} {born}')
+        born, alive, (found, left) = report('--range', f'{a}..{b}', trace), total('--at', b, trace), sums(ops)
+        # a time is before what happens in that very moment, a named event is over
+        older = [x['size'] for x in blocks if x['allocated_ns'] < born['from_ns'] and (x['freed_ns'] is None or x['freed_ns'] >= born['from_ns'])]
+        n, n_bytes = (len(older), sum(older)) if a[0] != '@' else total('--at', a, trace)[::-1]
+        tap.case((end['allocations'], end['bytes']) == (n + born['total_blocks'], n_bytes + born['total_bytes']), f'{name} {a}..{b}', f'{end} {n} {born["total_blocks"]}')
         tap.case((sum(left.values()), len(left)) == alive, f'{name} {a}..{b}: what is left', f'{len(left)} {alive}')
-        tap.case(all(o[1] not in (FREE, REALLOC) for o in ops[:older[1]]) and end['peak_bytes'] == found['peak_bytes'], f'{name} {a}..{b}: what was there comes first')
+        tap.case(all(o[1] not in (FREE, REALLOC) for o in ops[:n]) and end['peak_bytes'] == found['peak_bytes'], f'{name} {a}..{b}: what was there comes first')
         tap.case(play(f'{folder}/x.replay')[0] == 0, f'{name} {a}..{b}: played')
+
+
+def moments():
+    """Ranges that begin and end in the very moment of an event."""
+    lines = ['module /bin/x -', 'node - 0 16', 'thread 1', *(f'alloc {t * 640} 0 {1 << t} 0 0 {0x1000 * (t + 1):#x}' for t in range(3)),
+             'free 1280 0 0x1000', *(f'alloc {t * 640} 0 {1 << t} 0 0 {0x1000 * (t + 1):#x}' for t in range(3, 11)), 'end 0 0 6400', '']
+    trace = f'{folder}/moments.hlt'
+    subprocess.run([programs['mktrace'], trace], input='\n'.join(lines).encode(), check=True)
+    ranges('moments', trace)
 
 
 def written(data):
@@ -265,6 +277,7 @@ with tempfile.TemporaryDirectory() as folder:
     questions('threads', traces['threads'])
     ranges('sample', traces['sample'])
     ranges('threads', traces['threads'])
+    moments()
     made()
     damaged(traces['sample'])
     usage()
