@@ -6,16 +6,17 @@
  * A program may bring operators of its own, and then the library's other forms call those. What
  * they do is theirs: the operators are passed on, and what comes of them at malloc and free is
  * recorded there, once.
+ *
+ * Of the language's own, those without an alignment are malloc and free, and a handler when there
+ * is no memory. Where malloc would come back to us anyway and end in libc's, that is where the hook
+ * goes at once; only a failure is theirs.
  */
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 
-#include "record/guard.h"
+#include "record/hooks.h"
 #include "record/lookup.h"
-#include "record/recorder.h"
-#include "record/steer.h"
-#include "record/tags.h"
 
 /* One row per operator: its symbol, the real one when found, and the bounds of its code. */
 struct op {
@@ -23,6 +24,7 @@ struct op {
 	void *real;
 	uintptr_t lo, hi;
 	bool passed_on; /* not ours to record */
+	bool plain;     /* what it calls is our malloc or free, and behind us is libc */
 	bool late;      /* came with a plugin, and may go with it */
 };
 
@@ -102,6 +104,15 @@ hl_cold static bool is_standard(uintptr_t f)
 	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
 }
 
+hl_cold static bool leads_to_us(const char *symbol)
+{
+	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, symbol);
+
+	/* What the program holds of first.c leads to ours. */
+	return (first >= hl_real.own_lo && first < hl_real.own_hi) ||
+	       (first >= hl_real.program_lo && first < hl_real.program_hi);
+}
+
 /*
  * Before us, in the program, or behind us, in a library of its own. A stub of a program that is not
  * position-independent looks like the former, and costs no more than the name: malloc instead of
@@ -109,14 +120,9 @@ hl_cold static bool is_standard(uintptr_t f)
  */
 hl_cold static bool is_replaced(const struct op *op)
 {
-	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, op->symbol);
 	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
 
-	/* What the program holds of first.c leads to ours. */
-	if ((first < hl_real.own_lo || first >= hl_real.own_hi) &&
-		!(first >= hl_real.program_lo && first < hl_real.program_hi))
-		return true;
-	return next && !is_allocators(next) && !is_standard(next);
+	return !leads_to_us(op->symbol) || (next && !is_allocators(next) && !is_standard(next));
 }
 
 /* Of an allocator's own operators, and of the language's, we know that they return what they get.
@@ -140,8 +146,17 @@ hl_cold static void keep(struct op *op, void *real)
 	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
 }
 
+/* Never one that comes later: each plugin may have another. */
+hl_cold static bool is_plain(const struct op *op)
+{
+	return !op->passed_on && is_standard((uintptr_t)op->real) &&
+	       !strstr(op->symbol, "align_val_t");
+}
+
 hl_cold void hl_cxx_resolve(void)
 {
+	bool malloc_is_ours = !hl_real.foreign && leads_to_us("malloc") && leads_to_us("free");
+
 	hl_tls.busy = true;
 	for (int i = 0; i < N_OPS; i++)
 		program_has_own |= is_replaced(&ops[i]);
@@ -150,6 +165,7 @@ hl_cold void hl_cxx_resolve(void)
 
 		if (real)
 			keep(&ops[i], real);
+		ops[i].plain = real && malloc_is_ours && is_plain(&ops[i]);
 	}
 	hl_tls.busy = false;
 }
@@ -201,57 +217,81 @@ typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
  * One body for all forms: the operators take one to three words in registers, and passing more than
  * one reads is harmless in the System V calling convention.
  */
-hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const void *b,
-	const struct hl_regs *regs, uintptr_t frame, uintptr_t caller)
+static hl_noinline void *new_by_next(
+	int i, uint32_t func, size_t size, uintptr_t a, const void *b, const struct hl_regs *regs)
 {
 	bool passed_on;
-	new_fn real = (new_fn)real_op(i, caller, &passed_on);
+	new_fn real = (new_fn)real_op(i, regs->pc, &passed_on);
 	uintptr_t saved = hl_tls.guard;
 	void *p;
 
 	if (hl_unlikely(!real))
 		return hl_real.malloc(size ? size : 1);
-	if (hl_unlikely(passed_on || (saved != 0 && hl_guard_slow(frame, caller))))
+	if (hl_unlikely(passed_on || hl_internal(regs)))
 		return real(size, a, b);
-	hl_tls.guard = frame;
+	hl_tls.guard = regs->sp;
 	p = real(size, a, b);
 	hl_tls.guard = saved;
-	if (hl_unlikely(!p))
+	if (hl_steer_passes_alloc(hl_steer(), p ? size : 0))
 		return p;
-	if (hl_unlikely(hl_tags_mode())) {
-		hl_emit_zero(func, p, size);
-		hl_tags_alloc(p, func);
-	} else if (!hl_steer_passes_alloc(size)) {
-		hl_emit_alloc(regs, func, p, size);
-	}
-	return p;
+	return hl_hook_made(p, regs, func, size);
 }
 
-hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b, const void *c,
-	const struct hl_regs *regs, uintptr_t frame, uintptr_t caller)
+static hl_noinline void delete_by_next(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b,
+	const void *c, const struct hl_regs *regs)
 {
 	del_fn real;
 	uintptr_t saved = hl_tls.guard;
 	bool passed_on;
 
-	if (!p)
-		return;
-	real = (del_fn)real_op(i, caller, &passed_on);
+	real = (del_fn)real_op(i, regs->pc, &passed_on);
 	if (hl_unlikely(!real)) {
 		hl_real.free(p);
 		return;
 	}
-	if (hl_unlikely(passed_on || (saved != 0 && hl_guard_slow(frame, caller)))) {
+	if (hl_unlikely(passed_on || hl_internal(regs))) {
 		real(p, a, b, c);
 		return;
 	}
-	if (hl_unlikely(hl_tags_mode()))
-		hl_tags_free(p, func);
-	else if (!hl_steer_passes_free(p))
-		hl_emit_free(regs, func, p);
-	hl_tls.guard = frame;
+	if (!hl_steer_passes_free(hl_steer(), p))
+		hl_hook_gone(p, regs, func);
+	hl_tls.guard = regs->sp;
 	real(p, a, b, c);
 	hl_tls.guard = saved;
+}
+
+/* Inlined into each operator, so that what is captured is the operator's caller. */
+hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const void *b)
+{
+	if (hl_likely(ops[i].plain && !hl_tls.guard)) {
+		bool passes = hl_hook_passes_alloc(size);
+		void *p = hl_real.malloc(size ? size : 1);
+
+		if (hl_likely(p && passes))
+			return p;
+		if (hl_likely(p != NULL)) {
+			HL_CAPTURED(regs);
+			return hl_hook_made(p, &regs, func, size);
+		}
+	}
+	HL_CAPTURED(regs);
+	return new_by_next(i, func, size, a, b, &regs);
+}
+
+hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b, const void *c)
+{
+	if (hl_unlikely(!p || hl_boot_owns(p)))
+		return;
+	if (hl_likely(ops[i].plain && !hl_tls.guard)) {
+		if (!hl_hook_passes_free(p)) {
+			HL_CAPTURED(regs);
+			hl_hook_gone(p, &regs, func);
+		}
+		hl_real.free(p);
+		return;
+	}
+	HL_CAPTURED(regs);
+	delete_by_next(i, func, p, a, b, c, &regs);
 }
 
 #define NEW_OP(i, symbol, func, params, a, b)                                     \
@@ -259,9 +299,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_export void *heaplapse_hook_##i params __attribute__((alias(symbol))); \
 	void *hl_op_##i params                                                    \
 	{                                                                         \
-		struct hl_regs regs;                                              \
-		HL_ARCH_CAPTURE(&regs);                                           \
-		return op_new(i, func, size, a, b, &regs, HL_FRAME, HL_CALLER);   \
+		return op_new(i, func, size, a, b);                               \
 	}
 
 #define DEL_OP(i, symbol, func, params, a, b, c)                                 \
@@ -269,9 +307,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_export void heaplapse_hook_##i params __attribute__((alias(symbol))); \
 	void hl_op_##i params                                                    \
 	{                                                                        \
-		struct hl_regs regs;                                             \
-		HL_ARCH_CAPTURE(&regs);                                          \
-		op_delete(i, func, p, a, b, c, &regs, HL_FRAME, HL_CALLER);      \
+		op_delete(i, func, p, a, b, c);                                  \
 	}
 
 #define N HL_FUNC_NEW

@@ -6,14 +6,8 @@
  * after: see protocol in ring/record.h.
  */
 #include "base/bits.h"
-#include "record/guard.h"
-#include "record/recorder.h"
-#include "record/steer.h"
+#include "record/hooks.h"
 #include "record/tags.h"
-
-#define CAPTURED(regs)       \
-	struct hl_regs regs; \
-	HL_ARCH_CAPTURE(&regs)
 
 hl_export void *malloc(size_t size);
 hl_export void *calloc(size_t n, size_t size);
@@ -63,16 +57,14 @@ hl_inline void *count_new(void *p, uint32_t func, size_t size)
 	return p;
 }
 
-/* Not in the hooks themselves: each would save six registers for it, when two are enough to find
- * out that nothing is to be recorded. */
-static hl_noinline void *made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	if (hl_unlikely(hl_tags_mode()))
 		return count_new(p, func, size);
 	return record_new(p, regs, func, size);
 }
 
-static hl_noinline void gone(void *p, const struct hl_regs *regs, uint32_t func)
+void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
 {
 	if (hl_unlikely(hl_tags_mode()))
 		hl_tags_free(p, func);
@@ -84,7 +76,7 @@ static hl_noinline void gone(void *p, const struct hl_regs *regs, uint32_t func)
 #define GUARDED(store, call)                        \
 	do {                                        \
 		if (hl_unlikely(hl_real.foreign)) { \
-			HL_GUARD_ENTER();           \
+			HL_GUARD_ENTER(regs);       \
 			store call;                 \
 			HL_GUARD_LEAVE();           \
 		} else {                            \
@@ -92,21 +84,66 @@ static hl_noinline void gone(void *p, const struct hl_regs *regs, uint32_t func)
 		}                                   \
 	} while (0)
 
-#define ALLOC_HOOK(func, size, call)                        \
-	do {                                                \
-		void *hl_p;                                 \
-		if (hl_internal())                          \
-			return call;                        \
-		GUARDED(hl_p =, call);                      \
-		if (hl_steer_passes_alloc(hl_p ? size : 0)) \
-			return hl_p;                        \
-		CAPTURED(regs);                             \
-		return made(hl_p, &regs, func, size);       \
+/*
+ * What is behind a hook's first question. Functions of their own, so that a hook which has nothing
+ * to record saves no register: it is one jump to the next allocator. All of one shape, as passing a
+ * word more than a function reads is harmless in the calling convention.
+ */
+typedef void (*any_fn)(void);
+typedef void *(*alloc_fn)(size_t, size_t);
+typedef void (*free_fn)(void *, size_t, size_t);
+
+static hl_noinline void *allocate(
+	alloc_fn next, size_t a, size_t b, size_t size, uint32_t func, const struct hl_regs *regs)
+{
+	void *p;
+
+	if (hl_internal(regs))
+		return next(a, b);
+	GUARDED(p =, next(a, b));
+	if (hl_unlikely(hl_real.foreign) && hl_steer_passes_alloc(hl_steer(), p ? size : 0))
+		return p;
+	return hl_hook_made(p, regs, func, size);
+}
+
+static hl_noinline void release(
+	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_regs *regs)
+{
+	if (hl_unlikely(!p))
+		return;
+	if (hl_internal(regs)) {
+		next(p, a, b);
+		return;
+	}
+	if (hl_unlikely(hl_boot_owns(p)))
+		return;
+	if (hl_likely(!hl_steer_passes_free(hl_steer(), p)))
+		hl_hook_gone(p, regs, func);
+	GUARDED(, next(p, a, b));
+}
+
+/* `call` is NEXT with A and B as it takes them; SIZE the bytes it is asked for. */
+#define ALLOC_HOOK(func, next, a, b, size, call)                                    \
+	do {                                                                        \
+		if (hl_hook_passes_alloc(size))                                     \
+			return call;                                                \
+		HL_CAPTURED(regs);                                                  \
+		return allocate((alloc_fn)(any_fn)(next), a, b, size, func, &regs); \
+	} while (0)
+
+#define FREE_HOOK(func, next, p, a, b, call)                            \
+	do {                                                            \
+		if (hl_hook_passes_free(p)) {                           \
+			call;                                           \
+			return;                                         \
+		}                                                       \
+		HL_CAPTURED(regs);                                      \
+		release((free_fn)(any_fn)(next), p, a, b, func, &regs); \
 	} while (0)
 
 void *malloc(size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_MALLOC, size, hl_real.malloc(size));
+	ALLOC_HOOK(HL_FUNC_MALLOC, hl_real.malloc, size, 0, size, hl_real.malloc(size));
 }
 
 /* --- what stands around a record --- */
@@ -120,7 +157,7 @@ static void *(*volatile no_allocator)(size_t) = nothing;
 
 static hl_noinline void *empty_hook(size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_MALLOC, size, no_allocator(size));
+	ALLOC_HOOK(HL_FUNC_MALLOC, no_allocator, size, 0, size, no_allocator(size));
 }
 
 #define TRIES  8
@@ -149,36 +186,39 @@ hl_cold uint32_t hl_hooks_ticks_around(void)
 void *calloc(size_t n, size_t size)
 {
 	/* The product cannot overflow when the call succeeded. */
-	ALLOC_HOOK(HL_FUNC_CALLOC, n * size, hl_real.calloc(n, size));
+	ALLOC_HOOK(HL_FUNC_CALLOC, hl_real.calloc, n, size, n * size, hl_real.calloc(n, size));
 }
 
 void *aligned_alloc(size_t align, size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_ALIGNED_ALLOC, size, hl_real.aligned_alloc(align, size));
+	ALLOC_HOOK(HL_FUNC_ALIGNED_ALLOC, hl_real.aligned_alloc, align, size, size,
+		hl_real.aligned_alloc(align, size));
 }
 
 void *memalign(size_t align, size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_MEMALIGN, size, hl_real.memalign(align, size));
+	ALLOC_HOOK(HL_FUNC_MEMALIGN, hl_real.memalign, align, size, size,
+		hl_real.memalign(align, size));
 }
 
 void *valloc(size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_VALLOC, size, hl_real.valloc(size));
+	ALLOC_HOOK(HL_FUNC_VALLOC, hl_real.valloc, size, 0, size, hl_real.valloc(size));
 }
 
 void *pvalloc(size_t size)
 {
-	ALLOC_HOOK(HL_FUNC_PVALLOC, size, hl_real.pvalloc(size));
+	ALLOC_HOOK(HL_FUNC_PVALLOC, hl_real.pvalloc, size, 0, size, hl_real.pvalloc(size));
 }
 
 int posix_memalign(void **out, size_t align, size_t size)
 {
 	int err;
 
-	if (hl_internal())
+	HL_CAPTURED(regs);
+	if (hl_internal(&regs))
 		return hl_real.posix_memalign(out, align, size);
-	HL_GUARD_ENTER();
+	HL_GUARD_ENTER(&regs);
 	err = hl_real.posix_memalign(out, align, size);
 	HL_GUARD_LEAVE();
 	if (hl_unlikely(hl_tags_mode())) {
@@ -186,7 +226,6 @@ int posix_memalign(void **out, size_t align, size_t size)
 			hl_tags_alloc(*out, HL_FUNC_POSIX_MEMALIGN);
 		return err;
 	}
-	CAPTURED(regs);
 	if (err == 0 && *out)
 		hl_emit_alloc(&regs, HL_FUNC_POSIX_MEMALIGN, *out, size);
 	return err;
@@ -249,77 +288,59 @@ static void *count_move(void *p, size_t n, size_t size, uint32_t func)
 	return q;
 }
 
-void *realloc(void *p, size_t size)
-{
-	void *q;
-
-	if (hl_internal())
-		return hl_real.realloc(p, size);
-	CAPTURED(regs);
-	HL_GUARD_ENTER();
-	if (hl_unlikely(hl_tags_mode()))
-		q = count_move(p, 1, size, HL_FUNC_REALLOC);
-	else if (p)
-		q = move(p, 1, size, &regs, HL_FUNC_REALLOC);
-	else
-		q = record_new(hl_real.realloc(NULL, size), &regs, HL_FUNC_REALLOC, size);
-	HL_GUARD_LEAVE();
-	return q;
-}
-
-void *reallocarray(void *p, size_t n, size_t size)
+static hl_noinline void *reallocate(
+	void *p, size_t n, size_t size, uint32_t func, const struct hl_regs *regs)
 {
 	size_t bytes;
 	void *q;
 
-	if (hl_internal() || __builtin_mul_overflow(n, size, &bytes))
-		return hl_real.reallocarray(p, n, size); /* an overflow fails there, with errno */
-	CAPTURED(regs);
-	HL_GUARD_ENTER();
+	/* an overflow fails there, with errno */
+	if (hl_internal(regs) || __builtin_mul_overflow(n, size, &bytes))
+		return resize(p, n, size, func);
+	HL_GUARD_ENTER(regs);
 	if (hl_unlikely(hl_tags_mode()))
-		q = count_move(p, n, size, HL_FUNC_REALLOCARRAY);
+		q = count_move(p, n, size, func);
 	else if (p)
-		q = move(p, n, size, &regs, HL_FUNC_REALLOCARRAY);
+		q = move(p, n, size, regs, func);
 	else
-		q = record_new(
-			hl_real.reallocarray(NULL, n, size), &regs, HL_FUNC_REALLOCARRAY, bytes);
+		q = record_new(resize(NULL, n, size, func), regs, func, bytes);
 	HL_GUARD_LEAVE();
 	return q;
 }
 
-#define FREE_HOOK(func, p, call)                  \
-	do {                                      \
-		if (hl_unlikely(!(p)))            \
-			return;                   \
-		if (hl_internal()) {              \
-			call;                     \
-			return;                   \
-		}                                 \
-		if (hl_unlikely(hl_boot_owns(p))) \
-			return;                   \
-		if (!hl_steer_passes_free(p)) {   \
-			CAPTURED(regs);           \
-			gone(p, &regs, func);     \
-		}                                 \
-		GUARDED(, call);                  \
-	} while (0)
+void *realloc(void *p, size_t size)
+{
+	if (hl_hook_passes_free(p) && hl_hook_passes_alloc(size))
+		return hl_real.realloc(p, size);
+	HL_CAPTURED(regs);
+	return reallocate(p, 1, size, HL_FUNC_REALLOC, &regs);
+}
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	if (hl_hook_passes_free(p) && hl_hook_passes_alloc(n * size))
+		return hl_real.reallocarray(p, n, size);
+	HL_CAPTURED(regs);
+	return reallocate(p, n, size, HL_FUNC_REALLOCARRAY, &regs);
+}
 
 void free(void *p)
 {
-	FREE_HOOK(HL_FUNC_FREE, p, hl_real.free(p));
+	FREE_HOOK(HL_FUNC_FREE, hl_real.free, p, 0, 0, hl_real.free(p));
 }
 
 void cfree(void *p)
 {
-	FREE_HOOK(HL_FUNC_CFREE, p, hl_real.cfree(p));
+	FREE_HOOK(HL_FUNC_CFREE, hl_real.cfree, p, 0, 0, hl_real.cfree(p));
 }
 
 void free_sized(void *p, size_t size)
 {
-	FREE_HOOK(HL_FUNC_FREE_SIZED, p, hl_real.free_sized(p, size));
+	FREE_HOOK(HL_FUNC_FREE_SIZED, hl_real.free_sized, p, size, 0, hl_real.free_sized(p, size));
 }
 
 void free_aligned_sized(void *p, size_t align, size_t size)
 {
-	FREE_HOOK(HL_FUNC_FREE_ALIGNED_SIZED, p, hl_real.free_aligned_sized(p, align, size));
+	FREE_HOOK(HL_FUNC_FREE_ALIGNED_SIZED, hl_real.free_aligned_sized, p, align, size,
+		hl_real.free_aligned_sized(p, align, size));
 }

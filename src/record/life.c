@@ -126,10 +126,10 @@ static const char *map_region(int memfd)
 /* A program that is not recorded may need the address space itself. */
 static void drop_region(void)
 {
+	hl_rec.steer = &hl_steer_all;
 	if (hl_rec.region)
 		hl_sys2(SYS_munmap, hl_rec.region, HL_REGION_BYTES);
 	hl_rec.region = NULL;
-	hl_rec.steer = &hl_steer_all;
 }
 
 static const char *check_region(void)

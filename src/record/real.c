@@ -173,12 +173,12 @@ struct hl_real hl_real = {
 /* C23's sized frees may be missing below us: plain free takes the same blocks. */
 static void free_sized_by_free(void *p, size_t size)
 {
-	hl_real.free(p);
+	hl_real.owner_free(p);
 }
 
 static void free_aligned_sized_by_free(void *p, size_t align, size_t size)
 {
-	hl_real.free(p);
+	hl_real.owner_free(p);
 }
 
 static size_t usable_size_unknown(void *p)
@@ -195,7 +195,7 @@ static void *reallocarray_by_realloc(void *p, size_t n, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return hl_real.realloc(p, bytes);
+	return hl_real.owner_realloc(p, bytes);
 }
 
 /* Where we are, and whether the next malloc is libc's own, whose functions never call one another
@@ -263,20 +263,32 @@ static void find_ourselves(struct hl_real *r)
 	r->first_hi = (uintptr_t)first.dlfo_map_end;
 }
 
-/*
- * The next function of a name. Behind another allocator (it stands before us in LD_PRELOAD) what
- * comes to us is only what that one does not have, and its blocks are its own: then its function is
- * meant.
- */
+/* The next function of a name. */
 static void *next(const struct hl_real *r, const char *name)
 {
 	uintptr_t f = 0;
 
-	if (r->behind)
-		f = (uintptr_t)dlsym(RTLD_DEFAULT, name);
-	else if (r->linked)
+	if (r->linked)
 		f = (uintptr_t)hl_lookup_beyond(name, r->own_lo, r->program_lo);
 	return f && f >= r->first_lo && f < r->first_hi ? (void *)f : dlsym(RTLD_NEXT, name);
+}
+
+/*
+ * One that may be missing. Not by dlsym: its failure would leave a message, which the next dlsym
+ * frees; that may be the first of a wrapper's own free, which asks for the next.
+ */
+static void *next_if_any(const struct hl_real *r, const char *name)
+{
+	return hl_lookup_beyond(name, r->own_lo, r->program_lo);
+}
+
+/*
+ * Behind another allocator (it stands before us in LD_PRELOAD) what comes to us is what it passes
+ * on itself, if it is a wrapper; and what it does not have, of which some means its blocks.
+ */
+static void *owner(const struct hl_real *r, const char *name, void *next)
+{
+	return r->behind ? dlsym(RTLD_DEFAULT, name) : next;
 }
 
 hl_cold void hl_real_resolve(void)
@@ -293,20 +305,22 @@ hl_cold void hl_real_resolve(void)
 	r.realloc = next(&r, "realloc");
 	r.reallocarray = next(&r, "reallocarray");
 	r.free = next(&r, "free");
-	r.cfree = next(&r, "cfree");
-	r.free_sized = next(&r, "free_sized");
-	r.free_aligned_sized = next(&r, "free_aligned_sized");
+	r.cfree = next_if_any(&r, "cfree");
+	r.free_sized = next_if_any(&r, "free_sized");
+	r.free_aligned_sized = next_if_any(&r, "free_aligned_sized");
 	r.posix_memalign = next(&r, "posix_memalign");
 	r.aligned_alloc = next(&r, "aligned_alloc");
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
 	r.usable_size = next(&r, "malloc_usable_size");
-	r.cxx = dlsym(RTLD_NEXT, "_Znwm") != NULL; /* here a failure costs the program no memory */
+	r.owner_realloc = owner(&r, "realloc", r.realloc);
+	r.owner_free = owner(&r, "free", r.free);
+	r.cxx = next_if_any(&r, "_Znwm") != NULL;
 	if (!r.usable_size)
 		r.usable_size = usable_size_unknown;
-	if (!r.cfree)
-		r.cfree = r.free;
+	if (!r.cfree || r.behind)
+		r.cfree = r.owner_free;
 	if (!r.free_sized)
 		r.free_sized = free_sized_by_free;
 	if (!r.free_aligned_sized)

@@ -27,6 +27,9 @@ struct hl_real {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*usable_size)(void *); /* without one all blocks are 0 bytes */
+	/* Whose blocks the program has: another's than the above when that one stands before us. */
+	void *(*owner_realloc)(void *, size_t);
+	void (*owner_free)(void *);
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
 	bool cxx;    /* there is an operator new behind us from the start */

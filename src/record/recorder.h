@@ -68,6 +68,7 @@ struct hl_thread {
 	/* Samples (steer.c). Whoever has the slot next may go on with these. */
 	uint64_t sample_rate;  /* that the distance was drawn for; 0: none was */
 	uint64_t until_sample; /* bytes that are still passed over */
+	uint32_t passing;      /* while the steering word is this, without asking; 0: never */
 	uint64_t random;
 	/* The scope that the ring said last; NULL: none. And HL_NAMED_TAGS nodes, by their ids,
 	 * that it has told the names of; NULL in a shared ring, where all is told each time. */

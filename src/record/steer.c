@@ -80,12 +80,20 @@ enum hl_take hl_steer_ask_alloc(struct hl_thread *t, const void *addr, size_t si
 	}
 	if (hl_steer_mode(steer) != HL_MODE_SAMPLE)
 		return steer & HL_STEER_PART ? HL_TAKE_NOT : HL_TAKE_ALL;
+	/* A new rate has a new word, which is written after it: what is drawn here is good for as
+	 * long as the word stays. */
+	atomic_thread_fence(memory_order_acquire);
 	*rate = atomic_load_explicit(&hl_rec.region->sample_bytes, memory_order_relaxed);
+	t->passing = hl_steer_samples(steer) && !(hl_rec.settings & HL_SET_ZERO) ? steer : 0;
 	if (hl_likely(t->sample_rate == *rate && size <= t->until_sample)) {
 		t->until_sample -= size;
 		return HL_TAKE_NOT;
 	}
-	if (!*rate || !take_sample(t, size, *rate))
+	if (!*rate) {
+		t->passing = 0;
+		return HL_TAKE_NOT;
+	}
+	if (!take_sample(t, size, *rate))
 		return HL_TAKE_NOT;
 	hl_filter_add(hl_rec.region, (uintptr_t)addr);
 	return HL_TAKE_SAMPLE;

@@ -32,36 +32,28 @@ void hl_steer_obey(void);
 /* Nothing but samples is to be asked for: neither stopped nor paused, and the filter is filled. */
 hl_inline bool hl_steer_samples(uint32_t steer)
 {
-	return (steer & (HL_STEER_MODE | HL_STEER_PAUSED | HL_STEER_STOP)) == HL_MODE_SAMPLE;
+	return (steer & (HL_STEER_MODE | HL_STEER_PAUSED | HL_STEER_STOP | HL_STEER_PART |
+				HL_STEER_ALL_FREES)) == (HL_MODE_SAMPLE | HL_STEER_PART);
 }
 
 /*
  * Most of what happens while samples are taken is none: found out here, before anything is made
- * ready for a record. False: ask further.
+ * ready for a record. False: ask further, and be told in t->passing what the word was.
  */
-hl_inline bool hl_steer_passes_alloc(size_t size)
+hl_inline bool hl_steer_passes_alloc(uint32_t steer, size_t size)
 {
-	uint32_t steer = hl_steer();
 	struct hl_thread *t = hl_tls.thread;
 
-	if (hl_likely(!(steer & HL_STEER_PART)))
-		return false;
-	if (!hl_steer_samples(steer) || !t || !hl_rec.region ||
-		!atomic_load_explicit(&hl_alive.on, memory_order_relaxed) ||
-		(hl_rec.settings & HL_SET_ZERO) || size > t->until_sample ||
-		t->sample_rate !=
-			atomic_load_explicit(&hl_rec.region->sample_bytes, memory_order_relaxed))
+	if (hl_likely(!(steer & HL_STEER_PART)) || !t || t->passing != steer ||
+		size > t->until_sample || !atomic_load_explicit(&hl_alive.on, memory_order_relaxed))
 		return false;
 	t->until_sample -= size;
 	return true;
 }
 
-hl_inline bool hl_steer_passes_free(const void *addr)
+hl_inline bool hl_steer_passes_free(uint32_t steer, const void *addr)
 {
-	uint32_t steer = hl_steer();
-
-	return hl_unlikely(steer & HL_STEER_PART) && hl_steer_samples(steer) &&
-	       !(steer & HL_STEER_ALL_FREES) && hl_rec.region &&
+	return hl_unlikely(hl_steer_samples(steer)) &&
 	       !hl_filter_has(hl_rec.region, (uintptr_t)addr);
 }
 

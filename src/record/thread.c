@@ -114,6 +114,7 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 	t->tid = tid;
 	t->shared = false;
 	t->skip = 0;
+	t->passing = 0;
 	hl_emit_forget_tags(t);
 }
 

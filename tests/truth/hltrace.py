@@ -54,13 +54,16 @@ class Heaplapse:
         return json.loads(self.run('info', '--json', trace))
 
     def info_when_ended(self, trace, seconds=10):
-        """Of a trace whose collector may still be writing."""
-        deadline = time.monotonic() + seconds
+        """Of a trace whose collector may still be writing. It writes the end first and the index after it, so one that has an end may
+        become complete yet: within a second, or never."""
+        deadline, ended = time.monotonic() + seconds, None
         while True:
             try:
                 info = self.info(trace)
                 if info['end']['kind'] != 'running':
-                    return info
+                    ended = ended or time.monotonic()
+                    if info['complete'] or time.monotonic() > ended + 1:
+                        return info
             except Failure:
                 if time.monotonic() > deadline:
                     raise
