@@ -146,11 +146,11 @@ hl_cold static void keep(struct op *op, void *real)
 	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
 }
 
-/* Never one that comes later: each plugin may have another. */
-hl_cold static bool is_plain(const struct op *op)
+/* No form with an alignment; and none that comes later, as each plugin may have another. */
+hl_cold static bool is_plain(int i)
 {
-	return !op->passed_on && is_standard((uintptr_t)op->real) &&
-	       !strstr(op->symbol, "align_val_t");
+	return (i < NEW_ALIGN || (i >= DEL && i < DEL_ALIGN)) && ops[i].real && !ops[i].passed_on &&
+	       is_standard((uintptr_t)ops[i].real);
 }
 
 hl_cold void hl_cxx_resolve(void)
@@ -165,7 +165,7 @@ hl_cold void hl_cxx_resolve(void)
 
 		if (real)
 			keep(&ops[i], real);
-		ops[i].plain = real && malloc_is_ours && is_plain(&ops[i]);
+		ops[i].plain = malloc_is_ours && is_plain(i);
 	}
 	hl_tls.busy = false;
 }

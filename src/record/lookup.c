@@ -17,6 +17,7 @@ struct search {
 	uintptr_t skip; /* an address in the object that does not count: ours */
 	uintptr_t skip_too;
 	uintptr_t prefer; /* one in the object whose definition is taken before all others */
+	bool waiting;     /* for the object to skip: only what comes after it counts */
 	void *found;
 };
 
@@ -108,7 +109,10 @@ static int look(struct dl_phdr_info *object, size_t size, void *arg)
 	bool preferred = s->prefer && contains(object, s->prefer);
 	void *f;
 
-	if ((s->found && !preferred) || contains(object, s->skip) || contains(object, s->skip_too))
+	if (contains(object, s->skip))
+		s->waiting = false;
+	if ((s->found && !preferred) || s->waiting || contains(object, s->skip) ||
+		contains(object, s->skip_too))
 		return 0;
 	f = find_in(object, s);
 	if (f)
@@ -128,6 +132,14 @@ void *hl_lookup_beyond(const char *name, uintptr_t skip, uintptr_t skip_too)
 {
 	struct search s = {
 		.name = name, .hash = gnu_hash(name), .skip = skip, .skip_too = skip_too};
+
+	dl_iterate_phdr(look, &s);
+	return s.found;
+}
+
+void *hl_lookup_after(const char *name, uintptr_t skip)
+{
+	struct search s = {.name = name, .hash = gnu_hash(name), .skip = skip, .waiting = true};
 
 	dl_iterate_phdr(look, &s);
 	return s.found;

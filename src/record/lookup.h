@@ -17,4 +17,7 @@ void *hl_lookup(const char *name, uintptr_t skip, uintptr_t prefer);
  */
 void *hl_lookup_beyond(const char *name, uintptr_t skip, uintptr_t skip_too);
 
+/* The first that was loaded after the object that `skip` lies in. */
+void *hl_lookup_after(const char *name, uintptr_t skip);
+
 #endif

@@ -279,7 +279,8 @@ static void *next(const struct hl_real *r, const char *name)
  */
 static void *next_if_any(const struct hl_real *r, const char *name)
 {
-	return hl_lookup_beyond(name, r->own_lo, r->program_lo);
+	return r->linked ? hl_lookup_beyond(name, r->own_lo, r->program_lo)
+			 : hl_lookup_after(name, r->own_lo);
 }
 
 /*
