@@ -533,7 +533,7 @@ static hl_noinline void emit_alloc_asked(
 		hl_steer_recorded((const void *)d.words[0]);
 }
 
-void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size)
+void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct draft d = {
@@ -543,10 +543,10 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 
 	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
-		return;
+		return addr;
 	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
 		emit_alloc_asked(t, regs, d, size);
-		return;
+		return addr;
 	}
 	w = hl_timed_begin(t);
 	if (hl_likely(size < HL_SIZE_BIG))
@@ -555,6 +555,7 @@ void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, 
 		emit_big(t, d, regs, size);
 	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
+	return addr;
 }
 
 /* A record of words alone; the hot half of free. */
@@ -613,12 +614,15 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
-	if (hl_unlikely(hl_steer() & HL_STEER_ASK_FREE) && !hl_steer_ask_free(addr))
+	uint32_t steer = hl_steer();
+
+	if (hl_unlikely(steer & HL_STEER_ASK_FREE) && !hl_steer_ask_free(addr))
 		return;
 	if (hl_likely(!(hl_rec.settings & HL_SET_FREE_STACKS)))
 		emit_plain(HL_REC_FREE, func, (uintptr_t)addr);
 	else
 		emit_free_stack(regs, func, addr);
+	hl_steer_tell(steer, (uintptr_t)addr);
 }
 
 bool hl_emit_move_begin(const void *old)

@@ -43,18 +43,21 @@ ALSO(pvalloc);
 
 hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
-	if (hl_likely(p != NULL))
-		hl_emit_alloc(regs, func, p, size);
-	return p;
+	return hl_likely(p != NULL) ? hl_emit_alloc(regs, func, p, size) : NULL;
 }
 
-hl_inline void *count_new(void *p, uint32_t func, size_t size)
+static hl_noinline void *count_new(void *p, uint32_t func, size_t size)
 {
 	if (hl_likely(p != NULL)) {
 		hl_emit_zero(func, p, size);
 		hl_tags_alloc(p, func);
 	}
 	return p;
+}
+
+static hl_noinline void count_gone(void *p, uint32_t func)
+{
+	hl_tags_free(p, func);
 }
 
 void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
@@ -67,59 +70,49 @@ void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t si
 void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
 {
 	if (hl_unlikely(hl_tags_mode()))
-		hl_tags_free(p, func);
+		count_gone(p, func);
 	else
 		hl_emit_free(regs, func, p);
 }
 
-/* CALL is the next allocator's function; its result or what it does is `store`d. */
-#define GUARDED(store, call)                        \
-	do {                                        \
-		if (hl_unlikely(hl_real.foreign)) { \
-			HL_GUARD_ENTER(regs);       \
-			store call;                 \
-			HL_GUARD_LEAVE();           \
-		} else {                            \
-			store call;                 \
-		}                                   \
-	} while (0)
-
 /*
- * What is behind a hook's first question. Functions of their own, so that a hook which has nothing
- * to record saves no register: it is one jump to the next allocator. All of one shape, as passing a
- * word more than a function reads is harmless in the calling convention.
+ * What is seldom needed is in functions of its own, so that a hook saves no register for it. All of
+ * one shape, as passing a word more than a function reads is harmless in the calling convention.
  */
 typedef void (*any_fn)(void);
 typedef void *(*alloc_fn)(size_t, size_t);
 typedef void (*free_fn)(void *, size_t, size_t);
 
-static hl_noinline void *allocate(
+/* The call is the allocator's own, or it may call back. */
+#define IS_GUARDED() hl_unlikely(hl_tls.guard != 0 || hl_real.foreign)
+
+static hl_noinline void *allocate_guarded(
 	alloc_fn next, size_t a, size_t b, size_t size, uint32_t func, const struct hl_regs *regs)
 {
 	void *p;
 
 	if (hl_internal(regs))
 		return next(a, b);
-	GUARDED(p =, next(a, b));
-	if (hl_unlikely(hl_real.foreign) && hl_steer_passes_alloc(hl_steer(), p ? size : 0))
+	HL_GUARD_ENTER(regs);
+	p = next(a, b);
+	HL_GUARD_LEAVE();
+	if (hl_steer_passes_alloc(hl_steer(), p ? size : 0))
 		return p;
 	return hl_hook_made(p, regs, func, size);
 }
 
-static hl_noinline void release(
+static hl_noinline void release_guarded(
 	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_regs *regs)
 {
-	if (hl_unlikely(!p))
-		return;
 	if (hl_internal(regs)) {
 		next(p, a, b);
 		return;
 	}
-	if (hl_unlikely(hl_boot_owns(p)))
-		return;
-	if (hl_likely(!hl_steer_passes_free(hl_steer(), p)))
+	if (!hl_steer_passes_free(hl_steer(), p))
 		hl_hook_gone(p, regs, func);
-	GUARDED(, next(p, a, b));
+	HL_GUARD_ENTER(regs);
+	next(p, a, b);
+	HL_GUARD_LEAVE();
 }
 
 /* `call` is NEXT with A and B as it takes them; SIZE the bytes it is asked for. */
@@ -128,17 +121,27 @@ static hl_noinline void release(
 		if (hl_hook_passes_alloc(size))                                     \
 			return call;                                                \
 		HL_CAPTURED(regs);                                                  \
-		return allocate((alloc_fn)(any_fn)(next), a, b, size, func, &regs); \
+		if (IS_GUARDED())                                                   \
+			return allocate_guarded(                                    \
+				(alloc_fn)(any_fn)(next), a, b, size, func, &regs); \
+		return hl_hook_made(call, &regs, func, size);                       \
 	} while (0)
 
-#define FREE_HOOK(func, next, p, a, b, call)                            \
-	do {                                                            \
-		if (hl_hook_passes_free(p)) {                           \
-			call;                                           \
-			return;                                         \
-		}                                                       \
-		HL_CAPTURED(regs);                                      \
-		release((free_fn)(any_fn)(next), p, a, b, func, &regs); \
+#define FREE_HOOK(func, next, p, a, b, call)                                            \
+	do {                                                                            \
+		if (hl_hook_passes_free(p)) {                                           \
+			call;                                                           \
+			return;                                                         \
+		}                                                                       \
+		if (hl_unlikely(!(p) || hl_boot_owns(p)))                               \
+			return;                                                         \
+		HL_CAPTURED(regs);                                                      \
+		if (IS_GUARDED()) {                                                     \
+			release_guarded((free_fn)(any_fn)(next), p, a, b, func, &regs); \
+			return;                                                         \
+		}                                                                       \
+		hl_hook_gone(p, &regs, func);                                           \
+		call;                                                                   \
 	} while (0)
 
 void *malloc(size_t size)

@@ -154,7 +154,7 @@ hl_inline void hl_emit_zero(uint32_t func, const void *addr, size_t size)
 }
 
 /* emit.c: one event each. Never fails visibly: what finds no room is counted as dropped. */
-void hl_emit_alloc(const struct hl_regs *regs, uint32_t func, const void *addr, size_t size);
+void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_t size); /* addr */
 void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr);
 /* True when the collector is told that the block may move; then it must be told what came of it. */
 bool hl_emit_move_begin(const void *old);

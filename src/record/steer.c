@@ -7,6 +7,8 @@
 #include "record/api.h"
 #include "record/steer.h"
 
+_Atomic uint64_t hl_steer_told[1 << HL_STEER_TOLD_BITS];
+
 /* ln(x) for x in (0, 1]; off by less than 1e-9. */
 static double natural_log(double x)
 {
@@ -95,7 +97,7 @@ enum hl_take hl_steer_ask_alloc(struct hl_thread *t, const void *addr, size_t si
 	}
 	if (!take_sample(t, size, *rate))
 		return HL_TAKE_NOT;
-	hl_filter_add(hl_rec.region, (uintptr_t)addr);
+	hl_steer_know((uintptr_t)addr);
 	return HL_TAKE_SAMPLE;
 }
 
@@ -111,7 +113,7 @@ bool hl_steer_ask_free(const void *addr)
 	if (!(steer & HL_STEER_PART) || (steer & HL_STEER_ALL_FREES))
 		return true;
 	return hl_steer_mode(steer) == HL_MODE_SAMPLE &&
-	       hl_filter_has(hl_rec.region, (uintptr_t)addr);
+	       !hl_steer_is_unknown(steer, (uintptr_t)addr);
 }
 
 hl_cold void hl_steer_obey(void)

@@ -51,10 +51,54 @@ hl_inline bool hl_steer_passes_alloc(uint32_t steer, size_t size)
 	return true;
 }
 
+/*
+ * The collector takes a block out of the filter milliseconds after its free. In these an allocator
+ * hands out the same address hundreds of times, and all of those frees would be told for nothing.
+ * So the last frees that were told are kept, by address, until a block there is known again. An
+ * entry is good for one steering word: with the next one anything may have become known.
+ */
+#define HL_STEER_TOLD_BITS 12
+extern _Atomic uint64_t hl_steer_told[1 << HL_STEER_TOLD_BITS];
+
+hl_inline _Atomic uint64_t *hl_steer_told_at(uintptr_t addr)
+{
+	return &hl_steer_told[(addr >> 3) * HL_HASH_K >> (64 - HL_STEER_TOLD_BITS)];
+}
+
+hl_inline uint64_t hl_steer_told_entry(uint32_t steer, uintptr_t addr)
+{
+	return (uint64_t)addr << 16 | steer >> HL_STEER_SHIFT;
+}
+
+/* The block is known to the collector from here on. */
+hl_inline void hl_steer_know(uintptr_t addr)
+{
+	_Atomic uint64_t *told = hl_steer_told_at(addr);
+
+	hl_filter_add(hl_rec.region, addr);
+	if (atomic_load_explicit(told, memory_order_relaxed) >> 16 == (uint64_t)addr << 16 >> 16)
+		atomic_store_explicit(told, 0, memory_order_relaxed);
+}
+
+/* Its free is told; what comes to this address next is another. */
+hl_inline void hl_steer_tell(uint32_t steer, uintptr_t addr)
+{
+	if (hl_unlikely(hl_steer_samples(steer)))
+		atomic_store_explicit(hl_steer_told_at(addr), hl_steer_told_entry(steer, addr),
+			memory_order_relaxed);
+}
+
+/* While nothing but samples is asked for: is the block none of them? */
+hl_inline bool hl_steer_is_unknown(uint32_t steer, uintptr_t addr)
+{
+	return hl_likely(!hl_filter_has(hl_rec.region, addr)) ||
+	       atomic_load_explicit(hl_steer_told_at(addr), memory_order_relaxed) ==
+		       hl_steer_told_entry(steer, addr);
+}
+
 hl_inline bool hl_steer_passes_free(uint32_t steer, const void *addr)
 {
-	return hl_unlikely(hl_steer_samples(steer)) &&
-	       !hl_filter_has(hl_rec.region, (uintptr_t)addr);
+	return hl_unlikely(hl_steer_samples(steer)) && hl_steer_is_unknown(steer, (uintptr_t)addr);
 }
 
 /*
@@ -64,7 +108,7 @@ hl_inline bool hl_steer_passes_free(uint32_t steer, const void *addr)
 hl_inline void hl_steer_recorded(const void *addr)
 {
 	if (hl_unlikely(hl_steer() & HL_STEER_PART) && hl_rec.region)
-		hl_filter_add(hl_rec.region, (uintptr_t)addr);
+		hl_steer_know((uintptr_t)addr);
 }
 
 #endif

@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 
-from manners import NOBODY, Failure, Skip, children_of, contains, expect, main, need_nobody, sound, state_of, wait_until
+from manners import NOBODY, Failure, Skip, children_of, compiled, contains, expect, main, need_nobody, sound, state_of, wait_until
 
 MAGIC, VERSION = 0x6c746368, 1
 STATUS, PAUSE, RESUME, STOP, MODE, MARK, SNAPSHOT = range(7)
@@ -227,6 +227,60 @@ def test_samples_and_sums(place):
     finish(place, process)
     expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
     contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc')
+
+
+REUSE = r'''
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+enum { N = 300000 };
+static _Atomic(void *) handed;
+static void *take(void *arg)
+{
+	for (int i = 0; i < N; i++) {
+		void *p;
+		while (!(p = atomic_exchange(&handed, NULL)))
+			;
+		free(p);
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t taker;
+	void *volatile p;
+	usleep(300000);    /* from here on only the frees of samples are told */
+	for (int i = 0; i < N; i++) {
+		p = malloc(512);
+		free(p);
+	}
+	pthread_create(&taker, NULL, take, NULL);
+	for (int i = 0; i < N; i++) {
+		p = malloc(256);
+		while (atomic_load(&handed))
+			;
+		atomic_store(&handed, p);
+	}
+	pthread_join(taker, NULL);
+	return 0;
+}
+'''
+
+
+def test_samples_at_one_address(place):
+    """where samples come and go at the same address again and again, each free of one is told, in whatever thread, and hardly any other"""
+    with open('reuse.c', 'w', encoding='ascii') as file:
+        file.write(REUSE)
+    compiled('gcc', '-O1', '-fno-builtin', '-pthread', '-o', 'reuse', 'reuse.c')
+    expect('status', place.record('./reuse', options=('-q', '-o', 'x.hlt', '--mode=sample=8K')).status, 0)
+    info = place.info()
+    totals, samples = info['totals'], info['estimate']['samples']
+    expect('alive or never freed', (totals['live_blocks_end'], totals['implicit_frees'], totals['unknown_frees']), (0, 0, 0))
+    if not 20000 < samples < 40000:
+        raise Failure(f'{samples} samples: of 230 MB one in 8 KiB should be about 28,000')
+    if totals['unrecorded_frees'] > samples:
+        raise Failure(f'{totals["unrecorded_frees"]} frees told for nothing, with {samples} samples')
 
 
 def test_samples_from_the_start(place):
