@@ -19,7 +19,8 @@
 #include "collect/ctl.h"
 #include "collect/ending.h"
 
-#define CHECK_NS      UINT64_C(5000000) /* who has come, who has gone */
+#define CHECK_NS      UINT64_C(5000000)  /* who has come, who has gone */
+#define WATCHED_NS    UINT64_C(20000000) /* the same while poll would tell */
 #define GUESTS_MAX    256u
 #define HELLO_NS      UINT64_C(5000000000)
 #define STATUS_NS     UINT64_C(1000000000) /* how long to look for a status */
@@ -27,7 +28,7 @@
 #define LINGER_NS     UINT64_C(1000000000) /* after the last target */
 #define MIN_SLEEP_NS  20000u
 #define MAX_SLEEP_NS  5000000u
-#define IDLE_SLEEP_NS 20000000u /* when nothing has come for a second */
+#define IDLE_SLEEP_NS 20000000u /* when nothing has come for a second, or little ever does */
 #define HASTE_NS      200000u   /* while `record` waits for us */
 #define IDLE_NS       UINT64_C(1000000000)
 
@@ -45,6 +46,7 @@ struct collector {
 	int control_fd;
 	struct hl_outbox outbox; /* to control_fd */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
+	uint64_t check_ns; /* how long a check is good for */
 	uint32_t sleep_ns;
 	bool settle_asked; /* `record` waits for the traces of what has ended */
 	uint32_t settled_looks;
@@ -405,6 +407,26 @@ static void tell_settled(struct collector *c)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
+/* Nobody's coming or going is under way, and of each we have something to poll. */
+static bool is_watched(const struct collector *c)
+{
+	if (c->guests.len || c->ctl.clients.len || c->regions.len > 8)
+		return false;
+	for (size_t i = 0; i < c->regions.len; i++) {
+		struct hl_region_reader *r = c->regions.data[i];
+
+		if (!r->procs.len || r->procs.len > 8)
+			return false;
+		for (size_t k = 0; k < r->procs.len; k++) {
+			const struct hl_proc *p = r->procs.data[k];
+
+			if (p->pidfd < 0 || p->gone || p->nameless || !has_rings(r, p))
+				return false;
+		}
+	}
+	return true;
+}
+
 /* Sleeps until something comes or goes, or the rings want to be looked at again. */
 static void rest(struct collector *c)
 {
@@ -434,6 +456,17 @@ static void rest(struct collector *c)
 		}
 	if (ppoll(fds, n, &ts, NULL) > 0)
 		c->last_check_ns = 0;
+	c->check_ns = is_watched(c) ? WATCHED_NS : CHECK_NS;
+}
+
+/* Samples are so few that no burst of them fills a ring. */
+static bool is_all_samples(const struct collector *c)
+{
+	for (size_t i = 0; i < c->regions.len; i++)
+		if (c->regions.data[i]->steering.mode != HL_MODE_SAMPLE ||
+			c->regions.data[i]->steering.sample_bytes < HL_SAMPLE_BYTES)
+			return false;
+	return c->regions.len > 0;
 }
 
 /* Rings a quarter full at each look: seldom enough to leave the program alone, in time to never
@@ -444,7 +477,7 @@ static void adapt(struct collector *c, uint32_t fullest, uint64_t now)
 
 	if (fullest)
 		c->last_taken_ns = now;
-	most = now - c->last_taken_ns > IDLE_NS ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
+	most = now - c->last_taken_ns > IDLE_NS || is_all_samples(c) ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
 	if (fullest > HL_FILL_ALL / 2)
 		c->sleep_ns = 0;
 	else if (fullest > HL_FILL_ALL / 4)
@@ -466,7 +499,7 @@ static void loop(struct collector *c)
 
 			fullest = hl_max_u32(fullest, fill);
 		}
-		if (now - c->last_check_ns > CHECK_NS) {
+		if (now - c->last_check_ns > c->check_ns) {
 			c->last_check_ns = now;
 			read_control(c);
 			serve_guests(c, now);
@@ -487,6 +520,7 @@ static void loop(struct collector *c)
 		}
 		if (hl_queue_full(&c->queue))
 			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
+		c->check_ns = CHECK_NS;
 		if (c->sleep_ns)
 			rest(c);
 	}
