@@ -113,6 +113,9 @@ def level_bars(table):
         extra = table.extra(work.name, 'heaplapse-sample', 'wall_ns_ratio')
         if extra is not None:
             yield at_most('sample: wall more, %', work.name, extra * 100, 3, '%.1f')
+        bare, theirs = (table.figure(work.name, tool, 'wall_ns_ratio') for tool in ('jemalloc', 'jemalloc-19'))
+        if extra is not None and bare and theirs:
+            yield at_most("sample: points above jemalloc's", work.name, (1 + extra - theirs / bare) * 100, 2, '%.1f')
         for tool, limit in (('heaplapse-tags', 2), ('heaplapse-tags-owner', 4)):
             ratio = table.figure(work.name, tool, 'ns_ratio')
             if ratio is not None:

@@ -126,6 +126,8 @@ TOOLS = [
          command=lambda at: ['heaptrack', '-o', os.path.join(at.folder, 'trace')] + at.program,
          report=lambda at, files: ['heaptrack_print', files[0]],
          needs=('/usr/bin/heaptrack', '/usr/bin/heaptrack_print'), package='heaptrack'),
+    Tool('jemalloc', preload=lambda at: glob.glob(JEMALLOC)[:1], needs=(JEMALLOC,), package='libjemalloc2',
+         on=lambda work: work.real),
     jemalloc('jemalloc-19', 19, slow=False),
     jemalloc('jemalloc-0', 0, slow=True),
     Tool('gperftools', slow=True, preload=lambda at: glob.glob(TCMALLOC)[:1],
