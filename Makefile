@@ -7,7 +7,7 @@
 #	make test-tsan  the collector under TSan, with 16 producers at full rate
 #	make fuzz       each fuzz target for FUZZ=10 seconds
 #	make soak       other people's programs and their own tests, bare and recorded, and our own
-#			tests a thousand times over: two hours
+#			tests a thousand times over: 40 minutes
 #	make debug      build-debug/: assertions, no optimisation, the recorder's own log
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything

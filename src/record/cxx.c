@@ -15,72 +15,70 @@
 #include <link.h>
 #include <string.h>
 
+#include "record/cxx.h"
 #include "record/hooks.h"
 #include "record/lookup.h"
 
-/* One row per operator: its symbol, the real one when found, and the bounds of its code. */
+/* One row per operator: the real one, if there was one from the start. */
 struct op {
-	const char *symbol;
-	void *real;
+	struct hl_cxx_real real;
+	bool plain; /* what it calls is our malloc or free, and behind us is libc */
+};
+
+static struct op ops[HL_OP_COUNT];
+
+const char *const hl_cxx_symbols[HL_OP_COUNT] = {
+	[HL_OP_NEW] = "_Znwm",
+	[HL_OP_NEW_ARRAY] = "_Znam",
+	[HL_OP_NEW_NOTHROW] = "_ZnwmRKSt9nothrow_t",
+	[HL_OP_NEW_ARRAY_NOTHROW] = "_ZnamRKSt9nothrow_t",
+	[HL_OP_NEW_ALIGN] = "_ZnwmSt11align_val_t",
+	[HL_OP_NEW_ARRAY_ALIGN] = "_ZnamSt11align_val_t",
+	[HL_OP_NEW_ALIGN_NOTHROW] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
+	[HL_OP_NEW_ARRAY_ALIGN_NOTHROW] = "_ZnamSt11align_val_tRKSt9nothrow_t",
+	[HL_OP_DEL] = "_ZdlPv",
+	[HL_OP_DEL_ARRAY] = "_ZdaPv",
+	[HL_OP_DEL_NOTHROW] = "_ZdlPvRKSt9nothrow_t",
+	[HL_OP_DEL_ARRAY_NOTHROW] = "_ZdaPvRKSt9nothrow_t",
+	[HL_OP_DEL_SIZED] = "_ZdlPvm",
+	[HL_OP_DEL_ARRAY_SIZED] = "_ZdaPvm",
+	[HL_OP_DEL_ALIGN] = "_ZdlPvSt11align_val_t",
+	[HL_OP_DEL_ARRAY_ALIGN] = "_ZdaPvSt11align_val_t",
+	[HL_OP_DEL_ALIGN_NOTHROW] = "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+	[HL_OP_DEL_ARRAY_ALIGN_NOTHROW] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+	[HL_OP_DEL_SIZED_ALIGN] = "_ZdlPvmSt11align_val_t",
+	[HL_OP_DEL_ARRAY_SIZED_ALIGN] = "_ZdaPvmSt11align_val_t",
+};
+
+/* The code of operators whose calls are their own: of each library once, and for ever. */
+static struct {
 	uintptr_t lo, hi;
-	bool passed_on; /* not ours to record */
-	bool plain;     /* what it calls is our malloc or free, and behind us is libc */
-	bool late;      /* came with a plugin, and may go with it */
-};
-
-enum {
-	NEW,
-	NEW_ARRAY,
-	NEW_NOTHROW,
-	NEW_ARRAY_NOTHROW,
-	NEW_ALIGN,
-	NEW_ARRAY_ALIGN,
-	NEW_ALIGN_NOTHROW,
-	NEW_ARRAY_ALIGN_NOTHROW,
-	DEL,
-	DEL_ARRAY,
-	DEL_NOTHROW,
-	DEL_ARRAY_NOTHROW,
-	DEL_SIZED,
-	DEL_ARRAY_SIZED,
-	DEL_ALIGN,
-	DEL_ARRAY_ALIGN,
-	DEL_ALIGN_NOTHROW,
-	DEL_ARRAY_ALIGN_NOTHROW,
-	DEL_SIZED_ALIGN,
-	DEL_ARRAY_SIZED_ALIGN,
-	N_OPS,
-};
-
-static struct op ops[N_OPS] = {
-	[NEW] = {"_Znwm"},
-	[NEW_ARRAY] = {"_Znam"},
-	[NEW_NOTHROW] = {"_ZnwmRKSt9nothrow_t"},
-	[NEW_ARRAY_NOTHROW] = {"_ZnamRKSt9nothrow_t"},
-	[NEW_ALIGN] = {"_ZnwmSt11align_val_t"},
-	[NEW_ARRAY_ALIGN] = {"_ZnamSt11align_val_t"},
-	[NEW_ALIGN_NOTHROW] = {"_ZnwmSt11align_val_tRKSt9nothrow_t"},
-	[NEW_ARRAY_ALIGN_NOTHROW] = {"_ZnamSt11align_val_tRKSt9nothrow_t"},
-	[DEL] = {"_ZdlPv"},
-	[DEL_ARRAY] = {"_ZdaPv"},
-	[DEL_NOTHROW] = {"_ZdlPvRKSt9nothrow_t"},
-	[DEL_ARRAY_NOTHROW] = {"_ZdaPvRKSt9nothrow_t"},
-	[DEL_SIZED] = {"_ZdlPvm"},
-	[DEL_ARRAY_SIZED] = {"_ZdaPvm"},
-	[DEL_ALIGN] = {"_ZdlPvSt11align_val_t"},
-	[DEL_ARRAY_ALIGN] = {"_ZdaPvSt11align_val_t"},
-	[DEL_ALIGN_NOTHROW] = {"_ZdlPvSt11align_val_tRKSt9nothrow_t"},
-	[DEL_ARRAY_ALIGN_NOTHROW] = {"_ZdaPvSt11align_val_tRKSt9nothrow_t"},
-	[DEL_SIZED_ALIGN] = {"_ZdlPvmSt11align_val_t"},
-	[DEL_ARRAY_SIZED_ALIGN] = {"_ZdaPvmSt11align_val_t"},
-};
+} known[8 * HL_OP_COUNT];
+static _Atomic unsigned n_known;
 
 bool hl_cxx_owns(uintptr_t pc)
 {
-	for (int i = 0; i < N_OPS; i++)
-		if (pc >= ops[i].lo && pc < ops[i].hi)
+	unsigned n = atomic_load_explicit(&n_known, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (pc >= known[i].lo && pc < known[i].hi)
 			return true;
 	return false;
+}
+
+/* Two threads may be here at once: then one of the two is known the next time. */
+hl_cold void hl_cxx_know(void *f)
+{
+	unsigned n = atomic_load(&n_known);
+	uintptr_t lo, hi;
+
+	if (n == HL_ARRAY_LEN(known) || hl_cxx_owns((uintptr_t)f) ||
+		hl_unwind_init(hl_modules_on_found) != 0 ||
+		!hl_unwind_function_range((uintptr_t)f, &lo, &hi))
+		return;
+	known[n].lo = lo;
+	known[n].hi = hi;
+	atomic_compare_exchange_strong(&n_known, &n, n + 1);
 }
 
 /* Some operator is neither an allocator's nor the language's: any of the language's may end in it.
@@ -92,7 +90,7 @@ hl_cold static bool is_allocators(uintptr_t f)
 	return f >= hl_real.text_lo && f < hl_real.text_hi;
 }
 
-hl_cold static bool is_standard(uintptr_t f)
+hl_cold bool hl_cxx_is_standard(uintptr_t f)
 {
 	struct dl_find_object object;
 	const char *name;
@@ -104,109 +102,67 @@ hl_cold static bool is_standard(uintptr_t f)
 	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
 }
 
-hl_cold static bool leads_to_us(const char *symbol)
+/* Before us, in the program, or behind us, in a library of its own. */
+hl_cold static bool is_replaced(const char *symbol)
 {
-	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, symbol);
+	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, symbol) : 0;
 
-	/* What the program holds of first.c leads to ours. */
-	return (first >= hl_real.own_lo && first < hl_real.own_hi) ||
-	       (first >= hl_real.program_lo && first < hl_real.program_hi);
-}
-
-/*
- * Before us, in the program, or behind us, in a library of its own. A stub of a program that is not
- * position-independent looks like the former, and costs no more than the name: malloc instead of
- * new.
- */
-hl_cold static bool is_replaced(const struct op *op)
-{
-	uintptr_t next = hl_real.cxx ? (uintptr_t)dlsym(RTLD_NEXT, op->symbol) : 0;
-
-	return !leads_to_us(op->symbol) || (next && !is_allocators(next) && !is_standard(next));
+	return !hl_real_is_first(symbol) ||
+	       (next && !is_allocators(next) && !hl_cxx_is_standard(next));
 }
 
 /* Of an allocator's own operators, and of the language's, we know that they return what they get.
  */
 hl_cold static bool is_ours_to_record(uintptr_t real)
 {
-	return is_allocators(real) || (is_standard(real) && !program_has_own);
+	return is_allocators(real) || (hl_cxx_is_standard(real) && !program_has_own);
 }
 
-/* Several threads may do this at once: they find the same. */
-hl_cold static void keep(struct op *op, void *real)
+hl_cold static void keep(enum hl_cxx_op i, void *real)
 {
-	uintptr_t lo, hi;
+	ops[i].real.passed_on = !is_ours_to_record((uintptr_t)real);
+	if (!ops[i].real.passed_on)
+		hl_cxx_know(real);
+	/* An allocator's may end in the language's. */
+	if (is_allocators((uintptr_t)real)) {
+		void *next = hl_lookup_after(hl_cxx_symbols[i], (uintptr_t)real);
 
-	op->passed_on = !is_ours_to_record((uintptr_t)real);
-	if (!op->passed_on && hl_unwind_init(hl_modules_on_found) == 0 &&
-		hl_unwind_function_range((uintptr_t)real, &lo, &hi)) {
-		op->lo = lo;
-		op->hi = hi;
+		if (next)
+			hl_cxx_know(next);
 	}
-	__atomic_store_n(&op->real, real, __ATOMIC_RELEASE);
+	ops[i].real.f = real;
 }
 
-/* No form with an alignment; and none that comes later, as each plugin may have another. */
-hl_cold static bool is_plain(int i)
+/* No form with an alignment. */
+hl_cold static bool is_plain(enum hl_cxx_op i)
 {
-	return (i < NEW_ALIGN || (i >= DEL && i < DEL_ALIGN)) && ops[i].real && !ops[i].passed_on &&
-	       is_standard((uintptr_t)ops[i].real);
+	return (i < HL_OP_NEW_ALIGN || (i >= HL_OP_DEL && i < HL_OP_DEL_ALIGN)) && ops[i].real.f &&
+	       !ops[i].real.passed_on && hl_cxx_is_standard((uintptr_t)ops[i].real.f);
 }
 
+/*
+ * A malloc or free before us sees what the operators do, whether it is a wrapper that comes back to
+ * us or an allocator that does not: then too it is recorded there, if at all.
+ */
 hl_cold void hl_cxx_resolve(void)
 {
-	bool malloc_is_ours = !hl_real.foreign && leads_to_us("malloc") && leads_to_us("free");
-
 	hl_tls.busy = true;
-	for (int i = 0; i < N_OPS; i++)
-		program_has_own |= is_replaced(&ops[i]);
-	for (int i = 0; i < N_OPS && hl_real.cxx; i++) {
-		void *real = dlsym(RTLD_NEXT, ops[i].symbol);
+	program_has_own = !hl_real_is_first("malloc") || !hl_real_is_first("free");
+	for (int i = 0; i < HL_OP_COUNT; i++)
+		program_has_own |= is_replaced(hl_cxx_symbols[i]);
+	for (int i = 0; i < HL_OP_COUNT && hl_real.cxx; i++) {
+		void *real = dlsym(RTLD_NEXT, hl_cxx_symbols[i]);
 
 		if (real)
-			keep(&ops[i], real);
-		ops[i].plain = malloc_is_ours && is_plain(i);
+			keep((enum hl_cxx_op)i, real);
+		ops[i].plain = !hl_real.foreign && is_plain((enum hl_cxx_op)i);
 	}
 	hl_tls.busy = false;
 }
 
-/*
- * A plugin opened RTLD_LOCAL has its C++ library to itself. If it has the operator itself, that is
- * for it alone: other plugins have others, and theirs must not be found here.
- */
-hl_cold static void *find_late(struct op *op, uintptr_t caller, bool *passed_on)
-{
-	void *real = hl_lookup(op->symbol, hl_real.own_lo, caller);
-	struct dl_find_object object;
-
-	*passed_on = true;
-	if (!real || (_dl_find_object((void *)caller, &object) == 0 &&
-			     (uintptr_t)real >= (uintptr_t)object.dlfo_map_start &&
-			     (uintptr_t)real < (uintptr_t)object.dlfo_map_end))
-		return real;
-	if (is_standard((uintptr_t)real)) {
-		op->late = true;
-		keep(op, real);
-		*passed_on = op->passed_on;
-	}
-	return real;
-}
-
 void hl_cxx_forget(void)
 {
-	for (int i = 0; i < N_OPS; i++)
-		if (ops[i].late)
-			__atomic_store_n(&ops[i].real, NULL, __ATOMIC_RELEASE);
-}
-
-hl_inline void *real_op(int i, uintptr_t caller, bool *passed_on)
-{
-	void *real = __atomic_load_n(&ops[i].real, __ATOMIC_ACQUIRE);
-
-	if (hl_unlikely(!real))
-		return find_late(&ops[i], caller, passed_on);
-	*passed_on = ops[i].passed_on;
-	return real;
+	hl_cxx_late_forget();
 }
 
 /* No C++ library anywhere: then nobody can expect an exception either. */
@@ -217,17 +173,15 @@ typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
  * One body for all forms: the operators take one to three words in registers, and passing more than
  * one reads is harmless in the System V calling convention.
  */
-static hl_noinline void *new_by_next(
-	int i, uint32_t func, size_t size, uintptr_t a, const void *b, const struct hl_regs *regs)
+static hl_noinline void *new_by_next(new_fn real, uint32_t func, size_t size, uintptr_t a,
+	const void *b, const struct hl_regs *regs)
 {
-	bool passed_on;
-	new_fn real = (new_fn)real_op(i, regs->pc, &passed_on);
 	uintptr_t saved = hl_tls.guard;
 	void *p;
 
 	if (hl_unlikely(!real))
 		return hl_real.malloc(size ? size : 1);
-	if (hl_unlikely(passed_on || hl_internal(regs)))
+	if (hl_unlikely(hl_internal(regs)))
 		return real(size, a, b);
 	hl_tls.guard = regs->sp;
 	p = real(size, a, b);
@@ -237,19 +191,16 @@ static hl_noinline void *new_by_next(
 	return hl_hook_made(p, regs, func, size);
 }
 
-static hl_noinline void delete_by_next(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b,
-	const void *c, const struct hl_regs *regs)
+static hl_noinline void delete_by_next(del_fn real, uint32_t func, void *p, uintptr_t a,
+	uintptr_t b, const void *c, const struct hl_regs *regs)
 {
-	del_fn real;
 	uintptr_t saved = hl_tls.guard;
-	bool passed_on;
 
-	real = (del_fn)real_op(i, regs->pc, &passed_on);
 	if (hl_unlikely(!real)) {
 		hl_real.free(p);
 		return;
 	}
-	if (hl_unlikely(passed_on || hl_internal(regs))) {
+	if (hl_unlikely(hl_internal(regs))) {
 		real(p, a, b, c);
 		return;
 	}
@@ -260,9 +211,18 @@ static hl_noinline void delete_by_next(int i, uint32_t func, void *p, uintptr_t 
 	hl_tls.guard = saved;
 }
 
-/* Inlined into each operator, so that what is captured is the operator's caller. */
-hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const void *b)
+/*
+ * Inlined into each operator, so that what is captured is the operator's caller; and so that what
+ * is passed on is a jump, and nobody sees us on the stack.
+ */
+hl_inline void *op_new(enum hl_cxx_op i, uint32_t func, size_t size, uintptr_t a, const void *b)
 {
+	struct hl_cxx_real real = ops[i].real;
+
+	if (hl_unlikely(!real.f))
+		real = hl_cxx_late(i, (uintptr_t)__builtin_return_address(0));
+	if (hl_unlikely(real.passed_on))
+		return ((new_fn)real.f)(size, a, b);
 	if (hl_likely(ops[i].plain && !hl_tls.guard)) {
 		bool passes = hl_hook_passes_alloc(size);
 		void *p = hl_real.malloc(size ? size : 1);
@@ -275,11 +235,20 @@ hl_inline void *op_new(int i, uint32_t func, size_t size, uintptr_t a, const voi
 		}
 	}
 	HL_CAPTURED(regs);
-	return new_by_next(i, func, size, a, b, &regs);
+	return new_by_next((new_fn)real.f, func, size, a, b, &regs);
 }
 
-hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b, const void *c)
+hl_inline void op_delete(
+	enum hl_cxx_op i, uint32_t func, void *p, uintptr_t a, uintptr_t b, const void *c)
 {
+	struct hl_cxx_real real = ops[i].real;
+
+	if (hl_unlikely(!real.f))
+		real = hl_cxx_late(i, (uintptr_t)__builtin_return_address(0));
+	if (hl_unlikely(real.passed_on)) {
+		((del_fn)real.f)(p, a, b, c);
+		return;
+	}
 	if (hl_unlikely(!p || hl_boot_owns(p)))
 		return;
 	if (hl_likely(ops[i].plain && !hl_tls.guard)) {
@@ -291,7 +260,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 		return;
 	}
 	HL_CAPTURED(regs);
-	delete_by_next(i, func, p, a, b, c, &regs);
+	delete_by_next((del_fn)real.f, func, p, a, b, c, &regs);
 }
 
 #define NEW_OP(i, symbol, func, params, a, b)                                     \
@@ -299,7 +268,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_export void *heaplapse_hook_##i params __attribute__((alias(symbol))); \
 	void *hl_op_##i params                                                    \
 	{                                                                         \
-		return op_new(i, func, size, a, b);                               \
+		return op_new(HL_OP_##i, func, size, a, b);                       \
 	}
 
 #define DEL_OP(i, symbol, func, params, a, b, c)                                 \
@@ -307,7 +276,7 @@ hl_inline void op_delete(int i, uint32_t func, void *p, uintptr_t a, uintptr_t b
 	hl_export void heaplapse_hook_##i params __attribute__((alias(symbol))); \
 	void hl_op_##i params                                                    \
 	{                                                                        \
-		op_delete(i, func, p, a, b, c);                                  \
+		op_delete(HL_OP_##i, func, p, a, b, c);                          \
 	}
 
 #define N HL_FUNC_NEW

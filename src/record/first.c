@@ -14,12 +14,12 @@ typedef size_t n;
 typedef void *p;
 typedef const void *t;
 
-#define LEAD(type, hook, symbol, params, args)              \
-	type heaplapse_hook_##hook params;                  \
-	type heaplapse_first_##hook params __asm__(symbol); \
-	type heaplapse_first_##hook params                  \
-	{                                                   \
-		return heaplapse_hook_##hook args;          \
+#define LEAD(type, hook, symbol, params, args)                                    \
+	type heaplapse_hook_##hook params;                                        \
+	type heaplapse_first_##hook params __asm__(symbol) __attribute__((weak)); \
+	type heaplapse_first_##hook params                                        \
+	{                                                                         \
+		return heaplapse_hook_##hook args;                                \
 	}
 
 LEAD(p, malloc, "malloc", (n a), (a))
@@ -43,7 +43,7 @@ LEAD(p, NEW_ARRAY_ALIGN_NOTHROW, "_ZnamSt11align_val_tRKSt9nothrow_t", (n a, n b
 #undef LEAD
 #define LEAD(hook, symbol, params, args)                                \
 	void heaplapse_hook_##hook params;                              \
-	void heaplapse_first_##hook params __asm__(symbol);             \
+	void heaplapse_first_##hook params __asm__(symbol) __attribute__((weak)); \
 	void heaplapse_first_##hook params                              \
 	{                                                               \
 		heaplapse_hook_##hook args;                             \

@@ -298,7 +298,8 @@ static hl_noinline void *reallocate(
 	void *q;
 
 	/* an overflow fails there, with errno */
-	if (hl_internal(regs) || __builtin_mul_overflow(n, size, &bytes))
+	if (hl_internal(regs) || __builtin_mul_overflow(n, size, &bytes) ||
+		(hl_real.aside && func == HL_FUNC_REALLOCARRAY))
 		return resize(p, n, size, func);
 	HL_GUARD_ENTER(regs);
 	if (hl_unlikely(hl_tags_mode()))

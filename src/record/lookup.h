@@ -20,4 +20,11 @@ void *hl_lookup_beyond(const char *name, uintptr_t skip, uintptr_t skip_too);
 /* The first that was loaded after the object that `skip` lies in. */
 void *hl_lookup_after(const char *name, uintptr_t skip);
 
+/*
+ * As the loader would bind a call from the object that `caller` lies in, if that came by dlopen:
+ * the one that was opened, then what it needs, in breadth; but never in the one that `skip` lies
+ * in.
+ */
+void *hl_lookup_in_scope(const char *name, uintptr_t skip, uintptr_t caller);
+
 #endif

@@ -283,13 +283,35 @@ static void *next_if_any(const struct hl_real *r, const char *name)
 			 : hl_lookup_after(name, r->own_lo);
 }
 
+/* In a program that is not position-independent, an address of a function may be that of a stub
+ * which leads to ours. */
+static bool is_first(const struct hl_real *r, const char *name)
+{
+	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, name);
+	struct dl_find_object object;
+
+	if (first >= r->own_lo && first < r->own_hi)
+		return true;
+	if (first >= r->program_lo && first < r->program_hi)
+		return true; /* first.c, which leads to ours */
+	return _dl_find_object((void *)first, &object) == 0 && !object.dlfo_link_map->l_name[0] &&
+	       (uintptr_t)hl_lookup(name, 0, 0) >= r->own_lo &&
+	       (uintptr_t)hl_lookup(name, 0, 0) < r->own_hi;
+}
+
+bool hl_real_is_first(const char *name)
+{
+	return is_first(&hl_real, name);
+}
+
 /*
- * Behind another allocator (it stands before us in LD_PRELOAD) what comes to us is what it passes
- * on itself, if it is a wrapper; and what it does not have, of which some means its blocks.
+ * Where another allocator stands before us, in LD_PRELOAD or in the program itself, what comes to
+ * us is what it passes on, if it is a wrapper; and what it does not have, of which some means its
+ * blocks.
  */
 static void *owner(const struct hl_real *r, const char *name, void *next)
 {
-	return r->behind ? dlsym(RTLD_DEFAULT, name) : next;
+	return is_first(r, name) ? next : dlsym(RTLD_DEFAULT, name);
 }
 
 hl_cold void hl_real_resolve(void)
@@ -317,10 +339,11 @@ hl_cold void hl_real_resolve(void)
 	r.usable_size = next(&r, "malloc_usable_size");
 	r.owner_realloc = owner(&r, "realloc", r.realloc);
 	r.owner_free = owner(&r, "free", r.free);
+	r.aside = (void *)r.owner_realloc != (void *)r.realloc;
 	r.cxx = next_if_any(&r, "_Znwm") != NULL;
 	if (!r.usable_size)
 		r.usable_size = usable_size_unknown;
-	if (!r.cfree || r.behind)
+	if (!r.cfree || r.aside)
 		r.cfree = r.owner_free;
 	if (!r.free_sized)
 		r.free_sized = free_sized_by_free;
@@ -329,7 +352,7 @@ hl_cold void hl_real_resolve(void)
 	hl_real = r;
 	look_around();
 	/* Only an allocator's own: the one we found may be of another family than realloc. */
-	if (r.behind || !is_next((uintptr_t)r.reallocarray))
+	if (r.aside || !is_next((uintptr_t)r.reallocarray))
 		hl_real.reallocarray = reallocarray_by_realloc;
 	hl_tls.busy = false;
 	resolving = false;

@@ -30,6 +30,7 @@ struct hl_real {
 	/* Whose blocks the program has: another's than the above when that one stands before us. */
 	void *(*owner_realloc)(void *, size_t);
 	void (*owner_free)(void *);
+	bool aside; /* it is another's: what comes to us of such blocks is not ours to record */
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;
 	bool cxx;    /* there is an operator new behind us from the start */
@@ -53,6 +54,9 @@ static inline bool hl_boot_owns(const void *p)
 	return (uintptr_t)p - hl_boot_base < HL_BOOT_BYTES && hl_boot_base;
 }
 size_t hl_boot_size(const void *p);
+
+/* Do calls of the name come to us first? Not if the program, or a library before us, has one. */
+bool hl_real_is_first(const char *name);
 
 /* A function of the name from behind us, NULL if none. Not after main has begun: it takes the
  * loader's lock. */

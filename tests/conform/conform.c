@@ -1023,7 +1023,8 @@ static const char *case_double_free(void)
 	return NULL;
 }
 
-/* MALLOC_PERTURB_ or its tunable fills blocks, and nobody in between does. What they held before is no one byte, whatever ran before this. */
+/* MALLOC_PERTURB_ or its tunable fills blocks, and nobody in between does. What they held before is
+ * no one byte, whatever ran before this. */
 static const char *case_perturb(void)
 {
 	enum { N = 16, SIZE = 600 };

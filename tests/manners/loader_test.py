@@ -66,6 +66,22 @@ def test_late_own_operators(place):
           build_late('z', 9301)])
 
 
+def test_whose_operators(place):
+    """plugins with operators of their own, and without, in a program that has none: each call goes where it goes without us"""
+    compiled('gcc', '-O1', '-o', 'opened', source('opened.c'), '-ldl')
+    for name, *flags in ('a', '-DMARK="aaaa"'), ('b', '-DMARK="bbbb"'), ('none',), ('more',):
+        compiled('g++', '-O1', '-fPIC', '-shared', '-fno-builtin', *flags, '-o', name + '.so', source('opened_plugin.cpp'))
+    for plugins in ('a',), ('none',), ('a', 'none'), ('none', 'a'), ('a', 'b'), ('b', 'none', 'a', 'more'), ('none', 'more'):
+        command = ['./opened', *(os.path.abspath(name + '.so') for name in plugins)]
+        alone = place.run(*command)
+        for mode in ('record', 'bare'):
+            done = place.in_mode(mode, *command)
+            expect(f'{mode} {plugins}', (done.status, done.out, done.err), (alone.status, alone.out, alone.err))
+            trace, = place.infos(1)
+            sound(place.info())
+            os.unlink(trace)
+
+
 def test_late_waits(place):
     """as above, where the constructor waits for a thread that allocates"""
     compiled('g++', '-O1', '-fPIC', '-shared', '-fno-builtin', '-o', 'plugin.so', source('waiting_plugin.cpp'), '-pthread')

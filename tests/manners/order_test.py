@@ -3,7 +3,7 @@
 import glob
 import os
 
-from manners import Skip, compiled, contains, expect, main, sound
+from manners import Failure, Skip, compiled, contains, expect, main, sound
 
 PROGRAM = r'''
 #include <stdio.h>
@@ -72,6 +72,103 @@ __attribute__((destructor)) static void tell(void)
 }
 '''
 
+# Ten blocks by new that stay, ten that go; and as many by malloc that go.
+COUNTED = r'''
+#include <cstdlib>
+#include <dlfcn.h>
+#include <new>
+#ifdef OWN_MALLOC
+extern "C" void *malloc(size_t n)
+{
+	static void *(*next)(size_t);
+	if (!next)
+		next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+	return next(n);
+}
+#endif
+#ifdef OWN_FREE
+extern "C" void free(void *p)
+{
+	static void (*next)(void *);
+	if (!next)
+		next = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+	next(p);
+}
+#endif
+#ifdef OWN_DELETE
+void operator delete(void *p) noexcept
+{
+	free(p);
+}
+#endif
+int main()
+{
+	void *volatile kept[10];
+	for (int i = 0; i < 10; i++) {
+		void *volatile p = ::operator new[](5000);
+		::operator delete[](p);
+		kept[i] = ::operator new(5000);
+		p = malloc(6000);
+		free(p);
+	}
+	return kept[9] == nullptr;
+}
+'''
+
+# All of it passed on to the next.
+AROUND = r'''
+#include <dlfcn.h>
+#include <stddef.h>
+#define NEXT(type, name, ...) static type(*next)(__VA_ARGS__); if (!next) next = dlsym(RTLD_NEXT, name)
+#ifndef FREE_ALONE
+void *malloc(size_t n) { NEXT(void *, "malloc", size_t); return next(n); }
+void *_Znwm(size_t n) { NEXT(void *, "_Znwm", size_t); return next(n); }
+void _ZdlPv(void *p) { NEXT(void, "_ZdlPv", void *); next(p); }
+#endif
+void free(void *p) { NEXT(void, "free", void *); next(p); }
+'''
+
+# An allocator in the program itself; libc's reallocarray calls its realloc.
+OWN = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char pool[1 << 20];
+static size_t used;
+void *malloc(size_t n)
+{
+	char *p = pool + (used = (used + 31) & ~15ul);
+	*(size_t *)p = n;
+	used += 16 + n;
+	return p + 16;
+}
+void free(void *p)
+{
+	if (p && ((char *)p < pool || (char *)p >= pool + sizeof(pool))) {
+		(void)!write(2, "foreign\n", 8);
+		abort();
+	}
+}
+void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+void *realloc(void *p, size_t n)
+{
+	void *q = malloc(n);
+	size_t old = p ? ((size_t *)p)[-2] : 0;
+	if (p)
+		memcpy(q, p, old < n ? old : n);
+	return q;
+}
+int main(void)
+{
+	int *p = reallocarray(NULL, 10, 4);
+	p = reallocarray(p, 100, 4);
+	free(p);
+	puts("fine");
+	return 3;
+}
+'''
+
 
 def build(*flags):
     with open('order.c', 'w', encoding='ascii') as file:
@@ -117,6 +214,59 @@ def test_wrapper_of_operators(place):
     expect('last line', done.err.splitlines()[-1], '1 1')
     done = place.run('./operators', env={**os.environ, 'LD_PRELOAD': f'{place.library} {wrapper}', 'HEAPLAPSE_OUTPUT': 'y.hlt'})
     expect('behind us', (done.status, done.err.splitlines()[-1]), (5, '1 1'))
+
+
+def write(name, text):
+    with open(name, 'w', encoding='ascii') as file:
+        file.write(text)
+
+
+def counted(place, what):
+    info = place.info()
+    sound(info)
+    # libstdc++ keeps one for exceptions
+    names = 'allocations', 'frees', 'live_blocks_end', 'implicit_frees', 'unknown_frees'
+    expect(what, tuple(info['totals'][name] for name in names), (31, 20, 11, 0, 0))
+    os.unlink(place.traces()[0])
+
+
+def test_counted_once(place):
+    """wrappers of malloc, free and the operators, in the program, before us and behind us: each block is counted once"""
+    write('counted.cpp', COUNTED)
+    write('around.c', AROUND)
+    for flags in ('-DOWN_FREE',), ('-DOWN_MALLOC',), ('-DOWN_MALLOC', '-DOWN_FREE'), ('-DOWN_DELETE',), ():
+        compiled('g++', '-fno-builtin', *flags, '-o', 'counted', 'counted.cpp')
+        done = place.record('./counted', options=('-q', '-o', 'x.hlt'))
+        expect(f'{flags}: status', done.status, 0)
+        counted(place, f'in the program: {flags}')
+    for name, *flags in ('all.so',), ('free.so', '-DFREE_ALONE'):
+        compiled('gcc', '-D_GNU_SOURCE', '-fno-builtin', '-fPIC', '-shared', *flags, '-o', name, 'around.c')
+        done = place.record('./counted', options=('-q', '-o', 'x.hlt'), env={**os.environ, 'LD_PRELOAD': os.path.abspath(name)})
+        expect(f'{name}: status', done.status, 0)
+        counted(place, f'behind us: {name}')
+    done = place.run('./counted', env={**place.bare_env(), 'LD_PRELOAD': f'{os.path.abspath("free.so")} {place.library}'})
+    expect('status', done.status, 0)
+    place.infos(1)
+    counted(place, 'before us: free.so')
+
+
+def test_own_allocator(place):
+    """reallocarray of a program that brings its own malloc ends in its realloc"""
+    write('own.c', OWN)
+    compiled('gcc', '-D_GNU_SOURCE', '-fno-builtin', '-o', 'own', 'own.c')
+    done = place.record('./own', options=('-q', '-o', 'x.hlt'))
+    expect('status and output', (done.status, done.out, done.err), (3, 'fine\n', ''))
+
+
+def test_unseen(place):
+    """where operators are replaced, those of the library are passed on, and the stack knows nothing of us"""
+    write('counted.cpp', COUNTED)
+    compiled('g++', '-g', '-fno-builtin', '-DOWN_DELETE', '-o', 'counted', 'counted.cpp')
+    expect('status', place.record('./counted', options=('-q', '-o', 'x.hlt')).status, 0)
+    nodes = place.heaplapse.report('x.hlt', '--allocated')['nodes']
+    expect('frames of ours', [n['function'] for n in nodes if 'libheaplapse' in (n['module'] or '')], [])
+    if not any(n['function'] == 'main' for n in nodes):
+        raise Failure('main is in no stack')
 
 
 if __name__ == '__main__':
