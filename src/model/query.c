@@ -534,6 +534,8 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 	}
 	if (!err) {
 		*a = w->a;
+		a->unsure = !a->pool && a->total.blocks && hl_model_estimates(m) &&
+			    hl_model_withholds(m) && !(a->total.variance > 0);
 		w->a = (struct hl_answer){0};
 	}
 	drop(question);

@@ -72,7 +72,8 @@ struct hl_answer {
 	struct hl_value total;
 	struct hl_value *values; /* n_keys + 1; the last: none */
 	uint32_t n_keys;
-	bool pool; /* of pools, not of the heap */
+	bool pool;   /* of pools, not of the heap */
+	bool unsure; /* estimates are among it, and how far off they are is in no sum */
 	/* The file is damaged: what was asked for cannot be known exactly, and this is the latest
 	 * moment before it that can. */
 	bool moved;

@@ -226,7 +226,8 @@ def test_samples_and_sums(place):
     ctl(place, pid, 'mode=count')
     finish(place, process)
     expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
-    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc')
+    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc', 'how far off cannot be told')
+    expect('margin of a report', place.heaplapse.report(place.traces()[0], '--leaks')['total_bytes_margin'], None)
 
 
 REUSE = r'''

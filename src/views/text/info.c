@@ -149,7 +149,7 @@ static bool ask_margins(struct hl_model *m, uint64_t *allocated, uint64_t *live)
 
 static bool margins_known(struct hl_model *m)
 {
-	return hl_model_info(m)->totals.samples && !hl_model_withholds(m);
+	return hl_model_info(m)->totals.sums.alloc_blocks && !hl_model_withholds(m);
 }
 
 static void json_margin(struct hl_json *j, struct hl_model *m, const char *key, uint64_t margin)
@@ -185,8 +185,10 @@ static void text_estimate(FILE *out, struct hl_model *m)
 	if (!ask_margins(m, &allocated, &live))
 		return;
 	if (!hl_model_info(m)->totals.samples) {
-		fprintf(out, "%-20sfrom no samples: too little was allocated for one\n",
-			"estimates");
+		fprintf(out, "%-20s%s\n", "estimates",
+			hl_model_info(m)->totals.sums.alloc_blocks
+				? "none: each sample stands for itself alone"
+				: "from no samples: too little was allocated for one");
 		return;
 	}
 	if (!margins_known(m)) {

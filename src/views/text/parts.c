@@ -179,6 +179,9 @@ void hl_put_head(
 		hl_strbuf_printf(&b, ", estimated from samples: %s%s (95 %%)",
 			opts->unicode ? "±" : "+-",
 			hl_text_bytes(bytes, hl_value_margin(&a->total)));
+	else if (a->unsure)
+		hl_strbuf_puts(
+			&b, ", some of it estimated from samples: how far off cannot be told");
 	else if (a->total.blocks == 0 && hl_model_samples(m))
 		hl_strbuf_puts(&b, "; there is no sample of it");
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
@@ -254,6 +257,10 @@ void hl_json_answer(struct hl_json *j, const struct hl_answer *a)
 	hl_json_key_u64(j, "from_ns", a->from_ns);
 	hl_json_key_u64(j, "to_ns", a->to_ns);
 	hl_json_value(j, "total", &a->total);
+	if (!a->unsure)
+		return;
+	hl_json_key(j, "total_bytes_margin");
+	hl_json_string(j, NULL);
 }
 
 void hl_json_frame(struct hl_json *j, const struct hl_frame *f)
