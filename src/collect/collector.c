@@ -21,6 +21,7 @@
 
 #define CHECK_NS      UINT64_C(5000000)  /* who has come, who has gone */
 #define WATCHED_NS    UINT64_C(20000000) /* the same while poll would tell */
+#define WATCHED_MAX   8u /* regions, and processes of one: all of these fit into one poll */
 #define GUESTS_MAX    256u
 #define HELLO_NS      UINT64_C(5000000000)
 #define STATUS_NS     UINT64_C(1000000000) /* how long to look for a status */
@@ -410,12 +411,12 @@ static void tell_settled(struct collector *c)
 /* Nobody's coming or going is under way, and of each we have something to poll. */
 static bool is_watched(const struct collector *c)
 {
-	if (c->guests.len || c->ctl.clients.len || c->regions.len > 8)
+	if (c->guests.len || c->ctl.clients.len || c->regions.len > WATCHED_MAX)
 		return false;
 	for (size_t i = 0; i < c->regions.len; i++) {
 		struct hl_region_reader *r = c->regions.data[i];
 
-		if (!r->procs.len || r->procs.len > 8)
+		if (!r->procs.len || r->procs.len > WATCHED_MAX)
 			return false;
 		for (size_t k = 0; k < r->procs.len; k++) {
 			const struct hl_proc *p = r->procs.data[k];

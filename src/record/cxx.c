@@ -97,8 +97,7 @@ hl_cold bool hl_cxx_is_standard(uintptr_t f)
 
 	if (_dl_find_object((void *)f, &object) != 0)
 		return false;
-	for (name = object.dlfo_link_map->l_name; strchr(name, '/');)
-		name = strchr(name, '/') + 1;
+	name = hl_lookup_file_name(object.dlfo_link_map->l_name);
 	return !strncmp(name, "libstdc++.", 10) || !strncmp(name, "libc++", 6);
 }
 
@@ -158,11 +157,6 @@ hl_cold void hl_cxx_resolve(void)
 		ops[i].plain = !hl_real.foreign && is_plain((enum hl_cxx_op)i);
 	}
 	hl_tls.busy = false;
-}
-
-void hl_cxx_forget(void)
-{
-	hl_cxx_late_forget();
 }
 
 /* No C++ library anywhere: then nobody can expect an exception either. */

@@ -47,6 +47,5 @@ struct hl_cxx_real {
 
 /* cxx_late.c: what a call from there means. */
 struct hl_cxx_real hl_cxx_late(enum hl_cxx_op op, uintptr_t caller);
-void hl_cxx_late_forget(void);
 
 #endif

@@ -17,6 +17,7 @@
 #include "record/cxx.h"
 #include "record/lookup.h"
 #include "record/real.h"
+#include "record/recorder.h"
 
 #define N_SCOPES 64u
 #define BUSY     1u
@@ -100,7 +101,7 @@ struct hl_cxx_real hl_cxx_late(enum hl_cxx_op op, uintptr_t caller)
 	return (struct hl_cxx_real){(void *)real, passed_on && real};
 }
 
-void hl_cxx_late_forget(void)
+void hl_cxx_forget(void)
 {
 	for (unsigned i = 0; i < N_SCOPES; i++) {
 		uintptr_t there = atomic_load(&scopes[i].object);

@@ -168,7 +168,7 @@ struct place {
 	unsigned found;
 };
 
-static const char *last_part(const char *path)
+const char *hl_lookup_file_name(const char *path)
 {
 	const char *slash;
 
@@ -182,7 +182,8 @@ static bool is_named(const struct dl_phdr_info *object, const char *needed)
 	struct tables t;
 
 	find_tables(object, &t);
-	return !strcmp(t.soname ? t.soname : last_part(object->dlpi_name), last_part(needed));
+	return !strcmp(t.soname ? t.soname : hl_lookup_file_name(object->dlpi_name),
+		hl_lookup_file_name(needed));
 }
 
 static int look_for_place(struct dl_phdr_info *object, size_t size, void *arg)

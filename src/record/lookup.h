@@ -27,4 +27,7 @@ void *hl_lookup_after(const char *name, uintptr_t skip);
  */
 void *hl_lookup_in_scope(const char *name, uintptr_t skip, uintptr_t caller);
 
+/* The last part of a path. */
+const char *hl_lookup_file_name(const char *path);
+
 #endif

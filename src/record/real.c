@@ -294,9 +294,10 @@ static bool is_first(const struct hl_real *r, const char *name)
 		return true;
 	if (first >= r->program_lo && first < r->program_hi)
 		return true; /* first.c, which leads to ours */
-	return _dl_find_object((void *)first, &object) == 0 && !object.dlfo_link_map->l_name[0] &&
-	       (uintptr_t)hl_lookup(name, 0, 0) >= r->own_lo &&
-	       (uintptr_t)hl_lookup(name, 0, 0) < r->own_hi;
+	if (_dl_find_object((void *)first, &object) != 0 || object.dlfo_link_map->l_name[0])
+		return false;
+	first = (uintptr_t)hl_lookup(name, 0, 0); /* a stub is no definition */
+	return first >= r->own_lo && first < r->own_hi;
 }
 
 bool hl_real_is_first(const char *name)

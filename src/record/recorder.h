@@ -212,7 +212,7 @@ void hl_process_resolve(void);
 void hl_exec_resolve(void);
 void hl_maps_resolve(void);
 void hl_cxx_resolve(void);
-void hl_cxx_forget(void); /* code is going, perhaps with operators in it */
+void hl_cxx_forget(void); /* cxx_late.c: code is going, perhaps with operators in it */
 void hl_reap_resolve(void);
 
 /* life.c */
