@@ -143,8 +143,6 @@ static int end_block(struct work *w, const struct hl_event *events, const struct
 {
 	struct hl_block b;
 
-	if (e->pair_at && events[e->pair_at - 1].pair_at != (uint64_t)(e - events) + 1)
-		return 0; /* a forged file: it has been freed already */
 	if (e->pair_at)
 		b = hl_block_born(w->m, &events[e->pair_at - 1], HL_PHASE_IN);
 	else if (!hl_blocks_take(&w->alive, e->ordinal, &b))

@@ -150,6 +150,7 @@ hl_inline void copy_birth(struct decoder *d, struct hl_event *e, uint32_t at, un
 {
 	struct hl_event *b = &d->events[at];
 
+	d->bad |= b->pair_at != 0; /* no block is freed twice */
 	e->pair_at = at + 1;
 	b->pair_at = (uint32_t)(e - d->events) + 1;
 	e->size = e->bytes = b->size;
