@@ -5,14 +5,30 @@
 #ifndef HL_BASE_VARINT_H
 #define HL_BASE_VARINT_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HL_VARINT_MAX 10
 
 /* Writes v at p, which has room for HL_VARINT_MAX bytes; returns the byte after it. */
 static inline uint8_t *hl_varint_put(uint8_t *p, uint64_t v)
 {
+	if (v >> 56 == 0) {
+		/* Without a loop, whose end nobody can foresee: all bytes at once, then as many as
+		 * are needed. */
+		unsigned more = (63u - (unsigned)__builtin_clzll(v | 1)) / 7; /* bytes but one */
+		uint64_t x = v;
+
+		x = (x & UINT64_C(0x000000000fffffff)) | (x & UINT64_C(0x00fffffff0000000)) << 4;
+		x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x0fffc0000fffc000)) << 2;
+		x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x3f803f803f803f80)) << 1;
+		x |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << more * 8) - 1);
+		x = htole64(x);
+		memcpy(p, &x, sizeof(x));
+		return p + more + 1;
+	}
 	while (v >= 0x80) {
 		*p++ = (uint8_t)v | 0x80;
 		v >>= 7;

@@ -27,7 +27,7 @@
 #define MOVES_MAX  4096u
 
 /* The trace's time of a stamp: in units, never falling. */
-static uint64_t time_of(struct hl_proc *p, uint64_t stamp)
+hl_inline uint64_t time_of(struct hl_proc *p, uint64_t stamp)
 {
 	uint64_t ns = p->ticks->counter ? p->scan_ns : hl_ticks_ns(p->ticks, stamp);
 	uint64_t t = (ns > p->start_ns ? ns - p->start_ns : 0) & ~(uint64_t)(HL_TIME_UNIT_NS - 1);
@@ -332,14 +332,84 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 	}
 }
 
+/*
+ * The usual allocation and the usual free: of a block that stands for itself and is where it should
+ * be, in a trace of everything. False: it is not so, and nothing has happened.
+ */
+hl_inline bool alloc_at_once(struct hl_proc *p, const struct hl_pending *e)
+{
+	struct hl_live_entry *block;
+	struct hl_live_block b;
+	uint64_t units;
+
+	if (hl_unlikely(e->size >= HL_LIVE_SIZE_MAX || e->rate || e->role == UINT32_MAX))
+		return false;
+	block = hl_live_insert_home(&p->live, e->addr);
+	if (hl_unlikely(!block))
+		return false;
+	b = (struct hl_live_block){.addr = e->addr,
+		.size = e->size,
+		.ordinal = p->keep.n_written++,
+		.birth_ns = time_of(p, e->stamp),
+		.node = e->node,
+		.thread = e->role};
+	units = b.birth_ns / HL_TIME_UNIT_NS;
+	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
+	block->size_birth = b.size << 16 | ((units >> 32) & 0xffff);
+	block->birth_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
+	p->n_allocs++;
+	(void)hl_writer_add_alloc(p->writer, &b, e->func);
+	return true;
+}
+
+hl_inline bool free_at_once(struct hl_proc *p, const struct hl_pending *e)
+{
+	struct hl_live_line *line;
+	uint32_t slot;
+	struct hl_live_entry *block = hl_live_find_home(&p->live, e->addr, &line, &slot);
+	struct hl_live_block b;
+
+	if (hl_unlikely(!block || e->role == UINT32_MAX || hl_live_rate(block) ||
+			block->size_birth & HL_LIVE_FILTERED))
+		return false;
+	b = (struct hl_live_block){.addr = e->addr,
+		.size = hl_live_size(block),
+		.ordinal = hl_live_ordinal(block),
+		.birth_ns = hl_live_birth_ns(block),
+		.node = hl_live_node(block),
+		.thread = hl_live_thread(block)};
+	if (hl_unlikely(b.ordinal >= HL_KEEP_HELD))
+		return false;
+	hl_live_remove_home(&p->live, block, line, slot);
+	p->n_frees++;
+	(void)hl_writer_add_free(p->writer, &b, time_of(p, e->stamp), e->role, e->func);
+	return true;
+}
+
+/* Trace everything, without samples: what the two above are for. */
+static bool is_plain(const struct hl_proc *p)
+{
+	return hl_keep_is_plain(&p->keep) && !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
+}
+
 void hl_proc_settle(struct hl_proc *p)
 {
+	bool plain, fetch = hl_live_is_large(&p->live);
+
 	hl_keep_release(p, p->last_time);
+	hl_live_grow_on(&p->live, p->n_pending);
+	plain = is_plain(p);
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
-		if (i + FETCH_AHEAD < p->n_pending)
+		if (fetch && i + FETCH_AHEAD < p->n_pending)
 			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
+		if (hl_likely(plain && !p->parked.len)) {
+			if (e->type == HL_REC_FREE && hl_likely(free_at_once(p, e)))
+				continue;
+			if (e->type == HL_REC_ALLOC && hl_likely(alloc_at_once(p, e)))
+				continue;
+		}
 		if (hl_unlikely(p->keep.n_waiting > 0))
 			hl_keep_release(p, p->last_time);
 		if (p->parked.len)

@@ -16,7 +16,7 @@
 /* A block's ordinal has 40 bits. With HELD it is not written; with WAITS too, the rest is its item.
  */
 #define HELD  (UINT64_C(1) << 39)
-#define WAITS (UINT64_C(1) << 38)
+#define WAITS HL_KEEP_HELD
 #define NONE  UINT32_MAX
 
 /* Releases happen between events; one event may bring a few items. */

@@ -70,6 +70,20 @@ struct hl_keep {
 int hl_keep_init(struct hl_keep *k, enum hl_mode mode, const struct hl_keep_settings *set);
 void hl_keep_fini(struct hl_keep *k);
 
+/* Of blocks' ordinals: this one and those above are of what is not written. */
+#define HL_KEEP_HELD (UINT64_C(1) << 38)
+
+/*
+ * For the next few events all there is to do is to write them, with n_written as the next block's
+ * ordinal: nothing waits, and nobody asks for churn or live bytes.
+ */
+static inline bool hl_keep_is_plain(const struct hl_keep *k)
+{
+	return k->mode != HL_MODE_CULL && k->mode != HL_MODE_COUNT && k->noted && !k->n_waiting &&
+	       k->n_written < HL_KEEP_HELD / 2 && !k->live_over &&
+	       (k->churn_due & k->live_due & k->time_due) == UINT64_MAX;
+}
+
 /* One event, in order. `block`: of an allocation, to be given its ordinal; event->ordinal is not
  * used. */
 void hl_keep_alloc(struct hl_proc *p, struct hl_event *event, struct hl_live_entry *block);

@@ -188,6 +188,12 @@ static void move_some(struct hl_live *l, uint64_t n)
 		index_fini(&l->old);
 }
 
+void hl_live_grow_on(struct hl_live *l, uint32_t n)
+{
+	if (hl_unlikely(l->old.lines != NULL))
+		move_some(l, (uint64_t)n * MOVE_LINES);
+}
+
 static hl_cold int make_room(struct hl_live *l)
 {
 	int err;
@@ -224,16 +230,11 @@ static hl_cold int grow_pool(struct hl_live *l)
 /* The number of an entry that nobody uses, + 1; 0: out of memory. */
 static uint32_t new_entry(struct hl_live *l)
 {
-	struct hl_live_pool *p = &l->pool;
-	uint32_t number = p->free;
+	uint32_t number = hl_live_ready_entry(&l->pool);
 
-	if (hl_likely(number)) {
-		p->free = (uint32_t)hl_live_at(p, number - 1)->ordinal_thread;
-		return number;
-	}
-	if (hl_unlikely(p->used == p->segments.len * SEGMENT_ENTRIES) && grow_pool(l))
-		return 0;
-	return ++p->used;
+	if (hl_unlikely(!number) && grow_pool(l) == 0)
+		number = hl_live_ready_entry(&l->pool);
+	return number;
 }
 
 static void give_back(struct hl_live_pool *p, uint32_t number)

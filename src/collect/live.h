@@ -135,14 +135,23 @@ static inline uint32_t hl_live_first(uint64_t match)
 	return (uint32_t)__builtin_ctzll(match) / 8;
 }
 
-/* Fetches the part of the index that addr is looked up in. */
-static inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
+/* What is not large is in the nearer caches, and fetching it ahead of time is lost time. */
+static inline bool hl_live_is_large(const struct hl_live *l)
+{
+	return l->now.mask >= 1u << 11;
+}
+
+/*
+ * Fetches the part of the index that addr is looked up in. Always inline, this and the next: of a
+ * function that only fetches, GCC believes that it does nothing, and leaves its calls out.
+ */
+hl_inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
 {
 	__builtin_prefetch(&l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))], 1);
 }
 
 /* Some time after that: fetches the entry, if it is where it is mostly found. */
-static inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
+hl_inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
 {
 	uint32_t tag = hl_live_tag(addr), number;
 	const struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
@@ -153,6 +162,90 @@ static inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr
 	number = (uint32_t)line->slots[hl_live_first(match)];
 	if (number)
 		__builtin_prefetch(hl_live_at(&l->pool, number - 1), 1);
+}
+
+/* Before so many hl_live_insert_home(): if the index is growing, its share of that. */
+void hl_live_grow_on(struct hl_live *l, uint32_t n);
+
+/*
+ * The usual cases of the four below, in a few instructions: the block's home line has room for all
+ * whose home it is. NULL says nothing: ask those.
+ */
+hl_inline struct hl_live_entry *hl_live_find_home(
+	const struct hl_live *l, uint64_t addr, struct hl_live_line **line, uint32_t *slot)
+{
+	uint32_t tag = hl_live_tag(addr);
+	struct hl_live_entry *e;
+	uint64_t match;
+
+	*line = &l->now.lines[hl_live_home(&l->now, tag)];
+	match = hl_live_match(*line, tag);
+	if (hl_unlikely(!match))
+		return NULL;
+	*slot = hl_live_first(match);
+	if (hl_unlikely(!(uint32_t)(*line)->slots[*slot]))
+		return NULL;
+	e = hl_live_at(&l->pool, (uint32_t)(*line)->slots[*slot] - 1);
+	return hl_likely(e->addr == addr) ? e : NULL;
+}
+
+/* What that has found goes. */
+hl_inline void hl_live_remove_home(
+	struct hl_live *l, struct hl_live_entry *e, struct hl_live_line *line, uint32_t slot)
+{
+	e->addr = 0;
+	e->ordinal_thread = l->pool.free;
+	l->pool.free = (uint32_t)line->slots[slot];
+	line->slots[slot] = 0;
+	line->prints &= ~(UINT64_C(255) << slot * 8);
+	l->now.count--;
+	l->blocks--;
+}
+
+/* The number of an entry that nobody uses, + 1; 0: there is none ready. */
+hl_inline uint32_t hl_live_ready_entry(struct hl_live_pool *p)
+{
+	uint32_t number = p->free;
+
+	if (hl_likely(number)) {
+		p->free = (uint32_t)hl_live_at(p, number - 1)->ordinal_thread;
+		if (p->free) /* its turn is soon, and its link is read then */
+			__builtin_prefetch(hl_live_at(p, p->free - 1), 1);
+		return number;
+	}
+	return p->used < p->segments.len << HL_LIVE_SEGMENT_BITS ? ++p->used : 0;
+}
+
+/* While the index grows: certainly none of this tag is left in the old one. */
+hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
+{
+	const struct hl_live_line *line = &l->old.lines[hl_live_home(&l->old, tag)];
+
+	return !hl_live_match(line, tag) && !(line->prints & HL_LIVE_PASSED);
+}
+
+/* The entry of an address that is not live, to be filled; NULL also when it may be live. */
+hl_inline struct hl_live_entry *hl_live_insert_home(struct hl_live *l, uint64_t addr)
+{
+	uint32_t tag = hl_live_tag(addr), number, i;
+	struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
+	uint64_t prints = line->prints, empty = hl_live_zeros(prints | HL_LIVE_PASSED);
+	struct hl_live_entry *e;
+
+	if (hl_unlikely(hl_live_match(line, tag) || prints & HL_LIVE_PASSED || !empty ||
+			l->now.count >= l->now.full || (l->old.lines && !hl_live_moved(l, tag))))
+		return NULL;
+	number = hl_live_ready_entry(&l->pool);
+	if (hl_unlikely(!number))
+		return NULL;
+	e = hl_live_at(&l->pool, number - 1);
+	i = hl_live_first(empty);
+	line->slots[i] = (uint64_t)tag << 32 | number;
+	line->prints = prints | hl_live_print(tag) << i * 8;
+	l->now.count++;
+	l->blocks++;
+	e->addr = addr;
+	return e;
 }
 
 /* NULL when addr is not live. */

@@ -37,11 +37,35 @@ static void count(void *arg, const struct hl_live_entry *e)
 	n[1] += hl_live_ordinal(e);
 }
 
+/* By the short way if it is open, and `of` counts how often. */
+static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr, uint32_t *of)
+{
+	struct hl_live_entry *e = hl_live_insert_home(l, addr);
+
+	*of += e != NULL;
+	return e ? e : hl_live_insert(l, addr);
+}
+
+static bool take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out, uint32_t *of)
+{
+	struct hl_live_line *line;
+	uint32_t slot;
+	struct hl_live_entry *e = hl_live_find_home(l, addr, &line, &slot);
+
+	if (!e)
+		return hl_live_take(l, addr, out);
+	*of += 1;
+	*out = *e;
+	hl_live_remove_home(l, e, line, slot);
+	return true;
+}
+
 /* More coming than going, then all going: every find and take must agree with the array. */
 static void agrees_with_an_array(size_t limit)
 {
 	static uint64_t truth[ADDRESSES]; /* ordinal + 1, 0: not live */
 	uint64_t ordinal = 0, live = 0, sum = 0, seen[2] = {0};
+	uint32_t short_ways[2] = {0};
 	struct hl_live l;
 	struct hl_live_entry got;
 	int dir = open("/tmp", O_PATH | O_DIRECTORY);
@@ -53,12 +77,17 @@ static void agrees_with_an_array(size_t limit)
 	for (int step = 0; step < 400000; step++) {
 		uint32_t i = (uint32_t)rand() % ADDRESSES;
 
+		hl_live_grow_on(&l, 1);
 		hl_live_prefetch(&l, address(i));
+		hl_live_prefetch_entry(&l, address(i));
 		assert_int_equal(hl_live_find(&l, address(i)) != NULL, truth[i] != 0);
+		if (truth[i])
+			assert_null(hl_live_insert_home(&l, address(i)));
 		if (!truth[i] && rand() % 3) {
 			struct hl_live_entry e = entry(i, ordinal);
 
-			struct hl_live_entry *slot = hl_live_insert(&l, e.addr);
+			struct hl_live_entry *slot = step % 4 ? insert(&l, e.addr, &short_ways[0])
+							      : hl_live_insert(&l, e.addr);
 
 			assert_non_null(slot);
 			assert_true(slot->addr == e.addr);
@@ -66,7 +95,8 @@ static void agrees_with_an_array(size_t limit)
 			truth[i] = ++ordinal;
 			live++;
 		} else if (truth[i]) {
-			assert_true(hl_live_take(&l, address(i), &got));
+			assert_true(step % 4 ? take(&l, address(i), &got, &short_ways[1])
+					     : hl_live_take(&l, address(i), &got));
 			assert_int_equal(hl_live_ordinal(&got), truth[i] - 1);
 			assert_int_equal(hl_live_size(&got), (truth[i] - 1) * 3);
 			truth[i] = 0;
@@ -76,6 +106,8 @@ static void agrees_with_an_array(size_t limit)
 	}
 	for (uint32_t i = 0; i < ADDRESSES; i++)
 		sum += truth[i] ? truth[i] - 1 : 0;
+	/* blocks of 16 bytes without a gap are the worst that can be, and still some fit */
+	assert_true(short_ways[0] > ordinal / 10 && short_ways[1] > (ordinal - live) / 10);
 	hl_live_each(&l, count, seen);
 	assert_int_equal(seen[0], live);
 	assert_int_equal(seen[1], sum);

@@ -12,6 +12,7 @@
 #include "collect/books.h"
 #include "collect/names.h"
 #include "collect/proc.h"
+#include "collect/record.h"
 #include "collect/steer.h"
 #include "ring/record.h"
 
@@ -399,6 +400,68 @@ static void read_sample(struct hl_feed *f, struct hl_pending *e, const uint64_t 
 	e->type = moves ? HL_REC_MOVE_END : HL_REC_ALLOC;
 }
 
+/* The stack of the usual allocation is one that comes back, or the last one. */
+hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_t *size)
+{
+	uint64_t stack = words[2];
+	uint32_t number = hl_stack_kept(stack);
+
+	*size = stack & HL_SIZE_BIG;
+	if (hl_likely(stack & HL_STACK_WAY && *size != HL_SIZE_BIG && f->ways &&
+		      number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
+		return f->ways[number];
+	return stack_of(f, stack, words + 3, size);
+}
+
+/* The next record's stamp; inside one ring, ring order wins. */
+hl_inline uint64_t next_stamp(const struct hl_proc *p, const struct hl_cursor *c)
+{
+	uint64_t low = *c->at >> HL_STAMP_SHIFT;
+	uint64_t s = p->ticks->counter ? low : hl_ticks_extend(c->near, low);
+
+	return s > c->stamp ? s : c->stamp;
+}
+
+void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
+{
+	const uint32_t usual = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE;
+	bool fetch = hl_live_is_large(&p->live);
+
+	if (f == p->execing)
+		return;
+	while (c->at < c->end && c->stamp < before) {
+		const uint64_t *words = c->at;
+		struct hl_pending *e = &p->pending[p->n_pending];
+
+		if (hl_unlikely(!(usual >> (words[0] & 31) & 1) || words[1] < HL_LIVE_LOWEST))
+			return;
+		e->stamp = c->stamp;
+		e->feed = f;
+		e->addr = words[1];
+		e->type = words[0] & 31;
+		e->func = (words[0] >> 5) & 31;
+		e->rate = 0;
+		e->role = f->role != UINT32_MAX ? f->role : f->thread;
+		if (e->type == HL_REC_ALLOC) {
+			e->node = usual_stack(f, words, &e->size);
+			c->at += hl_record_length(words, UINT64_MAX);
+		} else {
+			e->node = HL_NODE_NONE;
+			c->at += 2;
+		}
+		p->counters.late_events += c->stamp < p->last_stamp;
+		p->last_stamp = c->stamp < p->last_stamp ? p->last_stamp : c->stamp;
+		if (c->at < c->end)
+			c->stamp = next_stamp(p, c);
+		if (fetch)
+			hl_live_prefetch(&p->live, e->addr);
+		if (hl_unlikely(++p->n_pending == HL_PENDING_MAX)) {
+			hl_proc_settle(p);
+			return;
+		}
+	}
+}
+
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
 static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 {
@@ -410,7 +473,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
-		.role = f->role,
+		.role = f->role != UINT32_MAX ? f->role : f->thread,
 		.node = HL_NODE_NONE};
 	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
 		read_sample(f, e, words);

@@ -156,6 +156,18 @@ void hl_feed_done(struct hl_feed *f);
 /* One whole, checked record. `stamp` is its stamp of 64 bits. */
 void hl_proc_record(
 	struct hl_proc *p, struct hl_feed *f, const uint64_t *words, uint32_t n, uint64_t stamp);
+/* Records of one ring, checked for length. `near`: a recent stamp, to know whole ones by. */
+struct hl_cursor {
+	const uint64_t *at, *end;
+	uint64_t stamp, near; /* stamp: of the record at `at` */
+};
+/*
+ * The same for the records from the cursor on that are allocations and frees and whose stamps are
+ * below `before`, as many as there are in a row; the cursor moves behind them. Stops early when
+ * what was pending has gone through the books, so that the caller can see where that has got to.
+ */
+void hl_proc_records(
+	struct hl_proc *p, struct hl_feed *f, struct hl_cursor *cursor, uint64_t before);
 /* A module lies at this range now; range.module is found by its name and build-id. */
 void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, const uint8_t *id,
 	uint32_t id_len);

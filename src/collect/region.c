@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/bits.h"
 #include "collect/books.h"
 #include "collect/ctl.h"
@@ -544,6 +545,24 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 		load_stamp(r, v);
 }
 
+/* The records of a view whose turn it is: those below `before`, or fewer. */
+static void emit_some(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t before)
+{
+	struct hl_cursor c = {.at = v->words.data + v->at,
+		.end = v->words.data + v->words.len,
+		.stamp = v->stamp,
+		.near = r->last_t};
+
+	if (hl_likely(v->feed != NULL))
+		hl_proc_records(v->proc, v->feed, &c, before);
+	if (c.at == v->words.data + v->at) {
+		emit_one(r, v);
+		return;
+	}
+	v->at = (size_t)(c.at - v->words.data);
+	v->stamp = c.stamp;
+}
+
 /* A binary heap of views by stamp, the smallest on top. */
 static void sift_down(struct hl_ring_view **heap, size_t n, size_t i)
 {
@@ -563,12 +582,12 @@ static void sift_down(struct hl_ring_view **heap, size_t n, size_t i)
 	}
 }
 
-/* How far a run from the top may go before another view has its turn. */
+/* A run from the top may go on below this, before another view has its turn. */
 static uint64_t runner_up(struct hl_ring_view **heap, size_t n)
 {
-	uint64_t s = n > 1 ? heap[1]->stamp : UINT64_MAX;
+	uint64_t s = n > 1 ? heap[1]->stamp + 1 : UINT64_MAX;
 
-	return n > 2 ? hl_min_u64(s, heap[2]->stamp) : s;
+	return n > 2 ? hl_min_u64(s, heap[2]->stamp + 1) : s;
 }
 
 static void merge(struct hl_region_reader *r, uint64_t limit)
@@ -582,12 +601,11 @@ static void merge(struct hl_region_reader *r, uint64_t limit)
 		sift_down(r->heap, n, i - 1);
 	while (n && r->heap[0]->stamp < limit && !hl_queue_full(r->queue)) {
 		struct hl_ring_view *v = r->heap[0];
-		uint64_t turn = runner_up(r->heap, n);
+		uint64_t before = hl_min_u64(runner_up(r->heap, n), limit);
 
 		do
-			emit_one(r, v);
-		while (v->at < v->words.len && v->stamp <= turn && v->stamp < limit &&
-			!hl_queue_full(r->queue));
+			emit_some(r, v, before);
+		while (v->at < v->words.len && v->stamp < before && !hl_queue_full(r->queue));
 		if (v->at == v->words.len)
 			r->heap[0] = r->heap[--n];
 		sift_down(r->heap, n, 0);

@@ -13,59 +13,38 @@
 void hl_summarizer_begin(struct hl_summarizer *s)
 {
 	memset(s->slots, 0, sizeof(s->slots));
+	for (uint32_t i = 0; i < s->n; i++)
+		s->rows[i].key = HL_SUMMARY_NONE; /* so that `last` finds none of these */
 	s->n = 0;
 	s->off = false;
 }
 
-static struct hl_summary_entry *find(
-	struct hl_summarizer *s, uint32_t node, uint32_t thread, uint32_t size_class)
+static struct hl_summary_entry *find(struct hl_summarizer *s, uint64_t key)
 {
-	uint64_t key = (uint64_t)node << 32 | (thread << 7 ^ size_class);
 	size_t i = (size_t)(key * HL_HASH_K >> 40) % SLOTS;
 	struct hl_summary_entry *row;
 
 	for (; s->slots[i]; i = (i + 1) % SLOTS) {
 		row = &s->rows[s->slots[i] - 1];
-		if (row->node == node && row->thread == thread && row->size_class == size_class)
+		if (row->key == key)
 			return row;
 	}
 	if (s->n == HL_SUMMARY_ROWS)
 		return NULL;
 	row = &s->rows[s->n++];
 	s->slots[i] = (uint16_t)s->n;
-	*row = (struct hl_summary_entry){node, thread, size_class, {0}};
+	*row = (struct hl_summary_entry){.key = key};
 	return row;
 }
 
-void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *e)
+struct hl_summary_entry *hl_summarizer_row(struct hl_summarizer *s, uint64_t key)
 {
-	bool alloc = e->op == HL_OP_ALLOC;
-	uint32_t size_class = hl_size_octave(e->size);
-	struct hl_summary_entry *row;
-	uint32_t thread;
-	uint16_t *last;
+	struct hl_summary_entry *row = find(s, key);
 
-	if (s->off)
-		return;
-	thread = alloc ? e->thread : e->birth_thread;
-	last = &s->last[e->node % HL_SUMMARY_LAST];
-	row = &s->rows[*last];
-	if (hl_unlikely(*last >= s->n || row->node != e->node || row->thread != thread ||
-			row->size_class != size_class)) {
-		row = find(s, e->node, thread, size_class);
-		if (!row) {
-			s->off = true;
-			return;
-		}
-		*last = (uint16_t)(row - s->rows);
-	}
-	if (alloc) {
-		row->sums.alloc_blocks += e->blocks;
-		row->sums.alloc_bytes += e->bytes;
-	} else {
-		row->sums.free_blocks += e->blocks;
-		row->sums.free_bytes += e->bytes;
-	}
+	s->off = !row;
+	if (row)
+		s->last[(key >> 32) % HL_SUMMARY_LAST] = (uint16_t)(row - s->rows);
+	return row;
 }
 
 /* One field after the other, not row by row: like values stand together. */
@@ -76,15 +55,15 @@ int hl_summarizer_put(const struct hl_summarizer *s, hl_bytes *out)
 
 	err = hl_bytes_varint(out, s->n);
 	for (uint32_t i = 0; i < s->n && !err; i++) {
-		uint32_t code = hl_node_code(s->rows[i].node);
+		uint32_t code = hl_node_code((uint32_t)(s->rows[i].key >> 32));
 
 		err = hl_bytes_varint(out, hl_zigzag((int64_t)code - (int64_t)prev));
 		prev = code;
 	}
 	for (uint32_t i = 0; i < s->n && !err; i++)
-		err = hl_bytes_varint(out, s->rows[i].thread);
+		err = hl_bytes_varint(out, (uint32_t)s->rows[i].key >> 7);
 	for (uint32_t i = 0; i < s->n && !err; i++)
-		err = hl_bytes_varint(out, s->rows[i].size_class);
+		err = hl_bytes_varint(out, s->rows[i].key & 127);
 	for (uint32_t i = 0; i < s->n && !err; i++)
 		err = hl_bytes_varint(out, s->rows[i].sums.alloc_blocks);
 	for (uint32_t i = 0; i < s->n && !err; i++)

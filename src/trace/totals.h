@@ -45,6 +45,8 @@ void hl_totals_fini(struct hl_totals *t);
 int hl_totals_apply(struct hl_totals *t, const struct hl_event *event);
 /* The process's part alone: no node is touched, and `stacks` is not counted. */
 void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *event);
+/* Room for this node; 0 or -ENOMEM. */
+int hl_totals_reach(struct hl_totals *t, uint32_t node);
 /* Live of one node at the process's peak, as of now. */
 void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, uint64_t *blocks);
 

@@ -64,6 +64,7 @@ static struct hl_writer *make_writer(bool free_stacks, const struct hl_writer_op
 		hl_writer_close(w);
 		return NULL;
 	}
+	w->summary->n = HL_SUMMARY_ROWS; /* all are to be cleared */
 	open_chunk(w);
 	return w;
 }
@@ -226,111 +227,6 @@ int hl_writer_close_chunk(struct hl_writer *w)
 	return w->error;
 }
 
-/* The time of the next entry in units: never below the last one's. The first one sets t0. */
-static uint64_t take_time(struct hl_writer *w, uint64_t time_ns)
-{
-	uint64_t time = hl_max_u64(time_ns / HL_TIME_UNIT_NS, w->last_time);
-
-	if (w->enc.n_events + w->enc.n_extras == 0)
-		w->enc.t0 = w->enc.time = w->enc.extra_time = time;
-	w->last_time = time;
-	return time;
-}
-
-/*
- * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and
- * for the last two of a chunk; `moved_free`: one more event must fit after the next.
- */
-static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
-{
-	uint32_t n = w->enc.n_events;
-
-	if (n + moved_free >= w->max_events ||
-		hl_encoder_raw(&w->enc) + w->parted.len >
-			HL_RAW_MAX - HL_RAW_CHECK * (HL_EVENT_RAW_MAX + HL_PARTED_RAW_MAX))
-		return hl_writer_close_chunk(w);
-	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
-	if (w->look_at <= n)
-		w->look_at = n + 1;
-	return 0;
-}
-
-static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
-{
-	uint64_t next = w->n_ordinals;
-
-	if (w->ended || e->thread >= w->n_threads ||
-		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
-		return false;
-	if (e->op == HL_OP_ALLOC)
-		return e->ordinal == next;
-	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
-	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
-}
-
-/* Into the columns; NULL with w->error. `timed` is for a copy, should its time have to be mended.
- */
-const struct hl_event *hl_writer_put_columns(
-	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed)
-{
-	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
-	uint64_t time;
-
-	if (hl_unlikely(w->error))
-		return NULL;
-	if (hl_unlikely(!event_is_valid(w, e))) {
-		w->error = -EINVAL;
-		return NULL;
-	}
-	/* both halves of a realloc lie in one chunk */
-	if (hl_unlikely(w->enc.n_events >= w->look_at) && !(w->pair_open && moved && alloc) &&
-		look_at_chunk(w, moved && !alloc) < 0)
-		return NULL;
-	time = take_time(w, e->time_ns);
-	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS || !e->blocks)) {
-		*timed = *e;
-		timed->time_ns = time * HL_TIME_UNIT_NS;
-		hl_event_complete(timed);
-		e = timed;
-	}
-	hl_encoder_add(&w->enc, e, time);
-	hl_summarizer_add(w->summary, e);
-	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
-		w->error = -ENOMEM;
-		return NULL;
-	}
-	if (alloc && moved && w->pair_open)
-		hl_encoder_moved(&w->enc);
-	w->pair_open = !alloc && moved;
-	w->follows_alloc = alloc;
-	w->n_events++;
-	w->n_ordinals += alloc;
-	return e;
-}
-
-/* Into the sums. */
-int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
-{
-	int err = hl_totals_apply(&w->totals, e);
-
-	if (hl_unlikely(w->node_state.data[(uint32_t)(e->node + 1)] == 0 ||
-			w->thread_state.data[e->thread] == 0))
-		err |= hl_keyframe_touch(w, e);
-	if (hl_unlikely(err))
-		return w->error = -ENOMEM;
-	w->open.max_live_bytes =
-		hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
-	return 0;
-}
-
-int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
-{
-	struct hl_event timed;
-
-	e = hl_writer_put_columns(w, e, &timed);
-	return hl_likely(e != NULL) ? hl_writer_count(w, e) : w->error;
-}
-
 /* What a reader without END would count, so that keyframes can say it too. */
 static void count_extra(struct hl_counters *c, const struct hl_extra *x)
 {
@@ -361,7 +257,7 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 	w->stops += x->kind == HL_EXTRA_STOP;
 	w->mode_changes += x->kind == HL_EXTRA_MODE;
 	w->pauses += x->kind == HL_EXTRA_MODE && (x->value & HL_STEER_PAUSED);
-	hl_encoder_extra(&w->enc, x, take_time(w, x->time_ns), text);
+	hl_encoder_extra(&w->enc, x, hl_writer_take_time(w, x->time_ns), text);
 	return 0;
 }
 

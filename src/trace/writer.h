@@ -68,6 +68,13 @@ int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int f
  * own work.
  */
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
+/*
+ * The same for a block that stands for itself and is no half of a realloc: its birth as the block
+ * has it, and its end. What it counts for is not read. A fraction of what an event costs.
+ */
+int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *block, uint8_t func);
+int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, uint64_t time_ns,
+	uint32_t thread, uint8_t func);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
 

@@ -40,8 +40,9 @@ enum hl_event_col {
 #define HL_RAW_CHECK      1024u
 #define HL_PARTED_RAW_MAX 3u /* and in a column of its own */
 
+#define HL_RUN_NONE UINT64_MAX
 struct hl_run {
-	uint64_t value;
+	uint64_t value; /* HL_RUN_NONE: it has not begun, and n is 0 */
 	uint32_t n;
 };
 
@@ -83,10 +84,15 @@ size_t hl_encoder_raw(const struct hl_encoder *e);
 
 /* Sums of a chunk by (node, thread, size class); gives up when there are too many rows to pay. */
 struct hl_summary_entry {
-	uint32_t node, thread;
-	uint32_t size_class;
+	uint64_t key;
 	struct hl_sums sums;
 };
+#define HL_SUMMARY_NONE UINT64_MAX /* the key of a row that is not in use */
+_Static_assert(HL_THREADS_MAX <= 1u << 25, "a role fits beside a size class");
+static inline uint64_t hl_summary_key(uint32_t node, uint32_t role, uint32_t size_class)
+{
+	return (uint64_t)node << 32 | (uint64_t)role << 7 | size_class;
+}
 #define HL_SUMMARY_LAST 8192u
 struct hl_summarizer {
 	bool off;
@@ -98,7 +104,9 @@ struct hl_summarizer {
 	uint16_t last[HL_SUMMARY_LAST];
 };
 void hl_summarizer_begin(struct hl_summarizer *s);
-void hl_summarizer_add(struct hl_summarizer *s, const struct hl_event *event);
+/* The row of these, from now on the one that its node is looked for in first; NULL: there are too
+ * many, and no more are made. */
+struct hl_summary_entry *hl_summarizer_row(struct hl_summarizer *s, uint64_t key);
 /* As the SUMMARY column; 0 or -ENOMEM. */
 int hl_summarizer_put(const struct hl_summarizer *s, hl_bytes *out);
 
@@ -187,7 +195,11 @@ struct hl_writer {
 void hl_writer_begin(struct hl_writer *w, uint16_t type);
 int hl_writer_put(struct hl_writer *w);
 
-/* An event into the columns and into the sums; the two together are hl_writer_add_event. */
+/* writer_add.c */
+/* The time of the next entry in units: never below the last one's. The first one sets t0. */
+uint64_t hl_writer_take_time(struct hl_writer *w, uint64_t time_ns);
+/* An event into the columns and into the sums; the two together are hl_writer_add_event.
+ * Columns: NULL with w->error; `timed` is for a copy, should its time have to be mended. */
 const struct hl_event *hl_writer_put_columns(
 	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed);
 int hl_writer_count(struct hl_writer *w, const struct hl_event *e);
@@ -222,7 +234,7 @@ int hl_seal_file(struct hl_sealer *s, const struct hl_chunk_head *here, uint64_t
 
 /* writer_keyframe.c */
 /* A node or a thread that is not marked yet. */
-int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *event);
+int hl_keyframe_touch(struct hl_writer *w, uint32_t role, uint32_t node_id);
 bool hl_keyframe_due(const struct hl_writer *w);
 /* s: it is a snapshot; NULL: it is none. */
 int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *s);

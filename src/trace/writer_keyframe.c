@@ -11,22 +11,22 @@
 #include "base/bits.h"
 #include "trace/writer_internal.h"
 
-int hl_keyframe_touch(struct hl_writer *w, const struct hl_event *e)
+int hl_keyframe_touch(struct hl_writer *w, uint32_t role, uint32_t node_id)
 {
-	uint32_t first = w->role_threads.data[e->thread];
+	uint32_t first = w->role_threads.data[role];
 	uint8_t *thread = &w->thread_state.data[first];
-	uint8_t *node = &w->node_state.data[hl_node_code(e->node)];
+	uint8_t *node = &w->node_state.data[hl_node_code(node_id)];
 
-	if (first != e->thread)
-		w->thread_state.data[e->thread] = 3;
+	if (first != role)
+		w->thread_state.data[role] = 3;
 	if (*thread == 0) {
 		*thread = 1;
 		w->active_threads++;
 	}
-	if (*node || e->node == HL_NODE_NONE)
+	if (*node || node_id == HL_NODE_NONE)
 		return 0;
 	*node = 1;
-	return hl_vec_push(&w->touched, e->node);
+	return hl_vec_push(&w->touched, node_id);
 }
 
 /* What a row took on compilers, until one was written. */

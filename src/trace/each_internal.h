@@ -1,0 +1,244 @@
+/*
+ * each_internal.h - what is done for each event: into columns, into the chunk's summary, into sums.
+ *
+ * All of it inline: who knows what kind of event he has gets only the instructions that this kind
+ * needs, and the event itself never lies in memory (writer_add.c).
+ *
+ * The predictors are simple on purpose: zstd finds what cleverer ones find, and each of these
+ * costs a nanosecond or two.
+ */
+#ifndef HL_TRACE_EACH_INTERNAL_H
+#define HL_TRACE_EACH_INTERNAL_H
+
+#include "base/attr.h"
+#include "base/bits.h"
+#include "base/varint.h"
+#include "trace/writer_internal.h"
+
+/* --- columns; the reader's mirror image is decode.c --- */
+
+hl_inline void hl_encode_put(struct hl_encoder *e, enum hl_event_col c, uint64_t v)
+{
+	if (hl_likely(v < 0x80))
+		*e->at[c]++ = (uint8_t)v;
+	else
+		e->at[c] = hl_varint_put(e->at[c], v);
+}
+
+hl_inline void hl_encode_put_run(
+	struct hl_encoder *e, enum hl_event_col c, struct hl_run *r, uint64_t v)
+{
+	if (hl_likely(r->value == v)) {
+		r->n++;
+		return;
+	}
+	if (r->n > 0) {
+		hl_encode_put(e, c, r->value);
+		hl_encode_put(e, c, r->n);
+	}
+	r->value = v;
+	r->n = 1;
+}
+
+hl_inline void hl_encode_put_time(struct hl_encoder *e, uint64_t time)
+{
+	if (hl_likely(time == e->time && e->run_events > 0)) {
+		e->run_events++;
+		return;
+	}
+	if (e->run_events > 0) {
+		hl_encode_put(e, EC_TIME, e->run_step);
+		hl_encode_put(e, EC_TIME, e->run_events);
+	}
+	e->run_step = time - e->time;
+	e->run_events = 1;
+	e->time = time;
+}
+
+hl_inline void hl_encode_put_node(
+	struct hl_encoder *e, enum hl_event_col c, uint32_t *prev, uint32_t node)
+{
+	uint32_t code = hl_node_code(node);
+
+	hl_encode_put(e, c, hl_zigzag((int64_t)code - (int64_t)*prev));
+	*prev = code;
+}
+
+/* Sixteenths of the way from *last; an address with low bits needs the escape. */
+hl_inline void hl_encode_put_addr(
+	struct hl_encoder *e, enum hl_event_col c, uint64_t *last, uint64_t addr, unsigned escape)
+{
+	uint64_t base = addr & ~UINT64_C(15);
+	uint64_t z = hl_zigzag((int64_t)(base - *last) >> 4);
+
+	*last = base;
+	if (hl_likely(addr == base)) {
+		hl_encode_put(e, c, z + escape + 1);
+	} else {
+		hl_encode_put(e, c, escape);
+		hl_encode_put(e, c, z << 4 | (addr & 15));
+	}
+}
+
+/* Samples alone are listed, and of frees those whose allocation is not in this chunk. */
+hl_inline void hl_encode_put_weight(struct hl_encoder *e, const struct hl_event *v)
+{
+	if (hl_likely(v->blocks == 1 && v->bytes == v->size))
+		return;
+	hl_encode_put(e, EC_WEIGHT, e->n_events - e->weight_at);
+	hl_encode_put(e, EC_WEIGHT, v->blocks - 1);
+	hl_encode_put(e, EC_WEIGHT, v->bytes - v->size);
+	e->weight_at = e->n_events;
+}
+
+hl_inline void hl_encode_alloc(struct hl_encoder *e, const struct hl_event *v)
+{
+	struct hl_class_state *c = &e->classes[hl_size_class(v->size)];
+
+	hl_encode_put_node(e, EC_NODE, &e->node, v->node);
+	hl_encode_put(e, EC_SIZE, v->size);
+	hl_encode_put_weight(e, v);
+	hl_encode_put_run(e, EC_AFUNC, &e->afunc, v->func);
+	if (c->depth > 0 && hl_lifo_top(c) == v->addr) {
+		hl_encode_put(e, EC_ADDR, 0);
+		hl_lifo_pop(c);
+		c->last = v->addr & ~UINT64_C(15);
+	} else {
+		hl_encode_put_addr(e, EC_ADDR, &c->last, v->addr, 1);
+	}
+	e->next_ordinal++;
+}
+
+/* The block was born in an earlier chunk: its birth comes along, so that no reader needs a table.
+ */
+hl_inline void hl_encode_old_free(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
+{
+	uint64_t birth = v->birth_ns / HL_TIME_UNIT_NS;
+
+	hl_encode_put_node(e, EC_XNODE, &e->xnode, v->node);
+	hl_encode_put(e, EC_XSIZE, v->size);
+	hl_encode_put_weight(e, v);
+	hl_encode_put_addr(e, EC_XADDR, &e->xaddr, v->addr, 0);
+	*e->at[EC_XLIFE]++ = hl_life_class(time > birth ? (time - birth) * HL_TIME_UNIT_NS : 0);
+	hl_encode_put(
+		e, EC_XTHREAD, v->birth_thread == v->thread ? 0 : (uint64_t)v->birth_thread + 1);
+}
+
+hl_inline void hl_encode_free(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
+{
+	uint64_t d = e->next_ordinal - 1 - v->ordinal;
+	uint64_t z = hl_zigzag((int64_t)(v->ordinal - e->prev_birth));
+
+	hl_encode_put(e, EC_REF, z < d ? z << 1 | 1 : d << 1);
+	e->prev_birth = v->ordinal;
+	hl_encode_put_run(e, EC_FFUNC, &e->ffunc, v->func);
+	if (e->free_stacks)
+		hl_encode_put_node(e, EC_FNODE, &e->fnode, v->free_node);
+	if (v->ordinal >= e->first_ordinal)
+		hl_lifo_push(&e->classes[hl_size_class(v->size)], v->addr);
+	else
+		hl_encode_old_free(e, v, time);
+}
+
+hl_inline void hl_encode_event(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
+{
+	if ((e->n_events & 7) == 0)
+		*e->at[EC_OP]++ = 0;
+	hl_encode_put_time(e, time);
+	hl_encode_put_run(e, EC_THREAD, &e->thread, v->thread);
+	if (v->op == HL_OP_ALLOC) {
+		hl_encode_alloc(e, v);
+	} else {
+		e->at[EC_OP][-1] |= (uint8_t)(1u << (e->n_events & 7));
+		hl_encode_free(e, v, time);
+	}
+	e->n_events++;
+}
+
+/* --- the summary of the chunk --- */
+
+hl_inline void hl_sums_add(struct hl_sums *s, const struct hl_event *e)
+{
+	if (e->op == HL_OP_ALLOC) {
+		s->alloc_blocks += e->blocks;
+		s->alloc_bytes += e->bytes;
+	} else {
+		s->free_blocks += e->blocks;
+		s->free_bytes += e->bytes;
+	}
+}
+
+hl_inline void hl_summarize_event(struct hl_summarizer *s, const struct hl_event *e)
+{
+	uint32_t thread = e->op == HL_OP_ALLOC ? e->thread : e->birth_thread;
+	uint64_t key = hl_summary_key(e->node, thread, hl_size_octave(e->size));
+	struct hl_summary_entry *row;
+
+	if (s->off)
+		return;
+	row = &s->rows[s->last[e->node % HL_SUMMARY_LAST]];
+	if (hl_unlikely(row->key != key)) {
+		row = hl_summarizer_row(s, key);
+		if (!row)
+			return;
+	}
+	hl_sums_add(&row->sums, e);
+}
+
+/* --- the sums of the process and of its nodes; see totals.h for how the peak per node works --- */
+
+/* The node as it stood at the peak, kept before its first change after it. */
+hl_inline void hl_totals_keep_peak(const struct hl_totals *t, struct hl_node_totals *n)
+{
+	if (n->epoch == t->epoch)
+		return;
+	n->peak_bytes = hl_sums_live_bytes(&n->sums);
+	n->peak_blocks = hl_sums_live_blocks(&n->sums);
+	n->epoch = t->epoch;
+}
+
+hl_inline void hl_totals_process_event(struct hl_totals *t, const struct hl_event *e)
+{
+	hl_sums_add(&t->sums, e);
+	if (e->op == HL_OP_ALLOC) {
+		uint64_t live = hl_sums_live_bytes(&t->sums);
+
+		t->samples += e->blocks != 1 || e->bytes != e->size;
+		t->last_alloc_event = t->events + 1;
+		t->last_alloc_ordinal = e->ordinal;
+		if (live > t->peak_bytes) {
+			t->peak_bytes = live;
+			t->peak_blocks = hl_sums_live_blocks(&t->sums);
+			t->peak_time_ns = e->time_ns;
+			t->epoch++;
+		}
+	} else {
+		if (t->events == t->last_alloc_event && e->ordinal == t->last_alloc_ordinal &&
+			t->events > 0 && !(e->flags & HL_EVENT_PARTED))
+			t->temporary += e->blocks;
+		if (hl_unlikely(e->func == HL_FUNC_IMPLICIT)) {
+			t->implicit_frees += e->blocks;
+			t->implicit_bytes += e->bytes;
+		}
+	}
+	t->events++;
+}
+
+hl_inline int hl_totals_event(struct hl_totals *t, const struct hl_event *e)
+{
+	struct hl_node_totals *n;
+
+	if (hl_likely(e->node != HL_NODE_NONE)) {
+		if (hl_unlikely(e->node >= t->n_nodes) && hl_totals_reach(t, e->node) < 0)
+			return -ENOMEM;
+		n = &t->nodes[e->node];
+		hl_totals_keep_peak(t, n);
+		if (e->op == HL_OP_ALLOC)
+			t->stacks += n->sums.alloc_blocks == 0;
+		hl_sums_add(&n->sums, e);
+	}
+	hl_totals_process_event(t, e);
+	return 0;
+}
+
+#endif

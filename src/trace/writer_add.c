@@ -1,0 +1,194 @@
+/*
+ * writer_add.c - events into the writer: into the columns of the open chunk, and into the sums.
+ *
+ * One piece of code for all events (each_internal.h), made twice: as a function for whatever may
+ * come, and folded for the two that nearly all are, where the compiler knows what kind it is and
+ * the event never lies in memory.
+ */
+#include <errno.h>
+
+#include "base/attr.h"
+#include "base/bits.h"
+#include "trace/each_internal.h"
+
+uint64_t hl_writer_take_time(struct hl_writer *w, uint64_t time_ns)
+{
+	uint64_t time = hl_max_u64(time_ns / HL_TIME_UNIT_NS, w->last_time);
+
+	if (w->enc.n_events + w->enc.n_extras == 0)
+		w->enc.t0 = w->enc.time = w->enc.extra_time = time;
+	w->last_time = time;
+	return time;
+}
+
+/*
+ * Closes the chunk if the next event should begin a new one. Called every HL_RAW_CHECK events and
+ * for the last two of a chunk; `moved_free`: one more event must fit after the next.
+ */
+static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
+{
+	uint32_t n = w->enc.n_events;
+
+	if (n + moved_free >= w->max_events ||
+		hl_encoder_raw(&w->enc) + w->parted.len >
+			HL_RAW_MAX - HL_RAW_CHECK * (HL_EVENT_RAW_MAX + HL_PARTED_RAW_MAX))
+		return hl_writer_close_chunk(w);
+	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
+	if (w->look_at <= n)
+		w->look_at = n + 1;
+	return 0;
+}
+
+static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
+{
+	uint64_t next = w->n_ordinals;
+
+	if (w->ended || e->thread >= w->n_threads ||
+		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
+		return false;
+	if (e->op == HL_OP_ALLOC)
+		return e->ordinal == next;
+	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
+	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
+}
+
+/* Everything but the sums; the chunk has room for it. */
+hl_inline void fill_columns(struct hl_writer *w, const struct hl_event *e, uint64_t time)
+{
+	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
+
+	hl_encode_event(&w->enc, e, time);
+	hl_summarize_event(w->summary, e);
+	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
+		w->error = -ENOMEM;
+		return;
+	}
+	if (alloc && moved && w->pair_open)
+		hl_encoder_moved(&w->enc);
+	w->pair_open = !alloc && moved;
+	w->follows_alloc = alloc;
+	w->n_events++;
+	w->n_ordinals += alloc;
+}
+
+const struct hl_event *hl_writer_put_columns(
+	struct hl_writer *w, const struct hl_event *e, struct hl_event *timed)
+{
+	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
+	uint64_t time;
+
+	if (hl_unlikely(w->error))
+		return NULL;
+	if (hl_unlikely(!event_is_valid(w, e))) {
+		w->error = -EINVAL;
+		return NULL;
+	}
+	/* both halves of a realloc lie in one chunk */
+	if (hl_unlikely(w->enc.n_events >= w->look_at) && !(w->pair_open && moved && alloc) &&
+		look_at_chunk(w, moved && !alloc) < 0)
+		return NULL;
+	time = hl_writer_take_time(w, e->time_ns);
+	if (hl_unlikely(e->time_ns != time * HL_TIME_UNIT_NS || !e->blocks)) {
+		*timed = *e;
+		timed->time_ns = time * HL_TIME_UNIT_NS;
+		hl_event_complete(timed);
+		e = timed;
+	}
+	fill_columns(w, e, time);
+	return hl_likely(!w->error) ? e : NULL;
+}
+
+/* Into the sums. */
+hl_inline int count(struct hl_writer *w, const struct hl_event *e)
+{
+	int err = hl_totals_event(&w->totals, e);
+
+	if (hl_unlikely(w->node_state.data[hl_node_code(e->node)] == 0 ||
+			w->thread_state.data[e->thread] == 0))
+		err |= hl_keyframe_touch(w, e->thread, e->node);
+	if (hl_unlikely(err))
+		return w->error = -ENOMEM;
+	w->open.max_live_bytes =
+		hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
+	return 0;
+}
+
+int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
+{
+	return count(w, e);
+}
+
+int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
+{
+	struct hl_event timed;
+
+	e = hl_writer_put_columns(w, e, &timed);
+	return hl_likely(e != NULL) ? count(w, e) : w->error;
+}
+
+/*
+ * Nothing about it or the chunk asks for a second look. Errors of the writer do not either: a chunk
+ * has room until the next look at it, and then they are seen.
+ */
+hl_inline bool is_usual(const struct hl_writer *w, const struct hl_event *e)
+{
+	bool alloc = e->op == HL_OP_ALLOC;
+
+	return w->enc.n_events > 0 && w->enc.n_events < w->look_at && e->node < w->n_nodes &&
+	       e->thread < w->n_threads && (alloc || e->birth_thread < w->n_threads) &&
+	       (alloc ? e->ordinal == w->n_ordinals : e->ordinal < w->n_ordinals) &&
+	       e->time_ns >= w->last_time * HL_TIME_UNIT_NS && e->time_ns % HL_TIME_UNIT_NS == 0;
+}
+
+hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
+{
+	if (hl_unlikely(!is_usual(w, e))) {
+		struct hl_event copy = *e; /* so that nobody but this line wants it in memory */
+
+		return hl_writer_add_event(w, &copy);
+	}
+	w->last_time = e->time_ns / HL_TIME_UNIT_NS;
+	fill_columns(w, e, w->last_time);
+	return count(w, e);
+}
+
+int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
+{
+	struct hl_event e = {
+		.op = HL_OP_ALLOC,
+		.func = func,
+		.time_ns = b->birth_ns,
+		.addr = b->addr,
+		.size = b->size,
+		.ordinal = b->ordinal,
+		.node = b->node,
+		.free_node = HL_NODE_NONE,
+		.thread = b->thread,
+		.blocks = 1,
+		.bytes = b->size,
+	};
+
+	return add_usual(w, &e);
+}
+
+int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b, uint64_t time_ns,
+	uint32_t thread, uint8_t func)
+{
+	struct hl_event e = {
+		.op = HL_OP_FREE,
+		.func = func,
+		.time_ns = time_ns,
+		.addr = b->addr,
+		.size = b->size,
+		.ordinal = b->ordinal,
+		.birth_ns = b->birth_ns,
+		.node = b->node,
+		.free_node = HL_NODE_NONE,
+		.thread = thread,
+		.birth_thread = b->thread,
+		.blocks = 1,
+		.bytes = b->size,
+	};
+
+	return add_usual(w, &e);
+}
