@@ -20,6 +20,16 @@
 #define hl_assert(x) ((void)0)
 #endif
 
+/*
+ * Fetches a line that will soon be written to. The empty asm is there for GCC: of a function that
+ * only fetches it believes that it does nothing at all, and leaves its calls out.
+ */
+hl_inline void hl_fetch(const void *p)
+{
+	__builtin_prefetch(p, 1);
+	__asm__ volatile("");
+}
+
 #define HL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

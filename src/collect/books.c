@@ -21,7 +21,9 @@
 #include "ring/record.h"
 
 #define WINDOW      4096u
-#define FETCH_AHEAD 8u
+#define FETCH_ENTRY 8u /* so many events ahead ... */
+#define FETCH_NODE  4u
+#define NODES_MANY  4096u
 /* Honest programs have a few of these; hostile ones do not get more. */
 #define PARKED_MAX 4096u
 #define MOVES_MAX  4096u
@@ -392,9 +394,35 @@ static bool is_plain(const struct hl_proc *p)
 	return hl_keep_is_plain(&p->keep) && !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
 }
 
+/* What the events a few places ahead will ask for. */
+struct ahead {
+	bool blocks, nodes; /* worth it: there are many */
+	const struct hl_live_entry *found[FETCH_ENTRY];
+};
+
+/* First the entries of the blocks that are freed, and when they are here the sums of their nodes.
+ */
+hl_inline void fetch_ahead(struct hl_proc *p, struct ahead *a, uint32_t i)
+{
+	const struct hl_pending *e = &p->pending[i];
+
+	if (i + FETCH_ENTRY < p->n_pending)
+		a->found[i % FETCH_ENTRY] = hl_live_prefetch_entry(&p->live, e[FETCH_ENTRY].addr);
+	if (a->nodes && i + FETCH_NODE < p->n_pending && i >= FETCH_ENTRY - FETCH_NODE) {
+		const struct hl_live_entry *b = a->found[(i + FETCH_NODE) % FETCH_ENTRY];
+
+		if (e[FETCH_NODE].type == HL_REC_ALLOC)
+			hl_writer_expect(p->writer, e[FETCH_NODE].node);
+		else if (b)
+			hl_writer_expect(p->writer, hl_live_node(b));
+	}
+}
+
 void hl_proc_settle(struct hl_proc *p)
 {
-	bool plain, fetch = hl_live_is_large(&p->live);
+	struct ahead ahead = {.blocks = hl_live_is_large(&p->live),
+		.nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
+	bool plain;
 
 	hl_keep_release(p, p->last_time);
 	hl_live_grow_on(&p->live, p->n_pending);
@@ -402,8 +430,8 @@ void hl_proc_settle(struct hl_proc *p)
 	for (uint32_t i = 0; i < p->n_pending; i++) {
 		const struct hl_pending *e = &p->pending[i];
 
-		if (fetch && i + FETCH_AHEAD < p->n_pending)
-			hl_live_prefetch_entry(&p->live, e[FETCH_AHEAD].addr);
+		if (ahead.blocks)
+			fetch_ahead(p, &ahead, i);
 		if (hl_likely(plain && !p->parked.len)) {
 			if (e->type == HL_REC_FREE && hl_likely(free_at_once(p, e)))
 				continue;

@@ -20,13 +20,13 @@ int hl_calltree_init(
 	t->edges = calloc(FIRST_SLOTS, sizeof(*t->edges));
 	t->edge_hashes = malloc(FIRST_SLOTS * sizeof(*t->edge_hashes));
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
-	t->nodes = malloc(FIRST_SLOTS * sizeof(*t->nodes));
-	if (!t->edges || !t->edge_hashes || !t->frame_index || !t->nodes) {
+	t->node_index = malloc(FIRST_SLOTS * sizeof(*t->node_index));
+	if (!t->edges || !t->edge_hashes || !t->frame_index || !t->node_index) {
 		hl_calltree_fini(t);
 		return -ENOMEM;
 	}
 	memset(t->frame_index, 0xff, FIRST_SLOTS * sizeof(*t->frame_index));
-	memset(t->nodes, 0xff, FIRST_SLOTS * sizeof(*t->nodes));
+	memset(t->node_index, 0xff, FIRST_SLOTS * sizeof(*t->node_index));
 	return 0;
 }
 
@@ -35,40 +35,11 @@ void hl_calltree_fini(struct hl_calltree *t)
 	free(t->edges);
 	free(t->edge_hashes);
 	free(t->frame_index);
-	free(t->nodes);
+	free(t->node_index);
+	hl_vec_free(&t->made);
 	hl_vec_free(&t->ranges);
 	hl_vec_free(&t->frames);
 	memset(t, 0, sizeof(*t));
-}
-
-static void forget_edges(struct hl_calltree *t)
-{
-	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
-	t->n_edges = 0;
-}
-
-int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
-{
-	size_t keep = 0, at;
-
-	for (size_t i = 0; i < t->ranges.len; i++) {
-		const struct hl_range *o = &t->ranges.data[i];
-
-		if (o->start == r->start && o->end == r->end && o->bias == r->bias &&
-			o->module == r->module)
-			return 0;
-	}
-	if (hl_vec_reserve(&t->ranges, t->ranges.len + 1))
-		return -ENOMEM;
-	for (size_t i = 0; i < t->ranges.len; i++)
-		if (t->ranges.data[i].end <= r->start || t->ranges.data[i].start >= r->end)
-			t->ranges.data[keep++] = t->ranges.data[i];
-	for (at = keep; at > 0 && t->ranges.data[at - 1].start > r->start; at--)
-		t->ranges.data[at] = t->ranges.data[at - 1];
-	t->ranges.data[at] = *r;
-	t->ranges.len = keep + 1;
-	forget_edges(t);
-	return 0;
 }
 
 static void resolve(const struct hl_calltree *t, uint64_t pc, struct hl_node *frame)
@@ -144,54 +115,112 @@ static int find_frame(struct hl_calltree *t, const struct hl_node *frame, uint32
 	return 0;
 }
 
-static int grow_nodes(struct hl_calltree *t)
+static uint64_t node_hash(const struct hl_made *m)
 {
-	uint64_t mask = t->node_mask * 2 + 1;
-	void *fresh = malloc((mask + 1) * sizeof(*t->nodes));
-	typeof(t->nodes) to = fresh;
+	return hl_hash_pair(m->parent, m->frame);
+}
 
-	if (!fresh)
-		return -ENOMEM;
-	memset(fresh, 0xff, (mask + 1) * sizeof(*t->nodes));
-	for (uint64_t k = 0; k <= t->node_mask; k++) {
-		uint64_t i;
+static void put_node(struct hl_calltree *t, uint32_t node)
+{
+	uint64_t i = node_hash(&t->made.data[node]) & t->node_mask;
 
-		if (t->nodes[k].node == NONE)
-			continue;
-		i = hl_hash_pair(t->nodes[k].parent, t->nodes[k].frame) & mask;
-		while (to[i].node != NONE)
-			i = (i + 1) & mask;
-		to[i] = t->nodes[k];
+	while (t->node_index[i] != NONE)
+		i = (i + 1) & t->node_mask;
+	t->node_index[i] = node;
+}
+
+/* All nodes that there are can be found by what they are. */
+static int index_nodes(struct hl_calltree *t)
+{
+	uint64_t mask = t->node_mask;
+	uint32_t *index = NULL;
+
+	while (t->made.len * 2 > mask)
+		mask = mask * 2 + 1;
+	if (mask != t->node_mask) {
+		index = malloc((mask + 1) * sizeof(*index));
+		if (!index)
+			return -ENOMEM;
+		memset(index, 0xff, (mask + 1) * sizeof(*index));
+		free(t->node_index);
+		t->node_index = index;
+		t->node_mask = mask;
+		t->n_indexed = 0;
 	}
-	free(t->nodes);
-	t->nodes = fresh;
-	t->node_mask = mask;
+	while (t->n_indexed < t->made.len)
+		put_node(t, t->n_indexed++);
 	return 0;
+}
+
+/* NONE: it is not among those that are indexed. */
+static uint32_t indexed_node(const struct hl_calltree *t, const struct hl_made *wanted)
+{
+	uint64_t i = node_hash(wanted) & t->node_mask;
+
+	for (; t->node_index[i] != NONE; i = (i + 1) & t->node_mask) {
+		const struct hl_made *m = &t->made.data[t->node_index[i]];
+
+		if (m->parent == wanted->parent && m->frame == wanted->frame)
+			break;
+	}
+	return t->node_index[i];
 }
 
 static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, uint32_t *node)
 {
-	struct hl_node made;
-	uint64_t i;
+	struct hl_made wanted = {parent, frame};
+	struct hl_node told;
 	int err;
 
-	if ((uint64_t)t->n_nodes * 2 > t->node_mask && grow_nodes(t))
+	*node = t->n_indexed ? indexed_node(t, &wanted) : NONE;
+	if (*node != NONE)
+		return 0;
+	told = t->frames.data[frame];
+	told.parent = parent;
+	if (hl_vec_reserve(&t->made, t->made.len + 1))
 		return -ENOMEM;
-	for (i = hl_hash_pair(parent, frame) & t->node_mask; t->nodes[i].node != NONE;
-		i = (i + 1) & t->node_mask)
-		if (t->nodes[i].parent == parent && t->nodes[i].frame == frame) {
-			*node = t->nodes[i].node;
-			return 0;
-		}
-	made = t->frames.data[frame];
-	made.parent = parent;
-	err = t->on_node(t->arg, &made);
+	err = t->on_node(t->arg, &told);
 	if (err)
 		return err;
-	t->nodes[i].parent = parent;
-	t->nodes[i].frame = frame;
-	*node = t->nodes[i].node = t->n_nodes++;
+	*node = (uint32_t)t->made.len;
+	t->made.data[t->made.len++] = wanted;
+	return hl_unlikely(t->twins) ? index_nodes(t) : 0;
+}
+
+/* The ranges change: what a pc stands for is known no more, but all nodes are. */
+static int forget_edges(struct hl_calltree *t)
+{
+	int err = index_nodes(t);
+
+	if (err)
+		return err;
+	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
+	t->n_edges = 0;
 	return 0;
+}
+
+int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
+{
+	size_t keep = 0, at;
+
+	for (size_t i = 0; i < t->ranges.len; i++) {
+		const struct hl_range *o = &t->ranges.data[i];
+
+		if (o->start == r->start && o->end == r->end && o->bias == r->bias &&
+			o->module == r->module)
+			return 0;
+		t->twins |= o->module == r->module && o->bias != r->bias;
+	}
+	if (hl_vec_reserve(&t->ranges, t->ranges.len + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < t->ranges.len; i++)
+		if (t->ranges.data[i].end <= r->start || t->ranges.data[i].start >= r->end)
+			t->ranges.data[keep++] = t->ranges.data[i];
+	for (at = keep; at > 0 && t->ranges.data[at - 1].start > r->start; at--)
+		t->ranges.data[at] = t->ranges.data[at - 1];
+	t->ranges.data[at] = *r;
+	t->ranges.len = keep + 1;
+	return forget_edges(t);
 }
 
 static uint32_t edge_hash(uint32_t before, uint64_t pc)
@@ -263,7 +292,7 @@ int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_
 	for (size_t i = 0; i < n; i++) {
 		hash = edge_hash(hash, pcs[i]);
 		steps[i].hash = hash;
-		__builtin_prefetch(&t->edges[hash & t->edge_mask]);
+		hl_fetch(&t->edges[hash & t->edge_mask]);
 	}
 	for (size_t i = 0; i < n; i++) {
 		uint64_t pc = pcs[i] ? pcs[i] : 1, k = steps[i].hash & t->edge_mask;

@@ -13,6 +13,7 @@
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,11 @@
 struct hl_range {
 	uint64_t start, end, bias;
 	uint32_t module;
+};
+
+/* What makes a node: an id of a frame, called by a node. */
+struct hl_made {
+	uint32_t parent, frame;
 };
 
 struct hl_calltree {
@@ -37,12 +43,13 @@ struct hl_calltree {
 	HL_VEC(struct hl_node) frames; /* parent unused */
 	uint32_t *frame_index;
 	uint64_t frame_mask;
-	/* (parent, frame) -> node */
-	struct {
-		uint32_t parent, frame, node;
-	} * nodes;
+	/* All nodes by number, and of the first `n_indexed` (parent, frame) -> node: those that
+	 * edges may not lead to. A step that is neither an edge nor in there makes a new node. */
+	HL_VEC(struct hl_made) made;
+	uint32_t *node_index;
 	uint64_t node_mask;
-	uint32_t n_nodes;
+	uint32_t n_indexed;
+	bool twins; /* a module lies at two places: an edge more need not be a node more */
 	/* Told of each new node, in order. */
 	int (*on_node)(void *arg, const struct hl_node *node);
 	void *arg;
@@ -51,6 +58,12 @@ struct hl_calltree {
 int hl_calltree_init(
 	struct hl_calltree *t, int (*on_node)(void *, const struct hl_node *), void *arg);
 void hl_calltree_fini(struct hl_calltree *t);
+
+/* So many nodes there are. */
+static inline size_t hl_calltree_nodes(const struct hl_calltree *t)
+{
+	return t->made.len;
+}
 
 /* A module now lies at [start, end); whatever overlapped it is gone. */
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);

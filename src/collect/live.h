@@ -141,27 +141,29 @@ static inline bool hl_live_is_large(const struct hl_live *l)
 	return l->now.mask >= 1u << 11;
 }
 
-/*
- * Fetches the part of the index that addr is looked up in. Always inline, this and the next: of a
- * function that only fetches, GCC believes that it does nothing, and leaves its calls out.
- */
+/* Fetches the part of the index that addr is looked up in. */
 hl_inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
 {
-	__builtin_prefetch(&l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))], 1);
+	hl_fetch(&l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))]);
 }
 
-/* Some time after that: fetches the entry, if it is where it is mostly found. */
-hl_inline void hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
+/* Some time after that: fetches the entry, if it is where it is mostly found, and tells it; what is
+ * in it can be asked some time later. NULL: it is not there. */
+hl_inline const struct hl_live_entry *hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
 {
 	uint32_t tag = hl_live_tag(addr), number;
 	const struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
+	const struct hl_live_entry *e;
 	uint64_t match = hl_live_match(line, tag);
 
 	if (!match)
-		return;
+		return NULL;
 	number = (uint32_t)line->slots[hl_live_first(match)];
-	if (number)
-		__builtin_prefetch(hl_live_at(&l->pool, number - 1), 1);
+	if (!number)
+		return NULL;
+	e = hl_live_at(&l->pool, number - 1);
+	hl_fetch(e);
+	return e;
 }
 
 /* Before so many hl_live_insert_home(): if the index is growing, its share of that. */
@@ -210,7 +212,7 @@ hl_inline uint32_t hl_live_ready_entry(struct hl_live_pool *p)
 	if (hl_likely(number)) {
 		p->free = (uint32_t)hl_live_at(p, number - 1)->ordinal_thread;
 		if (p->free) /* its turn is soon, and its link is read then */
-			__builtin_prefetch(hl_live_at(p, p->free - 1), 1);
+			hl_fetch(hl_live_at(p, p->free - 1));
 		return number;
 	}
 	return p->used < p->segments.len << HL_LIVE_SEGMENT_BITS ? ++p->used : 0;

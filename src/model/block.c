@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
 #include "base/hash.h"
 
 #define FREE UINT64_MAX
@@ -202,7 +203,7 @@ static void close_hole(struct hl_blocks *t, size_t hole)
 void hl_blocks_expect(const struct hl_blocks *t, uint64_t ordinal)
 {
 	if (t->cap > 0)
-		__builtin_prefetch(&t->slots[home(t, ordinal)], 1);
+		hl_fetch(&t->slots[home(t, ordinal)]);
 }
 
 void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal)
@@ -213,7 +214,7 @@ void hl_blocks_fetch(const struct hl_blocks *t, uint64_t ordinal)
 		return;
 	s = &t->slots[home(t, ordinal)];
 	if (s->place != 0 && s->low == (uint32_t)ordinal)
-		__builtin_prefetch(&t->kept[s->place - 1], 1);
+		hl_fetch(&t->kept[s->place - 1]);
 }
 
 static void give_place(struct hl_blocks *t, size_t place)

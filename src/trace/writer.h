@@ -75,6 +75,8 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *block, uint8_t func);
 int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, uint64_t time_ns,
 	uint32_t thread, uint8_t func);
+/* An event of this node is a few events away: fetches its sums. Any number will do. */
+void hl_writer_expect(const struct hl_writer *w, uint32_t node);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
 

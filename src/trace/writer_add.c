@@ -192,3 +192,9 @@ int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b, uint6
 
 	return add_usual(w, &e);
 }
+
+void hl_writer_expect(const struct hl_writer *w, uint32_t node)
+{
+	if (hl_likely(node < w->totals.n_nodes))
+		hl_fetch(&w->totals.nodes[node]);
+}

@@ -59,6 +59,24 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* In the order of their numbers. Where they are many, reading all marks is faster than sorting. */
+static void sort_touched(struct hl_writer *w)
+{
+	const uint8_t *marks = w->node_state.data + hl_node_code(0);
+	size_t n = 0;
+
+	if (w->touched.len < w->n_nodes / 32) {
+		qsort(w->touched.data, w->touched.len, sizeof(uint32_t), compare_ids);
+		return;
+	}
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		w->touched.data[n] = i; /* stays if it is marked */
+		n += marks[i] != 0;
+		if (n == w->touched.len)
+			return;
+	}
+}
+
 /* For a full one: every node that ever had an event. */
 static int list_all(struct hl_writer *w)
 {
@@ -73,45 +91,54 @@ static int list_all(struct hl_writer *w)
 	return 0;
 }
 
-/* The value of one column for a node. Peaks as the difference to live: it is mostly none. */
-static uint64_t key_value(const struct hl_totals *t, uint32_t node, int field)
+/* A row, as its columns have it. Peaks as the difference to live: it is mostly none. */
+struct key_row {
+	uint64_t values[6];
+};
+
+static struct key_row key_row_of(const struct hl_totals *t, uint32_t node)
 {
 	const struct hl_sums *s = &t->nodes[node].sums;
+	uint64_t live_blocks = hl_sums_live_blocks(s), live_bytes = hl_sums_live_bytes(s);
 	uint64_t bytes, blocks;
 
-	switch (field) {
-	case 1:
-		return s->alloc_blocks;
-	case 2:
-		return s->alloc_bytes;
-	case 3:
-		return hl_sums_live_blocks(s);
-	case 4:
-		return hl_sums_live_bytes(s);
-	}
 	hl_totals_at_peak(t, node, &bytes, &blocks);
-	return field == 5 ? hl_zigzag((int64_t)(blocks - hl_sums_live_blocks(s)))
-			  : hl_zigzag((int64_t)(bytes - hl_sums_live_bytes(s)));
+	return (struct key_row){{s->alloc_blocks, s->alloc_bytes, live_blocks, live_bytes,
+		hl_zigzag((int64_t)(blocks - live_blocks)),
+		hl_zigzag((int64_t)(bytes - live_bytes))}};
+}
+
+static int key_column(struct hl_writer *w, const struct key_row *rows, size_t n, int field)
+{
+	w->sealer.scratch.len = 0;
+	for (size_t i = 0; i < n; i++)
+		if (hl_bytes_varint(&w->sealer.scratch, rows[i].values[field]) < 0)
+			return -ENOMEM;
+	hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_NODE + 1 + field), w->sealer.scratch.data,
+		w->sealer.scratch.len);
+	return 0;
 }
 
 static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 {
-	for (int field = 0; field < 7; field++) {
-		uint32_t prev = 0;
+	/* Nodes lie far apart: each is looked at once. */
+	struct key_row *rows = malloc((n + 1) * sizeof(*rows));
+	uint32_t prev = 0;
+	int err = rows ? 0 : -ENOMEM;
 
-		w->sealer.scratch.len = 0;
-		for (size_t i = 0; i < n; i++) {
-			uint64_t v =
-				field ? key_value(&w->totals, nodes[i], field) : nodes[i] - prev;
-
-			prev = nodes[i];
-			if (hl_bytes_varint(&w->sealer.scratch, v) < 0)
-				return -ENOMEM;
-		}
-		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_NODE + field),
-			w->sealer.scratch.data, w->sealer.scratch.len);
+	w->sealer.scratch.len = 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		err = hl_bytes_varint(&w->sealer.scratch, nodes[i] - prev);
+		prev = nodes[i];
+		rows[i] = key_row_of(&w->totals, nodes[i]);
 	}
-	return 0;
+	if (!err)
+		hl_seal_column(
+			&w->sealer, HL_COL_KEY_NODE, w->sealer.scratch.data, w->sealer.scratch.len);
+	for (int field = 0; field < 6 && !err; field++)
+		err = key_column(w, rows, n, field);
+	free(rows);
+	return err;
 }
 
 /* Threads with a first event since the last keyframe; in a full one, with any event. */
@@ -243,8 +270,8 @@ int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *
 
 	if (full && list_all(w) < 0)
 		return -ENOMEM;
-	if (w->touched.len > 0)
-		qsort(w->touched.data, w->touched.len, sizeof(uint32_t), compare_ids);
+	if (!full && w->touched.len > 0)
+		sort_touched(w);
 	parts = (uint32_t)((w->touched.len + rows_of_part(w) - 1) / rows_of_part(w));
 	parts += parts == 0;
 	for (uint32_t i = 0; i < parts && !err; i++)
