@@ -1,5 +1,5 @@
 /*
- * emit.c - events into the ring.
+ * emit.c - events into the ring; the two that nearly all are begin in usual.c.
  *
  * Everything slow (unwinding, waiting for room) comes before the stamp. A handler of the same
  * thread may emit whole events at any point in here: into the same ring, and the put notices by the
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "record/emit_internal.h"
 #include "record/recorder.h"
 #include "record/tags.h"
 #include "record/timed.h"
@@ -99,14 +100,16 @@ hl_cold static bool interrupts_put(struct hl_thread *t, uintptr_t frame)
 	return false;
 }
 
-/* Must this event go to a shared ring? */
-hl_inline bool stands_aside(struct hl_thread *t)
+/* Must this event go to a shared ring? `frame`: of the function that the hook has called; that of
+ * one it calls would be below a put it has left. */
+hl_inline bool stands_aside(struct hl_thread *t, uintptr_t frame)
 {
 	if (hl_likely(!t->shared && !(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1)))
 		return false;
-	/* The caller's own frame: that of a function it calls would be below a put it has left. */
-	return t->shared || interrupts_put(t, (uintptr_t)__builtin_frame_address(0));
+	return t->shared || interrupts_put(t, frame);
 }
+
+#define THIS_FRAME ((uintptr_t)__builtin_frame_address(0))
 
 /*
  * One record at `pos`: the draft's words, then frames [from, to) innermost first. False: there was
@@ -135,7 +138,7 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 		hl_producer_word(&t->out, pos, at++, d->words[i]);
 	for (uint32_t i = to; i > from; i--)
 		hl_producer_word(&t->out, pos, at++, frame_at(f, shown, i - 1));
-	if (f->stack && hl_unlikely(!hl_unwind_is_current(t->unwinder, f->stack))) {
+	if (f->stack && hl_unlikely(!hl_unwind_is_current(f->stack))) {
 		hl_producer_cancel(&t->out, pos);
 		return false;
 	}
@@ -265,7 +268,7 @@ static hl_noinline void tell_way(struct hl_thread *t, const struct hl_stack *s)
 		return;
 	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), HL_REC_WAY, 0));
 	hl_producer_word(&t->out, pos, 1, s->number - 1);
-	if (!hl_unwind_is_current(t->unwinder, s)) {
+	if (!hl_unwind_is_current(s)) {
 		hl_producer_cancel(&t->out, pos);
 		return;
 	}
@@ -414,6 +417,20 @@ hl_cold static void put_event_full(
 		hl_emit_drop(t);
 }
 
+/* The event with the stack that was just unwound. */
+hl_inline bool put_unwound(struct hl_thread *t, struct draft *d, const struct hl_stack *stack,
+	uint64_t size, bool *again)
+{
+	struct frames f = {
+		.pcs = stack->pcs, .depth = stack->depth, .stack = stack, .cut = stack->cut};
+
+	if (hl_unlikely(!put_event(t, d, &f, size, stack->common, again)))
+		return false;
+	if (hl_unlikely(stack->number && !stack->told))
+		tell_way(t, stack);
+	return true;
+}
+
 hl_inline void emit_with_stack(
 	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
@@ -425,7 +442,6 @@ hl_inline void emit_with_stack(
 	}
 	while (again) {
 		struct hl_stack stack;
-		struct frames f;
 
 		if (hl_unlikely(!tag_is_told(t)) && !tell_tag(t))
 			break;
@@ -433,13 +449,8 @@ hl_inline void emit_with_stack(
 			put_event_streamed(t, *d, regs, size);
 			return;
 		}
-		f = (struct frames){
-			.pcs = stack.pcs, .depth = stack.depth, .stack = &stack, .cut = stack.cut};
-		if (hl_likely(put_event(t, d, &f, size, stack.common, &again))) {
-			if (hl_unlikely(stack.number && !stack.told))
-				tell_way(t, &stack);
+		if (hl_likely(put_unwound(t, d, &stack, size, &again)))
 			return;
-		}
 	}
 	hl_emit_drop(t);
 }
@@ -488,10 +499,10 @@ hl_cold static void emit_aside(
 	t->silent_beat = aside.silent_beat;
 }
 
-hl_inline void emit_stack_event(
-	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
+hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const struct hl_regs *regs,
+	uint64_t size, uintptr_t frame)
 {
-	if (hl_likely(!stands_aside(t)))
+	if (hl_likely(!stands_aside(t, frame)))
 		emit_with_stack(t, d, regs, size);
 	else
 		emit_aside(t, *d, regs, size);
@@ -506,10 +517,10 @@ hl_inline uint64_t size_field(struct draft *d, uint64_t size)
 	return HL_SIZE_BIG;
 }
 
-static hl_cold hl_noinline void emit_big(
-	struct hl_thread *t, struct draft d, const struct hl_regs *regs, size_t size)
+static hl_noinline void emit_big(struct hl_thread *t, struct draft d, const struct hl_regs *regs,
+	size_t size, uintptr_t frame)
 {
-	emit_stack_event(t, &d, regs, size_field(&d, size));
+	emit_stack_event(t, &d, regs, size_field(&d, size), frame);
 }
 
 /* While samples are taken, or recording is paused. */
@@ -527,32 +538,52 @@ static hl_noinline void emit_alloc_asked(
 		d.n_words++;
 	}
 	w = hl_timed_begin(t);
-	emit_big(t, d, regs, size);
+	emit_big(t, d, regs, size, THIS_FRAME);
 	hl_timed_end(t, w);
 	if (take == HL_TAKE_ALL)
 		hl_steer_recorded((const void *)d.words[0]);
 }
 
-void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
+static struct draft alloc_draft(uint32_t func, const void *addr)
+{
+	return (struct draft){
+		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
+}
+
+void hl_emit_alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
+	const void *addr, size_t size, uintptr_t frame)
+{
+	emit_big(t, alloc_draft(func, addr), regs, size, frame);
+}
+
+void hl_emit_alloc_unwound(const struct hl_unwound *e, const struct hl_stack *stack)
+{
+	struct draft d = alloc_draft(e->func, e->addr);
+	bool again = true;
+
+	if (hl_likely(!stands_aside(e->t, e->frame)) &&
+		hl_likely(put_unwound(e->t, &d, stack, e->size, &again)))
+		return;
+	if (again)
+		emit_big(e->t, d, e->regs, e->size, e->frame);
+	else
+		hl_emit_drop(e->t);
+}
+
+void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
-	struct draft d = {
-		.type = HL_REC_ALLOC, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
-
 	struct hl_timed w;
 
 	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
 		return addr;
 	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
-		emit_alloc_asked(t, regs, d, size);
+		emit_alloc_asked(t, regs, alloc_draft(func, addr), size);
 		return addr;
 	}
 	w = hl_timed_begin(t);
-	if (hl_likely(size < HL_SIZE_BIG))
-		emit_stack_event(t, &d, regs, size);
-	else
-		emit_big(t, d, regs, size);
+	hl_emit_alloc_any(t, regs, func, addr, size, THIS_FRAME);
 	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 	return addr;
@@ -585,6 +616,17 @@ hl_inline bool emit_words(
 	}
 }
 
+hl_inline void put_plain(
+	struct hl_thread *t, uint32_t type, uint32_t func, uint64_t word, uintptr_t frame)
+{
+	if (hl_unlikely(stands_aside(t, frame)))
+		emit_aside(t,
+			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
+			NULL, 0);
+	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
+		hl_emit_drop(t);
+}
+
 hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 {
 	struct hl_thread *t = hl_thread_enter();
@@ -593,13 +635,13 @@ hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 	if (hl_unlikely(!t))
 		return;
 	w = hl_timed_begin(t);
-	if (hl_unlikely(stands_aside(t)))
-		emit_aside(t,
-			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
-			NULL, 0);
-	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
-		hl_emit_drop(t);
+	put_plain(t, type, func, word, THIS_FRAME);
 	hl_timed_end(t, w);
+}
+
+void hl_emit_free_any(struct hl_thread *t, uint32_t func, const void *addr, uintptr_t frame)
+{
+	put_plain(t, HL_REC_FREE, func, (uintptr_t)addr, frame);
 }
 
 static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t func, const void *addr)
@@ -609,10 +651,10 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 		.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
 	if (t)
-		emit_stack_event(t, &d, regs, 0);
+		emit_stack_event(t, &d, regs, 0, THIS_FRAME);
 }
 
-void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
+void hl_emit_free_asked(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
 	uint32_t steer = hl_steer();
 
@@ -664,7 +706,7 @@ static hl_noinline void emit_move_asked(struct hl_thread *t, const struct hl_reg
 		d.words[0] = 0; /* freed */
 		size = 0;
 	}
-	emit_big(t, d, regs, size);
+	emit_big(t, d, regs, size, THIS_FRAME);
 	if (take == HL_TAKE_ALL)
 		hl_steer_recorded(addr);
 }
@@ -686,7 +728,7 @@ void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old
 		return;
 	}
 	w = hl_timed_begin(t);
-	emit_stack_event(t, &d, regs, size_field(&d, size));
+	emit_stack_event(t, &d, regs, size_field(&d, size), THIS_FRAME);
 	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 }
@@ -699,7 +741,7 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 		.type = type, .func = HL_FUNC_MMAP, .n_words = 5, .words = {start, 0, size, a, b}};
 
 	if (t)
-		emit_stack_event(t, &d, regs, 0);
+		emit_stack_event(t, &d, regs, 0, THIS_FRAME);
 }
 
 static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
@@ -735,7 +777,7 @@ bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, ui
 	struct hl_thread aside;
 	bool done;
 
-	if (hl_likely(!stands_aside(t)))
+	if (hl_likely(!stands_aside(t, THIS_FRAME)))
 		return put_state(t, type, words, n, bytes, len);
 	if (!step_aside(t, &aside))
 		return false;
@@ -760,5 +802,5 @@ void hl_emit_pool_alloc(struct hl_thread *t, const struct hl_regs *regs, uint64_
 	struct draft d = {
 		.type = HL_REC_POOL_ALLOC, .n_words = 3, .words = {(uintptr_t)addr, 0, pool}};
 
-	emit_stack_event(t, &d, regs, size_field(&d, size));
+	emit_stack_event(t, &d, regs, size_field(&d, size), THIS_FRAME);
 }

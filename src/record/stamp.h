@@ -13,11 +13,15 @@
 
 uint64_t hl_stamp_slow(struct hl_thread *t);
 
+/* If the mode is HL_STAMP_TSC. */
+hl_inline uint64_t hl_stamp_tsc(void)
+{
+	return __libc_single_threaded ? hl_arch_stamp() : hl_arch_stamp_ordered();
+}
+
 hl_inline uint64_t hl_stamp(struct hl_thread *t)
 {
-	if (hl_unlikely(hl_rec.stamp_mode != HL_STAMP_TSC))
-		return hl_stamp_slow(t);
-	return __libc_single_threaded ? hl_arch_stamp() : hl_arch_stamp_ordered();
+	return hl_likely(hl_rec.stamp_mode == HL_STAMP_TSC) ? hl_stamp_tsc() : hl_stamp_slow(t);
 }
 
 #endif

@@ -13,13 +13,17 @@ struct hl_timed {
 struct hl_timed hl_timed_start(struct hl_thread *t);
 void hl_timed_stop(struct hl_thread *t, struct hl_timed w);
 
+/* True: this one is not timed. */
+hl_inline bool hl_timed_passes(struct hl_thread *t)
+{
+	return --t->until_timed - 1 < HL_TIMED_EVERY - 1;
+}
+
 hl_inline struct hl_timed hl_timed_begin(struct hl_thread *t)
 {
 	struct hl_timed none = {0};
 
-	if (hl_likely(--t->until_timed < HL_TIMED_EVERY && t->until_timed > 0))
-		return none;
-	return hl_timed_start(t);
+	return hl_likely(hl_timed_passes(t)) ? none : hl_timed_start(t);
 }
 
 hl_inline void hl_timed_end(struct hl_thread *t, struct hl_timed w)

@@ -416,13 +416,9 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 		err = unwind(u, m, start, serial, out);
 	}
 	out->serial = serial;
+	out->now = &u->serial;
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token.owner = NULL;
 	return err;
-}
-
-bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s)
-{
-	return *(const volatile uint64_t *)&u->serial == s->serial;
 }

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attr.h"
 #include "record/arch/arch.h"
 
 /* A loaded object, as found when one of its pcs was first met. */
@@ -77,7 +78,8 @@ struct hl_stack {
 	uint32_t depth;       /* so many pcs */
 	uint32_t common;      /* pcs[0 .. common) stood in the previous result */
 	bool cut;             /* the walk ended before the stack did */
-	uint64_t serial;      /* for hl_unwind_is_current() */
+	uint64_t serial;      /* for hl_unwind_is_current() ... */
+	const uint64_t *now;  /* ... and the unwinder's */
 	/*
 	 * A stack that comes back has a number below HL_UNWIND_NUMBERS, here + 1; 0: none. If
 	 * `told`, others know the number, and for what later results have in common with this one
@@ -98,7 +100,10 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
  * last use of its pcs may have changed them: who has copied them asks this before trusting the
  * copy.
  */
-bool hl_unwind_is_current(const struct hl_unwinder *u, const struct hl_stack *s);
+hl_inline bool hl_unwind_is_current(const struct hl_stack *s)
+{
+	return *(const volatile uint64_t *)s->now == s->serial;
+}
 
 /* From now on its number says it all; unless others, since `telling`, have forgotten it. */
 void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s, uint32_t telling);

@@ -221,10 +221,10 @@ static void overtaken(void **state)
 
 	event();
 	mine = last;
-	assert_true(hl_unwind_is_current(u, &mine));
+	assert_true(hl_unwind_is_current(&mine));
 	event();
-	assert_false(hl_unwind_is_current(u, &mine));
-	assert_true(hl_unwind_is_current(u, &last));
+	assert_false(hl_unwind_is_current(&mine));
+	assert_true(hl_unwind_is_current(&last));
 }
 
 static hl_noinline int very_deep(int depth)

@@ -1,0 +1,32 @@
+/*
+ * emit_internal.h - from usual.c to emit.c: events that are not usual after all.
+ */
+#ifndef HL_RECORD_EMIT_INTERNAL_H
+#define HL_RECORD_EMIT_INTERNAL_H
+
+#include "record/recorder.h"
+#include "record/unwind/unwind.h"
+
+/* All that hl_emit_alloc and hl_emit_free do: from the thread that may not be one yet, and from the
+ * question whether it is to be recorded. */
+void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr, size_t size);
+void hl_emit_free_asked(const struct hl_regs *regs, uint32_t func, const void *addr);
+/*
+ * The event itself, which is to be recorded; and an allocation whose stack is known, of a size that
+ * fits its bits. `frame`: of the function that the hook has called, to know a put by that was left.
+ */
+void hl_emit_alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
+	const void *addr, size_t size, uintptr_t frame);
+void hl_emit_free_any(struct hl_thread *t, uint32_t func, const void *addr, uintptr_t frame);
+
+struct hl_unwound {
+	struct hl_thread *t;
+	const struct hl_regs *regs;
+	const void *addr;
+	size_t size;
+	uint32_t func;
+	uintptr_t frame;
+};
+void hl_emit_alloc_unwound(const struct hl_unwound *event, const struct hl_stack *stack);
+
+#endif
