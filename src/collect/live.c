@@ -172,18 +172,24 @@ static int start_growing(struct hl_live *l)
 	return 0;
 }
 
+/* What lies in a line of the old index comes to the new one. Who counted its blocks as passed on
+ * goes on counting them: a search in the old one is then longer than it need be, and right. */
+static void move_line(struct hl_live *l, struct hl_live_line *line)
+{
+	for (uint32_t i = 0; i < HL_LIVE_SLOTS; i++) {
+		if (!line->slots[i])
+			continue;
+		index_add(&l->now, line->slots[i]);
+		line->slots[i] = 0;
+		l->old.count--;
+	}
+	line->prints &= HL_LIVE_PASSED;
+}
+
 static void move_some(struct hl_live *l, uint64_t n)
 {
-	for (; n && l->moved <= l->old.mask; n--, l->moved++) {
-		struct hl_live_line *line = &l->old.lines[l->moved];
-
-		for (uint32_t i = 0; i < HL_LIVE_SLOTS; i++) {
-			if (!line->slots[i])
-				continue;
-			index_add(&l->now, line->slots[i]);
-			index_remove(&l->old, &line->slots[i]);
-		}
-	}
+	for (; n && l->moved <= l->old.mask; n--, l->moved++)
+		move_line(l, &l->old.lines[l->moved]);
 	if (l->moved > l->old.mask)
 		index_fini(&l->old);
 }

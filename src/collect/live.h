@@ -95,16 +95,21 @@ static inline uint32_t hl_live_tag(uint64_t addr)
 	return (uint32_t)(addr >> 4);
 }
 
+static inline uint64_t hl_live_page_hash(uint32_t tag)
+{
+	return (tag >> 8) * HL_HASH_K;
+}
+
 /* Where the search for a tag begins: pages are spread, the parts of one follow in their order. */
 static inline uint64_t hl_live_home(const struct hl_live_index *t, uint32_t tag)
 {
-	return (((tag >> 8) * HL_HASH_K >> t->shift) + (tag >> 4 & 15)) & t->mask;
+	return ((hl_live_page_hash(tag) >> t->shift) + (tag >> 4 & 15)) & t->mask;
 }
 
-/* A byte of what a tag is spread to, never 0. */
+/* A byte that tells the blocks of one part of a page apart, and mostly those of others; never 0. */
 static inline uint64_t hl_live_print(uint32_t tag)
 {
-	return (tag * HL_HASH_K >> 40 & 255) | 1;
+	return (tag & 15) << 4 | (hl_live_page_hash(tag) >> 20 & 14) | 1;
 }
 
 /* The high bit of each byte of w that is 0; also of some that are 1, but only above one that is 0.
