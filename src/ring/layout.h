@@ -1,7 +1,8 @@
 /*
  * layout.h - the memory that recorder and collector share: one memfd per program image.
  *
- *   header page | ring controls | ring data (8 x 256 KiB, 440 x 64 KiB) | filter (ring/filter.h)
+ *   header page | ring controls | ring data (512 KiB, 7 x 256 KiB, 440 x 64 KiB) | filter
+ *   (ring/filter.h)
  *
  * Each thread of the program owns one ring and is its only writer; the collector is its only
  * reader. A thread takes a free ring by compare-and-swap and holds the ring's robust mutex for
@@ -25,10 +26,12 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   8
+#define HL_REGION_ABI   9
 
-/* Free rings are taken from the first on, so a program with few threads has large ones: the
- * collector looks in less often, and catches up later with what came at once. */
+/* Free rings are taken from the first on, so a program with few threads has large ones, and one
+ * with a single thread the largest: the collector looks in less often, and catches up later with
+ * what came at once. */
+#define HL_FIRST_RING_BYTES (512u * 1024)
 #define HL_LARGE_RING_BYTES (256u * 1024)
 #define HL_LARGE_RINGS      8u
 #define HL_RING_BYTES       (64u * 1024) /* of the others */
@@ -115,8 +118,9 @@ struct hl_ring {
 #define HL_REGION_DATA_OFFSET       \
 	(HL_REGION_CONTROL_OFFSET + \
 		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
-#define HL_REGION_FILTER_OFFSET                                         \
-	(HL_REGION_DATA_OFFSET + HL_LARGE_RINGS * HL_LARGE_RING_BYTES + \
+#define HL_REGION_FILTER_OFFSET                              \
+	(HL_REGION_DATA_OFFSET + HL_FIRST_RING_BYTES +       \
+		(HL_LARGE_RINGS - 1) * HL_LARGE_RING_BYTES + \
 		(HL_RING_COUNT - HL_LARGE_RINGS) * HL_RING_BYTES)
 #define HL_FILTER_BITS       18u
 #define HL_FILTER_PAGES_BITS 13u
@@ -135,15 +139,19 @@ static inline struct hl_ring *hl_region_ring(struct hl_region *r, uint32_t i)
 
 static inline uint32_t hl_ring_bytes(uint32_t i)
 {
+	if (i == 0)
+		return HL_FIRST_RING_BYTES;
 	return i < HL_LARGE_RINGS ? HL_LARGE_RING_BYTES : HL_RING_BYTES;
 }
 
 static inline uint64_t *hl_region_data(struct hl_region *r, uint32_t i)
 {
 	uint32_t large = i < HL_LARGE_RINGS ? i : HL_LARGE_RINGS;
+	uint32_t at = large * HL_LARGE_RING_BYTES + (i - large) * HL_RING_BYTES;
 
-	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + large * HL_LARGE_RING_BYTES +
-			    (i - large) * HL_RING_BYTES);
+	if (i > 0)
+		at += HL_FIRST_RING_BYTES - HL_LARGE_RING_BYTES;
+	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + at);
 }
 
 #endif
