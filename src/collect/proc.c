@@ -407,9 +407,15 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 	uint32_t number = hl_stack_kept(stack);
 
 	*size = stack & HL_SIZE_BIG;
-	if (hl_likely(stack & HL_STACK_WAY && *size != HL_SIZE_BIG && f->ways &&
-		      number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
-		return f->ways[number];
+	if (hl_unlikely(*size == HL_SIZE_BIG))
+		return stack_of(f, stack, words + 3, size);
+	if (stack & HL_STACK_WAY) {
+		if (hl_likely(
+			    f->ways && number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
+			return f->ways[number];
+	} else if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len) {
+		return f->path.data[number - 1].node;
+	}
 	return stack_of(f, stack, words + 3, size);
 }
 
