@@ -12,6 +12,8 @@
 
 #define FIRST_LINES     512u
 #define LARGE_LINES     (1u << 17) /* 8 MiB: above this, room is dearer than a longer search */
+#define PART_MOST       4u         /* 256 bytes of the heap share a line ... */
+#define PART_LEAST      2u         /* ... or down to 64 */
 #define MOVE_LINES      2u /* per insert: the old index is empty long before the new one is full */
 #define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
 #define SEGMENT_BYTES   (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
@@ -53,7 +55,8 @@ static int index_init(struct hl_live_index *t, uint64_t lines, size_t limit, int
 	t->mask = lines - 1;
 	t->full = lines * (lines < LARGE_LINES ? 3 : 5);
 	t->shift = 64 - hl_log2(lines);
-	t->count = 0;
+	t->part = PART_MOST;
+	t->count = t->passed = 0;
 	return 0;
 }
 
@@ -138,6 +141,7 @@ static void index_add(struct hl_live_index *t, uint64_t slot)
 
 	while (!(empty = hl_live_zeros(t->lines[at].prints | HL_LIVE_PASSED))) {
 		count_passed(&t->lines[at], PASSED_ONE);
+		t->passed++;
 		at = (at + step_of(tag)) & t->mask;
 	}
 	i = hl_live_first(empty);
@@ -166,6 +170,10 @@ static int start_growing(struct hl_live *l)
 
 	if (err)
 		return err;
+	/* Too many blocks in one part of the heap for its line: smaller parts. */
+	bigger.part = l->now.part;
+	if (l->now.passed > l->now.count / 8 && l->now.part > PART_LEAST)
+		bigger.part--;
 	l->old = l->now;
 	l->now = bigger;
 	l->moved = 0;

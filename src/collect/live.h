@@ -4,11 +4,12 @@
  * Entries lie packed in a pool, in the order in which blocks came; they never move while their
  * block lives. An index leads from an address to its entry: cache lines of seven slots with a byte
  * of each slot's tag, so that one comparison asks all seven. The blocks of 256 bytes of the heap
- * share a line and those of a page lie side by side, since what was made together mostly dies
- * together. Who finds his line full tries others, a different row of them for each tag: with slots
- * in one row, allocators that pack small blocks densely made runs of hundreds of full ones. So a
- * hash table spread over all of memory, which costs a miss for each event and a cleared page for
- * each few blocks, is only as large as it must be.
+ * share a line, or of fewer where blocks are small and dense, and those of a page lie side by side,
+ * since what was made together mostly dies together. Who finds his line full tries others, a
+ * different row of them for each tag: with slots in one row, allocators that pack small blocks
+ * densely made runs of hundreds of full ones. So a hash table spread over all of memory, which
+ * costs a miss for each event and a cleared page for each few blocks, is only as large as it must
+ * be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
  * few lines of the old one, so no single event pays for a doubling (a doubling in one go stalls for
@@ -54,7 +55,9 @@ struct hl_live_index {
 	struct hl_live_line *lines;
 	uint64_t mask, count; /* count: blocks in it */
 	uint64_t full;        /* blocks at which a larger one is made */
+	uint64_t passed;      /* blocks that found their line full, since it was made */
 	unsigned shift;       /* 64 - log2(lines) */
+	unsigned part;        /* log2 of how many times 16 bytes of the heap share a line */
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
@@ -95,21 +98,19 @@ static inline uint32_t hl_live_tag(uint64_t addr)
 	return (uint32_t)(addr >> 4);
 }
 
-static inline uint64_t hl_live_page_hash(uint32_t tag)
-{
-	return (tag >> 8) * HL_HASH_K;
-}
-
-/* Where the search for a tag begins: pages are spread, the parts of one follow in their order. */
+/* Where the search for a tag begins: what is 16 parts long is spread, the parts of one follow in
+ * their order. */
 static inline uint64_t hl_live_home(const struct hl_live_index *t, uint32_t tag)
 {
-	return ((hl_live_page_hash(tag) >> t->shift) + (tag >> 4 & 15)) & t->mask;
+	uint64_t far = tag >> t->part >> 4, near = tag >> t->part & 15;
+
+	return ((far * HL_HASH_K >> t->shift) + near) & t->mask;
 }
 
-/* A byte that tells the blocks of one part of a page apart, and mostly those of others; never 0. */
+/* A byte that tells blocks of one line apart where it can; never 0. */
 static inline uint64_t hl_live_print(uint32_t tag)
 {
-	return (tag & 15) << 4 | (hl_live_page_hash(tag) >> 20 & 14) | 1;
+	return ((tag ^ tag >> 9) << 1 & 255) | 1;
 }
 
 /* The high bit of each byte of w that is 0; also of some that are 1, but only above one that is 0.
