@@ -419,53 +419,63 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 	return stack_of(f, stack, words + 3, size);
 }
 
-/* The next record's stamp; inside one ring, ring order wins. */
-hl_inline uint64_t next_stamp(const struct hl_proc *p, const struct hl_cursor *c)
+/* The stamp of the record at `at`; inside one ring, ring order wins. */
+hl_inline uint64_t stamp_at(const uint64_t *at, uint64_t before, uint64_t near, bool counter)
 {
-	uint64_t low = *c->at >> HL_STAMP_SHIFT;
-	uint64_t s = p->ticks->counter ? low : hl_ticks_extend(c->near, low);
+	uint64_t low = *at >> HL_STAMP_SHIFT;
+	uint64_t s = counter ? low : hl_ticks_extend(near, low);
 
-	return s > c->stamp ? s : c->stamp;
+	return s > before ? s : before;
 }
 
+/* In locals all that the loop goes on with: it runs for every event. */
 void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
 {
 	const uint32_t usual = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE;
-	bool fetch = hl_live_is_large(&p->live);
+	const bool fetch = hl_live_is_large(&p->live), counter = p->ticks->counter;
+	const uint32_t role = f->role != UINT32_MAX ? f->role : f->thread;
+	const uint64_t *words = c->at, *const end = c->end, near = c->near;
+	uint64_t stamp = c->stamp, last = p->last_stamp;
+	uint32_t n = p->n_pending;
 
 	if (f == p->execing)
 		return;
-	while (c->at < c->end && c->stamp < before) {
-		const uint64_t *words = c->at;
-		struct hl_pending *e = &p->pending[p->n_pending];
+	while (words < end && stamp < before && n < HL_PENDING_MAX) {
+		struct hl_pending *e = &p->pending[n];
+		uint64_t first = words[0], addr = words[1];
 
-		if (hl_unlikely(!(usual >> (words[0] & 31) & 1) || words[1] < HL_LIVE_LOWEST))
-			return;
-		e->stamp = c->stamp;
+		if (hl_unlikely(!(usual >> (first & 31) & 1) || addr < HL_LIVE_LOWEST))
+			break;
+		e->stamp = stamp;
 		e->feed = f;
-		e->addr = words[1];
-		e->type = words[0] & 31;
-		e->func = (words[0] >> 5) & 31;
+		e->addr = addr;
+		e->type = first & 31;
+		e->func = (first >> 5) & 31;
 		e->rate = 0;
-		e->role = f->role != UINT32_MAX ? f->role : f->thread;
-		if (e->type == HL_REC_ALLOC) {
+		e->role = role;
+		e->node = HL_NODE_NONE;
+		if ((first & 31) == HL_REC_ALLOC) {
 			e->node = usual_stack(f, words, &e->size);
-			c->at += hl_record_length(words, UINT64_MAX);
+			words += hl_record_length(words, UINT64_MAX);
 		} else {
-			e->node = HL_NODE_NONE;
-			c->at += 2;
+			words += 2;
 		}
-		p->counters.late_events += c->stamp < p->last_stamp;
-		p->last_stamp = c->stamp < p->last_stamp ? p->last_stamp : c->stamp;
-		if (c->at < c->end)
-			c->stamp = next_stamp(p, c);
+		if (hl_unlikely(stamp < last))
+			p->counters.late_events++;
+		else
+			last = stamp;
+		if (words < end)
+			stamp = stamp_at(words, stamp, near, counter);
 		if (fetch)
-			hl_live_prefetch(&p->live, e->addr);
-		if (hl_unlikely(++p->n_pending == HL_PENDING_MAX)) {
-			hl_proc_settle(p);
-			return;
-		}
+			hl_live_prefetch(&p->live, addr);
+		n++;
 	}
+	c->at = words;
+	c->stamp = stamp;
+	p->last_stamp = last;
+	p->n_pending = n;
+	if (n == HL_PENDING_MAX)
+		hl_proc_settle(p);
 }
 
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
