@@ -232,6 +232,7 @@ def test_samples_and_sums(place):
 
 REUSE = r'''
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -242,7 +243,7 @@ static void *take(void *arg)
 	for (int i = 0; i < N; i++) {
 		void *p;
 		while (!(p = atomic_exchange(&handed, NULL)))
-			;
+			sched_yield(); /* the other may be waiting for this processor */
 		free(p);
 	}
 	return arg;
@@ -260,7 +261,7 @@ int main(void)
 	for (int i = 0; i < N; i++) {
 		p = malloc(256);
 		while (atomic_load(&handed))
-			;
+			sched_yield();
 		atomic_store(&handed, p);
 	}
 	pthread_join(taker, NULL);
@@ -282,6 +283,28 @@ def test_samples_at_one_address(place):
         raise Failure(f'{samples} samples: of 230 MB one in 8 KiB should be about 28,000')
     if totals['unrecorded_frees'] > samples:
         raise Failure(f'{totals["unrecorded_frees"]} frees told for nothing, with {samples} samples')
+
+
+KILOBYTES = '''
+#include <stdlib.h>
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		free(malloc(1000));
+	return 0;
+}
+'''
+
+
+def test_samples_of_everything(place):
+    """where each block is a sample nothing is estimated, and info says so"""
+    with open('kilobytes.c', 'w', encoding='ascii') as file:
+        file.write(KILOBYTES)
+    compiled('gcc', '-O1', '-fno-builtin', '-o', 'kilobytes', 'kilobytes.c')
+    expect('status', place.record('./kilobytes', options=('-q', '-o', 'x.hlt', '--mode=sample=1')).status, 0)
+    totals = place.info()['totals']
+    expect('all are there', (totals['allocations'], totals['bytes_allocated']), (1000, 1000000))
+    contains('what they stand for', place.run(place.binary, 'info', 'x.hlt').out, 'none: each sample stands for itself alone')
 
 
 def test_samples_from_the_start(place):

@@ -119,6 +119,41 @@ def test_either_order(place):
             operators(place, './linked_cxx', env)
 
 
+REPLACED = '''
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+static int made, gone;
+void *operator new(std::size_t n) { made++; void *p = std::malloc(n); if (!p) throw std::bad_alloc(); return p; }
+void operator delete(void *p) noexcept { gone++; std::free(p); }
+void operator delete(void *p, std::size_t) noexcept { gone++; std::free(p); }
+int main()
+{
+	for (int i = 0; i < 100; i++)
+		delete new int[1];
+	for (int i = 0; i < 50; i++)
+		delete new int(i);
+	std::printf("%d %d\\n", made, gone);
+	return 0;
+}
+'''
+
+
+def test_replaced_operators(place):
+    """by pkg-config, a program that brings operators of its own: they are called, and counted as what they call"""
+    env = installed(place, os.path.abspath('root'))
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'heaplapse'], env=env, capture_output=True, text=True,
+                           check=True).stdout.split()
+    with open('replaced.cc', 'w', encoding='ascii') as file:
+        file.write(REPLACED.replace('delete new int[1]', 'operator delete(operator new(4))'))
+    compiled('g++', '-fno-builtin', '-o', 'replaced', 'replaced.cc', *flags)
+    done = place.run('./replaced', env={**env, 'HEAPLAPSE_STATS_JSON': 'stats.json'})
+    expect('its own are called', (done.status, done.out, done.err), (0, '150 150\n', ''))
+    with open('stats.json', encoding='utf-8') as file:
+        calls = [t['calls'] if 'calls' in t else t['scopes'][0]['calls'] for t in json.load(file)['threads']]
+    expect('counted as malloc', calls[0]['malloc'] >= 150 and not calls[0]['new'], True)
+
+
 def quietly(*command, env):
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     expect(' '.join(command) + ': ' + done.stdout[-1000:] + done.stderr[-1000:], done.returncode, 0)
