@@ -221,6 +221,78 @@ static void nodes_that_are_all_alike_can_be_read(void **state)
 	unlink(path);
 }
 
+/* Of a thousand blocks every other one is written, and every fourth freed, whether written or not.
+ */
+static void write_half(struct hl_writer *w)
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct hl_event e = {.time_ns = i * UINT64_C(64),
+			.addr = 4096 + i * UINT64_C(64),
+			.size = 10,
+			.ordinal = i / 2,
+			.node = i % 10,
+			.free_node = HL_NODE_NONE,
+			.func = HL_FUNC_MALLOC,
+			.blocks = 1,
+			.bytes = 10};
+
+		assert_int_equal(hl_writer_count_event(w, &e), 0);
+		if (i % 2 == 0)
+			assert_int_equal(hl_writer_put_event(w, &e), 0);
+		if (i == 500)
+			assert_int_equal(
+				hl_writer_snapshot(w, &(struct hl_snapshot){.time_ns = e.time_ns,
+							      .label = "half"}),
+				0);
+		if (i % 4 < 2)
+			continue;
+		e.op = HL_OP_FREE;
+		e.birth_ns = e.time_ns;
+		assert_int_equal(hl_writer_count_event(w, &e), 0);
+		if (i % 2 == 0)
+			assert_int_equal(hl_writer_put_event(w, &e), 0);
+	}
+}
+
+static void what_is_counted_and_not_written_is_in_the_sums(void **state)
+{
+	const struct hl_counters counters = {0};
+	const struct hl_end end = {.kind = HL_END_EXIT};
+	struct hl_sums withheld[10], all = {0};
+	const struct hl_trace_info *info;
+	struct hl_reader_refusal why;
+	struct hl_writer *w;
+	struct hl_reader *r;
+	struct hl_sim sim;
+
+	w = begin(&sim, 10);
+	write_half(w);
+	assert_int_equal(hl_writer_withheld(w)->alloc_blocks, 500);
+	assert_int_equal(hl_writer_sums(w)->alloc_blocks, 1000);
+	assert_int_equal(hl_writer_end_snapshot(w, &(struct hl_snapshot){.label = "end"}), 0);
+	assert_int_equal(hl_writer_end(w, &end, &counters), 0);
+	hl_writer_close(w);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_int_equal(hl_reader_verify(r), 0);
+	assert_false(info->damaged);
+	assert_int_equal(info->totals.sums.alloc_blocks, 1000);
+	assert_int_equal(info->totals.sums.free_bytes, 5000);
+	assert_int_equal(info->withheld.alloc_blocks, 500);
+	assert_int_equal(info->withheld.free_blocks, 250);
+	assert_int_equal(
+		hl_reader_load_withheld(r, hl_reader_n_keyframes(r) - 1, withheld, NULL, 10), 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		all.alloc_blocks += withheld[i].alloc_blocks;
+		all.free_bytes += withheld[i].free_bytes;
+	}
+	assert_int_equal(all.alloc_blocks, 500);
+	assert_int_equal(all.free_bytes, 2500);
+	hl_reader_close(r);
+	hl_sim_fini(&sim);
+	unlink(path);
+}
+
 static int setup(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -239,6 +311,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_leaves_whole_chunks),
 		cmocka_unit_test(what_breaks_the_contract_is_an_error),
 		cmocka_unit_test(nodes_that_are_all_alike_can_be_read),
+		cmocka_unit_test(what_is_counted_and_not_written_is_in_the_sums),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
