@@ -190,13 +190,9 @@ static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, uin
 /* The ranges change: what a pc stands for is known no more, but all nodes are. */
 static int forget_edges(struct hl_calltree *t)
 {
-	int err = index_nodes(t);
-
-	if (err)
-		return err;
 	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
 	t->n_edges = 0;
-	return 0;
+	return index_nodes(t);
 }
 
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)

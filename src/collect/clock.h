@@ -41,4 +41,14 @@ static inline uint64_t hl_ticks_extend(uint64_t near, uint64_t stamp)
 	return near + (uint64_t)d;
 }
 
+/* The whole stamp of a record by its first word; inside one ring, ring order wins: it is not below
+ * that of the record before it. */
+static inline uint64_t hl_ticks_stamp(uint64_t word, uint64_t before, uint64_t near, bool counter)
+{
+	uint64_t low = word >> HL_STAMP_SHIFT;
+	uint64_t s = counter ? low : hl_ticks_extend(near, low);
+
+	return s > before ? s : before;
+}
+
 #endif

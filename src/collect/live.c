@@ -136,7 +136,7 @@ static uint64_t *index_find(const struct hl_live *l, const struct hl_live_index 
 
 static void index_add(struct hl_live_index *t, uint64_t slot)
 {
-	uint32_t tag = (uint32_t)(slot >> 32), i;
+	uint32_t tag = (uint32_t)(slot >> 32);
 	uint64_t at = hl_live_home(t, tag), empty;
 
 	while (!(empty = hl_live_zeros(t->lines[at].prints | HL_LIVE_PASSED))) {
@@ -144,10 +144,7 @@ static void index_add(struct hl_live_index *t, uint64_t slot)
 		t->passed++;
 		at = (at + step_of(tag)) & t->mask;
 	}
-	i = hl_live_first(empty);
-	t->lines[at].slots[i] = slot;
-	t->lines[at].prints |= hl_live_print(tag) << i * 8;
-	t->count++;
+	hl_live_fill(t, &t->lines[at], hl_live_first(empty), slot);
 }
 
 static void index_remove(struct hl_live_index *t, uint64_t *slot)
@@ -251,15 +248,6 @@ static uint32_t new_entry(struct hl_live *l)
 	return number;
 }
 
-static void give_back(struct hl_live_pool *p, uint32_t number)
-{
-	struct hl_live_entry *e = hl_live_at(p, number - 1);
-
-	e->addr = 0; /* hl_live_each() goes by this */
-	e->ordinal_thread = p->free;
-	p->free = number;
-}
-
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
 {
 	l->found_in = &l->now;
@@ -292,7 +280,9 @@ struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 
 void hl_live_remove_found(struct hl_live *l)
 {
-	give_back(&l->pool, (uint32_t)*l->found);
+	uint32_t number = (uint32_t)*l->found;
+
+	hl_live_give_back(&l->pool, hl_live_at(&l->pool, number - 1), number);
 	index_remove(l->found_in, l->found);
 	l->blocks--;
 }

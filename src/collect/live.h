@@ -197,13 +197,19 @@ hl_inline struct hl_live_entry *hl_live_find_home(
 	return hl_likely(e->addr == addr) ? e : NULL;
 }
 
+/* The entry with this number, + 1, is nobody's from now on; hl_live_each() goes by its address. */
+hl_inline void hl_live_give_back(struct hl_live_pool *p, struct hl_live_entry *e, uint32_t number)
+{
+	e->addr = 0;
+	e->ordinal_thread = p->free;
+	p->free = number;
+}
+
 /* What that has found goes. */
 hl_inline void hl_live_remove_home(
 	struct hl_live *l, struct hl_live_entry *e, struct hl_live_line *line, uint32_t slot)
 {
-	e->addr = 0;
-	e->ordinal_thread = l->pool.free;
-	l->pool.free = (uint32_t)line->slots[slot];
+	hl_live_give_back(&l->pool, e, (uint32_t)line->slots[slot]);
 	line->slots[slot] = 0;
 	line->prints &= ~(UINT64_C(255) << slot * 8);
 	l->now.count--;
@@ -224,6 +230,15 @@ hl_inline uint32_t hl_live_ready_entry(struct hl_live_pool *p)
 	return p->used < p->segments.len << HL_LIVE_SEGMENT_BITS ? ++p->used : 0;
 }
 
+/* A slot that is empty becomes this one. */
+hl_inline void hl_live_fill(
+	struct hl_live_index *t, struct hl_live_line *line, uint32_t i, uint64_t slot)
+{
+	line->slots[i] = slot;
+	line->prints |= hl_live_print((uint32_t)(slot >> 32)) << i * 8;
+	t->count++;
+}
+
 /* While the index grows: certainly none of this tag is left in the old one. */
 hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
 {
@@ -235,7 +250,7 @@ hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
 /* The entry of an address that is not live, to be filled; NULL also when it may be live. */
 hl_inline struct hl_live_entry *hl_live_insert_home(struct hl_live *l, uint64_t addr)
 {
-	uint32_t tag = hl_live_tag(addr), number, i;
+	uint32_t tag = hl_live_tag(addr), number;
 	struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
 	uint64_t prints = line->prints, empty = hl_live_zeros(prints | HL_LIVE_PASSED);
 	struct hl_live_entry *e;
@@ -247,10 +262,7 @@ hl_inline struct hl_live_entry *hl_live_insert_home(struct hl_live *l, uint64_t 
 	if (hl_unlikely(!number))
 		return NULL;
 	e = hl_live_at(&l->pool, number - 1);
-	i = hl_live_first(empty);
-	line->slots[i] = (uint64_t)tag << 32 | number;
-	line->prints = prints | hl_live_print(tag) << i * 8;
-	l->now.count++;
+	hl_live_fill(&l->now, line, hl_live_first(empty), (uint64_t)tag << 32 | number);
 	l->blocks++;
 	e->addr = addr;
 	return e;

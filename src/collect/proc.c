@@ -409,23 +409,17 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 	*size = stack & HL_SIZE_BIG;
 	if (hl_unlikely(*size == HL_SIZE_BIG))
 		return stack_of(f, stack, words + 3, size);
-	if (stack & HL_STACK_WAY) {
-		if (hl_likely(
-			    f->ways && number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
-			return f->ways[number];
-	} else if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len) {
+	if (stack & HL_STACK_WAY)
+		return way_of(f, number);
+	if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len)
 		return f->path.data[number - 1].node;
-	}
 	return stack_of(f, stack, words + 3, size);
 }
 
-/* The stamp of the record at `at`; inside one ring, ring order wins. */
-hl_inline uint64_t stamp_at(const uint64_t *at, uint64_t before, uint64_t near, bool counter)
+/* Whose event it is, if that is known yet: else the books will ask. */
+hl_inline uint32_t known_role(const struct hl_feed *f)
 {
-	uint64_t low = *at >> HL_STAMP_SHIFT;
-	uint64_t s = counter ? low : hl_ticks_extend(near, low);
-
-	return s > before ? s : before;
+	return f->role != UINT32_MAX ? f->role : f->thread;
 }
 
 /* In locals all that the loop goes on with: it runs for every event. */
@@ -433,7 +427,7 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 {
 	const uint32_t usual = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE;
 	const bool fetch = hl_live_is_large(&p->live), counter = p->ticks->counter;
-	const uint32_t role = f->role != UINT32_MAX ? f->role : f->thread;
+	const uint32_t role = known_role(f);
 	const uint64_t *words = c->at, *const end = c->end, near = c->near;
 	uint64_t stamp = c->stamp, last = p->last_stamp;
 	uint32_t n = p->n_pending;
@@ -465,7 +459,7 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 		else
 			last = stamp;
 		if (words < end)
-			stamp = stamp_at(words, stamp, near, counter);
+			stamp = hl_ticks_stamp(*words, stamp, near, counter);
 		if (fetch)
 			hl_live_prefetch(&p->live, addr);
 		n++;
@@ -489,7 +483,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
-		.role = f->role != UINT32_MAX ? f->role : f->thread,
+		.role = known_role(f),
 		.node = HL_NODE_NONE};
 	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
 		read_sample(f, e, words);

@@ -370,11 +370,7 @@ static void move_bound(
 /* The stamp of the record that is next to be merged. */
 static void load_stamp(struct hl_region_reader *r, struct hl_ring_view *v)
 {
-	uint64_t low = v->words.data[v->at] >> HL_STAMP_SHIFT;
-	uint64_t s = r->ticks.counter ? low : hl_ticks_extend(r->last_t, low);
-
-	if (s > v->stamp)
-		v->stamp = s; /* inside one ring, ring order wins */
+	v->stamp = hl_ticks_stamp(v->words.data[v->at], v->stamp, r->last_t, r->ticks.counter);
 }
 
 static void new_owner(

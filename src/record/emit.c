@@ -80,14 +80,6 @@ hl_inline uint32_t shown_depth(uint32_t depth)
 	return hl_likely(depth <= limit) ? depth : limit + 1;
 }
 
-/* From here to the commit the ring is ours alone: a handler knows by the frame whether we still
- * are. */
-hl_inline bool begin(struct hl_thread *t, uint64_t pos)
-{
-	t->put_frame = (uintptr_t)__builtin_frame_address(0);
-	return hl_producer_begin(&t->out, pos);
-}
-
 /*
  * The ring is busy. Either we are a handler inside a put of this thread, or a handler has left such
  * a put for good by siglongjmp: then our frame is not below its, and the ring is free again.
@@ -109,8 +101,6 @@ hl_inline bool stands_aside(struct hl_thread *t, uintptr_t frame)
 	return t->shared || interrupts_put(t, frame);
 }
 
-#define THIS_FRAME ((uintptr_t)__builtin_frame_address(0))
-
 /*
  * One record at `pos`: the draft's words, then frames [from, to) innermost first. False: there was
  * no room, or a handler wrote since pos was read (*again).
@@ -130,7 +120,7 @@ hl_inline bool put(struct hl_thread *t, uint64_t pos, const struct draft *d, con
 			return false;
 	}
 	*again = true;
-	if (hl_unlikely(!begin(t, pos)))
+	if (hl_unlikely(!hl_emit_begin(t, &t->out, pos)))
 		return false;
 	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), d->type, d->func));
 #pragma GCC unroll 5
@@ -264,7 +254,8 @@ static hl_noinline void tell_way(struct hl_thread *t, const struct hl_stack *s)
 	uint32_t telling = hl_unwind_telling(t->unwinder);
 	uint64_t pos = t->synced_at;
 
-	if (t->synced != s->depth || !hl_producer_has_room(&t->out, pos, 2) || !begin(t, pos))
+	if (t->synced != s->depth || !hl_producer_has_room(&t->out, pos, 2) ||
+		!hl_emit_begin(t, &t->out, pos))
 		return;
 	hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), HL_REC_WAY, 0));
 	hl_producer_word(&t->out, pos, 1, s->number - 1);
@@ -538,7 +529,7 @@ static hl_noinline void emit_alloc_asked(
 		d.n_words++;
 	}
 	w = hl_timed_begin(t);
-	emit_big(t, d, regs, size, THIS_FRAME);
+	emit_big(t, d, regs, size, HL_THIS_FRAME);
 	hl_timed_end(t, w);
 	if (take == HL_TAKE_ALL)
 		hl_steer_recorded((const void *)d.words[0]);
@@ -583,7 +574,7 @@ void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr,
 		return addr;
 	}
 	w = hl_timed_begin(t);
-	hl_emit_alloc_any(t, regs, func, addr, size, THIS_FRAME);
+	hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 	return addr;
@@ -604,7 +595,7 @@ hl_inline bool emit_words(
 		if (hl_unlikely(!hl_producer_has_room(&t->out, pos, n + 1)) &&
 			!hl_wait_for_room(t, pos, n + 1))
 			return false;
-		if (hl_unlikely(!begin(t, pos)))
+		if (hl_unlikely(!hl_emit_begin(t, &t->out, pos)))
 			continue;
 		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, func));
 		for (uint32_t i = 0; i < n; i++)
@@ -635,7 +626,7 @@ hl_inline void emit_plain(uint32_t type, uint32_t func, uint64_t word)
 	if (hl_unlikely(!t))
 		return;
 	w = hl_timed_begin(t);
-	put_plain(t, type, func, word, THIS_FRAME);
+	put_plain(t, type, func, word, HL_THIS_FRAME);
 	hl_timed_end(t, w);
 }
 
@@ -651,7 +642,7 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 		.type = HL_REC_FREE_STACK, .func = func, .n_words = 2, .words = {(uintptr_t)addr}};
 
 	if (t)
-		emit_stack_event(t, &d, regs, 0, THIS_FRAME);
+		emit_stack_event(t, &d, regs, 0, HL_THIS_FRAME);
 }
 
 void hl_emit_free_asked(const struct hl_regs *regs, uint32_t func, const void *addr)
@@ -706,7 +697,7 @@ static hl_noinline void emit_move_asked(struct hl_thread *t, const struct hl_reg
 		d.words[0] = 0; /* freed */
 		size = 0;
 	}
-	emit_big(t, d, regs, size, THIS_FRAME);
+	emit_big(t, d, regs, size, HL_THIS_FRAME);
 	if (take == HL_TAKE_ALL)
 		hl_steer_recorded(addr);
 }
@@ -728,7 +719,7 @@ void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old
 		return;
 	}
 	w = hl_timed_begin(t);
-	emit_stack_event(t, &d, regs, size_field(&d, size), THIS_FRAME);
+	emit_stack_event(t, &d, regs, size_field(&d, size), HL_THIS_FRAME);
 	hl_timed_end(t, w);
 	hl_steer_recorded(addr);
 }
@@ -741,7 +732,7 @@ void hl_emit_map(const struct hl_regs *regs, uint32_t type, uint64_t start, uint
 		.type = type, .func = HL_FUNC_MMAP, .n_words = 5, .words = {start, 0, size, a, b}};
 
 	if (t)
-		emit_stack_event(t, &d, regs, 0, THIS_FRAME);
+		emit_stack_event(t, &d, regs, 0, HL_THIS_FRAME);
 }
 
 static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
@@ -754,7 +745,7 @@ static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words,
 
 		if (!hl_producer_has_room(&t->out, pos, total) && !hl_wait_for_room(t, pos, total))
 			return false;
-		if (!begin(t, pos))
+		if (!hl_emit_begin(t, &t->out, pos))
 			continue;
 		hl_producer_word(&t->out, pos, 0, hl_first_word(hl_stamp(t), type, 0));
 		for (uint32_t i = 0; i < n; i++)
@@ -777,7 +768,7 @@ bool hl_emit_state(struct hl_thread *t, uint32_t type, const uint64_t *words, ui
 	struct hl_thread aside;
 	bool done;
 
-	if (hl_likely(!stands_aside(t, THIS_FRAME)))
+	if (hl_likely(!stands_aside(t, HL_THIS_FRAME)))
 		return put_state(t, type, words, n, bytes, len);
 	if (!step_aside(t, &aside))
 		return false;
@@ -802,5 +793,5 @@ void hl_emit_pool_alloc(struct hl_thread *t, const struct hl_regs *regs, uint64_
 	struct draft d = {
 		.type = HL_REC_POOL_ALLOC, .n_words = 3, .words = {(uintptr_t)addr, 0, pool}};
 
-	emit_stack_event(t, &d, regs, size_field(&d, size), THIS_FRAME);
+	emit_stack_event(t, &d, regs, size_field(&d, size), HL_THIS_FRAME);
 }

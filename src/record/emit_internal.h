@@ -7,6 +7,17 @@
 #include "record/recorder.h"
 #include "record/unwind/unwind.h"
 
+/* Of the function that this stands in. */
+#define HL_THIS_FRAME ((uintptr_t)__builtin_frame_address(0))
+
+/* From here to the commit the ring is ours alone: a handler knows by the frame whether we still
+ * are. False: one was there meanwhile; start over. */
+hl_inline bool hl_emit_begin(struct hl_thread *t, struct hl_producer *out, uint64_t pos)
+{
+	t->put_frame = HL_THIS_FRAME;
+	return hl_producer_begin(out, pos);
+}
+
 /* All that hl_emit_alloc and hl_emit_free do: from the thread that may not be one yet, and from the
  * question whether it is to be recorded. */
 void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr, size_t size);

@@ -17,8 +17,6 @@
 #define UNUSUAL_ALLOC (HL_SET_FULL_UNWIND | HL_SET_ZERO)
 #define UNUSUAL_FREE  HL_SET_FREE_STACKS
 
-#define THIS_FRAME ((uintptr_t)__builtin_frame_address(0))
-
 /* Room for a record of n words in one piece, and nothing in the way of putting it there. */
 hl_inline bool has_place(
 	const struct hl_thread *t, const struct hl_producer *out, uint64_t pos, uint32_t n)
@@ -28,13 +26,6 @@ hl_inline bool has_place(
 	atomic_signal_fence(memory_order_seq_cst); /* not before the position was read */
 	return !(pos & 1) && pos + n * 8 - out->tail <= size && (pos & out->mask) + n * 8 <= size &&
 	       hl_tls.tag == t->told_tag && hl_rec.stamp_mode == HL_STAMP_TSC;
-}
-
-/* False: a handler was there; start over. */
-hl_inline bool begin(struct hl_thread *t, struct hl_producer *out, uint64_t pos)
-{
-	t->put_frame = THIS_FRAME;
-	return hl_likely(hl_producer_begin(out, pos));
 }
 
 /* Odd: somebody is in the middle of a put. */
@@ -73,7 +64,7 @@ hl_inline bool put_alloc(struct hl_thread *t, struct hl_producer *out, uint64_t 
 {
 	uint64_t *to = place(out, pos);
 
-	if (!begin(t, out, pos))
+	if (hl_unlikely(!hl_emit_begin(t, out, pos)))
 		return false;
 	to[0] = hl_first_word(hl_stamp_tsc(), HL_REC_ALLOC, func);
 	to[1] = (uintptr_t)addr;
@@ -95,7 +86,7 @@ hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t f
 
 	if (hl_unlikely(
 		    t->shared || size >= HL_SIZE_BIG || hl_unwind(t->unwinder, regs, &stack) < 0)) {
-		hl_emit_alloc_any(t, regs, func, addr, size, THIS_FRAME);
+		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 		return;
 	}
 	out = t->out;
@@ -103,13 +94,13 @@ hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t f
 	last = t->synced_at == pos && t->synced_serial + 1 == stack.serial;
 	word = known_stack(t, &stack, size, last);
 	if (hl_unlikely(!word || !has_place(t, &out, pos, ALLOC_WORDS))) {
-		struct hl_unwound e = {t, regs, addr, size, func, THIS_FRAME};
+		struct hl_unwound e = {t, regs, addr, size, func, HL_THIS_FRAME};
 
 		hl_emit_alloc_unwound(&e, &stack);
 		return;
 	}
 	if (hl_unlikely(!put_alloc(t, &out, pos, func, addr, word, &stack))) {
-		hl_emit_alloc_any(t, regs, func, addr, size, THIS_FRAME);
+		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 		return;
 	}
 	if (last) {
@@ -156,7 +147,7 @@ hl_inline bool put_free(struct hl_thread *t, uint32_t func, const void *addr)
 	if (hl_unlikely(t->shared))
 		return false;
 	pos = position(&out);
-	if (hl_unlikely(!has_place(t, &out, pos, FREE_WORDS) || !begin(t, &out, pos)))
+	if (hl_unlikely(!has_place(t, &out, pos, FREE_WORDS) || !hl_emit_begin(t, &out, pos)))
 		return false;
 	to = place(&out, pos);
 	to[0] = hl_first_word(hl_stamp_tsc(), HL_REC_FREE, func);
@@ -173,7 +164,7 @@ static hl_noinline void free_timed(struct hl_thread *t, uint32_t func, const voi
 	struct hl_timed w = hl_timed_start(t);
 
 	if (!put_free(t, func, addr))
-		hl_emit_free_any(t, func, addr, THIS_FRAME);
+		hl_emit_free_any(t, func, addr, HL_THIS_FRAME);
 	hl_timed_end(t, w);
 }
 
@@ -187,5 +178,5 @@ void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 	else if (hl_unlikely(!hl_timed_passes(t)))
 		free_timed(t, func, addr);
 	else if (hl_unlikely(!put_free(t, func, addr)))
-		hl_emit_free_any(t, func, addr, THIS_FRAME);
+		hl_emit_free_any(t, func, addr, HL_THIS_FRAME);
 }

@@ -157,17 +157,6 @@ hl_inline void hl_encode_event(struct hl_encoder *e, const struct hl_event *v, u
 
 /* --- the summary of the chunk --- */
 
-hl_inline void hl_sums_add(struct hl_sums *s, const struct hl_event *e)
-{
-	if (e->op == HL_OP_ALLOC) {
-		s->alloc_blocks += e->blocks;
-		s->alloc_bytes += e->bytes;
-	} else {
-		s->free_blocks += e->blocks;
-		s->free_bytes += e->bytes;
-	}
-}
-
 hl_inline void hl_summarize_event(struct hl_summarizer *s, const struct hl_event *e)
 {
 	uint32_t thread = e->op == HL_OP_ALLOC ? e->thread : e->birth_thread;
@@ -182,7 +171,7 @@ hl_inline void hl_summarize_event(struct hl_summarizer *s, const struct hl_event
 		if (!row)
 			return;
 	}
-	hl_sums_add(&row->sums, e);
+	hl_sums_add(&row->sums, e->op, e->blocks, e->bytes);
 }
 
 /* --- the sums of the process and of its nodes; see totals.h for how the peak per node works --- */
@@ -199,7 +188,7 @@ hl_inline void hl_totals_keep_peak(const struct hl_totals *t, struct hl_node_tot
 
 hl_inline void hl_totals_process_event(struct hl_totals *t, const struct hl_event *e)
 {
-	hl_sums_add(&t->sums, e);
+	hl_sums_add(&t->sums, e->op, e->blocks, e->bytes);
 	if (e->op == HL_OP_ALLOC) {
 		uint64_t live = hl_sums_live_bytes(&t->sums);
 
@@ -235,7 +224,7 @@ hl_inline int hl_totals_event(struct hl_totals *t, const struct hl_event *e)
 		hl_totals_keep_peak(t, n);
 		if (e->op == HL_OP_ALLOC)
 			t->stacks += n->sums.alloc_blocks == 0;
-		hl_sums_add(&n->sums, e);
+		hl_sums_add(&n->sums, e->op, e->blocks, e->bytes);
 	}
 	hl_totals_process_event(t, e);
 	return 0;

@@ -55,6 +55,17 @@ static inline uint64_t hl_sums_live_bytes(const struct hl_sums *s)
 	return s->alloc_bytes - s->free_bytes;
 }
 
+static inline void hl_sums_add(struct hl_sums *s, enum hl_op op, uint64_t blocks, uint64_t bytes)
+{
+	if (op == HL_OP_ALLOC) {
+		s->alloc_blocks += blocks;
+		s->alloc_bytes += bytes;
+	} else {
+		s->free_blocks += blocks;
+		s->free_bytes += bytes;
+	}
+}
+
 static inline uint64_t hl_sums_live_blocks(const struct hl_sums *s)
 {
 	return s->alloc_blocks - s->free_blocks;

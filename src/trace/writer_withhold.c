@@ -23,17 +23,6 @@ static hl_cold int grow(struct hl_writer *w, size_t n)
 	return 0;
 }
 
-static inline void add(struct hl_sums *s, const struct hl_event *e, uint64_t blocks, uint64_t bytes)
-{
-	if (e->op == HL_OP_ALLOC) {
-		s->alloc_blocks += blocks;
-		s->alloc_bytes += bytes;
-	} else {
-		s->free_blocks += blocks;
-		s->free_bytes += bytes;
-	}
-}
-
 int hl_writer_count_event(struct hl_writer *w, const struct hl_event *e)
 {
 	uint64_t time = e->time_ns / HL_TIME_UNIT_NS;
@@ -51,11 +40,11 @@ int hl_writer_count_event(struct hl_writer *w, const struct hl_event *e)
 	w->apart = true;
 	w->counted++;
 	if (e->node != HL_NODE_NONE) {
-		add(&w->withheld.data[e->node], e, e->blocks, e->bytes);
+		hl_sums_add(&w->withheld.data[e->node], e->op, e->blocks, e->bytes);
 		if (hl_unlikely(w->called.data[e->node] == 0) && e->op == HL_OP_ALLOC)
 			w->called.data[e->node] = (uint8_t)(e->func + 1);
 	}
-	add(&w->withheld_all, e, e->blocks, e->bytes);
+	hl_sums_add(&w->withheld_all, e->op, e->blocks, e->bytes);
 	return hl_writer_count(w, e);
 }
 
@@ -67,8 +56,8 @@ int hl_writer_put_event(struct hl_writer *w, const struct hl_event *e)
 	if (!e)
 		return w->error;
 	if (e->node != HL_NODE_NONE && e->node < w->withheld.len)
-		add(&w->withheld.data[e->node], e, -e->blocks, -e->bytes);
-	add(&w->withheld_all, e, -e->blocks, -e->bytes);
+		hl_sums_add(&w->withheld.data[e->node], e->op, -e->blocks, -e->bytes);
+	hl_sums_add(&w->withheld_all, e->op, -e->blocks, -e->bytes);
 	w->apart = true;
 	w->again++;
 	/* Its sums are others now, and the next keyframe must say so. */
