@@ -16,7 +16,8 @@
 #define PART_LEAST      2u         /* ... or down to 64 */
 #define MOVE_LINES      2u /* per insert: the old index is empty long before the new one is full */
 #define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
-#define SEGMENT_BYTES   (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
+#define SEGMENT_BYTES   sizeof(struct hl_live_segment)
+
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
 {

@@ -61,11 +61,23 @@ struct hl_live_index {
 	int fd;               /* of the unlinked file behind it, or -1 */
 };
 
+#define HL_LIVE_SEGMENT_BITS 16u
+
+/* Two MiB of entries, and room for the numbers of as many that are nobody's. */
+struct hl_live_segment {
+	struct hl_live_entry entries[1u << HL_LIVE_SEGMENT_BITS];
+	uint32_t spare[1u << HL_LIVE_SEGMENT_BITS];
+};
+
+/*
+ * Numbers that were given back lie on a stack of their own, not in a list through the entries: the
+ * next one would be known only when the last is here, and it is far away as often as not.
+ */
 struct hl_live_pool {
-	HL_VEC(struct hl_live_entry *) segments;
-	uint32_t used; /* entries that were given out at least once */
-	uint32_t free; /* number + 1 of the entry that was given back last, and so on from there */
-	int fd;        /* of the unlinked file behind the segments that memory should not hold */
+	HL_VEC(struct hl_live_segment *) segments;
+	uint32_t used;   /* entries that were given out at least once */
+	uint32_t spares; /* numbers + 1 on the stack */
+	int fd; /* of the unlinked file behind the segments that memory should not hold */
 };
 
 struct hl_live {
@@ -85,11 +97,17 @@ struct hl_live {
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 
-#define HL_LIVE_SEGMENT_BITS 16u /* 2 MiB of entries */
+#define HL_LIVE_IN_SEGMENT ((1u << HL_LIVE_SEGMENT_BITS) - 1)
 
 static inline struct hl_live_entry *hl_live_at(const struct hl_live_pool *p, uint32_t i)
 {
-	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS][i & ((1u << HL_LIVE_SEGMENT_BITS) - 1)];
+	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS]->entries[i & HL_LIVE_IN_SEGMENT];
+}
+
+/* The place on the stack with this number. */
+static inline uint32_t *hl_live_spare(const struct hl_live_pool *p, uint32_t i)
+{
+	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS]->spare[i & HL_LIVE_IN_SEGMENT];
 }
 
 /* What the index keeps of an address: enough to tell the blocks of 64 GiB apart. */
@@ -201,8 +219,7 @@ hl_inline struct hl_live_entry *hl_live_find_home(
 hl_inline void hl_live_give_back(struct hl_live_pool *p, struct hl_live_entry *e, uint32_t number)
 {
 	e->addr = 0;
-	e->ordinal_thread = p->free;
-	p->free = number;
+	*hl_live_spare(p, p->spares++) = number;
 }
 
 /* What that has found goes. */
@@ -216,16 +233,17 @@ hl_inline void hl_live_remove_home(
 	l->blocks--;
 }
 
+#define HL_LIVE_SOON 4u /* an entry is fetched when so many others come before it */
+
 /* The number of an entry that nobody uses, + 1; 0: there is none ready. */
 hl_inline uint32_t hl_live_ready_entry(struct hl_live_pool *p)
 {
-	uint32_t number = p->free;
+	if (hl_likely(p->spares > 0)) {
+		uint32_t top = --p->spares;
 
-	if (hl_likely(number)) {
-		p->free = (uint32_t)hl_live_at(p, number - 1)->ordinal_thread;
-		if (p->free) /* its turn is soon, and its link is read then */
-			hl_fetch(hl_live_at(p, p->free - 1));
-		return number;
+		if (top >= HL_LIVE_SOON)
+			hl_fetch(hl_live_at(p, *hl_live_spare(p, top - HL_LIVE_SOON) - 1));
+		return *hl_live_spare(p, top);
 	}
 	return p->used < p->segments.len << HL_LIVE_SEGMENT_BITS ? ++p->used : 0;
 }
