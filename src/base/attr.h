@@ -7,9 +7,11 @@
 #define hl_likely(x)   __builtin_expect(!!(x), 1)
 #define hl_unlikely(x) __builtin_expect(!!(x), 0)
 
-#define hl_cold              __attribute__((cold, noinline))
-#define hl_noinline          __attribute__((noinline))
-#define hl_inline            static inline __attribute__((always_inline))
+#define hl_cold     __attribute__((cold, noinline))
+#define hl_noinline __attribute__((noinline))
+#define hl_inline   static inline __attribute__((always_inline))
+/* Into whoever calls it, also from another file where the two are optimised as one. */
+#define hl_folded            __attribute__((always_inline)) inline
 #define hl_export            __attribute__((visibility("default")))
 #define hl_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 

@@ -16,28 +16,15 @@
 #include "collect/books.h"
 #include "collect/names.h"
 #include "collect/region.h"
+#include "collect/usual.h"
 #include "collect/weigh.h"
 #include "ring/filter.h"
 #include "ring/record.h"
 
-#define WINDOW      4096u
-#define FETCH_ENTRY 8u /* so many events ahead ... */
-#define FETCH_NODE  4u
-#define NODES_MANY  4096u
+#define WINDOW 4096u
 /* Honest programs have a few of these; hostile ones do not get more. */
 #define PARKED_MAX 4096u
 #define MOVES_MAX  4096u
-
-/* The trace's time of a stamp: in units, never falling. */
-hl_inline uint64_t time_of(struct hl_proc *p, uint64_t stamp)
-{
-	uint64_t ns = p->ticks->counter ? p->scan_ns : hl_ticks_ns(p->ticks, stamp);
-	uint64_t t = (ns > p->start_ns ? ns - p->start_ns : 0) & ~(uint64_t)(HL_TIME_UNIT_NS - 1);
-
-	if (t > p->last_time)
-		p->last_time = t;
-	return p->last_time;
-}
 
 uint32_t hl_books_thread(struct hl_proc *p, struct hl_feed *f)
 {
@@ -74,7 +61,7 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 	uint8_t func, uint8_t flags)
 {
 	uint32_t thread = role_of(p, e);
-	uint64_t time = time_of(p, e->stamp), birth = hl_live_birth_ns(b);
+	uint64_t time = hl_books_time(p, e->stamp), birth = hl_live_birth_ns(b);
 	struct hl_weight weight = weight_of(p, b);
 	struct hl_event event = {
 		.op = HL_OP_FREE,
@@ -120,7 +107,7 @@ void hl_books_fill_filter(struct hl_proc *p)
 
 static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
 {
-	uint64_t time = time_of(p, e->stamp), units = time / HL_TIME_UNIT_NS;
+	uint64_t time = hl_books_time(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = role_of(p, e);
 	uint64_t size = e->size < HL_LIVE_SIZE_MAX ? e->size : HL_LIVE_SIZE_MAX;
 	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
@@ -334,110 +321,22 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 	}
 }
 
-/*
- * The usual allocation and the usual free: of a block that stands for itself and is where it should
- * be, in a trace of everything. False: it is not so, and nothing has happened.
- */
-hl_inline bool alloc_at_once(struct hl_proc *p, const struct hl_pending *e)
+/* The index has become another since these were looked up. */
+static void find_homes(struct hl_proc *p, uint32_t i)
 {
-	struct hl_live_entry *block;
-	struct hl_live_block b;
-	uint64_t units;
-
-	if (hl_unlikely(e->size >= HL_LIVE_SIZE_MAX || e->rate || e->role == UINT32_MAX))
-		return false;
-	block = hl_live_insert_home(&p->live, e->addr);
-	if (hl_unlikely(!block))
-		return false;
-	b = (struct hl_live_block){.addr = e->addr,
-		.size = e->size,
-		.ordinal = p->keep.n_written++,
-		.birth_ns = time_of(p, e->stamp),
-		.node = e->node,
-		.thread = e->role};
-	units = b.birth_ns / HL_TIME_UNIT_NS;
-	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
-	block->size_birth = b.size << 16 | ((units >> 32) & 0xffff);
-	block->birth_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
-	p->n_allocs++;
-	(void)hl_writer_add_alloc(p->writer, &b, e->func);
-	return true;
-}
-
-hl_inline bool free_at_once(struct hl_proc *p, const struct hl_pending *e)
-{
-	struct hl_live_line *line;
-	uint32_t slot;
-	struct hl_live_entry *block = hl_live_find_home(&p->live, e->addr, &line, &slot);
-	struct hl_live_block b;
-
-	if (hl_unlikely(!block || e->role == UINT32_MAX || hl_live_rate(block) ||
-			block->size_birth & HL_LIVE_FILTERED))
-		return false;
-	b = (struct hl_live_block){.addr = e->addr,
-		.size = hl_live_size(block),
-		.ordinal = hl_live_ordinal(block),
-		.birth_ns = hl_live_birth_ns(block),
-		.node = hl_live_node(block),
-		.thread = hl_live_thread(block)};
-	if (hl_unlikely(b.ordinal >= HL_KEEP_HELD))
-		return false;
-	hl_live_remove_home(&p->live, block, line, slot);
-	p->n_frees++;
-	(void)hl_writer_add_free(p->writer, &b, time_of(p, e->stamp), e->role, e->func);
-	return true;
-}
-
-/* Trace everything, without samples: what the two above are for. */
-static bool is_plain(const struct hl_proc *p)
-{
-	return hl_keep_is_plain(&p->keep) && !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
-}
-
-/* What the events a few places ahead will ask for. */
-struct ahead {
-	bool blocks, nodes; /* worth it: there are many */
-	const struct hl_live_entry *found[FETCH_ENTRY];
-};
-
-/* First the entries of the blocks that are freed, and when they are here the sums of their nodes.
- */
-hl_inline void fetch_ahead(struct hl_proc *p, struct ahead *a, uint32_t i)
-{
-	const struct hl_pending *e = &p->pending[i];
-
-	if (i + FETCH_ENTRY < p->n_pending)
-		a->found[i % FETCH_ENTRY] = hl_live_prefetch_entry(&p->live, e[FETCH_ENTRY].addr);
-	if (a->nodes && i + FETCH_NODE < p->n_pending && i >= FETCH_ENTRY - FETCH_NODE) {
-		const struct hl_live_entry *b = a->found[(i + FETCH_NODE) % FETCH_ENTRY];
-
-		if (e[FETCH_NODE].type == HL_REC_ALLOC)
-			hl_writer_expect(p->writer, e[FETCH_NODE].node);
-		else if (b)
-			hl_writer_expect(p->writer, hl_live_node(b));
-	}
+	for (; i < p->n_pending; i++)
+		p->pending[i].home = hl_live_line(&p->live, p->pending[i].addr);
 }
 
 void hl_proc_settle(struct hl_proc *p)
 {
-	struct ahead ahead = {.blocks = hl_live_is_large(&p->live),
-		.nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
-	bool plain;
+	const struct hl_live_line *lines = p->live.now.lines;
 
 	hl_keep_release(p, p->last_time);
 	hl_live_grow_on(&p->live, p->n_pending);
-	plain = is_plain(p);
-	for (uint32_t i = 0; i < p->n_pending; i++) {
+	for (uint32_t i = hl_usual_settle(p, 0); i < p->n_pending; i = hl_usual_settle(p, i + 1)) {
 		const struct hl_pending *e = &p->pending[i];
 
-		if (ahead.blocks)
-			fetch_ahead(p, &ahead, i);
-		if (hl_likely(plain && !p->parked.len)) {
-			if (e->type == HL_REC_FREE && hl_likely(free_at_once(p, e)))
-				continue;
-			if (e->type == HL_REC_ALLOC && hl_likely(alloc_at_once(p, e)))
-				continue;
-		}
 		if (hl_unlikely(p->keep.n_waiting > 0))
 			hl_keep_release(p, p->last_time);
 		if (p->parked.len)
@@ -447,6 +346,10 @@ void hl_proc_settle(struct hl_proc *p)
 				apply(p, e, false);
 		} else if (p->parked.len) {
 			retry_parked(p, e->addr);
+		}
+		if (hl_unlikely(p->live.now.lines != lines)) {
+			lines = p->live.now.lines;
+			find_homes(p, i + 1);
 		}
 	}
 	p->n_pending = 0;
@@ -462,7 +365,7 @@ void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra 
 		p->out_of_memory = true;
 		return;
 	}
-	x.time_ns = time_of(p, stamp);
+	x.time_ns = hl_books_time(p, stamp);
 	x.thread = f->role != UINT32_MAX ? f->role : hl_books_thread(p, f);
 	x.text = copy;
 	hl_keep_extra(p, &x);
@@ -473,7 +376,7 @@ void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp)
 {
 	hl_proc_settle(p);
 	(void)hl_books_thread(p, f);
-	(void)time_of(p, stamp);
+	(void)hl_books_time(p, stamp);
 }
 
 struct live_list {

@@ -4,7 +4,19 @@
 #ifndef HL_COLLECT_BOOKS_H
 #define HL_COLLECT_BOOKS_H
 
+#include "base/attr.h"
 #include "collect/proc.h"
+
+/* The trace's time of a stamp: in units, never falling. */
+hl_inline uint64_t hl_books_time(struct hl_proc *p, uint64_t stamp)
+{
+	uint64_t ns = p->ticks->counter ? p->scan_ns : hl_ticks_ns(p->ticks, stamp);
+	uint64_t t = (ns > p->start_ns ? ns - p->start_ns : 0) & ~(uint64_t)(HL_TIME_UNIT_NS - 1);
+
+	if (t > p->last_time)
+		p->last_time = t;
+	return p->last_time;
+}
 
 /* Something between the heap events, with `len` bytes of text. */
 void hl_books_extra(struct hl_proc *p, struct hl_feed *f, const struct hl_extra *extra,

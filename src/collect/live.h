@@ -77,7 +77,7 @@ struct hl_live_pool {
 	HL_VEC(struct hl_live_segment *) segments;
 	uint32_t used;   /* entries that were given out at least once */
 	uint32_t spares; /* numbers + 1 on the stack */
-	int fd; /* of the unlinked file behind the segments that memory should not hold */
+	int fd;          /* of the unlinked file behind the segments that memory should not hold */
 };
 
 struct hl_live {
@@ -165,18 +165,18 @@ static inline bool hl_live_is_large(const struct hl_live *l)
 	return l->now.mask >= 1u << 11;
 }
 
-/* Fetches the part of the index that addr is looked up in. */
-hl_inline void hl_live_prefetch(const struct hl_live *l, uint64_t addr)
+/* The line of the index that addr is looked up in first, until the index is another. */
+hl_inline struct hl_live_line *hl_live_line(const struct hl_live *l, uint64_t addr)
 {
-	hl_fetch(&l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))]);
+	return &l->now.lines[hl_live_home(&l->now, hl_live_tag(addr))];
 }
 
-/* Some time after that: fetches the entry, if it is where it is mostly found, and tells it; what is
- * in it can be asked some time later. NULL: it is not there. */
-hl_inline const struct hl_live_entry *hl_live_prefetch_entry(const struct hl_live *l, uint64_t addr)
+/* Some time after its line was fetched: fetches the entry, if it is where it is mostly found, and
+ * tells it; what is in it can be asked some time later. NULL: it is not there. */
+hl_inline const struct hl_live_entry *hl_live_prefetch_entry(
+	const struct hl_live *l, uint64_t addr, const struct hl_live_line *line)
 {
 	uint32_t tag = hl_live_tag(addr), number;
-	const struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
 	const struct hl_live_entry *e;
 	uint64_t match = hl_live_match(line, tag);
 
@@ -194,24 +194,22 @@ hl_inline const struct hl_live_entry *hl_live_prefetch_entry(const struct hl_liv
 void hl_live_grow_on(struct hl_live *l, uint32_t n);
 
 /*
- * The usual cases of the four below, in a few instructions: the block's home line has room for all
- * whose home it is. NULL says nothing: ask those.
+ * The usual cases of the four below, in a few instructions: the block's home line (hl_live_line)
+ * has room for all whose home it is. NULL says nothing: ask those.
  */
 hl_inline struct hl_live_entry *hl_live_find_home(
-	const struct hl_live *l, uint64_t addr, struct hl_live_line **line, uint32_t *slot)
+	const struct hl_live *l, uint64_t addr, const struct hl_live_line *line, uint32_t *slot)
 {
 	uint32_t tag = hl_live_tag(addr);
+	uint64_t match = hl_live_match(line, tag);
 	struct hl_live_entry *e;
-	uint64_t match;
 
-	*line = &l->now.lines[hl_live_home(&l->now, tag)];
-	match = hl_live_match(*line, tag);
 	if (hl_unlikely(!match))
 		return NULL;
 	*slot = hl_live_first(match);
-	if (hl_unlikely(!(uint32_t)(*line)->slots[*slot]))
+	if (hl_unlikely(!(uint32_t)line->slots[*slot]))
 		return NULL;
-	e = hl_live_at(&l->pool, (uint32_t)(*line)->slots[*slot] - 1);
+	e = hl_live_at(&l->pool, (uint32_t)line->slots[*slot] - 1);
 	return hl_likely(e->addr == addr) ? e : NULL;
 }
 
@@ -266,10 +264,10 @@ hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
 }
 
 /* The entry of an address that is not live, to be filled; NULL also when it may be live. */
-hl_inline struct hl_live_entry *hl_live_insert_home(struct hl_live *l, uint64_t addr)
+hl_inline struct hl_live_entry *hl_live_insert_home(
+	struct hl_live *l, uint64_t addr, struct hl_live_line *line)
 {
 	uint32_t tag = hl_live_tag(addr), number;
-	struct hl_live_line *line = &l->now.lines[hl_live_home(&l->now, tag)];
 	uint64_t prints = line->prints, empty = hl_live_zeros(prints | HL_LIVE_PASSED);
 	struct hl_live_entry *e;
 

@@ -40,7 +40,7 @@ static void count(void *arg, const struct hl_live_entry *e)
 /* By the short way if it is open, and `of` counts how often. */
 static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr, uint32_t *of)
 {
-	struct hl_live_entry *e = hl_live_insert_home(l, addr);
+	struct hl_live_entry *e = hl_live_insert_home(l, addr, hl_live_line(l, addr));
 
 	*of += e != NULL;
 	return e ? e : hl_live_insert(l, addr);
@@ -48,9 +48,9 @@ static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr, uint32_t *
 
 static bool take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out, uint32_t *of)
 {
-	struct hl_live_line *line;
+	struct hl_live_line *line = hl_live_line(l, addr);
 	uint32_t slot;
-	struct hl_live_entry *e = hl_live_find_home(l, addr, &line, &slot);
+	struct hl_live_entry *e = hl_live_find_home(l, addr, line, &slot);
 
 	if (!e)
 		return hl_live_take(l, addr, out);
@@ -78,11 +78,11 @@ static void agrees_with_an_array(size_t limit)
 		uint32_t i = (uint32_t)rand() % ADDRESSES;
 
 		hl_live_grow_on(&l, 1);
-		hl_live_prefetch(&l, address(i));
-		hl_live_prefetch_entry(&l, address(i));
+		hl_live_prefetch_entry(&l, address(i), hl_live_line(&l, address(i)));
 		assert_int_equal(hl_live_find(&l, address(i)) != NULL, truth[i] != 0);
 		if (truth[i])
-			assert_null(hl_live_insert_home(&l, address(i)));
+			assert_null(
+				hl_live_insert_home(&l, address(i), hl_live_line(&l, address(i))));
 		if (!truth[i] && rand() % 3) {
 			struct hl_live_entry e = entry(i, ordinal);
 

@@ -236,7 +236,7 @@ static uint32_t way_of(struct hl_feed *f, uint32_t number)
 	return unknown_way(f);
 }
 
-static uint32_t stack_of(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)
+uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size)
 {
 	*size = stack & HL_SIZE_BIG;
 	if (*size == HL_SIZE_BIG)
@@ -351,7 +351,7 @@ static void map_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp)
 		.value2 = words[5],
 	};
 
-	extra.node = stack_of(f, words[2] & ~HL_SIZE_BIG, words + 6, &unused);
+	extra.node = hl_feed_stack(f, words[2] & ~HL_SIZE_BIG, words + 6, &unused);
 	hl_books_extra(f->proc, f, &extra, NULL, 0, stamp);
 }
 
@@ -365,7 +365,7 @@ static void pool_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		hl_pools_name(f, words, stamp);
 		break;
 	case HL_REC_POOL_ALLOC:
-		node = stack_of(f, words[2], words + 4, &size);
+		node = hl_feed_stack(f, words[2], words + 4, &size);
 		hl_pools_alloc(f, words[1], size, words[3], node, stamp);
 		break;
 	default:
@@ -396,80 +396,8 @@ static void read_sample(struct hl_feed *f, struct hl_pending *e, const uint64_t 
 
 	e->old = moves ? words[3] : 0;
 	e->rate = f->proc->steering ? hl_steer_rate(f->proc->steering, words[3 + moves]) : 0;
-	e->node = stack_of(f, words[2], words + 4 + moves, &e->size);
+	e->node = hl_feed_stack(f, words[2], words + 4 + moves, &e->size);
 	e->type = moves ? HL_REC_MOVE_END : HL_REC_ALLOC;
-}
-
-/* The stack of the usual allocation is one that comes back, or the last one. */
-hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_t *size)
-{
-	uint64_t stack = words[2];
-	uint32_t number = hl_stack_kept(stack);
-
-	*size = stack & HL_SIZE_BIG;
-	if (hl_unlikely(*size == HL_SIZE_BIG))
-		return stack_of(f, stack, words + 3, size);
-	if (stack & HL_STACK_WAY)
-		return way_of(f, number);
-	if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len)
-		return f->path.data[number - 1].node;
-	return stack_of(f, stack, words + 3, size);
-}
-
-/* Whose event it is, if that is known yet: else the books will ask. */
-hl_inline uint32_t known_role(const struct hl_feed *f)
-{
-	return f->role != UINT32_MAX ? f->role : f->thread;
-}
-
-/* In locals all that the loop goes on with: it runs for every event. */
-void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
-{
-	const uint32_t usual = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE;
-	const bool fetch = hl_live_is_large(&p->live), counter = p->ticks->counter;
-	const uint32_t role = known_role(f);
-	const uint64_t *words = c->at, *const end = c->end, near = c->near;
-	uint64_t stamp = c->stamp, last = p->last_stamp;
-	uint32_t n = p->n_pending;
-
-	if (f == p->execing)
-		return;
-	while (words < end && stamp < before && n < HL_PENDING_MAX) {
-		struct hl_pending *e = &p->pending[n];
-		uint64_t first = words[0], addr = words[1];
-
-		if (hl_unlikely(!(usual >> (first & 31) & 1) || addr < HL_LIVE_LOWEST))
-			break;
-		e->stamp = stamp;
-		e->feed = f;
-		e->addr = addr;
-		e->type = first & 31;
-		e->func = (first >> 5) & 31;
-		e->rate = 0;
-		e->role = role;
-		e->node = HL_NODE_NONE;
-		if ((first & 31) == HL_REC_ALLOC) {
-			e->node = usual_stack(f, words, &e->size);
-			words += hl_record_length(words, UINT64_MAX);
-		} else {
-			words += 2;
-		}
-		if (hl_unlikely(stamp < last))
-			p->counters.late_events++;
-		else
-			last = stamp;
-		if (words < end)
-			stamp = hl_ticks_stamp(*words, stamp, near, counter);
-		if (fetch)
-			hl_live_prefetch(&p->live, addr);
-		n++;
-	}
-	c->at = words;
-	c->stamp = stamp;
-	p->last_stamp = last;
-	p->n_pending = n;
-	if (n == HL_PENDING_MAX)
-		hl_proc_settle(p);
 }
 
 /* Heap events wait in a batch, so that their slots in the live table are fetched ahead. */
@@ -483,22 +411,23 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		.type = words[0] & 31,
 		.func = (words[0] >> 5) & 31,
 		.addr = words[1],
-		.role = known_role(f),
+		.role = hl_feed_role(f),
 		.node = HL_NODE_NONE};
 	if (hl_unlikely(e->type == HL_REC_SAMPLE || e->type == HL_REC_SAMPLE_MOVE))
 		read_sample(f, e, words);
 	else if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
-		e->node = stack_of(f, words[2], words + 3, &e->size);
+		e->node = hl_feed_stack(f, words[2], words + 3, &e->size);
 	else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
-		e->node = stack_of(f, words[2], words + 4, &e->size);
+		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
 	}
 	if (hl_unlikely(e->addr < HL_LIVE_LOWEST || e->type == HL_REC_MOVE_END) &&
 		!mend_addresses(e)) {
 		p->counters.dropped_events++;
 		return;
 	}
-	hl_live_prefetch(&p->live, e->addr);
+	e->home = hl_live_line(&p->live, e->addr);
+	hl_fetch(e->home);
 	if (++p->n_pending == HL_PENDING_MAX)
 		hl_proc_settle(p);
 }

@@ -42,8 +42,9 @@ struct hl_feed {
 /* An event between parsing and books. */
 struct hl_pending {
 	uint64_t stamp; /* 64 bits */
-	struct hl_feed *feed;
 	uint64_t addr, size, old;
+	struct hl_live_line *home; /* of addr, until the index of live blocks is another */
+	struct hl_feed *feed;
 	uint32_t node;
 	uint32_t role;      /* as that of the feed when it said this */
 	uint8_t type, func; /* enum hl_rec, enum hl_func */
@@ -173,5 +174,14 @@ void hl_proc_module(struct hl_proc *p, struct hl_range range, const char *path, 
 	uint32_t id_len);
 /* Everything parsed so far goes through the books. */
 void hl_proc_settle(struct hl_proc *p);
+
+/* The node of a stack word, the pcs that belong to it, and the size in it. */
+uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size);
+
+/* Whose event it is that this feed tells, if that is known yet: else the books will ask. */
+static inline uint32_t hl_feed_role(const struct hl_feed *f)
+{
+	return f->role != UINT32_MAX ? f->role : f->thread;
+}
 
 #endif

@@ -17,32 +17,33 @@ uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n);
 /* Words of the record that begins at `words`, of which `n` are there; 0 when it is none. */
 hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 {
-	uint32_t type = n > 2 ? words[0] & 31 : (uint32_t)HL_REC_NONE;
+	const uint64_t pcs = UINT64_C(0x7f) << HL_SIZE_BITS;
+	uint32_t type = n > 2 ? words[0] & 31 : (uint32_t)HL_REC_NONE, len = 3;
 
 	if (hl_likely(type == HL_REC_FREE))
 		return 2;
 	if (hl_likely(type == HL_REC_ALLOC)) {
-		uint32_t len =
-			3 + hl_stack_new(words[2]) + ((words[2] & HL_SIZE_BIG) == HL_SIZE_BIG);
-
+		if (words[2] & pcs || (words[2] & HL_SIZE_BIG) == HL_SIZE_BIG) {
+			len += hl_stack_new(words[2]);
+			len += (words[2] & HL_SIZE_BIG) == HL_SIZE_BIG;
+		}
 		return hl_likely(len <= n) ? len : 0;
 	}
 	return hl_record_length_rare(words, n);
 }
 
-/* Is it one of those that `dropped_events` would count? */
 /* How many events of the trace it makes, if the books have no objection: a block that moved is
  * freed and allocated. */
 hl_inline uint32_t hl_record_events(const uint64_t *words)
 {
-	const uint32_t events = 1u << HL_REC_ALLOC | 1u << HL_REC_FREE | 1u << HL_REC_FREE_STACK |
-				1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE |
-				1u << HL_REC_SAMPLE_MOVE;
-
+	const uint32_t other = 1u << HL_REC_FREE_STACK | 1u << HL_REC_MOVE_END |
+			       1u << HL_REC_SAMPLE | 1u << HL_REC_SAMPLE_MOVE;
 	const uint32_t moves = 1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE_MOVE;
 	uint32_t type = words[0] & 31;
 
-	return (events >> type & 1) + (moves >> type & 1 && words[1] != 0);
+	if (hl_likely(type == HL_REC_FREE || type == HL_REC_ALLOC))
+		return 1;
+	return (other >> type & 1) + (moves >> type & 1 && words[1] != 0);
 }
 
 #endif

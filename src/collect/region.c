@@ -306,6 +306,22 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	return p;
 }
 
+/* How many of n words are whole records, and how many events they make. */
+static uint64_t check_records(const uint64_t *words, uint64_t n, uint64_t *events)
+{
+	uint64_t i = 0;
+
+	while (i < n) {
+		uint32_t len = hl_record_length(words + i, n - i);
+
+		if (hl_unlikely(!len))
+			break;
+		*events += hl_record_events(words + i);
+		i += len;
+	}
+	return i;
+}
+
 /*
  * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record:
  * from here on lengths can be trusted.
@@ -317,7 +333,7 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 	uint64_t size = hl_ring_bytes(index) / 8;
 	uint64_t n = (pos - tail) / 8, first = (tail / 8) % size,
 		 head = hl_min_u64(n, size - first);
-	uint64_t *to, events = 0;
+	uint64_t *to, whole, events = 0;
 
 	if (v->at == v->words.len)
 		v->at = v->words.len = 0;
@@ -326,18 +342,9 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 	to = v->words.data + v->words.len;
 	memcpy(to, data + first, head * 8);
 	memcpy(to + head, data, (n - head) * 8);
-	for (uint64_t i = 0; i < n;) {
-		uint32_t len = hl_record_length(to + i, n - i);
-
-		if (!len) {
-			v->corrupt = true; /* nothing behind this can be found again */
-			n = i;
-			break;
-		}
-		events += hl_record_events(to + i);
-		i += len;
-	}
-	v->words.len += n;
+	whole = check_records(to, n, &events);
+	v->corrupt |= whole < n; /* nothing behind that can be found again */
+	v->words.len += whole;
 	atomic_fetch_add_explicit(&r->region->taken_events, events, memory_order_relaxed);
 }
 

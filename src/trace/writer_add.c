@@ -152,7 +152,7 @@ hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
 	return count(w, e);
 }
 
-int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
+hl_folded int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
 {
 	struct hl_event e = {
 		.op = HL_OP_ALLOC,
@@ -171,8 +171,8 @@ int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint
 	return add_usual(w, &e);
 }
 
-int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b, uint64_t time_ns,
-	uint32_t thread, uint8_t func)
+hl_folded int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b,
+	uint64_t time_ns, uint32_t thread, uint8_t func)
 {
 	struct hl_event e = {
 		.op = HL_OP_FREE,

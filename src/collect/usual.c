@@ -1,0 +1,240 @@
+/*
+ * usual.c - the allocation and the free that nearly all are, from the ring's words to the columns.
+ *
+ * Everything here is done by the same parts as for any other event (live.h, trace/writer_add.c);
+ * what is spared is asking: the block stands for itself, lies where the index looks first, and the
+ * trace is one of everything. Where that is not so nothing has happened, and books.c goes on.
+ *
+ * While few blocks live, an event goes through at once. With many it waits in a batch, so that what
+ * it needs is fetched in the meantime: first its line of the index, then the entry that this leads
+ * to, then the sums of the node that stands there.
+ */
+#include "base/attr.h"
+#include "collect/books.h"
+#include "collect/record.h"
+#include "collect/steer.h"
+#include "collect/usual.h"
+#include "ring/record.h"
+
+#define FETCH_ENTRY 8u /* so many events ahead ... */
+#define FETCH_NODE  4u
+#define NODES_MANY  4096u
+#define AT_ONCE_MAX 256u /* events, before the caller may look around */
+
+/* A trace of everything, without samples. */
+static bool is_plain(const struct hl_proc *p)
+{
+	return hl_keep_is_plain(&p->keep) && !p->parked.len &&
+	       !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
+}
+
+/* False: it is not the usual one, and nothing has happened. */
+hl_inline bool alloc_at_once(
+	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+{
+	struct hl_live_entry *block;
+	struct hl_live_block b;
+	uint64_t units;
+
+	if (hl_unlikely(e->size >= HL_LIVE_SIZE_MAX || e->rate || e->role == UINT32_MAX))
+		return false;
+	block = hl_live_insert_home(&p->live, e->addr, home);
+	if (hl_unlikely(!block))
+		return false;
+	b = (struct hl_live_block){.addr = e->addr,
+		.size = e->size,
+		.ordinal = p->keep.n_written++,
+		.birth_ns = hl_books_time(p, e->stamp),
+		.node = e->node,
+		.thread = e->role};
+	units = b.birth_ns / HL_TIME_UNIT_NS;
+	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
+	block->size_birth = b.size << 16 | ((units >> 32) & 0xffff);
+	block->birth_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
+	p->n_allocs++;
+	(void)hl_writer_add_alloc(p->writer, &b, e->func);
+	return true;
+}
+
+hl_inline bool free_at_once(
+	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+{
+	uint32_t slot;
+	struct hl_live_entry *block = hl_live_find_home(&p->live, e->addr, home, &slot);
+	struct hl_live_block b;
+
+	if (hl_unlikely(!block || e->role == UINT32_MAX || hl_live_rate(block) ||
+			block->size_birth & HL_LIVE_FILTERED))
+		return false;
+	b = (struct hl_live_block){.addr = e->addr,
+		.size = hl_live_size(block),
+		.ordinal = hl_live_ordinal(block),
+		.birth_ns = hl_live_birth_ns(block),
+		.node = hl_live_node(block),
+		.thread = hl_live_thread(block)};
+	if (hl_unlikely(b.ordinal >= HL_KEEP_HELD))
+		return false;
+	hl_live_remove_home(&p->live, block, home, slot);
+	p->n_frees++;
+	(void)hl_writer_add_free(p->writer, &b, hl_books_time(p, e->stamp), e->role, e->func);
+	return true;
+}
+
+hl_inline bool at_once(struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+{
+	return e->type == HL_REC_FREE ? free_at_once(p, e, home)
+				      : e->type == HL_REC_ALLOC && alloc_at_once(p, e, home);
+}
+
+/* --- many blocks: a batch --- */
+
+/* What the events a few places ahead will ask for. */
+struct ahead {
+	bool blocks, nodes;                             /* worth it: there are many */
+	const struct hl_live_entry *found[FETCH_ENTRY]; /* NULL: not, or not looked for */
+};
+
+/* First the entries of the blocks that are freed, and when they are here the sums of their nodes.
+ */
+hl_inline void fetch_ahead(struct hl_proc *p, struct ahead *a, uint32_t i)
+{
+	const struct hl_pending *e = &p->pending[i];
+
+	if (i + FETCH_ENTRY < p->n_pending)
+		a->found[i % FETCH_ENTRY] =
+			hl_live_prefetch_entry(&p->live, e[FETCH_ENTRY].addr, e[FETCH_ENTRY].home);
+	if (a->nodes && i + FETCH_NODE < p->n_pending) {
+		const struct hl_live_entry *b = a->found[(i + FETCH_NODE) % FETCH_ENTRY];
+
+		if (e[FETCH_NODE].type == HL_REC_ALLOC)
+			hl_writer_expect(p->writer, e[FETCH_NODE].node);
+		else if (b)
+			hl_writer_expect(p->writer, hl_live_node(b));
+	}
+}
+
+uint32_t hl_usual_settle(struct hl_proc *p, uint32_t i)
+{
+	struct ahead ahead = {.blocks = hl_live_is_large(&p->live),
+		.nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
+
+	if (hl_unlikely(!is_plain(p)))
+		return i;
+	for (; i < p->n_pending; i++) {
+		if (ahead.blocks)
+			fetch_ahead(p, &ahead, i);
+		if (hl_unlikely(!at_once(p, &p->pending[i], p->pending[i].home)))
+			return i;
+	}
+	return i;
+}
+
+/* --- from the ring --- */
+
+/* The node of a stack that comes back, or of the last one: then the record is three words long.
+ * HL_NODE_NONE: ask hl_feed_stack(). */
+hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_t *size)
+{
+	uint64_t stack = words[2];
+	uint32_t number = hl_stack_kept(stack);
+
+	*size = stack & HL_SIZE_BIG;
+	if (hl_unlikely(*size == HL_SIZE_BIG))
+		return HL_NODE_NONE;
+	if (stack & HL_STACK_WAY)
+		return hl_likely(f->ways && number < HL_WAY_NUMBERS) ? f->ways[number]
+								     : HL_NODE_NONE;
+	if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len)
+		return f->path.data[number - 1].node;
+	return HL_NODE_NONE;
+}
+
+/* Reads an allocation or a free, and tells its length; 0: it is something else. */
+hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct hl_pending *e)
+{
+	uint64_t first = words[0];
+
+	e->type = first & 31;
+	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC))
+		return 0;
+	e->addr = words[1];
+	if (hl_unlikely(e->addr < HL_LIVE_LOWEST))
+		return 0;
+	e->func = (first >> 5) & 31;
+	e->rate = 0;
+	e->feed = f;
+	if (e->type == HL_REC_FREE) {
+		e->node = HL_NODE_NONE;
+		return 2;
+	}
+	e->node = usual_stack(f, words, &e->size);
+	if (hl_likely(e->node != HL_NODE_NONE))
+		return 3;
+	e->node = hl_feed_stack(f, words[2], words + 3, &e->size);
+	return hl_record_length(words, UINT64_MAX);
+}
+
+/* Its place in the order, behind the last one's. */
+hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp, uint64_t *last)
+{
+	if (hl_unlikely(stamp < *last))
+		p->counters.late_events++;
+	else
+		*last = stamp;
+}
+
+/* In locals all that the loop goes on with: it runs for every event. */
+hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before,
+	const bool direct)
+{
+	const bool fetch = hl_live_is_large(&p->live), counter = p->ticks->counter;
+	const uint32_t role = hl_feed_role(f);
+	const uint64_t *words = c->at, *const end = c->end, near = c->near;
+	uint64_t stamp = c->stamp, last = p->last_stamp;
+	uint32_t n = direct ? 0 : p->n_pending;
+	const uint32_t most = direct ? AT_ONCE_MAX : HL_PENDING_MAX;
+	bool through = true;
+
+	while (words < end && stamp < before && n < most && through) {
+		struct hl_pending here, *e = direct ? &here : &p->pending[n];
+		uint32_t len = read_usual(f, words, e);
+
+		if (hl_unlikely(!len))
+			break;
+		e->stamp = stamp;
+		e->role = role;
+		e->home = hl_live_line(&p->live, e->addr);
+		if (direct) {
+			through = at_once(p, e, e->home);
+			if (hl_unlikely(!through))
+				p->pending[p->n_pending++] = *e;
+		} else if (fetch) {
+			hl_fetch(e->home);
+		}
+		note_stamp(p, stamp, &last);
+		words += len;
+		if (words < end)
+			stamp = hl_ticks_stamp(*words, stamp, near, counter);
+		n++;
+	}
+	c->at = words;
+	c->stamp = stamp;
+	p->last_stamp = last;
+	if (!direct)
+		p->n_pending = n;
+}
+
+void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
+{
+	if (f == p->execing)
+		return;
+	if (!hl_live_is_large(&p->live) && is_plain(p)) {
+		if (p->n_pending)
+			hl_proc_settle(p);
+		read_on(p, f, c, before, true);
+		return;
+	}
+	read_on(p, f, c, before, false);
+	if (p->n_pending == HL_PENDING_MAX)
+		hl_proc_settle(p);
+}
