@@ -18,6 +18,9 @@ enum hl_mode {
 	HL_MODE_TAGS,   /* counters in the program, nothing in the rings */
 };
 
+#define HL_MODE_IS_TAGS 4u /* the bit that no other has */
+_Static_assert(HL_MODE_TAGS == HL_MODE_IS_TAGS, "the others are below it");
+
 #define HL_MODE_WORDS "trace|cull|count|sample|tags"
 
 #define HL_STEER_MODE   0xffu

@@ -32,7 +32,7 @@ void heaplapse_impl_start(void)
 	if (!atomic_compare_exchange_strong(&hl_rec.phase, &stopped, HL_PHASE_ON))
 		return;
 	if (atomic_load(&hl_alive.ours)) /* else a fork child: its first event finds out */
-		atomic_store(&hl_alive.on, 1);
+		hl_alive_start();
 	hl_emit_mark(HL_MARK_START, NULL);
 }
 

@@ -561,7 +561,7 @@ void hl_emit_alloc_unwound(const struct hl_unwound *e, const struct hl_stack *st
 		hl_emit_drop(e->t);
 }
 
-void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
+void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
 {
 	struct hl_thread *t = hl_thread_enter();
 	struct hl_timed w;
@@ -645,7 +645,7 @@ static hl_noinline void emit_free_stack(const struct hl_regs *regs, uint32_t fun
 		emit_stack_event(t, &d, regs, 0, HL_THIS_FRAME);
 }
 
-void hl_emit_free_asked(const struct hl_regs *regs, uint32_t func, const void *addr)
+void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
 {
 	uint32_t steer = hl_steer();
 

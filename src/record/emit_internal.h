@@ -18,10 +18,6 @@ hl_inline bool hl_emit_begin(struct hl_thread *t, struct hl_producer *out, uint6
 	return hl_producer_begin(out, pos);
 }
 
-/* All that hl_emit_alloc and hl_emit_free do: from the thread that may not be one yet, and from the
- * question whether it is to be recorded. */
-void *hl_emit_alloc_asked(const struct hl_regs *regs, uint32_t func, void *addr, size_t size);
-void hl_emit_free_asked(const struct hl_regs *regs, uint32_t func, const void *addr);
 /*
  * The event itself, which is to be recorded; and an allocation whose stack is known, of a size that
  * fits its bits. `frame`: of the function that the hook has called, to know a put by that was left.

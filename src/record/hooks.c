@@ -60,14 +60,14 @@ static hl_noinline void count_gone(void *p, uint32_t func)
 	hl_tags_free(p, func);
 }
 
-void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+void *hl_hook_made_any(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	if (hl_unlikely(hl_tags_mode()))
 		return count_new(p, func, size);
 	return record_new(p, regs, func, size);
 }
 
-void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
+void hl_hook_gone_any(void *p, const struct hl_regs *regs, uint32_t func)
 {
 	if (hl_unlikely(hl_tags_mode()))
 		count_gone(p, func);

@@ -15,6 +15,9 @@
 /* Returns p, which may be NULL: then nothing was made. */
 void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size);
 void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func);
+/* What is not usual (usual.c). */
+void *hl_hook_made_any(void *p, const struct hl_regs *regs, uint32_t func, size_t size);
+void hl_hook_gone_any(void *p, const struct hl_regs *regs, uint32_t func);
 
 /*
  * Samples, on libc's own allocator: nearly all that happens is none of them, and a hook that finds

@@ -187,7 +187,7 @@ static void begin(void)
 		if (hl_rec.settings & HL_SET_START_OFF)
 			atomic_store(&hl_rec.phase, HL_PHASE_STOPPED);
 		else
-			atomic_store(&hl_alive.on, 1);
+			hl_alive_start();
 	} else {
 		hl_life_off("out of memory (is RLIMIT_AS set?)");
 	}
@@ -385,6 +385,6 @@ hl_cold void hl_life_fork_child(void)
 	who = (uint64_t)hl_rec.pid | (uint64_t)parent << 32;
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);
-	atomic_store(&hl_alive.on, 1);
+	hl_alive_start();
 	hl_log("a fork child, serial", hl_rec.serial);
 }

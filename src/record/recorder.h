@@ -52,17 +52,17 @@ struct hl_thread {
 	uint32_t synced;
 	uint32_t serial; /* of the process */
 	uint32_t tid;
-	bool shared;         /* no ring of its own: takes a shared one for each event */
-	uintptr_t put_frame; /* of the put that is under way, while the ring is busy */
+	bool shared; /* no ring of its own: takes a shared one for each event */
 	bool scratch_busy;
 	bool resync; /* a new collector was met while waiting: what was to be written relies on the
 			old */
+	uintptr_t put_frame; /* of the put that is under way, while the ring is busy */
 	uint64_t last_stamp;
 	/* Giving up on a silent collector: see wait.c. */
 	uint64_t silent_beat;
 	uint32_t skip;
 	uint64_t wait_ns;     /* stood still for want of room */
-	uint32_t until_timed; /* hooks, to the next that is timed; 0 is as good as 1 */
+	uint32_t until_timed; /* hooks, to the next that is timed; never 0 */
 	uint64_t timed_ticks; /* spent in those */
 	uintptr_t *scratch;   /* --unwind=full: pcs of the walk */
 	/* Samples (steer.c). Whoever has the slot next may go on with these. */
@@ -102,11 +102,25 @@ extern const _Atomic uint32_t hl_steer_all;
  * the slow way, where `ours` tells it that it must first become a process of its own.
  */
 struct hl_alive_page {
-	_Atomic uint32_t on;   /* 1 while recording */
+	_Atomic uint32_t on;   /* while recording: HL_ALIVE_* */
 	_Atomic uint32_t ours; /* 1 in the process that wrote it, recording or not */
 	char pad[4088];
 };
 extern struct hl_alive_page hl_alive;
+
+#define HL_ALIVE_ON    1u
+#define HL_ALIVE_ALLOC 2u /* and more is done for an allocation than usual (usual.c) ... */
+#define HL_ALIVE_FREE  4u /* ... or for a free */
+
+hl_inline void hl_alive_start(void)
+{
+	uint32_t settings = hl_rec.settings;
+
+	atomic_store(&hl_alive.on,
+		HL_ALIVE_ON |
+			(settings & (HL_SET_FULL_UNWIND | HL_SET_ZERO) ? HL_ALIVE_ALLOC : 0) |
+			(settings & HL_SET_FREE_STACKS ? HL_ALIVE_FREE : 0));
+}
 
 /* All our thread-local memory. Initial-exec: touching it never allocates. */
 struct hl_tls {

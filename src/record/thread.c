@@ -47,6 +47,7 @@ static struct hl_thread *new_state(void)
 		return NULL;
 	t->named = (const struct hl_tag_node **)(t + 1);
 	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
+	t->until_timed = 1;
 	t->synced_at = UINT64_MAX;
 	if (hl_rec.settings & HL_SET_FULL_UNWIND)
 		t->scratch = hl_arch_map(SCRATCH_BYTES);
@@ -121,7 +122,8 @@ static void attach(struct hl_thread *t, uint32_t ring, uint32_t tid)
 /* More threads than rings. No unwinder: a shared stack is sent whole. */
 static struct hl_thread *claim_shared(uint32_t tid)
 {
-	hl_tls.own = (struct hl_thread){.serial = hl_rec.serial, .tid = tid, .shared = true};
+	hl_tls.own = (struct hl_thread){
+		.serial = hl_rec.serial, .tid = tid, .shared = true, .until_timed = 1};
 	return &hl_tls.own;
 }
 

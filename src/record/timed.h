@@ -16,7 +16,7 @@ void hl_timed_stop(struct hl_thread *t, struct hl_timed w);
 /* True: this one is not timed. */
 hl_inline bool hl_timed_passes(struct hl_thread *t)
 {
-	return --t->until_timed - 1 < HL_TIMED_EVERY - 1;
+	return hl_likely(--t->until_timed != 0);
 }
 
 hl_inline struct hl_timed hl_timed_begin(struct hl_thread *t)

@@ -8,23 +8,37 @@
  * (ring/producer.h): position, then what must hold since, room, busy bit, stamp, words, commit.
  */
 #include "record/emit_internal.h"
+#include "record/hooks.h"
 #include "record/recorder.h"
 #include "record/stamp.h"
 #include "record/steer.h"
 #include "record/timed.h"
 
-/* Settings under which nothing is usual. */
-#define UNUSUAL_ALLOC (HL_SET_FULL_UNWIND | HL_SET_ZERO)
-#define UNUSUAL_FREE  HL_SET_FREE_STACKS
+/* In the collector's word: with one of these nothing is usual. */
+#define STEER_UNUSUAL (HL_STEER_ASK_ALLOC | HL_STEER_ASK_FREE | HL_MODE_IS_TAGS)
+
+/* The calling thread, if what it does is recorded as usual; else NULL. more: HL_ALIVE_* of it. */
+hl_inline struct hl_thread *usual_thread(uint32_t more)
+{
+	struct hl_thread *t = hl_tls.thread;
+	uint32_t on = atomic_load_explicit(&hl_alive.on, memory_order_relaxed);
+
+	if (hl_likely(t && (on & (HL_ALIVE_ON | more)) == HL_ALIVE_ON &&
+		      !(hl_steer() & STEER_UNUSUAL)))
+		return t;
+	return NULL;
+}
+
+static hl_noinline bool widen(struct hl_thread *t, uint64_t pos, uint32_t n)
+{
+	return hl_producer_widen(&t->out, pos, n);
+}
 
 /* Room for a record of n words in one piece, and nothing in the way of putting it there. */
-hl_inline bool has_place(
-	const struct hl_thread *t, const struct hl_producer *out, uint64_t pos, uint32_t n)
+hl_inline bool has_place(struct hl_thread *t, uint64_t pos, uint32_t n)
 {
-	uint64_t size = out->mask + 1;
-
 	atomic_signal_fence(memory_order_seq_cst); /* not before the position was read */
-	return !(pos & 1) && pos + n * 8 - out->tail <= size && (pos & out->mask) + n * 8 <= size &&
+	return !(pos & 1) && (hl_likely(pos + n * 8 <= t->out.limit) || widen(t, pos, n)) &&
 	       hl_tls.tag == t->told_tag && hl_rec.stamp_mode == HL_STAMP_TSC;
 }
 
@@ -44,24 +58,26 @@ hl_inline uint64_t *place(const struct hl_producer *out, uint64_t pos)
 #define ALLOC_WORDS 3u
 
 /*
- * The stack word of a stack that the collector knows: by its number, or as its last one. 0: it must
- * be told more. `last`: what it has as our last stack is the result before this one.
+ * The stack word of a stack that the collector knows: by its number, or as our last one, if the
+ * ring still ends where that was told. 0: it must be told more.
  */
 hl_inline uint64_t known_stack(
-	const struct hl_thread *t, const struct hl_stack *s, uint64_t size, bool last)
+	const struct hl_thread *t, struct hl_again again, uint64_t size, uint64_t pos)
 {
-	if (s->told)
-		return hl_way_word(size, s->number - 1);
-	if (hl_likely(last && s->common == s->depth && t->synced == s->depth && !s->number &&
-		      s->depth <= hl_rec.depth_inner + hl_rec.depth_outer && !s->cut))
-		return hl_stack_word(size, 0, s->depth);
+	if (again.what == HL_AGAIN_NUMBER)
+		return hl_way_word(size, again.n);
+	/* no deeper than stacks may be, or it would not have been told whole */
+	if (hl_likely(again.what == HL_AGAIN_LAST && t->synced_serial == again.serial &&
+		      t->synced_at == pos && t->synced == again.n))
+		return hl_stack_word(size, 0, again.n);
 	return 0;
 }
 
 /* False: not in the ring, start over. */
-hl_inline bool put_alloc(struct hl_thread *t, struct hl_producer *out, uint64_t pos, uint32_t func,
-	const void *addr, uint64_t word, const struct hl_stack *s)
+hl_inline bool put_alloc(struct hl_thread *t, uint64_t pos, uint32_t func, const void *addr,
+	uint64_t word, uint64_t serial)
 {
+	struct hl_producer *out = &t->out;
 	uint64_t *to = place(out, pos);
 
 	if (hl_unlikely(!hl_emit_begin(t, out, pos)))
@@ -69,44 +85,50 @@ hl_inline bool put_alloc(struct hl_thread *t, struct hl_producer *out, uint64_t 
 	to[0] = hl_first_word(hl_stamp_tsc(), HL_REC_ALLOC, func);
 	to[1] = (uintptr_t)addr;
 	to[2] = word;
-	if (hl_unlikely(!hl_unwind_is_current(s))) {
+	if (hl_unlikely(hl_unwind_serial(t->unwinder) != serial)) {
 		hl_producer_cancel(out, pos);
 		return false;
 	}
 	return hl_producer_commit(out, pos, ALLOC_WORDS);
 }
 
+/* A stack that must be walked. */
+static hl_noinline void alloc_new(const struct hl_unwound *e)
+{
+	struct hl_stack stack;
+
+	if (hl_unlikely(hl_unwind_new(e->t->unwinder, e->regs, &stack) < 0))
+		hl_emit_alloc_any(e->t, e->regs, e->func, e->addr, e->size, e->frame);
+	else
+		hl_emit_alloc_unwound(e, &stack);
+}
+
 hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
 	const void *addr, size_t size)
 {
-	struct hl_producer out;
-	struct hl_stack stack;
+	struct hl_again again;
 	uint64_t pos, word;
-	bool last;
 
-	if (hl_unlikely(
-		    t->shared || size >= HL_SIZE_BIG || hl_unwind(t->unwinder, regs, &stack) < 0)) {
+	if (hl_unlikely(t->shared || size >= HL_SIZE_BIG)) {
 		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 		return;
 	}
-	out = t->out;
-	pos = position(&out);
-	last = t->synced_at == pos && t->synced_serial + 1 == stack.serial;
-	word = known_stack(t, &stack, size, last);
-	if (hl_unlikely(!word || !has_place(t, &out, pos, ALLOC_WORDS))) {
+	again = hl_unwind_again(t->unwinder, regs);
+	if (hl_unlikely(again.what == HL_AGAIN_NEW)) {
 		struct hl_unwound e = {t, regs, addr, size, func, HL_THIS_FRAME};
 
-		hl_emit_alloc_unwound(&e, &stack);
+		alloc_new(&e);
 		return;
 	}
-	if (hl_unlikely(!put_alloc(t, &out, pos, func, addr, word, &stack))) {
+	pos = position(&t->out);
+	word = known_stack(t, again, size, pos);
+	if (hl_unlikely(!word || !has_place(t, pos, ALLOC_WORDS) ||
+			!put_alloc(t, pos, func, addr, word, again.serial))) {
 		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 		return;
 	}
-	if (last) {
-		t->synced_serial = stack.serial;
+	if (t->synced_at == pos)
 		t->synced_at = pos + ALLOC_WORDS * 8;
-	}
 }
 
 static hl_noinline void *alloc_timed(
@@ -120,18 +142,17 @@ static hl_noinline void *alloc_timed(
 	return addr;
 }
 
-void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
+void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
-	struct hl_thread *t = hl_tls.thread;
+	struct hl_thread *t = usual_thread(HL_ALIVE_ALLOC);
 
-	if (hl_unlikely(!t || !atomic_load_explicit(&hl_alive.on, memory_order_relaxed) ||
-			hl_steer() & HL_STEER_ASK_ALLOC || hl_rec.settings & UNUSUAL_ALLOC))
-		return hl_emit_alloc_asked(regs, func, addr, size);
+	if (hl_unlikely(!t || !p))
+		return hl_hook_made_any(p, regs, func, size);
 	if (hl_unlikely(!hl_timed_passes(t)))
-		return alloc_timed(t, regs, func, addr, size);
-	alloc(t, regs, func, addr, size);
-	hl_steer_recorded(addr);
-	return addr;
+		return alloc_timed(t, regs, func, p, size);
+	alloc(t, regs, func, p, size);
+	hl_steer_recorded(p);
+	return p;
 }
 
 /* --- frees --- */
@@ -141,18 +162,18 @@ void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_
 /* False: not in the ring. */
 hl_inline bool put_free(struct hl_thread *t, uint32_t func, const void *addr)
 {
-	struct hl_producer out = t->out;
+	struct hl_producer *out = &t->out;
 	uint64_t pos, *to;
 
 	if (hl_unlikely(t->shared))
 		return false;
-	pos = position(&out);
-	if (hl_unlikely(!has_place(t, &out, pos, FREE_WORDS) || !hl_emit_begin(t, &out, pos)))
+	pos = position(out);
+	if (hl_unlikely(!has_place(t, pos, FREE_WORDS) || !hl_emit_begin(t, out, pos)))
 		return false;
-	to = place(&out, pos);
+	to = place(out, pos);
 	to[0] = hl_first_word(hl_stamp_tsc(), HL_REC_FREE, func);
 	to[1] = (uintptr_t)addr;
-	if (hl_unlikely(!hl_producer_commit(&out, pos, FREE_WORDS)))
+	if (hl_unlikely(!hl_producer_commit(out, pos, FREE_WORDS)))
 		return false;
 	if (t->synced_at == pos)
 		t->synced_at = pos + FREE_WORDS * 8;
@@ -168,15 +189,14 @@ static hl_noinline void free_timed(struct hl_thread *t, uint32_t func, const voi
 	hl_timed_end(t, w);
 }
 
-void hl_emit_free(const struct hl_regs *regs, uint32_t func, const void *addr)
+void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
 {
-	struct hl_thread *t = hl_tls.thread;
+	struct hl_thread *t = usual_thread(HL_ALIVE_FREE);
 
-	if (hl_unlikely(!t || !atomic_load_explicit(&hl_alive.on, memory_order_relaxed) ||
-			hl_steer() & HL_STEER_ASK_FREE || hl_rec.settings & UNUSUAL_FREE))
-		hl_emit_free_asked(regs, func, addr);
+	if (hl_unlikely(!t))
+		hl_hook_gone_any(p, regs, func);
 	else if (hl_unlikely(!hl_timed_passes(t)))
-		free_timed(t, func, addr);
-	else if (hl_unlikely(!put_free(t, func, addr)))
-		hl_emit_free_any(t, func, addr, HL_THIS_FRAME);
+		free_timed(t, func, p);
+	else if (hl_unlikely(!put_free(t, func, p)))
+		hl_emit_free_any(t, func, p, HL_THIS_FRAME);
 }

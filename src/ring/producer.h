@@ -24,7 +24,8 @@ struct hl_producer {
 	uint64_t *data;
 	uint64_t mask;  /* its size in bytes - 1 */
 	uint64_t tail;  /* what we last saw of ring->tail ... */
-	uint32_t epoch; /* ... and of ring->epoch */
+	uint64_t limit; /* up to here there is room, in one piece; 0: not looked at */
+	uint32_t epoch; /* what we last saw of ring->epoch */
 };
 
 hl_inline void hl_producer_attach(struct hl_producer *p, struct hl_region *region, uint32_t i)
@@ -33,6 +34,7 @@ hl_inline void hl_producer_attach(struct hl_producer *p, struct hl_region *regio
 	p->data = hl_region_data(region, i);
 	p->mask = hl_ring_bytes(i) - 1;
 	p->tail = atomic_load(&p->ring->tail);
+	p->limit = 0;
 	p->epoch = atomic_load(&p->ring->epoch);
 }
 
@@ -52,6 +54,19 @@ hl_inline bool hl_producer_has_room(struct hl_producer *p, uint64_t pos, uint32_
 		return false;
 	p->tail = atomic_load_explicit(&p->ring->tail, memory_order_acquire);
 	return pos + words * 8 - p->tail <= p->mask + 1;
+}
+
+/* The same for a record in one piece; for those that follow p->limit says it, until it is reached.
+ */
+static inline bool hl_producer_widen(struct hl_producer *p, uint64_t pos, uint32_t words)
+{
+	uint64_t lap;
+
+	if (!hl_producer_has_room(p, pos, words))
+		return false;
+	lap = (pos & ~p->mask) + p->mask + 1;
+	p->limit = p->tail + p->mask + 1 < lap ? p->tail + p->mask + 1 : lap;
+	return pos + words * 8 <= p->limit;
 }
 
 /* Announces a record at pos. False: a handler wrote meanwhile, start over. */

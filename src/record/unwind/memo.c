@@ -28,6 +28,7 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	struct hl_unwinder *u = memory;
 	char *p = (char *)memory + hl_align_up(sizeof(*u), 64);
 
+	_Static_assert(offsetof(struct hl_unwinder, serial) == 0, "hl_unwind_serial()");
 	_Static_assert(sizeof(*u) + HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) +
 				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES +
 				       HL_WAY_BYTES + 64 <=

@@ -377,7 +377,70 @@ hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
 	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
 }
 
-int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
+/* The memo for this stack pointer, while nobody has unloaded code; NULL: find it. */
+hl_inline struct hl_memo *ready(const struct hl_unwinder *u, const struct hl_regs *start)
+{
+	if (hl_unlikely(hl_generation() != u->generation ||
+			start->sp - u->range_lo >= u->range_hi - u->range_lo))
+		return NULL;
+	return u->current;
+}
+
+/* What a way says, if it is known to others. */
+hl_inline bool is_told(const struct hl_unwinder *u, const struct hl_way *way)
+{
+	return u->ways.told[way->number] == u->ways.telling;
+}
+
+hl_inline void known(struct hl_unwinder *u, const struct hl_regs *start, struct hl_again *out)
+{
+	struct hl_memo *m = ready(u, start);
+	const struct hl_way *way;
+
+	if (hl_unlikely(!m))
+		return;
+	if (unchanged(m, start)) {
+		if (hl_unlikely(u->last != m || m->unchanged != m->depth || m->cut))
+			return;
+		out->what = HL_AGAIN_LAST;
+		out->n = m->depth;
+		m->failures = 0;
+		u->counts.verified += m->depth;
+	} else if ((way = hl_ways_find(&u->ways, start))) {
+		if (hl_unlikely(!is_told(u, way)))
+			return;
+		out->what = HL_AGAIN_NUMBER;
+		out->n = way->number;
+		u->counts.verified += way->depth;
+	} else {
+		out->what = HL_AGAIN_NEW;
+		return;
+	}
+	u->counts.unwinds++;
+}
+
+struct hl_again hl_unwind_again(struct hl_unwinder *u, const struct hl_regs *start)
+{
+	volatile struct token token;
+	struct hl_again out = {.what = HL_AGAIN_ASK};
+
+	if (hl_unlikely(u->busy))
+		return out;
+	token.owner = u;
+	token.self = &token;
+	u->busy = (uintptr_t)&token;
+	atomic_signal_fence(memory_order_seq_cst);
+	out.serial = u->serial;
+	known(u, start, &out);
+	atomic_signal_fence(memory_order_seq_cst);
+	u->busy = 0;
+	token.owner = NULL;
+	return out;
+}
+
+/* tried: nothing that is remembered holds whole. */
+hl_inline int unwind_any(
+	struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out, bool tried)
 {
 	volatile struct token token = {.owner = u, .self = &token};
 	const struct hl_way *way;
@@ -397,18 +460,18 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 	m = u->current;
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
-	if (hl_likely(unchanged(m, start))) {
+	if (!tried && hl_likely(unchanged(m, start))) {
 		*out = (struct hl_stack){
 			.pcs = m->pcs, .depth = m->depth, .common = m->unchanged, .cut = m->cut};
 		m->unchanged = m->depth;
 		m->failures = 0;
 		u->counts.verified += m->depth;
 		answered(u, m, NULL, out);
-	} else if ((way = hl_ways_find(&u->ways, start))) {
+	} else if (!tried && (way = hl_ways_find(&u->ways, start))) {
 		*out = (struct hl_stack){.pcs = way->pcs,
 			.depth = way->depth,
 			.number = way->number + 1,
-			.told = u->ways.told[way->number] == u->ways.telling};
+			.told = is_told(u, way)};
 		u->counts.verified += way->depth;
 		if (!out->told)
 			answered(u, NULL, way, out);
@@ -421,4 +484,14 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 	u->busy = 0;
 	token.owner = NULL;
 	return err;
+}
+
+int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
+{
+	return unwind_any(u, start, out, false);
+}
+
+int hl_unwind_new(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out)
+{
+	return unwind_any(u, start, out, true);
 }
