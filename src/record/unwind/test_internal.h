@@ -24,6 +24,7 @@
 static struct hl_unwinder *u;
 static struct hl_stack last;
 static int last_err;
+static struct hl_again again; /* what was said before the last unwind */
 static uintptr_t full[DEPTH];
 static size_t full_n;
 
@@ -56,7 +57,9 @@ static hl_noinline void event(void)
 
 	HL_ARCH_CAPTURE(&start);
 	errno = 77;
-	last_err = hl_unwind(u, &start, &last);
+	again = hl_unwind_again(u, &start);
+	last_err = again.what == HL_AGAIN_NEW ? hl_unwind_new(u, &start, &last)
+					      : hl_unwind(u, &start, &last);
 	full_n = 0;
 	hl_unwind_full(&start, add, NULL);
 	assert_int_equal(errno, 77);

@@ -37,7 +37,7 @@ static struct {
 	uint32_t depth;
 } numbered[HL_UNWIND_NUMBERS];
 static bool tells;
-static uint32_t by_number;
+static uint32_t by_number, known_before;
 
 static void tell(void)
 {
@@ -48,10 +48,32 @@ static void tell(void)
 	hl_unwind_tell(u, &last, hl_unwind_telling(u));
 }
 
+/* The stack is the one that was said to be known, innermost first in `full`. */
+static void assert_known(const uintptr_t *pcs, uint32_t depth)
+{
+	assert_int_equal(depth, full_n);
+	for (uint32_t i = 0; i < depth; i++)
+		assert_int_equal(pcs[depth - 1 - i], full[i]);
+	known_before++;
+}
+
+static void check_again(void)
+{
+	if (again.what == HL_AGAIN_LAST) {
+		assert_int_equal(again.n, before_n);
+		assert_known(before, before_n);
+	} else if (again.what == HL_AGAIN_NUMBER) {
+		assert_true(last.told && again.n == last.number - 1);
+		assert_known(numbered[again.n].pcs, numbered[again.n].depth);
+	}
+	assert_true(again.what == HL_AGAIN_ASK || again.serial + 1 == last.serial);
+}
+
 static void check_common(void)
 {
 	event();
 	assert_same();
+	check_again();
 	if (last.told) {
 		assert_int_equal(last.depth, numbered[last.number - 1].depth);
 		assert_memory_equal(
@@ -106,9 +128,10 @@ static void numbers(void **state)
 {
 	hl_unwinder_reset(u);
 	tells = true;
-	by_number = 0;
+	by_number = known_before = 0;
 	down(20, by_turns);
 	assert_true(by_number > 80); /* the other place is the memo's */
+	assert_true(known_before > 160);
 	hl_unwind_untell(u);
 	by_number = 0;
 	aside();
@@ -145,12 +168,14 @@ static hl_noinline void wander(int budget)
 
 static void common_is_common(void **state)
 {
+	known_before = 0;
 	for (int i = 0; i < 600; i++) {
 		if (i % 300 == 0)
 			hl_unwinder_reset(u);
 		tells = i >= 300;
 		wander(60);
 	}
+	assert_true(known_before > 1000);
 	tells = false;
 	hl_unwind_untell(u);
 }
@@ -168,7 +193,9 @@ static void nested_unwind(const struct hl_unwind_module *module)
 	if (nested_called)
 		return;
 	nested_called = true;
+	assert_int_equal(hl_unwind_again(u, &start).what, HL_AGAIN_ASK);
 	assert_int_equal(hl_unwind(u, &start, &s), -EBUSY);
+	assert_int_equal(hl_unwind_new(u, &start, &s), -EBUSY);
 	full_n = 0;
 	hl_unwind_full(&start, add, NULL);
 	assert_true(full_n > 5);
