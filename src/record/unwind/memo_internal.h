@@ -109,7 +109,19 @@ hl_inline uint32_t hl_first_to_fail(const struct hl_check *checks, uint32_t n)
 {
 	const struct hl_check *c = checks + n;
 
-	for (; n >= 4; n -= 4, c -= 4) {
+	if (n & 1) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+		n--, c--;
+	}
+	if (n & 2) {
+		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
+			return n;
+		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
+			return n - 1;
+		n -= 2, c -= 2;
+	}
+	for (; n > 0; n -= 4, c -= 4) {
 		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
 			return n;
 		if (hl_unlikely(hl_word(c[-2].slot) != c[-2].word))
@@ -118,10 +130,6 @@ hl_inline uint32_t hl_first_to_fail(const struct hl_check *checks, uint32_t n)
 			return n - 2;
 		if (hl_unlikely(hl_word(c[-4].slot) != c[-4].word))
 			return n - 3;
-	}
-	for (; n > 0; n--, c--) {
-		if (hl_unlikely(hl_word(c[-1].slot) != c[-1].word))
-			return n;
 	}
 	return 0;
 }
