@@ -70,7 +70,8 @@ int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int f
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 /*
  * The same for a block that stands for itself and is no half of a realloc: its birth as the block
- * has it, and its end. What it counts for is not read. A fraction of what an event costs.
+ * has it, and its end. What it counts for is not read, and that its threads are defined is not
+ * looked at. A fraction of what an event costs.
  */
 int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *block, uint8_t func);
 int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, uint64_t time_ns,

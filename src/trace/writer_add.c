@@ -98,24 +98,25 @@ const struct hl_event *hl_writer_put_columns(
 	return hl_likely(!w->error) ? e : NULL;
 }
 
-/* Into the sums. */
-hl_inline int count(struct hl_writer *w, const struct hl_event *e)
+/* Into the sums. `met`: its thread had events before. */
+hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met)
 {
 	int err = hl_totals_event(&w->totals, e);
 
 	if (hl_unlikely(w->node_state.data[hl_node_code(e->node)] == 0 ||
-			w->thread_state.data[e->thread] == 0))
+			(!met && w->thread_state.data[e->thread] == 0)))
 		err |= hl_keyframe_touch(w, e->thread, e->node);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;
-	w->open.max_live_bytes =
-		hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
+	if (e->op == HL_OP_ALLOC)
+		w->open.max_live_bytes =
+			hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
 	return 0;
 }
 
 int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
 {
-	return count(w, e);
+	return count(w, e, false);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
@@ -123,7 +124,7 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	struct hl_event timed;
 
 	e = hl_writer_put_columns(w, e, &timed);
-	return hl_likely(e != NULL) ? count(w, e) : w->error;
+	return hl_likely(e != NULL) ? count(w, e, false) : w->error;
 }
 
 /*
@@ -134,14 +135,17 @@ hl_inline bool is_usual(const struct hl_writer *w, const struct hl_event *e)
 {
 	bool alloc = e->op == HL_OP_ALLOC;
 
-	return w->enc.n_events > 0 && w->enc.n_events < w->look_at && e->node < w->n_nodes &&
-	       e->thread < w->n_threads && (alloc || e->birth_thread < w->n_threads) &&
+	hl_assert(e->thread < w->n_threads && (alloc || e->birth_thread < w->n_threads));
+	/* not the first of its chunk either */
+	return w->enc.n_events - 1 < w->look_at - 1 && e->node < w->n_nodes &&
 	       (alloc ? e->ordinal == w->n_ordinals : e->ordinal < w->n_ordinals) &&
 	       e->time_ns >= w->last_time * HL_TIME_UNIT_NS && e->time_ns % HL_TIME_UNIT_NS == 0;
 }
 
 hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
 {
+	bool met = w->enc.thread.value == e->thread;
+
 	if (hl_unlikely(!is_usual(w, e))) {
 		struct hl_event copy = *e; /* so that nobody but this line wants it in memory */
 
@@ -149,7 +153,7 @@ hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
 	}
 	w->last_time = e->time_ns / HL_TIME_UNIT_NS;
 	fill_columns(w, e, w->last_time);
-	return count(w, e);
+	return count(w, e, met);
 }
 
 hl_folded int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
