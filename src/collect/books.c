@@ -20,6 +20,7 @@
 #include "collect/weigh.h"
 #include "ring/filter.h"
 #include "ring/record.h"
+#include "util/radix.h"
 
 #define WINDOW 4096u
 /* Honest programs have a few of these; hostile ones do not get more. */
@@ -380,17 +381,22 @@ void hl_books_pass_time(struct hl_proc *p, struct hl_feed *f, uint64_t stamp)
 }
 
 struct live_list {
-	const struct hl_proc *proc;
-	struct hl_live_block *blocks;
+	struct hl_keyed *keyed;
 	size_t n;
 };
 
 static void add_live(void *arg, const struct hl_live_entry *e)
 {
 	struct live_list *list = arg;
-	struct hl_weight weight = weight_of(list->proc, e);
 
-	list->blocks[list->n++] = (struct hl_live_block){
+	list->keyed[list->n++] = (struct hl_keyed){.key = e->addr, .value = e};
+}
+
+static struct hl_live_block live_block(const struct hl_proc *p, const struct hl_live_entry *e)
+{
+	struct hl_weight weight = weight_of(p, e);
+
+	return (struct hl_live_block){
 		.addr = e->addr,
 		.size = hl_live_size(e),
 		.ordinal = hl_live_ordinal(e),
@@ -402,29 +408,30 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 	};
 }
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = ((const struct hl_live_block *)a)->addr,
-		 y = ((const struct hl_live_block *)b)->addr;
-
-	return x < y ? -1 : x > y;
-}
-
+/* By address. */
 static void put_live_set(struct hl_proc *p)
 {
-	struct live_list list = {.proc = p};
+	size_t room = p->live.blocks + 1;
+	struct hl_live_block *blocks;
+	struct live_list list = {0};
 
 	/* Blocks that no event tells of are in sums alone. */
 	if (p->live.blocks > HL_LIVE_SET_MAX || hl_writer_withheld(p->writer)->alloc_blocks !=
 							hl_writer_withheld(p->writer)->free_blocks)
 		return;
-	list.blocks = malloc((p->live.blocks + 1) * sizeof(*list.blocks));
-	if (!list.blocks)
-		return;
+	blocks = malloc(room * sizeof(*blocks));
+	list.keyed = malloc(room * sizeof(*list.keyed));
+	if (!blocks || !list.keyed)
+		goto out;
 	hl_live_each(&p->live, add_live, &list);
-	qsort(list.blocks, list.n, sizeof(*list.blocks), by_address);
-	(void)hl_writer_add_live_set(p->writer, list.blocks, list.n);
-	free(list.blocks);
+	_Static_assert(sizeof(*blocks) >= sizeof(*list.keyed), "room to sort in");
+	hl_radix_sort(list.keyed, (struct hl_keyed *)blocks, list.n);
+	for (size_t i = 0; i < list.n; i++)
+		blocks[i] = live_block(p, list.keyed[i].value);
+	(void)hl_writer_add_live_set(p->writer, blocks, list.n);
+out:
+	free(blocks);
+	free(list.keyed);
 }
 
 void hl_books_end(struct hl_proc *p, const struct hl_end *end)

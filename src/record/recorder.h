@@ -117,8 +117,7 @@ hl_inline void hl_alive_start(void)
 	uint32_t settings = hl_rec.settings;
 
 	atomic_store(&hl_alive.on,
-		HL_ALIVE_ON |
-			(settings & (HL_SET_FULL_UNWIND | HL_SET_ZERO) ? HL_ALIVE_ALLOC : 0) |
+		HL_ALIVE_ON | (settings & (HL_SET_FULL_UNWIND | HL_SET_ZERO) ? HL_ALIVE_ALLOC : 0) |
 			(settings & HL_SET_FREE_STACKS ? HL_ALIVE_FREE : 0));
 }
 

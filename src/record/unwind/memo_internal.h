@@ -88,7 +88,7 @@ struct hl_unwinder {
 	/* The range of stack pointers for which `current` is the answer. */
 	uintptr_t range_lo, range_hi;
 	struct hl_memo *current;
-	uintptr_t busy;  /* in the frame of the running hl_unwind(), or of one that was left */
+	uintptr_t busy; /* in the frame of the running hl_unwind(), or of one that was left */
 	uint64_t generation;
 	struct hl_fresh *fresh;
 	uint32_t fresh_capacity;
