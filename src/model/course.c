@@ -86,8 +86,9 @@ static void finish(struct work *w, struct hl_courses *c)
 	c->peak_ns = t->peak_time_ns;
 	for (size_t i = 0; i < t->n_nodes && i < c->n; i++) {
 		struct hl_course *n = &c->rows[i];
+		const struct hl_sums *sums = &hl_totals_node(t, i)->sums;
 
-		n->allocated = value(t->nodes[i].sums.alloc_bytes, t->nodes[i].sums.alloc_blocks);
+		n->allocated = value(sums->alloc_bytes, sums->alloc_blocks);
 		hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
 		n->life_ns += n->left.blocks * c->end_ns;
 	}

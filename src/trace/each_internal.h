@@ -220,7 +220,7 @@ hl_inline int hl_totals_event(struct hl_totals *t, const struct hl_event *e)
 	if (hl_likely(e->node != HL_NODE_NONE)) {
 		if (hl_unlikely(e->node >= t->n_nodes) && hl_totals_reach(t, e->node) < 0)
 			return -ENOMEM;
-		n = &t->nodes[e->node];
+		n = hl_totals_node(t, e->node);
 		hl_totals_keep_peak(t, n);
 		if (e->op == HL_OP_ALLOC)
 			t->stacks += n->sums.alloc_blocks == 0;

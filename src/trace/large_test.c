@@ -79,7 +79,8 @@ static void check_keyframe(struct hl_reader *r, size_t i, const struct hl_totals
 		uint64_t bytes, blocks;
 
 		hl_totals_at_peak(t, k, &bytes, &blocks);
-		assert_memory_equal(&nodes[k].sums, &t->nodes[k].sums, sizeof(struct hl_sums));
+		assert_memory_equal(
+			&nodes[k].sums, &hl_totals_node(t, k)->sums, sizeof(struct hl_sums));
 		assert_int_equal(nodes[k].peak_bytes, bytes);
 		assert_int_equal(nodes[k].peak_blocks, blocks);
 		used += nodes[k].sums.alloc_blocks > 0;

@@ -386,7 +386,7 @@ static void check_keyframes(struct hl_reader *r, const struct written *wr)
 			struct hl_sums none = {0};
 
 			assert_memory_equal(&nodes[k].sums,
-				k < t.n_nodes ? &t.nodes[k].sums : &none, sizeof(none));
+				k < t.n_nodes ? &hl_totals_node(&t, k)->sums : &none, sizeof(none));
 			hl_totals_at_peak(&t, k, &bytes, &blocks);
 			assert_int_equal(nodes[k].peak_bytes, bytes);
 			assert_int_equal(nodes[k].peak_blocks, blocks);

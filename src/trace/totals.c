@@ -1,31 +1,54 @@
 /*
  * totals.c - sums and the peak. What each event does to them is in each_internal.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "trace/each_internal.h"
-#include "util/vec.h"
 
 void hl_totals_init(struct hl_totals *t)
 {
 	memset(t, 0, sizeof(*t));
 }
 
+#define SEGMENT_BYTES (sizeof(struct hl_totals_line) << HL_TOTALS_SEGMENT_BITS)
+
 void hl_totals_fini(struct hl_totals *t)
 {
-	free(t->nodes);
+	for (size_t i = 0; i < t->n_segments; i++)
+		munmap(t->segments[i], SEGMENT_BYTES);
+	free(t->segments);
 	hl_totals_init(t);
+}
+
+/* Zeroed, and where the last one lies it stays: nothing is copied, however many nodes there are. */
+static int add_segment(struct hl_totals *t)
+{
+	struct hl_totals_line **segments =
+		realloc(t->segments, (t->n_segments + 1) * sizeof(*segments));
+	void *segment;
+
+	if (!segments)
+		return -ENOMEM;
+	t->segments = segments;
+	segment = mmap(
+		NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (segment == MAP_FAILED)
+		return -ENOMEM;
+	if (t->n_segments > 0) /* the first of many stays mostly empty */
+		madvise(segment, SEGMENT_BYTES, MADV_HUGEPAGE);
+	segments[t->n_segments++] = segment;
+	return 0;
 }
 
 hl_cold int hl_totals_reach(struct hl_totals *t, uint32_t node)
 {
-	size_t n = (size_t)node + 1;
-
-	if (hl_vec_grow((void **)&t->nodes, &t->cap, n, sizeof(*t->nodes)) < 0)
-		return -ENOMEM;
-	memset(t->nodes + t->n_nodes, 0, (n - t->n_nodes) * sizeof(*t->nodes));
-	t->n_nodes = n;
+	while (node >> HL_TOTALS_SEGMENT_BITS >= t->n_segments)
+		if (add_segment(t) < 0)
+			return -ENOMEM;
+	t->n_nodes = (size_t)node + 1;
 	return 0;
 }
 
@@ -46,7 +69,7 @@ void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, 
 	*bytes = *blocks = 0;
 	if (node >= t->n_nodes)
 		return;
-	n = &t->nodes[node];
+	n = hl_totals_node(t, node);
 	*bytes = n->epoch == t->epoch ? n->peak_bytes : hl_sums_live_bytes(&n->sums);
 	*blocks = n->epoch == t->epoch ? n->peak_blocks : hl_sums_live_blocks(&n->sums);
 }

@@ -35,9 +35,25 @@ struct hl_totals {
 	uint64_t epoch;
 	uint64_t last_alloc_event; /* events + 1 of the newest allocation; its ordinal: */
 	uint64_t last_alloc_ordinal;
-	struct hl_node_totals *nodes; /* n_nodes used, cap allocated */
-	size_t n_nodes, cap;
+	struct hl_totals_line **segments; /* n_nodes used of them */
+	size_t n_nodes, n_segments;
 };
+
+/* A node in a cache line of its own; as many of them as fill a large page. */
+struct hl_totals_line {
+	struct hl_node_totals node;
+	uint64_t unused;
+};
+_Static_assert(sizeof(struct hl_totals_line) == 64, "a cache line");
+#define HL_TOTALS_SEGMENT_BITS 15u
+
+/* One below n_nodes. */
+static inline struct hl_node_totals *hl_totals_node(const struct hl_totals *t, size_t node)
+{
+	return &t->segments[node >> HL_TOTALS_SEGMENT_BITS]
+			   [node & ((1u << HL_TOTALS_SEGMENT_BITS) - 1)]
+				   .node;
+}
 
 void hl_totals_init(struct hl_totals *t);
 void hl_totals_fini(struct hl_totals *t);

@@ -56,7 +56,8 @@ static void same(const struct model *m, const struct hl_totals *t)
 		assert_int_equal(bytes, m->at_peak_bytes[i]);
 		assert_int_equal(blocks, m->at_peak_blocks[i]);
 		if (i < t->n_nodes)
-			assert_memory_equal(&t->nodes[i].sums, &m->sums[i], sizeof(struct hl_sums));
+			assert_memory_equal(
+				&hl_totals_node(t, i)->sums, &m->sums[i], sizeof(struct hl_sums));
 	}
 }
 

@@ -200,5 +200,5 @@ hl_folded int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block
 void hl_writer_expect(const struct hl_writer *w, uint32_t node)
 {
 	if (hl_likely(node < w->totals.n_nodes))
-		hl_fetch(&w->totals.nodes[node]);
+		hl_fetch(hl_totals_node(&w->totals, node));
 }

@@ -82,7 +82,7 @@ static int list_all(struct hl_writer *w)
 {
 	w->touched.len = 0;
 	for (size_t i = 0; i < w->totals.n_nodes; i++) {
-		const struct hl_sums *s = &w->totals.nodes[i].sums;
+		const struct hl_sums *s = &hl_totals_node(&w->totals, i)->sums;
 
 		if ((s->alloc_blocks || s->free_blocks) &&
 			hl_vec_push(&w->touched, (uint32_t)i) < 0)
@@ -98,7 +98,7 @@ struct key_row {
 
 static struct key_row key_row_of(const struct hl_totals *t, uint32_t node)
 {
-	const struct hl_sums *s = &t->nodes[node].sums;
+	const struct hl_sums *s = &hl_totals_node(t, node)->sums;
 	uint64_t live_blocks = hl_sums_live_blocks(s), live_bytes = hl_sums_live_bytes(s);
 	uint64_t bytes, blocks;
 
@@ -165,7 +165,7 @@ static int key_threads(struct hl_writer *w, bool full)
 /* What of a node's sums is in events. */
 static uint64_t written_value(const struct hl_writer *w, uint32_t node, int field)
 {
-	const struct hl_sums *s = &w->totals.nodes[node].sums;
+	const struct hl_sums *s = &hl_totals_node(&w->totals, node)->sums;
 	struct hl_sums held = {0};
 
 	if (node < w->withheld.len)
