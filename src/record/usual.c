@@ -131,15 +131,16 @@ hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t f
 		t->synced_at = pos + ALLOC_WORDS * 8;
 }
 
-static hl_noinline void *alloc_timed(
-	struct hl_thread *t, const struct hl_regs *regs, uint32_t func, void *addr, size_t size)
+/* By the same code as all others, which is warm. */
+static hl_noinline void *made_timed(
+	struct hl_thread *t, void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
 	struct hl_timed w = hl_timed_start(t);
 
-	alloc(t, regs, func, addr, size);
+	t->until_timed++; /* it is counted a second time */
+	hl_hook_made(p, regs, func, size);
 	hl_timed_end(t, w);
-	hl_steer_recorded(addr);
-	return addr;
+	return p;
 }
 
 void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
@@ -149,7 +150,7 @@ void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t si
 	if (hl_unlikely(!t || !p))
 		return hl_hook_made_any(p, regs, func, size);
 	if (hl_unlikely(!hl_timed_passes(t)))
-		return alloc_timed(t, regs, func, p, size);
+		return made_timed(t, p, regs, func, size);
 	alloc(t, regs, func, p, size);
 	hl_steer_recorded(p);
 	return p;
@@ -180,12 +181,13 @@ hl_inline bool put_free(struct hl_thread *t, uint32_t func, const void *addr)
 	return true;
 }
 
-static hl_noinline void free_timed(struct hl_thread *t, uint32_t func, const void *addr)
+static hl_noinline void gone_timed(
+	struct hl_thread *t, void *p, const struct hl_regs *regs, uint32_t func)
 {
 	struct hl_timed w = hl_timed_start(t);
 
-	if (!put_free(t, func, addr))
-		hl_emit_free_any(t, func, addr, HL_THIS_FRAME);
+	t->until_timed++;
+	hl_hook_gone(p, regs, func);
 	hl_timed_end(t, w);
 }
 
@@ -196,7 +198,7 @@ void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
 	if (hl_unlikely(!t))
 		hl_hook_gone_any(p, regs, func);
 	else if (hl_unlikely(!hl_timed_passes(t)))
-		free_timed(t, func, p);
+		gone_timed(t, p, regs, func);
 	else if (hl_unlikely(!put_free(t, func, p)))
 		hl_emit_free_any(t, func, p, HL_THIS_FRAME);
 }

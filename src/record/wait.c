@@ -89,6 +89,12 @@ static struct patience patience(void)
 	return (struct patience){now, now, atomic_load(&hl_rec.region->heartbeat)};
 }
 
+static bool waited(struct hl_thread *t, const struct patience *p)
+{
+	t->wait_ns += now_ns() - p->start;
+	return true;
+}
+
 /*
  * A heart may be silent because the machine has no time for it: hundreds of threads that all want
  * to run. The kernel says whether the collector would if it could.
@@ -151,13 +157,13 @@ static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)
 {
 	struct patience p = patience();
 
+	if (spin(t, pos, words))
+		return waited(t, &p);
 	/* Another thread may put us all behind a filter while we wait. */
 	while (!hl_rec.no_syscalls) {
 		nap(t);
-		if (may_go_on(t, pos, words)) {
-			t->wait_ns += now_ns() - p.start;
-			return true;
-		}
+		if (may_go_on(t, pos, words))
+			return waited(t, &p);
 		if (is_over(&p)) {
 			give_up(t, &p);
 			return false;
@@ -214,8 +220,6 @@ bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words)
 		return false; /* nobody drains the early buffer */
 	if (still_silent(t))
 		return false;
-	if (spin(t, pos, words))
-		return true;
 	return hl_rec.no_syscalls ? spin_long(t, pos, words) : wait_long(t, pos, words);
 }
 
