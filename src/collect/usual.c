@@ -152,7 +152,7 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 /* Reads an allocation or a free, and tells its length; 0: it is something else. */
 hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct hl_pending *e)
 {
-	uint64_t first = words[0];
+	uint64_t first = words[0], size;
 
 	e->type = first & 31;
 	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC))
@@ -170,7 +170,8 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 	e->node = usual_stack(f, words, &e->size);
 	if (hl_likely(e->node != HL_NODE_NONE))
 		return 3;
-	e->node = hl_feed_stack(f, words[2], words + 3, &e->size);
+	e->node = hl_feed_stack(f, words[2], words + 3, &size);
+	e->size = size; /* so that nobody asks for the address of e */
 	return hl_record_length(words, UINT64_MAX);
 }
 
@@ -181,6 +182,23 @@ hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp, uint64_t *last)
 		p->counters.late_events++;
 	else
 		*last = stamp;
+}
+
+/* Word by word: copied whole, it would have to lie in memory before. */
+hl_inline void put_off(struct hl_proc *p, const struct hl_pending *e)
+{
+	struct hl_pending *to = &p->pending[p->n_pending++];
+
+	to->stamp = e->stamp;
+	to->addr = e->addr;
+	to->size = e->size;
+	to->home = e->home;
+	to->feed = e->feed;
+	to->node = e->node;
+	to->role = e->role;
+	to->type = e->type;
+	to->func = e->func;
+	to->rate = e->rate;
 }
 
 /* In locals all that the loop goes on with: it runs for every event. */
@@ -207,7 +225,7 @@ hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c
 		if (direct) {
 			through = at_once(p, e, e->home);
 			if (hl_unlikely(!through))
-				p->pending[p->n_pending++] = *e;
+				put_off(p, e);
 		} else if (fetch) {
 			hl_fetch(e->home);
 		}
