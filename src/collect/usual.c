@@ -214,7 +214,7 @@ hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c
 	bool through = true;
 
 	while (words < end && stamp < before && n < most && through) {
-		struct hl_pending here, *e = direct ? &here : &p->pending[n];
+		struct hl_pending here = {0}, *e = direct ? &here : &p->pending[n];
 		uint32_t len = read_usual(f, words, e);
 
 		if (hl_unlikely(!len))
