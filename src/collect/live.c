@@ -16,7 +16,9 @@
 #define PART_LEAST      2u         /* ... or down to 64 */
 #define MOVE_LINES      2u /* per insert: the old index is empty long before the new one is full */
 #define SEGMENT_ENTRIES (1u << HL_LIVE_SEGMENT_BITS)
-#define SEGMENT_BYTES   sizeof(struct hl_live_segment)
+#define ENTRY_BYTES     (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
+#define SPARE_BYTES     (SEGMENT_ENTRIES * sizeof(uint32_t))
+#define SEGMENT_BYTES   (ENTRY_BYTES + SPARE_BYTES)
 
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
@@ -80,12 +82,20 @@ int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
 	return index_init(&l->now, FIRST_LINES, memory_limit, dir_fd);
 }
 
+static void drop_segment(const struct hl_live_segment *s)
+{
+	if (s->entries)
+		munmap(s->entries, ENTRY_BYTES);
+	if (s->spare)
+		munmap(s->spare, SPARE_BYTES);
+}
+
 void hl_live_fini(struct hl_live *l)
 {
 	index_fini(&l->now);
 	index_fini(&l->old);
 	for (size_t i = 0; i < l->pool.segments.len; i++)
-		munmap(l->pool.segments.data[i], SEGMENT_BYTES);
+		drop_segment(&l->pool.segments.data[i]);
 	hl_vec_free(&l->pool.segments);
 	if (l->pool.fd >= 0)
 		close(l->pool.fd);
@@ -223,17 +233,16 @@ static hl_cold int grow_pool(struct hl_live *l)
 	struct hl_live_pool *p = &l->pool;
 	size_t offset = p->segments.len * SEGMENT_BYTES;
 	bool in_file = offset + SEGMENT_BYTES > l->memory_limit;
-	void *segment;
+	struct hl_live_segment s;
 
 	if (p->used > UINT32_MAX - 1 - SEGMENT_ENTRIES)
 		return -ENOMEM; /* the numbers are used up */
 	if (in_file && p->fd < 0)
 		p->fd = backing_file(l->dir_fd);
-	segment = map_pages(in_file ? p->fd : -1, offset, SEGMENT_BYTES);
-	if (!segment)
-		return -ENOMEM;
-	if (hl_vec_push(&p->segments, segment)) {
-		munmap(segment, SEGMENT_BYTES);
+	s.entries = map_pages(in_file ? p->fd : -1, offset, ENTRY_BYTES);
+	s.spare = map_pages(in_file ? p->fd : -1, offset + ENTRY_BYTES, SPARE_BYTES);
+	if (!s.entries || !s.spare || hl_vec_push(&p->segments, s)) {
+		drop_segment(&s);
 		return -ENOMEM;
 	}
 	return 0;

@@ -63,10 +63,11 @@ struct hl_live_index {
 
 #define HL_LIVE_SEGMENT_BITS 16u
 
-/* Two MiB of entries, and room for the numbers of as many that are nobody's. */
+/* Two MiB of entries, and room for the numbers of as many that are nobody's. Apart: Linux puts in
+ * large pages only what is as long as some of them. */
 struct hl_live_segment {
-	struct hl_live_entry entries[1u << HL_LIVE_SEGMENT_BITS];
-	uint32_t spare[1u << HL_LIVE_SEGMENT_BITS];
+	struct hl_live_entry *entries;
+	uint32_t *spare;
 };
 
 /*
@@ -74,7 +75,7 @@ struct hl_live_segment {
  * next one would be known only when the last is here, and it is far away as often as not.
  */
 struct hl_live_pool {
-	HL_VEC(struct hl_live_segment *) segments;
+	HL_VEC(struct hl_live_segment) segments;
 	uint32_t used;   /* entries that were given out at least once */
 	uint32_t spares; /* numbers + 1 on the stack */
 	int fd;          /* of the unlinked file behind the segments that memory should not hold */
@@ -101,13 +102,13 @@ void hl_live_fini(struct hl_live *l);
 
 static inline struct hl_live_entry *hl_live_at(const struct hl_live_pool *p, uint32_t i)
 {
-	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS]->entries[i & HL_LIVE_IN_SEGMENT];
+	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS].entries[i & HL_LIVE_IN_SEGMENT];
 }
 
 /* The place on the stack with this number. */
 static inline uint32_t *hl_live_spare(const struct hl_live_pool *p, uint32_t i)
 {
-	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS]->spare[i & HL_LIVE_IN_SEGMENT];
+	return &p->segments.data[i >> HL_LIVE_SEGMENT_BITS].spare[i & HL_LIVE_IN_SEGMENT];
 }
 
 /* What the index keeps of an address: enough to tell the blocks of 64 GiB apart. */
