@@ -248,6 +248,24 @@ static void small_disorder_is_put_right(void **state)
 	assert_int_equal(s->info->counters.unknown_frees, 0);
 }
 
+/* What it waited for has come: its turn is now, not when the waiting is over. */
+static void who_waits_is_next(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 0, 10000, A, 1);
+	alloc(s, 1, 20000, A + 64, 2);
+	release(s, 0, 40000, B);
+	alloc(s, 1, 40100, B, 3);
+	alloc(s, 1, 40200, C, 4);
+	alloc(s, 1, 40300, C + 64, 5);
+	finish(s);
+	expect(s, "a0 a1 a2 f2 a3 a4");
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+}
+
 static void what_does_not_fit_is_counted_as_that(void **state)
 {
 	struct stage *s = *state;
@@ -538,6 +556,7 @@ int main(void)
 		TEST(a_failed_realloc_changes_nothing),
 		TEST(realloc_to_nothing_is_a_free),
 		TEST(small_disorder_is_put_right),
+		TEST(who_waits_is_next),
 		TEST(what_does_not_fit_is_counted_as_that),
 		TEST(an_unrecorded_free_takes_nothing_with_it),
 		TEST(samples_stand_for_others),

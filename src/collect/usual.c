@@ -246,9 +246,11 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 {
 	if (f == p->execing)
 		return;
+	/* First what is pending, then the question: one of those may have to wait for what comes.
+	 */
+	if (!hl_live_is_large(&p->live) && p->n_pending)
+		hl_proc_settle(p);
 	if (!hl_live_is_large(&p->live) && is_plain(p)) {
-		if (p->n_pending)
-			hl_proc_settle(p);
 		read_on(p, f, c, before, true);
 		return;
 	}
