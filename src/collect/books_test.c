@@ -379,6 +379,63 @@ static void stacks_come_in_parts(void **state)
 	assert_int_equal(node.offset, 0x300);
 }
 
+static void expect_stack(struct stage *s, size_t event, const uint64_t *innermost_first, size_t n)
+{
+	uint32_t at = s->events.events[event].node;
+
+	for (size_t i = 0; i < n; i++) {
+		struct hl_node node;
+
+		assert_int_equal(hl_reader_node(s->trace, at, &node), 0);
+		assert_int_equal(node.offset, innermost_first[i]);
+		at = node.parent;
+	}
+	assert_int_equal(at, HL_NODE_NONE);
+}
+
+/* Parts whose writer was left for good by siglongjmp are not the next event's. */
+static void parts_without_an_event_are_nobodys(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	put(s, 0, 100, HL_REC_STACK, 0, 2,
+		(uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x999});
+	put(s, 0, 200, HL_REC_STACK, 0, 1, (uint64_t[]){hl_stack_word(HL_STACK_FIRST, 0, 0)});
+	put(s, 0, 300, HL_REC_ALLOC, 0, 4, (uint64_t[]){A, hl_stack_word(1, 2, 0), 0x200, 0x100});
+	finish(s);
+	expect_stack(s, 0, (uint64_t[]){0x200, 0x100}, 2);
+}
+
+/* A handler speaks in one shared ring while its thread is in the middle of a stack in another; and
+ * what a thread never finished there is not the next event's. */
+static void shared_rings_have_stacks_of_their_own(void **state)
+{
+	const uint32_t one = HL_RING_COUNT - HL_SHARED_RINGS, two = one + 1;
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	atomic_store(&s->reader->region->shared_used, 1);
+	alloc(s, 0, 10000, A, 1);
+	put(s, one, 20000, HL_REC_SWITCH, 0, 1, (uint64_t[]){11});
+	put(s, one, 20100, HL_REC_STACK, 0, 2,
+		(uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x300});
+	put(s, two, 20200, HL_REC_SWITCH, 0, 1, (uint64_t[]){11});
+	put(s, two, 20300, HL_REC_ALLOC, 0, 3, (uint64_t[]){B, hl_stack_word(1, 1, 0), 0x100});
+	put(s, one, 20400, HL_REC_ALLOC, 0, 4,
+		(uint64_t[]){C, hl_stack_word(1, 2, 0), 0x200, 0x100});
+	put(s, two, 20500, HL_REC_STACK, 0, 2,
+		(uint64_t[]){hl_stack_word(HL_STACK_FIRST, 1, 0), 0x999});
+	put(s, two, 20600, HL_REC_SWITCH, 0, 1, (uint64_t[]){11});
+	put(s, two, 20700, HL_REC_ALLOC, 0, 3, (uint64_t[]){B + 64, hl_stack_word(1, 1, 0), 0x100});
+	finish(s);
+	expect(s, "a0 a1 a2 a3");
+	expect_stack(s, 1, (uint64_t[]){0x100}, 1);
+	expect_stack(s, 2, (uint64_t[]){0x300, 0x200, 0x100}, 3);
+	expect_stack(s, 3, (uint64_t[]){0x100}, 1);
+	assert_int_equal(s->info->threads, 1);
+}
+
 /* Another library at the same addresses is another module; the same one elsewhere is the same. */
 static void modules_follow_their_addresses(void **state)
 {
@@ -562,6 +619,8 @@ int main(void)
 		TEST(samples_stand_for_others),
 		cmocka_unit_test(weights_are_unbiased), /* without a stage */
 		TEST(stacks_come_in_parts),
+		TEST(parts_without_an_event_are_nobodys),
+		TEST(shared_rings_have_stacks_of_their_own),
 		TEST(modules_follow_their_addresses),
 		TEST(a_hostile_ring_is_cut_off),
 		TEST(a_hostile_position_is_not_followed),

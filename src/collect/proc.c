@@ -86,7 +86,7 @@ fail:
 	return NULL;
 }
 
-static struct hl_feed *find_feed(const struct hl_proc *p, uint32_t tid, bool aside)
+static struct hl_feed *find_feed(const struct hl_proc *p, uint32_t tid, uint32_t aside)
 {
 	for (size_t i = p->feeds.len; i > 0; i--) /* of several with this tid the last lives */
 		if (p->feeds.data[i - 1]->tid == tid && p->feeds.data[i - 1]->aside == aside)
@@ -96,10 +96,22 @@ static struct hl_feed *find_feed(const struct hl_proc *p, uint32_t tid, bool asi
 
 struct hl_feed *hl_feed_other(const struct hl_feed *f)
 {
-	return find_feed(f->proc, f->tid, !f->aside);
+	struct hl_feed *other = NULL;
+
+	for (size_t i = f->proc->feeds.len; i > 0; i--) {
+		struct hl_feed *g = f->proc->feeds.data[i - 1];
+
+		/* Of an owner of this tid before us nothing is ours. */
+		if (g == f || g->tid != f->tid || (!g->aside && !f->aside))
+			continue;
+		if (g->thread != UINT32_MAX)
+			return g;
+		other = other ? other : g;
+	}
+	return other;
 }
 
-static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
+static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, uint32_t aside)
 {
 	struct hl_feed *f = calloc(1, sizeof(*f));
 
@@ -116,14 +128,14 @@ static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, bool aside)
 
 struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid)
 {
-	return new_feed(p, tid, false);
+	return new_feed(p, tid, 0);
 }
 
-struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid)
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid, uint32_t ring)
 {
-	struct hl_feed *f = find_feed(p, tid, true);
+	struct hl_feed *f = find_feed(p, tid, ring);
 
-	return f ? f : new_feed(p, tid, true);
+	return f ? f : new_feed(p, tid, ring);
 }
 
 static void free_feed(struct hl_feed *f)
@@ -155,6 +167,16 @@ void hl_feed_done(struct hl_feed *f)
 			break;
 		}
 	free_feed(f);
+}
+
+void hl_feed_forget_asides(const struct hl_feed *owner)
+{
+	struct hl_proc *p = owner->proc;
+
+	for (size_t i = p->feeds.len; i > 0; i--)
+		if (i <= p->feeds.len && p->feeds.data[i - 1]->tid == owner->tid &&
+			p->feeds.data[i - 1]->aside)
+			hl_feed_done(p->feeds.data[i - 1]);
 }
 
 /* Frames that the program told a collector before us, or that were lost: only that there are some
@@ -489,6 +511,7 @@ void hl_proc_record(
 		break;
 	case HL_REC_SWITCH:
 		f->role = UINT32_MAX;
+		f->parts.len = 0; /* of an event that never came */
 		break;
 	case HL_REC_PROCESS:
 		break; /* region.c has read it */

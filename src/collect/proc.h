@@ -30,7 +30,8 @@ struct hl_feed {
 	uint32_t tid;
 	uint32_t thread; /* its number in the trace; UINT32_MAX until it has one */
 	uint32_t role;   /* the same in its current scope; UINT32_MAX: in none */
-	bool aside;      /* its voice in shared rings: a stack of its own, the same thread */
+	uint32_t aside;  /* 0: it owns a ring; else its voice in that shared ring, with stacks of
+			    its own: a handler may speak in one while its thread does in another */
 	struct hl_feed_tags tags;
 	char name[24];               /* as /proc had it last; "": not looked at */
 	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
@@ -148,9 +149,11 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end);
 
 /* The owner of a ring is always a new thread; who speaks in a shared ring is known by its tid. */
 struct hl_feed *hl_proc_owner(struct hl_proc *p, uint32_t tid);
-struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid);
-/* The other voice of the same thread, or NULL. */
+struct hl_feed *hl_proc_aside(struct hl_proc *p, uint32_t tid, uint32_t ring);
+/* Another voice of the same thread, if possible one that has its number; NULL: there is none. */
 struct hl_feed *hl_feed_other(const struct hl_feed *f);
+/* What the thread of this owner said in shared rings is over. */
+void hl_feed_forget_asides(const struct hl_feed *owner);
 /* The thread has ended: the feed is freed, at the latest with the process. */
 void hl_feed_done(struct hl_feed *f);
 

@@ -446,17 +446,18 @@ static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 /* What the ended thread said in shared rings goes too, unless some of it is still to be merged. */
 static void forget_aside(struct hl_region_reader *r, const struct hl_feed *owner)
 {
-	struct hl_feed *aside = hl_feed_other(owner);
+	const uint32_t first = HL_RING_COUNT - HL_SHARED_RINGS;
 
-	if (!aside)
-		return;
-	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
+	for (uint32_t i = first; i < HL_RING_COUNT; i++)
 		if (r->views[i].at < r->views[i].words.len)
 			return;
-	for (uint32_t i = HL_RING_COUNT - HL_SHARED_RINGS; i < HL_RING_COUNT; i++)
-		if (r->views[i].feed == aside)
+	for (uint32_t i = first; i < HL_RING_COUNT; i++) {
+		const struct hl_feed *f = r->views[i].feed;
+
+		if (f && f->proc == owner->proc && f->tid == owner->tid)
 			r->views[i].feed = NULL;
-	hl_feed_done(aside);
+	}
+	hl_feed_forget_asides(owner);
 }
 
 /* The ring of an ended thread, once everything in it has been emitted, is free for the next. */
@@ -506,7 +507,7 @@ static void count_unclaimed(struct hl_region_reader *r)
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
 	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
-	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who) : NULL;
+	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who, (uint32_t)(v - r->views)) : NULL;
 }
 
 /* A parent's word on a child that may have been gone before we could look. */

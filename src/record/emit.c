@@ -155,6 +155,7 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 			*again = true;
 			return 0;
 		}
+		t->in_parts = true;
 		if (!put(t, pos, &d, f, shown, from, to, again))
 			return 0;
 		pos += (uint64_t)(2 + to - from) * 8;
@@ -163,6 +164,20 @@ hl_cold static uint64_t put_parts(struct hl_thread *t, uint64_t pos, const struc
 	}
 	*left = to - kept;
 	return pos;
+}
+
+/*
+ * An event that needs no parts, where some are in the ring that their writer has left for good (by
+ * siglongjmp), or will tell again: they are not this one's. The position behind that word; 0: not
+ * in the ring.
+ */
+hl_cold static uint64_t put_no_parts(struct hl_thread *t, uint64_t pos, bool *again)
+{
+	struct draft d = {.type = HL_REC_STACK, .n_words = 1};
+	struct frames none = {0};
+
+	d.words[0] = hl_stack_word(HL_STACK_FIRST, 0, 0);
+	return put(t, pos, &d, &none, 0, 0, 0, again) ? pos + 16 : 0;
 }
 
 static bool put_state(struct hl_thread *t, uint32_t type, const uint64_t *words, uint32_t n,
@@ -299,10 +314,15 @@ hl_inline bool put_event(struct hl_thread *t, struct draft *d, const struct fram
 		pos = put_parts(t, pos, f, shown, kept, &n, again);
 		if (!pos)
 			return false;
+	} else if (hl_unlikely(t->in_parts)) {
+		pos = put_no_parts(t, pos, again);
+		if (!pos)
+			return false;
 	}
 	d->words[1] = hl_stack_word(size, n, kept);
 	if (!put(t, pos, d, f, shown, kept, kept + n, again))
 		return false;
+	t->in_parts = false;
 	t->synced = shown == f->depth ? shown : f->cut ? 0 : hl_min_u32(shown, hl_rec.depth_outer);
 	t->synced_serial = serial;
 	t->synced_at = pos + (uint64_t)(1 + d->n_words + n) * 8;
@@ -325,6 +345,7 @@ static bool stream_flush(struct stream *s)
 
 	d.words[0] = hl_stack_word(s->first ? HL_STACK_FIRST : 0, s->n, 0);
 	s->again = hl_producer_pos(&s->t->out) != s->pos;
+	s->t->in_parts = true;
 	s->failed = s->again || !put(s->t, s->pos, &d, &f, s->n, 0, s->n, &s->again);
 	s->pos += (uint64_t)(2 + s->n) * 8;
 	s->first = false;
@@ -359,6 +380,11 @@ hl_cold static void put_event_streamed(
 			continue;
 		}
 		hl_unwind_full(regs, stream_pc, &s);
+		/* Without parts of its own it is told that those before are not its. */
+		if (!s.failed && s.first && t->in_parts) {
+			s.pos = put_no_parts(t, s.pos, &s.again);
+			s.failed = !s.pos;
+		}
 		if (!s.failed) {
 			d.words[1] = hl_stack_word(size, s.n, 0);
 			f.depth = s.n;
@@ -366,6 +392,7 @@ hl_cold static void put_event_streamed(
 			s.failed = s.again || !put(t, s.pos, &d, &f, s.n, 0, s.n, &s.again);
 		}
 		if (!s.failed) {
+			t->in_parts = false;
 			t->synced_at = UINT64_MAX;
 			return;
 		}

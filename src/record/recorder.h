@@ -54,6 +54,7 @@ struct hl_thread {
 	uint32_t tid;
 	bool shared; /* no ring of its own: takes a shared one for each event */
 	bool scratch_busy;
+	bool in_parts; /* parts of a stack are in the ring, and maybe not the event they are for */
 	bool resync; /* a new collector was met while waiting: what was to be written relies on the
 			old */
 	uintptr_t put_frame; /* of the put that is under way, while the ring is busy */
