@@ -8,8 +8,11 @@
 #include "model/model_internal.h"
 #include "model/sums.h"
 
+/* Behind the last one there is nothing to be lost. */
 bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk)
 {
+	if (chunk >= hl_reader_n_chunks(m->reader))
+		return false;
 	return m->bad_chunks[chunk] || hl_reader_chunk(m->reader, chunk)->lost;
 }
 
