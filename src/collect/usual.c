@@ -184,23 +184,6 @@ hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp, uint64_t *last)
 		*last = stamp;
 }
 
-/* Word by word: copied whole, it would have to lie in memory before. */
-hl_inline void put_off(struct hl_proc *p, const struct hl_pending *e)
-{
-	struct hl_pending *to = &p->pending[p->n_pending++];
-
-	to->stamp = e->stamp;
-	to->addr = e->addr;
-	to->size = e->size;
-	to->home = e->home;
-	to->feed = e->feed;
-	to->node = e->node;
-	to->role = e->role;
-	to->type = e->type;
-	to->func = e->func;
-	to->rate = e->rate;
-}
-
 /* In locals all that the loop goes on with: it runs for every event. */
 hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before,
 	const bool direct)
@@ -225,7 +208,7 @@ hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c
 		if (direct) {
 			through = at_once(p, e, e->home);
 			if (hl_unlikely(!through))
-				put_off(p, e);
+				p->pending[p->n_pending++] = *e;
 		} else if (fetch) {
 			hl_fetch(e->home);
 		}

@@ -4,9 +4,9 @@
  * Word 0 of each: type in the low 5 bits, enum hl_func in the next 5, stamp (modulo 2^54) above.
  * Records with a stack carry «the outermost `kept` frames are those of this ring's last stack;
  * these pcs, innermost first, are new». A stack too long for one record is begun by HL_REC_STACK
- * records; HL_STACK_FIRST on a part throws away parts before it (their writer was interrupted and
- * has started over). Or they carry the number that HL_REC_WAY gave to a stack that comes back; this
- * ring's last stack stays what it was.
+ * records; HL_STACK_FIRST on a part, which may be empty, throws away parts before it (their writer
+ * was interrupted and has started over, or never comes back). Or they carry the number that
+ * HL_REC_WAY gave to a stack that comes back; this ring's last stack stays what it was.
  */
 #ifndef HL_RING_RECORD_H
 #define HL_RING_RECORD_H

@@ -386,12 +386,13 @@ hl_inline struct hl_memo *ready(const struct hl_unwinder *u, const struct hl_reg
 	return u->current;
 }
 
-/* What a way says, if it is known to others. */
+/* Do others know its number? */
 hl_inline bool is_told(const struct hl_unwinder *u, const struct hl_way *way)
 {
 	return u->ways.told[way->number] == u->ways.telling;
 }
 
+/* Only whoever is busy may come here: what is remembered must not change meanwhile. */
 hl_inline void known(struct hl_unwinder *u, const struct hl_regs *start, struct hl_again *out)
 {
 	struct hl_memo *m = ready(u, start);
