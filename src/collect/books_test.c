@@ -436,6 +436,30 @@ static void shared_rings_have_stacks_of_their_own(void **state)
 	assert_int_equal(s->info->threads, 1);
 }
 
+/* An owned ring is its owner's, whatever it says; and it outlives who it says it is. */
+static void an_owned_ring_changes_no_hands(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 0, 10000, A, 1);
+	put(s, 1, 20000, HL_REC_SWITCH, 0, 1, (uint64_t[]){11});
+	alloc(s, 1, 20100, B, 1);
+	put(s, 0, 20200, HL_REC_SWITCH, 0, 1, (uint64_t[]){12});
+	alloc(s, 0, 20300, C, 1);
+	usleep(1000);
+	hl_region_scan(s->reader, hl_mono_ns());
+	hl_region_ring(s->reader->region, 0)->life.__data.__lock = 0x40000000; /* it died */
+	hl_region_scan(s->reader, hl_mono_ns());
+	alloc(s, 1, 20400, B + 64, 1);
+	finish(s);
+	expect(s, "a0 a1 a2 a3");
+	assert_int_equal(s->info->threads, 2);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(s->events.events[i].thread, i & 1);
+}
+
 /* Another library at the same addresses is another module; the same one elsewhere is the same. */
 static void modules_follow_their_addresses(void **state)
 {
@@ -621,6 +645,7 @@ int main(void)
 		TEST(stacks_come_in_parts),
 		TEST(parts_without_an_event_are_nobodys),
 		TEST(shared_rings_have_stacks_of_their_own),
+		TEST(an_owned_ring_changes_no_hands),
 		TEST(modules_follow_their_addresses),
 		TEST(a_hostile_ring_is_cut_off),
 		TEST(a_hostile_position_is_not_followed),

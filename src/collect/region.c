@@ -503,9 +503,12 @@ static void count_unclaimed(struct hl_region_reader *r)
 	r->unclaimed = n;
 }
 
-/* Shared rings say whose records follow. */
+/* Shared rings say whose records follow. One with an owner has no say in that: its view's feed would
+ * be freed as another's. */
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
+	if (v < r->views + HL_RING_COUNT - HL_SHARED_RINGS)
+		return;
 	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
 	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who, (uint32_t)(v - r->views)) : NULL;
 }

@@ -44,7 +44,8 @@ static void make_dir(void)
 }
 
 /* A trace was closed: it opens, and nothing in it is damaged. */
-static void on_closed(void *arg, uint64_t pid, const char *name, int err)
+static void on_closed(
+	void *arg, uint64_t pid, const char *name, int err, uint64_t unwritten, uint64_t early)
 {
 	struct hl_reader_refusal why;
 	const struct hl_trace_info *info;
