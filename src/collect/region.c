@@ -424,7 +424,7 @@ static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 		v->dead = owner_died(ring); /* before the position is read: then it is final */
 	w = __atomic_load_n(&ring->w, __ATOMIC_ACQUIRE);
 	pos = w & ~UINT64_C(1);
-	if (pos - tail > hl_ring_bytes(i) || pos % 8)
+	if (pos - tail > hl_ring_bytes(i) || (pos | tail) % 8)
 		v->corrupt = true;
 	if (!v->corrupt && pos != tail)
 		copy_out(r, v, i, tail, pos);
