@@ -460,6 +460,14 @@ static void an_owned_ring_changes_no_hands(void **state)
 		assert_int_equal(s->events.events[i].thread, i & 1);
 }
 
+static void module(struct stage *s, uint64_t at, uint64_t start, const char *name)
+{
+	uint64_t words[5] = {start, start + 0x1000, start, 5u << 16};
+
+	memcpy(words + 4, name, 5);
+	put(s, 0, at, HL_REC_MODULE, 0, 5, words);
+}
+
 /* Another library at the same addresses is another module; the same one elsewhere is the same. */
 static void modules_follow_their_addresses(void **state)
 {
@@ -467,16 +475,12 @@ static void modules_follow_their_addresses(void **state)
 		uint64_t start;
 		const char *name;
 	} loads[] = {{0x100000, "/a.so"}, {0x100000, "/b.so"}, {0x900000, "/a.so"}};
-	static const uint32_t module[] = {0, 1, 0};
+	static const uint32_t number[] = {0, 1, 0};
 	struct stage *s = *state;
 
 	own(s, 0, 11);
 	for (uint64_t i = 0; i < 3; i++) {
-		uint64_t words[5] = {
-			loads[i].start, loads[i].start + 0x1000, loads[i].start, 5u << 16};
-
-		memcpy(words + 4, loads[i].name, 5);
-		put(s, 0, 1000 * i + 1, HL_REC_MODULE, 0, 5, words);
+		module(s, 1000 * i + 1, loads[i].start, loads[i].name);
 		put(s, 0, 1000 * i + 2, HL_REC_ALLOC, 0, 3,
 			(uint64_t[]){A + i * 64, hl_stack_word(1, 1, 0), loads[i].start + 0x10});
 	}
@@ -485,10 +489,37 @@ static void modules_follow_their_addresses(void **state)
 		struct hl_node node;
 
 		assert_int_equal(hl_reader_node(s->trace, s->events.events[i].node, &node), 0);
-		assert_int_equal(node.module, module[i]);
+		assert_int_equal(node.module, number[i]);
 		assert_int_equal(node.offset, 0x10);
 	}
 	assert_int_equal(s->events.events[0].node, s->events.events[2].node);
+}
+
+/* A stack goes on while modules come: what it keeps are the nodes it had, also of frames that nobody
+ * has told. */
+static void stacks_outlive_new_modules(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	module(s, 1000, 0x100000, "/a.so");
+	put(s, 0, 1100, HL_REC_ALLOC, 0, 5,
+		(uint64_t[]){A, hl_stack_word(1, 3, 0), 0x100030, 0x100020, 0x100010});
+	module(s, 1200, 0x200000, "/b.so");
+	put(s, 0, 1300, HL_REC_ALLOC, 0, 3, (uint64_t[]){B, hl_stack_word(1, 1, 2), 0x200040});
+	put(s, 0, 1400, HL_REC_ALLOC, 0, 5,
+		(uint64_t[]){B + 64, hl_stack_word(1, 3, 0), 0x200040, 0x100020, 0x100010});
+	put(s, 0, 1500, HL_REC_ALLOC, 0, 2, (uint64_t[]){B + 128, hl_stack_word(1, 0, 2)});
+	put(s, 0, 1600, HL_REC_ALLOC, 0, 3, (uint64_t[]){C, hl_stack_word(1, 1, 6), 0x100050});
+	module(s, 1700, 0x300000, "/c.so");
+	put(s, 0, 1800, HL_REC_ALLOC, 0, 3, (uint64_t[]){C + 64, hl_stack_word(1, 1, 6), 0x100050});
+	finish(s);
+	expect_stack(s, 0, (uint64_t[]){0x30, 0x20, 0x10}, 3);
+	expect_stack(s, 1, (uint64_t[]){0x40, 0x20, 0x10}, 3);
+	expect_stack(s, 3, (uint64_t[]){0x20, 0x10}, 2);
+	expect_stack(s, 4, (uint64_t[]){0x50, HL_OFFSET_CUT, 0x20, 0x10}, 4);
+	assert_int_equal(s->events.events[1].node, s->events.events[2].node);
+	assert_int_equal(s->events.events[4].node, s->events.events[5].node);
 }
 
 /* A program that scribbles over its ring hurts its own trace: what was right before stays. */
@@ -647,6 +678,7 @@ int main(void)
 		TEST(shared_rings_have_stacks_of_their_own),
 		TEST(an_owned_ring_changes_no_hands),
 		TEST(modules_follow_their_addresses),
+		TEST(stacks_outlive_new_modules),
 		TEST(a_hostile_ring_is_cut_off),
 		TEST(a_hostile_position_is_not_followed),
 		TEST(waits_for_a_busy_ring),

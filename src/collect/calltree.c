@@ -18,10 +18,9 @@ int hl_calltree_init(
 	t->arg = arg;
 	t->edge_mask = t->frame_mask = t->node_mask = FIRST_SLOTS - 1;
 	t->edges = calloc(FIRST_SLOTS, sizeof(*t->edges));
-	t->edge_hashes = malloc(FIRST_SLOTS * sizeof(*t->edge_hashes));
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
 	t->node_index = malloc(FIRST_SLOTS * sizeof(*t->node_index));
-	if (!t->edges || !t->edge_hashes || !t->frame_index || !t->node_index) {
+	if (!t->edges || !t->frame_index || !t->node_index) {
 		hl_calltree_fini(t);
 		return -ENOMEM;
 	}
@@ -33,7 +32,6 @@ int hl_calltree_init(
 void hl_calltree_fini(struct hl_calltree *t)
 {
 	free(t->edges);
-	free(t->edge_hashes);
 	free(t->frame_index);
 	free(t->node_index);
 	hl_vec_free(&t->made);
@@ -192,6 +190,7 @@ static int forget_edges(struct hl_calltree *t)
 {
 	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
 	t->n_edges = 0;
+	t->epoch++;
 	return index_nodes(t);
 }
 
@@ -219,91 +218,115 @@ int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 	return forget_edges(t);
 }
 
-static uint32_t edge_hash(uint32_t before, uint64_t pc)
+/* One step on. The rotation keeps neighbouring pcs from undoing what neighbouring pcs before them
+ * did. */
+hl_inline struct hl_step step_on(struct hl_step s, uint64_t pc)
 {
-	return (uint32_t)((before ^ pc) * HL_HASH_K >> 32);
+	uint64_t hash = ((s.hash << 23 | s.hash >> 41) ^ pc) * HL_HASH_K;
+
+	hash ^= hash >> 32;
+	return (struct hl_step){.hash = hash ? hash : 1,
+		.check = (uint32_t)((s.check ^ pc) * UINT64_C(0xd6e8feb86659fd93) >> 32),
+		.node = HL_NODE_UNASKED};
+}
+
+/* HL_NODE_UNASKED: there is none. */
+hl_inline uint32_t find_edge(const struct hl_calltree *t, const struct hl_step *s)
+{
+	uint64_t i = s->hash & t->edge_mask;
+
+	for (; t->edges[i].hash; i = (i + 1) & t->edge_mask)
+		if (hl_likely(t->edges[i].hash == s->hash && t->edges[i].check == s->check))
+			return t->edges[i].node;
+	return HL_NODE_UNASKED;
 }
 
 /* The first free slot. */
-static void put_edge(struct hl_calltree *t, const struct hl_edge *e, uint32_t hash)
+static void put_edge(struct hl_calltree *t, const struct hl_step *s)
 {
-	uint64_t i = hash & t->edge_mask;
+	uint64_t i = s->hash & t->edge_mask;
 
-	while (t->edges[i].pc)
+	while (t->edges[i].hash)
 		i = (i + 1) & t->edge_mask;
-	t->edges[i] = *e;
-	t->edge_hashes[i] = hash;
+	t->edges[i] = *s;
 }
 
 static int grow_edges(struct hl_calltree *t)
 {
 	struct hl_calltree old = *t;
 	uint64_t mask = t->edge_mask * 2 + 1;
-	struct hl_edge *edges = calloc(mask + 1, sizeof(*edges));
-	uint32_t *hashes = malloc((mask + 1) * sizeof(*hashes));
+	struct hl_step *edges = calloc(mask + 1, sizeof(*edges));
 
-	if (!edges || !hashes) {
-		free(edges);
-		free(hashes);
+	if (!edges)
 		return -ENOMEM;
-	}
 	t->edges = edges;
-	t->edge_hashes = hashes;
 	t->edge_mask = mask;
 	for (uint64_t i = 0; i <= old.edge_mask; i++) {
-		if (old.edges[i].pc)
-			put_edge(t, &old.edges[i], old.edge_hashes[i]);
+		if (old.edges[i].hash)
+			put_edge(t, &old.edges[i]);
 	}
 	free(old.edges);
-	free(old.edge_hashes);
 	return 0;
 }
 
 /* A call that was not met before, as far as is remembered. */
-static hl_cold int learn_edge(
-	struct hl_calltree *t, uint32_t parent, uint64_t pc, uint32_t hash, uint32_t *node)
+static int learn_edge(struct hl_calltree *t, uint32_t parent, uint64_t pc, struct hl_step *s)
 {
 	struct hl_node f = {.parent = HL_NODE_NONE};
 	uint32_t frame;
 	int err;
 
-	resolve(t, pc, &f);
+	resolve(t, pc ? pc : 1, &f);
 	err = find_frame(t, &f, &frame);
 	if (!err)
-		err = find_node(t, parent, frame, node);
+		err = find_node(t, parent, frame, &s->node);
 	if (!err && t->n_edges * 2 > t->edge_mask)
 		err = grow_edges(t);
 	if (err)
 		return err;
-	put_edge(t, &(struct hl_edge){.pc = pc, .parent = parent, .node = *node}, hash);
+	put_edge(t, s);
 	t->n_edges++;
 	return 0;
+}
+
+/* The last of the steps is new; those before it are as far as they are. */
+static hl_cold int learn_path(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs,
+	size_t n, struct hl_step *steps)
+{
+	size_t i = n - 1;
+	uint32_t parent;
+
+	while (i > 0 && hl_calltree_node(t, &steps[i - 1]) == HL_NODE_UNASKED)
+		i--;
+	parent = hl_calltree_node(t, i ? &steps[i - 1] : &from);
+	for (; i < n; i++) {
+		int err = learn_edge(t, parent, pcs[i], &steps[i]);
+
+		if (err)
+			return err;
+		parent = steps[i].node;
+	}
+	return 0;
+}
+
+uint32_t hl_calltree_node(const struct hl_calltree *t, struct hl_step *s)
+{
+	if (s->node == HL_NODE_UNASKED)
+		s->node = find_edge(t, s);
+	return s->node;
 }
 
 int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
 	struct hl_step *steps)
 {
-	uint32_t hash = from.hash, parent = from.node;
+	struct hl_step at = from;
 
-	for (size_t i = 0; i < n; i++) {
-		hash = edge_hash(hash, pcs[i]);
-		steps[i].hash = hash;
-		hl_fetch(&t->edges[hash & t->edge_mask]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		uint64_t pc = pcs[i] ? pcs[i] : 1, k = steps[i].hash & t->edge_mask;
-
-		while (t->edges[k].pc && (t->edges[k].pc != pc || t->edges[k].parent != parent))
-			k = (k + 1) & t->edge_mask;
-		if (hl_likely(t->edges[k].pc)) {
-			parent = t->edges[k].node;
-		} else {
-			int err = learn_edge(t, parent, pc, steps[i].hash, &parent);
-
-			if (err)
-				return err;
-		}
-		steps[i].node = parent;
-	}
-	return 0;
+	if (hl_unlikely(n == 0))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		steps[i] = at = step_on(at, pcs[i]);
+	steps[n - 1].node = find_edge(t, &at);
+	if (hl_likely(steps[n - 1].node != HL_NODE_UNASKED))
+		return 0;
+	return learn_path(t, from, pcs, n, steps);
 }

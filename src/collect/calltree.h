@@ -5,10 +5,10 @@
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  *
- * Nodes that were met since the modules last changed are found by pc: one look for each new frame.
- * Where to look is told by the hash of all pcs up to the frame, which is known before the parent's
- * number is: so the slots of a new stack's frames are fetched together, not one after the other. On
- * large trees each of them misses the cache.
+ * A node that was met since the modules last changed is found by a hash of the pcs that lead to it,
+ * so of a new stack only the last frame is looked up, however many are new: on large trees each look
+ * misses the cache. The frames between have their hash, and their node when somebody asks. Two paths
+ * are taken for one when 96 bits are the same by chance: of a million, once in 10^17 programs.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
@@ -19,6 +19,15 @@
 
 #include "trace/event.h"
 #include "util/vec.h"
+
+/* A path: the hash of its pcs, and the node that it leads to. */
+struct hl_step {
+	uint64_t hash;
+	uint32_t check, node;
+};
+#define HL_STEP_ROOT ((struct hl_step){0, 0, HL_NODE_NONE})
+/* The node of a step that nobody has looked up. */
+#define HL_NODE_UNASKED (HL_NODE_NONE - 1)
 
 struct hl_range {
 	uint64_t start, end, bias;
@@ -32,13 +41,10 @@ struct hl_made {
 
 struct hl_calltree {
 	HL_VEC(struct hl_range) ranges; /* sorted by start, disjoint */
-	/* path hash -> node by (parent, pc); emptied when the ranges change */
-	struct hl_edge {
-		uint64_t pc;
-		uint32_t parent, node;
-	} * edges;
-	uint32_t *edge_hashes; /* beside them: only growing asks for these */
+	/* Each path that was met -> its node; emptied when the ranges change. */
+	struct hl_step *edges; /* hash 0: nothing */
 	uint64_t edge_mask, n_edges;
+	uint64_t epoch; /* so many times they were */
 	/* (module, offset) -> frame id */
 	HL_VEC(struct hl_node) frames; /* parent unused */
 	uint32_t *frame_index;
@@ -65,20 +71,18 @@ static inline size_t hl_calltree_nodes(const struct hl_calltree *t)
 	return t->made.len;
 }
 
-/* A module now lies at [start, end); whatever overlapped it is gone. */
+/* A module now lies at [start, end); whatever overlapped it is gone. If the epoch is another after
+ * this, steps lead nowhere any more; nodes that are known stay what they are. */
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);
 
-/* A node with the hash of the pcs that led to it. */
-struct hl_step {
-	uint32_t node, hash;
-};
-#define HL_STEP_ROOT ((struct hl_step){HL_NODE_NONE, 0})
-
 /*
- * The nodes of a path: `from`, then one step further for each of n pcs (the first is the
- * outermost). 0 or -errno, then steps is not to be used.
+ * The way from a path, one step further for each of n pcs (the first is the outermost). The last step
+ * has its node. 0 or -errno, then steps is not to be used.
  */
 int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
 	struct hl_step *steps);
+
+/* The node of a step that follow has made in this epoch. */
+uint32_t hl_calltree_node(const struct hl_calltree *t, struct hl_step *step);
 
 #endif

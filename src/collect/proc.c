@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "base/bits.h"
 #include "collect/books.h"
 #include "collect/names.h"
 #include "collect/proc.h"
@@ -142,7 +143,7 @@ static void free_feed(struct hl_feed *f)
 {
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
-	hl_vec_free(&f->fresh);
+	hl_vec_free(&f->pcs);
 	free(f->ways);
 	hl_feed_tags_fini(&f->tags);
 	free(f);
@@ -180,17 +181,40 @@ void hl_feed_forget_asides(const struct hl_feed *owner)
 }
 
 /* Frames that the program told a collector before us, or that were lost: only that there are some
- * is known. */
+ * is known. All of them are one step. */
 static int fill_gap(struct hl_feed *f, uint32_t kept)
 {
 	uint64_t cut = HL_OFFSET_CUT;
 	struct hl_step from = f->path.len ? f->path.data[f->path.len - 1] : HL_STEP_ROOT, step;
 
-	if (hl_vec_reserve(&f->path, kept) ||
+	if (hl_vec_reserve(&f->path, kept) || hl_vec_reserve(&f->pcs, kept) ||
 		hl_calltree_follow(&f->proc->tree, from, &cut, 1, &step))
 		return -ENOMEM;
-	while (f->path.len < kept)
+	while (f->path.len < kept) {
+		f->pcs.data[f->path.len] = cut;
 		f->path.data[f->path.len++] = step;
+	}
+	return 0;
+}
+
+/* The modules have changed since: the outermost frames again, which are what is there now. */
+static hl_cold int refresh_path(struct hl_feed *f, uint32_t kept)
+{
+	struct hl_step was = HL_STEP_ROOT, from = HL_STEP_ROOT;
+
+	f->path.len = hl_min_u64(f->path.len, kept);
+	for (size_t i = 0; i < f->path.len; i++) {
+		struct hl_step *s = &f->path.data[i], old = *s;
+		bool gap = i > 0 && old.hash == was.hash; /* see above */
+
+		if (!gap && hl_calltree_follow(&f->proc->tree, from, &f->pcs.data[i], 1, s))
+			return -ENOMEM;
+		if (gap)
+			*s = from;
+		was = old;
+		from = *s;
+	}
+	f->epoch = f->proc->tree.epoch;
 	return 0;
 }
 
@@ -200,25 +224,29 @@ static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, ui
 {
 	size_t parts = f->parts.len, fresh = parts + n;
 	struct hl_step from = HL_STEP_ROOT;
+	uint64_t *to;
 
+	if (hl_unlikely(f->epoch != f->proc->tree.epoch) && refresh_path(f, kept))
+		goto lost;
 	/* A part of the last stack, or all of it: nothing is new. */
 	if (fresh == 0 && kept > 0 && kept <= f->path.len) {
 		f->path.len = kept;
-		return f->path.data[kept - 1].node;
+		return hl_calltree_node(&f->proc->tree, &f->path.data[kept - 1]);
 	}
 	if (kept > f->path.len && fill_gap(f, kept))
 		goto lost;
-	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->fresh, fresh + 1))
+	if (hl_vec_reserve(&f->path, kept + fresh + 1) || hl_vec_reserve(&f->pcs, kept + fresh + 1))
 		goto lost;
 	/* Innermost first in the records, parts before the event: so from the back of both. */
+	to = f->pcs.data + kept;
 	for (size_t i = 0; i < n; i++)
-		f->fresh.data[i] = pcs[n - 1 - i];
+		to[i] = pcs[n - 1 - i];
 	for (size_t i = 0; i < parts; i++)
-		f->fresh.data[n + i] = f->parts.data[parts - 1 - i];
+		to[n + i] = f->parts.data[parts - 1 - i];
 	f->parts.len = 0;
 	if (kept)
 		from = f->path.data[kept - 1];
-	if (hl_calltree_follow(&f->proc->tree, from, f->fresh.data, fresh, f->path.data + kept))
+	if (hl_calltree_follow(&f->proc->tree, from, to, fresh, f->path.data + kept))
 		goto lost;
 	f->path.len = kept + fresh;
 	return f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;

@@ -34,9 +34,11 @@ struct hl_feed {
 			    its own: a handler may speak in one while its thread does in another */
 	struct hl_feed_tags tags;
 	char name[24];               /* as /proc had it last; "": not looked at */
-	HL_VEC(struct hl_step) path; /* nodes of its last stack, outermost first */
+	HL_VEC(struct hl_step) path; /* its last stack, outermost first; of the last step the node
+					is known */
+	HL_VEC(uint64_t) pcs;        /* and its pcs; as many as steps are meant */
+	uint64_t epoch;              /* of the call tree, that the path is of */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
-	HL_VEC(uint64_t) fresh;      /* the new pcs of a stack, outermost first */
 	uint32_t *ways;              /* nodes of stacks with numbers; NULL: there are none */
 };
 

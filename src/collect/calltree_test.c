@@ -1,0 +1,138 @@
+/*
+ * calltree_test.c - paths to nodes: each (parent, frame) is one node, whichever frames were looked
+ * up, and whatever modules came and went.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "collect/calltree.h"
+
+#define DEPTH 12u
+
+struct told {
+	struct hl_calltree tree;
+	HL_VEC(struct hl_node) nodes;
+};
+
+static int on_node(void *arg, const struct hl_node *node)
+{
+	struct told *t = arg;
+
+	return hl_vec_push(&t->nodes, *node);
+}
+
+static int setup(void **state)
+{
+	static struct told t;
+
+	memset(&t, 0, sizeof(t));
+	*state = &t;
+	return hl_calltree_init(&t.tree, on_node, &t);
+}
+
+static int teardown(void **state)
+{
+	struct told *t = *state;
+
+	hl_calltree_fini(&t->tree);
+	hl_vec_free(&t->nodes);
+	return 0;
+}
+
+/* Is this the node that these pcs lead to, outermost first, by what was told of its parents? */
+static bool leads_to(const struct told *t, const uint64_t *pcs, size_t n, uint32_t node)
+{
+	while (n-- > 0) {
+		if (node >= t->nodes.len || t->nodes.data[node].offset != pcs[n])
+			return false;
+		node = t->nodes.data[node].parent;
+	}
+	return node == HL_NODE_NONE;
+}
+
+static uint32_t follow(struct told *t, const uint64_t *pcs, size_t n)
+{
+	struct hl_step steps[DEPTH];
+
+	assert_int_equal(hl_calltree_follow(&t->tree, HL_STEP_ROOT, pcs, n, steps), 0);
+	return steps[n - 1].node;
+}
+
+/* A walk that keeps some frames and changes the others, each node asked for or not. */
+static void a_walk_has_each_node_once(void **state)
+{
+	struct told *t = *state;
+	struct hl_step steps[DEPTH];
+	uint64_t pcs[DEPTH], rng = 1;
+	size_t len = 0;
+
+	for (int round = 0; round < 200000; round++) {
+		uint64_t r = hl_hash_u64(rng += HL_HASH_K);
+		size_t kept = len ? r % (len + 1) : 0, n = (r >> 8) % (DEPTH - kept);
+
+		for (size_t i = 0; i < n; i++)
+			pcs[kept + i] = 0x1000 + (r >> (16 + 4 * i) & 3);
+		assert_int_equal(hl_calltree_follow(&t->tree,
+					 kept ? steps[kept - 1] : HL_STEP_ROOT, pcs + kept, n,
+					 steps + kept),
+			0);
+		len = kept + n;
+		if (len)
+			assert_true(leads_to(t, pcs, len, hl_calltree_node(&t->tree, &steps[len - 1])));
+	}
+	assert_true(t->nodes.len > 10000);
+	for (size_t i = 0; i < len; i++)
+		assert_true(leads_to(t, pcs, i + 1, hl_calltree_node(&t->tree, &steps[i])));
+	/* all of them again: by their numbers they are told apart, by their paths they are found */
+	for (uint32_t node = 0; node < t->nodes.len; node++) {
+		size_t n = 0;
+
+		for (uint32_t i = node; i != HL_NODE_NONE; i = t->nodes.data[i].parent)
+			n++;
+		for (uint32_t i = node, k = (uint32_t)n; k > 0; i = t->nodes.data[i].parent)
+			pcs[--k] = t->nodes.data[i].offset;
+		assert_int_equal(follow(t, pcs, n), node);
+	}
+}
+
+/* Another library takes the place of one: its frames are others, those of the rest are not. */
+static void nodes_outlive_a_change_of_modules(void **state)
+{
+	static const uint64_t pcs[] = {0x1010, 0x1020, 0x1030, 0x9040};
+	static const struct hl_range one = {0x1000, 0x2000, 0x1000, 0}, two = {0x9000, 0xa000, 0x9000, 1},
+				     other = {0x9000, 0xa000, 0x9000, 2};
+	struct told *t = *state;
+	uint32_t inner, outer;
+	uint64_t epoch;
+
+	assert_int_equal(hl_calltree_map(&t->tree, &one), 0);
+	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
+	inner = follow(t, pcs, 4);
+	outer = follow(t, pcs, 3);
+	epoch = t->tree.epoch;
+	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
+	assert_int_equal(t->tree.epoch, epoch);
+	assert_int_equal(hl_calltree_map(&t->tree, &other), 0);
+	assert_int_not_equal(t->tree.epoch, epoch);
+	assert_int_equal(follow(t, pcs, 4), 4);
+	assert_int_equal(follow(t, pcs, 3), outer);
+	assert_int_equal(t->nodes.data[4].parent, outer);
+	assert_int_equal(t->nodes.data[4].module, 2);
+	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
+	assert_int_equal(follow(t, pcs, 4), inner);
+	assert_int_equal(t->nodes.len, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_walk_has_each_node_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(nodes_outlive_a_change_of_modules, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
