@@ -495,8 +495,8 @@ static void modules_follow_their_addresses(void **state)
 	assert_int_equal(s->events.events[0].node, s->events.events[2].node);
 }
 
-/* A stack goes on while modules come: what it keeps are the nodes it had, also of frames that nobody
- * has told. */
+/* A stack goes on while modules come: what it keeps are the nodes it had, also of frames that
+ * nobody has told. */
 static void stacks_outlive_new_modules(void **state)
 {
 	struct stage *s = *state;

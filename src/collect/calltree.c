@@ -185,7 +185,7 @@ static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, uin
 	return hl_unlikely(t->twins) ? index_nodes(t) : 0;
 }
 
-/* The ranges change: what a pc stands for is known no more, but all nodes are. */
+/* What a pc stands for is known no more, but all nodes are. */
 static int forget_edges(struct hl_calltree *t)
 {
 	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
@@ -194,8 +194,27 @@ static int forget_edges(struct hl_calltree *t)
 	return index_nodes(t);
 }
 
+/* Some frame that was met would be another with this range: it lay in a range that goes, or in
+ * none.
+ */
+static bool changes_frames(const struct hl_calltree *t, const struct hl_range *r)
+{
+	for (size_t i = 0; i < t->ranges.len; i++)
+		if (t->ranges.data[i].end > r->start && t->ranges.data[i].start < r->end)
+			return true;
+	for (size_t i = 0; i < t->frames.len; i++) {
+		const struct hl_node *f = &t->frames.data[i];
+
+		if (f->module == HL_MODULE_NONE && f->offset - 1 >= r->start &&
+			f->offset - 1 < r->end)
+			return true;
+	}
+	return false;
+}
+
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 {
+	bool forget = changes_frames(t, r);
 	size_t keep = 0, at;
 
 	for (size_t i = 0; i < t->ranges.len; i++) {
@@ -215,7 +234,9 @@ int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 		t->ranges.data[at] = t->ranges.data[at - 1];
 	t->ranges.data[at] = *r;
 	t->ranges.len = keep + 1;
-	return forget_edges(t);
+	if (forget)
+		return forget_edges(t);
+	return t->twins ? index_nodes(t) : 0;
 }
 
 /* One step on. The rotation keeps neighbouring pcs from undoing what neighbouring pcs before them

@@ -5,10 +5,11 @@
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  *
- * A node that was met since the modules last changed is found by a hash of the pcs that lead to it,
- * so of a new stack only the last frame is looked up, however many are new: on large trees each look
- * misses the cache. The frames between have their hash, and their node when somebody asks. Two paths
- * are taken for one when 96 bits are the same by chance: of a million, once in 10^17 programs.
+ * A node that was met is found by a hash of the pcs that lead to it,
+ * so of a new stack only the last frame is looked up, however many are new: on large trees each
+ * look misses the cache. The frames between have their hash, and their node when somebody asks. Two
+ * paths are taken for one when 96 bits are the same by chance: of a million, once in 10^17
+ * programs.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H
@@ -41,7 +42,7 @@ struct hl_made {
 
 struct hl_calltree {
 	HL_VEC(struct hl_range) ranges; /* sorted by start, disjoint */
-	/* Each path that was met -> its node; emptied when the ranges change. */
+	/* Each path that was met -> its node; emptied when pcs that were met stand for others. */
 	struct hl_step *edges; /* hash 0: nothing */
 	uint64_t edge_mask, n_edges;
 	uint64_t epoch; /* so many times they were */
@@ -76,8 +77,8 @@ static inline size_t hl_calltree_nodes(const struct hl_calltree *t)
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *range);
 
 /*
- * The way from a path, one step further for each of n pcs (the first is the outermost). The last step
- * has its node. 0 or -errno, then steps is not to be used.
+ * The way from a path, one step further for each of n pcs (the first is the outermost). The last
+ * step has its node. 0 or -errno, then steps is not to be used.
  */
 int hl_calltree_follow(struct hl_calltree *t, struct hl_step from, const uint64_t *pcs, size_t n,
 	struct hl_step *steps);

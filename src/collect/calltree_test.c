@@ -77,13 +77,13 @@ static void a_walk_has_each_node_once(void **state)
 
 		for (size_t i = 0; i < n; i++)
 			pcs[kept + i] = 0x1000 + (r >> (16 + 4 * i) & 3);
-		assert_int_equal(hl_calltree_follow(&t->tree,
-					 kept ? steps[kept - 1] : HL_STEP_ROOT, pcs + kept, n,
-					 steps + kept),
+		assert_int_equal(hl_calltree_follow(&t->tree, kept ? steps[kept - 1] : HL_STEP_ROOT,
+					 pcs + kept, n, steps + kept),
 			0);
 		len = kept + n;
 		if (len)
-			assert_true(leads_to(t, pcs, len, hl_calltree_node(&t->tree, &steps[len - 1])));
+			assert_true(
+				leads_to(t, pcs, len, hl_calltree_node(&t->tree, &steps[len - 1])));
 	}
 	assert_true(t->nodes.len > 10000);
 	for (size_t i = 0; i < len; i++)
@@ -104,17 +104,19 @@ static void a_walk_has_each_node_once(void **state)
 static void nodes_outlive_a_change_of_modules(void **state)
 {
 	static const uint64_t pcs[] = {0x1010, 0x1020, 0x1030, 0x9040};
-	static const struct hl_range one = {0x1000, 0x2000, 0x1000, 0}, two = {0x9000, 0xa000, 0x9000, 1},
+	static const struct hl_range one = {0x1000, 0x2000, 0x1000, 0},
+				     two = {0x9000, 0xa000, 0x9000, 1},
 				     other = {0x9000, 0xa000, 0x9000, 2};
 	struct told *t = *state;
 	uint32_t inner, outer;
 	uint64_t epoch;
 
 	assert_int_equal(hl_calltree_map(&t->tree, &one), 0);
-	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
-	inner = follow(t, pcs, 4);
 	outer = follow(t, pcs, 3);
 	epoch = t->tree.epoch;
+	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
+	assert_int_equal(t->tree.epoch, epoch); /* nothing was met there */
+	inner = follow(t, pcs, 4);
 	assert_int_equal(hl_calltree_map(&t->tree, &two), 0);
 	assert_int_equal(t->tree.epoch, epoch);
 	assert_int_equal(hl_calltree_map(&t->tree, &other), 0);
@@ -128,11 +130,48 @@ static void nodes_outlive_a_change_of_modules(void **state)
 	assert_int_equal(t->nodes.len, 5);
 }
 
+/* A frame is met before its module: from then on it is another. */
+static void a_module_may_come_late(void **state)
+{
+	static const uint64_t pcs[] = {0x1010, 0x1001};
+	struct told *t = *state;
+	uint32_t early = follow(t, pcs, 2), late;
+
+	assert_int_equal(hl_calltree_map(&t->tree, &(struct hl_range){0x2000, 0x3000, 0, 0}), 0);
+	assert_int_equal(follow(t, pcs, 2), early);
+	/* a return address may be the first byte behind */
+	assert_int_equal(hl_calltree_map(&t->tree, &(struct hl_range){0x900, 0x1000, 0, 1}), 0);
+	assert_int_equal(follow(t, pcs, 2), early);
+	assert_int_equal(hl_calltree_map(&t->tree, &(struct hl_range){0x1000, 0x1002, 0, 2}), 0);
+	late = follow(t, pcs, 2);
+	assert_int_equal(t->nodes.data[late].module, 2);
+	assert_int_equal(t->nodes.data[late].parent, t->nodes.data[early].parent);
+}
+
+/* The same module at a second place: its nodes are the same, by whichever pcs. */
+static void twins_are_one(void **state)
+{
+	struct told *t = *state;
+	uint32_t node;
+
+	assert_int_equal(
+		hl_calltree_map(&t->tree, &(struct hl_range){0x1000, 0x2000, 0x1000, 0}), 0);
+	node = follow(t, (uint64_t[]){0x1010, 0x1020}, 2);
+	assert_int_equal(
+		hl_calltree_map(&t->tree, &(struct hl_range){0x5000, 0x6000, 0x5000, 0}), 0);
+	assert_int_equal(follow(t, (uint64_t[]){0x5010, 0x1020}, 2), node);
+	node = follow(t, (uint64_t[]){0x5010, 0x5030}, 2);
+	assert_int_equal(follow(t, (uint64_t[]){0x1010, 0x1030}, 2), node);
+	assert_int_equal(t->nodes.len, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_walk_has_each_node_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nodes_outlive_a_change_of_modules, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_module_may_come_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(twins_are_one, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -503,8 +503,8 @@ static void count_unclaimed(struct hl_region_reader *r)
 	r->unclaimed = n;
 }
 
-/* Shared rings say whose records follow. One with an owner has no say in that: its view's feed would
- * be freed as another's. */
+/* Shared rings say whose records follow. One with an owner has no say in that: its view's feed
+ * would be freed as another's. */
 static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint64_t who)
 {
 	if (v < r->views + HL_RING_COUNT - HL_SHARED_RINGS)
