@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """stacks_test - little stack, handlers inside the allocator, data of threads that end: nothing fails, nothing is lost."""
+import json
 import os
 
 from manners import Failure, expect, main, sound
@@ -63,6 +64,25 @@ def test_storm(place):
 def test_jump(place):
     """handlers that leave our hooks and the real malloc by siglongjmp"""
     narrow(place, 'jump', 50000, LD_PRELOAD=os.path.join(place.programs, 'bump.so'))
+
+
+def test_parts(place):
+    """the same out of stacks that are told in parts: no other event is given their frames"""
+    done = place.in_mode('record', place.program('narrow'), 'parts', 100000,
+                         env={**os.environ, 'LD_PRELOAD': os.path.join(place.programs, 'bump.so')})
+    expect('status and stderr', (done.status, done.err), (0, ''))
+    sound(place.info(), end=('exit', 0))
+    trace = place.traces()[0]
+
+    def blocks(of):
+        return json.loads(place.heaplapse.run('report', '--allocated', '--json', '--filter', of, trace))['total_blocks']
+
+    for size, own, other in ((201, 'left', 'right'), (202, 'right', 'left')):
+        if blocks(f'size:{size}') < 1000:
+            raise Failure(f'hardly any block of {size} bytes')
+        expect(f'blocks of {size} bytes below {own}()', blocks(f'size:{size} fn:{own}'), blocks(f'size:{size}'))
+        expect(f'blocks of {size} bytes below {other}()', blocks(f'size:{size} fn:{other}'), 0)
+        expect(f'blocks of 77 bytes below {own}()', blocks(f'size:77 fn:{own}'), 0)
 
 
 main(globals())

@@ -6,8 +6,10 @@
  *	narrow keys N             in the destructors of N threads' data, four rounds each
  *	narrow storm PAIRS        in a handler that interrupts malloc and free; needs bump.c
  *	narrow jump PAIRS         the same, and it leaves by siglongjmp at times
+ *	narrow parts PAIRS        the same, out of stacks of 300 frames: 201 bytes are made below
+ *	                          left(), 202 below right(), 77 below neither
  *
- * Prints how many blocks of 5000 bytes there were; those of 77 bytes are not counted.
+ * Prints how many blocks of 5000 bytes there were; others are not counted.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +26,7 @@
 static atomic_long made;
 static volatile sig_atomic_t runs, jumps, armed;
 static sigjmp_buf back;
-static int jumping;
+static int jumping, parts;
 
 static void pair(void)
 {
@@ -119,6 +121,58 @@ static int threads(void *(*run)(void *), size_t stack, int n)
 	return 0;
 }
 
+#define DEEP 300
+
+static __attribute__((noinline)) void left(int depth)
+{
+	volatile int again = depth;
+
+	if (depth > 0)
+		left(depth - 1);
+	else
+		free(malloc(201));
+	again = depth; /* no tail call */
+	(void)again;
+}
+
+static __attribute__((noinline)) void right(int depth)
+{
+	volatile int again = depth;
+
+	if (depth > 0)
+		right(depth - 1);
+	else
+		free(malloc(202));
+	again = depth;
+	(void)again;
+}
+
+/* At another depth each time: then frames are told, and what was told before them counts. */
+static __attribute__((noinline)) void wander(unsigned way)
+{
+	volatile unsigned again = way;
+
+	if (way < 2)
+		free(malloc(77));
+	else
+		wander(way >> 1);
+	again = way;
+	(void)again;
+}
+
+static void deep_or_not(long i)
+{
+	static unsigned random = 1;
+
+	random = random * 1103515245 + 12345;
+	if (i % 4 == 0)
+		left(DEEP);
+	else if (i % 4 == 2)
+		right(DEEP);
+	else
+		wander(random >> 16);
+}
+
 static int storm(long pairs)
 {
 	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
@@ -130,7 +184,10 @@ static int storm(long pairs)
 		if (jumping && sigsetjmp(back, 1))
 			continue;
 		armed = 1;
-		free(malloc(77));
+		if (parts)
+			deep_or_not(i);
+		else
+			free(malloc(77));
 		armed = 0;
 	}
 	memset(&often, 0, sizeof(often));
@@ -149,9 +206,11 @@ int main(int argc, char **argv)
 		err = threads(in_thread, (size_t)atol(argv[2]), atoi(argv[3]));
 	else if (!strcmp(argv[1], "keys") && pthread_key_create(&key, destroy) == 0)
 		err = threads(with_key, 0, atoi(argv[2]));
-	else if (!strcmp(argv[1], "storm") || !strcmp(argv[1], "jump")) {
-		jumping = argv[1][0] == 'j';
-		err = storm(atol(argv[2]));
+	else {
+		parts = !strcmp(argv[1], "parts");
+		jumping = parts || !strcmp(argv[1], "jump");
+		if (jumping || !strcmp(argv[1], "storm"))
+			err = storm(atol(argv[2]));
 	}
 	dprintf(1, "%ld\n", (long)made);
 	return err;
