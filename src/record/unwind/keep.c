@@ -83,20 +83,20 @@ uint32_t hl_memo_remember(
 	return common;
 }
 
-uint32_t hl_memo_list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n)
+uint32_t hl_memo_list(struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n)
 {
-	uint32_t common = 0, last = m->unchanged;
+	uint32_t at = keep, common = hl_min_u32(keep, m->unchanged), last = m->unchanged;
 
-	m->depth = m->unchanged = 0;
+	m->depth = keep;
+	m->unchanged = common;
 	atomic_signal_fence(memory_order_release);
-	for (uint32_t at = 0; at < n; at++) {
-		const struct hl_fresh *f = &fresh[n - 1 - at];
-		uintptr_t pc = f->pc;
+	for (uint32_t i = n; i-- > 0; at++) {
+		uintptr_t pc = fresh[i].pc;
 
 		common += common == at && at < last && m->pcs[at] == pc;
 		m->pcs[at] = pc;
 	}
-	m->last_depth = m->unchanged = n;
+	m->last_depth = m->unchanged = at;
 	return common;
 }
 

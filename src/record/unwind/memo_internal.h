@@ -160,8 +160,8 @@ struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t en
  */
 uint32_t hl_memo_remember(
 	struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n, uintptr_t fp);
-/* Only the pcs: for stacks of which next to nothing stays the same. */
-uint32_t hl_memo_list(struct hl_memo *m, const struct hl_fresh *fresh, uint32_t n);
+/* Of the fresh ones only the pcs are kept: for stacks of which next to nothing stays the same. */
+uint32_t hl_memo_list(struct hl_memo *m, uint32_t keep, const struct hl_fresh *fresh, uint32_t n);
 /*
  * Frames (e, f] are now what `fresh` holds, innermost first. False when their checks need another
  * room.

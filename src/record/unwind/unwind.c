@@ -326,7 +326,7 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	if (m->failures < HL_MEMO_WALKS || m->failures % HL_MEMO_RETRY == 0)
 		out->common = hl_memo_remember(m, found->keep, u->fresh, found->n, w->r.fp);
 	else
-		out->common = hl_memo_list(m, u->fresh, found->n);
+		out->common = hl_memo_list(m, found->keep, u->fresh, found->n);
 	save_range(m, w);
 	m->used = serial;
 	out->pcs = m->pcs;
@@ -462,8 +462,11 @@ hl_inline int unwind_any(
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
 	if (!tried && hl_likely(unchanged(m, start))) {
-		*out = (struct hl_stack){
-			.pcs = m->pcs, .depth = m->depth, .common = m->unchanged, .cut = m->cut};
+		/* The last result may have been longer than what is remembered of it. */
+		*out = (struct hl_stack){.pcs = m->pcs,
+			.depth = m->depth,
+			.common = hl_min_u32(m->unchanged, m->depth),
+			.cut = m->cut};
 		m->unchanged = m->depth;
 		m->failures = 0;
 		u->counts.verified += m->depth;

@@ -141,6 +141,39 @@ static void numbers(void **state)
 	hl_unwind_untell(u);
 }
 
+/* Down by another way each time, through frames of different sizes. */
+static hl_noinline void zag(uint32_t depth);
+
+static hl_noinline void zig(uint32_t depth)
+{
+	if (depth == 0)
+		check_common();
+	else if (rnd(3))
+		zag(depth - 1);
+	else
+		zig(depth - 1);
+	sink++;
+}
+
+static hl_noinline void zag(uint32_t depth)
+{
+	volatile char room[40];
+
+	room[0] = (char)depth;
+	zig(depth);
+	sink += room[0];
+}
+
+/* Next to nothing is remembered then, and the little that matches belongs to the stack all the
+ * same. */
+static void mostly_new(void **state)
+{
+	hl_unwinder_reset(u);
+	before_n = 0;
+	for (int i = 0; i < 3000; i++)
+		zig(rnd(200));
+}
+
 static hl_noinline void wander(int budget)
 {
 	while (budget > 0) {
@@ -368,6 +401,7 @@ int main(void)
 		cmocka_unit_test(walks_little),
 		cmocka_unit_test(ways),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(mostly_new),
 		cmocka_unit_test(common_is_common),
 		cmocka_unit_test(busy_inside),
 		cmocka_unit_test(leaving_heals),
