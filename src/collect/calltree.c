@@ -194,8 +194,7 @@ static int forget_edges(struct hl_calltree *t)
 	return index_nodes(t);
 }
 
-/* Some frame that was met would be another with this range: it lay in a range that goes, or in
- * none.
+/* Some frame that was met would be another with this range: it is in one that goes, or in none. *
  */
 static bool changes_frames(const struct hl_calltree *t, const struct hl_range *r)
 {
@@ -214,8 +213,8 @@ static bool changes_frames(const struct hl_calltree *t, const struct hl_range *r
 
 int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 {
-	bool forget = changes_frames(t, r);
 	size_t keep = 0, at;
+	bool forget;
 
 	for (size_t i = 0; i < t->ranges.len; i++) {
 		const struct hl_range *o = &t->ranges.data[i];
@@ -225,6 +224,7 @@ int hl_calltree_map(struct hl_calltree *t, const struct hl_range *r)
 			return 0;
 		t->twins |= o->module == r->module && o->bias != r->bias;
 	}
+	forget = changes_frames(t, r);
 	if (hl_vec_reserve(&t->ranges, t->ranges.len + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < t->ranges.len; i++)

@@ -5,11 +5,10 @@
  * offset), so a library that is unloaded and loaded elsewhere keeps its nodes, and another one at
  * the same addresses gets its own.
  *
- * A node that was met is found by a hash of the pcs that lead to it,
- * so of a new stack only the last frame is looked up, however many are new: on large trees each
- * look misses the cache. The frames between have their hash, and their node when somebody asks. Two
- * paths are taken for one when 96 bits are the same by chance: of a million, once in 10^17
- * programs.
+ * A node that was met is found by a hash of the pcs that lead to it, so of a new stack only the
+ * last frame is looked up, however many are new: on large trees each look misses the cache. The
+ * frames between have their hash, and their node when somebody asks. Two paths are taken for one
+ * when 96 bits are the same by chance: of a million, once in 10^17 programs.
  */
 #ifndef HL_COLLECT_CALLTREE_H
 #define HL_COLLECT_CALLTREE_H

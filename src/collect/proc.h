@@ -33,14 +33,12 @@ struct hl_feed {
 	uint32_t aside;  /* 0: it owns a ring; else its voice in that shared ring, with stacks of
 			    its own: a handler may speak in one while its thread does in another */
 	struct hl_feed_tags tags;
-	char name[24]; /* as /proc had it last; "": not looked at */
-	HL_VEC(struct hl_step)
-	path;                   /* its last stack, outermost first; of the last step the node
-				   is known */
-	HL_VEC(uint64_t) pcs;   /* and its pcs; as many as steps are meant */
-	uint64_t epoch;         /* of the call tree, that the path is of */
-	HL_VEC(uint64_t) parts; /* pcs of a stack that comes in parts, innermost first */
-	uint32_t *ways;         /* nodes of stacks with numbers; NULL: there are none */
+	char name[24];               /* as /proc had it last; "": not looked at */
+	HL_VEC(struct hl_step) path; /* its last stack, outermost first; the last node is known */
+	HL_VEC(uint64_t) pcs;        /* and its pcs; as many as steps are meant */
+	uint64_t epoch;              /* of the call tree, that the path is of */
+	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
+	uint32_t *ways;              /* nodes of stacks with numbers; NULL: there are none */
 };
 
 /* An event between parsing and books. */
