@@ -194,8 +194,7 @@ static int forget_edges(struct hl_calltree *t)
 	return index_nodes(t);
 }
 
-/* Some frame that was met would be another with this range: it is in one that goes, or in none. *
- */
+/* Some frame that was met would be another with this range: one that goes has it, or none. */
 static bool changes_frames(const struct hl_calltree *t, const struct hl_range *r)
 {
 	for (size_t i = 0; i < t->ranges.len; i++)
