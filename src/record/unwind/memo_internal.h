@@ -70,12 +70,13 @@ struct hl_way {
 #define HL_WAY_MAX    (HL_WAY_BYTES / 8) /* longer ones are not kept */
 #define HL_WAY_SETS   64u
 #define HL_WAY_PLACES 4u
-#define HL_WAY_SEEN   512u
+#define HL_WAY_SEEN   256u
 
 struct hl_ways {
 	uint64_t places[HL_WAY_SETS][HL_WAY_PLACES]; /* the newest first; 0: none */
 	uint64_t end;                                /* where the next one goes */
-	uint32_t seen[HL_WAY_SEEN];                  /* hashes of stacks that were walked once */
+	/* Hashes of stacks that were walked once. Two by turns never push each other out. */
+	uint32_t seen[HL_WAY_SEEN][2];
 	uint32_t told[HL_UNWIND_NUMBERS]; /* the telling in which a number was told; 0: in none */
 	uint32_t telling;
 	uint32_t next; /* number */

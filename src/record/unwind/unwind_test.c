@@ -123,6 +123,18 @@ static void ways(void **state)
 	down(21, by_turns);
 }
 
+/* Wherever the stack lies: two that come by turns do not keep each other from being remembered. */
+static void ways_anywhere(void **state)
+{
+	for (size_t i = 0; i < 2000; i++) {
+		volatile char *room = alloca(16);
+
+		room[0] = 0;
+		hl_unwinder_reset(u);
+		down(20, by_turns);
+	}
+}
+
 /* Stacks that come back have a number; once it is told it stands for them, until it is untold. */
 static void numbers(void **state)
 {
@@ -400,6 +412,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_little),
 		cmocka_unit_test(ways),
+		cmocka_unit_test(ways_anywhere),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(mostly_new),
 		cmocka_unit_test(common_is_common),

@@ -71,10 +71,11 @@ static bool comes_back(struct hl_ways *w, const struct hl_memo *m)
 
 	for (uint32_t i = m->depth, n = 0; i > 0 && n < 4; i--, n++)
 		h = (h ^ m->pcs[i - 1]) * UINT64_C(0x9e3779b97f4a7c15);
-	seen = &w->seen[h >> 32 & (HL_WAY_SEEN - 1)];
-	if (*seen == (uint32_t)h)
+	seen = w->seen[h >> 32 & (HL_WAY_SEEN - 1)];
+	if (seen[0] == (uint32_t)h || seen[1] == (uint32_t)h)
 		return true;
-	*seen = (uint32_t)h;
+	seen[1] = seen[0];
+	seen[0] = (uint32_t)h;
 	return false;
 }
 
