@@ -460,6 +460,33 @@ static void an_owned_ring_changes_no_hands(void **state)
 		assert_int_equal(s->events.events[i].thread, i & 1);
 }
 
+/* A fork child's second thread is read before what its first one said: the child is called by its
+ * first, and begins with it. */
+static void a_child_is_its_first_thread(void **state)
+{
+	const uint64_t later = UINT64_C(500000000); /* not before the first scan is over */
+	struct stage *s = *state;
+
+	own(s, 0, 12);
+	own(s, 1, 11);
+	for (uint32_t i = 0; i < 2; i++)
+		hl_region_ring(s->reader->region, i)->serial = 1;
+	alloc(s, 0, later + 20000, B, 1);
+	hl_region_scan(s->reader, hl_mono_ns());
+	assert_int_equal(s->reader->procs.len, 0);
+	put(s, 1, later, HL_REC_PROCESS, 0, 1, (uint64_t[]){11});
+	alloc(s, 1, later + 10000, A, 1);
+	while (hl_ring_now(s->reader->region) < s->t0 + later + 30000)
+		usleep(1000);
+	hl_region_scan(s->reader, hl_mono_ns());
+	assert_int_equal(s->reader->procs.len, 1);
+	assert_int_equal(s->reader->procs.data[0]->pid, 11);
+	finish(s);
+	expect(s, "a0 a1");
+	assert_int_equal(s->events.events[0].addr, A);
+	assert_true(s->events.events[0].time_ns > 0);
+}
+
 static void module(struct stage *s, uint64_t at, uint64_t start, const char *name)
 {
 	uint64_t words[5] = {start, start + 0x1000, start, 5u << 16};
@@ -677,6 +704,7 @@ int main(void)
 		TEST(parts_without_an_event_are_nobodys),
 		TEST(shared_rings_have_stacks_of_their_own),
 		TEST(an_owned_ring_changes_no_hands),
+		TEST(a_child_is_its_first_thread),
 		TEST(modules_follow_their_addresses),
 		TEST(stacks_outlive_new_modules),
 		TEST(a_hostile_ring_is_cut_off),

@@ -393,8 +393,9 @@ static void new_owner(
 }
 
 /* Who writes here is known when the first record is. */
-static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring)
+static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v)
 {
+	const struct hl_ring *ring = hl_region_ring(r->region, (uint32_t)(v - r->views));
 	const uint64_t *first = v->words.data + v->at;
 	uint32_t serial = ring->serial, tid = ring->tid;
 	uint32_t parent =
@@ -403,6 +404,19 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v, struc
 	v->proc = get_proc(r, serial, tid, v->stamp, parent);
 	if (v->proc)
 		v->feed = hl_proc_owner(v->proc, tid);
+}
+
+/*
+ * Is the process known, or does its first thread speak here? Another thread of a fork child may be
+ * read in the scan before the one that reads the first, whose tid is the child's pid. Its turn
+ * comes after the first's.
+ */
+static bool is_introduced(struct hl_region_reader *r, const struct hl_ring_view *v)
+{
+	uint32_t serial = hl_region_ring(r->region, (uint32_t)(v - r->views))->serial;
+
+	return serial == 0 || (v->words.data[v->at] & 31) == HL_REC_PROCESS ||
+	       find_proc(r, serial) != NULL;
 }
 
 /* How full it was, in 1/HL_FILL_ALL; 0: empty. */
@@ -437,8 +451,8 @@ static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 	move_bound(v, v->dead ? pos : w, t, r->last_t, now_ns);
 	if (v->at < v->words.len) {
 		load_stamp(r, v);
-		if (!shared && !v->feed)
-			meet_owner(r, v, ring);
+		if (!shared && !v->feed && is_introduced(r, v))
+			meet_owner(r, v);
 	}
 	return fill;
 }
@@ -610,6 +624,8 @@ static void merge(struct hl_region_reader *r, uint64_t limit)
 		struct hl_ring_view *v = r->heap[0];
 		uint64_t before = hl_min_u64(runner_up(r->heap, n), limit);
 
+		if (hl_unlikely(!v->feed) && v < r->views + HL_RING_COUNT - HL_SHARED_RINGS)
+			meet_owner(r, v);
 		do
 			emit_some(r, v, before);
 		while (v->at < v->words.len && v->stamp < before && !hl_queue_full(r->queue));
