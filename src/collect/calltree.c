@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/bits.h"
 #include "base/hash.h"
 #include "collect/calltree.h"
 
 #define FIRST_SLOTS 1024u
+#define MOVE_SLOTS  8u /* for each new edge: all are moved long before the new table is full */
 #define NONE        UINT32_MAX
 
 int hl_calltree_init(
@@ -17,6 +19,7 @@ int hl_calltree_init(
 	t->on_node = on_node;
 	t->arg = arg;
 	t->edge_mask = t->frame_mask = t->node_mask = FIRST_SLOTS - 1;
+	t->edge_shift = 64 - hl_log2(FIRST_SLOTS);
 	t->edges = calloc(FIRST_SLOTS, sizeof(*t->edges));
 	t->frame_index = malloc(FIRST_SLOTS * sizeof(*t->frame_index));
 	t->node_index = malloc(FIRST_SLOTS * sizeof(*t->node_index));
@@ -32,6 +35,7 @@ int hl_calltree_init(
 void hl_calltree_fini(struct hl_calltree *t)
 {
 	free(t->edges);
+	free(t->old_edges);
 	free(t->frame_index);
 	free(t->node_index);
 	hl_vec_free(&t->made);
@@ -189,6 +193,8 @@ static int find_node(struct hl_calltree *t, uint32_t parent, uint32_t frame, uin
 static int forget_edges(struct hl_calltree *t)
 {
 	memset(t->edges, 0, (t->edge_mask + 1) * sizeof(*t->edges));
+	free(t->old_edges);
+	t->old_edges = NULL;
 	t->n_edges = 0;
 	t->epoch++;
 	return index_nodes(t);
@@ -250,42 +256,69 @@ hl_inline struct hl_step step_on(struct hl_step s, uint64_t pc)
 		.node = HL_NODE_UNASKED};
 }
 
-/* HL_NODE_UNASKED: there is none. */
+/* HL_NODE_UNASKED: there is none. A slot is known by the high bits: what is moved to a table of
+ * twice the size keeps its order, so that both are gone through from end to end. */
+hl_inline uint32_t find_in(
+	const struct hl_step *edges, uint64_t mask, unsigned shift, const struct hl_step *s)
+{
+	uint64_t i = s->hash >> shift;
+
+	for (; edges[i].hash; i = (i + 1) & mask)
+		if (hl_likely(edges[i].hash == s->hash && edges[i].check == s->check))
+			return edges[i].node;
+	return HL_NODE_UNASKED;
+}
+
 hl_inline uint32_t find_edge(const struct hl_calltree *t, const struct hl_step *s)
 {
-	uint64_t i = s->hash & t->edge_mask;
+	uint32_t node;
 
-	for (; t->edges[i].hash; i = (i + 1) & t->edge_mask)
-		if (hl_likely(t->edges[i].hash == s->hash && t->edges[i].check == s->check))
-			return t->edges[i].node;
-	return HL_NODE_UNASKED;
+	/* The old one first: a page of the new one that is read before it is written is made twice.
+	 */
+	if (hl_unlikely(t->old_edges != NULL)) {
+		node = find_in(t->old_edges, t->edge_mask / 2, t->edge_shift + 1, s);
+		if (node != HL_NODE_UNASKED)
+			return node;
+	}
+	return find_in(t->edges, t->edge_mask, t->edge_shift, s);
 }
 
 /* The first free slot. */
 static void put_edge(struct hl_calltree *t, const struct hl_step *s)
 {
-	uint64_t i = s->hash & t->edge_mask;
+	uint64_t i = s->hash >> t->edge_shift;
 
 	while (t->edges[i].hash)
 		i = (i + 1) & t->edge_mask;
 	t->edges[i] = *s;
 }
 
+/* The next n slots of the old table come to the new one too. */
+static void move_edges(struct hl_calltree *t, uint64_t n)
+{
+	uint64_t end = hl_min_u64(t->moved + n, t->edge_mask / 2 + 1);
+
+	for (; t->moved < end; t->moved++)
+		if (t->old_edges[t->moved].hash)
+			put_edge(t, &t->old_edges[t->moved]);
+	if (end == t->edge_mask / 2 + 1) {
+		free(t->old_edges);
+		t->old_edges = NULL;
+	}
+}
+
 static int grow_edges(struct hl_calltree *t)
 {
-	struct hl_calltree old = *t;
-	uint64_t mask = t->edge_mask * 2 + 1;
-	struct hl_step *edges = calloc(mask + 1, sizeof(*edges));
+	uint64_t slots = (t->edge_mask + 1) * 2;
+	struct hl_step *edges = calloc(slots, sizeof(*edges));
 
 	if (!edges)
 		return -ENOMEM;
+	t->old_edges = t->edges;
+	t->moved = 0;
 	t->edges = edges;
-	t->edge_mask = mask;
-	for (uint64_t i = 0; i <= old.edge_mask; i++) {
-		if (old.edges[i].hash)
-			put_edge(t, &old.edges[i]);
-	}
-	free(old.edges);
+	t->edge_mask = slots - 1;
+	t->edge_shift--;
 	return 0;
 }
 
@@ -300,7 +333,9 @@ static int learn_edge(struct hl_calltree *t, uint32_t parent, uint64_t pc, struc
 	err = find_frame(t, &f, &frame);
 	if (!err)
 		err = find_node(t, parent, frame, &s->node);
-	if (!err && t->n_edges * 2 > t->edge_mask)
+	if (t->old_edges)
+		move_edges(t, MOVE_SLOTS);
+	else if (!err && t->n_edges * 2 > t->edge_mask)
 		err = grow_edges(t);
 	if (err)
 		return err;

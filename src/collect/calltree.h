@@ -45,6 +45,12 @@ struct hl_calltree {
 	struct hl_step *edges; /* hash 0: nothing */
 	uint64_t edge_mask, n_edges;
 	uint64_t epoch; /* so many times they were */
+	unsigned edge_shift; /* 64 - log2 of how many slots */
+	/* While the table grows: the one before, half as large. It stays whole until all of it is
+	 * in the new one too, which is done in steps: a doubling in one go takes longer than rings
+	 * hold. */
+	struct hl_step *old_edges;
+	uint64_t moved; /* so many slots of it are done */
 	/* (module, offset) -> frame id */
 	HL_VEC(struct hl_node) frames; /* parent unused */
 	uint32_t *frame_index;

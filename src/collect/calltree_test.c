@@ -165,6 +165,24 @@ static void twins_are_one(void **state)
 	assert_int_equal(t->nodes.len, 3);
 }
 
+/* Modules change while the table is growing: nothing comes back from the one before it. */
+static void a_table_that_grows_forgets(void **state)
+{
+	static const struct hl_range here = {0x1000, 0x2000, 0x1000, 0},
+				     there = {0x1000, 0x2000, 0x1000, 1};
+	struct told *t = *state;
+	uint64_t pc = 0x1000;
+
+	assert_int_equal(hl_calltree_map(&t->tree, &here), 0);
+	while (!t->tree.old_edges)
+		(void)follow(t, (uint64_t[]){++pc}, 1);
+	assert_int_equal(follow(t, (uint64_t[]){0x1001}, 1), 0);
+	assert_int_equal(hl_calltree_map(&t->tree, &there), 0);
+	assert_int_equal(t->nodes.data[follow(t, (uint64_t[]){0x1001}, 1)].module, 1);
+	assert_int_equal(hl_calltree_map(&t->tree, &here), 0);
+	assert_int_equal(follow(t, (uint64_t[]){0x1001}, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +190,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nodes_outlive_a_change_of_modules, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_may_come_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(twins_are_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_table_that_grows_forgets, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
