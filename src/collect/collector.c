@@ -45,7 +45,8 @@ struct collector {
 	HL_VEC(struct guest) guests;
 	struct hl_ctl_server ctl;
 	int control_fd;
-	struct hl_outbox outbox; /* to control_fd */
+	struct hl_outbox outbox;                /* to control_fd */
+	HL_VEC(struct hl_region_reader *) over; /* regions whose memory is still to be given back */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
 	uint64_t check_ns; /* how long a check is good for */
 	uint32_t sleep_ns;
@@ -357,9 +358,19 @@ static void check_regions(struct collector *c, uint64_t now)
 		note.region = r->inode;
 		if (c->control_fd >= 0)
 			hl_outbox_put(&c->outbox, &note, -1);
-		hl_region_close(r);
+		if (hl_vec_push(&c->over, r))
+			hl_region_close(r);
 		c->regions.data[i] = c->regions.data[--c->regions.len];
 	}
+}
+
+/* What `record` waits for goes first: giving memory back takes milliseconds. */
+static void close_regions(struct collector *c)
+{
+	if (c->control_fd >= 0)
+		hl_outbox_flush(&c->outbox, c->control_fd);
+	while (c->over.len)
+		hl_region_close(c->over.data[--c->over.len]);
 }
 
 static bool is_over(struct collector *c, uint64_t now)
@@ -478,14 +489,16 @@ static void adapt(struct collector *c, uint32_t fullest, uint64_t now)
 
 	if (fullest)
 		c->last_taken_ns = now;
-	most = now - c->last_taken_ns > IDLE_NS || is_all_samples(c) ? IDLE_SLEEP_NS : MAX_SLEEP_NS;
+	most = !c->regions.len || now - c->last_taken_ns > IDLE_NS || is_all_samples(c)
+		       ? IDLE_SLEEP_NS
+		       : MAX_SLEEP_NS;
 	if (fullest > HL_FILL_ALL / 2)
 		c->sleep_ns = 0;
 	else if (fullest > HL_FILL_ALL / 4)
 		c->sleep_ns /= 2;
 	else if (fullest < HL_FILL_ALL / 8)
 		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
-	if (c->sleep_ns > most)
+	if (c->sleep_ns > most || !c->regions.len) /* no rings: who comes is polled for */
 		c->sleep_ns = most;
 }
 
@@ -511,6 +524,7 @@ static void loop(struct collector *c)
 			}
 			check_regions(c, now);
 			tell_settled(c);
+			close_regions(c);
 			if (is_over(c, now))
 				return;
 		}
@@ -561,6 +575,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	hl_outbox_fini(&c.outbox);
 	hl_ctl_fini(&c.ctl);
 	hl_vec_free(&c.regions);
+	hl_vec_free(&c.over);
 	hl_vec_free(&c.guests);
 	return err;
 }

@@ -282,19 +282,21 @@ uint64_t hl_output_rss(const struct hl_output *o)
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
+	struct hl_writer *writer = o->writer;
 	struct hl_cost whole = *cost;
 	struct timespec ts;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	whole.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	hl_writer_set_cost(o->writer, &whole);
+	hl_writer_set_cost(writer, &whole);
 	o->given = events;
 	o->early = counters->early_blocks;
-	o->writer_err = hl_writer_end(o->writer, end, counters);
-	hl_writer_close(o->writer);
+	o->writer_err = hl_writer_end(writer, end, counters);
 	o->writer = NULL;
 	/* Without memory even for this the file stays open to the end: cut, and still a trace. */
 	(void)post(o, PARCEL_CLOSE, NULL, 0);
+	/* `o` may be gone. Somebody waits for the file, nobody for this memory. */
+	hl_writer_close(writer);
 }
 
 /* --- the second thread --- */
