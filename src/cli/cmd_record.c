@@ -269,6 +269,12 @@ static void say_not_whole(const struct hl_note *closed)
 {
 	char n[HL_TEXT_SIZE_MAX];
 
+	if (!closed->text[0]) { /* there was not even room for a name */
+		hl_cli_error("process %u has no trace: %s; its %s event%s are missing", closed->pid,
+			strerror(-closed->value), hl_text_count(n, closed->events),
+			closed->events == 1 ? "" : "s");
+		return;
+	}
 	hl_cli_error("the trace %s is not whole: %s; its last %s event%s are missing", closed->text,
 		strerror(-closed->value), hl_text_count(n, closed->events),
 		closed->events == 1 ? "" : "s");

@@ -205,6 +205,13 @@ def test_full_disk(place):
         text = place.run(place.binary, 'info', 'small/x.hlt').out
         contains('info', text, f'the recording stops before the end: {missing:,} events were not written (No space left on device)')
         contains('report', place.run(place.binary, 'report', 'small/x.hlt').err, f'{missing:,} events were not written')
+        # without room even for a file's first page there is no name to say
+        os.unlink('small/x.hlt')
+        subprocess.run('cat /dev/zero > small/all 2> /dev/null', shell=True, check=False)
+        done = place.record(place.program('hammer'), 0.1, options=('-q', '-o', 'small/x.hlt'))
+        expect('status', done.status, 17)
+        if not re.fullmatch(r'heaplapse: process [0-9]+ has no trace: No space left on device; its [0-9,]+ events are missing\n', done.err):
+            raise Failure(done.err)
     finally:
         subprocess.run(['umount', 'small'], check=False)
 
