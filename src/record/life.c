@@ -375,6 +375,8 @@ hl_cold void hl_life_fork_child(void)
 	}
 	hl_rec.serial = atomic_fetch_add(&hl_rec.region->next_serial, 1);
 	atomic_store(&hl_alive.ours, 1);
+	atomic_store(&hl_rec.met, false); /* a child has one thread */
+	atomic_store(&hl_rec.many, false);
 	t = hl_tls.thread = hl_wait_for_ring(hl_thread_claim());
 	if (!t || t->shared) {
 		hl_life_off("no ring is free for this child process");

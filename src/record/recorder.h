@@ -82,6 +82,7 @@ struct hl_thread {
 struct hl_recorder {
 	_Atomic uint32_t phase;
 	uint32_t stamp_mode;
+	_Atomic bool met, many; /* one thread has had a ring; another one too */
 	uint32_t serial;
 	uint32_t pid;
 	uint32_t settings;

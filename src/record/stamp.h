@@ -2,12 +2,12 @@
  * stamp.h - when did it happen? The cycle counter, in order.
  *
  * With threads the counter is read behind a fence: plain rdtsc stamps some frees before their own
- * malloc. While the process is single-threaded there is nobody to disagree with.
+ * malloc. While one thread alone has recorded, however many there are, there is nobody to disagree
+ * with. The second says that it comes before its first record: whoever meets a block that came from
+ * it, or an address that it gave back, has met that word before.
  */
 #ifndef HL_RECORD_STAMP_H
 #define HL_RECORD_STAMP_H
-
-#include <sys/single_threaded.h>
 
 #include "record/recorder.h"
 
@@ -16,7 +16,8 @@ uint64_t hl_stamp_slow(struct hl_thread *t);
 /* If the mode is HL_STAMP_TSC. */
 hl_inline uint64_t hl_stamp_tsc(void)
 {
-	return __libc_single_threaded ? hl_arch_stamp() : hl_arch_stamp_ordered();
+	return atomic_load_explicit(&hl_rec.many, memory_order_acquire) ? hl_arch_stamp_ordered()
+									: hl_arch_stamp();
 }
 
 hl_inline uint64_t hl_stamp(struct hl_thread *t)

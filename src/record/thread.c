@@ -97,6 +97,8 @@ static bool has_memory(uint32_t ring)
 /* Rings of our own first; HL_RING_COUNT when none is free. */
 static uint32_t find_ring(uint32_t tid)
 {
+	if (atomic_exchange(&hl_rec.met, true))
+		atomic_store(&hl_rec.many, true); /* stamp.h: before anything is recorded */
 	for (uint32_t i = 0; i < HL_RING_COUNT - HL_SHARED_RINGS; i++) {
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 

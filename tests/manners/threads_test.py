@@ -35,6 +35,17 @@ def test_alive(place):
         crowd(place, mode, 'alive', 600, 256)
 
 
+def test_second(place):
+    """a second thread that comes to the heap late, and passes addresses to and fro: all is counted, nothing is late"""
+    for turn in range(20):
+        done = place.record(place.program('second'), 200 * turn, options=('-q', '-f', '-o', 'x.hlt'))
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        info = place.info()
+        sound(info, end=('exit', 0))
+        seen = collections.Counter(event.op for event in place.heaplapse.dump('x.hlt') if event.size == 2000)
+        expect('allocations and frees', (seen['alloc'], seen['free']), (600 * turn, 600 * turn))
+
+
 def test_flat(place):
     """memory does not grow with threads that have come and gone"""
     turns = 100000 if 'MANNERS_LONG' in os.environ else 20000
