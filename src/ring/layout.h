@@ -1,7 +1,7 @@
 /*
  * layout.h - the memory that recorder and collector share: one memfd per program image.
  *
- *   header page | ring controls | ring data (512 KiB, 7 x 256 KiB, 440 x 64 KiB) | filter
+ *   header page | ring controls | ring data (1 MiB, 7 x 256 KiB, 440 x 64 KiB) | filter
  *   (ring/filter.h)
  *
  * Each thread of the program owns one ring and is its only writer; the collector is its only
@@ -26,12 +26,12 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   9
+#define HL_REGION_ABI   10
 
 /* Free rings are taken from the first on, so a program with few threads has large ones, and one
  * with a single thread the largest: the collector looks in less often, and catches up later with
  * what came at once. */
-#define HL_FIRST_RING_BYTES (512u * 1024)
+#define HL_FIRST_RING_BYTES (1024u * 1024)
 #define HL_LARGE_RING_BYTES (256u * 1024)
 #define HL_LARGE_RINGS      8u
 #define HL_RING_BYTES       (64u * 1024) /* of the others */

@@ -27,7 +27,7 @@
 #include "record/unwind/cfi_internal.h"
 
 #define VIEWS_MAX    32u
-#define KEPT         24u
+#define KEPT         16u
 #define PIECE        ((uintptr_t)64 * 1024) /* what Linux maps around a fault, at least */
 #define REGION       ((uintptr_t)2 << 20)   /* no fault maps more; where folios are large, it may */
 #define USED         ((uintptr_t)1)
