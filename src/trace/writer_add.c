@@ -103,8 +103,8 @@ hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met)
 {
 	int err = hl_totals_event(&w->totals, e);
 
-	if (hl_unlikely(w->node_state.data[hl_node_code(e->node)] == 0 ||
-			(!met && w->thread_state.data[e->thread] == 0)))
+	if (hl_unlikely(w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME ||
+			(!met && w->thread_state.data[e->thread] == HL_NO_EVENT)))
 		err |= hl_keyframe_touch(w, e->thread, e->node);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;

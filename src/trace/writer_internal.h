@@ -125,6 +125,14 @@ struct hl_pending_names {
 	uint64_t n_sites;
 };
 
+/* When a node or a thread had its newest event, for keyframes. */
+enum hl_met {
+	HL_NO_EVENT,
+	HL_SINCE_KEYFRAME,
+	HL_BEFORE_KEYFRAME,
+	HL_ANOTHER_ROLE, /* of a thread whose first role knows */
+};
+
 struct hl_writer {
 	struct hl_cost cost;
 	uint32_t stops, mode_changes, pauses;
@@ -180,12 +188,10 @@ struct hl_writer {
 	struct hl_snapshot last;
 	char *last_label;
 
-	/* Keyframes. touched: nodes that changed since the last, also marked in node_state by code.
-	 */
-	hl_bytes node_state;
+	/* Keyframes. touched: nodes that changed since the last. */
+	hl_bytes node_state;   /* by code: enum hl_met */
+	hl_bytes thread_state; /* by role: the same */
 	HL_VEC(uint32_t) touched;
-	hl_bytes thread_state; /* 0 no event yet, 1 since the last keyframe, 2 before it; 3: a role
-				  that is not its thread's first, which knows */
 	HL_VEC(uint32_t) role_threads; /* of each role the first of its thread */
 	uint64_t active_threads;
 	uint64_t key_seq, key_event, key_size, full_size, key_epoch;

@@ -9,6 +9,7 @@
 
 #include "base/attr.h"
 #include "base/bits.h"
+#include "base/varint.h"
 #include "trace/writer_internal.h"
 
 int hl_keyframe_touch(struct hl_writer *w, uint32_t role, uint32_t node_id)
@@ -18,14 +19,14 @@ int hl_keyframe_touch(struct hl_writer *w, uint32_t role, uint32_t node_id)
 	uint8_t *node = &w->node_state.data[hl_node_code(node_id)];
 
 	if (first != role)
-		w->thread_state.data[role] = 3;
-	if (*thread == 0) {
-		*thread = 1;
+		w->thread_state.data[role] = HL_ANOTHER_ROLE;
+	if (*thread == HL_NO_EVENT) {
+		*thread = HL_SINCE_KEYFRAME;
 		w->active_threads++;
 	}
-	if (*node || node_id == HL_NODE_NONE)
+	if (*node == HL_SINCE_KEYFRAME || node_id == HL_NODE_NONE)
 		return 0;
-	*node = 1;
+	*node = HL_SINCE_KEYFRAME;
 	return hl_vec_push(&w->touched, node_id);
 }
 
@@ -71,7 +72,7 @@ static void sort_touched(struct hl_writer *w)
 	}
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		w->touched.data[n] = i; /* stays if it is marked */
-		n += marks[i] != 0;
+		n += marks[i] == HL_SINCE_KEYFRAME;
 		if (n == w->touched.len)
 			return;
 	}
@@ -80,14 +81,12 @@ static void sort_touched(struct hl_writer *w)
 /* For a full one: every node that ever had an event. */
 static int list_all(struct hl_writer *w)
 {
-	w->touched.len = 0;
-	for (size_t i = 0; i < w->totals.n_nodes; i++) {
-		const struct hl_sums *s = &hl_totals_node(&w->totals, i)->sums;
+	const uint8_t *marks = w->node_state.data + hl_node_code(0);
 
-		if ((s->alloc_blocks || s->free_blocks) &&
-			hl_vec_push(&w->touched, (uint32_t)i) < 0)
+	w->touched.len = 0;
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		if (marks[i] != HL_NO_EVENT && hl_vec_push(&w->touched, i) < 0)
 			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -108,14 +107,33 @@ static struct key_row key_row_of(const struct hl_totals *t, uint32_t node)
 		hl_zigzag((int64_t)(bytes - live_bytes))}};
 }
 
+#define FETCH_AHEAD 16 /* nodes lie far apart */
+
+/* Where the numbers of a column go, with room for n; NULL: there is none. */
+static uint8_t *begin_column(struct hl_writer *w, size_t n)
+{
+	hl_bytes *b = &w->sealer.scratch;
+
+	return hl_vec_reserve(b, (n + 1) * HL_VARINT_MAX) < 0 ? NULL : b->data;
+}
+
+static void end_column(struct hl_writer *w, uint16_t id, const uint8_t *end)
+{
+	hl_bytes *b = &w->sealer.scratch;
+
+	b->len = (size_t)(end - b->data);
+	hl_seal_column(&w->sealer, id, b->data, b->len);
+}
+
 static int key_column(struct hl_writer *w, const struct key_row *rows, size_t n, int field)
 {
-	w->sealer.scratch.len = 0;
+	uint8_t *to = begin_column(w, n);
+
+	if (!to)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		if (hl_bytes_varint(&w->sealer.scratch, rows[i].values[field]) < 0)
-			return -ENOMEM;
-	hl_seal_column(&w->sealer, (uint16_t)(HL_COL_KEY_NODE + 1 + field), w->sealer.scratch.data,
-		w->sealer.scratch.len);
+		to = hl_varint_put(to, rows[i].values[field]);
+	end_column(w, (uint16_t)(HL_COL_KEY_NODE + 1 + field), to);
 	return 0;
 }
 
@@ -123,18 +141,19 @@ static int key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 {
 	/* Nodes lie far apart: each is looked at once. */
 	struct key_row *rows = malloc((n + 1) * sizeof(*rows));
+	uint8_t *to = begin_column(w, n);
 	uint32_t prev = 0;
-	int err = rows ? 0 : -ENOMEM;
+	int err = rows && to ? 0 : -ENOMEM;
 
-	w->sealer.scratch.len = 0;
 	for (size_t i = 0; i < n && !err; i++) {
-		err = hl_bytes_varint(&w->sealer.scratch, nodes[i] - prev);
+		to = hl_varint_put(to, nodes[i] - prev);
 		prev = nodes[i];
+		if (i + FETCH_AHEAD < n)
+			hl_fetch(hl_totals_node(&w->totals, nodes[i + FETCH_AHEAD]));
 		rows[i] = key_row_of(&w->totals, nodes[i]);
 	}
 	if (!err)
-		hl_seal_column(
-			&w->sealer, HL_COL_KEY_NODE, w->sealer.scratch.data, w->sealer.scratch.len);
+		end_column(w, HL_COL_KEY_NODE, to);
 	for (int field = 0; field < 6 && !err; field++)
 		err = key_column(w, rows, n, field);
 	free(rows);
@@ -151,11 +170,11 @@ static int key_threads(struct hl_writer *w, bool full)
 	for (uint32_t i = 0; i < w->n_threads && b->len < HL_RAW_MAX / 8; i++) {
 		uint8_t *s = &w->thread_state.data[i];
 
-		if (*s == 1 || (full && *s == 2)) {
+		if (*s == HL_SINCE_KEYFRAME || (full && *s == HL_BEFORE_KEYFRAME)) {
 			if (hl_bytes_varint(b, i - prev) < 0)
 				return -ENOMEM;
 			prev = i;
-			*s = 2;
+			*s = HL_BEFORE_KEYFRAME;
 		}
 	}
 	hl_seal_column(&w->sealer, HL_COL_KEY_THREADS, b->data, b->len);
@@ -279,7 +298,7 @@ int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *
 	if (err)
 		return err;
 	for (size_t i = 0; i < w->touched.len; i++)
-		w->node_state.data[hl_node_code(w->touched.data[i])] = 0;
+		w->node_state.data[hl_node_code(w->touched.data[i])] = HL_BEFORE_KEYFRAME;
 	w->touched.len = 0;
 	w->apart = false;
 	w->counted = 0;
@@ -305,23 +324,20 @@ static int live_columns(struct hl_writer *w, const struct hl_live_block *b, size
 	for (size_t i = 0; i < n; i++)
 		weighted |= b[i].blocks > 1 || (b[i].blocks && b[i].bytes != b[i].size);
 	for (int field = 0; field < (weighted ? 8 : 6); field++) {
+		uint8_t *to = begin_column(w, n);
 		uint64_t prev = 0;
-		int err = 0;
 
-		w->sealer.scratch.len = 0;
-		for (size_t i = 0; i < n && !err; i++) {
+		if (!to)
+			return -ENOMEM;
+		for (size_t i = 0; i < n; i++) {
 			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
 				b[i].ordinal, now - b[i].birth_ns / HL_TIME_UNIT_NS, b[i].thread,
 				b[i].blocks, b[i].bytes};
 
-			err = hl_bytes_varint(
-				&w->sealer.scratch, hl_zigzag((int64_t)(v[field] - prev)));
+			to = hl_varint_put(to, hl_zigzag((int64_t)(v[field] - prev)));
 			prev = v[field];
 		}
-		if (err)
-			return err;
-		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_LIVE_ADDR + field),
-			w->sealer.scratch.data, w->sealer.scratch.len);
+		end_column(w, (uint16_t)(HL_COL_LIVE_ADDR + field), to);
 	}
 	return 0;
 }

@@ -61,7 +61,7 @@ int hl_writer_put_event(struct hl_writer *w, const struct hl_event *e)
 	w->apart = true;
 	w->again++;
 	/* Its sums are others now, and the next keyframe must say so. */
-	if (w->node_state.data[hl_node_code(e->node)] == 0 &&
+	if (w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME &&
 		hl_keyframe_touch(w, e->thread, e->node) < 0)
 		return w->error = -ENOMEM;
 	return 0;
