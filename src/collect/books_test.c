@@ -577,6 +577,27 @@ static void a_hostile_position_is_not_followed(void **state)
 	assert_true(s->info->counters.dropped_events > 0);
 }
 
+/* What a block leaves behind where it lay, the books know by such an address: nobody may use it. */
+static void hostile_addresses_are_nobodys(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 100, A, 1);
+	release(s, 0, 200, ~A);
+	release(s, 0, 300, A);
+	release(s, 0, 400, ~A);
+	alloc(s, 0, 500, ~A, 1);
+	alloc(s, 0, 600, 0, 1);
+	move_begin(s, 0, 700, ~A);
+	move_end(s, 0, 800, ~A, B, 150);
+	alloc(s, 0, 900, A, 2);
+	finish(s);
+	expect(s, "a0 f0 a1 a2");
+	assert_int_equal(s->info->counters.dropped_events, 5);
+	assert_int_equal(s->info->totals.sums.alloc_bytes - s->info->totals.sums.free_bytes, 152);
+}
+
 /* Nothing may be emitted beyond a ring that is about to commit an older stamp. */
 static void waits_for_a_busy_ring(void **state)
 {
@@ -709,6 +730,7 @@ int main(void)
 		TEST(stacks_outlive_new_modules),
 		TEST(a_hostile_ring_is_cut_off),
 		TEST(a_hostile_position_is_not_followed),
+		TEST(hostile_addresses_are_nobodys),
 		TEST(waits_for_a_busy_ring),
 		TEST(impossible_addresses_are_drops),
 		TEST(a_cost_that_cannot_be_is_bounded),

@@ -19,6 +19,8 @@
 #define ENTRY_BYTES     (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
 #define SPARE_BYTES     (SEGMENT_ENTRIES * sizeof(uint32_t))
 #define SEGMENT_BYTES   (ENTRY_BYTES + SPARE_BYTES)
+#define PLACES_BYTES    (HL_LIVE_PLACES * sizeof(struct hl_live_entry))
+#define MANY_LINES      (1u << 11) /* an index with so many is for blocks without places */
 
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
@@ -73,15 +75,6 @@ static void index_fini(struct hl_live_index *t)
 	t->lines = NULL;
 }
 
-int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
-{
-	memset(l, 0, sizeof(*l));
-	l->memory_limit = memory_limit;
-	l->dir_fd = dir_fd;
-	l->pool.fd = -1;
-	return index_init(&l->now, FIRST_LINES, memory_limit, dir_fd);
-}
-
 static void drop_segment(const struct hl_live_segment *s)
 {
 	if (s->entries)
@@ -92,6 +85,8 @@ static void drop_segment(const struct hl_live_segment *s)
 
 void hl_live_fini(struct hl_live *l)
 {
+	if (l->places)
+		munmap(l->places, PLACES_BYTES);
 	index_fini(&l->now);
 	index_fini(&l->old);
 	for (size_t i = 0; i < l->pool.segments.len; i++)
@@ -99,6 +94,19 @@ void hl_live_fini(struct hl_live *l)
 	hl_vec_free(&l->pool.segments);
 	if (l->pool.fd >= 0)
 		close(l->pool.fd);
+}
+
+int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
+{
+	memset(l, 0, sizeof(*l));
+	l->memory_limit = memory_limit;
+	l->dir_fd = dir_fd;
+	l->pool.fd = -1;
+	l->places = map_pages(-1, 0, PLACES_BYTES);
+	if (l->places && index_init(&l->now, FIRST_LINES, memory_limit, dir_fd) == 0)
+		return 0;
+	hl_live_fini(l);
+	return -ENOMEM;
 }
 
 /* The line to look at after one that is full: another for each tag, so that full ones do not pile
@@ -260,6 +268,12 @@ static uint32_t new_entry(struct hl_live *l)
 
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
 {
+	struct hl_live_entry *place = l->places ? hl_live_place(l, addr) : NULL;
+
+	l->found_place = place && place->addr == addr ? place : NULL;
+	l->found = NULL;
+	if (place && (place->addr == addr || place->addr == ~addr))
+		return l->found_place;
 	l->found_in = &l->now;
 	l->found = index_find(l, &l->now, addr);
 	if (!l->found && hl_unlikely(l->old.lines != NULL)) {
@@ -269,29 +283,80 @@ struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr)
 	return l->found ? hl_live_at(&l->pool, (uint32_t)*l->found - 1) : NULL;
 }
 
-struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
+/* An entry in the pool; NULL: out of memory. */
+static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr)
 {
 	struct hl_live_entry *e;
 	uint32_t number;
 
 	if (hl_unlikely(l->old.lines != NULL))
 		move_some(l, MOVE_LINES);
-	if (hl_unlikely(l->now.count >= l->now.full) && make_room(l))
+	if (hl_unlikely(hl_live_is_full(l)) && make_room(l))
 		return NULL;
 	number = new_entry(l);
 	if (hl_unlikely(!number))
 		return NULL;
 	index_add(&l->now, (uint64_t)hl_live_tag(addr) << 32 | number);
-	l->blocks++;
 	e = hl_live_at(&l->pool, number - 1);
 	e->addr = addr;
 	return e;
 }
 
+/* There are many now: all go to the pool, or as many as there is memory for. */
+static hl_cold void leave_places(struct hl_live *l)
+{
+	for (uint32_t i = 0; i < HL_LIVE_PLACES; i++) {
+		struct hl_live_entry *e = NULL, *place = &l->places[i];
+
+		if (hl_live_is_alive(place)) {
+			e = insert(l, place->addr);
+			if (!e)
+				return;
+			*e = *place;
+		}
+		place->addr = 0;
+	}
+	munmap(l->places, PLACES_BYTES);
+	l->places = NULL;
+}
+
+/* The place of addr, where nobody lives; who did is in the pool now. NULL: out of memory. */
+static struct hl_live_entry *clear_place(struct hl_live *l, uint64_t addr)
+{
+	struct hl_live_entry *place = hl_live_place(l, addr), *e;
+
+	if (!hl_live_is_alive(place))
+		return place;
+	e = insert(l, place->addr);
+	if (!e)
+		return NULL;
+	*e = *place;
+	return place;
+}
+
+struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
+{
+	struct hl_live_entry *e;
+
+	if (hl_unlikely(l->places && hl_live_is_full(l) && l->now.mask >= MANY_LINES / 2 - 1))
+		leave_places(l);
+	e = l->places ? clear_place(l, addr) : insert(l, addr);
+	if (hl_unlikely(!e))
+		return NULL;
+	e->addr = addr;
+	l->blocks++;
+	return e;
+}
+
 void hl_live_remove_found(struct hl_live *l)
 {
-	uint32_t number = (uint32_t)*l->found;
+	uint32_t number;
 
+	if (l->found_place) {
+		hl_live_die(l, l->found_place);
+		return;
+	}
+	number = (uint32_t)*l->found;
 	hl_live_give_back(&l->pool, hl_live_at(&l->pool, number - 1), number);
 	index_remove(l->found_in, l->found);
 	l->blocks--;
@@ -310,6 +375,9 @@ bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 
 void hl_live_change_each(struct hl_live *l, void (*fn)(void *, struct hl_live_entry *), void *arg)
 {
+	for (uint32_t i = 0; l->places && i < HL_LIVE_PLACES; i++)
+		if (hl_live_is_alive(&l->places[i]))
+			fn(arg, &l->places[i]);
 	for (uint32_t i = 0; i < l->pool.used; i++) {
 		struct hl_live_entry *e = hl_live_at(&l->pool, i);
 
@@ -318,13 +386,22 @@ void hl_live_change_each(struct hl_live *l, void (*fn)(void *, struct hl_live_en
 	}
 }
 
+struct each {
+	void (*fn)(void *arg, const struct hl_live_entry *);
+	void *arg;
+};
+
+static void show(void *arg, struct hl_live_entry *e)
+{
+	const struct each *to = arg;
+
+	to->fn(to->arg, e);
+}
+
 void hl_live_each(
 	const struct hl_live *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
 {
-	for (uint32_t i = 0; i < l->pool.used; i++) {
-		const struct hl_live_entry *e = hl_live_at(&l->pool, i);
+	struct each to = {fn, arg};
 
-		if (e->addr)
-			fn(arg, e);
-	}
+	hl_live_change_each((struct hl_live *)l, show, &to); /* show() changes nothing */
 }

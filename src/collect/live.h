@@ -1,15 +1,19 @@
 /*
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
- * Entries lie packed in a pool, in the order in which blocks came; they never move while their
- * block lives. An index leads from an address to its entry: cache lines of seven slots with a byte
- * of each slot's tag, so that one comparison asks all seven. The blocks of 256 bytes of the heap
- * share a line, or of fewer where blocks are small and dense, and those of a page lie side by side,
- * since what was made together mostly dies together. Who finds his line full tries others, a
- * different row of them for each tag: with slots in one row, allocators that pack small blocks
- * densely made runs of hundreds of full ones. So a hash table spread over all of memory, which
- * costs a miss for each event and a cleared page for each few blocks, is only as large as it must
- * be.
+ * While there are few, each address has one place, where a block lies from its birth until another
+ * is born to the same place. Who dies there leaves his address behind, inverted: as long as it
+ * stands there nothing lives at that address, anywhere, for whoever comes to it comes by this
+ * place. Most blocks die young, so most allocations and frees look at one place and nothing else.
+ *
+ * The others, and all of them when they are many, lie packed in a pool. An index leads from an
+ * address to its entry: cache lines of seven slots with a byte of each slot's tag, so that one
+ * comparison asks all seven. The blocks of 256 bytes of the heap share a line, or of fewer where
+ * blocks are small and dense, and those of a page lie side by side, since what was made together
+ * mostly dies together. Who finds his line full tries others, a different row of them for each tag:
+ * with slots in one row, allocators that pack small blocks densely made runs of hundreds of full
+ * ones. So a hash table spread over all of memory, which costs a miss for each event and a cleared
+ * page for each few blocks, is only as large as it must be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
  * few lines of the old one, so no single event pays for a doubling (a doubling in one go stalls for
@@ -82,21 +86,71 @@ struct hl_live_pool {
 };
 
 struct hl_live {
-	struct hl_live_index now, old; /* old.lines: NULL unless growing */
+	struct hl_live_entry *places;  /* HL_LIVE_PLACES; NULL when there are many blocks */
+	struct hl_live_index now, old; /* of the others; old.lines: NULL unless growing */
 	uint64_t moved;                /* lines of old that are done */
 	struct hl_live_pool pool;
-	struct hl_live_index *found_in; /* where the last one was found ... */
-	uint64_t *found;                /* ... and its slot */
+	/* The last one that was found: its place, or its slot in an index. */
+	struct hl_live_entry *found_place;
+	struct hl_live_index *found_in;
+	uint64_t *found;
 	uint64_t blocks;
 	size_t memory_limit; /* what is above this lies in an unlinked file */
 	int dir_fd;          /* in this folder */
 };
 
-/* No block lies below this: the table has other uses for such addresses. */
+/* Blocks lie from the first of these to below the second: other addresses have other uses here. */
 #define HL_LIVE_LOWEST UINT64_C(2)
+#define HL_LIVE_END    (UINT64_C(1) << 63)
+
+static inline bool hl_live_is_address(uint64_t addr)
+{
+	return addr - HL_LIVE_LOWEST < HL_LIVE_END - HL_LIVE_LOWEST;
+}
 
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
+
+/* --- places, for the few --- */
+
+#define HL_LIVE_PLACE_BITS 12u /* 128 KiB: they stay in the nearer caches */
+#define HL_LIVE_PLACES     (1u << HL_LIVE_PLACE_BITS)
+
+/* There are too many: places are gone, and what lies far apart is worth being fetched ahead. */
+static inline bool hl_live_is_large(const struct hl_live *l)
+{
+	return !l->places;
+}
+
+static inline struct hl_live_entry *hl_live_place(const struct hl_live *l, uint64_t addr)
+{
+	return &l->places[addr * HL_HASH_K >> (64 - HL_LIVE_PLACE_BITS)];
+}
+
+/* Is it a block, or nothing, or what one has left behind? */
+static inline bool hl_live_is_alive(const struct hl_live_entry *place)
+{
+	return place->addr - 1 < HL_LIVE_END - 1;
+}
+
+/* The usual birth. False: it takes hl_live_insert(), if nothing lives there. */
+hl_inline bool hl_live_is_reborn(struct hl_live *l, struct hl_live_entry *place, uint64_t addr)
+{
+	if (hl_unlikely(place->addr != ~addr))
+		return false;
+	place->addr = addr;
+	l->blocks++;
+	return true;
+}
+
+/* The block at this place goes; what is known of it can still be read. */
+hl_inline void hl_live_die(struct hl_live *l, struct hl_live_entry *place)
+{
+	place->addr = ~place->addr;
+	l->blocks--;
+}
+
+/* --- the pool and its index --- */
 
 #define HL_LIVE_IN_SEGMENT ((1u << HL_LIVE_SEGMENT_BITS) - 1)
 
@@ -160,12 +214,6 @@ static inline uint32_t hl_live_first(uint64_t match)
 	return (uint32_t)__builtin_ctzll(match) / 8;
 }
 
-/* What is not large is in the nearer caches, and fetching it ahead of time is lost time. */
-static inline bool hl_live_is_large(const struct hl_live *l)
-{
-	return l->now.mask >= 1u << 11;
-}
-
 /* The line of the index that addr is looked up in first, until the index is another. */
 hl_inline struct hl_live_line *hl_live_line(const struct hl_live *l, uint64_t addr)
 {
@@ -195,8 +243,8 @@ hl_inline const struct hl_live_entry *hl_live_prefetch_entry(
 void hl_live_grow_on(struct hl_live *l, uint32_t n);
 
 /*
- * The usual cases of the four below, in a few instructions: the block's home line (hl_live_line)
- * has room for all whose home it is. NULL says nothing: ask those.
+ * The usual cases of the four below when there are many blocks, in a few instructions: the block's
+ * home line (hl_live_line) has room for all whose home it is. NULL says nothing: ask those.
  */
 hl_inline struct hl_live_entry *hl_live_find_home(
 	const struct hl_live *l, uint64_t addr, const struct hl_live_line *line, uint32_t *slot)
@@ -256,6 +304,12 @@ hl_inline void hl_live_fill(
 	t->count++;
 }
 
+/* The next hl_live_insert() may change where blocks lie. */
+static inline bool hl_live_is_full(const struct hl_live *l)
+{
+	return l->now.count >= l->now.full;
+}
+
 /* While the index grows: certainly none of this tag is left in the old one. */
 hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
 {
@@ -273,7 +327,7 @@ hl_inline struct hl_live_entry *hl_live_insert_home(
 	struct hl_live_entry *e;
 
 	if (hl_unlikely(hl_live_match(line, tag) || prints & HL_LIVE_PASSED || !empty ||
-			l->now.count >= l->now.full || (l->old.lines && !hl_live_moved(l, tag))))
+			hl_live_is_full(l) || (l->old.lines && !hl_live_moved(l, tag))))
 		return NULL;
 	number = hl_live_ready_entry(&l->pool);
 	if (hl_unlikely(!number))
@@ -287,7 +341,8 @@ hl_inline struct hl_live_entry *hl_live_insert_home(
 
 /* NULL when addr is not live. */
 struct hl_live_entry *hl_live_find(struct hl_live *l, uint64_t addr);
-/* addr is not live. An entry with addr, the rest of it to be filled; NULL: out of memory. */
+/* addr is not live. An entry with addr, the rest of it to be filled, good until the next insert;
+ * NULL: out of memory. */
 struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr);
 /* What hl_live_find has just found goes. */
 void hl_live_remove_found(struct hl_live *l);

@@ -40,28 +40,59 @@ static void count(void *arg, const struct hl_live_entry *e)
 /* By the short way if it is open, and `of` counts how often. */
 static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr, uint32_t *of)
 {
-	struct hl_live_entry *e = hl_live_insert_home(l, addr, hl_live_line(l, addr));
+	struct hl_live_entry *e = NULL;
 
+	if (hl_live_is_large(l))
+		e = hl_live_insert_home(l, addr, hl_live_line(l, addr));
+	else if (hl_live_is_reborn(l, hl_live_place(l, addr), addr))
+		e = hl_live_place(l, addr);
 	*of += e != NULL;
 	return e ? e : hl_live_insert(l, addr);
 }
 
-static bool take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out, uint32_t *of)
+static bool take_from_place(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
+{
+	struct hl_live_entry *place = hl_live_place(l, addr);
+
+	if (place->addr != addr)
+		return false;
+	*out = *place;
+	hl_live_die(l, place);
+	return true;
+}
+
+static bool take_from_home(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 {
 	struct hl_live_line *line = hl_live_line(l, addr);
 	uint32_t slot;
 	struct hl_live_entry *e = hl_live_find_home(l, addr, line, &slot);
 
 	if (!e)
-		return hl_live_take(l, addr, out);
-	*of += 1;
+		return false;
 	*out = *e;
 	hl_live_remove_home(l, e, line, slot);
 	return true;
 }
 
+static bool take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out, uint32_t *of)
+{
+	bool taken = (!hl_live_is_large(l) && take_from_place(l, addr, out)) ||
+		     take_from_home(l, addr, out);
+
+	*of += taken;
+	return taken || hl_live_take(l, addr, out);
+}
+
+/* So many blocks that none has a place. */
+static void make_large(struct hl_live *l)
+{
+	for (uint64_t i = 0; i < 20000; i++)
+		assert_non_null(hl_live_insert(l, UINT64_C(0x560000000010) + i * 16));
+	assert_true(hl_live_is_large(l));
+}
+
 /* More coming than going, then all going: every find and take must agree with the array. */
-static void agrees_with_an_array(size_t limit)
+static void agrees_with_an_array(size_t limit, uint32_t addresses)
 {
 	static uint64_t truth[ADDRESSES]; /* ordinal + 1, 0: not live */
 	uint64_t ordinal = 0, live = 0, sum = 0, seen[2] = {0};
@@ -70,19 +101,21 @@ static void agrees_with_an_array(size_t limit)
 	struct hl_live_entry got;
 	int dir = open("/tmp", O_PATH | O_DIRECTORY);
 
-	for (uint32_t i = 0; i < ADDRESSES; i++)
+	for (uint32_t i = 0; i < addresses; i++)
 		truth[i] = 0;
 	assert_int_equal(hl_live_init(&l, limit, dir), 0);
 	srand(7);
 	for (int step = 0; step < 400000; step++) {
-		uint32_t i = (uint32_t)rand() % ADDRESSES;
+		uint32_t i = (uint32_t)rand() % addresses;
 
 		hl_live_grow_on(&l, 1);
 		hl_live_prefetch_entry(&l, address(i), hl_live_line(&l, address(i)));
 		assert_int_equal(hl_live_find(&l, address(i)) != NULL, truth[i] != 0);
-		if (truth[i])
+		if (truth[i] && hl_live_is_large(&l))
 			assert_null(
 				hl_live_insert_home(&l, address(i), hl_live_line(&l, address(i))));
+		if (truth[i] && !hl_live_is_large(&l))
+			assert_true(hl_live_place(&l, address(i))->addr != ~address(i));
 		if (!truth[i] && rand() % 3) {
 			struct hl_live_entry e = entry(i, ordinal);
 
@@ -104,14 +137,15 @@ static void agrees_with_an_array(size_t limit)
 		}
 		assert_int_equal(l.blocks, live);
 	}
-	for (uint32_t i = 0; i < ADDRESSES; i++)
+	for (uint32_t i = 0; i < addresses; i++)
 		sum += truth[i] ? truth[i] - 1 : 0;
+	assert_int_equal(hl_live_is_large(&l), addresses > HL_LIVE_PLACES * 2);
 	/* some of them, or they are not ways */
 	assert_true(short_ways[0] > ordinal / 4 && short_ways[1] > (ordinal - live) / 2);
 	hl_live_each(&l, count, seen);
 	assert_int_equal(seen[0], live);
 	assert_int_equal(seen[1], sum);
-	for (uint32_t i = 0; i < ADDRESSES; i++)
+	for (uint32_t i = 0; i < addresses; i++)
 		assert_int_equal(hl_live_take(&l, address(i), &got), truth[i] != 0);
 	assert_int_equal(l.blocks, 0);
 	hl_live_fini(&l);
@@ -120,12 +154,44 @@ static void agrees_with_an_array(size_t limit)
 
 static void in_memory(void **state)
 {
-	agrees_with_an_array(SIZE_MAX);
+	agrees_with_an_array(SIZE_MAX, ADDRESSES);
 }
 
 static void in_a_file(void **state)
 {
-	agrees_with_an_array(1024);
+	agrees_with_an_array(1024, ADDRESSES);
+}
+
+/* As many as places, so that they push each other out now and then. */
+static void few_blocks(void **state)
+{
+	agrees_with_an_array(SIZE_MAX, HL_LIVE_PLACES);
+}
+
+/* Their number goes up and down around what places are for. */
+static void from_few_to_many(void **state)
+{
+	struct hl_live_entry got;
+	uint64_t seen[2] = {0};
+	struct hl_live l;
+	uint32_t i = 0;
+
+	assert_int_equal(hl_live_init(&l, SIZE_MAX, AT_FDCWD), 0);
+	for (; !hl_live_is_large(&l); i++) {
+		assert_true(i < ADDRESSES);
+		hl_live_insert(&l, address(i))->ordinal_thread = (uint64_t)i << 24;
+	}
+	assert_int_equal(l.blocks, i);
+	hl_live_each(&l, count, seen);
+	assert_int_equal(seen[0], i);
+	assert_int_equal(seen[1], (uint64_t)i * (i - 1) / 2);
+	while (i-- > 0) {
+		assert_true(hl_live_take(&l, address(i), &got));
+		assert_int_equal(hl_live_ordinal(&got), i);
+		assert_false(hl_live_take(&l, address(i), &got));
+	}
+	assert_int_equal(l.blocks, 0);
+	hl_live_fini(&l);
 }
 
 /* Of these the index can tell none from another: all look for the same lines in the same order. */
@@ -133,8 +199,11 @@ static void same_tags(void **state)
 {
 	enum { BLOCKS = 3000 }; /* more than a line can count of those that it turned away */
 	struct hl_live l;
+	uint64_t others;
 
 	assert_int_equal(hl_live_init(&l, SIZE_MAX, AT_FDCWD), 0);
+	make_large(&l);
+	others = l.blocks;
 	for (int round = 0; round < 2; round++) {
 		for (uint64_t i = 1; i <= BLOCKS; i++) {
 			assert_null(hl_live_find(&l, i << 36));
@@ -147,7 +216,7 @@ static void same_tags(void **state)
 			assert_int_equal(hl_live_ordinal(&got), i);
 			assert_null(hl_live_find(&l, i << 36));
 		}
-		assert_int_equal(l.blocks, 0);
+		assert_int_equal(l.blocks, others);
 	}
 	hl_live_fini(&l);
 }
@@ -199,6 +268,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory),
 		cmocka_unit_test(in_a_file),
+		cmocka_unit_test(few_blocks),
+		cmocka_unit_test(from_few_to_many),
 		cmocka_unit_test(same_tags),
 		cmocka_unit_test(dense_blocks_find_room),
 		cmocka_unit_test(packs_its_numbers),

@@ -430,10 +430,10 @@ static void pool_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 static bool mend_addresses(struct hl_pending *e)
 {
 	if (e->type != HL_REC_MOVE_END)
-		return e->addr >= HL_LIVE_LOWEST;
-	if (e->addr < HL_LIVE_LOWEST)
+		return hl_live_is_address(e->addr);
+	if (!hl_live_is_address(e->addr))
 		e->addr = 0;
-	if (e->old >= HL_LIVE_LOWEST)
+	if (hl_live_is_address(e->old))
 		return true;
 	e->type = HL_REC_ALLOC;
 	return e->addr;
@@ -471,7 +471,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		e->old = words[3];
 		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
 	}
-	if (hl_unlikely(e->addr < HL_LIVE_LOWEST || e->type == HL_REC_MOVE_END) &&
+	if (hl_unlikely(!hl_live_is_address(e->addr) || e->type == HL_REC_MOVE_END) &&
 		!mend_addresses(e)) {
 		p->counters.dropped_events++;
 		return;

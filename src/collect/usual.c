@@ -28,6 +28,26 @@ static bool is_plain(const struct hl_proc *p)
 	       !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
 }
 
+/* At a place where the last one that died was another. Not if blocks come to lie elsewhere by it.
+ */
+static hl_noinline struct hl_live_entry *settle_down(struct hl_live *l, uint64_t addr)
+{
+	return hl_live_is_full(l) || hl_live_find(l, addr) ? NULL : hl_live_insert(l, addr);
+}
+
+/* Where a new block lies, to be filled. home: its line of the index, if there are many blocks;
+ * NULL: there are few. */
+hl_inline struct hl_live_entry *begin_life(
+	struct hl_live *l, uint64_t addr, struct hl_live_line *home)
+{
+	struct hl_live_entry *place;
+
+	if (home)
+		return hl_live_insert_home(l, addr, home);
+	place = hl_live_place(l, addr);
+	return hl_likely(hl_live_is_reborn(l, place, addr)) ? place : settle_down(l, addr);
+}
+
 /* False: it is not the usual one, and nothing has happened. */
 hl_inline bool alloc_at_once(
 	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
@@ -38,7 +58,7 @@ hl_inline bool alloc_at_once(
 
 	if (hl_unlikely(e->size >= HL_LIVE_SIZE_MAX || e->rate || e->role == UINT32_MAX))
 		return false;
-	block = hl_live_insert_home(&p->live, e->addr, home);
+	block = begin_life(&p->live, e->addr, home);
 	if (hl_unlikely(!block))
 		return false;
 	b = (struct hl_live_block){.addr = e->addr,
@@ -56,13 +76,25 @@ hl_inline bool alloc_at_once(
 	return true;
 }
 
+/* One of the few that lies elsewhere. */
+static hl_noinline struct hl_live_entry *find_far(
+	struct hl_live *l, uint64_t addr, struct hl_live_line **home, uint32_t *slot)
+{
+	*home = hl_live_line(l, addr);
+	return hl_live_find_home(l, addr, *home, slot);
+}
+
 hl_inline bool free_at_once(
 	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
 {
-	uint32_t slot;
-	struct hl_live_entry *block = hl_live_find_home(&p->live, e->addr, home, &slot);
+	struct hl_live_entry *block = home ? NULL : hl_live_place(&p->live, e->addr);
 	struct hl_live_block b;
+	uint32_t slot = 0;
 
+	if (home)
+		block = hl_live_find_home(&p->live, e->addr, home, &slot);
+	else if (hl_unlikely(block->addr != e->addr))
+		block = find_far(&p->live, e->addr, &home, &slot);
 	if (hl_unlikely(!block || e->role == UINT32_MAX || hl_live_rate(block) ||
 			block->size_birth & HL_LIVE_FILTERED))
 		return false;
@@ -74,7 +106,10 @@ hl_inline bool free_at_once(
 		.thread = hl_live_thread(block)};
 	if (hl_unlikely(b.ordinal >= HL_KEEP_HELD))
 		return false;
-	hl_live_remove_home(&p->live, block, home, slot);
+	if (home)
+		hl_live_remove_home(&p->live, block, home, slot);
+	else
+		hl_live_die(&p->live, block);
 	p->n_frees++;
 	(void)hl_writer_add_free(p->writer, &b, hl_books_time(p, e->stamp), e->role, e->func);
 	return true;
@@ -123,7 +158,8 @@ uint32_t hl_usual_settle(struct hl_proc *p, uint32_t i)
 	for (; i < p->n_pending; i++) {
 		if (ahead.blocks)
 			fetch_ahead(p, &ahead, i);
-		if (hl_unlikely(!at_once(p, &p->pending[i], p->pending[i].home)))
+		if (hl_unlikely(
+			    !at_once(p, &p->pending[i], ahead.blocks ? p->pending[i].home : NULL)))
 			return i;
 	}
 	return i;
@@ -158,7 +194,7 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC))
 		return 0;
 	e->addr = words[1];
-	if (hl_unlikely(e->addr < HL_LIVE_LOWEST))
+	if (hl_unlikely(!hl_live_is_address(e->addr)))
 		return 0;
 	e->func = (first >> 5) & 31;
 	e->rate = 0;
@@ -188,7 +224,7 @@ hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp, uint64_t *last)
 hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before,
 	const bool direct)
 {
-	const bool fetch = hl_live_is_large(&p->live), counter = p->ticks->counter;
+	const bool counter = p->ticks->counter;
 	const uint32_t role = hl_feed_role(f);
 	const uint64_t *words = c->at, *const end = c->end, near = c->near;
 	uint64_t stamp = c->stamp, last = p->last_stamp;
@@ -204,12 +240,12 @@ hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c
 			break;
 		e->stamp = stamp;
 		e->role = role;
-		e->home = hl_live_line(&p->live, e->addr);
 		if (direct) {
-			through = at_once(p, e, e->home);
+			through = at_once(p, e, NULL);
 			if (hl_unlikely(!through))
 				p->pending[p->n_pending++] = *e;
-		} else if (fetch) {
+		} else {
+			e->home = hl_live_line(&p->live, e->addr);
 			hl_fetch(e->home);
 		}
 		note_stamp(p, stamp, &last);
