@@ -411,13 +411,14 @@ static struct hl_live_block live_block(const struct hl_proc *p, const struct hl_
 /* By address. */
 static void put_live_set(struct hl_proc *p)
 {
-	size_t room = p->live.blocks + 1;
+	size_t room = hl_live_blocks(&p->live) + 1;
 	struct hl_live_block *blocks;
 	struct live_list list = {0};
 
 	/* Blocks that no event tells of are in sums alone. */
-	if (p->live.blocks > HL_LIVE_SET_MAX || hl_writer_withheld(p->writer)->alloc_blocks !=
-							hl_writer_withheld(p->writer)->free_blocks)
+	if (hl_live_blocks(&p->live) > HL_LIVE_SET_MAX ||
+		hl_writer_withheld(p->writer)->alloc_blocks !=
+			hl_writer_withheld(p->writer)->free_blocks)
 		return;
 	blocks = malloc(room * sizeof(*blocks));
 	list.keyed = malloc(room * sizeof(*list.keyed));

@@ -20,7 +20,7 @@
 #define SPARE_BYTES     (SEGMENT_ENTRIES * sizeof(uint32_t))
 #define SEGMENT_BYTES   (ENTRY_BYTES + SPARE_BYTES)
 #define PLACES_BYTES    (HL_LIVE_PLACES * sizeof(struct hl_live_entry))
-#define MANY_LINES      (1u << 11) /* an index with so many is for blocks without places */
+#define MANY_LINES      (1u << 11) /* a smaller index is near anyway */
 
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
@@ -291,7 +291,7 @@ static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr)
 
 	if (hl_unlikely(l->old.lines != NULL))
 		move_some(l, MOVE_LINES);
-	if (hl_unlikely(hl_live_is_full(l)) && make_room(l))
+	if (hl_unlikely(l->now.count >= l->now.full) && make_room(l))
 		return NULL;
 	number = new_entry(l);
 	if (hl_unlikely(!number))
@@ -302,22 +302,35 @@ static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr)
 	return e;
 }
 
-/* There are many now: all go to the pool, or as many as there is memory for. */
-static hl_cold void leave_places(struct hl_live *l)
+/* All go to the pool, or as many as there is memory for. */
+static void leave_places(struct hl_live *l)
 {
 	for (uint32_t i = 0; i < HL_LIVE_PLACES; i++) {
-		struct hl_live_entry *e = NULL, *place = &l->places[i];
+		struct hl_live_entry *e, *place = &l->places[i];
 
-		if (hl_live_is_alive(place)) {
-			e = insert(l, place->addr);
-			if (!e)
-				return;
-			*e = *place;
-		}
+		if (!hl_live_is_alive(place))
+			continue;
+		e = insert(l, place->addr);
+		if (!e)
+			return;
+		*e = *place;
 		place->addr = 0;
 	}
 	munmap(l->places, PLACES_BYTES);
 	l->places = NULL;
+}
+
+hl_cold void hl_live_turn(struct hl_live *l)
+{
+	uint64_t births = l->births - l->looked_births, deaths = l->deaths - l->looked_deaths;
+
+	if (l->places && l->pushed > births / 4 && l->now.mask >= MANY_LINES - 1)
+		leave_places(l);
+	else if (!l->places && l->young > deaths / 8 * 7 && deaths > HL_LIVE_LOOK / 3)
+		l->places = map_pages(-1, 0, PLACES_BYTES);
+	l->looked_births = l->births;
+	l->looked_deaths = l->deaths;
+	l->pushed = l->young = 0;
 }
 
 /* The place of addr, where nobody lives; who did is in the pool now. NULL: out of memory. */
@@ -331,20 +344,18 @@ static struct hl_live_entry *clear_place(struct hl_live *l, uint64_t addr)
 	if (!e)
 		return NULL;
 	*e = *place;
+	l->pushed++;
 	return place;
 }
 
 struct hl_live_entry *hl_live_insert(struct hl_live *l, uint64_t addr)
 {
-	struct hl_live_entry *e;
+	struct hl_live_entry *e = l->places ? clear_place(l, addr) : insert(l, addr);
 
-	if (hl_unlikely(l->places && hl_live_is_full(l) && l->now.mask >= MANY_LINES / 2 - 1))
-		leave_places(l);
-	e = l->places ? clear_place(l, addr) : insert(l, addr);
 	if (hl_unlikely(!e))
 		return NULL;
 	e->addr = addr;
-	l->blocks++;
+	l->births++;
 	return e;
 }
 
@@ -359,7 +370,7 @@ void hl_live_remove_found(struct hl_live *l)
 	number = (uint32_t)*l->found;
 	hl_live_give_back(&l->pool, hl_live_at(&l->pool, number - 1), number);
 	index_remove(l->found_in, l->found);
-	l->blocks--;
+	l->deaths++;
 }
 
 bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)

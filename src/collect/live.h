@@ -1,19 +1,20 @@
 /*
  * live.h - the blocks alive now, by address: what matches a free to its allocation.
  *
- * While there are few, each address has one place, where a block lies from its birth until another
+ * Most blocks die young. Each address has a place, where a block lies from its birth until another
  * is born to the same place. Who dies there leaves his address behind, inverted: as long as it
  * stands there nothing lives at that address, anywhere, for whoever comes to it comes by this
- * place. Most blocks die young, so most allocations and frees look at one place and nothing else.
+ * place. So most allocations and frees look at one place and at nothing else. In a program whose
+ * blocks stay, places would only be a way round, and there are none (hl_live_look).
  *
- * The others, and all of them when they are many, lie packed in a pool. An index leads from an
- * address to its entry: cache lines of seven slots with a byte of each slot's tag, so that one
- * comparison asks all seven. The blocks of 256 bytes of the heap share a line, or of fewer where
- * blocks are small and dense, and those of a page lie side by side, since what was made together
- * mostly dies together. Who finds his line full tries others, a different row of them for each tag:
- * with slots in one row, allocators that pack small blocks densely made runs of hundreds of full
- * ones. So a hash table spread over all of memory, which costs a miss for each event and a cleared
- * page for each few blocks, is only as large as it must be.
+ * The others lie packed in a pool. An index leads from an address to its entry: cache lines of
+ * seven slots with a byte of each slot's tag, so that one comparison asks all seven. The blocks of
+ * 256 bytes of the heap share a line, or of fewer where blocks are small and dense, and those of a
+ * page lie side by side, since what was made together mostly dies together. Who finds his line full
+ * tries others, a different row of them for each tag: with slots in one row, allocators that pack
+ * small blocks densely made runs of hundreds of full ones. So a hash table spread over all of
+ * memory, which costs a miss for each event and a cleared page for each few blocks, is only as
+ * large as it must be.
  *
  * The index grows without ever stopping: the new one takes all inserts while each insert moves a
  * few lines of the old one, so no single event pays for a doubling (a doubling in one go stalls for
@@ -86,7 +87,7 @@ struct hl_live_pool {
 };
 
 struct hl_live {
-	struct hl_live_entry *places;  /* HL_LIVE_PLACES; NULL when there are many blocks */
+	struct hl_live_entry *places;  /* HL_LIVE_PLACES of them, or NULL */
 	struct hl_live_index now, old; /* of the others; old.lines: NULL unless growing */
 	uint64_t moved;                /* lines of old that are done */
 	struct hl_live_pool pool;
@@ -94,9 +95,13 @@ struct hl_live {
 	struct hl_live_entry *found_place;
 	struct hl_live_index *found_in;
 	uint64_t *found;
-	uint64_t blocks;
-	size_t memory_limit; /* what is above this lies in an unlinked file */
-	int dir_fd;          /* in this folder */
+	uint64_t births, deaths;
+	/* Since the last look at whether places pay. */
+	uint64_t looked_births, looked_deaths; /* as they were then */
+	uint32_t pushed;                       /* blocks that had to leave their place */
+	uint32_t young;                        /* while there are none: deaths soon after birth */
+	size_t memory_limit;                   /* what is above this lies in an unlinked file */
+	int dir_fd;                            /* in this folder */
 };
 
 /* Blocks lie from the first of these to below the second: other addresses have other uses here. */
@@ -111,20 +116,23 @@ static inline bool hl_live_is_address(uint64_t addr)
 int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd);
 void hl_live_fini(struct hl_live *l);
 
-/* --- places, for the few --- */
-
-#define HL_LIVE_PLACE_BITS 12u /* 128 KiB: they stay in the nearer caches */
-#define HL_LIVE_PLACES     (1u << HL_LIVE_PLACE_BITS)
-
-/* There are too many: places are gone, and what lies far apart is worth being fetched ahead. */
-static inline bool hl_live_is_large(const struct hl_live *l)
+static inline uint64_t hl_live_blocks(const struct hl_live *l)
 {
-	return !l->places;
+	return l->births - l->deaths;
 }
 
+/* --- places --- */
+
+#define HL_LIVE_PLACE_BITS 16u
+#define HL_LIVE_PLACES     (1u << HL_LIVE_PLACE_BITS)
+
+/* Those of one MiB of the heap lie side by side, so that a small heap touches few pages. */
 static inline struct hl_live_entry *hl_live_place(const struct hl_live *l, uint64_t addr)
 {
-	return &l->places[addr * HL_HASH_K >> (64 - HL_LIVE_PLACE_BITS)];
+	uint64_t near = addr >> 4, far = near >> HL_LIVE_PLACE_BITS;
+
+	return &l->places[(near + (far * HL_HASH_K >> (64 - HL_LIVE_PLACE_BITS))) &
+			  (HL_LIVE_PLACES - 1)];
 }
 
 /* Is it a block, or nothing, or what one has left behind? */
@@ -139,7 +147,7 @@ hl_inline bool hl_live_is_reborn(struct hl_live *l, struct hl_live_entry *place,
 	if (hl_unlikely(place->addr != ~addr))
 		return false;
 	place->addr = addr;
-	l->blocks++;
+	l->births++;
 	return true;
 }
 
@@ -147,7 +155,23 @@ hl_inline bool hl_live_is_reborn(struct hl_live *l, struct hl_live_entry *place,
 hl_inline void hl_live_die(struct hl_live *l, struct hl_live_entry *place)
 {
 	place->addr = ~place->addr;
-	l->blocks--;
+	l->deaths++;
+}
+
+/* Without places: a block dies that was the newest so many births ago. Would it have had one? */
+hl_inline void hl_live_note_age(struct hl_live *l, uint64_t age)
+{
+	l->young += age < HL_LIVE_PLACES / 4;
+}
+
+/* Do places pay? To be asked now and then, when no line of the index and no entry is held on to:
+ * both may lie elsewhere afterwards. */
+#define HL_LIVE_LOOK (1u << 17)
+void hl_live_turn(struct hl_live *l);
+hl_inline void hl_live_look(struct hl_live *l)
+{
+	if (hl_unlikely(l->births + l->deaths - l->looked_births - l->looked_deaths > HL_LIVE_LOOK))
+		hl_live_turn(l);
 }
 
 /* --- the pool and its index --- */
@@ -243,7 +267,7 @@ hl_inline const struct hl_live_entry *hl_live_prefetch_entry(
 void hl_live_grow_on(struct hl_live *l, uint32_t n);
 
 /*
- * The usual cases of the four below when there are many blocks, in a few instructions: the block's
+ * The usual cases of the four below where there are no places, in a few instructions: the block's
  * home line (hl_live_line) has room for all whose home it is. NULL says nothing: ask those.
  */
 hl_inline struct hl_live_entry *hl_live_find_home(
@@ -277,7 +301,7 @@ hl_inline void hl_live_remove_home(
 	line->slots[slot] = 0;
 	line->prints &= ~(UINT64_C(255) << slot * 8);
 	l->now.count--;
-	l->blocks--;
+	l->deaths++;
 }
 
 #define HL_LIVE_SOON 4u /* an entry is fetched when so many others come before it */
@@ -304,12 +328,6 @@ hl_inline void hl_live_fill(
 	t->count++;
 }
 
-/* The next hl_live_insert() may change where blocks lie. */
-static inline bool hl_live_is_full(const struct hl_live *l)
-{
-	return l->now.count >= l->now.full;
-}
-
 /* While the index grows: certainly none of this tag is left in the old one. */
 hl_inline bool hl_live_moved(const struct hl_live *l, uint32_t tag)
 {
@@ -327,14 +345,14 @@ hl_inline struct hl_live_entry *hl_live_insert_home(
 	struct hl_live_entry *e;
 
 	if (hl_unlikely(hl_live_match(line, tag) || prints & HL_LIVE_PASSED || !empty ||
-			hl_live_is_full(l) || (l->old.lines && !hl_live_moved(l, tag))))
+			l->now.count >= l->now.full || (l->old.lines && !hl_live_moved(l, tag))))
 		return NULL;
 	number = hl_live_ready_entry(&l->pool);
 	if (hl_unlikely(!number))
 		return NULL;
 	e = hl_live_at(&l->pool, number - 1);
 	hl_live_fill(&l->now, line, hl_live_first(empty), (uint64_t)tag << 32 | number);
-	l->blocks++;
+	l->births++;
 	e->addr = addr;
 	return e;
 }

@@ -2,12 +2,12 @@
  * usual.c - the allocation and the free that nearly all are, from the ring's words to the columns.
  *
  * Everything here is done by the same parts as for any other event (live.h, trace/writer_add.c);
- * what is spared is asking: the block stands for itself, lies where the index looks first, and the
+ * what is spared is asking: the block stands for itself, lies where it is looked for first, and the
  * trace is one of everything. Where that is not so nothing has happened, and books.c goes on.
  *
- * While few blocks live, an event goes through at once. With many it waits in a batch, so that what
- * it needs is fetched in the meantime: first its line of the index, then the entry that this leads
- * to, then the sums of the node that stands there.
+ * Where blocks have places an event goes through at once. Where they have none it waits in a batch,
+ * so that what it needs is fetched in the meantime: first its line of the index, then the entry
+ * that this leads to, then the sums of the node that stands there.
  */
 #include "base/attr.h"
 #include "collect/books.h"
@@ -28,15 +28,13 @@ static bool is_plain(const struct hl_proc *p)
 	       !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
 }
 
-/* At a place where the last one that died was another. Not if blocks come to lie elsewhere by it.
- */
+/* At a place where the last one that died was another. */
 static hl_noinline struct hl_live_entry *settle_down(struct hl_live *l, uint64_t addr)
 {
-	return hl_live_is_full(l) || hl_live_find(l, addr) ? NULL : hl_live_insert(l, addr);
+	return hl_live_find(l, addr) ? NULL : hl_live_insert(l, addr);
 }
 
-/* Where a new block lies, to be filled. home: its line of the index, if there are many blocks;
- * NULL: there are few. */
+/* Where a new block lies, to be filled. home: its line of the index; NULL: there are places. */
 hl_inline struct hl_live_entry *begin_life(
 	struct hl_live *l, uint64_t addr, struct hl_live_line *home)
 {
@@ -76,7 +74,7 @@ hl_inline bool alloc_at_once(
 	return true;
 }
 
-/* One of the few that lies elsewhere. */
+/* One that is not in its place. */
 static hl_noinline struct hl_live_entry *find_far(
 	struct hl_live *l, uint64_t addr, struct hl_live_line **home, uint32_t *slot)
 {
@@ -106,10 +104,12 @@ hl_inline bool free_at_once(
 		.thread = hl_live_thread(block)};
 	if (hl_unlikely(b.ordinal >= HL_KEEP_HELD))
 		return false;
-	if (home)
+	if (home) {
 		hl_live_remove_home(&p->live, block, home, slot);
-	else
+		hl_live_note_age(&p->live, p->keep.n_written - b.ordinal);
+	} else {
 		hl_live_die(&p->live, block);
+	}
 	p->n_frees++;
 	(void)hl_writer_add_free(p->writer, &b, hl_books_time(p, e->stamp), e->role, e->func);
 	return true;
@@ -150,8 +150,8 @@ hl_inline void fetch_ahead(struct hl_proc *p, struct ahead *a, uint32_t i)
 
 uint32_t hl_usual_settle(struct hl_proc *p, uint32_t i)
 {
-	struct ahead ahead = {.blocks = hl_live_is_large(&p->live),
-		.nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
+	struct ahead ahead = {
+		.blocks = !p->live.places, .nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
 
 	if (hl_unlikely(!is_plain(p)))
 		return i;
@@ -265,11 +265,13 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 {
 	if (f == p->execing)
 		return;
-	/* First what is pending, then the question: one of those may have to wait for what comes.
-	 */
-	if (!hl_live_is_large(&p->live) && p->n_pending)
+	if (p->live.places && p->n_pending)
 		hl_proc_settle(p);
-	if (!hl_live_is_large(&p->live) && is_plain(p)) {
+	if (p->n_pending == 0)
+		hl_live_look(&p->live);
+	/* First what was pending, then the question: one of those may have to wait for what comes.
+	 */
+	if (p->live.places && is_plain(p)) {
 		read_on(p, f, c, before, true);
 		return;
 	}
