@@ -29,17 +29,29 @@ hl_inline struct hl_thread *usual_thread(uint32_t more)
 	return NULL;
 }
 
-static hl_noinline bool widen(struct hl_thread *t, uint64_t pos, uint32_t n)
-{
-	return hl_producer_widen(&t->out, pos, n);
-}
-
 /* Room for a record of n words in one piece, and nothing in the way of putting it there. */
-hl_inline bool has_place(struct hl_thread *t, uint64_t pos, uint32_t n)
+hl_inline bool has_place(const struct hl_thread *t, uint64_t pos, uint32_t n)
 {
 	atomic_signal_fence(memory_order_seq_cst); /* not before the position was read */
-	return !(pos & 1) && (hl_likely(pos + n * 8 <= t->out.limit) || widen(t, pos, n)) &&
-	       hl_tls.tag == t->told_tag && hl_rec.stamp_mode == HL_STAMP_TSC;
+	return !(pos & 1) && pos + n * 8 <= t->out.limit && hl_tls.tag == t->told_tag &&
+	       hl_rec.stamp_mode == HL_STAMP_TSC;
+}
+
+/* An event that has no place goes the long way; those after it may have one again. Apart, and the
+ * last that is called: a hook that calls nothing else has no registers to save. */
+static hl_noinline void free_any(
+	struct hl_thread *t, uint32_t func, const void *addr, uintptr_t frame)
+{
+	if (!t->shared)
+		(void)hl_producer_widen(&t->out, hl_producer_pos(&t->out), 1);
+	hl_emit_free_any(t, func, addr, frame);
+}
+
+static hl_noinline void alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
+	const void *addr, size_t size, uintptr_t frame)
+{
+	(void)hl_producer_widen(&t->out, hl_producer_pos(&t->out), 1);
+	hl_emit_alloc_any(t, regs, func, addr, size, frame);
 }
 
 /* Odd: somebody is in the middle of a put. */
@@ -124,7 +136,7 @@ hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t f
 	word = known_stack(t, again, size, pos);
 	if (hl_unlikely(!word || !has_place(t, pos, ALLOC_WORDS) ||
 			!put_alloc(t, pos, func, addr, word, again.serial))) {
-		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
+		alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
 		return;
 	}
 	if (t->synced_at == pos)
@@ -200,5 +212,5 @@ void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
 	else if (hl_unlikely(!hl_timed_passes(t)))
 		gone_timed(t, p, regs, func);
 	else if (hl_unlikely(!put_free(t, func, p)))
-		hl_emit_free_any(t, func, p, HL_THIS_FRAME);
+		free_any(t, func, p, HL_THIS_FRAME);
 }

@@ -69,17 +69,12 @@ static inline bool hl_producer_widen(struct hl_producer *p, uint64_t pos, uint32
 	return pos + words * 8 <= p->limit;
 }
 
-/* Announces a record at pos. False: a handler wrote meanwhile, start over. */
+/* Announces a record at pos. False: a handler wrote meanwhile, start over. One that was announced
+ * and left is ours: who announced it finds the position changed, if it ever comes back. */
 hl_inline bool hl_producer_begin(struct hl_producer *p, uint64_t pos)
 {
-	uint64_t w;
-
-	hl_arch_or_local(&p->ring->w, 1);
-	w = __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED);
-	if (hl_likely(w == (pos | 1)))
-		return true;
-	hl_arch_cmpxchg_local(&p->ring->w, w | 1, w & ~UINT64_C(1)); /* do not wait while busy */
-	return false;
+	return hl_likely(hl_arch_cmpxchg_local(&p->ring->w, pos, pos | 1)) ||
+	       __atomic_load_n(&p->ring->w, __ATOMIC_RELAXED) == (pos | 1);
 }
 
 hl_inline void hl_producer_word(struct hl_producer *p, uint64_t pos, uint32_t i, uint64_t word)

@@ -7,8 +7,8 @@
  *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load us
  *   hl_arch_stamp()           the cycle counter, unordered; hl_arch_stamp_ordered(): not taken
  *                             before earlier loads and stores of this thread have been seen by it
- *   hl_arch_or_local(p, v)    *p |= v in one instruction, atomic against this thread's own signals
- *   hl_arch_cmpxchg_local(p, from, to)  the same, true when it took place
+ *   hl_arch_cmpxchg_local(p, from, to)  *p from one to the other in one instruction, atomic against
+ *                             this thread's own signals; true when it took place
  *   hl_arch_pause()           a hint that we spin
  *   HL_ARCH_CAPTURE(regs)     the state of the caller of the function it stands in (that function
  *                             keeps a frame pointer)

@@ -51,11 +51,6 @@ hl_inline void hl_arch_pause(void)
 	__builtin_ia32_pause();
 }
 
-hl_inline void hl_arch_or_local(uint64_t *p, uint64_t v)
-{
-	__asm__ volatile("orq %1, %0" : "+m"(*p) : "er"(v) : "memory", "cc");
-}
-
 hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 {
 	bool done;
