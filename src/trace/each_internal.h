@@ -165,7 +165,7 @@ hl_inline void hl_summarize_event(struct hl_summarizer *s, const struct hl_event
 
 	if (s->off)
 		return;
-	row = &s->rows[s->last[e->node % HL_SUMMARY_LAST]];
+	row = &s->rows[s->last[hl_summary_last(key)]];
 	if (hl_unlikely(row->key != key)) {
 		row = hl_summarizer_row(s, key);
 		if (!row)

@@ -43,7 +43,7 @@ struct hl_summary_entry *hl_summarizer_row(struct hl_summarizer *s, uint64_t key
 
 	s->off = !row;
 	if (row)
-		s->last[(key >> 32) % HL_SUMMARY_LAST] = (uint16_t)(row - s->rows);
+		s->last[hl_summary_last(key)] = (uint16_t)(row - s->rows);
 	return row;
 }
 

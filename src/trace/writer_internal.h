@@ -94,17 +94,22 @@ static inline uint64_t hl_summary_key(uint32_t node, uint32_t role, uint32_t siz
 	return (uint64_t)node << 32 | (uint64_t)role << 7 | size_class;
 }
 #define HL_SUMMARY_LAST 8192u
+/* Where its row is looked for first: neighbours among nodes, sizes and roles lie apart. */
+static inline uint32_t hl_summary_last(uint64_t key)
+{
+	return ((uint32_t)(key >> 32) + (uint32_t)key * 37) % HL_SUMMARY_LAST;
+}
 struct hl_summarizer {
 	bool off;
 	uint32_t n;
 	uint16_t slots[HL_SUMMARY_ROWS * 4]; /* row + 1 */
 	struct hl_summary_entry rows[HL_SUMMARY_ROWS];
-	/* By node modulo its size: the row that it had last; to be looked at before it is believed.
+	/* By hl_summary_last(): the row that was found last; to be looked at before it is believed.
 	 */
 	uint16_t last[HL_SUMMARY_LAST];
 };
 void hl_summarizer_begin(struct hl_summarizer *s);
-/* The row of these, from now on the one that its node is looked for in first; NULL: there are too
+/* The row of this key, from now on the one that is looked at first; NULL: there are too
  * many, and no more are made. */
 struct hl_summary_entry *hl_summarizer_row(struct hl_summarizer *s, uint64_t key);
 /* As the SUMMARY column; 0 or -ENOMEM. */
