@@ -46,6 +46,16 @@ static void *map_pages(int fd, size_t offset, size_t bytes)
 	return p;
 }
 
+/* In small pages: most heaps need few of them, and a large one takes long to clear. */
+static void *map_places(void)
+{
+	void *p = map_pages(-1, 0, PLACES_BYTES);
+
+	if (p)
+		madvise(p, PLACES_BYTES, MADV_NOHUGEPAGE);
+	return p;
+}
+
 static int index_init(struct hl_live_index *t, uint64_t lines, size_t limit, int dir_fd)
 {
 	size_t bytes = lines * sizeof(*t->lines);
@@ -102,7 +112,7 @@ int hl_live_init(struct hl_live *l, size_t memory_limit, int dir_fd)
 	l->memory_limit = memory_limit;
 	l->dir_fd = dir_fd;
 	l->pool.fd = -1;
-	l->places = map_pages(-1, 0, PLACES_BYTES);
+	l->places = map_places();
 	if (l->places && index_init(&l->now, FIRST_LINES, memory_limit, dir_fd) == 0)
 		return 0;
 	hl_live_fini(l);
@@ -327,7 +337,7 @@ hl_cold void hl_live_turn(struct hl_live *l)
 	if (l->places && l->pushed > births / 4 && l->now.mask >= MANY_LINES - 1)
 		leave_places(l);
 	else if (!l->places && l->young > deaths / 8 * 7 && deaths > HL_LIVE_LOOK / 3)
-		l->places = map_pages(-1, 0, PLACES_BYTES);
+		l->places = map_places();
 	l->looked_births = l->births;
 	l->looked_deaths = l->deaths;
 	l->pushed = l->young = 0;
