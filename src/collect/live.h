@@ -263,7 +263,8 @@ hl_inline const struct hl_live_entry *hl_live_prefetch_entry(
 	return e;
 }
 
-/* Before so many hl_live_insert_home(): if the index is growing, its share of that. */
+/* Before so many hl_live_insert_home(), or now and then where there are places: if the index is
+ * growing, its share of that. */
 void hl_live_grow_on(struct hl_live *l, uint32_t n);
 
 /*

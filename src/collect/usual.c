@@ -272,6 +272,7 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 	/* First what was pending, then the question: one of those may have to wait for what comes.
 	 */
 	if (p->live.places && is_plain(p)) {
+		hl_live_grow_on(&p->live, AT_ONCE_MAX / 4);
 		read_on(p, f, c, before, true);
 		return;
 	}
