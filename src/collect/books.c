@@ -4,8 +4,10 @@
  * An event is applied only if the state of its address allows it: an allocation where nothing
  * lives, a free of what lives. Stamps are trusted to +-WINDOW ticks, so an event that does not fit
  * is parked for that long; if what it waits for does not come, it is an implicit or an unknown free
- * and counted as that, never folded into another number. After a pause, a stop or among samples a
- * free may be of a block that nobody told us of: it does not wait, and is counted apart.
+ * and counted as that, never folded into another number. Only another thread's word can be what it
+ * waits for: what its own thread says of that address later waits behind it. After a pause, a stop
+ * or among samples a free may be of a block that nobody told us of: it does not wait, and is
+ * counted apart.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -296,13 +298,32 @@ static void unpark(struct hl_proc *p, size_t i)
 		(--p->parked.len - i) * sizeof(*p->parked.data));
 }
 
+static bool concerns(const struct hl_pending *e, uint64_t addr)
+{
+	return e->addr == addr || (e->type == HL_REC_MOVE_END && e->old == addr);
+}
+
+/* Has its thread said something about the same block before, that is among the first n parked? */
+static bool is_behind(const struct hl_proc *p, const struct hl_pending *e, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_pending *first = &p->parked.data[i];
+
+		if (first->feed == e->feed &&
+			(concerns(first, e->addr) ||
+				(e->type == HL_REC_MOVE_END && concerns(first, e->old))))
+			return true;
+	}
+	return false;
+}
+
 /* What waited for a change at `addr` may fit now. */
 static void retry_parked(struct hl_proc *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->parked.len;) {
 		struct hl_pending e = p->parked.data[i];
 
-		if (e.addr == addr && apply(p, &e, true)) {
+		if (concerns(&e, addr) && !is_behind(p, &e, i) && apply(p, &e, true)) {
 			unpark(p, i);
 			i = 0;
 		} else {
@@ -319,6 +340,7 @@ static void expire_parked(struct hl_proc *p, uint64_t now)
 
 		unpark(p, 0);
 		apply(p, &e, false);
+		retry_parked(p, e.addr);
 	}
 }
 
@@ -327,6 +349,12 @@ static void find_homes(struct hl_proc *p, uint32_t i)
 {
 	for (; i < p->n_pending; i++)
 		p->pending[i].home = hl_live_line(&p->live, p->pending[i].addr);
+}
+
+/* A thread alone has said all there is: nothing that is missing can still come. */
+static bool may_come_late(const struct hl_proc *p)
+{
+	return p->feeds.len > 1;
 }
 
 void hl_proc_settle(struct hl_proc *p)
@@ -342,7 +370,7 @@ void hl_proc_settle(struct hl_proc *p)
 			hl_keep_release(p, p->last_time);
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
-		if (!apply(p, e, true)) {
+		if (is_behind(p, e, p->parked.len) || !apply(p, e, may_come_late(p))) {
 			if (p->parked.len >= PARKED_MAX || hl_vec_push(&p->parked, *e))
 				apply(p, e, false);
 		} else if (p->parked.len) {

@@ -283,6 +283,97 @@ static void what_does_not_fit_is_counted_as_that(void **state)
 	assert_int_equal(s->events.extras[0].addr, C);
 }
 
+/* Somebody who might still say what is missing. */
+static void meet_another(struct stage *s)
+{
+	own(s, 1, 12);
+	put(s, 1, 100, HL_REC_MARK, 0, 2, (uint64_t[]){HL_MARK_THREAD_NAME | 1 << 8, 'x'});
+}
+
+/* Only another thread may still say what was missing: a thread's own words are in order. */
+static void a_free_is_not_older_than_its_block(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	meet_another(s);
+	alloc(s, 0, 10000, A, 53); /* its free was not recorded */
+	alloc(s, 0, 20000, A, 50);
+	release(s, 0, 20100, A);
+	alloc(s, 0, 20200, A, 40);
+	release(s, 0, 20300, A);
+	alloc(s, 0, 20400, A, 30);
+	alloc(s, 0, 50000, B, 1);
+	release(s, 0, 50100, A);
+	finish(s);
+	expect(s, "a0 i0 a1 f1 a2 f2 a3 a4 f3");
+	assert_int_equal(s->info->counters.implicit_frees, 1);
+	assert_int_equal(hl_sums_live_bytes(&s->info->totals.sums), 1);
+}
+
+/* There is nobody who might: it does not wait, and what comes after it stays after it. */
+static void a_thread_alone_waits_for_nobody(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	alloc(s, 0, 10000, A, 53); /* its free was not recorded */
+	alloc(s, 0, 20000, A, 50);
+	release(s, 0, 20100, A);
+	alloc(s, 0, 20200, B, 40);
+	release(s, 0, 20300, B);
+	finish(s);
+	expect(s, "a0 i0 a1 f1 a2 f2");
+}
+
+static void a_block_is_not_freed_before_it_came(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	meet_another(s);
+	release(s, 0, 10000, A); /* nobody allocated this */
+	alloc(s, 0, 10010, A, 5);
+	alloc(s, 0, 10020, B, 6);
+	finish(s);
+	expect(s, "a0 a1");
+	assert_int_equal(s->info->counters.unknown_frees, 1);
+}
+
+static void small_disorder_is_put_right_behind_more(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	own(s, 1, 12);
+	alloc(s, 0, 10000, A, 1);
+	alloc(s, 1, 20000, A, 2);
+	release(s, 1, 20050, A);
+	release(s, 0, 20100, A); /* of the first, and stamped a little late */
+	finish(s);
+	expect(s, "a0 f0 a1 f1");
+	assert_int_equal(s->events.events[1].thread, s->events.events[0].thread);
+	assert_int_equal(s->info->counters.implicit_frees, 0);
+	assert_int_equal(s->info->counters.unknown_frees, 0);
+}
+
+static void a_realloc_waits_behind_its_block(void **state)
+{
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	meet_another(s);
+	alloc(s, 0, 10000, A, 53); /* its free was not recorded */
+	alloc(s, 0, 20000, A, 50);
+	move_begin(s, 0, 20010, A);
+	move_end(s, 0, 20020, A, B, 60);
+	release(s, 0, 20030, B);
+	finish(s);
+	expect(s, "a0 i0 a1 F1 A2 f2");
+	assert_int_equal(s->info->counters.implicit_frees, 1);
+	assert_int_equal(hl_sums_live_blocks(&s->info->totals.sums), 0);
+}
+
 /* The address of a block that nobody told us of goes to the next at once. */
 static void an_unrecorded_free_takes_nothing_with_it(void **state)
 {
@@ -662,12 +753,14 @@ static void waiting_events_are_bounded(void **state)
 	struct stage *s = *state;
 
 	own(s, 0, 11);
+	meet_another(s);
 	for (uint64_t i = 0; i < 20000; i++) {
 		release(s, 0, 1000, A + 16 * i);
 		move_begin(s, 0, 1000, A + 16 * i);
 		if (i % 1000 == 0)
 			hl_region_scan(s->reader, hl_mono_ns());
 	}
+	usleep(2000); /* all of it lies before the next scan */
 	hl_region_scan(s->reader, hl_mono_ns());
 	assert_int_equal(s->reader->procs.len, 1);
 	assert_in_range(s->reader->procs.data[0]->parked.len, 1, 4096);
@@ -718,6 +811,11 @@ int main(void)
 		TEST(small_disorder_is_put_right),
 		TEST(who_waits_is_next),
 		TEST(what_does_not_fit_is_counted_as_that),
+		TEST(a_free_is_not_older_than_its_block),
+		TEST(a_thread_alone_waits_for_nobody),
+		TEST(a_block_is_not_freed_before_it_came),
+		TEST(small_disorder_is_put_right_behind_more),
+		TEST(a_realloc_waits_behind_its_block),
 		TEST(an_unrecorded_free_takes_nothing_with_it),
 		TEST(samples_stand_for_others),
 		cmocka_unit_test(weights_are_unbiased), /* without a stage */
