@@ -129,6 +129,7 @@ struct hl_tls {
 	uintptr_t
 		guard; /* frame of the outermost hook that calls an allocator which may call back */
 	bool busy;     /* this thread is inside a slow path of ours: its calls are not events */
+	bool meets;    /* ... and who calls then is a handler: they are, and lost */
 	uint32_t unloads;         /* how many dlclose() this thread is in */
 	struct hl_tag_node *tag;  /* the scope that it counts in, see tags.h */
 	struct hl_tag_tree *tags; /* all of its scopes */

@@ -325,35 +325,61 @@ uint64_t hl_thread_first_stamp(void)
 	return early_ring.w ? early_data[0] >> HL_STAMP_SHIFT : hl_arch_stamp() & HL_STAMP_MASK;
 }
 
+/*
+ * A thread that is new to us. No handler of it runs meanwhile: it would find neither a ring nor the
+ * right to claim one. Where we may not ask for that, its events are drops.
+ */
+static struct hl_thread *meet_thread(void)
+{
+	const uint64_t all = UINT64_MAX;
+	bool may_ask = !hl_rec.no_syscalls;
+	struct hl_thread *t;
+	uint64_t before;
+
+	if (may_ask)
+		hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	t = hl_tls.thread; /* one may have been here before */
+	if (!t) {
+		hl_tls.busy = hl_tls.meets = true;
+		t = hl_tls.thread = hl_thread_claim();
+		hl_tls.busy = hl_tls.meets = false;
+	}
+	if (may_ask)
+		hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	if (!t)
+		atomic_fetch_add(&hl_rec.region->unclaimed_drops, 1);
+	return t;
+}
+
 hl_cold struct hl_thread *hl_thread_enter_slow(void)
 {
-	struct hl_thread *t = NULL;
+	struct hl_thread *t;
 	uint32_t phase = atomic_load(&hl_rec.phase);
 
 	if (hl_unlikely(phase == HL_PHASE_STOPPED && (hl_steer() & HL_STEER_START))) {
 		hl_steer_obey();
 		phase = atomic_load(&hl_rec.phase);
 	}
+	if (hl_tls.meets)
+		atomic_fetch_add(&hl_rec.region->unclaimed_drops, 1);
 	if (phase == HL_PHASE_OFF || phase == HL_PHASE_STOPPED || hl_tls.busy)
 		return NULL;
-	if (phase == HL_PHASE_EARLY && hl_tls.thread)
-		return hl_tls.thread;
-	hl_tls.busy = true;
 	if (phase == HL_PHASE_EARLY) {
+		if (hl_tls.thread)
+			return hl_tls.thread;
+		hl_tls.busy = true;
 		t = enter_early();
-	} else {
-		if (!atomic_load(&hl_alive.ours))
-			hl_life_fork_child();
-		if (atomic_load(&hl_alive.on)) {
-			t = hl_tls.thread;
-			if (!t)
-				t = hl_tls.thread = hl_thread_claim();
-			if (!t)
-				atomic_fetch_add(&hl_rec.region->unclaimed_drops, 1);
-		}
+		hl_tls.busy = false;
+		return t;
 	}
-	hl_tls.busy = false;
-	return t;
+	if (!atomic_load(&hl_alive.ours)) {
+		hl_tls.busy = true;
+		hl_life_fork_child();
+		hl_tls.busy = false;
+	}
+	if (!atomic_load(&hl_alive.on))
+		return NULL;
+	return hl_tls.thread ? hl_tls.thread : meet_thread();
 }
 
 hl_cold uint64_t hl_stamp_slow(struct hl_thread *t)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """handlers_test - events of signal handlers that interrupt our own hooks: none is lost, none harms another."""
 import json
+import os
 
 from manners import Failure, expect, main
 
@@ -61,6 +62,23 @@ def test_deep(place):
     """the same from several depths: what was left at one is free at another, and nobody waits for himself"""
     if storm(place, 20000, 'deep') < 30:
         raise Failure('hardly any jump')
+
+
+def test_newborn(place):
+    """that find a thread at its very first allocation"""
+    env = {**os.environ, 'LD_PRELOAD': os.path.join(place.programs, 'bump.so')}
+    done = place.record(place.program('newborn'), 1500, options=('-q', '-o', 'x.hlt'), env=env)
+    expect('status', done.status, 0)
+    made = list(map(int, done.err.split()))
+    if made[0] < 5:
+        raise Failure(f'only {made[0]} handlers came that early')
+    lines = place.dump('x.hlt')
+    for kind in range(2):
+        expect(f'blocks of {41 + kind} bytes', sum(line.startswith('alloc') and f' {41 + kind} #' in line for line in lines),
+               made[kind])
+    info = place.info()
+    expect('complete', info['complete'], True)
+    expect('frees', info['totals']['unknown_frees'] + info['totals']['implicit_frees'], 0)
 
 
 if __name__ == '__main__':
