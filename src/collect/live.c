@@ -19,6 +19,7 @@
 #define ENTRY_BYTES     (SEGMENT_ENTRIES * sizeof(struct hl_live_entry))
 #define SPARE_BYTES     (SEGMENT_ENTRIES * sizeof(uint32_t))
 #define SEGMENT_BYTES   (ENTRY_BYTES + SPARE_BYTES)
+#define PATIENCE_MAX    63u
 #define PLACES_BYTES    (HL_LIVE_PLACES * sizeof(struct hl_live_entry))
 #define MANY_LINES      (1u << 11) /* a smaller index is near anyway */
 
@@ -330,13 +331,25 @@ static void leave_places(struct hl_live *l)
 	l->places = NULL;
 }
 
+/* Leaving takes milliseconds: who goes to and fro has to show ever longer that places would pay. */
+static void leave_for_longer(struct hl_live *l)
+{
+	leave_places(l);
+	l->patience = hl_min_u32(l->patience * 2 + 1, PATIENCE_MAX);
+	l->good_looks = 0;
+}
+
 hl_cold void hl_live_turn(struct hl_live *l)
 {
 	uint64_t births = l->births - l->looked_births, deaths = l->deaths - l->looked_deaths;
 
 	if (l->places && l->pushed > births / 4 && l->now.mask >= MANY_LINES - 1)
-		leave_places(l);
+		leave_for_longer(l);
 	else if (!l->places && l->young > deaths / 8 * 7 && deaths > HL_LIVE_LOOK / 3)
+		l->good_looks++;
+	else
+		l->good_looks = 0;
+	if (!l->places && l->good_looks > l->patience / 2)
 		l->places = map_places();
 	l->looked_births = l->births;
 	l->looked_deaths = l->deaths;

@@ -100,8 +100,9 @@ struct hl_live {
 	uint64_t looked_births, looked_deaths; /* as they were then */
 	uint32_t pushed;                       /* blocks that had to leave their place */
 	uint32_t young;                        /* while there are none: deaths soon after birth */
-	size_t memory_limit;                   /* what is above this lies in an unlinked file */
-	int dir_fd;                            /* in this folder */
+	uint32_t good_looks, patience; /* how often they would have paid in a row, and must */
+	size_t memory_limit;           /* what is above this lies in an unlinked file */
+	int dir_fd;                    /* in this folder */
 };
 
 /* Blocks lie from the first of these to below the second: other addresses have other uses here. */
