@@ -44,7 +44,7 @@ struct hl_calltree {
 	/* Each path that was met -> its node; emptied when pcs that were met stand for others. */
 	struct hl_step *edges; /* hash 0: nothing */
 	uint64_t edge_mask, n_edges;
-	uint64_t epoch; /* so many times they were */
+	uint64_t epoch;      /* so many times they were */
 	unsigned edge_shift; /* 64 - log2 of how many slots */
 	/* While the table grows: the one before, half as large. It stays whole until all of it is
 	 * in the new one too, which is done in steps: a doubling in one go takes longer than rings
