@@ -128,6 +128,7 @@ static void write_alloc(struct hl_proc *p, struct hl_event *e, uint32_t item)
 	if (p->keep.n_written >= WAITS || !settle_ordinal(p, e, item))
 		return;
 	e->ordinal = p->keep.n_written++;
+	hl_writer_renumber(p->writer, HELD | WAITS | item, e->ordinal);
 	(void)hl_writer_put_event(p->writer, e);
 }
 
@@ -331,9 +332,6 @@ static void wait_alloc(struct hl_proc *p, struct hl_event *e, struct hl_live_ent
 	k->moved = NONE;
 	set_ordinal(b, e, i == NONE ? HELD | (p->n_allocs & (WAITS - 1)) : HELD | WAITS | i);
 	(void)hl_writer_count_event(p->writer, e);
-	k->told_addr = e->addr;
-	k->told_ns = e->time_ns;
-	k->told_ordinal = e->ordinal;
 	if (i == NONE)
 		return;
 	k->items[i].event = *e;
@@ -365,12 +363,9 @@ void hl_keep_alloc(struct hl_proc *p, struct hl_event *e, struct hl_live_entry *
 static void wait_free(struct hl_proc *p, struct hl_event *e)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_event told = *e;
 	uint32_t i;
 
-	if (e->addr == k->told_addr && e->birth_ns == k->told_ns)
-		told.ordinal = k->told_ordinal;
-	(void)hl_writer_count_event(p->writer, &told);
+	(void)hl_writer_count_event(p->writer, e);
 	k->moved = NONE;
 	if (e->ordinal & HELD) {
 		i = (uint32_t)(e->ordinal & (WAITS - 1));

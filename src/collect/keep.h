@@ -55,9 +55,6 @@ struct hl_keep {
 	uint32_t n_items, n_waiting;
 	uint32_t first, last, spare; /* UINT32_MAX: none */
 	uint32_t moved;              /* the free half of a realloc that was put last */
-	/* The last allocation as the sums heard of it: its ordinal is another when it is written.
-	 */
-	uint64_t told_addr, told_ns, told_ordinal;
 
 	/* snapshots */
 	uint64_t churn, live;                   /* since the last one; now */

@@ -28,6 +28,7 @@ struct run {
 	uint64_t step_ns; /* between events */
 	uint32_t young;   /* of 1,000 blocks so many die at once */
 	uint32_t switch_every, snapshot_every;
+	bool switch_young;              /* ... while a block is there that dies at once */
 	uint32_t tick_every, n_records; /* the clock goes on by a lifetime between two records */
 	uint64_t seed;
 
@@ -146,6 +147,8 @@ static void step(struct run *r, uint32_t at)
 			drop(r, SLOTS - 1);
 		make(r, SLOTS - 1, site, size);
 		addr = r->slots[SLOTS - 1].addr;
+		if (r->switch_young && at % r->switch_every == 0)
+			hl_proc_set_mode(r->p, (enum hl_mode)(at / r->switch_every % 3));
 		if (below(r, 4) == 0)
 			resize(r, SLOTS - 1, size + 8);
 		if (addr)
@@ -157,7 +160,7 @@ static void step(struct run *r, uint32_t at)
 	} else {
 		drop(r, i);
 	}
-	if (r->switch_every && at % r->switch_every == r->switch_every - 1)
+	if (r->switch_every && !r->switch_young && at % r->switch_every == r->switch_every - 1)
 		hl_proc_set_mode(r->p, (enum hl_mode)below(r, 3));
 	if (r->snapshot_every && at % r->snapshot_every == r->snapshot_every - 1)
 		snapshot(r);
@@ -461,6 +464,23 @@ static void temporary_blocks_are_known_in_microseconds(void **state)
 	forget(&whole);
 }
 
+/* The mode becomes another between a block's birth and its death. */
+static void temporary_blocks_outlive_a_mode(void **state)
+{
+	struct run whole = base, r = base;
+
+	play(&whole);
+	r.mode = HL_MODE_CULL;
+	r.switch_every = 10;
+	r.switch_young = true;
+	play(&r);
+	assert_true(r.info->mode_changes > 50);
+	equals_trace(&r, &whole);
+	equals_what_the_program_counted(&r);
+	forget(&r);
+	forget(&whole);
+}
+
 /* A churn of terabytes makes thousands of snapshots, not millions; the others come when due. */
 static void snapshots_are_bounded_and_due(void **state)
 {
@@ -515,6 +535,7 @@ int main(void)
 		cmocka_unit_test(what_waits_is_bounded),
 		cmocka_unit_test(snapshots_are_of_their_moment),
 		cmocka_unit_test(temporary_blocks_are_known_in_microseconds),
+		cmocka_unit_test(temporary_blocks_outlive_a_mode),
 		cmocka_unit_test(snapshots_are_bounded_and_due),
 		cmocka_unit_test(the_file_grows_with_what_survives),
 	};

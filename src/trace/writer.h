@@ -86,10 +86,12 @@ int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
  * and totals) hear of an event at its place in the order by hl_writer_count_event; it may come into
  * the columns later, in order among those that do, by hl_writer_put_event, with the same node and
  * size. A block is written whole or not at all: its ordinal is its number among those that are, and
- * means nothing while it is only counted, but must be the same in its two events.
+ * means nothing while it is only counted, but must be the same in its two events; one that becomes
+ * another in between is told by hl_writer_renumber.
  */
 int hl_writer_count_event(struct hl_writer *w, const struct hl_event *event);
 int hl_writer_put_event(struct hl_writer *w, const struct hl_event *event);
+void hl_writer_renumber(struct hl_writer *w, uint64_t from, uint64_t to);
 /* Blocks and bytes that were counted and are not in the columns. */
 const struct hl_sums *hl_writer_withheld(const struct hl_writer *w);
 

@@ -67,6 +67,12 @@ int hl_writer_put_event(struct hl_writer *w, const struct hl_event *e)
 	return 0;
 }
 
+void hl_writer_renumber(struct hl_writer *w, uint64_t from, uint64_t to)
+{
+	if (w->totals.last_alloc_ordinal == from)
+		w->totals.last_alloc_ordinal = to;
+}
+
 const struct hl_sums *hl_writer_withheld(const struct hl_writer *w)
 {
 	return &w->withheld_all;
