@@ -143,7 +143,7 @@ static inline bool hl_live_is_alive(const struct hl_live_entry *place)
 }
 
 /* The usual birth. False: it takes hl_live_insert(), if nothing lives there. */
-hl_inline bool hl_live_is_reborn(struct hl_live *l, struct hl_live_entry *place, uint64_t addr)
+hl_inline bool hl_live_revive(struct hl_live *l, struct hl_live_entry *place, uint64_t addr)
 {
 	if (hl_unlikely(place->addr != ~addr))
 		return false;

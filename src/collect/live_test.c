@@ -50,7 +50,7 @@ static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr, uint32_t *
 
 	if (!l->places)
 		e = hl_live_insert_home(l, addr, hl_live_line(l, addr));
-	else if (hl_live_is_reborn(l, hl_live_place(l, addr), addr))
+	else if (hl_live_revive(l, hl_live_place(l, addr), addr))
 		e = hl_live_place(l, addr);
 	*of += e != NULL;
 	return e ? e : hl_live_insert(l, addr);

@@ -43,7 +43,7 @@ hl_inline struct hl_live_entry *begin_life(
 	if (home)
 		return hl_live_insert_home(l, addr, home);
 	place = hl_live_place(l, addr);
-	return hl_likely(hl_live_is_reborn(l, place, addr)) ? place : settle_down(l, addr);
+	return hl_likely(hl_live_revive(l, place, addr)) ? place : settle_down(l, addr);
 }
 
 /* False: it is not the usual one, and nothing has happened. */
@@ -121,7 +121,7 @@ hl_inline bool at_once(struct hl_proc *p, const struct hl_pending *e, struct hl_
 				      : e->type == HL_REC_ALLOC && alloc_at_once(p, e, home);
 }
 
-/* --- many blocks: a batch --- */
+/* --- without places: a batch --- */
 
 /* What the events a few places ahead will ask for. */
 struct ahead {
