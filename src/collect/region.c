@@ -30,6 +30,7 @@
 #include "collect/takeover.h"
 #include "ring/clock.h"
 #include "ring/record.h"
+#include "util/lines.h"
 
 #define STAGE_WORDS     (512u * 1024)        /* at most, of one ring, waiting for their turn */
 #define IDLE_BUSY_NS    UINT64_C(1000000000) /* busy this long without a change: its thread sleeps */
@@ -322,6 +323,17 @@ static uint64_t check_records(const uint64_t *words, uint64_t n, uint64_t *event
 	return i;
 }
 
+/* What lies in [from, to) of the ring was copied: the program writes there next. */
+static void let_go(const uint64_t *data, uint64_t size, uint64_t from, uint64_t to)
+{
+	const char *bytes = (const char *)data;
+	uint64_t first = from & ~UINT64_C(63); /* the line that was not yet full the last time */
+	uint64_t at = first % size, head = hl_min_u64(to - first, size - at);
+
+	hl_lines_let_go(bytes + at, head);
+	hl_lines_let_go(bytes, to - first - head);
+}
+
 /*
  * Copies what lies in [tail, pos) of the ring behind what the view has, and checks every record:
  * from here on lengths can be trusted.
@@ -342,6 +354,7 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 	to = v->words.data + v->words.len;
 	memcpy(to, data + first, head * 8);
 	memcpy(to + head, data, (n - head) * 8);
+	let_go(data, size * 8, tail, pos);
 	whole = check_records(to, n, &events);
 	v->corrupt |= whole < n; /* nothing behind that can be found again */
 	v->words.len += whole;

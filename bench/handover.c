@@ -1,0 +1,178 @@
+/*
+ * handover.c - what a ring costs its writer when its reader runs on another core: with what was
+ * read left in the reader's caches, and with the reader letting go of it (util/lines.h).
+ *
+ *	bench/handover [ROUNDS]
+ *
+ * A round prints how long a word takes from core 0 to core 1 and back, then for both ways what a
+ * malloc/free pair's worth of writing takes the writer, and a line the reader. A virtual machine
+ *may be moved to other cores at any time, and 50 ns become 350: rows of both kinds are what to look
+ *for.
+ */
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ring/layout.h"
+
+#define RING      HL_FIRST_RING_BYTES
+#define BATCH     (RING / 4) /* the reader comes when there is so much */
+#define LINE      64u
+#define PAIRS     3000000u
+#define TRIPS     200000u
+#define FREE_LEN  16u
+#define ALLOC_LEN 24u
+#define DEPTH     24 /* words that the writer looks at between two records, as a hook does */
+
+static _Alignas(LINE) char ring[RING + LINE], copy[RING];
+static _Alignas(LINE) _Atomic uint64_t written;
+static _Alignas(LINE) _Atomic uint64_t taken;
+static _Alignas(LINE) _Atomic bool over;
+static _Alignas(LINE) _Atomic uint64_t ball;
+static bool lets_go;
+static uint64_t reading_ns, lines_read;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+__attribute__((target("clflushopt"))) static void let_go(uint64_t from, uint64_t to)
+{
+	for (; from < to; from += LINE)
+		_mm_clflushopt(ring + from % RING);
+}
+
+static void take(uint64_t from, uint64_t to)
+{
+	uint64_t at = from % RING, n = to - from, head = n < RING - at ? n : RING - at;
+	uint64_t began = now();
+
+	memcpy(copy, ring + at, head);
+	memcpy(copy + head, ring, n - head);
+	if (lets_go)
+		let_go(from / LINE * LINE, to / LINE * LINE);
+	reading_ns += now() - began;
+	lines_read += n / LINE;
+}
+
+static void *reader(void *arg)
+{
+	struct timespec nap = {.tv_nsec = 20000};
+
+	(void)arg;
+	stay_on(1);
+	for (uint64_t from = 0; !over;) {
+		uint64_t to = written;
+
+		if (to - from < BATCH) {
+			nanosleep(&nap, NULL);
+			continue;
+		}
+		take(from, to);
+		taken = from = to;
+	}
+	return NULL;
+}
+
+static uint64_t put(uint64_t pos, unsigned len)
+{
+	static volatile uint64_t stack[DEPTH];
+	uint64_t sum = 0, *to = (uint64_t *)(ring + pos % RING);
+
+	for (int i = 0; i < DEPTH; i++)
+		sum += stack[i];
+	to[0] = __builtin_ia32_rdtsc();
+	to[1] = to[len / 8 - 1] = sum;
+	atomic_store_explicit(&written, pos + len, memory_order_release);
+	return pos + len;
+}
+
+/* ns a pair. */
+static double write_pairs(bool letting_go)
+{
+	uint64_t pos = 0, limit = RING - LINE, began;
+	pthread_t other;
+
+	lets_go = letting_go;
+	written = taken = reading_ns = lines_read = 0;
+	over = false;
+	pthread_create(&other, NULL, reader, NULL);
+	began = now();
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		while (pos > limit)
+			limit = taken + RING - LINE;
+		pos = put(put(pos, FREE_LEN), ALLOC_LEN);
+	}
+	began = now() - began;
+	over = true;
+	pthread_join(other, NULL);
+	return (double)began / PAIRS;
+}
+
+static void *throw_back(void *arg)
+{
+	(void)arg;
+	stay_on(1);
+	for (uint64_t i = 0; i < TRIPS; i++) {
+		while (ball != 2 * i + 1)
+			;
+		ball = 2 * i + 2;
+	}
+	return NULL;
+}
+
+static double there_and_back(void)
+{
+	uint64_t began;
+	pthread_t other;
+
+	ball = 0;
+	pthread_create(&other, NULL, throw_back, NULL);
+	began = now();
+	for (uint64_t i = 0; i < TRIPS; i++) {
+		ball = 2 * i + 1;
+		while (ball != 2 * i + 2)
+			;
+	}
+	pthread_join(other, NULL);
+	return (double)(now() - began) / TRIPS;
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 10;
+
+	stay_on(0);
+	printf("there and back |  left: pair, line | let go: pair, line  (ns)\n");
+	for (int i = 0; i < rounds; i++) {
+		printf("%14.0f", there_and_back());
+		for (int way = 0; way < 2; way++) {
+			double pair = write_pairs(way);
+
+			printf(" | %10.1f %7.1f", pair,
+				(double)reading_ns / (double)(lines_read ? lines_read : 1));
+		}
+		printf("\n");
+		fflush(stdout);
+	}
+	return 0;
+}
