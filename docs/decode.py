@@ -260,16 +260,28 @@ def weight(entry, size):
     return f' blocks={entry[0]} bytes={size + entry[1] & M64}' if entry else ''
 
 
-def event_lines(c, roles):
-    n = c.n_events
-    op_bytes = c.bytes(32)
-    need(len(op_bytes) == (n + 7) // 8, 'length of OP')
-    ops = [op_bytes[i >> 3] >> (i & 7) & 1 for i in range(n)]
-    n_free = sum(ops)
-    n_alloc = n - n_free
+def bits(data, n, what):
+    need(len(data) == (n + 7) // 8, 'length of ' + what)
+    return [data[i >> 3] >> (i & 7) & 1 for i in range(n)]
+
+
+def event_times(c, n):
+    if 30 in c.columns:
+        later, steps = bits(c.bytes(30), n, 'LATER'), c.varints(31)
+        need(len(steps) == sum(later), 'STEP')
+        steps = iter(steps)
+        return list(accumulate((next(steps) + 1 if bit else 0 for bit in later), initial=c.t0 // 64))[1:]
     steps = c.varints(33)
     steps[::2] = list(accumulate(steps[::2], initial=c.t0 // 64))[1:]
-    times, threads = runs(steps, n, 'TIME'), runs(c.varints(34), n, 'THREAD')
+    return runs(steps, n, 'TIME')
+
+
+def event_lines(c, roles):
+    n = c.n_events
+    ops = bits(c.bytes(32), n, 'OP')
+    n_free = sum(ops)
+    n_alloc = n - n_free
+    times, threads = event_times(c, n), runs(c.varints(34), n, 'THREAD')
     nodes, sizes = deltas(c.varints(35)), c.varints(36)
     afuncs, ffuncs = runs(c.varints(37), n_alloc, 'AFUNC'), runs(c.varints(41), n_free, 'FFUNC')
     need(len(nodes) == len(sizes) == n_alloc, 'allocations')

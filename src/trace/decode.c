@@ -11,8 +11,8 @@
 #include "base/bits.h"
 #include "trace/reader_internal.h"
 
-#define N_COLS       (HL_COL_EXTRA - HL_COL_OP + 1)
-#define COL(d, name) (&(d)->cols[HL_COL_##name - HL_COL_OP])
+#define N_COLS       (HL_COL_EXTRA - HL_COL_LATER + 1)
+#define COL(d, name) (&(d)->cols[HL_COL_##name - HL_COL_LATER])
 
 struct run {
 	uint64_t value, left;
@@ -29,13 +29,14 @@ struct memory {
 struct decoder {
 	struct hl_cursor cols[N_COLS];
 	struct run thread, afunc, ffunc;
-	uint64_t time, time_left;
+	uint64_t time, time_left; /* time_left: in runs alone */
+	const uint8_t *later;     /* bits; NULL: times are runs */
 	uint64_t first_ordinal;
 	uint32_t n_allocs;
 	uint32_t node, fnode, xnode;
 	uint64_t prev_birth, xaddr;
 	uint32_t n_nodes, n_threads;
-	bool free_stacks, bad;
+	bool free_stacks, has_later, bad;
 	struct hl_event *events;
 	uint32_t *born;
 	struct hl_class_state *classes;
@@ -52,7 +53,13 @@ hl_inline uint64_t next_run(struct decoder *d, struct hl_cursor *c, struct run *
 	return r->value;
 }
 
-hl_inline uint64_t next_time(struct decoder *d)
+hl_inline bool bit_of(const uint8_t *bits, uint32_t i)
+{
+	return bits[i / 8] >> (i % 8) & 1;
+}
+
+/* Of a trace from before there was LATER. */
+static hl_noinline uint64_t next_time_run(struct decoder *d)
 {
 	if (d->time_left == 0) {
 		d->time += hl_cursor_varint(COL(d, TIME));
@@ -60,6 +67,24 @@ hl_inline uint64_t next_time(struct decoder *d)
 		d->bad |= d->time_left == 0;
 	}
 	d->time_left--;
+	return d->time * HL_TIME_UNIT_NS;
+}
+
+/* The usual step is read whether it is there or not: nobody could predict the branch. */
+hl_inline uint64_t next_time(struct decoder *d, uint32_t i)
+{
+	struct hl_cursor *c = COL(d, STEP);
+	bool later;
+
+	if (hl_unlikely(!d->later))
+		return next_time_run(d);
+	later = bit_of(d->later, i);
+	if (hl_likely(c->p < c->end && *c->p < 0x80)) {
+		d->time += later * (uint64_t)(*c->p + 1);
+		c->p += later;
+	} else if (later) {
+		d->time += hl_cursor_varint(c) + 1;
+	}
 	return d->time * HL_TIME_UNIT_NS;
 }
 
@@ -236,33 +261,43 @@ static void decode_weights(struct decoder *d, uint32_t n_events)
 	}
 }
 
+/* One bit for each of n events; NULL: there are not so many. */
+static const uint8_t *take_bits(struct hl_cursor *c, uint32_t n)
+{
+	const uint8_t *bits = c->p;
+
+	if ((size_t)(c->end - bits) != (n + 7) / 8)
+		return NULL;
+	c->p = c->end;
+	return bits;
+}
+
 /* On a copy, which lies in registers: an event that is written cannot have changed it. */
 hl_inline bool decode_wanted(struct decoder *into, uint32_t n, unsigned want)
 {
 	struct decoder copy = *into, *d = &copy;
-	const uint8_t *ops = COL(d, OP)->p;
+	const uint8_t *ops = take_bits(COL(d, OP), n);
 
-	if ((size_t)(COL(d, OP)->end - ops) != (n + 7) / 8)
+	if (!ops || (d->has_later && !(d->later = take_bits(COL(d, LATER), n))))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		struct hl_event *e = &d->events[i];
 		uint64_t thread;
 
 		if (want & HL_WANT_TIME)
-			e->time_ns = next_time(d);
+			e->time_ns = next_time(d, i);
 		thread = next_run(d, COL(d, THREAD), &d->thread);
 		d->bad |= thread >= d->n_threads;
 		e->thread = (uint32_t)thread;
 		if (want & HL_WANT_OTHERS)
 			e->flags = 0;
-		if (ops[i / 8] >> (i % 8) & 1)
+		if (bit_of(ops, i))
 			decode_free(d, e, want);
 		else
 			decode_alloc(d, e, i, want);
 		if (hl_unlikely(d->bad))
 			return false;
 	}
-	COL(d, OP)->p = COL(d, OP)->end;
 	*into = copy;
 	if (want & HL_WANT_OTHERS)
 		decode_moved(into, n);
@@ -289,6 +324,8 @@ static bool decode_events(struct decoder *d, uint32_t n, unsigned want)
 static unsigned wanted_by(uint16_t column)
 {
 	switch (column) {
+	case HL_COL_LATER:
+	case HL_COL_STEP:
 	case HL_COL_TIME:
 	case HL_COL_XLIFE:
 		return HL_WANT_TIME;
@@ -373,17 +410,20 @@ static int unpack_columns(struct hl_reader *r, struct hl_chunk *c, struct decode
 	static const uint8_t nothing[1];
 
 	for (int i = 0; i < N_COLS; i++) {
-		unsigned by = wanted_by((uint16_t)(HL_COL_OP + i));
+		uint16_t id = (uint16_t)(HL_COL_LATER + i);
+		unsigned by = wanted_by(id);
 		int err;
 
 		d->cols[i] = (struct hl_cursor){nothing, nothing, false};
 		if (by && !(want & by))
 			continue;
-		err = hl_column(r, c, (uint16_t)(HL_COL_OP + i), &d->cols[i]);
+		err = hl_column(r, c, id, &d->cols[i]);
 		if (err == -EBADMSG)
 			return err;
-		if (HL_COL_OP + i == HL_COL_FNODE)
+		if (id == HL_COL_FNODE)
 			d->free_stacks = err == 0;
+		if (id == HL_COL_LATER)
+			d->has_later = err == 0;
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "trace/each_internal.h"
 
-_Static_assert(HL_COL_EXTRA - HL_COL_OP + 1 == EC_COUNT, "ids follow the order of columns");
+_Static_assert(HL_COL_EXTRA - HL_COL_LATER + 1 == EC_COUNT, "ids follow the order of columns");
 
 /* A column never grows beyond the chunk's raw limit; the rest is room for the last event. */
 #define COLUMN_CAP (HL_RAW_MAX + 4096)
@@ -88,11 +88,6 @@ void hl_encoder_extra(
 
 void hl_encoder_finish(struct hl_encoder *e)
 {
-	if (e->run_events > 0) {
-		hl_encode_put(e, EC_TIME, e->run_step);
-		hl_encode_put(e, EC_TIME, e->run_events);
-		e->run_events = 0;
-	}
 	end_run(e, EC_THREAD, &e->thread);
 	end_run(e, EC_AFUNC, &e->afunc);
 	end_run(e, EC_FFUNC, &e->ffunc);

@@ -123,8 +123,10 @@ enum hl_column_id {
 	HL_COL_TAGS,
 	HL_COL_ROLES,
 	/* EVENTS: keep in step with enum hl_event_col */
-	HL_COL_OP = 32,
-	HL_COL_TIME,
+	HL_COL_LATER = 30,
+	HL_COL_STEP,
+	HL_COL_OP,
+	HL_COL_TIME, /* of traces from before there was LATER */
 	HL_COL_THREAD,
 	HL_COL_NODE,
 	HL_COL_SIZE,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/bits.h"
 #include "trace/reader.h"
 #include "trace/sim.h"
@@ -643,10 +644,47 @@ static void the_longest_events_fit(void **state)
 	free_written(&wr);
 }
 
+/* Steps in time of every length that a number can have, and none, before and after each. */
+static void every_step_comes_back(void **state)
+{
+	static const struct kase k = {
+		"steps", 12, 0, 1, 0, 0, 0, false, false, false, false, false, false};
+	uint64_t steps[3 * 50], time = 0;
+	struct hl_writer *w = open_writer(&k);
+	struct hl_reader_refusal why;
+	struct hl_chunk_events c = {0};
+	struct hl_reader *r;
+
+	(void)state;
+	add_tables(w, k.threads, k.tags);
+	for (uint32_t i = 0; i < HL_ARRAY_LEN(steps); i++) {
+		struct hl_event e = {.ordinal = i, .size = 1, .addr = i * UINT64_C(16)};
+
+		/* 0, 2^n, 2^n + 1 */
+		steps[i] = i % 3 ? (UINT64_C(1) << i / 3) + i % 3 - 1 : 0;
+		time += steps[i];
+		e.time_ns = time * HL_TIME_UNIT_NS;
+		assert_int_equal(hl_writer_add_event(w, &e), 0);
+	}
+	hl_writer_close(w);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	assert_int_equal(hl_reader_n_chunks(r), 1);
+	assert_int_equal(hl_reader_decode(r, 0, &c), 0);
+	assert_int_equal(c.n_events, HL_ARRAY_LEN(steps));
+	time = 0;
+	for (uint32_t i = 0; i < c.n_events; i++) {
+		time += steps[i];
+		assert_int_equal(c.events[i].time_ns, time * HL_TIME_UNIT_NS);
+	}
+	hl_chunk_events_free(&c);
+	hl_reader_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_comes_back),
+		cmocka_unit_test(every_step_comes_back),
 		cmocka_unit_test(the_longest_events_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,7 +199,7 @@ static int write_events(struct hl_writer *w)
 	hl_writer_begin(w, HL_CHUNK_EVENTS);
 	w->sealer.chunk.durable = e->n_events - w->again;
 	for (int i = 0; i < EC_COUNT; i++)
-		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_OP + i), e->base[i],
+		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_LATER + i), e->base[i],
 			(size_t)(e->at[i] - e->base[i]));
 	hl_seal_column(&w->sealer, HL_COL_PARTED, w->parted.data, w->parted.len);
 	err = add_summary(w, raw + w->parted.len, &summary);

@@ -14,8 +14,10 @@
 
 /* The columns of an EVENTS chunk in the order of their ids. */
 enum hl_event_col {
+	EC_LATER,
+	EC_STEP,
 	EC_OP,
-	EC_TIME,
+	EC_TIME, /* is read, and not written any more */
 	EC_THREAD,
 	EC_NODE,
 	EC_SIZE,
@@ -55,8 +57,7 @@ struct hl_encoder {
 	uint32_t n_events, n_extras;
 	uint64_t first_ordinal, next_ordinal;
 	uint64_t t0; /* all times in units */
-	uint64_t time, run_step;
-	uint32_t run_events;
+	uint64_t time;
 	struct hl_run thread, afunc, ffunc;
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;

@@ -1,17 +1,22 @@
 #!/bin/sh
-# compare-decoders.sh GEN DUMP DECODE_PY EVENTS - the library and the independent decoder print the same
-# lines for the same traces: plain, strange with free stacks, and stored columns.
+# compare-decoders.sh GEN DUMP DECODE_PY EVENTS OLD - the library and the independent decoder print the
+# same lines for the same traces: plain, strange with free stacks, stored columns, and OLD, a recording of
+# ls from when times were runs.
 set -eu
-gen=$1 dump=$2 decode=$3 events=$4
+gen=$1 dump=$2 decode=$3 events=$4 old=$5
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+compare() {
+	"$dump" "$1" >"$dir/ours"
+	/usr/bin/python3 "$decode" "$1" >"$dir/theirs"
+	cmp "$dir/ours" "$dir/theirs"
+	echo "$(wc -l <"$dir/ours") lines are the same ($2)"
+}
+
 try() {
 	"$gen" -n "$events" -o "$dir/t.hlt" "$@"
-	"$dump" "$dir/t.hlt" >"$dir/ours"
-	/usr/bin/python3 "$decode" "$dir/t.hlt" >"$dir/theirs"
-	cmp "$dir/ours" "$dir/theirs"
-	echo "$(wc -l <"$dir/ours") lines are the same ($*)"
+	compare "$dir/t.hlt" "$*"
 }
 
 # Who reads no further has not met an error.
@@ -25,6 +30,8 @@ cut_off() {
 }
 
 cut_off
+compare "$old" 'times in runs'
+[ "$(wc -l <"$dir/ours")" -eq 350 ]
 try --strange --free-stacks --nodes 2000 --live 20000
 if [ "$events" -lt 1000000 ]; then
 	try --nodes 50 --live 100 --threads 1
