@@ -269,8 +269,10 @@ def event_times(c, n):
     if 30 in c.columns:
         later, steps = bits(c.bytes(30), n, 'LATER'), c.varints(31)
         need(len(steps) == sum(later), 'STEP')
+        need(33 not in c.columns, 'TIME beside LATER')
         steps = iter(steps)
         return list(accumulate((next(steps) + 1 if bit else 0 for bit in later), initial=c.t0 // 64))[1:]
+    need(31 not in c.columns, 'STEP without LATER')
     steps = c.varints(33)
     steps[::2] = list(accumulate(steps[::2], initial=c.t0 // 64))[1:]
     return runs(steps, n, 'TIME')
@@ -282,6 +284,7 @@ def event_lines(c, roles):
     n_free = sum(ops)
     n_alloc = n - n_free
     times, threads = event_times(c, n), runs(c.varints(34), n, 'THREAD')
+    need(not n or times[-1] <= c.t1 // 64, 'an event after t1')
     nodes, sizes = deltas(c.varints(35)), c.varints(36)
     afuncs, ffuncs = runs(c.varints(37), n_alloc, 'AFUNC'), runs(c.varints(41), n_free, 'FFUNC')
     need(len(nodes) == len(sizes) == n_alloc, 'allocations')

@@ -29,7 +29,8 @@ struct memory {
 struct decoder {
 	struct hl_cursor cols[N_COLS];
 	struct run thread, afunc, ffunc;
-	uint64_t time, time_left; /* time_left: in runs alone */
+	uint64_t time, last_time; /* in units: of the last event, and what none may be above */
+	uint64_t time_left;       /* in runs alone */
 	const uint8_t *later;     /* bits; NULL: times are runs */
 	uint64_t first_ordinal;
 	uint32_t n_allocs;
@@ -58,11 +59,18 @@ hl_inline bool bit_of(const uint8_t *bits, uint32_t i)
 	return bits[i / 8] >> (i % 8) & 1;
 }
 
+/* By any number; small ones are looked at when all are done, for they cannot come round. */
+hl_inline void pass_time(struct decoder *d, uint64_t step)
+{
+	d->bad |= d->time > d->last_time || step > d->last_time - d->time;
+	d->time += step;
+}
+
 /* Of a trace from before there was LATER. */
-static hl_noinline uint64_t next_time_run(struct decoder *d)
+hl_inline uint64_t next_time_run(struct decoder *d)
 {
 	if (d->time_left == 0) {
-		d->time += hl_cursor_varint(COL(d, TIME));
+		pass_time(d, hl_cursor_varint(COL(d, TIME)));
 		d->time_left = hl_cursor_varint(COL(d, TIME));
 		d->bad |= d->time_left == 0;
 	}
@@ -83,7 +91,9 @@ hl_inline uint64_t next_time(struct decoder *d, uint32_t i)
 		d->time += later * (uint64_t)(*c->p + 1);
 		c->p += later;
 	} else if (later) {
-		d->time += hl_cursor_varint(c) + 1;
+		uint64_t step = hl_cursor_varint(c);
+
+		pass_time(d, step == UINT64_MAX ? step : step + 1);
 	}
 	return d->time * HL_TIME_UNIT_NS;
 }
@@ -303,6 +313,8 @@ hl_inline bool decode_wanted(struct decoder *into, uint32_t n, unsigned want)
 		decode_moved(into, n);
 	decode_weights(into, n);
 	d = into;
+	if (want & HL_WANT_TIME && d->time > d->last_time)
+		return false;
 	return !d->bad && d->time_left + d->thread.left + d->afunc.left + d->ffunc.left == 0;
 }
 
@@ -441,6 +453,7 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 	if (want & HL_WANT_ADDR)
 		memset(m->classes, 0, sizeof(m->classes));
 	d->time = h->t0_ns / HL_TIME_UNIT_NS;
+	d->last_time = h->t1_ns / HL_TIME_UNIT_NS;
 	d->first_ordinal = d->prev_birth = h->first_ordinal;
 	d->n_nodes = hl_min_u32((uint32_t)h->aux, hl_nodes_limit(r->data_bytes));
 	d->n_threads = hl_min_u32((uint32_t)(h->aux >> 32), hl_threads_limit(r->data_bytes));

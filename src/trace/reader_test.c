@@ -17,6 +17,7 @@
 #include "trace/crc32c.h"
 #include "trace/format_internal.h"
 #include "trace/reader.h"
+#include "trace/seal_internal.h"
 #include "trace/sim.h"
 #include "trace/writer.h"
 
@@ -293,6 +294,90 @@ static void what_is_counted_and_not_written_is_in_the_sums(void **state)
 	unlink(path);
 }
 
+/* A forger between the writer and the file: says that a chunk of events ends so much earlier. */
+struct forger {
+	struct hl_chunk_file *file;
+	uint64_t earlier_ns;
+	bool huge; /* and the last step is as large as its bytes can say */
+};
+
+static void forge_step(struct hl_sealed *chunk)
+{
+	uint8_t *at = (uint8_t *)(chunk + 1);
+
+	for (uint32_t i = 0; i < chunk->n_columns; at += chunk->columns[i++].len)
+		if (chunk->columns[i].id == HL_COL_STEP) {
+			memset(at + chunk->columns[i].len - 9, 0xff, 8);
+			at[chunk->columns[i].len - 1] = 0x7f;
+		}
+}
+
+static int forge(void *arg, const struct hl_sealed *chunk)
+{
+	struct hl_sealed *copy = hl_sealed_copy(chunk);
+	struct forger *f = arg;
+	int err;
+
+	assert_non_null(copy);
+	if (copy->head.type == HL_CHUNK_EVENTS) {
+		copy->head.t1_ns -= f->earlier_ns;
+		if (f->huge)
+			forge_step(copy);
+	}
+	err = hl_chunk_file_put(f->file, copy);
+	free(copy);
+	return err;
+}
+
+/* Two events, the second of which comes so many units after the first. */
+static int decode_forged(uint64_t units, uint64_t earlier_ns, bool huge)
+{
+	struct forger f = {.earlier_ns = earlier_ns, .huge = huge};
+	struct hl_reader_refusal why;
+	struct hl_chunk_events c = {0};
+	struct hl_file_news news = {0};
+	struct hl_reader *r;
+	struct hl_writer *w;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/t", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(hl_chunk_file_open(&f.file, fd, 0, &news), 0);
+	assert_int_equal(hl_writer_open_to(&w, &meta, NULL, forge, &f, &news), 0);
+	assert_int_equal(hl_writer_add_thread(w, 1), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		struct hl_event e = {.ordinal = i,
+			.node = HL_NODE_NONE,
+			.addr = i * 16,
+			.time_ns = i * units * HL_TIME_UNIT_NS};
+
+		assert_int_equal(hl_writer_add_event(w, &e), 0);
+	}
+	hl_writer_close(w);
+	hl_chunk_file_close(f.file);
+	assert_int_equal(hl_reader_open(&r, path, &why), 0);
+	err = hl_reader_decode(r, 0, &c);
+	if (!err)
+		assert_int_equal(c.events[1].time_ns, units * HL_TIME_UNIT_NS);
+	hl_chunk_events_free(&c);
+	hl_reader_close(r);
+	unlink(path);
+	return err;
+}
+
+static void no_event_is_after_its_chunk(void **state)
+{
+	const uint64_t far = UINT64_C(1) << 57;
+
+	assert_int_equal(decode_forged(5, 0, false), 0);
+	assert_int_equal(decode_forged(5, 64, false), -EBADMSG);
+	assert_int_equal(decode_forged(1000, 0, false), 0);
+	assert_int_equal(decode_forged(1000, 64, false), -EBADMSG);
+	assert_int_equal(decode_forged(far, 0, false), 0);
+	assert_int_equal(decode_forged(far, 0, true), -EBADMSG);
+}
+
 static int setup(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -312,6 +397,7 @@ int main(void)
 		cmocka_unit_test(what_breaks_the_contract_is_an_error),
 		cmocka_unit_test(nodes_that_are_all_alike_can_be_read),
 		cmocka_unit_test(what_is_counted_and_not_written_is_in_the_sums),
+		cmocka_unit_test(no_event_is_after_its_chunk),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
