@@ -98,13 +98,14 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/* Chunks from all over the trace, each at most once. */
+/* Chunks from all over the trace, each at most once, while there is room for one like the last. */
 static int search(struct search *s)
 {
 	struct hl_reader *r = s->m->reader;
 	uint64_t limit = hl_reader_bytes_read(r) +
 			 hl_max_u64(LEAST_READ, s->m->info->file_bytes / PART_READ);
 	size_t n = hl_reader_n_chunks(r), step = n * 618 / 1000 + 1, at = 0;
+	uint64_t read = hl_reader_bytes_read(r), last = 0;
 	int err = 0;
 
 	while (n > 0 && common_divisor(n, step) != 1)
@@ -112,13 +113,15 @@ static int search(struct search *s)
 	for (size_t i = 0; i < n && s->missing.len > 0 && !err; i++, at = (at + step) % n) {
 		bool worth = false;
 
-		if (hl_reader_bytes_read(r) >= limit)
+		if (read + last > limit)
 			break;
 		if (hl_chunk_is_lost(s->m, at))
 			continue;
 		err = worth_it(s, at, &worth);
 		if (!err && worth)
 			err = take_chunk(s, at);
+		last = hl_reader_bytes_read(r) - read;
+		read += last;
 	}
 	return err;
 }

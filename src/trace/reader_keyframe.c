@@ -237,19 +237,20 @@ const struct hl_keyframe_info *hl_reader_keyframe(const struct hl_reader *r, siz
 	return i < r->keys.len ? &r->keys.data[i] : NULL;
 }
 
+/* Two short columns, not the rows: who wants those too has them read for himself. */
 int hl_key_numbers(struct hl_reader *r, size_t key, struct hl_process_numbers *n)
 {
 	size_t row = r->key_places.data[key].row;
+	const struct hl_row *w = &r->rows.data[row];
 	struct hl_cursor cur;
 	struct hl_chunk c;
-	int err;
 
-	if ((uint32_t)r->rows.data[row].head.aux != 0) /* its first part is gone */
+	if (w->bad || (uint32_t)w->head.aux != 0) /* its first part is gone */
 		return -EBADMSG;
-	err = hl_load(r, row, &c);
-	if (err)
-		return err;
-	if (hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 || hl_read_process_numbers(&cur, n) < 0 ||
+	if (hl_load_column(r, row, &c, HL_COL_WITHHELD) < 0 ||
+		hl_load_column(r, row, &c, HL_COL_NUMBERS) < 0 ||
+		hl_column(r, &c, HL_COL_NUMBERS, &cur) < 0 ||
+		hl_read_process_numbers(&cur, n) < 0 ||
 		hl_read_withheld(r, &c, &n->totals, &n->withheld) < 0) {
 		hl_mark_bad(r, row);
 		return lose_keyframe(r, key);
