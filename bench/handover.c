@@ -6,9 +6,9 @@
  *
  * A round prints how long a word takes from core 0 to core 1 and back, then for both ways what a
  * malloc/free pair's worth of writing takes the writer, and a line the reader. A virtual machine
- *may be moved to other cores at any time, and 50 ns become 350: rows of both kinds are what to look
- *for.
+ * may be moved to other cores at any time, and 50 ns become 350: look for rows of both kinds.
  */
+#include <cpuid.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
@@ -46,13 +46,13 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void stay_on(int cpu)
+static bool stay_on(int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
 __attribute__((target("clflushopt"))) static void let_go(uint64_t from, uint64_t to)
@@ -157,11 +157,21 @@ static double there_and_back(void)
 	return (double)(now() - began) / TRIPS;
 }
 
+static bool can_let_go(void)
+{
+	uint32_t a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_CLFLUSHOPT;
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 10;
 
-	stay_on(0);
+	if (!stay_on(1) || !stay_on(0) || !can_let_go()) {
+		fprintf(stderr, "handover: needs processors 0 and 1, with clflushopt\n");
+		return 1;
+	}
 	printf("there and back |  left: pair, line | let go: pair, line  (ns)\n");
 	for (int i = 0; i < rounds; i++) {
 		printf("%14.0f", there_and_back());

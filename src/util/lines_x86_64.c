@@ -1,8 +1,7 @@
 /*
  * lines_x86_64.c - see lines.h.
  *
- * On AMD alone: elsewhere all cores of a socket share one last-level cache, from which a line is
- * taken as fast as from memory.
+ * On AMD alone, where it was measured: on others nobody knows yet what it gains or costs.
  */
 #include <cpuid.h>
 #include <immintrin.h>
