@@ -168,39 +168,41 @@ typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
  * one reads is harmless in the System V calling convention.
  */
 static hl_noinline void *new_by_next(new_fn real, uint32_t func, size_t size, uintptr_t a,
-	const void *b, const struct hl_regs *regs)
+	const void *b, const struct hl_frame *hook)
 {
+	const struct hl_regs regs = hl_arch_caller(hook);
 	uintptr_t saved = hl_tls.guard;
 	void *p;
 
 	if (hl_unlikely(!real))
 		return hl_real.malloc(size ? size : 1);
-	if (hl_unlikely(hl_internal(regs)))
+	if (hl_unlikely(hl_internal(&regs)))
 		return real(size, a, b);
-	hl_tls.guard = regs->sp;
+	hl_tls.guard = regs.sp;
 	p = real(size, a, b);
 	hl_tls.guard = saved;
 	if (hl_steer_passes_alloc(hl_steer(), p ? size : 0))
 		return p;
-	return hl_hook_made(p, regs, func, size);
+	return hl_hook_made(p, hook, func, size);
 }
 
 static hl_noinline void delete_by_next(del_fn real, uint32_t func, void *p, uintptr_t a,
-	uintptr_t b, const void *c, const struct hl_regs *regs)
+	uintptr_t b, const void *c, const struct hl_frame *hook)
 {
+	const struct hl_regs regs = hl_arch_caller(hook);
 	uintptr_t saved = hl_tls.guard;
 
 	if (hl_unlikely(!real)) {
 		hl_real.free(p);
 		return;
 	}
-	if (hl_unlikely(hl_internal(regs))) {
+	if (hl_unlikely(hl_internal(&regs))) {
 		real(p, a, b, c);
 		return;
 	}
 	if (!hl_steer_passes_free(hl_steer(), p))
-		hl_hook_gone(p, regs, func);
-	hl_tls.guard = regs->sp;
+		hl_hook_gone(p, hook, func);
+	hl_tls.guard = regs.sp;
 	real(p, a, b, c);
 	hl_tls.guard = saved;
 }
@@ -223,13 +225,10 @@ hl_inline void *op_new(enum hl_cxx_op i, uint32_t func, size_t size, uintptr_t a
 
 		if (hl_likely(p && passes))
 			return p;
-		if (hl_likely(p != NULL)) {
-			HL_CAPTURED(regs);
-			return hl_hook_made(p, &regs, func, size);
-		}
+		if (hl_likely(p != NULL))
+			return HL_STAYING(hl_hook_made(p, HL_ARCH_FRAME(), func, size));
 	}
-	HL_CAPTURED(regs);
-	return new_by_next((new_fn)real.f, func, size, a, b, &regs);
+	return HL_STAYING(new_by_next((new_fn)real.f, func, size, a, b, HL_ARCH_FRAME()));
 }
 
 hl_inline void op_delete(
@@ -246,15 +245,13 @@ hl_inline void op_delete(
 	if (hl_unlikely(!p || hl_boot_owns(p)))
 		return;
 	if (hl_likely(ops[i].plain && !hl_tls.guard)) {
-		if (!hl_hook_passes_free(p)) {
-			HL_CAPTURED(regs);
-			hl_hook_gone(p, &regs, func);
-		}
+		if (!hl_hook_passes_free(p))
+			hl_hook_gone(p, HL_ARCH_FRAME(), func);
 		hl_real.free(p);
 		return;
 	}
-	HL_CAPTURED(regs);
-	delete_by_next((del_fn)real.f, func, p, a, b, c, &regs);
+	delete_by_next((del_fn)real.f, func, p, a, b, c, HL_ARCH_FRAME());
+	HL_STAY();
 }
 
 #define NEW_OP(i, symbol, func, params, a, b)                                     \

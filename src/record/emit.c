@@ -92,8 +92,8 @@ hl_cold static bool interrupts_put(struct hl_thread *t, uintptr_t frame)
 	return false;
 }
 
-/* Must this event go to a shared ring? `frame`: of the function that the hook has called; that of
- * one it calls would be below a put it has left. */
+/* Must this event go to a shared ring? `frame`: of the hook, or of the function that it has called;
+ * that of one which this calls would be below a put that was left. */
 hl_inline bool stands_aside(struct hl_thread *t, uintptr_t frame)
 {
 	if (hl_likely(!t->shared && !(__atomic_load_n(&t->out.ring->w, __ATOMIC_RELAXED) & 1)))

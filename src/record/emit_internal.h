@@ -20,7 +20,8 @@ hl_inline bool hl_emit_begin(struct hl_thread *t, struct hl_producer *out, uint6
 
 /*
  * The event itself, which is to be recorded; and an allocation whose stack is known, of a size that
- * fits its bits. `frame`: of the function that the hook has called, to know a put by that was left.
+ * fits its bits. `frame`: of the hook, or of the function that it has called, to know a put by that
+ * was left.
  */
 void hl_emit_alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
 	const void *addr, size_t size, uintptr_t frame);

@@ -60,19 +60,23 @@ static hl_noinline void count_gone(void *p, uint32_t func)
 	hl_tags_free(p, func);
 }
 
-void *hl_hook_made_any(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+void *hl_hook_made_any(void *p, const struct hl_frame *hook, uint32_t func, size_t size)
 {
+	struct hl_regs regs = hl_arch_caller(hook);
+
 	if (hl_unlikely(hl_tags_mode()))
 		return count_new(p, func, size);
-	return record_new(p, regs, func, size);
+	return record_new(p, &regs, func, size);
 }
 
-void hl_hook_gone_any(void *p, const struct hl_regs *regs, uint32_t func)
+void hl_hook_gone_any(void *p, const struct hl_frame *hook, uint32_t func)
 {
+	struct hl_regs regs = hl_arch_caller(hook);
+
 	if (hl_unlikely(hl_tags_mode()))
 		count_gone(p, func);
 	else
-		hl_emit_free(regs, func, p);
+		hl_emit_free(&regs, func, p);
 }
 
 /*
@@ -87,61 +91,63 @@ typedef void (*free_fn)(void *, size_t, size_t);
 #define IS_GUARDED() hl_unlikely(hl_tls.guard != 0 || hl_real.foreign)
 
 static hl_noinline void *allocate_guarded(
-	alloc_fn next, size_t a, size_t b, size_t size, uint32_t func, const struct hl_regs *regs)
+	alloc_fn next, size_t a, size_t b, size_t size, uint32_t func, const struct hl_frame *hook)
 {
+	const struct hl_regs regs = hl_arch_caller(hook);
 	void *p;
 
-	if (hl_internal(regs))
+	if (hl_internal(&regs))
 		return next(a, b);
-	HL_GUARD_ENTER(regs);
+	HL_GUARD_ENTER(&regs);
 	p = next(a, b);
 	HL_GUARD_LEAVE();
 	if (hl_steer_passes_alloc(hl_steer(), p ? size : 0))
 		return p;
-	return hl_hook_made(p, regs, func, size);
+	return hl_hook_made(p, hook, func, size);
 }
 
 static hl_noinline void release_guarded(
-	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_regs *regs)
+	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_frame *hook)
 {
-	if (hl_internal(regs)) {
+	const struct hl_regs regs = hl_arch_caller(hook);
+
+	if (hl_internal(&regs)) {
 		next(p, a, b);
 		return;
 	}
 	if (!hl_steer_passes_free(hl_steer(), p))
-		hl_hook_gone(p, regs, func);
-	HL_GUARD_ENTER(regs);
+		hl_hook_gone(p, hook, func);
+	HL_GUARD_ENTER(&regs);
 	next(p, a, b);
 	HL_GUARD_LEAVE();
 }
 
 /* `call` is NEXT with A and B as it takes them; SIZE the bytes it is asked for. */
-#define ALLOC_HOOK(func, next, a, b, size, call)                                    \
-	do {                                                                        \
-		if (hl_hook_passes_alloc(size))                                     \
-			return call;                                                \
-		HL_CAPTURED(regs);                                                  \
-		if (IS_GUARDED())                                                   \
-			return allocate_guarded(                                    \
-				(alloc_fn)(any_fn)(next), a, b, size, func, &regs); \
-		return hl_hook_made(call, &regs, func, size);                       \
+#define ALLOC_HOOK(func, next, a, b, size, call)                                               \
+	do {                                                                                   \
+		if (hl_hook_passes_alloc(size))                                                \
+			return call;                                                           \
+		if (IS_GUARDED())                                                              \
+			return HL_STAYING(allocate_guarded(                                    \
+				(alloc_fn)(any_fn)(next), a, b, size, func, HL_ARCH_FRAME())); \
+		return HL_STAYING(hl_hook_made(call, HL_ARCH_FRAME(), func, size));            \
 	} while (0)
 
-#define FREE_HOOK(func, next, p, a, b, call)                                            \
-	do {                                                                            \
-		if (hl_hook_passes_free(p)) {                                           \
-			call;                                                           \
-			return;                                                         \
-		}                                                                       \
-		if (hl_unlikely(!(p) || hl_boot_owns(p)))                               \
-			return;                                                         \
-		HL_CAPTURED(regs);                                                      \
-		if (IS_GUARDED()) {                                                     \
-			release_guarded((free_fn)(any_fn)(next), p, a, b, func, &regs); \
-			return;                                                         \
-		}                                                                       \
-		hl_hook_gone(p, &regs, func);                                           \
-		call;                                                                   \
+#define FREE_HOOK(func, next, p, a, b, call)                                                      \
+	do {                                                                                      \
+		if (hl_hook_passes_free(p)) {                                                     \
+			call;                                                                     \
+			return;                                                                   \
+		}                                                                                 \
+		if (hl_unlikely(!(p) || hl_boot_owns(p)))                                         \
+			return;                                                                   \
+		if (IS_GUARDED()) {                                                               \
+			release_guarded((free_fn)(any_fn)(next), p, a, b, func, HL_ARCH_FRAME()); \
+			HL_STAY();                                                                \
+			return;                                                                   \
+		}                                                                                 \
+		hl_hook_gone(p, HL_ARCH_FRAME(), func);                                           \
+		call;                                                                             \
 	} while (0)
 
 void *malloc(size_t size)
@@ -216,9 +222,10 @@ void *pvalloc(size_t size)
 
 int posix_memalign(void **out, size_t align, size_t size)
 {
+	struct hl_regs regs;
 	int err;
 
-	HL_CAPTURED(regs);
+	HL_ARCH_CAPTURE(&regs);
 	if (hl_internal(&regs))
 		return hl_real.posix_memalign(out, align, size);
 	HL_GUARD_ENTER(&regs);
@@ -314,17 +321,24 @@ static hl_noinline void *reallocate(
 
 void *realloc(void *p, size_t size)
 {
+	struct hl_regs regs;
+
 	if (hl_hook_passes_free(p) && hl_hook_passes_alloc(size))
 		return hl_real.realloc(p, size);
-	HL_CAPTURED(regs);
+	if (!p && hl_likely(!IS_GUARDED() && !hl_tags_mode())) /* python has no other malloc */
+		return HL_STAYING(hl_hook_made(
+			hl_real.realloc(NULL, size), HL_ARCH_FRAME(), HL_FUNC_REALLOC, size));
+	HL_ARCH_CAPTURE(&regs);
 	return reallocate(p, 1, size, HL_FUNC_REALLOC, &regs);
 }
 
 void *reallocarray(void *p, size_t n, size_t size)
 {
+	struct hl_regs regs;
+
 	if (hl_hook_passes_free(p) && hl_hook_passes_alloc(n * size))
 		return hl_real.reallocarray(p, n, size);
-	HL_CAPTURED(regs);
+	HL_ARCH_CAPTURE(&regs);
 	return reallocate(p, n, size, HL_FUNC_REALLOCARRAY, &regs);
 }
 

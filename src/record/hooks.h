@@ -8,16 +8,27 @@
 #include "record/recorder.h"
 #include "record/steer.h"
 
-#define HL_CAPTURED(regs)    \
-	struct hl_regs regs; \
-	HL_ARCH_CAPTURE(&regs)
-
-/* Returns p, which may be NULL: then nothing was made. */
-void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size);
-void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func);
+/*
+ * Returns p, which may be NULL: then nothing was made. `hook`: the frame of the hook itself, which
+ * has called this or something that has. Its caller's state is read from there by whoever needs it.
+ */
+void *hl_hook_made(void *p, const struct hl_frame *hook, uint32_t func, size_t size);
+void hl_hook_gone(void *p, const struct hl_frame *hook, uint32_t func);
 /* What is not usual (usual.c). */
-void *hl_hook_made_any(void *p, const struct hl_regs *regs, uint32_t func, size_t size);
-void hl_hook_gone_any(void *p, const struct hl_regs *regs, uint32_t func);
+void *hl_hook_made_any(void *p, const struct hl_frame *hook, uint32_t func, size_t size);
+void hl_hook_gone_any(void *p, const struct hl_frame *hook, uint32_t func);
+
+/*
+ * Around calls that are given the frame of the hook they stand in, as the last thing it does: a
+ * compiler would make them jumps, and the frame would be gone.
+ */
+#define HL_STAY() __asm__ volatile("")
+#define HL_STAYING(p)                   \
+	({                              \
+		void *hl_staying = (p); \
+		HL_STAY();              \
+		hl_staying;             \
+	})
 
 /*
  * Samples, on libc's own allocator: nearly all that happens is none of them, and a hook that finds

@@ -13,6 +13,7 @@
 #include "record/stamp.h"
 #include "record/steer.h"
 #include "record/timed.h"
+#include "record/unwind/again.h"
 
 /* In the collector's word: with one of these nothing is usual. */
 #define STEER_UNUSUAL (HL_STEER_ASK_ALLOC | HL_STEER_ASK_FREE | HL_MODE_IS_TAGS)
@@ -47,13 +48,6 @@ static hl_noinline void free_any(
 	hl_emit_free_any(t, func, addr, frame);
 }
 
-static hl_noinline void alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
-	const void *addr, size_t size, uintptr_t frame)
-{
-	(void)hl_producer_widen(&t->out, hl_producer_pos(&t->out), 1);
-	hl_emit_alloc_any(t, regs, func, addr, size, frame);
-}
-
 /* Odd: somebody is in the middle of a put. */
 hl_inline uint64_t position(const struct hl_producer *out)
 {
@@ -68,22 +62,6 @@ hl_inline uint64_t *place(const struct hl_producer *out, uint64_t pos)
 /* --- allocations --- */
 
 #define ALLOC_WORDS 3u
-
-/*
- * The stack word of a stack that the collector knows: by its number, or as our last one, if the
- * ring still ends where that was told. 0: it must be told more.
- */
-hl_inline uint64_t known_stack(
-	const struct hl_thread *t, struct hl_again again, uint64_t size, uint64_t pos)
-{
-	if (again.what == HL_AGAIN_NUMBER)
-		return hl_way_word(size, again.n);
-	/* no deeper than stacks may be, or it would not have been told whole */
-	if (hl_likely(again.what == HL_AGAIN_LAST && t->synced_serial == again.serial &&
-		      t->synced_at == pos && t->synced == again.n))
-		return hl_stack_word(size, 0, again.n);
-	return 0;
-}
 
 /* False: not in the ring, start over. */
 hl_inline bool put_alloc(struct hl_thread *t, uint64_t pos, uint32_t func, const void *addr,
@@ -104,68 +82,102 @@ hl_inline bool put_alloc(struct hl_thread *t, uint64_t pos, uint32_t func, const
 	return hl_producer_commit(out, pos, ALLOC_WORDS);
 }
 
-/* A stack that must be walked. */
-static hl_noinline void alloc_new(const struct hl_unwound *e)
+/* The stack is told by `word`, if it is that of this serial. False: as above. */
+hl_inline bool alloc_known(struct hl_thread *t, uint64_t pos, uint32_t func, const void *addr,
+	uint64_t word, uint64_t serial)
 {
-	struct hl_stack stack;
-
-	if (hl_unlikely(hl_unwind_new(e->t->unwinder, e->regs, &stack) < 0))
-		hl_emit_alloc_any(e->t, e->regs, e->func, e->addr, e->size, e->frame);
-	else
-		hl_emit_alloc_unwound(e, &stack);
-}
-
-hl_inline void alloc(struct hl_thread *t, const struct hl_regs *regs, uint32_t func,
-	const void *addr, size_t size)
-{
-	struct hl_again again;
-	uint64_t pos, word;
-
-	if (hl_unlikely(t->shared || size >= HL_SIZE_BIG)) {
-		hl_emit_alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
-		return;
-	}
-	again = hl_unwind_again(t->unwinder, regs);
-	if (hl_unlikely(again.what == HL_AGAIN_NEW)) {
-		struct hl_unwound e = {t, regs, addr, size, func, HL_THIS_FRAME};
-
-		alloc_new(&e);
-		return;
-	}
-	pos = position(&t->out);
-	word = known_stack(t, again, size, pos);
-	if (hl_unlikely(!word || !has_place(t, pos, ALLOC_WORDS) ||
-			!put_alloc(t, pos, func, addr, word, again.serial))) {
-		alloc_any(t, regs, func, addr, size, HL_THIS_FRAME);
-		return;
-	}
+	if (hl_unlikely(!has_place(t, pos, ALLOC_WORDS) ||
+			!put_alloc(t, pos, func, addr, word, serial)))
+		return false;
 	if (t->synced_at == pos)
 		t->synced_at = pos + ALLOC_WORDS * 8;
+	return true;
+}
+
+/* For all that come behind a record, in a function of its own: the usual one calls nothing. */
+static hl_noinline void *known_from_now(void *p)
+{
+	hl_steer_recorded(p);
+	return p;
+}
+
+hl_inline void *recorded(void *p)
+{
+	return hl_unlikely(hl_steer() & HL_STEER_PART) ? known_from_now(p) : p;
+}
+
+/* An event that has no place, or a stack of which must be told more than a word. */
+static hl_noinline void *made_long(
+	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+{
+	const struct hl_regs regs = hl_arch_caller(hook);
+
+	if (!t->shared)
+		(void)hl_producer_widen(&t->out, hl_producer_pos(&t->out), 1);
+	hl_emit_alloc_any(t, &regs, func, p, size, (uintptr_t)hook);
+	return recorded(p);
+}
+
+/* Not the last stack: one that has a number, or else one that must be walked. */
+static hl_noinline void *made_elsewhere(
+	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+{
+	const struct hl_regs regs = hl_arch_caller(hook);
+	struct hl_again again = hl_unwind_way_again(t->unwinder, &regs);
+	struct hl_stack stack;
+
+	if (hl_likely(again.what == HL_AGAIN_NUMBER)) {
+		if (hl_unlikely(!alloc_known(t, position(&t->out), func, p,
+			    hl_way_word(size, again.n), again.serial)))
+			return made_long(t, p, hook, func, size);
+	} else if (hl_likely(again.what == HL_AGAIN_NEW &&
+			     hl_unwind_new(t->unwinder, &regs, &stack) == 0)) {
+		struct hl_unwound e = {t, &regs, p, size, func, (uintptr_t)hook};
+
+		hl_emit_alloc_unwound(&e, &stack);
+	} else {
+		return made_long(t, p, hook, func, size);
+	}
+	return recorded(p);
 }
 
 /* By the same code as all others, which is warm. */
 static hl_noinline void *made_timed(
-	struct hl_thread *t, void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
 {
 	struct hl_timed w = hl_timed_start(t);
 
 	t->until_timed++; /* it is counted a second time */
-	hl_hook_made(p, regs, func, size);
+	hl_hook_made(p, hook, func, size);
 	hl_timed_end(t, w);
 	return p;
 }
 
-void *hl_hook_made(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
+/* What is not the usual goes on by a jump. */
+void *hl_hook_made(void *p, const struct hl_frame *hook, uint32_t func, size_t size)
 {
+	const struct hl_regs regs = hl_arch_caller(hook);
 	struct hl_thread *t = usual_thread(HL_ALIVE_ALLOC);
+	uint64_t serial, pos;
+	uint32_t depth;
 
 	if (hl_unlikely(!t || !p))
-		return hl_hook_made_any(p, regs, func, size);
+		return hl_hook_made_any(p, hook, func, size);
 	if (hl_unlikely(!hl_timed_passes(t)))
-		return made_timed(t, p, regs, func, size);
-	alloc(t, regs, func, p, size);
-	hl_steer_recorded(p);
-	return p;
+		return made_timed(t, p, hook, func, size);
+	if (hl_unlikely(t->shared || size >= HL_SIZE_BIG))
+		return made_long(t, p, hook, func, size);
+	serial = hl_unwind_serial(t->unwinder);
+	depth = hl_unwind_last_again(t->unwinder, &regs);
+	if (!depth)
+		return made_elsewhere(t, p, hook, func, size);
+	pos = position(&t->out);
+	/* The ring must still end where that stack was told, and that whole: not if it was deeper
+	 * than stacks may be. */
+	if (hl_unlikely(t->synced_serial != serial || t->synced_at != pos || t->synced != depth ||
+			!alloc_known(t, pos, func, p, hl_stack_word(size, 0, depth), serial)))
+		return made_long(t, p, hook, func, size);
+	return recorded(p);
 }
 
 /* --- frees --- */
@@ -194,23 +206,23 @@ hl_inline bool put_free(struct hl_thread *t, uint32_t func, const void *addr)
 }
 
 static hl_noinline void gone_timed(
-	struct hl_thread *t, void *p, const struct hl_regs *regs, uint32_t func)
+	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func)
 {
 	struct hl_timed w = hl_timed_start(t);
 
 	t->until_timed++;
-	hl_hook_gone(p, regs, func);
+	hl_hook_gone(p, hook, func);
 	hl_timed_end(t, w);
 }
 
-void hl_hook_gone(void *p, const struct hl_regs *regs, uint32_t func)
+void hl_hook_gone(void *p, const struct hl_frame *hook, uint32_t func)
 {
 	struct hl_thread *t = usual_thread(HL_ALIVE_FREE);
 
 	if (hl_unlikely(!t))
-		hl_hook_gone_any(p, regs, func);
+		hl_hook_gone_any(p, hook, func);
 	else if (hl_unlikely(!hl_timed_passes(t)))
-		gone_timed(t, p, regs, func);
+		gone_timed(t, p, hook, func);
 	else if (hl_unlikely(!put_free(t, func, p)))
-		free_any(t, func, p, HL_THIS_FRAME);
+		free_any(t, func, p, (uintptr_t)hook);
 }

@@ -10,8 +10,9 @@
  *   hl_arch_cmpxchg_local(p, from, to)  *p from one to the other in one instruction, atomic against
  *                             this thread's own signals; true when it took place
  *   hl_arch_pause()           a hint that we spin
- *   HL_ARCH_CAPTURE(regs)     the state of the caller of the function it stands in (that function
- *                             keeps a frame pointer)
+ *   struct hl_frame           what lies where __builtin_frame_address(0) of a function points that
+ *                             keeps a frame pointer
+ *   hl_arch_caller(frame)     the state of the caller of such a function, while it runs
  *   HL_ARCH_REGISTERS         how many DWARF registers the unwinder follows, and the numbers of
  *                             three of them: HL_ARCH_DW_SP, HL_ARCH_DW_FP, HL_ARCH_DW_PC
  *   HL_ARCH_CAPTURE_ALL(v)    all registers at this very instruction, by DWARF number
@@ -31,5 +32,9 @@
 #define HL_RECORD_ARCH_H
 
 #include HL_ARCH_REGS /* record/arch/<cpu>/regs.h, chosen by the build */
+
+/* The frame of the function that this stands in, and the state of its caller. */
+#define HL_ARCH_FRAME()       ((const struct hl_frame *)__builtin_frame_address(0))
+#define HL_ARCH_CAPTURE(regs) (*(regs) = hl_arch_caller(HL_ARCH_FRAME()))
 
 #endif

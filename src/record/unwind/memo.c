@@ -79,6 +79,7 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 void hl_unwinder_reset(struct hl_unwinder *u)
 {
 	u->busy = 0;
+	u->reading = false;
 	u->serial++;
 	u->counts = (struct hl_unwind_counts){0};
 	hl_memo_forget_all(u);
@@ -89,7 +90,7 @@ void hl_unwinder_counts(const struct hl_unwinder *u, struct hl_unwind_counts *ou
 	*out = u->counts;
 }
 
-hl_cold bool hl_memo_reserve(struct hl_memo *m, uint32_t n)
+hl_cold bool hl_memo_reserve(const struct hl_unwinder *u, struct hl_memo *m, uint32_t n)
 {
 	struct hl_memo old = *m;
 	uint32_t capacity = (uint32_t)hl_min_u64(HL_MEMO_FRAMES, hl_max_u64(n * 2u, 1024));
@@ -115,7 +116,7 @@ hl_cold bool hl_memo_reserve(struct hl_memo *m, uint32_t n)
 	m->last_depth = old.last_depth;
 	m->unchanged = old.unchanged;
 	m->depth = old.depth;
-	if (old.mapped)
+	if (old.mapped && !u->reading)
 		hl_arch_unmap(old.pcs, old.mapped);
 	return true;
 }

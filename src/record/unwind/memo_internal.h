@@ -90,6 +90,7 @@ struct hl_unwinder {
 	uintptr_t range_lo, range_hi;
 	struct hl_memo *current;
 	uintptr_t busy; /* in the frame of the running hl_unwind(), or of one that was left */
+	bool reading;   /* somebody is in again.h, or has left it in the middle */
 	uint64_t generation;
 	struct hl_fresh *fresh;
 	uint32_t fresh_capacity;
@@ -135,6 +136,58 @@ hl_inline uint32_t hl_first_to_fail(const struct hl_check *checks, uint32_t n)
 	return 0;
 }
 
+/* Is frame i remembered in this state? */
+hl_inline bool hl_memo_same_frame(
+	const struct hl_memo *m, uint32_t i, const struct hl_regs *r, bool exact)
+{
+	const struct hl_kept *f = &m->frames[i];
+
+	return f->sp == r->sp && m->pcs[i] == r->pc + exact &&
+	       !!(f->flags & HL_KEPT_EXACT) == exact &&
+	       (!(f->flags & HL_KEPT_LIVE) || f->fp == r->fp);
+}
+
+/* The most frequent case by far, which needs next to nothing: all is as it was. */
+hl_inline bool hl_memo_unchanged(const struct hl_memo *m, const struct hl_regs *start)
+{
+	return m->depth > 0 && hl_memo_same_frame(m, m->depth - 1, start, false) &&
+	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
+}
+
+/* The memo for this stack pointer, while nobody has unloaded code; NULL: find it. */
+hl_inline struct hl_memo *hl_memo_ready(const struct hl_unwinder *u, const struct hl_regs *start)
+{
+	if (hl_unlikely(hl_generation() != u->generation ||
+			start->sp - u->range_lo >= u->range_hi - u->range_lo))
+		return NULL;
+	return u->current;
+}
+
+/*
+ * Left on the stack by whoever is busy with an unwinder, so that a later one can tell whether he
+ * still is: his frame must lie above and still hold these words. One that was left by siglongjmp is
+ * overwritten sooner or later, or lies below. Meanwhile nothing that is remembered changes.
+ */
+struct hl_token {
+	const struct hl_unwinder *owner;
+	const volatile struct hl_token *self;
+};
+
+hl_inline void hl_unwind_enter(struct hl_unwinder *u, volatile struct hl_token *token)
+{
+	token->owner = u;
+	token->self = token;
+	u->busy = (uintptr_t)token;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+hl_inline void hl_unwind_leave(struct hl_unwinder *u, volatile struct hl_token *token)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	u->busy = 0;
+	token->owner = NULL;
+}
+
 /* ways.c */
 /* The way that begins in this state and still holds; NULL when there is none. */
 const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start);
@@ -144,7 +197,7 @@ void hl_ways_forget(struct hl_ways *w);
 
 /* memo.c */
 /* Room for n frames, with what is there kept; false when there is none to be had. */
-bool hl_memo_reserve(struct hl_memo *m, uint32_t n);
+bool hl_memo_reserve(const struct hl_unwinder *u, struct hl_memo *m, uint32_t n);
 /* Forgets the outermost n frames: the memo now begins inside them. */
 void hl_memo_drop(struct hl_memo *m, uint32_t n);
 bool hl_fresh_grow(struct hl_unwinder *u);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "record/unwind/again.h"
 #include "record/unwind/memo_internal.h"
 #include "record/unwind/unwind.h"
 
@@ -25,6 +26,8 @@ static struct hl_unwinder *u;
 static struct hl_stack last;
 static int last_err;
 static struct hl_again again; /* what was said before the last unwind */
+static uint32_t last_again;
+static uint64_t serial_before;
 static uintptr_t full[DEPTH];
 static size_t full_n;
 
@@ -57,7 +60,11 @@ static hl_noinline void event(void)
 
 	HL_ARCH_CAPTURE(&start);
 	errno = 77;
-	again = hl_unwind_again(u, &start);
+	serial_before = hl_unwind_serial(u);
+	last_again = hl_unwind_last_again(u, &start);
+	again = (struct hl_again){.what = HL_AGAIN_ASK};
+	if (last_again == 0)
+		again = hl_unwind_way_again(u, &start);
 	last_err = again.what == HL_AGAIN_NEW ? hl_unwind_new(u, &start, &last)
 					      : hl_unwind(u, &start, &last);
 	full_n = 0;

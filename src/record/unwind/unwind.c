@@ -13,15 +13,6 @@
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
-hl_inline bool same_frame(const struct hl_memo *m, uint32_t i, const struct hl_regs *r, bool exact)
-{
-	const struct hl_kept *f = &m->frames[i];
-
-	return f->sp == r->sp && m->pcs[i] == r->pc + exact &&
-	       !!(f->flags & HL_KEPT_EXACT) == exact &&
-	       (!(f->flags & HL_KEPT_LIVE) || f->fp == r->fp);
-}
-
 /* The frame that check c belongs to; all checks of frames above `from` have passed. */
 static uint32_t owner(const struct hl_memo *m, uint32_t from, uint32_t c)
 {
@@ -54,7 +45,7 @@ static hl_noinline bool repeat(const struct hl_memo *m, uint32_t i, const struct
 	end = hl_walk_step(&w, &r, &s);
 	if (i == 0)
 		return end == (m->cut ? HL_STEP_CUT : HL_STEP_END);
-	return end == HL_STEP_ON && same_frame(m, i - 1, &r, w.exact);
+	return end == HL_STEP_ON && hl_memo_same_frame(m, i - 1, &r, w.exact);
 }
 
 /* Are the steps from frame i outwards what they were? If not, `failed` is the first changed. */
@@ -83,20 +74,11 @@ static hl_noinline uint32_t past_signal(const struct hl_memo *m, uint32_t n)
 	return n;
 }
 
-/*
- * Left on the stack of a running hl_unwind(), so that a later one can tell whether it still runs:
- * its frame must lie above ours and still hold these words. One that was left by siglongjmp is
- * overwritten sooner or later, or lies below. On the alternate stack, addresses say nothing: there,
- * and whenever we may not ask, the answer is the one that does no harm.
- */
-struct token {
-	const struct hl_unwinder *owner;
-	const volatile struct token *self;
-};
-
+/* On the alternate stack, addresses say nothing: there, and whenever we may not ask, the answer is
+ * the one that does no harm. */
 static hl_cold bool nested(const struct hl_unwinder *u, uintptr_t here)
 {
-	const volatile struct token *t = (const volatile struct token *)u->busy;
+	const volatile struct hl_token *t = (const volatile struct hl_token *)u->busy;
 
 	if (!hl_walk_probes_allowed())
 		return true;
@@ -175,7 +157,7 @@ static hl_noinline uint32_t patch(struct hl_unwinder *u, struct hl_memo *m,
 		if (fresh_step(fresh, &w, &r) != HL_STEP_ON || w.exact || r.sp != m->frames[e].sp)
 			return NONE;
 		u->counts.walked++;
-		if (same_frame(m, e, &r, w.exact))
+		if (hl_memo_same_frame(m, e, &r, w.exact))
 			return hl_memo_replace(m, e, f, fresh + 1 - n, r.fp) ? e : NONE;
 	}
 	return NONE;
@@ -217,7 +199,7 @@ static hl_noinline void walk(struct hl_unwinder *u, struct hl_memo *m, struct hl
 	for (;;) {
 		while (j > 0 && m->frames[j - 1].sp < r.sp)
 			j--;
-		if (j > 0 && same_frame(m, j - 1, &r, w->exact)) {
+		if (j > 0 && hl_memo_same_frame(m, j - 1, &r, w->exact)) {
 			if (settle(u, m, w, &r, j - 1, n, &failed))
 				break;
 			j = failed;
@@ -319,7 +301,7 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	m->failures = found->keep * 4 >= found->n ? 0 : m->failures + 1;
 	if (found->keep == 0)
 		m->cut = found->end == HL_STEP_CUT;
-	if ((depth > m->capacity && !hl_memo_reserve(m, depth)) || found->full)
+	if ((depth > m->capacity && !hl_memo_reserve(u, m, depth)) || found->full)
 		make_room(m, found, u->fresh);
 	if (u->serial != serial)
 		return -EBUSY; /* another unwind ran while a handler held us up */
@@ -370,72 +352,34 @@ static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const st
 	return u->serial == serial ? err : -EBUSY;
 }
 
-/* The most frequent case by far, kept apart because it needs next to nothing: all is as it was. */
-hl_inline bool unchanged(const struct hl_memo *m, const struct hl_regs *start)
-{
-	return m->depth > 0 && same_frame(m, m->depth - 1, start, false) &&
-	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
-}
-
-/* The memo for this stack pointer, while nobody has unloaded code; NULL: find it. */
-hl_inline struct hl_memo *ready(const struct hl_unwinder *u, const struct hl_regs *start)
-{
-	if (hl_unlikely(hl_generation() != u->generation ||
-			start->sp - u->range_lo >= u->range_hi - u->range_lo))
-		return NULL;
-	return u->current;
-}
-
 /* Do others know its number? */
 hl_inline bool is_told(const struct hl_unwinder *u, const struct hl_way *way)
 {
 	return u->ways.told[way->number] == u->ways.telling;
 }
 
-/* Only whoever is busy may come here: what is remembered must not change meanwhile. */
-hl_inline void known(struct hl_unwinder *u, const struct hl_regs *start, struct hl_again *out)
+struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs *start)
 {
-	struct hl_memo *m = ready(u, start);
-	const struct hl_way *way;
-
-	if (hl_unlikely(!m))
-		return;
-	if (unchanged(m, start)) {
-		if (hl_unlikely(u->last != m || m->unchanged != m->depth || m->cut))
-			return;
-		out->what = HL_AGAIN_LAST;
-		out->n = m->depth;
-		m->failures = 0;
-		u->counts.verified += m->depth;
-	} else if ((way = hl_ways_find(&u->ways, start))) {
-		if (hl_unlikely(!is_told(u, way)))
-			return;
-		out->what = HL_AGAIN_NUMBER;
-		out->n = way->number;
-		u->counts.verified += way->depth;
-	} else {
-		out->what = HL_AGAIN_NEW;
-		return;
-	}
-	u->counts.unwinds++;
-}
-
-struct hl_again hl_unwind_again(struct hl_unwinder *u, const struct hl_regs *start)
-{
-	volatile struct token token;
+	volatile struct hl_token token;
 	struct hl_again out = {.what = HL_AGAIN_ASK};
+	const struct hl_way *way;
 
 	if (hl_unlikely(u->busy))
 		return out;
-	token.owner = u;
-	token.self = &token;
-	u->busy = (uintptr_t)&token;
-	atomic_signal_fence(memory_order_seq_cst);
+	hl_unwind_enter(u, &token);
 	out.serial = u->serial;
-	known(u, start, &out);
-	atomic_signal_fence(memory_order_seq_cst);
-	u->busy = 0;
-	token.owner = NULL;
+	if (hl_likely(hl_memo_ready(u, start) != NULL)) {
+		way = hl_ways_find(&u->ways, start);
+		if (!way) {
+			out.what = HL_AGAIN_NEW;
+		} else if (hl_likely(is_told(u, way))) {
+			out.what = HL_AGAIN_NUMBER;
+			out.n = way->number;
+			u->counts.unwinds++;
+			u->counts.verified += way->depth;
+		}
+	}
+	hl_unwind_leave(u, &token);
 	return out;
 }
 
@@ -443,7 +387,7 @@ struct hl_again hl_unwind_again(struct hl_unwinder *u, const struct hl_regs *sta
 hl_inline int unwind_any(
 	struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out, bool tried)
 {
-	volatile struct token token = {.owner = u, .self = &token};
+	volatile struct hl_token token;
 	const struct hl_way *way;
 	struct hl_memo *m;
 	uint64_t serial;
@@ -451,8 +395,7 @@ hl_inline int unwind_any(
 
 	if (hl_unlikely(u->busy) && nested(u, (uintptr_t)&token))
 		return -EBUSY;
-	u->busy = (uintptr_t)&token;
-	atomic_signal_fence(memory_order_seq_cst);
+	hl_unwind_enter(u, &token);
 	/* Only now: a handler before this line has run to its end and counted for itself. */
 	serial = ++u->serial;
 	u->counts.unwinds++;
@@ -461,7 +404,7 @@ hl_inline int unwind_any(
 	m = u->current;
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
-	if (!tried && hl_likely(unchanged(m, start))) {
+	if (!tried && hl_likely(hl_memo_unchanged(m, start))) {
 		/* The last result may have been longer than what is remembered of it. */
 		*out = (struct hl_stack){.pcs = m->pcs,
 			.depth = m->depth,
@@ -484,9 +427,7 @@ hl_inline int unwind_any(
 	}
 	out->serial = serial;
 	out->now = &u->serial;
-	atomic_signal_fence(memory_order_seq_cst);
-	u->busy = 0;
-	token.owner = NULL;
+	hl_unwind_leave(u, &token);
 	return err;
 }
 

@@ -97,21 +97,20 @@ int hl_unwind(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stac
 
 /*
  * Before that, for those who told others: is the stack above `start` one that they know? The last
- * result but for told ones, once more; or one whose number they were told. As few instructions as
- * it takes: no result is made, and the serial stays.
+ * result once more is answered by again.h, and where that says no, here, whether it is one whose
+ * number they were told. As few instructions as it takes: no result is made, and the serial stays.
  */
 enum hl_again_what {
 	HL_AGAIN_ASK, /* ask hl_unwind() */
 	HL_AGAIN_NEW, /* the same, by hl_unwind_new(), as nothing that is remembered holds whole */
-	HL_AGAIN_LAST,
 	HL_AGAIN_NUMBER,
 };
 struct hl_again {
 	uint32_t what;   /* enum hl_again_what */
-	uint32_t n;      /* LAST: its depth; NUMBER: that, from 0 */
+	uint32_t n;      /* NUMBER: that, from 0 */
 	uint64_t serial; /* of the last result; true as long as hl_unwind_serial() is this */
 };
-struct hl_again hl_unwind_again(struct hl_unwinder *u, const struct hl_regs *start);
+struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs *start);
 int hl_unwind_new(struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out);
 /* Its first word. */
 hl_inline uint64_t hl_unwind_serial(const struct hl_unwinder *u)

@@ -59,8 +59,9 @@ static void assert_known(const uintptr_t *pcs, uint32_t depth)
 
 static void check_again(void)
 {
-	if (again.what == HL_AGAIN_LAST) {
-		assert_int_equal(again.n, before_n);
+	if (last_again && last_again != HL_LAST_ASK) {
+		assert_int_equal(last_again, before_n);
+		assert_int_equal(serial_before + 1, last.serial);
 		assert_known(before, before_n);
 	} else if (again.what == HL_AGAIN_NUMBER) {
 		assert_true(last.told && again.n == last.number - 1);
@@ -238,7 +239,8 @@ static void nested_unwind(const struct hl_unwind_module *module)
 	if (nested_called)
 		return;
 	nested_called = true;
-	assert_int_equal(hl_unwind_again(u, &start).what, HL_AGAIN_ASK);
+	assert_int_equal(hl_unwind_last_again(u, &start), HL_LAST_ASK);
+	assert_int_equal(hl_unwind_way_again(u, &start).what, HL_AGAIN_ASK);
 	assert_int_equal(hl_unwind(u, &start, &s), -EBUSY);
 	assert_int_equal(hl_unwind_new(u, &start, &s), -EBUSY);
 	full_n = 0;
@@ -394,6 +396,29 @@ static void small_on_the_stack(void **state)
 	assert_true(cold < 2048 + 512);
 }
 
+/* A handler that interrupts who asks for the last stack unwinds a deeper one than there is room
+ * for: the lists that are being read stay. */
+static void what_is_read_stays(void **state)
+{
+	const uintptr_t *read, *next;
+
+	hl_unwinder_reset(u);
+	down(2000, event);
+	assert_same();
+	read = u->current->pcs;
+	u->reading = true;
+	down(6000, event); /* which asks for the last stack, too, and is done with that before */
+	assert_same();
+	next = u->current->pcs;
+	assert_true(next != read);
+	assert_true(hl_arch_readable((uintptr_t)read));
+	u->reading = false;
+	down(20000, event);
+	assert_same();
+	assert_true(u->current->pcs != next);
+	assert_false(hl_arch_readable((uintptr_t)next));
+}
+
 static void takes_over(void **state)
 {
 	struct hl_unwind_counts c;
@@ -420,6 +445,7 @@ int main(void)
 		cmocka_unit_test(leaving_heals),
 		cmocka_unit_test(overtaken),
 		cmocka_unit_test(deeper_than_the_memo),
+		cmocka_unit_test(what_is_read_stays),
 		cmocka_unit_test(small_on_the_stack),
 		cmocka_unit_test(takes_over),
 	};

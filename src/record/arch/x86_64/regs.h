@@ -27,13 +27,14 @@ struct hl_regs {
  * A function with a frame pointer has its caller's rbp at (rbp), the return address above it,
  * and the caller's stack pointer above that.
  */
-#define HL_ARCH_CAPTURE(regs)                                        \
-	do {                                                         \
-		const uintptr_t *hl_fa = __builtin_frame_address(0); \
-		(regs)->fp = hl_fa[0];                               \
-		(regs)->pc = hl_fa[1];                               \
-		(regs)->sp = (uintptr_t)(hl_fa + 2);                 \
-	} while (0)
+struct hl_frame {
+	uintptr_t fp, pc;
+};
+
+hl_inline struct hl_regs hl_arch_caller(const struct hl_frame *of)
+{
+	return (struct hl_regs){.pc = of->pc, .sp = (uintptr_t)(of + 1), .fp = of->fp};
+}
 
 hl_inline uint64_t hl_arch_stamp(void)
 {
