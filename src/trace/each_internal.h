@@ -167,21 +167,25 @@ hl_inline void hl_encode_event(struct hl_encoder *e, const struct hl_event *v, u
 
 /* --- the summary of the chunk --- */
 
-hl_inline void hl_summarize_event(struct hl_summarizer *s, const struct hl_event *e)
+/* True: another event of this node was added to this chunk before. */
+hl_inline bool hl_summarize_event(struct hl_summarizer *s, const struct hl_event *e)
 {
 	uint32_t thread = e->op == HL_OP_ALLOC ? e->thread : e->birth_thread;
 	uint64_t key = hl_summary_key(e->node, thread, hl_size_octave(e->size));
 	struct hl_summary_entry *row;
+	bool known;
 
 	if (s->off)
-		return;
+		return false;
 	row = &s->rows[s->last[hl_summary_last(key)]];
-	if (hl_unlikely(row->key != key)) {
+	known = row->key == key;
+	if (hl_unlikely(!known)) {
 		row = hl_summarizer_row(s, key);
 		if (!row)
-			return;
+			return false;
 	}
 	hl_sums_add(&row->sums, e->op, e->blocks, e->bytes);
+	return known;
 }
 
 /* --- the sums of the process and of its nodes; see totals.h for how the peak per node works --- */

@@ -316,7 +316,7 @@ struct hl_snapshot {
  */
 static inline uint8_t hl_size_octave(uint64_t size)
 {
-	return size ? (uint8_t)(64u - (unsigned)__builtin_clzll(size)) : 0;
+	return size >> 63 ? 64 : (uint8_t)(63u - (unsigned)__builtin_clzll(size << 1 | 1));
 }
 
 /* One line for each lifetime class: quarter-octaves of nanoseconds; 0 is under 64 ns. */

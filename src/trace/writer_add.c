@@ -52,16 +52,16 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
-/* Everything but the sums; the chunk has room for it. */
-hl_inline void fill_columns(struct hl_writer *w, const struct hl_event *e, uint64_t time)
+/* Everything but the sums; the chunk has room for it. True: its node is in this chunk already. */
+hl_inline bool fill_columns(struct hl_writer *w, const struct hl_event *e, uint64_t time)
 {
-	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC;
+	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC, known;
 
 	hl_encode_event(&w->enc, e, time);
-	hl_summarize_event(w->summary, e);
+	known = hl_summarize_event(w->summary, e);
 	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
 		w->error = -ENOMEM;
-		return;
+		return false;
 	}
 	if (alloc && moved && w->pair_open)
 		hl_encoder_moved(&w->enc);
@@ -69,6 +69,7 @@ hl_inline void fill_columns(struct hl_writer *w, const struct hl_event *e, uint6
 	w->follows_alloc = alloc;
 	w->n_events++;
 	w->n_ordinals += alloc;
+	return known;
 }
 
 const struct hl_event *hl_writer_put_columns(
@@ -94,17 +95,19 @@ const struct hl_event *hl_writer_put_columns(
 		hl_event_complete(timed);
 		e = timed;
 	}
-	fill_columns(w, e, time);
+	(void)fill_columns(w, e, time);
 	return hl_likely(!w->error) ? e : NULL;
 }
 
-/* Into the sums. `met`: its thread had events before. */
-hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met)
+/* Into the sums. met: its thread had events before; known: its node had some since the last
+ * keyframe. */
+hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met, bool known)
 {
 	int err = hl_totals_event(&w->totals, e);
 
-	if (hl_unlikely(w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME ||
-			(!met && w->thread_state.data[e->thread] == HL_NO_EVENT)))
+	if (hl_unlikely(
+		    (!known && w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME) ||
+		    (!met && w->thread_state.data[e->thread] == HL_NO_EVENT)))
 		err |= hl_keyframe_touch(w, e->thread, e->node);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;
@@ -116,7 +119,7 @@ hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met)
 
 int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
 {
-	return count(w, e, false);
+	return count(w, e, false, false);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
@@ -124,7 +127,7 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	struct hl_event timed;
 
 	e = hl_writer_put_columns(w, e, &timed);
-	return hl_likely(e != NULL) ? count(w, e, false) : w->error;
+	return hl_likely(e != NULL) ? count(w, e, false, false) : w->error;
 }
 
 /*
@@ -144,7 +147,7 @@ hl_inline bool is_usual(const struct hl_writer *w, const struct hl_event *e)
 
 hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
 {
-	bool met = w->enc.thread.value == e->thread;
+	bool met = w->enc.thread.value == e->thread, known;
 
 	if (hl_unlikely(!is_usual(w, e))) {
 		struct hl_event copy = *e; /* so that nobody but this line wants it in memory */
@@ -152,8 +155,8 @@ hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
 		return hl_writer_add_event(w, &copy);
 	}
 	w->last_time = e->time_ns / HL_TIME_UNIT_NS;
-	fill_columns(w, e, w->last_time);
-	return count(w, e, met);
+	known = fill_columns(w, e, w->last_time);
+	return count(w, e, met, known);
 }
 
 hl_folded int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
