@@ -71,7 +71,7 @@ static uint64_t count_ordinals(const struct hl_model *m, bool pool)
 	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
 
-		if (c->lost)
+		if (c->gone)
 			continue;
 		if (pool)
 			n += c->n_extras; /* pools' blocks have numbers of their own */

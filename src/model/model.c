@@ -279,7 +279,7 @@ uint64_t hl_model_end_ns(const struct hl_model *m)
 	size_t n = hl_reader_n_chunks(m->reader);
 	uint64_t end = m->info->end.duration_ns;
 
-	while (n > 0 && hl_reader_chunk(m->reader, n - 1)->lost)
+	while (n > 0 && hl_reader_chunk(m->reader, n - 1)->gone)
 		n--;
 	return n > 0 ? hl_max_u64(end, hl_reader_chunk(m->reader, n - 1)->t1_ns) : end;
 }

@@ -1,5 +1,8 @@
 /*
  * place.c - from times to places between events; see sums.h.
+ *
+ * Where a moment is, the heads of chunks tell. One that turns out to be damaged still has its head:
+ * what others have read before must not move a place.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,13 +40,13 @@ static const struct hl_keyframe_info *keyframe_at(const struct hl_model *m, size
 	return NULL;
 }
 
-/* Is everything before this boundary at or before t? The times of a lost chunk are not known, but
- * a keyframe there knows that of its last event. */
+/* Is everything before this boundary at or before t? The times of a chunk that is gone are not
+ * known, but a keyframe there knows that of its last event. */
 static bool boundary_is_sure(const struct hl_model *m, size_t chunk, uint64_t t)
 {
 	const struct hl_keyframe_info *k;
 
-	if (chunk == 0 || !hl_reader_chunk(m->reader, chunk - 1)->lost)
+	if (chunk == 0 || !hl_reader_chunk(m->reader, chunk - 1)->gone)
 		return true;
 	k = keyframe_at(m, chunk);
 	return k && k->time_ns <= t;
@@ -109,12 +112,12 @@ struct hl_place hl_place_at(struct hl_model *m, uint64_t t)
 	for (p.chunk = 0; p.chunk < n; p.chunk++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
 
-		if (!c->lost && c->t1_ns > t) {
+		if (!c->gone && c->t1_ns > t) {
 			p.cut = c->t0_ns <= t ? HL_CUT_TIME : HL_CUT_START;
 			break;
 		}
 	}
-	/* With a lost chunk just before, the moment may lie inside it. The end is the end. */
+	/* With a chunk gone just before, the moment may lie inside it. The end is the end. */
 	p.sure = p.cut != HL_CUT_START || t == UINT64_MAX || boundary_is_sure(m, p.chunk, t);
 	return m->n_stretches > 0 ? place_apart(m, p, t) : p;
 }
@@ -130,12 +133,12 @@ struct hl_place hl_place_peak(struct hl_model *m)
 	for (p.chunk = 0; p.chunk < n; p.chunk++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
 
-		if (!c->lost && c->max_live_bytes >= t->peak_bytes) {
+		if (!c->gone && c->max_live_bytes >= t->peak_bytes) {
 			p.cut = HL_CUT_LIVE;
 			return p;
 		}
 	}
-	/* Its chunk is lost: all that is known of it is the time. */
+	/* Its chunk is gone: all that is known of it is the time. */
 	p = hl_place_at(m, t->peak_time_ns);
 	p.sure = false;
 	return p;
@@ -148,7 +151,7 @@ static uint64_t boundary_time(const struct hl_model *m, size_t chunk)
 
 	if (k)
 		return k->time_ns;
-	while (chunk > 0 && hl_reader_chunk(m->reader, chunk - 1)->lost)
+	while (chunk > 0 && hl_reader_chunk(m->reader, chunk - 1)->gone)
 		chunk--;
 	return chunk > 0 ? hl_reader_chunk(m->reader, chunk - 1)->t1_ns : 0;
 }

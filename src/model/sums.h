@@ -24,7 +24,7 @@ struct hl_place {
 	enum hl_cut cut;
 	uint64_t limit;
 	uint64_t time_ns; /* what the place is called */
-	bool sure;        /* false: lost chunks hide where exactly it is */
+	bool sure;        /* false: chunks that are gone hide where exactly it is */
 	bool moved;       /* not what was asked for, but the latest before it that can be known */
 };
 

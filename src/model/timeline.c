@@ -78,7 +78,7 @@ static int add_chunk(struct columns *c, size_t chunk, struct hl_chunk_events *ev
 				: NULL;
 
 		c->data[first].max_bytes = hl_max_u64(c->data[first].max_bytes, i->max_live_bytes);
-		if (next && !next->lost) {
+		if (next && !next->gone) {
 			c->live = next->live_bytes;
 			return 0;
 		}

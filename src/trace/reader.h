@@ -99,7 +99,8 @@ int hl_reader_copy_file(struct hl_reader *r, size_t i, int fd);
 
 /* Event chunks, in order, from 0; a chunk known to be lost has a place here too. */
 struct hl_chunk_info {
-	bool lost; /* header or place gone: only seq is sure */
+	bool lost; /* cannot be read, which of a damaged one is known only after it was tried */
+	bool gone; /* lost, and so are its header or place: only seq is sure */
 	uint64_t seq;
 	uint64_t first_event;   /* number of heap events before it */
 	uint64_t first_ordinal; /* allocations before it */

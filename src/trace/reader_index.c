@@ -252,6 +252,7 @@ static int list_events(struct hl_reader *r, const struct hl_chunk_head *h, size_
 {
 	const struct hl_chunk_info info = {
 		.lost = row == HL_NO_ROW,
+		.gone = row == HL_NO_ROW,
 		.seq = h->seq,
 		.first_event = h->first_event,
 		.first_ordinal = h->first_ordinal,
@@ -274,7 +275,7 @@ static int list_gap(struct hl_reader *r, const struct hl_chunk_head *before, uin
 	const struct hl_chunk_head *after)
 {
 	uint64_t events = before ? before->first_event + before->n_events : 0;
-	struct hl_chunk_info info = {.lost = true, .seq = seq, .first_event = events};
+	struct hl_chunk_info info = {.lost = true, .gone = true, .seq = seq, .first_event = events};
 
 	if (before) {
 		info.first_ordinal = before->first_ordinal;
