@@ -11,11 +11,11 @@
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/bits.h"
 #include "base/hash.h"
 #include "trace/crc32c.h"
+#include "trace/pack_internal.h"
 #include "trace/seal_internal.h"
 
 struct hl_chunk_file {
@@ -28,7 +28,7 @@ struct hl_chunk_file {
 	struct hl_sealer sealer; /* of the index */
 	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
 	 */
-	ZSTD_CCtx *zstd;
+	struct hl_packer packer;
 	uint8_t *buf;
 	size_t cap, fill;
 	struct hl_chunk_head head;
@@ -87,10 +87,9 @@ int hl_chunk_file_open(struct hl_chunk_file **out, int fd, uint64_t sync, struct
 	f->sync = sync ? sync : make_sync();
 	f->news = news;
 	/* Room for the worst column after all others, so that zstd takes its fast path. */
-	f->cap = HL_CHUNK_HEADS_MAX + HL_RAW_MAX + ZSTD_compressBound(HL_RAW_MAX) + 8;
+	f->cap = HL_CHUNK_HEADS_MAX + HL_RAW_MAX + hl_pack_room(HL_RAW_MAX) + 8;
 	f->buf = malloc(f->cap);
-	f->zstd = ZSTD_createCCtx();
-	if (!f->buf || !f->zstd)
+	if (hl_packer_init(&f->packer) < 0 || !f->buf)
 		goto fail;
 	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
 	 * be it. */
@@ -128,7 +127,7 @@ void hl_chunk_file_close(struct hl_chunk_file *f)
 		close(f->fd);
 	}
 	free(f->buf);
-	ZSTD_freeCCtx(f->zstd);
+	hl_packer_fini(&f->packer);
 	hl_vec_free(&f->index);
 	hl_sealer_fini(&f->sealer);
 	free(f);
@@ -149,14 +148,11 @@ static void pack_column(
 {
 	struct hl_column *c = &f->columns[f->head.n_columns++];
 	uint8_t *to = f->buf + f->fill;
-	size_t packed = len;
+	size_t packed = pack ? hl_pack(&f->packer, id, to, f->cap - f->fill, raw, len) : len;
 
-	if (pack)
-		packed = ZSTD_compressCCtx(f->zstd, to, f->cap - f->fill, raw, len, 1);
 	*c = (struct hl_column){.id = id, .codec = HL_CODEC_ZSTD, .raw = (uint32_t)len};
-	if (ZSTD_isError(packed) || packed >= len) {
+	if (packed == len) {
 		memcpy(to, raw, len);
-		packed = len;
 		c->codec = HL_CODEC_STORED;
 	}
 	c->packed = (uint32_t)packed;
