@@ -4,7 +4,8 @@
  * Events know it, sums do not. A return address nearly always stands behind the call of one
  * function, so what one allocation from there called is taken for all, and a few chunks from all
  * over the trace name nearly every stack. Chunk summaries tell which are worth it. The search ends
- * after a small part of the file has been read: a name is not worth reading it all.
+ * after a small part of the file has been read: a name is not worth reading it all. What an answer
+ * had to read anyway comes first, and is a part of that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,17 +64,12 @@ static int worth_it(struct search *s, size_t chunk, bool *worth)
 	return err;
 }
 
-static int take_chunk(struct search *s, size_t chunk)
+static int take_events(struct hl_model *m, const struct hl_chunk_events *c)
 {
-	struct hl_model *m = s->m;
-	int err = hl_reader_decode(m->reader, chunk, &s->events);
+	int err = 0;
 
-	if (err == -EBADMSG) {
-		hl_model_mark_bad(m, &m->bad_chunks[chunk]);
-		return 0;
-	}
-	for (size_t i = 0; i < s->events.n_events && !err; i++) {
-		const struct hl_event *e = &s->events.events[i];
+	for (size_t i = 0; i < c->n_events && !err; i++) {
+		const struct hl_event *e = &c->events[i];
 		struct hl_node def;
 
 		if (e->op != HL_OP_ALLOC || e->node >= m->n_nodes || m->funcs[e->node])
@@ -83,8 +79,44 @@ static int take_chunk(struct search *s, size_t chunk)
 			hl_map_get(&m->calls, def.module, def.offset) == HL_MAP_NONE)
 			err = hl_map_put(&m->calls, def.module, def.offset, e->func);
 	}
+	return err;
+}
+
+static int take_chunk(struct search *s, size_t chunk)
+{
+	struct hl_model *m = s->m;
+	int err = hl_reader_decode(m->reader, chunk, &s->events);
+
+	if (err == -EBADMSG) {
+		hl_model_mark_bad(m, &m->bad_chunks[chunk]);
+		return 0;
+	}
+	if (!err)
+		err = take_events(m, &s->events);
 	sift(s);
 	return err;
+}
+
+/* The most that is read for names. */
+static uint64_t most_read(const struct hl_model *m)
+{
+	return hl_max_u64(LEAST_READ, m->info->file_bytes / PART_READ);
+}
+
+static int make_funcs(struct hl_model *m)
+{
+	if (!m->funcs)
+		m->funcs = calloc((size_t)m->n_nodes + 1, 1);
+	return m->funcs ? 0 : -ENOMEM;
+}
+
+int hl_model_note_calls(struct hl_model *m, const struct hl_chunk_events *c, uint64_t bytes)
+{
+	if (bytes == 0 || m->calls_noted >= most_read(m) ||
+		m->info->meta.unknown & HL_UNKNOWN_CALLS)
+		return 0;
+	m->calls_noted += bytes;
+	return make_funcs(m) < 0 ? -ENOMEM : take_events(m, c);
 }
 
 static size_t common_divisor(size_t a, size_t b)
@@ -102,8 +134,8 @@ static size_t common_divisor(size_t a, size_t b)
 static int search(struct search *s)
 {
 	struct hl_reader *r = s->m->reader;
-	uint64_t limit = hl_reader_bytes_read(r) +
-			 hl_max_u64(LEAST_READ, s->m->info->file_bytes / PART_READ);
+	uint64_t most = most_read(s->m),
+		 limit = hl_reader_bytes_read(r) + most - hl_min_u64(most, s->m->calls_noted);
 	size_t n = hl_reader_n_chunks(r), step = n * 618 / 1000 + 1, at = 0;
 	uint64_t read = hl_reader_bytes_read(r), last = 0;
 	int err = 0;
@@ -157,10 +189,8 @@ int hl_model_find_calls(struct hl_model *m, const struct hl_answer *a)
 
 	if (m->info->meta.unknown & HL_UNKNOWN_CALLS)
 		return 0;
-	if (!m->funcs)
-		m->funcs = calloc((size_t)m->n_nodes + 1, 1);
 	s.wanted = calloc((size_t)m->n_nodes + 1, 1);
-	if (!m->funcs || !s.wanted)
+	if (make_funcs(m) < 0 || !s.wanted)
 		err = -ENOMEM;
 	if (!err)
 		err = take_keyframe(&s);

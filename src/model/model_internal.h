@@ -76,9 +76,10 @@ struct hl_model {
 	hl_model_names pools;        /* by number; NULL: its name is lost */
 	hl_model_names thread_names; /* by number, as far as any has one; NULL: none */
 
-	uint8_t *funcs;      /* per node: the function it called, plus 1; 0: not known
-			      */
-	struct hl_map calls; /* (module, offset) -> the function that is called before it */
+	uint8_t *funcs;       /* per node: the function it called, plus 1; 0: not known
+			       */
+	struct hl_map calls;  /* (module, offset) -> the function that is called before it */
+	uint64_t calls_noted; /* bytes of the file that told such, before they were looked for */
 	uint32_t func_frames[HL_FUNC_COUNT + 1]; /* plus 1; 0: not made yet */
 };
 
@@ -121,6 +122,9 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* calls.c: these events, with node and func, were read for something else, so many bytes; 0: they
+ * were there, and have been noted. 0 or -ENOMEM. */
+int hl_model_note_calls(struct hl_model *m, const struct hl_chunk_events *c, uint64_t bytes);
 /* A group as a frame. The same names give the same frame. 0 or -ENOMEM. */
 int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown, uint32_t *frame);
 /* carried.c: a file that the trace carries (hl_symbols_open_fn). */

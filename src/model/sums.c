@@ -60,6 +60,16 @@ static int add_events(struct hl_model *m, const struct hl_event *events, size_t 
 	return 0;
 }
 
+static int read_events(struct hl_model *m, struct hl_decoded *d, size_t chunk, unsigned want)
+{
+	uint64_t before = hl_reader_bytes_read(m->reader);
+	int err = hl_decoded_read(m, d, chunk, want);
+
+	if (err)
+		return err;
+	return hl_model_note_calls(m, &d->events, hl_reader_bytes_read(m->reader) - before);
+}
+
 /* A whole chunk by its summary, or, if it has none, by its events. */
 static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums *sums,
 	struct hl_summary *summary, struct hl_decoded *d)
@@ -79,7 +89,7 @@ static int add_chunk(struct hl_model *m, size_t chunk, bool back, struct hl_sums
 	/* A summary that is damaged is no more than one that is missing. */
 	if (err != -ENOENT && err != -EBADMSG)
 		return err;
-	err = hl_decoded_read(m, d, chunk, HL_WANT_NODE);
+	err = read_events(m, d, chunk, HL_WANT_NODE | HL_WANT_FUNC);
 	return err ? err : add_events(m, d->events.events, d->events.n_events, back, sums);
 }
 
@@ -173,7 +183,7 @@ static int add_edge(struct hl_model *m, const struct hl_place *p, bool back, str
 
 	if (hl_place_end(p) == p->chunk)
 		return 0;
-	err = hl_decoded_read(m, d, p->chunk, HL_WANT_ALL);
+	err = read_events(m, d, p->chunk, HL_WANT_ALL);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_chunks[p->chunk]);
 	if (err)
