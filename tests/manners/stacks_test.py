@@ -66,6 +66,12 @@ def test_jump(place):
     narrow(place, 'jump', 50000, LD_PRELOAD=os.path.join(place.programs, 'bump.so'))
 
 
+def test_outgrow(place):
+    """in handlers on deeper stacks than are remembered, which interrupt those that tell theirs"""
+    for _ in range(4):
+        narrow(place, 'outgrow', 20, LD_PRELOAD=os.path.join(place.programs, 'bump.so'))
+
+
 def test_parts(place):
     """the same out of stacks that are told in parts: no other event is given their frames"""
     done = place.in_mode('record', place.program('narrow'), 'parts', 100000,

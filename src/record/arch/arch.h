@@ -19,6 +19,7 @@
  *   hl_arch_readable(addr)    one harmless syscall: may the byte be read?
  *   hl_arch_on_altstack()     one harmless syscall: are we on the alternate signal stack?
  *   hl_arch_map(size), hl_arch_unmap(p, size)  fresh private memory, NULL when there is none
+ *   hl_arch_empty(p, size)    the same, which is zeros from now on and takes no memory
  *
  * step.h and unwind_step.c turn what the unwind tables say (cfi.h) into a rule of 28 bits and walk
  * one frame by it (walk.h). None of these touches errno.

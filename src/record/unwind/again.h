@@ -18,9 +18,9 @@
  *
  * Nobody is kept out by being busy. A handler that unwinds meanwhile leaves a memo that is half of
  * what was and half of what is: the answer is then wrong, and the serial says so. All it can lead
- * to are words of this stack, and lists that are not unmapped while they are read. One that leaves
- * for good by siglongjmp makes `reading` stay: then lists that were outgrown stay as well, which
- * together are smaller than the last.
+ * to are words of this stack, and lists that are not emptied while they are read. One that leaves
+ * for good by siglongjmp makes `reading` stay: then lists that were outgrown keep their memory,
+ * which together is less than the last one's.
  */
 hl_inline uint32_t hl_unwind_last_again(struct hl_unwinder *u, const struct hl_regs *start)
 {

@@ -116,8 +116,13 @@ hl_cold bool hl_memo_reserve(const struct hl_unwinder *u, struct hl_memo *m, uin
 	m->last_depth = old.last_depth;
 	m->unchanged = old.unchanged;
 	m->depth = old.depth;
+	/*
+	 * Not unmapped: who holds a result that we have interrupted goes on reading its pcs, and
+	 * only then sees that it is no longer current. Zeros will do for him, but not for who is in
+	 * again.h and goes where they lead.
+	 */
 	if (old.mapped && !u->reading)
-		hl_arch_unmap(old.pcs, old.mapped);
+		hl_arch_empty(old.pcs, old.mapped);
 	return true;
 }
 

@@ -53,7 +53,7 @@ struct hl_memo {
 	uintptr_t *pcs;
 	struct hl_kept *frames;
 	struct hl_check *checks;
-	size_t mapped; /* bytes to unmap when the arrays move; they start at pcs */
+	size_t mapped; /* bytes to empty when the arrays move; they start at pcs */
 	bool cut;
 };
 

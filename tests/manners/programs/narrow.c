@@ -8,6 +8,8 @@
  *	narrow jump PAIRS         the same, and it leaves by siglongjmp at times
  *	narrow parts PAIRS        the same, out of stacks of 300 frames: 201 bytes are made below
  *	                          left(), 202 below right(), 77 below neither
+ *	narrow outgrow RUNS       in a handler that runs so many times on stacks ever deeper, on top
+ *	                          of those it interrupts, which grow as well
  *
  * Prints how many blocks of 5000 bytes there were; others are not counted.
  */
@@ -36,10 +38,25 @@ static void pair(void)
 	free(p);
 }
 
+static int deep, enough; /* of `outgrow`: frames now, and runs of the handler */
+
+static __attribute__((noinline)) void pair_below(int frames)
+{
+	volatile int left = frames;
+
+	if (left > 0)
+		pair_below(left - 1);
+	else
+		pair();
+	left++;
+}
+
 static void handle(int sig)
 {
 	(void)sig;
-	pair();
+	if (enough && runs >= enough)
+		return; /* it takes longer than the time between signals: others must get on */
+	pair_below(deep);
 	runs++;
 	if (jumping && armed && runs % 5 == 0) {
 		armed = 0;
@@ -195,6 +212,25 @@ static int storm(long pairs)
 	return 0;
 }
 
+/* What the recorder remembers of stacks doubles its room at each of these. */
+static int outgrow(int times)
+{
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 300}, {0, 300}};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	enough = times;
+	for (deep = 500; deep < 20000; deep = deep * 9 / 4)
+		for (runs = 0; runs < times;) {
+			pair_below(deep);
+			pair();
+		}
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int err = 99;
@@ -206,6 +242,8 @@ int main(int argc, char **argv)
 		err = threads(in_thread, (size_t)atol(argv[2]), atoi(argv[3]));
 	else if (!strcmp(argv[1], "keys") && pthread_key_create(&key, destroy) == 0)
 		err = threads(with_key, 0, atoi(argv[2]));
+	else if (!strcmp(argv[1], "outgrow"))
+		err = outgrow(atoi(argv[2]));
 	else {
 		parts = !strcmp(argv[1], "parts");
 		jumping = parts || !strcmp(argv[1], "jump");

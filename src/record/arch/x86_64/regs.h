@@ -114,6 +114,11 @@ hl_inline void *hl_arch_map(size_t size)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+hl_inline void hl_arch_empty(void *p, size_t size)
+{
+	hl_sys3(SYS_madvise, p, size, MADV_DONTNEED);
+}
+
 hl_inline void hl_arch_unmap(void *p, size_t size)
 {
 	hl_sys2(SYS_munmap, p, size);
