@@ -325,7 +325,7 @@ void *realloc(void *p, size_t size)
 
 	if (hl_hook_passes_free(p) && hl_hook_passes_alloc(size))
 		return hl_real.realloc(p, size);
-	if (!p && hl_likely(!IS_GUARDED() && !hl_tags_mode())) /* python has no other malloc */
+	if (!p && hl_likely(!IS_GUARDED() && !hl_tags_mode())) /* so python makes its lists */
 		return HL_STAYING(hl_hook_made(
 			hl_real.realloc(NULL, size), HL_ARCH_FRAME(), HL_FUNC_REALLOC, size));
 	HL_ARCH_CAPTURE(&regs);
