@@ -168,7 +168,7 @@ typedef void (*del_fn)(void *, uintptr_t, uintptr_t, const void *);
  * one reads is harmless in the System V calling convention.
  */
 static hl_noinline void *new_by_next(new_fn real, uint32_t func, size_t size, uintptr_t a,
-	const void *b, const struct hl_frame *hook)
+	const void *b, const struct hl_arch_frame *hook)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	uintptr_t saved = hl_tls.guard;
@@ -187,7 +187,7 @@ static hl_noinline void *new_by_next(new_fn real, uint32_t func, size_t size, ui
 }
 
 static hl_noinline void delete_by_next(del_fn real, uint32_t func, void *p, uintptr_t a,
-	uintptr_t b, const void *c, const struct hl_frame *hook)
+	uintptr_t b, const void *c, const struct hl_arch_frame *hook)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	uintptr_t saved = hl_tls.guard;

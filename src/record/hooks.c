@@ -60,7 +60,7 @@ static hl_noinline void count_gone(void *p, uint32_t func)
 	hl_tags_free(p, func);
 }
 
-void *hl_hook_made_any(void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+void *hl_hook_made_any(void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size)
 {
 	struct hl_regs regs = hl_arch_caller(hook);
 
@@ -69,7 +69,7 @@ void *hl_hook_made_any(void *p, const struct hl_frame *hook, uint32_t func, size
 	return record_new(p, &regs, func, size);
 }
 
-void hl_hook_gone_any(void *p, const struct hl_frame *hook, uint32_t func)
+void hl_hook_gone_any(void *p, const struct hl_arch_frame *hook, uint32_t func)
 {
 	struct hl_regs regs = hl_arch_caller(hook);
 
@@ -90,8 +90,8 @@ typedef void (*free_fn)(void *, size_t, size_t);
 /* The call is the allocator's own, or it may call back. */
 #define IS_GUARDED() hl_unlikely(hl_tls.guard != 0 || hl_real.foreign)
 
-static hl_noinline void *allocate_guarded(
-	alloc_fn next, size_t a, size_t b, size_t size, uint32_t func, const struct hl_frame *hook)
+static hl_noinline void *allocate_guarded(alloc_fn next, size_t a, size_t b, size_t size,
+	uint32_t func, const struct hl_arch_frame *hook)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	void *p;
@@ -107,7 +107,7 @@ static hl_noinline void *allocate_guarded(
 }
 
 static hl_noinline void release_guarded(
-	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_frame *hook)
+	free_fn next, void *p, size_t a, size_t b, uint32_t func, const struct hl_arch_frame *hook)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 

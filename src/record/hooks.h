@@ -12,11 +12,11 @@
  * Returns p, which may be NULL: then nothing was made. `hook`: the frame of the hook itself, which
  * has called this or something that has. Its caller's state is read from there by whoever needs it.
  */
-void *hl_hook_made(void *p, const struct hl_frame *hook, uint32_t func, size_t size);
-void hl_hook_gone(void *p, const struct hl_frame *hook, uint32_t func);
+void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size);
+void hl_hook_gone(void *p, const struct hl_arch_frame *hook, uint32_t func);
 /* What is not usual (usual.c). */
-void *hl_hook_made_any(void *p, const struct hl_frame *hook, uint32_t func, size_t size);
-void hl_hook_gone_any(void *p, const struct hl_frame *hook, uint32_t func);
+void *hl_hook_made_any(void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size);
+void hl_hook_gone_any(void *p, const struct hl_arch_frame *hook, uint32_t func);
 
 /*
  * Around calls that are given the frame of the hook they stand in, as the last thing it does: a

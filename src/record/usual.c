@@ -108,7 +108,7 @@ hl_inline void *recorded(void *p)
 
 /* An event that has no place, or a stack of which must be told more than a word. */
 static hl_noinline void *made_long(
-	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+	struct hl_thread *t, void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 
@@ -120,7 +120,7 @@ static hl_noinline void *made_long(
 
 /* Not the last stack: one that has a number, or else one that must be walked. */
 static hl_noinline void *made_elsewhere(
-	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+	struct hl_thread *t, void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	struct hl_again again = hl_unwind_way_again(t->unwinder, &regs);
@@ -143,7 +143,7 @@ static hl_noinline void *made_elsewhere(
 
 /* By the same code as all others, which is warm. */
 static hl_noinline void *made_timed(
-	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+	struct hl_thread *t, void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size)
 {
 	struct hl_timed w = hl_timed_start(t);
 
@@ -154,7 +154,7 @@ static hl_noinline void *made_timed(
 }
 
 /* What is not the usual goes on by a jump. */
-void *hl_hook_made(void *p, const struct hl_frame *hook, uint32_t func, size_t size)
+void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, size_t size)
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	struct hl_thread *t = usual_thread(HL_ALIVE_ALLOC);
@@ -206,7 +206,7 @@ hl_inline bool put_free(struct hl_thread *t, uint32_t func, const void *addr)
 }
 
 static hl_noinline void gone_timed(
-	struct hl_thread *t, void *p, const struct hl_frame *hook, uint32_t func)
+	struct hl_thread *t, void *p, const struct hl_arch_frame *hook, uint32_t func)
 {
 	struct hl_timed w = hl_timed_start(t);
 
@@ -215,7 +215,7 @@ static hl_noinline void gone_timed(
 	hl_timed_end(t, w);
 }
 
-void hl_hook_gone(void *p, const struct hl_frame *hook, uint32_t func)
+void hl_hook_gone(void *p, const struct hl_arch_frame *hook, uint32_t func)
 {
 	struct hl_thread *t = usual_thread(HL_ALIVE_FREE);
 

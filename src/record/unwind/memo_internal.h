@@ -150,8 +150,11 @@ hl_inline bool hl_memo_same_frame(
 /* The most frequent case by far, which needs next to nothing: all is as it was. */
 hl_inline bool hl_memo_unchanged(const struct hl_memo *m, const struct hl_regs *start)
 {
-	return m->depth > 0 && hl_memo_same_frame(m, m->depth - 1, start, false) &&
-	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
+	/* read once: a handler may empty the memo of who is in again.h */
+	uint32_t depth = *(const volatile uint32_t *)&m->depth;
+
+	return depth > 0 && hl_memo_same_frame(m, depth - 1, start, false) &&
+	       hl_first_to_fail(m->checks, m->frames[depth - 1].checks_end) == 0;
 }
 
 /* The memo for this stack pointer, while nobody has unloaded code; NULL: find it. */

@@ -27,11 +27,11 @@ struct hl_regs {
  * A function with a frame pointer has its caller's rbp at (rbp), the return address above it,
  * and the caller's stack pointer above that.
  */
-struct hl_frame {
+struct hl_arch_frame {
 	uintptr_t fp, pc;
 };
 
-hl_inline struct hl_regs hl_arch_caller(const struct hl_frame *of)
+hl_inline struct hl_regs hl_arch_caller(const struct hl_arch_frame *of)
 {
 	return (struct hl_regs){.pc = of->pc, .sp = (uintptr_t)(of + 1), .fp = of->fp};
 }
