@@ -10,15 +10,16 @@
  *   hl_arch_cmpxchg_local(p, from, to)  *p from one to the other in one instruction, atomic against
  *                             this thread's own signals; true when it took place
  *   hl_arch_pause()           a hint that we spin
- *   struct hl_arch_frame           what lies where __builtin_frame_address(0) of a function points
- * that keeps a frame pointer hl_arch_caller(frame)     the state of the caller of such a function,
- * while it runs HL_ARCH_REGISTERS         how many DWARF registers the unwinder follows, and the
- * numbers of three of them: HL_ARCH_DW_SP, HL_ARCH_DW_FP, HL_ARCH_DW_PC HL_ARCH_CAPTURE_ALL(v) all
- * registers at this very instruction, by DWARF number hl_arch_readable(addr)    one harmless
- * syscall: may the byte be read? hl_arch_on_altstack()     one harmless syscall: are we on the
- * alternate signal stack? hl_arch_map(size), hl_arch_unmap(p, size)  fresh private memory, NULL
- * when there is none hl_arch_empty(p, size)    the same, which is zeros from now on and takes no
- * memory
+ *   struct hl_arch_frame      what lies where __builtin_frame_address(0) points in a function that
+ *                             keeps a frame pointer
+ *   hl_arch_caller(frame)     the state of the caller of such a function, while it runs
+ *   HL_ARCH_REGISTERS         how many DWARF registers the unwinder follows, and the numbers of
+ *                             three of them: HL_ARCH_DW_SP, HL_ARCH_DW_FP, HL_ARCH_DW_PC
+ *   HL_ARCH_CAPTURE_ALL(v)    all registers at this very instruction, by DWARF number
+ *   hl_arch_readable(addr)    one harmless syscall: may the byte be read?
+ *   hl_arch_on_altstack()     one harmless syscall: are we on the alternate signal stack?
+ *   hl_arch_map(size), hl_arch_unmap(p, size)  fresh private memory, NULL when there is none
+ *   hl_arch_empty(p, size)    the same, which is zeros from now on and takes no memory
  *
  * step.h and unwind_step.c turn what the unwind tables say (cfi.h) into a rule of 28 bits and walk
  * one frame by it (walk.h). None of these touches errno.
