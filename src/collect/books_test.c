@@ -484,6 +484,40 @@ static void expect_stack(struct stage *s, size_t event, const uint64_t *innermos
 	assert_int_equal(at, HL_NODE_NONE);
 }
 
+/* A number stands for what it was given to last, and the ring's last stack is none of its business.
+ * A hostile program may say any. */
+static void numbers_stand_for_stacks(void **state)
+{
+	const uint64_t unknown = 4711, wrong = HL_WAY_NUMBERS;
+	struct stage *s = *state;
+
+	own(s, 0, 11);
+	put(s, 0, 100, HL_REC_ALLOC_WAY, 0, 5,
+		(uint64_t[]){A, hl_stack_word(1, 2, 0), 700, 0x200, 0x100});
+	put(s, 0, 200, HL_REC_ALLOC, 0, 3, (uint64_t[]){B, hl_stack_word(1, 1, 1), 0x300});
+	put(s, 0, 300, HL_REC_ALLOC, 0, 2, (uint64_t[]){C, hl_way_word(1, 700)});
+	put(s, 0, 400, HL_REC_ALLOC, 0, 2, (uint64_t[]){A + 64, hl_stack_word(1, 0, 2)});
+	put(s, 0, 500, HL_REC_ALLOC_WAY, 0, 4,
+		(uint64_t[]){B + 64, hl_stack_word(1, 1, 1), 700, 0x400});
+	put(s, 0, 600, HL_REC_ALLOC, 0, 2, (uint64_t[]){C + 64, hl_way_word(1, 700)});
+	put(s, 0, 700, HL_REC_ALLOC, 0, 2, (uint64_t[]){A + 128, hl_way_word(1, unknown)});
+	put(s, 0, 800, HL_REC_ALLOC_WAY, 0, 5,
+		(uint64_t[]){B + 128, hl_stack_word(HL_SIZE_BIG, 1, 0), wrong, 1u << 30, 0x500});
+	put(s, 0, 900, HL_REC_ALLOC, 0, 2, (uint64_t[]){C + 128, hl_way_word(1, 700)});
+	finish(s);
+	expect(s, "a0 a1 a2 a3 a4 a5 a6 a7 a8");
+	expect_stack(s, 0, (uint64_t[]){0x200, 0x100}, 2);
+	expect_stack(s, 1, (uint64_t[]){0x300, 0x100}, 2);
+	expect_stack(s, 2, (uint64_t[]){0x200, 0x100}, 2);
+	expect_stack(s, 3, (uint64_t[]){0x300, 0x100}, 2);
+	expect_stack(s, 4, (uint64_t[]){0x400, 0x100}, 2);
+	expect_stack(s, 5, (uint64_t[]){0x400, 0x100}, 2);
+	expect_stack(s, 6, (uint64_t[]){HL_OFFSET_CUT}, 1);
+	expect_stack(s, 7, (uint64_t[]){0x500}, 1);
+	assert_int_equal(s->events.events[7].size, 1u << 30);
+	expect_stack(s, 8, (uint64_t[]){0x400, 0x100}, 2);
+}
+
 /* Parts whose writer was left for good by siglongjmp are not the next event's. */
 static void parts_without_an_event_are_nobodys(void **state)
 {
@@ -820,6 +854,7 @@ int main(void)
 		TEST(samples_stand_for_others),
 		cmocka_unit_test(weights_are_unbiased), /* without a stage */
 		TEST(stacks_come_in_parts),
+		TEST(numbers_stand_for_stacks),
 		TEST(parts_without_an_event_are_nobodys),
 		TEST(shared_rings_have_stacks_of_their_own),
 		TEST(an_owned_ring_changes_no_hands),

@@ -144,7 +144,7 @@ static void free_feed(struct hl_feed *f)
 	hl_vec_free(&f->path);
 	hl_vec_free(&f->parts);
 	hl_vec_free(&f->pcs);
-	free(f->ways);
+	hl_vec_free(&f->ways);
 	hl_feed_tags_fini(&f->tags);
 	free(f);
 }
@@ -256,16 +256,28 @@ lost:
 	return HL_NODE_NONE;
 }
 
-static void name_way(struct hl_feed *f, uint64_t number)
+static hl_noinline bool reach_way(struct hl_feed *f, uint64_t number)
 {
-	if (!f->ways) {
-		f->ways = malloc(HL_WAY_NUMBERS * sizeof(*f->ways));
-		f->proc->out_of_memory |= !f->ways;
-		for (uint32_t i = 0; f->ways && i < HL_WAY_NUMBERS; i++)
-			f->ways[i] = HL_NODE_NONE;
+	uint64_t len = 256;
+
+	if (number >= HL_WAY_NUMBERS)
+		return false;
+	while (len <= number)
+		len *= 2;
+	if (hl_vec_reserve(&f->ways, len)) {
+		f->proc->out_of_memory = true;
+		return false;
 	}
-	if (f->ways && number < HL_WAY_NUMBERS)
-		f->ways[number] = f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
+	while (f->ways.len < len)
+		f->ways.data[f->ways.len++] = HL_NODE_NONE;
+	return true;
+}
+
+void hl_feed_name_way(struct hl_feed *f, uint64_t number)
+{
+	if (hl_likely(number < f->ways.len || reach_way(f, number)))
+		f->ways.data[number] =
+			f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
 }
 
 /* A number that was told to a collector before us: only that there is a stack is known. */
@@ -281,8 +293,8 @@ static hl_cold uint32_t unknown_way(struct hl_feed *f)
 
 static uint32_t way_of(struct hl_feed *f, uint32_t number)
 {
-	if (hl_likely(f->ways && number < HL_WAY_NUMBERS && f->ways[number] != HL_NODE_NONE))
-		return f->ways[number];
+	if (hl_likely(number < f->ways.len && f->ways.data[number] != HL_NODE_NONE))
+		return f->ways.data[number];
 	return unknown_way(f);
 }
 
@@ -467,6 +479,11 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		read_sample(f, e, words);
 	else if (e->type == HL_REC_ALLOC || e->type == HL_REC_FREE_STACK)
 		e->node = hl_feed_stack(f, words[2], words + 3, &e->size);
+	else if (e->type == HL_REC_ALLOC_WAY) {
+		e->type = HL_REC_ALLOC;
+		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
+		hl_feed_name_way(f, words[3]);
+	}
 	else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
@@ -503,7 +520,7 @@ void hl_proc_record(
 		add_part(f, words[1], words + 2);
 		break;
 	case HL_REC_WAY:
-		name_way(f, words[1]);
+		hl_feed_name_way(f, words[1]);
 		break;
 	case HL_REC_MODULE:
 		module_record(p, words);

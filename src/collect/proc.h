@@ -38,7 +38,7 @@ struct hl_feed {
 	HL_VEC(uint64_t) pcs;        /* and its pcs; as many as steps are meant */
 	uint64_t epoch;              /* of the call tree, that the path is of */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
-	uint32_t *ways;              /* nodes of stacks with numbers; NULL: there are none */
+	HL_VEC(uint32_t) ways;       /* nodes of stacks with numbers; of the others none */
 };
 
 /* An event between parsing and books. */
@@ -181,6 +181,8 @@ void hl_proc_settle(struct hl_proc *p);
 
 /* The node of a stack word, the pcs that belong to it, and the size in it. */
 uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size);
+/* The last stack has this number from now on. */
+void hl_feed_name_way(struct hl_feed *f, uint64_t number);
 
 /* Whose event it is that this feed tells, if that is known yet: else the books will ask. */
 static inline uint32_t hl_feed_role(const struct hl_feed *f)

@@ -30,6 +30,7 @@ static const struct {
 	[HL_REC_POOL_ALLOC] = {4, 2},
 	[HL_REC_POOL_FREE] = {3, 0},
 	[HL_REC_WAY] = {2, 0},
+	[HL_REC_ALLOC_WAY] = {4, 2},
 };
 
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)

@@ -37,7 +37,8 @@ hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 hl_inline uint32_t hl_record_events(const uint64_t *words)
 {
 	const uint32_t other = 1u << HL_REC_FREE_STACK | 1u << HL_REC_MOVE_END |
-			       1u << HL_REC_SAMPLE | 1u << HL_REC_SAMPLE_MOVE;
+			       1u << HL_REC_SAMPLE | 1u << HL_REC_SAMPLE_MOVE |
+			       1u << HL_REC_ALLOC_WAY;
 	const uint32_t moves = 1u << HL_REC_MOVE_END | 1u << HL_REC_SAMPLE_MOVE;
 	uint32_t type = words[0] & 31;
 

@@ -19,6 +19,8 @@ static void knows_each_shape(void **state)
 		{{HL_REC_ALLOC, 0x1000, hl_stack_word(32, 0, 5)}, 3},
 		{{HL_REC_ALLOC, 0x1000, hl_stack_word(32, 4, 0)}, 7},
 		{{HL_REC_ALLOC, 0x1000, hl_stack_word(HL_SIZE_BIG, 1, 0)}, 5},
+		{{HL_REC_ALLOC_WAY, 0x1000, hl_stack_word(32, 3, 2), 7}, 7},
+		{{HL_REC_ALLOC_WAY, 0x1000, hl_stack_word(HL_SIZE_BIG, 3, 2), 7}, 8},
 		{{HL_REC_MOVE_END, 0x1000, hl_stack_word(8, 2, 0), 0x2000}, 6},
 		{{HL_REC_STACK, hl_stack_word(HL_STACK_FIRST, 6, 0)}, 8},
 		{{HL_REC_PROCESS, 1}, 2},

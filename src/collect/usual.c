@@ -178,8 +178,7 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 	if (hl_unlikely(*size == HL_SIZE_BIG))
 		return HL_NODE_NONE;
 	if (stack & HL_STACK_WAY)
-		return hl_likely(f->ways && number < HL_WAY_NUMBERS) ? f->ways[number]
-								     : HL_NODE_NONE;
+		return hl_likely(number < f->ways.len) ? f->ways.data[number] : HL_NODE_NONE;
 	if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len)
 		return f->path.data[number - 1].node;
 	return HL_NODE_NONE;
@@ -191,7 +190,8 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 	uint64_t first = words[0], size;
 
 	e->type = first & 31;
-	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC))
+	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC &&
+			e->type != HL_REC_ALLOC_WAY))
 		return 0;
 	e->addr = words[1];
 	if (hl_unlikely(!hl_live_is_address(e->addr)))
@@ -202,6 +202,13 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 	if (e->type == HL_REC_FREE) {
 		e->node = HL_NODE_NONE;
 		return 2;
+	}
+	if (e->type == HL_REC_ALLOC_WAY) {
+		e->type = HL_REC_ALLOC;
+		e->node = hl_feed_stack(f, words[2], words + 4, &size);
+		hl_feed_name_way(f, words[3]);
+		e->size = size;
+		return hl_record_length(words, UINT64_MAX);
 	}
 	e->node = usual_stack(f, words, &e->size);
 	if (hl_likely(e->node != HL_NODE_NONE))

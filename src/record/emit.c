@@ -266,7 +266,6 @@ hl_inline bool put_way(struct hl_thread *t, uint64_t pos, struct draft *d, const
  */
 static hl_noinline void tell_way(struct hl_thread *t, const struct hl_stack *s)
 {
-	uint32_t telling = hl_unwind_telling(t->unwinder);
 	uint64_t pos = t->synced_at;
 
 	if (t->synced != s->depth || !hl_producer_has_room(&t->out, pos, 2) ||
@@ -281,7 +280,7 @@ static hl_noinline void tell_way(struct hl_thread *t, const struct hl_stack *s)
 	if (!hl_producer_commit(&t->out, pos, 2))
 		return;
 	advance_sync(t, pos, pos + 16);
-	hl_unwind_tell(t->unwinder, s, telling);
+	hl_unwind_tell(t->unwinder, s);
 }
 
 /*
@@ -577,11 +576,21 @@ void hl_emit_alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t
 void hl_emit_alloc_unwound(const struct hl_unwound *e, const struct hl_stack *stack)
 {
 	struct draft d = alloc_draft(e->func, e->addr);
+	struct frames f = {
+		.pcs = stack->pcs, .depth = stack->depth, .stack = stack, .cut = stack->cut};
 	bool again = true;
 
+	if (stack->number && !stack->told) {
+		d.type = HL_REC_ALLOC_WAY;
+		d.words[d.n_words++] = stack->number - 1;
+	}
 	if (hl_likely(!stands_aside(e->t, e->frame)) &&
-		hl_likely(put_unwound(e->t, &d, stack, e->size, &again)))
+		hl_likely(put_event(e->t, &d, &f, e->size, stack->common, &again))) {
+		if (d.type == HL_REC_ALLOC_WAY)
+			hl_unwind_tell(e->t->unwinder, stack);
 		return;
+	}
+	d = alloc_draft(e->func, e->addr);
 	if (again)
 		emit_big(e->t, d, e->regs, e->size, e->frame);
 	else

@@ -38,15 +38,15 @@ static struct hl_thread *early_thread;
 static _Atomic(struct hl_thread *) spares[SPARES];
 
 /* A thread's private memory: its state, then its unwinder. NULL when memory is short. */
-static struct hl_thread *new_state(void)
+static struct hl_thread *new_state(size_t unwinder_bytes)
 {
-	char *memory = hl_arch_map(STATE_BYTES + HL_UNWINDER_BYTES);
+	char *memory = hl_arch_map(STATE_BYTES + unwinder_bytes);
 	struct hl_thread *t = (struct hl_thread *)memory;
 
 	if (!memory)
 		return NULL;
 	t->named = (const struct hl_tag_node **)(t + 1);
-	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, HL_UNWINDER_BYTES);
+	t->unwinder = hl_unwinder_init(memory + STATE_BYTES, unwinder_bytes);
 	t->until_timed = 1;
 	t->synced_at = UINT64_MAX;
 	if (hl_rec.settings & HL_SET_FULL_UNWIND)
@@ -158,7 +158,7 @@ void hl_thread_reserve(void)
 {
 	for (uint32_t i = 0; i < SPARES; i++)
 		if (!atomic_load(&spares[i]))
-			atomic_store(&spares[i], new_state());
+			atomic_store(&spares[i], new_state(HL_UNWINDER_BYTES));
 }
 
 hl_cold struct hl_thread *hl_thread_claim(void)
@@ -173,8 +173,10 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	t = hl_rec.slots[i];
 	if (t)
 		hl_unwinder_reset(t->unwinder);
+	else if (hl_rec.no_syscalls)
+		t = hl_rec.slots[i] = take_spare();
 	else
-		t = hl_rec.slots[i] = hl_rec.no_syscalls ? take_spare() : new_state();
+		t = hl_rec.slots[i] = new_state(i ? HL_UNWINDER_BYTES : HL_UNWINDER_BYTES_BEST);
 	if (!t) {
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 		pthread_mutex_unlock(&ring->life);
@@ -274,7 +276,7 @@ static struct hl_thread *enter_early(void)
 		return NULL;
 	hl_rec.depth_inner = 896;
 	hl_rec.depth_outer = 128;
-	early_thread = new_state();
+	early_thread = new_state(HL_UNWINDER_BYTES_BEST);
 	if (!early_thread)
 		return NULL;
 	early_thread->out.ring = &early_ring;

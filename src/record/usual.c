@@ -94,6 +94,22 @@ hl_inline bool alloc_known(struct hl_thread *t, uint64_t pos, uint32_t func, con
 	return true;
 }
 
+/* A stack that was walked and is known by its number. What the collector has as our last one stays,
+ * and so does what we think of it. */
+hl_inline bool alloc_told(
+	struct hl_thread *t, uint32_t func, const void *addr, size_t size, const struct hl_stack *s)
+{
+	uint64_t pos = position(&t->out);
+	bool synced = t->synced_at == pos && t->synced_serial + 1 == s->serial;
+
+	if (hl_unlikely(
+		    !alloc_known(t, pos, func, addr, hl_way_word(size, s->number - 1), s->serial)))
+		return false;
+	if (synced)
+		t->synced_serial = s->serial;
+	return true;
+}
+
 /* For all that come behind a record, in a function of its own: the usual one calls nothing. */
 static hl_noinline void *known_from_now(void *p)
 {
@@ -134,7 +150,8 @@ static hl_noinline void *made_elsewhere(
 			     hl_unwind_new(t->unwinder, &regs, &stack) == 0)) {
 		struct hl_unwound e = {t, &regs, p, size, func, (uintptr_t)hook};
 
-		hl_emit_alloc_unwound(&e, &stack);
+		if (!stack.told || !alloc_told(t, func, p, size, &stack))
+			hl_emit_alloc_unwound(&e, &stack);
 	} else {
 		return made_long(t, p, hook, func, size);
 	}
@@ -158,7 +175,7 @@ void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, siz
 {
 	const struct hl_regs regs = hl_arch_caller(hook);
 	struct hl_thread *t = usual_thread(HL_ALIVE_ALLOC);
-	uint64_t serial, pos;
+	uint64_t serial, pos, word;
 	uint32_t depth;
 
 	if (hl_unlikely(!t || !p))
@@ -174,8 +191,13 @@ void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, siz
 	pos = position(&t->out);
 	/* The ring must still end where that stack was told, and that whole: not if it was deeper
 	 * than stacks may be. */
-	if (hl_unlikely(t->synced_serial != serial || t->synced_at != pos || t->synced != depth ||
-			!alloc_known(t, pos, func, p, hl_stack_word(size, 0, depth), serial)))
+	if (hl_likely(t->synced_serial == serial && t->synced_at == pos && t->synced == depth))
+		word = hl_stack_word(size, 0, depth);
+	else if (depth != HL_LAST_ASK && depth & HL_LAST_NUMBER)
+		word = hl_way_word(size, depth & ~HL_LAST_NUMBER);
+	else
+		return made_long(t, p, hook, func, size);
+	if (hl_unlikely(!alloc_known(t, pos, func, p, word, serial)))
 		return made_long(t, p, hook, func, size);
 	return recorded(p);
 }

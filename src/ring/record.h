@@ -6,7 +6,7 @@
  * these pcs, innermost first, are new». A stack too long for one record is begun by HL_REC_STACK
  * records; HL_STACK_FIRST on a part, which may be empty, throws away parts before it (their writer
  * was interrupted and has started over, or never comes back). Or they carry the number that
- * HL_REC_WAY gave to a stack that comes back; this ring's last stack stays what it was.
+ * HL_REC_WAY or HL_REC_ALLOC_WAY gave to a stack; this ring's last stack stays what it was.
  */
 #ifndef HL_RING_RECORD_H
 #define HL_RING_RECORD_H
@@ -48,6 +48,7 @@ enum hl_rec {
 	HL_REC_POOL_ALLOC, /* addr, stackword, pool, pcs */
 	HL_REC_POOL_FREE,  /* addr, pool */
 	HL_REC_WAY,        /* number: this ring's last stack has it from here on */
+	HL_REC_ALLOC_WAY,  /* addr, stackword, number, pcs: and this stack has it from here on */
 	HL_REC_COUNT,
 };
 
@@ -84,7 +85,7 @@ _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 #define HL_NAME_MAX      4095u  /* of a module's path */
 #define HL_TAG_NAME_MAX  16383u /* longer ones are cut */
 #define HL_POOL_NAME_MAX 255u
-#define HL_WAY_NUMBERS   1024u
+#define HL_WAY_NUMBERS   16384u
 
 static inline uint64_t hl_stack_word(uint64_t size, uint32_t n_new, uint32_t kept)
 {

@@ -147,9 +147,9 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 	} else if (type == HL_REC_POOL_FREE) {
 		words[2] &= 7;
 		n = 3;
-	} else if (type == HL_REC_POOL_ALLOC) {
+	} else if (type == HL_REC_POOL_ALLOC || type == HL_REC_ALLOC_WAY) {
 		words[2] = hl_stack_word(words[4], pcs, words[2] >> 8);
-		words[3] &= 7;
+		words[3] &= type == HL_REC_POOL_ALLOC ? 7 : 1027;
 		n = 4 + pcs;
 	} else if (type == HL_REC_EXEC) {
 		n = 1;

@@ -45,9 +45,12 @@ hl_inline bool is_live(const struct hl_step *s, bool outer)
 
 /* Puts a walked frame at index `at`: what leads out of it has been put below it. */
 hl_inline void keep_frame(struct hl_memo *m, uint32_t at, const struct hl_fresh *f, bool *live,
-	uintptr_t *fp, uint32_t *checks)
+	uintptr_t *fp, uint32_t *checks, uint64_t *hash)
 {
 	struct hl_kept *k = &m->frames[at];
+
+	*hash = hl_path_on(*hash, f->pc);
+	k->hash = *hash;
 
 	*checks = put_checks(m->checks, *checks, &f->step, *live, *fp);
 	*live = is_live(&f->step, *live);
@@ -64,6 +67,7 @@ uint32_t hl_memo_remember(
 {
 	uint32_t at = keep, common = hl_min_u32(keep, m->unchanged), last = m->unchanged;
 	uint32_t checks = keep ? m->frames[keep - 1].checks_end : 0;
+	uint64_t hash = keep ? m->frames[keep - 1].hash : HL_PATH_ROOT;
 	bool live = keep && (m->frames[keep - 1].flags & HL_KEPT_LIVE);
 
 	m->depth = keep;
@@ -73,7 +77,7 @@ uint32_t hl_memo_remember(
 		const struct hl_fresh *f = &fresh[i];
 		uintptr_t pc = f->pc;
 
-		keep_frame(m, at, f, &live, &fp, &checks);
+		keep_frame(m, at, f, &live, &fp, &checks, &hash);
 		common += common == at && at < last && m->pcs[at] == pc;
 		m->pcs[at] = pc;
 	}
@@ -105,6 +109,7 @@ bool hl_memo_replace(
 {
 	uint32_t depth = m->depth, checks = m->frames[e].checks_end, end = m->frames[f].checks_end,
 		 n = f - e;
+	uint64_t hash = m->frames[e].hash;
 	bool live = m->frames[e].flags & HL_KEPT_LIVE, was_live = m->frames[f].flags & HL_KEPT_LIVE;
 
 	for (uint32_t i = n; i-- > 0;) {
@@ -121,9 +126,11 @@ bool hl_memo_replace(
 	checks = m->frames[e].checks_end;
 	live = m->frames[e].flags & HL_KEPT_LIVE;
 	for (uint32_t i = n, at = e + 1; i-- > 0; at++) {
-		keep_frame(m, at, &fresh[i], &live, &fp, &checks);
+		keep_frame(m, at, &fresh[i], &live, &fp, &checks, &hash);
 		m->pcs[at] = fresh[i].pc;
 	}
+	for (uint32_t at = f + 1; at < depth; at++)
+		m->frames[at].hash = hash = hl_path_on(hash, m->pcs[at]);
 	atomic_signal_fence(memory_order_release);
 	m->depth = depth;
 	return true;

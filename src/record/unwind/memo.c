@@ -12,6 +12,9 @@
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
+#define NUMBER_BITS_MIN 11u
+#define NUMBER_BITS_MAX 14u
+
 #define FRAME_BYTES \
 	(sizeof(uintptr_t) + sizeof(struct hl_kept) + HL_FRAME_CHECKS * sizeof(struct hl_check))
 
@@ -23,6 +26,17 @@ static void place(struct hl_memo *m, void *memory, uint32_t capacity)
 	m->capacity = capacity;
 }
 
+/* As many as there is room for. */
+static unsigned number_bits(size_t bytes)
+{
+	unsigned bits = NUMBER_BITS_MAX;
+
+	_Static_assert(1u << NUMBER_BITS_MAX == HL_UNWIND_NUMBERS, "as promised");
+	while (bits > NUMBER_BITS_MIN && (sizeof(uint64_t) << bits) > bytes)
+		bits--;
+	return bits;
+}
+
 struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 {
 	struct hl_unwinder *u = memory;
@@ -31,7 +45,7 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	_Static_assert(offsetof(struct hl_unwinder, serial) == 0, "hl_unwind_serial()");
 	_Static_assert(sizeof(*u) + HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) +
 				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES +
-				       HL_WAY_BYTES + 64 <=
+				       HL_WAY_BYTES + 64 + (8u << NUMBER_BITS_MIN) <=
 			       HL_UNWINDER_BYTES,
 		"an unwinder fits its memory");
 	if (size < HL_UNWINDER_BYTES)
@@ -46,6 +60,8 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 		p += capacity * FRAME_BYTES;
 	}
 	u->ways.bytes = p;
+	p += HL_WAY_BYTES;
+	hl_numbers_init(&u->numbers, (uint64_t *)p, number_bits((char *)memory + size - p));
 	hl_unwinder_reset(u);
 	return u;
 }
@@ -70,6 +86,7 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 	u->last = NULL;
 	u->last_way = NULL;
 	hl_ways_forget(&u->ways);
+	hl_numbers_forget(&u->numbers);
 	/* While code is being unloaded the next unwind must come here again. */
 	u->generation = hl_generation();
 	if (!hl_generation_settled(u->generation))

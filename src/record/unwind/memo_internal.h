@@ -10,6 +10,7 @@
 #ifndef HL_RECORD_UNWIND_MEMO_INTERNAL_H
 #define HL_RECORD_UNWIND_MEMO_INTERNAL_H
 
+#include "base/hash.h"
 #include "record/unwind/full_internal.h"
 
 #define HL_MEMOS        32
@@ -32,6 +33,7 @@ struct hl_kept {
 	uintptr_t sp, fp;
 	uintptr_t fp_slot; /* where the step out of this frame finds the outer one's; 0: kept */
 	uint32_t checks_end, flags;
+	uint64_t hash; /* of the pcs from the outermost to this one */
 };
 
 /* A frame just walked, and the step that leads out of it. */
@@ -60,9 +62,9 @@ struct hl_memo {
 /* A stack in one piece, as a memo remembers it: see ways.c. */
 struct hl_way {
 	uintptr_t pc, sp, fp; /* the state of its innermost frame */
-	uint32_t live;        /* its fp counts */
+	uint64_t hash;
+	uint32_t live; /* its fp counts */
 	uint32_t depth, n_checks;
-	uint32_t number;
 	uintptr_t pcs[]; /* then n_checks times struct hl_check */
 };
 
@@ -77,11 +79,16 @@ struct hl_ways {
 	uint64_t end;                                /* where the next one goes */
 	/* Hashes of stacks that were walked once. Two by turns never push each other out. */
 	uint32_t seen[HL_WAY_SEEN][2];
-	uint32_t told[HL_UNWIND_NUMBERS]; /* the telling in which a number was told; 0: in none */
-	uint32_t telling;
-	uint32_t next; /* number */
 	uint32_t credit, passed;
 	char *bytes; /* HL_WAY_BYTES */
+};
+
+/* Which stacks others know by which numbers: see numbers.c. */
+struct hl_numbers {
+	uint64_t *keys; /* the number is the place */
+	uint64_t salt;  /* another when all have been forgotten */
+	unsigned shift;
+	uint32_t turn;
 };
 
 struct hl_unwinder {
@@ -99,6 +106,7 @@ struct hl_unwinder {
 	struct hl_memo *last;          /* gave the last result; NULL: it was */
 	const struct hl_way *last_way; /* ... this one, or there was none */
 	struct hl_ways ways;
+	struct hl_numbers numbers;
 	uintptr_t ends[HL_MEMOS]; /* where each memo's stack ends; 0: the memo is free */
 	struct hl_memo memos[HL_MEMOS];
 };
@@ -189,6 +197,45 @@ hl_inline void hl_unwind_leave(struct hl_unwinder *u, volatile struct hl_token *
 	atomic_signal_fence(memory_order_seq_cst);
 	u->busy = 0;
 	token->owner = NULL;
+}
+
+/* numbers.c */
+/*
+ * The hash of a stack with one frame more. A polynomial, so that the hash of two parts together
+ * comes from those of the parts.
+ */
+#define HL_PATH_ROOT UINT64_C(0x27220a95fe2bd1a3)
+#define HL_PATH_K    UINT64_C(0xd1342543de82ef97)
+hl_inline uint64_t hl_path_on(uint64_t outer, uintptr_t pc)
+{
+	uint64_t mixed = pc * HL_HASH_K;
+
+	return outer * HL_PATH_K + (mixed ^ mixed >> 32);
+}
+
+/* `keys`: 2^bits zeros. */
+void hl_numbers_init(struct hl_numbers *n, uint64_t *keys, unsigned bits);
+void hl_numbers_forget(struct hl_numbers *n);
+/* The result is not known: it gets a number that nobody has, to be told. */
+void hl_numbers_offer(struct hl_numbers *n, uint64_t hash, struct hl_stack *s);
+
+hl_inline uint64_t hl_numbers_key(const struct hl_numbers *n, uint64_t hash)
+{
+	return (hash ^ n->salt) | 1;
+}
+
+hl_inline uint32_t hl_numbers_set(const struct hl_numbers *n, uint64_t hash)
+{
+	return (uint32_t)(hash * HL_HASH_K >> n->shift);
+}
+
+/* The number + 1 by which others know a stack of this hash; 0: by none. */
+hl_inline uint32_t hl_numbers_find(const struct hl_numbers *n, uint64_t hash)
+{
+	uint64_t key = hl_numbers_key(n, hash);
+	uint32_t at = hl_numbers_set(n, hash) * 2;
+
+	return n->keys[at] == key ? at + 1 : n->keys[at + 1] == key ? at + 2 : 0;
 }
 
 /* ways.c */

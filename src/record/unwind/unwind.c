@@ -287,10 +287,20 @@ hl_inline void answered(
 	u->last_way = way;
 }
 
+/* Others know it by a number, or may be told one. */
+hl_inline void find_number(struct hl_unwinder *u, uint64_t hash, struct hl_stack *out)
+{
+	out->number = hl_numbers_find(&u->numbers, hash);
+	out->told = out->number != 0;
+	if (!out->told)
+		hl_numbers_offer(&u->numbers, hash, out);
+}
+
 /* The slow half: new frames were walked. */
 static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
-	struct found *found, uint64_t serial, struct hl_stack *out)
+	struct found *found, struct hl_stack *out)
 {
+	const uint64_t serial = out->serial;
 	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp, known = u->ends[m - u->memos];
 	uint32_t depth = found->keep + found->n;
 
@@ -314,11 +324,14 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	out->pcs = m->pcs;
 	out->depth = m->last_depth;
 	out->cut = m->cut;
-	out->number = 0;
-	out->told = false;
-	answered(u, m, NULL, out);
-	if (m->depth == m->last_depth && !m->cut)
+	if (m->depth == m->last_depth && !m->cut) {
+		find_number(u, m->frames[m->depth - 1].hash, out);
 		hl_ways_add(&u->ways, m);
+	}
+	if (out->told)
+		m->unchanged = out->common;
+	else
+		answered(u, m, NULL, out);
 	return 0;
 }
 
@@ -335,9 +348,10 @@ static void start_walk(struct hl_walk *w, const struct hl_memo *m, const struct 
 	}
 }
 
-static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const struct hl_regs *start,
-	uint64_t serial, struct hl_stack *out)
+static hl_noinline int unwind(
+	struct hl_unwinder *u, struct hl_memo *m, const struct hl_regs *start, struct hl_stack *out)
 {
+	const uint64_t serial = out->serial;
 	struct found found = {0};
 	struct hl_regs r = *start;
 	struct hl_walk w;
@@ -345,17 +359,11 @@ static hl_noinline int unwind(struct hl_unwinder *u, struct hl_memo *m, const st
 
 	start_walk(&w, m, start, u->generation);
 	walk(u, m, &w, &r, &found);
-	err = finish(u, m, &w, &found, serial, out);
+	err = finish(u, m, &w, &found, out);
 	u->counts.walked += found.n;
 	u->counts.verified += found.keep;
 	u->counts.misses += w.misses;
 	return u->serial == serial ? err : -EBUSY;
-}
-
-/* Do others know its number? */
-hl_inline bool is_told(const struct hl_unwinder *u, const struct hl_way *way)
-{
-	return u->ways.told[way->number] == u->ways.telling;
 }
 
 struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs *start)
@@ -363,6 +371,7 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 	volatile struct hl_token token;
 	struct hl_again out = {.what = HL_AGAIN_ASK};
 	const struct hl_way *way;
+	uint32_t number;
 
 	if (hl_unlikely(u->busy))
 		return out;
@@ -372,9 +381,9 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 		way = hl_ways_find(&u->ways, start);
 		if (!way) {
 			out.what = HL_AGAIN_NEW;
-		} else if (hl_likely(is_told(u, way))) {
+		} else if (hl_likely((number = hl_numbers_find(&u->numbers, way->hash)) != 0)) {
 			out.what = HL_AGAIN_NUMBER;
-			out.n = way->number;
+			out.n = number - 1;
 			u->counts.unwinds++;
 			u->counts.verified += way->depth;
 		}
@@ -383,50 +392,59 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 	return out;
 }
 
+/* The last result of this memo once more, or a stack that comes back. */
+static hl_noinline bool remembered(
+	struct hl_unwinder *u, struct hl_memo *m, const struct hl_regs *start, struct hl_stack *out)
+{
+	const struct hl_way *way;
+
+	if (hl_likely(hl_memo_unchanged(m, start))) {
+		/* The last result may have been longer than what is remembered of it. */
+		out->pcs = m->pcs;
+		out->depth = m->depth;
+		out->common = hl_min_u32(m->unchanged, m->depth);
+		out->cut = m->cut;
+		if ((u->last != m || m->unchanged != m->depth) && !m->cut)
+			find_number(u, m->frames[m->depth - 1].hash, out);
+		m->failures = 0;
+		if (!out->told) {
+			m->unchanged = m->depth;
+			answered(u, m, NULL, out);
+		}
+	} else if ((way = hl_ways_find(&u->ways, start))) {
+		out->pcs = way->pcs;
+		out->depth = way->depth;
+		find_number(u, way->hash, out);
+		if (!out->told)
+			answered(u, NULL, way, out);
+	} else {
+		return false;
+	}
+	u->counts.verified += out->depth;
+	return true;
+}
+
 /* tried: nothing that is remembered holds whole. */
 hl_inline int unwind_any(
 	struct hl_unwinder *u, const struct hl_regs *start, struct hl_stack *out, bool tried)
 {
 	volatile struct hl_token token;
-	const struct hl_way *way;
 	struct hl_memo *m;
-	uint64_t serial;
 	int err = 0;
 
 	if (hl_unlikely(u->busy) && nested(u, (uintptr_t)&token))
 		return -EBUSY;
 	hl_unwind_enter(u, &token);
 	/* Only now: a handler before this line has run to its end and counted for itself. */
-	serial = ++u->serial;
+	*out = (struct hl_stack){.serial = ++u->serial, .now = &u->serial};
 	u->counts.unwinds++;
 	if (hl_unlikely(hl_generation() != u->generation))
 		hl_memo_forget_all(u);
 	m = u->current;
 	if (hl_unlikely(start->sp - u->range_lo >= u->range_hi - u->range_lo))
 		m = hl_memo_pick(u, start->sp);
-	if (!tried && hl_likely(hl_memo_unchanged(m, start))) {
-		/* The last result may have been longer than what is remembered of it. */
-		*out = (struct hl_stack){.pcs = m->pcs,
-			.depth = m->depth,
-			.common = hl_min_u32(m->unchanged, m->depth),
-			.cut = m->cut};
-		m->unchanged = m->depth;
-		m->failures = 0;
-		u->counts.verified += m->depth;
-		answered(u, m, NULL, out);
-	} else if (!tried && (way = hl_ways_find(&u->ways, start))) {
-		*out = (struct hl_stack){.pcs = way->pcs,
-			.depth = way->depth,
-			.number = way->number + 1,
-			.told = is_told(u, way)};
-		u->counts.verified += way->depth;
-		if (!out->told)
-			answered(u, NULL, way, out);
-	} else {
-		err = unwind(u, m, start, serial, out);
-	}
-	out->serial = serial;
-	out->now = &u->serial;
+	if (tried || !remembered(u, m, start, out))
+		err = unwind(u, m, start, out);
 	hl_unwind_leave(u, &token);
 	return err;
 }

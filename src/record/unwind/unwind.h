@@ -64,29 +64,32 @@ void hl_unwind_bump(void);
 /* After seccomp: addresses that would need a probe end the walk instead. */
 void hl_unwind_forbid_syscalls(bool forbidden);
 
-/* A thread's unwinder lives in memory of the caller's: zeroed, this large, 64-byte aligned. */
-#define HL_UNWINDER_BYTES (288 * 1024)
+/* A thread's unwinder lives in memory of the caller's: zeroed, at least this large, 64-byte
+ * aligned. With as much as pays it can number more stacks. */
+#define HL_UNWINDER_BYTES      (320 * 1024)
+#define HL_UNWINDER_BYTES_BEST (448 * 1024)
 struct hl_unwinder;
 struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
 /* A new thread takes over from an ended one of the same process: all memos are forgotten. */
 void hl_unwinder_reset(struct hl_unwinder *u);
 
-#define HL_UNWIND_NUMBERS 1024u
+#define HL_UNWIND_NUMBERS 16384u
 
 struct hl_stack {
 	const uintptr_t *pcs; /* outermost first; until the next unwind of this unwinder */
-	uint32_t depth;       /* so many pcs */
-	uint32_t common;      /* pcs[0 .. common) stood in the previous result */
-	bool cut;             /* the walk ended before the stack did */
 	uint64_t serial;      /* for hl_unwind_is_current() ... */
 	const uint64_t *now;  /* ... and the unwinder's */
+	uint64_t key;         /* of its number */
+	uint32_t depth;       /* so many pcs */
+	uint32_t common;      /* pcs[0 .. common) stood in the previous result */
 	/*
-	 * A stack that comes back has a number below HL_UNWIND_NUMBERS, here + 1; 0: none. If
-	 * `told`, others know the number, and for what later results have in common with this one
-	 * it is as if it had not been: they go by the last one that was not told.
+	 * A number below HL_UNWIND_NUMBERS, here + 1; 0: it has none. If `told`, others know it,
+	 * and for what later results have in common with this one it is as if it had not been: they
+	 * go by the last one that was not told. If not, hl_unwind_tell().
 	 */
 	uint32_t number;
 	bool told;
+	bool cut; /* the walk ended before the stack did */
 };
 
 /*
@@ -128,9 +131,9 @@ hl_inline bool hl_unwind_is_current(const struct hl_stack *s)
 	return *(const volatile uint64_t *)s->now == s->serial;
 }
 
-/* From now on its number says it all; unless others, since `telling`, have forgotten it. */
-void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s, uint32_t telling);
-uint32_t hl_unwind_telling(const struct hl_unwinder *u);
+/* Others have been told: from now on its number says it all. Not if they were untold since, nor if
+ * a later result was offered the same. */
+void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s);
 /* Nobody knows any number any more. */
 void hl_unwind_untell(struct hl_unwinder *u);
 

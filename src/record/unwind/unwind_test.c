@@ -45,7 +45,7 @@ static void tell(void)
 		return;
 	memcpy(numbered[last.number - 1].pcs, last.pcs, last.depth * sizeof(uintptr_t));
 	numbered[last.number - 1].depth = last.depth;
-	hl_unwind_tell(u, &last, hl_unwind_telling(u));
+	hl_unwind_tell(u, &last);
 }
 
 /* The stack is the one that was said to be known, innermost first in `full`. */
@@ -59,7 +59,12 @@ static void assert_known(const uintptr_t *pcs, uint32_t depth)
 
 static void check_again(void)
 {
-	if (last_again && last_again != HL_LAST_ASK) {
+	if (last_again != HL_LAST_ASK && last_again & HL_LAST_NUMBER) {
+		uint32_t n = last_again & ~HL_LAST_NUMBER;
+
+		assert_true(last.told && n == last.number - 1);
+		assert_known(numbered[n].pcs, numbered[n].depth);
+	} else if (last_again && last_again != HL_LAST_ASK) {
 		assert_int_equal(last_again, before_n);
 		assert_int_equal(serial_before + 1, last.serial);
 		assert_known(before, before_n);
@@ -175,6 +180,28 @@ static hl_noinline void zag(uint32_t depth)
 	room[0] = (char)depth;
 	zig(depth);
 	sink += room[0];
+}
+
+/* A number that was offered to another stack in the meantime is that one's, whoever is told first:
+ * a handler's record is the later one. */
+static void told_too_late(void **state)
+{
+	struct hl_stack first;
+
+	hl_unwinder_reset(u);
+	before_n = 0;
+	zig(20);
+	first = last;
+	assert_true(first.number && !first.told);
+	for (int i = 0; i < 100000 && (last.number != first.number || last.key == first.key); i++)
+		zig(rnd(60));
+	assert_true(last.number == first.number && last.key != first.key && !last.told);
+	hl_unwind_tell(u, &first);
+	assert_int_equal(u->numbers.keys[first.number - 1], last.serial * 2);
+	hl_unwind_tell(u, &last);
+	assert_int_equal(u->numbers.keys[first.number - 1], last.key);
+	hl_unwind_tell(u, &first);
+	assert_int_equal(u->numbers.keys[first.number - 1], last.key);
 }
 
 /* Next to nothing is remembered then, and the little that matches belongs to the stack all the
@@ -445,6 +472,7 @@ int main(void)
 		cmocka_unit_test(ways),
 		cmocka_unit_test(ways_anywhere),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(told_too_late),
 		cmocka_unit_test(mostly_new),
 		cmocka_unit_test(common_is_common),
 		cmocka_unit_test(busy_inside),

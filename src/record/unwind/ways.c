@@ -17,10 +17,6 @@
 #define HIT_WORTH  4
 #define BROKE_KEEP 16 /* out of credit: one stack in so many */
 
-/* A number that is given anew is that of a way which is gone. */
-_Static_assert(
-	HL_WAY_BYTES / sizeof(struct hl_way) < HL_UNWIND_NUMBERS, "two ways with one number");
-
 static uint64_t *places(struct hl_ways *w, const struct hl_regs *start)
 {
 	uint64_t h = (start->pc ^ start->sp << 20) * UINT64_C(0x9e3779b97f4a7c15);
@@ -107,8 +103,7 @@ void hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
 	y->live = inner->flags & HL_KEPT_LIVE;
 	y->depth = m->depth;
 	y->n_checks = inner->checks_end;
-	y->number = w->next++ % HL_UNWIND_NUMBERS;
-	w->told[y->number] = 0;
+	y->hash = inner->hash;
 	memcpy(y->pcs, m->pcs, pcs);
 	memcpy(y->pcs + y->depth, m->checks, checks);
 	atomic_signal_fence(memory_order_release);
@@ -121,24 +116,6 @@ void hl_ways_forget(struct hl_ways *w)
 {
 	memset(w->places, 0, sizeof(w->places));
 	w->credit = CREDIT_MAX / 2;
-	if (!w->telling)
-		w->telling = 1;
 	if (!w->end)
 		w->end = HL_WAY_BYTES; /* 0 is no place */
-}
-
-uint32_t hl_unwind_telling(const struct hl_unwinder *u)
-{
-	return u->ways.telling;
-}
-
-/* By number, not in the way itself: that may be gone by now, and something else lie there. */
-void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s, uint32_t telling)
-{
-	u->ways.told[s->number - 1] = telling;
-}
-
-void hl_unwind_untell(struct hl_unwinder *u)
-{
-	u->ways.telling++;
 }
