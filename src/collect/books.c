@@ -361,13 +361,13 @@ void hl_proc_settle(struct hl_proc *p)
 {
 	const struct hl_live_line *lines = p->live.now.lines;
 
-	hl_keep_release(p, p->last_time);
+	hl_keep_release(p, hl_proc_last_ns(p));
 	hl_live_grow_on(&p->live, p->n_pending);
 	for (uint32_t i = hl_usual_settle(p, 0); i < p->n_pending; i = hl_usual_settle(p, i + 1)) {
 		const struct hl_pending *e = &p->pending[i];
 
 		if (hl_unlikely(p->keep.n_waiting > 0))
-			hl_keep_release(p, p->last_time);
+			hl_keep_release(p, hl_proc_last_ns(p));
 		if (p->parked.len)
 			expire_parked(p, e->stamp);
 		if (is_behind(p, e, p->parked.len) || !apply(p, e, may_come_late(p))) {
@@ -473,8 +473,8 @@ void hl_books_end(struct hl_proc *p, const struct hl_end *end)
 	put_live_set(p);
 	if (p->out_of_memory && !p->counters.dropped_events)
 		p->counters.dropped_events = 1; /* at least: what was lost then was not counted */
-	if (whole.duration_ns < p->last_time)
-		whole.duration_ns = p->last_time;
+	if (whole.duration_ns < hl_proc_last_ns(p))
+		whole.duration_ns = hl_proc_last_ns(p);
 	hl_output_end(p->output, &whole, &p->counters, &p->cost, p->n_allocs + p->n_frees);
 	p->output = NULL;
 	p->writer = NULL;

@@ -7,15 +7,38 @@
 #include "base/attr.h"
 #include "collect/proc.h"
 
-/* The trace's time of a stamp: in units, never falling. */
+/* What the trace's time of a stamp is made of, until the next scan. */
+struct hl_books_clock {
+	uint64_t tick;
+	int64_t rate;    /* 0: stamps are no time */
+	int64_t from_ns; /* of that tick, in the trace's time */
+};
+
+hl_inline struct hl_books_clock hl_books_clock(const struct hl_proc *p)
+{
+	const struct hl_ticks *t = p->ticks;
+
+	return (struct hl_books_clock){.tick = t->tick,
+		.rate = t->counter ? 0 : t->rate,
+		.from_ns = (int64_t)((t->counter ? p->scan_ns : t->ns) - p->start_ns)};
+}
+
+/* In units, never falling. */
+hl_inline uint64_t hl_books_units(struct hl_proc *p, const struct hl_books_clock *c, uint64_t stamp)
+{
+	int64_t since = (int64_t)((__int128)(int64_t)(stamp - c->tick) * c->rate >> 32);
+	int64_t units = (c->from_ns + since) >> HL_TIME_UNIT_BITS;
+
+	if (units > (int64_t)p->last_units)
+		p->last_units = (uint64_t)units;
+	return p->last_units;
+}
+
 hl_inline uint64_t hl_books_time(struct hl_proc *p, uint64_t stamp)
 {
-	uint64_t ns = p->ticks->counter ? p->scan_ns : hl_ticks_ns(p->ticks, stamp);
-	uint64_t t = (ns > p->start_ns ? ns - p->start_ns : 0) & ~(uint64_t)(HL_TIME_UNIT_NS - 1);
+	const struct hl_books_clock c = hl_books_clock(p);
 
-	if (t > p->last_time)
-		p->last_time = t;
-	return p->last_time;
+	return hl_books_units(p, &c, stamp) * HL_TIME_UNIT_NS;
 }
 
 /* Something between the heap events, with `len` bytes of text. */

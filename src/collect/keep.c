@@ -198,7 +198,7 @@ static void note_mode(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
 	struct hl_extra x = {.kind = HL_EXTRA_MODE,
-		.time_ns = p->last_time,
+		.time_ns = hl_proc_last_ns(p),
 		.value = p->told_mode,
 		.value2 = k->mode == HL_MODE_CULL ? k->set.lifetime_ns : p->told_rate,
 		.node = HL_NODE_NONE};
@@ -227,7 +227,7 @@ static void arm(struct hl_keep *k, uint64_t now)
 static void take_snapshot(
 	struct hl_proc *p, const char *label, enum hl_snapshot_cause cause, uint64_t threshold)
 {
-	struct hl_snapshot s = {.time_ns = p->last_time,
+	struct hl_snapshot s = {.time_ns = hl_proc_last_ns(p),
 		.threshold = threshold,
 		.cause = cause,
 		.churn_bytes = churn_threshold(&p->keep),
@@ -235,8 +235,8 @@ static void take_snapshot(
 
 	(void)hl_writer_snapshot(p->writer, &s);
 	p->keep.churn = 0;
-	p->keep.last_ns = p->last_time;
-	arm(&p->keep, p->last_time);
+	p->keep.last_ns = hl_proc_last_ns(p);
+	arm(&p->keep, hl_proc_last_ns(p));
 }
 
 /* Not too many of those that nobody asked for one by one. */
@@ -252,7 +252,7 @@ static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 static hl_cold void look_at_dues(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	uint64_t now = p->last_time;
+	uint64_t now = hl_proc_last_ns(p);
 
 	if (k->live >= k->live_due && !k->live_over) {
 		k->live_over = true;
@@ -274,7 +274,7 @@ static inline void look(struct hl_proc *p)
 	struct hl_keep *k = &p->keep;
 
 	if (hl_unlikely(k->churn >= k->churn_due || k->live >= k->live_due ||
-			p->last_time >= k->time_due))
+			hl_proc_last_ns(p) >= k->time_due))
 		look_at_dues(p);
 	/* Again only when it has been an eighth below. */
 	if (hl_unlikely(k->live_over) && k->live < k->set.at_live - k->set.at_live / 8) {
@@ -451,7 +451,7 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 void hl_keep_end(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
-	struct hl_snapshot s = {.time_ns = p->last_time,
+	struct hl_snapshot s = {.time_ns = hl_proc_last_ns(p),
 		.cause = HL_SNAPSHOT_END,
 		.churn_bytes = churn_threshold(k)};
 

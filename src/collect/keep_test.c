@@ -72,7 +72,7 @@ static void record(struct run *r, uint32_t type, uint32_t func, const uint64_t *
 	hl_proc_record(r->p, r->f, all, n + 1, r->now);
 	if (r->tick_every && ++r->n_records % r->tick_every == 0) {
 		hl_proc_settle(r->p);
-		hl_keep_tick(r->p, r->p->last_time + r->set.lifetime_ns);
+		hl_keep_tick(r->p, hl_proc_last_ns(r->p) + r->set.lifetime_ns);
 	}
 	if (r->p->keep.n_waiting > r->most_waiting)
 		r->most_waiting = r->p->keep.n_waiting;

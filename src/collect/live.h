@@ -389,6 +389,7 @@ static inline uint32_t hl_live_thread(const struct hl_live_entry *e)
 #define HL_LIVE_SIZE_MAX  ((UINT64_C(1) << 47) - 1)
 #define HL_LIVE_NODE_MASK ((1u << 26) - 1) /* all of them set: no node */
 #define HL_LIVE_RATES     63u
+#define HL_LIVE_RATE_MASK (UINT64_C(63) << 26)
 
 static inline uint64_t hl_live_size(const struct hl_live_entry *e)
 {
@@ -411,6 +412,12 @@ static inline uint32_t hl_live_node(const struct hl_live_entry *e)
 static inline uint32_t hl_live_rate(const struct hl_live_entry *e)
 {
 	return (uint32_t)e->birth_node >> 26;
+}
+
+/* It stands for itself alone, and no filter knows it. */
+static inline bool hl_live_is_plain(const struct hl_live_entry *e)
+{
+	return !(e->size_birth >> 63 | (e->birth_node & HL_LIVE_RATE_MASK));
 }
 
 #endif

@@ -124,6 +124,7 @@ static struct hl_feed *new_feed(struct hl_proc *p, uint32_t tid, uint32_t aside)
 	f->tid = tid;
 	f->aside = aside;
 	f->thread = f->role = UINT32_MAX;
+	f->again = UINT64_MAX;
 	return f;
 }
 
@@ -220,7 +221,7 @@ static hl_cold int refresh_path(struct hl_feed *f, uint32_t kept)
 
 /* The node of the stack «kept, then these pcs», the new path of the feed. HL_NODE_NONE: out of
  * memory. */
-static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
+static uint32_t follow_path(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
 {
 	size_t parts = f->parts.len, fresh = parts + n;
 	struct hl_step from = HL_STEP_ROOT;
@@ -254,6 +255,14 @@ lost:
 	f->path.len = 0;
 	f->proc->out_of_memory = true;
 	return HL_NODE_NONE;
+}
+
+static uint32_t follow(struct hl_feed *f, uint32_t kept, const uint64_t *pcs, uint32_t n)
+{
+	f->again_node = follow_path(f, kept, pcs, n);
+	/* what is longer than a stack word can say is never the same as one */
+	f->again = f->path.len ? (uint64_t)f->path.len << 8 : UINT64_MAX;
+	return f->again_node;
 }
 
 static hl_noinline bool reach_way(struct hl_feed *f, uint64_t number)
@@ -312,6 +321,7 @@ static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
 {
 	uint32_t n = hl_stack_new(stack);
 
+	f->again = UINT64_MAX;
 	if (stack & HL_STACK_FIRST)
 		f->parts.len = 0;
 	if (f->parts.len > 1u << 20 || hl_vec_reserve(&f->parts, f->parts.len + n)) {
@@ -483,8 +493,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		e->type = HL_REC_ALLOC;
 		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
 		hl_feed_name_way(f, words[3]);
-	}
-	else if (e->type == HL_REC_MOVE_END) {
+	} else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
 	}

@@ -38,7 +38,9 @@ struct hl_feed {
 	HL_VEC(uint64_t) pcs;        /* and its pcs; as many as steps are meant */
 	uint64_t epoch;              /* of the call tree, that the path is of */
 	HL_VEC(uint64_t) parts;      /* pcs of a stack that comes in parts, innermost first */
-	HL_VEC(uint32_t) ways;       /* nodes of stacks with numbers; of the others none */
+	uint64_t again;      /* of the stack word of that path, all but the size; UINT64_MAX: ask */
+	uint32_t again_node; /* and where it ends */
+	HL_VEC(uint32_t) ways; /* nodes of stacks with numbers; of the others none */
 };
 
 /* An event between parsing and books. */
@@ -86,9 +88,9 @@ struct hl_proc {
 	struct hl_writer *writer; /* the output's */
 
 	const struct hl_ticks *ticks;
-	uint64_t start_ns;  /* CLOCK_MONOTONIC of time zero */
-	uint64_t last_time; /* of the last event, in the trace's time */
-	uint64_t scan_ns;   /* HL_CLOCK_COUNTER: the time of what is emitted now */
+	uint64_t start_ns;   /* CLOCK_MONOTONIC of time zero */
+	uint64_t last_units; /* of the last event, in the trace's time */
+	uint64_t scan_ns;    /* HL_CLOCK_COUNTER: the time of what is emitted now */
 	uint64_t last_stamp;
 
 	struct hl_keep keep;
@@ -183,6 +185,12 @@ void hl_proc_settle(struct hl_proc *p);
 uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size);
 /* The last stack has this number from now on. */
 void hl_feed_name_way(struct hl_feed *f, uint64_t number);
+
+/* When the last event was, in the trace's time. */
+static inline uint64_t hl_proc_last_ns(const struct hl_proc *p)
+{
+	return p->last_units * HL_TIME_UNIT_NS;
+}
 
 /* Whose event it is that this feed tells, if that is known yet: else the books will ask. */
 static inline uint32_t hl_feed_role(const struct hl_feed *f)

@@ -16,10 +16,10 @@
 #include "collect/usual.h"
 #include "ring/record.h"
 
-#define FETCH_ENTRY 8u /* so many events ahead ... */
-#define FETCH_NODE  4u
-#define NODES_MANY  4096u
-#define AT_ONCE_MAX 256u /* events, before the caller may look around */
+#define FETCH_ENTRY   8u /* so many events ahead ... */
+#define FETCH_NODE    4u
+#define NODES_MANY    4096u
+#define AT_ONCE_WORDS 640 /* about 256 events, before the caller may look around */
 
 /* A trace of everything, without samples. */
 static bool is_plain(const struct hl_proc *p)
@@ -47,8 +47,8 @@ hl_inline struct hl_live_entry *begin_life(
 }
 
 /* False: it is not the usual one, and nothing has happened. */
-hl_inline bool alloc_at_once(
-	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+hl_inline bool alloc_at_once(struct hl_proc *p, const struct hl_books_clock *clock,
+	const struct hl_pending *e, struct hl_live_line *home)
 {
 	struct hl_live_entry *block;
 	struct hl_live_block b;
@@ -62,15 +62,14 @@ hl_inline bool alloc_at_once(
 	b = (struct hl_live_block){.addr = e->addr,
 		.size = e->size,
 		.ordinal = p->keep.n_written++,
-		.birth_ns = hl_books_time(p, e->stamp),
 		.node = e->node,
 		.thread = e->role};
-	units = b.birth_ns / HL_TIME_UNIT_NS;
+	units = hl_books_units(p, clock, e->stamp);
 	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
 	block->size_birth = b.size << 16 | ((units >> 32) & 0xffff);
 	block->birth_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
 	p->n_allocs++;
-	(void)hl_writer_add_alloc(p->writer, &b, e->func);
+	(void)hl_writer_add_alloc(p->writer, &b, units, e->func);
 	return true;
 }
 
@@ -82,8 +81,8 @@ static hl_noinline struct hl_live_entry *find_far(
 	return hl_live_find_home(l, addr, *home, slot);
 }
 
-hl_inline bool free_at_once(
-	struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+hl_inline bool free_at_once(struct hl_proc *p, const struct hl_books_clock *clock,
+	const struct hl_pending *e, struct hl_live_line *home)
 {
 	struct hl_live_entry *block = home ? NULL : hl_live_place(&p->live, e->addr);
 	struct hl_live_block b;
@@ -93,8 +92,7 @@ hl_inline bool free_at_once(
 		block = hl_live_find_home(&p->live, e->addr, home, &slot);
 	else if (hl_unlikely(block->addr != e->addr))
 		block = find_far(&p->live, e->addr, &home, &slot);
-	if (hl_unlikely(!block || e->role == UINT32_MAX || hl_live_rate(block) ||
-			block->size_birth & HL_LIVE_FILTERED))
+	if (hl_unlikely(!block || e->role == UINT32_MAX || !hl_live_is_plain(block)))
 		return false;
 	b = (struct hl_live_block){.addr = e->addr,
 		.size = hl_live_size(block),
@@ -111,14 +109,16 @@ hl_inline bool free_at_once(
 		hl_live_die(&p->live, block);
 	}
 	p->n_frees++;
-	(void)hl_writer_add_free(p->writer, &b, hl_books_time(p, e->stamp), e->role, e->func);
+	(void)hl_writer_add_free(
+		p->writer, &b, hl_books_units(p, clock, e->stamp), e->role, e->func);
 	return true;
 }
 
-hl_inline bool at_once(struct hl_proc *p, const struct hl_pending *e, struct hl_live_line *home)
+hl_inline bool at_once(struct hl_proc *p, const struct hl_books_clock *clock,
+	const struct hl_pending *e, struct hl_live_line *home)
 {
-	return e->type == HL_REC_FREE ? free_at_once(p, e, home)
-				      : e->type == HL_REC_ALLOC && alloc_at_once(p, e, home);
+	return e->type == HL_REC_FREE ? free_at_once(p, clock, e, home)
+				      : e->type == HL_REC_ALLOC && alloc_at_once(p, clock, e, home);
 }
 
 /* --- without places: a batch --- */
@@ -150,6 +150,7 @@ hl_inline void fetch_ahead(struct hl_proc *p, struct ahead *a, uint32_t i)
 
 uint32_t hl_usual_settle(struct hl_proc *p, uint32_t i)
 {
+	const struct hl_books_clock clock = hl_books_clock(p);
 	struct ahead ahead = {
 		.blocks = !p->live.places, .nodes = hl_calltree_nodes(&p->tree) > NODES_MANY};
 
@@ -158,8 +159,8 @@ uint32_t hl_usual_settle(struct hl_proc *p, uint32_t i)
 	for (; i < p->n_pending; i++) {
 		if (ahead.blocks)
 			fetch_ahead(p, &ahead, i);
-		if (hl_unlikely(
-			    !at_once(p, &p->pending[i], ahead.blocks ? p->pending[i].home : NULL)))
+		if (hl_unlikely(!at_once(
+			    p, &clock, &p->pending[i], ahead.blocks ? p->pending[i].home : NULL)))
 			return i;
 	}
 	return i;
@@ -177,10 +178,10 @@ hl_inline uint32_t usual_stack(struct hl_feed *f, const uint64_t *words, uint64_
 	*size = stack & HL_SIZE_BIG;
 	if (hl_unlikely(*size == HL_SIZE_BIG))
 		return HL_NODE_NONE;
+	if (stack >> HL_SIZE_BITS == f->again)
+		return f->again_node;
 	if (stack & HL_STACK_WAY)
 		return hl_likely(number < f->ways.len) ? f->ways.data[number] : HL_NODE_NONE;
-	if (number && number == f->path.len && !hl_stack_new(stack) && !f->parts.len)
-		return f->path.data[number - 1].node;
 	return HL_NODE_NONE;
 }
 
@@ -219,53 +220,78 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 }
 
 /* Its place in the order, behind the last one's. */
-hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp, uint64_t *last)
+hl_inline void note_stamp(struct hl_proc *p, uint64_t stamp)
 {
-	if (hl_unlikely(stamp < *last))
+	if (hl_unlikely(stamp < p->last_stamp))
 		p->counters.late_events++;
 	else
-		*last = stamp;
+		p->last_stamp = stamp;
 }
 
-/* In locals all that the loop goes on with: it runs for every event. */
-hl_inline void read_on(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before,
-	const bool direct)
+/* The stamp of the record that the cursor has come to, if there is one. */
+hl_inline uint64_t next_stamp(
+	const struct hl_cursor *c, const uint64_t *words, uint64_t stamp, bool counter)
+{
+	return words < c->end ? hl_ticks_stamp(*words, stamp, c->near, counter) : stamp;
+}
+
+/* Into the batch. */
+static void read_ahead(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
 {
 	const bool counter = p->ticks->counter;
 	const uint32_t role = hl_feed_role(f);
-	const uint64_t *words = c->at, *const end = c->end, near = c->near;
-	uint64_t stamp = c->stamp, last = p->last_stamp;
-	uint32_t n = direct ? 0 : p->n_pending;
-	const uint32_t most = direct ? AT_ONCE_MAX : HL_PENDING_MAX;
-	bool through = true;
+	const uint64_t *words = c->at;
+	uint64_t stamp = c->stamp;
+	uint32_t n = p->n_pending;
 
-	while (words < end && stamp < before && n < most && through) {
-		struct hl_pending here = {0}, *e = direct ? &here : &p->pending[n];
+	for (; words < c->end && stamp < before && n < HL_PENDING_MAX; n++) {
+		struct hl_pending *e = &p->pending[n];
 		uint32_t len = read_usual(f, words, e);
 
 		if (hl_unlikely(!len))
 			break;
 		e->stamp = stamp;
 		e->role = role;
-		if (direct) {
-			through = at_once(p, e, NULL);
-			if (hl_unlikely(!through))
-				p->pending[p->n_pending++] = *e;
-		} else {
-			e->home = hl_live_line(&p->live, e->addr);
-			hl_fetch(e->home);
-		}
-		note_stamp(p, stamp, &last);
+		e->home = hl_live_line(&p->live, e->addr);
+		hl_fetch(e->home);
+		note_stamp(p, stamp);
 		words += len;
-		if (words < end)
-			stamp = hl_ticks_stamp(*words, stamp, near, counter);
-		n++;
+		stamp = next_stamp(c, words, stamp, counter);
 	}
 	c->at = words;
 	c->stamp = stamp;
-	p->last_stamp = last;
-	if (!direct)
-		p->n_pending = n;
+	p->n_pending = n;
+}
+
+/* Through the books. Few locals: the loop runs for every event, and its body needs the registers.
+ */
+static void read_through(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
+{
+	const struct hl_books_clock clock = hl_books_clock(p);
+	const uint32_t role = hl_feed_role(f);
+	const uint64_t *words = c->at, *stop = c->end;
+	uint64_t stamp = c->stamp;
+
+	if (stop - words > AT_ONCE_WORDS)
+		stop = words + AT_ONCE_WORDS;
+	while (words < stop && stamp < before) {
+		struct hl_pending e = {0};
+		uint32_t len = read_usual(f, words, &e);
+
+		if (hl_unlikely(!len))
+			break;
+		e.stamp = stamp;
+		e.role = role;
+		words += len;
+		note_stamp(p, stamp);
+		if (hl_unlikely(!at_once(p, &clock, &e, NULL))) {
+			p->pending[p->n_pending++] = e;
+			stop = words;
+		}
+		stamp = next_stamp(c, words, stamp, false);
+	}
+	c->at = words;
+	c->stamp = stamp;
 }
 
 void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, uint64_t before)
@@ -278,12 +304,12 @@ void hl_proc_records(struct hl_proc *p, struct hl_feed *f, struct hl_cursor *c, 
 		hl_live_look(&p->live);
 	/* First what was pending, then the question: one of those may have to wait for what comes.
 	 */
-	if (p->live.places && is_plain(p)) {
-		hl_live_grow_on(&p->live, AT_ONCE_MAX / 4);
-		read_on(p, f, c, before, true);
+	if (p->live.places && is_plain(p) && !p->ticks->counter && hl_feed_role(f) != UINT32_MAX) {
+		hl_live_grow_on(&p->live, AT_ONCE_WORDS / 8);
+		read_through(p, f, c, before);
 		return;
 	}
-	read_on(p, f, c, before, false);
+	read_ahead(p, f, c, before);
 	if (p->n_pending == HL_PENDING_MAX)
 		hl_proc_settle(p);
 }

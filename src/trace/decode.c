@@ -127,7 +127,7 @@ hl_inline void decode_addr(struct decoder *d, struct hl_event *e)
 
 	if (code == 0) {
 		e->addr = hl_lifo_top(c);
-		d->bad |= c->depth == 0;
+		d->bad |= e->addr == UINT64_MAX;
 		hl_lifo_pop(c);
 		c->last = e->addr & ~UINT64_C(15);
 	} else {

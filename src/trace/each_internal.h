@@ -25,27 +25,48 @@ hl_inline void hl_encode_put(struct hl_encoder *e, enum hl_event_col c, uint64_t
 		e->at[c] = hl_varint_put(e->at[c], v);
 }
 
-hl_inline void hl_encode_put_run(
-	struct hl_encoder *e, enum hl_event_col c, struct hl_run *r, uint64_t v)
+/* The run is over: the next value would be the one with number `at` of its column. */
+hl_inline void hl_encode_end_run(
+	struct hl_encoder *e, enum hl_event_col c, struct hl_run *r, uint32_t at)
 {
-	if (hl_likely(r->value == v)) {
-		r->n++;
-		return;
-	}
-	if (r->n > 0) {
+	if (r->value != HL_RUN_NONE) {
 		hl_encode_put(e, c, r->value);
-		hl_encode_put(e, c, r->n);
+		hl_encode_put(e, c, at - r->from);
 	}
-	r->value = v;
-	r->n = 1;
+	r->value = HL_RUN_NONE;
 }
 
-/* One bit for each event, which is the next. */
-hl_inline void hl_encode_put_bit(struct hl_encoder *e, enum hl_event_col c, bool bit)
+/* True: it is the last one again. */
+hl_inline bool hl_encode_put_run(
+	struct hl_encoder *e, enum hl_event_col c, struct hl_run *r, uint64_t v, uint32_t at)
 {
-	if ((e->n_events & 7) == 0)
-		*e->at[c]++ = 0;
-	e->at[c][-1] |= (uint8_t)(bit << (e->n_events & 7));
+	if (hl_likely(r->value == v))
+		return true;
+	hl_encode_end_run(e, c, r, at);
+	r->value = v;
+	r->from = at;
+	return false;
+}
+
+/* How many allocations, and how many frees, are in the columns. */
+hl_inline uint32_t hl_encoded_allocs(const struct hl_encoder *e)
+{
+	return (uint32_t)(e->next_ordinal - e->first_ordinal);
+}
+
+hl_inline uint32_t hl_encoded_frees(const struct hl_encoder *e)
+{
+	return e->n_events - hl_encoded_allocs(e);
+}
+
+/* The bits that are there, as so many bytes. */
+hl_inline void hl_encode_put_bits(struct hl_encoder *e, uint32_t bytes)
+{
+	hl_put64(e->at[EC_LATER], e->later);
+	hl_put64(e->at[EC_OP], e->frees);
+	e->at[EC_LATER] += bytes;
+	e->at[EC_OP] += bytes;
+	e->later = e->frees = 0;
 }
 
 /*
@@ -58,7 +79,7 @@ hl_inline void hl_encode_put_time(struct hl_encoder *e, uint64_t time)
 	uint64_t step = time - e->time;
 	bool later = step > 0;
 
-	hl_encode_put_bit(e, EC_LATER, later);
+	e->later |= (uint64_t)later << (e->n_events % 64);
 	if (hl_likely(step <= 0x80)) {
 		*e->at[EC_STEP] = (uint8_t)(step - 1);
 		e->at[EC_STEP] += later;
@@ -111,8 +132,8 @@ hl_inline void hl_encode_alloc(struct hl_encoder *e, const struct hl_event *v)
 	hl_encode_put_node(e, EC_NODE, &e->node, v->node);
 	hl_encode_put(e, EC_SIZE, v->size);
 	hl_encode_put_weight(e, v);
-	hl_encode_put_run(e, EC_AFUNC, &e->afunc, v->func);
-	if (c->depth > 0 && hl_lifo_top(c) == v->addr) {
+	hl_encode_put_run(e, EC_AFUNC, &e->afunc, v->func, hl_encoded_allocs(e));
+	if (hl_lifo_top(c) == v->addr) {
 		hl_encode_put(e, EC_ADDR, 0);
 		hl_lifo_pop(c);
 		c->last = v->addr & ~UINT64_C(15);
@@ -144,7 +165,7 @@ hl_inline void hl_encode_free(struct hl_encoder *e, const struct hl_event *v, ui
 
 	hl_encode_put(e, EC_REF, z < d ? z << 1 | 1 : d << 1);
 	e->prev_birth = v->ordinal;
-	hl_encode_put_run(e, EC_FFUNC, &e->ffunc, v->func);
+	hl_encode_put_run(e, EC_FFUNC, &e->ffunc, v->func, hl_encoded_frees(e));
 	if (e->free_stacks)
 		hl_encode_put_node(e, EC_FNODE, &e->fnode, v->free_node);
 	if (v->ordinal >= e->first_ordinal)
@@ -153,16 +174,22 @@ hl_inline void hl_encode_free(struct hl_encoder *e, const struct hl_event *v, ui
 		hl_encode_old_free(e, v, time);
 }
 
-hl_inline void hl_encode_event(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
+/* True: the event before it in this chunk was the same thread's. */
+hl_inline bool hl_encode_event(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
 {
-	hl_encode_put_bit(e, EC_OP, v->op == HL_OP_FREE);
+	bool same;
+
 	hl_encode_put_time(e, time);
-	hl_encode_put_run(e, EC_THREAD, &e->thread, v->thread);
-	if (v->op == HL_OP_ALLOC)
+	same = hl_encode_put_run(e, EC_THREAD, &e->thread, v->thread, e->n_events);
+	if (v->op == HL_OP_ALLOC) {
 		hl_encode_alloc(e, v);
-	else
+	} else {
+		e->frees |= UINT64_C(1) << (e->n_events % 64);
 		hl_encode_free(e, v, time);
-	e->n_events++;
+	}
+	if (++e->n_events % 64 == 0)
+		hl_encode_put_bits(e, 8);
+	return same;
 }
 
 /* --- the summary of the chunk --- */
@@ -216,7 +243,7 @@ hl_inline void hl_totals_process_event(struct hl_totals *t, const struct hl_even
 			t->epoch++;
 		}
 	} else {
-		if (t->events == t->last_alloc_event && e->ordinal == t->last_alloc_ordinal &&
+		if (e->ordinal == t->last_alloc_ordinal && t->events == t->last_alloc_event &&
 			t->events > 0 && !(e->flags & HL_EVENT_PARTED))
 			t->temporary += e->blocks;
 		if (hl_unlikely(e->func == HL_FUNC_IMPLICIT)) {

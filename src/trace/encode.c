@@ -46,15 +46,6 @@ void hl_encoder_begin(struct hl_encoder *e, uint64_t first_ordinal)
 	e->first_ordinal = e->next_ordinal = e->prev_birth = first_ordinal;
 }
 
-static void end_run(struct hl_encoder *e, enum hl_event_col c, struct hl_run *r)
-{
-	if (r->n > 0) {
-		hl_encode_put(e, c, r->value);
-		hl_encode_put(e, c, r->n);
-		r->n = 0;
-	}
-}
-
 void hl_encoder_add(struct hl_encoder *e, const struct hl_event *v, uint64_t time)
 {
 	hl_encode_event(e, v, time);
@@ -88,9 +79,10 @@ void hl_encoder_extra(
 
 void hl_encoder_finish(struct hl_encoder *e)
 {
-	end_run(e, EC_THREAD, &e->thread);
-	end_run(e, EC_AFUNC, &e->afunc);
-	end_run(e, EC_FFUNC, &e->ffunc);
+	hl_encode_end_run(e, EC_THREAD, &e->thread, e->n_events);
+	hl_encode_end_run(e, EC_AFUNC, &e->afunc, hl_encoded_allocs(e));
+	hl_encode_end_run(e, EC_FFUNC, &e->ffunc, hl_encoded_frees(e));
+	hl_encode_put_bits(e, (e->n_events % 64 + 7) / 8);
 }
 
 size_t hl_encoder_raw(const struct hl_encoder *e)

@@ -14,7 +14,8 @@
 #include "base/func.h"
 
 /* Times in a trace are multiples of this. */
-#define HL_TIME_UNIT_NS 64
+#define HL_TIME_UNIT_BITS 6
+#define HL_TIME_UNIT_NS   (1 << HL_TIME_UNIT_BITS)
 
 /* No such node; also the parent of an outermost frame. */
 #define HL_NODE_NONE UINT32_MAX

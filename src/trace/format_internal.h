@@ -269,26 +269,25 @@ static inline unsigned hl_size_class(uint64_t size)
 
 /* The blocks of one class that were born and freed in this chunk, the last one on top. */
 struct hl_class_state {
-	uint64_t last;       /* the last address of this class, its low four bits cleared */
-	uint32_t top, depth; /* lifo[(top - 1) % DEPTH] is the top */
-	uint64_t lifo[HL_LIFO_DEPTH];
+	uint64_t last; /* the last address of this class, its low four bits cleared */
+	uint64_t top;  /* lifo[(top - 1) % DEPTH] is the top */
+	uint64_t lifo[HL_LIFO_DEPTH]; /* addresses, inverted: 0 is none */
 };
 
 static inline void hl_lifo_push(struct hl_class_state *c, uint64_t addr)
 {
-	c->lifo[c->top++ % HL_LIFO_DEPTH] = addr;
-	c->depth += c->depth < HL_LIFO_DEPTH;
+	c->lifo[c->top++ % HL_LIFO_DEPTH] = ~addr;
 }
 
+/* UINT64_MAX: it is empty. */
 static inline uint64_t hl_lifo_top(const struct hl_class_state *c)
 {
-	return c->lifo[(c->top - 1) % HL_LIFO_DEPTH];
+	return ~c->lifo[(c->top - 1) % HL_LIFO_DEPTH];
 }
 
 static inline void hl_lifo_pop(struct hl_class_state *c)
 {
-	c->top--;
-	c->depth--;
+	c->lifo[--c->top % HL_LIFO_DEPTH] = 0;
 }
 
 /* The 64 bytes at the start of the file. */

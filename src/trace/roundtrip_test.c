@@ -163,8 +163,8 @@ static int add_event(struct hl_writer *w, const struct hl_event *e, uint32_t i)
 	if (!usual || i % 3 == 0)
 		return hl_writer_add_event(w, e);
 	if (e->op == HL_OP_ALLOC)
-		return hl_writer_add_alloc(w, &b, e->func);
-	return hl_writer_add_free(w, &b, e->time_ns, e->thread, e->func);
+		return hl_writer_add_alloc(w, &b, e->time_ns / HL_TIME_UNIT_NS, e->func);
+	return hl_writer_add_free(w, &b, e->time_ns / HL_TIME_UNIT_NS, e->thread, e->func);
 }
 
 static void write_trace(const struct kase *k, struct written *wr, bool end)

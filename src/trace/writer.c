@@ -36,8 +36,8 @@ static void open_chunk(struct hl_writer *w)
 	const struct hl_totals *t = &w->totals;
 
 	w->open = (struct hl_chunk_head){
-		.first_event = w->n_events,
-		.first_ordinal = w->n_ordinals,
+		.first_event = w->open.first_event + w->enc.n_events,
+		.first_ordinal = w->enc.next_ordinal,
 		.t0_ns = w->last_time * HL_TIME_UNIT_NS,
 		.t1_ns = w->last_time * HL_TIME_UNIT_NS,
 		.live_bytes = hl_sums_live_bytes(&t->sums),
@@ -45,7 +45,7 @@ static void open_chunk(struct hl_writer *w)
 		.max_live_bytes = hl_sums_live_bytes(&t->sums),
 	};
 	w->look_at = hl_min_u32(HL_RAW_CHECK / 2, w->max_events - 1);
-	hl_encoder_begin(&w->enc, w->n_ordinals);
+	hl_encoder_begin(&w->enc, w->enc.next_ordinal);
 	hl_summarizer_begin(w->summary);
 	w->summary->off = w->summary_skip > 0;
 }

@@ -69,12 +69,13 @@ int hl_writer_add_file(struct hl_writer *w, const struct hl_carried *file, int f
  */
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *event);
 /*
- * The same for a block that stands for itself and is no half of a realloc: its birth as the block
- * has it, and its end. What it counts for is not read, and that its threads are defined is not
- * looked at. A fraction of what an event costs.
+ * The same for a block that stands for itself and is no half of a realloc: its birth and its end,
+ * so many units after the start. What it counts for is not read, nor at its birth when that was,
+ * and that its threads are defined is not looked at. A fraction of what an event costs.
  */
-int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *block, uint8_t func);
-int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, uint64_t time_ns,
+int hl_writer_add_alloc(
+	struct hl_writer *w, const struct hl_live_block *block, uint64_t units, uint8_t func);
+int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, uint64_t units,
 	uint32_t thread, uint8_t func);
 /* An event of this node is a few events away: fetches its sums. Any number will do. */
 void hl_writer_expect(const struct hl_writer *w, uint32_t node);

@@ -41,7 +41,7 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 
 static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 {
-	uint64_t next = w->n_ordinals;
+	uint64_t next = w->enc.next_ordinal;
 
 	if (w->ended || e->thread >= w->n_threads ||
 		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
@@ -52,13 +52,14 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
 
-/* Everything but the sums; the chunk has room for it. True: its node is in this chunk already. */
+/* Everything but the sums; the chunk has room for it. True: both its node and its thread are in
+ * this chunk already. */
 hl_inline bool fill_columns(struct hl_writer *w, const struct hl_event *e, uint64_t time)
 {
 	bool moved = e->flags & HL_EVENT_MOVED, alloc = e->op == HL_OP_ALLOC, known;
 
-	hl_encode_event(&w->enc, e, time);
-	known = hl_summarize_event(w->summary, e);
+	known = hl_encode_event(&w->enc, e, time);
+	known &= hl_summarize_event(w->summary, e);
 	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
 		w->error = -ENOMEM;
 		return false;
@@ -67,8 +68,6 @@ hl_inline bool fill_columns(struct hl_writer *w, const struct hl_event *e, uint6
 		hl_encoder_moved(&w->enc);
 	w->pair_open = !alloc && moved;
 	w->follows_alloc = alloc;
-	w->n_events++;
-	w->n_ordinals += alloc;
 	return known;
 }
 
@@ -99,15 +98,14 @@ const struct hl_event *hl_writer_put_columns(
 	return hl_likely(!w->error) ? e : NULL;
 }
 
-/* Into the sums. met: its thread had events before; known: its node had some since the last
- * keyframe. */
-hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met, bool known)
+/* Into the sums. known: its thread had events before, its node some since the last keyframe. */
+hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool known)
 {
 	int err = hl_totals_event(&w->totals, e);
 
-	if (hl_unlikely(
-		    (!known && w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME) ||
-		    (!met && w->thread_state.data[e->thread] == HL_NO_EVENT)))
+	if (hl_unlikely(!known) &&
+		(w->node_state.data[hl_node_code(e->node)] != HL_SINCE_KEYFRAME ||
+			w->thread_state.data[e->thread] == HL_NO_EVENT))
 		err |= hl_keyframe_touch(w, e->thread, e->node);
 	if (hl_unlikely(err))
 		return w->error = -ENOMEM;
@@ -119,7 +117,7 @@ hl_inline int count(struct hl_writer *w, const struct hl_event *e, bool met, boo
 
 int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
 {
-	return count(w, e, false, false);
+	return count(w, e, false);
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
@@ -127,44 +125,46 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	struct hl_event timed;
 
 	e = hl_writer_put_columns(w, e, &timed);
-	return hl_likely(e != NULL) ? count(w, e, false, false) : w->error;
+	return hl_likely(e != NULL) ? count(w, e, false) : w->error;
 }
 
 /*
  * Nothing about it or the chunk asks for a second look. Errors of the writer do not either: a chunk
  * has room until the next look at it, and then they are seen.
  */
-hl_inline bool is_usual(const struct hl_writer *w, const struct hl_event *e)
+hl_inline bool is_usual(const struct hl_writer *w, const struct hl_event *e, uint64_t time)
 {
 	bool alloc = e->op == HL_OP_ALLOC;
 
 	hl_assert(e->thread < w->n_threads && (alloc || e->birth_thread < w->n_threads));
 	/* not the first of its chunk either */
 	return w->enc.n_events - 1 < w->look_at - 1 && e->node < w->n_nodes &&
-	       (alloc ? e->ordinal == w->n_ordinals : e->ordinal < w->n_ordinals) &&
-	       e->time_ns >= w->last_time * HL_TIME_UNIT_NS && e->time_ns % HL_TIME_UNIT_NS == 0;
+	       (alloc ? e->ordinal == w->enc.next_ordinal : e->ordinal < w->enc.next_ordinal) &&
+	       time >= w->last_time;
 }
 
-hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e)
+/* time: that of the event, in units. */
+hl_inline int add_usual(struct hl_writer *w, const struct hl_event *e, uint64_t time)
 {
-	bool met = w->enc.thread.value == e->thread, known;
+	bool known;
 
-	if (hl_unlikely(!is_usual(w, e))) {
+	if (hl_unlikely(!is_usual(w, e, time))) {
 		struct hl_event copy = *e; /* so that nobody but this line wants it in memory */
 
 		return hl_writer_add_event(w, &copy);
 	}
-	w->last_time = e->time_ns / HL_TIME_UNIT_NS;
-	known = fill_columns(w, e, w->last_time);
-	return count(w, e, met, known);
+	w->last_time = time;
+	known = fill_columns(w, e, time);
+	return count(w, e, known);
 }
 
-hl_folded int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_block *b, uint8_t func)
+hl_folded int hl_writer_add_alloc(
+	struct hl_writer *w, const struct hl_live_block *b, uint64_t units, uint8_t func)
 {
 	struct hl_event e = {
 		.op = HL_OP_ALLOC,
 		.func = func,
-		.time_ns = b->birth_ns,
+		.time_ns = units * HL_TIME_UNIT_NS,
 		.addr = b->addr,
 		.size = b->size,
 		.ordinal = b->ordinal,
@@ -175,16 +175,16 @@ hl_folded int hl_writer_add_alloc(struct hl_writer *w, const struct hl_live_bloc
 		.bytes = b->size,
 	};
 
-	return add_usual(w, &e);
+	return add_usual(w, &e, units);
 }
 
-hl_folded int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b,
-	uint64_t time_ns, uint32_t thread, uint8_t func)
+hl_folded int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *b, uint64_t units,
+	uint32_t thread, uint8_t func)
 {
 	struct hl_event e = {
 		.op = HL_OP_FREE,
 		.func = func,
-		.time_ns = time_ns,
+		.time_ns = units * HL_TIME_UNIT_NS,
 		.addr = b->addr,
 		.size = b->size,
 		.ordinal = b->ordinal,
@@ -197,7 +197,7 @@ hl_folded int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block
 		.bytes = b->size,
 	};
 
-	return add_usual(w, &e);
+	return add_usual(w, &e, units);
 }
 
 void hl_writer_expect(const struct hl_writer *w, uint32_t node)

@@ -44,8 +44,8 @@ enum hl_event_col {
 
 #define HL_RUN_NONE UINT64_MAX
 struct hl_run {
-	uint64_t value; /* HL_RUN_NONE: it has not begun, and n is 0 */
-	uint32_t n;
+	uint64_t value; /* HL_RUN_NONE: it has not begun */
+	uint32_t from;  /* values of this column before it */
 };
 
 /*
@@ -55,9 +55,10 @@ struct hl_run {
 struct hl_encoder {
 	uint8_t *at[EC_COUNT]; /* where the next byte goes */
 	uint32_t n_events, n_extras;
-	uint64_t first_ordinal, next_ordinal;
-	uint64_t t0; /* all times in units */
+	uint64_t first_ordinal, next_ordinal; /* the latter: allocations that were ever added */
+	uint64_t t0;                          /* all times in units */
 	uint64_t time;
+	uint64_t later, frees; /* bits of EC_LATER and EC_OP since n_events was divisible by 64 */
 	struct hl_run thread, afunc, ffunc;
 	uint32_t node, fnode, xnode; /* predictors, as codes */
 	uint64_t prev_birth, xaddr;
@@ -161,11 +162,10 @@ struct hl_writer {
 	struct hl_encoder enc;
 	struct hl_summarizer *summary;
 	struct hl_totals totals;
-	uint64_t last_time;            /* units, of the last entry */
-	uint64_t now;                  /* the same of the last event that was counted */
-	uint64_t n_events, n_ordinals; /* in columns: events, allocations */
-	struct hl_counters seen;       /* what events and extras alone show */
-	struct hl_chunk_head open;     /* head of the EVENTS chunk that is being filled */
+	uint64_t last_time;        /* units, of the last entry */
+	uint64_t now;              /* the same of the last event that was counted */
+	struct hl_counters seen;   /* what events and extras alone show */
+	struct hl_chunk_head open; /* head of the EVENTS chunk that is being filled */
 
 	struct hl_sealer sealer;
 	struct hl_pending_tables tables;
