@@ -80,6 +80,10 @@ struct hl_ways {
 	/* Hashes of stacks that were walked once. Two by turns never push each other out. */
 	uint32_t seen[HL_WAY_SEEN][2];
 	uint32_t credit, passed;
+	/* How many were found, and how many not; of those that were walked all the same, how many,
+	 * and how many frames that took; and how many times yet none is looked for. */
+	uint32_t found, missed, tries, walked, pass;
+	bool trying; /* the next walk is such a one */
 	char *bytes; /* HL_WAY_BYTES */
 };
 
@@ -244,6 +248,8 @@ const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start
 /* Keeps what the memo remembers, unless that has not been worth it. */
 void hl_ways_add(struct hl_ways *w, const struct hl_memo *m);
 void hl_ways_forget(struct hl_ways *w);
+/* What was found and not told took so many frames to walk. */
+void hl_ways_judge(struct hl_ways *w, uint32_t walked);
 
 /* memo.c */
 /* Room for n frames, with what is there kept; false when there is none to be had. */

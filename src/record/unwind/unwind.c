@@ -360,6 +360,8 @@ static hl_noinline int unwind(
 	start_walk(&w, m, start, u->generation);
 	walk(u, m, &w, &r, &found);
 	err = finish(u, m, &w, &found, out);
+	if (hl_unlikely(u->ways.trying))
+		hl_ways_judge(&u->ways, found.n);
 	u->counts.walked += found.n;
 	u->counts.verified += found.keep;
 	u->counts.misses += w.misses;

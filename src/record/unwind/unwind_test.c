@@ -111,13 +111,15 @@ static hl_noinline void by_turns(void)
 	struct hl_unwind_counts a, b;
 
 	for (int i = 0; i < 200; i++) {
+		uint32_t tries = u->ways.tries;
+
 		hl_unwinder_counts(u, &a);
 		if (i % 2)
 			aside();
 		else
 			down(5, check_common);
 		hl_unwinder_counts(u, &b);
-		assert_true(i < 10 || b.walked == a.walked);
+		assert_true(i < 10 || b.walked == a.walked || u->ways.tries != tries);
 	}
 }
 
@@ -139,6 +141,45 @@ static void ways_anywhere(void **state)
 		hl_unwinder_reset(u);
 		down(20, by_turns);
 	}
+}
+
+/* What a stack that was found takes to walk is tried now and then. Where it is little, and many
+ * others are not found, none are looked for, until that is tried again. */
+static hl_noinline void far_off(void)
+{
+	down(5, check_common);
+	aside();
+}
+
+static uint32_t passes(uint32_t walked, uint32_t missed)
+{
+	u->ways.missed = missed;
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(u->ways.pass, 0);
+		hl_ways_judge(&u->ways, walked);
+	}
+	return u->ways.pass;
+}
+
+static void ways_pay(void **state)
+{
+	hl_unwinder_reset(u);
+	for (int i = 0; i < 20000; i++) {
+		far_off();
+		assert_int_equal(u->ways.pass, 0);
+	}
+	assert_true(u->ways.found > 16 * 257);
+	hl_unwinder_reset(u);
+	assert_int_equal(passes(1, 0), 0);
+	assert_int_equal(passes(2, 10000), 0);
+	assert_true(passes(1, 10000) > 10000);
+	while (u->ways.pass) {
+		assert_int_equal(u->ways.found, 0);
+		far_off();
+	}
+	for (int i = 0; i < 100; i++)
+		far_off();
+	assert_true(u->ways.found > 50);
 }
 
 /* Stacks that come back have a number; once it is told it stands for them, until it is untold. */
@@ -471,6 +512,7 @@ int main(void)
 		cmocka_unit_test(walks_little),
 		cmocka_unit_test(ways),
 		cmocka_unit_test(ways_anywhere),
+		cmocka_unit_test(ways_pay),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(told_too_late),
 		cmocka_unit_test(mostly_new),

@@ -6,7 +6,9 @@
  * checks, found by the state the walk begins in, and believed exactly as the memo itself would be:
  * if all its words still hold. Ways lie in a ring of bytes, the oldest are overwritten; a position
  * only grows, so that one looks at it to see whether a way is still there. Where they seldom help
- * few are kept.
+ * few are kept. And where there are more of them than places, and each differs from the last one in
+ * a frame or two, to walk those is sooner done than to look for a way: now and then one is walked
+ * that had been found, to see how many frames that are.
  */
 #include <string.h>
 
@@ -16,6 +18,12 @@
 #define CREDIT_MAX 256
 #define HIT_WORTH  4
 #define BROKE_KEEP 16 /* out of credit: one stack in so many */
+
+#define TRY_EVERY 257 /* of so many that are found one is walked, to see what that takes */
+#define TRIES     16  /* then it is judged. They do not pay if they took few frames, ... */
+#define PAYS      28
+#define MISSES    (TRIES * TRY_EVERY / 8) /* ... and in the meantime many others were not found: */
+#define PASS      (1u << 16)              /* so many unwinds without */
 
 static uint64_t *places(struct hl_ways *w, const struct hl_regs *start)
 {
@@ -30,20 +38,40 @@ static bool holds(const struct hl_way *y, const struct hl_regs *start)
 	       hl_first_to_fail((const struct hl_check *)(y->pcs + y->depth), y->n_checks) == 0;
 }
 
+void hl_ways_judge(struct hl_ways *w, uint32_t walked)
+{
+	w->trying = false;
+	w->walked += walked;
+	if (++w->tries < TRIES)
+		return;
+	w->pass = w->walked < PAYS && w->missed > MISSES ? PASS : 0;
+	w->tries = w->walked = w->missed = 0;
+}
+
+/* Found, unless this is one that is walked all the same. */
+static const struct hl_way *found(struct hl_ways *w, const struct hl_way *y)
+{
+	w->credit = hl_min_u32(w->credit + HIT_WORTH, CREDIT_MAX);
+	w->trying = ++w->found % TRY_EVERY == 0;
+	return hl_likely(!w->trying) ? y : NULL;
+}
+
 const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start)
 {
 	const uint64_t *place = places(w, start);
 
+	if (w->pass) {
+		w->pass--;
+		return NULL;
+	}
 	for (unsigned i = 0; i < HL_WAY_PLACES; i++) {
 		const struct hl_way *y;
 
 		if (!place[i] || w->end - place[i] > HL_WAY_BYTES)
 			continue;
 		y = (const struct hl_way *)(w->bytes + place[i] % HL_WAY_BYTES);
-		if (holds(y, start)) {
-			w->credit = hl_min_u32(w->credit + HIT_WORTH, CREDIT_MAX);
-			return y;
-		}
+		if (holds(y, start))
+			return found(w, y);
 	}
 	return NULL;
 }
@@ -93,7 +121,8 @@ void hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
 	uint64_t at, *place;
 	struct hl_way *y;
 
-	if (size > HL_WAY_MAX || (inner->flags & HL_KEPT_EXACT) || !comes_back(w, m) ||
+	w->missed++;
+	if (w->pass || size > HL_WAY_MAX || (inner->flags & HL_KEPT_EXACT) || !comes_back(w, m) ||
 		!worth_it(w))
 		return;
 	y = take(w, size, &at);
@@ -116,6 +145,8 @@ void hl_ways_forget(struct hl_ways *w)
 {
 	memset(w->places, 0, sizeof(w->places));
 	w->credit = CREDIT_MAX / 2;
+	w->found = w->tries = w->walked = w->missed = w->pass = 0;
+	w->trying = false;
 	if (!w->end)
 		w->end = HL_WAY_BYTES; /* 0 is no place */
 }
