@@ -236,10 +236,11 @@ hl_inline uint32_t hl_numbers_set(const struct hl_numbers *n, uint64_t hash)
 /* The number + 1 by which others know a stack of this hash; 0: by none. */
 hl_inline uint32_t hl_numbers_find(const struct hl_numbers *n, uint64_t hash)
 {
+	const uint64_t *two = n->keys + hl_numbers_set(n, hash) * 2;
 	uint64_t key = hl_numbers_key(n, hash);
-	uint32_t at = hl_numbers_set(n, hash) * 2;
+	bool second = two[1] == key; /* which of them is chance: not by a branch */
 
-	return n->keys[at] == key ? at + 1 : n->keys[at + 1] == key ? at + 2 : 0;
+	return (two[0] == key) | second ? (uint32_t)(two - n->keys) + second + 1 : 0;
 }
 
 /* ways.c */
