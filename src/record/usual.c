@@ -176,7 +176,7 @@ void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, siz
 	const struct hl_regs regs = hl_arch_caller(hook);
 	struct hl_thread *t = usual_thread(HL_ALIVE_ALLOC);
 	uint64_t serial, pos, word;
-	uint32_t depth;
+	uint32_t last;
 
 	if (hl_unlikely(!t || !p))
 		return hl_hook_made_any(p, hook, func, size);
@@ -185,16 +185,16 @@ void *hl_hook_made(void *p, const struct hl_arch_frame *hook, uint32_t func, siz
 	if (hl_unlikely(t->shared || size >= HL_SIZE_BIG))
 		return made_long(t, p, hook, func, size);
 	serial = hl_unwind_serial(t->unwinder);
-	depth = hl_unwind_last_again(t->unwinder, &regs);
-	if (!depth)
+	last = hl_unwind_last_again(t->unwinder, &regs, serial);
+	if (!last)
 		return made_elsewhere(t, p, hook, func, size);
 	pos = position(&t->out);
 	/* The ring must still end where that stack was told, and that whole: not if it was deeper
 	 * than stacks may be. */
-	if (hl_likely(t->synced_serial == serial && t->synced_at == pos && t->synced == depth))
-		word = hl_stack_word(size, 0, depth);
-	else if (depth != HL_LAST_ASK && depth & HL_LAST_NUMBER)
-		word = hl_way_word(size, depth & ~HL_LAST_NUMBER);
+	if (hl_likely(t->synced_serial == serial && t->synced_at == pos && t->synced == last))
+		word = hl_stack_word(size, 0, last);
+	else if (last & HL_LAST_NUMBER)
+		word = hl_way_word(size, last & ~HL_LAST_NUMBER);
 	else
 		return made_long(t, p, hook, func, size);
 	if (hl_unlikely(!alloc_known(t, pos, func, p, word, serial)))

@@ -85,6 +85,7 @@ void hl_memo_forget_all(struct hl_unwinder *u)
 		forget(u, i);
 	u->last = NULL;
 	u->last_way = NULL;
+	u->quick.sp = 0;
 	hl_ways_forget(&u->ways);
 	hl_numbers_forget(&u->numbers);
 	/* While code is being unloaded the next unwind must come here again. */

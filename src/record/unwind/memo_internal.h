@@ -52,6 +52,7 @@ struct hl_memo {
 	uint32_t unpatched;  /* so many times yet, patching is not tried: it failed too often */
 	uint32_t patch_wait; /* for how long, when it fails the next time */
 	uint64_t used;
+	uint64_t walked_at; /* the count of unwinds at the last walk */
 	uintptr_t *pcs;
 	struct hl_kept *frames;
 	struct hl_check *checks;
@@ -95,6 +96,17 @@ struct hl_numbers {
 	uint32_t turn;
 };
 
+/* All that must hold for the stack to be the last one of a memo again, if others know that; sp 0:
+ * it is not to be had. */
+struct hl_quick {
+	uintptr_t pc, sp, fp;
+	const struct hl_check *checks;
+	const struct hl_memo *memo;
+	uint32_t n_checks, depth;
+	uint32_t live;   /* its fp counts */
+	uint32_t answer; /* of hl_unwind_last_again() */
+};
+
 struct hl_unwinder {
 	uint64_t serial; /* of the running or last unwind; first, as unwind.h says */
 	/* The range of stack pointers for which `current` is the answer. */
@@ -103,6 +115,7 @@ struct hl_unwinder {
 	uintptr_t busy; /* in the frame of the running hl_unwind(), or of one that was left */
 	bool reading;   /* somebody is in again.h, or has left it in the middle */
 	uint64_t generation;
+	struct hl_quick quick;
 	struct hl_fresh *fresh;
 	uint32_t fresh_capacity;
 	size_t fresh_mapped;
@@ -162,11 +175,8 @@ hl_inline bool hl_memo_same_frame(
 /* The most frequent case by far, which needs next to nothing: all is as it was. */
 hl_inline bool hl_memo_unchanged(const struct hl_memo *m, const struct hl_regs *start)
 {
-	/* read once: a handler may empty the memo of who is in again.h */
-	uint32_t depth = *(const volatile uint32_t *)&m->depth;
-
-	return depth > 0 && hl_memo_same_frame(m, depth - 1, start, false) &&
-	       hl_first_to_fail(m->checks, m->frames[depth - 1].checks_end) == 0;
+	return m->depth > 0 && hl_memo_same_frame(m, m->depth - 1, start, false) &&
+	       hl_first_to_fail(m->checks, m->frames[m->depth - 1].checks_end) == 0;
 }
 
 /* The memo for this stack pointer, while nobody has unloaded code; NULL: find it. */

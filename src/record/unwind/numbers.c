@@ -42,4 +42,5 @@ void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s)
 void hl_unwind_untell(struct hl_unwinder *u)
 {
 	hl_numbers_forget(&u->numbers);
+	u->quick.sp = 0;
 }

@@ -61,7 +61,7 @@ static hl_noinline void event(void)
 	HL_ARCH_CAPTURE(&start);
 	errno = 77;
 	serial_before = hl_unwind_serial(u);
-	last_again = hl_unwind_last_again(u, &start);
+	last_again = hl_unwind_last_again(u, &start, serial_before);
 	again = (struct hl_again){.what = HL_AGAIN_ASK};
 	if (last_again == 0)
 		again = hl_unwind_way_again(u, &start);

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "record/unwind/again.h"
 #include "record/unwind/memo_internal.h"
 
 /* The frame that check c belongs to; all checks of frames above `from` have passed. */
@@ -296,6 +297,24 @@ hl_inline void find_number(struct hl_unwinder *u, uint64_t hash, struct hl_stack
 		hl_numbers_offer(&u->numbers, hash, out);
 }
 
+/* Others know the memo's stack: as the last one, or by this number, + 1. */
+static void note_last(struct hl_unwinder *u, const struct hl_memo *m, uint32_t number)
+{
+	const struct hl_kept *inner = &m->frames[m->depth - 1];
+
+	if (inner->flags & HL_KEPT_EXACT)
+		return;
+	u->quick = (struct hl_quick){.pc = m->pcs[m->depth - 1],
+		.sp = inner->sp,
+		.fp = inner->fp,
+		.checks = m->checks,
+		.memo = m,
+		.n_checks = inner->checks_end,
+		.depth = m->depth,
+		.live = inner->flags & HL_KEPT_LIVE,
+		.answer = number ? HL_LAST_NUMBER | (number - 1) : m->depth};
+}
+
 /* The slow half: new frames were walked. */
 static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct hl_walk *w,
 	struct found *found, struct hl_stack *out)
@@ -303,11 +322,16 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	const uint64_t serial = out->serial;
 	uintptr_t end = w->segment_end ? w->segment_end : w->r.sp, known = u->ends[m - u->memos];
 	uint32_t depth = found->keep + found->n;
+	bool whole;
 
 	/* A whole walk says which stack this is, if it came to the end of one. */
 	if (found->keep == 0 &&
 		(known <= w->start->sp || (end != known && found->end == HL_STEP_END)))
 		m = hl_memo_settle(u, w->start->sp, end);
+	/* What was found again in the meantime was not walked. */
+	if (u->counts.unwinds != m->walked_at + 1)
+		m->failures = 0;
+	m->walked_at = u->counts.unwinds;
 	m->failures = found->keep * 4 >= found->n ? 0 : m->failures + 1;
 	if (found->keep == 0)
 		m->cut = found->end == HL_STEP_CUT;
@@ -324,7 +348,8 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	out->pcs = m->pcs;
 	out->depth = m->last_depth;
 	out->cut = m->cut;
-	if (m->depth == m->last_depth && !m->cut) {
+	whole = m->depth == m->last_depth && !m->cut;
+	if (whole) {
 		find_number(u, m->frames[m->depth - 1].hash, out);
 		hl_ways_add(&u->ways, m);
 	}
@@ -332,6 +357,8 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 		m->unchanged = out->common;
 	else
 		answered(u, m, NULL, out);
+	if (whole)
+		note_last(u, m, out->told ? out->number : 0);
 	return 0;
 }
 
@@ -357,6 +384,7 @@ static hl_noinline int unwind(
 	struct hl_walk w;
 	int err;
 
+	u->quick.sp = 0;
 	start_walk(&w, m, start, u->generation);
 	walk(u, m, &w, &r, &found);
 	err = finish(u, m, &w, &found, out);
@@ -368,27 +396,39 @@ static hl_noinline int unwind(
 	return u->serial == serial ? err : -EBUSY;
 }
 
+/* It is a stack of this hash that is remembered: do others know it? */
+hl_inline void by_number(struct hl_unwinder *u, uint64_t hash, uint32_t depth, struct hl_again *out)
+{
+	uint32_t number = hl_numbers_find(&u->numbers, hash);
+
+	if (hl_unlikely(!number))
+		return;
+	out->what = HL_AGAIN_NUMBER;
+	out->n = number - 1;
+	u->counts.unwinds++;
+	u->counts.verified += depth;
+}
+
 struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs *start)
 {
 	volatile struct hl_token token;
 	struct hl_again out = {.what = HL_AGAIN_ASK};
+	const struct hl_memo *m;
 	const struct hl_way *way;
-	uint32_t number;
 
 	if (hl_unlikely(u->busy))
 		return out;
 	hl_unwind_enter(u, &token);
 	out.serial = u->serial;
-	if (hl_likely(hl_memo_ready(u, start) != NULL)) {
-		way = hl_ways_find(&u->ways, start);
-		if (!way) {
+	m = hl_memo_ready(u, start);
+	if (hl_likely(m != NULL)) {
+		/* Else it has just been asked. */
+		if (!(u->quick.sp && u->quick.memo == m) && !m->cut && hl_memo_unchanged(m, start))
+			by_number(u, m->frames[m->depth - 1].hash, m->depth, &out);
+		else if ((way = hl_ways_find(&u->ways, start)))
+			by_number(u, way->hash, way->depth, &out);
+		else
 			out.what = HL_AGAIN_NEW;
-		} else if (hl_likely((number = hl_numbers_find(&u->numbers, way->hash)) != 0)) {
-			out.what = HL_AGAIN_NUMBER;
-			out.n = number - 1;
-			u->counts.unwinds++;
-			u->counts.verified += way->depth;
-		}
 	}
 	hl_unwind_leave(u, &token);
 	return out;
@@ -401,6 +441,7 @@ static hl_noinline bool remembered(
 	const struct hl_way *way;
 
 	if (hl_likely(hl_memo_unchanged(m, start))) {
+		u->quick.sp = 0;
 		/* The last result may have been longer than what is remembered of it. */
 		out->pcs = m->pcs;
 		out->depth = m->depth;
@@ -413,12 +454,16 @@ static hl_noinline bool remembered(
 			m->unchanged = m->depth;
 			answered(u, m, NULL, out);
 		}
+		if (!m->cut)
+			note_last(u, m, out->told ? out->number : 0);
 	} else if ((way = hl_ways_find(&u->ways, start))) {
 		out->pcs = way->pcs;
 		out->depth = way->depth;
 		find_number(u, way->hash, out);
-		if (!out->told)
+		if (!out->told) {
+			u->quick.sp = 0;
 			answered(u, NULL, way, out);
+		}
 	} else {
 		return false;
 	}
