@@ -12,11 +12,17 @@
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
-#define NUMBER_BITS_MIN 11u
+#define NUMBER_BITS_MIN 12u
 #define NUMBER_BITS_MAX 14u
 
 #define FRAME_BYTES \
 	(sizeof(uintptr_t) + sizeof(struct hl_kept) + HL_FRAME_CHECKS * sizeof(struct hl_check))
+
+/* Of an unwinder, but for its numbers. */
+#define FIXED_BYTES                                                         \
+	(sizeof(struct hl_unwinder) + 64 + HL_WAY_BYTES +                   \
+		HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) + \
+		(HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES)
 
 static void place(struct hl_memo *m, void *memory, uint32_t capacity)
 {
@@ -43,11 +49,10 @@ struct hl_unwinder *hl_unwinder_init(void *memory, size_t size)
 	char *p = (char *)memory + hl_align_up(sizeof(*u), 64);
 
 	_Static_assert(offsetof(struct hl_unwinder, serial) == 0, "hl_unwind_serial()");
-	_Static_assert(sizeof(*u) + HL_FIRST_FRAMES * (FRAME_BYTES + sizeof(struct hl_fresh)) +
-				       (HL_MEMOS - 1) * HL_OTHER_FRAMES * FRAME_BYTES +
-				       HL_WAY_BYTES + 64 + (8u << NUMBER_BITS_MIN) <=
-			       HL_UNWINDER_BYTES,
+	_Static_assert(FIXED_BYTES + (8u << NUMBER_BITS_MIN) <= HL_UNWINDER_BYTES,
 		"an unwinder fits its memory");
+	_Static_assert(FIXED_BYTES + (8u << NUMBER_BITS_MAX) <= HL_UNWINDER_BYTES_BEST,
+		"with all numbers that it can have");
 	if (size < HL_UNWINDER_BYTES)
 		return NULL;
 	u->fresh = (struct hl_fresh *)p;

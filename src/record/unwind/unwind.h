@@ -66,8 +66,8 @@ void hl_unwind_forbid_syscalls(bool forbidden);
 
 /* A thread's unwinder lives in memory of the caller's: zeroed, at least this large, 64-byte
  * aligned. With as much as pays it can number more stacks. */
-#define HL_UNWINDER_BYTES      (320 * 1024)
-#define HL_UNWINDER_BYTES_BEST (448 * 1024)
+#define HL_UNWINDER_BYTES      (304 * 1024)
+#define HL_UNWINDER_BYTES_BEST (400 * 1024)
 struct hl_unwinder;
 struct hl_unwinder *hl_unwinder_init(void *memory, size_t size);
 /* A new thread takes over from an ended one of the same process: all memos are forgotten. */
