@@ -256,8 +256,8 @@ hl_inline uint32_t hl_numbers_find(const struct hl_numbers *n, uint64_t hash)
 /* ways.c */
 /* The way that begins in this state and still holds; NULL when there is none. */
 const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start);
-/* Keeps what the memo remembers, unless that has not been worth it. */
-void hl_ways_add(struct hl_ways *w, const struct hl_memo *m);
+/* Keeps what the memo remembers, unless that has not been worth it. True: others may be gone. */
+bool hl_ways_add(struct hl_ways *w, const struct hl_memo *m);
 void hl_ways_forget(struct hl_ways *w);
 /* What was found and not told took so many frames to walk. */
 void hl_ways_judge(struct hl_ways *w, uint32_t walked);

@@ -349,16 +349,18 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	out->depth = m->last_depth;
 	out->cut = m->cut;
 	whole = m->depth == m->last_depth && !m->cut;
-	if (whole) {
+	if (whole)
 		find_number(u, m->frames[m->depth - 1].hash, out);
-		hl_ways_add(&u->ways, m);
-	}
 	if (out->told)
 		m->unchanged = out->common;
 	else
 		answered(u, m, NULL, out);
-	if (whole)
+	if (whole) {
 		note_last(u, m, out->told ? out->number : 0);
+		/* What is added may lie where the last result did, if that was a way's. */
+		if (hl_ways_add(&u->ways, m))
+			u->last_way = NULL;
+	}
 	return 0;
 }
 

@@ -294,6 +294,80 @@ static void common_is_common(void **state)
 	hl_unwind_untell(u);
 }
 
+/* Stacks of one shape, which differ in where each frame calls the next. */
+static hl_noinline void turn(uint32_t path, uint32_t depth)
+{
+	if (depth == 0) {
+		check_common();
+	} else if (path & 1) {
+		turn(path >> 1, depth - 1);
+		sink++;
+	} else {
+		turn(path >> 1, depth - 1);
+		sink--;
+	}
+}
+
+/*
+ * A stack that comes back and has lost its number is sent whole. Those after it are known by
+ * theirs, and one that is not shares frames with that one, not with what has come to lie in its
+ * place.
+ */
+enum { OTHERS = 127, ROUNDS = 4, TURNS = ROUNDS * (OTHERS + 64) + 2 + OTHERS + 1 };
+static uint32_t paths[TURNS];
+static int lose, again_at;
+
+static void plan_turns(void)
+{
+	int n = 0;
+
+	for (int r = 0; r < ROUNDS; r++) {
+		for (uint32_t i = 0; i < OTHERS; i++)
+			paths[n++] = i << 1 | 1;
+		for (uint32_t i = 0; i < 64; i++)
+			paths[n++] = i & 1;
+	}
+	lose = n - 2;
+	paths[n++] = 2; /* new: now the memo's */
+	again_at = n;
+	paths[n++] = 0;
+	for (uint32_t i = 0; i <= OTHERS; i++)
+		paths[n++] = i << 1 | 1;
+	assert_int_equal(n, TURNS);
+}
+
+static hl_noinline void look_at_turn(int i)
+{
+	if (i == lose) {
+		assert_true(last.told);
+		u->numbers.keys[last.number - 1] = 0;
+		u->quick.sp = 0;
+	} else if (i == again_at) {
+		assert_true(last.number && !last.told && u->last_way);
+	}
+}
+
+/* All from one place, or they would be others. */
+static hl_noinline void after_a_lost_number(void)
+{
+	for (int i = 0; i < TURNS; i++) {
+		turn(paths[i], 8);
+		look_at_turn(i);
+	}
+	assert_false(last.told);
+}
+
+static void lost_numbers(void **state)
+{
+	hl_unwinder_reset(u);
+	before_n = 0;
+	tells = true;
+	plan_turns();
+	down(20, after_a_lost_number);
+	tells = false;
+	hl_unwind_untell(u);
+}
+
 /* The module callback runs inside hl_unwind(): as good as a signal handler, and always on time. */
 static bool nested_called, leave;
 static jmp_buf out;
@@ -517,6 +591,7 @@ int main(void)
 		cmocka_unit_test(told_too_late),
 		cmocka_unit_test(mostly_new),
 		cmocka_unit_test(common_is_common),
+		cmocka_unit_test(lost_numbers),
 		cmocka_unit_test(busy_inside),
 		cmocka_unit_test(leaving_heals),
 		cmocka_unit_test(overtaken),

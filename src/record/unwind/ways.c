@@ -112,7 +112,7 @@ static bool worth_it(struct hl_ways *w)
 	return ++w->passed % BROKE_KEEP == 0;
 }
 
-void hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
+bool hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
 {
 	const struct hl_kept *inner = &m->frames[m->depth - 1];
 	uint32_t pcs = m->depth * (uint32_t)sizeof(*m->pcs);
@@ -124,7 +124,7 @@ void hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
 	w->missed++;
 	if (w->pass || size > HL_WAY_MAX || (inner->flags & HL_KEPT_EXACT) || !comes_back(w, m) ||
 		!worth_it(w))
-		return;
+		return false;
 	y = take(w, size, &at);
 	y->pc = m->pcs[m->depth - 1];
 	y->sp = inner->sp;
@@ -139,6 +139,7 @@ void hl_ways_add(struct hl_ways *w, const struct hl_memo *m)
 	place = places(w, &(struct hl_regs){.pc = y->pc, .sp = y->sp});
 	memmove(place + 1, place, (HL_WAY_PLACES - 1) * sizeof(*place));
 	place[0] = at;
+	return true;
 }
 
 void hl_ways_forget(struct hl_ways *w)
