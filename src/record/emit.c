@@ -21,6 +21,8 @@
 #include "record/stamp.h"
 #include "record/steer.h"
 
+#define CUT_MARK 1u /* a pc: here frames are left out */
+
 /* Frames on their way out: outermost first in memory, or innermost first when `reversed`. */
 struct frames {
 	const uintptr_t *pcs;
@@ -59,13 +61,13 @@ hl_inline uint64_t frame_at(const struct frames *f, uint32_t shown, uint32_t i)
 
 	if (hl_unlikely(f->cut)) {
 		if (i == 0)
-			return 1;
+			return CUT_MARK;
 		at = --i;
 		shown--;
 	}
 	if (hl_unlikely(shown != f->depth)) {
 		if (i == hl_rec.depth_outer)
-			return 1; /* the mark of a cut */
+			return CUT_MARK;
 		if (i > hl_rec.depth_outer)
 			at = f->depth - (shown - i);
 	}
@@ -361,7 +363,7 @@ static bool stream_pc(void *arg, uintptr_t pc)
 	s->pcs[s->n++] = pc;
 	if (++s->total < hl_rec.depth_inner)
 		return true;
-	s->pcs[s->n - 1] = 1; /* the mark of a cut */
+	s->pcs[s->n - 1] = CUT_MARK;
 	return false;
 }
 
@@ -378,7 +380,8 @@ hl_cold static void put_event_streamed(
 				break;
 			continue;
 		}
-		hl_unwind_full(regs, stream_pc, &s);
+		if (hl_unwind_full(regs, stream_pc, &s))
+			(void)stream_pc(&s, CUT_MARK);
 		/* Without parts of its own it is told that those before are not its. */
 		if (!s.failed && s.first && t->in_parts) {
 			s.pos = put_no_parts(t, s.pos, &s.again);
@@ -425,7 +428,7 @@ hl_cold static void put_event_full(
 		return;
 	}
 	t->scratch_busy = true;
-	hl_unwind_full(regs, scratch_pc, &f);
+	f.cut |= hl_unwind_full(regs, scratch_pc, &f);
 	do
 		done = put_event(t, &d, &f, size, 0, &again);
 	while (!done && again);

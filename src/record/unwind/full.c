@@ -3,10 +3,11 @@
  */
 #include "record/unwind/full_internal.h"
 
-void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg)
+bool hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg)
 {
 	struct hl_regs r = *start;
 	struct hl_walk w;
+	enum hl_step_end end;
 	struct hl_step s;
 
 	hl_walk_init(&w, start);
@@ -16,7 +17,11 @@ void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *a
 		 * An interrupted pc is reported one higher: one can always subtract 1 and be
 		 * inside.
 		 */
-		if (!each(arg, r.pc + w.exact) || hl_walk_step(&w, &r, &s) != HL_STEP_ON)
-			return;
+		if (!each(arg, r.pc + w.exact))
+			return false;
+		end = hl_walk_step(&w, &r, &s);
+		if (end != HL_STEP_ON)
+			return end == HL_STEP_CUT;
 	}
+	return true;
 }

@@ -30,6 +30,7 @@ static uint32_t last_again;
 static uint64_t serial_before;
 static uintptr_t full[DEPTH];
 static size_t full_n;
+static bool full_cut;
 
 static void *memory(void)
 {
@@ -68,7 +69,7 @@ static hl_noinline void event(void)
 	last_err = again.what == HL_AGAIN_NEW ? hl_unwind_new(u, &start, &last)
 					      : hl_unwind(u, &start, &last);
 	full_n = 0;
-	hl_unwind_full(&start, add, NULL);
+	full_cut = hl_unwind_full(&start, add, NULL);
 	assert_int_equal(errno, 77);
 }
 
@@ -76,6 +77,7 @@ static void assert_same(void)
 {
 	assert_int_equal(last_err, 0);
 	assert_int_equal(last.depth, full_n);
+	assert_int_equal(last.cut, full_cut);
 	for (uint32_t i = 0; i < last.depth; i++)
 		assert_int_equal(last.pcs[last.depth - 1 - i], full[i]);
 }

@@ -137,9 +137,10 @@ void hl_unwind_tell(struct hl_unwinder *u, const struct hl_stack *s);
 /* Nobody knows any number any more. */
 void hl_unwind_untell(struct hl_unwinder *u);
 
-/* From scratch, innermost first, each pc handed to `each` until it returns false. Stateless. */
+/* From scratch, innermost first, each pc handed to `each` until it returns false. Stateless. True:
+ * the walk ended before the stack did, and not by `each`. */
 typedef bool (*hl_unwind_each_fn)(void *arg, uintptr_t pc);
-void hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg);
+bool hl_unwind_full(const struct hl_regs *start, hl_unwind_each_fn each, void *arg);
 
 struct hl_unwind_counts {
 	uint64_t unwinds, walked, verified, misses;

@@ -386,7 +386,7 @@ static void nested_unwind(const struct hl_unwind_module *module)
 	assert_int_equal(hl_unwind(u, &start, &s), -EBUSY);
 	assert_int_equal(hl_unwind_new(u, &start, &s), -EBUSY);
 	full_n = 0;
-	hl_unwind_full(&start, add, NULL);
+	full_cut = hl_unwind_full(&start, add, NULL);
 	assert_true(full_n > 5);
 	if (leave)
 		longjmp(out, 1);

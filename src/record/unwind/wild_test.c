@@ -12,7 +12,7 @@ static hl_noinline void take_with_fp(uintptr_t fp)
 	start.fp = fp;
 	last_err = hl_unwind(u, &start, &last);
 	full_n = 0;
-	hl_unwind_full(&start, add, NULL);
+	full_cut = hl_unwind_full(&start, add, NULL);
 }
 
 static void wild_frame_pointers(void **state)
@@ -61,7 +61,7 @@ static void wild_pcs(void **state)
 			area[k] = rnd(2) ? (uintptr_t)area + rnd(sizeof(area)) : 0;
 		last_err = hl_unwind(u, &start, &last);
 		full_n = 0;
-		hl_unwind_full(&start, add, NULL);
+		full_cut = hl_unwind_full(&start, add, NULL);
 		assert_same();
 	}
 }
