@@ -93,8 +93,18 @@ hl_inline void hl_encode_put_node(
 	struct hl_encoder *e, enum hl_event_col c, uint32_t *prev, uint32_t node)
 {
 	uint32_t code = hl_node_code(node);
+	uint64_t z = hl_zigzag((int64_t)code - (int64_t)*prev);
+	bool two = z >= 0x80;
 
-	hl_encode_put(e, c, hl_zigzag((int64_t)code - (int64_t)*prev));
+	/* One byte or two, without a branch: which of them is chance where there are some hundred.
+	 */
+	if (hl_likely(z < 0x4000)) {
+		e->at[c][0] = (uint8_t)(z | two << 7);
+		e->at[c][1] = (uint8_t)(z >> 7);
+		e->at[c] += 1 + two;
+	} else {
+		e->at[c] = hl_varint_put(e->at[c], z);
+	}
 	*prev = code;
 }
 

@@ -99,7 +99,7 @@ static inline uint64_t hl_summary_key(uint32_t node, uint32_t role, uint32_t siz
 /* Where its row is looked for first: neighbours among nodes, sizes and roles lie apart. */
 static inline uint32_t hl_summary_last(uint64_t key)
 {
-	return ((uint32_t)(key >> 32) + (uint32_t)key * 37) % HL_SUMMARY_LAST;
+	return ((uint32_t)(key >> 32) + (uint32_t)key * 1031) % HL_SUMMARY_LAST;
 }
 struct hl_summarizer {
 	bool off;
