@@ -301,10 +301,12 @@ static hl_noinline void turn(uint32_t path, uint32_t depth)
 		check_common();
 	} else if (path & 1) {
 		turn(path >> 1, depth - 1);
-		sink++;
+		__asm__ volatile("" ::: "memory");
 	} else {
+		/* a second place, which no compiler makes one of with the first */
+		__asm__ volatile("nop" ::: "memory");
 		turn(path >> 1, depth - 1);
-		sink--;
+		__asm__ volatile("nop" ::: "memory");
 	}
 }
 
@@ -313,7 +315,7 @@ static hl_noinline void turn(uint32_t path, uint32_t depth)
  * theirs, and one that is not shares frames with that one, not with what has come to lie in its
  * place.
  */
-enum { OTHERS = 127, ROUNDS = 4, TURNS = ROUNDS * (OTHERS + 64) + 2 + OTHERS + 1 };
+enum { OTHERS = 127, ROUNDS = 4, TURNS = ROUNDS * (OTHERS + 64) + 5 + OTHERS + 1 };
 static uint32_t paths[TURNS];
 static int lose, again_at;
 
@@ -327,8 +329,12 @@ static void plan_turns(void)
 		for (uint32_t i = 0; i < 64; i++)
 			paths[n++] = i & 1;
 	}
-	lose = n - 2;
-	paths[n++] = 2; /* new: now the memo's */
+	/* Something new takes the memo, so that the stack is walked, then that it is found. */
+	paths[n++] = 6;
+	lose = n;
+	paths[n++] = 0;
+	paths[n++] = 1;
+	paths[n++] = 2;
 	again_at = n;
 	paths[n++] = 0;
 	for (uint32_t i = 0; i <= OTHERS; i++)
