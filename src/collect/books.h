@@ -26,7 +26,7 @@ hl_inline struct hl_books_clock hl_books_clock(const struct hl_proc *p)
 /* In units, never falling. */
 hl_inline uint64_t hl_books_units(struct hl_proc *p, const struct hl_books_clock *c, uint64_t stamp)
 {
-	int64_t since = (int64_t)((__int128)(int64_t)(stamp - c->tick) * c->rate >> 32);
+	int64_t since = hl_ticks_scale((int64_t)(stamp - c->tick), c->rate);
 	int64_t units = (c->from_ns + since) >> HL_TIME_UNIT_BITS;
 
 	if (units > (int64_t)p->last_units)

@@ -26,10 +26,16 @@ uint64_t hl_mono_ns(void);
 void hl_ticks_init(struct hl_ticks *t, bool counter);
 /* A better rate from here on. */
 void hl_ticks_adjust(struct hl_ticks *t);
+/* So many ticks in ns, by a rate as above. */
+static inline int64_t hl_ticks_scale(int64_t ticks, int64_t rate)
+{
+	return (int64_t)((__int128)ticks * rate >> 32);
+}
+
 /* CLOCK_MONOTONIC at a stamp of 64 bits. */
 static inline uint64_t hl_ticks_ns(const struct hl_ticks *t, uint64_t tick)
 {
-	return t->ns + (uint64_t)(int64_t)((__int128)(int64_t)(tick - t->tick) * t->rate >> 32);
+	return t->ns + (uint64_t)hl_ticks_scale((int64_t)(tick - t->tick), t->rate);
 }
 
 /* The whole stamp from its low 54 bits: the one nearest to `near`. */

@@ -282,7 +282,7 @@ static hl_noinline bool reach_way(struct hl_feed *f, uint64_t number)
 	return true;
 }
 
-void hl_feed_name_way(struct hl_feed *f, uint64_t number)
+static void name_way(struct hl_feed *f, uint64_t number)
 {
 	if (hl_likely(number < f->ways.len || reach_way(f, number)))
 		f->ways.data[number] =
@@ -315,6 +315,14 @@ uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after,
 	if (stack & HL_STACK_WAY)
 		return way_of(f, hl_stack_kept(stack));
 	return follow(f, hl_stack_kept(stack), after, hl_stack_new(stack));
+}
+
+uint32_t hl_feed_stack_named(struct hl_feed *f, const uint64_t *words, uint64_t *size)
+{
+	uint32_t node = hl_feed_stack(f, words[2], words + 4, size);
+
+	name_way(f, words[3]);
+	return node;
 }
 
 static void add_part(struct hl_feed *f, uint64_t stack, const uint64_t *pcs)
@@ -491,8 +499,7 @@ static void heap_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 		e->node = hl_feed_stack(f, words[2], words + 3, &e->size);
 	else if (e->type == HL_REC_ALLOC_WAY) {
 		e->type = HL_REC_ALLOC;
-		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
-		hl_feed_name_way(f, words[3]);
+		e->node = hl_feed_stack_named(f, words, &e->size);
 	} else if (e->type == HL_REC_MOVE_END) {
 		e->old = words[3];
 		e->node = hl_feed_stack(f, words[2], words + 4, &e->size);
@@ -529,7 +536,7 @@ void hl_proc_record(
 		add_part(f, words[1], words + 2);
 		break;
 	case HL_REC_WAY:
-		hl_feed_name_way(f, words[1]);
+		name_way(f, words[1]);
 		break;
 	case HL_REC_MODULE:
 		module_record(p, words);

@@ -183,8 +183,8 @@ void hl_proc_settle(struct hl_proc *p);
 
 /* The node of a stack word, the pcs that belong to it, and the size in it. */
 uint32_t hl_feed_stack(struct hl_feed *f, uint64_t stack, const uint64_t *after, uint64_t *size);
-/* The last stack has this number from now on. */
-void hl_feed_name_way(struct hl_feed *f, uint64_t number);
+/* The same of an HL_REC_ALLOC_WAY, whose stack has its number from now on. */
+uint32_t hl_feed_stack_named(struct hl_feed *f, const uint64_t *words, uint64_t *size);
 
 /* When the last event was, in the trace's time. */
 static inline uint64_t hl_proc_last_ns(const struct hl_proc *p)

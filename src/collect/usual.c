@@ -206,8 +206,7 @@ hl_inline uint32_t read_usual(struct hl_feed *f, const uint64_t *words, struct h
 	}
 	if (e->type == HL_REC_ALLOC_WAY) {
 		e->type = HL_REC_ALLOC;
-		e->node = hl_feed_stack(f, words[2], words + 4, &size);
-		hl_feed_name_way(f, words[3]);
+		e->node = hl_feed_stack_named(f, words, &size);
 		e->size = size;
 		return hl_record_length(words, UINT64_MAX);
 	}

@@ -39,6 +39,11 @@ struct draft {
 	uint64_t words[5];
 };
 
+hl_inline struct frames frames_of(const struct hl_stack *s)
+{
+	return (struct frames){.pcs = s->pcs, .depth = s->depth, .stack = s, .cut = s->cut};
+}
+
 hl_inline void advance_sync(struct hl_thread *t, uint64_t from, uint64_t to)
 {
 	if (t->synced_at == from)
@@ -441,8 +446,7 @@ hl_cold static void put_event_full(
 hl_inline bool put_unwound(struct hl_thread *t, struct draft *d, const struct hl_stack *stack,
 	uint64_t size, bool *again)
 {
-	struct frames f = {
-		.pcs = stack->pcs, .depth = stack->depth, .stack = stack, .cut = stack->cut};
+	struct frames f = frames_of(stack);
 
 	if (hl_unlikely(!put_event(t, d, &f, size, stack->common, again)))
 		return false;
@@ -579,8 +583,7 @@ void hl_emit_alloc_any(struct hl_thread *t, const struct hl_regs *regs, uint32_t
 void hl_emit_alloc_unwound(const struct hl_unwound *e, const struct hl_stack *stack)
 {
 	struct draft d = alloc_draft(e->func, e->addr);
-	struct frames f = {
-		.pcs = stack->pcs, .depth = stack->depth, .stack = stack, .cut = stack->cut};
+	struct frames f = frames_of(stack);
 	bool again = true;
 
 	if (stack->number && !stack->told) {

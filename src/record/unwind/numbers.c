@@ -30,7 +30,6 @@ void hl_numbers_offer(struct hl_numbers *n, uint64_t hash, struct hl_stack *s)
 
 	s->key = hl_numbers_key(n, hash);
 	s->number = slot + 1;
-	s->told = false;
 	n->keys[slot] = s->serial * 2;
 }
 
