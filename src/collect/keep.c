@@ -249,12 +249,19 @@ static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 	return true;
 }
 
+/* Bytes are counted only where somebody waits for them (hl_keep_is_plain): elsewhere `live` may be
+ * any number, and also that for never. */
+static inline bool is_live_due(const struct hl_keep *k)
+{
+	return k->live >= k->live_due && k->live_due != UINT64_MAX;
+}
+
 static hl_cold void look_at_dues(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
 	uint64_t now = hl_proc_last_ns(p);
 
-	if (k->live >= k->live_due && !k->live_over) {
+	if (is_live_due(k) && !k->live_over) {
 		k->live_over = true;
 		k->live_due = UINT64_MAX;
 		if (has_gap(k, k->last_live_ns, now)) {
@@ -273,7 +280,7 @@ static inline void look(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
 
-	if (hl_unlikely(k->churn >= k->churn_due || k->live >= k->live_due ||
+	if (hl_unlikely(k->churn >= k->churn_due || is_live_due(k) ||
 			hl_proc_last_ns(p) >= k->time_due))
 		look_at_dues(p);
 	/* Again only when it has been an eighth below. */

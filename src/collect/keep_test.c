@@ -29,6 +29,7 @@ struct run {
 	uint32_t young;   /* of 1,000 blocks so many die at once */
 	uint32_t switch_every, snapshot_every;
 	bool switch_young;              /* ... while a block is there that dies at once */
+	bool shrinks;                   /* 256 blocks, one of them by a byte at each step */
 	uint32_t tick_every, n_records; /* the clock goes on by a lifetime between two records */
 	uint64_t seed;
 
@@ -140,7 +141,11 @@ static void step(struct run *r, uint32_t at)
 	uint32_t i = (uint32_t)below(r, SLOTS), site = (uint32_t)below(r, SITES);
 	uint64_t size = below(r, 5000);
 
-	if (below(r, 1000) < r->young) {
+	if (r->shrinks && r->slots[at % 256].addr) {
+		resize(r, at % 256, r->slots[at % 256].size - 1);
+	} else if (r->shrinks) {
+		make(r, at % 256, site, 100);
+	} else if (below(r, 1000) < r->young) {
 		uint64_t addr;
 
 		if (r->slots[SLOTS - 1].addr)
@@ -502,6 +507,18 @@ static void snapshots_are_bounded_and_due(void **state)
 	forget(&r);
 }
 
+/* What nobody asked for is not counted on the usual way, so on the others it may be anything. */
+static void no_snapshot_comes_unasked(void **state)
+{
+	struct run r = base;
+
+	r.n = 25600;
+	r.shrinks = true;
+	play(&r);
+	assert_int_equal(count_cause(&r, HL_SNAPSHOT_LIVE), 0);
+	forget(&r);
+}
+
 /* An hour of it, and a quarter: the file grows with what survives. */
 static void the_file_grows_with_what_survives(void **state)
 {
@@ -537,6 +554,7 @@ int main(void)
 		cmocka_unit_test(temporary_blocks_are_known_in_microseconds),
 		cmocka_unit_test(temporary_blocks_outlive_a_mode),
 		cmocka_unit_test(snapshots_are_bounded_and_due),
+		cmocka_unit_test(no_snapshot_comes_unasked),
 		cmocka_unit_test(the_file_grows_with_what_survives),
 	};
 
