@@ -28,10 +28,11 @@ hl_inline uint64_t hl_books_units(struct hl_proc *p, const struct hl_books_clock
 {
 	int64_t since = hl_ticks_scale((int64_t)(stamp - c->tick), c->rate);
 	int64_t units = (c->from_ns + since) >> HL_TIME_UNIT_BITS;
+	int64_t last = (int64_t)p->last_units;
 
-	if (units > (int64_t)p->last_units)
-		p->last_units = (uint64_t)units;
-	return p->last_units;
+	/* Without a branch: whether a unit has passed is chance where events come that fast. */
+	last = units > last ? units : last;
+	return p->last_units = (uint64_t)last;
 }
 
 hl_inline uint64_t hl_books_time(struct hl_proc *p, uint64_t stamp)
