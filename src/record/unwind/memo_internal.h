@@ -82,8 +82,8 @@ struct hl_ways {
 	uint32_t seen[HL_WAY_SEEN][2];
 	uint32_t credit, passed;
 	/* How many were found, and how many not; of those that were walked all the same, how many,
-	 * and how many frames that took; and how many times yet none is looked for. */
-	uint32_t found, missed, tries, walked, pass;
+	 * and how many frames that took; and how many times yet none is looked for, of how many. */
+	uint32_t found, missed, tries, walked, pass, last_pass;
 	bool trying; /* the next walk is such a one */
 	char *bytes; /* HL_WAY_BYTES */
 };

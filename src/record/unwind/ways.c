@@ -23,7 +23,8 @@
 #define TRIES     16  /* then it is judged. They do not pay if they took few frames, ... */
 #define PAYS      28
 #define MISSES    (TRIES * TRY_EVERY / 8) /* ... and in the meantime many others were not found: */
-#define PASS      (1u << 16)              /* so many unwinds without */
+#define PASS      (1u << 16)              /* so many unwinds without, ... */
+#define PASS_MAX  (1u << 20) /* ... each time twice as many if it was so the last time too */
 
 static uint64_t *places(struct hl_ways *w, const struct hl_regs *start)
 {
@@ -44,7 +45,10 @@ void hl_ways_judge(struct hl_ways *w, uint32_t walked)
 	w->walked += walked;
 	if (++w->tries < TRIES)
 		return;
-	w->pass = w->walked < PAYS && w->missed > MISSES ? PASS : 0;
+	if (w->walked < PAYS && w->missed > MISSES)
+		w->pass = w->last_pass = hl_min_u32(hl_max_u32(w->last_pass * 2, PASS), PASS_MAX);
+	else
+		w->last_pass = 0;
 	w->tries = w->walked = w->missed = 0;
 }
 
@@ -146,7 +150,7 @@ void hl_ways_forget(struct hl_ways *w)
 {
 	memset(w->places, 0, sizeof(w->places));
 	w->credit = CREDIT_MAX / 2;
-	w->found = w->tries = w->walked = w->missed = w->pass = 0;
+	w->found = w->tries = w->walked = w->missed = w->pass = w->last_pass = 0;
 	w->trying = false;
 	if (!w->end)
 		w->end = HL_WAY_BYTES; /* 0 is no place */
