@@ -88,6 +88,15 @@ struct hl_ways {
 	char *bytes; /* HL_WAY_BYTES */
 };
 
+/* Is this one of the times that none is looked for? */
+hl_inline bool hl_ways_pass(struct hl_ways *w)
+{
+	if (!w->pass)
+		return false;
+	w->pass--;
+	return true;
+}
+
 /* Which stacks others know by which numbers: see numbers.c. */
 struct hl_numbers {
 	uint64_t *keys; /* the number is the place */

@@ -420,6 +420,11 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 
 	if (hl_unlikely(u->busy))
 		return out;
+	/* No way is looked for, and whether it is the last one has just been asked. */
+	if (u->quick.sp && u->quick.memo == u->current && hl_ways_pass(&u->ways)) {
+		out.what = HL_AGAIN_NEW;
+		return out;
+	}
 	hl_unwind_enter(u, &token);
 	out.serial = u->serial;
 	m = hl_memo_ready(u, start);

@@ -64,10 +64,8 @@ const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start
 {
 	const uint64_t *place = places(w, start);
 
-	if (w->pass) {
-		w->pass--;
+	if (hl_ways_pass(w))
 		return NULL;
-	}
 	for (unsigned i = 0; i < HL_WAY_PLACES; i++) {
 		const struct hl_way *y;
 
