@@ -14,19 +14,27 @@
 /* For types that are rare. */
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n);
 
+/* Words of a free, or of an allocation by a stack that is known, of which 3 are there; 0: it is
+ * another record. */
+hl_inline uint32_t hl_record_length_usual(const uint64_t *words)
+{
+	uint32_t type = words[0] & 31;
+
+	if (type == HL_REC_FREE)
+		return 2;
+	/* no pcs, which stand above the size, and that is not a big one */
+	return type == HL_REC_ALLOC && (words[2] & (HL_STACK_WAY - 1)) < HL_SIZE_BIG ? 3 : 0;
+}
+
 /* Words of the record that begins at `words`, of which `n` are there; 0 when it is none. */
 hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 {
-	const uint64_t pcs = UINT64_C(0x7f) << HL_SIZE_BITS;
-	uint32_t type = n > 2 ? words[0] & 31 : (uint32_t)HL_REC_NONE, len = 3;
+	uint32_t type = n > 2 ? words[0] & 31 : (uint32_t)HL_REC_NONE, len;
 
 	if (hl_likely(type == HL_REC_FREE))
 		return 2;
 	if (hl_likely(type == HL_REC_ALLOC)) {
-		if (words[2] & pcs || (words[2] & HL_SIZE_BIG) == HL_SIZE_BIG) {
-			len += hl_stack_new(words[2]);
-			len += (words[2] & HL_SIZE_BIG) == HL_SIZE_BIG;
-		}
+		len = 3 + hl_stack_new(words[2]) + ((words[2] & HL_SIZE_BIG) == HL_SIZE_BIG);
 		return hl_likely(len <= n) ? len : 0;
 	}
 	return hl_record_length_rare(words, n);

@@ -310,17 +310,23 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 /* How many of n words are whole records, and how many events they make. */
 static uint64_t check_records(const uint64_t *words, uint64_t n, uint64_t *events)
 {
-	uint64_t i = 0;
+	const uint64_t *at = words, *end = words + n;
+	const uint64_t *whole = n > 2 ? end - 2 : words; /* before it usual ones are */
+	uint64_t usual = 0;
 
-	while (i < n) {
-		uint32_t len = hl_record_length(words + i, n - i);
+	for (;;) {
+		uint32_t len;
 
-		if (hl_unlikely(!len))
+		for (; at < whole && (len = hl_record_length_usual(at)); at += len)
+			usual++;
+		len = at < end ? hl_record_length(at, (uint64_t)(end - at)) : 0;
+		if (!len)
 			break;
-		*events += hl_record_events(words + i);
-		i += len;
+		*events += hl_record_events(at);
+		at += len;
 	}
-	return i;
+	*events += usual;
+	return (uint64_t)(at - words);
 }
 
 /* What lies in [from, to) of the ring was copied: the program writes there next. */
