@@ -423,6 +423,7 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 	/* No way is looked for, and whether it is the last one has just been asked. */
 	if (u->quick.sp && u->quick.memo == u->current && hl_ways_pass(&u->ways)) {
 		out.what = HL_AGAIN_NEW;
+		out.serial = u->serial;
 		return out;
 	}
 	hl_unwind_enter(u, &token);
