@@ -242,7 +242,7 @@ static void take_snapshot(
 /* Not too many of those that nobody asked for one by one. */
 static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 {
-	if (now - last < k->gap_ns && last > 0)
+	if (now < last + k->gap_ns && last > 0)
 		return false;
 	if (++k->n_gap % HL_SNAPSHOT_GAP_MANY == 0)
 		k->gap_ns *= 2;
@@ -256,6 +256,18 @@ static inline bool is_live_due(const struct hl_keep *k)
 	return k->live >= k->live_due && k->live_due != UINT64_MAX;
 }
 
+/* They have risen. So soon after another rise the snapshot waits, as long as they stay there. */
+static hl_cold void take_risen(struct hl_proc *p, uint64_t now)
+{
+	struct hl_keep *k = &p->keep;
+
+	k->live_waits = !has_gap(k, k->last_live_ns, now);
+	if (k->live_waits)
+		return;
+	take_snapshot(p, NULL, HL_SNAPSHOT_LIVE, k->set.at_live);
+	k->last_live_ns = now;
+}
+
 static hl_cold void look_at_dues(struct hl_proc *p)
 {
 	struct hl_keep *k = &p->keep;
@@ -264,15 +276,25 @@ static hl_cold void look_at_dues(struct hl_proc *p)
 	if (is_live_due(k) && !k->live_over) {
 		k->live_over = true;
 		k->live_due = UINT64_MAX;
-		if (has_gap(k, k->last_live_ns, now)) {
-			take_snapshot(p, NULL, HL_SNAPSHOT_LIVE, k->set.at_live);
-			k->last_live_ns = now;
-		}
+		take_risen(p, now);
 	}
 	if (now >= k->time_due)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
 	if (k->churn >= k->churn_due && has_gap(k, k->last_ns, now))
 		take_snapshot(p, NULL, HL_SNAPSHOT_CHURN, k->set.churn_bytes);
+}
+
+/* While live bytes are above. Again only when they have been an eighth below. */
+static hl_cold void look_above(struct hl_proc *p)
+{
+	struct hl_keep *k = &p->keep;
+
+	if (k->live < k->set.at_live - k->set.at_live / 8) {
+		k->live_over = k->live_waits = false;
+		k->live_due = k->set.at_live;
+	} else if (k->live_waits) {
+		take_risen(p, hl_proc_last_ns(p));
+	}
 }
 
 /* After each event but the first half of a realloc. */
@@ -283,11 +305,8 @@ static inline void look(struct hl_proc *p)
 	if (hl_unlikely(k->churn >= k->churn_due || is_live_due(k) ||
 			hl_proc_last_ns(p) >= k->time_due))
 		look_at_dues(p);
-	/* Again only when it has been an eighth below. */
-	if (hl_unlikely(k->live_over) && k->live < k->set.at_live - k->set.at_live / 8) {
-		k->live_over = false;
-		k->live_due = k->set.at_live;
-	}
+	if (hl_unlikely(k->live_over))
+		look_above(p);
 }
 
 void hl_proc_snapshot(struct hl_proc *p, const char *label, enum hl_snapshot_cause cause)
@@ -446,8 +465,12 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 	uint64_t rss = hl_output_rss(p->output);
 
 	hl_keep_release(p, now);
-	if (k->set.every_ns && now >= k->time_due)
+	if (k->set.every_ns && now >= k->time_due) {
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
+		arm(k, now); /* the last event may be long ago */
+	}
+	if (k->live_waits)
+		take_risen(p, now);
 	if (!k->set.at_rss || !rss)
 		return;
 	if (rss >= k->set.at_rss && !k->rss_over)

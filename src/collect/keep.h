@@ -61,7 +61,8 @@ struct hl_keep {
 	uint64_t churn_due, live_due, time_due; /* UINT64_MAX: never */
 	uint64_t gap_ns, last_ns, last_live_ns;
 	uint32_t n_gap;
-	bool live_over, rss_over;
+	bool live_over, rss_over; /* as much as was asked for, and not yet an eighth below */
+	bool live_waits;          /* and the snapshot of that is to come */
 };
 
 int hl_keep_init(struct hl_keep *k, enum hl_mode mode, const struct hl_keep_settings *set);

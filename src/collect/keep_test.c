@@ -32,6 +32,7 @@ struct run {
 	bool shrinks;                   /* 256 blocks, one of them by a byte at each step */
 	uint32_t tick_every, n_records; /* the clock goes on by a lifetime between two records */
 	uint64_t seed;
+	void (*last_act)(struct run *); /* or NULL */
 
 	struct hl_output_settings output;
 	struct hl_queue queue;
@@ -220,6 +221,8 @@ static void play(struct run *r)
 	r->f = hl_proc_owner(r->p, 7);
 	for (uint32_t i = 0; i < r->n; i++)
 		step(r, i);
+	if (r->last_act)
+		r->last_act(r);
 	hl_proc_end(r->p, &end);
 	hl_queue_stop(&r->queue);
 	hl_durable_drop(birth.durable);
@@ -507,6 +510,73 @@ static void snapshots_are_bounded_and_due(void **state)
 	forget(&r);
 }
 
+/* Nothing happens for 20 s, and somebody looks in each 10 ms. */
+static void sleep_on(struct run *r)
+{
+	hl_proc_settle(r->p);
+	for (uint64_t ms = 0; ms < 20000; ms += 10)
+		hl_keep_tick(r->p, r->now + ms * 1000000);
+}
+
+static void snapshots_come_by_the_clock_in_sleep(void **state)
+{
+	struct run r = base;
+
+	r.n = 10;
+	r.set.every_ns = UINT64_C(1000000000);
+	r.last_act = sleep_on;
+	play(&r);
+	assert_in_range(count_cause(&r, HL_SNAPSHOT_TIME), 19, 20);
+	forget(&r);
+}
+
+static void pass_ms(struct run *r, uint64_t ms)
+{
+	r->now += ms * 1000000;
+	make(r, 1, 0, 1);
+	drop(r, 1);
+	hl_proc_settle(r->p);
+}
+
+/* A rise soon after another, once with events behind it, once without, and once too short. */
+static void rise(struct run *r)
+{
+	make(r, 0, 0, 1000000);
+	pass_ms(r, 3);
+	drop(r, 0);
+	pass_ms(r, 3);
+	make(r, 0, 0, 1000000);
+	pass_ms(r, 1);
+	pass_ms(r, 10);
+	assert_int_equal(r->p->keep.n_gap, 2);
+	drop(r, 0);
+	pass_ms(r, 1);
+	make(r, 0, 0, 1000000);
+	hl_proc_settle(r->p);
+	hl_keep_tick(r->p, r->now + 1000000);
+	assert_int_equal(r->p->keep.n_gap, 2);
+	hl_keep_tick(r->p, r->now + 20000000);
+	assert_int_equal(r->p->keep.n_gap, 3);
+	drop(r, 0);
+	pass_ms(r, 1);
+	make(r, 0, 0, 1000000);
+	pass_ms(r, 1);
+	drop(r, 0);
+	pass_ms(r, 100);
+}
+
+static void snapshots_of_rises_are_late_not_lost(void **state)
+{
+	struct run r = base;
+
+	r.n = 0;
+	r.set.at_live = 1000000;
+	r.last_act = rise;
+	play(&r);
+	assert_int_equal(count_cause(&r, HL_SNAPSHOT_LIVE), 3);
+	forget(&r);
+}
+
 /* What nobody asked for is not counted on the usual way, so on the others it may be anything. */
 static void no_snapshot_comes_unasked(void **state)
 {
@@ -554,6 +624,8 @@ int main(void)
 		cmocka_unit_test(temporary_blocks_are_known_in_microseconds),
 		cmocka_unit_test(temporary_blocks_outlive_a_mode),
 		cmocka_unit_test(snapshots_are_bounded_and_due),
+		cmocka_unit_test(snapshots_come_by_the_clock_in_sleep),
+		cmocka_unit_test(snapshots_of_rises_are_late_not_lost),
 		cmocka_unit_test(no_snapshot_comes_unasked),
 		cmocka_unit_test(the_file_grows_with_what_survives),
 	};
