@@ -57,6 +57,7 @@ struct hl_output {
 	int writer_err; /* read by the second after PARCEL_CLOSE */
 	uint64_t given; /* events in all; the same */
 	uint64_t early; /* the same */
+	uint64_t tells; /* the same: lost events of others that its counters speak of */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -279,6 +280,11 @@ uint64_t hl_output_rss(const struct hl_output *o)
 	return o->rss;
 }
 
+void hl_output_tells(struct hl_output *o, uint64_t lost)
+{
+	o->tells = lost;
+}
+
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
@@ -467,11 +473,14 @@ static void wait_for_follower(int pid)
 		nanosleep(&pause, NULL);
 }
 
-static void count_durable(struct hl_output *o)
+/* ended: with what its counters tell. */
+static void count_durable(struct hl_output *o, bool ended)
 {
 	uint64_t n = atomic_load_explicit(&o->news.events, memory_order_relaxed), all;
 	ssize_t ignored;
 
+	if (ended)
+		n += o->tells;
 	if (n <= o->counted)
 		return;
 	all = atomic_fetch_add(&o->durable->events, n - o->counted) + n - o->counted;
@@ -499,6 +508,8 @@ static void close_output(struct hl_output *o)
 		o->err = o->writer_err;
 	tell_unwritten(o, o->given ? missing : UINT64_MAX);
 	hl_chunk_file_close(o->file);
+	if (!o->err)
+		count_durable(o, true);
 	wait_for_follower(o->follower);
 	if (o->queue->on_closed)
 		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early);
@@ -524,7 +535,7 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 		o->err = hl_chunk_file_put(o->file, p->content);
 		if (o->err) /* how many will be known at the end, if we live to see it */
 			tell_unwritten(o, UINT64_MAX);
-		count_durable(o);
+		count_durable(o, false);
 		break;
 	case PARCEL_SAY:
 		q->on_snapshot(q->arg, p->content);

@@ -108,6 +108,9 @@ void hl_output_where(
 void hl_output_tick(struct hl_output *o, uint64_t now_ns);
 /* The resident set when it was sampled last; 0: not known. */
 uint64_t hl_output_rss(const struct hl_output *o);
+/* Its counters will speak of so many events that an earlier collector lost: when they are written,
+ * these are as durable as others. */
+void hl_output_tells(struct hl_output *o, uint64_t lost);
 /* Its end, with what it cost and how many events the writer was given; the second thread closes and
  * frees it in its time. */
 void hl_output_end(struct hl_output *o, const struct hl_end *end,

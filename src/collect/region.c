@@ -85,7 +85,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
 	struct hl_region_reader *r = calloc(1, sizeof(*r));
-	uint64_t before = 0, durable;
+	uint64_t taken, durable = 0;
 	int err = -ENOMEM;
 	struct stat st;
 
@@ -121,12 +121,13 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		r->continued = true;
 		for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 			atomic_fetch_add(&hl_region_ring(r->region, i)->epoch, 1);
-		/* All it took: what is lost is not counted twice. */
-		before = atomic_load(&r->region->taken_events);
-		durable = atomic_exchange(&r->region->durable_events, before);
-		r->lost_before = before > durable ? before - durable : 0;
+		/* All that no file has or speaks of: if we die too, our successor counts it again.
+		 */
+		taken = atomic_load(&r->region->taken_events);
+		durable = atomic_load(&r->region->durable_events);
+		r->lost_before = taken > durable ? taken - durable : 0;
 	}
-	r->durable = hl_durable_new(memfd, before);
+	r->durable = hl_durable_new(memfd, durable);
 	if (!r->durable) {
 		err = -ENOMEM;
 		goto fail;
@@ -303,6 +304,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	if (r->continued)
 		hl_takeover_modules(p);
 	p->counters.dropped_events += r->lost_before;
+	if (p->output)
+		hl_output_tells(p->output, r->lost_before);
 	r->lost_before = 0;
 	return p;
 }

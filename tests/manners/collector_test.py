@@ -28,6 +28,20 @@ def hits(place, trace):
     return found
 
 
+def accounted(place, done, names):
+    """All that happened is in one of the traces or was said to be lost; libc's own few events may be among the lost."""
+    names = sorted(names, key=lambda name: (len(name), name))
+    totals = [place.heaplapse.info(name)['totals'] for name in names]
+    seen = [sum(hits(place, name).values()) + loose_frees(those) * (name != names[0])
+            for name, those in zip(names, totals)]
+    missing = 2 * int(done.out) - sum(seen)
+    dropped = sum(those['dropped_events'] for those in totals)
+    if not all(seen):
+        raise Failure(f'nothing in one of the traces: {seen}')
+    if not 0 <= missing <= dropped <= missing + 100:
+        raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
+
+
 def test_killed(place):
     """SIGKILL of the collector: the program ends as ever, a second trace goes on, losses are counted"""
     process, _, collector = start(place, 1.2)
@@ -42,16 +56,21 @@ def test_killed(place):
     expect('end of the first', first['end']['kind'], 'lost')
     expect('end of the second', second['end'], {'kind': 'exit', 'value': 17})
     expect('complete', (first['complete'], second['complete']), (False, False))
-    total = 2 * int(done.out)
-    seen = [sum(hits(place, name).values()) for name in sorted(names, key=len)]
-    seen[1] += loose_frees(second['totals'])
-    dropped = second['totals']['dropped_events']
-    if not (seen[0] and seen[1]):
-        raise Failure(f'nothing in one of the traces: {seen}')
-    # All that happened is in one of the two or was said to be lost; libc's own few events may be among the lost.
-    missing = total - sum(seen)
-    if not 0 <= missing <= dropped <= missing + 100:
-        raise Failure(f'{missing} events are missing, {dropped} are said to be lost')
+    accounted(place, done, names)
+
+
+def test_killed_twice(place):
+    """a second collector is killed too: what was lost with the first is still counted"""
+    process, pid, _ = start(place, 1.8)
+    for _ in range(2):
+        time.sleep(0.6)
+        for child in children_of(process.pid):
+            if child != pid:
+                os.kill(child, signal.SIGKILL)
+    done = place.finish(process)
+    expect('status', done.status, 17)
+    expect('traces', len(place.traces()), 3)
+    accounted(place, done, place.traces())
 
 
 def test_killed_after_exec(place):
