@@ -384,7 +384,7 @@ static void replace_collector(struct session *s)
 		s->control_fd = -1;
 		return;
 	}
-	hl_cli_error("the collector %s and was replaced; the trace goes on in a new file", how);
+	hl_cli_error("the collector %s and was replaced; what comes is in a new file", how);
 }
 
 /* Terminal signals reach the program by themselves; what others send to us is meant for it. */
@@ -707,7 +707,9 @@ static int run_session(struct session *s, int argc, char **argv, int *status)
 	*status = wait_for_child(s);
 	wait_for_trace(s, *status);
 	embed_all(s);
-	if (s->regions == 0)
+	if (s->regions == 0 && s->restarts > 0)
+		hl_cli_error("%s ended with its collector: its trace has no end", argv[0]);
+	else if (s->regions == 0)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
 	else if (!s->o->quiet && (s->o->summary || isatty(2)))

@@ -73,6 +73,19 @@ def test_killed_twice(place):
     accounted(place, done, place.traces())
 
 
+def test_killed_with_the_program(place):
+    """program and collector are killed at once: what was written is a trace, and nothing else is said of it"""
+    process, pid, collector = start(place, 5)
+    time.sleep(0.4)
+    for each in (pid, collector):
+        os.kill(each, signal.SIGKILL)
+    done = place.finish(process)
+    expect('status', done.status, -signal.SIGKILL)
+    if 'not recorded' in done.err:
+        raise Failure(done.err)
+    expect('complete', {place.heaplapse.info(name)['complete'] for name in place.traces()}, {False})
+
+
 def test_killed_after_exec(place):
     """regions of one pid, before and after an exec, are told apart: the living one goes on with a new collector"""
     os.mkfifo('f')
