@@ -146,6 +146,7 @@ def test_start_off(place):
     expect('stopped', standing(place, pid)['stopped'], False)
     ctl(place, pid, 'stop')
     wait_until('it has stopped', lambda: standing(place, pid)['stopped'])
+    time.sleep(0.1)  # what had begun before that goes to its end, as soon as its thread has a processor
     before = standing(place, pid)['events']
     time.sleep(0.1)
     expect('events after', standing(place, pid)['events'], before)
