@@ -220,7 +220,8 @@ static void arm(struct hl_keep *k, uint64_t now)
 	uint64_t churn = churn_threshold(k);
 
 	k->churn_due = churn ? churn : UINT64_MAX;
-	k->time_due = k->set.every_ns ? now + k->set.every_ns : UINT64_MAX;
+	/* Not earlier than it was: `now` may be an event of long ago. */
+	k->time_due = k->set.every_ns ? hl_max_u64(k->time_due, now + k->set.every_ns) : UINT64_MAX;
 	k->live_due = k->set.at_live && !k->live_over ? k->set.at_live : UINT64_MAX;
 }
 
@@ -467,7 +468,7 @@ void hl_keep_tick(struct hl_proc *p, uint64_t now)
 	hl_keep_release(p, now);
 	if (k->set.every_ns && now >= k->time_due) {
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
-		arm(k, now); /* the last event may be long ago */
+		arm(k, now);
 	}
 	if (k->live_waits)
 		take_risen(p, now);

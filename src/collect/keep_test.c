@@ -510,12 +510,15 @@ static void snapshots_are_bounded_and_due(void **state)
 	forget(&r);
 }
 
-/* Nothing happens for 20 s, and somebody looks in each 10 ms. */
+/* Nothing happens for 20 s, and somebody looks in each 10 ms, or asks for a snapshot. */
 static void sleep_on(struct run *r)
 {
 	hl_proc_settle(r->p);
-	for (uint64_t ms = 0; ms < 20000; ms += 10)
+	for (uint64_t ms = 0; ms < 20000; ms += 10) {
 		hl_keep_tick(r->p, r->now + ms * 1000000);
+		if (ms % 500 == 250)
+			snapshot(r);
+	}
 }
 
 static void snapshots_come_by_the_clock_in_sleep(void **state)
