@@ -64,3 +64,36 @@ uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n)
 	}
 	return len <= n ? len : 0;
 }
+
+/* Words of a free, or of an allocation by a stack that is known, of which 3 are there; 0: it is
+ * another record. */
+hl_inline uint32_t usual_length(const uint64_t *words)
+{
+	uint32_t type = words[0] & 31;
+
+	if (type == HL_REC_FREE)
+		return 2;
+	/* no pcs, which stand above the size, and that is not a big one */
+	return type == HL_REC_ALLOC && (words[2] & (HL_STACK_WAY - 1)) < HL_SIZE_BIG ? 3 : 0;
+}
+
+uint64_t hl_records_whole(const uint64_t *words, uint64_t n, uint64_t *events)
+{
+	const uint64_t *at = words, *end = words + n;
+	const uint64_t *whole = n > 2 ? end - 2 : words; /* before it usual ones are */
+	uint64_t usual = 0;
+
+	for (;;) {
+		uint32_t len;
+
+		for (; at < whole && (len = usual_length(at)); at += len)
+			usual++;
+		len = at < end ? hl_record_length(at, (uint64_t)(end - at)) : 0;
+		if (!len)
+			break;
+		*events += hl_record_events(at);
+		at += len;
+	}
+	*events += usual;
+	return (uint64_t)(at - words);
+}

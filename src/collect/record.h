@@ -14,18 +14,6 @@
 /* For types that are rare. */
 uint32_t hl_record_length_rare(const uint64_t *words, uint64_t n);
 
-/* Words of a free, or of an allocation by a stack that is known, of which 3 are there; 0: it is
- * another record. */
-hl_inline uint32_t hl_record_length_usual(const uint64_t *words)
-{
-	uint32_t type = words[0] & 31;
-
-	if (type == HL_REC_FREE)
-		return 2;
-	/* no pcs, which stand above the size, and that is not a big one */
-	return type == HL_REC_ALLOC && (words[2] & (HL_STACK_WAY - 1)) < HL_SIZE_BIG ? 3 : 0;
-}
-
 /* Words of the record that begins at `words`, of which `n` are there; 0 when it is none. */
 hl_inline uint32_t hl_record_length(const uint64_t *words, uint64_t n)
 {
@@ -54,5 +42,8 @@ hl_inline uint32_t hl_record_events(const uint64_t *words)
 		return 1;
 	return (other >> type & 1) + (moves >> type & 1 && words[1] != 0);
 }
+
+/* How many of n words are whole records; the events that they make are added. */
+uint64_t hl_records_whole(const uint64_t *words, uint64_t n, uint64_t *events);
 
 #endif

@@ -54,11 +54,34 @@ static void never_goes_beyond(void **state)
 	}
 }
 
+/* All of them at once are as many as one by one, whatever the words say and wherever they end. */
+static void whole_ones_are_counted(void **state)
+{
+	static const uint8_t types[] = {HL_REC_FREE, HL_REC_ALLOC, HL_REC_ALLOC, HL_REC_MOVE_END,
+		HL_REC_ALLOC_WAY, HL_REC_NONE};
+	uint64_t words[64];
+
+	srand(2);
+	for (int round = 0; round < 100000; round++) {
+		uint64_t n = (uint64_t)rand() % 65, i = 0, events = 0, found = 0;
+		uint32_t len;
+
+		for (uint64_t k = 0; k < n; k++)
+			words[k] = (uint64_t)rand() % 4 << HL_SIZE_BITS | (uint64_t)rand() << 5 |
+				   types[(size_t)rand() % sizeof(types)];
+		for (; i < n && (len = hl_record_length(words + i, n - i)); i += len)
+			events += hl_record_events(words + i);
+		assert_int_equal(hl_records_whole(words, n, &found), i);
+		assert_int_equal(found, events);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_each_shape),
 		cmocka_unit_test(never_goes_beyond),
+		cmocka_unit_test(whole_ones_are_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,28 +310,6 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	return p;
 }
 
-/* How many of n words are whole records, and how many events they make. */
-static uint64_t check_records(const uint64_t *words, uint64_t n, uint64_t *events)
-{
-	const uint64_t *at = words, *end = words + n;
-	const uint64_t *whole = n > 2 ? end - 2 : words; /* before it usual ones are */
-	uint64_t usual = 0;
-
-	for (;;) {
-		uint32_t len;
-
-		for (; at < whole && (len = hl_record_length_usual(at)); at += len)
-			usual++;
-		len = at < end ? hl_record_length(at, (uint64_t)(end - at)) : 0;
-		if (!len)
-			break;
-		*events += hl_record_events(at);
-		at += len;
-	}
-	*events += usual;
-	return (uint64_t)(at - words);
-}
-
 /* What lies in [from, to) of the ring was copied: the program writes there next. */
 static void let_go(const uint64_t *data, uint64_t size, uint64_t from, uint64_t to)
 {
@@ -364,7 +342,7 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 	memcpy(to, data + first, head * 8);
 	memcpy(to + head, data, (n - head) * 8);
 	let_go(data, size * 8, tail, pos);
-	whole = check_records(to, n, &events);
+	whole = hl_records_whole(to, n, &events);
 	v->corrupt |= whole < n; /* nothing behind that can be found again */
 	v->words.len += whole;
 	atomic_fetch_add_explicit(&r->region->taken_events, events, memory_order_relaxed);

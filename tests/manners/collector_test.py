@@ -20,6 +20,13 @@ def start(place, seconds, options=('-q',), **popen):
     return process, pid, collector[0]
 
 
+def kill_collector(process, pid):
+    """whichever there is now"""
+    for child in children_of(process.pid):
+        if child != pid:
+            os.kill(child, signal.SIGKILL)
+
+
 def hits(place, trace):
     """{op: number of events of 300 bytes}"""
     found = {'alloc': 0, 'free': 0}
@@ -64,9 +71,7 @@ def test_killed_twice(place):
     process, pid, _ = start(place, 1.8)
     for _ in range(2):
         time.sleep(0.6)
-        for child in children_of(process.pid):
-            if child != pid:
-                os.kill(child, signal.SIGKILL)
+        kill_collector(process, pid)
     done = place.finish(process)
     expect('status', done.status, 17)
     expect('traces', len(place.traces()), 3)
@@ -131,9 +136,7 @@ def test_killed_often(place):
     process, pid, _ = start(place, 1.5)
     for _ in range(4):
         time.sleep(0.2)
-        for child in children_of(process.pid):
-            if child != pid:
-                os.kill(child, signal.SIGKILL)
+        kill_collector(process, pid)
     done = place.finish(process)
     expect('status', done.status, 17)
     contains('what record says', done.err, 'cannot be replaced')
