@@ -3,7 +3,7 @@
 
 	install_test.py TOP
 
-dpkg-query, apt-get, id and sudo are stand-ins in a folder of their own that write down how they
+dpkg-query, apt-get, apt-cache, id and sudo are stand-ins in a folder of their own that write down how they
 were called; the real ones are out of reach.
 """
 import os
@@ -21,6 +21,8 @@ STANDINS = {
                   'printf "install ok installed"\n',
     'apt-get': 'echo "apt-get $*" >>"$CALLS"\n'
                'case " $* " in *" $APT_FAILS "*) echo "E: no"; exit 100 ;; esac\n',
+    'apt-cache': 'for p in "$@"; do :; done\n'
+                 'case " $UNKNOWN " in *" $p "*) ;; *) echo "Package: $p" ;; esac\n',
     'id': 'echo "$FAKE_UID"\n',
     'sudo': 'echo "sudo" >>"$CALLS"\nexec "$@"\n',
 }
@@ -39,17 +41,19 @@ def make_commands(folder, without):
                 break
 
 
-def install(sets, without=(), absent='', removed='', uid=0, apt_fails='nothing'):
+def install(sets, without=(), absent='', removed='', uid=0, apt_fails='nothing', unknown='', programs=()):
     """(status, what it said, how apt-get and sudo were called)"""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         make_commands(folder, without)
+        for program in programs:
+            (folder / program).touch(0o755)
         calls = folder / 'calls'
         calls.touch()
         done = subprocess.run(['/bin/sh', SCRIPT, *sets], capture_output=True, text=True,
                               env={'PATH': name, 'CALLS': str(calls), 'ABSENT': absent,
                                    'REMOVED': removed, 'FAKE_UID': str(uid),
-                                   'APT_FAILS': apt_fails})
+                                   'APT_FAILS': apt_fails, 'UNKNOWN': unknown})
         return done.returncode, done.stdout + done.stderr, calls.read_text().splitlines()
 
 
@@ -70,6 +74,24 @@ def two_missing():
 
 def servers_only_when_asked_for():
     return install(['build', 'test', 'bench'], absent='postgresql-15 nginx-light') == (0, '', [])
+
+
+def another_name_is_installed():
+    return (install(['test'], absent='libmimalloc2.0') == (0, '', [])
+            and install(['test'], absent='libmimalloc3') == (0, '', []))
+
+
+def another_name_in_this_release():
+    both = 'libmimalloc2.0 libmimalloc3'
+    return (install(['test'], absent=both, unknown='libmimalloc2.0')[2][-1].endswith(' install libmimalloc3')
+            and install(['test'], absent=both, unknown=both)[2][-1].endswith(' install libmimalloc2.0'))
+
+
+def programs_from_elsewhere():
+    packages = 'nodejs npm rustc'
+    return (install(['test'], absent=packages)[2][-1].endswith(' install ' + packages)
+            and install(['test'], absent=packages, programs=('node', 'rustc'))[2][-1].endswith(' install npm')
+            and install(['test'], absent=packages, programs=('node', 'npm', 'rustc')) == (0, '', []))
 
 
 def removed_but_configured():
@@ -112,7 +134,8 @@ def no_such_set():
 def main():
     fine = True
     for case in (nothing_missing, nothing_missing_and_nobody, two_missing,
-                 servers_only_when_asked_for, removed_but_configured,
+                 servers_only_when_asked_for, another_name_is_installed, another_name_in_this_release,
+                 programs_from_elsewhere, removed_but_configured,
                  each_only_once, by_sudo, nobody_without_sudo, no_network, no_such_package,
                  another_system, no_such_set):
         good = case()

@@ -7,6 +7,7 @@ Each workload is a class that starts a server, asks it many things and stops it;
 case, and so are how it ends and what its load generator counts as errors. Answers hold no times.
 """
 import argparse
+import glob
 import os
 import pwd
 import re
@@ -147,8 +148,8 @@ http { access_log off; client_body_temp_path FOLDER/b; proxy_temp_path FOLDER/p;
 
 class Postgres(Workload):
     """initdb, a server with its processes, statements, pgbench, an orderly end."""
-    needs = ('/usr/lib/postgresql/15/bin/postgres',)
-    BIN = '/usr/lib/postgresql/15/bin/'
+    BIN = next(iter(glob.glob('/usr/lib/postgresql/*/bin/')), '/usr/lib/postgresql/bin/')
+    needs = (BIN + 'postgres',)
 
     def statements(self):
         yield 'create table t (a int primary key, b text, c numeric)'
