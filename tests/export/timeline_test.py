@@ -2,7 +2,7 @@
 """export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox Profiler's own program (profiler-cli), which imports both."""
 import collections, csv, io, json, os, re, signal, subprocess, tempfile, time
 
-from judges import done, export, grouped, make_traces, npm, programs, report, run, stacks, total
+from judges import done, export, grouped, make_traces, node_program, npm, programs, report, run, stacks, total
 import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
@@ -33,7 +33,7 @@ def a_csv(name, trace):
 
 def pq(*args):
     env = dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
-    r = subprocess.run(['node', f'{npm()}/node_modules/.bin/pq', *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
+    r = subprocess.run([node_program(npm()), f'{npm()}/node_modules/.bin/pq', *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
     return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
 
 
