@@ -188,7 +188,7 @@ const way ways[] = {
 	{"new[] that is kept", 0, [](size_t n) { memset(::operator new[](n), 1, n); }},
 	{"new in a catch", 1, in_handler},
 	{"new in a new handler", 1, new_handler_allocates},
-	{"std::string", 1, [](size_t n) { std::string(n - 1, 's').back(); }},
+	{"std::string", 1, [](size_t n) { std::string(n - 1, 's').back() = 't'; }},
 	{"std::vector", 1, [](size_t n) { std::vector<char>(n).back() = 1; }},
 	{"std::make_unique", 1, unique},
 	{"in a thread", 1, [](size_t n) { std::thread([n] { free(malloc(n)); }).join(); }},

@@ -3,6 +3,7 @@
 
 	pprof_test.py HEAPLAPSE
 """
+import glob
 import gzip
 import json
 import os
@@ -16,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from tap import case, finish, skipped  # noqa: E402
 
 HEAPLAPSE = os.path.abspath(sys.argv[1])
-GO = '/usr/lib/go-1.19/pkg/tool/linux_amd64/pprof'
+GO = next(iter(glob.glob('/usr/lib/go-*/bin/go')), '')
+PPROF = next(iter(glob.glob('/usr/lib/go-*/pkg/tool/linux_*/pprof')), '')
 GO_TYPES = ['alloc_objects', 'alloc_space', 'inuse_objects', 'inuse_space']
 
 
@@ -246,9 +248,8 @@ def check_refusals(folder):
 
 def check_go(folder):
     """Go's own profile of a Go program, by Go's own reader."""
-    go = '/usr/lib/go-1.19/bin/go'
-    if not os.path.exists(go) or not os.path.exists(GO):
-        skipped('a profile of a Go program', 'golang-1.19-go is not installed')
+    if not GO or not PPROF:
+        skipped('a profile of a Go program', 'golang-go is not installed')
         return
     source, program, profile = f'{folder}/t.go', f'{folder}/t', f'{folder}/go.pb.gz'
     with open(source, 'w') as f:
@@ -258,12 +259,12 @@ def check_go(folder):
                 'func main() {\n\truntime.MemProfileRate = 1\n\tfor i := 0; i < 500; i++ { grow(i); _ = leaf(70000) }\n'
                 '\truntime.GC()\n\tf, _ := os.Create(os.Args[1])\n\tpprof.WriteHeapProfile(f)\n\tf.Close()\n}\n')
     env = dict(os.environ, HOME=folder, GOCACHE=folder + '/cache', GO111MODULE='off', GOFLAGS='')
-    built = subprocess.run([go, 'build', '-o', program, source], capture_output=True, text=True, env=env, timeout=600)
+    built = subprocess.run([GO, 'build', '-o', program, source], capture_output=True, text=True, env=env, timeout=600)
     if built.returncode:
         skipped('a profile of a Go program', 'it cannot be built: ' + built.stderr[:200].replace('\n', ' '))
         return
     subprocess.run([program, profile], check=True, timeout=60)
-    raw = subprocess.run([GO, '-raw', profile], capture_output=True, text=True, env=env, check=True, timeout=60).stdout
+    raw = subprocess.run([PPROF, '-raw', profile], capture_output=True, text=True, env=env, check=True, timeout=60).stdout
     rows = [tuple(map(int, m)) for m in re.findall(r'^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+):', raw, re.M)]
     sums = [sum(r[i] for r in rows) for i in range(4)]
     done = run(HEAPLAPSE, 'import', '-o', folder + '/go.hlt', profile)
@@ -285,12 +286,12 @@ MAPPED_LIBRARIES:
 
 def check_tcmalloc(folder):
     """A profile as tcmalloc writes it, made a file of pprof by Go's pprof."""
-    if not os.path.exists(GO):
-        skipped('a profile of tcmalloc', 'golang-1.19-go is not installed')
+    if not PPROF:
+        skipped('a profile of tcmalloc', 'golang-go is not installed')
         return
     with open(f'{folder}/tc.heap', 'w') as f:
         f.write(TCMALLOC)
-    subprocess.run([GO, '-proto', '-symbolize=none', f'-output={folder}/tc.pb.gz', f'{folder}/tc.heap'], check=True, timeout=60,
+    subprocess.run([PPROF, '-proto', '-symbolize=none', f'-output={folder}/tc.pb.gz', f'{folder}/tc.heap'], check=True, timeout=60,
                    capture_output=True, env=dict(os.environ, HOME=folder))
     done = run(HEAPLAPSE, 'import', '-o', f'{folder}/tc.hlt', f'{folder}/tc.pb.gz')
     t = info(f'{folder}/tc')['totals']

@@ -265,7 +265,7 @@ def test_static_allocator(place):
 def test_other_allocators(place):
     """jemalloc, tcmalloc and mimalloc before and behind us in LD_PRELOAD"""
     seen = 0
-    for name in ('libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2'):
+    for name in ('libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2', 'libmimalloc.so.3'):
         if place.run('/bin/true', env={'LD_PRELOAD': name}).err:
             continue
         seen += 1

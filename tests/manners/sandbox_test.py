@@ -136,13 +136,19 @@ def test_uid(place):
     with_rights(place, 'uid')
 
 
-def test_namespaces(place):
-    """namespaces of its own: mounts, users (needs a program without threads), pids"""
-    for way in ('mounts', 'users', 'pids'):
-        with_rights(place, way)
-        for name in place.traces():
-            os.unlink(name)
-        os.rmdir('empty')
+def test_mounts(place):
+    """a namespace of mounts of its own"""
+    with_rights(place, 'mounts')
+
+
+def test_users(place):
+    """a namespace of users of its own: needs a program without threads"""
+    with_rights(place, 'users')
+
+
+def test_pids(place):
+    """a namespace of pids of its own"""
+    with_rights(place, 'pids')
 
 
 def test_subreaper(place):
@@ -189,6 +195,7 @@ def test_pid_1(place):
 
 def test_pid_namespace(place):
     """children in a pid namespace, whose pids mean others outside: each trace ends, and no collector stays"""
+    in_namespace(place, '-p', '-f', 'true')
     for way, status, traces in (('fork', 21, 2), ('grandchild', 31, 3), ('signal', 134, 2)):
         done = place.record('unshare', '-p', '-f', place.program('family'), way)
         expect('status', done.status, status)
@@ -206,18 +213,24 @@ def left_over(folder):
     return [name for name in os.listdir(folder) if name.startswith('heaplapse-')]
 
 
-def test_network(place):
-    """a network namespace hides the collector's name: what is executed inside comes by its second socket"""
+def in_network(place, way):
     os.mkdir('run', 0o700)
     env = {**os.environ, 'XDG_RUNTIME_DIR': os.path.abspath('run')}
-    in_namespace(place, '-n', 'true')
-    for way in ('-n', '-rn'):
-        done = place.record('unshare', way, place.program('ending'), 'exit:3', env=env)
-        expect(f'{way}: status and stderr', (done.status, done.err), (3, ''))
-        sound(place.info('*ending*'), 100, 40, ('exit', 3))
-        expect('left over', left_over('run'), [])
-        for name in place.traces():
-            os.unlink(name)
+    in_namespace(place, way, 'true')
+    done = place.record('unshare', way, place.program('ending'), 'exit:3', env=env)
+    expect('status and stderr', (done.status, done.err), (3, ''))
+    sound(place.info('*ending*'), 100, 40, ('exit', 3))
+    expect('left over', left_over('run'), [])
+
+
+def test_network(place):
+    """a network namespace hides the collector's name: what is executed inside comes by its second socket"""
+    in_network(place, '-n')
+
+
+def test_user_network(place):
+    """the same in a user namespace"""
+    in_network(place, '-rn')
 
 
 def test_network_folder(place):

@@ -64,9 +64,9 @@ def main():
     parser.add_argument('--table', action='store_true')
     parser.add_argument('modules', nargs='+')
     args = parser.parse_args()
-    if not os.path.exists('/usr/lib/python3.11/test/test_list.py') or \
-            os.readlink(PYTHON) != 'python3.11':
-        print('CPython 3.11 and its tests (libpython3.11-testsuite) are not installed')
+    version = os.path.basename(os.path.realpath(PYTHON))
+    if not os.path.exists(f'/usr/lib/{version}/test/test_list.py'):
+        print(f"CPython's own tests (lib{version}-testsuite) are not installed")
         return 77
     bare, recorded, table = Side('bare'), Side('recorded', args.heaplapse), Table()
     for module in args.modules:

@@ -13,7 +13,7 @@ from manners import Skip, compiled, expect, main  # noqa: E402
 
 TOP = os.path.join(HERE, '..', '..')
 EXAMPLE = os.path.join(TOP, 'examples', 'tags.c')
-ALLOCATORS = {'jemalloc': 'libjemalloc.so.2', 'tcmalloc': 'libtcmalloc_minimal.so.4', 'mimalloc': 'libmimalloc.so.2'}
+ALLOCATORS = {'jemalloc': 'libjemalloc.so.2', 'tcmalloc': 'libtcmalloc_minimal.so.4', 'mimalloc': 'libmimalloc.so.[23]'}
 
 
 def find(library):
