@@ -187,9 +187,11 @@ static void ways_pay(void **state)
 	assert_int_equal(passes(1, 0), 0);
 	assert_int_equal(passes(2, 10000), 0);
 	without_ways(65536);
-	for (int i = 0; i < 100; i++)
+	/* How many lookups each takes depends on the compiler: it ends before the 257th is tried. */
+	for (int i = 0; i < 100 && u->ways.found <= 50; i++)
 		far_off();
 	assert_true(u->ways.found > 50);
+	assert_int_equal(u->ways.tries, 0);
 	without_ways(131072);
 	assert_int_equal(passes(1, 0), 0);
 	without_ways(65536);

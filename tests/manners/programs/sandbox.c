@@ -42,7 +42,7 @@ static void work(int n, size_t size)
 static const int allowed[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_brk, SYS_mmap, SYS_munmap,
 	SYS_mprotect, SYS_madvise, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_clone, SYS_clone3,
 	SYS_futex, SYS_set_robust_list, SYS_rseq, SYS_wait4, SYS_execve, SYS_openat, SYS_read,
-	SYS_close, SYS_pread64, SYS_newfstatat, SYS_access, SYS_arch_prctl, SYS_set_tid_address,
+	SYS_close, SYS_pread64, SYS_newfstatat, SYS_fstat, SYS_access, SYS_arch_prctl, SYS_set_tid_address,
 	SYS_prlimit64, SYS_getrandom, SYS_rt_sigaction, SYS_prctl, SYS_seccomp};
 
 static int install(unsigned action, int by_syscall)
