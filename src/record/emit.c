@@ -374,7 +374,7 @@ static bool stream_pc(void *arg, uintptr_t pc)
 
 /* In a handler that interrupted an unwind of its own thread: rare, so the whole stack is sent. */
 hl_cold static void put_event_streamed(
-	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	for (int tries = 0; tries < 5; tries++) {
 		struct stream s = {.t = t, .pos = hl_producer_pos(&t->out), .first = true};
@@ -393,10 +393,10 @@ hl_cold static void put_event_streamed(
 			s.failed = !s.pos;
 		}
 		if (!s.failed) {
-			d.words[1] = hl_stack_word(size, s.n, 0);
+			d->words[1] = hl_stack_word(size, s.n, 0);
 			f.depth = s.n;
 			s.again = hl_producer_pos(&t->out) != s.pos;
-			s.failed = s.again || !put(t, s.pos, &d, &f, s.n, 0, s.n, &s.again);
+			s.failed = s.again || !put(t, s.pos, d, &f, s.n, 0, s.n, &s.again);
 		}
 		if (!s.failed) {
 			t->in_parts = false;
@@ -423,7 +423,7 @@ static bool scratch_pc(void *arg, uintptr_t pc)
 
 /* --unwind=full: the reference the tests compare with, and an escape for doubt. */
 hl_cold static void put_event_full(
-	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	struct frames f = {.pcs = t->scratch, .reversed = true};
 	bool done, again;
@@ -435,7 +435,7 @@ hl_cold static void put_event_full(
 	t->scratch_busy = true;
 	f.cut |= hl_unwind_full(regs, scratch_pc, &f);
 	do
-		done = put_event(t, &d, &f, size, 0, &again);
+		done = put_event(t, d, &f, size, 0, &again);
 	while (!done && again);
 	t->scratch_busy = false;
 	if (!done)
@@ -461,7 +461,7 @@ hl_inline void emit_with_stack(
 	bool again = true;
 
 	if (hl_unlikely(hl_rec.settings & HL_SET_FULL_UNWIND)) {
-		put_event_full(t, *d, regs, size);
+		put_event_full(t, d, regs, size);
 		return;
 	}
 	while (again) {
@@ -470,7 +470,7 @@ hl_inline void emit_with_stack(
 		if (hl_unlikely(!tag_is_told(t)) && !tell_tag(t))
 			break;
 		if (hl_unlikely(hl_unwind(t->unwinder, regs, &stack) < 0)) {
-			put_event_streamed(t, *d, regs, size);
+			put_event_streamed(t, d, regs, size);
 			return;
 		}
 		if (hl_likely(put_unwound(t, d, &stack, size, &again)))
@@ -503,7 +503,7 @@ static bool step_aside(const struct hl_thread *t, struct hl_thread *aside)
 }
 
 hl_cold static void emit_aside(
-	struct hl_thread *t, struct draft d, const struct hl_regs *regs, uint64_t size)
+	struct hl_thread *t, struct draft *d, const struct hl_regs *regs, uint64_t size)
 {
 	struct hl_thread aside;
 
@@ -514,8 +514,8 @@ hl_cold static void emit_aside(
 	} else {
 		if (regs)
 			put_event_streamed(&aside, d, regs, size);
-		else if ((d.type == HL_REC_FREE && !tag_is_told(&aside) && !tell_tag(&aside)) ||
-			 !put_state(&aside, d.type | d.func << 5, d.words, d.n_words, NULL, 0))
+		else if ((d->type == HL_REC_FREE && !tag_is_told(&aside) && !tell_tag(&aside)) ||
+			 !put_state(&aside, d->type | d->func << 5, d->words, d->n_words, NULL, 0))
 			hl_emit_drop(&aside);
 		hl_thread_unlock_shared(&aside);
 	}
@@ -529,7 +529,7 @@ hl_inline void emit_stack_event(struct hl_thread *t, struct draft *d, const stru
 	if (hl_likely(!stands_aside(t, frame)))
 		emit_with_stack(t, d, regs, size);
 	else
-		emit_aside(t, *d, regs, size);
+		emit_aside(t, d, regs, size);
 }
 
 /* A size that does not fit its bits stands in a word more, before the pcs. */
@@ -649,13 +649,20 @@ hl_inline bool emit_words(
 	}
 }
 
+/* Apart: the draft would take stack in each caller. */
+hl_cold static void emit_plain_aside(
+	struct hl_thread *t, uint32_t type, uint32_t func, uint64_t word)
+{
+	struct draft d = {.type = type, .func = func, .n_words = 1, .words = {word}};
+
+	emit_aside(t, &d, NULL, 0);
+}
+
 hl_inline void put_plain(
 	struct hl_thread *t, uint32_t type, uint32_t func, uint64_t word, uintptr_t frame)
 {
 	if (hl_unlikely(stands_aside(t, frame)))
-		emit_aside(t,
-			(struct draft){.type = type, .func = func, .n_words = 1, .words = {word}},
-			NULL, 0);
+		emit_plain_aside(t, type, func, word);
 	else if (hl_unlikely(!emit_words(t, type, func, &word, 1)))
 		hl_emit_drop(t);
 }
