@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #define TICK_NS      UINT64_C(100000000) /* resident set sampled this often */
 #define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
 
+#define NAME_TRIES     10000 /* others may be as fast as we are */
 #define FOLLOWER_LOOKS 1000 /* of 10 ms */
 
 /* What goes through the queue. */
@@ -307,30 +309,6 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 
 /* --- the second thread --- */
 
-/* NAME, then NAME.2, NAME.3 ... before the suffix: an exec'ed image has the same pid. */
-static int numbered(char *buf, size_t n, const char *name, unsigned number)
-{
-	size_t len = strlen(name), stem = len;
-	int w;
-
-	if (len > 4 && !strcmp(name + len - 4, ".hlt"))
-		stem = len - 4;
-	if (number == 1)
-		w = snprintf(buf, n, "%s", name);
-	else
-		w = snprintf(buf, n, "%.*s.%u%s", (int)stem, name, number, name + stem);
-	return w < 0 || (size_t)w >= n ? -ENAMETOOLONG : 0;
-}
-
-/* Was this name made by us in this run? */
-static bool is_ours(const struct hl_queue *q, const char *path)
-{
-	for (size_t i = 0; i < q->made.len; i++)
-		if (!strcmp(q->made.data[i], path))
-			return true;
-	return false;
-}
-
 int hl_output_nameless(int dir)
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -369,38 +347,71 @@ int hl_output_replace_name(int dir, const char *base, int fd)
 	return err;
 }
 
-/* --overwrite replaces what was there before us, not another trace of this run. */
+/* --overwrite replaces what was there before us, not another trace of this run. 0: the file of this
+ * name is replaced; -ENOENT: a new one is made; another error: neither. */
+static int may_replace(const struct hl_output *o, int dir, const char *path)
+{
+	if (!o->queue->settings->overwrite)
+		return -ENOENT;
+	return hl_series_has(&o->queue->series, path)
+		       ? -EEXIST
+		       : hl_output_may_replace(dir, hl_output_base(path));
+}
+
 static int make_named(struct hl_output *o, int dir, int fd)
 {
 	const char *base = hl_output_base(o->path);
-	int err = -ENOENT;
+	int err = may_replace(o, dir, o->path);
 
-	if (o->queue->settings->overwrite && !is_ours(o->queue, o->path))
-		err = hl_output_may_replace(dir, base);
 	if (err && err != -ENOENT)
 		return -EEXIST;
 	return err ? hl_output_take_name(dir, base, fd) : hl_output_replace_name(dir, base, fd);
 }
 
-/* A new file of ours alone: never through a link, never over somebody's file. */
+struct candidate {
+	const struct hl_output *o;
+	const char *name;
+	int dir;
+};
+
+static bool is_taken(const void *arg, uint32_t number)
+{
+	const struct candidate *c = arg;
+	char path[PATH_MAX];
+	struct stat st;
+	int err;
+
+	if (hl_series_name(path, sizeof(path), c->name, number))
+		return false; /* the error comes when it is made */
+	err = may_replace(c->o, c->dir, path);
+	if (err != -ENOENT)
+		return err != 0;
+	return fstatat(c->dir, hl_output_base(path), &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A new file of ours alone: never through a link, never over somebody's file. Other collectors may
+ * take names of the same series at the same time. */
 static int name_file(struct hl_output *o, const char *name, int dir, int fd)
 {
-	for (unsigned i = 1; i < 10000; i++) {
-		int got = numbered(o->path, sizeof(o->path), name, i);
+	const struct candidate c = {o, name, dir};
+	struct hl_series *series = &o->queue->series;
+	uint32_t number = hl_series_first(series, name);
+	int got = -EEXIST;
 
+	for (int tries = 0; tries < NAME_TRIES && number <= HL_SERIES_MAX; tries++) {
+		got = hl_series_name(o->path, sizeof(o->path), name, number);
 		if (!got)
 			got = make_named(o, dir, fd);
-		if (got == -EEXIST)
-			continue;
-		if (got >= 0) {
-			char *copy = strdup(o->path);
-
-			if (!copy || hl_vec_push(&o->queue->made, copy))
-				free(copy);
-		}
-		return got;
+		if (got != -EEXIST)
+			break;
+		number = hl_series_find(number + 1, is_taken, &c);
 	}
-	return -EEXIST;
+	if (got < 0)
+		return got;
+	hl_series_took(series, name, number);
+	if (o->queue->settings->overwrite)
+		(void)hl_series_keep(series, o->path);
+	return got;
 }
 
 /*
@@ -439,7 +450,7 @@ static int open_trace(struct hl_output *o)
 	int err, dir;
 
 	err = hl_output_name(name, sizeof(name), s->pattern, o->meta.program, o->meta.pid,
-		o->meta.start_unix_ns, (uint32_t)o->queue->made.len + 1);
+		o->meta.start_unix_ns, o->queue->series.files + 1);
 	if (err)
 		return err;
 	dir = hl_output_folder(s, name);
@@ -615,7 +626,5 @@ void hl_queue_stop(struct hl_queue *q)
 	pthread_join(q->thread, NULL);
 	while (q->outputs)
 		close_output(q->outputs);
-	for (size_t i = 0; i < q->made.len; i++)
-		free(q->made.data[i]);
-	hl_vec_free(&q->made);
+	hl_series_fini(&q->series);
 }

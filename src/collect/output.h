@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/series.h"
 #include "trace/event.h"
 #include "trace/writer.h"
 #include "util/vec.h"
@@ -70,7 +71,7 @@ struct hl_queue {
 	pthread_t thread;
 	struct hl_output *outputs; /* the second thread's list, of open ones */
 	const struct hl_output_settings *settings;
-	HL_VEC(char *) made; /* names of this run's files */
+	struct hl_series series; /* names of this run's files */
 	/* Called by the second thread; unwritten: events that an error has kept from the file. */
 	/* unwritten: events; early: blocks, see hl_counters. */
 	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten,

@@ -109,3 +109,12 @@ int hl_strings_add(struct hl_strings *s, const char *str, uint32_t *id)
 	*id = *place - 1;
 	return 0;
 }
+
+bool hl_strings_find(const struct hl_strings *s, const char *str, uint32_t *id)
+{
+	uint32_t number = s->len ? *place_of(s, str, strlen(str)) : 0;
+
+	if (number)
+		*id = number - 1;
+	return number;
+}

@@ -6,6 +6,7 @@
 #ifndef HL_UTIL_STRINGS_H
 #define HL_UTIL_STRINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct hl_strings {
 void hl_strings_fini(struct hl_strings *s);
 /* The number of a string equal to str, which is copied if it is new. 0 or -ENOMEM. */
 int hl_strings_add(struct hl_strings *s, const char *str, uint32_t *id);
+/* True with the number of a string equal to str, if the set has one. */
+bool hl_strings_find(const struct hl_strings *s, const char *str, uint32_t *id);
 
 static inline const char *hl_strings_get(const struct hl_strings *s, uint32_t id)
 {
