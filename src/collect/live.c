@@ -23,6 +23,8 @@
 #define PLACES_BYTES    (HL_LIVE_PLACES * sizeof(struct hl_live_entry))
 #define MANY_LINES      (1u << 11) /* a smaller index is near anyway */
 
+_Static_assert(HL_LIVE_PAGE_PLACES * sizeof(struct hl_live_entry) == 4096, "a page of places");
+
 /* An unlinked file beside the trace holds what memory should not. */
 static int backing_file(int dir_fd)
 {
@@ -313,14 +315,34 @@ static struct hl_live_entry *insert(struct hl_live *l, uint64_t addr)
 	return e;
 }
 
+/* The first place from i on that a block lives in; NULL: there is none. */
+static struct hl_live_entry *next_alive(const struct hl_live *l, uint32_t i)
+{
+	while (l->places && i < HL_LIVE_PLACES) {
+		uint32_t page = i / HL_LIVE_PAGE_PLACES;
+
+		if (!(l->place_pages[page / 64] >> page % 64 & 1))
+			i = (page + 1) * HL_LIVE_PAGE_PLACES;
+		else if (hl_live_is_alive(&l->places[i]))
+			return &l->places[i];
+		else
+			i++;
+	}
+	return NULL;
+}
+
+/* The one after it. */
+static struct hl_live_entry *alive_after(const struct hl_live *l, const struct hl_live_entry *place)
+{
+	return next_alive(l, (uint32_t)(place - l->places) + 1);
+}
+
 /* All go to the pool, or as many as there is memory for. */
 static void leave_places(struct hl_live *l)
 {
-	for (uint32_t i = 0; i < HL_LIVE_PLACES; i++) {
-		struct hl_live_entry *e, *place = &l->places[i];
+	struct hl_live_entry *e, *place;
 
-		if (!hl_live_is_alive(place))
-			continue;
+	for (place = next_alive(l, 0); place; place = alive_after(l, place)) {
 		e = insert(l, place->addr);
 		if (!e)
 			return;
@@ -329,6 +351,7 @@ static void leave_places(struct hl_live *l)
 	}
 	munmap(l->places, PLACES_BYTES);
 	l->places = NULL;
+	memset(l->place_pages, 0, sizeof(l->place_pages));
 }
 
 /* Leaving takes milliseconds: who goes to and fro has to show ever longer that places would pay. */
@@ -360,7 +383,9 @@ hl_cold void hl_live_turn(struct hl_live *l)
 static struct hl_live_entry *clear_place(struct hl_live *l, uint64_t addr)
 {
 	struct hl_live_entry *place = hl_live_place(l, addr), *e;
+	uint32_t page = (uint32_t)(place - l->places) / HL_LIVE_PAGE_PLACES;
 
+	l->place_pages[page / 64] |= UINT64_C(1) << page % 64;
 	if (!hl_live_is_alive(place))
 		return place;
 	e = insert(l, place->addr);
@@ -409,9 +434,10 @@ bool hl_live_take(struct hl_live *l, uint64_t addr, struct hl_live_entry *out)
 
 void hl_live_change_each(struct hl_live *l, void (*fn)(void *, struct hl_live_entry *), void *arg)
 {
-	for (uint32_t i = 0; l->places && i < HL_LIVE_PLACES; i++)
-		if (hl_live_is_alive(&l->places[i]))
-			fn(arg, &l->places[i]);
+	struct hl_live_entry *place;
+
+	for (place = next_alive(l, 0); place; place = alive_after(l, place))
+		fn(arg, place);
 	for (uint32_t i = 0; i < l->pool.used; i++) {
 		struct hl_live_entry *e = hl_live_at(&l->pool, i);
 

@@ -86,6 +86,11 @@ struct hl_live_pool {
 	int fd;          /* of the unlinked file behind the segments that memory should not hold */
 };
 
+#define HL_LIVE_PLACE_BITS  16u
+#define HL_LIVE_PLACES      (1u << HL_LIVE_PLACE_BITS)
+#define HL_LIVE_PAGE_PLACES 128u /* in a page of 4 KiB */
+#define HL_LIVE_PLACE_PAGES (HL_LIVE_PLACES / HL_LIVE_PAGE_PLACES)
+
 struct hl_live {
 	struct hl_live_entry *places;  /* HL_LIVE_PLACES of them, or NULL */
 	struct hl_live_index now, old; /* of the others; old.lines: NULL unless growing */
@@ -103,6 +108,9 @@ struct hl_live {
 	uint32_t good_looks, patience; /* how often they would have paid in a row, and must */
 	size_t memory_limit;           /* what is above this lies in an unlinked file */
 	int dir_fd;                    /* in this folder */
+	/* A bit for each page of places that a block was inserted in: most processes are small, and
+	 * a walk over all pages would make them resident. */
+	uint64_t place_pages[HL_LIVE_PLACE_PAGES / 64];
 };
 
 /* Blocks lie from the first of these to below the second: other addresses have other uses here. */
@@ -123,9 +131,6 @@ static inline uint64_t hl_live_blocks(const struct hl_live *l)
 }
 
 /* --- places --- */
-
-#define HL_LIVE_PLACE_BITS 16u
-#define HL_LIVE_PLACES     (1u << HL_LIVE_PLACE_BITS)
 
 /* Those of one MiB of the heap lie side by side, so that a small heap touches few pages. */
 static inline struct hl_live_entry *hl_live_place(const struct hl_live *l, uint64_t addr)

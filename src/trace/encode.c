@@ -2,37 +2,34 @@
  * encode.c - the columns of a chunk, from its first event to its last; what is done for each event
  * is in each_internal.h.
  */
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "trace/each_internal.h"
+#include "util/pages.h"
 
 _Static_assert(HL_COL_EXTRA - HL_COL_LATER + 1 == EC_COUNT, "ids follow the order of columns");
 
 /* A column never grows beyond the chunk's raw limit; the rest is room for the last event. */
-#define COLUMN_CAP (HL_RAW_MAX + 4096)
+#define COLUMN_CAP (HL_RAW_MAX + 4096 + 64) /* 64: columns begin in different cache sets */
 
 int hl_encoder_init(struct hl_encoder *e, bool free_stacks)
 {
 	memset(e, 0, sizeof(*e));
 	e->free_stacks = free_stacks;
-	for (int i = 0; i < EC_COUNT; i++) {
-		e->base[i] = malloc(COLUMN_CAP);
-		if (!e->base[i]) {
-			hl_encoder_fini(e);
-			return -ENOMEM;
-		}
-	}
+	e->base[0] = hl_pages_new((size_t)EC_COUNT * COLUMN_CAP);
+	if (!e->base[0])
+		return -ENOMEM;
+	for (int i = 1; i < EC_COUNT; i++)
+		e->base[i] = e->base[i - 1] + COLUMN_CAP;
 	hl_encoder_begin(e, 0);
 	return 0;
 }
 
 void hl_encoder_fini(struct hl_encoder *e)
 {
-	for (int i = 0; i < EC_COUNT; i++) {
-		free(e->base[i]);
-		e->base[i] = NULL;
-	}
+	hl_pages_free(e->base[0], (size_t)EC_COUNT * COLUMN_CAP);
+	memset(e->base, 0, sizeof(e->base));
 }
 
 void hl_encoder_begin(struct hl_encoder *e, uint64_t first_ordinal)

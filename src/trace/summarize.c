@@ -7,12 +7,28 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "trace/writer_internal.h"
+#include "util/pages.h"
 
 #define SLOTS HL_ARRAY_LEN(((struct hl_summarizer *)0)->slots)
 
+struct hl_summarizer *hl_summarizer_new(void)
+{
+	struct hl_summarizer *s = hl_pages_new(sizeof(*s));
+
+	if (s)
+		s->rows[0].key = HL_SUMMARY_NONE; /* where all of `last` leads to */
+	return s;
+}
+
+void hl_summarizer_free(struct hl_summarizer *s)
+{
+	hl_pages_free(s, sizeof(*s));
+}
+
 void hl_summarizer_begin(struct hl_summarizer *s)
 {
-	memset(s->slots, 0, sizeof(s->slots));
+	if (s->n)
+		memset(s->slots, 0, sizeof(s->slots));
 	for (uint32_t i = 0; i < s->n; i++)
 		s->rows[i].key = HL_SUMMARY_NONE; /* so that `last` finds none of these */
 	s->n = 0;

@@ -58,13 +58,12 @@ static struct hl_writer *make_writer(bool free_stacks, const struct hl_writer_op
 	if (!w)
 		return NULL;
 	set_options(w, options);
-	w->summary = calloc(1, sizeof(*w->summary));
+	w->summary = hl_summarizer_new();
 	if (!w->summary || hl_bytes_put(&w->node_state, "", 1) < 0 ||
 		hl_encoder_init(&w->enc, free_stacks) < 0) {
 		hl_writer_close(w);
 		return NULL;
 	}
-	w->summary->n = HL_SUMMARY_ROWS; /* all are to be cleared */
 	open_chunk(w);
 	return w;
 }
@@ -333,7 +332,7 @@ void hl_writer_close(struct hl_writer *w)
 		(void)hl_writer_flush(w);
 	hl_chunk_file_close(w->file);
 	hl_encoder_fini(&w->enc);
-	free(w->summary);
+	hl_summarizer_free(w->summary);
 	hl_sealer_fini(&w->sealer);
 	hl_tables_fini(&w->tables);
 	hl_names_fini(&w->names);

@@ -110,6 +110,9 @@ struct hl_summarizer {
 	 */
 	uint16_t last[HL_SUMMARY_LAST];
 };
+/* NULL when memory is short. */
+struct hl_summarizer *hl_summarizer_new(void);
+void hl_summarizer_free(struct hl_summarizer *s);
 void hl_summarizer_begin(struct hl_summarizer *s);
 /* The row of this key, from now on the one that is looked at first; NULL: there are too
  * many, and no more are made. */
