@@ -1,6 +1,7 @@
 /* collector.c - see collector.h. The main loop is the first thread; nothing in it may block. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #define STATUS_NS     UINT64_C(1000000000) /* how long to look for a status */
 #define EXEC_NS       UINT64_C(20000000)
 #define LINGER_NS     UINT64_C(1000000000) /* after the last target */
+#define TRIM_NS       UINT64_C(500000000)
 #define MIN_SLEEP_NS  20000u
 #define MAX_SLEEP_NS  5000000u
 #define IDLE_SLEEP_NS 20000000u /* when nothing has come for a second, or little ever does */
@@ -47,7 +49,8 @@ struct collector {
 	int control_fd;
 	struct hl_outbox outbox;                /* to control_fd */
 	HL_VEC(struct hl_region_reader *) over; /* regions whose memory is still to be given back */
-	uint64_t last_check_ns, quiet_since_ns, last_taken_ns;
+	uint64_t last_check_ns, quiet_since_ns, last_taken_ns, last_trim_ns;
+	bool freed; /* a process has ended since the last trim */
 	uint64_t check_ns; /* how long a check is good for */
 	uint32_t sleep_ns;
 	bool settle_asked; /* `record` waits for the traces of what has ended */
@@ -256,15 +259,20 @@ static bool has_rings(const struct hl_region_reader *r, const struct hl_proc *p)
 	return false;
 }
 
+/* May records of the process follow in this ring? In a shared one anyone's may. */
+static bool may_speak(const struct hl_region_reader *r, uint32_t i, const struct hl_proc *p)
+{
+	const struct hl_ring_view *v = &r->views[i];
+
+	return v->proc == p || i >= HL_RING_COUNT - HL_SHARED_RINGS ||
+	       (!v->proc && hl_region_ring(r->region, i)->serial == p->serial);
+}
+
 static bool is_drained(const struct hl_region_reader *r, const struct hl_proc *p)
 {
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++) {
-		const struct hl_ring_view *v = &r->views[i];
-
-		/* In a shared ring anyone's records may follow. */
-		if ((v->proc == p || i >= HL_RING_COUNT - HL_SHARED_RINGS) && v->at < v->words.len)
+	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
+		if (r->views[i].at < r->views[i].words.len && may_speak(r, i, p))
 			return false;
-	}
 	return true;
 }
 
@@ -319,8 +327,10 @@ static bool check_processes(struct collector *c, uint64_t now)
 
 		for (size_t k = 0; k < r->procs.len;) {
 			look_after(r, r->procs.data[k], now);
-			if (try_end(r, r->procs.data[k], now))
+			if (try_end(r, r->procs.data[k], now)) {
+				c->freed = true;
 				continue;
+			}
 			leaving |= r->procs.data[k]->gone && r->procs.data[k]->last_looks <= 2;
 			k++;
 		}
@@ -371,6 +381,17 @@ static void close_regions(struct collector *c)
 		hl_outbox_flush(&c->outbox, c->control_fd);
 	while (c->over.len)
 		hl_region_close(c->over.data[--c->over.len]);
+}
+
+/* malloc keeps what was freed. What a process leaves behind goes back to the kernel, when the second
+ * thread has written the rest of it too. */
+static void give_back_memory(struct collector *c, uint64_t now)
+{
+	if (!c->freed || atomic_load(&c->queue.n) || now - c->last_trim_ns < TRIM_NS)
+		return;
+	malloc_trim(0);
+	c->last_trim_ns = now;
+	c->freed = false;
 }
 
 static bool is_over(struct collector *c, uint64_t now)
@@ -507,12 +528,16 @@ static void loop(struct collector *c)
 	for (;;) {
 		uint64_t now = hl_mono_ns();
 		uint32_t fullest = 0;
+		bool crowded = false;
 
 		for (size_t i = 0; i < c->regions.len; i++) {
 			uint32_t fill = hl_region_scan(c->regions.data[i], now);
 
 			fullest = hl_max_u32(fullest, fill);
+			crowded |= c->regions.data[i]->crowded;
 		}
+		if (crowded)
+			c->last_check_ns = 0;
 		if (now - c->last_check_ns > c->check_ns) {
 			c->last_check_ns = now;
 			read_control(c);
@@ -525,6 +550,7 @@ static void loop(struct collector *c)
 			check_regions(c, now);
 			tell_settled(c);
 			close_regions(c);
+			give_back_memory(c, now);
 			if (is_over(c, now))
 				return;
 		}
@@ -536,7 +562,7 @@ static void loop(struct collector *c)
 		if (hl_queue_full(&c->queue))
 			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
 		c->check_ns = CHECK_NS;
-		if (c->sleep_ns)
+		if (c->sleep_ns && !crowded)
 			rest(c);
 	}
 }

@@ -16,6 +16,7 @@
 #include "base/attr.h"
 #include "base/path.h"
 #include "collect/clock.h"
+#include "collect/fds.h"
 #include "collect/output.h"
 #include "ring/layout.h"
 #include "util/procfs.h"
@@ -27,7 +28,10 @@
 #define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
 
 #define NAME_TRIES     10000 /* others may be as fast as we are */
+#define FD_TRIES       100
 #define FOLLOWER_LOOKS 1000 /* of 10 ms */
+
+#define WAITING_BYTES_MAX (HL_QUEUE_BYTES_MAX / 2) /* of traces that wait for a descriptor */
 
 /* What goes through the queue. */
 enum parcel_kind {
@@ -63,6 +67,9 @@ struct hl_output {
 
 	/* The second thread's. */
 	struct hl_output *next;
+	struct hl_parcel *held, **held_tail; /* while it waits for a descriptor */
+	size_t held_bytes;
+	bool ended; /* the last of them closes it */
 	struct hl_chunk_file *file; /* NULL until opened, and after an error */
 	struct hl_durable *durable;
 	uint64_t counted;
@@ -79,7 +86,7 @@ struct hl_durable *hl_durable_new(int memfd, uint64_t before)
 
 	if (!d)
 		return NULL;
-	d->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
+	d->memfd = memfd;
 	atomic_store(&d->events, before);
 	atomic_store(&d->holders, 1);
 	return d;
@@ -302,7 +309,7 @@ void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	o->writer_err = hl_writer_end(writer, end, counters);
 	o->writer = NULL;
 	/* Without memory even for this the file stays open to the end: cut, and still a trace. */
-	(void)post(o, PARCEL_CLOSE, NULL, 0);
+	(void)post(o, PARCEL_CLOSE, NULL, sizeof(*o));
 	/* `o` may be gone. Somebody waits for the file, nobody for this memory. */
 	hl_writer_close(writer);
 }
@@ -423,7 +430,7 @@ static int open_in(struct hl_output *o, const char *name, int dir)
 	int got, err, fd = hl_output_nameless(dir);
 
 	if (fd >= 0) {
-		err = hl_chunk_file_open(&o->file, fd, 0, &o->news);
+		err = hl_chunk_file_open_at(&o->file, o->queue->bench, fd, 0, &o->news);
 		if (err) {
 			close(fd);
 			return err;
@@ -437,7 +444,7 @@ static int open_in(struct hl_output *o, const char *name, int dir)
 	}
 	if (got < 0 || fd >= 0)
 		return got < 0 ? got : 0;
-	err = hl_chunk_file_open(&o->file, got, 0, &o->news);
+	err = hl_chunk_file_open_at(&o->file, o->queue->bench, got, 0, &o->news);
 	if (err)
 		close(got);
 	return err;
@@ -461,18 +468,44 @@ static int open_trace(struct hl_output *o)
 	return err;
 }
 
-static void open_output(struct hl_output *o)
+static bool is_short_of_fds(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+/* It waits no more. */
+static void list_output(struct hl_output *o, int err)
 {
 	o->opened = true;
+	o->err = err;
+	if (err)
+		atomic_store(&o->news.error, err);
 	o->next = o->queue->outputs;
 	o->queue->outputs = o;
+}
+
+/* False: there is no descriptor for it now, and there will be one when another is closed. */
+static bool open_output(struct hl_output *o)
+{
+	struct hl_queue *q = o->queue;
+	const struct timespec pause = {.tv_nsec = 10000000};
+
 	o->err = open_trace(o);
+	/* The first thread may have the last one for a moment. */
+	for (int i = 0; is_short_of_fds(o->err) && q->n_open == 0 && i < FD_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		o->err = open_trace(o);
+	}
+	if (is_short_of_fds(o->err) && q->n_open > 0)
+		return false;
+	list_output(o, o->err);
 	if (o->err)
-		atomic_store(&o->news.error, o->err);
-	else
-		atomic_store(&o->named, true);
-	if (!o->err && o->queue->settings->follow)
-		o->follower = o->queue->settings->follow(o->queue->settings, &o->meta, o->path);
+		return true;
+	q->n_open++;
+	atomic_store(&o->named, true);
+	if (q->settings->follow)
+		o->follower = q->settings->follow(q->settings, &o->meta, o->path);
+	return true;
 }
 
 /* It reads the end and goes; one that hangs on its own file is left behind. */
@@ -518,6 +551,7 @@ static void close_output(struct hl_output *o)
 	if (!o->err)
 		o->err = o->writer_err;
 	tell_unwritten(o, o->given ? missing : UINT64_MAX);
+	o->queue->n_open -= o->file != NULL;
 	hl_chunk_file_close(o->file);
 	if (!o->err)
 		count_durable(o, true);
@@ -532,12 +566,11 @@ static void close_output(struct hl_output *o)
 	free(o);
 }
 
+/* Of an output that is open. */
 static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 {
 	struct hl_output *o = p->to;
 
-	if (!o->opened)
-		open_output(o);
 	switch (p->kind) {
 	case PARCEL_CHUNK:
 		if (o->err)
@@ -559,6 +592,91 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 	atomic_fetch_sub(&q->n, 1);
 	free(p->content);
 	free(p);
+}
+
+/* An output that has no descriptor keeps its parcels. */
+static void hold(struct hl_queue *q, struct hl_parcel *p)
+{
+	struct hl_output *o = p->to, **last = &q->waiting;
+
+	if (!o->held) {
+		o->held_tail = &o->held;
+		while (*last)
+			last = &(*last)->next;
+		*last = o;
+		o->next = NULL;
+	}
+	p->next = NULL;
+	*o->held_tail = p;
+	o->held_tail = &p->next;
+	o->held_bytes += p->bytes;
+	q->waiting_bytes += p->bytes;
+	o->ended |= p->kind == PARCEL_CLOSE;
+}
+
+/* It is open now, or has failed: what it has kept goes there. */
+static void release(struct hl_queue *q, struct hl_output *o)
+{
+	struct hl_parcel *p = o->held, *next;
+
+	q->waiting_bytes -= o->held_bytes;
+	o->held = NULL;
+	for (; p; p = next) {
+		next = p->next;
+		open_parcel(q, p); /* the last one may free the output */
+	}
+}
+
+/*
+ * One place is for processes that have ended: their traces are written and closed at once, so that
+ * all of them have their turn however long the others live.
+ */
+static bool has_room(const struct hl_queue *q, bool ended)
+{
+	return q->n_open < q->open_max + ended;
+}
+
+/* The next that may be opened; NULL: none. When too much waits, one has to be, or to fail. */
+static struct hl_output **next_waiting(struct hl_queue *q)
+{
+	struct hl_output **first = &q->waiting, **o = first;
+
+	while (*o && !(*o)->ended)
+		o = &(*o)->next;
+	if (*o && has_room(q, true))
+		return o;
+	if (*first && (has_room(q, false) || q->waiting_bytes > WAITING_BYTES_MAX))
+		return first;
+	return NULL;
+}
+
+static void serve_waiting(struct hl_queue *q)
+{
+	struct hl_output **at, *o;
+
+	while ((at = next_waiting(q))) {
+		o = *at;
+		*at = o->next;
+		if (!open_output(o) && q->waiting_bytes <= WAITING_BYTES_MAX) {
+			o->next = *at;
+			*at = o;
+			return;
+		}
+		if (!o->opened)
+			list_output(o, -EMFILE);
+		release(q, o);
+	}
+}
+
+static void take_parcel(struct hl_queue *q, struct hl_parcel *p)
+{
+	struct hl_output *o = p->to;
+
+	if (p->kind == PARCEL_SAY || o->opened || (!o->held && has_room(q, false) && open_output(o)))
+		open_parcel(q, p);
+	else
+		hold(q, p);
+	serve_waiting(q);
 }
 
 /* The next parcel; NULL when no more will come. */
@@ -585,7 +703,7 @@ static void *run(void *arg)
 	struct hl_parcel *p;
 
 	while ((p = take(q)))
-		open_parcel(q, p);
+		take_parcel(q, p);
 	return NULL;
 }
 
@@ -614,7 +732,9 @@ int hl_queue_start(struct hl_queue *q)
 	pthread_cond_init(&q->filled, NULL);
 	q->head = NULL;
 	q->tail = &q->head;
-	return start_thread(q);
+	q->open_max = hl_fds_traces(hl_fds_limit());
+	q->bench = hl_chunk_bench_new();
+	return q->bench ? start_thread(q) : -ENOMEM;
 }
 
 void hl_queue_stop(struct hl_queue *q)
@@ -624,7 +744,11 @@ void hl_queue_stop(struct hl_queue *q)
 	pthread_cond_signal(&q->filled);
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(q->thread, NULL);
-	while (q->outputs)
-		close_output(q->outputs);
+	do {
+		while (q->outputs)
+			close_output(q->outputs);
+		serve_waiting(q); /* one or more, now that there is room */
+	} while (q->outputs);
+	hl_chunk_bench_free(q->bench);
 	hl_series_fini(&q->series);
 }

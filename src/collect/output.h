@@ -57,7 +57,7 @@ struct hl_durable {
 	int memfd; /* -1: nobody wants to know */
 };
 
-/* Takes a copy of memfd. */
+/* The last holder closes memfd. */
 struct hl_durable *hl_durable_new(int memfd, uint64_t before);
 void hl_durable_drop(struct hl_durable *d);
 
@@ -69,7 +69,12 @@ struct hl_queue {
 	_Atomic uint32_t n;   /* parcels that are not done with */
 	bool closing;
 	pthread_t thread;
-	struct hl_output *outputs; /* the second thread's list, of open ones */
+	/* The second thread's. */
+	struct hl_output *outputs;      /* that are open, or failed */
+	struct hl_output *waiting;      /* for a descriptor, in the order of their first chunks */
+	size_t waiting_bytes;           /* of their parcels */
+	uint32_t n_open, open_max;      /* files */
+	struct hl_chunk_bench *bench;   /* they all are packed with it */
 	const struct hl_output_settings *settings;
 	struct hl_series series; /* names of this run's files */
 	/* Called by the second thread; unwritten: events that an error has kept from the file. */

@@ -597,7 +597,5 @@ void hl_proc_end(struct hl_proc *p, const struct hl_end *end)
 	hl_live_fini(&p->live);
 	hl_proc_tags_fini(&p->tags);
 	hl_pools_fini(&p->pools);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
 	free(p);
 }

@@ -75,7 +75,7 @@ struct hl_steering;
 struct hl_proc {
 	uint32_t serial;
 	uint64_t pid;
-	int pidfd; /* -1 when there is none */
+	int pidfd; /* -1 when there is none; the region closes it */
 	bool forked;
 	bool told_end; /* `record` has told us how it ended */
 	struct hl_end end;

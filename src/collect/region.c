@@ -23,6 +23,7 @@
 #include "collect/books.h"
 #include "collect/ctl.h"
 #include "collect/ending.h"
+#include "collect/fds.h"
 #include "collect/names.h"
 #include "collect/record.h"
 #include "collect/region.h"
@@ -35,6 +36,7 @@
 #define STAGE_WORDS     (512u * 1024)        /* at most, of one ring, waiting for their turn */
 #define IDLE_BUSY_NS    UINT64_C(1000000000) /* busy this long without a change: its thread sleeps */
 #define ADJUST_NS       UINT64_C(100000000)
+#define MET_MAX         32u /* ended processes that one scan meets */
 #define UNREGISTERED_NS 1000000 /* without membarrier: this much distrust of T */
 
 static int make_memfd(void)
@@ -162,7 +164,6 @@ void hl_region_close(struct hl_region_reader *r)
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		hl_vec_free(&r->views[i].words);
 	munmap(r->region, HL_REGION_BYTES);
-	close(r->memfd);
 	close_fd(r->pidfd);
 	close_fd(r->ctl_fd);
 	hl_vec_free(&r->pids);
@@ -230,9 +231,22 @@ static void note_pid(struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 
 static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 {
+	int fd;
+
 	if (serial == 0 && r->pidfd >= 0)
-		return fcntl(r->pidfd, F_DUPFD_CLOEXEC, 0);
-	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+		return r->pidfd;
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (fd < 0 || (uint32_t)fd < hl_fds_pids_end(hl_fds_limit()))
+		return fd;
+	close(fd); /* traces need the rest */
+	return -1;
+}
+
+/* The image's own pidfd is the region's. */
+static void close_pidfd(const struct hl_region_reader *r, int fd)
+{
+	if (fd != r->pidfd)
+		close_fd(fd);
 }
 
 /* In a pid namespace of its own a child knows itself by another pid than we do. */
@@ -243,7 +257,7 @@ static void find_pid(const struct hl_region_reader *r, struct hl_proc_birth *bir
 	if (!hl_ending_is_stranger(birth->pid, r->memfd))
 		return;
 	ours = hl_ending_find_child(birth->parent_pid, birth->pid, r->memfd);
-	close_fd(*pidfd);
+	close_pidfd(r, *pidfd);
 	*pidfd = -1;
 	birth->nameless = !ours;
 	if (!ours)
@@ -294,7 +308,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		find_pid(r, &birth, &pidfd);
 	p = hl_proc_new(&birth);
 	if (!p || hl_vec_push(&r->procs, p)) {
-		close_fd(pidfd);
+		close_pidfd(r, pidfd);
 		return NULL;
 	}
 	p->pidfd = pidfd;
@@ -451,7 +465,8 @@ static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 	move_bound(v, v->dead ? pos : w, t, r->last_t, now_ns);
 	if (v->at < v->words.len) {
 		load_stamp(r, v);
-		if (!shared && !v->feed && is_introduced(r, v))
+		/* Who lives is met at once: it may be about to end. */
+		if (!shared && !v->feed && !v->dead && is_introduced(r, v))
 			meet_owner(r, v);
 	}
 	return fill;
@@ -611,10 +626,30 @@ static uint64_t runner_up(struct hl_ring_view **heap, size_t n)
 	return n > 2 ? hl_min_u64(s, heap[2]->stamp + 1) : s;
 }
 
+/*
+ * The owner of a ring, at its first record. A burst of short children is met in batches: those that
+ * have ended are written and forgotten before more are met, so that memory is for few at a time.
+ * False: this is enough for one scan.
+ */
+static bool meet_in_turn(struct hl_region_reader *r, struct hl_ring_view *v)
+{
+	size_t before = r->procs.len;
+
+	if (r->met >= MET_MAX) {
+		r->crowded = true;
+		return false;
+	}
+	meet_owner(r, v);
+	r->met += r->procs.len > before;
+	return true;
+}
+
 static void merge(struct hl_region_reader *r, uint64_t limit)
 {
 	size_t n = 0;
 
+	r->met = 0;
+	r->crowded = false;
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].at < r->views[i].words.len)
 			r->heap[n++] = &r->views[i];
@@ -624,8 +659,9 @@ static void merge(struct hl_region_reader *r, uint64_t limit)
 		struct hl_ring_view *v = r->heap[0];
 		uint64_t before = hl_min_u64(runner_up(r->heap, n), limit);
 
-		if (hl_unlikely(!v->feed) && v < r->views + HL_RING_COUNT - HL_SHARED_RINGS)
-			meet_owner(r, v);
+		if (hl_unlikely(!v->feed) && v < r->views + HL_RING_COUNT - HL_SHARED_RINGS &&
+			!meet_in_turn(r, v))
+			break;
 		do
 			emit_some(r, v, before);
 		while (v->at < v->words.len && v->stamp < before && !hl_queue_full(r->queue));
@@ -672,6 +708,8 @@ static void after_merge(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->procs.len; i++) {
 		hl_proc_settle(r->procs.data[i]);
+		if (r->procs.data[i]->gone) /* /proc has nothing more to tell */
+			continue;
 		hl_names_tick(r->procs.data[i], now_ns);
 		hl_output_tick(r->procs.data[i]->output, now_ns);
 		if (now_ns > r->procs.data[i]->start_ns)
@@ -731,7 +769,7 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 	merge(r, limit);
 	after_merge(r, high, now_ns);
 	r->last_t = t;
-	hl_steer_scanned(r, limit >= t && !hl_queue_full(r->queue));
+	hl_steer_scanned(r, limit >= t && !hl_queue_full(r->queue) && !r->crowded);
 	atomic_store_explicit(&r->region->now, t & HL_STAMP_MASK, memory_order_relaxed);
 	beat(r);
 	return fullest;
@@ -780,5 +818,6 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	for (size_t i = 0; i < r->procs.len; i++)
 		if (r->procs.data[i] == p)
 			r->procs.data[i] = r->procs.data[--r->procs.len];
+	close_pidfd(r, p->pidfd);
 	hl_proc_end(p, end);
 }

@@ -63,7 +63,7 @@ struct hl_steering {
 
 struct hl_region_reader {
 	struct hl_region *region;
-	int memfd;
+	int memfd;      /* closed with the last holder of `durable` */
 	uint64_t inode; /* of the memfd */
 	int ctl_fd;     /* where it is steered from (ctl.h); -1: nowhere */
 	struct hl_steering steering;
@@ -79,6 +79,8 @@ struct hl_region_reader {
 	uint64_t last_t; /* stamp of the last scan */
 	uint64_t last_adjust_ns, last_alone_check_ns;
 	bool made_trace;      /* of serial 0: it came as far as an event */
+	uint32_t met;         /* processes that were new in this scan and have ended */
+	bool crowded;         /* the scan stopped because of that: end some, then go on */
 	bool over;            /* nobody else maps it */
 	uint32_t last_scans;  /* scans since then */
 	bool continued;       /* another collector read it before us */

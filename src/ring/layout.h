@@ -38,6 +38,10 @@
 #define HL_RING_COUNT       448u
 #define HL_SHARED_RINGS     16u /* of these, for when threads outnumber rings */
 
+/* With fewer descriptors (RLIMIT_NOFILE) a collector is not started: its own, those of one program,
+ * of a trace, and for a look at a folder or /proc. */
+#define HL_FILES_LEAST 16u
+
 /* Settings, from `record`'s options; written by the collector before it says ready. */
 #define HL_SET_FREE_STACKS (1u << 0)
 #define HL_SET_MAPS        (1u << 1)

@@ -17,6 +17,15 @@
 #include "trace/crc32c.h"
 #include "trace/pack_internal.h"
 #include "trace/seal_internal.h"
+#include "util/pages.h"
+
+struct hl_chunk_bench {
+	struct hl_packer packer;
+	uint8_t *buf;
+};
+
+/* Room for the worst column after all others, so that zstd takes its fast path. */
+#define BUF_BYTES (HL_CHUNK_HEADS_MAX + HL_RAW_MAX + hl_pack_room(HL_RAW_MAX) + 8)
 
 struct hl_chunk_file {
 	int fd;
@@ -28,8 +37,10 @@ struct hl_chunk_file {
 	struct hl_sealer sealer; /* of the index */
 	/* The chunk being packed: columns go to buf from HL_CHUNK_HEADS_MAX on, heads before them.
 	 */
+	struct hl_chunk_bench *bench;
+	bool own_bench;
 	struct hl_packer packer;
-	uint8_t *buf;
+	uint8_t *buf; /* the bench's */
 	size_t cap, fill;
 	struct hl_chunk_head head;
 	struct hl_column columns[HL_COLUMNS_MAX];
@@ -75,35 +86,68 @@ static int write_all(struct hl_chunk_file *f, const void *data, size_t len)
 	return 0;
 }
 
+struct hl_chunk_bench *hl_chunk_bench_new(void)
+{
+	struct hl_chunk_bench *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->buf = hl_pages_new(BUF_BYTES);
+	if (hl_packer_init(&b->packer) == 0 && b->buf)
+		return b;
+	hl_chunk_bench_free(b);
+	return NULL;
+}
+
+void hl_chunk_bench_free(struct hl_chunk_bench *b)
+{
+	if (!b)
+		return;
+	hl_packer_fini(&b->packer);
+	hl_pages_free(b->buf, BUF_BYTES);
+	free(b);
+}
+
 int hl_chunk_file_open(struct hl_chunk_file **out, int fd, uint64_t sync, struct hl_file_news *news)
+{
+	struct hl_chunk_bench *bench = hl_chunk_bench_new();
+	int err = bench ? hl_chunk_file_open_at(out, bench, fd, sync, news) : -ENOMEM;
+
+	if (err)
+		hl_chunk_bench_free(bench);
+	else
+		(*out)->own_bench = true;
+	return err;
+}
+
+int hl_chunk_file_open_at(struct hl_chunk_file **out, struct hl_chunk_bench *bench, int fd,
+	uint64_t sync, struct hl_file_news *news)
 {
 	struct hl_chunk_file *f = calloc(1, sizeof(*f));
 	uint8_t head[HL_FILE_HEAD_LEN];
-	int err = -ENOMEM;
+	int err;
 
 	if (!f)
 		return -ENOMEM;
 	f->fd = fd;
 	f->sync = sync ? sync : make_sync();
 	f->news = news;
-	/* Room for the worst column after all others, so that zstd takes its fast path. */
-	f->cap = HL_CHUNK_HEADS_MAX + HL_RAW_MAX + hl_pack_room(HL_RAW_MAX) + 8;
-	f->buf = malloc(f->cap);
-	if (hl_packer_init(&f->packer) < 0 || !f->buf)
-		goto fail;
+	f->bench = bench;
+	f->cap = BUF_BYTES;
+	f->buf = bench->buf;
+	hl_packer_borrow(&f->packer, &bench->packer);
 	/* Readers tell by this lock whether somebody still writes. A file system without locks: so
 	 * be it. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
 	hl_file_head_encode(head, f->sync, &(struct hl_unwritten){0});
 	err = write_all(f, head, sizeof(head));
-	if (err)
-		goto fail;
+	if (err) {
+		f->fd = -1; /* still the caller's */
+		hl_chunk_file_close(f);
+		return err;
+	}
 	*out = f;
 	return 0;
-fail:
-	f->fd = -1; /* still the caller's */
-	hl_chunk_file_close(f);
-	return err;
 }
 
 void hl_chunk_file_stopped(struct hl_chunk_file *f, const struct hl_unwritten *u)
@@ -126,8 +170,8 @@ void hl_chunk_file_close(struct hl_chunk_file *f)
 		(void)flock(f->fd, LOCK_UN);
 		close(f->fd);
 	}
-	free(f->buf);
-	hl_packer_fini(&f->packer);
+	if (f->own_bench)
+		hl_chunk_bench_free(f->bench);
 	hl_vec_free(&f->index);
 	hl_sealer_fini(&f->sealer);
 	free(f);

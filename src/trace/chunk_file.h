@@ -31,6 +31,12 @@ struct hl_file_news {
 
 struct hl_chunk_file;
 
+/* What packing takes beside the columns: megabytes. Files that one thread writes can share it. NULL
+ * when memory is short. */
+struct hl_chunk_bench;
+struct hl_chunk_bench *hl_chunk_bench_new(void);
+void hl_chunk_bench_free(struct hl_chunk_bench *b);
+
 /*
  * Takes fd (closed by hl_chunk_file_close; after an error here it is still the caller's): a new,
  * empty file. It is locked (flock) until it is closed: so readers know it is growing. sync: its
@@ -38,6 +44,9 @@ struct hl_chunk_file;
  */
 int hl_chunk_file_open(
 	struct hl_chunk_file **out, int fd, uint64_t sync, struct hl_file_news *news);
+/* The same with a shared bench, which outlives the file. */
+int hl_chunk_file_open_at(struct hl_chunk_file **out, struct hl_chunk_bench *bench, int fd,
+	uint64_t sync, struct hl_file_news *news);
 /*
  * Packs and writes a chunk, with one write. An error sticks. After any failure the file is cut back
  * to its last whole chunk, if it can be cut.

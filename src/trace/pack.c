@@ -36,8 +36,16 @@ int hl_packer_init(struct hl_packer *p)
 	return p->matching ? 0 : -ENOMEM;
 }
 
+void hl_packer_borrow(struct hl_packer *p, const struct hl_packer *from)
+{
+	*p = (struct hl_packer){
+		.matching = from->matching, .counting = from->counting, .borrowed = true};
+}
+
 void hl_packer_fini(struct hl_packer *p)
 {
+	if (p->borrowed)
+		return;
 	ZSTD_freeCCtx(p->matching);
 	ZSTD_freeCCtx(p->counting);
 }

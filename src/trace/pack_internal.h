@@ -21,6 +21,7 @@
 struct hl_packer {
 	struct ZSTD_CCtx_s *matching;
 	struct ZSTD_CCtx_s *counting; /* NULL: this zstd does not know how to */
+	bool borrowed;                /* both are another packer's */
 	struct hl_pack_way {
 		bool counts;
 		uint8_t wait;   /* so many are packed before both ways are tried */
@@ -31,6 +32,8 @@ struct hl_packer {
 /* 0 or -ENOMEM; to be ended in either case. */
 int hl_packer_init(struct hl_packer *p);
 void hl_packer_fini(struct hl_packer *p);
+/* One with columns of its own that packs with the contexts of another, which outlives it. */
+void hl_packer_borrow(struct hl_packer *p, const struct hl_packer *from);
 /* The room that packing len bytes needs, for either way and for trying both. */
 size_t hl_pack_room(size_t len);
 /* How many bytes of `to` it takes; len if none are spared, and what is in `to` means nothing then.
