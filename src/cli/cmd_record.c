@@ -59,6 +59,7 @@ struct session {
 	sigset_t old_mask;
 	pid_t group; /* in which we were started, and a shell looks for us */
 	struct itimerval timers[3];
+	struct rlimit files; /* descriptors that the program may have; ours are raised */
 	siginfo_t pending[64]; /* signals that came for the program before it was there */
 	size_t n_pending;
 	struct sigaction old_chld;
@@ -109,8 +110,11 @@ static int start_collector(struct session *s)
 	s->collector = fork();
 	if (s->collector < 0)
 		return -errno;
-	if (s->collector == 0)
+	if (s->collector == 0) {
+		close(pair[0]); /* it may have few descriptors */
+		close(s->signal_fd);
 		_exit(run_collector(s, pair[1]) < 0 ? 1 : 0);
+	}
 	close(pair[1]);
 	if (s->control_fd >= 0)
 		close(s->control_fd);
@@ -163,6 +167,29 @@ static void give_pending(struct session *s)
 		syscall(SYS_rt_sigqueueinfo, getpid(), s->pending[i].si_signo, &s->pending[i]);
 }
 
+/* Regions take a descriptor each, for as long as their programs live. */
+static void raise_files(struct session *s)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &s->files) < 0)
+		return;
+	most = (struct rlimit){s->files.rlim_max, s->files.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+static void restore_files(const struct session *s)
+{
+	if (s->files.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &s->files);
+}
+
+/* What helps against the error, to be appended to its text. */
+static const char *advice(int err)
+{
+	return err == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "";
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -178,6 +205,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 	for (int i = ITIMER_REAL; i <= ITIMER_PROF; i++)
 		setitimer(i, &s->timers[i], NULL);
 	give_pending(s);
+	restore_files(s);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	if (s->o->gdb) {
 		run_gdb(s, preload, argv);
@@ -219,7 +247,7 @@ static int start_child(struct session *s, int argc, char **argv)
 	take_timers(s);
 	take_pending(s, true);
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->child = fork()) < 0) {
-		hl_cli_error("cannot start %s: %s", argv[0], strerror(errno));
+		hl_cli_error("cannot start %s: %s%s", argv[0], strerror(errno), advice(-errno));
 		return CANNOT_RECORD;
 	}
 	if (s->child == 0) {
@@ -270,9 +298,9 @@ static void say_not_whole(const struct hl_note *closed)
 	char n[HL_TEXT_SIZE_MAX];
 
 	if (!closed->text[0]) { /* there was not even room for a name */
-		hl_cli_error("process %u has no trace: %s; its %s event%s are missing", closed->pid,
-			strerror(-closed->value), hl_text_count(n, closed->events),
-			closed->events == 1 ? "" : "s");
+		hl_cli_error("process %u has no trace: %s; its %s event%s are missing%s",
+			closed->pid, strerror(-closed->value), hl_text_count(n, closed->events),
+			closed->events == 1 ? "" : "s", advice(closed->value));
 		return;
 	}
 	hl_cli_error("the trace %s is not whole: %s; its last %s event%s are missing", closed->text,
@@ -637,7 +665,8 @@ static int prepare(struct session *s, const char *program)
 			problem_of(s)->remedy);
 		return s->target.cannot_run == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 	}
-	if (problem_of(s) || hl_machine_check_rings(&s->target.findings))
+	if (problem_of(s) || hl_machine_check_files(&s->target.findings) ||
+		hl_machine_check_rings(&s->target.findings))
 		return 0;
 	if (hl_library_find(s->library, sizeof(s->library), &s->target.findings)) {
 		const struct hl_finding *why = problem_of(s);
@@ -659,7 +688,7 @@ static int prepare(struct session *s, const char *program)
 	if (!err)
 		err = start_collector(s);
 	if (err) {
-		hl_cli_error("the collector cannot be started: %s", strerror(-err));
+		hl_cli_error("the collector cannot be started: %s%s", strerror(-err), advice(err));
 		return CANNOT_RECORD;
 	}
 	return 0;
@@ -675,6 +704,7 @@ static int run_unrecorded(struct session *s, char **argv)
 		fputs("  --force runs it all the same, unrecorded\n", stderr);
 		return CANNOT_RECORD;
 	}
+	restore_files(s);
 	execv(s->target.path, argv);
 	hl_cli_error("cannot run %s: %s", s->target.path, strerror(errno));
 	return NOT_EXECUTABLE;
@@ -692,8 +722,10 @@ static void say_what_is_missing(const struct session *s, const char *program)
 /* 0 with what became of the program, or an exit status with the reason printed. */
 static int run_session(struct session *s, int argc, char **argv, int *status)
 {
-	int err = prepare(s, argv[0]);
+	int err;
 
+	raise_files(s);
+	err = prepare(s, argv[0]);
 	if (err)
 		return err;
 	if (problem_of(s))

@@ -159,6 +159,20 @@ int hl_machine_check_rings(struct hl_findings *f)
 	return err;
 }
 
+int hl_machine_check_files(struct hl_findings *f)
+{
+	struct rlimit files;
+
+	/* The collector raises its soft limit. */
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= HL_FILES_LEAST)
+		return 0;
+	hl_findings_add(f, HL_VERDICT_FAILS, "limits",
+		"raise the hard limit of open files (ulimit -H -n)",
+		"no more than %u files may be open, and the collector needs %u",
+		(unsigned)files.rlim_max, HL_FILES_LEAST);
+	return -EMFILE;
+}
+
 static void check_memory(struct hl_findings *f)
 {
 	char size[HL_TEXT_SIZE_MAX];
@@ -217,7 +231,7 @@ static void check_limits(struct hl_findings *f)
 {
 	struct rlimit as, files;
 	char size[HL_TEXT_SIZE_MAX];
-	bool fine = true;
+	bool fine = hl_machine_check_files(f) == 0;
 
 	if (getrlimit(RLIMIT_AS, &as) == 0 && as.rlim_cur < LITTLE_ROOM) {
 		hl_findings_add(f, HL_VERDICT_PARTIAL, "limits", "raise it: ulimit -v unlimited",
@@ -234,7 +248,7 @@ static void check_limits(struct hl_findings *f)
 	}
 	if (fine)
 		hl_findings_add(f, HL_VERDICT_OK, "limits", NULL,
-			"neither address space nor file sizes are limited too much");
+			"neither address space, file sizes nor open files are limited too much");
 }
 
 static void check_environment(struct hl_findings *f, const struct record_options *o)

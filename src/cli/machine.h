@@ -14,6 +14,8 @@ int hl_library_find(char *buf, size_t n, struct hl_findings *f);
 
 /* Why there can be no rings, added as a finding that fails; -errno then, else 0. */
 int hl_machine_check_rings(struct hl_findings *f);
+/* The same for descriptors. */
+int hl_machine_check_files(struct hl_findings *f);
 /* All that does not depend on a program. The options are settled. */
 void hl_machine_check(struct hl_findings *f, const struct record_options *o);
 /* Could the trace of `program` be written? True if so. */

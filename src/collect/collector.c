@@ -38,6 +38,8 @@
 struct guest {
 	int fd;
 	uint64_t since_ns;
+	bool waits; /* it has said who it is, and there is no descriptor for its region */
+	struct hl_hello hello;
 };
 
 struct collector {
@@ -116,22 +118,25 @@ static bool is_one_of_us(int fd, struct ucred *who)
 	       (geteuid() == 0 || who->uid == geteuid());
 }
 
-/* A program image that shows the nonce gets a region; anyone else is shown the door. */
-static bool greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
+/* A program image that shows the nonce gets a region; anyone else is shown the door. 0, -EAGAIN when
+ * descriptors are short, or another -errno. */
+static int greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
 {
 	struct ucred who;
 	struct hl_region_reader *r;
 	struct hl_note answer = {0};
+	int err;
 
 	if (n != sizeof(*hello) || hello->magic != HL_HELLO_MAGIC || hello->abi != HL_REGION_ABI)
-		return false;
+		return -EPROTO;
 	if (memcmp(hello->nonce, c->start->listener->nonce, HL_NONCE_CHARS) != 0)
-		return false;
+		return -EACCES;
 	if (!is_one_of_us(fd, &who))
-		return false;
-	if (add_region(c, -1, (uint64_t)who.pid, true, &r) < 0)
-		return false;
-	return hl_note_send(fd, &answer, r->memfd) == 0;
+		return -EACCES;
+	err = add_region(c, -1, (uint64_t)who.pid, true, &r);
+	if (err)
+		return err == -EMFILE || err == -ENFILE ? -EAGAIN : err;
+	return hl_note_send(fd, &answer, r->memfd);
 }
 
 /* An image that comes with the pid of one we know has taken its place. */
@@ -170,14 +175,16 @@ static void hear_guests(struct collector *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->guests.len;) {
 		struct guest *g = &c->guests.data[i];
-		struct hl_hello hello;
-		ssize_t n = recv(g->fd, &hello, sizeof(hello), MSG_DONTWAIT);
+		ssize_t n = g->waits ? (ssize_t)sizeof(g->hello)
+				     : recv(g->fd, &g->hello, sizeof(g->hello), MSG_DONTWAIT);
+		int err = n > 0 ? greet(c, g->fd, &g->hello, n) : n < 0 ? -errno : -EPIPE;
 
-		if (n < 0 && errno == EAGAIN && now - g->since_ns < HELLO_NS) {
+		g->waits = n > 0;
+		if (err == -EAGAIN && now - g->since_ns < HELLO_NS) {
 			i++;
 			continue;
 		}
-		if (n > 0 && greet(c, g->fd, &hello, n)) {
+		if (!err) {
 			const struct hl_region_reader *r = c->regions.data[c->regions.len - 1];
 
 			end_replaced(c, r->pid, r);
@@ -288,7 +295,10 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 	}
 	if (!has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
 		p->exec_check_ns = now;
-		if (hl_ending_has_execed(p, r->memfd)) {
+		if (p->pidfd < 0 && hl_ending_is_zombie(p->pid)) {
+			p->gone = true;
+			p->gone_ns = now;
+		} else if (hl_ending_has_execed(p, r->memfd)) {
 			p->gone = p->told_end = true;
 			p->end = (struct hl_end){.kind = HL_END_EXEC};
 		}
@@ -667,6 +677,8 @@ void hl_collector_detach(const int *keep, size_t n_keep)
 		if (!kept(fd, keep, n_keep))
 			dup2(null, fd);
 	let_go(null, keep, n_keep);
+	if (null > 2)
+		close(null);
 	prctl(PR_SET_DUMPABLE, 0);
 	umask(077);
 	if (chdir("/") < 0)

@@ -39,6 +39,13 @@ bool hl_ending_is_dead(int pidfd, uint64_t pid)
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
+bool hl_ending_is_zombie(uint64_t pid)
+{
+	char text[2048], *at = hl_procfs_stat(pid, text, sizeof(text));
+
+	return at && at[0] == 'Z';
+}
+
 void hl_ending_from_status(int status, struct hl_end *end)
 {
 	if (WIFSIGNALED(status)) {

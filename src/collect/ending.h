@@ -11,6 +11,8 @@
 /* True when the process is dead (its pidfd says so, or without one its pid is gone). Costs a system
  * call. */
 bool hl_ending_is_dead(int pidfd, uint64_t pid);
+/* Dead and not reaped: without a pidfd its pid looks alive. */
+bool hl_ending_is_zombie(uint64_t pid);
 
 /* How it ended, as far as can be known now. False: not known yet, ask again (for a second or so).
  */

@@ -2,14 +2,15 @@
  * fds.h - how the collector divides its descriptors between traces, processes and programs.
  *
  * Every program image takes a few for good, a file in /proc or a folder one or two for a moment.
- * What is left is for traces, which can wait for their turn (output.c), and for pidfds, which the
- * collector can do without.
+ * What is left is for traces, which can wait for their turn (output.c), and for what the collector
+ * can do without: pidfds, and sockets to steer a recording from.
  */
 #ifndef HL_COLLECT_FDS_H
 #define HL_COLLECT_FDS_H
 
 #include <stdint.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "ring/layout.h"
 
@@ -28,10 +29,18 @@ static inline uint32_t hl_fds_traces(uint32_t limit)
 	return limit > HL_FILES_LEAST ? (limit - HL_FILES_LEAST) / 3 + 1 : 1;
 }
 
-/* The kernel gives out the lowest number that is free: pidfds end here, the rest is for others. */
-static inline uint32_t hl_fds_pids_end(uint32_t limit)
+/* One that the collector can do without: it stays open only if its number is low, which the kernel
+ * gives out first, so that the rest is left for others. The descriptor, or -1. */
+static inline int hl_fds_optional(int fd)
 {
-	return limit / 8 * 5;
+	uint32_t limit = hl_fds_limit();
+	uint32_t end = limit > HL_FILES_LEAST ? 8 + (limit - HL_FILES_LEAST) / 8 * 5 : 8;
+
+	if (fd >= 0 && (uint32_t)fd >= end) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 #endif

@@ -28,7 +28,7 @@
 #define FLUSH_NS     UINT64_C(250000000) /* and what is pending written at least this often */
 
 #define NAME_TRIES     10000 /* others may be as fast as we are */
-#define FD_TRIES       100
+#define FD_TRIES       200
 #define FOLLOWER_LOOKS 1000 /* of 10 ms */
 
 #define WAITING_BYTES_MAX (HL_QUEUE_BYTES_MAX / 2) /* of traces that wait for a descriptor */
@@ -86,6 +86,7 @@ struct hl_durable *hl_durable_new(int memfd, uint64_t before)
 
 	if (!d)
 		return NULL;
+	pthread_mutex_init(&d->lock, NULL);
 	d->memfd = memfd;
 	atomic_store(&d->events, before);
 	atomic_store(&d->holders, 1);
@@ -96,9 +97,18 @@ void hl_durable_drop(struct hl_durable *d)
 {
 	if (!d || atomic_fetch_sub(&d->holders, 1) > 1)
 		return;
+	hl_durable_close(d);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+void hl_durable_close(struct hl_durable *d)
+{
+	pthread_mutex_lock(&d->lock);
 	if (d->memfd >= 0)
 		close(d->memfd);
-	free(d);
+	d->memfd = -1;
+	pthread_mutex_unlock(&d->lock);
 }
 
 /* All strings of a meta in one block. */
@@ -484,23 +494,25 @@ static void list_output(struct hl_output *o, int err)
 	o->queue->outputs = o;
 }
 
-/* False: there is no descriptor for it now, and there will be one when another is closed. */
+/* False: there is no descriptor for it now, and there may be one later. */
 static bool open_output(struct hl_output *o)
 {
 	struct hl_queue *q = o->queue;
 	const struct timespec pause = {.tv_nsec = 10000000};
+	int err = open_trace(o);
 
-	o->err = open_trace(o);
-	/* The first thread may have the last one for a moment. */
-	for (int i = 0; is_short_of_fds(o->err) && q->n_open == 0 && i < FD_TRIES; i++) {
+	/* All are the first thread's: nothing that is written will tell us when there is one. */
+	for (int i = 0; is_short_of_fds(err) && o->ended && !q->n_open && i < FD_TRIES; i++) {
 		nanosleep(&pause, NULL);
-		o->err = open_trace(o);
+		err = open_trace(o);
 	}
-	if (is_short_of_fds(o->err) && q->n_open > 0)
+	if (is_short_of_fds(err) && (q->n_open > 0 || !o->ended))
 		return false;
-	list_output(o, o->err);
-	if (o->err)
+	list_output(o, err);
+	if (err) {
+		o->path[0] = '\0';
 		return true;
+	}
 	q->n_open++;
 	atomic_store(&o->named, true);
 	if (q->settings->follow)
@@ -530,8 +542,10 @@ static void count_durable(struct hl_output *o, bool ended)
 	all = atomic_fetch_add(&o->durable->events, n - o->counted) + n - o->counted;
 	o->counted = n;
 	/* A region that is over takes no more, and needs no more. */
+	pthread_mutex_lock(&o->durable->lock);
 	ignored = pwrite(
 		o->durable->memfd, &all, sizeof(all), offsetof(struct hl_region, durable_events));
+	pthread_mutex_unlock(&o->durable->lock);
 	(void)ignored;
 }
 

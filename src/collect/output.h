@@ -54,12 +54,15 @@ struct hl_output_settings {
 struct hl_durable {
 	_Atomic uint64_t events;
 	_Atomic uint32_t holders;
-	int memfd; /* -1: nobody wants to know */
+	pthread_mutex_t lock; /* of memfd */
+	int memfd;            /* -1: nobody wants to know, or not any more */
 };
 
-/* The last holder closes memfd. */
+/* Takes memfd. */
 struct hl_durable *hl_durable_new(int memfd, uint64_t before);
 void hl_durable_drop(struct hl_durable *d);
+/* The region is over: its memfd is closed, whoever still holds this. */
+void hl_durable_close(struct hl_durable *d);
 
 struct hl_queue {
 	pthread_mutex_t lock;

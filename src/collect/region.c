@@ -111,7 +111,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 		goto fail;
 	}
 	r->pid = pid;
-	r->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	r->pidfd = hl_fds_optional((int)syscall(SYS_pidfd_open, (pid_t)pid, 0));
 	r->settings = settings;
 	r->queue = queue;
 	hl_image_read(&r->image, pid);
@@ -137,7 +137,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
 	r->inode = fstat(memfd, &st) == 0 ? st.st_ino : 0;
-	r->ctl_fd = hl_ctl_listen(r->inode);
+	r->ctl_fd = hl_fds_optional(hl_ctl_listen(r->inode));
 	hl_steer_begin(r, fresh);
 	atomic_store(&r->region->ready, 1);
 	*out = r;
@@ -168,6 +168,7 @@ void hl_region_close(struct hl_region_reader *r)
 	close_fd(r->ctl_fd);
 	hl_vec_free(&r->pids);
 	hl_vec_free(&r->procs);
+	hl_durable_close(r->durable);
 	hl_durable_drop(r->durable);
 	free(r->heap);
 	free(r);
@@ -231,15 +232,9 @@ static void note_pid(struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 
 static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 {
-	int fd;
-
 	if (serial == 0 && r->pidfd >= 0)
 		return r->pidfd;
-	fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-	if (fd < 0 || (uint32_t)fd < hl_fds_pids_end(hl_fds_limit()))
-		return fd;
-	close(fd); /* traces need the rest */
-	return -1;
+	return hl_fds_optional((int)syscall(SYS_pidfd_open, (pid_t)pid, 0));
 }
 
 /* The image's own pidfd is the region's. */

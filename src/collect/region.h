@@ -63,7 +63,7 @@ struct hl_steering {
 
 struct hl_region_reader {
 	struct hl_region *region;
-	int memfd;      /* closed with the last holder of `durable` */
+	int memfd;      /* closed by `durable` */
 	uint64_t inode; /* of the memfd */
 	int ctl_fd;     /* where it is steered from (ctl.h); -1: nowhere */
 	struct hl_steering steering;

@@ -245,6 +245,15 @@ static bool set_size(long memfd)
 	return done;
 }
 
+/* May a collector of ours have as many descriptors as it needs? */
+static bool has_files(void)
+{
+	struct rlimit l;
+
+	return hl_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &l) < 0 ||
+	       l.rlim_max >= HL_FILES_LEAST;
+}
+
 /* Bare LD_PRELOAD: we make the region and start a collector on it. */
 static const char *start_own(char **envp)
 {
@@ -252,7 +261,12 @@ static const char *start_own(char **envp)
 	const char *why;
 	int err;
 
+	if (!has_files())
+		return "the collector needs 16 open files; raise the hard limit of open files "
+		       "(ulimit -H -n)";
 	memfd = hl_sys2(SYS_memfd_create, "heaplapse", 3 /* CLOEXEC | ALLOW_SEALING */);
+	if (memfd == -EMFILE)
+		return "it has no descriptor left; raise its limit of open files (ulimit -n)";
 	if (memfd < 0)
 		return "no memfd";
 	if (!set_size(memfd))

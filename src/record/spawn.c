@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/fmt.h"
@@ -39,9 +40,15 @@ static struct job job;
 /* The collector itself, up to its exec. */
 static int run_collector(void *arg)
 {
+	struct rlimit files;
 	struct job *j = arg;
 
 	hl_sys0(SYS_setsid);
+	/* Its loader needs some before it can do this itself. */
+	if (hl_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		hl_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, &files, NULL);
+	}
 	if (j->memfd != 3)
 		hl_sys3(SYS_dup3, j->memfd, 3, 0);
 	else
