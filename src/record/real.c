@@ -214,6 +214,33 @@ static void look_around(void)
 	hl_real.text_hi = (uintptr_t)next.dlfo_map_end;
 }
 
+/*
+ * The definition that a call of the program's binds to, searched from `where` on (RTLD_NEXT,
+ * RTLD_DEFAULT). dlsym skips definitions whose version is not the default one; the loader binds
+ * references with libc's version to them. libc_malloc_debug.so has nothing else. `first` is the
+ * first definition of any version in the same range. Versions are compared by dlvsym, which cannot
+ * fail for C functions: libc itself has each of these.
+ */
+static void *bind(void *where, const char *name, void *first)
+{
+	void *plain = dlsym(where, name);
+	const char *version = strcmp(name, "aligned_alloc") ? HL_ARCH_LIBC_VERSION : "GLIBC_2.16";
+
+	if (!first || first == plain || name[0] == '_') /* mangled: libstdc++'s versions */
+		return plain;
+	return dlvsym(where, name, version) == first ? first : plain;
+}
+
+static void *bind_next(const struct hl_real *r, const char *name)
+{
+	return bind(RTLD_NEXT, name, hl_lookup_after(name, r->own_lo));
+}
+
+static void *bind_first(const char *name)
+{
+	return bind(RTLD_DEFAULT, name, hl_lookup(name, 0, 0));
+}
+
 /* Does it belong to the allocator below us, if that is not libc's? */
 static bool is_next(uintptr_t f)
 {
@@ -255,7 +282,7 @@ static void find_ourselves(struct hl_real *r)
 		find_allocator(r);
 		return;
 	}
-	if (_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 ||
+	if (_dl_find_object(bind_first("malloc"), &first) != 0 ||
 		first.dlfo_link_map == own.dlfo_link_map || !first.dlfo_link_map->l_name[0])
 		return;
 	r->behind = true;
@@ -270,7 +297,7 @@ static void *next(const struct hl_real *r, const char *name)
 
 	if (r->linked)
 		f = (uintptr_t)hl_lookup_beyond(name, r->own_lo, r->program_lo);
-	return f && f >= r->first_lo && f < r->first_hi ? (void *)f : dlsym(RTLD_NEXT, name);
+	return f && f >= r->first_lo && f < r->first_hi ? (void *)f : bind_next(r, name);
 }
 
 /*
@@ -287,7 +314,7 @@ static void *next_if_any(const struct hl_real *r, const char *name)
  * which leads to ours. */
 static bool is_first(const struct hl_real *r, const char *name)
 {
-	uintptr_t first = (uintptr_t)dlsym(RTLD_DEFAULT, name);
+	uintptr_t first = (uintptr_t)bind_first(name);
 	struct dl_find_object object;
 
 	if (first >= r->own_lo && first < r->own_hi)
@@ -312,7 +339,7 @@ bool hl_real_is_first(const char *name)
  */
 static void *owner(const struct hl_real *r, const char *name, void *next)
 {
-	return is_first(r, name) ? next : dlsym(RTLD_DEFAULT, name);
+	return is_first(r, name) ? next : bind_first(name);
 }
 
 hl_cold void hl_real_resolve(void)

@@ -2,6 +2,7 @@
 """order_test - who stands before whom: other allocators in LD_PRELOAD, programs with a malloc stub of their own."""
 import glob
 import os
+import signal
 
 from manners import Failure, Skip, compiled, contains, expect, main, sound
 
@@ -169,6 +170,70 @@ int main(void)
 }
 '''
 
+# Allocates by the function that is named and writes one byte too many, or ("all") uses each of them correctly.
+DEBUGGED = r'''
+#include <malloc.h>
+#include <mcheck.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define SIZE 40
+static void *make(const char *how)
+{
+	void *p = NULL;
+	if (!strcmp(how, "malloc")) return malloc(SIZE);
+	if (!strcmp(how, "calloc")) return calloc(SIZE / 8, 8);
+	if (!strcmp(how, "realloc")) return realloc(malloc(8), SIZE);
+	if (!strcmp(how, "realloc-new")) return realloc(NULL, SIZE);
+	if (!strcmp(how, "reallocarray")) return reallocarray(malloc(8), SIZE / 8, 8);
+	if (!strcmp(how, "posix_memalign")) return posix_memalign(&p, 64, SIZE) ? NULL : p;
+	if (!strcmp(how, "aligned_alloc")) return aligned_alloc(64, SIZE);
+	if (!strcmp(how, "memalign")) return memalign(64, SIZE);
+	if (!strcmp(how, "valloc")) return valloc(SIZE);
+	if (!strcmp(how, "pvalloc")) return pvalloc(SIZE);
+	return NULL;
+}
+static const char *const all[] = {"malloc", "calloc", "realloc", "realloc-new", "reallocarray", "posix_memalign",
+	"aligned_alloc", "memalign", "valloc", "pvalloc"};
+static void failed(enum mcheck_status status)
+{
+	printf("mcheck: %d\n", status);
+	fflush(stdout);
+	_Exit(7);
+}
+int main(int argc, char **argv)
+{
+	char *p;
+	size_t size;
+	static char line[64];
+	setvbuf(stdout, line, _IOFBF, sizeof(line));
+	if (!strcmp(argv[1], "mcheck"))
+		printf("%d\n", mcheck(failed));
+	if (!strcmp(argv[1], "all")) {
+		mtrace();
+		for (unsigned i = 0; i < 30 * (sizeof(all) / sizeof(*all)); i++) {
+			p = make(all[i % (sizeof(all) / sizeof(*all))]);
+			memset(p, 1, SIZE);
+			if (i % 3)
+				free(p);
+		}
+		muntrace();
+		return 4;
+	}
+	p = make(argc > 2 ? argv[2] : argv[1]);
+	if (!strcmp(argv[1], "usable"))
+		printf("%zu\n", malloc_usable_size(p));
+	/* MALLOC_CHECK_ has a byte of its own there; no byte of the block may look like it */
+	size = malloc_usable_size(p);
+	memset(p, p[size] ^ 255, size + 1);
+	free(p);
+	puts("not noticed");
+	return 4;
+}
+'''
+FUNCTIONS = ('malloc', 'calloc', 'realloc', 'realloc-new', 'reallocarray', 'posix_memalign', 'aligned_alloc', 'memalign', 'valloc',
+             'pvalloc')
+
 
 def build(*flags):
     with open('order.c', 'w', encoding='ascii') as file:
@@ -267,6 +332,70 @@ def test_unseen(place):
     expect('frames of ours', [n['function'] for n in nodes if 'libheaplapse' in (n['module'] or '')], [])
     if not any(n['function'] == 'main' for n in nodes):
         raise Failure('main is in no stack')
+
+
+def debug_library():
+    found = glob.glob('/lib/*/libc_malloc_debug.so.0')
+    if not found:
+        raise Skip('libc_malloc_debug.so.0 is not installed')
+    return found[0]
+
+
+def preloaded(*libraries, **more):
+    return {**os.environ, 'LD_PRELOAD': ' '.join(libraries), **more}
+
+
+def debugged(place, *words, **variables):
+    """The outcome with the debug library alone, then recorded behind heaplapse, by record and by LD_PRELOAD, and before it."""
+    debug = debug_library()
+    alone = place.run('./debugged', *words, env=preloaded(debug, **variables))
+    yield 'alone', alone
+    yield 'record', place.record('./debugged', *words, options=('-q', '-f', '-o', 'x.hlt'), env=preloaded(debug, **variables))
+    for order in ((place.library, debug), (debug, place.library)):
+        yield ' '.join(order), place.run('./debugged', *words,
+                                         env=preloaded(*order, HEAPLAPSE_OUTPUT='%p.hlt', HEAPLAPSE_QUIET='1', **variables))
+
+
+def test_malloc_check(place):
+    """MALLOC_CHECK_ of libc_malloc_debug.so finds an overrun of each function, whatever stands first"""
+    write('debugged.c', DEBUGGED)
+    compiled('gcc', '-D_GNU_SOURCE', '-fno-builtin', '-w', '-o', 'debugged', 'debugged.c')
+    for function in FUNCTIONS:
+        first, *others = debugged(place, function, MALLOC_CHECK_='3')
+        expect(f'{function}: status alone', first[1].status, -signal.SIGABRT)
+        for name, done in others:
+            expect(f'{function}: {name}', (done.status, done.out, done.err), (-signal.SIGABRT, '', first[1].err))
+    for words in (('mcheck', 'malloc'), ('usable', 'calloc')):
+        first, *others = debugged(place, *words, MALLOC_CHECK_='3' if words[0] == 'usable' else '0')
+        for name, done in others:
+            expect(f'{words}: {name}', (done.status, done.out), (first[1].status, first[1].out))
+
+
+def traced(name):
+    """The calls in a file of mtrace, by what they do and the size; callers and addresses differ from run to run."""
+    with open(name, encoding='utf-8') as file:
+        lines = [line.split(' ', 2)[2].split() for line in file if line.startswith('@')]
+    os.unlink(name)
+    return sorted((line[0], line[2] if len(line) > 2 else '') for line in lines)
+
+
+def test_mtrace(place):
+    """mtrace writes each call, whatever stands first; behind heaplapse each block is counted once"""
+    write('debugged.c', DEBUGGED)
+    compiled('gcc', '-D_GNU_SOURCE', '-fno-builtin', '-w', '-o', 'debugged', 'debugged.c')
+    alone = None
+    for name, done in debugged(place, 'all', MALLOC_TRACE='mtrace.log'):
+        expect(f'{name}: status', (done.status, done.err), (4, ''))
+        lines = traced('mtrace.log')
+        alone = alone or lines
+        expect(f'{name}: lines', lines, alone)
+    expect('lines alone', len(alone) > 500, True)
+    infos = place.infos(2)
+    # 300 blocks and 60 that were resized, of which 200 are freed; and libc's own for the file, freed
+    expect('totals', [(info['totals']['allocations'], info['totals']['frees'], info['totals']['live_blocks_end'])
+                      for info in infos.values()], [(361, 261, 100)] * 2)
+    done = place.run('./debugged', 'all', env=preloaded(debug_library(), place.library))
+    contains('behind it', done.err, 'not recorded', 'put it behind')
 
 
 if __name__ == '__main__':

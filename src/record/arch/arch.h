@@ -5,6 +5,7 @@
  * regs.h defines, inline:
  *   struct hl_regs            what a step needs of a frame: pc, sp, fp
  *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load us
+ *   HL_ARCH_LIBC_VERSION      symbol version of glibc's first release for it, malloc's version
  *   hl_arch_stamp()           the cycle counter, unordered; hl_arch_stamp_ordered(): not taken
  *                             before earlier loads and stores of this thread have been seen by it
  *   hl_arch_cmpxchg_local(p, from, to)  *p from one to the other in one instruction, atomic against
