@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/embed.h"
+#include "cli/machine.h"
 #include "cli/record_options.h"
 #include "cli/summary.h"
 #include "collect/collector.h"
@@ -23,8 +24,9 @@
 /* «Not ready, and this is why»: the library prints it. */
 static int refuse(const char *why)
 {
-	struct hl_region *r =
-		mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
+	/* its first page: for more there may be no address space */
+	struct hl_region *r = mmap(
+		NULL, HL_REGION_CONTROL_OFFSET, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
 
 	if (r == MAP_FAILED)
 		return HL_EXIT_IO;
@@ -96,6 +98,9 @@ static int run_collect(void *state, int argc, char **argv)
 	hl_record_init(&o);
 	if (o.env_problem)
 		return refuse(o.env_problem);
+	if (hl_machine_check_space() < 0)
+		return refuse("the collector has too little address space; raise the hard limit to "
+			      "at least 80 MiB (ulimit -H -v 80000)");
 	err = hl_record_settle(&o);
 	if (!err)
 		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);

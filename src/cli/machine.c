@@ -22,7 +22,9 @@
 #include "util/text.h"
 
 #define LITTLE_SPACE (UINT64_C(64) << 20)
-#define LITTLE_ROOM  (UINT64_C(256) << 20) /* of address space: the rings, the memos, a program */
+/* Of address space: the rings, and its second thread, its tables and what it packs. */
+#define COLLECTOR_SPACE (HL_REGION_BYTES + (32u << 20))
+#define LITTLE_ROOM     (UINT64_C(256) << 20) /* of address space: the rings, the memos, a program */
 
 static void say(struct hl_findings *f, bool fine, enum hl_verdict otherwise, const char *check,
 	const char *good, const char *bad, const char *remedy)
@@ -131,13 +133,23 @@ static int try_region(void)
 	return err;
 }
 
+/* 0 or -errno. */
+static int try_space(void)
+{
+	void *space = mmap(NULL, COLLECTOR_SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (space == MAP_FAILED)
+		return -errno;
+	munmap(space, COLLECTOR_SPACE);
+	return 0;
+}
+
 /* The collector goes to its hard limits, and dies of no signal for it: so do we here. */
-int hl_machine_check_rings(struct hl_findings *f)
+static int try_at_hard_limits(int (*try)(void))
 {
 	static const __rlimit_resource_t limits[] = {RLIMIT_AS, RLIMIT_FSIZE};
 	struct rlimit was[HL_ARRAY_LEN(limits)];
 	void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
-	char size[HL_TEXT_SIZE_MAX];
 	int err;
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(limits); i++) {
@@ -147,15 +159,36 @@ int hl_machine_check_rings(struct hl_findings *f)
 		wide = (struct rlimit){was[i].rlim_max, was[i].rlim_max};
 		setrlimit(limits[i], &wide);
 	}
-	err = try_region();
+	err = try();
 	for (size_t i = 0; i < HL_ARRAY_LEN(limits); i++)
 		setrlimit(limits[i], &was[i]);
 	signal(SIGXFSZ, old);
-	if (err)
+	return err;
+}
+
+int hl_machine_check_space(void)
+{
+	return try_at_hard_limits(try_space);
+}
+
+int hl_machine_check_rings(struct hl_findings *f)
+{
+	char size[HL_TEXT_SIZE_MAX];
+	int err = try_at_hard_limits(try_region);
+
+	if (err) {
 		hl_findings_add(f, HL_VERDICT_FAILS, "memory",
 			"raise the limits of memory and of file sizes (ulimit -v, ulimit -H -f)",
 			"%s of memory that two processes share cannot be had: %s",
 			hl_text_bytes(size, HL_REGION_BYTES), strerror(-err));
+		return err;
+	}
+	err = hl_machine_check_space();
+	if (err)
+		hl_findings_add(f, HL_VERDICT_FAILS, "memory",
+			"raise the hard limit of address space (ulimit -H -v)",
+			"the collector needs %s of address space, which cannot be had: %s",
+			hl_text_bytes(size, COLLECTOR_SPACE), strerror(-err));
 	return err;
 }
 
@@ -236,7 +269,8 @@ static void check_limits(struct hl_findings *f)
 	if (getrlimit(RLIMIT_AS, &as) == 0 && as.rlim_cur < LITTLE_ROOM) {
 		hl_findings_add(f, HL_VERDICT_PARTIAL, "limits", "raise it: ulimit -v unlimited",
 			"the address space of programs is limited to %s, of which the recorder "
-			"needs 32 MiB: one that comes near it fails earlier, or is not recorded",
+			"takes up to a quarter: one that comes near it fails earlier, or is not "
+			"recorded",
 			hl_text_bytes(size, as.rlim_cur));
 		fine = false;
 	}

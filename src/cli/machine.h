@@ -16,6 +16,8 @@ int hl_library_find(char *buf, size_t n, struct hl_findings *f);
 int hl_machine_check_rings(struct hl_findings *f);
 /* The same for descriptors. */
 int hl_machine_check_files(struct hl_findings *f);
+/* Has a collector the address space that it needs, at its hard limit? 0 or -errno. */
+int hl_machine_check_space(void);
 /* All that does not depend on a program. The options are settled. */
 void hl_machine_check(struct hl_findings *f, const struct record_options *o);
 /* Could the trace of `program` be written? True if so. */

@@ -21,8 +21,9 @@
 #include "util/procfs.h"
 #include "util/text.h"
 
-#define TEXT_MAX (1u << 20)
-#define BEAT_NS  200000000 /* the collector's heart beats four times in this */
+#define TEXT_MAX    (1u << 20)
+#define LITTLE_ROOM (UINT64_C(16) << 20) /* of address space, for the rings and a memo */
+#define BEAT_NS     200000000            /* the collector's heart beats four times in this */
 
 bool hl_process_is_pid(const char *word)
 {
@@ -280,11 +281,11 @@ static void judge_limits(struct hl_findings *f, uint64_t pid, const char *status
 	files = limit_of(limits, "Max file size");
 	handles = limit_of(limits, "Max open files");
 	free(limits);
-	if (space != UINT64_MAX && space - (size < space ? size : space) < HL_REGION_BYTES)
+	if (space != UINT64_MAX && space - (size < space ? size : space) < LITTLE_ROOM)
 		hl_findings_add(f, HL_VERDICT_PARTIAL, "limits",
 			"raise RLIMIT_AS by 64 MiB (ulimit -v)",
-			"its address space is limited to %s, of which it has used %s: there is no "
-			"room for the recorder's 32 MiB",
+			"its address space is limited to %s, of which it has used %s: there is "
+			"little or no room for the recorder",
 			hl_text_bytes(a, space), hl_text_bytes(b, size));
 	else if (files < HL_REGION_BYTES || handles < 8)
 		hl_findings_add(f, HL_VERDICT_NOTE, "limits",

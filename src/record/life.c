@@ -93,33 +93,19 @@ void hl_life_off(const char *why)
 		hl_life_message("this program is not recorded", why);
 }
 
-/*
- * Does the program keep as much address space as the rings take? With less it would be our fault
- * when its next mmap fails.
- */
-static bool has_room(void)
-{
-	long p = hl_sys6(
-		SYS_mmap, 0, 2 * HL_REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p < 0 && p > -4096)
-		return false;
-	hl_sys2(SYS_munmap, p, 2 * HL_REGION_BYTES);
-	return true;
-}
-
 static const char *map_region(int memfd)
 {
+	uint32_t rings = hl_room_rings(), bytes = hl_region_bytes(rings);
 	long p = -ENOMEM;
 
-	if (has_room())
-		p = hl_sys6(
-			SYS_mmap, 0, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	if (rings)
+		p = hl_sys6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 	if (p < 0 && p > -4096)
 		return "no room for the rings in the address space (is RLIMIT_AS set?)";
 	hl_rec.region = (struct hl_region *)p;
+	hl_rec.rings = rings;
 	/* Not locked, not huge: only the rings in use shall cost memory. */
-	hl_sys3(SYS_madvise, p, HL_REGION_BYTES, MADV_NOHUGEPAGE);
+	hl_sys3(SYS_madvise, p, bytes, MADV_NOHUGEPAGE);
 	return NULL;
 }
 
@@ -128,7 +114,7 @@ static void drop_region(void)
 {
 	hl_rec.steer = &hl_steer_all;
 	if (hl_rec.region)
-		hl_sys2(SYS_munmap, hl_rec.region, HL_REGION_BYTES);
+		hl_sys2(SYS_munmap, hl_rec.region, hl_region_bytes(hl_rec.rings));
 	hl_rec.region = NULL;
 }
 

@@ -92,6 +92,7 @@ struct hl_recorder {
 	uint32_t stamp_ticks;  /* what reading the counter takes; 0: not measured yet */
 	uint32_t around_ticks; /* what a hook takes besides its record */
 	struct hl_region *region;
+	uint32_t rings;                /* of the region that are mapped, besides the shared ones */
 	const _Atomic uint32_t *steer; /* the region's; before there is one, our own: record all */
 	uint32_t steer_seen;           /* number of the last request that was obeyed */
 	struct hl_thread *slots[HL_RING_COUNT]; /* private memory, by ring */
@@ -230,6 +231,9 @@ void hl_maps_resolve(void);
 void hl_cxx_resolve(void);
 void hl_cxx_forget(void); /* cxx_late.c: code is going, perhaps with operators in it */
 void hl_reap_resolve(void);
+
+/* room.c: how many rings, besides the shared ones, there is address space for; 0: for none. */
+uint32_t hl_room_rings(void);
 
 /* life.c */
 void hl_life_fork_child(void);

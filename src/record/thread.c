@@ -99,7 +99,7 @@ static uint32_t find_ring(uint32_t tid)
 {
 	if (atomic_exchange(&hl_rec.met, true))
 		atomic_store(&hl_rec.many, true); /* stamp.h: before anything is recorded */
-	for (uint32_t i = 0; i < HL_RING_COUNT - HL_SHARED_RINGS; i++) {
+	for (uint32_t i = 0; i < hl_rec.rings; i++) {
 		struct hl_ring *ring = hl_region_ring(hl_rec.region, i);
 
 		if (atomic_load_explicit(&ring->state, memory_order_relaxed) == HL_RING_FREE &&

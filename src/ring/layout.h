@@ -1,8 +1,11 @@
 /*
  * layout.h - the memory that recorder and collector share: one memfd per program image.
  *
- *   header page | ring controls | ring data (1 MiB, 7 x 256 KiB, 440 x 64 KiB) | filter
- *   (ring/filter.h)
+ *   header page | ring controls | filter (ring/filter.h) | data of the shared rings (16 x 64 KiB) |
+ *   data of the others (1 MiB, 7 x 256 KiB, 424 x 64 KiB)
+ *
+ * A program with little address space maps only the first part, up to as many of the others as it
+ * has room for, and uses no ring beyond; the collector always maps all of it.
  *
  * Each thread of the program owns one ring and is its only writer; the collector is its only
  * reader. A thread takes a free ring by compare-and-swap and holds the ring's robust mutex for
@@ -26,7 +29,7 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   10
+#define HL_REGION_ABI   11
 
 /* Free rings are taken from the first on, so a program with few threads has large ones, and one
  * with a single thread the largest: the collector looks in less often, and catches up later with
@@ -36,7 +39,8 @@
 #define HL_LARGE_RINGS      8u
 #define HL_RING_BYTES       (64u * 1024) /* of the others */
 #define HL_RING_COUNT       448u
-#define HL_SHARED_RINGS     16u /* of these, for when threads outnumber rings */
+#define HL_SHARED_RINGS     16u /* of these, for when threads outnumber rings: the last */
+#define HL_OWN_RINGS        (HL_RING_COUNT - HL_SHARED_RINGS)
 
 /* With fewer descriptors (RLIMIT_NOFILE) a collector is not started: its own, those of one program,
  * of a trace, and for a look at a folder or /proc. */
@@ -119,17 +123,17 @@ struct hl_ring {
 };
 
 #define HL_REGION_CONTROL_OFFSET 4096u
-#define HL_REGION_DATA_OFFSET       \
+#define HL_FILTER_BITS           18u
+#define HL_FILTER_PAGES_BITS     13u
+#define HL_REGION_FILTER_OFFSET     \
 	(HL_REGION_CONTROL_OFFSET + \
 		((HL_RING_COUNT * (uint32_t)sizeof(struct hl_ring) + 4095u) & ~4095u))
-#define HL_REGION_FILTER_OFFSET                              \
-	(HL_REGION_DATA_OFFSET + HL_FIRST_RING_BYTES +       \
-		(HL_LARGE_RINGS - 1) * HL_LARGE_RING_BYTES + \
-		(HL_RING_COUNT - HL_LARGE_RINGS) * HL_RING_BYTES)
-#define HL_FILTER_BITS       18u
-#define HL_FILTER_PAGES_BITS 13u
-#define HL_REGION_BYTES \
+#define HL_REGION_DATA_OFFSET \
 	(HL_REGION_FILTER_OFFSET + (1u << HL_FILTER_BITS) + (1u << HL_FILTER_PAGES_BITS))
+#define HL_REGION_OWN_OFFSET (HL_REGION_DATA_OFFSET + HL_SHARED_RINGS * HL_RING_BYTES)
+#define HL_REGION_BYTES                                                                            \
+	(HL_REGION_OWN_OFFSET + HL_FIRST_RING_BYTES + (HL_LARGE_RINGS - 1) * HL_LARGE_RING_BYTES + \
+		(HL_OWN_RINGS - HL_LARGE_RINGS) * HL_RING_BYTES)
 
 _Static_assert(sizeof(struct hl_region) <= HL_REGION_CONTROL_OFFSET, "header fits its page");
 _Static_assert(offsetof(struct hl_ring, tail) == 64, "owner's words fit one line");
@@ -148,14 +152,22 @@ static inline uint32_t hl_ring_bytes(uint32_t i)
 	return i < HL_LARGE_RINGS ? HL_LARGE_RING_BYTES : HL_RING_BYTES;
 }
 
+/* The size of the part that has the shared rings and the first n others. */
+static inline uint32_t hl_region_bytes(uint32_t n)
+{
+	uint32_t large = n < HL_LARGE_RINGS ? n : HL_LARGE_RINGS;
+	uint32_t bytes =
+		HL_REGION_OWN_OFFSET + large * HL_LARGE_RING_BYTES + (n - large) * HL_RING_BYTES;
+
+	return n > 0 ? bytes + HL_FIRST_RING_BYTES - HL_LARGE_RING_BYTES : bytes;
+}
+
 static inline uint64_t *hl_region_data(struct hl_region *r, uint32_t i)
 {
-	uint32_t large = i < HL_LARGE_RINGS ? i : HL_LARGE_RINGS;
-	uint32_t at = large * HL_LARGE_RING_BYTES + (i - large) * HL_RING_BYTES;
+	uint32_t at = i < HL_OWN_RINGS ? hl_region_bytes(i)
+				       : HL_REGION_DATA_OFFSET + (i - HL_OWN_RINGS) * HL_RING_BYTES;
 
-	if (i > 0)
-		at += HL_FIRST_RING_BYTES - HL_LARGE_RING_BYTES;
-	return (uint64_t *)((char *)r + HL_REGION_DATA_OFFSET + at);
+	return (uint64_t *)((char *)r + at);
 }
 
 #endif

@@ -115,6 +115,22 @@ def test_no_rings(place):
     sound(place.info('*ending*'), 100, 40, ('exit', 3))
 
 
+def test_collector_space(place):
+    """a hard limit of address space that the collector cannot work under: one sentence that names it, the program runs"""
+    program = [place.program('ending'), 'exit:3']
+    for limit in ('--as=20000000', '--as=64000000'):
+        done = place.run('prlimit', limit, 'env', f'LD_PRELOAD={place.library}', *program)
+        expect(f'{limit}: status and lines', (done.status, done.err.count('\n')), (3, 1))
+        contains(f'{limit}: message', done.err, 'this program is not recorded', 'the collector', 'ulimit -H -v')
+        done = place.run('prlimit', limit, *place.record_command(*program))
+        expect(f'{limit}: refused', done.status, 125)
+        contains(f'{limit}: refusal', done.err, 'ulimit', '--force')
+    expect('traces', place.traces(), [])
+    done = place.run('prlimit', '--as=76000000', *place.record_command(*program))
+    expect('with enough', (done.status, done.err), (3, ''))
+    sound(place.info(), 100, 40, ('exit', 3))
+
+
 def test_small_stack(place):
     """64 and 32 KiB of stack for record, its collector and the program: what a program can do with it is recorded"""
     script = 'small'

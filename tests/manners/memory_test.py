@@ -8,9 +8,25 @@ MIB = 1 << 20
 FUNCTIONS = 65536       # of programs/wide.c
 TABLES = 7 * MIB        # less than its unwind tables have
 ALLOWED = 3 * MIB       # for files and rings; of tables 1.5 MiB may stay
-RINGS = 28 * MIB        # what is mapped for them, rounded down
 LIBRARY = 4 * MIB       # for libheaplapse.so itself, with room to spare
-NEEDED = 64 * MIB       # for everything of ours, and as much again as the rings for the program
+LEAST = 14 * MIB        # with so much more than alone a program is recorded (docs/cost.md)
+MOST = 64 * MIB
+
+# How many MiB can be mapped.
+GREEDY = '''
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(void)
+{
+	int n = 0;
+	free(malloc(100));
+	while (mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		n++;
+	printf("%d\\n", n);
+	return 0;
+}
+'''
 
 
 def stacks(place, trace, calls):
@@ -90,22 +106,53 @@ def peak_of(place, *command):
 
 
 def test_address_space(place):
-    """a program that has room for 4 MiB more runs under RLIMIT_AS: recorded, or with the reason why not"""
+    """a program that has room for 4 MiB more runs under RLIMIT_AS: recorded from 14 MiB on, else with the reason why not"""
     command = (place.program('ending'), 'exit:0')
-    peak, recorded = peak_of(place, *command), {}
-    for more in range(LIBRARY, NEEDED + 1, 5 * MIB):
+    peak = peak_of(place, *command)
+    for more in (*range(LIBRARY, MOST + 1, 5 * MIB), LEAST):
         done = limited(place, peak + more, *command)
         expect(f'status with {more} bytes more than it needs, {done.err!r}', done.status, 0)
         trace = place.traces('limited.manners_ending*')
-        recorded[more] = bool(trace)
         if trace:
             sound(place.info(trace[0]), 100, 40)
         else:
             contains('the reason', done.err, 'this program is not recorded', 'RLIMIT_AS')
+        expect(f'recorded with {more} bytes more', bool(trace), more >= LEAST)
         for name in place.traces('limited.*'):
             os.unlink(name)
-    expect('recorded without room for the rings', any(recorded[more] for more in recorded if more < 2 * RINGS), False)
-    expect('recorded where there is room', recorded[max(recorded)], True)
+
+
+def test_address_space_left(place):
+    """under RLIMIT_AS at most a third of what a program could map is ours, besides the library"""
+    with open('greedy.c', 'w', encoding='ascii') as file:
+        file.write(GREEDY)
+    compiled('gcc', '-o', 'greedy', 'greedy.c')
+    for limit in (20 * MIB, 32 * MIB, 48 * MIB, 80 * MIB, 160 * MIB):
+        alone = int(place.run('sh', '-c', f'ulimit -S -v {limit // 1024}; exec ./greedy').out)
+        done = limited(place, limit, './greedy')
+        expect(f'{limit}: status and stderr', (done.status, done.err), (0, ''))
+        expect(f'{limit}: recorded', len(place.traces('limited.greedy.hlt')), 1)
+        if int(done.out) < alone - LIBRARY // MIB - alone // 3:
+            raise Failure(f'{limit}: alone {alone} MiB could be mapped, recorded {done.out}')
+
+
+def test_few_rings(place):
+    """under RLIMIT_AS threads share the rings that there is room for, and nothing is lost"""
+    threads, count = 24, 128
+
+    def run(*command):
+        done = place.record('sh', '-c', 'ulimit -S -s 64; ulimit -S -v 24000; exec "$@"', 'sh', *command,
+                            env={**os.environ, 'MALLOC_ARENA_MAX': '1'}, options=('-q', '-f', '-o', 'limited.%e.hlt'))
+        expect('status and stderr', (done.status, done.err), (0, ''))
+        return done.out
+    maps = [line.split()[0].split('-') for line in run('cat', '/proc/self/maps').splitlines() if 'memfd:heaplapse' in line]
+    size = sum(int(end, 16) - int(start, 16) for start, end in maps)
+    expect(f'{size} bytes of rings are less than {threads} rings', 0 < size < 5 * MIB, True)
+    run(place.program('crowd'), 'alive', threads, count)
+    info = place.info('limited.manners_crowd.hlt')
+    sound(info)
+    blocks = sum(event.op == 'alloc' and event.size == 5000 for event in place.heaplapse.dump('limited.manners_crowd.hlt'))
+    expect('blocks', blocks, threads * count)
 
 
 def test_given_back(place):
