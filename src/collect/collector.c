@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 #include "collect/collector.h"
 #include "collect/ctl.h"
 #include "collect/ending.h"
+#include "ring/announced.h"
 
 #define CHECK_NS      UINT64_C(5000000)  /* who has come, who has gone */
 #define WATCHED_NS    UINT64_C(20000000) /* the same while poll would tell */
@@ -57,6 +59,7 @@ struct collector {
 	uint32_t sleep_ns;
 	bool settle_asked; /* `record` waits for the traces of what has ended */
 	uint32_t settled_looks;
+	int announced_fd; /* of ring/announced.h, for all programs; -1: not made yet */
 };
 
 /* Only the second thread calls this. */
@@ -118,6 +121,24 @@ static bool is_one_of_us(int fd, struct ucred *who)
 	       (geteuid() == 0 || who->uid == geteuid());
 }
 
+/* 0, or -errno: then each program has a page of its own. */
+static int make_announced(struct collector *c)
+{
+	int fd = memfd_create("heaplapse-announced", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(struct hl_announced)) < 0) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	c->announced_fd = fd;
+	return 0;
+}
+
 /* A program image that shows the nonce gets a region; anyone else is shown the door. 0, -EAGAIN when
  * descriptors are short, or another -errno. */
 static int greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
@@ -125,7 +146,7 @@ static int greet(struct collector *c, int fd, const struct hl_hello *hello, ssiz
 	struct ucred who;
 	struct hl_region_reader *r;
 	struct hl_note answer = {0};
-	int err;
+	int err, fds[2];
 
 	if (n != sizeof(*hello) || hello->magic != HL_HELLO_MAGIC || hello->abi != HL_REGION_ABI)
 		return -EPROTO;
@@ -136,7 +157,11 @@ static int greet(struct collector *c, int fd, const struct hl_hello *hello, ssiz
 	err = add_region(c, -1, (uint64_t)who.pid, true, &r);
 	if (err)
 		return err == -EMFILE || err == -ENFILE ? -EAGAIN : err;
-	return hl_note_send(fd, &answer, r->memfd);
+	if (c->announced_fd < 0)
+		make_announced(c);
+	fds[0] = r->memfd;
+	fds[1] = c->announced_fd;
+	return hl_note_send_fds(fd, &answer, fds, fds[1] >= 0 ? 2 : 1);
 }
 
 /* An image that comes with the pid of one we know has taken its place. */
@@ -579,8 +604,10 @@ static void loop(struct collector *c)
 
 int hl_collector_run(const struct hl_collector_start *start)
 {
-	struct collector c = {
-		.start = start, .control_fd = start->control_fd, .sleep_ns = MAX_SLEEP_NS};
+	struct collector c = {.start = start,
+		.control_fd = start->control_fd,
+		.sleep_ns = MAX_SLEEP_NS,
+		.announced_fd = -1};
 	struct hl_region_reader *r;
 	struct hl_ticks first;
 	int err;
@@ -613,6 +640,8 @@ int hl_collector_run(const struct hl_collector_start *start)
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.over);
 	hl_vec_free(&c.guests);
+	if (c.announced_fd >= 0)
+		close(c.announced_fd);
 	return err;
 }
 

@@ -40,6 +40,8 @@ struct hl_note {
 
 /* 0 or -errno. fd < 0: none goes along. */
 int hl_note_send(int socket, const struct hl_note *note, int fd);
+/* With n descriptors, at most two. */
+int hl_note_send_fds(int socket, const struct hl_note *note, const int *fds, size_t n);
 /* 0, -EAGAIN, -ECONNRESET when the other end is gone. *fd = -1 when none came. */
 int hl_note_receive(int socket, struct hl_note *note, int *fd);
 

@@ -61,12 +61,23 @@ static int open_path(const char *path)
 	return -EACCES;
 }
 
-static int ask(int fd, const char *nonce, int *memfd)
+/* The descriptors in an answer: the region's, and perhaps another. */
+static int take_fds(const struct cmsghdr *c, int *memfd, int *announced)
+{
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len < CMSG_LEN(sizeof(int)))
+		return -EPROTO;
+	memcpy(memfd, CMSG_DATA(c), sizeof(int));
+	if (c->cmsg_len >= CMSG_LEN(2 * sizeof(int)))
+		memcpy(announced, CMSG_DATA(c) + sizeof(int), sizeof(int));
+	return 0;
+}
+
+static int ask(int fd, const char *nonce, int *memfd, int *announced)
 {
 	struct hl_hello hello = {.magic = HL_HELLO_MAGIC, .abi = HL_REGION_ABI};
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control;
 	char byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
@@ -74,7 +85,6 @@ static int ask(int fd, const char *nonce, int *memfd)
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
 	long n;
 
 	hello.pid = (uint32_t)hl_sys0(SYS_getpid);
@@ -85,14 +95,10 @@ static int ask(int fd, const char *nonce, int *memfd)
 	n = hl_sys3(SYS_recvmsg, fd, &msg, MSG_CMSG_CLOEXEC);
 	if (n <= 0)
 		return n < 0 ? (int)n : -ECONNREFUSED;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EPROTO;
-	memcpy(memfd, CMSG_DATA(c), sizeof(int));
-	return 0;
+	return take_fds(CMSG_FIRSTHDR(&msg), memfd, announced);
 }
 
-hl_cold int hl_connect(const char *address, int *memfd)
+hl_cold int hl_connect(const char *address, int *memfd, int *announced)
 {
 	const char *colon = strchr(address, ':'), *path;
 	int fd, err;
@@ -105,7 +111,7 @@ hl_cold int hl_connect(const char *address, int *memfd)
 		fd = open_path(path + 1);
 	if (fd < 0)
 		return fd;
-	err = ask(fd, colon + 1, memfd);
+	err = ask(fd, colon + 1, memfd, announced);
 	hl_sys1(SYS_close, fd);
 	return err;
 }

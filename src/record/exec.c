@@ -1,6 +1,7 @@
 /*
  * exec.c - the exec family: says that another program is about to take our place, then lets it;
- * without us in its environment if it cannot bear us (newcomer.c).
+ * without us in its environment if it cannot bear us (newcomer.c). A program that will not be
+ * recorded is announced.
  *
  * From outside an exec cannot be told from a process that lived on for a moment and ended. If the
  * call fails, the thread's next record takes the word back. A vfork child calls these in our memory
@@ -75,17 +76,18 @@ static bool note_exec(void)
 	return false;
 }
 
-/* The environment for a program, without us if `why` says that it cannot bear us. In the caller's
- * frame: there is no other memory between vfork and exec. */
-#define ENV_FOR(why, path, envp)                                                            \
-	((why) ? hl_newcomer_env(envp, __builtin_alloca(hl_newcomer_room(envp)), path, why) \
-	       : (envp))
+/* The environment for a program, without us if it cannot run with us; announces that. In the
+ * caller's frame: there is no other memory between vfork and exec. */
+#define ENV_FOR(n, path, envp)                                                               \
+	((n).why ? hl_newcomer_announce(&(n), path) : (void)0,                               \
+		(n).strips ? hl_newcomer_env(envp, __builtin_alloca(hl_newcomer_room(envp))) \
+			   : (envp))
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {
-	const char *why = hl_newcomer_judge(AT_FDCWD, path);
+	struct hl_newcomer n = hl_newcomer_judge(AT_FDCWD, path, envp);
 
-	return note_exec() ? real.execve(path, argv, ENV_FOR(why, path, envp)) : -1;
+	return note_exec() ? real.execve(path, argv, ENV_FOR(n, path, envp)) : -1;
 }
 
 int execv(const char *path, char *const argv[])
@@ -103,9 +105,9 @@ static const char *own_path(void)
 
 int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	const char *why = hl_newcomer_judge_file(file, own_path());
+	struct hl_newcomer n = hl_newcomer_judge_file(file, own_path(), envp);
 
-	return note_exec() ? real.execvpe(file, argv, ENV_FOR(why, file, envp)) : -1;
+	return note_exec() ? real.execvpe(file, argv, ENV_FOR(n, file, envp)) : -1;
 }
 
 int execvp(const char *file, char *const argv[])
@@ -115,38 +117,43 @@ int execvp(const char *file, char *const argv[])
 
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	const char *why = hl_newcomer_judge_fd(fd);
+	struct hl_newcomer n = hl_newcomer_judge_fd(fd, envp);
 
-	return note_exec() ? real.fexecve(fd, argv, ENV_FOR(why, argv[0], envp)) : -1;
+	return note_exec() ? real.fexecve(fd, argv, ENV_FOR(n, argv[0], envp)) : -1;
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	const char *why = *path ? hl_newcomer_judge(dir, path) : hl_newcomer_judge_fd(dir);
+	struct hl_newcomer n =
+		*path ? hl_newcomer_judge(dir, path, envp) : hl_newcomer_judge_fd(dir, envp);
+	char *const *env;
 
-	return note_exec() ? real.execveat(dir, path, argv, ENV_FOR(why, path, envp), flags) : -1;
+	if (!note_exec())
+		return -1;
+	env = ENV_FOR(n, *path ? path : argv[0], envp);
+	return real.execveat(dir, path, argv, env, flags);
 }
 
 /* These end nothing of ours: the child says no word about it. */
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 	const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	const char *why = hl_newcomer_judge(AT_FDCWD, path);
+	struct hl_newcomer n = hl_newcomer_judge(AT_FDCWD, path, envp);
 
 	if (!real.spawn)
 		hl_exec_resolve();
-	return real.spawn ? real.spawn(pid, path, actions, attr, argv, ENV_FOR(why, path, envp))
+	return real.spawn ? real.spawn(pid, path, actions, attr, argv, ENV_FOR(n, path, envp))
 			  : ENOSYS;
 }
 
 int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 	const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	const char *why = hl_newcomer_judge_file(file, own_path());
+	struct hl_newcomer n = hl_newcomer_judge_file(file, own_path(), envp);
 
 	if (!real.spawnp)
 		hl_exec_resolve();
-	return real.spawnp ? real.spawnp(pid, file, actions, attr, argv, ENV_FOR(why, file, envp))
+	return real.spawnp ? real.spawnp(pid, file, actions, attr, argv, ENV_FOR(n, file, envp))
 			   : ENOSYS;
 }
 

@@ -113,6 +113,7 @@ static const char *map_region(int memfd)
 static void drop_region(void)
 {
 	hl_rec.steer = &hl_steer_all;
+	hl_newcomer_end();
 	if (hl_rec.region)
 		hl_sys2(SYS_munmap, hl_rec.region, hl_region_bytes(hl_rec.rings));
 	hl_rec.region = NULL;
@@ -183,7 +184,7 @@ static void begin(void)
 /* Under `heaplapse record`: its collector gives us a region. */
 static const char *join(const char *address)
 {
-	int memfd = -1, err = hl_connect(address, &memfd);
+	int memfd = -1, announced = -1, err = hl_connect(address, &memfd, &announced);
 	const char *why;
 
 	if (err == -ECONNREFUSED || err == -ENOENT || err == -EACCES)
@@ -193,6 +194,9 @@ static const char *join(const char *address)
 		return "the collector could not be reached";
 	why = map_region(memfd);
 	hl_sys1(SYS_close, memfd);
+	hl_newcomer_begin(announced);
+	if (announced >= 0)
+		hl_sys1(SYS_close, announced);
 	return why ? why : check_region();
 }
 
@@ -271,6 +275,7 @@ static const char *start_own(char **envp)
 			wait_ready();
 	}
 	hl_sys1(SYS_close, memfd);
+	hl_newcomer_begin(-1);
 	return why ? why : check_region();
 }
 
@@ -304,6 +309,8 @@ static bool count_alone(char **envp)
 		hl_tags_pause(true);
 	hl_tags_listen(env_get(envp, "HEAPLAPSE_SNAPSHOT_SIGNAL"),
 		env_get(envp, "HEAPLAPSE_TOGGLE_SIGNAL"));
+	if (env_get(envp, "LD_PRELOAD")) /* which children inherit */
+		hl_newcomer_begin(-1);
 	on_exit(at_exit, NULL);
 	return true;
 }

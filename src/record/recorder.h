@@ -210,13 +210,24 @@ void hl_sandbox_resolve(void);
 /* Has this program begun with fewer rights than `record` (or, for bare LD_PRELOAD, process 1)? */
 bool hl_sandbox_surrounds(const char *address);
 
-/* newcomer.c: why a program cannot bear us in its LD_PRELOAD; NULL when it can. */
-const char *hl_newcomer_judge(int dir, const char *path);
-const char *hl_newcomer_judge_fd(int fd);
-const char *hl_newcomer_judge_file(const char *file, const char *path);
-/* Its environment without us, made in `room` of so many bytes; says so once. */
+/* newcomer.c: a program that is about to be executed with this environment. */
+struct hl_newcomer {
+	const char *why; /* it is not recorded; NULL: it is, as far as can be told */
+	bool by_script;  /* that is said of the interpreter it names */
+	bool strips;     /* it could not run with us in its LD_PRELOAD */
+	uint64_t id;     /* of its file; 0: there is none */
+};
+struct hl_newcomer hl_newcomer_judge(int dir, const char *path, char *const envp[]);
+struct hl_newcomer hl_newcomer_judge_fd(int fd, char *const envp[]);
+struct hl_newcomer hl_newcomer_judge_file(const char *file, const char *path, char *const envp[]);
+/* Says that it is not recorded, once for each program. path may be NULL. */
+void hl_newcomer_announce(const struct hl_newcomer *n, const char *path);
+/* Its environment without us, made in `room` of so many bytes. */
 size_t hl_newcomer_room(char *const envp[]);
-char *const *hl_newcomer_env(char *const envp[], void *room, const char *path, const char *why);
+char *const *hl_newcomer_env(char *const envp[], void *room);
+/* fd: of the page that is shared with the whole recording (ring/announced.h); -1: there is none. */
+void hl_newcomer_begin(int fd);
+void hl_newcomer_end(void);
 
 /* names.c: the calling thread has this name now, of which the kernel keeps 15 bytes. */
 void hl_names_self(const char *name);
@@ -242,8 +253,8 @@ void hl_life_message(const char *a, const char *b); /* one line on stderr, unles
 void hl_life_message3(const char *a, const char *b, const char *c);
 void hl_life_message4(const char *a, const char *b, const char *c, const char *d);
 
-/* spawn.c, connect.c: the region's descriptor, or -errno. */
-int hl_connect(const char *address, int *memfd);
+/* spawn.c, connect.c: the region's descriptor, or -errno; and that of ring/announced.h, or -1. */
+int hl_connect(const char *address, int *memfd, int *announced);
 int hl_spawn_collector(char **envp, int memfd, long *pid);
 
 #endif

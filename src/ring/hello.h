@@ -1,6 +1,6 @@
 /*
  * hello.h - the first message of a program image to the collector of `heaplapse record`. The
- * answer is one byte with the region's descriptor.
+ * answer is one byte with the region's descriptor, and that of announced.h if there is one.
  */
 #ifndef HL_RING_HELLO_H
 #define HL_RING_HELLO_H

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from manners import NOBODY, Skip, compiled, contains, expect, main, need_nobody
+from manners import NOBODY, Failure, Skip, compiled, contains, expect, main, need_nobody
 
 SOURCE = '#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n'
 
@@ -122,6 +122,114 @@ def test_sanitizer_child(place):
 def test_musl_child(place):
     """a child of musl's, whose loader could not load us"""
     left_alone(place, build('musl', compiler='musl-gcc'), 'musl')
+
+
+def test_static_child(place):
+    """a static child, which ignores LD_PRELOAD"""
+    left_alone(place, build('static', '-static'), 'statically')
+    left_alone(place, build('static-pie', '-static-pie'), 'statically')
+
+
+def test_other_machine_child(place):
+    """a child for another architecture, which the kernel may not even run"""
+    program = build('program')
+    with open(program, 'r+b') as file:
+        file.seek(18)
+        file.write(bytes([183]))
+    done = place.record('/bin/sh', '-c', f'{program} 2> /dev/null; {program} 2> /dev/null; exit 3', stdout=subprocess.DEVNULL)
+    expect('status', done.status, 3)
+    expect('said on the stderr of the program itself', done.err, '')
+    done = place.record(place.program('family'), 'execs-of', program)
+    expect('messages', done.err.count('heaplapse: '), 1)
+    contains('message', done.err, f'{program} is not recorded: it is for another architecture')
+
+
+def announcements(done):
+    return [line for line in done.err.splitlines() if line.startswith('heaplapse: ')]
+
+
+def test_announced_once(place):
+    """each program is announced once, however often, by whatever process and by whichever function it is executed"""
+    one, two = build('one', '-static'), build('two', '-static')
+    os.environ['PATH'] = os.getcwd() + ':' + os.environ['PATH']
+    message = 'heaplapse: {} is not recorded: it is statically linked'
+    for mode in ('record', 'bare'):
+        done = place.in_mode(mode, '/bin/sh', '-c', f'for i in 1 2 3 4; do {one}; one; {two}; done; exit 4')
+        expect(f'{mode}: status and output', (done.status, done.out), (4, 12 * 'ran\n'))
+        expect(f'{mode}: messages', announcements(done), [message.format(name) for name in (one, two)])
+        done = place.in_mode(mode, place.program('family'), 'execs-of', one)
+        expect(f'{mode}: every function', (done.status, done.out), (8 * 3 + 50, 8 * 'ran\n'))
+        expect(f'{mode}: messages', announcements(done), [message.format(one)])
+    # many programs at once, each with a region of its own
+    script = f'for i in 1 2 3 4 5 6 7 8; do /bin/sh -c "{one}; {two}; exit 0" & done; wait; exit 4'
+    done = place.record('/bin/sh', '-c', script)
+    expect('status and output', (done.status, done.out), (4, 16 * 'ran\n'))
+    expect('messages', sorted(announcements(done)), [message.format(name) for name in (one, two)])
+    # a file that is made anew is another program
+    done = place.record('/bin/sh', '-c', f'{one}; cp {two} three; rm {one}; mv three {one}; {one}; exit 4')
+    expect('messages', announcements(done), [message.format(one)] * 2)
+    # quiet, and in mode tags without a collector
+    done = place.bare('/bin/sh', '-c', f'{one}; exit 4', env={'HEAPLAPSE_QUIET': '1'})
+    expect('quiet', (done.status, done.err), (4, ''))
+    done = place.bare('/bin/sh', '-c', f'{one}; {one}; exit 4', env={'HEAPLAPSE_MODE': 'tags'})
+    expect('tags', (done.status, announcements(done)), (4, [message.format(one)]))
+
+
+def test_announced_script(place):
+    """a script whose interpreter cannot be recorded"""
+    program = os.path.abspath(build('static', '-static'))
+    for name, first in (('script', f'#! {program} -x\n'), ('nested', f'#!{os.getcwd()}/script\n')):
+        with open(name, 'w', encoding='ascii') as file:
+            file.write(first)
+        os.chmod(name, 0o755)
+    done = place.record('/bin/sh', '-c', './script; ./nested; ./script; exit 4')
+    expect('status and output', (done.status, done.out), (4, 3 * 'ran\n'))
+    expect('messages', announcements(done),
+           [f'heaplapse: ./{name} is not recorded: its interpreter is statically linked' for name in ('script', 'nested')])
+
+
+def test_not_announced(place):
+    """what is recorded, cannot be executed, or has no LD_PRELOAD to begin with is not announced"""
+    program = build('static', '-static')
+    shutil.copy(program, 'plain')
+    os.chmod('plain', 0o644)
+    os.mkdir('folder')
+    os.mkdir('folder/static')
+    loader = '/lib64/ld-linux-x86-64.so.2'
+    for script in ('./plain', f'env -i {program}', f'unset LD_PRELOAD; {program}', './folder/static', './none',
+                   f'{loader} /bin/true', f'ldd {program}', '/bin/true'):
+        done = place.record('/bin/sh', '-c', f'{script}; exit 4', options=('-q', '-f', '-o', '%e.%p.hlt'))
+        expect(f'{script}: status and messages', (done.status, announcements(done)), (4, []))
+    if not place.traces('ld-linux*'):
+        raise Failure('a program that was executed by the loader has no trace')
+    # the folder of that name is passed over, as execvp does
+    path = f'{os.getcwd()}/folder:{os.getcwd()}'
+    done = place.record('/usr/bin/env', f'PATH={path}', 'static')
+    expect('behind a folder in PATH', (done.status, len(announcements(done))), (3, 1))
+
+
+def test_privileged_child(place):
+    """children that are setuid, setgid or have file capabilities; not where these do not count"""
+    need_nobody(place, 0o1777)
+    program = build('program')
+    script = [*NOBODY, *place.record_command('/bin/sh', '-c', f'{program}; {program}; exit 4', options=('-q', '-f', '-o', '%e.%p.hlt'))]
+
+    def check_child(what, *parts, command=script):
+        done = place.run(*command)
+        expect(f'{what}: status and output', (done.status, done.out), (4, 'ran\nran\n'))
+        expect(f'{what}: messages', len(announcements(done)), 1 if parts else 0)
+        contains(f'{what}: message', done.err, *parts)
+    for mode, *parts in ((0o4755, 'setuid'), (0o2755, 'setgid'), (0o4711, 'setuid'), (0o2745,), (0o755,)):
+        os.chmod(program, mode)
+        check_child(oct(mode), *parts)
+    os.chmod(program, 0o4755)
+    check_child('no new privileges', command=['setpriv', '--no-new-privs', *script])
+    check_child('its own user', command=script[len(NOBODY):])
+    os.chmod(program, 0o755)
+    if not shutil.which('setcap') or subprocess.run(['setcap', 'cap_net_raw+ep', program], stderr=subprocess.DEVNULL).returncode:
+        raise Skip('no file capabilities here')
+    check_child('capabilities', 'capabilities')
+    check_child('capabilities, as root', command=script[len(NOBODY):])
 
 
 def test_preload_of_child(place):

@@ -169,6 +169,34 @@ static int with_spawn_of(char *program, int search)
 	return join(pid);
 }
 
+/* By each function of the exec family, in a child of vfork; the last is not to be found. */
+static int with_execs_of(char *program)
+{
+	char *words[] = {program, NULL}, *slash = strrchr(program, '/');
+	int fd = open(program, O_RDONLY | O_CLOEXEC), sum = 0;
+
+	for (int way = 0; way < 9; way++) {
+		pid_t pid = vfork();
+
+		if (pid == 0) {
+			switch (way) {
+			case 0: execve(program, words, environ); break;
+			case 1: execv(program, words); break;
+			case 2: execvp(slash + 1, words); break;
+			case 3: execvpe(slash + 1, words, environ); break;
+			case 4: fexecve(fd, words, environ); break;
+			case 5: execveat(AT_FDCWD, program, words, environ, 0); break;
+			case 6: execl(program, program, (char *)NULL); break;
+			case 7: execlp(slash + 1, program, (char *)NULL); break;
+			case 8: execv("./no-such-program", words); break;
+			}
+			_exit(50);
+		}
+		sum += join(pid);
+	}
+	return sum;
+}
+
 static int reap(int way, pid_t pid)
 {
 	siginfo_t info = {0};
@@ -400,6 +428,8 @@ int main(int argc, char **argv)
 		return with_daemon(argv[2]);
 	if (!strncmp(argv[1], "spawn-of", 8))
 		return with_spawn_of(argv[2], argv[1][8] == 'p');
+	if (!strcmp(argv[1], "execs-of"))
+		return with_execs_of(argv[2]);
 	if (!strcmp(argv[1], "words"))
 		return with_words(argv[2]);
 	if (!strcmp(argv[1], "reexec"))
