@@ -59,7 +59,7 @@ struct session {
 	sigset_t old_mask;
 	pid_t group; /* in which we were started, and a shell looks for us */
 	struct itimerval timers[3];
-	struct rlimit files; /* descriptors that the program may have; ours are raised */
+	struct rlimit files;   /* descriptors that the program may have; ours are raised */
 	siginfo_t pending[64]; /* signals that came for the program before it was there */
 	size_t n_pending;
 	struct sigaction old_chld;

@@ -54,7 +54,7 @@ struct collector {
 	struct hl_outbox outbox;                /* to control_fd */
 	HL_VEC(struct hl_region_reader *) over; /* regions whose memory is still to be given back */
 	uint64_t last_check_ns, quiet_since_ns, last_taken_ns, last_trim_ns;
-	bool freed; /* a process has ended since the last trim */
+	bool freed;        /* a process has ended since the last trim */
 	uint64_t check_ns; /* how long a check is good for */
 	uint32_t sleep_ns;
 	bool settle_asked; /* `record` waits for the traces of what has ended */
@@ -139,8 +139,8 @@ static int make_announced(struct collector *c)
 	return 0;
 }
 
-/* A program image that shows the nonce gets a region; anyone else is shown the door. 0, -EAGAIN when
- * descriptors are short, or another -errno. */
+/* A program image that shows the nonce gets a region; anyone else is shown the door. 0, -EAGAIN
+ * when descriptors are short, or another -errno. */
 static int greet(struct collector *c, int fd, const struct hl_hello *hello, ssize_t n)
 {
 	struct ucred who;
@@ -418,8 +418,8 @@ static void close_regions(struct collector *c)
 		hl_region_close(c->over.data[--c->over.len]);
 }
 
-/* malloc keeps what was freed. What a process leaves behind goes back to the kernel, when the second
- * thread has written the rest of it too. */
+/* malloc keeps what was freed. What a process leaves behind goes back to the kernel, when the
+ * second thread has written the rest of it too. */
 static void give_back_memory(struct collector *c, uint64_t now)
 {
 	if (!c->freed || atomic_load(&c->queue.n) || now - c->last_trim_ns < TRIM_NS)

@@ -69,7 +69,8 @@ struct hl_output {
 	struct hl_output *next;
 	struct hl_parcel *held, **held_tail; /* while it waits for a descriptor */
 	size_t held_bytes;
-	bool ended; /* the last of them closes it */
+	uint32_t held_n;            /* not in the queue's n while it lives */
+	bool ended;                 /* the last of them closes it */
 	struct hl_chunk_file *file; /* NULL until opened, and after an error */
 	struct hl_durable *durable;
 	uint64_t counted;
@@ -608,7 +609,8 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 	free(p);
 }
 
-/* An output that has no descriptor keeps its parcels. */
+/* An output that has no descriptor keeps its parcels. Those of a process that lives may stay for
+ * long: nobody shall wait for them. */
 static void hold(struct hl_queue *q, struct hl_parcel *p)
 {
 	struct hl_output *o = p->to, **last = &q->waiting;
@@ -625,7 +627,13 @@ static void hold(struct hl_queue *q, struct hl_parcel *p)
 	o->held_tail = &p->next;
 	o->held_bytes += p->bytes;
 	q->waiting_bytes += p->bytes;
-	o->ended |= p->kind == PARCEL_CLOSE;
+	o->ended = p->kind == PARCEL_CLOSE;
+	if (o->ended) {
+		atomic_fetch_add(&q->n, o->held_n);
+	} else {
+		o->held_n++;
+		atomic_fetch_sub(&q->n, 1);
+	}
 }
 
 /* It is open now, or has failed: what it has kept goes there. */
@@ -634,6 +642,8 @@ static void release(struct hl_queue *q, struct hl_output *o)
 	struct hl_parcel *p = o->held, *next;
 
 	q->waiting_bytes -= o->held_bytes;
+	if (!o->ended)
+		atomic_fetch_add(&q->n, o->held_n);
 	o->held = NULL;
 	for (; p; p = next) {
 		next = p->next;
@@ -686,7 +696,8 @@ static void take_parcel(struct hl_queue *q, struct hl_parcel *p)
 {
 	struct hl_output *o = p->to;
 
-	if (p->kind == PARCEL_SAY || o->opened || (!o->held && has_room(q, false) && open_output(o)))
+	if (p->kind == PARCEL_SAY || o->opened ||
+		(!o->held && has_room(q, false) && open_output(o)))
 		open_parcel(q, p);
 	else
 		hold(q, p);

@@ -69,15 +69,15 @@ struct hl_queue {
 	pthread_cond_t filled;
 	struct hl_parcel *head, **tail;
 	_Atomic size_t bytes; /* that wait in it */
-	_Atomic uint32_t n;   /* parcels that are not done with */
+	_Atomic uint32_t n;   /* parcels to be written now */
 	bool closing;
 	pthread_t thread;
 	/* The second thread's. */
-	struct hl_output *outputs;      /* that are open, or failed */
-	struct hl_output *waiting;      /* for a descriptor, in the order of their first chunks */
-	size_t waiting_bytes;           /* of their parcels */
-	uint32_t n_open, open_max;      /* files */
-	struct hl_chunk_bench *bench;   /* they all are packed with it */
+	struct hl_output *outputs;    /* that are open, or failed */
+	struct hl_output *waiting;    /* for a descriptor, in the order of their first chunks */
+	size_t waiting_bytes;         /* of their parcels */
+	uint32_t n_open, open_max;    /* files */
+	struct hl_chunk_bench *bench; /* they all are packed with it */
 	const struct hl_output_settings *settings;
 	struct hl_series series; /* names of this run's files */
 	/* Called by the second thread; unwritten: events that an error has kept from the file. */

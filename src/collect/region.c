@@ -36,7 +36,7 @@
 #define STAGE_WORDS     (512u * 1024)        /* at most, of one ring, waiting for their turn */
 #define IDLE_BUSY_NS    UINT64_C(1000000000) /* busy this long without a change: its thread sleeps */
 #define ADJUST_NS       UINT64_C(100000000)
-#define MET_MAX         32u /* ended processes that one scan meets */
+#define MET_MAX         32u     /* ended processes that one scan meets */
 #define UNREGISTERED_NS 1000000 /* without membarrier: this much distrust of T */
 
 static int make_memfd(void)

@@ -1,9 +1,9 @@
 /*
  * series.h - traces of one run that get the same name: NAME.hlt, then NAME.2.hlt, NAME.3.hlt ...
  *
- * The last number of each name is kept, so that the next trace finds its number in one step, however
- * many there are. Numbers that other files have are passed in logarithmic time. Nothing here creates
- * a file; whether a name was free is decided by the call that takes it.
+ * The last number of each name is kept, so that the next trace finds its number in one step,
+ * however many there are. Numbers that other files have are passed in logarithmic time. Nothing
+ * here creates a file; whether a name was free is decided by the call that takes it.
  */
 #ifndef HL_COLLECT_SERIES_H
 #define HL_COLLECT_SERIES_H

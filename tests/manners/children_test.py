@@ -3,9 +3,10 @@
 import collections
 import json
 import os
+import subprocess
 import time
 
-from manners import Failure, children_of, comm_of, expect, main, wait_until
+from manners import Failure, children_of, comm_of, compiled, expect, main, wait_until
 
 # It fills the collector's buffers, which nobody else touches.
 os.environ.pop('MALLOC_PERTURB_', None)
@@ -155,6 +156,41 @@ def test_few_files(place):
                      place.program('brood'), 20)
     expect('bare', (done.status, done.err), (0, ''))
     wait_until('whole traces', lambda: is_whole(place, 20))
+
+
+STAYS = '''#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			void *volatile p = malloc(100);
+			for (int k = 0; k < 2000 && access("flag", F_OK); k++)
+				usleep(10000);
+			return p == NULL;
+		}
+	free(malloc(100));
+	return 0;
+}
+'''
+
+
+def test_few_files_stay(place):
+    """16 descriptors, and children that outlive record, more than traces can be open: it returns, they are written"""
+    with open('stays.c', 'w', encoding='ascii') as file:
+        file.write(STAYS)
+    compiled('gcc', '-fno-builtin', '-o', 'stays', 'stays.c')
+    begin = time.monotonic()
+    done = place.run(*with_files(FILES_LEAST), *place.record_command('./stays'), stdout=subprocess.DEVNULL,
+                     stderr=subprocess.DEVNULL)
+    waited = time.monotonic() - begin
+    with open('flag', 'w', encoding='ascii'):
+        pass
+    expect('status', done.status, 0)
+    if waited > 15:
+        raise Failure(f'record took {waited:.0f} s')
+    for name, info in place.infos(5).items():
+        expect(f'{name}: complete, end', (info['complete'], info['end']['kind'], info['end']['value']), (True, 'exit', 0))
 
 
 def test_soft_files(place):
