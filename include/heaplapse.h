@@ -37,6 +37,16 @@
 extern "C" {
 #endif
 
+/*
+ * Nothing else here refers to the library, and --as-needed drops a library that nothing refers to.
+ * This names a symbol of it and uses it nowhere: a program linked with -lheaplapse keeps the
+ * library, one that is not linked to it has nothing to resolve. Not in code for shared libraries:
+ * whoever links those would have to have the symbol.
+ */
+#if !defined(__PIC__) || defined(__PIE__)
+__asm__(".globl heaplapse_impl_tag_enter");
+#endif
+
 /* 0: not looked for yet; 1: nobody records us; else the function. */
 #define HEAPLAPSE_FIND_OR_(cache, type, name, leave)                      \
 	static void *cache;                                               \

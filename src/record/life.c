@@ -337,8 +337,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	}
 	if (hl_real.behind) {
-		hl_life_off("another allocator stands before libheaplapse.so in LD_PRELOAD; put it "
-			    "behind");
+		hl_order_refuse(env_get(envp, "LD_PRELOAD"));
 		return;
 	}
 	if (hl_sandbox_surrounds(address)) {

@@ -23,6 +23,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "record/arch/syscall.h"
+#include "record/preload.h"
 #include "record/recorder.h"
 #include "ring/announced.h"
 
@@ -265,41 +266,13 @@ static bool is_preload(const char *variable)
 	return !strncmp(variable, "LD_PRELOAD=", 11);
 }
 
-static bool is_ours(const char *word, size_t len)
-{
-	static const char name[] = "libheaplapse.so";
-	size_t n = sizeof(name) - 1;
-
-	return len >= n && !memcmp(word + len - n, name, n) &&
-	       (len == n || word[len - n - 1] == '/');
-}
-
-static const char *end_of_word(const char *word)
-{
-	while (*word && *word != ':' && *word != ' ')
-		word++;
-	return word;
-}
-
-static bool lists_us(const char *list)
-{
-	while (*list) {
-		const char *end = end_of_word(list);
-
-		if (is_ours(list, (size_t)(end - list)))
-			return true;
-		list = *end ? end + 1 : end;
-	}
-	return false;
-}
-
 /* Without us in its environment a program is not to be recorded, and nobody is to be told. */
 static bool may_ask(char *const envp[])
 {
 	if (!announced || hl_rec.no_syscalls)
 		return false;
 	for (; envp && *envp; envp++)
-		if (is_preload(*envp) && lists_us(*envp + 11))
+		if (is_preload(*envp) && hl_preload_lists(*envp + 11, HL_PRELOAD_OURS))
 			return true;
 	return false;
 }
@@ -380,9 +353,9 @@ static char *copy_others(char *to, const char *list)
 	char *first = to;
 
 	while (*list) {
-		const char *end = end_of_word(list);
+		const char *end = hl_preload_end(list);
 
-		if (end > list && !is_ours(list, (size_t)(end - list))) {
+		if (end > list && !hl_preload_is(list, (size_t)(end - list), HL_PRELOAD_OURS)) {
 			if (to > first)
 				*to++ = ':';
 			memcpy(to, list, (size_t)(end - list));

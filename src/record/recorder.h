@@ -243,6 +243,9 @@ void hl_cxx_resolve(void);
 void hl_cxx_forget(void); /* cxx_late.c: code is going, perhaps with operators in it */
 void hl_reap_resolve(void);
 
+/* order.c: ends the recording because another allocator stands before us; its place is said. */
+void hl_order_refuse(const char *preload);
+
 /* room.c: how many rings, besides the shared ones, there is address space for; 0: for none. */
 uint32_t hl_room_rings(void);
 

@@ -10,13 +10,12 @@
 #include <time.h>
 
 #include "record/arch/syscall.h"
+#include "record/preload.h"
 #include "record/tags.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
-
-#define LIBRARY "libheaplapse.so"
 
 /* Does this object name us among what it needs? */
 static bool needs_us(const struct link_map *map)
@@ -29,7 +28,7 @@ static bool needs_us(const struct link_map *map)
 	/* The vdso's are not relocated; it needs nobody. */
 	for (const ElfW(Dyn) *d = map->l_ld; d && strings && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_NEEDED &&
-			!strncmp(strings + d->d_un.d_val, LIBRARY, strlen(LIBRARY)))
+			!strncmp(strings + d->d_un.d_val, HL_PRELOAD_OURS, strlen(HL_PRELOAD_OURS)))
 			return true;
 	return false;
 }
@@ -49,19 +48,11 @@ static bool is_linked(void)
 	return false;
 }
 
-static bool contains(const char *text, const char *word)
-{
-	for (; text && *text; text++)
-		if (!strncmp(text, word, strlen(word)))
-			return true;
-	return false;
-}
-
 bool hl_tags_wanted_alone(const char *mode, const char *preload)
 {
 	if (mode && *mode)
 		return !strcmp(mode, "tags");
-	return !contains(preload, LIBRARY) && is_linked();
+	return !hl_preload_lists(preload, HL_PRELOAD_OURS) && is_linked();
 }
 
 bool hl_tags_choose(const char *how)

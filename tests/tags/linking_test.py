@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
-from manners import Skip, compiled, expect, main  # noqa: E402
+from manners import Failure, Skip, compiled, contains, expect, main  # noqa: E402
 
 TOP = os.path.join(HERE, '..', '..')
 EXAMPLE = os.path.join(TOP, 'examples', 'tags.c')
@@ -60,6 +60,87 @@ def test_allocators(place):
     """before another allocator"""
     for library in ALLOCATORS.values():
         check(place, build(place, '-lheaplapse', find(library)))
+
+
+# Scopes, and no call of the malloc family: libc alone allocates.
+QUIET = '''
+#include <stdio.h>
+#include "heaplapse.h"
+int main(void)
+{
+	HEAPLAPSE_SCOPE("files");
+	for (int i = 0; i < 10; i++)
+		fclose(fopen("/dev/null", "r"));
+	return 0;
+}
+'''
+# In a shared library; who links that has nothing else to link.
+PART = '''
+#include "heaplapse.h"
+void part(void) { heaplapse_mark("here"); }
+'''
+WHOLE = 'void part(void); int main(void) { part(); return 0; }\n'
+
+
+def written(name, text):
+    with open(name, 'w', encoding='ascii') as file:
+        file.write(text)
+    return name
+
+
+def counted_files(place, *command):
+    env = {**os.environ, 'HEAPLAPSE_STATS_JSON': 'stats.json'}
+    done = place.run(*command, env=env)
+    expect(f'{command}: status and messages', (done.status, done.err), (0, ''))
+    if not os.path.exists('stats.json'):
+        raise Failure(f'{command}: nothing is counted')
+    with open('stats.json', encoding='utf-8') as file:
+        scopes = {s['name']: s for t in json.load(file)['threads'] for s in t['scopes']}
+    os.unlink('stats.json')
+    return scopes['files']['calls']['malloc'], scopes['files']['calls']['free']
+
+
+def test_as_needed(place):
+    """-lheaplapse under --as-needed, in a program with scopes that calls no function of the malloc family"""
+    written('quiet.c', QUIET)
+    shutil.copy('quiet.c', 'quiet.cc')
+    folder = os.path.dirname(place.library)
+    library = ['-Wl,--as-needed', '-L', folder, '-lheaplapse', '-Wl,-rpath,' + folder]
+    for compiler, source, *flags in (('gcc', 'quiet.c'), ('gcc', 'quiet.c', '-O2', '-flto'), ('gcc', 'quiet.c', '-no-pie', '-fno-pie'),
+                                     ('g++', 'quiet.cc'), ('gcc', 'quiet.c', '-Wl,--gc-sections', '-fuse-ld=gold'),
+                                     ('clang', 'quiet.c'), ('clang', 'quiet.c', '-fuse-ld=lld')):
+        linker = next((flag.replace('-fuse-ld=', 'ld.') for flag in flags if 'fuse' in flag), compiler)
+        if not shutil.which(compiler) or not shutil.which(linker):
+            continue
+        compiled(compiler, '-pedantic', '-Wall', '-Wextra', '-I', place.include, '-o', 'quiet', source, *flags, *library)
+        expect(f'{compiler} {flags}', counted_files(place, './quiet'), (10, 10))
+        # without the library there is nothing to resolve, and the recorder finds it as ever
+        compiled(compiler, '-I', place.include, '-o', 'alone', source, *flags)
+        expect('alone', place.run('./alone').status, 0)
+    expect('alone, in mode tags', counted_files(place, 'env', f'LD_PRELOAD={place.library}', 'HEAPLAPSE_MODE=tags', './alone'), (10, 10))
+
+
+def test_shared_library(place):
+    """a shared library that includes the header needs nothing, and who links it does not either"""
+    compiled('gcc', '-fPIC', '-shared', '-Wl,-z,defs', '-I', place.include, '-o', 'libpart.so', written('part.c', PART))
+    compiled('gcc', '-o', 'whole', written('whole.c', WHOLE), '-L.', '-lpart', '-Wl,-rpath,.')
+    expect('status', place.run('./whole').status, 0)
+
+
+def test_order_message(place):
+    """behind another allocator: the sentence says whether the link order or LD_PRELOAD has to change"""
+    other = find(ALLOCATORS['tcmalloc'])
+    done = place.run(build(place, other, '-lheaplapse'))
+    expect('linked: status and lines', (done.status, done.err.count('\n')), (0, 1))
+    contains('linked', done.err, 'nothing is counted', ALLOCATORS['tcmalloc'], '-lheaplapse before it', 'pkg-config')
+    expect('linked: LD_PRELOAD is not blamed', 'LD_PRELOAD' in done.err, False)
+    program = build(place, '-lheaplapse')
+    done = place.run(program, env={**os.environ, 'LD_PRELOAD': other})
+    expect('preloaded: status and lines', (done.status, done.err.count('\n')), (0, 1))
+    contains('preloaded', done.err, 'nothing is counted', ALLOCATORS['tcmalloc'], 'is linked to', 'put libheaplapse.so before it in LD_PRELOAD')
+    check(place, program, env={'LD_PRELOAD': f'{place.library} {other}', 'HEAPLAPSE_MODE': 'tags'})
+    done = place.run(program, env={**os.environ, 'LD_PRELOAD': f'{other} {place.library}'})
+    contains('both preloaded', done.err, 'not recorded', 'put it behind')
 
 
 def installed(place, folder):
