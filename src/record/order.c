@@ -24,9 +24,9 @@ hl_cold void hl_order_refuse(const char *preload)
 
 	hl_life_off(NULL);
 	if (hl_preload_lists(preload, HL_PRELOAD_OURS))
-		hl_life_message4("this program is not recorded: ", other,
-			", another allocator, stands before " HL_PRELOAD_OURS " in LD_PRELOAD; ",
-			"put it behind");
+		hl_life_off(
+			"another allocator stands before " HL_PRELOAD_OURS " in LD_PRELOAD; put "
+			"it behind");
 	else if (hl_preload_lists(preload, other))
 		hl_life_message4("nothing is counted in this program: ", other,
 			", another allocator, is in LD_PRELOAD and so stands "
