@@ -5,6 +5,8 @@
  * What no call changed is no event: failures, free(NULL). A realloc is a begin before and an end
  * after: see protocol in ring/record.h.
  */
+#include <string.h>
+
 #include "base/bits.h"
 #include "record/hooks.h"
 #include "record/tags.h"
@@ -22,6 +24,8 @@ hl_export void *aligned_alloc(size_t align, size_t size);
 hl_export void *memalign(size_t align, size_t size);
 hl_export void *valloc(size_t size);
 hl_export void *pvalloc(size_t size);
+hl_export char *strdup(const char *s);
+hl_export char *strndup(const char *s, size_t n);
 
 /* By names that nobody else has, for first.c. In assembler: an alias would have to repeat what the
  * compiler knows of each. */
@@ -40,6 +44,8 @@ ALSO(aligned_alloc);
 ALSO(memalign);
 ALSO(valloc);
 ALSO(pvalloc);
+ALSO(strdup);
+ALSO(strndup);
 
 hl_inline void *record_new(void *p, const struct hl_regs *regs, uint32_t func, size_t size)
 {
@@ -340,6 +346,30 @@ void *reallocarray(void *p, size_t n, size_t size)
 		return hl_real.reallocarray(p, n, size);
 	HL_ARCH_CAPTURE(&regs);
 	return reallocate(p, n, size, HL_FUNC_REALLOCARRAY, &regs);
+}
+
+/*
+ * libc's call malloc, and are led there by one jump. Those of another allocator (mimalloc 3 has
+ * both) take the block without a call that comes to us: they are recorded here, as malloc.
+ */
+char *strdup(const char *s)
+{
+	size_t size;
+
+	if (hl_likely(!hl_real.copies))
+		return hl_real.strdup(s);
+	size = strlen(s) + 1;
+	ALLOC_HOOK(HL_FUNC_MALLOC, hl_real.strdup, (size_t)s, 0, size, hl_real.strdup(s));
+}
+
+char *strndup(const char *s, size_t n)
+{
+	size_t size;
+
+	if (hl_likely(!hl_real.copies))
+		return hl_real.strndup(s, n);
+	size = strnlen(s, n) + 1;
+	ALLOC_HOOK(HL_FUNC_MALLOC, hl_real.strndup, (size_t)s, n, size, hl_real.strndup(s, n));
 }
 
 void free(void *p)

@@ -154,6 +154,29 @@ static void *boot_pvalloc(size_t size)
 	return resolving ? boot_alloc(4096, hl_align_up(size, 4096)) : hl_real.pvalloc(size);
 }
 
+static char *boot_strndup(const char *s, size_t n)
+{
+	size_t size;
+	char *p;
+
+	hl_real_resolve();
+	if (!resolving)
+		return hl_real.strndup(s, n);
+	size = strnlen(s, n);
+	p = boot_alloc(16, size + 1);
+	if (p) {
+		memcpy(p, s, size);
+		p[size] = 0;
+	}
+	return p;
+}
+
+static char *boot_strdup(const char *s)
+{
+	hl_real_resolve();
+	return resolving ? boot_strndup(s, SIZE_MAX) : hl_real.strdup(s);
+}
+
 struct hl_real hl_real = {
 	.malloc = boot_malloc,
 	.calloc = boot_calloc,
@@ -168,6 +191,8 @@ struct hl_real hl_real = {
 	.memalign = boot_memalign,
 	.valloc = boot_valloc,
 	.pvalloc = boot_pvalloc,
+	.strdup = boot_strdup,
+	.strndup = boot_strndup,
 };
 
 /* C23's sized frees may be missing below us: plain free takes the same blocks. */
@@ -364,6 +389,8 @@ hl_cold void hl_real_resolve(void)
 	r.memalign = next(&r, "memalign");
 	r.valloc = next(&r, "valloc");
 	r.pvalloc = next(&r, "pvalloc");
+	r.strdup = next(&r, "strdup");
+	r.strndup = next(&r, "strndup");
 	r.usable_size = next(&r, "malloc_usable_size");
 	r.owner_realloc = owner(&r, "realloc", r.realloc);
 	r.owner_free = owner(&r, "free", r.free);
@@ -382,6 +409,7 @@ hl_cold void hl_real_resolve(void)
 	/* Only an allocator's own: the one we found may be of another family than realloc. */
 	if (r.aside || !is_next((uintptr_t)r.reallocarray))
 		hl_real.reallocarray = reallocarray_by_realloc;
+	hl_real.copies = !r.aside && is_next((uintptr_t)r.strdup) && is_next((uintptr_t)r.strndup);
 	hl_tls.busy = false;
 	resolving = false;
 }

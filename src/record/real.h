@@ -26,10 +26,13 @@ struct hl_real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
+	char *(*strdup)(const char *);
+	char *(*strndup)(const char *, size_t);
 	size_t (*usable_size)(void *); /* without one all blocks are 0 bytes */
 	/* Whose blocks the program has: another's than the above when that one stands before us. */
 	void *(*owner_realloc)(void *, size_t);
 	void (*owner_free)(void *);
+	bool copies; /* strdup and strndup are the next allocator's own, which is not libc's */
 	bool aside; /* it is another's: what comes to us of such blocks is not ours to record */
 	/* Not libc's: its functions may call one another through us. */
 	bool foreign;

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """loading_test - unusual ways to load a program and its libraries: it runs as alone, and is recorded as far as can be."""
+import json
 import os
 import re
 import shutil
@@ -260,6 +261,55 @@ def test_static_allocator(place):
     for mode in ('record', 'bare'):
         done = place.in_mode(mode, program)
         expect('status', done.status, 3)
+
+
+COPIES = '''
+#include <stdlib.h>
+#include <string.h>
+char *strndup(const char *s, size_t n)
+{
+	size_t size = strnlen(s, n);
+	char *p = malloc(size + 1);
+	if (p) {
+		memcpy(p, s, size);
+		p[size] = 0;
+	}
+	return p;
+}
+char *strdup(const char *s) { return strndup(s, (size_t)-1); }
+'''
+
+COPYING = '''
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	static char text[3000];
+	memset(text, 'x', 999);
+	for (int i = 0; i < 3; i++)
+		free(strdup(text));
+	memset(text, 'x', 2500);
+	for (int i = 0; i < 2; i++)
+		free(strndup(text, 1999));
+	return 3;
+}
+'''
+
+
+def test_strdup(place):
+    """strdup and strndup, libc's and an allocator's own: each block is recorded once, below its caller"""
+    copies = built('copies.so', COPIES, os.path.join(place.sources, 'bump.c'), '-shared', '-fPIC', '-Wl,-Bsymbolic')
+    program = built('copying', COPYING)
+    for preload in ('', copies):
+        env = {**os.environ, 'LD_PRELOAD': preload}
+        done = place.record(program, env=env)
+        expect('status and stderr', (done.status, done.err), (3, ''))
+        sound(place.info(), end=('exit', 3))
+        trace = place.traces()[0]
+        expect(f'blocks with {preload}', sizes(place, trace), {1000: 3, 2000: 2})
+        report = json.loads(place.heaplapse.run('report', '--allocated', '--json', '--filter', 'fn:main', trace))
+        expect('blocks below main()', report['total_blocks'], 5)
+        os.unlink(trace)
 
 
 def test_other_allocators(place):

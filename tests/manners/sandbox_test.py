@@ -247,7 +247,12 @@ def test_network_folder(place):
         expect(f'{base}: in the address', where in address, used)
         if used:
             expect('mode and owner', mode, f'700:{os.getuid()}')
-    # in a namespace of mounts where the folder is empty nobody can be reached, and that is said
+
+
+def test_network_hidden(place):
+    """in a namespace of mounts where the folder is empty nobody can be reached, and that is said"""
+    in_namespace(place, '-n', '-m', 'true')
+    os.mkdir('run', 0o700)
     hidden = 'mount -t tmpfs none "$XDG_RUNTIME_DIR" && exec "$@"'
     done = place.record('unshare', '-n', '-m', '/bin/sh', '-c', hidden, 'sh', place.program('ending'), 'exit:3',
                         env={**os.environ, 'XDG_RUNTIME_DIR': os.path.abspath('run')})

@@ -30,8 +30,8 @@ def looks(folder, heaplapse, library):
             text = file.read()
         if text.startswith(f'exe {heaplapse}\n'):
             continue    # record itself and its collector: no part of the program
-        # make 4.4 talks to its jobs by a fifo that is named after its pid
-        text = re.sub(r'/GMfifo\d+', '/GMfifo', text)
+        # pids in names: make 4.4's fifo for its jobs, git's packs
+        text = re.sub(r'(/GMfifo|/\.tmp-)\d+', r'\1PID', text)
         lines = [line.replace(f'env LD_PRELOAD={library}:', 'env LD_PRELOAD=') for line in text.splitlines()
                  if not line.startswith(OURS)]
         found.append('\n'.join(lines))
