@@ -178,7 +178,7 @@ def documented():
 
 def pprof(folder, *args):
     """What Go's own program prints."""
-    env = dict(os.environ, HOME='/nonexistent', PPROF_TMPDIR=folder)
+    env = dict(os.environ, HOME=folder, PPROF_TMPDIR=folder)
     r = subprocess.run([PPROF, '-symbolize=none', *args], capture_output=True, text=True, env=env)
     return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr}'
 
