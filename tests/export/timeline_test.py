@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox Profiler's own program (profiler-cli), which imports both."""
-import collections, csv, io, json, os, re, signal, subprocess, tempfile, time
+import collections, csv, io, json, os, subprocess, tempfile, time
 
 from judges import done, export, grouped, make_traces, node_program, npm, programs, report, run, stacks, total
 import tap
@@ -31,25 +31,35 @@ def a_csv(name, trace):
         tap.case([(r[group], r['bytes'], r['blocks']) for r in rows] == wanted, f'csv, {name}: by {group}', f'{rows[:3]} {wanted[:3]}')
 
 
+def pq_command(*args):
+    return [node_program(npm()), f'{npm()}/node_modules/.bin/pq', *map(str, args)]
+
+
+def pq_env():
+    return dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
+
+
 def pq(*args):
-    env = dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
-    r = subprocess.run([node_program(npm()), f'{npm()}/node_modules/.bin/pq', *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
+    r = subprocess.run(pq_command(*args), capture_output=True, text=True, env=pq_env(), timeout=120)
     return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
 
 
 def load(path):
-    """On a busy machine its daemon needs longer than it is given: then once more."""
-    for _ in range(40):
-        said = pq('load', path)
-        late = re.search(r'did not become ready.*?kill (\d+)', said, re.S)
-        if not late:
+    """What `status` says once it is loaded. `load` gives its daemon 500 ms to start, too little on a busy machine: it is started here."""
+    session = os.path.basename(path)
+    daemon = subprocess.Popen(pq_command('--daemon', path, '--session', session), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=pq_env())
+    limit = time.monotonic() + 120
+    while True:
+        ended = daemon.poll() is not None
+        said = pq('status', '--session', session)
+        if ended or is_loaded(said) or time.monotonic() > limit:
             return said
-        try:
-            os.kill(int(late[1]), signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        time.sleep(0.5)
-    return said
+        time.sleep(0.2)
+
+
+def is_loaded(said):
+    return said.startswith('Session Status') and 'Selected thread' in said
 
 
 def asked(*args):
@@ -64,7 +74,7 @@ def firefox(name, trace, args=()):
     out = f'{folder}/{name}.firefox'
     done('export', '-f', 'firefox', '-o', out, *args, trace)
     loaded = load(out)
-    tap.case('Session started' in loaded, f'firefox, {name} {args}: profiler-cli loads it', loaded)
+    tap.case(is_loaded(loaded), f'firefox, {name} {args}: profiler-cli loads it', loaded)
     try:
         pq('strategy', 'native-allocations')
         seen = asked('thread', 'functions', '--limit', 100000)
@@ -149,7 +159,7 @@ with tempfile.TemporaryDirectory() as folder:
         loaded = load(f'{folder}/c.json')
         marks = {m['markerName'] for m in asked('thread', 'markers').get('byType', [])}
         pq('stop', '--all')
-        tap.case('Session started' in loaded and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks', f'{loaded} {marks}')
+        tap.case(is_loaded(loaded) and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks', f'{loaded} {marks}')
     else:
         tap.skipped('firefox', npm.why)
 tap.finish()
