@@ -284,8 +284,8 @@ static const char *set_snapshot_signal(void *state, const char *value)
 
 const struct hl_opt hl_record_opts[] = {
 	{'o', "output", "FILE",
-		"write the trace to FILE; %p pid, %e program, %t time, %n number, %h host, %% "
-		"percent (default " HL_RECORD_PATTERN ")",
+		"write the trace to FILE; %p pid, %e program, %t seconds since the "
+		"epoch, %n number, %h host, %% percent (default " HL_RECORD_PATTERN ")",
 		set_output},
 	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
 	{'q', "quiet", NULL, "say nothing but errors", set_quiet},

@@ -1,5 +1,6 @@
 /*
- * name.c - file names from patterns: %p pid, %e program, %t time, %n number, %h host, %% itself.
+ * name.c - file names from patterns: %p pid, %e program, %t seconds since the epoch,
+ * %n number, %h host, %% itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,9 +28,6 @@ static void program_name(char *buf, size_t n, const char *program)
 static int expand(char *buf, size_t n, char c, const char *program, uint64_t pid, uint64_t unix_ns,
 	uint32_t number)
 {
-	time_t t = (time_t)(unix_ns / 1000000000);
-	struct tm tm;
-
 	switch (c) {
 	case 'p':
 		snprintf(buf, n, "%llu", (unsigned long long)pid);
@@ -38,7 +36,7 @@ static int expand(char *buf, size_t n, char c, const char *program, uint64_t pid
 		program_name(buf, n, program);
 		return 0;
 	case 't':
-		strftime(buf, n, "%Y%m%d-%H%M%S", gmtime_r(&t, &tm));
+		snprintf(buf, n, "%llu", (unsigned long long)(unix_ns / 1000000000));
 		return 0;
 	case 'n':
 		snprintf(buf, n, "%u", number);
