@@ -21,7 +21,6 @@
 		return NULL;                                    \
 	}
 
-FLAG_SETTER(set_output, o->output = value)
 FLAG_SETTER(set_churn_log, o->collect.output.churn_log = value)
 FLAG_SETTER(set_overwrite, o->overwrite = true)
 FLAG_SETTER(set_force, o->force = true)
@@ -35,6 +34,18 @@ FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
 FLAG_SETTER(set_zero_memory, o->collect.flags |= HL_SET_ZERO; o->collect.keep.zero_memory = true)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
+
+/* The program's standard output is not ours, and a trace ends with an index of offsets. */
+static const char *set_output(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	if (!strcmp(value, "-"))
+		return "a file: standard output is the program's; use -o app.hlt, then heaplapse "
+		       "export app.hlt";
+	o->output = value;
+	return NULL;
+}
 
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"

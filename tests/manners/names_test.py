@@ -74,6 +74,17 @@ def test_bad_patterns(place):
     expect('files', os.listdir('.'), [])
 
 
+def test_standard_output(place):
+    """-o - is refused before the program runs, with a hint; a file of that name can be named"""
+    refused(place, ('-o', '-'), 'standard output', '-o app.hlt', 'heaplapse export')
+    done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': '-'})
+    expect('bare: status', done.status, 3)
+    contains('bare', done.err, 'HEAPLAPSE_OUTPUT', 'standard output')
+    expect('files', os.listdir('.'), [])
+    place.record(place.program('ending'), 'exit:0', options=('-o', './-'))
+    expect('files', os.listdir('.'), ['-'])
+
+
 def test_folders(place):
     """a folder that is missing, no folder or not writable is refused before the program runs"""
     open('file', 'w').close()
