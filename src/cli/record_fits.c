@@ -31,6 +31,7 @@ static const struct {
 	{"lifetime", NEEDS_EVENTS, NULL},
 	{"pending", NEEDS_EVENTS, NULL},
 	{"churn", NEEDS_EVENTS, NULL},
+	{"churn-gap", NEEDS_EVENTS, NULL},
 	{"churn-log", NEEDS_EVENTS, NULL},
 	{"every", NEEDS_EVENTS, "--snapshot-interval and --snapshot-prefix"},
 	{"at-live", NEEDS_EVENTS, NULL},

@@ -210,6 +210,16 @@ static const char *set_every(void *state, const char *value)
 		       : "a number of seconds, or a time such as 500ms or 2min, from 10ms to 24h";
 }
 
+static const char *set_churn_gap(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	o->collect.keep.churn_gap_given = true;
+	return hl_cli_duration(value, 0, 24 * HOUR_NS, &o->collect.keep.churn_gap_ns)
+		       ? NULL
+		       : "a number of seconds, or a time such as 50ms or 2min, from 0 to 24h";
+}
+
 static const char *set_lifetime(void *state, const char *value)
 {
 	struct record_options *o = state;
@@ -338,6 +348,10 @@ const struct hl_opt hl_record_opts[] = {
 		"(default " HL_RECORD_TAGS ")",
 		set_stats_json},
 	{0, "stats-dot", "FILE", "mode tags: the same as a graph for graphviz", set_stats_dot},
+	{0, "churn-gap", "TIME",
+		"the least time between two snapshots by churn; 0: no limit (default 10ms, doubled "
+		"after every 1,024 snapshots)",
+		set_churn_gap},
 	{0, "snapshot-interval", "SECONDS",
 		"mode tags: write them every so often too, by --snapshot-prefix",
 		set_snapshot_interval},

@@ -250,6 +250,14 @@ static bool has_gap(struct hl_keep *k, uint64_t last, uint64_t now)
 	return true;
 }
 
+/* --churn-gap is constant: it does not double. 0 allows every snapshot. */
+static bool has_churn_gap(struct hl_keep *k, uint64_t now)
+{
+	if (!k->set.churn_gap_given)
+		return has_gap(k, k->last_ns, now);
+	return now >= k->last_ns + k->set.churn_gap_ns || k->last_ns == 0;
+}
+
 /* Bytes are counted only where somebody waits for them (hl_keep_is_plain): elsewhere `live` may be
  * any number, and also that for never. */
 static inline bool is_live_due(const struct hl_keep *k)
@@ -281,7 +289,7 @@ static hl_cold void look_at_dues(struct hl_proc *p)
 	}
 	if (now >= k->time_due)
 		take_snapshot(p, NULL, HL_SNAPSHOT_TIME, k->set.every_ns);
-	if (k->churn >= k->churn_due && has_gap(k, k->last_ns, now))
+	if (k->churn >= k->churn_due && has_churn_gap(k, now))
 		take_snapshot(p, NULL, HL_SNAPSHOT_CHURN, k->set.churn_bytes);
 }
 

@@ -28,8 +28,10 @@ struct hl_keep_settings {
 	uint64_t churn_bytes; /* a snapshot whenever so much was allocated and freed */
 	uint64_t every_ns;    /* or so much time has passed */
 	uint64_t at_live, at_rss;
-	bool churn_given; /* in other modes than count too */
-	bool zero_memory; /* for the record */
+	uint64_t churn_gap_ns; /* least time between two snapshots by churn ... */
+	bool churn_gap_given; /* ... if the user has set it; else HL_SNAPSHOT_GAP_NS and doubling */
+	bool churn_given;     /* in other modes than count too */
+	bool zero_memory;     /* for the record */
 };
 
 #define HL_PENDING_DEFAULT (1u << 18)

@@ -510,6 +510,32 @@ static void snapshots_are_bounded_and_due(void **state)
 	forget(&r);
 }
 
+/* --churn-gap: constant, however many there are; 0 is no limit. */
+static void the_gap_of_churn_can_be_set(void **state)
+{
+	static const struct {
+		uint64_t gap_ns;
+		uint32_t n, least, most;
+	} cases[] = {
+		{0, 4000, 7000, 9000},        /* nearly every event */
+		{1000000, 20000, 2000, 4000}, /* some 4 s */
+		{UINT64_C(1000000000), 20000, 3, 5},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		struct run r = base;
+
+		r.mode = HL_MODE_COUNT;
+		r.n = cases[i].n;
+		r.set.churn_bytes = 1;
+		r.set.churn_given = r.set.churn_gap_given = true;
+		r.set.churn_gap_ns = cases[i].gap_ns;
+		play(&r);
+		assert_in_range(count_cause(&r, HL_SNAPSHOT_CHURN), cases[i].least, cases[i].most);
+		forget(&r);
+	}
+}
+
 /* Nothing happens for 20 s, and somebody looks in each 10 ms, or asks for a snapshot. */
 static void sleep_on(struct run *r)
 {
@@ -627,6 +653,7 @@ int main(void)
 		cmocka_unit_test(temporary_blocks_are_known_in_microseconds),
 		cmocka_unit_test(temporary_blocks_outlive_a_mode),
 		cmocka_unit_test(snapshots_are_bounded_and_due),
+		cmocka_unit_test(the_gap_of_churn_can_be_set),
 		cmocka_unit_test(snapshots_come_by_the_clock_in_sleep),
 		cmocka_unit_test(snapshots_of_rises_are_late_not_lost),
 		cmocka_unit_test(no_snapshot_comes_unasked),

@@ -146,7 +146,7 @@ def bad_input():
         case(done.returncode == 2 and done.stderr.startswith('heaplapse log'), ' '.join(args), done.stderr)
     for option, value in (('--mode', 'some'), ('--lifetime', 'long'), ('--lifetime', '0'), ('--lifetime', '30h'),
                           ('--pending', '3'), ('--pending', '1e6'), ('--churn', '0'), ('--churn', '-1'), ('--churn', '9999999999G'),
-                          ('--every', '1ms'), ('--every', 'x'), ('--at-live', ''), ('--at-rss', '5T')):
+                          ('--every', '1ms'), ('--every', 'x'), ('--churn-gap', 'x'), ('--churn-gap', '-1'), ('--churn-gap', '25h'), ('--at-live', ''), ('--at-rss', '5T')):
         done = run('record', f'{option}={value}', PHASES)
         case(done.returncode == 125 and option in done.stderr, f'record {option}={value}', done.stderr)
     done = run('log', '/dev/null')
@@ -160,7 +160,7 @@ def misfits():
             done = run('record', f'--mode={mode}', option, PHASES)
             case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
                  and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
-    for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
+    for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-gap=1s', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
                    '--free-stacks'):
         done = run('record', option, '--mode=tags', PHASES)
         case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
@@ -278,6 +278,12 @@ def thresholds():
 
 
 def listed():
+    trace, _ = record('each', '--mode=count', '--churn', '10000', '--churn-gap', '0')
+    churn = [s['churn_bytes'] for s in log_json(trace)['snapshots'] if s['cause'] == 'churn']
+    case(len(churn) > 100 and churn[0] == 8 * ROUNDS and all(10000 <= n < 10000 + 500 for n in churn[1:]), '--churn-gap 0: none is passed over', churn)
+    trace, _ = record('far', '--mode=count', '--churn', '10000', '--churn-gap', '1h')
+    causes = [s['cause'] for s in log_json(trace)['snapshots']]
+    case(causes.count('churn') == 1, '--churn-gap 1h: one in a short run', causes)
     """report --snapshots has what log has, with the same numbers, but for the end."""
     for mode in ('trace', 'count', 'cull'):
         trace, _ = record('listed', f'--mode={mode}', '--churn', '50000')
