@@ -21,6 +21,7 @@ struct log_state {
 	enum hl_log_sort sort;
 	size_t limit;
 	bool compare, moved, follow, full_stacks;
+	bool explained;          /* the legend is printed */
 	struct hl_starts starts; /* of the model that is shown */
 	size_t last;             /* shown so far */
 	struct hl_log *log;
@@ -114,6 +115,9 @@ static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to,
 			to);
 		return 0;
 	}
+	if (!s->common.json && !s->explained)
+		hl_text_log_legend(stdout);
+	s->explained = true;
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
 			      : hl_text_log(stdout, m, s->log, from, to, &page,
 					s->starts.depth ? &s->starts : NULL, s->limit);

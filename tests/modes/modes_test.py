@@ -116,6 +116,12 @@ def text_form():
     head = re.compile(r'^\[ *\d+\]={57}\nchurn=\d+/1048576,', re.M)
     source = re.compile(r'^\{[0-9a-f]{16}\} live:\d+, alloc:\d+/\d+, free:\d+/\d+\n  \{0\} site_', re.M)
     case(head.search(done.stdout) and source.search(done.stdout), "the form is that of pmem's log", done.stdout[:400])
+    for args in (('count.hlt',), ('count.hlt', '--compare', '0', '1'), ('--follow', 'count.hlt')):
+        legend = [line for line in run('log', *args).stdout.splitlines() if line.startswith('#')]
+        case(legend and run('log', *args).stdout.startswith('#') and all(word in ' '.join(legend) for word in
+             ('bytes', 'churn=', '{source}', 'live:', 'alloc:', 'free:')) and len(legend) < 8,
+             f'log {args}: a legend once, with units', legend)
+    case('#' not in run('log', '--json', 'count.hlt').stdout, 'log --json: no legend')
     first = {}
     for sort in ('live', 'growth', 'churn'):
         log = log_json('count.hlt', '--sort', sort)
@@ -272,18 +278,18 @@ def thresholds():
     trace, _ = record('churn', '--mode=count', '--churn', '50000')
     first = log_json(trace)['snapshots'][0]
     case(50000 <= first['churn_bytes'] < 50000 + 200, '--churn: at the very event', first['churn_bytes'])
-    trace, _ = record('traced', '--churn', '50000')
-    log = log_json(trace)['snapshots']
-    case(by_site(log) == TRUTH and 'churn' in [s['cause'] for s in log], 'mode trace takes --churn, too')
-
-
-def listed():
     trace, _ = record('each', '--mode=count', '--churn', '10000', '--churn-gap', '0')
     churn = [s['churn_bytes'] for s in log_json(trace)['snapshots'] if s['cause'] == 'churn']
     case(len(churn) > 100 and churn[0] == 8 * ROUNDS and all(10000 <= n < 10000 + 500 for n in churn[1:]), '--churn-gap 0: none is passed over', churn)
     trace, _ = record('far', '--mode=count', '--churn', '10000', '--churn-gap', '1h')
     causes = [s['cause'] for s in log_json(trace)['snapshots']]
     case(causes.count('churn') == 1, '--churn-gap 1h: one in a short run', causes)
+    trace, _ = record('traced', '--churn', '50000')
+    log = log_json(trace)['snapshots']
+    case(by_site(log) == TRUTH and 'churn' in [s['cause'] for s in log], 'mode trace takes --churn, too')
+
+
+def listed():
     """report --snapshots has what log has, with the same numbers, but for the end."""
     for mode in ('trace', 'count', 'cull'):
         trace, _ = record('listed', f'--mode={mode}', '--churn', '50000')

@@ -120,6 +120,18 @@ static void put_head(
 	hl_strbuf_fini(&label);
 }
 
+/* The lines below keep pmem's form, so their unit stands here. */
+void hl_text_log_legend(FILE *out)
+{
+	fputs("# churn, live, alloc and free are in bytes.\n"
+	      "# churn=A/B: A allocated and freed since the snapshot before; B make the next one "
+	      "(0: none).\n"
+	      "# {source}: a stack, the same number in every run; {0} is the innermost frame.\n"
+	      "# live:N now; alloc:A/B and free:A/B since the snapshot before / since the "
+	      "start.\n\n",
+		out);
+}
+
 int hl_text_log(FILE *out, struct hl_model *m, const struct hl_log *log, size_t from, size_t to,
 	const struct hl_log_page *page, const struct hl_starts *starts, size_t limit)
 {
