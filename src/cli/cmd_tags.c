@@ -148,8 +148,10 @@ static int run_tags(void *state, int argc, char **argv)
 	if (s->diff && argc != 2)
 		return hl_cli_usage("--diff takes two: what was before, and what came after");
 	if (s->output && !s->form_given && !hl_tags_form_of(s->output, &s->form))
-		return hl_cli_usage("-o %s: what shall be written is said by the end of the name, "
-				    ".txt, .json, .dot, .svg, .png or .pdf, or by --json or --dot",
+		return hl_cli_usage(
+			"-o %s: what shall be written is said by the end of the name, "
+			".txt, .json, .dot, .svg, .png or .pdf (also .svgz, .gif, .jpg, "
+			".bmp), or by --json or --dot",
 			s->output);
 	status = gather(s, argc, argv, &sum);
 	if (!status && s->output)
@@ -168,8 +170,8 @@ static int run_tags(void *state, int argc, char **argv)
 
 static const struct hl_opt tags_opts[] = {
 	{'o', "output", "FILE",
-		"write to FILE, by its suffix: .txt, .json, .dot, or .svg, .png, .pdf through "
-		"graphviz",
+		"write to FILE, by its suffix: .txt, .json, .dot, or .svg, .svgz, .png, .pdf, "
+		".gif, .jpg, .bmp through graphviz",
 		set_output},
 	{0, "json", NULL, "as JSON, which is also the form of snapshots", set_tags_json},
 	{0, "dot", NULL, "as a graph for graphviz", set_dot},

@@ -23,8 +23,13 @@ static const struct {
 	{".dot", HL_TAGS_DOT, NULL},
 	{".gv", HL_TAGS_DOT, NULL},
 	{".svg", HL_TAGS_PICTURE, "-Tsvg"},
+	{".svgz", HL_TAGS_PICTURE, "-Tsvgz"},
 	{".png", HL_TAGS_PICTURE, "-Tpng"},
 	{".pdf", HL_TAGS_PICTURE, "-Tpdf"},
+	{".gif", HL_TAGS_PICTURE, "-Tgif"},
+	{".jpg", HL_TAGS_PICTURE, "-Tjpg"},
+	{".jpeg", HL_TAGS_PICTURE, "-Tjpg"},
+	{".bmp", HL_TAGS_PICTURE, "-Tbmp"},
 };
 
 static int find_suffix(const char *path)
@@ -100,7 +105,9 @@ static int complain_dot(const char *path, int status)
 			     "write a .dot",
 			path);
 	else
-		hl_cli_error("graphviz could not draw %s: see what it says above", path);
+		hl_cli_error("graphviz could not draw %s: see what it says above; every graphviz "
+			     "draws .svg, not every one .bmp, .gif, .jpg and .svgz",
+			path);
 	return HL_EXIT_IO;
 }
 

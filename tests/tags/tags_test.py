@@ -456,7 +456,12 @@ def test_forms(place):
     expect('merged threads', [(t['name'], t['threads']) for t in merged['threads']], [('/main|worker/', 2)])
     if not shutil.which('dot'):
         raise Skip('graphviz is not installed')
-    for suffix, magic in (('svg', b'<?xml'), ('png', b'\x89PNG'), ('pdf', b'%PDF'), ('dot', b'digraph')):
+    for suffix, magic in (('svg', b'<?xml'), ('png', b'\x89PNG'), ('pdf', b'%PDF'), ('dot', b'digraph'),
+                          ('gif', b'GIF8'), ('jpg', b'\xff\xd8\xff'), ('jpeg', b'\xff\xd8\xff'), ('svgz', b'\x1f\x8b'),
+                          ('bmp', b'BM')):
+        if 'Use one of' in place.run('dot', '-T' + suffix, os.devnull).err:
+            contains(f'a graphviz without {suffix}', tags(place, '-o', 'a.' + suffix, 'a.json', status=3), 'a.' + suffix, '.svg')
+            continue
         tags(place, '-o', 'a.' + suffix, 'a.json')
         with open('a.' + suffix, 'rb') as file:
             expect(suffix, file.read(len(magic)), magic)
