@@ -280,17 +280,33 @@ static bool parse_signal(const char *text, uint32_t *out)
 
 static const char *two_signals(const struct record_options *o)
 {
-	return o->collect.toggle_signal && o->collect.toggle_signal == o->collect.snapshot_signal
+	uint32_t snapshot = o->collect.snapshot_signal;
+
+	return snapshot && o->collect.toggle_signals >> (snapshot - 1) & 1
 		       ? "another one than that of the other option; each wants its own"
 		       : NULL;
 }
 
+/* Several: by commas, for the variable, or by several options. */
 static const char *set_toggle_signal(void *state, const char *value)
 {
 	struct record_options *o = state;
 
-	if (!parse_signal(value, &o->collect.toggle_signal))
-		return SIGNAL_EXPECTED;
+	if (o->toggles_of_env)
+		o->collect.toggle_signals = 0;
+	o->toggles_of_env = false;
+	for (const char *end; value; value = *end ? end + 1 : NULL) {
+		char word[16];
+		uint32_t sig;
+
+		end = strchrnul(value, ',');
+		if ((size_t)(end - value) >= sizeof(word))
+			return SIGNAL_EXPECTED;
+		snprintf(word, sizeof(word), "%.*s", (int)(end - value), value);
+		if (!parse_signal(word, &sig))
+			return SIGNAL_EXPECTED;
+		o->collect.toggle_signals |= UINT64_C(1) << (sig - 1);
+	}
 	return two_signals(o);
 }
 
@@ -332,6 +348,10 @@ const struct hl_opt hl_record_opts[] = {
 		"a snapshot whenever SIZE bytes were allocated and freed (default 1M with "
 		"--mode=count and no --every, else none)",
 		set_churn},
+	{0, "churn-gap", "TIME",
+		"the least time between two snapshots by churn; 0: no limit (default 10ms, doubled "
+		"after every 1,024 snapshots)",
+		set_churn_gap},
 	{0, "churn-log", "FILE",
 		"append each snapshot to FILE while the program runs, as heaplapse log prints it; "
 		"%p pid, %e program as for -o",
@@ -348,10 +368,6 @@ const struct hl_opt hl_record_opts[] = {
 		"(default " HL_RECORD_TAGS ")",
 		set_stats_json},
 	{0, "stats-dot", "FILE", "mode tags: the same as a graph for graphviz", set_stats_dot},
-	{0, "churn-gap", "TIME",
-		"the least time between two snapshots by churn; 0: no limit (default 10ms, doubled "
-		"after every 1,024 snapshots)",
-		set_churn_gap},
 	{0, "snapshot-interval", "SECONDS",
 		"mode tags: write them every so often too, by --snapshot-prefix",
 		set_snapshot_interval},
@@ -372,7 +388,7 @@ const struct hl_opt hl_record_opts[] = {
 		set_start},
 	{0, "toggle-signal", "SIGNAL",
 		"a SIGNAL to the program pauses and resumes recording, unless the program uses it "
-		"itself",
+		"itself; may be repeated (the variable: USR1,USR2)",
 		set_toggle_signal},
 	{0, "snapshot-signal", "SIGNAL", "and this one takes a snapshot", set_snapshot_signal},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
@@ -460,6 +476,7 @@ void hl_record_init(void *options)
 	set_defaults(o);
 	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;
 	o->env_problem = read_env(o);
+	o->toggles_of_env = o->collect.toggle_signals != 0;
 }
 
 /* Counters that nobody writes anywhere would be gone with the program. */

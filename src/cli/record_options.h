@@ -15,9 +15,10 @@ struct record_options {
 	struct hl_collect_settings collect;
 	const char *output; /* NULL: the default pattern */
 	bool overwrite, quiet, summary, verbose;
-	bool force;              /* run what cannot be recorded, write where others may */
-	bool embed;              /* the traces carry the program and its libraries */
-	bool gdb;                /* run the program under gdb ... */
+	bool toggles_of_env; /* the toggle signals are the environment's: an option replaces them */
+	bool force;          /* run what cannot be recorded, write where others may */
+	bool embed;          /* the traces carry the program and its libraries */
+	bool gdb;            /* run the program under gdb ... */
 	const char *gdb_options; /* ... with these; NULL: none */
 	const char *env_problem; /* a bad HEAPLAPSE_* variable, in a sentence */
 	uint32_t given;          /* of the options that not every mode has: hl_record_taken() */

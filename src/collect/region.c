@@ -77,7 +77,7 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
-	region->toggle_signal = s->toggle_signal;
+	region->toggle_signals = s->toggle_signals;
 	region->snapshot_signal = s->snapshot_signal;
 	atomic_store(&region->heartbeat, 1);
 	atomic_store(&region->collector_pid, (uint32_t)getpid());

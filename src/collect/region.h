@@ -26,9 +26,10 @@ struct hl_collect_settings {
 	uint64_t sample_bytes; /* HL_MODE_SAMPLE */
 	uint64_t sample_seed;  /* not 0: the same samples each time */
 	struct hl_keep_settings keep;
-	uint32_t toggle_signal, snapshot_signal; /* 0: none */
-	size_t memory_limit;                     /* of a live table in memory */
-	uint32_t max_processes;                  /* of one region that live at once; 0: the usual */
+	uint64_t toggle_signals;  /* bit n - 1: signal n */
+	uint32_t snapshot_signal; /* 0: none */
+	size_t memory_limit;      /* of a live table in memory */
+	uint32_t max_processes;   /* of one region that live at once; 0: the usual */
 	struct hl_output_settings output;
 };
 

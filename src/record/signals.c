@@ -1,5 +1,6 @@
 /*
- * signals.c - --toggle-signal and --snapshot-signal: a handler of ours where the program has none.
+ * signals.c - each --toggle-signal, and --snapshot-signal: a handler of ours where the program has
+ * none.
  *
  * The program never sees it: what it asks about such a signal, it is told of the default action,
  * and what it sets is set. A signal that it ignores or handles is its own, from the start or from
@@ -72,8 +73,8 @@ static void on_signal(int sig)
 
 static void say_taken(int sig)
 {
-	const char *option = (uint32_t)sig == hl_rec.region->toggle_signal ? "--toggle-signal"
-									   : "--snapshot-signal";
+	const char *option =
+		hl_rec.region->toggle_signals & bit(sig) ? "--toggle-signal" : "--snapshot-signal";
 
 	if (__atomic_fetch_or(&told, bit(sig), __ATOMIC_RELAXED) & bit(sig))
 		return;
@@ -101,9 +102,10 @@ void hl_signals_begin(void)
 
 	if (!real.sigaction)
 		hl_signals_resolve();
-	install((int)r->toggle_signal);
-	if (r->snapshot_signal != r->toggle_signal)
-		install((int)r->snapshot_signal);
+	for (int sig = 1; sig <= 64; sig++)
+		if (r->toggle_signals & bit(sig))
+			install(sig);
+	install((int)r->snapshot_signal);
 }
 
 hl_inline bool is_ours(int sig)

@@ -294,17 +294,29 @@ static int signal_of(const char *word)
 }
 
 /* Only where nobody has asked for the signal; who asks later has it to itself. */
-static void listen_for(const char *word, void (*handler)(int), const char *wrong, const char *taken)
+static void listen_to(const char *word, void (*handler)(int), const char *wrong, const char *taken)
 {
-	int number = word && *word ? signal_of(word) : -1;
+	int number = signal_of(word);
 	struct sigaction now, ours = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
-	if (number < 0)
-		return;
 	if (number == 0 || sigaction(number, NULL, &now) != 0)
 		hl_life_message(wrong, word);
 	else if (now.sa_handler != SIG_DFL || sigaction(number, &ours, NULL) != 0)
 		hl_life_message(taken, word);
+}
+
+/* Several signals are separated by commas. */
+static void listen_for(const char *list, void (*handler)(int), const char *wrong, const char *taken)
+{
+	while (list && *list) {
+		const char *comma = strchr(list, ',');
+		size_t len = comma ? (size_t)(comma - list) : strlen(list);
+		char word[24] = "";
+
+		memcpy(word, list, len < sizeof(word) ? len : sizeof(word) - 1);
+		listen_to(word, handler, wrong, taken);
+		list += len + (comma != NULL);
+	}
 }
 
 void hl_tags_listen(const char *snapshot, const char *toggle)

@@ -29,7 +29,7 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   11
+#define HL_REGION_ABI   12
 
 /* Free rings are taken from the first on, so a program with few threads has large ones, and one
  * with a single thread the largest: the collector looks in less often, and catches up later with
@@ -73,8 +73,9 @@ struct hl_region {
 	 */
 	_Atomic uint32_t steer;        /* base/mode.h */
 	_Atomic uint64_t sample_bytes; /* HL_MODE_SAMPLE: on average one sample in so many */
-	uint32_t toggle_signal, snapshot_signal; /* of the program's, that steer; 0: none */
-	_Atomic uint64_t sample_seed;            /* not 0: the same samples each time, for tests */
+	uint64_t toggle_signals;  /* of the program, that pause and resume: bit n - 1 is signal n */
+	uint32_t snapshot_signal; /* of the program, that takes a snapshot; 0: none */
+	_Atomic uint64_t sample_seed; /* not 0: the same samples each time, for tests */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */

@@ -430,6 +430,19 @@ def test_signals(place):
     contains('dump', '\n'.join(place.dump(place.traces()[0])), ' snapshot ')
 
 
+def test_two_toggles(place):
+    """several signals pause and resume, by several options, by commas, and by the variable; an option replaces the variable"""
+    for options, env in ((('--toggle-signal=USR1', '--toggle-signal=USR2'), {}), (('--toggle-signal=SIGUSR2,10',), {}),
+                         ((), {'HEAPLAPSE_TOGGLE_SIGNAL': 'USR1,USR2'}),
+                         (('--toggle-signal=USR1', '--toggle-signal=USR2'), {'HEAPLAPSE_TOGGLE_SIGNAL': 'HUP'})):
+        done = place.record(place.program('toggled'), 'two', options=('-f', '-o', 'two.hlt', *options), env={**os.environ, **env})
+        expect(f'status with {options} ({done.err})', (done.status, done.err), (0, ''))
+        sizes = [event.size for event in place.heaplapse.dump('two.hlt') if event.op == 'alloc']
+        expect(f'blocks recorded with {options} {env}', [sizes.count(size) for size in (3001, 3002, 3003)], [10, 0, 10])
+    done = place.record('sh', '-c', 'kill -HUP $$', options=('-q', '--toggle-signal=USR1'), env={**os.environ, 'HEAPLAPSE_TOGGLE_SIGNAL': 'HUP'})
+    expect('a signal that is replaced kills', done.status, -signal.SIGHUP)
+
+
 def asked(place, trace):
     log = json.loads(place.run(place.binary, 'log', '--json', trace).out)['snapshots']
     return [(s['cause'], s['label']) for s in log if s['cause'] not in ('churn', 'end')]
@@ -485,13 +498,15 @@ def test_own_ignore(place):
 
 def test_bad_signals(place):
     """signals that a program cannot do without are refused"""
-    for value in ('KILL', 'SEGV', 'CHLD', 'FLY', '0', '65', ''):
+    for value in ('KILL', 'SEGV', 'CHLD', 'FLY', '0', '65', '', 'USR1,', ',USR1', 'USR1,KILL', 'USR1 USR2'):
         done = place.record('true', options=(f'--toggle-signal={value}',))
         expect(f'status of {value}', done.status, 125)
         contains('why', done.err, '--toggle-signal', 'such as USR1')
     done = place.record('true', options=('--toggle-signal=USR1', '--snapshot-signal=USR1'))
     expect('status of one signal for both', done.status, 125)
     contains('why', done.err, 'each wants its own')
+    done = place.record('true', options=('--snapshot-signal=USR2', '--toggle-signal=USR1', '--toggle-signal=USR2'))
+    contains('why of the second toggle', done.err, 'each wants its own')
     contains('a mode', place.record('true', options=('--mode=sample=x',)).err, 'sample=BYTES')
 
 

@@ -325,23 +325,23 @@ def rests(place, pid, asked):
     return not waiting and counts(place, asked) == before
 
 
-def toggles(place, pid, asked):
+def toggles(place, pid, asked, again=signal.SIGUSR1):
     """Counting stops and goes on; `asked` is the pid that is given to heaplapse tags."""
     for _ in range(3):
         os.kill(pid, signal.SIGUSR1)
         wait_until('counting stops', lambda: rests(place, pid, asked))
         before = counts(place, asked)
-        os.kill(pid, signal.SIGUSR1)
+        os.kill(pid, again)
         wait_until('counting goes on', lambda: counts(place, asked) > before)
 
 
 def test_toggle(place):
     """a signal that the user has named stops and starts counting; the pid of record stands for its program"""
     program = build(place, 'busy')
-    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags', HEAPLAPSE_TOGGLE_SIGNAL='USR1'))
+    process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags', HEAPLAPSE_TOGGLE_SIGNAL='USR1,USR2'))
     process.stdout.readline()
     wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
-    toggles(place, process.pid, process.pid)
+    toggles(place, process.pid, process.pid, again=signal.SIGUSR2)
     process.stdin.close()
     process.stdin = None
     done = place.finish(process)
