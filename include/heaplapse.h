@@ -4,6 +4,7 @@
  *   heaplapse_mark("login done");      a named moment in the trace
  *   heaplapse_snapshot("after load");  a named moment to compare with others
  *   heaplapse_start(); heaplapse_stop();   record only a part of the run (see `record --start=off`)
+ *   heaplapse_pause(); heaplapse_resume();   the same, but frees are recorded in between
  *   heaplapse_alloc("arena", p, n); heaplapse_free("arena", p);   memory of the program's own pools
  *
  *   HEAPLAPSE_SCOPE("render");         until the end of the block memory is counted for «render»
@@ -117,6 +118,22 @@ static inline __attribute__((unused)) void heaplapse_start(void)
 static inline __attribute__((unused)) void heaplapse_stop(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_stop");
+	heaplapse_call_();
+}
+
+/* Until heaplapse_resume() allocations are not recorded, frees still are, so live memory stays
+ * exact for what was recorded before. Children that are forked inherit the pause. In mode tags it
+ * is the same as heaplapse_stop(). */
+static inline __attribute__((unused)) void heaplapse_pause(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_pause");
+	heaplapse_call_();
+}
+
+/* Ends heaplapse_pause(), not heaplapse_stop(). `heaplapse ctl PID resume` ends both. */
+static inline __attribute__((unused)) void heaplapse_resume(void)
+{
+	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_resume");
 	heaplapse_call_();
 }
 

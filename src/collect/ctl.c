@@ -75,6 +75,7 @@ static void fill_status(
 	if (!p)
 		return;
 	a->stopped = p->stopped;
+	a->paused |= p->paused;
 	hl_writer_live(p->writer, &a->live_bytes, &a->live_blocks);
 	a->events = hl_writer_events(p->writer);
 	a->dropped = p->counters.dropped_events;

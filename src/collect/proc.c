@@ -405,6 +405,8 @@ static void mark_record(struct hl_feed *f, const uint64_t *words, uint64_t stamp
 
 	if (kind == HL_MARK_OTHERS_NAME)
 		hl_names_due(f->proc);
+	if (kind == HL_MARK_PAUSE || kind == HL_MARK_RESUME)
+		hl_steer_note_pause(f, kind == HL_MARK_PAUSE, stamp);
 	if (kind == HL_MARK_SIGNAL) {
 		extra.value = HL_SNAPSHOT_SIGNAL;
 		kind = HL_MARK_SNAPSHOT;

@@ -114,6 +114,7 @@ struct hl_proc {
 
 	/* How it is steered (steer.c). */
 	bool stopped; /* by heaplapse_stop(), or not begun yet */
+	bool paused;  /* by heaplapse_pause() */
 	bool gaps;    /* not every allocation was recorded: a free may be of such a block */
 	uint64_t told_mode, told_rate;      /* of the last HL_EXTRA_MODE, or the trace's head */
 	struct hl_region *filter;           /* where ring/filter.h's is */

@@ -166,18 +166,27 @@ void hl_steer_note_start(struct hl_proc *p, bool on)
 	p->gaps |= !on;
 }
 
-static void tell(struct hl_region_reader *r, struct hl_proc *p)
+static void tell(struct hl_proc *p, const struct hl_steering *s, struct hl_feed *f, uint64_t stamp)
 {
-	const struct hl_steering *s = &r->steering;
-	uint64_t mode = (uint64_t)s->mode | (s->paused ? HL_STEER_PAUSED : 0);
+	uint64_t mode = (uint64_t)s->mode | (s->paused || p->paused ? HL_STEER_PAUSED : 0);
 	uint64_t rate = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0;
 
-	if ((p->told_mode == mode && p->told_rate == rate) || !p->feeds.len)
+	if (p->told_mode == mode && p->told_rate == rate)
 		return;
 	p->told_mode = mode;
 	p->told_rate = rate;
-	hl_books_pass_time(p, p->feeds.data[0], r->last_t);
+	hl_books_pass_time(p, f, stamp);
 	hl_proc_set_mode(p, s->mode);
+}
+
+void hl_steer_note_pause(struct hl_feed *f, bool paused, uint64_t stamp)
+{
+	struct hl_proc *p = f->proc;
+
+	p->paused = paused;
+	p->gaps |= paused;
+	if (p->steering)
+		tell(p, p->steering, f, stamp);
 }
 
 void hl_steer_scanned(struct hl_region_reader *r, bool all_merged)
@@ -185,7 +194,8 @@ void hl_steer_scanned(struct hl_region_reader *r, bool all_merged)
 	struct hl_steering *s = &r->steering;
 
 	for (size_t i = 0; i < r->procs.len; i++)
-		tell(r, r->procs.data[i]);
+		if (r->procs.data[i]->feeds.len)
+			tell(r->procs.data[i], s, r->procs.data[i]->feeds.data[0], r->last_t);
 	/* Of a program that has not begun what came before its beginning is still to come. */
 	if (!s->fill_in || !all_merged || !r->procs.len || --s->fill_in)
 		return;

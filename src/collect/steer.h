@@ -29,5 +29,7 @@ void hl_steer_scanned(struct hl_region_reader *r, bool all_merged);
 
 /* The program itself has begun or stopped to record. */
 void hl_steer_note_start(struct hl_proc *p, bool on);
+/* heaplapse_pause() and heaplapse_resume(), of the feed's process at this stamp. */
+void hl_steer_note_pause(struct hl_feed *f, bool paused, uint64_t stamp);
 
 #endif

@@ -11,5 +11,7 @@ hl_export void heaplapse_impl_snapshot(const char *label);
 hl_export void heaplapse_impl_thread_name(const char *name);
 hl_export void heaplapse_impl_start(void);
 hl_export void heaplapse_impl_stop(void);
+hl_export void heaplapse_impl_pause(void);
+hl_export void heaplapse_impl_resume(void);
 
 #endif

@@ -611,7 +611,7 @@ void *hl_emit_alloc(const struct hl_regs *regs, uint32_t func, void *addr, size_
 	hl_emit_zero(func, addr, size);
 	if (hl_unlikely(!t))
 		return addr;
-	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC)) {
+	if (hl_steer_asks_alloc()) {
 		emit_alloc_asked(t, regs, alloc_draft(func, addr), size);
 		return addr;
 	}
@@ -763,7 +763,7 @@ void hl_emit_move_end(const struct hl_regs *regs, uint32_t func, const void *old
 
 	if (hl_unlikely(!t))
 		return;
-	if (hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC || !begun)) {
+	if (hl_steer_asks_alloc() || hl_unlikely(!begun)) {
 		emit_move_asked(t, regs, func, old, addr, size, begun);
 		return;
 	}

@@ -20,6 +20,7 @@
 #include "record/recorder.h"
 #include "record/signals.h"
 #include "record/tags.h"
+#include "ring/record.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -394,5 +395,7 @@ hl_cold void hl_life_fork_child(void)
 	hl_emit_state(t, HL_REC_PROCESS, &who, 1, NULL, 0);
 	hl_modules_announce_all(t);
 	hl_alive_start();
+	if (atomic_load(&hl_rec.paused)) /* and so is its child */
+		hl_emit_mark(HL_MARK_PAUSE, NULL);
 	hl_log("a fork child, serial", hl_rec.serial);
 }

@@ -81,6 +81,7 @@ struct hl_thread {
 
 struct hl_recorder {
 	_Atomic uint32_t phase;
+	_Atomic bool paused; /* heaplapse_pause(): allocations are not recorded, frees are */
 	uint32_t stamp_mode;
 	_Atomic bool met, many; /* one thread has had a ring; another one too */
 	uint32_t serial;
@@ -121,6 +122,7 @@ hl_inline void hl_alive_start(void)
 
 	atomic_store(&hl_alive.on,
 		HL_ALIVE_ON | (settings & (HL_SET_FULL_UNWIND | HL_SET_ZERO) ? HL_ALIVE_ALLOC : 0) |
+			(atomic_load(&hl_rec.paused) ? HL_ALIVE_ALLOC : 0) |
 			(settings & HL_SET_FREE_STACKS ? HL_ALIVE_FREE : 0));
 }
 

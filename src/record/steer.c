@@ -74,10 +74,11 @@ enum hl_take hl_steer_ask_alloc(struct hl_thread *t, const void *addr, size_t si
 {
 	uint32_t steer = hl_steer();
 
-	if (hl_unlikely(steer & (HL_STEER_STOP | HL_STEER_PAUSED))) {
-		if (steer & HL_STEER_STOP)
+	if (hl_unlikely(steer & (HL_STEER_STOP | HL_STEER_PAUSED) || atomic_load(&hl_rec.paused))) {
+		if (steer & (HL_STEER_STOP | HL_STEER_START))
 			hl_steer_obey();
-		if (steer & HL_STEER_PAUSED || !atomic_load(&hl_alive.on))
+		if (steer & HL_STEER_PAUSED || atomic_load(&hl_rec.paused) ||
+			!atomic_load(&hl_alive.on))
 			return HL_TAKE_NOT;
 	}
 	if (hl_steer_mode(steer) != HL_MODE_SAMPLE)
@@ -125,8 +126,10 @@ hl_cold void hl_steer_obey(void)
 	if (!__atomic_compare_exchange_n(
 		    &hl_rec.steer_seen, &seen, number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return; /* another thread does */
-	if (steer & HL_STEER_STOP)
+	if (steer & HL_STEER_STOP) {
 		heaplapse_impl_stop();
-	else if (steer & HL_STEER_START)
+	} else if (steer & HL_STEER_START) {
 		heaplapse_impl_start();
+		heaplapse_impl_resume();
+	}
 }

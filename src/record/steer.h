@@ -17,6 +17,13 @@ hl_inline uint32_t hl_steer(void)
 	return atomic_load_explicit(hl_rec.steer, memory_order_relaxed);
 }
 
+/* Must hl_steer_ask_alloc() be asked? */
+hl_inline bool hl_steer_asks_alloc(void)
+{
+	return hl_unlikely(hl_steer() & HL_STEER_ASK_ALLOC) ||
+	       hl_unlikely(atomic_load_explicit(&hl_rec.paused, memory_order_relaxed));
+}
+
 /* What becomes of an allocation. */
 enum hl_take {
 	HL_TAKE_NOT,
@@ -26,7 +33,8 @@ enum hl_take {
 
 enum hl_take hl_steer_ask_alloc(struct hl_thread *t, const void *addr, size_t size, uint64_t *rate);
 bool hl_steer_ask_free(const void *addr);
-/* heaplapse_stop() and heaplapse_start(), asked for from outside; once each time. */
+/* heaplapse_stop(), or heaplapse_start() and heaplapse_resume(), asked for from outside; once each
+ * time. */
 void hl_steer_obey(void);
 
 /* Nothing but samples is to be asked for: neither stopped nor paused, and the filter is filled. */

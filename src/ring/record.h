@@ -61,6 +61,8 @@ enum hl_mark {
 	HL_MARK_OTHERS_NAME, /* it has named another: see /proc */
 	HL_MARK_TOGGLE,      /* pause, or go on: by a signal */
 	HL_MARK_SIGNAL,      /* a snapshot, which a signal asked for */
+	HL_MARK_PAUSE,       /* heaplapse_pause(): from here on frees alone are recorded ... */
+	HL_MARK_RESUME,      /* ... up to here */
 };
 
 _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");

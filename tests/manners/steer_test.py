@@ -443,6 +443,47 @@ def test_two_toggles(place):
     expect('a signal that is replaced kills', done.status, -signal.SIGHUP)
 
 
+def sized(place, trace):
+    """{size: (allocations, frees)} of the program's own blocks"""
+    counts = {}
+    for event in place.heaplapse.dump(trace):
+        if 3000 < event.size < 3010:
+            made, gone = counts.get(event.size, (0, 0))
+            counts[event.size] = (made + (event.op == 'alloc'), gone + (event.op != 'alloc'))
+    return counts
+
+
+def test_api_pause(place):
+    """heaplapse_pause(): from the call on no allocation is recorded, every free of a known block is, in a fork child too"""
+    for mode in ('trace', 'cull', 'sample=1'):
+        place.record(place.program('paused'), 'run', options=('-q', '-f', f'--mode={mode}', '--lifetime=1us', '-o', 'p%n.hlt'))
+        infos = place.infos(2, 'p*.hlt')
+        parent, child = sorted(infos, key=lambda name: infos[name]['pid'])
+        if mode != 'cull':
+            expect(f'{mode}: blocks', sized(place, parent), {3001: (10, 10), 3003: (10, 0)})
+            expect(f'{mode}: of the child', sized(place, child), {3005: (5, 0)})
+        for info in infos.values():
+            expect(f'{mode}: frees that are unknown, or implied', (info['totals']['unknown_frees'], info['totals']['implicit_frees']), (0, 0))
+        expect(f'{mode}: frees of blocks that were left out', infos[parent]['totals']['unrecorded_frees'] >= 10, True)
+        contains('info', place.run(place.binary, 'info', parent).out, 'paused for a part of the run')
+        os.unlink(parent)
+        os.unlink(child)
+    done = place.run(place.program('paused'), 'run')
+    expect('not recorded', (done.status, done.err), (0, ''))
+
+
+def test_api_pause_and_ctl(place):
+    """ctl status shows heaplapse_pause(), and ctl resume ends it"""
+    process = place.start(place.record_command(place.program('paused'), 'ctl', options=('-q', '-o', 'c.hlt')), stdin=-1)
+    pid = int(process.stdout.readline().split()[1])
+    wait_until('paused', lambda: standing(place, pid)['paused'])
+    ctl(place, pid, 'resume')
+    wait_until('resumed', lambda: not standing(place, pid)['paused'])
+    expect('status', place.finish(process, 'on\n').status, 0)
+    found = sized(place, 'c.hlt')
+    expect('blocks', (found[3003], 3002 in found), ((10, 0), True))
+
+
 def asked(place, trace):
     log = json.loads(place.run(place.binary, 'log', '--json', trace).out)['snapshots']
     return [(s['cause'], s['label']) for s in log if s['cause'] not in ('churn', 'end')]
