@@ -484,6 +484,14 @@ def test_api_pause_and_ctl(place):
     expect('blocks', (found[3003], 3002 in found), ((10, 0), True))
 
 
+def test_old_requests(place):
+    """a ctl resume from before heaplapse_stop() or heaplapse_pause() does not undo it"""
+    process = place.start(place.record_command(place.program('paused'), 'late', options=('-q', '-o', 'l.hlt')), stdin=-1)
+    ctl(place, process.stdout.readline().split()[1], 'resume')
+    expect('status', place.finish(process, 'on\n').status, 0)
+    expect('blocks', sized(place, 'l.hlt'), {3003: (10, 0)})
+
+
 def asked(place, trace):
     log = json.loads(place.run(place.binary, 'log', '--json', trace).out)['snapshots']
     return [(s['cause'], s['label']) for s in log if s['cause'] not in ('churn', 'end')]

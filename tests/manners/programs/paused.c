@@ -1,13 +1,15 @@
 /*
  * paused.c - heaplapse_pause() and heaplapse_resume(), by the sizes of blocks.
  *
- *	paused run | ctl
+ *	paused run | ctl | late
  *
  * run: ten blocks of 3001 bytes before, ten of 3002 in the pause, in which those of 3001 are freed
  * or resized; ten of 3003 after it, in which those of 3002 are freed. A child that is forked in the
  * pause makes five of 3004, resumes, and makes five of 3005. A start in the pause does not end it.
  * ctl: pauses, says "paused PID", makes blocks of 3002 bytes until one line is read, then ten of
  * 3003.
+ * late: says "ready PID", reads a line, stops, makes ten of 3002, starts, and the same with a
+ *pause; then ten of 3003.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -71,7 +73,27 @@ static int be_steered(void)
 	return 0;
 }
 
+static int be_late(void)
+{
+	char *in[20], *after[10], byte;
+
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	if (read(0, &byte, 1) != 1)
+		return 1;
+	heaplapse_stop();
+	make(in, 10, 3002);
+	heaplapse_start();
+	heaplapse_pause();
+	make(in + 10, 10, 3002);
+	heaplapse_resume();
+	make(after, 10, 3003);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "late"))
+		return be_late();
 	return argc > 1 && !strcmp(argv[1], "ctl") ? be_steered() : run();
 }
