@@ -16,6 +16,8 @@
  *   heaplapse_stats_get("main/render", &stat);        of one scope; "*" is any thread
  *   heaplapse_stats_text(buf, size);   as a text
  *   heaplapse_snapshot_if_due();       a numbered file, when its time has come
+ *   heaplapse_set_snapshot_interval(60);   that time, in seconds
+ *   heaplapse_memory_get(&memory);     resident memory and address space of the process
  *
  * Scopes nest, each thread has its own. A scope entered in a scope is another than the same name
  * elsewhere. docs/commands/tags.md tells how to look at them. A program that is linked to the
@@ -147,6 +149,17 @@ struct heaplapse_stat {
 	uint64_t total_allocated_bytes, total_allocated_blocks;
 	uint64_t total_freed_bytes, total_freed_blocks;
 	uint64_t entered;
+	/* Calls in the scope itself, by function. memalign: also valloc and pvalloc; new and
+	 * delete: also new[] and delete[]. Frees are charged as above. 0 with an older library. */
+	uint64_t malloc_calls, calloc_calls, realloc_calls, reallocarray_calls;
+	uint64_t posix_memalign_calls, aligned_alloc_calls, memalign_calls, new_calls;
+	uint64_t free_calls, delete_calls;
+};
+
+/* Of the whole process, in bytes, as the kernel has it. */
+struct heaplapse_memory {
+	uint64_t rss_bytes; /* resident in memory */
+	uint64_t vm_bytes;  /* address space in use */
 };
 
 typedef void *(*heaplapse_enter_fn_)(const char *, const void **);
@@ -154,6 +167,9 @@ typedef void (*heaplapse_leave_fn_)(void *);
 typedef void (*heaplapse_switch_fn_)(int);
 typedef int (*heaplapse_write_fn_)(const char *);
 typedef int (*heaplapse_get_fn_)(const char *, struct heaplapse_stat *);
+typedef int (*heaplapse_get_sized_fn_)(const char *, struct heaplapse_stat *, size_t);
+typedef int (*heaplapse_memory_fn_)(struct heaplapse_memory *, size_t);
+typedef int (*heaplapse_interval_fn_)(unsigned);
 typedef size_t (*heaplapse_text_fn_)(char *, size_t);
 typedef int (*heaplapse_due_fn_)(void);
 
@@ -214,12 +230,34 @@ HEAPLAPSE_API_ int heaplapse_stats_write(const char *path)
 	return heaplapse_call_(path);
 }
 
+/* For the function below: a library that does not know the number of calls yet. */
+HEAPLAPSE_API_ int heaplapse_stats_get_short_(const char *path, struct heaplapse_stat *stat)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_get_fn_, "heaplapse_impl_stats_get", return -38);
+	int heaplapse_err_ = heaplapse_call_(path, stat);
+	if (heaplapse_err_ == 0)
+		stat->malloc_calls = stat->calloc_calls = stat->realloc_calls =
+			stat->reallocarray_calls = stat->posix_memalign_calls =
+				stat->aligned_alloc_calls = stat->memalign_calls = stat->new_calls =
+					stat->free_calls = stat->delete_calls = 0;
+	return heaplapse_err_;
+}
+
 /* "THREAD/SCOPE/SCOPE"; several threads of a name are added up, "*" is all threads. 0; -ENOENT: no
  * such scope; -ENOSYS: nobody counts; -EINVAL: one of the two is NULL. Then *stat is as it was. */
 HEAPLAPSE_API_ int heaplapse_stats_get(const char *path, struct heaplapse_stat *stat)
 {
-	HEAPLAPSE_FIND_OR_(found, heaplapse_get_fn_, "heaplapse_impl_stats_get", return -38);
-	return heaplapse_call_(path, stat);
+	HEAPLAPSE_FIND_OR_(found, heaplapse_get_sized_fn_, "heaplapse_impl_stats_get_sized",
+		return heaplapse_stats_get_short_(path, stat));
+	return heaplapse_call_(path, stat, sizeof(*stat));
+}
+
+/* The memory of the process now, in every mode. 0; -ENOSYS: the program is not recorded; -EINVAL:
+ * NULL; -EPERM: a sandbox forbids asking; -EIO: /proc cannot be read. Then *memory is as it was. */
+HEAPLAPSE_API_ int heaplapse_memory_get(struct heaplapse_memory *memory)
+{
+	HEAPLAPSE_FIND_OR_(found, heaplapse_memory_fn_, "heaplapse_impl_memory_get", return -38);
+	return heaplapse_call_(memory, sizeof(*memory));
 }
 
 /* Returns its length, as snprintf does: at most size - 1 bytes of it are in buf, which may be NULL;
@@ -237,6 +275,15 @@ HEAPLAPSE_API_ int heaplapse_snapshot_if_due(void)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_due_fn_, "heaplapse_impl_snapshot_if_due", return 0);
 	return heaplapse_call_();
+}
+
+/* From now on a numbered file every so many seconds, in place of HEAPLAPSE_SNAPSHOT_INTERVAL; 0:
+ * none by time. 0; -ENOSYS: nobody counts; -ENOENT: HEAPLAPSE_SNAPSHOT_PREFIX is not set. */
+HEAPLAPSE_API_ int heaplapse_set_snapshot_interval(unsigned seconds)
+{
+	HEAPLAPSE_FIND_OR_(
+		found, heaplapse_interval_fn_, "heaplapse_impl_set_snapshot_interval", return -38);
+	return heaplapse_call_(seconds);
 }
 
 #ifdef __cplusplus

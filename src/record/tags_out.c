@@ -28,7 +28,7 @@
 static struct {
 	char json[HL_TAGS_PATH], dot[HL_TAGS_PATH], prefix[HL_TAGS_PATH];
 	uint32_t pid; /* of the program itself, not of its fork children */
-	uint64_t interval_ns;
+	_Atomic uint64_t interval_ns;
 	_Atomic uint64_t due_ns;
 	_Atomic uint32_t number; /* of the next snapshot */
 	_Atomic uint32_t
@@ -108,7 +108,8 @@ static const char *parse(const char *s, uint64_t *n)
 	return s;
 }
 
-static void ask_kernel(struct hl_tag_report *r)
+/* 0 or -errno; only then they are set. */
+static int ask_kernel(uint64_t *vm_bytes, uint64_t *rss_bytes)
 {
 	uint64_t page = getauxval(AT_PAGESZ);
 	const char *behind;
@@ -116,14 +117,17 @@ static void ask_kernel(struct hl_tag_report *r)
 	long fd = hl_sys4(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0), n;
 
 	if (fd < 0)
-		return;
+		return -EIO;
 	n = hl_sys3(SYS_read, fd, text, sizeof(text) - 1);
 	hl_sys1(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
-	behind = parse(text, &r->vm_bytes);
-	parse(behind + (*behind == ' '), &r->rss_bytes);
-	r->vm_bytes *= page;
-	r->rss_bytes *= page;
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	behind = parse(text, vm_bytes);
+	parse(behind + (*behind == ' '), rss_bytes);
+	*vm_bytes *= page;
+	*rss_bytes *= page;
+	return 0;
 }
 
 static int capture(struct hl_tag_report *r, struct memory *m)
@@ -143,7 +147,7 @@ static int capture(struct hl_tag_report *r, struct memory *m)
 	hl_sys2(SYS_clock_gettime, CLOCK_REALTIME, &now);
 	r->time_s = now.tv_sec;
 	r->pid = (uint64_t)hl_sys0(SYS_getpid);
-	ask_kernel(r);
+	(void)ask_kernel(&r->vm_bytes, &r->rss_bytes);
 	ask_allocator(r);
 	return 0;
 }
@@ -242,7 +246,8 @@ static int snapshot_if_due(void)
 	if (!due || hl_rec.no_syscalls || !atomic_load(&hl_tags_head.running))
 		return 0;
 	now = now_ns();
-	if (now < due || !atomic_compare_exchange_strong(&out.due_ns, &due, now + out.interval_ns))
+	if (now < due || !atomic_compare_exchange_strong(
+				 &out.due_ns, &due, now + atomic_load(&out.interval_ns)))
 		return 0;
 	return write_snapshot() ? -1 : 1;
 }
@@ -381,6 +386,15 @@ static void take_path(char *to, const char *path)
 	put_pid(to);
 }
 
+/* 0: none by time. */
+static void set_interval(uint64_t seconds)
+{
+	uint64_t ns = hl_min_u64(seconds, 1000000000) * NS;
+
+	atomic_store(&out.interval_ns, ns);
+	atomic_store(&out.due_ns, ns ? now_ns() + ns : 0);
+}
+
 void hl_tags_out_init(const struct hl_tags_wishes *w)
 {
 	uint64_t seconds = 0;
@@ -396,10 +410,9 @@ void hl_tags_out_init(const struct hl_tags_wishes *w)
 			w->snapshot_interval);
 		seconds = 0;
 	}
-	out.interval_ns = hl_min_u64(seconds, 1000000000) * NS;
-	if (out.interval_ns && out.prefix[0])
-		atomic_store(&out.due_ns, now_ns() + out.interval_ns);
-	else if (out.interval_ns && !w->snapshot_prefix)
+	if (out.prefix[0])
+		set_interval(seconds);
+	else if (seconds && !w->snapshot_prefix)
 		hl_life_message("no snapshots are written",
 			"HEAPLAPSE_SNAPSHOT_INTERVAL needs a name for them, "
 			"HEAPLAPSE_SNAPSHOT_PREFIX");
@@ -407,6 +420,10 @@ void hl_tags_out_init(const struct hl_tags_wishes *w)
 
 hl_export int heaplapse_impl_stats_write(const char *path);
 hl_export int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat);
+hl_export int heaplapse_impl_stats_get_sized(
+	const char *path, struct heaplapse_stat *stat, size_t size);
+hl_export int heaplapse_impl_memory_get(struct heaplapse_memory *memory, size_t size);
+hl_export int heaplapse_impl_set_snapshot_interval(unsigned seconds);
 hl_export size_t heaplapse_impl_stats_text(char *buf, size_t len);
 hl_export int heaplapse_impl_snapshot_if_due(void);
 
@@ -433,8 +450,17 @@ int heaplapse_impl_stats_write(const char *path)
 	return err;
 }
 
-int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
+/* As much of ours as the caller's header knows, and zeros for what we do not know. */
+static void copy_sized(void *to, size_t size, const void *from, size_t ours)
 {
+	memcpy(to, from, hl_min_u64(size, ours));
+	if (size > ours)
+		memset((char *)to + ours, 0, size - ours);
+}
+
+int heaplapse_impl_stats_get_sized(const char *path, struct heaplapse_stat *stat, size_t size)
+{
+	struct heaplapse_stat all;
 	struct hl_tag_report r;
 	struct hl_tag_row sum;
 	struct memory m;
@@ -447,8 +473,8 @@ int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
 	err = capture(&r, &m);
 	if (!err && !hl_tag_report_find(&r, path, &sum))
 		err = -ENOENT;
-	if (!err)
-		*stat = (struct heaplapse_stat){
+	if (!err) {
+		all = (struct heaplapse_stat){
 			.self_allocated_bytes = sum.self.alloc_bytes,
 			.self_allocated_blocks = sum.self.alloc_blocks,
 			.self_freed_bytes = sum.self.free_bytes,
@@ -458,9 +484,55 @@ int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
 			.total_freed_bytes = sum.total.free_bytes,
 			.total_freed_blocks = sum.total.free_blocks,
 			.entered = sum.entered,
+			.malloc_calls = sum.calls[HL_TAG_MALLOC],
+			.calloc_calls = sum.calls[HL_TAG_CALLOC],
+			.realloc_calls = sum.calls[HL_TAG_REALLOC],
+			.reallocarray_calls = sum.calls[HL_TAG_REALLOCARRAY],
+			.posix_memalign_calls = sum.calls[HL_TAG_POSIX_MEMALIGN],
+			.aligned_alloc_calls = sum.calls[HL_TAG_ALIGNED_ALLOC],
+			.memalign_calls = sum.calls[HL_TAG_MEMALIGN],
+			.new_calls = sum.calls[HL_TAG_NEW],
+			.free_calls = sum.calls[HL_TAG_FREE],
+			.delete_calls = sum.calls[HL_TAG_DELETE],
 		};
+		copy_sized(stat, size, &all, sizeof(all));
+	}
 	give_back(&m);
 	return err;
+}
+
+/* Of a header that has no calls yet. */
+int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat)
+{
+	return heaplapse_impl_stats_get_sized(
+		path, stat, offsetof(struct heaplapse_stat, malloc_calls));
+}
+
+int heaplapse_impl_memory_get(struct heaplapse_memory *memory, size_t size)
+{
+	struct heaplapse_memory now;
+	int err;
+
+	if (!counts() && atomic_load(&hl_rec.phase) == HL_PHASE_OFF)
+		return -ENOSYS;
+	if (!memory)
+		return -EINVAL;
+	if (hl_rec.no_syscalls)
+		return -EPERM;
+	err = ask_kernel(&now.vm_bytes, &now.rss_bytes);
+	if (!err)
+		copy_sized(memory, size, &now, sizeof(now));
+	return err;
+}
+
+int heaplapse_impl_set_snapshot_interval(unsigned seconds)
+{
+	if (!counts())
+		return -ENOSYS;
+	if (!out.prefix[0])
+		return -ENOENT;
+	set_interval(seconds);
+	return 0;
 }
 
 /* As snprintf: how long it is, whether or not it fits. */

@@ -312,6 +312,136 @@ int main(void) {
         contains('message', done.err, 'HEAPLAPSE_SNAPSHOT_INTERVAL', 'seconds')
 
 
+def test_calls(place):
+    """heaplapse_stats_get() has the number of calls by function; programs and libraries of before know less and work"""
+    with open('calls.cpp', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept;
+template <class F> static void times(int n, F f) { while (n-- > 0) f(); }
+int main(int argc, char **) {
+	heaplapse_thread_name("main");
+	struct { struct heaplapse_stat stat; char guard[8]; } s;
+	memset(&s, 0x55, sizeof(s));
+	{
+		HEAPLAPSE_SCOPE("all");
+		times(1, [] { kept = malloc(10); });
+		times(2, [] { kept = calloc(10, 2); });
+		times(3, [] { kept = realloc(kept, 30); });
+		times(4, [] { kept = reallocarray(kept, 10, 4); });
+		times(5, [] { void *p; if (posix_memalign(&p, 64, 50)) abort(); kept = p; });
+		times(6, [] { kept = aligned_alloc(64, 64); });
+		times(7, [] { kept = memalign(64, 70); });
+		times(8, [] { kept = ::operator new(80); });
+		times(9, [] { free(kept); kept = nullptr; kept = malloc(1); });
+		times(10, [] { ::operator delete(::operator new(100)); });
+		free(kept);
+	}
+	int err = heaplapse_stats_get("main/all", &s.stat);
+	const struct heaplapse_stat &c = s.stat;
+	printf("%d: %d %d %d %d %d %d %d %d %d %d, %x\\n", err, (int)c.malloc_calls, (int)c.calloc_calls, (int)c.realloc_calls,
+		(int)c.reallocarray_calls, (int)c.posix_memalign_calls, (int)c.aligned_alloc_calls, (int)c.memalign_calls,
+		(int)c.new_calls, (int)c.free_calls, (int)c.delete_calls, (unsigned)s.guard[0]);
+	memset(&s, 0x55, sizeof(s));
+	err = heaplapse_stats_get_short_("main/all", &s.stat);
+	printf("%d: %d %d\\n", err, (int)s.stat.malloc_calls, (int)s.stat.delete_calls);
+	/* As a program that was built with the header of before: 72 bytes. */
+	int (*before)(const char *, void *) = (int (*)(const char *, void *))dlsym(RTLD_DEFAULT, "heaplapse_impl_stats_get");
+	memset(&s, 0x55, sizeof(s));
+	err = before ? before("main/all", &s) : -38;
+	printf("%d: %d %x\\n", err, (int)s.stat.entered, ((unsigned char *)&s)[72]);
+	return argc > 9;
+}
+''')
+    program = build(place, 'calls', compiler='g++', folder='.', source='calls.cpp')
+    expect('calls', counted(place, program).out.splitlines(),
+           ['0: 10 2 3 4 5 6 7 18 10 10, 55', '0: 0 0', '0: 1 55'])
+    expect('alone', place.run(program).out.splitlines()[0][:4], '-38:')
+    with open('old.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdio.h>
+int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat);
+int heaplapse_impl_stats_get(const char *path, struct heaplapse_stat *stat) { stat->entered = 3; return path ? 0 : -1; }
+int main(void) {
+	struct heaplapse_stat stat = {.malloc_calls = 7, .delete_calls = 7};
+	int err = heaplapse_stats_get("a", &stat);
+	printf("%d: %d %d %d\\n", err, (int)stat.entered, (int)stat.malloc_calls, (int)stat.delete_calls);
+	return 0;
+}
+''')
+    expect('an older library', place.run(build(place, 'old', '-rdynamic', folder='.')).out, '0: 3 0 0\n')
+
+
+def test_memory(place):
+    """heaplapse_memory_get() is what the kernel says, in every mode; nothing where the program is not recorded"""
+    with open('memory.c', 'w') as file:
+        file.write('''#include <errno.h>
+#include <heaplapse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+	struct heaplapse_memory m = {7, 7};
+	unsigned long vm, rss;
+	errno = 99;
+	int bad = heaplapse_memory_get(NULL), err = heaplapse_memory_get(&m);
+	if (errno != 99) return 3;
+	if (err) { printf("%d %d %d\\n", bad, err, m.rss_bytes == 7 && m.vm_bytes == 7); return 0; }
+	char *block = malloc(64 << 20);
+	memset(block, 1, 64 << 20);
+	err = heaplapse_memory_get(&m);
+	FILE *f = fopen("/proc/self/statm", "r");
+	if (fscanf(f, "%lu %lu", &vm, &rss) != 2) return 2;
+	double page = sysconf(_SC_PAGESIZE);
+	printf("%d %d %d %d\\n", bad, err, m.vm_bytes > 0.9 * vm * page && m.vm_bytes < 1.1 * vm * page,
+		m.rss_bytes > 64 << 20 && m.rss_bytes < m.vm_bytes && m.rss_bytes < 1.2 * rss * page);
+	free(block);
+	return 0;
+}
+''')
+    program = build(place, 'memory', folder='.')
+    expect('alone', place.run(program).out, f'{-errno.ENOSYS} {-errno.ENOSYS} 1\n')
+    for mode in ('trace', 'count', 'tags'):
+        done = place.record(program, options=('-q', '-f', f'--mode={mode}', '-o', 'm.hlt'))
+        expect(mode, (done.status, done.out), (0, f'{-errno.EINVAL} 0 1 1\n'))
+    expect('counting alone', counted(place, program).out, f'{-errno.EINVAL} 0 1 1\n')
+
+
+def test_set_interval(place):
+    """heaplapse_set_snapshot_interval() sets, changes and ends what HEAPLAPSE_SNAPSHOT_INTERVAL says"""
+    with open('interval.c', 'w') as file:
+        file.write('''#include <heaplapse.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+	int first = heaplapse_snapshot_if_due(), set = heaplapse_set_snapshot_interval(1), early = heaplapse_snapshot_if_due();
+	usleep(1100000);
+	int due = heaplapse_snapshot_if_due(), again = heaplapse_snapshot_if_due();
+	int off = heaplapse_set_snapshot_interval(0);
+	usleep(1100000);
+	printf("%d %d %d %d %d %d %d\\n", first, set, early, due, again, off, heaplapse_snapshot_if_due());
+	return 0;
+}
+''')
+    program = build(place, 'interval', folder='.')
+    prefix = {'HEAPLAPSE_SNAPSHOT_PREFIX': 'shot'}
+    nosys, noent = -errno.ENOSYS, -errno.ENOENT
+    running = [(place.start([program], env=env), wanted) for env, wanted in (
+        ({**os.environ, **prefix}, f'0 {nosys} 0 0 0 {nosys} 0\n'),
+        (place.bare_env(HEAPLAPSE_MODE='tags'), f'0 {noent} 0 0 0 {noent} 0\n'),
+        (place.bare_env(HEAPLAPSE_MODE='tags', **prefix), '0 0 0 1 0 0 0\n'),
+        (place.bare_env(HEAPLAPSE_MODE='tags', HEAPLAPSE_SNAPSHOT_INTERVAL='1000', HEAPLAPSE_SNAPSHOT_PREFIX='long'), '0 0 0 1 0 0 0\n'))]
+    for process, wanted in running:
+        done = place.finish(process)
+        expect('status and messages', (done.status, done.err), (0, ''))
+        expect('answers', done.out, wanted)
+    expect('files', sorted(glob.glob('shot.*') + glob.glob('long.*')), ['long.0000.dot', 'long.0000.json', 'shot.0000.dot', 'shot.0000.json'])
+
+
 def counts(place, pid):
     return scope_of(json.loads(tags(place, '--json', pid)), 'worker', 'inner')['self']['allocated_blocks']
 
