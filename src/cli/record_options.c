@@ -34,6 +34,7 @@ FLAG_SETTER(set_mmap, o->collect.flags |= HL_SET_MAPS)
 FLAG_SETTER(set_free_stacks, o->collect.flags |= HL_SET_FREE_STACKS)
 FLAG_SETTER(set_zero_memory, o->collect.flags |= HL_SET_ZERO; o->collect.keep.zero_memory = true)
 FLAG_SETTER(set_no_follow_fork, o->collect.flags |= HL_SET_NO_FORK)
+FLAG_SETTER(set_no_follow_exec, o->collect.flags |= HL_SET_NO_EXEC)
 
 /* The program's standard output is not ours, and a trace ends with an index of offsets. */
 static const char *set_output(void *state, const char *value)
@@ -393,6 +394,8 @@ const struct hl_opt hl_record_opts[] = {
 	{0, "snapshot-signal", "SIGNAL", "and this one takes a snapshot", set_snapshot_signal},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
+	{0, "no-follow-exec", NULL, "do not record programs that the program executes",
+		set_no_follow_exec},
 	{0, "depth", "N",
 		"keep at most N frames of a stack, most of them at the inner end (default 1024; "
 		"unlimited: 65,000)",

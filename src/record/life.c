@@ -26,6 +26,8 @@
 #define MADV_WIPEONFORK 18
 #endif
 
+extern char **__environ;
+
 static bool quiet;
 
 /* Our constructor may run before libc has set up environ: walk the vector the kernel gave. */
@@ -316,13 +318,26 @@ static bool count_alone(char **envp)
 	return true;
 }
 
+/* --no-follow-exec. A constructor before ours may have given the program a copy. */
+static void leave_environment(char **envp)
+{
+	hl_newcomer_leave(envp);
+	if (__environ != envp)
+		hl_newcomer_leave(__environ);
+}
+
+static bool is_set(const char *value)
+{
+	return value && *value && strcmp(value, "0") != 0;
+}
+
 __attribute__((constructor)) static void start(int argc, char **argv, char **envp)
 {
 	const char *address = env_get(envp, "HEAPLAPSE_SOCKET"),
 		   *q = env_get(envp, "HEAPLAPSE_QUIET");
 	const char *why;
 
-	quiet = q && *q && strcmp(q, "0") != 0;
+	quiet = is_set(q);
 	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	hl_exec_resolve();
@@ -345,8 +360,11 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		say_sandboxed();
 		return;
 	}
-	if (!address && count_alone(envp))
+	if (!address && count_alone(envp)) {
+		if (is_set(env_get(envp, "HEAPLAPSE_NO_FOLLOW_EXEC")))
+			leave_environment(envp);
 		return;
+	}
 	why = address ? join(address) : start_own(envp);
 	if (why)
 		hl_life_off(why); /* perhaps in the collector's words, which lie in the region */
@@ -358,6 +376,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	}
 	hl_signals_begin();
 	prepare_tags(envp);
+	if (hl_rec.settings & HL_SET_NO_EXEC)
+		leave_environment(envp);
 	hl_tags_follow(hl_rec.region);
 	if (hl_rec.settings & HL_SET_START_OFF)
 		hl_tags_pause(true);

@@ -418,3 +418,37 @@ void hl_newcomer_end(void)
 		hl_sys2(SYS_munmap, announced, sizeof(*announced));
 	announced = NULL;
 }
+
+/* LD_PRELOAD=... without us, in memory of its own, for the variable may be a constant; NULL: nothing
+ * else is in it. */
+static char *preload_without_us(const char *variable)
+{
+	char *copy = hl_arch_map(strlen(variable) + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, variable, 11);
+	copy_others(copy + 11, variable + 11);
+	if (copy[11])
+		return copy;
+	hl_arch_unmap(copy, strlen(variable) + 1);
+	return NULL;
+}
+
+void hl_newcomer_leave(char **envp)
+{
+	char **to = envp;
+
+	for (; envp && *envp; envp++) {
+		char *variable = *envp;
+
+		if (!strncmp(variable, "HEAPLAPSE_SOCKET=", 17))
+			continue;
+		if (is_preload(variable))
+			variable = preload_without_us(variable);
+		if (variable)
+			*to++ = variable;
+	}
+	if (to)
+		*to = NULL;
+}

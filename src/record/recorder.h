@@ -230,6 +230,9 @@ char *const *hl_newcomer_env(char *const envp[], void *room);
 /* fd: of the page that is shared with the whole recording (ring/announced.h); -1: there is none. */
 void hl_newcomer_begin(int fd);
 void hl_newcomer_end(void);
+/* --no-follow-exec: takes us out of this environment, in place. system() and popen() call exec
+ * behind our hooks, so the hooks would not do. */
+void hl_newcomer_leave(char **envp);
 
 /* names.c: the calling thread has this name now, of which the kernel keeps 15 bytes. */
 void hl_names_self(const char *name);

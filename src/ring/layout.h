@@ -53,6 +53,7 @@
 #define HL_SET_NO_FORK     (1u << 3) /* a fork child stays silent */
 #define HL_SET_START_OFF   (1u << 4) /* wait for heaplapse_start() */
 #define HL_SET_ZERO        (1u << 8) /* what malloc and its like give is zeroed */
+#define HL_SET_NO_EXEC     (1u << 9) /* programs that this one executes are not recorded */
 
 /* Where stamps come from. */
 enum hl_clock {

@@ -174,6 +174,31 @@ def test_no_follow(place):
         os.unlink(place.traces()[0])
 
 
+def test_no_follow_exec(place):
+    """--no-follow-exec: one trace, up to its own exec; what is executed has the environment that it has bare"""
+    other = 'libm.so.6'
+    for preload in ({}, {'LD_PRELOAD': other}):
+        env = {**os.environ, **preload}
+        wanted = place.run(place.program('execs'), env=env).out
+        expect('bare', wanted.splitlines()[0], f'bad 0, {preload.get("LD_PRELOAD", "none")}')
+        done = place.record(place.program('execs'), options=('-q', '--no-follow-exec', '-o', 'r%n.hlt'), env=env)
+        expect('recorded', (done.status, done.err), (0, ''))
+        expect('environment', sorted(done.out.splitlines()), sorted(wanted.splitlines()))
+        sound(next(iter(place.infos(1, 'r*.hlt').values())), end=('exec', 0))
+        expect('blocks', sum(' 3001 ' in line for line in place.dump('r1.hlt')), 3)
+        own = {'HEAPLAPSE_NO_FOLLOW_EXEC': '1', 'HEAPLAPSE_OUTPUT': 'b%p.hlt'}
+        done = place.run(place.program('execs'), env={**env, **own, 'LD_PRELOAD': ':'.join([place.library, *preload.values()])})
+        expect('environment under LD_PRELOAD', sorted(done.out.splitlines()),
+               sorted(wanted.splitlines() + [f'{name}={value}' for name, value in own.items()]))
+        sound(next(iter(place.infos(1, 'b*.hlt').values())), end=('exec', 0))
+        done = place.run(place.program('execs'), env={**env, 'HEAPLAPSE_MODE': 'tags', 'HEAPLAPSE_NO_FOLLOW_EXEC': '1', 'LD_PRELOAD': place.library})
+        expect('mode tags alone', 'libheaplapse' in done.out, False)
+        for name in place.traces():
+            os.unlink(name)
+    done = place.record(place.program('execs'), options=('-q', '-o', 'f%n.hlt'))
+    expect('without it all are recorded', len(place.infos(pattern='f*.hlt')) >= 5, True)
+
+
 def test_threads(place):
     """20 forks from a thread while three others allocate"""
     for mode in ('record', 'bare'):
