@@ -8,7 +8,7 @@
 #	make fuzz       each fuzz target for FUZZ=10 seconds
 #	make soak       other people's programs and their own tests, bare and recorded, and our own
 #			tests a thousand times over: 40 minutes
-#	make debug      build-debug/: assertions, no optimisation, the recorder's own log
+#	make debug      build-debug/: assertions, no optimisation
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
 #	make bench      compare costs (installs other tools), BENCH=--quick to try
@@ -44,7 +44,7 @@ soak:
 	@scripts/soak
 
 debug:
-	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_log=true
+	@[ -e build-debug/build.ninja ] || meson setup build-debug --buildtype=debug -Db_ndebug=false -Ddebug_checks=true
 	@ninja -C build-debug
 
 format:

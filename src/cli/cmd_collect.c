@@ -90,6 +90,7 @@ static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
 	struct hl_collector_start start = {.control_fd = -1, .region_fd = REGION_FD};
+	char why[HL_RECORD_SENTENCE];
 	int err, keep[3] = {REGION_FD};
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
@@ -105,22 +106,22 @@ static int run_collect(void *state, int argc, char **argv)
 	if (!err)
 		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
 	if (err && !is_taken(err)) {
-		char why[HL_RECORD_SENTENCE];
-
 		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse(why);
 	}
 	err = hl_churn_log_check(&o, argv[0]);
 	if (err) {
-		char why[HL_RECORD_SENTENCE];
-
 		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.300s cannot be written: %s",
 			o.collect.output.churn_log, strerror(-err));
 		return refuse(why);
 	}
+	err = hl_log_file_check(
+		why, sizeof(why), &o, argv[0], start.region_pid, "HEAPLAPSE_LOG_FILE");
+	if (err)
+		return refuse(why);
 	keep[1] = o.collect.output.dir_fd;
 	keep[2] = STDERR_FILENO;
-	hl_collector_detach(keep, o.summary || o.verbose ? 3 : 2);
+	hl_collector_detach(keep, o.summary || o.verbose || hl_log_to_stderr(&o) ? 3 : 2);
 	summary_dir = keep[1];
 	start.verbose = o.verbose;
 	start.on_snapshot = tell;

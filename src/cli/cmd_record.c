@@ -73,7 +73,7 @@ struct session {
 /* In the collector's own process: with all regions that we hold, if there was one before it. */
 static int run_collector(struct session *s, int control_fd)
 {
-	enum { OWN_FDS = 2 + HL_LISTEN_SOCKETS };
+	enum { OWN_FDS = 3 + HL_LISTEN_SOCKETS };
 	struct hl_collector_start start = {.settings = s->o->collect,
 		.listener = &s->listener,
 		.control_fd = control_fd,
@@ -87,7 +87,8 @@ static int run_collector(struct session *s, int control_fd)
 		return -ENOMEM;
 	keep[0] = control_fd;
 	keep[1] = s->o->collect.output.dir_fd;
-	memcpy(keep + 2, s->listener.fds, sizeof(s->listener.fds));
+	keep[2] = hl_log_to_stderr(s->o) ? STDERR_FILENO : control_fd;
+	memcpy(keep + 3, s->listener.fds, sizeof(s->listener.fds));
 	for (size_t i = 0; i < n; i++) {
 		fds[i] = s->held.data[i].fd;
 		pids[i] = s->held.data[i].pid;
@@ -242,7 +243,7 @@ static void say_no_output(const struct record_options *o, int err)
 static int start_child(struct session *s, int argc, char **argv)
 {
 	int go[2], failed[2], err = 0, status;
-	char byte = 1;
+	char byte = 1, why[HL_RECORD_SENTENCE];
 
 	take_timers(s);
 	take_pending(s, true);
@@ -262,6 +263,13 @@ static int start_child(struct session *s, int argc, char **argv)
 		waitpid(s->child, &status, 0);
 		hl_cli_error("--churn-log: %s cannot be written; choose another place",
 			s->o->collect.output.churn_log);
+		return CANNOT_RECORD;
+	}
+	if (!err && hl_log_file_check(why, sizeof(why), s->o, s->target.path, (uint64_t)s->child,
+			    "--log-file") < 0) {
+		close(go[1]);
+		waitpid(s->child, &status, 0);
+		hl_cli_error("%s", why);
 		return CANNOT_RECORD;
 	}
 	if (!err && write(go[1], &byte, 1) == 1) {

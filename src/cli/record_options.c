@@ -48,6 +48,34 @@ static const char *set_output(void *state, const char *value)
 	return NULL;
 }
 
+#define LEVEL_VALUES HL_LEVEL_WORDS
+
+static const char *set_log_level(void *state, const char *value)
+{
+	struct record_options *o = state;
+	int level = hl_word_find(LEVEL_VALUES, value);
+
+	if (level < 0)
+		return HL_OPT_NOT_LISTED;
+	o->collect.log.level = (enum hl_level)level;
+	o->log_level_given = true;
+	return NULL;
+}
+
+/* One file for all that a program and its fork children log: a number would say nothing. */
+static const char *set_log_file(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	for (const char *c = strchr(value, '%'); c; c = strchr(c + 2, '%'))
+		if (!c[1] || !strchr("peth%", c[1]))
+			return "the name of a file: after % only p, e, t, h or % may stand";
+	if (!*value || !strcmp(value, "-"))
+		return "the name of a file; without one the log goes to stderr";
+	o->collect.log.pattern = value;
+	return NULL;
+}
+
 #define UNWIND_VALUES "full|incremental"
 #define START_VALUES  "on|off"
 #define CLOCK_VALUES  "tsc|counter"
@@ -332,6 +360,13 @@ const struct hl_opt hl_record_opts[] = {
 		set_summary},
 	{'v', "verbose", NULL, "tell each snapshot of the program: live bytes and the change",
 		set_verbose},
+	{0, "log-level", LEVEL_VALUES,
+		"what recorder and collector log of their own work (default off; info with "
+		"--log-file)",
+		set_log_level},
+	{0, "log-file", "FILE",
+		"append the log to FILE, not to stderr; %p, %e, %t, %h, %% as for -o",
+		set_log_file},
 	{0, "mode", "MODE",
 		"how much is kept: trace, every event (the default); cull, all but blocks that die "
 		"young; count, sums for each stack; sample[=BYTES], one allocation in so many "
@@ -503,6 +538,8 @@ int hl_record_settle(struct record_options *o)
 	o->collect.output.pattern = o->output;
 	o->collect.output.overwrite = o->overwrite;
 	o->collect.output.anywhere = o->force;
+	if (o->collect.log.pattern && !o->log_level_given)
+		o->collect.log.level = HL_LEVEL_INFO;
 	hl_churn_log_prepare(o);
 	o->collect.output.dir_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return o->collect.output.dir_fd < 0 ? -errno : 0;
@@ -556,4 +593,28 @@ void hl_record_no_output(
 			"the trace cannot be written to %s: %s; choose another place with %s", name,
 			strerror(-err), how);
 	}
+}
+
+int hl_log_file_check(char *buf, size_t n, const struct record_options *o, const char *program,
+	uint64_t pid, const char *how)
+{
+	int err = hl_logfile_check(&o->collect.log, &o->collect.output, program, pid);
+	const char *why = strerror(-err);
+
+	if (err == -EEXIST || err == -ELOOP)
+		why = "it is there, and no plain file of yours";
+	else if (err == -HL_OUTPUT_EXPOSED)
+		why = "everybody may rename and remove files in a folder on the way; chmod +t that "
+		      "folder, or use --force";
+	else if (err == -HL_OUTPUT_PLANTED)
+		why = "somebody else made a link on the way, in a folder open to all";
+	if (err)
+		snprintf(buf, n, "%s: %s cannot be written: %s; choose another name", how,
+			o->collect.log.pattern, why);
+	return err;
+}
+
+bool hl_log_to_stderr(const struct record_options *o)
+{
+	return o->collect.log.level && !o->collect.log.pattern;
 }

@@ -15,6 +15,7 @@ struct record_options {
 	struct hl_collect_settings collect;
 	const char *output; /* NULL: the default pattern */
 	bool overwrite, quiet, summary, verbose;
+	bool log_level_given;
 	bool toggles_of_env; /* the toggle signals are the environment's: an option replaces them */
 	bool force;          /* run what cannot be recorded, write where others may */
 	bool embed;          /* the traces carry the program and its libraries */
@@ -39,6 +40,12 @@ int hl_record_fits(const struct record_options *o);
 /* --churn-log: before the collector starts; and could FILE be written? 0 or -errno. */
 void hl_churn_log_prepare(struct record_options *o);
 int hl_churn_log_check(const struct record_options *o, const char *program);
+/* Could --log-file be written? 0, or -errno with a sentence in buf. how: "--log-file" or the name
+ * of the variable. */
+int hl_log_file_check(char *buf, size_t n, const struct record_options *o, const char *program,
+	uint64_t pid, const char *how);
+/* Does the collector need our stderr, for its log? */
+bool hl_log_to_stderr(const struct record_options *o);
 /* hl_output_settings.follow */
 int hl_churn_log_start(
 	const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace);

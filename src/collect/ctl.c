@@ -139,6 +139,17 @@ static bool has_left(const struct hl_ctl_client *c)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
+static void log_request(
+	const struct hl_region_reader *r, const struct hl_ctl_request *q, int32_t error)
+{
+	static const char *const verbs[HL_CTL_VERBS] = {
+		"status", "pause", "resume", "stop", "mode", "mark", "snapshot"};
+
+	hl_logfile_say(&r->log, q->verb == HL_CTL_STATUS ? HL_LEVEL_DEBUG : HL_LEVEL_INFO,
+		"ctl %s for process %llu: %s", q->verb < HL_CTL_VERBS ? verbs[q->verb] : "?",
+		(unsigned long long)q->pid, error ? strerror(-error) : "done");
+}
+
 /* False: not yet. */
 static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
 {
@@ -150,6 +161,7 @@ static bool answer(struct hl_region_reader *r, const struct hl_ctl_client *c, ui
 	if (!p && now - c->since_ns < UNKNOWN_NS)
 		return false;
 	a.error = obey(r, p, &c->request);
+	log_request(r, &c->request, a.error);
 	fill_status(&a, r, p);
 	(void)send(c->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return true;

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "collect/clock.h"
 #include "collect/fds.h"
+#include "collect/logfile.h"
 #include "collect/output.h"
 #include "ring/layout.h"
 #include "util/procfs.h"
@@ -79,6 +80,7 @@ struct hl_output {
 	int follower;       /* its pid; 0 or less: none */
 	int err;
 	char path[PATH_MAX];
+	struct hl_logfile log;
 };
 
 struct hl_durable *hl_durable_new(int memfd, uint64_t before)
@@ -169,12 +171,15 @@ static int post_chunk(void *arg, const struct hl_sealed *chunk)
 }
 
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
-	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss)
+	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
+	const struct hl_logfile *log)
 {
 	struct hl_output *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
+	if (log && log->level)
+		o->log = *log;
 	o->strings = copy_meta(&o->meta, meta);
 	o->queue = q;
 	o->start_mono_ns = start_mono_ns;
@@ -510,6 +515,9 @@ static bool open_output(struct hl_output *o)
 	if (is_short_of_fds(err) && (q->n_open > 0 || !o->ended))
 		return false;
 	list_output(o, err);
+	hl_logfile_say(&o->log, err ? HL_LEVEL_ERROR : HL_LEVEL_DEBUG,
+		"the trace of process %llu is %s%s", (unsigned long long)o->meta.pid,
+		err ? "not made: " : o->path, err ? strerror(-err) : "");
 	if (err) {
 		o->path[0] = '\0';
 		return true;
@@ -557,6 +565,18 @@ static void tell_unwritten(struct hl_output *o, uint64_t events)
 			&(struct hl_unwritten){.error = (uint32_t)-o->err, .events = events});
 }
 
+static void log_closed(const struct hl_output *o, uint64_t missing)
+{
+	if (o->err)
+		hl_logfile_say(&o->log, HL_LEVEL_ERROR,
+			"the trace %s of process %llu is not whole: %s; %llu events are missing",
+			o->path, (unsigned long long)o->meta.pid, strerror(-o->err),
+			(unsigned long long)missing);
+	else
+		hl_logfile_say(&o->log, HL_LEVEL_INFO, "the trace %s of process %llu is closed",
+			o->path, (unsigned long long)o->meta.pid);
+}
+
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
@@ -571,6 +591,7 @@ static void close_output(struct hl_output *o)
 	if (!o->err)
 		count_durable(o, true);
 	wait_for_follower(o->follower);
+	log_closed(o, missing);
 	if (o->queue->on_closed)
 		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early);
 	while (*p != o)
@@ -591,6 +612,8 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 		if (o->err)
 			break;
 		hl_chunk_file_hurry(o->file, atomic_load(&q->bytes) > HL_QUEUE_BYTES_MAX / 2);
+		hl_logfile_say(
+			&o->log, HL_LEVEL_TRACE, "a chunk of %zu bytes for %s", p->bytes, o->path);
 		o->err = hl_chunk_file_put(o->file, p->content);
 		if (o->err) /* how many will be known at the end, if we live to see it */
 			tell_unwritten(o, UINT64_MAX);

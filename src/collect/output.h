@@ -24,6 +24,7 @@
 /* Raw columns that wait to be packed: some millions of events. */
 #define HL_QUEUE_BYTES_MAX (16u << 20)
 
+struct hl_logfile;
 struct hl_output;
 struct hl_parcel;
 
@@ -100,11 +101,12 @@ static inline bool hl_queue_full(const struct hl_queue *q)
 
 /*
  * A trace to be. The first thread makes it, adds to its writer and ends it; the file is opened,
- * written and closed by the second. meta's strings are copied; durable gets one more holder. NULL
- * when memory is short.
+ * written and closed by the second. meta's strings and the log, which may be NULL, are copied;
+ * durable gets one more holder. NULL when memory is short.
  */
 struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
-	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss);
+	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
+	const struct hl_logfile *log);
 /* Its writer; the first error is kept in it. */
 struct hl_writer *hl_output_writer(struct hl_output *o);
 /* A path that is empty or relative is completed from outside. */

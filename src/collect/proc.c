@@ -47,7 +47,7 @@ static struct hl_output *make_output(const struct hl_proc *p, const struct hl_pr
 			.start_off = b->start_off,
 			.zeroed = b->keep->zero_memory,
 		},
-		p->start_ns, b->durable, !b->nameless);
+		p->start_ns, b->durable, !b->nameless, b->log);
 }
 
 static int on_node(void *arg, const struct hl_node *node)

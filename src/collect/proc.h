@@ -143,6 +143,7 @@ struct hl_proc_birth {
 	struct hl_durable *durable;
 	enum hl_mode mode;
 	const struct hl_keep_settings *keep;
+	const struct hl_logfile *log; /* NULL: none */
 };
 
 /* NULL when memory is short. */

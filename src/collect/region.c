@@ -66,6 +66,19 @@ static void init_life(struct hl_ring *ring)
 	pthread_mutexattr_destroy(&attr);
 }
 
+/* A log that cannot be made is none: what is recorded does not depend on it. */
+static void begin_log(struct hl_region_reader *r)
+{
+	const struct hl_collect_settings *s = r->settings;
+
+	(void)hl_logfile_open(&r->log, &s->log, &s->output, r->image.program, r->pid);
+	r->region->log_level = (uint32_t)r->log.level;
+	memcpy(r->region->log_path, r->log.path, sizeof(r->log.path));
+	hl_logfile_say(&r->log, HL_LEVEL_INFO, "process %llu, %s, is recorded in mode %s%s",
+		(unsigned long long)r->pid, r->image.program, hl_mode_name(s->mode),
+		r->continued ? ", by another collector than before" : "");
+}
+
 static void init_region(struct hl_region *region, const struct hl_collect_settings *s)
 {
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
@@ -139,6 +152,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	r->inode = fstat(memfd, &st) == 0 ? st.st_ino : 0;
 	r->ctl_fd = hl_fds_optional(hl_ctl_listen(r->inode));
 	hl_steer_begin(r, fresh);
+	begin_log(r);
 	atomic_store(&r->region->ready, 1);
 	*out = r;
 	return 0;
@@ -286,6 +300,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		.durable = r->durable,
 		.mode = r->steering.mode,
 		.keep = &r->settings->keep,
+		.log = &r->log,
 	};
 	int pidfd;
 
@@ -307,6 +322,8 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 		return NULL;
 	}
 	p->pidfd = pidfd;
+	hl_logfile_say(&r->log, HL_LEVEL_DEBUG, "process %llu begins, serial %u%s",
+		(unsigned long long)p->pid, serial, serial ? ", forked" : "");
 	note_pid(r, serial, p->pid);
 	beat(r);
 	r->made_trace |= serial == 0;
@@ -352,6 +369,9 @@ static void copy_out(struct hl_region_reader *r, struct hl_ring_view *v, uint32_
 	memcpy(to + head, data, (n - head) * 8);
 	let_go(data, size * 8, tail, pos);
 	whole = hl_records_whole(to, n, &events);
+	if (whole < n && !v->corrupt)
+		hl_logfile_say(&r->log, HL_LEVEL_ERROR,
+			"ring %u holds what is no record: the rest of it is lost", index);
 	v->corrupt |= whole < n; /* nothing behind that can be found again */
 	v->words.len += whole;
 	atomic_fetch_add_explicit(&r->region->taken_events, events, memory_order_relaxed);
@@ -392,6 +412,8 @@ static void load_stamp(struct hl_region_reader *r, struct hl_ring_view *v)
 static void new_owner(
 	struct hl_region_reader *r, struct hl_ring_view *v, struct hl_ring *ring, uint32_t claim)
 {
+	hl_logfile_say(&r->log, HL_LEVEL_DEBUG, "ring %u has a new owner, thread %u of serial %u",
+		(uint32_t)(v - r->views), ring->tid, ring->serial);
 	v->claim = claim;
 	v->proc = NULL;
 	v->feed = NULL;
@@ -783,6 +805,21 @@ static void free_shared(struct hl_region_reader *r, const struct hl_proc *p)
 	}
 }
 
+static void log_end(
+	const struct hl_region_reader *r, const struct hl_proc *p, const struct hl_end *end)
+{
+	hl_logfile_say(&r->log, HL_LEVEL_INFO, "process %llu has ended: %s %d; %llu events",
+		(unsigned long long)p->pid,
+		end->kind == HL_END_EXIT     ? "status"
+		: end->kind == HL_END_SIGNAL ? "signal"
+		: end->kind == HL_END_EXEC   ? "exec"
+					     : "lost",
+		end->value, (unsigned long long)hl_writer_events(p->writer));
+	if (p->counters.dropped_events)
+		hl_logfile_say(&r->log, HL_LEVEL_WARN, "process %llu: %llu events were dropped",
+			(unsigned long long)p->pid, (unsigned long long)p->counters.dropped_events);
+}
+
 void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end)
 {
 	uint32_t high = hl_min_u32(atomic_load(&r->region->high), HL_RING_COUNT - HL_SHARED_RINGS);
@@ -801,6 +838,7 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 	count_unclaimed(r);
 	beat(r);
 	hl_proc_settle(p);
+	log_end(r, p, end);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].proc == p) {
 			if (i < HL_RING_COUNT - HL_SHARED_RINGS &&

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "collect/clock.h"
+#include "collect/logfile.h"
 #include "collect/oom.h"
 #include "collect/proc.h"
 #include "ring/layout.h"
@@ -28,8 +29,9 @@ struct hl_collect_settings {
 	struct hl_keep_settings keep;
 	uint64_t toggle_signals;  /* bit n - 1: signal n */
 	uint32_t snapshot_signal; /* 0: none */
-	size_t memory_limit;      /* of a live table in memory */
-	uint32_t max_processes;   /* of one region that live at once; 0: the usual */
+	struct hl_logfile_settings log;
+	size_t memory_limit;    /* of a live table in memory */
+	uint32_t max_processes; /* of one region that live at once; 0: the usual */
 	struct hl_output_settings output;
 };
 
@@ -68,6 +70,7 @@ struct hl_region_reader {
 	uint64_t inode; /* of the memfd */
 	int ctl_fd;     /* where it is steered from (ctl.h); -1: nowhere */
 	struct hl_steering steering;
+	struct hl_logfile log;
 	uint64_t pid;          /* of serial 0 */
 	int pidfd;             /* from before it could end; -1 when there is none */
 	HL_VEC(uint64_t) pids; /* by serial, for children to name their parents */

@@ -3,6 +3,7 @@
  * program needs no library of ours; see include/heaplapse.h.
  */
 #include "record/api.h"
+#include "record/log.h"
 #include "record/recorder.h"
 #include "record/steer.h"
 #include "record/tags.h"
@@ -40,6 +41,7 @@ void heaplapse_impl_start(void)
 		return;
 	if (atomic_load(&hl_alive.ours)) /* else a fork child: its first event finds out */
 		hl_alive_start();
+	hl_log(HL_LEVEL_INFO, "the program starts recording, phase", HL_PHASE_ON);
 	hl_emit_mark(HL_MARK_START, NULL);
 	if (atomic_load(&hl_rec.paused))
 		hl_emit_mark(HL_MARK_PAUSE, NULL);
@@ -53,6 +55,7 @@ void heaplapse_impl_stop(void)
 	if (atomic_load(&hl_rec.phase) != HL_PHASE_ON)
 		return;
 	pass_requests();
+	hl_log(HL_LEVEL_INFO, "the program stops recording, phase", HL_PHASE_STOPPED);
 	hl_emit_mark(HL_MARK_STOP, NULL);
 	if (atomic_compare_exchange_strong(&hl_rec.phase, &on, HL_PHASE_STOPPED))
 		atomic_store(&hl_alive.on, 0);
@@ -79,6 +82,7 @@ void heaplapse_impl_pause(void)
 	if (atomic_load(&hl_rec.phase) == HL_PHASE_OFF || atomic_load(&hl_rec.paused))
 		return;
 	pass_requests();
+	hl_log(HL_LEVEL_INFO, "the program pauses recording, phase", atomic_load(&hl_rec.phase));
 	hl_emit_mark(HL_MARK_PAUSE, NULL);
 	atomic_store(&hl_rec.paused, true);
 	settle_alive();
@@ -90,5 +94,6 @@ void heaplapse_impl_resume(void)
 	if (!atomic_exchange(&hl_rec.paused, false))
 		return;
 	settle_alive();
+	hl_log(HL_LEVEL_INFO, "the program resumes recording, phase", atomic_load(&hl_rec.phase));
 	hl_emit_mark(HL_MARK_RESUME, NULL);
 }

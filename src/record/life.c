@@ -41,21 +41,13 @@ static const char *env_get(char **envp, const char *name)
 	return NULL;
 }
 
-/* One line in one piece. If nobody reads stderr any more, that is no reason for the program to die.
- */
 static void say(const char *const *words, size_t n)
 {
-	uint64_t pipe = UINT64_C(1) << (SIGPIPE - 1), before, pending = 0;
-	struct timespec none = {0};
 	struct iovec line[8];
 
 	for (size_t i = 0; i < n; i++)
 		line[i] = (struct iovec){(void *)(uintptr_t)words[i], strlen(words[i])};
-	hl_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &before, sizeof(before));
-	hl_sys2(SYS_rt_sigpending, &pending, sizeof(pending));
-	if (hl_sys3(SYS_writev, 2, line, n) == -EPIPE && !(pending & pipe))
-		hl_sys4(SYS_rt_sigtimedwait, &pipe, NULL, &none, sizeof(pipe));
-	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	hl_log_write(2, line, n);
 }
 
 void hl_life_message4(const char *a, const char *b, const char *c, const char *d)
@@ -92,8 +84,10 @@ void hl_life_off(const char *why)
 {
 	atomic_store(&hl_alive.on, 0);
 	atomic_store(&hl_rec.phase, HL_PHASE_OFF);
-	if (why)
+	if (why) {
+		hl_log(HL_LEVEL_ERROR, why, 0);
 		hl_life_message("this program is not recorded", why);
+	}
 }
 
 static const char *map_region(int memfd)
@@ -143,6 +137,7 @@ static void take_settings(void)
 	hl_rec.max_wait_ms = r->max_wait_ms;
 	hl_rec.stamp_mode = r->clock == HL_CLOCK_COUNTER ? HL_STAMP_COUNTER : HL_STAMP_TSC;
 	hl_rec.steer = &r->steer;
+	hl_log_begin(r->log_level, r->log_path);
 }
 
 static void at_exit(int status, void *arg)
@@ -338,7 +333,6 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	const char *why;
 
 	quiet = is_set(q);
-	hl_log_to(env_get(envp, "HEAPLAPSE_LOG_FILE"));
 	hl_real_resolve();
 	hl_exec_resolve();
 	hl_process_resolve();
@@ -381,7 +375,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	hl_tags_follow(hl_rec.region);
 	if (hl_rec.settings & HL_SET_START_OFF)
 		hl_tags_pause(true);
-	hl_log("recording, settings", hl_rec.settings);
+	hl_log(HL_LEVEL_INFO, "recording begins, settings", hl_rec.settings);
 	on_exit(at_exit, NULL);
 }
 
@@ -417,5 +411,5 @@ hl_cold void hl_life_fork_child(void)
 	hl_alive_start();
 	if (atomic_load(&hl_rec.paused)) /* and so is its child */
 		hl_emit_mark(HL_MARK_PAUSE, NULL);
-	hl_log("a fork child, serial", hl_rec.serial);
+	hl_log(HL_LEVEL_INFO, "a fork child is recorded, serial", hl_rec.serial);
 }

@@ -1,44 +1,123 @@
 /* log.c - see log.h. One write a line, nothing kept open. */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "base/fmt.h"
 #include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
 
-static const char *file;
+#define WHAT_MAX 160u
 
-void hl_log_to(const char *path)
+uint32_t hl_log_level;
+static char file[HL_LOG_PATH_MAX];
+
+void hl_log_begin(uint32_t level, const char *path)
 {
-	file = path;
+	size_t len = strnlen(path, sizeof(file) - 1);
+
+	memcpy(file, path, len);
+	file[len] = '\0';
+	hl_log_level = level;
+}
+
+/* If nobody reads stderr any more, or a file may not grow, that is no reason for the program to
+ * die. */
+void hl_log_write(long fd, const struct iovec *line, size_t n)
+{
+	uint64_t pipe = UINT64_C(1) << (SIGPIPE - 1), large = UINT64_C(1) << (SIGXFSZ - 1);
+	uint64_t both = pipe | large, before, pending = 0, ours = 0;
+	struct timespec none = {0};
+	long err;
+
+	hl_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &both, &before, sizeof(before));
+	hl_sys2(SYS_rt_sigpending, &pending, sizeof(pending));
+	err = hl_sys3(SYS_writev, fd, line, n);
+	if (err == -EPIPE)
+		ours = pipe & ~pending;
+	if (err == -EFBIG)
+		ours = large & ~pending;
+	if (ours)
+		hl_sys4(SYS_rt_sigtimedwait, &ours, NULL, &none, sizeof(ours));
+	hl_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+}
+
+static bool is_plain(long fd)
+{
+	struct statx st;
+
+	return hl_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+	       S_ISREG(st.stx_mode);
+}
+
+/* What the collector made, if it is still there. */
+static long open_file(void)
+{
+	long fd = hl_sys4(SYS_openat, AT_FDCWD, file,
+		O_WRONLY | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0);
+
+	if (fd < 0 || is_plain(fd))
+		return fd;
+	hl_sys1(SYS_close, fd);
+	return -EEXIST;
 }
 
 static char *add(char *at, const char *text)
 {
-	size_t n = strnlen(text, 100);
+	size_t n = strnlen(text, WHAT_MAX);
 
 	memcpy(at, text, n);
 	return at + n;
 }
 
-void hl_log(const char *what, uint64_t number)
+static char *add_number(char *at, uint64_t n)
 {
-	char line[200], *at = add(line, "heaplapse[");
+	return at + hl_fmt_u64(at, n);
+}
+
+/* "heaplapse: SECONDS.MILLISECONDS PID TID INF recorder: what number" */
+static size_t make_line(char *line, enum hl_level level, const char *what, uint64_t number)
+{
+	struct timespec now = {0};
+	char *at = add(line, "heaplapse: ");
+
+	hl_sys2(SYS_clock_gettime, CLOCK_REALTIME, &now);
+	at = add_number(at, (uint64_t)now.tv_sec);
+	*at++ = '.';
+	for (long unit = 100000000; unit >= 1000000; unit /= 10)
+		*at++ = (char)('0' + now.tv_nsec / unit % 10);
+	*at++ = ' ';
+	at = add_number(at, (uint64_t)hl_sys0(SYS_getpid));
+	*at++ = ' ';
+	at = add_number(at, (uint64_t)hl_sys0(SYS_gettid));
+	*at++ = ' ';
+	at = add(at, hl_level_mark(level));
+	at = add(at, " recorder: ");
+	at = add(at, what);
+	*at++ = ' ';
+	at = add_number(at, number);
+	*at++ = '\n';
+	return (size_t)(at - line);
+}
+
+hl_cold hl_noinline void hl_log_line(enum hl_level level, const char *what, uint64_t number)
+{
+	char line[WHAT_MAX + 140];
+	struct iovec all = {.iov_base = line};
 	long fd;
 
 	if (hl_rec.no_syscalls)
 		return;
-	fd = file ? hl_sys3(SYS_open, file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : 2;
-	at += hl_fmt_u64(at, (uint64_t)hl_sys0(SYS_gettid));
-	at = add(at, "] ");
-	at = add(at, what);
-	*at++ = ' ';
-	at += hl_fmt_u64(at, number);
-	*at++ = '\n';
+	fd = file[0] ? open_file() : 2;
 	if (fd < 0)
 		return;
-	hl_sys3(SYS_write, fd, line, at - line);
-	if (file)
+	all.iov_len = make_line(line, level, what, number);
+	hl_log_write(fd, &all, 1);
+	if (file[0])
 		hl_sys1(SYS_close, fd);
 }

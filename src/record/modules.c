@@ -110,7 +110,7 @@ static bool announce(struct hl_thread *t, const struct hl_unwind_module *m)
 	bool done;
 	uint32_t id_len = find_build_id(m, (uint8_t *)(words + 4));
 
-	hl_log(name, m->start);
+	hl_log(HL_LEVEL_DEBUG, name[0] ? name : "the program itself, at", m->start);
 	words[3] = (uint64_t)id_len << 8 | (uint64_t)name_len << 16;
 	done = hl_emit_state(t, HL_REC_MODULE, words, 4 + (id_len + 7) / 8, name, name_len);
 	if (path)

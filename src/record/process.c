@@ -9,6 +9,7 @@
 
 #include "record/arch/syscall.h"
 #include "record/real.h"
+#include "record/log.h"
 #include "record/recorder.h"
 #include "record/tags.h"
 
@@ -86,6 +87,7 @@ void hl_process_note_exit(int status)
 		words[6] += hl_rec.slots[i]->timed_ticks;
 	}
 	hl_emit_state(t, HL_REC_EXIT, words, 7, NULL, 0);
+	hl_log(HL_LEVEL_INFO, "the program exits, status", (uint32_t)status);
 }
 
 void _exit(int status)

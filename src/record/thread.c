@@ -167,7 +167,7 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 	struct hl_thread *t;
 
 	if (i == HL_RING_COUNT) {
-		hl_log("no ring is free, sharing one", tid);
+		hl_log(HL_LEVEL_WARN, "no ring is free, a shared one is used by thread", tid);
 		return claim_shared(tid);
 	}
 	t = hl_rec.slots[i];
@@ -184,7 +184,7 @@ hl_cold struct hl_thread *hl_thread_claim(void)
 		return NULL;
 	}
 	attach(t, i, tid);
-	hl_log("a thread takes ring", i);
+	hl_log(HL_LEVEL_DEBUG, "this thread takes ring", i);
 	return t;
 }
 

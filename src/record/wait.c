@@ -150,7 +150,7 @@ static void give_up(struct hl_thread *t, const struct patience *p)
 	t->wait_ns += waited;
 	t->silent_beat = p->beat;
 	t->skip = now_ns() - p->heard > SILENCE_NS ? UNTIL_BEAT : SKIP_EVENTS;
-	hl_log("the collector is silent, dropping; waited ns", waited);
+	hl_log(HL_LEVEL_WARN, "events are dropped, the collector is silent; waited ns", waited);
 }
 
 static bool wait_long(struct hl_thread *t, uint64_t pos, uint32_t words)

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/level.h"
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
@@ -86,6 +87,8 @@ struct hl_region {
 	_Atomic uint64_t durable_events; /* ... and of these, written to a file */
 	_Atomic uint32_t collector_pid;  /* to tell a starved collector from a dead one */
 	char message[208];               /* why it was refused */
+	uint32_t log_level;              /* enum hl_level */
+	char log_path[HL_LOG_PATH_MAX];  /* "": stderr */
 
 	/* Written by the program. */
 	_Alignas(64) _Atomic uint32_t next_serial; /* process serials: 0 is the image itself */
