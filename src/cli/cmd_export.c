@@ -294,7 +294,9 @@ static int export_trace(struct export *e, struct hl_model *m)
 	if (!status)
 		status = hl_report_make_suppressions(r);
 	if (!status) {
+		r->peak = (struct hl_when){.kind = HL_WHEN_PEAK};
 		x.query = hl_report_query(r);
+		x.own_peak = hl_report_has_own_peak(r);
 		x.asked = r->what != HL_REPORT_NOTHING;
 		hl_strbuf_puts(&title, hl_report_heading(r, m));
 		if (e->grouped)
@@ -349,7 +351,8 @@ static const struct hl_opt export_opts[] = {
 		"one table alone; else all, in files beside FILE (parquet)", set_table},
 	{0, "list", NULL, "the formats, and who reads them", set_list},
 	{'q', "quiet", NULL, "do not say which modules have no names", set_quiet},
-	HL_QUESTION_OPTS("what was live when the heap was largest (the default, see below)"),
+	HL_QUESTION_OPTS("what was live at the peak, with a filter at that of what fits (the "
+			 "default, see below)"),
 	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
 		set_cost},
 	{'g', "group",

@@ -412,7 +412,8 @@ static void fini_report(void *state)
 }
 
 static const struct hl_opt report_opts[] = {
-	HL_QUESTION_OPTS("what was live when the heap was largest (the default)"),
+	HL_QUESTION_OPTS(
+		"what was live at the peak, with a filter at that of what fits (the default)"),
 	{0, "top-down", NULL, "the outermost frame first, not the allocating one", set_top_down},
 	{0, "full-stacks", NULL, "also the frames before main, which all stacks have (text only)",
 		set_full_stacks},

@@ -63,6 +63,7 @@ struct hl_report {
 	enum hl_report_view view;
 	enum hl_group group;
 	struct hl_when at, from, to;
+	struct hl_when peak; /* of the trace that is shown: where --peak is */
 	bool ranged; /* --range or --growth was given */
 	uint64_t temporary_ns;
 	bool top_down, full_stacks, sorted, min_given, limit_given, no_defaults;
@@ -153,6 +154,12 @@ void hl_question_fini(void *state);
  * and whether the trace has the times that are asked for: false with a sentence. */
 struct hl_query hl_report_query(const struct hl_report *r);
 const char *hl_report_heading(struct hl_report *r, struct hl_model *m);
+/* Is it about the peak of the blocks that fit the filter, not about that of the heap? Blocks of
+ * pools go by the heap's. */
+bool hl_report_has_own_peak(const struct hl_report *r);
+/* Finds the peak that the question is about, and says so if it is not the peak of the whole run. 0
+ * or -errno with hl_model_error(). */
+int hl_report_find_peak(struct hl_report *r, struct hl_model *m);
 bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why);
 /* Says what is missing from the trace. */
 void hl_report_warn(struct hl_model *m);

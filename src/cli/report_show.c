@@ -13,13 +13,32 @@
 #include "util/terminal.h"
 #include "util/text.h"
 
+static bool is_peak(const struct hl_report *r)
+{
+	return r->what == HL_REPORT_NOTHING || r->what == HL_REPORT_PEAK;
+}
+
+bool hl_report_has_own_peak(const struct hl_report *r)
+{
+	return r->filter && !r->pool && is_peak(r);
+}
+
+/* With a filter there are two. */
+static const char *heading_of_peak(const struct hl_report *r)
+{
+	if (!r->filter)
+		return "live at the peak";
+	return hl_report_has_own_peak(r) ? "live at the peak of what fits the filter"
+					 : "live at the peak of the whole heap";
+}
+
 /* A --leaks of a recording that may have missed a free must not call anything leaked. */
 static const char *heading_of_heap(const struct hl_report *r, struct hl_model *m)
 {
 	switch (r->what) {
 	case HL_REPORT_NOTHING:
 	case HL_REPORT_PEAK:
-		return "live at the peak";
+		return heading_of_peak(r);
 	case HL_REPORT_LEAKS:
 		return hl_model_may_say_leaked(m) ? "leaked (live at the end)"
 						  : "live at the end of the recording";
@@ -31,7 +50,7 @@ static const char *heading_of_heap(const struct hl_report *r, struct hl_model *m
 	case HL_REPORT_GROWTH:
 		return "growth (allocated and still live)";
 	case HL_REPORT_AT:
-		return r->at.kind == HL_WHEN_PEAK  ? "live at the peak"
+		return r->at.kind == HL_WHEN_PEAK  ? heading_of_peak(r)
 		       : r->at.kind == HL_WHEN_END ? "live at the end of the recording"
 						   : "live";
 	}
@@ -97,7 +116,7 @@ struct hl_query hl_report_query(const struct hl_report *r)
 	switch (r->what) {
 	case HL_REPORT_NOTHING:
 	case HL_REPORT_PEAK:
-		q.to.kind = HL_WHEN_PEAK;
+		q.to = r->peak;
 		break;
 	case HL_REPORT_LEAKS:
 		q.to.kind = HL_WHEN_END;
@@ -113,6 +132,24 @@ struct hl_query hl_report_query(const struct hl_report *r)
 			q.to.kind = HL_WHEN_END;
 	}
 	return q;
+}
+
+int hl_report_find_peak(struct hl_report *r, struct hl_model *m)
+{
+	const struct hl_query q = {.filter = r->filter, .pool = r->pool};
+	char got[HL_TEXT_SIZE_MAX];
+	struct hl_peak peak;
+	int err = hl_peak_find(m, &q, &peak);
+
+	if (err)
+		return err;
+	r->peak = peak.when;
+	r->moved |= peak.moved;
+	if (peak.moved)
+		hl_cli_error("a part of the file is lost, so that the peak of what fits the filter "
+			     "is not known; shown is the highest before the loss, at %s",
+			hl_text_duration(got, peak.time_ns));
+	return 0;
 }
 
 /* What the reader of an answer must know about it. */
@@ -238,6 +275,16 @@ static struct hl_query answer_query(const struct hl_report *r)
 	return q;
 }
 
+/* With a filter there are two peaks: whose it is, in JSON. */
+static void put_peak_of(struct hl_report *r)
+{
+	bool peak = r->what == HL_REPORT_AT ? r->at.kind == HL_WHEN_PEAK : is_peak(r);
+
+	if (r->common.json && r->filter && peak)
+		hl_json_key_string(
+			&r->json, "peak_of", hl_report_has_own_peak(r) ? "filter" : "heap");
+}
+
 static int show_answer(struct hl_report *r, struct hl_model *m)
 {
 	struct hl_query q = answer_query(r);
@@ -249,6 +296,8 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 		note_answer(r, m, &q, &x->a);
 	if (!err && r->common.json && r->pool_name)
 		hl_json_key_string(&r->json, "pool", r->pool_name);
+	if (!err)
+		put_peak_of(r);
 	if (!err && r->view == HL_REPORT_TREE)
 		err = hl_report_tree(r, m, &x->a, hl_report_heading(r, m));
 	else if (!err && x == &now)
@@ -299,13 +348,14 @@ static struct hl_text_opts timeline_opts(const struct hl_report *r, size_t *colu
 
 static int show_timeline(struct hl_report *r, struct hl_model *m)
 {
+	struct hl_peak peak = {0};
 	size_t n;
 	struct hl_text_opts opts = timeline_opts(r, &n);
 	struct hl_column *columns = calloc(n, sizeof(*columns));
-	int err = columns ? hl_timeline(m, r->filter, columns, n) : -ENOMEM;
+	int err = columns ? hl_timeline(m, r->filter, columns, n, &peak) : -ENOMEM;
 
 	if (!err && r->common.json)
-		err = hl_json_timeline(&r->json, m, columns, n);
+		err = hl_json_timeline(&r->json, m, columns, n, &peak);
 	else if (!err)
 		err = hl_text_timeline(stdout, m, columns, n, &opts);
 	free(columns);
@@ -329,6 +379,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	hl_report_warn_moved(r, m, &q, f.time_ns, f.moved);
 	r->total.bytes += f.live.bytes;
 	r->total.blocks += f.live.blocks;
+	put_peak_of(r);
 	if (r->common.json)
 		hl_json_fragmentation(&r->json, m, &f);
 	else
@@ -384,8 +435,10 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 		return err;
 	if (!r->common.json)
 		err = hl_report_add_process(r, m, hl_report_heading(r, m), &a.total);
-	else
+	else {
+		put_peak_of(r);
 		hl_json_answer(&r->json, &a);
+	}
 	if (r->common.json && r->suppressions)
 		hl_json_suppressed(&r->json, r->suppressions);
 	hl_answer_fini(&a);
@@ -461,6 +514,24 @@ void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what as
 	r->what = without_peak(r);
 }
 
+/* Is the part that is being shown about a peak that takes all events to find? */
+static bool needs_own_peak(const struct hl_report *r)
+{
+	if (!hl_report_has_own_peak(r))
+		return false;
+	switch (r->view) {
+	case HL_REPORT_TREE:
+	case HL_REPORT_TABLE:
+	case HL_REPORT_ALL_BY:
+	case HL_REPORT_SITES:
+	case HL_REPORT_FRAGMENTATION:
+	case HL_REPORT_PROCESSES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What a part is going to ask of all events, so that these are read once for all parts. */
 static void expect_part(const struct hl_report *r, struct hl_model *m)
 {
@@ -486,6 +557,29 @@ static void expect_part(const struct hl_report *r, struct hl_model *m)
 	default:
 		break;
 	}
+}
+
+/* Those that are about the filter's own peak can be expected only when it is found; what the others
+ * need of all events is read on the way. */
+static int expect_parts(struct hl_report *r, struct hl_model *m, enum hl_report_what asked)
+{
+	bool own_peak = false;
+	int err;
+
+	for (size_t i = 0; i < r->parts.len; i++) {
+		hl_report_choose_part(r, i, asked);
+		if (needs_own_peak(r))
+			own_peak = true;
+		else if (r->parts.len > 1)
+			expect_part(r, m);
+	}
+	err = own_peak ? hl_report_find_peak(r, m) : 0;
+	for (size_t i = 0; i < r->parts.len && r->parts.len > 1 && !err; i++) {
+		hl_report_choose_part(r, i, asked);
+		if (needs_own_peak(r))
+			expect_part(r, m);
+	}
+	return err;
 }
 
 /* Is it all the same when the list of sites is made? Whoever asks for names first is the first in
@@ -527,17 +621,18 @@ int hl_report_show(struct hl_report *r, struct hl_model *m)
 
 	r->no_order = hl_model_info(m)->meta.unknown & HL_UNKNOWN_ORDER;
 	hl_report_warn_unknown(r, m);
+	r->peak = (struct hl_when){.kind = HL_WHEN_PEAK};
 	if (r->parts.len == 0) {
 		r->what = without_peak(r);
-		err = show_part(r, m);
+		err = needs_own_peak(r) ? hl_report_find_peak(r, m) : 0;
+		if (!err)
+			err = show_part(r, m);
 		r->what = asked;
 		return err;
 	}
-	for (size_t i = 0; i < r->parts.len && r->parts.len > 1; i++) {
-		hl_report_choose_part(r, i, asked);
-		expect_part(r, m);
-	}
-	make_sites_first(r, m, asked, &sites);
+	err = expect_parts(r, m, asked);
+	if (!err)
+		make_sites_first(r, m, asked, &sites);
 	for (size_t i = 0; i < r->parts.len && !err; i++) {
 		hl_report_choose_part(r, i, asked);
 		if (i > 0)

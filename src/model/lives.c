@@ -19,8 +19,6 @@
 
 #define NO_ORDINAL UINT64_MAX
 #define WRITING    "writing"
-/* No file has more of them: a chunk has at most 65,536, and its head alone takes 112 bytes. */
-#define EVENTS_PER_BYTE 600
 
 struct work {
 	struct hl_model *m;
@@ -64,19 +62,15 @@ static int choose_block(void *arg, const struct hl_block *b)
 	return err;
 }
 
-static uint64_t count_ordinals(const struct hl_model *m, bool pool)
+/* Pools' blocks have numbers of their own. */
+static uint64_t count_pool_ordinals(const struct hl_model *m)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
 
-		if (c->gone)
-			continue;
-		if (pool)
-			n += c->n_extras; /* pools' blocks have numbers of their own */
-		else
-			n = hl_max_u64(n, c->first_ordinal + c->n_events);
+		n += c->gone ? 0 : c->n_extras;
 	}
 	return n;
 }
@@ -99,13 +93,10 @@ static int choose(struct work *w)
 		err = hl_query_check_lives(w->m, q);
 	if (err || all_count(q))
 		return err;
-	w->n_chosen = count_ordinals(w->m, q->pool);
-	if (w->n_chosen / EVENTS_PER_BYTE > w->m->info->file_bytes) {
-		snprintf(w->m->error, sizeof(w->m->error),
-			"the trace speaks of more allocations than it has room for: it is forged "
-			"or damaged");
-		return -EBADMSG;
-	}
+	w->n_chosen = q->pool ? count_pool_ordinals(w->m) : hl_model_n_ordinals(w->m);
+	err = hl_model_check_ordinals(w->m, w->n_chosen);
+	if (err)
+		return err;
 	w->chosen = calloc(w->n_chosen / 8 + 1, 1);
 	if (!w->chosen)
 		return hl_model_fail(w->m, -ENOMEM);

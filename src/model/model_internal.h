@@ -104,6 +104,10 @@ static inline void hl_names_tick(uint32_t node, uint32_t n)
 
 /* Keeps the sentence of a failed call of the reader; returns err. */
 int hl_model_fail(struct hl_model *m, int err);
+/* No block has this ordinal or a higher one; and whether a file of this size can have so many: 0 or
+ * -EBADMSG with hl_model_error(). */
+uint64_t hl_model_n_ordinals(const struct hl_model *m);
+int hl_model_check_ordinals(struct hl_model *m, uint64_t n);
 /* Blocks that are in sums alone, none of them alive at the end, are no blocks of that moment. */
 struct hl_when;
 bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when);

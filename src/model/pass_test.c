@@ -13,11 +13,11 @@
 
 #include "base/attr.h"
 #include "base/hash.h"
+#include "model/curve.h"
 #include "model/fragmentation.h"
 #include "model/query.h"
 #include "model/test_samples.h"
 #include "model/threads.h"
-#include "model/timeline.h"
 
 #define COLUMNS 40
 
@@ -43,6 +43,8 @@ static const struct question {
 	{THREADS, 0, 0, 0, 100, NULL},
 	{THREADS, 0, 0, 0, 100, "size>=64"},
 	{TIMELINE, 0, 0, 0, 100, "size<1K"},
+	{TIMELINE, 0, 0, 0, 100, "fn:0x10"},
+	{TIMELINE, 0, 0, 0, 100, "thread:0 life:<1ms"},
 	{FRAGMENTATION, 0, 0, 0, 60, NULL},
 	{FRAGMENTATION, 0, 0, 0, 30, "size>=64"},
 };
@@ -114,10 +116,15 @@ static int put_threads(FILE *out, struct hl_model *m, struct hl_filter *filter)
 static int put_timeline(FILE *out, struct hl_model *m, struct hl_filter *filter)
 {
 	struct hl_column columns[COLUMNS];
-	int err = hl_timeline(m, filter, columns, COLUMNS);
+	struct hl_peak peak;
+	int err = hl_timeline(m, filter, columns, COLUMNS, &peak);
 
 	for (size_t i = 0; i < COLUMNS && !err; i++)
-		fprintf(out, "%" PRIu64 "\n", columns[i].end_bytes);
+		fprintf(out, "%" PRIu64 " %" PRIu64 " %d\n", columns[i].max_bytes,
+			columns[i].end_bytes, columns[i].lost);
+	if (!err && filter)
+		fprintf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", peak.bytes, peak.blocks,
+			peak.time_ns, peak.moved);
 	return err;
 }
 

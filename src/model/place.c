@@ -63,6 +63,15 @@ struct hl_place hl_place_key(struct hl_model *m, size_t key)
 		.sure = true};
 }
 
+struct hl_place hl_place_event(size_t chunk, size_t n, uint64_t time_ns)
+{
+	return (struct hl_place){.chunk = chunk,
+		.cut = n > 0 ? HL_CUT_EVENTS : HL_CUT_START,
+		.limit = n,
+		.time_ns = time_ns,
+		.sure = true};
+}
+
 struct hl_place hl_place_start(void)
 {
 	return (struct hl_place){.cut = HL_CUT_KEY, .limit = UINT64_MAX, .sure = true};

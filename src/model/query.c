@@ -35,6 +35,8 @@ struct hl_place hl_query_to(struct hl_model *m, const struct hl_when *when)
 		return hl_place_peak(m);
 	if (when->kind == HL_WHEN_KEY)
 		return hl_place_key(m, when->key);
+	if (when->kind == HL_WHEN_EVENT)
+		return hl_place_event(when->key, when->events, when->ns);
 	if (when->kind == HL_WHEN_MARK && (mark = hl_when_mark(when, m)))
 		return m->n_stretches > 0 ? hl_place_mark_apart(m, mark) : hl_place_mark(mark);
 	return hl_place_at(m, when->kind == HL_WHEN_END ? UINT64_MAX : hl_when_ns(when, m));
@@ -45,7 +47,8 @@ struct hl_place hl_query_from(struct hl_model *m, const struct hl_when *when)
 	uint64_t ns = hl_when_ns(when, m);
 	struct hl_place p;
 
-	if (when->kind == HL_WHEN_PEAK || when->kind == HL_WHEN_MARK || when->kind == HL_WHEN_KEY)
+	if (when->kind == HL_WHEN_PEAK || when->kind == HL_WHEN_MARK || when->kind == HL_WHEN_KEY ||
+		when->kind == HL_WHEN_EVENT)
 		return hl_query_to(m, when);
 	if (ns == 0)
 		return hl_place_start();

@@ -18,7 +18,8 @@
 struct hl_sample_opts {
 	uint64_t seed;
 	uint32_t events, nodes, threads, live, chunk, keyframe;
-	uint32_t live_set; /* one after each so many events; 0: none */
+	uint32_t live_set;      /* one after each so many events; 0: none */
+	uint32_t summary_share; /* 0: the usual; 1: each chunk has a summary */
 	bool strange, no_end;
 	bool tags; /* each odd thread is a role of the one before it */
 };
@@ -86,7 +87,9 @@ static inline int hl_sample_make(struct hl_sample *s, const struct hl_sample_opt
 		.mode = "trace",
 		.allocator = "",
 		.pid = 1};
-	struct hl_writer_options wo = {.max_events = o->chunk, .keyframe_events = o->keyframe};
+	struct hl_writer_options wo = {.max_events = o->chunk,
+		.keyframe_events = o->keyframe,
+		.summary_share = o->summary_share};
 	struct hl_counters counters = {0};
 	struct hl_writer *w;
 	struct hl_sim sim;

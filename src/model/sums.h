@@ -51,6 +51,8 @@ bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 /* Before everything: where chunks are not all, also before keyframes that stand before the first.
  */
 struct hl_place hl_place_start(void);
+/* Behind the first n events of a chunk, the last of which is at this time. */
+struct hl_place hl_place_event(size_t chunk, size_t n, uint64_t time_ns);
 /* The place of a keyframe. */
 struct hl_place hl_place_key(struct hl_model *m, size_t key);
 /* The latest keyframe that is not after t and stands before chunk `end`; SIZE_MAX: none. */

@@ -1,19 +1,17 @@
 /*
  * timeline.c - live bytes over the run; see timeline.h.
  *
- * Unfiltered, chunk headers know what was live at their start and the highest inside. With a filter
- * each block is a step up and a step down at columns' ends, so that max and end are the same there.
+ * Chunk headers know what was live at their start and the highest inside. With a filter curve.c
+ * follows the events.
  */
 #include "model/timeline.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "model/curve.h"
 #include "model/model_internal.h"
-#include "model/question.h"
-#include "model/stream.h"
 
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
 {
@@ -150,114 +148,26 @@ static int from_chunks(struct columns *c)
 	return err ? hl_model_fail(c->m, err) : 0;
 }
 
-/* --- with a filter: each block --- */
-
-struct asking {
-	struct hl_question question; /* first */
-	struct hl_filter *filter;
-	struct columns c;
-	struct hl_stream stream;
-};
-
-static void begin(void *arg)
-{
-	struct columns *c = arg;
-
-	memset(c->data, 0, c->n * sizeof(*c->data));
-}
-
-static int take(void *arg, const struct hl_block *b)
-{
-	struct columns *c = arg;
-
-	c->data[hl_timeline_column(c->m, b->birth_ns, c->n)].end_bytes += b->bytes;
-	if (b->death_ns != UINT64_MAX)
-		c->data[hl_timeline_column(c->m, b->death_ns, c->n)].end_bytes -= b->bytes;
-	return 0;
-}
-
-static int start(struct hl_question *q)
-{
-	struct asking *a = (struct asking *)q;
-
-	a->c.data = calloc(a->c.n, sizeof(*a->c.data));
-	if (!a->c.data)
-		return -ENOMEM;
-	a->stream = (struct hl_stream){.filter = a->filter,
-		.from = {.sure = true},
-		.to = hl_place_at(q->m, UINT64_MAX),
-		.begin = begin,
-		.block = take,
-		.arg = &a->c};
-	hl_stream_init(&a->stream, q->m);
-	q->reads[0] = &a->stream.reading;
-	return hl_filter_bind(a->filter, q->m);
-}
-
-static bool same(const struct hl_question *qa, const struct hl_question *qb)
-{
-	const struct asking *a = (const struct asking *)qa, *b = (const struct asking *)qb;
-
-	return a->filter == b->filter && a->c.n == b->c.n;
-}
-
-static void drop(struct hl_question *q)
-{
-	struct asking *a = (struct asking *)q;
-
-	free(a->c.data);
-	hl_stream_fini(&a->stream);
-	free(a);
-}
-
-static struct hl_question *new_question(struct hl_model *m, struct hl_filter *filter, size_t n)
-{
-	static const struct hl_question_kind kind = {start, same, drop};
-	struct asking *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return NULL;
-	a->question = (struct hl_question){.kind = &kind, .m = m};
-	a->filter = filter;
-	a->c = (struct columns){.m = m, .n = n};
-	return &a->question;
-}
-
-static int from_blocks(
-	struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n)
-{
-	struct hl_question *q = new_question(m, filter, n);
-	uint64_t live = 0;
-	int err = q ? hl_question_ask(&q) : hl_model_fail(m, -ENOMEM);
-
-	for (size_t i = 0; i < n && !err; i++) {
-		live += ((struct asking *)q)->c.data[i].end_bytes;
-		columns[i].max_bytes = columns[i].end_bytes = live;
-	}
-	if (q)
-		drop(q);
-	return err;
-}
-
-int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n)
+int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n,
+	struct hl_peak *peak)
 {
 	struct columns c = {.m = m, .data = columns, .n = n};
+	const struct hl_query whole_heap = {0};
+	int err;
 
-	begin(&c);
 	if (filter && hl_model_withholds(m))
 		return hl_model_no_events(m, "a filtered timeline");
 	if (!hl_model_has_order(m))
 		return hl_model_no_order(m, "a timeline");
-	return filter ? from_blocks(m, filter, columns, n) : from_chunks(&c);
+	if (filter)
+		return hl_curve(m, filter, columns, n, peak);
+	memset(columns, 0, n * sizeof(*columns));
+	err = from_chunks(&c);
+	return err ? err : hl_peak_find(m, &whole_heap, peak);
 }
 
 void hl_timeline_expect(struct hl_model *m, struct hl_filter *filter, size_t n)
 {
-	struct hl_question *q;
-
-	if (!filter)
-		return; /* few chunks are read */
-	q = new_question(m, filter, n);
-	if (q)
-		hl_question_expect(q);
+	if (filter) /* without one few chunks are read */
+		hl_curve_expect(m, filter, n);
 }

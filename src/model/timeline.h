@@ -12,11 +12,15 @@ struct hl_column {
 	bool lost;          /* a part of it is not in the file */
 };
 
+struct hl_peak;
+
 /*
- * n columns of equal length from the start to the end. Decodes only chunks that lie in more than
- * one column; with a filter (bound here) all. 0 or -errno with hl_model_error().
+ * n columns of equal length from the start to the end, and the peak of what they show. Decodes only
+ * chunks that lie in more than one column; with a filter (bound here) see curve.h. 0 or -errno with
+ * hl_model_error().
  */
-int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n);
+int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_column *columns, size_t n,
+	struct hl_peak *peak);
 /* It is going to be asked: see question.h. */
 void hl_timeline_expect(struct hl_model *m, struct hl_filter *filter, size_t n);
 /* In which column a time is. Its end belongs to it, as it does to --at; so does the start of all.

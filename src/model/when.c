@@ -153,7 +153,8 @@ const struct hl_mark *hl_when_mark(const struct hl_when *when, struct hl_model *
 bool hl_when_same(const struct hl_when *a, const struct hl_when *b)
 {
 	return a->kind == b->kind && a->ns == b->ns && a->percent == b->percent &&
-	       strcmp(a->mark, b->mark) == 0 && a->n_mark == b->n_mark && a->key == b->key;
+	       strcmp(a->mark, b->mark) == 0 && a->n_mark == b->n_mark && a->key == b->key &&
+	       a->events == b->events;
 }
 
 int hl_when_check(const struct hl_when *when, struct hl_model *m)
@@ -178,6 +179,7 @@ uint64_t hl_when_ns(const struct hl_when *when, struct hl_model *m)
 
 	switch (when->kind) {
 	case HL_WHEN_NS:
+	case HL_WHEN_EVENT:
 		return when->ns;
 	case HL_WHEN_PERCENT:
 		/* long double holds every uint64_t */

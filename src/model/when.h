@@ -19,6 +19,8 @@ enum hl_when_kind {
 	HL_WHEN_END,
 	HL_WHEN_MARK, /* the first mark or snapshot of a name */
 	HL_WHEN_KEY,  /* a keyframe; nobody writes it */
+	/* Behind so many events of a chunk; only the model makes it: see curve.h. */
+	HL_WHEN_EVENT,
 };
 
 struct hl_when {
@@ -27,7 +29,8 @@ struct hl_when {
 	double percent;
 	char mark[64]; /* its name */
 	size_t n_mark; /* or its number among all marks, from 1; 0: by name */
-	size_t key;    /* of HL_WHEN_KEY, from 0 */
+	size_t key;    /* of HL_WHEN_KEY, from 0; of HL_WHEN_EVENT the chunk, and ns is its time */
+	size_t events; /* of HL_WHEN_EVENT */
 };
 
 /* What hl_when_parse accepts, for messages. */

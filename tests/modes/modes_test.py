@@ -95,6 +95,12 @@ def refusals():
         case(done.returncode == 3 and 'needs every single event' in done.stderr,
              f'count: report {" ".join(view)} says what it cannot know', done.stderr + done.stdout)
     for mode in ('count', 'cull'):
+        done = run('report', '--json', '--filter', 'fn:site_churn', f'{mode}.hlt')
+        case(done.returncode == 3 and 'the peak of what fits a filter needs every single event' in done.stderr and '--at @peak' in done.stderr,
+             f'{mode}: the peak of what fits a filter is not known, and it says what is', done.stderr)
+        asked = ('report', '--json', '--at', '@peak', '--filter', 'fn:site_churn')
+        case(json.loads(run(*asked, f'{mode}.hlt').stdout)['total_bytes'] == json.loads(run(*asked, 'trace.hlt').stdout)['total_bytes'],
+             f'{mode}: what fits at the peak of the heap is that of mode trace')
         done = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', f'{mode}.hlt')
         truth = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', 'trace.hlt')
         rows, same = ([(row['name'], row['bytes'], row['blocks']) for row in json.loads(d.stdout)['rows']] for d in (done, truth))

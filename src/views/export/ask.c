@@ -62,6 +62,15 @@ int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, str
 	return err ? err : hl_tree_build(t, x->m, a, &opts);
 }
 
+int hl_export_find_peak(struct hl_export_job *x)
+{
+	int err = x->has_peak ? 0 : hl_peak_find(x->m, &x->query, &x->peak);
+
+	x->has_peak = !err;
+	x->moved |= x->peak.moved;
+	return err;
+}
+
 int hl_export_lives(struct hl_export_job *x, struct hl_lives *l)
 {
 	int err;

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "model/curve.h"
 #include "model/group.h"
 #include "model/lives.h"
 #include "model/query.h"
@@ -27,12 +28,16 @@ struct hl_export_job {
 	FILE *tables[HL_EXPORT_TABLES];
 	struct hl_query query; /* the caller's filter and suppressions */
 	bool asked;            /* a quantity was named; else it is the format's own */
+	bool own_peak;         /* `to` is the peak of what is chosen, not of the whole heap */
 	const char *what;      /* what is asked, for a title: "live at the peak, by thread" */
 	const char *choice;    /* the filter as it was asked for; "" without one */
 	const char *pool;      /* the name of the query's pools as it was asked for; NULL: none */
 	bool by_blocks;        /* --cost=blocks: where a format shows one cost only */
 	bool grouped;          /* --group was given */
 	enum hl_group group;
+
+	struct hl_peak peak; /* of what is chosen, once it has been found */
+	bool has_peak;
 
 	/* What came of it. */
 	uint64_t to_ns; /* what the numbers are of, if not what was asked for: */
@@ -56,6 +61,7 @@ struct hl_export_format {
 	bool heap;       /* what it shows over time is known of the heap alone: no --pool */
 	bool single;     /* it is of single allocations, not of sums; but for a table */
 	bool unweighted; /* it has no place for what a sample stands for */
+	bool excuses;    /* it says in its place what the trace cannot tell */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
 	bool tabled;     /* with a group it is report's table, of sums; else groups are frames */
 	const char *const *tables; /* their names, ended by NULL, if each is a file of its own */

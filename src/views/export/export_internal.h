@@ -19,6 +19,8 @@ int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a)
 /* By stack and as a tree, outermost frame first, nothing left out; with --group the group stands
  * outside of it. Both are the caller's. */
 int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t);
+/* Finds the peak of the blocks that the filter chooses, once: x->peak. */
+int hl_export_find_peak(struct hl_export_job *x);
 /* The lives of the blocks; sets the query. */
 int hl_export_lives(struct hl_export_job *x, struct hl_lives *l);
 

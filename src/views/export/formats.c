@@ -1,6 +1,8 @@
 /*
  * formats.c - the table of formats.
  */
+#include <errno.h>
+
 #include "views/export/export_internal.h"
 
 /* A table has rows for all of them. A tree has its stacks below the group; and where it is made of
@@ -62,6 +64,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".html",
 		.viewer = "any browser: a page to mail, with timeline, flame graphs, trees, sites",
 		.people = true,
+		.excuses = true,
 		.groups = TREE_GROUPS,
 		.write = hl_export_html},
 	{.name = "dot",
@@ -123,6 +126,12 @@ const struct hl_export_format *hl_export_find(const char *name)
 	return NULL;
 }
 
+static bool asks_for_own_peak(const struct hl_export_format *f, const struct hl_export_job *x)
+{
+	return x->own_peak && !f->course && x->query.quantity == HL_QUANTITY_LIVE &&
+	       x->query.to.kind == HL_WHEN_PEAK;
+}
+
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
 	bool table = f->tabled && x->grouped;
@@ -143,5 +152,11 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 	/* Before anything is written, of which stdout cannot be freed again. */
 	if (f->single && !table)
 		err = hl_query_check_lives(x->m, &x->query);
+	if (!err && asks_for_own_peak(f, x)) {
+		err = hl_export_find_peak(x);
+		x->query.to = x->has_peak ? x->peak.when : x->query.to;
+		if (err == -ENODATA && f->excuses)
+			err = 0;
+	}
 	return err ? err : f->write(x);
 }

@@ -82,7 +82,14 @@ static void choose_questions(struct hl_page *p)
 			.filter = x->query.filter,
 			.pool = x->query.pool};
 		bool leaks = usual[i].to == HL_WHEN_END && q.quantity == HL_QUANTITY_LIVE;
-		bool same = asked && is_same(&q, &x->query);
+		const char *what = usual[i].what;
+		bool same;
+
+		if (usual[i].to == HL_WHEN_PEAK && q.filter && !q.pool) {
+			what = "live at the peak of what fits the filter";
+			q.to = x->has_peak ? x->peak.when : q.to;
+		}
+		same = asked && is_same(&q, &x->query);
 
 		if (same)
 			p->first = p->n;
@@ -91,8 +98,7 @@ static void choose_questions(struct hl_page *p)
 			add_question(p, usual[i].id, "At the end",
 				"live at the end of the recording", same ? &x->query : &q);
 		else
-			add_question(p, usual[i].id, usual[i].name, usual[i].what,
-				same ? &x->query : &q);
+			add_question(p, usual[i].id, usual[i].name, what, same ? &x->query : &q);
 	}
 	if (asked) {
 		p->first = p->n;
@@ -164,6 +170,8 @@ static void expect_all(struct hl_page *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct hl_query q = p->questions[i].query;
 
+		if (p->questions[i].why[0])
+			continue;
 		hl_query_expect(p->x->m, &q);
 		for (unsigned k = 0; k < HL_PAGE_LISTS; k++) {
 			q.key = hl_group_key(list_groups[k]);
@@ -171,7 +179,14 @@ static void expect_all(struct hl_page *p)
 				hl_query_expect(p->x->m, &q);
 		}
 	}
+}
+
+/* The peak that the page is about comes first, because it is a moment to ask about. The timeline is
+ * read on the way. */
+static int find_peak(struct hl_page *p, char why[HL_PAGE_WHY])
+{
 	hl_timeline_expect(p->x->m, p->x->query.filter, HL_PAGE_COLUMNS);
+	return excuse(p, hl_export_find_peak(p->x), why);
 }
 
 static int ask_questions(struct hl_page *p)
@@ -184,11 +199,16 @@ static int ask_questions(struct hl_page *p)
 	expect_all(p);
 	for (size_t i = 0; i < p->n && !err; i++) {
 		struct hl_page_question *q = &p->questions[i];
+		bool known = !q->why[0];
 
-		for (unsigned k = 0; k < HL_PAGE_LISTS && !err; k++)
-			err = p->has[k] ? ask_list(p, q, k) : 0;
+		for (unsigned k = 0; k < HL_PAGE_LISTS && !err; k++) {
+			if (!known)
+				memcpy(q->lists_why[k], q->why, HL_PAGE_WHY);
+			else
+				err = p->has[k] ? ask_list(p, q, k) : 0;
+		}
 		/* Last: what suppressions have taken is then of the stacks. */
-		if (!err)
+		if (!err && known)
 			err = ask_question(p, q);
 	}
 	return err;
@@ -319,7 +339,8 @@ static int make_timeline(struct hl_page *p)
 	int err;
 
 	p->columns = calloc(HL_PAGE_COLUMNS, sizeof(*p->columns));
-	err = p->columns ? hl_timeline(p->x->m, p->x->query.filter, p->columns, HL_PAGE_COLUMNS)
+	err = p->columns ? hl_timeline(p->x->m, p->x->query.filter, p->columns, HL_PAGE_COLUMNS,
+				   &p->peak)
 			 : -ENOMEM;
 	if (err) {
 		free(p->columns);
@@ -452,14 +473,19 @@ int hl_export_html(struct hl_export_job *x)
 {
 	struct hl_page p = {.x = x,
 		.room = {.nodes = 12000, .sites = 400, .rows = 100, .marks = 300, .name = 1500}};
+	char why[HL_PAGE_WHY] = "";
 	int err;
 
 	/* A trace with a hole never says leaked. What cannot be read is in the info afterwards. */
 	if (hl_model_info(x->m)->file_bytes <= VERIFY_MAX)
 		hl_reader_verify(hl_model_reader(x->m));
 	p.leaked = hl_model_may_say_leaked(x->m);
+	err = find_peak(&p, why);
 	choose_questions(&p);
-	err = ask_questions(&p);
+	/* The first of them is the peak. */
+	memcpy(p.questions[0].why, why, HL_PAGE_WHY);
+	if (!err)
+		err = ask_questions(&p);
 	if (!err)
 		err = make_timeline(&p);
 	if (!err)

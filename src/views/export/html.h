@@ -11,7 +11,6 @@
 #include "model/divide.h"
 #include "model/marks.h"
 #include "model/sites.h"
-#include "model/timeline.h"
 #include "views/export/export_internal.h"
 
 #define HL_PAGE_QUESTIONS 5   /* those that every page has, and the one that was asked */
@@ -65,6 +64,7 @@ struct hl_page {
 	size_t n_stats;
 	char stats_why[HL_PAGE_WHY];
 	struct hl_column *columns; /* NULL: not known */
+	struct hl_peak peak;       /* of what they show */
 	char columns_why[HL_PAGE_WHY];
 	uint64_t rss[HL_PAGE_COLUMNS]; /* the most of each column; 0: no sample */
 	uint64_t rss_most, rss_most_ns;

@@ -444,7 +444,6 @@ static void begin_plot(FILE *out, const char *kind, const char *label, const str
 
 static void put_heap_plot(FILE *out, const struct hl_page *p, uint64_t most)
 {
-	const struct hl_totals *t = &hl_model_info(p->x->m)->totals;
 	struct scale s = scale_of(most);
 	char bytes[HL_TEXT_SIZE_MAX], label[128];
 
@@ -455,11 +454,11 @@ static void put_heap_plot(FILE *out, const struct hl_page *p, uint64_t most)
 	put_live(out, p, &s, false);
 	fputs("</svg>", out);
 	put_ticks(out, &s);
-	if (!p->x->query.filter && t->peak_bytes)
+	if (p->peak.bytes)
 		fprintf(out,
 			"<span class=\"summit\" style=\"left:%.3f%%;bottom:%.3f%%\" title=\"the "
 			"peak\"></span>",
-			percent_of(p, t->peak_time_ns), 100 - y_of(t->peak_bytes, &s) / 10);
+			percent_of(p, p->peak.time_ns), 100 - y_of(p->peak.bytes, &s) / 10);
 	put_flags(out, p, true);
 	fputs("</div>\n", out);
 }

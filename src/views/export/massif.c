@@ -214,12 +214,13 @@ out:
 int hl_export_massif(struct hl_export_job *x)
 {
 	struct writer w = {.x = x};
-	struct hl_when peak = {.kind = HL_WHEN_PEAK};
-	uint64_t peak_ns = hl_when_ns(&peak, x->m);
 	struct hl_strbuf command = {0};
-	bool peaked = false;
-	int err = 0;
+	int err = hl_export_find_peak(x);
+	bool peaked = err == -ENODATA; /* there is none to be shown */
 
+	if (err && !peaked)
+		return err;
+	err = 0;
 	hl_export_command(&command, &hl_model_info(x->m)->meta);
 	fprintf(x->out, "desc: heaplapse export --format massif\ncmd: %s\ntime_unit: ms\n",
 		hl_strbuf_str(&command));
@@ -229,8 +230,8 @@ int hl_export_massif(struct hl_export_job *x)
 	for (uint64_t i = 0; i <= MOMENTS && !err; i++) {
 		struct hl_when when = moment(&w, i);
 
-		if (!peaked && peak_ns <= hl_when_ns(&when, x->m)) {
-			err = put_snapshot(&w, &peak, "peak");
+		if (!peaked && x->peak.time_ns <= hl_when_ns(&when, x->m)) {
+			err = put_snapshot(&w, &x->peak.when, "peak");
 			peaked = true;
 		}
 		if (!err)

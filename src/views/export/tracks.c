@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/timeline.h"
+#include "model/curve.h"
 
 /* Wider than any screen; a timeline of more would only be slower. */
 #define COLUMNS 2000
@@ -17,19 +17,18 @@ static int add_point(struct hl_tracks *t, uint64_t ns, uint64_t bytes)
 }
 
 /* At the end of each column; and the peak, which lies between two. A part that is lost has none. */
-static int add_columns(
-	struct hl_tracks *t, struct hl_export_job *x, const struct hl_column *columns)
+static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
+	const struct hl_column *columns, const struct hl_peak *p)
 {
-	const struct hl_totals *totals = &hl_model_info(x->m)->totals;
 	uint64_t end = hl_model_end_ns(x->m);
-	bool peak = !x->query.filter && totals->peak_bytes > 0;
+	bool peak = p->bytes > 0;
 	int err = add_point(t, 0, 0);
 
 	for (size_t i = 0; i < COLUMNS && !err; i++) {
 		uint64_t ns = (uint64_t)((unsigned __int128)end * (i + 1) / COLUMNS);
 
-		if (peak && totals->peak_time_ns <= ns) {
-			err = add_point(t, totals->peak_time_ns, totals->peak_bytes);
+		if (peak && p->time_ns <= ns) {
+			err = add_point(t, p->time_ns, p->bytes);
 			peak = false;
 		}
 		if (!err && !columns[i].lost)
@@ -43,11 +42,12 @@ static int add_columns(
 int hl_tracks_make(struct hl_tracks *t, struct hl_export_job *x)
 {
 	struct hl_column *columns = calloc(COLUMNS, sizeof(*columns));
-	int err = columns ? hl_timeline(x->m, x->query.filter, columns, COLUMNS) : -ENOMEM;
+	struct hl_peak peak;
+	int err = columns ? hl_timeline(x->m, x->query.filter, columns, COLUMNS, &peak) : -ENOMEM;
 
 	*t = (struct hl_tracks){0};
 	if (!err)
-		err = add_columns(t, x, columns);
+		err = add_columns(t, x, columns, &peak);
 	if (!err)
 		err = hl_reader_rss(hl_model_reader(x->m), &t->rss, &t->n_rss);
 	if (!err)

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "model/curve.h"
 #include "model/fragmentation.h"
 #include "model/group.h"
 #include "model/model.h"
@@ -18,7 +19,6 @@
 #include "model/sites.h"
 #include "model/suppress.h"
 #include "model/threads.h"
-#include "model/timeline.h"
 #include "model/tree.h"
 #include "util/json.h"
 #include "util/strbuf.h"
@@ -89,7 +89,8 @@ void hl_json_threads(struct hl_json *j, const struct hl_threads *t);
 size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
 int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_column *c, size_t n,
 	const struct hl_text_opts *opts);
-int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_column *c, size_t n);
+int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_column *c, size_t n,
+	const struct hl_peak *peak);
 
 void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
 	const struct hl_text_opts *opts);

@@ -172,7 +172,8 @@ static void json_marks(struct hl_json *j, const struct hl_mark *marks, size_t n)
 	hl_json_end_array(j);
 }
 
-int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_column *c, size_t n)
+int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_column *c, size_t n,
+	const struct hl_peak *peak)
 {
 	const struct hl_mark *marks;
 	size_t n_marks;
@@ -181,8 +182,8 @@ int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_colu
 	if (err)
 		return err;
 	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
-	hl_json_key_u64(j, "peak_bytes", hl_model_info(m)->totals.peak_bytes);
-	hl_json_key_u64(j, "peak_time_ns", hl_model_info(m)->totals.peak_time_ns);
+	hl_json_key_u64(j, "peak_bytes", peak->bytes);
+	hl_json_key_u64(j, "peak_time_ns", peak->time_ns);
 	hl_json_key(j, "columns");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < n; i++) {
