@@ -384,9 +384,11 @@ const struct hl_cmd hl_cmd_export = {
 	.examples = export_examples,
 	.about = HL_QUESTION_ABOUT
 	"json, csv, parquet, heaptrack, dhat and replay have the whole lives of the blocks\n"
-	"that count, by default all, and take a trace with every event; massif and chrome\n"
-	"show the whole run, and only a filter applies. A sample counts for what it stands\n"
-	"for; only heaptrack and replay have no place for that: they refuse such a trace.\n"
+	"that count, by default all. Of a trace with some blocks in sums alone (--mode=count\n"
+	"or cull) json, csv and dhat have these sums, too; the other three refuse it.\n"
+	"massif and chrome show the whole run, and only a filter applies. A sample counts\n"
+	"for what it stands for; only heaptrack and replay have no place for that: they\n"
+	"refuse such a trace.\n"
 	"parquet is three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
 	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
 	.opts = export_opts,

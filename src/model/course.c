@@ -21,6 +21,7 @@ struct work {
 	HL_VEC(struct hl_course) rows;
 	struct hl_map by_pair;   /* (node, key) -> row */
 	struct hl_totals totals; /* its nodes are rows */
+	const struct hl_rest *rest;
 };
 
 /* The same at the birth and at the death of a block. */
@@ -68,6 +69,8 @@ static int take(void *arg, const struct hl_event *event)
 		c->left.blocks -= e.blocks;
 		c->life_ns += e.blocks * e.time_ns;
 	}
+	if (w->rest && e.time_ns <= w->rest->peak_ns)
+		c->at_peak = c->left;
 	return hl_totals_apply(&w->totals, &e);
 }
 
@@ -89,15 +92,47 @@ static void finish(struct work *w, struct hl_courses *c)
 		const struct hl_sums *sums = &hl_totals_node(t, i)->sums;
 
 		n->allocated = value(sums->alloc_bytes, sums->alloc_blocks);
-		hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
+		if (!w->rest)
+			hl_totals_at_peak(t, i, &n->at_peak.bytes, &n->at_peak.blocks);
 		n->life_ns += n->left.blocks * c->end_ns;
 	}
 }
 
-int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_query *q)
+/* Its peak is the heap's. */
+static int add_rest(struct work *w)
 {
-	struct work w = {.m = m, .key = q->key};
+	for (size_t i = 0; i < w->rest->n; i++) {
+		const struct hl_rest_row *r = &w->rest->rows[i];
+		struct hl_course c = {.node = r->node,
+			.allocated = r->allocated,
+			.left = r->left,
+			.at_peak = r->at_peak,
+			.most = r->at_peak.bytes > r->left.bytes ? r->at_peak : r->left,
+			.rest = true};
+		int err = hl_vec_push(&w->rows, c);
+
+		if (err)
+			return hl_model_fail(w->m, err);
+	}
+	return 0;
+}
+
+static void finish_rest(const struct work *w, struct hl_courses *c)
+{
+	c->at_peak = (struct hl_value){0};
+	for (size_t i = 0; i < c->n; i++)
+		hl_value_add(&c->at_peak, &c->rows[i].at_peak);
+	hl_value_add(&c->allocated, &w->rest->allocated);
+	hl_value_add(&c->left, &w->rest->left);
+	c->peak_ns = w->rest->peak_ns;
+}
+
+int hl_model_courses(
+	struct hl_courses *c, struct hl_model *m, const struct hl_query *q, struct hl_rest *rest)
+{
+	struct work w = {.m = m, .key = q->key, .rest = rest};
 	struct hl_lives l = {.query = q,
+		.rest = rest,
 		.want = HL_WANT_TIME | HL_WANT_FUNC | HL_WANT_OTHERS,
 		.event = take,
 		.arg = &w};
@@ -111,10 +146,14 @@ int hl_model_courses(struct hl_courses *c, struct hl_model *m, const struct hl_q
 	err = hl_model_lives(m, &l);
 	c->end_ns = l.end_ns;
 	c->moved = l.moved;
+	if (!err && rest)
+		err = add_rest(&w);
 	c->rows = w.rows.data;
 	c->n = w.rows.len;
 	if (!err)
 		finish(&w, c);
+	if (!err && rest)
+		finish_rest(&w, c);
 	hl_totals_fini(&w.totals);
 	hl_map_fini(&w.by_pair);
 	return err;

@@ -90,7 +90,7 @@ static int choose(struct work *w)
 	int err = hl_query_bind(q, w->m);
 
 	if (!err)
-		err = hl_query_check_lives(w->m, q);
+		err = w->l->rest ? hl_rest_check(w->m, q) : hl_query_check_lives(w->m, q);
 	if (err || all_count(q))
 		return err;
 	w->n_chosen = q->pool ? count_pool_ordinals(w->m) : hl_model_n_ordinals(w->m);
@@ -152,6 +152,8 @@ static int hand_over(struct work *w, const struct hl_event *events, const struct
 		l->allocated.bytes += e->bytes;
 		l->allocated.blocks += e->blocks;
 	}
+	if (l->rest)
+		hl_rest_take(l->rest, e);
 	if (l->event)
 		err = l->event(l->arg, e);
 	if (!err && l->block)
@@ -285,8 +287,8 @@ static int take_chunk(struct work *w, size_t chunk, const struct hl_chunk_events
 /* -EBADMSG: here it ends. */
 static int read_chunk(struct work *w, size_t chunk, struct hl_chunk_events *c)
 {
-	unsigned want =
-		w->l->want | HL_WANT_NODE | (w->l->block || w->l->query->pool ? HL_WANT_ALL : 0);
+	unsigned want = w->l->want | HL_WANT_NODE | (w->l->rest ? HL_WANT_TIME : 0) |
+			(w->l->block || w->l->query->pool ? HL_WANT_ALL : 0);
 	int err;
 
 	if (hl_chunk_is_lost(w->m, chunk))
@@ -345,6 +347,8 @@ int hl_model_lives(struct hl_model *m, struct hl_lives *l)
 		err = hl_model_lost_before(m);
 	if (!err && l->block)
 		err = hl_blocks_in_order(&w.alive, l->block, l->arg);
+	if (!err && l->rest && (err = hl_rest_end(l->rest)) != 0)
+		hl_model_fail(m, err);
 	hl_blocks_fini(&w.alive);
 	free(w.chosen);
 	return err;

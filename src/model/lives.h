@@ -8,7 +8,7 @@
 #ifndef HL_MODEL_LIVES_H
 #define HL_MODEL_LIVES_H
 
-#include "model/query.h"
+#include "model/rest.h"
 
 struct hl_lives {
 	const struct hl_query *query;
@@ -20,6 +20,9 @@ struct hl_lives {
 	int (*block)(void *arg, const struct hl_block *b);
 	int (*extra)(void *arg, const struct hl_extra *x);
 	void *arg;
+	/* Not NULL: blocks that are in sums alone are no reason to refuse. It has begun, and has
+	 * its rows afterwards. */
+	struct hl_rest *rest;
 	/* For these functions: which allocation the event directly before was, whether it was
 	 * handed over or not; UINT64_MAX: it was none. */
 	uint64_t previous;

@@ -119,7 +119,7 @@ static void courses(void **state)
 				w->most.bytes = w->left.bytes;
 		}
 		m = open_model(s.path);
-		assert_int_equal(hl_model_courses(&c, m, &all), 0);
+		assert_int_equal(hl_model_courses(&c, m, &all, NULL), 0);
 		for (size_t i = 0; i < c.n; i++) {
 			struct hl_course *w = &want[place(&s, c.rows[i].node)];
 

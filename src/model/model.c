@@ -218,6 +218,11 @@ const char *hl_model_error(const struct hl_model *m)
 	return m->error;
 }
 
+void hl_model_set_error(struct hl_model *m, const char *text)
+{
+	snprintf(m->error, sizeof(m->error), "%s", text);
+}
+
 const struct hl_trace_info *hl_model_info(const struct hl_model *m)
 {
 	return m->info;

@@ -27,6 +27,7 @@ struct hl_reader *hl_model_reader(struct hl_model *m);
 struct hl_symbols *hl_model_symbols(struct hl_model *m);
 /* One sentence about the last error. */
 const char *hl_model_error(const struct hl_model *m);
+void hl_model_set_error(struct hl_model *m, const char *text);
 
 /* The end is known and no event is missing. */
 bool hl_model_complete(const struct hl_model *m);

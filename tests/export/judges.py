@@ -270,5 +270,5 @@ def html(text):
 
 # What each adds up to: a format that has bytes alone says a number, one that has both a pair.
 READ = {'collapsed': collapsed, 'svg': svg, 'html': html, 'speedscope': speedscope, 'gprof2dot': gprof2dot, 'dot': dot, 'firefox': firefox,
-        'json': lambda t: tuple(sum(a[k] for a in json.loads(t)['allocations']) for k in ('bytes', 'blocks')),
+        'json': lambda t: tuple(sum(a[k] for d in [json.loads(t)] for a in d['allocations'] + d.get('sums', [])) for k in ('bytes', 'blocks')),
         'csv': lambda t: tuple(sum(int(r[k]) for r in lines_of(t)) for k in ('bytes', 'blocks'))}

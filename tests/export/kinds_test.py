@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """export of traces that are not plain ones: samples, sums alone, tags, names of threads, pools. Every format, against report."""
-import collections, json, os, re, tempfile
+import collections, json, os, pathlib, re, shutil, subprocess, tempfile
 
 from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
 import tap
 
 SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat', 'replay']
+KEPT = ['json', 'csv', 'dhat']  # of these, those with a place for sums
 SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'html', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 
@@ -91,6 +92,72 @@ def samples():
         refused(form, 'samples', 'has no place for how many blocks each of them stands for', trace)
 
 
+def dhat_root(path):
+    viewer = '/usr/libexec/valgrind/dh_view.js'
+    if not pathlib.Path(viewer).exists() or not shutil.which('node'):
+        return None
+    r = subprocess.run(['node', str(HERE / 'dhat.js'), viewer, path], capture_output=True, text=True)
+    return json.loads(r.stdout)['root']
+
+
+def by_function(rows):
+    found = collections.Counter()
+    for name, size in rows:
+        found[name] += size
+    return +found
+
+
+def kept_json(name, trace):
+    """Allocations are the blocks of events, sums the others."""
+    d, info = json.loads(export('json', trace)), json.loads(done('info', '--json', trace))['totals']
+    held, left = sum(s['blocks'] for s in d['sums']), total('--leaks', trace)
+    tap.case(held == info['withheld_blocks'] and len(d['allocations']) == info['allocations'] - held and
+             (d['total_bytes'], d['total_blocks']) == total('--allocated', trace), f'{name}: json, what was kept and the rest', info)
+    found = [sum(a[k] for a in d['allocations'] if a['freed_ns'] is None) + sum(s[k] - s['freed_' + k] for s in d['sums']) for k in ('bytes', 'blocks')]
+    tap.case(tuple(found) == left, f'{name}: json, what was not freed', f'{found} {left}')
+    return d
+
+
+def kept_csv(name, trace):
+    for args in [], ['--leaks'], ['--filter', 'fn:site_churn']:
+        rows = lines_of(export('csv', *args, trace))
+        asked = args if args == ['--leaks'] else ['--allocated', *args]
+        wanted = by_function((r['name'], r['bytes']) for r in report(*asked, '-g', 'function', trace)['rows'])
+        tap.case(by_function((r['function'], int(r['bytes'])) for r in rows) == wanted and wanted, f'{name}: csv {args} by function', f'{rows[-3:]} {wanted}')
+        sums = [r for r in rows if not r['id']]
+        tap.case(all(not r['size'] and not r['address'] and int(r['freed_blocks']) <= int(r['blocks']) for r in sums) and
+                 (sums or args == ['--leaks']), f'{name}: csv {args}, sums are marked', sums)
+
+
+def kept_dhat(name, trace, d):
+    out = f'{folder}/kept.dhat'
+    done('export', '-f', 'dhat', '-o', out, trace)
+    dhat = json.loads(pathlib.Path(out).read_text())
+    for key, option in ('tb', '--allocated'), ('gb', '--peak'), ('eb', '--leaks'):
+        found = sum(p[key] for p in dhat['pps']), sum(p[key + 'k'] for p in dhat['pps'])
+        tap.case(found == total(option, trace), f'{name}: dhat {option}', f'{found} {total(option, trace)}')
+        root = dhat_root(out)
+        if not root:
+            tap.skipped(f'{name}: dhat {option} in its viewer', 'dh_view.js (valgrind) or node is not installed')
+        else:
+            tap.case((root[key], root[key + 'k']) == found, f'{name}: dhat {option} in its viewer', root)
+    sums = [p for p in dhat['pps'] if 'in sums only' in dhat['ftbl'][p['fs'][0]]]
+    tap.case(sorted(p['tbk'] for p in sums) == sorted(s['blocks'] for s in d['sums']) and all(p['tl'] == 0 for p in sums), f'{name}: dhat, sums are marked')
+    left = json.loads(export('dhat', '--leaks', trace))['pps']
+    for key in 'tb', 'eb', 'gb':
+        tap.case((sum(p[key] for p in left), sum(p[key + 'k'] for p in left)) == total('--leaks', trace), f'{name}: dhat --leaks, {key}')
+
+
+def kept_and_sums(name, trace):
+    for form in 'json', 'csv':
+        for args in QUESTIONS[1:] + (['--allocated', '--filter', 'fn:site_churn'], ['--leaks', '--filter', '-fn:site_churn']):
+            same(form, name, args, trace)
+    d = kept_json(name, trace)
+    kept_csv(name, trace)
+    kept_dhat(name, trace, d)
+    validate(name, trace)
+
+
 def sums_alone():
     """Where report knows the answer the formats of sums do; the others say why not."""
     for mode in 'count', 'cull':
@@ -109,8 +176,13 @@ def sums_alone():
         counters = [e['args']['bytes'] for e in json.loads(export('chrome', trace))['traceEvents'] if e['name'] == 'live heap']
         tap.case(max(counters) == total(trace)[0] and counters[-1] == total('--leaks', trace)[0], f'{mode}: chrome', counters[-3:])
         for form in SINGLE:
-            refused(form, mode, 'this needs every single event', trace)
-            refused(form, mode, 'this needs every single event', '--peak', trace)
+            if form not in KEPT:
+                refused(form, mode, 'json, csv and dhat have the blocks that were kept', trace)
+            refused(form, mode, 'pprof, svg and collapsed have the sums', '--peak', trace)
+            refused(form, mode, 'this needs every single event', '--allocated', '--range', '..50%', trace)
+            refused(form, mode, 'this needs every single event', '--allocated', '--filter', 'size:>10', trace)
+        refused('dhat', mode, 'this needs every single event', '-g', 'thread', trace)
+        kept_and_sums(mode, trace)
         refused('collapsed', mode, 'this needs every single event', '--temporary', trace)
         refused('pprof', mode, 'this needs every single event', '--filter', 'size:>10', trace)
         refused('csv', mode, 'this needs every single event', '-g', 'thread', trace)

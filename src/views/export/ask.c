@@ -76,6 +76,7 @@ int hl_export_lives(struct hl_export_job *x, struct hl_lives *l)
 	int err;
 
 	l->query = &x->query;
+	l->rest = x->rest;
 	err = hl_model_lives(x->m, l);
 	if (!err) {
 		x->to_ns = l->end_ns;

@@ -2,7 +2,9 @@
  * csv.c - one row for each allocation, or with --group for each row of report's table, for programs
  * that calculate with tables.
  *
- * RFC 4180 but for the ends of lines, which are \n. What is not known is empty.
+ * RFC 4180 but for the ends of lines, which are \n. What is not known is empty. Where some blocks
+ * are in sums alone, a row for each of their stacks follows, without an id, and there are two
+ * columns more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +60,6 @@ static int make_site(struct writer *w, uint32_t node, char **out)
 	hl_strbuf_putc(&b, ',');
 	if (f->module)
 		put_quoted(&b, f->module);
-	hl_strbuf_putc(&b, '\n');
 	*out = b.data;
 	return hl_strbuf_error(&b);
 }
@@ -108,6 +109,31 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_name(w, w->tags, w->n_tags, b->tag);
 	put_name(w, w->pools, w->n_pools, b->pool);
 	fputs_unlocked(*site, w->x->out);
+	fputs_unlocked(w->x->rest ? ",,\n" : "\n", w->x->out);
+	return ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+static int put_sum(struct writer *w, const struct hl_rest_row *r)
+{
+	bool stack = r->node != HL_NODE_NONE;
+	char **site = stack ? &w->sites[r->node] : &w->nowhere;
+	int err = *site ? 0 : make_site(w, r->node, site);
+	struct hl_line l;
+
+	if (err)
+		return err;
+	l.len = 0;
+	put_number(&l, r->node, stack);
+	hl_line_str(&l, ",,,,,,,"); /* from thread to freed_by */
+	put_number(&l, r->allocated.blocks, true);
+	put_number(&l, r->allocated.bytes, true);
+	hl_line_str(&l, ",,,");
+	hl_line_write(&l, w->x->out);
+	fputs_unlocked(*site, w->x->out);
+	put_number(&l, r->allocated.blocks - r->left.blocks, true);
+	put_number(&l, r->allocated.bytes - r->left.bytes, true);
+	hl_line_str(&l, "\n");
+	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 
@@ -180,11 +206,14 @@ static int put_allocations(struct hl_export_job *x)
 	int err = make_names(&w);
 
 	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
-	fputs("id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
-	      "thread_name,tag,pool,function,file,line,module\n",
-		x->out);
+	fprintf(x->out,
+		"id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
+		"thread_name,tag,pool,function,file,line,module%s\n",
+		x->rest ? ",freed_blocks,freed_bytes" : "");
 	if (!err)
 		err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
+	for (size_t i = 0; x->rest && i < x->rest->n && !err; i++)
+		err = put_sum(&w, &x->rest->rows[i]);
 	free_names(w.sites, n);
 	free(w.nowhere);
 	free_names(w.threads, w.n_threads);

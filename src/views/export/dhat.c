@@ -2,7 +2,9 @@
  * dhat.c - DHAT's output, version 2 of its format: for each stack what it allocated, how long that
  * lived, its own maximum, and its part of the maximum and of the end.
  *
- * The maximum is that of what is exported, as DHAT has it. Times are microseconds.
+ * The maximum is that of what is exported, as DHAT has it. Times are microseconds. Blocks that are
+ * in sums alone have program points of their own, below a frame that says so; the maximum is then
+ * that of the whole heap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,6 +31,7 @@ struct writer {
 	HL_VEC(struct place) places;
 	struct hl_map by_place;
 	struct hl_division division; /* with --group */
+	uint32_t rest_frame;
 };
 
 static int number_of(struct writer *w, uint64_t address, uint32_t frame, uint32_t *number)
@@ -84,6 +87,15 @@ static int put_group(struct writer *w, const struct hl_course *c)
 	return err;
 }
 
+static int put_rest(struct writer *w)
+{
+	uint32_t number;
+	int err = number_of(w, 0, w->rest_frame, &number);
+
+	hl_json_u64(&w->j, number + UINT64_C(1));
+	return err;
+}
+
 static int put_point(struct writer *w, const struct hl_course *c)
 {
 	int err;
@@ -97,7 +109,9 @@ static int put_point(struct writer *w, const struct hl_course *c)
 	put_value(&w->j, "eb", "ebk", &c->left);
 	hl_json_key(&w->j, "fs");
 	hl_json_begin_array(&w->j);
-	err = w->x->grouped ? put_group(w, c) : 0;
+	err = c->rest ? put_rest(w) : 0;
+	if (!err && w->x->grouped)
+		err = put_group(w, c);
 	if (!err)
 		err = put_frames_of(w, c->node);
 	hl_json_end_array(&w->j);
@@ -176,7 +190,9 @@ int hl_export_dhat(struct hl_export_job *x)
 
 	if (x->grouped)
 		q.key = hl_group_key(x->group);
-	err = hl_model_courses(&c, x->m, &q);
+	err = hl_model_courses(&c, x->m, &q, x->rest);
+	if (!err && x->rest)
+		err = hl_rest_frame(x->m, &w.rest_frame);
 	if (!err && x->grouped)
 		err = divide(&w, &c);
 	x->moved |= c.moved;

@@ -36,7 +36,8 @@ struct hl_export_job {
 	bool grouped;          /* --group was given */
 	enum hl_group group;
 
-	struct hl_peak peak; /* of what is chosen, once it has been found */
+	struct hl_rest *rest; /* some blocks are in sums alone: these; NULL: none are */
+	struct hl_peak peak;  /* of what is chosen, once it has been found */
 	bool has_peak;
 
 	/* What came of it. */
@@ -61,6 +62,7 @@ struct hl_export_format {
 	bool heap;       /* what it shows over time is known of the heap alone: no --pool */
 	bool single;     /* it is of single allocations, not of sums; but for a table */
 	bool unweighted; /* it has no place for what a sample stands for */
+	bool rests;      /* beside single allocations it has a place for sums */
 	bool excuses;    /* it says in its place what the trace cannot tell */
 	unsigned groups; /* 1 << enum hl_group that it can be given */
 	bool tabled;     /* with a group it is report's table, of sums; else groups are frames */

@@ -18,6 +18,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "your own programs: every allocation and stack (export-json.md)",
 		.usual = HL_EXPORT_ALL,
 		.single = true,
+		.rests = true,
 		.write = hl_export_json},
 	{.name = "collapsed",
 		.suffix = ".txt",
@@ -48,6 +49,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "dh_view.html of Valgrind, Firefox Profiler: stacks with lifetimes",
 		.usual = HL_EXPORT_ALL,
 		.single = true,
+		.rests = true,
 		.groups = EVENT_GROUPS,
 		.write = hl_export_dhat},
 	{.name = "speedscope",
@@ -84,6 +86,7 @@ const struct hl_export_format hl_export_formats[] = {
 		.groups = TABLE_GROUPS,
 		.tabled = true,
 		.single = true,
+		.rests = true,
 		.write = hl_export_csv},
 	{.name = "parquet",
 		.suffix = ".parquet",
@@ -132,9 +135,48 @@ static bool asks_for_own_peak(const struct hl_export_format *f, const struct hl_
 	       x->query.to.kind == HL_WHEN_PEAK;
 }
 
+/*
+ * Which formats have what this one cannot say of a trace with sums. Those with `rests` have all
+ * that was allocated or left, those of sums what `report` knows.
+ */
+static int name_others(const struct hl_export_format *f, struct hl_export_job *x)
+{
+	struct hl_query all = {
+		.quantity = x->query.quantity, .to = x->query.to, .filter = x->query.filter};
+	struct hl_strbuf b = {0};
+
+	hl_strbuf_puts(&b, hl_model_error(x->m));
+	if (!f->rests && hl_rest_check(x->m, &all) == 0)
+		hl_strbuf_puts(&b, "; json, csv and dhat have the blocks that were kept and the "
+				   "sums of the rest");
+	if (hl_query_sums_suffice(x->m, &x->query))
+		hl_strbuf_puts(&b, "; pprof, svg and collapsed have the sums");
+	hl_model_set_error(x->m, hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+	return -ENODATA;
+}
+
+/* Are the single blocks known, or the sums of those that are not? */
+static int check_lives(
+	const struct hl_export_format *f, struct hl_export_job *x, struct hl_rest *rest)
+{
+	struct hl_query q = x->query;
+	int err = hl_query_check_lives(x->m, &q);
+
+	if (err != -ENODATA || !hl_model_withholds(x->m) || !hl_model_has_order(x->m))
+		return err;
+	if (x->grouped)
+		q.key = hl_group_key(x->group);
+	if (!f->rests || hl_rest_check(x->m, &q))
+		return name_others(f, x);
+	x->rest = rest;
+	return hl_rest_begin(rest, x->m, &x->query);
+}
+
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
 	bool table = f->tabled && x->grouped;
+	struct hl_rest rest = {0};
 	int err = 0;
 
 	if (!x->asked && f->usual == HL_EXPORT_ALL && !table) {
@@ -151,12 +193,16 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 	}
 	/* Before anything is written, of which stdout cannot be freed again. */
 	if (f->single && !table)
-		err = hl_query_check_lives(x->m, &x->query);
+		err = check_lives(f, x, &rest);
 	if (!err && asks_for_own_peak(f, x)) {
 		err = hl_export_find_peak(x);
 		x->query.to = x->has_peak ? x->peak.when : x->query.to;
 		if (err == -ENODATA && f->excuses)
 			err = 0;
 	}
-	return err ? err : f->write(x);
+	if (!err)
+		err = f->write(x);
+	hl_rest_fini(&rest);
+	x->rest = NULL;
+	return err;
 }

@@ -257,6 +257,26 @@ static int put_block(void *arg, const struct hl_block *b)
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 
+/* Blocks that are in no event, by stack. */
+static void put_sums(struct writer *w, const struct hl_rest *rest)
+{
+	hl_json_key(&w->j, "sums");
+	hl_json_begin_array(&w->j);
+	for (size_t i = 0; i < rest->n; i++) {
+		const struct hl_rest_row *r = &rest->rows[i];
+
+		fputs("\n", w->x->out);
+		hl_json_begin_object(&w->j);
+		put_id(&w->j, "stack", r->node, HL_NODE_NONE);
+		hl_json_key_u64(&w->j, "blocks", r->allocated.blocks);
+		hl_json_key_u64(&w->j, "bytes", r->allocated.bytes);
+		hl_json_key_u64(&w->j, "freed_blocks", r->allocated.blocks - r->left.blocks);
+		hl_json_key_u64(&w->j, "freed_bytes", r->allocated.bytes - r->left.bytes);
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+}
+
 static int put_allocations(struct writer *w)
 {
 	struct hl_lives l = {.block = put_block, .arg = w};
@@ -266,6 +286,10 @@ static int put_allocations(struct writer *w)
 	hl_json_begin_array(&w->j);
 	err = hl_export_lives(w->x, &l);
 	hl_json_end_array(&w->j);
+	if (!err && w->x->rest) {
+		put_sums(w, w->x->rest);
+		hl_value_add(&l.allocated, &w->x->rest->allocated);
+	}
 	hl_json_key_u64(&w->j, "total_bytes", l.allocated.bytes);
 	hl_json_key_u64(&w->j, "total_blocks", l.allocated.blocks);
 	hl_json_key_u64(&w->j, "end_ns", l.end_ns);
