@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "model/course.h"
 #include "model/cross.h"
+#include "model/curve.h"
 #include "model/divide.h"
 #include "model/log.h"
 #include "model/fragmentation.h"
@@ -23,7 +24,6 @@
 #include "model/sites.h"
 #include "model/slice.h"
 #include "model/threads.h"
-#include "model/timeline.h"
 #include "model/tree.h"
 #include "trace/dump.h"
 #include "trace/extend.h"
@@ -267,8 +267,17 @@ static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
 		if (hl_model_lives(m, &l) == 0)
 			FUZZ_MUST(blocks == l.allocated.blocks);
 	}
-	hl_model_courses(&courses, m, &q[0]);
+	hl_model_courses(&courses, m, &q[0], NULL);
 	hl_courses_fini(&courses);
+	for (int i = 0; i < 2 && !pool && hl_model_withholds(m); i++) {
+		struct hl_rest rest;
+
+		if (hl_rest_begin(&rest, m, &q[i]) == 0) {
+			hl_model_courses(&courses, m, &q[i], &rest);
+			hl_courses_fini(&courses);
+		}
+		hl_rest_fini(&rest);
+	}
 	hl_model_cross(m, q, cross, 2);
 	for (int i = 0; i < 2; i++)
 		hl_cross_fini(&cross[i]);
@@ -296,6 +305,29 @@ static void ask_divided(struct hl_model *m)
 	}
 }
 
+/* By births, by deaths and by stacks. The peak is the highest column. */
+static void ask_curves(struct hl_model *m)
+{
+	static const char *const filters[] = {"size:>=8", "life:<1ms", "fn:0x"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(filters); i++) {
+		struct hl_filter_error error;
+		struct hl_column columns[8];
+		struct hl_filter *filter;
+		struct hl_peak peak;
+		uint64_t most = 0;
+
+		FUZZ_MUST(hl_filter_parse(&filter, filters[i], &error) == 0);
+		if (hl_timeline(m, filter, columns, HL_ARRAY_LEN(columns), &peak) == 0) {
+			for (size_t k = 0; k < HL_ARRAY_LEN(columns); k++)
+				most = hl_max_u64(most, columns[k].max_bytes);
+			FUZZ_MUST(most == peak.bytes);
+			ask_query(m, &(struct hl_query){.filter = filter, .to = peak.when});
+		}
+		hl_filter_free(filter);
+	}
+}
+
 /* Whatever a trace says, what is cut from it is whole. */
 static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
 {
@@ -319,6 +351,7 @@ void fuzz_ask_model(const char *path)
 	struct hl_reader_refusal why;
 	struct hl_fragmentation f;
 	struct hl_column columns[8];
+	struct hl_peak peak;
 	const struct hl_mark *marks;
 	struct hl_threads threads;
 	struct hl_pattern_error error = {0};
@@ -335,7 +368,8 @@ void fuzz_ask_model(const char *path)
 				     .to = times[1 + i % 3]});
 	hl_model_marks(m, &marks, &n);
 	ask_log(m);
-	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns));
+	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns), &peak);
+	ask_curves(m);
 	if (hl_threads_build(&threads, m, NULL) == 0)
 		hl_threads_fini(&threads);
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
