@@ -179,6 +179,7 @@ static void tell(const struct hl_blocks *t, size_t place, struct hl_block *b)
 		.thread = k->thread,
 		.tag = k->tag,
 		.pool = k->rest ? t->rest[place].pool : UINT32_MAX,
+		.free_node = UINT32_MAX,
 		.func = k->func,
 		.born = k->born,
 		.died = HL_PHASE_NEVER};

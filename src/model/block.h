@@ -24,8 +24,11 @@ struct hl_block {
 	uint32_t tag;         /* of its allocation, or HL_TAG_NONE */
 	uint32_t pool;        /* of the program's own; of the heap's blocks: none, UINT32_MAX */
 	uint32_t free_thread; /* who freed it */
+	uint32_t free_node;   /* with what stack; HL_NODE_NONE: not known */
 	uint8_t func;         /* who allocated it; HL_FUNC_COUNT when not known */
+	uint8_t free_func;    /* by which call: these three are set when it is freed */
 	uint8_t born, died;   /* enum hl_phase */
+	bool moved;           /* freed by a realloc that made the next block of its chain */
 	bool next;            /* freed by the event directly after its allocation */
 };
 

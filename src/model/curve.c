@@ -360,12 +360,8 @@ static int end(void *arg)
 
 static int make_bits(struct curve *c)
 {
-	struct hl_model *m = c->question.m;
+	int err = hl_model_n_ordinals(c->question.m, false, &c->n_bits);
 
-	int err;
-
-	c->n_bits = hl_model_n_ordinals(m);
-	err = hl_model_check_ordinals(m, c->n_bits);
 	if (!err)
 		c->bits = calloc(c->n_bits / 8 + 1, 1);
 	return err || c->bits ? err : -ENOMEM;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/chains.h"
 #include "model/filter_internal.h"
 #include "model/life.h"
 #include "model/model_internal.h"
@@ -64,6 +65,12 @@ static int find_place(struct hl_model *m, const struct hl_when *when, struct hl_
 
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 {
+	if (hl_filter_subjects(f) & HL_FILTER_CHAIN) {
+		int err = hl_model_load_chains(m);
+
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < f->terms.len; i++) {
 		struct hl_filter_term *t = &f->terms.data[i];
 		int err;
@@ -71,7 +78,9 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		/* It may have been bound to another recording, with other stacks. */
 		free(t->memo);
 		t->memo = NULL;
-		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE)))
+		free(t->of_block);
+		t->of_block = NULL;
+		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE)))
 			continue;
 		err = hl_when_check(&t->from, m);
 		if (!err)
@@ -240,12 +249,40 @@ static bool alive_holds(const struct hl_filter_term *t, const struct thing *x)
 	return x->block.death_ns > t->hi;
 }
 
+static bool chain_holds(
+	const struct hl_filter_term *t, const struct hl_model *m, const struct thing *x)
+{
+	struct hl_chain c = m ? hl_chain_of(m, &x->block) : (struct hl_chain){0};
+
+	switch (m ? t->subject : 0) {
+	case HL_FILTER_CHAIN_LENGTH:
+		return in(t, c.length);
+	case HL_FILTER_CHAIN_POSITION:
+		return t->last ? c.position == c.length : in(t, c.position);
+	case HL_FILTER_CHAIN_FIRST:
+		return in(t, c.first_size);
+	case HL_FILTER_CHAIN_LAST:
+		return in(t, c.last_size);
+	case HL_FILTER_CHAIN_LIFE:
+		return in(t, c.death_ns == UINT64_MAX ? UINT64_MAX : c.death_ns - c.birth_ns);
+	case HL_FILTER_CHAIN_ALIVE:
+		return c.birth_ns <= t->hi && (t->to.kind == HL_WHEN_END ? c.death_ns == UINT64_MAX
+									 : c.death_ns > t->hi);
+	}
+	return false;
+}
+
 static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_model *m,
 	const struct thing *x, bool *holds)
 {
 	int err = 0;
 
 	*holds = false;
+	if (x->is_event && t->of_block) {
+		*holds = x->block.ordinal < t->n_of_block &&
+			 t->of_block[x->block.ordinal / 8] >> x->block.ordinal % 8 & 1;
+		return 0;
+	}
 	switch (t->subject) {
 	case HL_FILTER_OP:
 		*holds = x->is_event && in(t, x->op);
@@ -274,6 +311,14 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		break;
 	case HL_FILTER_ALIVE:
 		*holds = alive_holds(t, x);
+		break;
+	case HL_FILTER_CHAIN_LENGTH:
+	case HL_FILTER_CHAIN_POSITION:
+	case HL_FILTER_CHAIN_FIRST:
+	case HL_FILTER_CHAIN_LAST:
+	case HL_FILTER_CHAIN_LIFE:
+	case HL_FILTER_CHAIN_ALIVE:
+		*holds = chain_holds(t, m, x);
 		break;
 	default:
 		/* The called function is the innermost frame of the stack, though none of it. */
@@ -327,7 +372,8 @@ static int all_hold(struct hl_filter *f, struct hl_model *m, const struct thing 
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e,
 	uint64_t before, bool *holds)
 {
-	struct thing x = {.block = {.addr = e->addr,
+	struct thing x = {.block = {.ordinal = e->ordinal,
+				  .addr = e->addr,
 				  .size = e->size,
 				  .blocks = e->blocks,
 				  .bytes = e->bytes,
@@ -335,6 +381,7 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 				  .node = e->node,
 				  .thread = hl_model_role(m, e->thread).thread,
 				  .tag = hl_model_owner_tag(m, e),
+				  .pool = UINT32_MAX,
 				  .func = e->func},
 		.op = e->op,
 		.free_node = e->free_node,
@@ -348,13 +395,28 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 	return all_hold(f, m, &x, holds);
 }
 
-int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds)
+static struct thing thing_of_block(const struct hl_block *b)
 {
 	struct thing x = {.block = *b, .life_known = true, .life_ns = UINT64_MAX};
 
 	if (b->death_ns != UINT64_MAX)
 		x.life_ns = b->death_ns - b->birth_ns;
+	return x;
+}
+
+int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds)
+{
+	struct thing x = thing_of_block(b);
+
 	return all_hold(f, m, &x, holds);
+}
+
+int hl_filter_term_of_block(struct hl_filter *f, struct hl_filter_term *t, struct hl_model *m,
+	const struct hl_block *b, bool *holds)
+{
+	struct thing x = thing_of_block(b);
+
+	return term_holds(f, t, m, &x, holds);
 }
 
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds)

@@ -17,6 +17,11 @@
  *   addr:0x7f..  addr:A..B   the block holds this address, or begins in this range
  *   life:<1ms  life:A..B     how long the block lives; one that is not freed lives for ever
  *   alive:T                  the block exists at this moment
+ *   chain-length:>=N         how many blocks its realloc chain has, see chains.h
+ *   chain-position:N         which of them the block is, from 1; last: the last
+ *   chain-first:N chain-last:N  requested bytes of the first and the last block of the chain
+ *   chain-life:<1s           from the first block's birth to the last one's death
+ *   chain-alive:T            a block of the chain exists at this moment
  *   op:alloc|free            the kind of event (dump only)
  * function is another word for fn, func for call; = is as good as a colon, and may be left out
  * before < and >. A regular expression begins and ends with / and may have spaces and commas in it,
@@ -59,17 +64,34 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 #define HL_FILTER_LIFE     512u
 #define HL_FILTER_ALIVE    1024u
 #define HL_FILTER_TAG      2048u
+#define HL_FILTER_CHAIN_LENGTH   4096u
+#define HL_FILTER_CHAIN_POSITION 8192u
+#define HL_FILTER_CHAIN_FIRST    16384u
+#define HL_FILTER_CHAIN_LAST     32768u
+#define HL_FILTER_CHAIN_LIFE     65536u
+#define HL_FILTER_CHAIN_ALIVE    131072u
+/* About realloc chains, which hl_filter_bind loads. */
+#define HL_FILTER_CHAIN                                                               \
+	(HL_FILTER_CHAIN_LENGTH | HL_FILTER_CHAIN_POSITION | HL_FILTER_CHAIN_FIRST | \
+		HL_FILTER_CHAIN_LAST | HL_FILTER_CHAIN_LIFE | HL_FILTER_CHAIN_ALIVE)
 /* Known of a stack alone; known only when the block is dead. */
 #define HL_FILTER_STACK (HL_FILTER_FUNCTION | HL_FILTER_FILE | HL_FILTER_MODULE)
-#define HL_FILTER_DEATH (HL_FILTER_LIFE | HL_FILTER_ALIVE)
+#define HL_FILTER_DEATH \
+	(HL_FILTER_LIFE | HL_FILTER_ALIVE | HL_FILTER_CHAIN_LIFE | HL_FILTER_CHAIN_ALIVE)
 unsigned hl_filter_subjects(const struct hl_filter *f);
 /* Where the first term about one of these subjects stands, for messages. */
 size_t hl_filter_place_of(const struct hl_filter *f, unsigned subjects);
 
 /*
- * Does it hold for this event? 0 or -errno. Of an allocation it is not known how long the block
- * will live: life and alive do not hold. A free says it within a quarter of an octave. before: how
- * many events of the recording come before it.
+ * For questions about events: finds out for which blocks the terms about deaths hold. Reads the
+ * trace if there are such terms. 0 or -errno with hl_model_error(); -ENODATA: a part of it is lost.
+ */
+int hl_filter_learn_deaths(struct hl_filter *f, struct hl_model *m);
+
+/*
+ * Does it hold for this event? 0 or -errno. Unless hl_filter_learn_deaths has found it out, it is
+ * not known of an allocation how long the block will live: life and alive do not hold. A free says
+ * it within a quarter of an octave. before: how many events of the recording come before it.
  */
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e,
 	uint64_t before, bool *holds);

@@ -27,11 +27,14 @@ struct hl_filter_term {
 	uint64_t lo, hi; /* numbers and times, both ends belong to it; lo > hi: none fits */
 	struct hl_when from, to;
 	struct hl_filter_place from_place, to_place;
+	bool last;         /* chain-position:last */
 	bool after, until; /* the first, the last moment of the times does not belong to them */
 	struct hl_pattern *name;
 	uint64_t calls; /* fn, call: a bit for each function of the malloc family that fits */
 	uint8_t *memo;  /* per node, thread or tag: 0 not known, 1 no, 2 yes */
 	uint32_t n_memo;
+	uint8_t *of_block; /* a bit for each ordinal: hl_filter_learn_deaths; NULL: not known */
+	uint64_t n_of_block;
 };
 
 /* The range of times, which may have been written with < or >. At a place nothing happens that
@@ -44,6 +47,11 @@ static inline void hl_filter_set_times(struct hl_filter_term *t, uint64_t lo, ui
 	t->lo = none ? 1 : lo + after;
 	t->hi = none ? 0 : hi - until;
 }
+
+struct hl_filter;
+/* Does one term hold for a block whose death is known? 0 or -errno. */
+int hl_filter_term_of_block(struct hl_filter *f, struct hl_filter_term *t, struct hl_model *m,
+	const struct hl_block *b, bool *holds);
 
 struct hl_filter {
 	HL_VEC(struct hl_filter_term) terms;

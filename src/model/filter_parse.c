@@ -221,6 +221,22 @@ static int parse_alive(const struct value *v, struct hl_filter_term *t)
 	return 0;
 }
 
+static int read_number(const struct value *v, uint64_t *out)
+{
+	return parse_digits(v, false, out);
+}
+
+static int parse_length(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_range(v, t, read_number);
+}
+
+static int parse_position(const struct value *v, struct hl_filter_term *t)
+{
+	t->last = v->compare == EQUAL && value_is(v, "last");
+	return t->last ? 0 : parse_length(v, t);
+}
+
 /* Of a function: none begins with a /, so that is a regular expression, or the beginning of one. */
 static int parse_function_name(const struct value *v, struct hl_filter_term *t)
 {
@@ -280,9 +296,17 @@ static const struct key {
 	{"alive", HL_FILTER_ALIVE, false, parse_alive},
 	{"op", HL_FILTER_OP, false, parse_op},
 	{"tag", HL_FILTER_TAG, false, parse_name},
+	{"chain-length", HL_FILTER_CHAIN_LENGTH, true, parse_length},
+	{"chain-position", HL_FILTER_CHAIN_POSITION, true, parse_position},
+	{"chain-first", HL_FILTER_CHAIN_FIRST, true, parse_size},
+	{"chain-last", HL_FILTER_CHAIN_LAST, true, parse_size},
+	{"chain-life", HL_FILTER_CHAIN_LIFE, true, parse_life},
+	{"chain-alive", HL_FILTER_CHAIN_ALIVE, false, parse_alive},
 	{"kind", 0, false, refuse_kind},
 };
-#define KEY_NAMES "fn, file, module, call, thread, tag, size, time, addr, life, alive, op"
+#define KEY_NAMES                                                          \
+	"fn, file, module, call, thread, tag, size, time, addr, life, alive, op, " \
+	"chain-length, chain-position, chain-first, chain-last, chain-life, chain-alive"
 
 static const struct key *find_key(const char *s, size_t len)
 {
@@ -406,7 +430,7 @@ static int read_key(const char **at, struct value *v, const struct key **k)
 	if (n == 0)
 		return wrong(v, s, "expected : after the name");
 	if (!(*k)->ordered && v->compare != EQUAL)
-		return wrong(v, s, "only size, time and life can be compared; expected :");
+		return wrong(v, s, "only numbers, sizes, times and lifetimes can be compared; expected :");
 	*at = s + n;
 	return 0;
 }
@@ -504,6 +528,7 @@ void hl_filter_free(struct hl_filter *f)
 	for (size_t i = 0; i < f->terms.len; i++) {
 		hl_pattern_free(f->terms.data[i].name);
 		free(f->terms.data[i].memo);
+		free(f->terms.data[i].of_block);
 	}
 	hl_vec_free(&f->terms);
 	hl_vec_free(&f->chain);

@@ -62,19 +62,6 @@ static int choose_block(void *arg, const struct hl_block *b)
 	return err;
 }
 
-/* Pools' blocks have numbers of their own. */
-static uint64_t count_pool_ordinals(const struct hl_model *m)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
-		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
-
-		n += c->gone ? 0 : c->n_extras;
-	}
-	return n;
-}
-
 static int choose(struct work *w)
 {
 	const struct hl_query *q = w->l->query;
@@ -93,8 +80,7 @@ static int choose(struct work *w)
 		err = w->l->rest ? hl_rest_check(w->m, q) : hl_query_check_lives(w->m, q);
 	if (err || all_count(q))
 		return err;
-	w->n_chosen = q->pool ? count_pool_ordinals(w->m) : hl_model_n_ordinals(w->m);
-	err = hl_model_check_ordinals(w->m, w->n_chosen);
+	err = hl_model_n_ordinals(w->m, q->pool, &w->n_chosen);
 	if (err)
 		return err;
 	w->chosen = calloc(w->n_chosen / 8 + 1, 1);
@@ -124,8 +110,7 @@ static int keep(struct work *w, const struct hl_event *e)
 
 static int die(struct work *w, struct hl_block *b, const struct hl_event *e)
 {
-	b->death_ns = e->time_ns;
-	b->free_thread = hl_role_of(w->m, e->thread).thread;
+	hl_block_freed(w->m, b, e);
 	b->next = w->l->previous == e->ordinal && !(e->flags & HL_EVENT_PARTED);
 	return w->l->block ? w->l->block(w->l->arg, b) : 0;
 }

@@ -92,6 +92,7 @@ void hl_model_close(struct hl_model *m)
 	if (!m)
 		return;
 	hl_questions_fini(m);
+	hl_chains_free(m->chains);
 	hl_model_frames_fini(m);
 	hl_symbols_free(m->symbols);
 	free(m->modules);
@@ -133,25 +134,23 @@ uint64_t hl_model_events_limit(const struct hl_model *m)
 	return EVENTS_FREE + (bytes > FREE_BYTES ? (bytes - FREE_BYTES) * EVENTS_EACH_BYTE : 0);
 }
 
-uint64_t hl_model_n_ordinals(const struct hl_model *m)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
-		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
-
-		if (!c->gone)
-			n = hl_max_u64(n, c->first_ordinal + c->n_events);
-	}
-	return n;
-}
-
 /* No file has more of them: a chunk has at most 65,536, and its head alone takes 112 bytes. */
 #define EVENTS_PER_BYTE 600
 
-int hl_model_check_ordinals(struct hl_model *m, uint64_t n)
+int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n)
 {
-	if (n / EVENTS_PER_BYTE <= m->info->file_bytes)
+	*n = 0;
+	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
+
+		if (c->gone)
+			continue;
+		if (pool)
+			*n += c->n_extras; /* blocks of pools have ordinals of their own */
+		else
+			*n = hl_max_u64(*n, c->first_ordinal + c->n_events);
+	}
+	if (*n / EVENTS_PER_BYTE <= m->info->file_bytes)
 		return 0;
 	snprintf(m->error, sizeof(m->error),
 		"the trace speaks of more allocations than it has room for: it is forged or "

@@ -32,6 +32,7 @@ typedef HL_VEC(const char *) hl_model_names;
 #define HL_POOLS_MAX 65536u
 
 struct hl_question;
+struct hl_chains;
 
 struct hl_model {
 	struct hl_reader *reader;
@@ -56,6 +57,8 @@ struct hl_model {
 	HL_VEC(struct hl_question *) expected;
 	struct hl_decoded decoded;
 	uint64_t events_decoded; /* by way of it */
+
+	struct hl_chains *chains; /* NULL: not loaded */
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
@@ -104,10 +107,9 @@ static inline void hl_names_tick(uint32_t node, uint32_t n)
 
 /* Keeps the sentence of a failed call of the reader; returns err. */
 int hl_model_fail(struct hl_model *m, int err);
-/* No block has this ordinal or a higher one; and whether a file of this size can have so many: 0 or
- * -EBADMSG with hl_model_error(). */
-uint64_t hl_model_n_ordinals(const struct hl_model *m);
-int hl_model_check_ordinals(struct hl_model *m, uint64_t n);
+/* How many ordinals the blocks of the heap, or of all pools, have at most. 0 or -EBADMSG with
+ * hl_model_error(): more than a file of this size holds. */
+int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n);
 /* Blocks that are in sums alone, none of them alive at the end, are no blocks of that moment. */
 struct hl_when;
 bool hl_model_end_is_known(const struct hl_model *m, const struct hl_when *when);
@@ -126,6 +128,8 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* chains.c; NULL is allowed. */
+void hl_chains_free(struct hl_chains *c);
 /* calls.c: these events, with node and func, were read for something else, so many bytes; 0: they
  * were there, and have been noted. 0 or -ENOMEM. */
 int hl_model_note_calls(struct hl_model *m, const struct hl_chunk_events *c, uint64_t bytes);

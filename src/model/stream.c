@@ -135,9 +135,8 @@ static int birth(struct hl_stream *s, struct hl_block *b)
 static int death(
 	struct hl_stream *s, struct hl_block *b, const struct hl_event *e, enum hl_phase phase)
 {
-	b->death_ns = e->time_ns;
+	hl_block_freed(s->m, b, e);
 	b->died = (uint8_t)phase;
-	b->free_thread = hl_role_of(s->m, e->thread).thread;
 	b->next = s->previous == e->ordinal && !(e->flags & HL_EVENT_PARTED);
 	return hand_over(s, b);
 }
@@ -190,9 +189,19 @@ struct hl_block hl_block_born(
 		.thread = role.thread,
 		.tag = role.tag,
 		.pool = UINT32_MAX,
+		.free_node = HL_NODE_NONE,
 		.func = e->func,
 		.born = (uint8_t)phase,
 		.died = HL_PHASE_NEVER};
+}
+
+void hl_block_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
+{
+	b->death_ns = e->time_ns;
+	b->free_thread = hl_role_of(m, e->thread).thread;
+	b->free_node = e->free_node;
+	b->free_func = e->func;
+	b->moved = e->flags & HL_EVENT_MOVED;
 }
 
 static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
@@ -249,7 +258,9 @@ static int apply_pool_extra(struct hl_stream *s, const struct hl_extra *x, enum 
 	struct hl_role role = hl_role_of(s->m, x->thread);
 	const struct hl_event at = {.time_ns = x->time_ns,
 		.ordinal = x->value2,
+		.free_node = HL_NODE_NONE,
 		.thread = x->thread,
+		.func = HL_FUNC_POOL,
 		.flags = x->value & HL_POOL_PARTED ? HL_EVENT_PARTED : 0};
 	struct hl_block b = {.ordinal = x->value2,
 		.addr = x->addr,

@@ -53,6 +53,8 @@ int hl_stream_blocks(struct hl_model *m, struct hl_stream *s);
 void hl_stream_init(struct hl_stream *s, struct hl_model *m);
 void hl_stream_fini(struct hl_stream *s);
 
+/* What a free tells of its block. */
+void hl_block_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e);
 /* A block as its allocation tells of it. */
 struct hl_block hl_block_born(
 	const struct hl_model *m, const struct hl_event *e, enum hl_phase phase);
