@@ -8,25 +8,38 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/trace_file.h"
-#include "trace/dump.h"
+#include "cli/dump_form.h"
+#include "cli/report.h"
+#include "cli/symbol_options.h"
 #include "util/progress.h"
 #include "util/vec.h"
 #include "views/text/text.h"
 
 struct dump {
-	struct hl_trace_opts common; /* first */
+	struct hl_trace_opts common; /* these two first */
+	struct hl_symbol_options symbols;
 	HL_VEC(const char *) exprs;
 	bool limited;
 	uint64_t left; /* lines that may still be printed */
 
 	struct hl_model *m;
-	struct hl_roles roles;
+	struct hl_dump_form form;
 	struct hl_filter *filter;
 	bool missing; /* a chunk could not be read */
-	char *text;   /* for extras with long texts */
-	size_t text_size;
 };
+HL_SYMBOL_STATE_CHECK(struct dump);
+
+static const char *set_long(void *state, const char *value)
+{
+	((struct dump *)state)->form.more = true;
+	return NULL;
+}
+
+static const char *set_stacks(void *state, const char *value)
+{
+	((struct dump *)state)->form.stacks = true;
+	return NULL;
+}
 
 static const char *set_filter(void *state, const char *value)
 {
@@ -57,40 +70,44 @@ static bool may_print(struct dump *d)
 
 static int put_event(struct dump *d, const struct hl_event *e, uint64_t before)
 {
-	char line[HL_DUMP_LINE + 1];
+	uint64_t life_ns;
 	bool holds = true;
-	int n, err;
+	int err = hl_dump_see(&d->form, e, &life_ns);
 
-	if (d->filter) {
+	if (!err && d->filter)
 		err = hl_filter_event(d->filter, d->m, e, before, &holds);
-		if (err)
-			return err;
-	}
-	if (!holds || !may_print(d))
-		return 0;
-	n = hl_dump_event(line, HL_DUMP_LINE, e, &d->roles);
-	line[n] = '\n';
-	fwrite(line, 1, (size_t)n + 1, stdout);
-	return 0;
+	if (err || !holds || !may_print(d))
+		return err;
+	return hl_dump_put_event(&d->form, e, life_ns);
 }
 
 static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 {
-	size_t need = HL_DUMP_LINE + (x->text ? 4 * strlen(x->text) : 0);
-
 	if ((d->filter && !hl_filter_extra(d->filter, d->m, x, before)) || !may_print(d))
 		return 0;
-	if (need > d->text_size) {
-		char *bigger = realloc(d->text, need);
+	return hl_dump_put_extra(&d->form, x);
+}
 
-		if (!bigger)
-			return -ENOMEM;
-		d->text = bigger;
-		d->text_size = need;
-	}
-	hl_dump_extra(d->text, d->text_size, x, &d->roles);
-	puts(d->text);
-	return 0;
+/* Stacks that are not in the table would be asked for by their number. */
+static bool has_known_stacks(const struct dump *d, const struct hl_chunk_events *c)
+{
+	uint32_t n = hl_model_n_nodes(d->m);
+	bool all = true;
+
+	for (size_t i = 0; i < c->n_events; i++)
+		all &= (c->events[i].node < n || c->events[i].node == HL_NODE_NONE) &&
+		       (c->events[i].free_node < n || c->events[i].free_node == HL_NODE_NONE);
+	for (size_t i = 0; i < c->n_extras; i++)
+		all &= c->extras[i].node < n || c->extras[i].node == HL_NODE_NONE;
+	return all;
+}
+
+static int read_chunk(struct dump *d, size_t i, struct hl_chunk_events *c)
+{
+	struct hl_reader *r = hl_model_reader(d->m);
+	int err = hl_reader_chunk(r, i)->lost ? -EBADMSG : hl_reader_decode(r, i, c);
+
+	return !err && d->form.stacks && !has_known_stacks(d, c) ? -EBADMSG : err;
 }
 
 /* first: how many events come before it. */
@@ -117,7 +134,7 @@ static int put_all(struct dump *d)
 	struct hl_reader *r = hl_model_reader(d->m);
 	struct hl_chunk_events c = {0};
 	bool show = !isatty(1); /* lines that run past are progress enough */
-	int err = hl_reader_roles(r, &d->roles.list, &d->roles.n);
+	int err = 0;
 
 	hl_progress_begin("writing events");
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
@@ -125,7 +142,7 @@ static int put_all(struct dump *d)
 
 		if (d->limited && d->left == 0)
 			break;
-		err = info->lost ? -EBADMSG : hl_reader_decode(r, i, &c);
+		err = read_chunk(d, i, &c);
 		if (err == -EBADMSG) {
 			fflush(stdout);
 			hl_cli_error("after event %" PRIu64 " a chunk of %" PRIu32 " is lost",
@@ -156,44 +173,96 @@ static void warn_unknown(struct hl_model *m)
 	hl_strbuf_fini(&b);
 }
 
+/* The filter's times and what it must know of deaths. 0 or an exit status. */
+static int bind_filter(struct dump *d)
+{
+	int err = d->filter ? hl_filter_bind(d->filter, d->m) : 0;
+
+	if (err == -ENOENT)
+		return hl_cli_usage("%s", hl_model_error(d->m));
+	if (!err && d->filter) {
+		err = hl_filter_learn_deaths(d->filter, d->m);
+		if (err == -ENODATA) {
+			hl_cli_error("life: and alive: hold for frees alone, and to a quarter of "
+				     "an octave: %s",
+				hl_model_error(d->m));
+			err = 0;
+		}
+	}
+	if (err)
+		hl_cli_error("%s", hl_model_error(d->m));
+	return err ? HL_EXIT_IO : 0;
+}
+
+static int write_all(struct dump *d)
+{
+	const char *why;
+	int err = hl_dump_begin(&d->form, &why);
+
+	if (why)
+		hl_cli_error("realloc chains are left out: %s", why);
+	if (!err)
+		err = put_all(d);
+	hl_dump_end(&d->form);
+	return err;
+}
+
+static int dump_trace(struct dump *d)
+{
+	int err, status = hl_symbol_options_apply(&d->symbols, d->m, true);
+
+	if (!status)
+		status = bind_filter(d);
+	if (status) {
+		hl_model_close(d->m);
+		return status;
+	}
+	d->form.m = d->m;
+	d->form.json = d->common.json;
+	d->form.header = d->form.more || d->form.stacks || isatty(1);
+	err = write_all(d);
+	if (err)
+		hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
+	hl_trace_file_warn(d->m);
+	if (hl_model_withholds(d->m))
+		hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are in sums only and in "
+			     "no line: see heaplapse log",
+			hl_model_info(d->m)->withheld.alloc_blocks,
+			hl_model_info(d->m)->totals.sums.alloc_blocks);
+	warn_unknown(d->m);
+	status = hl_trace_file_close(
+		d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
+	return err ? HL_EXIT_IO : status;
+}
+
 static int run_dump(void *state, int argc, char **argv)
 {
 	struct dump *d = state;
-	int status = hl_filter_options(d->exprs.data, d->exprs.len, &d->filter), err;
+	int status = hl_filter_options(d->exprs.data, d->exprs.len, &d->filter);
 
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &d->m);
-	if (!status) {
-		if (d->filter && hl_filter_bind(d->filter, d->m)) {
-			status = hl_cli_usage("%s", hl_model_error(d->m));
-			hl_model_close(d->m);
-		}
-	}
-	if (!status) {
-		err = put_all(d);
-		if (err)
-			hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
-		hl_trace_file_warn(d->m);
-		if (hl_model_withholds(d->m))
-			hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are in sums only and in "
-				     "no line: see heaplapse log",
-				hl_model_info(d->m)->withheld.alloc_blocks,
-				hl_model_info(d->m)->totals.sums.alloc_blocks);
-		warn_unknown(d->m);
-		status = hl_trace_file_close(
-			d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
-		if (err)
-			status = HL_EXIT_IO;
-	}
+	return status ? status : dump_trace(d);
+}
+
+static void fini_dump(void *state)
+{
+	struct dump *d = state;
+
+	hl_symbol_options_fini(&d->symbols);
 	hl_filter_free(d->filter);
 	hl_vec_free(&d->exprs);
-	free(d->text);
-	return status;
 }
 
 static const struct hl_opt dump_opts[] = {
 	{'n', "limit", "N", "no more than N lines", set_limit},
 	{0, "filter", "EXPR", "only events that fit EXPR, see below; again: and", set_filter},
+	{'l', "long", NULL, "a header, lifetimes in ns, realloc chains, flags of mmap in words",
+		set_long},
+	{0, "stacks", NULL, "below each event the stacks that allocated and freed", set_stacks},
+	{0, "json", NULL, "as JSON, with lifetimes and chains (json.md in share/doc/heaplapse)",
+		hl_set_json},
+	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},
@@ -201,7 +270,8 @@ static const struct hl_opt dump_opts[] = {
 
 static const struct hl_example dump_examples[] = {
 	{"-n 20 app.hlt", "the first twenty events"},
-	{"--filter 'op=free size>=4K' app.hlt", "frees of large blocks"},
+	{"--filter 'op:free size:>=4K' app.hlt", "frees of large blocks"},
+	{"--stacks --filter 'chain-length:>=5' app.hlt", "blocks that were often reallocated"},
 	{0},
 };
 
@@ -210,12 +280,14 @@ const struct hl_cmd hl_cmd_dump = {
 	.summary = "every event of a trace, one on each line",
 	.usage = "[options] [FILE]",
 	.examples = dump_examples,
-	.about = "EXPR is a list of terms that must all hold, ! turns one round:\n"
-		 "  op=free  size>=4K  thread=0  func=realloc  time=1s..2s  function=parse\n"
-		 "  function=NAME: a frame of the stack, or the call, has NAME in its name.\n",
+	.about = HL_FILTER_ABOUT
+	"  op:alloc, op:free  and, as before, function=NAME func=NAME !TERM\n"
+	"  Terms are about the event: its time, its thread, its call; the rest is its\n"
+	"  block's. fn: of a free is about both stacks.\n",
 	.opts = dump_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct dump),
 	.run = run_dump,
+	.fini = fini_dump,
 };

@@ -139,6 +139,8 @@ VIEW(lifetimes, "--lifetimes", HL_REPORT_ALL_BY, .group = HL_GROUP_LIFE)
 VIEW(threads, "--threads", HL_REPORT_THREADS)
 VIEW(timeline, "--timeline", HL_REPORT_TIMELINE)
 VIEW(fragmentation, "--fragmentation", HL_REPORT_FRAGMENTATION)
+VIEW(freed_by, "--freed-by", HL_REPORT_FREED_BY)
+VIEW(mmaps, "--mmaps", HL_REPORT_MMAPS)
 VIEW(snapshots, "--snapshots", HL_REPORT_SNAPSHOTS)
 VIEW(deltas, "--snapshot-deltas", HL_REPORT_DELTAS)
 VIEW(cumulative, "--cumulative-delta", HL_REPORT_CUMULATIVE)
@@ -302,6 +304,21 @@ static int check_fragmentation(const struct hl_report *r)
 	return 0;
 }
 
+/* Mappings are not blocks, and the list is of the whole run. */
+static int check_mmaps(const struct hl_report *r)
+{
+	const char *option = r->quantity.option ? r->quantity.option : r->range.option;
+
+	for (size_t i = 0; i < r->parts.len && option; i++) {
+		if (r->parts.data[i].view == HL_REPORT_MMAPS)
+			return hl_cli_usage("--mmaps lists the mappings of the whole run, which %s "
+					    "does not choose from; --filter does: time:, alive:, "
+					    "life:, size:, fn:",
+				option);
+	}
+	return 0;
+}
+
 int hl_question_check_group(const struct hl_report *r, enum hl_group group)
 {
 	if (group == HL_GROUP_POOL && !r->pool)
@@ -359,6 +376,8 @@ static int check_options(struct hl_report *r)
 		status = check_parts(r);
 	if (!status)
 		status = check_fragmentation(r);
+	if (!status)
+		status = check_mmaps(r);
 	if (!status)
 		status = check_pool(r);
 	if (status)
@@ -424,6 +443,10 @@ static const struct hl_opt report_opts[] = {
 	{0, "timeline", NULL, "live bytes over time, as a plot", set_timeline},
 	{0, "fragmentation", NULL, "how full the heap's pages are, and who holds the empty ones",
 		set_fragmentation},
+	{0, "freed-by", NULL, "who frees the blocks of each site (record --free-stacks)",
+		set_freed_by},
+	{0, "mmaps", NULL, "the program's own mappings, the largest first (record --mmap)",
+		set_mmaps},
 	{0, "snapshots", NULL, "what was live at each snapshot of the program", set_snapshots},
 	{0, "snapshot-deltas", NULL, "what each snapshot has that the one before had not",
 		set_deltas},

@@ -34,6 +34,8 @@ enum hl_report_view {
 	HL_REPORT_DELTAS,
 	HL_REPORT_CUMULATIVE,
 	HL_REPORT_PROCESSES,
+	HL_REPORT_FREED_BY,
+	HL_REPORT_MMAPS,
 };
 
 typedef HL_VEC(const char *) hl_report_names;
@@ -140,15 +142,18 @@ void hl_question_fini(void *state);
 		hl_question_suppressions}, \
 	{0, "no-default-suppressions", NULL, "show what libc and its like keep to the end, too", \
 		hl_question_no_defaults}
-#define HL_QUESTION_ABOUT \
+#define HL_FILTER_ABOUT \
 	"EXPR is a list of terms that must all hold; a comma is or, a leading - is not:\n" \
 	"  fn:parse*  -file:/usr/include/*  module:libfoo.so  size:>=4K  thread:0,1\n" \
 	"  call:realloc  time:1s..2s  life:<1ms  alive:end  addr:0x7f1200001000\n" \
 	"  tag:render/*  thread:decoder  -tag:* (in no scope)\n" \
+	"  chain-length:>=3  chain-position:1  chain-first:<1K  chain-last:>=1M\n" \
+	"  chain-life:>1s  chain-alive:end (of the blocks that reallocs made of one)\n" \
 	"  A name is a part of it, a glob or /a regular expression/; a word alone is\n" \
 	"  a part of a function's name. fn: also means the called function (malloc).\n" \
 	"  \"Quotes\" are for values with spaces or commas: fn:\"operator new\",\n" \
-	"  time:@mark:\"a..b\".. Terms are about a block's allocation.\n"
+	"  time:@mark:\"a..b\"..\n"
+#define HL_QUESTION_ABOUT HL_FILTER_ABOUT "  Terms are about a block's allocation.\n"
 /* clang-format on */
 /* What the model is asked, once the filter and the suppressions are made; how a head would put it;
  * and whether the trace has the times that are asked for: false with a sentence. */
@@ -189,6 +194,9 @@ void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what as
 void hl_report_warn_unknown(struct hl_report *r, struct hl_model *m);
 /* --snapshots, --snapshot-deltas and --cumulative-delta. */
 int hl_report_snapshots(struct hl_report *r, struct hl_model *m);
+/* --freed-by and --mmaps. */
+int hl_report_freed_by(struct hl_report *r, struct hl_model *m);
+int hl_report_mmaps(struct hl_report *r, struct hl_model *m);
 /* Asks, says what must be known about the answer, and counts it. */
 int hl_report_ask(
 	struct hl_report *r, struct hl_model *m, const struct hl_query *q, struct hl_answer *a);

@@ -465,6 +465,10 @@ static int show_part(struct hl_report *r, struct hl_model *m)
 		return hl_report_snapshots(r, m);
 	case HL_REPORT_PROCESSES:
 		return show_process(r, m);
+	case HL_REPORT_FREED_BY:
+		return hl_report_freed_by(r, m);
+	case HL_REPORT_MMAPS:
+		return hl_report_mmaps(r, m);
 	}
 	return 0;
 }
@@ -509,8 +513,10 @@ void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what as
 	r->view = r->parts.data[i].view;
 	r->group = r->parts.data[i].group;
 	/* Of what lives at one moment, sizes are a sample; people mean all. */
-	r->what = asked == HL_REPORT_NOTHING && r->view == HL_REPORT_ALL_BY ? HL_REPORT_ALLOCATED
-									    : asked;
+	r->what = asked == HL_REPORT_NOTHING &&
+				  (r->view == HL_REPORT_ALL_BY || r->view == HL_REPORT_FREED_BY)
+			  ? HL_REPORT_ALLOCATED
+			  : asked;
 	r->what = without_peak(r);
 }
 

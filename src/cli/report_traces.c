@@ -311,6 +311,7 @@ static bool has_total(const struct hl_report *r)
 	case HL_REPORT_SNAPSHOTS:
 	case HL_REPORT_DELTAS:
 	case HL_REPORT_CUMULATIVE:
+	case HL_REPORT_MMAPS:
 		return false;
 	default:
 		return true;

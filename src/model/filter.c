@@ -435,8 +435,18 @@ bool hl_filter_extra(
 		.is_extra = true,
 		.before = before};
 	bool holds = true;
+	unsigned may = HL_FILTER_TIME | HL_FILTER_THREAD;
 
-	if (hl_filter_subjects(f) & ~(HL_FILTER_TIME | HL_FILTER_THREAD))
+	if (x->kind == HL_EXTRA_MMAP || x->kind == HL_EXTRA_MUNMAP || x->kind == HL_EXTRA_MREMAP) {
+		may |= HL_FILTER_SIZE | HL_FILTER_ADDR | HL_FILTER_STACK | HL_FILTER_FUNC;
+		thing.block.addr = x->addr;
+		thing.block.size = x->size;
+		thing.block.node = x->node;
+		thing.block.func = x->kind == HL_EXTRA_MMAP     ? HL_FUNC_MMAP
+				   : x->kind == HL_EXTRA_MUNMAP ? HL_FUNC_MUNMAP
+								: HL_FUNC_MREMAP;
+	}
+	if (hl_filter_subjects(f) & ~may)
 		return false;
 	return all_hold(f, m, &thing, &holds) == 0 && holds;
 }

@@ -97,7 +97,8 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 	uint64_t before, bool *holds);
 /* For a block, by its allocation and, for life and alive, its death. */
 int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_block *b, bool *holds);
-/* For things between the events: terms about time and thread only; any other term does not hold. */
+/* For things between the events: terms about time and thread, of mmap and its like also about size,
+ * address, stack and call; any other term does not hold. */
 bool hl_filter_extra(
 	struct hl_filter *f, struct hl_model *m, const struct hl_extra *x, uint64_t before);
 /* For a filter about nothing but stacks. */

@@ -199,7 +199,8 @@ void hl_block_freed(const struct hl_model *m, struct hl_block *b, const struct h
 {
 	b->death_ns = e->time_ns;
 	b->free_thread = hl_role_of(m, e->thread).thread;
-	b->free_node = e->free_node;
+	/* A realloc has one stack: that of the block it makes, by the event after this. */
+	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
 	b->free_func = e->func;
 	b->moved = e->flags & HL_EVENT_MOVED;
 }

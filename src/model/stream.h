@@ -53,7 +53,7 @@ int hl_stream_blocks(struct hl_model *m, struct hl_stream *s);
 void hl_stream_init(struct hl_stream *s, struct hl_model *m);
 void hl_stream_fini(struct hl_stream *s);
 
-/* What a free tells of its block. */
+/* What a free tells of its block. Half of a realloc must stand in its decoded chunk. */
 void hl_block_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e);
 /* A block as its allocation tells of it. */
 struct hl_block hl_block_born(

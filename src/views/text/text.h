@@ -13,7 +13,9 @@
 
 #include "model/curve.h"
 #include "model/fragmentation.h"
+#include "model/freed_by.h"
 #include "model/group.h"
+#include "model/mmaps.h"
 #include "model/model.h"
 #include "model/query.h"
 #include "model/sites.h"
@@ -95,6 +97,21 @@ int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_colu
 void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
 	const struct hl_text_opts *opts);
 void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f);
+
+void hl_text_freed_by(FILE *out, struct hl_model *m, const struct hl_freed_by *f,
+	const struct hl_text_opts *opts);
+void hl_json_freed_by(struct hl_json *j, struct hl_model *m, const struct hl_freed_by *f);
+
+/* stacks: each with all of its frames. 0 or -errno with hl_model_error(). */
+int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mmap_list *list, bool stacks,
+	const struct hl_text_opts *opts);
+/* Asks the model itself, and writes each mapping as it comes: `x` is without functions. */
+int hl_json_mmaps(struct hl_json *j, struct hl_model *m, struct hl_mmaps *x);
+
+/* The frames of a stack, innermost first: one on each line, behind `before`; as an array. 0 or
+ * -errno with hl_model_error(). */
+int hl_text_stack(FILE *out, struct hl_model *m, uint32_t node, const char *before);
+int hl_json_stack(struct hl_json *j, struct hl_model *m, uint32_t node);
 
 /* The modules that could not tell everything, with what would help; nothing if there are none. */
 void hl_text_notes(FILE *out, struct hl_model *m, const struct hl_text_opts *opts);

@@ -1,0 +1,223 @@
+/*
+ * mmaps.c - the mappings that the program made itself.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/group.h"
+#include "util/text.h"
+#include "views/text/text_internal.h"
+
+/* Without the flags, which are as wide as those that are shown, within bounds. */
+#define BEFORE_SITE 42
+#define FLAGS_LEAST 17
+#define FLAGS_MOST  30
+
+static void put_head_line(FILE *out, struct hl_model *m, const struct hl_mmaps *x,
+	const struct hl_text_opts *opts)
+{
+	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX], peak[HL_TEXT_SIZE_MAX];
+	char when[HL_TEXT_SIZE_MAX], left[HL_TEXT_SIZE_MAX];
+
+	fprintf(out, "%smappings%s%s: %s of %s in all; %s left at the end%s\n",
+		hl_style(opts, HL_STYLE_BOLD), x->filter ? " that fit the filter" : "",
+		hl_style(opts, HL_STYLE_PLAIN), hl_text_count(n, x->n),
+		hl_text_bytes(bytes, x->bytes), hl_text_bytes(left, x->left_bytes),
+		x->moved ? " of what could be read" : "");
+	fprintf(out, "all mappings together: at most %s, at %s\n\n",
+		hl_text_bytes(peak, x->peak_bytes), hl_text_duration(when, x->peak_ns));
+}
+
+/* Of a mapping that is not known from its mmap: "?". */
+static void flags_of(struct hl_strbuf *b, const struct hl_mmap *map)
+{
+	hl_strbuf_reset(b);
+	if (map->unknown)
+		hl_strbuf_puts(b, "?");
+	else
+		hl_mmap_put_flags(b, map->flags);
+}
+
+static int flags_width(const struct hl_mmap_list *list)
+{
+	struct hl_strbuf b = {0};
+	size_t width = FLAGS_LEAST;
+
+	for (size_t i = 0; i < list->maps.len; i++) {
+		flags_of(&b, &list->maps.data[i]);
+		width = b.len > width ? b.len : width;
+	}
+	hl_strbuf_fini(&b);
+	return width < FLAGS_MOST ? (int)width : FLAGS_MOST;
+}
+
+static void put_words(FILE *out, const struct hl_mmap *map, int width)
+{
+	char prot[HL_MMAP_PROT_MAX];
+	struct hl_strbuf flags = {0};
+
+	flags_of(&flags, map);
+	fprintf(out, "%4s  %-*s  ", map->unknown ? "?" : hl_mmap_prot(prot, map->prot), width,
+		hl_strbuf_str(&flags));
+	hl_strbuf_fini(&flags);
+}
+
+static int put_row(FILE *out, struct hl_model *m, const struct hl_mmap *map, int width,
+	const struct hl_text_opts *opts)
+{
+	char size[HL_TEXT_SIZE_MAX], when[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX];
+	struct hl_label label = {.used = BEFORE_SITE + (size_t)width};
+	uint32_t frame;
+	int err = hl_model_site(m, map->node, &frame);
+
+	if (err)
+		return err;
+	label.frame = hl_model_frame(m, frame);
+	fprintf(out, "%10s  %9s  ", hl_text_bytes(size, map->size),
+		hl_text_duration(when, map->birth_ns));
+	fprintf(out, "%9s  ",
+		map->death_ns == UINT64_MAX ? "left"
+					    : hl_text_duration(life, map->death_ns - map->birth_ns));
+	put_words(out, map, width);
+	hl_put_label(out, &label, opts);
+	putc('\n', out);
+	return 0;
+}
+
+/* What happened to it after its mmap, where that is more than one munmap. */
+static void put_changes(FILE *out, const struct hl_mmap *map)
+{
+	char bytes[HL_TEXT_SIZE_MAX];
+
+	if (map->remaps > 0)
+		fprintf(out, "%12sremapped %" PRIu32 " time%s, last to %s\n", "", map->remaps,
+			map->remaps == 1 ? "" : "s", hl_text_bytes(bytes, map->last_size));
+	if (map->death_ns == UINT64_MAX && map->cuts > 0)
+		fprintf(out, "%12spartly unmapped, %s left\n", "",
+			hl_text_bytes(bytes, map->mapped_bytes));
+	if (map->replaced)
+		fprintf(out, "%12sended by another mapping at its place\n", "");
+}
+
+static int put_stacks(FILE *out, struct hl_model *m, const struct hl_mmap *map)
+{
+	int err;
+
+	fprintf(out, "%12smapped at 0x%" PRIx64 " by thread %" PRIu32 "\n", "", map->addr,
+		map->thread);
+	err = hl_text_stack(out, m, map->node, "                ");
+	if (err || map->death_ns == UINT64_MAX)
+		return err;
+	fprintf(out, "%12sunmapped by thread %" PRIu32 "\n", "", map->end_thread);
+	return hl_text_stack(out, m, map->end_node, "                ");
+}
+
+int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mmap_list *list, bool stacks,
+	const struct hl_text_opts *opts)
+{
+	int err = 0, width = flags_width(list);
+
+	put_head_line(out, m, &list->sums, opts);
+	if (list->maps.len > 0)
+		fprintf(out, "%10s  %9s  %9s  %4s  %-*s  mapped by\n", "size", "at", "lifetime",
+			"prot", width, "flags");
+	for (size_t i = 0; i < list->maps.len && !err; i++) {
+		err = put_row(out, m, &list->maps.data[i], width, opts);
+		if (!err)
+			put_changes(out, &list->maps.data[i]);
+		if (!err && stacks)
+			err = put_stacks(out, m, &list->maps.data[i]);
+	}
+	hl_put_more(out, list->sums.n - list->maps.len, "mapping", "mappings", opts);
+	return err;
+}
+
+/* --- JSON --- */
+
+struct writer {
+	struct hl_json *j;
+	struct hl_model *m;
+};
+
+static void put_hex(struct hl_json *j, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, v);
+	hl_json_key_string(j, key, text);
+}
+
+static void put_protection(struct hl_json *j, const struct hl_mmap *map)
+{
+	char prot[HL_MMAP_PROT_MAX];
+	struct hl_strbuf flags = {0};
+
+	hl_mmap_put_flags(&flags, map->flags);
+	hl_json_key_string(
+		j, "protection", map->unknown ? NULL : hl_mmap_prot(prot, map->prot));
+	hl_json_key_string(j, "flags", map->unknown ? NULL : hl_strbuf_str(&flags));
+	hl_strbuf_fini(&flags);
+}
+
+static void put_time(struct hl_json *j, const char *key, uint64_t v, bool known)
+{
+	hl_json_key(j, key);
+	if (known)
+		hl_json_u64(j, v);
+	else
+		hl_json_string(j, NULL);
+}
+
+static int put_mapping(void *arg, const struct hl_mmap *map)
+{
+	struct writer *w = arg;
+	struct hl_json *j = w->j;
+	bool ended = map->death_ns != UINT64_MAX;
+	int err;
+
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "id", map->id);
+	put_hex(j, "address", map->addr);
+	hl_json_key_u64(j, "size", map->size);
+	put_protection(j, map);
+	hl_json_key_u64(j, "mapped_ns", map->birth_ns);
+	put_time(j, "unmapped_ns", map->death_ns, ended);
+	put_time(j, "lifetime_ns", map->death_ns - map->birth_ns, ended);
+	hl_json_key_u64(j, "left_bytes", map->mapped_bytes);
+	hl_json_key_u64(j, "partial_unmaps", map->cuts - (ended && map->cuts > 0));
+	hl_json_key_u64(j, "remaps", map->remaps);
+	put_hex(j, "last_address", map->last_addr);
+	hl_json_key_u64(j, "last_size", map->last_size);
+	hl_json_key_bool(j, "replaced", map->replaced);
+	hl_json_key_u64(j, "thread", map->thread);
+	put_time(j, "unmapped_by", map->end_thread, ended);
+	hl_json_key(j, "stack");
+	err = hl_json_stack(j, w->m, map->node);
+	hl_json_key(j, "unmap_stack");
+	if (!err)
+		err = hl_json_stack(j, w->m, map->end_node);
+	hl_json_end_object(j);
+	return err;
+}
+
+int hl_json_mmaps(struct hl_json *j, struct hl_model *m, struct hl_mmaps *x)
+{
+	struct writer w = {j, m};
+	int err;
+
+	x->mapping = put_mapping;
+	x->arg = &w;
+	hl_json_key(j, "mmaps");
+	hl_json_begin_array(j);
+	err = hl_model_mmaps(m, x);
+	hl_json_end_array(j);
+	hl_json_key_u64(j, "mappings", x->n);
+	hl_json_key_u64(j, "bytes", x->bytes);
+	hl_json_key_u64(j, "left_mappings", x->n_left);
+	hl_json_key_u64(j, "left_bytes", x->left_bytes);
+	hl_json_key_u64(j, "peak_bytes", x->peak_bytes);
+	hl_json_key_u64(j, "peak_ns", x->peak_ns);
+	hl_json_key_u64(j, "end_ns", x->end_ns);
+	return err;
+}
