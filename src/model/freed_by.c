@@ -44,7 +44,7 @@ static int site_of(struct counting *c, uint32_t node, uint32_t *frame)
 	int err = 0;
 
 	if (*known == NO_SITE)
-		err = hl_model_site(c->m, node, known);
+		err = hl_model_site(c->m, node < c->m->n_nodes ? node : HL_NODE_NONE, known);
 	*frame = *known;
 	return err;
 }

@@ -238,6 +238,10 @@ static bool has_known_stacks(const struct work *w, const struct hl_chunk_events 
 	for (size_t i = 0; i < c->n_events; i++) {
 		if (c->events[i].node != HL_NODE_NONE && c->events[i].node >= w->m->n_nodes)
 			return false;
+		/* Of blocks that are handed over the stack of the free is, too. */
+		if (w->l->block && c->events[i].free_node != HL_NODE_NONE &&
+			c->events[i].free_node >= w->m->n_nodes)
+			return false;
 	}
 	for (size_t i = 0; i < c->n_extras && w->l->query->pool; i++) {
 		if (c->extras[i].node != HL_NODE_NONE && c->extras[i].node >= w->m->n_nodes)

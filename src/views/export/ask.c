@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/chains.h"
 #include "model/divide.h"
 #include "util/text.h"
 #include "util/vec.h"
@@ -83,6 +84,11 @@ int hl_export_lives(struct hl_export_job *x, struct hl_lives *l)
 		x->moved |= l->moved;
 	}
 	return err;
+}
+
+bool hl_export_chains(struct hl_export_job *x)
+{
+	return hl_model_may_have_chains(x->m) && hl_model_load_chains(x->m) == 0;
 }
 
 const char *hl_export_base(const char *path)

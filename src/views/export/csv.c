@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/chains.h"
 #include "model/tags.h"
 #include "util/text.h"
 #include "views/export/export_internal.h"
@@ -19,6 +20,7 @@ struct writer {
 	char *nowhere;
 	char **threads, **tags, **pools; /* their names, quoted; NULL: it has none */
 	uint32_t n_threads, n_tags, n_pools;
+	bool chains;
 };
 
 /* Quotes whatever it is: most names have commas. One that is not UTF-8 would cost its reader the
@@ -79,6 +81,17 @@ static void put_number(struct hl_line *l, uint64_t v, bool known)
 		hl_line_u64(l, v);
 }
 
+static void put_chain(struct hl_line *l, const struct writer *w, const struct hl_block *b)
+{
+	struct hl_chain c = hl_chain_of(w->x->m, b);
+
+	put_number(l, c.length, w->chains);
+	put_number(l, c.position, w->chains);
+	put_number(l, c.first_size, w->chains);
+	put_number(l, c.last_size, w->chains);
+	put_number(l, c.death_ns - c.birth_ns, w->chains && c.death_ns != UINT64_MAX);
+}
+
 static int put_block(void *arg, const struct hl_block *b)
 {
 	struct writer *w = arg;
@@ -109,7 +122,10 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_name(w, w->tags, w->n_tags, b->tag);
 	put_name(w, w->pools, w->n_pools, b->pool);
 	fputs_unlocked(*site, w->x->out);
-	fputs_unlocked(w->x->rest ? ",,\n" : "\n", w->x->out);
+	put_number(&l, b->free_node, freed && b->free_node != HL_NODE_NONE);
+	put_chain(&l, w, b);
+	hl_line_str(&l, w->x->rest ? ",,\n" : "\n");
+	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 
@@ -130,6 +146,7 @@ static int put_sum(struct writer *w, const struct hl_rest_row *r)
 	hl_line_str(&l, ",,,");
 	hl_line_write(&l, w->x->out);
 	fputs_unlocked(*site, w->x->out);
+	hl_line_str(&l, ",,,,,,"); /* from freed_stack to chain_lifetime_ns */
 	put_number(&l, r->allocated.blocks - r->left.blocks, true);
 	put_number(&l, r->allocated.bytes - r->left.bytes, true);
 	hl_line_str(&l, "\n");
@@ -208,8 +225,10 @@ static int put_allocations(struct hl_export_job *x)
 	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
 	fprintf(x->out,
 		"id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
-		"thread_name,tag,pool,function,file,line,module%s\n",
+		"thread_name,tag,pool,function,file,line,module,freed_stack,chain_length,"
+		"chain_position,chain_first_size,chain_last_size,chain_lifetime_ns%s\n",
 		x->rest ? ",freed_blocks,freed_bytes" : "");
+	w.chains = !err && hl_export_chains(x);
 	if (!err)
 		err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
 	for (size_t i = 0; x->rest && i < x->rest->n && !err; i++)

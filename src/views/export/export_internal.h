@@ -24,6 +24,10 @@ int hl_export_find_peak(struct hl_export_job *x);
 /* The lives of the blocks; sets the query. */
 int hl_export_lives(struct hl_export_job *x, struct hl_lives *l);
 
+/* Finds the realloc chains of the blocks. False: they are not known, as of samples or a damaged
+ * trace; the blocks are written without. */
+bool hl_export_chains(struct hl_export_job *x);
+
 static inline uint64_t hl_export_cost(const struct hl_export_job *x, const struct hl_value *v)
 {
 	return x->by_blocks ? v->blocks : v->bytes;
@@ -67,7 +71,7 @@ void hl_export_frames_fini(struct hl_export_frames *f);
 /* --- lines: stdio asks too much of each character where there are 10^8 of them --- */
 
 struct hl_line {
-	char text[512];
+	char text[1024];
 	size_t len;
 };
 

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/chains.h"
+#include "model/freed_by.h"
 #include "model/marks.h"
+#include "model/mmaps.h"
 #include "model/tags.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
@@ -17,6 +20,8 @@ struct writer {
 	struct hl_json j;
 	struct hl_export_frames frames;
 	bool comma;
+	bool chains;
+	uint8_t *needed; /* per node: a stack that is written, or on the way to one */
 };
 
 static void put_hex_id(struct hl_json *j, const uint8_t *id, uint32_t n)
@@ -184,19 +189,56 @@ static int put_stack(struct writer *w, uint32_t node)
 	return err;
 }
 
+static int need_mapping(void *arg, const struct hl_mmap *map)
+{
+	struct writer *w = arg;
+
+	if (map->node != HL_NODE_NONE)
+		w->needed[map->node] = 1;
+	if (map->end_node != HL_NODE_NONE)
+		w->needed[map->end_node] = 1;
+	return 0;
+}
+
+/* Pools' blocks have no such stacks, and mappings are not theirs. */
+static bool has_mmaps(const struct writer *w)
+{
+	return hl_model_info(w->x->m)->meta.maps && !w->x->query.pool;
+}
+
+/* The stacks of allocations, frees and mappings, and those that they were called from. */
+static int find_needed(struct writer *w, const struct hl_answer *a)
+{
+	struct hl_mmaps maps = {
+		.filter = w->x->query.filter, .mapping = need_mapping, .arg = w};
+	int err;
+
+	w->needed = hl_export_needed(w->x->m, a);
+	if (!w->needed)
+		return -ENOMEM;
+	err = w->x->query.pool ? 0 : hl_model_mark_free_stacks(w->x->m, w->needed);
+	if (!err && has_mmaps(w))
+		err = hl_model_mmaps(w->x->m, &maps);
+	for (uint32_t i = a->n_keys; i-- > 0;) {
+		uint32_t parent = w->needed[i] ? hl_model_parent(w->x->m, i) : HL_NODE_NONE;
+
+		if (parent != HL_NODE_NONE)
+			w->needed[parent] = 1;
+	}
+	return err;
+}
+
 static int put_stacks(struct writer *w, const struct hl_answer *a)
 {
-	uint8_t *needed = hl_export_needed(w->x->m, a);
-	int err = needed ? 0 : -ENOMEM;
+	int err = find_needed(w, a);
 
 	hl_json_key(&w->j, "stacks");
 	hl_json_begin_array(&w->j);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
-		if (needed[i])
+		if (w->needed[i])
 			err = put_stack(w, i);
 	}
 	hl_json_end_array(&w->j);
-	free(needed);
 	return err;
 }
 
@@ -227,6 +269,18 @@ static void put_number(struct hl_line *l, const char *key, uint64_t v, bool know
 		hl_line_str(l, "null");
 }
 
+static void put_chain(struct hl_line *l, const struct writer *w, const struct hl_block *b)
+{
+	struct hl_chain c = hl_chain_of(w->x->m, b);
+
+	put_number(l, ",\"chain_length\":", c.length, w->chains);
+	put_number(l, ",\"chain_position\":", c.position, w->chains);
+	put_number(l, ",\"chain_first_size\":", c.first_size, w->chains);
+	put_number(l, ",\"chain_last_size\":", c.last_size, w->chains);
+	put_number(l, ",\"chain_lifetime_ns\":", c.death_ns - c.birth_ns,
+		w->chains && c.death_ns != UINT64_MAX);
+}
+
 static int put_block(void *arg, const struct hl_block *b)
 {
 	struct writer *w = arg;
@@ -250,8 +304,10 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, "\",\"allocated_ns\":", b->birth_ns, true);
 	put_number(&l, ",\"freed_ns\":", b->death_ns, freed);
 	put_number(&l, ",\"freed_by\":", b->free_thread, freed);
+	put_number(&l, ",\"freed_stack\":", b->free_node, freed && b->free_node != HL_NODE_NONE);
 	put_number(&l, ",\"blocks\":", b->blocks, true);
 	put_number(&l, ",\"bytes\":", b->bytes, true);
+	put_chain(&l, w, b);
 	hl_line_str(&l, "}");
 	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
@@ -277,11 +333,81 @@ static void put_sums(struct writer *w, const struct hl_rest *rest)
 	hl_json_end_array(&w->j);
 }
 
+static void put_address(struct hl_json *j, const char *key, uint64_t v)
+{
+	struct hl_line l = {.text = "0x", .len = 2};
+
+	hl_line_hex(&l, v);
+	hl_line_put(&l, "", 1);
+	hl_json_key_string(j, key, l.text);
+}
+
+static void put_protection(struct hl_json *j, const struct hl_mmap *map)
+{
+	char prot[HL_MMAP_PROT_MAX];
+	struct hl_strbuf flags = {0};
+
+	hl_mmap_put_flags(&flags, map->flags);
+	hl_json_key_string(
+		j, "protection", map->unknown ? NULL : hl_mmap_prot(prot, map->prot));
+	hl_json_key_string(j, "flags", map->unknown ? NULL : hl_strbuf_str(&flags));
+	hl_strbuf_fini(&flags);
+}
+
+static int put_mapping(void *arg, const struct hl_mmap *map)
+{
+	struct writer *w = arg;
+	struct hl_json *j = &w->j;
+	bool ended = map->death_ns != UINT64_MAX;
+
+	fputs("\n", w->x->out);
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "id", map->id);
+	put_id(j, "stack", map->node, HL_NODE_NONE);
+	hl_json_key_u64(j, "thread", map->thread);
+	put_address(j, "address", map->addr);
+	hl_json_key_u64(j, "size", map->size);
+	put_protection(j, map);
+	hl_json_key_u64(j, "mapped_ns", map->birth_ns);
+	hl_json_key(j, "unmapped_ns");
+	if (ended)
+		hl_json_u64(j, map->death_ns);
+	else
+		hl_json_string(j, NULL);
+	put_id(j, "unmapped_by", ended ? map->end_thread : UINT32_MAX, UINT32_MAX);
+	put_id(j, "unmap_stack", map->end_node, HL_NODE_NONE);
+	hl_json_key_u64(j, "left_bytes", map->mapped_bytes);
+	hl_json_key_u64(j, "partial_unmaps", map->cuts - (ended && map->cuts > 0));
+	hl_json_key_u64(j, "remaps", map->remaps);
+	put_address(j, "last_address", map->last_addr);
+	hl_json_key_u64(j, "last_size", map->last_size);
+	hl_json_key_bool(j, "replaced", map->replaced);
+	hl_json_end_object(j);
+	return ferror_unlocked(w->x->out) ? -EIO : 0;
+}
+
+static int put_mmaps(struct writer *w)
+{
+	struct hl_mmaps maps = {.filter = w->x->query.filter, .mapping = put_mapping, .arg = w};
+	int err = 0;
+
+	hl_json_key(&w->j, "mmaps");
+	if (!has_mmaps(w)) {
+		hl_json_string(&w->j, NULL);
+		return 0;
+	}
+	hl_json_begin_array(&w->j);
+	err = hl_model_mmaps(w->x->m, &maps);
+	hl_json_end_array(&w->j);
+	return err;
+}
+
 static int put_allocations(struct writer *w)
 {
 	struct hl_lives l = {.block = put_block, .arg = w};
 	int err;
 
+	w->chains = hl_export_chains(w->x);
 	hl_json_key(&w->j, "allocations");
 	hl_json_begin_array(&w->j);
 	err = hl_export_lives(w->x, &l);
@@ -320,11 +446,14 @@ int hl_export_json(struct hl_export_job *x)
 		err = put_stacks(&w, &a);
 	if (!err) {
 		put_frames(&w);
-		err = put_allocations(&w);
+		err = put_mmaps(&w);
 	}
+	if (!err)
+		err = put_allocations(&w);
 	hl_json_end_object(&w.j);
 	fputs("\n", x->out);
 	hl_export_frames_fini(&w.frames);
+	free(w.needed);
 	hl_answer_fini(&a);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/chains.h"
 #include "model/tags.h"
 #include "views/export/export_internal.h"
 #include "views/export/parquet_file.h"
@@ -36,6 +37,12 @@ enum {
 	A_FILE,
 	A_LINE,
 	A_MODULE,
+	A_FREED_STACK,
+	A_CHAIN_LENGTH,
+	A_CHAIN_POSITION,
+	A_CHAIN_FIRST,
+	A_CHAIN_LAST,
+	A_CHAIN_LIFE,
 	A_COUNT
 };
 static const struct hl_parquet_column allocation_columns[A_COUNT] = {
@@ -58,6 +65,12 @@ static const struct hl_parquet_column allocation_columns[A_COUNT] = {
 	[A_FILE] = {"file", HL_PARQUET_TEXT, .optional = true},
 	[A_LINE] = {"line", HL_PARQUET_I32, .optional = true},
 	[A_MODULE] = {"module", HL_PARQUET_TEXT, .optional = true},
+	[A_FREED_STACK] = {"freed_stack", HL_PARQUET_I32, .optional = true},
+	[A_CHAIN_LENGTH] = {"chain_length", HL_PARQUET_I32, .optional = true},
+	[A_CHAIN_POSITION] = {"chain_position", HL_PARQUET_I32, .optional = true},
+	[A_CHAIN_FIRST] = {"chain_first_size", HL_PARQUET_I64, .optional = true},
+	[A_CHAIN_LAST] = {"chain_last_size", HL_PARQUET_I64, .optional = true},
+	[A_CHAIN_LIFE] = {"chain_lifetime_ns", HL_PARQUET_I64, .optional = true},
 };
 
 enum { S_STACK, S_DEPTH, S_FRAME, S_INLINED, S_COUNT };
@@ -96,6 +109,7 @@ struct writer {
 	struct site *sites;                          /* per node, and one for none */
 	int64_t calls[HL_FUNC_COUNT];
 	HL_VEC(int64_t) threads, tags, pools; /* their names, by number */
+	bool chains;                          /* they are known */
 	uint64_t next;                        /* after the newest allocation that is handed over */
 	uint8_t *seen;                        /* per node: 1: an allocation has it */
 	uint32_t n_nodes;
@@ -158,10 +172,13 @@ static int put_block(void *arg, const struct hl_block *b)
 	struct writer *w = arg;
 	bool freed = b->death_ns != UINT64_MAX, stack = b->node != HL_NODE_NONE;
 	struct site *s = &w->sites[stack ? b->node : w->n_nodes];
+	struct hl_chain c = hl_chain_of(w->x->m, b);
 	int err = 0;
 
 	if (stack)
 		w->seen[b->node] = 1;
+	if (freed && b->free_node != HL_NODE_NONE)
+		w->seen[b->free_node] = 1;
 	if (!w->tables[ALLOCATIONS])
 		return 0;
 	if (!s->made)
@@ -189,6 +206,13 @@ static int put_block(void *arg, const struct hl_block *b)
 			[A_FILE] = s->file,
 			[A_LINE] = known(s->line, s->line > 0),
 			[A_MODULE] = s->module,
+			[A_FREED_STACK] = known(b->free_node, freed && b->free_node != HL_NODE_NONE),
+			[A_CHAIN_LENGTH] = known(c.length, w->chains),
+			[A_CHAIN_POSITION] = known(c.position, w->chains),
+			[A_CHAIN_FIRST] = known(c.first_size, w->chains),
+			[A_CHAIN_LAST] = known(c.last_size, w->chains),
+			[A_CHAIN_LIFE] = known(c.death_ns - c.birth_ns,
+				w->chains && c.death_ns != UINT64_MAX),
 		});
 }
 
@@ -242,6 +266,7 @@ static int put_allocations(struct writer *w)
 	struct hl_lives l = {.event = count_event, .block = put_block, .arg = w};
 	int err = w->tables[ALLOCATIONS] ? make_names(w) : 0;
 
+	w->chains = !err && w->tables[ALLOCATIONS] && hl_export_chains(w->x);
 	return err ? err : hl_export_lives(w->x, &l);
 }
 
