@@ -10,32 +10,32 @@
 
 #define PAGE 4096
 
-static void *volatile kept;
+static void *volatile kept, *volatile left[2];
 
 /* --- who frees --- */
 
-__attribute__((noinline)) void *make_message(size_t size)
+static __attribute__((noinline)) void *make_message(size_t size)
 {
 	return malloc(size);
 }
 
-__attribute__((noinline)) void *make_buffer(size_t size)
+static __attribute__((noinline)) void *make_buffer(size_t size)
 {
 	return malloc(size);
 }
 
-__attribute__((noinline)) void drop_here(void *p)
+static __attribute__((noinline)) void drop_here(void *p)
 {
 	free(p);
 }
 
-__attribute__((noinline)) void *drop_elsewhere(void *p)
+static __attribute__((noinline)) void *drop_elsewhere(void *p)
 {
 	free(p);
 	return NULL;
 }
 
-__attribute__((noinline)) void *grow(void *p, size_t size)
+static __attribute__((noinline)) void *grow(void *p, size_t size)
 {
 	return realloc(p, size);
 }
@@ -51,7 +51,6 @@ static void in_thread(void *(*fn)(void *), void *p)
 /* make_message: 10 of 100 bytes; 4 freed here, 3 in another thread, 1 reallocated, 2 kept. */
 static void messages(void)
 {
-	static void *volatile left[2];
 	void *all[10];
 
 	for (int i = 0; i < 10; i++)
@@ -105,7 +104,7 @@ static void across_chunks(void)
 {
 	void *p = make_buffer(321);
 
-	for (int i = 0; i < 150000; i++)
+	for (int i = 0; i < 70000; i++)
 		free(make_message(8));
 	p = grow(p, 654);
 	drop_here(p);
@@ -113,18 +112,18 @@ static void across_chunks(void)
 
 /* --- mappings --- */
 
-__attribute__((noinline)) char *map_whole(size_t size, int prot, int flags)
+static __attribute__((noinline)) char *map_whole(size_t size, int prot, int flags)
 {
 	return mmap(NULL, size, prot, flags | MAP_ANONYMOUS, -1, 0);
 }
 
-__attribute__((noinline)) void unmap(void *p, size_t size)
+static __attribute__((noinline)) void unmap(void *p, size_t size)
 {
 	if (munmap(p, size))
 		abort();
 }
 
-__attribute__((noinline)) void *unmap_in_thread(void *p)
+static __attribute__((noinline)) void *unmap_in_thread(void *p)
 {
 	unmap(p, 16 * PAGE);
 	return NULL;
