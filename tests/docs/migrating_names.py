@@ -66,7 +66,7 @@ export-heaptrack|export-heaptrack -d|export-heaptrack -o|export-replay|export-re
 postprocess|postprocess -d|postprocess -o|postprocess -a|--anonymize|none|partial|full|strip|squeeze|strip -o|strip -t|--threshold
 script|script -d|--data|script-slave|extract|extract -o
 repack|--disable-compression|analyze-size
-/list|/timeline|/timeline_leaked|/timeline_maps|/allocations|/allocation_groups|/maps|/backtraces|/backtrace|/raw_allocations
+/list|/timeline|/timeline_leaked|/timeline_maps|/allocations|/allocation_groups|/maps|/mmaps|/backtraces|/backtrace|/raw_allocations
 /tree|/regions|/mallopts|/export/flamegraph|/export/flamegraph.pl|/export/heaptrack|/export/replay|/allocation_ascii_tree
 /dynamic_constants|/dynamic_constants_ascii_tree|/dynamic_statics|/dynamic_statics_ascii_tree|/execute_script|/script_files
 /allocation_filter_to_script|/map_filter_to_script

@@ -37,7 +37,7 @@ def options_in(text):
 def terms():
     """The keys of filters, as the error about an unknown one lists them."""
     error = subprocess.run([HEAPLAPSE, 'report', '--filter=nonsense:x'], capture_output=True, text=True, env=environment()).stderr
-    return set(re.search(r'expected one of ([\w, ]+)', error)[1].split(', '))
+    return set(re.search(r'expected one of ([\w, -]+)', error)[1].split(', '))
 
 
 class Ours:
@@ -93,7 +93,7 @@ class Ours:
         return all(re.search(rf'"{key}\\?"', self.code) for key in span.strip('"').split('.'))
 
     def has_term(self, span):
-        return re.match(r'-?([a-z]+):', span)[1] in self.terms
+        return re.match(r'-?([a-z]+(?:-[a-z]+)*):', span)[1] in self.terms
 
     def has_library(self, span):
         return (HEAPLAPSE.parent / 'libheaplapse.so').exists()
@@ -110,7 +110,7 @@ KINDS = (
     (r'HEAPLAPSE_\w+(?:=\w+)?', OURS.has_variable),
     (r'heaplapse::\w+', OURS.has_class),
     (r'"[\w.]+"', OURS.has_key),
-    (r'-?[a-z]+:\S+', OURS.has_term),
+    (r'-?[a-z]+(?:-[a-z]+)*:\S+', OURS.has_term),
     (r'-lheaplapse|LD_PRELOAD=libheaplapse\.so', OURS.has_library),
     (r'heaplapse\.h', OURS.has_header),
 )
