@@ -25,10 +25,10 @@ static void put_header(struct hl_dump_form *f)
 
 	hl_text_escape(&program, meta->program);
 	printf("# %s, pid %" PRIu64 ", mode %s, %" PRIu64 " events; times in ns since the start\n",
-		hl_strbuf_str(&program), meta->pid, meta->mode,
-		hl_model_info(f->m)->totals.events);
+		hl_strbuf_str(&program), meta->pid, meta->mode, hl_model_info(f->m)->totals.events);
 	puts("# alloc TIME THREAD CALL ADDRESS SIZE #BLOCK STACK MOVED");
-	puts("# free  TIME THREAD CALL ADDRESS SIZE #BLOCK STACK MOVED life=CLASS by=THREAD at=STACK");
+	puts("# free  TIME THREAD CALL ADDRESS SIZE #BLOCK STACK MOVED life=CLASS by=THREAD "
+	     "at=STACK");
 	puts("# extra TIME THREAD KIND ADDRESS SIZE VALUE VALUE2 STACK TEXT");
 	if (f->more)
 		puts("# more: lived=NS; chain=POSITION/LENGTH chain-first=SIZE chain-last=SIZE "
@@ -113,10 +113,8 @@ static uint64_t chain_life(const struct hl_chain *c)
 
 static struct hl_chain chain_of(const struct hl_dump_form *f, const struct hl_event *e)
 {
-	const struct hl_block b = {.ordinal = e->ordinal,
-		.size = e->size,
-		.death_ns = UINT64_MAX,
-		.pool = UINT32_MAX};
+	const struct hl_block b = {
+		.ordinal = e->ordinal, .size = e->size, .death_ns = UINT64_MAX, .pool = UINT32_MAX};
 
 	return hl_chain_of(f->m, &b);
 }
@@ -193,8 +191,8 @@ static int text_extra(struct hl_dump_form *f, const struct hl_extra *x)
 			&f->text, " prot=%s flags=", hl_mmap_prot(prot, (uint32_t)x->value));
 		hl_mmap_put_flags(&f->text, (uint32_t)(x->value >> 32));
 	} else if (f->more && x->kind == HL_EXTRA_MREMAP) {
-		hl_strbuf_printf(&f->text, " from=0x%" PRIx64 " from-size=%" PRIu64, x->value,
-			x->value2);
+		hl_strbuf_printf(
+			&f->text, " from=0x%" PRIx64 " from-size=%" PRIu64, x->value, x->value2);
 	}
 	puts(hl_strbuf_str(&f->text));
 	return f->stacks ? put_frames(f, x->node) : 0;
@@ -266,8 +264,7 @@ static int json_event(struct hl_dump_form *f, const struct hl_event *e, uint64_t
 	err = key_stack(f, "stack", "frames", e->node);
 	if (!err && e->op == HL_OP_FREE) {
 		key_number(j, "lifetime_ns", life_ns, life_ns != UINT64_MAX);
-		hl_json_key_u64(
-			j, "allocated_by", hl_model_role(f->m, e->birth_thread).thread);
+		hl_json_key_u64(j, "allocated_by", hl_model_role(f->m, e->birth_thread).thread);
 		err = key_stack(f, "freed_stack", "freed_frames", e->free_node);
 	}
 	hl_json_end_object(j);

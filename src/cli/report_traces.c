@@ -75,7 +75,8 @@ bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strb
 static bool asks_for_times(const struct hl_report *r)
 {
 	return r->ranged || r->what == HL_REPORT_AT ||
-	       (r->filter && hl_filter_subjects(r->filter) & (HL_FILTER_TIME | HL_FILTER_ALIVE));
+	       (r->filter && hl_filter_subjects(r->filter) &
+				     (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE));
 }
 
 /* What nobody has is a mistake, and no answer may begin. 0 or an exit status. */

@@ -44,9 +44,9 @@ struct chain {
 
 struct hl_chains {
 	uint64_t n_ordinals;
-	struct ranked moved; /* made by a realloc: places in moves */
+	struct ranked moved;  /* made by a realloc: places in moves */
 	struct ranked firsts; /* the first of a chain: places in by_first */
-	uint64_t based;      /* how far the bases of `moved` are set */
+	uint64_t based;       /* how far the bases of `moved` are set */
 	HL_VEC(struct move) moves;
 	HL_VEC(struct chain) chains;
 	uint32_t *by_first; /* chains in the order of their first blocks */
@@ -69,8 +69,7 @@ static uint32_t rank(const struct ranked *r, uint64_t bit)
 
 	for (uint64_t i = at * WORDS_PER_BASE; i < word; i++)
 		n += (uint32_t)__builtin_popcountll(r->words[i]);
-	return n + (uint32_t)__builtin_popcountll(
-			   r->words[word] & ((UINT64_C(1) << bit % 64) - 1));
+	return n + (uint32_t)__builtin_popcountll(r->words[word] & ((UINT64_C(1) << bit % 64) - 1));
 }
 
 static int ranked_init(struct ranked *r, uint64_t bits)
@@ -95,8 +94,7 @@ static void set_bases(struct ranked *r, uint64_t from, uint64_t to)
 		uint32_t n = r->base[i - 1];
 
 		for (unsigned k = 0; k < WORDS_PER_BASE; k++)
-			n += (uint32_t)__builtin_popcountll(
-				r->words[(i - 1) * WORDS_PER_BASE + k]);
+			n += (uint32_t)__builtin_popcountll(r->words[(i - 1) * WORDS_PER_BASE + k]);
 		r->base[i] = n;
 	}
 }
@@ -135,8 +133,7 @@ static int begin_chain(struct hl_chains *c, const struct hl_event *freed, struct
 }
 
 /* A realloc: `made` follows `freed` in its chain. */
-static int take_move(
-	struct hl_chains *c, const struct hl_event *freed, const struct hl_event *made)
+static int take_move(struct hl_chains *c, const struct hl_event *freed, const struct hl_event *made)
 {
 	uint64_t group = made->ordinal / 64 / WORDS_PER_BASE + 1;
 	struct move last;
@@ -182,9 +179,8 @@ static int lost(struct hl_model *m)
 
 static int read_chunk(struct hl_model *m, size_t chunk, unsigned want, struct hl_chunk_events *e)
 {
-	int err = hl_chunk_is_lost(m, chunk)
-			  ? -EBADMSG
-			  : hl_reader_decode_some(m->reader, chunk, want, e);
+	int err = hl_chunk_is_lost(m, chunk) ? -EBADMSG
+					     : hl_reader_decode_some(m->reader, chunk, want, e);
 
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_chunks[chunk]);
@@ -240,8 +236,7 @@ static int order_firsts(struct hl_chains *c)
 }
 
 /* Fills in the births of chains that begin in this chunk. *at: the first of them in by_first. */
-static void take_births(
-	struct hl_chains *c, const struct hl_chunk_events *events, size_t *at)
+static void take_births(struct hl_chains *c, const struct hl_chunk_events *events, size_t *at)
 {
 	for (size_t i = 0; i < events->n_events && *at < c->chains.len; i++) {
 		const struct hl_event *e = &events->events[i];
@@ -274,8 +269,8 @@ static int read_births(struct hl_model *m, struct hl_chains *c, struct hl_chunk_
 	int err = 0;
 
 	for (size_t i = 0; i < n && at < c->chains.len && !err; i++) {
-		uint64_t end = i + 1 < n ? hl_reader_chunk(m->reader, i + 1)->first_ordinal
-					 : UINT64_MAX;
+		uint64_t end =
+			i + 1 < n ? hl_reader_chunk(m->reader, i + 1)->first_ordinal : UINT64_MAX;
 		bool missing;
 		size_t next = firsts_in(c, at, end, &missing);
 

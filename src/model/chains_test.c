@@ -315,8 +315,7 @@ static void filters(void **state)
 
 	for (size_t k = 0; k < N_SAMPLES * HL_ARRAY_LEN(terms) * 2; k++) {
 		size_t term = k / 2 % HL_ARRAY_LEN(terms);
-		struct hl_query q = {
-			.quantity = quantities[k % 2], .to = {.kind = HL_WHEN_END}};
+		struct hl_query q = {.quantity = quantities[k % 2], .to = {.kind = HL_WHEN_END}};
 		struct hl_filter_error error;
 		struct hl_answer a;
 		struct hl_sample s;
@@ -373,7 +372,7 @@ static void events(void **state)
 			bool holds, want;
 
 			life = t.death[o] == UINT64_MAX ? UINT64_MAX : t.death[o] - t.birth[o];
-			want = k == 0	? life < 2000
+			want = k == 0   ? life < 2000
 			       : k == 1 ? t.birth[o] <= at && t.death[o] > at
 					: life_of(&t.of[o]) >= 2000;
 			assert_int_equal(hl_filter_event(f, m, &s.events[i], i, &holds), 0);

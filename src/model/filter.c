@@ -266,8 +266,8 @@ static bool chain_holds(
 	case HL_FILTER_CHAIN_LIFE:
 		return in(t, c.death_ns == UINT64_MAX ? UINT64_MAX : c.death_ns - c.birth_ns);
 	case HL_FILTER_CHAIN_ALIVE:
-		return c.birth_ns <= t->hi && (t->to.kind == HL_WHEN_END ? c.death_ns == UINT64_MAX
-									 : c.death_ns > t->hi);
+		return c.birth_ns <= t->hi &&
+		       (t->to.kind == HL_WHEN_END ? c.death_ns == UINT64_MAX : c.death_ns > t->hi);
 	}
 	return false;
 }

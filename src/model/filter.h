@@ -52,18 +52,18 @@ int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 
 /* What a filter is about. */
-#define HL_FILTER_OP       1u
-#define HL_FILTER_FUNC     2u
-#define HL_FILTER_THREAD   4u
-#define HL_FILTER_SIZE     8u
-#define HL_FILTER_TIME     16u
-#define HL_FILTER_FUNCTION 32u
-#define HL_FILTER_FILE     64u
-#define HL_FILTER_MODULE   128u
-#define HL_FILTER_ADDR     256u
-#define HL_FILTER_LIFE     512u
-#define HL_FILTER_ALIVE    1024u
-#define HL_FILTER_TAG      2048u
+#define HL_FILTER_OP             1u
+#define HL_FILTER_FUNC           2u
+#define HL_FILTER_THREAD         4u
+#define HL_FILTER_SIZE           8u
+#define HL_FILTER_TIME           16u
+#define HL_FILTER_FUNCTION       32u
+#define HL_FILTER_FILE           64u
+#define HL_FILTER_MODULE         128u
+#define HL_FILTER_ADDR           256u
+#define HL_FILTER_LIFE           512u
+#define HL_FILTER_ALIVE          1024u
+#define HL_FILTER_TAG            2048u
 #define HL_FILTER_CHAIN_LENGTH   4096u
 #define HL_FILTER_CHAIN_POSITION 8192u
 #define HL_FILTER_CHAIN_FIRST    16384u
@@ -71,7 +71,7 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 #define HL_FILTER_CHAIN_LIFE     65536u
 #define HL_FILTER_CHAIN_ALIVE    131072u
 /* About realloc chains, which hl_filter_bind loads. */
-#define HL_FILTER_CHAIN                                                               \
+#define HL_FILTER_CHAIN                                                              \
 	(HL_FILTER_CHAIN_LENGTH | HL_FILTER_CHAIN_POSITION | HL_FILTER_CHAIN_FIRST | \
 		HL_FILTER_CHAIN_LAST | HL_FILTER_CHAIN_LIFE | HL_FILTER_CHAIN_ALIVE)
 /* Known of a stack alone; known only when the block is dead. */

@@ -304,7 +304,7 @@ static const struct key {
 	{"chain-alive", HL_FILTER_CHAIN_ALIVE, false, parse_alive},
 	{"kind", 0, false, refuse_kind},
 };
-#define KEY_NAMES                                                          \
+#define KEY_NAMES                                                                  \
 	"fn, file, module, call, thread, tag, size, time, addr, life, alive, op, " \
 	"chain-length, chain-position, chain-first, chain-last, chain-life, chain-alive"
 
@@ -430,7 +430,8 @@ static int read_key(const char **at, struct value *v, const struct key **k)
 	if (n == 0)
 		return wrong(v, s, "expected : after the name");
 	if (!(*k)->ordered && v->compare != EQUAL)
-		return wrong(v, s, "only numbers, sizes, times and lifetimes can be compared; expected :");
+		return wrong(v, s,
+			"only numbers, sizes, times and lifetimes can be compared; expected :");
 	*at = s + n;
 	return 0;
 }

@@ -131,7 +131,8 @@ static int by_site(const void *pa, const void *pb)
 	if (!order)
 		order = (int)a->freeing.ending - (int)b->freeing.ending;
 	return order ? order
-		     : (a->freeing.frame > b->freeing.frame) - (a->freeing.frame < b->freeing.frame);
+		     : (a->freeing.frame > b->freeing.frame) -
+			       (a->freeing.frame < b->freeing.frame);
 }
 
 static int by_size(const void *pa, const void *pb)
@@ -156,8 +157,8 @@ static int make_rows(struct counting *c, struct hl_freed_by *f)
 		if (p->freeing.value.blocks == 0)
 			continue; /* of a reading that began again */
 		if (f->n_sites == 0 || f->sites[f->n_sites - 1].frame != p->site)
-			f->sites[f->n_sites++] = (struct hl_freed_site){
-				.frame = p->site, .first = f->n_freeings};
+			f->sites[f->n_sites++] =
+				(struct hl_freed_site){.frame = p->site, .first = f->n_freeings};
 		f->sites[f->n_sites - 1].n++;
 		f->freeings[f->n_freeings++] = p->freeing;
 		hl_value_add(&f->sites[f->n_sites - 1].value, &p->freeing.value);

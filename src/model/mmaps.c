@@ -95,6 +95,21 @@ void hl_mmap_put_flags(struct hl_strbuf *b, uint32_t flags)
 		hl_strbuf_printf(b, "%s0x%" PRIx32, comma, flags);
 }
 
+void hl_mmap_words_init(struct hl_mmap_words *w, const struct hl_mmap *map)
+{
+	*w = (struct hl_mmap_words){0};
+	if (map->unknown)
+		return;
+	hl_mmap_put_flags(&w->flags_text, map->flags);
+	w->flags = hl_strbuf_str(&w->flags_text);
+	w->prot = hl_mmap_prot(w->prot_text, map->prot);
+}
+
+void hl_mmap_words_fini(struct hl_mmap_words *w)
+{
+	hl_strbuf_fini(&w->flags_text);
+}
+
 /* --- handing over --- */
 
 static int fits(struct work *w, const struct hl_mmap *map, bool *holds)
@@ -220,8 +235,7 @@ static int cut_map(struct work *w, const struct range *r, const struct hl_extra 
 }
 
 /* Unmaps [from, to). The mapping `keep` does not end by it, and has lost no part: it is moved. */
-static int cut(
-	struct work *w, uint64_t from, uint64_t to, const struct hl_extra *x, uint32_t keep)
+static int cut(struct work *w, uint64_t from, uint64_t to, const struct hl_extra *x, uint32_t keep)
 {
 	size_t at = find(w, to);
 	int err = 0;
@@ -292,7 +306,7 @@ static uint32_t map_at(const struct work *w, uint64_t page)
 	size_t at = find(w, page + 1);
 
 	return at < w->ranges.len && w->ranges.data[at].to > page ? w->ranges.data[at].map
-								   : UINT32_MAX;
+								  : UINT32_MAX;
 }
 
 /* The kernel refused the munmap before this, which is recorded before its call: it would have made
@@ -491,14 +505,13 @@ static int keep(void *arg, const struct hl_mmap *map)
 	return err;
 }
 
-int hl_mmaps_largest(struct hl_model *m, struct hl_filter *filter, size_t limit,
-	struct hl_mmap_list *list)
+int hl_mmaps_largest(
+	struct hl_model *m, struct hl_filter *filter, size_t limit, struct hl_mmap_list *list)
 {
 	struct keeping k = {list, limit};
 	int err;
 
-	*list = (struct hl_mmap_list){
-		.sums = {.filter = filter, .mapping = keep, .arg = &k}};
+	*list = (struct hl_mmap_list){.sums = {.filter = filter, .mapping = keep, .arg = &k}};
 	err = hl_model_mmaps(m, &list->sums);
 	if (err == -ENOMEM)
 		hl_model_fail(m, err);

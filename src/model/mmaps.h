@@ -54,13 +54,21 @@ struct hl_mmap_list {
 	HL_VEC(struct hl_mmap) maps;
 	struct hl_mmaps sums;
 };
-int hl_mmaps_largest(struct hl_model *m, struct hl_filter *filter, size_t limit,
-	struct hl_mmap_list *list);
+int hl_mmaps_largest(
+	struct hl_model *m, struct hl_filter *filter, size_t limit, struct hl_mmap_list *list);
 void hl_mmap_list_fini(struct hl_mmap_list *list);
 
 /* "rw-"; "private,anonymous", what has no name as a number. */
 #define HL_MMAP_PROT_MAX 4
 const char *hl_mmap_prot(char buf[HL_MMAP_PROT_MAX], uint32_t prot);
 void hl_mmap_put_flags(struct hl_strbuf *b, uint32_t flags);
+/* Both of a mapping; NULL where they are not known. */
+struct hl_mmap_words {
+	const char *prot, *flags;
+	char prot_text[HL_MMAP_PROT_MAX];
+	struct hl_strbuf flags_text;
+};
+void hl_mmap_words_init(struct hl_mmap_words *w, const struct hl_mmap *map);
+void hl_mmap_words_fini(struct hl_mmap_words *w);
 
 #endif

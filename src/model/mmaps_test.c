@@ -81,9 +81,8 @@ static void do_unmap(struct truth *t, uint64_t from, uint64_t n)
 {
 	for (uint64_t i = from; i < from + n; i++)
 		release(t, i, true);
-	add(t, (struct hl_extra){.kind = HL_EXTRA_MUNMAP,
-		       .addr = BASE + from * PAGE,
-		       .size = n * PAGE});
+	add(t, (struct hl_extra){
+		       .kind = HL_EXTRA_MUNMAP, .addr = BASE + from * PAGE, .size = n * PAGE});
 }
 
 /* From the page on as much as one mapping has there, to any place, in place, or over others. */

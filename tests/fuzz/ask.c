@@ -13,14 +13,17 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
+#include "model/chains.h"
 #include "model/course.h"
 #include "model/cross.h"
 #include "model/curve.h"
 #include "model/divide.h"
 #include "model/log.h"
 #include "model/fragmentation.h"
+#include "model/freed_by.h"
 #include "model/group.h"
 #include "model/marks.h"
+#include "model/mmaps.h"
 #include "model/sites.h"
 #include "model/slice.h"
 #include "model/threads.h"
@@ -252,6 +255,43 @@ static int look_at_block(void *arg, const struct hl_block *b)
 }
 
 /* What exports ask: the lives of the heap's blocks, and of those of all pools. */
+/* The parts of each are all of it. */
+static void ask_freed_by(struct hl_model *m)
+{
+	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}};
+	struct hl_freed_by f;
+	uint64_t blocks = 0;
+
+	if (hl_freed_by(&f, m, &q) != 0)
+		return;
+	for (size_t i = 0; i < f.n_freeings; i++)
+		blocks += f.freeings[i].value.blocks;
+	FUZZ_MUST(blocks == f.answer.total.blocks);
+	hl_freed_by_fini(&f);
+}
+
+static void ask_chains(struct hl_model *m)
+{
+	if (hl_model_load_chains(m) != 0)
+		return;
+	for (uint64_t i = 0; i < FEW; i++) {
+		struct hl_chain c =
+			hl_chain_of(m, &(struct hl_block){.ordinal = i, .pool = UINT32_MAX});
+
+		FUZZ_MUST(c.position >= 1);
+	}
+}
+
+static void ask_mmaps(struct hl_model *m)
+{
+	struct hl_mmap_list list;
+
+	if (hl_mmaps_largest(m, NULL, FEW, &list) != 0)
+		return;
+	FUZZ_MUST(list.maps.len <= FEW && list.maps.len <= list.sums.n);
+	hl_mmap_list_fini(&list);
+}
+
 static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
 {
 	struct hl_query q[2] = {
@@ -374,6 +414,9 @@ void fuzz_ask_model(const char *path)
 		hl_threads_fini(&threads);
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
 		hl_fragmentation_fini(&f);
+	ask_freed_by(m);
+	ask_chains(m);
+	ask_mmaps(m);
 	ask_lives(m, NULL);
 	ask_divided(m);
 	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);

@@ -151,8 +151,8 @@ static void mappings(void)
 	/* Half of it replaced by another mapping; both left at the end. */
 	a = map_whole(10 * PAGE, PROT_NONE, MAP_PRIVATE);
 	printf("under %p\n", (void *)a);
-	d = mmap(a, 5 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		0);
+	d = mmap(
+		a, 5 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	printf("over %p\n", (void *)d);
 	/* Not whole pages; wholly replaced. */
 	a = map_whole(PAGE + 1, PROT_READ, MAP_PRIVATE);

@@ -209,8 +209,7 @@ static bool has_mmaps(const struct writer *w)
 /* The stacks of allocations, frees and mappings, and those that they were called from. */
 static int find_needed(struct writer *w, const struct hl_answer *a)
 {
-	struct hl_mmaps maps = {
-		.filter = w->x->query.filter, .mapping = need_mapping, .arg = w};
+	struct hl_mmaps maps = {.filter = w->x->query.filter, .mapping = need_mapping, .arg = w};
 	int err;
 
 	w->needed = hl_export_needed(w->x->m, a);
@@ -342,24 +341,14 @@ static void put_address(struct hl_json *j, const char *key, uint64_t v)
 	hl_json_key_string(j, key, l.text);
 }
 
-static void put_protection(struct hl_json *j, const struct hl_mmap *map)
-{
-	char prot[HL_MMAP_PROT_MAX];
-	struct hl_strbuf flags = {0};
-
-	hl_mmap_put_flags(&flags, map->flags);
-	hl_json_key_string(
-		j, "protection", map->unknown ? NULL : hl_mmap_prot(prot, map->prot));
-	hl_json_key_string(j, "flags", map->unknown ? NULL : hl_strbuf_str(&flags));
-	hl_strbuf_fini(&flags);
-}
-
 static int put_mapping(void *arg, const struct hl_mmap *map)
 {
 	struct writer *w = arg;
 	struct hl_json *j = &w->j;
 	bool ended = map->death_ns != UINT64_MAX;
+	struct hl_mmap_words words;
 
+	hl_mmap_words_init(&words, map);
 	fputs("\n", w->x->out);
 	hl_json_begin_object(j);
 	hl_json_key_u64(j, "id", map->id);
@@ -367,7 +356,8 @@ static int put_mapping(void *arg, const struct hl_mmap *map)
 	hl_json_key_u64(j, "thread", map->thread);
 	put_address(j, "address", map->addr);
 	hl_json_key_u64(j, "size", map->size);
-	put_protection(j, map);
+	hl_json_key_string(j, "protection", words.prot);
+	hl_json_key_string(j, "flags", words.flags);
 	hl_json_key_u64(j, "mapped_ns", map->birth_ns);
 	hl_json_key(j, "unmapped_ns");
 	if (ended)
@@ -383,6 +373,7 @@ static int put_mapping(void *arg, const struct hl_mmap *map)
 	hl_json_key_u64(j, "last_size", map->last_size);
 	hl_json_key_bool(j, "replaced", map->replaced);
 	hl_json_end_object(j);
+	hl_mmap_words_fini(&words);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 

@@ -206,13 +206,14 @@ static int put_block(void *arg, const struct hl_block *b)
 			[A_FILE] = s->file,
 			[A_LINE] = known(s->line, s->line > 0),
 			[A_MODULE] = s->module,
-			[A_FREED_STACK] = known(b->free_node, freed && b->free_node != HL_NODE_NONE),
+			[A_FREED_STACK] =
+				known(b->free_node, freed && b->free_node != HL_NODE_NONE),
 			[A_CHAIN_LENGTH] = known(c.length, w->chains),
 			[A_CHAIN_POSITION] = known(c.position, w->chains),
 			[A_CHAIN_FIRST] = known(c.first_size, w->chains),
 			[A_CHAIN_LAST] = known(c.last_size, w->chains),
-			[A_CHAIN_LIFE] = known(c.death_ns - c.birth_ns,
-				w->chains && c.death_ns != UINT64_MAX),
+			[A_CHAIN_LIFE] = known(
+				c.death_ns - c.birth_ns, w->chains && c.death_ns != UINT64_MAX),
 		});
 }
 

@@ -9,9 +9,8 @@
 
 static const char *words_of(enum hl_ending e)
 {
-	static const char *const words[] = {
-		"freed by ", "realloc in ", "address given out again, no free was recorded",
-		"not freed"};
+	static const char *const words[] = {"freed by ", "realloc in ",
+		"address given out again, no free was recorded", "not freed"};
 
 	return words[e];
 }
@@ -34,11 +33,9 @@ static void put_part(FILE *out, struct hl_model *m, const struct hl_numbers *n,
 
 /* All parts of a site that is shown, but for the small ones. */
 static void put_site(FILE *out, struct hl_model *m, const struct hl_numbers *n,
-	const struct hl_freed_by *f, const struct hl_freed_site *s,
-	const struct hl_text_opts *opts)
+	const struct hl_freed_by *f, const struct hl_freed_site *s, const struct hl_text_opts *opts)
 {
-	struct hl_label label = {
-		.frame = hl_model_frame(m, s->frame), .used = hl_numbers_width(n)};
+	struct hl_label label = {.frame = hl_model_frame(m, s->frame), .used = hl_numbers_width(n)};
 	uint64_t least = hl_text_least(&s->value, opts), hidden = 0;
 
 	hl_put_numbers(out, n, &s->value);
@@ -55,14 +52,15 @@ static void put_site(FILE *out, struct hl_model *m, const struct hl_numbers *n,
 	hl_put_more(out, hidden, "way to end", "ways to end", opts);
 }
 
-void hl_text_freed_by(FILE *out, struct hl_model *m, const struct hl_freed_by *f,
-	const struct hl_text_opts *opts)
+void hl_text_freed_by(
+	FILE *out, struct hl_model *m, const struct hl_freed_by *f, const struct hl_text_opts *opts)
 {
 	struct hl_numbers n = hl_numbers_of(&f->answer.total, opts);
 	uint64_t least = hl_text_least(&f->answer.total, opts), hidden = 0;
 
 	hl_put_head(out, m, &f->answer, opts);
 	if (f->n_sites > 0) {
+		putc('\n', out);
 		hl_put_numbers_head(out, &n);
 		fputs("allocated at, and who ended the blocks\n", out);
 	}

@@ -14,8 +14,8 @@
 #define FLAGS_LEAST 17
 #define FLAGS_MOST  30
 
-static void put_head_line(FILE *out, struct hl_model *m, const struct hl_mmaps *x,
-	const struct hl_text_opts *opts)
+static void put_head_line(
+	FILE *out, struct hl_model *m, const struct hl_mmaps *x, const struct hl_text_opts *opts)
 {
 	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX], peak[HL_TEXT_SIZE_MAX];
 	char when[HL_TEXT_SIZE_MAX], left[HL_TEXT_SIZE_MAX];
@@ -29,23 +29,14 @@ static void put_head_line(FILE *out, struct hl_model *m, const struct hl_mmaps *
 		hl_text_bytes(peak, x->peak_bytes), hl_text_duration(when, x->peak_ns));
 }
 
-/* Of a mapping that is not known from its mmap: "?". */
-static void flags_of(struct hl_strbuf *b, const struct hl_mmap *map)
-{
-	hl_strbuf_reset(b);
-	if (map->unknown)
-		hl_strbuf_puts(b, "?");
-	else
-		hl_mmap_put_flags(b, map->flags);
-}
-
 static int flags_width(const struct hl_mmap_list *list)
 {
 	struct hl_strbuf b = {0};
 	size_t width = FLAGS_LEAST;
 
 	for (size_t i = 0; i < list->maps.len; i++) {
-		flags_of(&b, &list->maps.data[i]);
+		hl_strbuf_reset(&b);
+		hl_mmap_put_flags(&b, list->maps.data[i].flags);
 		width = b.len > width ? b.len : width;
 	}
 	hl_strbuf_fini(&b);
@@ -54,13 +45,12 @@ static int flags_width(const struct hl_mmap_list *list)
 
 static void put_words(FILE *out, const struct hl_mmap *map, int width)
 {
-	char prot[HL_MMAP_PROT_MAX];
-	struct hl_strbuf flags = {0};
+	struct hl_mmap_words words;
 
-	flags_of(&flags, map);
-	fprintf(out, "%4s  %-*s  ", map->unknown ? "?" : hl_mmap_prot(prot, map->prot), width,
-		hl_strbuf_str(&flags));
-	hl_strbuf_fini(&flags);
+	hl_mmap_words_init(&words, map);
+	fprintf(out, "%4s  %-*s  ", words.prot ? words.prot : "?", width,
+		words.flags ? words.flags : "?");
+	hl_mmap_words_fini(&words);
 }
 
 static int put_row(FILE *out, struct hl_model *m, const struct hl_mmap *map, int width,
@@ -77,8 +67,9 @@ static int put_row(FILE *out, struct hl_model *m, const struct hl_mmap *map, int
 	fprintf(out, "%10s  %9s  ", hl_text_bytes(size, map->size),
 		hl_text_duration(when, map->birth_ns));
 	fprintf(out, "%9s  ",
-		map->death_ns == UINT64_MAX ? "left"
-					    : hl_text_duration(life, map->death_ns - map->birth_ns));
+		map->death_ns == UINT64_MAX
+			? "left"
+			: hl_text_duration(life, map->death_ns - map->birth_ns));
 	put_words(out, map, width);
 	hl_put_label(out, &label, opts);
 	putc('\n', out);
@@ -148,18 +139,6 @@ static void put_hex(struct hl_json *j, const char *key, uint64_t v)
 	hl_json_key_string(j, key, text);
 }
 
-static void put_protection(struct hl_json *j, const struct hl_mmap *map)
-{
-	char prot[HL_MMAP_PROT_MAX];
-	struct hl_strbuf flags = {0};
-
-	hl_mmap_put_flags(&flags, map->flags);
-	hl_json_key_string(
-		j, "protection", map->unknown ? NULL : hl_mmap_prot(prot, map->prot));
-	hl_json_key_string(j, "flags", map->unknown ? NULL : hl_strbuf_str(&flags));
-	hl_strbuf_fini(&flags);
-}
-
 static void put_time(struct hl_json *j, const char *key, uint64_t v, bool known)
 {
 	hl_json_key(j, key);
@@ -174,13 +153,16 @@ static int put_mapping(void *arg, const struct hl_mmap *map)
 	struct writer *w = arg;
 	struct hl_json *j = w->j;
 	bool ended = map->death_ns != UINT64_MAX;
+	struct hl_mmap_words words;
 	int err;
 
+	hl_mmap_words_init(&words, map);
 	hl_json_begin_object(j);
 	hl_json_key_u64(j, "id", map->id);
 	put_hex(j, "address", map->addr);
 	hl_json_key_u64(j, "size", map->size);
-	put_protection(j, map);
+	hl_json_key_string(j, "protection", words.prot);
+	hl_json_key_string(j, "flags", words.flags);
 	hl_json_key_u64(j, "mapped_ns", map->birth_ns);
 	put_time(j, "unmapped_ns", map->death_ns, ended);
 	put_time(j, "lifetime_ns", map->death_ns - map->birth_ns, ended);
@@ -198,6 +180,7 @@ static int put_mapping(void *arg, const struct hl_mmap *map)
 	if (!err)
 		err = hl_json_stack(j, w->m, map->end_node);
 	hl_json_end_object(j);
+	hl_mmap_words_fini(&words);
 	return err;
 }
 
