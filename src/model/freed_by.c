@@ -242,33 +242,3 @@ void hl_freed_by_fini(struct hl_freed_by *f)
 	free(f->freeings);
 	*f = (struct hl_freed_by){0};
 }
-
-int hl_model_mark_free_stacks(struct hl_model *m, uint8_t *marks)
-{
-	size_t n = hl_reader_n_chunks(m->reader);
-	struct hl_chunk_events c = {0};
-	int err = 0;
-
-	hl_progress_begin(HL_READING);
-	for (size_t i = 0; i < n && !err; i++) {
-		/* Whoever reads the events meets the loss, too, and says so. */
-		if (hl_chunk_is_lost(m, i))
-			break;
-		err = hl_reader_decode_some(m->reader, i, HL_WANT_OTHERS | HL_WANT_NODE, &c);
-		if (err == -EBADMSG) {
-			err = 0;
-			break;
-		}
-		for (size_t k = 0; k < c.n_events && !err; k++) {
-			const struct hl_event *e = &c.events[k];
-			uint32_t node = e->flags & HL_EVENT_MOVED ? e->node : e->free_node;
-
-			if (node < m->n_nodes)
-				marks[node] = 1;
-		}
-		hl_progress_tick(i + 1, n);
-	}
-	hl_progress_end();
-	hl_chunk_events_free(&c);
-	return err ? hl_model_fail(m, err) : 0;
-}

@@ -43,8 +43,4 @@ struct hl_freed_by {
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q);
 void hl_freed_by_fini(struct hl_freed_by *f);
 
-/* Marks the stacks that any free or realloc has, in a byte for each node. 0 or -errno with
- * hl_model_error(). */
-int hl_model_mark_free_stacks(struct hl_model *m, uint8_t *marks);
-
 #endif

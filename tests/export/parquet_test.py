@@ -7,11 +7,14 @@ import tap
 
 LIVE = "SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(blocks), 0) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
 COLUMNS = ('id', 'stack', 'thread', 'call', 'size', 'address', 'allocated_ns', 'freed_ns', 'freed_by', 'freed_before', 'blocks', 'bytes', 'thread_name', 'tag',
-           'pool', 'function', 'file', 'line', 'module')
+           'pool', 'function', 'file', 'line', 'module', 'freed_stack', 'chain_length', 'chain_position', 'chain_first_size',
+           'chain_last_size', 'chain_lifetime_ns')
 # csv knows no order of what has the same time
 CSV_TYPES = "{'id': 'BIGINT', 'stack': 'INTEGER', 'thread': 'INTEGER', 'call': 'VARCHAR', 'size': 'BIGINT', 'address': 'VARCHAR', " \
     "'allocated_ns': 'BIGINT', 'freed_ns': 'BIGINT', 'freed_by': 'INTEGER', 'blocks': 'BIGINT', 'bytes': 'BIGINT', 'thread_name': 'VARCHAR', " \
-    "'tag': 'VARCHAR', 'pool': 'VARCHAR', 'function': 'VARCHAR', 'file': 'VARCHAR', 'line': 'INTEGER', 'module': 'VARCHAR'}"
+    "'tag': 'VARCHAR', 'pool': 'VARCHAR', 'function': 'VARCHAR', 'file': 'VARCHAR', 'line': 'INTEGER', 'module': 'VARCHAR', " \
+    "'freed_stack': 'INTEGER', 'chain_length': 'INTEGER', 'chain_position': 'INTEGER', 'chain_first_size': 'BIGINT', 'chain_last_size': 'BIGINT', " \
+    "'chain_lifetime_ns': 'BIGINT'}"
 AS_CSV = "SELECT * EXCLUDE (freed_before) REPLACE (printf('0x%x', address) AS address) FROM 'app.parquet'"
 
 

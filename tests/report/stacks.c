@@ -104,7 +104,7 @@ static void across_chunks(void)
 {
 	void *p = make_buffer(321);
 
-	for (int i = 0; i < 70000; i++)
+	for (int i = 0; i < 40000; i++)
 		free(make_message(8));
 	p = grow(p, 654);
 	drop_here(p);

@@ -16,7 +16,7 @@ from tap import case, finish  # noqa: E402
 
 HEAPLAPSE, STACKS, DECODE = map(os.path.abspath, sys.argv[1:4])
 PAGE = 4096
-CHURN = 70000  # blocks of 8 bytes, by make_message, freed by across_chunks
+CHURN = 40000  # blocks of 8 bytes, by make_message, freed by across_chunks
 
 
 def run(*args):

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "model/chains.h"
-#include "model/freed_by.h"
 #include "model/marks.h"
 #include "model/mmaps.h"
 #include "model/tags.h"
@@ -200,6 +199,27 @@ static int need_mapping(void *arg, const struct hl_mmap *map)
 	return 0;
 }
 
+static int need_free(void *arg, const struct hl_block *b)
+{
+	struct writer *w = arg;
+
+	if (b->free_node != HL_NODE_NONE)
+		w->needed[b->free_node] = 1;
+	return 0;
+}
+
+/* Without recorded stacks of frees there are those of reallocs, which allocate too: where every
+ * block is chosen, the answer has them. */
+static bool may_lack_frees(const struct writer *w)
+{
+	const struct hl_query *q = &w->x->query;
+
+	return !q->pool &&
+	       (hl_model_info(w->x->m)->meta.free_stacks || q->filter || q->suppressions ||
+		       q->quantity != HL_QUANTITY_ALLOCATED || q->from.kind != HL_WHEN_NS ||
+		       q->from.ns > 0 || q->to.kind != HL_WHEN_END);
+}
+
 /* Pools' blocks have no such stacks, and mappings are not theirs. */
 static bool has_mmaps(const struct writer *w)
 {
@@ -210,12 +230,13 @@ static bool has_mmaps(const struct writer *w)
 static int find_needed(struct writer *w, const struct hl_answer *a)
 {
 	struct hl_mmaps maps = {.filter = w->x->query.filter, .mapping = need_mapping, .arg = w};
+	struct hl_lives lives = {.block = need_free, .arg = w};
 	int err;
 
 	w->needed = hl_export_needed(w->x->m, a);
 	if (!w->needed)
 		return -ENOMEM;
-	err = w->x->query.pool ? 0 : hl_model_mark_free_stacks(w->x->m, w->needed);
+	err = may_lack_frees(w) ? hl_export_lives(w->x, &lives) : 0;
 	if (!err && has_mmaps(w))
 		err = hl_model_mmaps(w->x->m, &maps);
 	for (uint32_t i = a->n_keys; i-- > 0;) {
