@@ -10,6 +10,10 @@
  * With --live N there are N blocks instead, filled before the clock starts, and a pair frees and
  * replaces one at random: blocks die in no order, as in a program with a large heap.
  *
+ * With --sites N each pair is made from another of N call sites, in random order. Between a site
+ * and malloc are wrappers, one inside another (--wrappers), as zmalloc or g_malloc and g_strdup
+ * are: the innermost frame and the stack pointer are then the same for all sites.
+ *
  * With --scopes N all of it happens in as many scopes (heaplapse.h), one in another.
  *
  * It makes exactly as many allocations and frees as it says, so that a recording can be counted:
@@ -26,7 +30,7 @@
 
 #include "heaplapse.h"
 
-enum { LIVE = 16, THREADS_MAX = 256 };
+enum { LIVE = 16, THREADS_MAX = 256, SITES_MAX = 256, WRAPPERS_MAX = 8 };
 
 /* The compiler may neither drop an allocation nor make a loop of the recursion. */
 #define KEEP() __asm__ volatile("" ::: "memory")
@@ -37,7 +41,7 @@ struct job {
 	uint64_t many_count;
 	uint64_t left;   /* pairs to make */
 	uint64_t random; /* never 0 */
-	int depth, walk, scopes;
+	int depth, walk, scopes, sites, wrappers;
 	int level; /* the frame that the next pair is made in, with walk */
 	pthread_t thread;
 };
@@ -74,6 +78,46 @@ __attribute__((always_inline)) static inline void pair_anywhere(struct job *j)
 	j->left--;
 	free(j->many[i]);
 	j->many[i] = malloc(size_of(i));
+	KEEP();
+}
+
+/* What calls malloc with --sites. More wrappers are the same function, one inside another. */
+__attribute__((noinline)) static void *wrapper(size_t size, int more)
+{
+	void *p = more ? wrapper(size, more - 1) : malloc(size);
+
+	KEEP();
+	return p;
+}
+
+/* Functions that no compiler makes one of: the number stands in each. */
+#define SITE(n)                                                                    \
+	__attribute__((noinline)) static void *site_##n(size_t size, int wrappers) \
+	{                                                                          \
+		void *p = wrapper(size, wrappers - 1);                             \
+                                                                                   \
+		__asm__ volatile("" ::"i"(0x##n) : "memory");                      \
+		return p;                                                          \
+	}
+#define SITES_16(X, n)                                                                          \
+	X(n##0)                                                                                 \
+	X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9) X(n##a) X(n##b) \
+		X(n##c) X(n##d) X(n##e) X(n##f)
+#define SITES_256(X)                                                                              \
+	SITES_16(X, 0)                                                                            \
+	SITES_16(X, 1) SITES_16(X, 2) SITES_16(X, 3) SITES_16(X, 4) SITES_16(X, 5) SITES_16(X, 6) \
+		SITES_16(X, 7) SITES_16(X, 8) SITES_16(X, 9) SITES_16(X, a) SITES_16(X, b)        \
+			SITES_16(X, c) SITES_16(X, d) SITES_16(X, e) SITES_16(X, f)
+SITES_256(SITE)
+#define SITE_NAME(n) site_##n,
+static void *(*const sites[SITES_MAX])(size_t, int) = {SITES_256(SITE_NAME)};
+
+__attribute__((always_inline)) static inline void pair_from_a_site(struct job *j)
+{
+	unsigned i = --j->left % LIVE;
+
+	free(j->live[i]);
+	j->live[i] = sites[next_random(j) % (unsigned)j->sites](16 + 16 * (size_t)i, j->wrappers);
 	KEEP();
 }
 
@@ -118,6 +162,9 @@ __attribute__((noinline)) static void descend(struct job *j, int level)
 	} else if (j->many) {
 		while (j->left)
 			pair_anywhere(j);
+	} else if (j->sites) {
+		while (j->left)
+			pair_from_a_site(j);
 	} else {
 		while (j->left)
 			pair(j);
@@ -192,7 +239,7 @@ static uint64_t run_threads(struct job *jobs, int n)
 
 struct options {
 	uint64_t pairs, live;
-	int depth, threads, walk, scopes;
+	int depth, threads, walk, scopes, sites, wrappers;
 };
 
 static const char usage[] =
@@ -203,6 +250,8 @@ static const char usage[] =
 	"  -w, --walk N      each pair up to N frames from the last one (0)\n"
 	"  -l, --live N      blocks that die in random order, in one thread (16, the oldest "
 	"first)\n"
+	"  -k, --sites N     call malloc by turns, through a wrapper; up to 256 (0: no wrapper)\n"
+	"  -r, --wrappers N  between a site and malloc, one inside another; up to 8 (1)\n"
 	"  -s, --scopes N    open around it, one in another (0)\n";
 
 static int parse(int argc, char **argv, struct options *o)
@@ -213,13 +262,15 @@ static int parse(int argc, char **argv, struct options *o)
 		{"threads", required_argument, NULL, 't'},
 		{"walk", required_argument, NULL, 'w'},
 		{"live", required_argument, NULL, 'l'},
+		{"sites", required_argument, NULL, 'k'},
+		{"wrappers", required_argument, NULL, 'r'},
 		{"scopes", required_argument, NULL, 's'},
 		{0},
 	};
 	int c;
 
-	*o = (struct options){.pairs = 10000000, .depth = 20, .threads = 1};
-	while ((c = getopt_long(argc, argv, "n:d:t:w:l:s:", longs, NULL)) != -1) {
+	*o = (struct options){.pairs = 10000000, .depth = 20, .threads = 1, .wrappers = 1};
+	while ((c = getopt_long(argc, argv, "n:d:t:w:l:k:r:s:", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			o->pairs = strtoull(optarg, NULL, 10);
@@ -236,6 +287,12 @@ static int parse(int argc, char **argv, struct options *o)
 		case 'l':
 			o->live = strtoull(optarg, NULL, 10);
 			break;
+		case 'k':
+			o->sites = atoi(optarg);
+			break;
+		case 'r':
+			o->wrappers = atoi(optarg);
+			break;
 		case 's':
 			o->scopes = atoi(optarg);
 			break;
@@ -244,6 +301,10 @@ static int parse(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind != argc || o->depth < 1 || o->walk < 0)
+		return -1;
+	if (o->sites < 0 || o->sites > SITES_MAX || o->wrappers < 1 || o->wrappers > WRAPPERS_MAX)
+		return -1;
+	if (o->sites && (o->walk || o->live))
 		return -1;
 	if (o->threads < 1 || o->threads > THREADS_MAX)
 		return -1;
@@ -272,6 +333,8 @@ int main(int argc, char **argv)
 				.depth = o.depth,
 				.level = o.depth,
 				.walk = o.walk,
+				.sites = o.sites,
+				.wrappers = o.wrappers,
 				.scopes = o.scopes};
 	}
 	if (o.threads > 1) {

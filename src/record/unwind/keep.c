@@ -7,7 +7,7 @@
 #include "base/bits.h"
 #include "record/unwind/memo_internal.h"
 
-static const uintptr_t never = 0; /* the slot of a check that always fails: its word is 1 */
+const uintptr_t hl_check_never = 0;
 
 /* How many checks a step needs, when the frame it leads to has a live frame pointer or not. */
 hl_inline uint32_t count_checks(const struct hl_step *s, bool live)
@@ -26,7 +26,7 @@ hl_inline uint32_t put_checks(
 	struct hl_check *checks, uint32_t n, const struct hl_step *s, bool live, uintptr_t fp)
 {
 	if (hl_unlikely(s->flags & HL_STEP_SPECIAL)) {
-		checks[n++] = (struct hl_check){(uintptr_t)&never, 1};
+		checks[n++] = (struct hl_check){(uintptr_t)&hl_check_never, 1};
 		return n;
 	}
 	checks[n] = (struct hl_check){s->fp_slot, fp};

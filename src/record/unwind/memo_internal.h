@@ -66,26 +66,53 @@ struct hl_way {
 	uint64_t hash;
 	uint32_t live; /* its fp counts */
 	uint32_t depth, n_checks;
-	uintptr_t pcs[]; /* then n_checks times struct hl_check */
+	uint32_t number; /* by which others knew it the last time that this was looked up, from 0 */
+	struct hl_check checks[]; /* then so many pcs as it is deep */
 };
+
+hl_inline uintptr_t *hl_way_pcs(const struct hl_way *y)
+{
+	return (uintptr_t *)(y->checks + y->n_checks);
+}
 
 #define HL_WAY_BYTES  (32u * 1024)
 #define HL_WAY_MAX    (HL_WAY_BYTES / 8) /* longer ones are not kept */
 #define HL_WAY_SETS   64u
 #define HL_WAY_PLACES 4u
 #define HL_WAY_SEEN   256u
+#define HL_FORK_SETS  128u
+#define HL_FORK_WAYS  2u
+#define HL_FORKS_MAX  16u /* words of the stack in one key, at most */
+
+/* The newest first. A tag is 16 bits of the key, that of the first place in the low ones. */
+struct hl_way_set {
+	uint64_t tags;
+	uint64_t places[HL_WAY_PLACES]; /* 0: none, as any that lies too far back */
+};
+
+/*
+ * Several ways had this key: the word in this stack slot is part of the next key; slot 0: the frame
+ * pointer is. Whenever the key is met, the slot can be read, see ways.c.
+ */
+struct hl_fork {
+	uint64_t key; /* 0: none */
+	uintptr_t slot;
+};
 
 struct hl_ways {
-	uint64_t places[HL_WAY_SETS][HL_WAY_PLACES]; /* the newest first; 0: none */
-	uint64_t end;                                /* where the next one goes */
+	struct hl_way_set sets[HL_WAY_SETS];
+	struct hl_fork forks[HL_FORK_SETS][HL_FORK_WAYS]; /* the newest first */
+	uint64_t end;                                     /* where the next one goes */
 	/* Hashes of stacks that were walked once. Two by turns never push each other out. */
 	uint32_t seen[HL_WAY_SEEN][2];
-	uint32_t credit, passed;
+	uint32_t refused;                      /* forks */
+	uint32_t credit, passed, found_before; /* found when the credit was last counted */
 	/* How many were found, and how many not; of those that were walked all the same, how many,
 	 * and how many frames that took; and how many times yet none is looked for, of how many. */
 	uint32_t found, missed, tries, walked, pass, last_pass;
-	bool trying; /* the next walk is such a one */
-	char *bytes; /* HL_WAY_BYTES */
+	uint32_t until_try; /* so many are found before one is walked all the same */
+	bool trying;        /* the next walk is such a one */
+	char *bytes;        /* HL_WAY_BYTES */
 };
 
 /* Is this one of the times that none is looked for? */
@@ -255,18 +282,32 @@ hl_inline uint32_t hl_numbers_set(const struct hl_numbers *n, uint64_t hash)
 /* The number + 1 by which others know a stack of this hash; 0: by none. */
 hl_inline uint32_t hl_numbers_find(const struct hl_numbers *n, uint64_t hash)
 {
-	const uint64_t *two = n->keys + hl_numbers_set(n, hash) * 2;
+	uint32_t slot = hl_numbers_set(n, hash) * 2;
 	uint64_t key = hl_numbers_key(n, hash);
-	bool second = two[1] == key; /* which of them is chance: not by a branch */
 
-	return (two[0] == key) | second ? (uint32_t)(two - n->keys) + second + 1 : 0;
+	slot += n->keys[slot + 1] == key; /* which of the two is chance: not by a branch */
+	return n->keys[slot] == key ? slot + 1 : 0;
+}
+
+/* The same, where *last is most often the number, from 0. */
+hl_inline uint32_t hl_numbers_find_again(const struct hl_numbers *n, uint64_t hash, uint32_t *last)
+{
+	uint32_t number;
+
+	if (hl_likely(n->keys[*last] == hl_numbers_key(n, hash)))
+		return *last + 1;
+	number = hl_numbers_find(n, hash);
+	if (number)
+		*last = number - 1;
+	return number;
 }
 
 /* ways.c */
 /* The way that begins in this state and still holds; NULL when there is none. */
-const struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start);
-/* Keeps what the memo remembers, unless that has not been worth it. True: others may be gone. */
-bool hl_ways_add(struct hl_ways *w, const struct hl_memo *m);
+struct hl_way *hl_ways_find(struct hl_ways *w, const struct hl_regs *start);
+/* Keeps what the memo remembers, unless that has not been worth it. True: others may be gone.
+ * start: of the walk that the memo is from; the stack is still what it was then. */
+bool hl_ways_add(struct hl_ways *w, const struct hl_memo *m, const struct hl_regs *start);
 void hl_ways_forget(struct hl_ways *w);
 /* What was found and not told took so many frames to walk. */
 void hl_ways_judge(struct hl_ways *w, uint32_t walked);
@@ -284,6 +325,7 @@ struct hl_memo *hl_memo_pick(struct hl_unwinder *u, uintptr_t sp);
 struct hl_memo *hl_memo_settle(struct hl_unwinder *u, uintptr_t sp, uintptr_t end);
 
 /* keep.c */
+extern const uintptr_t hl_check_never; /* the slot of a check that always fails: its word is 1 */
 /*
  * Frames [0, keep) stay, the fresh ones go on top. fp: of frame keep - 1. Returns how many pcs are
  * those of the last result.

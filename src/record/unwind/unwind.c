@@ -278,7 +278,7 @@ hl_inline void answered(
 	if (hl_likely(m && u->last == m))
 		return;
 	if (u->last || u->last_way) {
-		before = u->last ? u->last->pcs : u->last_way->pcs;
+		before = u->last ? u->last->pcs : hl_way_pcs(u->last_way);
 		n = hl_min_u32(out->depth, u->last ? u->last->unchanged : u->last_way->depth);
 		while (common < n && before[common] == out->pcs[common])
 			common++;
@@ -358,7 +358,7 @@ static hl_noinline int finish(struct hl_unwinder *u, struct hl_memo *m, struct h
 	if (whole) {
 		note_last(u, m, out->told ? out->number : 0);
 		/* What is added may lie where the last result did, if that was a way's. */
-		if (hl_ways_add(&u->ways, m))
+		if (hl_ways_add(&u->ways, m, w->start))
 			u->last_way = NULL;
 	}
 	return 0;
@@ -380,7 +380,7 @@ static void start_walk(struct hl_walk *w, const struct hl_memo *m, const struct 
 static hl_noinline int unwind(
 	struct hl_unwinder *u, struct hl_memo *m, const struct hl_regs *start, struct hl_stack *out)
 {
-	const uint64_t serial = out->serial;
+	const uint64_t serial = out->serial, walked = u->counts.walked;
 	struct found found = {0};
 	struct hl_regs r = *start;
 	struct hl_walk w;
@@ -390,19 +390,18 @@ static hl_noinline int unwind(
 	start_walk(&w, m, start, u->generation);
 	walk(u, m, &w, &r, &found);
 	err = finish(u, m, &w, &found, out);
-	if (hl_unlikely(u->ways.trying))
-		hl_ways_judge(&u->ways, found.n);
 	u->counts.walked += found.n;
+	if (hl_unlikely(u->ways.trying))
+		hl_ways_judge(&u->ways, (uint32_t)(u->counts.walked - walked));
 	u->counts.verified += found.keep;
 	u->counts.misses += w.misses;
 	return u->serial == serial ? err : -EBUSY;
 }
 
-/* It is a stack of this hash that is remembered: do others know it? */
-hl_inline void by_number(struct hl_unwinder *u, uint64_t hash, uint32_t depth, struct hl_again *out)
+/* A stack of this depth is remembered. Do others know it by this number, + 1? */
+hl_inline void by_number(
+	struct hl_unwinder *u, uint32_t number, uint32_t depth, struct hl_again *out)
 {
-	uint32_t number = hl_numbers_find(&u->numbers, hash);
-
 	if (hl_unlikely(!number))
 		return;
 	out->what = HL_AGAIN_NUMBER;
@@ -416,7 +415,7 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 	volatile struct hl_token token;
 	struct hl_again out = {.what = HL_AGAIN_ASK};
 	const struct hl_memo *m;
-	const struct hl_way *way;
+	struct hl_way *way;
 
 	if (hl_unlikely(u->busy))
 		return out;
@@ -432,9 +431,11 @@ struct hl_again hl_unwind_way_again(struct hl_unwinder *u, const struct hl_regs 
 	if (hl_likely(m != NULL)) {
 		/* Else it has just been asked. */
 		if (!(u->quick.sp && u->quick.memo == m) && !m->cut && hl_memo_unchanged(m, start))
-			by_number(u, m->frames[m->depth - 1].hash, m->depth, &out);
+			by_number(u, hl_numbers_find(&u->numbers, m->frames[m->depth - 1].hash),
+				m->depth, &out);
 		else if ((way = hl_ways_find(&u->ways, start)))
-			by_number(u, way->hash, way->depth, &out);
+			by_number(u, hl_numbers_find_again(&u->numbers, way->hash, &way->number),
+				way->depth, &out);
 		else
 			out.what = HL_AGAIN_NEW;
 	}
@@ -465,7 +466,7 @@ static hl_noinline bool remembered(
 		if (!m->cut)
 			note_last(u, m, out->told ? out->number : 0);
 	} else if ((way = hl_ways_find(&u->ways, start))) {
-		out->pcs = way->pcs;
+		out->pcs = hl_way_pcs(way);
 		out->depth = way->depth;
 		find_number(u, way->hash, out);
 		if (!out->told) {

@@ -310,10 +310,12 @@ static void common_is_common(void **state)
 }
 
 /* Stacks of one shape, which differ in where each frame calls the next. */
+static void (*turn_end)(void) = check_common;
+
 static hl_noinline void turn(uint32_t path, uint32_t depth)
 {
 	if (depth == 0) {
-		check_common();
+		turn_end();
 	} else if (path & 1) {
 		turn(path >> 1, depth - 1);
 		__asm__ volatile("" ::: "memory");
@@ -323,6 +325,61 @@ static hl_noinline void turn(uint32_t path, uint32_t depth)
 		turn(path >> 1, depth - 1);
 		__asm__ volatile("nop" ::: "memory");
 	}
+}
+
+/* Four more frames, the same for all callers. */
+static void wrapped(void)
+{
+	down(3, check_common);
+}
+
+enum { CALLERS = 16, CALLER_BITS = 4 };
+
+/* How many of n unwinds walk a frame. Each is of one of 16 stacks, in random order. */
+static hl_noinline uint32_t walks_of_callers(uint32_t n)
+{
+	uint32_t walks = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hl_unwind_counts a, b;
+
+		hl_unwinder_counts(u, &a);
+		turn(rnd(CALLERS), CALLER_BITS);
+		hl_unwinder_counts(u, &b);
+		walks += b.walked != a.walked;
+	}
+	return walks;
+}
+
+/* Stacks that have the innermost pc and the stack pointer in common, as behind an allocation
+ * wrapper, are all found again. */
+static void callers_of_wrappers(void **state)
+{
+	void (*const ends[])(void) = {check_common, wrapped};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(ends); i++) {
+		hl_unwinder_reset(u);
+		turn_end = ends[i];
+		walks_of_callers(20 * CALLERS);
+		assert_true(walks_of_callers(2000) < 2000 / 10);
+		assert_int_equal(u->ways.pass, 0);
+	}
+	turn_end = check_common;
+}
+
+/* Wherever the stack lies, also across the end of a page. */
+static void callers_anywhere(void **state)
+{
+	turn_end = wrapped;
+	for (size_t i = 0; i < 4096 / 64; i++) {
+		volatile char *room = alloca(64);
+
+		room[0] = 0;
+		hl_unwinder_reset(u);
+		walks_of_callers(20 * CALLERS);
+		assert_true(walks_of_callers(400) < 400 / 5);
+	}
+	turn_end = check_common;
 }
 
 /*
@@ -613,6 +670,8 @@ int main(void)
 		cmocka_unit_test(mostly_new),
 		cmocka_unit_test(common_is_common),
 		cmocka_unit_test(lost_numbers),
+		cmocka_unit_test(callers_of_wrappers),
+		cmocka_unit_test(callers_anywhere),
 		cmocka_unit_test(busy_inside),
 		cmocka_unit_test(leaving_heals),
 		cmocka_unit_test(overtaken),
