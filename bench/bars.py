@@ -86,6 +86,19 @@ def loop_bars(table):
         yield at_least('throughput / native', 'cross-2', 1 / ratio, 0.5)
 
 
+def added_ns(table, work):
+    """What a pair takes longer than natively, by the program's own clock; None: not run."""
+    ours, native = (table.figure(work, tool, 'ns') for tool in ('heaplapse', 'native'))
+    return None if ours is None or native is None else ours - native
+
+
+def wrapper_bars(table):
+    one, many = (added_ns(table, work) for work in ('wrapper-1', 'wrapper-64'))
+    if one is not None and many is not None and one > 0:
+        yield Bar('ns added to a pair, x', 'wrapper-64 beside wrapper-1', '%.2f (%.0f / %.0f ns)' %
+                  (many / one, many, one), '<= 1.70', many <= 1.7 * one)
+
+
 def memory_bars(table):
     for work in table.works:
         extra = table.figure(work.name, 'heaplapse', 'extra_rss')
@@ -127,7 +140,7 @@ def level_bars(table):
 
 def table_bars(lines):
     table = Table(lines)
-    return [bar for bars in (overhead_bars, loop_bars, memory_bars, size_bars, start_bars, level_bars)
+    return [bar for bars in (overhead_bars, loop_bars, wrapper_bars, memory_bars, size_bars, start_bars, level_bars)
             for bar in bars(table)]
 
 

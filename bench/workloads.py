@@ -38,11 +38,11 @@ class Work:
         return self.name
 
 
-def loop(name, sizes, depth, threads=1, walk=0, live=0, scopes=0):
+def loop(name, sizes, depth, threads=1, walk=0, live=0, scopes=0, sites=0):
     def program(place, size):
         return [place.built('loop'), '--pairs=%d' % size, '--depth=%d' % depth, '--threads=%d' % threads,
                 '--walk=%d' % walk] + (['--live=%d' % live] if live else []) + \
-               (['--scopes=%d' % scopes] if scopes else [])
+               (['--scopes=%d' % scopes] if scopes else []) + (['--sites=%d' % sites] if sites else [])
     return Work(name, sizes, program, allocations=lambda size: size + live, threads=threads, scopes=scopes > 0)
 
 
@@ -96,6 +96,9 @@ WORKS = [
     loop('walk-20', (110 * MILLION, MILLION, 20000), 20, walk=3),
     loop('walk-60', (110 * MILLION, MILLION, 20000), 60, walk=3),
     loop('live-100000', (40 * MILLION, MILLION, 20000), 20, live=100000),
+    loop('wrapper-1', (200 * MILLION, MILLION, 20000), 5, sites=1),
+    loop('wrapper-4', (90 * MILLION, MILLION, 20000), 5, sites=4),
+    loop('wrapper-64', (90 * MILLION, MILLION, 20000), 5, sites=64),
     cross('cross-2', (100 * MILLION, MILLION, 20000), 20),
     loop('threads-4', (500 * MILLION, MILLION, 20000), 20, threads=4),
     loop('scopes-3', LOOP, 5, scopes=3),
