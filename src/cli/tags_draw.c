@@ -5,14 +5,16 @@
 #include <signal.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "cli/bmp.h"
 #include "cli/cli.h"
 #include "tags/sink.h"
 
-/* Suffixes, and what graphviz calls them. */
+/* Suffixes, and what graphviz calls them; a BMP is made from a PNG (bmp.h). */
 static const struct {
 	const char *suffix;
 	enum hl_tags_form form;
@@ -29,7 +31,7 @@ static const struct {
 	{".gif", HL_TAGS_PICTURE, "-Tgif"},
 	{".jpg", HL_TAGS_PICTURE, "-Tjpg"},
 	{".jpeg", HL_TAGS_PICTURE, "-Tjpg"},
-	{".bmp", HL_TAGS_PICTURE, "-Tbmp"},
+	{".bmp", HL_TAGS_PICTURE, NULL},
 };
 
 static int find_suffix(const char *path)
@@ -106,12 +108,14 @@ static int complain_dot(const char *path, int status)
 			path);
 	else
 		hl_cli_error("graphviz could not draw %s: see what it says above; every graphviz "
-			     "draws .svg, not every one .bmp, .gif, .jpg and .svgz",
+			     "draws .svg, not every one .gif, .jpg and .svgz",
 			path);
 	return HL_EXIT_IO;
 }
 
-static int draw(const char *path, const char *option, const struct hl_tag_report *r)
+/* shown: the file as the user knows it. */
+static int draw(
+	const char *path, const char *option, const char *shown, const struct hl_tag_report *r)
 {
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* it may not want all of it */
 	FILE *to = NULL;
@@ -130,7 +134,42 @@ static int draw(const char *path, const char *option, const struct hl_tag_report
 		hl_cli_error("graphviz cannot be started: %s", strerror(errno));
 		return HL_EXIT_IO;
 	}
-	return status ? complain_dot(path, status) : HL_EXIT_OK;
+	return status ? complain_dot(shown, status) : HL_EXIT_OK;
+}
+
+/* What graphviz has written to `png`, as BMP. */
+static int write_bmp(const char *path, int png)
+{
+	off_t n = lseek(png, 0, SEEK_END);
+	void *map = n > 0 ? mmap(NULL, (size_t)n, PROT_READ, MAP_PRIVATE, png, 0) : MAP_FAILED;
+	FILE *to = map != MAP_FAILED ? fopen(path, "we") : NULL;
+	int err = to ? hl_bmp_from_png(to, map, (size_t)n) : -errno;
+
+	if (to && (ferror(to) | fclose(to)) && !err)
+		err = errno ? -errno : -EIO;
+	if (map != MAP_FAILED)
+		munmap(map, (size_t)n);
+	if (!err)
+		return HL_EXIT_OK;
+	hl_cli_error("%s cannot be written: %s; .png works", path, strerror(-err));
+	return HL_EXIT_IO;
+}
+
+static int draw_bmp(const char *path, const struct hl_tag_report *r)
+{
+	int status, png = memfd_create("png", 0); /* dot inherits it */
+	char name[64];
+
+	if (png < 0) {
+		hl_cli_error("%s cannot be drawn: %s", path, strerror(errno));
+		return HL_EXIT_IO;
+	}
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", png);
+	status = draw(name, "-Tpng", path, r);
+	if (status == HL_EXIT_OK)
+		status = write_bmp(path, png);
+	close(png);
+	return status;
 }
 
 static int write_plain(
@@ -159,5 +198,7 @@ int hl_tags_write(
 {
 	if (form != HL_TAGS_PICTURE)
 		return write_plain(path, r, form, least);
-	return draw(path, suffixes[find_suffix(path)].option, r);
+	if (!suffixes[find_suffix(path)].option)
+		return draw_bmp(path, r);
+	return draw(path, suffixes[find_suffix(path)].option, path, r);
 }

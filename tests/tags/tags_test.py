@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -567,6 +568,20 @@ def plain(report):
             for thread in report['threads']]
 
 
+def same_picture(png, bmp):
+    """The BMP has the size of the PNG, whole rows, white corners, and something between."""
+    with open(png, 'rb') as file:
+        width, height = struct.unpack('>II', file.read(24)[16:])
+    with open(bmp, 'rb') as file:
+        data = file.read()
+    expect('head', struct.unpack('<2sIIIIIIHHI', data[:34]), (b'BM', len(data), 0, 54, 40, width, height, 1, 24, 0))
+    row = (3 * width + 3) // 4 * 4
+    expect('bytes', len(data), 54 + row * height)
+    pixels = [data[54 + row * y + 3 * x:][:3] for y in range(0, height, 3) for x in range(0, width, 3)]
+    expect('the corner and what is drawn', (pixels[0], len(set(pixels)) > 5), (b'\xff' * 3, True))
+    expect('shades of red', any(r > g + 20 and r > b + 20 for b, g, r in pixels), True)
+
+
 def test_forms(place):
     """text, JSON, DOT and pictures; merged by pattern; same-named scopes in different places stay apart"""
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
@@ -589,12 +604,13 @@ def test_forms(place):
     for suffix, magic in (('svg', b'<?xml'), ('png', b'\x89PNG'), ('pdf', b'%PDF'), ('dot', b'digraph'),
                           ('gif', b'GIF8'), ('jpg', b'\xff\xd8\xff'), ('jpeg', b'\xff\xd8\xff'), ('svgz', b'\x1f\x8b'),
                           ('bmp', b'BM')):
-        if 'Use one of' in place.run('dot', '-T' + suffix, os.devnull).err:
+        if suffix != 'bmp' and 'Use one of' in place.run('dot', '-T' + suffix, os.devnull).err:
             contains(f'a graphviz without {suffix}', tags(place, '-o', 'a.' + suffix, 'a.json', status=3), 'a.' + suffix, '.svg')
             continue
         tags(place, '-o', 'a.' + suffix, 'a.json')
         with open('a.' + suffix, 'rb') as file:
             expect(suffix, file.read(len(magic)), magic)
+    same_picture('a.png', 'a.bmp')
     with open('twice.json', 'w') as file:
         report = load('a.json')
         scopes = report['threads'][0]['scopes']
@@ -602,9 +618,10 @@ def test_forms(place):
         json.dump(report, file)
     expect('nodes named vertices', tags(place, '--dot', 'twice.json').count('label="vertices'), 2)
     os.mkdir('none')
-    done = place.run(place.binary, 'tags', '-o', 'b.svg', 'a.json', env={**os.environ, 'PATH': os.path.abspath('none')})
-    expect('without graphviz', done.status, 3)
-    contains('message', done.err, 'graphviz', '.dot')
+    for name in ('b.svg', 'b.bmp'):
+        done = place.run(place.binary, 'tags', '-o', name, 'a.json', env={**os.environ, 'PATH': os.path.abspath('none')})
+        expect('without graphviz', done.status, 3)
+        contains('message', done.err, name, 'graphviz', '.dot')
 
 
 def test_bad_input(place):
