@@ -2,7 +2,8 @@
  * cmd_collect.c - the collector that libheaplapse.so starts by itself under a bare LD_PRELOAD.
  *
  * Descriptor 3 is the region of the program; its pid is the operand. The region tells the program
- * whether we are ready or why not; nothing else can be said, for stderr is not ours.
+ * whether we are ready or why not. stderr is the program's: it is kept only for what the user asked
+ * for, and until one line is said about a name that is taken.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include "cli/record_options.h"
 #include "cli/summary.h"
 #include "collect/collector.h"
+#include "util/procfs.h"
 
 #define REGION_FD 3
 
@@ -86,6 +88,41 @@ static bool is_taken(int err)
 	return err == -EEXIST || err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
 }
 
+static bool keep_stderr;
+
+/* Afterwards stderr is given back: whoever reads it does not wait for us. */
+static void say_renamed(const char *wanted, const char *path)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	hl_cli_error("%s exists; the trace is written to %s", wanted, path);
+	if (!keep_stderr && null >= 0)
+		dup2(null, STDERR_FILENO);
+	if (null >= 0)
+		close(null);
+}
+
+/*
+ * Is the parent recorded, too? Then it has the same HEAPLAPSE_OUTPUT, and the name is probably
+ * taken by it or by another child: not worth a line for each command of a script.
+ */
+static bool has_recorded_parent(uint64_t pid)
+{
+	char text[2048], *stat = hl_procfs_stat(pid, text, sizeof(text)), line[512];
+	unsigned long long parent = 0;
+	bool found = false;
+	FILE *maps;
+
+	if (!stat || sscanf(stat, "%*c %llu", &parent) != 1)
+		return false;
+	maps = hl_procfs_file(parent, "maps");
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = strstr(line, "memfd:heaplapse") != NULL;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
@@ -109,6 +146,8 @@ static int run_collect(void *state, int argc, char **argv)
 		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse(why);
 	}
+	if (err && !o.quiet && !has_recorded_parent(start.region_pid))
+		o.collect.output.renamed = say_renamed;
 	err = hl_churn_log_check(&o, argv[0]);
 	if (err) {
 		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.300s cannot be written: %s",
@@ -121,7 +160,8 @@ static int run_collect(void *state, int argc, char **argv)
 		return refuse(why);
 	keep[1] = o.collect.output.dir_fd;
 	keep[2] = STDERR_FILENO;
-	hl_collector_detach(keep, o.summary || o.verbose || hl_log_to_stderr(&o) ? 3 : 2);
+	keep_stderr = o.summary || o.verbose || hl_log_to_stderr(&o);
+	hl_collector_detach(keep, keep_stderr || o.collect.output.renamed ? 3 : 2);
 	summary_dir = keep[1];
 	start.verbose = o.verbose;
 	start.on_snapshot = tell;
@@ -130,6 +170,8 @@ static int run_collect(void *state, int argc, char **argv)
 	start.on_trace = on_trace;
 	fcntl(REGION_FD, F_SETFD, FD_CLOEXEC);
 	start.settings = o.collect;
+	if (!o.exit_wait_given)
+		start.settings.exit_wait_ms = HL_RECORD_EXIT_WAIT_MS;
 	err = hl_collector_run(&start);
 	embed_all();
 	return err < 0 ? HL_EXIT_IO : HL_EXIT_OK;

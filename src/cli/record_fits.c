@@ -37,6 +37,7 @@ static const struct {
 	{"at-live", NEEDS_EVENTS, NULL},
 	{"at-rss", NEEDS_EVENTS, NULL},
 	{"free-stacks", NEEDS_EVENTS, NULL},
+	{"exit-wait", NEEDS_EVENTS, NULL},
 };
 
 void hl_record_taken(void *options, const struct hl_opt *o)

@@ -81,6 +81,8 @@ static const char *set_log_file(void *state, const char *value)
 #define CLOCK_VALUES  "tsc|counter"
 #define TAGS_VALUES   "freeing|owner"
 
+#define HOUR_NS UINT64_C(3600000000000)
+
 static const char *set_unwind(void *state, const char *value)
 {
 	struct record_options *o = state;
@@ -205,6 +207,18 @@ static const char *set_max_wait(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_exit_wait(void *state, const char *value)
+{
+	struct record_options *o = state;
+	uint64_t ns;
+
+	if (!hl_cli_duration(value, 0, HOUR_NS, &ns))
+		return "a number of seconds, or a time such as 500ms, from 0 to 1h";
+	o->collect.exit_wait_ms = (uint32_t)((ns + 999999) / 1000000);
+	o->exit_wait_given = true;
+	return NULL;
+}
+
 static const char *set_memory(void *state, const char *value)
 {
 	struct record_options *o = state;
@@ -227,8 +241,6 @@ static const char *set_memory(void *state, const char *value)
 SIZE_SETTER(set_churn, churn_bytes, "1M", o->collect.keep.churn_given = true)
 SIZE_SETTER(set_at_live, at_live, "512M", (void)0)
 SIZE_SETTER(set_at_rss, at_rss, "512M", (void)0)
-
-#define HOUR_NS UINT64_C(3600000000000)
 
 static const char *set_every(void *state, const char *value)
 {
@@ -442,6 +454,10 @@ const struct hl_opt hl_record_opts[] = {
 		"are "
 		"dropped and counted (default 10)",
 		set_max_wait},
+	{0, "exit-wait", "TIME",
+		"let a program wait at its exit until its trace is complete, at most so long "
+		"(default 2s under a bare LD_PRELOAD, else 0: record itself waits)",
+		set_exit_wait},
 	{0, "collector-memory", "SIZE",
 		"keep the table of live blocks in memory up to SIZE, then in a file beside the "
 		"trace (default 256M)",

@@ -18,6 +18,7 @@ struct record_options {
 	bool log_level_given;
 	bool toggles_of_env; /* the toggle signals are the environment's: an option replaces them */
 	bool force;          /* run what cannot be recorded, write where others may */
+	bool exit_wait_given; /* else the default of this way to start a collector */
 	bool embed;          /* the traces carry the program and its libraries */
 	bool gdb;            /* run the program under gdb ... */
 	const char *gdb_options; /* ... with these; NULL: none */
@@ -27,8 +28,9 @@ struct record_options {
 
 extern const struct hl_opt hl_record_opts[];
 
-#define HL_RECORD_PATTERN "heaplapse.%e.%p.hlt"
-#define HL_RECORD_TAGS    "heaplapse.tags.%p.json"
+#define HL_RECORD_PATTERN      "heaplapse.%e.%p.hlt"
+#define HL_RECORD_EXIT_WAIT_MS 2000 /* under a bare LD_PRELOAD */
+#define HL_RECORD_TAGS         "heaplapse.tags.%p.json"
 
 /* What holds before any option: the defaults, and HEAPLAPSE_FOO_BAR for --foo-bar. */
 void hl_record_init(void *options);

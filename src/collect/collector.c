@@ -318,7 +318,7 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 		p->gone_ns = now;
 		return;
 	}
-	if (!has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
+	if (!p->ack.claim && !has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
 		p->exec_check_ns = now;
 		if (p->pidfd < 0 && hl_ending_is_zombie(p->pid)) {
 			p->gone = true;
@@ -330,15 +330,22 @@ static void look_after(struct hl_region_reader *r, struct hl_proc *p, uint64_t n
 	}
 }
 
+/* Nothing more will come from it: it is gone, or waits at its exit for its trace. */
+static bool is_leaving(const struct hl_proc *p)
+{
+	return p->gone || p->ack.claim;
+}
+
 /* True when the process's trace could be ended. */
 static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
 {
 	struct hl_end end = {0};
 
-	if (!p->gone)
+	if (!is_leaving(p))
 		return false;
-	/* One more look after it is known to be gone, then all of it must be through the books. */
-	if (++p->last_looks <= 2 || !is_drained(r, p))
+	/* One more look after it is known to be gone, then all of it must be through the books. For
+	 * one that waits, its own last record is the end. */
+	if ((p->gone && ++p->last_looks <= 2) || !is_drained(r, p))
 		return false;
 	if (!hl_ending_known(p, &end) && now - p->gone_ns < STATUS_NS)
 		return false;
@@ -348,6 +355,8 @@ static bool try_end(struct hl_region_reader *r, struct hl_proc *p, uint64_t now)
 		p->end_mono_ns = p->gone_ns ? p->gone_ns : now;
 	end.duration_ns = p->end_mono_ns > p->start_ns ? p->end_mono_ns - p->start_ns : 0;
 	end.duration_ns &= ~(uint64_t)(HL_TIME_UNIT_NS - 1);
+	if (!p->gone) /* it still maps the region: no use to ask at once */
+		r->last_alone_check_ns = now;
 	hl_region_end_process(r, p, &end);
 	return true;
 }
@@ -488,7 +497,7 @@ static bool is_watched(const struct collector *c)
 		for (size_t k = 0; k < r->procs.len; k++) {
 			const struct hl_proc *p = r->procs.data[k];
 
-			if (p->pidfd < 0 || p->gone || p->nameless || !has_rings(r, p))
+			if (p->pidfd < 0 || is_leaving(p) || p->nameless || !has_rings(r, p))
 				return false;
 		}
 	}
@@ -554,7 +563,7 @@ static void adapt(struct collector *c, uint32_t fullest, uint64_t now)
 		c->sleep_ns /= 2;
 	else if (fullest < HL_FILL_ALL / 8)
 		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
-	if (c->sleep_ns > most || !c->regions.len) /* no rings: who comes is polled for */
+	if (c->sleep_ns > most || !someone_lives(c)) /* no rings: who comes is polled for */
 		c->sleep_ns = most;
 }
 

@@ -10,6 +10,7 @@
 #include "collect/books.h"
 #include "collect/ctl.h"
 #include "collect/steer.h"
+#include "ring/hello.h"
 #include "util/procfs.h"
 
 #define CLIENTS_MAX 256u
@@ -18,7 +19,7 @@
 
 size_t hl_ctl_name(char *buf, size_t n, uint64_t inode, unsigned attempt)
 {
-	return (size_t)snprintf(buf, n, "heaplapse-ctl-%" PRIu64 "-%u", inode, attempt);
+	return (size_t)snprintf(buf, n, HL_CTL_PREFIX "%" PRIu64 "-%u", inode, attempt);
 }
 
 int hl_ctl_listen(uint64_t inode)

@@ -69,6 +69,11 @@ static bool zombie_status(const struct hl_proc *p, int *status)
 	return *status != 0 || p->has_exit; /* 0 is also what strangers are told */
 }
 
+static struct hl_end said_exit(const struct hl_proc *p)
+{
+	return (struct hl_end){.kind = HL_END_EXIT, .value = p->exit_status & 0xff};
+}
+
 bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 {
 	struct pidfd_info info = {.mask = INFO_EXIT};
@@ -84,6 +89,11 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 		*end = p->end;
 		return true;
 	}
+	if (p->has_exit && !p->gone) {
+		/* It waits at its exit, perhaps without its main thread, which is a zombie then. */
+		*end = said_exit(p);
+		return true;
+	}
 	if (p->pidfd >= 0 && ioctl(p->pidfd, GET_INFO, &info) == 0 && (info.mask & INFO_EXIT)) {
 		hl_ending_from_status(info.exit_code, end);
 		return true;
@@ -93,8 +103,7 @@ bool hl_ending_known(const struct hl_proc *p, struct hl_end *end)
 		return true;
 	}
 	if (p->has_exit) {
-		end->kind = HL_END_EXIT;
-		end->value = p->exit_status & 0xff;
+		*end = said_exit(p);
 		return true;
 	}
 	end->kind = HL_END_LOST;

@@ -60,11 +60,12 @@ struct hl_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* how many so far; live at the last one */
 	bool sample_rss;
-	uint64_t rss;   /* the last sample; 0: none */
-	int writer_err; /* read by the second after PARCEL_CLOSE */
-	uint64_t given; /* events in all; the same */
-	uint64_t early; /* the same */
-	uint64_t tells; /* the same: lost events of others that its counters speak of */
+	uint64_t rss;      /* the last sample; 0: none */
+	int writer_err;    /* read by the second after PARCEL_CLOSE */
+	uint64_t given;    /* events in all; the same */
+	uint64_t early;    /* the same */
+	uint64_t tells;    /* the same: lost events of others that its counters speak of */
+	struct hl_ack ack; /* the same: who waits for the trace */
 
 	/* The second thread's. */
 	struct hl_output *next;
@@ -310,6 +311,11 @@ void hl_output_tells(struct hl_output *o, uint64_t lost)
 	o->tells = lost;
 }
 
+void hl_output_await(struct hl_output *o, const struct hl_ack *ack)
+{
+	o->ack = *ack;
+}
+
 void hl_output_end(struct hl_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
@@ -419,6 +425,7 @@ static int name_file(struct hl_output *o, const char *name, int dir, int fd)
 	const struct candidate c = {o, name, dir};
 	struct hl_series *series = &o->queue->series;
 	uint32_t number = hl_series_first(series, name);
+	const bool first = number == 1;
 	int got = -EEXIST;
 
 	for (int tries = 0; tries < NAME_TRIES && number <= HL_SERIES_MAX; tries++) {
@@ -432,6 +439,8 @@ static int name_file(struct hl_output *o, const char *name, int dir, int fd)
 	if (got < 0)
 		return got;
 	hl_series_took(series, name, number);
+	if (o->queue->settings->renamed && first && number > 1)
+		o->queue->settings->renamed(name, o->path);
 	if (o->queue->settings->overwrite)
 		(void)hl_series_keep(series, o->path);
 	return got;
@@ -577,6 +586,16 @@ static void log_closed(const struct hl_output *o, uint64_t missing)
 			o->path, (unsigned long long)o->meta.pid);
 }
 
+/* Without an answer a process that waits at its exit gives up after a while. */
+static void acknowledge(struct hl_output *o)
+{
+	struct hl_durable *d = o->durable;
+
+	pthread_mutex_lock(&d->lock); /* the first thread may close the descriptor */
+	(void)hl_ack_give(d->memfd, &o->ack);
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void close_output(struct hl_output *o)
 {
 	struct hl_output **p = &o->queue->outputs;
@@ -594,6 +613,7 @@ static void close_output(struct hl_output *o)
 	log_closed(o, missing);
 	if (o->queue->on_closed)
 		o->queue->on_closed(o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early);
+	acknowledge(o);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/ack.h"
 #include "collect/series.h"
 #include "trace/event.h"
 #include "trace/writer.h"
@@ -34,6 +35,9 @@ struct hl_output_settings {
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 	bool anywhere; /* also into folders that everybody may change */
+	/* Called by the second thread when the first trace of this run gets another name than the
+	 * pattern gives, for that is taken. NULL: nobody is told. */
+	void (*renamed)(const char *wanted, const char *path);
 	/* --churn-log: called by the second thread when a trace has its name; a child that reads
 	 * along until the trace is closed, or -errno. NULL: none. */
 	const char *churn_log;
@@ -122,6 +126,8 @@ uint64_t hl_output_rss(const struct hl_output *o);
 /* Its counters will speak of so many events that an earlier collector lost: when they are written,
  * these are as durable as others. */
 void hl_output_tells(struct hl_output *o, uint64_t lost);
+/* Before its end: who waits for it. */
+void hl_output_await(struct hl_output *o, const struct hl_ack *ack);
 /* Its end, with what it cost and how many events the writer was given; the second thread closes and
  * frees it in its time. */
 void hl_output_end(struct hl_output *o, const struct hl_end *end,

@@ -124,6 +124,7 @@ struct hl_proc {
 	/* Its end, as the main loop learns of it. */
 	bool nameless;       /* in another pid namespace: its pid means nothing here */
 	bool gone;           /* dead, or another program by now */
+	struct hl_ack ack;   /* it has recorded its last event, and waits for its trace */
 	uint32_t last_looks; /* scans since then */
 	uint64_t gone_ns, end_mono_ns, exec_check_ns;
 };

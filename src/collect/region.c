@@ -90,6 +90,7 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	region->depth_inner = s->depth_inner;
 	region->depth_outer = s->depth_outer;
 	region->max_wait_ms = s->max_wait_ms;
+	region->exit_wait_ms = s->exit_wait_ms;
 	region->toggle_signals = s->toggle_signals;
 	region->snapshot_signal = s->snapshot_signal;
 	atomic_store(&region->heartbeat, 1);
@@ -150,6 +151,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	hl_ticks_init(&r->ticks, settings->clock == HL_CLOCK_COUNTER);
 	r->last_t = hl_ring_now(r->region);
 	r->inode = fstat(memfd, &st) == 0 ? st.st_ino : 0;
+	r->region->inode = r->inode;
 	r->ctl_fd = hl_fds_optional(hl_ctl_listen(r->inode));
 	hl_steer_begin(r, fresh);
 	begin_log(r);
@@ -181,6 +183,7 @@ void hl_region_close(struct hl_region_reader *r)
 	close_fd(r->pidfd);
 	close_fd(r->ctl_fd);
 	hl_vec_free(&r->pids);
+	hl_vec_free(&r->left);
 	hl_vec_free(&r->procs);
 	hl_durable_close(r->durable);
 	hl_durable_drop(r->durable);
@@ -244,6 +247,22 @@ static void note_pid(struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 		r->pids.data[serial] = pid;
 }
 
+/* Processes that wait at their exit have no trace any more. What their other threads had begun to
+ * record before that may still come; it belongs to no trace. */
+static void note_left(struct hl_region_reader *r, uint32_t serial)
+{
+	while (serial < SERIAL_MAX && r->left.len <= serial / 64)
+		if (hl_vec_push(&r->left, (uint64_t)0))
+			return;
+	if (serial / 64 < r->left.len)
+		r->left.data[serial / 64] |= UINT64_C(1) << serial % 64;
+}
+
+static bool has_left(const struct hl_region_reader *r, uint32_t serial)
+{
+	return serial / 64 < r->left.len && r->left.data[serial / 64] >> serial % 64 & 1;
+}
+
 static int open_pidfd(const struct hl_region_reader *r, uint32_t serial, uint64_t pid)
 {
 	if (serial == 0 && r->pidfd >= 0)
@@ -304,7 +323,7 @@ static struct hl_proc *get_proc(struct hl_region_reader *r, uint32_t serial, uin
 	};
 	int pidfd;
 
-	if (p)
+	if (p || has_left(r, serial))
 		return p;
 	if (r->procs.len >= (r->settings->max_processes ? r->settings->max_processes : PROCS_MAX))
 		return NULL;
@@ -417,7 +436,7 @@ static void new_owner(
 	v->claim = claim;
 	v->proc = NULL;
 	v->feed = NULL;
-	v->dead = v->corrupt = v->told_corrupt = v->busy = false;
+	v->dead = v->corrupt = v->told_corrupt = v->busy = v->ignored = false;
 	v->bound = 0;
 	v->stamp = 0;
 	v->last_w = UINT64_MAX;
@@ -433,6 +452,7 @@ static void meet_owner(struct hl_region_reader *r, struct hl_ring_view *v)
 		(first[0] & 31) == HL_REC_PROCESS ? (uint32_t)(first[1] >> 32) : UINT32_MAX;
 
 	v->proc = get_proc(r, serial, tid, v->stamp, parent);
+	v->ignored = has_left(r, serial);
 	if (v->proc)
 		v->feed = hl_proc_owner(v->proc, tid);
 }
@@ -556,6 +576,7 @@ static void switch_feed(struct hl_region_reader *r, struct hl_ring_view *v, uint
 	if (v < r->views + HL_RING_COUNT - HL_SHARED_RINGS)
 		return;
 	v->proc = get_proc(r, (uint32_t)(who >> 32), (uint32_t)who, v->stamp, UINT32_MAX);
+	v->ignored = has_left(r, (uint32_t)(who >> 32));
 	v->feed = v->proc ? hl_proc_aside(v->proc, (uint32_t)who, (uint32_t)(v - r->views)) : NULL;
 }
 
@@ -572,6 +593,17 @@ static void told_by_parent(struct hl_region_reader *r, uint64_t word)
 	}
 }
 
+/* The process waits for its trace. If it has none, it does not wait for nothing. */
+static void note_leaving(struct hl_region_reader *r, const struct hl_ring_view *v)
+{
+	struct hl_ack ack = {(uint32_t)(v - r->views), v->claim};
+
+	if (v->proc)
+		v->proc->ack = ack;
+	else
+		(void)hl_ack_give(r->memfd, &ack);
+}
+
 static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 {
 	const uint64_t *words = v->words.data + v->at;
@@ -581,6 +613,8 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 		switch_feed(r, v, words[1]);
 	if ((words[0] & 31) == HL_REC_REAPED)
 		told_by_parent(r, words[1]);
+	if ((words[0] & 31) == HL_REC_EXIT && words[1] & HL_EXIT_WAITS)
+		note_leaving(r, v);
 	if ((words[0] & 31) == HL_REC_MARK && (words[1] & 0xff) == HL_MARK_TOGGLE)
 		hl_steer_pause(r, !r->steering.paused);
 	if (v->feed) {
@@ -590,7 +624,7 @@ static void emit_one(struct hl_region_reader *r, struct hl_ring_view *v)
 			p->counters.late_events++;
 		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
 		hl_proc_record(p, v->feed, words, len, v->stamp);
-	} else if (r->procs.len && hl_record_events(words)) {
+	} else if (!v->ignored && r->procs.len && hl_record_events(words)) {
 		r->procs.data[0]->counters.dropped_events++; /* nobody's: so nowhere else */
 	}
 	v->at += len;
@@ -824,30 +858,36 @@ void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const 
 {
 	uint32_t high = hl_min_u32(atomic_load(&r->region->high), HL_RING_COUNT - HL_SHARED_RINGS);
 
-	/* The process is dead: all it committed is there, and nothing busy will be finished. */
+	/* The process is dead: all it committed is there, and nothing busy will be finished. Or it
+	 * waits at its exit, and its rings stay its own. */
 	for (uint32_t i = 0; i < high; i++)
 		if (r->views[i].proc == p)
-			r->views[i].dead = true;
+			r->views[i].dead |= p->gone;
 	for (uint32_t i = 0; i < high; i++) {
 		struct hl_ring_view *v = &r->views[i];
 
 		if (v->proc == p)
 			count_drops(r, v, hl_region_ring(r->region, i));
 	}
-	free_shared(r, p);
+	if (p->gone)
+		free_shared(r, p);
+	else
+		note_left(r, p->serial);
 	count_unclaimed(r);
 	beat(r);
 	hl_proc_settle(p);
 	log_end(r, p, end);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].proc == p) {
-			if (i < HL_RING_COUNT - HL_SHARED_RINGS &&
+			if (p->gone && i < HL_RING_COUNT - HL_SHARED_RINGS &&
 				r->views[i].at == r->views[i].words.len &&
 				atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED)
 				recycle(r, i);
 			r->views[i].proc = NULL;
 			r->views[i].feed = NULL;
+			r->views[i].ignored = !p->gone;
 		}
+	hl_output_await(p->output, &p->ack);
 	for (size_t i = 0; i < r->procs.len; i++)
 		if (r->procs.data[i] == p)
 			r->procs.data[i] = r->procs.data[--r->procs.len];

@@ -21,7 +21,7 @@
 struct hl_collect_settings {
 	uint32_t flags; /* HL_SET_* */
 	uint32_t depth_inner, depth_outer;
-	uint32_t max_wait_ms;
+	uint32_t max_wait_ms, exit_wait_ms;
 	uint32_t clock;        /* enum hl_clock */
 	enum hl_mode mode;     /* at the start */
 	uint64_t sample_bytes; /* HL_MODE_SAMPLE */
@@ -39,6 +39,7 @@ struct hl_collect_settings {
 struct hl_ring_view {
 	struct hl_feed *feed; /* NULL: nobody's */
 	struct hl_proc *proc;
+	bool ignored; /* its process waits at its exit: its trace has ended */
 	uint32_t claim;
 	bool busy; /* at the last look, at this position: */
 	uint64_t last_w, busy_since_ns;
@@ -91,6 +92,7 @@ struct hl_region_reader {
 	uint64_t lost_before; /* events it took and did not write */
 	uint64_t unclaimed;   /* drops for want of a ring: already counted */
 	HL_VEC(struct hl_proc *) procs;
+	HL_VEC(uint64_t) left; /* a bit for each serial: its trace has ended before it */
 	struct hl_ring_view views[HL_RING_COUNT];
 	struct hl_ring_view **heap; /* of views with something to merge */
 };
@@ -105,7 +107,8 @@ void hl_region_close(struct hl_region_reader *r);
 #define HL_FILL_ALL 1024u
 uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns);
 
-/* Everything this process ever committed goes to its trace, and the trace ends. */
+/* Everything this process ever committed goes to its trace, and the trace ends. The process is
+ * gone, or waits at its exit. */
 void hl_region_end_process(struct hl_region_reader *r, struct hl_proc *p, const struct hl_end *end);
 
 /* No process maps the region any more. */

@@ -12,16 +12,18 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "base/fmt.h"
 #include "record/arch/syscall.h"
 #include "record/recorder.h"
 #include "ring/hello.h"
 
-/* The name of an abstract socket begins with a zero. A descriptor or -errno. */
-static int open_socket(const char *name, size_t len, bool abstract)
+/* The name of an abstract socket begins with a zero. flags: for socket(). A descriptor or -errno.
+ */
+static int open_socket(const char *name, size_t len, bool abstract, int flags)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = 5};
-	long fd = hl_sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+	long fd = hl_sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0), err;
 
 	if (fd < 0)
 		return (int)fd;
@@ -53,7 +55,7 @@ static bool is_ours(int fd)
 
 static int open_path(const char *path)
 {
-	int fd = open_socket(path, strlen(path), false);
+	int fd = open_socket(path, strlen(path), false, 0);
 
 	if (fd < 0 || is_ours(fd))
 		return fd;
@@ -105,7 +107,7 @@ hl_cold int hl_connect(const char *address, int *memfd, int *announced)
 
 	if (!colon)
 		return -EINVAL;
-	fd = open_socket(address, (size_t)(colon - address), true);
+	fd = open_socket(address, (size_t)(colon - address), true, 0);
 	path = strchr(colon + 1, ':');
 	if (fd == -ECONNREFUSED && path)
 		fd = open_path(path + 1);
@@ -114,4 +116,21 @@ hl_cold int hl_connect(const char *address, int *memfd, int *announced)
 	err = ask(fd, colon + 1, memfd, announced);
 	hl_sys1(SYS_close, fd);
 	return err;
+}
+
+/*
+ * The collector sleeps on its descriptors; one that comes to its socket wakes it. Nothing depends
+ * on that: without it the collector looks a few milliseconds later.
+ */
+hl_cold void hl_connect_wake(uint64_t inode)
+{
+	char name[sizeof(HL_CTL_PREFIX) + 32] = HL_CTL_PREFIX;
+	size_t len = sizeof(HL_CTL_PREFIX) - 1;
+	int fd;
+
+	len += hl_fmt_u64(name + len, inode);
+	memcpy(name + len, "-0", 2);
+	fd = open_socket(name, len + 2, true, SOCK_NONBLOCK);
+	if (fd >= 0)
+		hl_sys1(SYS_close, fd);
 }

@@ -135,6 +135,7 @@ static void take_settings(void)
 	hl_rec.depth_inner = r->depth_inner;
 	hl_rec.depth_outer = r->depth_outer;
 	hl_rec.max_wait_ms = r->max_wait_ms;
+	hl_rec.exit_wait_ms = r->exit_wait_ms;
 	hl_rec.stamp_mode = r->clock == HL_CLOCK_COUNTER ? HL_STAMP_COUNTER : HL_STAMP_TSC;
 	hl_rec.steer = &r->steer;
 	hl_log_begin(r->log_level, r->log_path);
@@ -143,6 +144,12 @@ static void take_settings(void)
 static void at_exit(int status, void *arg)
 {
 	hl_process_note_exit(status);
+}
+
+static void watch_exit(void)
+{
+	on_exit(at_exit, NULL);
+	hl_process_watch_quick_exit();
 }
 
 static void begin(void)
@@ -309,7 +316,7 @@ static bool count_alone(char **envp)
 		env_get(envp, "HEAPLAPSE_TOGGLE_SIGNAL"));
 	if (env_get(envp, "LD_PRELOAD")) /* which children inherit */
 		hl_newcomer_begin(-1);
-	on_exit(at_exit, NULL);
+	watch_exit();
 	return true;
 }
 
@@ -376,7 +383,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	if (hl_rec.settings & HL_SET_START_OFF)
 		hl_tags_pause(true);
 	hl_log(HL_LEVEL_INFO, "recording begins, settings", hl_rec.settings);
-	on_exit(at_exit, NULL);
+	watch_exit();
 }
 
 /*

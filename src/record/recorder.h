@@ -88,7 +88,7 @@ struct hl_recorder {
 	uint32_t pid;
 	uint32_t settings;
 	uint32_t depth_inner, depth_outer;
-	uint32_t max_wait_ms;
+	uint32_t max_wait_ms, exit_wait_ms;
 	bool no_syscalls;      /* after seccomp */
 	uint32_t stamp_ticks;  /* what reading the counter takes; 0: not measured yet */
 	uint32_t around_ticks; /* what a hook takes besides its record */
@@ -106,9 +106,10 @@ extern const _Atomic uint32_t hl_steer_all;
  * the slow way, where `ours` tells it that it must first become a process of its own.
  */
 struct hl_alive_page {
-	_Atomic uint32_t on;   /* while recording: HL_ALIVE_* */
-	_Atomic uint32_t ours; /* 1 in the process that wrote it, recording or not */
-	char pad[4088];
+	_Atomic uint32_t on;      /* while recording: HL_ALIVE_* */
+	_Atomic uint32_t ours;    /* 1 in the process that wrote it, recording or not */
+	_Atomic uint32_t leaving; /* ring of the thread that waits for the trace at exit, + 1 */
+	char pad[4084];
 };
 extern struct hl_alive_page hl_alive;
 
@@ -199,6 +200,8 @@ void hl_emit_forget_tags(struct hl_thread *t);
 bool hl_wait_for_room(struct hl_thread *t, uint64_t pos, uint32_t words);
 /* What hl_thread_claim() gave; if that has no ring of its own, one that has, unless none comes. */
 struct hl_thread *hl_wait_for_ring(struct hl_thread *t);
+/* At exit: until the collector has completed the trace of this process, at most exit_wait_ms. */
+void hl_wait_for_trace(struct hl_ring *ring);
 /* As long for something else: true when `try` has said so. */
 bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t));
 
@@ -241,6 +244,7 @@ void hl_names_resolve(void);
 /* process.c, exec.c, maps.c, cxx.c, reap.c: *_resolve finds the functions behind ours, before main.
  */
 void hl_process_note_exit(int status);
+void hl_process_watch_quick_exit(void);
 void hl_process_resolve(void);
 void hl_exec_resolve(void);
 void hl_maps_resolve(void);
@@ -263,6 +267,7 @@ void hl_life_message4(const char *a, const char *b, const char *c, const char *d
 
 /* spawn.c, connect.c: the region's descriptor, or -errno; and that of ring/announced.h, or -1. */
 int hl_connect(const char *address, int *memfd, int *announced);
+void hl_connect_wake(uint64_t inode); /* the collector of the region with this inode */
 int hl_spawn_collector(char **envp, int memfd, long *pid);
 
 #endif

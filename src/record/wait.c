@@ -6,21 +6,26 @@
  * until the heart beats again: a program whose collector died runs on at nearly its own speed.
  * After the longest wait for a collector that lives the next thousand are dropped without one.
  * Behind a seccomp filter there is no sleeping: a spin of some milliseconds, then the same.
+ *
+ * At exit: wait for the trace to be complete, at most exit_wait_ms, while the collector exists.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "record/arch/syscall.h"
 #include "record/log.h"
 #include "record/recorder.h"
 
 #define SILENCE_NS  UINT64_C(1000000000)
-#define NAP_NS      10000000 /* a missed wake-up costs no more than this */
-#define TURN_NS     100000   /* between tries for what others hold: at first ... */
-#define TURN_MAX_NS 10000000 /* ... and at last */
+#define NAP_NS      10000000            /* a missed wake-up costs no more than this */
+#define TURN_NS     100000              /* between tries for what others hold: at first ... */
+#define TURN_MAX_NS 10000000            /* ... and at last */
+#define LOOK_NS     UINT64_C(100000000) /* between looks whether the collector exists */
 #define SPINS       1000
 /* Some 20 ms, where nobody may ask the time: longer than the collector sleeps. */
 #define LONG_TICKS  UINT64_C(60000000)
@@ -240,4 +245,26 @@ bool hl_wait_for(struct hl_thread *t, bool (*try)(struct hl_thread *t))
 	}
 	give_up(t, &p);
 	return false;
+}
+
+/* In another pid namespace it cannot be found, and is not waited for. */
+static bool collector_exists(void)
+{
+	return hl_sys2(SYS_kill, atomic_load(&hl_rec.region->collector_pid), 0) != -ESRCH;
+}
+
+hl_cold void hl_wait_for_trace(struct hl_ring *ring)
+{
+	uint32_t claim = atomic_load(&ring->claim), seen;
+	uint64_t now = now_ns(), end = now + hl_rec.exit_wait_ms * UINT64_C(1000000);
+
+	hl_connect_wake(hl_rec.region->inode);
+	for (; now < end && !hl_rec.no_syscalls && collector_exists(); now = now_ns()) {
+		struct timespec limit = {.tv_nsec = (long)hl_min_u64(end - now, LOOK_NS)};
+
+		seen = atomic_load(&ring->complete);
+		if (seen == claim)
+			return;
+		hl_sys4(SYS_futex, &ring->complete, FUTEX_WAIT, seen, &limit);
+	}
 }

@@ -10,6 +10,10 @@
 #define HL_HELLO_MAGIC UINT32_C(0x6f6c6c68)
 #define HL_NONCE_CHARS 32
 
+/* The abstract socket of a region is named by this, the inode of its memfd, "-", and a number that
+ * is 0 unless somebody else has taken the name. */
+#define HL_CTL_PREFIX "heaplapse-ctl-"
+
 struct hl_hello {
 	uint32_t magic;
 	uint32_t abi;

@@ -30,7 +30,7 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   12
+#define HL_REGION_ABI   13
 
 /* Free rings are taken from the first on, so a program with few threads has large ones, and one
  * with a single thread the largest: the collector looks in less often, and catches up later with
@@ -78,6 +78,8 @@ struct hl_region {
 	uint64_t toggle_signals;  /* of the program, that pause and resume: bit n - 1 is signal n */
 	uint32_t snapshot_signal; /* of the program, that takes a snapshot; 0: none */
 	_Atomic uint64_t sample_seed; /* not 0: the same samples each time, for tests */
+	uint32_t exit_wait_ms;        /* longest wait for the trace at exit; 0: none */
+	uint64_t inode; /* of the memfd: names the collector's socket (HL_CTL_PREFIX) */
 
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
@@ -122,9 +124,12 @@ struct hl_ring {
 	uint32_t tid;
 	_Atomic uint32_t waiting; /* futex: the owner sleeps until there is room */
 	_Atomic uint32_t epoch;   /* +1 with each collector: the next knows none of our stacks */
-	_Atomic uint64_t lock;    /* shared rings: (serial + 1) << 32 | tid of who is writing */
-	uint64_t frame;           /* and where on its stack it took the lock */
-	pthread_mutex_t life;     /* robust, process-shared, held by the owner */
+	/* Futex, written by the collector: the claim of the owner whose process has a complete
+	 * trace. An exiting process waits for its own claim here. */
+	_Atomic uint32_t complete;
+	_Atomic uint64_t lock; /* shared rings: (serial + 1) << 32 | tid of who is writing */
+	uint64_t frame;        /* and where on its stack it took the lock */
+	pthread_mutex_t life;  /* robust, process-shared, held by the owner */
 };
 
 #define HL_REGION_CONTROL_OFFSET 4096u

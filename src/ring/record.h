@@ -33,13 +33,13 @@ enum hl_rec {
 			   own */
 	HL_REC_SWITCH,  /* serial << 32 | tid: what follows in this shared ring is theirs */
 	HL_REC_MARK,    /* kind (enum hl_mark) | text length << 8, bytes */
-	HL_REC_EXIT,    /* exit status, then wait ns, unwinds, frames walked, verified, rule misses,
-			   ticks in the hooks that were timed */
-	HL_REC_EXEC,    /* the process is about to become another program; its next record here: it
-			   could not */
-	HL_REC_REAPED,  /* pid | wait status << 32: a child of this process has ended so */
-	HL_REC_SAMPLE,  /* addr, stackword, R, pcs: an allocation that stands for others: one in R
-			   bytes is told; the block is in the filter (ring/filter.h) */
+	HL_REC_EXIT, /* exit status | HL_EXIT_WAITS, then wait ns, unwinds, frames walked, verified,
+			rule misses, ticks in the hooks that were timed */
+	HL_REC_EXEC, /* the process is about to become another program; its next record here: it
+			could not */
+	HL_REC_REAPED, /* pid | wait status << 32: a child of this process has ended so */
+	HL_REC_SAMPLE, /* addr, stackword, R, pcs: an allocation that stands for others: one in R
+			  bytes is told; the block is in the filter (ring/filter.h) */
 	HL_REC_SAMPLE_MOVE, /* new, stackword, old, R, pcs: and the end of a realloc */
 	HL_REC_TAG_NAME,    /* tag | parent tag << 32, length, name: what a tag is; 0: no parent */
 	HL_REC_TAG,        /* tag: this ring's events are in this scope from here on; 0: in none. At
@@ -68,6 +68,9 @@ enum hl_mark {
 _Static_assert(HL_REC_COUNT <= 32 && HL_FUNC_COUNT <= 32, "five bits each");
 
 #define HL_STACK_FIRST 1u
+
+/* The process records nothing more and waits until its trace is complete (hl_ring.complete). */
+#define HL_EXIT_WAITS (UINT64_C(1) << 32)
 
 /*
  * The stack word: size in the low 40 bits, new pcs above (7 bits), kept above (16 bits, the upper

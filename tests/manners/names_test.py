@@ -160,7 +160,8 @@ def test_bare_planted(place):
         file.write('mine')
     os.symlink('victim', 'link.hlt')
     done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': 'link.hlt'})
-    expect('status and message', (done.status, done.err), (3, ''))
+    expect('status and message', (done.status, done.err),
+           (3, 'heaplapse: link.hlt exists; the trace is written to link.2.hlt\n'))
     sound(place.info('link.2.hlt'), 100)
     expect('victim', open('victim', encoding='ascii').read(), 'mine')
     for name in ('none/x.hlt', '%x', 'victim/x'):

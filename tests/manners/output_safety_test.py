@@ -161,7 +161,7 @@ def test_overwrite_keeps(place):
     inode = os.stat('live.hlt').st_ino
     refused(place, ('-f', '-o', 'live.hlt'), 'live.hlt', 'being written', '-o')
     done = place.bare(place.program('ending'), 'exit:3', env={'HEAPLAPSE_OUTPUT': 'live.hlt', 'HEAPLAPSE_OVERWRITE': '1'})
-    expect('bare', (done.status, done.err), (3, ''))
+    expect('bare', (done.status, done.err), (3, 'heaplapse: live.hlt exists; the trace is written to live.2.hlt\n'))
     sound(place.info('live.2.hlt'), 100)
     process.terminate()
     place.finish(process)
@@ -182,7 +182,8 @@ def test_bare_squatted(place):
     for overwrite in '01':      # the second time over its own from before
         words = [f'LD_PRELOAD={place.library}', 'HEAPLAPSE_OUTPUT=tmp/x.hlt', f'HEAPLAPSE_OVERWRITE={overwrite}']
         done = place.run(*NOBODY, 'env', *words, place.program('ending'), 'exit:3')
-        expect('status and message', (done.status, done.err), (3, ''))
+        expect('status and message', (done.status, done.err),
+               (3, 'heaplapse: tmp/x.hlt exists; the trace is written to tmp/x.4.hlt\n'))
         sound(place.info('tmp/x.4.hlt'), 100)
     expect('victim', text_of('victim'), 'mine')
     expect('the folder', sorted(os.listdir('tmp')), ['x.2.hlt', 'x.3.hlt', 'x.4.hlt', 'x.hlt'])

@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""exit_test - under a bare LD_PRELOAD the trace is complete when the program has ended."""
+import glob
+import os
+import signal
+import subprocess
+
+from manners import Failure, contains, expect, main, sound
+
+LONG = {'HEAPLAPSE_EXIT_WAIT': '1h'}      # longer than any test: whoever waits in vain is found out
+
+
+def there(place, name):
+    """Its info, at once: it must not be waited for."""
+    info = place.heaplapse.info(name)
+    expect('damage', info['damage'], None)
+    sound(info, end=('exit', 3))
+    return info
+
+
+def blocks(place, name):
+    return sum(event.op == 'alloc' and event.size == 5000 for event in place.heaplapse.dump(name))
+
+
+def collector_of(pid):
+    for cmdline in glob.glob('/proc/[0-9]*/cmdline'):
+        try:
+            with open(cmdline, 'rb') as file:
+                words = file.read().split(b'\0')
+        except OSError:
+            continue
+        if words[1:3] == [b'collect', str(pid).encode()]:
+            return int(cmdline.split('/')[2])
+    raise Failure(f'{pid} has no collector')
+
+
+def start(place, way, **env):
+    """(the program, which waits for a line; its collector)"""
+    process = place.start([place.program('leaving'), way, 'wait'], stdin=subprocess.PIPE,
+                          env=place.bare_env(HEAPLAPSE_OUTPUT='x.hlt', **env))
+    expect('what it says', process.stdout.readline(), 'ready\n')
+    return process, collector_of(process.pid)
+
+
+def test_complete(place):
+    """the trace is complete when the program has ended, whichever way it exits"""
+    for way in ('return', 'handlers', 'quick', 'threads', 'two') * 4:
+        done = place.bare(place.program('leaving'), way, env={**LONG, 'HEAPLAPSE_OUTPUT': 'x.hlt'})
+        expect(f'{way}: status and output', (done.status, done.out, done.err), (3, '', ''))
+        try:
+            there(place, 'x.hlt')
+            expect('blocks', blocks(place, 'x.hlt'), 10)
+        except Failure as failure:
+            raise Failure(f'{way}: {failure}') from None
+        os.unlink('x.hlt')
+
+
+def test_children(place):
+    """so it is for what the program forked, and one trace for each process is all there is"""
+    for _ in range(4):
+        done = place.bare(place.program('leaving'), 'fork', env={**LONG, 'HEAPLAPSE_OUTPUT': 'x.hlt'})
+        expect('status', done.status, 3)
+        expect('traces', place.traces(), ['x.2.hlt', 'x.hlt'])
+        for name in place.traces():
+            there(place, name)
+            expect('blocks', blocks(place, name), 10)
+            os.unlink(name)
+
+
+def test_exec(place):
+    """exec waits for nothing, and the image that exits has its trace"""
+    done = place.bare(place.program('leaving'), 'exec', env={**LONG, 'HEAPLAPSE_OUTPUT': '%n.hlt'})
+    expect('status', done.status, 3)
+    expect('ends', sorted(info['end']['kind'] for info in place.infos(2).values()), ['exec', 'exit'])
+
+
+def test_record(place):
+    """record: a script may read the trace of its own command with --exit-wait; record waits in any case"""
+    script = f'{place.program("leaving")} return; {place.binary} info *leaving*.hlt'
+    done = place.record('/bin/sh', '-c', script, options=('-q', '--exit-wait=1h'))
+    expect('status', done.status, 0)
+    contains('what info says', done.out, 'exit status 3')
+    for name in place.traces():
+        expect('damage', place.heaplapse.info(name)['damage'], None)
+
+
+def test_never(place):
+    """a program that is killed or crashes does not wait (behind a seccomp filter: manners/sandbox)"""
+    for way, status in (('kill', -9), ('abort', -6)):
+        process, collector = start(place, way, **LONG)
+        os.kill(collector, signal.SIGSTOP)
+        done = place.finish(process, '\n')
+        os.kill(collector, signal.SIGCONT)
+        expect(f'{way}: status', done.status, status)
+        sound(place.info('x.hlt'), end=('signal', -status))
+        os.unlink('x.hlt')
+
+
+def test_bounded(place):
+    """a collector that is stopped is waited for no longer than was said, one that is dead not at all"""
+    for wait, sign in (('0', signal.SIGSTOP), ('50ms', signal.SIGSTOP), ('1h', signal.SIGKILL)):
+        process, collector = start(place, 'return', HEAPLAPSE_EXIT_WAIT=wait)
+        os.kill(collector, sign)
+        done = place.finish(process, '\n')
+        expect(f'{wait}: status and stderr', (done.status, done.err), (3, ''))
+        if sign == signal.SIGSTOP:
+            expect('traces', place.traces(), [])
+            os.kill(collector, signal.SIGCONT)
+            sound(place.info('x.hlt'), end=('exit', 3))
+            expect('blocks', blocks(place, 'x.hlt'), 10)
+            os.unlink('x.hlt')
+
+
+def test_name(place):
+    """a name that is taken: one line says which is used, unless the parent is recorded or asked for quiet"""
+    env = {'HEAPLAPSE_OUTPUT': 'x.hlt'}
+    program = place.program('leaving')
+    expect('first', place.bare(program, 'return', env=env).err, '')
+    expect('second', place.bare(program, 'return', env=env).err,
+           'heaplapse: x.hlt exists; the trace is written to x.2.hlt\n')
+    expect('third', place.bare(program, 'return', env={**env, 'HEAPLAPSE_QUIET': '1'}).err, '')
+    there(place, 'x.3.hlt')
+    done = place.bare('/bin/sh', '-c', f'{program} return; {program} return', env=env)
+    expect('lines for a script', done.err.count('\n'), 1)
+    name = done.err.split()[-1]
+    expect('the trace that is named', place.parents(name)[1], os.getpid())
+
+
+main(globals())
