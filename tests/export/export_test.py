@@ -2,7 +2,7 @@
 """export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
 import gzip, json, os, pathlib, re, resource, shutil, signal, stat, subprocess, tempfile
 
-from judges import FORMATS, HERE, done, export, heaplapse, make_traces, node, npm, programs, report, run, stacks, total
+from judges import FORMATS, HERE, done, export, heaplapse, lines_of, make_traces, node, npm, programs, report, run, stacks, total
 import tap
 
 QUANTITIES = {
@@ -255,6 +255,24 @@ def not_text(folder):
         tap.case('b\ufffdd.so'.encode() in text and b'b\xffd.so' not in text, f'not UTF-8: {name}', text[:400])
 
 
+def hostile_names(folder):
+    """CSV: names that would be escape sequences to a terminal, or formulas to a spreadsheet, are neither."""
+    names = {'%1b]0;owned%07%1b[2J': '\\x1b]0;owned\\x07\\x1b[2J', 'a%0d%0ab%09c': 'a\\r\\nb\\tc', '%c2%9b31m': '\\x9b31m',
+             '=1+2': "'=1+2", '+1': "'+1", '-1': "'-1", '@SUM(1)': "'@SUM(1)", '%09=1': '\\t=1', 'a=1': 'a=1', '%22,%22': '","', "'=1": "'=1"}
+    lines = [f'module {name} -' for name in names] + ['thread 1']
+    lines += [f'node - {i} 10' for i in range(len(names))]
+    lines += [f'alloc {64 * (i + 1)} 0 {100 + i} {i} malloc' for i in range(len(names))] + ['end 0 0 6400']
+    subprocess.run([programs['mktrace'], f'{folder}/hostile.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
+    for options, column in ([], 'module'), (['-g', 'module', '--allocated'], 'module'):
+        text = export('csv', *options, f'{folder}/hostile.hlt')
+        rows = lines_of(text)
+        tap.case(sorted(r[column] for r in rows) == sorted(names.values()), f'hostile names: csv {options}', [r[column] for r in rows])
+        tap.case(not re.search(rb'[\0-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]', text), f'hostile names: csv {options} has no control bytes', text)
+        tap.case(text.count(b'\n') == len(rows) + 1, f'hostile names: csv {options} has a line for each row', text)
+    carried = {s['module'] for s in json.loads(export('json', f'{folder}/hostile.hlt'))['frames'] if s.get('module')}
+    tap.case({'=1+2', 'a\r\nb\tc'} <= carried, 'hostile names: json has them as they are', carried)
+
+
 def truncated(traces, folder):
     """What is there is exported, and said."""
     traces = {'made': f'{folder}/long.hlt'}
@@ -330,6 +348,7 @@ with tempfile.TemporaryDirectory() as folder:
     all_lost(folder)
     after_the_end(traces)
     not_text(folder)
+    hostile_names(folder)
     truncated(traces, folder)
     nameless(traces, folder)
 tap.finish()

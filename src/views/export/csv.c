@@ -4,10 +4,12 @@
  *
  * RFC 4180 but for the ends of lines, which are \n. What is not known is empty. Where some blocks
  * are in sums alone, a row for each of their stacks follows, without an id, and there are two
- * columns more.
+ * columns more. Names are the program's and may be hostile to a terminal or a spreadsheet: see
+ * put_quoted().
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/chains.h"
 #include "model/tags.h"
@@ -23,21 +25,26 @@ struct writer {
 	bool chains;
 };
 
-/* Quotes whatever it is: most names have commas. One that is not UTF-8 would cost its reader the
- * whole file. */
+/*
+ * Quotes whatever it is: most names have commas. Control characters, and bytes that are not UTF-8,
+ * are written as in the text views, so a row is one line and `cat` sends no escape sequence to the
+ * terminal. A name that a spreadsheet would take for a formula begins with an apostrophe.
+ */
 static void put_quoted(struct hl_strbuf *b, const char *s)
 {
-	struct hl_strbuf mended = {0};
+	struct hl_strbuf shown = {0};
 
-	hl_text_mend(&mended, s ? s : "");
+	hl_text_escape(&shown, s ? s : "");
 	hl_strbuf_putc(b, '"');
-	for (const char *c = hl_strbuf_str(&mended); *c; c++) {
+	if (shown.len > 0 && strchr("=+-@", shown.data[0]))
+		hl_strbuf_putc(b, '\'');
+	for (const char *c = hl_strbuf_str(&shown); *c; c++) {
 		if (*c == '"')
 			hl_strbuf_putc(b, '"');
 		hl_strbuf_putc(b, *c);
 	}
 	hl_strbuf_putc(b, '"');
-	hl_strbuf_fini(&mended);
+	hl_strbuf_fini(&shown);
 }
 
 /* Where the stack is known by: function, file, line, module. */
