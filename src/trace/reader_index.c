@@ -232,7 +232,8 @@ int hl_find_chunks(struct hl_reader *r)
 
 	if (err == -EBADMSG) {
 		err = rebuild(r);
-		r->index_rebuilt = saw_end(r);
+		/* A writer that lives is about to write it. All else is there. */
+		r->index_rebuilt = saw_end(r) && !r->running;
 	}
 	return err;
 }

@@ -353,7 +353,7 @@ void hl_describe_damage(struct hl_reader *r)
 		say(r, "a chunk's summary is damaged");
 	if (r->contradicts)
 		say(r, "its sums contradict its events");
-	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt)
+	if (r->skipped_bytes > 0 && r->lost_chunks == 0 && !r->index_rebuilt && !r->running)
 		say(r, "%llu bytes between its chunks are not of this trace",
 			(unsigned long long)r->skipped_bytes);
 	if (r->junk_bytes > 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -139,6 +140,58 @@ static void a_file_being_written_opens_as_running(void **state)
 	hl_reader_close(r);
 	hl_sim_fini(&sim);
 	unlink(path);
+}
+
+/* Takes the index and what follows it off a whole trace; `more` bytes of the index stay. */
+static void cut_index(uint64_t more)
+{
+	uint8_t head[HL_FILE_HEAD_LEN], trailer[HL_TRAILER_LEN];
+	uint64_t sync, index_at;
+	uint32_t version;
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(hl_file_head_decode(head, &sync, &version), HL_HEAD_GOOD);
+	assert_int_equal(
+		pread(fd, trailer, sizeof(trailer), st.st_size - HL_TRAILER_LEN), sizeof(trailer));
+	assert_int_equal(hl_trailer_decode(trailer, sync, &index_at), 0);
+	assert_int_equal(ftruncate(fd, (off_t)(index_at + more)), 0);
+	close(fd);
+}
+
+static void an_index_that_is_still_to_come_is_no_damage(void **state)
+{
+	const struct hl_end end = {.kind = HL_END_EXIT, .value = 3};
+	const struct hl_counters counters = {0};
+	struct hl_reader_refusal why;
+	const struct hl_trace_info *info;
+	struct hl_writer *w;
+	struct hl_reader *r;
+	struct hl_sim sim;
+
+	for (int i = 0; i < 6; i++) {
+		bool written = i % 2;
+		int fd;
+
+		w = begin(&sim, 10);
+		assert_int_equal(add(w, &sim, 1000), 0);
+		assert_int_equal(hl_writer_end(w, &end, &counters), 0);
+		hl_writer_close(w);
+		cut_index((uint64_t)(i / 2) * 20); /* none of it, part of its head, more */
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(written ? flock(fd, LOCK_EX) : 0, 0);
+		assert_int_equal(hl_reader_open(&r, path, &why), 0);
+		assert_int_equal(hl_reader_info(r, &info), 0);
+		assert_int_equal(info->end.kind, HL_END_EXIT);
+		assert_true(info->totals.events >= 1000);
+		assert_int_equal(info->damaged, !written);
+		hl_reader_close(r);
+		close(fd);
+		hl_sim_fini(&sim);
+		unlink(path);
+	}
 }
 
 static void a_full_disk_leaves_whole_chunks(void **state)
@@ -393,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_no_trace_is_refused_with_a_reason),
 		cmocka_unit_test(a_file_being_written_opens_as_running),
+		cmocka_unit_test(an_index_that_is_still_to_come_is_no_damage),
 		cmocka_unit_test(a_full_disk_leaves_whole_chunks),
 		cmocka_unit_test(what_breaks_the_contract_is_an_error),
 		cmocka_unit_test(nodes_that_are_all_alike_can_be_read),

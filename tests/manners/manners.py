@@ -99,14 +99,7 @@ class Place:
         return infos
 
     def ended(self, name, seconds):
-        info = self.heaplapse.info_when_ended(name, seconds)
-        for _ in range(20):
-            # between its end and its index a file looks cut off
-            if not info['damage']:
-                break
-            time.sleep(0.05)
-            info = self.heaplapse.info(name)
-        return info
+        return self.heaplapse.info_when_ended(name, seconds)
 
     def info(self, pattern='*.hlt'):
         return next(iter(self.infos(1, pattern).values()))
