@@ -24,30 +24,65 @@ void hl_churn_log_prepare(struct record_options *o)
 	o->collect.output.follow = o->collect.output.churn_log ? hl_churn_log_start : NULL;
 }
 
-int hl_churn_log_check(const struct record_options *o, const char *program)
-{
-	struct hl_output_settings s = o->collect.output;
-
-	if (!s.churn_log)
-		return 0;
-	s.pattern = s.churn_log;
-	s.overwrite = true; /* it is appended to */
-	return hl_output_check(&s, program, 0);
-}
-
-static int open_log(const struct hl_output_settings *s, const char *name)
+/* flags: O_CREAT or 0. */
+static int open_log(const struct hl_output_settings *s, const char *name, int flags)
 {
 	int fd, dir = hl_output_folder(s, name);
 
 	if (dir < 0)
 		return dir;
 	fd = openat(dir, hl_output_base(name),
-		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC,
-		0600);
+		O_WRONLY | flags | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd < 0)
 		fd = -errno;
 	close(dir);
 	return fd;
+}
+
+int hl_churn_log_check(const struct record_options *o, const char *program)
+{
+	struct hl_output_settings s = o->collect.output;
+	char name[PATH_MAX];
+	int fd, err;
+
+	if (!s.churn_log)
+		return 0;
+	s.pattern = s.churn_log;
+	s.overwrite = true; /* it is appended to */
+	err = hl_output_check(&s, program, 0);
+	if (!err)
+		err = hl_output_name(name, sizeof(name), s.churn_log, program, 0, 0, 1);
+	if (err)
+		return err;
+	fd = open_log(&s, name, 0); /* a link in its place is not followed */
+	if (fd >= 0)
+		close(fd);
+	return fd == -ENOENT || fd >= 0 ? 0 : fd;
+}
+
+const char *hl_churn_log_why(int err)
+{
+	switch (-err) {
+	case ELOOP:
+		return "it is a symbolic link, which is not followed";
+	case ENXIO:
+		return "it is a FIFO that is not being read";
+	case EINVAL:
+		return "after % only p, e, t, n, h or % may stand";
+	case EEXIST:
+		return "it is no plain file";
+	case HL_OUTPUT_FOREIGN:
+		return "it is another user's";
+	case HL_OUTPUT_EXPOSED:
+		return "everybody may rename and remove files in a folder on the way to it";
+	case HL_OUTPUT_PLANTED:
+		return "the way to it leads through a link that somebody else made in a folder "
+		       "open to all";
+	case EBUSY:
+		return "it is a trace that is being written";
+	default:
+		return strerror(-err);
+	}
 }
 
 int hl_churn_log_start(
@@ -62,7 +97,7 @@ int hl_churn_log_start(
 
 	if (err)
 		return err;
-	fd = open_log(s, name);
+	fd = open_log(s, name, O_CREAT);
 	if (fd < 0)
 		return fd;
 	err = -posix_spawn_file_actions_init(&actions);

@@ -150,8 +150,8 @@ static int run_collect(void *state, int argc, char **argv)
 		o.collect.output.renamed = say_renamed;
 	err = hl_churn_log_check(&o, argv[0]);
 	if (err) {
-		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.300s cannot be written: %s",
-			o.collect.output.churn_log, strerror(-err));
+		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.80s cannot be written: %s",
+			o.collect.output.churn_log, hl_churn_log_why(err));
 		return refuse(why);
 	}
 	err = hl_log_file_check(

@@ -242,7 +242,7 @@ static void say_no_output(const struct record_options *o, int err)
 /* 0, or an exit status with the reason printed. */
 static int start_child(struct session *s, int argc, char **argv)
 {
-	int go[2], failed[2], err = 0, status;
+	int go[2], failed[2], err = 0, log_err, status;
 	char byte = 1, why[HL_RECORD_SENTENCE];
 
 	take_timers(s);
@@ -258,11 +258,12 @@ static int start_child(struct session *s, int argc, char **argv)
 	close(go[0]);
 	close(failed[1]);
 	err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
-	if (!err && hl_churn_log_check(s->o, s->target.path) < 0) {
+	log_err = err ? 0 : hl_churn_log_check(s->o, s->target.path);
+	if (log_err) {
 		close(go[1]);
 		waitpid(s->child, &status, 0);
-		hl_cli_error("--churn-log: %s cannot be written; choose another place",
-			s->o->collect.output.churn_log);
+		hl_cli_error("--churn-log: %s cannot be written: %s; choose another place",
+			s->o->collect.output.churn_log, hl_churn_log_why(log_err));
 		return CANNOT_RECORD;
 	}
 	if (!err && hl_log_file_check(why, sizeof(why), s->o, s->target.path, (uint64_t)s->child,
@@ -380,6 +381,11 @@ static void read_notes(struct session *s)
 			break;
 		case HL_NOTE_SNAPSHOT:
 			hl_cli_error("%s", note.text);
+			break;
+		case HL_NOTE_NO_LOG:
+			hl_cli_error("--churn-log: %s is not written for process %u: %s",
+				s->o->collect.output.churn_log, note.pid,
+				hl_churn_log_why(note.value));
 			break;
 		case HL_NOTE_SETTLED:
 			s->settled = true;

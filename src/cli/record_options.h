@@ -42,6 +42,8 @@ int hl_record_fits(const struct record_options *o);
 /* --churn-log: before the collector starts; and could FILE be written? 0 or -errno. */
 void hl_churn_log_prepare(struct record_options *o);
 int hl_churn_log_check(const struct record_options *o, const char *program);
+/* Its error in words. */
+const char *hl_churn_log_why(int err);
 /* Could --log-file be written? 0, or -errno with a sentence in buf. how: "--log-file" or the name
  * of the variable. */
 int hl_log_file_check(char *buf, size_t n, const struct record_options *o, const char *program,

@@ -92,6 +92,14 @@ static void on_snapshot(void *arg, const char *sentence)
 	hl_outbox_put(&c->outbox, &note, -1);
 }
 
+static void on_no_log(void *arg, uint64_t pid, int err)
+{
+	struct collector *c = arg;
+	struct hl_note note = {.kind = HL_NOTE_NO_LOG, .pid = (uint32_t)pid, .value = err};
+
+	hl_outbox_put(&c->outbox, &note, -1);
+}
+
 static int add_region(
 	struct collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out)
 {
@@ -627,6 +635,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	c.queue.settings = &start->settings.output;
 	c.queue.on_closed = on_closed;
 	c.queue.on_snapshot = start->verbose ? on_snapshot : NULL;
+	c.queue.on_no_log = start->control_fd >= 0 ? on_no_log : NULL;
 	c.queue.arg = &c;
 	hl_outbox_init(&c.outbox);
 	err = hl_queue_start(&c.queue);

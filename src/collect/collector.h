@@ -26,6 +26,7 @@ enum hl_note_kind {
 	HL_NOTE_OVER, /* from it: the region of pid is over; its memfd may be let go; value = 0: it
 			 made no trace */
 	HL_NOTE_SNAPSHOT, /* from it: text = what to say about it */
+	HL_NOTE_NO_LOG,   /* from it: no --churn-log for pid; value = -errno */
 };
 
 struct hl_note {

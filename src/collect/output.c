@@ -535,6 +535,8 @@ static bool open_output(struct hl_output *o)
 	atomic_store(&o->named, true);
 	if (q->settings->follow)
 		o->follower = q->settings->follow(q->settings, &o->meta, o->path);
+	if (o->follower < 0 && q->on_no_log)
+		q->on_no_log(q->arg, o->meta.pid, o->follower);
 	return true;
 }
 

@@ -89,6 +89,8 @@ struct hl_queue {
 	/* unwritten: events; early: blocks, see hl_counters. */
 	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten,
 		uint64_t early);
+	/* --churn-log cannot be written for this process; NULL: nobody is told. */
+	void (*on_no_log)(void *arg, uint64_t pid, int err);
 	/* Each snapshot, in a sentence; NULL: nobody wants to know. */
 	void (*on_snapshot)(void *arg, const char *sentence);
 	void *arg;

@@ -319,6 +319,15 @@ def churn_log():
     case(os.stat('churn.phases.log').st_mode & 0o777 == 0o600, '--churn-log: for the owner only')
     done = run('record', '--churn-log', '/nowhere/at/all', PHASES)
     case(done.returncode == 125 and '--churn-log' in done.stderr, '--churn-log that cannot be written', done.stderr)
+    for name in ('link.log', 'link.phases.log'):
+        os.symlink('victim.log', name)
+    done = run('record', '--churn-log', 'link.log', PHASES)
+    case(done.returncode == 125 and 'link.log' in done.stderr and 'symbolic link' in done.stderr and not done.stdout,
+         '--churn-log that is a link is refused before the program runs', done.stderr)
+    done = run('record', '-q', '-o', 'linked.%p.hlt', '--churn-log', 'link.%e.log', '/bin/sh', '-c', f'{PHASES} >/dev/null; true')
+    case(done.returncode == 0 and 'link.%e.log is not written for process' in done.stderr and 'symbolic link' in done.stderr,
+         '--churn-log that is a link for a child is said', done.stderr)
+    case(not os.path.exists('victim.log'), 'no link is followed')
     done = run('log', '--follow', '--json', trace)
     case(done.returncode == 2, 'log --follow --json', done.stderr)
     program = subprocess.Popen([HEAPLAPSE, 'record', '-q', '--mode=count', '-o', 'grows.hlt', PHASES, str(ROUNDS), 'wait'])
