@@ -191,6 +191,16 @@ static const char *advice(int err)
 	return err == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "";
 }
 
+/* The file of -o is of the program that we start, and of what it becomes by exec. */
+static void name_owner(const struct record_options *o)
+{
+	char pid[24];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	if (o->tags_output && !o->gdb)
+		setenv("HEAPLAPSE_STATS_PID", pid, 1);
+}
+
 /* In the child, up to its exec. */
 static void run_child(struct session *s, int argc, char **argv, int go, int failed)
 {
@@ -200,6 +210,7 @@ static void run_child(struct session *s, int argc, char **argv, int go, int fail
 
 	if (read(go, &byte, 1) != 1)
 		_exit(CANNOT_RECORD); /* the parent has decided against it */
+	name_owner(s->o);
 	if (asprintf(&preload, "%s%s%s", s->library, old && *old ? ":" : "", old ? old : "") < 0)
 		_exit(CANNOT_RECORD);
 	sigaction(SIGCHLD, &s->old_chld, NULL);
@@ -257,7 +268,8 @@ static int start_child(struct session *s, int argc, char **argv)
 	}
 	close(go[0]);
 	close(failed[1]);
-	err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
+	if (hl_record_uses_output(s->o))
+		err = hl_output_check(&s->o->collect.output, s->target.path, (uint64_t)s->child);
 	log_err = err ? 0 : hl_churn_log_check(s->o, s->target.path);
 	if (log_err) {
 		close(go[1]);
@@ -375,7 +387,7 @@ static void read_notes(struct session *s)
 			}
 			if (note.value)
 				say_not_whole(&note);
-			else if (s->o->embed)
+			else if (s->o->embed && note.text[0])
 				remember_trace(s, note.text);
 			say_early(s, &note);
 			break;
@@ -696,6 +708,11 @@ static int prepare(struct session *s, const char *program)
 		hl_cli_error("the current folder cannot be opened: %s", strerror(-err));
 		return CANNOT_RECORD;
 	}
+	err = hl_record_name_tags(s->o, s->target.path);
+	if (err) {
+		say_no_output(s->o, err);
+		return CANNOT_RECORD;
+	}
 	err = block_signals(s); /* no signal shall end us between a folder and its removal */
 	if (!err)
 		err = hl_listener_open(&s->listener);
@@ -733,6 +750,14 @@ static void say_what_is_missing(const struct session *s, const char *program)
 		hl_cli_error("%s is recorded in part: %s; %s", program, why->what, why->remedy);
 }
 
+static void say_summary(const struct session *s)
+{
+	if (s->o->collect.output.none)
+		hl_summary_print_tags(s->target.path, (uint64_t)s->child);
+	else
+		hl_summary_print(s->last_path);
+}
+
 /* 0 with what became of the program, or an exit status with the reason printed. */
 static int run_session(struct session *s, int argc, char **argv, int *status)
 {
@@ -759,7 +784,7 @@ static int run_session(struct session *s, int argc, char **argv, int *status)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
 	else if (!s->o->quiet && (s->o->summary || isatty(2)))
-		hl_summary_print(s->last_path);
+		say_summary(s);
 	return 0;
 }
 

@@ -3,9 +3,9 @@
  *
  * What would be ignored is refused, before anything runs. Modes but tags can be changed into each
  * other by `heaplapse ctl`, so what is for one of them is for all: it may come to be needed. Only
- * words of the command line are judged; a variable may be there for other programs. Mappings
- * (--mmap) and their stacks are recorded in every mode, and how the collector works (--max-wait,
- * --collector-memory, --clock) is said in every mode.
+ * words of the command line are judged; a variable may be there for other programs. How the
+ * collector works (--max-wait, --collector-memory, --clock) may be said in every mode. Mode tags
+ * writes no trace: what a trace has besides events (--mmap, --embed-binaries) is refused, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,8 @@ static const struct {
 	{"at-live", NEEDS_EVENTS, NULL},
 	{"at-rss", NEEDS_EVENTS, NULL},
 	{"free-stacks", NEEDS_EVENTS, NULL},
+	{"mmap", NEEDS_EVENTS, NULL},
+	{"embed-binaries", NEEDS_EVENTS, NULL},
 	{"exit-wait", NEEDS_EVENTS, NULL},
 };
 

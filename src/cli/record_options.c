@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/record_options.h"
 #include "cli/sizes.h"
 #include "ring/clock.h"
+#include "util/strbuf.h"
 
 #define FLAG_SETTER(name, statement)                            \
 	static const char *name(void *state, const char *value) \
@@ -362,8 +364,9 @@ static const char *set_snapshot_signal(void *state, const char *value)
 
 const struct hl_opt hl_record_opts[] = {
 	{'o', "output", "FILE",
-		"write the trace to FILE; %p pid, %e program, %t seconds since the "
-		"epoch, %n number, %h host, %% percent (default " HL_RECORD_PATTERN ")",
+		"write the trace to FILE, in mode tags the counters; %p pid, %e program, %t "
+		"seconds since the epoch, %n number, %h host, %% percent (default "
+		HL_RECORD_PATTERN ")",
 		set_output},
 	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
 	{'q', "quiet", NULL, "say nothing but errors", set_quiet},
@@ -412,8 +415,8 @@ const struct hl_opt hl_record_opts[] = {
 		"that owns the block",
 		set_tags},
 	{0, "stats-json", "FILE",
-		"mode tags: write the numbers of all scopes at exit, as JSON "
-		"(default " HL_RECORD_TAGS ")",
+		"mode tags: write the numbers of all scopes at exit, as JSON (default: the FILE "
+		"of -o, else " HL_RECORD_TAGS ")",
 		set_stats_json},
 	{0, "stats-dot", "FILE", "mode tags: the same as a graph for graphviz", set_stats_dot},
 	{0, "snapshot-interval", "SECONDS",
@@ -534,16 +537,58 @@ void hl_record_init(void *options)
 }
 
 /* Counters that nobody writes anywhere would be gone with the program. */
-static void settle_tags(const struct record_options *o)
+static void settle_tags(struct record_options *o)
 {
 	static const char *const places[] = {
 		"HEAPLAPSE_STATS_JSON", "HEAPLAPSE_STATS_DOT", "HEAPLAPSE_SNAPSHOT_PREFIX"};
 
+	if (o->collect.mode != HL_MODE_TAGS)
+		return;
+	o->collect.output.none = true;
+	o->tags_output = o->output && !getenv("HEAPLAPSE_STATS_JSON");
 	for (size_t i = 0; i < HL_ARRAY_LEN(places); i++)
-		if (getenv(places[i]))
+		if (getenv(places[i]) || o->tags_output)
 			return;
-	if (o->collect.mode == HL_MODE_TAGS)
-		(void)setenv("HEAPLAPSE_STATS_JSON", HL_RECORD_TAGS, 1);
+	(void)setenv("HEAPLAPSE_STATS_JSON", HL_RECORD_TAGS, 1);
+}
+
+bool hl_record_uses_output(const struct record_options *o)
+{
+	return o->tags_output || !o->collect.output.none;
+}
+
+/* All but %p is put in: each process puts its own pid there. */
+static int name_for_all(char *to, size_t n, const char *pattern, const char *program)
+{
+	struct hl_strbuf kept = {0};
+	struct timespec now;
+	int err;
+
+	for (const char *c = pattern; *c; c++) {
+		bool passed_on = c[0] == '%' && (c[1] == 'p' || c[1] == '%');
+
+		hl_strbuf_printf(&kept, "%s%c", passed_on ? "%" : "", *c);
+		if (passed_on)
+			hl_strbuf_printf(&kept, *++c == '%' ? "%%%%" : "p");
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	err = hl_output_name(to, n, hl_strbuf_str(&kept), program, 0,
+		(uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec, 1);
+	hl_strbuf_fini(&kept);
+	return err;
+}
+
+int hl_record_name_tags(const struct record_options *o, const char *program)
+{
+	char name[PATH_MAX];
+	int err;
+
+	if (!o->tags_output)
+		return 0;
+	err = name_for_all(name, sizeof(name), o->output, program);
+	if (err)
+		return err;
+	return setenv("HEAPLAPSE_STATS_JSON", name, 1) ? -ENOMEM : 0;
 }
 
 int hl_record_settle(struct record_options *o)

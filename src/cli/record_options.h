@@ -14,6 +14,7 @@
 struct record_options {
 	struct hl_collect_settings collect;
 	const char *output; /* NULL: the default pattern */
+	bool tags_output;   /* mode tags, and `output` is where the counters go */
 	bool overwrite, quiet, summary, verbose;
 	bool log_level_given;
 	bool toggles_of_env; /* the toggle signals are the environment's: an option replaces them */
@@ -53,6 +54,14 @@ bool hl_log_to_stderr(const struct record_options *o);
 /* hl_output_settings.follow */
 int hl_churn_log_start(
 	const struct hl_output_settings *s, const struct hl_meta *meta, const char *trace);
+/*
+ * Mode tags: -o is the name of the JSON that the program writes, unless --stats-json gives another.
+ * Sets HEAPLAPSE_STATS_JSON; only %p is still to be replaced in it, by the pid of each process. 0,
+ * -EINVAL for a bad pattern, -ENAMETOOLONG or -ENOMEM.
+ */
+int hl_record_name_tags(const struct record_options *o, const char *program);
+/* Will a file be made by the name of -o, or its default? */
+bool hl_record_uses_output(const struct record_options *o);
 /* After all options: the folder of the output is opened. 0 or -errno. */
 int hl_record_settle(struct record_options *o);
 /* Why no trace can be written, and what to do, in one sentence. err: hl_output_check's; how: what

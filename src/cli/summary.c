@@ -214,21 +214,21 @@ static void print_place(const struct hl_model *m, const char *path, bool leaks)
 			"who made blocks only to free them at once");
 }
 
-/* Nothing but counters, which the program has written itself. */
-static bool print_tags(const struct hl_trace_info *info)
+void hl_summary_print_tags(const char *program, uint64_t pid)
 {
-	const char *stats = getenv("HEAPLAPSE_STATS_JSON"),
-		   *pid = stats ? strstr(stats, "%p") : NULL;
+	const char *stats = getenv("HEAPLAPSE_STATS_JSON"), *slash = strrchr(program, '/'),
+		   *place = stats ? strstr(stats, "%p") : NULL;
+	struct hl_strbuf shown = {0};
 	char path[PATH_MAX];
 
-	if (pid && snprintf(path, sizeof(path), "%.*s%" PRIu64 "%s", (int)(pid - stats), stats,
-			   info->meta.pid, pid + 2) < (int)sizeof(path))
+	if (place && snprintf(path, sizeof(path), "%.*s%" PRIu64 "%s", (int)(place - stats), stats,
+			     pid, place + 2) < (int)sizeof(path))
 		stats = path;
-	if (!info->meta.mode || strcmp(info->meta.mode, "tags") != 0 || info->totals.events)
-		return false;
+	hl_text_escape(&shown, slash ? slash + 1 : program);
+	fprintf(stderr, "heaplapse: counted %s by its tags\n", hl_strbuf_str(&shown));
+	hl_strbuf_fini(&shown);
 	if (stats && *stats)
 		next_step("next:", "tags", stats, "what each scope of the program holds");
-	return true;
 }
 
 static void *print_all(void *arg)
@@ -243,10 +243,6 @@ static void *print_all(void *arg)
 		return NULL;
 	}
 	print_head(hl_model_info(m));
-	if (print_tags(hl_model_info(m))) {
-		hl_model_close(m);
-		return NULL;
-	}
 	print_peak(&hl_model_info(m)->totals);
 	rest = rest_of(m);
 	print_rest(m, &rest);

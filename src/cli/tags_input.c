@@ -27,6 +27,8 @@
 
 #define NOTES_MAX 65536u
 #define LIBRARY   "libheaplapse.so"
+/* No text begins with it. */
+#define TRACE_FIRST_BYTE ((char)0x89)
 
 struct process {
 	pid_t pid;
@@ -290,13 +292,28 @@ static int from_trace(const char *path, struct hl_tag_book *b)
 	return err ? HL_EXIT_IO : HL_EXIT_OK;
 }
 
+/* What the file begins with; its name may be any. Only a plain file can be read twice. */
+static bool is_trace(const char *path)
+{
+	size_t len = strlen(path);
+	bool named = len > 4 && !strcmp(path + len - 4, ".hlt");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	char first = 0;
+	ssize_t n =
+		fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, &first, 1, 0) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return n == 1 ? first == TRACE_FIRST_BYTE || (named && first != '{') : named;
+}
+
 int hl_tags_input(const char *word, struct hl_tag_book *b)
 {
-	size_t len = strlen(word);
 
 	if (hl_process_is_pid(word) && access(word, F_OK) != 0)
 		return from_process(word, b);
-	if (len > 4 && !strcmp(word + len - 4, ".hlt"))
+	if (is_trace(word))
 		return from_trace(word, b);
 	return from_snapshot(word, b);
 }

@@ -514,8 +514,13 @@ static bool open_output(struct hl_output *o)
 {
 	struct hl_queue *q = o->queue;
 	const struct timespec pause = {.tv_nsec = 10000000};
-	int err = open_trace(o);
+	int err;
 
+	if (q->settings->none) {
+		list_output(o, 0);
+		return true;
+	}
+	err = open_trace(o);
 	/* All are the first thread's: nothing that is written will tell us when there is one. */
 	for (int i = 0; is_short_of_fds(err) && o->ended && !q->n_open && i < FD_TRIES; i++) {
 		nanosleep(&pause, NULL);
@@ -631,7 +636,7 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 
 	switch (p->kind) {
 	case PARCEL_CHUNK:
-		if (o->err)
+		if (o->err || !o->file)
 			break;
 		hl_chunk_file_hurry(o->file, atomic_load(&q->bytes) > HL_QUEUE_BYTES_MAX / 2);
 		hl_logfile_say(

@@ -35,6 +35,7 @@ struct hl_output_settings {
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 	bool anywhere; /* also into folders that everybody may change */
+	bool none;     /* no trace is written: mode tags, whose program writes its counters */
 	/* Called by the second thread when the first trace of this run gets another name than the
 	 * pattern gives, for that is taken. NULL: nobody is told. */
 	void (*renamed)(const char *wanted, const char *path);

@@ -287,10 +287,14 @@ static const char *start_own(char **envp)
 /* What the program's tags are counted for. */
 static void prepare_tags(char **envp)
 {
-	const struct hl_tags_wishes wishes = {env_get(envp, "HEAPLAPSE_STATS_JSON"),
+	struct hl_tags_wishes wishes = {env_get(envp, "HEAPLAPSE_STATS_JSON"),
 		env_get(envp, "HEAPLAPSE_STATS_DOT"), env_get(envp, "HEAPLAPSE_SNAPSHOT_PREFIX"),
-		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL")};
+		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL"), env_get(envp, "HEAPLAPSE_STATS_PID")};
+	const char *mode = env_get(envp, "HEAPLAPSE_MODE");
 
+	/* Under `record` that variable is its own business, and it sets the other. */
+	if (!wishes.stats_json && !hl_rec.region && mode && !strcmp(mode, "tags"))
+		wishes.stats_json = env_get(envp, "HEAPLAPSE_OUTPUT");
 	hl_tags_out_init(&wishes);
 	if (!hl_tags_choose(env_get(envp, "HEAPLAPSE_TAGS")))
 		hl_life_message(

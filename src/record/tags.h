@@ -151,6 +151,7 @@ void *hl_tags_map(size_t bytes);
 /* What the environment says about output; NULL: nothing. */
 struct hl_tags_wishes {
 	const char *stats_json, *stats_dot, *snapshot_prefix, *snapshot_interval;
+	const char *stats_pid; /* whose stats_json is; others put their pids into its name */
 };
 
 /* tags_out.c */

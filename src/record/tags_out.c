@@ -27,7 +27,8 @@
 
 static struct {
 	char json[HL_TAGS_PATH], dot[HL_TAGS_PATH], prefix[HL_TAGS_PATH];
-	uint32_t pid; /* of the program itself, not of its fork children */
+	uint32_t pid;      /* of the program itself, not of its fork children */
+	uint32_t json_pid; /* the same for json: of the program that `record` started */
 	_Atomic uint64_t interval_ns;
 	_Atomic uint64_t due_ns;
 	_Atomic uint32_t number; /* of the next snapshot */
@@ -224,7 +225,7 @@ static int write_stats(void)
 	if (!hl_tags_file_lock())
 		return -EBUSY;
 	if (out.json[0])
-		err = write_file(out.json, out.pid, hl_tag_json);
+		err = write_file(out.json, out.json_pid, hl_tag_json);
 	if (out.dot[0])
 		second = write_file(out.dot, out.pid, hl_tag_dot);
 	hl_tags_file_unlock();
@@ -346,31 +347,36 @@ void hl_tags_at_exit(void)
 	write_stats();
 }
 
-/* "%p" is the pid: several programs with one variable have a file each. */
-static void put_pid(char *path)
+/* "%p" is the pid, so that several programs with one variable have a file each; "%%" is "%". True
+ * when the pid is in it. */
+static bool put_pid(char *path)
 {
-	char *at = strchr(path, '%'), digits[24];
-	size_t n, rest;
+	char digits[24];
+	size_t n = hl_fmt_u64(digits, out.pid), len = strlen(path);
+	bool found = false;
 
-	while (at && at[1] != 'p')
-		at = strchr(at + 1, '%');
-	if (!at)
-		return;
-	n = hl_fmt_u64(digits, out.pid);
-	rest = strlen(at + 2) + 1;
-	if ((size_t)(at - path) + n + rest > HL_TAGS_PATH)
-		return;
-	memmove(at + n, at + 2, rest);
-	memcpy(at, digits, n);
+	for (size_t at = 0; at + 1 < len; at++) {
+		bool pid = path[at + 1] == 'p';
+		size_t by = pid ? n : 1;
+
+		if (path[at] != '%' || (!pid && path[at + 1] != '%') || len + by > HL_TAGS_PATH)
+			continue;
+		memmove(path + at + by, path + at + 2, len - at - 1);
+		memcpy(path + at, pid ? digits : "%", by);
+		len = len + by - 2;
+		at += by - 1;
+		found |= pid;
+	}
+	return found;
 }
 
-/* From where the program was started, wherever it goes later. */
-static void take_path(char *to, const char *path)
+/* From where the program was started, wherever it goes later. True when its pid is in the name. */
+static bool take_path(char *to, const char *path)
 {
 	size_t len = path ? strlen(path) : 0, dir = 0;
 
 	if (len == 0)
-		return;
+		return false;
 	if (path[0] != '/') {
 		long n = hl_sys2(SYS_getcwd, to, HL_TAGS_PATH);
 
@@ -380,10 +386,10 @@ static void take_path(char *to, const char *path)
 	if (dir + len + 16 >= HL_TAGS_PATH) {
 		to[0] = '\0';
 		hl_life_message("this name is too long for the tags' numbers", path);
-		return;
+		return false;
 	}
 	memcpy(to + dir, path, len + 1);
-	put_pid(to);
+	return put_pid(to + dir);
 }
 
 /* 0: none by time. */
@@ -397,10 +403,11 @@ static void set_interval(uint64_t seconds)
 
 void hl_tags_out_init(const struct hl_tags_wishes *w)
 {
-	uint64_t seconds = 0;
+	uint64_t seconds = 0, owner = 0;
 
-	out.pid = (uint32_t)hl_sys0(SYS_getpid);
-	take_path(out.json, w->stats_json);
+	out.pid = out.json_pid = (uint32_t)hl_sys0(SYS_getpid);
+	if (!take_path(out.json, w->stats_json) && w->stats_pid && !*parse(w->stats_pid, &owner))
+		out.json_pid = (uint32_t)owner;
 	take_path(out.dot, w->stats_dot);
 	take_path(out.prefix, w->snapshot_prefix);
 	if (!hl_real.foreign)

@@ -107,6 +107,7 @@ static int read_head(struct hl_reader *r, const char *path, struct hl_reader_ref
 {
 	static const char foreign[] =
 		"%.300s is not a heaplapse trace; give a file that `heaplapse record` wrote.";
+	static const char tags[] = "{\"heaplapse_tags\":";
 	uint8_t head[HL_FILE_HEAD_LEN] = {0};
 	uint32_t version = 0;
 
@@ -140,6 +141,11 @@ static int read_head(struct hl_reader *r, const char *path, struct hl_reader_ref
 			"%.300s is a trace whose beginning is destroyed; use another copy of it.",
 			path);
 	case HL_HEAD_FOREIGN:
+		if (!memcmp(head, tags, sizeof(tags) - 1))
+			return refuse(why, -EBADMSG,
+				"%.300s holds the counters of record --mode=tags, which are no "
+				"trace; `heaplapse tags FILE` shows them.",
+				path);
 		break;
 	}
 	return refuse(why, -EBADMSG, foreign, path);

@@ -173,7 +173,7 @@ def misfits():
             case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
                  and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
     for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-gap=1s', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
-                   '--free-stacks'):
+                   '--free-stacks', '--mmap', '--embed-binaries', '--exit-wait=1'):
         done = run('record', option, '--mode=tags', PHASES)
         case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
              f'mode tags refuses {option}', done.stderr)

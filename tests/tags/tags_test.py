@@ -265,7 +265,7 @@ int main(void) {
     expect('counted', done.out.splitlines(), counting)
     expect('one message', done.err.count('\n'), 1)
     expect('what is written', load('good.json')['heaplapse_tags'], 1)
-    done = place.run(place.binary, 'record', '-q', '-f', '-o', 'x.hlt', '--mode=tags', '--snapshot-prefix=never', program)
+    done = place.run(place.binary, 'record', '-q', '--mode=tags', '--snapshot-prefix=never', program)
     expect('recorded in mode tags', done.out.splitlines(), counting)
     done = counted(place, program, env={'HEAPLAPSE_SNAPSHOT_INTERVAL': '1'})
     contains('an interval alone', done.err, 'HEAPLAPSE_SNAPSHOT_PREFIX')
@@ -735,7 +735,7 @@ def test_examples(place):
 def test_default_place(place):
     """record --mode=tags alone: the numbers are in a file, and the summary says how to see them"""
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
-    done = place.record(program, options=('--summary', '--mode=tags', '-f', '-o', 'x.hlt'))
+    done = place.record(program, options=('--summary', '--mode=tags'))
     expect('status', done.status, 0)
     name = glob.glob('heaplapse.tags.*.json')[0]
     contains('next step', done.err, 'tags ' + name)
@@ -743,9 +743,38 @@ def test_default_place(place):
         raise Failure('a trace without events has no peak: ' + done.err)
     contains('scopes', tags(place, name), 'render', 'draw', 'vertices')
     os.remove(name)
-    place.record('sh', '-c', program + '; /bin/ls >/dev/null; true', options=('-q', '--mode=tags', '-f', '-o', 'x.hlt'))
+    place.record('sh', '-c', program + '; /bin/ls >/dev/null; true', options=('-q', '--mode=tags'))
     held = [file for file in glob.glob('heaplapse.tags.*.json') if 'vertices' in tags(place, file)]
     expect('of three programs one has such scopes, and keeps them', len(held), 1)
+
+
+def test_output(place):
+    """-o names the file of the numbers, whatever its suffix, and no trace is made; --stats-json goes before"""
+    program = build(place, 'example', folder=EXAMPLES, source='tags.c')
+    before = set(os.listdir())
+    done = place.record(program, options=('--summary', '--mode=tags', '-o', 'x.hlt'))
+    expect('status', done.status, 0)
+    contains('next step', done.err, 'tags x.hlt')
+    expect('files', set(os.listdir()) - before, {'x.hlt'})
+    contains('scopes', tags(place, 'x.hlt'), 'render', 'draw', 'vertices')
+    for command in (['report', 'x.hlt'], ['info', 'x.hlt'], ['export', '-f', 'csv', 'x.hlt']):
+        refused = place.run(place.binary, *command)
+        expect('status', refused.status, 3)
+        contains('what reads traces says', refused.err, 'heaplapse tags FILE')
+    refused = place.record(program, options=('--mode=tags', '-o', 'x.hlt'))
+    expect('a name that is taken', refused.status, 125)
+    contains('a name that is taken', refused.err, 'x.hlt exists', '-f')
+    place.record(program, options=('-q', '--mode=tags', '-f', '-o', 'x.hlt', '--stats-json=y.json'))
+    expect('files', set(os.listdir()) - before, {'x.hlt', 'y.json'})
+    os.rename('y.json', 'y.hlt')
+    contains('scopes', tags(place, 'y.hlt'), 'render')
+    place.record('sh', '-c', program + '; true', options=('-q', '--mode=tags', '-o', 'z.%e.json'))
+    expect('the program itself has the name', 'vertices' in tags(place, 'z.sh.json'), False)
+    contains('its child has a pid more', tags(place, *glob.glob('z.sh.[0-9]*.json')), 'vertices')
+    place.bare(program, env={'HEAPLAPSE_MODE': 'tags', 'HEAPLAPSE_OUTPUT': 'bare.%%.%p'})
+    contains('bare', tags(place, *glob.glob('bare.%.[0-9]*')), 'vertices')
+    place.record(program, options=('-q', '-o', 'trace'))
+    contains('a trace without a suffix', tags(place, 'trace'), 'render')
 
 
 def test_of_trace(place):
