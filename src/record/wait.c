@@ -143,8 +143,12 @@ struct hl_thread *hl_wait_for_ring(struct hl_thread *t)
 
 	if (!t || !t->shared || hl_rec.no_syscalls)
 		return t;
-	for (p = patience(); t && t->shared && !is_over(&p); t = hl_thread_claim())
+	for (p = patience(); t && t->shared && !is_over(&p); t = hl_thread_claim()) {
 		hl_sys2(SYS_nanosleep, &moment, NULL);
+		/* Hundreds may wait at once: their looks would take the collector's CPU. */
+		if (moment.tv_nsec < TURN_MAX_NS)
+			moment.tv_nsec *= 2;
+	}
 	return t;
 }
 
