@@ -35,7 +35,7 @@ static int refuse(const char *why)
 	r->magic = HL_REGION_MAGIC;
 	r->abi = HL_REGION_ABI;
 	snprintf(r->message, sizeof(r->message), "%s", why);
-	atomic_store(&r->ready, 2);
+	hl_region_answer(r, 2);
 	return HL_EXIT_USAGE;
 }
 

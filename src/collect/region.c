@@ -97,6 +97,12 @@ static void init_region(struct hl_region *region, const struct hl_collect_settin
 	atomic_store(&region->collector_pid, (uint32_t)getpid());
 }
 
+void hl_region_answer(struct hl_region *region, uint32_t ready)
+{
+	atomic_store(&region->ready, ready);
+	syscall(SYS_futex, &region->ready, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
 	const struct hl_collect_settings *settings, struct hl_queue *queue)
 {
@@ -155,7 +161,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	r->ctl_fd = hl_fds_optional(hl_ctl_listen(r->inode));
 	hl_steer_begin(r, fresh);
 	begin_log(r);
-	atomic_store(&r->region->ready, 1);
+	hl_region_answer(r->region, 1);
 	*out = r;
 	return 0;
 fail:

@@ -97,6 +97,9 @@ struct hl_region_reader {
 	struct hl_ring_view **heap; /* of views with something to merge */
 };
 
+/* Answers a program that waits for its collector to start: a value of hl_region.ready. */
+void hl_region_answer(struct hl_region *region, uint32_t ready);
+
 /* Makes a region in a new memfd (`memfd` < 0) or takes over one; the reader owns it. 0 or -errno.
  */
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,

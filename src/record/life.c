@@ -5,6 +5,7 @@
  * handler. If we cannot record we say so once, on stderr, and the program runs on.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -205,16 +206,14 @@ static const char *join(const char *address)
 	return why ? why : check_region();
 }
 
-static bool wait_ready(void)
-{
-	struct timespec ms = {.tv_nsec = 500000};
+#define READY_LOOKS 100 /* of 20 ms: a collector that dies does not wake us */
 
-	for (int i = 0; i < 4000; i++) {
-		if (atomic_load(&hl_rec.region->ready))
-			return true;
-		hl_sys2(SYS_nanosleep, &ms, NULL);
-	}
-	return false;
+static void wait_ready(void)
+{
+	struct timespec look = {.tv_nsec = 20000000};
+
+	for (int i = 0; i < READY_LOOKS && !atomic_load(&hl_rec.region->ready); i++)
+		hl_sys4(SYS_futex, &hl_rec.region->ready, FUTEX_WAIT, 0, &look);
 }
 
 /*

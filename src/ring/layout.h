@@ -84,7 +84,7 @@ struct hl_region {
 	/* Written by the collector. */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* changes at least every 50 ms */
 	_Atomic uint64_t now;   /* a recent stamp, for threads that may not read the counter */
-	_Atomic uint32_t ready; /* 1: go; 2: refused, see message */
+	_Atomic uint32_t ready; /* futex. 1: go; 2: refused, see message */
 	_Atomic uint64_t taken_events;   /* copied out of the rings ... */
 	_Atomic uint64_t durable_events; /* ... and of these, written to a file */
 	_Atomic uint32_t collector_pid;  /* to tell a starved collector from a dead one */
