@@ -439,8 +439,8 @@ def test_two_toggles(place):
         expect(f'status with {options} ({done.err})', (done.status, done.err), (0, ''))
         sizes = [event.size for event in place.heaplapse.dump('two.hlt') if event.op == 'alloc']
         expect(f'blocks recorded with {options} {env}', [sizes.count(size) for size in (3001, 3002, 3003)], [10, 0, 10])
-    done = place.record('sh', '-c', 'kill -ALRM $$', options=('-q', '--toggle-signal=USR1'), env={**os.environ, 'HEAPLAPSE_TOGGLE_SIGNAL': 'ALRM'})
-    expect('a signal that is replaced kills', done.status, -signal.SIGALRM)
+    done = place.record('sh', '-c', 'kill -USR2 $$', options=('-q', '--toggle-signal=USR1'), env={**os.environ, 'HEAPLAPSE_TOGGLE_SIGNAL': 'USR2'})
+    expect('a signal that is replaced kills', done.status, -signal.SIGUSR2)
 
 
 def sized(place, trace):
