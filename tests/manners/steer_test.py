@@ -279,7 +279,10 @@ def test_samples_at_one_address(place):
     expect('status', place.record('./reuse', options=('-q', '-o', 'x.hlt', '--mode=sample=8K')).status, 0)
     info = place.info()
     totals, samples = info['totals'], info['estimate']['samples']
-    expect('alive or never freed', (totals['live_blocks_end'], totals['implicit_frees'], totals['unknown_frees']), (0, 0, 0))
+    expect('implicit and unknown frees', (totals['implicit_frees'], totals['unknown_frees']), (0, 0))
+    # libc keeps the thread's dtv, which may be a sample too: only the program's own sizes count.
+    own = [event for event in place.heaplapse.dump('x.hlt') if event.size in (256, 512)]
+    expect('own samples alive', sum(1 if event.op == 'alloc' else -1 for event in own), 0)
     if not 20000 < samples < 40000:
         raise Failure(f'{samples} samples: of 230 MB one in 8 KiB should be about 28,000')
     if totals['unrecorded_frees'] > samples:
