@@ -129,6 +129,7 @@ static int run_collect(void *state, int argc, char **argv)
 	struct hl_collector_start start = {.control_fd = -1, .region_fd = REGION_FD};
 	char why[HL_RECORD_SENTENCE];
 	int err, keep[3] = {REGION_FD};
+	bool child;
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
 		return hl_cli_usage("is started by libheaplapse.so, not by hand");
@@ -140,13 +141,16 @@ static int run_collect(void *state, int argc, char **argv)
 		return refuse("the collector has too little address space; raise the hard limit to "
 			      "at least 80 MiB (ulimit -H -v 80000)");
 	err = hl_record_settle(&o);
+	child = has_recorded_parent(start.region_pid);
+	if (child) /* else it would replace the trace of its parent */
+		o.collect.output.overwrite = false;
 	if (!err)
 		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
 	if (err && !is_taken(err)) {
 		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse(why);
 	}
-	if (err && !o.quiet && !has_recorded_parent(start.region_pid))
+	if (err && !o.quiet && !child)
 		o.collect.output.renamed = say_renamed;
 	err = hl_churn_log_check(&o, argv[0]);
 	if (err) {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "cli/report.h"
+#include "cli/trace_file.h"
 #include "util/text.h"
 
 /* Half a second or so: the word is worth it. Larger traces are believed where they are read. */
@@ -92,7 +93,7 @@ static int check_times(struct hl_report *r, int n, char **files)
 		struct hl_reader_refusal refusal;
 		struct hl_model *m;
 
-		if (hl_model_open(&m, files[i], &refusal))
+		if (hl_trace_file_model(files[i], &m, &refusal))
 			continue;
 		found = hl_report_has_times(r, m, &why);
 		hl_model_close(m);
@@ -266,7 +267,7 @@ static int open_among(struct hl_report *r, const char *file, struct hl_model **m
 {
 	struct hl_reader_refusal why = {0};
 
-	if (hl_model_open(m, file, &why) == 0)
+	if (hl_trace_file_model(file, m, &why) == 0)
 		return 0;
 	hl_cli_error("%s", why.text);
 	if (r->common.json) {

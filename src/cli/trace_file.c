@@ -4,11 +4,16 @@
 #include "cli/trace_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "model/slice.h"
 #include "util/progress.h"
@@ -55,6 +60,43 @@ static const char *newest(const glob_t *found)
 	return best;
 }
 
+#define FINISH_LOOKS 200 /* of 10 ms */
+
+/* Has the program ended while its collector still writes? In another pid namespace this may be
+ * wrong, and costs a short wait. */
+static bool is_finishing(const struct hl_trace_info *i)
+{
+	return i->end.kind == HL_END_RUNNING && i->meta.pid &&
+	       kill((pid_t)i->meta.pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Is it so new that it has no contents yet? */
+static bool is_beginning(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return busy;
+}
+
+int hl_trace_file_model(const char *path, struct hl_model **m, struct hl_reader_refusal *why)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int err = hl_model_open(m, path, why);
+
+	for (int i = 0; i < FINISH_LOOKS; i++) {
+		if (err ? !is_beginning(path) : !is_finishing(hl_model_info(*m)))
+			break;
+		if (!err)
+			hl_model_close(*m);
+		nanosleep(&pause, NULL);
+		err = hl_model_open(m, path, why);
+	}
+	return err;
+}
+
 /* The one trace of this command, for messages about it; several are told apart by hl_cli_about. */
 static char opened[4096];
 
@@ -63,7 +105,7 @@ static int open_path(const char *path, struct hl_model **m)
 {
 	struct hl_reader_refusal why = {0};
 
-	if (hl_model_open(m, path, &why) == 0) {
+	if (hl_trace_file_model(path, m, &why) == 0) {
 		snprintf(opened, sizeof(opened), "%s", path);
 		return 0;
 	}

@@ -24,6 +24,9 @@ const char *hl_set_verbose(void *state, const char *value);
 		'v', "verbose", NULL, "say how much of the file was read", hl_set_verbose \
 	}
 
+/* As hl_model_open(). A trace whose program has ended is waited for, at most 2 s, while its
+ * collector writes the rest. */
+int hl_trace_file_model(const char *path, struct hl_model **m, struct hl_reader_refusal *why);
 /* Opens the one operand, or says which is the newest here and opens that. 0, or an exit status with
  * a message. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);

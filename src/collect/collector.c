@@ -623,7 +623,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 {
 	struct collector c = {.start = start,
 		.control_fd = start->control_fd,
-		.sleep_ns = MAX_SLEEP_NS,
+		.sleep_ns = MIN_SLEEP_NS,
 		.announced_fd = -1};
 	struct hl_region_reader *r;
 	struct hl_ticks first;

@@ -36,6 +36,7 @@
 
 /* What goes through the queue. */
 enum parcel_kind {
+	PARCEL_OPEN,  /* nothing but the name: processes are named in the order they are met */
 	PARCEL_CHUNK, /* content: struct hl_sealed */
 	PARCEL_SAY,   /* content: text */
 	PARCEL_CLOSE,
@@ -147,7 +148,7 @@ static int post(struct hl_output *o, enum parcel_kind kind, void *content, size_
 	struct hl_queue *q = o->queue;
 	struct hl_parcel *p = malloc(sizeof(*p));
 
-	if (!p || (!content && kind != PARCEL_CLOSE)) {
+	if (!p || (!content && kind != PARCEL_CLOSE && kind != PARCEL_OPEN)) {
 		free(p);
 		free(content);
 		return -ENOMEM;
@@ -189,8 +190,10 @@ struct hl_output *hl_output_new(struct hl_queue *q, const struct hl_meta *meta,
 	o->sample_rss = sample_rss;
 	atomic_fetch_add(&durable->holders, 1);
 	if (o->strings &&
-		hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o, &o->news) == 0)
+		hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o, &o->news) == 0) {
+		(void)post(o, PARCEL_OPEN, NULL, 0); /* else its first chunk opens it */
 		return o;
+	}
 	hl_durable_drop(durable);
 	free(o->strings);
 	free(o);
@@ -635,6 +638,8 @@ static void open_parcel(struct hl_queue *q, struct hl_parcel *p)
 	struct hl_output *o = p->to;
 
 	switch (p->kind) {
+	case PARCEL_OPEN: /* it is open */
+		break;
 	case PARCEL_CHUNK:
 		if (o->err || !o->file)
 			break;

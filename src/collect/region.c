@@ -476,6 +476,22 @@ static bool is_introduced(struct hl_region_reader *r, const struct hl_ring_view 
 	       find_proc(r, serial) != NULL;
 }
 
+/*
+ * Does the program itself, serial 0, wait to be met in the merge? It may have ended already. A child
+ * that lives is then met after it: traces get their names in the order in which processes are met.
+ */
+static bool first_waits(struct hl_region_reader *r, const struct hl_ring_view *but)
+{
+	for (uint32_t i = 0; i < HL_OWN_RINGS && !r->made_trace; i++) {
+		const struct hl_ring_view *v = &r->views[i];
+
+		if (v != but && v->at < v->words.len && !v->feed &&
+			hl_region_ring(r->region, i)->serial == 0)
+			return true;
+	}
+	return false;
+}
+
 /* How full it was, in 1/HL_FILL_ALL; 0: empty. */
 static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, uint64_t now_ns)
 {
@@ -508,8 +524,8 @@ static uint32_t scan_ring(struct hl_region_reader *r, uint32_t i, uint64_t t, ui
 	move_bound(v, v->dead ? pos : w, t, r->last_t, now_ns);
 	if (v->at < v->words.len) {
 		load_stamp(r, v);
-		/* Who lives is met at once: it may be about to end. */
-		if (!shared && !v->feed && !v->dead && is_introduced(r, v))
+		/* A living process is met at once: it may be about to end. */
+		if (!shared && !v->feed && !v->dead && is_introduced(r, v) && !first_waits(r, v))
 			meet_owner(r, v);
 	}
 	return fill;

@@ -42,18 +42,49 @@ static const char *env_get(char **envp, const char *name)
 	return NULL;
 }
 
-static void say(const char *const *words, size_t n)
-{
-	struct iovec line[8];
+#define PIECES 32u
 
-	for (size_t i = 0; i < n; i++)
-		line[i] = (struct iovec){(void *)(uintptr_t)words[i], strlen(words[i])};
+/* How many bytes from here on a terminal shows as they are. */
+static size_t plain_length(const char *s)
+{
+	size_t n = 0;
+
+	while ((unsigned char)s[n] >= 0x20 && s[n] != 0x7f)
+		n++;
+	return n;
+}
+
+/* Adds a word in pieces. Names of files are in it: each control character becomes a "?". */
+static size_t add_word(struct iovec *line, size_t n, const char *word)
+{
+	while (*word && n + 2 < PIECES) {
+		size_t plain = plain_length(word);
+
+		line[n++] = (struct iovec){(void *)(uintptr_t)word, plain};
+		word += plain;
+		if (*word) {
+			line[n++] = (struct iovec){(void *)(uintptr_t) "?", 1};
+			word++;
+		}
+	}
+	return n;
+}
+
+/* In one write, as a line. */
+static void say(const char *const *words, size_t n_words)
+{
+	struct iovec line[PIECES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_words; i++)
+		n = add_word(line, n, words[i]);
+	line[n++] = (struct iovec){(void *)(uintptr_t) "\n", 1};
 	hl_log_write(2, line, n);
 }
 
 void hl_life_message4(const char *a, const char *b, const char *c, const char *d)
 {
-	const char *const words[] = {"heaplapse: ", a, b, c, d, "\n"};
+	const char *const words[] = {"heaplapse: ", a, b, c, d};
 
 	if (!quiet)
 		say(words, HL_ARRAY_LEN(words));
@@ -288,12 +319,15 @@ static void prepare_tags(char **envp)
 {
 	struct hl_tags_wishes wishes = {env_get(envp, "HEAPLAPSE_STATS_JSON"),
 		env_get(envp, "HEAPLAPSE_STATS_DOT"), env_get(envp, "HEAPLAPSE_SNAPSHOT_PREFIX"),
-		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL"), env_get(envp, "HEAPLAPSE_STATS_PID")};
+		env_get(envp, "HEAPLAPSE_SNAPSHOT_INTERVAL"), env_get(envp, "HEAPLAPSE_STATS_PID"),
+		false};
 	const char *mode = env_get(envp, "HEAPLAPSE_MODE");
 
 	/* Under `record` that variable is its own business, and it sets the other. */
-	if (!wishes.stats_json && !hl_rec.region && mode && !strcmp(mode, "tags"))
+	if (!wishes.stats_json && !hl_rec.region && mode && !strcmp(mode, "tags")) {
 		wishes.stats_json = env_get(envp, "HEAPLAPSE_OUTPUT");
+		wishes.stats_new = !env_get(envp, "HEAPLAPSE_OVERWRITE");
+	}
 	hl_tags_out_init(&wishes);
 	if (!hl_tags_choose(env_get(envp, "HEAPLAPSE_TAGS")))
 		hl_life_message(

@@ -6,6 +6,8 @@
  * lock, which may be held by a thread that waits for ours.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/stat.h>
 #include <stdlib.h>
 
 #include "record/arch/syscall.h"
@@ -59,8 +61,18 @@ int dlclose(void *handle)
 	return err;
 }
 
+/* Is this the only thread? Where /proc cannot be read, it counts as one of several. */
+static bool is_alone(void)
+{
+	struct statx st = {0};
+
+	return hl_sys5(SYS_statx, AT_FDCWD, "/proc/self/task", 0, STATX_NLINK, &st) == 0 &&
+	       st.stx_nlink == 3; /* ".", "..", and one for each thread */
+}
+
 /*
- * Shall this exit wait for the trace? Then nothing is recorded from here on, by no thread: the
+ * Shall this exit wait for the trace? Not while other threads run: static objects are destroyed by
+ * now, and a thread that the exit would have ended at once must not meet that. Then nothing is recorded from here on, by no thread: the
  * trace ends with the status. A handler that has interrupted a put of its own thread does not wait:
  * the ring stays busy, and the collector would wait for it in turn.
  */
@@ -70,7 +82,7 @@ static bool begin_leaving(struct hl_thread *t)
 	uint32_t nobody = 0, number;
 
 	if (!hl_rec.exit_wait_ms || hl_rec.no_syscalls ||
-		__atomic_load_n(&ring->w, __ATOMIC_RELAXED) & 1)
+		__atomic_load_n(&ring->w, __ATOMIC_RELAXED) & 1 || !is_alone())
 		return false;
 	number = (uint32_t)(ring - hl_region_ring(hl_rec.region, 0)) + 1;
 	if (!atomic_compare_exchange_strong(&hl_alive.leaving, &nobody, number))

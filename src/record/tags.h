@@ -152,6 +152,7 @@ void *hl_tags_map(size_t bytes);
 struct hl_tags_wishes {
 	const char *stats_json, *stats_dot, *snapshot_prefix, *snapshot_interval;
 	const char *stats_pid; /* whose stats_json is; others put their pids into its name */
+	bool stats_new; /* stats_json must not exist: else the pid is put into its name */
 };
 
 /* tags_out.c */

@@ -76,6 +76,23 @@ static bool is_special(const char *path)
 	return hl_sys5(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE, &st) == 0 && !S_ISREG(st.stx_mode);
 }
 
+/* A link is not followed: it may be another user's, or /dev/stdout, and renaming would replace it. */
+static bool is_link(const char *path)
+{
+	struct statx st = {0};
+
+	return hl_sys5(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+	       S_ISLNK(st.stx_mode);
+}
+
+bool hl_tags_file_exists(const char *path)
+{
+	struct statx st = {0};
+
+	return !is_special(path) &&
+	       hl_sys5(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0;
+}
+
 static int replace(const char *path, const struct hl_tag_report *r, hl_tags_form form)
 {
 	char *part = file.part;
@@ -84,6 +101,8 @@ static int replace(const char *path, const struct hl_tag_report *r, hl_tags_form
 
 	if (is_special(path))
 		return write_to(path, 0, r, form);
+	if (is_link(path))
+		return -ELOOP;
 	if (len + sizeof(".part") > sizeof(file.part))
 		return -ENAMETOOLONG;
 	memcpy(part, path, len);
@@ -135,6 +154,8 @@ static const char *reason(int err)
 	case ENOENT:
 	case ENOTDIR:
 		return "there is no such folder";
+	case ELOOP:
+		return "it is a symbolic link to a plain file, which is not followed";
 	case EFBIG:
 		return "it would be larger than RLIMIT_FSIZE";
 	case ENOMEM:

@@ -20,4 +20,7 @@ int hl_tags_file_write(
 /* The first time only. */
 void hl_tags_file_complain(const char *path, int err);
 
+/* Is there a plain file, or a link to one? */
+bool hl_tags_file_exists(const char *path);
+
 #endif

@@ -29,6 +29,7 @@ static struct {
 	char json[HL_TAGS_PATH], dot[HL_TAGS_PATH], prefix[HL_TAGS_PATH];
 	uint32_t pid;      /* of the program itself, not of its fork children */
 	uint32_t json_pid; /* the same for json: of the program that `record` started */
+	bool json_new;     /* json must not exist when it is written first */
 	_Atomic uint64_t interval_ns;
 	_Atomic uint64_t due_ns;
 	_Atomic uint32_t number; /* of the next snapshot */
@@ -217,6 +218,16 @@ static int write_snapshot(void)
 	return err;
 }
 
+/* A file that exists is another program's, or of an earlier run: the pid goes into the name. */
+static void choose_json(void)
+{
+	if (out.json_new && hl_tags_file_exists(out.json)) {
+		out.json_pid = 0;
+		hl_life_message(out.json, "exists; the pid is put into the name");
+	}
+	out.json_new = false;
+}
+
 /* To where the environment says; -ENOENT: it does not. */
 static int write_stats(void)
 {
@@ -224,6 +235,7 @@ static int write_stats(void)
 
 	if (!hl_tags_file_lock())
 		return -EBUSY;
+	choose_json();
 	if (out.json[0])
 		err = write_file(out.json, out.json_pid, hl_tag_json);
 	if (out.dot[0])
@@ -408,6 +420,7 @@ void hl_tags_out_init(const struct hl_tags_wishes *w)
 	out.pid = out.json_pid = (uint32_t)hl_sys0(SYS_getpid);
 	if (!take_path(out.json, w->stats_json) && w->stats_pid && !*parse(w->stats_pid, &owner))
 		out.json_pid = (uint32_t)owner;
+	out.json_new = w->stats_new;
 	take_path(out.dot, w->stats_dot);
 	take_path(out.prefix, w->snapshot_prefix);
 	if (!hl_real.foreign)

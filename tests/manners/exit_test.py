@@ -4,8 +4,9 @@ import glob
 import os
 import signal
 import subprocess
+import threading
 
-from manners import Failure, contains, expect, main, sound
+from manners import Failure, contains, expect, main, sound, wait_until
 
 LONG = {'HEAPLAPSE_EXIT_WAIT': '1h'}      # longer than any test: whoever waits in vain is found out
 
@@ -44,7 +45,7 @@ def start(place, way, **env):
 
 def test_complete(place):
     """the trace is complete when the program has ended, whichever way it exits"""
-    for way in ('return', 'handlers', 'quick', 'threads', 'two') * 4:
+    for way in ('return', 'handlers', 'quick') * 4:
         done = place.bare(place.program('leaving'), way, env={**LONG, 'HEAPLAPSE_OUTPUT': 'x.hlt'})
         expect(f'{way}: status and output', (done.status, done.out, done.err), (3, '', ''))
         try:
@@ -53,6 +54,41 @@ def test_complete(place):
         except Failure as failure:
             raise Failure(f'{way}: {failure}') from None
         os.unlink('x.hlt')
+
+
+def test_threads(place):
+    """while other threads run the exit does not wait: they would meet what destructors have left"""
+    for way in ('threads', 'two'):
+        process, collector = start(place, way, **LONG)
+        os.kill(collector, signal.SIGSTOP)
+        done = place.finish(process, '\n')
+        os.kill(collector, signal.SIGCONT)
+        expect(f'{way}: status', done.status, 3)
+        sound(place.info('x.hlt'), end=('exit', 3))
+        expect('blocks', blocks(place, 'x.hlt'), 10)
+        os.unlink('x.hlt')
+
+
+def test_reader(place):
+    """a command that finds the trace of an ended program waits while the collector writes the rest"""
+    process, collector = start(place, 'kill', **LONG)
+    wait_until('the trace', lambda: os.path.exists('x.hlt'))
+    os.kill(collector, signal.SIGSTOP)
+    place.finish(process, '\n')
+    timer = threading.Timer(0.3, os.kill, (collector, signal.SIGCONT))
+    timer.start()
+    sound(place.heaplapse.info('x.hlt'), end=('signal', 9))
+    timer.join()
+
+
+def test_overwrite(place):
+    """children of a recorded program do not replace its trace, and it has the name that was asked for"""
+    program = place.program('leaving')
+    env = {'HEAPLAPSE_OUTPUT': 'x.hlt', 'HEAPLAPSE_OVERWRITE': '1'}
+    place.bare('/bin/sh', '-c', f'sleep 0.1; {program} return; {program} return; true', env=env)
+    programs = [os.path.basename(place.info(name)['program']) for name in ('x.hlt', 'x.2.hlt', 'x.3.hlt', 'x.4.hlt')]
+    expect('programs', sorted(programs[1:]), sorted(['sleep', *[os.path.basename(program)] * 2]))
+    expect('the first', programs[0] in ('sh', 'dash', 'bash'), True)
 
 
 def test_children(place):
