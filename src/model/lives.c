@@ -327,6 +327,9 @@ int hl_model_lives(struct hl_model *m, struct hl_lives *l)
 	l->allocated = (struct hl_value){0};
 	l->moved = false;
 	l->end_ns = hl_model_end_ns(m);
+	/* A caller may read the lives twice, first for what it has to write before them. */
+	if (l->rest)
+		hl_rest_restart(l->rest);
 	err = choose(&w);
 	if (!err)
 		err = take_all(&w);

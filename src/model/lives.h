@@ -21,7 +21,7 @@ struct hl_lives {
 	int (*extra)(void *arg, const struct hl_extra *x);
 	void *arg;
 	/* Not NULL: blocks that are in sums alone are no reason to refuse. It has begun, and has
-	 * its rows afterwards. */
+	 * the rows of this reading afterwards. */
 	struct hl_rest *rest;
 	/* For these functions: which allocation the event directly before was, whether it was
 	 * handed over or not; UINT64_MAX: it was none. */

@@ -63,6 +63,15 @@ int hl_rest_begin(struct hl_rest *r, struct hl_model *m, const struct hl_query *
 	return err ? err : ask(r, m, &peak, offsetof(struct hl_rest_row, at_peak));
 }
 
+void hl_rest_restart(struct hl_rest *r)
+{
+	memset(r->kept, 0, ((size_t)r->n_nodes + 1) * sizeof(*r->kept));
+	free(r->rows);
+	r->rows = NULL;
+	r->n = 0;
+	r->allocated = r->left = (struct hl_value){0};
+}
+
 static void add_sums(struct hl_value *v, const struct hl_event *e)
 {
 	v->bytes += e->bytes;

@@ -38,6 +38,8 @@ struct hl_rest {
 int hl_rest_check(struct hl_model *m, const struct hl_query *q);
 /* Asks for the sums of all blocks. 0 or -errno with hl_model_error(); in any case hl_rest_fini. */
 int hl_rest_begin(struct hl_rest *r, struct hl_model *m, const struct hl_query *q);
+/* Forgets the events and the rows, so that a trace can be read again for the same sums. */
+void hl_rest_restart(struct hl_rest *r);
 /* An event of a block that counts. */
 void hl_rest_take(struct hl_rest *r, const struct hl_event *e);
 /* Makes the rows of what is left. */

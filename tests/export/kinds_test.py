@@ -115,6 +115,12 @@ def kept_json(name, trace):
              (d['total_bytes'], d['total_blocks']) == total('--allocated', trace), f'{name}: json, what was kept and the rest', info)
     found = [sum(a[k] for a in d['allocations'] if a['freed_ns'] is None) + sum(s[k] - s['freed_' + k] for s in d['sums']) for k in ('bytes', 'blocks')]
     tap.case(tuple(found) == left, f'{name}: json, what was not freed', f'{found} {left}')
+    for args in ['--allocated'], ['--leaks'], ['--allocated', '--filter', 'fn:site_churn']:
+        x = json.loads(export('json', *args, trace))
+        found = tuple(sum(a[k] for a in x['allocations'] + x.get('sums', [])) for k in ('bytes', 'blocks'))
+        tap.case(found == (x['total_bytes'], x['total_blocks']) == total(*args, trace), f'{name}: json {args}, totals', f'{found} {x["total_bytes"]} {x["total_blocks"]}')
+        known = {s['stack'] for s in x['stacks']}
+        tap.case(all(s['blocks'] > 0 and s['stack'] in known for s in x.get('sums', [])), f'{name}: json {args}, sums have blocks and stacks', x)
     return d
 
 
@@ -183,6 +189,9 @@ def sums_alone():
             refused(form, mode, 'this needs every single event', '--allocated', '--filter', 'size:>10', trace)
         refused('dhat', mode, 'this needs every single event', '-g', 'thread', trace)
         kept_and_sums(mode, trace)
+        freed = f'{folder}/{mode}-frees.hlt'
+        done('record', '-q', '-o', freed, '--free-stacks', f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 200)
+        kept_json(f'{mode} with --free-stacks', freed)
         refused('collapsed', mode, 'this needs every single event', '--temporary', trace)
         refused('pprof', mode, 'this needs every single event', '--filter', 'size:>10', trace)
         refused('csv', mode, 'this needs every single event', '-g', 'thread', trace)
