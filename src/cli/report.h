@@ -188,6 +188,8 @@ int hl_report_traces(struct hl_report *r, int n, char **files);
  */
 int hl_report_show(struct hl_report *r, struct hl_model *m);
 
+/* With a filter there are two peaks: in JSON, which of them an answer is about. */
+void hl_report_put_peak_of(struct hl_report *r);
 /* Makes it the part that is being shown. */
 void hl_report_choose_part(struct hl_report *r, size_t i, enum hl_report_what asked);
 /* Of several parts: what any of them lacks, once. */

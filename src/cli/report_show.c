@@ -275,8 +275,7 @@ static struct hl_query answer_query(const struct hl_report *r)
 	return q;
 }
 
-/* With a filter there are two peaks: whose it is, in JSON. */
-static void put_peak_of(struct hl_report *r)
+void hl_report_put_peak_of(struct hl_report *r)
 {
 	bool peak = r->what == HL_REPORT_AT ? r->at.kind == HL_WHEN_PEAK : is_peak(r);
 
@@ -297,7 +296,7 @@ static int show_answer(struct hl_report *r, struct hl_model *m)
 	if (!err && r->common.json && r->pool_name)
 		hl_json_key_string(&r->json, "pool", r->pool_name);
 	if (!err)
-		put_peak_of(r);
+		hl_report_put_peak_of(r);
 	if (!err && r->view == HL_REPORT_TREE)
 		err = hl_report_tree(r, m, &x->a, hl_report_heading(r, m));
 	else if (!err && x == &now)
@@ -379,7 +378,7 @@ static int show_fragmentation(struct hl_report *r, struct hl_model *m)
 	hl_report_warn_moved(r, m, &q, f.time_ns, f.moved);
 	r->total.bytes += f.live.bytes;
 	r->total.blocks += f.live.blocks;
-	put_peak_of(r);
+	hl_report_put_peak_of(r);
 	if (r->common.json)
 		hl_json_fragmentation(&r->json, m, &f);
 	else
@@ -436,7 +435,7 @@ static int show_process(struct hl_report *r, struct hl_model *m)
 	if (!r->common.json)
 		err = hl_report_add_process(r, m, hl_report_heading(r, m), &a.total);
 	else {
-		put_peak_of(r);
+		hl_report_put_peak_of(r);
 		hl_json_answer(&r->json, &a);
 	}
 	if (r->common.json && r->suppressions)
@@ -532,6 +531,7 @@ static bool needs_own_peak(const struct hl_report *r)
 	case HL_REPORT_SITES:
 	case HL_REPORT_FRAGMENTATION:
 	case HL_REPORT_PROCESSES:
+	case HL_REPORT_FREED_BY:
 		return true;
 	default:
 		return false;

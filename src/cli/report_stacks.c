@@ -31,6 +31,7 @@ int hl_report_freed_by(struct hl_report *r, struct hl_model *m)
 	snprintf(what, sizeof(what), "%s, by who frees it", hl_report_heading(r, m));
 	opts.what = what;
 	opts.min_percent = r->min_given ? r->min : FREED_BY_MIN;
+	hl_report_put_peak_of(r);
 	if (r->common.json)
 		hl_json_freed_by(&r->json, m, &f);
 	else

@@ -68,6 +68,11 @@ def check_freed_by():
     case(list(sites) == ['make_message'] and len(sites['make_message']) == 4, 'freed-by: with a filter', sites)
     _, sites = freed_by('--leaks', '--no-default-suppressions', 'all.hlt')
     case(sites['make_message'] == {('none', None): (2, 200)}, 'freed-by: of what is left', sites)
+    chosen = '--peak', '--filter', 'fn:make_message size:100', 'all.hlt'
+    answer, sites = freed_by(*chosen)
+    peak = ask('report', *chosen)
+    case([answer.get(k) for k in ('total_bytes', 'to_ns', 'peak_of')] == [peak[k] for k in ('total_bytes', 'to_ns', 'peak_of')] and
+         peak['to_ns'] != ask('report', '--peak', 'all.hlt')['to_ns'], 'freed-by: the peak of what fits the filter', f'{answer} {peak["total_bytes"]}')
     text = good('report', '--freed-by', '--min', '0', 'all.hlt')
     case('freed by drop_elsewhere' in text and 'realloc in grow' in text and 'not freed' in text, 'freed-by: as text', text)
     refused('freed-by: a trace without stacks of frees', 'record the program with heaplapse record --free-stacks', 'report', '--freed-by', 'plain.hlt')
