@@ -134,21 +134,27 @@ struct hl_query hl_report_query(const struct hl_report *r)
 	return q;
 }
 
+static void warn_moved_peak(struct hl_report *r, const struct hl_peak *peak)
+{
+	char got[HL_TEXT_SIZE_MAX];
+
+	r->moved |= peak->moved;
+	if (peak->moved)
+		hl_cli_error("a part of the file is lost, so that the peak of what fits the filter "
+			     "is not known; shown is the highest before the loss, at %s",
+			hl_text_duration(got, peak->time_ns));
+}
+
 int hl_report_find_peak(struct hl_report *r, struct hl_model *m)
 {
 	const struct hl_query q = {.filter = r->filter, .pool = r->pool};
-	char got[HL_TEXT_SIZE_MAX];
 	struct hl_peak peak;
 	int err = hl_peak_find(m, &q, &peak);
 
 	if (err)
 		return err;
 	r->peak = peak.when;
-	r->moved |= peak.moved;
-	if (peak.moved)
-		hl_cli_error("a part of the file is lost, so that the peak of what fits the filter "
-			     "is not known; shown is the highest before the loss, at %s",
-			hl_text_duration(got, peak.time_ns));
+	warn_moved_peak(r, &peak);
 	return 0;
 }
 
@@ -353,6 +359,9 @@ static int show_timeline(struct hl_report *r, struct hl_model *m)
 	struct hl_column *columns = calloc(n, sizeof(*columns));
 	int err = columns ? hl_timeline(m, r->filter, columns, n, &peak) : -ENOMEM;
 
+	/* If another view has searched for the same peak, the warning is printed already. */
+	if (!err && r->peak.kind == HL_WHEN_PEAK)
+		warn_moved_peak(r, &peak);
 	if (!err && r->common.json)
 		err = hl_json_timeline(&r->json, m, columns, n, &peak);
 	else if (!err)

@@ -154,6 +154,13 @@ def check_damaged(trace, folder):
     done = subprocess.run([heaplapse, 'report', '--json', '--timeline', '--filter', 'size:>=300', damaged], capture_output=True, text=True)
     lost = [i for i, column in enumerate(json.loads(done.stdout)['columns']) if column.get('lost')]
     case(lost and lost == list(range(lost[0], COLUMNS)), 'columns behind a loss are lost', lost)
+    case(json.loads(done.stdout).get('peak_moved') is True and 'shown is the highest before the loss' in done.stderr, 'a timeline says that its peak is not known', done.stderr)
+    for view in [], ['--sizes', '--peak']:
+        done = subprocess.run([heaplapse, 'report', '--timeline', *view, '--filter', 'size:>=300', '--strict', damaged], capture_output=True, text=True)
+        case(done.returncode == 4 and done.stderr.count('shown is the highest before the loss') == 1, f'a timeline {view} says it once', f'{done.returncode} {done.stderr}')
+        case(re.search('at most .* in what can be read\n', done.stdout) and '^ highest in what can be read' in done.stdout, f'a plot {view} of what can be read', done.stdout)
+    whole = json.loads(run('report', '--json', '--timeline', '--filter', 'size:>=300', trace).stdout)
+    case('peak_moved' not in whole and 'can be read' not in run('report', '--timeline', '--filter', 'size:>=300', trace).stdout, 'a whole trace has its peak')
 
 
 with tempfile.TemporaryDirectory() as folder:

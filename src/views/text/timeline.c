@@ -27,6 +27,16 @@ static size_t highest(const struct hl_column *c, size_t n)
 	return at;
 }
 
+/* " in what can be read" if something cannot, or nothing. */
+static const char *reservation(const struct hl_column *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (c[i].lost)
+			return " in what can be read";
+	}
+	return "";
+}
+
 static void put_plot(FILE *out, const struct hl_column *c, size_t n, uint64_t top, bool unicode)
 {
 	for (unsigned row = ROWS; row-- > 0;) {
@@ -130,7 +140,8 @@ static int put_marks(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	fprintf(out, "%*s%s\n", MARGIN, "", line);
 	put_times(out, hl_model_end_ns(m), n);
 	/* Without a time the legend looks like a second mark. */
-	fprintf(out, "%*s^ highest, about %s\n", MARGIN, "", hl_text_duration(text, middle));
+	fprintf(out, "%*s^ highest%s, about %s\n", MARGIN, "", reservation(c, n),
+		hl_text_duration(text, middle));
 	for (size_t i = 0; i < n_marks && i < 9; i++) {
 		hl_strbuf_reset(&b);
 		hl_text_escape(&b, marks[i].name);
@@ -150,9 +161,9 @@ int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_column *c, s
 	uint64_t top = c[highest(c, n)].max_bytes;
 	char bytes[HL_TEXT_SIZE_MAX], time[HL_TEXT_SIZE_MAX];
 
-	fprintf(out, "%s%s over %s, at most %s%s\n\n", hl_style(opts, HL_STYLE_BOLD), opts->what,
+	fprintf(out, "%s%s over %s, at most %s%s%s\n\n", hl_style(opts, HL_STYLE_BOLD), opts->what,
 		hl_text_duration(time, hl_model_end_ns(m)), hl_text_bytes(bytes, top),
-		hl_style(opts, HL_STYLE_PLAIN));
+		reservation(c, n), hl_style(opts, HL_STYLE_PLAIN));
 	put_plot(out, c, n, top, opts->unicode);
 	put_axis(out, n, opts->unicode);
 	return put_marks(out, m, c, n);
@@ -184,6 +195,8 @@ int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_colu
 	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
 	hl_json_key_u64(j, "peak_bytes", peak->bytes);
 	hl_json_key_u64(j, "peak_time_ns", peak->time_ns);
+	if (peak->moved)
+		hl_json_key_bool(j, "peak_moved", true);
 	hl_json_key(j, "columns");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < n; i++) {
