@@ -259,7 +259,7 @@ static int make_table(struct hl_report *r, struct hl_model *m, struct hl_report_
 	if (!err && !x->stats)
 		hl_cli_error("how long the blocks of a site lived is not in this trace, which has "
 			     "some of them in sums only (mode %s): bytes and blocks are exact",
-			hl_model_info(m)->meta.mode);
+			hl_model_sums_mode(m));
 	return err;
 }
 

@@ -393,9 +393,9 @@ static int check(struct hl_model *m, unsigned subjects)
 	snprintf(m->error, sizeof(m->error),
 		"the peak of what fits a filter needs every single event, and of %s of %s blocks "
 		"the trace has only sums (mode %s); --at @peak shows what fits at the peak of the "
-		"whole heap",
+		"whole heap, and a recording with --mode=trace has every event",
 		hl_text_count(held, m->info->withheld.alloc_blocks),
-		hl_text_count(all, m->info->totals.sums.alloc_blocks), m->info->meta.mode);
+		hl_text_count(all, m->info->totals.sums.alloc_blocks), hl_model_sums_mode(m));
 	return -ENODATA;
 }
 

@@ -179,9 +179,10 @@ int hl_model_no_events(struct hl_model *m, const char *what)
 
 	snprintf(m->error, sizeof(m->error),
 		"%s needs every single event, and of %s of %s blocks the trace has only sums (mode "
-		"%s); peak, leaks and allocated by stack, and heaplapse log, are exact",
+		"%s); peak, leaks and allocated by stack, and heaplapse log, are exact; record "
+		"with --mode=trace to have every event",
 		what, hl_text_count(held, m->info->withheld.alloc_blocks),
-		hl_text_count(all, m->info->totals.sums.alloc_blocks), m->info->meta.mode);
+		hl_text_count(all, m->info->totals.sums.alloc_blocks), hl_model_sums_mode(m));
 	return -ENODATA;
 }
 
@@ -256,6 +257,17 @@ bool hl_model_withholds(const struct hl_model *m)
 {
 	return m->info->withheld.alloc_blocks > 0 || m->info->withheld.free_blocks > 0 ||
 	       m->n_stretches > 0;
+}
+
+/* meta.mode is the mode at the start, and ctl can change it. */
+const char *hl_model_sums_mode(const struct hl_model *m)
+{
+	const char *mode = m->info->meta.mode;
+
+	if (strcmp(mode, hl_mode_name(HL_MODE_COUNT)) == 0 ||
+		strcmp(mode, hl_mode_name(HL_MODE_CULL)) == 0)
+		return mode;
+	return "count or cull, for a part of the run";
 }
 
 bool hl_model_samples(const struct hl_model *m)

@@ -33,6 +33,8 @@ void hl_model_set_error(struct hl_model *m, const char *text);
 bool hl_model_complete(const struct hl_model *m);
 /* Not all that happened is in events: some of it is in sums alone. */
 bool hl_model_withholds(const struct hl_model *m);
+/* The mode that left it in sums, to stand behind the word "mode". */
+const char *hl_model_sums_mode(const struct hl_model *m);
 /* Are its numbers estimates, or some of them? */
 bool hl_model_samples(const struct hl_model *m);
 /* Why there is no allocation in it, in one sentence without a full stop; NULL: there is one, or

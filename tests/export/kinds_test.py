@@ -188,6 +188,12 @@ def sums_alone():
             refused(form, mode, 'this needs every single event', '--allocated', '--range', '..50%', trace)
             refused(form, mode, 'this needs every single event', '--allocated', '--filter', 'size:>10', trace)
         refused('dhat', mode, 'this needs every single event', '-g', 'thread', trace)
+        page = export('html', '--filter', 'fn:site_churn', trace).decode()
+        sites = re.search('<table class="static"><caption>live at the peak.*?</table>', page, re.S)
+        tap.case(sites and 'not known: the peak of what fits a filter' in sites[0] and '>nothing<' not in sites[0], f'{mode}: html without scripts, sites that are not known', sites)
+        for args in ['--temporary'], ['--allocated', '--filter', 'life:<1ms'], ['--leaks', '--filter', 'chain-length:2']:
+            if mode == 'count' or '--leaks' not in args:
+                refused('json', mode, 'record with --mode=trace to have every event; json, csv and dhat take --allocated', *args, trace)
         kept_and_sums(mode, trace)
         freed = f'{folder}/{mode}-frees.hlt'
         done('record', '-q', '-o', freed, '--free-stacks', f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 200)

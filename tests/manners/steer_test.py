@@ -229,6 +229,8 @@ def test_samples_and_sums(place):
     expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
     contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc', 'how far off cannot be told')
     expect('margin of a report', place.heaplapse.report(place.traces()[0], '--leaks')['total_bytes_margin'], None)
+    contains('refusal', place.run(place.binary, 'report', '--threads', place.traces()[0]).err,
+             'has only sums (mode count or cull, for a part of the run)', 'record with --mode=trace')
 
 
 REUSE = r'''

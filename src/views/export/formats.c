@@ -144,13 +144,18 @@ static int name_others(const struct hl_export_format *f, struct hl_export_job *x
 	struct hl_query all = {
 		.quantity = x->query.quantity, .to = x->query.to, .filter = x->query.filter};
 	struct hl_strbuf b = {0};
+	size_t said;
 
 	hl_strbuf_puts(&b, hl_model_error(x->m));
+	said = b.len;
 	if (!f->rests && hl_rest_check(x->m, &all) == 0)
 		hl_strbuf_puts(&b, "; json, csv and dhat have the blocks that were kept and the "
 				   "sums of the rest");
 	if (hl_query_sums_suffice(x->m, &x->query))
 		hl_strbuf_puts(&b, "; pprof, svg and collapsed have the sums");
+	if (b.len == said)
+		hl_strbuf_puts(&b, "; json, csv and dhat take --allocated and --leaks of this "
+				   "trace, with filters on stacks (fn:, file:, module:)");
 	hl_model_set_error(x->m, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 	return -ENODATA;

@@ -197,7 +197,8 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 			"Of %s of %s blocks the trace has only sums (mode %s): what takes every "
 			"single event is not known, and said to be so in its place.",
 			hl_text_count(to, i->withheld.alloc_blocks),
-			hl_text_count(all, i->totals.sums.alloc_blocks), i->meta.mode);
+			hl_text_count(all, i->totals.sums.alloc_blocks),
+			hl_model_sums_mode(p->x->m));
 	else if (p->x->moved)
 		note(out, "A part of the trace cannot be read; what is shown goes up to %s.",
 			hl_text_duration(to, p->x->to_ns));
@@ -574,8 +575,14 @@ static void put_site_rows(FILE *out, struct hl_page *p, const struct hl_page_sit
 		fprintf(out, "other: %s site%s</td></tr>\n", hl_text_count(count, left),
 			plural(left));
 	}
-	if (n == 0)
-		fputs("<tr><td colspan=\"4\">nothing</td></tr>\n", out);
+	if (n == 0) {
+		const char *why = p->questions[p->first].why;
+
+		fputs("<tr><td colspan=\"4\">", out);
+		fputs(why[0] ? "not known: " : "nothing", out);
+		put_xml(out, why);
+		fputs("</td></tr>\n", out);
+	}
 }
 
 void hl_page_sites(struct hl_page *p, FILE *out)
