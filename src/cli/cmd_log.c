@@ -99,6 +99,17 @@ static const char *set_follow(void *state, const char *value)
 	return NULL;
 }
 
+static void explain(struct log_state *s, const struct hl_model *m, size_t from)
+{
+	char since[64] = "since the snapshot before";
+
+	if (s->compare && from == 0)
+		snprintf(since, sizeof(since), "since the start");
+	else if (s->compare)
+		snprintf(since, sizeof(since), "since snapshot %zu", from);
+	hl_text_log_legend(stdout, m, since);
+}
+
 /* *shown: it was; a snapshot that is lost is none, but what is known of the end is shown. */
 static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
 {
@@ -116,7 +127,7 @@ static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to,
 		return 0;
 	}
 	if (!s->common.json && !s->explained)
-		hl_text_log_legend(stdout);
+		explain(s, m, from);
 	s->explained = true;
 	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
 			      : hl_text_log(stdout, m, s->log, from, to, &page,
@@ -149,6 +160,7 @@ static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t
 		hl_json_key_string(&s->json, "program", hl_model_info(m)->meta.program);
 		hl_json_key_u64(&s->json, "pid", hl_model_info(m)->meta.pid);
 		hl_json_key_string(&s->json, "mode", hl_model_info(m)->meta.mode);
+		hl_json_key_bool(&s->json, "estimated", hl_model_samples(m));
 		hl_json_key(&s->json, "snapshots");
 		hl_json_begin_array(&s->json);
 	}

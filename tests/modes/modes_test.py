@@ -128,6 +128,14 @@ def text_form():
              ('bytes', 'churn=', '{source}', 'live:', 'alloc:', 'free:')) and len(legend) < 8,
              f'log {args}: a legend once, with units', legend)
     case('#' not in run('log', '--json', 'count.hlt').stdout, 'log --json: no legend')
+    for first, since in ('1', 'since snapshot 1'), ('0', 'since the start'):
+        legend = [line for line in run('log', '--compare', 'count.hlt', first, '3').stdout.splitlines() if line.startswith('#')]
+        case('since the snapshot before' not in ' '.join(legend) and f'freed {since};' in legend[1] and f'free:A/B {since} /' in legend[3],
+             f'log --compare from {first}: the legend says since when', legend)
+    sampled, _ = record('sampled', '--mode=sample=1K')
+    for trace, estimated in (sampled, True), ('count.hlt', False):
+        case(('# The numbers are estimates' in run('log', trace).stdout) == estimated == log_json(trace)['estimated'],
+             f'log {trace}: says whether its numbers are estimates')
     first = {}
     for sort in ('live', 'growth', 'churn'):
         log = log_json('count.hlt', '--sort', sort)

@@ -121,15 +121,17 @@ static void put_head(
 }
 
 /* The lines below keep pmem's form, so their unit stands here. */
-void hl_text_log_legend(FILE *out)
+void hl_text_log_legend(FILE *out, const struct hl_model *m, const char *since)
 {
-	fputs("# churn, live, alloc and free are in bytes.\n"
-	      "# churn=A/B: A allocated and freed since the snapshot before; B make the next one "
-	      "(0: none).\n"
-	      "# {source}: a stack, the same number in every run; {0} is the innermost frame.\n"
-	      "# live:N now; alloc:A/B and free:A/B since the snapshot before / since the "
-	      "start.\n\n",
-		out);
+	fprintf(out,
+		"# churn, live, alloc and free are in bytes.\n"
+		"# churn=A/B: A allocated and freed %s; B make the next one (0: none).\n"
+		"# {source}: a stack, the same number in every run; {0} is the innermost frame.\n"
+		"# live:N now; alloc:A/B and free:A/B %s / since the start.\n",
+		since, since);
+	if (hl_model_samples(m))
+		fputs("# The numbers are estimates: the recording has samples.\n", out);
+	fputc('\n', out);
 }
 
 int hl_text_log(FILE *out, struct hl_model *m, const struct hl_log *log, size_t from, size_t to,

@@ -13,8 +13,8 @@
 /* "churn" */
 const char *hl_snapshot_cause_name(uint32_t cause);
 
-/* What the numbers of hl_text_log() mean, and their unit. */
-void hl_text_log_legend(FILE *out);
+/* What the numbers of hl_text_log() mean, and their unit; since: "since the snapshot before". */
+void hl_text_log_legend(FILE *out, const struct hl_model *m, const char *since);
 /* From one moment to another; starts: frames that are left out, or NULL; limit 0: all sources. 0 or
  * -errno. */
 int hl_text_log(FILE *out, struct hl_model *m, const struct hl_log *log, size_t from, size_t to,
