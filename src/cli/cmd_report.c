@@ -319,6 +319,41 @@ static int check_mmaps(const struct hl_report *r)
 	return 0;
 }
 
+static bool is_of_whole_run(enum hl_report_view view)
+{
+	return view == HL_REPORT_TIMELINE || view == HL_REPORT_THREADS ||
+	       view == HL_REPORT_SNAPSHOTS || view == HL_REPORT_DELTAS ||
+	       view == HL_REPORT_CUMULATIVE;
+}
+
+/* Says which views do not go by a time that was given. */
+static void warn_whole_run(const struct hl_report *r)
+{
+	const char *option = r->what == HL_REPORT_AT ? r->quantity.option : r->range.option;
+
+	for (size_t i = 0; i < r->parts.len && option; i++) {
+		if (is_of_whole_run(r->parts.data[i].view))
+			hl_cli_error("%s shows the whole run: %s does not apply to it, only a "
+				     "filter does",
+				r->parts.data[i].option, option);
+	}
+}
+
+static int check_sort(const struct hl_report *r)
+{
+	if (!r->sorted || r->sort == HL_SORT_BYTES)
+		return 0;
+	if (r->parts.len == 0 && r->sort != HL_SORT_BLOCKS)
+		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
+				    "--sites, also by average or name");
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view == HL_REPORT_FREED_BY)
+			return hl_cli_usage(
+				"--freed-by is sorted by bytes alone: leave out --sort");
+	}
+	return 0;
+}
+
 int hl_question_check_group(const struct hl_report *r, enum hl_group group)
 {
 	if (group == HL_GROUP_POOL && !r->pool)
@@ -380,12 +415,7 @@ static int check_options(struct hl_report *r)
 		status = check_mmaps(r);
 	if (!status)
 		status = check_pool(r);
-	if (status)
-		return status;
-	if (r->parts.len == 0 && r->sorted && r->sort != HL_SORT_BYTES && r->sort != HL_SORT_BLOCKS)
-		return hl_cli_usage("a tree is sorted by bytes or blocks; a table, such as "
-				    "--sites, also by average or name");
-	return 0;
+	return status ? status : check_sort(r);
 }
 
 void hl_question_fini(void *state)
@@ -413,6 +443,8 @@ static int run_report(void *state, int argc, char **argv)
 
 	r->view = r->parts.len > 0 ? r->parts.data[0].view : HL_REPORT_TREE;
 	status = check_options(r);
+	if (!status)
+		warn_whole_run(r);
 	if (!status)
 		status = hl_report_make_filter(r);
 	if (!status)

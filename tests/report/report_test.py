@@ -236,6 +236,14 @@ def bad(trace, empty, folder):
     for args, named in (['--allocated'], '--allocated'), (['--temporary'], '--temporary'), (['--growth', '0..50%'], '--growth'), \
             (['--range', '0..50%'], '--range'), (['--sites', '--allocated'], '--allocated'):
         refused(2, f'--fragmentation is about a moment, which {named} is not', '--fragmentation', *args, trace)
+    for args, named in (['--at', '5%'], '--at'), (['--range', '10%..20%'], '--range'), (['--growth', '10%..20%'], '--growth'):
+        for view in ['--timeline'], ['--threads'], ['--sites', '--timeline']:
+            r = run(*view, *args, trace)
+            check(r.returncode == 0 and r.stderr.decode().count(f'{view[-1]} shows the whole run: {named} does not apply to it') == 1, f'{view} {args}: {r.stderr}')
+    for args in ['--timeline', '--leaks'], ['--sites', '--at', '50%']:
+        check(b'whole run' not in run(*args, trace).stderr, f'{args}: nothing is ignored')
+    for by in 'blocks', 'average', 'name':
+        refused(2, '--freed-by is sorted by bytes alone', '--freed-by', '--sort', by, trace)
     refused(2, 'fn:', '--filter', 'size:24', '--filter', 'fn:', trace)
     refused(2, 'op= is for dump', '--filter', 'size:24', '--filter', 'op=free', trace)
     refused(3, 'line 3', '--suppressions', f'{folder}/bad.supp', '--leaks', trace)
