@@ -155,7 +155,8 @@ static int name_others(const struct hl_export_format *f, struct hl_export_job *x
 		hl_strbuf_puts(&b, "; pprof, svg and collapsed have the sums");
 	if (b.len == said)
 		hl_strbuf_puts(&b, "; json, csv and dhat take --allocated and --leaks of this "
-				   "trace, with filters on stacks (fn:, file:, module:)");
+				   "trace, with filters on stacks: fn: (not of malloc and its "
+				   "like), file:, module:");
 	hl_model_set_error(x->m, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 	return -ENODATA;
