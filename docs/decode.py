@@ -303,6 +303,12 @@ def event_lines(c, roles):
         weights[at] = next(entries) + 1, next(entries)
     for at in accumulate(c.varints(162)):
         need(ops[at] == 1, 'PARTED')
+    entries, at = iter(c.varints(163)), 0
+    for step in entries:
+        at += step
+        back = next(entries) if ops[at] == 0 else 1
+        need(at not in moved and back > 0, 'LINKED')
+        need(ops[at] == 1 or back <= c.first_ordinal + ops[:at].count(0), 'LINKED')
     names_a = [name(FUNCS, f, 'func') for f in afuncs]
     names_f = [name(FUNCS, f, 'func') for f in ffuncs]
 

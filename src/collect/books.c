@@ -60,10 +60,10 @@ static uint32_t role_of(struct hl_proc *p, const struct hl_pending *e)
 	return hl_likely(e->role == UINT32_MAX) ? hl_books_thread(p, e->feed) : e->role;
 }
 
-static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
-	uint8_t func, uint8_t flags)
+/* thread: the role that frees, which need not be that of e. */
+static void emit_free_by(struct hl_proc *p, const struct hl_pending *e, uint32_t thread,
+	const struct hl_live_entry *b, uint8_t func, uint8_t flags)
 {
-	uint32_t thread = role_of(p, e);
 	uint64_t time = hl_books_time(p, e->stamp), birth = hl_live_birth_ns(b);
 	struct hl_weight weight = weight_of(p, b);
 	struct hl_event event = {
@@ -89,6 +89,12 @@ static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struc
 	hl_keep_free(p, &event);
 }
 
+static void emit_free(struct hl_proc *p, const struct hl_pending *e, const struct hl_live_entry *b,
+	uint8_t func, uint8_t flags)
+{
+	emit_free_by(p, e, role_of(p, e), b, func, flags);
+}
+
 /* The program has put a sample there itself. */
 static void put_in_filter(struct hl_proc *p, struct hl_live_entry *b, bool is_there)
 {
@@ -108,7 +114,9 @@ void hl_books_fill_filter(struct hl_proc *p)
 	hl_live_change_each(&p->live, fill_in, p);
 }
 
-static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t flags)
+/* made_of: with HL_EVENT_LINKED. */
+static void emit_alloc(
+	struct hl_proc *p, const struct hl_pending *e, uint8_t flags, uint64_t made_of)
 {
 	uint64_t time = hl_books_time(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = role_of(p, e);
@@ -135,6 +143,7 @@ static void emit_alloc(struct hl_proc *p, const struct hl_pending *e, uint8_t fl
 		.time_ns = time,
 		.addr = e->addr,
 		.size = size,
+		.made_of = made_of,
 		.node = e->node,
 		.free_node = HL_NODE_NONE,
 		.thread = thread,
@@ -197,7 +206,8 @@ static bool clear_address(struct hl_proc *p, const struct hl_pending *e, bool ma
 	if (m) {
 		/* Another thread's realloc has given the address up and is not back yet. */
 		m->state = HL_MOVE_ENDED;
-		emit_free(p, e, &gone, HL_FUNC_REALLOC, 0);
+		m->ordinal = hl_live_ordinal(&gone);
+		emit_free_by(p, e, m->role, &gone, m->func, 0);
 	} else {
 		p->counters.implicit_frees++;
 		emit_free(p, e, &gone, HL_FUNC_IMPLICIT, 0);
@@ -209,7 +219,7 @@ static bool apply_alloc(struct hl_proc *p, const struct hl_pending *e, bool may_
 {
 	if (!clear_address(p, e, may_park))
 		return false;
-	emit_alloc(p, e, 0);
+	emit_alloc(p, e, 0, 0);
 	return true;
 }
 
@@ -232,7 +242,8 @@ static bool apply_free(struct hl_proc *p, const struct hl_pending *e, bool may_p
 
 static void begin_move(struct hl_proc *p, const struct hl_pending *e)
 {
-	struct hl_move m = {.feed = e->feed, .addr = e->addr};
+	struct hl_move m = {
+		.feed = e->feed, .addr = e->addr, .role = role_of(p, e), .func = e->func};
 
 	if (p->moves.len >= MOVES_MAX)
 		drop_move(p, &p->moves.data[0]);
@@ -241,11 +252,22 @@ static void begin_move(struct hl_proc *p, const struct hl_pending *e)
 		p->out_of_memory = true;
 }
 
+/* The flag of a realloc's new block. Ordinals are those of the file only where every block is
+ * written at once. */
+static uint8_t link_flag(const struct hl_proc *p, bool had, bool ended, uint64_t made_of)
+{
+	if (had)
+		return HL_EVENT_MOVED;
+	return ended && p->keep.mode == HL_MODE_TRACE && made_of < HL_KEEP_HELD ? HL_EVENT_LINKED
+										: 0;
+}
+
 /* The old block goes and the new one comes in one step: the peak never sees both. */
 static bool end_move(struct hl_proc *p, const struct hl_pending *e, bool may_park)
 {
 	struct hl_move *m = find_move(p, e->feed, e->old);
 	bool ended = m && m->state == HL_MOVE_ENDED, had = false;
+	uint64_t made_of = ended ? m->ordinal : 0;
 	struct hl_live_entry gone;
 
 	if (e->addr && e->addr != e->old && hl_live_find(&p->live, e->addr) && may_park &&
@@ -263,7 +285,7 @@ static bool end_move(struct hl_proc *p, const struct hl_pending *e, bool may_par
 	if (had)
 		emit_free(p, e, &gone, e->func, e->addr ? HL_EVENT_MOVED : 0);
 	if (e->addr)
-		emit_alloc(p, e, had ? HL_EVENT_MOVED : 0);
+		emit_alloc(p, e, link_flag(p, had, ended, made_of), made_of);
 	return true;
 }
 

@@ -198,6 +198,11 @@ static void limbo_ends_where_the_address_is_reused(void **state)
 	move_end(s, 0, 30000, A, B, 150);
 	finish(s);
 	expect(s, "a0 f0 a1 a2");
+	assert_int_equal(s->events.events[1].thread, s->events.events[0].thread);
+	assert_int_equal(s->events.events[1].func, HL_FUNC_REALLOC);
+	assert_int_equal(s->events.events[2].flags, 0);
+	assert_int_equal(s->events.events[3].flags, HL_EVENT_LINKED);
+	assert_int_equal(s->events.events[3].made_of, 0);
 	assert_int_equal(s->info->counters.implicit_frees, 0);
 	assert_int_equal(s->info->counters.unknown_frees, 0);
 	assert_int_equal(hl_sums_live_bytes(&s->info->totals.sums), 157);

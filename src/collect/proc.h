@@ -65,6 +65,9 @@ struct hl_move {
 	struct hl_feed *feed;
 	uint64_t addr;
 	enum hl_move_state state;
+	uint8_t func; /* of the realloc */
+	uint32_t role;
+	uint64_t ordinal; /* ENDED: of the old block */
 };
 
 #define HL_PENDING_MAX 128u

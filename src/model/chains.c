@@ -120,6 +120,7 @@ static bool is_too_large(const struct hl_chains *c)
 	       c->moves.len >= UINT32_MAX;
 }
 
+/* birth_ns and, with it, first_size of a chain that begins in an earlier chunk are found later. */
 static int begin_chain(struct hl_chains *c, const struct hl_event *freed, struct move *last)
 {
 	struct chain chain = {.first_ordinal = freed->ordinal,
@@ -156,13 +157,30 @@ static int take_move(struct hl_chains *c, const struct hl_event *freed, const st
 	return hl_vec_push(&c->moves, last);
 }
 
+/* The old block's free is somewhere before. Only a forged trace links one block to two. */
+static int take_link(struct hl_chains *c, const struct hl_event *made)
+{
+	struct hl_event freed = {.ordinal = made->made_of, .birth_ns = NOT_KNOWN};
+
+	if (has(&c->firsts, freed.ordinal))
+		return -EBADMSG;
+	return take_move(c, &freed, made);
+}
+
+static int take_alloc(struct hl_chains *c, const struct hl_event *e)
+{
+	/* Its free stands directly before it, in the same chunk: the decoder checks that. */
+	if (e->flags & HL_EVENT_MOVED)
+		return take_move(c, e - 1, e);
+	return e->flags & HL_EVENT_LINKED ? take_link(c, e) : 0;
+}
+
 static int take_event(struct hl_chains *c, const struct hl_event *e)
 {
 	if (e->ordinal >= c->n_ordinals)
 		return -EBADMSG;
-	/* Its free stands directly before it, in the same chunk: the decoder checks that. */
 	if (e->op == HL_OP_ALLOC)
-		return e->flags & HL_EVENT_MOVED ? take_move(c, e - 1, e) : 0;
+		return take_alloc(c, e);
 	if (!(e->flags & HL_EVENT_MOVED) && has(&c->moved, e->ordinal))
 		c->chains.data[c->moves.data[rank(&c->moved, e->ordinal)].chain].death_ns =
 			e->time_ns;
@@ -245,6 +263,7 @@ static void take_births(struct hl_chains *c, const struct hl_chunk_events *event
 		if (e->op != HL_OP_ALLOC || e->ordinal != chain->first_ordinal)
 			continue;
 		chain->birth_ns = e->time_ns;
+		chain->first_size = e->size;
 		++*at;
 	}
 }

@@ -32,8 +32,9 @@ static void find_links(struct truth *t, const struct hl_sample *s)
 		} else {
 			t->death[e->ordinal] = e->time_ns;
 		}
-		if (e->op == HL_OP_ALLOC && e->flags & HL_EVENT_MOVED) {
-			t->next[s->events[i - 1].ordinal] = e->ordinal;
+		if (e->op == HL_OP_ALLOC && e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED)) {
+			t->next[e->flags & HL_EVENT_MOVED ? s->events[i - 1].ordinal : e->made_of] =
+				e->ordinal;
 			t->made[e->ordinal] = true;
 		}
 	}
@@ -94,6 +95,7 @@ struct own {
 	struct hl_event live[OWN_LIVE]; /* allocations of blocks that are not freed */
 	size_t n_live;
 	uint64_t random, now_ns, ordinal;
+	uint64_t open; /* of the block that an unfinished realloc has taken, plus 1; 0: none */
 	struct hl_sample *s;
 	struct hl_writer *w;
 };
@@ -130,8 +132,9 @@ static void own_free(struct own *o, size_t i, uint8_t flags)
 static void own_alloc(struct own *o, uint8_t flags)
 {
 	struct hl_event e = {.time_ns = o->now_ns,
-		.addr = o->ordinal % 3 == 0 && flags ? o->s->events[o->s->n_events - 1].addr
-						     : 0x10000 + o->ordinal * 4096,
+		.addr = o->ordinal % 3 == 0 && flags & HL_EVENT_MOVED
+				? o->s->events[o->s->n_events - 1].addr
+				: 0x10000 + o->ordinal * 4096,
 		.size = own_random(o, 4096),
 		.ordinal = o->ordinal++,
 		.node = (uint32_t)own_random(o, 9),
@@ -140,9 +143,10 @@ static void own_alloc(struct own *o, uint8_t flags)
 		.op = HL_OP_ALLOC,
 		.func = flags ? HL_FUNC_REALLOC : HL_FUNC_MALLOC,
 		.flags = flags,
+		.made_of = o->open - 1,
 		.blocks = 1};
 
-	if (flags)
+	if (flags & HL_EVENT_MOVED)
 		e.thread = o->s->events[o->s->n_events - 1].thread;
 	e.bytes = e.size;
 	own_add(o, &e);
@@ -157,7 +161,13 @@ static void own_step(struct own *o)
 	o->now_ns += HL_TIME_UNIT_NS * own_random(o, 4);
 	if (o->n_live == 0 || (what < 20 && o->n_live < OWN_LIVE)) {
 		own_alloc(o, 0);
-	} else if (what < 38) {
+	} else if (what < 36) {
+		own_free(o, i, 0);
+	} else if (o->open && what < 37 && o->n_live < OWN_LIVE) {
+		own_alloc(o, HL_EVENT_LINKED);
+		o->open = 0;
+	} else if (!o->open && what < 38) {
+		o->open = o->live[i].ordinal + 1;
 		own_free(o, i, 0);
 	} else {
 		own_free(o, i, HL_EVENT_MOVED);

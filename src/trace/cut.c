@@ -54,12 +54,33 @@ int hl_write_left_out(struct hl_writer *w)
 	return 0;
 }
 
-int hl_note_parted(struct hl_writer *w)
+static int note_parted(struct hl_writer *w, uint32_t at)
 {
-	uint32_t at = w->enc.n_events - 1, step = at - w->parted_at;
+	uint32_t step = at - w->parted_at;
 
 	w->parted_at = at;
 	return hl_bytes_varint(&w->parted, step);
+}
+
+static int note_linked(struct hl_writer *w, const struct hl_event *e, uint32_t at)
+{
+	uint32_t step = at - w->linked_at;
+	int err;
+
+	w->linked_at = at;
+	w->look_at = hl_min_u32(w->look_at, at + 1);
+	err = hl_bytes_varint(&w->linked, step);
+	if (!err && e->op == HL_OP_ALLOC)
+		err = hl_bytes_varint(&w->linked, e->ordinal - e->made_of);
+	return err;
+}
+
+int hl_note_rare(struct hl_writer *w, const struct hl_event *e)
+{
+	uint32_t at = w->enc.n_events - 1;
+	int err = e->flags & HL_EVENT_PARTED ? note_parted(w, at) : 0;
+
+	return !err && e->flags & HL_EVENT_LINKED ? note_linked(w, e, at) : err;
 }
 
 /* ---- reading: 0, also when there is none, -EBADMSG or -ENOMEM ---- */
@@ -106,6 +127,12 @@ int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c)
 	return cur.bad ? -EBADMSG : 0;
 }
 
+static int contradicts(struct hl_reader *r, const struct hl_chunk *c)
+{
+	return hl_fail(
+		r, "Chunk %llu does not hold what its head says.", (unsigned long long)c->head.seq);
+}
+
 int hl_read_parted(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into)
 {
 	struct hl_cursor cur;
@@ -117,9 +144,39 @@ int hl_read_parted(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_even
 	while (cur.p < cur.end) {
 		at += hl_cursor_varint(&cur);
 		if (cur.bad || at >= into->n_events || into->events[at].op != HL_OP_FREE)
-			return hl_fail(r, "Chunk %llu does not hold what its head says.",
-				(unsigned long long)c->head.seq);
+			return contradicts(r, c);
 		into->events[at].flags |= HL_EVENT_PARTED;
+	}
+	return 0;
+}
+
+/* False: this event cannot be half of such a realloc. */
+static bool link_event(struct hl_event *e, struct hl_cursor *cur)
+{
+	uint64_t back = e->op == HL_OP_ALLOC ? hl_cursor_varint(cur) : 0;
+
+	if (e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED))
+		return false;
+	e->flags |= HL_EVENT_LINKED;
+	if (e->op == HL_OP_FREE)
+		return true;
+	e->made_of = e->ordinal - back;
+	return back > 0 && back <= e->ordinal;
+}
+
+int hl_read_linked(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into)
+{
+	struct hl_cursor cur;
+	uint64_t at = 0;
+	int err = hl_column(r, c, HL_COL_LINKED, &cur);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	while (cur.p < cur.end) {
+		at += hl_cursor_varint(&cur);
+		if (cur.bad || at >= into->n_events || !link_event(&into->events[at], &cur) ||
+			cur.bad)
+			return contradicts(r, c);
 	}
 	return 0;
 }

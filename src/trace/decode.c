@@ -501,6 +501,8 @@ int hl_reader_decode_some(
 		err = decode_chunk(r, &c, &d, want, into);
 	if (!err && want & HL_WANT_OTHERS)
 		err = hl_read_parted(r, &c, into);
+	if (!err && want & HL_WANT_OTHERS)
+		err = hl_read_linked(r, &c, into);
 	if (err) {
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;

@@ -34,18 +34,26 @@ enum hl_op {
 /* A FREE directly after the ALLOC of its block, but in the run, from which the trace was cut, there
  * were events between them: the block is not temporary. */
 #define HL_EVENT_PARTED 2u
+/* Half of a realloc whose halves are not neighbours. ALLOC: made_of is the old block. FREE: the new
+ * block is not in the trace. */
+#define HL_EVENT_LINKED 4u
 
 /*
  * One heap event. A realloc is a FREE of the old block and, as the very next event and at the
- * same time, an ALLOC of the new one, both flagged MOVED.
+ * same time, an ALLOC of the new one, both flagged MOVED. If another thread gets the old address
+ * before realloc returns, the FREE stands before that thread's ALLOC, and the realloc's own ALLOC,
+ * flagged LINKED, follows later.
  */
 struct hl_event {
 	uint64_t time_ns; /* since the start; a multiple of HL_TIME_UNIT_NS, never falling */
 	uint64_t addr;
-	uint64_t size;     /* bytes asked for when the block was allocated */
-	uint64_t ordinal;  /* the how-manieth allocation this block is, from 0 */
-	uint64_t birth_ns; /* FREE: when it was allocated (see hl_chunk_events for readers) */
-	uint32_t node;     /* the stack that allocated the block */
+	uint64_t size;    /* bytes asked for when the block was allocated */
+	uint64_t ordinal; /* the how-manieth allocation this block is, from 0 */
+	union {
+		uint64_t birth_ns; /* FREE: time of its ALLOC (hl_chunk_events: if known) */
+		uint64_t made_of;  /* LINKED ALLOC: ordinal of the block that realloc took */
+	};
+	uint32_t node; /* the stack that allocated the block */
 	uint32_t
 		free_node; /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
 	uint32_t thread;   /* who does this: a role, see struct hl_role */

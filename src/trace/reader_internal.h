@@ -214,6 +214,7 @@ void hl_describe_damage(struct hl_reader *r);
 int hl_read_cut(struct hl_reader *r, struct hl_chunk *c);
 int hl_read_left_out(struct hl_reader *r, struct hl_chunk *c);
 int hl_read_parted(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into);
+int hl_read_linked(struct hl_reader *r, struct hl_chunk *c, struct hl_chunk_events *into);
 
 /* names.c */
 void hl_stored_names_fini(struct hl_stored_names *n);

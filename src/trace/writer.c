@@ -201,8 +201,10 @@ static int write_events(struct hl_writer *w)
 		hl_seal_column(&w->sealer, (uint16_t)(HL_COL_LATER + i), e->base[i],
 			(size_t)(e->at[i] - e->base[i]));
 	hl_seal_column(&w->sealer, HL_COL_PARTED, w->parted.data, w->parted.len);
-	err = add_summary(w, raw + w->parted.len, &summary);
+	hl_seal_column(&w->sealer, HL_COL_LINKED, w->linked.data, w->linked.len);
+	err = add_summary(w, raw + w->parted.len + w->linked.len, &summary);
 	w->parted.len = w->parted_at = 0;
+	w->linked.len = w->linked_at = 0;
 	if (!err)
 		err = hl_writer_put(w);
 	if (err)
@@ -337,6 +339,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_tables_fini(&w->tables);
 	hl_names_fini(&w->names);
 	hl_vec_free(&w->parted);
+	hl_vec_free(&w->linked);
 	hl_vec_free(&w->rss);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->withheld);

@@ -30,7 +30,7 @@ static hl_cold int look_at_chunk(struct hl_writer *w, bool moved_free)
 	uint32_t n = w->enc.n_events;
 
 	if (n + moved_free >= w->max_events ||
-		hl_encoder_raw(&w->enc) + w->parted.len >
+		hl_encoder_raw(&w->enc) + w->parted.len + w->linked.len >
 			HL_RAW_MAX - HL_RAW_CHECK * (HL_EVENT_RAW_MAX + HL_PARTED_RAW_MAX))
 		return hl_writer_close_chunk(w);
 	w->look_at = hl_min_u32(n + HL_RAW_CHECK / 2, w->max_events - 1);
@@ -47,7 +47,7 @@ static bool event_is_valid(const struct hl_writer *w, const struct hl_event *e)
 		(e->node >= w->n_nodes && e->node != HL_NODE_NONE))
 		return false;
 	if (e->op == HL_OP_ALLOC)
-		return e->ordinal == next;
+		return e->ordinal == next && (!(e->flags & HL_EVENT_LINKED) || e->made_of < next);
 	return e->op == HL_OP_FREE && e->ordinal < next && e->birth_thread < w->n_threads &&
 	       (!w->enc.free_stacks || e->free_node < w->n_nodes || e->free_node == HL_NODE_NONE);
 }
@@ -60,7 +60,7 @@ hl_inline bool fill_columns(struct hl_writer *w, const struct hl_event *e, uint6
 
 	known = hl_encode_event(&w->enc, e, time);
 	known &= hl_summarize_event(w->summary, e);
-	if (hl_unlikely(e->flags & HL_EVENT_PARTED) && hl_note_parted(w) < 0) {
+	if (hl_unlikely(e->flags & (HL_EVENT_PARTED | HL_EVENT_LINKED)) && hl_note_rare(w, e) < 0) {
 		w->error = -ENOMEM;
 		return false;
 	}

@@ -41,6 +41,7 @@ enum hl_event_col {
 #define HL_EVENT_RAW_MAX  120u
 #define HL_RAW_CHECK      1024u
 #define HL_PARTED_RAW_MAX 3u /* and in a column of its own */
+/* LINKED is rare and has no share in the room: the chunk is looked at after each. */
 
 #define HL_RUN_NONE UINT64_MAX
 struct hl_run {
@@ -147,8 +148,8 @@ struct hl_writer {
 	struct hl_cost cost;
 	uint32_t stops, mode_changes, pauses;
 	struct hl_left_out left_out;
-	hl_bytes parted; /* column of the chunk that is being filled */
-	uint32_t parted_at;
+	hl_bytes parted, linked; /* columns of the chunk that is being filled */
+	uint32_t parted_at, linked_at;
 	uint64_t n_files;
 	bool cut;  /* META says that something is left out */
 	int error; /* the first one */
@@ -236,8 +237,8 @@ int hl_put_totals(struct hl_writer *w, hl_bytes *b, const struct hl_counters *co
 /* cut.c */
 int hl_write_cut(struct hl_writer *w, const struct hl_cut_note *cut);
 int hl_write_left_out(struct hl_writer *w);
-/* The event that was just added is marked so. */
-int hl_note_parted(struct hl_writer *w);
+/* Adds the event that was just added to the columns PARTED and LINKED, as its flags say. */
+int hl_note_rare(struct hl_writer *w, const struct hl_event *e);
 
 /* names.c */
 int hl_write_names(struct hl_writer *w);

@@ -131,6 +131,12 @@ static int add_carried(struct hl_writer *w, struct hl_sim *sim)
 		hl_sim_next(sim, &e);
 		if (e.op == HL_OP_FREE && last == e.ordinal)
 			e.flags |= HL_EVENT_PARTED;
+		if (e.op == HL_OP_ALLOC && !(e.flags & HL_EVENT_MOVED) && e.ordinal % 7 == 1) {
+			e.flags |= HL_EVENT_LINKED;
+			e.made_of = e.ordinal / 2;
+		} else if (e.op == HL_OP_FREE && !(e.flags & HL_EVENT_MOVED) && i % 5 == 0) {
+			e.flags |= HL_EVENT_LINKED;
+		}
 		last = e.op == HL_OP_ALLOC ? e.ordinal : UINT64_MAX;
 		err = hl_writer_add_event(w, &e);
 		if (!err && !(e.op == HL_OP_FREE && e.flags & HL_EVENT_MOVED))
