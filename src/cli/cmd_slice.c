@@ -122,9 +122,19 @@ static int check_range(struct slice *s, struct hl_model *m)
 	uint64_t from, to, end = hl_model_end_ns(m);
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
 
-	if (hl_when_check(&s->what.from, m) || hl_when_check(&s->what.to, m) ||
-		(s->what.filter && hl_filter_bind(s->what.filter, m)))
+	int err = hl_when_check(&s->what.from, m);
+
+	if (!err)
+		err = hl_when_check(&s->what.to, m);
+	if (err)
 		return hl_cli_usage("%s", hl_model_error(m));
+	err = s->what.filter ? hl_filter_bind(s->what.filter, m) : 0;
+	if (err == -ENOENT)
+		return hl_cli_usage("%s", hl_model_error(m));
+	if (err) {
+		hl_cli_error("%s", hl_model_error(m));
+		return HL_EXIT_IO;
+	}
 	from = hl_when_ns(&s->what.from, m);
 	to = hl_when_ns(&s->what.to, m);
 	if (from > end)

@@ -306,17 +306,23 @@ static int read_births(struct hl_model *m, struct hl_chains *c, struct hl_chunk_
 
 /* --- the whole --- */
 
+/* Blocks of a chain may be missing from the middle of it. */
+static bool has_gaps(const struct hl_model *m)
+{
+	return m->info->meta.cut.flags & (HL_CUT_FILTER | HL_CUT_LIFE);
+}
+
 bool hl_model_may_have_chains(const struct hl_model *m)
 {
-	return !hl_model_withholds(m) && !hl_model_samples(m) && hl_model_has_order(m) &&
-	       !(m->info->meta.source && m->info->meta.source[0]);
+	return !has_gaps(m) && !hl_model_withholds(m) && !hl_model_samples(m) &&
+	       hl_model_has_order(m) && !hl_model_is_imported(m);
 }
 
 static int cannot_have(struct hl_model *m)
 {
 	const struct hl_meta *meta = &m->info->meta;
 
-	if (meta->source && meta->source[0])
+	if (hl_model_is_imported(m))
 		snprintf(m->error, sizeof(m->error),
 			"realloc chains are not known: the trace was imported from %.200s, which "
 			"does not say which block a realloc was made from",
@@ -325,6 +331,11 @@ static int cannot_have(struct hl_model *m)
 		snprintf(m->error, sizeof(m->error),
 			"realloc chains are not known: the trace has samples, and the blocks "
 			"between them are missing; record with --mode=trace");
+	else if (has_gaps(m))
+		snprintf(m->error, sizeof(m->error),
+			"realloc chains are not known: the trace is a slice by --filter or "
+			"--min-life, which left blocks of chains out; ask the trace that it was "
+			"cut from");
 	else
 		return hl_model_no_events(m, "a realloc chain");
 	return -ENODATA;

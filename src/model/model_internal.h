@@ -122,6 +122,11 @@ int hl_model_no_order(struct hl_model *m, const char *what);
 int hl_model_lost_before(struct hl_model *m);
 /* Temporary blocks of samples. */
 int hl_model_no_neighbours(struct hl_model *m);
+/* Made by heaplapse import; meta.source names the program it is from. */
+static inline bool hl_model_is_imported(const struct hl_model *m)
+{
+	return m->info->meta.source && m->info->meta.source[0];
+}
 static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 {
 	m->n_bad += !*flag;

@@ -191,6 +191,30 @@ static void note_parted(struct hl_cutting *c, struct hl_event *e, uint64_t befor
 	c->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal + 1 : 0;
 }
 
+/* The stack that ended a block. Without the new block of its realloc the free itself must say it.
+ */
+static uint32_t free_node_of(const struct hl_cutting *c, const struct hl_event *e, bool pair)
+{
+	return !pair && e->flags & HL_EVENT_MOVED && c->m->info->meta.free_stacks ? e[1].node
+										  : e->free_node;
+}
+
+/* Of a realloc that is not wholly in the slice the free is LINKED, the allocation is not. */
+static void keep_link(struct hl_cutting *c, struct hl_event *e, bool pair)
+{
+	bool alloc = e->op == HL_OP_ALLOC;
+
+	if (e->flags & HL_EVENT_MOVED && !pair) {
+		e->flags &= (uint8_t)~HL_EVENT_MOVED;
+		e->flags |= alloc ? 0 : HL_EVENT_LINKED;
+	} else if (e->flags & HL_EVENT_LINKED && alloc) {
+		if (hl_kept_has(&c->kept, e->made_of))
+			e->made_of = hl_kept_rank(&c->kept, e->made_of);
+		else
+			e->flags &= (uint8_t)~HL_EVENT_LINKED;
+	}
+}
+
 static int copy_event(struct hl_cutting *c, const struct hl_event *from, bool pair, bool older,
 	uint64_t before_it)
 {
@@ -198,13 +222,12 @@ static int copy_event(struct hl_cutting *c, const struct hl_event *from, bool pa
 	int err = hl_cutting_map_node(c, from->node, &e.node);
 
 	if (!err && e.op == HL_OP_FREE)
-		err = hl_cutting_map_node(c, from->free_node, &e.free_node);
+		err = hl_cutting_map_node(c, free_node_of(c, from, pair), &e.free_node);
 	if (err)
 		return err;
 	note_parted(c, &e, before_it);
 	e.ordinal = hl_kept_rank(&c->kept, from->ordinal);
-	if (!pair)
-		e.flags &= (uint8_t)~HL_EVENT_MOVED;
+	keep_link(c, &e, pair);
 	/* Of a block from an earlier chunk only the class of its life is known: any of it will do.
 	 */
 	if (e.op == HL_OP_FREE && e.birth_ns == UINT64_MAX)

@@ -202,7 +202,7 @@ void hl_block_freed(const struct hl_model *m, struct hl_block *b, const struct h
 	/* A realloc has one stack: that of the block it makes, by the event after this. */
 	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
 	b->free_func = e->func;
-	b->moved = e->flags & HL_EVENT_MOVED;
+	b->moved = e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED);
 }
 
 static int apply_alloc(struct hl_stream *s, const struct part *p, size_t i)
