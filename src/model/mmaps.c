@@ -37,7 +37,8 @@ struct work {
 	HL_VEC(struct hl_mmap) maps; /* that exist; others are a list by id */
 	size_t hole;                 /* the list's first place + 1 */
 	uint64_t next_id, mapped, moves;
-	uint64_t allocs; /* of the heap, before the extra that is being taken */
+	uint64_t call;   /* number of the extra that is being taken, from 1 */
+	uint64_t allocs; /* of the heap, before it */
 };
 
 /* --- words --- */
@@ -224,7 +225,9 @@ static int cut_map(struct work *w, const struct range *r, const struct hl_extra 
 	map->mapped_bytes -= bytes;
 	if (r->map == keep)
 		return 0;
-	map->cuts++;
+	/* One call may take several ranges of a mapping that has holes. */
+	map->cuts += map->cut_by != w->call;
+	map->cut_by = w->call;
 	if (map->mapped_bytes > 0)
 		return 0;
 	map->death_ns = x->time_ns;
@@ -335,17 +338,38 @@ static int take_mmap(struct work *w, const struct hl_extra *x)
 	return err ? err : insert(w, r);
 }
 
-/* Without an old size mremap makes a second mapping of the same pages. */
+/* Without an old size mremap makes a second mapping beside the old one, with its protection. */
+static int take_copy(struct work *w, const struct hl_extra *x, struct range r)
+{
+	uint32_t from = map_at(w, first_page(x->value));
+	struct hl_mmap source = {.unknown = true}, *map;
+	int err;
+
+	if (from != UINT32_MAX)
+		source = w->maps.data[from];
+	err = cut(w, r.from, r.to, x, UINT32_MAX);
+	if (!err)
+		err = new_map(w, x, &r.map);
+	if (err)
+		return err;
+	map = &w->maps.data[r.map];
+	map->prot = source.prot;
+	map->flags = source.flags;
+	map->unknown = source.unknown;
+	return insert(w, r);
+}
+
 static int take_mremap(struct work *w, const struct hl_extra *x)
 {
 	uint64_t old = first_page(x->value), old_end = end_page(x->value, x->value2);
-	struct range r = {first_page(x->addr), end_page(x->addr, x->size),
-		x->value2 ? map_at(w, old) : UINT32_MAX};
+	struct range r = {first_page(x->addr), end_page(x->addr, x->size), map_at(w, old)};
 	int err;
 
 	if (x->size == 0 || r.from >= r.to)
 		return 0;
-	err = x->value2 ? cut(w, old, old_end, x, r.map) : 0;
+	if (x->value2 == 0)
+		return take_copy(w, x, r);
+	err = cut(w, old, old_end, x, r.map);
 	if (!err)
 		err = cut(w, r.from, r.to, x, r.map);
 	if (!err && r.map == UINT32_MAX)
@@ -362,6 +386,7 @@ static int take_extra(struct work *w, const struct hl_extra *x)
 {
 	int err = 0;
 
+	w->call++;
 	if (x->kind == HL_EXTRA_MMAP)
 		err = take_mmap(w, x);
 	else if (x->kind == HL_EXTRA_MREMAP)
@@ -444,6 +469,13 @@ static int hand_over_left(struct work *w)
 
 static int check(struct hl_model *m, struct hl_filter *filter)
 {
+	if (!m->info->meta.maps && hl_model_is_imported(m)) {
+		snprintf(m->error, sizeof(m->error),
+			"mappings are not in this trace: it was imported from %.200s, which has "
+			"none",
+			m->info->meta.source);
+		return -ENODATA;
+	}
 	if (!m->info->meta.maps) {
 		snprintf(m->error, sizeof(m->error),
 			"mappings are not in this trace: record the program with heaplapse record "

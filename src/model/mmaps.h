@@ -26,6 +26,7 @@ struct hl_mmap {
 	uint32_t prot, flags;          /* of its mmap; what mprotect changed is not recorded */
 	uint32_t remaps;               /* mremap calls */
 	uint32_t cuts;                 /* munmap or mmap calls that took a part of it */
+	uint64_t cut_by;               /* the last of them, by its number among all calls */
 	bool unknown;  /* its mmap was not recorded, only an mremap: no prot and no flags */
 	bool replaced; /* ended by another mapping at its place */
 };

@@ -240,6 +240,75 @@ static void refused(void **state)
 	unlink(path);
 }
 
+/* The mappings that these calls make, the largest first. */
+static void list_maps(const struct hl_extra *calls, size_t n, struct hl_mmap_list *list)
+{
+	struct hl_meta meta = {.program = "", .command = "", .mode = "trace", .maps = true};
+	char path[] = "/tmp/hl-mmaps-XXXXXX";
+	struct hl_writer_options wo = {.max_events = 64};
+	struct hl_counters counters = {0};
+	struct hl_end end = {.kind = HL_END_EXIT};
+	struct hl_writer *w;
+	struct hl_model *m;
+
+	assert_int_equal(hl_writer_open_with(&w, mkstemp(path), &meta, &wo), 0);
+	hl_writer_add_thread(w, 1);
+	for (size_t i = 0; i < n; i++) {
+		struct hl_extra x = calls[i];
+
+		x.node = HL_NODE_NONE;
+		assert_int_equal(hl_writer_add_extra(w, &x), 0);
+	}
+	assert_int_equal(hl_writer_end(w, &end, &counters), 0);
+	hl_writer_close(w);
+	m = open_model(path);
+	assert_int_equal(hl_mmaps_largest(m, NULL, 0, list), 0);
+	hl_model_close(m);
+	unlink(path);
+}
+
+static void a_call_cuts_once(void **state)
+{
+	static const struct hl_extra calls[] = {
+		{.kind = HL_EXTRA_MMAP,
+			.addr = BASE,
+			.size = 3 * PAGE,
+			.value = UINT64_C(0x22) << 32},
+		{.kind = HL_EXTRA_MUNMAP, .addr = BASE + PAGE, .size = PAGE},
+		{.kind = HL_EXTRA_MUNMAP, .addr = BASE, .size = 3 * PAGE},
+	};
+	struct hl_mmap_list list;
+
+	list_maps(calls, HL_ARRAY_LEN(calls), &list);
+	assert_int_equal(list.maps.len, 1);
+	assert_int_equal(list.maps.data[0].mapped_bytes, 0);
+	assert_int_equal(list.maps.data[0].cuts, 2);
+	hl_mmap_list_fini(&list);
+}
+
+/* mremap with an old size of 0: both mappings are there. */
+static void a_copy_is_like_its_source(void **state)
+{
+	static const struct hl_extra calls[] = {
+		{.kind = HL_EXTRA_MMAP,
+			.addr = BASE,
+			.size = 3 * PAGE,
+			.value = 3 | UINT64_C(0x21) << 32},
+		{.kind = HL_EXTRA_MREMAP, .addr = BASE + 8 * PAGE, .size = 2 * PAGE, .value = BASE},
+	};
+	struct hl_mmap_list list;
+
+	list_maps(calls, HL_ARRAY_LEN(calls), &list);
+	assert_int_equal(list.maps.len, 2);
+	assert_int_equal(list.sums.left_bytes, 5 * PAGE);
+	assert_int_equal(list.maps.data[1].size, 2 * PAGE);
+	assert_int_equal(list.maps.data[1].prot, 3);
+	assert_int_equal(list.maps.data[1].flags, 0x21);
+	assert_false(list.maps.data[1].unknown);
+	assert_int_equal(list.maps.data[1].remaps, 0);
+	hl_mmap_list_fini(&list);
+}
+
 static void not_recorded(void **state)
 {
 	struct truth *t = calloc(1, sizeof(*t));
@@ -289,6 +358,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mappings),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(a_call_cuts_once),
+		cmocka_unit_test(a_copy_is_like_its_source),
 		cmocka_unit_test(not_recorded),
 		cmocka_unit_test(words),
 	};

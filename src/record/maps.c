@@ -120,7 +120,9 @@ void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 		p = real.mremap(old, old_len, len, flags, to);
 	else
 		p = (void *)answer(hl_sys5(SYS_mremap, old, old_len, len, flags, to));
+	/* With DONTUNMAP the old range stays mapped, as it does with an old length of 0. */
 	if (p != MAP_FAILED && recording_maps())
-		hl_emit_map(&regs, HL_REC_REMAP, (uintptr_t)p, len, (uintptr_t)old, old_len);
+		hl_emit_map(&regs, HL_REC_REMAP, (uintptr_t)p, len, (uintptr_t)old,
+			flags & MREMAP_DONTUNMAP ? 0 : old_len);
 	return p;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """maps_test - --mmap: the program's own mappings, with addresses, sizes and stacks; and --free-stacks."""
+import json
 import re
 
 from manners import Failure, Skip, expect, main, sound
@@ -39,6 +40,18 @@ def test_refused(place):
     found = [(kind, size) for kind, address, size, *_ in mappings(place, place.traces()[0])
              if address == done.out.strip()]
     expect('at the place', found, [('munmap', '4096'), ('mmap', '4096')])
+
+
+def test_both(place):
+    """mremap with MREMAP_DONTUNMAP: the old range is mapped, too"""
+    done = place.record(place.program('mapper'), 'both', options=('-q', '--mmap', '-o', 'both.hlt'))
+    if done.status == 77:
+        raise Skip('this kernel has no MREMAP_DONTUNMAP')
+    expect('status', done.status, 0)
+    found = [m for m in mappings(place, 'both.hlt') if m[0] == 'mremap']
+    expect('what stays', [m[2:5] for m in found], [('8192', str(int(done.out, 16)), '0')])
+    answer = json.loads(place.run(place.binary, 'report', '--json', '--mmaps', 'both.hlt').out)
+    expect('both are left', (answer['left_bytes'], [m['protection'] for m in answer['mmaps']]), (16384, ['rw-', 'rw-']))
 
 
 def test_bare(place):

@@ -1,7 +1,13 @@
 /* mapper.c - maps, grows, moves and unmaps; prints what each call gave. Failing calls print
- * nothing. With a word: a munmap that the kernel refuses, and where. */
+ * nothing. With "both": an mremap that leaves the old range; with another word: a munmap that the
+ * kernel refuses; and where. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 
 static __attribute__((noinline)) void *map_here(size_t size)
 {
@@ -27,11 +33,25 @@ static int refused(void)
 	return 77;
 }
 
+/* The pages move, and the old range stays mapped. */
+static int both(void)
+{
+	char *a = map_here(8192),
+	     *b = mremap(a, 8192, 8192, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+
+	if (b == MAP_FAILED)
+		return 77;
+	printf("%p\n", (void *)a);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	char text[512], *a, *b, *c;
 	int n;
 
+	if (argc > 1 && strcmp(argv[1], "both") == 0)
+		return both();
 	if (argc > 1)
 		return refused();
 	a = map_here(40960);
