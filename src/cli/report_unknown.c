@@ -31,7 +31,6 @@ static uint32_t part_needs(const struct hl_report *r)
 	case HL_REPORT_THREADS:
 		return HL_UNKNOWN_THREADS;
 	case HL_REPORT_SITES:
-	case HL_REPORT_FREED_BY:
 		return HL_UNKNOWN_LIVES;
 	default:
 		return 0;

@@ -175,6 +175,13 @@ static int check(struct hl_model *m, const struct hl_query *q)
 {
 	int err = hl_query_bind(q, m);
 
+	if (!err && !m->info->meta.free_stacks && hl_model_is_imported(m)) {
+		snprintf(m->error, sizeof(m->error),
+			"who freed blocks is not in this trace: it was imported from %.200s, which "
+			"does not say it",
+			m->info->meta.source);
+		return -ENODATA;
+	}
 	if (!err && !m->info->meta.free_stacks) {
 		snprintf(m->error, sizeof(m->error),
 			"who freed blocks is not in this trace: record the program with "

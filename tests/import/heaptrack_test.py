@@ -8,6 +8,7 @@ kind 0 for «no allocation before», so that each free of kind 0 right after ano
 temporary; these are counted here and added to ours.
 """
 import collections
+import csv
 import gzip
 import json
 import os
@@ -182,6 +183,17 @@ def check_views(trace):
                          ('--filter=life:>1ms', 'lifetimes'), ('--filter=thread:0', 'threads'), ('--at=1ms', 'times but for')):
         done = run(HEAPLAPSE, 'report', option, trace)
         case(done.returncode == 0 and word in done.stderr, f'report {option} says what it lacks', done.stderr)
+    for option in '--freed-by', '--mmaps':
+        done = run(HEAPLAPSE, 'report', option, trace)
+        case(done.returncode == 3 and 'it was imported from heaptrack' in done.stderr and 'record' not in done.stderr and 'lacks' not in done.stderr,
+             f'report {option} is refused', done.stderr)
+    done = run(HEAPLAPSE, 'report', '--allocated', '--json', '--filter=addr:0x5', trace)
+    case(json.loads(done.stdout)['total_blocks'] == 0, 'no block is known to be at an address', done.stdout)
+    done = run(HEAPLAPSE, 'export', '--format=json', '-o', '-', trace)
+    case({b['call'] for b in json.loads(done.stdout)['allocations']} == {None}, 'export json: the call is null')
+    done = run(HEAPLAPSE, 'export', '--format=csv', '-o', '-', trace)
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    case(rows and {row['call'] for row in rows} == {''}, 'export csv: the call is empty', done.stdout[:400])
     done = run(HEAPLAPSE, 'report', '--leaks', trace)
     case(done.returncode == 0 and 'lacks' not in done.stderr, 'report --leaks lacks nothing', done.stderr)
 

@@ -114,8 +114,8 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, b->node, stack);
 	put_number(&l, b->thread, true);
 	hl_line_str(&l, ",");
-	if (b->func < HL_FUNC_COUNT)
-		hl_line_str(&l, hl_call_name(b->func));
+	if (hl_export_call(b))
+		hl_line_str(&l, hl_export_call(b));
 	put_number(&l, b->size, true);
 	hl_line_str(&l, ",0x");
 	hl_line_hex(&l, b->addr);

@@ -35,6 +35,11 @@ static inline uint64_t hl_export_cost(const struct hl_export_job *x, const struc
 
 /* --- names --- */
 
+/* "malloc"; NULL: not known, as in an imported trace. */
+static inline const char *hl_export_call(const struct hl_block *b)
+{
+	return b->func < HL_FUNC_COUNT && b->func != HL_FUNC_UNKNOWN ? hl_call_name(b->func) : NULL;
+}
 /* "parse", or for code without a name "0x1234 [libfoo.so]". */
 void hl_export_name(struct hl_strbuf *b, const struct hl_frame *f);
 /* The part after the last slash. */

@@ -304,7 +304,7 @@ static void put_chain(struct hl_line *l, const struct writer *w, const struct hl
 static int put_block(void *arg, const struct hl_block *b)
 {
 	struct writer *w = arg;
-	const char *call = b->func < HL_FUNC_COUNT ? hl_call_name(b->func) : NULL;
+	const char *call = hl_export_call(b);
 	bool freed = b->death_ns != UINT64_MAX;
 	struct hl_line l;
 

@@ -190,7 +190,7 @@ static int put_block(void *arg, const struct hl_block *b)
 			[A_ID] = (int64_t)b->ordinal,
 			[A_STACK] = known(b->node, stack),
 			[A_THREAD] = b->thread,
-			[A_CALL] = b->func < HL_FUNC_COUNT ? w->calls[b->func] : HL_PARQUET_NULL,
+			[A_CALL] = hl_export_call(b) ? w->calls[b->func] : HL_PARQUET_NULL,
 			[A_SIZE] = clamp(b->size),
 			[A_ADDRESS] = (int64_t)b->addr,
 			[A_ALLOCATED] = clamp(b->birth_ns),
