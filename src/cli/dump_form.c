@@ -21,11 +21,13 @@
 static void put_header(struct hl_dump_form *f)
 {
 	const struct hl_meta *meta = &hl_model_info(f->m)->meta;
+	uint64_t events = hl_model_info(f->m)->totals.events;
 	struct hl_strbuf program = {0};
 
 	hl_text_escape(&program, meta->program);
-	printf("# %s, pid %" PRIu64 ", mode %s, %" PRIu64 " events; times in ns since the start\n",
-		hl_strbuf_str(&program), meta->pid, meta->mode, hl_model_info(f->m)->totals.events);
+	printf("# %s, pid %" PRIu64 ", mode %s, %" PRIu64 " heap event%s; times in ns since the "
+	       "start\n",
+		hl_strbuf_str(&program), meta->pid, meta->mode, events, events == 1 ? "" : "s");
 	puts("# alloc TIME THREAD CALL ADDRESS SIZE #BLOCK STACK MOVED");
 	puts("# free  TIME THREAD CALL ADDRESS SIZE #BLOCK STACK MOVED life=CLASS by=THREAD "
 	     "at=STACK");

@@ -29,6 +29,24 @@ void hl_report_warn(struct hl_model *m)
 		hl_cli_error("%s", why);
 }
 
+/* Mappings are there without an allocation. */
+static bool shows_mmaps_alone(const struct hl_report *r)
+{
+	bool alone = r->parts.len > 0;
+
+	for (size_t i = 0; i < r->parts.len; i++)
+		alone &= r->parts.data[i].view == HL_REPORT_MMAPS;
+	return alone;
+}
+
+static void warn_for(const struct hl_report *r, struct hl_model *m)
+{
+	if (shows_mmaps_alone(r))
+		hl_trace_file_warn(m);
+	else
+		hl_report_warn(m);
+}
+
 /* --- does it have the times that are asked for? --- */
 
 /* A range must lie in the run and be no riddle. */
@@ -211,7 +229,7 @@ static int report_one(struct hl_report *r, struct hl_model *m)
 	if (!status)
 		status = prepare(r, m);
 	if (!status) {
-		hl_report_warn(m);
+		warn_for(r, m);
 		begin_document(r);
 		err = show(r, m);
 		if (err && r->common.json)
@@ -249,7 +267,7 @@ static int report_among(struct hl_report *r, struct hl_model *m, const char *fil
 	int err = 0, status = prepare(r, m);
 
 	if (!status) {
-		hl_report_warn(m);
+		warn_for(r, m);
 		begin_process(r, m, file);
 		err = hl_report_has_times(r, m, &why) ? show(r, m)
 						      : show_nothing(r, m, hl_strbuf_str(&why));

@@ -48,6 +48,21 @@ static int check_times(const struct hl_filter_term *t, struct hl_model *m)
 	return -ENOENT;
 }
 
+static int check_moment(const struct hl_filter_term *t, struct hl_model *m)
+{
+	const char *key = t->subject == HL_FILTER_ALIVE ? "alive" : "chain-alive";
+	uint64_t at = hl_when_ns(&t->to, m), end = hl_model_end_ns(m);
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
+
+	if (at <= end || t->to.kind == HL_WHEN_END)
+		return 0;
+	snprintf(m->error, sizeof(m->error),
+		"the filter's %s: asks for %s, after the end of the recording (%s); %s:end is the "
+		"end",
+		key, hl_text_duration(a, at), hl_text_duration(b, end), key);
+	return -ENOENT;
+}
+
 /* Where this moment is, if it is a place; a loss that hides it leaves the time. */
 static int find_place(struct hl_model *m, const struct hl_when *when, struct hl_filter_place *p)
 {
@@ -85,8 +100,8 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		err = hl_when_check(&t->from, m);
 		if (!err)
 			err = hl_when_check(&t->to, m);
-		if (!err && t->subject == HL_FILTER_TIME)
-			err = check_times(t, m);
+		if (!err)
+			err = t->subject == HL_FILTER_TIME ? check_times(t, m) : check_moment(t, m);
 		if (!err)
 			err = find_place(m, &t->from, &t->from_place);
 		if (!err)
@@ -209,8 +224,11 @@ static bool in(const struct hl_filter_term *t, uint64_t n)
 }
 
 /* One address is asked of all that a block holds, a range of where it begins. */
-static bool addr_holds(const struct hl_filter_term *t, const struct hl_block *b)
+static bool addr_holds(
+	const struct hl_filter_term *t, const struct hl_model *m, const struct hl_block *b)
 {
+	if (m && m->info->meta.unknown & HL_UNKNOWN_ADDRESSES)
+		return false;
 	if (t->lo != t->hi)
 		return in(t, b->addr);
 	return t->lo >= b->addr && t->lo - b->addr < (b->size ? b->size : 1);
@@ -304,7 +322,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		*holds = time_holds(t, x);
 		break;
 	case HL_FILTER_ADDR:
-		*holds = addr_holds(t, &x->block);
+		*holds = addr_holds(t, m, &x->block);
 		break;
 	case HL_FILTER_LIFE:
 		*holds = x->life_known && in(t, x->life_ns);

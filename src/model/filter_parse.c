@@ -304,9 +304,10 @@ static const struct key {
 	{"chain-alive", HL_FILTER_CHAIN_ALIVE, false, parse_alive},
 	{"kind", 0, false, refuse_kind},
 };
-#define KEY_NAMES                                                                  \
-	"fn, file, module, call, thread, tag, size, time, addr, life, alive, op, " \
-	"chain-length, chain-position, chain-first, chain-last, chain-life, chain-alive"
+#define KEY_NAMES                                                              \
+	"fn, file, module, call, thread, tag, size, time, addr, life, alive, " \
+	"chain-length, chain-position, chain-first, chain-last, chain-life, "  \
+	"chain-alive; of dump also op"
 
 static const struct key *find_key(const char *s, size_t len)
 {

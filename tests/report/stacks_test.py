@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -190,6 +191,28 @@ def check_dump():
     case('prot=rw- flags=shared,anonymous' in text and f'from-size={4 * PAGE}' in text, 'dump: flags of mmap', text)
 
 
+# --- slices ---
+
+def check_slices():
+    good('slice', '-q', '-o', 'part.hlt', '--filter', 'size:100', 'all.hlt')
+    _, sites = freed_by('part.hlt')
+    case(sites['make_message'][('realloc', 'grow')] == (1, 100) and len(sites['make_message']) == 4, 'slices: freed-by without the next block of a chain', sites)
+    refused('slices: chains by a filter', 'left blocks of chains out', 'report', '--filter', 'chain-length:2', 'part.hlt')
+    good('slice', '-q', '-o', 'range.hlt', '--range', '0s..', 'all.hlt')
+    case(ask('report', '--allocated', '--filter', 'chain-length:5', 'range.hlt')['total_blocks'] == 5, 'slices: chains by a range')
+    refused('slices: a filter by chains that are not known', 'has only sums', 'slice', '-o', 'new.hlt', '--filter', 'chain-length:2', 'count.hlt')
+    good('slice', '-q', '-o', 'none.hlt', '--filter', 'fn:no_such_function', 'all.hlt')
+    done = run('report', '--mmaps', 'none.hlt')
+    case(done.returncode == 0 and 'mappings: 7' in done.stdout and 'no allocation' not in done.stderr, 'mmaps: without an allocation', done.stderr)
+    case(', 0 heap events; ' in good('dump', '--long', 'none.hlt'), 'dump: the header counts events of the heap')
+    good('record', '-q', '-o', 'many.hlt', '--mmap', '--', sys.executable, '-c', 'import mmap; kept = [mmap.mmap(-1, 4096) for _ in range(1100)]')
+    text = good('report', '--mmaps', '-n', '1', 'many.hlt')
+    case(re.search(r'  and 1,\d\d\d mappings more', text), 'mmaps: a large number of those left out', text)
+    for term in 'alive', 'chain-alive':
+        refused(f'{term}: after the end', f"the filter's {term}: asks for 356400.000 s, after the end of the recording", 'report', '--filter', f'{term}:99h', 'all.hlt', status=2)
+    refused('a term that there is not', 'chain-alive; of dump also op', 'report', '--filter', 'nothing:1', 'all.hlt', status=2)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     said = dict(line.split() for line in record('all.hlt', '--free-stacks', '--mmap').splitlines())
@@ -201,5 +224,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_chains()
     check_exports()
     check_dump()
+    check_slices()
     os.chdir('/')
 finish()

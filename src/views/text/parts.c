@@ -222,8 +222,10 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
 	const struct hl_text_opts *opts)
 {
+	char n[HL_TEXT_SIZE_MAX];
+
 	if (count > 0)
-		fprintf(out, "  and %" PRIu64 " %s more; %s%s%s shows all\n", count,
+		fprintf(out, "  and %s %s more; %s%s%s shows all\n", hl_text_count(n, count),
 			count == 1 ? one : many, opts->limited ? "-n 0" : "",
 			opts->limited && opts->min_percent > 0 ? " " : "",
 			opts->min_percent > 0 ? "--min 0" : "");
