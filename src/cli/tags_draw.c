@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
@@ -193,11 +194,27 @@ static int write_plain(
 	return HL_EXIT_OK;
 }
 
+/* Is there a folder to write to? graphviz says it worse. */
+static int check_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+	int err = folder && access(folder, X_OK) < 0 ? errno : 0;
+
+	free(folder);
+	if (!err)
+		return HL_EXIT_OK;
+	hl_cli_error("%s cannot be written: %s", path, strerror(err));
+	return HL_EXIT_IO;
+}
+
 int hl_tags_write(
 	const char *path, const struct hl_tag_report *r, enum hl_tags_form form, uint64_t least)
 {
 	if (form != HL_TAGS_PICTURE)
 		return write_plain(path, r, form, least);
+	if (check_folder(path))
+		return HL_EXIT_IO;
 	if (!suffixes[find_suffix(path)].option)
 		return draw_bmp(path, r);
 	return draw(path, suffixes[find_suffix(path)].option, path, r);

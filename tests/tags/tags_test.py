@@ -617,6 +617,9 @@ def test_forms(place):
         scopes.append({**scopes[-1], 'id': 99, 'parent': scopes[0]['id']})
         json.dump(report, file)
     expect('nodes named vertices', tags(place, '--dot', 'twice.json').count('label="vertices'), 2)
+    err = tags(place, '-o', 'nodir/b.svg', 'a.json', status=3)
+    contains('no folder', err, 'nodir/b.svg cannot be written: No such file or directory')
+    expect('of graphviz nothing', 'graphviz' in err, False)
     os.mkdir('none')
     for name in ('b.svg', 'b.bmp'):
         done = place.run(place.binary, 'tags', '-o', name, 'a.json', env={**os.environ, 'PATH': os.path.abspath('none')})
