@@ -20,6 +20,10 @@
 
 #define CHAIN_MAX 256
 
+struct bounds {
+	const char *begin, *end;
+};
+
 struct unit {
 	Dwarf_Die cu;   /* has the line table */
 	Dwarf_Die root; /* has the tree: the same, or the unit in a .dwo file */
@@ -252,6 +256,43 @@ static struct unit *unit_at(struct hl_dwarf *d, uint64_t addr)
 	return span ? &d->units.data[span->what] : NULL;
 }
 
+/* The contents of a section that strings may lie in; empty: of none such. */
+static struct bounds string_section(Elf *elf, Elf_Scn *scn, size_t names)
+{
+	GElf_Shdr head;
+	const char *name;
+	Elf_Data *data;
+
+	if (!gelf_getshdr(scn, &head) || head.sh_type == SHT_NOBITS)
+		return (struct bounds){0};
+	name = elf_strptr(elf, names, head.sh_name);
+	data = name && strstr(name, "debug_") ? elf_getdata(scn, NULL) : NULL;
+	if (!data || !data->d_buf)
+		return (struct bounds){0};
+	return (struct bounds){data->d_buf, (const char *)data->d_buf + data->d_size};
+}
+
+/* libdw does not look whether a string of a damaged file ends in its section, or begins there.
+ * NULL: it does not. */
+static const char *whole_string(Dwarf_Die *die, const char *s)
+{
+	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(die->cu));
+	Elf_Scn *scn = NULL;
+	bool behind = false;
+	size_t names;
+
+	if (!s || elf_getshdrstrndx(elf, &names) < 0)
+		return s;
+	while ((scn = elf_nextscn(elf, scn))) {
+		struct bounds b = string_section(elf, scn, names);
+
+		if (b.begin && s >= b.begin && s < b.end)
+			return memchr(s, 0, (size_t)(b.end - s)) ? s : NULL;
+		behind |= b.begin && s == b.end;
+	}
+	return behind ? NULL : s;
+}
+
 /* Paths may be relative to the folder of the compilation. */
 static const char *full_path(struct hl_dwarf *d, struct unit *u, const char *file)
 {
@@ -262,7 +303,8 @@ static const char *full_path(struct hl_dwarf *d, struct unit *u, const char *fil
 
 	if (!file || file[0] == '/')
 		return file;
-	dir = dwarf_attr(&u->cu, DW_AT_comp_dir, &a) ? dwarf_formstring(&a) : NULL;
+	dir = dwarf_attr(&u->cu, DW_AT_comp_dir, &a) ? whole_string(&u->cu, dwarf_formstring(&a))
+						     : NULL;
 	if (!dir)
 		return file;
 	hl_strbuf_printf(&path, "%s/%s", dir, file);
@@ -313,9 +355,9 @@ static const char *name_of(Dwarf_Die *die, bool *bare)
 
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
 		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
-		name = dwarf_formstring(&a);
+		name = whole_string(die, dwarf_formstring(&a));
 	*bare = !name;
-	return name ? name : dwarf_diename(die);
+	return name ? name : whole_string(die, dwarf_diename(die));
 }
 
 int hl_dwarf_frames(struct hl_dwarf *d, uint64_t addr, struct hl_frames *into)
