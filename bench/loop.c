@@ -81,7 +81,7 @@ __attribute__((always_inline)) static inline void pair_anywhere(struct job *j)
 	KEEP();
 }
 
-/* What calls malloc with --sites. More wrappers are the same function, one inside another. */
+/* The allocation wrapper of --sites. Further wrappers are the same function, nested. */
 __attribute__((noinline)) static void *wrapper(size_t size, int more)
 {
 	void *p = more ? wrapper(size, more - 1) : malloc(size);
