@@ -1,19 +1,20 @@
-# Names to remember for what Meson, Ninja and the scripts do. Nothing is decided here.
+# Short names for Meson, Ninja and the scripts. Nothing is configured here.
 #
 #	make            build/heaplapse and build/libheaplapse.so
-#	make check      the fast part of the tests, at most 6 minutes
+#	make unit       the unit tests, at most 20 seconds
+#	make check      the fast part of the tests, at most 3 minutes
 #	make test       everything that CI runs
 #	make test-asan  unit tests, commands and collector under ASan and UBSan
 #	make test-tsan  the collector under TSan, with 16 producers at full rate
 #	make fuzz       each fuzz target for FUZZ=10 seconds
-#	make soak       other people's programs and their own tests, bare and recorded, and our own
+#	make soak       third-party programs and their own tests, bare and recorded, and our own
 #			tests a thousand times over: 40 minutes
 #	make debug      build-debug/: assertions, no optimisation
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
 #	make bench      compare costs (installs other tools), BENCH=--quick to try
 #	make install    PREFIX=/usr/local, DESTDIR= for packages
-#	make clean      remove the build folders
+#	make clean      remove the build directories
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
@@ -24,6 +25,9 @@ all: build/build.ninja
 
 build/build.ninja:
 	meson setup build
+
+unit:
+	@scripts/test unit
 
 check:
 	@scripts/test fast
@@ -65,4 +69,4 @@ bench:
 clean:
 	rm -rf build build-test build-debug build-asan build-tsan build-fuzz
 
-.PHONY: all check test test-asan test-tsan fuzz soak debug format lint install bench clean
+.PHONY: all unit check test test-asan test-tsan fuzz soak debug format lint install bench clean

@@ -1,7 +1,8 @@
-"""bars - what recording and reading may cost, and whether it does.
+# SPDX-License-Identifier: Apache-2.0
+"""bars - cost limits ("bars") for recording and reading, and whether a run stays within them.
 
-Three sources: the lines of the cost table, a few points of the curves, and generated traces. A bar that
-cannot be judged from what was run has no row.
+The figures come from three sources: the lines of the cost table, a few points of the curves, and
+generated traces. A bar without the runs that it needs has no row.
 """
 import os
 import shutil
@@ -21,7 +22,7 @@ class Bar:
     of: str
     shown: str
     limit: str
-    met: object  # None: cannot be told
+    met: object  # None: not measurable
 
 
 def at_most(what, of, figure, limit, form='%.2f'):
@@ -33,7 +34,7 @@ def at_least(what, of, figure, limit, form='%.2f'):
 
 
 class Table:
-    """The lines of the cost table, found by name."""
+    """The lines of the cost table, looked up by name."""
 
     def __init__(self, lines):
         self.lines = {(line.work.name, line.tool.name): line for line in lines if not line.small}
@@ -41,16 +42,16 @@ class Table:
 
     def figure(self, work, tool, key):
         line = self.lines.get((work, tool))
-        return line.middle(key) if line else None
+        return line.median_of(key) if line else None
 
     def extra(self, work, tool, key):
-        """The ratio less one: what the tool adds."""
+        """The ratio minus one: the cost that the tool adds."""
         ratio = self.figure(work, tool, key)
         return None if ratio is None else ratio - 1
 
 
-def beside_heaptrack(table, key):
-    """{work: part of heaptrack's extra that is heaplapse's}; None where heaptrack's is noise."""
+def share_of_heaptrack(table, key):
+    """{work: heaplapse's extra cost divided by heaptrack's}; None where heaptrack's is noise."""
     parts = {}
     for work in table.works:
         ours, theirs = (table.extra(work.name, tool, key) for tool in ('heaplapse', 'heaptrack'))
@@ -60,7 +61,7 @@ def beside_heaptrack(table, key):
 
 
 def overhead_bars(table):
-    parts = beside_heaptrack(table, 'wall_ns_ratio')
+    parts = share_of_heaptrack(table, 'wall_ns_ratio')
     for work, part in parts.items():
         if part is None:
             yield Bar("wall overhead / heaptrack's", work, '-', '<= 0.200', None)
@@ -71,7 +72,7 @@ def overhead_bars(table):
         tenth = sum(part <= 0.1 for part in told)
         yield Bar("wall overhead / heaptrack's at most 0.1", 'half of all', '%d of %d' % (tenth, len(told)),
                   '>= %.1f' % (len(told) / 2), 2 * tenth >= len(told))
-    for work, part in beside_heaptrack(table, 'cpu_ns_ratio').items():
+    for work, part in share_of_heaptrack(table, 'cpu_ns_ratio').items():
         if part is not None:
             yield at_most("extra CPU / heaptrack's", work, part, 0.25, '%.3f')
 
@@ -87,7 +88,7 @@ def loop_bars(table):
 
 
 def added_ns(table, work):
-    """What a pair takes longer than natively, by the program's own clock; None: not run."""
+    """The extra time of a pair compared with native, by the program's own clock; None: not run."""
     ours, native = (table.figure(work, tool, 'ns') for tool in ('heaplapse', 'native'))
     return None if ours is None or native is None else ours - native
 
@@ -110,7 +111,7 @@ def size_bars(table):
     real = [table.lines[work.name, 'heaplapse'] for work in table.works
             if work.real and (work.name, 'heaplapse') in table.lines]
     if real:
-        bytes_ = sum(line.middle('trace_bytes') for line in real)
+        bytes_ = sum(line.median_of('trace_bytes') for line in real)
         yield at_most('bytes/event', 'together: ' + ', '.join(line.work.name for line in real),
                       bytes_ / sum(line.events() for line in real), 2, '%.3f')
 
@@ -147,7 +148,7 @@ def table_bars(lines):
 # Points of the curves
 
 def point_bars(place, tools, rounds, pairs):
-    """Only natively and with heaplapse: others have no bar here."""
+    """Runs only native and heaplapse: other tools have no bar here."""
     tools = [tool for tool in tools if tool.name in ('native', 'heaplapse')]
     sizes = (pairs,)
     works = [workloads.loop('10^5 live', sizes, 20, live=10**5),
@@ -164,7 +165,7 @@ def point_bars(place, tools, rounds, pairs):
 
     yield grows('10^5 live', '10^7 live', 2)
     yield grows('2 threads', '64 threads', 1.5)
-    more = (ours['64 threads'].middle('extra_rss') - ours['2 threads'].middle('extra_rss')) / 62
+    more = (ours['64 threads'].median_of('extra_rss') - ours['2 threads'].median_of('extra_rss')) / 62
     yield at_most('target RSS more, MiB', 'each further thread', more / MIB, 0.3)
 
 
@@ -181,7 +182,7 @@ def generate(place, folder, events):
 
 
 def read(place, folder, *arguments, cores=None, runs=READ_RUNS):
-    """(median seconds, largest peak in MiB) of a command that reads a trace, its symbols cached."""
+    """(median seconds, largest peak in MiB) of a command that reads a trace, with its symbols cached."""
     command = (['taskset', '-c', cores] if cores else []) + [os.path.join(place.build, 'heaplapse'), *arguments]
     done = [measure(place.build, folder, command, clean_environment(),
                     {'HEAPLAPSE_CACHE': os.path.join(folder, 'cache')}, folder) for _ in range(runs)]
@@ -212,7 +213,7 @@ REPORTS = (['--peak'], ['--leaks'], ['--at=50%'], ['--allocated'], ['--temporary
 
 
 def large_bars(place, size):
-    """A trace of so many bytes, which takes that much disk and minutes to make."""
+    """A generated trace of `size` bytes. It needs that much disk space and takes minutes to write."""
     folder = place.folder()
     try:
         os.mkdir(os.path.join(folder, 'cache'), 0o700)

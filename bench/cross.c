@@ -1,14 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cross.c - threads that free each other's blocks, two by two.
+ * cross.c - pairs of threads that free each other's blocks.
  *
- * Each thread fills a batch of blocks and hands it to its partner, who frees them: no block dies in
- * the thread that made it, the case that a lock or a table per thread does worst at. A batch is
- * handed over by one store, so that the program itself waits as little as it can; who finds nothing
- * to do gives the processor away.
+ * Each thread fills a batch of blocks and passes it to its partner, which frees them. No block is
+ * freed by the thread that allocated it: the worst case for a lock or a table per thread. A batch
+ * is passed by one store, so that the program itself waits as little as possible; a thread that has
+ * nothing to do yields the processor.
  *
  *	cross BLOCKS DEPTH [PAIRS-OF-THREADS]
  *
- * It makes exactly BLOCKS allocations and as many frees in all, besides those of libc for a thread.
+ * The program makes exactly BLOCKS allocations and BLOCKS frees in total, in addition to those that
+ * libc makes for a thread.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,12 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 64, BATCHES = 16, COUPLES_MAX = 64 };
+enum { BATCH = 64, BATCHES = 16, PAIRS_MAX = 64 };
 
 #define KEEP() __asm__ volatile("" ::: "memory")
 
 struct batch {
-	_Alignas(64) _Atomic uint32_t count; /* 0: the maker's turn, else the partner's */
+	_Alignas(64) _Atomic uint32_t
+		count; /* 0: owned by the allocating thread, else by its partner */
 	void *blocks[BATCH];
 };
 
@@ -37,7 +40,7 @@ struct side {
 	pthread_t thread;
 };
 
-static struct side sides[2 * COUPLES_MAX];
+static struct side sides[2 * PAIRS_MAX];
 static pthread_barrier_t start;
 
 __attribute__((always_inline)) static inline int make_batch(struct side *s)
@@ -85,7 +88,7 @@ __attribute__((noinline)) static void descend(struct side *s, int level)
 	KEEP();
 }
 
-static void *work(void *arg)
+static void *run_thread(void *arg)
 {
 	pthread_barrier_wait(&start);
 	descend(arg, 1);
@@ -106,7 +109,7 @@ static uint64_t run(int n)
 
 	pthread_barrier_init(&start, NULL, (unsigned)n + 1);
 	for (int i = 0; i < n; i++) {
-		if (pthread_create(&sides[i].thread, NULL, work, &sides[i]) != 0)
+		if (pthread_create(&sides[i].thread, NULL, run_thread, &sides[i]) != 0)
 			_exit(3);
 	}
 	t = now_ns();
@@ -121,14 +124,14 @@ int main(int argc, char **argv)
 	static const char usage[] = "usage: cross BLOCKS DEPTH [PAIRS-OF-THREADS]\n";
 	uint64_t blocks = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
 	int depth = argc > 2 ? atoi(argv[2]) : 0;
-	int couples = argc > 3 ? atoi(argv[3]) : 1;
+	int pairs = argc > 3 ? atoi(argv[3]) : 1;
 	char line[256];
 	uint64_t t;
 	int n;
 
-	if (!blocks || depth < 1 || couples < 1 || couples > COUPLES_MAX)
+	if (!blocks || depth < 1 || pairs < 1 || pairs > PAIRS_MAX)
 		return write(2, usage, sizeof(usage) - 1) < 0 ? 3 : 2;
-	n = 2 * couples;
+	n = 2 * pairs;
 	for (int i = 0; i < n; i++) {
 		sides[i].partner = &sides[i ^ 1];
 		sides[i].depth = depth;

@@ -1,16 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forks.c - forks children one after another, each of which allocates a little and ends.
  *
  *	forks CHILDREN [BLOCKS [AT-ONCE]]
  *
- * At most AT-ONCE (1) children live at once. A child allocates and frees BLOCKS (20) blocks.
+ * At most AT-ONCE (1) children run at once. A child allocates and frees BLOCKS (20) blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void live(long blocks)
+static void run_child(long blocks)
 {
 	for (long i = 0; i < blocks; i++) {
 		char *volatile p = malloc((size_t)(16 + i % 64 * 8));
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			live(blocks);
+			run_child(blocks);
 		if (pid < 0)
 			failed = 1;
 		else if (++alive == most) {

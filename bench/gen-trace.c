@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gen-trace.c - writes a trace of a made-up program straight through the writer, for measuring what
- * readers do with 10^7 or 10^8 events. The same options give the same events.
+ * gen-trace.c - writes a trace of a synthetic program directly with the trace writer, to measure
+ * readers on 10^7 or 10^8 events. The same options produce the same events.
  */
 #include <assert.h>
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/sim.h"
-#include "trace/writer.h"
+#include "trace/heap_sim.h"
+#include "trace/write/writer.h"
 
 struct options {
 	uint64_t events, seed;
@@ -120,7 +121,7 @@ static int add_tables(struct hl_writer *w, const struct options *o)
 	return err;
 }
 
-/* Kinds come in their order. */
+/* Each extra has the next kind. */
 #define EXTRA_EVERY 1009
 static_assert(EXTRA_EVERY % HL_EXTRA_KIND_COUNT == 1, "kinds of extras come in order");
 
@@ -130,7 +131,7 @@ static int add_extra(struct hl_writer *w, const struct hl_event *e, uint64_t i)
 		NULL, "", "here", "a\tb\n\"q\" \\ \x1b[31m \xc3\xa9 \xff"};
 	const uint64_t round = i / EXTRA_EVERY / HL_EXTRA_KIND_COUNT;
 	const uint8_t kind = (uint8_t)(i % HL_EXTRA_KIND_COUNT);
-	const bool pool = kind >= HL_EXTRA_POOL; /* one block in each round of kinds */
+	const bool pool = kind >= HL_EXTRA_POOL; /* one block per cycle of kinds */
 	const struct hl_extra x = {.time_ns = e->time_ns,
 		.addr = e->addr,
 		.size = e->size,
@@ -144,14 +145,14 @@ static int add_extra(struct hl_writer *w, const struct hl_event *e, uint64_t i)
 	return hl_writer_add_extra(w, &x);
 }
 
-static int add_events(struct hl_writer *w, struct hl_sim *sim, const struct options *o)
+static int add_events(struct hl_writer *w, struct hl_heap_sim *sim, const struct options *o)
 {
 	uint64_t check = 0;
 	struct hl_event e;
 	int err = 0;
 
 	for (uint64_t i = 0; i < o->events && !err; i++) {
-		hl_sim_next(sim, &e);
+		hl_heap_sim_next(sim, &e);
 		check += e.addr;
 		if (o->dry)
 			continue;
@@ -168,7 +169,7 @@ static int add_events(struct hl_writer *w, struct hl_sim *sim, const struct opti
 	return err;
 }
 
-static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
+static int add_live_set(struct hl_writer *w, const struct hl_heap_sim *sim)
 {
 	struct hl_live_block *b = malloc((sim->n_live + 1) * sizeof(*b));
 	int err;
@@ -176,16 +177,16 @@ static int add_live_set(struct hl_writer *w, const struct hl_sim *sim)
 	if (!b)
 		return -ENOMEM;
 	for (size_t i = 0; i < sim->n_live; i++) {
-		const struct hl_sim_block *s = &sim->live[i];
+		const struct hl_heap_sim_block *s = &sim->live[i];
 		b[i] = (struct hl_live_block){
-			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1, s->size};
+			s->addr, s->size, s->ordinal, s->alloc_ns, s->node, s->thread, 1, s->size};
 	}
 	err = hl_writer_add_live_set(w, b, sim->n_live);
 	free(b);
 	return err;
 }
 
-static int generate(const struct options *o, struct hl_sim *sim, uint64_t *bytes)
+static int generate(const struct options *o, struct hl_heap_sim *sim, uint64_t *bytes)
 {
 	const struct hl_meta meta = {.program = "/usr/bin/made-up",
 		.command = "made-up",
@@ -210,7 +211,7 @@ static int generate(const struct options *o, struct hl_sim *sim, uint64_t *bytes
 		close(fd);
 		return err;
 	}
-	hl_writer_hurry(w, o->hurry);
+	hl_writer_set_uncompressed(w, o->hurry);
 	err = add_tables(w, o);
 	if (!err)
 		err = add_events(w, sim, o);
@@ -235,7 +236,7 @@ static double now(void)
 int main(int argc, char **argv)
 {
 	struct options o;
-	struct hl_sim sim;
+	struct hl_heap_sim sim;
 	uint64_t bytes = 0;
 	double t0 = now();
 	int err;
@@ -244,12 +245,12 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	if (hl_sim_init(&sim, o.seed, o.nodes, o.threads, o.live) < 0)
+	if (hl_heap_sim_init(&sim, o.seed, o.nodes, o.threads, o.live) < 0)
 		return 3;
 	sim.strange = o.strange;
 	sim.free_stacks = o.free_stacks;
 	err = o.dry ? add_events(NULL, &sim, &o) : generate(&o, &sim, &bytes);
-	hl_sim_fini(&sim);
+	hl_heap_sim_fini(&sim);
 	if (err) {
 		fprintf(stderr, "gen-trace: %s: %s\n", o.output, strerror(-err));
 		return 3;

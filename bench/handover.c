@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handover.c - what a ring costs its writer when its reader runs on another core: with what was
- * read left in the reader's caches, and with the reader letting go of it (util/lines.h).
+ * handover.c - the cost of a ring for its writer when its reader runs on another core. Compares a
+ * reader that leaves the lines it read in its caches with one that flushes them (util/cacheline.h).
  *
  *	bench/handover [ROUNDS]
  *
- * A round prints how long a word takes from core 0 to core 1 and back, then for both ways what a
- * malloc/free pair's worth of writing takes the writer, and a line the reader. A virtual machine
- * may be moved to other cores at any time, and 50 ns become 350: look for rows of both kinds.
+ * Each round prints how long a word takes from core 0 to core 1 and back. Then, for both kinds of
+ * reader, it prints the writer's time to write the records of one malloc/free pair and the reader's
+ * time per cache line. A hypervisor may move a virtual machine to other cores at any time, and 50
+ * ns become 350: look for rows of both kinds.
  */
 #include <cpuid.h>
 #include <immintrin.h>
@@ -19,23 +21,23 @@
 #include <string.h>
 #include <time.h>
 
-#include "ring/layout.h"
+#include "ring/region_layout.h"
 
 #define RING      HL_FIRST_RING_BYTES
-#define BATCH     (RING / 4) /* the reader comes when there is so much */
+#define BATCH     (RING / 4) /* bytes that must be available before the reader reads */
 #define LINE      64u
 #define PAIRS     3000000u
 #define TRIPS     200000u
 #define FREE_LEN  16u
 #define ALLOC_LEN 24u
-#define DEPTH     24 /* words that the writer looks at between two records, as a hook does */
+#define DEPTH     24 /* words that the writer reads between two records, as a hook does */
 
 static _Alignas(LINE) char ring[RING + LINE], copy[RING];
 static _Alignas(LINE) _Atomic uint64_t written;
 static _Alignas(LINE) _Atomic uint64_t taken;
 static _Alignas(LINE) _Atomic bool over;
-static _Alignas(LINE) _Atomic uint64_t ball;
-static bool lets_go;
+static _Alignas(LINE) _Atomic uint64_t ping;
+static bool flush_lines;
 static uint64_t reading_ns, lines_read;
 
 static uint64_t now(void)
@@ -46,7 +48,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static bool stay_on(int cpu)
+static bool pin_to_cpu(int cpu)
 {
 	cpu_set_t set;
 
@@ -61,14 +63,14 @@ __attribute__((target("clflushopt"))) static void let_go(uint64_t from, uint64_t
 		_mm_clflushopt(ring + from % RING);
 }
 
-static void take(uint64_t from, uint64_t to)
+static void read_ring(uint64_t from, uint64_t to)
 {
 	uint64_t at = from % RING, n = to - from, head = n < RING - at ? n : RING - at;
 	uint64_t began = now();
 
 	memcpy(copy, ring + at, head);
 	memcpy(copy + head, ring, n - head);
-	if (lets_go)
+	if (flush_lines)
 		let_go(from / LINE * LINE, to / LINE * LINE);
 	reading_ns += now() - began;
 	lines_read += n / LINE;
@@ -79,7 +81,7 @@ static void *reader(void *arg)
 	struct timespec nap = {.tv_nsec = 20000};
 
 	(void)arg;
-	stay_on(1);
+	pin_to_cpu(1);
 	for (uint64_t from = 0; !over;) {
 		uint64_t to = written;
 
@@ -87,13 +89,13 @@ static void *reader(void *arg)
 			nanosleep(&nap, NULL);
 			continue;
 		}
-		take(from, to);
+		read_ring(from, to);
 		taken = from = to;
 	}
 	return NULL;
 }
 
-static uint64_t put(uint64_t pos, unsigned len)
+static uint64_t write_record(uint64_t pos, unsigned len)
 {
 	static volatile uint64_t stack[DEPTH];
 	uint64_t sum = 0, *to = (uint64_t *)(ring + pos % RING);
@@ -106,13 +108,13 @@ static uint64_t put(uint64_t pos, unsigned len)
 	return pos + len;
 }
 
-/* ns a pair. */
-static double write_pairs(bool letting_go)
+/* Returns ns per pair. */
+static double write_pairs(bool flush)
 {
 	uint64_t pos = 0, limit = RING - LINE, began;
 	pthread_t other;
 
-	lets_go = letting_go;
+	flush_lines = flush;
 	written = taken = reading_ns = lines_read = 0;
 	over = false;
 	pthread_create(&other, NULL, reader, NULL);
@@ -120,7 +122,7 @@ static double write_pairs(bool letting_go)
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		while (pos > limit)
 			limit = taken + RING - LINE;
-		pos = put(put(pos, FREE_LEN), ALLOC_LEN);
+		pos = write_record(write_record(pos, FREE_LEN), ALLOC_LEN);
 	}
 	began = now() - began;
 	over = true;
@@ -128,36 +130,36 @@ static double write_pairs(bool letting_go)
 	return (double)began / PAIRS;
 }
 
-static void *throw_back(void *arg)
+static void *echo_word(void *arg)
 {
 	(void)arg;
-	stay_on(1);
+	pin_to_cpu(1);
 	for (uint64_t i = 0; i < TRIPS; i++) {
-		while (ball != 2 * i + 1)
+		while (ping != 2 * i + 1)
 			;
-		ball = 2 * i + 2;
+		ping = 2 * i + 2;
 	}
 	return NULL;
 }
 
-static double there_and_back(void)
+static double round_trip_ns(void)
 {
 	uint64_t began;
 	pthread_t other;
 
-	ball = 0;
-	pthread_create(&other, NULL, throw_back, NULL);
+	ping = 0;
+	pthread_create(&other, NULL, echo_word, NULL);
 	began = now();
 	for (uint64_t i = 0; i < TRIPS; i++) {
-		ball = 2 * i + 1;
-		while (ball != 2 * i + 2)
+		ping = 2 * i + 1;
+		while (ping != 2 * i + 2)
 			;
 	}
 	pthread_join(other, NULL);
 	return (double)(now() - began) / TRIPS;
 }
 
-static bool can_let_go(void)
+static bool can_flush(void)
 {
 	uint32_t a, b, c, d;
 
@@ -168,13 +170,13 @@ int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 10;
 
-	if (!stay_on(1) || !stay_on(0) || !can_let_go()) {
+	if (!pin_to_cpu(1) || !pin_to_cpu(0) || !can_flush()) {
 		fprintf(stderr, "handover: needs processors 0 and 1, with clflushopt\n");
 		return 1;
 	}
 	printf("there and back |  left: pair, line | let go: pair, line  (ns)\n");
 	for (int i = 0; i < rounds; i++) {
-		printf("%14.0f", there_and_back());
+		printf("%14.0f", round_trip_ns());
 		for (int way = 0; way < 2; way++) {
 			double pair = write_pairs(way);
 

@@ -1,12 +1,14 @@
-"""inputs - what the real programs of the benchmark read: made once, the same on every machine.
+# SPDX-License-Identifier: Apache-2.0
+"""inputs - input files for the real programs of the benchmark. They are written once and are the
+same on every machine.
 
-Each function writes one file below a folder, unless it is there, and returns its path.
+Each function writes one file below a directory, unless it exists, and returns its path.
 """
 import os
 import shutil
 
-# Words repeat, as in text that people write; a remainder instead of a random generator keeps the file
-# the same whatever the version of Python.
+# Words repeat, as in natural text. A modulus instead of a random generator makes the file
+# independent of the version of Python.
 WORDS = ('block stack frame leak peak page heap ring trace thread size list tree node name site time '
          'free live old new').split()
 
@@ -15,7 +17,7 @@ def words(seed, count):
     return ' '.join(WORDS[(seed * 7 + i * i * 3 + seed // 11 * i) % len(WORDS)] for i in range(count))
 
 
-def made(folder, name, pieces):
+def write_once(folder, name, pieces):
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         with open(path + '.new', 'w', encoding='ascii') as file:
@@ -36,11 +38,11 @@ def xml_document(folder, megabytes):
             written += len(text)
             yield text
         yield '</library>\n'
-    return made(folder, 'document-%d.xml' % megabytes, pieces())
+    return write_once(folder, 'document-%d.xml' % megabytes, pieces())
 
 
 def sql_script(folder, thousands):
-    """At most 300,000 rows a table; what is more is done again with a new table."""
+    """At most 300,000 rows per table; more rows go into a new table."""
     def pieces():
         yield 'create table word(n integer primary key, w text);\n'
         for n, word in enumerate(WORDS):
@@ -61,17 +63,17 @@ def sql_script(folder, thousands):
                    'delete from item where id %% 10 = 7;\n'
                    'select length(group_concat(name)) from item;\n'
                    'drop table item;\n' % (rows, len(WORDS)))
-    return made(folder, 'rows-%d.sql' % thousands, pieces())
+    return write_once(folder, 'rows-%d.sql' % thousands, pieces())
 
 
 def source(folder, empty):
-    return made(folder, 'empty.cpp' if empty else 'small.cpp', ['int nothing;\n'] if empty else [
+    return write_once(folder, 'empty.cpp' if empty else 'small.cpp', ['int nothing;\n'] if empty else [
         '#include <map>\n#include <string>\n'
         'int count(const std::map<std::string, int> &all) { return (int)all.count("x"); }\n'])
 
 
 def redis_server(folder):
-    """redis-tools has the server too, under another name; the package redis-server would start one."""
+    """The package redis-tools contains the server under another name; the package redis-server would start one."""
     link = os.path.join(folder, 'redis-server')
     if not os.path.islink(link):
         os.symlink(shutil.which('redis-check-rdb') or 'redis-check-rdb', link)

@@ -1,23 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c - a program that does nothing but allocate and free: what a recorder costs, undiluted.
+ * loop.c - a program that only allocates and frees: the undiluted cost of a recorder.
  *
- * Sixteen blocks live at a time; a pair is the free of the oldest and a malloc in its place. All of
- * it happens below DEPTH calls of one function, which are real frames. With --walk W each pair is
- * made up to W frames above or below the one before, never further than W from DEPTH, and each
- * frame that is entered anew is called from one of two places: stacks that differ as a program's
- * do.
+ * Sixteen blocks are live at a time; a pair is the free of the oldest block and a malloc that
+ * replaces it. All pairs are made below DEPTH calls of one function, which are real frames. With
+ * --walk W each pair is made up to W frames above or below the previous one, never further than W
+ * from DEPTH. Each frame that is entered anew is called from one of two call sites, so that stacks
+ * differ as they do in a real program.
  *
- * With --live N there are N blocks instead, filled before the clock starts, and a pair frees and
- * replaces one at random: blocks die in no order, as in a program with a large heap.
+ * With --live N there are N blocks instead, allocated before the clock starts, and a pair frees and
+ * replaces a random one: blocks are freed in random order, as in a program with a large heap.
  *
- * With --sites N each pair is made from another of N call sites, in random order. Between a site
- * and malloc are wrappers, one inside another (--wrappers), as zmalloc or g_malloc and g_strdup
- * are: the innermost frame and the stack pointer are then the same for all sites.
+ * With --sites N each pair is made from one of N call sites, in random order. Between a call site
+ * and malloc are nested wrappers (--wrappers), like zmalloc, or g_malloc and g_strdup: the
+ * innermost frame and the stack pointer are then the same for all sites.
  *
- * With --scopes N all of it happens in as many scopes (heaplapse.h), one in another.
+ * With --scopes N all pairs are made inside N nested scopes (heaplapse.h).
  *
- * It makes exactly as many allocations and frees as it says, so that a recording can be counted:
- * nothing here uses stdio. Threads are the exception: libc allocates for each of them.
+ * The program makes exactly the number of allocations and frees that it prints, so that a recording
+ * can be checked: nothing here uses stdio. Threads are the exception: libc allocates for each of
+ * them.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -32,17 +34,17 @@
 
 enum { LIVE = 16, THREADS_MAX = 256, SITES_MAX = 256, WRAPPERS_MAX = 8 };
 
-/* The compiler may neither drop an allocation nor make a loop of the recursion. */
+/* Keeps the compiler from dropping an allocation or turning the recursion into a loop. */
 #define KEEP() __asm__ volatile("" ::: "memory")
 
 struct job {
 	_Alignas(64) void *live[LIVE];
-	void **many; /* instead of live, with --live: many_count blocks */
+	void **many; /* with --live: many_count blocks, instead of `live` */
 	uint64_t many_count;
 	uint64_t left;   /* pairs to make */
 	uint64_t random; /* never 0 */
 	int depth, walk, scopes, sites, wrappers;
-	int level; /* the frame that the next pair is made in, with walk */
+	int level; /* with --walk: the frame that makes the next pair */
 	pthread_t thread;
 };
 
@@ -56,7 +58,7 @@ static inline uint64_t next_random(struct job *j)
 	return j->random;
 }
 
-/* Inlined, so that the frame at the wanted depth is the one that calls malloc. */
+/* Inlined, so that the frame at the wanted depth is the caller of malloc. */
 __attribute__((always_inline)) static inline void pair(struct job *j)
 {
 	unsigned i = --j->left % LIVE;
@@ -81,7 +83,7 @@ __attribute__((always_inline)) static inline void pair_anywhere(struct job *j)
 	KEEP();
 }
 
-/* The allocation wrapper of --sites. Further wrappers are the same function, nested. */
+/* The allocation wrapper of --sites. Additional wrappers are nested calls of the same function. */
 __attribute__((noinline)) static void *wrapper(size_t size, int more)
 {
 	void *p = more ? wrapper(size, more - 1) : malloc(size);
@@ -90,7 +92,7 @@ __attribute__((noinline)) static void *wrapper(size_t size, int more)
 	return p;
 }
 
-/* Functions that no compiler makes one of: the number stands in each. */
+/* Each function contains its own constant, so that the compiler cannot merge them. */
 #define SITE(n)                                                                    \
 	__attribute__((noinline)) static void *site_##n(size_t size, int wrappers) \
 	{                                                                          \
@@ -99,15 +101,17 @@ __attribute__((noinline)) static void *wrapper(size_t size, int more)
 		__asm__ volatile("" ::"i"(0x##n) : "memory");                      \
 		return p;                                                          \
 	}
-#define SITES_16(X, n)                                                                          \
-	X(n##0)                                                                                 \
-	X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9) X(n##a) X(n##b) \
-		X(n##c) X(n##d) X(n##e) X(n##f)
-#define SITES_256(X)                                                                              \
-	SITES_16(X, 0)                                                                            \
-	SITES_16(X, 1) SITES_16(X, 2) SITES_16(X, 3) SITES_16(X, 4) SITES_16(X, 5) SITES_16(X, 6) \
-		SITES_16(X, 7) SITES_16(X, 8) SITES_16(X, 9) SITES_16(X, a) SITES_16(X, b)        \
-			SITES_16(X, c) SITES_16(X, d) SITES_16(X, e) SITES_16(X, f)
+/* clang-format is not idempotent on these. */
+/* clang-format off */
+#define SITES_16(X, n) \
+	X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
+	X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
+#define SITES_256(X) \
+	SITES_16(X, 0) SITES_16(X, 1) SITES_16(X, 2) SITES_16(X, 3) \
+	SITES_16(X, 4) SITES_16(X, 5) SITES_16(X, 6) SITES_16(X, 7) \
+	SITES_16(X, 8) SITES_16(X, 9) SITES_16(X, a) SITES_16(X, b) \
+	SITES_16(X, c) SITES_16(X, d) SITES_16(X, e) SITES_16(X, f)
+/* clang-format on */
 SITES_256(SITE)
 #define SITE_NAME(n) site_##n,
 static void *(*const sites[SITES_MAX])(size_t, int) = {SITES_256(SITE_NAME)};
@@ -121,7 +125,7 @@ __attribute__((always_inline)) static inline void pair_from_a_site(struct job *j
 	KEEP();
 }
 
-static int lowest(const struct job *j)
+static int lowest_level(const struct job *j)
 {
 	return j->depth > j->walk ? j->depth - j->walk : 1;
 }
@@ -131,8 +135,8 @@ static void choose_level(struct job *j)
 	int step = (int)(next_random(j) % (2 * (unsigned)j->walk + 1)) - j->walk;
 
 	j->level += step;
-	if (j->level < lowest(j))
-		j->level = lowest(j);
+	if (j->level < lowest_level(j))
+		j->level = lowest_level(j);
 	if (j->level > j->depth + j->walk)
 		j->level = j->depth + j->walk;
 }
@@ -148,14 +152,14 @@ __attribute__((noinline)) static void wander(struct job *j, int level)
 			KEEP();
 		} else {
 			wander(j, level + 1);
-			__asm__ volatile("nop" ::: "memory"); /* a second place, not the same one */
+			__asm__ volatile("nop" ::: "memory"); /* a second, distinct call site */
 		}
 	}
 }
 
 __attribute__((noinline)) static void descend(struct job *j, int level)
 {
-	if (j->walk && level == lowest(j) - 1) {
+	if (j->walk && level == lowest_level(j) - 1) {
 		wander(j, level + 1);
 	} else if (level < j->depth) {
 		descend(j, level + 1);
@@ -172,8 +176,8 @@ __attribute__((noinline)) static void descend(struct job *j, int level)
 	KEEP();
 }
 
-/* The array is not the heap's: the blocks are all that there is to record. */
-static void fill(struct job *j, uint64_t count)
+/* The array comes from mmap and not from the heap: the blocks are the only events to record. */
+static void fill_blocks(struct job *j, uint64_t count)
 {
 	j->many_count = count;
 	j->many = mmap(NULL, count * sizeof(void *), PROT_READ | PROT_WRITE,
@@ -184,7 +188,7 @@ static void fill(struct job *j, uint64_t count)
 		j->many[i] = malloc(size_of(i));
 }
 
-static void empty(struct job *j)
+static void free_blocks(struct job *j)
 {
 	for (uint64_t i = 0; i < j->many_count; i++)
 		free(j->many[i]);
@@ -196,7 +200,7 @@ __attribute__((always_inline)) static inline void work(struct job *j)
 
 	for (int i = 0; i < j->scopes; i++)
 		heaplapse_tag_push(names[i % 3]);
-	if (j->walk && lowest(j) == 1)
+	if (j->walk && lowest_level(j) == 1)
 		wander(j, 1);
 	else
 		descend(j, 1);
@@ -244,15 +248,16 @@ struct options {
 
 static const char usage[] =
 	"usage: loop [options]\n"
-	"  -n, --pairs N     malloc/free pairs in all (10000000)\n"
+	"  -n, --pairs N     malloc/free pairs in total (10000000)\n"
 	"  -d, --depth N     frames between main or the thread's start and malloc (20)\n"
-	"  -t, --threads N   that share the pairs; 1 is the first thread alone (1)\n"
-	"  -w, --walk N      each pair up to N frames from the last one (0)\n"
-	"  -l, --live N      blocks that die in random order, in one thread (16, the oldest "
+	"  -t, --threads N   threads that share the pairs (1: only the first thread)\n"
+	"  -w, --walk N      distance of consecutive stacks, at most N frames (0)\n"
+	"  -l, --live N      live blocks, freed in random order, one thread only (16, oldest "
 	"first)\n"
-	"  -k, --sites N     call malloc by turns, through a wrapper; up to 256 (0: no wrapper)\n"
-	"  -r, --wrappers N  between a site and malloc, one inside another; up to 8 (1)\n"
-	"  -s, --scopes N    open around it, one in another (0)\n";
+	"  -k, --sites N     call sites used alternately, through a wrapper; up to 256 (0: no "
+	"wrapper)\n"
+	"  -r, --wrappers N  wrappers between a site and malloc, nested; up to 8 (1)\n"
+	"  -s, --scopes N    open scopes, nested (0)\n";
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -341,11 +346,11 @@ int main(int argc, char **argv)
 		t = run_threads(jobs, o.threads);
 	} else {
 		if (o.live)
-			fill(&jobs[0], o.live);
+			fill_blocks(&jobs[0], o.live);
 		t = now_ns();
 		work(&jobs[0]);
 		t = now_ns() - t;
-		empty(&jobs[0]);
+		free_blocks(&jobs[0]);
 	}
 	n = snprintf(line, sizeof(line),
 		"{\"pairs\":%llu,\"allocations\":%llu,\"ns_per_pair\":%.3f}\n",

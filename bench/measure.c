@@ -1,20 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.c - runs a command and says what it cost, with every process that it leaves behind.
+ * measure.c - runs a command and prints its cost, including that of every process that it leaves
+ * behind.
  *
  *	measure RESULT [NAME=VALUE...] COMMAND [ARGUMENTS]
  *
- * Writes one JSON object to the file RESULT. wall_ns ends with the command itself; it began at
- * began_unix_ns, so that the time of a file tells whether it was written later than that. cpu_ns is
- * user and system time of the command and all its descendants, also of those that outlive it (a
- * collector, an interpreter): they become our children, and we wait for the last of them. Each
- * counts once: what wait4 tells of a process includes the children it has waited for, and only
- * those.
+ * Writes one JSON object to the file RESULT. wall_ns ends with the command itself. began_unix_ns is
+ * the start time, for comparison with the times of files. cpu_ns is the user and system time of the
+ * command and all its descendants, including those that outlive it (a collector, an interpreter):
+ * they become children of this process (subreaper), which waits for the last of them. Each process
+ * counts once: the usage that wait4 returns for a process includes only the children that it has
+ * waited for.
  *
- * read_bytes is what the command itself asked for by read and its like, as the kernel counted it; 0
- * where the kernel does not count. peak_rss is that of the largest process. This is a small program
- * of its own, because a process inherits the peak of the one it was forked from: Python's would
- * hide that of a command. The variables are the command's, not ours: a preload must not load here,
- * too.
+ * read_bytes is the kernel's count of bytes that the command itself read by read and similar calls;
+ * 0 where the kernel does not count. peak_rss is that of the largest process. This is a separate
+ * small program because a process inherits the peak of the process it was forked from: Python's
+ * peak would hide that of a command. The variables are set for the command only: a preload must not
+ * be loaded into this program too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,9 +49,9 @@ static uint64_t ns(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
 }
 
-static pid_t start(char **command)
+static pid_t start_command(char **command)
 {
-	pid_t pid = vfork(); /* the start of a process is in every wall time: keep it small */
+	pid_t pid = vfork(); /* every wall time includes the process start: keep it short */
 
 	if (pid == 0) {
 		execvp(command[0], command);
@@ -58,7 +60,7 @@ static pid_t start(char **command)
 	return pid;
 }
 
-/* Of a process that has ended and is not yet waited for. */
+/* For a process that has ended and was not yet waited for. */
 static uint64_t bytes_read_by(pid_t pid)
 {
 	char path[64];
@@ -75,7 +77,7 @@ static uint64_t bytes_read_by(pid_t pid)
 	return n;
 }
 
-static void add(struct cost *c, const struct rusage *u)
+static void add_usage(struct cost *c, const struct rusage *u)
 {
 	uint64_t rss = (uint64_t)u->ru_maxrss * 1024;
 
@@ -83,10 +85,10 @@ static void add(struct cost *c, const struct rusage *u)
 	c->peak_rss = rss > c->peak_rss ? rss : c->peak_rss;
 }
 
-static int run(char **command, struct cost *c)
+static int run_command(char **command, struct cost *c)
 {
 	uint64_t unix_ns = now_ns(CLOCK_REALTIME), began = now_ns(CLOCK_MONOTONIC);
-	pid_t first = start(command);
+	pid_t first = start_command(command);
 	siginfo_t ended;
 	struct rusage u;
 	int status;
@@ -101,7 +103,7 @@ static int run(char **command, struct cost *c)
 		}
 		if (wait4(ended.si_pid, &status, 0, &u) < 0)
 			return -errno;
-		add(c, &u);
+		add_usage(c, &u);
 		if (ended.si_pid == first)
 			c->status =
 				WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -109,7 +111,7 @@ static int run(char **command, struct cost *c)
 	return errno == ECHILD ? 0 : -errno;
 }
 
-/* Where the command begins. */
+/* Sets the NAME=VALUE arguments and returns the start of the command. */
 static char **set_variables(char **arg)
 {
 	for (; *arg && strchr(*arg, '=') && **arg != '/'; arg++)
@@ -133,8 +135,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "measure: %s: %s\n", argv[1], strerror(errno));
 		return 3;
 	}
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would make the kernel forget what children cost */
-	err = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : run(command, &c);
+	signal(SIGCHLD,
+		SIG_DFL); /* if it were ignored, the kernel would discard the usage of children */
+	err = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : run_command(command, &c);
 	if (err) {
 		fprintf(stderr, "measure: %s: %s\n", *command, strerror(-err));
 		fclose(out);

@@ -1,4 +1,5 @@
-"""measuring - what the benchmarks share: running a command and knowing what it cost."""
+# SPDX-License-Identifier: Apache-2.0
+"""measuring - shared code of the benchmarks: runs commands, measures their cost, formats tables."""
 import json
 import os
 import resource
@@ -9,11 +10,11 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIMIT_S = 3600  # a command that takes longer hangs
+LIMIT_S = 3600  # a command that takes longer is assumed to hang
 
 
 class Failed(Exception):
-    """One sentence for the user."""
+    """Ends the benchmark; the text is one sentence for the user."""
 
 
 def say(text):
@@ -21,7 +22,7 @@ def say(text):
 
 
 def first_line(path, start=''):
-    """The first line of a file that begins so, or an empty one."""
+    """The first line of a file that begins with `start`, or an empty string."""
     try:
         with open(path, encoding='utf-8', errors='replace') as file:
             return next((line.strip() for line in file if line.startswith(start)), '')
@@ -30,7 +31,7 @@ def first_line(path, start=''):
 
 
 def run_limited(command, out, env, folder, limit_s, memory):
-    """The command's status. What takes too long is ended with all that it started."""
+    """Returns the exit status of the command. After limit_s the command and all its descendants are killed."""
     def limit():
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -47,9 +48,9 @@ def run_limited(command, out, env, folder, limit_s, memory):
 
 
 def measure(build, folder, command, env=None, variables=None, cwd=None, limit_s=LIMIT_S, memory=0):
-    """Runs command under build/bench/measure: its figures as a dictionary, with 'output', what it
-    printed on both streams. The variables are for the command alone. A command that fails is the
-    end."""
+    """Runs command under build/bench/measure. Returns its figures as a dictionary; 'output' is the
+    text that it printed on both streams. The variables are set for the command only. A command that
+    fails raises Failed."""
     result = os.path.join(folder, 'measured.json')
     log = os.path.join(folder, 'output')
     settings = ['%s=%s' % pair for pair in (variables or {}).items()]
@@ -70,7 +71,7 @@ def measure(build, folder, command, env=None, variables=None, cwd=None, limit_s=
 
 
 def info(build, trace):
-    """heaplapse info --json of a trace."""
+    """The parsed output of `heaplapse info --json`."""
     out = subprocess.run([os.path.join(build, 'heaplapse'), 'info', '--json', trace], check=False,
                          stdout=subprocess.PIPE)
     if out.returncode:
@@ -79,13 +80,13 @@ def info(build, trace):
 
 
 def install(package_set):
-    """Whether all packages of the set are there now; scripts/install-deps says why not."""
+    """Whether all packages of the set are installed now; if not, scripts/install-deps prints the reason."""
     return subprocess.run([os.path.join(ROOT, 'scripts', 'install-deps'), package_set],
                           check=False).returncode == 0
 
 
 def make(build, *more):
-    """Builds what is measured, as `make` does, and more targets."""
+    """Builds the default targets, as `make` does, and the targets in `more`."""
     if not os.path.exists(os.path.join(build, 'build.ninja')):
         if subprocess.run(['meson', 'setup', build, ROOT], check=False).returncode:
             raise Failed('meson cannot set up %s (above)' % build)
@@ -96,7 +97,7 @@ def make(build, *more):
 
 
 def revision():
-    """Which state of the sources this is, if git knows."""
+    """The git revision of the sources, if known."""
     try:
         done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty'], check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -106,7 +107,7 @@ def revision():
 
 
 class Machine:
-    """Where and when: taken before anything runs, for the load is that of others only then."""
+    """The machine and the time. Read before any run, because only then is the load that of other processes."""
 
     def __init__(self):
         self.load = os.getloadavg()
@@ -131,7 +132,7 @@ def median(values):
 
 
 def columns(rows, head, texts=1):
-    """A Markdown table with aligned columns; the first ones are text, all others are figures."""
+    """A Markdown table with aligned columns: `texts` columns of text, all others figures."""
     rows = [[str(cell) for cell in row] for row in rows]
     width = [max(len(row[i]) for row in [head] + rows) for i in range(len(head))]
 

@@ -1,4 +1,6 @@
-"""objects - what python3 does in the benchmark: objects, strings, containers and JSON, N times over.
+# SPDX-License-Identifier: Apache-2.0
+"""objects - the python3 workload of the benchmark: objects, strings, containers and JSON, repeated
+N times.
 
 	PYTHONMALLOC=malloc python3 bench/objects.py N
 """
@@ -20,7 +22,7 @@ def tree(name, depth):
     return Node(name, [tree('%s.%d' % (name, i), depth - 1) for i in range(4)] if depth else [])
 
 
-def once(n):
+def run_once(n):
     text = json.dumps(tree('root%d' % n, 5).as_dict())
     back = json.loads(text)
     counts = {}
@@ -29,4 +31,4 @@ def once(n):
     return len(back['children']) + len(sorted(counts, key=lambda word: (counts[word], word)))
 
 
-print(sum(once(n) for n in range(int(sys.argv[1]))))
+print(sum(run_once(n) for n in range(int(sys.argv[1]))))

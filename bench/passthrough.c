@@ -1,9 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * passthrough.c - a preload whose hooks only forward: what interposing costs by itself.
+ * passthrough.c - a preload library whose hooks only forward: the cost of interposition alone.
  *
- * The next allocator is looked up when the library is loaded, or by the first call if one comes
- * before that. Whatever dlsym itself allocates meanwhile comes from a small arena that is never
- * given back.
+ * The next allocator is looked up when the library is loaded, or by an earlier first call. Memory
+ * that dlsym itself allocates meanwhile comes from a small arena that is never freed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static void *from_arena(size_t size)
 	if (size > sizeof(arena) - arena_used)
 		return NULL;
 	arena_used += size;
-	return p; /* zeros: it is used once */
+	return p; /* zeroed: arena memory is used only once */
 }
 
 static int in_arena(const void *p)
@@ -45,7 +45,10 @@ static int in_arena(const void *p)
 	return (uintptr_t)p - (uintptr_t)arena < sizeof(arena);
 }
 
-/* False while the lookup is under way. free last: it tells that all is there. */
+/*
+ * Returns false while the lookup is in progress. next_free is set last: it marks the lookup as
+ * complete.
+ */
 __attribute__((cold, noinline)) static int look_up(void)
 {
 	if (looking)

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peak.c - a preload that says at exit how much memory the program took at its peak.
+ * peak.c - a preload library that writes the program's peak memory at exit.
  *
- * Appends one line "VmHWM-in-bytes program" to $BENCH_PEAK. The program is measured, not the tool
- * that runs it: a tool's own processes have other names. Only the kernel's account is right for
- * this; getrusage's includes the process as it was before exec. Nothing here allocates, so that
- * what is recorded is the program alone.
+ * Appends one line "VmHWM-in-bytes program" to $BENCH_PEAK. It measures the program and not the
+ * tool that runs it: a tool's own processes have other names. VmHWM is the right figure; that of
+ * getrusage includes the process before exec. Nothing here allocates, so that a recording has only
+ * the program's own events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static unsigned long long peak_rss(void)
 	return line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
 }
 
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void write_peak(void)
 {
 	const char *path = getenv("BENCH_PEAK");
 	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;

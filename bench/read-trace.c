@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read-trace.c - how long the reader takes over a trace: opening it, one keyframe, every event.
+ * read-trace.c - measures how long the reader takes to open a trace, read one keyframe and read
+ * every event.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "trace/reader.h"
+#include "trace/read/reader.h"
 
 static double now_ms(void)
 {

@@ -1,8 +1,9 @@
-"""runs - running workloads under tools, interleaved, and knowing that what was recorded is whole.
+# SPDX-License-Identifier: Apache-2.0
+"""runs - runs workloads under tools, interleaved, and checks that each recording is complete.
 
 A round runs every tool once on every workload, the tools of a workload one after another; the next
-round begins with another tool. A ratio is that of a run to the native run beside it in the same round.
-Slow tools have their own smaller input, and a native run of that.
+round begins with another tool. A ratio compares a run with the native run of the same workload and
+round. Slow tools have a smaller input, with a native run of its own.
 """
 import glob
 import json
@@ -17,28 +18,30 @@ import tools as tool_rows
 import workloads
 from measuring import ROOT, Failed, first_line, info, measure, median, say
 
-NATIVE_S = 2.0        # what a full run takes at least natively
-OTHERS_LIMIT_S = 900  # another tool that takes longer has no figures
+NATIVE_S = 2.0        # least native time of a full run
+OTHERS_LIMIT_S = 900  # a foreign tool that takes longer has no figures
 
 
 class Place:
-    """The build folder, and below it the inputs and what runs leave for a while."""
+    """The build directory; below it are the inputs and temporary directories of runs. If
+    `programs`, another build directory, is given, the workloads' own programs are those of it."""
 
-    def __init__(self, build):
+    def __init__(self, build, programs=None):
         self.build = build
-        self.inputs = os.path.join(build, 'bench-inputs')
+        self.programs = programs or build
+        self.inputs = os.path.join(self.programs, 'bench-inputs')
         os.makedirs(self.inputs, exist_ok=True)
 
     def built(self, name):
-        return os.path.join(self.build, 'bench', name)
+        return os.path.join(self.programs, 'bench', name)
 
     def folder(self):
-        return tempfile.mkdtemp(prefix='bench-run-', dir=self.build)  # on disk, as a user's trace is
+        return tempfile.mkdtemp(prefix='bench-run-', dir=self.build)  # on disk, like a user's trace
 
 
 @dataclass
 class At:
-    """One run: what the rows of tools see."""
+    """One run, as the rows of tools.py see it."""
     work: object
     size: int
     build: str
@@ -62,21 +65,21 @@ class Line:
     runs: list = field(default_factory=list)
     failed: str = ''
 
-    def middle(self, key):
-        """The median, or None."""
+    def median_of(self, key):
+        """The median of a figure over all runs, or None."""
         values = [run[key] for run in self.runs if key in run]
         return median(values) if values and not self.failed else None
 
     def events(self):
-        """That the program made: a recorder's count where there is one, else what is expected."""
+        """The number of events of the program: the recorder's count if there is one, else the expected count."""
         totals = [run['totals'] for run in self.runs if 'totals' in run]
         if totals:
             return median(t['allocations'] + t['frees'] for t in totals)
         return sum(self.expected) if self.expected else None
 
     def cost_of_event(self):
-        """Nanoseconds that the whole command took longer, for each event."""
-        return self.middle('extra_wall_ns') / self.events()
+        """Additional nanoseconds of the whole command per event."""
+        return self.median_of('extra_wall_ns') / self.events()
 
     def span(self, key):
         values = [run[key] for run in self.runs]
@@ -84,8 +87,9 @@ class Line:
 
 
 def clean_environment():
-    """Nothing of the user's may slow a tool down or change what it does: heaptrack's script opens
-    its window on what it recorded where there is a display, its interpreter asks debuginfod."""
+    """The environment without variables that slow a tool down or change what it does: heaptrack's
+    script opens a window on the recording where there is a display, and its interpreter queries
+    debuginfod."""
     foreign = ('LD_PRELOAD', 'DISPLAY', 'WAYLAND_DISPLAY', 'DEBUGINFOD_URLS')
     return {key: value for key, value in os.environ.items()
             if key not in foreign and not key.startswith(('HEAPLAPSE_', 'PYTHON'))}
@@ -106,12 +110,12 @@ def files_of(at, tool):
 
 
 def measure_once(at, tool, variables):
-    """Wall time ends with the command, or when its file was written last if that is later."""
+    """Wall time ends with the command, or with the last write to its file if that is later."""
     command = tool.command(at)
     if at.work.how == 'served':
         command = workloads.serve(at.size, ['env'] + ['%s=%s' % v for v in variables.items()] + command)
         variables = {}
-    # heaptrack's interpreter has been seen to take all memory. valgrind maps more than it uses.
+    # heaptrack's interpreter is known to use up all memory. valgrind maps more than it uses.
     limits = {} if tool.ours else {'limit_s': OTHERS_LIMIT_S}
     if not tool.ours and tool.package != 'valgrind':
         limits['memory'] = half_of_memory()
@@ -129,14 +133,14 @@ def measure_once(at, tool, variables):
     return figures
 
 
-def measure_again(at, tool, variables):
+def measure_repeated(at, tool, variables):
     runs = [measure_once(at, tool, variables) for _ in range(at.size)]
     return {**runs[-1], **{key: median(run[key] for run in runs)
                            for key in ('wall_ns', 'cpu_ns', 'cpu_all_ns')}}
 
 
 def target_rss(at):
-    """The largest peak that the program, not the tool, wrote down; it may have been killed before."""
+    """The largest peak that the program, not the tool, wrote (bench/peak.c); none if it was killed before."""
     name = os.path.basename(at.program[0])
     try:
         with open(os.path.join(at.folder, 'peak'), encoding='utf-8') as file:
@@ -147,7 +151,8 @@ def target_rss(at):
 
 
 def add_files(at, tool, figures):
-    """The size of what was recorded, and what its own report costs. heaplapse's has nothing cached."""
+    """Adds the size of the recording and the cost of the tool's own report. heaplapse reports
+    without cached symbols."""
     files = files_of(at, tool)
     if not files:
         raise Failed('%s left no %s' % (tool, tool.files))
@@ -164,7 +169,7 @@ def run_once(place, tool, work, size, expected=None):
     folder = place.folder()
     try:
         at = At(work, size, place.build, folder, work.program(place, size), expected)
-        way = measure_again if work.how == 'again' else measure_once
+        way = measure_repeated if work.how == 'again' else measure_once
         figures = way(at, tool, variables_of(at, tool))
         figures['target_rss'] = target_rss(at)
         tool.read(at, figures)
@@ -178,15 +183,15 @@ def run_once(place, tool, work, size, expected=None):
 
 
 def count(place, work, size):
-    """(allocations, frees) that a recording must have. Where the program does not know, it is recorded
-    once with a preload below the recorder that counts what arrives, and both must agree exactly."""
+    """(allocations, frees) that a recording must have. Where the program does not know them, it is
+    recorded once with a counting preload below the recorder, and both counts must agree exactly."""
     if work.allocations:
         return (work.allocations(size),) * 2
     recorder = next(tool for tool in tool_rows.TOOLS if tool.name == 'heaplapse')
     folder = place.folder()
     try:
         at = At(work, size, place.build, folder, work.program(place, size))
-        below = [os.path.join(place.build, 'tests', 'truth', 'count_preload.so')] if work.countable else []
+        below = [os.path.join(place.build, 'tests', 'exactness', 'count_preload.so')] if work.countable else []
         variables = {**variables_of(at, recorder, below), 'COUNT_FILE': os.path.join(folder, 'count')}
         measure_once(at, recorder, variables)
         about = info(place.build, os.path.join(folder, 'trace.hlt'))
@@ -202,8 +207,8 @@ def count(place, work, size):
         shutil.rmtree(folder)
 
 
-def stretch(place, work, size):
-    """A size with which the work takes long enough natively."""
+def grow_size(place, work, size):
+    """A size with which the work takes at least NATIVE_S natively."""
     if work.how == 'again':
         return size
     native = tool_rows.TOOLS[0]
@@ -214,8 +219,8 @@ def stretch(place, work, size):
         size *= max(2, int(1.2 * NATIVE_S / took + 1))
 
 
-def reason(text):
-    """One line of what a tool said before it failed, without the names of our folders."""
+def failure_reason(text):
+    """One line of a failed tool's output, without the names of our directories."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ['for no reason that it tells']
     telling = [line for line in lines if re.search(r'alloc\b|error|killed|memory|abort|fault', line, re.I)]
     return re.sub(r'\S*/bench-run-[^/\s]*/', '', (telling or lines)[0]).replace(ROOT + '/', '')[:200]
@@ -229,12 +234,12 @@ def run_line(place, line):
     except Failed as why:
         if line.tool.ours:
             raise
-        line.failed = reason(str(why))
+        line.failed = failure_reason(str(why))
         say('%s on %s: %s' % (line.tool, line.work, line.failed))
 
 
 def run_round(place, lines, turn):
-    """Lines of one workload and size, the first of them native."""
+    """Runs the lines of one workload and size; the first of them is native."""
     turn %= len(lines)
     for line in lines[turn:] + lines[:turn]:
         run_line(place, line)
@@ -254,23 +259,23 @@ def add_ratios(run, native):
         run['hook'] = (run['ns'] - native['ns']) / 2 - run['wait']
 
 
-def fits(tool, work):
+def is_applicable(tool, work):
     knows_scopes = tool.name == 'native' or tool.name.startswith('heaplapse-tags')
     return tool.on(work) and (knows_scopes or not work.scopes)
 
 
 def compare(place, tools, works, rounds, first_size=0, full=False):
-    """The lines, workload by workload, fast tools before slow ones. The fast ones run sizes[first_size],
-    the slow ones the next smaller."""
+    """The lines, workload by workload, fast tools before slow ones. Fast tools run
+    sizes[first_size], slow ones the next smaller size."""
     groups = []
     for work in works:
         for slow in (False, True):
-            used = [tool for tool in tools if (tool.slow == slow or tool.name == 'native') and fits(tool, work)]
+            used = [tool for tool in tools if (tool.slow == slow or tool.name == 'native') and is_applicable(tool, work)]
             if len(used) == 1 and (slow or work.scopes):
                 continue
             size = work.sizes[min(first_size + slow, len(work.sizes) - 1)]
             if full and not slow:
-                size = stretch(place, work, size)
+                size = grow_size(place, work, size)
             expected = count(place, work, size) if any(tool.events for tool in used) else None
             groups.append([Line(work, tool, size, slow, expected) for tool in used])
     for n in range(rounds):

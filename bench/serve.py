@@ -1,9 +1,11 @@
-"""serve - a server under a fixed number of requests, as one command that can be measured.
+# SPDX-License-Identifier: Apache-2.0
+"""serve - runs a server and a fixed number of requests as one command that can be measured.
 
 	bench/serve.py THOUSANDS COMMAND...      COMMAND starts redis-server on ./socket, recorded or not
 
-Prints one line of JSON: wall_ns is what the client took for its requests, cpu_ns what the client and
-this script used, which is not the server's. The server is asked to end, so that its recording is whole.
+Prints one line of JSON: wall_ns is the time of the client's requests, cpu_ns the CPU time of the
+client and this script, without the server. The server is shut down by a command, so that its
+recording is complete.
 """
 import json
 import os
@@ -12,17 +14,17 @@ import subprocess
 import sys
 import time
 
-LIMIT_S = 60  # to start and to end: valgrind takes its time
+LIMIT_S = 60  # to start and to stop: valgrind is slow
 
 
-def ask(*words):
+def redis_cli(*words):
     return subprocess.run(['redis-cli', '-s', 'socket', *words], check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout.strip()
 
 
 def wait_until_up(server):
     end = time.monotonic() + LIMIT_S
-    while ask('ping') != b'PONG':
+    while redis_cli('ping') != b'PONG':
         if server.poll() is not None or time.monotonic() > end:
             sys.exit('serve: the server does not answer')
         time.sleep(0.02)
@@ -37,8 +39,8 @@ def main():
                         '-r', '100000', '-d', '64', '-P', '8', '-t', 'set,get,lpush,lpop,hset,zadd'],
                        check=True, stdout=subprocess.DEVNULL)
         wall = time.monotonic_ns() - began
-        ask('shutdown', 'nosave')
-        # Before the server is waited for: what it used is not ours.
+        redis_cli('shutdown', 'nosave')
+        # Read before wait(), which would add the server's usage.
         used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         status = server.wait()
     print(json.dumps({'wall_ns': wall,

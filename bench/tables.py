@@ -1,8 +1,9 @@
-"""tables - what the runs were, as Markdown."""
+# SPDX-License-Identifier: Apache-2.0
+"""tables - the results of the runs as Markdown tables."""
 from measuring import columns
 
 
-def number(form, value, unit=1):
+def format_value(form, value, unit=1):
     return '-' if value is None else form % (value / unit)
 
 
@@ -10,46 +11,47 @@ def cost_table(lines):
     rows = []
     for line in lines:
         if line.small and line.tool.name == 'native':
-            continue  # it only divides the ones below
+            continue  # it is only the divisor of the lines below
         name = line.tool.name + ' (small)' * line.small
         if line.failed:
             rows.append([line.work.name, name, 'fails'] + ['-'] * 9)
             continue
         events = line.events() if line.tool.events else None
-        size = line.middle('trace_bytes')
+        size = line.median_of('trace_bytes')
         rows.append([
-            line.work.name, name, '%.3f' % (line.middle('wall_ns') / 1e9),
-            '%.2f' % line.middle('wall_ns_ratio'), line.span('wall_ns_ratio'),
-            '%.2f' % line.middle('cpu_ns_ratio'), '%.1f' % (line.middle('target_rss') / 2**20),
-            number('%+.1f', line.middle('extra_rss'), 2**20), number('%d', size),
-            number('%.3f', size / events if size and events else None),
-            number('%.2f', line.middle('report_ns'), 1e9), number('%.0f', line.middle('report_rss'), 2**20)])
+            line.work.name, name, '%.3f' % (line.median_of('wall_ns') / 1e9),
+            '%.2f' % line.median_of('wall_ns_ratio'), line.span('wall_ns_ratio'),
+            '%.2f' % line.median_of('cpu_ns_ratio'), '%.1f' % (line.median_of('target_rss') / 2**20),
+            format_value('%+.1f', line.median_of('extra_rss'), 2**20), format_value('%d', size),
+            format_value('%.3f', size / events if size and events else None),
+            format_value('%.2f', line.median_of('report_ns'), 1e9), format_value('%.0f', line.median_of('report_rss'), 2**20)])
     return columns(rows, ['work', 'tool', 'wall s', 'wall x', 'from-to', 'CPU x', 'target MiB', 'more',
                           'trace bytes', 'bytes/event', 'report s', 'report MiB'], texts=2)
 
 
 def where_table(lines):
-    """Where heaplapse's nanoseconds go. Frames are of an allocation; frees have no stack."""
-    rows = [[line.work.name, '%.1f' % line.middle('ns_ratio'),
-             '%.1f' % line.middle('hook') if line.work.threads == 1 else '-'] +  # their waits add up
-            ['%.1f' % line.middle(key) for key in ('wait', 'collector')] +
-            ['%.3f' % line.middle('walked'), '%.1f' % line.middle('verified')]
-            for line in lines if line.tool.name == 'heaplapse' and line.middle('hook') is not None]
+    """Shows where heaplapse's nanoseconds are spent. Frames are counted per allocation; frees have no stack."""
+    rows = [[line.work.name, '%.1f' % line.median_of('ns_ratio'),
+             '%.1f' % line.median_of('hook') if line.work.threads == 1 else '-'] +  # the waits of threads add up
+            ['%.1f' % line.median_of(key) for key in ('wait', 'collector')] +
+            ['%.3f' % line.median_of('walked'), '%.1f' % line.median_of('verified')]
+            for line in lines if line.tool.name == 'heaplapse' and line.median_of('hook') is not None]
     return rows and columns(rows, ['heaplapse', 'ns x native', 'hook ns/event', 'wait ns/event',
                                    'collector ns/event', 'frames walked', 'frames verified'])
 
 
 def curve_table(lines, variable):
-    """One row a point, named by its work: each tool's ns a pair, and heaplapse's cost of an event."""
+    """One row per point, named after its workload: the ns per pair of each tool, and heaplapse's
+    cost per event."""
     rows, names = [], list(dict.fromkeys(line.tool.name for line in lines))
     for work in dict.fromkeys(line.work for line in lines):
         at = {line.tool.name: line for line in lines if line.work == work}
         own = at['heaplapse']
-        rows.append([work.name] + [number('%.1f', at[name].middle('ns')) for name in names] +
-                    [number('%.2f', at[name].middle('ns_ratio')) for name in names[1:]] +
+        rows.append([work.name] + [format_value('%.1f', at[name].median_of('ns')) for name in names] +
+                    [format_value('%.2f', at[name].median_of('ns_ratio')) for name in names[1:]] +
                     ['%.1f' % own.cost_of_event()] +
-                    ['%.1f' % own.middle(key) for key in ('wait', 'collector')] +
-                    ['%.3f' % own.middle('walked'), '%.1f' % (own.middle('extra_rss') / 2**20)])
+                    ['%.1f' % own.median_of(key) for key in ('wait', 'collector')] +
+                    ['%.3f' % own.median_of('walked'), '%.1f' % (own.median_of('extra_rss') / 2**20)])
     return columns(rows, [variable] + names + [name + ' x' for name in names[1:]] +
                    ['more/event', 'wait/event', 'collector/event', 'walked', 'more MiB'])
 

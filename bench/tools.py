@@ -1,7 +1,9 @@
-"""tools - the ways to run a workload: one row each.
+# SPDX-License-Identifier: Apache-2.0
+"""tools - the tools that run a workload: one row each.
 
-A row says how the program is run and recorded, which files that leaves, and how the tool itself makes
-text of them. `at` is a run: its folder, its build, the program's command.
+A row has the command that runs and records the program, the files that the tool writes, and the
+command that prints them as text. `at` is a run (runs.At): its directory, its build, the program's
+command.
 """
 import glob
 import os
@@ -18,15 +20,15 @@ class Tool:
     command: object = lambda at: at.program
     preload: object = lambda at: []
     variables: object = lambda at: {}
-    files: str = ''              # what it writes, in the run's folder
-    report: object = None        # (at, files) -> the command that prints it as text
-    read: object = lambda at, figures: None  # adds what only this tool knows; fails if it is not whole
-    slow: bool = False           # only on small inputs
-    events: bool = False         # its file has every event, so that bytes an event mean something
-    needs: tuple = ()            # files, as glob patterns, without which it cannot run
+    files: str = ''              # the files that it writes, in the run's directory
+    report: object = None        # (at, files) -> the command that prints them as text
+    read: object = lambda at, figures: None  # adds figures that only this tool has; fails if the recording is not complete
+    slow: bool = False           # run on small inputs only
+    events: bool = False         # its file has every event, so that bytes per event are meaningful
+    needs: tuple = ()            # files that it needs to run, as glob patterns
     package: str = ''
-    on: object = lambda work: True  # which workloads it is for
-    ours: bool = False           # its failure is the end of the benchmark, not a remark in the table
+    on: object = lambda work: True  # whether it runs on a workload
+    ours: bool = False           # its failure ends the benchmark and is not only a remark in the table
 
     def __str__(self):
         return self.name
@@ -35,7 +37,7 @@ class Tool:
         return [pattern for pattern in self.needs if not glob.glob(pattern)]
 
 
-def last(files):
+def newest_file(files):
     return max(files, key=os.path.getmtime)
 
 
@@ -57,8 +59,8 @@ def read_heaplapse(at, figures):
     figures['verified'] = cost['frames_verified'] / max(1, cost['unwinds'])
 
 
-def level(name, *options, on):
-    """heaplapse, keeping less than every event."""
+def heaplapse_mode(name, *options, on):
+    """heaplapse in a mode that records less than every event."""
     return Tool('heaplapse-' + name, ours=True, files='trace.hlt', on=on,
                 command=lambda at: [os.path.join(at.build, 'heaplapse'), 'record', '-q', '-f', *options, '-o',
                                     os.path.join(at.folder, 'trace.hlt'), '--'] + at.program,
@@ -68,8 +70,8 @@ def level(name, *options, on):
 # heaptrack
 
 def read_heaptrack(at, figures):
-    """It says how many allocations it found. Its own library and the loader allocate too: it may only
-    not miss any."""
+    """heaptrack prints the number of allocations that it found. Its own library and the loader
+    allocate too, so the number may be larger, but not smaller."""
     said = re.search(r'^\s*allocations:\s+(\d+)', figures['output'], re.M)
     if not said:
         raise Failed('did not say how many allocations it recorded')
@@ -83,7 +85,7 @@ JEMALLOC = '/usr/lib/*/libjemalloc.so.2'
 
 
 def can_profile():
-    """Whether this jemalloc was built with its profiler (Debian's is)."""
+    """Whether this jemalloc was built with its profiler, as Debian's is."""
     said = subprocess.run(['true'], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={'LD_PRELOAD': glob.glob(JEMALLOC)[0], 'PATH': os.environ['PATH'],
                                'MALLOC_CONF': 'stats_print:true'})
@@ -95,7 +97,7 @@ def jemalloc(name, lg_sample, slow):
                 variables=lambda at: {'MALLOC_CONF': 'prof:true,prof_final:true,lg_prof_sample:%d,'
                                                      'prof_prefix:%s' % (lg_sample,
                                                                          os.path.join(at.folder, 'je'))},
-                files='je.*.heap', report=lambda at, files: ['jeprof', '--text', at.executable, last(files)],
+                files='je.*.heap', report=lambda at, files: ['jeprof', '--text', at.executable, newest_file(files)],
                 needs=(JEMALLOC, '/usr/bin/jeprof'), package='libjemalloc2')
 
 
@@ -118,10 +120,10 @@ TOOLS = [
          command=lambda at: [os.path.join(at.build, 'heaplapse'), 'record', '-q', '-f', '-o',
                              os.path.join(at.folder, 'trace.hlt'), '--'] + at.program,
          report=lambda at, files: [os.path.join(at.build, 'heaplapse'), 'report', files[0]]),
-    level('count', '--mode=count', on=lambda work: work.real or work.name == 'loop-20'),
-    level('sample', '--mode=sample', on=lambda work: work.real),
-    level('tags', '--mode=tags', on=lambda work: work.scopes),
-    level('tags-owner', '--mode=tags', '--tags=owner', on=lambda work: work.scopes),
+    heaplapse_mode('count', '--mode=count', on=lambda work: work.real or work.name == 'loop-20'),
+    heaplapse_mode('sample', '--mode=sample', on=lambda work: work.real),
+    heaplapse_mode('tags', '--mode=tags', on=lambda work: work.scopes),
+    heaplapse_mode('tags-owner', '--mode=tags', '--tags=owner', on=lambda work: work.scopes),
     Tool('heaptrack', files='trace.*', events=True, read=read_heaptrack,
          command=lambda at: ['heaptrack', '-o', os.path.join(at.folder, 'trace')] + at.program,
          report=lambda at, files: ['heaptrack_print', files[0]],
@@ -132,7 +134,7 @@ TOOLS = [
     jemalloc('jemalloc-0', 0, slow=True),
     Tool('gperftools', slow=True, preload=lambda at: glob.glob(TCMALLOC)[:1],
          variables=lambda at: {'HEAPPROFILE': os.path.join(at.folder, 'gp')}, files='gp.*.heap',
-         report=lambda at, files: ['google-pprof', '--text', at.executable, last(files)],
+         report=lambda at, files: ['google-pprof', '--text', at.executable, newest_file(files)],
          needs=(TCMALLOC, '/usr/bin/google-pprof'), package='libgoogle-perftools4'),
     valgrind('massif'),
     valgrind('dhat'),
@@ -140,7 +142,7 @@ TOOLS = [
 
 
 def choose(names):
-    """(the rows of these names, why others are not there); native always comes first."""
+    """(the rows with these names, the reasons why others are missing); native always comes first."""
     known = {tool.name: tool for tool in TOOLS}
     wrong = [name for name in names if name not in known]
     if wrong:

@@ -1,5 +1,6 @@
-// unit.cpp - a C++ unit with much debug information: what bench/symbols makes a large program of,
-// and what clang compiles there.
+/* SPDX-License-Identifier: Apache-2.0 */
+// unit.cpp - a C++ unit with much debug information. bench/symbols builds a large program from it,
+// and clang compiles it there.
 #include <functional>
 #include <iostream>
 #include <map>
@@ -11,7 +12,7 @@
 #include <vector>
 namespace
 {
-// Types of this unit alone: what the library makes of them is in every unit anew.
+// Types of this unit only, so that every unit has its own instances of the library's templates.
 struct Traits : std::regex_traits<char> {
 };
 struct Key {

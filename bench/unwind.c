@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind.c - what an unwind costs: ns per stack, incrementally and from scratch, at several depths.
+ * unwind.c - measures ns per unwound stack, incrementally and from scratch, at several depths.
  *
- * same: one site, again and again. walk: two neighbouring sites in turn. outer: a frame half way up
- * moves between two events. all: every frame differs from the last time.
+ * same: one call site again and again. walk: two neighbouring call sites alternate. outer: a frame
+ * half way up changes between two events. all: every frame differs from the last time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static bool each(void *arg, uintptr_t pc)
+static bool add_pc(void *arg, uintptr_t pc)
 {
 	*(uintptr_t *)arg += pc;
 	return true;
@@ -32,7 +33,7 @@ static bool each(void *arg, uintptr_t pc)
 static bool full;
 static long events;
 
-/* As a hook would: with a frame pointer, it is the callee of the frame that allocates. */
+/* Like a hook: it has a frame pointer and is called by the frame that allocates. */
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void hook(void)
 {
 	struct hl_regs start;
@@ -41,7 +42,7 @@ __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void hook(vo
 
 	HL_ARCH_CAPTURE(&start);
 	if (full) {
-		hl_unwind_full(&start, each, &sum);
+		hl_unwind_full(&start, add_pc, &sum);
 	} else {
 		hl_unwind(unwinder, &start, &s);
 		sum = s.depth;
@@ -61,16 +62,16 @@ __attribute__((noinline)) static void work(int kind, long n)
 	}
 }
 
-/* Frames that differ by their caller's pc. */
-__attribute__((noinline)) static void down(int depth, int kind, long n, unsigned bits)
+/* Recursion whose frames differ by their return address. */
+__attribute__((noinline)) static void recurse(int depth, int kind, long n, unsigned bits)
 {
 	if (depth == 0) {
 		work(kind, n);
 	} else if (bits & 1) {
-		down(depth - 1, kind, n, bits >> 1 | bits << 31);
+		recurse(depth - 1, kind, n, bits >> 1 | bits << 31);
 		__asm__ volatile("nop" ::: "memory");
 	} else {
-		down(depth - 1, kind, n, bits >> 1 | bits << 31);
+		recurse(depth - 1, kind, n, bits >> 1 | bits << 31);
 		__asm__ volatile("" ::: "memory");
 	}
 }
@@ -78,8 +79,8 @@ __attribute__((noinline)) static void down(int depth, int kind, long n, unsigned
 __attribute__((noinline)) static void middle(int depth, int kind, long n)
 {
 	for (long i = 0; i < n; i += 2) {
-		down(depth, kind, 1, 0);
-		down(depth, kind, 1, 0);
+		recurse(depth, kind, 1, 0);
+		recurse(depth, kind, 1, 0);
 	}
 }
 
@@ -104,12 +105,12 @@ static double measure(int depth, int kind, bool whole)
 		events = 0;
 		t = now();
 		if (kind == SAME || kind == WALK) {
-			down(depth, kind, n, 0);
+			recurse(depth, kind, n, 0);
 		} else if (kind == OUTER) {
 			above(depth / 2, depth - depth / 2, kind, n);
 		} else {
 			for (long i = 0; i < n / 10; i++)
-				down(depth, kind, 1, (unsigned)(i % 2 ? 0 : ~0u));
+				recurse(depth, kind, 1, (unsigned)(i % 2 ? 0 : ~0u));
 		}
 		t = (now() - t) / (double)events;
 		if (t < best)

@@ -1,8 +1,9 @@
-"""workloads - what is run under every tool: one row each.
+# SPDX-License-Identifier: Apache-2.0
+"""workloads - the programs that are run under every tool: one row each.
 
-A row has three sizes: `full` takes over 2 s natively, `small` is for tools that slow a program down a
-hundred times and for --quick, `tiny` for those tools in --quick. A size is a number that the row's
-program understands; twice the number is about twice the work.
+A row has three sizes: `full` takes over 2 s natively, `small` is for --quick and for tools that
+slow a program down a hundred times, `tiny` is for those tools with --quick. A size is a number that
+the row's program interprets; twice the number is about twice the work.
 """
 import os
 import shlex
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 import inputs
 from measuring import ROOT, Failed
 
-# libc allocates for a thread that starts, and frees some of it; the program cannot count that.
+# libc allocates for each thread that starts, and frees a part of it; the program cannot count these events.
 EVENTS_OF_A_THREAD = 8
 
 
@@ -23,15 +24,15 @@ class Work:
     name: str
     sizes: tuple            # full, small, tiny
     program: object         # (place, size) -> the command
-    allocations: object = None   # size -> how many it makes, where it is known beforehand
-    slack: float = 0.0      # how far two runs of the program differ by themselves, as a part
+    allocations: object = None   # size -> the number of allocations, where it is known in advance
+    slack: float = 0.0      # how much two runs of the program differ, as a fraction
     threads: int = 1
-    how: str = 'once'       # 'served': by bench/serve.py; 'again': size times, medians count
-    real: bool = False      # a program that people use
-    countable: bool = True  # a preload that counts may stand below the recorder
+    how: str = 'once'       # 'served': by bench/serve.py; 'again': `size` times, medians count
+    real: bool = False      # a program in common use
+    countable: bool = True  # a counting preload may be placed below the recorder
     report: bool = True
-    scopes: bool = False    # is about scopes: for tools that know of them alone
-    needs: tuple = ()       # programs without which it cannot run
+    scopes: bool = False    # measures scopes: only for tools that support them
+    needs: tuple = ()       # programs that it needs to run
     variables: dict = field(default_factory=dict)
 
     def __str__(self):
@@ -56,7 +57,7 @@ def sqlite3(place, size):
 
 
 def xmllint(place, size):
-    """Ten are the 30 MB document once, below ten each is a document of 3 MB."""
+    """A size of ten or more: the 30 MB document size/10 times. Below ten: a 3 MB document `size` times."""
     document = inputs.xml_document(place.inputs, 30 if size >= 10 else 3)
     return ['xmllint', '--noout'] + [document] * (size // 10 if size >= 10 else size)
 
@@ -66,8 +67,8 @@ def python3(_, size):
 
 
 def clang(place, size):
-    """The compiler itself, not the driver that starts it. Ten are bench/unit.cpp at -O2 once, below
-    ten it is a small file, one is an empty one."""
+    """Runs the compiler itself, not the driver that starts it. A size of ten or more:
+    bench/unit.cpp at -O2, size/10 times. Below ten: a small file; one: an empty file."""
     if size >= 10:
         source, level, times = os.path.join(ROOT, 'bench', 'unit.cpp'), '-O2', size // 10
     else:
@@ -108,7 +109,7 @@ WORKS = [
     Work('python3', (700, 5, 1), python3, slack=0.0001, real=True,
          variables={'PYTHONMALLOC': 'malloc', 'PYTHONHASHSEED': '0', 'PYTHONDONTWRITEBYTECODE': '1'}),
     Work('clang', (10, 2, 1), clang, slack=0.002, real=True, needs=('clang++',)),
-    # Its allocator is jemalloc, whose malloc_usable_size knows no blocks of another.
+    # Its allocator is jemalloc, whose malloc_usable_size does not accept the blocks of another allocator.
     Work('redis', (200, 20, 2), redis, slack=0.01, how='served', real=True, countable=False,
          needs=('redis-check-rdb', 'redis-cli', 'redis-benchmark')),
     Work('true', (50, 5, 3), lambda place, size: [shutil.which('true')], how='again', report=False),
@@ -116,7 +117,7 @@ WORKS = [
 
 
 def choose(names):
-    """(the rows of these names, or all; why others are not there)"""
+    """(the rows with these names, or all rows; the reasons why others are missing)"""
     known = {work.name: work for work in WORKS}
     wrong = [name for name in names if name not in known]
     if wrong:
@@ -138,7 +139,7 @@ def serve(size, command):
 
 
 def check(work, size, expected, totals, what):
-    """Fails unless a recording has what the program did: (allocations, frees) of the whole run."""
+    """Fails unless a recording has the program's events: (allocations, frees) of the whole run."""
     extra = EVENTS_OF_A_THREAD * work.threads if work.threads > 1 else 0
     for name, wanted in zip(('allocations', 'frees'), expected):
         slack = wanted * work.slack

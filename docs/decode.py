@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
 usage: decode.py [--info | --snapshots | --names] TRACE
@@ -190,7 +191,7 @@ def name(names, number, other):
 
 
 class Roles:
-    """What events call a thread: a thread (its number), and a tag or None."""
+    """The roles that events refer to: a thread (its index) and a tag or None."""
 
     def __init__(self):
         self.roles, self.threads, self.tags = [], 0, 0
@@ -256,7 +257,7 @@ def extras(c, roles):
 
 
 def weight(entry, size):
-    """What a sample stands for, at the end of its line."""
+    """The blocks and bytes that a sample represents, as the end of its line."""
     return f' blocks={entry[0]} bytes={size + entry[1] & M64}' if entry else ''
 
 

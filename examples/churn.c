@@ -1,14 +1,14 @@
 /*
- * churn.c - a churn: a block for each line, allocated and freed at once, over and over.
+ * churn.c - an example of churn: one block per line, allocated and freed at once, over and over.
  *
- * The heap is small at every moment; what it costs is time. docs/tutorial.md finds it.
+ * The heap is small at every moment; the cost is time. docs/tutorial.md finds it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #define LINES 20000
 
-/* A new block for each result, although all of them would fit into one. */
+/* Allocates a new block for each result, although all of them would fit into one. */
 static char *join(const char *a, const char *b)
 {
 	char *s = malloc(strlen(a) + strlen(b) + 1);
@@ -38,3 +38,4 @@ int main(void)
 	free(name);
 	return bytes == 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,11 +1,11 @@
 /*
- * demo.c - a small program with three habits worth seeing in a heap profile.
+ * demo.c - a small program with three typical problems of heap use.
  *
  *   leak   a session's greeting is replaced without freeing the old one: a little, for ever
  *   hog    one table that is far larger than everything else, but freed before the end
  *   churn  a formatted line for each request, allocated and freed at once, very often
  *
- * Recorded and shown by scripts/demo.
+ * scripts/demo records it and shows the trace.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct session {
 
 static struct session sessions[SESSIONS];
 
-/* The leak: whoever logs in again loses the old greeting's memory. */
+/* The leak: a second login overwrites the pointer to the old greeting. */
 static void session_login(struct session *s, int id, int day)
 {
 	s->greeting = malloc(64);
@@ -29,7 +29,7 @@ static void session_login(struct session *s, int id, int day)
 		snprintf(s->greeting, 64, "hello %d, this is day %d", id, day);
 }
 
-/* The churn: each request makes a line and drops it. */
+/* The churn: each request allocates a line and frees it. */
 static size_t request_handle(struct session *s, int number)
 {
 	size_t size = 32 + (size_t)number % 96;
@@ -44,7 +44,7 @@ static size_t request_handle(struct session *s, int number)
 	return len;
 }
 
-/* The hog: half of it would do. */
+/* The hog: half of the size would be enough. */
 static unsigned *table_build(size_t entries)
 {
 	unsigned *table = calloc(entries, sizeof(*table));
@@ -81,3 +81,4 @@ int main(void)
 	fprintf(stderr, "answered %d requests with %zu bytes\n", 4 * REQUESTS, bytes);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

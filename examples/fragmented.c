@@ -1,8 +1,9 @@
 /*
- * fragmented.c - a fragmented heap: small blocks that stay keep the pages of large ones that went.
+ * fragmented.c - an example of a fragmented heap: small live blocks pin the pages of large freed
+ * blocks.
  *
- * Each document is parsed into a large buffer and leaves a small note. The buffers are freed, but a
- * note stands behind each of them, and so the allocator cannot give their pages back.
+ * Each document is parsed into a large buffer and leaves a small note. The buffers are freed, but
+ * each of them is followed by a note, so the allocator cannot return their pages to the system.
  * docs/tutorial.md finds it.
  */
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static void buffers_free(void)
 		free(buffers[i]);
 }
 
-/* What the system says that we hold, in MiB. */
+/* The resident memory of this process in MiB. */
 static long resident(void)
 {
 	int fd = open("/proc/self/statm", O_RDONLY);
@@ -57,3 +58,4 @@ int main(void)
 	fprintf(stderr, "without them: %ld MiB resident\n", resident());
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,7 +1,8 @@
 /*
- * hog.c - a hog: all records are in memory at once, though one at a time would do.
+ * hog.c - an example of a hog: all records are in memory at once, though one at a time would be
+ * enough.
  *
- * Nothing leaks; the memory is just needed far longer than it should be. docs/tutorial.md finds it.
+ * Nothing leaks; the memory is held far longer than needed. docs/tutorial.md finds it.
  */
 #include <stdlib.h>
 
@@ -61,3 +62,4 @@ int main(void)
 	free(settings);
 	return sum == 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /*
- * leak.c - a leak: each session's name outlives the session.
+ * leak.c - an example of a leak: each session's name outlives the session.
  *
  * docs/tutorial.md finds it.
  */
@@ -21,7 +21,7 @@ static struct session *session_open(int user)
 	return s;
 }
 
-/* Frees the basket and the session, and forgets the name. */
+/* Frees the basket and the session, but not the name. */
 static void session_close(struct session *s)
 {
 	free(s->basket);
@@ -42,3 +42,4 @@ int main(void)
 		serve(user);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,8 +1,8 @@
 /*
- * scopes.c - who holds the memory, by what the program is doing: named scopes, one in the other.
+ * scopes.c - memory by activity: nested named scopes.
  *
- * `heaplapse report --leaks -g tag` shows them. There is nothing to link, and a program that is not
- * recorded does not notice.
+ * `heaplapse report --leaks -g tag` shows them. There is nothing to link, and the scopes have no
+ * effect on a program that is not recorded.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static void keep(size_t size)
 	kept[n_kept++] = malloc(size);
 }
 
-/* Called from two places: two scopes of one name. */
+/* Called from two scopes: two tags that end in the same name. */
 static void make_mesh(int parts, size_t size)
 {
 	HEAPLAPSE_SCOPE("mesh");
@@ -49,3 +49,4 @@ int main(void)
 		keep(32);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,12 +1,13 @@
 /*
- * shop.c - a day in a shop, in a second: a run whose heap has a shape, to look at in a viewer.
+ * shop.c - simulates a day in a shop within a second: a run whose heap changes over time, to look
+ * at in a viewer.
  *
  *   opening   the catalogue is loaded, and an index of it built that grows by doubling
  *   the day   customers fill baskets, pages are rendered for them and dropped at once; at noon and
  *             in the evening pictures are decoded, and freed when they have been shown
- *   closing   all is freed but the receipts: those nobody remembers
+ *   closing   all is freed except the receipts, which leak
  *
- * Shown by docs/formats.md in each viewer.
+ * docs/formats.md shows it in each viewer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static struct item *catalogue[ITEMS];
 static struct index by_name;
 static char *receipts[CUSTOMERS];
 
-/* So that there is something to see along the time. */
+/* Spreads the events over time. */
 static void pause_ms(long ms)
 {
 	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
@@ -162,3 +163,4 @@ int main(void)
 	fprintf(stderr, "%d customers were shown %zu letters\n", CUSTOMERS, length);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

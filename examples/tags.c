@@ -1,12 +1,12 @@
 /*
- * tags.c - memory counted by what it is for: scopes in C.
+ * tags.c - memory counted by purpose: scopes in C.
  *
  *	cc -o tags tags.c -lpthread
  *	HEAPLAPSE_STATS_JSON=tags.json heaplapse record --mode=tags ./tags
  *	heaplapse tags tags.json
  *
- * Linked to the library (-lheaplapse) it counts by itself. Without either it runs as if the scopes
- * were not there.
+ * If it is linked to the library (-lheaplapse), it counts without `heaplapse record`. Without
+ * either, the scopes have no effect.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -63,10 +63,11 @@ int main(void)
 	pthread_create(&thread, NULL, work, name);
 	pthread_join(thread, NULL);
 	if (heaplapse_stats_get("main/render/draw", &stat) == 0)
-		printf("draw: %llu blocks, all given back: %s\n",
+		printf("draw: %llu blocks, all freed: %s\n",
 			(unsigned long long)stat.total_allocated_blocks,
 			stat.total_allocated_bytes == stat.total_freed_bytes ? "yes" : "no");
 	for (int i = 0; i < TEXTURES; i++)
 		free(textures[i]);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /*
- * tags.cpp - memory counted by what it is for: scopes in C++.
+ * tags.cpp - memory counted by purpose: scopes in C++.
  *
  *	c++ -o tags tags.cpp
  *	HEAPLAPSE_MODE=tags LD_PRELOAD=libheaplapse.so ./tags
@@ -29,7 +29,7 @@ class index
 	std::map<std::string, std::vector<std::size_t>> words_;
 };
 
-/* A scope ends with its block, however that is left. */
+/* A scope ends with its block, also by return or an exception. */
 void parse(index &to, int lines)
 {
 	HEAPLAPSE_SCOPE("parse");
@@ -59,6 +59,7 @@ int main()
 
 	char text[4000];
 	std::size_t len = heaplapse_stats_text(text, sizeof(text));
-	std::printf("%s", len ? text : "nobody counts\n");
+	std::printf("%s", len ? text : "no tags are counted\n");
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heaplapse.h - what a program may tell the heap profiler that watches it.
+ * heaplapse.h - the interface of a program to the heap profiler that records it.
  *
  *   heaplapse_mark("login done");      a named moment in the trace
  *   heaplapse_snapshot("after load");  a named moment to compare with others
@@ -7,27 +8,28 @@
  *   heaplapse_pause(); heaplapse_resume();   the same, but frees are recorded in between
  *   heaplapse_alloc("arena", p, n); heaplapse_free("arena", p);   memory of the program's own pools
  *
- *   HEAPLAPSE_SCOPE("render");         until the end of the block memory is counted for «render»
+ *   HEAPLAPSE_SCOPE("render");         count memory for scope "render" until the end of the block
  *   HEAPLAPSE_FUNCTION_SCOPE();        the same, named after the function
- *   heaplapse_tag_push(name); heaplapse_tag_pop();    the same by hand, with a name of any origin
- *   heaplapse_tags_disable(); heaplapse_tags_enable();   this thread is not counted in between
- *   heaplapse_thread_name("worker");   this thread's scopes stand under that name
- *   heaplapse_stats_write(NULL);       the numbers of all scopes, to a file
- *   heaplapse_stats_get("main/render", &stat);        of one scope; "*" is any thread
- *   heaplapse_stats_text(buf, size);   as a text
- *   heaplapse_snapshot_if_due();       a numbered file, when its time has come
- *   heaplapse_set_snapshot_interval(60);   that time, in seconds
+ *   heaplapse_tag_push(name); heaplapse_tag_pop();    the same with explicit calls and any name
+ *   heaplapse_tags_disable(); heaplapse_tags_enable();   do not count this thread in between
+ *   heaplapse_thread_name("worker");   show the scopes of this thread under this name
+ *   heaplapse_stats_write(NULL);       write the counters of all scopes to a file
+ *   heaplapse_stats_get("main/render", &stat);        the counters of one scope; "*" is any thread
+ *   heaplapse_stats_text(buf, size);   the counters of all scopes as text
+ *   heaplapse_snapshot_if_due();       write a numbered file if the interval has passed
+ *   heaplapse_set_snapshot_interval(60);   set that interval, in seconds
  *   heaplapse_memory_get(&memory);     resident memory and address space of the process
  *
- * Scopes nest, each thread has its own. A scope entered in a scope is another than the same name
- * elsewhere. docs/commands/tags.md tells how to look at them. A program that is linked to the
- * library (-lheaplapse) counts always, without anything else; see there too.
+ * Scopes nest, and each thread has its own. A scope is identified by its path: the same name
+ * entered inside two different scopes makes two scopes. docs/commands/tags.md explains how to read
+ * the counters. A program that is linked with the library (-lheaplapse) always counts and needs
+ * nothing else; see there too.
  *
- * While recording is stopped nothing is recorded, marks neither. Include it and call; there is
- * nothing to link. When the program is not recorded a call costs a load and a branch. From C and
- * C++, from any thread; not from signal handlers before the first call has returned. The functions
- * are found with dlsym at the first call of each source file: weak symbols would stay zero in
- * programs that are not position-independent.
+ * Include this header and call the functions; nothing has to be linked. If the program is not
+ * recorded, a call costs a load and a branch. While recording is stopped, nothing is recorded, not
+ * even marks. The functions can be called from C and C++ and from any thread, but not from a signal
+ * handler before a first call has returned. Each source file finds the functions with dlsym at its
+ * first call: weak symbols would stay zero in programs that are not position-independent.
  */
 #ifndef HEAPLAPSE_H
 #define HEAPLAPSE_H
@@ -41,16 +43,17 @@ extern "C" {
 #endif
 
 /*
- * Nothing else here refers to the library, and --as-needed drops a library that nothing refers to.
- * This names a symbol of it and uses it nowhere: a program linked with -lheaplapse keeps the
- * library, one that is not linked to it has nothing to resolve. Not in code for shared libraries:
- * whoever links those would have to have the symbol.
+ * Nothing else here refers to the library, and the linker option --as-needed drops a library that
+ * nothing refers to. This directive names a symbol of the library without using it: a program
+ * linked with -lheaplapse keeps the library, and a program that is not linked with it has nothing
+ * to resolve. Code for shared libraries does not get the directive: every program linked with such
+ * a library would then need the symbol.
  */
 #if !defined(__PIC__) || defined(__PIE__)
 __asm__(".globl heaplapse_impl_tag_enter");
 #endif
 
-/* 0: not looked for yet; 1: nobody records us; else the function. */
+/* The cached pointer: 0 is not looked up yet, 1 is not recorded, anything else is the function. */
 #define HEAPLAPSE_FIND_OR_(cache, type, name, leave)                      \
 	static void *cache;                                               \
 	void *heaplapse_f_ = __atomic_load_n(&cache, __ATOMIC_ACQUIRE);   \
@@ -87,8 +90,9 @@ static inline __attribute__((unused)) void heaplapse_snapshot(const char *label)
 }
 
 /*
- * Memory that the program gives out itself, from a pool of this name: said after ptr is given out,
- * and before it is taken back. It is in no total of the heap, where the pool's own memory is.
+ * Announces a block that the program allocates from its own pool `pool`. Call heaplapse_alloc after
+ * the pool has allocated ptr and heaplapse_free before the pool takes it back. Such blocks are not
+ * in the totals of the heap, because the memory of the pool itself already is.
  */
 static inline __attribute__((unused)) void heaplapse_alloc(
 	const char *pool, const void *ptr, __SIZE_TYPE__ size)
@@ -97,7 +101,7 @@ static inline __attribute__((unused)) void heaplapse_alloc(
 	heaplapse_call_(pool, ptr, size);
 }
 
-/* ptr, of this size, is what old has become; either may be NULL. */
+/* The pool has reallocated `old` to `ptr` with this size. Either may be NULL. */
 static inline __attribute__((unused)) void heaplapse_realloc(
 	const char *pool, const void *old, const void *ptr, __SIZE_TYPE__ size)
 {
@@ -123,9 +127,9 @@ static inline __attribute__((unused)) void heaplapse_stop(void)
 	heaplapse_call_();
 }
 
-/* Until heaplapse_resume() allocations are not recorded, frees still are, so live memory stays
- * exact for what was recorded before. Children that are forked inherit the pause. In mode tags it
- * is the same as heaplapse_stop(). */
+/* Until heaplapse_resume(), allocations are not recorded but frees are, so live memory stays exact
+ * for blocks that were recorded before. Forked children inherit the pause. In mode tags it is the
+ * same as heaplapse_stop(). */
 static inline __attribute__((unused)) void heaplapse_pause(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_pause");
@@ -139,24 +143,25 @@ static inline __attribute__((unused)) void heaplapse_resume(void)
 	heaplapse_call_();
 }
 
-/* What a scope has done, or the same scope in all threads together. Bytes are those that the
- * allocator has given, malloc_usable_size(). self: in the scope itself; total: with those entered
- * in it. A free is charged to the scope that frees, with HEAPLAPSE_TAGS=owner to the one that
- * allocated. */
+/* The counters of one scope, or of the same scope summed over all threads. Bytes are the sizes that
+ * the allocator provides, malloc_usable_size(). self: in the scope itself. total: including all
+ * scopes entered in it. A free is charged to the scope that frees, with HEAPLAPSE_TAGS=owner to the
+ * scope that allocated. */
 struct heaplapse_stat {
 	uint64_t self_allocated_bytes, self_allocated_blocks;
 	uint64_t self_freed_bytes, self_freed_blocks;
 	uint64_t total_allocated_bytes, total_allocated_blocks;
 	uint64_t total_freed_bytes, total_freed_blocks;
 	uint64_t entered;
-	/* Calls in the scope itself, by function. memalign: also valloc and pvalloc; new and
-	 * delete: also new[] and delete[]. Frees are charged as above. 0 with an older library. */
+	/* Calls in the scope itself, by function. memalign includes valloc and pvalloc; new and
+	 * delete include new[] and delete[]. Frees are charged as above. All are 0 with an older
+	 * library. */
 	uint64_t malloc_calls, calloc_calls, realloc_calls, reallocarray_calls;
 	uint64_t posix_memalign_calls, aligned_alloc_calls, memalign_calls, new_calls;
 	uint64_t free_calls, delete_calls;
 };
 
-/* Of the whole process, in bytes, as the kernel has it. */
+/* Memory of the whole process in bytes, as the kernel reports it. */
 struct heaplapse_memory {
 	uint64_t rss_bytes; /* resident in memory */
 	uint64_t vm_bytes;  /* address space in use */
@@ -173,7 +178,7 @@ typedef int (*heaplapse_interval_fn_)(unsigned);
 typedef size_t (*heaplapse_text_fn_)(char *, size_t);
 typedef int (*heaplapse_due_fn_)(void);
 
-/* For the macros below. kept: where this place in the program keeps what became of its name. */
+/* For the macros below. kept: a variable of the call site that caches the interned name. */
 HEAPLAPSE_API_ void *heaplapse_scope_begin_(const char *name, const void **kept)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_enter_fn_, "heaplapse_impl_tag_enter", return NULL);
@@ -192,14 +197,14 @@ HEAPLAPSE_API_ void heaplapse_tag_push(const char *name)
 	heaplapse_scope_begin_(name, NULL);
 }
 
-/* A pop too many is counted and does nothing. */
+/* A pop without a push is counted and has no other effect. */
 HEAPLAPSE_API_ void heaplapse_tag_pop(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_plain_fn_, "heaplapse_impl_tag_pop");
 	heaplapse_call_();
 }
 
-/* Of the calling thread. Disabled twice, it must be enabled twice. */
+/* Apply to the calling thread and nest: two calls of disable need two calls of enable. */
 HEAPLAPSE_API_ void heaplapse_tags_disable(void)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_switch_fn_, "heaplapse_impl_tags_enable");
@@ -212,25 +217,28 @@ HEAPLAPSE_API_ void heaplapse_tags_enable(void)
 	heaplapse_call_(1);
 }
 
-/* Best before the thread's first scope. The kernel's name of it stays. */
+/* Best called before the first scope of the thread. The kernel's name of the thread does not
+ * change. */
 HEAPLAPSE_API_ void heaplapse_thread_name(const char *name)
 {
 	HEAPLAPSE_FIND_(found, heaplapse_label_fn_, "heaplapse_impl_thread_name");
 	heaplapse_call_(name);
 }
 
-/* By suffix: .dot or .gv for graphviz, .txt to read, else JSON. NULL: to HEAPLAPSE_STATS_JSON and
- * HEAPLAPSE_STATS_DOT. 0, or -errno: -ENOSYS, nobody counts (not recorded, or not in mode tags);
- * -ENOENT, path is NULL and neither is set, or there is no such folder; -EINVAL, path is "";
- * -EBUSY, another call of this program is writing; else why it could not be written, which is said
- * on stderr the first time. The file is whole or as it was. */
+/* Writes the counters of all scopes to `path`. The suffix selects the format: .dot or .gv is
+ * Graphviz, .txt is text, all others are JSON. NULL: write to HEAPLAPSE_STATS_JSON and
+ * HEAPLAPSE_STATS_DOT. Returns 0 or -errno. -ENOSYS: nothing is counted (not recorded, or not in
+ * mode tags). -ENOENT: path is NULL and neither variable is set, or the directory does not exist.
+ * -EINVAL: path is "". -EBUSY: another call in this program is writing. Any other error is from
+ * writing the file, and the first one is also printed to stderr. On an error the old file is
+ * unchanged: a file is never partly written. */
 HEAPLAPSE_API_ int heaplapse_stats_write(const char *path)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_write_fn_, "heaplapse_impl_stats_write", return -38);
 	return heaplapse_call_(path);
 }
 
-/* For the function below: a library that does not know the number of calls yet. */
+/* For the function below: fallback for a library from before the call counters. */
 HEAPLAPSE_API_ int heaplapse_stats_get_short_(const char *path, struct heaplapse_stat *stat)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_get_fn_, "heaplapse_impl_stats_get", return -38);
@@ -243,8 +251,9 @@ HEAPLAPSE_API_ int heaplapse_stats_get_short_(const char *path, struct heaplapse
 	return heaplapse_err_;
 }
 
-/* "THREAD/SCOPE/SCOPE"; several threads of a name are added up, "*" is all threads. 0; -ENOENT: no
- * such scope; -ENOSYS: nobody counts; -EINVAL: one of the two is NULL. Then *stat is as it was. */
+/* Reads the counters of the scope "THREAD/SCOPE/SCOPE". Threads with the same name are added up;
+ * "*" is all threads. Returns 0, or -ENOENT: no such scope, -ENOSYS: nothing is counted, -EINVAL:
+ * an argument is NULL. On an error *stat is unchanged. */
 HEAPLAPSE_API_ int heaplapse_stats_get(const char *path, struct heaplapse_stat *stat)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_get_sized_fn_, "heaplapse_impl_stats_get_sized",
@@ -252,16 +261,18 @@ HEAPLAPSE_API_ int heaplapse_stats_get(const char *path, struct heaplapse_stat *
 	return heaplapse_call_(path, stat, sizeof(*stat));
 }
 
-/* The memory of the process now, in every mode. 0; -ENOSYS: the program is not recorded; -EINVAL:
- * NULL; -EPERM: a sandbox forbids asking; -EIO: /proc cannot be read. Then *memory is as it was. */
+/* Reads the current memory of the process, in every mode. Returns 0, or -ENOSYS: the program is not
+ * recorded, -EINVAL: NULL, -EPERM: a sandbox forbids the system call, -EIO: /proc cannot be read.
+ * On an error *memory is unchanged. */
 HEAPLAPSE_API_ int heaplapse_memory_get(struct heaplapse_memory *memory)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_memory_fn_, "heaplapse_impl_memory_get", return -38);
 	return heaplapse_call_(memory, sizeof(*memory));
 }
 
-/* Returns its length, as snprintf does: at most size - 1 bytes of it are in buf, which may be NULL;
- * 0 and "" when nobody counts. */
+/* Writes the counters of all scopes as text to buf, which may be NULL. Returns the length of the
+ * whole text, as snprintf does; at most size - 1 bytes of it are in buf. If nothing is counted: 0
+ * and "". */
 HEAPLAPSE_API_ size_t heaplapse_stats_text(char *buf, size_t size)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_text_fn_, "heaplapse_impl_stats_text",
@@ -269,16 +280,18 @@ HEAPLAPSE_API_ size_t heaplapse_stats_text(char *buf, size_t size)
 	return heaplapse_call_(buf, size);
 }
 
-/* HEAPLAPSE_SNAPSHOT_PREFIX.0000.json and .dot, every HEAPLAPSE_SNAPSHOT_INTERVAL seconds, of which
- * both must be set. 1: written; 0: not yet, or nobody counts; -1: it could not be. */
+/* Writes HEAPLAPSE_SNAPSHOT_PREFIX.0000.json and .dot every HEAPLAPSE_SNAPSHOT_INTERVAL seconds,
+ * with a running number; both variables must be set. Returns 1: written, 0: not due yet or nothing
+ * is counted, -1: a file could not be written. */
 HEAPLAPSE_API_ int heaplapse_snapshot_if_due(void)
 {
 	HEAPLAPSE_FIND_OR_(found, heaplapse_due_fn_, "heaplapse_impl_snapshot_if_due", return 0);
 	return heaplapse_call_();
 }
 
-/* From now on a numbered file every so many seconds, in place of HEAPLAPSE_SNAPSHOT_INTERVAL; 0:
- * none by time. 0; -ENOSYS: nobody counts; -ENOENT: HEAPLAPSE_SNAPSHOT_PREFIX is not set. */
+/* Replaces HEAPLAPSE_SNAPSHOT_INTERVAL: from now on a numbered file is written every `seconds`
+ * seconds; 0 disables files by time. Returns 0, or -ENOSYS: nothing is counted, -ENOENT:
+ * HEAPLAPSE_SNAPSHOT_PREFIX is not set. */
 HEAPLAPSE_API_ int heaplapse_set_snapshot_interval(unsigned seconds)
 {
 	HEAPLAPSE_FIND_OR_(
@@ -291,7 +304,7 @@ HEAPLAPSE_API_ int heaplapse_set_snapshot_interval(unsigned seconds)
 
 namespace heaplapse
 {
-/* From its construction to its destruction, in one thread. */
+/* A scope from construction to destruction, which must be in the same thread. */
 class scope
 {
       public:
@@ -330,7 +343,8 @@ class scope
 	HEAPLAPSE_SCOPE_OF_(HEAPLAPSE_JOIN_(heaplapse_kept_, __COUNTER__), \
 		HEAPLAPSE_JOIN_(heaplapse_scope_, __COUNTER__), name)
 
-/* To the end of the block. The name must be a literal: it is looked up once for each place. */
+/* Enter a scope until the end of the enclosing block. The name must be a literal, because each call
+ * site looks it up only once. */
 #define HEAPLAPSE_SCOPE(name)      HEAPLAPSE_SCOPE_AT_("" name "")
 #define HEAPLAPSE_FUNCTION_SCOPE() HEAPLAPSE_SCOPE_AT_(HEAPLAPSE_FUNCTION_NAME_)
 

@@ -1,4 +1,5 @@
-"""tap - cases of a test, in the form that meson reads."""
+# SPDX-License-Identifier: Apache-2.0
+"""tap - prints the cases of a test in TAP, which meson reads."""
 import sys
 
 failures = 0

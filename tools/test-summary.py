@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""test-summary - what `meson test` did, counted in test cases.
+# SPDX-License-Identifier: Apache-2.0
+"""test-summary - the result of `meson test`, counted in test cases.
 
 	test-summary.py testlog.json...
 
-Where there is more than one, a test of the second or a later one is named after its build folder.
+With more than one log, tests of the second and later ones are prefixed with the name of their build
+directory.
 
-Meson knows programs, people count cases. A program's cases are, in this order:
+Meson counts programs, this script counts cases. A program's cases are, in this order:
   - the lines "ok ...", "not ok ..." and "ok ... # SKIP reason" it printed (TAP);
-  - what cmocka says at the end of each of its groups;
+  - the totals that cmocka prints at the end of each of its groups;
   - otherwise the program itself is one case.
 A program that fails although none of its cases did (a crash, a time-out) adds one failed case. A
 program that exits with 77 is one skipped case, and the last line of its output is the reason.
@@ -28,7 +30,7 @@ OUTPUT_LINES = 200
 
 
 def tap_cases(out):
-    """(passed, failed, skips) from TAP lines, or None when there are none."""
+    """(passed, failed, skips) from TAP lines, or None if there are none."""
     lines = TAP.findall(out)
     if not lines:
         return None
@@ -45,11 +47,11 @@ def tap_cases(out):
 
 
 def cmocka_cases(out):
-    """The same from cmocka's own words."""
+    """The same from cmocka's output."""
     passed = CMOCKA_PASS.findall(out)
     if not passed:
         return None
-    # Each name stands twice: when the case ends, and in the list after its group.
+    # Each name occurs twice: when the case ends, and in the list after its group.
     failed = {name.split(':')[-1].strip() for name in CMOCKA_FAIL.findall(out)}
     skips = [(name, 'skipped by the test itself') for name in sorted(set(CMOCKA_SKIP.findall(out)))]
     return sum(map(int, passed)), len(failed), skips
@@ -88,7 +90,7 @@ def read_log(path):
 
 
 def read_logs(paths):
-    """The tests of all of them; a log that is missing is a failed test."""
+    """The tests of all logs; a missing log is a failed test."""
     for i, path in enumerate(paths):
         tests = read_log(path)
         folder = os.path.basename(os.path.dirname(os.path.dirname(path)))

@@ -1,5 +1,6 @@
-// viewer-pictures.js NAME FOLDER - opens FOLDER's file in a viewer that is a page of a browser, and writes FOLDER/NAME.png.
-// For tools/viewer-pictures.
+// SPDX-License-Identifier: Apache-2.0
+// viewer-pictures.js NAME DIRECTORY - opens DIRECTORY's file in a viewer that is a web page, and
+// writes DIRECTORY/NAME.png. For tools/viewer-pictures.
 const {chromium} = require('playwright-core');
 const fs = require('fs');
 const http = require('http');
@@ -7,7 +8,8 @@ const path = require('path');
 const [name, folder] = process.argv.slice(2);
 const file = f => path.join(folder, f);
 
-// Pages of a package, from a server of our own: as files they may not load what is beside them.
+// Serves the pages of a package over HTTP: from file: URLs they may not load the files next to
+// them.
 function serve(root) {
   return new Promise(done => {
     const types = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm'};
@@ -56,7 +58,7 @@ const viewers = {
 };
 
 (async () => {
-  // With a window: headless there is no WebGL.
+  // With a window: headless mode has no WebGL.
   const browser = await chromium.launch({executablePath: process.env.CHROMIUM || '/usr/bin/chromium', headless: false,
                                          args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader']});
   try {

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""make-page - one manual page: what the rows say, with the hand-written text as its DESCRIPTION.
+# SPDX-License-Identifier: Apache-2.0
+"""make-page - one manual page from the option rows, with the hand-written text as its DESCRIPTION.
 
 	make-page.py HEAPLAPSE SCDOC TEXTS OUTPUT [COMMAND]
 
-TEXTS is the folder of the hand-written texts, COMMAND.scd or heaplapse.scd; a command without one gets
-the page that its rows give.
+TEXTS is the directory of the hand-written texts, COMMAND.scd or heaplapse.scd. A command without one gets
+a page from its rows only.
 """
 import pathlib
 import re

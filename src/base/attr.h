@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attr.h - what we tell the compiler. The only place, with record/arch, for its dialects.
+ * attr.h - compiler attributes and builtins. Compiler-specific syntax is allowed only here and in
+ * record/arch.
  */
 #ifndef HL_BASE_ATTR_H
 #define HL_BASE_ATTR_H
@@ -10,12 +12,12 @@
 #define hl_cold     __attribute__((cold, noinline))
 #define hl_noinline __attribute__((noinline))
 #define hl_inline   static inline __attribute__((always_inline))
-/* Into whoever calls it, also from another file where the two are optimised as one. */
-#define hl_folded            __attribute__((always_inline)) inline
+/* Inlined into every caller, also across files when they are optimised together (LTO). */
+#define hl_inline_extern     __attribute__((always_inline)) inline
 #define hl_export            __attribute__((visibility("default")))
 #define hl_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* What must hold in code that may not print or abort: a trap in debug builds, nothing otherwise. */
+/* An invariant in code that must not print or abort: a trap in debug builds, no code otherwise. */
 #ifdef HL_DEBUG
 #define hl_assert(x) ((x) ? (void)0 : __builtin_trap())
 #else
@@ -23,10 +25,10 @@
 #endif
 
 /*
- * Fetches a line that will soon be written to. The empty asm is there for GCC: of a function that
- * only fetches it believes that it does nothing at all, and leaves its calls out.
+ * Prefetches a cache line for writing. GCC treats a function that only prefetches as free of side
+ * effects and drops calls to it; the empty asm prevents that.
  */
-hl_inline void hl_fetch(const void *p)
+hl_inline void hl_prefetch_write(const void *p)
 {
 	__builtin_prefetch(p, 1);
 	__asm__ volatile("");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bits.h - small arithmetic on words. Pure functions, no state.
  */
@@ -12,7 +13,7 @@ static inline uint64_t hl_align_up(uint64_t v, uint64_t to)
 	return (v + to - 1) & ~(to - 1);
 }
 
-/* Position of the highest set bit; 0 for 0 and 1. */
+/* Index of the highest set bit; 0 for 0 and 1. */
 static inline unsigned hl_log2(uint64_t v)
 {
 	return v < 2 ? 0 : 63u - (unsigned)__builtin_clzll(v);

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fmt.h - numbers to text where stdio may not go.
+ * fmt.h - numbers as text, for code that must not use stdio.
  */
 #ifndef HL_BASE_FMT_H
 #define HL_BASE_FMT_H
@@ -7,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal with a NUL; buf has room for 21 bytes. Returns the length. */
+/* Writes v in decimal with a NUL; buf must hold 21 bytes. Returns the length without the NUL. */
 static inline size_t hl_fmt_u64(char *buf, uint64_t v)
 {
 	char digits[20];

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.h - mixing of words for tables in memory. Never stored, so it may change.
+ * hash.h - hash functions for tables in memory. Hashes are never stored, so the functions may
+ * change.
  */
 #ifndef HL_BASE_HASH_H
 #define HL_BASE_HASH_H

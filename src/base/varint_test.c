@@ -1,4 +1,5 @@
-/* varint_test.c - round trips at every length, and input that is not a number. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* varint_test.c - round trips at every length, and malformed input. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ static void round_trips(void **state)
 	}
 }
 
-static void refuses_what_is_no_number(void **state)
+static void rejects_malformed_input(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -46,7 +47,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trips),
-		cmocka_unit_test(refuses_what_is_no_number),
+		cmocka_unit_test(rejects_malformed_input),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - what a command is, and the few things all commands share.
+ * cli.h - the definition of a command, and the functions that all commands share.
  *
- * A command is data first: its row says its name, its options and what it does; parsing, help, the
- * manual pages, completion and "did you mean" are made from the rows. Only this folder prints to
- * the user and ends the process. Results go to stdout, everything we say about them to stderr.
+ * A command is mostly data: its row (struct hl_cmd) has its name, options and functions. Parsing,
+ * help, manual pages, completion and "did you mean" are all made from the rows. Only this directory
+ * prints to the user and ends the process. Results go to stdout, all messages to stderr.
  */
 #ifndef HL_CLI_CLI_H
 #define HL_CLI_CLI_H
@@ -14,131 +15,140 @@
 
 #include "base/attr.h"
 
-/* Exit statuses of everything but `record`, which gives the program's own. */
+/* Exit statuses of all commands but `record`, which returns the status of the recorded program. */
 enum {
 	HL_EXIT_OK = 0,
-	HL_EXIT_VIOLATION = 1, /* `check`; `doctor`: it would not be recorded */
+	HL_EXIT_VIOLATION = 1, /* `doctor`: recording would fail */
 	HL_EXIT_USAGE = 2,
-	HL_EXIT_IO = 3,         /* input that cannot be read, or output that cannot be written */
-	HL_EXIT_INCOMPLETE = 4, /* with --strict: an answer, but something was missing */
+	HL_EXIT_IO = 3,         /* input cannot be read, or output cannot be written */
+	HL_EXIT_INCOMPLETE = 4, /* with --strict: there is a result, but data was missing */
 };
 
 /*
- * One option. `set` stores the value in the command's state and returns NULL, or says what would
- * have been right ("a size such as 64K"). A row without help is not listed; rows end with {0}.
+ * One option. `set` stores the value in the command's state. It returns NULL, or a description of a
+ * valid value ("a size such as 64K"). A row without help text is not listed. An array of rows ends
+ * with {0}.
  */
 struct hl_opt {
 	char short_name;       /* 0: none */
 	const char *long_name; /* without dashes; NULL: none */
-	/* "FILE"; "[WHEN]": only as --x=WHEN, or left out; NULL: none. A value that is one of a few
-	 * words has their list, "on|off" or, behind what is shown of it, "BY:bytes|blocks" or
-	 * "[HOW]:names|full": help, completion and the message about another word come from
-	 * that. */
+	/* The value: "FILE"; "[WHEN]" for an optional value, given as --x=WHEN; NULL for none. If
+	 * the value is one of a few words, their list: "on|off", or with a placeholder to show in
+	 * front, "BY:bytes|blocks" or "[HOW]:names|full". Help, completion and the message for an
+	 * invalid word are made from the list. */
 	const char *arg;
 	const char *help;
-	const char *(*set)(void *state, const char *value); /* value NULL: none was given */
+	const char *(*set)(void *state, const char *value); /* value is NULL if none was given */
 };
 
-/* What a setter returns for a word that is not in the list. */
+/* Returned by a setter if the word is not in the list of hl_opt.arg. */
 #define HL_OPT_NOT_LISTED "one of its values"
-/* Which word of "on|off" it is; -1: none. */
+/* Returns the index of `word` in a list such as "on|off"; -1 if it is not in it. */
 int hl_word_find(const char *list, const char *word);
 int hl_word_find_n(const char *list, const char *word, size_t len);
-/* The list; NULL: the value is not one of a few words. */
+/* Returns the list of valid words; NULL if the option takes other values. */
 const char *hl_opt_values(const struct hl_opt *o);
-/* How much of arg is shown. */
+/* Returns the length of the part of `arg` that help shows. */
 int hl_opt_arg_len(const struct hl_opt *o);
-/* Stores a value: NULL, or what would have been right, valid until the next call. */
-const char *hl_opt_take(const struct hl_opt *o, void *state, const char *value);
+/* Stores a value. Returns NULL, or a description of a valid value, which stays valid until the next
+ * call. */
+const char *hl_opt_store_value(const struct hl_opt *o, void *state, const char *value);
 
 struct hl_example {
-	const char *args; /* what follows "heaplapse NAME " */
-	const char *what; /* what it does, in a few words */
+	const char *args; /* the text after "heaplapse NAME " */
+	const char *help; /* a short description */
 };
 
-/* What a command works on: completion offers that. */
+/* The kind of operand, for completion. */
 enum hl_operand {
 	HL_OPERAND_NONE,
 	HL_OPERAND_TRACE,   /* files named *.hlt */
-	HL_OPERAND_PROGRAM, /* a program with its own words after it */
-	HL_OPERAND_WORD,    /* one of the words that hl_cmd.word_at gives */
+	HL_OPERAND_PROGRAM, /* a program and its arguments */
+	HL_OPERAND_WORD,    /* one of the words that hl_cmd.word_at returns */
 };
 
 struct hl_cmd {
 	const char *name;
 	const char *summary;     /* one line for `heaplapse help` */
-	const char *usage;       /* what follows the name: "[options] FILE" */
-	const char *about;       /* more, after the options; lines end with \n; may be NULL */
-	const char *exit_status; /* NULL: the usual ones that it can return */
-	const struct hl_example *examples; /* at most four; ends with {0}; may be NULL */
+	const char *usage;       /* the text after the name: "[options] FILE" */
+	const char *about;       /* text after the options; lines end with \n; may be NULL */
+	const char *exit_status; /* NULL: the default text, for the statuses that it can return */
+	const struct hl_example *examples; /* ends with {0}; may be NULL */
 	const struct hl_opt *opts;
-	/* Rows that several commands have alike, hl_view_opts or NULL. A command that has them
+	/* Options that several commands share: hl_view_opts or NULL. A command with hl_view_opts
 	 * prints through the pager. */
 	const struct hl_opt *shared;
 	enum hl_operand operand;
-	const char *(*word_at)(size_t i); /* NULL after the last */
-	bool options_in_environment;      /* --foo-bar is also HEAPLAPSE_FOO_BAR */
-	size_t state_size;                /* of the zeroed state that setters and run get */
-	bool hidden;                      /* not for people: in no list */
-	bool stops_at_operand; /* what follows the first operand is not ours (record PROG ARGS) */
-	int usage_status; /* of a wrong command line, where HL_EXIT_USAGE could be a program's; 0:
-			     that */
-	void (*init)(void *state); /* before the options; may be NULL */
-	/* After each option that was stored; may be NULL. */
-	void (*taken)(void *state, const struct hl_opt *o);
-	/* Operands only, argv[argc] == NULL; returns the exit status. */
+	const char *(*word_at)(size_t i); /* returns NULL after the last */
+	bool options_in_environment;      /* --foo-bar can also be given as HEAPLAPSE_FOO_BAR */
+	size_t state_size;                /* of the zeroed state that setters and run receive */
+	bool hidden;                      /* for internal use: in no list */
+	bool stops_at_operand; /* the first operand ends our options (record PROG ARGS) */
+	int usage_status;      /* exit status of a wrong command line if HL_EXIT_USAGE could be the
+				  program's; 0: HL_EXIT_USAGE */
+	void (*init)(void *state); /* called before the options are parsed; may be NULL */
+	/* Called after each stored option; may be NULL. */
+	void (*option_stored)(void *state, const struct hl_opt *o);
+	/* Receives the operands only, with argv[argc] == NULL. Returns the exit status. */
 	int (*run)(void *state, int argc, char **argv);
-	void (*fini)(void *state); /* in the end, even if it did not run; may be NULL */
+	void (*fini)(void *state); /* called at the end, even if run was not; may be NULL */
 };
 
-/* All commands, in the order of the help; ends with NULL. */
+/* All commands in the order of the help; ends with NULL. */
 extern const struct hl_cmd *const hl_commands[];
 const struct hl_cmd *hl_command_find(const char *name);
 
-/* The command that runs, for messages; NULL before one is found. */
+/* The running command, for messages; NULL before it is known. */
 extern const struct hl_cmd *hl_command_current;
 
-/* "heaplapse: ..." on stderr, with a newline; control characters in it are made visible. */
+/* Prints "heaplapse: ..." and a newline to stderr. Control characters are escaped. For errors and
+ * warnings. */
 void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
-/* "heaplapse COMMAND: ..." and where the help is; returns HL_EXIT_USAGE, or what the command has
- * instead. */
+/* The same for information: a success, or a remark about the output. The prefix is not bold. */
+void hl_cli_info(const char *fmt, ...) hl_printf(1, 2);
+/* Prints "heaplapse COMMAND: ..." and a hint to the help. Returns HL_EXIT_USAGE, or the command's
+ * usage_status. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
-/* What the messages from here on are about, where there is more than one thing: "a.hlt: ...". The
- * caller's; NULL: the only one. */
-void hl_cli_about(const char *subject);
-/* Ends stdout: `status`, or HL_EXIT_IO with a message when what was printed did not arrive. */
+/* Sets the subject of the following messages if a command has several inputs: "a.hlt: ...". The
+ * string belongs to the caller. NULL: only one input. */
+void hl_cli_set_subject(const char *subject);
+/* Flushes stdout. Returns `status`, or prints a message and returns HL_EXIT_IO if writing
+ * failed. */
 int hl_cli_finish(int status);
 
 /*
- * All rows of a command, its own, the shared ones and --help, by number; NULL after the last. Rows
- * without help text are among them.
+ * Returns option i of a command: its own, then the shared ones, then --help; NULL after the last.
+ * Options without help text are included.
  */
 const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i);
-/* The same without those that are not listed. */
+/* The same without options that have no help text. */
 const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
 bool hl_opt_arg_optional(const struct hl_opt *o);
 
-/* --color, --no-pager: of every command that shows something at length. */
+/* --color and --no-pager, for all commands with long output. */
 extern const struct hl_opt hl_view_opts[];
 
 enum hl_help {
 	HL_HELP_NONE,
-	HL_HELP_SHORT, /* -h: fits a screen */
+	HL_HELP_SHORT, /* -h: fits on one screen */
 	HL_HELP_FULL,  /* --help */
 };
 
 /*
- * Takes the options out of argv (from argv[1] on) and leaves the operands in *operands, which
- * point into argv. 0, or HL_EXIT_USAGE with a message. *help: what of it was asked for.
+ * Parses the options in argv (from argv[1] on). *operands receives the operands, which point into
+ * argv; *help receives the requested help. Returns 0, or prints a message and returns
+ * HL_EXIT_USAGE.
  */
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
 	char ***operands, enum hl_help *help);
 
-/* The name most like `word`, or NULL when none is near. next gives names by index until NULL. */
+/* Returns the name most similar to `word`, or NULL if none is similar. next(from, i) returns name
+ * i, or NULL after the last. */
 const char *hl_suggest(
 	const char *word, const char *(*next)(const void *from, size_t i), const void *from);
 
-/* A number of seconds, or a time with its unit: 500ms, 2min. False: none, or out of bounds. */
+/* Parses a number of seconds, or a time with a unit: 500ms, 2min. Returns false if the text is not
+ * a duration or is out of bounds. */
 bool hl_cli_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
 #endif

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_collect.c - the collector that libheaplapse.so starts by itself under a bare LD_PRELOAD.
+ * cmd_collect.c - the collector that libheaplapse.so starts itself under a bare LD_PRELOAD.
  *
- * Descriptor 3 is the region of the program; its pid is the operand. The region tells the program
- * whether we are ready or why not. stderr is the program's: it is kept only for what the user asked
- * for, and until one line is said about a name that is taken.
+ * Descriptor 3 is the region of the program; the operand is its pid. The collector reports through
+ * the region that it is ready, or why it is not. stderr belongs to the program. The collector keeps
+ * it open only for output that the user asked for, or until it has printed that the name of the
+ * trace is in use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,19 +16,21 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/embed.h"
-#include "cli/machine.h"
-#include "cli/record_options.h"
-#include "cli/summary.h"
+#include "cli/files/embed_trace.h"
+#include "cli/doctor/machine.h"
+#include "cli/record/record_options.h"
+#include "cli/record/record_output.h"
+#include "cli/record/record_summary.h"
 #include "collect/collector.h"
 #include "util/procfs.h"
 
 #define REGION_FD 3
 
-/* «Not ready, and this is why»: the library prints it. */
-static int refuse(const char *why)
+/* Reports through the region that the collector is not ready, and why. The library prints the
+ * reason. */
+static int refuse_recording(const char *why)
 {
-	/* its first page: for more there may be no address space */
+	/* only the first page: there may be no address space for more */
 	struct hl_region *r = mmap(
 		NULL, HL_REGION_CONTROL_OFFSET, PROT_READ | PROT_WRITE, MAP_SHARED, REGION_FD, 0);
 
@@ -35,21 +39,22 @@ static int refuse(const char *why)
 	r->magic = HL_REGION_MAGIC;
 	r->abi = HL_REGION_ABI;
 	snprintf(r->message, sizeof(r->message), "%s", why);
-	hl_region_answer(r, 2);
+	hl_region_send_ready(r, 2);
 	return HL_EXIT_USAGE;
 }
 
-/* HEAPLAPSE_SUMMARY=1: this and HEAPLAPSE_VERBOSE=1 are all that we say by ourselves, where the
- * program says its own. */
+/* HEAPLAPSE_SUMMARY=1. The summary and the messages of HEAPLAPSE_VERBOSE=1 are printed only on
+ * request, because stderr is shared with the program. */
 static int summary_dir;
 
-static void summarize(const char *path)
+static void print_summary(const char *path)
 {
-	if (fchdir(summary_dir) == 0) /* names are relative to where the program was started */
+	if (fchdir(summary_dir) == 0) /* names are relative to the start directory of the program */
 		hl_summary_print(path);
 }
 
-/* HEAPLAPSE_EMBED_BINARIES=1: when all is written, so that no other program waits for it. */
+/* HEAPLAPSE_EMBED_BINARIES=1. Files are embedded after all traces are written, so that no other
+ * program waits for it. */
 static struct {
 	bool wanted, summary;
 	HL_VEC(char *) paths;
@@ -62,7 +67,7 @@ static void on_trace(const char *path)
 	if (copy && hl_vec_push(&traces.paths, copy))
 		free(copy);
 	if (traces.summary)
-		summarize(path);
+		print_summary(path);
 }
 
 static void embed_all(void)
@@ -76,26 +81,27 @@ static void embed_all(void)
 	hl_vec_free(&traces.paths);
 }
 
-/* HEAPLAPSE_VERBOSE=1 */
-static void tell(const char *sentence)
+/* Prints the messages of HEAPLAPSE_VERBOSE=1. */
+static void print_sentence(const char *sentence)
 {
 	hl_cli_error("%s", sentence);
 }
 
-/* There is nobody to ask: the trace gets a number. */
-static bool is_taken(int err)
+/* There is no user to ask in these cases, so the name of the trace gets a number. */
+static bool is_name_taken(int err)
 {
 	return err == -EEXIST || err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
 }
 
 static bool keep_stderr;
 
-/* Afterwards stderr is given back: whoever reads it does not wait for us. */
-static void say_renamed(const char *wanted, const char *path)
+/* Redirects stderr to /dev/null afterwards, so that a reader of the program's stderr does not wait
+ * for the collector to close it. */
+static void print_renamed(const char *wanted, const char *path)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	hl_cli_error("%s exists; the trace is written to %s", wanted, path);
+	hl_cli_info("%s exists; the trace is written to %s", wanted, path);
 	if (!keep_stderr && null >= 0)
 		dup2(null, STDERR_FILENO);
 	if (null >= 0)
@@ -103,8 +109,8 @@ static void say_renamed(const char *wanted, const char *path)
 }
 
 /*
- * Is the parent recorded, too? Then it has the same HEAPLAPSE_OUTPUT, and the name is probably
- * taken by it or by another child: not worth a line for each command of a script.
+ * Is the parent recorded, too? Then it has the same HEAPLAPSE_OUTPUT, and the parent or another
+ * child probably uses the name already. That is not worth a message for each command of a script.
  */
 static bool has_recorded_parent(uint64_t pid)
 {
@@ -115,7 +121,7 @@ static bool has_recorded_parent(uint64_t pid)
 
 	if (!stat || sscanf(stat, "%*c %llu", &parent) != 1)
 		return false;
-	maps = hl_procfs_file(parent, "maps");
+	maps = hl_procfs_fopen(parent, "maps");
 	while (maps && !found && fgets(line, sizeof(line), maps))
 		found = strstr(line, "memfd:heaplapse") != NULL;
 	if (maps)
@@ -128,47 +134,48 @@ static int run_collect(void *state, int argc, char **argv)
 	struct record_options o = {0};
 	struct hl_collector_start start = {.control_fd = -1, .region_fd = REGION_FD};
 	char why[HL_RECORD_SENTENCE];
-	int err, keep[3] = {REGION_FD};
+	int err, keep_fds[3] = {REGION_FD};
 	bool child;
 
 	if (argc != 1 || fcntl(REGION_FD, F_GETFD) < 0)
-		return hl_cli_usage("is started by libheaplapse.so, not by hand");
+		return hl_cli_usage("is an internal command; libheaplapse.so starts it");
 	start.region_pid = strtoull(argv[0], NULL, 10);
 	hl_record_init(&o);
 	if (o.env_problem)
-		return refuse(o.env_problem);
+		return refuse_recording(o.env_problem);
 	if (hl_machine_check_space() < 0)
-		return refuse("the collector has too little address space; raise the hard limit to "
-			      "at least 80 MiB (ulimit -H -v 80000)");
-	err = hl_record_settle(&o);
+		return refuse_recording(
+			"the collector has too little address space; raise the hard limit to "
+			"at least 80 MiB (ulimit -H -v 80000)");
+	err = hl_record_finish_options(&o);
 	child = has_recorded_parent(start.region_pid);
-	if (child) /* else it would replace the trace of its parent */
+	if (child) /* otherwise it would replace the trace of its parent */
 		o.collect.output.overwrite = false;
 	if (!err)
-		err = hl_output_check(&o.collect.output, argv[0], start.region_pid);
-	if (err && !is_taken(err)) {
-		hl_record_no_output(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
-		return refuse(why);
+		err = hl_trace_output_check(&o.collect.output, argv[0], start.region_pid);
+	if (err && !is_name_taken(err)) {
+		hl_record_format_output_error(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
+		return refuse_recording(why);
 	}
 	if (err && !o.quiet && !child)
-		o.collect.output.renamed = say_renamed;
+		o.collect.output.on_renamed = print_renamed;
 	err = hl_churn_log_check(&o, argv[0]);
 	if (err) {
 		snprintf(why, sizeof(why), "HEAPLAPSE_CHURN_LOG=%.80s cannot be written: %s",
-			o.collect.output.churn_log, hl_churn_log_why(err));
-		return refuse(why);
+			o.collect.output.churn_log, hl_churn_log_error_text(err));
+		return refuse_recording(why);
 	}
-	err = hl_log_file_check(
+	err = hl_record_check_log_file(
 		why, sizeof(why), &o, argv[0], start.region_pid, "HEAPLAPSE_LOG_FILE");
 	if (err)
-		return refuse(why);
-	keep[1] = o.collect.output.dir_fd;
-	keep[2] = STDERR_FILENO;
+		return refuse_recording(why);
+	keep_fds[1] = o.collect.output.dir_fd;
+	keep_fds[2] = STDERR_FILENO;
 	keep_stderr = o.summary || o.verbose || hl_log_to_stderr(&o);
-	hl_collector_detach(keep, keep_stderr || o.collect.output.renamed ? 3 : 2);
-	summary_dir = keep[1];
+	hl_collector_detach(keep_fds, keep_stderr || o.collect.output.on_renamed ? 3 : 2);
+	summary_dir = keep_fds[1];
 	start.verbose = o.verbose;
-	start.on_snapshot = tell;
+	start.on_snapshot = print_sentence;
 	traces.wanted = o.embed;
 	traces.summary = o.summary;
 	start.on_trace = on_trace;

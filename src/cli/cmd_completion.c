@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_completion.c - what a shell needs to complete our command lines, made from the rows.
+ * cmd_completion.c - prints the completion scripts of the shells, made from the command rows.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/completion.h"
+#include "cli/help/completion.h"
 
 static const struct {
 	const char *shell;
@@ -15,7 +16,7 @@ static const struct {
 	{"fish", hl_completion_fish},
 };
 
-static const char *word_at(size_t i)
+static const char *shell_name_at(size_t i)
 {
 	return i < HL_ARRAY_LEN(shells) ? shells[i].shell : NULL;
 }
@@ -35,19 +36,19 @@ static int run_completion(void *state, int argc, char **argv)
 
 static const struct hl_example completion_examples[] = {
 	{"bash >heaplapse.bash", "then: source heaplapse.bash"},
-	{"zsh >~/.zfunc/_heaplapse", "if ~/.zfunc is in fpath"},
+	{"zsh >~/.zfunc/_heaplapse", "needs ~/.zfunc in fpath"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_completion = {
 	.name = "completion",
-	.summary = "print what bash, zsh or fish needs to complete command lines",
+	.summary = "print a completion script for bash, zsh or fish",
 	.usage = "bash|zsh|fish",
-	.about = "make install puts all three where the shells look for them. For yourself alone:\n"
+	.about = "make install installs all three. To install one for your user only:\n"
 		 "  ~/.local/share/bash-completion/completions/heaplapse\n"
 		 "  ~/.config/fish/completions/heaplapse.fish\n",
 	.examples = completion_examples,
 	.operand = HL_OPERAND_WORD,
-	.word_at = word_at,
+	.word_at = shell_name_at,
 	.run = run_completion,
 };

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_ctl.c - steers the recording of a running program.
  *
- * The program is found by its pid, its collector by the memory that the two share; the collector
- * does what is asked and says how things stand. What it says is checked like a file's words.
+ * The program is found by its pid, its collector by the memory that the two share. The collector
+ * executes the request and answers with its status. The answer is checked like untrusted input.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,13 +18,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/process.h"
-#include "cli/sizes.h"
-#include "collect/ctl.h"
-#include "util/json.h"
-#include "util/text.h"
+#include "cli/doctor/running_process.h"
+#include "cli/options/size_option.h"
+#include "collect/control/ctl.h"
+#include "util/json_writer.h"
+#include "util/safe_text.h"
 
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 
 struct ctl_state {
 	bool json;
@@ -35,18 +36,18 @@ static const char *set_json(void *state, const char *value)
 	return NULL;
 }
 
-/* The words, by enum hl_ctl_verb; MODE is written mode=. */
+/* Verbs by enum hl_ctl_verb. HL_CTL_MODE is written as mode=. */
 static const char *const verbs[HL_CTL_VERBS] = {
 	"status", "pause", "resume", "stop", "mode", "mark", "snapshot"};
 
-static int usage_verb(const char *word)
+static int reject_verb(const char *word)
 {
-	return hl_cli_usage("\"%s\" is none of its verbs: status, pause, resume, stop, mode=MODE, "
-			    "snapshot [LABEL], mark LABEL",
+	return hl_cli_usage("unknown verb \"%s\"; use status, pause, resume, stop, mode=MODE, "
+			    "snapshot [LABEL] or mark LABEL",
 		word);
 }
 
-/* "sample=64K": 0, or a status with the reason printed. */
+/* Parses "sample=64K". Returns 0, or prints the reason and returns an exit status. */
 static int parse_mode(const char *word, struct hl_ctl_request *q)
 {
 	const char *value = strchr(word, '=');
@@ -61,9 +62,8 @@ static int parse_mode(const char *word, struct hl_ctl_request *q)
 			word);
 	q->mode = (uint32_t)mode;
 	if (value && !hl_size_parse(value + 1, 1, HL_SAMPLE_MAX, &q->sample_bytes))
-		return hl_cli_usage("mode=%s: after sample= stands a size from 1 to 4G, such as "
-				    "512K",
-			word);
+		return hl_cli_usage(
+			"mode=%s: sample= needs a size from 1 to 4G, such as 512K", word);
 	return 0;
 }
 
@@ -74,27 +74,27 @@ static int parse_verb(int argc, char **argv, struct hl_ctl_request *q)
 
 	if (!strncmp(word, "mode=", 5)) {
 		q->verb = HL_CTL_MODE;
-		return argc > 1 ? hl_cli_usage("mode= takes nothing after it")
+		return argc > 1 ? hl_cli_usage("mode=MODE takes no argument")
 				: parse_mode(word + 5, q);
 	}
 	while (i < HL_CTL_VERBS && (i == HL_CTL_MODE || strcmp(word, verbs[i]) != 0))
 		i++;
 	if (i == HL_CTL_VERBS)
-		return usage_verb(word);
+		return reject_verb(word);
 	q->verb = (uint32_t)i;
 	if (i == HL_CTL_MARK && !label)
 		return hl_cli_usage(
 			"mark needs a label, as in: heaplapse ctl PID mark \"after login\"");
 	if (argc > 2 || (label && i != HL_CTL_MARK && i != HL_CTL_SNAPSHOT))
-		return hl_cli_usage("%s takes %s after it", word,
-			i == HL_CTL_MARK || i == HL_CTL_SNAPSHOT ? "one label" : "nothing");
+		return hl_cli_usage("%s takes %s", word,
+			i == HL_CTL_MARK || i == HL_CTL_SNAPSHOT ? "one label" : "no argument");
 	if (label && strlen(label) > HL_CTL_TEXT_MAX)
 		return hl_cli_usage("a label has at most %u bytes", HL_CTL_TEXT_MAX);
 	snprintf(q->text, sizeof(q->text), "%s", label ? label : "");
 	return 0;
 }
 
-static int say_not_found(const char *pid, int err)
+static int print_not_found(const char *pid, int err)
 {
 	switch (-err) {
 	case ESRCH:
@@ -105,35 +105,36 @@ static int say_not_found(const char *pid, int err)
 			"process %s is not recorded; start it with: heaplapse record COMMAND", pid);
 		break;
 	case ECHILD:
-		hl_cli_error("process %s is heaplapse itself, and no program of its is to be "
-			     "found; give the pid of the program that is recorded",
+		hl_cli_error(
+			"process %s is heaplapse, not a recorded program; pass the program's pid",
 			pid);
 		break;
 	case ENODATA:
-		hl_cli_error("process %s is not recorded: the recorder is switched off in it, and "
-			     "has said why on its stderr",
+		hl_cli_error("process %s is not recorded: its recorder is switched off; the reason "
+			     "is on its stderr",
 			pid);
 		break;
 	case EACCES:
 	case EPERM:
-		hl_cli_error("process %s belongs to another user, or may not be looked at; ask as "
-			     "its user or as root",
+		hl_cli_error("process %s belongs to another user or cannot be inspected; run this "
+			     "as its user or as root",
 			pid);
 		break;
 	default:
-		hl_cli_error("process %s cannot be looked at: %s", pid, strerror(-err));
+		hl_cli_error("cannot inspect process %s: %s", pid, strerror(-err));
 	}
 	return HL_EXIT_IO;
 }
 
-/* Who listens there may be anybody who was quick: only our own user's or root's counts. */
+/* Any process can bind an abstract socket name first. Only a listener of our own user or of root is
+ * trusted. */
 static bool is_trusted(int fd)
 {
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	       (who.uid == 0 || who.uid == geteuid() || geteuid() == 0);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid() || geteuid() == 0);
 }
 
 static int try_connect(uint64_t inode, unsigned attempt)
@@ -156,13 +157,13 @@ static int try_connect(uint64_t inode, unsigned attempt)
 	return err;
 }
 
-/* A descriptor, or -errno. A full queue (EAGAIN) has its time, too. */
-static int reach(uint64_t inode)
+/* Returns a descriptor, or -errno. A full queue (EAGAIN) is retried until the timeout. */
+static int connect_collector(uint64_t inode)
 {
-	struct timespec moment = {.tv_nsec = 10000000};
+	struct timespec delay = {.tv_nsec = 10000000};
 	int fd = -ECONNREFUSED;
 
-	for (int waited = 0; waited < PATIENCE_MS; waited += 10) {
+	for (int waited = 0; waited < TIMEOUT_MS; waited += 10) {
 		bool busy = false, foreign = false;
 
 		for (unsigned i = 0; i < HL_CTL_TRIES; i++) {
@@ -174,56 +175,57 @@ static int reach(uint64_t inode)
 		}
 		if (!busy)
 			return foreign ? -EACCES : fd;
-		nanosleep(&moment, NULL);
+		nanosleep(&delay, NULL);
 	}
 	return -ETIMEDOUT;
 }
 
-static int converse(int fd, const struct hl_ctl_request *q, struct hl_ctl_answer *a)
+static int exchange_messages(int fd, const struct hl_ctl_request *q, struct hl_ctl_answer *a)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	ssize_t n;
 
 	if (send(fd, q, sizeof(*q), MSG_NOSIGNAL) < 0)
 		return -errno;
-	if (poll(&p, 1, PATIENCE_MS) == 0)
+	if (poll(&p, 1, TIMEOUT_MS) == 0)
 		return -ETIMEDOUT;
 	n = recv(fd, a, sizeof(*a), MSG_DONTWAIT | MSG_TRUNC);
 	if (n <= 0)
-		return n ? -errno : -ECONNRESET; /* it hears nobody but its own user */
+		return n ? -errno : -ECONNRESET; /* it answers only its own user */
 	if (n != sizeof(*a) || a->magic != HL_CTL_MAGIC || a->version != HL_CTL_VERSION)
 		return -EPROTO;
 	a->path[sizeof(a->path) - 1] = '\0';
 	return 0;
 }
 
-static int say_unreached(const char *pid, int err)
+static int print_connect_error(const char *pid, int err)
 {
 	switch (-err) {
 	case ETIMEDOUT:
-		hl_cli_error("the collector of process %s does not answer; see whether it is "
+		hl_cli_error("the collector of process %s does not answer; check whether it is "
 			     "stopped (heaplapse doctor %s)",
 			pid, pid);
 		break;
 	case EACCES:
 	case ECONNRESET:
-		hl_cli_error("the collector of process %s belongs to another user; ask as that "
-			     "user or as root",
+		hl_cli_error("the collector of process %s belongs to another user; run this as "
+			     "that user or as root",
 			pid);
 		break;
 	case EPROTO:
-		hl_cli_error("process %s is recorded by another version of heaplapse; use that one",
+		hl_cli_error(
+			"process %s is recorded by another version of heaplapse; use that version",
 			pid);
 		break;
 	default:
-		hl_cli_error("process %s has no collector here: it has ended, or lives in another "
+		hl_cli_error("process %s has no collector here: it has ended or is in another "
 			     "network namespace (%s)",
 			pid, strerror(-err));
 	}
 	return HL_EXIT_IO;
 }
 
-static int say_refused(const char *pid, const struct hl_ctl_request *q, int err)
+static int print_refused(const char *pid, const struct hl_ctl_request *q, int err)
 {
 	switch (-err) {
 	case ESRCH:
@@ -236,13 +238,13 @@ static int say_refused(const char *pid, const struct hl_ctl_request *q, int err)
 			hl_cli_error("the mode cannot be changed to tags while the program runs: "
 				     "start it with record --mode=tags");
 		else
-			hl_cli_error("process %s counts in mode tags, which is for the whole run: "
-				     "heaplapse_tags_disable() leaves a part out",
+			hl_cli_error("process %s is recorded in mode tags, which cannot change "
+				     "during a run; heaplapse_tags_disable() excludes a part",
 				pid);
 		break;
 	case ENOSPC:
-		hl_cli_error("there have been %u different rates of samples in this run, which are "
-			     "all there can be; use one of them",
+		hl_cli_error("this run has used %u different sampling rates, which is the maximum; "
+			     "use one of them",
 			HL_LIVE_RATES);
 		break;
 	default:
@@ -251,7 +253,7 @@ static int say_refused(const char *pid, const struct hl_ctl_request *q, int err)
 	return HL_EXIT_IO;
 }
 
-static void show_json(const char *pid, const struct hl_ctl_answer *a)
+static void print_json(const char *pid, const struct hl_ctl_answer *a)
 {
 	struct hl_json j;
 
@@ -276,7 +278,7 @@ static void show_json(const char *pid, const struct hl_ctl_answer *a)
 	putchar('\n');
 }
 
-static void show_mode(const struct hl_ctl_answer *a)
+static void print_mode(const struct hl_ctl_answer *a)
 {
 	char rate[HL_TEXT_SIZE_MAX];
 
@@ -286,18 +288,18 @@ static void show_mode(const struct hl_ctl_answer *a)
 	if (a->stopped)
 		printf(", stopped: nothing is recorded");
 	else if (a->paused)
-		printf(", paused: frees alone are recorded");
+		printf(", paused: only frees are recorded");
 	putchar('\n');
 }
 
-static void show_text(const struct hl_ctl_answer *a)
+static void print_text(const struct hl_ctl_answer *a)
 {
 	time_t s = (time_t)(a->start_unix_ns / 1000000000);
 	char bytes[HL_TEXT_SIZE_MAX], count[HL_TEXT_SIZE_MAX], since[64] = "?";
 	struct hl_strbuf path = {0};
 	struct tm tm;
 
-	show_mode(a);
+	print_mode(a);
 	if (localtime_r(&s, &tm))
 		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S %z", &tm);
 	printf("%-12s%s\n", "since", since);
@@ -322,70 +324,71 @@ static int run_ctl(void *state, int argc, char **argv)
 	char pid[24];
 	int fd, err;
 
-	if (argc < 2 || !hl_process_is_pid(argv[0]))
+	if (argc < 2 || !hl_running_process_is_pid(argv[0]))
 		return hl_cli_usage(argc == 0 ? "which process? for example: heaplapse ctl 1234 "
 						"status"
-				    : !hl_process_is_pid(argv[0]) ? "the first word is a pid, as "
-								    "in: heaplapse ctl 1234 status"
-								  : "what shall be done? status, "
-								    "pause, resume, stop, "
-								    "mode=MODE, snapshot [LABEL], "
-								    "mark LABEL");
+				    : !hl_running_process_is_pid(argv[0])
+					    ? "the first operand must be a pid, as in: heaplapse "
+					      "ctl 1234 status"
+					    : "which verb? status, pause, resume, stop, mode=MODE, "
+					      "snapshot [LABEL] or mark LABEL");
 	err = parse_verb(argc - 1, argv + 1, &q);
 	if (err)
 		return err;
-	err = hl_process_follow(strtoull(argv[0], NULL, 10), &q.pid);
+	err = hl_running_process_follow(strtoull(argv[0], NULL, 10), &q.pid);
 	snprintf(pid, sizeof(pid), "%" PRIu64, q.pid);
 	if (!err)
-		err = hl_process_region(q.pid, &inode);
+		err = hl_running_process_region(q.pid, &inode);
 	if (err)
-		return say_not_found(q.pid == UINT64_MAX ? argv[0] : pid, err);
-	fd = reach(inode);
+		return print_not_found(q.pid == UINT64_MAX ? argv[0] : pid, err);
+	fd = connect_collector(inode);
 	if (fd < 0)
-		return say_unreached(pid, fd);
-	err = converse(fd, &q, &a);
+		return print_connect_error(pid, fd);
+	err = exchange_messages(fd, &q, &a);
 	close(fd);
 	if (err)
-		return say_unreached(pid, err);
+		return print_connect_error(pid, err);
 	if (a.error)
-		return say_refused(pid, &q, a.error);
+		return print_refused(pid, &q, a.error);
 	if (s->json)
-		show_json(pid, &a);
+		print_json(pid, &a);
 	else if (q.verb == HL_CTL_STATUS)
-		show_text(&a);
+		print_text(&a);
 	return HL_EXIT_OK;
 }
 
 static const struct hl_opt ctl_opts[] = {
-	{0, "json", NULL, "how things stand afterwards, as JSON", set_json},
+	{0, "json", NULL, "print the state after the command as JSON", set_json},
 	{0},
 };
 
 static const struct hl_example ctl_examples[] = {
-	{"1234 status", "what is recorded of process 1234, and where"},
-	{"1234 pause", "record frees alone until resume"},
-	{"1234 mode=sample", "from now on samples, one in 512 KiB"},
-	{"1234 mark \"after login\"", "a mark in its trace"},
+	{"1234 status", "show mode, totals and trace"},
+	{"1234 pause", "record only frees until resume"},
+	{"1234 mode=sample", "switch to sampling, one in 512 KiB"},
+	{"1234 mark \"after login\"", "add a mark to its trace"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_ctl = {
 	.name = "ctl",
-	.summary = "steer the recording of a running program",
+	.summary = "control a running recording",
 	.usage = "[options] PID VERB [LABEL]",
 	.about = "Verbs:\n"
-		 "  status            mode, live bytes, events, the trace and its size\n"
-		 "  pause             record frees alone: what is live stays true\n"
-		 "  resume            record again; also what heaplapse_start() does\n"
-		 "  stop              record nothing, as heaplapse_stop() does\n"
-		 "  mode=MODE         trace, cull, count, sample or sample=BYTES\n"
-		 "  snapshot [LABEL]  as heaplapse_snapshot() does\n"
-		 "  mark LABEL        as heaplapse_mark() does\n"
-		 "A program and what it forked without exec are steered together; status, snapshot "
-		 "and\nmark are for the process itself. The pid of heaplapse record stands for the "
-		 "program\nthat it runs.\n",
-	.exit_status = "0 done; 2 wrong usage; 3 no such process, not recorded, another user's, or "
-		       "its collector does not answer.",
+		 "  status            show mode, live bytes, events, the trace and its size\n"
+		 "  pause             stop recording allocations, keep tracking frees\n"
+		 "  resume            record again, like heaplapse_start()\n"
+		 "  stop              record nothing, like heaplapse_stop()\n"
+		 "  mode=MODE         switch to trace, cull, count, sample or sample=BYTES\n"
+		 "  snapshot [LABEL]  take a snapshot, like heaplapse_snapshot()\n"
+		 "  mark LABEL        add a mark, like heaplapse_mark()\n"
+		 "A verb applies to a program and to the children that it forked without exec; "
+		 "status,\n"
+		 "snapshot and mark apply to the process itself. The pid of heaplapse record means "
+		 "the\n"
+		 "program that it runs.\n",
+	.exit_status = "0 success; 2 wrong usage; 3 the process does not exist, is not recorded or "
+		       "belongs to another user, or its collector does not answer.",
 	.examples = ctl_examples,
 	.opts = ctl_opts,
 	.operand = HL_OPERAND_NONE,

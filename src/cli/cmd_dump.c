@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_dump.c - every event as a line, in the form of docs/trace-format.md.
+ * cmd_dump.c - prints every event as a line, in the format of docs/trace-format.md.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -8,22 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/dump_form.h"
-#include "cli/report.h"
-#include "cli/symbol_options.h"
-#include "util/progress.h"
+#include "cli/files/dump_format.h"
+#include "cli/report/report_request.h"
+#include "cli/options/symbol_options.h"
+#include "util/terminal/progress.h"
 #include "util/vec.h"
 #include "views/text/text.h"
 
 struct dump {
-	struct hl_trace_opts common; /* these two first */
+	struct hl_trace_opts common; /* must be the first two members */
 	struct hl_symbol_options symbols;
 	HL_VEC(const char *) exprs;
 	bool limited;
-	uint64_t left; /* lines that may still be printed */
+	uint64_t lines_left; /* number of lines that may still be printed */
 
 	struct hl_model *m;
-	struct hl_dump_form form;
+	struct hl_dump_format format;
 	struct hl_filter *filter;
 	bool missing; /* a chunk could not be read */
 };
@@ -31,20 +32,21 @@ HL_SYMBOL_STATE_CHECK(struct dump);
 
 static const char *set_long(void *state, const char *value)
 {
-	((struct dump *)state)->form.more = true;
+	((struct dump *)state)->format.long_format = true;
 	return NULL;
 }
 
 static const char *set_stacks(void *state, const char *value)
 {
-	((struct dump *)state)->form.stacks = true;
+	((struct dump *)state)->format.stacks = true;
 	return NULL;
 }
 
 static const char *set_filter(void *state, const char *value)
 {
-	return hl_vec_push(&((struct dump *)state)->exprs, value) ? "within the memory there is"
-								  : NULL;
+	return hl_vec_push(&((struct dump *)state)->exprs, value)
+		       ? "small enough for the available memory"
+		       : NULL;
 }
 
 static const char *set_limit(void *state, const char *value)
@@ -54,7 +56,7 @@ static const char *set_limit(void *state, const char *value)
 
 	errno = 0;
 	d->limited = true;
-	d->left = strtoull(value, &end, 10);
+	d->lines_left = strtoull(value, &end, 10);
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
@@ -62,33 +64,33 @@ static bool may_print(struct dump *d)
 {
 	if (!d->limited)
 		return true;
-	if (d->left == 0)
+	if (d->lines_left == 0)
 		return false;
-	d->left--;
+	d->lines_left--;
 	return true;
 }
 
 static int put_event(struct dump *d, const struct hl_event *e, uint64_t before)
 {
 	uint64_t life_ns;
-	bool holds = true;
-	int err = hl_dump_see(&d->form, e, &life_ns);
+	bool matches = true;
+	int err = hl_dump_format_track_event(&d->format, e, &life_ns);
 
 	if (!err && d->filter)
-		err = hl_filter_event(d->filter, d->m, e, before, &holds);
-	if (err || !holds || !may_print(d))
+		err = hl_filter_event(d->filter, d->m, e, before, &matches);
+	if (err || !matches || !may_print(d))
 		return err;
-	return hl_dump_put_event(&d->form, e, life_ns);
+	return hl_dump_format_put_event(&d->format, e, life_ns);
 }
 
 static int put_extra(struct dump *d, const struct hl_extra *x, uint64_t before)
 {
 	if ((d->filter && !hl_filter_extra(d->filter, d->m, x, before)) || !may_print(d))
 		return 0;
-	return hl_dump_put_extra(&d->form, x);
+	return hl_dump_format_put_extra(&d->format, x);
 }
 
-/* Stacks that are not in the table would be asked for by their number. */
+/* False if a stack is not in the table: it must not be looked up by its node. */
 static bool has_known_stacks(const struct dump *d, const struct hl_chunk_events *c)
 {
 	uint32_t n = hl_model_n_nodes(d->m);
@@ -107,10 +109,10 @@ static int read_chunk(struct dump *d, size_t i, struct hl_chunk_events *c)
 	struct hl_reader *r = hl_model_reader(d->m);
 	int err = hl_reader_chunk(r, i)->lost ? -EBADMSG : hl_reader_decode(r, i, c);
 
-	return !err && d->form.stacks && !has_known_stacks(d, c) ? -EBADMSG : err;
+	return !err && d->format.stacks && !has_known_stacks(d, c) ? -EBADMSG : err;
 }
 
-/* first: how many events come before it. */
+/* first: the number of events before this chunk. */
 static int put_chunk(struct dump *d, const struct hl_chunk_events *c, uint64_t first)
 {
 	size_t x = 0;
@@ -123,7 +125,7 @@ static int put_chunk(struct dump *d, const struct hl_chunk_events *c, uint64_t f
 		}
 		if (i < c->n_events && !err)
 			err = put_event(d, &c->events[i], first + i);
-		if (d->limited && d->left == 0)
+		if (d->limited && d->lines_left == 0)
 			break;
 	}
 	return err;
@@ -133,19 +135,19 @@ static int put_all(struct dump *d)
 {
 	struct hl_reader *r = hl_model_reader(d->m);
 	struct hl_chunk_events c = {0};
-	bool show = !isatty(1); /* lines that run past are progress enough */
+	bool show_progress = !isatty(1); /* on a terminal the printed lines are progress enough */
 	int err = 0;
 
 	hl_progress_begin("writing events");
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
 		const struct hl_chunk_info *info = hl_reader_chunk(r, i);
 
-		if (d->limited && d->left == 0)
+		if (d->limited && d->lines_left == 0)
 			break;
 		err = read_chunk(d, i, &c);
 		if (err == -EBADMSG) {
 			fflush(stdout);
-			hl_cli_error("after event %" PRIu64 " a chunk of %" PRIu32 " is lost",
+			hl_cli_error("a chunk is lost after event %" PRIu64 " (%" PRIu32 " events)",
 				info->first_event, info->n_events);
 			d->missing = true;
 			err = 0;
@@ -153,7 +155,7 @@ static int put_all(struct dump *d)
 		}
 		if (!err)
 			err = put_chunk(d, &c, info->first_event);
-		if (show)
+		if (show_progress)
 			hl_progress_tick(i + 1, hl_reader_n_chunks(r));
 	}
 	hl_progress_end();
@@ -161,19 +163,20 @@ static int put_all(struct dump *d)
 	return err;
 }
 
-static void warn_unknown(struct hl_model *m)
+static void warn_import_limits(struct hl_model *m)
 {
 	const struct hl_meta *meta = &hl_model_info(m)->meta;
 	struct hl_strbuf b = {0};
 
-	hl_text_unknown(&b, meta->unknown);
+	hl_text_import_limits(&b, meta->unknown);
 	if (b.len)
-		hl_cli_error("imported from %s, which does not know: %s", meta->source,
+		hl_cli_info("imported from %s, which does not have: %s", meta->source,
 			hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 }
 
-/* The filter's times and what it must know of deaths. 0 or an exit status. */
+/* Resolves the times of the filter and loads the frees that it needs. Returns 0 or an exit
+ * status. */
 static int bind_filter(struct dump *d)
 {
 	int err = d->filter ? hl_filter_bind(d->filter, d->m) : 0;
@@ -181,10 +184,10 @@ static int bind_filter(struct dump *d)
 	if (err == -ENOENT)
 		return hl_cli_usage("%s", hl_model_error(d->m));
 	if (!err && d->filter) {
-		err = hl_filter_learn_deaths(d->filter, d->m);
+		err = hl_filter_load_frees(d->filter, d->m);
 		if (err == -ENODATA) {
-			hl_cli_error("life: and alive: hold for frees alone, and to a quarter of "
-				     "an octave: %s",
+			hl_cli_error("life: and alive: apply only to frees and are inexact "
+				     "(quarter octaves): %s",
 				hl_model_error(d->m));
 			err = 0;
 		}
@@ -197,13 +200,13 @@ static int bind_filter(struct dump *d)
 static int write_all(struct dump *d)
 {
 	const char *why;
-	int err = hl_dump_begin(&d->form, &why);
+	int err = hl_dump_format_begin(&d->format, &why);
 
 	if (why)
-		hl_cli_error("realloc chains are left out: %s", why);
+		hl_cli_error("realloc chains are omitted: %s", why);
 	if (!err)
 		err = put_all(d);
-	hl_dump_end(&d->form);
+	hl_dump_format_end(&d->format);
 	return err;
 }
 
@@ -217,19 +220,19 @@ static int dump_trace(struct dump *d)
 		hl_model_close(d->m);
 		return status;
 	}
-	d->form.m = d->m;
-	d->form.json = d->common.json;
-	d->form.header = d->form.more || d->form.stacks || isatty(1);
+	d->format.m = d->m;
+	d->format.json = d->common.json;
+	d->format.header = d->format.long_format || d->format.stacks || isatty(1);
 	err = write_all(d);
 	if (err)
-		hl_cli_error("the trace cannot be read to its end: %s", strerror(-err));
+		hl_cli_error("the trace could not be read completely: %s", strerror(-err));
 	hl_trace_file_warn(d->m);
-	if (hl_model_withholds(d->m))
-		hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are in sums only and in "
-			     "no line: see heaplapse log",
-			hl_model_info(d->m)->withheld.alloc_blocks,
+	if (hl_model_has_aggregated(d->m))
+		hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are recorded only as sums and not "
+			     "listed; heaplapse log shows the sums",
+			hl_model_info(d->m)->aggregated.alloc_blocks,
 			hl_model_info(d->m)->totals.sums.alloc_blocks);
-	warn_unknown(d->m);
+	warn_import_limits(d->m);
 	status = hl_trace_file_close(
 		d->m, &d->common, d->missing ? "a chunk that could not be read" : NULL);
 	return err ? HL_EXIT_IO : status;
@@ -255,12 +258,12 @@ static void fini_dump(void *state)
 }
 
 static const struct hl_opt dump_opts[] = {
-	{'n', "limit", "N", "no more than N lines", set_limit},
-	{0, "filter", "EXPR", "only events that fit EXPR, see below; again: and", set_filter},
-	{'l', "long", NULL, "a header, lifetimes in ns, realloc chains, flags of mmap in words",
+	{'n', "limit", "N", "print at most N lines", set_limit},
+	{0, "filter", "EXPR", "only events that match EXPR (see below); repeat to AND", set_filter},
+	{'l', "long", NULL, "add a header, lifetimes in ns, realloc chains and names of mmap flags",
 		set_long},
-	{0, "stacks", NULL, "below each event the stacks that allocated and freed", set_stacks},
-	{0, "json", NULL, "as JSON, with lifetimes and chains (json.md in share/doc/heaplapse)",
+	{0, "stacks", NULL, "print the allocating and freeing stacks below each event", set_stacks},
+	{0, "json", NULL, "print JSON, with lifetimes and chains (json.md in share/doc/heaplapse)",
 		hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
@@ -269,21 +272,21 @@ static const struct hl_opt dump_opts[] = {
 };
 
 static const struct hl_example dump_examples[] = {
-	{"-n 20 app.hlt", "the first twenty events"},
-	{"--filter 'op:free size:>=4K' app.hlt", "frees of large blocks"},
-	{"--stacks --filter 'chain-length:>=5' app.hlt", "blocks that were often reallocated"},
+	{"-n 20 app.hlt", "first 20 events"},
+	{"--filter 'op:free size:>=4K' app.hlt", "large frees"},
+	{"--stacks --filter 'chain-length:>=5' app.hlt", "realloc chains"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_dump = {
 	.name = "dump",
-	.summary = "every event of a trace, one on each line",
+	.summary = "print every event of a trace, one per line",
 	.usage = "[options] [FILE]",
 	.examples = dump_examples,
 	.about = HL_FILTER_ABOUT
-	"  op:alloc, op:free  and, as before, function=NAME func=NAME !TERM\n"
-	"  Terms are about the event: its time, its thread, its call; the rest is its\n"
-	"  block's. fn: of a free is about both stacks.\n",
+	"  op:alloc, op:free  and the older forms function=NAME func=NAME !TERM\n"
+	"  time:, thread: and call: are those of the event; all other terms are about its\n"
+	"  block. fn: of a free matches both stacks.\n",
 	.opts = dump_opts,
 	.shared = hl_view_opts,
 	.operand = HL_OPERAND_TRACE,

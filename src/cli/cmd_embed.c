@@ -1,64 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_embed.c - the program, its libraries and their debug files, kept in the trace.
+ * cmd_embed.c - stores the program, its libraries and their debug files in the trace.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/embed.h"
-#include "cli/symbol_options.h"
-#include "util/text.h"
+#include "cli/files/embed_trace.h"
+#include "cli/options/output_options.h"
+#include "cli/options/symbol_options.h"
+#include "util/safe_text.h"
 
 struct embed {
-	struct hl_trace_opts common; /* these two first */
+	struct hl_trace_opts common; /* must be the first two members */
 	struct hl_symbol_options symbols;
-	struct hl_new_file out;
-	bool quiet;
+	struct hl_output_options out;
 };
 HL_SYMBOL_STATE_CHECK(struct embed);
+HL_OUTPUT_SETTERS(struct embed);
 
-static const char *set_output(void *state, const char *value)
-{
-	((struct embed *)state)->out.path = value;
-	return hl_new_file_wrong_name(value);
-}
-
-static const char *set_overwrite(void *state, const char *value)
-{
-	((struct embed *)state)->out.overwrite = true;
-	return NULL;
-}
-
-static const char *set_force(void *state, const char *value)
-{
-	((struct embed *)state)->out.anywhere = true;
-	return NULL;
-}
-
-static const char *set_quiet(void *state, const char *value)
-{
-	((struct embed *)state)->quiet = true;
-	return NULL;
-}
-
-static void say_done(const struct hl_embed_result *r)
+static void print_done(const struct hl_embed_result *r)
 {
 	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX];
 
 	if (r->done.files == 0)
-		hl_cli_error("nothing new to embed");
+		hl_cli_info("nothing new to embed");
 	else
-		hl_cli_error("embedded %s file%s of %s", hl_text_count(n, r->done.files),
+		hl_cli_info("embedded %s file%s (%s)", hl_text_count(n, r->done.files),
 			r->done.files == 1 ? "" : "s", hl_text_bytes(bytes, r->done.bytes));
 }
 
-/* 0, or an exit status with a message: names that are not from files need none. */
+/* Refuses traces whose names do not come from files. Returns 0, or prints a message and returns an
+ * exit status. */
 static int check_names(const struct hl_trace_info *info, const char *path)
 {
-	if (info->meta.cut.flags & HL_CUT_NAMES)
-		hl_cli_error("%s has made-up names: its files would tell the true ones", path);
+	if (info->meta.slice.flags & HL_SLICE_NAMES)
+		hl_cli_error(
+			"%s is anonymized: embedding its files would reveal the real names", path);
 	else if (info->meta.source[0])
-		hl_cli_error("%s was imported from %s, and all its names are in it: no file would "
-			     "be looked at",
+		hl_cli_error("%s was imported from %s and already contains all names: there is "
+			     "nothing to embed",
 			path, info->meta.source);
 	else
 		return 0;
@@ -72,7 +52,7 @@ static int run_embed(void *state, int argc, char **argv)
 	struct hl_model *m;
 	int status;
 
-	/* It changes what it is given, so it takes nothing by itself. */
+	/* There is no default trace, because the command changes its input. */
 	if (argc == 0)
 		return hl_cli_usage("which trace? for example: heaplapse embed app.hlt");
 	status = hl_trace_file_open(argc, argv, &m);
@@ -82,15 +62,15 @@ static int run_embed(void *state, int argc, char **argv)
 	if (!status)
 		status = hl_symbol_options_apply(&s->symbols, m, true);
 	if (!status)
-		status = hl_embed(m, argv[0], &s->out, false, &result);
+		status = hl_embed(m, argv[0], &s->out.file, false, &result);
 	if (status) {
 		hl_model_close(m);
 		return status;
 	}
-	if (!s->quiet)
-		say_done(&result);
+	if (!s->out.quiet)
+		print_done(&result);
 	return hl_trace_file_close(
-		m, &s->common, result.left_out ? "files that are left out" : NULL);
+		m, &s->common, result.left_out ? "files that were skipped" : NULL);
 }
 
 static void fini_embed(void *state)
@@ -99,10 +79,10 @@ static void fini_embed(void *state)
 }
 
 static const struct hl_opt embed_opts[] = {
-	{'o', "output", "NEW", "write to NEW, and leave FILE as it is", set_output},
-	{'f', "overwrite", NULL, "replace NEW if it exists", set_overwrite},
-	{'q', "quiet", NULL, "say only what is left out", set_quiet},
-	{0, "force", NULL, "write also into a folder that everybody may change", set_force},
+	HL_OPT_OUTPUT("NEW", "write to NEW and leave FILE unchanged"),
+	HL_OPT_OVERWRITE("NEW"),
+	HL_OPT_QUIET("print only files that were skipped"),
+	HL_OPT_UNSAFE_DIR,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	HL_SYMBOL_OPTS,
@@ -110,17 +90,17 @@ static const struct hl_opt embed_opts[] = {
 };
 
 static const struct hl_example embed_examples[] = {
-	{"app.hlt", "put them into app.hlt"},
-	{"-o whole.hlt app.hlt", "into a copy of it"},
+	{"app.hlt", "add them to app.hlt"},
+	{"-o whole.hlt app.hlt", "add them to a copy"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_embed = {
 	.name = "embed",
-	.summary = "keep the program, its libraries and debug files in a trace",
+	.summary = "store the program, its libraries and debug files in a trace",
 	.usage = "[options] FILE",
 	.examples = embed_examples,
-	.about = "The trace then has its names wherever it is taken. record --embed-binaries does "
+	.about = "The trace then shows function names on any machine. record --embed-binaries does "
 		 "the\n"
 		 "same when the program has ended.\n",
 	.opts = embed_opts,

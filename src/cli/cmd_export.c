@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_export.c - a trace in another program's format: the options, and the file that it goes to.
+ * cmd_export.c - converts a trace to the format of another program: options and output files.
  *
- * What is asked is asked in the words of `report`, and formats are rows of src/views/export.
+ * The query options are the same as for `report`. Formats are rows in src/views/export.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,18 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/report.h"
+#include "cli/report/report_request.h"
+#include "util/path_suffix.h"
 #include "util/strbuf.h"
-#include "util/text.h"
+#include "util/safe_text.h"
 #include "views/export/export.h"
-#include "views/export/files.h"
+#include "views/export/output_set.h"
 
 struct export
 {
-	struct hl_report question; /* first */
+	struct hl_report request; /* must be the first member */
 	const struct hl_export_format *format;
 	const char *format_name, *output, *table_name;
-	struct hl_export_files files;
+	struct hl_output_set files;
 	bool list, by_blocks, grouped, quiet;
 	enum hl_group group;
 };
@@ -36,7 +38,7 @@ static const char *set_format(void *state, const char *value)
 
 	e->format_name = value;
 	e->format = hl_export_find(value);
-	return NULL; /* the list is long: see run_export */
+	return NULL; /* run_export reports an unknown format, because the list is long */
 }
 
 static const char *set_output(void *state, const char *value)
@@ -79,10 +81,10 @@ static const char *set_group(void *state, const char *value)
 	return hl_group_find(value, &e->group) ? HL_OPT_NOT_LISTED : NULL;
 }
 
-/* Full names, and nothing left out that was not asked for: it is for programs. */
-static void init(void *state)
+/* The output is for programs: full names, and nothing is left out unless requested. */
+static void init_export(void *state)
 {
-	((struct export *)state)->question.common.json = true;
+	((struct export *)state)->request.common.json = true;
 }
 
 static int list_formats(void)
@@ -92,7 +94,7 @@ static int list_formats(void)
 	return HL_EXIT_OK;
 }
 
-static int no_format(const struct export *e)
+static int reject_format(const struct export *e)
 {
 	struct hl_strbuf all = {0};
 	int status;
@@ -100,7 +102,7 @@ static int no_format(const struct export *e)
 	for (const struct hl_export_format *f = hl_export_formats; f->name; f++)
 		hl_strbuf_printf(&all, "%s%s", all.len ? ", " : "", f->name);
 	if (e->format_name)
-		status = hl_cli_usage("there is no format \"%s\"; there are: %s", e->format_name,
+		status = hl_cli_usage("unknown format \"%s\"; formats are: %s", e->format_name,
 			hl_strbuf_str(&all));
 	else
 		status = hl_cli_usage("which format? --format is one of: %s", hl_strbuf_str(&all));
@@ -108,88 +110,80 @@ static int no_format(const struct export *e)
 	return status;
 }
 
-/* Names the formats that can. */
-static int no_group(const struct export *e)
+/* The message lists the formats that support the group. */
+static int reject_group(const struct export *e)
 {
-	struct hl_strbuf can = {0};
+	struct hl_strbuf supported = {0};
 	int status;
 
 	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
 		if (f->groups & 1u << e->group)
-			hl_strbuf_printf(&can, "%s%s", can.len ? ", " : "", f->name);
+			hl_strbuf_printf(&supported, "%s%s", supported.len ? ", " : "", f->name);
 	}
-	status = hl_cli_usage("%s cannot be grouped by %s; these can: %s", e->format->name,
-		hl_group_name(e->group), hl_strbuf_str(&can));
-	hl_strbuf_fini(&can);
+	status = hl_cli_usage("%s cannot be grouped by %s; formats that can: %s", e->format->name,
+		hl_group_name(e->group), hl_strbuf_str(&supported));
+	hl_strbuf_fini(&supported);
 	return status;
 }
 
 static int check_options(struct export *e)
 {
 	const struct hl_export_format *f = e->format;
-	int status = hl_question_check(&e->question);
+	int status = hl_request_check(&e->request);
 
 	if (status)
 		return status;
-	if (f->course && (e->question.quantity.option || e->question.range.option))
-		return hl_cli_usage("%s shows the whole run: %s does not apply, only a filter does",
+	if (f->whole_run && (e->request.quantity_option.option || e->request.range.option))
+		return hl_cli_usage("%s shows the whole run: %s does not apply; use --filter",
 			f->name,
-			e->question.quantity.option ? e->question.quantity.option
-						    : e->question.range.option);
-	if (e->question.pool && f->heap)
+			e->request.quantity_option.option ? e->request.quantity_option.option
+							  : e->request.range.option);
+	if (e->request.pool && f->heap_only)
 		return hl_cli_usage("%s shows the heap over time: --pool does not apply", f->name);
 	if (e->grouped)
-		status = hl_question_check_group(&e->question, e->group);
+		status = hl_request_check_group(&e->request, e->group);
 	if (status)
 		return status;
-	if (e->question.pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
+	if (e->request.pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
 		return hl_cli_usage(
-			"--pool does not go with --group=snapshot, which is the heap's");
+			"--pool cannot be combined with --group=snapshot, which is about the heap");
 	if (e->grouped && !(f->groups & 1u << e->group))
-		return no_group(e);
+		return reject_group(e);
 	if (e->table_name && hl_export_find_table(f, e->table_name) < 0)
 		return hl_cli_usage("%s has no table %s; leave out --table, or use -f parquet",
 			f->name, e->table_name);
 	if (f->binary && strcmp(e->output, "-") == 0 && isatty(STDOUT_FILENO))
-		return hl_cli_usage(
-			"%s is nothing for a terminal; name a file: -o heap%s", f->name, f->suffix);
+		return hl_cli_usage("%s is not printed to a terminal; name a file: -o heap%s",
+			f->name, f->suffix);
 	return 0;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-/* The end of the name that promises what a binary format does not keep; NULL: it has none. */
-static const char *unwanted_packer(const struct export *e)
+/* Returns a suffix of the output name that promises compression that a binary format does not have;
+ * NULL if there is none. */
+static const char *find_wrong_suffix(const struct export *e)
 {
 	static const char *const packers[] = {".gz", ".zst"};
 
 	for (size_t i = 0; e->format->binary && i < 2; i++) {
-		if (ends_with(e->output, packers[i]) && !ends_with(e->format->suffix, packers[i]))
+		if (hl_path_has_suffix(e->output, packers[i]) &&
+			!hl_path_has_suffix(e->format->suffix, packers[i]))
 			return packers[i];
 	}
 	return NULL;
 }
 
-/* Whoever mixes up the two names must not lose the recording. */
+/* Refuses to overwrite the trace if the two names are swapped. */
 static int check_output(const struct export *e, int argc, char **argv)
 {
-	size_t n = strlen(e->output);
-	const char *packer = unwanted_packer(e);
+	const char *packer = find_wrong_suffix(e);
 	struct stat to, from;
 
-	if (n > 4 && strcmp(e->output + n - 4, ".hlt") == 0)
-		return hl_cli_usage(
-			"-o %s: that is what traces are called, and an export is none; name "
-			"it *%s",
+	if (hl_path_has_suffix(e->output, ".hlt"))
+		return hl_cli_usage("-o %s: .hlt is the suffix of traces; name an export *%s",
 			e->output, e->format->suffix);
 	if (packer)
-		return hl_cli_usage("-o %s: %s is not packed by %s; name it *%s", e->output,
-			e->format->name, packer, e->format->suffix);
+		return hl_cli_usage("-o %s: %s cannot be compressed with %s; name it *%s",
+			e->output, e->format->name, packer, e->format->suffix);
 	if (argc == 0 || stat(argv[0], &from) < 0)
 		return 0;
 	for (int i = 0; i < HL_EXPORT_TABLES; i++) {
@@ -197,121 +191,125 @@ static int check_output(const struct export *e, int argc, char **argv)
 
 		if (path && stat(path, &to) == 0 && to.st_dev == from.st_dev &&
 			to.st_ino == from.st_ino)
-			return hl_cli_usage("-o %s is the trace itself, which would be lost", path);
+			return hl_cli_usage(
+				"-o %s is the trace itself and would be overwritten", path);
 	}
 	return 0;
 }
 
-static int cannot_write(const char *path, int err)
+static int print_write_error(const char *path, int err)
 {
 	hl_cli_error("%s cannot be written: %s", strcmp(path, "-") == 0 ? "stdout" : path,
 		strerror(-err));
 	return HL_EXIT_IO;
 }
 
-/* Where it goes. 0 or an exit status. */
-static int find_files(struct export *e)
+/* Sets up the output files. Returns 0 or an exit status. */
+static int init_output_files(struct export *e)
 {
 	int table = e->table_name ? hl_export_find_table(e->format, e->table_name) : -1;
-	int err = hl_export_files_init(&e->files, e->format, e->output, table);
+	int err = hl_output_set_init(&e->files, e->format, e->output, table);
 
-	return err ? cannot_write(e->output, err) : 0;
+	return err ? print_write_error(e->output, err) : 0;
 }
 
-/* What the reader of the file must know about it. */
-static void warn(struct export *e, struct hl_model *m, const struct hl_export_job *x)
+/* Prints what a reader of the file must know about it. */
+static void print_warnings(struct export *e, struct hl_model *m, const struct hl_export_job *x)
 {
 	char got[HL_TEXT_SIZE_MAX];
 
 	hl_report_warn(m);
 	if (!e->quiet)
-		hl_export_say_nameless(m);
-	if (x->moved && hl_model_withholds(m))
-		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, true);
-	else if (x->moved)
-		hl_cli_error("a part of the trace cannot be read; what was exported goes up to %s",
+		hl_export_print_missing_symbols(m);
+	if (x->before_damage && hl_model_has_aggregated(m))
+		hl_report_warn_moved(&e->request, m, &x->query, x->to_ns, true);
+	else if (x->before_damage)
+		hl_cli_error("part of the trace cannot be read; the export ends at %s",
 			hl_text_duration(got, x->to_ns));
-	else if (x->asked)
-		hl_report_warn_moved(&e->question, m, &x->query, x->to_ns, false);
-	e->question.moved |= x->moved;
+	else if (x->quantity_given)
+		hl_report_warn_moved(&e->request, m, &x->query, x->to_ns, false);
+	e->request.before_damage |= x->before_damage;
 }
 
-/* Into the file, which is there afterwards or is not. 0 or an exit status; *err of the model. */
+/* Writes the output files. On failure no file is left. Returns 0 or an exit status; *err is an
+ * error of the model. */
 static int write_output(struct export *e, struct hl_export_job *x, int *err)
 {
-	struct hl_export_files *files = &e->files;
-	int failed = hl_export_files_open(files, e->format, x);
+	struct hl_output_set *files = &e->files;
+	int failed = hl_output_set_open(files, e->format, x);
 
 	if (failed)
-		return cannot_write(files->failed, failed);
+		return print_write_error(files->failed, failed);
 	*err = hl_export_write(e->format, x);
-	if (*err && !hl_export_files_failed(files)) {
-		hl_export_files_drop(files);
+	if (*err && !hl_output_set_failed(files)) {
+		hl_output_set_drop(files);
 		return 0;
 	}
 	*err = 0;
-	failed = hl_export_files_finish(files);
-	/* stdout is the command line's to judge. */
-	return failed && strcmp(e->output, "-") != 0 ? cannot_write(files->failed, failed) : 0;
+	failed = hl_output_set_finish(files);
+	/* Errors on stdout are reported by hl_cli_finish(). */
+	return failed && strcmp(e->output, "-") != 0 ? print_write_error(files->failed, failed) : 0;
 }
 
-static void add_choice(struct hl_strbuf *b, const char *option, const hl_report_names *names)
+static void append_filter_option(
+	struct hl_strbuf *b, const char *option, const hl_report_names *names)
 {
 	for (size_t i = 0; i < names->len; i++)
 		hl_strbuf_printf(b, "%s%s%s", b->len ? " " : "", option, names->data[i]);
 }
 
-/* The filter as it was asked for, in one line. */
-static void put_choice(struct hl_strbuf *b, const struct hl_report *r)
+/* Appends the filter options as the user gave them, in one line. */
+static void append_filter_options(struct hl_strbuf *b, const struct hl_report *r)
 {
-	add_choice(b, "", &r->filter_exprs);
-	add_choice(b, "--include-function=", &r->include_function);
-	add_choice(b, "--exclude-function=", &r->exclude_function);
-	add_choice(b, "--include-module=", &r->include_module);
-	add_choice(b, "--exclude-module=", &r->exclude_module);
+	append_filter_option(b, "", &r->filter_exprs);
+	append_filter_option(b, "--include-function=", &r->include_function);
+	append_filter_option(b, "--exclude-function=", &r->exclude_function);
+	append_filter_option(b, "--include-module=", &r->include_module);
+	append_filter_option(b, "--exclude-module=", &r->exclude_module);
 }
 
 static int export_trace(struct export *e, struct hl_model *m)
 {
-	struct hl_report *r = &e->question;
+	struct hl_report *r = &e->request;
 	struct hl_export_job x = {
 		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
 	struct hl_strbuf why = {0}, choice = {0}, title = {0};
 	int err = 0, status = 0;
 
-	/* What has no order is refused for that, by the model. */
-	if (e->format->unweighted && hl_model_has_order(m) &&
+	/* A trace without an order of events is refused by the model, with a better message. */
+	if (e->format->unweighted && hl_model_has_event_order(m) &&
 		hl_model_info(m)->totals.samples > 0) {
-		hl_cli_error("the recording is of samples, and %s has no place for how many "
-			     "blocks each of them stands for; pprof, dhat and svg have",
+		hl_cli_error("%s cannot represent sampled data (no weight per sample); use pprof, "
+			     "dhat or svg",
 			e->format->name);
 		status = HL_EXIT_IO;
 	} else if (!hl_report_has_times(r, m, &why))
 		status = hl_cli_usage("%s", hl_strbuf_str(&why));
 	hl_strbuf_fini(&why);
 	if (!status)
-		status = hl_symbol_options_apply(&r->symbols, m, !e->format->people);
+		status = hl_symbol_options_apply(&r->symbols, m, !e->format->for_people);
 	if (!status)
 		status = hl_report_make_suppressions(r);
 	if (!status) {
-		r->peak = (struct hl_when){.kind = HL_WHEN_PEAK};
+		r->peak = (struct hl_time_spec){.kind = HL_TIME_SPEC_PEAK};
 		x.query = hl_report_query(r);
 		x.own_peak = hl_report_has_own_peak(r);
-		x.asked = r->what != HL_REPORT_NOTHING;
+		x.quantity_given = r->what != HL_REPORT_NOTHING;
 		hl_strbuf_puts(&title, hl_report_heading(r, m));
 		if (e->grouped)
 			hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
-		x.what = hl_strbuf_str(&title);
-		put_choice(&choice, r);
-		x.choice = hl_strbuf_str(&choice);
+		x.title = hl_strbuf_str(&title);
+		append_filter_options(&choice, r);
+		x.filter_text = hl_strbuf_str(&choice);
 		x.pool = r->pool_name;
 		status = write_output(e, &x, &err);
 	}
 	if (!status && !err)
-		warn(e, m, &x);
+		print_warnings(e, m, &x);
 	hl_strbuf_fini(&choice);
 	hl_strbuf_fini(&title);
-	return hl_report_finish(r, m, status, err, x.moved ? "a part of what was asked for" : NULL);
+	return hl_report_finish(
+		r, m, status, err, x.before_damage ? "part of the requested data" : NULL);
 }
 
 static int run_export(void *state, int argc, char **argv)
@@ -324,42 +322,43 @@ static int run_export(void *state, int argc, char **argv)
 		return list_formats();
 	if (!e->output)
 		e->output = "-";
-	signal(SIGXFSZ, SIG_IGN); /* a limit is told by write, which has words for it */
-	status = e->format ? check_options(e) : no_format(e);
+	signal(SIGXFSZ, SIG_IGN); /* write then reports the file size limit as an error */
+	status = e->format ? check_options(e) : reject_format(e);
 	if (!status)
-		status = find_files(e);
+		status = init_output_files(e);
 	if (!status)
 		status = check_output(e, argc, argv);
 	if (!status)
-		status = hl_report_make_filter(&e->question);
+		status = hl_report_make_filter(&e->request);
 	if (!status)
-		status = hl_report_read_suppressions(&e->question);
+		status = hl_report_read_suppressions(&e->request);
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &m);
 	if (!status)
 		status = export_trace(e, m);
-	hl_export_files_fini(&e->files);
+	hl_output_set_fini(&e->files);
 	return status;
 }
 
 static const struct hl_opt export_opts[] = {
 	{'f', "format", "FORMAT", "the format; --list shows all", set_format},
 	{'o', "output", "FILE",
-		"write to FILE, text packed if it ends in .gz or .zst (-: stdout, the default)",
+		"write to FILE; text is compressed if it ends in .gz or .zst (-: stdout, the "
+		"default)",
 		set_output},
 	{0, "table", "TABLE:" TABLE_VALUES,
-		"one table alone; else all, in files beside FILE (parquet)", set_table},
-	{0, "list", NULL, "the formats, and who reads them", set_list},
-	{'q', "quiet", NULL, "do not say which modules have no names", set_quiet},
-	HL_QUESTION_OPTS("what was live at the peak, with a filter at that of what fits (the "
-			 "default, see below)"),
-	{0, "cost", "COST:" COST_VALUES, "what flame graphs and graphs show the size of (bytes)",
+		"write only one table; by default all, in files beside FILE (parquet)", set_table},
+	{0, "list", NULL, "list the formats and the programs that read them", set_list},
+	{'q', "quiet", NULL, "do not list modules without names", set_quiet},
+	HL_REQUEST_OPTS("memory live at the peak; with a filter, at the peak of the matching "
+			"blocks (the default, see below)"),
+	{0, "cost", "COST:" COST_VALUES, "the unit of flame graphs and graphs (default bytes)",
 		set_cost},
 	{'g', "group",
 		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
-		"divide flame graphs, trees and stacks by GROUP first; csv: report's table",
+		"split flame graphs, trees and stacks by GROUP first; csv: the table of report",
 		set_group},
-	HL_CHOICE_OPTS,
+	HL_FILTER_OPTS,
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
@@ -369,32 +368,31 @@ static const struct hl_opt export_opts[] = {
 static const struct hl_example export_examples[] = {
 	{"-f pprof -o app.pb.gz app.hlt", "for go tool pprof"},
 	{"-f heaptrack -o app.zst app.hlt", "for heaptrack_gui"},
-	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of what was never freed"},
-	{"-f parquet -o app.parquet app.hlt", "tables for SQL: DuckDB, Spark"},
-	{"-f replay -o app.replay app.hlt", "then: heaplapse-replay app.replay"},
-	{"-f html -o app.html app.hlt", "a whole report as one page to mail"},
-	{"--list", "all formats"},
+	{"-f svg --leaks -o leaks.svg app.hlt", "a flame graph of leaks"},
+	{"-f parquet -o app.parquet app.hlt", "tables for SQL"},
+	{"-f replay -o app.replay app.hlt", "for heaplapse-replay"},
+	{"-f html -o app.html app.hlt", "a report as one page"},
+	{"--list", "list all formats"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_export = {
 	.name = "export",
-	.summary = "a trace in the format of another viewer",
+	.summary = "convert a trace to the format of another viewer",
 	.usage = "-f FORMAT [options] [FILE]",
 	.examples = export_examples,
-	.about = HL_QUESTION_ABOUT
-	"json, csv, parquet, heaptrack, dhat and replay have the whole lives of the blocks\n"
-	"that count, by default all. Of a trace with some blocks in sums alone (--mode=count\n"
-	"or cull) json, csv and dhat have these sums, too; the other three refuse it.\n"
-	"massif and chrome show the whole run, and only a filter applies. A sample counts\n"
-	"for what it stands for; only heaptrack and replay have no place for that: they\n"
-	"refuse such a trace.\n"
-	"parquet is three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
-	"FILE gets its name when it is whole: a failure leaves what was there before.\n",
+	.about = HL_REQUEST_ABOUT
+	"json, csv, parquet, heaptrack, dhat and replay contain the allocation and the free of\n"
+	"each selected block, by default of all blocks. If a trace has only sums of some blocks\n"
+	"(--mode=count or cull), json, csv and dhat contain these sums; the other three refuse\n"
+	"the trace. massif and chrome show the whole run; only a filter applies. Samples are\n"
+	"scaled to estimates; heaptrack and replay cannot represent them and refuse the trace.\n"
+	"parquet writes three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
+	"FILE is replaced only when the export is complete; a failure leaves it unchanged.\n",
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct export),
-	.init = init,
+	.init = init_export,
 	.run = run_export,
-	.fini = hl_question_fini,
+	.fini = hl_request_fini,
 };

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_extract.c - gives back the files that a trace carries.
+ * cmd_extract.c - writes the embedded files of a trace to a directory.
  *
- * Their paths are hostile: nothing is written outside the folder, through a link, or over a file.
+ * Their paths are untrusted: nothing is written outside the directory, through a symbolic link, or
+ * over an existing file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/trace_file.h"
-#include "collect/output.h"
+#include "cli/files/trace_file.h"
+#include "collect/output/trace_output.h"
 #include "util/strbuf.h"
-#include "util/text.h"
+#include "util/safe_text.h"
 
 struct extract {
-	struct hl_trace_opts common; /* first */
+	struct hl_trace_opts common; /* must be the first member */
 	const char *dir;
 	bool list;
 };
@@ -26,7 +28,7 @@ struct extract {
 static const char *set_dir(void *state, const char *value)
 {
 	((struct extract *)state)->dir = value;
-	return *value ? NULL : "a folder";
+	return *value ? NULL : "a directory";
 }
 
 static const char *set_list(void *state, const char *value)
@@ -48,7 +50,7 @@ static const char *kind_name(unsigned kind)
 	return kind < HL_ARRAY_LEN(names) ? names[kind] : "unknown";
 }
 
-static void show(const struct hl_carried *f)
+static void print_file(const struct hl_embedded_file *f)
 {
 	struct hl_strbuf id = {0}, path = {0};
 
@@ -60,10 +62,11 @@ static void show(const struct hl_carried *f)
 	hl_strbuf_fini(&path);
 }
 
-/* Where it goes below the folder: debug files where --sysroot and --symbols find them. */
-static void place_of(const struct hl_carried *f, struct hl_strbuf *path)
+/* Builds the path below the output directory. Debug files go where --sysroot and --symbols find
+ * them. */
+static void build_output_path(const struct hl_embedded_file *f, struct hl_strbuf *path)
 {
-	if (f->kind == HL_CARRIED_MODULE || f->build_id_len < 2) {
+	if (f->kind == HL_EMBEDDED_MODULE || f->build_id_len < 2) {
 		hl_strbuf_puts(path, f->path);
 		return;
 	}
@@ -72,8 +75,9 @@ static void place_of(const struct hl_carried *f, struct hl_strbuf *path)
 	hl_strbuf_puts(path, ".debug");
 }
 
-/* One folder further, made if it is not there; takes `dir`. A descriptor or -errno. */
-static int step(int dir, const char *name)
+/* Opens the subdirectory `name`, creating it if needed, and closes `dir`. Returns a descriptor or
+ * -errno. */
+static int enter_directory(int dir, const char *name)
 {
 	int next = -1, err = 0;
 
@@ -89,8 +93,9 @@ static int step(int dir, const char *name)
 	return err ? err : next;
 }
 
-/* The folder of a file below `root`, and the file's own name in it. */
-static int walk(int root, char *path, const char **base)
+/* Opens the directory of a file below `root`; *base is the file's name in it. Returns a descriptor
+ * or -errno. */
+static int open_parent(int root, char *path, const char **base)
 {
 	int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char *rest, *name, *next;
@@ -102,7 +107,7 @@ static int walk(int root, char *path, const char **base)
 			continue;
 		if (!next)
 			break;
-		dir = step(dir, name);
+		dir = enter_directory(dir, name);
 	}
 	*base = name;
 	if (dir >= 0 && (!name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)) {
@@ -112,19 +117,19 @@ static int walk(int root, char *path, const char **base)
 	return dir;
 }
 
-/* Under its name only when it is whole, and only if nothing has that name. */
+/* The file gets its name only when it is complete, and only if no file has that name. */
 static int write_file(struct hl_model *m, size_t i, int dir, const char *base)
 {
-	int fd = hl_output_nameless(dir), err, got;
+	int fd = hl_trace_output_create_unnamed(dir), err, got;
 	bool named = fd < 0;
 
 	if (named)
-		fd = hl_output_take_name(dir, base, -1);
+		fd = hl_trace_output_link_name(dir, base, -1);
 	if (fd < 0)
 		return fd;
 	err = hl_reader_copy_file(hl_model_reader(m), i, fd);
 	if (!err && !named) {
-		got = hl_output_take_name(dir, base, fd);
+		got = hl_trace_output_link_name(dir, base, fd);
 		err = got < 0 ? got : 0;
 	} else if (err && named) {
 		unlinkat(dir, base, 0);
@@ -133,17 +138,16 @@ static int write_file(struct hl_model *m, size_t i, int dir, const char *base)
 	return err;
 }
 
-static const char *why_not(int err)
+static const char *error_text(int err)
 {
 	switch (-err) {
 	case EXDEV:
-		return "its path leads out of the folder";
+		return "its path leads out of the directory";
 	case EEXIST:
-		return "there is such a file, which is not overwritten; choose another folder with "
-		       "-d";
+		return "the file exists and is not overwritten; choose another directory with -d";
 	case ELOOP:
 	case ENOTDIR:
-		return "there is a link or a file where its folder should be";
+		return "a component of its path is a link or a file, not a directory";
 	case EILSEQ:
 		return "its path has control characters";
 	case EBADMSG:
@@ -152,62 +156,64 @@ static const char *why_not(int err)
 	return strerror(-err);
 }
 
-/* Nobody could see such a name, or type it. */
-static bool is_nameable(const struct hl_carried *f)
+/* False for names with control characters, which a user could neither see nor type, and for
+ * truncated names. */
+static bool is_usable_name(const struct hl_embedded_file *f)
 {
 	for (const char *c = f->path; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return false;
-	return !f->path_cut;
+	return !f->path_truncated;
 }
 
 static int extract_one(struct hl_model *m, size_t i, int root)
 {
 	struct hl_strbuf path = {0};
-	struct hl_carried f;
+	struct hl_embedded_file f;
 	const char *base;
 	int dir, err = hl_reader_file(hl_model_reader(m), i, &f);
 
 	if (err)
 		return err;
-	place_of(&f, &path);
-	err = is_nameable(&f) ? hl_strbuf_error(&path) : -EILSEQ;
+	build_output_path(&f, &path);
+	err = is_usable_name(&f) ? hl_strbuf_error(&path) : -EILSEQ;
 	if (!err) {
-		dir = path.len ? walk(root, path.data, &base) : -EXDEV;
+		dir = path.len ? open_parent(root, path.data, &base) : -EXDEV;
 		err = dir < 0 ? dir : write_file(m, i, dir, base);
 		if (dir >= 0)
 			close(dir);
 	}
 	if (err)
-		hl_cli_error("%s is left out: %s", f.path, why_not(err));
+		hl_cli_error("skipped %s: %s", f.path, error_text(err));
 	hl_strbuf_fini(&path);
 	return err;
 }
 
-static int extract_all(struct hl_model *m, const char *folder, size_t n, size_t *failed)
+static int extract_all(struct hl_model *m, const char *directory, size_t n, size_t *failed)
 {
 	int root, err = 0;
 
-	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		err = -errno;
-	root = err ? -1 : open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = err ? -1 : open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0) {
-		hl_cli_error("%s: %s; choose another folder with -d", folder,
+		hl_cli_error("%s: %s; choose another directory with -d", directory,
 			strerror(err ? -err : errno));
 		return HL_EXIT_IO;
 	}
 	for (size_t i = 0; i < n; i++)
 		*failed += extract_one(m, i, root) != 0;
 	close(root);
-	hl_cli_error("%zu file%s in %s", n - *failed, n - *failed == 1 ? "" : "s", folder);
+	hl_cli_info(
+		"extracted %zu file%s to %s", n - *failed, n - *failed == 1 ? "" : "s", directory);
 	return *failed ? HL_EXIT_IO : 0;
 }
 
-static int run(struct extract *s, struct hl_model *m, const char *trace)
+static int extract_files(struct extract *s, struct hl_model *m, const char *trace)
 {
 	const char *slash = strrchr(trace, '/');
-	struct hl_strbuf folder = {0};
-	struct hl_carried f;
+	struct hl_strbuf directory = {0};
+	struct hl_embedded_file f;
 	size_t n = 0, failed = 0;
 	int status = 0, err = hl_reader_n_files(hl_model_reader(m), &n);
 
@@ -217,14 +223,14 @@ static int run(struct extract *s, struct hl_model *m, const char *trace)
 	}
 	for (size_t i = 0; s->list && i < n; i++)
 		if (hl_reader_file(hl_model_reader(m), i, &f) == 0)
-			show(&f);
+			print_file(&f);
 	if (n == 0)
-		hl_cli_error("%s carries no files; heaplapse embed puts them into it", trace);
+		hl_cli_info("%s has no embedded files; heaplapse embed adds them", trace);
 	if (n == 0 || s->list)
 		return 0;
-	hl_strbuf_printf(&folder, "%s.files", slash ? slash + 1 : trace);
-	status = extract_all(m, s->dir ? s->dir : hl_strbuf_str(&folder), n, &failed);
-	hl_strbuf_fini(&folder);
+	hl_strbuf_printf(&directory, "%s.files", slash ? slash + 1 : trace);
+	status = extract_all(m, s->dir ? s->dir : hl_strbuf_str(&directory), n, &failed);
+	hl_strbuf_fini(&directory);
 	return status;
 }
 
@@ -239,7 +245,7 @@ static int run_extract(void *state, int argc, char **argv)
 	status = hl_trace_file_open(argc, argv, &m);
 	if (status)
 		return status;
-	status = run(s, m, argv[0]);
+	status = extract_files(s, m, argv[0]);
 	if (hl_model_info(m)->damaged)
 		hl_cli_error("the trace is damaged: %s", hl_model_info(m)->damage);
 	if (!status)
@@ -249,27 +255,27 @@ static int run_extract(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt extract_opts[] = {
-	{'d', "directory", "DIR", "write below DIR (default: FILE's name and .files, here)",
+	{'d', "directory", "DIR", "write below DIR (default: FILE.files in the current directory)",
 		set_dir},
-	{'l', "list", NULL, "only list them: kind, size, build-id, path", set_list},
+	{'l', "list", NULL, "only list the files: kind, size, build-id, path", set_list},
 	HL_OPT_STRICT,
 	{0},
 };
 
 static const struct hl_example extract_examples[] = {
-	{"--list app.hlt", "what is in it"},
+	{"--list app.hlt", "list the embedded files"},
 	{"-d root app.hlt", "write them to root/"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_extract = {
 	.name = "extract",
-	.summary = "give back the files that a trace carries",
+	.summary = "extract the files that are embedded in a trace",
 	.usage = "[options] FILE",
 	.examples = extract_examples,
-	.about = "Below DIR they lie where they lay on the machine that was recorded, debug files "
-		 "by their\n"
-		 "build-id: report --sysroot=DIR takes them from there, and so does gdb.\n",
+	.about = "Files are written below DIR at the path that they had on the recorded machine, "
+		 "debug\n"
+		 "files by build-id. report --sysroot=DIR and gdb find them there.\n",
 	.opts = extract_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct extract),

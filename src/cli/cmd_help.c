@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_help.c - what there is, and how each command is used. All of it comes from the rows.
+ * cmd_help.c - lists the commands and explains each. All text comes from the command rows.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/help/help.h"
 
 #define TOPIC "environment"
 
@@ -23,7 +24,7 @@ static const char *set_format(void *state, const char *value)
 	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
-/* The commands, then the topic. */
+/* The names of the commands, then the topic. */
 static const char *word_at(size_t i)
 {
 	for (size_t k = 0; hl_commands[k]; k++) {
@@ -33,18 +34,18 @@ static const char *word_at(size_t i)
 	return i == 0 ? TOPIC : NULL;
 }
 
-static const char *word_from(const void *from, size_t i)
+static const char *suggestion_at(const void *from, size_t i)
 {
 	return word_at(i);
 }
 
-static int unknown(const char *word)
+static int reject_command(const char *word)
 {
-	const char *near = hl_suggest(word, word_from, NULL);
+	const char *near = hl_suggest(word, suggestion_at, NULL);
 
 	if (near)
-		return hl_cli_usage("there is no command \"%s\"; did you mean %s?", word, near);
-	return hl_cli_usage("there is no command \"%s\"", word);
+		return hl_cli_usage("unknown command \"%s\"; did you mean %s?", word, near);
+	return hl_cli_usage("unknown command \"%s\"", word);
 }
 
 static int run_help(void *state, int argc, char **argv)
@@ -58,7 +59,7 @@ static int run_help(void *state, int argc, char **argv)
 	if (argc > 0 && strcmp(argv[0], TOPIC) == 0)
 		hl_help_environment();
 	else if (argc > 0 && !cmd)
-		return unknown(argv[0]);
+		return reject_command(argv[0]);
 	else if (s->scdoc)
 		hl_help_scdoc(cmd);
 	else
@@ -67,19 +68,19 @@ static int run_help(void *state, int argc, char **argv)
 }
 
 static const struct hl_example help_examples[] = {
-	{"report", "everything about heaplapse report"},
-	{TOPIC, "the names that are read from the environment"},
+	{"report", "the complete help of heaplapse report"},
+	{TOPIC, "the environment variables"},
 	{0},
 };
 
 static const struct hl_opt help_opts[] = {
-	{0, "format", FORMAT_VALUES, "scdoc: as the source of a manual page", set_format},
+	{0, "format", FORMAT_VALUES, "scdoc: print the source of a manual page", set_format},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_help = {
 	.name = "help",
-	.summary = "list the commands, or explain one",
+	.summary = "list the commands, or show the help of one",
 	.usage = "[COMMAND | environment]",
 	.examples = help_examples,
 	.opts = help_opts,

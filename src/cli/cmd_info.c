@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_info.c - header and totals of a trace.
+ * cmd_info.c - prints header and totals of a trace.
  */
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/trace_file.h"
-#include "model/sums.h"
-#include "util/terminal.h"
+#include "cli/files/trace_file.h"
+#include "model/query/sums.h"
+#include "util/terminal/terminal.h"
 #include "views/text/text.h"
 
 #define VERIFY_BYTES (UINT64_C(64) << 20)
@@ -33,7 +34,7 @@ static int run_info(void *state, int argc, char **argv)
 		return status;
 	hl_trace_file_verify(m, s->verify ? UINT64_MAX : VERIFY_BYTES);
 	if (s->verify && hl_sums_check(m))
-		hl_cli_error("the trace cannot be checked to its end: %s", hl_model_error(m));
+		hl_cli_error("the trace could not be checked completely: %s", hl_model_error(m));
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
@@ -42,24 +43,23 @@ static int run_info(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt info_opts[] = {
-	{0, "json", NULL, "as JSON", hl_set_json},
-	{0, "verify", NULL, "read the whole file and check it, however large (done up to 64 MiB)",
-		set_verify},
+	{0, "json", NULL, "print JSON", hl_set_json},
+	{0, "verify", NULL, "read and check the whole file (always done up to 64 MiB)", set_verify},
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	{0},
 };
 
 static const struct hl_example info_examples[] = {
-	{"app.hlt", "program, times, totals, and whether anything is missing"},
-	{"--json app.hlt", "the same for programs"},
-	{"--verify", "check every byte of the newest trace here"},
+	{"app.hlt", "program, times, totals and missing data"},
+	{"--json app.hlt", "the same as JSON"},
+	{"--verify", "check every byte of the newest trace"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_info = {
 	.name = "info",
-	.summary = "what a trace is of, and its totals",
+	.summary = "show the program and the totals of a trace",
 	.usage = "[options] [FILE]",
 	.examples = info_examples,
 	.opts = info_opts,

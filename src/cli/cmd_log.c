@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_log.c - the snapshots of a trace: what each stack allocated and freed since the one before.
+ * cmd_log.c - prints the snapshots of a trace: what each stack allocated and freed since the
+ * snapshot before.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -9,8 +11,9 @@
 #include <time.h>
 
 #include "base/bits.h"
-#include "cli/symbol_options.h"
-#include "views/text/log.h"
+#include "cli/options/symbol_options.h"
+#include "util/mono_clock.h"
+#include "views/text/snapshots_text.h"
 
 #define LIMIT       20
 #define SORT_VALUES "live|growth|churn"
@@ -18,13 +21,13 @@
 struct log_state {
 	struct hl_trace_opts common;
 	struct hl_symbol_options symbols;
-	enum hl_log_sort sort;
+	enum hl_snapshot_list_sort sort;
 	size_t limit;
 	bool compare, moved, follow, full_stacks;
-	bool explained;          /* the legend is printed */
-	struct hl_starts starts; /* of the model that is shown */
-	size_t last;             /* shown so far */
-	struct hl_log *log;
+	bool legend_printed;                     /* the legend has been printed */
+	struct hl_runtime_frames runtime_frames; /* frames to hide, of the current model */
+	size_t last_shown;                       /* number of the last snapshot shown */
+	struct hl_snapshot_list *log;
 	struct hl_json json;
 };
 HL_SYMBOL_STATE_CHECK(struct log_state);
@@ -40,11 +43,11 @@ static const char *set_sort(void *state, const char *value)
 
 	if (i < 0)
 		return HL_OPT_NOT_LISTED;
-	((struct log_state *)state)->sort = (enum hl_log_sort)i;
+	((struct log_state *)state)->sort = (enum hl_snapshot_list_sort)i;
 	return NULL;
 }
 
-static bool number(const char *text, uint64_t *n)
+static bool parse_number(const char *text, uint64_t *n)
 {
 	char *end;
 
@@ -58,7 +61,7 @@ static const char *set_limit(void *state, const char *value)
 	struct log_state *s = state;
 	uint64_t n;
 
-	if (!number(value, &n) || n > UINT32_MAX)
+	if (!parse_number(value, &n) || n > UINT32_MAX)
 		return "a number of sources; 0 for all";
 	s->limit = n;
 	return NULL;
@@ -76,20 +79,20 @@ static const char *set_full_stacks(void *state, const char *value)
 	return NULL;
 }
 
-/* The list, and which frames are left out of it. */
+/* Opens the list of snapshots and finds the runtime frames to hide. */
 static int open_log(struct log_state *s, struct hl_model *m)
 {
-	int err = hl_log_new(&s->log, m);
+	int err = hl_snapshot_list_new(&s->log, m);
 
 	if (!err && !s->full_stacks && !s->common.json)
-		err = hl_starts_find_all(&s->starts, m);
+		err = hl_runtime_frames_find_all(&s->runtime_frames, m);
 	return err;
 }
 
 static void close_log(struct log_state *s)
 {
-	hl_starts_fini(&s->starts);
-	hl_log_free(s->log);
+	hl_runtime_frames_fini(&s->runtime_frames);
+	hl_snapshot_list_free(s->log);
 	s->log = NULL;
 }
 
@@ -99,7 +102,7 @@ static const char *set_follow(void *state, const char *value)
 	return NULL;
 }
 
-static void explain(struct log_state *s, const struct hl_model *m, size_t from)
+static void print_legend(struct log_state *s, const struct hl_model *m, size_t from)
 {
 	char since[64] = "since the snapshot before";
 
@@ -107,48 +110,52 @@ static void explain(struct log_state *s, const struct hl_model *m, size_t from)
 		snprintf(since, sizeof(since), "since the start");
 	else if (s->compare)
 		snprintf(since, sizeof(since), "since snapshot %zu", from);
-	hl_text_log_legend(stdout, m, since);
+	hl_text_snapshots_legend(stdout, m, since);
 }
 
-/* *shown: it was; a snapshot that is lost is none, but what is known of the end is shown. */
-static int show(struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
+/* Prints one snapshot, compared with snapshot `from`. *shown is false if its data is lost, except
+ * for the end of the trace, of which everything known is printed. */
+static int print_snapshot(
+	struct log_state *s, struct hl_model *m, size_t from, size_t to, bool *shown)
 {
-	struct hl_log_page page;
-	int err = hl_log_between(s->log, from, to, s->sort, &page);
+	struct hl_snapshot_changes page;
+	int err = hl_snapshot_list_changes(s->log, from, to, s->sort, &page);
 
 	if (err)
 		return err;
-	s->moved |= page.moved;
-	*shown = !page.moved || to == hl_log_n(s->log);
+	s->moved |= page.before_damage;
+	*shown = !page.before_damage || to == hl_snapshot_list_n(s->log);
 	if (!*shown) {
-		hl_cli_error("snapshot %zu is lost: a part of the file that it builds on is "
-			     "damaged",
+		hl_cli_error(
+			"snapshot %zu is lost: a part of the file that it depends on is damaged",
 			to);
 		return 0;
 	}
-	if (!s->common.json && !s->explained)
-		explain(s, m, from);
-	s->explained = true;
-	return s->common.json ? hl_json_log(&s->json, m, s->log, from, to, &page)
-			      : hl_text_log(stdout, m, s->log, from, to, &page,
-					s->starts.depth ? &s->starts : NULL, s->limit);
+	if (!s->common.json && !s->legend_printed)
+		print_legend(s, m, from);
+	s->legend_printed = true;
+	return s->common.json
+		       ? hl_json_snapshots(&s->json, m, s->log, from, to, &page)
+		       : hl_text_snapshots(stdout, m, s->log, from, to, &page,
+				 s->runtime_frames.depth ? &s->runtime_frames : NULL, s->limit);
 }
 
-/* Those that have come; of a recording that goes on the end is none. */
-static int show_each(struct log_state *s, struct hl_model *m)
+/* Prints the snapshots that are new since the last call. While the recording runs, its end is not a
+ * snapshot. */
+static int print_new_snapshots(struct log_state *s, struct hl_model *m)
 {
 	bool running = hl_model_info(m)->end.kind == HL_END_RUNNING, shown;
-	size_t n = hl_log_n(s->log) - (s->follow && running);
+	size_t n = hl_snapshot_list_n(s->log) - (s->follow && running);
 	int err = 0;
 
-	for (size_t i = s->last + 1; i <= n && !err && !ferror(stdout); i++) {
-		err = show(s, m, s->last, i, &shown);
-		s->last = !err && shown ? i : s->last;
+	for (size_t i = s->last_shown + 1; i <= n && !err && !ferror(stdout); i++) {
+		err = print_snapshot(s, m, s->last_shown, i, &shown);
+		s->last_shown = !err && shown ? i : s->last_shown;
 	}
 	return err;
 }
 
-static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t to)
+static int print_log(struct log_state *s, struct hl_model *m, size_t from, size_t to)
 {
 	bool shown;
 	int err = 0;
@@ -160,14 +167,14 @@ static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t
 		hl_json_key_string(&s->json, "program", hl_model_info(m)->meta.program);
 		hl_json_key_u64(&s->json, "pid", hl_model_info(m)->meta.pid);
 		hl_json_key_string(&s->json, "mode", hl_model_info(m)->meta.mode);
-		hl_json_key_bool(&s->json, "estimated", hl_model_samples(m));
+		hl_json_key_bool(&s->json, "estimated", hl_model_has_samples(m));
 		hl_json_key(&s->json, "snapshots");
 		hl_json_begin_array(&s->json);
 	}
 	if (s->compare)
-		err = show(s, m, from, to, &shown);
+		err = print_snapshot(s, m, from, to, &shown);
 	else
-		err = show_each(s, m);
+		err = print_new_snapshots(s, m);
 	if (s->common.json) {
 		hl_json_end_array(&s->json);
 		if (err)
@@ -178,15 +185,15 @@ static int show_all(struct log_state *s, struct hl_model *m, size_t from, size_t
 	return err;
 }
 
-/* The two numbers of --compare; 0, or an exit status with a message. */
-static int snapshot_number(const struct log_state *s, const char *text, size_t *n)
+/* Parses a number of --compare. Returns 0, or prints a message and returns an exit status. */
+static int parse_snapshot(const struct log_state *s, const char *text, size_t *n)
 {
 	uint64_t v;
 
-	if (!number(text, &v) || v > hl_log_n(s->log))
-		return hl_cli_usage("--compare: there is no snapshot \"%s\"; the last is %zu, and "
-				    "0 is the start",
-			text, hl_log_n(s->log));
+	if (!parse_number(text, &v) || v > hl_snapshot_list_n(s->log))
+		return hl_cli_usage(
+			"--compare: there is no snapshot \"%s\"; use 0 (the start) to %zu", text,
+			hl_snapshot_list_n(s->log));
 	*n = v;
 	return 0;
 }
@@ -198,22 +205,14 @@ static int check_order(size_t a, size_t b)
 			       "--compare: the earlier snapshot comes first, as in %zu %zu", b, a);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
+#define MIN_PAUSE_NS  UINT64_C(100000000)
+#define READING_SHARE 10 /* at most this part of the time is spent reading */
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-#define LEAST_PAUSE_NS UINT64_C(100000000)
-#define PAUSE_PART     10 /* of the time is for looking, at most */
-
-/* As it grows, from a new look to the next. */
-static int follow(struct log_state *s, int argc, char **argv)
+/* Prints new snapshots while the trace grows. The trace is opened again for each look. */
+static int follow_trace(struct log_state *s, int argc, char **argv)
 {
 	for (;;) {
-		uint64_t began = now_ns(), pause;
+		uint64_t began = hl_mono_ns(), pause;
 		struct hl_model *m;
 		struct timespec ts;
 		bool running;
@@ -224,7 +223,7 @@ static int follow(struct log_state *s, int argc, char **argv)
 		status = hl_symbol_options_apply(&s->symbols, m, false);
 		err = status ? 0 : open_log(s, m);
 		if (!status && !err)
-			err = show_each(s, m);
+			err = print_new_snapshots(s, m);
 		fflush(stdout);
 		running = hl_model_info(m)->end.kind == HL_END_RUNNING;
 		close_log(s);
@@ -233,7 +232,7 @@ static int follow(struct log_state *s, int argc, char **argv)
 		if (status || !running || ferror(stdout))
 			return hl_trace_file_close(m, &s->common, NULL);
 		hl_model_close(m);
-		pause = hl_max_u64((now_ns() - began) * (PAUSE_PART - 1), LEAST_PAUSE_NS);
+		pause = hl_max_u64((hl_mono_ns() - began) * (READING_SHARE - 1), MIN_PAUSE_NS);
 		ts = (struct timespec){(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
 		nanosleep(&ts, NULL);
 	}
@@ -247,9 +246,9 @@ static int run_log(void *state, int argc, char **argv)
 	int err = 0, status = 0, files = argc - 2 * s->compare;
 
 	if (s->follow && (s->compare || s->common.json))
-		return hl_cli_usage("--follow goes with neither --compare nor --json");
+		return hl_cli_usage("--follow cannot be combined with --compare or --json");
 	if (s->follow) {
-		status = follow(s, argc, argv);
+		status = follow_trace(s, argc, argv);
 		hl_symbol_options_fini(&s->symbols);
 		return status;
 	}
@@ -264,15 +263,15 @@ static int run_log(void *state, int argc, char **argv)
 	if (!status)
 		err = open_log(s, m);
 	if (!status && !err && s->compare) {
-		status = snapshot_number(s, argv[argc - 2], &from);
+		status = parse_snapshot(s, argv[argc - 2], &from);
 		if (!status)
-			status = snapshot_number(s, argv[argc - 1], &to);
+			status = parse_snapshot(s, argv[argc - 1], &to);
 		if (!status)
 			status = check_order(from, to);
 	}
 	if (!status && !err) {
 		hl_trace_file_warn(m);
-		err = show_all(s, m, from, to);
+		err = print_log(s, m, from, to);
 	}
 	close_log(s);
 	hl_symbol_options_fini(&s->symbols);
@@ -285,15 +284,16 @@ static int run_log(void *state, int argc, char **argv)
 }
 
 static const struct hl_opt log_opts[] = {
-	{0, "sort", SORT_VALUES, "the order of the sources of a snapshot (default live)", set_sort},
-	{'n', "limit", "N", "no more than N sources of a snapshot; 0: all (default 20)", set_limit},
+	{0, "sort", SORT_VALUES, "sort the sources of a snapshot (default live)", set_sort},
+	{'n', "limit", "N", "print at most N sources per snapshot; 0: all (default 20)", set_limit},
 	{0, "compare", NULL,
-		"only what changed between two snapshots: FILE A B, where 0 is the start",
+		"print only changes between two snapshots: FILE A B, where 0 is the start",
 		set_compare},
-	{0, "full-stacks", NULL, "show what libc does before main and before a thread's function",
+	{0, "full-stacks", NULL,
+		"show the frames of libc before main and before a thread's function",
 		set_full_stacks},
-	{0, "follow", NULL, "go on while the trace is being written", set_follow},
-	{0, "json", NULL, "as JSON, with all sources", hl_set_json},
+	{0, "follow", NULL, "continue while the trace is being written", set_follow},
+	{0, "json", NULL, "print JSON, with all sources", hl_set_json},
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
@@ -301,15 +301,15 @@ static const struct hl_opt log_opts[] = {
 };
 
 static const struct hl_example log_examples[] = {
-	{"app.hlt", "each snapshot: what was allocated and freed since the one before, by stack"},
-	{"--sort churn -n 5 app.hlt", "the five sources of each that allocated and freed most"},
-	{"--compare app.hlt 3 7", "what changed from snapshot 3 to snapshot 7"},
+	{"app.hlt", "changes at each snapshot, by stack"},
+	{"--sort churn -n 5 app.hlt", "the five sources with most churn"},
+	{"--compare app.hlt 3 7", "changes from snapshot 3 to snapshot 7"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_log = {
 	.name = "log",
-	.summary = "the snapshots of a trace, and what changed between them",
+	.summary = "show the snapshots of a trace and the changes between them",
 	.usage = "[options] [FILE [A B]]",
 	.examples = log_examples,
 	.opts = log_opts,

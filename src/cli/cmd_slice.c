@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_slice.c - a smaller trace from a trace, or one that does not tell whose it is.
+ * cmd_slice.c - makes a smaller or anonymized trace from a trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,52 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/new_file.h"
-#include "cli/symbol_options.h"
-#include "model/slice.h"
+#include "cli/options/output_options.h"
+#include "cli/options/symbol_options.h"
+#include "model/slice/slice.h"
 #include "util/strbuf.h"
-#include "util/text.h"
+#include "util/safe_text.h"
 
 struct slice {
-	struct hl_trace_opts common; /* these two first */
+	struct hl_trace_opts common; /* must be the first two members */
 	struct hl_symbol_options symbols;
 	HL_VEC(const char *) exprs;
-	struct hl_new_file out;
-	bool quiet;
-	struct hl_slice what;
+	struct hl_output_options out;
+	struct hl_slice params;
 };
 HL_SYMBOL_STATE_CHECK(struct slice);
-
-static const char *set_output(void *state, const char *value)
-{
-	((struct slice *)state)->out.path = value;
-	return hl_new_file_wrong_name(value);
-}
-
-static const char *set_overwrite(void *state, const char *value)
-{
-	((struct slice *)state)->out.overwrite = true;
-	return NULL;
-}
-
-static const char *set_force(void *state, const char *value)
-{
-	((struct slice *)state)->out.anywhere = true;
-	return NULL;
-}
-
-static const char *set_quiet(void *state, const char *value)
-{
-	((struct slice *)state)->quiet = true;
-	return NULL;
-}
+HL_OUTPUT_SETTERS(struct slice);
 
 static const char *set_range(void *state, const char *value)
 {
 	struct slice *s = state;
 	size_t at;
 
-	return hl_when_parse_range(value, strlen(value), &s->what.from, &s->what.to, &at)
+	return hl_time_spec_parse_range(value, strlen(value), &s->params.from, &s->params.to, &at)
 		       ? "a range of times such as 1s..2.5s, 50%.. or @mark:login..@peak"
 		       : NULL;
 }
@@ -60,18 +37,19 @@ static const char *set_range(void *state, const char *value)
 static const char *set_min_life(void *state, const char *value)
 {
 	struct slice *s = state;
-	struct hl_when w;
+	struct hl_time_spec w;
 
-	if (hl_when_parse(value, strlen(value), &w) || w.kind != HL_WHEN_NS || w.ns == 0)
+	if (hl_time_spec_parse(value, strlen(value), &w) || w.kind != HL_TIME_SPEC_NS || w.ns == 0)
 		return "a duration such as 100us or 10ms";
-	s->what.min_life_ns = w.ns;
+	s->params.min_life_ns = w.ns;
 	return NULL;
 }
 
 static const char *set_filter(void *state, const char *value)
 {
-	return hl_vec_push(&((struct slice *)state)->exprs, value) ? "within the memory there is"
-								   : NULL;
+	return hl_vec_push(&((struct slice *)state)->exprs, value)
+		       ? "small enough for the available memory"
+		       : NULL;
 }
 
 #define ANONYMIZE_VALUES "names|full"
@@ -80,19 +58,20 @@ static const char *set_anonymize(void *state, const char *value)
 	struct slice *s = state;
 	int i = value ? hl_word_find(ANONYMIZE_VALUES, value) : 0;
 
-	s->what.anonymity = i == 1 ? HL_ALL_MADE_UP : HL_NAMES_MADE_UP;
+	s->params.anonymity = i == 1 ? HL_ANONYMIZE_ALL : HL_ANONYMIZE_NAMES;
 	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
 }
 
 static void init_slice(void *state)
 {
-	((struct slice *)state)->what.to.kind = HL_WHEN_END;
+	((struct slice *)state)->params.to.kind = HL_TIME_SPEC_END;
 }
 
-/* One expression of all, as the trace will say it; the shortest life is a term like any other. */
+/* Joins all expressions to the text that the trace records. The minimum lifetime becomes one more
+ * term of the filter. */
 static int make_filter(struct slice *s, struct hl_strbuf *text)
 {
-	struct hl_strbuf life = {0};
+	struct hl_strbuf life_term = {0};
 	int status = 0;
 
 	for (size_t i = 0; i < s->exprs.len && !status; i++) {
@@ -100,80 +79,83 @@ static int make_filter(struct slice *s, struct hl_strbuf *text)
 
 		status = hl_filter_options(&s->exprs.data[i], 1, &f);
 		if (!status && hl_filter_subjects(f) & HL_FILTER_OP)
-			status = hl_filter_complain(s->exprs.data[i],
-				hl_filter_place_of(f, HL_FILTER_OP),
-				"a slice keeps blocks with all their events: op= is for dump");
+			status = hl_filter_print_error(s->exprs.data[i],
+				hl_filter_term_offset(f, HL_FILTER_OP),
+				"a slice selects blocks with all their events: op= applies only to "
+				"dump");
 		hl_filter_free(f);
 		hl_strbuf_printf(text, "%s%s", i ? " " : "", s->exprs.data[i]);
 	}
-	s->what.filter_text = s->exprs.len ? hl_strbuf_str(text) : NULL;
-	hl_strbuf_printf(&life, "life:>=%" PRIu64 "ns", s->what.min_life_ns);
-	if (s->what.min_life_ns && hl_vec_push(&s->exprs, hl_strbuf_str(&life)))
+	s->params.filter_text = s->exprs.len ? hl_strbuf_str(text) : NULL;
+	hl_strbuf_printf(&life_term, "life:>=%" PRIu64 "ns", s->params.min_life_ns);
+	if (s->params.min_life_ns && hl_vec_push(&s->exprs, hl_strbuf_str(&life_term)))
 		status = HL_EXIT_IO;
 	if (!status)
-		status = hl_filter_options(s->exprs.data, s->exprs.len, &s->what.filter);
-	hl_strbuf_fini(&life);
+		status = hl_filter_options(s->exprs.data, s->exprs.len, &s->params.filter);
+	hl_strbuf_fini(&life_term);
 	return status;
 }
 
-/* 0, or an exit status with a message: there are no such moments in this trace. */
+/* Checks the range and the filter's times against the trace. Returns 0, or prints a message and
+ * returns an exit status. */
 static int check_range(struct slice *s, struct hl_model *m)
 {
 	uint64_t from, to, end = hl_model_end_ns(m);
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
 
-	int err = hl_when_check(&s->what.from, m);
+	int err = hl_time_spec_check(&s->params.from, m);
 
 	if (!err)
-		err = hl_when_check(&s->what.to, m);
+		err = hl_time_spec_check(&s->params.to, m);
 	if (err)
 		return hl_cli_usage("%s", hl_model_error(m));
-	err = s->what.filter ? hl_filter_bind(s->what.filter, m) : 0;
+	err = s->params.filter ? hl_filter_bind(s->params.filter, m) : 0;
 	if (err == -ENOENT)
 		return hl_cli_usage("%s", hl_model_error(m));
 	if (err) {
 		hl_cli_error("%s", hl_model_error(m));
 		return HL_EXIT_IO;
 	}
-	from = hl_when_ns(&s->what.from, m);
-	to = hl_when_ns(&s->what.to, m);
+	from = hl_time_spec_ns(&s->params.from, m);
+	to = hl_time_spec_ns(&s->params.to, m);
 	if (from > end)
-		return hl_cli_usage("--range: it begins at %s, but the recording ends at %s",
+		return hl_cli_usage("--range begins at %s, but the recording ends at %s",
 			hl_text_duration(a, from), hl_text_duration(b, end));
 	if (from > to)
-		return hl_cli_usage("--range: it ends at %s, before it begins at %s",
+		return hl_cli_usage("--range ends at %s, before its start at %s",
 			hl_text_duration(b, to), hl_text_duration(a, from));
 	return 0;
 }
 
-static void say_done(const struct slice *s, const struct hl_slice_done *d)
+static void print_done(const struct slice *s, const struct hl_slice_done *d)
 {
-	char n[HL_TEXT_SIZE_MAX], of[HL_TEXT_SIZE_MAX], t[HL_TEXT_SIZE_MAX];
+	char n[HL_TEXT_SIZE_MAX], total[HL_TEXT_SIZE_MAX], t[HL_TEXT_SIZE_MAX];
 
-	if (d->moved)
-		hl_cli_error("a part of the trace is lost: the slice ends before it, at %s",
+	if (d->before_damage)
+		hl_cli_error("part of the trace is lost: the slice ends before it, at %s",
 			hl_text_duration(t, d->to_ns));
-	if (!s->quiet)
-		hl_cli_error("%s: %s of %s allocations", s->out.path, hl_text_count(n, d->blocks),
-			hl_text_count(of, d->blocks + d->left_out.blocks));
+	if (!s->out.quiet)
+		hl_cli_info("wrote %s: %s of %s allocations", s->out.file.path,
+			hl_text_count(n, d->blocks),
+			hl_text_count(total, d->blocks + d->left_out.blocks));
 }
 
 static int write_slice(struct slice *s, struct hl_model *m, struct hl_slice_done *done)
 {
-	int status = hl_new_file_open(&s->out), fd, err;
+	int status = hl_atomic_file_open(&s->out.file), fd, err;
 
 	if (status)
 		return status;
-	fd = fcntl(s->out.fd, F_DUPFD_CLOEXEC, 0);
+	fd = fcntl(s->out.file.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
-		return hl_new_file_drop(&s->out, -errno);
-	err = hl_slice_write(m, &s->what, fd, done);
+		return hl_atomic_file_discard(&s->out.file, -errno);
+	err = hl_slice_write(m, &s->params, fd, done);
 	if (!err)
-		return hl_new_file_keep(&s->out);
+		return hl_atomic_file_commit(&s->out.file);
 	if (!hl_model_error(m)[0])
-		return hl_new_file_drop(&s->out, err);
+		return hl_atomic_file_discard(&s->out.file, err);
 	hl_cli_error("%s", hl_model_error(m));
-	return hl_new_file_drop(&s->out, 0);
+	return hl_atomic_file_discard(&s->out.file, 0);
 }
 
 static int run_slice(void *state, int argc, char **argv)
@@ -184,8 +166,8 @@ static int run_slice(void *state, int argc, char **argv)
 	struct hl_model *m = NULL;
 	int status;
 
-	if (!s->out.path)
-		return hl_cli_usage("where to? name the new trace: -o part.hlt");
+	if (!s->out.file.path)
+		return hl_cli_usage("no output file: name the new trace with -o part.hlt");
 	status = make_filter(s, &text);
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &m);
@@ -197,13 +179,13 @@ static int run_slice(void *state, int argc, char **argv)
 		status = write_slice(s, m, &done);
 	if (!status) {
 		hl_trace_file_warn(m);
-		say_done(s, &done);
-		status = hl_trace_file_close(
-			m, &s->common, done.moved ? "a part of the trace that is lost" : NULL);
+		print_done(s, &done);
+		status = hl_trace_file_close(m, &s->common,
+			done.before_damage ? "a part of the trace that is lost" : NULL);
 	} else {
 		hl_model_close(m);
 	}
-	hl_filter_free(s->what.filter);
+	hl_filter_free(s->params.filter);
 	hl_strbuf_fini(&text);
 	return status;
 }
@@ -217,19 +199,19 @@ static void fini_slice(void *state)
 }
 
 static const struct hl_opt slice_opts[] = {
-	{'o', "output", "FILE", "write the slice to FILE", set_output},
-	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
-	{'q', "quiet", NULL, "say nothing but errors", set_quiet},
+	HL_OPT_OUTPUT("FILE", "write the slice to FILE"),
+	HL_OPT_OVERWRITE("FILE"),
+	HL_OPT_QUIET("print errors only"),
 	{0, "range", "A..B",
-		"from A to B only: what happens then, and the blocks that are live at A",
-		set_range},
-	{0, "min-life", "DURATION", "only blocks that live at least so long", set_min_life},
-	{0, "filter", "EXPR", "only blocks that fit EXPR, as in report; again: and", set_filter},
+		"only from A to B: events in this period and blocks that are live at A", set_range},
+	{0, "min-life", "DURATION", "only blocks with at least this lifetime", set_min_life},
+	{0, "filter", "EXPR", "only blocks that match EXPR, as in report; repeat to AND",
+		set_filter},
 	{0, "anonymize", "[HOW]:" ANONYMIZE_VALUES,
-		"made-up names of functions, files and modules; =full: of all that could tell "
-		"whose it is",
+		"replace the names of functions, files and modules (full: also program, texts, "
+		"addresses)",
 		set_anonymize},
-	{0, "force", NULL, "write also into a folder that everybody may change", set_force},
+	HL_OPT_UNSAFE_DIR,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
 	HL_SYMBOL_OPTS,
@@ -237,21 +219,21 @@ static const struct hl_opt slice_opts[] = {
 };
 
 static const struct hl_example slice_examples[] = {
-	{"-o part.hlt --range 10s..20s app.hlt", "ten seconds of a long run"},
-	{"-o old.hlt --min-life 10ms app.hlt", "without what dies young"},
-	{"-o mine.hlt --filter fn:parse app.hlt", "what parse allocates"},
-	{"-o share.hlt --anonymize=full app.hlt", "to be given to others"},
+	{"-o part.hlt --range 10s..20s app.hlt", "ten seconds of a run"},
+	{"-o old.hlt --min-life 10ms app.hlt", "only long-lived blocks"},
+	{"-o mine.hlt --filter fn:parse app.hlt", "only blocks of parse"},
+	{"-o share.hlt --anonymize=full app.hlt", "share it anonymized"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_slice = {
 	.name = "slice",
-	.summary = "cut a smaller trace from a trace, or make it anonymous",
+	.summary = "write a part of a trace to a new trace, or anonymize it",
 	.usage = "[options] -o NEW [FILE]",
 	.examples = slice_examples,
-	.about = "What is left is exact, and the new trace says what was cut: see info. Times are "
-		 "those\n"
-		 "of the whole run. A block that is live at A is there from its own birth on.\n",
+	.about = "The numbers of a slice are exact, and info shows what was removed. Times are "
+		 "those of\n"
+		 "the whole run. Blocks that are live at A keep the time of their allocation.\n",
 	.opts = slice_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct slice),

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_version.c - which heaplapse this is.
+ * cmd_version.c - prints the version of heaplapse.
  */
 #include <stdio.h>
 

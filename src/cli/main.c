@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - finds the command, nothing else.
+ * main.c - finds the command and runs it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +11,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/help.h"
-#include "util/pager.h"
-#include "util/progress.h"
+#include "cli/help/help.h"
+#include "util/large_stack.h"
+#include "util/terminal/pager.h"
+#include "util/terminal/progress.h"
+
+#define STACK_BYTES (1u << 20) /* enough for every command */
 
 #define HL_COMMAND(name) extern const struct hl_cmd hl_cmd_##name;
 #include "cli/commands.inc"
@@ -43,19 +47,20 @@ static const char *command_name_at(const void *from, size_t i)
 	return NULL;
 }
 
-static int unknown_command(const char *word)
+static int reject_command(const char *word)
 {
-	const char *near = hl_suggest(word, command_name_at, NULL);
+	const char *suggestion = hl_suggest(word, command_name_at, NULL);
 
-	if (near)
-		return hl_cli_usage("there is no command \"%s\"; did you mean %s?", word, near);
+	if (suggestion)
+		return hl_cli_usage("unknown command \"%s\"; did you mean %s?", word, suggestion);
 	if (word[0] == '-')
 		return hl_cli_usage("unknown option %s", word);
 	return hl_cli_usage(
-		"there is no command \"%s\"; to record a program: heaplapse record %s", word, word);
+		"unknown command \"%s\"; to record a program of that name: heaplapse record %s",
+		word, word);
 }
 
-static int run(const struct hl_cmd *cmd, int argc, char **argv)
+static int run_command(const struct hl_cmd *cmd, int argc, char **argv)
 {
 	void *state = calloc(1, cmd->state_size ? cmd->state_size : 1);
 	char **operands;
@@ -85,8 +90,9 @@ static int run(const struct hl_cmd *cmd, int argc, char **argv)
 }
 
 /*
- * A file that we open must not become descriptor 1 because the caller closed it: our output would
- * go there. Read-only and close-on-exec: writing still fails, and children see it closed.
+ * Opens /dev/null for each standard descriptor that the caller closed. Otherwise a file that we
+ * open could become descriptor 1 and receive our output. Read-only and close-on-exec: writing still
+ * fails, and children see the descriptor closed.
  */
 static void occupy_standard_fds(void)
 {
@@ -97,18 +103,19 @@ static void occupy_standard_fds(void)
 	}
 }
 
-static int first_steps(void)
+static int print_first_steps(void)
 {
-	fputs("heaplapse records every allocation of a program and shows its heap at any "
-	      "moment.\n\n"
+	fputs("heaplapse records every allocation of a program and shows its heap at any moment.\n"
+	      "\n"
 	      "  heaplapse record ./program    run it and write heaplapse.program.PID.hlt\n"
-	      "  heaplapse report              who held the memory when it was at its peak\n\n"
+	      "  heaplapse report              show which stacks held the memory at its peak\n"
+	      "\n"
 	      "heaplapse help lists all commands.\n",
 		stderr);
 	return HL_EXIT_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
 	const struct hl_cmd *cmd;
 	const char *word;
@@ -117,8 +124,8 @@ int main(int argc, char **argv)
 	occupy_standard_fds();
 	setlocale(LC_CTYPE, "");
 	if (argc < 2)
-		return first_steps();
-	hl_progress_allow();
+		return print_first_steps();
+	hl_progress_enable();
 	word = argv[1];
 	if (strcmp(word, "-h") == 0) {
 		hl_help_short(NULL);
@@ -129,6 +136,11 @@ int main(int argc, char **argv)
 	else if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
 		word = "version";
 	cmd = hl_command_find(word);
-	status = cmd ? run(cmd, argc - 1, argv + 1) : unknown_command(word);
+	status = cmd ? run_command(cmd, argc - 1, argv + 1) : reject_command(word);
 	return hl_cli_finish(status);
+}
+
+int main(int argc, char **argv)
+{
+	return hl_large_stack_run(STACK_BYTES, run_tool, argc, argv);
 }

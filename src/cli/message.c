@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.c - what we say on stderr, and the end of stdout.
+ * message.c - messages on stderr, and flushing of stdout.
  *
- * A message is one write, so that lines of several processes do not mix, and holds no control
- * character that a file name or a symbol could have brought in.
+ * A message is one write, so that lines of several processes do not mix. It contains no control
+ * characters, which could come from a file name or a symbol.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,34 +12,35 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "util/pager.h"
-#include "util/progress.h"
+#include "util/terminal/pager.h"
+#include "util/terminal/progress.h"
 #include "util/strbuf.h"
-#include "util/terminal.h"
-#include "util/text.h"
+#include "util/terminal/terminal.h"
+#include "util/safe_text.h"
 
 const struct hl_cmd *hl_command_current;
-static const char *about;
+static const char *message_subject;
 
-void hl_cli_about(const char *subject)
+void hl_cli_set_subject(const char *subject)
 {
-	about = subject;
+	message_subject = subject;
 }
 
-static void say(const char *who, const char *fmt, va_list args, const char *after)
+static void print_message(
+	enum hl_style style, const char *command, const char *fmt, va_list args, const char *hint)
 {
 	struct hl_strbuf raw = {0}, out = {0};
 
 	hl_strbuf_vprintf(&raw, fmt, args);
-	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_term_style(2, HL_STYLE_BOLD),
-		who ? " " : "", who ? who : "", hl_term_style(2, HL_STYLE_PLAIN));
-	if (about) {
-		hl_text_escape(&out, about);
+	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_term_style(2, style), command ? " " : "",
+		command ? command : "", hl_term_style(2, HL_STYLE_PLAIN));
+	if (message_subject) {
+		hl_text_escape(&out, message_subject);
 		hl_strbuf_puts(&out, ": ");
 	}
 	hl_text_escape(&out, hl_strbuf_str(&raw));
 	hl_strbuf_puts(&out, "\n");
-	hl_strbuf_puts(&out, after);
+	hl_strbuf_puts(&out, hint);
 	hl_progress_clear();
 	fputs(hl_strbuf_str(&out), stderr);
 	fflush(stderr);
@@ -51,28 +53,38 @@ void hl_cli_error(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(NULL, fmt, args, "");
+	print_message(HL_STYLE_BOLD, NULL, fmt, args, "");
+	va_end(args);
+}
+
+void hl_cli_info(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print_message(HL_STYLE_PLAIN, NULL, fmt, args, "");
 	va_end(args);
 }
 
 int hl_cli_usage(const char *fmt, ...)
 {
 	const char *name = hl_command_current ? hl_command_current->name : NULL;
-	char after[128];
+	char hint[128];
 	va_list args;
 
-	snprintf(after, sizeof(after), "  see: heaplapse help%s%s\n", name ? " " : "",
+	snprintf(hint, sizeof(hint), "  see: heaplapse help%s%s\n", name ? " " : "",
 		name ? name : "");
 	va_start(args, fmt);
-	say(name, fmt, args, after);
+	print_message(HL_STYLE_BOLD, name, fmt, args, hint);
 	va_end(args);
 	return hl_command_current && hl_command_current->usage_status
 		       ? hl_command_current->usage_status
 		       : HL_EXIT_USAGE;
 }
 
-/* Why something did not arrive earlier is long forgotten: it is asked for once more. */
-static int why_not(void)
+/* The error of an earlier failed write is not known any more, so one more write is tried to get
+ * it. */
+static int find_write_error(void)
 {
 	return write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0;
 }
@@ -88,20 +100,19 @@ int hl_cli_finish(int status)
 	errno = 0;
 	failed |= fflush(stdout);
 	err = errno;
-	/* Closing tells what a network file system held back. A stdout that was never open and
-	 * never written to is no failure. */
+	/* Closing reports errors that a network file system delayed. A stdout that was never open
+	 * and never written to is not an error. */
 	if (!failed && fclose(stdout) && errno != EBADF) {
 		failed = 1;
 		err = errno;
 	}
 	if (!failed)
 		return status;
-	err = err ? err : why_not();
-	/* The reader had enough, as in `dump | head`, and SIGPIPE is ignored: nothing to say, but
-	 * the output is not whole. */
+	err = err ? err : find_write_error();
+	/* The reader has closed the pipe, as in `dump | head`, and SIGPIPE is ignored. No message
+	 * is printed, but the output is incomplete. */
 	if (err == EPIPE)
 		return HL_EXIT_IO;
-	hl_cli_error(
-		"the output could not be written%s%s", err ? ": " : "", err ? strerror(err) : "");
+	hl_cli_error("cannot write the output%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return HL_EXIT_IO;
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.c - which format it is, and what all formats do alike; see import.h.
+ * import.c - detects the format, and the functions that all formats share; see import.h.
  */
 #include "import/import.h"
 
@@ -11,10 +12,10 @@
 #include <unistd.h>
 
 #include "import/import_internal.h"
-#include "util/progress.h"
+#include "util/terminal/progress.h"
 
 /* Beyond all addresses of user space. */
-#define ODD_OFFSETS (UINT64_C(1) << 63)
+#define SYNTHETIC_OFFSETS (UINT64_C(1) << 63)
 
 int hl_import_fail(struct hl_import *im, int err, const char *fmt, ...)
 {
@@ -38,28 +39,28 @@ int hl_import_write_failed(struct hl_import *im, int err)
 	return hl_import_fail(im, err, "the trace cannot be written: %s", strerror(-err));
 }
 
-int hl_import_take(struct hl_import *im, uint64_t bytes)
+int hl_import_count_memory(struct hl_import *im, uint64_t bytes)
 {
-	im->taken += bytes;
-	if (im->taken <= hl_input_budget(&im->in))
+	im->memory_used += bytes;
+	if (im->memory_used <= hl_import_input_budget(&im->in))
 		return 0;
 	return hl_import_fail(im, -EFBIG,
-		"its tables need %llu MiB, more than a file of %llu bytes can have use for",
-		(unsigned long long)(im->taken >> 20), (unsigned long long)im->in.packed);
+		"its tables need %llu MiB, too much for a file of %llu bytes",
+		(unsigned long long)(im->memory_used >> 20), (unsigned long long)im->in.packed);
 }
 
-int hl_import_begin(struct hl_import *im, const struct hl_meta *meta)
+int hl_import_open_writer(struct hl_import *im, const struct hl_meta *meta)
 {
 	int err = hl_writer_open(&im->writer, im->out, meta);
 
 	if (!err)
-		im->out = -1; /* the writer's */
+		im->out = -1; /* the writer owns it now */
 	if (!err)
 		err = hl_writer_add_thread(im->writer, 0);
 	return err ? hl_import_write_failed(im, err) : 0;
 }
 
-static void turn_around(struct hl_name_frame *names, size_t n)
+static void reverse_frames(struct hl_name_frame *names, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {
 		struct hl_name_frame f = names[i];
@@ -71,20 +72,20 @@ static void turn_around(struct hl_name_frame *names, size_t n)
 		names[i].inlined = i > 0;
 }
 
-int hl_import_place(struct hl_import *im, uint32_t module, uint64_t address,
+int hl_import_add_location(struct hl_import *im, uint32_t module, uint64_t address,
 	struct hl_name_frame *names, size_t n, uint64_t *offset)
 {
 	struct hl_named_site site = {.module = module, .frames = names, .n_frames = n};
-	int err = hl_import_take(im, 2 * sizeof(struct hl_map_slot));
+	int err = hl_import_count_memory(im, 2 * sizeof(struct hl_pair_map_slot));
 
 	if (err)
 		return err;
 	*offset = address;
-	if (hl_map_get(&im->places, module, address) != HL_MAP_NONE)
-		*offset = ODD_OFFSETS + im->n_odd++;
+	if (hl_pair_map_get(&im->addresses, module, address) != HL_PAIR_MAP_NONE)
+		*offset = SYNTHETIC_OFFSETS + im->n_synthetic++;
 	else
-		err = hl_map_put(&im->places, module, address, 0);
-	turn_around(names, n);
+		err = hl_pair_map_put(&im->addresses, module, address, 0);
+	reverse_frames(names, n);
 	site.offset = *offset;
 	if (!err)
 		err = hl_writer_add_names(im->writer, &site);
@@ -97,9 +98,9 @@ void hl_import_tick(struct hl_import *im)
 		hl_progress_tick(im->in.packed, im->total);
 }
 
-static bool begins_with(const uint8_t *head, size_t n, const char *what)
+static bool has_prefix(const uint8_t *head, size_t n, const char *prefix)
 {
-	return n >= strlen(what) && !memcmp(head, what, strlen(what));
+	return n >= strlen(prefix) && !memcmp(head, prefix, strlen(prefix));
 }
 
 static int read_head(struct hl_import *im, uint8_t *head, size_t *n)
@@ -109,13 +110,13 @@ static int read_head(struct hl_import *im, uint8_t *head, size_t *n)
 
 	*n = 0;
 	while (!err && got > 0 && *n < HL_IMPORT_HEAD) {
-		err = hl_input_read(&im->in, head + *n, HL_IMPORT_HEAD - *n, &got);
+		err = hl_import_input_read(&im->in, head + *n, HL_IMPORT_HEAD - *n, &got);
 		*n += got;
 	}
 	return err;
 }
 
-static int import_any(struct hl_import *im)
+static int detect_and_import(struct hl_import *im)
 {
 	uint8_t head[HL_IMPORT_HEAD];
 	size_t n;
@@ -124,22 +125,22 @@ static int import_any(struct hl_import *im)
 	if (err)
 		return hl_import_input_failed(im, err);
 	if (n == 0)
-		return hl_import_fail(im, -EBADMSG, im->in.cut ? "it is cut off" : "it is empty");
-	if (begins_with(head, n, "v ") && n > 2 && isxdigit(head[2]))
+		return hl_import_fail(
+			im, -EBADMSG, im->in.truncated ? "it is truncated" : "it is empty");
+	if (has_prefix(head, n, "v ") && n > 2 && isxdigit(head[2]))
 		return hl_import_heaptrack(im, head, n);
-	if (begins_with(head, n, "\x89HLT"))
-		return hl_import_fail(im, -EBADMSG, "it is a trace already: heaplapse report");
-	if (begins_with(head, n, "heap_v2"))
+	if (has_prefix(head, n, "\x89HLT"))
+		return hl_import_fail(im, -EBADMSG, "it is a trace already; use heaplapse report");
+	if (has_prefix(head, n, "heap_v2"))
 		return hl_import_fail(im, -EBADMSG,
-			"it is a heap profile of jemalloc as text, a format that is not read");
-	if (begins_with(head, n, "--- "))
+			"it is a jemalloc heap profile in text format, which is not supported");
+	if (has_prefix(head, n, "--- "))
 		return hl_import_fail(im, -EBADMSG,
-			"it is what pprof --raw writes, a format that is not read; of the profile "
-			"that "
-			"it was made from, pprof -proto may make a pprof file");
-	if (begins_with(head, n, "heap profile:"))
+			"it is the output of pprof --raw, which is not supported; convert the "
+			"original profile with pprof -proto");
+	if (has_prefix(head, n, "heap profile:"))
 		return hl_import_fail(im, -EBADMSG,
-			"it is a heap profile as text; make a pprof file of it with pprof -proto");
+			"it is a heap profile in text format; convert it with pprof -proto");
 	return hl_import_pprof(im, head, n);
 }
 
@@ -150,16 +151,16 @@ int hl_import(int in, uint64_t total, int out, struct hl_import_result *result)
 
 	*result = (struct hl_import_result){0};
 	hl_progress_begin("importing");
-	err = hl_input_open(&im.in, in);
-	err = err ? hl_import_input_failed(&im, err) : import_any(&im);
+	err = hl_import_input_open(&im.in, in);
+	err = err ? hl_import_input_failed(&im, err) : detect_and_import(&im);
 	hl_progress_end();
-	result->cut = im.in.cut || result->cut;
+	result->truncated = im.in.truncated || result->truncated;
 	if (im.writer)
 		result->bytes = hl_writer_bytes(im.writer);
 	hl_writer_close(im.writer);
 	if (im.out >= 0)
 		close(im.out);
-	hl_input_close(&im.in);
-	hl_map_fini(&im.places);
+	hl_import_input_close(&im.in);
+	hl_pair_map_fini(&im.addresses);
 	return err;
 }

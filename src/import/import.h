@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.h - recordings and profiles of others, as traces.
+ * import.h - converts recordings and profiles of other tools to traces.
  *
- * heaptrack's interpreted recordings (file formats 1 to 3) and pprof's heap profiles; plain, or
- * packed by gzip or zstd. What a source does not know is not made up: META has the list. Input is
- * hostile: indices are checked, and memory and unpacked bytes follow the bytes that came in.
+ * Input formats are heaptrack's interpreted recordings (file formats 1 to 3) and pprof's heap
+ * profiles; plain, or compressed by gzip or zstd. Information that the source does not have is not
+ * invented: META lists it as unknown. The input may be malicious: indices are checked, and memory
+ * and decompressed bytes are limited in proportion to the input.
  */
 #ifndef HL_IMPORT_IMPORT_H
 #define HL_IMPORT_IMPORT_H
@@ -12,17 +14,17 @@
 #include <stdint.h>
 
 struct hl_import_result {
-	char text[512];  /* after an error: why, in one sentence without the file's name */
+	char text[512];  /* after an error: the reason, in one sentence without the file name */
 	char source[64]; /* "heaptrack 1.4.0, file format 3" */
-	char notes[512]; /* what of the source is not in the trace; "" if nothing */
-	bool cut;        /* the source ends in its middle: the trace has what was before */
+	char notes[512]; /* information of the source that is not in the trace; "" if none */
+	bool truncated;  /* the source is truncated: the trace has the part before */
 	uint64_t events, bytes;
 };
 
 /*
- * From `in`, read from where it stands, to `out`, a new and empty file, which is closed in any
- * case. `total`: bytes of the input for the progress bar, 0 if not known. 0 or -errno; then `out`
- * has nothing of use.
+ * Converts `in`, from its current offset, to `out`, a new and empty file, which is always closed.
+ * `total`: input bytes for the progress bar, 0 if not known. Returns 0 or -errno; after an error
+ * `out` has no usable content.
  */
 int hl_import(int in, uint64_t total, int out, struct hl_import_result *result);
 

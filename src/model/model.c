@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.c - opening a trace, and what is true of the whole of it; see model.h.
+ * model.c - opens a trace, and properties of the whole trace; see model.h.
  */
 #include "model/model.h"
 
@@ -11,30 +12,30 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "model/model_internal.h"
-#include "model/question.h"
-#include "util/text.h"
+#include "model/scan/prefetch.h"
+#include "util/safe_text.h"
 
-/* Numbers them in the order of the file: chunks, and keyframes between chunks. */
-static int find_stretches(struct hl_model *m)
+/* Numbers the segments in the order of the file: chunks, and keyframes between chunks. */
+static int number_segments(struct hl_model *m)
 {
 	size_t n = hl_reader_n_chunks(m->reader), n_keys = hl_reader_n_keyframes(m->reader), k = 0;
 
-	m->chunk_stretch = calloc(n + 1, sizeof(*m->chunk_stretch));
-	m->key_stretch = calloc(n_keys + 1, sizeof(*m->key_stretch));
-	if (!m->chunk_stretch || !m->key_stretch)
+	m->chunk_segment = calloc(n + 1, sizeof(*m->chunk_segment));
+	m->key_segment = calloc(n_keys + 1, sizeof(*m->key_segment));
+	if (!m->chunk_segment || !m->key_segment)
 		return -ENOMEM;
 	for (size_t i = 0; i <= n; i++) {
 		for (; k < n_keys && hl_reader_keyframe(m->reader, k)->chunk <= i; k++) {
-			m->n_stretches += hl_reader_keyframe(m->reader, k)->apart;
-			m->key_stretch[k] = m->n_stretches;
+			m->n_segments += hl_reader_keyframe(m->reader, k)->disjoint;
+			m->key_segment[k] = m->n_segments;
 		}
-		m->chunk_stretch[i] = m->n_stretches;
-		m->n_stretches += i < n && hl_reader_chunk(m->reader, i)->apart;
+		m->chunk_segment[i] = m->n_segments;
+		m->n_segments += i < n && hl_reader_chunk(m->reader, i)->disjoint;
 	}
 	return 0;
 }
 
-static int load(struct hl_model *m)
+static int load_trace(struct hl_model *m)
 {
 	int err = hl_reader_info(m->reader, &m->info);
 
@@ -53,31 +54,33 @@ static int load(struct hl_model *m)
 	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
 	m->bad_sets = calloc(hl_reader_n_live_sets(m->reader) + 1, 1);
 	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets ||
-		find_stretches(m) < 0)
+		number_segments(m) < 0)
 		return hl_model_fail(m, -ENOMEM);
 	err = hl_symbols_new(&m->symbols);
 	if (!err)
 		hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
 	if (!err)
-		hl_symbols_carry(m->symbols, hl_model_open_carried, m);
+		hl_symbols_use_embedded(m->symbols, hl_model_open_embedded, m);
 	return err;
 }
 
-int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why)
+int hl_model_open_source(struct hl_model **out, struct hl_byte_source *source, const char *name,
+	struct hl_reader_refusal *why)
 {
 	struct hl_model *m = calloc(1, sizeof(*m));
 	int err;
 
 	if (!m) {
+		hl_byte_source_close(source);
 		snprintf(why->text, sizeof(why->text), "out of memory");
 		return -ENOMEM;
 	}
-	err = hl_reader_open(&m->reader, path, why);
+	err = hl_reader_open_source(&m->reader, source, name, why);
 	if (err) {
 		free(m);
 		return err;
 	}
-	err = load(m);
+	err = load_trace(m);
 	if (err) {
 		snprintf(why->text, sizeof(why->text), "%s", hl_model_error(m));
 		hl_model_close(m);
@@ -87,11 +90,19 @@ int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refu
 	return 0;
 }
 
+int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why)
+{
+	struct hl_byte_source *source;
+	int err = hl_byte_source_open(&source, path, why);
+
+	return err ? err : hl_model_open_source(out, source, path, why);
+}
+
 void hl_model_close(struct hl_model *m)
 {
 	if (!m)
 		return;
-	hl_questions_fini(m);
+	hl_prefetch_fini(m);
 	hl_chains_free(m->chains);
 	hl_model_frames_fini(m);
 	hl_symbols_free(m->symbols);
@@ -99,8 +110,8 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_chunks);
 	free(m->bad_keyframes);
 	free(m->bad_sets);
-	free(m->chunk_stretch);
-	free(m->key_stretch);
+	free(m->chunk_segment);
+	free(m->key_segment);
 	hl_vec_free(&m->marks);
 	hl_vec_free(&m->modes);
 	hl_vec_free(&m->snapshots);
@@ -108,7 +119,7 @@ void hl_model_close(struct hl_model *m)
 	hl_vec_free(&m->thread_names);
 	hl_vec_free(&m->pools);
 	free(m->funcs);
-	hl_map_fini(&m->calls);
+	hl_pair_map_fini(&m->calls);
 	hl_reader_close(m->reader);
 	free(m);
 }
@@ -119,23 +130,26 @@ uint64_t hl_model_events_decoded(const struct hl_model *m)
 }
 
 /*
- * What is recorded takes a byte for at most 7 events, so that a heap of 10^8 blocks which lie in
- * any order may be read for each of its parts (parts.h). A small file that claims many is forged:
- * of it so many are read as take a second or two.
+ * A real recording has at most 7 events per byte. The limit is high enough to scan a heap of 10^8
+ * blocks at random addresses once for each slice (address_slices.h). A small file that claims many
+ * events is forged: its limit is reached in a second or two.
  */
-#define EVENTS_FREE      (UINT64_C(1) << 26)
-#define FREE_BYTES       (UINT64_C(1) << 20)
-#define EVENTS_EACH_BYTE 1024
+#define EVENTS_LIMIT_MIN      (UINT64_C(1) << 26)
+#define BYTES_IN_LIMIT_MIN    (UINT64_C(1) << 20)
+#define EVENTS_LIMIT_PER_BYTE 1024
 
 uint64_t hl_model_events_limit(const struct hl_model *m)
 {
 	uint64_t bytes = hl_reader_data_bytes(m->reader);
 
-	return EVENTS_FREE + (bytes > FREE_BYTES ? (bytes - FREE_BYTES) * EVENTS_EACH_BYTE : 0);
+	return EVENTS_LIMIT_MIN +
+	       (bytes > BYTES_IN_LIMIT_MIN ? (bytes - BYTES_IN_LIMIT_MIN) * EVENTS_LIMIT_PER_BYTE
+					   : 0);
 }
 
-/* No file has more of them: a chunk has at most 65,536, and its head alone takes 112 bytes. */
-#define EVENTS_PER_BYTE 600
+/* An upper bound for any file: a chunk has at most 65,536 events, and its header alone is 112
+ * bytes. */
+#define ORDINALS_PER_BYTE_MAX 600
 
 int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n)
 {
@@ -143,31 +157,30 @@ int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n)
 	for (size_t i = 0; i < hl_reader_n_chunks(m->reader); i++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
 
-		if (c->gone)
+		if (c->header_lost)
 			continue;
 		if (pool)
 			*n += c->n_extras; /* blocks of pools have ordinals of their own */
 		else
 			*n = hl_max_u64(*n, c->first_ordinal + c->n_events);
 	}
-	if (*n / EVENTS_PER_BYTE <= m->info->file_bytes)
+	if (*n / ORDINALS_PER_BYTE_MAX <= m->info->file_bytes)
 		return 0;
 	snprintf(m->error, sizeof(m->error),
-		"the trace speaks of more allocations than it has room for: it is forged or "
-		"damaged");
+		"the trace claims more allocations than its size allows: it is forged or damaged");
 	return -EBADMSG;
 }
 
 int hl_model_fail(struct hl_model *m, int err)
 {
 	if (err == -E2BIG)
-		return err; /* has been refused in words of its own: marks.c */
+		return err; /* marks.c has set a message of its own */
 	if (err == -EBADMSG)
 		snprintf(m->error, sizeof(m->error), "%s", hl_reader_error(m->reader));
 	else if (err == -EOVERFLOW)
 		snprintf(m->error, sizeof(m->error),
-			"more blocks are alive at once than this question can be asked of; a "
-			"--filter, such as size:>=4K, makes them fewer (or the file is forged)");
+			"too many blocks are live at once for this query; use a --filter such as "
+			"size:>=4K (or the file is forged)");
 	else
 		snprintf(m->error, sizeof(m->error), "%s", strerror(-err));
 	return err;
@@ -178,20 +191,20 @@ int hl_model_no_events(struct hl_model *m, const char *what)
 	char held[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
 	snprintf(m->error, sizeof(m->error),
-		"%s needs every single event, and of %s of %s blocks the trace has only sums (mode "
-		"%s); peak, leaks and allocated by stack, and heaplapse log, are exact; record "
-		"with --mode=trace to have every event",
-		what, hl_text_count(held, m->info->withheld.alloc_blocks),
+		"%s needs every event, but the trace has only sums of %s of %s blocks (mode %s); "
+		"peak, leaks and allocated by stack, and heaplapse log, are exact; record with "
+		"--mode=trace to get every event",
+		what, hl_text_count(held, m->info->aggregated.alloc_blocks),
 		hl_text_count(all, m->info->totals.sums.alloc_blocks), hl_model_sums_mode(m));
 	return -ENODATA;
 }
 
-int hl_model_no_order(struct hl_model *m, const char *what)
+int hl_model_no_event_order(struct hl_model *m, const char *what)
 {
 	snprintf(m->error, sizeof(m->error),
 		"%s needs the order of events, which is not known: the trace was imported from "
-		"%.200s, which has sums alone; --leaks is what was in use, --allocated all that "
-		"was allocated",
+		"%.200s, which has only sums; use --leaks for memory in use or --allocated for all "
+		"allocations",
 		what, m->info->meta.source);
 	return -ENODATA;
 }
@@ -199,17 +212,16 @@ int hl_model_no_order(struct hl_model *m, const char *what)
 int hl_model_lost_before(struct hl_model *m)
 {
 	snprintf(m->error, sizeof(m->error),
-		"the single blocks of that moment are not known: a part of the file before it is "
-		"lost (heaplapse info says which); their sums are, as formats of sums have them");
+		"the individual blocks of that moment are not known: an earlier part of the file "
+		"is lost (see heaplapse info); formats that need only sums can be exported");
 	return -ENODATA;
 }
 
-int hl_model_no_neighbours(struct hl_model *m)
+int hl_model_no_adjacency(struct hl_model *m)
 {
 	snprintf(m->error, sizeof(m->error),
-		"which blocks were freed by the very next event is not known: the recording has "
-		"samples, between which others happened; --temporary=TIME takes those that lived "
-		"for less than that");
+		"blocks freed by the very next event are not known: the recording has samples, and "
+		"the events between them are missing; use --temporary=TIME for short-lived blocks");
 	return -ENODATA;
 }
 
@@ -238,28 +250,28 @@ uint32_t hl_model_n_nodes(const struct hl_model *m)
 	return m->n_nodes;
 }
 
-/* Nothing is missing but what a pause has left out, and that is no free of a block that is known.
- */
-static bool is_sound(const struct hl_trace_info *i)
+/* Nothing is missing except what was not recorded in a pause, and frees of known blocks are
+ * recorded even then. */
+static bool is_complete_except_pauses(const struct hl_trace_info *i)
 {
-	/* What happened while recording was off is missing too. */
-	return !i->meta.start_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST &&
+	/* Events while recording was off are missing too. */
+	return !i->meta.started_off && i->stops == 0 && i->has_end && i->end.kind != HL_END_LOST &&
 	       i->end.kind != HL_END_RUNNING && !i->damaged && i->counters.dropped_events == 0 &&
-	       !i->meta.continued;
+	       !i->meta.taken_over;
 }
 
-bool hl_model_complete(const struct hl_model *m)
+bool hl_model_is_complete(const struct hl_model *m)
 {
-	return is_sound(m->info) && m->info->pauses == 0;
+	return is_complete_except_pauses(m->info) && m->info->pauses == 0;
 }
 
-bool hl_model_withholds(const struct hl_model *m)
+bool hl_model_has_aggregated(const struct hl_model *m)
 {
-	return m->info->withheld.alloc_blocks > 0 || m->info->withheld.free_blocks > 0 ||
-	       m->n_stretches > 0;
+	return m->info->aggregated.alloc_blocks > 0 || m->info->aggregated.free_blocks > 0 ||
+	       m->n_segments > 0;
 }
 
-/* meta.mode is the mode at the start, and ctl can change it. */
+/* meta.mode is the mode at the start; ctl can change it. */
 const char *hl_model_sums_mode(const struct hl_model *m)
 {
 	const char *mode = m->info->meta.mode;
@@ -267,53 +279,52 @@ const char *hl_model_sums_mode(const struct hl_model *m)
 	if (strcmp(mode, hl_mode_name(HL_MODE_COUNT)) == 0 ||
 		strcmp(mode, hl_mode_name(HL_MODE_CULL)) == 0)
 		return mode;
-	return "count or cull, for a part of the run";
+	return "count or cull, for part of the run";
 }
 
-bool hl_model_samples(const struct hl_model *m)
+bool hl_model_has_samples(const struct hl_model *m)
 {
-	return hl_model_estimates(m) ||
+	return hl_model_has_estimates(m) ||
 	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_SAMPLE)) == 0;
 }
 
-const char *hl_model_why_empty(const struct hl_model *m)
+const char *hl_model_empty_reason(const struct hl_model *m)
 {
 	if (m->info->totals.events > 0 || m->info->damaged)
 		return NULL;
 	if (strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) == 0)
-		return "no allocation is in the trace: with --mode=tags the sums of the scopes are "
-		       "in a file of their own (heaplapse.tags.PID.json unless --stats-json named "
-		       "another), which heaplapse tags FILE shows";
-	if (hl_model_samples(m))
-		return "no sample is in the trace: the program allocated little beside what one "
-		       "sample stands for; record it with a smaller --mode=sample=BYTES, or with "
+		return "the trace has no allocations: with --mode=tags the counters are in a "
+		       "separate file (heaplapse.tags.PID.json unless --stats-json named another); "
+		       "show it with heaplapse tags FILE";
+	if (hl_model_has_samples(m))
+		return "the trace has no samples: the program allocated too little for the "
+		       "sampling rate; record it with a smaller --mode=sample=BYTES, or with "
 		       "--mode=trace";
-	return "no allocation is in the trace: either the program made none, or not where it was "
-	       "recorded";
+	return "the trace has no allocations: the program made none, or none while it was recorded";
 }
 
-bool hl_model_may_say_leaked(const struct hl_model *m)
+bool hl_model_leaks_are_certain(const struct hl_model *m)
 {
-	return hl_model_complete(m) && m->info->end.kind == HL_END_EXIT &&
+	return hl_model_is_complete(m) && m->info->end.kind == HL_END_EXIT &&
 	       strcmp(m->info->meta.mode, hl_mode_name(HL_MODE_TAGS)) != 0 &&
 	       m->info->counters.unknown_frees == 0 && m->info->counters.implicit_frees == 0 &&
 	       m->info->totals.implicit_frees == 0;
 }
 
-bool hl_model_estimates(const struct hl_model *m)
+bool hl_model_has_estimates(const struct hl_model *m)
 {
-	/* How good the numbers of another tool's profile are only that tool knows. */
+	/* The accuracy of another tool's profile is known only to that tool. */
 	return m->info->totals.samples && !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
 }
 
-bool hl_model_has_order(const struct hl_model *m)
+bool hl_model_has_event_order(const struct hl_model *m)
 {
 	return !(m->info->meta.unknown & HL_UNKNOWN_ORDER);
 }
 
-bool hl_model_has_neighbours(const struct hl_model *m)
+bool hl_model_has_adjacency(const struct hl_model *m)
 {
-	return hl_model_has_order(m) && !hl_model_samples(m);
+	return hl_model_has_event_order(m) && !hl_model_has_samples(m);
 }
 
 uint64_t hl_model_end_ns(const struct hl_model *m)
@@ -321,7 +332,7 @@ uint64_t hl_model_end_ns(const struct hl_model *m)
 	size_t n = hl_reader_n_chunks(m->reader);
 	uint64_t end = m->info->end.duration_ns;
 
-	while (n > 0 && hl_reader_chunk(m->reader, n - 1)->gone)
+	while (n > 0 && hl_reader_chunk(m->reader, n - 1)->header_lost)
 		n--;
 	return n > 0 ? hl_max_u64(end, hl_reader_chunk(m->reader, n - 1)->t1_ns) : end;
 }

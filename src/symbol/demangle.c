@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle.c - names as people wrote them: C++, Rust and D.
+ * demangle.c - demangles names of C++, Rust and D.
  *
- * libiberty's recursion limit stays on: names are hostile. Very long ones are left as they are,
- * since demangling can make a name exponentially longer.
+ * libiberty's recursion limit stays enabled, because names may be malicious. Very long names are
+ * not demangled, since demangling can make a name exponentially longer.
  */
 #include <libiberty/demangle.h>
 #include <stdlib.h>
@@ -15,17 +16,17 @@
 
 char *hl_demangle(const char *name)
 {
-	int how = DMGL_PARAMS | DMGL_ANSI;
+	int options = DMGL_PARAMS | DMGL_ANSI;
 	char *out;
 
 	if (name[0] != '_' || strnlen(name, MANGLED_MAX) == MANGLED_MAX)
 		return NULL;
-	/* DMGL_AUTO does not try D. "_Dmain" is D's, and so are all names of "_D" and a number. */
+	/* DMGL_AUTO does not try D. "_Dmain" and all names of "_D" followed by a digit are D. */
 	if (name[1] == 'D' && ((name[2] >= '0' && name[2] <= '9') || strcmp(name, "_Dmain") == 0))
-		how |= DMGL_DLANG;
+		options |= DMGL_DLANG;
 	else
-		how |= DMGL_AUTO;
-	out = cplus_demangle(name, how);
+		options |= DMGL_AUTO;
+	out = cplus_demangle(name, options);
 	if (out && strlen(out) > DEMANGLED_MAX) {
 		free(out);
 		out = NULL;

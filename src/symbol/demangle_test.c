@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle_test.c - names of the languages we know, and names that are none.
+ * demangle_test.c - demangling of all supported languages, and of names that are not mangled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +13,10 @@
 #include "base/attr.h"
 #include "symbol/symbol_internal.h"
 
-static void names(void **state)
+static void names_are_demangled(void **state)
 {
 	static const struct {
-		const char *in, *out; /* NULL: stays as it is */
+		const char *in, *out; /* NULL: unchanged */
 	} cases[] = {
 		{"main", NULL},
 		{"", NULL},
@@ -42,8 +43,8 @@ static void names(void **state)
 	}
 }
 
-/* Small names that stand for huge ones, and deep ones. */
-static void bombs(void **state)
+/* Short names that expand to huge ones, and deeply nested ones. */
+static void malicious_names_are_survived(void **state)
 {
 	static char deep[60000];
 	char *out;
@@ -59,7 +60,8 @@ static void bombs(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(bombs)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_demangled),
+		cmocka_unit_test(malicious_names_are_survived)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf_map.c - names of code that a JIT made, from the file that it writes for perf.
+ * perf_map.c - names of code that a JIT generated, from the file that it writes for perf.
  *
- * Lines of "START SIZE NAME", numbers in hexadecimal. /tmp is everybody's, so the file may be
- * anybody's: it must be ours or root's, and not older than the recording, or it is of another
- * process that had the same number. A JIT may write about a place again; of entries with one
- * start the last counts.
+ * The file has lines of "START SIZE NAME" with hexadecimal numbers. Any user can write to /tmp, so
+ * the file must belong to us or to root. It must not be older than the recording; an older one is
+ * of another process that had the same pid. A JIT may write several entries for one address: of
+ * entries with the same start the last counts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,8 @@ void hl_perf_map_fini(struct hl_perf_map *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* A number in hexadecimal and the space behind it; false if it is none. */
-static bool number(char **at, uint64_t *v)
+/* Parses a hexadecimal number and the space behind it; false if there is none. */
+static bool parse_hex(char **at, uint64_t *v)
 {
 	size_t digits = strspn(*at, "0123456789abcdefABCDEF");
 
@@ -49,7 +50,7 @@ static int add_line(struct hl_perf_map *m, char *line, uint32_t i)
 	uint64_t start, size;
 	char *name = line;
 
-	if (!number(&name, &start) || !number(&name, &size) || !*name || size == 0 ||
+	if (!parse_hex(&name, &start) || !parse_hex(&name, &size) || !*name || size == 0 ||
 		size > UINT64_MAX - start)
 		return 0;
 	if (strlen(name) > NAME_LEN_MAX)
@@ -67,7 +68,7 @@ int hl_perf_map_parse(struct hl_perf_map *m, char *text, size_t len)
 	for (char *line = text; line < text + len && i < LINES_MAX && !err; i++) {
 		size_t n = strcspn(line, "\r\n");
 
-		/* A NUL ends a line, too: it is no character of a name. */
+		/* A NUL ends a line too: it cannot be part of a name. */
 		line[n] = 0;
 		err = add_line(m, line, i);
 		line += n + 1;
@@ -76,8 +77,8 @@ int hl_perf_map_parse(struct hl_perf_map *m, char *text, size_t len)
 	return err;
 }
 
-/* The file's bytes and one more; the caller frees them. */
-static int slurp(const char *path, uint64_t since_ns, char **text, size_t *len)
+/* Reads the file into memory with room for one more byte. The caller frees *text. */
+static int read_map_file(const char *path, uint64_t since_ns, char **text, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
@@ -113,7 +114,7 @@ int hl_perf_map_load(struct hl_perf_map *m, const char *root, uint64_t pid, uint
 	hl_strbuf_printf(&path, "%s/tmp/perf-%" PRIu64 ".map", root ? root : "", pid);
 	err = hl_strbuf_error(&path);
 	if (!err)
-		err = slurp(hl_strbuf_str(&path), since_ns, &text, &len);
+		err = read_map_file(hl_strbuf_str(&path), since_ns, &text, &len);
 	hl_strbuf_fini(&path);
 	return err ? err : hl_perf_map_parse(m, text, len);
 }
@@ -122,5 +123,5 @@ const char *hl_perf_map_name(const struct hl_perf_map *m, uint64_t addr)
 {
 	const struct hl_span *span = hl_spans_find(&m->spans, addr);
 
-	return span ? (const char *)(uintptr_t)span->what : NULL;
+	return span ? (const char *)(uintptr_t)span->payload : NULL;
 }

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf_map_test.c - what JITs write, what others write, and whose file it is.
+ * perf_map_test.c - parsing of valid and invalid perf maps, and the check of the file's owner and
+ * time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +27,7 @@ static void parse(struct hl_perf_map *m, const char *text, size_t len)
 	assert_int_equal(hl_perf_map_parse(m, copy, len), 0);
 }
 
-static void lines(void **state)
+static void valid_lines_are_parsed(void **state)
 {
 	static const char text[] = "7f0000001000 40 LazyCompile:~sum a.js:3\n"
 				   "0x7f0000002000 0x10 py::run:/srv/a b.py\r\n"
@@ -67,7 +69,7 @@ static void lines(void **state)
 	hl_perf_map_fini(&m);
 }
 
-static void odd(void **state)
+static void malformed_input_is_survived(void **state)
 {
 	struct hl_perf_map m = {0};
 	static char wide[100000];
@@ -99,7 +101,7 @@ static void odd(void **state)
 	}
 }
 
-static void whose(void **state)
+static void foreign_files_are_rejected(void **state)
 {
 	char root[] = "/tmp/hl-perf-XXXXXX", dir[64], path[96], other[96];
 	uint64_t now = (uint64_t)time(NULL) * 1000000000;
@@ -134,8 +136,9 @@ static void whose(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines), cmocka_unit_test(odd), cmocka_unit_test(whose)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(valid_lines_are_parsed),
+		cmocka_unit_test(malformed_input_is_survived),
+		cmocka_unit_test(foreign_files_are_rejected)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

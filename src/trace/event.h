@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.h - what a trace says, in the words that writer, reader and collector share.
+ * event.h - the data types of a trace, shared by writer, reader and collector.
  *
- * Order is position: events are handed over, stored and read back in the one true order.
- * All ids (modules, nodes, threads) are dense, start at 0 and are defined before they are used.
+ * The position of an event is its order: events are added, stored and read in the same order. All
+ * ids (modules, nodes, threads) are dense, start at 0 and are defined before they are used.
  */
 #ifndef HL_TRACE_EVENT_H
 #define HL_TRACE_EVENT_H
@@ -11,17 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/func.h"
+#include "base/alloc_func.h"
 
-/* Times in a trace are multiples of this. */
+/* All times in a trace are multiples of this. */
 #define HL_TIME_UNIT_BITS 6
 #define HL_TIME_UNIT_NS   (1 << HL_TIME_UNIT_BITS)
 
-/* No such node; also the parent of an outermost frame. */
+/* No node; also the parent of an outermost frame. */
 #define HL_NODE_NONE UINT32_MAX
-/* No scope; also the parent of an outermost tag. */
+/* No tag; also the parent of an outermost tag. */
 #define HL_TAG_NONE UINT32_MAX
-/* A pc in no module (code made at run time); the node's offset is the pc itself. */
+/* A pc outside of all modules (code generated at run time); the node's offset is the pc itself. */
 #define HL_MODULE_NONE UINT32_MAX
 
 enum hl_op {
@@ -29,48 +30,50 @@ enum hl_op {
 	HL_OP_FREE,
 };
 
-/* Event flags. */
-#define HL_EVENT_MOVED 1u /* half of a realloc: a FREE and, directly after it, its ALLOC */
-/* A FREE directly after the ALLOC of its block, but in the run, from which the trace was cut, there
- * were events between them: the block is not temporary. */
-#define HL_EVENT_PARTED 2u
-/* Half of a realloc whose halves are not neighbours. ALLOC: made_of is the old block. FREE: the new
- * block is not in the trace. */
+/* Flags of an event. */
+#define HL_EVENT_MOVED 1u /* one half of a realloc: a FREE, directly followed by its ALLOC */
+/* In a slice: a FREE that directly follows the ALLOC of its block here, but did not in the original
+ * trace (a split pair). The block is not temporary. The trace format calls this PARTED. */
+#define HL_EVENT_SPLIT 2u
+/* One half of a realloc whose halves are not adjacent. ALLOC: realloc_of is the old block. FREE:
+ * the new block is not in the trace. */
 #define HL_EVENT_LINKED 4u
 
 /*
- * One heap event. A realloc is a FREE of the old block and, as the very next event and at the
- * same time, an ALLOC of the new one, both flagged MOVED. If another thread gets the old address
- * before realloc returns, the FREE stands before that thread's ALLOC, and the realloc's own ALLOC,
- * flagged LINKED, follows later.
+ * One heap event. A realloc is a FREE of the old block and, as the very next event and at the same
+ * time, an ALLOC of the new one, both flagged MOVED. If another thread gets the old address before
+ * realloc returns, the FREE comes before that thread's ALLOC, and the realloc's own ALLOC, flagged
+ * LINKED, follows later.
  */
 struct hl_event {
-	uint64_t time_ns; /* since the start; a multiple of HL_TIME_UNIT_NS, never falling */
+	uint64_t time_ns; /* since the start; a multiple of HL_TIME_UNIT_NS, never decreases */
 	uint64_t addr;
-	uint64_t size;    /* bytes asked for when the block was allocated */
-	uint64_t ordinal; /* the how-manieth allocation this block is, from 0 */
+	uint64_t size;    /* requested bytes of the block */
+	uint64_t ordinal; /* zero-based index of the block's allocation in the trace */
 	union {
-		uint64_t birth_ns; /* FREE: time of its ALLOC (hl_chunk_events: if known) */
-		uint64_t made_of;  /* LINKED ALLOC: ordinal of the block that realloc took */
+		uint64_t alloc_ns;   /* FREE: time of its ALLOC (in hl_chunk_events: if known) */
+		uint64_t realloc_of; /* LINKED ALLOC: ordinal of the block passed to realloc */
 	};
-	uint32_t node; /* the stack that allocated the block */
-	uint32_t
-		free_node; /* FREE with --free-stacks: the stack that freed it; else HL_NODE_NONE */
-	uint32_t thread;   /* who does this: a role, see struct hl_role */
-	uint32_t birth_thread; /* FREE: who allocated it, and in which scope */
-	uint8_t op;            /* enum hl_op */
-	uint8_t func;          /* enum hl_func of this call */
+	uint32_t node;       /* the stack that allocated the block */
+	uint32_t free_node;  /* FREE with --free-stacks: the stack that freed it, or HL_NODE_NONE */
+	uint32_t thread;     /* role of this event's thread, see struct hl_role */
+	uint32_t alloc_role; /* FREE: role that allocated the block */
+	uint8_t op;          /* enum hl_op */
+	uint8_t func;        /* enum hl_func of this call */
 	uint8_t flags;
-	uint8_t life_q;   /* FREE: lifetime class, hl_life_class(time_ns - birth_ns) */
-	uint32_t pair_at; /* in a decoded chunk: the number there, from 1, of the event that began
-			     or ended the block; 0: it is in none or another */
-	/* What the block counts for in every sum: 1 and size; for a sample an estimate, the same at
-	 * its allocation and its free. 0 blocks, given to a writer: 1 and size. */
+	uint8_t lifetime_class; /* FREE: hl_lifetime_class(time_ns - alloc_ns) */
+	uint32_t pair_index; /* decoded: 1 + index of the block's other event in the chunk; 0: none
+			      */
+	/*
+	 * The weight of the block in all sums: 1 block and its size. For a sample it is an
+	 * estimate, equal at its allocation and its free. A writer treats 0 blocks as 1 block and
+	 * its size.
+	 */
 	uint64_t blocks, bytes;
 };
 
-/* One that says nothing of what it stands for stands for itself. */
-static inline void hl_event_complete(struct hl_event *e)
+/* Sets the weight of an event that has none. */
+static inline void hl_event_set_weight(struct hl_event *e)
 {
 	if (e->blocks)
 		return;
@@ -78,150 +81,146 @@ static inline void hl_event_complete(struct hl_event *e)
 	e->bytes = e->size;
 }
 
-/* Who allocated the block. */
-static inline uint32_t hl_event_owner(const struct hl_event *e)
+/* The role that allocated the block. */
+static inline uint32_t hl_event_alloc_role(const struct hl_event *e)
 {
-	return e->op == HL_OP_FREE ? e->birth_thread : e->thread;
+	return e->op == HL_OP_FREE ? e->alloc_role : e->thread;
 }
 
-/* Rare things between the heap events; no ordinal, in no heap total. */
+/* Side events, which the trace format calls extras: rare, without an ordinal, in no heap total. */
 enum hl_extra_kind {
-	HL_EXTRA_MARK,     /* text: heaplapse_mark */
-	HL_EXTRA_SNAPSHOT, /* text: heaplapse_snapshot; value: enum hl_snapshot_cause, who asked */
-	HL_EXTRA_START,    /* recording switched on in this process */
-	HL_EXTRA_STOP,     /* and off: live after this is unknown */
+	HL_EXTRA_MARK,         /* text: heaplapse_mark */
+	HL_EXTRA_SNAPSHOT,     /* text: heaplapse_snapshot; value: enum hl_snapshot_cause */
+	HL_EXTRA_START,        /* recording switched on in this process */
+	HL_EXTRA_STOP,         /* recording switched off: the live set is unknown from here */
 	HL_EXTRA_THREAD_NAME,  /* text: the name of `thread` from here on */
-	HL_EXTRA_UNKNOWN_FREE, /* addr: a block that was never seen; value 1 = inherited over a fork
-				*/
-	HL_EXTRA_DROPPED,      /* value: how many events of `thread` were dropped about here */
+	HL_EXTRA_UNKNOWN_FREE, /* addr: a block never seen; value 1: inherited over a fork */
+	HL_EXTRA_DROPPED,      /* value: the number of events of `thread` dropped about here */
 	HL_EXTRA_MMAP,         /* addr, size, value = prot | flags << 32, node */
 	HL_EXTRA_MUNMAP,       /* addr, size, node */
-	HL_EXTRA_MREMAP, /* addr, size = the new range; value = old addr, value2 = old size; node */
-	/* value = enum hl_mode | HL_STEER_PAUSED: how much is recorded from here on; value2 = bytes
-	 * between samples, or the lifetime of cull in ns */
+	HL_EXTRA_MREMAP, /* addr, size: the new range; value: old addr, value2: old size; node */
+	/* value = enum hl_mode | HL_CONTROL_PAUSED: what is recorded from here on; value2: bytes
+	 * between samples, or the lifetime limit of cull in ns */
 	HL_EXTRA_MODE,
-	HL_EXTRA_POOL,       /* value: a pool's number, from 0; text: its name */
-	HL_EXTRA_POOL_ALLOC, /* addr, size, value = the pool, value2 = which of all pools' blocks,
-				from 0; node */
-	HL_EXTRA_POOL_FREE,  /* the same of the block, with the node that allocated it; value2 is
-				HL_POOL_UNKNOWN and size 0 if it was never seen */
+	HL_EXTRA_POOL,       /* value: id of a pool, from 0; text: its name */
+	HL_EXTRA_POOL_ALLOC, /* addr, size, node; value: pool id; value2: ordinal over all pools */
+	HL_EXTRA_POOL_FREE,  /* as its POOL_ALLOC; value2 HL_POOL_UNKNOWN, size 0 if never seen */
 	HL_EXTRA_KIND_COUNT,
 };
 
 #define HL_POOL_UNKNOWN UINT64_MAX
-/* In the value of a POOL_FREE: as HL_EVENT_PARTED, of the blocks of pools. */
+/* Set in the value of a POOL_FREE: as HL_EVENT_SPLIT, for blocks of pools. */
 #define HL_POOL_PARTED (UINT64_C(1) << 32)
 
 struct hl_extra {
 	uint64_t time_ns;
 	uint64_t addr, size, value, value2;
 	uint32_t thread;
-	uint32_t node;    /* HL_NODE_NONE when there is none */
+	uint32_t node;    /* or HL_NODE_NONE */
 	uint8_t kind;     /* enum hl_extra_kind */
-	const char *text; /* NULL or UTF-8, not trusted to be either valid or printable */
+	const char *text; /* NULL or text, not trusted to be valid UTF-8 or printable */
 };
 
 /* How the recorded process ended. Stored: never renumber. */
 enum hl_end_kind {
 	HL_END_EXIT,    /* value: exit status */
-	HL_END_SIGNAL,  /* value: signal, + HL_END_OOM */
-	HL_END_EXEC,    /* another program took its place */
-	HL_END_STOPPED, /* recording was ended by request */
-	HL_END_LOST, /* nobody saw the end (a reader's word when the end is missing from the file)
-		      */
+	HL_END_SIGNAL,  /* value: signal */
+	HL_END_EXEC,    /* exec replaced the program image */
+	HL_END_STOPPED, /* recording ended on request */
+	HL_END_LOST,    /* end not observed; also the reader's value if the file has no END */
 	HL_END_RUNNING, /* never stored: the file is still being written */
 };
 
-/* In the file a signal has this too when the kernel sent it for want of memory. */
+/* Added to the stored signal number if the kernel sent it for lack of memory. */
 #define HL_END_OOM 0x100
 
 struct hl_end {
 	uint8_t kind;
 	int32_t value;
 	uint64_t duration_ns;
-	bool oom; /* the kernel's signal, for want of memory */
+	bool oom; /* the kernel sent the signal for lack of memory */
 };
 
-/* What a writer could not write, a full disk for one: there is no room then but in the file's
- * head. */
+/* Events that could not be written, for example because the disk was full. Only the file header
+ * still has space to record this. */
 struct hl_unwritten {
-	uint32_t error;  /* Linux's number for why; 0: nothing is known to be missing */
-	uint64_t events; /* UINT64_MAX: it is not known how many */
+	uint32_t error;  /* Linux error number; 0: nothing is known to be missing */
+	uint64_t events; /* UINT64_MAX: the number is not known */
 };
 
-/* What the collector counts beside the events. */
+/* Counters of the collector beside the events. */
 struct hl_counters {
 	uint64_t unknown_frees, implicit_frees, inherited_frees, late_events, dropped_events;
-	uint64_t unrecorded_frees; /* of blocks that were allocated while not all was recorded */
-	uint64_t early_blocks;     /* cull: written while young, for too many waited; END alone */
+	uint64_t unrecorded_frees; /* frees of blocks allocated while not everything was recorded */
+	uint64_t early_blocks; /* cull: written early because too many were withheld; END only */
 };
 
-/* What recording cost, as far as its own parts know; zeros when the program could not tell (a
- * kill). */
+/* The cost of recording, as measured by its own parts. Zeros if the program could not report it (it
+ * was killed). */
 struct hl_cost {
-	uint64_t wait_ns; /* the program stood still for want of room in its rings */
+	uint64_t wait_ns; /* time the program waited for space in its rings */
 	uint64_t unwinds, frames_walked, frames_verified, rule_misses;
-	uint64_t collector_ns; /* CPU time of the collector up to this trace's end */
-	uint64_t hook_ns;      /* in our hooks, waits apart; from one in HL_TIMED_EVERY */
+	uint64_t collector_ns; /* CPU time of the collector up to the end of this trace */
+	uint64_t hook_ns; /* in hooks, without waits; one call in HL_HOOK_TIMER_EVERY is timed */
 };
 
 /*
- * A trace that was cut from another. What is left in it is exact: times are those of the whole run,
- * and blocks that were live when the range begins are in it from their own birth on.
+ * Flags of a slice: a trace made from another trace. Its content is exact. Times are those of the
+ * whole run, and blocks that were live at the start of the range are in it with their allocation at
+ * its original time.
  */
-#define HL_CUT_RANGE \
-	1u /* events after to_ns, and blocks that were dead at from_ns, are not in it */
-#define HL_CUT_LIFE   2u  /* nor blocks that lived shorter than min_life_ns */
-#define HL_CUT_FILTER 4u  /* nor those that the filter did not choose */
-#define HL_CUT_NAMES  8u  /* functions, files and modules have made-up names */
-#define HL_CUT_ALL    16u /* and so has everything else that could tell whose it is */
-struct hl_cut_note {
-	uint32_t flags; /* 0: nothing was cut */
+#define HL_SLICE_RANGE    1u  /* without events after to_ns and blocks freed before from_ns */
+#define HL_SLICE_LIFETIME 2u  /* without blocks with a lifetime below min_life_ns */
+#define HL_SLICE_FILTER   4u  /* without blocks that the filter did not select */
+#define HL_SLICE_NAMES    8u  /* functions, files and modules have made-up names */
+#define HL_SLICE_ALL      16u /* everything else that could identify the program is made up too */
+struct hl_slice_info {
+	uint32_t flags; /* 0: not a slice */
 	uint64_t from_ns, to_ns, min_life_ns;
-	const char *filter; /* "" when it would tell names; NULL is as good */
+	const char *filter; /* "" if it would reveal names; NULL is the same */
 };
 
-/* How much was cut. */
+/* The blocks that a slice leaves out. */
 struct hl_left_out {
 	uint64_t blocks, bytes;             /* allocations that are not in the trace */
-	uint64_t older_blocks, older_bytes; /* that are in it, but from before its range */
+	uint64_t older_blocks, older_bytes; /* allocations in the trace from before its range */
 };
-/* What an imported trace does not know. Stored: never renumber. */
-#define HL_UNKNOWN_ADDRESSES 1u  /* all are 0 */
-#define HL_UNKNOWN_THREADS   2u  /* one stands for all */
-#define HL_UNKNOWN_CALLS     4u  /* all are HL_FUNC_UNKNOWN */
-#define HL_UNKNOWN_TIMES     8u  /* an event has the time of the last stamp before it */
-#define HL_UNKNOWN_LIVES     16u /* which block of its size and stack a free ended */
-#define HL_UNKNOWN_ORDER     32u /* sums of a profile: events stand for many, in no order */
-#define HL_UNKNOWN_COUNTS    64u /* how many blocks: one stands for those of a stack */
+/* Data that the source of an imported trace does not have. Stored: never renumber. */
+#define HL_UNKNOWN_ADDRESSES 1u  /* all addresses are 0 */
+#define HL_UNKNOWN_THREADS   2u  /* one thread represents all */
+#define HL_UNKNOWN_CALLS     4u  /* all functions are HL_FUNC_UNKNOWN */
+#define HL_UNKNOWN_TIMES     8u  /* an event has the time of the last time stamp before it */
+#define HL_UNKNOWN_LIFETIMES 16u /* which block of its size and stack a free belongs to */
+#define HL_UNKNOWN_ORDER     32u /* sums of a profile: each event represents many, in no order */
+#define HL_UNKNOWN_COUNTS    64u /* the number of blocks: one represents all of a stack */
 #define HL_UNKNOWN_ALL       127u
 
-/* Everything that is known when a trace begins. All strings belong to whoever made the struct. */
+/* Everything that is known when a trace begins. All strings belong to the creator of the struct. */
 struct hl_meta {
 	const char *program; /* path of the executable */
-	const char *command; /* argv, each ended by NUL, command_len bytes in all */
+	const char *command; /* argv, each argument NUL-terminated; command_len bytes in total */
 	uint32_t command_len;
 	const char *arch;      /* "x86_64" */
-	const char *clock;     /* where stamps come from: "tsc" ... */
+	const char *clock;     /* source of the stamps: "tsc" ... */
 	const char *mode;      /* "trace" */
-	const char *allocator; /* path of the next allocator's module; "" when not known */
+	const char *allocator; /* path of the next allocator's module; "" if not known */
 	uint64_t start_unix_ns;
-	uint64_t pid, parent_pid; /* parent_pid: 0 when not known */
+	uint64_t pid, parent_pid; /* parent_pid: 0 if not known */
 	bool free_stacks;         /* frees have stacks */
-	bool maps;                /* --mmap */
-	bool forked;              /* a fork child: its books started empty */
-	bool start_off;           /* recording began when the program asked for it */
-	bool continued;           /* a collector before this one died: books started empty */
-	bool zeroed;              /* --zero-memory: what malloc gave was zeroed */
-	struct hl_cut_note cut;   /* what is not in it because it was cut */
-	const char *source;       /* what it was imported from; "" or NULL: it was recorded */
-	uint32_t unknown;         /* HL_UNKNOWN_*: what the source could not tell */
+	bool record_mmap;         /* --mmap */
+	bool forked;              /* a fork child: the live table started empty */
+	bool started_off;         /* recording began when the program requested it */
+	bool taken_over; /* takeover from a collector that died: the live table started empty */
+	bool zeroed;     /* --zero-memory: memory from malloc was zeroed */
+	struct hl_slice_info slice; /* how the slice was made, if it is one */
+	const char *source;         /* what it was imported from; "" or NULL: recorded */
+	uint32_t unknown;           /* HL_UNKNOWN_*: data that the source does not have */
 };
 
 struct hl_module {
 	const char *path;
 	const uint8_t *build_id;
-	uint32_t build_id_len; /* 0 when there is none */
+	uint32_t build_id_len; /* 0 if there is none */
 };
 
 struct hl_node {
@@ -231,33 +230,31 @@ struct hl_node {
 };
 
 /*
- * A thread in one of its scopes. Events name roles where they seem to name threads: a thread
- * outside of any scope is the first of its roles, and the only one in a program without tags. So
- * tags cost nothing where there are none, and all that goes by threads goes by tags too.
+ * A role: a thread together with its current tag. The `thread` of an event is the id of a role. A
+ * thread outside of any scope is its first role, the only one in a program without tags. So tags
+ * cost nothing where there are none, and data by thread is also data by tag.
  */
 struct hl_role {
-	uint32_t thread; /* its number among the threads, from 0 */
+	uint32_t thread; /* number of the thread, from 0 */
 	uint32_t tag;    /* or HL_TAG_NONE */
 };
 
-/* A named scope, inside of another or of none. */
+/* A named scope, inside another one or outermost. */
 struct hl_tag {
 	const char *name;
 	uint32_t parent; /* HL_TAG_NONE for an outermost one; always less than the tag's own id */
 };
 
-/* In a node of a stack that was cut in the middle stands this offset, with no module. */
-#define HL_OFFSET_CUT UINT64_C(1)
+/* The offset of a node without module that replaces frames removed from the middle of a stack. */
+#define HL_OFFSET_REMOVED_FRAMES UINT64_C(1)
 
-/*
- * A name that the trace itself has for a place in the code: of an imported trace, or of one whose
- * names are made up. For a module that has any no file is asked.
- */
+/* The names that the trace itself has for a code address: in imported and anonymized traces. Names
+ * of a module that has any of these are not looked up in files. */
 struct hl_name_frame {
-	const char *function; /* NULL or "" when not known */
-	const char *file;     /* the same */
-	uint32_t line;        /* 0 when not known */
-	bool inlined;         /* into the frame before it */
+	const char *function; /* NULL or "" if not known */
+	const char *file;     /* NULL or "" if not known */
+	uint32_t line;        /* 0 if not known */
+	bool inlined;         /* inlined into the frame before it */
 };
 struct hl_named_site {
 	uint32_t module; /* or HL_MODULE_NONE */
@@ -266,70 +263,69 @@ struct hl_named_site {
 	size_t n_frames;
 };
 
-/* A file that a trace carries. Stored: never renumber. */
-enum hl_carried_kind {
-	HL_CARRIED_MODULE, /* a program or a library */
-	HL_CARRIED_DEBUG,  /* its debug file */
-	HL_CARRIED_SHARED, /* what several debug files share (dwz) */
+/* An embedded file. Stored: never renumber. */
+enum hl_embedded_kind {
+	HL_EMBEDDED_MODULE, /* a program or a library */
+	HL_EMBEDDED_DEBUG,  /* the debug file of a program or library */
+	HL_EMBEDDED_SHARED, /* a file shared by several debug files (dwz) */
 };
-struct hl_carried {
+struct hl_embedded_file {
 	uint8_t kind;
-	const char *path; /* where it was; hostile like all of a trace */
-	bool path_cut;    /* read: a NUL is in it, and this is what comes before */
+	const char *path;    /* original path; untrusted like all data of a trace */
+	bool path_truncated; /* read: the stored path contains a NUL; `path` ends there */
 	const uint8_t *build_id;
-	uint32_t build_id_len; /* 0 when there is none */
+	uint32_t build_id_len; /* 0 if there is none */
 	uint64_t size;
 };
 
-/* The resident set of the program, seen from outside. */
+/* The resident set size of the program, measured from outside. */
 struct hl_rss_sample {
 	uint64_t time_ns, rss_bytes;
 };
 
-/* A live set has at most so many. */
+/* The maximum number of blocks in a live set. */
 #define HL_LIVE_SET_MAX (1u << 20)
 struct hl_live_block {
-	uint64_t addr, size, ordinal, birth_ns;
+	uint64_t addr, size, ordinal, alloc_ns;
 	uint32_t node, thread;
-	uint64_t blocks, bytes; /* what it stands for, as in struct hl_event */
+	uint64_t blocks, bytes; /* the weight, as in struct hl_event */
 };
 
-/* Totals of one node or of everything. live = allocated - freed. */
+/* Sums of one node or of everything. live = allocated - freed. */
 struct hl_sums {
 	uint64_t alloc_blocks, alloc_bytes, free_blocks, free_bytes;
 };
 
-/* Why a snapshot was made. Stored: never renumber. */
+/* The cause of a snapshot. Stored: never renumber. */
 enum hl_snapshot_cause {
-	HL_SNAPSHOT_ASKED,  /* heaplapse_snapshot() */
-	HL_SNAPSHOT_CHURN,  /* so many bytes were allocated and freed */
-	HL_SNAPSHOT_TIME,   /* so much time has passed */
-	HL_SNAPSHOT_LIVE,   /* live bytes reached the threshold */
-	HL_SNAPSHOT_RSS,    /* the resident set did */
-	HL_SNAPSHOT_CTL,    /* somebody asked from outside: heaplapse ctl */
-	HL_SNAPSHOT_END,    /* the recording ended */
-	HL_SNAPSHOT_BORDER, /* the mode changed */
-	HL_SNAPSHOT_SIGNAL, /* --snapshot-signal */
-	HL_SNAPSHOT_CAUSES,
+	HL_SNAPSHOT_PROGRAM,     /* heaplapse_snapshot() */
+	HL_SNAPSHOT_CHURN,       /* a number of bytes was allocated and freed */
+	HL_SNAPSHOT_TIME,        /* a period has passed */
+	HL_SNAPSHOT_LIVE,        /* live bytes reached the threshold */
+	HL_SNAPSHOT_RSS,         /* the resident set reached the threshold */
+	HL_SNAPSHOT_CTL,         /* requested from outside: heaplapse ctl */
+	HL_SNAPSHOT_END,         /* the recording ended */
+	HL_SNAPSHOT_MODE_CHANGE, /* the mode changed */
+	HL_SNAPSHOT_SIGNAL,      /* --snapshot-signal */
+	HL_SNAPSHOT_CAUSE_COUNT,
 };
 
 struct hl_snapshot {
 	uint64_t time_ns;
-	uint64_t threshold;   /* of its cause: bytes, or ns for TIME; 0: none */
-	uint64_t churn_bytes; /* between two, if nothing else happens; 0: none */
+	uint64_t threshold;   /* threshold of the cause: bytes, or ns for TIME; 0: none */
+	uint64_t churn_bytes; /* churn between two snapshots if there is no other cause; 0: none */
 	uint32_t cause;       /* enum hl_snapshot_cause; a newer file may have others */
-	const char *label;    /* NULL or text, not trusted */
+	const char *label;    /* NULL or text, untrusted */
 };
 
-/* The class of a size that summaries and reports go by: 0 for 0, else 1 + its logarithm to base 2.
- */
+/* The size class of summaries and reports: 0 for size 0, else 1 + floor(log2 size). */
 static inline uint8_t hl_size_octave(uint64_t size)
 {
 	return size >> 63 ? 64 : (uint8_t)(63u - (unsigned)__builtin_clzll(size << 1 | 1));
 }
 
-/* One line for each lifetime class: quarter-octaves of nanoseconds; 0 is under 64 ns. */
-static inline uint8_t hl_life_class(uint64_t ns)
+/* The lifetime class: 0 for less than 64 ns, then four classes for each octave. */
+static inline uint8_t hl_lifetime_class(uint64_t ns)
 {
 	uint64_t u = ns / HL_TIME_UNIT_NS;
 	unsigned oct;
@@ -337,7 +333,7 @@ static inline uint8_t hl_life_class(uint64_t ns)
 	if (u == 0)
 		return 0;
 	oct = 63u - (unsigned)__builtin_clzll(u);
-	/* the two bits below the leading one choose the quarter */
+	/* the two bits below the leading one select the quarter of the octave */
 	return (uint8_t)(1 + oct * 4 + (unsigned)(u << 2 >> oct & 3));
 }
 

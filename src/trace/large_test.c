@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large_test.c - what does not fit one chunk: tables, keyframes, live sets and the index in parts.
+ * large_test.c - data that does not fit in one chunk: tables, keyframes, live sets and the index in
+ * several parts.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,37 +13,37 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/reader.h"
-#include "trace/sim.h"
-#include "trace/writer.h"
+#include "trace/read/reader.h"
+#include "trace/heap_sim.h"
+#include "trace/write/writer.h"
 
 #define NODES  400000u
 #define EVENTS 600000u
 
 static char path[] = "/tmp/hl-large-XXXXXX";
 
-static struct hl_node node_of(uint32_t i)
+static struct hl_node make_node(uint32_t i)
 {
 	return (struct hl_node){.parent = i ? i / 2 : HL_NODE_NONE,
 		.module = HL_MODULE_NONE,
 		.offset = hl_hash_u64(i)};
 }
 
-static void add_live_set(struct hl_writer *w, const struct hl_sim *sim)
+static void add_live_set(struct hl_writer *w, const struct hl_heap_sim *sim)
 {
 	struct hl_live_block *b = calloc(sim->n_live, sizeof(*b));
 
 	for (size_t i = 0; i < sim->n_live; i++) {
-		const struct hl_sim_block *s = &sim->live[i];
+		const struct hl_heap_sim_block *s = &sim->live[i];
 
 		b[i] = (struct hl_live_block){
-			s->addr, s->size, s->ordinal, s->birth_ns, s->node, s->thread, 1, s->size};
+			s->addr, s->size, s->ordinal, s->alloc_ns, s->node, s->thread, 1, s->size};
 	}
 	assert_int_equal(hl_writer_add_live_set(w, b, sim->n_live), 0);
 	free(b);
 }
 
-static void write_trace(struct hl_totals *t, struct hl_sim *sim)
+static void write_trace(struct hl_totals *t, struct hl_heap_sim *sim)
 {
 	const struct hl_writer_options o = {
 		.max_events = 20, .keyframe_events = 100000, .keyframe_share = 1};
@@ -53,14 +55,14 @@ static void write_trace(struct hl_totals *t, struct hl_sim *sim)
 
 	assert_int_equal(hl_writer_open_with(&w, mkstemp(path), &meta, &o), 0);
 	for (uint32_t i = 0; i < NODES; i++) {
-		struct hl_node n = node_of(i);
+		struct hl_node n = make_node(i);
 		assert_int_equal(hl_writer_add_node(w, &n), 0);
 	}
 	assert_int_equal(hl_writer_add_thread(w, 1), 0);
-	assert_int_equal(hl_sim_init(sim, 1, NODES, 1, 40000), 0);
+	assert_int_equal(hl_heap_sim_init(sim, 1, NODES, 1, 40000), 0);
 	hl_totals_init(t);
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		hl_sim_next(sim, &e);
+		hl_heap_sim_next(sim, &e);
 		assert_int_equal(hl_writer_add_event(w, &e), 0);
 		assert_int_equal(hl_totals_apply(t, &e), 0);
 	}
@@ -85,18 +87,18 @@ static void check_keyframe(struct hl_reader *r, size_t i, const struct hl_totals
 		assert_int_equal(nodes[k].peak_blocks, blocks);
 		used += nodes[k].sums.alloc_blocks > 0;
 	}
-	assert_true(used > 2 * 12288); /* three parts at least */
+	assert_true(used > 2 * 12288); /* at least three parts */
 	free(nodes);
 }
 
-static void parts_make_a_whole(void **state)
+static void data_larger_than_a_chunk_round_trips(void **state)
 {
 	struct hl_reader_refusal why;
 	const struct hl_trace_info *info;
 	struct hl_live_block *b;
 	struct hl_totals t;
 	struct hl_reader *r;
-	struct hl_sim sim;
+	struct hl_heap_sim sim;
 	struct hl_node n, want;
 	size_t len;
 
@@ -107,7 +109,7 @@ static void parts_make_a_whole(void **state)
 	assert_true(info->n_event_chunks > 3 * 4096); /* four INDEX chunks */
 	assert_int_equal(info->totals.events, EVENTS);
 	for (uint32_t i = 0; i < NODES; i++) {
-		want = node_of(i);
+		want = make_node(i);
 		assert_int_equal(hl_reader_node(r, i, &n), 0);
 		assert_memory_equal(&n, &want, sizeof(n));
 	}
@@ -119,19 +121,19 @@ static void parts_make_a_whole(void **state)
 	for (size_t i = 0; i < len; i++) {
 		assert_int_equal(b[i].addr, sim.live[i].addr);
 		assert_int_equal(b[i].ordinal, sim.live[i].ordinal);
-		assert_int_equal(b[i].birth_ns, sim.live[i].birth_ns);
+		assert_int_equal(b[i].alloc_ns, sim.live[i].alloc_ns);
 	}
 	free(b);
 	hl_reader_close(r);
 	hl_totals_fini(&t);
-	hl_sim_fini(&sim);
+	hl_heap_sim_fini(&sim);
 	unlink(path);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_make_a_whole),
+		cmocka_unit_test(data_larger_than_a_chunk_round_trips),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

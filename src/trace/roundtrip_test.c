@@ -1,4 +1,5 @@
-/* roundtrip_test.c - what goes into the writer comes out of the reader, field by field. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roundtrip_test.c - the reader returns what was given to the writer, field by field. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,21 +12,21 @@
 
 #include "base/attr.h"
 #include "base/bits.h"
-#include "trace/reader.h"
-#include "trace/sim.h"
-#include "trace/writer.h"
+#include "trace/read/reader.h"
+#include "trace/heap_sim.h"
+#include "trace/write/writer.h"
 
 #define NODES   300
 #define MODULES 5
 
-struct kase {
+struct test_case {
 	const char *name;
 	uint64_t seed;
 	uint32_t events, threads, live, chunk, keyframe;
 	bool strange, free_stacks, hurry, flushes, samples, tags;
 };
 
-/* What was written, for comparing. */
+/* The events that were written, to compare them with those that are read. */
 struct written {
 	struct hl_event *events;
 	struct hl_extra *extras;
@@ -50,10 +51,10 @@ static const struct hl_meta meta = {
 	.start_unix_ns = 1700000000123456789,
 	.pid = 4242,
 	.parent_pid = 7,
-	.maps = true,
+	.record_mmap = true,
 };
 
-static struct hl_node node_of(uint32_t i)
+static struct hl_node make_node(uint32_t i)
 {
 	return (struct hl_node){
 		.parent = i < 3 ? HL_NODE_NONE : (uint32_t)(hl_hash_u64(i) % i),
@@ -62,7 +63,8 @@ static struct hl_node node_of(uint32_t i)
 	};
 }
 
-/* With tags each third thread is a role of the one before, in a scope that is in the one before. */
+/* With tags, every third id is a role of the thread before it, with a tag inside the previous
+ * tag. */
 static void add_role(struct hl_writer *w, uint32_t i)
 {
 	char name[16];
@@ -85,7 +87,7 @@ static void add_tables(struct hl_writer *w, uint32_t threads, bool tags)
 		assert_int_equal(hl_writer_add_module(w, &m), 0);
 	}
 	for (uint32_t i = 0; i < NODES; i++) {
-		struct hl_node n = node_of(i);
+		struct hl_node n = make_node(i);
 		assert_int_equal(hl_writer_add_node(w, &n), 0);
 	}
 	for (uint32_t i = 0; i < threads; i++)
@@ -115,22 +117,22 @@ static void add_extra(
 }
 
 static void add_live_set(
-	struct hl_writer *w, struct written *wr, const struct hl_sim *sim, uint64_t at)
+	struct hl_writer *w, struct written *wr, const struct hl_heap_sim *sim, uint64_t at)
 {
 	wr->live = calloc(sim->n_live + 1, sizeof(*wr->live));
 	for (size_t i = 0; i < sim->n_live; i++) {
-		const struct hl_sim_block *b = &sim->live[i];
+		const struct hl_heap_sim_block *b = &sim->live[i];
 
 		wr->live[i] = (struct hl_live_block){
-			b->addr, b->size, b->ordinal, b->birth_ns, b->node, b->thread, 0, 0};
-		hl_sim_weigh(sim, b, &wr->live[i].blocks, &wr->live[i].bytes);
+			b->addr, b->size, b->ordinal, b->alloc_ns, b->node, b->thread, 0, 0};
+		hl_heap_sim_weight(sim, b, &wr->live[i].blocks, &wr->live[i].bytes);
 	}
 	wr->n_live = sim->n_live;
 	wr->live_at = at;
 	assert_int_equal(hl_writer_add_live_set(w, wr->live, sim->n_live), 0);
 }
 
-static struct hl_writer *open_writer(const struct kase *k)
+static struct hl_writer *open_writer(const struct test_case *k)
 {
 	struct hl_writer_options o = {.max_events = k->chunk,
 		.keyframe_events = k->keyframe,
@@ -148,36 +150,36 @@ static struct hl_writer *open_writer(const struct kase *k)
 	return w;
 }
 
-/* Two of three by the short way, if they are of the kind that has one. */
+/* Two of three simple events use the fast functions. */
 static int add_event(struct hl_writer *w, const struct hl_event *e, uint32_t i)
 {
 	struct hl_live_block b = {.addr = e->addr,
 		.size = e->size,
 		.ordinal = e->ordinal,
-		.birth_ns = e->op == HL_OP_ALLOC ? e->time_ns : e->birth_ns,
+		.alloc_ns = e->op == HL_OP_ALLOC ? e->time_ns : e->alloc_ns,
 		.node = e->node,
-		.thread = hl_event_owner(e)};
-	bool usual =
+		.thread = hl_event_alloc_role(e)};
+	bool is_simple =
 		!e->flags && e->blocks == 1 && e->bytes == e->size && e->free_node == HL_NODE_NONE;
 
-	if (!usual || i % 3 == 0)
+	if (!is_simple || i % 3 == 0)
 		return hl_writer_add_event(w, e);
 	if (e->op == HL_OP_ALLOC)
 		return hl_writer_add_alloc(w, &b, e->time_ns / HL_TIME_UNIT_NS, e->func);
 	return hl_writer_add_free(w, &b, e->time_ns / HL_TIME_UNIT_NS, e->thread, e->func);
 }
 
-static void write_trace(const struct kase *k, struct written *wr, bool end)
+static void write_trace(const struct test_case *k, struct written *wr, bool end)
 {
 	struct hl_writer *w = open_writer(k);
-	struct hl_sim sim;
+	struct hl_heap_sim sim;
 
 	memset(wr, 0, sizeof(*wr));
 	wr->events = calloc(k->events, sizeof(*wr->events));
 	wr->extras = calloc(k->events, sizeof(*wr->extras));
 	wr->extras_at = calloc(k->events, sizeof(*wr->extras_at));
 	hl_totals_init(&wr->totals);
-	assert_int_equal(hl_sim_init(&sim, k->seed, NODES, k->threads, k->live), 0);
+	assert_int_equal(hl_heap_sim_init(&sim, k->seed, NODES, k->threads, k->live), 0);
 	sim.strange = k->strange;
 	sim.free_stacks = k->free_stacks;
 	sim.samples = k->samples;
@@ -185,9 +187,9 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 	for (uint32_t i = 0; i < k->events; i++) {
 		struct hl_event *e = &wr->events[i];
 
-		hl_sim_next(&sim, e);
+		hl_heap_sim_next(&sim, e);
 		if (k->hurry)
-			hl_writer_hurry(w, i / 1000 % 2);
+			hl_writer_set_uncompressed(w, i / 1000 % 2);
 		assert_int_equal(add_event(w, e, i), 0);
 		assert_int_equal(hl_totals_apply(&wr->totals, e), 0);
 		if (k->strange && i % 37 == 0)
@@ -210,7 +212,7 @@ static void write_trace(const struct kase *k, struct written *wr, bool end)
 		assert_int_equal(hl_writer_end(w, &how, &c), 0);
 	}
 	hl_writer_close(w);
-	hl_sim_fini(&sim);
+	hl_heap_sim_fini(&sim);
 }
 
 static void free_written(struct written *wr)
@@ -223,7 +225,8 @@ static void free_written(struct written *wr)
 	unlink(path);
 }
 
-static void same_event(const struct hl_event *a, const struct hl_event *b, uint64_t first_ordinal)
+static void assert_same_event(
+	const struct hl_event *a, const struct hl_event *b, uint64_t first_ordinal)
 {
 	assert_int_equal(a->time_ns, b->time_ns);
 	assert_int_equal(a->op, b->op);
@@ -238,14 +241,14 @@ static void same_event(const struct hl_event *a, const struct hl_event *b, uint6
 	assert_int_equal(a->flags, b->flags);
 	assert_int_equal(a->free_node, b->free_node);
 	if (a->op == HL_OP_FREE) {
-		assert_int_equal(a->birth_thread, b->birth_thread);
-		assert_int_equal(a->life_q, b->life_q);
+		assert_int_equal(a->alloc_role, b->alloc_role);
+		assert_int_equal(a->lifetime_class, b->lifetime_class);
 		assert_int_equal(
-			b->birth_ns, a->ordinal >= first_ordinal ? a->birth_ns : UINT64_MAX);
+			b->alloc_ns, a->ordinal >= first_ordinal ? a->alloc_ns : UINT64_MAX);
 	}
 }
 
-static void same_extra(const struct hl_extra *a, const struct hl_extra *b)
+static void assert_same_extra(const struct hl_extra *a, const struct hl_extra *b)
 {
 	assert_int_equal(a->time_ns, b->time_ns);
 	assert_int_equal(a->addr, b->addr);
@@ -261,7 +264,7 @@ static void same_extra(const struct hl_extra *a, const struct hl_extra *b)
 }
 
 static uint64_t naive_sum(
-	const struct hl_chunk_events *c, const struct hl_summary_row *row, int what)
+	const struct hl_chunk_events *c, const struct hl_summary_row *row, int field)
 {
 	uint64_t sum = 0;
 
@@ -270,9 +273,9 @@ static uint64_t naive_sum(
 		bool alloc = e->op == HL_OP_ALLOC;
 		uint8_t class = e->size ? (uint8_t)(1 + hl_log2(e->size)) : 0;
 
-		if (e->node == row->node && (alloc ? e->thread : e->birth_thread) == row->thread &&
-			class == row->size_class && alloc == (what < 2))
-			sum += what % 2 ? e->bytes : e->blocks;
+		if (e->node == row->node && (alloc ? e->thread : e->alloc_role) == row->thread &&
+			class == row->size_class && alloc == (field < 2))
+			sum += field % 2 ? e->bytes : e->blocks;
 	}
 	return sum;
 }
@@ -299,8 +302,10 @@ static void check_summary(struct hl_reader *r, size_t i, const struct hl_chunk_e
 	hl_summary_free(&s);
 }
 
-/* Some fields are as if all were decoded, and a free that was born in the chunk knows where. */
-static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_events *all)
+/* A partial decode gives the same values as a full one, and pair_index connects the two events of a
+ * block. */
+static void check_partial_decode(
+	struct hl_reader *r, size_t chunk, const struct hl_chunk_events *all)
 {
 	struct hl_chunk_events some = {0};
 
@@ -313,26 +318,27 @@ static void check_some(struct hl_reader *r, size_t chunk, const struct hl_chunk_
 			assert_true(a->op == s->op && a->ordinal == s->ordinal &&
 				    a->size == s->size && a->bytes == s->bytes &&
 				    a->blocks == s->blocks && a->thread == s->thread &&
-				    a->birth_thread == s->birth_thread && a->pair_at == s->pair_at);
+				    a->alloc_role == s->alloc_role &&
+				    a->pair_index == s->pair_index);
 			assert_true(!(want & HL_WANT_TIME) ||
-				    (a->time_ns == s->time_ns && a->birth_ns == s->birth_ns &&
-					    a->life_q == s->life_q));
+				    (a->time_ns == s->time_ns && a->alloc_ns == s->alloc_ns &&
+					    a->lifetime_class == s->lifetime_class));
 			assert_true(!(want & HL_WANT_NODE) || a->node == s->node);
 			assert_true(!(want & HL_WANT_ADDR) || a->addr == s->addr);
 			assert_true(!(want & HL_WANT_FUNC) || a->func == s->func);
-			assert_true(!a->pair_at ||
-				    (all->events[a->pair_at - 1].ordinal == a->ordinal &&
-					    all->events[a->pair_at - 1].pair_at == i + 1));
+			assert_true(!a->pair_index ||
+				    (all->events[a->pair_index - 1].ordinal == a->ordinal &&
+					    all->events[a->pair_index - 1].pair_index == i + 1));
 		}
 	}
 	hl_chunk_events_free(&some);
 }
 
-static void check_events(struct hl_reader *r, const struct kase *k, const struct written *wr)
+static void check_events(struct hl_reader *r, const struct test_case *k, const struct written *wr)
 {
 	struct hl_chunk_events c = {0};
 	struct hl_totals t;
-	size_t n = 0, x = 0, born = 0;
+	size_t n = 0, x = 0, n_allocs = 0;
 
 	hl_totals_init(&t);
 	for (size_t i = 0; i < hl_reader_n_chunks(r); i++) {
@@ -342,25 +348,25 @@ static void check_events(struct hl_reader *r, const struct kase *k, const struct
 		assert_int_equal(hl_reader_decode(r, i, &c), 0);
 		assert_int_equal(info->first_event, n);
 		assert_int_equal(info->n_events, c.n_events);
-		assert_int_equal(info->first_ordinal, born);
+		assert_int_equal(info->first_ordinal, n_allocs);
 		assert_int_equal(info->live_bytes, hl_sums_live_bytes(&t.sums));
 		assert_int_equal(info->live_blocks, hl_sums_live_blocks(&t.sums));
 		assert_int_equal(c.follows_alloc, n > 0 && wr->events[n - 1].op == HL_OP_ALLOC);
 		for (size_t j = 0; j < c.n_extras; j++, x++) {
-			same_extra(&wr->extras[x], &c.extras[j]);
+			assert_same_extra(&wr->extras[x], &c.extras[j]);
 			assert_int_equal(wr->extras_at[x], n + c.extras_at[j]);
 		}
 		for (size_t j = 0; j < c.n_events; j++, n++) {
-			same_event(&wr->events[n], &c.events[j], info->first_ordinal);
+			assert_same_event(&wr->events[n], &c.events[j], info->first_ordinal);
 			assert_int_equal(hl_totals_apply(&t, &c.events[j]), 0);
-			born += c.events[j].op == HL_OP_ALLOC;
+			n_allocs += c.events[j].op == HL_OP_ALLOC;
 			max = hl_max_u64(max, hl_sums_live_bytes(&t.sums));
 		}
 		assert_int_equal(info->max_live_bytes, max);
 		if (c.n_events <= 2000)
 			check_summary(r, i, &c);
 		if (i % 16 == 0)
-			check_some(r, i, &c);
+			check_partial_decode(r, i, &c);
 	}
 	assert_int_equal(n, k->events);
 	assert_int_equal(x, wr->n_extras);
@@ -401,8 +407,8 @@ static void check_keyframes(struct hl_reader *r, const struct written *wr)
 	hl_totals_fini(&t);
 }
 
-/* Threads are numbered without their other roles. */
-static void check_roles(struct hl_reader *r, const struct kase *k)
+/* Other roles of a thread do not count as threads. */
+static void check_roles(struct hl_reader *r, const struct test_case *k)
 {
 	uint32_t n_threads, n_tags, n_roles, number = 0;
 	const struct hl_role *roles;
@@ -436,7 +442,7 @@ static void check_roles(struct hl_reader *r, const struct kase *k)
 	}
 }
 
-static void check_tables(struct hl_reader *r, const struct kase *k)
+static void check_tables(struct hl_reader *r, const struct test_case *k)
 {
 	struct hl_module m;
 	struct hl_node got, want;
@@ -446,7 +452,7 @@ static void check_tables(struct hl_reader *r, const struct kase *k)
 	assert_int_equal(hl_reader_n_nodes(r, &n), 0);
 	assert_int_equal(n, NODES);
 	for (uint32_t i = 0; i < NODES; i++) {
-		want = node_of(i);
+		want = make_node(i);
 		assert_int_equal(hl_reader_node(r, i, &got), 0);
 		assert_memory_equal(&got, &want, sizeof(got));
 	}
@@ -463,7 +469,7 @@ static void check_tables(struct hl_reader *r, const struct kase *k)
 	assert_int_equal(hl_reader_thread(r, k->threads, &tid), -EINVAL);
 }
 
-static void check_rest(struct hl_reader *r, const struct kase *k, const struct written *wr)
+static void check_rest(struct hl_reader *r, const struct test_case *k, const struct written *wr)
 {
 	struct hl_live_block *blocks;
 	struct hl_rss_sample *rss;
@@ -485,25 +491,25 @@ static void check_rest(struct hl_reader *r, const struct kase *k, const struct w
 	free(rss);
 }
 
-/* Threads with an event, counted plainly; see add_role. */
-static uint64_t count_threads(const struct kase *k, const struct written *wr)
+/* The number of threads with an event, counted naively; see add_role. */
+static uint64_t count_threads(const struct test_case *k, const struct written *wr)
 {
-	uint8_t had[64] = {0};
+	uint8_t seen[64] = {0};
 	uint64_t n = 0;
 
 	assert_true(k->threads <= 64);
 	for (uint32_t i = 0; i < k->events; i++) {
 		uint32_t t = wr->events[i].thread;
 
-		had[k->tags && t % 3 == 2 ? t - 1 : t] = 1;
+		seen[k->tags && t % 3 == 2 ? t - 1 : t] = 1;
 	}
 	for (uint32_t i = 0; i < k->threads; i++)
-		n += had[i];
+		n += seen[i];
 	return n;
 }
 
 static void check_info(
-	struct hl_reader *r, const struct kase *k, const struct written *wr, bool end)
+	struct hl_reader *r, const struct test_case *k, const struct written *wr, bool end)
 {
 	const struct hl_trace_info *info;
 
@@ -517,7 +523,7 @@ static void check_info(
 	assert_memory_equal(info->meta.command, meta.command, meta.command_len);
 	assert_string_equal(info->meta.allocator, "");
 	assert_int_equal(info->meta.start_unix_ns, meta.start_unix_ns);
-	assert_true(info->meta.maps);
+	assert_true(info->meta.record_mmap);
 	assert_memory_equal(&info->totals.sums, &wr->totals.sums, sizeof(wr->totals.sums));
 	assert_int_equal(info->totals.peak_bytes, wr->totals.peak_bytes);
 	assert_int_equal(info->totals.peak_blocks, wr->totals.peak_blocks);
@@ -535,7 +541,7 @@ static void check_info(
 	}
 }
 
-static void check_case(const struct kase *k, bool end)
+static void check_case(const struct test_case *k, bool end)
 {
 	struct hl_reader_refusal why;
 	struct written wr;
@@ -555,9 +561,9 @@ static void check_case(const struct kase *k, bool end)
 	free_written(&wr);
 }
 
-static void everything_comes_back(void **state)
+static void all_data_round_trips(void **state)
 {
-	static const struct kase cases[] = {
+	static const struct test_case cases[] = {
 		{"plain", 1, 200000, 1, 1000, 0, 0, false, false, false, false, false, false},
 		{"threads", 2, 100000, 9, 5000, 0, 0, false, false, false, false, false, false},
 		{"strange", 3, 150000, 4, 1000, 0, 0, true, false, false, false, false, false},
@@ -583,11 +589,11 @@ static void everything_comes_back(void **state)
 	}
 }
 
-/* Every number as long as it can be: chunks must close in time, or the reader calls them damaged.
- */
-static void the_longest_events_fit(void **state)
+/* All values have their maximum length. Chunks must be closed in time, or the reader refuses them
+ * as damaged. */
+static void the_longest_events_fit_in_chunks(void **state)
 {
-	static const struct kase k = {
+	static const struct test_case k = {
 		"longest", 11, 30000, 9, 0, 0, 0, true, true, false, false, false, false};
 	static char text[70000];
 	struct hl_writer *w = open_writer(&k);
@@ -603,23 +609,24 @@ static void the_longest_events_fit(void **state)
 		uint64_t h = hl_hash_u64(i);
 		struct hl_event *e = &wr.events[i];
 		bool alloc = i < k.events / 2;
-		/* a free's block: any of the first half, once; 7919 is prime to it */
-		uint64_t of = alloc ? i : (uint64_t)i * 7919 % (k.events / 2);
+		/* the block of a free: each one of the first half once, since 7919 is coprime to
+		 * their number */
+		uint64_t ordinal = alloc ? i : (uint64_t)i * 7919 % (k.events / 2);
 
 		*e = (struct hl_event){.time_ns = ((uint64_t)i << 40),
-			.addr = hl_hash_u64(~of) | 1,
-			.size = hl_hash_u64(of ^ 77) | UINT64_C(1) << 63,
+			.addr = hl_hash_u64(~ordinal) | 1,
+			.size = hl_hash_u64(ordinal ^ 77) | UINT64_C(1) << 63,
 			.blocks = UINT64_MAX,
-			.bytes = hl_hash_u64(of),
-			.ordinal = of,
-			.birth_ns = of << 40,
-			.node = (uint32_t)(of * 31 % NODES),
+			.bytes = hl_hash_u64(ordinal),
+			.ordinal = ordinal,
+			.alloc_ns = ordinal << 40,
+			.node = (uint32_t)(ordinal * 31 % NODES),
 			.free_node = alloc ? HL_NODE_NONE : (uint32_t)(h % NODES),
 			.thread = i % 9,
-			.birth_thread = alloc ? 0 : of % 9,
+			.alloc_role = alloc ? 0 : ordinal % 9,
 			.op = alloc ? HL_OP_ALLOC : HL_OP_FREE,
 			.func = (uint8_t)(h % HL_FUNC_COUNT)};
-		e->life_q = alloc ? 0 : hl_life_class(e->time_ns - e->birth_ns);
+		e->lifetime_class = alloc ? 0 : hl_lifetime_class(e->time_ns - e->alloc_ns);
 		assert_int_equal(hl_writer_add_event(w, e), 0);
 		if (i % 300 == 0) {
 			struct hl_extra x = {
@@ -632,7 +639,7 @@ static void the_longest_events_fit(void **state)
 	for (size_t i = 0; i < hl_reader_n_chunks(r); i++) {
 		assert_int_equal(hl_reader_decode(r, i, &c), 0);
 		for (size_t j = 0; j < c.n_events; j++, n++)
-			same_event(
+			assert_same_event(
 				&wr.events[n], &c.events[j], hl_reader_chunk(r, i)->first_ordinal);
 		for (size_t j = 0; j < c.n_extras; j++, extras++)
 			assert_int_equal(strlen(c.extras[j].text), 65535);
@@ -644,10 +651,10 @@ static void the_longest_events_fit(void **state)
 	free_written(&wr);
 }
 
-/* Steps in time of every length that a number can have, and none, before and after each. */
-static void every_step_comes_back(void **state)
+/* Time steps of every encoded length, with and without a zero step before and after. */
+static void all_time_steps_round_trip(void **state)
 {
-	static const struct kase k = {
+	static const struct test_case k = {
 		"steps", 12, 0, 1, 0, 0, 0, false, false, false, false, false, false};
 	uint64_t steps[3 * 50], time = 0;
 	struct hl_writer *w = open_writer(&k);
@@ -683,9 +690,9 @@ static void every_step_comes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_comes_back),
-		cmocka_unit_test(every_step_comes_back),
-		cmocka_unit_test(the_longest_events_fit),
+		cmocka_unit_test(all_data_round_trips),
+		cmocka_unit_test(all_time_steps_round_trip),
+		cmocka_unit_test(the_longest_events_fit_in_chunks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

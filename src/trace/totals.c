@@ -1,12 +1,11 @@
-/*
- * totals.c - sums and the peak. What each event does to them is in each_internal.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* totals.c - sums and the peak. event_inline_internal.h has the code that runs for each event. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "trace/each_internal.h"
+#include "trace/write/event_inline_internal.h"
 
 void hl_totals_init(struct hl_totals *t)
 {
@@ -23,7 +22,8 @@ void hl_totals_fini(struct hl_totals *t)
 	hl_totals_init(t);
 }
 
-/* Zeroed, and where the last one lies it stays: nothing is copied, however many nodes there are. */
+/* Adds a zeroed segment. Existing segments never move, so nothing is copied for any number of
+ * nodes. */
 static int add_segment(struct hl_totals *t)
 {
 	struct hl_totals_line **segments =
@@ -37,13 +37,13 @@ static int add_segment(struct hl_totals *t)
 		NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (segment == MAP_FAILED)
 		return -ENOMEM;
-	if (t->n_segments > 0) /* the first of many stays mostly empty */
+	if (t->n_segments > 0) /* most traces use little of their first segment */
 		madvise(segment, SEGMENT_BYTES, MADV_HUGEPAGE);
 	segments[t->n_segments++] = segment;
 	return 0;
 }
 
-hl_cold int hl_totals_reach(struct hl_totals *t, uint32_t node)
+hl_cold int hl_totals_reserve_node(struct hl_totals *t, uint32_t node)
 {
 	while (node >> HL_TOTALS_SEGMENT_BITS >= t->n_segments)
 		if (add_segment(t) < 0)

@@ -1,11 +1,12 @@
-/* totals_test.c - against a model that keeps everything and looks at all of it after each event. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* totals_test.c - comparison with a naive model that checks all nodes after each event. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "trace/sim.h"
+#include "trace/heap_sim.h"
 #include "trace/totals.h"
 
 #define NODES  20
@@ -44,7 +45,7 @@ static void model_apply(struct model *m, const struct hl_event *e)
 	}
 }
 
-static void same(const struct model *m, const struct hl_totals *t)
+static void assert_equals_model(const struct model *m, const struct hl_totals *t)
 {
 	assert_int_equal(t->peak_bytes, m->peak_bytes);
 	assert_int_equal(t->peak_blocks, m->peak_blocks);
@@ -61,30 +62,30 @@ static void same(const struct model *m, const struct hl_totals *t)
 	}
 }
 
-static void equals_a_naive_model(void **state)
+static void totals_equal_a_naive_model(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct model m = {0};
 		struct hl_totals t;
-		struct hl_sim sim;
+		struct hl_heap_sim sim;
 		uint64_t temporary = 0;
 		struct hl_event e, before = {.op = HL_OP_FREE};
 
 		hl_totals_init(&t);
-		assert_int_equal(hl_sim_init(&sim, seed, NODES, 3, 30), 0);
+		assert_int_equal(hl_heap_sim_init(&sim, seed, NODES, 3, 30), 0);
 		for (int i = 0; i < EVENTS; i++) {
-			hl_sim_next(&sim, &e);
+			hl_heap_sim_next(&sim, &e);
 			temporary += e.op == HL_OP_FREE && before.op == HL_OP_ALLOC &&
 				     e.ordinal == before.ordinal;
 			before = e;
 			assert_int_equal(hl_totals_apply(&t, &e), 0);
 			model_apply(&m, &e);
-			same(&m, &t);
+			assert_equals_model(&m, &t);
 		}
 		assert_int_equal(t.temporary, temporary);
 		assert_int_equal(t.events, EVENTS);
 		hl_totals_fini(&t);
-		hl_sim_fini(&sim);
+		hl_heap_sim_fini(&sim);
 	}
 }
 
@@ -100,7 +101,7 @@ static void earliest_maximum_wins(void **state)
 
 	hl_totals_init(&t);
 	for (int i = 0; i < 3; i++) {
-		hl_event_complete(&events[i]);
+		hl_event_set_weight(&events[i]);
 		assert_int_equal(hl_totals_apply(&t, &events[i]), 0);
 	}
 	assert_int_equal(t.peak_time_ns, 64);
@@ -124,7 +125,7 @@ static void a_realloc_never_counts_twice(void **state)
 
 	hl_totals_init(&t);
 	for (int i = 0; i < 3; i++) {
-		hl_event_complete(&events[i]);
+		hl_event_set_weight(&events[i]);
 		assert_int_equal(hl_totals_apply(&t, &events[i]), 0);
 	}
 	assert_int_equal(t.peak_bytes, 120);
@@ -135,7 +136,7 @@ static void a_realloc_never_counts_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equals_a_naive_model),
+		cmocka_unit_test(totals_equal_a_naive_model),
 		cmocka_unit_test(earliest_maximum_wins),
 		cmocka_unit_test(a_realloc_never_counts_twice),
 	};

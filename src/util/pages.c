@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pages.c - see pages.h. */
 #include "util/pages.h"
 
@@ -10,7 +11,8 @@ void *hl_pages_new(size_t bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* A huge page would be cleared and resident as a whole for its first byte. */
+	/* With huge pages the first byte touched would clear and keep resident a whole huge
+	 * page. */
 	madvise(p, bytes, MADV_NOHUGEPAGE);
 	return p;
 }

@@ -1,17 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.h - large memory straight from the kernel: zeroed, resident only where it was touched, and
- * given back as soon as it is freed.
+ * pages.h - large memory directly from the kernel: zeroed, resident only where it was touched, and
+ * returned to the kernel when it is freed.
  *
- * For what a short-lived process may use little of. malloc keeps freed memory for the next caller.
+ * For large tables of which a short run touches only a part. malloc would keep freed memory for
+ * reuse.
  */
 #ifndef HL_UTIL_PAGES_H
 #define HL_UTIL_PAGES_H
 
 #include <stddef.h>
 
-/* NULL when memory is short. */
+/* Returns NULL if there is not enough memory. The caller frees it with hl_pages_free. */
 void *hl_pages_new(size_t bytes);
-/* The same number of bytes; p may be NULL. */
+/* `bytes` must be the same as for hl_pages_new. p may be NULL. */
 void hl_pages_free(void *p, size_t bytes);
 
 #endif

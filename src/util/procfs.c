@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* procfs.c - see procfs.h. */
 #include "util/procfs.h"
 
@@ -17,7 +18,7 @@ int hl_procfs_open(uint64_t pid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-FILE *hl_procfs_file(uint64_t pid, const char *name)
+FILE *hl_procfs_fopen(uint64_t pid, const char *name)
 {
 	int fd = hl_procfs_open(pid, name);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");

@@ -1,6 +1,5 @@
-/*
- * strbuf.c - a string that grows; see strbuf.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strbuf.c - a growing string; see strbuf.h. */
 #include "util/strbuf.h"
 
 #include <errno.h>
@@ -23,8 +22,8 @@ void hl_strbuf_reset(struct hl_strbuf *b)
 		b->data[0] = 0;
 }
 
-/* Room for `more` bytes and the NUL. */
-static int room(struct hl_strbuf *b, size_t more)
+/* Reserves `more` bytes and one for the NUL. */
+static int reserve_bytes(struct hl_strbuf *b, size_t more)
 {
 	if (!b->err)
 		b->err = hl_vec_grow((void **)&b->data, &b->cap, b->len + more + 1, 1);
@@ -33,7 +32,7 @@ static int room(struct hl_strbuf *b, size_t more)
 
 void hl_strbuf_add(struct hl_strbuf *b, const void *data, size_t len)
 {
-	if (room(b, len))
+	if (reserve_bytes(b, len))
 		return;
 	memcpy(b->data + b->len, data, len);
 	b->len += len;
@@ -52,16 +51,16 @@ void hl_strbuf_putc(struct hl_strbuf *b, char c)
 
 void hl_strbuf_vprintf(struct hl_strbuf *b, const char *fmt, va_list args)
 {
-	va_list again;
+	va_list args_copy;
 	int n;
 
-	va_copy(again, args);
+	va_copy(args_copy, args);
 	n = vsnprintf(NULL, 0, fmt, args);
-	if (n >= 0 && room(b, (size_t)n) == 0) {
-		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+	if (n >= 0 && reserve_bytes(b, (size_t)n) == 0) {
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, args_copy);
 		b->len += (size_t)n;
 	}
-	va_end(again);
+	va_end(args_copy);
 }
 
 void hl_strbuf_printf(struct hl_strbuf *b, const char *fmt, ...)

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vec.h - arrays that grow. HL_VEC(type) declares one; it owns its memory until hl_vec_free.
+ * vec.h - growing arrays. HL_VEC(type) declares one. It owns its memory until hl_vec_free.
  *
- * A zeroed vector is an empty one. Growth doubles, so pushing n elements costs O(n).
+ * A zeroed vector is empty. The capacity doubles, so pushing n elements costs O(n).
  */
 #ifndef HL_UTIL_VEC_H
 #define HL_UTIL_VEC_H
@@ -18,7 +19,7 @@
 		size_t cap; \
 	}
 
-/* Makes room for `need` elements of `size` bytes; 0 or -ENOMEM. */
+/* Reserves memory for `need` elements of `size` bytes. Returns 0 or -ENOMEM. */
 static inline int hl_vec_grow(void **data, size_t *cap, size_t need, size_t size)
 {
 	size_t n = *cap ? *cap : 16;
@@ -41,7 +42,7 @@ static inline int hl_vec_grow(void **data, size_t *cap, size_t need, size_t size
 #define hl_vec_reserve(v, need) \
 	hl_vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data))
 
-/* 0 or -ENOMEM; on success the element is the last one. */
+/* Appends the value. Returns 0 or -ENOMEM. */
 #define hl_vec_push(v, value) \
 	(hl_vec_reserve((v), (v)->len + 1) ? -ENOMEM : ((v)->data[(v)->len++] = (value), 0))
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""install_test - scripts/install-deps asks for what is missing and for nothing else.
+# SPDX-License-Identifier: Apache-2.0
+"""install_test - scripts/install-deps installs the missing packages and nothing else.
 
 	install_test.py TOP
 
-dpkg-query, apt-get, apt-cache, id and sudo are stand-ins in a folder of their own that write down how they
-were called; the real ones are out of reach.
+dpkg-query, apt-get, apt-cache, id and sudo are replaced by scripts in a separate directory that log
+their arguments; the real ones are not in PATH.
 """
 import os
 import pathlib
@@ -42,7 +43,7 @@ def make_commands(folder, without):
 
 
 def install(sets, without=(), absent='', removed='', uid=0, apt_fails='nothing', unknown='', programs=()):
-    """(status, what it said, how apt-get and sudo were called)"""
+    """(status, output, the calls of apt-get and sudo)"""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         make_commands(folder, without)

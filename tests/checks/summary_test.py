@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """summary_test - tools/test-summary.py counts cases, lists skips, and its last line is the count.
 
 	summary_test.py TOP
@@ -22,7 +23,7 @@ CMOCKA_BAD = ('[==========] 3 test(s) run.\n[  FAILED  ] two\n[  PASSED  ] 1 tes
               '[  SKIPPED ] 1 test(s), listed below:\n[  SKIPPED ] three\n'
               '[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] two\n')
 
-# What meson logged; the last line; the exit status; a line that must stand above.
+# Entries of meson's log; the last line; the exit status; a line that must be above it.
 CASES = [
     ('nothing ran', [], '0 passed, 0 failed, 0 skipped', 1, 'no test ran'),
     ('a plain program is one case', [entry('OK')], '1 passed, 0 failed, 0 skipped', 0, ''),

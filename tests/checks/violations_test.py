@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""violations_test - each rule of the architecture is broken on purpose and must be refused.
+# SPDX-License-Identifier: Apache-2.0
+"""violations_test - violations of each rule of the architecture must be refused.
 
 	violations_test.py TOP CC RULE...      the RULEs are those of tools/check-layers.py
 
-Every case works on a copy of the sources in a temporary folder and names the sentence it expects.
+Every case works on a copy of the sources in a temporary directory and has the message that it
+expects.
 """
 import pathlib
 import re
@@ -18,7 +20,7 @@ RULES = sys.argv[3:]
 
 
 def run(*args, cwd=None):
-    """(status, everything it said)"""
+    """(status, both output streams)"""
     done = subprocess.run([str(arg) for arg in args], cwd=cwd, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
@@ -29,7 +31,7 @@ def copy_tree(to):
         shutil.copytree(TOP / name, to / name)
     for name in ('meson.build', 'meson_options.txt'):
         shutil.copy(TOP / name, to / name)
-    # configured with, but not under test here
+    # meson.build refers to them, but they are not under test here
     for name in ('tests', 'bench'):
         (to / name).mkdir()
         (to / name / 'meson.build').touch()
@@ -41,7 +43,7 @@ def layers(tree, rules=RULES):
 
 
 def include(file, line):
-    """A case: put `line` at the top of `file` (made if need be), then check the layers."""
+    """A case: insert `line` at the top of `file` (created if missing), then check the layers."""
     def case(tree):
         path = tree / 'src' / file
         text = path.read_text() if path.exists() else ''
@@ -51,7 +53,7 @@ def include(file, line):
 
 
 def row(name, uses):
-    """A case: the row of `name` uses `uses`."""
+    """A case: replace the modules that the row of `name` uses by `uses`."""
     def case(tree):
         return layers(tree, [re.sub(r':[^:]*$', ':' + uses, rule) if rule.startswith(name + ':')
                              else rule for rule in RULES])
@@ -59,7 +61,7 @@ def row(name, uses):
 
 
 def table(old, new):
-    """A case: configure with a line of the table in src/meson.build changed."""
+    """A case: configure with a changed line of the table in src/meson.build."""
     def case(tree):
         path = tree / 'src/meson.build'
         text, count = re.subn(old, new, path.read_text(), count=1)
@@ -70,7 +72,7 @@ def table(old, new):
 
 
 def library(source, *args):
-    """A case: a recorder made of `source`."""
+    """A case: check a recorder library built from `source`."""
     def case(tree):
         (tree / 'x.c').write_text(source)
         status, said = run(CC, '-shared', '-fPIC', '-O1', '-o', tree / 'x.so', tree / 'x.c', *args)
@@ -80,7 +82,8 @@ def library(source, *args):
 
 
 def undeclared_call(tree):
-    """base calls the trace without an include: its unit test links base's row and nothing else."""
+    """base calls the trace module without an include: its unit test links the modules of base's row
+    only, so the link must fail."""
     path = tree / 'src/base/varint_test.c'
     text = path.read_text()
     assert 'int main(void)\n{\n' in text
@@ -94,9 +97,9 @@ def undeclared_call(tree):
 HOOK = 'void *malloc(unsigned long n) { %s; return 0; }\n'
 TLS_READER = 'char *reader(int i) { return &room[i]; }\n'
 
-# What is tried, how, and the sentence that must refuse it.
+# Name, case, and the message that must refuse it.
 REFUSED = [
-    ('record includes model', include('record/start.c', '#include "model/query.h"'),
+    ('record includes model', include('record/start.c', '#include "model/query/query.h"'),
      r'record/start\.c:1: record may not include model'),
     ('record includes util', include('record/start.c', '#include "util/vec.h"'),
      r'record/start\.c:1: record may not include util'),
@@ -104,7 +107,7 @@ REFUSED = [
      r'views/text/x\.c:1: views/text may not include ring'),
     ('base includes ring', include('base/x.h', '#include "ring/ring.h"'),
      r'base/x\.h:1: base may not include ring'),
-    ('the unwinder includes the hooks', include('record/unwind/x.c', '#include "record/hooks.h"'),
+    ('the unwinder includes the hooks', include('record/unwind/x.c', '#include "record/hooks/hooks.h"'),
      r'record/unwind/x\.c:1: record/unwind may not include record$'),
     ("another module's _internal.h", include('collect/x.c', '#include "trace/file_internal.h"'),
      r'collect/x\.c:1: trace/file_internal\.h is private to trace'),
@@ -148,7 +151,7 @@ REFUSED = [
      r'exports hl_ring_push: internal names stay inside'),
 ]
 
-# What must be let through, or the checks refuse everything and prove nothing.
+# Cases that must pass: otherwise checks that refuse everything would pass this test.
 ALLOWED = [
     ('the sources as they are', layers),
     ('the public header', include('record/start.c', '#include "heaplapse.h"')),

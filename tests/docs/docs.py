@@ -1,4 +1,6 @@
-"""docs - what the tests of the documents share: an environment without ours, a folder to work in."""
+# SPDX-License-Identifier: Apache-2.0
+"""docs - shared code of the tests of the documents: an environment without our variables, a
+directory to work in."""
 import os
 import re
 import subprocess
@@ -7,12 +9,12 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from tap import case, finish, skipped
 
-# A block of commands and what they print; the third word of its mark is a program that it needs.
+# A block of commands and their output; the third word of its mark is a program that it needs.
 CONSOLE = re.compile(r'^(?P<mark>```console test ?(?P<needs>\S*)\n)(?P<block>.*?)(?P<end>^```$)', re.M | re.S)
 
 
 def has(block):
-    """Whether the program that a match of CONSOLE needs is here, in the version that it needs."""
+    """Whether the program that a match of CONSOLE needs is installed, in the version that it needs."""
     needs = block['needs']
     if not needs:
         return True
@@ -36,7 +38,7 @@ def environment():
 
 
 def prepare(folder, top, heaplapse, library):
-    """As it looks after `make` to who reads the documents: build/ has the programs."""
+    """Sets up the directory as a reader of the documents has it after `make`: build/ has the programs."""
     build = folder / 'build'
     build.mkdir()
     (build / 'heaplapse').symlink_to(heaplapse)

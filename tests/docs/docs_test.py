@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""docs_test - what the documents say can be done can be done, and what they name is there.
+# SPDX-License-Identifier: Apache-2.0
+"""docs_test - the commands in the documents work, and everything that the documents name exists.
 
 	docs_test.py TOP HEAPLAPSE LIBRARY
 
-Runs each command of the blocks marked ```sh test and ```console test in README.md, in a folder of its own
-where build/ is the real build folder (tutorial_test compares what the latter print); compiles, runs and
-records the program in the block ```c test. Looks for every file, picture, function, make target and option that
-the documents name. One line of TAP each.
+Runs each command of the blocks marked ```sh test and ```console test in README.md, in a temporary
+directory where build/ has the real programs (tutorial_test compares the output of the latter);
+compiles, runs and records the program in the block ```c test. Looks for every file, picture,
+function, make target and option that the documents name. Prints one TAP line for each.
 """
 import glob
 import pathlib
@@ -42,7 +43,7 @@ def blocks(document, mark):
 
 
 def commands_of(document):
-    """All that are to be run, in their order."""
+    """All commands to run, in order."""
     found = []
     for m in re.finditer(r'^```(sh|console) test.*?\n(.*?)^```$', text_of(document), re.M | re.S):
         lines = m[2].splitlines()
@@ -54,7 +55,7 @@ def commands_of(document):
 
 
 def run(command, folder):
-    """'' or what went wrong. A message of ours on stderr is wrong, too."""
+    """Returns '' or the error. A message from heaplapse on stderr is an error, too."""
     try:
         done = subprocess.run(['/bin/sh', '-c', command], cwd=folder, env=environment(), timeout=60,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace')
@@ -65,8 +66,8 @@ def run(command, folder):
     return ''
 
 
-def appears(pattern):
-    """A collector that the library started may need a moment after the program's end."""
+def wait_for_file(pattern):
+    """Waits for a file: a collector that the library started may need a moment after the end of the program."""
     for _ in range(100):
         if glob.glob(pattern):
             return True
@@ -83,7 +84,7 @@ def check_commands():
         for command in commands:
             why = run(command, folder)
             case(not why, 'README: ' + command.partition('#')[0].strip(), why)
-        case(appears(f'{name}/heaplapse.app.*.hlt'), 'README: LD_PRELOAD left a trace under the name it has by default')
+        case(wait_for_file(f'{name}/heaplapse.app.*.hlt'), 'README: LD_PRELOAD left a trace under the name it has by default')
         for i, program in enumerate(blocks('README.md', 'c test')):
             (folder / f'p{i}.c').write_text(program)
             why = run(f'gcc -Wall -Werror -Iinclude -o p{i} p{i}.c && ./p{i} && '
@@ -113,7 +114,7 @@ def check_files():
 
 
 def check_pictures():
-    """There, small enough to load at once, and none that nobody looks at."""
+    """Each picture exists, is small enough to load at once, and is shown in some document."""
     shown = {(page.parent / name).resolve() for page in [TOP / 'README.md', *(TOP / 'docs').rglob('*.md')]
              for name in PICTURE.findall(page.read_text())}
     wrong = [p.name for p in sorted(shown) if not p.is_file() or not 0 < p.stat().st_size < PICTURE_MAX]
@@ -170,7 +171,7 @@ def check_options():
 
 def check_suppressions():
     listed = ' '.join(text_of('docs/json.md').split())
-    built_in = re.findall(r'\.what = "([^"]+)"', text_of('src/model/suppress.c'))
+    built_in = re.findall(r'\.what = "([^"]+)"', text_of('src/model/query/suppress.c'))
     gone = [w for w in built_in if w not in listed]
     case(built_in and not gone, 'docs/json.md: all that is suppressed by default is listed', f'not there: {gone}')
 

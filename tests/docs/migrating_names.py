@@ -1,7 +1,9 @@
-"""migrating_names - what the other tools have: commands, options, variables, functions, names in output.
+# SPDX-License-Identifier: Apache-2.0
+"""migrating_names - the names of the other tools: commands, options, variables, functions, names in
+output.
 
-By the headings of docs/migrating.md. Each list is complete for its tool, and made from its own documents and sources,
-not from the page.
+Keyed by the headings of docs/migrating.md. Each list is complete for its tool, and is made from the
+tool's own documents and sources, not from the page.
 """
 
 MEMTRAIL = '''

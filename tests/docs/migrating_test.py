@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""migrating_test - docs/migrating.md knows every name of the other tools, and what it and docs/levels.md call ours is there.
+# SPDX-License-Identifier: Apache-2.0
+"""migrating_test - docs/migrating.md has every name of the other tools, and our names in it and in
+docs/levels.md exist.
 
 	migrating_test.py TOP HEAPLAPSE
 
-The names of the others are in migrating_names.py: each must stand in the first column of its tool's tables. The second
-column is «none», or names things of ours, each in one of the forms of KINDS; what has another form is an error, so that
-nothing passes unlooked at. A row that says «not built yet» may name what is not there, and is an error once it is.
+The names of the other tools are in migrating_names.py: each must be in the first column of its
+tool's tables. The second column is "none" or has our names, each in one of the forms of KINDS;
+any other form is an error, so that every name is checked. A row marked "not built yet" may name
+something that does not exist, and is an error once it exists.
 """
 import pathlib
 import re
@@ -27,7 +30,7 @@ def output_of(*words):
 
 
 def options_in(text):
-    """{option: what help says of it}"""
+    """{option: its help text}"""
     found = {}
     for m in re.finditer(r'^(?:  -\w, |      )(--[a-z][a-z-]*)(.*(?:\n {26,}.*)*)', text, re.M):
         found[m[1]] = m[2]
@@ -35,13 +38,13 @@ def options_in(text):
 
 
 def terms():
-    """The keys of filters, as the error about an unknown one lists them."""
+    """The keys of filters, as the error message for an unknown key lists them."""
     error = subprocess.run([HEAPLAPSE, 'report', '--filter=nonsense:x'], capture_output=True, text=True, env=environment()).stderr
     return set(re.search(r'expected one of ([\w, -]+)', error)[1].split(', '))
 
 
 class Ours:
-    """What this build has."""
+    """The commands, options, variables and functions of this build."""
 
     def __init__(self):
         listed = re.search(r'^commands:\n((?:  .*\n)+)', output_of('help'), re.M)[1]
@@ -54,7 +57,7 @@ class Ours:
         self.code = '\n'.join(p.read_text() for p in (TOP / 'src').rglob('*.c') if not p.name.endswith('_test.c'))
 
     def has_command(self, span):
-        """heaplapse COMMAND [--option[=value]]... [word]...; capitals and file names stand for the user's own."""
+        """heaplapse COMMAND [--option[=value]]... [word]...; words in capitals and file names are placeholders."""
         command, *words = span.split()[1:]
         if command not in self.help:
             return False
@@ -116,8 +119,8 @@ KINDS = (
 )
 
 
-def judge(span):
-    """True, False, or None: of no kind that we know."""
+def name_exists(span):
+    """Whether the name exists; None if it has no known form."""
     for pattern, has in KINDS:
         if re.fullmatch(pattern, span):
             return has(span)
@@ -146,15 +149,15 @@ def check_theirs(rows):
 
 
 def check_row(ours, remark):
-    """What is wrong with it, as a list."""
+    """The errors of a row, as a list."""
     spans = SPAN.findall(ours)
     if ours.startswith(NOT_BUILT):
-        return [f'{s} is there by now' for s in spans if judge(s)]
+        return [f'{s} is there by now' for s in spans if name_exists(s)]
     if not spans:
         return [] if ours == 'none' else ['neither a name of ours, nor none, nor not built yet']
-    wrong = [f'{s} is not there' for s in spans if judge(s) is False]
-    wrong += [f'{s}: of no known form' for s in spans if judge(s) is None]
-    return wrong + [f'{s} (remark) is not there' for s in SPAN.findall(remark) if judge(s) is False]
+    wrong = [f'{s} is not there' for s in spans if name_exists(s) is False]
+    wrong += [f'{s}: of no known form' for s in spans if name_exists(s) is None]
+    return wrong + [f'{s} (remark) is not there' for s in SPAN.findall(remark) if name_exists(s) is False]
 
 
 def check_ours(rows):
@@ -164,23 +167,23 @@ def check_ours(rows):
 
 
 def check_prose(page):
-    """Outside of the tables of names: what is ours by its form. Commands in blocks, too."""
+    """Outside of the tables of names: all names that have the form of our names. Commands in code blocks, too."""
     lines = [l for l in (TOP / page).read_text().splitlines() if page != PAGES[0] or not l.startswith('|')]
     text = '\n'.join(lines)
     named = SPAN.findall(text) + re.findall(r'^(heaplapse .*?) *(?:#.*)?$', text, re.M)
     named += re.findall(r'(?<![\w`])HEAPLAPSE_\w+\b(?!\()', text)
-    gone = sorted({n for n in named if judge(n) is False})
-    known = [n for n in named if judge(n)]
+    gone = sorted({n for n in named if name_exists(n) is False})
+    known = [n for n in named if name_exists(n)]
     case(known and not gone, f'{page}: what it names of ours is there', f'not there: {gone}')
 
 
 def anchors_of(path):
-    """As they are made of headings."""
+    """The anchors that a renderer makes from the headings."""
     headings = re.findall(r'^#+ (.*)$', path.read_text(), re.M)
     return {re.sub(r'[^\w -]', '', h.lower()).replace(' ', '-') for h in headings}
 
 
-def leads_somewhere(page, link):
+def link_exists(page, link):
     name, _, anchor = link.partition('#')
     path = (TOP / page).parent / name if name else TOP / page
     return path.exists() and (not anchor or anchor in anchors_of(path))
@@ -188,18 +191,18 @@ def leads_somewhere(page, link):
 
 def check_links():
     for page in PAGES:
-        gone = [l for l in re.findall(r'\]\(([^):]+)\)', (TOP / page).read_text()) if not leads_somewhere(page, l)]
+        gone = [l for l in re.findall(r'\]\(([^):]+)\)', (TOP / page).read_text()) if not link_exists(page, l)]
         case(not gone, f'{page}: where it leads is there', f'not there: {gone}')
         case(f']({page})' in (TOP / 'README.md').read_text(), f'README leads to {page}')
 
 
 def check_self():
-    """Names that are not there are seen not to be."""
+    """The check itself finds names that do not exist."""
     wrong = [s for s in ('heaplapse nonsense', 'heaplapse report --nonsense', 'heaplapse record --mode=nonsense', '--nonsense',
                          'HEAPLAPSE_NONSENSE', 'heaplapse_nonsense()', 'heaplapse::nonsense', '"nonsense.bytes"', 'nonsense:x',
-                         'heaplapse export --format=nonsense') if judge(s) is not False]
+                         'heaplapse export --format=nonsense') if name_exists(s) is not False]
     wrong += [s for s in ('heaplapse report --leaks', 'heaplapse record --mode=trace', '--mmap', 'HEAPLAPSE_OUTPUT',
-                          'heaplapse_mark("x")', '"peak_bytes"', 'size:1..2') if judge(s) is not True]
+                          'heaplapse_mark("x")', '"peak_bytes"', 'size:1..2') if name_exists(s) is not True]
     case(not wrong, 'this test tells what is there from what is not', f'wrong about {wrong}')
 
 

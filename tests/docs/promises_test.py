@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""promises_test - docs/promises.md has a line for each row, and each test that it names exists and is run by scripts/test.
+# SPDX-License-Identifier: Apache-2.0
+"""promises_test - docs/promises.md has a line for each row, and each test that it names exists and
+is run by scripts/test.
 
 	promises_test.py TOP BUILD
 
-Those that are called fuzz-NAME are targets in a build of their own, which scripts/test makes too.
+Tests named fuzz-NAME are targets of a separate build, which scripts/test makes too.
 """
 import json
 import pathlib
@@ -27,14 +29,14 @@ def all_tests():
 
 
 def skipped_suites():
-    """Those that scripts/test without a word leaves out."""
+    """The suites that scripts/test without arguments omits."""
     script = (TOP / 'scripts/test').read_text()
     everything = re.search(r"^''\) suites='?([^'\n]*)'? ;;", script, re.M)
     return set(re.findall(r'--no-suite (\w+)', everything[1]))
 
 
 def fuzz_targets():
-    """{name: suites}, none if scripts/test does not fuzz"""
+    """{name: suites}; empty if scripts/test does not fuzz"""
     names = re.search(r'fuzz_names = \[(.*)\]', (TOP / 'tests/fuzz/meson.build').read_text())[1]
     runs = re.search(r'for what in .*\bfuzz\b.*; do', (TOP / 'scripts/test').read_text())
     return {f'fuzz-{name}': {'fuzz'} for name in re.findall(r"'(\w+)'", names) if runs}

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""tutorial_test - the commands in the tutorial and its like (DOCUMENTS) give what is shown there.
+# SPDX-License-Identifier: Apache-2.0
+"""tutorial_test - the commands in the tutorial and similar documents (DOCUMENTS) print the output
+shown there.
 
 	tutorial_test.py TOP HEAPLAPSE LIBRARY [--write]
 
-Each block ```console test has commands after a $ and below each what it prints, on stdout and stderr
-together. All of a document run in one folder, in their order, where build/ has the real programs. Times,
-sizes of files, addresses and the frames of libc, whose names depend on the packages that are there, are
-not compared. ```console test jq-1.6 is run only where `jq --version` prints that. --write puts what the
-commands print now into the documents: read what it changed.
+Each block ```console test has commands after a $ and below each its output, stdout and stderr
+together. All commands of a document run in order in one directory where build/ has the real
+programs. Times, sizes of files, addresses and the frames of libc, whose names depend on the
+installed packages, are not compared. ```console test jq-1.6 is run only where `jq --version` prints
+that. --write replaces the output in the documents: review the change.
 """
 import pathlib
 import re
@@ -22,7 +24,7 @@ WRITE = '--write' in sys.argv
 DOCUMENTS = ('README.md', 'docs/tutorial.md', 'docs/numbers.md', *docs.command_pages(TOP))
 MASKS = (
     (re.compile(r' *\b\d+(\.\d+)? (ns|us|ms|s)\b'), ' TIME'),
-    (re.compile(r'^  cost  .*\n', re.M), ''),  # only of runs that are long enough
+    (re.compile(r'^  overhead  .*\n', re.M), ''),  # only in runs that are long enough
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
     (re.compile(r'^  resident .*', re.M), 'RESIDENT'),
@@ -36,14 +38,14 @@ MASKS = (
 def comparable(text):
     for pattern, instead in MASKS:
         text = pattern.sub(instead, text)
-    # What follows the numbers in the line of _start stays; other frames of libc have none.
+    # The line of _start, which has figures, is kept; other frames of libc have no figures and are dropped.
     lines = [l.rstrip() for l in text.splitlines() if 'libc' not in l or '%' in l]
     text = '\n'.join(lines)
     return re.sub(r'\n+names:(\n  .*)*', '', text).strip()
 
 
 def split(block):
-    """[(command, what it prints)]"""
+    """[(command, output)]"""
     parts = re.split(r'^\$ (.*)\n', block, flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
 
@@ -56,7 +58,7 @@ def run(command, folder):
 
 
 def check(document, match, folder):
-    """The block as it would be now."""
+    """Checks a block and returns it with the current output."""
     now = ''
     if not docs.has(match):
         return match.group()

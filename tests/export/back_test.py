@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""back_test - what was exported and imported again answers as the trace it came from, stack by stack."""
+# SPDX-License-Identifier: Apache-2.0
+"""back_test - an exported and re-imported trace gives the same reports as the original, stack by stack."""
 import tempfile
 
-from judges import done, export, make_traces, record_sqlite3, report, run
+from viewers import export, make_traces, record_sqlite3, report, run, run_ok
 import tap
 
-# What a file of this format knows: the question to the trace, and the same to what came back.
+# The quantities that a file of this format has: the query on the original trace and on the re-imported one.
 QUESTIONS = {'heaptrack': [(q, q) for q in ('--peak', '--leaks', '--allocated', '--temporary')],
              'pprof': [('--peak', '--leaks'), ('--allocated', '--allocated')]}
 SUFFIXES = {'heaptrack': ['', '.gz', '.zst'], 'pprof': ['.pb.gz']}
 
 
 def stacks(*args):
-    """(bytes, blocks) by stack. The called function, which these files have no place for, is left out."""
+    """(bytes, blocks) by stack, without the called function, which these files cannot store."""
     paths, sums = [], {}
     for node in report(*args)['nodes']:
         path = paths[node['parent']] if node['parent'] is not None else ()
@@ -37,14 +38,14 @@ def main():
             for form, questions in QUESTIONS.items():
                 for suffix in SUFFIXES[form]:
                     file, back = f'{folder}/{name}.{form}{suffix}', f'{folder}/back.hlt'
-                    done('export', '-f', form, '-o', file, path)
+                    run_ok('export', '-f', form, '-o', file, path)
                     r = run('import', '-f', '-o', back, file)
                     tap.case(r.returncode == 0, f'{name}: {form}{suffix} is imported', r.stderr.decode())
                     for asked, again in questions if r.returncode == 0 else []:
                         there, here = stacks(asked, path), stacks(again, back)
                         tap.case(here == there and (there or asked == '--temporary'), f'{name}: {form}{suffix} {asked}',
                                  f'{len(there)} {len(here)} {first_difference(there, here)}')
-        # and what came back is a trace like others: it can be exported again
+        # The re-imported trace is a normal trace: it can be exported again.
         tap.case(export('collapsed', '--allocated', back), 'and exported again')
     tap.finish()
 

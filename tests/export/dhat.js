@@ -1,5 +1,6 @@
-// dhat.js VIEWER FILE - Valgrind's own dh_view.js reads FILE, without a page. Prints what it shows of the root, and of each
-// leaf with its frames.
+// SPDX-License-Identifier: Apache-2.0
+// dhat.js VIEWER FILE - loads FILE with Valgrind's own dh_view.js, without a page. Prints the
+// values that it shows for the root and for each leaf with its frames.
 const fs = require('fs');
 const vm = require('vm');
 const viewer = fs.readFileSync(process.argv[2], 'utf8');

@@ -1,10 +1,11 @@
-// duckdb.js FOLDER - runs a JSON array of SQL from stdin there. Prints, for each, {"rows": [...]} with big integers as
-// text, or {"error": "..."}.
+// SPDX-License-Identifier: Apache-2.0
+// duckdb.js DIRECTORY - runs a JSON array of SQL statements from stdin in DIRECTORY. Prints for
+// each of them {"rows": [...]} with big integers as text, or {"error": "..."}.
 const { DuckDBInstance } = require('@duckdb/node-api');
 process.chdir(process.argv[2]);
 (async () => {
   const questions = JSON.parse(require('fs').readFileSync(0, 'utf8'));
-  // One thread: how rows are shared among several decides their order.
+  // One thread: with several threads the order of rows would vary.
   const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
   const connection = await instance.connect();
   const answers = [];

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""export: the frame that all formats stand in, bad input, and the formats `json` and `collapsed`."""
+# SPDX-License-Identifier: Apache-2.0
+"""export_test - options and errors common to all export formats, bad input, and the formats `json`
+and `collapsed`."""
 import gzip, json, os, pathlib, re, resource, shutil, signal, stat, subprocess, tempfile
 
-from judges import FORMATS, HERE, done, export, heaplapse, lines_of, make_traces, node, npm, programs, report, run, stacks, total
+from viewers import FORMATS, HERE, export, heaplapse, lines_of, make_traces, node, npm, programs, report, run, run_ok, stacks, total
 import tap
 
 QUANTITIES = {
@@ -14,8 +16,8 @@ QUANTITIES = {
 SCHEMA = HERE.parent.parent / 'docs' / 'export-json.schema.json'
 
 
-def a_json(name, trace, folder):
-    """Sums over the allocations are what report says, by stack too."""
+def check_json(name, trace, folder):
+    """Sums over the allocations equal those of report, also by stack."""
     for what, args in QUANTITIES.items():
         d = json.loads(export('json', *args, trace))
         rows, answer = d['allocations'], report(*args, '--group', 'stack', trace)
@@ -36,7 +38,7 @@ def a_json(name, trace, folder):
     if name == 'sample':
         tap.case([m['name'] for m in d['marks']] == [m['name'] for m in report('--timeline', trace)['marks']], 'json: marks')
         tap.case(peak == total(trace)[0], f'json, {name}: the peak by hand', f'{peak} {total(trace)}')
-    # the whole path of one stack, by hand
+    # the complete path of one stack, written by hand
     by_id = {s['stack']: s for s in d['stacks']}
     found = {}
     for r in d['allocations']:
@@ -93,7 +95,7 @@ def refused(name, status, words, *args, output=None):
 
 def bad_input(traces, folder):
     trace, out = traces['sample'], f'{folder}/out'
-    refused('unknown format', 2, 'there is no format "svgz"; there are: json,', '-f', 'svgz', '-o', out, trace, output=out)
+    refused('unknown format', 2, 'unknown format "svgz"; formats are: json,', '-f', 'svgz', '-o', out, trace, output=out)
     refused('no format', 2, '--format is one of: json,', '-o', out, trace, output=out)
     refused('no such folder', 3, 'cannot be written: No such file or directory', '-f', 'json', '-o', f'{folder}/nowhere/x', trace)
     refused('a folder', 3, 'cannot be written: Is a directory', '-f', 'json', '-o', folder, trace)
@@ -106,26 +108,27 @@ def bad_input(traces, folder):
     refused('a group that a format has not', 2, 'json cannot be grouped by size', '-f', 'json', '-g', 'size', trace)
     refused('an empty name', 2, 'is not the name of a file', '-f', 'json', '-o', '', trace)
     for form, end in ('parquet', '.parquet.gz'), ('replay', '.replay.zst'), ('pprof', '.pb.zst'):
-        refused(f'{form} as {end}', 2, 'is not packed by ' + end[end.rindex('.'):], '-f', form, '-o', out + end, trace, output=out + end)
+        refused(f'{form} as {end}', 2, 'cannot be compressed with ' + end[end.rindex('.'):], '-f', form, '-o', out + end, trace, output=out + end)
     tap.case(not [f for f in os.listdir(folder) if '.gz' in f], 'no table under such a name', os.listdir(folder))
     own = f'{folder}/own.trace'
     pathlib.Path(own).write_bytes(pathlib.Path(trace).read_bytes())
     refused('over the trace itself', 2, 'is the trace itself', '-f', 'json', '-o', own, own)
     tap.case(pathlib.Path(own).read_bytes() == pathlib.Path(trace).read_bytes(), 'the trace is still there')
-    refused('under the name of a trace', 2, 'that is what traces are called', '-f', 'json', '-o', f'{folder}/x.hlt', trace, output=f'{folder}/x.hlt')
+    refused('under the name of a trace', 2, '.hlt is the suffix of traces', '-f', 'json', '-o', f'{folder}/x.hlt', trace, output=f'{folder}/x.hlt')
     if os.getuid():
         os.mkdir(f'{folder}/closed', 0o500)
         refused('a folder without permission', 3, 'Permission denied', '-f', 'json', '-o', f'{folder}/closed/x', trace)
 
 
-def no_room():
-    """No file of this process gets larger."""
+def limit_file_size():
+    """Limits the size of files, with SIGXFSZ ignored."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
 
 
-def limited():
-    """As `ulimit -f` leaves it. Python ignores the signal itself, which a shell does not."""
+def limit_file_size_default():
+    """Limits the size of files, with SIGXFSZ as `ulimit -f` leaves it. Python ignores the signal
+    itself, a shell does not."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (32, 32))
 
@@ -136,16 +139,16 @@ def full_disk(traces, folder):
         tap.case(r.returncode == 3 and b'No space left on device' in r.stderr, f'/dev/full: {form}', f'{r.returncode} {r.stderr}')
         with open('/dev/full', 'w') as full:
             r = subprocess.run([heaplapse, 'export', '-f', form, traces['made']], stdout=full, stderr=subprocess.PIPE)
-        tap.case(r.returncode == 3 and b'the output could not be written: No space left on device' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
-    # a disk with no room, for whoever may not mount one: what was there before stays, and nothing else is left
+        tap.case(r.returncode == 3 and b'cannot write the output: No space left on device' in r.stderr, f'stdout full: {form}', f'{r.returncode} {r.stderr}')
+    # A full disk without the right to mount one: the old file stays, and no other file is left.
     room = f'{folder}/room'
     os.mkdir(room)
     pathlib.Path(f'{room}/kept').write_text('old')
     for form in FORMATS:
-        r = run('export', '-f', form, '-o', f'{room}/kept', traces['made'], preexec_fn=no_room)
+        r = run('export', '-f', form, '-o', f'{room}/kept', traces['made'], preexec_fn=limit_file_size)
         tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr, f'no room: {form}', f'{r.returncode} {r.stderr}')
         tap.case(os.listdir(room) == ['kept'] and pathlib.Path(f'{room}/kept').read_text() == 'old', f'no room: no half file: {form}', os.listdir(room))
-    r = run('export', '-f', 'json', '-o', f'{room}/kept', traces['made'], preexec_fn=limited)
+    r = run('export', '-f', 'json', '-o', f'{room}/kept', traces['made'], preexec_fn=limit_file_size_default)
     tap.case(r.returncode == 3 and b'cannot be written: File too large' in r.stderr and pathlib.Path(f'{room}/kept').read_text() == 'old',
              'a limit that would kill is told', f'{r.returncode} {r.stderr}')
     small = f'{folder}/small'
@@ -163,42 +166,42 @@ def full_disk(traces, folder):
         subprocess.run(['umount', small], check=True)
 
 
-def listed():
-    """Each with its suffix and its viewer; and every one of them is known by its name."""
-    lines = done('export', '--list').decode().splitlines()
+def check_list():
+    """--list has each format with its suffix and its viewer; and each format is accepted by its name."""
+    lines = run_ok('export', '--list').decode().splitlines()
     tap.case(len(lines) >= 16 and all(re.match(r'[a-z0-9]+ +\.[a-z.0-9]+ +\S', x) for x in lines), '--list', lines)
     r = run('export', '--list', '-f', 'nonsense')
     tap.case(r.returncode == 0 and r.stdout.decode().splitlines() == lines, '--list is shown whatever else is asked')
 
 
 def files(traces, folder):
-    """Whole or not at all; packed by name; links and modes; pipes."""
+    """Files are written atomically; compressed by suffix; links and modes are kept; pipes work."""
     trace, out = traces['sample'], f'{folder}/files'
     os.mkdir(out)
     plain = export('json', trace)
     pathlib.Path(f'{out}/there.json').write_text('old')
     os.symlink('there.json', f'{out}/link.json')
     for name in ('new.json', 'there.json', 'link.json', 'x.json.gz', 'x.json.zst'):
-        done('export', '-f', 'json', '-o', f'{out}/{name}', trace)
+        run_ok('export', '-f', 'json', '-o', f'{out}/{name}', trace)
     read = {'new.json': ['cat'], 'there.json': ['cat'], 'link.json': ['cat'], 'x.json.gz': ['gzip', '-dc'], 'x.json.zst': ['zstd', '-dc']}
     for name, reader in read.items():
         found = subprocess.run([*reader, f'{out}/{name}'], capture_output=True)
         tap.case(found.stdout == plain and not found.returncode, f'file {name}', found.stderr)
     tap.case(os.path.islink(f'{out}/link.json') and sorted(os.listdir(out)) == sorted(read), 'nothing else is left', os.listdir(out))
     old = os.umask(0o027)
-    done('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
+    run_ok('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
     os.umask(old)
     tap.case(stat.S_IMODE(os.stat(f'{out}/mode.json').st_mode) == 0o640, 'the mode is the umask\'s')
     os.chmod(f'{out}/mode.json', 0o600)
-    done('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
+    run_ok('export', '-f', 'json', '-o', f'{out}/mode.json', trace)
     tap.case(stat.S_IMODE(os.stat(f'{out}/mode.json').st_mode) == 0o600, 'a file that is replaced keeps its mode')
-    tap.case(done('export', '-f', 'json', '-o', '-', trace) == plain, '-o - is stdout')
+    tap.case(run_ok('export', '-f', 'json', '-o', '-', trace) == plain, '-o - is stdout')
     r = subprocess.run(f'{heaplapse} export -f json {traces["made"]} | head -c 100', shell=True, capture_output=True)
     tap.case(len(r.stdout) == 100 and not r.stderr, 'a reader that had enough', r.stderr)
 
 
-def nothing(traces, folder):
-    """A query that matches nothing, and a trace that has nothing: valid files."""
+def empty_results(traces, folder):
+    """A query that matches nothing, and an empty trace: the files are valid."""
     subprocess.run([programs['mktrace'], f'{folder}/empty.hlt'], input=b'thread 1\nend 0 0 640\n', check=True)
     for form in FORMATS:
         for args in (['--filter', 'size:>1T', traces['sample']], [f'{folder}/empty.hlt']):
@@ -211,8 +214,9 @@ def nothing(traces, folder):
     tap.case(export('collapsed', '--filter', 'size:>1T', traces['sample']) == b'', 'collapsed of nothing')
 
 
-def all_lost(folder):
-    """Where the only chunk with events and all after it cannot be read, nobody says that there were none."""
+def all_events_lost(folder):
+    """If the only chunk with events and all after it are unreadable, no message claims that there
+    were no events."""
     lines = ['module /x -', 'thread 1', 'node - 0 10', 'alloc 64 0 100 0 malloc', 'alloc 65 0 200 0 malloc', 'end 0 0 640']
     subprocess.run([programs['mktrace'], f'{folder}/lost.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
     whole = pathlib.Path(f'{folder}/lost.hlt').read_bytes()
@@ -223,15 +227,15 @@ def all_lost(folder):
             r = run(*args, f'{folder}/lost.hlt')
             if b'with 2 events cannot be read' in r.stderr and b'those of the first 0 events' in r.stderr:
                 met.add(args[0])
-                tap.case(b'either the program' not in r.stdout + r.stderr, f'all is lost: {args[0]}', r.stderr)
+                tap.case(b'the program made none' not in r.stdout + r.stderr, f'all is lost: {args[0]}', r.stderr)
     tap.case(len(met) == 2, 'all is lost: met', met)
 
 
 def after_the_end(traces):
-    """A moment after the end is the end, which is said as report says it, and the file has the true moment."""
-    said = b'356400.000 s is after the end; shown is the end, at '
+    """A time after the end means the end. The message is that of report, and the file has the true time."""
+    said = b'356400.000 s is after the end of the recording; showing the end, at '
     for form in FORMATS:
-        if form in ('massif', 'chrome'):  # of the whole run
+        if form in ('massif', 'chrome'):  # they show the whole run
             continue
         r = run('export', '-f', form, '--at', '99h', '-o', '/dev/null', traces['sample'])
         tap.case(r.returncode == 0 and r.stderr.count(said) == 1, f'after the end: {form}', f'{r.returncode} {r.stderr}')
@@ -246,8 +250,8 @@ def after_the_end(traces):
     tap.case(r.returncode == 0 and r.stderr == b'', 'before the end nothing is said', r.stderr)
 
 
-def not_text(folder):
-    """Names that are not UTF-8, in formats that must be."""
+def invalid_utf8(folder):
+    """Names that are not UTF-8, in formats that require UTF-8."""
     lines = ['module /lib/b%ffd.so -', 'thread 1', 'node - 0 10', 'alloc 64 0 100 0 malloc', 'end 0 0 640']
     subprocess.run([programs['mktrace'], f'{folder}/bytes.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
     for name, text in {'csv': export('csv', f'{folder}/bytes.hlt'), 'csv -g module': export('csv', '-g', 'module', f'{folder}/bytes.hlt'),
@@ -256,7 +260,7 @@ def not_text(folder):
 
 
 def hostile_names(folder):
-    """CSV: names that would be escape sequences to a terminal, or formulas to a spreadsheet, are neither."""
+    """CSV: names that are escape sequences for a terminal or formulas for a spreadsheet are neutralized."""
     names = {'%1b]0;owned%07%1b[2J': '\\x1b]0;owned\\x07\\x1b[2J', 'a%0d%0ab%09c': 'a\\r\\nb\\tc', '%c2%9b31m': '\\x9b31m',
              '=1+2': "'=1+2", '+1': "'+1", '-1': "'-1", '@SUM(1)': "'@SUM(1)", '%09=1': '\\t=1', 'a=1': 'a=1', '%22,%22': '","', "'=1": "'=1"}
     lines = [f'module {name} -' for name in names] + ['thread 1']
@@ -274,7 +278,7 @@ def hostile_names(folder):
 
 
 def truncated(traces, folder):
-    """What is there is exported, and said."""
+    """The readable part is exported, with a message."""
     traces = {'made': f'{folder}/long.hlt'}
     subprocess.run([programs['gen'], '-n', '400000', '--nodes', '300', '-o', traces['made']], check=True)
     whole = pathlib.Path(traces['made']).read_bytes()
@@ -290,26 +294,26 @@ def truncated(traces, folder):
     tap.case((d['total_bytes'], d['total_blocks']) == total('--allocated', cut) and 0 < d['total_blocks'] < total('--allocated', traces['made'])[1],
              'truncated: json has all that report has')
     tap.case(d['complete'] is False, 'truncated: json says so')
-    # a hole: up to it, and said
+    # A hole: everything before it is exported, with a message.
     hole = bytearray(whole)
     for i in range(len(hole) // 2, len(hole) // 2 + 64):
         hole[i] ^= 0xff
     pathlib.Path(cut).write_bytes(hole)
     r = run('export', '-f', 'json', '-o', f'{folder}/cut.out', cut)
-    tap.case(r.returncode == 0 and b'what was exported goes up to' in r.stderr, 'a hole is said', f'{r.returncode} {r.stderr}')
+    tap.case(r.returncode == 0 and b'the export ends at' in r.stderr, 'a hole is said', f'{r.returncode} {r.stderr}')
     d = json.loads(pathlib.Path(f'{folder}/cut.out').read_bytes())
     tap.case(0 < d['total_blocks'] < total('--allocated', traces['made'])[1], 'a hole: what is before it is there')
     tap.case(d['complete'] is False, 'a hole: json says so')
     for form in 'json', 'csv', 'dhat', 'parquet':
         r = run('export', '-f', form, '--leaks', '-o', f'{folder}/behind.out', cut)
-        tap.case(r.returncode == 3 and b'a part of the file before it is lost' in r.stderr and not os.path.exists(f'{folder}/behind.out'),
+        tap.case(r.returncode == 3 and b'an earlier part of the file is lost' in r.stderr and not os.path.exists(f'{folder}/behind.out'),
                  f'a hole: {form} of a moment behind it is no other moment', f'{r.returncode} {r.stderr}')
     tap.case(sum(int(line.rsplit(' ', 1)[1]) for line in export('collapsed', '--leaks', cut).decode().splitlines()) == total('--leaks', traces['made'])[0],
              'a hole: sums are known behind it')
 
 
-def nameless(traces, folder):
-    """A file has no place for why there are numbers in it: that is said, once, unless nobody wants to hear it."""
+def modules_without_names(traces, folder):
+    """A file cannot store why it has addresses instead of names: a message says it, once, unless -q is given."""
     for tool in 'gcc', 'strip':
         if not shutil.which(tool):
             return tap.skipped('modules without names', f'{tool} is not installed')
@@ -318,10 +322,10 @@ def nameless(traces, folder):
                                     'int main(void) { for (int i = 0; i < 9; i++) deep(i); return 0; }\n')
     subprocess.run(['gcc', '-O0', '-g', '-o', program, source], check=True)
     subprocess.run(['strip', '-o', f'{folder}/stripped', program], check=True)
-    done('record', '-q', '-o', trace, '--', f'{folder}/stripped')
+    run_ok('record', '-q', '-o', trace, '--', f'{folder}/stripped')
     for form in 'collapsed', 'pprof', 'svg', 'csv', 'json', 'heaptrack':
         said = run('export', '-f', form, '-o', f'{folder}/named.out', trace).stderr.decode().splitlines()
-        tap.case(len(said) == 1 and re.search(r'\d+ of \d+ frames have no name, in .*/stripped; install debug packages or .* --symbols, or run heaplapse embed ', said[0]),
+        tap.case(len(said) == 1 and re.search(r'\d+ of \d+ frames have no name, in .*/stripped; install debug packages, .* --symbols, or run heaplapse embed ', said[0]),
                  f'{form}: modules without names are said, with what to do', said)
         r = run('export', '-q', '-f', form, '-o', f'{folder}/named.out', trace)
         tap.case(r.returncode == 0 and r.stderr == b'', f'{form}: -q does not say it', r.stderr)
@@ -329,7 +333,7 @@ def nameless(traces, folder):
     tap.case(r.stderr == b'', 'chrome shows no names, and says nothing of them', r.stderr)
     r = run('export', '-f', 'collapsed', '-o', f'{folder}/named.out', traces['sample'])
     tap.case(r.stderr == b'', 'with names nothing is said', r.stderr)
-    done('slice', '-q', '-o', f'{folder}/anonymous.hlt', '--anonymize', trace)
+    run_ok('slice', '-q', '-o', f'{folder}/anonymous.hlt', '--anonymize', trace)
     r = run('export', '-f', 'collapsed', '-o', f'{folder}/named.out', f'{folder}/anonymous.hlt')
     tap.case(r.stderr == b'', 'of made-up names nobody has others', r.stderr)
 
@@ -337,18 +341,18 @@ def nameless(traces, folder):
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
     for name, trace in traces.items():
-        a_json(name, trace, folder)
+        check_json(name, trace, folder)
         collapsed(name, trace)
     schema_refuses(folder)
-    listed()
+    check_list()
     bad_input(traces, folder)
     full_disk(traces, folder)
     files(traces, folder)
-    nothing(traces, folder)
-    all_lost(folder)
+    empty_results(traces, folder)
+    all_events_lost(folder)
     after_the_end(traces)
-    not_text(folder)
+    invalid_utf8(folder)
     hostile_names(folder)
     truncated(traces, folder)
-    nameless(traces, folder)
+    modules_without_names(traces, folder)
 tap.finish()

@@ -1,6 +1,8 @@
-// html.js FILE WHAT - opens a page of `export -f html` in chromium and reads it as its user would: by clicks and keys, and what is then
-// in the document. WHAT is JSON: questions (ids, or all), open (open all rows of the trees), pattern (to search for), zoom (a function to
-// click on), sort, keys, narrow, width, bad (a pattern that is none), script (false: without). Prints JSON.
+// SPDX-License-Identifier: Apache-2.0
+// html.js FILE WHAT - opens a page of `export -f html` in chromium, operates it by clicks and keys
+// like a user, and reads the document afterwards. WHAT is JSON: questions (ids, or all), open (open
+// all rows of the trees), pattern (to search for), zoom (a function to click on), sort, keys,
+// narrow, width, bad (an invalid pattern), script (false: without). Prints JSON.
 const {chromium} = require('playwright-core');
 const [file, text] = process.argv.slice(2);
 const what = JSON.parse(text || '{}');
@@ -71,7 +73,7 @@ async function search(page, out) {
   out.left = await page.evaluate(() => document.querySelectorAll('.hit:not(.key)').length);
 }
 
-// What is no regular expression.
+// Types an invalid regular expression.
 async function bad(page, out) {
   await page.keyboard.press('/');
   await page.keyboard.type(what.bad);
@@ -99,7 +101,7 @@ async function sort(page, out) {
   }
 }
 
-// Through the page without a mouse.
+// Walks through the page without a mouse.
 async function keys(page, out) {
   const here = () => page.evaluate(() => { const e = document.activeElement; return (e.dataset && e.dataset.value) || e.getAttribute('aria-label') || e.textContent; });
   await page.focus('#questions [aria-checked=true]');
@@ -163,7 +165,7 @@ async function keys(page, out) {
     if (what.zoom) await zoom(page, out);
     if (what.sort) await sort(page, out);
     if (what.keys) await keys(page, out);
-    // what the page holds, and whether it would load anything
+    // the data of the page, and whether it would load anything
     out.data = what.data && await page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
     out.overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     out.pwned = await page.evaluate(() => window.pwned);

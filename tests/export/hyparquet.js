@@ -1,5 +1,7 @@
-// hyparquet.js FILE MOMENT... - what hyparquet finds: rows, row groups, bytes live at each moment (nanoseconds), the peak,
-// and the first row. Big integers are text. Of many rows it looks at the numbers alone.
+// SPDX-License-Identifier: Apache-2.0
+// hyparquet.js FILE MOMENT... - prints the values that hyparquet reads: rows, row groups, bytes
+// live at each moment (nanoseconds), the peak, and the first row. Big integers are text. For files
+// with many rows it reads only the numeric columns.
 const path = require('path'), { pathToFileURL } = require('url');
 const packages = process.env.NODE_PATH;
 const load = name => import(pathToFileURL(path.join(packages, name, require(path.join(packages, name, 'package.json')).main ?? 'src/index.js')));

@@ -1,30 +1,32 @@
 #!/usr/bin/python3
-"""export of traces that are not plain ones: samples, sums alone, tags, names of threads, pools. Every format, against report."""
+# SPDX-License-Identifier: Apache-2.0
+"""kinds_test - export of special traces: samples, sums only, tags, thread names, pools. Every
+format, compared with report."""
 import collections, json, os, pathlib, re, shutil, subprocess, tempfile
 
-from judges import FORMATS, HERE, PPROF, READ, done, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, stacks, total
+from viewers import FORMATS, HERE, PPROF, READ, export, lines_of, massif_peak, node, npm, pprof_raw, programs, report, run, run_ok, stacks, total
 import tap
 
 SINGLE = ['json', 'csv', 'parquet', 'heaptrack', 'dhat', 'replay']
-KEPT = ['json', 'csv', 'dhat']  # of these, those with a place for sums
+KEPT = ['json', 'csv', 'dhat']  # the formats of these that can store sums
 SUMS = ['collapsed', 'pprof', 'speedscope', 'svg', 'html', 'dot', 'gprof2dot', 'firefox']
 QUESTIONS = (['--peak'], ['--leaks'], ['--allocated'])
 
 
-def same(form, name, args, trace):
-    """What the format adds up to is what report says of the same question."""
+def sum_matches(form, name, args, trace):
+    """The sum over a file of this format equals the result of the same query in report."""
     found, wanted = READ[form](export(form, *args, trace)), total(*args, trace)
-    if form == 'dot':  # what is too small is not drawn
+    if form == 'dot':  # boxes that are too small are not drawn
         return tap.case(wanted[0] * 0.9 <= found <= wanted[0] and found > 0, f'{name}: dot {args}', f'{found} {wanted}')
     tap.case(found == (wanted if isinstance(found, tuple) else wanted[0]) and wanted[0] > 0, f'{name}: {form} {args}', f'{found} {wanted}')
 
 
 def pprof(name, trace, alloc=('--allocated',), inuse=('--peak',), labels=(), args=()):
-    """Both costs by stack; and by each label what report has by that group."""
+    """Both costs by stack; and each label compared with report by that group."""
     if not PPROF:
         return tap.skipped(f'{name}: pprof', 'it is not installed (golang-go)')
     out = f'{folder}/x.pb.gz'
-    done('export', '-f', 'pprof', '-o', out, *args, trace)
+    run_ok('export', '-f', 'pprof', '-o', out, *args, trace)
     _, samples, _ = pprof_raw(out, folder)
     for kind, asked in enumerate((alloc, inuse)):
         found = sum(v[2 * kind + 1] for _, v, _ in samples), sum(v[2 * kind] for _, v, _ in samples)
@@ -54,21 +56,21 @@ def refused(form, name, words, *args, status=3):
 
 
 def samples():
-    """Each counts for what it stands for."""
+    """Each sample counts with its weight."""
     trace = f'{folder}/sampled.hlt'
-    done('record', '-q', '-o', trace, '--mode=sample=1K', '--', programs['phases'], 2000)
-    known = json.loads(done('info', '--json', trace))['totals']
+    run_ok('record', '-q', '-o', trace, '--mode=sample=1K', '--', programs['phases'], 2000)
+    known = json.loads(run_ok('info', '--json', trace))['totals']
     d = json.loads(export('json', trace))
     weighted = [a for a in d['allocations'] if (a['blocks'], a['bytes']) != (1, a['size'])]
     tap.case(0 < d['samples'] == len(weighted) < d['total_blocks'] == known['allocations'] and
              sum(a['size'] for a in d['allocations']) < d['total_bytes'] == known['bytes_allocated'], 'samples: there are some', known)
     for form in READ:
         for args in QUESTIONS:
-            same(form, 'samples', args, trace)
+            sum_matches(form, 'samples', args, trace)
     tap.case(known['temporary'] is None, 'samples: which event was the next one nobody knows', known)
-    refused('collapsed', 'samples', 'is not known: the recording has samples', '--temporary', trace)
-    same('json', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
-    same('collapsed', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
+    refused('collapsed', 'samples', 'are not known: the recording has samples', '--temporary', trace)
+    sum_matches('json', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
+    sum_matches('collapsed', 'samples', ['--allocated', '--filter', 'size:>=64'], trace)
     pprof('samples', trace)
     for args in (), ('--filter', 'size:>=64'):
         d = json.loads(export('dhat', *args, trace))
@@ -89,7 +91,7 @@ def samples():
         wanted = {r['name']: tuple(str(r.get(k, 0)) for k in ('bytes', 'blocks', 'bytes_margin')) for r in report('-g', group, trace)['rows']}
         tap.case(rows == wanted and any(int(r[2]) for r in rows.values()), f'samples: csv by {group}, with margins', f'{rows} {wanted}')
     for form in 'heaptrack', 'replay':
-        refused(form, 'samples', 'has no place for how many blocks each of them stands for', trace)
+        refused(form, 'samples', 'cannot represent sampled data', trace)
 
 
 def dhat_root(path):
@@ -108,8 +110,8 @@ def by_function(rows):
 
 
 def kept_json(name, trace):
-    """Allocations are the blocks of events, sums the others."""
-    d, info = json.loads(export('json', trace)), json.loads(done('info', '--json', trace))['totals']
+    """"allocations" are the blocks that have events, "sums" the others."""
+    d, info = json.loads(export('json', trace)), json.loads(run_ok('info', '--json', trace))['totals']
     held, left = sum(s['blocks'] for s in d['sums']), total('--leaks', trace)
     tap.case(held == info['withheld_blocks'] and len(d['allocations']) == info['allocations'] - held and
              (d['total_bytes'], d['total_blocks']) == total('--allocated', trace), f'{name}: json, what was kept and the rest', info)
@@ -137,7 +139,7 @@ def kept_csv(name, trace):
 
 def kept_dhat(name, trace, d):
     out = f'{folder}/kept.dhat'
-    done('export', '-f', 'dhat', '-o', out, trace)
+    run_ok('export', '-f', 'dhat', '-o', out, trace)
     dhat = json.loads(pathlib.Path(out).read_text())
     for key, option in ('tb', '--allocated'), ('gb', '--peak'), ('eb', '--leaks'):
         found = sum(p[key] for p in dhat['pps']), sum(p[key + 'k'] for p in dhat['pps'])
@@ -157,21 +159,21 @@ def kept_dhat(name, trace, d):
 def kept_and_sums(name, trace):
     for form in 'json', 'csv':
         for args in QUESTIONS[1:] + (['--allocated', '--filter', 'fn:site_churn'], ['--leaks', '--filter', '-fn:site_churn']):
-            same(form, name, args, trace)
+            sum_matches(form, name, args, trace)
     d = kept_json(name, trace)
     kept_csv(name, trace)
     kept_dhat(name, trace, d)
     validate(name, trace)
 
 
-def sums_alone():
-    """Where report knows the answer the formats of sums do; the others say why not."""
+def sums_only():
+    """The formats of sums export what report can answer; the others say why they cannot."""
     for mode in 'count', 'cull':
         trace = f'{folder}/{mode}.hlt'
-        done('record', '-q', '-o', trace, f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 2000)
+        run_ok('record', '-q', '-o', trace, f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 2000)
         for form in SUMS:
             for args in QUESTIONS if form != 'pprof' else ():
-                same(form, mode, args, trace)
+                sum_matches(form, mode, args, trace)
         pprof(mode, trace)
         tap.case(massif_peak(export('massif', trace)) == total(trace)[0], f'{mode}: massif, the peak')
         times = [int(n) for n in re.findall(r'^time=(\d+)', export('massif', trace).decode(), re.M)]
@@ -183,34 +185,34 @@ def sums_alone():
         tap.case(max(counters) == total(trace)[0] and counters[-1] == total('--leaks', trace)[0], f'{mode}: chrome', counters[-3:])
         for form in SINGLE:
             if form not in KEPT:
-                refused(form, mode, 'json, csv and dhat have the blocks that were kept', trace)
-            refused(form, mode, 'pprof, svg and collapsed have the sums', '--peak', trace)
-            refused(form, mode, 'this needs every single event', '--allocated', '--range', '..50%', trace)
-            refused(form, mode, 'this needs every single event', '--allocated', '--filter', 'size:>10', trace)
-        refused('dhat', mode, 'this needs every single event', '-g', 'thread', trace)
+                refused(form, mode, 'json, csv and dhat contain the recorded blocks', trace)
+            refused(form, mode, 'pprof, svg and collapsed contain the sums', '--peak', trace)
+            refused(form, mode, 'this needs every event', '--allocated', '--range', '..50%', trace)
+            refused(form, mode, 'this needs every event', '--allocated', '--filter', 'size:>10', trace)
+        refused('dhat', mode, 'this needs every event', '-g', 'thread', trace)
         page = export('html', '--filter', 'fn:site_churn', trace).decode()
         sites = re.search('<table class="static"><caption>live at the peak.*?</table>', page, re.S)
-        tap.case(sites and 'not known: the peak of what fits a filter' in sites[0] and '>nothing<' not in sites[0], f'{mode}: html without scripts, sites that are not known', sites)
+        tap.case(sites and 'not known: the peak of blocks that match a filter' in sites[0] and '>nothing<' not in sites[0], f'{mode}: html without scripts, sites that are not known', sites)
         for args in ['--temporary'], ['--allocated', '--filter', 'life:<1ms'], ['--leaks', '--filter', 'chain-length:2']:
             if mode == 'count' or '--leaks' not in args:
-                refused('json', mode, 'record with --mode=trace to have every event; json, csv and dhat take --allocated', *args, trace)
+                refused('json', mode, 'record with --mode=trace to get every event; json, csv and dhat support --allocated', *args, trace)
         kept_and_sums(mode, trace)
         freed = f'{folder}/{mode}-frees.hlt'
-        done('record', '-q', '-o', freed, '--free-stacks', f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 200)
+        run_ok('record', '-q', '-o', freed, '--free-stacks', f'--mode={mode}', '--lifetime=50ms', '--', programs['phases'], 200)
         kept_json(f'{mode} with --free-stacks', freed)
-        refused('collapsed', mode, 'this needs every single event', '--temporary', trace)
-        refused('pprof', mode, 'this needs every single event', '--filter', 'size:>10', trace)
-        refused('csv', mode, 'this needs every single event', '-g', 'thread', trace)
-        # what it says when report says it
+        refused('collapsed', mode, 'this needs every event', '--temporary', trace)
+        refused('pprof', mode, 'this needs every event', '--filter', 'size:>10', trace)
+        refused('csv', mode, 'this needs every event', '-g', 'thread', trace)
+        # the same message as report
         said = run('report', '--temporary', trace).stderr
         tap.case(run('export', '-f', 'svg', '--temporary', trace).stderr == said.replace(b'heaplapse report', b'heaplapse export'), f'{mode}: in the words of report', said)
-    # what no sum has swallowed is in events
+    # blocks that are not in sums have events
     for form in 'json', 'csv':
-        same(form, 'cull', ['--leaks'], f'{folder}/cull.hlt')
+        sum_matches(form, 'cull', ['--leaks'], f'{folder}/cull.hlt')
 
 
 def roles():
-    """By scope and by the names of threads, as the program counted itself."""
+    """By scope and by thread name, compared with the program's own counts."""
     truth = {}
     trace = f'{folder}/tagged.hlt'
     r = run('record', '-q', '-o', trace, '--', programs['tagged'], 'truth', 3, 300)
@@ -232,8 +234,8 @@ def roles():
     tap.case([(x['tag'], x['bytes'], x['blocks']) for x in rows] == wanted, 'tags: csv -g tag', rows[:3])
     outer = next(p for p in truth if '/' not in p and truth[p][1])
     for form in READ:
-        same(form, 'tags', ['--allocated', '--filter', f'tag:{outer}/*'], trace)
-        same(form, 'threads', ['--allocated', '--filter', 'thread:1'], trace)
+        sum_matches(form, 'tags', ['--allocated', '--filter', f'tag:{outer}/*'], trace)
+        sum_matches(form, 'threads', ['--allocated', '--filter', 'thread:1'], trace)
     pprof('tags', trace, labels=(('tag', 'tag'), ('thread', 'thread')))
     pprof('tags, filter', trace, args=('--filter', f'tag:{outer}*'), labels=(('tag', 'tag'),))
     validate('tags', trace)
@@ -249,9 +251,9 @@ def names():
     tap.case(all((x['thread_name'] or None) == known[int(x['thread'])] for x in rows) and len({x['thread_name'] for x in rows}) > 2, 'names: csv', rows[:2])
     name = next(n for n in known.values() if n and re.fullmatch(r'[a-z ]+', n))
     for form in READ:
-        same(form, 'names', ['--allocated', '--filter', f'thread:"{name}"'], trace)
+        sum_matches(form, 'names', ['--allocated', '--filter', f'thread:"{name}"'], trace)
     if PPROF:
-        done('export', '-f', 'pprof', '-o', f'{folder}/x.pb.gz', trace)
+        run_ok('export', '-f', 'pprof', '-o', f'{folder}/x.pb.gz', trace)
         _, samples, _ = pprof_raw(f'{folder}/x.pb.gz', folder)
         tap.case(all(s[2].get('thread_name') is None or s[2]['thread_name'] in s[2]['thread'] for s in samples) and
                  {s[2].get('thread_name') for s in samples} - {None} == {n for n in known.values() if n} & {x['thread_name'] for x in rows},
@@ -259,7 +261,7 @@ def names():
 
 
 def pools():
-    """Blocks of the program's own pools, by its own account; the heap is not among them."""
+    """Blocks of the program's own pools, compared with its own counts; the heap's blocks are not among them."""
     trace = f'{folder}/pooled.hlt'
     r = run('record', '-q', '-o', trace, '--', programs['pooled'])
     truth = collections.defaultdict(lambda: [0] * 4)
@@ -278,7 +280,7 @@ def pools():
                 continue
             for asked in ['--allocated'], ['--leaks'], ['--peak']:
                 if total(*asked, *args, trace)[0]:
-                    same(form, f'pool {pool}', [*asked, *args], trace)
+                    sum_matches(form, f'pool {pool}', [*asked, *args], trace)
         if total('--peak', *args, trace)[0]:
             pprof(f'pool {pool}', trace, args=args)
         pps = json.loads(export('dhat', *args, trace))['pps']
@@ -298,48 +300,48 @@ def pools():
         words = 'does not apply' if form in ('chrome', 'firefox', 'replay') else 'there is no pool of this name in the recording; it has arena'
         refused(form, 'no such pool', words, '--pool', 'nowhere', trace, status=2)
     refused('csv', 'pools', 'add --pool=', '-g', 'pool', trace, status=2)
-    refused('csv', 'pools', 'does not go with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)
+    refused('csv', 'pools', 'cannot be combined with --group=snapshot', '--pool', '*', '-g', 'snapshot', trace, status=2)
     validate('pools', trace, '--pool', '*')
 
 
-def tags_alone():
-    """A recording that has no allocations by its mode says so, and where to look."""
-    # version 0 left such a trace; now there is none
+def tags_only():
+    """A recording that has no allocations because of its mode is reported as such, with a pointer to `tags`."""
+    # version 0 wrote such a trace; now there is none
     trace = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tags-of-0.hlt')
     run('record', '-q', '--mode=tags', '--', programs['tagged'], 'truth', 3, 300, cwd=folder)
     for args in *(['export', '-f', form, '-o', '/dev/null'] for form in FORMATS), ['report'], ['tags']:
         r = run(*args, trace)
-        tap.case(b'--mode=tags' in r.stderr and b'heaplapse tags FILE' in r.stderr and b'either the program' not in r.stderr, f'tags alone: {args[:3]}', r.stderr)
+        tap.case(b'--mode=tags' in r.stderr and b'heaplapse tags FILE' in r.stderr and b'the program made none' not in r.stderr, f'tags alone: {args[:3]}', r.stderr)
     counted = next(f for f in os.listdir(folder) if f.startswith('heaplapse.tags.'))
-    tap.case(b'tagged' in done('tags', f'{folder}/{counted}'), 'tags alone: the file that is named has them')
+    tap.case(b'tagged' in run_ok('tags', f'{folder}/{counted}'), 'tags alone: the file that is named has them')
     page = export('html', trace).decode()
-    tap.case('heaplapse tags FILE shows.</li>' in page and 'either the program' not in page, 'tags alone: the page')
+    tap.case('show it with heaplapse tags FILE.</li>' in page and 'the program made none' not in page, 'tags alone: the page')
 
 
 def snapshots():
-    """The group is of snapshots that were asked for; of others it says who has them."""
+    """The group is of requested snapshots; for others a message says where they are."""
     if 'single' not in programs:
         return tap.skipped('snapshots by churn', 'the program for it is not built')
     trace = f'{folder}/churn.hlt'
-    done('record', '-q', '--churn=50K', '-o', trace, '--', programs['single'], 5000, 1, 10)
+    run_ok('record', '-q', '--churn=50K', '-o', trace, '--', programs['single'], 5000, 1, 10)
     rows = lines_of(export('csv', '-g', 'snapshot', '--allocated', trace))
-    tap.case([x['snapshot'] for x in rows] == ['no snapshot was asked for; heaplapse log lists those of the recorder'], 'snapshots by churn', rows)
+    tap.case([x['snapshot'] for x in rows] == ['no snapshot was requested; heaplapse log lists those of the recorder'], 'snapshots by churn', rows)
 
 
 def validate(name, trace, *args):
     if not npm():
         return tap.skipped(f'{name}: ajv', npm.why)
-    done('export', '-f', 'json', '-o', f'{folder}/x.json', *args, trace)
+    run_ok('export', '-f', 'json', '-o', f'{folder}/x.json', *args, trace)
     errors = node('validate.js', HERE.parent.parent / 'docs' / 'export-json.schema.json', f'{folder}/x.json')
     tap.case(errors == {'errors': []}, f'{name}: ajv', errors)
 
 
 with tempfile.TemporaryDirectory() as folder:
     samples()
-    sums_alone()
+    sums_only()
     roles()
     names()
     pools()
-    tags_alone()
+    tags_only()
     snapshots()
 tap.finish()

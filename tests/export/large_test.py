@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""export of 10^7 events: numbers, and memory that does not grow with them."""
+# SPDX-License-Identifier: Apache-2.0
+"""large_test - export of 10^7 events: correct values, and memory that does not grow with the number of events."""
 import json, os, pathlib, pty, re, subprocess, tempfile
 
-from judges import FORMATS, PPROF, READ, ask, documented, heaplapse, massif_peak, npm, pprof_raw, programs, report, total
+from viewers import FORMATS, PPROF, READ, documented_sql, heaplapse, massif_peak, npm, pprof_raw, programs, query_duckdb, report, total
 import tap
 
 LIMIT_KIB = 300 << 10
 
 
-def measured(*args):
-    """Runs it; the most memory that it had, in KiB."""
+def peak_memory(*args):
+    """Runs heaplapse and returns its peak memory in KiB."""
     pid = os.posix_spawn(heaplapse, [heaplapse, *args], os.environ)
     _, status, usage = os.wait4(pid, 0)
     tap.case(status == 0, f'{args[2]}: status', status)
@@ -17,7 +18,7 @@ def measured(*args):
 
 
 def on_terminal(*args):
-    """What it says to whoever waits for it."""
+    """The messages that a waiting user sees on a terminal."""
     ours, its = pty.openpty()
     env = {k: v for k, v in os.environ.items() if k != 'CI'} | {'TERM': 'xterm'}
     p = subprocess.Popen([heaplapse, *args], stderr=its, env=env)
@@ -45,14 +46,14 @@ def sums_of_lines(path, pattern):
 
 
 def parquet(trace, folder, allocated, peak):
-    """By SQL; and in so many row groups that several threads have something to do."""
+    """Compares sums by SQL; and there are enough row groups to keep several threads busy."""
     if not npm():
         return tap.skipped('parquet: sums', npm.why)
     os.rename(f'{folder}/parquet', f'{folder}/app.parquet')
     live = [report('--at', f'{part}%', trace) for part in (5, 30, 50, 80, 100)]
     at = "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks FROM 'app.parquet' WHERE allocated_ns <= {0} AND (freed_ns > {0} OR freed_ns IS NULL)"
-    everything, highest, groups, *found = ask(
-        folder, "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks FROM 'app.parquet'", documented()['the peak'],
+    everything, highest, groups, *found = query_duckdb(
+        folder, "SELECT sum(bytes) AS bytes, sum(blocks) AS blocks FROM 'app.parquet'", documented_sql()['the peak'],
         "SELECT count(DISTINCT row_group_id) AS n FROM parquet_metadata('app.parquet')", *[at.format(a['to_ns']) for a in live])
     tap.case(tuple(everything[0].values()) == allocated and highest[0]['bytes'] == peak[0], 'parquet: sums and the peak', f'{everything} {highest}')
     tap.case([tuple(f[0].values()) for f in found] == [(a['total_bytes'], a['total_blocks']) for a in live], 'parquet: live at five moments', found)
@@ -63,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
     trace = f'{folder}/large.hlt'
     subprocess.run([programs['gen'], '-n', '10000000', '-o', trace], check=True, capture_output=True)
     for form in FORMATS:
-        memory = measured('export', '-f', form, '-o', f'{folder}/{form}', trace)
+        memory = peak_memory('export', '-f', form, '-o', f'{folder}/{form}', trace)
         tap.case(memory < LIMIT_KIB, f'{form}: at most 300 MiB', f'{memory} KiB')
     allocated, peak = total('--allocated', trace), total('--peak', trace)
     tap.case(sums_of_lines(f'{folder}/json', r'"size":(\d+),"address"') == allocated, 'json: sums')
@@ -82,7 +83,7 @@ with tempfile.TemporaryDirectory() as folder:
     tap.case((highest, calls, live) == (peak[0], allocated[1], total('--leaks', trace)[0]), 'heaptrack: peak, calls, left', f'{highest} {calls} {live}')
     d = json.loads(pathlib.Path(f'{folder}/dhat').read_text())
     tap.case(tuple(sum(p[k] for p in d['pps']) for k in ('tb', 'tbk', 'gb', 'gbk')) == allocated + peak, 'dhat: sums')
-    # the rest by its sums
+    # the other formats by their sums
     for form in 'svg', 'html', 'speedscope', 'gprof2dot', 'firefox', 'dot':
         found = READ[form](pathlib.Path(f'{folder}/{form}').read_bytes())
         right = found if form == 'dot' and peak[0] * 0.9 <= found <= peak[0] else peak if isinstance(found, tuple) else peak[0]

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""How the tests of export get their readers from npm. node and npm are stand-ins here that write down how they were called."""
+# SPDX-License-Identifier: Apache-2.0
+"""npm_test - how viewers.py installs the readers from npm. node and npm are replaced by scripts
+that log their arguments."""
 import os, pathlib, tempfile
 
-import judges
+import viewers
 import tap
 
 NPM = '''#!/bin/sh
@@ -23,7 +25,7 @@ def make_program(folder, name, text):
 
 
 class Setting:
-    """A folder for the packages, a version of node and a state of the server."""
+    """A directory for the packages, a version of node and a state of the server."""
 
     def __init__(self, folder, version, server=''):
         self.packages = pathlib.Path(folder) / f'packages-{version}-{server}'
@@ -31,7 +33,7 @@ class Setting:
         make_program(folder, 'npm', NPM)
         make_program(folder, 'node', f'#!/bin/sh\necho {version}\n')
         os.environ.update(CALLS=str(self.calls), SERVER=server)
-        judges.npm_folder = self.packages
+        viewers.npm_folder = self.packages
 
     def called(self):
         return [line.split()[0] for line in self.calls.read_text().splitlines() if '--offline' not in line]
@@ -40,11 +42,11 @@ class Setting:
 def check_versions(folder):
     for version, own in ('v20.19.2', False), ('v22.1.0', False), ('v18.19.0', True):
         setting = Setting(folder, version)
-        found = judges.npm()
-        tap.case(found == setting.packages and setting.called() == ['view', 'ci'], f'node {version}: packages are installed', judges.npm.why)
-        program = judges.node_program(found)
+        found = viewers.npm()
+        tap.case(found == setting.packages and setting.called() == ['view', 'ci'], f'node {version}: packages are installed', viewers.npm.why)
+        program = viewers.node_program(found)
         tap.case(program.startswith(str(found)) if own else program == 'node', f'node {version}: which node is used', program)
-        judges.npm()
+        viewers.npm()
         tap.case(setting.called() == ['view', 'ci'], f'node {version}: once', setting.called())
 
 
@@ -52,15 +54,15 @@ def check_failures(folder):
     for server, why in ('fails', 'npm ERR! network'), ('sleeps', 'no answer to npm view in 1 s'):
         setting = Setting(folder, 'v20.0.0', server)
         for attempt in 'first', 'second':
-            tap.case(judges.npm() is None and why in judges.npm.why, f'a server that {server}: skipped with the reason, {attempt} time',
-                     judges.npm.why)
+            tap.case(viewers.npm() is None and why in viewers.npm.why, f'a server that {server}: skipped with the reason, {attempt} time',
+                     viewers.npm.why)
         tap.case(setting.called() == ['view'], f'a server that {server}: asked once', setting.called())
 
 
 def main(folder):
     os.environ['PATH'] = folder + ':' + os.environ['PATH']
-    real = judges.call_npm
-    judges.call_npm = lambda where, seconds, *args: real(where, min(seconds, 1) if args[0] == 'view' else seconds, *args)
+    real = viewers.call_npm
+    viewers.call_npm = lambda where, seconds, *args: real(where, min(seconds, 1) if args[0] == 'view' else seconds, *args)
     check_versions(folder)
     check_failures(folder)
     tap.finish()

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""export --format pprof, read by the pprof of Go: the numbers that it prints are those of report."""
+# SPDX-License-Identifier: Apache-2.0
+"""pprof_test - export --format pprof, read by Go's pprof: the values that it prints are those of report."""
 import collections, re, subprocess, sys, tempfile
 
-from judges import PPROF, done, make_traces, pprof, pprof_raw, report, run, stacks, total
+from viewers import PPROF, make_traces, pprof, pprof_raw, report, run, run_ok, stacks, total
 import tap
 
-# What is allocated and what is in use are two questions of report.
+# Allocated and in-use values are two queries of report.
 QUESTIONS = {
     'default': ([], ['--allocated'], ['--peak']), 'leaks': (['--leaks'], ['--allocated'], ['--leaks']),
     'at': (['--at', '40%'], ['--allocated'], ['--at', '40%']),
@@ -39,10 +40,10 @@ def wanted_stacks(args, trace):
     return dict(found)
 
 
-def judge(name, trace):
+def check_profile(name, trace):
     out = f'{folder}/{name}.pb.gz'
     for what, (asked, alloc, inuse) in QUESTIONS.items():
-        done('export', '-f', 'pprof', '-o', out, *asked, trace)
+        run_ok('export', '-f', 'pprof', '-o', out, *asked, trace)
         types, samples, mappings = pprof_raw(out, folder)
         main = '[dflt]'
         tap.case([t.replace(main, '') for t in types] == ['alloc_objects/count', 'alloc_space/bytes', 'inuse_objects/count', 'inuse_space/bytes'],
@@ -66,8 +67,8 @@ def judge(name, trace):
 
 
 def top(trace):
-    """What people look at: -top says the share of each function."""
-    done('export', '-f', 'pprof', '--leaks', '-o', f'{folder}/top.pb.gz', trace)
+    """The -top view shows the share of each function."""
+    run_ok('export', '-f', 'pprof', '--leaks', '-o', f'{folder}/top.pb.gz', trace)
     text = pprof(folder, '-top', '-sample_index=inuse_space', '-unit=B', f'{folder}/top.pb.gz')
     wanted = total('--leaks', trace)[0]
     tap.case(f'of {wanted}B total' in text, '-top: the total', f'{wanted}\n{text}')
@@ -94,9 +95,9 @@ if not PPROF:
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
     for name, trace in traces.items():
-        mappings = judge(name, trace)
+        mappings = check_profile(name, trace)
         if name == 'shop':
-            from judges import programs
+            from viewers import programs
             build_ids(trace, mappings, programs['shop'])
     top(traces['sample'])
     r = run('export', '-f', 'pprof', '--filter', 'size:>1T', '-o', f'{folder}/none.pb.gz', traces['sample'])

@@ -1,4 +1,6 @@
-"""replay_script - scripts of `export --format replay` by docs/replay-format.md alone: read, and made, sound or not."""
+# SPDX-License-Identifier: Apache-2.0
+"""replay_script - reads and writes scripts of `export --format replay`, valid or not, by
+docs/replay-format.md alone."""
 import struct
 
 MAGIC, END_MAGIC = b'HLREPLAY', b'HLREPEND'
@@ -36,7 +38,8 @@ def put(v):
 
 
 def steps(data):
-    """Of a stream: (op, cross, slot, size, align) with cross None or the steps before; RUN: gap and us; PASS: the thread."""
+    """The steps of a stream: (op, cross, slot, size, align) with cross None or the number of steps
+    before; for RUN: gap and us; for PASS: the thread."""
     at = slot = 0
     while at < len(data):
         op, cross = data[at] & 15, data[at] & CROSS
@@ -62,7 +65,8 @@ def steps(data):
 
 
 def read(data):
-    """The operations in their order as (thread, op, slot, size, align), what the end says, and when each chunk begins."""
+    """The operations in order as (thread, op, slot, size, align), the fields of the end, and the
+    start time of each chunk."""
     assert data[:8] == MAGIC and data[-8:] == END_MAGIC and struct.unpack('<II', data[8:16]) == (1, 0)
     end = dict(zip(ENDS, struct.unpack('<8Q', data[-72:-8])))
     at, ops, turn, times, last = 16, [], None, [], {}
@@ -98,7 +102,7 @@ def read(data):
 
 
 def sums(ops):
-    """What the end should say; and what is left."""
+    """The correct fields of the end; and the remaining blocks."""
     live, found, now = {}, dict.fromkeys(ENDS[4:], 0), 0
     for _, op, slot, size, _ in ops:
         if op in (FREE, REALLOC):
@@ -115,7 +119,8 @@ def sums(ops):
 
 
 def make(ops, wait_us={}, **wrong):
-    """A script of one chunk from (thread, op, slot[, size[, align]]); wrong: what it says instead of the truth."""
+    """A script of one chunk from (thread, op, slot[, size[, align]]). `wrong` overrides fields with
+    wrong values."""
     streams, last, where, turn, us, clocks = {}, {}, {}, None, 0, {}
     for i, (thread, op, slot, *more) in enumerate(ops):
         us += wait_us.get(i, 0)

@@ -1,5 +1,5 @@
-// shop.cpp - what C++ makes of stacks: templates, inlined calls, exceptions, containers. For the
-// tests of export.
+// shop.cpp - a C++ program with templates, inlined calls, exceptions and containers in its stacks.
+// For the tests of export.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -53,5 +53,6 @@ int main()
 		}
 	}
 	printf("%d sold, %d refused\n", sold, refused);
-	return 0; // the doubles are left
+	return 0; // the doubles leak
 }
+/* SPDX-License-Identifier: Apache-2.0 */

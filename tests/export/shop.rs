@@ -1,4 +1,5 @@
-// shop.rs - what Rust makes of stacks: generics, boxes, maps, threads. For the tests of export.
+// shop.rs - a Rust program with generics, boxes, maps and threads in its stacks. For the tests of
+// export.
 use std::collections::HashMap;
 use std::thread;
 
@@ -24,3 +25,4 @@ fn main() {
     println!("{} {} {} {}", numbers.len(), texts.len(), made, count(&["one", "two", "three"]).len());
     std::mem::forget(numbers);
 }
+// SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,6 @@
-// svg.js FILE NAME PATTERN - opens a flame graph in chromium: what the page shows at first, zoomed into NAME by a click, and
-// searched for PATTERN. Prints JSON.
+// SPDX-License-Identifier: Apache-2.0
+// svg.js FILE NAME PATTERN - opens a flame graph in chromium. Prints as JSON what the page shows at
+// first, after a click on NAME (zoom), and after a search for PATTERN.
 const {chromium} = require('playwright-core');
 const [file, name, pattern] = process.argv.slice(2);
 

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox Profiler's own program (profiler-cli), which imports both."""
+# SPDX-License-Identifier: Apache-2.0
+"""timeline_test - export: `csv` by Python's reader, `firefox` and `chrome` by the Firefox
+Profiler's own program (profiler-cli), which imports both."""
 import collections, csv, io, json, os, subprocess, tempfile, time
 
-from judges import done, export, grouped, make_traces, node_program, npm, programs, report, run, stacks, total
+from viewers import export, grouped, make_traces, node_program, npm, programs, report, run, run_ok, stacks, total
 import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
@@ -10,7 +12,7 @@ QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--
 GROUPS = 'stack function site file module thread call size life snapshot tag'.split()
 
 
-def a_csv(name, trace):
+def check_csv(name, trace):
     for args in QUESTIONS:
         rows = list(csv.DictReader(io.StringIO(export('csv', *args, trace).decode())))
         found = sum(int(r['size']) for r in rows), len(rows)
@@ -39,13 +41,25 @@ def pq_env():
     return dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
 
 
+PQ_TIMEOUT = 30     # seconds; a command takes less than one
+PQ_TRIES = 5
+
+
 def pq(*args):
-    r = subprocess.run(pq_command(*args), capture_output=True, text=True, env=pq_env(), timeout=120)
-    return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
+    """The output of a command. Once a command did not end within 120 s, for an unknown reason, so each gets several
+    tries. All commands used here can be repeated."""
+    for _ in range(PQ_TRIES):
+        try:
+            r = subprocess.run(pq_command(*args), capture_output=True, text=True, env=pq_env(), timeout=PQ_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            continue
+        return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
+    return f'{args}: no answer in {PQ_TRIES} times {PQ_TIMEOUT} s'
 
 
 def load(path):
-    """What `status` says once it is loaded. `load` gives its daemon 500 ms to start, too little on a busy machine: it is started here."""
+    """Loads a file and returns the output of `status`. The command `load` gives its daemon 500 ms
+    to start, too little on a busy machine, so the daemon is started here."""
     session = os.path.basename(path)
     daemon = subprocess.Popen(pq_command('--daemon', path, '--session', session), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env=pq_env())
@@ -62,7 +76,7 @@ def is_loaded(said):
     return said.startswith('Session Status') and 'Selected thread' in said
 
 
-def asked(*args):
+def query_session(*args):
     text = pq(*args, '--json')
     try:
         return json.loads(text)
@@ -72,12 +86,12 @@ def asked(*args):
 
 def firefox(name, trace, args=()):
     out = f'{folder}/{name}.firefox'
-    done('export', '-f', 'firefox', '-o', out, *args, trace)
+    run_ok('export', '-f', 'firefox', '-o', out, *args, trace)
     loaded = load(out)
     tap.case(is_loaded(loaded), f'firefox, {name} {args}: profiler-cli loads it', loaded)
     try:
         pq('strategy', 'native-allocations')
-        seen = asked('thread', 'functions', '--limit', 100000)
+        seen = query_session('thread', 'functions', '--limit', 100000)
         found = collections.Counter()
         for f in seen['functions']:
             found[f['name']] += f['selfSamples']
@@ -87,24 +101,24 @@ def firefox(name, trace, args=()):
         tap.case(sum(found.values()) == total(*args, trace)[0] and +found == +wanted, f'firefox, {name} {args}: functions',
                  f'{sorted(set((+found).items()) ^ set((+wanted).items()))[:5]}')
         if args and args[0] == '--filter':
-            return  # of nothing: all that matters is that it loads
-        counter = next(c for c in asked('counter', 'list')['counters'] if c['name'] == 'live heap')
+            return  # an empty profile: it only has to load
+        counter = next(c for c in query_session('counter', 'list')['counters'] if c['name'] == 'live heap')
         highest = next(s['value'] for s in counter['stats'] if s['source'] == 'count-range')
         tap.case(highest == total('--peak', trace)[0], f'firefox, {name} {args}: the track is as high as the peak', f'{counter} {total(trace)}')
         marks = [m['name'] for m in report('--timeline', trace)['marks']]
-        shown = [m['markerName'] for m in asked('thread', 'markers').get('byType', [])]
+        shown = [m['markerName'] for m in query_session('thread', 'markers').get('byType', [])]
         tap.case(set(shown) == set(marks) or name == 'made', f'firefox, {name} {args}: marks', f'{shown} {marks}')
     finally:
         pq('stop', '--all')
 
 
 def firefox_by(group, trace):
-    """Each group is a function, with all that is below it."""
-    done('export', '-f', 'firefox', '--allocated', '-g', group, '-o', f'{folder}/grouped.firefox', trace)
+    """Each group is a function, with everything below it."""
+    run_ok('export', '-f', 'firefox', '--allocated', '-g', group, '-o', f'{folder}/grouped.firefox', trace)
     loaded = load(f'{folder}/grouped.firefox')
     try:
         pq('strategy', 'native-allocations')
-        totals = {f['name']: f['totalSamples'] for f in asked('thread', 'functions', '--limit', 100000)['functions']}
+        totals = {f['name']: f['totalSamples'] for f in query_session('thread', 'functions', '--limit', 100000)['functions']}
         wanted = {k: v[0] for k, v in grouped(group, ['--allocated'], trace).items() if v[0]}
         tap.case({k: totals.get(k) for k in wanted} == wanted and wanted, f'firefox by {group}', f'{loaded} {totals} {wanted}')
     finally:
@@ -113,7 +127,7 @@ def firefox_by(group, trace):
 
 def chrome(name, trace, args=()):
     out = f'{folder}/{name}.chrome'
-    done('export', '-f', 'chrome', '-o', out, *args, trace)
+    run_ok('export', '-f', 'chrome', '-o', out, *args, trace)
     d = json.loads(open(out).read())
     points = [(e['ts'], e['args']['bytes']) for e in d['traceEvents'] if e['ph'] == 'C' and e['name'].startswith('live heap')]
     timeline = report('--timeline', *args, trace)
@@ -121,7 +135,7 @@ def chrome(name, trace, args=()):
              f'chrome, {name} {args}: from nothing to what is left', points[-3:])
     if not args:
         tap.case(max(p[1] for p in points) == timeline['peak_bytes'], f'chrome, {name}: the peak')
-    # each tenth column of chrome's is one of report's
+    # every tenth column of chrome is a column of report
     columns = [c for c in timeline['columns']]
     end = timeline['duration_ns']
     at = dict(points)
@@ -143,8 +157,8 @@ def tracks_of_rss():
 with tempfile.TemporaryDirectory() as folder:
     traces = make_traces(folder)
     for name, trace in traces.items():
-        a_csv(name, trace)
-        if name != 'made':  # its sizes are beyond what node can add
+        check_csv(name, trace)
+        if name != 'made':  # its sizes are larger than node can add exactly
             chrome(name, trace)
             chrome(name, trace, ('--filter', 'size:>=48'))
     tracks_of_rss()
@@ -153,11 +167,11 @@ with tempfile.TemporaryDirectory() as folder:
             firefox(name, traces[name])
         firefox('sample', traces['sample'], ('--leaks',))
         firefox('sample', traces['sample'], ('--filter', 'size:>1T'))
-        done('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
+        run_ok('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
         firefox_by('thread', f'{folder}/roles.hlt')
-        done('export', '-f', 'chrome', '-o', f'{folder}/c.json', traces['sample'])
+        run_ok('export', '-f', 'chrome', '-o', f'{folder}/c.json', traces['sample'])
         loaded = load(f'{folder}/c.json')
-        marks = {m['markerName'] for m in asked('thread', 'markers').get('byType', [])}
+        marks = {m['markerName'] for m in query_session('thread', 'markers').get('byType', [])}
         pq('stop', '--all')
         tap.case(is_loaded(loaded) and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks', f'{loaded} {marks}')
     else:

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""export to Valgrind's tools: `massif` read by ms_print, `dhat` by Valgrind's own dh_view.js under node."""
+# SPDX-License-Identifier: Apache-2.0
+"""valgrind_test - export to Valgrind's tools: `massif` read by ms_print, `dhat` by Valgrind's own
+dh_view.js under node."""
 import collections, json, pathlib, re, shutil, subprocess, tempfile
 
-from judges import HERE, done, export, make_traces, record_sqlite3, report, stacks, total
+from viewers import HERE, export, make_traces, record_sqlite3, report, run_ok, stacks, total
 import tap
 
 VIEWER = '/usr/libexec/valgrind/dh_view.js'
@@ -14,7 +16,7 @@ def number(text):
 
 def massif(name, trace, args=()):
     out = f'{folder}/{name}.massif'
-    done('export', '-f', 'massif', '-o', out, *args, trace)
+    run_ok('export', '-f', 'massif', '-o', out, *args, trace)
     r = subprocess.run(['ms_print', '--threshold=0', out], capture_output=True, text=True)
     tap.case(r.returncode == 0, f'massif, {name}: ms_print', r.stderr)
     peak = re.search(r'(\d+) \(peak\)', r.stdout)
@@ -25,7 +27,7 @@ def massif(name, trace, args=()):
     moments = [v for k, v in sorted(rows.items()) if not peak or k != int(peak[1])]
     wrong = [(i, v) for i, v in list(enumerate(moments))[::12] if v != total('--at', f'{end * i // 72}ns', *args, trace)[0]]
     tap.case(len(moments) == 73 and not wrong, f'massif, {name} {args}: moments', wrong)
-    # the tree of the peak: by who allocates, what massif would show
+    # the tree of the peak, by allocating function, as massif shows it
     tree = r.stdout.split(f'{peak[1]:>3} ', 1)[0] if not peak else r.stdout[re.search(rf'^\s*{peak[1]}\s', r.stdout, re.M).end():]
     tree = tree[:tree.index('--------')]
     found = collections.Counter()
@@ -41,7 +43,7 @@ def massif(name, trace, args=()):
 
 def dhat(name, trace, args=()):
     out = f'{folder}/{name}.dhat'
-    done('export', '-f', 'dhat', '-o', out, *args, trace)
+    run_ok('export', '-f', 'dhat', '-o', out, *args, trace)
     r = subprocess.run(['node', str(HERE / 'dhat.js'), VIEWER, out], capture_output=True, text=True)
     tap.case(r.returncode == 0, f'dhat, {name}: dh_view.js', r.stderr)
     seen = json.loads(r.stdout)
@@ -49,7 +51,7 @@ def dhat(name, trace, args=()):
     wanted = {'tb': '--allocated', 'eb': '--leaks'} | ({} if args else {'gb': '--peak'})
     for key, option in wanted.items():
         right = total(option, *args, trace)
-        # node counts by doubles
+        # node computes with doubles
         near = abs(root[key] - right[0]) <= (0 if right[0] < 2**53 else 64)
         tap.case(near and root[key + 'k'] == right[1], f'dhat, {name} {args}: {option}', f'{root} {right}')
     for key, option in wanted.items():
@@ -61,7 +63,7 @@ def dhat(name, trace, args=()):
         for path, v in stacks(report(option, *args, trace)).items():
             right[path if path == ('[no stack]',) else path[:-1]] += v[0]
         tap.case(+found == +right, f'dhat, {name} {args}: {option} by stack', f'{sorted(set((+found).items()) ^ set((+right).items()))[:4]}')
-    # lifetimes and each stack's own maximum, counted anew from every allocation
+    # lifetimes and the maximum of each stack, recomputed from all allocations
     d = json.loads(export('json', *args, trace))
     life, events = collections.Counter(), []
     for a in d['allocations']:
@@ -72,10 +74,10 @@ def dhat(name, trace, args=()):
     tap.case(all(p['gb'] <= p['mb'] <= p['tb'] and p['eb'] <= p['mb'] for p in raw['pps']), f'dhat, {name}: maxima')
 
 
-def most_by_hand(trace):
-    """The maximum of each stack, from dump."""
+def maximum_of_stacks(trace):
+    """The maximum of each stack, computed from dump."""
     live, most = collections.Counter(), collections.Counter()
-    for line in done('dump', trace).decode().splitlines():
+    for line in run_ok('dump', trace).decode().splitlines():
         f = line.split()
         if f[0] not in ('alloc', 'free'):
             continue
@@ -95,18 +97,18 @@ with tempfile.TemporaryDirectory() as folder:
                 massif(name, trace, args)
             if pathlib.Path(VIEWER).exists() and shutil.which('node'):
                 dhat(name, trace, args)
-        most_by_hand(trace)
+        maximum_of_stacks(trace)
     if not shutil.which('ms_print'):
         tap.skipped('massif', 'ms_print is not installed (valgrind)')
     if not pathlib.Path(VIEWER).exists() or not shutil.which('node'):
         tap.skipped('dhat', 'dh_view.js (valgrind) or node is not installed')
-    done('export', '-f', 'massif', '-o', f'{folder}/none', '--filter', 'size:>1T', traces['sample'])
+    run_ok('export', '-f', 'massif', '-o', f'{folder}/none', '--filter', 'size:>1T', traces['sample'])
     r = subprocess.run(['ms_print', f'{folder}/none'], capture_output=True, text=True)
     tap.case(r.returncode == 0 and 'Number of snapshots: 74' in r.stdout, 'massif of nothing', r.stderr)
-    done('export', '-f', 'dhat', '-o', f'{folder}/none', '--filter', 'size:>1T', traces['sample'])
+    run_ok('export', '-f', 'dhat', '-o', f'{folder}/none', '--filter', 'size:>1T', traces['sample'])
     r = subprocess.run(['node', str(HERE / 'dhat.js'), VIEWER, f'{folder}/none'], capture_output=True, text=True)
     tap.case(r.returncode == 0 and json.loads(r.stdout)['root']['tb'] == 0, 'dhat of nothing', r.stderr)
-    from judges import run
+    from viewers import run
     r = run('export', '-f', 'massif', '--leaks', traces['sample'])
     tap.case(r.returncode == 2 and b'massif shows the whole run: --leaks does not apply' in r.stderr, 'massif takes no quantity', r.stderr)
 tap.finish()

@@ -1,4 +1,5 @@
-// validate.js SCHEMA FILE - is the document what the schema says? Prints {"errors": [...]}.
+// SPDX-License-Identifier: Apache-2.0
+// validate.js SCHEMA FILE - validates FILE against SCHEMA. Prints {"errors": [...]}.
 const fs = require('fs');
 const Ajv = require("ajv").default;
 const ajv = new Ajv({allErrors: true, strict: false, logger: false});

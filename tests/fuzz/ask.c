@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask.c - every question that the reader and the model answer, put to a file that may be anything.
+ * ask.c - runs every query that the reader and the model support on a file with arbitrary content.
  *
- * What comes back is not compared with anything here; that no answer contradicts itself is.
+ * The results are not compared with expected values, but they must be consistent with each other.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,26 +14,26 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
-#include "model/chains.h"
-#include "model/course.h"
-#include "model/cross.h"
-#include "model/curve.h"
-#include "model/divide.h"
-#include "model/log.h"
-#include "model/fragmentation.h"
-#include "model/freed_by.h"
-#include "model/group.h"
-#include "model/marks.h"
-#include "model/mmaps.h"
-#include "model/sites.h"
-#include "model/slice.h"
-#include "model/threads.h"
-#include "model/tree.h"
-#include "trace/dump.h"
-#include "trace/extend.h"
-#include "trace/reader.h"
+#include "model/scan/realloc_chains.h"
+#include "model/views/site_history.h"
+#include "model/query/sums_by_keys.h"
+#include "model/views/filtered_peak.h"
+#include "model/stack/group_tree.h"
+#include "model/views/snapshots.h"
+#include "model/views/page_usage.h"
+#include "model/views/freeing_sites.h"
+#include "model/stack/flat_table.h"
+#include "model/views/marks.h"
+#include "model/views/mappings.h"
+#include "model/views/site_stats.h"
+#include "model/slice/slice.h"
+#include "model/views/thread_stats.h"
+#include "model/stack/tree.h"
+#include "trace/read/event_text.h"
+#include "trace/edit/append_files.h"
+#include "trace/read/reader.h"
 
-/* Chunks and nodes are looked at one by one; a fuzzer's file need not have many. */
+/* Chunks and nodes are checked one by one up to this number; a fuzzer's file need not have many. */
 #define FEW 64u
 
 static void ask_chunk(struct hl_reader *r, size_t i)
@@ -42,7 +43,7 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 	struct hl_chunk_events c = {0};
 	struct hl_summary sum = {0};
 	struct hl_roles roles = {0};
-	char line[HL_DUMP_LINE];
+	char line[HL_EVENT_TEXT_MAX];
 
 	hl_reader_roles(r, &roles.list, &roles.n);
 	for (size_t w = 0; w < HL_ARRAY_LEN(wants); w++) {
@@ -54,11 +55,11 @@ static void ask_chunk(struct hl_reader *r, size_t i)
 		if (wants[w] != HL_WANT_ALL)
 			continue;
 		for (size_t k = 0; k < c.n_events; k++)
-			FUZZ_MUST(hl_dump_event(line, sizeof(line), &c.events[k], &roles) <
-				  HL_DUMP_LINE);
+			FUZZ_MUST(hl_event_text_event(line, sizeof(line), &c.events[k], &roles) <
+				  HL_EVENT_TEXT_MAX);
 		for (size_t k = 0; k < c.n_extras; k++) {
 			FUZZ_MUST(c.extras_at[k] <= c.n_events);
-			hl_dump_extra(line, sizeof(line), &c.extras[k], &roles);
+			hl_event_text_extra(line, sizeof(line), &c.extras[k], &roles);
 		}
 	}
 	hl_reader_summary(r, i, &sum);
@@ -113,7 +114,7 @@ static void ask_keyframes(struct hl_reader *r)
 	for (size_t i = 0; i < hl_reader_n_keyframes(r) && i < FEW; i++) {
 		hl_reader_load_keyframe(r, i, totals, nodes);
 		hl_reader_keyframe_totals(r, i, &all);
-		hl_reader_load_withheld(r, i, withheld, NULL, nodes);
+		hl_reader_load_aggregated(r, i, withheld, NULL, nodes);
 		if (hl_reader_snapshot(r, i, &snapshot) == 0)
 			free(snapshot.label);
 	}
@@ -121,11 +122,11 @@ static void ask_keyframes(struct hl_reader *r)
 	free(totals);
 }
 
-/* Names and files that the trace carries. */
-static void ask_carried(struct hl_reader *r)
+/* Names and embedded files. */
+static void ask_embedded(struct hl_reader *r)
 {
 	const struct hl_name_frame *frames;
-	struct hl_carried file;
+	struct hl_embedded_file file;
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	size_t n = 0, len;
 
@@ -141,7 +142,7 @@ static void ask_carried(struct hl_reader *r)
 			FUZZ_MUST(frames[i].function != NULL);
 }
 
-static void must_be_whole(int fd)
+static void must_be_complete(int fd)
 {
 	const struct hl_trace_info *info;
 	struct hl_reader_refusal why;
@@ -155,19 +156,19 @@ static void must_be_whole(int fd)
 	hl_reader_close(r);
 }
 
-/* One more file for it to carry: what is whole stays so. */
+/* Adds an embedded file: a complete trace must stay complete. */
 static void ask_extend(struct hl_reader *r)
 {
-	const struct hl_carried file = {.path = "/a", .size = 100};
+	const struct hl_embedded_file file = {.path = "/a", .size = 100};
 	int fd = memfd_create("extended", MFD_CLOEXEC), keep = dup(fd);
 	int data = memfd_create("data", MFD_CLOEXEC);
-	struct hl_extension *x;
+	struct hl_append_files *x;
 
 	FUZZ_MUST(keep >= 0 && ftruncate(data, 100) == 0);
-	if (hl_extend_begin(&x, r, fd) == 0) {
-		FUZZ_MUST(hl_extend_add_file(x, &file, data) == 0);
-		FUZZ_MUST(hl_extend_end(x) == 0);
-		must_be_whole(keep);
+	if (hl_append_files_begin(&x, r, fd) == 0) {
+		FUZZ_MUST(hl_append_files_add_file(x, &file, data) == 0);
+		FUZZ_MUST(hl_append_files_end(x) == 0);
+		must_be_complete(keep);
 	} else {
 		close(fd);
 	}
@@ -198,7 +199,7 @@ void fuzz_ask_reader(const char *path)
 			free(live);
 	hl_reader_rss(r, &rss, &n);
 	free(rss);
-	ask_carried(r);
+	ask_embedded(r);
 	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
 	ask_extend(r);
@@ -216,7 +217,8 @@ static void ask_query(struct hl_model *m, const struct hl_query *q)
 		struct hl_table table;
 		struct hl_site_stat *stats = NULL;
 
-		if (hl_tree_build(&tree, m, &a, &(struct hl_tree_opts){.calls = true}) == 0)
+		if (hl_tree_build(&tree, m, &a,
+			    &(struct hl_tree_opts){.with_called_functions = true}) == 0)
 			hl_tree_fini(&tree);
 		if (hl_table_build(&table, m, &a, HL_GROUP_SITE, true) == 0) {
 			hl_table_sort(&table, HL_SORT_BYTES);
@@ -230,35 +232,34 @@ static void ask_query(struct hl_model *m, const struct hl_query *q)
 
 static void ask_log(struct hl_model *m)
 {
-	struct hl_log_page page;
-	struct hl_log *log;
+	struct hl_snapshot_changes page;
+	struct hl_snapshot_list *log;
 
-	if (hl_log_new(&log, m) != 0)
+	if (hl_snapshot_list_new(&log, m) != 0)
 		return;
-	for (size_t i = 1; i <= hl_log_n(log) && i <= FEW; i++) {
-		if (hl_log_between(log, i - 1, i, HL_LOG_CHURN, &page) != 0)
+	for (size_t i = 1; i <= hl_snapshot_list_n(log) && i <= FEW; i++) {
+		if (hl_snapshot_list_changes(log, i - 1, i, HL_SNAPSHOT_LIST_CHURN, &page) != 0)
 			continue;
 		for (size_t k = 0; k < page.n; k++)
 			FUZZ_MUST(page.sources[k].total.free_bytes <=
 				  page.sources[k].total.alloc_bytes);
 	}
-	hl_log_free(log);
+	hl_snapshot_list_free(log);
 }
 
-static int look_at_block(void *arg, const struct hl_block *b)
+static int check_block(void *arg, const struct hl_block *b)
 {
 	uint64_t *blocks = arg;
 
-	FUZZ_MUST(b->death_ns == UINT64_MAX || b->blocks > 0);
+	FUZZ_MUST(b->free_ns == UINT64_MAX || b->blocks > 0);
 	*blocks += b->blocks;
 	return 0;
 }
 
-/* What exports ask: the lives of the heap's blocks, and of those of all pools. */
-/* The parts of each are all of it. */
+/* The blocks of all freeing functions add up to the total. */
 static void ask_freed_by(struct hl_model *m)
 {
-	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}};
+	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_TIME_SPEC_END}};
 	struct hl_freed_by f;
 	uint64_t blocks = 0;
 
@@ -284,75 +285,78 @@ static void ask_chains(struct hl_model *m)
 
 static void ask_mmaps(struct hl_model *m)
 {
-	struct hl_mmap_list list;
+	struct hl_mapping_list list;
 
-	if (hl_mmaps_largest(m, NULL, FEW, &list) != 0)
+	if (hl_mappings_largest(m, NULL, FEW, &list) != 0)
 		return;
 	FUZZ_MUST(list.maps.len <= FEW && list.maps.len <= list.sums.n);
-	hl_mmap_list_fini(&list);
+	hl_mapping_list_fini(&list);
 }
 
-static void ask_lives(struct hl_model *m, const struct hl_pattern *pool)
+/* The lifetimes of the heap's blocks, and of those of all pools, as exports read them. */
+static void ask_lifetimes(struct hl_model *m, const struct hl_pattern *pool)
 {
 	struct hl_query q[2] = {
-		{.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_WHEN_END}, .pool = pool},
-		{.quantity = HL_QUANTITY_LIVE, .to = {.kind = HL_WHEN_END}, .pool = pool}};
-	struct hl_courses courses;
-	struct hl_cross cross[2];
+		{.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_TIME_SPEC_END}, .pool = pool},
+		{.quantity = HL_QUANTITY_LIVE, .to = {.kind = HL_TIME_SPEC_END}, .pool = pool}};
+	struct hl_site_histories courses;
+	struct hl_cross_sums cross[2];
 
 	for (int i = 0; i < 2; i++) {
 		uint64_t blocks = 0;
-		struct hl_lives l = {.query = &q[i], .block = look_at_block, .arg = &blocks};
+		struct hl_lifetimes l = {.query = &q[i], .block = check_block, .arg = &blocks};
 
-		if (hl_model_lives(m, &l) == 0)
+		if (hl_model_lifetimes(m, &l) == 0)
 			FUZZ_MUST(blocks == l.allocated.blocks);
 	}
-	hl_model_courses(&courses, m, &q[0], NULL);
-	hl_courses_fini(&courses);
-	for (int i = 0; i < 2 && !pool && hl_model_withholds(m); i++) {
-		struct hl_rest rest;
+	hl_model_site_histories(&courses, m, &q[0], NULL);
+	hl_site_histories_fini(&courses);
+	for (int i = 0; i < 2 && !pool && hl_model_has_aggregated(m); i++) {
+		struct hl_aggregated rest;
 
-		if (hl_rest_begin(&rest, m, &q[i]) == 0) {
-			hl_model_courses(&courses, m, &q[i], &rest);
-			hl_courses_fini(&courses);
+		if (hl_aggregated_begin(&rest, m, &q[i]) == 0) {
+			hl_model_site_histories(&courses, m, &q[i], &rest);
+			hl_site_histories_fini(&courses);
 		}
-		hl_rest_fini(&rest);
+		hl_aggregated_fini(&rest);
 	}
-	hl_model_cross(m, q, cross, 2);
+	hl_model_cross_sums(m, q, cross, 2);
 	for (int i = 0; i < 2; i++)
-		hl_cross_fini(&cross[i]);
+		hl_cross_sums_fini(&cross[i]);
 }
 
-/* And by group: of code, of who it was, and of what takes every event. Their sums are the whole. */
-static void ask_divided(struct hl_model *m)
+/*
+ * By group: groups of code, of roles, and one that needs every event. Their sums equal the total.
+ */
+static void ask_groups(struct hl_model *m)
 {
-	static const enum hl_group groups[] = {HL_GROUP_SITE, HL_GROUP_TAG, HL_GROUP_LIFE};
+	static const enum hl_group groups[] = {HL_GROUP_SITE, HL_GROUP_TAG, HL_GROUP_LIFETIME};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(groups); i++) {
 		const struct hl_query q = {
 			.quantity = i % 2 ? HL_QUANTITY_LIVE : HL_QUANTITY_ALLOCATED,
-			.to = {.kind = HL_WHEN_END}};
-		struct hl_divided d;
+			.to = {.kind = HL_TIME_SPEC_END}};
+		struct hl_grouped_stacks d;
 		struct hl_tree tree;
 
-		if (hl_model_divide(m, &q, groups[i], &d) == 0 &&
-			hl_tree_build_divided(&tree, m, &d,
+		if (hl_model_group_stacks(m, &q, groups[i], &d) == 0 &&
+			hl_tree_build_grouped(&tree, m, &d,
 				&(struct hl_tree_opts){.inverted = i == 0, .depth = 16}) == 0) {
 			FUZZ_MUST(tree.nodes[0].total.blocks == d.by_stack.total.blocks);
 			hl_tree_fini(&tree);
 		}
-		hl_divided_fini(&d);
+		hl_grouped_stacks_fini(&d);
 	}
 }
 
-/* By births, by deaths and by stacks. The peak is the highest column. */
+/* Filters by allocation, by free and by stack. The peak is the highest column. */
 static void ask_curves(struct hl_model *m)
 {
 	static const char *const filters[] = {"size:>=8", "life:<1ms", "fn:0x"};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(filters); i++) {
 		struct hl_filter_error error;
-		struct hl_column columns[8];
+		struct hl_timeline_bin columns[8];
 		struct hl_filter *filter;
 		struct hl_peak peak;
 		uint64_t most = 0;
@@ -368,29 +372,30 @@ static void ask_curves(struct hl_model *m)
 	}
 }
 
-/* Whatever a trace says, what is cut from it is whole. */
+/* A slice of any trace is a complete trace. */
 static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
 {
 	const struct hl_slice s = {
-		.from = {.kind = anonymity ? HL_WHEN_NS : HL_WHEN_PERCENT, .percent = 30},
-		.to = {.kind = HL_WHEN_END},
+		.from = {.kind = anonymity ? HL_TIME_SPEC_NS : HL_TIME_SPEC_PERCENT, .percent = 30},
+		.to = {.kind = HL_TIME_SPEC_END},
 		.anonymity = anonymity};
 	int fd = memfd_create("slice", MFD_CLOEXEC), keep = dup(fd);
 	struct hl_slice_done done;
 
 	FUZZ_MUST(keep >= 0);
 	if (hl_slice_write(m, &s, fd, &done) == 0)
-		must_be_whole(keep);
+		must_be_complete(keep);
 	close(keep);
 }
 
 void fuzz_ask_model(const char *path)
 {
-	static const struct hl_when times[] = {{.kind = HL_WHEN_NS}, {.kind = HL_WHEN_PEAK},
-		{.kind = HL_WHEN_PERCENT, .percent = 50}, {.kind = HL_WHEN_END}};
+	static const struct hl_time_spec times[] = {{.kind = HL_TIME_SPEC_NS},
+		{.kind = HL_TIME_SPEC_PEAK}, {.kind = HL_TIME_SPEC_PERCENT, .percent = 50},
+		{.kind = HL_TIME_SPEC_END}};
 	struct hl_reader_refusal why;
 	struct hl_fragmentation f;
-	struct hl_column columns[8];
+	struct hl_timeline_bin columns[8];
 	struct hl_peak peak;
 	const struct hl_mark *marks;
 	struct hl_threads threads;
@@ -401,7 +406,8 @@ void fuzz_ask_model(const char *path)
 
 	if (hl_model_open(&m, path, &why) != 0)
 		return;
-	for (unsigned i = 0; i < 8; i++) /* each quantity and each key, not each pair of them */
+	for (unsigned i = 0; i < 8;
+		i++) /* each quantity and each key, but not every pair of them */
 		ask_query(m, &(struct hl_query){.quantity = (enum hl_quantity)(i % 4),
 				     .key = (enum hl_key)(i < 3 ? HL_KEY_STACK : i - 2),
 				     .from = times[i & 4 ? 0 : 2],
@@ -417,13 +423,13 @@ void fuzz_ask_model(const char *path)
 	ask_freed_by(m);
 	ask_chains(m);
 	ask_mmaps(m);
-	ask_lives(m, NULL);
-	ask_divided(m);
+	ask_lifetimes(m, NULL);
+	ask_groups(m);
 	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);
-	ask_lives(m, pool);
+	ask_lifetimes(m, pool);
 	hl_pattern_free(pool);
 	ask_slice(m, HL_NAMES_KEPT);
-	ask_slice(m, HL_NAMES_MADE_UP);
-	ask_slice(m, HL_ALL_MADE_UP);
+	ask_slice(m, HL_ANONYMIZE_NAMES);
+	ask_slice(m, HL_ANONYMIZE_ALL);
 	hl_model_close(m);
 }

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c - fuzz target: a whole trace, as bytes. The mutator knows its structure: it changes one
- * column, one head or the order of chunks, and puts the checksums right again; sometimes it lets
- * libFuzzer do what it likes.
+ * file.c - fuzz target: a complete trace, as bytes. The mutator knows the structure: it changes one
+ * column, one header or the order of chunks and recomputes the checksums; sometimes it leaves the
+ * mutation to libFuzzer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include "fuzz.h"
 #include "sample.h"
 
-/* The trailer again, so that the index is looked at. */
-static size_t mend_trailer(uint8_t *data, size_t size, uint64_t index_at, size_t max)
+/* Writes a valid trailer, so that the index is read. */
+static size_t write_trailer(uint8_t *data, size_t size, uint64_t index_at, size_t max)
 {
 	if (size + HL_TRAILER_LEN > max)
 		return size;
@@ -20,7 +21,7 @@ static size_t mend_trailer(uint8_t *data, size_t size, uint64_t index_at, size_t
 	return size + HL_TRAILER_LEN;
 }
 
-/* Chunk i moves to the front of chunk k, comes twice, or goes. */
+/* Moves chunk i in front of chunk k, duplicates it or removes it. */
 static size_t move_chunk(uint8_t *data, size_t size, size_t max, const struct sample_place *from,
 	const struct sample_place *to, unsigned how)
 {
@@ -28,7 +29,7 @@ static size_t move_chunk(uint8_t *data, size_t size, size_t max, const struct sa
 	static uint8_t chunk[HL_CHUNK_LEN_MAX];
 
 	memcpy(chunk, data + at, len);
-	if (how == 0 || size + len > max) { /* goes */
+	if (how == 0 || size + len > max) { /* remove */
 		memmove(data + at, data + end, size - end);
 		return size - len;
 	}
@@ -37,17 +38,20 @@ static size_t move_chunk(uint8_t *data, size_t size, size_t max, const struct sa
 	return size + len;
 }
 
-/* Unpacks column i of a chunk, mutates it, and puts the chunk together again, its column stored. */
+/*
+ * Decompresses column i of a chunk, mutates it, and rebuilds the chunk with the column stored
+ * uncompressed.
+ */
 static size_t change_column(
 	uint8_t *data, size_t size, size_t max, const struct sample_place *p, uint32_t i)
 {
 	static uint8_t raw[HL_RAW_MAX];
-	struct hl_column c[HL_COLUMNS_MAX];
-	struct hl_chunk_head h;
+	struct hl_chunk_column c[HL_COLUMNS_MAX];
+	struct hl_chunk_header h;
 	uint8_t *chunk = data + p->at, *entry;
 	size_t len, old_end, new_length, used;
 
-	if (hl_chunk_head_decode(chunk, p->head.length, hl_get64(data + 16), &h, c) != 0 ||
+	if (hl_chunk_header_decode(chunk, p->head.length, hl_get64(data + 16), &h, c) != 0 ||
 		i >= h.n_columns)
 		return size;
 	len = c[i].codec == HL_CODEC_ZSTD
@@ -76,7 +80,7 @@ static size_t change_column(
 	memcpy(chunk + c[i].at, raw, len);
 	used += len - c[i].packed;
 	memset(chunk + used, 0, new_length - used);
-	entry = chunk + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
+	entry = chunk + HL_CHUNK_HEADER_LEN + i * HL_COLUMN_ENTRY_LEN;
 	entry[2] = HL_CODEC_STORED;
 	hl_put32(entry + 4, (uint32_t)len);
 	hl_put32(entry + 8, (uint32_t)len);
@@ -94,7 +98,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 	srand(seed);
 	r = (unsigned)rand();
-	if (size < HL_FILE_HEAD_LEN + HL_CHUNK_HEAD_LEN || r % 16 == 0)
+	if (size < HL_FILE_HEADER_LEN + HL_CHUNK_HEADER_LEN || r % 16 == 0)
 		return LLVMFuzzerMutate(data, size, max);
 	n = sample_places(data, size, places);
 	if (!n)
@@ -106,11 +110,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 	case 0:
 		size = move_chunk(data, size, max, p, &places[rand() % n], (unsigned)rand() % 3);
 		break;
-	case 1: /* the head, as it is or with its fields as lengths and counts */
-		LLVMFuzzerMutate(data + p->at + 8, HL_CHUNK_HEAD_LEN - 8, HL_CHUNK_HEAD_LEN - 8);
+	case 1: /* the header, as bytes or with its fields as lengths and counts */
+		LLVMFuzzerMutate(
+			data + p->at + 8, HL_CHUNK_HEADER_LEN - 8, HL_CHUNK_HEADER_LEN - 8);
 		sample_forge(data + p->at, p->head.length);
 		break;
-	case 2: /* head, directory and packed bytes */
+	case 2: /* header, directory and compressed bytes */
 		LLVMFuzzerMutate(data + p->at + 8, p->head.length - 8, p->head.length - 8);
 		sample_forge(data + p->at, p->head.length);
 		break;
@@ -120,7 +125,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 				data, size, max, p, (uint32_t)rand() % p->head.n_columns);
 	}
 	if (r & 16 && r & 32)
-		size = mend_trailer(data, size, places[n - 1].at, max);
+		size = write_trailer(data, size, places[n - 1].at, max);
 	return size;
 }
 

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c - fuzz target: what users write: filters, times, patterns, suppressions.
+ * filter.c - fuzz target: text that users write: filters, times, patterns, suppressions.
  *
- * Input: which of them (one byte), then its text. A filter that can be read is asked about every
- * event of a small trace; an error points into the text.
+ * Input: which of them (one byte), then its text. A valid filter is applied to every event of a
+ * small trace; an error must point into the text.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
-#include "model/filter.h"
-#include "model/pattern.h"
-#include "model/suppress.h"
-#include "model/when.h"
+#include "model/query/filter.h"
+#include "model/query/pattern.h"
+#include "model/query/suppress.h"
+#include "model/query/time_spec.h"
 #include "sample.h"
 #include "trace/event.h"
 
@@ -39,15 +40,15 @@ static void ask_filter(const char *text)
 		FUZZ_MUST(error.text[0] && error.at <= strlen(text));
 		return;
 	}
-	hl_filter_place_of(f, hl_filter_subjects(f));
+	hl_filter_term_offset(f, hl_filter_subjects(f));
 	if (hl_filter_bind(f, model) == 0) {
 		for (size_t i = 0; i < events.n_events; i++) {
 			const struct hl_event *e = &events.events[i];
 			struct hl_block b = {.ordinal = e->ordinal,
 				.addr = e->addr,
 				.size = e->size,
-				.birth_ns = e->time_ns,
-				.death_ns = e->time_ns + 64 * i,
+				.alloc_ns = e->time_ns,
+				.free_ns = e->time_ns + 64 * i,
 				.node = e->node,
 				.thread = e->thread,
 				.tag = i % 3 ? (uint32_t)i % 5 : HL_TAG_NONE,
@@ -64,17 +65,17 @@ static void ask_filter(const char *text)
 	hl_filter_free(f);
 }
 
-static void ask_when(const char *text, size_t len)
+static void ask_time(const char *text, size_t len)
 {
-	struct hl_when from, to;
+	struct hl_time_spec from, to;
 	size_t at = 0;
 
-	hl_when_quoted(text, len);
-	if (hl_when_parse(text, len, &from) == 0) {
-		hl_when_check(&from, model);
-		hl_when_ns(&from, model);
+	hl_time_spec_quoted(text, len);
+	if (hl_time_spec_parse(text, len, &from) == 0) {
+		hl_time_spec_check(&from, model);
+		hl_time_spec_ns(&from, model);
 	}
-	if (hl_when_parse_range(text, len, &from, &to, &at) != 0)
+	if (hl_time_spec_parse_range(text, len, &from, &to, &at) != 0)
 		FUZZ_MUST(at <= len);
 }
 
@@ -87,8 +88,8 @@ static void ask_pattern(const char *text, size_t len)
 		FUZZ_MUST(error.text[0] && error.at <= len);
 		return;
 	}
-	hl_pattern_fits(p, "std::vector<int, std::allocator<int> >::push_back(int const&)");
-	hl_pattern_fits_path(p, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30");
+	hl_pattern_matches(p, "std::vector<int, std::allocator<int> >::push_back(int const&)");
+	hl_pattern_matches_path(p, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30");
 	hl_pattern_free(p);
 }
 
@@ -124,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask_filter(text);
 		break;
 	case 1:
-		ask_when(text, len);
+		ask_time(text, len);
 		break;
 	case 2:
 		ask_pattern(text, len);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.c - see fuzz.h. */
 #include "fuzz.h"
 
@@ -10,7 +11,7 @@
 
 #include "base/bits.h"
 #include "sample.h"
-#include "trace/crc32c.h"
+#include "trace/format/crc32c.h"
 
 uint64_t fuzz_take(struct fuzz_input *in, unsigned bytes)
 {
@@ -57,17 +58,18 @@ void fuzz_trace_append(struct fuzz_trace *t, const void *data, size_t len)
 
 void fuzz_trace_begin(struct fuzz_trace *t)
 {
-	uint8_t head[HL_FILE_HEAD_LEN];
+	uint8_t head[HL_FILE_HEADER_LEN];
 
 	t->len = 0;
 	t->seq = 0;
-	hl_file_head_encode(head, SAMPLE_SYNC, &(struct hl_unwritten){0});
+	hl_file_header_encode(head, SAMPLE_SYNC, &(struct hl_unwritten){0});
 	fuzz_trace_append(t, head, sizeof(head));
 }
 
-static struct hl_column pack_column(uint8_t *to, const struct fuzz_column *c, size_t len, bool pack)
+static struct hl_chunk_column pack_column(
+	uint8_t *to, const struct fuzz_column *c, size_t len, bool pack)
 {
-	struct hl_column out = {.id = c->id, .raw = (uint32_t)len, .codec = HL_CODEC_ZSTD};
+	struct hl_chunk_column out = {.id = c->id, .raw = (uint32_t)len, .codec = HL_CODEC_ZSTD};
 	size_t packed = len;
 
 	if (pack)
@@ -82,12 +84,12 @@ static struct hl_column pack_column(uint8_t *to, const struct fuzz_column *c, si
 	return out;
 }
 
-void fuzz_trace_chunk(struct fuzz_trace *t, const struct hl_chunk_head *head,
+void fuzz_trace_chunk(struct fuzz_trace *t, const struct hl_chunk_header *head,
 	const struct fuzz_column *columns, size_t n, bool pack)
 {
-	static uint8_t heads[HL_CHUNK_HEADS_MAX], body[3 * HL_RAW_MAX];
-	struct hl_column packed[HL_COLUMNS_MAX];
-	struct hl_chunk_head h = *head;
+	static uint8_t heads[HL_CHUNK_HEADERS_MAX], body[3 * HL_RAW_MAX];
+	struct hl_chunk_column packed[HL_COLUMNS_MAX];
+	struct hl_chunk_header h = *head;
 	size_t fill = 0, raw = 0, len;
 
 	n = hl_min_u64(n, HL_COLUMNS_MAX);
@@ -100,10 +102,10 @@ void fuzz_trace_chunk(struct fuzz_trace *t, const struct hl_chunk_head *head,
 	}
 	h.seq = t->seq++;
 	h.n_columns = (uint32_t)n;
-	len = HL_CHUNK_HEAD_LEN + n * HL_COLUMN_ENTRY_LEN + fill;
+	len = HL_CHUNK_HEADER_LEN + n * HL_COLUMN_ENTRY_LEN + fill;
 	h.length = (uint32_t)hl_align_up(len, 8);
 	memset(body + fill, 0, h.length - len);
-	len = hl_chunk_head_encode(heads, SAMPLE_SYNC, &h, packed);
+	len = hl_chunk_header_encode(heads, SAMPLE_SYNC, &h, packed);
 	fuzz_trace_append(t, heads, len);
 	fuzz_trace_append(t, body, h.length - len);
 }
@@ -121,7 +123,7 @@ void fuzz_trace_tables(struct fuzz_trace *t)
 		{HL_COL_MODULES, modules, sizeof(modules) - 1}, {HL_COL_NODE_PARENT, parents, 4},
 		{HL_COL_NODE_MODULE, module, 4}, {HL_COL_NODE_OFFSET, offsets, 4},
 		{HL_COL_THREADS, threads, 2}};
-	struct hl_chunk_head head = {.type = HL_CHUNK_META};
+	struct hl_chunk_header head = {.type = HL_CHUNK_META};
 
 	fuzz_trace_chunk(t, &head, of_meta, 2, false);
 	head.type = HL_CHUNK_TABLE;

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.c - fuzz target: a file to import, packed or not. What comes out must be a whole trace.
+ * import.c - fuzz target: a file to import, compressed or not. The result must be a complete trace.
  */
 #include <fcntl.h>
 #include <stdio.h>

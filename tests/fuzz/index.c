@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * index.c - fuzz target: the index at the end of a trace, behind checksum and compression.
  *
- * Input: options (one byte), how far the trailer's place of the index is off (8 bits, signed), how
- * many chunks the index has (8 bits), and for each: rows (16 bits), first row (16 bits) and the
- * fields as columns, each a length (16 bits) and bytes. The rest of the file is a true trace.
+ * Input: options (one byte), the error of the index offset in the trailer (8 bits, signed), the
+ * number of chunks of the index (8 bits), and for each: rows (16 bits), first row (16 bits) and the
+ * fields as columns, each a length (16 bits) and bytes. The rest of the file is a valid trace.
  */
 #include "fuzz.h"
 #include "sample.h"
@@ -19,7 +20,7 @@ static size_t without_index(const uint8_t *file, size_t size)
 static void add_index_chunk(struct fuzz_trace *t, struct fuzz_input *in, unsigned options)
 {
 	struct fuzz_column columns[HL_INDEX_FIELDS];
-	struct hl_chunk_head h = {.type = HL_CHUNK_INDEX};
+	struct hl_chunk_header h = {.type = HL_CHUNK_INDEX};
 
 	h.n_rows = (uint32_t)fuzz_take(in, 2);
 	h.aux = fuzz_take(in, 2);

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * payload.c - fuzz target: what is in a chunk, behind checksum and compression.
+ * payload.c - fuzz target: the content of chunks, behind checksum and compression.
  *
- * Input: how many chunks and what follows them (one byte), then for each: type and options (a byte
- * each: flags 1 to 8, larger numbers, flags 16 and 32), events, rows, nodes, threads (16 bits
- * each), the other numbers of its head (a byte each), how many columns, and each column as id (8
- * bits), length (16 bits), bytes. A whole file is made of it.
+ * Input: the number of chunks and what follows them (one byte), then for each: type and options (a
+ * byte each: flags 1 to 8, larger numbers, flags 16 and 32), events, rows, nodes, threads (16 bits
+ * each), the other numbers of its header (a byte each), the number of columns, and each column as
+ * id (8 bits), length (16 bits), bytes. The target builds a complete file from it.
  */
 #include "fuzz.h"
-#include "trace/format_internal.h"
+#include "trace/format/format_internal.h"
 
 #define CHUNKS_MAX 8
 
-/* Those from 40 on are for themselves; most others are one of the first ten. */
+/* Types from 40 on are used as they are; most others are mapped to one of the first ten. */
 static uint16_t take_type(struct fuzz_input *in)
 {
 	unsigned type = (unsigned)fuzz_take(in, 1);
@@ -22,7 +23,7 @@ static uint16_t take_type(struct fuzz_input *in)
 static void add_chunk(struct fuzz_trace *t, struct fuzz_input *in)
 {
 	struct fuzz_column columns[HL_COLUMNS_MAX];
-	struct hl_chunk_head h = {.type = take_type(in)};
+	struct hl_chunk_header h = {.type = take_type(in)};
 	unsigned options = (unsigned)fuzz_take(in, 1);
 	uint64_t words[7];
 	size_t n;

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring.c - fuzz target: the collector's reading of shared memory that a hostile program writes, and
- * goes on writing while it is read.
+ * ring.c - fuzz target: the collector reads shared memory that a hostile program writes, and
+ * continues to write while it is read.
  *
- * Input: options (one byte), then steps, each a byte that says what: a record for a ring, with its
- * fields; raw words for a ring; bytes for any place of the region; a change of owner; a scan. A
- * second thread scribbles over the region with the input's own bytes all the while, through a
- * mapping of its own, as the program has one. Whatever it was, the traces are whole.
+ * Input: options (one byte), then steps, each with a byte for its kind: a record for a ring, with
+ * its fields; raw words for a ring; bytes at any offset of the region; a change of owner; a scan.
+ * Meanwhile a second thread overwrites parts of the region with bytes of the input, through a
+ * mapping of its own, as the program has one. For any input, the traces must be complete.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,10 +20,11 @@
 #include "base/attr.h"
 #include "base/hash.h"
 #include "collect/collector.h"
+#include "collect/output/write_queue.h"
 #include "fuzz.h"
-#include "ring/clock.h"
-#include "ring/record.h"
-#include "trace/reader.h"
+#include "ring/ring_clock.h"
+#include "ring/ring_record.h"
+#include "trace/read/reader.h"
 
 static char dir[64];
 static struct hl_collect_settings settings = {
@@ -43,7 +45,7 @@ static void make_dir(void)
 	atexit(remove_dir);
 }
 
-/* A trace was closed: it opens, and nothing in it is damaged. */
+/* Called when a trace is closed: it must open, and nothing in it may be damaged. */
 static void on_closed(
 	void *arg, uint64_t pid, const char *name, int err, uint64_t unwritten, uint64_t early)
 {
@@ -72,7 +74,7 @@ struct scribbler {
 	_Atomic bool stop;
 };
 
-/* Mostly over what the rings are controlled by, and the first words of the first rings. */
+/* Writes mostly to the ring controls and to the first words of the first rings. */
 static void *scribble(void *arg)
 {
 	struct scribbler *s = arg;
@@ -93,14 +95,14 @@ static void *scribble(void *arg)
 static void put_words(struct hl_region *region, uint32_t i, const uint64_t *words, uint32_t n)
 {
 	struct hl_ring *ring = hl_region_ring(region, i);
-	uint64_t w = __atomic_load_n(&ring->w, __ATOMIC_RELAXED) & ~UINT64_C(7);
+	uint64_t w = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) & ~UINT64_C(7);
 
 	for (uint32_t k = 0; k < n; k++)
 		hl_region_data(region, i)[(w / 8 + k) % (hl_ring_bytes(i) / 8)] = words[k];
-	__atomic_store_n(&ring->w, w + 8 * n, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->head, w + 8 * n, __ATOMIC_RELEASE);
 }
 
-static void own(struct hl_region *region, uint32_t i, struct fuzz_input *in)
+static void set_owner(struct hl_region *region, uint32_t i, struct fuzz_input *in)
 {
 	struct hl_ring *ring = hl_region_ring(region, i);
 
@@ -108,11 +110,14 @@ static void own(struct hl_region *region, uint32_t i, struct fuzz_input *in)
 	ring->tid = (uint32_t)fuzz_take(in, 2);
 	atomic_fetch_add(&ring->claim, 1);
 	atomic_store(&ring->state, HL_RING_OWNED);
-	if (atomic_load(&region->high) <= i)
-		atomic_store(&region->high, i + 1);
+	if (atomic_load(&region->rings_used) <= i)
+		atomic_store(&region->rings_used, i + 1);
 }
 
-/* A record that is one, as long as its type is: type, function, and fields as small numbers. */
+/*
+ * Puts a well-formed record with the length of its type: type, function, and small numbers as
+ * fields.
+ */
 static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *in)
 {
 	uint32_t type = (uint32_t)fuzz_take(in, 1) % HL_REC_COUNT, pcs, n = 8;
@@ -137,24 +142,24 @@ static void put_record(struct hl_region *region, uint32_t i, struct fuzz_input *
 		words[1] |= type == HL_REC_SWITCH ? (words[2] & 3) << 32 : 0;
 		n = 2;
 	} else if (type == HL_REC_TAG_NAME || type == HL_REC_POOL_NAME) {
-		/* few of them, so that they are their own parents, too */
+		/* small ids, so that some records are their own parents, too */
 		words[1] = (words[1] & 7) | (type == HL_REC_TAG_NAME ? (words[1] & 56) << 29 : 0);
 		words[2] &= 63;
 		n = 3 + (uint32_t)(words[2] + 7) / 8;
-	} else if (type == HL_REC_TAG || type == HL_REC_WAY) {
+	} else if (type == HL_REC_TAG || type == HL_REC_STACK_ID) {
 		words[1] &= type == HL_REC_TAG ? 7 : 1027;
 		n = 2;
 	} else if (type == HL_REC_POOL_FREE) {
 		words[2] &= 7;
 		n = 3;
-	} else if (type == HL_REC_POOL_ALLOC || type == HL_REC_ALLOC_WAY) {
+	} else if (type == HL_REC_POOL_ALLOC || type == HL_REC_ALLOC_STACK_ID) {
 		words[2] = hl_stack_word(words[4], pcs, words[2] >> 8);
 		words[3] &= type == HL_REC_POOL_ALLOC ? 7 : 1027;
 		n = 4 + pcs;
 	} else if (type == HL_REC_EXEC) {
 		n = 1;
 	} else if (type == HL_REC_ALLOC && pcs == 31) {
-		words[2] = hl_way_word(words[3], words[4] & 1027);
+		words[2] = hl_stack_id_word(words[3], words[4] & 1027);
 		n = 3;
 	} else if (type != HL_REC_EXIT) {
 		uint64_t size = words[3];
@@ -179,14 +184,14 @@ static void step(struct hl_region_reader *r, struct hl_region *region, struct fu
 		ring = HL_RING_COUNT - 1 - ring;
 	switch (what & 15) {
 	case 0:
-		own(region, ring, in);
+		set_owner(region, ring, in);
 		break;
 	case 1: /* raw words */
 		for (n = 0; n < HL_ARRAY_LEN(words); n++)
 			words[n] = fuzz_take(in, 8);
 		put_words(region, ring, words, (uint32_t)n);
 		break;
-	case 2: { /* any place */
+	case 2: { /* any offset */
 		size_t at = fuzz_take(in, 4) % HL_REGION_BYTES;
 		const uint8_t *bytes;
 
@@ -202,13 +207,13 @@ static void step(struct hl_region_reader *r, struct hl_region *region, struct fu
 	case 4:
 		atomic_store(&region->shared_used, 1);
 		break;
-	case 5: /* its owner is dead */
-		hl_region_ring(region, ring)->life.__data.__lock = 0x40000000;
+	case 5: /* the owner has died */
+		hl_region_ring(region, ring)->owner_mutex.__data.__lock = 0x40000000;
 		break;
 	case 6:
-		if (r->procs.len)
+		if (r->targets.len)
 			hl_region_end_process(
-				r, r->procs.data[0], &(struct hl_end){.kind = HL_END_EXIT});
+				r, r->targets.data[0], &(struct hl_end){.kind = HL_END_EXIT});
 		break;
 	default:
 		put_record(region, ring, in);
@@ -228,8 +233,8 @@ static void run(struct hl_region_reader *r, struct fuzz_input *in, bool scribbli
 		step(r, (struct hl_region *)s.map, in);
 	for (int i = 0; i < 3; i++)
 		hl_region_scan(r, hl_mono_ns() + ((uint64_t)i << 31));
-	while (r->procs.len)
-		hl_region_end_process(r, r->procs.data[0], &(struct hl_end){.kind = HL_END_EXIT});
+	while (r->targets.len)
+		hl_region_end_process(r, r->targets.data[0], &(struct hl_end){.kind = HL_END_EXIT});
 	if (scribbling) {
 		atomic_store(&s.stop, true);
 		pthread_join(thread, NULL);
@@ -241,7 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	unsigned options = (unsigned)fuzz_take(&in, 1);
-	struct hl_queue queue = {
+	struct hl_write_queue queue = {
 		.settings = &settings.output, .on_closed = on_closed, .on_snapshot = on_snapshot};
 	struct hl_region_reader *r;
 
@@ -251,10 +256,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	settings.flags = options >> 1 & 31;
 	settings.clock = options & 64 ? HL_CLOCK_COUNTER : HL_CLOCK_TSC;
-	FUZZ_MUST(hl_queue_start(&queue) == 0);
+	FUZZ_MUST(hl_write_queue_start(&queue) == 0);
 	FUZZ_MUST(hl_region_open(&r, -1, (uint64_t)getpid(), true, &settings, &queue) == 0);
 	run(r, &in, options & 1);
 	hl_region_close(r);
-	hl_queue_stop(&queue);
+	hl_write_queue_stop(&queue);
 	return 0;
 }

@@ -1,22 +1,25 @@
 #!/usr/bin/python3
-"""run - fuzz each target for a while from its corpus, two at a time, and say what was covered.
+# SPDX-License-Identifier: Apache-2.0
+"""run - fuzzes each target for some time from its corpus, two at a time, and reports the coverage.
 
-	run.py BUILD [--seconds N] [--merge FOLDER] [TARGET...]
+	run.py BUILD [--seconds N] [--merge DIRECTORY] [TARGET...]
 
-BUILD is the folder of the fuzz programs (tests/fuzz of a build with -Dfuzz=true). Each target is one
-case: nothing crashed, leaked, hung for 100 s (of the clock: the machine may be busy) or took 512 MiB. What it found lies in BUILD/findings.
+BUILD is the directory of the fuzz programs (tests/fuzz of a build with -Dfuzz=true). Each target is
+one case. It passes if nothing crashed, leaked, hung for 100 s (wall clock: the machine may be busy)
+or used 512 MiB. Findings are in BUILD/findings.
 
-Coverage is that of lines of src/trace, by clang's own counters, without tests (*_test.c, sim.h): of
-each target alone; of all targets; and with the unit tests of src/trace, which run in the same build
-and are there for what no file can reach, such as options of the writer. The last two must be 80 and
-90 %; 90 % of the files that read must be covered by the fuzz targets alone.
+Coverage is measured in lines of src/trace by clang's own counters, without tests (*_test.c, sim.h):
+of each target alone; of all targets; and with the unit tests of src/trace, which run in the same
+build and cover code that no file can reach, such as options of the writer. The last two must be 80
+and 90 %; 90 % of the files that read must be covered by the fuzz targets alone.
 
---merge FOLDER: instead takes from FOLDER/TARGET what adds to the corpus beside this file, as few
-inputs as will do; regression-* stay, whatever they add.
+--merge DIRECTORY: instead adds inputs from DIRECTORY/TARGET that increase the coverage to the
+corpus next to this file, and minimizes it; regression-* stay, whatever they add.
 """
 import argparse
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -32,11 +35,11 @@ import tap  # noqa: E402
 TARGETS = ['head', 'payload', 'file', 'index', 'ring', 'filter', 'symbols', 'import']
 LIMITS = ['-timeout=100', '-rss_limit_mb=512', '-malloc_limit_mb=256', '-close_fd_mask=1']
 MAX_LEN = {'symbols': 20000, 'file': 40000, 'ring': 1500, 'filter': 400}
-READERS = re.compile(r'(reader\w*|decode|format|dump)\.c$')
+READERS = re.compile(r'(reader\w*|decode|format|event_text)\.c$')
 
 
 def tool(name):
-    """llvm-cov and the like may only be there with clang's version in their name."""
+    """The name of an LLVM tool: llvm-cov and others may be installed only with clang's version in their name."""
     version = subprocess.run(['clang', '-dumpversion'], capture_output=True, text=True).stdout
     for candidate in (f'{name}-{version.split(".")[0]}', name):
         if shutil.which(candidate):
@@ -50,7 +53,7 @@ def environment(work, name):
 
 
 def fuzz(args, work, name):
-    """(what to say if it failed or None, a line about the run)."""
+    """(error message or None, a line about the run)."""
     found = os.path.join(args.build, 'findings')
     os.makedirs(found, exist_ok=True)
     corpus = os.path.join(work, 'corpus-' + name)
@@ -85,9 +88,9 @@ def percent(lines, wanted=lambda name: True):
 
 
 def run_unit_tests(args, work):
-    """The unit tests of src/trace; their profiles."""
-    programs = [os.path.join(args.build, '../../src', f'trace_{t[:-2]}')
-                for t in sorted(os.listdir(os.path.join(SOURCE, 'src/trace'))) if t.endswith('_test.c')]
+    """Runs the unit tests of src/trace; returns their profiles."""
+    programs = [os.path.join(args.build, '../../src', f'trace_{test.stem}')
+                for test in sorted(pathlib.Path(SOURCE, 'src/trace').rglob('*_test.c'))]
     profiles = []
     for program in programs:
         name = os.path.basename(program)

@@ -1,22 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c - fuzz target: a symbol file: ELF and DWARF, as a program or library that anybody may
- * have put where a module of a trace is looked for.
+ * symbols.c - fuzz target: a symbol file, ELF with DWARF. Any user may have placed such a file
+ * where a module of a trace is looked for.
  *
- * Input: four offsets to ask about (32 bits each), then the file. The mutator keeps to what the
- * reader looks at: the heads, and the sections of symbols and debug information.
+ * Input: four offsets to look up (32 bits each), then the file. The mutator changes only the parts
+ * that the reader reads: the headers, and the sections of symbols and debug information.
  */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/format_internal.h"
+#include "trace/format/format_internal.h"
 #include "symbol/symbol.h"
 
 #define N_OFFSETS 4
 #define HEAD      (N_OFFSETS * 4)
 
-/* A section that is read, or an empty range. */
+/* Finds a section that the reader reads, or returns an empty range. */
 static void find_section(uint8_t *file, size_t size, unsigned r, size_t *at, size_t *len)
 {
 	Elf64_Ehdr e;
@@ -47,7 +48,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 	for (int i = 0; i < 8 && !len; i++)
 		find_section(file, n, (unsigned)rand(), &at, &len);
 	switch (rand() % 8) {
-	case 0: /* the heads of sections */
+	case 0: /* the section headers */
 		at = hl_get64(file + offsetof(Elf64_Ehdr, e_shoff));
 		len = at < n ? n - at : 0;
 		break;
@@ -65,7 +66,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 	return size;
 }
 
-static void ask(struct hl_symbols *s, const char *path, const uint8_t *offsets)
+static void look_up_offsets(struct hl_symbols *s, const char *path, const uint8_t *offsets)
 {
 	const struct hl_symbol_frame *frames;
 	struct hl_symbols_module *m;
@@ -76,7 +77,7 @@ static void ask(struct hl_symbols *s, const char *path, const uint8_t *offsets)
 	for (int i = 0; i < N_OFFSETS; i++) {
 		FUZZ_MUST(hl_symbols_frames(m, hl_get32(offsets + 4 * i), &frames, &n) == 0);
 		for (size_t k = 0; k < n; k++)
-			FUZZ_MUST(frames[k].function && frames[k].shown);
+			FUZZ_MUST(frames[k].function && frames[k].display_name);
 	}
 	FUZZ_MUST(hl_symbols_note(m));
 }
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_MUST(hl_symbols_new(&s) == 0);
 	FUZZ_MUST(hl_symbols_configure(s, &(struct hl_symbols_config){.ellipsis = "..."}) == 0);
-	ask(s, fuzz_file(data + HEAD, size - HEAD), data);
+	look_up_offsets(s, fuzz_file(data + HEAD, size - HEAD), data);
 	hl_symbols_free(s);
 	return 0;
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""heaptrack_test - recordings of heaptrack, imported, against heaptrack_print and a reader of its own.
+# SPDX-License-Identifier: Apache-2.0
+"""heaptrack_test - imported recordings of heaptrack, compared with heaptrack_print and with a
+reader in this file.
 
 	heaptrack_test.py HEAPLAPSE DECODE_PY SINGLE THREADS [CXX_OPS]
 
-heaptrack_print rounds what it prints, so its exact numbers are the sums of its flame graphs. It takes
-kind 0 for «no allocation before», so that each free of kind 0 right after another free counts as
-temporary; these are counted here and added to ours.
+heaptrack_print rounds the values that it prints, so its exact values are computed as the sums of
+its flame graphs. It uses kind 0 for "no allocation before" and therefore counts each free of kind 0
+right after another free as temporary; these frees are counted here and added to our value.
 """
 import collections
 import csv
@@ -30,7 +32,7 @@ for path, arguments in zip(sys.argv[3:], (['20000', '1', '0'], ['3', '500', '1']
 
 
 class Recording:
-    """What an interpreted recording says, read line by line as its grammar has it."""
+    """The contents of an interpreted recording, read line by line by its grammar."""
 
     def __init__(self, text):
         strings, places, stacks, kinds = [None], [None], [None], []
@@ -77,8 +79,8 @@ def run(*command, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, errors='replace', **more)
 
 
-def judge(path):
-    """Exact numbers from heaptrack_print."""
+def heaptrack_totals(path):
+    """Exact values from heaptrack_print."""
     out = {}
     for cost in ('allocations', 'temporary', 'leaked', 'peak'):
         graph = f'{path}.{cost}'
@@ -99,7 +101,7 @@ def import_(path, out):
 
 
 def check_numbers(name, path, trace):
-    theirs, ours = judge(path), totals(trace)['totals']
+    theirs, ours = heaptrack_totals(path), totals(trace)['totals']
     own = Recording(unpack(path))
     for what, mine in (('allocations', ours['allocations']), ('leaked', ours['live_bytes_end']),
                        ('peak', ours['peak_bytes']), ('temporary', ours['temporary'] + own.zero_frees)):
@@ -116,7 +118,7 @@ def check_names(name, own, trace):
     rows = collections.Counter()
     for row in report['rows']:
         rows[row['function']] += row['bytes']
-    # Of other programs, what is charged to callers of the C and C++ libraries is the report's own work.
+    # In other programs, report itself attributes allocations of the C and C++ libraries to their callers.
     case(rows == own.allocated or (name != 'truth_single' and sum(rows.values()) == sum(own.allocated.values())), f'{name}: {len(rows)} innermost functions with the bytes that they allocated',
          f'{set(rows.items()) ^ set(own.allocated.items())}')
     lines = run(DECODE, '--names', trace, check=True).stdout.splitlines()
@@ -132,7 +134,7 @@ def check_names(name, own, trace):
 
 def check_dump(name, trace):
     ours, other = run(HEAPLAPSE, 'dump', trace), run(DECODE, trace)
-    case(ours.stdout == other.stdout and ours.stdout.count('\n') > 100 and 'which does not know: addresses' in ours.stderr,
+    case(ours.stdout == other.stdout and ours.stdout.count('\n') > 100 and 'which does not have: addresses' in ours.stderr,
          f'{name}: dump is what the reference decoder reads, and says what is not known', other.stderr + ours.stderr)
     done = run(HEAPLAPSE, 'info', '--verify', '--strict', trace)
     case(done.returncode == 0, f'{name}: every byte checks', done.stderr)
@@ -142,8 +144,8 @@ def unpack(path):
     return subprocess.run(['zstd', '-dc', path], capture_output=True, check=True).stdout.decode(errors='replace')
 
 
-def older(text, version):
-    """The same in an older format: strings without lengths; in the first one no inlined calls."""
+def in_older_format(text, version):
+    """The same in an older format: strings without lengths; in the first version no inlined calls."""
     out = []
     for line in text.split('\n'):
         if line.startswith('v '):
@@ -157,12 +159,12 @@ def older(text, version):
 
 
 def check_forms(folder, path):
-    """Plain, gzip, zstd; formats 1 to 3; in all of them the same numbers."""
+    """Plain, gzip, zstd; formats 1 to 3: all have the same values."""
     text = unpack(path)
     forms = {'plain': text.encode(), 'gz': gzip.compress(text.encode()),
              'gz of two members': gzip.compress(text[:5000].encode()) + gzip.compress(text[5000:].encode()),
-             'format 2': older(text, 2).encode(), 'format 1': older(text, 1).encode(),
-             'format 2 gz': gzip.compress(older(text, 2).encode())}
+             'format 2': in_older_format(text, 2).encode(), 'format 1': in_older_format(text, 1).encode(),
+             'format 2 gz': gzip.compress(in_older_format(text, 2).encode())}
     wanted = totals(folder + '/first.hlt')['totals']
     for name, data in forms.items():
         with open(folder + '/form', 'wb') as f:
@@ -173,19 +175,19 @@ def check_forms(folder, path):
 
 
 def check_views(trace):
-    """What a recording of heaptrack does not know is said by whoever would need it."""
+    """Views that need data which heaptrack does not record say so."""
     info = totals(trace)
     case(info['source'].startswith('heaptrack 1.') and info['totals']['threads'] is None and info['complete'] and
          info['unknown'] == ['addresses', 'threads', 'calls', 'times', 'lives'], 'info names source and what is unknown', info)
     done = run(HEAPLAPSE, 'report', '--fragmentation', trace)
     case(done.returncode == 3 and 'addresses of blocks, which are not known' in done.stderr, 'fragmentation is refused', done.stderr)
-    for option, word in (('--threads', 'threads'), ('--lifetimes', 'lifetimes'), ('--group=call', 'which function'),
-                         ('--filter=life:>1ms', 'lifetimes'), ('--filter=thread:0', 'threads'), ('--at=1ms', 'times but for')):
+    for option, word in (('--threads', 'threads'), ('--lifetimes', 'lifetimes'), ('--group=call', 'the called function'),
+                         ('--filter=life:>1ms', 'lifetimes'), ('--filter=thread:0', 'threads'), ('--at=1ms', 'exact times')):
         done = run(HEAPLAPSE, 'report', option, trace)
         case(done.returncode == 0 and word in done.stderr, f'report {option} says what it lacks', done.stderr)
     for option in '--freed-by', '--mmaps':
         done = run(HEAPLAPSE, 'report', option, trace)
-        case(done.returncode == 3 and 'it was imported from heaptrack' in done.stderr and 'record' not in done.stderr and 'lacks' not in done.stderr,
+        case(done.returncode == 3 and 'it was imported from heaptrack' in done.stderr and 'record' not in done.stderr and 'does not have:' not in done.stderr,
              f'report {option} is refused', done.stderr)
     done = run(HEAPLAPSE, 'report', '--allocated', '--json', '--filter=addr:0x5', trace)
     case(json.loads(done.stdout)['total_blocks'] == 0, 'no block is known to be at an address', done.stdout)
@@ -195,7 +197,7 @@ def check_views(trace):
     rows = list(csv.DictReader(done.stdout.splitlines()))
     case(rows and {row['call'] for row in rows} == {''}, 'export csv: the call is empty', done.stdout[:400])
     done = run(HEAPLAPSE, 'report', '--leaks', trace)
-    case(done.returncode == 0 and 'lacks' not in done.stderr, 'report --leaks lacks nothing', done.stderr)
+    case(done.returncode == 0 and 'does not have:' not in done.stderr, 'report --leaks lacks nothing', done.stderr)
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""hostile_test - what import does with files that are cut, forged or made to fill the memory, and with bad commands.
+# SPDX-License-Identifier: Apache-2.0
+"""hostile_test - import of truncated and forged files, decompression bombs, and bad commands.
 
 	hostile_test.py HEAPLAPSE
 """
@@ -18,7 +19,7 @@ from tap import case, finish  # noqa: E402
 
 HEAPLAPSE = os.path.abspath(sys.argv[1])
 MEMORY = 128 << 20
-SECONDS = 10  # of a processor, on a machine that may be busy; it takes two at most
+SECONDS = 10  # of CPU time, on a machine that may be busy; it takes two at most
 
 GOOD = '''v 10400 3
 X ./my app --x
@@ -85,21 +86,21 @@ def check_lines(folder):
         return '\n'.join(lines[:at] + [line] + lines[at:]) + '\n'
     end = len(lines)
     for name, line, words in (
-            ('a kind that is not there', '+ 1', 'line 20: kind 1 is not there'),
-            ('a freed kind that is not there', '- ff', 'line 20: kind ff is not there'),
-            ('a huge kind', '+ ffffffffffffffff', 'is not there'),
-            ('a number of 68 bits', '+ fffffffffffffffff', 'no hexadecimal number'),
-            ('no number', '+ ', 'no hexadecimal number'), ('upper case', '+ A', 'no hexadecimal number'),
+            ('a kind that does not exist', '+ 1', 'line 20: kind 1 does not exist'),
+            ('a freed kind that does not exist', '- ff', 'line 20: kind ff does not exist'),
+            ('a huge kind', '+ ffffffffffffffff', 'does not exist'),
+            ('a number of 68 bits', '+ fffffffffffffffff', 'not a hexadecimal number'),
+            ('no number', '+ ', 'not a hexadecimal number'), ('upper case', '+ A', 'not a hexadecimal number'),
             ('a stack that calls itself', 't 1 3', 'stack 3 is called by stack 3, which does not come before it'),
             ('a caller that comes later', 't 1 9', 'does not come before it'),
-            ('a place that is not there', 't 3 1', 'place 3 is not there'),
-            ('a stack that is not there', 'a 10 7', 'stack 7 is not there'),
-            ('a string that is not there', 'i 1 1 9', 'string 9 is not there'),
-            ('a module that is not there', 'i 1 99', 'string 99 is not there'),
-            ('half a frame', 'i 1 1 2 3', 'a line is no hexadecimal number'),
-            ('a string that is too short', 's 10 abc', 'a string of 16 bytes, of which 3 are there'),
+            ('a place that is not there', 't 3 1', 'instruction pointer 3 does not exist'),
+            ('a stack that does not exist', 'a 10 7', 'stack 7 does not exist'),
+            ('a string that does not exist', 'i 1 1 9', 'string 9 does not exist'),
+            ('a module that is not there', 'i 1 99', 'string 99 does not exist'),
+            ('half a frame', 'i 1 1 2 3', 'a line is not a hexadecimal number'),
+            ('a string that is too short', 's 10 abc', 'a string of 16 bytes, of which 3 are present'),
             ('a raw one', 'm 1 x 400000', 'a raw recording'), ('a raw event', '+ 0 2 7f00', 'a raw recording'),
-            ('an unknown line', 'z 1', 'no line of heaptrack'), ('a second version', 'v 10400 3', 'a second version'),
+            ('an unknown line', 'z 1', 'unknown kind of line'), ('a second version', 'v 10400 3', 'a second version'),
             ('pages of no size', 'I 0 1', 'no size of pages'), ('too many pages', 'R ffffffffffffffff', 'number of pages')):
         refused(folder, name, with_line(end, line), words)
     refused(folder, 'a block freed twice', GOOD + '- 0\n- 0\n', 'line 21: a block is freed that is not live')
@@ -109,22 +110,22 @@ def check_lines(folder):
     refused(folder, 'empty', b'', 'it is empty')
     refused(folder, 'a long line', GOOD + 's 200000 ' + 'x' * (2 << 20), 'line 20: is longer than 1 MiB')
     refused(folder, 'a trace', b'\x89HLT\r\n\x1a\n' + bytes(100), 'a trace already')
-    refused(folder, 'damaged gzip', gzip.compress(GOOD.encode())[:12] + b'\xff' * 200, 'cannot be unpacked')
+    refused(folder, 'damaged gzip', gzip.compress(GOOD.encode())[:12] + b'\xff' * 200, 'cannot be decompressed')
 
 
 def check_cut(folder):
-    """What comes before is imported, and it is said."""
+    """The part before the cut is imported, with a message."""
     body = GOOD + ''.join(f'c {i:x}\n+ 0\n' for i in range(16, 20000))
     for name, data in (('plain', body[:-1].encode()), ('gzip', gzip.compress(body.encode())[:-400])):
         status, err, _, _ = try_file(folder, data)
         info = totals(folder)
-        case(status == 0 and 'ends in its middle' in err and not info['complete'] and info['end']['kind'] == 'lost' and
+        case(status == 0 and 'is truncated' in err and not info['complete'] and info['end']['kind'] == 'lost' and
              10000 < info['totals']['allocations'] < 19987, f'cut off, {name}', f'{status} {err} {info}')
     os.unlink(folder + '/out.hlt')
 
 
 def check_many(folder):
-    """Millions of live blocks in a few kilobytes are no bomb: programs do so."""
+    """Millions of live blocks in a few kilobytes are not a bomb: real programs do this."""
     body = GOOD + 'a 20 1\n' + '+ 0\n+ 1\n' * 1500000 + '- 1\n- 0\n' * 1000
     status, err, memory, _ = try_file(folder, gzip.compress(body.encode()))
     t = totals(folder)['totals'] if status == 0 else {}
@@ -135,7 +136,7 @@ def check_many(folder):
 
 def check_bombs(folder):
     def gz(chunk, times, first=GOOD.encode()):
-        """In pieces: what this process holds would count as the memory of those that it starts."""
+        """Compresses in pieces: the memory of this process would count as that of its children."""
         out = io.BytesIO()
         with gzip.GzipFile(fileobj=out, mode='wb') as f:
             f.write(first)
@@ -170,9 +171,9 @@ def check_command(folder):
     for name, arguments, status, words in (
             ('no file', [], 2, 'which file?'), ('two files', ['a', 'b'], 2, 'takes one file'),
             ('a file that is not there', ['nothere'], 3, 'cannot be read'), ('a folder', ['.'], 3, 'cannot be read'),
-            ('a folder that is not there', ['-o', 'no/where.hlt', 'r.zst'], 3, 'cannot be written to no/where.hlt'),
-            ('the file that is read', ['-f', '-o', 'r.zst', 'r.zst'], 3, 'is what is read'),
-            ('a pipe', ['-f', '-o', 'pipe', 'r.zst'], 3, 'no plain file'),
+            ('a folder that is not there', ['-o', 'no/where.hlt', 'r.zst'], 3, 'cannot write the trace to no/where.hlt'),
+            ('the file that is read', ['-f', '-o', 'r.zst', 'r.zst'], 3, 'is the input file'),
+            ('a pipe', ['-f', '-o', 'pipe', 'r.zst'], 3, 'not a regular file'),
             ('an empty name', ['-o', '', 'r.zst'], 2, 'the name of a file'), ('an unknown option', ['--x', 'r.zst'], 2, '--x')):
         got, err, _, _ = run(folder, *arguments)
         case(got == status and words in err, name, f'{got} {err}')

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""pprof_test - heap profiles of pprof, imported, against a decoder of its own and, where it is, Go's pprof.
+# SPDX-License-Identifier: Apache-2.0
+"""pprof_test - imported heap profiles of pprof, compared with known values and, where installed,
+with Go's pprof.
 
 	pprof_test.py HEAPLAPSE
 """
@@ -45,7 +47,8 @@ def packed(field, values):
 
 
 class Profile:
-    """Writes profiles. Stacks are lists of places, innermost first; a place is a list of (function, file, line)."""
+    """Writes profiles. A stack is a list of locations, innermost first; a location is a list of
+    (function, file, line)."""
 
     def __init__(self, types, string_table_first=True, pack=True):
         self.strings, self.body, self.functions, self.locations = [''], b'', {}, {}
@@ -143,7 +146,7 @@ def check_go_types(folder):
     done = run(HEAPLAPSE, 'report', '--fragmentation', '--leaks', path + '.hlt')
     case(done.returncode == 3 and 'addresses of blocks, which are not known' in done.stderr, 'and so are pages', done.stderr)
     done = run(HEAPLAPSE, 'report', '--allocated', '-g', 'size', path + '.hlt')
-    case(done.returncode == 0 and 'sizes are means' in done.stderr, 'sizes are said to be means', done.stderr)
+    case(done.returncode == 0 and 'sizes are averages' in done.stderr, 'sizes are said to be means', done.stderr)
     check_slices(path + '.hlt')
     check_embed(path + '.hlt')
 
@@ -151,12 +154,12 @@ def check_go_types(folder):
 def check_embed(trace):
     before = pathlib.Path(trace).read_bytes()
     done = run(HEAPLAPSE, 'embed', trace)
-    case(done.returncode == 3 and 'all its names are in it' in done.stderr and pathlib.Path(trace).read_bytes() == before,
+    case(done.returncode == 3 and 'already contains all names' in done.stderr and pathlib.Path(trace).read_bytes() == before,
          'embed has nothing to do', done.stderr)
 
 
 def check_slices(trace):
-    """What is cut from a profile is exact; by time nothing can be."""
+    """A slice of a profile by filter is exact; by time it is refused."""
     for args in ['--range=50%..'], ['--min-life=1ms'], ['--filter=life:>1ms']:
         done = run(HEAPLAPSE, 'slice', '-o', trace + '.no', *args, trace)
         case(done.returncode == 3 and 'needs the order of events' in done.stderr and not os.path.exists(trace + '.no'),
@@ -189,7 +192,7 @@ def check_other_types(folder):
     p.sample([LEAF, MAIN], (2, 400))
     path, done = import_(folder, p.bytes())
     t = info(path)['totals']
-    case(t['allocations'] == 2 and t['live_bytes_end'] == 0 and 'does not say what is in use' in done.stderr, 'alloc alone', done.stderr)
+    case(t['allocations'] == 2 and t['live_bytes_end'] == 0 and 'has no data about memory in use' in done.stderr, 'alloc alone', done.stderr)
     path, done = import_(folder, Profile(GO_TYPES).bytes())
     case(done.returncode == 0 and info(path)['totals']['allocations'] == 0, 'a profile without samples', done.stderr)
 
@@ -207,7 +210,7 @@ def check_streams(folder):
     done = subprocess.run([HEAPLAPSE, 'import', '-f', '-'], input=b'nonsense', capture_output=True, cwd=folder, timeout=120)
     case(done.returncode == 3 and b'stdin: ' in done.stderr, 'what is wrong is said of stdin', done.stderr)
     done = subprocess.run([HEAPLAPSE, 'import', '-o', '-', profile], capture_output=True, text=True, cwd=folder, timeout=120)
-    case(done.returncode == 2 and 'a trace cannot go to stdout' in done.stderr and not os.path.exists(f'{folder}/-'), '-o - is refused', done.stderr)
+    case(done.returncode == 2 and 'a trace cannot be written to stdout' in done.stderr and not os.path.exists(f'{folder}/-'), '-o - is refused', done.stderr)
     for form in 'replay', 'heaptrack':
         out = f'{folder}/streams.{form}'
         done = run(HEAPLAPSE, 'export', '-f', form, '-o', out, trace)
@@ -229,25 +232,25 @@ def check_refusals(folder):
     p.sample([LEAF, MAIN], (1, 10, 1, 10))
     good = p.bytes()
     refused(folder, 'cut', good[:-9], 'byte ')
-    refused(folder, 'cut in gzip', gzip.compress(good)[:-20], 'cut off')
-    refused(folder, 'a location that is not there', good + message(2, packed(1, [99]), packed(2, [1, 1, 1, 1])), 'location that is not there')
-    refused(folder, 'a mapping that is not there', good + message(4, number(1, 50), number(2, 9)), 'mapping that is not there')
-    refused(folder, 'a function that is not there', good + message(4, number(1, 50), message(4, number(1, 999))), 'function that is not there')
-    refused(folder, 'too few values', good + message(2, packed(1, [1]), packed(2, [1, 1])), 'more or fewer values')
+    refused(folder, 'cut in gzip', gzip.compress(good)[:-20], 'truncated')
+    refused(folder, 'a location that is not there', good + message(2, packed(1, [99]), packed(2, [1, 1, 1, 1])), 'undefined location')
+    refused(folder, 'a mapping that is not there', good + message(4, number(1, 50), number(2, 9)), 'undefined mapping')
+    refused(folder, 'a function that is not there', good + message(4, number(1, 50), message(4, number(1, 999))), 'undefined function')
+    refused(folder, 'too few values', good + message(2, packed(1, [1]), packed(2, [1, 1])), 'number of values differs')
     refused(folder, 'a difference', good + message(2, packed(1, [1]), packed(2, [-1, -10, 0, 0])), 'difference of two profiles')
     refused(folder, 'sums beyond 64 bits', good + 4 * message(2, packed(1, [1]), packed(2, [1, 2 ** 63 - 1, 0, 0])), 'beyond 64 bits')
     cpu = Profile(['samples', 'cpu'])
     cpu.sample([LEAF], (1, 2))
-    refused(folder, 'a profile of the processor', cpu.bytes(), 'no heap profile')
+    refused(folder, 'a profile of the processor', cpu.bytes(), 'not a heap profile')
     refused(folder, 'no profile', os.urandom(0) + b'\xff' * 100, 'neither')
     refused(folder, 'an ELF file', pathlib.Path(HEAPLAPSE).read_bytes()[:5000], 'neither')
     refused(folder, 'text', b'heap profile: 1: 2 [3: 4] @ heapprofile\n', 'pprof -proto')
-    refused(folder, 'text of pprof --raw', b'--- symbol\nbinary=/bin/app\n', 'pprof --raw writes, a format that is not read')
-    refused(folder, 'text of jemalloc', b'heap_v2/524288\n  t*: 1: 2 [0: 0]\n', 'of jemalloc as text, a format that is not read\n')
+    refused(folder, 'text of pprof --raw', b'--- symbol\nbinary=/bin/app\n', 'output of pprof --raw, which is not supported')
+    refused(folder, 'text of jemalloc', b'heap_v2/524288\n  t*: 1: 2 [0: 0]\n', 'jemalloc heap profile in text format, which is not supported\n')
 
 
 def check_go(folder):
-    """Go's own profile of a Go program, by Go's own reader."""
+    """Go's own profile of a Go program, compared with Go's own reader."""
     if not GO or not PPROF:
         skipped('a profile of a Go program', 'golang-go is not installed')
         return
@@ -285,7 +288,7 @@ MAPPED_LIBRARIES:
 
 
 def check_tcmalloc(folder):
-    """A profile as tcmalloc writes it, made a file of pprof by Go's pprof."""
+    """A profile as tcmalloc writes it, converted to pprof's format by Go's pprof."""
     if not PPROF:
         skipped('a profile of tcmalloc', 'golang-go is not installed')
         return

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
-"""modes_test.py HEAPLAPSE LIBRARY DECODE_PY PHASES ZEROS - modes count and cull, snapshots and log, end to end.
+# SPDX-License-Identifier: Apache-2.0
+"""modes_test.py HEAPLAPSE LIBRARY DECODE_PY PHASES ZEROS - modes count and cull, snapshots and log,
+end to end.
 
-phases.c says what it does; every mode must say the same at each snapshot, and refuse what it cannot know.
+The counts of phases.c are known; every mode must report them at each snapshot, and refuse queries
+that it cannot answer.
 """
 import json, os, re, signal, subprocess, sys, tempfile, time
 
@@ -39,7 +42,7 @@ def site(source):
 
 
 def by_site(snapshots):
-    """After each labelled snapshot what a site allocated and freed so far: the sum of all changes."""
+    """After each labelled snapshot the allocations and frees of each site so far: the sum of all changes."""
     sums, found = {}, {}
     for s in snapshots:
         for source in s['sources']:
@@ -74,7 +77,7 @@ def check_reports(mode, trace):
     for option in ('--peak', '--leaks', '--allocated'):
         answer = json.loads(run('report', '--json', '--no-default-suppressions', option, trace).stdout)
         same = json.loads(run('report', '--json', '--no-default-suppressions', option, 'trace.hlt').stdout)
-        case(strip(answer['nodes']) == strip(same['nodes']), f'{mode}: report {option} is that of mode trace')
+        case(normalize_tree(answer['nodes']) == normalize_tree(same['nodes']), f'{mode}: report {option} is that of mode trace')
     at = json.loads(run('report', '--json', '--at', '@mark:churned', trace).stdout)
     live = (100 + 8) * ROUNDS + RESIZED[-1]
     case(at['total_bytes'] == live and not at.get('moved'), f'{mode}: live at a snapshot', at['total_bytes'])
@@ -83,20 +86,20 @@ def check_reports(mode, trace):
     case(max(column['max_live_bytes'] for column in course['columns']) == peak, f'{mode}: the timeline is as high as the peak')
 
 
-def strip(nodes):
-    """Names and numbers of a tree; not where its children stand."""
-    return sorted((n['function'], n['bytes'], n['blocks'], strip(n.get('children', []))) for n in nodes)
+def normalize_tree(nodes):
+    """Names and values of a tree, independent of the order of children."""
+    return sorted((n['function'], n['bytes'], n['blocks'], normalize_tree(n.get('children', []))) for n in nodes)
 
 
 def refusals():
     for view in (('--threads',), ('--temporary',), ('--group', 'size', '--allocated'),
                  ('--filter', 'size>10'), ('--fragmentation',)):
         done = run('report', *view, 'count.hlt')
-        case(done.returncode == 3 and 'needs every single event' in done.stderr and 'record with --mode=trace' in done.stderr,
+        case(done.returncode == 3 and 'needs every event' in done.stderr and 'record with --mode=trace' in done.stderr,
              f'count: report {" ".join(view)} says what it cannot know', done.stderr + done.stdout)
     for mode in ('count', 'cull'):
         done = run('report', '--json', '--filter', 'fn:site_churn', f'{mode}.hlt')
-        case(done.returncode == 3 and 'the peak of what fits a filter needs every single event' in done.stderr and '--at @peak' in done.stderr,
+        case(done.returncode == 3 and 'the peak of blocks that match a filter needs every event' in done.stderr and '--at @peak' in done.stderr,
              f'{mode}: the peak of what fits a filter is not known, and it says what is', done.stderr)
         asked = ('report', '--json', '--at', '@peak', '--filter', 'fn:site_churn')
         case(json.loads(run(*asked, f'{mode}.hlt').stdout)['total_bytes'] == json.loads(run(*asked, 'trace.hlt').stdout)['total_bytes'],
@@ -105,14 +108,14 @@ def refusals():
         truth = run('report', '--json', '--no-default-suppressions', '--sites', '--allocated', 'trace.hlt')
         rows, same = ([(row['name'], row['bytes'], row['blocks']) for row in json.loads(d.stdout)['rows']] for d in (done, truth))
         case(done.returncode == 0 and sorted(rows) == sorted(same) and len(rows) >= 3, f'{mode}: bytes and blocks of sites are those of mode trace', done.stderr)
-        case('how long the blocks of a site lived is not in this trace' in done.stderr and 'median_lifetime_ns' not in done.stdout,
+        case('no lifetimes: this trace was recorded in mode' in done.stderr and 'median_lifetime_ns' not in done.stdout,
              f'{mode}: sites without lifetimes, and it says so', done.stderr)
         done = run('report', '--sites', '--allocated', f'{mode}.hlt')
-        case('site_churn' in done.stdout and 'med. life' not in done.stdout, f'{mode}: sites as text', done.stdout)
+        case('site_churn' in done.stdout and 'lifetime' not in done.stdout, f'{mode}: sites as text', done.stdout)
     done = run('report', '--leaks', '--group', 'thread', 'cull.hlt')
     case(done.returncode == 0, 'cull: what lives at the end is known one by one', done.stderr)
     done = run('dump', 'count.hlt')
-    case('in sums only' in done.stderr, 'dump says that events are missing', done.stderr)
+    case('recorded only as sums' in done.stderr, 'dump says that events are missing', done.stderr)
     done = run('report', '--timeline', 'count.hlt')
     case(done.returncode == 0, 'a timeline comes from keyframes', done.stderr)
 
@@ -134,7 +137,7 @@ def text_form():
              f'log --compare from {first}: the legend says since when', legend)
     sampled, _ = record('sampled', '--mode=sample=1K')
     for trace, estimated in (sampled, True), ('count.hlt', False):
-        case(('# The numbers are estimates' in run('log', trace).stdout) == estimated == log_json(trace)['estimated'],
+        case(('# All numbers are estimates' in run('log', trace).stdout) == estimated == log_json(trace)['estimated'],
              f'log {trace}: says whether its numbers are estimates')
     first = {}
     for sort in ('live', 'growth', 'churn'):
@@ -173,17 +176,17 @@ def bad_input():
     case(done.returncode == 3 and 'not a regular file' in done.stderr, 'no trace', done.stderr)
 
 
-def misfits():
-    """An option that the mode would ignore is refused; one that `ctl mode=` may bring to use is not."""
+def options_of_other_modes():
+    """An option that the mode would ignore is refused; one that `ctl mode=` may activate is not."""
     for mode in ('trace', 'cull', 'count', 'sample'):
         for option in ('--tags=owner', '--stats-json=x.json', '--stats-dot=x.dot', '--snapshot-interval=1', '--snapshot-prefix=x'):
             done = run('record', f'--mode={mode}', option, PHASES)
-            case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is for mode tags alone, and this is mode {mode}:')
+            case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} applies only to mode tags, and this is mode {mode}:')
                  and not done.stdout, f'mode {mode} refuses {option}', done.stderr)
     for option in ('--lifetime=1', '--pending=100', '--churn=1M', '--churn-gap=1s', '--churn-log=x.log', '--every=1', '--at-live=1M', '--at-rss=1M',
                    '--free-stacks', '--mmap', '--embed-binaries', '--exit-wait=1'):
         done = run('record', option, '--mode=tags', PHASES)
-        case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} is about events'),
+        case(done.returncode == 125 and done.stderr.startswith(f'heaplapse record: {option.split("=")[0]} needs events'),
              f'mode tags refuses {option}', done.stderr)
         trace, done = record('fits', option, '--mode=trace')
         case(done.returncode == 0 and not done.stderr, f'mode trace takes {option}', done.stderr)
@@ -238,7 +241,7 @@ def full_disk():
 
 
 def temporary():
-    """What the very next event frees is temporary, also where it is written before."""
+    """A block that the very next event frees is temporary, also if it is written before that event."""
     trace, _ = record('whole')
     truth = json.loads(run('info', '--json', trace).stdout)['totals']
     case(truth['temporary'] >= 10 * ROUNDS, 'mode trace knows the temporary blocks', truth)
@@ -249,18 +252,19 @@ def temporary():
         case(all(totals[key] == truth[key] for key in same), f'cull --lifetime {lifetime}: temporary as in mode trace', f'{done.stderr}{totals}')
 
 
-def early():
-    """cull with too little room for what is young: the file is right, and says what would make it small."""
+def early_blocks():
+    """cull with too little memory for withheld blocks: the file is correct, and a message says which
+    option makes it smaller."""
     options = ('-f', '-o', 'early.hlt', '--mode=cull', '--lifetime=1h')
     done = run('record', *options, '--pending=16', '--', PHASES, ROUNDS)
     blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
-    text = f'{blocks:,} block{" was" if blocks == 1 else "s were"} written before it was known whether they die young'
+    text = f'{blocks:,} block{" was" if blocks == 1 else "s were"} written early'
     case(done.returncode == 0 and blocks > 0 and done.stderr.count(text) == 1 and 'a larger --pending' in done.stderr, 'cull: what is written early is told', done.stderr)
     case(text in run('info', 'early.hlt').stdout, 'cull: info knows what was written early')
     case('early.hlt' not in run('record', '-q', *options, '--pending=16', '--', PHASES, ROUNDS).stderr, 'cull: -q does not tell')
     done = run('record', *options, '--pending=1000000', '--', PHASES, ROUNDS)
     blocks = json.loads(run('info', '--json', 'early.hlt').stdout)['totals']['early_blocks']
-    case(blocks == 0 and 'die young' not in done.stderr + run('info', 'early.hlt').stdout, 'cull: nothing is early with enough room', f'{blocks} {done.stderr}')
+    case(blocks == 0 and '--pending' not in done.stderr + run('info', 'early.hlt').stdout, 'cull: nothing is early with enough room', f'{blocks} {done.stderr}')
 
 
 def killed():
@@ -303,8 +307,8 @@ def thresholds():
     case(by_site(log) == TRUTH and 'churn' in [s['cause'] for s in log], 'mode trace takes --churn, too')
 
 
-def listed():
-    """report --snapshots has what log has, with the same numbers, but for the end."""
+def listed_snapshots():
+    """report --snapshots lists the snapshots of log with the same values, except for the end."""
     for mode in ('trace', 'count', 'cull'):
         trace, _ = record('listed', f'--mode={mode}', '--churn', '50000')
         log = log_json(trace)['snapshots']
@@ -333,7 +337,7 @@ def churn_log():
     case(done.returncode == 125 and 'link.log' in done.stderr and 'symbolic link' in done.stderr and not done.stdout,
          '--churn-log that is a link is refused before the program runs', done.stderr)
     done = run('record', '-q', '-o', 'linked.%p.hlt', '--churn-log', 'link.%e.log', '/bin/sh', '-c', f'{PHASES} >/dev/null; true')
-    case(done.returncode == 0 and 'link.%e.log is not written for process' in done.stderr and 'symbolic link' in done.stderr,
+    case(done.returncode == 0 and 'cannot write link.%e.log for process' in done.stderr and 'symbolic link' in done.stderr,
          '--churn-log that is a link for a child is said', done.stderr)
     case(not os.path.exists('victim.log'), 'no link is followed')
     done = run('log', '--follow', '--json', trace)
@@ -374,14 +378,14 @@ with tempfile.TemporaryDirectory(prefix='heaplapse-modes-') as folder:
     text_form()
     compare()
     bad_input()
-    misfits()
+    options_of_other_modes()
     damage()
     full_disk()
     temporary()
-    early()
+    early_blocks()
     killed()
     thresholds()
-    listed()
+    listed_snapshots()
     churn_log()
     zero_memory()
     bare()

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phases.c - does what it is told a known number of times, with a snapshot after each phase:
+ * phases.c - allocates a known number of blocks in phases, with a snapshot after each phase:
  *
- *   grow     ROUNDS blocks of 100 bytes that stay
- *   churn    10 * ROUNDS blocks of 40 bytes that die at once, in one that is resized ROUNDS times
- *   shrink   half of what stayed goes
+ *   grow     ROUNDS blocks of 100 bytes that stay live
+ *   churn    10 * ROUNDS blocks of 40 bytes, freed at once; another block is resized ROUNDS times
+ *   shrink   half of the live blocks are freed
  *
- * With a second operand it then kills itself with SIGKILL, or (wait) sleeps for so long.
+ * With a second operand it then kills itself with SIGKILL, or (wait) sleeps for that time.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* zeros.c - says whether memory that was written to and freed comes back as zeros. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zeros.c - prints whether memory that was written to and freed is allocated again as zeros. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cxx_ops.cpp - every form of operator new and delete, each an event of its own and only one.
+ * cxx_ops.cpp - every form of operator new and delete; each call must be exactly one event.
  *
  *	cxx_ops REPEATS [portable]
  *
- * The library's operators call malloc, and other allocators bring operators of their own; neither
- * may make two events of one. Sizes are multiples of the alignment: libstdc++ rounds others up, and
- * a count taken below would then see more bytes than were asked for. Every other block is deleted,
- * by the delete that belongs to its new (plain or sized in turn). portable: none that fails;
- *mimalloc's do not throw but abort.
+ * The library's operators call malloc, and other allocators have operators of their own; neither
+ * may turn one call into two events. Sizes are multiples of the alignment: libstdc++ rounds other
+ * sizes up, and a count below the recorder would see more bytes than requested. Every other block
+ * is deleted, by a delete that belongs to its new (alternately plain and sized). portable: no
+ * failing new, because mimalloc's operators abort instead of throwing.
  */
 #include "truth.h"
 #include <new>
@@ -43,7 +44,7 @@ volatile size_t huge = SIZE_MAX / 2;
 
 } // namespace
 
-/* C names, so that a report shows them as they are written here. */
+/* C linkage, so that a report shows these exact names. */
 #define DEFINE_SITE(name, call)                     \
 	extern "C" TRUTH_SITE void *name(size_t n); \
 	extern "C" TRUTH_SITE void *name(size_t n)  \
@@ -69,7 +70,7 @@ DEFINE_SITE(huge_new_nothrow, ::operator new(n, std::nothrow))
 namespace
 {
 
-/* A new and the deletes that belong to it: which of them is called goes round. */
+/* A new and the deletes that belong to it; the deletes are called in rotation. */
 struct form {
 	void *(*make)(size_t);
 	void (*drop[3])(void *, size_t);
@@ -120,7 +121,7 @@ void use_form(unsigned site, unsigned round)
 	truth_free(site, size);
 }
 
-/* A new that fails makes no event: the count taken below would see fewer. */
+/* A new that fails makes no event: the count below the recorder would see fewer. */
 void fail_once()
 {
 	bool thrown = false;

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * early_late.cpp - allocations where a recorder may not have begun, or may think it is over.
+ * early_late.cpp - allocations before a recorder may have started, or after it may have stopped.
  *
  * Before main: a constructor of the earliest priority, static initialisers. After main: atexit, the
  * destructors of statics, of thread_local objects (of a thread and of main) and of pthread keys,
- * destructor functions of the latest priority. Each place is a site, allocates one block that stays
- * and one that goes. The books are written by the last destructor of all.
+ * destructor functions of the latest priority. Each of them is a site that allocates one block that
+ * stays and one that is freed. The very last destructor writes the counts.
  */
 #include "truth.h"
 #include <pthread.h>
@@ -65,7 +66,7 @@ DEFINE_SITE(site_destructor)
 namespace
 {
 
-/* No two of these run at once: the one other thread is joined before main goes on. */
+/* No two of these run at once: the only other thread is joined before main continues. */
 void use(void *(*site)(size_t), unsigned number)
 {
 	size_t stays = 1000 + number, goes = 2000 + number;

@@ -1,16 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failures.c - calls that fail make no event, and the odd ones make exactly one.
+ * failures.c - calls that fail make no event, and unusual calls make exactly one.
  *
  *	failures REPEATS
  *
- * Each site does one such thing REPEATS times; its line in the books is what a trace must say.
+ * Each site makes one such call REPEATS times; its counts are the expected values for the trace.
  */
 #include "truth.h"
 #include <errno.h>
 #include <malloc.h>
 
 enum {
-	KEPT, /* blocks that a failed realloc must leave alone */
+	KEPT, /* blocks that a failed realloc must not change */
 	GONE, /* blocks that realloc(p, 0) frees */
 	MALLOC_ZERO,
 	CALLOC_ZERO,
@@ -44,7 +45,7 @@ static const char *const names[SITES] = {
 	"site_realloc_to_zero",
 };
 
-/* Read at run time, so that no compiler knows better. */
+/* Volatile, so that a compiler cannot evaluate them. */
 static volatile size_t huge = SIZE_MAX / 2, zero = 0, three = 3;
 
 #define KEPT_SIZE 100
@@ -107,7 +108,7 @@ static TRUTH_SITE void site_free_null(void)
 	TRUTH_KEEP_FRAME();
 }
 
-/* The program must see what it would see alone, errno included. */
+/* The program must see the same results as without a recorder, including errno. */
 #define EXPECT(x)                                                            \
 	do {                                                                 \
 		if (!(x)) {                                                  \

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_loop.c - threads that count, where it survives them, each call that has returned.
+ * kill_loop.c - threads that count each returned call in a shared file that survives a kill.
  *
  *	kill_loop FILE THREADS
  *
  * FILE is mapped shared: a line for the process, then one for each thread (struct line below;
- * tests/kill/run.py reads it). After a malloc or free has returned the thread adds one to its
- * count. Whoever kills the program finds there what surely happened; a trace may know one event
- * more of each thread, the one that was under way, but never less.
+ * tests/kill/kill_test.py reads it). After a malloc or free has returned, the thread adds one to
+ * its count. After a kill, the file has the calls that certainly happened; a trace may have one
+ * event more for each thread, the call in progress, but never less.
  *
- * A thread first allocates a block of MARKER bytes plus the number of its line, not counted: the
- * trace's thread is known by it, and what it did before (the loader's work, in the main thread) is
- * not of interest. One thread is the main thread itself, so that a process without threads is
- * killed, too.
+ * A thread first allocates a block of MARKER bytes plus the number of its line, which is not
+ * counted: it identifies the thread in the trace, and events before it (the loader's, in the main
+ * thread) are ignored. One of the threads is the main thread itself, so that a process without
+ * other threads is killed, too.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,9 +26,9 @@
 #define HELD   16
 
 struct line {
-	_Atomic uint64_t id;    /* pid or tid; 0 until it has begun */
-	_Atomic uint64_t count; /* calls that returned; in the first line: threads */
-	uint64_t unused[6];     /* a cache line each */
+	_Atomic uint64_t id;    /* pid or tid; 0 until it has started */
+	_Atomic uint64_t count; /* calls that returned; in the first line: number of threads */
+	uint64_t unused[6];     /* pads to a cache line */
 };
 
 static struct line *lines;
@@ -42,7 +43,7 @@ static __attribute__((noinline)) void *loop(void *arg)
 		abort();
 	atomic_store(&line->id, (uint64_t)gettid());
 	for (unsigned i = 0;; i = (i + 1) % HELD) {
-		/* free(NULL) is no event and must not be counted */
+		/* free(NULL) is not an event and must not be counted */
 		if (held[i]) {
 			free(held[i]);
 			atomic_store_explicit(&line->count, ++count, memory_order_release);

@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mutex.c - 16 threads that allocate and free inside one mutex.
+ * mutex.c - 16 threads that allocate and free while holding one mutex.
  *
  *	mutex EVENTS SEED
  *
- * The lock gives the events one order, which the trace must show: the peak is exact although 16
- * threads run. Beside that, the n-th allocation asks for MUTEX_FIRST + n % MUTEX_CYCLE bytes, so
- * that the sizes in a dump, read in order, must count up by one: a single pair in wrong order
- *shows.
+ * The lock gives the events a total order, which the trace must show: the peak is exact although 16
+ * threads run. In addition, the n-th allocation has MUTEX_FIRST + n % MUTEX_CYCLE bytes, so that
+ * the sizes in a dump, read in order, must increase by one: a single pair in wrong order is
+ * visible.
  */
 #include "truth.h"
 #include <pthread.h>
@@ -28,7 +29,7 @@ static struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
-/* All below: the lock's. */
+/* Everything below is protected by the lock. */
 static uint64_t events, serial, rng;
 
 #define DEFINE_SITE(name, call)                           \
@@ -52,7 +53,7 @@ static size_t next_size(void)
 	return MUTEX_FIRST + serial++ % MUTEX_CYCLE;
 }
 
-static void fill(struct slot *s)
+static void fill_slot(struct slot *s)
 {
 	s->site = (unsigned)(truth_random(&rng) % SITES);
 	s->size = next_size();
@@ -63,7 +64,7 @@ static void fill(struct slot *s)
 	events--;
 }
 
-static void change(struct slot *s)
+static void resize_slot(struct slot *s)
 {
 	size_t size = next_size();
 
@@ -76,7 +77,7 @@ static void change(struct slot *s)
 	events -= events > 1 ? 2 : 1;
 }
 
-static void empty(struct slot *s)
+static void free_slot(struct slot *s)
 {
 	free(s->p);
 	s->p = NULL;
@@ -89,11 +90,11 @@ static void step(void)
 	struct slot *s = &slots[truth_random(&rng) % SLOTS];
 
 	if (!s->p)
-		fill(s);
+		fill_slot(s);
 	else if (truth_random(&rng) % 4 == 0)
-		change(s);
+		resize_slot(s);
 	else
-		empty(s);
+		free_slot(s);
 }
 
 static void *work(void *arg)
@@ -108,7 +109,7 @@ static void *work(void *arg)
 			step();
 		pthread_mutex_unlock(&lock);
 	}
-	/* Nobody's memory goes before the last event. */
+	/* No thread's own memory is freed before the last event. */
 	pthread_barrier_wait(&barrier);
 	return arg;
 }

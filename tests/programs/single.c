@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * single.c - one thread, every C allocation function, books kept after each step.
+ * single.c - one thread that uses every C allocation function and updates its counts after each
+ * step.
  *
  *	single EVENTS SEED [MOMENTS [portable]]
  *
- * Blocks live in a table; how full it may get goes up and down, so that there is a peak somewhere
- * in the middle. Reallocs make chains: a block may move from site to site many times. EVENTS are
- * counted as a trace counts them: a realloc that moves a block is two. portable: without pvalloc,
- * which jemalloc leaves to libc and then cannot free.
+ * Blocks are stored in a table; its fill limit goes up and down, so that the peak is somewhere in
+ * the middle. Reallocs make chains: a block may move from site to site many times. EVENTS are
+ * counted as in a trace: a realloc that moves a block is two. portable: without pvalloc, which
+ * jemalloc leaves to libc and then cannot free.
  */
 #include "truth.h"
 #include <malloc.h>
@@ -87,7 +89,7 @@ static TRUTH_SITE void *site_posix_memalign(size_t n)
 	return p;
 }
 
-/* The innermost of a recursion: one site, stacks of many lengths. */
+/* The innermost function of a recursion: one site, stacks of many depths. */
 static TRUTH_SITE void *site_malloc_deep(size_t n)
 {
 	void *p = malloc(n);
@@ -96,9 +98,9 @@ static TRUTH_SITE void *site_malloc_deep(size_t n)
 	return p;
 }
 
-static TRUTH_SITE void *go_down(size_t n, unsigned depth)
+static TRUTH_SITE void *recurse(size_t n, unsigned depth)
 {
-	void *p = depth ? go_down(n, depth - 1) : site_malloc_deep(n);
+	void *p = depth ? recurse(n, depth - 1) : site_malloc_deep(n);
 
 	TRUTH_KEEP_FRAME();
 	return p;
@@ -106,7 +108,7 @@ static TRUTH_SITE void *go_down(size_t n, unsigned depth)
 
 static void *enter_deep(size_t n)
 {
-	return go_down(n, (unsigned)(n % 40));
+	return recurse(n, (unsigned)(n % 40));
 }
 
 static TRUTH_SITE void *site_realloc_move(void *old, size_t n)
@@ -125,7 +127,7 @@ static TRUTH_SITE void *site_reallocarray_move(void *old, size_t n)
 	return p;
 }
 
-/* What makes a new block, how large it is at most, and how often it is chosen. */
+/* A function that allocates a block, its maximum size, and how often it is chosen. */
 static const struct maker {
 	void *(*make)(size_t);
 	size_t max;
@@ -181,7 +183,10 @@ static void step_move(uint64_t *rng)
 {
 	struct slot *s = &slots[truth_random(rng) % used];
 	uint64_t r = truth_random(rng);
-	/* Half grow by a quarter, half become something else; never 0, which would be a free. */
+	/*
+	 * Half of the blocks grow by a quarter, half get a random size; never 0, which would be a
+	 * free.
+	 */
 	size_t size = r & 1 ? s->size + s->size / 4 + 1 : 1 + (r >> 8) % 2000;
 	unsigned site = r & 2 ? REALLOC_MOVE : REALLOCARRAY_MOVE;
 	void *p = r & 2 ? site_realloc_move(s->p, size) : site_reallocarray_move(s->p, size);
@@ -194,7 +199,7 @@ static void step_move(uint64_t *rng)
 	s->site = site;
 }
 
-/* One step; how many events it makes. */
+/* Makes one step; returns its number of events. */
 static unsigned step(uint64_t *rng, unsigned room)
 {
 	uint64_t r = truth_random(rng) % 100;
@@ -210,7 +215,7 @@ static unsigned step(uint64_t *rng, unsigned room)
 	return 1;
 }
 
-/* Somewhere in the next of as many equal parts of the run as there are moments. */
+/* A random point in the next of `moments` equal parts of the run. */
 static uint64_t random_moment(uint64_t *rng, uint64_t events, unsigned moments)
 {
 	uint64_t part = events / moments;

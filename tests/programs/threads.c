@@ -1,19 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * threads.c - 16 threads that free each other's blocks.
  *
  *	threads ROUNDS OPERATIONS SEED
  *
  * Blocks pass through a table of mailboxes: a thread swaps its new block into a random box and
- *frees whatever was there, so most blocks die in another thread than the one that made them. Each
- *block carries its own size and site. Rounds are divided by barriers; between two barriers nobody
- *runs but thread 0, which then knows exactly what is live.
+ * frees the block that was there, so most blocks are freed by another thread than the one that
+ * allocated them. Each block stores its own size and site. Rounds are separated by barriers;
+ * between two barriers only thread 0 runs, which then knows exactly which blocks are live.
  *
- * Totals and what is live at a barrier are exact. The peak depends on who came first, so there are
- * bounds that hold for every order that respects the threads' own orders and the barriers:
- *   at least  the largest live at a barrier: everything before it happened before it;
- *   at most   for the best round, what was live when it began plus, summed over the threads, the
- *             largest net growth that thread alone ever had within the round (frees of others'
- *             blocks make its growth negative, never larger).
+ * Totals and live blocks at a barrier are exact. The peak depends on the order of threads, so there
+ * are bounds that hold for every order that respects each thread's own order and the barriers:
+ *
+ *   at least  the most live bytes at a barrier, because all earlier events happened before it;
+ *   at most   the maximum over all rounds of the live bytes at the start of the round plus, summed
+ *             over the threads, the largest net growth of that thread alone within the round
+ *             (frees of others' blocks make its growth negative, never larger).
  */
 #include "truth.h"
 #include <pthread.h>
@@ -39,14 +41,16 @@ struct block {
 	unsigned site;
 };
 
-/* One thread's books; a cache line to itself, or counting would be the slowest part. */
-struct books {
+/*
+ * The counts of one thread, in a separate cache line: otherwise counting would be the slowest part.
+ */
+struct counts {
 	_Alignas(64) struct truth_counts sites[SITES];
 	int64_t net, max_net; /* bytes since the round began */
 	uint64_t rng;
 };
 
-static struct books books[THREADS];
+static struct counts counts[THREADS];
 static _Atomic(struct block *) boxes[BOXES];
 static pthread_barrier_t barrier;
 static unsigned rounds = 12, operations = 4000;
@@ -87,14 +91,14 @@ static void *(*const makers[SITES - 1])(size_t) = {
 	site_06,
 };
 
-static void grow(struct books *b, int64_t by)
+static void grow(struct counts *b, int64_t by)
 {
 	b->net += by;
 	if (b->net > b->max_net)
 		b->max_net = b->net;
 }
 
-static struct block *make(struct books *b)
+static struct block *make(struct counts *b)
 {
 	unsigned site = (unsigned)(truth_random(&b->rng) % (SITES - 1));
 	size_t size = sizeof(struct block) + truth_random(&b->rng) % (64u << site);
@@ -110,13 +114,13 @@ static struct block *make(struct books *b)
 	return p;
 }
 
-static void count_gone(struct books *b, const struct block *p)
+static void count_gone(struct counts *b, const struct block *p)
 {
 	b->sites[p->site].free_blocks++;
 	b->sites[p->site].free_bytes += p->size;
 }
 
-static void drop(struct books *b, struct block *p)
+static void drop(struct counts *b, struct block *p)
 {
 	if (!p)
 		return;
@@ -125,8 +129,8 @@ static void drop(struct books *b, struct block *p)
 	free(p);
 }
 
-/* Take a block out of a box, whoever made it, and give it another size. */
-static struct block *resize(struct books *b, struct block *p)
+/* Takes a block of any thread out of a box and reallocates it. */
+static struct block *resize(struct counts *b, struct block *p)
 {
 	size_t size = sizeof(struct block) + truth_random(&b->rng) % 3000;
 	size_t old_size = p->size;
@@ -143,7 +147,7 @@ static struct block *resize(struct books *b, struct block *p)
 	return p;
 }
 
-static void operate(struct books *b, unsigned fill)
+static void operate(struct counts *b, unsigned fill)
 {
 	_Atomic(struct block *) *box = &boxes[truth_random(&b->rng) % BOXES];
 	unsigned r = (unsigned)(truth_random(&b->rng) % 100);
@@ -159,7 +163,10 @@ static void operate(struct books *b, unsigned fill)
 	drop(b, atomic_exchange(box, p));
 }
 
-/* Between two barriers, nobody else running: add up, and note the bounds of the peak. */
+/*
+ * Called between two barriers, when no other thread runs: adds up the counts and updates the bounds
+ * of the peak.
+ */
 static void close_round(void)
 {
 	uint64_t most = round_began_with, live = 0;
@@ -167,13 +174,13 @@ static void close_round(void)
 	memset(truth.sites, 0, sizeof(truth.sites));
 	for (unsigned t = 0; t < THREADS; t++) {
 		for (unsigned i = 0; i < SITES; i++) {
-			truth.sites[i].alloc_blocks += books[t].sites[i].alloc_blocks;
-			truth.sites[i].alloc_bytes += books[t].sites[i].alloc_bytes;
-			truth.sites[i].free_blocks += books[t].sites[i].free_blocks;
-			truth.sites[i].free_bytes += books[t].sites[i].free_bytes;
+			truth.sites[i].alloc_blocks += counts[t].sites[i].alloc_blocks;
+			truth.sites[i].alloc_bytes += counts[t].sites[i].alloc_bytes;
+			truth.sites[i].free_blocks += counts[t].sites[i].free_blocks;
+			truth.sites[i].free_bytes += counts[t].sites[i].free_bytes;
 		}
-		most += (uint64_t)books[t].max_net;
-		books[t].net = books[t].max_net = 0;
+		most += (uint64_t)counts[t].max_net;
+		counts[t].net = counts[t].max_net = 0;
 	}
 	for (unsigned i = 0; i < SITES; i++)
 		live += truth_live_of(i).bytes;
@@ -187,16 +194,18 @@ static void close_round(void)
 
 static void *work(void *arg)
 {
-	struct books *b = arg;
+	struct counts *b = arg;
 
-	/* Also the start is a barrier: all threads' own memory is there before the first event. */
+	/*
+	 * The start is a barrier too: all threads' own memory is allocated before the first event.
+	 */
 	pthread_barrier_wait(&barrier);
 	for (unsigned round = 0; round < rounds; round++) {
-		/* full boxes after the even rounds, few after the odd ones */
+		/* full boxes after even rounds, few after odd ones */
 		for (unsigned i = 0; i < operations; i++)
 			operate(b, round % 2 ? 15 : 75);
 		pthread_barrier_wait(&barrier);
-		if (b == books)
+		if (b == counts)
 			close_round();
 		pthread_barrier_wait(&barrier);
 	}
@@ -216,8 +225,8 @@ int main(int argc, char **argv)
 	truth.peak_kind = "bounds";
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (unsigned t = 0; t < THREADS; t++) {
-		books[t].rng = seed * 1000 + t;
-		if (pthread_create(&ids[t], NULL, work, &books[t]))
+		counts[t].rng = seed * 1000 + t;
+		if (pthread_create(&ids[t], NULL, work, &counts[t]))
 			abort();
 	}
 	for (unsigned t = 0; t < THREADS; t++)

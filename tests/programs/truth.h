@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truth.h - a program keeps its own books of what it does to the heap, and writes them down.
+ * truth.h - a program counts its own heap operations and writes the counts to a file.
  *
- * Every allocation site is a function of its own; its name is the key under which a report is
- * compared with these books. truth_write() puts them as JSON into the file named by $TRUTH, from a
- * static buffer with write(2): telling the truth must not change it. For C and C++.
+ * Every allocation site is a separate function; its name is the key for comparing a report with
+ * these counts. truth_write() writes them as JSON to the file named by $TRUTH, from a static buffer
+ * with write(2): writing the counts must not change them. For C and C++.
  *
- * The peak is that of the program's own sites. It falls on the same moment as the process's peak
- * as long as nobody else (libc, the loader) allocates or frees between the first and the last
- * event of a site; the programs see to that by using no stdio and by having all threads running
- * before the first event.
+ * The peak is that of the program's own sites. It is at the same moment as the peak of the process
+ * if no other code (libc, the loader) allocates or frees between the first and the last event of a
+ * site; the programs ensure that by using no stdio and by starting all threads before the first
+ * event.
  */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -22,10 +23,10 @@
 
 #define TRUTH_SITES   32
 #define TRUTH_MOMENTS 16
-/* Long enough for clocks to agree that nothing happened just now. */
+/* Long enough that all clocks agree that nothing happened just now. */
 #define TRUTH_QUIET_NS 2000000
 
-/* A site: never inlined, and always on the stack while malloc runs (no jump instead of a call). */
+/* A site: never inlined, and always on the stack while malloc runs (no tail call). */
 #define TRUTH_SITE         __attribute__((noinline, noclone))
 #define TRUTH_KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
@@ -59,7 +60,7 @@ static struct {
 static char truth_text[256 * 1024];
 static size_t truth_len;
 
-/* Call first: later the program may have changed its directory or run out of descriptors. */
+/* Call first: later the program may have changed its directory or used up its descriptors. */
 static inline void truth_open(const char *program, const char *const *names, unsigned n)
 {
 	const char *path = getenv("TRUTH");
@@ -79,7 +80,7 @@ static inline struct truth_live truth_live_of(unsigned site)
 	return live;
 }
 
-/* After each step: the earliest maximum wins, so only a larger one counts. */
+/* Call after each step: the earliest maximum counts, so only a larger value replaces it. */
 static inline void truth_judge_peak(void)
 {
 	if (truth.live_bytes <= truth.peak_bytes)
@@ -114,7 +115,7 @@ static inline void truth_free(unsigned site, size_t size)
 	truth_count_free(site, size);
 }
 
-/* A realloc is one step: the peak never holds both blocks. */
+/* A realloc is one step: the peak never includes both blocks. */
 static inline void truth_move(unsigned from, size_t old_size, unsigned to, size_t size)
 {
 	truth_count_free(from, old_size);
@@ -129,7 +130,7 @@ static inline void truth_rest(void)
 	nanosleep(&ts, NULL);
 }
 
-/* Note what is live now; nothing may happen meanwhile. */
+/* Records the live blocks; there must be no other event meanwhile. */
 static inline void truth_take_moment(void)
 {
 	struct truth_moment *m = &truth.moments[truth.n_moments];
@@ -168,7 +169,7 @@ static inline void truth_put_u64(uint64_t v)
 	truth_put(p);
 }
 
-/* "name":value and what comes after it */
+/* "name":value and the text after it */
 static inline void truth_put_field(const char *name, uint64_t v, const char *after)
 {
 	truth_put("\"");
@@ -209,7 +210,7 @@ static inline void truth_put_moment(const struct truth_moment *m)
 	truth_put("}}");
 }
 
-/* Call last. Safe where nothing may be allocated any more. */
+/* Call last. Does not allocate. */
 static inline void truth_write(void)
 {
 	size_t done = 0;
@@ -233,12 +234,12 @@ static inline void truth_write(void)
 		ssize_t n = write(truth.fd, truth_text + done, truth_len - done);
 
 		if (n <= 0)
-			_exit(99); /* no truth is better than half of it */
+			_exit(99); /* no file is better than half a file */
 		done += (size_t)n;
 	}
 }
 
-/* Random numbers that are the same everywhere for the same seed (splitmix64). */
+/* Random numbers that depend only on the seed (splitmix64). */
 static inline uint64_t truth_random(uint64_t *state)
 {
 	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""cases - run a module of CPython's own tests and write down what became of each case.
+# SPDX-License-Identifier: Apache-2.0
+"""cases - runs a module of CPython's own tests and writes the outcome of each case to a file.
 
 	cases.py RESULTS MODULE [CASE...]
 
-RESULTS gets a line "OUTCOME CASE" for each: ok, fail, error, skip. What a case prints is its own
-affair. Knows nothing of heaplapse.
+RESULTS gets a line "OUTCOME CASE" for each: ok, fail, error, skip. The output of a case is not
+examined. This file does not depend on heaplapse.
 """
 import os
 import sys
 import unittest
 
 
-class Ledger(unittest.TestResult):
-    """Writes a case down when it is over, in the process that started it only."""
+class OutcomeWriter(unittest.TestResult):
+    """Writes the outcome of a case when it ends, only in the process that started it."""
 
     def __init__(self, path):
         super().__init__()
@@ -31,14 +32,14 @@ class Ledger(unittest.TestResult):
 
     def stopTest(self, test):
         super().stopTest(test)
-        # a test of descriptors may have closed ours: then there is nothing to write to
+        # A test of descriptors may have closed our file: then nothing is written.
         if os.getpid() == self.pid and os.fstat(self.fd).st_ino == self.inode:
             os.write(self.fd, f'{self.outcome} {test.id()}\n'.encode())
 
     def addError(self, test, err):
         super().addError(test, err)
         self.note('error', test)
-        if not isinstance(test, unittest.TestCase):     # a class or module that could not be set up
+        if not isinstance(test, unittest.TestCase):     # a class or module whose setup failed
             os.write(self.fd, f'error {test.id()}\n'.encode())
 
     def addFailure(self, test, err):
@@ -59,10 +60,10 @@ class Ledger(unittest.TestResult):
         self.note('fail', test)
 
 
-def flat(suite):
+def flatten_suite(suite):
     for item in suite:
         if isinstance(item, unittest.TestSuite):
-            yield from flat(item)
+            yield from flatten_suite(item)
         else:
             yield item
 
@@ -71,14 +72,14 @@ def main():
     results, module, *wanted = sys.argv[1:]
     sys.argv[1:] = []
     loader = unittest.defaultTestLoader
-    # the folder of the tests is not that of this file
+    # the directory of the tests is not that of this file
     sys.path[0] = os.getcwd()
     suite = loader.discover(os.path.join(os.path.dirname(unittest.__file__), '..', *module.split('.')),
                             top_level_dir=os.path.join(os.path.dirname(unittest.__file__), '..')) \
         if module == 'ctypes.test' else loader.loadTestsFromName(module)
     if wanted:
-        suite = loader.suiteClass(case for case in flat(suite) if case.id() in wanted)
-    suite.run(Ledger(results))
+        suite = loader.suiteClass(case for case in flatten_suite(suite) if case.id() in wanted)
+    suite.run(OutcomeWriter(results))
 
 
 if __name__ == '__main__':

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""cpython_test - CPython's own tests, run bare and recorded, compared case by case.
+# SPDX-License-Identifier: Apache-2.0
+"""cpython_test - runs CPython's own tests bare and recorded and compares them case by case.
 
 	cpython_test.py --heaplapse BIN [--table] MODULE...
 
-A case whose outcome differs is run again by itself, three times on each side: only if the recorded
-one never does what the bare one does, they differ. Skips when Debian's package with the tests is not
-there. --table ends with a table instead of a line for each case.
+A case whose outcome differs is run again alone, three times bare and three times recorded. It
+counts as different only if no recorded outcome equals a bare one. Skips if Debian's package with
+the tests is not installed. --table prints a table instead of a line for each case.
 """
 import argparse
 import os
 import sys
 import tempfile
 
-from soaking import HERE, Side, Table, clean_env, tap
+from soak import HERE, Side, Table, clean_env, tap
 
 PYTHON = '/usr/bin/python3'
 AGAIN = 3
@@ -36,7 +37,7 @@ def outcomes(side, module, *cases):
 
 
 def is_different(bare, recorded, module, case):
-    """Whether a case never does recorded what it does bare."""
+    """Whether the outcomes of repeated bare and recorded runs of a case have nothing in common."""
     alone, under = (({outcomes(side, module, case)[0].get(case) for _ in range(AGAIN)})
                     for side in (bare, recorded))
     return not alone & under

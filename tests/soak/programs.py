@@ -1,7 +1,8 @@
-"""programs - what other people's programs are asked to do, bare and recorded.
+# SPDX-License-Identifier: Apache-2.0
+"""programs - scripts that use third-party programs, to be run bare and recorded.
 
-A row is (name, tier, programs that it needs, script for /bin/sh). The script runs in a folder of its
-own with the files that make_files() writes, and prints the same each time.
+A row is (name, tier, programs that it needs, script for /bin/sh). The script runs in a temporary
+directory with the files that make_files() writes, and its output is the same each time.
 """
 import os
 

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""programs_test - programs that none of us wrote do recorded what they do bare.
+# SPDX-License-Identifier: Apache-2.0
+"""programs_test - third-party programs behave the same bare and recorded.
 
 	programs_test.py --heaplapse BIN --library SO --last-look SO [--preload] TIER|NAME...
 
-Compared are stdout, stderr, exit status, and of every process that ends by exit its open descriptors
-and its environment (see last_look.c), but for our entry in LD_PRELOAD and one variable. What differs
-is run again on both sides: only if the two never agree, they differ. --preload records by LD_PRELOAD
-alone.
+It compares stdout, stderr, exit status, and the open descriptors and environment of every process
+that ends by exit (see last_look.c), except for our entry in LD_PRELOAD and one variable. Runs that
+differ are repeated on both sides; they count as different only if they never agree. --preload
+records by LD_PRELOAD alone.
 """
 import argparse
 import glob
@@ -16,20 +17,20 @@ import sys
 import tempfile
 
 from programs import PROGRAMS, make_files
-from soaking import Side, Table, clean_env, have, tap
+from soak import Side, Table, clean_env, is_installed, tap
 
-OURS = 'env HEAPLAPSE_SOCKET=', 'env HEAPLAPSE_OUTPUT='     # the latter is the user's, in a bare LD_PRELOAD
+OURS = 'env HEAPLAPSE_SOCKET=', 'env HEAPLAPSE_OUTPUT='     # the latter is set by the user, with LD_PRELOAD alone
 AGAIN = 3
 
 
-def looks(folder, heaplapse, library):
-    """What each process said last, without what is ours; sorted, for pids say nothing."""
+def exit_states(folder, heaplapse, library):
+    """The output of last_look.c of each process, without our entries; sorted, because pids are not comparable."""
     found = []
     for name in glob.glob(os.path.join(folder, '*')):
         with open(name, encoding='utf-8', errors='surrogateescape') as file:
             text = file.read()
         if text.startswith(f'exe {heaplapse}\n'):
-            continue    # record itself and its collector: no part of the program
+            continue    # record itself and its collector: not part of the program
         # pids in names: make 4.4's fifo for its jobs, git's packs
         text = re.sub(r'(/GMfifo|/\.tmp-)\d+', r'\1PID', text)
         lines = [line.replace(f'env LD_PRELOAD={library}:', 'env LD_PRELOAD=') for line in text.splitlines()
@@ -48,8 +49,8 @@ class Comparison:
             self.recorded = Side('recorded', args.heaplapse, seconds=300)
 
     def run(self, side, script):
-        """Everything that can be seen of a run."""
-        # the same name on both sides: programs print where they are
+        """All visible results of a run."""
+        # the same directory prefix on both sides: programs print their paths
         with tempfile.TemporaryDirectory(prefix='heaplapse-soak-', ignore_cleanup_errors=True) as folder:
             work, seen = os.path.join(folder, 'work'), os.path.join(folder, 'seen')
             os.mkdir(work)
@@ -60,10 +61,10 @@ class Comparison:
             same = [part.replace(folder, 'FOLDER') for part in (done.out, done.err)]
             return {'status': done.status, 'stdout': same[0], 'stderr': re.sub(r'/tmp/cc\w+\.', '/tmp/cc.', same[1]),
                     'descriptors and environment': [text.replace(folder, 'FOLDER')
-                                                    for text in looks(seen, self.args.heaplapse, self.args.library)]}
+                                                    for text in exit_states(seen, self.args.heaplapse, self.args.library)]}
 
     def differences(self, script):
-        """{what: (bare, recorded)} of what never is the same."""
+        """{result: (bare, recorded)} of the results that never agree."""
         one, two = self.run(self.bare, script), self.run(self.recorded, script)
         wrong = {what for what in one if one[what] != two[what]}
         for _ in range(AGAIN):
@@ -94,7 +95,7 @@ def main():
     for name, tier, needs, script in PROGRAMS:
         if not {name, tier} & {*args.wanted}:
             continue
-        if not have(needs):
+        if not is_installed(needs):
             tap.skipped(name, f'{needs} is not installed')
             continue
         one, wrong = comparison.differences(script)

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""workloads_test - servers under load, bare and recorded: what their clients are told is the same.
+# SPDX-License-Identifier: Apache-2.0
+"""workloads_test - servers under load, bare and recorded: their clients receive the same answers.
 
 	workloads_test.py --heaplapse BIN NAME...
 
-Each workload is a class that starts a server, asks it many things and stops it; every question is a
-case, and so are how it ends and what its load generator counts as errors. Answers hold no times.
+Each workload is a class that starts a server, sends it many requests and stops it. Every request is
+a case, and so are the exit status of the server and the error count of its load generator. Answers
+contain no times.
 """
 import argparse
 import glob
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from soaking import Side, Table, clean_env, have, tap
+from soak import Side, Table, clean_env, is_installed, tap
 
 LIMIT = 120
 
@@ -35,8 +37,8 @@ class Workload:
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
-    def ask(self, name, command, text=None, keep=None):
-        """One case: status and answer of a client, which is not recorded. Without the folder's name."""
+    def request(self, name, command, text=None, keep=None):
+        """One case: status and output of a client, which is not recorded. The directory's name is replaced."""
         done = subprocess.run(command, input=text, cwd=self.folder, env=clean_env(HOME=self.folder), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='surrogateescape', timeout=LIMIT)
         answer = done.stdout.replace(self.folder, 'FOLDER')
@@ -46,12 +48,12 @@ class Workload:
         return done
 
     def start(self, command):
-        """The server, or record with the server below it."""
+        """Starts the server, or record with the server below it."""
         log = open(self.path('server.log'), 'w', encoding='utf-8')
         return subprocess.Popen(self.side.command(command, self.traces), cwd=self.folder,
                                 env=clean_env(HOME=self.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def until(self, command):
+    def wait_for(self, command):
         deadline = time.monotonic() + LIMIT
         while subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
             if time.monotonic() > deadline:
@@ -59,7 +61,7 @@ class Workload:
             time.sleep(0.05)
 
     def end(self, server, pid_file=None, sig=None):
-        """Waits for the end, after a signal to the server itself: record or runuser may stand before it."""
+        """Sends a signal to the server itself, which may be below record or runuser, and waits for its end."""
         if pid_file:
             with open(self.path(pid_file), encoding='ascii') as file:
                 os.kill(int(file.readline()), sig)
@@ -91,17 +93,17 @@ class Redis(Workload):
         server = self.start(['redis-server', '--port', '0', '--unixsocket', socket, '--save', '', '--dir', self.folder,
                              '--appendonly', 'yes', '--enable-debug-command', 'yes'])
         cli = ['redis-cli', '-s', socket]
-        self.until([*cli, 'PING'])
+        self.wait_for([*cli, 'PING'])
         for number, command in enumerate(self.commands()):
-            self.ask(f'{number} {command[:40]}', cli, command + '\n')
-        self.ask('redis-benchmark', ['redis-benchmark', '-s', socket, '-q', '-n', '20000', '-c', '20', '-P', '4', '-t',
-                                     'set,get,lpush,lrange_300,mset'], keep=r'^Error.*')
+            self.request(f'{number} {command[:40]}', cli, command + '\n')
+        self.request('redis-benchmark', ['redis-benchmark', '-s', socket, '-q', '-n', '20000', '-c', '20', '-P', '4', '-t',
+                                         'set,get,lpush,lrange_300,mset'], keep=r'^Error.*')
         for command, done in (('BGSAVE', 'rdb_bgsave_in_progress:0'), ('BGREWRITEAOF', 'aof_rewrite_in_progress:0')):
-            self.ask(command, [*cli, *command.split()])
-            self.until(['sh', '-c', f'redis-cli -s {socket} INFO persistence | grep -q {done}'])
-        self.ask('last saves', [*cli, 'INFO', 'persistence'], keep=r'(?:rdb_last_bgsave|aof_last_bgrewrite)_status:\w+')
-        self.ask('FLUSHALL', [*cli, 'FLUSHALL'])
-        self.ask('SHUTDOWN', [*cli, 'SHUTDOWN', 'NOSAVE'])
+            self.request(command, [*cli, *command.split()])
+            self.wait_for(['sh', '-c', f'redis-cli -s {socket} INFO persistence | grep -q {done}'])
+        self.request('last saves', [*cli, 'INFO', 'persistence'], keep=r'(?:rdb_last_bgsave|aof_last_bgrewrite)_status:\w+')
+        self.request('FLUSHALL', [*cli, 'FLUSHALL'])
+        self.request('SHUTDOWN', [*cli, 'SHUTDOWN', 'NOSAVE'])
         self.end(server)
 
 
@@ -129,25 +131,25 @@ http { access_log off; client_body_temp_path FOLDER/b; proxy_temp_path FOLDER/p;
             file.write(self.CONFIG.replace('FOLDER', self.folder).replace('PORT', str(port)))
         url = f'http://127.0.0.1:{port}'
         server = self.start(['nginx', '-p', self.folder, '-c', config, '-e', self.path('error.log')])
-        self.until(['curl', '-sf', url + '/1.txt'])
+        self.wait_for(['curl', '-sf', url + '/1.txt'])
         for n in range(41):
             for way in ('', 'p/'):
-                self.ask(f'/{way}{n}.txt', ['curl', '-s', '-w', '%{http_code} %{content_type}', f'{url}/{way}{n}.txt'])
-            self.ask(f'/{n}.txt packed', ['sh', '-c', f'curl -s -H "Accept-Encoding: gzip" {url}/{n}.txt | gzip -dc | md5sum'])
+                self.request(f'/{way}{n}.txt', ['curl', '-s', '-w', '%{http_code} %{content_type}', f'{url}/{way}{n}.txt'])
+            self.request(f'/{n}.txt packed', ['sh', '-c', f'curl -s -H "Accept-Encoding: gzip" {url}/{n}.txt | gzip -dc | md5sum'])
         for name in ('r', 'e', 'p/e', '../etc/passwd'):
-            self.ask(f'/{name}', ['curl', '-s', '--path-as-is', '-w', '%{http_code}', f'{url}/{name}'])
+            self.request(f'/{name}', ['curl', '-s', '--path-as-is', '-w', '%{http_code}', f'{url}/{name}'])
         load = subprocess.Popen(['wrk', '-t1', '-c16', '-d4', f'{url}/9.txt'], stdout=subprocess.PIPE, text=True)
         for _ in range(20):
             with open(self.path('nginx.pid'), encoding='ascii') as file:
                 os.kill(int(file.read()), signal.SIGHUP)
             time.sleep(0.2)
         self.answers['wrk: answers that are not 2xx'] = re.findall('Non-2xx.*', load.communicate(timeout=LIMIT)[0])
-        self.ask('/2.txt after all', ['curl', '-s', url + '/2.txt'])
+        self.request('/2.txt after all', ['curl', '-s', url + '/2.txt'])
         self.end(server, 'nginx.pid', signal.SIGQUIT)
 
 
 class Postgres(Workload):
-    """initdb, a server with its processes, statements, pgbench, an orderly end."""
+    """initdb, a server with its processes, statements, pgbench, an orderly shutdown."""
     BIN = next(iter(glob.glob('/usr/lib/postgresql/*/bin/')), '/usr/lib/postgresql/bin/')
     needs = (BIN + 'postgres',)
 
@@ -167,7 +169,7 @@ class Postgres(Workload):
                     'set min_parallel_table_scan_size = 0; select count(*) from t where a > 5')
 
     def as_user(self, command):
-        """initdb and postgres refuse to be root."""
+        """initdb and postgres refuse to run as root."""
         return command if os.getuid() else ['runuser', '-u', 'postgres', '--', *command]
 
     def run(self):
@@ -181,20 +183,20 @@ class Postgres(Workload):
         self.answers['initdb'] = init.wait(LIMIT)
         server = self.start([self.BIN + 'postgres', '-D', data, '-k', self.folder, '-c', 'listen_addresses=', '-F'])
         reach = ['-h', self.folder, '-U', 'u']
-        self.until([self.BIN + 'pg_isready', *reach, '-d', 'postgres'])
+        self.wait_for([self.BIN + 'pg_isready', *reach, '-d', 'postgres'])
         for number, statement in enumerate(self.statements()):
-            self.ask(f'{number} {statement[:40]}', ['psql', '-X', *reach, '-d', 'postgres', '-At', '-c', statement])
-        self.ask('pgbench -i', [self.BIN + 'pgbench', *reach, '-i', '-q', '-s', '1', 'postgres'], keep='(?i)error.*')
-        self.ask('pgbench', [self.BIN + 'pgbench', *reach, '-c', '4', '-t', '200', '-n', 'postgres'],
-                 keep=r'number of (?:transactions actually processed|failed transactions).*|(?i:error).*')
-        self.ask('balances', ['psql', '-X', *reach, '-d', 'postgres', '-At', '-c',
-                              'select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)'])
+            self.request(f'{number} {statement[:40]}', ['psql', '-X', *reach, '-d', 'postgres', '-At', '-c', statement])
+        self.request('pgbench -i', [self.BIN + 'pgbench', *reach, '-i', '-q', '-s', '1', 'postgres'], keep='(?i)error.*')
+        self.request('pgbench', [self.BIN + 'pgbench', *reach, '-c', '4', '-t', '200', '-n', 'postgres'],
+                     keep=r'number of (?:transactions actually processed|failed transactions).*|(?i:error).*')
+        self.request('balances', ['psql', '-X', *reach, '-d', 'postgres', '-At', '-c',
+                                  'select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)'])
         self.end(server, 'data/postmaster.pid', signal.SIGINT)
         shutil.rmtree(data, ignore_errors=True)
 
 
 class AsUser:
-    """A side whose commands belong to another user, record and collector included."""
+    """A side whose commands run as another user, including record and collector."""
 
     def __init__(self, side, as_user):
         self.side, self.as_user = side, as_user
@@ -207,7 +209,7 @@ WORKLOADS = {'redis': Redis, 'nginx': Nginx, 'postgres': Postgres}
 
 
 def answers(workload, side):
-    # in the folder for all: other users must reach it
+    # in the world-writable temporary directory: other users must be able to access it
     with tempfile.TemporaryDirectory(prefix='heaplapse-soak-', ignore_cleanup_errors=True) as folder:
         work = workload(side, folder)
         work.run()
@@ -222,7 +224,7 @@ def main():
     table = Table()
     for name in args.names:
         workload = WORKLOADS[name]
-        missing = [program for program in workload.needs if not have(program)]
+        missing = [program for program in workload.needs if not is_installed(program)]
         if missing:
             tap.skipped(name, f'{", ".join(missing)} is not installed')
             continue

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_names.c - the names of every address in a trace, and how long they took.
+ * trace_names.c - prints the names of every address in a trace, and the time that it took.
  *
- * usage: trace_names [--cache DIR] [--symbols DIR] TRACE. For each (module, offset) once: a line
- * "@MODULE|OFFSET", then for each frame, innermost first, "function|file|line". The time goes to
- * stderr.
+ * usage: trace_names [--cache DIR] [--symbols DIR] TRACE. Each (module, offset) is printed once: a
+ * line "@MODULE|OFFSET", then "function|file|line" for each frame, innermost first. The time goes
+ * to stderr.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 
 #include "model/model.h"
 #include "symbol/symbol.h"
-#include "trace/reader.h"
-#include "util/map.h"
+#include "trace/read/reader.h"
+#include "util/pair_map.h"
 
 static double now(void)
 {
@@ -39,7 +40,7 @@ int main(int argc, char **argv)
 {
 	struct hl_symbols_config config = {0};
 	struct hl_reader_refusal why;
-	struct hl_map seen = {0};
+	struct hl_pair_map seen = {0};
 	double start, spent = 0;
 	struct hl_model *m;
 
@@ -64,11 +65,11 @@ int main(int argc, char **argv)
 		size_t n;
 
 		if (hl_reader_node(hl_model_reader(m), i, &node) || node.module == HL_MODULE_NONE ||
-			hl_map_get(&seen, node.module, node.offset) != HL_MAP_NONE)
+			hl_pair_map_get(&seen, node.module, node.offset) != HL_PAIR_MAP_NONE)
 			continue;
 		start = now();
 		if (hl_model_node_frames(m, i, &refs, &n) ||
-			hl_map_put(&seen, node.module, node.offset, 0))
+			hl_pair_map_put(&seen, node.module, node.offset, 0))
 			return 1;
 		spent += now() - start;
 		if (hl_reader_module(hl_model_reader(m), node.module, &module) == 0)
@@ -78,6 +79,6 @@ int main(int argc, char **argv)
 	hl_model_close(m);
 	fprintf(stderr, "%zu addresses in %.3f s, and %.3f s to close\n", seen.len, spent,
 		now() - start);
-	hl_map_fini(&seen);
+	hl_pair_map_fini(&seen);
 	return 0;
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """linking_test - programs that are linked to the library count without LD_PRELOAD and without a collector."""
 import glob
 import json
@@ -8,8 +9,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
-from manners import Failure, Skip, compiled, contains, expect, main  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, '..', 'transparency'))
+from transparency import Failure, Skip, compiled, contains, expect, main  # noqa: E402
 
 TOP = os.path.join(HERE, '..', '..')
 EXAMPLE = os.path.join(TOP, 'examples', 'tags.c')
@@ -24,9 +25,9 @@ def find(library):
 
 
 def check(place, *command, env=None):
-    """It counts, and starts nobody."""
+    """The program counts, and starts no collector."""
     done = place.run(*command, env={**os.environ, 'HEAPLAPSE_STATS_JSON': 'stats.json', **(env or {})})
-    expect('status and output', (done.status, done.out, done.err), (0, 'draw: 200 blocks, all given back: yes\n', ''))
+    expect('status and output', (done.status, done.out, done.err), (0, 'draw: 200 blocks, all freed: yes\n', ''))
     with open('stats.json') as file:
         report = json.load(file)
     os.unlink('stats.json')
@@ -46,7 +47,7 @@ def build(place, *libraries, name='linked'):
 
 
 def test_plain(place):
-    """-lheaplapse, and nothing else; either way of charging; also recorded"""
+    """-lheaplapse alone; both ways of charging; also recorded"""
     program = build(place, '-lheaplapse')
     check(place, program)
     check(place, program, env={'HEAPLAPSE_TAGS': 'owner'})
@@ -62,7 +63,7 @@ def test_allocators(place):
         check(place, build(place, '-lheaplapse', find(library)))
 
 
-# Scopes, and no call of the malloc family: libc alone allocates.
+# Scopes, and no call of the malloc family: only libc allocates.
 QUIET = '''
 #include <stdio.h>
 #include "heaplapse.h"
@@ -74,7 +75,7 @@ int main(void)
 	return 0;
 }
 '''
-# In a shared library; who links that has nothing else to link.
+# In a shared library; a program that links to it needs no other library.
 PART = '''
 #include "heaplapse.h"
 void part(void) { heaplapse_mark("here"); }
@@ -82,7 +83,7 @@ void part(void) { heaplapse_mark("here"); }
 WHOLE = 'void part(void); int main(void) { part(); return 0; }\n'
 
 
-def written(name, text):
+def write_file(name, text):
     with open(name, 'w', encoding='ascii') as file:
         file.write(text)
     return name
@@ -102,7 +103,7 @@ def counted_files(place, *command):
 
 def test_as_needed(place):
     """-lheaplapse under --as-needed, in a program with scopes that calls no function of the malloc family"""
-    written('quiet.c', QUIET)
+    write_file('quiet.c', QUIET)
     shutil.copy('quiet.c', 'quiet.cc')
     folder = os.path.dirname(place.library)
     library = ['-Wl,--as-needed', '-L', folder, '-lheaplapse', '-Wl,-rpath,' + folder]
@@ -114,21 +115,21 @@ def test_as_needed(place):
             continue
         compiled(compiler, '-pedantic', '-Wall', '-Wextra', '-I', place.include, '-o', 'quiet', source, *flags, *library)
         expect(f'{compiler} {flags}', counted_files(place, './quiet'), (10, 10))
-        # without the library there is nothing to resolve, and the recorder finds it as ever
+        # without the library there is nothing to resolve, and the recorder still finds the scopes
         compiled(compiler, '-I', place.include, '-o', 'alone', source, *flags)
         expect('alone', place.run('./alone').status, 0)
     expect('alone, in mode tags', counted_files(place, 'env', f'LD_PRELOAD={place.library}', 'HEAPLAPSE_MODE=tags', './alone'), (10, 10))
 
 
 def test_shared_library(place):
-    """a shared library that includes the header needs nothing, and who links it does not either"""
-    compiled('gcc', '-fPIC', '-shared', '-Wl,-z,defs', '-I', place.include, '-o', 'libpart.so', written('part.c', PART))
-    compiled('gcc', '-o', 'whole', written('whole.c', WHOLE), '-L.', '-lpart', '-Wl,-rpath,.')
+    """a shared library that includes the header needs nothing, nor does a program that links it"""
+    compiled('gcc', '-fPIC', '-shared', '-Wl,-z,defs', '-I', place.include, '-o', 'libpart.so', write_file('part.c', PART))
+    compiled('gcc', '-o', 'whole', write_file('whole.c', WHOLE), '-L.', '-lpart', '-Wl,-rpath,.')
     expect('status', place.run('./whole').status, 0)
 
 
 def test_order_message(place):
-    """behind another allocator: the sentence says whether the link order or LD_PRELOAD has to change"""
+    """behind another allocator: the message says whether the link order or LD_PRELOAD has to change"""
     other = find(ALLOCATORS['tcmalloc'])
     done = place.run(build(place, other, '-lheaplapse'))
     expect('linked: status and lines', (done.status, done.err.count('\n')), (0, 1))
@@ -140,11 +141,11 @@ def test_order_message(place):
     contains('preloaded', done.err, 'nothing is counted', ALLOCATORS['tcmalloc'], 'is linked to', 'put libheaplapse.so before it in LD_PRELOAD')
     check(place, program, env={'LD_PRELOAD': f'{place.library} {other}', 'HEAPLAPSE_MODE': 'tags'})
     done = place.run(program, env={**os.environ, 'LD_PRELOAD': f'{other} {place.library}'})
-    contains('both preloaded', done.err, 'not recorded', 'put it behind')
+    contains('both preloaded', done.err, 'not recorded', 'put libheaplapse.so first')
 
 
 def installed(place, folder):
-    """As `meson install` lays it out, with the paths that it would write."""
+    """The layout and paths of `meson install`."""
     os.makedirs(folder + '/lib/pkgconfig')
     os.makedirs(folder + '/include')
     for name in ('libheaplapse.so', 'libheaplapse-first.a'):
@@ -177,7 +178,7 @@ def test_pkg_config(place):
 
 
 def operators(place, program, env):
-    """new and delete are counted once and as such, and blocks are the other allocator's."""
+    """new and delete are counted once and under their own names, and blocks come from the other allocator."""
     done = place.run(program, env={**env, 'HEAPLAPSE_STATS_JSON': 'stats.json'})
     expect('status and messages', (done.status, done.err), (0, ''))
     with open('stats.json') as file:
@@ -221,7 +222,7 @@ int main()
 
 
 def test_replaced_operators(place):
-    """by pkg-config, a program that brings operators of its own: they are called, and counted as what they call"""
+    """by pkg-config, a program with its own operators: they are called, and counted as the functions that they call"""
     env = installed(place, os.path.abspath('root'))
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'heaplapse'], env=env, capture_output=True, text=True,
                            check=True).stdout.split()

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""tags_test - scopes and their numbers, against programs that count for themselves; the command tags; bad input."""
+# SPDX-License-Identifier: Apache-2.0
+"""tags_test - scopes and their counts, compared with programs that count for themselves; the
+command tags; bad input."""
 import errno
 import glob
 import json
@@ -13,8 +15,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'manners'))
-from manners import Failure, Skip, children_of, compiled, contains, expect, main, wait_until  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, '..', 'transparency'))
+from transparency import Failure, Skip, children_of, compiled, contains, expect, main, wait_until  # noqa: E402
 
 EXAMPLES = os.path.join(HERE, '..', '..', 'examples')
 STRICT = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-g', '-O1', '-fno-builtin']
@@ -42,7 +44,7 @@ def load(name):
 
 
 def places(thread):
-    """{path: (allocated bytes, blocks, freed bytes, blocks, entered)} of one thread; self, not total."""
+    """{path: (allocated bytes, blocks, freed bytes, blocks, entered)} of one thread; self values, not totals."""
     paths, result = {}, {}
     for scope in thread['scopes']:
         path = '' if scope['parent'] is None else paths[scope['parent']] + '>' + scope['name']
@@ -96,7 +98,7 @@ def check_totals(report):
                 sums[scope['parent']] = sums.get(scope['parent'], 0) + mine
         calls = [(s['calls'], s['self']) for s in thread['scopes']]
         for call, own in calls if report['charge'] == 'freeing' else []:
-            # A realloc counts on both sides, but where it only took or only gave.
+            # A realloc counts as an allocation and a free, except where it only allocated or only freed.
             frees = call['free'] + call['delete']
             moves = call['realloc'] + call['reallocarray']
             if not frees <= own['freed_blocks'] <= frees + moves:
@@ -120,7 +122,7 @@ def test_owner(place):
 
 
 def test_alone(place):
-    """without anybody who counts the same program runs as ever"""
+    """without a recorder the same program runs as before"""
     program = build(place, 'forest')
     done = place.run(program)
     expect('status and messages', (done.status, done.err), (0, ''))
@@ -205,12 +207,12 @@ def test_many(place):
 
 
 def test_unwritable(place):
-    """a full disk, a folder that is not there, a limit on file sizes: one message, the program unharmed"""
+    """a full disk, a missing directory, a limit on file sizes: one message, the program is not affected"""
     program = build(place, 'odd')
     for path in ('/dev/full', 'no/such/folder/x.json'):
         done = counted(place, program, env={'HEAPLAPSE_STATS_JSON': path, 'HEAPLAPSE_STATS_DOT': path})
         expect('status and lines', (done.status, done.err.count('\n') <= 2), (0, True))
-        contains('message', done.err, "the tags' numbers are not written to", path.split('/')[-1])
+        contains('message', done.err, 'the counters of tags are not written to', path.split('/')[-1])
     with open('old.json', 'w') as file:
         file.write('{}')
     done = counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'old.json'},
@@ -275,7 +277,7 @@ int main(void) {
 
 
 def test_snapshots(place):
-    """snapshots by number, when their time has come and when the program says so"""
+    """snapshots by number, at their interval and when the program requests one"""
     with open('shots.c', 'w') as file:
         file.write('''#include <heaplapse.h>
 #include <stdlib.h>
@@ -314,7 +316,7 @@ int main(void) {
 
 
 def test_calls(place):
-    """heaplapse_stats_get() has the number of calls by function; programs and libraries of before know less and work"""
+    """heaplapse_stats_get() has the number of calls by function; older programs and libraries have fewer fields and work"""
     with open('calls.cpp', 'w') as file:
         file.write('''#include <heaplapse.h>
 #include <malloc.h>
@@ -377,7 +379,7 @@ int main(void) {
 
 
 def test_memory(place):
-    """heaplapse_memory_get() is what the kernel says, in every mode; nothing where the program is not recorded"""
+    """heaplapse_memory_get() returns the kernel's values, in every mode; nothing if the program is not recorded"""
     with open('memory.c', 'w') as file:
         file.write('''#include <errno.h>
 #include <heaplapse.h>
@@ -413,7 +415,7 @@ int main(void) {
 
 
 def test_set_interval(place):
-    """heaplapse_set_snapshot_interval() sets, changes and ends what HEAPLAPSE_SNAPSHOT_INTERVAL says"""
+    """heaplapse_set_snapshot_interval() sets, changes and ends the interval of HEAPLAPSE_SNAPSHOT_INTERVAL"""
     with open('interval.c', 'w') as file:
         file.write('''#include <heaplapse.h>
 #include <stdio.h>
@@ -447,8 +449,8 @@ def counts(place, pid):
     return scope_of(json.loads(tags(place, '--json', pid)), 'worker', 'inner')['self']['allocated_blocks']
 
 
-def rests(place, pid, asked):
-    """Does it count nothing, and has it taken every signal?"""
+def is_idle(place, pid, asked):
+    """Whether nothing is counted and no signal is pending."""
     with open(f'/proc/{pid}/status') as f:
         waiting = [line for line in f if line.startswith(('SigPnd', 'ShdPnd')) and int(line.split()[1], 16)]
     before = counts(place, asked)
@@ -456,23 +458,23 @@ def rests(place, pid, asked):
     return not waiting and counts(place, asked) == before
 
 
-def toggles(place, pid, asked, again=signal.SIGUSR1):
-    """Counting stops and goes on; `asked` is the pid that is given to heaplapse tags."""
+def check_toggling(place, pid, asked, again=signal.SIGUSR1):
+    """Counting stops and continues; `asked` is the pid that is passed to heaplapse tags."""
     for _ in range(3):
         os.kill(pid, signal.SIGUSR1)
-        wait_until('counting stops', lambda: rests(place, pid, asked))
+        wait_until('counting stops', lambda: is_idle(place, pid, asked))
         before = counts(place, asked)
         os.kill(pid, again)
         wait_until('counting goes on', lambda: counts(place, asked) > before)
 
 
 def test_toggle(place):
-    """a signal that the user has named stops and starts counting; the pid of record stands for its program"""
+    """a signal chosen by the user stops and starts counting; the pid of record stands for its program"""
     program = build(place, 'busy')
     process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags', HEAPLAPSE_TOGGLE_SIGNAL='USR1,USR2'))
     process.stdout.readline()
     wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
-    toggles(place, process.pid, process.pid, again=signal.SIGUSR2)
+    check_toggling(place, process.pid, process.pid, again=signal.SIGUSR2)
     process.stdin.close()
     process.stdin = None
     done = place.finish(process)
@@ -483,19 +485,19 @@ def test_toggle(place):
     pid = next(c for c in children_of(process.pid) if os.readlink(f'/proc/{c}/exe').endswith('/busy'))
     wait_until('the scope', lambda: '"inner"' in tags(place, '--json', process.pid))
     expect('whose tags', json.loads(tags(place, '--json', process.pid))['pid'], pid)
-    toggles(place, pid, process.pid)
+    check_toggling(place, pid, process.pid)
     process.stdin.close()
     process.stdin = None
     done = place.finish(process)
     expect('status and messages', (done.status, done.err), (0, ''))
-    for word, part in (('nonsense', 'HEAPLAPSE_TOGGLE_SIGNAL is not USR1'), ('9', 'not free for pauses')):
+    for word, part in (('nonsense', 'HEAPLAPSE_TOGGLE_SIGNAL is not USR1'), ('9', 'not available for pauses')):
         done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_TOGGLE_SIGNAL': word})
         expect('status', done.status, 0)
         contains('message', done.err, part)
 
 
 def test_signal(place):
-    """a signal that the user has named asks for a snapshot; one that is not free is left alone"""
+    """a signal chosen by the user requests a snapshot; one that is in use is not changed"""
     program = build(place, 'busy')
     process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(
         HEAPLAPSE_MODE='tags', HEAPLAPSE_SNAPSHOT_SIGNAL='USR2', HEAPLAPSE_SNAPSHOT_PREFIX='shot'))
@@ -507,7 +509,7 @@ def test_signal(place):
         wait_until('a snapshot', lambda: os.path.exists(f'shot.{number:04}.dot'))
         shot = load(f'shot.{number:04}.json')
         number += 1
-        if shot['unsettled']:  # on a busy machine the worker may stand still in the middle of an event
+        if shot['unsettled']:  # on a busy machine the worker may be suspended in the middle of an event
             continue
         own = scope_of(shot, 'worker', 'inner')['self']
         expect('average', own['allocated_bytes'] % own['allocated_blocks'], 0)
@@ -529,13 +531,13 @@ def test_signal(place):
     process.stdin = None
     done = place.finish(process)
     expect('status and messages', (done.status, done.err), (0, ''))
-    for word, part in (('nonsense', 'not USR1'), ('9', 'not free'), ('99', 'not USR1')):
+    for word, part in (('nonsense', 'not USR1'), ('9', 'not available'), ('99', 'not USR1')):
         done = counted(place, build(place, 'odd'), env={'HEAPLAPSE_SNAPSHOT_SIGNAL': word})
         expect('status', done.status, 0)
         contains('message', done.err, part)
     done = counted(place, './odd', env={'HEAPLAPSE_SNAPSHOT_SIGNAL': 'USR1'},
                    preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
-    contains('message', done.err, 'not free')
+    contains('message', done.err, 'not available')
 
 
 def test_start_off(place):
@@ -562,14 +564,14 @@ int main(void) {
         expect(name, scope_of(load(name), 'main', 'a')['self']['allocated_blocks'], 1)
 
 
-def plain(report):
-    """Without the numbers of scopes, which are given anew."""
+def without_ids(report):
+    """The scopes without their ids, which are renumbered."""
     return [[{key: value for key, value in scope.items() if key not in ('id', 'parent')} for scope in thread['scopes']]
             for thread in report['threads']]
 
 
-def same_picture(png, bmp):
-    """The BMP has the size of the PNG, whole rows, white corners, and something between."""
+def equal_pictures(png, bmp):
+    """The BMP has the size of the PNG, complete rows, white corners, and something between."""
     with open(png, 'rb') as file:
         width, height = struct.unpack('>II', file.read(24)[16:])
     with open(bmp, 'rb') as file:
@@ -587,7 +589,7 @@ def test_forms(place):
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
     counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'a.json'})
     again = json.loads(tags(place, '--json', 'a.json'))
-    expect('json again', plain(again), plain(load('a.json')))
+    expect('json again', without_ids(again), without_ids(load('a.json')))
     text = tags(place, 'a.json')
     contains('text', text, 'load_textures', 'vertices', 'worker', 'a free is charged to the scope that frees')
     expect('small ones', 'worker' in tags(place, '--min-share', '5', 'a.json'), False)
@@ -610,7 +612,7 @@ def test_forms(place):
         tags(place, '-o', 'a.' + suffix, 'a.json')
         with open('a.' + suffix, 'rb') as file:
             expect(suffix, file.read(len(magic)), magic)
-    same_picture('a.png', 'a.bmp')
+    equal_pictures('a.png', 'a.bmp')
     with open('twice.json', 'w') as file:
         report = load('a.json')
         scopes = report['threads'][0]['scopes']
@@ -628,7 +630,7 @@ def test_forms(place):
 
 
 def test_bad_input(place):
-    """an unknown PID, one without tags, one of another user, a snapshot cut short or wrong: one sentence"""
+    """an unknown PID, one without tags, one of another user, a truncated or wrong snapshot: one error message"""
     program = build(place, 'odd')
     counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'a.json'})
     with open('a.json') as file:
@@ -684,7 +686,7 @@ def test_bad_input(place):
         expect('nothing is written', os.path.exists(name), False)
     tags(place, '--json', '-o', 'any.xyz', 'a.json')
     expect('unless it is said', load('any.xyz')['all'], report['all'])
-    contains('cut', tags(place, 'cut.json', status=3), 'cut short')
+    contains('cut', tags(place, 'cut.json', status=3), 'is truncated')
     contains('later', tags(place, 'later.json', status=3), 'later version')
     contains('none', tags(place, 'nofile.json', status=3), 'nofile.json')
     contains('folder', tags(place, '/', status=3), 'directory')
@@ -704,9 +706,9 @@ def test_bad_input(place):
 
 
 def test_other_user(place):
-    """a process that may not be looked into"""
+    """a process that may not be inspected"""
     if os.getuid() != 0:
-        contains('pid 1', tags(place, 1, status=3), 'may not be looked into')
+        contains('pid 1', tags(place, 1, status=3), 'cannot inspect process')
         return
     program = os.path.abspath(build(place, 'busy'))
     process = place.start([program], stdin=subprocess.PIPE, env=place.bare_env(HEAPLAPSE_MODE='tags'))
@@ -725,8 +727,8 @@ def test_other_user(place):
 
 def test_examples(place):
     """examples/tags.c and tags.cpp, alone and counted"""
-    for name, compiler, alone, words in (('tags.c', 'gcc', '', ['draw: 200 blocks, all given back: yes']),
-                                         ('tags.cpp', 'g++', 'nobody counts\n', ['parse', 'index::add', 'level 3'])):
+    for name, compiler, alone, words in (('tags.c', 'gcc', '', ['draw: 200 blocks, all freed: yes']),
+                                         ('tags.cpp', 'g++', 'no tags are counted\n', ['parse', 'index::add', 'level 3'])):
         program = build(place, 'example', compiler=compiler, folder=EXAMPLES, source=name)
         done = place.run(program)
         expect('alone', (done.status, done.out, done.err), (0, alone, ''))
@@ -736,7 +738,7 @@ def test_examples(place):
 
 
 def test_default_place(place):
-    """record --mode=tags alone: the numbers are in a file, and the summary says how to see them"""
+    """record --mode=tags alone: the counts are in a file, and the summary says how to view them"""
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
     done = place.record(program, options=('--summary', '--mode=tags'))
     expect('status', done.status, 0)
@@ -752,7 +754,7 @@ def test_default_place(place):
 
 
 def test_output(place):
-    """-o names the file of the numbers, whatever its suffix, and no trace is made; --stats-json goes before"""
+    """-o names the file of the counts, whatever its suffix, and no trace is written; --stats-json takes precedence"""
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
     before = set(os.listdir())
     done = place.record(program, options=('--summary', '--mode=tags', '-o', 'x.hlt'))
@@ -781,7 +783,7 @@ def test_output(place):
 
 
 def test_of_trace(place):
-    """the scopes of a trace: requested bytes, charged to the owner; how often they were entered is not known"""
+    """the scopes of a trace: requested bytes, charged to the owner; the number of entries is not known"""
     program = build(place, 'example', folder=EXAMPLES, source='tags.c')
     expect('status', place.record(program, options=('-q', '-f', '-o', 'x.hlt')).status, 0)
     text = tags(place, 'x.hlt')
@@ -790,12 +792,12 @@ def test_of_trace(place):
     contains('draw/vertices', rows['vertices'], '292.9 KiB', '200', ' - ')
     contains('JSON', tags(place, '--json', 'x.hlt'), '"entered":null')
     counted(place, program, env={'HEAPLAPSE_STATS_JSON': 'given.json'})
-    contains('not to be added', tags(place, 'given.json', 'x.hlt', status=2), 'counts otherwise')
+    contains('not to be added', tags(place, 'given.json', 'x.hlt', status=2), 'count differently')
     for mode in ('count', 'cull'):
         place.record(program, options=('-q', '-f', '--mode=' + mode, '-o', 'x.hlt'))
-        contains('sums only', tags(place, 'x.hlt', status=3), 'needs every single event')
+        contains('sums only', tags(place, 'x.hlt', status=3), 'needs every event')
     expect('no scopes', place.record('true', options=('-q', '-f', '-o', 'x.hlt')).status, 0)
-    contains('no scopes', tags(place, 'x.hlt', status=3), 'holds no tags')
+    contains('no scopes', tags(place, 'x.hlt', status=3), 'has no tags')
 
 
 main(globals())

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bombs.c - files of at most 1 MiB that would like to take much memory: tables, live sets and
- * samples that unpack to a thousand times their size, counts and ids that nothing stands behind.
+ * bombs.c - writes files of at most 1 MiB that try to make a reader use much memory: tables, live
+ * sets and samples that decompress to a thousand times their size, and counts and ids without any
+ * data behind them.
  *
- * usage: bombs FOLDER; writes FOLDER/NAME.hlt. Checksums are right in all of them.
+ * usage: bombs DIRECTORY; writes DIRECTORY/NAME.hlt. All checksums are valid.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@
 static uint8_t zeros[MIB], ones[MIB];
 static struct fuzz_trace t;
 
-static size_t numbers(uint8_t *to, const uint64_t *values, size_t n)
+static size_t put_varints(uint8_t *to, const uint64_t *values, size_t n)
 {
 	uint8_t *p = to;
 
@@ -32,22 +34,22 @@ static size_t numbers(uint8_t *to, const uint64_t *values, size_t n)
 static void add_table(const uint64_t v[6], const uint8_t *modules, size_t modules_len)
 {
 	uint8_t buf[64];
-	const struct fuzz_column columns[] = {{HL_COL_NUMBERS, buf, numbers(buf, v, 6)},
+	const struct fuzz_column columns[] = {{HL_COL_NUMBERS, buf, put_varints(buf, v, 6)},
 		{HL_COL_MODULES, modules, modules_len}, {HL_COL_NODE_PARENT, zeros, v[3]},
 		{HL_COL_NODE_MODULE, zeros, v[3]}, {HL_COL_NODE_OFFSET, zeros, v[3]},
 		{HL_COL_THREADS, ones, v[5]}};
-	struct hl_chunk_head head = {.type = HL_CHUNK_TABLE};
+	struct hl_chunk_header head = {.type = HL_CHUNK_TABLE};
 
 	fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
 }
 
-/* END with totals that say there is a live block for each node. */
+/* END with totals that claim a live block for each node. */
 static void add_end(uint64_t nodes)
 {
 	uint64_t v[31] = {nodes, nodes * 100};
 	uint8_t buf[300];
-	const struct fuzz_column column = {HL_COL_NUMBERS, buf, numbers(buf, v, 31)};
-	struct hl_chunk_head head = {.type = HL_CHUNK_END};
+	const struct fuzz_column column = {HL_COL_NUMBERS, buf, put_varints(buf, v, 31)};
+	struct hl_chunk_header head = {.type = HL_CHUNK_END};
 
 	fuzz_trace_chunk(&t, &head, &column, 1, true);
 }
@@ -59,14 +61,14 @@ static void nodes_without_end(void)
 	add_end(0);
 }
 
-/* As many as a file of this size may have, all of them in a keyframe; the rest is filled up. */
+/* The maximum of nodes for a file of this size, all of them in a keyframe; padded to the size. */
 static void nodes_up_to_the_limit(void)
 {
 	uint32_t limit = hl_nodes_limit(MIB - 65536), rows = 60000, parts = limit / rows + 1;
-	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME, .flags = HL_CHUNK_FULL};
+	struct hl_chunk_header head = {.type = HL_CHUNK_KEYFRAME, .flags = HL_CHUNK_FULL};
 	uint64_t v[23] = {limit, limit, 0, 0, 0, 0, limit, limit};
 	uint8_t buf[300];
-	size_t len = numbers(buf, v, 23);
+	size_t len = put_varints(buf, v, 23);
 
 	for (uint32_t i = 0; i < limit; i += 300000) {
 		uint32_t n = limit - i < 300000 ? limit - i : 300000;
@@ -75,7 +77,7 @@ static void nodes_up_to_the_limit(void)
 	}
 	for (uint32_t i = 0, node = 0; i < parts; i++) {
 		uint8_t first[16];
-		size_t at = numbers(first, (uint64_t[]){node}, 1);
+		size_t at = put_varints(first, (uint64_t[]){node}, 1);
 		static uint8_t ids[MIB];
 		uint32_t n = limit - node < rows ? limit - node : rows;
 		const struct fuzz_column columns[] = {{HL_COL_KEY_NODE, ids, at + n - 1},
@@ -92,7 +94,7 @@ static void nodes_up_to_the_limit(void)
 		node += n;
 	}
 	add_end(limit);
-	head = (struct hl_chunk_head){.type = 99}; /* a reader skips what it does not know */
+	head = (struct hl_chunk_header){.type = 99}; /* a reader skips unknown chunk types */
 	fuzz_trace_chunk(&t, &head, &(struct fuzz_column){1, zeros, MIB - t.len - 4096}, 1, false);
 }
 
@@ -104,7 +106,7 @@ static void nodes_after_a_hole(void)
 
 static void counts_of_heads(void)
 {
-	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
+	struct hl_chunk_header head = {.type = HL_CHUNK_EVENTS,
 		.n_events = HL_CHUNK_EVENTS_MAX,
 		.n_rows = HL_CHUNK_EXTRAS_MAX,
 		.aux = HL_NODES_MAX | (uint64_t)HL_THREADS_MAX << 32};
@@ -123,7 +125,7 @@ static void threads(void)
 static void module_names(void)
 {
 	static uint8_t name[MIB];
-	size_t len = MIB - 64, at = numbers(name, (uint64_t[]){len - 8}, 1);
+	size_t len = MIB - 64, at = put_varints(name, (uint64_t[]){len - 8}, 1);
 
 	memset(name + at, 'a', len - 8);
 	for (uint64_t i = 0; i < 600; i++)
@@ -140,7 +142,7 @@ static void modules(void)
 
 static void live_sets(void)
 {
-	struct hl_chunk_head head = {.type = HL_CHUNK_LIVESET, .n_rows = 65536};
+	struct hl_chunk_header head = {.type = HL_CHUNK_LIVESET, .n_rows = 65536};
 	struct fuzz_column columns[6];
 	const uint32_t parts = 2000;
 
@@ -159,23 +161,26 @@ static void samples(void)
 {
 	const struct fuzz_column columns[] = {
 		{HL_COL_RSS_TIME, ones, 65536}, {HL_COL_RSS_BYTES, zeros, 65536}};
-	struct hl_chunk_head head = {.type = HL_CHUNK_RSS, .n_rows = 65536};
+	struct hl_chunk_header head = {.type = HL_CHUNK_RSS, .n_rows = 65536};
 
 	for (int i = 0; i < 2000; i++)
 		fuzz_trace_chunk(&t, &head, columns, 2, true);
 	add_end(0);
 }
 
-/* Allocations and frees by turns: what is alive is bounded, how many events there are is not. */
+/*
+ * Alternating allocations and frees: the number of live blocks is bounded, the number of events is
+ * not.
+ */
 static void events(void)
 {
-	static uint8_t ops[8192], same[32768]; /* same: the address of the one before */
+	static uint8_t ops[8192], same[32768]; /* same: the address of the previous block */
 	const uint8_t run[] = {0, 0x80, 0x80, 4}, half[] = {0, 0x80, 0x80, 2};
 	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
 		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 32768}, {HL_COL_SIZE, ones, 32768},
 		{HL_COL_AFUNC, half, 4}, {HL_COL_ADDR, same, 32768}, {HL_COL_REF, zeros, 32768},
 		{HL_COL_FFUNC, half, 4}};
-	struct hl_chunk_head head = {
+	struct hl_chunk_header head = {
 		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
 
 	memset(ops, 0xaa, sizeof(ops));
@@ -188,15 +193,15 @@ static void events(void)
 	}
 }
 
-/* Allocations that are never freed; `honest`: as the heads say. */
+/* Allocations that are never freed; `honest`: the headers count them correctly. */
 static void never_freed(uint64_t chunks, bool honest)
 {
-	static uint8_t ops[8192], next[65536]; /* next: the address after the one before */
+	static uint8_t ops[8192], next[65536]; /* next: the address after the previous block */
 	const uint8_t run[] = {0, 0x80, 0x80, 4};
 	const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
 		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
 		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536}};
-	struct hl_chunk_head head = {
+	struct hl_chunk_header head = {
 		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
 
 	memset(ops, 0, sizeof(ops));
@@ -220,19 +225,22 @@ static void too_many_live(void)
 	never_freed(200, false);
 }
 
-/* More than are looked at at once, and of each chunk some wherever any are: 32 bytes apart. */
+/*
+ * More live blocks than are processed at once, from every chunk in every address range: 32 bytes
+ * apart.
+ */
 static void spread_live(void)
 {
 	static uint8_t ops[8192], addrs[2 * 65536 + 1];
 	const uint8_t run[] = {0, 0x80, 0x80, 4};
-	struct hl_chunk_head head = {
+	struct hl_chunk_header head = {
 		.type = HL_CHUNK_EVENTS, .n_events = 65536, .aux = 1 | UINT64_C(1) << 32};
 
 	memset(ops, 0, sizeof(ops));
 	add_table((uint64_t[]){0, 0, 0, 1, 0, 1}, zeros, 0);
 	for (uint64_t i = 0; i < SPREAD_CHUNKS; i++) {
-		/* units of 16 bytes, zigzag, and two codes are for other things */
-		size_t len = numbers(addrs, (uint64_t[]){2 * 2 * (i + 1) + 2}, 1);
+		/* units of 16 bytes, zigzag, and two codes are reserved */
+		size_t len = put_varints(addrs, (uint64_t[]){2 * 2 * (i + 1) + 2}, 1);
 		const struct fuzz_column columns[] = {{HL_COL_OP, ops, 8192}, {HL_COL_TIME, run, 4},
 			{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536},
 			{HL_COL_SIZE, ones, 65536}, {HL_COL_AFUNC, run, 4},
@@ -246,7 +254,7 @@ static void spread_live(void)
 	}
 }
 
-/* So many marks, or snapshots, in each chunk, behind as many events as it may have. */
+/* `each` marks or snapshots in each chunk, after the maximum of events. */
 static void marks(uint8_t kind, uint32_t each, uint64_t chunks)
 {
 	static uint8_t ops[8192], next[65536], extras[10 * 65536];
@@ -255,7 +263,7 @@ static void marks(uint8_t kind, uint32_t each, uint64_t chunks)
 		{HL_COL_THREAD, run, 4}, {HL_COL_NODE, zeros, 65536}, {HL_COL_SIZE, ones, 65536},
 		{HL_COL_AFUNC, run, 4}, {HL_COL_ADDR, next, 65536},
 		{HL_COL_EXTRA, extras, 10 * each}};
-	struct hl_chunk_head head = {.type = HL_CHUNK_EVENTS,
+	struct hl_chunk_header head = {.type = HL_CHUNK_EVENTS,
 		.n_events = 65536,
 		.n_rows = each,
 		.aux = 1 | UINT64_C(1) << 32};
@@ -281,7 +289,7 @@ static void some_snapshots(void)
 	marks(HL_EXTRA_SNAPSHOT, 65536, 1);
 }
 
-/* Each far from the others, with nothing between them but events. */
+/* Far apart, with nothing but events between them. */
 static void snapshots_apart(void)
 {
 	marks(HL_EXTRA_SNAPSHOT, 1, 500);
@@ -292,7 +300,7 @@ static void many_marks(void)
 	marks(HL_EXTRA_MARK, 65536, 40);
 }
 
-/* More live than was ever allocated: no checksum is wrong. */
+/* More live blocks than were ever allocated: no checksum is wrong. */
 static void contradiction(void)
 {
 	static const uint8_t one[] = {1}, five[] = {5};
@@ -301,7 +309,7 @@ static void contradiction(void)
 		{HL_COL_KEY_LIVE_BLOCKS, five, 1}, {HL_COL_KEY_LIVE_BYTES, five, 1},
 		{HL_COL_KEY_PEAK_BLOCKS, zeros, 1}, {HL_COL_KEY_PEAK_BYTES, zeros, 1},
 		{HL_COL_NUMBERS, zeros, 25}};
-	struct hl_chunk_head head = {.type = HL_CHUNK_KEYFRAME,
+	struct hl_chunk_header head = {.type = HL_CHUNK_KEYFRAME,
 		.flags = HL_CHUNK_FULL,
 		.n_rows = 1,
 		.aux = UINT64_C(1) << 32};
@@ -316,7 +324,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*make)(void);
-		bool sparse; /* with a hole behind it that would like to be counted */
+		bool sparse; /* a hole follows, whose size must not count */
 	} bombs[] = {{"nodes", nodes_without_end, false},
 		{"nodes-limit", nodes_up_to_the_limit, false}, {"hole", nodes_after_a_hole, false},
 		{"heads", counts_of_heads, false}, {"threads", threads, false},

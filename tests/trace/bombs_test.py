@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""bombs_test - forged traces of at most 1 MiB: each command takes less than 128 MiB of memory and 10 s of a
-processor, and answers or refuses with words.
+# SPDX-License-Identifier: Apache-2.0
+"""bombs_test - forged traces of at most 1 MiB: each command uses less than 128 MiB of memory and 10
+s of CPU time, and succeeds or prints an error message.
 
 	bombs_test.py HEAPLAPSE BOMBS
 """
@@ -14,13 +15,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tap  # noqa: E402
 
 MEMORY = 128 << 20
-# Views that need every block have a table of them.
+# Views that need a table of all blocks.
 BLOCKS = [['report', '--lifetimes'], ['report', '--sites'], ['report', '--fragmentation'], ['report', '--threads', '--filter', 'life:>0s'],
           ['report', '--sites', '--threads', '--filter', 'life:>0s']]
 SECONDS = 10
 COMMANDS = [['info'], ['info', '--verify'], ['report'], ['report', '--peak'], ['report', '--leaks'],
             ['report', '--threads'], ['report', '--fragmentation'], ['dump']]
-GOOD = (0, 3)  # an answer, or a file that cannot be read
+GOOD = (0, 3)  # success, or an unreadable file
 
 
 MARKS = [['report', '--timeline', '--json'], ['report', '--group', 'snapshot'], ['report', '--snapshots', '--json'],
@@ -28,7 +29,7 @@ MARKS = [['report', '--timeline', '--json'], ['report', '--group', 'snapshot'], 
 
 
 def run(command):
-    """(status, bytes at most, seconds of processor, stderr)."""
+    """(status, peak bytes, seconds of CPU time, stderr)."""
     with tempfile.TemporaryFile() as err:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
         _, status, usage = os.wait4(child.pid, 0)
@@ -39,7 +40,8 @@ def run(command):
 
 
 def live(heaplapse, folder):
-    """More live blocks than are kept at once are counted in shares, exactly; where heads lie about them, it is said."""
+    """More live blocks than are kept at once are counted in several passes, exactly; if headers
+    have wrong counts, a message says so."""
     def ask(name, *args):
         command = [heaplapse, 'report', '--json', *args, os.path.join(folder, name)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -47,12 +49,12 @@ def live(heaplapse, folder):
         r = ask('many-live.hlt', *args)
         tap.case(r.returncode == 0 and json.loads(r.stdout)['total_blocks'] == 60 * 65536, f'many-live: {args}', r.stdout[:300] + r.stderr)
         r = ask('too-many-live.hlt', *args)
-        tap.case(r.returncode == 3 and 'more blocks are alive' in r.stderr and 'error' in json.loads(r.stdout),
+        tap.case(r.returncode == 3 and 'blocks are live at once' in r.stderr and 'error' in json.loads(r.stdout),
                  f'too-many-live: {args}', f'{r.returncode} {r.stderr}')
 
 
 def pages(heaplapse, folder):
-    """Blocks that are measured part by part: 30 * 65536 of one byte, 32 bytes apart from 32 on."""
+    """Blocks that are measured in several passes: 30 * 65536 of one byte, 32 bytes apart from 32 on."""
     r = subprocess.run([heaplapse, 'report', '--fragmentation', '--json', os.path.join(folder, 'spread-live.hlt')],
                        capture_output=True, text=True, check=False)
     n = 30 * 65536
@@ -63,14 +65,14 @@ def pages(heaplapse, folder):
 
 
 def refusals(heaplapse, folder):
-    """What is too much says so in words of its own."""
+    """Each limit has its own message."""
     for args, name, words in (['--fragmentation'], 'too-many-live', 'damaged or forged'), (['--snapshot-deltas'], 'marks', 'marks and snapshots'):
         r = subprocess.run([heaplapse, 'report', *args, os.path.join(folder, name + '.hlt')], capture_output=True, text=True, check=False)
         tap.case(r.returncode == 3 and words in r.stderr, f'{name}: {args}', f'{r.returncode} {r.stderr}')
 
 
 def contradiction(heaplapse, path):
-    """Sums that no program can have: said with the file's name, what to do, and as JSON that is whole."""
+    """Impossible sums: the message has the file's name and a remedy, and the JSON output is complete."""
     r = subprocess.run([heaplapse, 'report', '--leaks', '--json', path], capture_output=True, text=True, check=False)
     tap.case(r.returncode == 3 and path in r.stderr and 'use another copy' in r.stderr, 'contradiction: the sentence',
              f'{r.returncode} {r.stderr}')

@@ -1,7 +1,8 @@
 #!/bin/sh
-# compare-decoders.sh GEN DUMP DECODE_PY EVENTS OLD - the library and the independent decoder print the
-# same lines for the same traces: plain, strange with free stacks, stored columns, and OLD, a recording of
-# ls from when times were runs.
+# SPDX-License-Identifier: Apache-2.0
+# compare-decoders.sh GEN DUMP DECODE_PY EVENTS OLD - the library and the independent decoder print
+# the same lines for the same traces: plain, strange with free stacks, stored columns, and OLD, a
+# recording of ls in an older format whose times are runs.
 set -eu
 gen=$1 dump=$2 decode=$3 events=$4 old=$5
 dir=$(mktemp -d)
@@ -19,7 +20,7 @@ try() {
 	compare "$dir/t.hlt" "$*"
 }
 
-# Who reads no further has not met an error.
+# A reader that closes the pipe early is not an error.
 cut_off() {
 	"$gen" -n "$events" -o "$dir/t.hlt"
 	/usr/bin/python3 "$decode" "$dir/t.hlt" 2>"$dir/err" | head -n 1 >/dev/null

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * damage.c - one small trace in every damaged form: each prefix, each flipped bit, chunks taken
- * out, doubled and swapped, and bytes changed with all checksums put right again.
+ * damage.c - one small trace in every damaged form: each prefix, each flipped bit, chunks removed,
+ * duplicated and swapped, and bytes changed with all checksums recomputed.
  *
- * Never a crash; a refusal, or a part of the truth; chunks that were not touched exact; and
- * damage is reported if and only if there is some.
+ * The reader never crashes; it refuses the file or returns a part of the truth; chunks that were
+ * not changed are exact; and damage is reported if and only if there is some.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "trace/format_internal.h"
+#include "trace/format/format_internal.h"
 #include "sample.h"
 #include "truth.h"
 
@@ -52,7 +53,7 @@ static void make_trace(bool hurry)
 		exit(1);
 }
 
-static void put(const uint8_t *data, size_t len)
+static void write_file(const uint8_t *data, size_t len)
 {
 	if (pwrite(fd, data, len, 0) != (ssize_t)len || ftruncate(fd, (off_t)len) < 0)
 		exit(1);
@@ -84,20 +85,20 @@ static size_t count_flags(uint16_t flag)
 	return n;
 }
 
-static void every_prefix(const struct truth *t)
+static void check_prefixes(const struct truth *t)
 {
 	uint64_t events;
 	struct seen s;
 
 	for (size_t len = size; len-- > 0;) {
-		bool edge = len == HL_FILE_HEAD_LEN, ended;
+		bool edge = len == HL_FILE_HEADER_LEN, ended;
 
 		if (ftruncate(fd, (off_t)len) < 0)
 			exit(1);
 		truth_compare(t, path, &s);
 		opens++;
 		CHECK(!s.wrong, s.wrong, len, &s);
-		CHECK(s.refused == (len < HL_FILE_HEAD_LEN), "refused, or not", len, &s);
+		CHECK(s.refused == (len < HL_FILE_HEADER_LEN), "refused, or not", len, &s);
 		if (s.refused)
 			continue;
 		events = 0;
@@ -144,9 +145,9 @@ static void check_flip(const struct truth *t, size_t at)
 		CHECK(s.lost_events == 0, "lost events", at, &s);
 }
 
-static void every_bit(const struct truth *t, unsigned stride)
+static void check_bit_flips(const struct truth *t, unsigned stride)
 {
-	put(file, size);
+	write_file(file, size);
 	for (size_t bit = 0; bit < size * 8; bit += stride) {
 		uint8_t b = file[bit / 8] ^ (uint8_t)(1u << bit % 8);
 
@@ -158,7 +159,7 @@ static void every_bit(const struct truth *t, unsigned stride)
 	}
 }
 
-/* The file with chunk i left out (0 copies), doubled, or changed places with the next one. */
+/* The file with chunk i removed (0 copies), duplicated, or swapped with the next one. */
 static void shuffle_chunks(const struct truth *t)
 {
 	uint8_t *other = malloc(2 * size);
@@ -169,14 +170,14 @@ static void shuffle_chunks(const struct truth *t)
 
 		memcpy(other, file, at);
 		memcpy(other + at, file + next, size - next);
-		put(other, size - len);
+		write_file(other, size - len);
 		truth_compare(t, path, &s);
 		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was taken out", i, &s);
 		CHECK(s.good_chunks == t->n_chunks - (places[i].head.type == HL_CHUNK_EVENTS),
 			"chunks", i, &s);
 		memcpy(other, file, next);
 		memcpy(other + next, file + at, size - at);
-		put(other, size + len);
+		write_file(other, size + len);
 		truth_compare(t, path, &s);
 		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was doubled", i, &s);
 		CHECK(s.good_chunks == t->n_chunks, "chunks", i, &s);
@@ -186,7 +187,7 @@ static void shuffle_chunks(const struct truth *t)
 			memcpy(other, file, size);
 			memcpy(other + at, file + next, len2);
 			memcpy(other + at + len2, file + at, len);
-			put(other, size);
+			write_file(other, size);
 			truth_compare(t, path, &s);
 			CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "chunks changed places", i,
 				&s);
@@ -195,14 +196,14 @@ static void shuffle_chunks(const struct truth *t)
 	}
 	memcpy(other, file, size);
 	memset(other + size, 'x', 100);
-	put(other, size + 100);
+	write_file(other, size + 100);
 	truth_compare(t, path, &s);
 	CHECK(!s.wrong && s.damaged && s.good_chunks == t->n_chunks, "bytes after the end", size,
 		&s);
 	free(other);
 }
 
-static void forged(unsigned long rounds, uint64_t seed)
+static void forge_bytes(unsigned long rounds, uint64_t seed)
 {
 	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0x10, 0x40, 2};
 	uint8_t *other = malloc(size);
@@ -219,14 +220,15 @@ static void forged(unsigned long rounds, uint64_t seed)
 
 			r = hl_hash_u64(seed += HL_HASH_K);
 			at = p->at + 8 + (r >> 8) % (p->head.length - 8);
-			if (r & 64) /* heads and directory are worth more tries than their length */
+			if (r & 64) /* headers and directory get more tries than their length would
+				       give them */
 				at = p->at + 8 + (r >> 8) % 200 % (p->head.length - 8);
 			other[at] = r & 128 ? (uint8_t)(r >> 48) : values[r & 7];
 		}
 		sample_forge(other + p->at, p->head.length);
-		if (r & 1 << 20) /* without the index, heads are believed */
+		if (r & 1 << 20) /* without the index the reader relies on the headers */
 			other[size - 1] ^= 1;
-		put(other, size);
+		write_file(other, size);
 		read_all(path);
 		opens++;
 	}
@@ -239,7 +241,7 @@ static void check_memory(void)
 
 	getrusage(RUSAGE_SELF, &u);
 	printf("%lu opens, at most %ld MiB\n", opens, u.ru_maxrss / 1024);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(HL_SANITIZED) /* they keep what is freed */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(HL_SANITIZED) /* sanitizers keep freed memory */
 	if (u.ru_maxrss > 64 * 1024) {
 		fprintf(stderr, "more than 64 MiB of memory\n");
 		exit(1);
@@ -261,15 +263,15 @@ int main(int argc, char **argv)
 		count_flags(HL_CHUNK_HAS_SUMMARY), count_before(size, HL_CHUNK_KEYFRAME),
 		count_flags(HL_CHUNK_FULL));
 	truth_read(&t, path);
-	every_prefix(&t);
-	every_bit(&t, stride);
+	check_prefixes(&t);
+	check_bit_flips(&t, stride);
 	shuffle_chunks(&t);
-	forged(rounds / 2, seed);
+	forge_bytes(rounds / 2, seed);
 	truth_free(&t);
 	free(file);
 	close(fd);
 	make_trace(true);
-	forged(rounds / 2, seed + 1);
+	forge_bytes(rounds / 2, seed + 1);
 	free(file);
 	check_memory();
 	return 0;

@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump-trace.c - every event of a trace as lines, by the library alone: what decode.py is compared
- * with.
+ * dump-trace.c - prints every event of a trace by the library alone; decode.py's output is compared
+ * with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trace/dump.h"
-#include "trace/reader.h"
+#include "trace/read/event_text.h"
+#include "trace/read/reader.h"
 
-static char line[5 * 65536 + HL_DUMP_LINE];
+static char line[5 * 65536 + HL_EVENT_TEXT_MAX];
 
 static void dump_chunk(const struct hl_chunk_events *c, const struct hl_roles *roles)
 {
@@ -16,11 +17,11 @@ static void dump_chunk(const struct hl_chunk_events *c, const struct hl_roles *r
 
 	for (size_t i = 0; i <= c->n_events; i++) {
 		for (; x < c->n_extras && c->extras_at[x] == i; x++) {
-			hl_dump_extra(line, sizeof(line), &c->extras[x], roles);
+			hl_event_text_extra(line, sizeof(line), &c->extras[x], roles);
 			puts(line);
 		}
 		if (i < c->n_events) {
-			hl_dump_event(line, sizeof(line), &c->events[i], roles);
+			hl_event_text_event(line, sizeof(line), &c->events[i], roles);
 			puts(line);
 		}
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample.c - see sample.h. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,14 +6,14 @@
 #include <unistd.h>
 
 #include "sample.h"
-#include "trace/crc32c.h"
-#include "trace/sim.h"
-#include "trace/writer.h"
+#include "trace/format/crc32c.h"
+#include "trace/heap_sim.h"
+#include "trace/write/writer.h"
 
 #define NODES  120
 #define EVENTS 560
 
-static int add_some(struct hl_writer *w, struct hl_sim *sim)
+static int add_plain(struct hl_writer *w, struct hl_heap_sim *sim)
 {
 	const struct hl_extra mark = {.kind = HL_EXTRA_MARK, .node = HL_NODE_NONE, .text = "here"};
 	int err = 0;
@@ -24,7 +25,7 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 		if (i == EVENTS / 2) /* from here on few nodes change: so there are difference
 					keyframes */
 			sim->nodes = 8;
-		hl_sim_next(sim, &e);
+		hl_heap_sim_next(sim, &e);
 		err = hl_writer_add_event(w, &e);
 		if (i % 100 == 50 && !err)
 			err = hl_writer_add_extra(w, &mark);
@@ -32,30 +33,30 @@ static int add_some(struct hl_writer *w, struct hl_sim *sim)
 			err = hl_writer_add_rss(w, &s);
 		if (i == EVENTS / 2 && !err) {
 			struct hl_live_block b[3] = {
-				{.addr = 16, .size = 1, .birth_ns = 64}, {.addr = 64}};
+				{.addr = 16, .size = 1, .alloc_ns = 64}, {.addr = 64}};
 			err = hl_writer_add_live_set(w, b, 3);
 		}
 	}
 	return err;
 }
 
-/* The same with blocks that are only counted, snapshots, and events that come late. */
-static int add_counted(struct hl_writer *w, struct hl_sim *sim)
+/* The same with aggregated blocks, snapshots, and late events. */
+static int add_counted(struct hl_writer *w, struct hl_heap_sim *sim)
 {
 	uint64_t late = 0;
 	int err = 0;
 
 	for (int i = 0; i < EVENTS && !err; i++) {
-		const struct hl_snapshot s = {.cause = (uint32_t)i % HL_SNAPSHOT_CAUSES,
+		const struct hl_snapshot s = {.cause = (uint32_t)i % HL_SNAPSHOT_CAUSE_COUNT,
 			.threshold = 7,
 			.label = i % 200 ? "one" : NULL};
 		struct hl_event e;
 
-		hl_sim_next(sim, &e);
-		err = hl_writer_count_event(w, &e);
+		hl_heap_sim_next(sim, &e);
+		err = hl_writer_add_event_sums_only(w, &e);
 		if (i % 9 == 0 && e.op == HL_OP_ALLOC && !err) {
 			e.ordinal = late++;
-			err = hl_writer_put_event(w, &e);
+			err = hl_writer_add_event_columns_only(w, &e);
 		}
 		if (i % 50 == 40 && !(e.op == HL_OP_FREE && e.flags & HL_EVENT_MOVED) && !err)
 			err = hl_writer_snapshot(w, &s);
@@ -63,7 +64,7 @@ static int add_counted(struct hl_writer *w, struct hl_sim *sim)
 	return err;
 }
 
-/* A block of a pool in each round of events; now and then the two ends of a life are parted. */
+/* A block of a pool in each round of events; sometimes its allocation and free are split pairs. */
 static int add_pooled(struct hl_writer *w, uint64_t i, uint64_t time_ns)
 {
 	struct hl_extra x = {
@@ -105,7 +106,7 @@ static int add_file(struct hl_writer *w)
 {
 	static const char data[3000] = "\x7f"
 				       "ELF";
-	const struct hl_carried file = {.kind = HL_CARRIED_DEBUG,
+	const struct hl_embedded_file file = {.kind = HL_EMBEDDED_DEBUG,
 		.path = "/usr/lib/debug/a.debug",
 		.build_id = (const uint8_t *)"id",
 		.build_id_len = 2,
@@ -119,7 +120,7 @@ static int add_file(struct hl_writer *w)
 	return err;
 }
 
-static int add_carried(struct hl_writer *w, struct hl_sim *sim)
+static int add_embedded(struct hl_writer *w, struct hl_heap_sim *sim)
 {
 	const struct hl_left_out left = {10, 1000, 3, 64};
 	uint64_t last = UINT64_MAX;
@@ -128,12 +129,12 @@ static int add_carried(struct hl_writer *w, struct hl_sim *sim)
 	for (uint64_t i = 0; i < EVENTS / 4 && !err; i++) {
 		struct hl_event e;
 
-		hl_sim_next(sim, &e);
+		hl_heap_sim_next(sim, &e);
 		if (e.op == HL_OP_FREE && last == e.ordinal)
-			e.flags |= HL_EVENT_PARTED;
+			e.flags |= HL_EVENT_SPLIT;
 		if (e.op == HL_OP_ALLOC && !(e.flags & HL_EVENT_MOVED) && e.ordinal % 7 == 1) {
 			e.flags |= HL_EVENT_LINKED;
-			e.made_of = e.ordinal / 2;
+			e.realloc_of = e.ordinal / 2;
 		} else if (e.op == HL_OP_FREE && !(e.flags & HL_EVENT_MOVED) && i % 5 == 0) {
 			e.flags |= HL_EVENT_LINKED;
 		}
@@ -148,11 +149,11 @@ static int add_carried(struct hl_writer *w, struct hl_sim *sim)
 
 enum kind { PLAIN, COUNTED, CARRYING };
 
-static int add_kind(enum kind kind, struct hl_writer *w, struct hl_sim *sim)
+static int add_kind(enum kind kind, struct hl_writer *w, struct hl_heap_sim *sim)
 {
 	return kind == COUNTED    ? add_counted(w, sim)
-	       : kind == CARRYING ? add_carried(w, sim)
-				  : add_some(w, sim);
+	       : kind == CARRYING ? add_embedded(w, sim)
+				  : add_plain(w, sim);
 }
 
 static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
@@ -191,20 +192,20 @@ static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 	const struct hl_end end = {.kind = HL_END_EXIT, .duration_ns = 1 << 20};
 	const struct hl_counters counters = {0};
 	struct hl_writer *w;
-	struct hl_sim sim;
+	struct hl_heap_sim sim;
 	uint8_t *file;
 	int err, fd = memfd_create("sample", 0);
 
 	if (kind == CARRYING) {
 		meta.source = "another tool";
 		meta.unknown = HL_UNKNOWN_TIMES;
-		meta.cut = (struct hl_cut_note){
-			HL_CUT_RANGE | HL_CUT_FILTER, 64, 1 << 20, 0, "size:>1"};
+		meta.slice = (struct hl_slice_info){
+			HL_SLICE_RANGE | HL_SLICE_FILTER, 64, 1 << 20, 0, "size:>1"};
 	}
 	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
-	if (err || hl_sim_init(&sim, 5, NODES, 2, 40) < 0)
+	if (err || hl_heap_sim_init(&sim, 5, NODES, 2, 40) < 0)
 		exit(1);
-	hl_writer_hurry(w, hurry);
+	hl_writer_set_uncompressed(w, hurry);
 	err = add_tables(w, 0, NODES);
 	if (!err)
 		err = add_tables(w, NODES, NODES + 2);
@@ -214,7 +215,7 @@ static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 		err = hl_writer_end(w, &end, &counters);
 	*size = hl_writer_bytes(w);
 	hl_writer_close(w);
-	hl_sim_fini(&sim);
+	hl_heap_sim_fini(&sim);
 	file = malloc(*size);
 	if (err || !file || pread(fd, file, *size, 0) != (ssize_t)*size)
 		exit(1);
@@ -241,9 +242,9 @@ size_t sample_places(const uint8_t *file, size_t size, struct sample_place *plac
 {
 	size_t n = 0;
 
-	for (size_t at = HL_FILE_HEAD_LEN; n < SAMPLE_PLACES_MAX && at < size; n++) {
+	for (size_t at = HL_FILE_HEADER_LEN; n < SAMPLE_PLACES_MAX && at < size; n++) {
 		places[n].at = at;
-		if (hl_chunk_head_decode(
+		if (hl_chunk_header_decode(
 			    file + at, size - at, hl_get64(file + 16), &places[n].head, NULL) < 0 ||
 			places[n].head.length > size - at)
 			break;
@@ -258,14 +259,14 @@ void sample_forge(uint8_t *chunk, size_t len)
 	static const uint8_t zero[4];
 	size_t heads, at;
 
-	if (len < HL_CHUNK_HEAD_LEN)
+	if (len < HL_CHUNK_HEADER_LEN)
 		return;
 	n = hl_get32(chunk + 28);
-	heads = at = HL_CHUNK_HEAD_LEN + (size_t)n * HL_COLUMN_ENTRY_LEN;
+	heads = at = HL_CHUNK_HEADER_LEN + (size_t)n * HL_COLUMN_ENTRY_LEN;
 	if (n > HL_COLUMNS_MAX || heads > len)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *c = chunk + HL_CHUNK_HEAD_LEN + i * HL_COLUMN_ENTRY_LEN;
+		uint8_t *c = chunk + HL_CHUNK_HEADER_LEN + i * HL_COLUMN_ENTRY_LEN;
 		uint32_t packed = hl_get32(c + 8);
 
 		if (packed > len - at)

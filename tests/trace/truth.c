@@ -1,4 +1,5 @@
-/* truth.c - reading all of a trace, to remember it or to compare. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* truth.c - reads a complete trace, to store it or to compare it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ void truth_read(struct truth *t, const char *path)
 		if (t->chunks[i].info.has_summary)
 			MUST(hl_reader_summary(r, i, &t->chunks[i].summary) == 0);
 	}
-	/* A role whose definition is lost is a thread by itself. */
+	/* A role whose definition is lost is a thread of its own. */
 	MUST(hl_reader_roles(r, &(const struct hl_role *){NULL}, &t->n_threads) == 0 &&
 		t->n_threads > 0);
 	MUST(hl_reader_n_nodes(r, &t->n_nodes) == 0 && hl_reader_n_tags(r, &t->n_tags) == 0 &&

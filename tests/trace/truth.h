@@ -1,11 +1,9 @@
-/*
- * truth.h - all that a trace says, read once from the whole file, and comparing a damaged one with
- * it.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* truth.h - the complete contents of an intact trace, and a comparison of a damaged one with it. */
 #ifndef HL_TESTS_TRACE_TRUTH_H
 #define HL_TESTS_TRACE_TRUTH_H
 
-#include "trace/reader.h"
+#include "trace/read/reader.h"
 
 struct truth_chunk {
 	struct hl_chunk_info info;
@@ -33,8 +31,10 @@ struct truth {
 	size_t n_rss;
 };
 
-/* What could be read of a damaged file. All of it was equal to the truth, or `wrong` says what was
- * not. */
+/*
+ * The parts of a damaged file that could be read. All of them were equal to the truth, or `wrong`
+ * says which were not.
+ */
 struct seen {
 	bool refused;
 	char why[512];
@@ -49,9 +49,9 @@ struct seen {
 
 void truth_read(struct truth *t, const char *path);
 void truth_free(struct truth *t);
-/* Reads everything there is in the file at path and compares it with the truth. */
+/* Reads everything in the file at path and compares it with the truth. */
 void truth_compare(const struct truth *t, const char *path, struct seen *seen);
-/* Reads everything and compares nothing: for files that were never true. */
+/* Reads everything and compares nothing: for files that were never valid. */
 void read_all(const char *path);
 
 #endif

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - a preload that takes every allocation's stack three ways and compares them:
- * incrementally, from scratch, and by libunwind. At exit one line of counts is appended to the file
- * that UNWIND_CHECK names, after the first few differences. For programs that know their own call
- * chain, `unwind_truth` is the judge as well. For tests only: it may print, lock and be slow.
+ * check.c - a preload that takes every allocation's stack in three ways and compares them:
+ * incrementally, from scratch, and by libunwind. At exit it appends one line of counts, after the
+ * first few differences, to the file named by UNWIND_CHECK. Programs that know their own call chain
+ * export `unwind_truth`, which is compared as well. For tests only: it may print, lock and be slow.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,14 +25,13 @@
 
 struct per_thread {
 	struct hl_unwinder *u;
-	uintptr_t inside; /* address in the outermost hook's frame; deeper ones are our own or a
+	uintptr_t inside; /* address in the outermost hook's frame; deeper calls are our own or a
 			     handler's */
 	uintptr_t full[DEPTH], other[DEPTH];
 	uintptr_t nested[DEPTH];
 	struct hl_unwind_counts last;
-	volatile uint64_t entered; /* nested calls: each may be interrupted by the next */
-	volatile uint64_t
-		overtaken; /* unwinds of handlers: they end the life of an earlier result */
+	volatile uint64_t entered;   /* nested calls: each may be interrupted by the next */
+	volatile uint64_t overtaken; /* unwinds of handlers: they invalidate an earlier result */
 };
 
 struct list {
@@ -49,10 +49,10 @@ static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t),
 	*(*real_realloc)(void *, size_t);
 static void (*real_free)(void *);
 static const char *path;
-static int every = 1; /* libunwind is asked for one trace in so many */
+static int every = 1; /* libunwind is used for one trace in `every` */
 static _Atomic int ready;
 
-static struct per_thread *mine(void)
+static struct per_thread *get_thread(void)
 {
 	if (!self) {
 		size_t size = sizeof(*self) + HL_UNWINDER_BYTES + 64;
@@ -68,7 +68,7 @@ static struct per_thread *mine(void)
 	return self;
 }
 
-static bool add(void *arg, uintptr_t pc)
+static bool add_pc(void *arg, uintptr_t pc)
 {
 	struct list *l = arg;
 
@@ -116,7 +116,7 @@ static void show(const char *what, const uintptr_t *a, size_t na, const uintptr_
 }
 
 /* hl_stack is outermost first, the full walk innermost first. */
-static bool same(const struct hl_stack *s, const struct list *full)
+static bool equals_walk(const struct hl_stack *s, const struct list *full)
 {
 	if (s->depth != full->n)
 		return full->n == DEPTH && s->depth >= DEPTH;
@@ -127,7 +127,7 @@ static bool same(const struct hl_stack *s, const struct list *full)
 	return true;
 }
 
-/* libunwind starts in our own code, reports interrupted pcs as they are and may end with a 0. */
+/* libunwind starts in our own code, reports interrupted pcs unadjusted and may end with a 0. */
 static void compare_other(
 	struct per_thread *t, const struct hl_regs *start, const struct list *full)
 {
@@ -183,7 +183,7 @@ static void compare_truth(const struct list *full)
 	}
 }
 
-/* Counted and shown: a number without its stacks helps nobody. */
+/* Counts and prints a difference: a count without its stacks is of little help. */
 static void differ_inc(const char *what, const struct hl_stack *s, const struct list *full)
 {
 	static uintptr_t turned[DEPTH];
@@ -196,8 +196,9 @@ static void differ_inc(const char *what, const struct hl_stack *s, const struct 
 }
 
 /*
- * A handler interrupted us, or libunwind allocates: everything but libunwind, in an array that only
- * nested calls use. A handler in the middle of this uses it too; then nothing can be said.
+ * For calls from a handler that interrupted a hook, or from libunwind: checks everything except
+ * libunwind, in an array that only nested calls use. A handler in the middle of this uses it too;
+ * then the result is not checked.
  */
 static void check_nested(struct per_thread *t, const struct hl_regs *start)
 {
@@ -207,10 +208,10 @@ static void check_nested(struct per_thread *t, const struct hl_regs *start)
 	int err = hl_unwind(t->u, start, &s);
 
 	t->overtaken += !err;
-	hl_unwind_full(start, add, &full);
+	hl_unwind_full(start, add_pc, &full);
 	if (err == -EBUSY)
 		atomic_fetch_add(&busy, 1);
-	else if ((err || !same(&s, &full)) && mark == t->entered)
+	else if ((err || !equals_walk(&s, &full)) && mark == t->entered)
 		differ_inc("nested full | inc", &s, &full);
 	if (full.n < 2 && mark == t->entered)
 		differ_inc("nested, full walk too short", &s, &full);
@@ -244,7 +245,7 @@ static hl_noinline void check(const struct hl_regs *start)
 
 	if (!ready)
 		return;
-	t = mine();
+	t = get_thread();
 	outer = t->inside;
 	if (outer && here < outer) {
 		check_nested(t, start);
@@ -256,13 +257,13 @@ static hl_noinline void check(const struct hl_regs *start)
 	overtaken = t->overtaken;
 	err = hl_unwind(t->u, start, &s);
 	full = (struct list){.pcs = t->full};
-	hl_unwind_full(start, add, &full);
+	hl_unwind_full(start, add_pc, &full);
 	if (errno != 12345)
 		differ_inc("errno was changed", &s, &full);
 	nr = atomic_fetch_add(&traces, 1);
 	if (err == -EBUSY) {
 		atomic_fetch_add(&busy, 1);
-	} else if ((err || !same(&s, &full)) && overtaken == t->overtaken) {
+	} else if ((err || !equals_walk(&s, &full)) && overtaken == t->overtaken) {
 		differ_inc("full | inc", &s, &full);
 	} else {
 		count(t, &s);
@@ -275,7 +276,7 @@ static hl_noinline void check(const struct hl_regs *start)
 	errno = saved;
 }
 
-/* What dlsym allocates before we know the real functions. */
+/* Memory for dlsym, before the real functions are known. */
 static char early[65536];
 static size_t early_used;
 
@@ -346,7 +347,7 @@ hl_export void free(void *p)
 		real_free(p);
 }
 
-/* Rules of code that has gone. */
+/* Discards the rules of unloaded code. */
 hl_export int dlclose(void *handle)
 {
 	static int (*real)(void *);

@@ -1,16 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.c - which memory a walk may read. The only place that probes.
+ * walk.c - which memory a walk may read. All probing of addresses is here.
  *
- * A probe is one syscall (about 100 ns) per page that no earlier read has vouched for. Pages are
- * asked for one after the other, so that the range never spans a hole.
+ * A probe is one system call (about 100 ns). It is made for each page that is not in the known
+ * readable range. Pages are probed in order, so the range never has a hole.
  */
 #include <stdatomic.h>
 
 #include "base/bits.h"
 #include "record/arch/walk.h"
 
-#define PROBE_PAGES 64 /* a longer way than this is not probed: only its end, as a stray range */
-#define SAME_STACK  (32 * 1024) /* a signal frame lies this close below what it interrupted */
+#define PROBE_PAGES_MAX 64 /* a larger gap is not probed: the range moves instead of growing */
+#define SAME_STACK_MAX  (32 * 1024) /* from a signal frame to the frame it interrupted */
 
 static atomic_bool probes_forbidden;
 
@@ -24,7 +25,9 @@ bool hl_walk_probes_allowed(void)
 	return !atomic_load_explicit(&probes_forbidden, memory_order_relaxed);
 }
 
-/* Around a stack pointer: the word below it has been read, it is the return address of our callee.
+/*
+ * The range around a stack pointer. The word below it has been read: it is the return address of
+ * our callee.
  */
 static void set_range(struct hl_walk *w, uintptr_t sp)
 {
@@ -39,21 +42,21 @@ void hl_walk_init(struct hl_walk *w, const struct hl_regs *start)
 	w->memo_lo = w->memo_hi = 0;
 	w->segment_end = w->known_pc = 0;
 	w->misses = 0;
-	w->exact = w->guessed = w->careful = w->strayed = false;
+	w->exact = w->guessed = w->careful = w->disjoint = false;
 	set_range(w, start->sp);
 }
 
-void hl_walk_hop(struct hl_walk *w, uintptr_t sp)
+void hl_walk_switch_stack(struct hl_walk *w, uintptr_t sp)
 {
 	uintptr_t from = w->r.sp;
 
-	if (sp > from && sp - from < SAME_STACK) {
+	if (sp > from && sp - from < SAME_STACK_MAX) {
 		w->hi = hl_max_u64(w->hi, hl_align_up(sp, HL_PAGE));
 		return;
 	}
 	if (!w->segment_end)
 		w->segment_end = from;
-	/* Nobody has read anything there: even the page of the pointer must be asked for. */
+	/* Nothing was read there yet: even the page of the stack pointer must be probed. */
 	w->lo = w->hi = sp & ~(HL_PAGE - 1);
 }
 
@@ -62,7 +65,7 @@ bool hl_walk_probe(uintptr_t addr)
 	return hl_walk_probes_allowed() && hl_arch_readable(addr);
 }
 
-static void join_memo(struct hl_walk *w)
+static void merge_memo_range(struct hl_walk *w)
 {
 	if (w->memo_lo >= w->memo_hi || w->memo_lo > w->hi || w->memo_hi < w->lo)
 		return;
@@ -79,17 +82,17 @@ static bool probe_pages(uintptr_t from, uintptr_t to)
 	return true;
 }
 
-hl_cold bool hl_walk_vouch(struct hl_walk *w, uintptr_t from, uintptr_t to)
+hl_cold bool hl_walk_probe_range(struct hl_walk *w, uintptr_t from, uintptr_t to)
 {
-	if (from >= to || to - from > PROBE_PAGES * HL_PAGE || to > UINTPTR_MAX - HL_PAGE)
+	if (from >= to || to - from > PROBE_PAGES_MAX * HL_PAGE || to > UINTPTR_MAX - HL_PAGE)
 		return false;
-	/* Steps that trusted the table have read up to the stack pointer. */
+	/* Steps that trusted the unwind table have read everything up to the stack pointer. */
 	if (!w->exact)
 		w->hi = hl_max_u64(w->hi, hl_align_up(w->r.sp, HL_PAGE));
-	join_memo(w);
+	merge_memo_range(w);
 	if (from >= w->lo && to <= w->hi)
 		return true;
-	if (from >= w->lo && from <= w->hi + PROBE_PAGES * HL_PAGE) {
+	if (from >= w->lo && from <= w->hi + PROBE_PAGES_MAX * HL_PAGE) {
 		if (!probe_pages(w->hi, to))
 			return false;
 		w->hi = hl_align_up(to, HL_PAGE);
@@ -97,7 +100,7 @@ hl_cold bool hl_walk_vouch(struct hl_walk *w, uintptr_t from, uintptr_t to)
 	}
 	if (!probe_pages(from, to))
 		return false;
-	w->strayed = true;
+	w->disjoint = true;
 	w->lo = from & ~(HL_PAGE - 1);
 	w->hi = hl_align_up(to, HL_PAGE);
 	return true;

@@ -1,25 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_expr.c - DWARF expressions, as far as unwind tables use them. Bounded: no more than STEPS
- * operations, a stack of DEPTH words, no word of memory that the walk may not read.
+ * cfi_expr.c - DWARF expressions, the subset that unwind tables use. Bounded: at most STEPS_MAX
+ * operations and a stack of STACK_MAX words. Only memory that the walk may read is read.
  */
 #include "record/unwind/cfi_internal.h"
 
-#define DEPTH 16
-#define STEPS 256
+#define STACK_MAX 16
+#define STEPS_MAX 256
 
 struct eval {
-	struct hl_bytes b;
+	struct hl_byte_reader b;
 	const uint8_t *start;
 	const uintptr_t *regs;
 	struct hl_walk *w;
 	bool failed;
 	unsigned depth;
-	uintptr_t stack[DEPTH];
+	uintptr_t stack[STACK_MAX];
 };
 
 static void push(struct eval *v, uintptr_t x)
 {
-	if (v->depth == DEPTH)
+	if (v->depth == STACK_MAX)
 		v->failed = true;
 	else
 		v->stack[v->depth++] = x;
@@ -34,7 +35,7 @@ static uintptr_t pop(struct eval *v)
 	return v->stack[--v->depth];
 }
 
-static void pick(struct eval *v, unsigned n)
+static void push_copy(struct eval *v, unsigned n)
 {
 	if (n >= v->depth)
 		v->failed = true;
@@ -44,7 +45,7 @@ static void pick(struct eval *v, unsigned n)
 
 static void push_reg(struct eval *v, uint64_t reg)
 {
-	int64_t off = hl_bytes_sleb(&v->b);
+	int64_t off = hl_byte_reader_sleb(&v->b);
 
 	if (reg >= HL_ARCH_REGISTERS)
 		v->failed = true;
@@ -67,7 +68,7 @@ static void deref(struct eval *v, unsigned size)
 
 static void jump(struct eval *v, bool taken)
 {
-	int16_t by = (int16_t)hl_bytes_fixed(&v->b, 2);
+	int16_t by = (int16_t)hl_byte_reader_fixed(&v->b, 2);
 
 	if (!taken || v->b.bad)
 		return;
@@ -77,24 +78,24 @@ static void jump(struct eval *v, bool taken)
 		v->b.p += by;
 }
 
-static void constant(struct eval *v, uint8_t op)
+static void push_constant(struct eval *v, uint8_t op)
 {
 	static const uint8_t size[] = {1, 1, 2, 2, 4, 4, 8, 8};
 	unsigned n;
 	uint64_t x;
 
 	if (op == 0x10)
-		return push(v, (uintptr_t)hl_bytes_uleb(&v->b));
+		return push(v, (uintptr_t)hl_byte_reader_uleb(&v->b));
 	if (op == 0x11)
-		return push(v, (uintptr_t)hl_bytes_sleb(&v->b));
+		return push(v, (uintptr_t)hl_byte_reader_sleb(&v->b));
 	n = op == 0x03 ? sizeof(uintptr_t) : size[op - 0x08];
-	x = hl_bytes_fixed(&v->b, n);
+	x = hl_byte_reader_fixed(&v->b, n);
 	if (op != 0x03 && (op & 1) && n < 8) /* the odd ones are signed */
 		x = (uint64_t)((int64_t)(x << (64 - 8 * n)) >> (64 - 8 * n));
 	push(v, (uintptr_t)x);
 }
 
-static void unary(struct eval *v, uint8_t op)
+static void apply_unary(struct eval *v, uint8_t op)
 {
 	uintptr_t a = pop(v);
 
@@ -106,21 +107,21 @@ static void unary(struct eval *v, uint8_t op)
 	case 0x20:
 		return push(v, ~a);
 	default:
-		return push(v, a + (uintptr_t)hl_bytes_uleb(&v->b)); /* plus_uconst */
+		return push(v, a + (uintptr_t)hl_byte_reader_uleb(&v->b)); /* plus_uconst */
 	}
 }
 
 static void divide(struct eval *v, uint8_t op, uintptr_t a, uintptr_t b)
 {
 	if (b == 0 || (op == 0x1b && b == (uintptr_t)-1))
-		v->failed = true; /* by -1 could overflow; nobody writes it */
+		v->failed = true; /* division by -1 may overflow; no compiler emits it */
 	else if (op == 0x1b)
 		push(v, (uintptr_t)((intptr_t)a / (intptr_t)b));
 	else
 		push(v, a % b);
 }
 
-static void binary(struct eval *v, uint8_t op)
+static void apply_binary(struct eval *v, uint8_t op)
 {
 	uintptr_t b = pop(v), a = pop(v);
 	intptr_t sa = (intptr_t)a, sb = (intptr_t)b;
@@ -165,20 +166,20 @@ static void binary(struct eval *v, uint8_t op)
 	}
 }
 
-static void shuffle(struct eval *v, uint8_t op)
+static void apply_stack_op(struct eval *v, uint8_t op)
 {
 	uintptr_t a, b, c;
 
 	switch (op) {
 	case 0x12:
-		return pick(v, 0);
+		return push_copy(v, 0);
 	case 0x13:
 		pop(v);
 		return;
 	case 0x14:
-		return pick(v, 1);
+		return push_copy(v, 1);
 	case 0x15:
-		return pick(v, (unsigned)hl_bytes_fixed(&v->b, 1));
+		return push_copy(v, (unsigned)hl_byte_reader_fixed(&v->b, 1));
 	case 0x16:
 		a = pop(v), b = pop(v);
 		push(v, a);
@@ -191,37 +192,37 @@ static void shuffle(struct eval *v, uint8_t op)
 	}
 }
 
-static void operation(struct eval *v)
+static void run_operation(struct eval *v)
 {
-	uint8_t op = (uint8_t)hl_bytes_fixed(&v->b, 1);
+	uint8_t op = (uint8_t)hl_byte_reader_fixed(&v->b, 1);
 
 	if (op == 0x03 || (op >= 0x08 && op <= 0x11))
-		constant(v, op);
+		push_constant(v, op);
 	else if (op == 0x06)
 		deref(v, sizeof(uintptr_t));
 	else if (op == 0x94)
-		deref(v, (unsigned)hl_bytes_fixed(&v->b, 1));
+		deref(v, (unsigned)hl_byte_reader_fixed(&v->b, 1));
 	else if (op >= 0x12 && op <= 0x17)
-		shuffle(v, op);
+		apply_stack_op(v, op);
 	else if (op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23)
-		unary(v, op);
+		apply_unary(v, op);
 	else if (op == 0x28)
 		jump(v, pop(v) != 0);
 	else if (op == 0x2f)
 		jump(v, true);
 	else if (op >= 0x1a && op <= 0x2e)
-		binary(v, op);
+		apply_binary(v, op);
 	else if (op >= 0x30 && op <= 0x4f)
 		push(v, op - 0x30u);
 	else if (op >= 0x70 && op <= 0x8f)
 		push_reg(v, op - 0x70u);
 	else if (op == 0x92)
-		push_reg(v, hl_bytes_uleb(&v->b));
+		push_reg(v, hl_byte_reader_uleb(&v->b));
 	else if (op != 0x96) /* nop */
 		v->failed = true;
 }
 
-hl_cold bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGISTERS],
+hl_cold bool hl_cfi_eval(struct hl_byte_reader expr, const uintptr_t regs[HL_ARCH_REGISTERS],
 	struct hl_walk *w, const uintptr_t *initial, uintptr_t *result)
 {
 	struct eval v = {.b = expr, .start = expr.p, .regs = regs, .w = w};
@@ -230,9 +231,9 @@ hl_cold bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGI
 	if (initial)
 		push(&v, *initial);
 	while (v.b.p < v.b.end && !v.failed && !v.b.bad) {
-		if (++steps > STEPS)
+		if (++steps > STEPS_MAX)
 			return false;
-		operation(&v);
+		run_operation(&v);
 	}
 	*result = pop(&v);
 	return !v.failed && !v.b.bad;

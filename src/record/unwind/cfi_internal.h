@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_internal.h - reading .eh_frame: from a pc to its table entry, to the row for that pc, to
- * register values. All reads of the tables lie inside the readable segment that holds them.
+ * cfi_internal.h - reading .eh_frame: hl_object_find() finds the object of a pc, hl_cfi_find() its
+ * table entry, hl_cfi_row() the row for that pc; slow_step.c computes register values from a row.
+ * All reads of the tables are inside the readable segment that contains them.
  */
 #ifndef HL_RECORD_UNWIND_CFI_INTERNAL_H
 #define HL_RECORD_UNWIND_CFI_INTERNAL_H
@@ -10,28 +12,28 @@
 #include "record/arch/walk.h"
 #include "record/unwind/unwind.h"
 
-/* A cursor over bytes of a table. Once bad it stays so and reads as zeros. */
-struct hl_bytes {
+/* A cursor over the bytes of a table. Once `bad` is set it stays set, and all reads return 0. */
+struct hl_byte_reader {
 	const uint8_t *p, *end;
 	bool bad;
 };
 
-uint64_t hl_bytes_fixed(struct hl_bytes *b, unsigned size);
-uint64_t hl_bytes_uleb(struct hl_bytes *b);
-int64_t hl_bytes_sleb(struct hl_bytes *b);
-void hl_bytes_skip(struct hl_bytes *b, uint64_t n);
-/* A pointer in one of the encodings of the LSB specification; data: what DATAREL means. */
-uintptr_t hl_bytes_pointer(struct hl_bytes *b, uint8_t encoding, uintptr_t data);
+uint64_t hl_byte_reader_fixed(struct hl_byte_reader *b, unsigned size);
+uint64_t hl_byte_reader_uleb(struct hl_byte_reader *b);
+int64_t hl_byte_reader_sleb(struct hl_byte_reader *b);
+void hl_byte_reader_skip(struct hl_byte_reader *b, uint64_t n);
+/* Reads a pointer in one of the encodings of the LSB specification; data: the base of DATAREL. */
+uintptr_t hl_byte_reader_pointer(struct hl_byte_reader *b, uint8_t encoding, uintptr_t data);
 
-/* The object that holds a pc. */
+/* The loaded object that contains a pc. */
 struct hl_object {
 	struct hl_unwind_module module;
-	const void *map;     /* the loader's own name for it */
-	uintptr_t header;    /* .eh_frame_hdr, 0: none */
-	uintptr_t low, high; /* the segment that holds it: all that may be read */
+	const void *map;     /* its link_map, which identifies it */
+	uintptr_t header;    /* address of .eh_frame_hdr; 0: none */
+	uintptr_t low, high; /* its segment: only this memory may be read */
 	/*
-	 * The tables may lie elsewhere than the loader has put them (tables.c): a pc of the object
-	 * is this much higher than where they say it is. The pcs of entries are as they say.
+	 * The tables may be read at another address than where the loader mapped them (tables.c).
+	 * Pcs in the tables and in hl_cfi_entry are lower than pcs of the object by this.
 	 */
 	uintptr_t shift;
 };
@@ -41,10 +43,10 @@ struct hl_segments {
 	size_t count;
 };
 
-/* One entry of .eh_frame with its CIE. */
+/* One entry of .eh_frame (FDE) with its CIE. */
 struct hl_cfi_entry {
-	uintptr_t begin, end;        /* the pcs it speaks of */
-	struct hl_bytes common, own; /* the two programs */
+	uintptr_t begin, end;              /* the pcs that it covers */
+	struct hl_byte_reader common, own; /* instructions of the CIE and of the FDE */
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t pc_register;
@@ -63,9 +65,9 @@ enum hl_cfi_how {
 };
 
 /*
- * The rule of every register at one pc. Small, for it lies on somebody's stack: a value is an
- * offset from the CFA, a register number, or where an expression (length first) lies after the
- * object's low.
+ * The rules of all registers at one pc. Small, because it is on the stack of the program: a value
+ * is an offset from the CFA, a register number, or the offset of an expression (length first) from
+ * the object's `low`.
  */
 struct hl_cfi_row {
 	int32_t value[HL_ARCH_REGISTERS];
@@ -75,29 +77,29 @@ struct hl_cfi_row {
 	uint8_t cfa_register;
 };
 
-/* False when no loaded object holds pc. Takes no lock. */
+/* Finds the object of pc. False: no loaded object contains pc. Takes no lock. */
 bool hl_object_find(uintptr_t pc, struct hl_object *o);
-/* False when the object has no entry for pc, or what is there is damaged. */
+/* Finds the table entry of pc. False: there is none, or it is damaged. */
 bool hl_cfi_find(const struct hl_object *o, uintptr_t pc, struct hl_cfi_entry *e);
 /*
- * Does a function start at pc? No call returns there unless the table knows pc - 1 too: it was put
- * there by hand, as makecontext() does, and ends the stack.
+ * Does a function start at pc? No call returns to such a pc unless the table also covers pc - 1. If
+ * it does not, code such as makecontext() stored the address, and it ends the stack.
  */
-bool hl_cfi_starts(const struct hl_object *o, uintptr_t pc);
+bool hl_cfi_starts_function(const struct hl_object *o, uintptr_t pc);
 bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e, uintptr_t pc,
 	struct hl_cfi_row *row);
-struct hl_bytes hl_cfi_expr(const struct hl_object *o, int32_t at);
-/* A pc, in one of the encodings. */
-uintptr_t hl_cfi_pointer(const struct hl_object *o, struct hl_bytes *b, uint8_t encoding);
-/* The program headers of an object that was found. */
+struct hl_byte_reader hl_cfi_expr(const struct hl_object *o, int32_t at);
+/* Reads a pc in one of the pointer encodings, as an address of the tables. */
+uintptr_t hl_cfi_pointer(const struct hl_object *o, struct hl_byte_reader *b, uint8_t encoding);
+/* The program headers of an object. False: they were not found. */
 bool hl_object_segments(const struct hl_object *o, struct hl_segments *s);
 
-/* Once, by the first hook: which objects will never be unloaded. */
+/* Called once, by the first hook: notes which objects will never be unloaded. */
 void hl_tables_note_objects(void);
-/* Lets o read its tables where they cost nothing for long. */
+/* Makes o use the view of its tables, if there is one. */
 void hl_tables_use_view(struct hl_object *o);
 void hl_tables_touch_view(uintptr_t addr);
-/* Before something at addr is read. */
+/* Must be called before memory at addr is read. */
 hl_inline void hl_tables_touch(const struct hl_object *o, uintptr_t addr)
 {
 	if (o->shift && addr < o->high)
@@ -105,10 +107,10 @@ hl_inline void hl_tables_touch(const struct hl_object *o, uintptr_t addr)
 }
 
 /*
- * Runs a DWARF expression. Words are read through w, or not at all when w is NULL. False when it
- * does what it may not, or what we do not know.
+ * Evaluates a DWARF expression. Memory is read through w, or not at all if w is NULL. False: the
+ * expression reads forbidden memory, is damaged, or uses an unsupported operation.
  */
-bool hl_cfi_eval(struct hl_bytes expr, const uintptr_t regs[HL_ARCH_REGISTERS], struct hl_walk *w,
-	const uintptr_t *initial, uintptr_t *result);
+bool hl_cfi_eval(struct hl_byte_reader expr, const uintptr_t regs[HL_ARCH_REGISTERS],
+	struct hl_walk *w, const uintptr_t *initial, uintptr_t *result);
 
 #endif

@@ -1,31 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_run.c - the small programs of .eh_frame: run up to a pc, they give the row for that pc.
+ * cfi_run.c - runs the instructions of an .eh_frame entry up to a pc, which gives the row for that
+ * pc.
  *
- * A row that cannot be represented (offsets beyond 2 GiB, states nested deeper than STATES) is
- * refused, never approximated. Cost: 0.3 to 1 us, once per pc; half a KiB of stack.
+ * A row that cannot be represented (offsets beyond 2 GiB, more than SAVED_ROWS_MAX nested states)
+ * is rejected, never approximated. Cost: 0.3 to 1 us, once per pc; half a KiB of stack.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "record/unwind/cfi_internal.h"
 
-#define STATES 2 /* compilers nest one; each costs 92 bytes of the program's stack */
+#define SAVED_ROWS_MAX 2 /* compilers nest one; each takes 92 bytes of stack */
 
 struct run {
 	const struct hl_object *object;
 	const struct hl_cfi_entry *entry;
-	struct hl_bytes b;
+	struct hl_byte_reader b;
 	uintptr_t loc, pc;
 	bool refused;
 	unsigned depth;
-	struct hl_cfi_row *row; /* the answer itself: every row costs 92 bytes of stack */
-	struct hl_cfi_row initial, saved[STATES];
+	struct hl_cfi_row *row; /* the result: every row takes 92 bytes of stack */
+	struct hl_cfi_row initial, saved[SAVED_ROWS_MAX];
 };
 
 static void set_reg(struct run *r, uint64_t reg, enum hl_cfi_how how, int64_t value)
 {
 	if (reg >= HL_ARCH_REGISTERS)
-		return; /* vector registers and the like: nobody asks for them */
+		return; /* vector registers and similar: not needed */
 	if (value > INT_MAX || value < INT_MIN)
 		r->refused = true;
 	r->row->how[reg] = (uint8_t)how;
@@ -57,47 +59,47 @@ static void restore_reg(struct run *r, uint64_t reg)
 	}
 }
 
-/* Where an expression lies, its length first. */
-static int64_t take_expr(struct run *r)
+/* Skips an expression. Returns the offset of its length. */
+static int64_t skip_expr(struct run *r)
 {
 	int64_t at = (int64_t)((uintptr_t)r->b.p - r->object->low);
 
-	hl_bytes_skip(&r->b, hl_bytes_uleb(&r->b));
+	hl_byte_reader_skip(&r->b, hl_byte_reader_uleb(&r->b));
 	if (at > INT_MAX)
 		r->refused = true;
 	return at;
 }
 
-/* DWARF wraps; so does this, without a signed overflow. */
-static int64_t scaled(const struct run *r, uint64_t n)
+/* Wraps around as DWARF does, without a signed overflow. */
+static int64_t scale_offset(const struct run *r, uint64_t n)
 {
 	return (int64_t)(n * (uint64_t)r->entry->data_align);
 }
 
-static void state(struct run *r, bool remember)
+static void save_or_restore_row(struct run *r, bool save)
 {
-	if (remember && r->depth < STATES)
+	if (save && r->depth < SAVED_ROWS_MAX)
 		r->saved[r->depth++] = *r->row;
-	else if (!remember && r->depth > 0)
+	else if (!save && r->depth > 0)
 		*r->row = r->saved[--r->depth];
 	else
 		r->refused = true;
 }
 
-static void advance(struct run *r, uint64_t n)
+static void advance_loc(struct run *r, uint64_t n)
 {
 	r->loc += n * r->entry->code_align;
 }
 
-/* The instructions that say something about a register or the CFA. */
-static void define(struct run *r, uint8_t op)
+/* The instructions that define the rule of a register or of the CFA. */
+static void run_definition(struct run *r, uint8_t op)
 {
-	struct hl_bytes *b = &r->b;
-	uint64_t reg = op == 0x0e || op == 0x0f || op == 0x13 ? 0 : hl_bytes_uleb(b);
+	struct hl_byte_reader *b = &r->b;
+	uint64_t reg = op == 0x0e || op == 0x0f || op == 0x13 ? 0 : hl_byte_reader_uleb(b);
 
 	switch (op) {
 	case 0x05: /* offset_extended */
-		return set_reg(r, reg, HL_ROW_OFFSET, scaled(r, hl_bytes_uleb(b)));
+		return set_reg(r, reg, HL_ROW_OFFSET, scale_offset(r, hl_byte_reader_uleb(b)));
 	case 0x06: /* restore_extended */
 		return restore_reg(r, reg);
 	case 0x07: /* undefined */
@@ -105,52 +107,54 @@ static void define(struct run *r, uint8_t op)
 	case 0x08: /* same_value */
 		return set_reg(r, reg, HL_ROW_SAME, 0);
 	case 0x09: /* register */
-		return set_reg(r, reg, HL_ROW_REGISTER, (int64_t)hl_bytes_uleb(b));
+		return set_reg(r, reg, HL_ROW_REGISTER, (int64_t)hl_byte_reader_uleb(b));
 	case 0x0c: /* def_cfa */
-		return set_cfa(r, reg, (int64_t)hl_bytes_uleb(b));
+		return set_cfa(r, reg, (int64_t)hl_byte_reader_uleb(b));
 	case 0x0d: /* def_cfa_register */
 		if (r->row->cfa_how != HL_ROW_REGISTER)
 			r->refused = true;
 		return set_cfa(r, reg, r->row->cfa_value);
 	case 0x0e: /* def_cfa_offset */
-		return set_cfa_offset(r, (int64_t)hl_bytes_uleb(b));
+		return set_cfa_offset(r, (int64_t)hl_byte_reader_uleb(b));
 	case 0x0f: /* def_cfa_expression */
 		r->row->cfa_how = HL_ROW_EXPR;
-		r->row->cfa_value = (int32_t)take_expr(r);
+		r->row->cfa_value = (int32_t)skip_expr(r);
 		return;
 	case 0x10: /* expression */
-		return set_reg(r, reg, HL_ROW_EXPR, take_expr(r));
+		return set_reg(r, reg, HL_ROW_EXPR, skip_expr(r));
 	case 0x11: /* offset_extended_sf */
-		return set_reg(r, reg, HL_ROW_OFFSET, scaled(r, (uint64_t)hl_bytes_sleb(b)));
+		return set_reg(
+			r, reg, HL_ROW_OFFSET, scale_offset(r, (uint64_t)hl_byte_reader_sleb(b)));
 	case 0x12: /* def_cfa_sf */
-		return set_cfa(r, reg, scaled(r, (uint64_t)hl_bytes_sleb(b)));
+		return set_cfa(r, reg, scale_offset(r, (uint64_t)hl_byte_reader_sleb(b)));
 	case 0x13: /* def_cfa_offset_sf */
-		return set_cfa_offset(r, scaled(r, (uint64_t)hl_bytes_sleb(b)));
+		return set_cfa_offset(r, scale_offset(r, (uint64_t)hl_byte_reader_sleb(b)));
 	case 0x14: /* val_offset */
-		return set_reg(r, reg, HL_ROW_VAL_OFFSET, scaled(r, hl_bytes_uleb(b)));
+		return set_reg(r, reg, HL_ROW_VAL_OFFSET, scale_offset(r, hl_byte_reader_uleb(b)));
 	case 0x15: /* val_offset_sf */
-		return set_reg(r, reg, HL_ROW_VAL_OFFSET, scaled(r, (uint64_t)hl_bytes_sleb(b)));
+		return set_reg(r, reg, HL_ROW_VAL_OFFSET,
+			scale_offset(r, (uint64_t)hl_byte_reader_sleb(b)));
 	case 0x16: /* val_expression */
-		return set_reg(r, reg, HL_ROW_VAL_EXPR, take_expr(r));
-	case 0x2e: /* GNU_args_size: its operand is what was read as a register */
+		return set_reg(r, reg, HL_ROW_VAL_EXPR, skip_expr(r));
+	case 0x2e: /* GNU_args_size: its operand was read as the register */
 		return;
 	case 0x2f: /* GNU_negative_offset_extended */
-		return set_reg(r, reg, HL_ROW_OFFSET, -scaled(r, hl_bytes_uleb(b)));
+		return set_reg(r, reg, HL_ROW_OFFSET, -scale_offset(r, hl_byte_reader_uleb(b)));
 	default:
 		r->refused = true;
 	}
 }
 
-static void one(struct run *r)
+static void run_instruction(struct run *r)
 {
-	struct hl_bytes *b = &r->b;
-	uint8_t op = (uint8_t)hl_bytes_fixed(b, 1), low = op & 0x3f;
+	struct hl_byte_reader *b = &r->b;
+	uint8_t op = (uint8_t)hl_byte_reader_fixed(b, 1), low = op & 0x3f;
 
 	switch (op & 0xc0) {
 	case 0x40:
-		return advance(r, low);
+		return advance_loc(r, low);
 	case 0x80:
-		return set_reg(r, low, HL_ROW_OFFSET, scaled(r, hl_bytes_uleb(b)));
+		return set_reg(r, low, HL_ROW_OFFSET, scale_offset(r, hl_byte_reader_uleb(b)));
 	case 0xc0:
 		return restore_reg(r, low);
 	}
@@ -161,25 +165,25 @@ static void one(struct run *r)
 		r->loc = hl_cfi_pointer(r->object, b, r->entry->encoding);
 		return;
 	case 0x02:
-		return advance(r, hl_bytes_fixed(b, 1));
+		return advance_loc(r, hl_byte_reader_fixed(b, 1));
 	case 0x03:
-		return advance(r, hl_bytes_fixed(b, 2));
+		return advance_loc(r, hl_byte_reader_fixed(b, 2));
 	case 0x04:
-		return advance(r, hl_bytes_fixed(b, 4));
+		return advance_loc(r, hl_byte_reader_fixed(b, 4));
 	case 0x0a:
-		return state(r, true);
+		return save_or_restore_row(r, true);
 	case 0x0b:
-		return state(r, false);
+		return save_or_restore_row(r, false);
 	default:
-		return define(r, op);
+		return run_definition(r, op);
 	}
 }
 
-static bool run(struct run *r, struct hl_bytes program)
+static bool run_program(struct run *r, struct hl_byte_reader program)
 {
 	r->b = program;
 	while (r->b.p < r->b.end && r->loc <= r->pc && !r->b.bad && !r->refused)
-		one(r);
+		run_instruction(r);
 	return !r->b.bad && !r->refused;
 }
 
@@ -188,7 +192,7 @@ hl_cold bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e,
 {
 	struct run r;
 
-	/* What is saved is read only after it was written. */
+	/* r.saved needs no initialization: it is written before it is read. */
 	r.object = o;
 	r.entry = e;
 	r.loc = e->begin;
@@ -199,22 +203,23 @@ hl_cold bool hl_cfi_row(const struct hl_object *o, const struct hl_cfi_entry *e,
 	memset(row, 0, sizeof(*row));
 	memset(&r.initial, 0, sizeof(r.initial));
 	row->cfa_how = HL_ROW_UNDEF;
-	if (!run(&r, e->common))
+	if (!run_program(&r, e->common))
 		return false;
 	r.initial = *row;
 	r.loc = e->begin;
-	if (!run(&r, e->own))
+	if (!run_program(&r, e->own))
 		return false;
 	return row->cfa_how != HL_ROW_UNDEF;
 }
 
-struct hl_bytes hl_cfi_expr(const struct hl_object *o, int32_t at)
+struct hl_byte_reader hl_cfi_expr(const struct hl_object *o, int32_t at)
 {
-	struct hl_bytes b = {.p = (const uint8_t *)o->low + at, .end = (const uint8_t *)o->high};
-	uint64_t length = hl_bytes_uleb(&b);
-	struct hl_bytes expr = b;
+	struct hl_byte_reader b = {
+		.p = (const uint8_t *)o->low + at, .end = (const uint8_t *)o->high};
+	uint64_t length = hl_byte_reader_uleb(&b);
+	struct hl_byte_reader expr = b;
 
-	hl_bytes_skip(&b, length);
+	hl_byte_reader_skip(&b, length);
 	expr.bad = b.bad;
 	expr.end = b.p;
 	return expr;

@@ -1,4 +1,5 @@
-/* cfi_test.c - tables that say what they should, and tables that are damaged. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cfi_test.c - correct results from valid tables, and no harm from damaged ones. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,8 +12,8 @@
 #include "base/bits.h"
 #include "record/unwind/cfi_internal.h"
 
-/* The tables of libc, copied between two pages that cannot be read. Its pcs move with it. */
-struct copy {
+/* The tables of libc, copied between two unreadable pages. Their pcs move with the copy. */
+struct table_copy {
 	struct hl_object o;
 	uint8_t *bytes;
 	size_t size;
@@ -20,9 +21,9 @@ struct copy {
 	const uint8_t *original;
 };
 
-static struct copy copy_tables(uintptr_t pc)
+static struct table_copy copy_tables(uintptr_t pc)
 {
-	struct copy c = {0};
+	struct table_copy c = {0};
 	struct hl_object o;
 	size_t whole;
 	char *p;
@@ -55,7 +56,7 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)(((uint64_t)seed * n) >> 32);
 }
 
-static bool row_at(const struct hl_object *o, uintptr_t pc, struct hl_cfi_row *row)
+static bool find_row(const struct hl_object *o, uintptr_t pc, struct hl_cfi_row *row)
 {
 	struct hl_cfi_entry e;
 
@@ -63,12 +64,12 @@ static bool row_at(const struct hl_object *o, uintptr_t pc, struct hl_cfi_row *r
 	return hl_cfi_find(o, pc, &e) && hl_cfi_row(o, &e, pc, row);
 }
 
-static void scan_finds_what_search_finds(void **state)
+static void scan_and_search_find_same_entries(void **state)
 {
-	struct copy c = copy_tables((uintptr_t)qsort), plain = copy_tables((uintptr_t)qsort);
+	struct table_copy c = copy_tables((uintptr_t)qsort), plain = copy_tables((uintptr_t)qsort);
 	uint32_t range = (uint32_t)(c.text_end - c.text_start), found = 0;
 
-	((uint8_t *)plain.o.header)[3] = 0xff; /* no table */
+	((uint8_t *)plain.o.header)[3] = 0xff; /* no search table */
 	for (int i = 0; i < 300; i++) {
 		uintptr_t at = rnd(range);
 		struct hl_cfi_entry a, b;
@@ -85,10 +86,10 @@ static void scan_finds_what_search_finds(void **state)
 	assert_true(found > 50);
 }
 
-/* Tables that are read in another place than their code's speak of the same pcs. */
-static void moved_tables_say_the_same(void **state)
+/* Tables that are read at another address than their code give the same rows for the same pcs. */
+static void relocated_tables_give_same_rows(void **state)
 {
-	struct copy c = copy_tables((uintptr_t)qsort);
+	struct table_copy c = copy_tables((uintptr_t)qsort);
 	struct hl_object o;
 	uint32_t range, found = 0;
 
@@ -100,24 +101,24 @@ static void moved_tables_say_the_same(void **state)
 		struct hl_cfi_row a, b;
 		struct hl_cfi_entry e;
 
-		assert_int_equal(row_at(&o, pc, &a), row_at(&c.o, pc, &b));
+		assert_int_equal(find_row(&o, pc, &a), find_row(&c.o, pc, &b));
 		assert_memory_equal(&a, &b, sizeof(a));
 		if (!hl_cfi_find(&o, pc, &e))
 			continue;
 		found++;
-		assert_true(hl_cfi_starts(&o, e.begin));
-		assert_true(hl_cfi_starts(&c.o, e.begin));
-		assert_int_equal(hl_cfi_starts(&c.o, e.begin + 1), e.end == e.begin + 1);
+		assert_true(hl_cfi_starts_function(&o, e.begin));
+		assert_true(hl_cfi_starts_function(&c.o, e.begin));
+		assert_int_equal(hl_cfi_starts_function(&c.o, e.begin + 1), e.end == e.begin + 1);
 	}
 	assert_true(found > 50);
 }
 
-/* Relative pointers move with the table, others have to be told. */
-static void moved_pointers(void **state)
+/* Relative pointers move with the table, absolute ones must be adjusted. */
+static void pointers_in_relocated_tables(void **state)
 {
 	static const struct {
 		uint8_t encoding;
-		int64_t wanted; /* from where the table lies */
+		int64_t wanted; /* relative to the address of the table */
 	} cases[] = {{0x00, 0x10 - 0x5000}, {0x04, 0x10 - 0x5000}, {0x1c, 0x10}, {0x3c, 0x30}};
 	static uint8_t bytes[64];
 	struct hl_object o = {.low = (uintptr_t)bytes,
@@ -128,7 +129,7 @@ static void moved_pointers(void **state)
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
 		bool absolute = !(cases[i].encoding & 0x70);
 		uint64_t value = 0x10 + (absolute ? (uint64_t)(uintptr_t)bytes : 0);
-		struct hl_bytes b = {.p = bytes, .end = bytes + sizeof(bytes)};
+		struct hl_byte_reader b = {.p = bytes, .end = bytes + sizeof(bytes)};
 
 		memcpy(bytes, &value, sizeof(value));
 		assert_int_equal(hl_cfi_pointer(&o, &b, cases[i].encoding),
@@ -137,10 +138,10 @@ static void moved_pointers(void **state)
 	}
 }
 
-/* Whatever the bytes are: no crash, no endless loop, no read beside the segment. */
-static void damage_does_no_harm(void **state)
+/* Arbitrary bytes: no crash, no endless loop, no read outside the segment. */
+static void damaged_tables_are_harmless(void **state)
 {
-	struct copy c = copy_tables((uintptr_t)qsort);
+	struct table_copy c = copy_tables((uintptr_t)qsort);
 	uint32_t range = (uint32_t)(c.text_end - c.text_start), good = 0, size = (uint32_t)c.size;
 	uint32_t header = (uint32_t)(c.o.header - c.o.low);
 	uintptr_t regs[HL_ARCH_REGISTERS] = {0}, value;
@@ -154,7 +155,7 @@ static void damage_does_no_harm(void **state)
 			c.bytes[at] = rnd(3) ? (uint8_t)rnd(256) : (uint8_t)(0xff * rnd(2));
 		}
 		for (int i = 0; i < 100; i++) {
-			if (!row_at(&c.o, c.text_start + rnd(range), &row))
+			if (!find_row(&c.o, c.text_start + rnd(range), &row))
 				continue;
 			good++;
 			for (unsigned r = 0; r < HL_ARCH_REGISTERS; r++) {
@@ -166,17 +167,23 @@ static void damage_does_no_harm(void **state)
 				hl_cfi_eval(
 					hl_cfi_expr(&c.o, row.cfa_value), regs, NULL, NULL, &value);
 		}
-		/* Damage piles up for a while, so that single and multiple wounds are both met. */
+		/*
+		 * Damage accumulates for a while, so that both single and multiple faults are
+		 * tested.
+		 */
 		if (round % 20 == 0)
 			memcpy(c.bytes, c.original, c.size);
 	}
 	assert_true(good > 1000);
 }
 
-/* Only bytes of the programs change: the search still finds them, so they are run. */
-static void damaged_programs_do_no_harm(void **state)
+/*
+ * Only bytes of the instructions change: the search still finds the entries, so the instructions
+ * run.
+ */
+static void damaged_programs_are_harmless(void **state)
 {
-	struct copy c = copy_tables((uintptr_t)qsort);
+	struct table_copy c = copy_tables((uintptr_t)qsort);
 	uint32_t range = (uint32_t)(c.text_end - c.text_start);
 	struct hl_cfi_entry e;
 	struct hl_cfi_row row;
@@ -194,18 +201,18 @@ static void damaged_programs_do_no_harm(void **state)
 	}
 }
 
-static void expressions(void **state)
+static void evaluates_expressions(void **state)
 {
 	static const struct {
 		const char *bytes;
 		size_t len;
-		bool fine;
+		bool ok;
 		uint64_t value;
 	} cases[] = {
 		{"\x35", 1, true, 5},          /* lit5 */
 		{"\x77\x08", 2, true, 0x1008}, /* rsp + 8 */
 		{"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", 11, true,
-			0x1010},                           /* the PLT's, pc & 15 >= 11 */
+			0x1010},                           /* as in a PLT: pc & 15 >= 11 */
 		{"\x39\x34\x1c", 3, true, 5},              /* 9 - 4 */
 		{"\x39\x30\x1b", 3, false, 0},             /* division by zero */
 		{"\x09\xff", 2, true, UINT64_MAX},         /* const1s -1 */
@@ -213,28 +220,28 @@ static void expressions(void **state)
 		{"\x0b\xfe\xff", 3, true, UINT64_MAX - 1}, /* const2s -2 */
 		{"\x31\x32\x16\x1c", 4, true, 1},          /* 1 2 swap -: 2 - 1 */
 		{"\x31\x32\x33\x17\x1c\x1c", 6, true, 4},  /* rot: 3 1 2, then 3 - (1 - 2) */
-		{"\x22", 1, false, 0},                     /* nothing to add */
+		{"\x22", 1, false, 0},                     /* stack underflow */
 		{"", 0, false, 0},                         /* no result */
-		{"\x2f\xfd\xff", 3, false, 0},             /* jumps to itself for ever */
-		{"\x2f\x00\x01", 3, false, 0},             /* jumps out */
-		{"\x77\x00\x06", 3, false, 0},             /* reads memory, which it may not here */
-		{"\x0e\x01\x02", 3, false, 0},             /* cut short */
-		{"\xf0", 1, false, 0},                     /* unknown */
+		{"\x2f\xfd\xff", 3, false, 0},             /* endless loop */
+		{"\x2f\x00\x01", 3, false, 0},             /* jump out of the expression */
+		{"\x77\x00\x06", 3, false, 0}, /* reads memory, which is not allowed here */
+		{"\x0e\x01\x02", 3, false, 0}, /* truncated */
+		{"\xf0", 1, false, 0},         /* unknown */
 	};
 	uintptr_t regs[HL_ARCH_REGISTERS] = {[HL_ARCH_DW_SP] = 0x1000, [HL_ARCH_DW_PC] = 0x200b},
 		  value;
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
 		const uint8_t *p = (const uint8_t *)cases[i].bytes;
-		struct hl_bytes b = {.p = p, .end = p + cases[i].len};
-		bool fine = hl_cfi_eval(b, regs, NULL, NULL, &value);
+		struct hl_byte_reader b = {.p = p, .end = p + cases[i].len};
+		bool ok = hl_cfi_eval(b, regs, NULL, NULL, &value);
 
-		if (fine != cases[i].fine || (fine && value != cases[i].value))
-			fail_msg("case %zu: %d %#lx", i, fine, (unsigned long)value);
+		if (ok != cases[i].ok || (ok && value != cases[i].value))
+			fail_msg("case %zu: %d %#lx", i, ok, (unsigned long)value);
 	}
 }
 
-/* A table made by hand: one CIE, one FDE for [0x1000, 0x1100) with this program. */
+/* Runs these instructions as the FDE of a function at [0x1000, 0x1100). */
 static bool run_program(const char *program, size_t len, uintptr_t pc, struct hl_cfi_row *row)
 {
 	static uint8_t bytes[256];
@@ -248,18 +255,18 @@ static bool run_program(const char *program, size_t len, uintptr_t pc, struct hl
 
 	memcpy(bytes, def, sizeof(def));
 	memcpy(bytes + sizeof(def), program, len);
-	e.common = (struct hl_bytes){.p = bytes, .end = bytes + sizeof(def)};
-	e.own = (struct hl_bytes){.p = bytes + sizeof(def), .end = bytes + sizeof(def) + len};
+	e.common = (struct hl_byte_reader){.p = bytes, .end = bytes + sizeof(def)};
+	e.own = (struct hl_byte_reader){.p = bytes + sizeof(def), .end = bytes + sizeof(def) + len};
 	return hl_cfi_row(&o, &e, pc, row);
 }
 
-static void programs(void **state)
+static void runs_programs(void **state)
 {
 	static const struct {
 		const char *bytes;
 		size_t len;
 		uintptr_t pc;
-		bool fine;
+		bool ok;
 		int reg, cfa; /* CFA = reg + cfa */
 		int fp_how, fp;
 	} cases[] = {
@@ -271,11 +278,11 @@ static void programs(void **state)
 			-16}, /* mov rsp, rbp */
 		{"\x0a\x41\x0e\x10\x0b", 5, 0x1001, true, 7, 8, HL_ROW_SAME,
 			0},                             /* remember, restore */
-		{"\x0b", 1, 0x1000, false, 0, 0, 0, 0}, /* restore without */
+		{"\x0b", 1, 0x1000, false, 0, 0, 0, 0}, /* restore without remember */
 		{"\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 8, 0x1000, false, 0, 0, 0,
 			0},                                              /* nested too deep */
 		{"\x86\x02\xc6", 3, 0x1000, true, 7, 8, HL_ROW_SAME, 0}, /* restore rbp */
-		{"\x0e\x80", 2, 0x1000, false, 0, 0, 0, 0},              /* cut short */
+		{"\x0e\x80", 2, 0x1000, false, 0, 0, 0, 0},              /* truncated */
 		{"\x0c\x20\x08", 3, 0x1000, false, 0, 0, 0, 0}, /* CFA in a vector register */
 		{"\x3f", 1, 0x1000, false, 0, 0, 0, 0},         /* unknown */
 		{"\x07\x06", 2, 0x1000, true, 7, 8, HL_ROW_UNDEF, 0},
@@ -289,11 +296,11 @@ static void programs(void **state)
 	struct hl_cfi_row row;
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
-		bool fine = run_program(cases[i].bytes, cases[i].len, cases[i].pc, &row);
+		bool ok = run_program(cases[i].bytes, cases[i].len, cases[i].pc, &row);
 
-		if (fine != cases[i].fine)
-			fail_msg("case %zu: %d", i, fine);
-		if (!fine)
+		if (ok != cases[i].ok)
+			fail_msg("case %zu: %d", i, ok);
+		if (!ok)
 			continue;
 		if (row.cfa_register != cases[i].reg || row.cfa_value != cases[i].cfa ||
 			row.how[6] != cases[i].fp_how || row.value[6] != cases[i].fp)
@@ -305,13 +312,13 @@ static void programs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(expressions),
-		cmocka_unit_test(programs),
-		cmocka_unit_test(scan_finds_what_search_finds),
-		cmocka_unit_test(moved_tables_say_the_same),
-		cmocka_unit_test(moved_pointers),
-		cmocka_unit_test(damage_does_no_harm),
-		cmocka_unit_test(damaged_programs_do_no_harm),
+		cmocka_unit_test(evaluates_expressions),
+		cmocka_unit_test(runs_programs),
+		cmocka_unit_test(scan_and_search_find_same_entries),
+		cmocka_unit_test(relocated_tables_give_same_rows),
+		cmocka_unit_test(pointers_in_relocated_tables),
+		cmocka_unit_test(damaged_tables_are_harmless),
+		cmocka_unit_test(damaged_programs_are_harmless),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.c - the table of rules, and how a rule comes to be.
+ * rules.c - the table of rules, and how rules are compiled.
  *
- * The table lies in zeroed memory of the library: 1 MiB of which only what is used is ever touched.
- * 4 bits of generation last for 15 bumps; then the table is cleared before the numbers start again.
+ * The table is in zeroed memory of the library: 1 MiB, of which only pages in use are touched. The
+ * 4 generation bits of an entry last for 15 generations; the table is cleared before they repeat.
  */
 #include "record/unwind/cfi_internal.h"
 #include "record/unwind/rules_internal.h"
 
-#define SEEN 1024 /* modules already announced; a program with more announces some twice */
+#define ANNOUNCED_MAX 1024 /* more modules than this: some are announced twice */
 
 _Alignas(64) _Atomic uint64_t hl_rule_table[HL_RULE_SETS][2];
 _Atomic uint64_t hl_rule_generation;
 
 static _Atomic(hl_unwind_module_fn) module_fn;
-static _Atomic uint64_t seen[SEEN]; /* start of the module, its low 12 bits the generation */
+static _Atomic uint64_t announced[ANNOUNCED_MAX]; /* its start | generation bits */
 
 int hl_unwind_init(hl_unwind_module_fn on_module)
 {
@@ -31,7 +32,7 @@ static void clear_table(void)
 {
 	for (uint32_t i = 0; i < HL_RULE_SETS; i++) {
 		for (int way = 0; way < 2; way++) {
-			/* Untouched pages stay untouched. */
+			/* Pages that were never touched stay so. */
 			if (atomic_load_explicit(&hl_rule_table[i][way], memory_order_relaxed))
 				atomic_store_explicit(
 					&hl_rule_table[i][way], 0, memory_order_relaxed);
@@ -39,10 +40,10 @@ static void clear_table(void)
 	}
 }
 
-static void clear_seen(void)
+static void clear_announced(void)
 {
-	for (uint32_t i = 0; i < SEEN; i++)
-		atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < ANNOUNCED_MAX; i++)
+		atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
 }
 
 void hl_unwind_unload_begin(void)
@@ -55,12 +56,12 @@ void hl_unwind_unload_end(void)
 	uint64_t now = hl_generation();
 
 	do {
-		/* With the next generation its numbers start again. */
-		if ((now / (HL_UNLOADS + 1) + 1) % 15 == 0) {
+		/* The generation bits repeat with the next generation. */
+		if ((now / (HL_UNLOADS_MASK + 1) + 1) % 15 == 0) {
 			clear_table();
-			clear_seen();
+			clear_announced();
 		}
-	} while (!atomic_compare_exchange_weak(&hl_rule_generation, &now, now + HL_UNLOADS));
+	} while (!atomic_compare_exchange_weak(&hl_rule_generation, &now, now + HL_UNLOADS_MASK));
 }
 
 void hl_unwind_bump(void)
@@ -74,18 +75,22 @@ bool hl_unwind_unloading(void)
 	return !hl_generation_settled(hl_generation());
 }
 
-void hl_unwind_unloads_left(uint32_t n)
+void hl_unwind_keep_unloads(uint32_t n)
 {
-	atomic_store(&hl_rule_generation, (hl_generation() & ~HL_UNLOADS) + n + 1);
-	hl_unwind_unload_end(); /* of the others, as one */
+	atomic_store(&hl_rule_generation, (hl_generation() & ~HL_UNLOADS_MASK) + n + 1);
+	hl_unwind_unload_end(); /* ends all other unloads at once */
 }
 
-/* Announced before any rule of it is stored: who finds a rule knows that the module is known. */
-static void announce(const struct hl_unwind_module *module, uint64_t generation)
+/*
+ * Announces the module before any of its rules is stored: a thread that finds a rule may assume
+ * that the module is announced.
+ */
+static void announce_module(const struct hl_unwind_module *module, uint64_t generation)
 {
 	hl_unwind_module_fn fn = atomic_load_explicit(&module_fn, memory_order_acquire);
 	uint64_t mark = (module->start & ~(uint64_t)0xfff) | hl_generation_bits(generation);
-	_Atomic uint64_t *slot = &seen[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+	_Atomic uint64_t *slot =
+		&announced[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 
 	if (!fn)
 		return;
@@ -99,13 +104,13 @@ static void announce(const struct hl_unwind_module *module, uint64_t generation)
 	atomic_store_explicit(slot, mark, memory_order_release);
 }
 
-static void store(uintptr_t pc, bool exact, uint64_t generation, uint32_t rule)
+static void store_rule(uintptr_t pc, bool exact, uint64_t generation, uint32_t rule)
 {
 	uint64_t h = (pc | (uint64_t)exact << 47) * HL_RULE_MUL, old;
 	uint64_t want = (h << 16) >> 28 | hl_generation_bits(generation);
 	_Atomic uint64_t *set = hl_rule_table[h >> 48];
 
-	/* Code may have gone while its table was read, or be going. */
+	/* The code may have been unloaded while its table was read, or is being unloaded now. */
 	if (pc >> 47 || !hl_generation_settled(generation) || hl_generation() != generation)
 		return;
 	old = atomic_load_explicit(&set[0], memory_order_relaxed);
@@ -114,27 +119,28 @@ static void store(uintptr_t pc, bool exact, uint64_t generation, uint32_t rule)
 		atomic_store_explicit(&set[1], old, memory_order_relaxed);
 }
 
-/* reg + off, or the word there. Anything longer is not simple. */
-static bool simple_expr(struct hl_bytes b, struct hl_cfi_place *p, bool *deref)
+/* Parses the expressions reg + off, and the word at reg + off. False: any other expression. */
+static bool parse_simple_expr(struct hl_byte_reader b, struct hl_cfi_place *p, bool *deref)
 {
-	uint8_t op = (uint8_t)hl_bytes_fixed(&b, 1);
+	uint8_t op = (uint8_t)hl_byte_reader_fixed(&b, 1);
 
 	if (op >= 0x70 && op <= 0x8f)
 		p->reg = op - 0x70u;
 	else if (op == 0x92)
-		p->reg = (unsigned)hl_bytes_uleb(&b);
+		p->reg = (unsigned)hl_byte_reader_uleb(&b);
 	else
 		return false;
-	p->off = hl_bytes_sleb(&b);
+	p->off = hl_byte_reader_sleb(&b);
 	*deref = b.p < b.end && *b.p == 0x06;
 	return !b.bad && b.p + *deref == b.end;
 }
 
 /*
- * An expression over the stack pointer and the pc, as the linker writes for its PLT: when two stack
- * pointers give the same distance and no memory was asked for, it is that distance.
+ * An expression over the stack pointer and the pc, as linkers write it for the PLT. If two
+ * different stack pointers give the same distance, and no memory was read, the CFA is the stack
+ * pointer + that distance.
  */
-static hl_noinline bool sp_expr(struct hl_bytes b, uintptr_t pc, struct hl_cfi_place *p)
+static hl_noinline bool eval_sp_expr(struct hl_byte_reader b, uintptr_t pc, struct hl_cfi_place *p)
 {
 	uintptr_t regs[HL_ARCH_REGISTERS], one, two;
 
@@ -162,9 +168,9 @@ static struct hl_cfi_place cfa_place(
 
 	if (row->cfa_how == HL_ROW_REGISTER)
 		return p;
-	if (simple_expr(hl_cfi_expr(o, row->cfa_value), &p, &deref))
+	if (parse_simple_expr(hl_cfi_expr(o, row->cfa_value), &p, &deref))
 		p.where = deref ? HL_CFI_AT_REG : HL_CFI_REG;
-	else if (!sp_expr(hl_cfi_expr(o, row->cfa_value), pc, &p))
+	else if (!eval_sp_expr(hl_cfi_expr(o, row->cfa_value), pc, &p))
 		p.where = HL_CFI_OTHER;
 	return p;
 }
@@ -177,7 +183,7 @@ static struct hl_cfi_place reg_place(
 
 	switch (row->how[reg]) {
 	case HL_ROW_SAME:
-		p.where = HL_CFI_KEPT;
+		p.where = HL_CFI_UNCHANGED;
 		break;
 	case HL_ROW_UNDEF:
 		p.where = HL_CFI_UNDEF;
@@ -186,15 +192,18 @@ static struct hl_cfi_place reg_place(
 		p.where = HL_CFI_AT_CFA;
 		break;
 	case HL_ROW_EXPR:
-		if (simple_expr(hl_cfi_expr(o, row->value[reg]), &p, &deref) && !deref)
+		if (parse_simple_expr(hl_cfi_expr(o, row->value[reg]), &p, &deref) && !deref)
 			p.where = HL_CFI_AT_REG;
 		break;
 	}
 	return p;
 }
 
-/* Apart, so that its frame is not there while the row is made: somebody's stack is small. */
-static hl_noinline uint32_t rule_of(
+/*
+ * A separate function, so that its frame is not on the stack while the row is made: the program's
+ * stack may be small.
+ */
+static hl_noinline uint32_t compile_row(
 	const struct hl_object *o, const struct hl_cfi_row *row, uintptr_t pc, bool signal_frame)
 {
 	struct hl_cfi_shape shape = {
@@ -220,13 +229,13 @@ hl_cold uint32_t hl_rule_compile(struct hl_walk *w, uintptr_t pc)
 	w->misses++;
 	if (!hl_object_find(pc, &o))
 		return HL_RULE_UNKNOWN;
-	announce(&o.module, generation);
+	announce_module(&o.module, generation);
 	if (hl_cfi_find(&o, pc, &e) && hl_cfi_row(&o, &e, pc, &row)) {
-		rule = rule_of(&o, &row, exact ? pc : pc + 1, e.signal_frame);
-	} else if (!exact && hl_cfi_starts(&o, pc + 1)) {
+		rule = compile_row(&o, &row, exact ? pc : pc + 1, e.signal_frame);
+	} else if (!exact && hl_cfi_starts_function(&o, pc + 1)) {
 		rule = HL_RULE_STOP;
 	}
-	store(pc, exact, generation, rule);
+	store_rule(pc, exact, generation, rule);
 	return rule;
 }
 

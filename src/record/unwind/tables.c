@@ -1,17 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables.c - large unwind tables are read through mappings of our own, which give back what they
- * have made resident.
+ * tables.c - large unwind tables are read through our own mappings (views), whose pages we can
+ * release.
  *
- * Who reads a table where the loader has mapped it leaves its pages in the program's resident set:
- * the kernel maps 64 KiB or more around each fault, which are 10 MiB for a compiler. The pages
- * cannot be given back there, for nobody can tell cheaply what else a program has done with that
- * memory. So before the program runs we map the tables of each large object once more, from its
- * file; such a view is ours alone and nobody writes to it, so that any of its pages may go at any
- * time, whoever else is reading it.
+ * Reading a table where the loader has mapped it adds its pages to the resident set of the program:
+ * the kernel maps 64 KiB or more around each fault, which is 10 MiB for a compiler. These pages
+ * cannot be released there, because it is expensive to find out what else the program has done with
+ * that memory. So before the program runs we map the tables of each large object a second time,
+ * from its file. Only we use such a view and it is never written to, so any of its pages may be
+ * released at any time, even while another thread reads it.
  *
- * Views are of the objects that the program began with: these are never unloaded, so a view is
- * right for ever. All others, and those whose file is not there or not the same, are read in place.
- * At most KEPT pieces of all views are resident, but for races of threads that each cost one.
+ * There are views only of the objects that the program started with. These are never unloaded, so a
+ * view is valid forever. All other objects, and those whose file is missing or has changed, are
+ * read in place. At most RESIDENT_MAX pieces of all views are resident; a race between threads can
+ * add one piece each.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -26,13 +28,13 @@
 #include "record/arch/syscall.h"
 #include "record/unwind/cfi_internal.h"
 
-#define VIEWS_MAX    32u
-#define KEPT         16u
-#define PIECE        ((uintptr_t)64 * 1024) /* what Linux maps around a fault, at least */
-#define REGION       ((uintptr_t)2 << 20)   /* no fault maps more; where folios are large, it may */
-#define USED         ((uintptr_t)1)
-#define HEADER_LARGE (32u * 1024) /* 4096 functions: .eh_frame has some 250 KiB then */
-#define SAME_BYTES   1024u        /* of a file: headers, and mostly the build-id */
+#define VIEWS_MAX          32u
+#define RESIDENT_MAX       16u
+#define PIECE              ((uintptr_t)64 * 1024) /* the least that Linux maps around a fault */
+#define REGION             ((uintptr_t)2 << 20)   /* the most that a fault maps, for large folios */
+#define PIECE_USED         ((uintptr_t)1)
+#define LARGE_HEADER_BYTES (32u * 1024) /* 4096 functions: .eh_frame is about 250 KiB then */
+#define COMPARED_BYTES     1024u        /* of a file: headers, usually the build-id */
 
 struct view {
 	const void *object;   /* its link_map */
@@ -44,14 +46,17 @@ struct view {
 static struct view views[VIEWS_MAX];
 static _Atomic uint32_t n_views;
 
-static _Atomic uintptr_t kept[KEPT]; /* pieces that may be resident, in the low bit USED */
-static _Atomic uint32_t hand;
+static _Atomic uintptr_t resident[RESIDENT_MAX]; /* piece that may be resident | PIECE_USED */
+static _Atomic uint32_t clock_hand;
 
-/* What the program began with: so many objects of the loader's list, whose order never changes. */
+/*
+ * The objects that the program started with: the first n_objects of the loader's list, whose order
+ * never changes.
+ */
 static const struct link_map *first_object;
 static uint32_t n_objects;
 
-static const struct link_map *object_of(uintptr_t addr)
+static const struct link_map *find_link_map(uintptr_t addr)
 {
 	struct dl_find_object found;
 
@@ -59,8 +64,8 @@ static const struct link_map *object_of(uintptr_t addr)
 }
 
 /*
- * Called by the first hook that is reached, so before the first dlopen is done. A recorder that
- * arrives by dlopen itself stands behind libc in the list, and cannot tell what will stay.
+ * Called by the first hook, so before the first dlopen returns. A recorder that was itself loaded
+ * by dlopen is after libc in the list, and cannot know which objects stay.
  */
 void hl_tables_note_objects(void)
 {
@@ -69,8 +74,8 @@ void hl_tables_note_objects(void)
 
 	if (first_object)
 		return;
-	own = object_of((uintptr_t)hl_tables_note_objects);
-	libc = object_of((uintptr_t)getauxval);
+	own = find_link_map((uintptr_t)hl_tables_note_objects);
+	libc = find_link_map((uintptr_t)getauxval);
 	for (m = own; m; m = m->l_next)
 		before |= m == libc;
 	for (m = own; m && m->l_prev;)
@@ -80,7 +85,7 @@ void hl_tables_note_objects(void)
 		n_objects++;
 }
 
-/* Relocated tables are not what their file says. */
+/* Relocated tables differ from their file. */
 static bool has_text_relocations(const struct link_map *m)
 {
 	for (const ElfW(Dyn) *d = m->l_ld; d && d->d_tag != DT_NULL; d++)
@@ -90,8 +95,8 @@ static bool has_text_relocations(const struct link_map *m)
 	return false;
 }
 
-/* The segment that holds the header, when it is one that nobody writes to. */
-static const ElfW(Phdr) * segment_of_tables(const struct hl_object *o, size_t *header_size)
+/* The segment that contains the header, if it is not writable. */
+static const ElfW(Phdr) * find_tables_segment(const struct hl_object *o, size_t *header_size)
 {
 	const ElfW(Phdr) *segment = NULL;
 	struct hl_segments s;
@@ -119,27 +124,29 @@ static long open_file(const struct hl_object *o)
 	return hl_sys3(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Is this still the file that the loader has mapped? And long enough for its last table. */
+/* Is this the file that the loader has mapped, and long enough for its last table? */
 static bool is_same_file(long fd, const struct hl_object *o, uint64_t end)
 {
-	uint8_t bytes[SAME_BYTES];
+	uint8_t bytes[COMPARED_BYTES];
 
 	return hl_sys4(SYS_pread64, fd, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
 	       memcmp(bytes, (const void *)o->module.start, sizeof(bytes)) == 0 &&
 	       hl_sys4(SYS_pread64, fd, bytes, 1, end - 1) == 1;
 }
 
-/* Where .eh_frame starts, from the header's first words; read from the file, for the reason above.
+/*
+ * The address of .eh_frame, from the first words of the header. Read from the file, to keep the
+ * pages of the table out of the resident set.
  */
-static uintptr_t find_frames(long fd, const struct hl_object *o, uint64_t offset)
+static uintptr_t find_eh_frame(long fd, const struct hl_object *o, uint64_t offset)
 {
 	uint8_t head[16];
-	struct hl_bytes b = {.p = head + 4, .end = head + sizeof(head)};
+	struct hl_byte_reader b = {.p = head + 4, .end = head + sizeof(head)};
 	uintptr_t frames;
 
 	if (hl_sys4(SYS_pread64, fd, head, sizeof(head), offset) != sizeof(head) || head[0] != 1)
 		return 0;
-	frames = hl_bytes_pointer(&b, head[1], o->header);
+	frames = hl_byte_reader_pointer(&b, head[1], o->header);
 	if ((head[1] & 0x70) == 0x10)
 		frames += o->header - (uintptr_t)head;
 	return b.bad || frames < o->low || frames >= o->high ? 0 : frames;
@@ -149,7 +156,7 @@ static bool map_tables(long fd, const struct hl_object *o, const ElfW(Phdr) * se
 	size_t header_size, struct view *v)
 {
 	uint64_t offset = segment->p_offset + (o->header - o->low);
-	uintptr_t frames = find_frames(fd, o, offset), low, high;
+	uintptr_t frames = find_eh_frame(fd, o, offset), low, high;
 	uintptr_t inside;
 	long p;
 
@@ -163,7 +170,7 @@ static bool map_tables(long fd, const struct hl_object *o, const ElfW(Phdr) * se
 		(long)(offset - inside));
 	if (p < 0 && p > -4096)
 		return false;
-	/* Or one fault may map 2 MiB where the page cache has them in one piece. */
+	/* Otherwise one fault may map 2 MiB, if the page cache has them as one folio. */
 	hl_sys3(SYS_madvise, p, inside + (high - low), MADV_NOHUGEPAGE);
 	v->start = (uintptr_t)p;
 	v->end = hl_align_up(v->start + inside + (high - low), HL_PAGE);
@@ -184,8 +191,8 @@ static bool make_view(const struct link_map *m, struct view *v)
 
 	if (!m->l_ld || !hl_object_find((uintptr_t)m->l_ld, &o) || o.map != m || o.module.is_vdso)
 		return false;
-	segment = segment_of_tables(&o, &header_size);
-	if (!segment || header_size < HEADER_LARGE || has_text_relocations(m))
+	segment = find_tables_segment(&o, &header_size);
+	if (!segment || header_size < LARGE_HEADER_BYTES || has_text_relocations(m))
 		return false;
 	fd = open_file(&o);
 	if (fd < 0)
@@ -196,7 +203,7 @@ static bool make_view(const struct link_map *m, struct view *v)
 	return done;
 }
 
-/* Where address space is short it is worth more than resident pages. */
+/* Limited address space is worth more than resident pages. */
 static bool may_map(void)
 {
 	struct rlimit limit;
@@ -233,8 +240,8 @@ void hl_tables_use_view(struct hl_object *o)
 	}
 }
 
-/* Only what is ours of it: beside a view may lie anything. */
-static void give_back(uintptr_t start, uintptr_t end)
+/* Only memory of our views: other mappings may be next to them. */
+static void release_range(uintptr_t start, uintptr_t end)
 {
 	uint32_t n = atomic_load_explicit(&n_views, memory_order_acquire);
 
@@ -247,13 +254,14 @@ static void give_back(uintptr_t start, uintptr_t end)
 	}
 }
 
-/* All pieces of a region but those that are kept. */
-static void give_back_others(uintptr_t region)
+/* Releases all pieces of a region that are not in resident[]. */
+static void release_other_pieces(uintptr_t region)
 {
 	uint32_t keep = 0;
 
-	for (uint32_t i = 0; i < KEPT; i++) {
-		uintptr_t piece = atomic_load_explicit(&kept[i], memory_order_relaxed) & ~USED;
+	for (uint32_t i = 0; i < RESIDENT_MAX; i++) {
+		uintptr_t piece =
+			atomic_load_explicit(&resident[i], memory_order_relaxed) & ~PIECE_USED;
 
 		if (piece - region < REGION)
 			keep |= 1u << ((piece - region) / PIECE);
@@ -262,42 +270,42 @@ static void give_back_others(uintptr_t region)
 		if (i < REGION / PIECE && !(keep & (1u << i)))
 			continue;
 		if (from < i)
-			give_back(region + from * PIECE, region + i * PIECE);
+			release_range(region + from * PIECE, region + i * PIECE);
 		from = i + 1;
 	}
 }
 
 /*
- * In whose place the piece shall come: the hand of a clock goes round, and passes over what was
- * used since it was there the last time. What one lookup uses is thus not given back before its
- * end; it would come back unknown.
+ * Clock replacement: the hand skips pieces that were used since it last passed them. So pieces that
+ * one lookup uses are not released before it ends; a released piece would be faulted in again
+ * without being counted. Returns the replaced piece.
  */
-static uintptr_t replace(uintptr_t piece)
+static uintptr_t replace_piece(uintptr_t piece)
 {
-	_Atomic uintptr_t *slot = &kept[0];
+	_Atomic uintptr_t *slot = &resident[0];
 
-	for (uint32_t i = 0; i < 2 * KEPT; i++) {
+	for (uint32_t i = 0; i < 2 * RESIDENT_MAX; i++) {
 		uintptr_t old;
 
-		slot = &kept[atomic_fetch_add(&hand, 1) % KEPT];
+		slot = &resident[atomic_fetch_add(&clock_hand, 1) % RESIDENT_MAX];
 		old = atomic_load(slot);
-		if (old & USED)
-			atomic_compare_exchange_strong(slot, &old, old & ~USED);
-		else if (atomic_compare_exchange_strong(slot, &old, piece | USED))
+		if (old & PIECE_USED)
+			atomic_compare_exchange_strong(slot, &old, old & ~PIECE_USED);
+		else if (atomic_compare_exchange_strong(slot, &old, piece | PIECE_USED))
 			return old;
 	}
-	return atomic_exchange(slot, piece | USED) & ~USED;
+	return atomic_exchange(slot, piece | PIECE_USED) & ~PIECE_USED;
 }
 
-static bool is_kept(uintptr_t piece)
+static bool mark_used(uintptr_t piece)
 {
-	for (uint32_t i = 0; i < KEPT; i++) {
-		uintptr_t old = atomic_load_explicit(&kept[i], memory_order_relaxed);
+	for (uint32_t i = 0; i < RESIDENT_MAX; i++) {
+		uintptr_t old = atomic_load_explicit(&resident[i], memory_order_relaxed);
 
-		if ((old & ~USED) != piece)
+		if ((old & ~PIECE_USED) != piece)
 			continue;
 		if (old == piece)
-			atomic_compare_exchange_strong(&kept[i], &old, piece | USED);
+			atomic_compare_exchange_strong(&resident[i], &old, piece | PIECE_USED);
 		return true;
 	}
 	return false;
@@ -307,12 +315,12 @@ hl_cold void hl_tables_touch_view(uintptr_t addr)
 {
 	uintptr_t piece = addr & ~(PIECE - 1), region = addr & ~(REGION - 1), old;
 
-	if (is_kept(piece) || !hl_walk_probes_allowed())
+	if (mark_used(piece) || !hl_walk_probes_allowed())
 		return;
-	old = replace(piece);
-	/* The fault happens here, so that what else it has mapped can go at once. */
+	old = replace_piece(piece);
+	/* The fault happens here, so that the other pages it has mapped can be released at once. */
 	(void)*(const volatile uint8_t *)addr;
-	give_back_others(region);
+	release_other_pieces(region);
 	if (old && (old & ~(REGION - 1)) != region)
-		give_back_others(old & ~(REGION - 1));
+		release_other_pieces(old & ~(REGION - 1));
 }

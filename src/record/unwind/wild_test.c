@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wild_test.c - frame pointers, pcs and stacks that mislead, and frames that need all registers.
+ * wild_test.c - misleading frame pointers, pcs and stacks, and frames that need all registers.
  */
-#include "record/unwind/test_internal.h"
+#include "record/unwind/test_unwind.h"
 
-/* Any frame pointer, at a frame that needs it: no crash, and both ways agree. */
-static hl_noinline void take_with_fp(uintptr_t fp)
+/* An arbitrary frame pointer at a frame that needs it: no crash, and both unwinds agree. */
+static hl_noinline void unwind_with_fp(uintptr_t fp)
 {
 	struct hl_regs start;
 
@@ -12,7 +13,7 @@ static hl_noinline void take_with_fp(uintptr_t fp)
 	start.fp = fp;
 	last_err = hl_unwind(u, &start, &last);
 	full_n = 0;
-	full_cut = hl_unwind_full(&start, add, NULL);
+	full_cut = hl_unwind_full(&start, add_full_pc, NULL);
 }
 
 static void wild_frame_pointers(void **state)
@@ -39,34 +40,38 @@ static void wild_frame_pointers(void **state)
 			fp = (uintptr_t)-8 * rnd(100);
 			break;
 		}
-		take_with_fp(fp);
-		assert_same();
+		unwind_with_fp(fp);
+		assert_equals_full();
 	}
 	event();
-	assert_same();
+	assert_equals_full();
 }
 
-/* Any state at all, with real code: tables are trusted with rsp only, so rsp must be one. */
+/*
+ * An arbitrary state in real code. Tables are trusted with rsp only, so rsp must be a valid
+ * address.
+ */
 static void wild_pcs(void **state)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	static uintptr_t area[8192];
+	static uintptr_t fake_stack[8192];
 
 	for (int i = 0; i < 20000; i++) {
 		struct hl_regs start = {.pc = (uintptr_t)qsort + rnd(500000),
-			.sp = (uintptr_t)area + 64,
+			.sp = (uintptr_t)fake_stack + 64,
 			.fp = here};
 
-		for (size_t k = 0; k < HL_ARRAY_LEN(area); k += 1 + rnd(3))
-			area[k] = rnd(2) ? (uintptr_t)area + rnd(sizeof(area)) : 0;
+		for (size_t k = 0; k < HL_ARRAY_LEN(fake_stack); k += 1 + rnd(3))
+			fake_stack[k] =
+				rnd(2) ? (uintptr_t)fake_stack + rnd(sizeof(fake_stack)) : 0;
 		last_err = hl_unwind(u, &start, &last);
 		full_n = 0;
-		full_cut = hl_unwind_full(&start, add, NULL);
-		assert_same();
+		full_cut = hl_unwind_full(&start, add_full_pc, NULL);
+		assert_equals_full();
 	}
 }
 
-/* The CFA in rbx, as in the dynamic linker's resolver; and a frame too large for a rule. */
+/* A CFA in rbx, as in the resolver of the dynamic linker; and a frame too large for a rule. */
 void hl_test_cfa_in_rbx(void (*fn)(void));
 __asm__(".text\n.globl hl_test_cfa_in_rbx\n.type hl_test_cfa_in_rbx, @function\n"
 	"hl_test_cfa_in_rbx: .cfi_startproc\n"
@@ -77,28 +82,28 @@ __asm__(".text\n.globl hl_test_cfa_in_rbx\n.type hl_test_cfa_in_rbx, @function\n
 	"pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
 	".size hl_test_cfa_in_rbx, .-hl_test_cfa_in_rbx\n");
 
-static bool within(uintptr_t pc, void *function)
+static bool is_in_function(uintptr_t pc, void *function)
 {
 	uintptr_t lo, hi;
 
 	return hl_unwind_function_range(pc - 1, &lo, &hi) && lo == (uintptr_t)function;
 }
 
-static hl_noinline void in_rbx(void)
+static hl_noinline void events_in_rbx(void)
 {
 	for (int i = 0; i < 3; i++) {
 		event();
-		assert_same();
+		assert_equals_full();
 		assert_true(full_n > 4);
-		assert_true(within(full[0], in_rbx));
-		assert_true(within(full[1], hl_test_cfa_in_rbx));
+		assert_true(is_in_function(full[0], events_in_rbx));
+		assert_true(is_in_function(full[1], hl_test_cfa_in_rbx));
 	}
 }
 
-static hl_noinline void in_large(void)
+static hl_noinline void event_in_large(void)
 {
 	event();
-	assert_same();
+	assert_equals_full();
 }
 
 static hl_noinline __attribute__((optimize("omit-frame-pointer"))) void large_frame(void)
@@ -106,31 +111,31 @@ static hl_noinline __attribute__((optimize("omit-frame-pointer"))) void large_fr
 	volatile char large[600 * 1024];
 
 	large[0] = large[sizeof(large) - 1] = 1;
-	in_large();
+	event_in_large();
 	sink += large[0];
 }
 
-static void full_registers(void **state)
+static void frames_that_need_all_registers(void **state)
 {
 	for (int i = 0; i < 3; i++) {
-		hl_test_cfa_in_rbx(in_rbx);
-		assert_true(within(full[2], full_registers));
+		hl_test_cfa_in_rbx(events_in_rbx);
+		assert_true(is_in_function(full[2], frames_that_need_all_registers));
 		down(3, large_frame);
-		assert_true(within(full[0], in_large));
-		assert_true(within(full[1], large_frame));
-		assert_true(within(full[2], down));
+		assert_true(is_in_function(full[0], event_in_large));
+		assert_true(is_in_function(full[1], large_frame));
+		assert_true(is_in_function(full[2], down));
 	}
 }
 
 /*
- * Two callers whose frames differ in size and a callee that makes up for it: stack pointers, pcs
- * and return address slots further in are all the same, and the slot of the outer return address
- * still holds its old word. Only the saved frame pointer tells that another chain stands there.
+ * Two callers with frames of different sizes, and a callee that compensates for it: stack pointers,
+ * pcs and return address slots further inside are all the same, and the slot of the outer return
+ * address still holds its old word. Only the saved frame pointer shows that the callers differ.
  */
 static hl_noinline void saves_fp(void)
 {
 	event();
-	assert_same();
+	assert_equals_full();
 	sink++;
 }
 
@@ -149,7 +154,7 @@ static hl_noinline void uses_fp(size_t pad, void (*fn)(void))
 	sink += p[0];
 }
 
-static hl_noinline void one(size_t pad, void (*fn)(void))
+static hl_noinline void first_caller(size_t pad, void (*fn)(void))
 {
 	volatile char *p = alloca(pad);
 
@@ -158,7 +163,7 @@ static hl_noinline void one(size_t pad, void (*fn)(void))
 	sink += p[0];
 }
 
-static hl_noinline void two(size_t pad, void (*fn)(void))
+static hl_noinline void second_caller(size_t pad, void (*fn)(void))
 {
 	volatile char *p = alloca(pad);
 
@@ -167,30 +172,33 @@ static hl_noinline void two(size_t pad, void (*fn)(void))
 	sink += p[0];
 }
 
-static void stale_slots_deceive_nobody(void **state)
+static void stale_slots_are_not_trusted(void **state)
 {
 	static void (*const inner[])(void) = {saves_fp, keeps_fp};
-	static void (*const outer[])(size_t, void (*)(void)) = {one, two};
+	static void (*const outer[])(size_t, void (*)(void)) = {first_caller, second_caller};
 
 	for (int i = 0; i < 400; i++) {
 		void (*fn)(void) = inner[i / 4 % 2];
 		int at = fn == saves_fp ? 2 : 3;
 		uintptr_t pc[2], innermost[2];
 
-		/* One call site, and nothing between: it would wipe what the first call left. */
+		/*
+		 * One call site, and no call between the two: it would overwrite the slots that the
+		 * first call left.
+		 */
 		for (volatile int k = 0; k < 2; k++) { /* volatile: not unrolled */
 			outer[k](1024 + 3072 * (size_t)k + 16 * (size_t)(i % 7), fn);
 			pc[k] = full[at];
 			innermost[k] = full[0];
 		}
 		assert_int_equal(innermost[0], innermost[1]);
-		assert_true(within(pc[0], one));
-		assert_true(within(pc[1], two));
+		assert_true(is_in_function(pc[0], first_caller));
+		assert_true(is_in_function(pc[1], second_caller));
 	}
 }
 
 /*
- * What earlier unwinds have vouched for is still walked; a full walk knows nothing and may end
+ * Memory that earlier unwinds have read is still walked. A full walk does not know it and may end
  * early.
  */
 static void assert_at_least_full(void)
@@ -201,7 +209,7 @@ static void assert_at_least_full(void)
 		assert_int_equal(last.pcs[last.depth - 1 - i], full[i]);
 }
 
-/* Last: it cannot be undone. */
+/* The last test: it cannot be undone. */
 static void without_syscalls(void **state)
 {
 	uint32_t depth;
@@ -212,9 +220,9 @@ static void without_syscalls(void **state)
 	event();
 	assert_at_least_full();
 	assert_int_equal(last.depth, depth);
-	take_with_fp((uintptr_t)full & ~(uintptr_t)7); /* could be read, but nobody says so */
+	unwind_with_fp((uintptr_t)full & ~(uintptr_t)7); /* readable, but not known to be */
 	assert_at_least_full();
-	assert_true(last.cut);
+	assert_true(last.truncated);
 	hl_unwind_bump();
 	down(20, event);
 	assert_at_least_full();
@@ -225,8 +233,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wild_frame_pointers),
 		cmocka_unit_test(wild_pcs),
-		cmocka_unit_test(full_registers),
-		cmocka_unit_test(stale_slots_deceive_nobody),
+		cmocka_unit_test(frames_that_need_all_registers),
+		cmocka_unit_test(stale_slots_are_not_trusted),
 		cmocka_unit_test(without_syscalls),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chrome.c - the trace event format of chrome://tracing and Perfetto: the heap and the resident set
- * as counters, marks and snapshots as instants. Times are microseconds.
+ * chrome.c - the trace event format of chrome://tracing and Perfetto. The heap and the resident set
+ * are counters, marks and snapshots are instants. Times are in microseconds.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct writer {
 	uint64_t pid;
 };
 
-/* Fractions are exact: three digits of nanoseconds. */
+/* Times are exact: three decimal digits for nanoseconds. */
 static void put_time(struct writer *w, uint64_t ns)
 {
 	hl_json_key(&w->j, "ts");
@@ -55,7 +56,7 @@ static void put_name(struct writer *w)
 	begin_event(w, "M", "process_name", 0);
 	hl_json_key(&w->j, "args");
 	hl_json_begin_object(&w->j);
-	hl_json_key_string(&w->j, "name", hl_export_base(hl_model_info(w->x->m)->meta.program));
+	hl_json_key_string(&w->j, "name", hl_export_basename(hl_model_info(w->x->m)->meta.program));
 	hl_json_end_object(&w->j);
 	hl_json_end_object(&w->j);
 }
@@ -73,7 +74,7 @@ int hl_export_chrome(struct hl_export_job *x)
 	hl_json_begin_array(&w.j);
 	put_name(&w);
 	for (size_t i = 0; i < t.live.len; i++)
-		put_counter(&w, x->query.filter ? "live heap that fits the filter" : "live heap",
+		put_counter(&w, x->query.filter ? "live heap that matches the filter" : "live heap",
 			t.live.data[i].time_ns, t.live.data[i].bytes);
 	for (size_t i = 0; i < t.n_rss; i++)
 		put_counter(&w, "resident set", t.rss[i].time_ns, t.rss[i].rss_bytes);

@@ -1,16 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collapsed.c - one line for each stack, "main;parse;malloc 4096": what flamegraph.pl reads.
+ * collapsed.c - one line for each stack, "main;parse;malloc 4096", the input format of
+ * flamegraph.pl.
  *
- * The outermost frame stands first. Stacks whose cost is 0 have no line: they have no width.
+ * The outermost frame is first. Stacks with cost 0 have no line, because they would have no width.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "util/text.h"
+#include "util/safe_text.h"
 #include "views/export/export_internal.h"
 
-/* A semicolon would be the next frame. */
+/* A semicolon would begin the next frame, so it becomes a colon. */
 static void put_name(struct hl_strbuf *line, const struct hl_frame *f)
 {
 	struct hl_strbuf name = {0};

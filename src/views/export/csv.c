@@ -1,34 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csv.c - one row for each allocation, or with --group for each row of report's table, for programs
- * that calculate with tables.
+ * csv.c - one row for each allocation, or with --group for each row of report's table, for
+ * spreadsheets and similar programs.
  *
- * RFC 4180 but for the ends of lines, which are \n. What is not known is empty. Where some blocks
- * are in sums alone, a row for each of their stacks follows, without an id, and there are two
- * columns more. Names are the program's and may be hostile to a terminal or a spreadsheet: see
+ * The format is RFC 4180, except that lines end with \n. Unknown values are empty. If some blocks
+ * are aggregated, a row for each of their stacks follows, without an id, and there are two more
+ * columns. Names come from the program and may be harmful to a terminal or a spreadsheet: see
  * put_quoted().
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/chains.h"
-#include "model/tags.h"
-#include "util/text.h"
+#include "model/scan/realloc_chains.h"
+#include "model/tags/roles.h"
+#include "util/safe_text.h"
 #include "views/export/export_internal.h"
 
 struct writer {
 	struct hl_export_job *x;
-	char **sites; /* per node: the last columns, quoted; NULL: not made yet */
-	char *nowhere;
-	char **threads, **tags, **pools; /* their names, quoted; NULL: it has none */
+	char **sites; /* per node: the columns of its site, quoted; NULL: not built yet */
+	char *no_stack_site;
+	char **threads, **tags, **pools; /* quoted names; NULL: no name */
 	uint32_t n_threads, n_tags, n_pools;
 	bool chains;
 };
 
 /*
- * Quotes whatever it is: most names have commas. Control characters, and bytes that are not UTF-8,
- * are written as in the text views, so a row is one line and `cat` sends no escape sequence to the
- * terminal. A name that a spreadsheet would take for a formula begins with an apostrophe.
+ * Quotes every string, because most names have commas. Control characters, and bytes that are not
+ * UTF-8, are escaped as in the text views, so that a row is one line and `cat` sends no escape
+ * sequence to the terminal. A name that a spreadsheet would interpret as a formula gets an
+ * apostrophe in front.
  */
 static void put_quoted(struct hl_strbuf *b, const char *s)
 {
@@ -47,13 +49,13 @@ static void put_quoted(struct hl_strbuf *b, const char *s)
 	hl_strbuf_fini(&shown);
 }
 
-/* Where the stack is known by: function, file, line, module. */
-static int make_site(struct writer *w, uint32_t node, char **out)
+/* Builds the columns of a site: function, file, line, module. */
+static int build_site(struct writer *w, uint32_t node, char **out)
 {
 	struct hl_strbuf b = {0};
 	const struct hl_frame *f;
 	uint32_t frame;
-	int err = hl_model_site(w->x->m, node, &frame);
+	int err = hl_model_find_site(w->x->m, node, &frame);
 
 	if (err)
 		return err;
@@ -73,7 +75,8 @@ static int make_site(struct writer *w, uint32_t node, char **out)
 	return hl_strbuf_error(&b);
 }
 
-/* Names are the program's own, of any length: not for a line of ours. */
+/* Names come from the program and have any length, so they do not go through the fixed-size
+ * hl_line. */
 static void put_name(struct writer *w, char **names, uint32_t n, uint32_t i)
 {
 	putc_unlocked(',', w->x->out);
@@ -96,15 +99,15 @@ static void put_chain(struct hl_line *l, const struct writer *w, const struct hl
 	put_number(l, c.position, w->chains);
 	put_number(l, c.first_size, w->chains);
 	put_number(l, c.last_size, w->chains);
-	put_number(l, c.death_ns - c.birth_ns, w->chains && c.death_ns != UINT64_MAX);
+	put_number(l, c.free_ns - c.alloc_ns, w->chains && c.free_ns != UINT64_MAX);
 }
 
 static int put_block(void *arg, const struct hl_block *b)
 {
 	struct writer *w = arg;
-	bool freed = b->death_ns != UINT64_MAX, stack = b->node != HL_NODE_NONE;
-	char **site = stack ? &w->sites[b->node] : &w->nowhere;
-	int err = *site ? 0 : make_site(w, b->node, site);
+	bool freed = b->free_ns != UINT64_MAX, stack = b->node != HL_NODE_NONE;
+	char **site = stack ? &w->sites[b->node] : &w->no_stack_site;
+	int err = *site ? 0 : build_site(w, b->node, site);
 	struct hl_line l;
 
 	if (err)
@@ -119,8 +122,8 @@ static int put_block(void *arg, const struct hl_block *b)
 	put_number(&l, b->size, true);
 	hl_line_str(&l, ",0x");
 	hl_line_hex(&l, b->addr);
-	put_number(&l, b->birth_ns, true);
-	put_number(&l, b->death_ns, freed);
+	put_number(&l, b->alloc_ns, true);
+	put_number(&l, b->free_ns, freed);
 	put_number(&l, b->free_thread, freed);
 	put_number(&l, b->blocks, true);
 	put_number(&l, b->bytes, true);
@@ -131,31 +134,31 @@ static int put_block(void *arg, const struct hl_block *b)
 	fputs_unlocked(*site, w->x->out);
 	put_number(&l, b->free_node, freed && b->free_node != HL_NODE_NONE);
 	put_chain(&l, w, b);
-	hl_line_str(&l, w->x->rest ? ",,\n" : "\n");
+	hl_line_str(&l, w->x->aggregated ? ",,\n" : "\n");
 	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 
-static int put_sum(struct writer *w, const struct hl_rest_row *r)
+static int put_aggregated(struct writer *w, const struct hl_aggregated_row *r)
 {
 	bool stack = r->node != HL_NODE_NONE;
-	char **site = stack ? &w->sites[r->node] : &w->nowhere;
-	int err = *site ? 0 : make_site(w, r->node, site);
+	char **site = stack ? &w->sites[r->node] : &w->no_stack_site;
+	int err = *site ? 0 : build_site(w, r->node, site);
 	struct hl_line l;
 
 	if (err)
 		return err;
 	l.len = 0;
 	put_number(&l, r->node, stack);
-	hl_line_str(&l, ",,,,,,,"); /* from thread to freed_by */
+	hl_line_str(&l, ",,,,,,,"); /* columns thread to freed_by */
 	put_number(&l, r->allocated.blocks, true);
 	put_number(&l, r->allocated.bytes, true);
 	hl_line_str(&l, ",,,");
 	hl_line_write(&l, w->x->out);
 	fputs_unlocked(*site, w->x->out);
-	hl_line_str(&l, ",,,,,,"); /* from freed_stack to chain_lifetime_ns */
-	put_number(&l, r->allocated.blocks - r->left.blocks, true);
-	put_number(&l, r->allocated.bytes - r->left.bytes, true);
+	hl_line_str(&l, ",,,,,,"); /* columns freed_stack to chain_lifetime_ns */
+	put_number(&l, r->allocated.blocks - r->live_at_end.blocks, true);
+	put_number(&l, r->allocated.bytes - r->live_at_end.bytes, true);
 	hl_line_str(&l, "\n");
 	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
@@ -168,27 +171,27 @@ static void free_names(char **names, uint32_t n)
 	free(names);
 }
 
-/* The name of a thread, a tag or a pool, by its number; nothing: it has none. */
-typedef void (*put_fn)(struct hl_model *m, uint32_t i, struct hl_strbuf *to);
+/* Appends the name of thread, tag or pool i; nothing if it has none. */
+typedef void (*append_name_fn)(struct hl_model *m, uint32_t i, struct hl_strbuf *to);
 
-static void put_thread(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+static void append_thread_name(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
 {
 	const char *name = hl_model_thread_name(m, i);
 
 	hl_strbuf_puts(to, name ? name : "");
 }
 
-static void put_tag(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+static void append_tag_name(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
 {
 	hl_model_put_tag(m, i, to);
 }
 
-static void put_pool(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
+static void append_pool_name(struct hl_model *m, uint32_t i, struct hl_strbuf *to)
 {
 	hl_strbuf_puts(to, hl_model_pool_name(m, i));
 }
 
-static int quote_all(struct hl_model *m, put_fn put, uint32_t n, char ***out)
+static int quote_all(struct hl_model *m, append_name_fn append_name, uint32_t n, char ***out)
 {
 	char **names = *out = calloc((size_t)n + 1, sizeof(*names));
 	int err = names ? 0 : -ENOMEM;
@@ -196,7 +199,7 @@ static int quote_all(struct hl_model *m, put_fn put, uint32_t n, char ***out)
 	for (uint32_t i = 0; i < n && !err; i++) {
 		struct hl_strbuf name = {0}, quoted = {0};
 
-		put(m, i, &name);
+		append_name(m, i, &name);
 		if (name.len > 0)
 			put_quoted(&quoted, hl_strbuf_str(&name));
 		err = hl_strbuf_error(&name) ? -ENOMEM : hl_strbuf_error(&quoted);
@@ -206,7 +209,7 @@ static int quote_all(struct hl_model *m, put_fn put, uint32_t n, char ***out)
 	return err;
 }
 
-static int make_names(struct writer *w)
+static int build_names(struct writer *w)
 {
 	struct hl_model *m = w->x->m;
 	uint32_t n_threads = 0;
@@ -216,32 +219,32 @@ static int make_names(struct writer *w)
 	w->n_tags = hl_model_n_tags(m);
 	w->n_pools = hl_model_n_pools(m);
 	if (!err)
-		err = quote_all(m, put_thread, w->n_threads, &w->threads);
+		err = quote_all(m, append_thread_name, w->n_threads, &w->threads);
 	if (!err)
-		err = quote_all(m, put_tag, w->n_tags, &w->tags);
-	return err ? err : quote_all(m, put_pool, w->n_pools, &w->pools);
+		err = quote_all(m, append_tag_name, w->n_tags, &w->tags);
+	return err ? err : quote_all(m, append_pool_name, w->n_pools, &w->pools);
 }
 
 static int put_allocations(struct hl_export_job *x)
 {
 	struct writer w = {.x = x};
-	struct hl_lives l = {.block = put_block, .arg = &w};
+	struct hl_lifetimes l = {.block = put_block, .arg = &w};
 	uint32_t n = hl_model_n_nodes(x->m);
-	int err = make_names(&w);
+	int err = build_names(&w);
 
 	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
 	fprintf(x->out,
 		"id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
 		"thread_name,tag,pool,function,file,line,module,freed_stack,chain_length,"
 		"chain_position,chain_first_size,chain_last_size,chain_lifetime_ns%s\n",
-		x->rest ? ",freed_blocks,freed_bytes" : "");
+		x->aggregated ? ",freed_blocks,freed_bytes" : "");
 	w.chains = !err && hl_export_chains(x);
 	if (!err)
-		err = w.sites ? hl_export_lives(x, &l) : -ENOMEM;
-	for (size_t i = 0; x->rest && i < x->rest->n && !err; i++)
-		err = put_sum(&w, &x->rest->rows[i]);
+		err = w.sites ? hl_export_lifetimes(x, &l) : -ENOMEM;
+	for (size_t i = 0; x->aggregated && i < x->aggregated->n && !err; i++)
+		err = put_aggregated(&w, &x->aggregated->rows[i]);
 	free_names(w.sites, n);
-	free(w.nowhere);
+	free(w.no_stack_site);
 	free_names(w.threads, w.n_threads);
 	free_names(w.tags, w.n_tags);
 	free_names(w.pools, w.n_pools);
@@ -253,8 +256,8 @@ static int put_table(struct hl_export_job *x)
 	struct hl_strbuf b = {0};
 	struct hl_answer a;
 	struct hl_table t = {0};
-	bool estimated = hl_model_estimates(x->m), known = !hl_model_withholds(x->m);
-	int err = hl_export_ask(x, hl_group_key(x->group), &a);
+	bool estimated = hl_model_has_estimates(x->m), known = !hl_model_has_aggregated(x->m);
+	int err = hl_export_query(x, hl_group_key(x->group), &a);
 
 	if (!err)
 		err = hl_table_build(&t, x->m, &a, x->group, false);

@@ -1,73 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.h - a trace in the formats of other people's viewers.
+ * export.h - exports a trace to the formats of other viewers.
  *
- * A format is a row in formats.c with one function that writes it. All numbers come from the model:
- * formats of sums ask hl_export_ask() or hl_export_tree(), formats of single allocations hand
- * functions to hl_export_lives(). So range, filter and quantity mean the same in all of them. None
- * holds more in memory than stacks, names and the blocks that are alive at one time.
+ * A format is a row in formats.c with one function that writes it. All values come from the model:
+ * formats of sums use hl_export_query() or hl_export_tree(), formats of single allocations pass
+ * callbacks to hl_export_lifetimes(). So range, filter and quantity have the same meaning in all
+ * formats. No format keeps more in memory than stacks, names and the blocks that are live at one
+ * time.
  */
 #ifndef HL_VIEWS_EXPORT_EXPORT_H
 #define HL_VIEWS_EXPORT_EXPORT_H
 
 #include <stdio.h>
 
-#include "model/curve.h"
-#include "model/group.h"
-#include "model/lives.h"
-#include "model/query.h"
-#include "model/tree.h"
+#include "model/views/filtered_peak.h"
+#include "model/stack/flat_table.h"
+#include "model/scan/lifetimes.h"
+#include "model/query/query.h"
+#include "model/stack/tree.h"
 
-/* The most that a format has. */
+/* Maximum number of tables in a format. */
 #define HL_EXPORT_TABLES 3
 
-/* One request: what is asked, and where the answer goes. */
+/* One export: the request and the output. */
 struct hl_export_job {
 	struct hl_model *m;
-	FILE *out; /* its errors stay in it */
-	/* Of formats with several tables: a file for each; NULL: it is not wanted. */
+	FILE *out; /* write errors stay in ferror() */
+	/* For formats with several tables, a file for each; NULL: the table is not wanted. */
 	FILE *tables[HL_EXPORT_TABLES];
-	struct hl_query query; /* the caller's filter and suppressions */
-	bool asked;            /* a quantity was named; else it is the format's own */
-	bool own_peak;         /* `to` is the peak of what is chosen, not of the whole heap */
-	const char *what;      /* what is asked, for a title: "live at the peak, by thread" */
-	const char *choice;    /* the filter as it was asked for; "" without one */
-	const char *pool;      /* the name of the query's pools as it was asked for; NULL: none */
-	bool by_blocks;        /* --cost=blocks: where a format shows one cost only */
-	bool grouped;          /* --group was given */
+	struct hl_query query; /* its filter and suppressions belong to the caller */
+	bool quantity_given;   /* a quantity was given; otherwise the format's default is used */
+	bool own_peak; /* `query.to` is the peak of the selected blocks, not of the whole heap */
+	const char *title;       /* description for a title: "live at the peak, by thread" */
+	const char *filter_text; /* the filter as the user gave it; "" without one */
+	const char *pool;        /* the pool pattern of the query as the user gave it; NULL: none */
+	bool by_blocks;          /* --cost=blocks: for formats with only one cost */
+	bool grouped;            /* --group was given */
 	enum hl_group group;
 
-	struct hl_rest *rest; /* some blocks are in sums alone: these; NULL: none are */
-	struct hl_peak peak;  /* of what is chosen, once it has been found */
+	struct hl_aggregated *aggregated; /* the aggregated blocks; NULL: there are none */
+	struct hl_peak peak;              /* of the selected blocks, when it has been found */
 	bool has_peak;
 
-	/* What came of it. */
-	uint64_t to_ns; /* what the numbers are of, if not what was asked for: */
-	bool moved;
+	/* The results. */
+	uint64_t to_ns;     /* the time of the values */
+	bool before_damage; /* it is not the requested time */
 };
 
-/* What a format is about when no quantity is named. */
+/* The default quantity of a format. */
 enum hl_export_default {
-	HL_EXPORT_PEAK, /* as `report`: what was live at the peak */
+	HL_EXPORT_PEAK, /* as `report`: the blocks live at the peak */
 	HL_EXPORT_ALL,  /* every allocation of the run */
 };
 
 struct hl_export_format {
 	const char *name;
-	const char *suffix; /* that its files have: ".pb.gz" */
-	const char *viewer; /* who reads it, for the list */
-	enum hl_export_default usual;
-	bool binary;     /* not for a terminal, and packed already if it can be */
-	bool people;     /* it shows names to people: they may be shortened */
-	bool course;     /* it is about the whole run, whatever quantity: only a filter chooses */
-	bool heap;       /* what it shows over time is known of the heap alone: no --pool */
-	bool single;     /* it is of single allocations, not of sums; but for a table */
-	bool unweighted; /* it has no place for what a sample stands for */
-	bool rests;      /* beside single allocations it has a place for sums */
-	bool excuses;    /* it says in its place what the trace cannot tell */
-	unsigned groups; /* 1 << enum hl_group that it can be given */
-	bool tabled;     /* with a group it is report's table, of sums; else groups are frames */
-	const char *const *tables; /* their names, ended by NULL, if each is a file of its own */
-	/* 0 or -errno with hl_model_error(). */
+	const char *suffix; /* suffix of its files: ".pb.gz" */
+	const char *viewer; /* programs that read it, for the list */
+	enum hl_export_default default_quantity;
+	bool binary;     /* not for a terminal, and already compressed if possible */
+	bool for_people; /* for people: names may be shortened */
+	bool whole_run;  /* shows the whole run: quantities do not apply, only a filter does */
+	bool heap_only;  /* shows values over time, which are known only for the heap: no --pool */
+	bool per_allocation;   /* exports single allocations, not sums, except for a table */
+	bool unweighted;       /* cannot express the weight of a sample */
+	bool has_aggregated;   /* exports sums in addition to single allocations */
+	bool explains_unknown; /* the output itself explains which data the trace lacks */
+	unsigned groups;       /* bit mask of 1 << enum hl_group: the groups that it supports */
+	bool table_if_grouped; /* with --group it is report's table of sums; otherwise groups are
+				  frames */
+	const char *const *tables; /* names, ended by NULL, if each is a separate file */
+	/* Returns 0, or -errno with hl_model_error(). */
 	int (*write)(struct hl_export_job *x);
 };
 
@@ -75,7 +78,8 @@ struct hl_export_format {
 extern const struct hl_export_format hl_export_formats[];
 const struct hl_export_format *hl_export_find(const char *name);
 
-/* Writes it. 0 or -errno with hl_model_error(); what did not arrive is in ferror(x->out). */
+/* Writes the export. Returns 0, or -errno with hl_model_error(); write errors are in
+ * ferror(x->out). */
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x);
 
 #endif

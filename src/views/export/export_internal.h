@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_internal.h - what formats share: asking, names, and lines of text made fast.
+ * export_internal.h - functions that formats share: queries, names, and fast formatting of lines.
  */
 #ifndef HL_VIEWS_EXPORT_EXPORT_INTERNAL_H
 #define HL_VIEWS_EXPORT_EXPORT_INTERNAL_H
@@ -7,25 +8,25 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "util/json.h"
+#include "util/json_writer.h"
 #include "util/strbuf.h"
 #include "util/vec.h"
 #include "views/export/export.h"
 
-/* --- asking; all 0 or -errno with hl_model_error() --- */
+/* --- queries; all return 0, or -errno with hl_model_error() --- */
 
-/* The question by this key; its answer is the caller's to free. */
-int hl_export_ask(struct hl_export_job *x, enum hl_key key, struct hl_answer *a);
-/* By stack and as a tree, outermost frame first, nothing left out; with --group the group stands
- * outside of it. Both are the caller's. */
+/* Runs the query with this key. The caller frees the answer. */
+int hl_export_query(struct hl_export_job *x, enum hl_key key, struct hl_answer *a);
+/* Queries by stack and builds the tree, outermost frame first, with nothing left out. With --group
+ * the group is the outermost frame. The caller frees both. */
 int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t);
-/* Finds the peak of the blocks that the filter chooses, once: x->peak. */
+/* Finds the peak of the selected blocks and caches it in x->peak. */
 int hl_export_find_peak(struct hl_export_job *x);
-/* The lives of the blocks; sets the query. */
-int hl_export_lives(struct hl_export_job *x, struct hl_lives *l);
+/* Iterates over the blocks of the query with their lifetimes; sets l->query. */
+int hl_export_lifetimes(struct hl_export_job *x, struct hl_lifetimes *l);
 
-/* Finds the realloc chains of the blocks. False: they are not known, as of samples or a damaged
- * trace; the blocks are written without. */
+/* Loads the realloc chains of the blocks. Returns false if they are not known, as for samples or a
+ * damaged trace; the blocks are then written without them. */
 bool hl_export_chains(struct hl_export_job *x);
 
 static inline uint64_t hl_export_cost(const struct hl_export_job *x, const struct hl_value *v)
@@ -35,45 +36,48 @@ static inline uint64_t hl_export_cost(const struct hl_export_job *x, const struc
 
 /* --- names --- */
 
-/* "malloc"; NULL: not known, as in an imported trace. */
+/* Returns "malloc"; NULL if it is not known, as in an imported trace. */
 static inline const char *hl_export_call(const struct hl_block *b)
 {
-	return b->func < HL_FUNC_COUNT && b->func != HL_FUNC_UNKNOWN ? hl_call_name(b->func) : NULL;
+	return b->func < HL_FUNC_COUNT && b->func != HL_FUNC_UNKNOWN
+		       ? hl_called_function_name(b->func)
+		       : NULL;
 }
-/* "parse", or for code without a name "0x1234 [libfoo.so]". */
+/* Appends "parse", or for code without a symbol "0x1234 [libfoo.so]". */
 void hl_export_name(struct hl_strbuf *b, const struct hl_frame *f);
-/* The part after the last slash. */
-const char *hl_export_base(const char *path);
-/* Was there a symbol for it, and not only an address? */
+/* Returns the part after the last slash. */
+const char *hl_export_basename(const char *path);
+/* Returns whether the frame has a symbol, not only an address. */
 bool hl_export_is_named(const struct hl_frame *f);
-/* The command line, words separated by spaces; what would break a line is escaped. */
+/* Appends the command line, words separated by spaces; line breaks and control characters are
+ * escaped. */
 void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta);
-/* Any text for XML and HTML, also between double quotes. */
+/* Appends text escaped for XML and HTML, also for use between double quotes. */
 void hl_export_xml(struct hl_strbuf *b, const char *s);
 
-/* Nodes that an answer by stack has a number for, and all above them: a byte for each node. NULL:
- * no memory. */
-uint8_t *hl_export_needed(struct hl_model *m, const struct hl_answer *a);
+/* Returns a byte for each node: 1 for nodes with a value in an answer by stack, and for all their
+ * callers. NULL if there is no memory. The caller frees it. */
+uint8_t *hl_export_mark_needed_nodes(struct hl_model *m, const struct hl_answer *a);
 
-/* The path of a tree's node, outermost first. */
+/* The path to a node of a tree, outermost first. */
 struct hl_export_path {
 	uint32_t *nodes;
 	size_t len, cap;
 };
 int hl_export_path(struct hl_export_path *p, const struct hl_tree *t, uint32_t node);
 
-/* Frames numbered in the order in which they are first used, for tables. */
+/* Frames numbered in the order of their first use, for tables. */
 struct hl_export_frames {
-	HL_VEC(uint32_t) list;    /* of the model */
-	HL_VEC(uint32_t) numbers; /* by the model's number: here, plus 1 */
+	HL_VEC(uint32_t) list;    /* the frames' numbers in the model */
+	HL_VEC(uint32_t) numbers; /* by the model's number: the number here, plus 1 */
 };
-/* Where a node's frames are called from, for viewers that want an address: each module has a place
- * of its own. 0: not known. */
+/* Returns an address of a node's call, for viewers that need one. Each module has its own address
+ * range. 0 if it is not known. */
 uint64_t hl_export_address(struct hl_model *m, uint32_t node);
 int hl_export_frame_number(struct hl_export_frames *f, uint32_t frame, uint32_t *number);
 void hl_export_frames_fini(struct hl_export_frames *f);
 
-/* --- lines: stdio asks too much of each character where there are 10^8 of them --- */
+/* --- lines: stdio costs too much per character for 10^8 of them --- */
 
 struct hl_line {
 	char text[1024];
@@ -85,7 +89,7 @@ static inline void hl_line_put(struct hl_line *l, const char *s, size_t n)
 	memcpy(l->text + l->len, s, n);
 	l->len += n;
 }
-/* A literal, or a short name of ours. */
+/* For literals and short names of heaplapse only: the length is not checked. */
 static inline void hl_line_str(struct hl_line *l, const char *s)
 {
 	hl_line_put(l, s, strlen(s));
@@ -108,7 +112,7 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 	l->len = 0;
 }
 
-/* --- the formats --- */
+/* --- formats --- */
 int hl_export_chrome(struct hl_export_job *x);
 int hl_export_collapsed(struct hl_export_job *x);
 int hl_export_csv(struct hl_export_job *x);

@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * firefox.c - a profile for profiler.firefox.com: the heap and the resident set as tracks, marks as
- * markers, and the stacks of the question as native allocations.
+ * firefox.c - a profile for profiler.firefox.com. The heap and the resident set are tracks, marks
+ * are markers, and the stacks of the query are native allocations.
  *
- * Its processed format, version 49, which newer ones read. Tables are lists of columns. Times are
- * milliseconds; a counter's values are differences.
+ * The format is the processed format, version 49, which newer versions read. Tables are lists of
+ * columns. Times are in milliseconds; the values of a counter are differences.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "util/strings.h"
+#include "util/string_table.h"
 #include "views/export/tracks.h"
 
 struct writer {
@@ -18,8 +19,8 @@ struct writer {
 	struct hl_tree t;
 	struct hl_tracks tracks;
 	struct hl_export_frames frames;
-	struct hl_strings strings;
-	HL_VEC(uint32_t) of_node; /* per node of the tree: its frame here */
+	struct hl_string_table strings;
+	HL_VEC(uint32_t) node_frames; /* per node of the tree: its frame number here */
 	int err;
 };
 
@@ -36,8 +37,8 @@ static void end_column(struct writer *w)
 	hl_json_end_array(&w->j);
 }
 
-/* n times the same; v < 0: null. */
-static void put_same(struct writer *w, const char *name, size_t n, int64_t v)
+/* A column with n equal values; v < 0: null. */
+static void put_constant(struct writer *w, const char *name, size_t n, int64_t v)
 {
 	begin_column(w, name);
 	for (size_t i = 0; i < n; i++) {
@@ -55,7 +56,7 @@ static void put_empty(struct writer *w, const char *name, const char *const *col
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "length", 0);
 	for (; *columns; columns++)
-		put_same(w, *columns, 0, 0);
+		put_constant(w, *columns, 0, 0);
 	hl_json_end_object(&w->j);
 }
 
@@ -65,11 +66,11 @@ static void put_ms(struct writer *w, uint64_t ns)
 	fprintf(w->x->out, ".%06" PRIu64, ns % 1000000);
 }
 
-static uint32_t string_of(struct writer *w, const char *s)
+static uint32_t intern_string(struct writer *w, const char *s)
 {
 	uint32_t id = 0;
 
-	w->err = w->err ? w->err : hl_strings_add(&w->strings, s, &id);
+	w->err = w->err ? w->err : hl_string_table_add(&w->strings, s, &id);
 	return id;
 }
 
@@ -77,7 +78,7 @@ static void put_strings(struct writer *w)
 {
 	begin_column(w, "stringArray");
 	for (size_t i = 0; i < w->strings.len; i++)
-		hl_json_string(&w->j, hl_strings_get(&w->strings, (uint32_t)i));
+		hl_json_string(&w->j, hl_string_table_get(&w->strings, (uint32_t)i));
 	end_column(w);
 }
 
@@ -95,7 +96,7 @@ static void number_frames(struct writer *w)
 
 		if (i > 0)
 			w->err = hl_export_frame_number(&w->frames, w->t.nodes[i].frame, &number);
-		w->err = w->err ? w->err : hl_vec_push(&w->of_node, number);
+		w->err = w->err ? w->err : hl_vec_push(&w->node_frames, number);
 	}
 }
 
@@ -110,16 +111,16 @@ static void put_frame_table(struct writer *w)
 	for (size_t i = 0; i < n; i++)
 		hl_json_i64(&w->j, -1);
 	end_column(w);
-	put_same(w, "inlineDepth", n, 0);
-	put_same(w, "category", n, 0);
-	put_same(w, "subcategory", n, 0);
+	put_constant(w, "inlineDepth", n, 0);
+	put_constant(w, "category", n, 0);
+	put_constant(w, "subcategory", n, 0);
 	begin_column(w, "func");
 	for (size_t i = 0; i < n; i++)
 		hl_json_u64(&w->j, i);
 	end_column(w);
-	put_same(w, "nativeSymbol", n, -1);
-	put_same(w, "innerWindowID", n, -1);
-	put_same(w, "implementation", n, -1);
+	put_constant(w, "nativeSymbol", n, -1);
+	put_constant(w, "innerWindowID", n, -1);
+	put_constant(w, "implementation", n, -1);
 	begin_column(w, "line");
 	for (size_t i = 0; i < n; i++) {
 		if (frame_at(w, i)->line)
@@ -128,7 +129,7 @@ static void put_frame_table(struct writer *w)
 			hl_json_string(&w->j, NULL);
 	}
 	end_column(w);
-	put_same(w, "column", n, -1);
+	put_constant(w, "column", n, -1);
 	hl_json_end_object(&w->j);
 }
 
@@ -144,7 +145,7 @@ static void put_func_table(struct writer *w)
 		struct hl_strbuf name = {0};
 
 		hl_export_name(&name, frame_at(w, i));
-		hl_json_u64(&w->j, string_of(w, hl_strbuf_str(&name)));
+		hl_json_u64(&w->j, intern_string(w, hl_strbuf_str(&name)));
 		hl_strbuf_fini(&name);
 	}
 	end_column(w);
@@ -161,17 +162,17 @@ static void put_func_table(struct writer *w)
 	begin_column(w, "fileName");
 	for (size_t i = 0; i < n; i++) {
 		if (frame_at(w, i)->file)
-			hl_json_u64(&w->j, string_of(w, frame_at(w, i)->file));
+			hl_json_u64(&w->j, intern_string(w, frame_at(w, i)->file));
 		else
 			hl_json_string(&w->j, NULL);
 	}
 	end_column(w);
-	put_same(w, "lineNumber", n, -1);
-	put_same(w, "columnNumber", n, -1);
+	put_constant(w, "lineNumber", n, -1);
+	put_constant(w, "columnNumber", n, -1);
 	hl_json_end_object(&w->j);
 }
 
-/* A node of the tree is a stack; its caller stands before it. */
+/* A node of the tree is a stack; its caller has a lower index. */
 static void put_stack_table(struct writer *w)
 {
 	size_t n = w->t.n_nodes > 0 ? w->t.n_nodes - 1 : 0;
@@ -189,10 +190,10 @@ static void put_stack_table(struct writer *w)
 	end_column(w);
 	begin_column(w, "frame");
 	for (size_t i = 1; i <= n && !w->err; i++)
-		hl_json_u64(&w->j, w->of_node.data[i]);
+		hl_json_u64(&w->j, w->node_frames.data[i]);
 	end_column(w);
-	put_same(w, "category", n, 0);
-	put_same(w, "subcategory", n, 0);
+	put_constant(w, "category", n, 0);
+	put_constant(w, "subcategory", n, 0);
 	hl_json_end_object(&w->j);
 }
 
@@ -230,7 +231,7 @@ static void put_allocations(struct writer *w)
 	hl_json_end_object(&w->j);
 }
 
-/* --- over time --- */
+/* --- values over time --- */
 
 static void put_markers(struct writer *w)
 {
@@ -239,17 +240,17 @@ static void put_markers(struct writer *w)
 	hl_json_key(&w->j, "markers");
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "length", n);
-	put_same(w, "category", n, 0);
-	put_same(w, "data", n, -1);
-	put_same(w, "endTime", n, -1);
-	put_same(w, "phase", n, 0);
+	put_constant(w, "category", n, 0);
+	put_constant(w, "data", n, -1);
+	put_constant(w, "endTime", n, -1);
+	put_constant(w, "phase", n, 0);
 	begin_column(w, "name");
 	for (size_t i = 0; i < n; i++) {
 		const struct hl_mark *m = &w->tracks.marks[i];
 
-		hl_json_u64(&w->j, string_of(w, m->name[0]    ? m->name
-						: m->snapshot ? "snapshot"
-							      : "mark"));
+		hl_json_u64(&w->j, intern_string(w, m->name[0]    ? m->name
+						    : m->snapshot ? "snapshot"
+								  : "mark"));
 	}
 	end_column(w);
 	begin_column(w, "startTime");
@@ -311,7 +312,7 @@ static void put_counters(struct writer *w)
 	end_column(w);
 }
 
-/* --- the whole --- */
+/* --- profile --- */
 
 static void put_meta(struct writer *w)
 {
@@ -322,7 +323,7 @@ static void put_meta(struct writer *w)
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "version", 24);
 	hl_json_key_u64(&w->j, "preprocessedProfileVersion", 49);
-	hl_json_key_string(&w->j, "product", hl_export_base(meta->program));
+	hl_json_key_string(&w->j, "product", hl_export_basename(meta->program));
 	hl_json_key_string(&w->j, "importedFrom", "heaplapse");
 	hl_json_key_u64(&w->j, "interval", 1);
 	hl_json_key_u64(&w->j, "processType", 0);
@@ -347,14 +348,14 @@ static void put_meta(struct writer *w)
 	hl_json_end_object(&w->j);
 }
 
-/* One sample at each end, so that the run has its length. */
+/* One sample at each end, so that the profile covers the whole run. */
 static void put_samples(struct writer *w)
 {
 	hl_json_key(&w->j, "samples");
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "length", 2);
 	hl_json_key_string(&w->j, "weightType", "samples");
-	put_same(w, "stack", 2, -1);
+	put_constant(w, "stack", 2, -1);
 	begin_column(w, "time");
 	put_ms(w, 0);
 	put_ms(w, hl_model_end_ns(w->x->m));
@@ -372,11 +373,11 @@ static void put_thread(struct writer *w)
 
 	snprintf(pid, sizeof(pid), "%" PRIu64, hl_model_info(w->x->m)->meta.pid);
 	hl_json_begin_object(&w->j);
-	hl_json_key_string(&w->j, "name", w->x->what);
+	hl_json_key_string(&w->j, "name", w->x->title);
 	hl_json_key_bool(&w->j, "isMainThread", true);
 	hl_json_key_string(&w->j, "processType", "default");
 	hl_json_key_string(
-		&w->j, "processName", hl_export_base(hl_model_info(w->x->m)->meta.program));
+		&w->j, "processName", hl_export_basename(hl_model_info(w->x->m)->meta.program));
 	hl_json_key_u64(&w->j, "processStartupTime", 0);
 	hl_json_key_u64(&w->j, "registerTime", 0);
 	hl_json_key(&w->j, "processShutdownTime");
@@ -399,7 +400,7 @@ static void put_thread(struct writer *w)
 	hl_json_end_object(&w->j);
 }
 
-static int ask(struct writer *w)
+static int run_queries(struct writer *w)
 {
 	int err = hl_export_tree(w->x, true, &w->a, &w->t);
 
@@ -413,7 +414,7 @@ int hl_export_firefox(struct hl_export_job *x)
 {
 	struct writer w = {.x = x};
 
-	w.err = ask(&w);
+	w.err = run_queries(&w);
 	hl_json_init(&w.j, x->out);
 	hl_json_begin_object(&w.j);
 	if (!w.err) {
@@ -429,9 +430,9 @@ int hl_export_firefox(struct hl_export_job *x)
 	}
 	hl_json_end_object(&w.j);
 	fputs("\n", x->out);
-	hl_strings_fini(&w.strings);
+	hl_string_table_fini(&w.strings);
 	hl_export_frames_fini(&w.frames);
-	hl_vec_free(&w.of_node);
+	hl_vec_free(&w.node_frames);
 	hl_tracks_fini(&w.tracks);
 	hl_tree_fini(&w.t);
 	hl_answer_fini(&w.a);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * formats.c - the table of formats.
  */
@@ -5,24 +6,25 @@
 
 #include "views/export/export_internal.h"
 
-/* A table has rows for all of them. A tree has its stacks below the group; and where it is made of
- * single events, only what each of them tells (course.h). */
+/* A table supports all groups. In a tree the stacks are below the group, so it cannot be grouped by
+ * stack. A tree made from single events supports only groups that each event has data for
+ * (site_history.h). */
 #define TABLE_GROUPS ((1u << HL_GROUP_COUNT) - 1)
 #define TREE_GROUPS  (TABLE_GROUPS & ~(1u << HL_GROUP_STACK))
 #define EVENT_GROUPS \
-	(TREE_GROUPS & ~(1u << HL_GROUP_CALL | 1u << HL_GROUP_LIFE | 1u << HL_GROUP_POOL))
+	(TREE_GROUPS & ~(1u << HL_GROUP_CALL | 1u << HL_GROUP_LIFETIME | 1u << HL_GROUP_POOL))
 
 const struct hl_export_format hl_export_formats[] = {
 	{.name = "json",
 		.suffix = ".json",
 		.viewer = "your own programs: every allocation and stack (export-json.md)",
-		.usual = HL_EXPORT_ALL,
-		.single = true,
-		.rests = true,
+		.default_quantity = HL_EXPORT_ALL,
+		.per_allocation = true,
+		.has_aggregated = true,
 		.write = hl_export_json},
 	{.name = "collapsed",
 		.suffix = ".txt",
-		.viewer = "flamegraph.pl, inferno, speedscope: one line for each stack",
+		.viewer = "flamegraph.pl, inferno, speedscope: one line per stack",
 		.groups = TREE_GROUPS,
 		.write = hl_export_collapsed},
 	{.name = "pprof",
@@ -34,22 +36,22 @@ const struct hl_export_format hl_export_formats[] = {
 	{.name = "heaptrack",
 		.suffix = ".zst",
 		.viewer = "heaptrack_gui, heaptrack_print: every allocation (also .gz, or plain)",
-		.usual = HL_EXPORT_ALL,
-		.single = true,
+		.default_quantity = HL_EXPORT_ALL,
+		.per_allocation = true,
 		.unweighted = true,
 		.write = hl_export_heaptrack},
 	{.name = "massif",
 		.suffix = ".massif",
 		.viewer = "ms_print, massif-visualizer: the heap over time, with trees",
-		.course = true,
+		.whole_run = true,
 		.groups = TREE_GROUPS,
 		.write = hl_export_massif},
 	{.name = "dhat",
 		.suffix = ".json",
 		.viewer = "dh_view.html of Valgrind, Firefox Profiler: stacks with lifetimes",
-		.usual = HL_EXPORT_ALL,
-		.single = true,
-		.rests = true,
+		.default_quantity = HL_EXPORT_ALL,
+		.per_allocation = true,
+		.has_aggregated = true,
 		.groups = EVENT_GROUPS,
 		.write = hl_export_dhat},
 	{.name = "speedscope",
@@ -59,19 +61,19 @@ const struct hl_export_format hl_export_formats[] = {
 		.write = hl_export_speedscope},
 	{.name = "svg",
 		.suffix = ".svg",
-		.viewer = "any browser: a flame graph to search and to zoom into",
+		.viewer = "any browser: a flame graph with search and zoom",
 		.groups = TREE_GROUPS,
 		.write = hl_export_svg},
 	{.name = "html",
 		.suffix = ".html",
-		.viewer = "any browser: a page to mail, with timeline, flame graphs, trees, sites",
-		.people = true,
-		.excuses = true,
+		.viewer = "any browser: one page with timeline, flame graphs, trees and sites",
+		.for_people = true,
+		.explains_unknown = true,
 		.groups = TREE_GROUPS,
 		.write = hl_export_html},
 	{.name = "dot",
 		.suffix = ".dot",
-		.viewer = "Graphviz, xdot: who calls whom, and what it costs",
+		.viewer = "Graphviz, xdot: call graph with costs",
 		.groups = TREE_GROUPS,
 		.write = hl_export_dot},
 	{.name = "gprof2dot",
@@ -82,39 +84,39 @@ const struct hl_export_format hl_export_formats[] = {
 	{.name = "csv",
 		.suffix = ".csv",
 		.viewer = "spreadsheets, SQL: every allocation, or with --group a table",
-		.usual = HL_EXPORT_ALL,
+		.default_quantity = HL_EXPORT_ALL,
 		.groups = TABLE_GROUPS,
-		.tabled = true,
-		.single = true,
-		.rests = true,
+		.table_if_grouped = true,
+		.per_allocation = true,
+		.has_aggregated = true,
 		.write = hl_export_csv},
 	{.name = "parquet",
 		.suffix = ".parquet",
 		.viewer = "DuckDB, ClickHouse, Spark, Trino, pandas: tables (export-parquet.md)",
-		.usual = HL_EXPORT_ALL,
+		.default_quantity = HL_EXPORT_ALL,
 		.binary = true,
-		.single = true,
+		.per_allocation = true,
 		.tables = hl_export_parquet_tables,
 		.write = hl_export_parquet},
 	{.name = "chrome",
 		.suffix = ".trace.json",
 		.viewer = "Perfetto, chrome://tracing: counters over time, and marks",
-		.course = true,
-		.heap = true,
+		.whole_run = true,
+		.heap_only = true,
 		.write = hl_export_chrome},
 	{.name = "firefox",
 		.suffix = ".json",
-		.viewer = "profiler.firefox.com: counters, marks, and the trees of a question",
-		.heap = true,
+		.viewer = "profiler.firefox.com: counters, marks and call trees",
+		.heap_only = true,
 		.groups = TREE_GROUPS,
 		.write = hl_export_firefox},
 	{.name = "replay",
 		.suffix = ".replay",
-		.viewer = "heaplapse-replay: the same calls again, on any allocator",
-		.usual = HL_EXPORT_ALL,
+		.viewer = "heaplapse-replay: repeats the calls on any allocator",
+		.default_quantity = HL_EXPORT_ALL,
 		.binary = true,
-		.heap = true,
-		.single = true,
+		.heap_only = true,
+		.per_allocation = true,
 		.unweighted = true,
 		.write = hl_export_replay},
 	{0},
@@ -129,86 +131,89 @@ const struct hl_export_format *hl_export_find(const char *name)
 	return NULL;
 }
 
-static bool asks_for_own_peak(const struct hl_export_format *f, const struct hl_export_job *x)
+static bool needs_own_peak(const struct hl_export_format *f, const struct hl_export_job *x)
 {
-	return x->own_peak && !f->course && x->query.quantity == HL_QUANTITY_LIVE &&
-	       x->query.to.kind == HL_WHEN_PEAK;
+	return x->own_peak && !f->whole_run && x->query.quantity == HL_QUANTITY_LIVE &&
+	       x->query.to.kind == HL_TIME_SPEC_PEAK;
 }
 
 /*
- * Which formats have what this one cannot say of a trace with sums. Those with `rests` have all
- * that was allocated or left, those of sums what `report` knows.
+ * Appends to the error which formats can export a trace with aggregated blocks. Formats with
+ * `has_aggregated` have all blocks that were allocated or are left; formats of sums have the values
+ * that `report` shows.
  */
-static int name_others(const struct hl_export_format *f, struct hl_export_job *x)
+static int suggest_formats(const struct hl_export_format *f, struct hl_export_job *x)
 {
 	struct hl_query all = {
 		.quantity = x->query.quantity, .to = x->query.to, .filter = x->query.filter};
 	struct hl_strbuf b = {0};
-	size_t said;
+	size_t old_len;
 
 	hl_strbuf_puts(&b, hl_model_error(x->m));
-	said = b.len;
-	if (!f->rests && hl_rest_check(x->m, &all) == 0)
-		hl_strbuf_puts(&b, "; json, csv and dhat have the blocks that were kept and the "
-				   "sums of the rest");
+	old_len = b.len;
+	if (!f->has_aggregated && hl_aggregated_check(x->m, &all) == 0)
+		hl_strbuf_puts(&b, "; json, csv and dhat contain the recorded blocks and the sums "
+				   "of the others");
 	if (hl_query_sums_suffice(x->m, &x->query))
-		hl_strbuf_puts(&b, "; pprof, svg and collapsed have the sums");
-	if (b.len == said)
-		hl_strbuf_puts(&b, "; json, csv and dhat take --allocated and --leaks of this "
-				   "trace, with filters on stacks: fn: (not of malloc and its "
-				   "like), file:, module:");
+		hl_strbuf_puts(&b, "; pprof, svg and collapsed contain the sums");
+	if (b.len == old_len)
+		hl_strbuf_puts(&b,
+			"; json, csv and dhat support --allocated and --leaks of this trace, with "
+			"filters on stacks: fn: (except allocation functions), file:, module:");
 	hl_model_set_error(x->m, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 	return -ENODATA;
 }
 
-/* Are the single blocks known, or the sums of those that are not? */
-static int check_lives(
-	const struct hl_export_format *f, struct hl_export_job *x, struct hl_rest *rest)
+/* Checks that all single blocks are known, or the sums of the aggregated ones. */
+static int check_lifetimes(
+	const struct hl_export_format *f, struct hl_export_job *x, struct hl_aggregated *aggregated)
 {
 	struct hl_query q = x->query;
-	int err = hl_query_check_lives(x->m, &q);
+	int err = hl_query_check_lifetimes(x->m, &q);
 
-	if (err != -ENODATA || !hl_model_withholds(x->m) || !hl_model_has_order(x->m))
+	if (err != -ENODATA || !hl_model_has_aggregated(x->m) || !hl_model_has_event_order(x->m))
 		return err;
 	if (x->grouped)
 		q.key = hl_group_key(x->group);
-	if (!f->rests || hl_rest_check(x->m, &q))
-		return name_others(f, x);
-	x->rest = rest;
-	return hl_rest_begin(rest, x->m, &x->query);
+	if (!f->has_aggregated || hl_aggregated_check(x->m, &q))
+		return suggest_formats(f, x);
+	x->aggregated = aggregated;
+	return hl_aggregated_begin(aggregated, x->m, &x->query);
 }
 
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
-	bool table = f->tabled && x->grouped;
-	struct hl_rest rest = {0};
+	bool table = f->table_if_grouped && x->grouped;
+	struct hl_aggregated aggregated = {0};
 	int err = 0;
 
-	if (!x->asked && f->usual == HL_EXPORT_ALL && !table) {
+	if (!x->quantity_given && f->default_quantity == HL_EXPORT_ALL && !table) {
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
-		x->query.from = (struct hl_when){0};
-		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
-		x->what = "allocated";
+		x->query.from = (struct hl_time_spec){0};
+		x->query.to = (struct hl_time_spec){.kind = HL_TIME_SPEC_END};
+		x->title = "allocated";
 	}
-	/* As `report`: all that a profile of another tool knows of a moment is what was in use. */
-	if (!x->asked && f->usual == HL_EXPORT_PEAK && !hl_model_has_order(x->m)) {
+	/* As in `report`: the only state that a profile of another tool has is the memory in
+	 * use. */
+	if (!x->quantity_given && f->default_quantity == HL_EXPORT_PEAK &&
+		!hl_model_has_event_order(x->m)) {
 		x->query.quantity = HL_QUANTITY_LIVE;
-		x->query.to = (struct hl_when){.kind = HL_WHEN_END};
-		x->what = "live at the end";
+		x->query.to = (struct hl_time_spec){.kind = HL_TIME_SPEC_END};
+		x->title = "live at the end";
 	}
-	/* Before anything is written, of which stdout cannot be freed again. */
-	if (f->single && !table)
-		err = check_lives(f, x, &rest);
-	if (!err && asks_for_own_peak(f, x)) {
+	/* Checked before any output, because output on stdout cannot be undone. */
+	if (f->per_allocation && !table)
+		err = check_lifetimes(f, x, &aggregated);
+	if (!err && needs_own_peak(f, x)) {
 		err = hl_export_find_peak(x);
 		x->query.to = x->has_peak ? x->peak.when : x->query.to;
-		if (err == -ENODATA && f->excuses)
+		if (err == -ENODATA && f->explains_unknown)
 			err = 0;
 	}
 	if (!err)
 		err = f->write(x);
-	hl_rest_fini(&rest);
-	x->rest = NULL;
+	hl_aggregated_fini(&aggregated);
+	x->aggregated = NULL;
 	return err;
 }

@@ -1,51 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heaptrack.c - heaptrack's own recordings, version 3 of its format: lines of hexadecimal numbers.
+ * heaptrack.c - recordings in the format of heaptrack, version 3: lines of hexadecimal numbers.
  *
- * Strings, addresses (i), stacks (t) and pairs of size and stack (a: a kind) are numbered as they
- * come and written before they are used. What its readers are like:
+ * Strings, addresses (i), stacks (t) and pairs of size and stack (a, called a kind here) are
+ * numbered in the order of their lines and written before they are used. The readers of heaptrack
+ * have these properties:
  *
- * They tell a temporary allocation by the number of its kind in two lines that follow each other.
- * So where a block is freed right behind the allocation of another one of its kind, that
- * allocation goes by a second number of the kind; it is written when what follows is known.
+ * They detect a temporary allocation by an allocation and a free of the same kind in two
+ * consecutive lines. So if a block is freed right after the allocation of another block of its
+ * kind, that allocation uses a second number of the kind. An allocation is written only when the
+ * event after it is known.
  *
- * heaptrack_gui writes beyond its memory unless the kinds are first allocated in the order of their
- * numbers, from 0 and without a gap. So no number is there for frees alone; and if a filter took
- * away what was between the allocation and the free of the only block of a kind, they call it
- * temporary.
+ * heaptrack_gui writes out of bounds unless the first allocations of all kinds are in the order of
+ * their numbers, from 0 and without a gap. So no number is created for frees only. As a
+ * consequence, if a filter removes the events between the allocation and the free of the only block
+ * of a kind, the readers call the block temporary.
  *
- * They take 0 for «no allocation», so that a free of 0 behind another free counts as temporary.
- * Only the first block of all has that number. If it is the only one of its kind its free waits
- * until it can follow an allocation, at the latest to the end.
+ * They use kind 0 for "no allocation", so a free of kind 0 after another free counts as temporary.
+ * Only the first block of all has kind 0. If it is the only block of its kind, its free is held
+ * back until it can follow an allocation, at the latest until the end.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "util/map.h"
-#include "util/strings.h"
-#include "util/text.h"
+#include "util/pair_map.h"
+#include "util/string_table.h"
+#include "util/safe_text.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define PAGE      4096
-#define SECOND    (UINT64_C(1) << 32) /* in keys of kinds: its second number */
+#define SECOND_ID (UINT64_C(1) << 32) /* in keys of kinds: the second number of a kind */
 
 struct writer {
 	struct hl_export_job *x;
-	struct hl_lives lives;
-	struct hl_strings strings;
-	struct hl_map places; /* (module, offset) -> number of its i line */
-	struct hl_map kinds;  /* (size, node) -> number of its a line */
-	uint32_t *stacks;     /* number of each node's t line; 0: none yet. The last: no stack */
-	uint32_t n_places, n_stacks, n_kinds;
+	struct hl_lifetimes lifetimes;
+	struct hl_string_table strings;
+	struct hl_pair_map addresses; /* (module, offset) -> number of its i line */
+	struct hl_pair_map kinds;     /* (size, node) -> number of its a line */
+	uint32_t *stacks; /* number of the t line of each node; 0: none yet. The last entry is for
+			     no stack */
+	uint32_t n_addresses, n_stacks, n_kinds;
 	HL_VEC(uint32_t) path;
-	struct hl_event pending; /* an allocation that is not written yet, if is_pending */
+	struct hl_event pending; /* an allocation that is not written yet, if is_pending is set */
 	bool is_pending;
-	bool is_held;   /* the free of the only block with the number 0 */
-	uint32_t last;  /* number in the line before if that was an allocation, else 0 as readers do
-			 */
-	uint64_t first; /* size and stack of the first block */
+	bool is_held;        /* the free of the only block of kind 0 is held back */
+	uint32_t last_kind;  /* kind of the previous line if that was an allocation, else 0, as
+				readers do */
+	uint64_t first_size; /* size and stack of the first block */
 	uint32_t first_stack;
 	uint64_t live, peak; /* bytes as readers count them */
 	uint64_t ms;
@@ -55,8 +59,8 @@ struct writer {
 
 /* --- names --- */
 
-/* The number of a string, from 1; 0 for none. */
-static int string_of(struct writer *w, const char *s, uint32_t *id)
+/* Returns the number of a string, from 1; 0 for none. */
+static int intern_string(struct writer *w, const char *s, uint32_t *id)
 {
 	size_t known = w->strings.len;
 	struct hl_strbuf safe = {0};
@@ -68,7 +72,7 @@ static int string_of(struct writer *w, const char *s, uint32_t *id)
 	hl_text_escape(&safe, s);
 	err = hl_strbuf_error(&safe);
 	if (!err)
-		err = hl_strings_add(&w->strings, hl_strbuf_str(&safe), id);
+		err = hl_string_table_add(&w->strings, hl_strbuf_str(&safe), id);
 	if (!err && w->strings.len > known)
 		fprintf(w->x->out, "s %zx %s\n", safe.len, hl_strbuf_str(&safe));
 	hl_strbuf_fini(&safe);
@@ -80,19 +84,19 @@ struct names {
 	uint32_t function, file, line;
 };
 
-/* What has no name is called by its place in the file: heaptrack would show an address, which is
- * that of no run. */
-static int names_of(struct writer *w, const struct hl_frame *f, struct names *n)
+/* A function without a symbol is named by its offset in the file: heaptrack would show a run-time
+ * address, which does not exist here. */
+static int find_names(struct writer *w, const struct hl_frame *f, struct names *n)
 {
 	int err;
 
 	*n = (struct names){.line = f->line};
-	err = string_of(w, f->function, &n->function);
-	return err ? err : string_of(w, f->file, &n->file);
+	err = intern_string(w, f->function, &n->function);
+	return err ? err : intern_string(w, f->file, &n->file);
 }
 
-/* One address with all that was inlined there, innermost first. */
-static int put_place(struct writer *w, uint32_t node, uint64_t address)
+/* Writes one address with all calls that are inlined there, innermost first. */
+static int put_address(struct writer *w, uint32_t node, uint64_t address)
 {
 	const struct hl_frame_ref *refs;
 	HL_VEC(struct names) names = {0};
@@ -101,13 +105,13 @@ static int put_place(struct writer *w, uint32_t node, uint64_t address)
 	int err = hl_model_node_frames(w->x->m, node, &refs, &n);
 
 	if (!err && n > 0)
-		err = string_of(w, hl_model_frame(w->x->m, refs[0].frame)->module, &module);
+		err = intern_string(w, hl_model_frame(w->x->m, refs[0].frame)->module, &module);
 	for (size_t i = n; i-- > 0 && !err;) {
-		struct names one;
+		struct names entry;
 
-		err = names_of(w, hl_model_frame(w->x->m, refs[i].frame), &one);
+		err = find_names(w, hl_model_frame(w->x->m, refs[i].frame), &entry);
 		if (!err)
-			err = hl_vec_push(&names, one);
+			err = hl_vec_push(&names, entry);
 	}
 	if (!err) {
 		fprintf(w->x->out, "i %" PRIx64 " %" PRIx32, address, module);
@@ -115,13 +119,13 @@ static int put_place(struct writer *w, uint32_t node, uint64_t address)
 			fprintf(w->x->out, " %" PRIx32 " %" PRIx32 " %" PRIx32,
 				names.data[i].function, names.data[i].file, names.data[i].line);
 		fputs("\n", w->x->out);
-		w->n_places++;
+		w->n_addresses++;
 	}
 	hl_vec_free(&names);
 	return err;
 }
 
-static int place_of(struct writer *w, uint32_t node, uint32_t *place)
+static int find_address(struct writer *w, uint32_t node, uint32_t *number)
 {
 	uint64_t key = UINT64_MAX, address = 0;
 	struct hl_node def = {0};
@@ -131,14 +135,14 @@ static int place_of(struct writer *w, uint32_t node, uint32_t *place)
 		key = def.module;
 		address = hl_export_address(w->x->m, node);
 	} else {
-		def.offset = node; /* lost, or none at all: each for itself */
+		def.offset = node; /* node not known, or no stack: a separate entry for each */
 	}
-	*place = hl_map_get(&w->places, key, def.offset);
-	if (*place != HL_MAP_NONE)
+	*number = hl_pair_map_get(&w->addresses, key, def.offset);
+	if (*number != HL_PAIR_MAP_NONE)
 		return 0;
-	err = put_place(w, node, address);
-	*place = w->n_places;
-	return err ? err : hl_map_put(&w->places, key, def.offset, *place);
+	err = put_address(w, node, address);
+	*number = w->n_addresses;
+	return err ? err : hl_pair_map_put(&w->addresses, key, def.offset, *number);
 }
 
 /* --- stacks --- */
@@ -148,7 +152,7 @@ static uint32_t *stack_at(struct writer *w, uint32_t node)
 	return &w->stacks[node == HL_NODE_NONE ? hl_model_n_nodes(w->x->m) : node];
 }
 
-/* Callers come first; a stack may be a million frames deep. */
+/* Callers are written first. The loop is iterative because a stack may have a million frames. */
 static int put_stack(struct writer *w, uint32_t node)
 {
 	uint32_t parent = 0, at = node;
@@ -162,30 +166,30 @@ static int put_stack(struct writer *w, uint32_t node)
 	if (at != HL_NODE_NONE)
 		parent = *stack_at(w, at);
 	while (w->path.len > 0 && !err) {
-		uint32_t place;
+		uint32_t number;
 
 		at = w->path.data[--w->path.len];
-		err = place_of(w, at, &place);
+		err = find_address(w, at, &number);
 		if (err)
 			break;
-		fprintf(w->x->out, "t %" PRIx32 " %" PRIx32 "\n", place, parent);
+		fprintf(w->x->out, "t %" PRIx32 " %" PRIx32 "\n", number, parent);
 		parent = *stack_at(w, at) = ++w->n_stacks;
 	}
 	return err;
 }
 
-/* which: 0, or SECOND. */
-static uint32_t kind_known(const struct writer *w, const struct hl_event *e, uint64_t which)
+/* id_bit: 0 or SECOND_ID. */
+static uint32_t lookup_kind(const struct writer *w, const struct hl_event *e, uint64_t id_bit)
 {
-	return hl_map_get(&w->kinds, e->size, e->node | which);
+	return hl_pair_map_get(&w->kinds, e->size, e->node | id_bit);
 }
 
-static int kind_of(struct writer *w, const struct hl_event *e, uint64_t which, uint32_t *kind)
+static int find_kind(struct writer *w, const struct hl_event *e, uint64_t id_bit, uint32_t *kind)
 {
 	int err = 0;
 
-	*kind = kind_known(w, e, which);
-	if (*kind != HL_MAP_NONE)
+	*kind = lookup_kind(w, e, id_bit);
+	if (*kind != HL_PAIR_MAP_NONE)
 		return 0;
 	if (!*stack_at(w, e->node))
 		err = put_stack(w, e->node);
@@ -193,7 +197,7 @@ static int kind_of(struct writer *w, const struct hl_event *e, uint64_t which, u
 		return err;
 	fprintf(w->x->out, "a %" PRIx64 " %" PRIx32 "\n", e->size, *stack_at(w, e->node));
 	*kind = w->n_kinds++;
-	return hl_map_put(&w->kinds, e->size, e->node | which, *kind);
+	return hl_pair_map_put(&w->kinds, e->size, e->node | id_bit, *kind);
 }
 
 /* --- events --- */
@@ -226,10 +230,10 @@ static void put_line(struct writer *w, const char *op, uint32_t kind)
 	hl_line_hex(&line, kind);
 	hl_line_put(&line, "\n", 1);
 	hl_line_write(&line, w->x->out);
-	w->last = op[0] == '+' ? kind : 0;
+	w->last_kind = op[0] == '+' ? kind : 0;
 }
 
-static void put_time_of(struct writer *w, const struct hl_event *e)
+static void put_event_time(struct writer *w, const struct hl_event *e)
 {
 	if (e->time_ns / NS_PER_MS > w->ms ||
 		(w->next_rss < w->n_rss && w->rss[w->next_rss].time_ns <= e->time_ns))
@@ -239,7 +243,7 @@ static void put_time_of(struct writer *w, const struct hl_event *e)
 static void put_held(struct writer *w, uint32_t kind)
 {
 	put_line(w, "- ", kind);
-	w->live -= w->first;
+	w->live -= w->first_size;
 	w->is_held = false;
 }
 
@@ -248,25 +252,25 @@ enum follower { OTHER, SAME_BLOCK, SAME_KIND };
 static int put_pending(struct writer *w, enum follower next)
 {
 	const struct hl_event *e = &w->pending;
-	uint32_t known = kind_known(w, e, 0), kind;
+	uint32_t known = lookup_kind(w, e, 0), kind;
 	int err;
 
 	if (!w->is_pending)
 		return 0;
 	w->is_pending = false;
-	if (known != HL_MAP_NONE && (known == 0 || next == SAME_KIND))
-		err = kind_of(w, e, SECOND, &kind);
+	if (known != HL_PAIR_MAP_NONE && (known == 0 || next == SAME_KIND))
+		err = find_kind(w, e, SECOND_ID, &kind);
 	else
-		err = kind_of(w, e, 0, &kind);
+		err = find_kind(w, e, 0, &kind);
 	if (err)
 		return err;
-	put_time_of(w, e);
+	put_event_time(w, e);
 	if (kind == 0) {
-		w->first = e->size;
+		w->first_size = e->size;
 		w->first_stack = *stack_at(w, e->node);
 	}
 	w->live += e->size;
-	/* A peak that is right is worth one temporary block too many. */
+	/* A correct peak is worth one temporary block too many. */
 	if (w->is_held && w->live > w->peak)
 		put_held(w, 0);
 	if (w->live > w->peak)
@@ -277,19 +281,19 @@ static int put_pending(struct writer *w, enum follower next)
 	return 0;
 }
 
-static int put_free(struct writer *w, const struct hl_event *e, enum follower of)
+static int put_free(struct writer *w, const struct hl_event *e, enum follower relation)
 {
-	uint32_t kind, second = kind_known(w, e, SECOND);
-	int err = kind_of(w, e, 0, &kind);
+	uint32_t kind, second = lookup_kind(w, e, SECOND_ID);
+	int err = find_kind(w, e, 0, &kind);
 
 	if (err)
 		return err;
-	put_time_of(w, e);
-	if (of == SAME_BLOCK)
-		kind = second != HL_MAP_NONE && w->last == second ? second : kind;
-	else if (kind == w->last && second != HL_MAP_NONE)
+	put_event_time(w, e);
+	if (relation == SAME_BLOCK)
+		kind = second != HL_PAIR_MAP_NONE && w->last_kind == second ? second : kind;
+	else if (kind == w->last_kind && second != HL_PAIR_MAP_NONE)
 		kind = second;
-	else if (kind == 0 && w->last == 0) {
+	else if (kind == 0 && w->last_kind == 0) {
 		w->is_held = true;
 		return 0;
 	}
@@ -306,8 +310,9 @@ static int put_event(void *arg, const struct hl_event *e)
 
 	if (w->is_pending && e->op != HL_OP_ALLOC && e->size == w->pending.size &&
 		e->node == w->pending.node)
-		next = w->lives.previous == e->ordinal && !(e->flags & HL_EVENT_PARTED) ? SAME_BLOCK
-											: SAME_KIND;
+		next = w->lifetimes.last_alloc == e->ordinal && !(e->flags & HL_EVENT_SPLIT)
+			       ? SAME_BLOCK
+			       : SAME_KIND;
 	err = put_pending(w, next);
 	if (!err && e->op == HL_OP_ALLOC) {
 		w->pending = *e;
@@ -318,21 +323,21 @@ static int put_event(void *arg, const struct hl_event *e)
 	return err ? err : ferror_unlocked(w->x->out) ? -EIO : 0;
 }
 
-/* No allocation follows: now a number may be there for a free alone. */
+/* No allocation follows, so a number for a free only can be created now. */
 static int put_end(struct writer *w)
 {
 	int err = put_pending(w, OTHER);
 
 	if (!err && w->is_held) {
-		fprintf(w->x->out, "a %" PRIx64 " %" PRIx32 "\n", w->first, w->first_stack);
+		fprintf(w->x->out, "a %" PRIx64 " %" PRIx32 "\n", w->first_size, w->first_stack);
 		put_held(w, w->n_kinds);
 	}
 	if (!err)
-		put_time(w, w->lives.end_ns);
+		put_time(w, w->lifetimes.end_ns);
 	return err;
 }
 
-static void put_head(struct writer *w)
+static void put_header(struct writer *w)
 {
 	struct hl_strbuf command = {0};
 
@@ -346,19 +351,19 @@ int hl_export_heaptrack(struct hl_export_job *x)
 	struct writer w = {.x = x};
 	int err;
 
-	w.lives = (struct hl_lives){
+	w.lifetimes = (struct hl_lifetimes){
 		.want = HL_WANT_TIME | HL_WANT_OTHERS, .event = put_event, .arg = &w};
 	w.stacks = calloc((size_t)hl_model_n_nodes(x->m) + 1, sizeof(*w.stacks));
 	err = w.stacks ? hl_reader_rss(hl_model_reader(x->m), &w.rss, &w.n_rss) : -ENOMEM;
 	if (!err) {
-		put_head(&w);
-		err = hl_export_lives(x, &w.lives);
+		put_header(&w);
+		err = hl_export_lifetimes(x, &w.lifetimes);
 	}
 	if (!err)
 		err = put_end(&w);
-	hl_strings_fini(&w.strings);
-	hl_map_fini(&w.places);
-	hl_map_fini(&w.kinds);
+	hl_string_table_fini(&w.strings);
+	hl_pair_map_fini(&w.addresses);
+	hl_pair_map_fini(&w.kinds);
 	hl_vec_free(&w.path);
 	free(w.stacks);
 	free(w.rss);

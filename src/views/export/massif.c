@@ -1,32 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * massif.c - massif's output: the heap at moments of the run, with a tree at some of them and at
- * the peak.
+ * massif.c - the output format of massif: the heap at moments of the run, with a tree at some of
+ * them and at the peak.
  *
- * Moments are at equal distances, as many as massif itself would show, and the very event of the
- * peak. Trees have the allocating function first. A line says how many follow below it, so what is
- * too small to be shown is one line.
+ * The moments are at equal distances, as many as massif itself would show, plus the exact event of
+ * the peak. Trees begin with the allocating function. A line has the number of lines below it, so
+ * all small nodes together are one line.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/divide.h"
-#include "util/progress.h"
-#include "util/text.h"
+#include "model/stack/group_tree.h"
+#include "util/terminal/progress.h"
+#include "util/safe_text.h"
 #include "views/export/export_internal.h"
 
 #define MOMENTS   72
-#define DETAILED  9 /* each so many moments, one with a tree */
+#define DETAILED  9 /* one moment of this many has a tree */
 #define NS_PER_MS 1000000
-#define THRESHOLD 100 /* as a divisor: below 1 % */
+#define THRESHOLD 100 /* as a divisor: nodes below 1 % are not shown */
 #define DEPTH_MAX 200 /* ms_print recurses */
 
 struct writer {
 	struct hl_export_job *x;
-	struct hl_tree t; /* of the snapshot that is being written */
+	struct hl_tree t; /* of the current snapshot */
 	uint64_t least;
-	uint32_t n;       /* snapshots so far */
-	uint64_t last_ns; /* of the last one */
+	uint32_t n;       /* number of snapshots so far */
+	uint64_t last_ns; /* time of the last snapshot */
 };
 
 static void put_label(struct hl_strbuf *b, const struct hl_frame *f, uint32_t frame)
@@ -35,29 +36,29 @@ static void put_label(struct hl_strbuf *b, const struct hl_frame *f, uint32_t fr
 
 	hl_strbuf_printf(&raw, "0x%" PRIX32 ": %s ", frame + 1, f->function);
 	if (f->file)
-		hl_strbuf_printf(&raw, "(%s:%" PRIu32 ")", hl_export_base(f->file), f->line);
+		hl_strbuf_printf(&raw, "(%s:%" PRIu32 ")", hl_export_basename(f->file), f->line);
 	else
 		hl_strbuf_printf(&raw, "(in %s)", f->module ? f->module : "???");
 	hl_text_escape(b, hl_strbuf_str(&raw));
 	hl_strbuf_fini(&raw);
 }
 
-/* How many children are large enough, which stand first; the others are one more line. */
-static uint32_t shown(const struct writer *w, const struct hl_tree_node *n, uint32_t depth,
-	struct hl_value *rest, uint32_t *n_rest)
+/* Returns how many children are large enough; they come first. The others are one more line. */
+static uint32_t count_shown(const struct writer *w, const struct hl_tree_node *n, uint32_t depth,
+	struct hl_value *remaining, uint32_t *n_remaining)
 {
 	uint32_t k = 0;
 
-	*rest = (struct hl_value){0};
-	*n_rest = 0;
+	*remaining = (struct hl_value){0};
+	*n_remaining = 0;
 	for (uint32_t i = 0; i < n->n_children; i++) {
 		const struct hl_tree_node *c = &w->t.nodes[w->t.children[n->first_child + i]];
 
 		if (c->total.bytes >= w->least && c->total.bytes > 0 && depth < DEPTH_MAX) {
 			k++;
 		} else {
-			rest->bytes += c->total.bytes;
-			++*n_rest;
+			remaining->bytes += c->total.bytes;
+			++*n_remaining;
 		}
 	}
 	return k;
@@ -83,14 +84,15 @@ static void put_node(struct writer *w, uint32_t node, uint32_t depth, uint32_t l
 	hl_strbuf_fini(&text);
 }
 
-static void put_rest(struct writer *w, uint32_t depth, const struct hl_value *rest, uint32_t n)
+static void put_remaining(
+	struct writer *w, uint32_t depth, const struct hl_value *remaining, uint32_t n)
 {
 	char text[96];
 
 	snprintf(text, sizeof(text),
 		"in %" PRIu32 " place%s, all below massif's threshold (1.00%%)", n,
 		n == 1 ? "" : "s");
-	put_line(w, depth, 0, rest->bytes, text);
+	put_line(w, depth, 0, remaining->bytes, text);
 }
 
 static int put_tree(struct writer *w)
@@ -100,18 +102,19 @@ static int put_tree(struct writer *w)
 	};
 	HL_VEC(struct level) path = {0};
 	struct level l = {0};
-	struct hl_value rest;
-	uint32_t n_rest;
+	struct hl_value remaining;
+	uint32_t n_remaining;
 	int err = 0;
 
 	for (;;) {
 		const struct hl_tree_node *n = &w->t.nodes[l.node];
 		uint32_t depth = (uint32_t)path.len;
 
-		/* Coming to it: its own line. After the last child that is shown: the others. */
-		l.k = shown(w, n, depth, &rest, &n_rest);
+		/* On the first visit, the node's own line; after the last shown child, the line of
+		 * the others. */
+		l.k = count_shown(w, n, depth, &remaining, &n_remaining);
 		if (l.next == 0)
-			put_node(w, l.node, depth, l.k + (n_rest > 0));
+			put_node(w, l.node, depth, l.k + (n_remaining > 0));
 		if (l.next < l.k) {
 			uint32_t child = w->t.children[n->first_child + l.next++];
 
@@ -121,8 +124,8 @@ static int put_tree(struct writer *w)
 			l = (struct level){.node = child};
 			continue;
 		}
-		if (n_rest > 0)
-			put_rest(w, depth + 1, &rest, n_rest);
+		if (n_remaining > 0)
+			put_remaining(w, depth + 1, &remaining, n_remaining);
 		if (path.len == 0)
 			break;
 		l = path.data[--path.len];
@@ -131,7 +134,7 @@ static int put_tree(struct writer *w)
 	return err;
 }
 
-static void put_head(struct writer *w, uint64_t ns, uint64_t bytes, const char *tree)
+static void put_header(struct writer *w, uint64_t ns, uint64_t bytes, const char *tree)
 {
 	fprintf(w->x->out,
 		"#-----------\nsnapshot=%" PRIu32 "\n#-----------\ntime=%" PRIu64
@@ -139,68 +142,70 @@ static void put_head(struct writer *w, uint64_t ns, uint64_t bytes, const char *
 		w->n++, ns / NS_PER_MS, bytes, tree);
 }
 
-static struct hl_when moment(const struct writer *w, uint64_t i)
+static struct hl_time_spec moment_at(const struct writer *w, uint64_t i)
 {
 	uint64_t end = hl_model_end_ns(w->x->m);
 
 	if (i == MOMENTS)
-		return (struct hl_when){.kind = HL_WHEN_END};
-	return (struct hl_when){.ns = (uint64_t)((unsigned __int128)end * i / MOMENTS)};
+		return (struct hl_time_spec){.kind = HL_TIME_SPEC_END};
+	return (struct hl_time_spec){.ns = (uint64_t)((unsigned __int128)end * i / MOMENTS)};
 }
 
-static struct hl_query query_at(const struct writer *w, const struct hl_when *when)
+static struct hl_query query_at(const struct writer *w, const struct hl_time_spec *when)
 {
 	return (struct hl_query){
 		.filter = w->x->query.filter, .pool = w->x->query.pool, .to = *when};
 }
 
-/* With most filters each takes all events: as many as can be at a time. */
-static void expect_all(struct writer *w)
+/* With most filters each query needs all events, so as many as possible share a scan. */
+static void prefetch_all(struct writer *w)
 {
 	for (uint64_t i = 0; i <= MOMENTS; i++) {
-		struct hl_when when = moment(w, i);
+		struct hl_time_spec when = moment_at(w, i);
 		struct hl_query q = query_at(w, &when);
 
 		if (!hl_query_sums_suffice(w->x->m, &q))
-			hl_query_expect(w->x->m, &q);
+			hl_query_prefetch(w->x->m, &q);
 	}
 }
 
-/* Where only sums are kept the heap is known at some moments: each of them once, and in order. */
-static bool is_known_again(const struct writer *w, const struct hl_answer *a)
+/* With aggregated blocks the heap is known only at some moments. Each is written once, in order. */
+static bool is_repeated(const struct writer *w, const struct hl_answer *a)
 {
-	return a->moved && hl_model_withholds(w->x->m) && w->n > 0 && a->to_ns <= w->last_ns;
+	return a->before_damage && hl_model_has_aggregated(w->x->m) && w->n > 0 &&
+	       a->to_ns <= w->last_ns;
 }
 
-/* Below each group its allocating functions. */
-static int divided_tree(struct writer *w, const struct hl_query *q, const struct hl_tree_opts *opts)
+/* The allocating functions are below their group. */
+static int build_grouped_tree(
+	struct writer *w, const struct hl_query *q, const struct hl_tree_opts *opts)
 {
-	struct hl_divided d;
-	int err = hl_model_divide(w->x->m, q, w->x->group, &d);
+	struct hl_grouped_stacks d;
+	int err = hl_model_group_stacks(w->x->m, q, w->x->group, &d);
 
 	if (!err)
-		err = hl_tree_build_divided(&w->t, w->x->m, &d, opts);
-	hl_divided_fini(&d);
+		err = hl_tree_build_grouped(&w->t, w->x->m, &d, opts);
+	hl_grouped_stacks_fini(&d);
 	return err;
 }
 
-static int put_snapshot(struct writer *w, const struct hl_when *when, const char *tree)
+static int put_snapshot(struct writer *w, const struct hl_time_spec *when, const char *tree)
 {
 	struct hl_query q = query_at(w, when);
 	struct hl_tree_opts opts = {.inverted = true, .depth = DEPTH_MAX};
 	struct hl_answer a;
 	int err = hl_model_query(w->x->m, &q, &a);
 
-	if (err || is_known_again(w, &a))
+	if (err || is_repeated(w, &a))
 		goto out;
-	put_head(w, a.to_ns, a.total.bytes, tree ? tree : "empty");
+	put_header(w, a.to_ns, a.total.bytes, tree ? tree : "empty");
 	w->last_ns = a.to_ns;
-	w->x->moved |= a.moved && !hl_model_withholds(w->x->m);
+	w->x->before_damage |= a.before_damage && !hl_model_has_aggregated(w->x->m);
 	w->x->to_ns = a.to_ns;
 	w->least = a.total.bytes / THRESHOLD;
-	opts.least = w->least;
+	opts.min_value = w->least;
 	if (tree && w->x->grouped)
-		err = divided_tree(w, &q, &opts);
+		err = build_grouped_tree(w, &q, &opts);
 	else if (tree)
 		err = hl_tree_build(&w->t, w->x->m, &a, &opts);
 	if (!err && tree)
@@ -216,23 +221,23 @@ int hl_export_massif(struct hl_export_job *x)
 	struct writer w = {.x = x};
 	struct hl_strbuf command = {0};
 	int err = hl_export_find_peak(x);
-	bool peaked = err == -ENODATA; /* there is none to be shown */
+	bool peak_done = err == -ENODATA; /* there is no peak to show */
 
-	if (err && !peaked)
+	if (err && !peak_done)
 		return err;
 	err = 0;
 	hl_export_command(&command, &hl_model_info(x->m)->meta);
 	fprintf(x->out, "desc: heaplapse export --format massif\ncmd: %s\ntime_unit: ms\n",
 		hl_strbuf_str(&command));
 	hl_strbuf_fini(&command);
-	expect_all(&w);
+	prefetch_all(&w);
 	hl_progress_begin("writing");
 	for (uint64_t i = 0; i <= MOMENTS && !err; i++) {
-		struct hl_when when = moment(&w, i);
+		struct hl_time_spec when = moment_at(&w, i);
 
-		if (!peaked && x->peak.time_ns <= hl_when_ns(&when, x->m)) {
+		if (!peak_done && x->peak.time_ns <= hl_time_spec_ns(&when, x->m)) {
 			err = put_snapshot(&w, &x->peak.when, "peak");
-			peaked = true;
+			peak_done = true;
 		}
 		if (!err)
 			err = put_snapshot(

@@ -1,26 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof.c - profile.proto of github.com/google/pprof, packed by gzip.
+ * pprof.c - profile.proto of github.com/google/pprof, compressed by gzip.
  *
- * Go's four sample types in Go's order: some readers know these names and this order only. What was
- * allocated is that of the range, or of the whole run; what is in use is that of the moment that is
- * asked for, or what of the range is alive at its end. So each number is one of `report`.
+ * The sample types are Go's four in Go's order, because some readers know only these names and this
+ * order. "alloc" values are of the requested range, or of the whole run; "inuse" values are of the
+ * requested moment, or of the blocks of the range that are live at its end. So each value equals
+ * one of `report`.
  *
- * A trace has no load addresses: each module gets a place of its own, the n-th one at n << 32. Code
- * without a name has no line, so that whoever has the file can look it up by build-id.
+ * A trace has no load addresses: each module gets its own address range, the n-th one at n << 32.
+ * Code without a symbol has no line, so that a user of the file can look it up by build-id.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/divide.h"
-#include "model/tags.h"
-#include "util/map.h"
-#include "util/strings.h"
-#include "util/text.h"
+#include "model/stack/group_tree.h"
+#include "model/tags/roles.h"
+#include "util/pair_map.h"
+#include "util/string_table.h"
+#include "util/safe_text.h"
 #include "util/vec.h"
 #include "views/export/export_internal.h"
-#include "views/export/output.h"
-#include "views/export/protobuf.h"
+#include "views/export/output_file.h"
+#include "views/export/protobuf_write.h"
 
 /* Fields of Profile. */
 enum {
@@ -44,50 +46,51 @@ enum {
 #define GZIP_LEVEL   6
 #define NO_LOCATION  UINT32_MAX
 
-enum { ALLOC, INUSE, KINDS };
+enum { ALLOC, INUSE, N_KINDS };
 
-/* A stack, and who was there. */
+/* A stack with its thread and tag. */
 struct sample {
 	uint32_t node;
-	uint32_t group; /* the frame that stands outside of it; HL_NODE_NONE: none does */
+	uint32_t group; /* the group's frame, outermost; HL_NODE_NONE: none */
 	struct hl_role who;
-	struct hl_value value[KINDS];
+	struct hl_value value[N_KINDS];
 };
 
-struct place {
-	uint32_t id;    /* from 1; 0: its name is lost */
-	uint64_t limit; /* behind the last address that is used; 0: none is */
+struct module_range {
+	uint32_t id;    /* from 1; 0: the module is lost */
+	uint64_t limit; /* end of the used addresses; 0: none is used */
 	bool named, lines, inlines;
 };
 
 struct writer {
 	struct hl_export_job *x;
 	FILE *out;
-	struct hl_strbuf message, part; /* what is being made */
-	struct hl_strbuf ids;           /* of a sample's locations */
-	struct hl_strings strings;
-	struct hl_map functions; /* (name, file) -> number from 0 */
-	struct hl_map locations; /* (module, offset) -> number from 0 */
-	struct hl_map groups;    /* frame of a group -> location */
+	struct hl_strbuf message, part; /* messages under construction */
+	struct hl_strbuf ids;           /* unused */
+	struct hl_string_table strings;
+	struct hl_pair_map functions; /* (name, file) -> number from 0 */
+	struct hl_pair_map locations; /* (module, offset) -> number from 0 */
+	struct hl_pair_map groups;    /* frame of a group -> location */
 	uint32_t n_functions, n_locations;
-	uint32_t *of_node; /* location of each node; NO_LOCATION: none yet. The last: no stack */
+	uint32_t *node_locations; /* location of each node; NO_LOCATION: none yet. The last entry is
+				     for no stack */
 	HL_VEC(struct sample) samples;
-	struct hl_map by_pair;
-	struct place *modules;
+	struct hl_pair_map sample_index;
+	struct module_range *modules;
 	uint32_t n_modules;
 	int err;
 };
 
-static uint64_t string_of(struct writer *w, const char *s)
+static uint64_t intern_string(struct writer *w, const char *s)
 {
 	uint32_t id = 0;
 
-	w->err = w->err ? w->err : hl_strings_add(&w->strings, s ? s : "", &id);
+	w->err = w->err ? w->err : hl_string_table_add(&w->strings, s ? s : "", &id);
 	return id;
 }
 
-/* A message that is in w->message goes out as one field of the profile. */
-static void put(struct writer *w, unsigned field)
+/* Writes w->message as a field of the profile and clears it. */
+static void put_message(struct writer *w, unsigned field)
 {
 	uint8_t head[2 * HL_VARINT_MAX], *end = hl_varint_put(head, (uint64_t)field << 3 | 2);
 
@@ -111,41 +114,41 @@ static void put_number(struct writer *w, unsigned field, uint64_t v)
 
 static void put_type(struct writer *w, unsigned field, const char *type, const char *unit)
 {
-	hl_pb_u64(&w->message, 1, string_of(w, type));
-	hl_pb_u64(&w->message, 2, string_of(w, unit));
-	put(w, field);
+	hl_pb_u64(&w->message, 1, intern_string(w, type));
+	hl_pb_u64(&w->message, 2, intern_string(w, unit));
+	put_message(w, field);
 }
 
 /* --- locations --- */
 
-static uint32_t function_of(struct writer *w, const struct hl_frame *f)
+static uint32_t find_function(struct writer *w, const struct hl_frame *f)
 {
-	uint64_t name = string_of(w, f->function), file = string_of(w, f->file);
-	uint32_t id = hl_map_get(&w->functions, name, file);
+	uint64_t name = intern_string(w, f->function), file = intern_string(w, f->file);
+	uint32_t id = hl_pair_map_get(&w->functions, name, file);
 
-	if (id != HL_MAP_NONE || w->err)
+	if (id != HL_PAIR_MAP_NONE || w->err)
 		return id;
 	id = w->n_functions++;
-	w->err = hl_map_put(&w->functions, name, file, id);
+	w->err = hl_pair_map_put(&w->functions, name, file, id);
 	hl_pb_u64(&w->message, 1, id + UINT64_C(1));
 	hl_pb_u64(&w->message, 2, name);
 	hl_pb_u64(&w->message, 3, name);
 	hl_pb_u64(&w->message, 4, file);
-	put(w, FUNCTION);
+	put_message(w, FUNCTION);
 	return id;
 }
 
 static void add_line(struct writer *w, struct hl_strbuf *location, const struct hl_frame *f)
 {
 	hl_strbuf_reset(&w->part);
-	hl_pb_u64(&w->part, 1, function_of(w, f) + UINT64_C(1));
+	hl_pb_u64(&w->part, 1, find_function(w, f) + UINT64_C(1));
 	hl_pb_u64(&w->part, 2, f->line);
 	hl_pb_message(location, 4, &w->part);
 }
 
-/* Innermost first here, outermost first there. */
+/* Lines are innermost first, frames of the model outermost first. */
 static void add_lines(
-	struct writer *w, struct hl_strbuf *location, uint32_t node, struct place *module)
+	struct writer *w, struct hl_strbuf *location, uint32_t node, struct module_range *module)
 {
 	const struct hl_frame_ref *refs;
 	size_t n = 0;
@@ -167,7 +170,7 @@ static void add_lines(
 
 static uint32_t put_location(struct writer *w, uint32_t node, const struct hl_node *def)
 {
-	struct place *module = NULL;
+	struct module_range *module = NULL;
 	struct hl_strbuf location = {0};
 
 	hl_pb_u64(&location, 1, w->n_locations + UINT64_C(1));
@@ -175,51 +178,53 @@ static uint32_t put_location(struct writer *w, uint32_t node, const struct hl_no
 		def->offset < MODULE_BYTES) {
 		module = &w->modules[def->module];
 		hl_pb_u64(&location, 2, module->id);
-		/* The call, not what comes back from it. */
+		/* The address of the call, not the return address. */
 		hl_pb_u64(&location, 3, ((uint64_t)module->id << MODULE_SHIFT) + def->offset - 1);
 		if (def->offset > module->limit)
 			module->limit = def->offset;
 	}
 	add_lines(w, &location, node, module);
 	hl_strbuf_add(&w->message, location.data, location.len);
-	put(w, LOCATION);
+	put_message(w, LOCATION);
 	hl_strbuf_fini(&location);
 	return w->n_locations++;
 }
 
-/* Equal addresses of different stacks are one location. */
-static uint32_t location_of(struct writer *w, uint32_t node)
+/* Equal addresses in different stacks share a location. */
+static uint32_t find_location(struct writer *w, uint32_t node)
 {
 	uint32_t at = node == HL_NODE_NONE ? hl_model_n_nodes(w->x->m) : node;
 	struct hl_node def;
 	bool known =
 		node != HL_NODE_NONE && hl_reader_node(hl_model_reader(w->x->m), node, &def) == 0;
 
-	if (w->of_node[at] != NO_LOCATION)
-		return w->of_node[at];
-	w->of_node[at] = known ? hl_map_get(&w->locations, def.module, def.offset) : HL_MAP_NONE;
-	if (w->of_node[at] != HL_MAP_NONE)
-		return w->of_node[at];
-	w->of_node[at] = put_location(w, node, known ? &def : NULL);
+	if (w->node_locations[at] != NO_LOCATION)
+		return w->node_locations[at];
+	w->node_locations[at] =
+		known ? hl_pair_map_get(&w->locations, def.module, def.offset) : HL_PAIR_MAP_NONE;
+	if (w->node_locations[at] != HL_PAIR_MAP_NONE)
+		return w->node_locations[at];
+	w->node_locations[at] = put_location(w, node, known ? &def : NULL);
 	if (known && !w->err)
-		w->err = hl_map_put(&w->locations, def.module, def.offset, w->of_node[at]);
-	return w->of_node[at];
+		w->err = hl_pair_map_put(
+			&w->locations, def.module, def.offset, w->node_locations[at]);
+	return w->node_locations[at];
 }
 
-/* A group is a place in no module. */
+/* A group is a location without a module. */
 static uint32_t group_location(struct writer *w, uint32_t frame)
 {
-	uint32_t at = hl_map_get(&w->groups, frame, 0);
+	uint32_t at = hl_pair_map_get(&w->groups, frame, 0);
 	struct hl_strbuf location = {0};
 
-	if (at != HL_MAP_NONE || w->err)
+	if (at != HL_PAIR_MAP_NONE || w->err)
 		return at;
 	at = w->n_locations++;
-	w->err = hl_map_put(&w->groups, frame, 0, at);
+	w->err = hl_pair_map_put(&w->groups, frame, 0, at);
 	hl_pb_u64(&location, 1, at + UINT64_C(1));
 	add_line(w, &location, hl_model_frame(w->x->m, frame));
 	hl_strbuf_add(&w->message, location.data, location.len);
-	put(w, LOCATION);
+	put_message(w, LOCATION);
 	hl_strbuf_fini(&location);
 	return at;
 }
@@ -229,12 +234,12 @@ static uint32_t group_location(struct writer *w, uint32_t frame)
 static void add_label(struct writer *w, const char *key, const char *text)
 {
 	hl_strbuf_reset(&w->part);
-	hl_pb_u64(&w->part, 1, string_of(w, key));
-	hl_pb_u64(&w->part, 2, string_of(w, text));
+	hl_pb_u64(&w->part, 1, intern_string(w, key));
+	hl_pb_u64(&w->part, 2, intern_string(w, text));
 	hl_pb_message(&w->message, 3, &w->part);
 }
 
-/* The name is in the thread's label, too: some readers show one label only. */
+/* The label "thread" includes the name, because some readers show only one label. */
 static void add_labels(struct writer *w, struct hl_role who)
 {
 	struct hl_strbuf text = {0};
@@ -255,7 +260,7 @@ static void add_labels(struct writer *w, struct hl_role who)
 	hl_strbuf_fini(&text);
 }
 
-/* Threads and tags are labels anyhow. */
+/* Threads and tags already have labels. */
 static void add_group_label(struct writer *w, uint32_t group)
 {
 	enum hl_group g = w->x->group;
@@ -270,41 +275,41 @@ static void put_sample(struct writer *w, const struct sample *s)
 	struct hl_strbuf ids = {0};
 
 	do {
-		hl_pb_varint(&ids, location_of(w, node) + UINT64_C(1));
+		hl_pb_put_varint(&ids, find_location(w, node) + UINT64_C(1));
 		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(w->x->m, node);
 	} while (node != HL_NODE_NONE && !w->err);
 	if (s->group != HL_NODE_NONE)
-		hl_pb_varint(&ids, group_location(w, s->group) + UINT64_C(1));
+		hl_pb_put_varint(&ids, group_location(w, s->group) + UINT64_C(1));
 	hl_pb_message(&w->message, 1, &ids);
 	hl_strbuf_reset(&ids);
-	for (int k = 0; k < KINDS; k++) {
-		hl_pb_varint(&ids, s->value[k].blocks);
-		hl_pb_varint(&ids, s->value[k].bytes);
+	for (int k = 0; k < N_KINDS; k++) {
+		hl_pb_put_varint(&ids, s->value[k].blocks);
+		hl_pb_put_varint(&ids, s->value[k].bytes);
 	}
 	hl_pb_message(&w->message, 2, &ids);
 	hl_strbuf_fini(&ids);
 	add_labels(w, s->who);
 	add_group_label(w, s->group);
-	put(w, SAMPLE);
+	put_message(w, SAMPLE);
 }
 
-/* d: NULL without groups. */
+/* d is NULL without groups. */
 static int add_rows(
-	struct writer *w, const struct hl_cross *c, const struct hl_division *d, int kind)
+	struct writer *w, const struct hl_cross_sums *c, const struct hl_grouping *d, int kind)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		const struct hl_cross_row *r = &c->rows[i];
-		uint32_t group = d ? hl_division_frame(d, r->node, r->key) : HL_NODE_NONE;
-		uint64_t role = (uint64_t)r->who.thread << 32 | r->who.tag;
-		uint64_t what = (uint64_t)group << 32 | r->node;
-		uint32_t at = hl_map_get(&w->by_pair, what, role);
+		const struct hl_cross_sums_row *r = &c->rows[i];
+		uint32_t group = d ? hl_grouping_frame(d, r->node, r->key) : HL_NODE_NONE;
+		uint64_t role = (uint64_t)r->role.thread << 32 | r->role.tag;
+		uint64_t stack_key = (uint64_t)group << 32 | r->node;
+		uint32_t at = hl_pair_map_get(&w->sample_index, stack_key, role);
 
-		if (at == HL_MAP_NONE) {
+		if (at == HL_PAIR_MAP_NONE) {
 			at = (uint32_t)w->samples.len;
 			if (hl_vec_push(&w->samples,
 				    ((struct sample){
-					    .node = r->node, .group = group, .who = r->who})) ||
-				hl_map_put(&w->by_pair, what, role, at))
+					    .node = r->node, .group = group, .who = r->role})) ||
+				hl_pair_map_put(&w->sample_index, stack_key, role, at))
 				return -ENOMEM;
 		}
 		hl_value_add(&w->samples.data[at].value[kind], &r->value);
@@ -312,16 +317,16 @@ static int add_rows(
 	return 0;
 }
 
-/* The two questions; false: nothing is in use by its very nature. */
-static bool questions(const struct hl_export_job *x, struct hl_query q[KINDS])
+/* Makes the two queries. Returns false if the quantity cannot be in use. */
+static bool make_queries(const struct hl_export_job *x, struct hl_query q[N_KINDS])
 {
-	static const struct hl_when end = {.kind = HL_WHEN_END};
+	static const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
 
 	q[ALLOC] = q[INUSE] = x->query;
 	switch (x->query.quantity) {
 	case HL_QUANTITY_LIVE:
 		q[ALLOC].quantity = HL_QUANTITY_ALLOCATED;
-		q[ALLOC].from = (struct hl_when){0};
+		q[ALLOC].from = (struct hl_time_spec){0};
 		q[ALLOC].to = end;
 		q[ALLOC].suppressions = NULL;
 		return true;
@@ -331,8 +336,9 @@ static bool questions(const struct hl_export_job *x, struct hl_query q[KINDS])
 	case HL_QUANTITY_TEMPORARY:
 		return false;
 	case HL_QUANTITY_ALLOCATED:
-		/* All that is alive was allocated since the start: keyframes know it. */
-		q[INUSE].quantity = x->query.from.kind == HL_WHEN_NS && x->query.from.ns == 0
+		/* All live blocks were allocated since the start, so the query can use
+		 * keyframes. */
+		q[INUSE].quantity = x->query.from.kind == HL_TIME_SPEC_NS && x->query.from.ns == 0
 					    ? HL_QUANTITY_LIVE
 					    : HL_QUANTITY_GROWTH;
 		return true;
@@ -340,34 +346,34 @@ static bool questions(const struct hl_export_job *x, struct hl_query q[KINDS])
 	return true;
 }
 
-static int ask(struct writer *w)
+static int run_queries(struct writer *w)
 {
-	struct hl_query q[KINDS];
-	struct hl_cross c[KINDS] = {0};
-	struct hl_division d = {0};
-	size_t n = questions(w->x, q) ? 2 : 1;
+	struct hl_query q[N_KINDS];
+	struct hl_cross_sums c[N_KINDS] = {0};
+	struct hl_grouping d = {0};
+	size_t n = make_queries(w->x, q) ? 2 : 1;
 	int err;
 
 	for (size_t i = 0; i < n && w->x->grouped; i++)
 		q[i].key = hl_group_key(w->x->group);
-	err = hl_model_cross(w->x->m, q, c, n);
+	err = hl_model_cross_sums(w->x->m, q, c, n);
 	if (!err && w->x->grouped)
-		err = hl_division_make(&d, w->x->m, w->x->group, c, n);
+		err = hl_grouping_make(&d, w->x->m, w->x->group, c, n);
 	for (size_t i = 0; i < n && !err; i++) {
 		err = add_rows(w, &c[i], w->x->grouped ? &d : NULL, (int)i);
-		w->x->moved |= c[i].moved;
+		w->x->before_damage |= c[i].moved;
 		if (c[i].moved || i == n - 1)
 			w->x->to_ns = c[i].to_ns;
 	}
 	for (size_t i = 0; i < n; i++)
-		hl_cross_fini(&c[i]);
-	hl_division_fini(&d);
+		hl_cross_sums_fini(&c[i]);
+	hl_grouping_fini(&d);
 	return err;
 }
 
-/* --- the rest --- */
+/* --- mappings and header --- */
 
-/* The program's own comes first: readers take it for what the profile is of. */
+/* The program itself is first: readers take the first mapping as the name of the profile. */
 static void number_modules(struct writer *w)
 {
 	const char *program = hl_model_info(w->x->m)->meta.program;
@@ -384,7 +390,8 @@ static void number_modules(struct writer *w)
 	}
 }
 
-static void put_mapping(struct writer *w, const struct place *p, const struct hl_module *module)
+static void put_mapping(
+	struct writer *w, const struct module_range *p, const struct hl_module *module)
 {
 	uint64_t start = (uint64_t)p->id << MODULE_SHIFT;
 	struct hl_strbuf id = {0};
@@ -394,17 +401,17 @@ static void put_mapping(struct writer *w, const struct place *p, const struct hl
 	hl_pb_u64(&w->message, 1, p->id);
 	hl_pb_u64(&w->message, 2, start);
 	hl_pb_u64(&w->message, 3, start + (p->limit + PAGE) / PAGE * PAGE);
-	hl_pb_u64(&w->message, 5, string_of(w, module->path));
-	hl_pb_u64(&w->message, 6, string_of(w, hl_strbuf_str(&id)));
+	hl_pb_u64(&w->message, 5, intern_string(w, module->path));
+	hl_pb_u64(&w->message, 6, intern_string(w, hl_strbuf_str(&id)));
 	hl_pb_u64(&w->message, 7, p->named);
 	hl_pb_u64(&w->message, 8, p->lines);
 	hl_pb_u64(&w->message, 9, p->lines);
 	hl_pb_u64(&w->message, 10, p->inlines);
-	put(w, MAPPING);
+	put_message(w, MAPPING);
 	hl_strbuf_fini(&id);
 }
 
-/* In the order of their numbers. */
+/* In the order of their ids. */
 static void put_mappings(struct writer *w)
 {
 	for (uint32_t id = 1; id <= w->n_modules; id++) {
@@ -418,14 +425,14 @@ static void put_mappings(struct writer *w)
 	}
 }
 
-static void put_head(struct writer *w)
+static void put_header(struct writer *w)
 {
 	const struct hl_trace_info *info = hl_model_info(w->x->m);
 	bool live = w->x->query.quantity == HL_QUANTITY_LIVE ||
 		    w->x->query.quantity == HL_QUANTITY_GROWTH;
 	char comment[128];
 
-	string_of(w, ""); /* number 0 */
+	intern_string(w, ""); /* string 0 must be empty */
 	put_type(w, SAMPLE_TYPE, "alloc_objects", "count");
 	put_type(w, SAMPLE_TYPE, "alloc_space", "bytes");
 	put_type(w, SAMPLE_TYPE, "inuse_objects", "count");
@@ -434,33 +441,33 @@ static void put_head(struct writer *w)
 	put_number(w, PERIOD, 1);
 	put_number(w, TIME_NANOS, info->meta.start_unix_ns);
 	put_number(w, DURATION_NANOS, hl_model_end_ns(w->x->m));
-	put_number(w, DEFAULT_SAMPLE_TYPE, string_of(w, live ? "inuse_space" : "alloc_space"));
-	snprintf(comment, sizeof(comment), "heaplapse: %s", w->x->what);
-	put_number(w, COMMENT, string_of(w, comment));
+	put_number(w, DEFAULT_SAMPLE_TYPE, intern_string(w, live ? "inuse_space" : "alloc_space"));
+	snprintf(comment, sizeof(comment), "heaplapse: %s", w->x->title);
+	put_number(w, COMMENT, intern_string(w, comment));
 }
 
-static int put_all(struct writer *w)
+static int put_profile(struct writer *w)
 {
 	struct hl_model *m = w->x->m;
 	size_t n = (size_t)hl_model_n_nodes(m) + 1;
-	int err = ask(w);
+	int err = run_queries(w);
 
 	if (!err)
 		err = hl_reader_n_modules(hl_model_reader(m), &w->n_modules);
 	w->modules = calloc((size_t)w->n_modules + 1, sizeof(*w->modules));
-	w->of_node = malloc(n * sizeof(*w->of_node));
-	if (err || !w->modules || !w->of_node)
+	w->node_locations = malloc(n * sizeof(*w->node_locations));
+	if (err || !w->modules || !w->node_locations)
 		return err ? err : -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		w->of_node[i] = NO_LOCATION;
+		w->node_locations[i] = NO_LOCATION;
 	number_modules(w);
-	put_head(w);
+	put_header(w);
 	for (size_t i = 0; i < w->samples.len && !w->err; i++)
 		put_sample(w, &w->samples.data[i]);
 	put_mappings(w);
 	for (size_t i = 0; i < w->strings.len; i++) {
-		hl_text_mend(&w->message, hl_strings_get(&w->strings, (uint32_t)i));
-		put(w, STRING_TABLE);
+		hl_text_sanitize(&w->message, hl_string_table_get(&w->strings, (uint32_t)i));
+		put_message(w, STRING_TABLE);
 	}
 	return w->err;
 }
@@ -468,20 +475,20 @@ static int put_all(struct writer *w)
 int hl_export_pprof(struct hl_export_job *x)
 {
 	struct writer w = {.x = x, .out = hl_pack_gzip(x->out, GZIP_LEVEL)};
-	int err = w.out ? put_all(&w) : -ENOMEM;
+	int err = w.out ? put_profile(&w) : -ENOMEM;
 
-	/* What did not arrive is in x->out. */
+	/* Write errors are in ferror(x->out). */
 	if (w.out)
 		fclose(w.out);
 	hl_strbuf_fini(&w.message);
 	hl_strbuf_fini(&w.part);
-	hl_strings_fini(&w.strings);
-	hl_map_fini(&w.functions);
-	hl_map_fini(&w.locations);
-	hl_map_fini(&w.groups);
-	hl_map_fini(&w.by_pair);
+	hl_string_table_fini(&w.strings);
+	hl_pair_map_fini(&w.functions);
+	hl_pair_map_fini(&w.locations);
+	hl_pair_map_fini(&w.groups);
+	hl_pair_map_fini(&w.sample_index);
 	hl_vec_free(&w.samples);
 	free(w.modules);
-	free(w.of_node);
+	free(w.node_locations);
 	return err;
 }

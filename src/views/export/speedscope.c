@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speedscope.c - speedscope's own format: one profile in bytes, one in blocks, over the same
+ * speedscope.c - the format of speedscope: one profile in bytes and one in blocks, with the same
  * frames.
  */
 #include <errno.h>
@@ -41,7 +42,7 @@ static int put_profile(struct writer *w, const struct hl_answer *a, bool blocks)
 	struct hl_strbuf name = {0};
 	int err = 0;
 
-	hl_strbuf_printf(&name, "%s, %s", w->x->what, blocks ? "blocks" : "bytes");
+	hl_strbuf_printf(&name, "%s, %s", w->x->title, blocks ? "blocks" : "bytes");
 	hl_json_begin_object(&w->j);
 	hl_json_key_string(&w->j, "type", "sampled");
 	hl_json_key_string(&w->j, "name", hl_strbuf_str(&name));
@@ -101,7 +102,7 @@ int hl_export_speedscope(struct hl_export_job *x)
 	hl_json_begin_object(&w.j);
 	hl_json_key_string(&w.j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	hl_json_key_string(&w.j, "exporter", "heaplapse " HL_VERSION);
-	hl_json_key_string(&w.j, "name", hl_export_base(hl_model_info(x->m)->meta.program));
+	hl_json_key_string(&w.j, "name", hl_export_basename(hl_model_info(x->m)->meta.program));
 	hl_json_key_u64(&w.j, "activeProfileIndex", x->by_blocks);
 	hl_json_key(&w.j, "profiles");
 	hl_json_begin_array(&w.j);

@@ -1,26 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg.c - a flame graph as one file that needs nothing else: a picture for every viewer, and in a
- * browser one that can be searched and zoomed into.
+ * svg.c - a flame graph as one self-contained file: a picture for every viewer, which can be
+ * searched and zoomed in a browser.
  *
- * Each frame is a group with its place and width in units of the cost (data-x, data-w), from which
- * the script makes pixels. What is too narrow or too deep to be seen is not drawn; its caller's
- * width has it.
+ * Each frame is a group with its position and width in units of the cost (data-x, data-w), from
+ * which the script computes pixels. Frames that are too narrow or too deep to be visible are not
+ * drawn; the width of their caller includes them.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "util/text.h"
+#include "util/safe_text.h"
 #include "views/export/export_internal.h"
 
-#define WIDTH     1200
-#define ROW       17
-#define TOP       60
-#define BOTTOM    30
-#define NARROWEST 20000 /* as a divisor of the whole */
-#define DEPTH_MAX 1000
-#define LETTER    7.4 /* pixels, roughly */
+#define WIDTH             1200
+#define ROW               17
+#define TOP               60
+#define BOTTOM            30
+#define MIN_WIDTH_DIVISOR 20000 /* as a divisor of the total */
+#define DEPTH_MAX         1000
+#define LETTER_WIDTH      7.4 /* in pixels, approximately */
 
 #include "views/export/svg_script.inc"
 
@@ -29,13 +30,14 @@ struct writer {
 	struct hl_tree t;
 	uint64_t total;
 	uint32_t rows;
-	struct hl_strbuf b; /* what is being written */
+	struct hl_strbuf b; /* output buffer */
 };
 
-/* As much of the name as fits; never half a character. */
+/* Writes as much of the name as fits, without splitting a character. */
 static void put_text(struct hl_strbuf *b, const char *name, double width)
 {
-	size_t room = width > 3 * LETTER ? (size_t)(width / LETTER) : 0, n = strlen(name);
+	size_t room = width > 3 * LETTER_WIDTH ? (size_t)(width / LETTER_WIDTH) : 0,
+	       n = strlen(name);
 	struct hl_strbuf part = {0};
 
 	if (room == 0)
@@ -62,7 +64,7 @@ static void put_cost(struct writer *w, const struct hl_value *v)
 		w->total ? (double)cost * 100 / (double)w->total : 0);
 }
 
-/* The same function has the same colour in every picture. */
+/* A function has the same colour in every picture. */
 static void put_color(struct hl_strbuf *b, const char *name, bool called)
 {
 	uint64_t h = 0;
@@ -123,15 +125,15 @@ static bool is_shown(const struct writer *w, uint32_t node, uint32_t depth)
 {
 	uint64_t cost = hl_export_cost(w->x, &w->t.nodes[node].total);
 
-	return cost > 0 && cost >= w->total / NARROWEST && depth < DEPTH_MAX;
+	return cost > 0 && cost >= w->total / MIN_WIDTH_DIVISOR && depth < DEPTH_MAX;
 }
 
-/* Walks over all that is shown; draws, or only measures. */
-static int walk(struct writer *w, bool draw)
+/* Visits all frames that are shown. Draws them, or only finds the number of rows. */
+static int walk_frames(struct writer *w, bool draw)
 {
 	struct level {
 		uint32_t node, next;
-		uint64_t from; /* where its next child begins */
+		uint64_t from; /* position of its next child */
 	};
 	HL_VEC(struct level) path = {0};
 	int err = hl_vec_push(&path, ((struct level){0}));
@@ -162,7 +164,7 @@ static int walk(struct writer *w, bool draw)
 	return err;
 }
 
-static void put_head(struct writer *w, const struct hl_answer *a)
+static void put_header(struct writer *w, const struct hl_answer *a)
 {
 	unsigned height = TOP + w->rows * ROW + BOTTOM;
 	struct hl_strbuf *b = &w->b;
@@ -180,9 +182,9 @@ static void put_head(struct writer *w, const struct hl_answer *a)
 		"x=\"10\" "
 		"y=\"22\">",
 		WIDTH, height, WIDTH, height, w->total, w->x->by_blocks ? "blocks" : "bytes");
-	hl_export_xml(b, hl_export_base(hl_model_info(w->x->m)->meta.program));
+	hl_export_xml(b, hl_export_basename(hl_model_info(w->x->m)->meta.program));
 	hl_strbuf_puts(b, ": ");
-	hl_export_xml(b, w->x->what);
+	hl_export_xml(b, w->x->title);
 	hl_strbuf_puts(b, ", ");
 	put_cost(w, &a->total);
 	hl_strbuf_printf(b,
@@ -203,10 +205,10 @@ int hl_export_svg(struct hl_export_job *x)
 
 	w.total = hl_export_cost(x, &a.total);
 	if (!err)
-		err = walk(&w, false);
+		err = walk_frames(&w, false);
 	if (!err) {
-		put_head(&w, &a);
-		err = walk(&w, true);
+		put_header(&w, &a);
+		err = walk_frames(&w, true);
 		fprintf(x->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
 	}
 	hl_strbuf_fini(&w.b);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // The script of flame graphs, see svg.c: zoom by click, search by the word or Ctrl-F, Escape to leave.
 (function () {
@@ -32,7 +33,7 @@
 		}
 		reset.setAttribute("visibility", to === root ? "hidden" : "visible");
 	}
-	// What is found counts once, however often it stands in one stack.
+	// A stack counts once, however many of its frames match.
 	function search(text) {
 		let hit = 0, end = -1;
 		pattern = null;
@@ -55,7 +56,7 @@
 	});
 	reset.addEventListener("click", () => zoom(root));
 	function ask() {
-		const text = prompt("part of a name, or a regular expression; nothing: no search", pattern ? pattern.source : "");
+		const text = prompt("part of a name, or a regular expression; empty: no search", pattern ? pattern.source : "");
 		if (text !== null) search(text);
 	}
 	document.getElementById("search").addEventListener("click", ask);

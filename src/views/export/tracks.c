@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tracks.c - see tracks.h.
  */
@@ -6,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/curve.h"
+#include "model/views/filtered_peak.h"
 
-/* Wider than any screen; a timeline of more would only be slower. */
+/* Wider than any screen. More columns would only be slower. */
 #define COLUMNS 2000
 
 static int add_point(struct hl_tracks *t, uint64_t ns, uint64_t bytes)
@@ -16,9 +17,10 @@ static int add_point(struct hl_tracks *t, uint64_t ns, uint64_t bytes)
 	return hl_vec_push(&t->live, ((struct hl_track_point){ns, bytes}));
 }
 
-/* At the end of each column; and the peak, which lies between two. A part that is lost has none. */
+/* Adds a point at the end of each column, and the peak, which is between two of them. Lost columns
+ * have no point. */
 static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
-	const struct hl_column *columns, const struct hl_peak *p)
+	const struct hl_timeline_bin *columns, const struct hl_peak *p)
 {
 	uint64_t end = hl_model_end_ns(x->m);
 	bool peak = p->bytes > 0;
@@ -33,7 +35,7 @@ static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
 		}
 		if (!err && !columns[i].lost)
 			err = add_point(t, ns, columns[i].end_bytes);
-		x->moved |= columns[i].lost;
+		x->before_damage |= columns[i].lost;
 	}
 	x->to_ns = end;
 	return err;
@@ -41,7 +43,7 @@ static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
 
 int hl_tracks_make(struct hl_tracks *t, struct hl_export_job *x)
 {
-	struct hl_column *columns = calloc(COLUMNS, sizeof(*columns));
+	struct hl_timeline_bin *columns = calloc(COLUMNS, sizeof(*columns));
 	struct hl_peak peak;
 	int err = columns ? hl_timeline(x->m, x->query.filter, columns, COLUMNS, &peak) : -ENOMEM;
 

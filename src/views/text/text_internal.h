@@ -1,77 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text_internal.h - pieces that several views are made of.
+ * text_internal.h - functions that several views share.
  */
 #ifndef HL_VIEWS_TEXT_TEXT_INTERNAL_H
 #define HL_VIEWS_TEXT_TEXT_INTERNAL_H
 
-#include "util/json.h"
+#include "util/json_writer.h"
 #include "util/strbuf.h"
-#include "util/terminal.h"
+#include "util/terminal/terminal.h"
 #include "views/text/text.h"
 
 /*
- * The three columns that rows of trees and tables begin with, "100.0%  1023.9 KiB  1,234,567  ".
- * No row has more than the total, so its numbers tell how wide they must be.
+ * The first three columns of rows of trees and tables, "100.0%  1023.9 KiB  1,234,567  ". No row
+ * exceeds the total, so the total determines the width of the columns.
  */
-struct hl_numbers {
+struct hl_row_values {
 	struct hl_value total;
 	int bytes_width, blocks_width;
-	bool margin; /* they are estimates: each has its own */
+	bool margin; /* values are estimates, and each has a margin */
 	const struct hl_text_opts *opts;
 };
-struct hl_numbers hl_numbers_of(const struct hl_value *total, const struct hl_text_opts *opts);
-void hl_put_numbers(FILE *out, const struct hl_numbers *n, const struct hl_value *v);
-void hl_put_numbers_head(FILE *out, const struct hl_numbers *n);
-void hl_put_no_numbers(FILE *out, const struct hl_numbers *n);
-size_t hl_numbers_width(const struct hl_numbers *n);
-/* Bytes or blocks, as the options say. */
-uint64_t hl_measure(const struct hl_value *v, const struct hl_text_opts *opts);
+struct hl_row_values hl_row_values_make(
+	const struct hl_value *total, const struct hl_text_opts *opts);
+void hl_put_values(FILE *out, const struct hl_row_values *n, const struct hl_value *v);
+void hl_put_values_header(FILE *out, const struct hl_row_values *n);
+void hl_put_blank_values(FILE *out, const struct hl_row_values *n);
+size_t hl_row_values_width(const struct hl_row_values *n);
+/* Bytes or blocks, depending on opts->by_blocks. */
+uint64_t hl_bytes_or_blocks(const struct hl_value *v, const struct hl_text_opts *opts);
 
 /*
- * Which of n rows that keep their own order are shown: the opts->limit largest, of equal ones the
- * first, and none below `least`. The caller frees it; NULL, without memory: all.
+ * Selects the rows to show of n rows that are not sorted by size: the opts->limit largest, of equal
+ * ones the first, and none below `least`. The caller frees the result. NULL (out of memory): show
+ * all.
  */
-bool *hl_pick(const void *rows, size_t n,
+bool *hl_select_rows(const void *rows, size_t n,
 	uint64_t (*size_of)(const void *rows, size_t i, const struct hl_text_opts *opts),
 	uint64_t least, const struct hl_text_opts *opts);
 
-/* The sequence that switches to the style, "" without colours. */
-const char *hl_style(const struct hl_text_opts *opts, enum hl_style style);
+/* The escape sequence of the style, "" without color. */
+const char *hl_text_style(const struct hl_text_opts *opts, enum hl_style style);
 
 double hl_percent(uint64_t part, uint64_t whole);
 /*
- * What a row is about: "function  file.c:12" or "function  [module]" for a frame, else a text.
- * Where rows are cut, it is cut to what the page has left for it.
+ * The label of a row: "function  file.c:12" or "function  [module]" for a frame, else a text. With
+ * opts->shorten it is shortened to the rest of the line.
  */
 struct hl_label {
-	const struct hl_frame *frame; /* or NULL, and text */
+	const struct hl_frame *frame; /* NULL: the label is `text` */
 	const char *text;
-	bool full;      /* the function's whole name */
-	size_t used;    /* how much of the row is not for it */
-	size_t differs; /* by hl_tell_apart: where in the name; 0: it is not taken for another */
+	bool full_name;          /* use the function's full name */
+	size_t reserved_columns; /* columns of the row that are not available for the label */
+	size_t difference_at;    /* by hl_disambiguate: offset of the difference; 0: none */
 };
 void hl_put_label(FILE *out, const struct hl_label *l, const struct hl_text_opts *opts);
-/* Rows that would be cut to the same keep the place where they differ, if there is room for it. */
-void hl_tell_apart(struct hl_label *labels, size_t n, const struct hl_text_opts *opts);
-/* How many columns the first len bytes take. */
-size_t hl_columns(const char *s, size_t len);
-/* A line, or, where rows are cut, as many as it needs, all but the first indented. */
+/* Sets `difference_at` of labels that would be shortened to the same text. Such a label keeps the
+ * part where it differs, if there is room. */
+void hl_disambiguate(struct hl_label *labels, size_t n, const struct hl_text_opts *opts);
+/* The display columns of the first len bytes. */
+size_t hl_display_columns(const char *s, size_t len);
+/* Prints a line. With opts->shorten it is wrapped; all lines but the first are indented. */
 void hl_put_wrapped(FILE *out, const char *text, enum hl_style style, unsigned indent,
 	const struct hl_text_opts *opts);
-/* What is shown, of when, how much. */
-void hl_put_head(
+/* Prints quantity, times and total. */
+void hl_put_header(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
 	uint64_t count, const char *one, const char *many, const struct hl_text_opts *opts);
-/* "  and 3 threads more; -n 0 shows all"; nothing for 0. */
-void hl_put_more(FILE *out, uint64_t count, const char *one, const char *many,
+/* Prints "  and 3 threads more; -n 0 shows all"; nothing for 0. */
+void hl_put_omitted_count(FILE *out, uint64_t count, const char *one, const char *many,
 	const struct hl_text_opts *opts);
-/* One character that is `part` of `whole` high, from 0 to 8 eighths. */
+/* One character of a bar chart, 0 to 8 eighths high. */
 const char *hl_bar(unsigned eighths, bool unicode);
 
 void hl_json_frame(struct hl_json *j, const struct hl_frame *f);
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);
 
-#define HL_SUPPRESSED_HEAD "\nsuppressed (--no-default-suppressions shows what is built in):\n"
+#define HL_SUPPRESSED_HEADER "\nsuppressed (--no-default-suppressions shows what is built in):\n"
 
 #endif

@@ -1,38 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_json.c - a tree as JSON, streamed: the whole of it, or its largest nodes.
+ * tree_json.c - a tree as JSON, streamed: all nodes or the largest ones.
  *
- * A flat list, callers before those they call: readers of JSON refuse lists in lists that are as
- * deep as stacks can be (jq at 10,000, others at 1,000).
+ * The nodes are a flat list, callers before callees. Nested lists would be as deep as stacks, and
+ * JSON parsers limit the depth (jq at 10,000, others at 1,000).
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/json.h"
+#include "util/json_writer.h"
 #include "util/vec.h"
 #include "views/text/text_internal.h"
 
 #define NO_PARENT UINT32_MAX
 
-/* Which nodes are written. A parent is never smaller than its child, so that none lacks its own. */
-struct choice {
-	uint64_t least; /* smaller ones are not, */
-	uint64_t equal; /* and of those that have just so many bytes so many */
-	uint32_t left_out;
+/* Which nodes are written. A parent is never smaller than its child, so each written node has its
+ * parent. */
+struct selection {
+	uint64_t least; /* smaller nodes are omitted */
+	uint64_t equal; /* how many nodes of exactly `least` bytes are still written */
+	uint32_t omitted;
 };
 
-static int by_size(const void *pa, const void *pb)
+static int compare_descending(const void *pa, const void *pb)
 {
 	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
 
 	return a > b ? -1 : a < b;
 }
 
-static int choose(const struct hl_tree *t, size_t most, struct choice *c)
+static int select_nodes(const struct hl_tree *t, size_t most, struct selection *c)
 {
 	size_t n = t->n_nodes - 1, larger = 0;
 	uint64_t *sizes;
 
-	*c = (struct choice){.equal = UINT64_MAX};
+	*c = (struct selection){.equal = UINT64_MAX};
 	if (most == 0 || n <= most)
 		return 0;
 	sizes = malloc(n * sizeof(*sizes));
@@ -40,17 +42,17 @@ static int choose(const struct hl_tree *t, size_t most, struct choice *c)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		sizes[i] = t->nodes[i + 1].total.bytes;
-	qsort(sizes, n, sizeof(*sizes), by_size);
+	qsort(sizes, n, sizeof(*sizes), compare_descending);
 	c->least = sizes[most - 1];
 	while (sizes[larger] > c->least)
 		larger++;
 	c->equal = most - larger;
-	c->left_out = (uint32_t)n;
+	c->omitted = (uint32_t)n;
 	free(sizes);
 	return 0;
 }
 
-static bool is_chosen(struct choice *c, const struct hl_tree_node *n)
+static bool is_selected(struct selection *c, const struct hl_tree_node *n)
 {
 	if (n->total.bytes != c->least)
 		return n->total.bytes > c->least;
@@ -75,18 +77,18 @@ static void put_node(
 
 /* Not recursive: stacks may be a million frames deep. */
 static int put_nodes(
-	struct hl_json *j, struct hl_model *m, const struct hl_tree *t, struct choice *c)
+	struct hl_json *j, struct hl_model *m, const struct hl_tree *t, struct selection *c)
 {
-	struct place {
-		uint32_t node, next; /* next: how many of its children are written */
-		uint32_t at;         /* which of the written nodes it is */
+	struct path_entry {
+		uint32_t node, next; /* next: the number of its children that were visited */
+		uint32_t index;      /* its index in the output */
 	};
-	HL_VEC(struct place) path = {0};
+	HL_VEC(struct path_entry) path = {0};
 	uint32_t written = 0;
-	int err = hl_vec_push(&path, ((struct place){.at = NO_PARENT}));
+	int err = hl_vec_push(&path, ((struct path_entry){.index = NO_PARENT}));
 
 	while (path.len > 0 && !err) {
-		struct place *p = &path.data[path.len - 1];
+		struct path_entry *p = &path.data[path.len - 1];
 		const struct hl_tree_node *n = &t->nodes[p->node];
 		uint32_t child;
 
@@ -95,13 +97,13 @@ static int put_nodes(
 			continue;
 		}
 		child = t->children[n->first_child + p->next++];
-		if (!is_chosen(c, &t->nodes[child]))
+		if (!is_selected(c, &t->nodes[child]))
 			continue;
-		put_node(j, m, &t->nodes[child], p->at);
-		err = hl_vec_push(&path, ((struct place){.node = child, .at = written++}));
+		put_node(j, m, &t->nodes[child], p->index);
+		err = hl_vec_push(&path, ((struct path_entry){.node = child, .index = written++}));
 	}
-	if (c->left_out)
-		c->left_out -= written;
+	if (c->omitted)
+		c->omitted -= written;
 	hl_vec_free(&path);
 	return err;
 }
@@ -109,8 +111,8 @@ static int put_nodes(
 int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_tree *t, size_t most)
 {
-	struct choice c;
-	int err = choose(t, most, &c);
+	struct selection c;
+	int err = select_nodes(t, most, &c);
 
 	hl_json_answer(j, a);
 	hl_json_key(j, "nodes");
@@ -119,6 +121,6 @@ int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *
 		err = put_nodes(j, m, t, &c);
 	hl_json_end_array(j);
 	if (most > 0)
-		hl_json_key_u64(j, "nodes_left_out", c.left_out);
+		hl_json_key_u64(j, "nodes_left_out", c.omitted);
 	return err;
 }

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_text.c - a tree of frames for people.
+ * tree_text.c - a tree of frames as text.
  *
- * One line a frame: share, bytes, blocks, frame. A chain of frames that all have the same numbers
- * stays at one depth and shows them once, so that deep stacks stay readable. What branches deeper
- * than HL_TEXT_DEPTH_MAX is one row. Where rows are cut, the tree is walked twice: how deep it is
- * tells how wide its lines may be.
+ * One line per frame: share, bytes, blocks, frame. A chain of frames with equal values stays at one
+ * depth and shows the values once, so that deep stacks are readable. Branches deeper than
+ * HL_TEXT_DEPTH_MAX are one row. With opts->shorten the tree is walked twice: the first walk
+ * measures its depth, which determines the width of the indentation.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,48 +13,49 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "util/text.h"
+#include "util/safe_text.h"
 #include "util/vec.h"
 #include "views/text/text_internal.h"
 
-/* What a frame must have left of its row: else the tree is drawn narrower. */
-#define FRAME_LEAST 24
-#define STEP_MAX    3 /* columns a depth */
-#define INLINED     " (inlined)"
-#define DEEPER      "deeper: --json shows all" /* no longer than FRAME_LEAST */
-#define CUT         "  ... " DEEPER
+/* The minimum of columns for a frame; if the tree leaves less, its indentation is made narrower. */
+#define FRAME_MIN    24
+#define STEP_MAX     3 /* columns per depth */
+#define INLINED_TEXT " (inlined)"
+#define DEEPER_TEXT  "deeper: --json shows all" /* no longer than FRAME_MIN */
+#define CUT_TEXT     "  ... " DEEPER_TEXT
 
-struct place {
-	uint32_t node, next; /* next: which child comes next */
-	uint32_t shown;      /* how many of its children are large enough */
-	size_t *differs;     /* see struct hl_label, one for each; NULL: 0 */
+struct path_entry {
+	uint32_t node, next; /* next: index of the next child */
+	uint32_t shown;      /* number of children that are large enough */
+	size_t *differs;     /* see struct hl_label, one per child; NULL: all 0 */
 };
 
-struct print {
+struct tree_printer {
 	FILE *out;
 	struct hl_model *m;
 	const struct hl_tree *t;
 	const struct hl_text_opts *opts;
-	struct hl_numbers numbers;
-	uint64_t least;  /* frames with less are left out */
-	uint64_t hidden; /* how many subtrees were */
+	struct hl_row_values values;
+	uint64_t least;  /* smaller frames are omitted */
+	uint64_t hidden; /* number of omitted subtrees */
 	struct hl_value hidden_sum;
-	bool measuring;  /* nothing is printed */
-	size_t deepest;  /* of what is shown */
-	size_t step;     /* columns a depth, 1 to STEP_MAX */
-	size_t n_depths; /* no more are drawn: of deeper ones the innermost */
+	bool measuring;  /* first walk: nothing is printed */
+	size_t deepest;  /* maximum depth that is shown */
+	size_t step;     /* columns per depth, 1 to STEP_MAX */
+	size_t n_depths; /* maximum that is drawn; of a deeper row the innermost */
 	struct hl_strbuf indent;
-	HL_VEC(size_t) indents; /* lengths of indent, one for each depth */
-	HL_VEC(struct place) path;
+	HL_VEC(size_t) indents; /* length of `indent` at each depth */
+	HL_VEC(struct path_entry) path;
 };
 
-static bool large_enough(const struct print *p, uint32_t node)
+static bool is_large_enough(const struct tree_printer *p, uint32_t node)
 {
-	return hl_measure(&p->t->nodes[node].total, p->opts) >= p->least;
+	return hl_bytes_or_blocks(&p->t->nodes[node].total, p->opts) >= p->least;
 }
 
-/* Children come by size, so the shown ones are the first; the others are counted as hidden. */
-static uint32_t count_shown(struct print *p, uint32_t node)
+/* Counts the children that are shown. Children are sorted by size, so these are the first. The
+ * others are added to the hidden sum. */
+static uint32_t count_shown(struct tree_printer *p, uint32_t node)
 {
 	const struct hl_tree_node *n = &p->t->nodes[node];
 	uint32_t shown = 0;
@@ -61,7 +63,7 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 	for (uint32_t i = 0; i < n->n_children; i++) {
 		uint32_t child = p->t->children[n->first_child + i];
 
-		if (large_enough(p, child) && !(p->opts->limited && shown == p->opts->limit)) {
+		if (is_large_enough(p, child) && !(p->opts->limited && shown == p->opts->limit)) {
 			shown++;
 			continue;
 		}
@@ -72,29 +74,33 @@ static uint32_t count_shown(struct print *p, uint32_t node)
 	return shown;
 }
 
-static struct hl_label label_of(const struct print *p, const struct hl_tree_node *n, size_t depth)
+static struct hl_label make_label(
+	const struct tree_printer *p, const struct hl_tree_node *n, size_t depth)
 {
 	size_t drawn = depth < p->n_depths ? depth : p->n_depths;
 
 	return (struct hl_label){
 		.frame = hl_model_frame(p->m, n->frame),
-		.full = n->full,
-		.used = hl_numbers_width(&p->numbers) + p->step * drawn +
-			(n->inlined ? sizeof(INLINED) - 1 : 0) + (n->cut ? sizeof(CUT) - 1 : 0),
+		.full_name = n->full_name,
+		.reserved_columns = hl_row_values_width(&p->values) + p->step * drawn +
+				    (n->inlined ? sizeof(INLINED_TEXT) - 1 : 0) +
+				    (n->callers_omitted ? sizeof(CUT_TEXT) - 1 : 0),
 	};
 }
 
-static void put_frame(struct print *p, const struct hl_tree_node *n, size_t depth, size_t differs)
+static void put_frame(
+	struct tree_printer *p, const struct hl_tree_node *n, size_t depth, size_t differs)
 {
-	struct hl_label label = label_of(p, n, depth);
+	struct hl_label label = make_label(p, n, depth);
 
-	label.differs = differs;
+	label.difference_at = differs;
 	hl_put_label(p->out, &label, p->opts);
-	fprintf(p->out, "%s%s\n", n->inlined ? INLINED : "", n->cut ? CUT : "");
+	fprintf(p->out, "%s%s\n", n->inlined ? INLINED_TEXT : "",
+		n->callers_omitted ? CUT_TEXT : "");
 }
 
-/* The lines of the depths that the next row is in, with room for `more` of its own. */
-static void put_indent(struct print *p, size_t more)
+/* Prints the indentation of the next row, with room for `more` depths of its own. */
+static void put_indent(struct tree_printer *p, size_t more)
 {
 	size_t depths = p->indents.len, drawn = p->n_depths - more;
 
@@ -106,8 +112,8 @@ static void put_indent(struct print *p, size_t more)
 				(drawn > 1 ? p->indents.data[depths - drawn + 1] : p->indent.len));
 }
 
-/* Moves to the next node of a chain: the only child, if it has the same numbers. */
-static bool follow(const struct print *p, uint32_t *node)
+/* Moves to the next node of a chain: the only child, if it has the same values. */
+static bool follow_chain(const struct tree_printer *p, uint32_t *node)
 {
 	const struct hl_tree_node *n = &p->t->nodes[*node], *c;
 
@@ -120,37 +126,39 @@ static bool follow(const struct print *p, uint32_t *node)
 	return true;
 }
 
-/* Of the children that are shown. Without memory they look the same. */
-static size_t *tell_apart(struct print *p, uint32_t node, uint32_t n)
+/* Returns `difference_at` for each child that is shown. NULL if memory is short: labels may then
+ * look the same. */
+static size_t *find_differences(struct tree_printer *p, uint32_t node, uint32_t n)
 {
 	const uint32_t *children = p->t->children + p->t->nodes[node].first_child;
-	bool wanted = p->opts->cut && !p->measuring && n > 1;
+	bool wanted = p->opts->shorten && !p->measuring && n > 1;
 	struct hl_label *labels = wanted ? calloc(n, sizeof(*labels)) : NULL;
 	size_t *differs = labels ? calloc(n, sizeof(*differs)) : NULL;
 
 	for (uint32_t i = 0; differs && i < n; i++)
-		labels[i] = label_of(p, &p->t->nodes[children[i]], p->indents.len + 1);
+		labels[i] = make_label(p, &p->t->nodes[children[i]], p->indents.len + 1);
 	if (differs)
-		hl_tell_apart(labels, n, p->opts);
+		hl_disambiguate(labels, n, p->opts);
 	for (uint32_t i = 0; differs && i < n; i++)
-		differs[i] = labels[i].differs;
+		differs[i] = labels[i].difference_at;
 	free(labels);
 	return differs;
 }
 
-/* By columns a depth: a child, the last child, below the one and below the other. */
+/* By columns per depth: a child, the last child, the line below a child and below the last
+ * child. */
 static const char *const box[STEP_MAX][4] = {
 	{"├", "└", "│", " "}, {"├ ", "└ ", "│ ", "  "}, {"├─ ", "└─ ", "│  ", "   "}};
 static const char *const plain[STEP_MAX][4] = {
 	{"|", "`", "|", " "}, {"| ", "` ", "| ", "  "}, {"|- ", "`- ", "|  ", "   "}};
 
-static const char *const *lines_of(const struct print *p)
+static const char *const *line_drawing(const struct tree_printer *p)
 {
 	return (p->opts->unicode ? box : plain)[p->step - 1];
 }
 
-/* One row for the first n children, and all below them. */
-static void put_deeper(struct print *p, uint32_t node, uint32_t n)
+/* Prints one row for the first n children and their subtrees. */
+static void put_deeper(struct tree_printer *p, uint32_t node, uint32_t n)
 {
 	const uint32_t *children = p->t->children + p->t->nodes[node].first_child;
 	struct hl_value sum = {0};
@@ -158,35 +166,35 @@ static void put_deeper(struct print *p, uint32_t node, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		hl_value_add(&sum, &p->t->nodes[children[i]].total);
 	}
-	hl_put_numbers(p->out, &p->numbers, &sum);
+	hl_put_values(p->out, &p->values, &sum);
 	put_indent(p, 1);
-	fprintf(p->out, "%s%s\n", lines_of(p)[1], DEEPER);
+	fprintf(p->out, "%s%s\n", line_drawing(p)[1], DEEPER_TEXT);
 }
 
-static int descend(struct print *p, uint32_t node)
+static int push_node(struct tree_printer *p, uint32_t node)
 {
-	struct place place = {.node = node, .shown = count_shown(p, node)};
+	struct path_entry path_entry = {.node = node, .shown = count_shown(p, node)};
 	int err;
 
-	if (p->indents.len >= HL_TEXT_DEPTH_MAX && place.shown > 0) {
+	if (p->indents.len >= HL_TEXT_DEPTH_MAX && path_entry.shown > 0) {
 		if (!p->measuring)
-			put_deeper(p, node, place.shown);
-		place.shown = 0;
+			put_deeper(p, node, path_entry.shown);
+		path_entry.shown = 0;
 	}
-	place.differs = tell_apart(p, node, place.shown);
-	err = hl_vec_push(&p->path, place);
+	path_entry.differs = find_differences(p, node, path_entry.shown);
+	err = hl_vec_push(&p->path, path_entry);
 	if (err)
-		free(place.differs);
+		free(path_entry.differs);
 	return err;
 }
 
-/* Prints a node and the chain that follows it; goes on at the chain's end. */
-static int enter(struct print *p, uint32_t node, bool last, size_t differs)
+/* Prints a node and the chain that follows it, and descends at the end of the chain. */
+static int enter_node(struct tree_printer *p, uint32_t node, bool last, size_t differs)
 {
-	const char *const *lines = lines_of(p);
+	const char *const *lines = line_drawing(p);
 
 	if (!p->measuring) {
-		hl_put_numbers(p->out, &p->numbers, &p->t->nodes[node].total);
+		hl_put_values(p->out, &p->values, &p->t->nodes[node].total);
 		put_indent(p, 1);
 		fputs(lines[last], p->out);
 		put_frame(p, &p->t->nodes[node], p->indents.len + 1, differs);
@@ -195,17 +203,17 @@ static int enter(struct print *p, uint32_t node, bool last, size_t differs)
 		return -ENOMEM;
 	p->deepest = p->indents.len > p->deepest ? p->indents.len : p->deepest;
 	hl_strbuf_puts(&p->indent, lines[2 + last]);
-	while (follow(p, &node)) {
+	while (follow_chain(p, &node)) {
 		if (p->measuring)
 			continue;
-		hl_put_no_numbers(p->out, &p->numbers);
+		hl_put_blank_values(p->out, &p->values);
 		put_indent(p, 0);
 		put_frame(p, &p->t->nodes[node], p->indents.len, 0);
 	}
-	return hl_strbuf_error(&p->indent) ? -ENOMEM : descend(p, node);
+	return hl_strbuf_error(&p->indent) ? -ENOMEM : push_node(p, node);
 }
 
-static void leave(struct print *p)
+static void leave_node(struct tree_printer *p)
 {
 	free(p->path.data[--p->path.len].differs);
 	if (p->indents.len > 0) {
@@ -214,41 +222,41 @@ static void leave(struct print *p)
 	}
 }
 
-static int walk(struct print *p)
+static int walk_tree(struct tree_printer *p)
 {
-	int err = descend(p, 0);
+	int err = push_node(p, 0);
 
 	while (p->path.len > 0 && !err) {
-		struct place *at = &p->path.data[p->path.len - 1];
+		struct path_entry *at = &p->path.data[p->path.len - 1];
 		const struct hl_tree_node *n = &p->t->nodes[at->node];
 
 		if (at->next < at->shown) {
 			uint32_t i = at->next++;
 
-			err = enter(p, p->t->children[n->first_child + i], i + 1 == at->shown,
+			err = enter_node(p, p->t->children[n->first_child + i], i + 1 == at->shown,
 				at->differs ? at->differs[i] : 0);
 		} else {
-			leave(p);
+			leave_node(p);
 		}
 	}
 	while (p->path.len > 0)
-		leave(p);
+		leave_node(p);
 	return err;
 }
 
-/* A deep tree on a narrow page has narrower lines, so that the frames keep their names. */
-static int fit(struct print *p)
+/* A deep tree on a narrow page gets a narrower indentation, so that frames keep their names. */
+static int fit_to_page(struct tree_printer *p)
 {
-	size_t used = hl_numbers_width(&p->numbers) + FRAME_LEAST;
+	size_t used = hl_row_values_width(&p->values) + FRAME_MIN;
 	size_t room = p->opts->width > used ? p->opts->width - used : 1;
 	int err;
 
 	p->step = STEP_MAX;
 	p->n_depths = SIZE_MAX;
-	if (!p->opts->cut)
+	if (!p->opts->shorten)
 		return 0;
 	p->measuring = true;
-	err = walk(p);
+	err = walk_tree(p);
 	p->measuring = false;
 	p->hidden = 0;
 	p->hidden_sum = (struct hl_value){0};
@@ -261,17 +269,17 @@ static int fit(struct print *p)
 int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
 	const struct hl_text_opts *opts)
 {
-	struct print p = {.out = out, .m = m, .t = t, .opts = opts};
+	struct tree_printer p = {.out = out, .m = m, .t = t, .opts = opts};
 	int err;
 
-	p.numbers = hl_numbers_of(&a->total, opts);
-	p.least = hl_text_least(&a->total, opts);
-	hl_put_head(out, m, a, opts);
+	p.values = hl_row_values_make(&a->total, opts);
+	p.least = hl_text_minimum(&a->total, opts);
+	hl_put_header(out, m, a, opts);
 	if (t->n_nodes > 1)
 		putc('\n', out);
-	err = fit(&p);
+	err = fit_to_page(&p);
 	if (!err)
-		err = walk(&p);
+		err = walk_tree(&p);
 	hl_put_hidden(out, &a->total, &p.hidden_sum, p.hidden, "branch", "branches", opts);
 	hl_strbuf_fini(&p.indent);
 	hl_vec_free(&p.indents);

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * busy.c - a thread that allocates and frees blocks of one size, as fast as it can, until stdin
- * ends: whoever looks sees whole events only.
+ * ends: a reader must see complete events only.
  */
 #include <heaplapse.h>
 #include <malloc.h>
@@ -9,13 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static volatile int over;
+static volatile int done;
 
-static void *work(void *arg)
+static void *run_thread(void *arg)
 {
 	heaplapse_thread_name("worker");
 	HEAPLAPSE_SCOPE("outer");
-	while (!over) {
+	while (!done) {
 		HEAPLAPSE_SCOPE("inner");
 		for (int i = 0; i < 1000; i++) {
 			void *volatile p = malloc(1000);
@@ -32,11 +33,11 @@ int main(void)
 	pthread_t thread;
 	char byte;
 
-	pthread_create(&thread, NULL, work, NULL);
+	pthread_create(&thread, NULL, run_thread, NULL);
 	dprintf(1, "%zu\n", malloc_usable_size(malloc(1000)));
 	while (read(0, &byte, 1) > 0)
 		;
-	over = 1;
+	done = 1;
 	pthread_join(thread, NULL);
 	return 0;
 }

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forest.c - 300 threads whose scopes nest, recurse, are left open, popped too often and cross
- * threads; each keeps its own books of what it did in which place, and writes them down.
+ * forest.c - 300 threads whose scopes nest, recurse, are left open, are popped too often and cross
+ * threads. Each thread counts its own operations by tag and prints the counts.
  *
- * The books know nothing of the recorder: a path is the list of names that the thread itself keeps
- * on a stack of its own. With "owner" as argument a free is charged to where the block came from.
+ * The counts are independent of the recorder: a path is the list of names that the thread itself
+ * keeps on its own stack. With "owner" as argument a free is charged to the tag that allocated the
+ * block.
  *
- * Output, one line for each place of a thread: thread<TAB>path<TAB>allocated bytes, blocks, freed
- * bytes, blocks, entered. All books lie in memory that is mapped before the first scope.
+ * Output, one line for each tag of a thread: thread<TAB>path<TAB>allocated bytes, blocks, freed
+ * bytes, blocks, entered. All counts are in memory that is mapped before the first scope.
  */
 #include <heaplapse.h>
 #include <malloc.h>
@@ -20,7 +22,7 @@
 #define PLACES         64
 #define DEPTH          24
 #define BLOCKS         40
-#define MAP_OF_ITS_OWN (128u * 1024)
+#define MMAP_THRESHOLD (128u * 1024)
 #define STEPS          600
 
 static const char *const names[] = {"alpha", "beta", "gamma", "", "with/slash", "alphabet"};
@@ -33,38 +35,38 @@ struct place {
 
 struct block {
 	void *p;
-	int thread, place; /* whose it is */
+	int thread, place; /* its owner */
 };
 
-struct books {
+struct counts {
 	struct place places[PLACES];
 	int n_places;
-	int stack[DEPTH], depth; /* places; stack[0] is outside */
+	int stack[DEPTH], depth; /* tags; stack[0] is outside */
 	struct block blocks[BLOCKS];
 	unsigned seed;
 	unsigned long long unbalanced;
-	/* For one neighbour to take, under its lock. */
+	/* A block for one neighbour to take, under its lock. */
 	pthread_mutex_t lock;
 	struct block gift;
-	/* Of blocks of ours that others freed, by place; under the lock. */
+	/* Blocks of this thread that others freed, by tag; under the lock. */
 	unsigned long long foreign_bytes[PLACES], foreign_blocks[PLACES];
 };
 
-static struct books *all;
+static struct counts *all;
 static int by_owner;
 
-static unsigned draw(struct books *b, unsigned n)
+static unsigned random_below(struct counts *b, unsigned n)
 {
 	b->seed = b->seed * 1664525u + 1013904223u;
 	return (b->seed >> 16) % n;
 }
 
-static int here(const struct books *b)
+static int current_tag(const struct counts *b)
 {
 	return b->stack[b->depth];
 }
 
-static int find_place(struct books *b, int parent, int name)
+static int find_place(struct counts *b, int parent, int name)
 {
 	for (int i = 1; i < b->n_places; i++)
 		if (b->places[i].parent == parent && b->places[i].name == name)
@@ -75,31 +77,31 @@ static int find_place(struct books *b, int parent, int name)
 	return b->n_places++;
 }
 
-static int may_enter(struct books *b, int name)
+static int may_enter(struct counts *b, int name)
 {
-	return b->depth + 1 < DEPTH && find_place(b, here(b), name) >= 0;
+	return b->depth + 1 < DEPTH && find_place(b, current_tag(b), name) >= 0;
 }
 
-static void note_enter(struct books *b, int name)
+static void note_enter(struct counts *b, int name)
 {
-	int at = find_place(b, here(b), name);
+	int at = find_place(b, current_tag(b), name);
 
 	b->stack[++b->depth] = at;
 	b->places[at].entered++;
 }
 
-static void note_alloc(struct books *b, void *p)
+static void note_alloc(struct counts *b, void *p)
 {
-	struct place *at = &b->places[here(b)];
+	struct place *at = &b->places[current_tag(b)];
 
 	at->alloc_bytes += malloc_usable_size(p);
 	at->alloc_blocks++;
 }
 
-static void note_free(struct books *b, const struct block *k, size_t bytes)
+static void note_free(struct counts *b, const struct block *k, size_t bytes)
 {
-	struct books *owner = &all[k->thread];
-	struct place *at = &b->places[here(b)];
+	struct counts *owner = &all[k->thread];
+	struct place *at = &b->places[current_tag(b)];
 
 	if (!by_owner) {
 		at->free_bytes += bytes;
@@ -112,11 +114,11 @@ static void note_free(struct books *b, const struct block *k, size_t bytes)
 	pthread_mutex_unlock(&owner->lock);
 }
 
-static void *allocate(struct books *b, size_t size)
+static void *allocate(struct counts *b, size_t size)
 {
 	void *p = NULL;
 
-	switch (draw(b, 9)) {
+	switch (random_below(b, 9)) {
 	case 0:
 		return calloc(3, size);
 	case 1:
@@ -136,32 +138,33 @@ static void *allocate(struct books *b, size_t size)
 	}
 }
 
-/* Now and then one that libc gives a map of its own. */
-static size_t draw_size(struct books *b)
+/* Sometimes a size above libc's mmap threshold. */
+static size_t draw_size(struct counts *b)
 {
-	return draw(b, 200) ? 1 + draw(b, 3000) : MAP_OF_ITS_OWN + draw(b, 3000);
+	return random_below(b, 200) ? 1 + random_below(b, 3000)
+				    : MMAP_THRESHOLD + random_below(b, 3000);
 }
 
-static void change_block(struct books *b)
+static void change_block(struct counts *b)
 {
-	struct block *k = &b->blocks[draw(b, BLOCKS)], old = *k;
+	struct block *k = &b->blocks[random_below(b, BLOCKS)], old = *k;
 	size_t size = draw_size(b), bytes;
 
 	if (!k->p) {
 		k->p = allocate(b, size);
 		k->thread = (int)(b - all);
-		k->place = here(b);
+		k->place = current_tag(b);
 		note_alloc(b, k->p);
-	} else if (draw(b, 3) == 0) {
+	} else if (random_below(b, 3) == 0) {
 		bytes = malloc_usable_size(k->p);
-		k->p = draw(b, 2) ? realloc(k->p, size) : reallocarray(k->p, 3, size);
+		k->p = random_below(b, 2) ? realloc(k->p, size) : reallocarray(k->p, 3, size);
 		note_free(b, &old, bytes);
 		note_alloc(b, k->p);
 		k->thread = (int)(b - all);
-		k->place = here(b);
+		k->place = current_tag(b);
 	} else {
 		note_free(b, k, malloc_usable_size(k->p));
-		if (draw(b, 8)) {
+		if (random_below(b, 8)) {
 			free(k->p);
 		} else if (realloc(k->p, 0)) { /* a free by another name */
 			abort();
@@ -170,11 +173,11 @@ static void change_block(struct books *b)
 	}
 }
 
-/* A block changes hands: the neighbour frees it, in its own scope. */
-static void give(struct books *b)
+/* Passes a block to the neighbour, which frees it in its own scope. */
+static void give_block(struct counts *b)
 {
-	struct books *to = &all[((int)(b - all) + 1) % THREADS];
-	struct block *k = &b->blocks[draw(b, BLOCKS)];
+	struct counts *to = &all[((int)(b - all) + 1) % THREADS];
+	struct block *k = &b->blocks[random_below(b, BLOCKS)];
 
 	pthread_mutex_lock(&to->lock);
 	if (!to->gift.p && k->p) {
@@ -184,7 +187,7 @@ static void give(struct books *b)
 	pthread_mutex_unlock(&to->lock);
 }
 
-static void take(struct books *b)
+static void take_block(struct counts *b)
 {
 	struct block k;
 
@@ -198,10 +201,10 @@ static void take(struct books *b)
 	free(k.p);
 }
 
-static void wander(struct books *b, int steps);
+static void random_steps(struct counts *b, int steps);
 
-/* A scope by macro, within which some are left open: its end mends that. */
-static void visit(struct books *b, int steps)
+/* A scope by macro in which some scopes are left open: its end closes them. */
+static void run_in_scope(struct counts *b, int steps)
 {
 	int depth = b->depth;
 
@@ -209,12 +212,12 @@ static void visit(struct books *b, int steps)
 		return;
 	HEAPLAPSE_SCOPE("alpha");
 	note_enter(b, 0);
-	wander(b, steps);
+	random_steps(b, steps);
 	b->unbalanced += (unsigned)(b->depth - depth - 1);
 	b->depth = depth;
 }
 
-static void pop(struct books *b)
+static void pop(struct counts *b)
 {
 	heaplapse_tag_pop();
 	if (b->depth)
@@ -223,16 +226,16 @@ static void pop(struct books *b)
 		b->unbalanced++;
 }
 
-/* Only inside the scope at `floor` are there scopes that may be popped. */
-static void wander(struct books *b, int steps)
+/* Only the scopes inside the one at `floor` may be popped. */
+static void random_steps(struct counts *b, int steps)
 {
 	int floor = b->depth;
 
 	for (int i = 0; i < steps; i++)
-		switch (draw(b, 12)) {
+		switch (random_below(b, 12)) {
 		case 0:
 		case 1: {
-			int name = (int)draw(b, NAMES);
+			int name = (int)random_below(b, NAMES);
 
 			if (may_enter(b, name)) {
 				heaplapse_tag_push(names[name]);
@@ -245,24 +248,24 @@ static void wander(struct books *b, int steps)
 				pop(b);
 			break;
 		case 3:
-			visit(b, steps / 8);
+			run_in_scope(b, steps / 8);
 			break;
 		case 4:
-			give(b);
+			give_block(b);
 			break;
 		case 5:
-			take(b);
+			take_block(b);
 			break;
 		default:
 			change_block(b);
 		}
 }
 
-static void *scope_of_another; /* for its thread alone to end */
+static void *scope_of_another; /* only its own thread may end it */
 
-static void *live(void *arg)
+static void *run_thread(void *arg)
 {
-	struct books *b = arg;
+	struct counts *b = arg;
 	char name[32];
 
 	snprintf(name, sizeof(name), "tree-%d", (int)(b - all));
@@ -270,11 +273,11 @@ static void *live(void *arg)
 	/* Ending a scope of another thread ends nothing, and is counted. */
 	heaplapse_scope_end_(&scope_of_another);
 	b->unbalanced++;
-	wander(b, STEPS);
+	random_steps(b, STEPS);
 	return NULL;
 }
 
-static void print_path(const struct books *b, int at)
+static void print_path(const struct counts *b, int at)
 {
 	if (b->places[at].parent < 0)
 		return;
@@ -282,7 +285,7 @@ static void print_path(const struct books *b, int at)
 	printf(">%s", names[b->places[at].name]);
 }
 
-static void print(const struct books *b, int thread)
+static void print(const struct counts *b, int thread)
 {
 	for (int i = 0; i < b->n_places; i++) {
 		const struct place *p = &b->places[i];
@@ -305,7 +308,8 @@ int main(int argc, char **argv)
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
 		return 1;
-	mallopt(M_MMAP_THRESHOLD, MAP_OF_ITS_OWN); /* and not more after the first */
+	mallopt(M_MMAP_THRESHOLD,
+		MMAP_THRESHOLD); /* fixed: glibc would otherwise raise it after the first free */
 	heaplapse_thread_name("main");
 	scope_of_another = heaplapse_scope_begin_("held", NULL);
 	for (int i = 0; i < THREADS; i++) {
@@ -315,11 +319,11 @@ int main(int argc, char **argv)
 		pthread_mutex_init(&all[i].lock, NULL);
 	}
 	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, live, &all[i]))
+		if (pthread_create(&threads[i], NULL, run_thread, &all[i]))
 			return 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	heaplapse_stats_write("forest.json"); /* before what printing allocates */
+	heaplapse_stats_write("forest.json"); /* before printing allocates */
 	for (int i = 0; i < THREADS; i++)
 		print(&all[i], i);
 	return 0;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odd.c - names and calls that are no use: empty, long, wild; pops without a push; threads by the
- * thousand; a fork. Says what it is told by its own questions.
+ * odd.c - unusual names and calls: empty, long and wild names; pops without a push; thousands of
+ * threads; a fork. Prints the results of its own queries.
  */
 #include <heaplapse.h>
 #include <pthread.h>
@@ -68,22 +69,22 @@ static void switches(void)
 	printf("stopped: %llu of them\n", (unsigned long long)stat.total_allocated_blocks);
 }
 
-static void deep(int left)
+static void nest_scopes(int left)
 {
 	HEAPLAPSE_SCOPE("deep");
 	if (left)
-		deep(left - 1);
+		nest_scopes(left - 1);
 	else
 		free(malloc(10));
 }
 
-static void *brief(void *arg)
+static void *run_brief_thread(void *arg)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "brief %d", *(int *)arg);
 	heaplapse_thread_name(name);
-	heaplapse_tag_push("brief"); /* and left open */
+	heaplapse_tag_push("brief"); /* left open */
 	*(void *volatile *)&kept[0] = realloc(kept[0], 100);
 	return NULL;
 }
@@ -93,7 +94,7 @@ static void threads(int n)
 	for (int i = 0; i < n; i++) {
 		pthread_t thread;
 
-		pthread_create(&thread, NULL, brief, &i);
+		pthread_create(&thread, NULL, run_brief_thread, &i);
 		pthread_join(thread, NULL);
 	}
 }
@@ -108,7 +109,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (mode < 0) {
-		deep(-mode);
+		nest_scopes(-mode);
 		return 0;
 	}
 	names();

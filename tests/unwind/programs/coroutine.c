@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutine.c - swapcontext among many small stacks, some of which end and are unmapped and made
+ * coroutine.c - swapcontext among many small stacks, some of which end, are unmapped and created
  * anew.
  */
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static char *stacks[MAX];
 static int current, done[MAX];
 static volatile int sink;
 
-static void use(void *p)
+static void use_block(void *p)
 {
 	*(volatile char *)p = 1;
 	sink++;
@@ -26,15 +27,15 @@ __attribute__((noinline)) static void work(int depth, int id)
 	volatile char pad[56];
 
 	pad[depth] = 1;
-	use(malloc((size_t)(depth + id) + 1));
+	use_block(malloc((size_t)(depth + id) + 1));
 	if (depth > 0)
 		work(depth - 1, id);
 	swapcontext(&task[id], &home);
-	use(malloc(19));
+	use_block(malloc(19));
 	sink += pad[0];
 }
 
-static void run(void)
+static void run_task(void)
 {
 	int id = current;
 
@@ -43,7 +44,7 @@ static void run(void)
 	done[id] = 1;
 }
 
-static void start(int id, size_t size)
+static void start_task(int id, size_t size)
 {
 	done[id] = 0;
 	stacks[id] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +52,7 @@ static void start(int id, size_t size)
 	task[id].uc_stack.ss_sp = stacks[id];
 	task[id].uc_stack.ss_size = size;
 	task[id].uc_link = &home;
-	makecontext(&task[id], run, 0);
+	makecontext(&task[id], run_task, 0);
 }
 
 int main(int argc, char **argv)
@@ -63,13 +64,13 @@ int main(int argc, char **argv)
 		size_t size = r % 2 ? SIZE : 2 * SIZE;
 
 		for (int i = 0; i < n; i++)
-			start(i, size);
+			start_task(i, size);
 		for (int turn = 0; turn < 40; turn++) {
 			for (current = 0; current < n; current++) {
 				if (!done[current])
 					swapcontext(&home, &task[current]);
 			}
-			use(malloc(23));
+			use_block(malloc(23));
 		}
 		for (int i = 0; i < n; i++)
 			munmap(stacks[i], size);

@@ -1,4 +1,5 @@
-/* frames.c - built twice, with frames of other sizes at the same pcs: see reload.c. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frames.c - built twice, with frames of different sizes at the same pcs: see reload.c. */
 #include <stdlib.h>
 
 #ifndef FRAME

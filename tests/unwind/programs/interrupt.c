@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interrupt.c - a timer whose handler allocates while the program does nothing but allocate: most
- * ticks hit the unwinder itself. It asks for more than there can be, which glibc refuses before it
+ * ticks interrupt the unwinder itself. It requests impossible sizes, which glibc refuses before it
  * takes any lock.
  */
 #include <errno.h>
@@ -12,7 +13,7 @@ static volatile sig_atomic_t ticks;
 static volatile int sink;
 static volatile size_t too_much = (size_t)-64;
 
-static void ask(void)
+static void request_too_much(void)
 {
 	void *volatile p = malloc(too_much);
 
@@ -24,7 +25,7 @@ __attribute__((noinline)) static void in_handler(int depth)
 {
 	if (depth > 0)
 		in_handler(depth - 1);
-	ask();
+	request_too_much();
 }
 
 static void on_tick(int sig)
@@ -42,10 +43,10 @@ __attribute__((noinline)) static void dig(int depth)
 	volatile char pad[32];
 
 	pad[depth & 31] = 1;
-	ask();
+	request_too_much();
 	if (depth > 0)
 		dig(depth - 1);
-	ask();
+	request_too_much();
 	sink += pad[0];
 }
 

@@ -1,5 +1,5 @@
-/* jump.c - longjmp over many frames, and siglongjmp out of handlers that interrupt anything at all.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jump.c - longjmp over many frames, and siglongjmp out of handlers that interrupt any code. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static sigjmp_buf sigout;
 static volatile sig_atomic_t armed, jumps;
 static volatile int sink;
 
-static void use(void *p)
+static void use_block(void *p)
 {
 	*(volatile char *)p = 1;
 	sink++;
@@ -22,12 +22,12 @@ __attribute__((noinline)) static void sink_into(int depth, int jump_at)
 	volatile char pad[64];
 
 	pad[depth & 63] = 1;
-	use(malloc((size_t)depth + 1));
+	use_block(malloc((size_t)depth + 1));
 	if (depth == jump_at)
 		longjmp(out, depth + 1);
 	if (depth > 0)
 		sink_into(depth - 1, jump_at);
-	use(malloc(7));
+	use_block(malloc(7));
 	sink += pad[0];
 }
 
@@ -49,7 +49,7 @@ __attribute__((noinline)) static int spin(int depth)
 {
 	volatile int n = 0;
 
-	use(malloc(9));
+	use_block(malloc(9));
 	if (depth > 0)
 		return spin(depth - 1) + n;
 	armed = 1;
@@ -67,14 +67,14 @@ int main(int argc, char **argv)
 	for (volatile int r = 0; r < rounds * 10; r++) {
 		if (!setjmp(out))
 			sink_into(3 + r % 40, r % 37);
-		use(malloc(11));
+		use_block(malloc(11));
 	}
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &tick, NULL);
 	for (volatile int r = 0; r < rounds; r++) {
 		if (!sigsetjmp(sigout, 1))
 			spin(r % 25);
-		use(malloc(13));
+		use_block(malloc(13));
 	}
 	setitimer(ITIMER_REAL, &stop, NULL);
 	return jumps == 0;

@@ -1,4 +1,5 @@
-/* loop60.c - what most programs do most of the time: a loop deep down that allocates. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop60.c - the most common pattern: a loop deep in the call tree that allocates. */
 #include <stdlib.h>
 
 static volatile int sink;

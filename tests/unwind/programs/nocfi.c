@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nocfi.c - code without unwind tables. With a frame pointer the whole chain must come out; without
- * one the frames up to that code, and no crash. The judge is the chain we know.
+ * nocfi.c - code without unwind tables. With a frame pointer the complete chain must be found;
+ * without one the frames up to that code, and no crash. The result is compared with the known
+ * chain.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,7 +35,7 @@ __attribute__((noinline)) static void leaf(void)
 	free(p);
 }
 
-static void set(int i, const void *lo, const void *hi)
+static void set_function(int i, const void *lo, const void *hi)
 {
 	unwind_truth.functions[i] = (struct unwind_function){lo, hi};
 }
@@ -43,9 +45,9 @@ typedef void (*caller_fn)(void (*)(void), unsigned long);
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void by_fp(
 	caller_fn fn, const void *end)
 {
-	set(0, (void *)by_fp, NULL);
-	set(1, (void *)fn, end);
-	set(2, (void *)leaf, NULL);
+	set_function(0, (void *)by_fp, NULL);
+	set_function(1, (void *)fn, end);
+	set_function(2, (void *)leaf, NULL);
 	unwind_truth.depth = 3;
 	fn(leaf, 0);
 	unwind_truth.depth = 0;
@@ -53,8 +55,8 @@ __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void by_fp(
 
 __attribute__((noinline)) static void by_chance(caller_fn fn, const void *end, unsigned long fp)
 {
-	set(0, (void *)fn, end);
-	set(1, (void *)leaf, NULL);
+	set_function(0, (void *)fn, end);
+	set_function(1, (void *)leaf, NULL);
 	unwind_truth.depth = 2;
 	fn(leaf, fp);
 	unwind_truth.depth = 0;

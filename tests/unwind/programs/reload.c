@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload.c - two libraries that lie at the same pcs, one after the other, with other frames. A
- * cache of rules that does not know is wrong here; libunwind's is. The judge is the chain we know.
+ * reload.c - two libraries that are loaded at the same pcs, one after the other, with different
+ * frames. A cache of rules that does not notice the change is wrong here, like libunwind's. The
+ * result is compared with the known chain.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * signals.c - handlers that allocate, on the normal and on the alternate stack, raised and by
- * timers that hit any instruction. malloc in a handler is wrong in general; here the timers
+ * timers that interrupt any instruction. malloc in a handler is wrong in general; here the timers
  * interrupt computation that does not allocate.
  */
 #include <pthread.h>
@@ -12,7 +13,7 @@
 static volatile int sink;
 static volatile sig_atomic_t ticks;
 
-static void use(void *p)
+static void use_block(void *p)
 {
 	*(volatile char *)p = 1;
 	sink++;
@@ -23,7 +24,7 @@ __attribute__((noinline)) static void in_handler(int depth)
 {
 	if (depth > 0)
 		in_handler(depth - 1);
-	use(malloc((size_t)depth + 5));
+	use_block(malloc((size_t)depth + 5));
 }
 
 static void on_raise(int sig)
@@ -31,7 +32,7 @@ static void on_raise(int sig)
 	in_handler(sig == SIGUSR1 ? 3 : 5);
 	if (sig == SIGUSR1)
 		raise(SIGUSR2); /* nested, on the alternate stack */
-	use(malloc(3));
+	use_block(malloc(3));
 }
 
 static void on_tick(int sig)
@@ -46,12 +47,12 @@ __attribute__((noinline)) static void raiser(int depth)
 	volatile char pad[40];
 
 	pad[depth & 31] = pad[0] = 1;
-	use(malloc(16));
+	use_block(malloc(16));
 	if (depth > 0)
 		raiser(depth - 1);
 	else
 		raise(SIGUSR1);
-	use(malloc(17));
+	use_block(malloc(17));
 	if (depth % 3 == 0)
 		raise(SIGUSR2);
 	sink += pad[0];
@@ -76,7 +77,7 @@ __attribute__((noinline)) static unsigned compute(int depth, unsigned x)
 	return x + (unsigned)strlen(text) + (unsigned char)rows[7][3];
 }
 
-static void *thread(void *arg)
+static void *run_thread(void *arg)
 {
 	static _Thread_local char alt[65536];
 	stack_t st = {.ss_sp = alt, .ss_size = sizeof(alt)};
@@ -87,7 +88,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-static void timers(int flags, int wanted)
+static void run_timers(int flags, int wanted)
 {
 	struct sigaction sa = {.sa_handler = on_tick, .sa_flags = flags};
 	struct itimerval tick = {{0, 100}, {0, 100}}, stop = {{0, 0}, {0, 0}};
@@ -116,11 +117,11 @@ int main(int argc, char **argv)
 	sigaction(SIGUSR2, &two, NULL);
 	for (int i = 0; i < rounds; i++)
 		raiser(i % 20);
-	pthread_create(&t, NULL, thread, &rounds);
-	thread(&rounds);
+	pthread_create(&t, NULL, run_thread, &rounds);
+	run_thread(&rounds);
 	pthread_join(t, NULL);
 	sigaltstack(&st, NULL);
-	timers(0, rounds * 2);
-	timers(SA_ONSTACK, rounds * 2);
+	run_timers(0, rounds * 2);
+	run_timers(SA_ONSTACK, rounds * 2);
 	return 0;
 }

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clone.h - x86_64: a child that shares our memory and runs a function on a stack of its own.
+ * clone.h - x86_64: starts a child process that shares our memory and runs a function on its own
+ * stack.
  */
 #ifndef HL_RECORD_ARCH_X86_64_CLONE_H
 #define HL_RECORD_ARCH_X86_64_CLONE_H
@@ -8,7 +10,10 @@
 
 #include "base/attr.h"
 
-/* The child's id, or -errno. `stack` is the top, 16-byte aligned; fn must not return. */
+/*
+ * Returns the id of the child, or -errno. `stack` is the top of its stack, 16-byte aligned; fn must
+ * not return.
+ */
 static inline long hl_arch_clone(unsigned long flags, void *stack, int (*fn)(void *), void *arg)
 {
 	long ret;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regs.h - x86_64: registers, the time stamp counter, and instructions that need no lock
- * prefix because only this thread and its signal handlers touch the word.
+ * regs.h - x86_64: registers, the time stamp counter, and a compare-and-swap without a lock prefix,
+ * because only this thread and its signal handlers access the word.
  */
 #ifndef HL_RECORD_ARCH_X86_64_REGS_H
 #define HL_RECORD_ARCH_X86_64_REGS_H
@@ -25,16 +26,16 @@ struct hl_regs {
 };
 
 /*
- * A function with a frame pointer has its caller's rbp at (rbp), the return address above it,
- * and the caller's stack pointer above that.
+ * In a function with a frame pointer, the caller's rbp is at (rbp), the return address above it,
+ * and the caller's stack pointer is the address above that.
  */
 struct hl_arch_frame {
 	uintptr_t fp, pc;
 };
 
-hl_inline struct hl_regs hl_arch_caller(const struct hl_arch_frame *of)
+hl_inline struct hl_regs hl_arch_caller(const struct hl_arch_frame *frame)
 {
-	return (struct hl_regs){.pc = of->pc, .sp = (uintptr_t)(of + 1), .fp = of->fp};
+	return (struct hl_regs){.pc = frame->pc, .sp = (uintptr_t)(frame + 1), .fp = frame->fp};
 }
 
 hl_inline uint64_t hl_arch_stamp(void)
@@ -64,15 +65,15 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 	return done;
 }
 
-/* The numbers of the psABI: 0-15 as the hardware orders rax rdx rcx rbx rsi rdi rbp rsp r8-r15. */
+/* DWARF numbers of the psABI: 0-15 are rax rdx rcx rbx rsi rdi rbp rsp r8-r15. */
 #define HL_ARCH_REGISTERS 17
 #define HL_ARCH_DW_FP     6
 #define HL_ARCH_DW_SP     7
 #define HL_ARCH_DW_PC     16
 
 /*
- * The registers that calls keep, and the pc of the instruction after the stores: there the unwind
- * table of the function that this stands in describes exactly this state.
+ * The callee-saved registers, and the pc of the instruction after the stores. At that pc the unwind
+ * table of the enclosing function describes exactly this state.
  */
 #define HL_ARCH_CAPTURE_ALL(v)                       \
 	__asm__ volatile("movq %%rbx, 24(%0)\n\t"    \
@@ -90,8 +91,8 @@ hl_inline bool hl_arch_cmpxchg_local(uint64_t *p, uint64_t from, uint64_t to)
 			 : "rax", "memory")
 
 /*
- * The kernel copies the set in before it looks at how: -EFAULT for an address it cannot read,
- * -EINVAL otherwise, and no signal mask changes either way.
+ * The kernel copies the set in before it checks `how`: -EFAULT for an address that it cannot read,
+ * -EINVAL otherwise. The signal mask does not change in either case.
  */
 hl_inline bool hl_arch_readable(uintptr_t addr)
 {
@@ -100,11 +101,11 @@ hl_inline bool hl_arch_readable(uintptr_t addr)
 
 hl_inline bool hl_arch_on_altstack(void)
 {
-	stack_t now;
+	stack_t current;
 
-	if (hl_sys2(SYS_sigaltstack, 0, &now) < 0)
-		return true; /* cannot tell: the answer that keeps our hands off */
-	return now.ss_flags & SS_ONSTACK;
+	if (hl_sys2(SYS_sigaltstack, 0, &current) < 0)
+		return true; /* unknown: the safe answer */
+	return current.ss_flags & SS_ONSTACK;
 }
 
 hl_inline void *hl_arch_map(size_t size)
@@ -115,7 +116,7 @@ hl_inline void *hl_arch_map(size_t size)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-hl_inline void hl_arch_empty(void *p, size_t size)
+hl_inline void hl_arch_release_pages(void *p, size_t size)
 {
 	hl_sys3(SYS_madvise, p, size, MADV_DONTNEED);
 }

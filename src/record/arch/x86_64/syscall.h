@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscall.h - x86_64 Linux: a system call that sets no errno and is no cancellation point.
+ * syscall.h - x86_64 Linux: system calls that do not set errno and are not cancellation points.
  */
 #ifndef HL_RECORD_ARCH_X86_64_SYSCALL_H
 #define HL_RECORD_ARCH_X86_64_SYSCALL_H
@@ -8,7 +9,7 @@
 
 #include "base/attr.h"
 
-/* The kernel's answer: a result, or -errno. */
+/* Returns the result of the kernel, or -errno. */
 hl_inline long hl_sys6(long n, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

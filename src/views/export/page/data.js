@@ -1,8 +1,9 @@
-// data.js - the page's data as trees. A node's total is its own, its children's and that of `other`, which is not in the page.
+// SPDX-License-Identifier: Apache-2.0
+// data.js - the page's data as trees. The total of a node includes its own value, its children and `other`, the nodes that are not in the page.
 
 const data = JSON.parse(byId("data").textContent);
-const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 malloc and the like, 3 unknown, 4 a group
-const NOTHING = "There is nothing to show: no block fits.";
+const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 an allocation function, 3 unknown, 4 a group
+const NOTHING = "There is nothing to show: no block matches.";
 
 const frames = data.frames.map(([name, shown, file, line, module, kind]) => {
 	const s = i => i < 0 ? "" : data.strings[i];
@@ -39,7 +40,7 @@ function makeTree(question, lists) {
 		node.selfBlocks = node.blocks - (node.other ? node.other.blocks : 0);
 		for (const c of node.children) { node.selfBytes -= c.bytes; node.selfBlocks -= c.blocks; }
 	}
-	// What a function allocated itself went through malloc and the like, which are frames of their own.
+	// Allocation functions are frames of their own, so the bytes that a function allocated itself are in its children.
 	for (const node of nodes) {
 		const calls = node.children.filter(c => c.frame.kind === CALLED);
 		node.ownBytes = calls.reduce((n, c) => n + c.selfBytes, node.selfBytes);

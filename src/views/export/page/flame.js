@@ -1,4 +1,5 @@
-// flame.js - the flame graph: a box for each frame that is wide enough to be seen, below its caller's; or, bottom-up, above it.
+// SPDX-License-Identifier: Apache-2.0
+// flame.js - the flame graph: a box for each frame that is wide enough to be visible, below its caller; if bottom-up, above it.
 
 const flame = {box: byId("flame-graph"), zoomed: null, tree: null, focused: null};
 const ROW = 21, NARROWEST = .8;
@@ -10,7 +11,7 @@ function sortedBySize(nodes) {
 function describe(node) {
 	const whole = flame.tree.root, f = node.frame;
 	return [f ? f.name : state.question.what, `${valueText(node)}, ${percentText(sizeOf(node), sizeOf(whole))} of all`,
-		node.selfBlocks ? `${state.flame === "up" ? "of stacks that begin here" : "itself"} ${bytesText(node.selfBytes)} in ${plural(node.selfBlocks, "block")}` : "", f ? f.where : "", f ? f.module : ""];
+		node.selfBlocks ? `${state.flame === "up" ? "of stacks that start here" : "itself"} ${bytesText(node.selfBytes)} in ${plural(node.selfBlocks, "block")}` : "", f ? f.where : "", f ? f.module : ""];
 }
 function frameBox(node, left, width, row, kind) {
 	const f = node.frame, box = document.createElement("div");
@@ -39,7 +40,7 @@ function otherBox(node, left, width, row) {
 	box.other = node.other;
 	return box;
 }
-// The boxes below a node, which lies from left, in percent of the whole width.
+// Adds the boxes below a node that begins at `left`, in percent of the whole width.
 function addBelow(boxes, node, left, width, row, narrowest) {
 	const pending = [[node, left, width, row]];
 	let rows = row + 1;
@@ -65,7 +66,7 @@ function addBelow(boxes, node, left, width, row, narrowest) {
 }
 function drawFlame() {
 	const tree = treeOf(state.question, state.flame), boxes = [];
-	byId("flame-hint").textContent = state.flame === "up" ? "Allocation functions above, their callers below." : "Callers above, those they call below.";
+	byId("flame-hint").textContent = state.flame === "up" ? "Allocation functions above, their callers below." : "Callers above, callees below.";
 	if (flame.tree !== tree) { flame.tree = tree; flame.zoomed = tree && tree.root; flame.focused = null; }
 	byId("flame-path").replaceChildren();
 	if (!tree || tree.root.blocks === 0) {

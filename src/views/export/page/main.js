@@ -1,4 +1,5 @@
-// main.js - the switches, the search, the keys and the address; everything is drawn from here.
+// SPDX-License-Identifier: Apache-2.0
+// main.js - the switches, the search, the keys and the address; all views are drawn from here.
 
 function makeSwitch(id, choices, chosen, choose) {
 	const box = byId(id);
@@ -30,7 +31,7 @@ function drawAsked() {
 		`${q.what}, ${when}${q.asked_ns === undefined ? "" : ` (the last moment that is known before ${durationText(q.asked_ns)}, which was asked for)`}: ` +
 		valueText(q);
 }
-// Stacks with something that is found count once each.
+// Each stack with a match counts once.
 function drawFound() {
 	const t = treeOf(state.question, "down"), out = byId("found");
 	out.textContent = "";
@@ -47,7 +48,7 @@ function drawFound() {
 	out.dataset.bytes = bytes;
 	out.dataset.blocks = blocks;
 	out.textContent = hits ? `${plural(hits, "frame")}, ${percentText(found[state.unit], t.root[state.unit])}` : "nothing found";
-	if (state.plain) out.textContent += " (not a regular expression: searched for as it stands)";
+	if (state.plain) out.textContent += " (not a valid regular expression: searched for literally)";
 }
 function draw() {
 	drawAsked();
@@ -67,7 +68,7 @@ function search(text) {
 		try { state.pattern = new RegExp(text, "i"); }
 		catch { state.plain = true; state.pattern = new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"); }
 	}
-	tree.shown = null; // opens what is found
+	tree.shown = null; // opens the matches
 	draw();
 }
 

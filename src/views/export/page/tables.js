@@ -1,4 +1,5 @@
-// tables.js - sites, and how large and how old blocks were.
+// SPDX-License-Identifier: Apache-2.0
+// tables.js - the tables of sites, sizes, lifetimes, threads and tags.
 
 const sites = {sort: {by: null, up: false}, all: false};
 const SITES_SHOWN = 50;
@@ -22,7 +23,7 @@ function siteColumns() {
 		{id: "average", title: "Average", wide: true, hint: state.question.what, value: r => r.values[q].bytes / (r.values[q].blocks || 1),
 			cell: r => r.values[q].blocks ? bytesText(Math.floor(r.values[q].bytes / r.values[q].blocks)) : ""});
 	if (!data.sites.unknown)
-		columns.push({id: "life", title: "Median life", wide: true, hint: "of the blocks that were freed", value: r => r.life, cell: r => r.life === null ? "" : durationText(r.life)},
+		columns.push({id: "life", title: "Median lifetime", wide: true, hint: "of the blocks that were freed", value: r => r.life, cell: r => r.life === null ? "" : durationText(r.life)},
 			{id: "live", title: "Live over time", wide: true, text: true, hint: "at 24 moments of the run, each row in its own scale", cell: r => r.live ? spark(r.live) : ""});
 	columns.push({id: "name", title: "Site", text: true, value: r => r.frame.name.toLowerCase()});
 	return columns;
@@ -35,7 +36,7 @@ function siteRow(r, columns) {
 	if (r.other) row.className = "other";
 	return row;
 }
-// All that is in no row, as one.
+// All sites without a row, as one row.
 function otherSites(rows, what, count) {
 	const values = data.questions.map((q, i) => {
 		const v = {bytes: data.sites.other[2 * i], blocks: data.sites.other[2 * i + 1]};
@@ -54,7 +55,7 @@ function drawSites() {
 	for (const r of shown) hidden.delete(r);
 	const left = hidden.size + data.sites.other_sites;
 	const body = shown.map(r => siteRow(r, columns));
-	if (left) body.push(siteRow(otherSites(hidden, state.pattern ? " that do not fit the search, or are not shown" : "", left), columns));
+	if (left) body.push(siteRow(otherSites(hidden, state.pattern ? " that do not match the search or are not shown" : "", left), columns));
 	place.replaceChildren(el("table", {id: "site-rows", "aria-labelledby": "h-sites"},
 		el("thead", {}, headRow(columns, by, c => { Object.assign(sites.sort, by); sortBy(sites.sort, c); drawSites(); })), el("tbody", {}, ...body)));
 	const note = byId("sites-other");
@@ -67,7 +68,7 @@ function drawSites() {
 	if (data.sites.unknown) note.append(sentence(data.sites.unknown));
 }
 
-const LISTS = {sizes: "Size", lives: "Lived", threads: "Thread", tags: "Tag"};
+const LISTS = {sizes: "Size", lives: "Lifetime", threads: "Thread", tags: "Tag"};
 
 function drawList(id, list) {
 	const place = byId(id);

@@ -1,4 +1,5 @@
-// text.js - numbers as `report` writes them, and elements.
+// SPDX-License-Identifier: Apache-2.0
+// text.js - formats numbers as `report` does, and creates elements.
 
 function bytesText(n) {
 	let v = n, u = -1;
@@ -27,7 +28,7 @@ function svg(tag, attributes) {
 	for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
 	return e;
 }
-// Attributes are set as such, but for text, class names and what a click does.
+// All attributes are set as such, except text, class names and click handlers.
 function el(tag, attributes, ...children) {
 	const e = document.createElement(tag);
 	for (const [k, v] of Object.entries(attributes || {})) {

@@ -1,4 +1,5 @@
-// timeline.js - a line that follows the pointer over the plots, and says what was then.
+// SPDX-License-Identifier: Apache-2.0
+// timeline.js - a line that follows the pointer over the plots, and shows the values at that time.
 
 function startTimeline() {
 	const plots = byId("plots"), {end_ns: end, live, rss, marks} = data.timeline, n = Math.max(live.length, rss.length);

@@ -1,4 +1,5 @@
-// tree.js - the call tree as a table whose rows open; and what tables share: columns that sort.
+// SPDX-License-Identifier: Apache-2.0
+// tree.js - the call tree as a table with rows that open, and the sortable columns of all tables.
 
 // A column: id, title, value(row) to sort by, cell(row) to show; `wide` is not for narrow screens.
 function headRow(columns, sort, onsort) {
@@ -33,20 +34,20 @@ const ROWS_MAX = 2000, CHAIN_MAX = 40;
 
 function treeColumns(root) {
 	const down = state.direction === "down";
-	const hint = down ? "what it allocated itself, by malloc and the like" : "of stacks that begin here, or whose callers are not told apart";
+	const hint = down ? "allocated by the function itself" : "of stacks that start at this function, or whose callers are not shown separately";
 	const self = (n, unit) => n.isOther || down && n.frame.kind === CALLED ? null : n[(down ? "own" : "self") + unit];
 	return [
 		{id: "share", title: "Share", cell: n => shareCell(n[state.unit], root[state.unit])},
-		{id: "bytes", title: "Total", value: n => n.bytes, cell: n => bytesCell(n.bytes), hint: "of it and all below it"},
+		{id: "bytes", title: "Total", value: n => n.bytes, cell: n => bytesCell(n.bytes), hint: "of this function and all below it"},
 		{id: "blocks", title: "Blocks", value: n => n.blocks, cell: n => countCell(n.blocks)},
-		{id: "self", title: down ? "Self" : "Begins here", value: n => self(n, "Bytes"), cell: n => self(n, "Bytes") === null ? "" : bytesCell(self(n, "Bytes")), hint},
+		{id: "self", title: down ? "Self" : "Starts here", value: n => self(n, "Bytes"), cell: n => self(n, "Bytes") === null ? "" : bytesCell(self(n, "Bytes")), hint},
 		{id: "selfBlocks", title: down ? "Self blocks" : "Blocks", wide: true, value: n => self(n, "Blocks"),
 			cell: n => self(n, "Blocks") === null ? "" : countCell(self(n, "Blocks")), hint},
 		{id: "average", title: "Average", wide: true, value: n => n.bytes / (n.blocks || 1), cell: n => bytesText(Math.floor(n.bytes / (n.blocks || 1)))},
-		{id: "name", title: down ? "Function, and those it calls" : "Function, and its callers", text: true, value: n => n.frame.name.toLowerCase()},
+		{id: "name", title: down ? "Function and its callees" : "Function and its callers", text: true, value: n => n.frame.name.toLowerCase()},
 	];
 }
-// While something is searched for: what was found, what leads there and what is below it; the rest is one row.
+// During a search: the matches, the frames above and below them; all others are one row.
 function shownChildren(node) {
 	return tree.ways === null || tree.inside.has(node) ? node.children : node.children.filter(c => tree.ways.has(c));
 }
@@ -54,12 +55,12 @@ function restOf(node) {
 	const shown = shownChildren(node), rest = node.other ? {...node.other} : {nodes: 0, bytes: 0, blocks: 0};
 	const left = node.children.length - shown.length;
 	if (left) for (const c of node.children) if (!tree.ways.has(c)) { rest.bytes += c.bytes; rest.blocks += c.blocks; }
-	rest.text = [left ? `${plural(left, "function")} without what is searched for` : "", rest.nodes ? `${plural(rest.nodes, "frame")} that this page leaves out` : ""]
+	rest.text = [left ? `${plural(left, "function")} without a match` : "", rest.nodes ? `${plural(rest.nodes, "frame")} not in this page` : ""]
 		.filter(t => t).join(", ");
 	return rest.text ? {...rest, parent: node, depth: node.depth + 1, isOther: true, children: []} : null;
 }
 function childrenOf(node, columns) { return sorted(sortedBySize(shownChildren(node)), columns, tree.sort); }
-// The way on from a node with one child alone is opened along with it.
+// A chain of single children is opened together with its first node.
 function openNode(node) {
 	for (let n = node, i = 0; i < CHAIN_MAX; i++) {
 		tree.open.add(n);
@@ -159,7 +160,7 @@ function walkTree(e, row) {
 	else return;
 	e.preventDefault();
 }
-// As many as are shown, the nearest to the root first. How many stay closed.
+// Opens as many nodes as can be shown, those nearest to the root first. Returns the number of nodes that stay closed.
 function openAll(root) {
 	const pending = [root];
 	let i = 0;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ctl.h - the protocol between `heaplapse ctl` and a collector.
+ *
+ * Each region has a socket. Its name contains the inode of the region's memfd: a user that may read
+ * /proc/PID/maps of a program finds it, for an image as well as for its fork children. A connection
+ * has one request and one answer. Only the collector's own user and root are served. Both sides
+ * treat the other as hostile.
+ */
+#ifndef HL_COLLECT_CONTROL_CTL_H
+#define HL_COLLECT_CONTROL_CTL_H
+
+#include <limits.h>
+#include <poll.h>
+
+#include "collect/drain/region.h"
+
+#define HL_CTL_MAGIC    UINT32_C(0x6c746368)
+#define HL_CTL_VERSION  1u
+#define HL_CTL_TEXT_MAX 1023u
+#define HL_CTL_TRIES    8u /* a name that is already taken is skipped */
+
+enum hl_ctl_verb {
+	HL_CTL_STATUS,
+	HL_CTL_PAUSE,
+	HL_CTL_RESUME, /* also what heaplapse_start() does */
+	HL_CTL_STOP,
+	HL_CTL_MODE, /* mode, sample_bytes */
+	HL_CTL_MARK, /* text */
+	HL_CTL_SNAPSHOT,
+	HL_CTL_VERBS,
+};
+
+struct hl_ctl_request {
+	uint32_t magic, version, verb, mode;
+	uint64_t pid;
+	uint64_t sample_bytes;
+	char text[HL_CTL_TEXT_MAX + 1];
+};
+
+struct hl_ctl_answer {
+	uint32_t magic, version;
+	int32_t error; /* 0; -ESRCH: no such process; -EOPNOTSUPP: mode; -EINVAL */
+	uint32_t mode;
+	uint8_t paused, stopped, pad[6];
+	uint64_t sample_bytes;
+	uint64_t live_bytes, live_blocks, events, dropped, start_unix_ns;
+	uint64_t file_bytes, collector_pid, collector_bytes;
+	char path[PATH_MAX]; /* "": not opened yet */
+};
+
+/* Writes the name of the socket, for sun_path + 1. Returns its length. */
+size_t hl_ctl_name(char *buf, size_t n, uint64_t inode, unsigned attempt);
+/* Returns a descriptor or -errno. Without a socket the region cannot be steered from outside. */
+int hl_ctl_listen(uint64_t inode);
+
+struct hl_ctl_client {
+	int fd;
+	uint64_t since_ns;
+	uint64_t region;  /* the inode of the region that it has connected to */
+	bool has_request; /* `request` is complete */
+	struct hl_ctl_request request;
+};
+
+struct hl_ctl_server {
+	HL_VEC(struct hl_ctl_client) clients;
+};
+
+/* Accepts connections, receives requests and answers them; never blocks. A request is executed in
+ * the round after it was received, so that the rings have been scanned in between: events that
+ * precede the request precede it in the trace. */
+void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
+	uint64_t now_ns);
+/* True if a received request is still to be executed. */
+bool hl_ctl_has_request(const struct hl_ctl_server *s);
+void hl_ctl_fini(struct hl_ctl_server *s);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_blocks.c - see pool_blocks.h.
+ *
+ * The first block of a pool often has the address of the heap block that contains the pool, and
+ * pools may be nested. So pool blocks have a live table of their own, where the pool number is part
+ * of the address. The program serializes these events; none is deferred.
+ */
+#include "collect/match/pool_blocks.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "collect/match/match.h"
+#include "collect/match/target_process.h"
+#include "ring/ring_record.h"
+
+#define POOLS_MAX   4096u /* a limit against hostile programs */
+#define ADDR_BITS   48
+#define SIZE_MAX_48 ((UINT64_C(1) << 48) - 1)
+
+void hl_pool_blocks_fini(struct hl_pool_blocks *p)
+{
+	hl_pair_map_fini(&p->by_hash);
+	if (p->has_live)
+		hl_live_fini(&p->live);
+}
+
+void hl_pool_blocks_name(struct hl_thread_stream *f, const uint64_t *words, uint64_t stamp)
+{
+	struct hl_target *p = f->target;
+	struct hl_extra extra = {.kind = HL_EXTRA_POOL, .value = p->pools.n, .node = HL_NODE_NONE};
+
+	if (p->pools.n >= POOLS_MAX ||
+		hl_pair_map_get(&p->pools.by_hash, words[1], 0) != HL_PAIR_MAP_NONE)
+		return;
+	if (hl_pair_map_put(&p->pools.by_hash, words[1], 0, p->pools.n)) {
+		p->out_of_memory = true;
+		return;
+	}
+	p->pools.n++;
+	hl_match_extra(p, f, &extra, (const char *)(words + 3), (uint32_t)words[2], stamp);
+}
+
+/* The block's key in the live table; 0: an unknown pool or an invalid address. */
+static uint64_t block_key(struct hl_target *p, uint64_t addr, uint64_t hash, uint32_t *pool)
+{
+	*pool = hl_pair_map_get(&p->pools.by_hash, hash, 0);
+	if (*pool == HL_PAIR_MAP_NONE || addr >> ADDR_BITS || !addr)
+		return 0;
+	if (!p->pools.has_live &&
+		hl_live_init(&p->pools.live, p->live.memory_limit, p->live.dir_fd)) {
+		p->out_of_memory = true;
+		return 0;
+	}
+	p->pools.has_live = true;
+	return addr | (uint64_t)(*pool + 1) << ADDR_BITS;
+}
+
+static void write_pool_free(struct hl_thread_stream *f, uint64_t key, uint32_t pool, uint64_t stamp)
+{
+	struct hl_extra extra = {.kind = HL_EXTRA_POOL_FREE,
+		.addr = key & ((UINT64_C(1) << ADDR_BITS) - 1),
+		.value = pool,
+		.value2 = HL_POOL_UNKNOWN,
+		.node = HL_NODE_NONE};
+	struct hl_live_entry freed;
+
+	if (hl_live_remove(&f->target->pools.live, key, &freed)) {
+		extra.size = hl_live_size(&freed);
+		extra.value2 = hl_live_ordinal(&freed);
+		extra.node = hl_live_node(&freed);
+	}
+	hl_match_extra(f->target, f, &extra, NULL, 0, stamp);
+}
+
+void hl_pool_blocks_alloc(struct hl_thread_stream *f, uint64_t addr, uint64_t size, uint64_t hash,
+	uint32_t node, uint64_t stamp)
+{
+	struct hl_target *p = f->target;
+	struct hl_extra extra = {.kind = HL_EXTRA_POOL_ALLOC, .addr = addr, .node = node};
+	struct hl_live_entry *block;
+	uint32_t pool;
+	uint64_t key = block_key(p, addr, hash, &pool);
+
+	if (!key) {
+		p->counters.dropped_events++;
+		return;
+	}
+	if (hl_live_find(&p->pools.live, key))
+		write_pool_free(f, key, pool, stamp); /* the pool was emptied without frees */
+	block = hl_live_insert(&p->pools.live, key);
+	if (!block) {
+		p->out_of_memory = true;
+		return;
+	}
+	extra.size = hl_min_u64(size, SIZE_MAX_48);
+	extra.value = pool;
+	extra.value2 = p->pools.n_allocs;
+	block->ordinal_thread = p->pools.n_allocs++ << 24;
+	block->size_time = extra.size << 16;
+	block->time_node = node;
+	hl_match_extra(p, f, &extra, NULL, 0, stamp);
+}
+
+void hl_pool_blocks_free(struct hl_thread_stream *f, uint64_t addr, uint64_t hash, uint64_t stamp)
+{
+	uint32_t pool;
+	uint64_t key = block_key(f->target, addr, hash, &pool);
+
+	if (key)
+		write_pool_free(f, key, pool, stamp);
+	else
+		f->target->counters.dropped_events++;
+}

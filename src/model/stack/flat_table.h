@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flat_table.h - an answer as a flat table: one row for each function, site, file, thread, size ...
+ *
+ * Each block is in exactly one row, so the rows of every group have the same total. Groups of code
+ * use the block's site: the innermost frame of its stack that is the program's own code, see
+ * hl_model_find_site.
+ */
+#ifndef HL_MODEL_STACK_FLAT_TABLE_H
+#define HL_MODEL_STACK_FLAT_TABLE_H
+
+#include "model/query/query.h"
+#include "util/string_table.h"
+
+enum hl_group {
+	HL_GROUP_STACK,
+	HL_GROUP_FUNCTION,
+	HL_GROUP_SITE,
+	HL_GROUP_FILE,
+	HL_GROUP_MODULE,
+	HL_GROUP_THREAD,
+	HL_GROUP_CALL,
+	HL_GROUP_SIZE,
+	HL_GROUP_LIFETIME,
+	HL_GROUP_SNAPSHOT,
+	HL_GROUP_TAG,
+	HL_GROUP_POOL,
+	HL_GROUP_COUNT,
+};
+
+/* Finds a group by the name that users write. -EINVAL: there is no group of this name. */
+int hl_group_find(const char *name, enum hl_group *g);
+const char *hl_group_name(enum hl_group g);
+/* The key that a query needs for this group. */
+enum hl_key hl_group_key(enum hl_group g);
+/* True if the rows have a natural order besides the order by size. */
+bool hl_group_is_ordered(enum hl_group g);
+
+struct hl_table_row {
+	struct hl_value value;
+	const char *name; /* owned by the table or the model */
+	const char
+		*display_name; /* for display: shortened, unless another row would look the same */
+	bool full_name;  /* show full names for this row's frames, because short ones are ambiguous
+			  */
+	uint32_t key;    /* of the answer; n_keys: none. Groups of code: a stack of the row */
+	uint32_t frame;  /* groups site and stack: frame of the site; else HL_NODE_NONE */
+	uint64_t lo, hi; /* groups size and life: the range [lo, hi) */
+};
+
+enum hl_sort { HL_SORT_BYTES, HL_SORT_BLOCKS, HL_SORT_AVERAGE, HL_SORT_NAME, HL_SORT_OWN };
+
+struct hl_table {
+	enum hl_group group;
+	struct hl_table_row *rows;
+	size_t n;
+	struct hl_value total;
+	struct hl_string_table strings;
+};
+
+/* Builds a table from an answer whose query used hl_group_key(g). no_starts: names of stacks omit
+ * the frames before main, see runtime_frames.h. Returns 0 or -errno. The caller frees the table
+ * with hl_table_fini. */
+int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, bool no_starts);
+/* As hl_table_build, and sets row_of[n_keys + 1] to the row of each key, UINT32_MAX for keys
+ * without blocks. The rows are not sorted and must not be sorted while row_of is in use. */
+int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
+	enum hl_group g, uint32_t *row_of);
+void hl_table_sort(struct hl_table *t, enum hl_sort by);
+void hl_table_fini(struct hl_table *t);
+
+/*
+ * Finds the site of a stack: the innermost frame that is neither in the C or C++ library, the
+ * loader or an allocator, nor a function of the C++ or Rust standard library (by its name or its
+ * file). If there is none, the innermost frame of the stack. Returns 0 or -errno.
+ */
+int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame);
+/* True if the frame is the program's own code in this sense. */
+bool hl_frame_is_own_code(const struct hl_frame *f);
+
+#endif

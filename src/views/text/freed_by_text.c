@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * freed_by_text.c - which sites free the blocks of each site.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/safe_text.h"
+#include "views/text/text_internal.h"
+
+static const char *free_kind_text(enum hl_free_kind e)
+{
+	static const char *const text[] = {
+		"freed by ", "realloc in ", "address reused, no free was recorded", "not freed"};
+
+	return text[e];
+}
+
+static void put_freeing_row(FILE *out, struct hl_model *m, const struct hl_row_values *n,
+	const struct hl_freeing *f, const struct hl_text_opts *opts)
+{
+	const char *text = free_kind_text(f->kind);
+	struct hl_label label = {.reserved_columns = hl_row_values_width(n) + 2 + strlen(text)};
+
+	hl_put_values(out, n, &f->value);
+	fprintf(out, "  %s%s%s", hl_text_style(opts, HL_STYLE_DIM), text,
+		hl_text_style(opts, HL_STYLE_PLAIN));
+	if (f->frame != HL_NODE_NONE) {
+		label.frame = hl_model_frame(m, f->frame);
+		hl_put_label(out, &label, opts);
+	}
+	putc('\n', out);
+}
+
+/* Prints a site and its freeings, without the small ones. */
+static void put_site(FILE *out, struct hl_model *m, const struct hl_row_values *n,
+	const struct hl_freed_by *f, const struct hl_freed_site *s, const struct hl_text_opts *opts)
+{
+	struct hl_label label = {
+		.frame = hl_model_frame(m, s->frame), .reserved_columns = hl_row_values_width(n)};
+	uint64_t least = hl_text_minimum(&s->value, opts), hidden = 0;
+
+	hl_put_values(out, n, &s->value);
+	hl_put_label(out, &label, opts);
+	putc('\n', out);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct hl_freeing *freeing = &f->freeings[s->first + i];
+
+		if (hl_bytes_or_blocks(&freeing->value, opts) < least ||
+			(opts->limited && i >= opts->limit))
+			hidden++;
+		else
+			put_freeing_row(out, m, n, freeing, opts);
+	}
+	hl_put_omitted_count(out, hidden, "freeing site", "freeing sites", opts);
+}
+
+void hl_text_freed_by(
+	FILE *out, struct hl_model *m, const struct hl_freed_by *f, const struct hl_text_opts *opts)
+{
+	struct hl_row_values n = hl_row_values_make(&f->answer.total, opts);
+	uint64_t least = hl_text_minimum(&f->answer.total, opts), hidden = 0;
+
+	hl_put_header(out, m, &f->answer, opts);
+	if (f->n_sites > 0) {
+		putc('\n', out);
+		hl_put_values_header(out, &n);
+		fputs("allocated at, and freed by\n", out);
+	}
+	for (size_t i = 0; i < f->n_sites; i++) {
+		if (hl_bytes_or_blocks(&f->sites[i].value, opts) < least ||
+			(opts->limited && i >= opts->limit))
+			hidden++;
+		else
+			put_site(out, m, &n, f, &f->sites[i], opts);
+	}
+	hl_put_omitted_count(out, hidden, "site", "sites", opts);
+}
+
+static void json_freeing(struct hl_json *j, struct hl_model *m, const struct hl_freeing *f)
+{
+	hl_json_begin_object(j);
+	hl_json_key_string(j, "ended_by", hl_free_kind_name(f->kind));
+	if (f->frame != HL_NODE_NONE)
+		hl_json_frame(j, hl_model_frame(m, f->frame));
+	hl_json_value(j, "", &f->value);
+	hl_json_end_object(j);
+}
+
+void hl_json_freed_by(struct hl_json *j, struct hl_model *m, const struct hl_freed_by *f)
+{
+	hl_json_answer(j, &f->answer);
+	hl_json_key(j, "sites");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < f->n_sites; i++) {
+		const struct hl_freed_site *s = &f->sites[i];
+
+		hl_json_begin_object(j);
+		hl_json_frame(j, hl_model_frame(m, s->frame));
+		hl_json_value(j, "", &s->value);
+		hl_json_key(j, "freed_by");
+		hl_json_begin_array(j);
+		for (size_t k = 0; k < s->n; k++)
+			json_freeing(j, m, &f->freeings[s->first + k]);
+		hl_json_end_array(j);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}

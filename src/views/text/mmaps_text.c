@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mmaps_text.c - the mappings that the program made itself.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/stack/flat_table.h"
+#include "util/safe_text.h"
+#include "views/text/text_internal.h"
+
+/* Columns before the site, without the flags. The flags column is as wide as the widest flags
+ * shown, within these limits. */
+#define SITE_COLUMN 42
+#define FLAGS_MIN   17
+#define FLAGS_MAX   30
+
+static void put_totals(
+	FILE *out, struct hl_model *m, const struct hl_mappings *x, const struct hl_text_opts *opts)
+{
+	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX], peak[HL_TEXT_SIZE_MAX];
+	char when[HL_TEXT_SIZE_MAX], left[HL_TEXT_SIZE_MAX];
+
+	fprintf(out, "%smappings%s%s: %s, %s in total; %s left at the end%s\n",
+		hl_text_style(opts, HL_STYLE_BOLD), x->filter ? " that match the filter" : "",
+		hl_text_style(opts, HL_STYLE_PLAIN), hl_text_count(n, x->n),
+		hl_text_bytes(bytes, x->bytes), hl_text_bytes(left, x->left_bytes),
+		x->before_damage ? " of the readable part" : "");
+	fprintf(out, "all mappings together: at most %s, at %s\n\n",
+		hl_text_bytes(peak, x->peak_bytes), hl_text_duration(when, x->peak_ns));
+}
+
+static int flags_width(const struct hl_mapping_list *list)
+{
+	struct hl_strbuf b = {0};
+	size_t width = FLAGS_MIN;
+
+	for (size_t i = 0; i < list->maps.len; i++) {
+		hl_strbuf_reset(&b);
+		hl_mapping_put_flags(&b, list->maps.data[i].flags);
+		width = b.len > width ? b.len : width;
+	}
+	hl_strbuf_fini(&b);
+	return width < FLAGS_MAX ? (int)width : FLAGS_MAX;
+}
+
+static void put_prot_and_flags(FILE *out, const struct hl_mapping *map, int width)
+{
+	struct hl_mapping_text words;
+
+	hl_mapping_text_init(&words, map);
+	fprintf(out, "%4s  %-*s  ", words.prot ? words.prot : "?", width,
+		words.flags ? words.flags : "?");
+	hl_mapping_text_fini(&words);
+}
+
+static int put_row(FILE *out, struct hl_model *m, const struct hl_mapping *map, int width,
+	const struct hl_text_opts *opts)
+{
+	char size[HL_TEXT_SIZE_MAX], when[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX];
+	struct hl_label label = {.reserved_columns = SITE_COLUMN + (size_t)width};
+	uint32_t frame;
+	int err = hl_model_find_site(m, map->node, &frame);
+
+	if (err)
+		return err;
+	label.frame = hl_model_frame(m, frame);
+	fprintf(out, "%10s  %9s  ", hl_text_bytes(size, map->size),
+		hl_text_duration(when, map->mapped_ns));
+	fprintf(out, "%9s  ",
+		map->unmapped_ns == UINT64_MAX
+			? "left"
+			: hl_text_duration(life, map->unmapped_ns - map->mapped_ns));
+	put_prot_and_flags(out, map, width);
+	hl_put_label(out, &label, opts);
+	putc('\n', out);
+	return 0;
+}
+
+/* Prints the changes after the mmap, if there is more than one munmap. */
+static void put_changes(FILE *out, const struct hl_mapping *map)
+{
+	char bytes[HL_TEXT_SIZE_MAX];
+
+	if (map->remaps > 0)
+		fprintf(out, "%12sremapped %" PRIu32 " time%s, last to %s\n", "", map->remaps,
+			map->remaps == 1 ? "" : "s", hl_text_bytes(bytes, map->last_size));
+	if (map->unmapped_ns == UINT64_MAX && map->partial_unmaps > 0)
+		fprintf(out, "%12spartly unmapped, %s left\n", "",
+			hl_text_bytes(bytes, map->mapped_bytes));
+	if (map->replaced)
+		fprintf(out, "%12sreplaced by another mapping\n", "");
+}
+
+static int put_stacks(FILE *out, struct hl_model *m, const struct hl_mapping *map)
+{
+	int err;
+
+	fprintf(out, "%12smapped at 0x%" PRIx64 " by thread %" PRIu32 "\n", "", map->addr,
+		map->thread);
+	err = hl_text_stack(out, m, map->node, "                ");
+	if (err || map->unmapped_ns == UINT64_MAX)
+		return err;
+	fprintf(out, "%12sunmapped by thread %" PRIu32 "\n", "", map->end_thread);
+	return hl_text_stack(out, m, map->end_node, "                ");
+}
+
+int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mapping_list *list, bool stacks,
+	const struct hl_text_opts *opts)
+{
+	int err = 0, width = flags_width(list);
+
+	put_totals(out, m, &list->sums, opts);
+	if (list->maps.len > 0)
+		fprintf(out, "%10s  %9s  %9s  %4s  %-*s  mapped by\n", "size", "at", "lifetime",
+			"prot", width, "flags");
+	for (size_t i = 0; i < list->maps.len && !err; i++) {
+		err = put_row(out, m, &list->maps.data[i], width, opts);
+		if (!err)
+			put_changes(out, &list->maps.data[i]);
+		if (!err && stacks)
+			err = put_stacks(out, m, &list->maps.data[i]);
+	}
+	hl_put_omitted_count(out, list->sums.n - list->maps.len, "mapping", "mappings", opts);
+	return err;
+}
+
+/* --- JSON --- */
+
+struct json_context {
+	struct hl_json *j;
+	struct hl_model *m;
+};
+
+static void put_hex(struct hl_json *j, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, v);
+	hl_json_key_string(j, key, text);
+}
+
+static void put_time(struct hl_json *j, const char *key, uint64_t v, bool known)
+{
+	hl_json_key(j, key);
+	if (known)
+		hl_json_u64(j, v);
+	else
+		hl_json_string(j, NULL);
+}
+
+static int put_mapping(void *arg, const struct hl_mapping *map)
+{
+	struct json_context *w = arg;
+	struct hl_json *j = w->j;
+	bool ended = map->unmapped_ns != UINT64_MAX;
+	struct hl_mapping_text words;
+	int err;
+
+	hl_mapping_text_init(&words, map);
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "id", map->id);
+	put_hex(j, "address", map->addr);
+	hl_json_key_u64(j, "size", map->size);
+	hl_json_key_string(j, "protection", words.prot);
+	hl_json_key_string(j, "flags", words.flags);
+	hl_json_key_u64(j, "mapped_ns", map->mapped_ns);
+	put_time(j, "unmapped_ns", map->unmapped_ns, ended);
+	put_time(j, "lifetime_ns", map->unmapped_ns - map->mapped_ns, ended);
+	hl_json_key_u64(j, "left_bytes", map->mapped_bytes);
+	hl_json_key_u64(
+		j, "partial_unmaps", map->partial_unmaps - (ended && map->partial_unmaps > 0));
+	hl_json_key_u64(j, "remaps", map->remaps);
+	put_hex(j, "last_address", map->last_addr);
+	hl_json_key_u64(j, "last_size", map->last_size);
+	hl_json_key_bool(j, "replaced", map->replaced);
+	hl_json_key_u64(j, "thread", map->thread);
+	put_time(j, "unmapped_by", map->end_thread, ended);
+	hl_json_key(j, "stack");
+	err = hl_json_stack(j, w->m, map->node);
+	hl_json_key(j, "unmap_stack");
+	if (!err)
+		err = hl_json_stack(j, w->m, map->end_node);
+	hl_json_end_object(j);
+	hl_mapping_text_fini(&words);
+	return err;
+}
+
+int hl_json_mmaps(struct hl_json *j, struct hl_model *m, struct hl_mappings *x)
+{
+	struct json_context w = {j, m};
+	int err;
+
+	x->on_mapping = put_mapping;
+	x->arg = &w;
+	hl_json_key(j, "mmaps");
+	hl_json_begin_array(j);
+	err = hl_model_mappings(m, x);
+	x->arg = NULL; /* the context ends with this function */
+	hl_json_end_array(j);
+	hl_json_key_u64(j, "mappings", x->n);
+	hl_json_key_u64(j, "bytes", x->bytes);
+	hl_json_key_u64(j, "left_mappings", x->n_left);
+	hl_json_key_u64(j, "left_bytes", x->left_bytes);
+	hl_json_key_u64(j, "peak_bytes", x->peak_bytes);
+	hl_json_key_u64(j, "peak_ns", x->peak_ns);
+	hl_json_key_u64(j, "end_ns", x->end_ns);
+	return err;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table_text.c - flat tables of an answer: functions, sites, sizes, lifetimes.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/tags/roles.h"
+#include "util/safe_text.h"
+#include "views/text/text_internal.h"
+
+/* Rows of sizes, lifetimes and snapshots form a scale. Small rows are not omitted from it, because
+ * a scale must not have gaps. */
+static bool is_scale_group(const struct hl_table *t)
+{
+	return hl_group_is_ordered(t->group) && t->group != HL_GROUP_THREAD;
+}
+
+static uint64_t get_minimum(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	return is_scale_group(t) ? 0 : hl_text_minimum(&t->total, opts);
+}
+
+static uint64_t row_size(const void *rows, size_t i, const struct hl_text_opts *opts)
+{
+	return hl_bytes_or_blocks(&((const struct hl_table_row *)rows)[i].value, opts);
+}
+
+/* Selects the first rows in the table's order. */
+static bool *select_first_rows(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	uint64_t least = get_minimum(t, opts);
+	bool *shown = calloc(t->n + 1, sizeof(*shown));
+	size_t n = 0;
+
+	for (size_t i = 0; shown && i < t->n && !(opts->limited && n == opts->limit); i++) {
+		shown[i] = row_size(t->rows, i, opts) >= least;
+		n += shown[i];
+	}
+	return shown;
+}
+
+/* Selects the rows to show. NULL (out of memory): all. */
+static bool *select_rows(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	return opts->keep_order
+		       ? hl_select_rows(t->rows, t->n, row_size, get_minimum(t, opts), opts)
+		       : select_first_rows(t, opts);
+}
+
+size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts)
+{
+	bool *shown = select_rows(t, opts);
+	size_t last = t->n;
+
+	/* Stats are needed for all rows up to the last one that is shown. */
+	while (shown && last > 0 && !shown[last - 1])
+		last--;
+	free(shown);
+	return last;
+}
+
+/* --- additional columns of sites --- */
+
+#define AVERAGE_WIDTH 10
+#define LIFE_WIDTH    9
+/* On narrower pages the average is omitted first: it is bytes divided by blocks, which are
+ * shown. */
+#define AVERAGE_MIN_WIDTH 100
+/* Columns that the site's label should have, and the minimum. */
+#define SITE_PREFERRED 30
+#define SITE_MIN       24
+
+struct layout {
+	bool average;
+	unsigned spark; /* columns of live bytes over time, a divisor of HL_SPARK_POINTS; 0: none */
+};
+
+static size_t layout_width(const struct layout *l)
+{
+	return (l->average ? AVERAGE_WIDTH + 2 : 0) + LIFE_WIDTH + 2 +
+	       (l->spark ? l->spark + 2 : 0);
+}
+
+static struct layout choose_layout(const struct hl_row_values *numbers)
+{
+	static const unsigned narrower[] = {HL_SPARK_POINTS / 2, HL_SPARK_POINTS / 3};
+	const struct hl_text_opts *opts = numbers->opts;
+	struct layout l = {.average = true, .spark = HL_SPARK_POINTS};
+	size_t room;
+
+	if (!opts->shorten)
+		return l;
+	l.average = opts->width >= AVERAGE_MIN_WIDTH;
+	room = opts->width > hl_row_values_width(numbers)
+		       ? opts->width - hl_row_values_width(numbers)
+		       : 0;
+	for (size_t i = 0; i < 2 && layout_width(&l) + SITE_PREFERRED > room; i++)
+		l.spark = narrower[i];
+	if (layout_width(&l) + SITE_MIN > room)
+		l.spark = 0;
+	return l;
+}
+
+static const char *spark_title(unsigned columns)
+{
+	return columns >= 14 ? "live over time" : columns >= 9 ? "over time" : "live";
+}
+
+static void put_stat_headers(FILE *out, const struct layout *l)
+{
+	if (l->average)
+		fprintf(out, "%*s  ", AVERAGE_WIDTH, "average");
+	fprintf(out, "%*s  ", LIFE_WIDTH, "lifetime");
+	if (l->spark)
+		fprintf(out, "%-*s  ", (int)l->spark, spark_title(l->spark));
+}
+
+static uint64_t max_live(const uint64_t *live, unsigned n)
+{
+	uint64_t highest = 0;
+
+	for (unsigned k = 0; k < n; k++)
+		highest = live[k] > highest ? live[k] : highest;
+	return highest;
+}
+
+/* Prints live bytes over the run, each relative to the maximum. A column that covers several points
+ * shows their maximum. */
+static void put_spark(FILE *out, const struct hl_site_stat *s, unsigned columns, bool unicode)
+{
+	unsigned points = HL_SPARK_POINTS / columns;
+	uint64_t max = max_live(s->live, HL_SPARK_POINTS);
+
+	for (unsigned k = 0; k < columns; k++) {
+		uint64_t highest = max_live(s->live + k * points, points);
+		double part = max ? (double)highest * 8 / (double)max : 0;
+		unsigned eighths = (unsigned)part;
+
+		fputs(hl_bar(eighths + ((double)eighths < part), unicode), out);
+	}
+}
+
+static void put_stat(FILE *out, const struct hl_table_row *r, const struct hl_site_stat *s,
+	const struct layout *l, bool unicode)
+{
+	char average[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX] = "-";
+
+	if (s->median_ns != UINT64_MAX)
+		hl_text_duration(life, s->median_ns);
+	hl_text_bytes(average, r->value.blocks ? r->value.bytes / r->value.blocks : 0);
+	if (l->average)
+		fprintf(out, "%*s  ", AVERAGE_WIDTH, average);
+	fprintf(out, "%*s  ", LIFE_WIDTH, life);
+	if (l->spark) {
+		put_spark(out, s, l->spark, unicode);
+		fputs("  ", out);
+	}
+}
+
+/* --- the rows --- */
+
+struct table_printer {
+	FILE *out;
+	struct hl_model *m;
+	const struct hl_table *t;
+	const struct hl_site_stat *stats;
+	struct hl_row_values numbers;
+	struct layout layout;
+	struct hl_label *labels; /* of the rows that are shown */
+	size_t n_labels;
+};
+
+static struct hl_label make_label(const struct table_printer *p, const struct hl_table_row *r)
+{
+	return (struct hl_label){
+		.frame = p->t->group == HL_GROUP_SITE ? hl_model_frame(p->m, r->frame) : NULL,
+		.text = r->display_name,
+		.full_name = r->full_name,
+		.reserved_columns = hl_row_values_width(&p->numbers) +
+				    (p->stats ? layout_width(&p->layout) : 0),
+	};
+}
+
+/* If memory is short, some labels may look the same. */
+static void make_labels(struct table_printer *p, const bool *shown)
+{
+	p->labels = calloc(p->t->n + 1, sizeof(*p->labels));
+	for (size_t i = 0; p->labels && i < p->t->n; i++) {
+		if (!shown || shown[i])
+			p->labels[p->n_labels++] = make_label(p, &p->t->rows[i]);
+	}
+	if (p->labels)
+		hl_disambiguate(p->labels, p->n_labels, p->numbers.opts);
+}
+
+static void put_column_headers(struct table_printer *p)
+{
+	putc('\n', p->out);
+	hl_put_values_header(p->out, &p->numbers);
+	if (p->stats)
+		put_stat_headers(p->out, &p->layout);
+	fprintf(p->out, "%s\n", hl_group_name(p->t->group));
+}
+
+static void put_row(struct table_printer *p, size_t i, size_t n_shown)
+{
+	const struct hl_table_row *r = &p->t->rows[i];
+	struct hl_label label = p->labels ? p->labels[n_shown] : make_label(p, r);
+
+	hl_put_values(p->out, &p->numbers, &r->value);
+	if (p->stats)
+		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts->unicode);
+	hl_put_label(p->out, &label, p->numbers.opts);
+	putc('\n', p->out);
+}
+
+void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_table *t, const struct hl_site_stat *stats, const struct hl_text_opts *opts)
+{
+	struct table_printer p = {.out = out, .m = m, .t = t, .stats = stats};
+	struct hl_text_opts hidden_opts = *opts;
+	bool *shown = select_rows(t, opts);
+	struct hl_value hidden = {0};
+	uint64_t n_hidden = 0;
+	size_t n_shown = 0;
+
+	p.numbers = hl_row_values_make(&t->total, opts);
+	p.layout = choose_layout(&p.numbers);
+	hl_put_header(out, m, a, opts);
+	if (t->n > 0)
+		put_column_headers(&p);
+	make_labels(&p, shown);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!shown || shown[i]) {
+			put_row(&p, i, n_shown++);
+			continue;
+		}
+		n_hidden++;
+		hidden.bytes += t->rows[i].value.bytes;
+		hidden.blocks += t->rows[i].value.blocks;
+	}
+	free(shown);
+	free(p.labels);
+	if (is_scale_group(t))
+		hidden_opts.min_percent = 0;
+	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", &hidden_opts);
+}
+
+/* --- JSON --- */
+
+static void json_stat(struct hl_json *j, const struct hl_site_stat *s)
+{
+	hl_json_key_u64(j, "freed_blocks", s->freed);
+	hl_json_key(j, "median_lifetime_ns");
+	if (s->median_ns == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, s->median_ns);
+	hl_json_key(j, "live_bytes_over_time");
+	hl_json_begin_array(j);
+	for (unsigned k = 0; k < HL_SPARK_POINTS; k++)
+		hl_json_u64(j, s->live[k]);
+	hl_json_end_array(j);
+}
+
+/* The bounds of a size or lifetime class; null if there is none. */
+static void json_bounds(struct hl_json *j, const struct hl_table *t, const struct hl_table_row *r)
+{
+	bool size = t->group == HL_GROUP_SIZE;
+
+	hl_json_key(j, size ? "from_bytes" : "from_ns");
+	if (r->lo == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, r->lo);
+	hl_json_key(j, size ? "below_bytes" : "below_ns");
+	if (r->hi == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, r->hi);
+}
+
+/* thread_name is null for a thread without a name. */
+static void json_thread(struct hl_json *j, struct hl_model *m, uint32_t thread)
+{
+	hl_json_key_u64(j, "thread", thread);
+	hl_json_key_string(j, "thread_name", hl_model_thread_name(m, thread));
+}
+
+void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_table *t, const struct hl_site_stat *stats, size_t n_stats)
+{
+	hl_json_answer(j, a);
+	hl_json_key_string(j, "group", hl_group_name(t->group));
+	hl_json_key(j, "rows");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct hl_table_row *r = &t->rows[i];
+
+		hl_json_begin_object(j);
+		hl_json_key_string(j, "name", r->name);
+		hl_json_value(j, "", &r->value);
+		if (r->frame != HL_NODE_NONE)
+			hl_json_frame(j, hl_model_frame(m, r->frame));
+		if (t->group == HL_GROUP_SIZE || t->group == HL_GROUP_LIFETIME)
+			json_bounds(j, t, r);
+		if (t->group == HL_GROUP_THREAD)
+			json_thread(j, m, r->key);
+		if (stats && i < n_stats)
+			json_stat(j, &stats[i]);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}

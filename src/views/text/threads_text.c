@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * threads_text.c - allocations and frees by thread, and frees by other threads.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "util/safe_text.h"
+#include "views/text/text_internal.h"
+
+#define COLUMNS 7
+static const char *const headers[COLUMNS] = {
+	"thread", "tid", "allocated", "blocks", "freed itself", "by others", "not freed"};
+/* The width of the values of most programs, so that most pages have the same columns. The sum is
+ * less than 80. */
+static const int min_widths[COLUMNS] = {6, 8, 10, 10, 12, 10, 10};
+
+/* A wider value widens its column. */
+static void widen_columns(int *width, const char (*cells)[HL_TEXT_SIZE_MAX])
+{
+	for (unsigned k = 0; k < COLUMNS; k++)
+		width[k] = (int)strlen(cells[k]) > width[k] ? (int)strlen(cells[k]) : width[k];
+}
+
+static void format_row(
+	char (*cells)[HL_TEXT_SIZE_MAX], uint32_t thread, const struct hl_thread_row *r)
+{
+	snprintf(cells[0], sizeof(cells[0]), "%" PRIu32, thread);
+	snprintf(cells[1], sizeof(cells[1]), "%" PRIu64, r->tid);
+	hl_text_bytes(cells[2], r->allocated.bytes);
+	hl_text_count(cells[3], r->allocated.blocks);
+	hl_text_count(cells[4], r->freed_own.blocks);
+	hl_text_count(cells[5], r->freed_by_others.blocks);
+	hl_text_count(cells[6], r->not_freed.blocks);
+}
+
+static void put_cell(FILE *out, unsigned k, const int *width, const char *text)
+{
+	fprintf(out, "%*s%s", width[k], text, k + 1 < COLUMNS ? "  " : "");
+}
+
+/* The name is the last column and is not limited in width. */
+static void put_name(FILE *out, const char *name)
+{
+	struct hl_strbuf b = {0};
+
+	if (name)
+		hl_text_escape(&b, name);
+	fprintf(out, "%s%s\n", name ? "  " : "", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
+/* The larger of allocated and freed, so that threads that only free are shown too. */
+static uint64_t row_size(const void *rows, size_t i, const struct hl_text_opts *opts)
+{
+	const struct hl_thread_row *r = (const struct hl_thread_row *)rows + i;
+
+	return hl_max_u64(
+		hl_bytes_or_blocks(&r->allocated, opts), hl_bytes_or_blocks(&r->freed, opts));
+}
+
+static void put_rows(
+	FILE *out, const struct hl_threads *t, uint64_t least, const struct hl_text_opts *opts)
+{
+	bool *shown = hl_select_rows(t->rows, t->n, row_size, least, opts);
+	char cells[COLUMNS][HL_TEXT_SIZE_MAX];
+	int width[COLUMNS];
+	uint64_t hidden = 0;
+	bool named = false;
+
+	memcpy(width, min_widths, sizeof(width));
+	for (uint32_t i = 0; i < t->n; i++) {
+		format_row(cells, i, &t->rows[i]);
+		widen_columns(width, cells);
+		named |= t->rows[i].name != NULL;
+	}
+	for (unsigned k = 0; k < COLUMNS; k++)
+		put_cell(out, k, width, headers[k]);
+	put_name(out, named ? "name" : NULL);
+	for (uint32_t i = 0; i < t->n; i++) {
+		format_row(cells, i, &t->rows[i]);
+		for (unsigned k = 0; k < COLUMNS && (!shown || shown[i]); k++)
+			put_cell(out, k, width, cells[k]);
+		if (!shown || shown[i])
+			put_name(out, t->rows[i].name);
+		hidden += shown && !shown[i];
+	}
+	free(shown);
+	hl_put_omitted_count(out, hidden, "thread", "threads", opts);
+}
+
+static void put_pairs(
+	FILE *out, const struct hl_threads *t, uint64_t least, const struct hl_text_opts *opts)
+{
+	size_t shown = 0;
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+
+	if (t->n_pairs > 0)
+		fprintf(out, "\n%sblocks freed by another thread:%s\n",
+			hl_text_style(opts, HL_STYLE_BOLD), hl_text_style(opts, HL_STYLE_PLAIN));
+	for (size_t i = 0; i < t->n_pairs; i++) {
+		if ((opts->limited && shown == opts->limit) ||
+			hl_bytes_or_blocks(&t->pairs[i].value, opts) < least)
+			continue;
+		shown++;
+		fprintf(out,
+			"  thread %" PRIu32 " allocated, thread %" PRIu32
+			" freed: %s in %s block%s\n",
+			t->pairs[i].from, t->pairs[i].to,
+			hl_text_bytes(bytes, t->pairs[i].value.bytes),
+			hl_text_count(blocks, t->pairs[i].value.blocks),
+			t->pairs[i].value.blocks == 1 ? "" : "s");
+	}
+	hl_put_omitted_count(out, t->n_pairs - shown, "pair", "pairs", opts);
+}
+
+void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text_opts *opts)
+{
+	struct hl_value total = {0};
+	uint64_t least;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		total.bytes += t->rows[i].allocated.bytes;
+		total.blocks += t->rows[i].allocated.blocks;
+	}
+	least = hl_text_minimum(&total, opts);
+	fprintf(out,
+		"%sthreads, over the whole run: allocations, and frees by this and other "
+		"threads%s\n\n",
+		hl_text_style(opts, HL_STYLE_BOLD), hl_text_style(opts, HL_STYLE_PLAIN));
+	put_rows(out, t, least, opts);
+	put_pairs(out, t, least, opts);
+}
+
+void hl_json_threads(struct hl_json *j, const struct hl_threads *t)
+{
+	hl_json_key(j, "threads");
+	hl_json_begin_array(j);
+	for (uint32_t i = 0; i < t->n; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "thread", i);
+		hl_json_key_u64(j, "tid", t->rows[i].tid);
+		hl_json_key_string(j, "name", t->rows[i].name);
+		hl_json_value(j, "allocated", &t->rows[i].allocated);
+		hl_json_value(j, "freed", &t->rows[i].freed);
+		hl_json_value(j, "freed_own", &t->rows[i].freed_own);
+		hl_json_value(j, "freed_by_others", &t->rows[i].freed_by_others);
+		hl_json_value(j, "not_freed", &t->rows[i].not_freed);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+	hl_json_key(j, "freed_by_another");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < t->n_pairs; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "allocated_by", t->pairs[i].from);
+		hl_json_key_u64(j, "freed_by", t->pairs[i].to);
+		hl_json_value(j, "", &t->pairs[i].value);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}
