@@ -33,65 +33,60 @@ def check_csv(name, trace):
         tap.case([(r[group], r['bytes'], r['blocks']) for r in rows] == wanted, f'csv, {name}: by {group}', f'{rows[:3]} {wanted[:3]}')
 
 
-def pq_command(*args):
-    return [node_program(npm()), f'{npm()}/node_modules/.bin/pq', *map(str, args)]
+class Session:
+    """A daemon of profiler-cli that has loaded a file, with one command at a time.
 
+    A command for a session that has no files yet removes its files, and so can remove those that a starting daemon
+    writes at that moment: the daemon then runs on and cannot be reached. The command `load` does not avoid this and
+    gives the daemon 500 ms to start. So the daemon is started here, and the first command waits for current.txt, which
+    the daemon writes last. Each session has a directory of its own: an ended daemon removes current.txt."""
 
-def pq_env():
-    return dict(os.environ, PROFILER_CLI_SESSION_DIR=f'{folder}/pq', HOME=folder)
+    def __init__(self, path):
+        self.folder = tempfile.mkdtemp(dir=folder)
+        # without symbols: a server of symbols need not be reachable
+        self.env = dict(os.environ, PROFILER_CLI_SESSION_DIR=self.folder, PROFILER_CLI_NO_SYMBOLICATE='1', HOME=folder)
+        self.command = [node_program(npm()), f'{npm()}/node_modules/.bin/pq']
+        self.daemon = subprocess.Popen([*self.command, '--daemon', path, '--session', 'session'], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env=self.env)
+        self.wait(lambda: os.path.exists(f'{self.folder}/current.txt'))
+        self.wait(lambda: 'still loading' not in self.run('status'))
+        self.status = self.run('status')
 
+    def __enter__(self):
+        return self
 
-PQ_TIMEOUT = 30     # seconds; a command takes less than one
-PQ_TRIES = 5
+    def __exit__(self, *_):
+        self.daemon.terminate()
+        self.daemon.wait()
 
+    def wait(self, is_done):
+        limit = time.monotonic() + 120
+        while not is_done() and self.daemon.poll() is None and time.monotonic() < limit:
+            time.sleep(0.1)
 
-def pq(*args):
-    """The output of a command. Once a command did not end within 120 s, for an unknown reason, so each gets several
-    tries. All commands used here can be repeated."""
-    for _ in range(PQ_TRIES):
-        try:
-            r = subprocess.run(pq_command(*args), capture_output=True, text=True, env=pq_env(), timeout=PQ_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            continue
+    def run(self, *args):
+        """The output of a command, the error included."""
+        r = subprocess.run([*self.command, *map(str, args), '--session', 'session'], capture_output=True, text=True, env=self.env, timeout=120)
         return r.stdout if r.returncode == 0 else f'{r.returncode} {r.stderr} {r.stdout}'
-    return f'{args}: no answer in {PQ_TRIES} times {PQ_TIMEOUT} s'
 
+    def query(self, *args):
+        text = self.run(*args, '--json')
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise SystemExit(f'{args}: {text[:2000]}')
 
-def load(path):
-    """Loads a file and returns the output of `status`. The command `load` gives its daemon 500 ms
-    to start, too little on a busy machine, so the daemon is started here."""
-    session = os.path.basename(path)
-    daemon = subprocess.Popen(pq_command('--daemon', path, '--session', session), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              env=pq_env())
-    limit = time.monotonic() + 120
-    while True:
-        ended = daemon.poll() is not None
-        said = pq('status', '--session', session)
-        if ended or is_loaded(said) or time.monotonic() > limit:
-            return said
-        time.sleep(0.2)
-
-
-def is_loaded(said):
-    return said.startswith('Session Status') and 'Selected thread' in said
-
-
-def query_session(*args):
-    text = pq(*args, '--json')
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise SystemExit(f'{args}: {text[:2000]}')
+    def is_loaded(self):
+        return self.status.startswith('Session Status') and 'Selected thread' in self.status
 
 
 def firefox(name, trace, args=()):
     out = f'{folder}/{name}.firefox'
     run_ok('export', '-f', 'firefox', '-o', out, *args, trace)
-    loaded = load(out)
-    tap.case(is_loaded(loaded), f'firefox, {name} {args}: profiler-cli loads it', loaded)
-    try:
-        pq('strategy', 'native-allocations')
-        seen = query_session('thread', 'functions', '--limit', 100000)
+    with Session(out) as session:
+        tap.case(session.is_loaded(), f'firefox, {name} {args}: profiler-cli loads it', session.status)
+        session.run('strategy', 'native-allocations')
+        seen = session.query('thread', 'functions', '--limit', 100000)
         found = collections.Counter()
         for f in seen['functions']:
             found[f['name']] += f['selfSamples']
@@ -102,27 +97,22 @@ def firefox(name, trace, args=()):
                  f'{sorted(set((+found).items()) ^ set((+wanted).items()))[:5]}')
         if args and args[0] == '--filter':
             return  # an empty profile: it only has to load
-        counter = next(c for c in query_session('counter', 'list')['counters'] if c['name'] == 'live heap')
+        counter = next(c for c in session.query('counter', 'list')['counters'] if c['name'] == 'live heap')
         highest = next(s['value'] for s in counter['stats'] if s['source'] == 'count-range')
         tap.case(highest == total('--peak', trace)[0], f'firefox, {name} {args}: the track is as high as the peak', f'{counter} {total(trace)}')
         marks = [m['name'] for m in report('--timeline', trace)['marks']]
-        shown = [m['markerName'] for m in query_session('thread', 'markers').get('byType', [])]
+        shown = [m['markerName'] for m in session.query('thread', 'markers').get('byType', [])]
         tap.case(set(shown) == set(marks) or name == 'made', f'firefox, {name} {args}: marks', f'{shown} {marks}')
-    finally:
-        pq('stop', '--all')
 
 
 def firefox_by(group, trace):
     """Each group is a function, with everything below it."""
     run_ok('export', '-f', 'firefox', '--allocated', '-g', group, '-o', f'{folder}/grouped.firefox', trace)
-    loaded = load(f'{folder}/grouped.firefox')
-    try:
-        pq('strategy', 'native-allocations')
-        totals = {f['name']: f['totalSamples'] for f in query_session('thread', 'functions', '--limit', 100000)['functions']}
+    with Session(f'{folder}/grouped.firefox') as session:
+        session.run('strategy', 'native-allocations')
+        totals = {f['name']: f['totalSamples'] for f in session.query('thread', 'functions', '--limit', 100000)['functions']}
         wanted = {k: v[0] for k, v in grouped(group, ['--allocated'], trace).items() if v[0]}
-        tap.case({k: totals.get(k) for k in wanted} == wanted and wanted, f'firefox by {group}', f'{loaded} {totals} {wanted}')
-    finally:
-        pq('stop', '--all')
+        tap.case({k: totals.get(k) for k in wanted} == wanted and wanted, f'firefox by {group}', f'{session.status} {totals} {wanted}')
 
 
 def chrome(name, trace, args=()):
@@ -170,10 +160,10 @@ with tempfile.TemporaryDirectory() as folder:
         run_ok('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
         firefox_by('thread', f'{folder}/roles.hlt')
         run_ok('export', '-f', 'chrome', '-o', f'{folder}/c.json', traces['sample'])
-        loaded = load(f'{folder}/c.json')
-        marks = {m['markerName'] for m in query_session('thread', 'markers').get('byType', [])}
-        pq('stop', '--all')
-        tap.case(is_loaded(loaded) and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks', f'{loaded} {marks}')
+        with Session(f'{folder}/c.json') as session:
+            marks = {m['markerName'] for m in session.query('thread', 'markers').get('byType', [])}
+            tap.case(session.is_loaded() and {'one', 'two'} <= marks, 'chrome: the Firefox Profiler imports it, with marks',
+                     f'{session.status} {marks}')
     else:
         tap.skipped('firefox', npm.why)
 tap.finish()
