@@ -14,6 +14,7 @@
 #include "cli/options/symbol_options.h"
 #include "util/terminal/progress.h"
 #include "util/vec.h"
+#include "model/views/import_limits.h"
 #include "views/text/text.h"
 
 struct dump {
@@ -168,7 +169,7 @@ static void warn_import_limits(struct hl_model *m)
 	const struct hl_meta *meta = &hl_model_info(m)->meta;
 	struct hl_strbuf b = {0};
 
-	hl_text_import_limits(&b, meta->unknown);
+	hl_import_limits_describe(&b, meta->unknown);
 	if (b.len)
 		hl_cli_info("imported from %s, which does not have: %s", meta->source,
 			hl_strbuf_str(&b));

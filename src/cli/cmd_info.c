@@ -8,6 +8,7 @@
 #include "cli/files/trace_file.h"
 #include "model/query/sums.h"
 #include "util/terminal/terminal.h"
+#include "views/json/json.h"
 #include "views/text/text.h"
 
 #define VERIFY_BYTES (UINT64_C(64) << 20)

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "cli/options/symbol_options.h"
 #include "util/mono_clock.h"
+#include "views/json/json.h"
 #include "views/text/snapshots_text.h"
 
 #define LIMIT       20

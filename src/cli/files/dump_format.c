@@ -13,6 +13,7 @@
 #include "model/views/mappings.h"
 #include "model/tags/roles.h"
 #include "util/safe_text.h"
+#include "views/json/json.h"
 #include "views/text/text.h"
 
 #define FRAME_INDENT "        "

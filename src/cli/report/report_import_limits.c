@@ -5,6 +5,7 @@
  * incomplete.
  */
 #include "cli/report/report_request.h"
+#include "model/views/import_limits.h"
 #include "util/strbuf.h"
 
 static uint32_t group_needs(enum hl_group group)
@@ -68,7 +69,7 @@ void hl_report_warn_unknown(struct hl_report *r, struct hl_model *m)
 	}
 	needs |= r->parts.len ? 0 : query_needs(r);
 	r->what = requested;
-	hl_text_import_limits(&b, needs & meta->unknown);
+	hl_import_limits_describe(&b, needs & meta->unknown);
 	if (b.len)
 		hl_cli_info("imported from %s, which does not have: %s", meta->source,
 			hl_strbuf_str(&b));

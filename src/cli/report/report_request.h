@@ -12,6 +12,7 @@
 #include "util/json_writer.h"
 #include "util/strbuf.h"
 #include "util/vec.h"
+#include "views/json/json.h"
 #include "views/text/text.h"
 
 enum hl_report_what {

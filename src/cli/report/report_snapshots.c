@@ -10,7 +10,6 @@
 #include "util/strbuf.h"
 #include "util/safe_text.h"
 #include "util/terminal/wrap.h"
-#include "views/text/snapshots_text.h"
 
 /*
  * Each snapshot is a separate tree, so output and time grow with snapshots times nodes. A small

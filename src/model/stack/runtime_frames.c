@@ -162,3 +162,23 @@ void hl_runtime_frames_fini(struct hl_runtime_frames *s)
 	free(s->depth);
 	s->depth = NULL;
 }
+
+int hl_model_each_frame(struct hl_model *m, uint32_t node, const struct hl_runtime_frames *starts,
+	hl_frame_fn *fn, void *arg)
+{
+	const struct hl_frame_ref *refs;
+	size_t n;
+
+	if (node != HL_NODE_NONE && starts && hl_runtime_frames_contain(starts, node))
+		starts = NULL;
+	do {
+		int err = hl_model_node_frames(m, node, &refs, &n);
+
+		if (err)
+			return err;
+		while (n-- > 0)
+			fn(arg, hl_model_frame(m, refs[n].frame), refs[n].inlined);
+		node = node == HL_NODE_NONE ? node : hl_model_parent(m, node);
+	} while (node != HL_NODE_NONE && !(starts && hl_runtime_frames_contain(starts, node)));
+	return 0;
+}

@@ -28,4 +28,13 @@ static inline bool hl_runtime_frames_contain(const struct hl_runtime_frames *s, 
 	return s->depth && node != HL_NODE_NONE && s->depth[node] > 0;
 }
 
+/*
+ * Calls `fn` for each frame of a stack, innermost first. starts: omit the frames before main; NULL:
+ * all frames. A stack that ends in such a frame has all its frames. Returns 0 or -errno with
+ * hl_model_error().
+ */
+typedef void hl_frame_fn(void *arg, const struct hl_frame *f, bool inlined);
+int hl_model_each_frame(struct hl_model *m, uint32_t node, const struct hl_runtime_frames *starts,
+	hl_frame_fn *fn, void *arg);
+
 #endif

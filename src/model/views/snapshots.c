@@ -435,3 +435,18 @@ const struct hl_moment *hl_snapshot_list_moment(const struct hl_snapshot_list *l
 {
 	return &log->moments.data[i - 1];
 }
+
+const char *hl_snapshot_cause_name(uint32_t cause)
+{
+	static const char *const names[] = {[HL_SNAPSHOT_PROGRAM] = "asked",
+		[HL_SNAPSHOT_CHURN] = "churn",
+		[HL_SNAPSHOT_TIME] = "time",
+		[HL_SNAPSHOT_LIVE] = "live",
+		[HL_SNAPSHOT_RSS] = "rss",
+		[HL_SNAPSHOT_CTL] = "ctl",
+		[HL_SNAPSHOT_END] = "end",
+		[HL_SNAPSHOT_MODE_CHANGE] = "mode",
+		[HL_SNAPSHOT_SIGNAL] = "signal"};
+
+	return cause < HL_ARRAY_LEN(names) ? names[cause] : "other";
+}

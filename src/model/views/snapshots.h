@@ -37,6 +37,14 @@ enum hl_snapshot_list_sort {
 
 struct hl_snapshot_list;
 
+/* The word for a cause, for example "churn". */
+const char *hl_snapshot_cause_name(uint32_t cause);
+/* Bytes allocated and freed. */
+static inline uint64_t hl_sums_churn(const struct hl_sums *s)
+{
+	return s->alloc_bytes + s->free_bytes;
+}
+
 /* Creates the list of moments. The caller frees it with hl_snapshot_list_free. Returns 0 or -errno
  * with hl_model_error(). */
 int hl_snapshot_list_new(struct hl_snapshot_list **out, struct hl_model *m);

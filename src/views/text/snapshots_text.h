@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshots_text.h - snapshots as text in the form of pmem's log, and as JSON (docs/json.md).
+ * snapshots_text.h - snapshots as text in the form of pmem's log.
  */
 #ifndef HL_VIEWS_TEXT_SNAPSHOTS_TEXT_H
 #define HL_VIEWS_TEXT_SNAPSHOTS_TEXT_H
@@ -9,10 +9,6 @@
 
 #include "model/views/snapshots.h"
 #include "model/stack/runtime_frames.h"
-#include "util/json_writer.h"
-
-/* The word for a cause, for example "churn". */
-const char *hl_snapshot_cause_name(uint32_t cause);
 
 /* Explains the values of hl_text_snapshots() and their units. since: "since the snapshot
  * before". */
@@ -22,8 +18,5 @@ void hl_text_snapshots_legend(FILE *out, const struct hl_model *m, const char *s
 int hl_text_snapshots(FILE *out, struct hl_model *m, const struct hl_snapshot_list *log,
 	size_t from, size_t to, const struct hl_snapshot_changes *page,
 	const struct hl_runtime_frames *starts, size_t limit);
-/* Writes one object into an array that the caller has begun. */
-int hl_json_snapshots(struct hl_json *j, struct hl_model *m, const struct hl_snapshot_list *log,
-	size_t from, size_t to, const struct hl_snapshot_changes *page);
 
 #endif

@@ -5,7 +5,6 @@
 #ifndef HL_VIEWS_TEXT_TEXT_INTERNAL_H
 #define HL_VIEWS_TEXT_TEXT_INTERNAL_H
 
-#include "util/json_writer.h"
 #include "util/strbuf.h"
 #include "util/terminal/terminal.h"
 #include "views/text/text.h"
@@ -72,9 +71,6 @@ void hl_put_omitted_count(FILE *out, uint64_t count, const char *one, const char
 	const struct hl_text_opts *opts);
 /* One character of a bar chart, 0 to 8 eighths high. */
 const char *hl_bar(unsigned eighths, bool unicode);
-
-void hl_json_frame(struct hl_json *j, const struct hl_frame *f);
-void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);
 
 #define HL_SUPPRESSED_HEADER "\nsuppressed (--no-default-suppressions shows what is built in):\n"
 

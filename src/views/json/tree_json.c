@@ -8,9 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/json_writer.h"
 #include "util/vec.h"
-#include "views/text/text_internal.h"
+#include "views/json/json.h"
 
 #define NO_PARENT UINT32_MAX
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table_json.c - flat tables and lists of sites, as JSON.
+ */
+#include "model/tags/roles.h"
+#include "views/json/json.h"
+
+static void json_stat(struct hl_json *j, const struct hl_site_stat *s)
+{
+	hl_json_key_u64(j, "freed_blocks", s->freed);
+	hl_json_key(j, "median_lifetime_ns");
+	if (s->median_ns == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, s->median_ns);
+	hl_json_key(j, "live_bytes_over_time");
+	hl_json_begin_array(j);
+	for (unsigned k = 0; k < HL_SPARK_POINTS; k++)
+		hl_json_u64(j, s->live[k]);
+	hl_json_end_array(j);
+}
+
+/* The bounds of a size or lifetime class; null if there is none. */
+static void json_bounds(struct hl_json *j, const struct hl_table *t, const struct hl_table_row *r)
+{
+	bool size = t->group == HL_GROUP_SIZE;
+
+	hl_json_key(j, size ? "from_bytes" : "from_ns");
+	if (r->lo == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, r->lo);
+	hl_json_key(j, size ? "below_bytes" : "below_ns");
+	if (r->hi == UINT64_MAX)
+		hl_json_string(j, NULL);
+	else
+		hl_json_u64(j, r->hi);
+}
+
+/* thread_name is null for a thread without a name. */
+static void json_thread(struct hl_json *j, struct hl_model *m, uint32_t thread)
+{
+	hl_json_key_u64(j, "thread", thread);
+	hl_json_key_string(j, "thread_name", hl_model_thread_name(m, thread));
+}
+
+void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
+	const struct hl_table *t, const struct hl_site_stat *stats, size_t n_stats)
+{
+	hl_json_answer(j, a);
+	hl_json_key_string(j, "group", hl_group_name(t->group));
+	hl_json_key(j, "rows");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct hl_table_row *r = &t->rows[i];
+
+		hl_json_begin_object(j);
+		hl_json_key_string(j, "name", r->name);
+		hl_json_value(j, "", &r->value);
+		if (r->frame != HL_NODE_NONE)
+			hl_json_frame(j, hl_model_frame(m, r->frame));
+		if (t->group == HL_GROUP_SIZE || t->group == HL_GROUP_LIFETIME)
+			json_bounds(j, t, r);
+		if (t->group == HL_GROUP_THREAD)
+			json_thread(j, m, r->key);
+		if (stats && i < n_stats)
+			json_stat(j, &stats[i]);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline_json.c - live bytes over the run, as JSON.
+ */
+#include "model/views/marks.h"
+#include "views/json/json.h"
+
+static void json_marks(struct hl_json *j, const struct hl_mark *marks, size_t n)
+{
+	hl_json_key(j, "marks");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_string(j, "kind", marks[i].snapshot ? "snapshot" : "mark");
+		hl_json_key_string(j, "name", marks[i].name);
+		hl_json_key_u64(j, "time_ns", marks[i].time_ns);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}
+
+int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_timeline_bin *c,
+	size_t n, const struct hl_peak *peak)
+{
+	const struct hl_mark *marks;
+	size_t n_marks;
+	int err = hl_model_marks(m, &marks, &n_marks);
+
+	if (err)
+		return err;
+	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
+	hl_json_key_u64(j, "peak_bytes", peak->bytes);
+	hl_json_key_u64(j, "peak_time_ns", peak->time_ns);
+	if (peak->before_damage)
+		hl_json_key_bool(j, "peak_moved", true);
+	hl_json_key(j, "columns");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "max_live_bytes", c[i].max_bytes);
+		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);
+		if (c[i].lost)
+			hl_json_key_bool(j, "lost", true);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+	json_marks(j, marks, n_marks);
+	return 0;
+}
