@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "request/option_row.h"
 
 /* Exit statuses of all commands but `record`, which returns the status of the recorded program. */
 enum {
@@ -23,36 +24,6 @@ enum {
 	HL_EXIT_IO = 3,         /* input cannot be read, or output cannot be written */
 	HL_EXIT_INCOMPLETE = 4, /* with --strict: there is a result, but data was missing */
 };
-
-/*
- * One option. `set` stores the value in the command's state. It returns NULL, or a description of a
- * valid value ("a size such as 64K"). A row without help text is not listed. An array of rows ends
- * with {0}.
- */
-struct hl_opt {
-	char short_name;       /* 0: none */
-	const char *long_name; /* without dashes; NULL: none */
-	/* The value: "FILE"; "[WHEN]" for an optional value, given as --x=WHEN; NULL for none. If
-	 * the value is one of a few words, their list: "on|off", or with a placeholder to show in
-	 * front, "BY:bytes|blocks" or "[HOW]:names|full". Help, completion and the message for an
-	 * invalid word are made from the list. */
-	const char *arg;
-	const char *help;
-	const char *(*set)(void *state, const char *value); /* value is NULL if none was given */
-};
-
-/* Returned by a setter if the word is not in the list of hl_opt.arg. */
-#define HL_OPT_NOT_LISTED "one of its values"
-/* Returns the index of `word` in a list such as "on|off"; -1 if it is not in it. */
-int hl_word_find(const char *list, const char *word);
-int hl_word_find_n(const char *list, const char *word, size_t len);
-/* Returns the list of valid words; NULL if the option takes other values. */
-const char *hl_opt_values(const struct hl_opt *o);
-/* Returns the length of the part of `arg` that help shows. */
-int hl_opt_arg_len(const struct hl_opt *o);
-/* Stores a value. Returns NULL, or a description of a valid value, which stays valid until the next
- * call. */
-const char *hl_opt_store_value(const struct hl_opt *o, void *state, const char *value);
 
 struct hl_example {
 	const char *args; /* the text after "heaplapse NAME " */
@@ -74,6 +45,9 @@ struct hl_cmd {
 	const char *about;       /* text after the options; lines end with \n; may be NULL */
 	const char *exit_status; /* NULL: the default text, for the statuses that it can return */
 	const struct hl_example *examples; /* ends with {0}; may be NULL */
+	/* Options in the order of the help: those of the tables, whose setters receive a part of
+	 * the state, then the command's own. Either may be NULL. */
+	const struct hl_opt_table *tables;
 	const struct hl_opt *opts;
 	/* Options that several commands share: hl_view_opts or NULL. A command with hl_view_opts
 	 * prints through the pager. */
@@ -117,13 +91,12 @@ void hl_cli_set_subject(const char *subject);
 int hl_cli_finish(int status);
 
 /*
- * Returns option i of a command: its own, then the shared ones, then --help; NULL after the last.
- * Options without help text are included.
+ * Returns option i of a command: those of its tables, its own, the shared ones, then --help; NULL
+ * after the last. Options without help text are included.
  */
 const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i);
 /* The same without options that have no help text. */
 const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
-bool hl_opt_arg_optional(const struct hl_opt *o);
 
 /* --color and --no-pager, for all commands with long output. */
 extern const struct hl_opt hl_view_opts[];

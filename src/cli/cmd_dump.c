@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/files/dump_format.h"
-#include "cli/report/report_request.h"
+#include "request/request.h"
 #include "cli/options/symbol_options.h"
 #include "util/terminal/progress.h"
 #include "util/vec.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/report/report_request.h"
+#include "cli/report/request_options.h"
 #include "util/path_suffix.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
@@ -21,7 +21,7 @@
 
 struct export
 {
-	struct hl_report request; /* must be the first member */
+	struct hl_request_options options; /* must be the first member */
 	const struct hl_export_format *format;
 	const char *format_name, *output, *table_name;
 	struct hl_output_set files;
@@ -81,10 +81,10 @@ static const char *set_group(void *state, const char *value)
 	return hl_group_find(value, &e->group) ? HL_OPT_NOT_LISTED : NULL;
 }
 
-/* The output is for programs: full names, and nothing is left out unless requested. */
+/* The output is for programs: nothing is left out unless requested. */
 static void init_export(void *state)
 {
-	((struct export *)state)->request.common.json = true;
+	((struct export *)state)->options.request.no_default_suppressions = true;
 }
 
 static int list_formats(void)
@@ -129,22 +129,22 @@ static int reject_group(const struct export *e)
 static int check_options(struct export *e)
 {
 	const struct hl_export_format *f = e->format;
-	int status = hl_request_check(&e->request);
+	struct hl_request *r = &e->options.request;
+	struct hl_request_error why;
+	int err = hl_request_finish_query(r, &why);
 
-	if (status)
-		return status;
-	if (f->whole_run && (e->request.quantity_option.option || e->request.range.option))
+	if (err)
+		return hl_request_print_error(err, &why);
+	if (f->whole_run && (r->quantity_option.option || r->range_option.option))
 		return hl_cli_usage("%s shows the whole run: %s does not apply; use --filter",
 			f->name,
-			e->request.quantity_option.option ? e->request.quantity_option.option
-							  : e->request.range.option);
-	if (e->request.pool && f->heap_only)
+			r->quantity_option.option ? r->quantity_option.option
+						  : r->range_option.option);
+	if (r->pool && f->heap_only)
 		return hl_cli_usage("%s shows the heap over time: --pool does not apply", f->name);
-	if (e->grouped)
-		status = hl_request_check_group(&e->request, e->group);
-	if (status)
-		return status;
-	if (e->request.pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
+	if (e->grouped && (err = hl_request_check_group(r, e->group, &why)) != 0)
+		return hl_request_print_error(err, &why);
+	if (r->pool && e->grouped && e->group == HL_GROUP_SNAPSHOT)
 		return hl_cli_usage(
 			"--pool cannot be combined with --group=snapshot, which is about the heap");
 	if (e->grouped && !(f->groups & 1u << e->group))
@@ -214,21 +214,21 @@ static int init_output_files(struct export *e)
 }
 
 /* Prints what a reader of the file must know about it. */
-static void print_warnings(struct export *e, struct hl_model *m, const struct hl_export_job *x)
+static void print_warnings(struct export *e, const struct hl_plan *p, const struct hl_export_job *x)
 {
+	struct hl_model *m = p->m;
 	char got[HL_TEXT_SIZE_MAX];
 
-	hl_report_warn(m);
+	hl_request_warn(m);
 	if (!e->quiet)
 		hl_export_print_missing_symbols(m);
 	if (x->before_damage && hl_model_has_aggregated(m))
-		hl_report_warn_moved(&e->request, m, &x->query, x->to_ns, true);
+		hl_plan_note_moved(p, &x->query.to, x->to_ns, true);
 	else if (x->before_damage)
 		hl_cli_error("part of the trace cannot be read; the export ends at %s",
 			hl_text_duration(got, x->to_ns));
 	else if (x->quantity_given)
-		hl_report_warn_moved(&e->request, m, &x->query, x->to_ns, false);
-	e->request.before_damage |= x->before_damage;
+		hl_plan_note_moved(p, &x->query.to, x->to_ns, false);
 }
 
 /* Writes the output files. On failure no file is left. Returns 0 or an exit status; *err is an
@@ -252,64 +252,95 @@ static int write_output(struct export *e, struct hl_export_job *x, int *err)
 }
 
 static void append_filter_option(
-	struct hl_strbuf *b, const char *option, const hl_report_names *names)
+	struct hl_strbuf *b, const char *option, const hl_request_texts *names)
 {
 	for (size_t i = 0; i < names->len; i++)
 		hl_strbuf_printf(b, "%s%s%s", b->len ? " " : "", option, names->data[i]);
 }
 
 /* Appends the filter options as the user gave them, in one line. */
-static void append_filter_options(struct hl_strbuf *b, const struct hl_report *r)
+static void append_filter_options(struct hl_strbuf *b, const struct hl_request *r)
 {
-	append_filter_option(b, "", &r->filter_exprs);
+	append_filter_option(b, "", &r->filters);
 	append_filter_option(b, "--include-function=", &r->include_function);
 	append_filter_option(b, "--exclude-function=", &r->exclude_function);
 	append_filter_option(b, "--include-module=", &r->include_module);
 	append_filter_option(b, "--exclude-module=", &r->exclude_module);
 }
 
-static int export_trace(struct export *e, struct hl_model *m)
+/* Checks what the format needs of the trace. Returns 0 or an exit status. */
+static int check_trace(const struct export *e, struct hl_plan *p)
 {
-	struct hl_report *r = &e->request;
-	struct hl_export_job x = {
-		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
-	struct hl_strbuf why = {0}, choice = {0}, title = {0};
-	int err = 0, status = 0;
+	struct hl_strbuf why = {0};
+	int status = 0;
 
 	/* A trace without an order of events is refused by the model, with a better message. */
-	if (e->format->unweighted && hl_model_has_event_order(m) &&
-		hl_model_info(m)->totals.samples > 0) {
+	if (e->format->unweighted && hl_model_has_event_order(p->m) &&
+		hl_model_info(p->m)->totals.samples > 0) {
 		hl_cli_error("%s cannot represent sampled data (no weight per sample); use pprof, "
 			     "dhat or svg",
 			e->format->name);
 		status = HL_EXIT_IO;
-	} else if (!hl_report_has_times(r, m, &why))
+	} else if (!hl_plan_has_times(p, &why)) {
 		status = hl_cli_usage("%s", hl_strbuf_str(&why));
-	hl_strbuf_fini(&why);
-	if (!status)
-		status = hl_symbol_options_apply(&r->symbols, m, !e->format->for_people);
-	if (!status)
-		status = hl_report_make_suppressions(r);
-	if (!status) {
-		r->peak = (struct hl_time_spec){.kind = HL_TIME_SPEC_PEAK};
-		x.query = hl_report_query(r);
-		x.own_peak = hl_report_has_own_peak(r);
-		x.quantity_given = r->what != HL_REPORT_NOTHING;
-		hl_strbuf_puts(&title, hl_report_heading(r, m));
-		if (e->grouped)
-			hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
-		x.title = hl_strbuf_str(&title);
-		append_filter_options(&choice, r);
-		x.filter_text = hl_strbuf_str(&choice);
-		x.pool = r->pool_name;
-		status = write_output(e, &x, &err);
 	}
-	if (!status && !err)
-		print_warnings(e, m, &x);
+	hl_strbuf_fini(&why);
+	return status;
+}
+
+/* Fills the job and writes the output. *err is an error of the model. */
+static int run_job(struct export *e, struct hl_plan *p, struct hl_export_job *x, int *err)
+{
+	const struct hl_request *r = p->request;
+	struct hl_strbuf choice = {0}, title = {0};
+	char heading[256];
+	int status;
+
+	x->query = hl_plan_query(p, r->quantity);
+	x->own_peak = hl_plan_has_own_peak(p, r->quantity);
+	x->quantity_given = r->quantity != HL_REQUEST_DEFAULT;
+	hl_plan_heading(p, r->quantity, heading, sizeof(heading));
+	hl_strbuf_puts(&title, heading);
+	if (e->grouped)
+		hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
+	x->title = hl_strbuf_str(&title);
+	append_filter_options(&choice, r);
+	x->filter_text = hl_strbuf_str(&choice);
+	x->pool = r->pool_name;
+	status = write_output(e, x, err);
+	if (!status && !*err)
+		print_warnings(e, p, x);
 	hl_strbuf_fini(&choice);
 	hl_strbuf_fini(&title);
-	return hl_report_finish(
-		r, m, status, err, x.before_damage ? "part of the requested data" : NULL);
+	return status;
+}
+
+static int export_trace(struct export *e, struct hl_model *m)
+{
+	struct hl_export_job x = {
+		.m = m, .by_blocks = e->by_blocks, .grouped = e->grouped, .group = e->group};
+	struct hl_request_error why;
+	struct hl_plan *p = NULL;
+	int err = hl_plan_new(&p, &e->options.request, m, &hl_cli_notes, &why), status;
+
+	status = err ? hl_request_print_error(err, &why) : check_trace(e, p);
+	err = 0;
+	if (!status)
+		status = hl_symbol_options_apply(&e->options.symbols, m, !e->format->for_people);
+	if (!status)
+		status = run_job(e, p, &x, &err);
+	hl_plan_free(p);
+	return hl_request_close(
+		&e->options, m, status, err, x.before_damage ? "part of the requested data" : NULL);
+}
+
+/* Checks the filter and reads the suppressions. Returns 0 or an exit status. */
+static int finish_request(struct hl_request_options *o)
+{
+	struct hl_request_error why;
+	int err = hl_request_finish_filter(&o->request, &why);
+
+	return err ? hl_request_print_error(err, &why) : hl_request_read_suppressions(o);
 }
 
 static int run_export(void *state, int argc, char **argv)
@@ -329,9 +360,7 @@ static int run_export(void *state, int argc, char **argv)
 	if (!status)
 		status = check_output(e, argc, argv);
 	if (!status)
-		status = hl_report_make_filter(&e->request);
-	if (!status)
-		status = hl_report_read_suppressions(&e->request);
+		status = finish_request(&e->options);
 	if (!status)
 		status = hl_trace_file_open(argc, argv, &m);
 	if (!status)
@@ -340,7 +369,7 @@ static int run_export(void *state, int argc, char **argv)
 	return status;
 }
 
-static const struct hl_opt export_opts[] = {
+static const struct hl_opt output_rows[] = {
 	{'f', "format", "FORMAT", "the format; --list shows all", set_format},
 	{'o', "output", "FILE",
 		"write to FILE; text is compressed if it ends in .gz or .zst (-: stdout, the "
@@ -350,18 +379,36 @@ static const struct hl_opt export_opts[] = {
 		"write only one table; by default all, in files beside FILE (parquet)", set_table},
 	{0, "list", NULL, "list the formats and the programs that read them", set_list},
 	{'q', "quiet", NULL, "do not list modules without names", set_quiet},
-	HL_REQUEST_OPTS("memory live at the peak; with a filter, at the peak of the matching "
-			"blocks (the default, see below)"),
+	{0},
+};
+
+static const struct hl_opt peak_rows[] = {HL_REQUEST_PEAK_ROW("(the default, see below)"), {0}};
+
+static const struct hl_opt group_rows[] = {
 	{0, "cost", "COST:" COST_VALUES, "the unit of flame graphs and graphs (default bytes)",
 		set_cost},
 	{'g', "group",
 		"GROUP:stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool",
 		"split flame graphs, trees and stacks by GROUP first; csv: the table of report",
 		set_group},
-	HL_FILTER_OPTS,
+	{0},
+};
+
+static const struct hl_opt export_opts[] = {
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
+	{0},
+};
+
+static const struct hl_opt_table export_tables[] = {
+	{output_rows, 0},
+	{peak_rows, HL_REQUEST_OFFSET},
+	{hl_request_quantity_rows, HL_REQUEST_OFFSET},
+	{group_rows, 0},
+	{hl_request_filter_rows, HL_REQUEST_OFFSET},
+	{hl_suppression_file_rows, 0},
+	{hl_request_suppression_rows, HL_REQUEST_OFFSET},
 	{0},
 };
 
@@ -389,10 +436,11 @@ const struct hl_cmd hl_cmd_export = {
 	"scaled to estimates; heaptrack and replay cannot represent them and refuse the trace.\n"
 	"parquet writes three tables: app.parquet, app.stacks.parquet and app.frames.parquet.\n"
 	"FILE is replaced only when the export is complete; a failure leaves it unchanged.\n",
+	.tables = export_tables,
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct export),
 	.init = init_export,
 	.run = run_export,
-	.fini = hl_request_fini,
+	.fini = hl_request_options_fini,
 };

@@ -111,7 +111,7 @@ static void print_legend(struct log_state *s, const struct hl_model *m, size_t f
 		snprintf(since, sizeof(since), "since the start");
 	else if (s->compare)
 		snprintf(since, sizeof(since), "since snapshot %zu", from);
-	hl_text_snapshots_legend(stdout, m, since);
+	hl_text_log_legend(stdout, m, since);
 }
 
 /* Prints one snapshot, compared with snapshot `from`. *shown is false if its data is lost, except
@@ -136,8 +136,8 @@ static int print_snapshot(
 		print_legend(s, m, from);
 	s->legend_printed = true;
 	return s->common.json
-		       ? hl_json_snapshots(&s->json, m, s->log, from, to, &page)
-		       : hl_text_snapshots(stdout, m, s->log, from, to, &page,
+		       ? hl_json_log_changes(&s->json, m, s->log, from, to, &page)
+		       : hl_text_log_changes(stdout, m, s->log, from, to, &page,
 				 s->runtime_frames.depth ? &s->runtime_frames : NULL, s->limit);
 }
 

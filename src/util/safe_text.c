@@ -98,11 +98,9 @@ void hl_text_sanitize(struct hl_strbuf *out, const char *s)
 	}
 }
 
-static bool exact_bytes;
-
-void hl_text_set_exact_bytes(bool exact)
+char *hl_text_bytes_exact(char *buf, uint64_t bytes)
 {
-	exact_bytes = exact;
+	return strcat(hl_text_count(buf, bytes), " B");
 }
 
 char *hl_text_bytes(char *buf, uint64_t bytes)
@@ -111,8 +109,6 @@ char *hl_text_bytes(char *buf, uint64_t bytes)
 	double v = (double)bytes;
 	int u = -1;
 
-	if (exact_bytes)
-		return strcat(hl_text_count(buf, bytes), " B");
 	if (bytes < 1024) {
 		snprintf(buf, HL_TEXT_SIZE_MAX, "%" PRIu64 " B", bytes);
 		return buf;

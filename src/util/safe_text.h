@@ -37,9 +37,8 @@ void hl_text_sanitize(struct hl_strbuf *out, const char *s);
  * HL_TEXT_SIZE_MAX bytes. */
 #define HL_TEXT_SIZE_MAX 32
 char *hl_text_bytes(char *buf, uint64_t bytes);
-/* Switches hl_text_bytes to exact numbers ("12,345 B") for the rest of the process: option
- * --bytes. */
-void hl_text_set_exact_bytes(bool exact);
+/* "12,345,678 B" */
+char *hl_text_bytes_exact(char *buf, uint64_t bytes);
 /* "12,345" */
 char *hl_text_count(char *buf, uint64_t n);
 /* "1.250 s", "300.0 ms", "12.0 us", "64 ns" */

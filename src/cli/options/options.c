@@ -21,29 +21,53 @@ struct parse {
 };
 
 static const struct hl_opt help_row = {
-	'h', "help", NULL, "show the complete help; -h is shorter", NULL};
+	.short_name = 'h', .long_name = "help", .help = "show the complete help; -h is shorter"};
 
-static bool is_end_row(const struct hl_opt *o)
+/* The last table is followed by the command's own options and the shared ones. */
+#define MAX_TABLES 12
+
+/* Returns table t of a command; rows == NULL after the last. */
+static struct hl_opt_table table_at(const struct hl_cmd *cmd, size_t t)
 {
-	return !o->short_name && !o->long_name;
+	size_t n = 0;
+
+	while (cmd->tables && cmd->tables[n].rows)
+		n++;
+	if (t < n)
+		return cmd->tables[t];
+	return (struct hl_opt_table){.rows = t == n ? cmd->opts : t == n + 1 ? cmd->shared : NULL};
 }
 
-bool hl_opt_arg_optional(const struct hl_opt *o)
+/* Finds option i and its table. */
+static const struct hl_opt *find_option(
+	const struct hl_cmd *cmd, size_t i, struct hl_opt_table *table)
 {
-	return o->arg && o->arg[0] == '[';
-}
-
-const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i)
-{
-	const struct hl_opt *const tables[] = {cmd->opts, cmd->shared};
-
-	for (size_t t = 0; t < HL_ARRAY_LEN(tables); t++) {
-		for (const struct hl_opt *o = tables[t]; o && !is_end_row(o); o++) {
+	for (size_t t = 0; t < MAX_TABLES; t++) {
+		*table = table_at(cmd, t);
+		for (const struct hl_opt *o = table->rows; o && !hl_opt_is_end(o); o++) {
 			if (i-- == 0)
 				return o;
 		}
 	}
 	return i == 0 ? &help_row : NULL;
+}
+
+const struct hl_opt *hl_cmd_opt(const struct hl_cmd *cmd, size_t i)
+{
+	struct hl_opt_table table;
+
+	return find_option(cmd, i, &table);
+}
+
+/* Returns the part of the state that the setter of `o` receives. */
+static void *state_of(const struct parse *p, const struct hl_opt *o)
+{
+	struct hl_opt_table table = {0};
+	const struct hl_opt *found;
+
+	for (size_t i = 0; (found = find_option(p->cmd, i, &table)) != NULL && found != o; i++)
+		;
+	return (char *)p->state + table.offset;
 }
 
 const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i)
@@ -91,69 +115,12 @@ static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 	return NULL;
 }
 
-int hl_word_find(const char *list, const char *word)
-{
-	return hl_word_find_n(list, word, strlen(word));
-}
-
-int hl_word_find_n(const char *list, const char *word, size_t len)
-{
-	size_t n;
-
-	for (int i = 0;; i++) {
-		n = strcspn(list, "|");
-		if (n == len && memcmp(list, word, n) == 0)
-			return i;
-		if (!list[n])
-			return -1;
-		list += n + 1;
-	}
-}
-
-const char *hl_opt_values(const struct hl_opt *o)
-{
-	const char *colon = o->arg ? strchr(o->arg, ':') : NULL;
-
-	return colon ? colon + 1 : o->arg && strchr(o->arg, '|') ? o->arg : NULL;
-}
-
-int hl_opt_arg_len(const struct hl_opt *o)
-{
-	return (int)strcspn(o->arg, ":");
-}
-
-/* Returns "always, auto or never", or for more than three words "one of bytes, blocks, ...". */
-static const char *describe_values(const char *list)
-{
-	static char text[256];
-	size_t at = 0, len, words = 1;
-
-	for (const char *c = list; *c; c++)
-		words += *c == '|';
-	if (words > 3)
-		at = (size_t)snprintf(text, sizeof(text), "one of ");
-	for (; words > 0 && at < sizeof(text); words--, list += len + (list[len] == '|')) {
-		len = strcspn(list, "|");
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%.*s%s", (int)len, list,
-			words == 1                                       ? ""
-			: words == 2 && strncmp(text, "one of ", 7) != 0 ? " or "
-									 : ", ");
-	}
-	return text;
-}
-
-const char *hl_opt_store_value(const struct hl_opt *o, void *state, const char *value)
-{
-	const char *expected = o->set(state, value), *values = hl_opt_values(o);
-
-	return expected && values ? describe_values(values) : expected;
-}
-
 /* Stores a value. `shown` is the option as the user wrote it, for the message. */
 static int store_value(struct parse *p, const struct hl_opt *o, const char *value,
 	const char *shown, size_t shown_len)
 {
-	const char *expected = hl_opt_store_value(o, p->state, value);
+	char text[HL_OPT_TEXT_MAX];
+	const char *expected = hl_opt_store_value(o, state_of(p, o), value, text);
 
 	if (!expected && p->cmd->option_stored)
 		p->cmd->option_stored(p->state, o);

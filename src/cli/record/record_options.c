@@ -497,10 +497,10 @@ void hl_record_env_name(char *to, size_t n, const char *long_name)
 
 static const char *read_env(struct record_options *o)
 {
-	static char sentence[200];
+	static char sentence[400];
 
 	for (const struct hl_opt *opt = hl_record_opts; opt->long_name; opt++) {
-		char name[64];
+		char name[64], text[HL_OPT_TEXT_MAX];
 		const char *value, *expected;
 
 		hl_record_env_name(name, sizeof(name), opt->long_name);
@@ -510,7 +510,7 @@ static const char *read_env(struct record_options *o)
 		if (!opt->arg && strcmp(value, "1") != 0)
 			expected = "0 or 1";
 		else
-			expected = hl_opt_store_value(opt, o, opt->arg ? value : NULL);
+			expected = hl_opt_store_value(opt, o, opt->arg ? value : NULL, text);
 		if (expected) {
 			snprintf(sentence, sizeof(sentence), "%s=%.40s is not %s", name, value,
 				expected);

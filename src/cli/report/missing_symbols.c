@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "cli/report/report_request.h"
+#include "cli/report/request_options.h"
 #include "util/strbuf.h"
 
 #define MIN_SHARE_DIVISOR 10 /* warn from a tenth of the frames on */

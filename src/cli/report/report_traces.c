@@ -4,7 +4,7 @@
  *
  * Several traces are the processes of one run. A problem with one of them is printed, counted and
  * reflected in the exit status, and the others are still shown. A process that ended before the
- * requested time, or that does not have the mark, counts as 0.
+ * requested time, or that does not have the mark, counts as 0. Each trace is opened once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,128 +13,55 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/report/report_request.h"
 #include "cli/files/trace_file.h"
+#include "cli/report/report.h"
 #include "util/safe_text.h"
+#include "views/json/json.h"
+#include "views/text/text.h"
 
 /* Verifying this much takes about half a second, which the word "leaked" is worth. Larger traces
  * are not verified as a whole. */
 #define LEAKS_VERIFY_BYTES (UINT64_C(1) << 30)
 
-/* Prints warnings that apply to all results. */
-void hl_report_warn(struct hl_model *m)
-{
-	const char *why = hl_model_empty_reason(m);
+/* One trace: the model, and the plan for it. */
+struct process {
+	const char *file;
+	struct hl_model *m; /* NULL: not open */
+	struct hl_plan *plan;
+	bool partial; /* its answer is partial, or not of the requested time */
+};
 
-	hl_trace_file_warn(m);
-	if (why)
-		hl_cli_error("%s", why);
+static bool is_json(const struct hl_report *r)
+{
+	return r->options.common.json;
 }
 
-/* Mappings exist without allocations, so a trace without allocations needs no warning. */
-static bool shows_mmaps_alone(const struct hl_report *r)
+/* --group process collects a row of each trace. */
+static bool collects_rows(const struct hl_report *r)
 {
-	bool alone = r->parts.len > 0;
+	const struct hl_request *q = &r->options.request;
 
-	for (size_t i = 0; i < r->parts.len; i++)
-		alone &= r->parts.data[i].view == HL_REPORT_MMAPS;
-	return alone;
+	return q->parts.len == 1 && q->parts.data[0].view == &hl_view_process;
 }
 
-static void print_warnings(const struct hl_report *r, struct hl_model *m)
+/* Text is limited by default; lists of processes and modules are complete unless --min is given. */
+static struct hl_text_opts list_style(const struct hl_report *r)
 {
-	if (shows_mmaps_alone(r))
-		hl_trace_file_warn(m);
-	else
-		hl_report_warn(m);
-}
+	const struct hl_request *q = &r->options.request;
+	struct hl_text_opts style = r->style;
 
-/* --- does the trace have the requested times? --- */
-
-/* A range must be within the run and begin before its end. */
-static bool has_range(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
-{
-	uint64_t from = hl_time_spec_ns(&r->from, m), to = hl_time_spec_ns(&r->to, m);
-	uint64_t end = hl_model_end_ns(m);
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
-
-	if (from > end)
-		hl_strbuf_printf(why, "the range begins at %s, after the end of the recording (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, end));
-	else if (from > to)
-		hl_strbuf_printf(why, "the range begins at %s, after its end (%s)",
-			hl_text_duration(a, from), hl_text_duration(b, to));
-	return from <= end && from <= to;
-}
-
-/* False if the requested moment is after the end of this trace. A single trace is shown at its end
- * instead, with a warning. With several traces, its values would be added to values of another
- * time. */
-static bool has_moment(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
-{
-	uint64_t at = hl_time_spec_ns(&r->at, m), end = hl_model_end_ns(m);
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
-
-	if (r->what != HL_REPORT_AT || !r->several_traces || at <= end)
-		return true;
-	hl_strbuf_printf(why, "%s is after the end of the recording (%s)", hl_text_duration(a, at),
-		hl_text_duration(b, end));
-	return false;
-}
-
-/* Returns false, with a sentence in *why, if a time of the request or of its filter does not
- * exist. */
-bool hl_report_has_times(struct hl_report *r, struct hl_model *m, struct hl_strbuf *why)
-{
-	hl_strbuf_reset(why);
-	if (hl_time_spec_check(&r->from, m) || hl_time_spec_check(&r->to, m) ||
-		hl_time_spec_check(&r->at, m) ||
-		(r->filter && hl_filter_bind(r->filter, m) == -ENOENT)) {
-		hl_strbuf_puts(why, hl_model_error(m));
-		return false;
-	}
-	return has_moment(r, m, why) && (!r->ranged || has_range(r, m, why));
-}
-
-static bool needs_times(const struct hl_report *r)
-{
-	return r->ranged || r->what == HL_REPORT_AT ||
-	       (r->filter && hl_filter_subjects(r->filter) &
-				     (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE));
-}
-
-/* A time that no process has is a usage error, found before any output. Returns 0 or an exit
- * status. */
-static int check_times(struct hl_report *r, int n, char **files)
-{
-	struct hl_strbuf why = {0};
-	bool found = false;
-	int status = 0, tried = 0;
-
-	if (!needs_times(r))
-		return 0;
-	for (int i = 0; i < n && !found; i++) {
-		struct hl_reader_refusal refusal;
-		struct hl_model *m;
-
-		if (hl_trace_file_open_model(files[i], &m, &refusal))
-			continue;
-		found = hl_report_has_times(r, m, &why);
-		hl_model_close(m);
-		tried++;
-	}
-	if (!found && tried > 0)
-		status = hl_cli_usage(
-			"%s%s", tried > 1 ? "no process matches: " : "", hl_strbuf_str(&why));
-	hl_strbuf_fini(&why);
-	return status;
+	style.limits = (struct hl_limits){.min_percent = q->min_given ? q->min : 0,
+		.limited = q->limit_given && q->limit > 0,
+		.limit = q->limit,
+		.by_blocks = q->sorted && q->sort == HL_SORT_BLOCKS};
+	return style;
 }
 
 /* --- begin and end of the output --- */
 
 static void begin_document(struct hl_report *r)
 {
-	if (!r->common.json)
+	if (!is_json(r))
 		return;
 	hl_json_init(&r->json, stdout);
 	hl_json_begin_object(&r->json);
@@ -143,165 +70,295 @@ static void begin_document(struct hl_report *r)
 
 static void end_document(struct hl_report *r)
 {
-	if (!r->common.json)
+	if (!is_json(r))
 		return;
 	hl_json_end_object(&r->json);
 	putchar('\n');
 }
 
-static void begin_process(struct hl_report *r, struct hl_model *m, const char *file)
+static void begin_process(struct hl_report *r, const struct process *x)
 {
-	const struct hl_trace_info *i = hl_model_info(m);
+	const struct hl_trace_info *i = hl_model_info(x->m);
 	struct hl_strbuf b = {0};
 
-	if (r->common.json) {
+	if (is_json(r)) {
 		hl_json_begin_object(&r->json);
-		hl_json_key_string(&r->json, "trace", file);
+		hl_json_key_string(&r->json, "trace", x->file);
 		hl_json_key_string(&r->json, "program", i->meta.program);
 		hl_json_key_u64(&r->json, "pid", i->meta.pid);
 		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
 		return;
 	}
-	if (r->view == HL_REPORT_PROCESSES)
+	if (collects_rows(r))
 		return; /* its row has the same information */
 	hl_text_escape(&b, i->meta.program);
 	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
-	hl_text_escape(&b, file);
+	hl_text_escape(&b, x->file);
 	printf("=== %s\n", hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 }
 
 static void end_process(struct hl_report *r)
 {
-	if (r->common.json)
+	if (is_json(r))
 		hl_json_end_object(&r->json);
-	else if (r->view != HL_REPORT_PROCESSES)
+	else if (!collects_rows(r))
 		putchar('\n');
+}
+
+/* --- rows of --group process --- */
+
+/* Returns the lines about suppressed blocks of a process, to print below the list; NULL if there
+ * are none, or no memory. */
+static char *suppressed_lines(
+	const struct hl_report *r, const struct hl_suppressions *s, const struct hl_meta *meta)
+{
+	struct hl_strbuf prefix = {0};
+	char *text = NULL;
+	size_t n;
+	FILE *out = s ? open_memstream(&text, &n) : NULL;
+
+	if (!out)
+		return NULL;
+	hl_text_escape(&prefix, meta->program);
+	hl_strbuf_printf(&prefix, " (pid %" PRIu64 "): ", meta->pid);
+	hl_text_suppressed_lines(out, s, hl_strbuf_str(&prefix), &r->style);
+	hl_strbuf_fini(&prefix);
+	fclose(out);
+	return text;
+}
+
+static void free_row(struct hl_process_row *row)
+{
+	free(row->program);
+	free(row->what);
+	free(row->suppressed);
+}
+
+/* Rows are printed together when all are known, because only then the large ones are known. */
+static int add_row(struct hl_report *r, struct hl_model *m, const char *what,
+	const struct hl_value *v, const struct hl_suppressions *s)
+{
+	const struct hl_meta *meta = &hl_model_info(m)->meta;
+	struct hl_process_row row = {.program = strdup(meta->program),
+		.pid = meta->pid,
+		.what = strdup(what),
+		.value = *v,
+		.suppressed = suppressed_lines(r, s, meta)};
+	int err = row.program && row.what ? hl_vec_push(&r->processes, row) : -ENOMEM;
+
+	if (err)
+		free_row(&row);
+	return err;
+}
+
+static void put_rows(struct hl_report *r)
+{
+	struct hl_text_opts style = list_style(r);
+
+	hl_text_processes(stdout, r->processes.data, r->processes.len, &r->total, &style);
+	for (size_t i = 0; i < r->processes.len; i++)
+		free_row(&r->processes.data[i]);
+	hl_vec_free(&r->processes);
 }
 
 /* --- one trace --- */
 
-/* Prepares symbols and suppressions. Returns 0 or an exit status. */
-static int prepare_trace(struct hl_report *r, struct hl_model *m)
+/* Returns 0 or an exit status. */
+static int make_plan(struct hl_report *r, struct process *x, bool several)
 {
-	int status = hl_symbol_options_apply(&r->symbols, m, r->common.json);
+	struct hl_request_error why;
+	int err = hl_plan_new(&x->plan, &r->options.request, x->m, &hl_cli_notes, &why);
 
-	r->before_damage = false;
-	if (!status)
-		status = hl_report_make_suppressions(r);
-	if (!status &&
-		r->what == HL_REPORT_LEAKS) /* a trace with missing chunks must not report leaks */
-		hl_trace_file_verify(m, LEAKS_VERIFY_BYTES);
-	return status;
+	if (err)
+		return hl_request_print_error(err, &why);
+	x->plan->several_traces = several;
+	return 0;
 }
 
-static int show_trace(struct hl_report *r, struct hl_model *m)
+/* Mappings exist without allocations, so a trace without allocations needs no warning. */
+static bool shows_blocks(const struct hl_plan *p)
 {
-	struct hl_text_opts opts = hl_report_list_opts(r);
-	int err = hl_report_show(r, m);
+	bool any = false;
 
-	if (!err && !r->common.json && hl_report_needs_names(r))
-		hl_text_missing_names(stdout, m, &opts);
+	for (size_t i = 0; i < p->parts.len; i++)
+		any |= p->parts.data[i].view->flags & HL_VIEW_BLOCKS;
+	return any;
+}
+
+static int prepare_trace(struct hl_report *r, struct process *x)
+{
+	int status = hl_symbol_options_apply(&r->options.symbols, x->m, is_json(r));
+
+	if (status)
+		return status;
+	/* a trace with missing chunks must not report leaks */
+	if (r->options.request.quantity == HL_REQUEST_LEAKS)
+		hl_trace_file_verify(x->m, LEAKS_VERIFY_BYTES);
+	if (shows_blocks(x->plan))
+		hl_request_warn(x->m);
+	else
+		hl_trace_file_warn(x->m);
+	return 0;
+}
+
+static int render(struct hl_report *r, struct process *x, struct hl_result *result)
+{
+	if (is_json(r))
+		return hl_json_result(&r->json, result);
+	if (collects_rows(r))
+		return add_row(r, x->m, result->heading, &result->total, result->suppressions);
+	return hl_text_result(stdout, result, &r->style);
+}
+
+static int show_part(struct hl_report *r, struct process *x, size_t i)
+{
+	struct hl_result *result;
+	int err = hl_plan_run(x->plan, i, &result);
+
+	if (err)
+		return err;
+	r->total.bytes += result->total.bytes;
+	r->total.blocks += result->total.blocks;
+	err = render(r, x, result);
+	x->partial |= result->before_damage;
+	hl_result_free(result);
 	return err;
 }
 
-int hl_report_finish(
-	struct hl_report *r, struct hl_model *m, int status, int err, const char *missing)
+/* Prints all parts. In JSON they are members of the object that is open. Returns 0, or -errno with
+ * hl_model_error(). */
+static int show_trace(struct hl_report *r, struct process *x)
 {
-	hl_suppressions_free(r->suppressions);
-	r->suppressions = NULL;
-	if (err == -ENOENT)
-		status = hl_cli_usage("%s", hl_model_error(m));
-	else if (err)
-		return hl_trace_file_failed(m);
-	if (!status)
-		return hl_trace_file_close(m, &r->common, missing);
-	hl_model_close(m);
-	return status;
+	struct hl_text_opts style = list_style(r);
+	int err = hl_plan_prepare(x->plan);
+
+	x->partial |= x->plan->before_damage;
+	for (size_t i = 0; i < x->plan->parts.len && !err; i++) {
+		if (i > 0)
+			putchar('\n');
+		err = show_part(r, x, i);
+	}
+	if (!err && !is_json(r) && hl_plan_shows_names(x->plan))
+		hl_text_missing_names(stdout, x->m, &style);
+	if (err && is_json(r))
+		hl_json_key_string(&r->json, "error", hl_model_error(x->m));
+	return err;
 }
 
-static int finish_trace(struct hl_report *r, struct hl_model *m, int status, int err)
+static int close_process(struct hl_report *r, struct process *x, int status, int err)
 {
-	return hl_report_finish(
-		r, m, status, err, r->before_damage ? "the requested moment" : NULL);
+	hl_plan_free(x->plan);
+	return hl_request_close(
+		&r->options, x->m, status, err, x->partial ? "the requested moment" : NULL);
 }
 
-static int report_one(struct hl_report *r, struct hl_model *m)
+static int report_one(struct hl_report *r, struct process *x)
 {
 	struct hl_strbuf why = {0};
-	int err = 0,
-	    status = hl_report_has_times(r, m, &why) ? 0 : hl_cli_usage("%s", hl_strbuf_str(&why));
+	int err = 0, status = make_plan(r, x, false);
 
+	if (!status && !hl_plan_has_times(x->plan, &why))
+		status = hl_cli_usage("%s", hl_strbuf_str(&why));
 	hl_strbuf_fini(&why);
 	if (!status)
-		status = prepare_trace(r, m);
+		status = prepare_trace(r, x);
 	if (!status) {
-		print_warnings(r, m);
 		begin_document(r);
-		err = show_trace(r, m);
-		if (err && r->common.json)
-			hl_json_key_string(&r->json, "error", hl_model_error(m));
+		err = show_trace(r, x);
 		end_document(r);
 	}
-	return finish_trace(r, m, status, err);
+	status = close_process(r, x, status, err);
+	if (collects_rows(r))
+		put_rows(r);
+	return status;
 }
 
 /* --- several traces --- */
 
 /* Prints that the process has no data for the request. */
-static int show_no_data(struct hl_report *r, struct hl_model *m, const char *why)
+static int show_no_data(struct hl_report *r, struct process *x, const char *why)
 {
 	static const struct hl_value none;
 
 	hl_cli_error("%s; it counts as 0", why);
-	r->before_damage = true;
-	if (r->common.json) {
+	x->partial = true;
+	if (is_json(r)) {
 		hl_json_key_string(&r->json, "error", why);
 		hl_json_key_u64(&r->json, "total_bytes", 0);
 		hl_json_key_u64(&r->json, "total_blocks", 0);
-	} else if (r->view == HL_REPORT_PROCESSES) {
-		return hl_report_add_process(r, m, "not running at the requested time", &none);
+	} else if (collects_rows(r)) {
+		return add_row(
+			r, x->m, "not running at the requested time", &none, x->plan->suppressions);
 	} else {
 		puts("no data for the requested time: 0 B in 0 blocks");
 	}
 	return 0;
 }
 
-static int report_process(struct hl_report *r, struct hl_model *m, const char *file)
+/* Opens the trace, unless find_times() has. Returns 0 or an exit status. */
+static int open_process(struct hl_report *r, struct process *x, bool several)
+{
+	struct hl_reader_refusal why = {0};
+
+	if (x->m)
+		return 0;
+	if (hl_trace_file_open_model(x->file, &x->m, &why) == 0)
+		return make_plan(r, x, several);
+	hl_cli_error("%s", why.text);
+	if (is_json(r)) {
+		hl_json_begin_object(&r->json);
+		hl_json_key_string(&r->json, "trace", x->file);
+		hl_json_key_string(&r->json, "error", why.text);
+		hl_json_end_object(&r->json);
+	}
+	return HL_EXIT_IO;
+}
+
+static int report_process(struct hl_report *r, struct process *x)
 {
 	struct hl_value before = r->total;
 	struct hl_strbuf why = {0};
-	int err = 0, status = prepare_trace(r, m);
+	int err = 0, status = prepare_trace(r, x);
 
 	if (!status) {
-		print_warnings(r, m);
-		begin_process(r, m, file);
-		err = hl_report_has_times(r, m, &why) ? show_trace(r, m)
-						      : show_no_data(r, m, hl_strbuf_str(&why));
-		if (err && r->common.json)
-			hl_json_key_string(&r->json, "error", hl_model_error(m));
+		begin_process(r, x);
+		err = hl_plan_has_times(x->plan, &why) ? show_trace(r, x)
+						       : show_no_data(r, x, hl_strbuf_str(&why));
 		end_process(r);
 	}
 	if (err)
 		r->total = before;
 	hl_strbuf_fini(&why);
-	return finish_trace(r, m, status, err);
+	return close_process(r, x, status, err);
 }
 
-static int open_process(struct hl_report *r, const char *file, struct hl_model **m)
+/*
+ * A time that no process has is a usage error, found before any output. Opens traces until one has
+ * the times of the request; they stay open. Returns 0 or an exit status.
+ */
+static int find_times(struct hl_report *r, struct process *all, int n)
 {
-	struct hl_reader_refusal why = {0};
+	struct hl_strbuf why = {0};
+	bool found = !r->options.request.needs_times;
+	int status = 0, tried = 0;
 
-	if (hl_trace_file_open_model(file, m, &why) == 0)
-		return 0;
-	hl_cli_error("%s", why.text);
-	if (r->common.json) {
-		hl_json_begin_object(&r->json);
-		hl_json_key_string(&r->json, "trace", file);
-		hl_json_key_string(&r->json, "error", why.text);
-		hl_json_end_object(&r->json);
+	for (int i = 0; i < n && !found && !status; i++) {
+		struct hl_reader_refusal refusal;
+
+		if (hl_trace_file_open_model(all[i].file, &all[i].m, &refusal)) {
+			all[i].m = NULL;
+			continue;
+		}
+		tried++;
+		status = make_plan(r, &all[i], n > 1);
+		found = !status && hl_plan_has_times(all[i].plan, &why);
 	}
-	return HL_EXIT_IO;
+	if (!status && !found && tried > 0)
+		status = hl_cli_usage(
+			"%s%s", tried > 1 ? "no process matches: " : "", hl_strbuf_str(&why));
+	hl_strbuf_fini(&why);
+	return status;
 }
 
 /* Compares inodes, because a.hlt and ./a.hlt are one process. Returns the number of remaining
@@ -329,21 +386,14 @@ static int drop_duplicates(int n, char **files)
 	return known ? kept : n;
 }
 
-/* Snapshots of one process count the same memory several times, and a plot has no single value. */
+/* Snapshots of one process count the same memory several times, a plot has no single value, and
+ * each of several views has its own total. */
 static bool has_total(const struct hl_report *r)
 {
-	if (r->parts.len > 1)
-		return false; /* each view has its own total */
-	switch (r->view) {
-	case HL_REPORT_TIMELINE:
-	case HL_REPORT_SNAPSHOTS:
-	case HL_REPORT_DELTAS:
-	case HL_REPORT_CUMULATIVE:
-	case HL_REPORT_MMAPS:
-		return false;
-	default:
-		return true;
-	}
+	const struct hl_request *q = &r->options.request;
+
+	return q->parts.len == 0 ||
+	       (q->parts.len == 1 && q->parts.data[0].view->flags & HL_VIEW_TOTAL);
 }
 
 static void put_total(struct hl_report *r, int read, int n)
@@ -351,7 +401,7 @@ static void put_total(struct hl_report *r, int read, int n)
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf b = {0};
 
-	if (r->common.json) {
+	if (is_json(r)) {
 		hl_json_key_u64(&r->json, "processes_read", (uint64_t)read);
 		if (has_total(r)) {
 			hl_json_key_u64(&r->json, "total_bytes", r->total.bytes);
@@ -365,55 +415,50 @@ static void put_total(struct hl_report *r, int read, int n)
 		hl_strbuf_printf(&b, "%d of %d process%s", read, n, n == 1 ? "" : "es");
 	if (has_total(r) && read > 0)
 		printf("%s, each as above: %s in %s block%s\n", hl_strbuf_str(&b),
-			hl_text_bytes(bytes, r->total.bytes),
+			r->style.exact_bytes ? hl_text_bytes_exact(bytes, r->total.bytes)
+					     : hl_text_bytes(bytes, r->total.bytes),
 			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
 	else if (read < n)
 		printf("%s could be read\n", hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 }
 
-/* --- rows of --group process --- */
-
-static void put_processes(struct hl_report *r)
+/* Reports on all processes. A read error takes precedence over incomplete data. */
+static int report_each(struct hl_report *r, struct process *all, int n, int *read)
 {
-	struct hl_text_opts opts = hl_report_list_opts(r);
+	int status = 0;
 
-	hl_text_processes(stdout, r->processes.data, r->processes.len, &r->total, &opts);
-	for (size_t i = 0; i < r->processes.len; i++) {
-		free(r->processes.data[i].program);
-		free(r->processes.data[i].suppressed);
-	}
-	hl_vec_free(&r->processes);
-}
-
-/* Reports on a parent and its children, each separately, and on their sum. */
-static int report_processes(struct hl_report *r, int n, char **files)
-{
-	int status = 0, read = 0;
-
-	begin_document(r);
-	if (r->common.json) {
-		hl_json_key(&r->json, "processes");
-		hl_json_begin_array(&r->json);
-	}
 	for (int i = 0; i < n; i++) {
-		struct hl_model *m;
-		int result = open_process(r, files[i], &m);
+		int result = open_process(r, &all[i], n > 1);
 
 		if (!result) {
-			hl_cli_set_subject(files[i]);
-			result = report_process(r, m, files[i]);
+			hl_cli_set_subject(all[i].file);
+			result = report_process(r, &all[i]);
 			hl_cli_set_subject(NULL);
+			all[i].m = NULL;
 		}
-		read += result == 0 || result == HL_EXIT_INCOMPLETE;
-		/* A read error takes precedence over incomplete data. */
+		*read += result == 0 || result == HL_EXIT_INCOMPLETE;
 		if (result && (status == 0 || status == HL_EXIT_INCOMPLETE))
 			status = result;
 	}
-	if (r->common.json)
+	return status;
+}
+
+/* Reports on a parent and its children, each separately, and on their sum. */
+static int report_processes(struct hl_report *r, struct process *all, int n)
+{
+	int status, read = 0;
+
+	begin_document(r);
+	if (is_json(r)) {
+		hl_json_key(&r->json, "processes");
+		hl_json_begin_array(&r->json);
+	}
+	status = report_each(r, all, n, &read);
+	if (is_json(r))
 		hl_json_end_array(&r->json);
 	else
-		put_processes(r);
+		put_rows(r);
 	put_total(r, read, n);
 	end_document(r);
 	return status;
@@ -421,19 +466,31 @@ static int report_processes(struct hl_report *r, int n, char **files)
 
 int hl_report_traces(struct hl_report *r, int n, char **files)
 {
-	struct hl_model *m = NULL;
-	int status = 0;
+	struct process one = {0}, *all;
+	int status;
 
 	/* --group process has its row format for a single process, too. */
-	if (n == 0 || (n == 1 && r->view != HL_REPORT_PROCESSES)) {
-		status = hl_trace_file_open(n, files, &m);
-		if (!status)
-			status = report_one(r, m);
-		put_processes(r);
-		return status;
+	if (n == 0 || (n == 1 && !collects_rows(r))) {
+		status = hl_trace_file_open(n, files, &one.m);
+		return status ? status : report_one(r, &one);
 	}
 	n = drop_duplicates(n, files);
-	r->several_traces = n > 1;
-	status = check_times(r, n, files);
-	return status ? status : report_processes(r, n, files);
+	all = calloc((size_t)n, sizeof(*all));
+	if (!all) {
+		hl_cli_error("%s", strerror(ENOMEM));
+		return HL_EXIT_IO;
+	}
+	for (int i = 0; i < n; i++)
+		all[i].file = files[i];
+	status = find_times(r, all, n);
+	if (!status)
+		status = report_processes(r, all, n);
+	for (int i = 0; i < n; i++) {
+		if (all[i].m) {
+			hl_plan_free(all[i].plan);
+			hl_model_close(all[i].m);
+		}
+	}
+	free(all);
+	return status;
 }

@@ -2,10 +2,13 @@
 /*
  * fragmentation_json.c - how full the heap's pages are, as JSON.
  */
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
-void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct hl_fragmentation *f)
+int hl_json_fragmentation(struct hl_json *j, struct hl_result *r)
 {
+	const struct hl_fragmentation *f = r->data;
+	struct hl_model *m = r->m;
+
 	hl_json_key_u64(j, "time_ns", f->time_ns);
 	hl_json_value(j, "live", &f->live);
 	hl_json_value(j, "all_live", &f->all);
@@ -32,4 +35,5 @@ void hl_json_fragmentation(struct hl_json *j, struct hl_model *m, const struct h
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
+	return 0;
 }

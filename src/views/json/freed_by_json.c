@@ -2,7 +2,7 @@
 /*
  * freed_by_json.c - which sites free the blocks of each site, as JSON.
  */
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 static void json_freeing(struct hl_json *j, struct hl_model *m, const struct hl_freeing *f)
 {
@@ -14,8 +14,11 @@ static void json_freeing(struct hl_json *j, struct hl_model *m, const struct hl_
 	hl_json_end_object(j);
 }
 
-void hl_json_freed_by(struct hl_json *j, struct hl_model *m, const struct hl_freed_by *f)
+int hl_json_freed_by(struct hl_json *j, struct hl_result *r)
 {
+	const struct hl_freed_by *f = r->data;
+	struct hl_model *m = r->m;
+
 	hl_json_answer(j, &f->answer);
 	hl_json_key(j, "sites");
 	hl_json_begin_array(j);
@@ -33,4 +36,5 @@ void hl_json_freed_by(struct hl_json *j, struct hl_model *m, const struct hl_fre
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
+	return 0;
 }

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 struct json_context {
 	struct hl_json *j;
@@ -66,16 +66,18 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 	return err;
 }
 
-int hl_json_mmaps(struct hl_json *j, struct hl_model *m, struct hl_mappings *x)
+int hl_json_mmaps(struct hl_json *j, struct hl_result *r)
 {
-	struct json_context w = {j, m};
+	struct hl_mappings *x = &((struct hl_mmaps_result *)r->data)->all;
+	struct json_context w = {j, r->m};
 	int err;
 
 	x->on_mapping = put_mapping;
 	x->arg = &w;
 	hl_json_key(j, "mmaps");
 	hl_json_begin_array(j);
-	err = hl_model_mappings(m, x);
+	err = hl_model_mappings(r->m, x);
+	r->before_damage |= x->before_damage;
 	x->arg = NULL; /* the context ends with this function */
 	hl_json_end_array(j);
 	hl_json_key_u64(j, "mappings", x->n);

@@ -3,7 +3,7 @@
  * table_json.c - flat tables and lists of sites, as JSON.
  */
 #include "model/tags/roles.h"
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 static void json_stat(struct hl_json *j, const struct hl_site_stat *s)
 {
@@ -44,10 +44,13 @@ static void json_thread(struct hl_json *j, struct hl_model *m, uint32_t thread)
 	hl_json_key_string(j, "thread_name", hl_model_thread_name(m, thread));
 }
 
-void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
-	const struct hl_table *t, const struct hl_site_stat *stats, size_t n_stats)
+int hl_json_table(struct hl_json *j, struct hl_result *result)
 {
-	hl_json_answer(j, a);
+	const struct hl_table_result *x = result->data;
+	const struct hl_table *t = &x->table;
+	struct hl_model *m = result->m;
+
+	hl_json_answer(j, &x->answer);
 	hl_json_key_string(j, "group", hl_group_name(t->group));
 	hl_json_key(j, "rows");
 	hl_json_begin_array(j);
@@ -63,9 +66,10 @@ void hl_json_table(struct hl_json *j, struct hl_model *m, const struct hl_answer
 			json_bounds(j, t, r);
 		if (t->group == HL_GROUP_THREAD)
 			json_thread(j, m, r->key);
-		if (stats && i < n_stats)
-			json_stat(j, &stats[i]);
+		if (x->stats && i < x->n_stats)
+			json_stat(j, &x->stats[i]);
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
+	return 0;
 }

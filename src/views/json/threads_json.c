@@ -2,10 +2,12 @@
 /*
  * threads_json.c - allocations and frees by thread, as JSON.
  */
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
-void hl_json_threads(struct hl_json *j, const struct hl_threads *t)
+int hl_json_threads(struct hl_json *j, struct hl_result *r)
 {
+	const struct hl_threads *t = r->data;
+
 	hl_json_key(j, "threads");
 	hl_json_begin_array(j);
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -31,4 +33,5 @@ void hl_json_threads(struct hl_json *j, const struct hl_threads *t)
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
+	return 0;
 }

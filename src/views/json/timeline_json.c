@@ -3,7 +3,7 @@
  * timeline_json.c - live bytes over the run, as JSON.
  */
 #include "model/views/marks.h"
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 static void json_marks(struct hl_json *j, const struct hl_mark *marks, size_t n)
 {
@@ -19,9 +19,12 @@ static void json_marks(struct hl_json *j, const struct hl_mark *marks, size_t n)
 	hl_json_end_array(j);
 }
 
-int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_timeline_bin *c,
-	size_t n, const struct hl_peak *peak)
+int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 {
+	const struct hl_timeline_result *x = r->data;
+	const struct hl_timeline_bin *c = x->columns;
+	const struct hl_peak *peak = &x->peak;
+	struct hl_model *m = r->m;
 	const struct hl_mark *marks;
 	size_t n_marks;
 	int err = hl_model_marks(m, &marks, &n_marks);
@@ -35,7 +38,7 @@ int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_time
 		hl_json_key_bool(j, "peak_moved", true);
 	hl_json_key(j, "columns");
 	hl_json_begin_array(j);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < x->n; i++) {
 		hl_json_begin_object(j);
 		hl_json_key_u64(j, "max_live_bytes", c[i].max_bytes);
 		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);

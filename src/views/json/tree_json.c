@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "util/vec.h"
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 #define NO_PARENT UINT32_MAX
 
@@ -107,9 +107,11 @@ static int put_nodes(
 	return err;
 }
 
-int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *a,
-	const struct hl_tree *t, size_t most)
+int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree_result *x)
 {
+	const struct hl_answer *a = &x->answer;
+	const struct hl_tree *t = &x->tree;
+	size_t most = x->max_nodes;
 	struct selection c;
 	int err = select_nodes(t, most, &c);
 
@@ -122,4 +124,9 @@ int hl_json_tree(struct hl_json *j, struct hl_model *m, const struct hl_answer *
 	if (most > 0)
 		hl_json_key_u64(j, "nodes_left_out", c.omitted);
 	return err;
+}
+
+int hl_json_tree(struct hl_json *j, struct hl_result *r)
+{
+	return hl_json_put_tree(j, r->m, r->data);
 }

@@ -26,7 +26,7 @@ static void put_line(FILE *out, const char *name, uint64_t bytes, const char *de
 {
 	char text[HL_TEXT_SIZE_MAX];
 
-	put_text(out, name, hl_text_bytes(text, bytes), description, opts);
+	put_text(out, name, hl_text_size(text, bytes, opts), description, opts);
 }
 
 /* The interval of RSS samples in a recording: docs/numbers.md. */
@@ -67,13 +67,15 @@ static struct hl_label *make_labels(struct hl_model *m, const struct hl_fragment
 static void put_holders(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
 	const struct hl_text_opts *opts)
 {
-	size_t shown = opts->limited && opts->limit < f->n_holders ? opts->limit : f->n_holders;
+	size_t shown = opts->limits.limited && opts->limits.limit < f->n_holders
+			       ? opts->limits.limit
+			       : f->n_holders;
 	struct hl_label *labels;
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
 
 	/* Holders are sorted by pages, and their share is the share of sparse pages. */
 	while (shown > 0 &&
-		hl_percent(f->holders[shown - 1].pages, f->sparse_pages) < opts->min_percent)
+		hl_percent(f->holders[shown - 1].pages, f->sparse_pages) < opts->limits.min_percent)
 		shown--;
 	if (shown > 0)
 		fprintf(out,
@@ -86,7 +88,7 @@ static void put_holders(FILE *out, struct hl_model *m, const struct hl_fragmenta
 		const struct hl_page_holder *h = &f->holders[i];
 
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
-			hl_text_bytes(b, h->value.bytes));
+			hl_text_size(b, h->value.bytes, opts));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
 		hl_put_label(out, &labels[i], opts);
 		putc('\n', out);
@@ -95,9 +97,10 @@ static void put_holders(FILE *out, struct hl_model *m, const struct hl_fragmenta
 	hl_put_omitted_count(out, f->n_holders - shown, "site", "sites", opts);
 }
 
-void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
-	const struct hl_text_opts *opts)
+int hl_text_fragmentation(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
+	const struct hl_fragmentation *f = r->data;
+	struct hl_model *m = r->m;
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], note[160];
 
 	fprintf(out, "%sthe heap's pages, %s, at %s of %s%s\n\n",
@@ -121,7 +124,8 @@ void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragme
 	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region", opts);
 	snprintf(note, sizeof(note), "%s pages with less than %d bytes each, %s in all",
 		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
-		hl_text_bytes(b, f->sparse_bytes));
+		hl_text_size(b, f->sparse_bytes, opts));
 	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, note, opts);
 	put_holders(out, m, f, opts);
+	return 0;
 }

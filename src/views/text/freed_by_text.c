@@ -38,7 +38,7 @@ static void put_site(FILE *out, struct hl_model *m, const struct hl_row_values *
 {
 	struct hl_label label = {
 		.frame = hl_model_frame(m, s->frame), .reserved_columns = hl_row_values_width(n)};
-	uint64_t least = hl_text_minimum(&s->value, opts), hidden = 0;
+	uint64_t least = hl_limits_minimum(&opts->limits, &s->value), hidden = 0;
 
 	hl_put_values(out, n, &s->value);
 	hl_put_label(out, &label, opts);
@@ -46,8 +46,8 @@ static void put_site(FILE *out, struct hl_model *m, const struct hl_row_values *
 	for (size_t i = 0; i < s->n; i++) {
 		const struct hl_freeing *freeing = &f->freeings[s->first + i];
 
-		if (hl_bytes_or_blocks(&freeing->value, opts) < least ||
-			(opts->limited && i >= opts->limit))
+		if (hl_limits_size(&opts->limits, &freeing->value) < least ||
+			(opts->limits.limited && i >= opts->limits.limit))
 			hidden++;
 		else
 			put_freeing_row(out, m, n, freeing, opts);
@@ -55,11 +55,12 @@ static void put_site(FILE *out, struct hl_model *m, const struct hl_row_values *
 	hl_put_omitted_count(out, hidden, "freeing site", "freeing sites", opts);
 }
 
-void hl_text_freed_by(
-	FILE *out, struct hl_model *m, const struct hl_freed_by *f, const struct hl_text_opts *opts)
+int hl_text_freed_by(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
+	const struct hl_freed_by *f = r->data;
+	struct hl_model *m = r->m;
 	struct hl_row_values n = hl_row_values_make(&f->answer.total, opts);
-	uint64_t least = hl_text_minimum(&f->answer.total, opts), hidden = 0;
+	uint64_t least = hl_limits_minimum(&opts->limits, &f->answer.total), hidden = 0;
 
 	hl_put_header(out, m, &f->answer, opts);
 	if (f->n_sites > 0) {
@@ -68,11 +69,12 @@ void hl_text_freed_by(
 		fputs("allocated at, and freed by\n", out);
 	}
 	for (size_t i = 0; i < f->n_sites; i++) {
-		if (hl_bytes_or_blocks(&f->sites[i].value, opts) < least ||
-			(opts->limited && i >= opts->limit))
+		if (hl_limits_size(&opts->limits, &f->sites[i].value) < least ||
+			(opts->limits.limited && i >= opts->limits.limit))
 			hidden++;
 		else
 			put_site(out, m, &n, f, &f->sites[i], opts);
 	}
 	hl_put_omitted_count(out, hidden, "site", "sites", opts);
+	return 0;
 }

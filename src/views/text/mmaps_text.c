@@ -25,10 +25,10 @@ static void put_totals(
 	fprintf(out, "%smappings%s%s: %s, %s in total; %s left at the end%s\n",
 		hl_text_style(opts, HL_STYLE_BOLD), x->filter ? " that match the filter" : "",
 		hl_text_style(opts, HL_STYLE_PLAIN), hl_text_count(n, x->n),
-		hl_text_bytes(bytes, x->bytes), hl_text_bytes(left, x->left_bytes),
+		hl_text_size(bytes, x->bytes, opts), hl_text_size(left, x->left_bytes, opts),
 		x->before_damage ? " of the readable part" : "");
 	fprintf(out, "all mappings together: at most %s, at %s\n\n",
-		hl_text_bytes(peak, x->peak_bytes), hl_text_duration(when, x->peak_ns));
+		hl_text_size(peak, x->peak_bytes, opts), hl_text_duration(when, x->peak_ns));
 }
 
 static int flags_width(const struct hl_mapping_list *list)
@@ -66,7 +66,7 @@ static int put_row(FILE *out, struct hl_model *m, const struct hl_mapping *map, 
 	if (err)
 		return err;
 	label.frame = hl_model_frame(m, frame);
-	fprintf(out, "%10s  %9s  ", hl_text_bytes(size, map->size),
+	fprintf(out, "%10s  %9s  ", hl_text_size(size, map->size, opts),
 		hl_text_duration(when, map->mapped_ns));
 	fprintf(out, "%9s  ",
 		map->unmapped_ns == UINT64_MAX
@@ -79,16 +79,16 @@ static int put_row(FILE *out, struct hl_model *m, const struct hl_mapping *map, 
 }
 
 /* Prints the changes after the mmap, if there is more than one munmap. */
-static void put_changes(FILE *out, const struct hl_mapping *map)
+static void put_changes(FILE *out, const struct hl_mapping *map, const struct hl_text_opts *opts)
 {
 	char bytes[HL_TEXT_SIZE_MAX];
 
 	if (map->remaps > 0)
 		fprintf(out, "%12sremapped %" PRIu32 " time%s, last to %s\n", "", map->remaps,
-			map->remaps == 1 ? "" : "s", hl_text_bytes(bytes, map->last_size));
+			map->remaps == 1 ? "" : "s", hl_text_size(bytes, map->last_size, opts));
 	if (map->unmapped_ns == UINT64_MAX && map->partial_unmaps > 0)
 		fprintf(out, "%12spartly unmapped, %s left\n", "",
-			hl_text_bytes(bytes, map->mapped_bytes));
+			hl_text_size(bytes, map->mapped_bytes, opts));
 	if (map->replaced)
 		fprintf(out, "%12sreplaced by another mapping\n", "");
 }
@@ -106,9 +106,11 @@ static int put_stacks(FILE *out, struct hl_model *m, const struct hl_mapping *ma
 	return hl_text_stack(out, m, map->end_node, "                ");
 }
 
-int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mapping_list *list, bool stacks,
-	const struct hl_text_opts *opts)
+int hl_text_mmaps(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
+	const struct hl_mapping_list *list = &((const struct hl_mmaps_result *)r->data)->list;
+	bool stacks = r->plan->request->full_stacks;
+	struct hl_model *m = r->m;
 	int err = 0, width = flags_width(list);
 
 	put_totals(out, m, &list->sums, opts);
@@ -118,7 +120,7 @@ int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mapping_list *l
 	for (size_t i = 0; i < list->maps.len && !err; i++) {
 		err = put_row(out, m, &list->maps.data[i], width, opts);
 		if (!err)
-			put_changes(out, &list->maps.data[i]);
+			put_changes(out, &list->maps.data[i], opts);
 		if (!err && stacks)
 			err = put_stacks(out, m, &list->maps.data[i]);
 	}

@@ -11,9 +11,9 @@
 
 #define PROGRAM_COLUMN 24
 
-static uint64_t row_size(const void *rows, size_t i, const struct hl_text_opts *opts)
+static uint64_t row_size(const void *rows, size_t i, const struct hl_limits *l)
 {
-	return hl_bytes_or_blocks(&((const struct hl_process_row *)rows)[i].value, opts);
+	return hl_limits_size(l, &((const struct hl_process_row *)rows)[i].value);
 }
 
 /* Of all processes, shown or not, because the total excludes suppressed blocks of all of them. */
@@ -36,7 +36,8 @@ static void put_suppressed(FILE *out, const struct hl_process_row *rows, size_t 
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts)
 {
-	bool *shown = hl_select_rows(rows, n, row_size, hl_text_minimum(total, opts), opts);
+	bool *shown = hl_limits_select(
+		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], suffix[128];
 	uint64_t hidden = 0;
 
@@ -48,7 +49,7 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 			hidden++;
 			continue;
 		}
-		fprintf(out, "%10s  %10s  %s", hl_text_bytes(bytes, r->value.bytes),
+		fprintf(out, "%10s  %10s  %s", hl_text_size(bytes, r->value.bytes, opts),
 			hl_text_count(blocks, r->value.blocks), hl_text_style(opts, HL_STYLE_BOLD));
 		snprintf(suffix, sizeof(suffix), " (pid %" PRIu64 "), %s", r->pid, r->what);
 		label.reserved_columns = PROGRAM_COLUMN + strlen(suffix);

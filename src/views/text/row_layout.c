@@ -16,53 +16,6 @@ double hl_percent(uint64_t part, uint64_t whole)
 	return whole ? (double)part * 100 / (double)whole : 0;
 }
 
-uint64_t hl_bytes_or_blocks(const struct hl_value *v, const struct hl_text_opts *opts)
-{
-	return opts->by_blocks ? v->blocks : v->bytes;
-}
-
-uint64_t hl_text_minimum(const struct hl_value *total, const struct hl_text_opts *opts)
-{
-	double least = (double)hl_bytes_or_blocks(total, opts) * opts->min_percent / 100;
-
-	return least > 0 ? (uint64_t)least + ((double)(uint64_t)least < least) : 0;
-}
-
-struct rank {
-	uint64_t size;
-	size_t at;
-};
-
-static int compare_ranks(const void *pa, const void *pb)
-{
-	const struct rank *a = pa, *b = pb;
-
-	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-bool *hl_select_rows(const void *rows, size_t n,
-	uint64_t (*size_of)(const void *rows, size_t i, const struct hl_text_opts *opts),
-	uint64_t least, const struct hl_text_opts *opts)
-{
-	struct rank *ranks = calloc(n + 1, sizeof(*ranks));
-	bool *shown = calloc(n + 1, sizeof(*shown));
-
-	if (!ranks || !shown) {
-		free(ranks);
-		free(shown);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		ranks[i] = (struct rank){.size = size_of(rows, i, opts), .at = i};
-	qsort(ranks, n, sizeof(*ranks), compare_ranks);
-	for (size_t i = 0; i < n && !(opts->limited && i == opts->limit); i++)
-		shown[ranks[i].at] = ranks[i].size >= least;
-	free(ranks);
-	return shown;
-}
-
 const char *hl_text_style(const struct hl_text_opts *opts, enum hl_style style)
 {
 	return opts->color ? hl_style_sequence(style) : "";
@@ -89,7 +42,7 @@ struct hl_row_values hl_row_values_make(
 
 	return (struct hl_row_values){
 		.total = *total,
-		.bytes_width = column_width(hl_text_bytes(text, total->bytes)),
+		.bytes_width = column_width(hl_text_size(text, total->bytes, opts)),
 		.blocks_width = column_width(hl_text_count(text, total->blocks)),
 		.margin = total->variance > 0,
 		.opts = opts,
@@ -122,12 +75,12 @@ static void put_margin(FILE *out, const struct hl_row_values *n, const struct hl
 void hl_put_values(FILE *out, const struct hl_row_values *n, const struct hl_value *v)
 {
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	double share =
-		hl_percent(hl_bytes_or_blocks(v, n->opts), hl_bytes_or_blocks(&n->total, n->opts));
+	double share = hl_percent(
+		hl_limits_size(&n->opts->limits, v), hl_limits_size(&n->opts->limits, &n->total));
 
 	fprintf(out, "%s%*.1f%%%s  %*s%s", hl_text_style(n->opts, share_style(share)),
 		SHARE_WIDTH - 1, share, hl_text_style(n->opts, HL_STYLE_PLAIN), n->bytes_width,
-		hl_text_bytes(bytes, v->bytes), n->margin ? " " : "  ");
+		hl_text_size(bytes, v->bytes, n->opts), n->margin ? " " : "  ");
 	put_margin(out, n, v);
 	fprintf(out, "%*s  ", n->blocks_width, hl_text_count(blocks, v->blocks));
 }
@@ -179,12 +132,12 @@ void hl_put_header(
 	else
 		hl_strbuf_printf(&b, "%s, from %s to %s of %s: ", opts->quantity_text,
 			hl_text_duration(from, a->from_ns), to, all);
-	hl_strbuf_printf(&b, "%s in %s block%s", hl_text_bytes(bytes, a->total.bytes),
+	hl_strbuf_printf(&b, "%s in %s block%s", hl_text_size(bytes, a->total.bytes, opts),
 		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
 	if (a->total.variance > 0)
 		hl_strbuf_printf(&b, ", estimated from samples: %s%s (95 %%)",
 			opts->unicode ? "±" : "+-",
-			hl_text_bytes(bytes, hl_value_margin(&a->total)));
+			hl_text_size(bytes, hl_value_margin(&a->total), opts));
 	else if (a->has_unknown_accuracy)
 		hl_strbuf_puts(&b, ", partly estimated from samples of unknown accuracy");
 	else if (a->total.blocks == 0 && hl_model_has_samples(m))
@@ -196,14 +149,14 @@ void hl_put_header(
 /* Appends why rows are hidden, and which option shows them. */
 static void append_reason(struct hl_strbuf *b, uint64_t count, const struct hl_text_opts *opts)
 {
-	if (opts->limited && opts->min_percent <= 0) {
-		hl_strbuf_printf(b, "beyond -n %zu; -n 0 shows all", opts->limit);
+	if (opts->limits.limited && opts->limits.min_percent <= 0) {
+		hl_strbuf_printf(b, "beyond -n %zu; -n 0 shows all", opts->limits.limit);
 		return;
 	}
-	if (opts->limited)
-		hl_strbuf_printf(b, "beyond -n %zu or ", opts->limit);
-	hl_strbuf_printf(b, "below %g%%%s; %s--min 0 shows all", opts->min_percent,
-		count == 1 ? "" : " each", opts->limited ? "-n 0 " : "");
+	if (opts->limits.limited)
+		hl_strbuf_printf(b, "beyond -n %zu or ", opts->limits.limit);
+	hl_strbuf_printf(b, "below %g%%%s; %s--min 0 shows all", opts->limits.min_percent,
+		count == 1 ? "" : " each", opts->limits.limited ? "-n 0 " : "");
 }
 
 void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_value *v,
@@ -215,10 +168,10 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 	if (count == 0)
 		return;
 	hl_strbuf_printf(&b, "hidden: %s in %s block%s (%.1f%%%s), %" PRIu64 " %s ",
-		hl_text_bytes(bytes, v->bytes), hl_text_count(blocks, v->blocks),
+		hl_text_size(bytes, v->bytes, opts), hl_text_count(blocks, v->blocks),
 		v->blocks == 1 ? "" : "s",
-		hl_percent(hl_bytes_or_blocks(v, opts), hl_bytes_or_blocks(total, opts)),
-		opts->by_blocks ? " of the blocks" : "", count, count == 1 ? one : many);
+		hl_percent(hl_limits_size(&opts->limits, v), hl_limits_size(&opts->limits, total)),
+		opts->limits.by_blocks ? " of the blocks" : "", count, count == 1 ? one : many);
 	append_reason(&b, count, opts);
 	putc('\n', out);
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_PLAIN, 2, opts);
@@ -232,9 +185,9 @@ void hl_put_omitted_count(FILE *out, uint64_t count, const char *one, const char
 
 	if (count > 0)
 		fprintf(out, "  and %s %s more; %s%s%s shows all\n", hl_text_count(n, count),
-			count == 1 ? one : many, opts->limited ? "-n 0" : "",
-			opts->limited && opts->min_percent > 0 ? " " : "",
-			opts->min_percent > 0 ? "--min 0" : "");
+			count == 1 ? one : many, opts->limits.limited ? "-n 0" : "",
+			opts->limits.limited && opts->limits.min_percent > 0 ? " " : "",
+			opts->limits.min_percent > 0 ? "--min 0" : "");
 }
 
 const char *hl_bar(unsigned eighths, bool unicode)

@@ -87,7 +87,7 @@ static void put_header(FILE *out, const struct hl_snapshot_list *log, size_t fro
 }
 
 /* The lines keep the form of pmem's log, which has no units; the legend names them. */
-void hl_text_snapshots_legend(FILE *out, const struct hl_model *m, const char *since)
+void hl_text_log_legend(FILE *out, const struct hl_model *m, const char *since)
 {
 	fprintf(out,
 		"# churn, live, alloc and free are in bytes.\n"
@@ -100,7 +100,7 @@ void hl_text_snapshots_legend(FILE *out, const struct hl_model *m, const char *s
 	fputc('\n', out);
 }
 
-int hl_text_snapshots(FILE *out, struct hl_model *m, const struct hl_snapshot_list *log,
+int hl_text_log_changes(FILE *out, struct hl_model *m, const struct hl_snapshot_list *log,
 	size_t from, size_t to, const struct hl_snapshot_changes *page,
 	const struct hl_runtime_frames *starts, size_t limit)
 {

@@ -10,12 +10,12 @@
 #include "model/views/snapshots.h"
 #include "model/stack/runtime_frames.h"
 
-/* Explains the values of hl_text_snapshots() and their units. since: "since the snapshot
+/* Explains the values of hl_text_log_changes() and their units. since: "since the snapshot
  * before". */
-void hl_text_snapshots_legend(FILE *out, const struct hl_model *m, const char *since);
+void hl_text_log_legend(FILE *out, const struct hl_model *m, const char *since);
 /* Prints the changes between two moments. starts: frames to omit, or NULL; limit 0: all sources.
  * Returns 0 or -errno. */
-int hl_text_snapshots(FILE *out, struct hl_model *m, const struct hl_snapshot_list *log,
+int hl_text_log_changes(FILE *out, struct hl_model *m, const struct hl_snapshot_list *log,
 	size_t from, size_t to, const struct hl_snapshot_changes *page,
 	const struct hl_runtime_frames *starts, size_t limit);
 

@@ -5,7 +5,8 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const char *of)
+void hl_text_suppressed_lines(
+	FILE *out, const struct hl_suppressions *s, const char *of, const struct hl_text_opts *opts)
 {
 	size_t n;
 	const struct hl_suppressed *removed = hl_suppressions_counts(s, &n);
@@ -19,7 +20,7 @@ void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const 
 			continue;
 		hl_strbuf_reset(&b);
 		hl_text_escape(&b, removed[i].pattern);
-		fprintf(out, "  %s%s in %s block%s: %s\n", of, hl_text_bytes(bytes, v->bytes),
+		fprintf(out, "  %s%s in %s block%s: %s\n", of, hl_text_size(bytes, v->bytes, opts),
 			hl_text_count(blocks, v->blocks), v->blocks == 1 ? "" : "s",
 			hl_strbuf_str(&b));
 	}
@@ -36,9 +37,9 @@ static bool removed_any(const struct hl_suppressions *s)
 	return n > 0;
 }
 
-void hl_text_suppressed(FILE *out, const struct hl_suppressions *s)
+void hl_text_suppressed(FILE *out, const struct hl_suppressions *s, const struct hl_text_opts *opts)
 {
 	if (removed_any(s))
 		fputs(HL_SUPPRESSED_HEADER, out);
-	hl_text_suppressed_lines(out, s, "");
+	hl_text_suppressed_lines(out, s, "", opts);
 }

@@ -10,57 +10,6 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-/* Rows of sizes, lifetimes and snapshots form a scale. Small rows are not omitted from it, because
- * a scale must not have gaps. */
-static bool is_scale_group(const struct hl_table *t)
-{
-	return hl_group_is_ordered(t->group) && t->group != HL_GROUP_THREAD;
-}
-
-static uint64_t get_minimum(const struct hl_table *t, const struct hl_text_opts *opts)
-{
-	return is_scale_group(t) ? 0 : hl_text_minimum(&t->total, opts);
-}
-
-static uint64_t row_size(const void *rows, size_t i, const struct hl_text_opts *opts)
-{
-	return hl_bytes_or_blocks(&((const struct hl_table_row *)rows)[i].value, opts);
-}
-
-/* Selects the first rows in the table's order. */
-static bool *select_first_rows(const struct hl_table *t, const struct hl_text_opts *opts)
-{
-	uint64_t least = get_minimum(t, opts);
-	bool *shown = calloc(t->n + 1, sizeof(*shown));
-	size_t n = 0;
-
-	for (size_t i = 0; shown && i < t->n && !(opts->limited && n == opts->limit); i++) {
-		shown[i] = row_size(t->rows, i, opts) >= least;
-		n += shown[i];
-	}
-	return shown;
-}
-
-/* Selects the rows to show. NULL (out of memory): all. */
-static bool *select_rows(const struct hl_table *t, const struct hl_text_opts *opts)
-{
-	return opts->keep_order
-		       ? hl_select_rows(t->rows, t->n, row_size, get_minimum(t, opts), opts)
-		       : select_first_rows(t, opts);
-}
-
-size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts)
-{
-	bool *shown = select_rows(t, opts);
-	size_t last = t->n;
-
-	/* Stats are needed for all rows up to the last one that is shown. */
-	while (shown && last > 0 && !shown[last - 1])
-		last--;
-	free(shown);
-	return last;
-}
-
 /* --- additional columns of sites --- */
 
 #define AVERAGE_WIDTH 10
@@ -143,23 +92,25 @@ static void put_spark(FILE *out, const struct hl_site_stat *s, unsigned columns,
 }
 
 static void put_stat(FILE *out, const struct hl_table_row *r, const struct hl_site_stat *s,
-	const struct layout *l, bool unicode)
+	const struct layout *l, const struct hl_text_opts *opts)
 {
 	char average[HL_TEXT_SIZE_MAX], life[HL_TEXT_SIZE_MAX] = "-";
 
 	if (s->median_ns != UINT64_MAX)
 		hl_text_duration(life, s->median_ns);
-	hl_text_bytes(average, r->value.blocks ? r->value.bytes / r->value.blocks : 0);
+	hl_text_size(average, r->value.blocks ? r->value.bytes / r->value.blocks : 0, opts);
 	if (l->average)
 		fprintf(out, "%*s  ", AVERAGE_WIDTH, average);
 	fprintf(out, "%*s  ", LIFE_WIDTH, life);
 	if (l->spark) {
-		put_spark(out, s, l->spark, unicode);
+		put_spark(out, s, l->spark, opts->unicode);
 		fputs("  ", out);
 	}
 }
 
 /* --- the rows --- */
+
+#define SIZE_NAME_MAX (2 * HL_TEXT_SIZE_MAX + 5)
 
 struct table_printer {
 	FILE *out;
@@ -170,13 +121,29 @@ struct table_printer {
 	struct layout layout;
 	struct hl_label *labels; /* of the rows that are shown */
 	size_t n_labels;
+	char (*sizes)[SIZE_NAME_MAX]; /* names of the rows by size, if sizes are exact */
 };
 
-static struct hl_label make_label(const struct table_printer *p, const struct hl_table_row *r)
+/* The table's names of sizes are rounded. */
+static const char *exact_name(const struct table_printer *p, size_t i)
 {
+	const struct hl_table_row *r = &p->t->rows[i];
+	char lo[HL_TEXT_SIZE_MAX], hi[HL_TEXT_SIZE_MAX];
+
+	if (!p->sizes || r->lo < 1024)
+		return r->display_name;
+	snprintf(p->sizes[i], sizeof(p->sizes[i]), "%s - < %s", hl_text_bytes_exact(lo, r->lo),
+		hl_text_bytes_exact(hi, r->hi));
+	return p->sizes[i];
+}
+
+static struct hl_label make_label(const struct table_printer *p, size_t i)
+{
+	const struct hl_table_row *r = &p->t->rows[i];
+
 	return (struct hl_label){
 		.frame = p->t->group == HL_GROUP_SITE ? hl_model_frame(p->m, r->frame) : NULL,
-		.text = r->display_name,
+		.text = exact_name(p, i),
 		.full_name = r->full_name,
 		.reserved_columns = hl_row_values_width(&p->numbers) +
 				    (p->stats ? layout_width(&p->layout) : 0),
@@ -189,7 +156,7 @@ static void make_labels(struct table_printer *p, const bool *shown)
 	p->labels = calloc(p->t->n + 1, sizeof(*p->labels));
 	for (size_t i = 0; p->labels && i < p->t->n; i++) {
 		if (!shown || shown[i])
-			p->labels[p->n_labels++] = make_label(p, &p->t->rows[i]);
+			p->labels[p->n_labels++] = make_label(p, i);
 	}
 	if (p->labels)
 		hl_disambiguate(p->labels, p->n_labels, p->numbers.opts);
@@ -207,28 +174,31 @@ static void put_column_headers(struct table_printer *p)
 static void put_row(struct table_printer *p, size_t i, size_t n_shown)
 {
 	const struct hl_table_row *r = &p->t->rows[i];
-	struct hl_label label = p->labels ? p->labels[n_shown] : make_label(p, r);
+	struct hl_label label = p->labels ? p->labels[n_shown] : make_label(p, i);
 
 	hl_put_values(p->out, &p->numbers, &r->value);
 	if (p->stats)
-		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts->unicode);
+		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts);
 	hl_put_label(p->out, &label, p->numbers.opts);
 	putc('\n', p->out);
 }
 
-void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
-	const struct hl_table *t, const struct hl_site_stat *stats, const struct hl_text_opts *opts)
+int hl_text_table(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
-	struct table_printer p = {.out = out, .m = m, .t = t, .stats = stats};
+	const struct hl_table_result *x = r->data;
+	const struct hl_table *t = &x->table;
+	struct table_printer p = {.out = out, .m = r->m, .t = t, .stats = x->stats};
 	struct hl_text_opts hidden_opts = *opts;
-	bool *shown = select_rows(t, opts);
+	bool *shown = hl_limits_select_table(&opts->limits, t);
 	struct hl_value hidden = {0};
 	uint64_t n_hidden = 0;
 	size_t n_shown = 0;
 
+	if (opts->exact_bytes && t->group == HL_GROUP_SIZE)
+		p.sizes = calloc(t->n + 1, sizeof(*p.sizes));
 	p.numbers = hl_row_values_make(&t->total, opts);
 	p.layout = choose_layout(&p.numbers);
-	hl_put_header(out, m, a, opts);
+	hl_put_header(out, r->m, &x->answer, opts);
 	if (t->n > 0)
 		put_column_headers(&p);
 	make_labels(&p, shown);
@@ -243,7 +213,9 @@ void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
 	}
 	free(shown);
 	free(p.labels);
-	if (is_scale_group(t))
-		hidden_opts.min_percent = 0;
+	free(p.sizes);
+	if (hl_limits_keep_small(t))
+		hidden_opts.limits.min_percent = 0;
 	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", &hidden_opts);
+	return 0;
 }

@@ -10,17 +10,8 @@
 
 #include <stdio.h>
 
-#include "model/views/filtered_peak.h"
-#include "model/views/page_usage.h"
-#include "model/views/freeing_sites.h"
-#include "model/stack/flat_table.h"
-#include "model/views/mappings.h"
 #include "model/model.h"
-#include "model/query/query.h"
-#include "model/views/site_stats.h"
-#include "model/query/suppress.h"
-#include "model/views/thread_stats.h"
-#include "model/stack/tree.h"
+#include "request/plan.h"
 #include "util/strbuf.h"
 
 void hl_text_info(FILE *out, struct hl_model *m, bool color);
@@ -30,63 +21,31 @@ void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u);
 
 struct hl_text_opts {
 	const char *quantity_text; /* the quantity shown, for the header: "live at the peak" */
-	double min_percent;        /* rows below this share of the total are omitted */
-	bool limited;              /* show at most `limit` rows, or children of a tree node */
-	size_t limit;
-	bool keep_order; /* rows are not sorted by size: the limit keeps the largest ones */
-	bool by_blocks;  /* shares, order and limits use blocks instead of bytes */
-	bool unicode;    /* draw lines with box-drawing characters */
+	struct hl_limits limits;   /* the rows to show */
+	bool unicode;              /* draw lines with box-drawing characters */
 	bool color;
-	size_t width; /* of the page, in characters */
+	bool exact_bytes; /* "12,345,678 B" instead of "12.4 MiB" */
+	size_t width;     /* of the page, in characters */
 	bool shorten; /* shorten names in rows that are wider than the page, and wrap other lines */
 };
 
-/* The minimum of bytes, or blocks, of a row that is shown, for this total. */
-uint64_t hl_text_minimum(const struct hl_value *total, const struct hl_text_opts *opts);
+/* Renders any result, and what its suppressions removed. Returns 0, or -errno with
+ * hl_model_error(). */
+int hl_text_result(FILE *out, struct hl_result *r, const struct hl_text_opts *style);
 
-/* Maximum depth of branches in a tree: the indentation of a deep recursion would grow with the
- * square of its depth. */
-#define HL_TEXT_DEPTH_MAX 40
-
-/* Prints a tree of frames in the order of its children. Returns 0 or -ENOMEM. */
-int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
-	const struct hl_text_opts *opts);
+/* The number of columns of a plot on this page. */
+size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
 
 /* One line per process, in the given order. */
 struct hl_process_row {
 	char *program; /* owned by the caller */
 	uint64_t pid;
-	const char *what; /* "live at the peak" */
+	char *what; /* "live at the peak"; owned by the caller */
 	struct hl_value value;
 	char *suppressed; /* lines about suppressed blocks, owned by the caller; NULL: none */
 };
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts);
-
-/* Flat tables. stats: for the first n_stats rows; or NULL. hl_text_table then needs them for all
- * rows that it shows. */
-void hl_text_table(FILE *out, struct hl_model *m, const struct hl_answer *a,
-	const struct hl_table *t, const struct hl_site_stat *stats,
-	const struct hl_text_opts *opts);
-/* The number of rows, from the first on, that hl_text_table needs stats for. */
-size_t hl_text_table_rows(const struct hl_table *t, const struct hl_text_opts *opts);
-
-void hl_text_threads(FILE *out, const struct hl_threads *t, const struct hl_text_opts *opts);
-
-/* The number of columns of a plot on this page. */
-size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
-int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_timeline_bin *c, size_t n,
-	const struct hl_text_opts *opts);
-
-void hl_text_fragmentation(FILE *out, struct hl_model *m, const struct hl_fragmentation *f,
-	const struct hl_text_opts *opts);
-
-void hl_text_freed_by(FILE *out, struct hl_model *m, const struct hl_freed_by *f,
-	const struct hl_text_opts *opts);
-
-/* stacks: print all frames of each stack. Returns 0 or -errno with hl_model_error(). */
-int hl_text_mmaps(FILE *out, struct hl_model *m, const struct hl_mapping_list *list, bool stacks,
-	const struct hl_text_opts *opts);
 
 /* The frames of a stack, innermost first, one per line, prefixed by `before`. Returns 0 or -errno
  * with hl_model_error(). */
@@ -97,8 +56,10 @@ int hl_text_stack(FILE *out, struct hl_model *m, uint32_t node, const char *befo
 void hl_text_missing_names(FILE *out, struct hl_model *m, const struct hl_text_opts *opts);
 
 /* Prints what the suppressions removed. Prints nothing if they removed nothing. */
-void hl_text_suppressed(FILE *out, const struct hl_suppressions *s);
+void hl_text_suppressed(
+	FILE *out, const struct hl_suppressions *s, const struct hl_text_opts *opts);
 /* Only the lines, each prefixed by `of`. */
-void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const char *of);
+void hl_text_suppressed_lines(FILE *out, const struct hl_suppressions *s, const char *of,
+	const struct hl_text_opts *opts);
 
 #endif

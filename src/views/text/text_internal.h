@@ -5,6 +5,8 @@
 #ifndef HL_VIEWS_TEXT_TEXT_INTERNAL_H
 #define HL_VIEWS_TEXT_TEXT_INTERNAL_H
 
+#include "request/result.h"
+#include "util/safe_text.h"
 #include "util/strbuf.h"
 #include "util/terminal/terminal.h"
 #include "views/text/text.h"
@@ -25,17 +27,11 @@ void hl_put_values(FILE *out, const struct hl_row_values *n, const struct hl_val
 void hl_put_values_header(FILE *out, const struct hl_row_values *n);
 void hl_put_blank_values(FILE *out, const struct hl_row_values *n);
 size_t hl_row_values_width(const struct hl_row_values *n);
-/* Bytes or blocks, depending on opts->by_blocks. */
-uint64_t hl_bytes_or_blocks(const struct hl_value *v, const struct hl_text_opts *opts);
-
-/*
- * Selects the rows to show of n rows that are not sorted by size: the opts->limit largest, of equal
- * ones the first, and none below `least`. The caller frees the result. NULL (out of memory): show
- * all.
- */
-bool *hl_select_rows(const void *rows, size_t n,
-	uint64_t (*size_of)(const void *rows, size_t i, const struct hl_text_opts *opts),
-	uint64_t least, const struct hl_text_opts *opts);
+/* "12.4 MiB" or, with opts->exact_bytes, "12,345,678 B", in a buffer of HL_TEXT_SIZE_MAX. */
+static inline char *hl_text_size(char *buf, uint64_t bytes, const struct hl_text_opts *opts)
+{
+	return opts->exact_bytes ? hl_text_bytes_exact(buf, bytes) : hl_text_bytes(buf, bytes);
+}
 
 /* The escape sequence of the style, "" without color. */
 const char *hl_text_style(const struct hl_text_opts *opts, enum hl_style style);
@@ -71,6 +67,16 @@ void hl_put_omitted_count(FILE *out, uint64_t count, const char *one, const char
 	const struct hl_text_opts *opts);
 /* One character of a bar chart, 0 to 8 eighths high. */
 const char *hl_bar(unsigned eighths, bool unicode);
+
+/* A tree, for views that have several. */
+int hl_text_put_tree(FILE *out, struct hl_model *m, const struct hl_tree_result *x,
+	const struct hl_text_opts *opts);
+
+/* The renderers of results; opts has the limits and the heading of the result. */
+#define X(name, renderer, ...) \
+	int hl_text_##renderer(FILE *out, struct hl_result *r, const struct hl_text_opts *opts);
+HL_VIEWS(X)
+#undef X
 
 #define HL_SUPPRESSED_HEADER "\nsuppressed (--no-default-suppressions shows what is built in):\n"
 

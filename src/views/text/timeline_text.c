@@ -38,16 +38,18 @@ static const char *damage_note(const struct hl_timeline_bin *c, size_t n)
 	return "";
 }
 
-static void put_plot(
-	FILE *out, const struct hl_timeline_bin *c, size_t n, uint64_t top, bool unicode)
+static void put_plot(FILE *out, const struct hl_timeline_bin *c, size_t n, uint64_t top,
+	const struct hl_text_opts *opts)
 {
+	bool unicode = opts->unicode;
+
 	for (unsigned row = ROWS; row-- > 0;) {
 		char label[HL_TEXT_SIZE_MAX] = "";
 
 		if (row == ROWS - 1)
-			hl_text_bytes(label, top);
+			hl_text_size(label, top, opts);
 		else if (row == ROWS / 2 - 1)
-			hl_text_bytes(label, top / 2);
+			hl_text_size(label, top / 2, opts);
 		fprintf(out, "%10s %s", label, unicode ? "│" : "|");
 		for (size_t i = 0; i < n; i++) {
 			double height = top ? (double)c[i].max_bytes * ROWS / (double)top : 0;
@@ -157,16 +159,20 @@ static int put_marks(FILE *out, struct hl_model *m, const struct hl_timeline_bin
 	return 0;
 }
 
-int hl_text_timeline(FILE *out, struct hl_model *m, const struct hl_timeline_bin *c, size_t n,
-	const struct hl_text_opts *opts)
+int hl_text_timeline(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
+	const struct hl_timeline_result *x = r->data;
+	const struct hl_timeline_bin *c = x->columns;
+	struct hl_model *m = r->m;
+	size_t n = x->n;
 	uint64_t top = c[find_highest(c, n)].max_bytes;
 	char bytes[HL_TEXT_SIZE_MAX], time[HL_TEXT_SIZE_MAX];
 
 	fprintf(out, "%s%s over %s, at most %s%s%s\n\n", hl_text_style(opts, HL_STYLE_BOLD),
 		opts->quantity_text, hl_text_duration(time, hl_model_end_ns(m)),
-		hl_text_bytes(bytes, top), damage_note(c, n), hl_text_style(opts, HL_STYLE_PLAIN));
-	put_plot(out, c, n, top, opts->unicode);
+		hl_text_size(bytes, top, opts), damage_note(c, n),
+		hl_text_style(opts, HL_STYLE_PLAIN));
+	put_plot(out, c, n, top, opts);
 	put_axis(out, n, opts->unicode);
 	return put_marks(out, m, c, n);
 }

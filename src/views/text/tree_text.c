@@ -4,7 +4,7 @@
  *
  * One line per frame: share, bytes, blocks, frame. A chain of frames with equal values stays at one
  * depth and shows the values once, so that deep stacks are readable. Branches deeper than
- * HL_TEXT_DEPTH_MAX are one row. With opts->shorten the tree is walked twice: the first walk
+ * HL_TREE_DEPTH_MAX are one row. With opts->shorten the tree is walked twice: the first walk
  * measures its depth, which determines the width of the indentation.
  */
 #include <errno.h>
@@ -50,7 +50,7 @@ struct tree_printer {
 
 static bool is_large_enough(const struct tree_printer *p, uint32_t node)
 {
-	return hl_bytes_or_blocks(&p->t->nodes[node].total, p->opts) >= p->least;
+	return hl_limits_size(&p->opts->limits, &p->t->nodes[node].total) >= p->least;
 }
 
 /* Counts the children that are shown. Children are sorted by size, so these are the first. The
@@ -63,7 +63,8 @@ static uint32_t count_shown(struct tree_printer *p, uint32_t node)
 	for (uint32_t i = 0; i < n->n_children; i++) {
 		uint32_t child = p->t->children[n->first_child + i];
 
-		if (is_large_enough(p, child) && !(p->opts->limited && shown == p->opts->limit)) {
+		if (is_large_enough(p, child) &&
+			!(p->opts->limits.limited && shown == p->opts->limits.limit)) {
 			shown++;
 			continue;
 		}
@@ -176,7 +177,7 @@ static int push_node(struct tree_printer *p, uint32_t node)
 	struct path_entry path_entry = {.node = node, .shown = count_shown(p, node)};
 	int err;
 
-	if (p->indents.len >= HL_TEXT_DEPTH_MAX && path_entry.shown > 0) {
+	if (p->indents.len >= HL_TREE_DEPTH_MAX && path_entry.shown > 0) {
 		if (!p->measuring)
 			put_deeper(p, node, path_entry.shown);
 		path_entry.shown = 0;
@@ -266,14 +267,16 @@ static int fit_to_page(struct tree_printer *p)
 	return err;
 }
 
-int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_tree *t,
+int hl_text_put_tree(FILE *out, struct hl_model *m, const struct hl_tree_result *x,
 	const struct hl_text_opts *opts)
 {
+	const struct hl_answer *a = &x->answer;
+	const struct hl_tree *t = &x->tree;
 	struct tree_printer p = {.out = out, .m = m, .t = t, .opts = opts};
 	int err;
 
 	p.values = hl_row_values_make(&a->total, opts);
-	p.least = hl_text_minimum(&a->total, opts);
+	p.least = hl_limits_minimum(&opts->limits, &a->total);
 	hl_put_header(out, m, a, opts);
 	if (t->n_nodes > 1)
 		putc('\n', out);
@@ -285,4 +288,9 @@ int hl_text_tree(FILE *out, struct hl_model *m, const struct hl_answer *a, const
 	hl_vec_free(&p.indents);
 	hl_vec_free(&p.path);
 	return err;
+}
+
+int hl_text_tree(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
+{
+	return hl_text_put_tree(out, r->m, r->data, opts);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - the state of `report`.
+ */
+#ifndef HL_CLI_REPORT_REPORT_H
+#define HL_CLI_REPORT_REPORT_H
+
+#include "cli/report/request_options.h"
+#include "util/json_writer.h"
+#include "views/text/text.h"
+
+struct hl_report {
+	struct hl_request_options options; /* must be the first member */
+	struct hl_text_opts style;         /* of text */
+	struct hl_json json;
+	struct hl_value total;                   /* sum over all traces */
+	HL_VEC(struct hl_process_row) processes; /* rows of --group process as text */
+};
+
+/* Reports on the operands: none, one or several traces. Returns an exit status. */
+int hl_report_traces(struct hl_report *r, int n, char **files);
+
+#endif

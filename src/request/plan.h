@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h - how a request is answered for one trace, and the results.
+ *
+ * A plan resolves what the request leaves open: the quantity of each part, the peak of the blocks
+ * that match a filter, the queries to prefetch. Results are rendered by views/text and views/json,
+ * which compute nothing.
+ */
+#ifndef HL_REQUEST_PLAN_H
+#define HL_REQUEST_PLAN_H
+
+#include "model/model.h"
+#include "model/query/query.h"
+#include "model/query/suppress.h"
+#include "request/limits.h"
+#include "request/request.h"
+#include "util/strbuf.h"
+#include "util/vec.h"
+
+/* A part of a plan is one view. */
+struct hl_plan_part {
+	const struct hl_view *view;
+	enum hl_group group;
+	enum hl_request_quantity quantity;
+	struct hl_result *early; /* its result, if it was computed before its turn */
+};
+
+struct hl_plan {
+	const struct hl_request *request;
+	struct hl_model *m;
+	struct hl_notes notes;
+	struct hl_filter *filter;             /* NULL: all blocks */
+	struct hl_suppressions *suppressions; /* NULL: none */
+	struct hl_time_spec peak;             /* the moment of the peak of the request */
+	bool several_traces;                  /* the request is answered for several traces */
+	bool before_damage;                   /* the peak is not known, only one before a loss */
+	HL_VEC(struct hl_plan_part) parts;    /* at least one */
+};
+
+struct hl_result {
+	struct hl_model *m;
+	const struct hl_plan *plan;
+	struct hl_plan_part part;
+	char heading[256];       /* "live at the peak" */
+	struct hl_limits limits; /* the rows to show */
+	bool about_peak;         /* with a filter: the result is about a peak */
+	/* Blocks that the request suppressed; NULL: the view has none. */
+	const struct hl_suppressions *suppressions;
+	struct hl_value total; /* of a view with HL_VIEW_TOTAL */
+	bool early;            /* it is computed before its turn */
+	bool has_moment;       /* the result is of one moment or ends at one: got_ns */
+	uint64_t got_ns;
+	struct hl_time_spec asked;
+	/* The result is partial, or not of the requested time. A renderer may set it. */
+	bool before_damage;
+	void *data; /* of the view */
+};
+
+/*
+ * Makes a plan. The request and the model must outlive it. Returns 0, or -errno and a sentence in
+ * why->text.
+ */
+int hl_plan_new(struct hl_plan **out, const struct hl_request *r, struct hl_model *m,
+	const struct hl_notes *notes, struct hl_request_error *why);
+void hl_plan_free(struct hl_plan *p);
+/* Returns false, with a sentence in *why, if the trace does not have the times of the request. */
+bool hl_plan_has_times(struct hl_plan *p, struct hl_strbuf *why);
+/* Finds the peak and announces the queries of all parts. Returns 0, or -errno with
+ * hl_model_error(). */
+int hl_plan_prepare(struct hl_plan *p);
+/* Answers a part. The caller frees the result with hl_result_free. Returns as hl_plan_prepare. */
+int hl_plan_run(struct hl_plan *p, size_t part, struct hl_result **out);
+void hl_result_free(struct hl_result *r);
+
+/* For views: sets the moment of the result, or total and moment of its answer, and puts a note if
+ * it is not the requested one. */
+void hl_result_set_moment(struct hl_result *r, uint64_t got_ns, bool before_damage);
+void hl_result_set_answer(struct hl_result *r, const struct hl_answer *a);
+
+/* Returns whether the results contain names, so that missing symbols matter. */
+bool hl_plan_shows_names(const struct hl_plan *p);
+/* Returns whether the request is about the peak of the blocks that match the filter, not the peak
+ * of the heap. For blocks of pools it is always the peak of the heap. */
+bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* The query of the requested quantity, by stack. */
+struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* Its heading, for people: "live at the peak". */
+void hl_plan_heading(
+	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);
+struct hl_peak;
+void hl_plan_note_moved_peak(const struct hl_plan *p, const struct hl_peak *peak);
+/* Puts a note if an answer is for another time than requested. */
+void hl_plan_note_moved(
+	const struct hl_plan *p, const struct hl_time_spec *asked, uint64_t got_ns, bool moved);
+
+#endif

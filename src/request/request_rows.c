@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_rows.c - the keys of a request: a row and a setter each.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "request/request.h"
+
+#define NO_MEMORY "small enough for the available memory"
+
+static bool equals_string(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Keeps the first contradiction for the message. The same option and value twice is not a
+ * contradiction. */
+static void note_choice(struct hl_request_choice *c, const char *option, const char *value)
+{
+	if (!c->option) {
+		c->option = option;
+		c->value = value;
+	} else if (!c->other &&
+		   !(equals_string(c->option, option) && equals_string(c->value, value))) {
+		c->other = option;
+		c->other_value = value;
+	}
+}
+
+/* --- quantity --- */
+
+static struct hl_request *select_quantity(
+	void *state, enum hl_request_quantity quantity, const char *option, const char *value)
+{
+	struct hl_request *r = state;
+
+	note_choice(&r->quantity_option, option, value);
+	r->quantity = quantity;
+	return r;
+}
+
+const char *hl_request_set_peak(void *state, const char *value)
+{
+	select_quantity(state, HL_REQUEST_PEAK, "--peak", NULL);
+	return NULL;
+}
+
+static const char *set_leaks(void *state, const char *value)
+{
+	select_quantity(state, HL_REQUEST_LEAKS, "--leaks", NULL);
+	return NULL;
+}
+
+static const char *set_allocated(void *state, const char *value)
+{
+	select_quantity(state, HL_REQUEST_ALLOCATED, "--allocated", NULL);
+	return NULL;
+}
+
+static const char *set_at(void *state, const char *value)
+{
+	struct hl_request *r = select_quantity(state, HL_REQUEST_AT, "--at", value);
+
+	return hl_time_spec_parse(value, strlen(value), &r->at) ? HL_TIME_SPEC_EXPECTED : NULL;
+}
+
+static const char *parse_range(struct hl_request *r, const char *option, const char *value)
+{
+	size_t at;
+
+	note_choice(&r->range_option, option, value);
+	r->ranged = true;
+	return hl_time_spec_parse_range(value, strlen(value), &r->from, &r->to, &at)
+		       ? "a range of times such as 1s..2.5s, 50%.. or @mark:login..@peak"
+		       : NULL;
+}
+
+static const char *set_range(void *state, const char *value)
+{
+	return parse_range(state, "--range", value);
+}
+
+static const char *set_growth(void *state, const char *value)
+{
+	return parse_range(
+		select_quantity(state, HL_REQUEST_GROWTH, "--growth", value), "--growth", value);
+}
+
+static const char *set_temporary(void *state, const char *value)
+{
+	struct hl_request *r = select_quantity(state, HL_REQUEST_TEMPORARY, "--temporary", value);
+	struct hl_time_spec w;
+
+	if (!value)
+		return NULL;
+	if (hl_time_spec_parse(value, strlen(value), &w) || w.kind != HL_TIME_SPEC_NS || w.ns == 0)
+		return "a duration such as 100us or 2.5ms";
+	r->temporary_ns = w.ns;
+	return NULL;
+}
+
+/* --- views --- */
+
+const char *hl_request_add_view(struct hl_request *r, struct hl_request_part part)
+{
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.data[i].view == part.view && r->parts.data[i].group == part.group)
+			return NULL;
+	}
+	return hl_vec_push(&r->parts, part) ? NO_MEMORY : NULL;
+}
+
+/* The group of a view that is a table. */
+static enum hl_group group_of(enum hl_view_id id)
+{
+	return id == HL_VIEW_ID_sizes       ? HL_GROUP_SIZE
+	       : id == HL_VIEW_ID_lifetimes ? HL_GROUP_LIFETIME
+					    : HL_GROUP_SITE;
+}
+
+#define X(name, renderer, option_, help)                                         \
+	static const char *set_view_##name(void *state, const char *value)       \
+	{                                                                        \
+		return hl_request_add_view(                                      \
+			state, (struct hl_request_part){.view = &hl_view_##name, \
+				       .option = "--" option_,                   \
+				       .group = group_of(HL_VIEW_ID_##name)});   \
+	}
+HL_VIEWS_WITH_OPTION(X)
+#undef X
+
+static const char *set_group(void *state, const char *value)
+{
+	struct hl_request_part part = {.view = &hl_view_table, .option = "--group", .value = value};
+
+	if (strcmp(value, "process") == 0)
+		part.view = &hl_view_process;
+	else if (hl_group_find(value, &part.group))
+		return HL_OPT_NOT_LISTED;
+	return hl_request_add_view(state, part);
+}
+
+static const char *set_top_down(void *state, const char *value)
+{
+	((struct hl_request *)state)->top_down = true;
+	return NULL;
+}
+
+static const char *set_full_stacks(void *state, const char *value)
+{
+	((struct hl_request *)state)->full_stacks = true;
+	return NULL;
+}
+
+/* --- limits --- */
+
+static const char *set_min(void *state, const char *value)
+{
+	struct hl_request *r = state;
+	char *end;
+
+	r->min_given = true;
+	r->min = strtod(value, &end);
+	if (*end == '%')
+		end++;
+	if (end == value || *end || !(r->min >= 0 && r->min <= 100))
+		return "a share from 0 to 100";
+	return NULL;
+}
+
+static const char *set_limit(void *state, const char *value)
+{
+	struct hl_request *r = state;
+	char *end;
+
+	errno = 0;
+	r->limit_given = true;
+	r->limit = strtoul(value, &end, 10);
+	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
+}
+
+#define GROUP_VALUES \
+	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
+#define SORT_VALUES "bytes|blocks|average|name"
+
+static const char *set_sort(void *state, const char *value)
+{
+	struct hl_request *r = state;
+	int i = hl_word_find(SORT_VALUES, value); /* the order of enum hl_sort */
+
+	r->sorted = true;
+	r->sort = (enum hl_sort)i;
+	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
+}
+
+/* --- filters --- */
+
+static const char *add_text(hl_request_texts *texts, const char *value)
+{
+	return hl_vec_push(texts, value) ? NO_MEMORY : NULL;
+}
+
+static const char *add_filter(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->filters, value);
+}
+
+static const char *add_include_function(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->include_function, value);
+}
+
+static const char *add_exclude_function(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->exclude_function, value);
+}
+
+static const char *add_include_module(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->include_module, value);
+}
+
+static const char *add_exclude_module(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->exclude_module, value);
+}
+
+static const char *set_pool(void *state, const char *value)
+{
+	struct hl_request *r = state;
+	struct hl_pattern_error error = {0};
+
+	hl_pattern_free(r->pool);
+	r->pool = NULL;
+	r->pool_name = value;
+	return hl_pattern_new(&r->pool, value, strlen(value), &error)
+		       ? "the name of a pool, a glob or /a regular expression/"
+		       : NULL;
+}
+
+/* --- rows --- */
+
+const struct hl_opt hl_request_peak_rows[] = {HL_REQUEST_PEAK_ROW("(the default)"), {0}};
+
+const struct hl_opt hl_request_quantity_rows[] = {
+	{0, "leaks", NULL, "memory live at the end", set_leaks},
+	{0, "at", "TIME", "memory live at TIME (12.5s, 50%, @peak, @end, @mark:NAME)", set_at},
+	{0, "allocated", NULL, "all allocations, freed or not", set_allocated},
+	{0, "temporary", "[DURATION]", "blocks freed by the very next event, or within DURATION",
+		set_temporary},
+	{0, "growth", "A..B", "blocks allocated between A and B and live at B", set_growth},
+	{0, "range", "A..B", "with --allocated or --temporary: only from A to B", set_range},
+	{0},
+};
+
+#define X(name, renderer, option, help) {0, option, NULL, help, set_view_##name},
+const struct hl_opt hl_request_view_rows[] = {
+	{0, "top-down", NULL, "begin the tree at the outermost frame, not at the allocating one",
+		set_top_down},
+	{0, "full-stacks", NULL,
+		"include the frames before main, which all stacks share (text only)",
+		set_full_stacks},
+	HL_VIEWS_WITH_OPTION(X){'g', "group", "GROUP:" GROUP_VALUES,
+		"a flat table that counts each block in one row", set_group},
+	{0},
+};
+#undef X
+
+const struct hl_opt hl_request_filter_rows[] = {
+	{0, "filter", "EXPR", "only blocks that match EXPR (see below); repeat to AND", add_filter},
+	{0, "pool", "NAME", "show blocks of the program's own pools of this name, not of the heap",
+		set_pool},
+	{'i', "include-function", "NAME", "only stacks with this function; repeat to OR",
+		add_include_function},
+	{'x', "exclude-function", "NAME", "no stacks with this function", add_exclude_function},
+	{0, "include-module", "NAME", "only stacks with a frame in this module",
+		add_include_module},
+	{0, "exclude-module", "NAME", "no stacks with a frame in this module", add_exclude_module},
+	{0},
+};
+
+static const char *set_no_defaults(void *state, const char *value)
+{
+	((struct hl_request *)state)->no_default_suppressions = true;
+	return NULL;
+}
+
+const struct hl_opt hl_request_suppression_rows[] = {
+	{0, "no-default-suppressions", NULL,
+		"also show memory that libc and other runtimes keep to the end", set_no_defaults},
+	{0},
+};
+
+const struct hl_opt hl_request_limit_rows[] = {
+	{0, "min", "PERCENT", "hide rows below this share (default 0.5; text only)", set_min},
+	{'n', "limit", "N", "show at most N rows, or branches of a row (0: all; text only)",
+		set_limit},
+	{'s', "sort", "BY:" SORT_VALUES, "sort (a tree only by the first two)", set_sort},
+	{0},
+};
+
+const struct hl_opt *const hl_request_tables[] = {hl_request_peak_rows, hl_request_quantity_rows,
+	hl_request_view_rows, hl_request_filter_rows, hl_request_suppression_rows,
+	hl_request_limit_rows, NULL};
+
+/* --- key/value pairs --- */
+
+static const struct hl_opt *find_row(const char *key)
+{
+	for (const struct hl_opt *const *t = hl_request_tables; *t; t++) {
+		for (const struct hl_opt *o = *t; !hl_opt_is_end(o); o++) {
+			if (strcmp(o->long_name, key) == 0)
+				return o;
+		}
+	}
+	return NULL;
+}
+
+int hl_request_set(
+	struct hl_request *r, const char *key, const char *value, struct hl_request_error *why)
+{
+	const struct hl_opt *o = find_row(key);
+	char text[HL_OPT_TEXT_MAX];
+	const char *expected;
+
+	*why = (struct hl_request_error){0};
+	if (!o)
+		snprintf(why->text, sizeof(why->text), "unknown key \"%.60s\"", key);
+	else if (!o->arg && value)
+		snprintf(why->text, sizeof(why->text), "%s takes no value", key);
+	else if (o->arg && !value && !hl_opt_arg_optional(o))
+		snprintf(why->text, sizeof(why->text), "%s needs a value: %.*s", key,
+			hl_opt_arg_len(o), o->arg);
+	else if ((expected = hl_opt_store_value(o, r, value, text)) != NULL)
+		snprintf(why->text, sizeof(why->text), "%s: \"%.100s\" is not %s", key,
+			value ? value : "", expected);
+	return why->text[0] ? -EINVAL : 0;
+}

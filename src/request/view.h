@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - the views that a request can ask for, as rows.
+ *
+ * A view is a row here, a struct hl_view in views/ that turns a part of a plan into a result, and a
+ * renderer in each module that shows results (hl_text_RENDERER, hl_json_RENDERER). Option, help,
+ * prefetching and rendering all follow from the row.
+ */
+#ifndef HL_REQUEST_VIEW_H
+#define HL_REQUEST_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(name, renderer, option, help), in the order of the help. */
+/* clang-format off */
+#define HL_VIEWS_WITH_OPTION(X) \
+	X(sites, table, "sites", "a list of call sites with lifetimes and their trend over time") \
+	X(sizes, table, "sizes", "blocks by size") \
+	X(lifetimes, table, "lifetimes", "blocks by lifetime") \
+	X(threads, threads, "threads", "allocations and frees by thread, and frees across threads") \
+	X(timeline, timeline, "timeline", "live bytes over time, as a plot") \
+	X(fragmentation, fragmentation, "fragmentation", \
+		"how full the heap's pages are, and which sites hold nearly empty ones") \
+	X(freed_by, freed_by, "freed-by", \
+		"which sites free the blocks of each site (needs record --free-stacks)") \
+	X(mmaps, mmaps, "mmaps", "the program's own mappings, largest first (needs record --mmap)") \
+	X(snapshots, snapshots, "snapshots", "memory live at each snapshot of the program") \
+	X(snapshot_deltas, snapshots, "snapshot-deltas", \
+		"blocks allocated since the snapshot before and still live") \
+	X(cumulative_delta, snapshots, "cumulative-delta", \
+		"blocks allocated since the first snapshot and live at the last")
+/* Views of other options: the tree is the default, the others are values of "group". */
+#define HL_VIEWS_WITHOUT_OPTION(X) \
+	X(tree, tree, NULL, NULL) \
+	X(table, table, NULL, NULL) \
+	X(process, process, NULL, NULL)
+#define HL_VIEWS(X) HL_VIEWS_WITH_OPTION(X) HL_VIEWS_WITHOUT_OPTION(X)
+/* clang-format on */
+
+/* The position of a view in tables made from HL_VIEWS. */
+enum hl_view_id {
+#define X(name, ...) HL_VIEW_ID_##name,
+	HL_VIEWS(X)
+#undef X
+		HL_VIEW_COUNT
+};
+
+enum {
+	HL_VIEW_QUANTITY = 1,    /* shows the requested quantity; the others show the whole run */
+	HL_VIEW_DEFAULT_ALL = 2, /* shows all allocations if no quantity was given, because the
+				    blocks at one moment are only a sample of them */
+	HL_VIEW_MOMENT = 4,      /* needs a quantity of one moment */
+	HL_VIEW_POOLS = 8,       /* can show pools */
+	HL_VIEW_NAMES = 16,      /* shows names of functions */
+	HL_VIEW_TOTAL = 32,      /* its values can be added up over processes */
+	HL_VIEW_EARLY = 64,      /* runs before other parts, so that one scan serves them all */
+	HL_VIEW_BLOCKS = 128,    /* shows blocks of the heap */
+};
+
+struct hl_plan;
+struct hl_plan_part;
+struct hl_result;
+
+struct hl_view {
+	enum hl_view_id id;
+	unsigned flags;
+	uint32_t needs;     /* HL_UNKNOWN_*: what an imported trace must have */
+	double min_percent; /* limits, unless the request has others */
+	size_t limit;       /* 0: none */
+	size_t data_size;   /* of the result's data */
+	/* Announces queries that need all events; may be NULL. */
+	void (*prefetch)(const struct hl_plan *p, const struct hl_plan_part *part);
+	/* Fills r->data, which is zeroed. Returns 0, or -errno with hl_model_error(). fini is
+	 * called in either case. */
+	int (*run)(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r);
+	void (*fini)(void *data);
+};
+
+#define X(name, ...) extern const struct hl_view hl_view_##name;
+HL_VIEWS(X)
+#undef X
+
+#endif

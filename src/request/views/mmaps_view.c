@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mmaps_view.c - the mappings that the program made itself, from record --mmap.
+ */
+#include "request/result.h"
+
+#define MMAPS_SHOWN 20
+
+static int run_mmaps(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r)
+{
+	struct hl_mmaps_result *x = r->data;
+	int err;
+
+	x->all.filter = p->filter;
+	if (p->request->unlimited)
+		return 0; /* the renderer runs it: a program may have millions of mappings */
+	err = hl_mappings_largest(p->m, p->filter, r->limits.limit, &x->list);
+	if (err)
+		x->list = (struct hl_mapping_list){0};
+	r->before_damage = x->list.sums.before_damage;
+	return err;
+}
+
+static void fini_mmaps(void *data)
+{
+	hl_mapping_list_fini(&((struct hl_mmaps_result *)data)->list);
+}
+
+const struct hl_view hl_view_mmaps = {
+	.id = HL_VIEW_ID_mmaps,
+	.flags = HL_VIEW_NAMES,
+	.limit = MMAPS_SHOWN,
+	.data_size = sizeof(struct hl_mmaps_result),
+	.run = run_mmaps,
+	.fini = fini_mmaps,
+};
