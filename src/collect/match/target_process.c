@@ -11,6 +11,7 @@
 #include "collect/match/match.h"
 #include "collect/match/target_process.h"
 #include "collect/control/steering.h"
+#include "record/arch/cpu.h"
 
 static uint64_t mono_to_unix(uint64_t mono)
 {
@@ -29,7 +30,7 @@ static struct hl_trace_output *make_output(
 			.program = b->image->program,
 			.command = b->image->command,
 			.command_len = b->image->command_len,
-			.arch = "x86_64",
+			.arch = HL_ARCH_NAME,
 			.clock = p->clock->counter ? "counter" : "tsc",
 			.mode = hl_mode_name(b->steering ? b->steering->mode : HL_MODE_TRACE),
 			.allocator = "",
