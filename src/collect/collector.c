@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,8 +16,7 @@
 #define CHECK_NS        UINT64_C(5000000)  /* between checks for new and ended processes */
 #define WATCHED_NS      UINT64_C(20000000) /* the same while poll would report them */
 #define WATCHED_MAX     8u /* regions, and targets of one: all of these fit into one poll */
-#define STATUS_NS       UINT64_C(1000000000) /* how long to look for an exit status */
-#define EXEC_NS         UINT64_C(20000000)
+#define OVER_NS         UINT64_C(20000000)   /* between checks whether a region is over */
 #define LINGER_NS       UINT64_C(1000000000) /* after the last target */
 #define TRIM_NS         UINT64_C(500000000)
 #define MIN_SLEEP_NS    20000u
@@ -91,10 +89,8 @@ static void on_wait_status(struct hl_collector *c, uint64_t pid, int status)
 		for (size_t k = 0; k < c->regions.data[i]->targets.len; k++) {
 			struct hl_target *p = c->regions.data[i]->targets.data[k];
 
-			if (p->pid == pid && !p->end_known) {
-				hl_exit_status_decode(status, &p->end);
-				p->end_known = true;
-			}
+			if (p->pid == pid)
+				hl_target_exit_set_status(p, status);
 		}
 }
 
@@ -121,79 +117,14 @@ static void read_control(struct hl_collector *c)
 	}
 }
 
-static bool has_rings(const struct hl_region_reader *r, const struct hl_target *p)
-{
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
-		if (r->views[i].target == p)
-			return true;
-	return false;
-}
-
-/* True if records of the target may be in this ring. In a shared ring they may be of any target. */
-static bool may_write_ring(const struct hl_region_reader *r, uint32_t i, const struct hl_target *p)
-{
-	const struct hl_ring_view *v = &r->views[i];
-
-	return v->target == p || i >= HL_RING_COUNT - HL_SHARED_RINGS ||
-	       (!v->target && hl_region_ring(r->region, i)->serial == p->serial);
-}
-
-static bool is_drained(const struct hl_region_reader *r, const struct hl_target *p)
-{
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
-		if (r->views[i].at < r->views[i].words.len && may_write_ring(r, i, p))
-			return false;
-	return true;
-}
-
-/* Marks a target as gone when it is dead or has become another program. */
-static void check_target(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
-{
-	if (p->gone)
-		return;
-	if (p->pid_unknown ? !has_rings(r, p) : hl_exit_status_is_dead(p->pidfd, p->pid)) {
-		p->gone = true;
-		p->gone_ns = now;
-		return;
-	}
-	if (!p->exit_ack.claim && !has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
-		p->exec_check_ns = now;
-		if (p->pidfd < 0 && hl_exit_status_is_zombie(p->pid)) {
-			p->gone = true;
-			p->gone_ns = now;
-		} else if (hl_exit_status_has_execed(p, r->memfd)) {
-			p->gone = p->end_known = true;
-			p->end = (struct hl_end){.kind = HL_END_EXEC};
-		}
-	}
-}
-
-/* No more events will follow: the target is gone, or waits at its exit for its trace. */
-static bool is_leaving(const struct hl_target *p)
-{
-	return p->gone || p->exit_ack.claim;
-}
-
 /* True if the target's trace was ended. */
 static bool try_end(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
 {
-	struct hl_end end = {0};
+	struct hl_end end;
 
-	if (!is_leaving(p))
+	if (!hl_target_exit_is_final(r, p, now, &end))
 		return false;
-	/* Needs one more scan after it is known to be gone, and all its records must be merged. For
-	 * a target that waits at its exit, its own last record is the end. */
-	if ((p->gone && ++p->final_scans <= 2) || !is_drained(r, p))
-		return false;
-	if (!hl_exit_status_known(p, &end) && now - p->gone_ns < STATUS_NS)
-		return false;
-	if (end.kind == HL_END_SIGNAL && end.value == SIGKILL)
-		end.oom = hl_oom_has_killed(&r->oom);
-	if (!p->end_mono_ns)
-		p->end_mono_ns = p->gone_ns ? p->gone_ns : now;
-	end.duration_ns = p->end_mono_ns > p->start_ns ? p->end_mono_ns - p->start_ns : 0;
-	end.duration_ns &= ~(uint64_t)(HL_TIME_UNIT_NS - 1);
-	if (!p->gone) /* it still maps the region: no need to check soon */
+	if (!p->exit.gone) /* it still maps the region: no need to check soon */
 		r->last_over_check_ns = now;
 	hl_region_end_process(r, p, &end);
 	return true;
@@ -208,12 +139,12 @@ static bool check_processes(struct hl_collector *c, uint64_t now)
 		struct hl_region_reader *r = c->regions.data[i];
 
 		for (size_t k = 0; k < r->targets.len;) {
-			check_target(r, r->targets.data[k], now);
+			hl_target_exit_check(r, r->targets.data[k], now);
 			if (try_end(r, r->targets.data[k], now)) {
 				c->target_ended = true;
 				continue;
 			}
-			leaving |= r->targets.data[k]->gone && r->targets.data[k]->final_scans <= 2;
+			leaving |= hl_target_exit_needs_scan(r->targets.data[k]);
 			k++;
 		}
 	}
@@ -224,7 +155,7 @@ static bool check_processes(struct hl_collector *c, uint64_t now)
  * A region without any target may belong to a program that is still starting. */
 static bool region_done(struct hl_region_reader *r, uint64_t now)
 {
-	if (r->targets.len || now - r->last_over_check_ns < EXEC_NS)
+	if (r->targets.len || now - r->last_over_check_ns < OVER_NS)
 		return false;
 	if (!r->over)
 		r->last_over_check_ns = now;
@@ -290,7 +221,7 @@ static bool has_leaving_targets(const struct hl_collector *c)
 {
 	for (size_t i = 0; i < c->regions.len; i++)
 		for (size_t k = 0; k < c->regions.data[i]->targets.len; k++)
-			if (c->regions.data[i]->targets.data[k]->gone)
+			if (c->regions.data[i]->targets.data[k]->exit.gone)
 				return true;
 	return false;
 }
@@ -335,7 +266,8 @@ static bool is_watched(const struct hl_collector *c)
 		for (size_t k = 0; k < r->targets.len; k++) {
 			const struct hl_target *p = r->targets.data[k];
 
-			if (p->pidfd < 0 || is_leaving(p) || p->pid_unknown || !has_rings(r, p))
+			if (p->pidfd < 0 || hl_target_exit_is_leaving(p) || p->pid_unknown ||
+				!hl_target_exit_has_rings(r, p))
 				return false;
 		}
 	}
@@ -366,7 +298,7 @@ static void wait_for_events(struct hl_collector *c)
 			k++) {
 			const struct hl_target *p = c->regions.data[i]->targets.data[k];
 
-			if (p->pidfd >= 0 && !p->gone)
+			if (p->pidfd >= 0 && !p->exit.gone)
 				fds[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
 		}
 	if (ppoll(fds, n, &ts, NULL) > 0)

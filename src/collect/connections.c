@@ -71,17 +71,12 @@ static int admit_program(struct hl_collector *c, int fd, const struct hl_hello *
 static void end_replaced_target(
 	struct hl_collector *c, uint64_t pid, const struct hl_region_reader *except)
 {
-	struct hl_end end = {.kind = HL_END_EXEC};
-
 	for (size_t i = 0; i < c->regions.len; i++) {
 		struct hl_region_reader *r = c->regions.data[i];
 
 		for (size_t k = 0; r != except && k < r->targets.len; k++)
-			if (r->targets.data[k]->pid == pid && !r->targets.data[k]->end_known) {
-				r->targets.data[k]->end_known = true;
-				r->targets.data[k]->end = end;
-				r->targets.data[k]->gone = true;
-			}
+			if (r->targets.data[k]->pid == pid)
+				hl_target_exit_set_replaced(r->targets.data[k]);
 	}
 }
 

@@ -50,7 +50,7 @@ int hl_ctl_listen(uint64_t inode)
 static struct hl_target *find_target(const struct hl_region_reader *r, uint64_t pid)
 {
 	for (size_t i = 0; i < r->targets.len; i++)
-		if (r->targets.data[i]->pid == pid && !r->targets.data[i]->gone)
+		if (r->targets.data[i]->pid == pid && !r->targets.data[i]->exit.gone)
 			return r->targets.data[i];
 	return NULL;
 }
@@ -76,11 +76,11 @@ static void fill_status(
 	a->collector_bytes = own_rss();
 	if (!p)
 		return;
-	a->stopped = p->stopped;
-	a->paused |= p->paused;
+	a->stopped = p->control.stopped;
+	a->paused |= p->control.paused;
 	hl_writer_live(p->writer, &a->live_bytes, &a->live_blocks);
 	a->events = hl_writer_events(p->writer);
-	a->dropped = p->counters.dropped_events;
+	a->dropped = hl_target_counters(p).dropped_events;
 	hl_trace_output_status(
 		p->output, a->path, sizeof(a->path), &a->file_bytes, &a->start_unix_ns);
 }
@@ -91,11 +91,11 @@ static int add_mark(struct hl_region_reader *r, struct hl_target *p, uint8_t kin
 		.value = kind == HL_EXTRA_SNAPSHOT ? HL_SNAPSHOT_CTL : 0,
 		.node = HL_NODE_NONE};
 
-	if (!p || !p->streams.len)
+	if (!p || !p->match.streams.len)
 		return -ESRCH;
 	hl_target_flush(p);
-	hl_match_extra(
-		p, p->streams.data[0], &extra, text, (uint32_t)strlen(text), r->last_scan_stamp);
+	hl_match_extra(p, p->match.streams.data[0], &extra, text, (uint32_t)strlen(text),
+		r->last_scan_stamp);
 	return 0;
 }
 

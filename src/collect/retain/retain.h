@@ -50,8 +50,9 @@ struct hl_retain_item;
 struct hl_retain {
 	struct hl_retain_settings settings;
 	enum hl_mode mode;
-	bool mode_noted;    /* the trace has an event for the mode */
-	uint64_t n_written; /* blocks written */
+	bool mode_noted;       /* the trace has an event for the mode */
+	uint64_t n_written;    /* blocks written */
+	uint64_t early_blocks; /* of mode cull: written early, because the queue was full */
 
 	/* Mode cull: the queue, a list in order of time. Its items are in a pool. */
 	struct hl_retain_item *items;
@@ -84,6 +85,12 @@ static inline bool hl_retain_is_plain(const struct hl_retain *k)
 	return k->mode != HL_MODE_CULL && k->mode != HL_MODE_COUNT && k->mode_noted &&
 	       !k->n_queued && k->n_written < HL_ORDINAL_WITHHELD / 2 && !k->above_live &&
 	       (k->churn_due & k->live_due & k->time_due) == UINT64_MAX;
+}
+
+/* The ordinal of a block that is written without this module: hl_retain_is_plain(). */
+static inline uint64_t hl_retain_next_ordinal(struct hl_retain *k)
+{
+	return k->n_written++;
 }
 
 /* Processes one allocation, in order. `block` gets its ordinal; event->ordinal is ignored. */
