@@ -11,6 +11,7 @@
 #include "collect/match/match.h"
 #include "collect/control/ctl.h"
 #include "collect/control/steering.h"
+#include "collect/wait_set.h"
 #include "ring/hello.h"
 #include "util/procfs.h"
 
@@ -197,6 +198,12 @@ static struct hl_region_reader *find_region(
 	return NULL;
 }
 
+static void close_client(struct hl_ctl_server *s, const struct hl_ctl_client *c)
+{
+	hl_wait_set_remove(s->wait, c->fd);
+	close(c->fd);
+}
+
 static void serve_clients(
 	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
 {
@@ -208,7 +215,7 @@ static void serve_clients(
 			i++;
 			continue;
 		}
-		close(c->fd);
+		close_client(s, c);
 		*c = s->clients.data[--s->clients.len];
 	}
 }
@@ -227,7 +234,7 @@ static void evict_client(struct hl_ctl_server *s)
 {
 	if (s->clients.len < CLIENTS_MAX)
 		return;
-	close(s->clients.data[0].fd);
+	close_client(s, &s->clients.data[0]);
 	s->clients.data[0] = s->clients.data[--s->clients.len];
 }
 
@@ -243,13 +250,15 @@ static void accept_clients(struct hl_ctl_server *s, const struct hl_region_reade
 		evict_client(s);
 		if (!is_allowed_user(c.fd) || hl_vec_push(&s->clients, c))
 			close(c.fd);
+		else
+			hl_wait_set_add(s->wait, c.fd, HL_WAIT_CTL_CLIENT);
 	}
 }
 
-void hl_ctl_serve(
-	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
+void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
+	bool has_new, uint64_t now)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; has_new && i < n; i++)
 		accept_clients(s, regions[i], now);
 	if (s->clients.len)
 		serve_clients(s, regions, n, now);

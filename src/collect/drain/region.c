@@ -22,6 +22,7 @@
 #include "collect/output/durable.h"
 #include "collect/output/write_queue.h"
 #include "collect/target/takeover.h"
+#include "collect/wait_set.h"
 #include "ring/ring_clock.h"
 #include "ring/ring_record.h"
 
@@ -356,6 +357,7 @@ struct hl_target *hl_region_get_target(struct hl_region_reader *r, uint32_t seri
 	}
 	hl_log_file_write(&r->log, HL_LEVEL_DEBUG, "process %llu begins, serial %u%s",
 		(unsigned long long)p->pid, serial, serial ? ", forked" : "");
+	hl_wait_set_add(r->wait, pidfd, HL_WAIT_PROCESS);
 	note_pid(r, serial, p->pid);
 	hl_region_bump_heartbeat(r);
 	r->made_trace |= serial == 0;
@@ -451,6 +453,8 @@ void hl_region_end_process(
 	for (size_t i = 0; i < r->targets.len; i++)
 		if (r->targets.data[i] == p)
 			r->targets.data[i] = r->targets.data[--r->targets.len];
+	if (!p->exit.gone)
+		hl_wait_set_remove(r->wait, p->pidfd);
 	close_pidfd(r, p->pidfd);
 	hl_target_end(p, end);
 }

@@ -104,6 +104,13 @@ void hl_retain_release(struct hl_target *p, uint64_t now_ns);
 /* Call it regularly; now_ns is in the trace's time. Writes queued items that are old enough and
  * takes timed snapshots. */
 void hl_retain_tick(struct hl_target *p, uint64_t now_ns);
+/* The time until the next snapshot by clock. UINT64_MAX: there is none. */
+static inline uint64_t hl_retain_due_ns(const struct hl_retain *k, uint64_t now_ns)
+{
+	if (k->time_due == UINT64_MAX)
+		return UINT64_MAX;
+	return k->time_due > now_ns ? k->time_due - now_ns : 0;
+}
 /* Writes the whole queue: no more events will follow. */
 void hl_retain_end(struct hl_target *p);
 

@@ -10,6 +10,7 @@
 #include "collect/drain/region.h"
 #include "collect/target/exit_status.h"
 #include "collect/target/target_exit.h"
+#include "collect/wait_set.h"
 
 #define STATUS_NS   UINT64_C(1000000000) /* how long to look for an exit status */
 #define EXEC_NS     UINT64_C(20000000)   /* between two looks for an exec */
@@ -40,18 +41,29 @@ static bool is_drained(const struct hl_region_reader *r, const struct hl_target 
 	return true;
 }
 
-static void set_gone(struct hl_target *p, uint64_t now)
+static void set_gone(const struct hl_region_reader *r, struct hl_target *p)
 {
 	p->exit.gone = true;
+	hl_wait_set_remove(r->wait, p->pidfd); /* it stays ready */
+}
+
+static void set_dead(const struct hl_region_reader *r, struct hl_target *p, uint64_t now)
+{
+	set_gone(r, p);
 	p->exit.gone_ns = now;
 }
 
-void hl_target_exit_set_replaced(struct hl_target *p)
+static void set_execed(const struct hl_region_reader *r, struct hl_target *p)
 {
-	if (p->exit.end_known)
-		return;
-	p->exit.gone = p->exit.end_known = true;
+	set_gone(r, p);
+	p->exit.end_known = true;
 	p->exit.end = (struct hl_end){.kind = HL_END_EXEC};
+}
+
+void hl_target_exit_set_replaced(const struct hl_region_reader *r, struct hl_target *p)
+{
+	if (!p->exit.end_known)
+		set_execed(r, p);
 }
 
 void hl_target_exit_check(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
@@ -62,17 +74,15 @@ void hl_target_exit_check(struct hl_region_reader *r, struct hl_target *p, uint6
 		return;
 	if (p->pid_unknown ? !hl_target_exit_has_rings(r, p)
 			   : hl_exit_status_is_dead(p->pidfd, p->pid)) {
-		set_gone(p, now);
+		set_dead(r, p, now);
 		return;
 	}
 	if (!e->ack.claim && !hl_target_exit_has_rings(r, p) && now - e->exec_check_ns > EXEC_NS) {
 		e->exec_check_ns = now;
 		if (p->pidfd < 0 && hl_exit_status_is_zombie(p->pid))
-			set_gone(p, now);
-		else if (hl_exit_status_has_execed(p, r->memfd)) {
-			e->gone = e->end_known = true;
-			e->end = (struct hl_end){.kind = HL_END_EXEC};
-		}
+			set_dead(r, p, now);
+		else if (hl_exit_status_has_execed(p, r->memfd))
+			set_execed(r, p);
 	}
 }
 

@@ -29,7 +29,7 @@ void hl_target_exit_check(struct hl_region_reader *r, struct hl_target *p, uint6
 /* A wait status of the target is known: from `record`, or from its parent. The first one counts. */
 void hl_target_exit_set_status(struct hl_target *p, int status);
 /* A new image has replaced the target by exec. */
-void hl_target_exit_set_replaced(struct hl_target *p);
+void hl_target_exit_set_replaced(const struct hl_region_reader *r, struct hl_target *p);
 /* The target has recorded its last event and waits for its trace. */
 void hl_target_exit_set_waiting(struct hl_target *p, const struct hl_exit_ack *ack);
 
