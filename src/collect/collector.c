@@ -2,8 +2,6 @@
 /* collector.c - see collector.h. The main loop is the first thread; nothing in it may block. */
 #include <errno.h>
 #include <malloc.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,18 +12,10 @@
 #include "collect/collector_internal.h"
 #include "collect/target/exit_status.h"
 
-#define CHECK_NS        UINT64_C(5000000)  /* between checks for new and ended processes */
-#define WATCHED_NS      UINT64_C(20000000) /* the same while poll would report them */
-#define WATCHED_MAX     8u /* regions, and targets of one: all of these fit into one poll */
-#define STATUS_NS       UINT64_C(1000000000) /* how long to look for an exit status */
-#define EXEC_NS         UINT64_C(20000000)
-#define LINGER_NS       UINT64_C(1000000000) /* after the last target */
-#define TRIM_NS         UINT64_C(500000000)
-#define MIN_SLEEP_NS    20000u
-#define MAX_SLEEP_NS    5000000u
-#define IDLE_SLEEP_NS   20000000u /* after a second without data, or in modes with little data */
-#define URGENT_SLEEP_NS 200000u   /* while `record` waits for an answer */
-#define IDLE_NS         UINT64_C(1000000000)
+#define WATCHED_MAX 8u /* regions, and targets of one: to look at more of them takes too long */
+#define OVER_NS     UINT64_C(20000000)   /* between checks whether a region is over */
+#define LINGER_NS   UINT64_C(1000000000) /* after the last target */
+#define TRIM_NS     UINT64_C(500000000)
 
 /* Called only by the second thread. */
 static void on_closed(
@@ -78,6 +68,8 @@ int hl_collector_add_region(
 		hl_region_close(*out);
 		return -ENOMEM;
 	}
+	(*out)->wait = &c->wait;
+	hl_wait_set_add(&c->wait, (*out)->ctl_fd, HL_WAIT_CTL);
 	if (c->control_fd >= 0 && fresh) {
 		hl_message_queue_put(&c->outbox, &message, (*out)->memfd);
 		hl_message_queue_flush(&c->outbox, c->control_fd);
@@ -91,14 +83,12 @@ static void on_wait_status(struct hl_collector *c, uint64_t pid, int status)
 		for (size_t k = 0; k < c->regions.data[i]->targets.len; k++) {
 			struct hl_target *p = c->regions.data[i]->targets.data[k];
 
-			if (p->pid == pid && !p->end_known) {
-				hl_exit_status_decode(status, &p->end);
-				p->end_known = true;
-			}
+			if (p->pid == pid)
+				hl_target_exit_set_status(p, status);
 		}
 }
 
-static void read_control(struct hl_collector *c)
+static void read_control(struct hl_collector *c, uint32_t ready)
 {
 	struct hl_message message;
 	int fd, err;
@@ -106,6 +96,8 @@ static void read_control(struct hl_collector *c)
 	if (c->control_fd < 0)
 		return;
 	hl_message_queue_flush(&c->outbox, c->control_fd);
+	if (!(ready & HL_WAIT_CONTROL))
+		return;
 	while ((err = hl_message_receive(c->control_fd, &message, &fd)) == 0) {
 		if (fd >= 0)
 			close(fd);
@@ -116,84 +108,20 @@ static void read_control(struct hl_collector *c)
 		}
 	}
 	if (err != -EAGAIN) {
+		hl_wait_set_remove(&c->wait, c->control_fd);
 		close(c->control_fd);
 		c->control_fd = -1;
 	}
 }
 
-static bool has_rings(const struct hl_region_reader *r, const struct hl_target *p)
-{
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
-		if (r->views[i].target == p)
-			return true;
-	return false;
-}
-
-/* True if records of the target may be in this ring. In a shared ring they may be of any target. */
-static bool may_write_ring(const struct hl_region_reader *r, uint32_t i, const struct hl_target *p)
-{
-	const struct hl_ring_view *v = &r->views[i];
-
-	return v->target == p || i >= HL_RING_COUNT - HL_SHARED_RINGS ||
-	       (!v->target && hl_region_ring(r->region, i)->serial == p->serial);
-}
-
-static bool is_drained(const struct hl_region_reader *r, const struct hl_target *p)
-{
-	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
-		if (r->views[i].at < r->views[i].words.len && may_write_ring(r, i, p))
-			return false;
-	return true;
-}
-
-/* Marks a target as gone when it is dead or has become another program. */
-static void check_target(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
-{
-	if (p->gone)
-		return;
-	if (p->pid_unknown ? !has_rings(r, p) : hl_exit_status_is_dead(p->pidfd, p->pid)) {
-		p->gone = true;
-		p->gone_ns = now;
-		return;
-	}
-	if (!p->exit_ack.claim && !has_rings(r, p) && now - p->exec_check_ns > EXEC_NS) {
-		p->exec_check_ns = now;
-		if (p->pidfd < 0 && hl_exit_status_is_zombie(p->pid)) {
-			p->gone = true;
-			p->gone_ns = now;
-		} else if (hl_exit_status_has_execed(p, r->memfd)) {
-			p->gone = p->end_known = true;
-			p->end = (struct hl_end){.kind = HL_END_EXEC};
-		}
-	}
-}
-
-/* No more events will follow: the target is gone, or waits at its exit for its trace. */
-static bool is_leaving(const struct hl_target *p)
-{
-	return p->gone || p->exit_ack.claim;
-}
-
 /* True if the target's trace was ended. */
 static bool try_end(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
 {
-	struct hl_end end = {0};
+	struct hl_end end;
 
-	if (!is_leaving(p))
+	if (!hl_target_exit_is_final(r, p, now, &end))
 		return false;
-	/* Needs one more scan after it is known to be gone, and all its records must be merged. For
-	 * a target that waits at its exit, its own last record is the end. */
-	if ((p->gone && ++p->final_scans <= 2) || !is_drained(r, p))
-		return false;
-	if (!hl_exit_status_known(p, &end) && now - p->gone_ns < STATUS_NS)
-		return false;
-	if (end.kind == HL_END_SIGNAL && end.value == SIGKILL)
-		end.oom = hl_oom_has_killed(&r->oom);
-	if (!p->end_mono_ns)
-		p->end_mono_ns = p->gone_ns ? p->gone_ns : now;
-	end.duration_ns = p->end_mono_ns > p->start_ns ? p->end_mono_ns - p->start_ns : 0;
-	end.duration_ns &= ~(uint64_t)(HL_TIME_UNIT_NS - 1);
-	if (!p->gone) /* it still maps the region: no need to check soon */
+	if (!p->exit.gone) /* it still maps the region: no need to check soon */
 		r->last_over_check_ns = now;
 	hl_region_end_process(r, p, &end);
 	return true;
@@ -208,12 +136,12 @@ static bool check_processes(struct hl_collector *c, uint64_t now)
 		struct hl_region_reader *r = c->regions.data[i];
 
 		for (size_t k = 0; k < r->targets.len;) {
-			check_target(r, r->targets.data[k], now);
+			hl_target_exit_check(r, r->targets.data[k], now);
 			if (try_end(r, r->targets.data[k], now)) {
 				c->target_ended = true;
 				continue;
 			}
-			leaving |= r->targets.data[k]->gone && r->targets.data[k]->final_scans <= 2;
+			leaving |= hl_target_exit_needs_scan(r->targets.data[k]);
 			k++;
 		}
 	}
@@ -224,7 +152,7 @@ static bool check_processes(struct hl_collector *c, uint64_t now)
  * A region without any target may belong to a program that is still starting. */
 static bool region_done(struct hl_region_reader *r, uint64_t now)
 {
-	if (r->targets.len || now - r->last_over_check_ns < EXEC_NS)
+	if (r->targets.len || now - r->last_over_check_ns < OVER_NS)
 		return false;
 	if (!r->over)
 		r->last_over_check_ns = now;
@@ -245,6 +173,7 @@ static void check_regions(struct hl_collector *c, uint64_t now)
 			i++;
 			continue;
 		}
+		hl_wait_set_remove(&c->wait, r->ctl_fd);
 		message.value = r->made_trace;
 		message.region = r->inode;
 		if (c->control_fd >= 0)
@@ -290,7 +219,7 @@ static bool has_leaving_targets(const struct hl_collector *c)
 {
 	for (size_t i = 0; i < c->regions.len; i++)
 		for (size_t k = 0; k < c->regions.data[i]->targets.len; k++)
-			if (c->regions.data[i]->targets.data[k]->gone)
+			if (c->regions.data[i]->targets.data[k]->exit.gone)
 				return true;
 	return false;
 }
@@ -322,10 +251,12 @@ static void send_settled(struct hl_collector *c)
 	hl_message_queue_put(&c->outbox, &message, -1);
 }
 
-/* True if no process is starting or ending, and all events to wait for can be polled. */
+/* True if no process is starting or ending, and every process or request that may appear ends a
+ * sleep. */
 static bool is_watched(const struct hl_collector *c)
 {
-	if (c->connections.len || c->ctl.clients.len || c->regions.len > WATCHED_MAX)
+	if (c->wait.incomplete || c->connections.len || c->ctl.clients.len ||
+		c->regions.len > WATCHED_MAX)
 		return false;
 	for (size_t i = 0; i < c->regions.len; i++) {
 		struct hl_region_reader *r = c->regions.data[i];
@@ -335,43 +266,12 @@ static bool is_watched(const struct hl_collector *c)
 		for (size_t k = 0; k < r->targets.len; k++) {
 			const struct hl_target *p = r->targets.data[k];
 
-			if (p->pidfd < 0 || is_leaving(p) || p->pid_unknown || !has_rings(r, p))
+			if (p->pidfd < 0 || hl_target_exit_is_leaving(p) || p->pid_unknown ||
+				!hl_target_exit_has_rings(r, p))
 				return false;
 		}
 	}
 	return true;
-}
-
-/* Sleeps until a process starts or ends, a request arrives, or the rings must be scanned again. */
-static void wait_for_events(struct hl_collector *c)
-{
-	struct pollfd fds[HL_LISTEN_SOCKETS + 1 + 96];
-	struct timespec ts = {.tv_nsec = c->sleep_ns};
-	nfds_t n = 0;
-
-	for (int i = 0; c->start->listener && i < HL_LISTEN_SOCKETS; i++)
-		fds[n++] = (struct pollfd){.fd = c->start->listener->fds[i], .events = POLLIN};
-	if (c->control_fd >= 0)
-		fds[n++] = (struct pollfd){.fd = c->control_fd, .events = POLLIN};
-	for (size_t i = 0; i < c->connections.len && n < HL_ARRAY_LEN(fds); i++)
-		fds[n++] = (struct pollfd){.fd = c->connections.data[i].fd, .events = POLLIN};
-	for (size_t i = 0; i < c->ctl.clients.len && n < HL_ARRAY_LEN(fds) / 2; i++)
-		fds[n++] = (struct pollfd){.fd = c->ctl.clients.data[i].fd, .events = POLLIN};
-	for (size_t i = 0; i < c->regions.len && n < HL_ARRAY_LEN(fds) * 3 / 4; i++)
-		if (c->regions.data[i]->ctl_fd >= 0)
-			fds[n++] =
-				(struct pollfd){.fd = c->regions.data[i]->ctl_fd, .events = POLLIN};
-	for (size_t i = 0; i < c->regions.len; i++)
-		for (size_t k = 0; k < c->regions.data[i]->targets.len && n < HL_ARRAY_LEN(fds);
-			k++) {
-			const struct hl_target *p = c->regions.data[i]->targets.data[k];
-
-			if (p->pidfd >= 0 && !p->gone)
-				fds[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
-		}
-	if (ppoll(fds, n, &ts, NULL) > 0)
-		c->last_check_ns = 0;
-	c->check_ns = is_watched(c) ? WATCHED_NS : CHECK_NS;
 }
 
 /* Samples are so rare that no burst of them fills a ring. */
@@ -384,77 +284,113 @@ static bool is_all_samples(const struct hl_collector *c)
 	return c->regions.len > 0;
 }
 
-/* Aims at rings a quarter full at each scan: rare enough to leave the program alone, early enough
- * that they never fill up. */
-static void adapt_sleep(struct hl_collector *c, uint32_t fullest, uint64_t now)
+/* The time until the next snapshot by clock. */
+static uint64_t snapshot_due_ns(const struct hl_collector *c, uint64_t now)
 {
-	uint32_t most;
+	uint64_t due = HL_PACE_NEVER;
 
-	if (fullest)
+	for (size_t i = 0; i < c->regions.len; i++)
+		for (size_t k = 0; k < c->regions.data[i]->targets.len; k++) {
+			const struct hl_target *p = c->regions.data[i]->targets.data[k];
+
+			/* No snapshots are taken of a target that is gone or begins just now. */
+			if (!p->exit.gone && now > p->start_ns)
+				due = hl_min_u64(
+					due, hl_retain_due_ns(&p->retain, now - p->start_ns));
+		}
+	return due;
+}
+
+/* Scans the rings of all regions. */
+static void scan_regions(struct hl_collector *c, uint64_t now, struct hl_pace_input *seen)
+{
+	for (size_t i = 0; i < c->regions.len; i++) {
+		uint32_t fill = hl_region_scan(c->regions.data[i], now);
+
+		seen->fullest = hl_max_u32(seen->fullest, fill);
+		seen->crowded |= c->regions.data[i]->crowded;
+	}
+	if (seen->fullest)
 		c->last_data_ns = now;
-	most = !c->regions.len || now - c->last_data_ns > IDLE_NS || is_all_samples(c)
-		       ? IDLE_SLEEP_NS
-		       : MAX_SLEEP_NS;
-	if (fullest > HL_FILL_ALL / 2)
-		c->sleep_ns = 0;
-	else if (fullest > HL_FILL_ALL / 4)
-		c->sleep_ns /= 2;
-	else if (fullest < HL_FILL_ALL / 8)
-		c->sleep_ns = c->sleep_ns < MIN_SLEEP_NS ? MIN_SLEEP_NS : c->sleep_ns * 2;
-	/* Without targets there are no rings to scan: new programs are polled for. */
-	if (c->sleep_ns > most || !has_targets(c))
-		c->sleep_ns = most;
+}
+
+/* The descriptors that are ready. A wait has just looked at them; without one this does. */
+static uint32_t take_ready(struct hl_collector *c)
+{
+	uint32_t ready = c->ready;
+
+	if (!c->waited)
+		ready |= hl_wait_set_wait(&c->wait, 0);
+	c->ready = 0;
+	return c->wait.incomplete ? HL_WAIT_ALL : ready;
+}
+
+/* Looks for processes and requests that appeared or ended. False: there is nothing left to do. */
+static bool check(struct hl_collector *c, uint64_t now, struct hl_pace_input *seen)
+{
+	uint32_t ready = take_ready(c);
+
+	c->last_check_ns = now;
+	read_control(c, ready);
+	hl_collector_serve_connections(c, ready & HL_WAIT_LISTENER, now);
+	hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, ready & HL_WAIT_CTL, now);
+	seen->leaving = check_processes(c, now);
+	check_regions(c, now);
+	send_settled(c);
+	close_regions(c);
+	trim_memory(c, now);
+	return !is_over(c, now);
+}
+
+/* Decides when the next scan and the next check are. */
+static struct hl_pace next_pace(
+	const struct hl_collector *c, uint64_t now, struct hl_pace_input *seen)
+{
+	seen->interval_ns = c->pace.interval_ns;
+	seen->since_data_ns = now - c->last_data_ns;
+	seen->due_ns = snapshot_due_ns(c, now);
+	seen->has_regions = c->regions.len > 0;
+	seen->has_targets = has_targets(c);
+	seen->only_samples = is_all_samples(c);
+	seen->requested = c->settle_requested || hl_ctl_has_request(&c->ctl);
+	seen->queue_full = hl_write_queue_full(&c->queue);
+	seen->watched = is_watched(c);
+	return hl_pace_next(seen);
 }
 
 static void run_loop(struct hl_collector *c)
 {
 	for (;;) {
 		uint64_t now = hl_mono_ns();
-		uint32_t fullest = 0;
-		bool crowded = false;
+		struct hl_pace_input seen = {0};
 
-		for (size_t i = 0; i < c->regions.len; i++) {
-			uint32_t fill = hl_region_scan(c->regions.data[i], now);
-
-			fullest = hl_max_u32(fullest, fill);
-			crowded |= c->regions.data[i]->crowded;
-		}
-		if (crowded)
-			c->last_check_ns = 0;
-		if (now - c->last_check_ns > c->check_ns) {
-			c->last_check_ns = now;
-			read_control(c);
-			hl_collector_serve_connections(c, now);
-			hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, now);
-			if (check_processes(c, now)) {
-				c->last_check_ns = 0;
-				c->sleep_ns = 0;
-			}
-			check_regions(c, now);
-			send_settled(c);
-			close_regions(c);
-			trim_memory(c, now);
-			if (is_over(c, now))
+		scan_regions(c, now, &seen);
+		if (c->pace.check || seen.crowded || c->ready ||
+			now - c->last_check_ns > c->pace.check_ns) {
+			if (!check(c, now, &seen))
 				return;
 		}
-		adapt_sleep(c, fullest, now);
-		if (c->settle_requested || hl_ctl_has_request(&c->ctl)) {
-			c->last_check_ns = 0;
-			c->sleep_ns = c->sleep_ns < URGENT_SLEEP_NS ? c->sleep_ns : URGENT_SLEEP_NS;
-		}
-		if (hl_write_queue_full(&c->queue))
-			c->sleep_ns = c->sleep_ns < 200000 ? 200000 : c->sleep_ns;
-		c->check_ns = CHECK_NS;
-		if (c->sleep_ns && !crowded)
-			wait_for_events(c);
+		c->pace = next_pace(c, now, &seen);
+		c->waited = c->pace.sleep_ns > 0;
+		if (c->waited)
+			c->ready |= hl_wait_set_wait(&c->wait, c->pace.sleep_ns);
 	}
+}
+
+static void begin_waiting(struct hl_collector *c)
+{
+	hl_wait_set_init(&c->wait);
+	c->ctl.wait = &c->wait;
+	for (int i = 0; c->start->listener && i < HL_LISTEN_SOCKETS; i++)
+		hl_wait_set_add(&c->wait, c->start->listener->fds[i], HL_WAIT_LISTENER);
+	hl_wait_set_add(&c->wait, c->control_fd, HL_WAIT_CONTROL);
 }
 
 int hl_collector_run(const struct hl_collector_start *start)
 {
 	struct hl_collector c = {.start = start,
 		.control_fd = start->control_fd,
-		.sleep_ns = MIN_SLEEP_NS,
+		.pace = {.interval_ns = HL_PACE_FIRST_NS},
 		.announced_fd = -1};
 	struct hl_region_reader *r;
 	struct hl_tsc_clock first;
@@ -472,6 +408,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 	err = hl_write_queue_start(&c.queue);
 	if (err)
 		return err;
+	begin_waiting(&c);
 	c.idle_since_ns = hl_mono_ns();
 	if (start->region_fd >= 0)
 		err = hl_collector_add_region(&c, start->region_fd, start->region_pid, true, &r);
@@ -487,6 +424,7 @@ int hl_collector_run(const struct hl_collector_start *start)
 		hl_message_queue_flush(&c.outbox, c.control_fd);
 	hl_message_queue_fini(&c.outbox);
 	hl_ctl_fini(&c.ctl);
+	hl_wait_set_fini(&c.wait);
 	hl_vec_free(&c.regions);
 	hl_vec_free(&c.finished);
 	hl_vec_free(&c.connections);

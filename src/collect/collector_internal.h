@@ -8,6 +8,8 @@
 #include "collect/collector.h"
 #include "collect/control/ctl.h"
 #include "collect/output/write_queue.h"
+#include "collect/pace.h"
+#include "collect/wait_set.h"
 #include "ring/hello.h"
 
 struct hl_connection {
@@ -30,8 +32,10 @@ struct hl_collector {
 	finished;
 	uint64_t last_check_ns, idle_since_ns, last_data_ns, last_trim_ns;
 	bool target_ended; /* a target has ended since the last trim */
-	uint64_t check_ns; /* time until the next check */
-	uint32_t sleep_ns;
+	struct hl_wait_set wait;
+	uint32_t ready; /* enum hl_wait_kind: reported by a wait, and not served yet */
+	bool waited;    /* since the last scan */
+	struct hl_pace pace;
 	bool settle_requested; /* `record` waits for the traces of ended targets */
 	uint32_t settled_checks;
 	int announced_fd; /* ring/announced_programs.h, for all programs; -1: not created yet */
@@ -40,7 +44,8 @@ struct hl_collector {
 /* Opens a region and reads it from now on. Parameters and result are those of hl_region_open(). */
 int hl_collector_add_region(
 	struct hl_collector *c, int memfd, uint64_t pid, bool fresh, struct hl_region_reader **out);
-/* Accepts connections, and opens a region for each program that has sent its hello. */
-void hl_collector_serve_connections(struct hl_collector *c, uint64_t now);
+/* Accepts connections if there are new ones, and opens a region for each program that has sent its
+ * hello. */
+void hl_collector_serve_connections(struct hl_collector *c, bool has_new, uint64_t now);
 
 #endif

@@ -71,18 +71,19 @@ static int admit_program(struct hl_collector *c, int fd, const struct hl_hello *
 static void end_replaced_target(
 	struct hl_collector *c, uint64_t pid, const struct hl_region_reader *except)
 {
-	struct hl_end end = {.kind = HL_END_EXEC};
-
 	for (size_t i = 0; i < c->regions.len; i++) {
 		struct hl_region_reader *r = c->regions.data[i];
 
 		for (size_t k = 0; r != except && k < r->targets.len; k++)
-			if (r->targets.data[k]->pid == pid && !r->targets.data[k]->end_known) {
-				r->targets.data[k]->end_known = true;
-				r->targets.data[k]->end = end;
-				r->targets.data[k]->gone = true;
-			}
+			if (r->targets.data[k]->pid == pid)
+				hl_target_exit_set_replaced(r, r->targets.data[k]);
 	}
+}
+
+static void close_connection(struct hl_collector *c, const struct hl_connection *g)
+{
+	hl_wait_set_remove(&c->wait, g->fd);
+	close(g->fd);
 }
 
 /* A program sends its hello at once. The connection that has been silent for longest is closed to
@@ -96,7 +97,7 @@ static void evict_oldest_connection(struct hl_collector *c)
 	for (size_t i = 1; i < c->connections.len; i++)
 		if (c->connections.data[i].since_ns < c->connections.data[oldest].since_ns)
 			oldest = i;
-	close(c->connections.data[oldest].fd);
+	close_connection(c, &c->connections.data[oldest]);
 	c->connections.data[oldest] = c->connections.data[--c->connections.len];
 }
 
@@ -118,7 +119,7 @@ static void receive_hellos(struct hl_collector *c, uint64_t now)
 
 			end_replaced_target(c, r->pid, r);
 		}
-		close(g->fd);
+		close_connection(c, g);
 		*g = c->connections.data[--c->connections.len];
 	}
 }
@@ -137,15 +138,17 @@ static void accept_connections(struct hl_collector *c, int listen_fd, uint64_t n
 		evict_oldest_connection(c);
 		if (!is_allowed_peer(fd, &who) || hl_vec_push(&c->connections, g))
 			close(fd);
+		else
+			hl_wait_set_add(&c->wait, fd, HL_WAIT_CONNECTION);
 		/* Before new connections displace those that have sent a hello. */
 		if (++n_accepted % (CONNECTIONS_MAX / 2) == 0)
 			receive_hellos(c, now);
 	}
 }
 
-void hl_collector_serve_connections(struct hl_collector *c, uint64_t now)
+void hl_collector_serve_connections(struct hl_collector *c, bool has_new, uint64_t now)
 {
-	for (int i = 0; c->start->listener && i < HL_LISTEN_SOCKETS; i++)
+	for (int i = 0; has_new && c->start->listener && i < HL_LISTEN_SOCKETS; i++)
 		if (c->start->listener->fds[i] >= 0)
 			accept_connections(c, c->start->listener->fds[i], now);
 	receive_hellos(c, now);

@@ -200,7 +200,7 @@ struct hl_meta {
 	const char *program; /* path of the executable */
 	const char *command; /* argv, each argument NUL-terminated; command_len bytes in total */
 	uint32_t command_len;
-	const char *arch;      /* "x86_64" */
+	const char *arch;      /* the CPU, as uname -m prints it */
 	const char *clock;     /* source of the stamps: "tsc" ... */
 	const char *mode;      /* "trace" */
 	const char *allocator; /* path of the next allocator's module; "" if not known */

@@ -52,6 +52,24 @@ def include(file, line):
     return case
 
 
+def cpu_names(file, line):
+    """A case: append `line` to `file` (created if missing), then check the names of CPUs."""
+    def case(tree):
+        with (tree / 'src' / file).open('a', encoding='utf-8') as out:
+            out.write(line + '\n')
+        return run(sys.executable, TOP / 'tools/check-cpu-names.py', tree / 'src')
+    return case
+
+
+def owners(file, line):
+    """A case: append `line` to `file` (created if missing), then check who writes the parts of a target."""
+    def case(tree):
+        with (tree / 'src' / file).open('a', encoding='utf-8') as out:
+            out.write(line + '\n')
+        return run(sys.executable, TOP / 'tools/check-owners.py', tree / 'src')
+    return case
+
+
 def row(name, uses):
     """A case: replace the modules that the row of `name` uses by `uses`."""
     def case(tree):
@@ -122,6 +140,20 @@ REFUSED = [
     ('a folder without a row', lambda tree: ((tree / 'src/misc').mkdir(),
                                              include('misc/x.c', '')(tree))[1],
      r'misc/x\.c: belongs to no module'),
+    ('the name of a CPU in the collector', cpu_names('collect/x.c', 'const char *arch = "x86_64";'),
+     r'collect/x\.c:1: "x86_64" is the name of a CPU'),
+    ('an ELF machine in the tool', cpu_names('cli/x.c', 'int machine = EM_AARCH64;'),
+     r'cli/x\.c:1: "AARCH64" is the name of a CPU'),
+    ('a CPU of the preprocessor', cpu_names('util/x.h', '#ifdef __riscv'),
+     r'util/x\.h:1: "riscv" is the name of a CPU'),
+    ("a CPU's library directory", cpu_names('record/x.c', '/* lib/x86_64-linux-gnu */'),
+     r'record/x\.c:1: "x86_64" is the name of a CPU'),
+    ('a part of a target written elsewhere', owners('collect/x.c', '\tp->exit.gone = true;'),
+     r'collect/x\.c:1: .*only collect/target writes this part of a target'),
+    ('a counter of another part', owners('collect/drain/x.c', '\tp->match.counters.late_events++;'),
+     r'collect/drain/x\.c:1: .*only collect/match writes'),
+    ('a counter of another part, before', owners('collect/match/x.c', '\tif (++f->target->retain.n_written > 1)'),
+     r'collect/match/x\.c:1: .*only collect/retain writes'),
     ('a runtime row uses a tool module', row('ring', 'base,util'),
      r'ring runs in the target process but uses util, which does not'),
     ('a row uses what has no row', row('trace', 'base,misc'), r'trace uses misc, which has no row'),
@@ -159,6 +191,11 @@ ALLOWED = [
     ('cmocka in a unit test', include('trace/x_test.c', '#include <cmocka.h>')),
     ('cmocka in what unit tests share', include('trace/test_x.h', '#include <cmocka.h>')),
     ("a module's own _internal.h", include('trace/x.c', '#include "trace/file_internal.h"')),
+    ('the name of a CPU in the port contract', cpu_names('record/arch/x.h', '/* aarch64 */')),
+    ('the name of a CPU in a file for it', cpu_names('util/x_aarch64.c', '/* aarch64 */')),
+    ('the name of a CPU in a build file', cpu_names('util/meson.build', '# aarch64')),
+    ('a part of a target written by its owner', owners('collect/target/x.c', '\tp->exit.gone = true;')),
+    ('a part of a target compared elsewhere', owners('collect/x.c', '\tif (p->exit.end.kind == HL_END_EXEC)')),
     ('256 bytes of initial-exec TLS', library('static __thread char room[256];\n' + TLS_READER,
                                               '-ftls-model=initial-exec')),
 ]

@@ -20,6 +20,7 @@
 
 #include "cli/doctor/machine.h"
 #include "cli/record/record_output.h"
+#include "record/arch/cpu.h"
 #include "ring/ring_clock.h"
 #include "util/safe_text.h"
 
@@ -54,7 +55,7 @@ static int find_self(char self[PATH_MAX])
 int hl_library_find(char *buf, size_t n, struct hl_findings *f)
 {
 	static const char *const places[] = {
-		"", "../lib/x86_64-linux-gnu/", "../lib/", "../lib64/"};
+		"", "../lib/" HL_ARCH_MULTIARCH "/", "../lib/", "../lib64/"};
 	char self[PATH_MAX], *slash;
 	int err = find_self(self);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/program.h"
+#include "record/arch/cpu.h"
 #include "util/elf_file.h"
 
 #define HEAD_BYTES   1024u /* the kernel reads 256 bytes of a script */
@@ -157,9 +158,10 @@ static bool check_elf(int fd, struct target *t)
 
 	if (err == -ENOEXEC)
 		return false;
-	if (err == -ENOTSUP || f.head.e_machine != EM_X86_64)
+	if (err == -ENOTSUP || f.head.e_machine != HL_ARCH_ELF_MACHINE)
 		add_failure(t, "architecture",
-			"it is built for another architecture than this heaplapse (x86_64)",
+			"it is built for another architecture than this heaplapse (" HL_ARCH_NAME
+			")",
 			"use a heaplapse built for it");
 	else if (err || f.n_segments == 0)
 		add_failure(t, "file", "its ELF headers cannot be read",

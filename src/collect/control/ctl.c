@@ -11,6 +11,7 @@
 #include "collect/match/match.h"
 #include "collect/control/ctl.h"
 #include "collect/control/steering.h"
+#include "collect/wait_set.h"
 #include "ring/hello.h"
 #include "util/procfs.h"
 
@@ -50,7 +51,7 @@ int hl_ctl_listen(uint64_t inode)
 static struct hl_target *find_target(const struct hl_region_reader *r, uint64_t pid)
 {
 	for (size_t i = 0; i < r->targets.len; i++)
-		if (r->targets.data[i]->pid == pid && !r->targets.data[i]->gone)
+		if (r->targets.data[i]->pid == pid && !r->targets.data[i]->exit.gone)
 			return r->targets.data[i];
 	return NULL;
 }
@@ -76,11 +77,11 @@ static void fill_status(
 	a->collector_bytes = own_rss();
 	if (!p)
 		return;
-	a->stopped = p->stopped;
-	a->paused |= p->paused;
+	a->stopped = p->control.stopped;
+	a->paused |= p->control.paused;
 	hl_writer_live(p->writer, &a->live_bytes, &a->live_blocks);
 	a->events = hl_writer_events(p->writer);
-	a->dropped = p->counters.dropped_events;
+	a->dropped = hl_target_counters(p).dropped_events;
 	hl_trace_output_status(
 		p->output, a->path, sizeof(a->path), &a->file_bytes, &a->start_unix_ns);
 }
@@ -91,11 +92,11 @@ static int add_mark(struct hl_region_reader *r, struct hl_target *p, uint8_t kin
 		.value = kind == HL_EXTRA_SNAPSHOT ? HL_SNAPSHOT_CTL : 0,
 		.node = HL_NODE_NONE};
 
-	if (!p || !p->streams.len)
+	if (!p || !p->match.streams.len)
 		return -ESRCH;
 	hl_target_flush(p);
-	hl_match_extra(
-		p, p->streams.data[0], &extra, text, (uint32_t)strlen(text), r->last_scan_stamp);
+	hl_match_extra(p, p->match.streams.data[0], &extra, text, (uint32_t)strlen(text),
+		r->last_scan_stamp);
 	return 0;
 }
 
@@ -197,6 +198,12 @@ static struct hl_region_reader *find_region(
 	return NULL;
 }
 
+static void close_client(struct hl_ctl_server *s, const struct hl_ctl_client *c)
+{
+	hl_wait_set_remove(s->wait, c->fd);
+	close(c->fd);
+}
+
 static void serve_clients(
 	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
 {
@@ -208,7 +215,7 @@ static void serve_clients(
 			i++;
 			continue;
 		}
-		close(c->fd);
+		close_client(s, c);
 		*c = s->clients.data[--s->clients.len];
 	}
 }
@@ -227,7 +234,7 @@ static void evict_client(struct hl_ctl_server *s)
 {
 	if (s->clients.len < CLIENTS_MAX)
 		return;
-	close(s->clients.data[0].fd);
+	close_client(s, &s->clients.data[0]);
 	s->clients.data[0] = s->clients.data[--s->clients.len];
 }
 
@@ -243,13 +250,15 @@ static void accept_clients(struct hl_ctl_server *s, const struct hl_region_reade
 		evict_client(s);
 		if (!is_allowed_user(c.fd) || hl_vec_push(&s->clients, c))
 			close(c.fd);
+		else
+			hl_wait_set_add(s->wait, c.fd, HL_WAIT_CTL_CLIENT);
 	}
 }
 
-void hl_ctl_serve(
-	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
+void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
+	bool has_new, uint64_t now)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; has_new && i < n; i++)
 		accept_clients(s, regions[i], now);
 	if (s->clients.len)
 		serve_clients(s, regions, n, now);

@@ -62,15 +62,18 @@ struct hl_ctl_client {
 	struct hl_ctl_request request;
 };
 
+struct hl_wait_set;
+
 struct hl_ctl_server {
+	struct hl_wait_set *wait; /* gets the descriptors of the clients; NULL: none */
 	HL_VEC(struct hl_ctl_client) clients;
 };
 
-/* Accepts connections, receives requests and answers them; never blocks. A request is executed in
- * the round after it was received, so that the rings have been scanned in between: events that
- * precede the request precede it in the trace. */
+/* Accepts connections if there are new ones, receives requests and answers them; never blocks. A
+ * request is executed in the round after it was received, so that the rings have been scanned in
+ * between: events that precede the request precede it in the trace. */
 void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
-	uint64_t now_ns);
+	bool has_new, uint64_t now_ns);
 /* True if a received request is still to be executed. */
 bool hl_ctl_has_request(const struct hl_ctl_server *s);
 void hl_ctl_fini(struct hl_ctl_server *s);

@@ -53,7 +53,7 @@ static void note_gaps(struct hl_region_reader *r)
 
 	r->steering.gaps |= s->paused || s->mode == HL_MODE_SAMPLE || s->mode == HL_MODE_TAGS;
 	for (size_t i = 0; s->gaps && i < r->targets.len; i++)
-		r->targets.data[i]->gaps = true;
+		r->targets.data[i]->control.gaps = true;
 }
 
 static void publish_change(struct hl_region_reader *r)
@@ -90,17 +90,17 @@ void hl_steering_add_target(struct hl_target *p, const struct hl_target_settings
 {
 	const struct hl_steering *s = b->steering;
 
-	p->steering = s;
-	p->filter = b->filter;
-	p->stopped = b->start_off;
+	p->control.steering = s;
+	p->control.filter = b->filter;
+	p->control.stopped = b->start_off;
 	if (!s)
 		return;
-	p->gaps = s->gaps;
-	p->announced_mode = (uint64_t)s->mode; /* META has it */
-	p->announced_rate = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0;
-	p->salt = hl_hash_pair(atomic_load(&b->filter->sample_seed)
-				       ? atomic_load(&b->filter->sample_seed)
-				       : hl_mono_ns(),
+	p->control.gaps = s->gaps;
+	p->control.announced_mode = (uint64_t)s->mode; /* META has it */
+	p->control.announced_rate = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0;
+	p->control.salt = hl_hash_pair(atomic_load(&b->filter->sample_seed)
+					       ? atomic_load(&b->filter->sample_seed)
+					       : hl_mono_ns(),
 		p->serial);
 }
 
@@ -166,20 +166,21 @@ void hl_steering_start(struct hl_region_reader *r, bool on)
 
 void hl_steering_on_start(struct hl_target *p, bool on)
 {
-	p->stopped = !on;
-	p->gaps |= !on;
+	p->control.stopped = !on;
+	p->control.gaps |= !on;
 }
 
 static void announce_mode(struct hl_target *p, const struct hl_steering *s,
 	struct hl_thread_stream *f, uint64_t stamp)
 {
-	uint64_t mode = (uint64_t)s->mode | (s->paused || p->paused ? HL_CONTROL_PAUSED : 0);
+	uint64_t mode =
+		(uint64_t)s->mode | (s->paused || p->control.paused ? HL_CONTROL_PAUSED : 0);
 	uint64_t rate = s->mode == HL_MODE_SAMPLE ? s->sample_bytes : 0;
 
-	if (p->announced_mode == mode && p->announced_rate == rate)
+	if (p->control.announced_mode == mode && p->control.announced_rate == rate)
 		return;
-	p->announced_mode = mode;
-	p->announced_rate = rate;
+	p->control.announced_mode = mode;
+	p->control.announced_rate = rate;
 	hl_match_advance_time(p, f, stamp);
 	hl_target_set_mode(p, s->mode);
 }
@@ -188,10 +189,10 @@ void hl_steering_on_pause(struct hl_thread_stream *f, bool paused, uint64_t stam
 {
 	struct hl_target *p = f->target;
 
-	p->paused = paused;
-	p->gaps |= paused;
-	if (p->steering)
-		announce_mode(p, p->steering, f, stamp);
+	p->control.paused = paused;
+	p->control.gaps |= paused;
+	if (p->control.steering)
+		announce_mode(p, p->control.steering, f, stamp);
 }
 
 void hl_steering_after_scan(struct hl_region_reader *r, bool all_merged)
@@ -199,9 +200,9 @@ void hl_steering_after_scan(struct hl_region_reader *r, bool all_merged)
 	struct hl_steering *s = &r->steering;
 
 	for (size_t i = 0; i < r->targets.len; i++)
-		if (r->targets.data[i]->streams.len)
-			announce_mode(r->targets.data[i], s, r->targets.data[i]->streams.data[0],
-				r->last_scan_stamp);
+		if (r->targets.data[i]->match.streams.len)
+			announce_mode(r->targets.data[i], s,
+				r->targets.data[i]->match.streams.data[0], r->last_scan_stamp);
 	/* Without a target, the events before its start are still to be read. */
 	if (!s->scans_until_fill || !all_merged || !r->targets.len || --s->scans_until_fill)
 		return;

@@ -10,10 +10,10 @@
 #include "collect/drain/record_length.h"
 #include "collect/drain/region_internal.h"
 #include "collect/match/decode_record.h"
+#include "collect/match/match.h"
 #include "collect/match/match_fast.h"
 #include "collect/control/steering.h"
 #include "collect/output/write_queue.h"
-#include "collect/target/exit_status.h"
 #include "ring/ring_record.h"
 
 #define NEW_ENDED_MAX 32u /* targets added per scan that have already ended */
@@ -38,10 +38,8 @@ static void on_reaped(struct hl_region_reader *r, uint64_t word)
 	for (size_t i = 0; i < r->targets.len; i++) {
 		struct hl_target *p = r->targets.data[i];
 
-		if (p->serial == 0 || p->pid != (uint32_t)word || p->end_known)
-			continue;
-		hl_exit_status_decode((int)(word >> 32), &p->end);
-		p->end_known = true;
+		if (p->serial != 0 && p->pid == (uint32_t)word)
+			hl_target_exit_set_status(p, (int)(word >> 32));
 	}
 }
 
@@ -51,7 +49,7 @@ static void on_exit_wait(struct hl_region_reader *r, const struct hl_ring_view *
 	struct hl_exit_ack ack = {(uint32_t)(v - r->views), v->claim};
 
 	if (v->target)
-		v->target->exit_ack = ack;
+		hl_target_exit_set_waiting(v->target, &ack);
 	else
 		(void)hl_exit_ack_send(r->memfd, &ack);
 }
@@ -72,12 +70,10 @@ static void process_record(struct hl_region_reader *r, struct hl_ring_view *v)
 	if (v->stream) {
 		struct hl_target *p = v->target;
 
-		if (v->stamp < p->last_stamp && hl_record_events(words))
-			p->counters.late_events++;
-		p->last_stamp = hl_max_u64(p->last_stamp, v->stamp);
+		hl_match_note_stamp(p, v->stamp, hl_record_events(words) > 0);
 		hl_target_process_record(p, v->stream, words, len, v->stamp);
 	} else if (!v->ignored && r->targets.len && hl_record_events(words)) {
-		r->targets.data[0]->counters.dropped_events++; /* of no target: use the first */
+		r->targets.data[0]->drain.dropped_events++; /* of no target: use the first */
 	}
 	v->at += len;
 	if (v->at < v->words.len)

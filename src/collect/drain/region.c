@@ -22,6 +22,7 @@
 #include "collect/output/durable.h"
 #include "collect/output/write_queue.h"
 #include "collect/target/takeover.h"
+#include "collect/wait_set.h"
 #include "ring/ring_clock.h"
 #include "ring/ring_record.h"
 
@@ -348,20 +349,21 @@ struct hl_target *hl_region_get_target(struct hl_region_reader *r, uint32_t seri
 		init.start_stamp = hl_tsc_clock_extend(stamp, atomic_load(&r->region->start_stamp));
 	if (serial)
 		translate_pid(r, &init, &pidfd);
+	init.pidfd = pidfd;
 	p = hl_target_new(&init);
 	if (!p || hl_vec_push(&r->targets, p)) {
 		close_pidfd(r, pidfd);
 		return NULL;
 	}
-	p->pidfd = pidfd;
 	hl_log_file_write(&r->log, HL_LEVEL_DEBUG, "process %llu begins, serial %u%s",
 		(unsigned long long)p->pid, serial, serial ? ", forked" : "");
+	hl_wait_set_add(r->wait, pidfd, HL_WAIT_PROCESS);
 	note_pid(r, serial, p->pid);
 	hl_region_bump_heartbeat(r);
 	r->made_trace |= serial == 0;
 	if (r->continued)
 		hl_takeover_modules(p);
-	p->counters.dropped_events += r->lost_before;
+	p->drain.dropped_events += r->lost_before;
 	if (p->output)
 		hl_trace_output_set_reported_lost(p->output, r->lost_before);
 	r->lost_before = 0;
@@ -398,6 +400,8 @@ static void unlock_shared_rings(struct hl_region_reader *r, const struct hl_targ
 static void log_end(
 	const struct hl_region_reader *r, const struct hl_target *p, const struct hl_end *end)
 {
+	unsigned long long dropped = hl_target_counters(p).dropped_events;
+
 	hl_log_file_write(&r->log, HL_LEVEL_INFO, "process %llu has ended: %s %d; %llu events",
 		(unsigned long long)p->pid,
 		end->kind == HL_END_EXIT     ? "status"
@@ -405,9 +409,9 @@ static void log_end(
 		: end->kind == HL_END_EXEC   ? "exec"
 					     : "lost",
 		end->value, (unsigned long long)hl_writer_events(p->writer));
-	if (p->counters.dropped_events)
+	if (dropped)
 		hl_log_file_write(&r->log, HL_LEVEL_WARN, "process %llu: %llu events were dropped",
-			(unsigned long long)p->pid, (unsigned long long)p->counters.dropped_events);
+			(unsigned long long)p->pid, dropped);
 }
 
 void hl_region_end_process(
@@ -420,14 +424,14 @@ void hl_region_end_process(
 	 * be completed. A process that waits at its exit keeps its rings. */
 	for (uint32_t i = 0; i < high; i++)
 		if (r->views[i].target == p)
-			r->views[i].dead |= p->gone;
+			r->views[i].dead |= p->exit.gone;
 	for (uint32_t i = 0; i < high; i++) {
 		struct hl_ring_view *v = &r->views[i];
 
 		if (v->target == p)
 			hl_region_count_drops(r, v, hl_region_ring(r->region, i));
 	}
-	if (p->gone)
+	if (p->exit.gone)
 		unlock_shared_rings(r, p);
 	else
 		mark_ended_serial(r, p->serial);
@@ -437,18 +441,20 @@ void hl_region_end_process(
 	log_end(r, p, end);
 	for (uint32_t i = 0; i < HL_RING_COUNT; i++)
 		if (r->views[i].target == p) {
-			if (p->gone && i < HL_RING_COUNT - HL_SHARED_RINGS &&
+			if (p->exit.gone && i < HL_RING_COUNT - HL_SHARED_RINGS &&
 				r->views[i].at == r->views[i].words.len &&
 				atomic_load(&hl_region_ring(r->region, i)->state) == HL_RING_OWNED)
 				hl_region_recycle_ring(r, i);
 			r->views[i].target = NULL;
 			r->views[i].stream = NULL;
-			r->views[i].ignored = !p->gone;
+			r->views[i].ignored = !p->exit.gone;
 		}
-	hl_trace_output_set_ack(p->output, &p->exit_ack);
+	hl_trace_output_set_ack(p->output, &p->exit.ack);
 	for (size_t i = 0; i < r->targets.len; i++)
 		if (r->targets.data[i] == p)
 			r->targets.data[i] = r->targets.data[--r->targets.len];
+	if (!p->exit.gone)
+		hl_wait_set_remove(r->wait, p->pidfd);
 	close_pidfd(r, p->pidfd);
 	hl_target_end(p, end);
 }

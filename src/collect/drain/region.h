@@ -19,6 +19,8 @@
 #include "ring/region_layout.h"
 #include "util/vec.h"
 
+struct hl_wait_set;
+
 /* The settings of `record`, for the regions that it makes. */
 struct hl_collect_settings {
 	uint32_t flags; /* HL_SET_* */
@@ -81,6 +83,7 @@ struct hl_region_reader {
 	struct hl_oom oom;
 	const struct hl_collect_settings *settings;
 	struct hl_write_queue *queue;
+	struct hl_wait_set *wait; /* gets the pidfds of targets; NULL: none */
 	struct hl_tsc_clock clock;
 	struct hl_durable *durable;
 	uint64_t last_scan_stamp; /* stamp of the last scan */

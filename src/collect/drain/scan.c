@@ -222,7 +222,7 @@ void hl_region_count_drops(struct hl_region_reader *r, struct hl_ring_view *v, s
 		return;
 	v->dropped = dropped;
 	v->corrupt_counted = v->corrupt;
-	v->target->counters.dropped_events += n;
+	v->target->drain.dropped_events += n;
 	hl_target_flush(v->target);
 	hl_match_extra(v->target, v->stream, &extra, NULL, 0, r->last_scan_stamp);
 }
@@ -233,7 +233,7 @@ void hl_region_count_unclaimed(struct hl_region_reader *r)
 
 	if (n == r->unclaimed || !r->targets.len)
 		return;
-	r->targets.data[0]->counters.dropped_events += n - r->unclaimed;
+	r->targets.data[0]->drain.dropped_events += n - r->unclaimed;
 	r->unclaimed = n;
 }
 
@@ -274,7 +274,7 @@ static void finish_scan(struct hl_region_reader *r, uint32_t high, uint64_t now_
 {
 	for (size_t i = 0; i < r->targets.len; i++) {
 		hl_target_flush(r->targets.data[i]);
-		if (r->targets.data[i]->gone) /* /proc has no more data */
+		if (r->targets.data[i]->exit.gone) /* /proc has no more data */
 			continue;
 		hl_thread_names_tick(r->targets.data[i], now_ns);
 		hl_trace_output_tick(r->targets.data[i]->output, now_ns);
@@ -329,7 +329,7 @@ uint32_t hl_region_scan(struct hl_region_reader *r, uint64_t now_ns)
 		r->last_adjust_ns = now_ns;
 	}
 	for (size_t i = 0; i < r->targets.len; i++)
-		r->targets.data[i]->scan_ns = now_ns;
+		r->targets.data[i]->drain.scan_ns = now_ns;
 	high = scan_rings(r, t, now_ns, &fullest);
 	limit = alone && has_one_ring(r) ? UINT64_MAX : lowest_bound(r, high);
 	hl_region_merge(r, limit);

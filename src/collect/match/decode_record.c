@@ -24,7 +24,7 @@ static int add_unknown_frames(struct hl_thread_stream *f, uint32_t shared)
 			    step;
 
 	if (hl_vec_reserve(&f->path, shared) || hl_vec_reserve(&f->path_pcs, shared) ||
-		hl_calltree_follow(&f->target->tree, from, &cut, 1, &step))
+		hl_calltree_follow(&f->target->match.tree, from, &cut, 1, &step))
 		return -ENOMEM;
 	while (f->path.len < shared) {
 		f->path_pcs.data[f->path.len] = cut;
@@ -44,14 +44,15 @@ static hl_cold int refresh_path(struct hl_thread_stream *f, uint32_t shared)
 		struct hl_path_step *s = &f->path.data[i], old = *s;
 		bool gap = i > 0 && old.hash == was.hash; /* frames of add_unknown_frames() */
 
-		if (!gap && hl_calltree_follow(&f->target->tree, from, &f->path_pcs.data[i], 1, s))
+		if (!gap && hl_calltree_follow(
+				    &f->target->match.tree, from, &f->path_pcs.data[i], 1, s))
 			return -ENOMEM;
 		if (gap)
 			*s = from;
 		was = old;
 		from = *s;
 	}
-	f->epoch = f->target->tree.epoch;
+	f->epoch = f->target->match.tree.epoch;
 	return 0;
 }
 
@@ -64,12 +65,12 @@ static uint32_t follow_path(
 	struct hl_path_step from = HL_PATH_STEP_ROOT;
 	uint64_t *to;
 
-	if (hl_unlikely(f->epoch != f->target->tree.epoch) && refresh_path(f, shared))
+	if (hl_unlikely(f->epoch != f->target->match.tree.epoch) && refresh_path(f, shared))
 		goto lost;
 	/* A prefix of the last stack, or all of it: no new frames. */
 	if (n_new == 0 && shared > 0 && shared <= f->path.len) {
 		f->path.len = shared;
-		return hl_calltree_node(&f->target->tree, &f->path.data[shared - 1]);
+		return hl_calltree_node(&f->target->match.tree, &f->path.data[shared - 1]);
 	}
 	if (shared > f->path.len && add_unknown_frames(f, shared))
 		goto lost;
@@ -86,13 +87,13 @@ static uint32_t follow_path(
 	f->partial_pcs.len = 0;
 	if (shared)
 		from = f->path.data[shared - 1];
-	if (hl_calltree_follow(&f->target->tree, from, to, n_new, f->path.data + shared))
+	if (hl_calltree_follow(&f->target->match.tree, from, to, n_new, f->path.data + shared))
 		goto lost;
 	f->path.len = shared + n_new;
 	return f->path.len ? f->path.data[f->path.len - 1].node : HL_NODE_NONE;
 lost:
 	f->path.len = 0;
-	f->target->out_of_memory = true;
+	f->target->match.out_of_memory = true;
 	return HL_NODE_NONE;
 }
 
@@ -114,7 +115,7 @@ static hl_noinline bool grow_stack_nodes(struct hl_thread_stream *f, uint64_t id
 	while (len <= id)
 		len *= 2;
 	if (hl_vec_reserve(&f->stack_nodes, len)) {
-		f->target->out_of_memory = true;
+		f->target->match.out_of_memory = true;
 		return false;
 	}
 	while (f->stack_nodes.len < len)
@@ -135,7 +136,7 @@ static hl_cold uint32_t unknown_stack_node(struct hl_thread_stream *f)
 	uint64_t cut = HL_OFFSET_REMOVED_FRAMES;
 	struct hl_path_step step;
 
-	if (hl_calltree_follow(&f->target->tree, HL_PATH_STEP_ROOT, &cut, 1, &step))
+	if (hl_calltree_follow(&f->target->match.tree, HL_PATH_STEP_ROOT, &cut, 1, &step))
 		return HL_NODE_NONE;
 	return step.node;
 }
@@ -176,7 +177,7 @@ static void add_partial_pcs(struct hl_thread_stream *f, uint64_t stack, const ui
 		f->partial_pcs.len = 0;
 	if (f->partial_pcs.len > 1u << 20 ||
 		hl_vec_reserve(&f->partial_pcs, f->partial_pcs.len + n)) {
-		f->target->out_of_memory = true;
+		f->target->match.out_of_memory = true;
 		return;
 	}
 	if (n)
@@ -281,8 +282,9 @@ static void decode_sample(
 	bool moves = e->type == HL_REC_SAMPLE_MOVE;
 
 	e->old_addr = moves ? words[3] : 0;
-	e->rate_id =
-		f->target->steering ? hl_steering_rate(f->target->steering, words[3 + moves]) : 0;
+	e->rate_id = f->target->control.steering
+			     ? hl_steering_rate(f->target->control.steering, words[3 + moves])
+			     : 0;
 	e->node = hl_thread_stream_read_stack(f, words[2], words + 4 + moves, &e->size);
 	e->type = moves ? HL_REC_MOVE_END : HL_REC_ALLOC;
 }
@@ -291,7 +293,7 @@ static void decode_sample(
 static void on_heap_record(struct hl_thread_stream *f, const uint64_t *words, uint64_t stamp)
 {
 	struct hl_target *p = f->target;
-	struct hl_decoded_event *e = &p->pending[p->n_pending];
+	struct hl_decoded_event *e = &p->match.pending[p->match.n_pending];
 
 	*e = (struct hl_decoded_event){.stamp = stamp,
 		.stream = f,
@@ -313,12 +315,12 @@ static void on_heap_record(struct hl_thread_stream *f, const uint64_t *words, ui
 	}
 	if (hl_unlikely(!hl_live_is_valid_address(e->addr) || e->type == HL_REC_MOVE_END) &&
 		!sanitize_addresses(e)) {
-		p->counters.dropped_events++;
+		p->match.counters.dropped_events++;
 		return;
 	}
-	e->home_line = hl_live_home_line(&p->live, e->addr);
+	e->home_line = hl_live_home_line(&p->match.live, e->addr);
 	hl_prefetch_write(e->home_line);
-	if (++p->n_pending == HL_BATCH_MAX)
+	if (++p->match.n_pending == HL_BATCH_MAX)
 		hl_target_flush(p);
 }
 
@@ -334,11 +336,11 @@ static uint64_t hook_ns(const struct hl_target *p, uint64_t ticks)
 void hl_target_process_record(struct hl_target *p, struct hl_thread_stream *f,
 	const uint64_t *words, uint32_t n, uint64_t stamp)
 {
-	if (f == p->execing)
-		p->execing = NULL; /* the exec failed */
+	if (f == p->match.execing)
+		p->match.execing = NULL; /* the exec failed */
 	switch (words[0] & 31) {
 	case HL_REC_EXEC:
-		p->execing = f;
+		p->match.execing = f;
 		break;
 	case HL_REC_STACK:
 		add_partial_pcs(f, words[1], words + 2);
@@ -360,9 +362,9 @@ void hl_target_process_record(struct hl_target *p, struct hl_thread_stream *f,
 		on_map_record(f, words, stamp);
 		break;
 	case HL_REC_EXIT:
-		p->has_exit = true;
-		p->exit_status = (int32_t)words[1];
-		p->cost = (struct hl_cost){
+		p->match.has_exit = true;
+		p->match.exit_status = (int32_t)words[1];
+		p->match.cost = (struct hl_cost){
 			words[2], words[3], words[4], words[5], words[6], 0, hook_ns(p, words[7])};
 		break;
 	case HL_REC_POOL_NAME:

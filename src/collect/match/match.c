@@ -39,8 +39,8 @@ uint32_t hl_match_thread(struct hl_target *p, struct hl_thread_stream *f)
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
-		f->thread = p->n_roles++;
-		hl_thread_names_add(f, p->last_stamp);
+		f->thread = p->match.n_roles++;
+		hl_thread_names_add(f, p->match.last_stamp);
 	}
 	return f->thread;
 }
@@ -53,8 +53,8 @@ hl_inline struct hl_sample_weight weight_of(
 
 	if (hl_likely(!rate))
 		return (struct hl_sample_weight){1, hl_live_size(b)};
-	return hl_sample_weigh(hl_live_size(b), p->steering->rates[rate],
-		hl_hash_pair(b->addr, hl_live_alloc_ns(b)), p->salt);
+	return hl_sample_weigh(hl_live_size(b), p->control.steering->rates[rate],
+		hl_hash_pair(b->addr, hl_live_alloc_ns(b)), p->control.salt);
 }
 
 /* The role of an event: its thread, in its scope. */
@@ -86,9 +86,9 @@ static void emit_free_by(struct hl_target *p, const struct hl_decoded_event *e, 
 		.bytes = weight.bytes,
 	};
 
-	p->n_frees++;
+	p->match.n_frees++;
 	if (hl_unlikely(b->size_time & HL_LIVE_FILTERED))
-		hl_sample_filter_remove(p->filter, b->addr);
+		hl_sample_filter_remove(p->control.filter, b->addr);
 	hl_retain_free(p, &event);
 }
 
@@ -103,7 +103,7 @@ static void emit_free(struct hl_target *p, const struct hl_decoded_event *e,
 static void put_in_filter(struct hl_target *p, struct hl_live_entry *b, bool is_there)
 {
 	if (!is_there)
-		hl_sample_filter_add(p->filter, b->addr);
+		hl_sample_filter_add(p->control.filter, b->addr);
 	b->size_time |= HL_LIVE_FILTERED;
 }
 
@@ -115,7 +115,7 @@ static void add_to_filter(void *arg, struct hl_live_entry *b)
 
 void hl_match_fill_filter(struct hl_target *p)
 {
-	hl_live_each_mutable(&p->live, add_to_filter, p);
+	hl_live_each_mutable(&p->match.live, add_to_filter, p);
 }
 
 /* realloc_of: the ordinal of the old block, used with HL_EVENT_LINKED. */
@@ -125,19 +125,20 @@ static void emit_alloc(
 	uint64_t time = hl_match_time(p, e->stamp), units = time / HL_TIME_UNIT_NS;
 	uint32_t thread = role_of(p, e);
 	uint64_t size = e->size < HL_LIVE_SIZE_MAX ? e->size : HL_LIVE_SIZE_MAX;
-	struct hl_live_entry *block = hl_live_insert(&p->live, e->addr);
+	struct hl_live_entry *block = hl_live_insert(&p->match.live, e->addr);
 	struct hl_sample_weight weight;
 	struct hl_event event;
 
 	if (hl_unlikely(!block)) {
-		p->out_of_memory = true;
-		p->counters.dropped_events++;
+		p->match.out_of_memory = true;
+		p->match.counters.dropped_events++;
 		return;
 	}
 	block->ordinal_thread = thread & 0xffffff;
 	block->size_time = size << 16 | ((units >> 32) & 0xffff);
 	block->time_node = units << 32 | (uint32_t)e->rate_id << 26 | (e->node & HL_LIVE_NODE_MASK);
-	if (hl_unlikely(e->rate_id || (p->steering && p->steering->mode == HL_MODE_SAMPLE)))
+	if (hl_unlikely(e->rate_id ||
+			(p->control.steering && p->control.steering->mode == HL_MODE_SAMPLE)))
 		put_in_filter(p, block, e->rate_id);
 	weight = weight_of(p, block);
 	event = (struct hl_event){
@@ -154,7 +155,7 @@ static void emit_alloc(
 		.blocks = weight.blocks,
 		.bytes = weight.bytes,
 	};
-	p->n_allocs++;
+	p->match.n_allocs++;
 	hl_retain_alloc(p, &event, block);
 }
 
@@ -165,22 +166,22 @@ static void emit_unknown_free(struct hl_target *p, const struct hl_decoded_event
 		.value = p->forked,
 		.node = HL_NODE_NONE};
 
-	if (p->gaps && !p->forked) {
-		p->counters.unrecorded_frees++;
+	if (p->control.gaps && !p->forked) {
+		p->match.counters.unrecorded_frees++;
 		return;
 	}
 	if (p->forked)
-		p->counters.inherited_frees++;
+		p->match.counters.inherited_frees++;
 	else
-		p->counters.unknown_frees++;
+		p->match.counters.unknown_frees++;
 	hl_match_extra(p, e->stream, &extra, NULL, 0, e->stamp);
 }
 
 static struct hl_move *find_move(
 	struct hl_target *p, const struct hl_thread_stream *f, uint64_t addr)
 {
-	for (size_t i = p->moves.len; i > 0; i--) {
-		struct hl_move *m = &p->moves.data[i - 1];
+	for (size_t i = p->match.moves.len; i > 0; i--) {
+		struct hl_move *m = &p->match.moves.data[i - 1];
 
 		if (m->addr == addr && (f ? m->stream == f : m->state == HL_MOVE_IN_PROGRESS))
 			return m;
@@ -190,7 +191,7 @@ static struct hl_move *find_move(
 
 static void drop_move(struct hl_target *p, struct hl_move *m)
 {
-	*m = p->moves.data[--p->moves.len];
+	*m = p->match.moves.data[--p->match.moves.len];
 }
 
 /* Removes the block at the address of an allocation, if one is live. False: a block is live there
@@ -200,19 +201,19 @@ static bool clear_address(struct hl_target *p, const struct hl_decoded_event *e,
 	struct hl_live_entry freed;
 	struct hl_move *m;
 
-	if (!hl_live_find(&p->live, e->addr))
+	if (!hl_live_find(&p->match.live, e->addr))
 		return true;
 	m = find_move(p, NULL, e->addr);
 	if (!m && may_defer)
 		return false;
-	hl_live_remove(&p->live, e->addr, &freed);
+	hl_live_remove(&p->match.live, e->addr, &freed);
 	if (m) {
 		/* Another thread's realloc has released the address and has not returned yet. */
 		m->state = HL_MOVE_ENDED;
 		m->ordinal = hl_live_ordinal(&freed);
 		emit_free_by(p, e, m->role, &freed, m->func, 0);
 	} else {
-		p->counters.implicit_frees++;
+		p->match.counters.implicit_frees++;
 		emit_free(p, e, &freed, HL_FUNC_IMPLICIT, 0);
 	}
 	return true;
@@ -228,16 +229,16 @@ static bool apply_alloc(struct hl_target *p, const struct hl_decoded_event *e, b
 
 static bool apply_free(struct hl_target *p, const struct hl_decoded_event *e, bool may_defer)
 {
-	struct hl_live_entry *block = hl_live_find(&p->live, e->addr);
+	struct hl_live_entry *block = hl_live_find(&p->match.live, e->addr);
 
 	if (hl_likely(block != NULL)) {
 		emit_free(p, e, block, e->func, 0);
-		hl_live_remove_found(&p->live);
+		hl_live_remove_found(&p->match.live);
 		return true;
 	}
 	/* Where blocks may be unrecorded, most such frees are of those. The next block at this
 	 * address may be allocated at once, and must not be matched with this free. */
-	if (may_defer && !p->gaps)
+	if (may_defer && !p->control.gaps)
 		return false;
 	emit_unknown_free(p, e, e->addr);
 	return true;
@@ -248,11 +249,11 @@ static void begin_move(struct hl_target *p, const struct hl_decoded_event *e)
 	struct hl_move m = {
 		.stream = e->stream, .addr = e->addr, .role = role_of(p, e), .func = e->func};
 
-	if (p->moves.len >= MOVES_MAX)
-		drop_move(p, &p->moves.data[0]);
-	m.state = hl_live_find(&p->live, e->addr) ? HL_MOVE_IN_PROGRESS : HL_MOVE_UNKNOWN;
-	if (hl_vec_push(&p->moves, m))
-		p->out_of_memory = true;
+	if (p->match.moves.len >= MOVES_MAX)
+		drop_move(p, &p->match.moves.data[0]);
+	m.state = hl_live_find(&p->match.live, e->addr) ? HL_MOVE_IN_PROGRESS : HL_MOVE_UNKNOWN;
+	if (hl_vec_push(&p->match.moves, m))
+		p->match.out_of_memory = true;
 }
 
 /* The flag of the new block of a realloc. LINKED needs the ordinal of the old block in the file,
@@ -274,13 +275,13 @@ static bool end_move(struct hl_target *p, const struct hl_decoded_event *e, bool
 	uint64_t realloc_of = ended ? m->ordinal : 0;
 	struct hl_live_entry freed;
 
-	if (e->addr && e->addr != e->old_addr && hl_live_find(&p->live, e->addr) && may_defer &&
-		!find_move(p, NULL, e->addr))
+	if (e->addr && e->addr != e->old_addr && hl_live_find(&p->match.live, e->addr) &&
+		may_defer && !find_move(p, NULL, e->addr))
 		return false;
 	if (m)
 		drop_move(p, m);
 	if (!ended) {
-		had_old = hl_live_remove(&p->live, e->old_addr, &freed);
+		had_old = hl_live_remove(&p->match.live, e->old_addr, &freed);
 		if (!had_old)
 			emit_unknown_free(p, e, e->old_addr);
 	}
@@ -320,8 +321,8 @@ static bool apply_event(struct hl_target *p, const struct hl_decoded_event *e, b
 
 static void remove_deferred(struct hl_target *p, size_t i)
 {
-	memmove(&p->deferred.data[i], &p->deferred.data[i + 1],
-		(--p->deferred.len - i) * sizeof(*p->deferred.data));
+	memmove(&p->match.deferred.data[i], &p->match.deferred.data[i + 1],
+		(--p->match.deferred.len - i) * sizeof(*p->match.deferred.data));
 }
 
 static bool concerns_address(const struct hl_decoded_event *e, uint64_t addr)
@@ -335,7 +336,7 @@ static bool is_behind_deferred(
 	const struct hl_target *p, const struct hl_decoded_event *e, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct hl_decoded_event *earlier = &p->deferred.data[i];
+		const struct hl_decoded_event *earlier = &p->match.deferred.data[i];
 
 		if (earlier->stream == e->stream &&
 			(concerns_address(earlier, e->addr) ||
@@ -349,8 +350,8 @@ static bool is_behind_deferred(
 /* Retries deferred events that waited for a change at `addr`. */
 static void retry_deferred(struct hl_target *p, uint64_t addr)
 {
-	for (size_t i = 0; i < p->deferred.len;) {
-		struct hl_decoded_event e = p->deferred.data[i];
+	for (size_t i = 0; i < p->match.deferred.len;) {
+		struct hl_decoded_event e = p->match.deferred.data[i];
 
 		if (concerns_address(&e, addr) && !is_behind_deferred(p, &e, i) &&
 			apply_event(p, &e, true)) {
@@ -366,9 +367,9 @@ static void retry_deferred(struct hl_target *p, uint64_t addr)
  * UINT64_MAX: all of them. */
 static void expire_deferred(struct hl_target *p, uint64_t now)
 {
-	while (p->deferred.len &&
-		(now == UINT64_MAX || now - p->deferred.data[0].stamp > STAMP_WINDOW)) {
-		struct hl_decoded_event e = p->deferred.data[0];
+	while (p->match.deferred.len &&
+		(now == UINT64_MAX || now - p->match.deferred.data[0].stamp > STAMP_WINDOW)) {
+		struct hl_decoded_event e = p->match.deferred.data[0];
 
 		remove_deferred(p, 0);
 		apply_event(p, &e, false);
@@ -379,43 +380,45 @@ static void expire_deferred(struct hl_target *p, uint64_t now)
 /* The index of the live table was replaced since these lines were looked up. */
 static void refresh_home_lines(struct hl_target *p, uint32_t i)
 {
-	for (; i < p->n_pending; i++)
-		p->pending[i].home_line = hl_live_home_line(&p->live, p->pending[i].addr);
+	for (; i < p->match.n_pending; i++)
+		p->match.pending[i].home_line =
+			hl_live_home_line(&p->match.live, p->match.pending[i].addr);
 }
 
 /* With one thread there is no other that could resolve a deferred event. */
 static bool may_wait_for_others(const struct hl_target *p)
 {
-	return p->streams.len > 1;
+	return p->match.streams.len > 1;
 }
 
 void hl_target_flush(struct hl_target *p)
 {
-	const struct hl_live_line *lines = p->live.index.lines;
+	const struct hl_live_line *lines = p->match.live.index.lines;
 
 	hl_retain_release(p, hl_target_last_ns(p));
-	hl_live_continue_growth(&p->live, p->n_pending);
-	for (uint32_t i = hl_match_fast_flush(p, 0); i < p->n_pending;
+	hl_live_continue_growth(&p->match.live, p->match.n_pending);
+	for (uint32_t i = hl_match_fast_flush(p, 0); i < p->match.n_pending;
 		i = hl_match_fast_flush(p, i + 1)) {
-		const struct hl_decoded_event *e = &p->pending[i];
+		const struct hl_decoded_event *e = &p->match.pending[i];
 
 		if (hl_unlikely(p->retain.n_queued > 0))
 			hl_retain_release(p, hl_target_last_ns(p));
-		if (p->deferred.len)
+		if (p->match.deferred.len)
 			expire_deferred(p, e->stamp);
-		if (is_behind_deferred(p, e, p->deferred.len) ||
+		if (is_behind_deferred(p, e, p->match.deferred.len) ||
 			!apply_event(p, e, may_wait_for_others(p))) {
-			if (p->deferred.len >= DEFERRED_MAX || hl_vec_push(&p->deferred, *e))
+			if (p->match.deferred.len >= DEFERRED_MAX ||
+				hl_vec_push(&p->match.deferred, *e))
 				apply_event(p, e, false);
-		} else if (p->deferred.len) {
+		} else if (p->match.deferred.len) {
 			retry_deferred(p, e->addr);
 		}
-		if (hl_unlikely(p->live.index.lines != lines)) {
-			lines = p->live.index.lines;
+		if (hl_unlikely(p->match.live.index.lines != lines)) {
+			lines = p->match.live.index.lines;
 			refresh_home_lines(p, i + 1);
 		}
 	}
-	p->n_pending = 0;
+	p->match.n_pending = 0;
 }
 
 void hl_match_extra(struct hl_target *p, struct hl_thread_stream *f, const struct hl_extra *extra,
@@ -425,7 +428,7 @@ void hl_match_extra(struct hl_target *p, struct hl_thread_stream *f, const struc
 	char *copy = text ? strndup(text, len) : NULL;
 
 	if (text && !copy) {
-		p->out_of_memory = true;
+		p->match.out_of_memory = true;
 		return;
 	}
 	x.time_ns = hl_match_time(p, stamp);
@@ -473,12 +476,12 @@ static struct hl_live_block to_live_block(const struct hl_target *p, const struc
 /* Sorted by address. */
 static void write_live_set(struct hl_target *p)
 {
-	size_t capacity = hl_live_blocks(&p->live) + 1;
+	size_t capacity = hl_live_blocks(&p->match.live) + 1;
 	struct hl_live_block *blocks;
 	struct live_list list = {0};
 
 	/* Some live blocks are only aggregated: the list would be incomplete. */
-	if (hl_live_blocks(&p->live) > HL_LIVE_SET_MAX ||
+	if (hl_live_blocks(&p->match.live) > HL_LIVE_SET_MAX ||
 		hl_writer_aggregated_sums(p->writer)->alloc_blocks !=
 			hl_writer_aggregated_sums(p->writer)->free_blocks)
 		return;
@@ -486,7 +489,7 @@ static void write_live_set(struct hl_target *p)
 	list.keyed = malloc(capacity * sizeof(*list.keyed));
 	if (!blocks || !list.keyed)
 		goto out;
-	hl_live_each(&p->live, add_live, &list);
+	hl_live_each(&p->match.live, add_live, &list);
 	_Static_assert(sizeof(*blocks) >= sizeof(*list.keyed), "room to sort in");
 	hl_radix_sort(list.keyed, (struct hl_radix_item *)blocks, list.n);
 	for (size_t i = 0; i < list.n; i++)
@@ -500,17 +503,20 @@ out:
 void hl_match_end(struct hl_target *p, const struct hl_end *end)
 {
 	struct hl_end full_end = *end;
+	struct hl_counters counters;
 
 	hl_target_flush(p);
 	expire_deferred(p, UINT64_MAX);
 	hl_retain_end(p);
 	write_live_set(p);
 	/* At least one: the events lost for lack of memory were not counted. */
-	if (p->out_of_memory && !p->counters.dropped_events)
-		p->counters.dropped_events = 1;
+	counters = hl_target_counters(p);
+	if (p->match.out_of_memory && !counters.dropped_events)
+		counters.dropped_events = 1;
 	if (full_end.duration_ns < hl_target_last_ns(p))
 		full_end.duration_ns = hl_target_last_ns(p);
-	hl_trace_output_end(p->output, &full_end, &p->counters, &p->cost, p->n_allocs + p->n_frees);
+	hl_trace_output_end(p->output, &full_end, &counters, &p->match.cost,
+		p->match.n_allocs + p->match.n_frees);
 	p->output = NULL;
 	p->writer = NULL;
 }

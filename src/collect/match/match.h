@@ -22,7 +22,7 @@ hl_inline struct hl_match_clock hl_match_clock(const struct hl_target *p)
 
 	return (struct hl_match_clock){.tick = t->tick,
 		.rate = t->counter ? 0 : t->rate,
-		.base_ns = (int64_t)((t->counter ? p->scan_ns : t->ns) - p->start_ns)};
+		.base_ns = (int64_t)((t->counter ? p->drain.scan_ns : t->ns) - p->start_ns)};
 }
 
 /* The time of a stamp in units of HL_TIME_UNIT_NS. It never decreases. */
@@ -31,11 +31,11 @@ hl_inline uint64_t hl_match_units(
 {
 	int64_t since = hl_tsc_clock_scale((int64_t)(stamp - c->tick), c->rate);
 	int64_t units = (c->base_ns + since) >> HL_TIME_UNIT_BITS;
-	int64_t last = (int64_t)p->last_units;
+	int64_t last = (int64_t)p->match.last_units;
 
 	/* Branchless: with events this frequent, whether a unit has passed is unpredictable. */
 	last = units > last ? units : last;
-	return p->last_units = (uint64_t)last;
+	return p->match.last_units = (uint64_t)last;
 }
 
 hl_inline uint64_t hl_match_time(struct hl_target *p, uint64_t stamp)
@@ -43,6 +43,15 @@ hl_inline uint64_t hl_match_time(struct hl_target *p, uint64_t stamp)
 	const struct hl_match_clock c = hl_match_clock(p);
 
 	return hl_match_units(p, &c, stamp) * HL_TIME_UNIT_NS;
+}
+
+/* Records the stamp of the next record, and counts an event whose stamp is below the last one. */
+hl_inline void hl_match_note_stamp(struct hl_target *p, uint64_t stamp, bool is_event)
+{
+	if (hl_unlikely(stamp < p->match.last_stamp))
+		p->match.counters.late_events += is_event;
+	else
+		p->match.last_stamp = stamp;
 }
 
 /* Adds a side event, with `len` bytes of text (NULL: none), which are copied. */

@@ -29,8 +29,8 @@
 /* Every block becomes an event, without sampling and without deferred events. */
 static bool is_plain_trace(const struct hl_target *p)
 {
-	return hl_retain_is_plain(&p->retain) && !p->deferred.len &&
-	       !(p->steering && p->steering->mode == HL_MODE_SAMPLE);
+	return hl_retain_is_plain(&p->retain) && !p->match.deferred.len &&
+	       !(p->control.steering && p->control.steering->mode == HL_MODE_SAMPLE);
 }
 
 /* The cache slot has no tombstone of this address. */
@@ -62,19 +62,19 @@ hl_inline bool alloc_fast(struct hl_target *p, const struct hl_match_clock *cloc
 
 	if (hl_unlikely(e->size >= HL_LIVE_SIZE_MAX || e->rate_id || e->role == UINT32_MAX))
 		return false;
-	block = insert_fast(&p->live, e->addr, home_line);
+	block = insert_fast(&p->match.live, e->addr, home_line);
 	if (hl_unlikely(!block))
 		return false;
 	b = (struct hl_live_block){.addr = e->addr,
 		.size = e->size,
-		.ordinal = p->retain.n_written++,
+		.ordinal = hl_retain_next_ordinal(&p->retain),
 		.node = e->node,
 		.thread = e->role};
 	units = hl_match_units(p, clock, e->stamp);
 	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
 	block->size_time = b.size << 16 | ((units >> 32) & 0xffff);
 	block->time_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
-	p->n_allocs++;
+	p->match.n_allocs++;
 	(void)hl_writer_add_alloc(p->writer, &b, units, e->func);
 	return true;
 }
@@ -90,14 +90,15 @@ static hl_noinline struct hl_live_entry *find_in_index(
 hl_inline bool free_fast(struct hl_target *p, const struct hl_match_clock *clock,
 	const struct hl_decoded_event *e, struct hl_live_line *home_line)
 {
-	struct hl_live_entry *block = home_line ? NULL : hl_live_cache_slot(&p->live, e->addr);
+	struct hl_live_entry *block =
+		home_line ? NULL : hl_live_cache_slot(&p->match.live, e->addr);
 	struct hl_live_block b;
 	uint32_t slot = 0;
 
 	if (home_line)
-		block = hl_live_find_home(&p->live, e->addr, home_line, &slot);
+		block = hl_live_find_home(&p->match.live, e->addr, home_line, &slot);
 	else if (hl_unlikely(block->addr != e->addr))
-		block = find_in_index(&p->live, e->addr, &home_line, &slot);
+		block = find_in_index(&p->match.live, e->addr, &home_line, &slot);
 	if (hl_unlikely(!block || e->role == UINT32_MAX || !hl_live_is_plain(block)))
 		return false;
 	b = (struct hl_live_block){.addr = e->addr,
@@ -109,12 +110,12 @@ hl_inline bool free_fast(struct hl_target *p, const struct hl_match_clock *clock
 	if (hl_unlikely(b.ordinal >= HL_ORDINAL_WITHHELD))
 		return false;
 	if (home_line) {
-		hl_live_remove_home(&p->live, block, home_line, slot);
-		hl_live_count_age(&p->live, p->retain.n_written - b.ordinal);
+		hl_live_remove_home(&p->match.live, block, home_line, slot);
+		hl_live_count_age(&p->match.live, p->retain.n_written - b.ordinal);
 	} else {
-		hl_live_cache_remove(&p->live, block);
+		hl_live_cache_remove(&p->match.live, block);
 	}
-	p->n_frees++;
+	p->match.n_frees++;
 	(void)hl_writer_add_free(
 		p->writer, &b, hl_match_units(p, clock, e->stamp), e->role, e->func);
 	return true;
@@ -140,12 +141,12 @@ struct prefetch {
  * nodes. */
 hl_inline void prefetch_ahead(struct hl_target *p, struct prefetch *a, uint32_t i)
 {
-	const struct hl_decoded_event *e = &p->pending[i];
+	const struct hl_decoded_event *e = &p->match.pending[i];
 
-	if (i + PREFETCH_ENTRY < p->n_pending)
+	if (i + PREFETCH_ENTRY < p->match.n_pending)
 		a->found[i % PREFETCH_ENTRY] = hl_live_prefetch_entry(
-			&p->live, e[PREFETCH_ENTRY].addr, e[PREFETCH_ENTRY].home_line);
-	if (a->nodes && i + PREFETCH_NODE < p->n_pending) {
+			&p->match.live, e[PREFETCH_ENTRY].addr, e[PREFETCH_ENTRY].home_line);
+	if (a->nodes && i + PREFETCH_NODE < p->match.n_pending) {
 		const struct hl_live_entry *b = a->found[(i + PREFETCH_NODE) % PREFETCH_ENTRY];
 
 		if (e[PREFETCH_NODE].type == HL_REC_ALLOC)
@@ -158,16 +159,16 @@ hl_inline void prefetch_ahead(struct hl_target *p, struct prefetch *a, uint32_t 
 uint32_t hl_match_fast_flush(struct hl_target *p, uint32_t i)
 {
 	const struct hl_match_clock clock = hl_match_clock(p);
-	struct prefetch prefetch = {
-		.blocks = !p->live.cache, .nodes = hl_calltree_nodes(&p->tree) > MANY_NODES};
+	struct prefetch prefetch = {.blocks = !p->match.live.cache,
+		.nodes = hl_calltree_nodes(&p->match.tree) > MANY_NODES};
 
 	if (hl_unlikely(!is_plain_trace(p)))
 		return i;
-	for (; i < p->n_pending; i++) {
+	for (; i < p->match.n_pending; i++) {
 		if (prefetch.blocks)
 			prefetch_ahead(p, &prefetch, i);
-		if (hl_unlikely(!apply_fast(p, &clock, &p->pending[i],
-			    prefetch.blocks ? p->pending[i].home_line : NULL)))
+		if (hl_unlikely(!apply_fast(p, &clock, &p->match.pending[i],
+			    prefetch.blocks ? p->match.pending[i].home_line : NULL)))
 			return i;
 	}
 	return i;
@@ -228,15 +229,6 @@ hl_inline uint32_t decode_fast(
 	return hl_record_length(words, UINT64_MAX);
 }
 
-/* Checks that the stamp is not below the last one. */
-hl_inline void note_stamp(struct hl_target *p, uint64_t stamp)
-{
-	if (hl_unlikely(stamp < p->last_stamp))
-		p->counters.late_events++;
-	else
-		p->last_stamp = stamp;
-}
-
 /* The stamp of the record at `words`, if there is one. */
 hl_inline uint64_t next_stamp(
 	const struct hl_record_cursor *c, const uint64_t *words, uint64_t stamp, bool counter)
@@ -252,25 +244,25 @@ static void decode_batch(struct hl_target *p, struct hl_thread_stream *f,
 	const uint32_t role = hl_thread_stream_role(f);
 	const uint64_t *words = c->at;
 	uint64_t stamp = c->stamp;
-	uint32_t n = p->n_pending;
+	uint32_t n = p->match.n_pending;
 
 	for (; words < c->end && stamp < before && n < HL_BATCH_MAX; n++) {
-		struct hl_decoded_event *e = &p->pending[n];
+		struct hl_decoded_event *e = &p->match.pending[n];
 		uint32_t len = decode_fast(f, words, e);
 
 		if (hl_unlikely(!len))
 			break;
 		e->stamp = stamp;
 		e->role = role;
-		e->home_line = hl_live_home_line(&p->live, e->addr);
+		e->home_line = hl_live_home_line(&p->match.live, e->addr);
 		hl_prefetch_write(e->home_line);
-		note_stamp(p, stamp);
+		hl_match_note_stamp(p, stamp, true);
 		words += len;
 		stamp = next_stamp(c, words, stamp, counter);
 	}
 	c->at = words;
 	c->stamp = stamp;
-	p->n_pending = n;
+	p->match.n_pending = n;
 }
 
 /* Decodes and applies records one by one. The loop runs for every event and its body needs the
@@ -294,9 +286,9 @@ static void apply_directly(struct hl_target *p, struct hl_thread_stream *f,
 		e.stamp = stamp;
 		e.role = role;
 		words += len;
-		note_stamp(p, stamp);
+		hl_match_note_stamp(p, stamp, true);
 		if (hl_unlikely(!apply_fast(p, &clock, &e, NULL))) {
-			p->pending[p->n_pending++] = e;
+			p->match.pending[p->match.n_pending++] = e;
 			stop = words;
 		}
 		stamp = next_stamp(c, words, stamp, false);
@@ -308,21 +300,21 @@ static void apply_directly(struct hl_target *p, struct hl_thread_stream *f,
 void hl_target_process_heap_records(struct hl_target *p, struct hl_thread_stream *f,
 	struct hl_record_cursor *c, uint64_t before)
 {
-	if (f == p->execing)
+	if (f == p->match.execing)
 		return;
-	if (p->live.cache && p->n_pending)
+	if (p->match.live.cache && p->match.n_pending)
 		hl_target_flush(p);
-	if (p->n_pending == 0)
-		hl_live_consider_cache(&p->live);
+	if (p->match.n_pending == 0)
+		hl_live_consider_cache(&p->match.live);
 	/* Flush before this test: an event of the batch may be deferred, and then this path is
 	 * closed. */
-	if (p->live.cache && is_plain_trace(p) && !p->clock->counter &&
+	if (p->match.live.cache && is_plain_trace(p) && !p->clock->counter &&
 		hl_thread_stream_role(f) != UINT32_MAX) {
-		hl_live_continue_growth(&p->live, DIRECT_WORDS / 8);
+		hl_live_continue_growth(&p->match.live, DIRECT_WORDS / 8);
 		apply_directly(p, f, c, before);
 		return;
 	}
 	decode_batch(p, f, c, before);
-	if (p->n_pending == HL_BATCH_MAX)
+	if (p->match.n_pending == HL_BATCH_MAX)
 		hl_target_flush(p);
 }

@@ -818,8 +818,8 @@ static void deferred_events_are_bounded(void **state)
 	usleep(2000); /* everything is before the next scan */
 	hl_region_scan(s->reader, hl_mono_ns());
 	assert_int_equal(s->reader->targets.len, 1);
-	assert_in_range(s->reader->targets.data[0]->deferred.len, 1, 4096);
-	assert_in_range(s->reader->targets.data[0]->moves.len, 1, 4096);
+	assert_in_range(s->reader->targets.data[0]->match.deferred.len, 1, 4096);
+	assert_in_range(s->reader->targets.data[0]->match.moves.len, 1, 4096);
 	finish(s);
 	assert_int_equal(s->info->counters.unknown_frees, 20000);
 }
@@ -845,7 +845,7 @@ static void processes_are_bounded(void **state)
 	usleep(1000);
 	hl_region_scan(s->reader, hl_mono_ns());
 	assert_int_equal(s->reader->targets.len, 16);
-	assert_int_equal(s->reader->targets.data[0]->counters.dropped_events, 105);
+	assert_int_equal(hl_target_counters(s->reader->targets.data[0]).dropped_events, 105);
 	while (s->reader->targets.len)
 		hl_region_end_process(s->reader, s->reader->targets.data[0],
 			&(struct hl_end){.kind = HL_END_LOST});

@@ -29,31 +29,32 @@ void hl_pool_blocks_fini(struct hl_pool_blocks *p)
 void hl_pool_blocks_name(struct hl_thread_stream *f, const uint64_t *words, uint64_t stamp)
 {
 	struct hl_target *p = f->target;
-	struct hl_extra extra = {.kind = HL_EXTRA_POOL, .value = p->pools.n, .node = HL_NODE_NONE};
+	struct hl_extra extra = {
+		.kind = HL_EXTRA_POOL, .value = p->match.pools.n, .node = HL_NODE_NONE};
 
-	if (p->pools.n >= POOLS_MAX ||
-		hl_pair_map_get(&p->pools.by_hash, words[1], 0) != HL_PAIR_MAP_NONE)
+	if (p->match.pools.n >= POOLS_MAX ||
+		hl_pair_map_get(&p->match.pools.by_hash, words[1], 0) != HL_PAIR_MAP_NONE)
 		return;
-	if (hl_pair_map_put(&p->pools.by_hash, words[1], 0, p->pools.n)) {
-		p->out_of_memory = true;
+	if (hl_pair_map_put(&p->match.pools.by_hash, words[1], 0, p->match.pools.n)) {
+		p->match.out_of_memory = true;
 		return;
 	}
-	p->pools.n++;
+	p->match.pools.n++;
 	hl_match_extra(p, f, &extra, (const char *)(words + 3), (uint32_t)words[2], stamp);
 }
 
 /* The block's key in the live table; 0: an unknown pool or an invalid address. */
 static uint64_t block_key(struct hl_target *p, uint64_t addr, uint64_t hash, uint32_t *pool)
 {
-	*pool = hl_pair_map_get(&p->pools.by_hash, hash, 0);
+	*pool = hl_pair_map_get(&p->match.pools.by_hash, hash, 0);
 	if (*pool == HL_PAIR_MAP_NONE || addr >> ADDR_BITS || !addr)
 		return 0;
-	if (!p->pools.has_live &&
-		hl_live_init(&p->pools.live, p->live.memory_limit, p->live.dir_fd)) {
-		p->out_of_memory = true;
+	if (!p->match.pools.has_live && hl_live_init(&p->match.pools.live,
+						p->match.live.memory_limit, p->match.live.dir_fd)) {
+		p->match.out_of_memory = true;
 		return 0;
 	}
-	p->pools.has_live = true;
+	p->match.pools.has_live = true;
 	return addr | (uint64_t)(*pool + 1) << ADDR_BITS;
 }
 
@@ -66,7 +67,7 @@ static void write_pool_free(struct hl_thread_stream *f, uint64_t key, uint32_t p
 		.node = HL_NODE_NONE};
 	struct hl_live_entry freed;
 
-	if (hl_live_remove(&f->target->pools.live, key, &freed)) {
+	if (hl_live_remove(&f->target->match.pools.live, key, &freed)) {
 		extra.size = hl_live_size(&freed);
 		extra.value2 = hl_live_ordinal(&freed);
 		extra.node = hl_live_node(&freed);
@@ -84,20 +85,20 @@ void hl_pool_blocks_alloc(struct hl_thread_stream *f, uint64_t addr, uint64_t si
 	uint64_t key = block_key(p, addr, hash, &pool);
 
 	if (!key) {
-		p->counters.dropped_events++;
+		p->match.counters.dropped_events++;
 		return;
 	}
-	if (hl_live_find(&p->pools.live, key))
+	if (hl_live_find(&p->match.pools.live, key))
 		write_pool_free(f, key, pool, stamp); /* the pool was emptied without frees */
-	block = hl_live_insert(&p->pools.live, key);
+	block = hl_live_insert(&p->match.pools.live, key);
 	if (!block) {
-		p->out_of_memory = true;
+		p->match.out_of_memory = true;
 		return;
 	}
 	extra.size = hl_min_u64(size, SIZE_MAX_48);
 	extra.value = pool;
-	extra.value2 = p->pools.n_allocs;
-	block->ordinal_thread = p->pools.n_allocs++ << 24;
+	extra.value2 = p->match.pools.n_allocs;
+	block->ordinal_thread = p->match.pools.n_allocs++ << 24;
 	block->size_time = extra.size << 16;
 	block->time_node = node;
 	hl_match_extra(p, f, &extra, NULL, 0, stamp);
@@ -111,5 +112,5 @@ void hl_pool_blocks_free(struct hl_thread_stream *f, uint64_t addr, uint64_t has
 	if (key)
 		write_pool_free(f, key, pool, stamp);
 	else
-		f->target->counters.dropped_events++;
+		f->target->match.counters.dropped_events++;
 }

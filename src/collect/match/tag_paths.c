@@ -38,16 +38,16 @@ void hl_tag_paths_fini(struct hl_tag_paths *t)
 static int intern_name(struct hl_target *p, const char *name, size_t len, uint32_t *id)
 {
 	char text[HL_TAG_NAME_MAX + 1];
-	size_t before = p->tags.names.len;
+	size_t before = p->match.tags.names.len;
 	int err;
 
 	len = strnlen(name, hl_min_u64(len, HL_TAG_NAME_MAX));
-	if (p->tags.name_bytes > NAME_BYTES_MAX)
+	if (p->match.tags.name_bytes > NAME_BYTES_MAX)
 		len = 0;
 	memcpy(text, name, len);
 	text[len] = '\0';
-	err = hl_string_table_add(&p->tags.names, text, id);
-	p->tags.name_bytes += !err && p->tags.names.len > before ? len : 0;
+	err = hl_string_table_add(&p->match.tags.names, text, id);
+	p->match.tags.name_bytes += !err && p->match.tags.names.len > before ? len : 0;
 	return err;
 }
 
@@ -72,24 +72,24 @@ void hl_tag_paths_name(
 	struct hl_tag_id tag = {.parent = parent, .tag = HL_TAG_NONE};
 
 	if (intern_name(f->target, name, len, &tag.name) || define_tag(f, id, &tag))
-		f->target->out_of_memory = true;
+		f->target->match.out_of_memory = true;
 }
 
 /* Finds or adds the trace's tag of this name below `parent`. At the limit it is `parent`. */
 static int find_or_add_tag(struct hl_target *p, uint32_t parent, uint32_t name, uint32_t *tag)
 {
-	const char *text = hl_string_table_get(&p->tags.names, name);
+	const char *text = hl_string_table_get(&p->match.tags.names, name);
 	uint64_t outer = parent == HL_TAG_NONE ? 0 : (uint64_t)parent + 1;
 
-	*tag = hl_pair_map_get(&p->tags.by_path, outer, name);
+	*tag = hl_pair_map_get(&p->match.tags.by_path, outer, name);
 	if (*tag != HL_PAIR_MAP_NONE)
 		return 0;
 	*tag = parent;
-	if (p->tags.n >= TAGS_MAX)
+	if (p->match.tags.n >= TAGS_MAX)
 		return 0;
-	*tag = p->tags.n++;
+	*tag = p->match.tags.n++;
 	(void)hl_writer_add_tag(p->writer, parent, text, strlen(text));
-	return hl_pair_map_put(&p->tags.by_path, outer, name, *tag);
+	return hl_pair_map_put(&p->match.tags.by_path, outer, name, *tag);
 }
 
 /* Finds the trace's tag for the thread's `id`; HL_TAG_NONE if it was never announced. */
@@ -122,15 +122,15 @@ static int resolve_tag(struct hl_thread_stream *f, uint32_t id, uint32_t *tag)
 
 static int find_or_add_role(struct hl_target *p, uint32_t thread, uint32_t tag, uint32_t *role)
 {
-	*role = hl_pair_map_get(&p->tags.roles, thread, tag);
+	*role = hl_pair_map_get(&p->match.tags.roles, thread, tag);
 	if (*role != HL_PAIR_MAP_NONE)
 		return 0;
 	*role = thread;
-	if (p->n_roles >= ROLES_MAX)
+	if (p->match.n_roles >= ROLES_MAX)
 		return 0;
-	*role = p->n_roles++;
+	*role = p->match.n_roles++;
 	(void)hl_writer_add_role(p->writer, thread, tag);
-	return hl_pair_map_put(&p->tags.roles, thread, tag, *role);
+	return hl_pair_map_put(&p->match.tags.roles, thread, tag, *role);
 }
 
 void hl_tag_paths_enter(struct hl_thread_stream *f, uint32_t id)
@@ -142,5 +142,5 @@ void hl_tag_paths_enter(struct hl_thread_stream *f, uint32_t id)
 	if (!err && tag != HL_TAG_NONE)
 		err = find_or_add_role(f->target, hl_match_thread(f->target, f), tag, &f->role);
 	if (err)
-		f->target->out_of_memory = true;
+		f->target->match.out_of_memory = true;
 }

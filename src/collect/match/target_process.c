@@ -11,6 +11,7 @@
 #include "collect/match/match.h"
 #include "collect/match/target_process.h"
 #include "collect/control/steering.h"
+#include "record/arch/cpu.h"
 
 static uint64_t mono_to_unix(uint64_t mono)
 {
@@ -29,7 +30,7 @@ static struct hl_trace_output *make_output(
 			.program = b->image->program,
 			.command = b->image->command,
 			.command_len = b->image->command_len,
-			.arch = "x86_64",
+			.arch = HL_ARCH_NAME,
 			.clock = p->clock->counter ? "counter" : "tsc",
 			.mode = hl_mode_name(b->steering ? b->steering->mode : HL_MODE_TRACE),
 			.allocator = "",
@@ -62,15 +63,15 @@ struct hl_target *hl_target_new(const struct hl_target_settings *b)
 		return NULL;
 	p->serial = b->serial;
 	p->pid = b->pid;
-	p->pidfd = -1;
+	p->pidfd = b->pidfd;
 	p->forked = b->forked;
 	p->pid_unknown = b->pid_unknown;
 	hl_steering_add_target(p, b);
 	p->clock = b->clock;
 	p->start_ns = b->clock->counter ? hl_mono_ns() : hl_tsc_clock_ns(b->clock, b->start_stamp);
 	if (hl_retain_init(&p->retain, b->mode, b->retain) ||
-		hl_calltree_init(&p->tree, on_node, p) ||
-		hl_live_init(&p->live, b->memory_limit, b->dir_fd))
+		hl_calltree_init(&p->match.tree, on_node, p) ||
+		hl_live_init(&p->match.live, b->memory_limit, b->dir_fd))
 		goto fail;
 	p->output = make_output(p, b);
 	if (p->output) {
@@ -78,8 +79,8 @@ struct hl_target *hl_target_new(const struct hl_target_settings *b)
 		return p;
 	}
 fail:
-	hl_calltree_fini(&p->tree);
-	hl_live_fini(&p->live);
+	hl_calltree_fini(&p->match.tree);
+	hl_live_fini(&p->match.live);
 	free(p);
 	return NULL;
 }
@@ -88,10 +89,10 @@ static struct hl_thread_stream *find_stream(
 	const struct hl_target *p, uint32_t tid, uint32_t shared_ring)
 {
 	/* Of several with this tid, the last one is alive. */
-	for (size_t i = p->streams.len; i > 0; i--)
-		if (p->streams.data[i - 1]->tid == tid &&
-			p->streams.data[i - 1]->shared_ring == shared_ring)
-			return p->streams.data[i - 1];
+	for (size_t i = p->match.streams.len; i > 0; i--)
+		if (p->match.streams.data[i - 1]->tid == tid &&
+			p->match.streams.data[i - 1]->shared_ring == shared_ring)
+			return p->match.streams.data[i - 1];
 	return NULL;
 }
 
@@ -99,8 +100,8 @@ struct hl_thread_stream *hl_thread_stream_sibling(const struct hl_thread_stream 
 {
 	struct hl_thread_stream *other = NULL;
 
-	for (size_t i = f->target->streams.len; i > 0; i--) {
-		struct hl_thread_stream *g = f->target->streams.data[i - 1];
+	for (size_t i = f->target->match.streams.len; i > 0; i--) {
+		struct hl_thread_stream *g = f->target->match.streams.data[i - 1];
 
 		/* Two owned rings with one tid are of different threads: the tid was reused. */
 		if (g == f || g->tid != f->tid || (!g->shared_ring && !f->shared_ring))
@@ -116,7 +117,7 @@ static struct hl_thread_stream *new_stream(struct hl_target *p, uint32_t tid, ui
 {
 	struct hl_thread_stream *f = calloc(1, sizeof(*f));
 
-	if (!f || hl_vec_push(&p->streams, f)) {
+	if (!f || hl_vec_push(&p->match.streams, f)) {
 		free(f);
 		return NULL;
 	}
@@ -155,17 +156,19 @@ void hl_thread_stream_end(struct hl_thread_stream *f)
 	struct hl_target *p = f->target;
 
 	hl_target_flush(p);
-	for (size_t i = 0; i < p->deferred.len; i++)
-		if (p->deferred.data[i].stream == f)
+	for (size_t i = 0; i < p->match.deferred.len; i++)
+		if (p->match.deferred.data[i].stream == f)
 			return; /* one of its events is still deferred */
-	for (size_t i = 0; i < p->moves.len;)
-		if (p->moves.data[i].stream == f)
-			p->moves.data[i] = p->moves.data[--p->moves.len]; /* its block stays live */
+	for (size_t i = 0; i < p->match.moves.len;)
+		if (p->match.moves.data[i].stream == f)
+			p->match.moves.data[i] =
+				p->match.moves
+					.data[--p->match.moves.len]; /* its block stays live */
 		else
 			i++;
-	for (size_t i = 0; i < p->streams.len; i++)
-		if (p->streams.data[i] == f) {
-			p->streams.data[i] = p->streams.data[--p->streams.len];
+	for (size_t i = 0; i < p->match.streams.len; i++)
+		if (p->match.streams.data[i] == f) {
+			p->match.streams.data[i] = p->match.streams.data[--p->match.streams.len];
 			break;
 		}
 	free_stream(f);
@@ -175,10 +178,10 @@ void hl_thread_stream_end_shared(const struct hl_thread_stream *owner)
 {
 	struct hl_target *p = owner->target;
 
-	for (size_t i = p->streams.len; i > 0; i--)
-		if (i <= p->streams.len && p->streams.data[i - 1]->tid == owner->tid &&
-			p->streams.data[i - 1]->shared_ring)
-			hl_thread_stream_end(p->streams.data[i - 1]);
+	for (size_t i = p->match.streams.len; i > 0; i--)
+		if (i <= p->match.streams.len && p->match.streams.data[i - 1]->tid == owner->tid &&
+			p->match.streams.data[i - 1]->shared_ring)
+			hl_thread_stream_end(p->match.streams.data[i - 1]);
 }
 
 /* The same file is the same module, wherever and whenever it is loaded. */
@@ -188,8 +191,8 @@ static int module_id(
 	size_t path_len = strlen(path) + 1;
 	struct hl_module *m;
 
-	for (uint32_t i = 0; i < p->modules.len; i++) {
-		m = p->modules.data[i];
+	for (uint32_t i = 0; i < p->match.modules.len; i++) {
+		m = p->match.modules.data[i];
 		if (m->build_id_len == id_len && !memcmp(m->build_id, id, id_len) &&
 			!strcmp(m->path, path)) {
 			*out = i;
@@ -202,12 +205,12 @@ static int module_id(
 	m->build_id = memcpy(m + 1, id, id_len);
 	m->build_id_len = id_len;
 	m->path = memcpy((char *)(m + 1) + id_len, path, path_len);
-	if (hl_vec_push(&p->modules, m)) {
+	if (hl_vec_push(&p->match.modules, m)) {
 		free(m);
 		return -ENOMEM;
 	}
 	(void)hl_trace_output_add_module(p->output, m);
-	*out = (uint32_t)p->modules.len - 1;
+	*out = (uint32_t)p->match.modules.len - 1;
 	return 0;
 }
 
@@ -216,25 +219,35 @@ void hl_target_add_module(struct hl_target *p, struct hl_module_range range, con
 {
 	if (range.end <= range.start)
 		return;
-	if (module_id(p, path, id, id_len, &range.module) || hl_calltree_map(&p->tree, &range))
-		p->out_of_memory = true;
+	if (module_id(p, path, id, id_len, &range.module) ||
+		hl_calltree_map(&p->match.tree, &range))
+		p->match.out_of_memory = true;
+}
+
+struct hl_counters hl_target_counters(const struct hl_target *p)
+{
+	struct hl_counters c = p->match.counters;
+
+	c.dropped_events += p->drain.dropped_events;
+	c.early_blocks = p->retain.early_blocks;
+	return c;
 }
 
 void hl_target_end(struct hl_target *p, const struct hl_end *end)
 {
 	hl_match_end(p, end);
-	for (size_t i = 0; i < p->streams.len; i++)
-		free_stream(p->streams.data[i]);
-	for (size_t i = 0; i < p->modules.len; i++)
-		free(p->modules.data[i]);
-	hl_vec_free(&p->streams);
-	hl_vec_free(&p->modules);
-	hl_vec_free(&p->moves);
-	hl_vec_free(&p->deferred);
+	for (size_t i = 0; i < p->match.streams.len; i++)
+		free_stream(p->match.streams.data[i]);
+	for (size_t i = 0; i < p->match.modules.len; i++)
+		free(p->match.modules.data[i]);
+	hl_vec_free(&p->match.streams);
+	hl_vec_free(&p->match.modules);
+	hl_vec_free(&p->match.moves);
+	hl_vec_free(&p->match.deferred);
 	hl_retain_fini(&p->retain);
-	hl_calltree_fini(&p->tree);
-	hl_live_fini(&p->live);
-	hl_tag_paths_fini(&p->tags);
-	hl_pool_blocks_fini(&p->pools);
+	hl_calltree_fini(&p->match.tree);
+	hl_live_fini(&p->match.live);
+	hl_tag_paths_fini(&p->match.tags);
+	hl_pool_blocks_fini(&p->match.pools);
 	free(p);
 }

@@ -16,6 +16,7 @@
 
 #include "collect/drain/tsc_clock.h"
 #include "collect/target/proc_image.h"
+#include "collect/target/target_exit.h"
 #include "collect/retain/retain.h"
 #include "collect/match/live_table.h"
 #include "collect/output/trace_output.h"
@@ -82,29 +83,16 @@ struct hl_move {
 struct hl_region;
 struct hl_steering;
 
-struct hl_target {
-	uint32_t serial;
-	uint64_t pid;
-	int pidfd; /* -1: none; the region closes it */
-	bool forked;
-	/* how it ended is in `end`: from `record`, from the parent's wait, or an exec was seen */
-	bool end_known;
-	struct hl_end end;
-	const struct hl_thread_stream *execing; /* the thread whose last record announces an exec */
-	bool has_exit;                          /* the program has announced its exit */
-	int32_t exit_status;
-	struct hl_cost cost; /* as announced by the program at its exit */
+/* Written by drain/. */
+struct hl_target_drain {
+	uint64_t scan_ns; /* HL_CLOCK_COUNTER: the time of the events that are processed now */
+	uint64_t dropped_events; /* that never reached the matcher */
+};
 
-	struct hl_trace_output *output;
-	struct hl_writer *writer; /* owned by the output */
-
-	const struct hl_tsc_clock *clock;
-	uint64_t start_ns;   /* CLOCK_MONOTONIC of the trace's time zero */
+/* Written by match/. */
+struct hl_target_match {
 	uint64_t last_units; /* the trace's time of the last event, in units */
-	uint64_t scan_ns;    /* HL_CLOCK_COUNTER: the time of the events that are processed now */
 	uint64_t last_stamp;
-
-	struct hl_retain retain;
 	struct hl_calltree tree;
 	struct hl_live_table live;
 	HL_VEC(struct hl_thread_stream *) streams;
@@ -113,17 +101,23 @@ struct hl_target {
 	HL_VEC(struct hl_decoded_event) deferred;
 	struct hl_decoded_event pending[HL_BATCH_MAX];
 	uint32_t n_pending;
-	struct hl_tag_paths tags;
-	struct hl_pool_blocks pools;
 	uint32_t n_roles; /* threads, and threads with tags */
 	uint64_t n_allocs, n_frees;
-	struct hl_counters counters;
+	struct hl_tag_paths tags;
+	struct hl_pool_blocks pools;
+	struct hl_counters counters; /* see hl_target_counters() */
 	bool out_of_memory;
 	bool track_names; /* some thread was named by another one */
 	bool names_due;   /* names may have changed since they were read */
 	uint64_t names_read_ns;
+	const struct hl_thread_stream *execing; /* the thread whose last record announces an exec */
+	bool has_exit;                          /* the program has announced its exit */
+	int32_t exit_status;
+	struct hl_cost cost; /* as announced by the program at its exit */
+};
 
-	/* How it is steered (steering.c). */
+/* Written by control/: how the target is steered. */
+struct hl_target_control {
 	bool stopped; /* by heaplapse_stop(), or not started yet */
 	bool paused;  /* by heaplapse_pause() */
 	bool gaps;    /* not every allocation was recorded: a free may be of an unrecorded block */
@@ -131,13 +125,28 @@ struct hl_target {
 	struct hl_region *filter; /* the region with the sampling filter (ring/sample_filter.h) */
 	const struct hl_steering *steering; /* NULL: not steered */
 	uint64_t salt;                      /* for sample_weight.h */
+};
 
-	/* Its end, as the main loop detects it. */
+/* Each part is written only in the directory that it is named after; other directories read it, and
+ * call a function of that directory to change it (tools/check-owners.py). The part of output/ is
+ * behind a pointer. */
+struct hl_target {
+	/* Set when the target is created. */
+	uint32_t serial;
+	uint64_t pid;
+	int pidfd; /* -1: none; the region closes it */
+	bool forked;
 	bool pid_unknown; /* it is in another pid namespace and `pid` is not valid here */
-	bool gone;        /* dead, or replaced by another program */
-	struct hl_exit_ack exit_ack; /* it has recorded its last event and waits for its trace */
-	uint32_t final_scans;        /* scans since `gone` was set */
-	uint64_t gone_ns, end_mono_ns, exec_check_ns;
+	const struct hl_tsc_clock *clock;
+	uint64_t start_ns; /* CLOCK_MONOTONIC of the trace's time zero */
+	struct hl_trace_output *output;
+	struct hl_writer *writer; /* owned by the output */
+
+	struct hl_target_drain drain;
+	struct hl_target_match match;
+	struct hl_retain retain;
+	struct hl_target_control control;
+	struct hl_target_exit exit; /* written by target/ */
 };
 
 struct hl_target_settings {
@@ -147,6 +156,7 @@ struct hl_target_settings {
 	const struct hl_steering *steering;
 	struct hl_region *filter;
 	uint64_t pid, parent_pid;
+	int pidfd; /* -1: none; stays the caller's */
 	const struct hl_proc_image *image;
 	const struct hl_tsc_clock *clock;
 	struct hl_write_queue *queue;
@@ -179,13 +189,15 @@ void hl_thread_stream_end(struct hl_thread_stream *f);
 /* Adds a module at this range. range.module is ignored: it is found by path and build-id. */
 void hl_target_add_module(struct hl_target *p, struct hl_module_range range, const char *path,
 	const uint8_t *id, uint32_t id_len);
+/* The counters of the target, those of all parts together. */
+struct hl_counters hl_target_counters(const struct hl_target *p);
 /* Applies all pending events. */
 void hl_target_flush(struct hl_target *p);
 
 /* The trace's time of the last event. */
 static inline uint64_t hl_target_last_ns(const struct hl_target *p)
 {
-	return p->last_units * HL_TIME_UNIT_NS;
+	return p->match.last_units * HL_TIME_UNIT_NS;
 }
 
 /* The role of the stream's events; UINT32_MAX: not known yet, the matcher assigns it. */

@@ -43,28 +43,28 @@ static void update_name(struct hl_thread_stream *f, const char *process, uint64_
 
 void hl_thread_names_due(struct hl_target *p)
 {
-	p->track_names = p->names_due = true;
+	p->match.track_names = p->match.names_due = true;
 }
 
 void hl_thread_names_tick(struct hl_target *p, uint64_t now_ns)
 {
 	char process[sizeof(((struct hl_thread_stream *)0)->name)] = "";
 
-	if (!p->names_due || now_ns - p->names_read_ns < READ_INTERVAL_NS)
+	if (!p->match.names_due || now_ns - p->match.names_read_ns < READ_INTERVAL_NS)
 		return;
-	p->names_due = false;
-	p->names_read_ns = now_ns;
+	p->match.names_due = false;
+	p->match.names_read_ns = now_ns;
 	if (p->pid_unknown || !read_name(p, (uint32_t)p->pid, process, sizeof(process)))
 		return;
-	for (size_t i = 0; i < p->streams.len; i++)
-		update_name(p->streams.data[i], process, p->last_stamp);
+	for (size_t i = 0; i < p->match.streams.len; i++)
+		update_name(p->match.streams.data[i], process, p->match.last_stamp);
 }
 
 void hl_thread_names_add(struct hl_thread_stream *f, uint64_t stamp)
 {
 	char process[sizeof(f->name)] = "";
 
-	if (!f->target->track_names || f->target->pid_unknown ||
+	if (!f->target->match.track_names || f->target->pid_unknown ||
 		!read_name(f->target, (uint32_t)f->target->pid, process, sizeof(process)))
 		return;
 	update_name(f, process, stamp);

@@ -114,7 +114,7 @@ static uint64_t time_of_item(const struct hl_retain_item *it)
  * have. False: the block is not live any more. */
 static bool assign_ordinal(struct hl_target *p, const struct hl_event *e, uint32_t item)
 {
-	struct hl_live_entry *b = hl_live_find(&p->live, e->addr);
+	struct hl_live_entry *b = hl_live_find(&p->match.live, e->addr);
 
 	if (!b || hl_live_ordinal(b) != (ORDINAL_UNWRITTEN | ORDINAL_QUEUED | item))
 		return false;
@@ -182,7 +182,7 @@ void hl_retain_release(struct hl_target *p, uint64_t now)
 		if (!old && k->n_queued <= k->settings.pending_max)
 			return;
 		release_first(p);
-		p->counters.early_blocks += old ? 0 : k->n_written - written;
+		k->early_blocks += old ? 0 : k->n_written - written;
 	}
 }
 
@@ -197,8 +197,9 @@ static void write_mode_change(struct hl_target *p)
 	struct hl_retain *k = &p->retain;
 	struct hl_extra x = {.kind = HL_EXTRA_MODE,
 		.time_ns = hl_target_last_ns(p),
-		.value = p->announced_mode,
-		.value2 = k->mode == HL_MODE_CULL ? k->settings.lifetime_ns : p->announced_rate,
+		.value = p->control.announced_mode,
+		.value2 = k->mode == HL_MODE_CULL ? k->settings.lifetime_ns
+						  : p->control.announced_rate,
 		.node = HL_NODE_NONE};
 
 	k->mode_noted = true;
@@ -249,7 +250,7 @@ static void queue_alloc(struct hl_target *p, struct hl_event *e, struct hl_live_
 
 	k->moved_free = NONE;
 	set_ordinal(b, e,
-		i == NONE ? ORDINAL_UNWRITTEN | (p->n_allocs & (ORDINAL_QUEUED - 1))
+		i == NONE ? ORDINAL_UNWRITTEN | (p->match.n_allocs & (ORDINAL_QUEUED - 1))
 			  : ORDINAL_UNWRITTEN | ORDINAL_QUEUED | i);
 	(void)hl_writer_add_event_sums_only(p->writer, e);
 	if (i == NONE)
@@ -270,7 +271,7 @@ void hl_retain_alloc(struct hl_target *p, struct hl_event *e, struct hl_live_ent
 	if (k->mode == HL_MODE_CULL) {
 		queue_alloc(p, e, b);
 	} else if (hl_retain_is_count_mode(k->mode) || k->n_written >= ORDINAL_QUEUED) {
-		set_ordinal(b, e, ORDINAL_UNWRITTEN | (p->n_allocs & (ORDINAL_QUEUED - 1)));
+		set_ordinal(b, e, ORDINAL_UNWRITTEN | (p->match.n_allocs & (ORDINAL_QUEUED - 1)));
 		(void)hl_writer_add_event_sums_only(p->writer, e);
 	} else {
 		set_ordinal(b, e, k->n_written++);
@@ -369,7 +370,8 @@ void hl_target_set_mode(struct hl_target *p, enum hl_mode mode)
 	release_all(p);
 	k->mode = mode;
 	k->mode_noted = false;
-	if (p->n_roles > 0) /* needs a role to belong to; before the first, META is sufficient */
+	if (p->match.n_roles >
+		0) /* needs a role to belong to; before the first, META is sufficient */
 		write_mode_change(p);
 	if (changed)
 		hl_retain_take_snapshot(p, hl_mode_name(mode), HL_SNAPSHOT_MODE_CHANGE, 0);

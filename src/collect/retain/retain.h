@@ -50,8 +50,9 @@ struct hl_retain_item;
 struct hl_retain {
 	struct hl_retain_settings settings;
 	enum hl_mode mode;
-	bool mode_noted;    /* the trace has an event for the mode */
-	uint64_t n_written; /* blocks written */
+	bool mode_noted;       /* the trace has an event for the mode */
+	uint64_t n_written;    /* blocks written */
+	uint64_t early_blocks; /* of mode cull: written early, because the queue was full */
 
 	/* Mode cull: the queue, a list in order of time. Its items are in a pool. */
 	struct hl_retain_item *items;
@@ -86,6 +87,12 @@ static inline bool hl_retain_is_plain(const struct hl_retain *k)
 	       (k->churn_due & k->live_due & k->time_due) == UINT64_MAX;
 }
 
+/* The ordinal of a block that is written without this module: hl_retain_is_plain(). */
+static inline uint64_t hl_retain_next_ordinal(struct hl_retain *k)
+{
+	return k->n_written++;
+}
+
 /* Processes one allocation, in order. `block` gets its ordinal; event->ordinal is ignored. */
 void hl_retain_alloc(struct hl_target *p, struct hl_event *event, struct hl_live_entry *block);
 /* event->ordinal: the block's. */
@@ -97,6 +104,13 @@ void hl_retain_release(struct hl_target *p, uint64_t now_ns);
 /* Call it regularly; now_ns is in the trace's time. Writes queued items that are old enough and
  * takes timed snapshots. */
 void hl_retain_tick(struct hl_target *p, uint64_t now_ns);
+/* The time until the next snapshot by clock. UINT64_MAX: there is none. */
+static inline uint64_t hl_retain_due_ns(const struct hl_retain *k, uint64_t now_ns)
+{
+	if (k->time_due == UINT64_MAX)
+		return UINT64_MAX;
+	return k->time_due > now_ns ? k->time_due - now_ns : 0;
+}
 /* Writes the whole queue: no more events will follow. */
 void hl_retain_end(struct hl_target *p);
 

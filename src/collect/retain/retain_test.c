@@ -204,6 +204,7 @@ static void play_run(struct run *r)
 	struct hl_proc_image image = {.program = "/made/up", .command = "", .parent_pid = 1};
 	struct hl_end end = {.kind = HL_END_EXIT};
 	struct hl_target_settings init = {.pid = (uint64_t)getpid(),
+		.pidfd = -1,
 		.image = &image,
 		.clock = &r->clock,
 		.queue = &r->queue,

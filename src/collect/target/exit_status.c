@@ -68,12 +68,12 @@ static bool read_zombie_status(const struct hl_target *p, int *status)
 		return false;
 	at = strrchr(text, ' ');
 	*status = at ? atoi(at) : 0;
-	return *status != 0 || p->has_exit; /* 0 is also what unprivileged readers get */
+	return *status != 0 || p->match.has_exit; /* 0 is also what unprivileged readers get */
 }
 
 static struct hl_end announced_exit(const struct hl_target *p)
 {
-	return (struct hl_end){.kind = HL_END_EXIT, .value = p->exit_status & 0xff};
+	return (struct hl_end){.kind = HL_END_EXIT, .value = p->match.exit_status & 0xff};
 }
 
 bool hl_exit_status_known(const struct hl_target *p, struct hl_end *end)
@@ -81,17 +81,17 @@ bool hl_exit_status_known(const struct hl_target *p, struct hl_end *end)
 	struct pidfd_info info = {.mask = INFO_EXIT};
 	int status;
 
-	if (p->execing) {
+	if (p->match.execing) {
 		/* Whatever ended after that was another program. */
 		end->kind = HL_END_EXEC;
 		end->value = 0;
 		return true;
 	}
-	if (p->end_known) {
-		*end = p->end;
+	if (p->exit.end_known) {
+		*end = p->exit.end;
 		return true;
 	}
-	if (p->has_exit && !p->gone) {
+	if (p->match.has_exit && !p->exit.gone) {
 		/* It waits at its exit, perhaps without its main thread, which is then a zombie. */
 		*end = announced_exit(p);
 		return true;
@@ -104,7 +104,7 @@ bool hl_exit_status_known(const struct hl_target *p, struct hl_end *end)
 		hl_exit_status_decode(status, end);
 		return true;
 	}
-	if (p->has_exit) {
+	if (p->match.has_exit) {
 		*end = announced_exit(p);
 		return true;
 	}

@@ -179,7 +179,7 @@ static void sim_step(struct realloc_sim *o)
 static int make_realloc_trace(struct hl_fake_trace *s)
 {
 	static const struct hl_meta meta = {
-		.program = "/bin/own", .command = "", .arch = "x86_64", .mode = "trace"};
+		.program = "/bin/own", .command = "", .arch = "cpu", .mode = "trace"};
 	static const struct hl_fake_trace_opts tables = {.nodes = 9, .threads = 3};
 	struct hl_writer_options wo = {.max_events = 64, .keyframe_events = 4000};
 	struct realloc_sim o = {.s = s};

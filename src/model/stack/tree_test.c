@@ -65,7 +65,7 @@ static void write_trace(char *path, const struct sample *s)
 	static const struct hl_meta meta = {.program = "p",
 		.command = "p",
 		.command_len = 2,
-		.arch = "x86_64",
+		.arch = "cpu",
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = ""};

@@ -84,7 +84,7 @@ static inline int hl_fake_trace_make(struct hl_fake_trace *s, const struct hl_fa
 	static const struct hl_meta meta = {.program = "/bin/sample",
 		.command = "sample",
 		.command_len = 7,
-		.arch = "x86_64",
+		.arch = "cpu",
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = "",

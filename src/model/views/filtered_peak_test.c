@@ -270,7 +270,7 @@ static void write_growth(char *path)
 	static const struct hl_fake_trace_opts opts = {.nodes = 3, .threads = 1};
 	const struct hl_meta meta = {.program = "/bin/sample",
 		.command = "",
-		.arch = "x86_64",
+		.arch = "cpu",
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = ""};

@@ -54,8 +54,8 @@ const char *hl_mapping_prot(char buf[HL_MAPPING_PROT_MAX], uint32_t prot)
 	return buf;
 }
 
-/* Linux's values on x86_64. System headers are not used, because the trace may be read on another
- * machine. */
+/* Linux's values on most CPUs. System headers are not used, because the trace
+ * may be read on another machine. */
 static const struct {
 	uint32_t bit;
 	const char *name;

@@ -133,7 +133,7 @@ static void write_trace(struct page_model *t, char *path, bool maps)
 {
 	struct hl_meta meta = {.program = "/bin/maps",
 		.command = "",
-		.arch = "x86_64",
+		.arch = "cpu",
 		.mode = "trace",
 		.record_mmap = maps};
 	static const struct hl_fake_trace_opts tables = {.nodes = 3, .threads = 1};

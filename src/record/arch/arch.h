@@ -3,9 +3,13 @@
  * arch.h - the port contract: everything that depends on the CPU. Each architecture has a directory
  * with the same files; the build selects one directory.
  *
+ * cpu.h has constants only, which the tool includes too:
+ *   HL_ARCH_NAME              the CPU's name in traces and messages, as uname -m prints it
+ *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load the recorder
+ *   HL_ARCH_MULTIARCH         the directory in lib/ where Debian installs libraries for this CPU
+ *
  * regs.h defines, inline:
  *   struct hl_regs            the registers that a step needs: pc, sp, fp
- *   HL_ARCH_ELF_MACHINE       e_machine of programs that can load the recorder
  *   HL_ARCH_LIBC_VERSION      symbol version of malloc: that of the first glibc for this CPU
  *   hl_arch_stamp()           the cycle counter, unordered
  *   hl_arch_stamp_ordered()   the cycle counter, read after all earlier loads and stores of this
@@ -35,6 +39,7 @@
 #ifndef HL_RECORD_ARCH_H
 #define HL_RECORD_ARCH_H
 
+#include "record/arch/cpu.h"
 #include HL_ARCH_REGS /* record/arch/<cpu>/regs.h, selected by the build */
 
 /* The frame of the function that uses the macro, and the registers of its caller. */

@@ -76,7 +76,7 @@ static int run_middle(void *arg)
 }
 
 /* The program next to our own file, then the installed one: from lib/ or from
- * lib/x86_64-linux-gnu/. */
+ * lib/HL_ARCH_MULTIARCH/. */
 static void find_paths(struct job *j)
 {
 	static const char *const names[CANDIDATES] = {

@@ -83,7 +83,7 @@ hl_inline size_t hl_tags_size(const void *p)
 	return hl_likely(size != 0) ? size : hl_tags_query_size((void *)(uintptr_t)p);
 }
 
-/* A release fence is no instruction on x86_64. */
+/* A release fence is no instruction on a CPU that does not reorder stores. */
 hl_inline void hl_tags_write_begin(struct hl_tag_node *n)
 {
 	n->begun++;

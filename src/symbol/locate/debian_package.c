@@ -66,7 +66,7 @@ static size_t read_list(int dir, const char *name, struct hl_strbuf *buf)
 	return hl_strbuf_error(buf) ? 0 : buf->len;
 }
 
-/* "libgmp10:amd64.list" -> "libgmp10"; NULL: not a list. The caller frees the result. */
+/* "libgmp10:ARCH.list" -> "libgmp10"; NULL: not a list. The caller frees the result. */
 static char *package_name(const char *file)
 {
 	size_t len = strlen(file), n = strcspn(file, ":");

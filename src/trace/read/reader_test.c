@@ -31,7 +31,7 @@ static char path[128];
 
 static const struct hl_meta meta = {.program = "p",
 	.command = "",
-	.arch = "x86_64",
+	.arch = "cpu",
 	.clock = "tsc",
 	.mode = "trace",
 	.allocator = ""};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chunk_file.c - see chunk_file.h. The index is made here, because only here is the length of each
- * packed chunk known.
+ * packed chunk known. All bytes go through the list of sinks (packed_sink.h); the functions
+ * append_header(), append_chunk() and append_trailer() are the sink that is the file.
  */
 #include "trace/write/chunk_file.h"
 
@@ -17,6 +18,7 @@
 #include "base/hash.h"
 #include "trace/format/crc32c.h"
 #include "trace/format/column_pack_internal.h"
+#include "trace/write/packed_sink.h"
 #include "trace/write/seal_internal.h"
 #include "util/fd_io.h"
 #include "util/pages.h"
@@ -34,7 +36,9 @@ struct hl_chunk_file {
 	bool hurry;
 	uint64_t sync, size; /* size: bytes of complete chunks written */
 	struct hl_file_status *status;
-	uint64_t nodes, threads; /* defined so far */
+	struct hl_packed_sinks sinks;  /* the first one is the file */
+	struct hl_unwritten unwritten; /* as in the file header */
+	uint64_t nodes, threads;       /* defined so far */
 	HL_VEC(struct hl_chunk_header) index;
 	struct hl_sealer sealer; /* seals the chunks of the index */
 	/* The chunk being packed: packed columns are in buf from HL_CHUNK_HEADERS_MAX on, the
@@ -77,6 +81,35 @@ static int append_bytes(struct hl_chunk_file *f, const void *data, size_t len)
 	return 0;
 }
 
+/* The first header is appended. Later ones replace it, which needs no disk space. */
+static int append_header(void *arg, const void *bytes, size_t len)
+{
+	struct hl_chunk_file *f = arg;
+
+	if (!f->size)
+		return append_bytes(f, bytes, len);
+	return pwrite(f->fd, bytes, len, 0) == (ssize_t)len ? 0 : -EIO;
+}
+
+static int append_chunk(void *arg, uint64_t n, const void *bytes, size_t len)
+{
+	(void)n;
+	return append_bytes(arg, bytes, len);
+}
+
+static int append_trailer(void *arg, const void *bytes, size_t len)
+{
+	return append_bytes(arg, bytes, len);
+}
+
+static int send_header(struct hl_chunk_file *f)
+{
+	uint8_t head[HL_FILE_HEADER_LEN];
+
+	hl_file_header_encode(head, f->sync, &f->unwritten);
+	return hl_packed_sinks_header(&f->sinks, head, sizeof(head));
+}
+
 struct hl_chunk_packer *hl_chunk_packer_new(void)
 {
 	struct hl_chunk_packer *b = calloc(1, sizeof(*b));
@@ -116,7 +149,6 @@ int hl_chunk_file_open_with(struct hl_chunk_file **out, struct hl_chunk_packer *
 	uint64_t sync, struct hl_file_status *status)
 {
 	struct hl_chunk_file *f = calloc(1, sizeof(*f));
-	uint8_t head[HL_FILE_HEADER_LEN];
 	int err;
 
 	if (!f)
@@ -131,8 +163,12 @@ int hl_chunk_file_open_with(struct hl_chunk_file **out, struct hl_chunk_packer *
 	/* The lock shows readers that the file is still being written. On a file system without
 	 * locks this is ignored. */
 	(void)flock(fd, LOCK_EX | LOCK_NB);
-	hl_file_header_encode(head, f->sync, &(struct hl_unwritten){0});
-	err = append_bytes(f, head, sizeof(head));
+	err = hl_packed_sinks_add(&f->sinks, &(struct hl_packed_sink){.header = append_header,
+						     .chunk = append_chunk,
+						     .trailer = append_trailer,
+						     .arg = f});
+	if (!err)
+		err = send_header(f);
 	if (err) {
 		f->fd = -1; /* still belongs to the caller */
 		hl_chunk_file_close(f);
@@ -142,15 +178,23 @@ int hl_chunk_file_open_with(struct hl_chunk_file **out, struct hl_chunk_packer *
 	return 0;
 }
 
-void hl_chunk_file_set_unwritten(struct hl_chunk_file *f, const struct hl_unwritten *u)
+int hl_chunk_file_add_sink(struct hl_chunk_file *f, const struct hl_packed_sink *sink)
 {
 	uint8_t head[HL_FILE_HEADER_LEN];
-	ssize_t ignored;
+	int err;
 
+	if (f->sinks.n_chunks)
+		return -EBUSY;
+	hl_file_header_encode(head, f->sync, &f->unwritten);
+	err = sink->header(sink->arg, head, sizeof(head));
+	return err ? err : hl_packed_sinks_add(&f->sinks, sink);
+}
+
+void hl_chunk_file_set_unwritten(struct hl_chunk_file *f, const struct hl_unwritten *u)
+{
+	f->unwritten = *u;
 	/* An error is ignored: the trace has no END in any case. */
-	hl_file_header_encode(head, f->sync, u);
-	ignored = pwrite(f->fd, head, sizeof(head), 0);
-	(void)ignored;
+	(void)send_header(f);
 }
 
 void hl_chunk_file_move_status(struct hl_chunk_file *f, struct hl_file_status *status)
@@ -174,6 +218,7 @@ void hl_chunk_file_close(struct hl_chunk_file *f)
 	}
 	if (f->own_bench)
 		hl_chunk_packer_free(f->bench);
+	hl_packed_sinks_fini(&f->sinks);
 	hl_vec_free(&f->index);
 	hl_sealer_fini(&f->sealer);
 	free(f);
@@ -284,7 +329,7 @@ static int write_chunk(struct hl_chunk_file *f, const struct hl_sealed *c)
 	hl_chunk_header_encode(start, f->sync, &f->head, f->columns);
 	if (hl_vec_push(&f->index, f->head) < 0)
 		return -ENOMEM;
-	return append_bytes(f, start, f->head.length);
+	return hl_packed_sinks_chunk(&f->sinks, start, f->head.length);
 }
 
 /* Encodes one field of n rows as differences. */
@@ -329,7 +374,7 @@ static int write_index(struct hl_chunk_file *f, const struct hl_sealed *first)
 	if (err)
 		return err;
 	hl_trailer_encode(trailer, f->sync, index_at);
-	return append_bytes(f, trailer, sizeof(trailer));
+	return hl_packed_sinks_trailer(&f->sinks, trailer, sizeof(trailer));
 }
 
 /* Publishes progress. The writer needs the size of keyframe rows to decide when a keyframe pays. */
@@ -368,7 +413,7 @@ int hl_chunk_file_copy(
 	if (!err)
 		err = hl_vec_push(&f->index, *head);
 	if (!err)
-		err = append_bytes(f, bytes, head->length);
+		err = hl_packed_sinks_chunk(&f->sinks, bytes, head->length);
 	if (err)
 		atomic_store_explicit(&f->status->error, err, memory_order_relaxed);
 	else

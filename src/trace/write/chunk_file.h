@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunk_file.h - the file half of a writer: packs chunks and appends them to the file.
+ * chunk_file.h - the file half of a writer: packs chunks, appends them to the file, and passes the
+ * same bytes to other sinks.
  *
  * The other half (writer.h) makes sealed chunks, which have raw columns. Both halves may run in one
  * thread, or with a queue between them; then packing and the disk do not delay recording. struct
@@ -49,6 +50,11 @@ int hl_chunk_file_open(
 /* The same with a shared bench, which must outlive the file. */
 int hl_chunk_file_open_with(struct hl_chunk_file **out, struct hl_chunk_packer *bench, int fd,
 	uint64_t sync, struct hl_file_status *status);
+/* Adds a sink of the file's bytes (packed_sink.h), which is copied. It gets the header at once.
+ * Only before the first chunk: -EBUSY afterwards. Returns 0, or -errno; then the sink is not added.
+ */
+struct hl_packed_sink;
+int hl_chunk_file_add_sink(struct hl_chunk_file *f, const struct hl_packed_sink *sink);
 /* Packs a chunk and writes it with one write. Errors are sticky. After a failure the file is
  * truncated to its last complete chunk, if that is possible. */
 int hl_chunk_file_put(struct hl_chunk_file *f, const struct hl_sealed *chunk);

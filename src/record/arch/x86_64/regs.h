@@ -18,7 +18,6 @@
 
 #define HL_ARCH_STEP "record/arch/x86_64/step.h"
 
-#define HL_ARCH_ELF_MACHINE  62 /* EM_X86_64 */
 #define HL_ARCH_LIBC_VERSION "GLIBC_2.2.5"
 
 struct hl_regs {
