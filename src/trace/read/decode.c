@@ -519,6 +519,7 @@ int hl_reader_decode_some(
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
 	}
+	r->events_decoded += into->n_events;
 	return 0;
 }
 
