@@ -3,9 +3,10 @@
  * shared_scan.h - one scan over the events of a trace for all consumers that need them.
  *
  * Each chunk is decoded once, with the union of the fields that the consumers want, and passed to
- * each consumer in turn. A consumer that finds damage restarts in the next round, with a plan that
- * ends before the damage; the other consumers continue. So each consumer gets the result that it
- * would get in a scan of its own.
+ * each consumer in turn. Other threads decode ahead (trace/read/decode_ahead.h); all callbacks run
+ * in the caller's thread, in the order of the chunks. A consumer that finds damage restarts in the
+ * next round, with a plan that ends before the damage; the other consumers continue. So each
+ * consumer gets the result that it would get in a scan of its own.
  */
 #ifndef HL_MODEL_SCAN_SHARED_SCAN_H
 #define HL_MODEL_SCAN_SHARED_SCAN_H
