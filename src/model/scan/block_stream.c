@@ -110,7 +110,7 @@ static int deliver_block(struct hl_block_stream *s, const struct hl_block *b)
 
 /* Checks a block of which only the allocation is known. *wanted: the filter selects it, as far as
  * the filter can be evaluated now. */
-static int filter_alloc(struct hl_block_stream *s, struct hl_block *b, bool *wanted)
+hl_inline int filter_alloc(struct hl_block_stream *s, struct hl_block *b, bool *wanted)
 {
 	*wanted = true;
 	if (b->node != HL_NODE_NONE && b->node >= s->m->n_nodes)
@@ -138,10 +138,58 @@ static int add_block(struct hl_block_stream *s, struct hl_block *b)
 	return hl_block_table_put(&s->live, b);
 }
 
-static int end_block(struct hl_block_stream *s, struct hl_block *b, const struct hl_event *e,
+/* Inlined where it runs for every event: a struct that is built elsewhere and copied at once makes
+ * each load of the copy wait for the stores. */
+hl_inline void set_allocated(const struct hl_model *m, struct hl_block *b, const struct hl_event *e,
 	enum hl_range_phase phase)
 {
-	hl_block_set_freed(s->m, b, e);
+	struct hl_role role = hl_role_at(m, e->thread);
+
+	*b = (struct hl_block){.ordinal = e->ordinal,
+		.addr = e->addr,
+		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
+		.alloc_ns = e->time_ns,
+		.free_ns = UINT64_MAX,
+		.node = e->node,
+		.thread = role.thread,
+		.tag = role.tag,
+		.pool = UINT32_MAX,
+		.free_node = HL_NODE_NONE,
+		.func = e->func,
+		.alloc_phase = (uint8_t)phase,
+		.free_phase = HL_RANGE_NEVER};
+}
+
+struct hl_block hl_block_from_alloc(
+	const struct hl_model *m, const struct hl_event *e, enum hl_range_phase phase)
+{
+	struct hl_block b;
+
+	set_allocated(m, &b, e, phase);
+	return b;
+}
+
+hl_inline void set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
+{
+	b->free_ns = e->time_ns;
+	b->free_thread = hl_role_at(m, e->thread).thread;
+	/* A realloc has one stack: that of the block it allocates, which is in the next event. */
+	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
+	b->free_func = e->func;
+	b->moved = e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED);
+}
+
+void hl_block_set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
+{
+	set_freed(m, b, e);
+}
+
+hl_inline int end_block(struct hl_block_stream *s, struct hl_block *b, const struct hl_event *e,
+	enum hl_range_phase phase)
+{
+	set_freed(s->m, b, e);
 	b->free_phase = (uint8_t)phase;
 	b->is_temporary = s->last_alloc == e->ordinal && !(e->flags & HL_EVENT_SPLIT);
 	return deliver_block(s, b);
@@ -179,38 +227,6 @@ static bool is_alloc_in_range(const struct hl_block_stream *s, enum hl_range_pha
 	return phase != HL_RANGE_AFTER && (phase == HL_RANGE_IN || s->include_older);
 }
 
-struct hl_block hl_block_from_alloc(
-	const struct hl_model *m, const struct hl_event *e, enum hl_range_phase phase)
-{
-	struct hl_role role = hl_role_at(m, e->thread);
-
-	return (struct hl_block){.ordinal = e->ordinal,
-		.addr = e->addr,
-		.size = e->size,
-		.blocks = e->blocks,
-		.bytes = e->bytes,
-		.alloc_ns = e->time_ns,
-		.free_ns = UINT64_MAX,
-		.node = e->node,
-		.thread = role.thread,
-		.tag = role.tag,
-		.pool = UINT32_MAX,
-		.free_node = HL_NODE_NONE,
-		.func = e->func,
-		.alloc_phase = (uint8_t)phase,
-		.free_phase = HL_RANGE_NEVER};
-}
-
-void hl_block_set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
-{
-	b->free_ns = e->time_ns;
-	b->free_thread = hl_role_at(m, e->thread).thread;
-	/* A realloc has one stack: that of the block it allocates, which is in the next event. */
-	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
-	b->free_func = e->func;
-	b->moved = e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED);
-}
-
 static int apply_alloc(struct hl_block_stream *s, const struct chunk_range *p, size_t i)
 {
 	const struct hl_event *e = &p->events[i];
@@ -225,7 +241,7 @@ static int apply_alloc(struct hl_block_stream *s, const struct chunk_range *p, s
 		return 0;
 	if (!is_in_share(s, e))
 		return 0;
-	b = hl_block_from_alloc(s->m, e, phase);
+	set_allocated(s->m, &b, e, phase);
 	return add_block(s, &b);
 }
 
@@ -242,8 +258,7 @@ static int apply_free(struct hl_block_stream *s, const struct chunk_range *p, si
 			       : 0;
 	if (!is_in_share(s, e))
 		return 0;
-	b = hl_block_from_alloc(
-		s->m, &p->events[e->pair_index - 1], phase_of(p, e->pair_index - 1));
+	set_allocated(s->m, &b, &p->events[e->pair_index - 1], phase_of(p, e->pair_index - 1));
 	if (!is_alloc_in_range(s, b.alloc_phase))
 		return 0;
 	err = filter_alloc(s, &b, &wanted);
