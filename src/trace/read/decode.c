@@ -333,6 +333,10 @@ static bool decode_events(struct decoder *d, uint32_t n, unsigned want)
 		return decode_fields(d, n, 0);
 	case HL_WANT_NODE:
 		return decode_fields(d, n, HL_WANT_NODE);
+	case HL_WANT_TIME | HL_WANT_NODE:
+		return decode_fields(d, n, HL_WANT_TIME | HL_WANT_NODE);
+	case HL_WANT_TIME | HL_WANT_NODE | HL_WANT_OTHERS:
+		return decode_fields(d, n, HL_WANT_TIME | HL_WANT_NODE | HL_WANT_OTHERS);
 	case HL_WANT_ALL:
 		return decode_fields(d, n, HL_WANT_ALL);
 	}

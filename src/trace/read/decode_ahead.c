@@ -86,6 +86,8 @@ static void *run_worker(void *arg)
 	pthread_mutex_lock(&p->lock);
 	while ((s = take_job(p))) {
 		pthread_mutex_unlock(&p->lock);
+		/* The memory is that of a chunk that the caller has read. */
+		hl_cacheline_flush(s->events.events, s->events.n_events * sizeof(struct hl_event));
 		s->err = hl_reader_decode_some(w->reader, s->chunk, s->want, &s->events);
 		pthread_mutex_lock(&p->lock);
 		s->state = SLOT_DONE;
@@ -266,15 +268,13 @@ static void note_chunk(struct hl_decode_ahead *a, size_t chunk, size_t end)
 	a->is_off = !a->pool;
 }
 
-/* Returns whether *taken has the chunk. The memory that it had before is a worker's next buffer. */
+/* Returns whether *taken has the chunk. */
 static bool take_from_pool(
 	struct hl_decode_ahead *a, size_t chunk, size_t end, unsigned want, struct slot *taken)
 {
 	struct hl_decode_pool *p = a->pool;
 	bool good;
 
-	hl_cacheline_flush(
-		taken->events.events, taken->events.n_events * sizeof(*taken->events.events));
 	pthread_mutex_lock(&p->lock);
 	drop_skipped(p, chunk, want);
 	if (a->streak >= STREAK_MIN)
