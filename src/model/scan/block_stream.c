@@ -214,8 +214,6 @@ static size_t events_before(struct hl_block_stream *s, const struct hl_position 
  * slot is prefetched some events before it is needed, so that several cache misses overlap.
  */
 #define AHEAD 32
-/* The events come from another core's cache. */
-#define EVENTS_AHEAD 128
 
 /* The events of a chunk. The first `from` events are before the range, the first `to` before its
  * end; the first `n` are read. */
@@ -303,8 +301,7 @@ static int apply_all(struct hl_block_stream *s, const struct chunk_range *p)
 	for (size_t i = 0; i < p->n && !err; i++) {
 		const struct hl_event *e = &p->events[i];
 
-		__builtin_prefetch(e + EVENTS_AHEAD);
-		__builtin_prefetch((const char *)(e + EVENTS_AHEAD) + 64);
+		hl_scan_prefetch_event(e);
 		if (i + AHEAD < p->n && !e[AHEAD].pair_index)
 			hl_block_table_prefetch_slot(&s->live, e[AHEAD].ordinal);
 		if (i + AHEAD / 2 < p->n && e[AHEAD / 2].op == HL_OP_FREE &&

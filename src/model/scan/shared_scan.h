@@ -62,6 +62,16 @@ struct hl_scan_consumer {
  * first lost one. */
 void hl_scan_consumer_up_to(struct hl_scan_consumer *r, struct hl_model *m, struct hl_position *p);
 
+/* For loops over the events of a chunk: another thread has decoded them, so they come from another
+ * core's cache. Nothing is read: the address may be behind the chunk. */
+static inline void hl_scan_prefetch_event(const struct hl_event *e)
+{
+	uintptr_t ahead = (uintptr_t)e + 128 * sizeof(*e);
+
+	__builtin_prefetch((const void *)ahead);
+	__builtin_prefetch((const void *)(ahead + 64));
+}
+
 /*
  * Scans the trace for one consumer, and for another one if it is not NULL. Prefetched queries join
  * the scan (prefetch.h). Returns 0, or -errno with hl_model_error() if one of the two consumers

@@ -320,8 +320,10 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *ev
 
 	if (c->round == ROUND_SELECT)
 		return c->stream.consumer.chunk(c->stream.consumer.arg, chunk, events);
-	for (size_t i = 0; i < events->n_events && !err; i++)
+	for (size_t i = 0; i < events->n_events && !err; i++) {
+		hl_scan_prefetch_event(&events->events[i]);
 		err = follow_event(c, chunk, i, &events->events[i]);
+	}
 	/* A stack that is not in the table, or more bytes freed than live: the chunk is damaged. */
 	if (err == -EBADMSG)
 		hl_model_mark_bad(c->base.m, &c->base.m->bad_chunks[chunk]);
