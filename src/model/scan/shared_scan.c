@@ -9,7 +9,7 @@
 #include "model/model_internal.h"
 #include "model/scan/prefetch.h"
 
-#define CONSUMERS_MAX 32
+#define CONSUMERS_MAX 48
 
 struct scan {
 	struct hl_model *m;
