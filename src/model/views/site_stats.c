@@ -3,7 +3,7 @@
  * site_stats.c - lifetimes and live bytes over time of each site; see site_stats.h.
  *
  * A query has a row for each site of a table. A prefetched query does not know the table yet: it
- * adds a row for each site that it meets, up to a limit, and the rows of the table are picked
+ * adds a row for each site that it finds, up to a limit, and the rows of the table are picked
  * later.
  *
  * Without a filter the events are enough: a free has the site, size and lifetime of its block. A

@@ -19,8 +19,8 @@
 
 struct hl_decode_pool;
 
-/* Used by one thread at a time. The reader must outlive it and may be used as usual by that thread
- * meanwhile. */
+/* Used by one thread at a time. The reader must outlive it; that thread may call any function of
+ * the reader meanwhile. */
 struct hl_decode_ahead {
 	struct hl_reader *reader;
 	struct hl_decode_pool *pool; /* NULL: no worker is running */
