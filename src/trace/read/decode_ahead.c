@@ -276,10 +276,11 @@ static bool take_from_pool(
 	bool good;
 
 	pthread_mutex_lock(&p->lock);
+	end = a->streak < STREAK_MIN ? 0 : end;
 	drop_skipped(p, chunk, want);
-	if (a->streak >= STREAK_MIN)
-		announce_chunks(p, a->reader, chunk, end, want);
+	announce_chunks(p, a->reader, chunk, end, want); /* it may wait for this chunk */
 	good = take_decoded(p, chunk, taken);
+	announce_chunks(p, a->reader, chunk, end, want);
 	pthread_mutex_unlock(&p->lock);
 	return good;
 }

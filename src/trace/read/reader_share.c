@@ -34,11 +34,11 @@ void hl_reader_set_workers(struct hl_reader *r, unsigned n)
 int hl_reader_share(struct hl_reader **out, const struct hl_reader *r)
 {
 	struct hl_reader *s = calloc(1, sizeof(*s));
-	int err = s ? 0 : -ENOMEM;
+	int err;
 
 	*out = NULL;
-	if (err)
-		return err;
+	if (!s)
+		return -ENOMEM;
 	s->shared = r;
 	s->source = r->source;
 	s->file_bytes = r->file_bytes;
