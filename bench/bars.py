@@ -203,6 +203,11 @@ def read_bars(place, events):
         seconds, _ = read(place, folder, 'report', '--sizes', '--threads', trace, cores=core)
         yield at_least('report --sizes --threads on one core, million events/s', of,
                        events / seconds / 1e6, 80, '%.1f')
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        if len(cores) == 2:
+            seconds, _ = read(place, folder, 'report', '--sites', trace, cores=','.join(map(str, cores)))
+            yield at_least('report --sites on two cores, million events/s', of,
+                           events / seconds / 1e6, 80, '%.1f')
     finally:
         shutil.rmtree(folder)
 

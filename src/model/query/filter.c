@@ -118,7 +118,7 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 
 /* The event or block that terms are evaluated for. */
 struct filter_input {
-	struct hl_block block; /* for an event, time, thread and function are the event's own */
+	const struct hl_block *block; /* for an event, time, thread and function are its own */
 	uint8_t op;
 	uint32_t free_node;
 	bool is_event;
@@ -242,14 +242,14 @@ static bool addr_holds(
 
 static bool is_called(const struct hl_filter_term *t, const struct filter_input *x)
 {
-	return x->block.func < HL_FUNC_COUNT && t->calls >> x->block.func & 1;
+	return x->block->func < HL_FUNC_COUNT && t->calls >> x->block->func & 1;
 }
 
 static bool is_before(const struct filter_input *x, const struct hl_filter_position *p)
 {
 	if (x->is_extra)
 		return x->before <= p->events; /* a mark at the position is on both sides */
-	return x->is_event ? x->before < p->events : x->block.ordinal < p->allocs;
+	return x->is_event ? x->before < p->events : x->block->ordinal < p->allocs;
 }
 
 static bool is_after(const struct filter_input *x, const struct hl_filter_position *p)
@@ -259,23 +259,23 @@ static bool is_after(const struct filter_input *x, const struct hl_filter_positi
 
 static bool time_holds(const struct hl_filter_term *t, const struct filter_input *x)
 {
-	return (t->from_pos.known ? is_after(x, &t->from_pos) : x->block.alloc_ns >= t->lo) &&
-	       (t->to_pos.known ? is_before(x, &t->to_pos) : x->block.alloc_ns <= t->hi);
+	return (t->from_pos.known ? is_after(x, &t->from_pos) : x->block->alloc_ns >= t->lo) &&
+	       (t->to_pos.known ? is_before(x, &t->to_pos) : x->block->alloc_ns <= t->hi);
 }
 
 static bool alive_holds(const struct hl_filter_term *t, const struct filter_input *x)
 {
-	if (x->is_event || (t->to_pos.known ? is_after(x, &t->to_pos) : x->block.alloc_ns > t->hi))
+	if (x->is_event || (t->to_pos.known ? is_after(x, &t->to_pos) : x->block->alloc_ns > t->hi))
 		return false;
 	if (t->to.kind == HL_TIME_SPEC_END)
-		return x->block.free_ns == UINT64_MAX;
-	return x->block.free_ns > t->hi;
+		return x->block->free_ns == UINT64_MAX;
+	return x->block->free_ns > t->hi;
 }
 
 static bool chain_holds(
 	const struct hl_filter_term *t, const struct hl_model *m, const struct filter_input *x)
 {
-	struct hl_chain c = m ? hl_chain_of(m, &x->block) : (struct hl_chain){0};
+	struct hl_chain c = m ? hl_chain_of(m, x->block) : (struct hl_chain){0};
 
 	switch (m ? t->subject : 0) {
 	case HL_FILTER_CHAIN_LENGTH:
@@ -303,8 +303,8 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 
 	*holds = false;
 	if (x->is_event && t->block_bits) {
-		*holds = x->block.ordinal < t->n_block_bits &&
-			 t->block_bits[x->block.ordinal / 8] >> x->block.ordinal % 8 & 1;
+		*holds = x->block->ordinal < t->n_block_bits &&
+			 t->block_bits[x->block->ordinal / 8] >> x->block->ordinal % 8 & 1;
 		return 0;
 	}
 	switch (t->subject) {
@@ -316,19 +316,19 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		break;
 	case HL_FILTER_THREAD:
 		if (t->name)
-			return named_term_holds(t, m, x->block.thread, holds);
-		*holds = in_range(t, x->block.thread);
+			return named_term_holds(t, m, x->block->thread, holds);
+		*holds = in_range(t, x->block->thread);
 		break;
 	case HL_FILTER_TAG:
-		return named_term_holds(t, m, x->block.tag, holds);
+		return named_term_holds(t, m, x->block->tag, holds);
 	case HL_FILTER_SIZE:
-		*holds = in_range(t, x->block.size);
+		*holds = in_range(t, x->block->size);
 		break;
 	case HL_FILTER_TIME:
 		*holds = time_holds(t, x);
 		break;
 	case HL_FILTER_ADDR:
-		*holds = addr_holds(t, m, &x->block);
+		*holds = addr_holds(t, m, x->block);
 		break;
 	case HL_FILTER_LIFETIME:
 		*holds = x->life_known && in_range(t, x->life_ns);
@@ -349,7 +349,7 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 		 * stack. */
 		*holds = is_called(t, x);
 		if (!*holds)
-			err = stack_matches(f, t, m, x->block.node, holds);
+			err = stack_matches(f, t, m, x->block->node, holds);
 		if (!err && !*holds && x->is_event && x->op == HL_OP_FREE)
 			err = stack_matches(f, t, m, x->free_node, holds);
 	}
@@ -398,17 +398,18 @@ static int filter_holds(
 int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_event *e,
 	uint64_t before, bool *holds)
 {
-	struct filter_input x = {.block = {.ordinal = e->ordinal,
-					 .addr = e->addr,
-					 .size = e->size,
-					 .blocks = e->blocks,
-					 .bytes = e->bytes,
-					 .alloc_ns = e->time_ns,
-					 .node = e->node,
-					 .thread = hl_model_role(m, e->thread).thread,
-					 .tag = hl_model_owner_tag(m, e),
-					 .pool = UINT32_MAX,
-					 .func = e->func},
+	const struct hl_block block = {.ordinal = e->ordinal,
+		.addr = e->addr,
+		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
+		.alloc_ns = e->time_ns,
+		.node = e->node,
+		.thread = hl_model_role(m, e->thread).thread,
+		.tag = hl_model_owner_tag(m, e),
+		.pool = UINT32_MAX,
+		.func = e->func};
+	struct filter_input x = {.block = &block,
 		.op = e->op,
 		.free_node = e->free_node,
 		.is_event = true,
@@ -423,7 +424,7 @@ int hl_filter_event(struct hl_filter *f, struct hl_model *m, const struct hl_eve
 
 static struct filter_input input_of_block(const struct hl_block *b)
 {
-	struct filter_input x = {.block = *b, .life_known = true, .life_ns = UINT64_MAX};
+	struct filter_input x = {.block = b, .life_known = true, .life_ns = UINT64_MAX};
 
 	if (b->free_ns != UINT64_MAX)
 		x.life_ns = b->free_ns - b->alloc_ns;
@@ -447,8 +448,8 @@ int hl_filter_term_of_block(struct hl_filter *f, struct hl_filter_term *t, struc
 
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds)
 {
-	struct filter_input x = {
-		.block = {.node = node, .tag = HL_TAG_NONE, .func = HL_FUNC_COUNT}};
+	const struct hl_block block = {.node = node, .tag = HL_TAG_NONE, .func = HL_FUNC_COUNT};
+	const struct filter_input x = {.block = &block};
 
 	return filter_holds(f, m, &x, holds);
 }
@@ -456,22 +457,21 @@ int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool 
 bool hl_filter_extra(
 	struct hl_filter *f, struct hl_model *m, const struct hl_extra *x, uint64_t before)
 {
-	struct filter_input input = {.block = {.alloc_ns = x->time_ns,
-					     .thread = hl_model_role(m, x->thread).thread,
-					     .tag = HL_TAG_NONE},
-		.is_extra = true,
-		.before = before};
+	struct hl_block block = {.alloc_ns = x->time_ns,
+		.thread = hl_model_role(m, x->thread).thread,
+		.tag = HL_TAG_NONE};
+	const struct filter_input input = {.block = &block, .is_extra = true, .before = before};
 	bool holds = true;
 	unsigned may = HL_FILTER_TIME | HL_FILTER_THREAD;
 
 	if (x->kind == HL_EXTRA_MMAP || x->kind == HL_EXTRA_MUNMAP || x->kind == HL_EXTRA_MREMAP) {
 		may |= HL_FILTER_SIZE | HL_FILTER_ADDR | HL_FILTER_STACK | HL_FILTER_FUNC;
-		input.block.addr = x->addr;
-		input.block.size = x->size;
-		input.block.node = x->node;
-		input.block.func = x->kind == HL_EXTRA_MMAP     ? HL_FUNC_MMAP
-				   : x->kind == HL_EXTRA_MUNMAP ? HL_FUNC_MUNMAP
-								: HL_FUNC_MREMAP;
+		block.addr = x->addr;
+		block.size = x->size;
+		block.node = x->node;
+		block.func = x->kind == HL_EXTRA_MMAP     ? HL_FUNC_MMAP
+			     : x->kind == HL_EXTRA_MUNMAP ? HL_FUNC_MUNMAP
+							  : HL_FUNC_MREMAP;
 	}
 	if (hl_filter_subjects(f) & ~may)
 		return false;

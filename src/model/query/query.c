@@ -279,6 +279,15 @@ static int count_block(void *arg, const struct hl_block *b)
 	return 0;
 }
 
+/* Leaves out blocks that is_in_quantity excludes. */
+static enum hl_block_choice choose_blocks(const struct hl_query *q)
+{
+	if (q->quantity == HL_QUANTITY_LIVE || q->quantity == HL_QUANTITY_GROWTH)
+		return HL_BLOCKS_LIVE;
+	return q->quantity == HL_QUANTITY_TEMPORARY && !q->temporary_ns ? HL_BLOCKS_TEMPORARY
+									: HL_BLOCKS_ALL;
+}
+
 static void start_stream(struct query_run *w)
 {
 	const struct hl_query *q = &w->q;
@@ -293,6 +302,8 @@ static void start_stream(struct query_run *w)
 		.at_alloc = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFETIME,
 		.func = q->key == HL_KEY_CALL ||
 			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
+		.choice = choose_blocks(q),
+		.unused = HL_WANT_ADDR | (q->suppressions ? 0 : HL_WANT_FUNC),
 		.begin = reset_counts,
 		.block = count_block,
 		.arg = w};

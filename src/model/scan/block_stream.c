@@ -108,12 +108,17 @@ static int deliver_block(struct hl_block_stream *s, const struct hl_block *b)
 	return err || !holds ? err : s->block(s->arg, b);
 }
 
+static bool is_known_stack(const struct hl_block_stream *s, uint32_t node)
+{
+	return node == HL_NODE_NONE || node < s->m->n_nodes;
+}
+
 /* Checks a block of which only the allocation is known. *wanted: the filter selects it, as far as
  * the filter can be evaluated now. */
-static int filter_alloc(struct hl_block_stream *s, struct hl_block *b, bool *wanted)
+hl_inline int filter_alloc(struct hl_block_stream *s, struct hl_block *b, bool *wanted)
 {
 	*wanted = true;
-	if (b->node != HL_NODE_NONE && b->node >= s->m->n_nodes)
+	if (!is_known_stack(s, b->node))
 		return -EBADMSG;
 	b->free_ns = UINT64_MAX;
 	b->free_phase = HL_RANGE_NEVER;
@@ -138,10 +143,58 @@ static int add_block(struct hl_block_stream *s, struct hl_block *b)
 	return hl_block_table_put(&s->live, b);
 }
 
-static int end_block(struct hl_block_stream *s, struct hl_block *b, const struct hl_event *e,
+/* Inlined where it runs for every event: a struct that is built elsewhere and copied at once makes
+ * each load of the copy wait for the stores. */
+hl_inline void set_allocated(const struct hl_model *m, struct hl_block *b, const struct hl_event *e,
 	enum hl_range_phase phase)
 {
-	hl_block_set_freed(s->m, b, e);
+	struct hl_role role = hl_role_at(m, e->thread);
+
+	*b = (struct hl_block){.ordinal = e->ordinal,
+		.addr = e->addr,
+		.size = e->size,
+		.blocks = e->blocks,
+		.bytes = e->bytes,
+		.alloc_ns = e->time_ns,
+		.free_ns = UINT64_MAX,
+		.node = e->node,
+		.thread = role.thread,
+		.tag = role.tag,
+		.pool = UINT32_MAX,
+		.free_node = HL_NODE_NONE,
+		.func = e->func,
+		.alloc_phase = (uint8_t)phase,
+		.free_phase = HL_RANGE_NEVER};
+}
+
+struct hl_block hl_block_from_alloc(
+	const struct hl_model *m, const struct hl_event *e, enum hl_range_phase phase)
+{
+	struct hl_block b;
+
+	set_allocated(m, &b, e, phase);
+	return b;
+}
+
+hl_inline void set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
+{
+	b->free_ns = e->time_ns;
+	b->free_thread = hl_role_at(m, e->thread).thread;
+	/* A realloc has one stack: that of the block it allocates, which is in the next event. */
+	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
+	b->free_func = e->func;
+	b->moved = e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED);
+}
+
+void hl_block_set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
+{
+	set_freed(m, b, e);
+}
+
+hl_inline int end_block(struct hl_block_stream *s, struct hl_block *b, const struct hl_event *e,
+	enum hl_range_phase phase)
+{
+	set_freed(s->m, b, e);
 	b->free_phase = (uint8_t)phase;
 	b->is_temporary = s->last_alloc == e->ordinal && !(e->flags & HL_EVENT_SPLIT);
 	return deliver_block(s, b);
@@ -179,38 +232,6 @@ static bool is_alloc_in_range(const struct hl_block_stream *s, enum hl_range_pha
 	return phase != HL_RANGE_AFTER && (phase == HL_RANGE_IN || s->include_older);
 }
 
-struct hl_block hl_block_from_alloc(
-	const struct hl_model *m, const struct hl_event *e, enum hl_range_phase phase)
-{
-	struct hl_role role = hl_role_at(m, e->thread);
-
-	return (struct hl_block){.ordinal = e->ordinal,
-		.addr = e->addr,
-		.size = e->size,
-		.blocks = e->blocks,
-		.bytes = e->bytes,
-		.alloc_ns = e->time_ns,
-		.free_ns = UINT64_MAX,
-		.node = e->node,
-		.thread = role.thread,
-		.tag = role.tag,
-		.pool = UINT32_MAX,
-		.free_node = HL_NODE_NONE,
-		.func = e->func,
-		.alloc_phase = (uint8_t)phase,
-		.free_phase = HL_RANGE_NEVER};
-}
-
-void hl_block_set_freed(const struct hl_model *m, struct hl_block *b, const struct hl_event *e)
-{
-	b->free_ns = e->time_ns;
-	b->free_thread = hl_role_at(m, e->thread).thread;
-	/* A realloc has one stack: that of the block it allocates, which is in the next event. */
-	b->free_node = e->flags & HL_EVENT_MOVED ? e[1].node : e->free_node;
-	b->free_func = e->func;
-	b->moved = e->flags & (HL_EVENT_MOVED | HL_EVENT_LINKED);
-}
-
 static int apply_alloc(struct hl_block_stream *s, const struct chunk_range *p, size_t i)
 {
 	const struct hl_event *e = &p->events[i];
@@ -219,14 +240,33 @@ static int apply_alloc(struct hl_block_stream *s, const struct chunk_range *p, s
 
 	if (!is_alloc_in_range(s, phase))
 		return 0;
-	/* Most blocks are freed soon, in the same chunk. They are built at their free and never put
-	 * into the table. */
+	/* Most blocks are freed soon, in the same chunk. They are built at their free, or left out,
+	 * and never put into the table. */
 	if (e->pair_index && e->pair_index <= p->n && !s->at_alloc)
-		return 0;
+		return is_known_stack(s, e->node) ? 0 : -EBADMSG;
 	if (!is_in_share(s, e))
 		return 0;
-	b = hl_block_from_alloc(s->m, e, phase);
+	set_allocated(s->m, &b, e, phase);
 	return add_block(s, &b);
+}
+
+/* The free of a block of the same chunk has all data of the allocation but its function. The event
+ * of the allocation may be in no cache any more. */
+hl_inline void set_allocated_by_free(const struct hl_block_stream *s, const struct chunk_range *p,
+	struct hl_block *b, const struct hl_event *e)
+{
+	const struct hl_event alloc = {.time_ns = e->alloc_ns,
+		.addr = e->addr,
+		.size = e->size,
+		.ordinal = e->ordinal,
+		.node = e->node,
+		.thread = e->alloc_role,
+		.func = s->unused & HL_WANT_FUNC ? HL_FUNC_COUNT
+						 : p->events[e->pair_index - 1].func,
+		.blocks = e->blocks,
+		.bytes = e->bytes};
+
+	set_allocated(s->m, b, &alloc, phase_of(p, e->pair_index - 1));
 }
 
 static int apply_free(struct hl_block_stream *s, const struct chunk_range *p, size_t i)
@@ -236,18 +276,66 @@ static int apply_free(struct hl_block_stream *s, const struct chunk_range *p, si
 	bool wanted;
 	int err;
 
+	if (s->choice == HL_BLOCKS_LIVE && i < p->to) {
+		if (!e->pair_index)
+			hl_block_table_take(&s->live, e->ordinal, &b);
+		return 0;
+	}
 	if (!e->pair_index || s->at_alloc)
 		return hl_block_table_take(&s->live, e->ordinal, &b)
 			       ? end_block(s, &b, e, phase_of(p, i))
 			       : 0;
 	if (!is_in_share(s, e))
 		return 0;
-	b = hl_block_from_alloc(
-		s->m, &p->events[e->pair_index - 1], phase_of(p, e->pair_index - 1));
+	set_allocated_by_free(s, p, &b, e);
 	if (!is_alloc_in_range(s, b.alloc_phase))
 		return 0;
 	err = filter_alloc(s, &b, &wanted);
 	return err || !wanted ? err : end_block(s, &b, e, phase_of(p, i));
+}
+
+static int apply_all(struct hl_block_stream *s, const struct chunk_range *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->n && !err; i++) {
+		const struct hl_event *e = &p->events[i];
+
+		hl_scan_prefetch_event(e);
+		if (i + AHEAD < p->n && !e[AHEAD].pair_index)
+			hl_block_table_prefetch_slot(&s->live, e[AHEAD].ordinal);
+		if (i + AHEAD / 2 < p->n && e[AHEAD / 2].op == HL_OP_FREE &&
+			!e[AHEAD / 2].pair_index)
+			hl_block_table_prefetch_entry(&s->live, e[AHEAD / 2].ordinal);
+		err = e->op == HL_OP_FREE ? apply_free(s, p, i) : apply_alloc(s, p, i);
+		s->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
+	}
+	return err;
+}
+
+/* The only temporary blocks that are not freed in their chunk are allocated by its last event. */
+static int apply_adjacent(struct hl_block_stream *s, const struct chunk_range *p, size_t i)
+{
+	const struct hl_event *e = &p->events[i];
+
+	if (e->op == HL_OP_FREE)
+		return s->last_alloc == e->ordinal ? apply_free(s, p, i) : 0;
+	if (i + 1 == p->n)
+		return apply_alloc(s, p, i);
+	return is_known_stack(s, e->node) || !is_alloc_in_range(s, phase_of(p, i)) ? 0 : -EBADMSG;
+}
+
+static int apply_temporary(struct hl_block_stream *s, const struct chunk_range *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->n && !err; i++) {
+		const struct hl_event *e = &p->events[i];
+
+		err = apply_adjacent(s, p, i);
+		s->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
+	}
+	return err;
 }
 
 /* --- blocks of pools, which are in side events --- */
@@ -324,7 +412,6 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 	struct chunk_range p = {.events = c->events,
 		.from = events_before(s, &s->from, chunk, c),
 		.to = events_before(s, &s->to, chunk, c)};
-	int err = 0;
 
 	if (s->pool)
 		return apply_pool_extras(s, chunk, c);
@@ -335,18 +422,7 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 	s->last_alloc = NO_ORDINAL;
 	if (c->follows_alloc)
 		s->last_alloc = hl_reader_chunk(s->m->reader, chunk)->first_ordinal - 1;
-	for (size_t i = 0; i < p.n && !err; i++) {
-		const struct hl_event *e = &c->events[i];
-
-		if (i + AHEAD < p.n && !e[AHEAD].pair_index)
-			hl_block_table_prefetch_slot(&s->live, e[AHEAD].ordinal);
-		if (i + AHEAD / 2 < p.n && e[AHEAD / 2].op == HL_OP_FREE &&
-			!e[AHEAD / 2].pair_index)
-			hl_block_table_prefetch_entry(&s->live, e[AHEAD / 2].ordinal);
-		err = e->op == HL_OP_FREE ? apply_free(s, &p, i) : apply_alloc(s, &p, i);
-		s->last_alloc = e->op == HL_OP_ALLOC ? e->ordinal : NO_ORDINAL;
-	}
-	return err;
+	return s->choice == HL_BLOCKS_TEMPORARY ? apply_temporary(s, &p) : apply_all(s, &p);
 }
 
 static int load_live_set(struct hl_block_stream *s, size_t set)
@@ -401,7 +477,7 @@ static int want_fields(void *arg, size_t chunk, unsigned *want)
 {
 	struct hl_block_stream *s = arg;
 
-	*want = HL_WANT_ALL;
+	*want = HL_WANT_ALL & ~s->unused;
 	if (!s->slice_end || s->slices.low == 0)
 		return 0;
 	if (hl_address_slices_may_skip(&s->slices, chunk))
@@ -497,14 +573,28 @@ static int plan_chunks(struct hl_scan_consumer *r)
 	return 0;
 }
 
+/* The most blocks that the table may have. */
+static uint64_t table_limit(const struct hl_block_stream *s)
+{
+	if (s->choice == HL_BLOCKS_TEMPORARY && !s->pool)
+		return hl_reader_n_chunks(s->m->reader);
+	return s->slice_end ? HL_ADDRESS_SLICE_BLOCKS : LIVE_MAX;
+}
+
 void hl_block_stream_init(struct hl_block_stream *s, struct hl_model *m)
 {
+	unsigned subjects = s->filter ? hl_filter_subjects(s->filter) : 0;
+
 	s->m = m;
-	s->filter_at_free = s->filter && hl_filter_subjects(s->filter) & HL_FILTER_FREE_TIME;
+	s->filter_at_free = subjects & HL_FILTER_FREE_TIME;
 	s->read_all_frees |= s->filter_at_free;
 	s->at_alloc &= !s->filter_at_free;
-	if (s->filter && hl_filter_subjects(s->filter) & HL_FILTER_FUNC)
+	if (subjects & HL_FILTER_FUNC)
 		s->func = true;
+	if (s->func)
+		s->unused &= ~HL_WANT_FUNC;
+	if (s->slice_end || subjects & HL_FILTER_ADDR)
+		s->unused &= ~HL_WANT_ADDR;
 	s->consumer = (struct hl_scan_consumer){.plan = plan_chunks,
 		.begin = begin_scan,
 		.want = want_fields,
@@ -512,8 +602,7 @@ void hl_block_stream_init(struct hl_block_stream *s, struct hl_model *m)
 		.end = end_scan,
 		.arg = s};
 	if (!s->at_alloc)
-		s->consumer.memory = hl_min_u64(m->info->totals.peak_blocks,
-					     s->slice_end ? HL_ADDRESS_SLICE_BLOCKS : LIVE_MAX) *
+		s->consumer.memory = hl_min_u64(m->info->totals.peak_blocks, table_limit(s)) *
 				     HL_BLOCKS_ENTRY_BYTES;
 }
 

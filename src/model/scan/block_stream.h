@@ -12,6 +12,13 @@
 #include "model/scan/shared_scan.h"
 #include "model/query/pattern.h"
 
+/* Which blocks block() uses. The others may be left out, which costs less. */
+enum hl_block_choice {
+	HL_BLOCKS_ALL,
+	HL_BLOCKS_LIVE,      /* those that are not freed before the end of the range */
+	HL_BLOCKS_TEMPORARY, /* those with is_temporary */
+};
+
 /*
  * What to deliver. Each block that the filter selects is delivered once: when it is freed, or after
  * the last event that is read if it is not freed; with at_alloc when it is allocated, without its
@@ -23,7 +30,9 @@ struct hl_block_stream {
 	bool include_older;          /* also deliver blocks allocated before the range */
 	bool read_all_frees;         /* also read frees after the range */
 	bool at_alloc;
-	bool func;                     /* hl_block.func must be known */
+	bool func; /* hl_block.func must be known */
+	enum hl_block_choice choice;
+	unsigned unused; /* HL_WANT_ADDR, HL_WANT_FUNC: block() does not use these fields */
 	const struct hl_pattern *pool; /* blocks of pools with such a name, not the heap's */
 	void (*begin)(void *arg);      /* discard all results: a scan begins or begins again */
 	int (*block)(void *arg, const struct hl_block *b);

@@ -60,7 +60,8 @@ size_t hl_block_table_memory(const struct hl_block_table *t)
 	       (t->details ? t->entries_len * sizeof(*t->details) : 0);
 }
 
-static size_t home_slot(const struct hl_block_table *t, uint64_t ordinal)
+/* The low half of the ordinal is enough: a slot has it, so moving slots needs no entry. */
+static size_t home_slot(const struct hl_block_table *t, uint32_t ordinal)
 {
 	return (hl_hash_u64(ordinal / LINE_SLOTS) * LINE_SLOTS + ordinal % LINE_SLOTS) &
 	       (t->cap - 1);
@@ -68,7 +69,7 @@ static size_t home_slot(const struct hl_block_table *t, uint64_t ordinal)
 
 static void link_slot(struct hl_block_table *t, uint64_t ordinal, size_t index)
 {
-	size_t i = home_slot(t, ordinal);
+	size_t i = home_slot(t, (uint32_t)ordinal);
 
 	while (t->slots[i].index != 0)
 		i = (i + 1) & (t->cap - 1);
@@ -195,9 +196,7 @@ static void close_hole(struct hl_block_table *t, size_t hole)
 	size_t mask = t->cap - 1;
 
 	for (size_t i = (hole + 1) & mask; t->slots[i].index != 0; i = (i + 1) & mask) {
-		uint64_t ordinal = t->entries[t->slots[i].index - 1].ordinal;
-
-		if (((i - home_slot(t, ordinal)) & mask) >= ((i - hole) & mask)) {
+		if (((i - home_slot(t, t->slots[i].ordinal_low)) & mask) >= ((i - hole) & mask)) {
 			t->slots[hole] = t->slots[i];
 			hole = i;
 		}
@@ -208,7 +207,7 @@ static void close_hole(struct hl_block_table *t, size_t hole)
 void hl_block_table_prefetch_slot(const struct hl_block_table *t, uint64_t ordinal)
 {
 	if (t->cap > 0)
-		hl_prefetch_write(&t->slots[home_slot(t, ordinal)]);
+		hl_prefetch_write(&t->slots[home_slot(t, (uint32_t)ordinal)]);
 }
 
 void hl_block_table_prefetch_entry(const struct hl_block_table *t, uint64_t ordinal)
@@ -217,7 +216,7 @@ void hl_block_table_prefetch_entry(const struct hl_block_table *t, uint64_t ordi
 
 	if (t->cap == 0)
 		return;
-	s = &t->slots[home_slot(t, ordinal)];
+	s = &t->slots[home_slot(t, (uint32_t)ordinal)];
 	if (s->index != 0 && s->ordinal_low == (uint32_t)ordinal)
 		hl_prefetch_write(&t->entries[s->index - 1]);
 }
@@ -236,7 +235,8 @@ bool hl_block_table_take(struct hl_block_table *t, uint64_t ordinal, struct hl_b
 
 	if (t->len == 0 || ordinal == FREE_ENTRY)
 		return false;
-	for (size_t i = home_slot(t, ordinal); t->slots[i].index != 0; i = (i + 1) & mask) {
+	for (size_t i = home_slot(t, (uint32_t)ordinal); t->slots[i].index != 0;
+		i = (i + 1) & mask) {
 		index = t->slots[i].index - 1;
 		if (t->slots[i].ordinal_low != (uint32_t)ordinal ||
 			t->entries[index].ordinal != ordinal)

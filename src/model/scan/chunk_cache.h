@@ -8,7 +8,7 @@
 #ifndef HL_MODEL_SCAN_CHUNK_CACHE_H
 #define HL_MODEL_SCAN_CHUNK_CACHE_H
 
-#include "trace/read/reader.h"
+#include "trace/read/decode_ahead.h"
 
 struct hl_model;
 
@@ -24,5 +24,8 @@ void hl_chunk_cache_return(struct hl_model *m, struct hl_chunk_cache *d);
 /* Fills d->events with at least the fields `want` of the chunk. Returns 0, or -errno as
  * hl_reader_decode_some. */
 int hl_chunk_cache_read(struct hl_model *m, struct hl_chunk_cache *d, size_t chunk, unsigned want);
+/* The same in a loop that reads the chunks up to `end` next. */
+int hl_chunk_cache_read_ahead(struct hl_model *m, struct hl_chunk_cache *d,
+	struct hl_decode_ahead *ahead, size_t chunk, size_t end, unsigned want);
 
 #endif

@@ -28,6 +28,7 @@ struct lifetimes_run {
 	uint8_t *chosen; /* a bit for each allocation; NULL: all */
 	uint64_t n_chosen;
 	struct hl_block_table live_blocks;
+	struct hl_decode_ahead ahead;
 };
 
 /* --- choosing blocks --- */
@@ -284,7 +285,7 @@ static int read_chunk(struct lifetimes_run *w, size_t chunk, struct hl_chunk_eve
 
 	if (hl_chunk_is_lost(w->m, chunk))
 		return -EBADMSG;
-	err = hl_reader_decode_some(w->m->reader, chunk, want, c);
+	err = hl_decode_ahead_read(&w->ahead, chunk, hl_reader_n_chunks(w->m->reader), &want, c);
 	if (!err && !has_known_stacks(w, c))
 		err = -EBADMSG;
 	if (err == -EBADMSG)
@@ -301,6 +302,7 @@ static int deliver_all(struct lifetimes_run *w)
 
 	if (q->quantity != HL_QUANTITY_LIVE)
 		i = hl_query_from(w->m, &q->from).chunk;
+	hl_decode_ahead_init(&w->ahead, w->m->reader);
 	hl_progress_begin(WRITING);
 	for (; i < n && !err; i++) {
 		err = read_chunk(w, i, &c);
@@ -317,6 +319,7 @@ static int deliver_all(struct lifetimes_run *w)
 		hl_progress_tick(i + 1, n);
 	}
 	hl_progress_end();
+	hl_decode_ahead_fini(&w->ahead);
 	hl_chunk_events_free(&c);
 	return err;
 }

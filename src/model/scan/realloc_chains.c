@@ -196,10 +196,12 @@ static int fail_lost(struct hl_model *m)
 	return -ENODATA;
 }
 
-static int read_chunk(struct hl_model *m, size_t chunk, unsigned want, struct hl_chunk_events *e)
+static int read_chunk(struct hl_model *m, struct hl_decode_ahead *ahead, size_t chunk,
+	unsigned want, struct hl_chunk_events *e)
 {
+	size_t n = hl_reader_n_chunks(m->reader);
 	int err = hl_chunk_is_lost(m, chunk) ? -EBADMSG
-					     : hl_reader_decode_some(m->reader, chunk, want, e);
+					     : hl_decode_ahead_read(ahead, chunk, n, &want, e);
 
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_chunks[chunk]);
@@ -215,13 +217,14 @@ static int fail_too_large(struct hl_model *m, const struct hl_chains *c)
 	return -EOVERFLOW;
 }
 
-static int read_moves(struct hl_model *m, struct hl_chains *c, struct hl_chunk_events *events)
+static int read_moves(struct hl_model *m, struct hl_chains *c, struct hl_decode_ahead *ahead,
+	struct hl_chunk_events *events)
 {
 	size_t n = hl_reader_n_chunks(m->reader);
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		err = read_chunk(m, i, HL_WANT_TIME | HL_WANT_OTHERS, events);
+		err = read_chunk(m, ahead, i, HL_WANT_TIME | HL_WANT_OTHERS, events);
 		for (size_t k = 0; k < events->n_events && !err; k++)
 			err = add_event(c, &events->events[k]);
 		hl_progress_tick(i + 1, n);
@@ -285,8 +288,8 @@ static size_t chains_before(const struct hl_chains *c, size_t at, uint64_t end, 
 	return at;
 }
 
-static int read_first_blocks(
-	struct hl_model *m, struct hl_chains *c, struct hl_chunk_events *events)
+static int read_first_blocks(struct hl_model *m, struct hl_chains *c, struct hl_decode_ahead *ahead,
+	struct hl_chunk_events *events)
 {
 	size_t n = hl_reader_n_chunks(m->reader), at = 0;
 	int err = 0;
@@ -298,7 +301,7 @@ static int read_first_blocks(
 		size_t next = chains_before(c, at, end, &missing);
 
 		if (missing) {
-			err = read_chunk(m, i, HL_WANT_TIME, events);
+			err = read_chunk(m, ahead, i, HL_WANT_TIME, events);
 			if (!err)
 				fill_first_blocks(c, events, &at);
 		}
@@ -347,6 +350,7 @@ static int fail_no_chains(struct hl_model *m)
 static int build_chains(struct hl_model *m, struct hl_chains *c)
 {
 	struct hl_chunk_events events = {0};
+	struct hl_decode_ahead ahead;
 	int err = hl_model_n_ordinals(m, false, &c->n_ordinals);
 
 	if (err)
@@ -357,13 +361,15 @@ static int build_chains(struct hl_model *m, struct hl_chains *c)
 	if (err)
 		return hl_model_fail(m, err);
 	hl_progress_begin(HL_PROGRESS_READING);
-	err = read_moves(m, c, &events);
+	hl_decode_ahead_init(&ahead, m->reader);
+	err = read_moves(m, c, &ahead, &events);
 	if (!err) {
 		set_bases(&c->moved, c->based, c->n_ordinals / 64 / WORDS_PER_BASE + 1);
 		err = sort_by_first(c);
-		err = err ? hl_model_fail(m, err) : read_first_blocks(m, c, &events);
+		err = err ? hl_model_fail(m, err) : read_first_blocks(m, c, &ahead, &events);
 	}
 	hl_progress_end();
+	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&events);
 	return err;
 }

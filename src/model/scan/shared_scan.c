@@ -9,7 +9,7 @@
 #include "model/model_internal.h"
 #include "model/scan/prefetch.h"
 
-#define CONSUMERS_MAX 32
+#define CONSUMERS_MAX 48
 
 struct scan {
 	struct hl_model *m;
@@ -19,6 +19,7 @@ struct scan {
 	size_t bad_before; /* parts of the file that were known to be bad when this round began */
 	int err;           /* error of one of the caller's consumers; it ends the scan */
 	struct hl_chunk_cache decoded;
+	struct hl_decode_ahead ahead;
 };
 
 void hl_scan_consumer_up_to(struct hl_scan_consumer *r, struct hl_model *m, struct hl_position *p)
@@ -96,14 +97,14 @@ static unsigned collect_wanted(struct scan *p, size_t chunk)
 	return all;
 }
 
-static void deliver_chunk(struct scan *p, size_t chunk)
+static void deliver_chunk(struct scan *p, size_t chunk, size_t end)
 {
 	unsigned want = collect_wanted(p, chunk);
 	int err;
 
 	if (p->err || want == HL_WANT_NO_EVENTS)
 		return;
-	err = hl_chunk_cache_read(p->m, &p->decoded, chunk, want);
+	err = hl_chunk_cache_read_ahead(p->m, &p->decoded, &p->ahead, chunk, end, want);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(p->m, &p->m->bad_chunks[chunk]);
 	for (size_t i = 0; i < p->n && !p->err; i++) {
@@ -152,6 +153,7 @@ int hl_scan(struct hl_model *m, struct hl_scan_consumer *one, struct hl_scan_con
 		.decoded = hl_chunk_cache_borrow(m)};
 	size_t from, to;
 
+	hl_decode_ahead_init(&p.ahead, m->reader);
 	p.n_own = p.n;
 	for (size_t i = 0; i < p.n; i++)
 		p.consumers[i]->state = HL_SCAN_PENDING;
@@ -163,12 +165,13 @@ int hl_scan(struct hl_model *m, struct hl_scan_consumer *one, struct hl_scan_con
 		begin_consumers(&p, &from, &to);
 		hl_progress_begin(HL_PROGRESS_READING);
 		for (size_t i = from; i < to && !p.err; i++) {
-			deliver_chunk(&p, i);
+			deliver_chunk(&p, i, to);
 			hl_progress_tick(i + 1 - from, to - from);
 		}
 		hl_progress_end();
 		end_consumers(&p);
 	} while (!p.err && !all_finished(&p));
+	hl_decode_ahead_fini(&p.ahead);
 	hl_chunk_cache_return(m, &p.decoded);
 	return p.err;
 }

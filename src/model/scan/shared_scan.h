@@ -3,9 +3,10 @@
  * shared_scan.h - one scan over the events of a trace for all consumers that need them.
  *
  * Each chunk is decoded once, with the union of the fields that the consumers want, and passed to
- * each consumer in turn. A consumer that finds damage restarts in the next round, with a plan that
- * ends before the damage; the other consumers continue. So each consumer gets the result that it
- * would get in a scan of its own.
+ * each consumer in turn. Other threads decode ahead (trace/read/decode_ahead.h); all callbacks run
+ * in the caller's thread, in the order of the chunks. A consumer that finds damage restarts in the
+ * next round, with a plan that ends before the damage; the other consumers continue. So each
+ * consumer gets the result that it would get in a scan of its own.
  */
 #ifndef HL_MODEL_SCAN_SHARED_SCAN_H
 #define HL_MODEL_SCAN_SHARED_SCAN_H
@@ -60,6 +61,16 @@ struct hl_scan_consumer {
 /* A plan for all chunks before a position. If some of them are lost, the position moves before the
  * first lost one. */
 void hl_scan_consumer_up_to(struct hl_scan_consumer *r, struct hl_model *m, struct hl_position *p);
+
+/* For loops over the events of a chunk: another thread has decoded them, so they come from another
+ * core's cache. Nothing is read: the address may be behind the chunk. */
+static inline void hl_scan_prefetch_event(const struct hl_event *e)
+{
+	uintptr_t ahead = (uintptr_t)e + 128 * sizeof(*e);
+
+	__builtin_prefetch((const void *)ahead);
+	__builtin_prefetch((const void *)(ahead + 64));
+}
 
 /*
  * Scans the trace for one consumer, and for another one if it is not NULL. Prefetched queries join

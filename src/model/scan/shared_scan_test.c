@@ -2,7 +2,7 @@
 /*
  * shared_scan_test.c - queries that share a scan give the answers that each gives alone, on
  * undamaged and on damaged traces, and a shared scan is not repeated. Nor does an answer depend on
- * whether damage is found during the scan or was known before.
+ * whether damage is found during the scan or was known before, or on the number of threads.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -269,6 +269,63 @@ static void known_damage_gives_the_same_answers(void **state)
 	}
 }
 
+/* All answers of one model, with the damage that it knows in the end and the bytes that it read. */
+static char *all_answers(const char *path, unsigned workers, bool prefetched)
+{
+	struct hl_model *m = open_model(path);
+	struct hl_reader *r = hl_model_reader(m);
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	hl_reader_set_workers(r, workers);
+	for (size_t i = 0; i < N && prefetched; i++)
+		prefetch(m, &questions[i]);
+	for (size_t i = 0; i < N; i++) {
+		char *answer = answer_text(m, &questions[i]);
+
+		fprintf(out, "%zu: %s%" PRIu64 " %" PRIu64 "\n", i, answer, hl_reader_bytes_read(r),
+			hl_model_events_decoded(m));
+		free(answer);
+	}
+	fprintf(out, "%s\n", hl_model_info(m)->damage);
+	fclose(out);
+	hl_model_close(m);
+	return text;
+}
+
+static void compare_threads(const char *path, bool prefetched)
+{
+	static const unsigned workers[] = {1, 2, 8};
+	char *expected = all_answers(path, 0, prefetched);
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(workers); i++) {
+		char *text = all_answers(path, workers[i], prefetched);
+
+		if (strcmp(text, expected) != 0)
+			fail_msg("%s, %u workers: %s\nnone: %s", path, workers[i], text, expected);
+		free(text);
+	}
+	free(expected);
+}
+
+static void threads_do_not_change_answers(void **state)
+{
+	struct hl_fake_trace s;
+
+	for (size_t k = 0; k < HL_ARRAY_LEN(samples); k++) {
+		assert_int_equal(hl_fake_trace_make(&s, &samples[k]), 0);
+		compare_threads(s.path, true);
+		compare_threads(s.path, false);
+		hl_fake_trace_free(&s);
+	}
+	for (unsigned round = 0; round < 12; round++) {
+		make_damaged(&s, round, 1 + round % 6);
+		compare_threads(s.path, round % 2);
+		hl_fake_trace_free(&s);
+	}
+}
+
 /* More stacks than summaries hold: each of these queries needs all events. */
 static void prefetched_queries_read_the_trace_once(void **state)
 {
@@ -336,6 +393,7 @@ int main(void)
 		cmocka_unit_test(shared_answers_equal_single_ones),
 		cmocka_unit_test(shared_answers_equal_single_ones_on_damage),
 		cmocka_unit_test(known_damage_gives_the_same_answers),
+		cmocka_unit_test(threads_do_not_change_answers),
 		cmocka_unit_test(prefetched_queries_read_the_trace_once),
 	};
 

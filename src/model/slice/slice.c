@@ -265,18 +265,22 @@ static int copy_events(struct hl_slice_writer *c)
 {
 	size_t n = hl_min_u64(hl_position_end(&c->to), hl_reader_n_chunks(c->m->reader));
 	struct hl_chunk_events events = {0};
+	struct hl_decode_ahead ahead;
+	unsigned want = HL_WANT_ALL;
 	int err = 0;
 
+	hl_decode_ahead_init(&ahead, c->m->reader);
 	hl_progress_begin("writing the slice");
 	for (size_t i = 0; i < n && !err; i++) {
 		hl_progress_tick(i, n);
 		err = hl_slice_writer_snapshots(c, i);
 		if (!err)
-			err = hl_reader_decode(c->m->reader, i, &events);
+			err = hl_decode_ahead_read(&ahead, i, n, &want, &events);
 		if (!err)
 			err = copy_chunk(c, i, &events);
 	}
 	hl_progress_end();
+	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&events);
 	return err ? err : hl_slice_writer_snapshots(c, n);
 }

@@ -37,6 +37,7 @@ struct peak_query {
 	struct hl_timeline_bin *columns;
 	size_t n;
 	bool by_stack, by_lifetime; /* subject of the filter; neither: allocation */
+	unsigned want;              /* the fields of events that follow_event uses */
 	enum round round;
 	struct hl_block_stream stream;   /* by_lifetime: the first scan */
 	struct hl_scan_consumer reading; /* the consumer that the scan sees */
@@ -304,13 +305,11 @@ static int select_columns(void *arg, size_t chunk, unsigned *want)
 {
 	struct peak_query *c = arg;
 
-	*want = HL_WANT_ALL;
+	*want = c->want;
 	if (c->round == ROUND_SELECT)
 		return c->stream.consumer.want(c->stream.consumer.arg, chunk, want);
-	if (c->by_lifetime)
-		*want = HL_WANT_TIME;
-	if (c->by_stack)
-		*want = apply_summary(c, chunk) ? HL_WANT_NO_EVENTS : HL_WANT_TIME | HL_WANT_NODE;
+	if (c->by_stack && apply_summary(c, chunk))
+		*want = HL_WANT_NO_EVENTS;
 	return 0;
 }
 
@@ -321,8 +320,10 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *ev
 
 	if (c->round == ROUND_SELECT)
 		return c->stream.consumer.chunk(c->stream.consumer.arg, chunk, events);
-	for (size_t i = 0; i < events->n_events && !err; i++)
+	for (size_t i = 0; i < events->n_events && !err; i++) {
+		hl_scan_prefetch_event(&events->events[i]);
 		err = follow_event(c, chunk, i, &events->events[i]);
+	}
 	/* A stack that is not in the table, or more bytes freed than live: the chunk is damaged. */
 	if (err == -EBADMSG)
 		hl_model_mark_bad(c->base.m, &c->base.m->bad_chunks[chunk]);
@@ -402,6 +403,14 @@ static int check_trace(struct hl_model *m, unsigned subjects)
 	return -ENODATA;
 }
 
+/* If the lifetime selects the blocks, the bits are complete before events are followed. */
+static unsigned fields_of(unsigned subjects)
+{
+	return HL_WANT_TIME | (subjects & HL_FILTER_FREE_TIME ? 0 : HL_WANT_NODE) |
+	       (subjects & HL_FILTER_ADDR ? HL_WANT_ADDR : 0) |
+	       (subjects & HL_FILTER_FUNC ? HL_WANT_FUNC : 0);
+}
+
 static int start_query(struct hl_prefetch *q)
 {
 	struct peak_query *c = (struct peak_query *)q;
@@ -414,6 +423,7 @@ static int start_query(struct hl_prefetch *q)
 		return err;
 	c->by_stack = !(subjects & ~HL_FILTER_STACK);
 	c->by_lifetime = subjects & HL_FILTER_FREE_TIME;
+	c->want = fields_of(subjects);
 	c->reading = (struct hl_scan_consumer){.plan = plan_scan,
 		.begin = begin_scan,
 		.want = select_columns,

@@ -2,17 +2,20 @@
 /*
  * live_timeline.c - live bytes over the run; see live_timeline.h.
  *
- * Chunk headers have the live bytes at the chunk's start and the maximum inside. With a filter,
- * filtered_peak.c follows the events.
+ * Chunk headers have the live bytes at the chunk's start and the maximum inside. Events are needed
+ * only of chunks that span several columns, which are many if the trace has more columns than
+ * chunks; a scan provides them. With a filter, filtered_peak.c follows the events.
  */
 #include "model/views/live_timeline.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "model/views/filtered_peak.h"
 #include "model/model_internal.h"
+#include "model/scan/prefetch.h"
 
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
 {
@@ -22,16 +25,18 @@ size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n)
 	return at < n ? at : n - 1;
 }
 
-struct timeline_builder {
-	struct hl_model *m;
+struct timeline_query {
+	struct hl_prefetch base; /* must be the first member */
+	struct hl_scan_consumer reading;
 	struct hl_timeline_bin *data;
 	size_t n;
 	size_t at; /* column of the newest event */
 	uint64_t live;
+	size_t key; /* the next keyframe */
 };
 
 /* Columns without an event keep the value of the last event. */
-static void advance_to(struct timeline_builder *c, size_t column)
+static void advance_to(struct timeline_query *c, size_t column)
 {
 	c->data[c->at].end_bytes = c->live;
 	while (c->at < column) {
@@ -40,62 +45,11 @@ static void advance_to(struct timeline_builder *c, size_t column)
 	}
 }
 
-static int decode_chunk(struct timeline_builder *c, size_t chunk, struct hl_chunk_events *events)
-{
-	int err = hl_reader_decode(c->m->reader, chunk, events);
-
-	for (size_t i = 0; i < events->n_events && !err; i++) {
-		const struct hl_event *e = &events->events[i];
-		bool is_first_half = e->flags & HL_EVENT_MOVED && e->op == HL_OP_FREE;
-
-		advance_to(c, hl_timeline_column(c->m, e->time_ns, c->n));
-		c->live += e->op == HL_OP_ALLOC ? e->bytes : -e->bytes;
-		if (!is_first_half)
-			c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, c->live);
-	}
-	return err;
-}
-
-static int add_chunk(struct timeline_builder *c, size_t chunk, struct hl_chunk_events *events)
-{
-	const struct hl_chunk_info *i = hl_reader_chunk(c->m->reader, chunk);
-	size_t first, last;
-	int err;
-
-	if (hl_chunk_is_lost(c->m, chunk)) {
-		c->data[c->at].lost = true;
-		return 0;
-	}
-	first = hl_timeline_column(c->m, i->t0_ns, c->n);
-	last = hl_timeline_column(c->m, i->t1_ns, c->n);
-	advance_to(c, first);
-	c->live = i->live_bytes;
-	if (first == last) {
-		const struct hl_chunk_info *next =
-			chunk + 1 < hl_reader_n_chunks(c->m->reader)
-				? hl_reader_chunk(c->m->reader, chunk + 1)
-				: NULL;
-
-		c->data[first].max_bytes = hl_max_u64(c->data[first].max_bytes, i->max_live_bytes);
-		if (next && !next->header_lost) {
-			c->live = next->live_bytes;
-			return 0;
-		}
-	}
-	err = decode_chunk(c, chunk, events);
-	if (err == -EBADMSG) {
-		hl_model_mark_bad(c->m, &c->m->bad_chunks[chunk]);
-		c->data[c->at].lost = true;
-		err = 0;
-	}
-	return err;
-}
-
 /* Traces with aggregated blocks: a keyframe has the live bytes and the maximum since the last
  * one. */
-static void add_keyframe(struct timeline_builder *c, const struct hl_keyframe_info *k)
+static void add_keyframe(struct timeline_query *c, const struct hl_keyframe_info *k)
 {
-	size_t at = hl_timeline_column(c->m, k->time_ns, c->n);
+	size_t at = hl_timeline_column(c->base.m, k->time_ns, c->n);
 
 	if (k->lost || !k->disjoint)
 		return;
@@ -106,54 +60,184 @@ static void add_keyframe(struct timeline_builder *c, const struct hl_keyframe_in
 	c->data[c->at].end_bytes = c->live;
 }
 
-static void add_keyframes(struct timeline_builder *c, size_t *key, size_t chunk)
+static void add_keyframes(struct timeline_query *c, size_t chunk)
 {
-	size_t n = c->m->n_segments > 0 ? hl_reader_n_keyframes(c->m->reader) : 0;
+	const struct hl_reader *r = c->base.m->reader;
+	size_t n = c->base.m->n_segments > 0 ? hl_reader_n_keyframes(r) : 0;
 
-	for (; *key < n && hl_reader_keyframe(c->m->reader, *key)->chunk <= chunk; (*key)++)
-		add_keyframe(c, hl_reader_keyframe(c->m->reader, *key));
+	for (; c->key < n && hl_reader_keyframe(r, c->key)->chunk <= chunk; c->key++)
+		add_keyframe(c, hl_reader_keyframe(r, c->key));
 }
 
 /* Traces with aggregated blocks: the end record has the peak and the live bytes at the end. */
-static void add_end(struct timeline_builder *c)
+static void add_end(struct timeline_query *c)
 {
-	const struct hl_trace_info *i = c->m->info;
+	const struct hl_trace_info *i = c->base.m->info;
 	struct hl_timeline_bin *peak;
 
-	if (c->m->n_segments == 0 || !i->has_end)
+	if (c->base.m->n_segments == 0 || !i->has_end)
 		return;
-	peak = &c->data[hl_timeline_column(c->m, i->totals.peak_time_ns, c->n)];
+	peak = &c->data[hl_timeline_column(c->base.m, i->totals.peak_time_ns, c->n)];
 	peak->max_bytes = hl_max_u64(peak->max_bytes, i->totals.peak_bytes);
 	c->live = hl_sums_live_bytes(&i->totals.sums);
 	c->data[c->n - 1].max_bytes = hl_max_u64(c->data[c->n - 1].max_bytes, c->live);
 }
 
-static int fill_columns(struct timeline_builder *c)
-{
-	struct hl_chunk_events events = {0};
-	size_t key = 0;
-	int err = 0;
+/* --- the scan --- */
 
-	hl_progress_begin(HL_PROGRESS_READING);
-	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++) {
-		add_keyframes(c, &key, i);
-		if (!hl_reader_chunk(c->m->reader, i)->disjoint)
-			err = add_chunk(c, i, &events);
-		hl_progress_tick(i + 1, hl_reader_n_chunks(c->m->reader));
+static int plan_scan(struct hl_scan_consumer *r)
+{
+	struct timeline_query *c = r->arg;
+
+	/* Lost chunks are included: their columns are marked. */
+	r->first = 0;
+	r->last_end = hl_reader_n_chunks(c->base.m->reader);
+	return 0;
+}
+
+static int begin_scan(void *arg)
+{
+	struct timeline_query *c = arg;
+
+	memset(c->data, 0, c->n * sizeof(*c->data));
+	c->at = c->key = 0;
+	c->live = 0;
+	return 0;
+}
+
+/* Returns whether the header of the chunk is enough, and adds it then. */
+static bool add_header(struct timeline_query *c, size_t chunk)
+{
+	const struct hl_reader *r = c->base.m->reader;
+	const struct hl_chunk_info *i = hl_reader_chunk(r, chunk),
+				   *next = hl_reader_chunk(r, chunk + 1);
+	size_t first = hl_timeline_column(c->base.m, i->t0_ns, c->n);
+
+	advance_to(c, first);
+	c->live = i->live_bytes;
+	if (first != hl_timeline_column(c->base.m, i->t1_ns, c->n))
+		return false;
+	c->data[first].max_bytes = hl_max_u64(c->data[first].max_bytes, i->max_live_bytes);
+	if (!next || next->header_lost)
+		return false;
+	c->live = next->live_bytes;
+	return true;
+}
+
+static int select_columns(void *arg, size_t chunk, unsigned *want)
+{
+	struct timeline_query *c = arg;
+	bool is_lost = hl_chunk_is_lost(c->base.m, chunk);
+
+	*want = HL_WANT_NO_EVENTS;
+	add_keyframes(c, chunk);
+	if (hl_reader_chunk(c->base.m->reader, chunk)->disjoint)
+		return 0;
+	if (is_lost)
+		c->data[c->at].lost = true;
+	else if (!add_header(c, chunk))
+		*want = HL_WANT_TIME | HL_WANT_OTHERS;
+	return 0;
+}
+
+/* The first time that is not in the column. */
+static uint64_t column_end(const struct timeline_query *c, size_t column)
+{
+	uint64_t end = hl_model_end_ns(c->base.m);
+
+	return column + 1 < c->n ? (uint64_t)((unsigned __int128)(column + 1) * end / c->n) + 1
+				 : UINT64_MAX;
+}
+
+static int add_chunk(void *arg, size_t chunk, const struct hl_chunk_events *events)
+{
+	struct timeline_query *c = arg;
+	uint64_t end = column_end(c, c->at);
+
+	for (size_t i = 0; i < events->n_events; i++) {
+		const struct hl_event *e = &events->events[i];
+		bool is_first_half = e->flags & HL_EVENT_MOVED && e->op == HL_OP_FREE;
+
+		if (e->time_ns >= end) {
+			advance_to(c, hl_timeline_column(c->base.m, e->time_ns, c->n));
+			end = column_end(c, c->at);
+		}
+		c->live += e->op == HL_OP_ALLOC ? e->bytes : -e->bytes;
+		if (!is_first_half)
+			c->data[c->at].max_bytes = hl_max_u64(c->data[c->at].max_bytes, c->live);
 	}
-	hl_progress_end();
-	add_keyframes(c, &key, hl_reader_n_chunks(c->m->reader));
+	return 0;
+}
+
+static int end_scan(void *arg)
+{
+	struct timeline_query *c = arg;
+
+	add_keyframes(c, hl_reader_n_chunks(c->base.m->reader));
 	advance_to(c, c->n - 1);
 	add_end(c);
 	c->data[c->n - 1].end_bytes = c->live;
-	hl_chunk_events_free(&events);
-	return err ? hl_model_fail(c->m, err) : 0;
+	return 0;
+}
+
+/* --- the query --- */
+
+static int start_query(struct hl_prefetch *q)
+{
+	struct timeline_query *c = (struct timeline_query *)q;
+
+	c->data = calloc(c->n, sizeof(*c->data));
+	if (!c->data)
+		return -ENOMEM;
+	c->reading = (struct hl_scan_consumer){.plan = plan_scan,
+		.begin = begin_scan,
+		.want = select_columns,
+		.chunk = add_chunk,
+		.end = end_scan,
+		.arg = c,
+		.memory = c->n * sizeof(*c->data)};
+	q->consumers[0] = &c->reading;
+	return 0;
+}
+
+static bool equals_query(const struct hl_prefetch *a, const struct hl_prefetch *b)
+{
+	return ((const struct timeline_query *)a)->n == ((const struct timeline_query *)b)->n;
+}
+
+static void free_query(struct hl_prefetch *q)
+{
+	free(((struct timeline_query *)q)->data);
+	free(q);
+}
+
+static struct hl_prefetch *new_query(struct hl_model *m, size_t n)
+{
+	static const struct hl_prefetch_kind kind = {start_query, equals_query, free_query};
+	struct timeline_query *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->base = (struct hl_prefetch){.kind = &kind, .m = m};
+	c->n = n;
+	return &c->base;
+}
+
+static int read_columns(struct hl_model *m, struct hl_timeline_bin *columns, size_t n)
+{
+	struct hl_prefetch *q = new_query(m, n);
+	int err = q ? hl_prefetch_run(&q) : hl_model_fail(m, -ENOMEM);
+
+	if (!err)
+		memcpy(columns, ((struct timeline_query *)q)->data, n * sizeof(*columns));
+	if (q)
+		free_query(q);
+	return err;
 }
 
 int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline_bin *columns,
 	size_t n, struct hl_peak *peak)
 {
-	struct timeline_builder c = {.m = m, .data = columns, .n = n};
 	const struct hl_query whole_heap = {0};
 	int err;
 
@@ -163,13 +247,19 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline
 		return hl_model_no_event_order(m, "a timeline");
 	if (filter)
 		return hl_filtered_peak(m, filter, columns, n, peak);
-	memset(columns, 0, n * sizeof(*columns));
-	err = fill_columns(&c);
+	err = read_columns(m, columns, n);
 	return err ? err : hl_peak_find(m, &whole_heap, peak);
 }
 
 void hl_timeline_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n)
 {
-	if (filter) /* without a filter few chunks are decoded */
+	struct hl_prefetch *q;
+
+	if (filter) {
 		hl_filtered_peak_prefetch(m, filter, n);
+		return;
+	}
+	q = hl_model_has_event_order(m) ? new_query(m, n) : NULL;
+	if (q)
+		hl_prefetch_add(q);
 }

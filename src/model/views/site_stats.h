@@ -22,5 +22,7 @@ struct hl_site_stat {
  */
 int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struct hl_filter *filter,
 	struct hl_site_stat **stats);
+/* Announces this query for any table, see prefetch.h. Dropped if there are very many sites. */
+void hl_sites_stats_prefetch(struct hl_model *m, struct hl_filter *filter);
 
 #endif

@@ -333,6 +333,10 @@ static bool decode_events(struct decoder *d, uint32_t n, unsigned want)
 		return decode_fields(d, n, 0);
 	case HL_WANT_NODE:
 		return decode_fields(d, n, HL_WANT_NODE);
+	case HL_WANT_TIME | HL_WANT_NODE:
+		return decode_fields(d, n, HL_WANT_TIME | HL_WANT_NODE);
+	case HL_WANT_TIME | HL_WANT_NODE | HL_WANT_OTHERS:
+		return decode_fields(d, n, HL_WANT_TIME | HL_WANT_NODE | HL_WANT_OTHERS);
 	case HL_WANT_ALL:
 		return decode_fields(d, n, HL_WANT_ALL);
 	}
@@ -519,6 +523,7 @@ int hl_reader_decode_some(
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;
 	}
+	r->events_decoded += into->n_events;
 	return 0;
 }
 

@@ -83,7 +83,7 @@ static int read_file_header(struct hl_reader *r, const char *path, struct hl_rea
 	return refuse(why, -EBADMSG, foreign, path);
 }
 
-static int make_buffers(struct hl_reader *r)
+int hl_make_buffers(struct hl_reader *r)
 {
 	r->packed = malloc(HL_CHUNK_LEN_MAX);
 	r->raw = malloc(HL_RAW_MAX + HL_COLUMNS_MAX * 16);
@@ -93,7 +93,7 @@ static int make_buffers(struct hl_reader *r)
 
 static int open_chunks(struct hl_reader *r, const char *name, struct hl_reader_refusal *why)
 {
-	int err = make_buffers(r);
+	int err = hl_make_buffers(r);
 
 	r->file_bytes = r->source->bytes;
 	r->data_bytes = r->source->data_bytes;
@@ -127,6 +127,8 @@ int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source,
 		return err;
 	}
 	hl_describe_damage(r);
+	r->workers = hl_default_workers(r);
+	r->create_thread = pthread_create;
 	*out = r;
 	return 0;
 }
@@ -139,14 +141,20 @@ int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_re
 	return err ? err : hl_reader_open_source(out, source, path, why);
 }
 
-void hl_reader_close(struct hl_reader *r)
+static void free_lists(struct hl_reader *r)
 {
-	if (!r)
-		return;
 	hl_byte_source_close(r->source);
 	hl_vec_free(&r->rows);
 	hl_vec_free(&r->chunks);
 	hl_vec_free(&r->chunk_rows);
+}
+
+void hl_reader_close(struct hl_reader *r)
+{
+	if (!r)
+		return;
+	if (!r->shared)
+		free_lists(r);
 	hl_vec_free(&r->keys);
 	hl_vec_free(&r->key_places);
 	hl_vec_free(&r->sets);
@@ -171,6 +179,11 @@ uint64_t hl_reader_data_bytes(const struct hl_reader *r)
 uint64_t hl_reader_bytes_read(const struct hl_reader *r)
 {
 	return r->bytes_read;
+}
+
+uint64_t hl_reader_events_decoded(const struct hl_reader *r)
+{
+	return r->events_decoded;
 }
 
 const char *hl_reader_error(const struct hl_reader *r)

@@ -6,6 +6,8 @@
  * only the header, the index (or, without one, every chunk header), META and END. Tables are read
  * on first use. Nothing is mapped: a file that shrinks gives an error, not a SIGBUS. Calls return
  * 0 or -errno; -EBADMSG means damage, described by hl_reader_error().
+ *
+ * A reader is used by one thread at a time. Only decode_ahead.h decodes in several threads.
  */
 #ifndef HL_TRACE_READ_READER_H
 #define HL_TRACE_READ_READER_H
@@ -24,6 +26,14 @@ int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_re
 int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source, const char *name,
 	struct hl_reader_refusal *why);
 void hl_reader_close(struct hl_reader *r);
+
+/*
+ * How many threads decode chunks ahead of a loop over the trace (decode_ahead.h), at most
+ * HL_WORKERS_MAX; 0: none. An open reader has one for each CPU that the process may use, but none
+ * if that is one CPU or the file is small.
+ */
+#define HL_WORKERS_MAX 8u
+void hl_reader_set_workers(struct hl_reader *r, unsigned n);
 
 /* Data about the whole trace. The strings are valid as long as the reader. */
 struct hl_trace_info {
@@ -64,6 +74,8 @@ void hl_reader_report_contradiction(struct hl_reader *r);
 uint64_t hl_reader_data_bytes(const struct hl_reader *r);
 /* Bytes read from the file so far. */
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
+/* Events decoded so far. A pass over the whole trace decodes each event once. */
+uint64_t hl_reader_events_decoded(const struct hl_reader *r);
 /* A sentence about the last -EBADMSG. */
 const char *hl_reader_error(const struct hl_reader *r);
 

@@ -38,7 +38,7 @@ int hl_mark_bad(struct hl_reader *r, size_t row)
 {
 	struct hl_chunk_row *w = &r->rows.data[row];
 
-	if (w->bad)
+	if (r->shared || w->bad)
 		return -EBADMSG;
 	w->bad = true;
 	r->lost_chunks++;
@@ -93,7 +93,7 @@ int hl_load_chunk(struct hl_reader *r, size_t row, struct hl_chunk *c)
 {
 	const struct hl_chunk_row *w = &r->rows.data[row];
 
-	if (w->bad)
+	if (!r->shared && w->bad)
 		return hl_reader_fail(r, "Chunk %llu is damaged.", (unsigned long long)w->head.seq);
 	if (hl_pread(r, r->packed, w->head.length, w->at) < 0 ||
 		check_headers(r, w, c, w->head.length) < 0 || check_padding(r, c) < 0)

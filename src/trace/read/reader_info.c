@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "trace/read/decode_ahead.h"
 #include "trace/read/reader_internal.h"
 
 /* ---- META ---- */
@@ -222,15 +223,18 @@ static uint64_t count_written_events(const struct hl_trace_info *i)
 static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
 {
 	struct hl_chunk_events c = {0};
+	struct hl_decode_ahead ahead;
+	unsigned want = HL_WANT_ALL;
 	int err = 0;
 
+	hl_decode_ahead_init(&ahead, r);
 	for (size_t i = from; i < r->chunks.len && !err; i++) {
 		const struct hl_chunk_info *info = &r->chunks.data[i];
 
 		if (info->disjoint) /* a disjoint chunk: only the next keyframe has all sums */
 			break;
 		if (!info->lost && info->first_event == count_written_events(&r->info))
-			err = hl_reader_decode(r, i, &c);
+			err = hl_decode_ahead_read(&ahead, i, r->chunks.len, &want, &c);
 		else
 			err = -EBADMSG;
 		if (err)
@@ -238,6 +242,7 @@ static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
 		add_events(a, &c);
 		r->info.end.duration_ns = info->t1_ns;
 	}
+	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&c);
 	if (err == -EBADMSG) {
 		r->stopped = true;

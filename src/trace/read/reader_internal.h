@@ -9,6 +9,7 @@
 #ifndef HL_TRACE_READ_READER_INTERNAL_H
 #define HL_TRACE_READ_READER_INTERNAL_H
 
+#include <pthread.h>
 #include <zstd.h>
 
 #include "base/attr.h"
@@ -108,9 +109,19 @@ struct hl_files {
 
 struct hl_reader {
 	struct hl_byte_source *source;
-	uint64_t file_bytes, sync, bytes_read;
+	uint64_t file_bytes, sync, bytes_read, events_decoded;
 	uint64_t data_bytes; /* without holes, which cost a forger nothing; limits depend on it */
 	char error[256];
+
+	/*
+	 * The reader whose source and lists of chunks are used here too; NULL: they are its own.
+	 * Only the owner changes them: `bad` and `lost`. A reader that shares them, in another
+	 * thread, reads neither.
+	 */
+	const struct hl_reader *shared;
+	unsigned workers; /* see hl_reader_set_workers */
+	int (*create_thread)(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+		void *arg); /* pthread_create; replaced by tests */
 
 	HL_VEC(struct hl_chunk_row) rows;
 	HL_VEC(struct hl_chunk_info) chunks;
@@ -190,6 +201,9 @@ static inline bool hl_column_cursor_done(const struct hl_column_cursor *c)
 	return !c->bad && c->p == c->end;
 }
 
+/* reader.c: the buffers for one chunk. Returns 0 or -ENOMEM; hl_reader_close frees them. */
+int hl_make_buffers(struct hl_reader *r);
+
 /* reader_chunk.c */
 int hl_pread(struct hl_reader *r, void *buf, size_t len, uint64_t at);
 int hl_reader_fail(struct hl_reader *r, const char *fmt, ...) hl_printf(2, 3);
@@ -205,6 +219,16 @@ int hl_load_column(struct hl_reader *r, size_t row, struct hl_chunk *c, uint16_t
 int hl_check_columns(struct hl_reader *r, const struct hl_chunk *c);
 /* Records that the chunk cannot be read. Returns -EBADMSG. */
 int hl_mark_bad(struct hl_reader *r, size_t row);
+
+/*
+ * reader_share.c: a reader of the same trace for decoding chunks in another thread. It has its own
+ * buffers and error, and marks no damage. The caller closes it before `r`.
+ */
+int hl_reader_share(struct hl_reader **out, const struct hl_reader *r);
+/* Counts a chunk that another reader decoded as if r had. Returns 0, or what hl_reader_decode_some
+ * returns for a chunk that is known to be damaged. */
+int hl_reader_adopt(struct hl_reader *r, size_t chunk, struct hl_chunk_events *c);
+unsigned hl_default_workers(const struct hl_reader *r);
 
 /* reader_index.c: fills `rows` and the lists made from them. */
 int hl_find_chunks(struct hl_reader *r);

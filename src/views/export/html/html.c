@@ -166,9 +166,16 @@ static int run_query(struct hl_page *p, struct hl_page_query *q)
 	return err;
 }
 
-/* Prefetches all queries that need every event, so that one scan answers them. */
+/*
+ * Prefetches all that needs every event, so that one scan answers it. With a filter, the peak needs
+ * a scan before this one, because the time of a query depends on it; the timeline shares that one.
+ */
 static void prefetch_all(struct hl_page *p)
 {
+	if (!p->x->query.filter)
+		hl_timeline_prefetch(p->x->m, NULL, HL_PAGE_COLUMNS);
+	if (!p->x->query.pool)
+		hl_sites_stats_prefetch(p->x->m, p->x->query.filter);
 	for (size_t i = 0; i < p->n; i++) {
 		struct hl_query q = p->queries[i].query;
 
@@ -186,7 +193,8 @@ static void prefetch_all(struct hl_page *p)
 /* The peak is found first, because it is the time of a query. The same scan makes the timeline. */
 static int find_peak(struct hl_page *p, char why[HL_PAGE_REASON_MAX])
 {
-	hl_timeline_prefetch(p->x->m, p->x->query.filter, HL_PAGE_COLUMNS);
+	if (p->x->query.filter)
+		hl_timeline_prefetch(p->x->m, p->x->query.filter, HL_PAGE_COLUMNS);
 	return explain_unknown(p, hl_export_find_peak(p->x), why);
 }
 
