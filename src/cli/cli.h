@@ -15,6 +15,7 @@
 
 #include "base/attr.h"
 #include "request/option_row.h"
+#include "util/terminal/terminal.h"
 
 /* Exit statuses of all commands but `record`, which returns the status of the recorded program. */
 enum {
@@ -100,6 +101,9 @@ const struct hl_opt *hl_cmd_listed_opt(const struct hl_cmd *cmd, size_t i);
 
 /* --color and --no-pager, for all commands with long output. */
 extern const struct hl_opt hl_view_opts[];
+/* Whether a stream of the process has colours, by --color; and a style, "" without colours. */
+bool hl_cli_colors(int fd);
+const char *hl_cli_style(int fd, enum hl_style style);
 
 enum hl_help {
 	HL_HELP_NONE,

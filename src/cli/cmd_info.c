@@ -39,7 +39,7 @@ static int run_info(void *state, int argc, char **argv)
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
-		hl_text_info(stdout, m, hl_term_colors(STDOUT_FILENO));
+		hl_text_info(stdout, m, hl_cli_colors(STDOUT_FILENO));
 	return hl_trace_file_close(m, o, NULL);
 }
 

@@ -30,7 +30,7 @@ static size_t page_width(void)
 
 static void set_style(struct hl_text_opts *style)
 {
-	style->color = hl_term_colors(STDOUT_FILENO);
+	style->color = hl_cli_colors(STDOUT_FILENO);
 	style->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	style->width = page_width();
 	style->shorten = isatty(STDOUT_FILENO);

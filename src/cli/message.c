@@ -32,8 +32,8 @@ static void print_message(
 	struct hl_strbuf raw = {0}, out = {0};
 
 	hl_strbuf_vprintf(&raw, fmt, args);
-	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_term_style(2, style), command ? " " : "",
-		command ? command : "", hl_term_style(2, HL_STYLE_PLAIN));
+	hl_strbuf_printf(&out, "%sheaplapse%s%s:%s ", hl_cli_style(2, style), command ? " " : "",
+		command ? command : "", hl_cli_style(2, HL_STYLE_PLAIN));
 	if (message_subject) {
 		hl_text_escape(&out, message_subject);
 		hl_strbuf_puts(&out, ": ");

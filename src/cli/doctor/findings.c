@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/doctor/findings.h"
+
+#include "cli/cli.h"
 #include "util/json_writer.h"
 #include "util/strbuf.h"
 #include "util/terminal/terminal.h"
@@ -63,8 +65,8 @@ static void print_finding(const struct hl_finding *finding)
 	hl_strbuf_printf(&raw, "%s%s%s", finding->text, finding->remedy ? "; " : "",
 		finding->remedy ? finding->remedy : "");
 	hl_text_escape(&text, hl_strbuf_str(&raw));
-	printf("%s%-*s%s%-*s ", hl_term_style(1, verdicts[finding->verdict].style),
-		CHECK_COLUMN - 1, verdicts[finding->verdict].word, hl_term_style(1, HL_STYLE_PLAIN),
+	printf("%s%-*s%s%-*s ", hl_cli_style(1, verdicts[finding->verdict].style), CHECK_COLUMN - 1,
+		verdicts[finding->verdict].word, hl_cli_style(1, HL_STYLE_PLAIN),
 		TEXT_COLUMN - CHECK_COLUMN, finding->check);
 	if (width > TEXT_COLUMN + 20)
 		hl_wrap(stdout, hl_strbuf_str(&text), TEXT_COLUMN, TEXT_COLUMN, width);

@@ -90,7 +90,7 @@ const char *hl_help_exit_status(const struct hl_cmd *cmd)
 
 static void put_heading(const char *text)
 {
-	printf("%s%s%s\n", hl_term_style(1, HL_STYLE_BOLD), text, hl_term_style(1, HL_STYLE_PLAIN));
+	printf("%s%s%s\n", hl_cli_style(1, HL_STYLE_BOLD), text, hl_cli_style(1, HL_STYLE_PLAIN));
 }
 
 /* Returns the first clause of a help text, valid until the next call. */

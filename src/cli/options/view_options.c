@@ -2,13 +2,26 @@
 /*
  * view_options.c - display options that all commands with long output share.
  *
- * They apply to the whole process, so the setters do not touch the command's state.
+ * They apply to the streams of the process, which exist once, so the setters do not touch the
+ * command's state. Only this module knows them: views receive what they need as arguments.
  */
 #include "cli/cli.h"
 #include "util/terminal/pager.h"
 #include "util/terminal/terminal.h"
 
 #define COLOR_VALUES "always|auto|never"
+
+static enum hl_color_when color_when;
+
+bool hl_cli_colors(int fd)
+{
+	return hl_term_colors(fd, color_when);
+}
+
+const char *hl_cli_style(int fd, enum hl_style style)
+{
+	return hl_cli_colors(fd) ? hl_style_sequence(style) : "";
+}
 
 static const char *set_color(void *state, const char *value)
 {
@@ -17,7 +30,7 @@ static const char *set_color(void *state, const char *value)
 
 	if (i < 0)
 		return HL_OPT_NOT_LISTED;
-	hl_term_color_set(when[i]);
+	color_when = when[i];
 	return NULL;
 }
 

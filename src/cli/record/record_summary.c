@@ -23,7 +23,7 @@
 
 static const char *style(enum hl_style s)
 {
-	return hl_term_style(2, s);
+	return hl_cli_style(2, s);
 }
 
 static const char *plural(uint64_t n)

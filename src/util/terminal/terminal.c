@@ -7,13 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static enum hl_color_when color_when;
-
-void hl_term_color_set(enum hl_color_when when)
-{
-	color_when = when;
-}
-
 static bool is_env_set(const char *name)
 {
 	const char *value = getenv(name);
@@ -27,12 +20,12 @@ static bool is_env_on(const char *name)
 	return is_env_set(name) && strcmp(getenv(name), "0") != 0;
 }
 
-bool hl_term_colors(int fd)
+bool hl_term_colors(int fd, enum hl_color_when when)
 {
 	const char *term = getenv("TERM");
 
-	if (color_when != HL_COLOR_AUTO)
-		return color_when == HL_COLOR_ALWAYS;
+	if (when != HL_COLOR_AUTO)
+		return when == HL_COLOR_ALWAYS;
 	if (is_env_set("NO_COLOR"))
 		return false;
 	if (is_env_on("CLICOLOR_FORCE") || is_env_on("FORCE_COLOR"))
@@ -54,11 +47,6 @@ const char *hl_style_sequence(enum hl_style style)
 	};
 
 	return sequences[style];
-}
-
-const char *hl_term_style(int fd, enum hl_style style)
-{
-	return hl_term_colors(fd) ? hl_style_sequence(style) : "";
 }
 
 /* Upper limit for COLUMNS and LINES. env_number returns 0 if the variable is not a whole number. */

@@ -14,9 +14,7 @@ enum hl_color_when {
 	HL_COLOR_ALWAYS,
 	HL_COLOR_NEVER,
 };
-/* Sets the value of --color for the rest of the process. */
-void hl_term_color_set(enum hl_color_when when);
-bool hl_term_colors(int fd);
+bool hl_term_colors(int fd, enum hl_color_when when);
 
 /* Only colours of the basic 16: all terminal themes, light and dark, make these readable. */
 enum hl_style {
@@ -29,9 +27,8 @@ enum hl_style {
 	HL_STYLE_BLUE,
 	HL_STYLE_CYAN,
 };
-/* The escape sequence that switches to the style. hl_term_style returns "" if fd has no colours. */
+/* The escape sequence that switches to the style. */
 const char *hl_style_sequence(enum hl_style style);
-const char *hl_term_style(int fd, enum hl_style style);
 
 /* COLUMNS if it is set, else the width of the terminal. 0: unknown, so there is no limit. */
 unsigned hl_term_width(int fd);

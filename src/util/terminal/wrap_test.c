@@ -64,21 +64,19 @@ static void test_colors(void **state)
 	unsetenv("NO_COLOR");
 	unsetenv("FORCE_COLOR");
 	unsetenv("CLICOLOR_FORCE");
-	assert_false(hl_term_colors(-1));
+	assert_false(hl_term_colors(-1, HL_COLOR_AUTO));
 	setenv("CLICOLOR_FORCE", "0", 1);
-	assert_false(hl_term_colors(-1));
+	assert_false(hl_term_colors(-1, HL_COLOR_AUTO));
 	setenv("CLICOLOR_FORCE", "1", 1);
-	assert_true(hl_term_colors(-1));
+	assert_true(hl_term_colors(-1, HL_COLOR_AUTO));
 	setenv("NO_COLOR", "", 1);
-	assert_true(hl_term_colors(-1));
+	assert_true(hl_term_colors(-1, HL_COLOR_AUTO));
 	setenv("NO_COLOR", "1", 1);
-	assert_false(hl_term_colors(-1));
-	hl_term_color_set(HL_COLOR_ALWAYS);
-	assert_true(hl_term_colors(-1));
-	assert_string_equal(hl_term_style(-1, HL_STYLE_RED), "\033[31m");
+	assert_false(hl_term_colors(-1, HL_COLOR_AUTO));
+	assert_true(hl_term_colors(-1, HL_COLOR_ALWAYS));
+	assert_string_equal(hl_style_sequence(HL_STYLE_RED), "\033[31m");
 	unsetenv("NO_COLOR");
-	hl_term_color_set(HL_COLOR_NEVER);
-	assert_string_equal(hl_term_style(-1, HL_STYLE_RED), "");
+	assert_false(hl_term_colors(-1, HL_COLOR_NEVER));
 }
 
 static void test_width(void **state)
