@@ -128,14 +128,39 @@ static void add_end(struct timeline_builder *c)
 	c->data[c->n - 1].max_bytes = hl_max_u64(c->data[c->n - 1].max_bytes, c->live);
 }
 
+/* The curve of a trace that begins late begins with the live bytes of its base. */
+static void begin_at_base(struct timeline_builder *c)
+{
+	size_t key = hl_reader_base_keyframe(c->m->reader);
+
+	if (!hl_model_base(c->m)->is_late)
+		return;
+	c->at = hl_timeline_column(c->m, hl_model_base(c->m)->time_ns, c->n);
+	if (key == SIZE_MAX) {
+		c->data[c->at].lost = true;
+		return;
+	}
+	c->live = hl_reader_keyframe(c->m->reader, key)->live_bytes;
+	c->data[c->at].max_bytes = c->live;
+}
+
+static void mark_before_base(const struct hl_model *m, struct hl_timeline_bin *columns, size_t n)
+{
+	size_t first = hl_timeline_column(m, hl_model_base(m)->time_ns, n);
+
+	for (size_t i = 0; i < first && hl_model_base(m)->is_late; i++)
+		columns[i].before_base = true;
+}
+
 static int fill_columns(struct timeline_builder *c)
 {
 	struct hl_chunk_events events = {0};
 	size_t key = 0;
 	int err = 0;
 
+	begin_at_base(c);
 	hl_progress_begin(HL_PROGRESS_READING);
-	for (size_t i = 0; i < hl_reader_n_chunks(c->m->reader) && !err; i++) {
+	for (size_t i = c->m->n_base_chunks; i < hl_reader_n_chunks(c->m->reader) && !err; i++) {
 		add_keyframes(c, &key, i);
 		if (!hl_reader_chunk(c->m->reader, i)->disjoint)
 			err = add_chunk(c, i, &events);
@@ -161,11 +186,17 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline
 		return hl_model_no_events(m, "a filtered timeline");
 	if (!hl_model_has_event_order(m))
 		return hl_model_no_event_order(m, "a timeline");
-	if (filter)
-		return hl_filtered_peak(m, filter, columns, n, peak);
-	memset(columns, 0, n * sizeof(*columns));
-	err = fill_columns(&c);
-	return err ? err : hl_peak_find(m, &whole_heap, peak);
+	if (filter) {
+		err = hl_filtered_peak(m, filter, columns, n, peak);
+	} else {
+		memset(columns, 0, n * sizeof(*columns));
+		err = fill_columns(&c);
+		if (!err)
+			err = hl_peak_find(m, &whole_heap, peak);
+	}
+	if (!err)
+		mark_before_base(m, columns, n);
+	return err;
 }
 
 void hl_timeline_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n)

@@ -335,6 +335,21 @@ static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_base(struct hl_json *j, const struct hl_base *b)
+{
+	hl_json_key(j, "base");
+	if (!b->is_late) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "time_ns", b->time_ns);
+	hl_json_key_u64(j, "events_before", b->events);
+	hl_json_key_u64(j, "allocations_before", b->allocs);
+	hl_json_key_u64(j, "live_blocks", b->blocks);
+	hl_json_end_object(j);
+}
+
 void hl_json_info(FILE *out, struct hl_model *m)
 {
 	const struct hl_trace_info *i = hl_model_info(m);
@@ -363,6 +378,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	json_damage(&j, i);
 	json_unwritten(&j, i);
 	json_cut(&j, i);
+	json_base(&j, &i->meta.base);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
 	json_estimate(&j, m);
@@ -537,6 +553,26 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		put_line(out, "clock", i->meta.clock);
 }
 
+void hl_text_base(struct hl_strbuf *b, const struct hl_base *base)
+{
+	char time[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_printf(b, "begins at %s of the run; %s event%s before %s not in this file",
+		hl_text_duration(time, base->time_ns), hl_text_count(n, base->events),
+		base->events == 1 ? "" : "s", base->events == 1 ? "is" : "are");
+}
+
+static void text_base(FILE *out, const struct hl_base *base)
+{
+	struct hl_strbuf b = {0};
+
+	if (!base->is_late)
+		return;
+	hl_text_base(&b, base);
+	put_line(out, "base", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static void text_cut(FILE *out, const struct hl_trace_info *i)
 {
 	const struct hl_left_out *omitted = &i->left_out;
@@ -584,6 +620,7 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	text_estimate(out, m);
 	text_notes(out, i);
 	text_cut(out, i);
+	text_base(out, &i->meta.base);
 	put_styled_line(out, "complete", hl_model_is_complete(m) ? "yes" : "no",
 		hl_model_is_complete(m) ? "" : red);
 	if (i->damaged)

@@ -36,6 +36,8 @@ void hl_text_import_limits(struct hl_strbuf *b, uint32_t unknown);
 void hl_json_import_limits(struct hl_json *j, uint32_t unknown);
 
 /* Appends one sentence about a trace that could not be written to its end. */
+/* Where a trace that begins late begins: "begins at 12.5 s of the run; ...". */
+void hl_text_base(struct hl_strbuf *b, const struct hl_base *base);
 void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u);
 
 struct hl_text_opts {

@@ -56,7 +56,7 @@ static void put_plot(
 			/* A small value must not look like zero. */
 			if (row == 0 && c[i].max_bytes && eighths < 1)
 				eighths = 1;
-			if (c[i].lost && row == 0)
+			if ((c[i].lost || c[i].before_base) && row == 0)
 				fputs("?", out);
 			else
 				fputs(hl_bar(eighths <= 0 ? 0 : (unsigned)(eighths + 0.5), unicode),
@@ -207,6 +207,8 @@ int hl_json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_time
 		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);
 		if (c[i].lost)
 			hl_json_key_bool(j, "lost", true);
+		if (c[i].before_base)
+			hl_json_key_bool(j, "before_base", true);
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
