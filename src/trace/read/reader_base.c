@@ -227,10 +227,16 @@ int hl_base_load(struct hl_reader *r)
 	}
 	if (hl_vec_reserve(&r->base_ordinals, b->blocks + 1) < 0)
 		return r->base_state = -ENOMEM;
+	memset(r->base_ordinals.data, 0, (b->blocks + 1) * sizeof(*r->base_ordinals.data));
 	r->base_ordinals.len = b->blocks;
-	for (size_t i = 0; i < r->n_base_chunks; i++)
-		if (r->chunks.data[i].n_events > 0 && load_part(r, i) < 0)
-			fill_lost_part(r, &r->chunks.data[i]);
+	/* A gap in the sequence numbers may have put other lost chunks between the parts. */
+	for (size_t i = 0; i < r->n_base_chunks; i++) {
+		const struct hl_chunk_info *c = &r->chunks.data[i];
+
+		if (c->n_events > 0 && c->first_ordinal < b->blocks &&
+			c->n_events <= b->blocks - c->first_ordinal && load_part(r, i) < 0)
+			fill_lost_part(r, c);
+	}
 	return 0;
 }
 

@@ -246,7 +246,10 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
 	const struct hl_chunk_row *w = &r->rows.data[row];
 	struct hl_column_cursor cur;
 	struct hl_chunk c;
+	int err = hl_base_load(r);
 
+	if (err)
+		return err;
 	if (w->bad || (uint32_t)w->head.aux != 0) /* its first part is missing */
 		return -EBADMSG;
 	if (hl_load_column(r, row, &c, HL_COL_WITHHELD) < 0 ||
@@ -257,6 +260,9 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
 		hl_mark_bad(r, row);
 		return mark_keyframe_lost(r, key);
 	}
+	/* It may be freed, and so not be in the base. */
+	if (hl_base_map_ordinal(r, &n->totals.last_alloc_ordinal) < 0)
+		n->totals.last_alloc_ordinal = UINT64_MAX;
 	return 0;
 }
 
