@@ -22,6 +22,7 @@ from tap import case, finish  # noqa: E402
 heaplapse, gen_trace, dump_trace, docs = map(os.path.abspath, sys.argv[1:5])
 n_queries = int(sys.argv[5])
 EVENTS = 40000
+CALLED = 'malloc', 'calloc', 'realloc', '[call not looked up]'
 
 
 def run(*args):
@@ -37,7 +38,7 @@ def plain(answer):
     """Without what may differ: the function that a stack called first (numbers.md), and resident memory, of which
     the late file has no earlier sample."""
     if isinstance(answer, dict):
-        return {k: '*' if k == 'function' and v in ('malloc', 'calloc', 'realloc') else plain(v)
+        return {k: '*' if k == 'function' and v in CALLED else plain(v)
                 for k, v in answer.items() if k != 'resident_bytes'}
     if isinstance(answer, list):
         # children with equal sums are ordered by name
@@ -201,6 +202,47 @@ def check_peak():
          timeline['peak_bytes'] == peak, 'a timeline has no columns before the base, and all after it')
 
 
+def chunks(trace):
+    """Offset, type and length of each chunk, as decode.py prints them."""
+    for line in lines('/usr/bin/python3', f'{docs}/decode.py', '--info', trace):
+        fields = line.split()
+        yield int(fields[0]), fields[2], int(fields[3])
+
+
+def check_damage(r):
+    """A damaged base is called damaged. What needs its blocks is refused; sums by stack are still those of the run."""
+    at, size = next((at, size) for at, kind, size in chunks(r.late) if kind == 'LIVESET')
+    key = next(at for at, kind, size in chunks(r.late) if kind == 'KEYFRAME')
+    broken = f'{folder}/broken.hlt'
+    for offset, what in ((at + size // 2, 'column'), (at + 20, 'header')):
+        data = bytearray(open(r.late, 'rb').read())
+        data[offset] ^= 0x10
+        open(broken, 'wb').write(data)
+        done = run('report', '--json', '--leaks', broken)
+        case('damaged' in done.stderr and plain(json.loads(done.stdout)) == ask(r.whole, ['--leaks'])[1],
+             f'a damaged {what} of the live set: --leaks by stack is exact', done.stderr)
+        moment = f'{r.time()}ns'
+        for args in (['--at', moment, '--sizes'], ['--at', moment, '--filter', 'size:>=32'], ['--threads'],
+                     ['--leaks', '--filter', 'chain-length:>=2'], ['--at', moment, '--fragmentation']):
+            done = run('report', '--json', *args, broken)
+            case(done.returncode not in (0, 2) and 'lost' in json.loads(done.stdout)['error'], f'{" ".join(args)} is refused',
+                 f'{done.returncode} {done.stderr} {done.stdout[:200]}')
+        args = ['--allocated', '--range', f'{moment}..', '--filter', 'size:>=32', '--sizes']
+        done = run('report', '--json', *args, broken)
+        case(json.loads(done.stdout) == json.loads(run('report', '--json', *args, r.whole).stdout),
+             'allocations after the base are exact', done.stderr)
+    data = bytearray(open(r.late, 'rb').read())
+    data[key + 150] ^= 0x10
+    open(broken, 'wb').write(data)
+    done = run('report', '--json', '--leaks', '--sizes', broken)
+    case('damaged' in done.stderr and plain(json.loads(done.stdout)) == ask(r.whole, ['--leaks', '--sizes'])[1],
+         'a damaged keyframe of the base: live blocks are exact', done.stderr)
+    done = run('report', '--json', '--allocated', broken)
+    answer, expected = json.loads(done.stdout), ask(r.whole, ['--allocated', '--range', f'{r.begin + 1}ns..'])[1]
+    case('damaged' in done.stderr and ('error' in answer or answer['total_bytes'] == expected['total_bytes']),
+         'what was allocated since the base is exact or refused', f'{done.stderr} {done.stdout[:300]}')
+
+
 def check_formats(r):
     """Lists of single blocks begin with those of the base, and have the ids of the whole run."""
     ids = {line.split()[6][1:] for line in lines(dump_trace, r.late) if line.startswith('alloc')}
@@ -230,4 +272,5 @@ with tempfile.TemporaryDirectory() as folder:
     check_refusals(runs[0])
     check_peak()
     check_formats(runs[1])
+    check_damage(runs[1])
 finish()

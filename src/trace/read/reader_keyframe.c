@@ -501,6 +501,8 @@ int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block 
 	*n = 0;
 	if (err || i >= r->sets.len)
 		return err ? err : -EINVAL;
+	if (r->base_has_gap) /* the ordinals of some blocks are not known */
+		return hl_reader_fail(r, "A live set needs the base, a part of which is lost.");
 	p = &r->set_places.data[i];
 	for (uint32_t part = 0; part < p->parts && !err; part++) {
 		uint32_t rows = r->rows.data[p->row + part].head.n_rows;
