@@ -331,7 +331,7 @@ static void writer_refuses_blocks_that_cannot_be(void **state)
 	}
 }
 
-/* The writer is told other limits than the file has, so that it writes what a forger would. */
+/* The writer gets other limits than the file has, so that it writes what a forger would. */
 static void reader_refuses_blocks_that_cannot_be(void **state)
 {
 	const struct hl_live_block lies[] = {

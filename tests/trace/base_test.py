@@ -210,7 +210,7 @@ def chunks(trace):
 
 
 def check_damage(r):
-    """A damaged base is called damaged. What needs its blocks is refused; sums by stack are still those of the run."""
+    """A damaged base is reported. Queries about its blocks are refused; sums by stack are still those of the run."""
     at, size = next((at, size) for at, kind, size in chunks(r.late) if kind == 'LIVESET')
     key = next(at for at, kind, size in chunks(r.late) if kind == 'KEYFRAME')
     broken = f'{folder}/broken.hlt'
