@@ -13,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/heap_sim.h"
-#include "trace/write/writer.h"
+#include "trace/heap_sim_base.h"
 
 struct options {
-	uint64_t events, seed;
+	uint64_t events, seed, base;
 	uint32_t nodes, threads, live;
 	bool strange, free_stacks, hurry, dry;
 	const char *output;
@@ -33,6 +32,7 @@ static const char usage[] =
 	"      --strange      odd sizes and addresses, extras\n"
 	"      --free-stacks  frees have stacks\n"
 	"      --hurry        columns are stored, not compressed\n"
+	"      --base N       begin late: the first N events, or one more, are not in the file\n"
 	"      --dry          only make the events: what the generator itself costs\n"
 	"  -o, --output FILE\n";
 
@@ -47,6 +47,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		{"strange", no_argument, NULL, 'S'},
 		{"free-stacks", no_argument, NULL, 'F'},
 		{"hurry", no_argument, NULL, 'H'},
+		{"base", required_argument, NULL, 'b'},
 		{"dry", no_argument, NULL, 'd'},
 		{"output", required_argument, NULL, 'o'},
 		{0},
@@ -82,6 +83,9 @@ static bool parse(int argc, char **argv, struct options *o)
 			break;
 		case 'H':
 			o->hurry = true;
+			break;
+		case 'b':
+			o->base = v;
 			break;
 		case 'd':
 			o->dry = true;
@@ -145,13 +149,15 @@ static int add_extra(struct hl_writer *w, const struct hl_event *e, uint64_t i)
 	return hl_writer_add_extra(w, &x);
 }
 
-static int add_events(struct hl_writer *w, struct hl_heap_sim *sim, const struct options *o)
+/* Adds the events [from, to). */
+static int add_events(struct hl_writer *w, struct hl_heap_sim *sim, const struct options *o,
+	uint64_t from, uint64_t to)
 {
 	uint64_t check = 0;
 	struct hl_event e;
 	int err = 0;
 
-	for (uint64_t i = 0; i < o->events && !err; i++) {
+	for (uint64_t i = from; i < to && !err; i++) {
 		hl_heap_sim_next(sim, &e);
 		check += e.addr;
 		if (o->dry)
@@ -186,9 +192,27 @@ static int add_live_set(struct hl_writer *w, const struct hl_heap_sim *sim)
 	return err;
 }
 
-static int generate(const struct options *o, struct hl_heap_sim *sim, uint64_t *bytes)
+/* Adds the events before the base to a writer of their own. Not between the halves of a realloc. */
+static int add_early_events(struct hl_writer **early, const struct hl_meta *meta,
+	struct hl_heap_sim *sim, struct options *o)
 {
-	const struct hl_meta meta = {.program = "/usr/bin/made-up",
+	static struct hl_file_status status;
+	int err = hl_heap_sim_open_early(early, meta, &status);
+
+	if (!err)
+		err = add_tables(*early, o);
+	if (!err)
+		err = add_events(*early, sim, o, 0, o->base);
+	if (!err && sim->moved) {
+		err = add_events(*early, sim, o, o->base, o->base + 1);
+		o->base++;
+	}
+	return err;
+}
+
+static int generate(struct options *o, struct hl_heap_sim *sim, uint64_t *bytes)
+{
+	struct hl_meta meta = {.program = "/usr/bin/made-up",
 		.command = "made-up",
 		.command_len = 8,
 		.arch = "x86_64",
@@ -200,9 +224,15 @@ static int generate(const struct options *o, struct hl_heap_sim *sim, uint64_t *
 		.free_stacks = o->free_stacks};
 	const struct hl_counters counters = {0};
 	struct hl_end end = {.kind = HL_END_EXIT};
-	struct hl_writer *w = NULL;
-	int fd, err;
+	struct hl_writer *w = NULL, *early = NULL;
+	int fd, err = 0;
 
+	if (o->base)
+		err = add_early_events(&early, &meta, sim, o);
+	if (!err && o->base)
+		err = hl_writer_describe_base(early, sim->now_ns, sim->n_live, &meta.base);
+	if (err)
+		return err;
 	fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -213,8 +243,10 @@ static int generate(const struct options *o, struct hl_heap_sim *sim, uint64_t *
 	}
 	hl_writer_set_uncompressed(w, o->hurry);
 	err = add_tables(w, o);
+	if (!err && early)
+		err = hl_heap_sim_write_base(w, early, sim);
 	if (!err)
-		err = add_events(w, sim, o);
+		err = add_events(w, sim, o, o->base, o->events);
 	if (!err)
 		err = add_live_set(w, sim);
 	end.duration_ns = sim->now_ns;
@@ -249,7 +281,7 @@ int main(int argc, char **argv)
 		return 3;
 	sim.strange = o.strange;
 	sim.free_stacks = o.free_stacks;
-	err = o.dry ? add_events(NULL, &sim, &o) : generate(&o, &sim, &bytes);
+	err = o.dry ? add_events(NULL, &sim, &o, 0, o.events) : generate(&o, &sim, &bytes);
 	hl_heap_sim_fini(&sim);
 	if (err) {
 		fprintf(stderr, "gen-trace: %s: %s\n", o.output, strerror(-err));

@@ -279,7 +279,7 @@ def event_times(c, n):
     return runs(steps, n, 'TIME')
 
 
-def event_lines(c, roles):
+def event_lines(c, roles, base):
     n = c.n_events
     ops = bits(c.bytes(32), n, 'OP')
     n_free = sum(ops)
@@ -342,6 +342,7 @@ def event_lines(c, roles):
         ref = refs[f]
         ordinal = prev + unzigzag(ref >> 1) if ref & 1 else first + a - 1 - (ref >> 1)
         need(0 <= ordinal < first + a, 'REF')
+        need(ordinal >= base.allocs or ordinal in base.ordinals, 'a free of a block that the base does not have')
         prev = ordinal
         if ordinal >= first:
             b = ordinal - first
@@ -369,6 +370,53 @@ def event_lines(c, roles):
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')
     return lines
+
+
+class Base:
+    """The base of a trace that begins late (section 3.15): its live blocks, and the sums of its keyframe."""
+
+    def __init__(self):
+        self.late, self.ended, self.events, self.allocs, self.blocks = False, True, 0, 0, 0
+        self.ordinals, self.live, self.sums = [], {}, None
+
+    def meta(self, c):
+        if 10 in c.columns:
+            self.time, self.events, self.allocs, self.blocks = c.varints(10)[:4]
+            self.late, self.ended, self.sums = True, False, Sums()
+            need(self.blocks <= self.allocs <= self.events, 'BASE')
+
+    def part(self, c, roles):
+        need(self.late and not self.ended, 'a base where none is')
+        need(c.first_event == self.events and c.first_ordinal == self.allocs and c.t1 <= self.time, 'base: position')
+        need(c.aux & 0xffffffff == len(self.ordinals) // 16384 and c.aux >> 32 == -(-self.blocks // 16384), 'base: parts')
+        columns = [[x & M64 for x in deltas(c.varints(cid))] for cid in range(80, 86)]
+        funcs = c.bytes(88) or bytes([22]) * c.n_rows
+        weights = [[x & M64 for x in deltas(c.varints(cid))] for cid in (86, 87)]
+        need(all(len(x) == c.n_rows for x in columns + [funcs]), 'base: rows')
+        need(all(len(x) in (0, c.n_rows) for x in weights), 'base: weights')
+        need(c.n_rows == min(16384, self.blocks - len(self.ordinals)), 'base: rows of a part')
+        out = []
+        for i, (addr, size, node, ordinal, age, thread) in enumerate(zip(*columns)):
+            need((self.ordinals[-1] if self.ordinals else -1) < ordinal < self.allocs, 'base: ordinals')
+            need(addr + size <= M64 and age <= c.t1 // 64, 'base: a block')
+            self.ordinals.append(ordinal)
+            blocks, bytes_ = (weights[0][i], weights[1][i]) if weights[0] else (1, size)
+            a, b = self.live.get(node, (0, 0))
+            self.live[node] = a + blocks, b + bytes_
+            sample = f' blocks={blocks} bytes={bytes_}' if (blocks, bytes_) != (1, size) else ''
+            out.append(f'alloc {(c.t1 // 64 - age) * 64} t{roles.thread(thread)} {name(FUNCS, funcs[i], "func")} '
+                       f'0x{addr:x} {size} #{ordinal} {node_name(node)} -{roles.tag(thread, "in")}{sample}')
+        return out
+
+    def keyframe(self, c):
+        need(self.late and not self.ended and c.flags & 4, 'a base where none is')
+        if not self.sums.part(c):
+            return
+        need(len(self.ordinals) == self.blocks, 'base: blocks')
+        for node, (_, e) in self.sums.nodes.items():
+            need(self.live.pop(node + 1, (0, 0)) == (e[0] - e[2], e[1] - e[3]), f'base: live blocks of n{node}')
+        need(not set(self.live) - {0}, 'base: live blocks of other nodes')
+        self.ended, self.ordinals = True, set(self.ordinals)
 
 
 def name_lines(c):
@@ -418,8 +466,8 @@ class Files:
         need(self.at == self.size, 'FILE: pieces are missing')
 
 
-def show_events(c, roles, out):
-    lines = event_lines(c, roles)
+def show_events(c, roles, base, out):
+    lines = event_lines(c, roles, base)
     done = 0
     for at, line in extras(c, roles):
         out += lines[done:at]
@@ -514,7 +562,7 @@ def main(args):
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events, roles, files = 0, Roles(), Files()
+    events, roles, files, base = 0, Roles(), Files(), Base()
     try:
         if '--snapshots' in args:
             show_snapshots(data)
@@ -523,8 +571,17 @@ def main(args):
             if info:
                 print(f'{at:10} {c.seq:6} {TYPES.get(c.type, c.type):8} {c.length:8} bytes {c.n_events:6} events '
                       f'{c.n_rows:6} rows  flags {c.flags}')
+            if c.type == 1:
+                base.meta(c)
+                events = base.events
             if c.type == 2:
                 roles.table(c)
+            if c.type == 5 and c.flags & 64:
+                out = base.part(c, roles)
+                if not info and not names and out:
+                    sys.stdout.write('\n'.join(out) + '\n')
+            if c.type == 4 and c.flags & 64:
+                base.keyframe(c)
             if c.type == 40:
                 lines = name_lines(c)
                 if names:
@@ -533,9 +590,10 @@ def main(args):
                 files.piece(c)
             if c.type == 3:
                 need(c.first_event == events, f'chunk {c.seq}: first event')
+                need(base.ended or not c.n_events, 'events in the base')
                 events += c.n_events
                 out = []
-                show_events(c, roles, out)
+                show_events(c, roles, base, out)
                 if not info and not names and out:
                     sys.stdout.write('\n'.join(out) + '\n')
         files.end()

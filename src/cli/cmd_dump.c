@@ -149,7 +149,7 @@ static int put_all(struct dump *d)
 		if (err == -EBADMSG) {
 			fflush(stdout);
 			hl_cli_error("a chunk is lost after event %" PRIu64 " (%" PRIu32 " events)",
-				info->first_event, info->n_events);
+				hl_reader_run_event(r, info->first_event), info->n_events);
 			d->missing = true;
 			err = 0;
 			continue;

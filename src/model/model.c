@@ -35,6 +35,20 @@ static int number_segments(struct hl_model *m)
 	return 0;
 }
 
+/* If the keyframe of the base is lost, the time of the peak decides. */
+static void load_base(struct hl_model *m)
+{
+	size_t key = hl_reader_base_keyframe(m->reader);
+	const struct hl_totals *all = &m->info->totals;
+	struct hl_totals t;
+
+	m->n_base_chunks = hl_reader_n_base_chunks(m->reader);
+	if (key != SIZE_MAX && hl_reader_keyframe_totals(m->reader, key, &t) == 0)
+		m->base_peak_bytes = t.peak_bytes;
+	else if (m->info->meta.base.is_late && all->peak_time_ns <= m->info->meta.base.time_ns)
+		m->base_peak_bytes = all->peak_bytes;
+}
+
 static int load_trace(struct hl_model *m)
 {
 	int err = hl_reader_info(m->reader, &m->info);
@@ -49,6 +63,7 @@ static int load_trace(struct hl_model *m)
 		err = hl_reader_n_tags(m->reader, &m->n_tags);
 	if (err)
 		return hl_model_fail(m, err);
+	load_base(m);
 	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
 	m->bad_chunks = calloc(hl_reader_n_chunks(m->reader) + 1, 1);
 	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
@@ -214,6 +229,45 @@ int hl_model_lost_before(struct hl_model *m)
 	snprintf(m->error, sizeof(m->error),
 		"the individual blocks of that moment are not known: an earlier part of the file "
 		"is lost (see heaplapse info); formats that need only sums can be exported");
+	return -ENODATA;
+}
+
+const struct hl_base *hl_model_base(const struct hl_model *m)
+{
+	return &m->info->meta.base;
+}
+
+bool hl_model_peak_is_before_base(const struct hl_model *m)
+{
+	return m->info->meta.base.is_late && m->base_peak_bytes > 0 &&
+	       m->base_peak_bytes >= m->info->totals.peak_bytes;
+}
+
+int hl_model_before_base(struct hl_model *m, const char *what)
+{
+	char begin[HL_TEXT_SIZE_MAX];
+
+	hl_text_duration(begin, m->info->meta.base.time_ns);
+	snprintf(m->error, sizeof(m->error),
+		"%s is before %s of the run, where this trace begins; earlier events are in the "
+		"file before this one",
+		what, begin);
+	return -ENOENT;
+}
+
+bool hl_model_base_is_lost(const struct hl_model *m)
+{
+	for (size_t i = 0; i < m->n_base_chunks; i++)
+		if (m->bad_chunks[i] || hl_reader_chunk(m->reader, i)->lost)
+			return true;
+	return false;
+}
+
+int hl_model_lost_base(struct hl_model *m)
+{
+	snprintf(m->error, sizeof(m->error),
+		"the blocks that were live where this trace begins are not known: a part of the "
+		"file is lost (see heaplapse info)");
 	return -ENODATA;
 }
 

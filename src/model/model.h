@@ -55,6 +55,10 @@ bool hl_model_has_event_order(const struct hl_model *m);
 bool hl_model_has_adjacency(const struct hl_model *m);
 /* The end of the recording, as far as it is known. */
 uint64_t hl_model_end_ns(const struct hl_model *m);
+/* The base of a trace that begins late; is_late is false for all others. */
+const struct hl_base *hl_model_base(const struct hl_model *m);
+/* The highest live bytes of the run were reached before the base. */
+bool hl_model_peak_is_before_base(const struct hl_model *m);
 
 /* One frame as it is shown. Strings are valid as long as the model. */
 struct hl_frame {

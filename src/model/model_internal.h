@@ -56,6 +56,10 @@ struct hl_model {
 	uint32_t *chunk_segment, *key_segment;
 	uint32_t n_segments;
 
+	/* A trace that begins late: the chunks of its base, and the peak of the run up to it. */
+	size_t n_base_chunks;
+	uint64_t base_peak_bytes;
+
 	HL_VEC(struct hl_prefetch *) prefetches;
 	struct hl_chunk_cache decoded;
 	uint64_t events_decoded; /* into chunk caches */
@@ -125,6 +129,11 @@ int hl_model_no_event_order(struct hl_model *m, const char *what);
 int hl_model_lost_before(struct hl_model *m);
 /* The same for temporary blocks in samples. */
 int hl_model_no_adjacency(struct hl_model *m);
+/* The same for a moment before the base of a trace that begins late. Returns -ENOENT. */
+int hl_model_before_base(struct hl_model *m, const char *what);
+/* Is a part of the base lost? Then single blocks are not known. */
+bool hl_model_base_is_lost(const struct hl_model *m);
+int hl_model_lost_base(struct hl_model *m);
 /* Made by heaplapse import; meta.source names the program that recorded it. */
 static inline bool hl_model_is_imported(const struct hl_model *m)
 {

@@ -195,6 +195,18 @@ struct hl_left_out {
 #define HL_UNKNOWN_COUNTS    64u /* the number of blocks: one represents all of a stack */
 #define HL_UNKNOWN_ALL       127u
 
+/*
+ * A trace that begins late has a base: its tables, the sums and the live blocks of one moment of
+ * the run. Ordinals, numbers of events, times and totals go on counting from the start of the run.
+ */
+struct hl_base {
+	bool is_late;     /* false: the trace begins with the run, and the rest is 0 */
+	uint64_t time_ns; /* the moment of the base */
+	uint64_t events;  /* heap events and allocations of the run that are in earlier files */
+	uint64_t allocs;
+	uint64_t blocks; /* live blocks in the base; none of a mode that records no blocks */
+};
+
 /* Everything that is known when a trace begins. All strings belong to the creator of the struct. */
 struct hl_meta {
 	const char *program; /* path of the executable */
@@ -215,6 +227,7 @@ struct hl_meta {
 	struct hl_slice_info slice; /* how the slice was made, if it is one */
 	const char *source;         /* what it was imported from; "" or NULL: recorded */
 	uint32_t unknown;           /* HL_UNKNOWN_*: data that the source does not have */
+	struct hl_base base;        /* if it begins late */
 };
 
 struct hl_module {

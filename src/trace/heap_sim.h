@@ -22,6 +22,7 @@
 struct hl_heap_sim_block {
 	uint64_t addr, size, ordinal, alloc_ns;
 	uint32_t node, thread;
+	uint8_t func;
 };
 
 struct hl_heap_sim {
@@ -116,7 +117,10 @@ static inline void hl_heap_sim_alloc(
 		.ordinal = s->next_ordinal++,
 		.alloc_ns = s->now_ns,
 		.node = node,
-		.thread = s->thread};
+		.thread = s->thread,
+		.func = s->moved   ? HL_FUNC_REALLOC
+			: size & 7 ? HL_FUNC_MALLOC
+				   : HL_FUNC_CALLOC};
 
 	if ((r & 0x700) == 0)
 		b.size = hl_heap_sim_strange_size(s);
@@ -143,7 +147,7 @@ static inline void hl_heap_sim_alloc(
 	e->thread = s->thread;
 	e->alloc_role = 0;
 	e->op = HL_OP_ALLOC;
-	e->func = s->moved ? HL_FUNC_REALLOC : size & 7 ? HL_FUNC_MALLOC : HL_FUNC_CALLOC;
+	e->func = b.func;
 	e->flags = s->moved ? HL_EVENT_MOVED : 0;
 	e->lifetime_class = 0;
 	e->pair_index = 0;

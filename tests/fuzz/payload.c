@@ -3,7 +3,7 @@
  * payload.c - fuzz target: the content of chunks, behind checksum and compression.
  *
  * Input: the number of chunks and what follows them (one byte), then for each: type and options (a
- * byte each: flags 1 to 8, larger numbers, flags 16 and 32), events, rows, nodes, threads (16 bits
+ * byte each: flags 1 to 8, larger numbers, flags 16 to 64), events, rows, nodes, threads (16 bits
  * each), the other numbers of its header (a byte each), the number of columns, and each column as
  * id (8 bits), length (16 bits), bytes. The target builds a complete file from it.
  */
@@ -28,7 +28,7 @@ static void add_chunk(struct fuzz_trace *t, struct fuzz_input *in)
 	uint64_t words[7];
 	size_t n;
 
-	h.flags = (uint16_t)((options & 15) | (options >> 1 & 48));
+	h.flags = (uint16_t)((options & 15) | (options >> 1 & 112));
 	h.n_events = (uint32_t)fuzz_take(in, 2);
 	h.n_rows = (uint32_t)fuzz_take(in, 2);
 	h.aux = fuzz_take(in, 2);

@@ -58,7 +58,7 @@ static void put_payload(FILE *f, const uint8_t *chunk, const struct sample_place
 
 	hl_chunk_header_decode(chunk, p->head.length, SAMPLE_SYNC, &h, columns);
 	put_number(f, h.type, 1);
-	put_number(f, (h.flags & 15u) | (h.flags & 48u) << 1, 1);
+	put_number(f, (h.flags & 15u) | (h.flags & 112u) << 1, 1);
 	put_number(f, h.n_events, 2);
 	put_number(f, h.n_rows, 2);
 	put_number(f, h.aux & 0xffff, 2);
@@ -186,5 +186,6 @@ int main(int argc, char **argv)
 	}
 	make_other("counted", sample_make_counted);
 	make_other("carrying", sample_make_carrying);
+	make_other("late", sample_make_late);
 	return 0;
 }

@@ -34,6 +34,7 @@ cut_off
 compare "$old" 'times in runs'
 [ "$(wc -l <"$dir/ours")" -eq 350 ]
 try --strange --free-stacks --nodes 2000 --live 20000
+try --nodes 2000 --live 40000 --base $((events * 2 / 3))
 if [ "$events" -lt 1000000 ]; then
 	try --nodes 50 --live 100 --threads 1
 	try --strange --hurry --threads 30

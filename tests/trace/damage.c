@@ -43,9 +43,9 @@ static void fail(const char *what, size_t where, const struct seen *s)
 			fail(what, where, s); \
 	} while (0)
 
-static void make_trace(bool hurry)
+static void make_trace(bool late, bool hurry)
 {
-	file = sample_make(hurry, &size);
+	file = late ? sample_make_late(hurry, &size) : sample_make(hurry, &size);
 	n_places = sample_places(file, size, places);
 	fd = memfd_create("trace", 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -76,6 +76,42 @@ static size_t count_before(size_t end, uint16_t type)
 	return n;
 }
 
+/* A chunk of events, or of the base of a trace that begins late. */
+static bool has_events(const struct sample_place *p)
+{
+	return p && (p->head.type == HL_CHUNK_EVENTS ||
+			    (p->head.type == HL_CHUNK_LIVESET && p->head.flags & HL_CHUNK_BASE));
+}
+
+static size_t count_chunks_before(size_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_places; i++)
+		n += has_events(&places[i]) && places[i].at + places[i].head.length <= end;
+	return n;
+}
+
+/* The base of a trace that begins late: UINT64_MAX events if it is not complete. */
+static uint64_t events_of_base(const struct truth *t, size_t end)
+{
+	if (!t->info.meta.base.is_late)
+		return 0;
+	for (size_t i = 0; i < n_places; i++)
+		if (places[i].head.type == HL_CHUNK_KEYFRAME &&
+			places[i].head.flags & HL_CHUNK_BASE)
+			return places[i].at + places[i].head.length <= end
+				       ? t->info.meta.base.events
+				       : UINT64_MAX;
+	return UINT64_MAX;
+}
+
+/* META is there, but not all of the base that it announces. */
+static bool lacks_base(const struct truth *t, size_t end)
+{
+	return count_before(end, HL_CHUNK_META) == 1 && events_of_base(t, end) == UINT64_MAX;
+}
+
 static size_t count_flags(uint16_t flag)
 {
 	size_t n = 0;
@@ -101,19 +137,21 @@ static void check_prefixes(const struct truth *t)
 		CHECK(s.refused == (len < HL_FILE_HEADER_LEN), "refused, or not", len, &s);
 		if (s.refused)
 			continue;
-		events = 0;
+		events = events_of_base(t, len);
+		if (events == UINT64_MAX)
+			events = 0;
 		for (size_t i = 0; i < n_places; i++) {
 			edge |= places[i].at + places[i].head.length == len;
 			if (places[i].at + places[i].head.length <= len)
 				events += places[i].head.n_events;
 		}
 		ended = count_before(len, HL_CHUNK_END) == 1;
-		CHECK(s.good_chunks == count_before(len, HL_CHUNK_EVENTS), "chunks", len, &s);
+		CHECK(s.good_chunks == count_chunks_before(len), "chunks", len, &s);
 		CHECK(s.good_keyframes == count_before(len, HL_CHUNK_KEYFRAME), "keyframes", len,
 			&s);
 		CHECK(s.has_end == ended, "the end", len, &s);
 		CHECK(s.events == events, "events", len, &s);
-		CHECK(s.damaged == (ended || !edge), "damage", len, &s);
+		CHECK(s.damaged == (ended || !edge || lacks_base(t, len)), "damage", len, &s);
 		CHECK(ended || s.end_kind == HL_END_LOST, "a lost end", len, &s);
 	}
 }
@@ -131,7 +169,7 @@ static void check_flip(const struct truth *t, size_t at)
 	if (s.refused)
 		return;
 	CHECK(s.damaged, "damage was not reported", at, &s);
-	CHECK(s.good_chunks >= t->n_chunks - (type == HL_CHUNK_EVENTS), "chunks", at, &s);
+	CHECK(s.good_chunks >= t->n_chunks - has_events(p), "chunks", at, &s);
 	CHECK(s.good_keyframes == t->n_keyframes || type == HL_CHUNK_KEYFRAME, "keyframes", at, &s);
 	CHECK(s.good_sets == 1 || type == HL_CHUNK_LIVESET, "live set", at, &s);
 	CHECK(s.rss == t->n_rss || type == HL_CHUNK_RSS, "RSS", at, &s);
@@ -173,8 +211,7 @@ static void shuffle_chunks(const struct truth *t)
 		write_file(other, size - len);
 		truth_compare(t, path, &s);
 		CHECK(!s.wrong && s.damaged, s.wrong ? s.wrong : "a chunk was taken out", i, &s);
-		CHECK(s.good_chunks == t->n_chunks - (places[i].head.type == HL_CHUNK_EVENTS),
-			"chunks", i, &s);
+		CHECK(s.good_chunks == t->n_chunks - has_events(&places[i]), "chunks", i, &s);
 		memcpy(other, file, next);
 		memcpy(other + next, file + at, size - at);
 		write_file(other, size + len);
@@ -249,19 +286,16 @@ static void check_memory(void)
 #endif
 }
 
-int main(int argc, char **argv)
+/* late: a trace that begins late. */
+static void check_kind(bool late, unsigned stride, unsigned long rounds, uint64_t seed)
 {
-	unsigned stride = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
-	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 20000;
-	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
 	struct truth t;
 
-	make_trace(false);
+	make_trace(late, false);
 	printf("a trace of %zu bytes, %zu chunks: %zu of events, %zu with a summary; %zu "
 	       "keyframes, %zu full\n",
-		size, n_places, count_before(size, HL_CHUNK_EVENTS),
-		count_flags(HL_CHUNK_HAS_SUMMARY), count_before(size, HL_CHUNK_KEYFRAME),
-		count_flags(HL_CHUNK_FULL));
+		size, n_places, count_chunks_before(size), count_flags(HL_CHUNK_HAS_SUMMARY),
+		count_before(size, HL_CHUNK_KEYFRAME), count_flags(HL_CHUNK_FULL));
 	truth_read(&t, path);
 	check_prefixes(&t);
 	check_bit_flips(&t, stride);
@@ -270,9 +304,20 @@ int main(int argc, char **argv)
 	truth_free(&t);
 	free(file);
 	close(fd);
-	make_trace(true);
+	make_trace(late, true);
 	forge_bytes(rounds / 2, seed + 1);
 	free(file);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned stride = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 20000;
+	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
+
+	check_kind(false, stride, rounds, seed);
+	check_kind(true, stride, rounds, seed + 2);
 	check_memory();
 	return 0;
 }

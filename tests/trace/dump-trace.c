@@ -11,7 +11,8 @@
 
 static char line[5 * 65536 + HL_EVENT_TEXT_MAX];
 
-static void dump_chunk(const struct hl_chunk_events *c, const struct hl_roles *roles)
+static void dump_chunk(
+	const struct hl_reader *r, const struct hl_chunk_events *c, const struct hl_roles *roles)
 {
 	size_t x = 0;
 
@@ -21,6 +22,7 @@ static void dump_chunk(const struct hl_chunk_events *c, const struct hl_roles *r
 			puts(line);
 		}
 		if (i < c->n_events) {
+			c->events[i].ordinal = hl_reader_run_ordinal(r, c->events[i].ordinal);
 			hl_event_text_event(line, sizeof(line), &c->events[i], roles);
 			puts(line);
 		}
@@ -45,7 +47,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err; i++) {
 		err = hl_reader_decode(r, i, &c);
 		if (!err)
-			dump_chunk(&c, &roles);
+			dump_chunk(r, &c, &roles);
 	}
 	if (err)
 		fprintf(stderr, "%s\n", hl_reader_error(r));

@@ -7,8 +7,7 @@
 
 #include "sample.h"
 #include "trace/format/crc32c.h"
-#include "trace/heap_sim.h"
-#include "trace/write/writer.h"
+#include "trace/heap_sim_base.h"
 
 #define NODES  120
 #define EVENTS 560
@@ -147,11 +146,38 @@ static int add_embedded(struct hl_writer *w, struct hl_heap_sim *sim)
 	return err ? err : add_file(w);
 }
 
-enum kind { PLAIN, COUNTED, CARRYING };
+/* The second half of a run, after its base. */
+static int add_late(struct hl_writer *w, struct hl_heap_sim *sim)
+{
+	struct hl_live_block *b = calloc(sim->cap, sizeof(*b));
+	int err = b ? 0 : -1;
+
+	for (int i = 0; i < EVENTS / 2 && !err; i++) {
+		struct hl_event e;
+		struct hl_rss_sample s = {(uint64_t)i * 6400, 1u << 20};
+
+		hl_heap_sim_next(sim, &e);
+		err = hl_writer_add_event(w, &e);
+		if (i % 50 == 0 && !err)
+			err = hl_writer_add_rss(w, &s);
+	}
+	for (size_t i = 0; i < sim->n_live && !err; i++)
+		b[i] = (struct hl_live_block){.addr = sim->live[i].addr,
+			.ordinal = sim->live[i].ordinal,
+			.node = sim->live[i].node,
+			.blocks = 1};
+	if (!err)
+		err = hl_writer_add_live_set(w, b, sim->n_live);
+	free(b);
+	return err;
+}
+
+enum kind { PLAIN, COUNTED, CARRYING, LATE };
 
 static int add_kind(enum kind kind, struct hl_writer *w, struct hl_heap_sim *sim)
 {
-	return kind == COUNTED    ? add_counted(w, sim)
+	return kind == LATE       ? add_late(w, sim)
+	       : kind == COUNTED  ? add_counted(w, sim)
 	       : kind == CARRYING ? add_embedded(w, sim)
 				  : add_plain(w, sim);
 }
@@ -175,6 +201,27 @@ static int add_tables(struct hl_writer *w, uint32_t from, uint32_t to)
 	return err ? err : hl_writer_add_role(w, 0, 1);
 }
 
+/* Adds the first half of a run to a writer of its own, and describes the base. */
+static struct hl_writer *add_early(struct hl_meta *meta, struct hl_heap_sim *sim)
+{
+	static struct hl_file_status status;
+	struct hl_writer *early;
+	struct hl_event e;
+	int err = hl_heap_sim_open_early(&early, meta, &status);
+
+	if (!err)
+		err = add_tables(early, 0, NODES);
+	if (!err)
+		err = add_tables(early, NODES, NODES + 2);
+	for (int i = 0; (i < EVENTS / 2 || sim->moved) && !err; i++) {
+		hl_heap_sim_next(sim, &e);
+		err = hl_writer_add_event(early, &e);
+	}
+	if (err || hl_writer_describe_base(early, 0, sim->n_live, &meta->base) < 0)
+		exit(1);
+	return early;
+}
+
 static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 {
 	const struct hl_writer_options o = {.max_events = 60,
@@ -191,7 +238,7 @@ static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 		.allocator = ""};
 	const struct hl_end end = {.kind = HL_END_EXIT, .duration_ns = 1 << 20};
 	const struct hl_counters counters = {0};
-	struct hl_writer *w;
+	struct hl_writer *w, *early = NULL;
 	struct hl_heap_sim sim;
 	uint8_t *file;
 	int err, fd = memfd_create("sample", 0);
@@ -202,13 +249,19 @@ static uint8_t *make(bool hurry, enum kind kind, size_t *size)
 		meta.slice = (struct hl_slice_info){
 			HL_SLICE_RANGE | HL_SLICE_FILTER, 64, 1 << 20, 0, "size:>1"};
 	}
+	if (hl_heap_sim_init(&sim, 5, NODES, 2, 40) < 0)
+		exit(1);
+	if (kind == LATE)
+		early = add_early(&meta, &sim);
 	err = hl_writer_open_with(&w, dup(fd), &meta, &o);
-	if (err || hl_heap_sim_init(&sim, 5, NODES, 2, 40) < 0)
+	if (err)
 		exit(1);
 	hl_writer_set_uncompressed(w, hurry);
 	err = add_tables(w, 0, NODES);
 	if (!err)
 		err = add_tables(w, NODES, NODES + 2);
+	if (!err && early)
+		err = hl_heap_sim_write_base(w, early, &sim);
 	if (!err)
 		err = add_kind(kind, w, &sim);
 	if (!err)
@@ -236,6 +289,11 @@ uint8_t *sample_make_counted(bool hurry, size_t *size)
 uint8_t *sample_make_carrying(bool hurry, size_t *size)
 {
 	return make(hurry, CARRYING, size);
+}
+
+uint8_t *sample_make_late(bool hurry, size_t *size)
+{
+	return make(hurry, LATE, size);
 }
 
 size_t sample_places(const uint8_t *file, size_t size, struct sample_place *places)

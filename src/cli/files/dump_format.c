@@ -155,7 +155,11 @@ static int put_frames(struct hl_dump_format *f, uint32_t node)
 static int put_text_event(struct hl_dump_format *f, const struct hl_event *e, uint64_t life_ns)
 {
 	char line[HL_EVENT_TEXT_MAX + 1];
-	int n = hl_event_text_event(line, HL_EVENT_TEXT_MAX, e, &f->roles), err = 0;
+	struct hl_event shown = *e;
+	int n, err = 0;
+
+	shown.ordinal = hl_reader_run_ordinal(hl_model_reader(f->m), e->ordinal);
+	n = hl_event_text_event(line, HL_EVENT_TEXT_MAX, &shown, &f->roles);
 
 	hl_strbuf_reset(&f->text);
 	if (f->long_format)
@@ -260,7 +264,7 @@ static int put_json_event(struct hl_dump_format *f, const struct hl_event *e, ui
 	hl_json_key_string(j, "call", hl_func_name(e->func));
 	key_hex(j, "address", e->addr);
 	hl_json_key_u64(j, "size", e->size);
-	hl_json_key_u64(j, "id", e->ordinal);
+	hl_json_key_u64(j, "id", hl_reader_run_ordinal(hl_model_reader(f->m), e->ordinal));
 	hl_json_key_bool(j, "moved", e->flags & HL_EVENT_MOVED);
 	key_number(j, "tag", tag, tag != HL_TAG_NONE);
 	hl_json_key_u64(j, "blocks", e->blocks);

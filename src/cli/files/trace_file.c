@@ -171,6 +171,17 @@ static void print_cut(const struct hl_trace_info *i)
 	hl_strbuf_fini(&b);
 }
 
+static void print_base(const struct hl_base *base)
+{
+	struct hl_strbuf b = {0};
+
+	if (base->is_late) {
+		hl_text_base(&b, base);
+		hl_cli_info("the trace %s", hl_strbuf_str(&b));
+	}
+	hl_strbuf_fini(&b);
+}
+
 static void print_unwritten(const struct hl_trace_info *i)
 {
 	struct hl_strbuf b = {0};
@@ -186,6 +197,7 @@ void hl_trace_file_warn(struct hl_model *m)
 	char n[HL_TEXT_SIZE_MAX];
 
 	print_cut(i);
+	print_base(&i->meta.base);
 	if (i->damaged)
 		hl_cli_error("the trace is damaged: %s", i->damage);
 	if (i->counters.dropped_events)

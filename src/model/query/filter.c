@@ -75,6 +75,8 @@ static int find_position(
 	p->known = false;
 	if (when->kind != HL_TIME_SPEC_PEAK && when->kind != HL_TIME_SPEC_MARK)
 		return 0;
+	if (when->kind == HL_TIME_SPEC_PEAK && hl_model_peak_is_before_base(m))
+		return 0;
 	position = hl_query_to(m, when);
 	err = hl_position_count(m, &position, &p->events, &p->allocs);
 	p->known = err == 0;
@@ -100,9 +102,9 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		t->block_bits = NULL;
 		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE)))
 			continue;
-		err = hl_time_spec_check(&t->from, m);
+		err = hl_time_spec_check_mark(&t->from, m);
 		if (!err)
-			err = hl_time_spec_check(&t->to, m);
+			err = hl_time_spec_check_mark(&t->to, m);
 		if (!err)
 			err = t->subject == HL_FILTER_TIME ? check_times(t, m) : check_moment(t, m);
 		if (!err)

@@ -78,6 +78,23 @@ struct hl_position hl_position_start(void)
 	return (struct hl_position){.cut = HL_CUT_KEY, .limit = UINT64_MAX, .is_exact = true};
 }
 
+struct hl_position hl_position_first(struct hl_model *m)
+{
+	size_t key = hl_reader_base_keyframe(m->reader);
+	const struct hl_base *base = hl_model_base(m);
+	struct hl_position p = {
+		.chunk = m->n_base_chunks, .time_ns = base->time_ns, .is_exact = true};
+
+	if (!base->is_late)
+		return hl_position_start();
+	if (key != SIZE_MAX && !hl_reader_keyframe(m->reader, key)->lost &&
+		!m->bad_keyframes[key]) {
+		p.cut = HL_CUT_KEY;
+		p.limit = key;
+	}
+	return p;
+}
+
 size_t hl_key_before(const struct hl_model *m, uint64_t t, size_t end)
 {
 	for (size_t i = hl_reader_n_keyframes(m->reader); i-- > 0;) {
@@ -141,7 +158,12 @@ struct hl_position hl_position_peak(struct hl_model *m)
 
 	if (t->peak_bytes == 0)
 		return p;
-	for (p.chunk = 0; p.chunk < n; p.chunk++) {
+	if (hl_model_peak_is_before_base(m)) { /* callers have refused it, see hl_query_bind() */
+		p = hl_position_first(m);
+		p.before_damage = true;
+		return p;
+	}
+	for (p.chunk = m->n_base_chunks; p.chunk < n; p.chunk++) {
 		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, p.chunk);
 
 		if (!c->header_lost && c->max_live_bytes >= t->peak_bytes) {

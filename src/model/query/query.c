@@ -53,8 +53,8 @@ struct hl_position hl_query_from(struct hl_model *m, const struct hl_time_spec *
 	if (when->kind == HL_TIME_SPEC_PEAK || when->kind == HL_TIME_SPEC_MARK ||
 		when->kind == HL_TIME_SPEC_KEY || when->kind == HL_TIME_SPEC_EVENT)
 		return hl_query_to(m, when);
-	if (ns == 0)
-		return hl_position_start();
+	if (ns == 0 || ns == hl_model_base(m)->time_ns)
+		return hl_position_first(m);
 	p = hl_position_at(m, ns - 1);
 	if (!p.before_damage)
 		p.time_ns = ns;
@@ -86,12 +86,15 @@ static bool is_last_state(struct hl_model *m, size_t key)
 }
 
 /*
- * The last keyframe of a completed file has the blocks that were live at the peak. Returns -ENODATA
+ * The last keyframe of a completed file has the blocks that were live at the peak. So has the
+ * keyframe of the base, if the peak is before it. Returns -ENODATA
  * if there is none, or if it contradicts the totals.
  */
 static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 {
-	size_t n = hl_reader_n_keyframes(m->reader);
+	bool before_base = hl_model_peak_is_before_base(m);
+	size_t n = before_base ? hl_reader_base_keyframe(m->reader) + 1
+			       : hl_reader_n_keyframes(m->reader);
 	const struct hl_keyframe_info *k = n > 0 ? hl_reader_keyframe(m->reader, n - 1) : NULL;
 	struct hl_node_totals *nodes;
 	const struct hl_totals *all = &m->info->totals;
@@ -99,8 +102,8 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	int err;
 
 	if (!k || k->lost || m->bad_keyframes[n - 1] ||
-		(!m->info->has_end && !is_last_state(m, n - 1)) ||
-		(m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
+		(!before_base && !m->info->has_end && !is_last_state(m, n - 1)) ||
+		(!before_base && m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
 		return -ENODATA;
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
@@ -159,6 +162,8 @@ static int compute_live(struct query_run *w)
 
 	if (q->to.kind == HL_TIME_SPEC_PEAK && w->method == BY_STACK) {
 		err = peak_from_keyframe(m, a);
+		if (err == -ENODATA && hl_model_peak_is_before_base(m))
+			return hl_model_lost_base(m);
 		if (err != -ENODATA)
 			return err;
 	}
@@ -400,12 +405,23 @@ static int check_pool(const struct hl_query *q, struct hl_model *m)
 	return fail_no_such_pool(m);
 }
 
+/* The peak may be before the base of a trace that begins late if it is by stack: the base has these
+ * sums. */
+static int check_moment(const struct hl_query *q, struct hl_model *m)
+{
+	bool by_stack = q->quantity == HL_QUANTITY_LIVE && q->key == HL_KEY_STACK &&
+			hl_query_sums_suffice(m, q);
+
+	return by_stack && q->to.kind == HL_TIME_SPEC_PEAK ? 0
+							   : hl_time_spec_check_blocks(&q->to, m);
+}
+
 int hl_query_bind(const struct hl_query *q, struct hl_model *m)
 {
 	int err = hl_time_spec_check(&q->from, m);
 
 	if (!err)
-		err = hl_time_spec_check(&q->to, m);
+		err = check_moment(q, m);
 	if (!err && q->filter)
 		err = hl_filter_bind(q->filter, m);
 	if (!err && q->suppressions)

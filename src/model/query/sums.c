@@ -125,7 +125,8 @@ static bool find_path(const struct hl_model *m, const struct hl_position *p, str
 		struct sum_path w = {.keyframe = k ? i : SIZE_MAX,
 			.back = at >= hl_position_end(p) && at > p->chunk};
 
-		if (k && (k->lost || m->bad_keyframes[i]))
+		/* A trace that begins late does not begin with zeros. */
+		if (k ? k->lost || m->bad_keyframes[i] : hl_model_base(m)->is_late)
 			continue;
 		if ((k ? m->key_segment[i] : 0) != segment)
 			continue;
@@ -243,6 +244,8 @@ int hl_sums_at(struct hl_model *m, struct hl_position *p, struct hl_sums *sums)
 		size_t bad = m->n_bad;
 
 		if (!p->is_exact || !find_path(m, p, &w)) {
+			if (hl_model_base(m)->is_late && hl_position_end(p) <= m->n_base_chunks)
+				return hl_model_lost_base(m);
 			*p = hl_position_before_loss(m, p);
 			continue;
 		}

@@ -53,6 +53,9 @@ bool hl_chunk_is_lost(const struct hl_model *m, size_t chunk);
 /* Before everything. If there are aggregated blocks, also before keyframes that are before the
  * first chunk. */
 struct hl_position hl_position_start(void);
+/* Where the events of the trace begin: hl_position_start(), or the base of a trace that begins
+ * late. */
+struct hl_position hl_position_first(struct hl_model *m);
 /* After the first n events of a chunk, the last of which is at this time. */
 struct hl_position hl_position_event(size_t chunk, size_t n, uint64_t time_ns);
 /* The position of a keyframe. */

@@ -357,7 +357,8 @@ int hl_model_cross_sums(
 	bool one = !err && n_threads == 1 && m->n_tags == 0 && is_role_key(queries[0].key);
 	struct hl_role who = one ? (struct hl_role){0, HL_TAG_NONE} : no_role;
 
-	one |= hl_model_has_aggregated(m) && queries[0].key == HL_KEY_STACK;
+	one |= (hl_model_has_aggregated(m) || hl_model_peak_is_before_base(m)) &&
+	       queries[0].key == HL_KEY_STACK;
 	memset(answers, 0, n * sizeof(*answers));
 	for (size_t i = 0; i < n && one && !err; i++) {
 		err = queries[i].key == HL_KEY_STACK ? 0 : hl_query_check(m, &queries[i]);

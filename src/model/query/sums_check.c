@@ -10,6 +10,7 @@
 
 #include "model/model_internal.h"
 #include "model/query/sums.h"
+#include "util/radix_sort.h"
 
 /* Keyframes are compared node by node. A forged file may have very many keyframes and nodes; then
  * only some are compared. */
@@ -21,6 +22,7 @@ struct sums_check {
 	struct hl_sums *withheld;          /* the same; NULL: all blocks are in events */
 	struct hl_chunk_events events;
 	struct hl_summary summary;
+	HL_VEC(struct hl_radix_item) base; /* the addresses of the base's blocks */
 	uint64_t compared;
 	bool differs;
 };
@@ -103,6 +105,51 @@ static int load_keyframe_sums(struct sums_check *k, size_t key)
 	return err;
 }
 
+static int add_base_addresses(struct sums_check *k)
+{
+	for (size_t i = 0; i < k->events.n_events; i++)
+		if (hl_vec_push(&k->base,
+			    ((struct hl_radix_item){.key = k->events.events[i].addr})) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Two live blocks cannot have one address, unless addresses are not known. */
+static int check_addresses(struct sums_check *k)
+{
+	size_t n = k->base.len;
+	struct hl_radix_item *spare = calloc(n + 1, sizeof(*spare));
+
+	if (!spare)
+		return -ENOMEM;
+	if (n > 0)
+		hl_radix_sort(k->base.data, spare, n);
+	for (size_t i = 1; i < n && !(k->m->info->meta.unknown & HL_UNKNOWN_ADDRESSES); i++)
+		k->differs |= k->base.data[i].key == k->base.data[i - 1].key;
+	free(spare);
+	hl_vec_free(&k->base);
+	return 0;
+}
+
+/*
+ * The base of a trace that begins late: its blocks are all that was live. The sums of the run
+ * continue from those of its keyframe.
+ */
+static int check_base(struct sums_check *k, size_t key)
+{
+	size_t n = (size_t)k->m->n_nodes + 1;
+	int err = check_addresses(k);
+
+	if (!err)
+		err = load_keyframe_sums(k, key);
+	for (size_t i = 0; i < n && !err; i++)
+		k->differs |= hl_sums_live_bytes(&k->key[i]) != hl_sums_live_bytes(&k->sums[i]) ||
+			      hl_sums_live_blocks(&k->key[i]) != hl_sums_live_blocks(&k->sums[i]);
+	if (!err)
+		memcpy(k->sums, k->key, n * sizeof(*k->sums));
+	return err;
+}
+
 /* The keyframes before this chunk. */
 static int check_keyframes(struct sums_check *k, size_t chunk, size_t *next)
 {
@@ -111,6 +158,10 @@ static int check_keyframes(struct sums_check *k, size_t chunk, size_t *next)
 	int err = 0;
 
 	for (; *next < n && hl_reader_keyframe(r, *next)->chunk <= chunk && !err; (*next)++) {
+		if (*next == hl_reader_base_keyframe(r)) {
+			err = check_base(k, *next);
+			continue;
+		}
 		if (hl_reader_keyframe(r, *next)->lost ||
 			(k->compared > COMPARE_MAX && *next + 1 < n))
 			continue;
@@ -148,6 +199,8 @@ static int check_all(struct sums_check *k)
 			err = -EBADMSG;
 		if (!err)
 			err = check_chunk(k, i);
+		if (!err && i < k->m->n_base_chunks)
+			err = add_base_addresses(k);
 	}
 	hl_progress_end();
 	if (!err)
@@ -180,6 +233,7 @@ int hl_sums_check(struct hl_model *m)
 	free(k.rest);
 	free(k.key);
 	free(k.withheld);
+	hl_vec_free(&k.base);
 	hl_summary_free(&k.summary);
 	hl_chunk_events_free(&k.events);
 	return err ? hl_model_fail(m, err) : 0;

@@ -159,7 +159,7 @@ bool hl_time_spec_equal(const struct hl_time_spec *a, const struct hl_time_spec 
 	       a->events == b->events;
 }
 
-int hl_time_spec_check(const struct hl_time_spec *when, struct hl_model *m)
+int hl_time_spec_check_mark(const struct hl_time_spec *when, struct hl_model *m)
 {
 	const struct hl_mark *marks;
 	size_t n;
@@ -172,6 +172,27 @@ int hl_time_spec_check(const struct hl_time_spec *when, struct hl_model *m)
 		when->mark, n ? "; the first is \"" : ", nor any other", n ? marks[0].name : "",
 		n ? "\"" : "");
 	return -ENOENT;
+}
+
+int hl_time_spec_check(const struct hl_time_spec *when, struct hl_model *m)
+{
+	bool is_time = when->kind == HL_TIME_SPEC_NS || when->kind == HL_TIME_SPEC_PERCENT;
+	uint64_t ns = is_time ? hl_time_spec_ns(when, m) : 0;
+
+	if (ns > 0 && ns < hl_model_base(m)->time_ns)
+		return hl_model_before_base(m, "this moment");
+	return hl_time_spec_check_mark(when, m);
+}
+
+int hl_time_spec_check_blocks(const struct hl_time_spec *when, struct hl_model *m)
+{
+	if (when->kind == HL_TIME_SPEC_PEAK)
+		return hl_model_peak_is_before_base(m)
+			       ? hl_model_before_base(m, "the peak of the run")
+			       : 0;
+	if (hl_time_spec_ns(when, m) < hl_model_base(m)->time_ns)
+		return hl_model_before_base(m, "this moment");
+	return hl_time_spec_check_mark(when, m);
 }
 
 uint64_t hl_time_spec_ns(const struct hl_time_spec *when, struct hl_model *m)

@@ -50,8 +50,13 @@ int hl_time_spec_parse_range(
 	const char *s, size_t len, struct hl_time_spec *from, struct hl_time_spec *to, size_t *at);
 /* Are both the same request? */
 bool hl_time_spec_equal(const struct hl_time_spec *a, const struct hl_time_spec *b);
-/* Is there such a moment in this recording? Returns 0, or -ENOENT with hl_model_error(). */
+/* Is there such a moment in this trace? 0 is where it begins. The peak may be before the base of a
+ * trace that begins late. Returns 0, or -ENOENT with hl_model_error(). */
 int hl_time_spec_check(const struct hl_time_spec *when, struct hl_model *m);
+/* The same, and its blocks are in the trace: not before a base. */
+int hl_time_spec_check_blocks(const struct hl_time_spec *when, struct hl_model *m);
+/* The same for a filter. It may be about times before a base. */
+int hl_time_spec_check_mark(const struct hl_time_spec *when, struct hl_model *m);
 /* The mark of HL_TIME_SPEC_MARK; NULL: none. */
 const struct hl_mark *hl_time_spec_mark(const struct hl_time_spec *when, struct hl_model *m);
 /* The time since the start of this recording. An unknown mark is the end. */

@@ -39,6 +39,16 @@ static bool counts_all(const struct hl_query *q)
 	       q->from.kind == HL_TIME_SPEC_NS && q->from.ns == 0 && q->to.kind == HL_TIME_SPEC_END;
 }
 
+/* A list from 0 on begins with the blocks of the base, if there is one: their frees follow. */
+static struct hl_position first_position(struct lifetimes_run *w)
+{
+	const struct hl_query *q = w->l->query;
+
+	if (hl_time_spec_ns(&q->from, w->m) == 0)
+		return hl_position_start();
+	return hl_query_from(w->m, &q->from);
+}
+
 static void reset_chosen(void *arg)
 {
 	struct lifetimes_run *w = arg;
@@ -86,7 +96,7 @@ static int choose_blocks(struct lifetimes_run *w)
 	if (!w->chosen)
 		return hl_model_fail(w->m, -ENOMEM);
 	s.to = hl_query_to(w->m, &q->to);
-	s.from = live ? s.to : hl_query_from(w->m, &q->from);
+	s.from = live ? s.to : first_position(w);
 	err = hl_block_stream_run(w->m, &s);
 	w->l->before_damage |= s.to.before_damage || s.from.before_damage;
 	return err;
@@ -301,7 +311,7 @@ static int deliver_all(struct lifetimes_run *w)
 	int err = 0;
 
 	if (q->quantity != HL_QUANTITY_LIVE)
-		i = hl_query_from(w->m, &q->from).chunk;
+		i = first_position(w).chunk;
 	hl_decode_ahead_init(&w->ahead, w->m->reader);
 	hl_progress_begin(WRITING);
 	for (; i < n && !err; i++) {

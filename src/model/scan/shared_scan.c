@@ -56,6 +56,8 @@ static void begin_consumers(struct scan *p, size_t *from, size_t *to)
 		if (r->state != HL_SCAN_PENDING)
 			continue;
 		err = r->plan(r);
+		if (!err && r->first < p->m->n_base_chunks && hl_model_base_is_lost(p->m))
+			err = hl_model_lost_base(p->m);
 		if (err) {
 			r->state = HL_SCAN_FAILED;
 			p->err = i < p->n_own ? err : 0;

@@ -130,8 +130,12 @@ static int choose_blocks(struct hl_slice_writer *c)
 		.begin = reset_kept,
 		.block = keep_block,
 		.arg = c};
-	int err = hl_block_stream_run(c->m, &stream);
+	const struct hl_query moments = {
+		.quantity = HL_QUANTITY_ALLOCATED, .from = c->s->from, .to = c->s->to};
+	int err = hl_query_bind(&moments, c->m);
 
+	if (!err)
+		err = hl_block_stream_run(c->m, &stream);
 	c->from = stream.from;
 	c->to = stream.to;
 	hl_ordinal_set_count(&c->kept);
@@ -303,7 +307,8 @@ static void describe_slice(struct hl_slice_writer *c)
 {
 	const struct hl_slice_info *old = &c->m->info->meta.slice;
 	const struct hl_slice *s = c->s;
-	bool ranged = s->from.kind != HL_TIME_SPEC_NS || s->from.ns || !reaches_end(c);
+	bool ranged = s->from.kind != HL_TIME_SPEC_NS || s->from.ns || !reaches_end(c) ||
+		      hl_model_base(c->m)->is_late;
 
 	c->cut = (struct hl_slice_info){.flags = old->flags,
 		.from_ns = hl_max_u64(c->from.time_ns, old->from_ns),
@@ -338,6 +343,8 @@ int hl_slice_writer_meta(struct hl_slice_writer *c, struct hl_meta *meta)
 	describe_slice(c);
 	*meta = c->m->info->meta;
 	meta->slice = c->cut;
+	if (!hl_model_has_aggregated(c->m)) /* its blocks become events from before the range */
+		meta->base = (struct hl_base){0};
 	err = hl_strbuf_error(&c->filter);
 	return !err && c->anonymizer ? hl_anonymize_meta(c->anonymizer, meta) : err;
 }

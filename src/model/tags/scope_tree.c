@@ -155,14 +155,15 @@ int hl_scopes_build(struct hl_scope_tree *t, struct hl_model *m, const struct hl
 	q = q ? q : &whole;
 	err = hl_time_spec_check(&q->from, m);
 	if (!err)
-		err = hl_time_spec_check(&q->to, m);
+		err = hl_time_spec_check_blocks(&q->to, m);
 	if (!err && q->filter)
 		err = hl_filter_bind(q->filter, m);
 	if (!err)
 		err = make_rows(t, m);
 	if (err)
 		return err;
-	from = hl_query_from(m, &q->from);
+	/* Blocks of a base count as allocated, because their frees count as freed. */
+	from = hl_time_spec_ns(&q->from, m) == 0 ? hl_position_start() : hl_query_from(m, &q->from);
 	to = hl_query_to(m, &q->to);
 	err = q->filter ? by_blocks(t, m, &from, &to, q->filter) : by_summaries(t, m, &from, &to);
 	if (err) {

@@ -141,19 +141,28 @@ static void update_maximum(struct peak_query *c, size_t chunk, size_t event, uin
 				.events = event + 1}};
 }
 
+/* The curve of a trace that begins late begins at its base, with all blocks that are live there. */
+static uint64_t time_of(const struct peak_query *c, size_t chunk, const struct hl_event *e)
+{
+	const struct hl_model *m = c->base.m;
+
+	return chunk < m->n_base_chunks ? hl_model_base(m)->time_ns : e->time_ns;
+}
+
 static int follow_event(struct peak_query *c, size_t chunk, size_t i, const struct hl_event *e)
 {
+	uint64_t time_ns = time_of(c, chunk, e);
 	bool selected = false;
 	int err = is_selected(c, e, &selected);
 
 	if (err || !selected)
 		return err;
 	if (c->n > 0)
-		advance_to(c, hl_timeline_column(c->base.m, e->time_ns, c->n));
+		advance_to(c, hl_timeline_column(c->base.m, time_ns, c->n));
 	if (e->op == HL_OP_ALLOC) {
 		c->bytes += e->bytes;
 		c->blocks += e->blocks;
-		update_maximum(c, chunk, i, e->time_ns);
+		update_maximum(c, chunk, i, time_ns);
 	} else if (e->bytes > c->bytes) {
 		return -EBADMSG;
 	} else {

@@ -83,6 +83,30 @@ static void add_end(struct timeline_query *c)
 	c->data[c->n - 1].max_bytes = hl_max_u64(c->data[c->n - 1].max_bytes, c->live);
 }
 
+/* The curve of a trace that begins late begins with the live bytes of its base. */
+static void begin_at_base(struct timeline_query *c)
+{
+	size_t key = hl_reader_base_keyframe(c->base.m->reader);
+
+	if (!hl_model_base(c->base.m)->is_late)
+		return;
+	c->at = hl_timeline_column(c->base.m, hl_model_base(c->base.m)->time_ns, c->n);
+	if (key == SIZE_MAX) {
+		c->data[c->at].lost = true;
+		return;
+	}
+	c->live = hl_reader_keyframe(c->base.m->reader, key)->live_bytes;
+	c->data[c->at].max_bytes = c->live;
+}
+
+static void mark_before_base(const struct hl_model *m, struct hl_timeline_bin *columns, size_t n)
+{
+	size_t first = hl_timeline_column(m, hl_model_base(m)->time_ns, n);
+
+	for (size_t i = 0; i < first && hl_model_base(m)->is_late; i++)
+		columns[i].before_base = true;
+}
+
 /* --- the scan --- */
 
 static int plan_scan(struct hl_scan_consumer *r)
@@ -90,7 +114,7 @@ static int plan_scan(struct hl_scan_consumer *r)
 	struct timeline_query *c = r->arg;
 
 	/* Lost chunks are included: their columns are marked. */
-	r->first = 0;
+	r->first = c->base.m->n_base_chunks;
 	r->last_end = hl_reader_n_chunks(c->base.m->reader);
 	return 0;
 }
@@ -102,6 +126,7 @@ static int begin_scan(void *arg)
 	memset(c->data, 0, c->n * sizeof(*c->data));
 	c->at = c->key = 0;
 	c->live = 0;
+	begin_at_base(c);
 	return 0;
 }
 
@@ -245,10 +270,12 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline
 		return hl_model_no_events(m, "a filtered timeline");
 	if (!hl_model_has_event_order(m))
 		return hl_model_no_event_order(m, "a timeline");
-	if (filter)
-		return hl_filtered_peak(m, filter, columns, n, peak);
-	err = read_columns(m, columns, n);
-	return err ? err : hl_peak_find(m, &whole_heap, peak);
+	err = filter ? hl_filtered_peak(m, filter, columns, n, peak) : read_columns(m, columns, n);
+	if (!err && !filter)
+		err = hl_peak_find(m, &whole_heap, peak);
+	if (!err)
+		mark_before_base(m, columns, n);
+	return err;
 }
 
 void hl_timeline_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n)

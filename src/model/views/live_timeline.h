@@ -11,6 +11,7 @@ struct hl_timeline_bin {
 	uint64_t max_bytes; /* maximum of live bytes at the beginning and after each event */
 	uint64_t end_bytes; /* live bytes at the end */
 	bool lost;          /* a part of it is missing in the file */
+	bool before_base;   /* all of it is before the base of a trace that begins late */
 };
 
 struct hl_peak;

@@ -207,7 +207,7 @@ static int start_query(struct hl_prefetch *q)
 {
 	struct page_query *x = (struct page_query *)q;
 	unsigned subjects = x->filter ? hl_filter_subjects(x->filter) : 0;
-	int err = hl_time_spec_check(&x->when, x->m);
+	int err = hl_time_spec_check_blocks(&x->when, x->m);
 
 	if (!err && x->filter)
 		err = hl_filter_bind(x->filter, x->m);

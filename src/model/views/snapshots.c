@@ -273,7 +273,7 @@ static int mark_all_touched(struct hl_snapshot_list *log)
 	return err;
 }
 
-/* Sets `now` to the sums of a moment; 0: the start. */
+/* Sets `now` to the sums of a moment; 0: the start, or the base of a trace that begins late. */
 static int move_to_moment(struct hl_snapshot_list *log, size_t to)
 {
 	const struct hl_moment *x = to ? &log->moments.data[to - 1] : NULL;
@@ -283,17 +283,17 @@ static int move_to_moment(struct hl_snapshot_list *log, size_t to)
 
 	log->before_damage = false;
 	log->time_ns = x ? x->time_ns : 0;
-	if (!x) {
+	if (!x && !hl_model_base(log->m)->is_late) {
 		memset(log->now, 0, n * sizeof(*log->now));
 		log->all = (struct hl_sums){0};
 		log->next = 0;
 		return mark_all_touched(log);
 	}
-	if (x->position.cut == HL_CUT_KEY && x->position.limit != UINT64_MAX)
+	if (x && x->position.cut == HL_CUT_KEY && x->position.limit != UINT64_MAX)
 		err = apply_keyframes(log, x->position.limit);
 	if (err != -ENODATA)
 		return err;
-	p = x->position;
+	p = x ? x->position : hl_position_first(log->m);
 	err = hl_sums_at(log->m, &p, log->now);
 	log->before_damage = p.before_damage;
 	log->time_ns = p.time_ns;

@@ -168,13 +168,14 @@ static int encode_extra(struct hl_rename_copy *x, size_t i)
 }
 
 /* Encodes all columns again. Only those with addresses and texts are used. */
-static int encode_events(struct hl_rename_copy *x, const struct hl_chunk_header *h)
+static int encode_events(
+	struct hl_rename_copy *x, const struct hl_chunk_header *h, uint64_t first_ordinal)
 {
 	struct hl_encoder *e = &x->enc;
 	size_t extra = 0;
 	int err = 0;
 
-	hl_encoder_begin(e, h->first_ordinal);
+	hl_encoder_begin(e, first_ordinal);
 	e->t0 = e->time = e->extra_time = h->t0_ns / HL_TIME_UNIT_NS;
 	for (size_t i = 0; i <= x->events.n_events && !err; i++) {
 		struct hl_event event;
@@ -199,10 +200,11 @@ static int mask_events(struct hl_rename_copy *x, size_t row, struct hl_chunk *c)
 	} masked[REPLACED_MAX] = {
 		{HL_COL_ADDR, EC_ADDR}, {HL_COL_XADDR, EC_XADDR}, {HL_COL_EXTRA, EC_EXTRA}};
 	struct replaced by[REPLACED_MAX];
-	int err = hl_reader_decode(x->r, x->r->rows.data[row].chunk, &x->events);
+	size_t chunk = x->r->rows.data[row].chunk;
+	int err = hl_reader_decode(x->r, chunk, &x->events);
 
-	if (!err)
-		err = encode_events(x, &c->head);
+	if (!err) /* ordinals are those of the reader */
+		err = encode_events(x, &c->head, hl_reader_chunk(x->r, chunk)->first_ordinal);
 	for (size_t i = 0; i < REPLACED_MAX; i++)
 		by[i] = (struct replaced){masked[i].id, x->enc.base[masked[i].col],
 			(size_t)(x->enc.at[masked[i].col] - x->enc.base[masked[i].col])};

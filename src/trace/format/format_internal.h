@@ -71,6 +71,12 @@ static inline uint64_t hl_live_set_limit(uint64_t file_bytes)
 							     : HL_LIVE_SET_MAX;
 }
 
+/* The blocks of a base: each has a stored byte. */
+static inline uint64_t hl_base_blocks_limit(uint64_t file_bytes)
+{
+	return file_bytes;
+}
+
 /* Maximum rows of one chunk, so that HL_RAW_MAX holds for all values. */
 #define HL_KEYFRAME_ROWS      12288u
 #define HL_KEYFRAME_ROWS_WIDE 8192u /* with the HL_COL_KEY_WRITTEN columns */
@@ -104,6 +110,7 @@ enum hl_chunk_type {
  * it. */
 #define HL_CHUNK_APART    16u
 #define HL_CHUNK_SNAPSHOT 32u /* KEYFRAME: it is a snapshot */
+#define HL_CHUNK_BASE     64u /* KEYFRAME, LIVESET: of the base of a trace that begins late */
 
 enum hl_codec { HL_CODEC_STORED, HL_CODEC_ZSTD };
 
@@ -119,6 +126,7 @@ enum hl_column_id {
 	HL_COL_ALLOCATOR,
 	HL_COL_SOURCE,
 	HL_COL_UNKNOWN,
+	HL_COL_BASE,
 	/* TABLE */
 	HL_COL_MODULES = 16,
 	HL_COL_NODE_PARENT,
@@ -173,6 +181,7 @@ enum hl_column_id {
 	HL_COL_LIVE_THREAD,
 	HL_COL_LIVE_BLOCKS,
 	HL_COL_LIVE_BYTES,
+	HL_COL_LIVE_FUNC, /* of a base only */
 	/* RSS */
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,

@@ -484,6 +484,52 @@ static int decode_chunk(struct hl_reader *r, struct hl_chunk *c, struct decoder 
 			      (unsigned long long)h->seq);
 }
 
+/* ---- the base of a trace that begins late ---- */
+
+/* The allocation of a block that was live at the base. False if there cannot be such a block. */
+static bool set_base_event(const struct hl_reader *r, const struct hl_chunk *c,
+	const struct hl_live_block *b, struct hl_event *e)
+{
+	*e = (struct hl_event){.time_ns = b->alloc_ns,
+		.addr = b->addr,
+		.size = b->size,
+		.ordinal = b->ordinal,
+		.node = b->node,
+		.free_node = HL_NODE_NONE,
+		.thread = b->thread,
+		.op = HL_OP_ALLOC,
+		.blocks = b->blocks,
+		.bytes = b->bytes};
+	return b->alloc_ns <= c->head.t1_ns && b->blocks > 0 && b->bytes >= b->size &&
+	       b->addr + b->size >= b->addr && b->thread < r->tables.n_threads &&
+	       (b->node < r->tables.n_nodes || b->node == HL_NODE_NONE);
+}
+
+static int decode_base_part(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
+{
+	const struct hl_chunk_info *info = &r->chunks.data[chunk];
+	const struct hl_chunk_header h = {.n_events = info->n_events};
+	size_t n = info->n_events, row = r->chunk_rows.data[chunk];
+	struct hl_live_block *blocks = malloc((n + 1) * sizeof(*blocks));
+	uint8_t *funcs = malloc(n + 1);
+	struct hl_chunk c;
+	int err = blocks && funcs ? reserve_events(into, &h, 0) : -ENOMEM;
+
+	if (!err)
+		err = hl_read_live_part(r, row, &c, blocks, funcs);
+	for (size_t i = 0; i < n && !err; i++) {
+		blocks[i].ordinal = info->first_ordinal + i; /* hl_base_load has checked its own */
+		if (!set_base_event(r, &c, &blocks[i], &into->events[i]))
+			err = hl_mark_bad(r, row);
+		into->events[i].func = funcs[i];
+	}
+	into->n_events = err ? 0 : n;
+	into->follows_alloc = false;
+	free(blocks);
+	free(funcs);
+	return err;
+}
+
 int hl_reader_decode(struct hl_reader *r, size_t chunk, struct hl_chunk_events *into)
 {
 	return hl_reader_decode_some(r, chunk, HL_WANT_ALL, into);
@@ -504,7 +550,11 @@ int hl_reader_decode_some(
 	if (row == HL_NO_ROW)
 		return hl_reader_fail(
 			r, "Chunk %llu is missing.", (unsigned long long)r->chunks.data[chunk].seq);
-	err = hl_load_chunk(r, row, &c);
+	err = r->info.meta.base.is_late ? hl_tables_read(r) : 0;
+	if (!err && r->rows.data[row].is_base)
+		return decode_base_part(r, chunk, into);
+	if (!err)
+		err = hl_load_chunk(r, row, &c);
 	if (err)
 		return err;
 	if (want != HL_WANT_ALL && hl_check_columns(r, &c) < 0)
@@ -519,6 +569,8 @@ int hl_reader_decode_some(
 		err = hl_read_parted(r, &c, into);
 	if (!err && want & HL_WANT_OTHERS)
 		err = hl_read_linked(r, &c, into);
+	if (!err && r->info.meta.base.is_late)
+		err = hl_base_map_events(r, into->events, into->n_events, want & HL_WANT_OTHERS);
 	if (err) {
 		into->n_events = into->n_extras = 0;
 		return err == -EBADMSG ? hl_mark_bad(r, row) : err;

@@ -103,8 +103,11 @@ static int open_chunks(struct hl_reader *r, const char *name, struct hl_reader_r
 	if (!err)
 		err = hl_find_chunks(r);
 	if (!err)
-		err = hl_list_chunks(r);
-	return err ? err : hl_read_meta(r);
+		err = hl_read_meta(r);
+	if (err)
+		return err;
+	hl_find_base(r);
+	return hl_list_chunks(r);
 }
 
 int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source, const char *name,
@@ -147,6 +150,7 @@ static void free_lists(struct hl_reader *r)
 	hl_vec_free(&r->rows);
 	hl_vec_free(&r->chunks);
 	hl_vec_free(&r->chunk_rows);
+	hl_vec_free(&r->base_ordinals);
 }
 
 void hl_reader_close(struct hl_reader *r)

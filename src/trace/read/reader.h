@@ -134,6 +134,19 @@ struct hl_chunk_info {
 size_t hl_reader_n_chunks(const struct hl_reader *r);
 const struct hl_chunk_info *hl_reader_chunk(const struct hl_reader *r, size_t i);
 
+/*
+ * A trace that begins late (hl_meta.base): its first chunks are those of the base. They have the
+ * live blocks as allocations, each with its own time, as a slice has blocks from before its range;
+ * and side events that later ones refer to. Numbers of events and ordinals of the reader are dense:
+ * they begin with the blocks of the base. The functions below return those of the whole run.
+ */
+size_t hl_reader_n_base_chunks(const struct hl_reader *r);
+/* The keyframe of the base; SIZE_MAX if it is lost or the trace has no base. */
+size_t hl_reader_base_keyframe(const struct hl_reader *r);
+uint64_t hl_reader_run_event(const struct hl_reader *r, uint64_t event);
+/* Decode a chunk before: this needs the list of the base's ordinals. */
+uint64_t hl_reader_run_ordinal(const struct hl_reader *r, uint64_t ordinal);
+
 /* A decoded chunk. Reuse one for all calls. */
 struct hl_chunk_events {
 	struct hl_event *events; /* alloc_ns: UINT64_MAX if allocated in an earlier chunk */

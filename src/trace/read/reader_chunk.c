@@ -43,7 +43,7 @@ int hl_mark_bad(struct hl_reader *r, size_t row)
 	w->bad = true;
 	r->lost_chunks++;
 	r->lost_events += w->head.n_events;
-	if (w->head.type == HL_CHUNK_EVENTS && w->chunk < r->chunks.len)
+	if ((w->head.type == HL_CHUNK_EVENTS || w->is_base) && w->chunk < r->chunks.len)
 		r->chunks.data[w->chunk].lost = true;
 	hl_describe_damage(r);
 	return -EBADMSG;

@@ -241,7 +241,7 @@ int hl_find_chunks(struct hl_reader *r)
 
 /* ---- lists made from the rows ---- */
 
-static int add_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size_t row)
+int hl_list_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size_t row)
 {
 	if (row != HL_NO_ROW)
 		r->rows.data[row].chunk = r->chunks.len;
@@ -250,14 +250,22 @@ static int add_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size
 	return 0;
 }
 
+/* In a trace that begins late, events and ordinals before the base would have negative numbers. */
+static bool is_before_base(const struct hl_reader *r, const struct hl_chunk_header *h)
+{
+	const struct hl_base *base = &r->info.meta.base;
+
+	return h->first_event < base->events || h->first_ordinal < base->allocs;
+}
+
 static int list_events(struct hl_reader *r, const struct hl_chunk_header *h, size_t row)
 {
-	const struct hl_chunk_info info = {
+	struct hl_chunk_info info = {
 		.lost = row == HL_NO_ROW,
 		.header_lost = row == HL_NO_ROW,
 		.seq = h->seq,
-		.first_event = h->first_event,
-		.first_ordinal = h->first_ordinal,
+		.first_event = h->first_event - hl_base_event_shift(r),
+		.first_ordinal = h->first_ordinal - hl_base_ordinal_shift(r),
 		.n_events = h->n_events,
 		.n_extras = h->n_rows,
 		.t0_ns = h->t0_ns,
@@ -268,8 +276,19 @@ static int list_events(struct hl_reader *r, const struct hl_chunk_header *h, siz
 		.has_summary = h->flags & HL_CHUNK_HAS_SUMMARY,
 		.disjoint = h->flags & HL_CHUNK_APART,
 	};
+	int err = 0;
 
-	return add_chunk(r, &info, row);
+	if (r->info.meta.base.is_late && !r->base_ended && h->n_events > 0)
+		err = hl_list_base_part(r, HL_NO_ROW);
+	if (is_before_base(r, h)) {
+		info.first_event = info.first_ordinal = r->info.meta.base.blocks;
+		info.lost = true;
+	}
+	if (!err)
+		err = hl_list_chunk(r, &info, row);
+	if (!err && info.lost && row != HL_NO_ROW)
+		(void)hl_mark_bad(r, row);
+	return err;
 }
 
 /* Chunks [seq, after->seq) are not in the file. If events are missing too, the list of event chunks
@@ -277,12 +296,17 @@ static int list_events(struct hl_reader *r, const struct hl_chunk_header *h, siz
 static int list_gap(struct hl_reader *r, const struct hl_chunk_header *before, uint64_t seq,
 	const struct hl_chunk_header *after)
 {
-	uint64_t events = before ? before->first_event + before->n_events : 0;
-	struct hl_chunk_info info = {
-		.lost = true, .header_lost = true, .seq = seq, .first_event = events};
+	const struct hl_base *base = &r->info.meta.base;
+	uint64_t events = before ? before->first_event + before->n_events : base->events;
+	struct hl_chunk_info info = {.lost = true,
+		.header_lost = true,
+		.seq = seq,
+		.first_event = events - hl_base_event_shift(r),
+		.first_ordinal = base->blocks};
 
 	if (before) {
-		info.first_ordinal = before->first_ordinal;
+		info.first_ordinal =
+			hl_max_u64(before->first_ordinal, base->allocs) - hl_base_ordinal_shift(r);
 		info.t0_ns = before->t1_ns;
 	}
 	info.t1_ns = after->t0_ns;
@@ -291,7 +315,7 @@ static int list_gap(struct hl_reader *r, const struct hl_chunk_header *before, u
 		return 0;
 	r->lost_events += after->first_event - events;
 	info.n_events = (uint32_t)hl_min_u64(after->first_event - events, UINT32_MAX);
-	return add_chunk(r, &info, HL_NO_ROW);
+	return hl_list_chunk(r, &info, HL_NO_ROW);
 }
 
 /* Returns the number of consecutive parts of this keyframe or live set; sets *is_complete if none
@@ -317,7 +341,7 @@ static int list_keyframe(struct hl_reader *r, size_t row, uint32_t *parts)
 {
 	const struct hl_chunk_header *h = &r->rows.data[row].head;
 	struct hl_keyframe_rows place = {.row = row, .before = HL_NO_ROW};
-	struct hl_keyframe_info info = {.first_event = h->first_event,
+	struct hl_keyframe_info info = {.first_event = h->first_event - hl_base_event_shift(r),
 		.time_ns = h->t1_ns,
 		.chunk = r->chunks.len,
 		.disjoint = h->flags & HL_CHUNK_APART,
@@ -341,6 +365,14 @@ static int list_keyframe(struct hl_reader *r, size_t row, uint32_t *parts)
 		else
 			place.before = r->keys.len - 1;
 	}
+	if (h->flags & HL_CHUNK_BASE && r->info.meta.base.is_late && !r->base_ended) {
+		int err = hl_list_base_part(r, HL_NO_ROW);
+
+		if (err)
+			return err;
+		info.chunk = r->chunks.len;
+		r->base_key = r->keys.len;
+	}
 	if (hl_vec_push(&r->keys, info) < 0 || hl_vec_push(&r->key_places, place) < 0)
 		return -ENOMEM;
 	return 0;
@@ -350,7 +382,8 @@ static int list_live_set(struct hl_reader *r, size_t row, uint32_t *parts)
 {
 	const struct hl_chunk_header *h = &r->rows.data[row].head;
 	struct hl_live_set_rows place = {.row = row};
-	struct hl_live_set_info info = {.first_event = h->first_event, .time_ns = h->t1_ns};
+	struct hl_live_set_info info = {
+		.first_event = h->first_event - hl_base_event_shift(r), .time_ns = h->t1_ns};
 	bool is_complete;
 
 	*parts = place.parts = count_parts(r, row, &is_complete);
@@ -371,7 +404,7 @@ int hl_list_chunks(struct hl_reader *r)
 	uint64_t next = 0;
 	int err = 0;
 
-	r->end_row = HL_NO_ROW;
+	r->end_row = r->base_key = HL_NO_ROW;
 	for (size_t i = 0; i < r->rows.len && !err;) {
 		const struct hl_chunk_header *h = &r->rows.data[i].head;
 		uint32_t parts = 1;
@@ -382,6 +415,8 @@ int hl_list_chunks(struct hl_reader *r)
 			err = list_events(r, h, i);
 		else if (!err && h->type == HL_CHUNK_KEYFRAME)
 			err = list_keyframe(r, i, &parts);
+		else if (!err && hl_is_base_part(r, h))
+			err = hl_list_base_part(r, i);
 		else if (!err && h->type == HL_CHUNK_LIVESET)
 			err = list_live_set(r, i, &parts);
 		else if (h->type == HL_CHUNK_END)
@@ -394,5 +429,7 @@ int hl_list_chunks(struct hl_reader *r)
 		err = list_gap(r, before, next, &r->partial_head);
 	if (!err && r->has_partial_head && r->partial_head.type == HL_CHUNK_EVENTS)
 		err = list_events(r, &r->partial_head, HL_NO_ROW);
+	if (!err && r->info.meta.base.is_late && !r->base_ended)
+		err = hl_list_base_part(r, HL_NO_ROW);
 	return err;
 }

@@ -56,6 +56,8 @@ static int load_meta(struct hl_reader *r, size_t row)
 	}
 	if (!err)
 		err = hl_read_slice_info(r, &c);
+	if (!err)
+		err = hl_read_base_info(r, &c);
 	if (!err && hl_chunk_column(r, &c, HL_COL_UNKNOWN, &cur) == -EBADMSG)
 		err = -EBADMSG;
 	if (err)
@@ -233,7 +235,8 @@ static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
 
 		if (info->disjoint) /* a disjoint chunk: only the next keyframe has all sums */
 			break;
-		if (!info->lost && info->first_event == count_written_events(&r->info))
+		if (!info->lost &&
+			hl_reader_run_event(r, info->first_event) == count_written_events(&r->info))
 			err = hl_decode_ahead_read(&ahead, i, r->chunks.len, &want, &c);
 		else
 			err = -EBADMSG;
@@ -290,13 +293,15 @@ static int sum_readable(struct hl_reader *r)
 		return err;
 	err = -ENOMEM;
 	for (size_t i = 0; i < r->chunks.len; i++) {
-		if (r->chunk_rows.data[i] == HL_NO_ROW)
+		if (r->chunk_rows.data[i] == HL_NO_ROW || i < r->n_base_chunks)
 			continue;
 		uint64_t aux = r->rows.data[r->chunk_rows.data[i]].head.aux;
 
 		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
 		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
 	}
+	a.n_nodes = hl_max_u64(a.n_nodes, r->tables.n_nodes);
+	a.n_threads = hl_max_u64(a.n_threads, r->tables.n_threads);
 	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->data_bytes));
 	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->data_bytes));
 	a.nodes = calloc(1, a.n_nodes / 8 + 1);

@@ -25,6 +25,7 @@ struct hl_chunk_row {
 	uint64_t at;
 	size_t chunk; /* EVENTS: its index in `chunks` */
 	bool bad;     /* found damaged when read */
+	bool is_base; /* LIVESET of the base: it is in `chunks` too */
 };
 
 #define HL_NO_ROW       SIZE_MAX
@@ -132,6 +133,16 @@ struct hl_reader {
 	HL_VEC(struct hl_live_set_rows) set_places;
 	size_t end_row; /* row of END, or HL_NO_ROW */
 
+	/* The base of a trace that begins late; reader_base.c. */
+	size_t n_base_chunks;    /* the first of `chunks` */
+	size_t base_key;         /* index in `keys`, or HL_NO_ROW */
+	uint64_t base_next_part; /* while chunks are listed: the next LIVESET chunk ... */
+	bool base_ended;         /* ... and whether the base is complete */
+	int base_state;          /* of base_ordinals; 0: not read, 1: read, else -errno */
+	bool base_has_gap;       /* some of base_ordinals are not known */
+	HL_VEC(uint64_t)
+	base_ordinals; /* in the run, ascending; the index is the reader's ordinal */
+
 	/* Damage found so far, for the sentence in info. */
 	bool head_damaged, index_rebuilt, summary_damaged, contradicts, running, stopped;
 	uint64_t tail_bytes, junk_bytes, skipped_bytes;
@@ -233,6 +244,31 @@ unsigned hl_default_workers(const struct hl_reader *r);
 /* reader_index.c: fills `rows` and the lists made from them. */
 int hl_find_chunks(struct hl_reader *r);
 int hl_list_chunks(struct hl_reader *r);
+/* Adds an entry to `chunks`. row: HL_NO_ROW if the chunk is gone. Returns 0 or -ENOMEM. */
+int hl_list_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size_t row);
+
+/* reader_base.c */
+/* Finds the base, in META or in the chunks, before chunks are listed. */
+void hl_find_base(struct hl_reader *r);
+int hl_read_base_info(struct hl_reader *r, struct hl_chunk *c);
+bool hl_is_base_part(const struct hl_reader *r, const struct hl_chunk_header *h);
+/* Lists a LIVESET chunk of the base, after the parts that are missing before it. HL_NO_ROW: the
+ * base is complete; all parts that were not found are missing. */
+int hl_list_base_part(struct hl_reader *r, size_t row);
+/* Reads the ordinals of the base's blocks once. Returns 0 or -errno. Damage is no error. */
+int hl_base_load(struct hl_reader *r);
+/* Replaces the ordinals of the run by those of the reader. Returns 0, or -EBADMSG if a block was
+ * not live at the base. */
+int hl_base_map_events(struct hl_reader *r, struct hl_event *events, size_t n, bool has_flags);
+int hl_base_map_ordinal(const struct hl_reader *r, uint64_t *ordinal);
+static inline uint64_t hl_base_event_shift(const struct hl_reader *r)
+{
+	return r->info.meta.base.events - r->info.meta.base.blocks;
+}
+static inline uint64_t hl_base_ordinal_shift(const struct hl_reader *r)
+{
+	return r->info.meta.base.allocs - r->info.meta.base.blocks;
+}
 
 /* reader_info.c */
 int hl_read_meta(struct hl_reader *r);
@@ -264,6 +300,9 @@ static inline uint32_t hl_first_role(const struct hl_tables *t, uint32_t role)
 	((16u << 20) + 16 * hl_min_u64(file_bytes, 15u << 20)) /* at most 256 MiB */
 
 /* reader_keyframe.c */
+/* Reads the rows of a LIVESET chunk. Ordinals are those of the run. func: may be NULL. */
+int hl_read_live_part(struct hl_reader *r, size_t row, struct hl_chunk *c, struct hl_live_block *to,
+	uint8_t *func);
 struct hl_key_row {
 	uint32_t node;
 	struct hl_sums sums;

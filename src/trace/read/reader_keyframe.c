@@ -246,7 +246,10 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
 	const struct hl_chunk_row *w = &r->rows.data[row];
 	struct hl_column_cursor cur;
 	struct hl_chunk c;
+	int err = hl_base_load(r);
 
+	if (err)
+		return err;
 	if (w->bad || (uint32_t)w->head.aux != 0) /* its first part is missing */
 		return -EBADMSG;
 	if (hl_load_column(r, row, &c, HL_COL_WITHHELD) < 0 ||
@@ -257,6 +260,9 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
 		hl_mark_bad(r, row);
 		return mark_keyframe_lost(r, key);
 	}
+	/* It may be freed, and so not be in the base. */
+	if (hl_base_map_ordinal(r, &n->totals.last_alloc_ordinal) < 0)
+		n->totals.last_alloc_ordinal = UINT64_MAX;
 	return 0;
 }
 
@@ -432,21 +438,37 @@ const struct hl_live_set_info *hl_reader_live_set(const struct hl_reader *r, siz
 	return i < r->sets.len ? &r->sets.data[i] : NULL;
 }
 
-static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block *to)
+/* A part has a function for each block, or for none. */
+static int read_live_funcs(struct hl_reader *r, struct hl_chunk *c, uint8_t *func)
+{
+	struct hl_column_cursor cur;
+	size_t n = c->head.n_rows;
+	int err = hl_chunk_column(r, c, HL_COL_LIVE_FUNC, &cur);
+
+	if (err == -ENOENT)
+		memset(func, HL_FUNC_UNKNOWN, n);
+	else if (!err && (size_t)(cur.end - cur.p) == n)
+		memcpy(func, cur.p, n);
+	else
+		return -EBADMSG;
+	return 0;
+}
+
+int hl_read_live_part(struct hl_reader *r, size_t row, struct hl_chunk *c, struct hl_live_block *to,
+	uint8_t *func)
 {
 	struct hl_column_cursor cur[LIVE_FIELDS];
 	uint64_t v[LIVE_FIELDS] = {0}, now;
-	struct hl_chunk c;
 	bool weighted;
 
-	if (hl_load_chunk(r, row, &c) < 0)
+	if (hl_load_chunk(r, row, c) < 0)
 		return -EBADMSG;
-	now = c.head.t1_ns / HL_TIME_UNIT_NS;
+	now = c->head.t1_ns / HL_TIME_UNIT_NS;
 	for (int f = 0; f < LIVE_FIELDS; f++)
-		if (hl_chunk_column(r, &c, (uint16_t)(HL_COL_LIVE_ADDR + f), &cur[f]) == -EBADMSG)
+		if (hl_chunk_column(r, c, (uint16_t)(HL_COL_LIVE_ADDR + f), &cur[f]) == -EBADMSG)
 			return hl_mark_bad(r, row);
 	weighted = cur[LIVE_FIELDS - 1].p < cur[LIVE_FIELDS - 1].end;
-	for (uint32_t i = 0; i < c.head.n_rows; i++) {
+	for (uint32_t i = 0; i < c->head.n_rows; i++) {
 		for (int f = 0; f < (weighted ? LIVE_FIELDS : LIVE_FIELDS - 2); f++)
 			v[f] += (uint64_t)hl_unzigzag(hl_column_cursor_varint(&cur[f]));
 		to[i] = (struct hl_live_block){
@@ -465,19 +487,22 @@ static int read_live_part(struct hl_reader *r, size_t row, struct hl_live_block 
 	for (int f = 0; f < LIVE_FIELDS; f++)
 		if (!hl_column_cursor_done(&cur[f]))
 			return hl_mark_bad(r, row);
-	return 0;
+	return func && read_live_funcs(r, c, func) < 0 ? hl_mark_bad(r, row) : 0;
 }
 
 int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block **blocks, size_t *n)
 {
 	HL_VEC(struct hl_live_block) all = {0};
 	const struct hl_live_set_rows *p;
-	int err = 0;
+	struct hl_chunk c;
+	int err = hl_base_load(r);
 
 	*blocks = NULL;
 	*n = 0;
-	if (i >= r->sets.len)
-		return -EINVAL;
+	if (err || i >= r->sets.len)
+		return err ? err : -EINVAL;
+	if (r->base_has_gap) /* the ordinals of some blocks are not known */
+		return hl_reader_fail(r, "A live set needs the base, a part of which is lost.");
 	p = &r->set_places.data[i];
 	for (uint32_t part = 0; part < p->parts && !err; part++) {
 		uint32_t rows = r->rows.data[p->row + part].head.n_rows;
@@ -485,7 +510,9 @@ int hl_reader_load_live_set(struct hl_reader *r, size_t i, struct hl_live_block 
 		if (hl_vec_reserve(&all, all.len + rows + 1) < 0)
 			err = -ENOMEM;
 		else
-			err = read_live_part(r, p->row + part, all.data + all.len);
+			err = hl_read_live_part(r, p->row + part, &c, all.data + all.len, NULL);
+		for (uint32_t k = 0; k < rows && !err; k++)
+			err = hl_base_map_ordinal(r, &all.data[all.len + k].ordinal);
 		all.len += err ? 0 : rows;
 	}
 	if (err) {

@@ -2,7 +2,8 @@
 /*
  * reader_share.c - readers for the threads of decode_ahead.c, and how many there are.
  *
- * The reader of a worker uses the source and the lists of chunks of the reader it was made from.
+ * The reader of a worker uses the source, the lists of chunks and the ordinals of the base of the
+ * reader it was made from.
  * They are complete when a trace is open: afterwards only the marks of damage change, which a
  * worker neither reads nor writes. All else is the worker's own.
  */
@@ -50,6 +51,13 @@ int hl_reader_share(struct hl_reader **out, const struct hl_reader *r)
 	s->chunks.len = r->chunks.len;
 	s->chunk_rows.data = r->chunk_rows.data;
 	s->chunk_rows.len = r->chunk_rows.len;
+	s->info.meta.base = r->info.meta.base;
+	s->n_base_chunks = r->n_base_chunks;
+	s->base_key = r->base_key;
+	s->base_state = r->base_state;
+	s->base_has_gap = r->base_has_gap;
+	s->base_ordinals.data = r->base_ordinals.data;
+	s->base_ordinals.len = r->base_ordinals.len;
 	err = hl_make_buffers(s);
 	if (err)
 		hl_reader_close(s);

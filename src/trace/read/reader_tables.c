@@ -313,7 +313,7 @@ int hl_tables_read(struct hl_reader *r)
 	if (err)
 		return r->tables.state = err;
 	r->tables.state = 1;
-	return 0;
+	return hl_base_load(r);
 }
 
 int hl_reader_n_nodes(struct hl_reader *r, uint32_t *n)

@@ -265,6 +265,12 @@ static void drop_costly_summary(struct hl_chunk_file *f, uint32_t share)
 	}
 }
 
+/* A byte for each block of a base, so that the memory of a reader follows the size of the file. */
+static bool is_stored(const struct hl_chunk_header *h, uint16_t id)
+{
+	return h->type == HL_CHUNK_LIVESET && h->flags & HL_CHUNK_BASE && id == HL_COL_LIVE_ORDINAL;
+}
+
 static void pack_columns(struct hl_chunk_file *f, const struct hl_sealed *c, bool store)
 {
 	const uint8_t *raw = c->data;
@@ -276,7 +282,8 @@ static void pack_columns(struct hl_chunk_file *f, const struct hl_sealed *c, boo
 		bool hurry = f->hurry && c->head.type == HL_CHUNK_EVENTS &&
 			     c->columns[i].id != HL_COL_SUMMARY;
 
-		pack_column(f, c->columns[i].id, raw, c->columns[i].len, !hurry && !store);
+		pack_column(f, c->columns[i].id, raw, c->columns[i].len,
+			!hurry && !store && !is_stored(&c->head, c->columns[i].id));
 		raw += c->columns[i].len;
 		if (c->columns[i].id == HL_COL_SUMMARY)
 			drop_costly_summary(f, c->summary_share);

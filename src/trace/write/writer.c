@@ -84,6 +84,7 @@ int hl_writer_open_with(struct hl_writer **out, int fd, const struct hl_meta *me
 	if (!w)
 		return -ENOMEM;
 	w->status = &w->own_status;
+	hl_writer_place_base(w, &meta->base);
 	err = hl_chunk_file_open(&w->file, fd, options ? options->sync : 0, w->status);
 	w->sink = put_to_file;
 	w->sink_arg = w->file;
@@ -112,6 +113,7 @@ int hl_writer_open_to(struct hl_writer **out, const struct hl_meta *meta,
 	w->sink = sink;
 	w->sink_arg = arg;
 	w->status = status;
+	hl_writer_place_base(w, &meta->base);
 	err = hl_write_meta(w, meta);
 	if (err) {
 		w->error = err;

@@ -109,6 +109,54 @@ int hl_writer_end_snapshot(struct hl_writer *w, const struct hl_snapshot *snapsh
 /* Adds the complete live set after the events added so far. */
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n);
 
+/*
+ * A trace that begins late: the file `old` ends, and another file continues with a base.
+ *
+ *   hl_writer_end(old, ...);                       old writes its last keyframe, END and index
+ *   hl_writer_describe_base(old, now, n, &meta.base);
+ *   hl_writer_open_to(&w, &meta, ...);             META
+ *   hl_writer_add_module(w, ...) ...               all tables of the run again, in the same order
+ *   hl_writer_begin_base(w, old, &place);          TABLE; takes the sums of old
+ *   hl_base_blocks_write(&place, &blocks, ...);    LIVESET; may run later, in another thread
+ *   hl_writer_add_extra(w, ...) ...                side events that later ones refer to, if any
+ *   hl_writer_end_base(w);                         KEYFRAME; events may be added from now on
+ *   hl_writer_close(old);
+ *
+ * The chunks must get into the file in this order. Between the halves of a realloc there can be no
+ * base: hl_writer_describe_base returns -EAGAIN.
+ */
+/* n: the number of live blocks that will be in the base: of those whose allocations were written.
+ */
+int hl_writer_describe_base(
+	const struct hl_writer *old, uint64_t now_ns, uint64_t n, struct hl_base *base);
+
+/* Where the LIVESET chunks of a base belong. Plain data, for another thread. */
+struct hl_base_place {
+	uint64_t seq;                                              /* of the first chunk */
+	uint64_t blocks;                                           /* as in struct hl_base */
+	uint64_t events, allocs, time_ns, live_bytes, live_blocks; /* for the headers */
+	uint32_t n_nodes, n_threads;
+};
+/* Moves the sums of `old` to w, in O(1); old can only be closed afterwards. Returns -EINVAL if the
+ * tables differ in length. */
+int hl_writer_begin_base(struct hl_writer *w, struct hl_writer *old, struct hl_base_place *place);
+int hl_writer_end_base(struct hl_writer *w);
+
+/* The live blocks of a base, by ascending ordinal. */
+struct hl_base_blocks {
+	/* Sets *b and *func (HL_FUNC_UNKNOWN if not known). Returns 0 or -errno. Called once for
+	 * each block. */
+	int (*next)(void *arg, struct hl_live_block *b, uint8_t *func);
+	void *arg;
+};
+/* Passes the LIVESET chunks to `sink`, in memory for one of them. Returns 0, -errno of next or
+ * sink, or -EINVAL for a block that the base cannot have. */
+int hl_base_blocks_write(const struct hl_base_place *place, const struct hl_base_blocks *blocks,
+	hl_chunk_sink *sink, void *arg);
+/* The same for a writer whose chunks need not wait for another thread: to its own sink. */
+int hl_writer_add_base_blocks(struct hl_writer *w, const struct hl_base_place *place,
+	const struct hl_base_blocks *blocks);
+
 /* hl_chunk_file_set_uncompressed for a writer that has its own file. */
 void hl_writer_set_uncompressed(struct hl_writer *w, bool on);
 

@@ -153,6 +153,9 @@ struct hl_writer {
 	uint64_t n_files;
 	bool is_slice; /* META has slice info */
 	int error;     /* the first error */
+	struct hl_base base;
+	bool in_base;       /* of a trace that begins late: its base is not complete */
+	uint64_t base_time; /* the last time before the base, in units */
 	bool ended, follows_alloc;
 	uint32_t check_at; /* number of events at which to check whether the chunk is full */
 	bool pair_open;    /* a MOVED free waits for its allocation */
@@ -252,7 +255,14 @@ void hl_symbol_names_fini(struct hl_pending_names *n);
 int hl_seal_file(struct hl_sealer *s, const struct hl_chunk_header *position, uint64_t number,
 	const struct hl_embedded_file *file, int fd, int (*put)(void *arg), void *arg);
 
+/* writer_base.c: begins the positions of a trace where its base is. */
+void hl_writer_place_base(struct hl_writer *w, const struct hl_base *base);
+int hl_write_base_info(struct hl_writer *w);
+
 /* writer_keyframe.c */
+/* Adds the columns of n blocks to a LIVESET chunk; `now` in units. func: of a base, else NULL. */
+int hl_live_columns(struct hl_sealer *s, const struct hl_live_block *b, const uint8_t *func,
+	size_t n, uint64_t now);
 /* Marks a node and a thread as changed since the last keyframe. */
 int hl_keyframe_touch(struct hl_writer *w, uint32_t role, uint32_t node_id);
 bool hl_keyframe_due(const struct hl_writer *w);

@@ -111,30 +111,30 @@ static struct key_row make_key_row(const struct hl_totals *t, uint32_t node)
 #define FETCH_AHEAD 16 /* prefetch distance: nodes are far apart in memory */
 
 /* Returns the start of the scratch buffer with space for n varints; NULL if memory is short. */
-static uint8_t *begin_column(struct hl_writer *w, size_t n)
+static uint8_t *begin_column(struct hl_sealer *s, size_t n)
 {
-	hl_byte_buffer *b = &w->sealer.scratch;
+	hl_byte_buffer *b = &s->scratch;
 
 	return hl_vec_reserve(b, (n + 1) * HL_VARINT_MAX) < 0 ? NULL : b->data;
 }
 
-static void end_column(struct hl_writer *w, uint16_t id, const uint8_t *end)
+static void end_column(struct hl_sealer *s, uint16_t id, const uint8_t *end)
 {
-	hl_byte_buffer *b = &w->sealer.scratch;
+	hl_byte_buffer *b = &s->scratch;
 
 	b->len = (size_t)(end - b->data);
-	hl_seal_column(&w->sealer, id, b->data, b->len);
+	hl_seal_column(s, id, b->data, b->len);
 }
 
 static int put_key_column(struct hl_writer *w, const struct key_row *rows, size_t n, int field)
 {
-	uint8_t *to = begin_column(w, n);
+	uint8_t *to = begin_column(&w->sealer, n);
 
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		to = hl_varint_put(to, rows[i].values[field]);
-	end_column(w, (uint16_t)(HL_COL_KEY_NODE + 1 + field), to);
+	end_column(&w->sealer, (uint16_t)(HL_COL_KEY_NODE + 1 + field), to);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int put_key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 {
 	/* Nodes are far apart in memory, so each is read only once. */
 	struct key_row *rows = malloc((n + 1) * sizeof(*rows));
-	uint8_t *to = begin_column(w, n);
+	uint8_t *to = begin_column(&w->sealer, n);
 	uint32_t prev = 0;
 	int err = rows && to ? 0 : -ENOMEM;
 
@@ -154,7 +154,7 @@ static int put_key_columns(struct hl_writer *w, const uint32_t *nodes, size_t n)
 		rows[i] = make_key_row(&w->totals, nodes[i]);
 	}
 	if (!err)
-		end_column(w, HL_COL_KEY_NODE, to);
+		end_column(&w->sealer, HL_COL_KEY_NODE, to);
 	for (int field = 0; field < 6 && !err; field++)
 		err = put_key_column(w, rows, n, field);
 	free(rows);
@@ -262,7 +262,7 @@ static int write_key_part(
 	hl_writer_begin(w, HL_CHUNK_KEYFRAME);
 	h->flags = (uint16_t)((full ? HL_CHUNK_FULL : 0) |
 			      (w->totals.epoch != w->key_epoch ? HL_CHUNK_NEW_PEAK : 0) |
-			      (s ? HL_CHUNK_SNAPSHOT : 0));
+			      (s ? HL_CHUNK_SNAPSHOT : 0) | (w->in_base ? HL_CHUNK_BASE : 0));
 	set_key_header(w, h);
 	w->sealer.chunk.durable = part + 1 == parts ? w->n_sums_only : 0;
 	h->link = full ? 0 : w->key_seq;
@@ -318,31 +318,39 @@ int hl_write_keyframe(struct hl_writer *w, bool full, const struct hl_snapshot *
 
 /* ---- LIVESET ---- */
 
-static int put_live_columns(struct hl_writer *w, const struct hl_live_block *b, size_t n)
+static int put_live_column(
+	struct hl_sealer *s, const struct hl_live_block *b, size_t n, uint64_t now, int field)
 {
-	uint64_t now = w->open.t1_ns / HL_TIME_UNIT_NS;
+	uint8_t *to = begin_column(s, n);
+	uint64_t prev = 0;
 
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node), b[i].ordinal,
+			now - b[i].alloc_ns / HL_TIME_UNIT_NS, b[i].thread, b[i].blocks,
+			b[i].bytes};
+
+		to = hl_varint_put(to, hl_zigzag((int64_t)(v[field] - prev)));
+		prev = v[field];
+	}
+	end_column(s, (uint16_t)(HL_COL_LIVE_ADDR + field), to);
+	return 0;
+}
+
+int hl_live_columns(struct hl_sealer *s, const struct hl_live_block *b, const uint8_t *func,
+	size_t n, uint64_t now)
+{
 	bool weighted = false;
+	int err = 0;
 
 	for (size_t i = 0; i < n; i++)
 		weighted |= b[i].blocks > 1 || (b[i].blocks && b[i].bytes != b[i].size);
-	for (int field = 0; field < (weighted ? 8 : 6); field++) {
-		uint8_t *to = begin_column(w, n);
-		uint64_t prev = 0;
-
-		if (!to)
-			return -ENOMEM;
-		for (size_t i = 0; i < n; i++) {
-			const uint64_t v[] = {b[i].addr, b[i].size, hl_node_code(b[i].node),
-				b[i].ordinal, now - b[i].alloc_ns / HL_TIME_UNIT_NS, b[i].thread,
-				b[i].blocks, b[i].bytes};
-
-			to = hl_varint_put(to, hl_zigzag((int64_t)(v[field] - prev)));
-			prev = v[field];
-		}
-		end_column(w, (uint16_t)(HL_COL_LIVE_ADDR + field), to);
-	}
-	return 0;
+	for (int field = 0; field < (weighted ? 8 : 6) && !err; field++)
+		err = put_live_column(s, b, n, now, field);
+	if (func)
+		hl_seal_column(s, HL_COL_LIVE_FUNC, func, n);
+	return err;
 }
 
 int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *blocks, size_t n)
@@ -360,7 +368,8 @@ int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *bloc
 		hl_writer_begin(w, HL_CHUNK_LIVESET);
 		w->sealer.chunk.head.aux = i | (uint64_t)parts << 32;
 		w->sealer.chunk.head.n_rows = (uint32_t)rows;
-		w->error = put_live_columns(w, blocks + from, rows);
+		w->error = hl_live_columns(
+			&w->sealer, blocks + from, NULL, rows, w->open.t1_ns / HL_TIME_UNIT_NS);
 		if (!w->error)
 			w->error = hl_writer_put(w);
 	}

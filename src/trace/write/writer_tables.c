@@ -54,6 +54,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 		put_text_column(w, HL_COL_COMMAND, m->command, m->command_len, 8 * HL_TEXT_MAX);
 	if (m->slice.flags && hl_write_slice_info(w, &m->slice) < 0)
 		return -ENOMEM;
+	if (m->base.is_late && hl_write_base_info(w) < 0)
+		return -ENOMEM;
 	w->sealer.scratch.len = 0;
 	if (m->unknown && hl_byte_buffer_varint(&w->sealer.scratch, m->unknown) < 0)
 		return -ENOMEM;

@@ -113,7 +113,7 @@ static int put_block(void *arg, const struct hl_block *b)
 	if (err)
 		return err;
 	l.len = 0;
-	hl_line_u64(&l, b->ordinal);
+	hl_line_u64(&l, hl_export_id(w->x->m, b));
 	put_number(&l, b->node, stack);
 	put_number(&l, b->thread, true);
 	hl_line_str(&l, ",");

@@ -36,6 +36,13 @@ static inline uint64_t hl_export_cost(const struct hl_export_job *x, const struc
 
 /* --- names --- */
 
+/* The id of a block: its ordinal in the run, also if the trace begins late. */
+static inline uint64_t hl_export_id(struct hl_model *m, const struct hl_block *b)
+{
+	return b->pool == UINT32_MAX ? hl_reader_run_ordinal(hl_model_reader(m), b->ordinal)
+				     : b->ordinal;
+}
+
 /* Returns "malloc"; NULL if it is not known, as in an imported trace. */
 static inline const char *hl_export_call(const struct hl_block *b)
 {

@@ -313,7 +313,7 @@ static int put_block(void *arg, const struct hl_block *b)
 	l.len = 0;
 	hl_line_str(&l, w->comma ? ",\n" : "\n");
 	w->comma = true;
-	put_number(&l, "{\"id\":", b->ordinal, true);
+	put_number(&l, "{\"id\":", hl_export_id(w->x->m, b), true);
 	put_number(&l, ",\"stack\":", b->node, b->node != HL_NODE_NONE);
 	put_number(&l, ",\"thread\":", b->thread, true);
 	put_number(&l, ",\"tag\":", b->tag, b->tag != HL_TAG_NONE);

@@ -144,11 +144,12 @@ static void put_header(struct writer *w, uint64_t ns, uint64_t bytes, const char
 
 static struct hl_time_spec moment_at(const struct writer *w, uint64_t i)
 {
-	uint64_t end = hl_model_end_ns(w->x->m);
+	uint64_t begin = hl_model_base(w->x->m)->time_ns, end = hl_model_end_ns(w->x->m);
 
-	if (i == MOMENTS)
+	if (i == MOMENTS || begin > end)
 		return (struct hl_time_spec){.kind = HL_TIME_SPEC_END};
-	return (struct hl_time_spec){.ns = (uint64_t)((unsigned __int128)end * i / MOMENTS)};
+	return (struct hl_time_spec){
+		.ns = begin + (uint64_t)((unsigned __int128)(end - begin) * i / MOMENTS)};
 }
 
 static struct hl_query query_at(const struct writer *w, const struct hl_time_spec *when)

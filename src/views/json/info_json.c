@@ -160,6 +160,21 @@ static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_end_object(j);
 }
 
+static void json_base(struct hl_json *j, const struct hl_base *b)
+{
+	hl_json_key(j, "base");
+	if (!b->is_late) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "time_ns", b->time_ns);
+	hl_json_key_u64(j, "events_before", b->events);
+	hl_json_key_u64(j, "allocations_before", b->allocs);
+	hl_json_key_u64(j, "live_blocks", b->blocks);
+	hl_json_end_object(j);
+}
+
 static void json_unknown(struct hl_json *j, uint32_t unknown)
 {
 	hl_json_key(j, "unknown");
@@ -199,6 +214,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	json_damage(&j, i);
 	json_unwritten(&j, i);
 	json_cut(&j, i);
+	json_base(&j, &i->meta.base);
 	json_cost(&j, &i->cost);
 	json_modes(&j, m);
 	json_estimate(&j, m);

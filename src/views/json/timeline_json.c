@@ -44,6 +44,8 @@ int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);
 		if (c[i].lost)
 			hl_json_key_bool(j, "lost", true);
+		if (c[i].before_base)
+			hl_json_key_bool(j, "before_base", true);
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);

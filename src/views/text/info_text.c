@@ -228,6 +228,26 @@ static void text_notes(FILE *out, const struct hl_trace_info *i)
 		put_line(out, "clock", i->meta.clock);
 }
 
+void hl_text_base(struct hl_strbuf *b, const struct hl_base *base)
+{
+	char time[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_printf(b, "begins at %s of the run; %s event%s before %s not in this file",
+		hl_text_duration(time, base->time_ns), hl_text_count(n, base->events),
+		base->events == 1 ? "" : "s", base->events == 1 ? "is" : "are");
+}
+
+static void text_base(FILE *out, const struct hl_base *base)
+{
+	struct hl_strbuf b = {0};
+
+	if (!base->is_late)
+		return;
+	hl_text_base(&b, base);
+	put_line(out, "base", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static void text_cut(FILE *out, const struct hl_trace_info *i)
 {
 	const struct hl_left_out *omitted = &i->left_out;
@@ -275,6 +295,7 @@ void hl_text_info(FILE *out, struct hl_model *m, bool color)
 	text_estimate(out, m);
 	text_notes(out, i);
 	text_cut(out, i);
+	text_base(out, &i->meta.base);
 	put_styled_line(out, "complete", hl_model_is_complete(m) ? "yes" : "no",
 		hl_model_is_complete(m) ? "" : red);
 	if (i->damaged)

@@ -17,6 +17,8 @@
 void hl_text_info(FILE *out, struct hl_model *m, bool color);
 
 /* Appends one sentence about a trace that could not be written to its end. */
+/* Where a trace that begins late begins: "begins at 12.5 s of the run; ...". */
+void hl_text_base(struct hl_strbuf *b, const struct hl_base *base);
 void hl_text_unwritten(struct hl_strbuf *b, const struct hl_unwritten *u);
 
 struct hl_text_opts {

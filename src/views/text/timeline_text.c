@@ -58,7 +58,7 @@ static void put_plot(FILE *out, const struct hl_timeline_bin *c, size_t n, uint6
 			/* A small value must not look like zero. */
 			if (row == 0 && c[i].max_bytes && eighths < 1)
 				eighths = 1;
-			if (c[i].lost && row == 0)
+			if ((c[i].lost || c[i].before_base) && row == 0)
 				fputs("?", out);
 			else
 				fputs(hl_bar(eighths <= 0 ? 0 : (unsigned)(eighths + 0.5), unicode),

@@ -442,7 +442,7 @@ static void put_timeline(struct writer *w)
 	hl_json_key(j, "live");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < HL_PAGE_COLUMNS && p->columns; i++) {
-		if (p->columns[i].lost)
+		if (p->columns[i].lost || p->columns[i].before_base)
 			hl_json_string(j, NULL);
 		else
 			hl_json_u64(j, p->columns[i].max_bytes);

@@ -327,7 +327,8 @@ static void put_live(FILE *out, const struct hl_page *p, const struct scale *s, 
 
 	fprintf(out, "<path class=\"%s\" d=\"", area ? "live area" : "live line");
 	for (size_t i = 0; i <= HL_PAGE_COLUMNS; i++) {
-		bool here = i < HL_PAGE_COLUMNS && !p->columns[i].lost;
+		bool here =
+			i < HL_PAGE_COLUMNS && !p->columns[i].lost && !p->columns[i].before_base;
 
 		if (open && !here)
 			fputs(area ? "V1000Z" : "", out);

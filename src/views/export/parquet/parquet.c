@@ -164,8 +164,12 @@ static int64_t name_or_null(const int64_t *names, size_t n, uint32_t i)
 /* Times may be equal and then do not give the order of events; the ordinal does. */
 static int count_event(void *arg, const struct hl_event *e)
 {
-	if (e->op == HL_OP_ALLOC)
-		((struct writer *)arg)->next_ordinal = e->ordinal + 1;
+	struct writer *w = arg;
+
+	if (e->op == HL_OP_ALLOC && !w->x->query.pool)
+		w->next_ordinal = hl_reader_run_ordinal(hl_model_reader(w->x->m), e->ordinal) + 1;
+	else if (e->op == HL_OP_ALLOC)
+		w->next_ordinal = e->ordinal + 1;
 	return 0;
 }
 
@@ -189,7 +193,7 @@ static int put_block(void *arg, const struct hl_block *b)
 		return err;
 	return hl_parquet_row(w->tables[ALLOCATIONS],
 		(const int64_t[A_COUNT]){
-			[A_ID] = (int64_t)b->ordinal,
+			[A_ID] = (int64_t)hl_export_id(w->x->m, b),
 			[A_STACK] = value_or_null(b->node, stack),
 			[A_THREAD] = b->thread,
 			[A_CALL] = hl_export_call(b) ? w->calls[b->func] : HL_PARQUET_NULL,
