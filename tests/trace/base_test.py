@@ -259,6 +259,20 @@ def check_formats(r):
          ask(r.late, ['--leaks', '--sizes'])[1]['total_bytes'], 'a heaptrack file of it has the same live bytes', done.stderr)
 
 
+def check_threads():
+    """A file that is large enough to be decoded in several threads has the same answers with one CPU."""
+    trace = f'{folder}/large.hlt'
+    subprocess.run([gen_trace, '-n', '3000000', '--live', '20000', '--base', '500000', '-o', trace], check=True, stderr=subprocess.DEVNULL)
+    case(os.path.getsize(trace) > 2 << 20, 'the large trace is decoded in several threads')
+    for args in (['--sites'], ['--filter', 'size:>=64', '--timeline'], ['--lifetimes']):
+        answers = []
+        for cpus in ({min(os.sched_getaffinity(0))}, os.sched_getaffinity(0)):
+            done = subprocess.run([heaplapse, 'report', '--json', *args, trace], capture_output=True, text=True,
+                                  preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+            answers.append((done.returncode, done.stdout))
+        case(answers[0][0] == 0 and answers[0] == answers[1], f'{args}: the same with one CPU', done.stderr)
+
+
 rng = random.Random(20261118)
 with tempfile.TemporaryDirectory() as folder:
     runs = [Run(1, '--live', '300', '--nodes', '200'), Run(2, '--live', '3000', '--nodes', '1000', '--free-stacks'),
@@ -273,4 +287,5 @@ with tempfile.TemporaryDirectory() as folder:
     check_peak()
     check_formats(runs[1])
     check_damage(runs[1])
+    check_threads()
 finish()
