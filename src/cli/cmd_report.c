@@ -16,6 +16,12 @@ static const char *set_bytes(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_explain(void *state, const char *value)
+{
+	((struct hl_report *)state)->explain = true;
+	return NULL;
+}
+
 #define MIN_WIDTH 40
 #define MAX_WIDTH 1000
 
@@ -69,6 +75,9 @@ static int run_report(void *state, int argc, char **argv)
 
 static const struct hl_opt report_opts[] = {
 	{0, "bytes", NULL, "print exact numbers of bytes instead of 12.4 MiB", set_bytes},
+	{0, "explain", NULL,
+		"print which parts of the trace the answer needs and why, not the answer",
+		set_explain},
 	{0, "json", NULL, "print JSON, with all rows (json.md in share/doc/heaplapse)",
 		hl_set_json},
 	HL_SYMBOL_OPTS,

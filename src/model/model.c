@@ -201,29 +201,6 @@ int hl_model_fail(struct hl_model *m, int err)
 	return err;
 }
 
-int hl_model_no_events(struct hl_model *m, const char *what)
-{
-	char held[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
-
-	snprintf(m->error, sizeof(m->error),
-		"%s needs every event, but the trace has only sums of %s of %s blocks (mode %s); "
-		"peak, leaks and allocated by stack, and heaplapse log, are exact; record with "
-		"--mode=trace to get every event",
-		what, hl_text_count(held, m->info->aggregated.alloc_blocks),
-		hl_text_count(all, m->info->totals.sums.alloc_blocks), hl_model_sums_mode(m));
-	return -ENODATA;
-}
-
-int hl_model_no_event_order(struct hl_model *m, const char *what)
-{
-	snprintf(m->error, sizeof(m->error),
-		"%s needs the order of events, which is not known: the trace was imported from "
-		"%.200s, which has only sums; use --leaks for memory in use or --allocated for all "
-		"allocations",
-		what, m->info->meta.source);
-	return -ENODATA;
-}
-
 int hl_model_lost_before(struct hl_model *m)
 {
 	snprintf(m->error, sizeof(m->error),
@@ -268,14 +245,6 @@ int hl_model_lost_base(struct hl_model *m)
 	snprintf(m->error, sizeof(m->error),
 		"the blocks that were live where this trace begins are not known: a part of the "
 		"file is lost (see heaplapse info)");
-	return -ENODATA;
-}
-
-int hl_model_no_adjacency(struct hl_model *m)
-{
-	snprintf(m->error, sizeof(m->error),
-		"blocks freed by the very next event are not known: the recording has samples, and "
-		"the events between them are missing; use --temporary=TIME for short-lived blocks");
 	return -ENODATA;
 }
 

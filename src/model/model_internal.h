@@ -116,19 +116,9 @@ int hl_model_fail(struct hl_model *m, int err);
 /* An upper bound of the ordinals of the heap's blocks, or of all pools' blocks. Returns 0, or
  * -EBADMSG with hl_model_error() if a file of this size cannot have that many. */
 int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n);
-/* Are single blocks at this moment known in spite of aggregated blocks? They are at the end if no
- * aggregated block is live there. */
-struct hl_time_spec;
-bool hl_model_end_is_known(const struct hl_model *m, const struct hl_time_spec *when);
-/* Sets the message that `what` needs every event but some blocks are aggregated. Returns
+/* Sets the message that blocks that are live at a moment after a loss are not known. Returns
  * -ENODATA. */
-int hl_model_no_events(struct hl_model *m, const char *what);
-/* The same for a profile (HL_UNKNOWN_ORDER), which has no moment but its end. */
-int hl_model_no_event_order(struct hl_model *m, const char *what);
-/* The same for blocks that are live at a moment after a loss. */
 int hl_model_lost_before(struct hl_model *m);
-/* The same for temporary blocks in samples. */
-int hl_model_no_adjacency(struct hl_model *m);
 /* The same for a moment before the base of a trace that begins late. Returns -ENOENT. */
 int hl_model_before_base(struct hl_model *m, const char *what);
 /* Is a part of the base lost? Then single blocks are not known. */

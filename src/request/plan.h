@@ -77,6 +77,10 @@ void hl_result_free(struct hl_result *r);
 void hl_result_set_moment(struct hl_result *r, uint64_t got_ns, bool before_damage);
 void hl_result_set_answer(struct hl_result *r, const struct hl_answer *a);
 
+/* Appends to b, a line each, what each part reads and why, or why it is refused. Call it instead of
+ * hl_plan_prepare. */
+void hl_plan_explain(struct hl_plan *p, struct hl_strbuf *b);
+
 /* Returns whether the results contain names, so that missing symbols matter. */
 bool hl_plan_shows_names(const struct hl_plan *p);
 /* Returns whether the request is about the peak of the blocks that match the filter, not the peak

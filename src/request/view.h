@@ -70,6 +70,9 @@ struct hl_view {
 	double min_percent; /* limits, unless the request has others */
 	size_t limit;       /* 0: none */
 	size_t data_size;   /* of the result's data */
+	/* What it reads, for --explain, without and with a filter. NULL: what its query reads. */
+	const char *reads, *reads_filtered;
+	unsigned requires; /* HL_NEEDS_* of what it reads */
 	/* Announces queries that need all events; may be NULL. */
 	void (*prefetch)(const struct hl_plan *p, const struct hl_plan_part *part);
 	/* Fills r->data, which is zeroed. Returns 0, or -errno with hl_model_error(). fini is

@@ -13,6 +13,7 @@ struct hl_report {
 	struct hl_request_options options; /* must be the first member */
 	struct hl_text_opts style;         /* of text */
 	struct hl_json json;
+	bool explain;                            /* print the plan instead of the answer */
 	struct hl_value total;                   /* sum over all traces */
 	HL_VEC(struct hl_process_row) processes; /* rows of --group process as text */
 };

@@ -16,6 +16,7 @@
 #include "cli/files/trace_file.h"
 #include "cli/report/report.h"
 #include "util/safe_text.h"
+#include "util/terminal/wrap.h"
 #include "views/json/json.h"
 #include "views/text/text.h"
 
@@ -226,13 +227,42 @@ static int show_part(struct hl_report *r, struct process *x, size_t i)
 	return err;
 }
 
+/* Prints the plan: a line for each part, or in JSON an array of strings. */
+static void explain_trace(struct hl_report *r, struct process *x)
+{
+	struct hl_strbuf b = {0};
+	char *rest, *line;
+
+	hl_plan_explain(x->plan, &b);
+	rest = b.data;
+	if (is_json(r)) {
+		hl_json_key(&r->json, "plan");
+		hl_json_begin_array(&r->json);
+	}
+	while (rest && *(line = strsep(&rest, "\n"))) {
+		if (is_json(r))
+			hl_json_string(&r->json, line);
+		else
+			hl_wrap(stdout, line, 0, 2,
+				r->style.shorten ? (unsigned)r->style.width : 0);
+	}
+	if (is_json(r))
+		hl_json_end_array(&r->json);
+	hl_strbuf_fini(&b);
+}
+
 /* Prints all parts. In JSON they are members of the object that is open. Returns 0, or -errno with
  * hl_model_error(). */
 static int show_trace(struct hl_report *r, struct process *x)
 {
 	struct hl_text_opts style = list_style(r);
-	int err = hl_plan_prepare(x->plan);
+	int err;
 
+	if (r->explain) {
+		explain_trace(r, x);
+		return 0;
+	}
+	err = hl_plan_prepare(x->plan);
 	x->partial |= x->plan->before_damage;
 	for (size_t i = 0; i < x->plan->parts.len && !err; i++) {
 		if (i > 0)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "model/query/sums_by_key.h"
 #include "model/model_internal.h"
 #include "model/scan/prefetch.h"
@@ -85,32 +86,44 @@ static bool is_last_state(struct hl_model *m, size_t key)
 	       t.events == m->info->totals.events;
 }
 
-/*
- * The last keyframe of a completed file has the blocks that were live at the peak. So has the
- * keyframe of the base, if the peak is before it. Returns -ENODATA
- * if there is none, or if it contradicts the totals.
- */
-static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
+/* The keyframe that has the blocks that were live at the peak: the last one of a completed file, or
+ * that of the base, if the peak is before it. SIZE_MAX: none. */
+static size_t find_peak_keyframe(struct hl_model *m)
 {
 	bool before_base = hl_model_peak_is_before_base(m);
 	size_t n = before_base ? hl_reader_base_keyframe(m->reader) + 1
 			       : hl_reader_n_keyframes(m->reader);
 	const struct hl_keyframe_info *k = n > 0 ? hl_reader_keyframe(m->reader, n - 1) : NULL;
+
+	if (!k || k->lost || m->bad_keyframes[n - 1] ||
+		(!before_base && !m->info->has_end && !is_last_state(m, n - 1)) ||
+		(!before_base && m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
+		return SIZE_MAX;
+	return n - 1;
+}
+
+bool hl_query_peak_in_keyframe(struct hl_model *m)
+{
+	return find_peak_keyframe(m) != SIZE_MAX;
+}
+
+/* Returns -ENODATA if no keyframe has the peak, or if it contradicts the totals. */
+static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
+{
+	size_t key = find_peak_keyframe(m);
 	struct hl_node_totals *nodes;
 	const struct hl_totals *all = &m->info->totals;
 	struct hl_value sum = {0};
 	int err;
 
-	if (!k || k->lost || m->bad_keyframes[n - 1] ||
-		(!before_base && !m->info->has_end && !is_last_state(m, n - 1)) ||
-		(!before_base && m->info->has_end && k->chunk != hl_reader_n_chunks(m->reader)))
+	if (key == SIZE_MAX)
 		return -ENODATA;
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	err = hl_reader_load_keyframe(m->reader, n - 1, nodes, m->n_nodes);
+	err = hl_reader_load_keyframe(m->reader, key, nodes, m->n_nodes);
 	if (err == -EBADMSG)
-		hl_model_mark_bad(m, &m->bad_keyframes[n - 1]);
+		hl_model_mark_bad(m, &m->bad_keyframes[key]);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
 		a->values[i].bytes = nodes[i].peak_bytes;
 		a->values[i].blocks = nodes[i].peak_blocks;
@@ -129,23 +142,20 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	return 0;
 }
 
-/* How the answer is computed: from sums by stack, from sums by another key, or from events. */
-enum method { BY_STACK, BY_KEY, BY_EVENTS };
-
 struct query_run {
 	struct hl_prefetch prefetch; /* must be the first member */
 	struct hl_query q;
 	struct hl_answer a;
-	enum method method;
-	struct hl_key_sums to, from;   /* for BY_KEY */
-	struct hl_block_stream stream; /* for BY_EVENTS */
+	struct hl_query_plan plan;
+	struct hl_key_sums to, from;   /* for HL_METHOD_KEY_SUMS */
+	struct hl_block_stream stream; /* for HL_METHOD_EVENTS */
 };
 
 /* Loads the sums by the cheapest method for the key. *p: set to the position that they are for. */
 static int load_sums(struct query_run *w, const struct hl_key_sums *k, struct hl_position *p,
 	struct hl_sums *sums)
 {
-	if (w->method == BY_STACK)
+	if (w->plan.method == HL_METHOD_STACK_SUMS)
 		return hl_sums_at(w->prefetch.m, p, sums);
 	*p = k->position;
 	return hl_key_sums_load(k, sums);
@@ -160,7 +170,7 @@ static int compute_live(struct query_run *w)
 	struct hl_sums *sums;
 	int err;
 
-	if (q->to.kind == HL_TIME_SPEC_PEAK && w->method == BY_STACK) {
+	if (q->to.kind == HL_TIME_SPEC_PEAK && w->plan.method == HL_METHOD_STACK_SUMS) {
 		err = peak_from_keyframe(m, a);
 		if (err == -ENODATA && hl_model_peak_is_before_base(m))
 			return hl_model_lost_base(m);
@@ -366,21 +376,6 @@ static int apply_stack_filters(struct hl_model *m, const struct hl_query *q, str
 	return err;
 }
 
-/* Keyframes and summaries have neither growth nor temporary blocks, nor the accuracy of estimates.
- */
-bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q)
-{
-	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
-
-	if (q->decode || q->pool || (hl_model_has_estimates(m) && !hl_model_has_aggregated(m)) ||
-		(q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED))
-		return false;
-	if (q->key == HL_KEY_STACK)
-		return !(subjects & ~HL_FILTER_STACK) &&
-		       !(q->suppressions && hl_suppressions_need_calls(q->suppressions));
-	return hl_key_sums_has_key(q->key) && subjects == 0 && !q->suppressions;
-}
-
 static int fail_no_such_pool(struct hl_model *m)
 {
 	size_t len = (size_t)snprintf(
@@ -429,54 +424,6 @@ int hl_query_bind(const struct hl_query *q, struct hl_model *m)
 	return err ? err : check_pool(q, m);
 }
 
-bool hl_model_end_is_known(const struct hl_model *m, const struct hl_time_spec *when)
-{
-	const struct hl_sums *s = &m->info->aggregated;
-
-	return when->kind == HL_TIME_SPEC_END && m->info->has_end &&
-	       s->alloc_blocks == s->free_blocks;
-}
-
-static bool end_is_known(const struct hl_model *m, const struct hl_query *q)
-{
-	return (q->quantity == HL_QUANTITY_LIVE || q->quantity == HL_QUANTITY_GROWTH) &&
-	       hl_model_end_is_known(m, &q->to);
-}
-
-int hl_query_check_events(struct hl_model *m, const struct hl_query *q)
-{
-	return hl_model_has_aggregated(m) && !end_is_known(m, q) ? hl_model_no_events(m, "this")
-								 : 0;
-}
-
-int hl_query_check_lifetimes(struct hl_model *m, const struct hl_query *q)
-{
-	if (!hl_model_has_event_order(m))
-		return hl_model_no_event_order(m, "a list of single allocations");
-	return hl_query_check_events(m, q);
-}
-
-/* A profile has no moments but its start and its end. */
-static bool needs_order(const struct hl_query *q)
-{
-	unsigned subjects = q->filter ? hl_filter_subjects(q->filter) : 0;
-
-	return q->to.kind != HL_TIME_SPEC_END || q->from.kind != HL_TIME_SPEC_NS ||
-	       q->from.ns > 0 || q->quantity == HL_QUANTITY_TEMPORARY ||
-	       q->key == HL_KEY_LIFETIME || q->key == HL_KEY_INTERVAL ||
-	       subjects & (HL_FILTER_TIME | HL_FILTER_FREE_TIME);
-}
-
-int hl_query_check(struct hl_model *m, const struct hl_query *q)
-{
-	if (!hl_model_has_event_order(m) && needs_order(q))
-		return hl_model_no_event_order(m, "this");
-	if (q->quantity == HL_QUANTITY_TEMPORARY && !q->temporary_ns && !hl_model_has_adjacency(m))
-		return hl_model_no_adjacency(m);
-	return q->key == HL_KEY_STACK && hl_query_sums_suffice(m, q) ? 0
-								     : hl_query_check_events(m, q);
-}
-
 static int start_query(struct hl_prefetch *prefetch)
 {
 	struct query_run *w = (struct query_run *)prefetch;
@@ -493,16 +440,13 @@ static int start_query(struct hl_prefetch *prefetch)
 	err = a->values ? hl_query_bind(&w->q, m) : -ENOMEM;
 	if (err)
 		return err;
-	err = hl_query_check(m, &w->q);
+	err = hl_query_plan(m, &w->q, &w->plan);
 	if (err)
 		return err;
 	a->asked_ns = hl_time_spec_ns(&w->q.to, m);
-	w->method = !hl_query_sums_suffice(m, &w->q) ? BY_EVENTS
-		    : w->q.key == HL_KEY_STACK       ? BY_STACK
-						     : BY_KEY;
-	if (w->method == BY_EVENTS)
+	if (w->plan.method == HL_METHOD_EVENTS)
 		start_stream(w);
-	return w->method == BY_KEY ? start_keyed(w) : 0;
+	return w->plan.method == HL_METHOD_KEY_SUMS ? start_keyed(w) : 0;
 }
 
 static int finish_query(struct query_run *w)
@@ -511,13 +455,14 @@ static int finish_query(struct query_run *w)
 	struct hl_answer *a = &w->a;
 	int err = 0;
 
-	if (w->method == BY_EVENTS)
+	if (w->plan.method == HL_METHOD_EVENTS)
 		finish_stream(w);
-	if (w->method == BY_EVENTS && a->before_damage && hl_model_has_aggregated(w->prefetch.m))
-		err = hl_model_no_events(w->prefetch.m, "this");
-	else if (w->method != BY_EVENTS)
+	if (w->plan.method == HL_METHOD_EVENTS && a->before_damage &&
+		hl_model_has_aggregated(w->prefetch.m))
+		err = hl_model_require(w->prefetch.m, HL_NEEDS_EVENTS, "this");
+	else if (w->plan.method != HL_METHOD_EVENTS)
 		err = q->quantity == HL_QUANTITY_LIVE ? compute_live(w) : compute_allocated(w);
-	if (!err && w->method == BY_STACK && (q->filter || q->suppressions))
+	if (!err && w->plan.method == HL_METHOD_STACK_SUMS && (q->filter || q->suppressions))
 		err = apply_stack_filters(w->prefetch.m, q, a);
 	if (q->quantity == HL_QUANTITY_LIVE)
 		a->from_ns = a->to_ns;

@@ -92,19 +92,11 @@ void hl_answer_fini(struct hl_answer *a);
 /* Resolves times, filter and suppressions for this trace. Returns 0, or -errno with
  * hl_model_error(). */
 int hl_query_bind(const struct hl_query *q, struct hl_model *m);
-/* Can keyframes and summaries answer it, or does it need every event? */
-bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
-/* Does the trace have the events that an answer from single blocks needs? Returns 0, or -ENODATA
- * with hl_model_error(). */
-int hl_query_check_events(struct hl_model *m, const struct hl_query *q);
-/* The same for a list of single allocations with their times. */
-int hl_query_check_lifetimes(struct hl_model *m, const struct hl_query *q);
 /* The positions where a range ends and begins. Events at exactly that time are inside the range. */
 struct hl_position hl_query_to(struct hl_model *m, const struct hl_time_spec *when);
 struct hl_position hl_query_from(struct hl_model *m, const struct hl_time_spec *when);
-/* Does the trace have the data that the query needs? Returns 0, or -ENODATA with
- * hl_model_error(). */
-int hl_query_check(struct hl_model *m, const struct hl_query *q);
+/* Does a keyframe have the sums by stack at the peak? */
+bool hl_query_peak_in_keyframe(struct hl_model *m);
 /* The value that a block contributes. */
 struct hl_value hl_block_value(const struct hl_model *m, const struct hl_block *b);
 /* Does the query count this block, which a stream over the query's range delivered? Returns 1; 0 if

@@ -11,13 +11,6 @@
 
 #include "model/model_internal.h"
 
-/* A path from a keyframe (or the start) to a position. */
-struct sum_path {
-	size_t keyframe; /* SIZE_MAX: the start */
-	size_t from, to; /* whole chunks between them: [from, to) */
-	bool back;       /* the keyframe is after the position: subtract */
-};
-
 static void add_sums(struct hl_sums *to, const struct hl_sums *s, bool back)
 {
 	if (back) {
@@ -108,8 +101,8 @@ static bool find_segment(const struct hl_model *m, const struct hl_position *p, 
 	       !hl_reader_chunk(m->reader, p->chunk)->disjoint;
 }
 
-/* Finds the path over the fewest chunks. Returns false if there is none. */
-static bool find_path(const struct hl_model *m, const struct hl_position *p, struct sum_path *best)
+bool hl_sums_find_path(
+	const struct hl_model *m, const struct hl_position *p, struct hl_sums_path *best)
 {
 	size_t n = hl_reader_n_keyframes(m->reader);
 	uint32_t segment;
@@ -122,7 +115,7 @@ static bool find_path(const struct hl_model *m, const struct hl_position *p, str
 	for (size_t i = 0; i <= n; i++) {
 		const struct hl_keyframe_info *k = i < n ? hl_reader_keyframe(m->reader, i) : NULL;
 		size_t at = k ? k->chunk : 0;
-		struct sum_path w = {.keyframe = k ? i : SIZE_MAX,
+		struct hl_sums_path w = {.keyframe = k ? i : SIZE_MAX,
 			.back = at >= hl_position_end(p) && at > p->chunk};
 
 		/* A trace that begins late does not begin with zeros. */
@@ -164,7 +157,7 @@ int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums)
 	return err;
 }
 
-static int load_base(struct hl_model *m, const struct sum_path *w, struct hl_sums *sums)
+static int load_base(struct hl_model *m, const struct hl_sums_path *w, struct hl_sums *sums)
 {
 	int err;
 
@@ -199,8 +192,8 @@ static int add_partial_chunk(struct hl_model *m, const struct hl_position *p, bo
 }
 
 /* Returns -EBADMSG with a new bad mark if another path must be tried. */
-static int follow_path(struct hl_model *m, const struct hl_position *p, const struct sum_path *w,
-	struct hl_sums *sums)
+static int follow_path(struct hl_model *m, const struct hl_position *p,
+	const struct hl_sums_path *w, struct hl_sums *sums)
 {
 	struct hl_chunk_cache decoded = hl_chunk_cache_borrow(m);
 	struct hl_summary summary = {0};
@@ -236,14 +229,14 @@ int hl_sums_verify(struct hl_model *m, const struct hl_sums *sums, uint32_t n)
 
 int hl_sums_at(struct hl_model *m, struct hl_position *p, struct hl_sums *sums)
 {
-	struct sum_path w = {0};
+	struct hl_sums_path w = {0};
 	int err;
 
 	/* Each iteration marks a part bad or moves towards the start, so this ends. */
 	for (;;) {
 		size_t bad = m->n_bad;
 
-		if (!p->is_exact || !find_path(m, p, &w)) {
+		if (!p->is_exact || !hl_sums_find_path(m, p, &w)) {
 			if (hl_model_base(m)->is_late && hl_position_end(p) <= m->n_base_chunks)
 				return hl_model_lost_base(m);
 			*p = hl_position_before_loss(m, p);

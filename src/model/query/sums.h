@@ -66,6 +66,16 @@ size_t hl_key_before(const struct hl_model *m, uint64_t t, size_t end);
 /* Is none of the chunks [from, to) lost? Indexes after the last chunk are not lost. */
 bool hl_chunks_are_readable(const struct hl_model *m, size_t from, size_t to);
 
+/* A path from a keyframe (or the start) to a position. */
+struct hl_sums_path {
+	size_t keyframe; /* SIZE_MAX: the start */
+	size_t from, to; /* whole chunks between them: [from, to) */
+	bool back;       /* the keyframe is after the position: subtract */
+};
+/* Finds the path over the fewest chunks. Returns false if there is none. */
+bool hl_sums_find_path(
+	const struct hl_model *m, const struct hl_position *p, struct hl_sums_path *best);
+
 /*
  * Fills sums[n_nodes + 1]; the last entry is for blocks without a stack. If no path leads to *p, *p
  * moves to the latest position before it that has one (the start always has). Returns 0 or -errno;

@@ -5,6 +5,7 @@
  * Keyframes have stacks but neither threads nor tags, so every chunk is needed, as its summary if
  * it has one.
  */
+#include "model/query/query_plan.h"
 #include "model/query/sums_by_keys.h"
 
 #include <errno.h>
@@ -177,6 +178,7 @@ static int add_block(void *arg, const struct hl_block *b)
 static int start_query(struct cross_query *c, struct hl_model *m, const struct hl_query *q)
 {
 	bool live = q->quantity == HL_QUANTITY_LIVE;
+	struct hl_query_plan plan;
 	struct hl_query whole = *q; /* filters on stacks are applied to sums of whole stacks */
 	int err;
 
@@ -185,7 +187,7 @@ static int start_query(struct cross_query *c, struct hl_model *m, const struct h
 	if (!err)
 		err = hl_query_bind(q, m);
 	if (!err && q->key != HL_KEY_STACK)
-		err = hl_query_check(m, q);
+		err = hl_query_plan(m, q, &plan);
 	if (err)
 		return err;
 	whole.key = HL_KEY_STACK;
@@ -352,6 +354,7 @@ int hl_model_cross_sums(
 	struct hl_model *m, const struct hl_query *queries, struct hl_cross_sums *answers, size_t n)
 {
 	struct cross_query c[2] = {0};
+	struct hl_query_plan plan;
 	uint32_t n_threads = 0;
 	int err = hl_reader_n_threads(m->reader, &n_threads);
 	bool one = !err && n_threads == 1 && m->n_tags == 0 && is_role_key(queries[0].key);
@@ -361,7 +364,7 @@ int hl_model_cross_sums(
 	       queries[0].key == HL_KEY_STACK;
 	memset(answers, 0, n * sizeof(*answers));
 	for (size_t i = 0; i < n && one && !err; i++) {
-		err = queries[i].key == HL_KEY_STACK ? 0 : hl_query_check(m, &queries[i]);
+		err = queries[i].key == HL_KEY_STACK ? 0 : hl_query_plan(m, &queries[i], &plan);
 		if (!err)
 			err = query_by_stack(m, &queries[i], who, &answers[i]);
 	}

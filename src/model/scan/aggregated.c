@@ -2,6 +2,7 @@
 /*
  * aggregated.c - see aggregated.h.
  */
+#include "model/query/query_plan.h"
 #include "model/scan/aggregated.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ int hl_aggregated_check(struct hl_model *m, const struct hl_query *q)
 
 	if ((all || end) && q->key == HL_KEY_STACK && hl_query_sums_suffice(m, q))
 		return 0;
-	return hl_model_no_events(m, "this");
+	return hl_model_require(m, HL_NEEDS_EVENTS, "this");
 }
 
 /* Runs the query and copies its values into one member of each row, the one at offset `at`. */

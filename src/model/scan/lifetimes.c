@@ -6,6 +6,7 @@
  * the trace is read twice: first to set a bit for each allocation that counts, then to deliver
  * events and blocks.
  */
+#include "model/query/query_plan.h"
 #include "model/scan/lifetimes.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ static int choose_blocks(struct lifetimes_run *w)
 
 	if (!err)
 		err = w->l->aggregated ? hl_aggregated_check(w->m, q)
-				       : hl_query_check_lifetimes(w->m, q);
+				       : hl_query_plan_blocks(w->m, q);
 	if (err || counts_all(q))
 		return err;
 	err = hl_model_n_ordinals(w->m, q->pool, &w->n_chosen);

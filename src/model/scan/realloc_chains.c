@@ -10,6 +10,7 @@
  * When a block is first passed to realloc, its allocation may be some chunks back. Only those
  * chunks are read again, at the end.
  */
+#include "model/query/query_plan.h"
 #include "model/scan/realloc_chains.h"
 
 #include <errno.h>
@@ -343,7 +344,7 @@ static int fail_no_chains(struct hl_model *m)
 			"realloc chains are not known: the trace is a slice by --filter or "
 			"--min-life, which removed blocks of chains; use the original trace");
 	else
-		return hl_model_no_events(m, "a realloc chain");
+		return hl_model_require(m, HL_NEEDS_EVENTS, "a realloc chain");
 	return -ENODATA;
 }
 

@@ -8,6 +8,7 @@
  * the slice. A trace with aggregated blocks cannot be cut, because a sum has no times. It can only
  * be renamed as a whole (slice_rename.c).
  */
+#include "model/query/query_plan.h"
 #include "model/slice/slice.h"
 
 #include <errno.h>
@@ -430,10 +431,10 @@ int hl_slice_write(struct hl_model *m, const struct hl_slice *s, int fd, struct 
 	int err = c.nodes && c.modules ? 0 : -ENOMEM;
 
 	memset(done, 0, sizeof(*done));
-	if (hl_model_has_aggregated(m) && !keeps_all_blocks(s))
-		err = hl_model_no_events(m, "a slice");
-	else if (!hl_model_has_event_order(m) && needs_order(s))
-		err = hl_model_no_event_order(m, "a slice by time");
+	if (!err && !keeps_all_blocks(s))
+		err = hl_model_require(m, HL_NEEDS_EVENTS, "a slice");
+	if (!err && needs_order(s))
+		err = hl_model_require(m, HL_NEEDS_ORDER, "a slice by time");
 	if (err == -ENODATA) {
 		close(fd);
 		goto out;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "model/model_internal.h"
 #include "model/tags/scope_tree.h"
 #include "model/tags/tag_trees.h"
@@ -83,9 +84,11 @@ int hl_tags_from_trace(struct hl_model *m, struct hl_tag_trees *b)
 	struct hl_scope_tree t;
 	int err;
 
-	if (hl_model_n_tags(m) > 0 && hl_model_has_aggregated(m))
-		return hl_model_no_events(m, "the activity of each scope");
-	err = hl_scopes_build(&t, m, NULL);
+	err = hl_model_n_tags(m) > 0
+		      ? hl_model_require(m, HL_NEEDS_EVENTS, "the activity of each scope")
+		      : 0;
+	if (!err)
+		err = hl_scopes_build(&t, m, NULL);
 	if (err)
 		return err;
 	err = t.n == 0 ? -ENOENT : fill_report(b, hl_model_info(m), &t);

@@ -10,6 +10,7 @@
  * is not decoded if its summary proves that even the sum of all its allocations does not reach a
  * known maximum: the maximum so far, or the live bytes at the end of another chunk.
  */
+#include "model/query/query_plan.h"
 #include "model/views/filtered_peak.h"
 
 #include <errno.h>
@@ -396,13 +397,12 @@ static void start_stream(struct peak_query *c)
 static int check_trace(struct hl_model *m, unsigned subjects)
 {
 	char held[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+	int err = hl_model_require(m, HL_NEEDS_ORDER, "the peak of blocks that match a filter");
 
-	if (!hl_model_has_event_order(m))
-		return hl_model_no_event_order(m, "the peak of blocks that match a filter");
-	if (!hl_model_has_aggregated(m))
-		return 0;
+	if (err || !hl_model_has_aggregated(m))
+		return err;
 	if (subjects & ~HL_FILTER_STACK)
-		return hl_model_no_events(m, "this");
+		return hl_model_require(m, HL_NEEDS_EVENTS, "this");
 	snprintf(m->error, sizeof(m->error),
 		"the peak of blocks that match a filter needs every event, but the trace has only "
 		"sums of %s of %s blocks (mode %s); use --at @peak for matching blocks at the peak "

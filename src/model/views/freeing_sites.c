@@ -4,6 +4,7 @@
  *
  * Blocks are counted by pairs of sites. Finding a site needs symbols, so it is done once per stack.
  */
+#include "model/query/query_plan.h"
 #include "model/views/freeing_sites.h"
 
 #include <errno.h>
@@ -167,6 +168,7 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 
 static int check_query(struct hl_model *m, const struct hl_query *q)
 {
+	struct hl_query_plan plan;
 	int err = hl_query_bind(q, m);
 
 	if (!err && !m->info->meta.free_stacks && hl_model_is_imported(m)) {
@@ -183,8 +185,8 @@ static int check_query(struct hl_model *m, const struct hl_query *q)
 		return -ENODATA;
 	}
 	if (!err)
-		err = hl_query_check(m, q);
-	return err ? err : hl_query_check_lifetimes(m, q);
+		err = hl_query_plan(m, q, &plan);
+	return err ? err : hl_query_plan_blocks(m, q);
 }
 
 static int count_blocks(struct pair_counter *c, struct hl_freed_by *f)

@@ -6,6 +6,7 @@
  * only of chunks that span several columns, which are many if the trace has more columns than
  * chunks; a scan provides them. With a filter, filtered_peak.c follows the events.
  */
+#include "model/query/query_plan.h"
 #include "model/views/live_timeline.h"
 
 #include <errno.h>
@@ -264,12 +265,12 @@ int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline
 	size_t n, struct hl_peak *peak)
 {
 	const struct hl_query whole_heap = {0};
-	int err;
+	int err = filter ? hl_model_require(m, HL_NEEDS_EVENTS, "a filtered timeline") : 0;
 
-	if (filter && hl_model_has_aggregated(m))
-		return hl_model_no_events(m, "a filtered timeline");
-	if (!hl_model_has_event_order(m))
-		return hl_model_no_event_order(m, "a timeline");
+	if (!err)
+		err = hl_model_require(m, HL_NEEDS_ORDER, "a timeline");
+	if (err)
+		return err;
 	err = filter ? hl_filtered_peak(m, filter, columns, n, peak) : read_columns(m, columns, n);
 	if (!err && !filter)
 		err = hl_peak_find(m, &whole_heap, peak);

@@ -6,6 +6,7 @@
  * space (address_slices.h), and each slice is sorted separately. The state of the measurement is
  * kept from one slice to the next, because a page or a block may cross the boundary.
  */
+#include "model/query/query_plan.h"
 #include "model/views/page_usage.h"
 
 #include <errno.h>
@@ -307,9 +308,10 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m,
 	memset(f, 0, sizeof(*f));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
-	if (hl_model_has_aggregated(m) && !hl_model_end_is_known(m, when)) {
+	err = hl_model_require_blocks(m, when, "the position of blocks in pages");
+	if (err) {
 		free_query(q);
-		return hl_model_no_events(m, "the position of blocks in pages");
+		return err;
 	}
 	if (m->info->meta.unknown & HL_UNKNOWN_ADDRESSES) {
 		free_query(q);

@@ -9,6 +9,7 @@
  * Without a filter the events are enough: a free has the site, size and lifetime of its block. A
  * filter may need more of the allocation, so then a stream follows each block.
  */
+#include "model/query/query_plan.h"
 #include "model/views/site_stats.h"
 
 #include <errno.h>
@@ -322,8 +323,9 @@ int hl_sites_stats(struct hl_model *m, const struct hl_table *t, size_t n, struc
 	n = n < t->n ? n : t->n;
 	if (hl_model_has_aggregated(m))
 		return 0;
-	if (!hl_model_has_event_order(m))
-		return hl_model_no_event_order(m, "the lifetime of the blocks of a site");
+	err = hl_model_require(m, HL_NEEDS_ORDER, "the lifetime of the blocks of a site");
+	if (err)
+		return err;
 	q = new_query(m, filter, t, n);
 	err = q ? hl_prefetch_run(&q) : hl_model_fail(m, -ENOMEM);
 	if (!err && pick_rows((struct stats_query *)q, t, n, stats) < 0)

@@ -5,6 +5,7 @@
  * Blocks are counted by the allocating thread. Blocks that another thread freed are also counted by
  * the pair of threads. All other values follow from these.
  */
+#include "model/query/query_plan.h"
 #include "model/views/thread_stats.h"
 
 #include <errno.h>
@@ -247,13 +248,10 @@ int hl_threads_build(struct hl_threads *t, struct hl_model *m, struct hl_filter 
 	memset(t, 0, sizeof(*t));
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
-	if (hl_model_has_aggregated(m)) {
+	err = hl_model_require(m, HL_NEEDS_ORDER | HL_NEEDS_EVENTS, "the activity of each thread");
+	if (err) {
 		free_query(q);
-		return hl_model_no_events(m, "the activity of each thread");
-	}
-	if (!hl_model_has_event_order(m)) {
-		free_query(q);
-		return hl_model_no_event_order(m, "the activity of each thread");
+		return err;
 	}
 	err = hl_prefetch_run(&q);
 	a = (struct thread_query *)q;

@@ -2,6 +2,7 @@
 /*
  * fragmentation_view.c - how full the heap's pages are at a moment.
  */
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 #define HOLDERS_SHOWN 20
@@ -38,6 +39,11 @@ const struct hl_view hl_view_fragmentation = {
 	.flags = HL_VIEW_QUANTITY | HL_VIEW_MOMENT | HL_VIEW_NAMES | HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
 	.limit = HOLDERS_SHOWN,
 	.data_size = sizeof(struct hl_fragmentation),
+	.reads = "reads the events up to the moment, because the addresses of live blocks are in "
+		 "no sum",
+	.reads_filtered = "reads the events up to the moment, because the addresses of live blocks "
+			  "are in no sum",
+	.requires = HL_NEEDS_EVENTS,
 	.prefetch = prefetch_fragmentation,
 	.run = run_fragmentation,
 	.fini = fini_fragmentation,

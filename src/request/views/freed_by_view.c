@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 static int run_freed_by(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r)
@@ -34,6 +35,9 @@ const struct hl_view hl_view_freed_by = {
 		 HL_VIEW_BLOCKS,
 	.min_percent = 0.5,
 	.data_size = sizeof(struct hl_freed_by),
+	.reads = "reads every event, because the stacks of frees are in no sum",
+	.reads_filtered = "reads every event, because the stacks of frees are in no sum",
+	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS,
 	.run = run_freed_by,
 	.fini = fini_freed_by,
 };

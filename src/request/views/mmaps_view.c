@@ -31,6 +31,8 @@ const struct hl_view hl_view_mmaps = {
 	.flags = HL_VIEW_NAMES,
 	.limit = MMAPS_SHOWN,
 	.data_size = sizeof(struct hl_mmaps_result),
+	.reads = "reads the mappings among the events of all chunks",
+	.reads_filtered = "reads the mappings among the events of all chunks",
 	.run = run_mmaps,
 	.fini = fini_mmaps,
 };

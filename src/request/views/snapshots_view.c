@@ -212,15 +212,19 @@ static void fini_snapshots(void *data)
 	hl_snapshot_list_free(x->log);
 }
 
-#define SNAPSHOTS(view)                                          \
-	const struct hl_view hl_view_##view = {                  \
-		.id = HL_VIEW_ID_##view,                         \
-		.flags = HL_VIEW_NAMES | HL_VIEW_BLOCKS,         \
-		.min_percent = 0.5,                              \
+/* clang-format off */
+#define SNAPSHOTS(view) \
+	const struct hl_view hl_view_##view = { \
+		.id = HL_VIEW_ID_##view, \
+		.flags = HL_VIEW_NAMES | HL_VIEW_BLOCKS, \
+		.min_percent = 0.5, \
 		.data_size = sizeof(struct hl_snapshots_result), \
-		.run = run_snapshots,                            \
-		.fini = fini_snapshots,                          \
+		.reads = "reads the sums at each snapshot, as --at does for one moment", \
+		.reads_filtered = "reads the events up to each snapshot", \
+		.run = run_snapshots, \
+		.fini = fini_snapshots, \
 	}
+/* clang-format on */
 
 SNAPSHOTS(snapshots);
 SNAPSHOTS(snapshot_deltas);

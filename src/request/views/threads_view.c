@@ -2,6 +2,7 @@
 /*
  * threads_view.c - allocations and frees by thread, and frees across threads.
  */
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 static void prefetch_threads(const struct hl_plan *p, const struct hl_plan_part *part)
@@ -31,6 +32,9 @@ const struct hl_view hl_view_threads = {
 	.flags = HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
 	.needs = HL_UNKNOWN_THREADS,
 	.data_size = sizeof(struct hl_threads),
+	.reads = "reads every event, because frees across threads are in no sum",
+	.reads_filtered = "reads every event, because frees across threads are in no sum",
+	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS,
 	.prefetch = prefetch_threads,
 	.run = run_threads,
 	.fini = fini_threads,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 static size_t count_columns(const struct hl_plan *p)
@@ -44,6 +45,11 @@ const struct hl_view hl_view_timeline = {
 	.id = HL_VIEW_ID_timeline,
 	.flags = HL_VIEW_BLOCKS,
 	.data_size = sizeof(struct hl_timeline_result),
+	.reads = "reads the headers of all chunks, and the events of chunks that span several "
+		 "columns",
+	.reads_filtered =
+		"reads every event, because no sum is about the blocks that match the filter",
+	.requires = HL_NEEDS_ORDER,
 	.prefetch = prefetch_timeline,
 	.run = run_timeline,
 	.fini = fini_timeline,

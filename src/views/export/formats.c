@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "model/query/query_plan.h"
 #include "views/export/export_internal.h"
 
 /* A table supports all groups. In a tree the stacks are below the group, so it cannot be grouped by
@@ -170,7 +171,7 @@ static int check_lifetimes(
 	const struct hl_export_format *f, struct hl_export_job *x, struct hl_aggregated *aggregated)
 {
 	struct hl_query q = x->query;
-	int err = hl_query_check_lifetimes(x->m, &q);
+	int err = hl_query_plan_blocks(x->m, &q);
 
 	if (err != -ENODATA || !hl_model_has_aggregated(x->m) || !hl_model_has_event_order(x->m))
 		return err;

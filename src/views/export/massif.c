@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/query/query_plan.h"
 #include "model/stack/group_tree.h"
 #include "util/terminal/progress.h"
 #include "util/safe_text.h"

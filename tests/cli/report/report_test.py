@@ -561,6 +561,40 @@ def timeline_axis():
             place = times.find(middle)
             check(place <= ticks[len(ticks) // 2] < place + len(middle) or columns < 50 and end > 10 ** 9, f'{columns}: {out}')
 
+def explain(trace):
+    """What --explain says is read: the words for each method, and the reason."""
+    def plan(*args):
+        text = run('--explain', *args).stdout.decode()
+        if '--sizes' not in args:  # JSON takes one view
+            return text, json.loads(run('--explain', '--json', *args).stdout)['plan']
+        return text, text.splitlines()
+
+    for args, words in {
+        (): 'reads the last keyframe, which has the sums at the peak',
+        ('--at', '300us'): 'events of chunk 0',
+        ('--leaks',): 'live at the end',
+        ('--allocated', '--range', '100us..700us'): 'for the begin of the range',
+        ('-g', 'thread'): 'reads the summaries of chunks 0 to 1',
+        ('--leaks', '--filter', 'size:>=48'): 'because the filter is about single blocks',
+        ('--filter', 'size:>=48'): 'to find the peak of the matching blocks',
+        ('--temporary',): 'because the lifetimes of single blocks are in no sum',
+        ('--growth', '0..50%'): 'events), because',
+        ('-g', 'module', '--at', '50%'): 'live, by module: reads',
+        ('--sites',): 'lifetimes and trends of the sites read every event',
+        ('--threads',): '--threads: reads every event',
+        ('--timeline',): 'the headers of all chunks',
+        ('--fragmentation',): '--fragmentation, live at the peak: reads the events up to',
+        ('--snapshots',): 'the sums at each snapshot',
+    }.items():
+        text, data = plan(*args, trace)
+        check(words in text and words in data[0], f'--explain {args}: {text}')
+        check('B in' not in text, f'--explain {args} has no answer: {text}')
+    text, data = plan('--threads', '--sizes', trace)
+    check(len(data) == 3 and 'share one pass' in data[2], f'--explain of two views: {data}')
+    r = run('--explain', '--leaks', '--at', '1s', trace)
+    check(r.returncode == 2, '--explain checks the request')
+
+
 def damaged(folder):
     """Truncations and bit flips of a file: every view prints a result or one error message, never
     crashes, and the parts add up to the total."""
@@ -617,6 +651,7 @@ with tempfile.TemporaryDirectory() as folder:
         limited_lists('parent.hlt')
         timeline_axis()
         wording('parent.hlt')
+        explain('parent.hlt')
         damaged(folder)
 print(f'{len(failures)} failures')
 sys.exit(bool(failures))

@@ -8,6 +8,7 @@
  * instead. The page may not load anything (its Content-Security-Policy), and runs no script but its
  * own, which the policy allows by its hash.
  */
+#include "model/query/query_plan.h"
 #include "views/export/html/html.h"
 
 #include <errno.h>
@@ -301,7 +302,7 @@ static int build_stats(struct hl_page *p)
 			"lifetimes and trends of sites are known only for the heap");
 	for (size_t i = 0; i < t.n; i++)
 		t.rows[i].frame = p->sites.data[i].frame;
-	err = hl_query_check_lifetimes(p->x->m, &all);
+	err = hl_query_plan_blocks(p->x->m, &all);
 	if (!err && !p->x->query.pool)
 		err = hl_sites_stats(p->x->m, &t, t.n, p->x->query.filter, &p->stats);
 	if (!err && p->stats)
