@@ -70,7 +70,7 @@ struct hl_view {
 	double min_percent; /* limits, unless the request has others */
 	size_t limit;       /* 0: none */
 	size_t data_size;   /* of the result's data */
-	/* What it reads, for --explain, without and with a filter. NULL: what its query reads. */
+	/* The text of --explain without and with a filter. NULL: the text of its query. */
 	const char *reads, *reads_filtered;
 	unsigned requires; /* HL_NEEDS_* of what it reads */
 	/* Announces queries that need all events; may be NULL. */

@@ -28,7 +28,7 @@ bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
 /* The same for a list of single blocks. */
 int hl_query_plan_blocks(struct hl_model *m, const struct hl_query *q);
 
-/* What an answer needs that a trace may not have. */
+/* Properties of a trace that an answer may need. */
 enum {
 	HL_NEEDS_ORDER = 1,     /* the order of events: a profile has only sums */
 	HL_NEEDS_EVENTS = 2,    /* every event: modes count and cull aggregate blocks */

@@ -562,7 +562,7 @@ def timeline_axis():
             check(place <= ticks[len(ticks) // 2] < place + len(middle) or columns < 50 and end > 10 ** 9, f'{columns}: {out}')
 
 def explain(trace):
-    """What --explain says is read: the words for each method, and the reason."""
+    """The output of --explain: the words for each method, and the reason."""
     def plan(*args):
         text = run('--explain', *args).stdout.decode()
         if '--sizes' not in args:  # JSON takes one view
