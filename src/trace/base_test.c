@@ -27,7 +27,7 @@ static struct hl_meta make_meta(void)
 {
 	return (struct hl_meta){.program = "p",
 		.command = "",
-		.arch = "x86_64",
+		.arch = "cpu",
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = ""};

@@ -38,7 +38,7 @@ static void write_trace(void)
 	const struct hl_writer_options o = {.max_events = CHUNK, .keyframe_events = 5000};
 	const struct hl_meta meta = {.program = "p",
 		.command = "",
-		.arch = "x86_64",
+		.arch = "cpu",
 		.clock = "tsc",
 		.mode = "trace",
 		.allocator = ""};
