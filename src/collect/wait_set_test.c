@@ -42,7 +42,7 @@ static void kinds_that_are_ready_are_returned(void **state)
 	assert_int_equal(hl_wait_set_wait(&s, 0), HL_WAIT_CONTROL);
 	close(b[1]); /* the end of a connection is reported too */
 	assert_int_equal(hl_wait_set_wait(&s, 500 * MS), HL_WAIT_CONTROL | HL_WAIT_CTL);
-	/* What was not read stays ready; what was removed does not. */
+	/* A descriptor that was not read stays ready; one that was removed does not. */
 	assert_int_equal(hl_wait_set_wait(&s, 0), HL_WAIT_CONTROL | HL_WAIT_CTL);
 	hl_wait_set_remove(&s, a[0]);
 	hl_wait_set_remove(&s, b[0]);
