@@ -225,7 +225,7 @@ struct hl_meta {
 	bool taken_over; /* takeover from a collector that died: the live table started empty */
 	bool zeroed;     /* --zero-memory: memory from malloc was zeroed */
 	struct hl_slice_info slice; /* how the slice was made, if it is one */
-	const char *source;         /* what it was imported from; "" or NULL: recorded */
+	const char *source;         /* the imported file's program; "" or NULL: recorded */
 	uint32_t unknown;           /* HL_UNKNOWN_*: data that the source does not have */
 	struct hl_base base;        /* if it begins late */
 };

@@ -20,7 +20,7 @@ enum hl_range_phase {
 
 struct hl_block {
 	uint64_t ordinal, addr, size;
-	uint64_t blocks, bytes;     /* what it represents: 1 and size, or more for a sample */
+	uint64_t blocks, bytes;     /* 1 and size; more if the block is a sample */
 	uint64_t alloc_ns, free_ns; /* of its allocation and its free; free_ns is UINT64_MAX if no
 					free is known */
 	uint32_t node, thread;
