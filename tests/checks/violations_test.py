@@ -9,13 +9,14 @@ expects.
 """
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 
 TOP = pathlib.Path(sys.argv[1])
-CC = sys.argv[2]
+CC = shlex.split(sys.argv[2])     # may begin with a cache: `ccache cc`
 RULES = sys.argv[3:]
 
 
@@ -93,7 +94,7 @@ def library(source, *args):
     """A case: check a recorder library built from `source`."""
     def case(tree):
         (tree / 'x.c').write_text(source)
-        status, said = run(CC, '-shared', '-fPIC', '-O1', '-o', tree / 'x.so', tree / 'x.c', *args)
+        status, said = run(*CC, '-shared', '-fPIC', '-O1', '-o', tree / 'x.so', tree / 'x.c', *args)
         assert status == 0, said
         return run(sys.executable, TOP / 'tools/check-runtime.py', tree / 'x.so')
     return case
