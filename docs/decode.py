@@ -279,7 +279,7 @@ def event_times(c, n):
     return runs(steps, n, 'TIME')
 
 
-def event_lines(c, roles, base):
+def event_lines(c, roles, base, lives):
     n = c.n_events
     ops = bits(c.bytes(32), n, 'OP')
     n_free = sum(ops)
@@ -315,7 +315,7 @@ def event_lines(c, roles, base):
 
     stacks, lasts, xlast = {}, {}, 0
     first, prev, a, f = c.first_ordinal, c.first_ordinal, 0, 0
-    addrs, born, born_by, stands_for = [], [], [], []
+    addrs, born, born_by, stands_for, counts = [], [], [], [], []
     lines = []
     for i in range(n):
         time, thread, mark = times[i], threads[i], 'moved' if i in moved else '-'
@@ -335,6 +335,7 @@ def event_lines(c, roles, base):
             born.append(time)
             born_by.append(thread)
             stands_for.append(weight(weights.get(i), size))
+            counts.append(weights.get(i, (1, 0))[0])
             lines.append(f'alloc {time * 64} t{roles.thread(thread)} {names_a[a]} 0x{addr:x} {size} #{first + a} '
                          f'{node_name(nodes[a])} {mark}{roles.tag(thread, "in")}{stands_for[a]}')
             a += 1
@@ -347,14 +348,14 @@ def event_lines(c, roles, base):
         if ordinal >= first:
             b = ordinal - first
             node, size, addr, by = nodes[b], sizes[b], addrs[b], born_by[b]
-            life, stands = life_class(time - born[b]), stands_for[b]
+            life, stands, count = life_class(time - born[b]), stands_for[b], counts[b]
             stack = stacks.setdefault(size_class(size), [])
             stack.append(addr)
             if len(stack) > 8:
                 del stack[0]
         else:
             node, size, life, by = next(old)
-            by, stands = by - 1 if by else thread, weight(weights.get(i), size)
+            by, stands, count = by - 1 if by else thread, weight(weights.get(i), size), weights.get(i, (1, 0))[0]
             code = next(xaddr_codes)
             if code == 0:
                 v = next(xaddr_codes)
@@ -362,6 +363,7 @@ def event_lines(c, roles, base):
             else:
                 addr = xlast + 16 * unzigzag(code - 1) & M64
             xlast = addr & ~15
+        lives.add(life, count)
         at = node_name(fnodes[f]) if fnodes else '-'
         lines.append(f'free {time * 64} t{roles.thread(thread)} {names_f[f]} 0x{addr:x} {size} #{ordinal} '
                      f'{node_name(node)} {mark} life={life} by=t{roles.thread(by)} at={at}{roles.tag(by, "of")}'
@@ -370,6 +372,27 @@ def event_lines(c, roles, base):
     need(next(old, None) is None and next(addr_codes, None) is None and next(xaddr_codes, None) is None,
          f'chunk {c.seq}: more than its events')
     return lines
+
+
+class Lifetimes:
+    """The blocks freed so far by lifetime class, to compare with the sums of KEYFRAME and END (section 3.6)."""
+
+    def __init__(self):
+        self.counts, self.in_events = [0] * 256, True
+
+    def add(self, life, count):
+        self.counts[life] += count
+
+    def check(self, c):
+        if c.type == 4 and c.aux & 0xffffffff or 109 not in c.columns:
+            return
+        said, freed = c.varints(109), c.varints(1)[2]
+        need(len(said) <= 256 and said[-1] > 0 and sum(said) & M64 == freed, 'LIFETIMES')
+        said += [0] * (256 - len(said))
+        if c.type == 4 and c.flags & 64:  # a base: the events before it are not in the file
+            self.counts = said
+        self.in_events &= 74 not in c.columns  # no block is aggregated
+        need(not self.in_events or said == self.counts, 'LIFETIMES are not those of the events')
 
 
 class Base:
@@ -381,9 +404,9 @@ class Base:
 
     def meta(self, c):
         if 10 in c.columns:
-            self.time, self.events, self.allocs, self.blocks = c.varints(10)[:4]
+            self.time, self.events, self.allocs, self.blocks, self.snapshots = (c.varints(10) + [0])[:5]
             self.late, self.ended, self.sums = True, False, Sums()
-            need(self.blocks <= self.allocs <= self.events, 'BASE')
+            need(self.blocks <= self.allocs <= self.events and self.snapshots < 2**32, 'BASE')
 
     def part(self, c, roles):
         need(self.late and not self.ended, 'a base where none is')
@@ -466,8 +489,8 @@ class Files:
         need(self.at == self.size, 'FILE: pieces are missing')
 
 
-def show_events(c, roles, base, out):
-    lines = event_lines(c, roles, base)
+def show_events(c, roles, base, lives, out):
+    lines = event_lines(c, roles, base, lives)
     done = 0
     for at, line in extras(c, roles):
         out += lines[done:at]
@@ -562,7 +585,7 @@ def main(args):
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events, roles, files, base = 0, Roles(), Files(), Base()
+    events, roles, files, base, lives = 0, Roles(), Files(), Base(), Lifetimes()
     try:
         if '--snapshots' in args:
             show_snapshots(data)
@@ -582,6 +605,8 @@ def main(args):
                     sys.stdout.write('\n'.join(out) + '\n')
             if c.type == 4 and c.flags & 64:
                 base.keyframe(c)
+            if c.type in (4, 7):
+                lives.check(c)
             if c.type == 40:
                 lines = name_lines(c)
                 if names:
@@ -593,7 +618,7 @@ def main(args):
                 need(base.ended or not c.n_events, 'events in the base')
                 events += c.n_events
                 out = []
-                show_events(c, roles, base, out)
+                show_events(c, roles, base, lives, out)
                 if not info and not names and out:
                     sys.stdout.write('\n'.join(out) + '\n')
         files.end()

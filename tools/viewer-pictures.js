@@ -29,11 +29,11 @@ const viewers = {
     await page.goto(process.env.PPROF + '/ui/flamegraph?si=inuse_space');
   },
   async svg(page) {
-    await page.setViewportSize({width: 1220, height: 300});
+    await page.setViewportSize({width: 1200, height: 300});
     await page.goto('file://' + file('app.svg'));
     const svg = page.locator('svg').first();
     const box = await svg.boundingBox();
-    return {x: 0, y: 0, width: Math.min(1220, box.width), height: Math.min(700, box.height)};
+    return {x: 0, y: 0, width: box.width, height: Math.min(700, box.height)};
   },
   async html(page) {
     await page.setViewportSize({width: 1200, height: 1290});

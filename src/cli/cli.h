@@ -15,6 +15,7 @@
 
 #include "base/attr.h"
 #include "request/option_row.h"
+#include "util/names/suggest.h"
 #include "util/terminal/terminal.h"
 
 /* Exit statuses of all commands but `record`, which returns the status of the recorded program. */
@@ -23,7 +24,8 @@ enum {
 	HL_EXIT_VIOLATION = 1, /* `doctor`: recording would fail */
 	HL_EXIT_USAGE = 2,
 	HL_EXIT_IO = 3,         /* input cannot be read, or output cannot be written */
-	HL_EXIT_INCOMPLETE = 4, /* with --strict: there is a result, but data was missing */
+	HL_EXIT_INCOMPLETE = 4, /* with --strict: there is a result, but data was missing; without:
+				 * the time of --max-time was too short for a part of it */
 };
 
 struct hl_example {
@@ -72,6 +74,9 @@ struct hl_cmd {
 /* All commands in the order of the help; ends with NULL. */
 extern const struct hl_cmd *const hl_commands[];
 const struct hl_cmd *hl_command_find(const char *name);
+/* Explains a word that other profilers, or later versions, have as a command. Returns 0 if it is
+ * none, else the exit status. */
+int hl_command_reject_foreign(const char *word);
 
 /* The running command, for messages; NULL before it is known. */
 extern const struct hl_cmd *hl_command_current;
@@ -84,6 +89,8 @@ void hl_cli_info(const char *fmt, ...) hl_printf(1, 2);
 /* Prints "heaplapse COMMAND: ..." and a hint to the help. Returns HL_EXIT_USAGE, or the command's
  * usage_status. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);
+/* The same with lines before the hint: "  try: ...\n". They are printed as they are. */
+int hl_cli_usage_try(const char *try, const char *fmt, ...) hl_printf(2, 3);
 /* Sets the subject of the following messages if a command has several inputs: "a.hlt: ...". The
  * string belongs to the caller. NULL: only one input. */
 void hl_cli_set_subject(const char *subject);
@@ -118,11 +125,6 @@ enum hl_help {
  */
 int hl_options_parse(const struct hl_cmd *cmd, void *state, int argc, char **argv, int *n_operands,
 	char ***operands, enum hl_help *help);
-
-/* Returns the name most similar to `word`, or NULL if none is similar. next(from, i) returns name
- * i, or NULL after the last. */
-const char *hl_suggest(
-	const char *word, const char *(*next)(const void *from, size_t i), const void *from);
 
 /* Parses a number of seconds, or a time with a unit: 500ms, 2min. Returns false if the text is not
  * a duration or is out of bounds. */

@@ -22,6 +22,8 @@
 #include "cli/record/record_output.h"
 #include "cli/record/record_summary.h"
 #include "collect/collector.h"
+#include "collect/output/session_dir.h"
+#include "trace/format/session_row.h"
 #include "util/procfs.h"
 
 #define REGION_FD 3
@@ -47,27 +49,29 @@ static int refuse_recording(const char *why)
  * request, because stderr is shared with the program. */
 static int summary_dir;
 
-static void print_summary(const char *path)
+static void print_summary(const char *path, uint32_t earlier_files)
 {
 	if (fchdir(summary_dir) == 0) /* names are relative to the start directory of the program */
-		hl_summary_print(path);
+		hl_summary_print(path, earlier_files);
 }
 
 /* HEAPLAPSE_EMBED_BINARIES=1. Files are embedded after all traces are written, so that no other
  * program waits for it. */
 static struct {
 	bool wanted, summary;
+	uint32_t continued; /* files that another one continues */
 	HL_VEC(char *) paths;
 } traces;
 
-static void on_trace(const char *path)
+static void on_trace(const char *path, bool continued)
 {
 	char *copy = traces.wanted ? strdup(path) : NULL;
 
 	if (copy && hl_vec_push(&traces.paths, copy))
 		free(copy);
-	if (traces.summary)
-		print_summary(path);
+	traces.continued += continued;
+	if (traces.summary && !continued)
+		print_summary(path, traces.continued);
 }
 
 static void embed_all(void)
@@ -90,7 +94,8 @@ static void print_sentence(const char *sentence)
 /* There is no user to ask in these cases, so the name of the trace gets a number. */
 static bool is_name_taken(int err)
 {
-	return err == -EEXIST || err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
+	return err == -EEXIST || err == -HL_OUTPUT_SESSION || err == -HL_OUTPUT_NOT_SESSION ||
+	       err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
 }
 
 static bool keep_stderr;
@@ -129,6 +134,28 @@ static bool has_recorded_parent(uint64_t pid)
 	return found;
 }
 
+/* The session of the program that this one was started by; NULL if there is none or its directory
+ * cannot be used. */
+static const char *joined_session(const struct record_options *o, const char *pid)
+{
+	const char *value = getenv(HL_SESSION_VARIABLE);
+	static struct hl_session session;
+	int dir;
+
+	if (!value || !hl_session_join(&session, o->collect.output.pattern, value))
+		return NULL;
+	dir = hl_session_open_dir(&session, &o->collect.output);
+	if (dir >= 0) {
+		close(dir);
+		return value;
+	}
+	if (!o->quiet)
+		hl_cli_error("%s" HL_SESSION_SUFFIX " cannot be used: %s; the traces of process %s "
+			     "and of its children are elsewhere",
+			session.trace, hl_record_session_error(dir), pid);
+	return NULL;
+}
+
 static int run_collect(void *state, int argc, char **argv)
 {
 	struct record_options o = {0};
@@ -148,11 +175,12 @@ static int run_collect(void *state, int argc, char **argv)
 			"the collector has too little address space; raise the hard limit to "
 			"at least 80 MiB (ulimit -H -v 80000)");
 	err = hl_record_finish_options(&o);
-	child = has_recorded_parent(start.region_pid);
+	start.session = joined_session(&o, argv[0]);
+	child = start.session || has_recorded_parent(start.region_pid);
 	if (child) /* otherwise it would replace the trace of its parent */
 		o.collect.output.overwrite = false;
-	if (!err)
-		err = hl_trace_output_check(&o.collect.output, argv[0], start.region_pid);
+	if (!err && (!start.session || o.collect.output.own_names))
+		err = hl_trace_output_check(&o.collect.output, argv[0], start.region_pid, NULL);
 	if (err && !is_name_taken(err)) {
 		hl_record_format_output_error(why, sizeof(why), &o, err, "HEAPLAPSE_OUTPUT");
 		return refuse_recording(why);

@@ -8,23 +8,21 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/ctl/ctl_client.h"
+#include "cli/ctl/ctl_list.h"
 #include "cli/doctor/running_process.h"
-#include "cli/options/size_option.h"
+#include "request/size_parse.h"
 #include "collect/control/ctl.h"
 #include "util/json_writer.h"
 #include "util/safe_text.h"
 
-#define TIMEOUT_MS 5000
+#define ROTATE_TIMEOUT_MS 60000 /* the old file is written completely */
 
 struct ctl_state {
 	bool json;
@@ -38,12 +36,12 @@ static const char *set_json(void *state, const char *value)
 
 /* Verbs by enum hl_ctl_verb. HL_CTL_MODE is written as mode=. */
 static const char *const verbs[HL_CTL_VERBS] = {
-	"status", "pause", "resume", "stop", "mode", "mark", "snapshot"};
+	"status", "pause", "resume", "stop", "mode", "mark", "snapshot", "rotate"};
 
 static int reject_verb(const char *word)
 {
 	return hl_cli_usage("unknown verb \"%s\"; use status, pause, resume, stop, mode=MODE, "
-			    "snapshot [LABEL] or mark LABEL",
+			    "snapshot [LABEL], mark LABEL or rotate",
 		word);
 }
 
@@ -126,78 +124,6 @@ static int print_not_found(const char *pid, int err)
 	return HL_EXIT_IO;
 }
 
-/* Any process can bind an abstract socket name first. Only a listener of our own user or of root is
- * trusted. */
-static bool is_trusted(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid() || geteuid() == 0);
-}
-
-static int try_connect(uint64_t inode, unsigned attempt)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	size_t len = hl_ctl_name(addr.sun_path + 1, sizeof(addr.sun_path) - 1, inode, attempt);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0) {
-		if (is_trusted(fd))
-			return fd;
-		err = -EACCES;
-	} else {
-		err = -errno;
-	}
-	close(fd);
-	return err;
-}
-
-/* Returns a descriptor, or -errno. A full queue (EAGAIN) is retried until the timeout. */
-static int connect_collector(uint64_t inode)
-{
-	struct timespec delay = {.tv_nsec = 10000000};
-	int fd = -ECONNREFUSED;
-
-	for (int waited = 0; waited < TIMEOUT_MS; waited += 10) {
-		bool busy = false, foreign = false;
-
-		for (unsigned i = 0; i < HL_CTL_TRIES; i++) {
-			fd = try_connect(inode, i);
-			if (fd >= 0)
-				return fd;
-			busy |= fd == -EAGAIN;
-			foreign |= fd == -EACCES;
-		}
-		if (!busy)
-			return foreign ? -EACCES : fd;
-		nanosleep(&delay, NULL);
-	}
-	return -ETIMEDOUT;
-}
-
-static int exchange_messages(int fd, const struct hl_ctl_request *q, struct hl_ctl_answer *a)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	ssize_t n;
-
-	if (send(fd, q, sizeof(*q), MSG_NOSIGNAL) < 0)
-		return -errno;
-	if (poll(&p, 1, TIMEOUT_MS) == 0)
-		return -ETIMEDOUT;
-	n = recv(fd, a, sizeof(*a), MSG_DONTWAIT | MSG_TRUNC);
-	if (n <= 0)
-		return n ? -errno : -ECONNRESET; /* it answers only its own user */
-	if (n != sizeof(*a) || a->magic != HL_CTL_MAGIC || a->version != HL_CTL_VERSION)
-		return -EPROTO;
-	a->path[sizeof(a->path) - 1] = '\0';
-	return 0;
-}
-
 static int print_connect_error(const char *pid, int err)
 {
 	switch (-err) {
@@ -225,6 +151,20 @@ static int print_connect_error(const char *pid, int err)
 	return HL_EXIT_IO;
 }
 
+/* The recording is as before. */
+static int print_not_rotated(const char *pid, int err)
+{
+	const char *advice =
+		err == -EMFILE ? "; raise the limit of open files (ulimit -n)"
+		: err == -ENOSPC || err == -EDQUOT
+			? "; free some space and try again"
+			: "; check the directory of its trace (heaplapse ctl PID status)";
+
+	hl_cli_error("the trace of process %s was not rotated and continues in the same file: %s%s",
+		pid, strerror(-err), advice);
+	return HL_EXIT_IO;
+}
+
 static int print_refused(const char *pid, const struct hl_ctl_request *q, int err)
 {
 	switch (-err) {
@@ -237,17 +177,37 @@ static int print_refused(const char *pid, const struct hl_ctl_request *q, int er
 		if (q->verb == HL_CTL_MODE && q->mode == HL_MODE_TAGS)
 			hl_cli_error("the mode cannot be changed to tags while the program runs: "
 				     "start it with record --mode=tags");
+		else if (q->verb == HL_CTL_ROTATE)
+			hl_cli_error(
+				"process %s is recorded in mode tags, which writes no trace to "
+				"rotate",
+				pid);
 		else
 			hl_cli_error("process %s is recorded in mode tags, which cannot change "
 				     "during a run; heaplapse_tags_disable() excludes a part",
 				pid);
 		break;
+	case ENODATA:
+		hl_cli_error("the trace of process %s has a write error, so no other file can "
+			     "continue it; its file has everything up to the error",
+			pid);
+		break;
+	case ENOTRECOVERABLE:
+		hl_cli_error("the trace of process %s was closed, but the next file could not be "
+			     "written: nothing is recorded from here on; its file is complete up "
+			     "to the rotation (heaplapse ctl PID status shows the next one)",
+			pid);
+		break;
 	case ENOSPC:
+		if (q->verb == HL_CTL_ROTATE)
+			return print_not_rotated(pid, err);
 		hl_cli_error("this run has used %u different sampling rates, which is the maximum; "
 			     "use one of them",
 			HL_LIVE_RATES);
 		break;
 	default:
+		if (q->verb == HL_CTL_ROTATE)
+			return print_not_rotated(pid, err);
 		hl_cli_error("the collector of process %s cannot do that: %s", pid, strerror(-err));
 	}
 	return HL_EXIT_IO;
@@ -272,10 +232,24 @@ static void print_json(const char *pid, const struct hl_ctl_answer *a)
 	hl_json_key_u64(&j, "dropped_events", a->dropped);
 	hl_json_key_string(&j, "file", a->path[0] ? a->path : NULL);
 	hl_json_key_u64(&j, "file_bytes", a->file_bytes);
+	if (a->closed[0])
+		hl_json_key_string(&j, "closed", a->closed);
 	hl_json_key_u64(&j, "collector_pid", a->collector_pid);
 	hl_json_key_u64(&j, "collector_bytes", a->collector_bytes);
 	hl_json_end_object(&j);
 	putchar('\n');
+}
+
+static void print_rotated(const struct hl_ctl_answer *a)
+{
+	struct hl_strbuf closed = {0}, path = {0};
+
+	hl_text_escape(&closed, a->closed);
+	hl_text_escape(&path, a->path);
+	printf("closed      %s\n", hl_strbuf_str(&closed));
+	printf("continues   %s\n", a->path[0] ? hl_strbuf_str(&path) : "no: the program has ended");
+	hl_strbuf_fini(&closed);
+	hl_strbuf_fini(&path);
 }
 
 static void print_mode(const struct hl_ctl_answer *a)
@@ -322,8 +296,10 @@ static int run_ctl(void *state, int argc, char **argv)
 	struct hl_ctl_answer a;
 	uint64_t inode;
 	char pid[24];
-	int fd, err;
+	int err;
 
+	if (argc == 1 && !strcmp(argv[0], "list"))
+		return hl_ctl_list(s->json);
 	if (argc < 2 || !hl_running_process_is_pid(argv[0]))
 		return hl_cli_usage(argc == 0 ? "which process? for example: heaplapse ctl 1234 "
 						"status"
@@ -331,7 +307,7 @@ static int run_ctl(void *state, int argc, char **argv)
 					    ? "the first operand must be a pid, as in: heaplapse "
 					      "ctl 1234 status"
 					    : "which verb? status, pause, resume, stop, mode=MODE, "
-					      "snapshot [LABEL] or mark LABEL");
+					      "snapshot [LABEL], mark LABEL or rotate");
 	err = parse_verb(argc - 1, argv + 1, &q);
 	if (err)
 		return err;
@@ -341,11 +317,8 @@ static int run_ctl(void *state, int argc, char **argv)
 		err = hl_running_process_region(q.pid, &inode);
 	if (err)
 		return print_not_found(q.pid == UINT64_MAX ? argv[0] : pid, err);
-	fd = connect_collector(inode);
-	if (fd < 0)
-		return print_connect_error(pid, fd);
-	err = exchange_messages(fd, &q, &a);
-	close(fd);
+	err = hl_ctl_ask(
+		inode, &q, &a, q.verb == HL_CTL_ROTATE ? ROTATE_TIMEOUT_MS : HL_CTL_TIMEOUT_MS);
 	if (err)
 		return print_connect_error(pid, err);
 	if (a.error)
@@ -354,6 +327,8 @@ static int run_ctl(void *state, int argc, char **argv)
 		print_json(pid, &a);
 	else if (q.verb == HL_CTL_STATUS)
 		print_text(&a);
+	else if (q.verb == HL_CTL_ROTATE)
+		print_rotated(&a);
 	return HL_EXIT_OK;
 }
 
@@ -363,17 +338,19 @@ static const struct hl_opt ctl_opts[] = {
 };
 
 static const struct hl_example ctl_examples[] = {
+	{"list", "show what is being recorded now"},
 	{"1234 status", "show mode, totals and trace"},
 	{"1234 pause", "record only frees until resume"},
 	{"1234 mode=sample", "switch to sampling, one in 512 KiB"},
 	{"1234 mark \"after login\"", "add a mark to its trace"},
+	{"1234 rotate", "close its trace and continue in the next file"},
 	{0},
 };
 
 const struct hl_cmd hl_cmd_ctl = {
 	.name = "ctl",
 	.summary = "control a running recording",
-	.usage = "[options] PID VERB [LABEL]",
+	.usage = "[options] PID VERB [LABEL] | list",
 	.about = "Verbs:\n"
 		 "  status            show mode, live bytes, events, the trace and its size\n"
 		 "  pause             stop recording allocations, keep tracking frees\n"
@@ -382,11 +359,13 @@ const struct hl_cmd hl_cmd_ctl = {
 		 "  mode=MODE         switch to trace, cull, count, sample or sample=BYTES\n"
 		 "  snapshot [LABEL]  take a snapshot, like heaplapse_snapshot()\n"
 		 "  mark LABEL        add a mark, like heaplapse_mark()\n"
+		 "  rotate            close the trace and continue in the next file\n"
 		 "A verb applies to a program and to the children that it forked without exec; "
 		 "status,\n"
-		 "snapshot and mark apply to the process itself. The pid of heaplapse record means "
+		 "snapshot, mark and rotate apply to the process itself. The pid of heaplapse "
+		 "record means "
 		 "the\n"
-		 "program that it runs.\n",
+		 "program that it runs. list shows all processes of yours that are recorded now.\n",
 	.exit_status = "0 success; 2 wrong usage; 3 the process does not exist, is not recorded or "
 		       "belongs to another user, or its collector does not answer.",
 	.examples = ctl_examples,

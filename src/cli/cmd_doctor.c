@@ -103,18 +103,35 @@ static int print_conclusion(const struct doctor_state *s,
 	return worst == HL_VERDICT_FAILS ? HL_EXIT_VIOLATION : HL_EXIT_OK;
 }
 
+/* The pid of `record` means the program that it runs, as for ctl and tags. */
+static const char *follow_record(struct hl_findings *f, const char *word, char *buf, size_t n)
+{
+	uint64_t given = strtoull(word, NULL, 10), pid;
+
+	if (hl_running_process_follow(given, &pid) || pid == given)
+		return word;
+	snprintf(buf, n, "%" PRIu64, pid);
+	hl_findings_add(f, HL_VERDICT_NOTE, "process", NULL,
+		"process %s belongs to heaplapse record; the checks are of the program that it "
+		"runs, process %s",
+		word, buf);
+	return buf;
+}
+
 static int run_doctor(void *state, int argc, char **argv)
 {
 	struct doctor_state *s = state;
 	struct hl_findings process = {0}, machine = {0}, *subject_findings = &process;
 	const char *subject = argc > 0 ? argv[0] : NULL;
 	static struct target t; /* too large for a stack of 32 KiB */
+	char followed[24];
 	bool machine_matters = true;
 	int status;
 
 	if (argc > 1)
 		return hl_cli_usage("takes one program, without its arguments, or one pid");
 	if (subject && hl_running_process_is_pid(subject)) {
+		subject = follow_record(&process, subject, followed, sizeof(followed));
 		machine_matters = hl_running_process_check(&process, subject) == 0;
 	} else if (subject) {
 		check_program(&process, subject, &t);

@@ -12,7 +12,7 @@
 #include "cli/files/dump_format.h"
 #include "request/request.h"
 #include "cli/options/symbol_options.h"
-#include "util/terminal/progress.h"
+#include "util/work/work.h"
 #include "util/vec.h"
 #include "model/views/import_limits.h"
 #include "views/text/text.h"
@@ -135,11 +135,12 @@ static int put_chunk(struct dump *d, const struct hl_chunk_events *c, uint64_t f
 static int put_all(struct dump *d)
 {
 	struct hl_reader *r = hl_model_reader(d->m);
+	struct hl_work *work = hl_model_work(d->m);
 	struct hl_chunk_events c = {0};
 	bool show_progress = !isatty(1); /* on a terminal the printed lines are progress enough */
 	int err = 0;
 
-	hl_progress_begin("writing events");
+	hl_work_begin(work, HL_WORK_PASS, "writing events");
 	for (size_t i = 0; i < hl_reader_n_chunks(r) && !err && !ferror(stdout); i++) {
 		const struct hl_chunk_info *info = hl_reader_chunk(r, i);
 
@@ -156,10 +157,10 @@ static int put_all(struct dump *d)
 		}
 		if (!err)
 			err = put_chunk(d, &c, info->first_event);
-		if (show_progress)
-			hl_progress_tick(i + 1, hl_reader_n_chunks(r));
+		if (!err && show_progress)
+			err = hl_work_tick(work, i + 1, hl_reader_n_chunks(r));
 	}
-	hl_progress_end();
+	hl_work_end(work, HL_WORK_PASS);
 	hl_chunk_events_free(&c);
 	return err;
 }

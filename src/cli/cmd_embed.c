@@ -55,7 +55,10 @@ static int run_embed(void *state, int argc, char **argv)
 	/* There is no default trace, because the command changes its input. */
 	if (argc == 0)
 		return hl_cli_usage("which trace? for example: heaplapse embed app.hlt");
-	status = hl_trace_file_open(argc, argv, &m);
+	if (argc > 1)
+		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+	/* exactly this file, whatever the session of the program is */
+	status = hl_trace_file_open_path(argv[0], &m);
 	if (status)
 		return status;
 	status = check_names(hl_model_info(m), argv[0]);

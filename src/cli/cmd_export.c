@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/files/session_choice.h"
 #include "cli/report/request_options.h"
 #include "util/path_suffix.h"
 #include "util/strbuf.h"
@@ -79,12 +80,6 @@ static const char *set_group(void *state, const char *value)
 
 	e->grouped = true;
 	return hl_group_find(value, &e->group) ? HL_OPT_NOT_LISTED : NULL;
-}
-
-/* The output is for programs: nothing is left out unless requested. */
-static void init_export(void *state)
-{
-	((struct export *)state)->options.request.no_default_suppressions = true;
 }
 
 static int list_formats(void)
@@ -213,6 +208,19 @@ static int init_output_files(struct export *e)
 	return err ? print_write_error(e->output, err) : 0;
 }
 
+/* Prints what is live at the end and not in the file. A page says so itself. */
+static void print_suppressed(const struct hl_export_job *x)
+{
+	struct hl_value v = hl_suppressions_total(x->query.suppressions);
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+
+	if (v.blocks)
+		hl_cli_info("suppressed, not exported: %s in %s block%s "
+			    "(--no-default-suppressions includes them)",
+			hl_text_bytes(bytes, v.bytes), hl_text_count(blocks, v.blocks),
+			v.blocks == 1 ? "" : "s");
+}
+
 /* Prints what a reader of the file must know about it. */
 static void print_warnings(struct export *e, const struct hl_plan *p, const struct hl_export_job *x)
 {
@@ -220,8 +228,10 @@ static void print_warnings(struct export *e, const struct hl_plan *p, const stru
 	char got[HL_TEXT_SIZE_MAX];
 
 	hl_request_warn(m);
-	if (!e->quiet)
+	if (!e->quiet) {
+		print_suppressed(x);
 		hl_export_print_missing_symbols(m);
+	}
 	if (x->before_damage && hl_model_has_aggregated(m))
 		hl_plan_note_moved(p, &x->query.to, x->to_ns, true);
 	else if (x->before_damage)
@@ -251,23 +261,6 @@ static int write_output(struct export *e, struct hl_export_job *x, int *err)
 	return failed && strcmp(e->output, "-") != 0 ? print_write_error(files->failed, failed) : 0;
 }
 
-static void append_filter_option(
-	struct hl_strbuf *b, const char *option, const hl_request_texts *names)
-{
-	for (size_t i = 0; i < names->len; i++)
-		hl_strbuf_printf(b, "%s%s%s", b->len ? " " : "", option, names->data[i]);
-}
-
-/* Appends the filter options as the user gave them, in one line. */
-static void append_filter_options(struct hl_strbuf *b, const struct hl_request *r)
-{
-	append_filter_option(b, "", &r->filters);
-	append_filter_option(b, "--include-function=", &r->include_function);
-	append_filter_option(b, "--exclude-function=", &r->exclude_function);
-	append_filter_option(b, "--include-module=", &r->include_module);
-	append_filter_option(b, "--exclude-module=", &r->exclude_module);
-}
-
 /* Checks what the format needs of the trace. Returns 0 or an exit status. */
 static int check_trace(const struct export *e, struct hl_plan *p)
 {
@@ -292,25 +285,27 @@ static int check_trace(const struct export *e, struct hl_plan *p)
 static int run_job(struct export *e, struct hl_plan *p, struct hl_export_job *x, int *err)
 {
 	const struct hl_request *r = p->request;
-	struct hl_strbuf choice = {0}, title = {0};
+	struct hl_strbuf title = {0};
 	char heading[256];
-	int status;
+	int status = 0;
 
 	x->query = hl_plan_query(p, r->quantity);
 	x->own_peak = hl_plan_has_own_peak(p, r->quantity);
 	x->quantity_given = r->quantity != HL_REQUEST_DEFAULT;
+	x->full_stacks = r->full_stacks;
 	hl_plan_heading(p, r->quantity, heading, sizeof(heading));
 	hl_strbuf_puts(&title, heading);
 	if (e->grouped)
 		hl_strbuf_printf(&title, ", by %s", hl_group_name(e->group));
 	x->title = hl_strbuf_str(&title);
-	append_filter_options(&choice, r);
-	x->filter_text = hl_strbuf_str(&choice);
+	x->filter_text = hl_strbuf_str(&p->filter_text);
 	x->pool = r->pool_name;
-	status = write_output(e, x, err);
+	*err = hl_request_make_suppressions(r, &x->suppressions);
+	if (!*err)
+		status = write_output(e, x, err);
 	if (!status && !*err)
 		print_warnings(e, p, x);
-	hl_strbuf_fini(&choice);
+	hl_suppressions_free(x->suppressions);
 	hl_strbuf_fini(&title);
 	return status;
 }
@@ -343,9 +338,23 @@ static int finish_request(struct hl_request_options *o)
 	return err ? hl_request_print_error(err, &why) : hl_request_read_suppressions(o);
 }
 
+/* A file of another viewer has one process: profiles of several cannot be added at their peaks. */
+static int choose_trace(const struct export *e, struct hl_session_choice *c, int argc, char **argv)
+{
+	int status = hl_session_choose(c, &e->options.common, argc, argv, HL_SESSION_PROGRAM);
+
+	if (!status)
+		status = hl_session_require_one(c, "be exported into one file");
+	if (!status && c->n > 1)
+		status = hl_cli_usage(
+			"takes one trace, but \"%s\" follows \"%s\"", c->files[1], c->files[0]);
+	return status;
+}
+
 static int run_export(void *state, int argc, char **argv)
 {
 	struct export *e = state;
+	struct hl_session_choice c = {0};
 	struct hl_model *m;
 	int status = 0;
 
@@ -358,13 +367,17 @@ static int run_export(void *state, int argc, char **argv)
 	if (!status)
 		status = init_output_files(e);
 	if (!status)
-		status = check_output(e, argc, argv);
+		status = choose_trace(e, &c, argc, argv);
+	if (!status)
+		status = check_output(e, c.n, c.files);
 	if (!status)
 		status = finish_request(&e->options);
 	if (!status)
-		status = hl_trace_file_open(argc, argv, &m);
+		status = hl_trace_file_open_path(c.files[0], &m);
 	if (!status)
 		status = export_trace(e, m);
+	status = hl_session_choice_status(&c, status);
+	hl_session_choice_fini(&c);
 	hl_output_set_fini(&e->files);
 	return status;
 }
@@ -395,6 +408,7 @@ static const struct hl_opt group_rows[] = {
 };
 
 static const struct hl_opt export_opts[] = {
+	HL_SESSION_OPTS,
 	HL_SYMBOL_OPTS,
 	HL_OPT_STRICT,
 	HL_OPT_VERBOSE,
@@ -406,6 +420,7 @@ static const struct hl_opt_table export_tables[] = {
 	{peak_rows, HL_REQUEST_OFFSET},
 	{hl_request_quantity_rows, HL_REQUEST_OFFSET},
 	{group_rows, 0},
+	{hl_request_stack_rows, HL_REQUEST_OFFSET},
 	{hl_request_filter_rows, HL_REQUEST_OFFSET},
 	{hl_suppression_file_rows, 0},
 	{hl_request_suppression_rows, HL_REQUEST_OFFSET},
@@ -440,7 +455,6 @@ const struct hl_cmd hl_cmd_export = {
 	.opts = export_opts,
 	.operand = HL_OPERAND_TRACE,
 	.state_size = sizeof(struct export),
-	.init = init_export,
 	.run = run_export,
 	.fini = hl_request_options_fini,
 };

@@ -41,8 +41,12 @@ static const char *suggestion_at(const void *from, size_t i)
 
 static int reject_command(const char *word)
 {
-	const char *near = hl_suggest(word, suggestion_at, NULL);
+	int status = hl_command_reject_foreign(word);
+	const char *near;
 
+	if (status)
+		return status;
+	near = hl_suggest(word, suggestion_at, NULL);
 	if (near)
 		return hl_cli_usage("unknown command \"%s\"; did you mean %s?", word, near);
 	return hl_cli_usage("unknown command \"%s\"", word);

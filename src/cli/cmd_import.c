@@ -13,6 +13,8 @@
 #include "cli/cli.h"
 #include "cli/options/output_options.h"
 #include "import/import.h"
+#include "util/terminal/progress.h"
+#include "util/work/work.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
 
@@ -64,6 +66,7 @@ static void print_result(struct import *s, const char *input, const struct hl_im
 
 static int import_from(struct import *s, int in, uint64_t size, const char *input)
 {
+	struct hl_work work = {.progress = hl_progress_show};
 	struct hl_import_result r;
 	int status = hl_atomic_file_open(&s->out.file), out;
 
@@ -72,7 +75,7 @@ static int import_from(struct import *s, int in, uint64_t size, const char *inpu
 	out = fcntl(s->out.file.fd, F_DUPFD_CLOEXEC, 0); /* the writer closes its own descriptor */
 	if (out < 0)
 		return hl_atomic_file_discard(&s->out.file, -errno);
-	if (hl_import(in, size, out, &r) < 0) {
+	if (hl_import(in, size, out, &work, &r) < 0) {
 		hl_cli_error("%s: %s", input, r.text);
 		return hl_atomic_file_discard(&s->out.file, 0);
 	}

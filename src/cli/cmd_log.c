@@ -11,8 +11,11 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "cli/files/session_choice.h"
+#include "cli/options/page_style.h"
 #include "cli/options/symbol_options.h"
 #include "util/mono_clock.h"
+#include "util/safe_text.h"
 #include "views/json/json.h"
 #include "views/text/snapshots_text.h"
 
@@ -25,6 +28,7 @@ struct log_state {
 	enum hl_snapshot_list_sort sort;
 	size_t limit;
 	bool compare, moved, follow, full_stacks;
+	struct hl_text_opts style;
 	bool legend_printed;                     /* the legend has been printed */
 	struct hl_runtime_frames runtime_frames; /* frames to hide, of the current model */
 	size_t last_shown;                       /* number of the last snapshot shown */
@@ -105,13 +109,17 @@ static const char *set_follow(void *state, const char *value)
 
 static void print_legend(struct log_state *s, const struct hl_model *m, size_t from)
 {
+	bool is_late = hl_snapshot_list_is_late(s->log);
 	char since[64] = "since the snapshot before";
 
 	if (s->compare && from == 0)
-		snprintf(since, sizeof(since), "since the start");
+		snprintf(since, sizeof(since), "since the %s", is_late ? "base" : "start");
 	else if (s->compare)
-		snprintf(since, sizeof(since), "since snapshot %zu", from);
-	hl_text_log_legend(stdout, m, since);
+		snprintf(since, sizeof(since), "since snapshot %" PRIu64,
+			from + hl_snapshot_list_before(s->log));
+	else if (is_late)
+		snprintf(since, sizeof(since), "since the snapshot before or the base");
+	hl_text_log_legend(stdout, m, since, &s->style);
 }
 
 /* Prints one snapshot, compared with snapshot `from`. *shown is false if its data is lost, except
@@ -127,18 +135,18 @@ static int print_snapshot(
 	s->moved |= page.before_damage;
 	*shown = !page.before_damage || to == hl_snapshot_list_n(s->log);
 	if (!*shown) {
-		hl_cli_error(
-			"snapshot %zu is lost: a part of the file that it depends on is damaged",
-			to);
+		hl_cli_error("snapshot %" PRIu64
+			     " is lost: a part of the file that it depends on is damaged",
+			to + hl_snapshot_list_before(s->log));
 		return 0;
 	}
 	if (!s->common.json && !s->legend_printed)
 		print_legend(s, m, from);
 	s->legend_printed = true;
-	return s->common.json
-		       ? hl_json_log_changes(&s->json, m, s->log, from, to, &page)
-		       : hl_text_log_changes(stdout, m, s->log, from, to, &page,
-				 s->runtime_frames.depth ? &s->runtime_frames : NULL, s->limit);
+	return s->common.json ? hl_json_log_changes(&s->json, m, s->log, from, to, &page)
+			      : hl_text_log_changes(stdout, m, s->log, from, to, &page,
+					s->runtime_frames.depth ? &s->runtime_frames : NULL,
+					s->limit, &s->style);
 }
 
 /* Prints the snapshots that are new since the last call. While the recording runs, its end is not a
@@ -189,13 +197,18 @@ static int print_log(struct log_state *s, struct hl_model *m, size_t from, size_
 /* Parses a number of --compare. Returns 0, or prints a message and returns an exit status. */
 static int parse_snapshot(const struct log_state *s, const char *text, size_t *n)
 {
-	uint64_t v;
+	uint64_t v, before = hl_snapshot_list_before(s->log), all = hl_snapshot_list_n(s->log);
 
-	if (!parse_number(text, &v) || v > hl_snapshot_list_n(s->log))
+	if (!parse_number(text, &v) || v > all + before || (v > 0 && v <= before)) {
+		if (before > 0)
+			return hl_cli_usage("--compare: there is no snapshot \"%s\" in this file; "
+					    "use 0 (the base) or %" PRIu64 " to %" PRIu64,
+				text, before + 1, all + before);
 		return hl_cli_usage(
-			"--compare: there is no snapshot \"%s\"; use 0 (the start) to %zu", text,
-			hl_snapshot_list_n(s->log));
-	*n = v;
+			"--compare: there is no snapshot \"%s\"; use 0 (the %s) to %" PRIu64, text,
+			hl_snapshot_list_is_late(s->log) ? "base" : "start", all);
+	}
+	*n = v ? v - before : 0;
 	return 0;
 }
 
@@ -210,14 +223,14 @@ static int check_order(size_t a, size_t b)
 #define READING_SHARE 10 /* at most this part of the time is spent reading */
 
 /* Prints new snapshots while the trace grows. The trace is opened again for each look. */
-static int follow_trace(struct log_state *s, int argc, char **argv)
+static int follow_trace(struct log_state *s, const char *path)
 {
 	for (;;) {
 		uint64_t began = hl_mono_ns(), pause;
 		struct hl_model *m;
 		struct timespec ts;
 		bool running;
-		int err, status = hl_trace_file_open(argc, argv, &m);
+		int err, status = hl_trace_file_open_path(path, &m);
 
 		if (status)
 			return status;
@@ -239,34 +252,22 @@ static int follow_trace(struct log_state *s, int argc, char **argv)
 	}
 }
 
-static int run_log(void *state, int argc, char **argv)
+/* One trace. numbers: of --compare; NULL without it. */
+static int log_trace(struct log_state *s, const char *path, char **numbers)
 {
-	struct log_state *s = state;
 	size_t from = 0, to = 0;
 	struct hl_model *m;
-	int err = 0, status = 0, files = argc - 2 * s->compare;
+	int err = 0, status = hl_trace_file_open_path(path, &m);
 
-	if (s->follow && (s->compare || s->common.json))
-		return hl_cli_usage("--follow cannot be combined with --compare or --json");
-	if (s->follow) {
-		status = follow_trace(s, argc, argv);
-		hl_symbol_options_fini(&s->symbols);
-		return status;
-	}
-	if (files < 0)
-		return hl_cli_usage(
-			"--compare takes two numbers of snapshots after the trace, as in "
-			"heaplapse log --compare app.hlt 3 7");
-	status = hl_trace_file_open(files, argv, &m);
 	if (status)
 		return status;
 	status = hl_symbol_options_apply(&s->symbols, m, s->common.json);
 	if (!status)
 		err = open_log(s, m);
 	if (!status && !err && s->compare) {
-		status = parse_snapshot(s, argv[argc - 2], &from);
+		status = parse_snapshot(s, numbers[0], &from);
 		if (!status)
-			status = parse_snapshot(s, argv[argc - 1], &to);
+			status = parse_snapshot(s, numbers[1], &to);
 		if (!status)
 			status = check_order(from, to);
 	}
@@ -275,7 +276,6 @@ static int run_log(void *state, int argc, char **argv)
 		err = print_log(s, m, from, to);
 	}
 	close_log(s);
-	hl_symbol_options_fini(&s->symbols);
 	if (err)
 		return hl_trace_file_failed(m);
 	if (!status)
@@ -284,7 +284,63 @@ static int run_log(void *state, int argc, char **argv)
 	return status;
 }
 
+/* Each process has its own snapshots, so they follow one another. */
+static int log_session(struct log_state *s, const struct hl_session_list *session)
+{
+	int status = 0, result;
+
+	if (s->follow || s->compare || s->common.json)
+		return hl_cli_usage("the snapshots of several processes cannot be combined: %s "
+				    "needs --process",
+			s->follow    ? "--follow"
+			: s->compare ? "--compare"
+				     : "--json");
+	for (size_t i = 0; i < session->processes.len; i++) {
+		const struct hl_session_file *f = hl_session_last(session, i);
+		struct hl_strbuf name = {0};
+
+		hl_text_escape(&name, f->program);
+		printf("%s=== %s (pid %" PRIu64 ")\n", i ? "\n" : "", hl_strbuf_str(&name), f->pid);
+		hl_strbuf_fini(&name);
+		s->last_shown = 0;
+		result = log_trace(s, f->path, NULL);
+		status = status ? status : result;
+	}
+	return status;
+}
+
+static int run_log(void *state, int argc, char **argv)
+{
+	struct log_state *s = state;
+	struct hl_session_choice c = {0};
+	int status, files = argc - 2 * s->compare;
+
+	hl_cli_page_style(&s->style);
+	s->style.color = false; /* the form of pmem's log has none */
+	if (s->follow && (s->compare || s->common.json))
+		return hl_cli_usage("--follow cannot be combined with --compare or --json");
+	if (files < 0)
+		return hl_cli_usage(
+			"--compare takes two numbers of snapshots after the trace, as in "
+			"heaplapse log --compare app.hlt 3 7");
+	status = hl_session_choose(&c, &s->common, files, argv, HL_SESSION_PROGRAM);
+	if (!status && c.n > 1 && !c.is_session)
+		status = hl_cli_usage(
+			"takes one trace, but \"%s\" follows \"%s\"", c.files[1], c.files[0]);
+	else if (!status && c.is_session)
+		status = log_session(s, c.session);
+	else if (!status && s->follow)
+		status = follow_trace(s, c.files[0]);
+	else if (!status)
+		status = log_trace(s, c.files[0], argv + files);
+	status = hl_session_choice_status(&c, status);
+	hl_session_choice_fini(&c);
+	hl_symbol_options_fini(&s->symbols);
+	return status;
+}
+
 static const struct hl_opt log_opts[] = {
+	HL_SESSION_OPTS,
 	{0, "sort", SORT_VALUES, "sort the sources of a snapshot (default live)", set_sort},
 	{'n', "limit", "N", "print at most N sources per snapshot; 0: all (default 20)", set_limit},
 	{0, "compare", NULL,

@@ -17,10 +17,13 @@
 #include "cli/doctor/machine.h"
 #include "cli/doctor/program.h"
 #include "cli/files/embed_trace.h"
+#include "cli/options/foreign_names.h"
 #include "cli/record/child.h"
 #include "cli/record/collector_link.h"
 #include "cli/record/record_options.h"
 #include "cli/record/record_output.h"
+#include "cli/record/record_processes.h"
+#include "cli/record/record_start.h"
 #include "cli/record/record_summary.h"
 
 /* Called after the program has ended, so that only our caller waits for it. */
@@ -37,6 +40,12 @@ static void embed_all(struct record_session *s)
 static const struct hl_finding *find_failure(const struct record_session *s)
 {
 	return hl_findings_first(&s->target.findings, HL_VERDICT_FAILS);
+}
+
+/* True for the words of a shell in one word: 'a | b'. */
+static bool needs_shell(const char *word)
+{
+	return strpbrk(word, " \t|;&<>$`") != NULL && !strchr(word, '\'');
 }
 
 /* Returns 0, or prints the reason and returns an exit status. */
@@ -62,12 +71,17 @@ static int find_gdb(struct record_session *s, const char *program)
 }
 
 /* Returns 0, or prints the reason and returns an exit status. */
-static int prepare_session(struct record_session *s, const char *program)
+static int prepare_session(struct record_session *s, int argc, const char *program)
 {
 	int err = hl_program_find(program, &s->target);
 
 	if (err) {
-		hl_cli_error("%s: %s", program, hl_program_error_text(program, err));
+		if (err == -ENOENT && needs_shell(program) && argc == 1)
+			hl_cli_error("there is no program \"%s\"; a command line for the shell "
+				     "needs a shell: heaplapse record sh -c '%s'",
+				program, program);
+		else
+			hl_cli_error("%s: %s", program, hl_program_error_text(program, err));
 		return err == -ENOENT ? HL_EXIT_NOT_FOUND : HL_EXIT_NOT_EXECUTABLE;
 	}
 	if (s->target.cannot_run) {
@@ -140,8 +154,39 @@ static void print_summary(const struct record_session *s)
 {
 	if (s->o->collect.output.disabled)
 		hl_summary_print_tags(s->target.path, (uint64_t)s->child);
-	else
-		hl_summary_print(s->last_path);
+	else if (s->last_path[0])
+		hl_summary_print(s->last_path, s->earlier_files);
+	if (!s->o->collect.output.disabled)
+		hl_record_print_processes(s->first_trace);
+}
+
+static const char *filter_words(const struct record_options *o)
+{
+	if (o->only[0] && o->skip[0])
+		return "--only asks for and --skip leaves over";
+	return o->only[0] ? "--only asks for" : "--skip leaves over";
+}
+
+/* With --only and --skip the program itself may be one that is not wanted. */
+static void print_filtered(const struct record_session *s)
+{
+	if (s->all_closed == 0)
+		hl_cli_error("nothing was recorded: no program that was started has a name that "
+			     "%s; names are patterns for the file's name, such as 'cc1*'",
+			filter_words(s->o));
+	else if (!s->o->quiet && (s->o->summary || isatty(2)))
+		print_summary(s);
+}
+
+/* Variables of another profiler have no effect; a user who still sets them would not notice. */
+static void print_foreign_variables(const struct record_session *s)
+{
+	const struct hl_foreign_name *known;
+	size_t i = 0;
+
+	while (!s->o->quiet && (known = hl_foreign_variable_next(environ, &i)) != NULL)
+		hl_cli_info("%.*s has no effect: %s (%s)", (int)strcspn(environ[i - 1], "="),
+			environ[i - 1], known->hint, known->command);
 }
 
 /* Returns 0 and the status of the program, or prints the reason and returns an exit status. */
@@ -150,21 +195,25 @@ static int run_session(struct record_session *s, int argc, char **argv, int *sta
 	int err;
 
 	hl_child_raise_file_limit(s);
-	err = prepare_session(s, argv[0]);
+	err = prepare_session(s, argc, argv[0]);
 	if (err)
 		return err;
 	if (find_failure(s))
 		return run_unrecorded(s, argv);
 	print_missing(s, argv[0]);
+	print_foreign_variables(s);
 	err = hl_child_start(s, argc, argv);
 	if (err)
 		return err;
+	hl_record_print_start(s);
 	*status = hl_child_wait(s);
 	hl_collector_link_finish(s, *status);
 	embed_all(s);
 	if (s->regions == 0 && s->restarts > 0)
 		hl_cli_error(
 			"%s ended together with its collector: its trace is incomplete", argv[0]);
+	else if (s->regions == 0 && (s->o->only[0] || s->o->skip[0]))
+		print_filtered(s);
 	else if (s->regions == 0)
 		hl_cli_error("%s was not recorded: %s", argv[0],
 			s->o->gdb ? "gdb did not run it" : "the recorder never started in it");
@@ -202,6 +251,7 @@ static const struct hl_example record_examples[] = {
 	{"./app --its-option", "run it and write heaplapse.app.PID.hlt"},
 	{"-o app.hlt -f ./app", "write app.hlt, replacing an old one"},
 	{"--start=off ./app", "record from heaplapse_start() on"},
+	{"--only cc1 make", "record only the compilers of a build"},
 	{0},
 };
 

@@ -79,7 +79,7 @@ static int make_filter(struct slice *s, struct hl_strbuf *text)
 
 		status = hl_filter_options(&s->exprs.data[i], 1, &f);
 		if (!status && hl_filter_subjects(f) & HL_FILTER_OP)
-			status = hl_filter_print_error(s->exprs.data[i],
+			status = hl_filter_print_error("--filter", s->exprs.data[i],
 				hl_filter_term_offset(f, HL_FILTER_OP),
 				"a slice selects blocks with all their events: op= applies only to "
 				"dump");

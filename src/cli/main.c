@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/doctor/program.h"
 #include "cli/help/help.h"
+#include "cli/options/foreign_names.h"
 #include "util/large_stack.h"
 #include "util/terminal/pager.h"
 #include "util/terminal/progress.h"
@@ -47,10 +49,43 @@ static const char *command_name_at(const void *from, size_t i)
 	return NULL;
 }
 
+/* Whether there is a program of that name, which the user may want to record. */
+static bool is_program(const char *word)
+{
+	struct target *t = calloc(1, sizeof(*t));
+	bool found = t && hl_program_find(word, t) == 0;
+
+	if (t)
+		hl_program_fini(t);
+	free(t);
+	return found;
+}
+
+int hl_command_reject_foreign(const char *word)
+{
+	const struct hl_foreign_name *known =
+		hl_foreign_name_find("heaplapse", word, strcspn(word, "="));
+	const char *what = word[0] == '-' ? "option" : "command";
+	char try[512];
+	int len;
+
+	if (!known)
+		return 0;
+	len = snprintf(try, sizeof(try), "  try: %s\n", known->command);
+	if (word[0] != '-' && is_program(word))
+		snprintf(try + len, sizeof(try) - (size_t)len,
+			"  to record the program %s: heaplapse record %s\n", word, word);
+	return hl_cli_usage_try(try, "unknown %s \"%s\": %s", what, word, known->hint);
+}
+
 static int reject_command(const char *word)
 {
-	const char *suggestion = hl_suggest(word, command_name_at, NULL);
+	int status = hl_command_reject_foreign(word);
+	const char *suggestion;
 
+	if (status)
+		return status;
+	suggestion = hl_suggest(word, command_name_at, NULL);
 	if (suggestion)
 		return hl_cli_usage("unknown command \"%s\"; did you mean %s?", word, suggestion);
 	if (word[0] == '-')
@@ -108,7 +143,7 @@ static int print_first_steps(void)
 	fputs("heaplapse records every allocation of a program and shows its heap at any moment.\n"
 	      "\n"
 	      "  heaplapse record ./program    run it and write heaplapse.program.PID.hlt\n"
-	      "  heaplapse report              show which stacks held the memory at its peak\n"
+	      "  heaplapse report              show the overview of the newest trace\n"
 	      "\n"
 	      "heaplapse help lists all commands.\n",
 		stderr);

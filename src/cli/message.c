@@ -66,20 +66,40 @@ void hl_cli_info(const char *fmt, ...)
 	va_end(args);
 }
 
-int hl_cli_usage(const char *fmt, ...)
+static int print_usage(const char *try, const char *fmt, va_list args)
 {
 	const char *name = hl_command_current ? hl_command_current->name : NULL;
-	char hint[128];
-	va_list args;
+	struct hl_strbuf hint = {0};
 
-	snprintf(hint, sizeof(hint), "  see: heaplapse help%s%s\n", name ? " " : "",
-		name ? name : "");
-	va_start(args, fmt);
-	print_message(HL_STYLE_BOLD, name, fmt, args, hint);
-	va_end(args);
+	hl_strbuf_puts(&hint, try);
+	hl_strbuf_printf(&hint, "  see: heaplapse help%s%s\n", name ? " " : "", name ? name : "");
+	print_message(HL_STYLE_BOLD, name, fmt, args, hl_strbuf_str(&hint));
+	hl_strbuf_fini(&hint);
 	return hl_command_current && hl_command_current->usage_status
 		       ? hl_command_current->usage_status
 		       : HL_EXIT_USAGE;
+}
+
+int hl_cli_usage(const char *fmt, ...)
+{
+	va_list args;
+	int status;
+
+	va_start(args, fmt);
+	status = print_usage("", fmt, args);
+	va_end(args);
+	return status;
+}
+
+int hl_cli_usage_try(const char *try, const char *fmt, ...)
+{
+	va_list args;
+	int status;
+
+	va_start(args, fmt);
+	status = print_usage(try, fmt, args);
+	va_end(args);
+	return status;
 }
 
 /* The error of an earlier failed write is not known any more, so one more write is tried to get

@@ -18,20 +18,20 @@
 #define TRIM_NS     UINT64_C(500000000)
 
 /* Called only by the second thread. */
-static void on_closed(
-	void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten, uint64_t early)
+static void on_closed(void *arg, const struct hl_closed_trace *t)
 {
 	struct hl_collector *c = arg;
-	struct hl_message message = {.kind = HL_MESSAGE_CLOSED,
-		.pid = (uint32_t)pid,
-		.value = err,
-		.unwritten_events = unwritten,
-		.early_blocks = early};
+	struct hl_message message = {
+		.kind = t->continued ? HL_MESSAGE_CONTINUED : HL_MESSAGE_CLOSED,
+		.pid = (uint32_t)t->pid,
+		.value = t->err,
+		.unwritten_events = t->unwritten_events,
+		.early_blocks = t->early_blocks};
 
-	snprintf(message.text, sizeof(message.text), "%s", path);
+	snprintf(message.text, sizeof(message.text), "%s", t->path);
 	hl_message_queue_put(&c->outbox, &message, -1);
-	if (c->start->on_trace && !err)
-		c->start->on_trace(path);
+	if (c->start->on_trace && !t->err)
+		c->start->on_trace(t->path, t->continued);
 }
 
 static void on_snapshot(void *arg, const char *sentence)
@@ -52,6 +52,24 @@ static void on_no_log(void *arg, uint64_t pid, int err)
 	struct hl_collector *c = arg;
 	struct hl_message message = {.kind = HL_MESSAGE_NO_LOG, .pid = (uint32_t)pid, .value = err};
 
+	hl_message_queue_put(&c->outbox, &message, -1);
+}
+
+static void on_first(void *arg, const char *trace)
+{
+	struct hl_collector *c = arg;
+	struct hl_message message = {.kind = HL_MESSAGE_NAMED};
+
+	snprintf(message.text, sizeof(message.text), "%s", trace);
+	hl_message_queue_put(&c->outbox, &message, -1);
+}
+
+static void on_no_session(void *arg, const char *trace, int err)
+{
+	struct hl_collector *c = arg;
+	struct hl_message message = {.kind = HL_MESSAGE_NO_SESSION, .value = err};
+
+	snprintf(message.text, sizeof(message.text), "%s", trace);
 	hl_message_queue_put(&c->outbox, &message, -1);
 }
 
@@ -101,6 +119,9 @@ static void read_control(struct hl_collector *c, uint32_t ready)
 	while ((err = hl_message_receive(c->control_fd, &message, &fd)) == 0) {
 		if (fd >= 0)
 			close(fd);
+		if (message.kind == HL_MESSAGE_FIRST)
+			hl_session_set_first(
+				&c->queue.session, message.text, message.pid, message.value != 0);
 		if (message.kind == HL_MESSAGE_ENDED) {
 			on_wait_status(c, message.pid, message.value);
 			c->settle_requested = true;
@@ -309,6 +330,7 @@ static void scan_regions(struct hl_collector *c, uint64_t now, struct hl_pace_in
 
 		seen->fullest = hl_max_u32(seen->fullest, fill);
 		seen->crowded |= c->regions.data[i]->crowded;
+		seen->copying |= c->regions.data[i]->copying;
 	}
 	if (seen->fullest)
 		c->last_data_ns = now;
@@ -403,7 +425,13 @@ int hl_collector_run(const struct hl_collector_start *start)
 	c.queue.on_closed = on_closed;
 	c.queue.on_snapshot = start->verbose ? on_snapshot : NULL;
 	c.queue.on_no_log = start->control_fd >= 0 ? on_no_log : NULL;
+	c.queue.on_first = start->control_fd >= 0 ? on_first : NULL;
+	c.queue.on_no_session = start->control_fd >= 0 ? on_no_session : NULL;
 	c.queue.arg = &c;
+	if (start->first_trace)
+		hl_session_set_first(&c.queue.session, start->first_trace, start->first_pid, true);
+	if (start->session)
+		hl_session_join(&c.queue.session, start->settings.output.pattern, start->session);
 	hl_message_queue_init(&c.outbox);
 	err = hl_write_queue_start(&c.queue);
 	if (err)

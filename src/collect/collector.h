@@ -24,12 +24,18 @@ struct hl_collector_start {
 	int control_fd;                     /* to `record`; -1: none */
 	int region_fd;                      /* bare LD_PRELOAD: the region's memfd, or -1 */
 	uint64_t region_pid;
+	/* The first trace of the session and its process, from a collector that died; NULL: none
+	 * did. */
+	const char *first_trace;
+	uint64_t first_pid;
+	const char *session; /* the value of HL_SESSION_VARIABLE; NULL: none */
 	/* Regions of a previous collector, with their pids. */
 	const int *orphan_fds;
 	const uint64_t *orphan_pids;
 	size_t n_orphans;
-	/* Called by the second thread when a trace is closed without error; may be NULL. */
-	void (*on_trace)(const char *path);
+	/* Called by the second thread when a file is closed without error; may be NULL. continued:
+	 * another file has the rest of the recording. */
+	void (*on_trace)(const char *path, bool continued);
 	/* Report each snapshot: by on_snapshot, in the second thread, or by a message if it is
 	 * NULL. */
 	bool verbose;

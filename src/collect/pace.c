@@ -47,7 +47,7 @@ static uint32_t next_interval(const struct hl_pace_input *in)
 
 struct hl_pace hl_pace_next(const struct hl_pace_input *in)
 {
-	uint32_t interval = next_interval(in), sleep = in->crowded ? 0 : interval;
+	uint32_t interval = next_interval(in), sleep = in->crowded || in->copying ? 0 : interval;
 
 	/* Not 0: a snapshot that cannot be taken must not make the loop spin. */
 	if (sleep > in->due_ns)

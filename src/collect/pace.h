@@ -31,6 +31,7 @@ struct hl_pace_input {
 	uint64_t due_ns;        /* until the next snapshot by clock */
 	bool has_regions, has_targets;
 	bool only_samples; /* all regions: no burst of samples fills a ring */
+	bool copying;      /* blocks for a base are being copied: continue at once */
 	bool crowded;      /* the scan stopped before the end: continue at once */
 	bool leaving;      /* a target is gone, and its rings are to be scanned again */
 	bool requested;    /* `record` or `heaplapse ctl` waits for an answer */

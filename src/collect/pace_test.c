@@ -60,6 +60,10 @@ static void each_input_changes_the_pace_as_described(void **state)
 		{"a scan that stopped early: no sleep, the same interval afterwards",
 			{USUAL, .interval_ns = 100 * US, .fullest = 128, .crowded = true},
 			{100 * US, 0, 5 * MS, false}},
+		{"blocks are being copied for a base: no sleep, also while the queue is full",
+			{USUAL, .interval_ns = 100 * US, .fullest = 128, .copying = true,
+				.queue_full = true},
+			{200 * US, 0, 5 * MS, false}},
 		{"a target is leaving: the shortest, and a check",
 			{USUAL, .interval_ns = 5 * MS, .leaving = true},
 			{20 * US, 20 * US, 20 * MS, true}},
@@ -118,7 +122,7 @@ static void no_sleep_is_longer_than_the_heartbeat_allows(void **state)
 	_Static_assert(HL_PACE_SLEEP_MAX_NS < 50 * MS, "as ring/region_layout.h says");
 	for (uint32_t i = 0; i < HL_ARRAY_LEN(intervals); i++)
 		for (uint32_t k = 0; k < HL_ARRAY_LEN(fills); k++)
-			for (uint32_t flags = 0; flags < 512; flags++)
+			for (uint32_t flags = 0; flags < 1024; flags++)
 				for (uint32_t d = 0; d < HL_ARRAY_LEN(dues); d++, n_cases++) {
 					struct hl_pace_input in = {.interval_ns = intervals[i],
 						.fullest = fills[k],
@@ -131,7 +135,8 @@ static void no_sleep_is_longer_than_the_heartbeat_allows(void **state)
 						.leaving = flags & 32,
 						.requested = flags & 64,
 						.queue_full = flags & 128,
-						.watched = flags & 256};
+						.watched = flags & 256,
+						.copying = flags & 512};
 					struct hl_pace out = hl_pace_next(&in);
 
 					assert_true(out.sleep_ns <= HL_PACE_SLEEP_MAX_NS);
@@ -140,8 +145,9 @@ static void no_sleep_is_longer_than_the_heartbeat_allows(void **state)
 					assert_true(out.sleep_ns <= 20 * US ||
 						    out.sleep_ns <= in.due_ns);
 					assert_true(!in.crowded || !out.sleep_ns);
+					assert_true(!in.copying || !out.sleep_ns);
 				}
-	assert_int_equal(n_cases, 5 * 6 * 512 * 4);
+	assert_int_equal(n_cases, 5 * 6 * 1024 * 4);
 }
 
 /* The interval of an idle program grows to the longest one and stays there. */

@@ -139,7 +139,9 @@ static int read_more(struct heaptrack *h, bool *end)
 	err = hl_import_input_read(&h->im->in, h->buf + h->len, BUF_SIZE - h->len, &got);
 	if (err)
 		return hl_import_input_failed(h->im, err);
-	hl_import_tick(h->im);
+	err = hl_import_tick(h->im);
+	if (err)
+		return err;
 	*end = got == 0;
 	h->len += got;
 	return 0;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "import/import_internal.h"
-#include "util/terminal/progress.h"
+#include "util/work/work.h"
 
 /* Beyond all addresses of user space. */
 #define SYNTHETIC_OFFSETS (UINT64_C(1) << 63)
@@ -92,10 +92,11 @@ int hl_import_add_location(struct hl_import *im, uint32_t module, uint64_t addre
 	return err ? hl_import_write_failed(im, err) : 0;
 }
 
-void hl_import_tick(struct hl_import *im)
+int hl_import_tick(struct hl_import *im)
 {
-	if (im->total)
-		hl_progress_tick(im->in.packed, im->total);
+	int err = hl_work_tick(im->work, im->in.packed, im->total);
+
+	return err ? hl_import_fail(im, err, "the import was stopped") : 0;
 }
 
 static bool has_prefix(const uint8_t *head, size_t n, const char *prefix)
@@ -144,16 +145,17 @@ static int detect_and_import(struct hl_import *im)
 	return hl_import_pprof(im, head, n);
 }
 
-int hl_import(int in, uint64_t total, int out, struct hl_import_result *result)
+int hl_import(
+	int in, uint64_t total, int out, struct hl_work *work, struct hl_import_result *result)
 {
-	struct hl_import im = {.total = total, .out = out, .result = result};
+	struct hl_import im = {.total = total, .work = work, .out = out, .result = result};
 	int err;
 
 	*result = (struct hl_import_result){0};
-	hl_progress_begin("importing");
+	hl_work_begin(work, HL_WORK_PASS, "importing");
 	err = hl_import_input_open(&im.in, in);
 	err = err ? hl_import_input_failed(&im, err) : detect_and_import(&im);
-	hl_progress_end();
+	hl_work_end(work, HL_WORK_PASS);
 	result->truncated = im.in.truncated || result->truncated;
 	if (im.writer)
 		result->bytes = hl_writer_bytes(im.writer);

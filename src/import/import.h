@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hl_work;
+
 struct hl_import_result {
 	char text[512];  /* after an error: the reason, in one sentence without the file name */
 	char source[64]; /* "heaptrack 1.4.0, file format 3" */
@@ -23,9 +25,10 @@ struct hl_import_result {
 
 /*
  * Converts `in`, from its current offset, to `out`, a new and empty file, which is always closed.
- * `total`: input bytes for the progress bar, 0 if not known. Returns 0 or -errno; after an error
- * `out` has no usable content.
+ * `total`: input bytes, 0 if not known; `work`: see util/work/work.h, may be NULL. Returns 0 or
+ * -errno; after an error `out` has no usable content.
  */
-int hl_import(int in, uint64_t total, int out, struct hl_import_result *result);
+int hl_import(
+	int in, uint64_t total, int out, struct hl_work *work, struct hl_import_result *result);
 
 #endif

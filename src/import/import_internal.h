@@ -14,7 +14,8 @@
 struct hl_import {
 	struct hl_import_input in;
 	uint64_t total; /* bytes of the input, 0 if not known */
-	int out;        /* -1 once a writer owns it */
+	struct hl_work *work;
+	int out; /* -1 once a writer owns it */
 	struct hl_writer *writer;
 	struct hl_import_result *result;
 	uint64_t memory_used; /* bytes, see hl_import_count_memory */
@@ -42,7 +43,8 @@ int hl_import_add_location(struct hl_import *im, uint32_t module, uint64_t addre
 	struct hl_name_frame *names, size_t n, uint64_t *offset);
 /* The message for an error of the writer. Returns err. */
 int hl_import_write_failed(struct hl_import *im, int err);
-void hl_import_tick(struct hl_import *im);
+/* Reports the progress. Returns 0, or -errno with a message if the import is to stop. */
+int hl_import_tick(struct hl_import *im);
 
 /* The formats. `head`: the first bytes of the input, which have been read already. */
 #define HL_IMPORT_HEAD 4096

@@ -58,9 +58,10 @@ static int load_profile(struct pprof *p, const uint8_t *head, size_t n)
 		err = hl_import_input_read(&p->im->in, p->data.data + p->data.len, READ_SIZE, &got);
 		if (err)
 			return hl_import_input_failed(p->im, err);
-		hl_import_tick(p->im);
 		p->data.len += got;
-		err = hl_import_count_memory(p->im, 2 * got);
+		err = hl_import_tick(p->im);
+		if (!err)
+			err = hl_import_count_memory(p->im, 2 * got);
 		if (!err && p->data.len > DATA_MAX)
 			err = hl_import_fail(p->im, -EFBIG, "it is longer than 1 GiB");
 	}

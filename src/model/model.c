@@ -186,6 +186,15 @@ int hl_model_n_ordinals(struct hl_model *m, bool pool, uint64_t *n)
 	return -EBADMSG;
 }
 
+static void describe_stop(struct hl_model *m, int err)
+{
+	const struct hl_work *w = &m->work;
+
+	snprintf(m->error, sizeof(m->error), "%s at %.0f %% of %s",
+		err == -ETIME ? "the time limit was reached" : "it was cancelled",
+		w->stopped_percent, w->stopped_what ? w->stopped_what : "the work");
+}
+
 int hl_model_fail(struct hl_model *m, int err)
 {
 	if (err == -E2BIG)
@@ -196,9 +205,21 @@ int hl_model_fail(struct hl_model *m, int err)
 		snprintf(m->error, sizeof(m->error),
 			"too many blocks are live at once for this query; use a --filter such as "
 			"size:>=4K (or the file is forged)");
+	else if (err == -ETIME || err == -ECANCELED)
+		describe_stop(m, err);
 	else
 		snprintf(m->error, sizeof(m->error), "%s", strerror(-err));
 	return err;
+}
+
+struct hl_work *hl_model_work(struct hl_model *m)
+{
+	return &m->work;
+}
+
+void hl_model_drop_prefetched(struct hl_model *m)
+{
+	hl_prefetch_fini(m);
 }
 
 int hl_model_lost_before(struct hl_model *m)
@@ -224,7 +245,7 @@ int hl_model_before_base(struct hl_model *m, const char *what)
 {
 	char begin[HL_TEXT_SIZE_MAX];
 
-	hl_text_duration(begin, m->info->meta.base.time_ns);
+	hl_text_duration_up(begin, m->info->meta.base.time_ns);
 	snprintf(m->error, sizeof(m->error),
 		"%s is before %s of the run, where this trace begins; earlier events are in the "
 		"file before this one",

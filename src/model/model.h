@@ -16,6 +16,7 @@
 
 struct hl_model;
 struct hl_symbols;
+struct hl_work;
 
 /* Returns 0, or -errno with *why filled in. The caller closes *out. */
 int hl_model_open(struct hl_model **out, const char *path, struct hl_reader_refusal *why);
@@ -32,6 +33,13 @@ struct hl_symbols *hl_model_symbols(struct hl_model *m);
 /* The message of the last error: one sentence. */
 const char *hl_model_error(const struct hl_model *m);
 void hl_model_set_error(struct hl_model *m, const char *text);
+/*
+ * The work of all queries, for the caller to observe and to stop (util/work/work.h). A query that
+ * was stopped returns -ECANCELED or -ETIME and has no result; the model can be queried again.
+ */
+struct hl_work *hl_model_work(struct hl_model *m);
+/* Discards queries that were announced and not made: what they refer to may be freed then. */
+void hl_model_drop_prefetched(struct hl_model *m);
 
 /* The end is known and no event is missing. */
 bool hl_model_is_complete(const struct hl_model *m);
@@ -67,6 +75,8 @@ struct hl_frame {
 	const char *file;         /* NULL: not known */
 	const char *module;       /* path; NULL: none */
 	uint32_t line;            /* 0: not known */
+	bool fold;                /* not one frame but a run of frames, see stack/tree.h */
+	uint32_t run_of;          /* fold: the outermost frame of such a run */
 	bool group; /* not code but a group that stacks are divided by: see group_tree.h */
 };
 /* Frames are numbered: frames with equal function, file, line and module have the same number. */

@@ -7,17 +7,19 @@
 
 #include "base/attr.h"
 #include "model/scan/chunk_cache.h"
+#include "model/stack/frame_rules.h"
 #include "model/views/marks.h"
 #include "model/model.h"
 #include "symbol/symbol.h"
 #include "util/pair_map.h"
-#include "util/terminal/progress.h"
 #include "util/string_table.h"
 #include "util/vec.h"
+#include "util/work/work.h"
 
 /* A module of the trace, once a frame of it was looked up. */
 struct hl_model_module {
 	bool asked, lost;
+	bool noted;    /* it is in the list of notes */
 	uint32_t path; /* in strings */
 	struct hl_symbols_module *symbols;
 };
@@ -34,6 +36,20 @@ typedef HL_VEC(const char *) hl_model_names;
 
 struct hl_prefetch;
 struct hl_chains;
+struct hl_stack_rules;
+
+/* The kinds of frames, see stack/stack_rules.h. */
+struct hl_frame_kinds {
+	const struct hl_stack_rules *rules;  /* the caller's; NULL: none */
+	bool has_wrappers;                   /* they were found */
+	HL_VEC(uint8_t) of_frame;            /* per frame: its kind plus 1; 0: not known yet */
+	struct hl_pair_map wrapper_ids;      /* (name, module) of functions -> index in wrappers */
+	hl_model_names wrappers;             /* the names that are shown */
+	HL_VEC(uint8_t) was_met;             /* per wrapper: a frame of it was asked for */
+	uint32_t *site_nodes, *site_callees; /* site.c: per node, the node of its site, and the
+						node that is called there */
+	HL_VEC(uint32_t) path;
+};
 
 struct hl_model {
 	struct hl_reader *reader;
@@ -42,6 +58,7 @@ struct hl_model {
 	const struct hl_role *roles; /* the reader's; n_roles is 0 without scopes */
 	uint32_t n_roles, n_tags;
 	char error[512];
+	struct hl_work work;
 
 	/* Parts that turned out to be unreadable when they were read. */
 	uint8_t *bad_chunks, *bad_keyframes, *bad_sets;
@@ -69,13 +86,15 @@ struct hl_model {
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
 	uint32_t n_modules;
-	HL_VEC(uint32_t) asked; /* modules in the order of their first lookup */
+	HL_VEC(uint32_t) asked; /* modules in the order of their first lookup for an answer */
 	struct hl_string_table strings;
 	HL_VEC(struct hl_frame) frames;
 	struct hl_pair_map frame_ids;
 	HL_VEC(struct hl_frame_span) sites;
 	struct hl_pair_map site_ids;
 	HL_VEC(struct hl_frame_ref) refs;
+	bool looks_ahead; /* frames are looked up that are not part of an answer */
+	struct hl_frame_kinds kinds;
 
 	bool marks_loaded;
 	uint64_t mark_bytes; /* size of the names of marks */
@@ -98,17 +117,14 @@ static inline struct hl_role hl_role_at(const struct hl_model *m, uint32_t role)
 	return hl_likely(role >= m->n_roles) ? (struct hl_role){role, HL_TAG_NONE} : m->roles[role];
 }
 
-/*
- * Progress of loops over all nodes that look up their names: between
- * hl_progress_begin(HL_PROGRESS_NAMES) and hl_progress_end(). Most nodes cost nothing, so the clock
- * is not read for each.
- */
-#define HL_PROGRESS_NAMES   "looking up names"
-#define HL_PROGRESS_READING "reading the trace"
-static inline void hl_naming_progress(uint32_t node, uint32_t n)
+/* The names of work (util/work/work.h). */
+#define HL_WORK_NAMES   "looking up names"
+#define HL_WORK_READING "reading the trace"
+/* hl_work_tick in loops over all nodes that look up their names. Most nodes cost nothing, so the
+ * clock is not read for each. */
+static inline int hl_naming_tick(struct hl_model *m, uint32_t node, uint32_t n)
 {
-	if (node % 64 == 0)
-		hl_progress_tick(node, n);
+	return node % 64 == 0 ? hl_work_tick(&m->work, node, n) : 0;
 }
 
 /* Keeps the message of a failed call of the reader; returns err. */
@@ -135,6 +151,11 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* stack_rules.c: the kind without the wrappers that were found; *allocates as in frame_rules.h. */
+enum hl_frame_kind hl_model_frame_kind_by_rules(
+	const struct hl_model *m, const struct hl_frame *f, bool *allocates);
+int hl_model_add_wrapper(struct hl_model *m, const struct hl_frame *f);
+void hl_model_kinds_fini(struct hl_model *m);
 /* realloc_chains.c; NULL is allowed. */
 void hl_chains_free(struct hl_chains *c);
 /* called_function.c: notes the calls of events that were decoded, with node and func, for another
@@ -144,6 +165,8 @@ int hl_model_learn_called_functions(
 	struct hl_model *m, const struct hl_chunk_events *c, uint64_t bytes);
 /* A group as a frame. Equal names give the same frame. Returns 0 or -ENOMEM. */
 int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown, uint32_t *frame);
+/* A run of folded frames, or what it belongs to, as a frame. Returns as above. */
+int hl_model_fold_frame(struct hl_model *m, const char *name, uint32_t outer, uint32_t *frame);
 /* embed_modules.c: opens an embedded file (hl_symbols_open_fn). */
 int hl_model_open_embedded(
 	void *m, enum hl_symbols_file kind, const char *path, const uint8_t *id, size_t len);

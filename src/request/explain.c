@@ -5,6 +5,7 @@
 #include "model/query/query_plan.h"
 #include "model/stack/flat_table.h"
 #include "request/plan.h"
+#include "util/safe_text.h"
 
 static const char *find_option(const struct hl_request *r, const struct hl_view *view)
 {
@@ -15,8 +16,10 @@ static const char *find_option(const struct hl_request *r, const struct hl_view 
 	return "";
 }
 
+#define FILTERED_PEAK "reads every event to find the peak of the matching blocks"
+
 /* "live at the peak, by module", "--timeline" or "--fragmentation, live at the peak". */
-static void describe_part(
+void hl_plan_describe_part(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
 	char heading[256] = "";
@@ -24,8 +27,9 @@ static void describe_part(
 	if (part->view->flags & HL_VIEW_QUANTITY)
 		hl_plan_heading(p, part->quantity, heading, sizeof(heading));
 	if (part->view->reads)
-		hl_strbuf_printf(b, "%s%s%s", find_option(p->request, part->view),
-			heading[0] ? ", " : "", heading);
+		hl_strbuf_printf(b, "%s%s%s%s%s", find_option(p->request, part->view),
+			heading[0] ? ", " : "", heading, part->grouped ? ", by " : "",
+			part->grouped ? hl_group_name(part->group) : "");
 	else
 		hl_strbuf_printf(b, "%s, by %s", heading,
 			part->view == &hl_view_process ? "process" : hl_group_name(part->group));
@@ -44,12 +48,23 @@ static struct hl_query part_query(const struct hl_plan *p, const struct hl_plan_
 static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	struct hl_query q = part_query(p, part);
-	unsigned requires = part->view->requires;
+	unsigned needs = part->view->requires;
+	bool of_moment = part->view->flags & HL_VIEW_MOMENT && needs & HL_NEEDS_EVENTS;
+	int err;
 
 	if (part->view == &hl_view_timeline && p->filter)
-	requires |= HL_NEEDS_EVENTS;
-	return part->view->flags & HL_VIEW_MOMENT ? hl_model_require_blocks(p->m, &q.to, "this")
-						  : hl_model_require(p->m, requires, "this");
+		needs |= HL_NEEDS_EVENTS;
+	if (!of_moment)
+		return hl_model_require(p->m, needs, "this");
+	err = hl_model_require(p->m, needs & ~(unsigned)HL_NEEDS_EVENTS, "this");
+	if (!err)
+		err = hl_model_require_blocks(p->m, &q.to, "this");
+	return err ? err : hl_time_spec_check_blocks(&q.to, p->m);
+}
+
+static const char *find_reads(const struct hl_plan *p, const struct hl_view *view)
+{
+	return p->filter && view->reads_filtered ? view->reads_filtered : view->reads;
 }
 
 static void explain_view(
@@ -57,8 +72,12 @@ static void explain_view(
 {
 	if (check_view(p, part))
 		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
+	else if (part->view->refuses & hl_model_info(p->m)->meta.unknown)
+		hl_strbuf_puts(b, "is refused: the imported file does not have what it needs");
+	else if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_MOMENT)
+		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
 	else
-		hl_strbuf_puts(b, p->filter ? part->view->reads_filtered : part->view->reads);
+		hl_strbuf_puts(b, find_reads(p, part->view));
 }
 
 static void explain_part(
@@ -66,7 +85,7 @@ static void explain_part(
 {
 	struct hl_query q = part_query(p, part);
 
-	describe_part(p, part, b);
+	hl_plan_describe_part(p, part, b);
 	hl_strbuf_puts(b, ": ");
 	if (part->view->reads)
 		explain_view(p, part, b);
@@ -74,8 +93,7 @@ static void explain_part(
 		hl_strbuf_puts(
 			b, hl_model_require(p->m, HL_NEEDS_ORDER | HL_NEEDS_EVENTS, "this")
 				   ? "is refused: the peak of matching blocks needs every event"
-				   : "reads every event to find the peak of the matching "
-				     "blocks, then the state at that moment");
+				   : FILTERED_PEAK ", then the state at that moment");
 	else
 		hl_query_explain(p->m, &q, b);
 	if (part->view == &hl_view_sites)
@@ -85,10 +103,28 @@ static void explain_part(
 	hl_strbuf_puts(b, "\n");
 }
 
+static void explain_budget(const struct hl_budget *b, struct hl_strbuf *to)
+{
+	char text[HL_TEXT_SIZE_MAX];
+
+	if (b->max_ns)
+		hl_strbuf_printf(to,
+			"--max-time: a part that is not ready within %s is refused; reading all "
+			"events may take three quarters of it\n",
+			hl_text_duration(text, b->max_ns));
+	if (b->max_rows)
+		hl_strbuf_printf(to, "--max-rows: at most %s rows are written\n",
+			hl_text_count(text, b->max_rows));
+	if (b->max_bytes)
+		hl_strbuf_printf(to, "--max-bytes: rows are written up to %s\n",
+			hl_text_bytes(text, b->max_bytes));
+}
+
 void hl_plan_explain(struct hl_plan *p, struct hl_strbuf *b)
 {
 	for (size_t i = 0; i < p->parts.len; i++)
 		explain_part(p, &p->parts.data[i], b);
 	if (p->parts.len > 1)
 		hl_strbuf_puts(b, "parts that read the same events share one pass over them\n");
+	explain_budget(&p->request->budget, b);
 }

@@ -13,8 +13,10 @@ struct hl_limits {
 	double min_percent; /* rows below this share of the total are omitted */
 	bool limited;       /* show at most `limit` rows, or children of a tree node */
 	size_t limit;
-	bool keep_order; /* rows are not sorted by size: the limit keeps the largest ones */
-	bool by_blocks;  /* shares, order and limits use blocks instead of bytes */
+	/* Of a table whose rows are not sorted by size: the limit keeps the largest ones. Other
+	 * lists of this kind call hl_limits_select(). */
+	bool keep_order;
+	bool by_blocks; /* shares, order and limits use blocks instead of bytes */
 };
 
 /* Bytes or blocks. */

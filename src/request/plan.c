@@ -12,6 +12,7 @@
 #include "model/views/filtered_peak.h"
 #include "model/views/import_limits.h"
 #include "util/safe_text.h"
+#include "util/work/work.h"
 
 /* --- making a plan --- */
 
@@ -28,38 +29,44 @@ static enum hl_request_quantity resolve_quantity(
 	return hl_model_has_event_order(p->m) ? q : HL_REQUEST_LEAKS;
 }
 
-static int add_part(struct hl_plan *p, const struct hl_view *view, enum hl_group group)
+static int add_part(struct hl_plan *p, const struct hl_request_part *of)
 {
-	struct hl_plan_part part = {
-		.view = view, .group = group, .quantity = resolve_quantity(p, view)};
+	struct hl_plan_part part = {.view = of->view,
+		.group = of->group,
+		.grouped = of->grouped,
+		.quantity = resolve_quantity(p, of->view)};
 
 	return hl_vec_push(&p->parts, part);
 }
 
 static int add_parts(struct hl_plan *p)
 {
+	static const struct hl_request_part tree = {.view = &hl_view_tree, .group = HL_GROUP_STACK};
 	const struct hl_request *r = p->request;
-	int err = r->parts.len == 0 ? add_part(p, &hl_view_tree, HL_GROUP_STACK) : 0;
+	int err = r->parts.len == 0 ? add_part(p, &tree) : 0;
 
 	for (size_t i = 0; i < r->parts.len && !err; i++)
-		err = add_part(p, r->parts.data[i].view, r->parts.data[i].group);
+		err = add_part(p, &r->parts.data[i]);
+	return err;
+}
+
+int hl_request_make_suppressions(const struct hl_request *r, struct hl_suppressions **out)
+{
+	int err = hl_suppressions_new(out);
+
+	if (!err && !r->no_default_suppressions)
+		err = hl_suppressions_add_defaults(*out);
+	for (size_t i = 0, line; i < r->suppressions.len && !err; i++)
+		err = hl_suppressions_add_text(*out, r->suppressions.data[i], &line);
 	return err;
 }
 
 /* Suppressions apply only to blocks that are live at the end. */
 static int add_suppressions(struct hl_plan *p)
 {
-	const struct hl_request *r = p->request;
-	int err;
-
-	if (r->quantity != HL_REQUEST_LEAKS)
+	if (p->request->quantity != HL_REQUEST_LEAKS)
 		return 0;
-	err = hl_suppressions_new(&p->suppressions);
-	if (!err && !r->no_default_suppressions)
-		err = hl_suppressions_add_defaults(p->suppressions);
-	for (size_t i = 0, line; i < r->suppressions.len && !err; i++)
-		err = hl_suppressions_add_text(p->suppressions, r->suppressions.data[i], &line);
-	return err;
+	return hl_request_make_suppressions(p->request, &p->suppressions);
 }
 
 int hl_plan_new(struct hl_plan **out, const struct hl_request *r, struct hl_model *m,
@@ -75,11 +82,19 @@ int hl_plan_new(struct hl_plan **out, const struct hl_request *r, struct hl_mode
 		p->notes = *notes;
 		p->peak.kind = HL_TIME_SPEC_PEAK;
 		err = hl_request_make_filter(r, &p->filter, why);
+		hl_request_describe_filter(r, &p->filter_text);
+		err = err ? err : hl_strbuf_error(&p->filter_text) ? -ENOMEM : 0;
 	}
+	if (!err)
+		err = hl_request_make_rules(r, &p->rules, why);
+	if (!err)
+		hl_model_set_stack_rules(m, p->rules.any ? &p->rules.rules : NULL);
 	if (!err)
 		err = add_suppressions(p);
 	if (!err)
 		err = add_parts(p);
+	if (p)
+		hl_work_limit(hl_model_work(m), r->budget.max_ns);
 	if (err) {
 		if (!why->text[0])
 			snprintf(why->text, sizeof(why->text), "%s", strerror(-err));
@@ -96,8 +111,16 @@ void hl_plan_free(struct hl_plan *p)
 		return;
 	for (size_t i = 0; i < p->parts.len; i++)
 		hl_result_free(p->parts.data[i].early);
+	if (p->m) {
+		hl_model_drop_prefetched(p->m); /* they refer to the filter */
+		hl_model_set_stack_rules(p->m, NULL);
+		hl_work_limit(hl_model_work(p->m), 0);
+		hl_work_resume(hl_model_work(p->m));
+	}
 	hl_vec_free(&p->parts);
 	hl_filter_free(p->filter);
+	hl_strbuf_fini(&p->filter_text);
+	hl_request_rules_fini(&p->rules);
 	hl_suppressions_free(p->suppressions);
 	free(p);
 }
@@ -135,11 +158,10 @@ static bool has_moment(const struct hl_plan *p, struct hl_strbuf *why)
 	return false;
 }
 
-bool hl_plan_has_times(struct hl_plan *p, struct hl_strbuf *why)
+static bool check_times(struct hl_plan *p, struct hl_strbuf *why)
 {
 	const struct hl_request *r = p->request;
 
-	hl_strbuf_reset(why);
 	if (hl_time_spec_check(&r->from, p->m) || hl_time_spec_check(&r->to, p->m) ||
 		hl_time_spec_check(&r->at, p->m) ||
 		(p->filter && hl_filter_bind(p->filter, p->m) == -ENOENT)) {
@@ -147,6 +169,16 @@ bool hl_plan_has_times(struct hl_plan *p, struct hl_strbuf *why)
 		return false;
 	}
 	return has_moment(p, why) && (!r->ranged || has_range(p, why));
+}
+
+bool hl_plan_has_times(struct hl_plan *p, struct hl_strbuf *why)
+{
+	bool has;
+
+	hl_strbuf_reset(why);
+	has = check_times(p, why);
+	/* Without the time to look for a mark, the parts that need it are refused in their turn. */
+	return has || hl_model_work(p->m)->stopped == -ETIME;
 }
 
 /* --- what an imported trace lacks --- */
@@ -196,7 +228,7 @@ static void note_import_limits(const struct hl_plan *p)
 	for (size_t i = 0; i < p->parts.len; i++) {
 		const struct hl_plan_part *part = &p->parts.data[i];
 
-		needs |= part->view->needs |
+		needs |= part->view->needs | part->view->refuses |
 			 (part->view->flags & HL_VIEW_POOLS ? group_needs(part->group) : 0);
 	}
 	hl_import_limits_describe(&b, needs & meta->unknown);
@@ -345,6 +377,44 @@ void hl_plan_heading(
 		snprintf(to, size, "%s", what);
 }
 
+/* --- the budget of time --- */
+
+/* Sets the message why a part is not answered. Returns -ETIME. */
+static int refuse_late(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	const struct hl_work *w = hl_model_work(p->m);
+	char limit[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+
+	hl_plan_describe_part(p, part, &b);
+	hl_strbuf_printf(&b, ": not answered within --max-time=%s",
+		hl_text_duration(limit, p->request->budget.max_ns));
+	if (w->stopped_what && w->stopped_percent >= 1)
+		hl_strbuf_printf(
+			&b, ", which ended at %.0f%% of %s", w->stopped_percent, w->stopped_what);
+	hl_strbuf_printf(&b, "; give it more time%s",
+		p->filter            ? ", or omit the filter, which needs every event"
+		: p->request->ranged ? ", or narrow --range"
+				     : "");
+	hl_model_set_error(p->m, hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+	return -ETIME;
+}
+
+int hl_plan_check_stopped(struct hl_plan *p, const struct hl_plan_part *part, int err)
+{
+	struct hl_work *w = hl_model_work(p->m);
+
+	/* An error that follows from the stop may be another one, or be lost. */
+	if (w->stopped)
+		err = w->stopped;
+	if (err == -ETIME)
+		refuse_late(p, part);
+	else if (err == -ECANCELED)
+		hl_model_set_error(p->m, "the request was cancelled");
+	return err;
+}
+
 /* --- running --- */
 
 static struct hl_limits make_limits(const struct hl_request *r, const struct hl_view *view)
@@ -371,7 +441,7 @@ static int run_part(
 	struct hl_plan *p, const struct hl_plan_part *part, bool early, struct hl_result **out)
 {
 	struct hl_result *r = calloc(1, sizeof(*r));
-	int err;
+	int err = 0;
 
 	*out = NULL;
 	if (!r)
@@ -386,7 +456,12 @@ static int run_part(
 		.data = calloc(1, part->view->data_size)};
 	r->part.early = NULL;
 	hl_plan_heading(p, part->quantity, r->heading, sizeof(r->heading));
-	err = r->data ? part->view->run(p, part, r) : -ENOMEM;
+	hl_work_resume(hl_model_work(p->m));
+	if (needs_own_peak(p, part))
+		err = p->peak_err;
+	if (!err)
+		err = r->data ? part->view->run(p, part, r) : -ENOMEM;
+	err = hl_plan_check_stopped(p, part, err);
 	if (err) {
 		hl_result_free(r);
 		return err;
@@ -458,6 +533,14 @@ static int prefetch_parts(struct hl_plan *p)
 			part->view->prefetch(p, part);
 	}
 	err = own_peak ? find_peak(p) : 0;
+	if (own_peak && hl_model_work(p->m)->stopped)
+		err = hl_model_work(p->m)->stopped;
+	if (err == -ETIME) {
+		p->peak_err = err;
+		return 0;
+	}
+	if (err == -ECANCELED)
+		hl_model_set_error(p->m, "the request was cancelled");
 	for (size_t i = 0; i < p->parts.len && several && !err; i++) {
 		const struct hl_plan_part *part = &p->parts.data[i];
 
@@ -472,10 +555,11 @@ static bool filters_names(const struct hl_plan *p)
 	return p->filter && hl_filter_subjects(p->filter) & HL_FILTER_STACK;
 }
 
-static bool part_shows_names(const struct hl_plan_part *part)
+bool hl_plan_part_shows_names(const struct hl_plan_part *part)
 {
-	return part->view->flags & HL_VIEW_NAMES &&
-	       (part->view != &hl_view_table || part->group <= HL_GROUP_MODULE);
+	bool is_table = part->view == &hl_view_table || part->grouped;
+
+	return part->view->flags & HL_VIEW_NAMES && (!is_table || part->group <= HL_GROUP_MODULE);
 }
 
 /* Returns whether part i can run before its turn. Names must not be looked up in another order,
@@ -486,7 +570,7 @@ static bool can_run_early(const struct hl_plan *p, size_t i)
 	bool names = filters_names(p);
 
 	for (size_t k = 0; k < i; k++)
-		names |= part_shows_names(&p->parts.data[k]);
+		names |= hl_plan_part_shows_names(&p->parts.data[k]);
 	return i > 0 && !names && !p->suppressions;
 }
 
@@ -505,12 +589,27 @@ static void run_early_parts(struct hl_plan *p)
 	}
 }
 
+/* Scans find the sites of blocks, so the wrappers must be known before. */
+static int find_wrappers(struct hl_plan *p)
+{
+	bool wanted = false;
+	int err;
+
+	for (size_t i = 0; i < p->parts.len; i++)
+		wanted |= hl_plan_part_shows_names(&p->parts.data[i]);
+	err = wanted ? hl_model_find_wrappers(p->m) : 0;
+	return err == -ETIME ? 0 : err; /* the parts that need them are refused in their turn */
+}
+
 int hl_plan_prepare(struct hl_plan *p)
 {
 	int err;
 
+	hl_work_resume(hl_model_work(p->m));
 	note_import_limits(p);
-	err = prefetch_parts(p);
+	err = find_wrappers(p);
+	if (!err)
+		err = prefetch_parts(p);
 	if (!err)
 		run_early_parts(p);
 	return err;
@@ -522,9 +621,11 @@ bool hl_plan_shows_names(const struct hl_plan *p)
 
 	if (p->parts.data[0].view == &hl_view_process)
 		return false; /* its rows have none */
+	if (p->parts.len == 1 && p->parts.data[0].view == &hl_view_overview)
+		return false; /* it has a line about them itself */
 	if (p->request->suppressions.len > 0 || filters_names(p))
 		return true;
 	for (size_t i = 0; i < p->parts.len; i++)
-		any |= part_shows_names(&p->parts.data[i]);
+		any |= hl_plan_part_shows_names(&p->parts.data[i]);
 	return any;
 }

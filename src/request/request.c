@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
+
 void hl_notes_put(const struct hl_notes *n, enum hl_note_kind kind, const char *fmt, ...)
 {
 	struct hl_strbuf b = {0};
@@ -104,6 +106,36 @@ static int check_moment(const struct hl_request *r, struct hl_request_error *why
 	return 0;
 }
 
+/* The overview has all of its quantities, for the whole run and the heap. */
+static int check_overview(const struct hl_request *r, struct hl_request_error *why)
+{
+	if (!has_view(r, &hl_view_overview) || !time_option(r))
+		return 0;
+	return refuse(why,
+		"--overview shows the peak, the end and the whole run: omit %s, or omit --overview "
+		"for a tree",
+		time_option(r));
+}
+
+/* Options that are about a tree or about a list of other rows ask for the tree, as do limits of
+ * rows. A filter is about blocks, so it does not. */
+static bool wants_overview(const struct hl_request *r)
+{
+	return r->overview && r->parts.len == 0 && r->quantity == HL_REQUEST_DEFAULT &&
+	       !r->ranged && !r->pool && !r->top_down && !r->full_stacks && !r->sorted &&
+	       !r->min_given && !r->limit_given && !r->suppressions_given && !r->budget.max_rows &&
+	       !r->budget.max_bytes;
+}
+
+static int add_default_view(struct hl_request *r, struct hl_request_error *why)
+{
+	const struct hl_request_part part = {.view = &hl_view_overview, .option = "--overview"};
+
+	if (!wants_overview(r))
+		return 0;
+	return hl_request_add_view(r, part) ? fail(why, -ENOMEM) : 0;
+}
+
 /* Mappings are not blocks, and the list covers the whole run. */
 static int check_mmaps(const struct hl_request *r, struct hl_request_error *why)
 {
@@ -115,16 +147,23 @@ static int check_mmaps(const struct hl_request *r, struct hl_request_error *why)
 		time_option(r));
 }
 
+/* At least one view must follow --sort. */
 static int check_sort(const struct hl_request *r, struct hl_request_error *why)
 {
-	if (!r->sorted || r->sort == HL_SORT_BYTES)
+	const struct hl_request_part *first = r->parts.data;
+	unsigned sorts = r->parts.len == 0 ? hl_view_tree.sorts : 0;
+
+	for (size_t i = 0; i < r->parts.len; i++)
+		sorts |= r->parts.data[i].view->sorts;
+	if (!r->sorted || sorts & 1u << r->sort)
 		return 0;
-	if (r->parts.len == 0 && r->sort != HL_SORT_BLOCKS)
+	if (r->parts.len == 0)
 		return refuse(why, "a tree is sorted by bytes or blocks; a table, such as "
 				   "--sites, also by average or name");
-	if (has_view(r, &hl_view_freed_by))
-		return refuse(why, "--freed-by is always sorted by bytes: omit --sort");
-	return 0;
+	return refuse(why,
+		"--sort=%s does not apply to %s%s%s; use it with a table, such as --sites",
+		r->sort_value, first->option, first->value ? "=" : "",
+		first->value ? first->value : "");
 }
 
 int hl_request_check_group(
@@ -134,6 +173,37 @@ int hl_request_check_group(
 		return refuse(
 			why, "--group=pool needs --pool: add --pool='*' or the name of a pool");
 	return 0;
+}
+
+/* "the tree, --sizes, --lifetimes and --group" */
+static const char *list_pool_views(struct hl_strbuf *b)
+{
+	static const struct {
+		const struct hl_view *view;
+		const char *option;
+	} views[] = {
+#define X(name, renderer, option, help) {&hl_view_##name, "--" option},
+		HL_VIEWS_WITH_OPTION(X)
+#undef X
+	};
+
+	hl_strbuf_puts(b, "the tree");
+	for (size_t i = 0; i < HL_ARRAY_LEN(views); i++) {
+		if (views[i].view->flags & HL_VIEW_POOLS)
+			hl_strbuf_printf(b, ", %s", views[i].option);
+	}
+	hl_strbuf_puts(b, " and --group");
+	return hl_strbuf_str(b);
+}
+
+static int refuse_pool(const struct hl_request_part *p, struct hl_request_error *why)
+{
+	struct hl_strbuf views = {0};
+	int err = refuse(why, "--pool applies to %s, not to %s%s%s", list_pool_views(&views),
+		p->option, p->value ? "=" : "", p->value ? p->value : "");
+
+	hl_strbuf_fini(&views);
+	return err;
 }
 
 /* Views of pools are computed block by block. Views by page, snapshot or time are available only
@@ -148,10 +218,7 @@ static int check_pool(const struct hl_request *r, struct hl_request_error *why)
 		if (err)
 			return err;
 		if (r->pool && (!pools || p->group == HL_GROUP_SNAPSHOT))
-			return refuse(why,
-				"--pool applies to the tree, --sizes, --lifetimes and --group, not "
-				"to %s%s%s",
-				p->option, p->value ? "=" : "", p->value ? p->value : "");
+			return refuse_pool(p, why);
 	}
 	return 0;
 }
@@ -161,11 +228,12 @@ static void note_whole_run(const struct hl_request *r, const struct hl_notes *no
 {
 	const char *option =
 		r->quantity == HL_REQUEST_AT ? r->quantity_option.option : r->range_option.option;
+	unsigned uses = HL_VIEW_QUANTITY | (r->ranged ? HL_VIEW_RANGE : 0);
 
 	for (size_t i = 0; i < r->parts.len && option; i++) {
 		const struct hl_request_part *p = &r->parts.data[i];
 
-		if (!(p->view->flags & HL_VIEW_QUANTITY) && p->view != &hl_view_mmaps)
+		if (!(p->view->flags & uses) && p->view != &hl_view_mmaps)
 			hl_notes_put(notes, HL_NOTE_WARNING,
 				"%s shows the whole run: %s does not apply; use --filter",
 				p->option, option);
@@ -185,8 +253,8 @@ static int check_quantity(struct hl_request *r, struct hl_request_error *why)
 		return err;
 	if (r->ranged && r->quantity != HL_REQUEST_ALLOCATED &&
 		r->quantity != HL_REQUEST_TEMPORARY && r->quantity != HL_REQUEST_GROWTH)
-		return refuse(why, "--range applies to --allocated, --temporary and --growth; use "
-				   "--at TIME for a moment");
+		return refuse(why, "--range applies to --allocated, --temporary, --growth and "
+				   "--timeline; use --at TIME for a moment");
 	if (r->suppressions_given && r->quantity != HL_REQUEST_LEAKS)
 		return refuse(why, "--suppressions applies only to --leaks");
 	return 0;
@@ -279,6 +347,37 @@ int hl_request_make_filter(
 	return err;
 }
 
+static void describe_name(struct hl_strbuf *b, const char *name)
+{
+	size_t len = strlen(name);
+	bool regex = len > 1 && name[0] == '/' && name[len - 1] == '/';
+	bool quote = !regex && strpbrk(name, " ,") != NULL;
+
+	hl_strbuf_printf(b, quote ? "\"%s\"" : "%s", name);
+}
+
+static void describe_names(struct hl_strbuf *b, const char *key, const hl_request_texts *names)
+{
+	for (size_t i = 0; i < names->len; i++) {
+		hl_strbuf_puts(b, i > 0 ? "," : b->len > 0 ? " " : "");
+		hl_strbuf_puts(b, i > 0 ? "" : key);
+		describe_name(b, names->data[i]);
+	}
+}
+
+void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b)
+{
+	for (size_t i = 0; i < r->filters.len; i++) {
+		const char *expr = r->filters.data[i] + strspn(r->filters.data[i], " ");
+
+		hl_strbuf_printf(b, "%s%s", *expr && b->len > 0 ? " " : "", expr);
+	}
+	describe_names(b, "fn:", &r->include_function);
+	describe_names(b, "-fn:", &r->exclude_function);
+	describe_names(b, "module:", &r->include_module);
+	describe_names(b, "-module:", &r->exclude_module);
+}
+
 static int check_filter(struct hl_request *r, struct hl_request_error *why)
 {
 	struct hl_filter *f;
@@ -292,6 +391,79 @@ static int check_filter(struct hl_request *r, struct hl_request_error *why)
 	return err;
 }
 
+/* A frame has a function, a file and a module, and nothing else. */
+static int add_fold(struct hl_request_rules *x, const char *expr, struct hl_request_error *why)
+{
+	struct hl_filter *f = NULL;
+	int err = parse_filter(expr, &f, why);
+
+	if (!err && hl_filter_term_subjects(f) & ~HL_FILTER_STACK) {
+		why->expr = expr;
+		why->at = hl_filter_term_offset(f, ~HL_FILTER_STACK);
+		err = refuse(why, "a frame has only fn:, file: and module:");
+	}
+	why->option = "--fold";
+	if (!err && hl_vec_push(&x->folds, f))
+		err = fail(why, -ENOMEM);
+	if (err)
+		hl_filter_free(f);
+	return err;
+}
+
+static int add_alloc_function(
+	struct hl_request_rules *x, const char *name, struct hl_request_error *why)
+{
+	struct hl_pattern_error error = {0};
+	struct hl_pattern *p = NULL;
+	int err = hl_pattern_new(&p, name, strlen(name), &error);
+
+	if (err == -EINVAL)
+		return refuse(why, "--alloc-fn: \"%s\" at character %zu: %s", name, error.at + 1,
+			error.text);
+	if (!err)
+		err = hl_vec_push(&x->wrappers, p);
+	if (err)
+		hl_pattern_free(p);
+	return err ? fail(why, err) : 0;
+}
+
+int hl_request_make_rules(
+	const struct hl_request *r, struct hl_request_rules *x, struct hl_request_error *why)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->folds.len && !err; i++)
+		err = add_fold(x, r->folds.data[i], why);
+	for (size_t i = 0; i < r->alloc_functions.len && !err; i++)
+		err = add_alloc_function(x, r->alloc_functions.data[i], why);
+	x->any = r->folds.len > 0 || r->alloc_functions.len > 0 || r->no_wrappers;
+	x->rules = (struct hl_stack_rules){.folds = x->folds.data,
+		.n_folds = x->folds.len,
+		.wrappers = x->wrappers.data,
+		.n_wrappers = x->wrappers.len,
+		.no_wrappers = r->no_wrappers};
+	return err;
+}
+
+void hl_request_rules_fini(struct hl_request_rules *x)
+{
+	for (size_t i = 0; i < x->folds.len; i++)
+		hl_filter_free(x->folds.data[i]);
+	for (size_t i = 0; i < x->wrappers.len; i++)
+		hl_pattern_free(x->wrappers.data[i]);
+	hl_vec_free(&x->folds);
+	hl_vec_free(&x->wrappers);
+}
+
+static int check_rules(const struct hl_request *r, struct hl_request_error *why)
+{
+	struct hl_request_rules x = {0};
+	int err = hl_request_make_rules(r, &x, why);
+
+	hl_request_rules_fini(&x);
+	return err;
+}
+
 int hl_request_finish_query(struct hl_request *r, struct hl_request_error *why)
 {
 	*why = (struct hl_request_error){0};
@@ -300,8 +472,50 @@ int hl_request_finish_query(struct hl_request *r, struct hl_request_error *why)
 
 int hl_request_finish_filter(struct hl_request *r, struct hl_request_error *why)
 {
+	int err;
+
 	*why = (struct hl_request_error){0};
-	return check_filter(r, why);
+	err = check_filter(r, why);
+	return err ? err : check_rules(r, why);
+}
+
+static bool shows_snapshots(const struct hl_request_part *p)
+{
+	return p->view == &hl_view_snapshots || p->view == &hl_view_snapshot_deltas ||
+	       p->view == &hl_view_cumulative_delta;
+}
+
+/* Makes the parts of a request for snapshots: each of these views by each group. */
+static int group_snapshots(struct hl_request *r)
+{
+	HL_VEC(struct hl_request_part) parts = {0};
+	bool any = false;
+	int err = 0;
+
+	for (size_t i = 0; i < r->parts.len; i++)
+		any |= shows_snapshots(&r->parts.data[i]);
+	for (size_t i = 0; i < r->parts.len && any && !err; i++) {
+		struct hl_request_part part = r->parts.data[i];
+		size_t before = parts.len;
+
+		if (part.view == &hl_view_table)
+			continue;
+		for (size_t k = 0; k < r->parts.len && shows_snapshots(&part) && !err; k++) {
+			part.group = r->parts.data[k].group;
+			part.grouped = true;
+			if (r->parts.data[k].view == &hl_view_table)
+				err = hl_vec_push(&parts, part);
+		}
+		if (parts.len == before && !err)
+			err = hl_vec_push(&parts, r->parts.data[i]);
+	}
+	if (any && !err) {
+		r->parts.len = 0;
+		for (size_t i = 0; i < parts.len && !err; i++)
+			err = hl_vec_push(&r->parts, parts.data[i]);
+	}
+	hl_vec_free(&parts);
+	return err;
 }
 
 int hl_request_finish(
@@ -309,8 +523,14 @@ int hl_request_finish(
 {
 	int err = hl_request_finish_query(r, why);
 
+	if (!err && (err = group_snapshots(r)) != 0)
+		return fail(why, err);
+	if (!err)
+		err = add_default_view(r, why);
 	if (!err)
 		err = check_parts(r, why);
+	if (!err)
+		err = check_overview(r, why);
 	if (!err)
 		err = check_moment(r, why);
 	if (!err)
@@ -321,7 +541,7 @@ int hl_request_finish(
 		err = check_sort(r, why);
 	if (!err)
 		note_whole_run(r, notes);
-	return err ? err : check_filter(r, why);
+	return err ? err : hl_request_finish_filter(r, why);
 }
 
 void hl_request_fini(struct hl_request *r)
@@ -329,6 +549,8 @@ void hl_request_fini(struct hl_request *r)
 	hl_pattern_free(r->pool);
 	hl_vec_free(&r->suppressions);
 	hl_vec_free(&r->filters);
+	hl_vec_free(&r->folds);
+	hl_vec_free(&r->alloc_functions);
 	hl_vec_free(&r->include_function);
 	hl_vec_free(&r->exclude_function);
 	hl_vec_free(&r->include_module);

@@ -13,6 +13,8 @@
 #include "model/query/pattern.h"
 #include "model/query/time_spec.h"
 #include "model/stack/flat_table.h"
+#include "model/stack/stack_rules.h"
+#include "request/budget.h"
 #include "request/limits.h"
 #include "request/view.h"
 #include "request/option_row.h"
@@ -35,6 +37,7 @@ typedef HL_VEC(const char *) hl_request_texts;
 struct hl_request_part {
 	const struct hl_view *view;
 	enum hl_group group;
+	bool grouped;               /* views of snapshots: a table by the group instead of a tree */
 	const char *option, *value; /* the key, as an option, and its value, for messages */
 };
 
@@ -67,14 +70,20 @@ struct hl_request {
 	bool suppressions_given;       /* there will be texts in suppressions */
 	hl_request_texts suppressions; /* rules for leaks, each text checked by the caller */
 	bool no_default_suppressions;
-	HL_VEC(struct hl_request_part) parts; /* empty: a tree */
-	bool top_down, full_stacks, sorted, min_given, limit_given;
+	HL_VEC(struct hl_request_part) parts; /* empty: a tree, or an overview, see below */
+	bool top_down, full_stacks, no_wrappers, sorted, min_given, limit_given;
+	hl_request_texts folds, alloc_functions; /* see stack_rules.h */
 	enum hl_sort sort;
+	const char *sort_value; /* as it was given */
 	double min;
 	size_t limit;
 	bool unlimited; /* for programs: min and limit do not apply */
 	bool one_view;  /* the output can contain only one view */
+	/* Without a quantity, a view or a limit, the overview is shown and not the tree of the
+	 * peak: for people. */
+	bool overview;
 	size_t columns; /* of a timeline; 0: HL_REQUEST_COLUMNS */
+	struct hl_budget budget;
 
 	bool needs_times; /* by finish: a trace may lack the times of the request */
 };
@@ -93,8 +102,8 @@ const char *hl_request_set_peak(void *state, const char *value);
 
 /* Rows by subject; hl_request_tables has all of them, in the order of the help. */
 extern const struct hl_opt hl_request_peak_rows[], hl_request_quantity_rows[],
-	hl_request_view_rows[], hl_request_filter_rows[], hl_request_suppression_rows[],
-	hl_request_limit_rows[];
+	hl_request_stack_rows[], hl_request_view_rows[], hl_request_filter_rows[],
+	hl_request_suppression_rows[], hl_request_limit_rows[], hl_request_budget_rows[];
 extern const struct hl_opt *const hl_request_tables[];
 /* The syntax of filters, for help texts. */
 /* clang-format off */
@@ -118,6 +127,7 @@ struct hl_request_error {
 	char text[512];
 	const char *expr;
 	size_t at;
+	const char *option; /* of expr; NULL: --filter */
 };
 
 /* Stores one key/value pair; value may be NULL. Returns 0, or -EINVAL and why. */
@@ -142,6 +152,21 @@ int hl_request_check_group(
  */
 int hl_request_make_filter(
 	const struct hl_request *r, struct hl_filter **out, struct hl_request_error *why);
+/* Appends the whole filter as one expression, as --filter takes it; nothing if there is none. */
+void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b);
+
+/* The compiled rules about stacks of a request. */
+struct hl_request_rules {
+	struct hl_stack_rules rules;
+	HL_VEC(struct hl_filter *) folds;
+	HL_VEC(struct hl_pattern *) wrappers;
+	bool any; /* they differ from no rules */
+};
+/* Makes the rules; the caller frees them with hl_request_rules_fini, also after an error. Returns
+ * as finish(). */
+int hl_request_make_rules(
+	const struct hl_request *r, struct hl_request_rules *x, struct hl_request_error *why);
+void hl_request_rules_fini(struct hl_request_rules *x);
 void hl_request_fini(struct hl_request *r);
 
 #endif

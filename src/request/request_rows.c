@@ -9,6 +9,7 @@
 
 #include "base/attr.h"
 #include "request/request.h"
+#include "request/size_parse.h"
 
 #define NO_MEMORY "small enough for the available memory"
 
@@ -156,19 +157,26 @@ static const char *set_full_stacks(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_no_wrappers(void *state, const char *value)
+{
+	((struct hl_request *)state)->no_wrappers = true;
+	return NULL;
+}
+
 /* --- limits --- */
 
 static const char *set_min(void *state, const char *value)
 {
 	struct hl_request *r = state;
 	char *end;
+	double min = strtod(value, &end);
 
-	r->min_given = true;
-	r->min = strtod(value, &end);
 	if (*end == '%')
 		end++;
-	if (end == value || *end || !(r->min >= 0 && r->min <= 100))
+	if (end == value || *end || !(min >= 0 && min <= 100))
 		return "a share from 0 to 100";
+	r->min_given = true;
+	r->min = min;
 	return NULL;
 }
 
@@ -183,6 +191,39 @@ static const char *set_limit(void *state, const char *value)
 	return value[0] < '0' || value[0] > '9' || *end || errno ? "a number" : NULL;
 }
 
+static const char *set_max_time(void *state, const char *value)
+{
+	struct hl_time_spec t;
+
+	if (hl_time_spec_parse(value, strlen(value), &t) || t.kind != HL_TIME_SPEC_NS || t.ns == 0)
+		return "a duration such as 300ms or 2s";
+	((struct hl_request *)state)->budget.max_ns = t.ns;
+	return NULL;
+}
+
+static const char *set_max_rows(void *state, const char *value)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (value[0] < '0' || value[0] > '9' || *end || errno || n == 0)
+		return "a number from 1";
+	((struct hl_request *)state)->budget.max_rows = n;
+	return NULL;
+}
+
+static const char *set_max_bytes(void *state, const char *value)
+{
+	uint64_t n;
+
+	if (!hl_size_parse(value, HL_BUDGET_BYTES_MIN, INT64_MAX, &n))
+		return "a size from 4K, such as 64K or 2M";
+	((struct hl_request *)state)->budget.max_bytes = n;
+	return NULL;
+}
+
 #define GROUP_VALUES \
 	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
 #define SORT_VALUES "bytes|blocks|average|name"
@@ -192,9 +233,12 @@ static const char *set_sort(void *state, const char *value)
 	struct hl_request *r = state;
 	int i = hl_word_find(SORT_VALUES, value); /* the order of enum hl_sort */
 
+	if (i < 0)
+		return HL_OPT_NOT_LISTED;
 	r->sorted = true;
 	r->sort = (enum hl_sort)i;
-	return i < 0 ? HL_OPT_NOT_LISTED : NULL;
+	r->sort_value = value;
+	return NULL;
 }
 
 /* --- filters --- */
@@ -207,6 +251,16 @@ static const char *add_text(hl_request_texts *texts, const char *value)
 static const char *add_filter(void *state, const char *value)
 {
 	return add_text(&((struct hl_request *)state)->filters, value);
+}
+
+static const char *add_fold(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->folds, value);
+}
+
+static const char *add_alloc_function(void *state, const char *value)
+{
+	return add_text(&((struct hl_request *)state)->alloc_functions, value);
 }
 
 static const char *add_include_function(void *state, const char *value)
@@ -244,7 +298,8 @@ static const char *set_pool(void *state, const char *value)
 
 /* --- rows --- */
 
-const struct hl_opt hl_request_peak_rows[] = {HL_REQUEST_PEAK_ROW("(the default)"), {0}};
+const struct hl_opt hl_request_peak_rows[] = {
+	HL_REQUEST_PEAK_ROW("(the default of trees and tables)"), {0}};
 
 const struct hl_opt hl_request_quantity_rows[] = {
 	{0, "leaks", NULL, "memory live at the end", set_leaks},
@@ -253,7 +308,9 @@ const struct hl_opt hl_request_quantity_rows[] = {
 	{0, "temporary", "[DURATION]", "blocks freed by the very next event, or within DURATION",
 		set_temporary},
 	{0, "growth", "A..B", "blocks allocated between A and B and live at B", set_growth},
-	{0, "range", "A..B", "with --allocated or --temporary: only from A to B", set_range},
+	{0, "range", "A..B",
+		"with --allocated, --temporary and report's --timeline: only from A to B",
+		set_range},
 	{0},
 };
 
@@ -261,14 +318,25 @@ const struct hl_opt hl_request_quantity_rows[] = {
 const struct hl_opt hl_request_view_rows[] = {
 	{0, "top-down", NULL, "begin the tree at the outermost frame, not at the allocating one",
 		set_top_down},
-	{0, "full-stacks", NULL,
-		"include the frames before main, which all stacks share (text only)",
-		set_full_stacks},
 	HL_VIEWS_WITH_OPTION(X){'g', "group", "GROUP:" GROUP_VALUES,
 		"a flat table that counts each block in one row", set_group},
 	{0},
 };
 #undef X
+
+const struct hl_opt hl_request_stack_rows[] = {
+	{0, "full-stacks", NULL,
+		"show every frame: of libraries, inside of the call site, and before main",
+		set_full_stacks},
+	{0, "fold", "EXPR",
+		"treat frames that match EXPR (fn:, file:, module:) as library code; may be "
+		"repeated",
+		add_fold},
+	{0, "alloc-fn", "NAME", "treat functions NAME as allocation wrappers; may be repeated",
+		add_alloc_function},
+	{0, "no-wrappers", NULL, "do not look for allocation wrappers", set_no_wrappers},
+	{0},
+};
 
 const struct hl_opt hl_request_filter_rows[] = {
 	{0, "filter", "EXPR", "only blocks that match EXPR (see below); repeat to AND", add_filter},
@@ -303,9 +371,19 @@ const struct hl_opt hl_request_limit_rows[] = {
 	{0},
 };
 
+const struct hl_opt hl_request_budget_rows[] = {
+	{0, "max-time", "DURATION",
+		"answer within DURATION (300ms, 2s), or say what is not answered", set_max_time},
+	{0, "max-rows", "N", "write at most N rows in all, and say what is left out", set_max_rows},
+	{0, "max-bytes", "SIZE",
+		"write at most SIZE bytes (64K, 2M) in all, and say what is left out",
+		set_max_bytes},
+	{0},
+};
+
 const struct hl_opt *const hl_request_tables[] = {hl_request_peak_rows, hl_request_quantity_rows,
-	hl_request_view_rows, hl_request_filter_rows, hl_request_suppression_rows,
-	hl_request_limit_rows, NULL};
+	hl_request_view_rows, hl_request_stack_rows, hl_request_filter_rows,
+	hl_request_suppression_rows, hl_request_limit_rows, hl_request_budget_rows, NULL};
 
 /* --- key/value pairs --- */
 

@@ -56,6 +56,26 @@ static void rows_fill_a_request(void **state)
 	hl_request_fini(&r);
 }
 
+static void refused_values_change_nothing(void **state)
+{
+	struct hl_request_error why;
+	char pairs[] = "max-time=2s;max-rows=50;max-bytes=2M;min=7";
+	struct hl_request r;
+
+	assert_int_equal(fill(&r, pairs, NULL, &why), 0);
+	for (int round = 0; round < 2; round++) {
+		assert_true(r.budget.max_ns == UINT64_C(2000000000));
+		assert_true(r.budget.max_rows == 50);
+		assert_true(r.budget.max_bytes == 2 << 20);
+		assert_true(r.min == 7);
+		assert_int_equal(hl_request_set(&r, "min", "1e20", &why), -EINVAL);
+		assert_int_equal(hl_request_set(&r, "max-time", "0", &why), -EINVAL);
+		assert_int_equal(hl_request_set(&r, "max-rows", "0", &why), -EINVAL);
+		assert_int_equal(hl_request_set(&r, "max-bytes", "99G9", &why), -EINVAL);
+	}
+	hl_request_fini(&r);
+}
+
 static void empty_request_is_the_peak(void **state)
 {
 	struct hl_request_error why;
@@ -66,6 +86,18 @@ static void empty_request_is_the_peak(void **state)
 	assert_int_equal(r.quantity, HL_REQUEST_DEFAULT);
 	assert_int_equal(r.parts.len, 0);
 	assert_false(r.needs_times);
+	hl_request_fini(&r);
+}
+
+static void a_refused_value_changes_nothing(void **state)
+{
+	struct hl_notes none = {0};
+	struct hl_request r = {0};
+	struct hl_request_error why;
+
+	assert_int_not_equal(hl_request_set(&r, "sort", "colour", &why), 0);
+	assert_false(r.sorted);
+	assert_int_equal(hl_request_finish(&r, &none, &why), 0);
 	hl_request_fini(&r);
 }
 
@@ -83,6 +115,17 @@ static void refusals_have_a_reason(void **state)
 		{"min=101", "a share from 0 to 100"},
 		{"limit=-1", "a number"},
 		{"temporary=0", "a duration such as 100us"},
+		{"max-time=0", "max-time: \"0\" is not a duration such as 300ms or 2s"},
+		{"max-time=-1s", "a duration such as 300ms or 2s"},
+		{"max-time=1e400", "a duration such as 300ms or 2s"},
+		{"max-time=10%", "a duration such as 300ms or 2s"},
+		{"max-time", "max-time needs a value: DURATION"},
+		{"max-rows=0", "a number from 1"},
+		{"max-rows=-1", "a number from 1"},
+		{"max-rows=18446744073709551616", "a number from 1"},
+		{"max-bytes=4095", "a size from 4K"},
+		{"max-bytes=1e400", "a size from 4K"},
+		{"max-bytes=99999999999G", "a size from 4K"},
 		{"range=5", "a range of times"},
 		{"peak;leaks", "--peak and --leaks exclude each other"},
 		{"at=1s;at=2s", "--at=1s and --at=2s exclude each other"},
@@ -90,9 +133,19 @@ static void refusals_have_a_reason(void **state)
 		{"allocated;fragmentation", "--fragmentation needs a moment, not --allocated"},
 		{"leaks;mmaps", "--mmaps lists the mappings of the whole run"},
 		{"group=pool", "--group=pool needs --pool"},
-		{"pool=x;threads", "--pool applies to"},
+		{"pool=x;threads", "--pool applies to the tree, --sizes, --lifetimes and --group, "
+				   "not to --threads"},
+		{"pool=x;group=snapshot", "not to --group=snapshot"},
 		{"sort=name", "a tree is sorted by bytes or blocks"},
-		{"freed-by;sort=name", "--freed-by is always sorted by bytes"},
+		{"freed-by;sort=name", "--sort=name does not apply to --freed-by"},
+		{"freed-by;sort=blocks", "--sort=blocks does not apply to --freed-by"},
+		{"fragmentation;sort=bytes", "--sort=bytes does not apply to --fragmentation"},
+		{"timeline;sort=blocks", "--sort=blocks does not apply to --timeline"},
+		{"mmaps;sort=blocks", "--sort=blocks does not apply to --mmaps"},
+		{"threads;sort=name", "--sort=name does not apply to --threads"},
+		{"snapshots;sort=average", "--sort=average does not apply to --snapshots"},
+		{"group=process;sort=name", "--sort=name does not apply to --group=process"},
+		{"timeline;threads;sort=name", "--sort=name does not apply to --timeline"},
 		{"group=process;sites", "exclude each other"},
 		{"filter=size:x", ""},
 		{"filter=op=alloc", "report shows blocks, not events"},
@@ -109,6 +162,25 @@ static void refusals_have_a_reason(void **state)
 		assert_true(why.text[0]);
 		if (!strstr(why.text, rows[i].reason))
 			fail_msg("%s: %s", rows[i].pairs, why.text);
+		hl_request_fini(&r);
+	}
+}
+
+static void sort_is_followed_by_a_view(void **state)
+{
+	static const char *const rows[] = {"sort=bytes", "sort=blocks", "sizes;sort=name",
+		"group=thread;sort=average", "freed-by;sort=bytes", "mmaps;sort=bytes",
+		"threads;sort=blocks", "snapshot-deltas;sort=blocks", "group=process;sort=blocks",
+		"timeline;sites;sort=name"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++) {
+		struct hl_request_error why = {0};
+		struct hl_request r;
+		char pairs[100];
+
+		strcpy(pairs, rows[i]);
+		if (fill(&r, pairs, NULL, &why))
+			fail_msg("%s: %s", rows[i], why.text);
 		hl_request_fini(&r);
 	}
 }
@@ -186,8 +258,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_fill_a_request),
+		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(empty_request_is_the_peak),
+		cmocka_unit_test(a_refused_value_changes_nothing),
 		cmocka_unit_test(refusals_have_a_reason),
+		cmocka_unit_test(sort_is_followed_by_a_view),
 		cmocka_unit_test(wrong_filter_is_located),
 		cmocka_unit_test(ignored_times_are_noted),
 		cmocka_unit_test(same_view_twice_is_one),

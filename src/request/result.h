@@ -10,6 +10,8 @@
 #include "model/views/filtered_peak.h"
 #include "model/views/freeing_sites.h"
 #include "model/views/mappings.h"
+#include "model/overview/overview.h"
+#include "model/views/marks.h"
 #include "model/views/page_usage.h"
 #include "model/views/site_stats.h"
 #include "model/views/snapshots.h"
@@ -37,19 +39,34 @@ struct hl_table_result {
 	struct hl_site_stat *stats; /* of the first n_stats rows; NULL: none */
 	size_t n_stats;
 };
+/* Builds the table of x->answer, whose query had hl_group_key(g), and sets l->keep_order. Returns 0
+ * or -errno. */
+int hl_table_result_build(
+	struct hl_table_result *x, const struct hl_plan *p, enum hl_group g, struct hl_limits *l);
+void hl_table_result_fini(struct hl_table_result *x);
 
 /* process */
 struct hl_process_result {
 	struct hl_answer answer;
 };
 
-/* threads: struct hl_threads; fragmentation: struct hl_fragmentation; freed_by: struct
- * hl_freed_by */
+/* Views that are not named here: a struct of a header above, as data_size of the view says. */
+
+struct hl_overview_result {
+	struct hl_overview overview;
+	struct hl_suppressions *suppressions; /* of the blocks at the end; NULL: none */
+};
 
 struct hl_timeline_result {
+	struct hl_time_range range;
+	bool is_part; /* the range is not the whole run */
 	struct hl_timeline_bin *columns;
 	size_t n;
-	struct hl_peak peak;
+	struct hl_peak peak; /* of the whole run */
+	enum hl_range_phase peak_phase;
+	const struct hl_mark *marks; /* in the range; of the model */
+	size_t n_marks;
+	size_t marks_before, marks_after; /* how many are not in it */
 };
 
 /* mmaps: with limits a list of the largest, otherwise `all`, which the renderer passes to
@@ -62,17 +79,24 @@ struct hl_mmaps_result {
 /* snapshots, snapshot_deltas and cumulative_delta: computed one by one, because their trees would
  * not fit into memory together. */
 struct hl_snapshot_result {
-	size_t from, to; /* numbers of the snapshots; from 0: the start */
+	size_t from, to;        /* moments of the list; from 0: the start, or the base */
+	uint64_t number, since; /* their numbers for users */
+	bool since_base;
 	const struct hl_moment *moment;
 	bool growth; /* the tree has blocks that are new since `from`, not all live blocks */
 	char *heading;
-	struct hl_tree_result tree;
+	const struct hl_answer *answer;    /* of the tree or the table */
+	struct hl_tree_result tree;        /* of a view that is not grouped */
+	struct hl_table_result table;      /* of a view that is grouped */
+	size_t max_rows;                   /* of the table; 0: all */
 	struct hl_value live_before, live; /* with growth */
 };
 struct hl_snapshots_result {
 	struct hl_plan *plan;
 	struct hl_limits limits;
 	const struct hl_view *view;
+	enum hl_group group;
+	bool grouped; /* a table by the group for each snapshot, instead of a tree */
 	struct hl_snapshot_list *log;
 	size_t all, n; /* number of snapshots, and how many are shown */
 	size_t next;   /* the next one */

@@ -4,7 +4,7 @@
  *
  * A view is a row here, a struct hl_view in views/ that turns a part of a plan into a result, and a
  * renderer in each module that shows results (hl_text_RENDERER, hl_json_RENDERER). Option, help,
- * prefetching and rendering all follow from the row.
+ * rendering and the limits of the answer follow. A view announces its own queries (prefetch).
  */
 #ifndef HL_REQUEST_VIEW_H
 #define HL_REQUEST_VIEW_H
@@ -13,9 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/stack/flat_table.h"
+
 /* X(name, renderer, option, help), in the order of the help. */
 /* clang-format off */
 #define HL_VIEWS_WITH_OPTION(X) \
+	X(overview, overview, "overview", \
+		"the most important facts on one screen (the default without a quantity)") \
 	X(sites, table, "sites", "a list of call sites with lifetimes and their trend over time") \
 	X(sizes, table, "sizes", "blocks by size") \
 	X(lifetimes, table, "lifetimes", "blocks by lifetime") \
@@ -47,6 +51,7 @@ enum hl_view_id {
 		HL_VIEW_COUNT
 };
 
+/* The flags decide what is asked, checked and noted before run is called. */
 enum {
 	HL_VIEW_QUANTITY = 1,    /* shows the requested quantity; the others show the whole run */
 	HL_VIEW_DEFAULT_ALL = 2, /* shows all allocations if no quantity was given, because the
@@ -54,9 +59,18 @@ enum {
 	HL_VIEW_MOMENT = 4,      /* needs a quantity of one moment */
 	HL_VIEW_POOLS = 8,       /* can show pools */
 	HL_VIEW_NAMES = 16,      /* shows names of functions */
-	HL_VIEW_TOTAL = 32,      /* its values can be added up over processes */
+	HL_VIEW_TOTAL = 32,      /* run sets r->total, which can be added up over processes */
 	HL_VIEW_EARLY = 64,      /* runs before other parts, so that one scan serves them all */
 	HL_VIEW_BLOCKS = 128,    /* shows blocks of the heap */
+	HL_VIEW_RANGE = 256,     /* shows the requested range, without a quantity */
+};
+
+/* The values of --sort that a view follows: in the order of its rows, or in the choice of the
+ * largest ones. */
+enum {
+	HL_SORTS_BYTES = 1u << HL_SORT_BYTES,
+	HL_SORTS_SIZE = HL_SORTS_BYTES | 1u << HL_SORT_BLOCKS,
+	HL_SORTS_ALL = HL_SORTS_SIZE | 1u << HL_SORT_AVERAGE | 1u << HL_SORT_NAME,
 };
 
 struct hl_plan;
@@ -66,17 +80,25 @@ struct hl_result;
 struct hl_view {
 	enum hl_view_id id;
 	unsigned flags;
-	uint32_t needs;     /* HL_UNKNOWN_*: what an imported trace must have */
+	unsigned sorts; /* HL_SORTS_*; 0: --sort does not apply */
+	/* HL_UNKNOWN_*: what an imported trace may lack. Without needs the result is incomplete,
+	 * and a note says so; without refuses there is no result: run fails, and --explain says
+	 * so. */
+	uint32_t needs, refuses;
 	double min_percent; /* limits, unless the request has others */
 	size_t limit;       /* 0: none */
 	size_t data_size;   /* of the result's data */
-	/* The text of --explain without and with a filter. NULL: the text of its query. */
+	/* The text of --explain; NULL: the text of its query. With a filter reads_filtered, if that
+	 * is not NULL. */
 	const char *reads, *reads_filtered;
-	unsigned requires; /* HL_NEEDS_* of what it reads */
-	/* Announces queries that need all events; may be NULL. */
+	/* HL_NEEDS_* of what it reads, for --explain. HL_NEEDS_EVENTS of a view with HL_VIEW_MOMENT
+	 * are only those of the blocks that are live at the moment. */
+	unsigned requires;
+	/* Announces queries that need all events; NULL: the view makes a pass of its own. */
 	void (*prefetch)(const struct hl_plan *p, const struct hl_plan_part *part);
 	/* Fills r->data, which is zeroed. Returns 0, or -errno with hl_model_error(). fini is
-	 * called in either case. */
+	 * called in either case: after an error the data must be valid or zero. With
+	 * HL_VIEW_QUANTITY it calls hl_result_set_answer or hl_result_set_moment. */
 	int (*run)(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r);
 	void (*fini)(void *data);
 };

@@ -35,7 +35,7 @@
 #include "base/mode.h"
 
 #define HL_REGION_MAGIC UINT64_C(0x0a1a65736c706168) /* "haplse\x1a\n" */
-#define HL_REGION_ABI   13
+#define HL_REGION_ABI   14
 
 /*
  * Free rings are taken in order, so a program with few threads has large rings, and a single thread
@@ -54,6 +54,14 @@
  * of one program and of one trace, and some for reading directories and /proc.
  */
 #define HL_FILES_MIN 16u
+
+/*
+ * Under a bare LD_PRELOAD this variable of the environment hands the session on to the programs
+ * that the program executes. Its value is made and read by the collector
+ * (collect/output/session_dir.h).
+ */
+#define HL_SESSION_VARIABLE   "HEAPLAPSE_SESSION"
+#define HL_REGION_SESSION_MAX 2048u
 
 /* Settings from the options of `record`. The collector writes them before it sets `ready`. */
 #define HL_SET_FREE_STACKS (1u << 0)
@@ -101,6 +109,9 @@ struct hl_region {
 	char message[208];               /* why recording was refused */
 	uint32_t log_level;              /* enum hl_level */
 	char log_path[HL_LOG_PATH_MAX];  /* "": stderr */
+	/* For HL_SESSION_VARIABLE in the program's environment; "": the session is not handed on.
+	 */
+	char session[HL_REGION_SESSION_MAX];
 
 	/* Written by the program. */
 	_Alignas(64) _Atomic uint32_t next_serial; /* next process serial; 0: the image */

@@ -11,6 +11,7 @@
 #include "symbol/symbol_module_internal.h"
 #include "symbol/locate/debian_package_internal.h"
 #include "symbol/perf_map_internal.h"
+#include "util/code_name/code_name.h"
 #include "util/pair_map.h"
 #include "util/string_table.h"
 
@@ -179,7 +180,8 @@ static bool advise_package(struct hl_symbols_module *m)
 	bool known;
 
 	if (!m->locator->sysroot) /* else it is another system's package */
-		package = hl_debian_package_find(m->path, &m->owner->advice_ns);
+		package =
+			hl_debian_package_find(HL_DEBIAN_ADMIN_DIR, m->path, &m->owner->advice_ns);
 	if (package)
 		debug = hl_debian_package_debug(package);
 	if (debug)
@@ -236,7 +238,7 @@ int hl_symbols_display_name(struct hl_symbols *s, const char *name, const char *
 	if (!s->ellipsis)
 		return 0;
 	if (id == HL_PAIR_MAP_NONE) {
-		hl_symbol_shorten(&text, name, s->ellipsis);
+		hl_code_name_drop_lists(&text, name, s->ellipsis);
 		err = hl_strbuf_error(&text);
 		if (!err)
 			err = hl_string_table_add(&s->names, hl_strbuf_str(&text), &id);

@@ -74,7 +74,4 @@ void hl_dwarf_line(struct hl_dwarf *d, uint64_t addr, const char **file, uint32_
 /* Returns the demangled name, which the caller frees; NULL if the name is not mangled. */
 char *hl_demangle(const char *name);
 
-/* Appends the name with each template argument list replaced by "<", the ellipsis and ">". */
-void hl_symbol_shorten(struct hl_strbuf *out, const char *name, const char *ellipsis);
-
 #endif

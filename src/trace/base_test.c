@@ -175,7 +175,7 @@ static void base_of_several_parts_has_all_blocks(void **state)
 		assert_int_equal(info->meta.base.blocks, n);
 		assert_int_equal(hl_reader_n_base_chunks(r), (n + 16383) / 16384);
 		assert_base_blocks(r, &sim, live, n);
-		assert_int_equal(hl_reader_verify(r), 0);
+		assert_int_equal(hl_reader_verify(r, NULL), 0);
 		assert_int_equal(hl_reader_info(r, &info), 0);
 		assert_false(info->damaged);
 		hl_reader_close(r);

@@ -123,12 +123,13 @@ struct hl_extra {
 
 /* How the recorded process ended. Stored: never renumber. */
 enum hl_end_kind {
-	HL_END_EXIT,    /* value: exit status */
-	HL_END_SIGNAL,  /* value: signal */
-	HL_END_EXEC,    /* exec replaced the program image */
-	HL_END_STOPPED, /* recording ended on request */
-	HL_END_LOST,    /* end not observed; also the reader's value if the file has no END */
-	HL_END_RUNNING, /* never stored: the file is still being written */
+	HL_END_EXIT,      /* value: exit status */
+	HL_END_SIGNAL,    /* value: signal */
+	HL_END_EXEC,      /* exec replaced the program image */
+	HL_END_STOPPED,   /* recording ended on request */
+	HL_END_LOST,      /* end not observed; also the reader's value if the file has no END */
+	HL_END_CONTINUED, /* the program runs on and another file has the rest */
+	HL_END_RUNNING,   /* never stored: the file is still being written */
 };
 
 /* Added to the stored signal number if the kernel sent it for lack of memory. */
@@ -204,7 +205,8 @@ struct hl_base {
 	uint64_t time_ns; /* the moment of the base */
 	uint64_t events;  /* heap events and allocations of the run that are in earlier files */
 	uint64_t allocs;
-	uint64_t blocks; /* live blocks in the base; none of a mode that records no blocks */
+	uint64_t blocks;    /* live blocks in the base; none of a mode that records no blocks */
+	uint64_t snapshots; /* of the run before the base; 0 if not known */
 };
 
 /* Everything that is known when a trace begins. All strings belong to the creator of the struct. */
@@ -338,6 +340,7 @@ static inline uint8_t hl_size_octave(uint64_t size)
 }
 
 /* The lifetime class: 0 for less than 64 ns, then four classes for each octave. */
+#define HL_LIFETIME_CLASSES_MAX 256 /* no class is this high */
 static inline uint8_t hl_lifetime_class(uint64_t ns)
 {
 	uint64_t u = ns / HL_TIME_UNIT_NS;

@@ -62,6 +62,13 @@ int hl_totals_apply(struct hl_totals *t, const struct hl_event *e)
 	return hl_totals_event(t, e);
 }
 
+void hl_totals_fold_lifetimes(struct hl_totals *t)
+{
+	for (unsigned units = 0; units < HL_TOTALS_YOUNG_UNITS; units++)
+		t->lifetimes[hl_lifetime_class(units * HL_TIME_UNIT_NS)] += t->young[units];
+	memset(t->young, 0, sizeof(t->young));
+}
+
 void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, uint64_t *blocks)
 {
 	const struct hl_node_totals *n;

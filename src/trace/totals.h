@@ -16,7 +16,10 @@
 
 #include <stddef.h>
 
+#include "base/attr.h"
 #include "trace/event.h"
+
+#define HL_TOTALS_YOUNG_UNITS 128u
 
 struct hl_node_totals {
 	struct hl_sums sums;
@@ -37,6 +40,10 @@ struct hl_totals {
 	uint64_t last_alloc_ordinal;
 	struct hl_totals_line **segments; /* n_nodes entries are used */
 	size_t n_nodes, n_segments;
+	/* Freed blocks of the process by hl_lifetime_class. A writer counts the youngest by their
+	 * lifetime in units, which takes fewer instructions; hl_totals_fold_lifetimes adds them. */
+	uint64_t lifetimes[HL_LIFETIME_CLASSES_MAX];
+	uint64_t young[HL_TOTALS_YOUNG_UNITS];
 };
 
 /* Each node has its own cache line. A segment fills a huge page. */
@@ -65,6 +72,17 @@ void hl_totals_apply_process(struct hl_totals *t, const struct hl_event *event);
 int hl_totals_reserve_node(struct hl_totals *t, uint32_t node);
 /* The live sums of one node at the peak of the process so far. */
 void hl_totals_at_peak(const struct hl_totals *t, size_t node, uint64_t *bytes, uint64_t *blocks);
+
+/* Counts a freed block. hl_totals_apply does not: of some blocks a reader knows only the class. */
+static inline void hl_totals_count_lifetime(struct hl_totals *t, uint64_t units, uint64_t blocks)
+{
+	if (hl_likely(units < HL_TOTALS_YOUNG_UNITS))
+		t->young[units] += blocks;
+	else
+		t->lifetimes[hl_lifetime_class(units * HL_TIME_UNIT_NS)] += blocks;
+}
+/* Makes `lifetimes` those of all blocks. */
+void hl_totals_fold_lifetimes(struct hl_totals *t);
 
 static inline uint64_t hl_sums_live_bytes(const struct hl_sums *s)
 {

@@ -140,6 +140,25 @@ void hl_elf_file_loader(const struct hl_elf_file *f, char *path, size_t n)
 	path[text ? text->d_size : 0] = '\0';
 }
 
+bool hl_elf_file_has_section(const struct hl_elf_file *f, const char *name)
+{
+	const char *found;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(f->elf, &names))
+		return false;
+	while ((section = elf_nextscn(f->elf, section)) != NULL) {
+		if (!gelf_getshdr(section, &header))
+			continue;
+		found = elf_strptr(f->elf, names, header.sh_name);
+		if (found && strcmp(found, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* ---- the build-id ---- */
 
 static uint32_t find_build_id(Elf_Data *notes, uint8_t *id)

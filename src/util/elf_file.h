@@ -39,6 +39,8 @@ bool hl_elf_file_has_segment(const struct hl_elf_file *f, uint32_t type);
 bool hl_elf_file_is_whole(const struct hl_elf_file *f);
 /* Returns whether the file contains all of its section headers. */
 bool hl_elf_file_has_sections(const struct hl_elf_file *f);
+/* Returns whether it has a section of that name. */
+bool hl_elf_file_has_section(const struct hl_elf_file *f, const char *name);
 /* Copies the path of the loader to path[n]. It is "" if the program is static. */
 void hl_elf_file_loader(const struct hl_elf_file *f, char *path, size_t n);
 /* Copies the build-id to id[HL_BUILD_ID_MAX]. Returns its length; 0 if there is none. */

@@ -51,7 +51,8 @@ static struct image make_image(void)
 			.e_phnum = 4,
 			.e_shoff = AT(sections),
 			.e_shentsize = sizeof(Elf64_Shdr),
-			.e_shnum = 3},
+			.e_shnum = 3,
+			.e_shstrndx = 2},
 		.segments = {{.p_type = PT_INTERP, FILE_PART(loader)},
 			{.p_type = PT_LOAD, .p_vaddr = BASE, .p_filesz = sizeof(struct image)},
 			{.p_type = PT_NOTE, FILE_PART(note)},
@@ -64,7 +65,8 @@ static struct image make_image(void)
 		.strings = "\0libc.so.6\0malloc\0free",
 		.symbols = {{0}, {.st_name = 11, .st_shndx = 1}, {.st_name = 18}},
 		.sections = {{0},
-			{.sh_type = SHT_DYNSYM,
+			{.sh_name = 11, /* "malloc" */
+				.sh_type = SHT_DYNSYM,
 				.sh_link = 2,
 				SECTION(symbols),
 				.sh_entsize = sizeof(Elf64_Sym)},
@@ -108,6 +110,8 @@ static void all_parts_are_read(void **state)
 	assert_int_equal(f.head.e_machine, MACHINE);
 	assert_true(hl_elf_file_is_whole(&f));
 	assert_true(hl_elf_file_has_sections(&f));
+	assert_true(hl_elf_file_has_section(&f, "malloc")); /* named so in make_image() */
+	assert_false(hl_elf_file_has_section(&f, ".go.buildinfo"));
 	assert_true(hl_elf_file_find_segment(&f, PT_LOAD, &ph));
 	assert_int_equal(ph.p_vaddr, BASE);
 	assert_false(hl_elf_file_has_segment(&f, PT_GNU_RELRO));
@@ -213,6 +217,7 @@ static void use_file(struct hl_elf_file *f)
 	for (unsigned i = 0; hl_elf_file_needed(f, i); i++)
 		assert_true(strlen(hl_elf_file_needed(f, i)) < sizeof(struct image));
 	hl_elf_file_binds_now(f);
+	hl_elf_file_has_section(f, ".none");
 	hl_elf_file_defines(f, SHT_DYNSYM, names, 2);
 	hl_elf_file_defines(f, SHT_SYMTAB, names, 2);
 }

@@ -135,6 +135,14 @@ void hl_json_key_u64(struct hl_json *j, const char *key, uint64_t v)
 	hl_json_u64(j, v);
 }
 
+void hl_json_key_u64_or_null(struct hl_json *j, const char *key, uint64_t v)
+{
+	if (v == UINT64_MAX)
+		hl_json_key_string(j, key, NULL);
+	else
+		hl_json_key_u64(j, key, v);
+}
+
 void hl_json_key_bool(struct hl_json *j, const char *key, bool v)
 {
 	hl_json_key(j, key);

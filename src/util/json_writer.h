@@ -33,6 +33,8 @@ void hl_json_bool(struct hl_json *j, bool v);
 /* Write "key": value. */
 void hl_json_key_string(struct hl_json *j, const char *key, const char *s);
 void hl_json_key_u64(struct hl_json *j, const char *key, uint64_t v);
+/* UINT64_MAX is written as null: the number is not known, or there is none. */
+void hl_json_key_u64_or_null(struct hl_json *j, const char *key, uint64_t v);
 void hl_json_key_bool(struct hl_json *j, const char *key, bool v);
 
 #endif

@@ -82,12 +82,26 @@ static void commas_and_nesting_are_correct(void **state)
 	hl_json_end_array(&j);
 	hl_json_key_bool(&j, "c\"", false);
 	hl_json_key_string(&j, "d", "e");
+	hl_json_key_u64_or_null(&j, "f", UINT64_MAX);
+	hl_json_key_u64_or_null(&j, "g", UINT64_MAX - 1);
 	hl_json_end_object(&j);
 	fclose(f);
 	assert_string_equal(out,
 		"{\"a\":18446744073709551615,\"b\":[{},[],-9223372036854775808,null],"
-		"\"c\\\"\":false,\"d\":\"e\"}");
+		"\"c\\\"\":false,\"d\":\"e\",\"f\":null,\"g\":18446744073709551614}");
 	free(out);
+}
+
+static void a_byte_that_begins_no_rune_is_bad(void **state)
+{
+	static const char continuations[] = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80";
+	uint32_t rune;
+
+	assert_int_equal(hl_rune_decode(continuations, sizeof(continuations) - 1, &rune), 1);
+	assert_int_equal(rune, HL_RUNE_BAD);
+	assert_int_equal(
+		hl_rune_decode("\xff\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 11, &rune), 1);
+	assert_int_equal(rune, HL_RUNE_BAD);
 }
 
 static void amounts_are_formatted(void **state)
@@ -105,6 +119,12 @@ static void amounts_are_formatted(void **state)
 	assert_string_equal(hl_text_count(buf, UINT64_MAX), "18,446,744,073,709,551,615");
 	assert_string_equal(hl_text_duration(buf, 64), "64 ns");
 	assert_string_equal(hl_text_duration(buf, 1500000000), "1.500 s");
+	assert_string_equal(hl_text_duration_up(buf, 658380001), "658.4 ms");
+	assert_string_equal(hl_text_duration_up(buf, 658400001), "658.5 ms");
+	assert_string_equal(hl_text_duration_up(buf, 658400000), "658.4 ms");
+	assert_string_equal(hl_text_duration_up(buf, 1500000001), "1.501 s");
+	assert_string_equal(hl_text_duration_up(buf, 64), "64 ns");
+	assert_string_equal(hl_text_duration_up(buf, 0), "0 ns");
 }
 
 int main(void)
@@ -112,6 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_are_escaped),
 		cmocka_unit_test(commas_and_nesting_are_correct),
+		cmocka_unit_test(a_byte_that_begins_no_rune_is_bad),
 		cmocka_unit_test(amounts_are_formatted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ size_t hl_rune_decode(const char *s, size_t len, uint32_t *rune)
 	uint32_t r;
 
 	*rune = HL_RUNE_BAD;
-	if (n_tail >= len || !is_continuation(s, n_tail))
+	if (n_tail > 3 || n_tail >= len || !is_continuation(s, n_tail))
 		return 1;
 	r = n_tail == 0 ? c : c & (0x3fu >> n_tail);
 	for (size_t i = 1; i <= n_tail; i++)
@@ -151,4 +151,11 @@ char *hl_text_duration(char *buf, uint64_t ns)
 	else
 		snprintf(buf, HL_TEXT_SIZE_MAX, "%.3f s", (double)ns / 1e9);
 	return buf;
+}
+
+char *hl_text_duration_up(char *buf, uint64_t ns)
+{
+	uint64_t unit = ns < 1000 ? 1 : ns < 1000000 ? 100 : ns < 1000000000 ? 100000 : 1000000;
+
+	return hl_text_duration(buf, ns > UINT64_MAX - unit ? ns : (ns + unit - 1) / unit * unit);
 }

@@ -43,5 +43,7 @@ char *hl_text_bytes_exact(char *buf, uint64_t bytes);
 char *hl_text_count(char *buf, uint64_t n);
 /* "1.250 s", "300.0 ms", "12.0 us", "64 ns" */
 char *hl_text_duration(char *buf, uint64_t ns);
+/* The same, rounded up: for the first moment of a range, which users type in again. */
+char *hl_text_duration_up(char *buf, uint64_t ns);
 
 #endif

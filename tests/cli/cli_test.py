@@ -149,7 +149,7 @@ def flatten_tree(nodes):
 
 def tree(good):
     t = json.loads(run('report', '--json', good).stdout)
-    check({k: t[k] for k in t if k != 'nodes'} == {'schema': 1, 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
+    check({k: t[k] for k in t if k != 'nodes'} == {'schema': 1, 'wrappers': [], 'quantity': 'live', 'from_ns': 2560, 'to_ns': 2560,
           'total_bytes': 4700, 'total_blocks': 5}, str(t))
     seen = {p: (n['bytes'], n['blocks'], n['self_bytes'], n['self_blocks'], n['module']) for p, n in flatten_tree(t['nodes'])}
     lib, other = '/nowhere/lib.so', '/nowhere/other.so'
@@ -167,7 +167,10 @@ def tree(good):
         ('[no stack]',): (200, 1, 200, 1, None)}, str(seen))
     first = t['nodes'][0]
     check(list(first) == ['parent', 'function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes',
-                          'self_blocks'], str(list(first)))
+                          'self_blocks', 'site_bytes', 'site_blocks'], str(list(first)))
+    sites = {p: n['site_bytes'] for p, n in flatten_tree(t['nodes']) if n['site_blocks']}
+    check(sites == {('0x1000', '0x2010'): 3000, ('0x1000', '0x1010'): 1000, ('0x1000', '0x1010', '[jit 0x7f0000001000]'): 500,
+                    ('0x1000', '[...]', '0x1020'): 0, ('[no stack]',): 200}, str(sites))
     check(all(n['parent'] is None or n['parent'] < i for i, n in enumerate(t['nodes'])), 'a parent stands before its children')
     check(first['file'] is None and first['line'] == 0 and first['inlined'] is False, str(first))
 
@@ -187,15 +190,16 @@ def tree(good):
     check(totals('--peak', '--filter', '!function=0x1000')[3:] == (200, 1), 'filter not function')
     check(totals('--allocated', '--filter', 'time=1us..2us')[3:] == (3500, 3), 'filter time')
 
-    text = run('report', good).stdout.decode()
+    text = run('report', '--peak', good).stdout.decode()
     check('live at the peak, at 2.6 us of 6.4 us: 4.6 KiB in 5 blocks' in text, text)
-    check('├─ calloc' in text and '0x2010  [other.so]' in text and '└─ [no stack]' in text, text)
+    check('├─ 0x2010  [other.so]' in text and '└─ [no stack]' in text and 'calloc' not in text, text)
+    check('├─ calloc' in run('report', '--full-stacks', good).stdout.decode(), 'the called function with --full-stacks')
     check('hidden: 0 B in 1 block' in text and '--min 0' in text and '[...]' not in text, text)
     text = run('report', '--top-down', good).stdout.decode()
     check('├─ 0x1000  [lib.so]' in text and '└─ [no stack]' in text and '│  ├─ 0x2010' in text, text)
     check('[...]' in run('report', '--min', '0', good).stdout.decode(), 'min 0')
     check('leaked' in run('report', '--leaks', good).stdout.decode(), 'a clean exit may say leaked')
-    check(run('report', good).stdout == run('report', good).stdout, 'twice the same')
+    check(run('report', '--peak', good).stdout == run('report', '--peak', good).stdout, 'twice the same')
 
 def dump(good):
     lines = run('dump', good).stdout.decode().splitlines()
@@ -264,7 +268,7 @@ def real_names(tmp):
     check([f[2] for f in stack] == [False, False, True, True], str(stack))
     check(node['line'] == 13, f'the line of the call of malloc: {node["line"]}')
     check(other['function'] == f'0x{at:x}' and other['module'] == subject, str(other))
-    text = run('report', path).stdout.decode()
+    text = run('report', '--peak', path).stdout.decode()
     check('rebuilt since the recording' in text and '(inlined)' in text, text)
     check(json.loads(run('report', '--json', '--filter', 'function=push_tw', path).stdout)['total_bytes'] == 100, 'by name')
 
@@ -296,7 +300,7 @@ def deep(tmp):
     for node in json.loads(r.stdout)['nodes']: # no reader would accept a nested tree of this depth
         depth.append(1 if node['parent'] is None else depth[node['parent']] + 1)
     check(max(depth) == n + 2, f'deep: {max(depth)}')
-    r = run('report', path)
+    r = run('report', '--peak', path)
     check(r.returncode == 0 and r.stdout.count(b'[deep.so]') == n + 1 + n // 2 + 1, f'deep text: {r.returncode} {r.stdout.count(b"[deep.so]")} {r.stdout[-300:]}')
 
 def recursion(tmp):
@@ -305,19 +309,19 @@ def recursion(tmp):
     text = 'module /nowhere/deep.so -\nnode - 0 1\n' + ''.join(f'node {i} 0 2\n' for i in range(n - 1)) + \
            'thread 1\n' + ''.join(f'alloc 64 0 10 {i} 0\n' for i in range(n)) + 'end 0 0 640\n'
     path = make(f'{tmp}/recursion.hlt', text)
-    for args in [], ['--top-down'], ['--min', '0', '-n', '0'], ['--min', '0', '-n', '0', '--top-down']:
+    for args in ['--peak'], ['--top-down'], ['--min', '0', '-n', '0'], ['--min', '0', '-n', '0', '--top-down']:
         rows = run('report', '--bytes', *args, path).stdout.decode().splitlines()
         check(max(map(len, rows)) < 300 and len(rows) < 5 * most, f'recursion {args}: {len(rows)} rows of {max(map(len, rows))}')
         closed = [re.search(r' B +([\d,]+) ', row) for row in rows if row.endswith(' deeper: --json shows all')]
         check(len(closed) == 1, f'recursion {args}: {closed}')
         blocks = int(closed[0][1].replace(',', '')) if closed else 0
-        # Each depth of the path shows the block of one level; malloc and the first frame have
-        # levels of their own.
+        # Each depth of the path shows the block of one level; the first frame has a level of its
+        # own.
         check(n - most - 1 <= blocks <= n - most + 2, f'recursion {args}: {blocks} blocks are deeper')
     # If only the inner half allocates, all stacks share a long path: it is cut and marked before
     # that takes n * n steps.
     inner = make(f'{tmp}/inner.hlt', text.replace(''.join(f'alloc 64 0 10 {i} 0\n' for i in range(n // 2)), ''))
-    rows = run('report', inner).stdout.decode().splitlines()
+    rows = run('report', '--peak', inner).stdout.decode().splitlines()
     marked = [row for row in rows if row.endswith('  ... deeper: --json shows all')]
     check(len(rows) < n // 10 and 1 <= len(marked) <= 2, f'inner recursion: {len(rows)} rows, {len(marked)} marked')
     check(str(n // 2)[:2] in rows[0], f'inner recursion: {rows[0]}')

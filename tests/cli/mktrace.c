@@ -5,6 +5,9 @@
  * usage: mktrace OUT < description. One item per line; %XX in a path is a byte:
  *   module PATH BUILD-ID|*|-        *: the file's own; -: none
  *   node PARENT|- MODULE|- OFFSET   offset in hexadecimal
+ *   name MODULE OFFSET FUNCTION FILE|- LINE
+ *                                   the trace has the name of this address; successive lines of one
+ *                                   address are inlined calls, outermost first
  *   thread TID
  *   alloc TIME THREAD SIZE NODE|- FUNC [ADDRESS]
  *   free TIME THREAD ORDINAL FUNC
@@ -91,6 +94,40 @@ static void add_module(char *path, const char *id)
 		close(fd);
 }
 
+/* The frames of an address, which are complete when the next line is not about it. */
+static struct hl_name_frame name_frames[16];
+static struct hl_named_site named = {.frames = name_frames};
+
+static void finish_names(void)
+{
+	if (named.n_frames > 0 && hl_writer_add_names(w, &named))
+		die("name");
+	for (size_t i = 0; i < named.n_frames; i++) {
+		free((void *)(uintptr_t)name_frames[i].function);
+		free((void *)(uintptr_t)name_frames[i].file);
+	}
+	named.n_frames = 0;
+}
+
+static void add_name(char **f)
+{
+	uint32_t module = id_of(f[0]);
+	uint64_t offset = strtoull(f[1], NULL, 16);
+
+	if (named.n_frames > 0 && (named.module != module || named.offset != offset))
+		finish_names();
+	if (named.n_frames == 16)
+		die("too many inlined calls");
+	unescape(f[2]);
+	named.module = module;
+	named.offset = offset;
+	name_frames[named.n_frames] = (struct hl_name_frame){.function = strdup(f[2]),
+		.file = strcmp(f[3], "-") ? strdup(f[3]) : NULL,
+		.line = (uint32_t)strtoul(f[4], NULL, 10),
+		.inlined = named.n_frames > 0};
+	named.n_frames++;
+}
+
 static void add_alloc(char **f)
 {
 	struct hl_event *e = &allocations[n_allocations];
@@ -167,6 +204,11 @@ static void add_file(char **f)
 
 static void add_line(char **f)
 {
+	if (strcmp(f[0], "name") == 0) {
+		add_name(f + 1);
+		return;
+	}
+	finish_names();
 	if (strcmp(f[0], "module") == 0) {
 		add_module(f[1], f[2]);
 	} else if (strcmp(f[0], "node") == 0) {

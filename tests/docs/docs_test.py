@@ -4,7 +4,7 @@
 
 	docs_test.py TOP HEAPLAPSE LIBRARY
 
-Runs each command of the blocks marked ```sh test and ```console test in README.md, in a temporary
+Runs each command of the blocks marked ```sh test and ```console test in README.md and docs/questions.md, in a temporary
 directory where build/ has the real programs (tutorial_test compares the output of the latter);
 compiles, runs and records the program in the block ```c test. Looks for every file, picture,
 function, make target and option that the documents name. Prints one TAP line for each.
@@ -23,7 +23,7 @@ TOP = pathlib.Path(sys.argv[1]).resolve()
 HEAPLAPSE = pathlib.Path(sys.argv[2]).resolve()
 LIBRARY = pathlib.Path(sys.argv[3]).resolve()
 DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/formats.md', 'docs/numbers.md', 'docs/promises.md',
-             'docs/tutorial.md', 'docs/man/README.md', *command_pages(TOP))
+             'docs/tutorial.md', 'docs/questions.md', 'docs/man/README.md', *command_pages(TOP))
 MADE_BY_BENCH = set()
 FOLDERS = 'src|docs|tests|tools|scripts|bench|include|examples|packaging|web|\\.ci'
 PATH = re.compile(rf'(?<![\w./-])(?:\.\./)?((?:{FOLDERS})/[\w.*/-]*\w)')
@@ -79,11 +79,12 @@ def check_commands():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder, TOP, HEAPLAPSE, LIBRARY)
-        commands = commands_of('README.md')
-        case(len(commands) > 5, 'README has commands to test')
-        for command in commands:
-            why = run(command, folder)
-            case(not why, 'README: ' + command.partition('#')[0].strip(), why)
+        for document in 'README.md', 'docs/questions.md':
+            commands = commands_of(document)
+            case(len(commands) > 5, f'{document} has commands to test')
+            for command in commands:
+                why = run(command, folder)
+                case(not why, f'{document}: ' + command.partition('#')[0].strip(), why)
         case(wait_for_file(f'{name}/heaplapse.app.*.hlt'), 'README: LD_PRELOAD left a trace under the name it has by default')
         for i, program in enumerate(blocks('README.md', 'c test')):
             (folder / f'p{i}.c').write_text(program)

@@ -24,10 +24,19 @@ WRITE = '--write' in sys.argv
 DOCUMENTS = ('README.md', 'docs/tutorial.md', 'docs/numbers.md', *docs.command_pages(TOP))
 MASKS = (
     (re.compile(r' *\b\d+(\.\d+)? (ns|us|ms|s)\b'), ' TIME'),
+    (re.compile(r'^( *short-lived +)\d+\.\d%', re.M), r'\1SHARE'),
+    (re.compile(r'(?<=--temporary=)\d+ns'), 'BOUND'),
     (re.compile(r'^  overhead  .*\n', re.M), ''),  # only in runs that are long enough
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
-    (re.compile(r'^  resident .*', re.M), 'RESIDENT'),
+    (re.compile(r'^  resident .*\n', re.M), ''),  # the same
+    # The overview: what depends on times.
+    (re.compile(r'; \d+\.\d% live less than TIME'), ''),
+    (re.compile(r'\b\d+ % of '), 'N % of '),
+    (re.compile(r'^.{10} [│└].*\n', re.M), ''),
+    (re.compile(r'^ TIME +\^ peak.*\n', re.M), ''),
+    (re.compile(r'^growing  .*\n(^ +[\d.]+% .*\n)*', re.M), ''),
+    (re.compile(r'(?<=[\d%]  )[▁-█ ]{8}  (?=\S)'), ''),
     (re.compile(r'^((?:alloc|free) )\d+(?= t\d)', re.M), r'\1NS'),
     (re.compile(r'(?<=\blife=)\d+'), 'N'),
     (re.compile(r'^\{[0-9a-f]{16}\}', re.M), '{SOURCE}'),

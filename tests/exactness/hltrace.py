@@ -74,6 +74,10 @@ class Heaplapse:
                 raise Failure(f'{trace} is still being written after {seconds} s')
             time.sleep(0.02)
 
+    def session(self, trace):
+        """The processes of a session, the largest first (docs/json.md)."""
+        return json.loads(self.run('info', '--json', '--all', trace))['processes']
+
     def report(self, trace, *args):
         return json.loads(self.run('report', '--json', *args, trace))
 

@@ -7,8 +7,9 @@ from viewers import export, make_traces, record_sqlite3, report, run, run_ok
 import tap
 
 # The quantities that a file of this format has: the query on the original trace and on the re-imported one.
-QUESTIONS = {'heaptrack': [(q, q) for q in ('--peak', '--leaks', '--allocated', '--temporary')],
-             'pprof': [('--peak', '--leaks'), ('--allocated', '--allocated')]}
+LEFT = '--leaks --no-default-suppressions'
+QUESTIONS = {'heaptrack': [(q, q) for q in ('--peak', LEFT, '--allocated', '--temporary')],
+             'pprof': [('--peak', LEFT), ('--allocated', '--allocated')]}
 SUFFIXES = {'heaptrack': ['', '.gz', '.zst'], 'pprof': ['.pb.gz']}
 
 
@@ -42,7 +43,7 @@ def main():
                     r = run('import', '-f', '-o', back, file)
                     tap.case(r.returncode == 0, f'{name}: {form}{suffix} is imported', r.stderr.decode())
                     for asked, again in questions if r.returncode == 0 else []:
-                        there, here = stacks(asked, path), stacks(again, back)
+                        there, here = stacks(*asked.split(), path), stacks(*again.split(), back)
                         tap.case(here == there and (there or asked == '--temporary'), f'{name}: {form}{suffix} {asked}',
                                  f'{len(there)} {len(here)} {first_difference(there, here)}')
         # The re-imported trace is a normal trace: it can be exported again.

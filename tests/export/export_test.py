@@ -34,7 +34,7 @@ def check_json(name, trace, folder):
                                 [(r['freed_ns'], 0, -r['size']) for r in d['allocations'] if r['freed_ns'] is not None]):
         live += size
         peak = max(peak, live)
-    tap.case(live == total('--leaks', trace)[0], f'json, {name}: live at the end')
+    tap.case(live == total('--at=@end', trace)[0], f'json, {name}: live at the end')
     if name == 'sample':
         tap.case([m['name'] for m in d['marks']] == [m['name'] for m in report('--timeline', trace)['marks']], 'json: marks')
         tap.case(peak == total(trace)[0], f'json, {name}: the peak by hand', f'{peak} {total(trace)}')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """flame_test - export to pictures: `svg` in chromium, `speedscope` by its schema and sums, `dot` by
 Graphviz, `gprof2dot` by the schema of memtrail's files."""
-import collections, json, os, pathlib, re, shutil, subprocess, tempfile
+import collections, colorsys, json, os, pathlib, re, shutil, subprocess, tempfile, xml.etree.ElementTree
 
 from viewers import export, grouped, make_traces, node, npm, npm_folder, programs, report, run_ok, stacks, total
 import tap
@@ -101,9 +101,9 @@ def dot(name, trace):
 
 
 def check_layout(frames, whole):
-    """Each frame is inside a frame of the row below, and no two frames overlap."""
+    """Each frame is directly below one that is at least as wide, and no two frames overlap."""
     for f in frames:
-        if f['depth'] and not any(p['depth'] == f['depth'] - 1 and p['left'] <= f['left'] + .01 and
+        if f['depth'] and not any(p['depth'] == f['depth'] - 1 and p['top'] == f['top'] - 17 and p['left'] <= f['left'] + .01 and
                                   f['left'] + f['width'] <= p['left'] + p['width'] + .01 for p in frames):
             return f'{f} lies on nothing'
     rows = collections.defaultdict(list)
@@ -119,26 +119,28 @@ def check_layout(frames, whole):
 
 def svg(name, trace, args, which, into, pattern):
     out = f'{folder}/{name}.svg'
-    run_ok('export', '-f', 'svg', '-o', out, '--cost', ('bytes', 'blocks')[which], *args, trace)
+    run_ok('export', '-f', 'svg', '--full-stacks', '-o', out, '--cost', ('bytes', 'blocks')[which], *args, trace)
     os.environ['CHROMIUM'] = CHROMIUM
     seen = node('svg.js', out, into, pattern)
     what = f'svg, {name} {args} {which}'
     if 'error' in seen:
         return tap.case(False, what, seen['error'])
-    wanted, first = costs(args, trace, which), seen['first']
+    wanted, first, width = costs(args, trace, which), seen['first'], seen['width']
     whole = sum(wanted.values())
     tap.case(seen['total'] == whole == total(*args, trace)[which] and not seen['errors'] and seen['asked'] == 1, f'{what}: total, nothing else is loaded',
              f'{seen["total"]} {whole} {seen["errors"]}')
     if not whole:
         return None  # nothing grew in this run
-    tap.case(all(abs(f['width'] - f['w'] * 1200 / whole) < .01 for f in first) and check_layout(first, whole) == '', f'{what}: widths add up', check_layout(first, whole))
+    tap.case(all(abs(f['width'] - f['w'] * width / whole) < .01 for f in first) and check_layout(first, whole) == '', f'{what}: widths add up', check_layout(first, whole))
+    wide = [f['name'] for f in seen['all'] if f['w'] * width / whole >= 1]
+    tap.case([f['name'] for f in first] == wide, f'{what}: all frames of a pixel are drawn, and no others', f'{len(first)} {len(wide)}')
     # The cost of each path, computed from the positions alone.
     inclusive = collections.Counter()
     for path, cost in wanted.items():
         for i in range(1, len(path) + 1):
             inclusive[i, path[i - 1]] += cost
     found = collections.Counter()
-    for f in first:
+    for f in seen['all']:
         if f['depth']:
             found[f['depth'], function_name(f['name'])] += f['w']
     wrong = {k: (v, found[k]) for k, v in inclusive.items() if v != found[k] and v - found[k] > whole / 1000}
@@ -147,9 +149,10 @@ def svg(name, trace, args, which, into, pattern):
         place = next(f for f in first if f['name'] == into)
         zoomed = seen['zoomed']
         inside = [f for f in zoomed if f['depth'] >= place['depth']]
-        tap.case(abs(next(f for f in zoomed if f['name'] == into)['width'] - 1200) < .01 and
-                 all(abs(f['width'] - f['w'] * 1200 / place['w']) < .01 for f in inside) and
-                 len(inside) == sum(place['x'] <= f['x'] and f['x'] + f['w'] <= place['x'] + place['w'] and f['depth'] >= place['depth'] for f in first) and
+        tap.case(abs(next(f for f in zoomed if f['name'] == into)['width'] - width) < .01 and
+                 all(abs(f['width'] - f['w'] * width / place['w']) < .01 for f in inside) and
+                 len(inside) == sum(place['x'] <= f['x'] and f['x'] + f['w'] <= place['x'] + place['w'] and f['depth'] >= place['depth'] and
+                                    f['w'] * width / place['w'] >= 1 for f in seen['all']) and
                  seen['resettable'] and check_layout(zoomed, whole) == '', f'{what}: zoom', f'{zoomed[:3]}')
         same = all(a['name'] == b['name'] and abs(a['left'] - b['left']) < .01 and abs(a['width'] - b['width']) < .01 for a, b in zip(seen['back'], first))
         tap.case(len(seen['back']) == len(first) and same, f'{what}: and back')
@@ -170,13 +173,101 @@ def svg_by(group, trace):
         return tap.case(False, f'svg by {group}', seen['error'])
     whole = sum(wanted.values())
     found = {f['name']: (f['w'], round(f['width'], 1)) for f in seen['first'] if f['depth'] == 1}
-    tap.case(found == {k: (n, round(n * 1200 / whole, 1)) for k, n in wanted.items() if n >= whole // 20000} and seen['errors'] == [] and
+    tap.case(found == {k: (n, round(n * seen['width'] / whole, 1)) for k, n in wanted.items() if n * seen['width'] >= whole} and seen['errors'] == [] and
              check_layout(seen['first'], whole) == '' and seen['title'].split(', ')[1] == f'by {group}', f'svg by {group}: groups', f'{found} {wanted} {seen["title"]}')
     below = [f for f in seen['zoomed'] if f['depth'] > 0]
-    tap.case({f['name'] for f in below if f['depth'] == 1} == {largest} and abs(next(f for f in below if f['depth'] == 1)['width'] - 1200) < .01, f'svg by {group}: one alone')
+    tap.case({f['name'] for f in below if f['depth'] == 1} == {largest} and abs(next(f for f in below if f['depth'] == 1)['width'] - seen['width']) < .01, f'svg by {group}: one alone')
+
+
+# Frames of these modules, of which only the first is the program.
+MODULES = {'/opt/shop/bin/shop': 'the program', '/opt/shop/lib/libledger.so.3': 'libraries', '/usr/lib/x86_64-linux-gnu/libcrypto.so.3': 'libraries',
+           '/opt/shop/lib/plugin.so (deleted)': 'libraries', '/opt/shop/lib/_json.cpython-311-x86_64-linux-gnu.so': 'libraries',
+           '/lib/x86_64-linux-gnu/libc.so.6': 'runtime libraries', '/usr/lib/x86_64-linux-gnu/libstdc++.so.6': 'runtime libraries',
+           '/opt/shop/bin/tool.sold': 'the program'}
+DEEP = 400
+
+
+def make_look(folder):
+    """A trace with a frame of each module, and a branch of DEEP frames that is far narrower than a pixel."""
+    lines = [f'module {path.replace(" ", "%20")} -' for path in MODULES]
+    lines += [f'node - {i} {4096 + 16 * i:x}' for i in range(len(MODULES))]
+    lines += [f'node {len(MODULES) + i - 1 if i else 0} 0 {8192 + 16 * i:x}' for i in range(DEEP)]
+    lines += ['thread 1', *(f'alloc {i + 1} 0 1000000 {i} 1' for i in range(len(MODULES))), f'alloc 50 0 900 {len(MODULES) + DEEP - 1} 1', 'end 0 0 1000']
+    subprocess.run([programs['mktrace'], f'{folder}/look.hlt'], input='\n'.join(lines).encode() + b'\n', check=True)
+    return f'{folder}/look.hlt'
+
+
+def brightness(color):
+    return sum(map(int, re.findall(r'\d+', color)[:3])) / 765
+
+
+def kind_of(look, fill):
+    """The legend's entry with the hue of a colour; functions of one kind differ a little."""
+    def hue(color):
+        return colorsys.rgb_to_hls(*(int(c) / 255 for c in re.findall(r'\d+', color)[:3]))[0]
+    return min(look['legend'], key=lambda k: 1 if k == 'allocation function' else abs(hue(look['legend'][k]) - hue(fill)))
+
+
+def svg_look(name, trace, *options):
+    """In each window: the picture begins at the top and has the window's width; texts fit; colours are those of the legend."""
+    out = f'{folder}/{name}-look.svg'
+    run_ok('export', '-f', 'svg', '-o', out, *options, trace)
+    os.environ['CHROMIUM'] = CHROMIUM
+    got = node('svg_look.js', out)
+    if 'error' in got:
+        return tap.case(False, f'svg, look of {name}', got['error'])
+    tap.case(got['errors'] == [] and got['asked'] == 2, f'svg, look of {name}: nothing else is loaded', f'{got["errors"]} {got["asked"]}')
+    static = xml.etree.ElementTree.parse(out).getroot()
+    box = '{http://www.w3.org/2000/svg}'
+    shown = [g for g in static.iter(box + 'g') if g.get('class', '').startswith('f ') and g.get('display') != 'none']
+    bottom = max(int(g.find(box + 'rect').get('y')) for g in shown) + 17
+    tap.case(static.get('width') == '1200' and static.get('viewBox') == f'0 0 1200 {static.get("height")}' and bottom + 10 == int(static.get('height')) and
+             all(float(g.find(box + 'rect').get('width')) >= 1 for g in shown), f'svg, look of {name}: without a script', static.attrib)
+    for look in got['looks']:
+        what, seen = f'svg, look of {name}, {look["window"]} {look["colorScheme"]}', look['seen']
+        root = seen[0]
+        tap.case(look['scrolled'] == 0 and root['depth'] == 0 and 0 < root['top'] < 100 and
+                 all(f['top'] == root['top'] + 17 * f['depth'] for f in seen), f'{what}: the root is at the top', root)
+        lowest = max(f['top'] for f in seen) + 17
+        tap.case(0 <= look['height'] - lowest <= 20, f'{what}: no taller than its frames', f'{look["height"]} {lowest}')
+        tap.case(look['window'] - 20 < look['width'] <= look['window'] and not look['wide'] and abs(root['right'] - look['width']) < 1 and
+                 look['title'] <= look['width'], f'{what}: as wide as the window', f'{look["width"]} {look["title"]} {root}')
+        tap.case(all(f['fits'] for f in seen), f'{what}: texts fit', [f['text'] for f in seen if not f['fits']])
+        dark = look['colorScheme'] == 'dark'
+        tap.case((brightness(look['card']) < .3) == dark and (brightness(look['ink']) > .7) == dark and
+                 all((brightness(f['fill']) < brightness(f['ink'])) == dark for f in seen), f'{what}: light or dark', f'{look["card"]} {look["ink"]}')
+        kinds = {m: kind_of(look, f['fill']) for f in seen for m in MODULES if f['tip'].endswith('\n' + m)}
+        tap.case((name != 'modules' or kinds == MODULES) and len(set(look['legend'].values())) == len(look['legend']) == 3 + len(options), f'{what}: colours of the legend', f'{kinds} {look["legend"]}')
+        if not dark:
+            fills = {g.get('data-n'): g.find(box + 'rect').get('fill') for g in shown}
+            wrong = [f for f in seen if f['name'] in fills and max(abs(int(a) - b) for a, b in zip(re.findall(r'\d+', f['fill']), bytes.fromhex(fills[f['name']][1:]))) > 1]
+            tap.case(not wrong, f'{what}: the same without a style sheet', wrong[:2])
+    return got['looks']
+
+
+def page_kinds(trace):
+    """The page divides frames in the same way, and its legend names the same kinds."""
+    page = export('html', '--full-stacks', trace).decode()
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+    names = ['the program', 'libraries', None, None, None, 'runtime libraries']
+    kinds = {data['strings'][f[4]]: names[f[5]] for f in data['frames'] if f[4] >= 0}
+    legend = re.findall(r'<span class="key [a-z]+">([^<]*)</span>', page[page.index('id="flame-graph"'):])
+    tap.case(kinds == MODULES and legend[:3] == ['the program', 'libraries', 'runtime libraries'], 'html: kinds of frames', f'{kinds} {legend}')
+
+
+def same_colors_as_page():
+    """svg_style.css repeats the colours of the page."""
+    source = pathlib.Path(__file__).resolve().parents[2] / 'src/views/export'
+    page, picture = ((source / f).read_text() for f in ('page/page.css', 'svg_style.css'))
+    values = re.findall(r'(--[a-z-]+): ([^;]+);', picture)
+    wrong = [v for v in values if f'{v[0]}: {v[1]};' not in page]
+    hues = re.findall(r'calc\(\d+ \+ var\(--v\) \* \d+\)', picture)
+    tap.case(len(values) > 20 and not wrong and len(hues) == 3 and all(h in page for h in hues), 'svg: colours of the page', f'{wrong} {hues}')
 
 
 with tempfile.TemporaryDirectory() as folder:
+    same_colors_as_page()
+    page_kinds(make_look(folder))
     traces = make_traces(folder)
     for name, trace in traces.items():
         speedscope(name, trace)
@@ -194,6 +285,10 @@ with tempfile.TemporaryDirectory() as folder:
         svg('threads', traces['threads'], [], 0, 'start_thread', 'site_0[12]')
         svg('made', traces['made'], ['--leaks'], 1, '', '0x10')
         run_ok('record', '-q', '-o', f'{folder}/roles.hlt', '--', programs['roles'])
+        narrow = svg_look('modules', make_look(folder), '--full-stacks')
+        tap.case(all(k['frames'] > DEEP and len(k['seen']) < 100 for k in narrow or []), 'svg: a branch narrower than a pixel is not drawn')
+        if 'shop' in traces:
+            svg_look('shop', traces['shop'])
         for group in 'thread', 'tag', 'size':
             svg_by(group, f'{folder}/roles.hlt')
     else:

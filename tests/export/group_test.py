@@ -128,7 +128,7 @@ def by_dhat(trace):
     for group in EVENTS:
         run_ok('export', '-f', 'dhat', '-g', group, '-o', f'{folder}/x.dhat', trace)
         r = subprocess.run(['node', str(HERE / 'dhat.js'), viewer, f'{folder}/x.dhat'], capture_output=True, text=True)
-        for key, option in ('tb', '--allocated'), ('gb', '--peak'), ('eb', '--leaks'):
+        for key, option in ('tb', '--allocated'), ('gb', '--peak'), ('eb', '--at=@end'):
             found = collections.Counter()
             for leaf in json.loads(r.stdout)['leaves']:
                 found[re.match(r'0x0: (.*) \(in \?\?\?\)$', leaf['frames'][1])[1]] += leaf[key]

@@ -46,7 +46,7 @@ def wanted(which, *args):
 def check_trace(name, trace, suffix, args=()):
     out = f'{folder}/{name}{suffix}'
     run_ok('export', '-f', 'heaptrack', '-o', out, *args, trace)
-    asked = {'allocations': (1, '--allocated'), 'temporary': (1, '--temporary'), 'leaked': (0, '--leaks'), 'peak': (0, '--peak')}
+    asked = {'allocations': (1, '--allocated'), 'temporary': (1, '--temporary'), 'leaked': (0, '--at=@end'), 'peak': (0, '--peak')}
     for cost in COSTS:
         if args and cost == 'peak':
             continue  # the peak of the filtered blocks is at another time
@@ -67,7 +67,7 @@ def check_trace(name, trace, suffix, args=()):
     calls, temporary = re.search(r'calls to allocation functions: (\d+)', text), re.search(r'temporary memory allocations: (\d+)', text)
     tap.case(int(calls[1]) == total('--allocated', trace)[1] and int(temporary[1]) == total('--temporary', trace)[1], f'{name}: calls, as printed', text)
     peak, leaked = (re.search(f'{words}: (.*)', text)[1] for words in ('peak heap memory consumption', 'total memory leaked'))
-    tap.case(peak == format_size(total('--peak', trace)[0]) and leaked == format_size(total('--leaks', trace)[0]), f'{name}: peak and leaked, as printed',
+    tap.case(peak == format_size(total('--peak', trace)[0]) and leaked == format_size(total('--at=@end', trace)[0]), f'{name}: peak and leaked, as printed',
              f'{text} {total("--peak", trace)}')
 
 

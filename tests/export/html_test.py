@@ -24,7 +24,7 @@ def open_page(page, **what):
 
 def make(name, *args):
     out = f'{folder}/{name}.html'
-    run_ok('export', '-f', 'html', '-o', out, *args)
+    run_ok('export', '-f', 'html', '--full-stacks', '-o', out, *args)
     return out
 
 
@@ -168,9 +168,10 @@ def lists(what, args, trace, seen):
 
 
 def figures(name, trace, seen):
-    totals = json.loads(run_ok('info', '--json', trace))['totals']
+    info = json.loads(run_ok('info', '--json', trace))
+    totals = info['totals']
     found = {k: v['value'] for k, v in seen['figures'].items() if k != 'rss'}
-    wanted = {'peak': totals['peak_bytes'], 'leaks': totals['live_bytes_end'], 'allocations': totals['allocations'], 'temporary': totals['temporary'] or 0}
+    wanted = {'peak': totals['peak_bytes'], 'leaks': total('--leaks', trace)[0], 'allocations': totals['allocations'], 'short-lived': info['short_lived']['blocks']}
     if totals['dropped_events']:
         wanted['dropped'] = totals['dropped_events']
     tap.case(found == wanted, f'{name}: figures', f'{found} {wanted}')
@@ -199,7 +200,7 @@ def numbers(name, trace):
 
 def requested_quantity(trace):
     """The quantity given on the command line is shown first."""
-    for args, first, ids in (['--leaks'], 'leaks', 4), (['--growth', '20%..70%'], 'asked', 5), (['--at', '50%'], 'asked', 5), (['--at', '@end'], 'leaks', 4), \
+    for args, first, ids in (['--leaks'], 'leaks', 4), (['--growth', '20%..70%'], 'asked', 5), (['--at', '50%'], 'asked', 5), (['--at', '@end'], 'asked', 5), \
             (['--range', '..40%'], 'asked', 5), (['--temporary=1ms'], 'asked', 5), (['--allocated', '--filter', 'size:>=48'], 'allocated', 4):
         seen = open_page(make('asked', *args, trace), questions=[first], open=True)
         tap.case(seen['first'] == first and len(seen['ids']) == ids, f'{args}: shown first', f'{seen["first"]} {seen["ids"]}')

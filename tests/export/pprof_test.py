@@ -10,7 +10,7 @@ import tap
 QUESTIONS = {
     'default': ([], ['--allocated'], ['--peak']), 'leaks': (['--leaks'], ['--allocated'], ['--leaks']),
     'at': (['--at', '40%'], ['--allocated'], ['--at', '40%']),
-    'allocated': (['--allocated'], ['--allocated'], ['--leaks']),
+    'allocated': (['--allocated'], ['--allocated'], ['--at=@end']),
     'range': (['--range', '20%..60%'], ['--range', '20%..60%'], ['--growth', '20%..60%']),
     'growth': (['--growth', '20%..60%'], ['--range', '20%..60%'], ['--growth', '20%..60%']),
     'temporary': (['--temporary'], ['--temporary'], None),

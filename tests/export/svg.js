@@ -4,8 +4,8 @@
 const {chromium} = require('playwright-core');
 const [file, name, pattern] = process.argv.slice(2);
 
-function frames() {
-  return Array.from(document.querySelectorAll('.f')).filter(g => g.style.display !== 'none').map(g => {
+function frames(all) {
+  return Array.from(document.querySelectorAll('.f')).filter(g => all || g.getAttribute('display') !== 'none').map(g => {
     const r = g.querySelector('rect').getBoundingClientRect();
     return {name: g.dataset.n, depth: Number(g.dataset.d), w: Number(g.dataset.w), x: Number(g.dataset.x), left: r.left, width: r.width,
             top: r.top, hit: g.classList.contains('hit')};
@@ -20,7 +20,8 @@ function frames() {
   page.on('request', r => asked.push(r.url()));
   page.on('dialog', d => d.accept(pattern));
   await page.goto('file://' + file);
-  const out = {total: await page.evaluate(() => Number(document.documentElement.dataset.total)), first: await page.evaluate(frames)};
+  const out = {total: await page.evaluate(() => Number(document.documentElement.dataset.total)), first: await page.evaluate(frames),
+               all: await page.evaluate(frames, true), width: await page.evaluate(() => document.documentElement.getBoundingClientRect().width)};
   out.title = await page.evaluate(() => document.getElementById('title').textContent);
   const place = out.first.find(f => f.name === name);
   if (place) {

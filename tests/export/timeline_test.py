@@ -121,7 +121,7 @@ def chrome(name, trace, args=()):
     d = json.loads(open(out).read())
     points = [(e['ts'], e['args']['bytes']) for e in d['traceEvents'] if e['ph'] == 'C' and e['name'].startswith('live heap')]
     timeline = report('--timeline', *args, trace)
-    tap.case(points[0] == (0, 0) and points[-1][1] == total('--leaks', *args, trace)[0] and points == sorted(points, key=lambda p: p[0]),
+    tap.case(points[0] == (0, 0) and points[-1][1] == total('--at=@end', *args, trace)[0] and points == sorted(points, key=lambda p: p[0]),
              f'chrome, {name} {args}: from nothing to what is left', points[-3:])
     if not args:
         tap.case(max(p[1] for p in points) == timeline['peak_bytes'], f'chrome, {name}: the peak')

@@ -22,7 +22,7 @@ def massif(name, trace, args=()):
     peak = re.search(r'(\d+) \(peak\)', r.stdout)
     rows = {int(m[1]): number(m[3]) for m in re.finditer(r'^\s*(\d+)\s+([\d,]+)\s+([\d,]+)\s+[\d,]+\s+0\s+0$', r.stdout, re.M)}
     tap.case(peak and rows[int(peak[1])] == total('--peak', *args, trace)[0], f'massif, {name} {args}: the peak', r.stdout[:2000])
-    tap.case(rows[max(rows)] == total('--leaks', *args, trace)[0], f'massif, {name} {args}: the end')
+    tap.case(rows[max(rows)] == total('--at=@end', *args, trace)[0], f'massif, {name} {args}: the end')
     end = report('--timeline', trace)['duration_ns']
     moments = [v for k, v in sorted(rows.items()) if not peak or k != int(peak[1])]
     wrong = [(i, v) for i, v in list(enumerate(moments))[::12] if v != total('--at', f'{end * i // 72}ns', *args, trace)[0]]
@@ -48,7 +48,7 @@ def dhat(name, trace, args=()):
     tap.case(r.returncode == 0, f'dhat, {name}: dh_view.js', r.stderr)
     seen = json.loads(r.stdout)
     root = seen['root']
-    wanted = {'tb': '--allocated', 'eb': '--leaks'} | ({} if args else {'gb': '--peak'})
+    wanted = {'tb': '--allocated', 'eb': '--at=@end'} | ({} if args else {'gb': '--peak'})
     for key, option in wanted.items():
         right = total(option, *args, trace)
         # node computes with doubles

@@ -17,6 +17,7 @@
 #include "model/scan/realloc_chains.h"
 #include "model/views/site_history.h"
 #include "model/query/sums_by_keys.h"
+#include "model/query/filter_names.h"
 #include "model/views/filtered_peak.h"
 #include "model/stack/group_tree.h"
 #include "model/views/snapshots.h"
@@ -151,7 +152,7 @@ static void must_be_complete(int fd)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
-	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(hl_reader_verify(r, NULL) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(!info->damaged);
 	hl_reader_close(r);
 }
@@ -200,7 +201,7 @@ void fuzz_ask_reader(const char *path)
 	hl_reader_rss(r, &rss, &n);
 	free(rss);
 	ask_embedded(r);
-	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(hl_reader_verify(r, NULL) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
 	ask_extend(r);
 	hl_reader_close(r);
@@ -349,10 +350,33 @@ static void ask_groups(struct hl_model *m)
 	}
 }
 
+/* No value of a range exceeds the peak of the run. */
+static void ask_range(struct hl_model *m, struct hl_filter *filter)
+{
+	uint64_t end = hl_model_end_ns(m);
+	const struct hl_time_range range = {end / 3, end / 2};
+	struct hl_timeline_bin columns[8];
+	struct hl_peak peak;
+
+	if (hl_timeline_range(m, filter, &range, columns, HL_ARRAY_LEN(columns), &peak) != 0)
+		return;
+	for (size_t k = 0; k < HL_ARRAY_LEN(columns) && filter; k++)
+		FUZZ_MUST(columns[k].max_bytes <= peak.bytes);
+}
+
+static void ask_names(struct hl_model *m, struct hl_filter *filter)
+{
+	hl_unmatched_terms unmatched = {0};
+
+	hl_filter_find_unmatched(filter, m, &unmatched);
+	hl_unmatched_terms_free(&unmatched);
+}
+
 /* Filters by allocation, by free and by stack. The peak is the highest column. */
 static void ask_curves(struct hl_model *m)
 {
-	static const char *const filters[] = {"size:>=8", "life:<1ms", "fn:0x"};
+	static const char *const filters[] = {
+		"size:>=8", "life:<1ms", "fn:0x", "fn:mian,tag:a module:lib thread:x"};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(filters); i++) {
 		struct hl_filter_error error;
@@ -367,6 +391,8 @@ static void ask_curves(struct hl_model *m)
 				most = hl_max_u64(most, columns[k].max_bytes);
 			FUZZ_MUST(most == peak.bytes);
 			ask_query(m, &(struct hl_query){.filter = filter, .to = peak.when});
+			ask_range(m, filter);
+			ask_names(m, filter);
 		}
 		hl_filter_free(filter);
 	}
@@ -415,6 +441,7 @@ void fuzz_ask_model(const char *path)
 	hl_model_marks(m, &marks, &n);
 	ask_log(m);
 	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns), &peak);
+	ask_range(m, NULL);
 	ask_curves(m);
 	if (hl_threads_build(&threads, m, NULL) == 0)
 		hl_threads_fini(&threads);

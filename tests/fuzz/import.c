@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64];
 
 	FUZZ_MUST(in >= 0 && keep >= 0);
-	if (hl_import(in, size, out, &r) == 0) {
+	if (hl_import(in, size, out, NULL, &r) == 0) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", keep);
 		fuzz_ask_reader(path);
 		fuzz_ask_model(path);

@@ -3,8 +3,8 @@
  * request.c - fuzz target: requests as key/value pairs, as a URL has them.
  *
  * Input: lines KEY or KEY=VALUE. A request that is accepted is planned and answered for a small
- * trace, and each result is rendered as JSON and as text. A refusal must have a sentence, and a
- * wrong filter an offset within its text.
+ * trace, and each result is rendered as JSON or as text, within its limits of rows and bytes. A
+ * refusal must have a sentence, and a wrong filter an offset within its text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,27 +44,51 @@ static void put_note(void *arg, enum hl_note_kind kind, const char *text)
 }
 static const struct hl_notes notes = {.put = put_note};
 
-static void render(struct hl_result *r, bool json)
+static void put_result(FILE *out, struct hl_result *r, bool json)
 {
 	const struct hl_text_opts style = {.width = 80, .unicode = true, .shorten = true};
 	struct hl_json j;
 
 	if (!json) {
-		hl_text_result(nowhere, r, &style);
+		hl_text_result(out, r, &style);
 		return;
 	}
-	hl_json_init(&j, nowhere);
+	hl_json_init(&j, out);
 	hl_json_begin_object(&j);
 	hl_json_result(&j, r);
 	hl_json_end_object(&j);
+}
+
+/* Limits of rows and bytes apply to the results of a request together. */
+static void render(struct hl_result *r, bool json, struct hl_row_limit *rows)
+{
+	uint64_t most = rows->budget.max_bytes;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = most ? open_memstream(&text, &len) : nowhere;
+
+	FUZZ_MUST(out);
+	r->rows = rows;
+	put_result(out, r, json);
+	FUZZ_MUST(!rows->budget.max_rows || rows->rows <= rows->budget.max_rows);
+	if (most) {
+		/* The columns of a plot are no rows: report refuses a document that is too long. */
+		FUZZ_MUST(fclose(out) == 0 && (len <= most || r->part.view == &hl_view_timeline));
+		free(text);
+	}
+	/* The next result is in a stream of its own. */
+	rows->full = false;
 }
 
 static void answer(struct hl_request *r)
 {
 	struct hl_request_error why;
 	struct hl_strbuf text = {0};
+	struct hl_row_limit rows;
 	struct hl_result *result;
 	struct hl_plan *p;
+
+	hl_row_limit_init(&rows, &r->budget);
 
 	if (hl_plan_new(&p, r, model, &notes, &why)) {
 		check_refusal(&why);
@@ -74,9 +98,11 @@ static void answer(struct hl_request *r)
 		FUZZ_MUST(text.len > 0);
 	else if (hl_plan_prepare(p) == 0) {
 		for (size_t i = 0; i < p->parts.len; i++) {
-			if (hl_plan_run(p, i, &result))
+			if (hl_plan_run(p, i, &result)) {
+				FUZZ_MUST(hl_model_error(model)[0]);
 				continue;
-			render(result, r->unlimited);
+			}
+			render(result, r->unlimited, &rows);
 			hl_result_free(result);
 		}
 	}

@@ -46,18 +46,18 @@ static void make_dir(void)
 }
 
 /* Called when a trace is closed: it must open, and nothing in it may be damaged. */
-static void on_closed(
-	void *arg, uint64_t pid, const char *name, int err, uint64_t unwritten, uint64_t early)
+static void on_closed(void *arg, const struct hl_closed_trace *t)
 {
 	struct hl_reader_refusal why;
 	const struct hl_trace_info *info;
 	struct hl_reader *r;
 	char path[256];
 
-	FUZZ_MUST(err == 0);
-	snprintf(path, sizeof(path), "%s/%.100s", dir, name);
+	FUZZ_MUST(t->err == 0);
+	snprintf(path, sizeof(path), "%s/%.100s", dir, t->path);
 	FUZZ_MUST(hl_reader_open(&r, path, &why) == 0);
-	FUZZ_MUST(hl_reader_verify(r) == 0 && hl_reader_info(r, &info) == 0 && !info->damaged);
+	FUZZ_MUST(
+		hl_reader_verify(r, NULL) == 0 && hl_reader_info(r, &info) == 0 && !info->damaged);
 	hl_reader_close(r);
 	unlink(path);
 }

@@ -113,7 +113,7 @@ def check_numbers(name, path, trace):
 
 
 def check_names(name, own, trace):
-    report = json.loads(run(HEAPLAPSE, 'report', '--json', '--allocated', '--group=stack', '--min=0', trace,
+    report = json.loads(run(HEAPLAPSE, 'report', '--json', '--allocated', '--group=stack', '--no-wrappers', '--min=0', trace,
                             check=True).stdout)
     rows = collections.Counter()
     for row in report['rows']:

@@ -66,10 +66,10 @@ def names_without_files():
     case('nothing new' in run('embed', trace).stderr and os.stat(trace).st_size == size, 'again: nothing is new')
 
     os.rename(program, program + '.away')
-    case('keep_long' in run_ok('report', trace), 'without the program the names are there')
+    case('keep_long' in run_ok('report', '--peak', trace), 'without the program the names are there')
     part = f'{folder}/part.hlt'
     run_ok('slice', '-q', '-f', '-o', part, '--range=50%..', trace)
-    case('keep_long' in run_ok('report', part) and files(part) == kinds, 'a slice carries them, too')
+    case('keep_long' in run_ok('report', '--peak', part) and files(part) == kinds, 'a slice carries them, too')
     copy = f'{folder}/root'
     run_ok('extract', '-d', copy, trace)
     with open(copy + program, 'rb') as a, open(phases, 'rb') as b:
@@ -103,7 +103,7 @@ def in_chroot(trace, before):
 def while_recording():
     program, trace = record('--embed-binaries')
     os.unlink(program)
-    case('keep_long' in run_ok('report', trace), 'record --embed-binaries')
+    case('keep_long' in run_ok('report', '--peak', trace), 'record --embed-binaries')
     bare = f'{folder}/bare.hlt'
     shutil.copy(phases, program)
     subprocess.run([program], stdout=subprocess.DEVNULL, check=True,

@@ -19,7 +19,8 @@ import tempfile
 from programs import PROGRAMS, make_files
 from soak import Side, Table, clean_env, is_installed, tap
 
-OURS = 'env HEAPLAPSE_SOCKET=', 'env HEAPLAPSE_OUTPUT='     # the latter is set by the user, with LD_PRELOAD alone
+OURS = ('env HEAPLAPSE_SOCKET=', 'env HEAPLAPSE_SESSION=',
+        'env HEAPLAPSE_OUTPUT=')     # the last is set by the user, with LD_PRELOAD alone
 AGAIN = 3
 
 

@@ -168,10 +168,8 @@ def compare(module, answers, count):
 unjudged = 0
 with tempfile.TemporaryDirectory() as tmp:
     for name, command in programs(tmp):
-        for old in glob.glob(f'{tmp}/*.hlt'):
-            os.unlink(old)
-        r = subprocess.run([heaplapse, 'record', '-q', '-o', f'{tmp}/t.hlt', '--', *command], capture_output=True, text=True)
-        traces = sorted(glob.glob(f'{tmp}/*.hlt'))
+        r = subprocess.run([heaplapse, 'record', '-q', '-f', '-o', f'{tmp}/t.hlt', '--', *command], capture_output=True, text=True)
+        traces = sorted([*glob.glob(f'{tmp}/*.hlt'), *glob.glob(f'{tmp}/*.hlt.d/*.hlt')])
         check(traces, f'{name}: not recorded: {r.stderr[-300:]}')
         count = dict.fromkeys((ADDR2LINE, LLVM, MIXED, DIFFERENT, 'inlined'), 0)
         for trace in traces:

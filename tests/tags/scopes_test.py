@@ -103,7 +103,7 @@ with tempfile.TemporaryDirectory() as folder:
     case(have.get('after') == (1, 100), 'after pops that nothing was left for', [k[:50] for k in have])
 
     text, trace = record(folder, 'fork')
-    traces = sorted(glob.glob(f'{folder}/fork*.hlt'))
+    traces = sorted(glob.glob(f'{folder}/fork.hlt') + glob.glob(f'{folder}/fork.hlt.d/*.hlt'))
     case(len(traces) == 2, 'fork: two traces', traces)
     found = collections.Counter()
     for path in traces:
@@ -113,10 +113,10 @@ with tempfile.TemporaryDirectory() as folder:
     case(found == {'parent': 100 + 200 + 500, 'parent/child': 300, 'alone': 400}, 'fork: each in its own trace', found)
 
     text, trace = record(folder, 'exec')
-    traces = sorted(glob.glob(f'{folder}/exec*.hlt'))
+    traces = ['exec.hlt', *map(os.path.basename, glob.glob(f'{folder}/exec.hlt.d/*.hlt'))]
     found = collections.Counter()
-    for path in traces:
-        found.update(name[:10] for name in rows(run_report(path, '--allocated', '-g', 'tag')))
+    for name in traces:
+        found.update(name[:10] for name in rows(run_report(trace, '--process', name, '--allocated', '-g', 'tag')))
     case(found['outer/inne'] == 1 and found['outer/last'] == 1 and found['n' * 10] == 1 and found['after'] == 1,
          'exec: the scopes end with the program', found)
     text, trace = record(folder, 'named', program=named)

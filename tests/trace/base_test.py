@@ -12,51 +12,27 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from late_traces import Pair, Tool, compare_queries, lines, plain  # noqa: E402
 from tap import case, finish  # noqa: E402
 
 heaplapse, gen_trace, dump_trace, docs = map(os.path.abspath, sys.argv[1:5])
 n_queries = int(sys.argv[5])
 EVENTS = 40000
-CALLED = 'malloc', 'calloc', 'realloc', '[call not looked up]'
+tool = Tool(heaplapse)
+run, ask = tool.run, tool.ask
 
 
-def run(*args):
-    return subprocess.run([heaplapse, *args], capture_output=True, text=True, timeout=120,
-                          env=dict(os.environ, LC_ALL='C.UTF-8', HEAPLAPSE_CACHE='off'))
-
-
-def lines(*args):
-    return subprocess.run(args, capture_output=True, text=True, check=True).stdout.splitlines()
-
-
-def plain(answer):
-    """Without what may differ: the function that a stack called first (numbers.md), and resident memory, of which
-    the late file has no earlier sample."""
-    if isinstance(answer, dict):
-        return {k: '*' if k == 'function' and v in CALLED else plain(v)
-                for k, v in answer.items() if k != 'resident_bytes'}
-    if isinstance(answer, list):
-        # children with equal sums are ordered by name
-        return sorted(map(plain, answer), key=lambda x: json.dumps(x, sort_keys=True))
-    return answer
-
-
-def ask(trace, args):
-    done = run('report', '--json', *args, trace)
-    if done.returncode:
-        return done.returncode, done.stderr.replace(trace, 'TRACE')
-    return 0, plain(json.loads(done.stdout))
-
-
-class Run:
+class Run(Pair):
     """A run of the generator, whole and late. The base is between two events of different times."""
 
     def __init__(self, number, *options):
+        super().__init__(rng)
         self.options = [*options, '-n', str(EVENTS), '--seed', str(number)]
         self.whole, self.late = f'{folder}/whole-{number}.hlt', f'{folder}/late-{number}.hlt'
         subprocess.run([gen_trace, *self.options, '-o', self.whole], check=True, stderr=subprocess.DEVNULL)
@@ -68,48 +44,6 @@ class Run:
         subprocess.run([gen_trace, *self.options, '--base', str(n), '-o', self.late], check=True,
                        stderr=subprocess.DEVNULL)
         self.n, self.begin, self.end = n, self.times[n - 1], self.times[-1]
-
-    def time(self, low=None):
-        return rng.randrange(low or self.begin + 1, self.end)
-
-    def address(self):
-        return int(self.events[rng.randrange(self.n, EVENTS)].split()[4], 16)
-
-    def size(self):
-        return int(self.events[rng.randrange(EVENTS)].split()[5])
-
-    def term(self):
-        a, b = sorted((self.time(), self.time()))
-        low, high = sorted((self.address(), self.address()))
-        return rng.choice([
-            f'size:>={self.size()}', f'size:<{self.size()}', f'life:>{rng.randrange(1, 3000)}us', f'life:<{rng.randrange(1, 900)}us',
-            f'alive:{self.time()}ns', f'time:{a}ns..{b}ns', f'time:..{b}ns', f'addr:0x{low:x}..0x{high + 1:x}',
-            f'thread:{rng.randrange(4)}', '-thread:1', 'call:calloc', 'call:malloc', 'module:made-up',
-            f'time:{rng.randrange(1, self.begin)}ns..{b}ns', f'alive:{rng.randrange(1, self.begin)}ns'])
-
-    def query(self):
-        a = self.time()
-        b = self.time(a)
-        args = rng.choice([['--at', f'{a}ns'], ['--allocated', '--range', f'{a}ns..{b}ns'], ['--growth', f'{a}ns..{b}ns'],
-                           ['--temporary', '--range', f'{a}ns..{b}ns'], ['--leaks'], ['--at', f'{self.begin}ns'],
-                           ['--temporary=20us', '--range', f'{a}ns..'], ['--allocated', '--range', f'{a}ns..']])
-        if rng.random() < .6:
-            args = args + ['--filter', self.term()]
-        if rng.random() < .2:
-            args = args + ['--filter', self.term()]
-        return args + rng.choice([[], [], ['--group', 'thread'], ['--group', 'call'], ['--group', 'tag'], ['--sizes'],
-                                  ['--lifetimes'], ['--group', 'function'], ['--group', 'module'], ['--group', 'stack'],
-                                  ['--fragmentation'] if args[0] in ('--at', '--leaks') else []])
-
-
-def compare_queries(r, count):
-    wrong = []
-    for _ in range(count):
-        args = r.query()
-        whole, late = ask(r.whole, args), ask(r.late, args)
-        if whole != late or whole[0]:
-            wrong.append(f'report {" ".join(args)}: {str(whole)[:300]} | {str(late)[:300]}')
-    case(not wrong, f'{count} queries of {" ".join(r.options)} after event {r.n}', '\n'.join(wrong[:5]))
 
 
 def compare_dump(r):
@@ -138,10 +72,13 @@ def compare_slices(r):
     case(done.returncode == 0, 'a late trace can be sliced', done.stderr)
     for args in (['--threads'], ['--threads', '--filter', 'size:>=64'], ['--leaks', '--filter', 'chain-length:>=2'],
                  ['--leaks', '--filter', 'chain-first:>=32'], ['--at', f'{r.time()}ns', '--filter', 'chain-life:>10us']):
-        expected = ask(cut, args)
-        case(expected[0] == 0 and ask(r.late, args) == expected, f'{" ".join(args)}: as in a slice',
-             f'{expected}\n{ask(r.late, args)}')
-        case(ask(again, args) == expected, f'{" ".join(args)}: also in a slice of the late trace')
+        expected, late, cut_again = ask(cut, args), ask(r.late, args), ask(again, args)
+        if '--threads' in args:
+            case(late[1].pop('from_ns') == r.begin and expected[1].pop('from_ns') == cut_again[1].pop('from_ns') == 0,
+                 '--threads: since the base')
+        case(expected[0] == 0 and late == expected, f'{" ".join(args)}: as in a slice',
+             f'{expected}\n{late}')
+        case(cut_again == expected, f'{" ".join(args)}: also in a slice of the late trace')
     case(lines(dump_trace, again) == lines(dump_trace, cut), 'a slice of the late trace is that of the whole trace')
     facts = [json.loads(run('info', '--verify', '--json', x).stdout) for x in (cut, again)]
     case(facts[0]['totals'] == facts[1]['totals'] and facts[1]['damage'] is None and facts[1]['base'] is None and
@@ -195,6 +132,19 @@ def check_peak():
     for args in (['--peak', '--group', 'thread'], ['--at', '@peak', '--sizes'], ['--peak', '--fragmentation']):
         status, why = ask(r.late, args)
         case(status == 2 and 'the peak of the run is before' in why, f'{" ".join(args)} is refused', why)
+        text = run('report', '--explain', *args, r.late).stdout
+        case('refused' in text and 'the peak of the run is before' in text, f'--explain {" ".join(args)} says so', text)
+    for kind in ('csv', 'parquet', 'heaptrack', 'replay'):
+        done = run('export', '-f', kind, '--peak', '-o', f'{folder}/peak.out', r.late)
+        case(done.returncode == 2 and 'the peak of the run is before' in done.stderr, f'export -f {kind} --peak is refused',
+             f'{done.returncode} {done.stderr}')
+    page = f'{folder}/page.html'
+    for args in ([], ['--peak'], ['--leaks']):
+        done = run('export', '-f', 'html', *args, '-o', page, r.late)
+        text = open(page).read() if done.returncode == 0 else ''
+        case('the peak of the run is before' in text, f'a page {args} says what it cannot show', done.stderr)
+        data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.S).group(1)) if text else {}
+        case(data and data['questions'][0]['bytes'] == peak, 'it has the peak by stack', str(data)[:200])
     timeline = json.loads(run('report', '--json', '--timeline', r.late).stdout)
     whole = json.loads(run('report', '--json', '--timeline', r.whole).stdout)
     before = [c for c in timeline['columns'] if c.get('before_base')]
@@ -243,6 +193,19 @@ def check_damage(r):
          'what was allocated since the base is exact or refused', f'{done.stderr} {done.stdout[:300]}')
 
 
+def check_incomplete(r):
+    """Without the end of its base a trace has no totals: zeros would be wrong."""
+    data = pathlib.Path(r.late).read_bytes()
+    part = f'{folder}/part.hlt'
+    ends = {kind: at + size for at, kind, size in reversed(list(chunks(r.late)))}  # of the first of each kind
+    for n in (ends['LIVESET'] - 8, ends['KEYFRAME'] - 8):
+        pathlib.Path(part).write_bytes(data[:n])
+        info = json.loads(run('info', '--json', part).stdout)
+        case(set(info['totals'].values()) == {None} and 'its base is not complete' in info['damage']['text'],
+             f'the first {n} bytes, with a part of the base', info)
+    case('not known' in run('info', part).stdout, 'the same as text')
+
+
 def check_formats(r):
     """Lists of single blocks begin with those of the base, and have the ids of the whole run."""
     ids = {line.split()[6][1:] for line in lines(dump_trace, r.late) if line.startswith('alloc')}
@@ -278,7 +241,7 @@ with tempfile.TemporaryDirectory() as folder:
     runs = [Run(1, '--live', '300', '--nodes', '200'), Run(2, '--live', '3000', '--nodes', '1000', '--free-stacks'),
             Run(3, '--live', '50', '--nodes', '30', '--threads', '1'), Run(4, '--live', '20000', '--nodes', '300')]
     for each in runs:
-        compare_queries(each, n_queries // len(runs))
+        compare_queries(tool, each, n_queries // len(runs), ' '.join(each.options))
     compare_dump(runs[1])
     compare_slices(runs[1])
     check_info(runs[0])
@@ -287,5 +250,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_peak()
     check_formats(runs[1])
     check_damage(runs[1])
+    check_incomplete(runs[1])
     check_threads()
 finish()

@@ -42,29 +42,47 @@ def record_children(place, *words, prefix=(), options=('-o', 'x.hlt')):
     return done
 
 
+def pids_of(place):
+    return {place.heaplapse.info(name)['pid'] for name in place.traces()[1:]}
+
+
 def test_names(place):
-    """children have the numbers from 2 on, in one row"""
+    """children are in the directory of the first trace, named by pid and program, and listed once each"""
     record_children(place, 150)
-    expect('names', set(place.traces()), {'x.hlt'} | {f'x.{number}.hlt' for number in range(2, 152)})
+    pids = pids_of(place)
+    expect('names', place.traces(), ['x.hlt', *sorted(f'x.hlt.d/{pid}.transparency_brood.hlt' for pid in pids)])
+    expect('session', sorted((row[0], row[3]) for row in place.session_rows('x.hlt')),
+           sorted((pid, f'{pid}.transparency_brood.hlt') for pid in pids))
+    expect('parents', {row[1] for row in place.session_rows('x.hlt')}, {place.heaplapse.info('x.hlt')['pid']})
+    expect('mode', oct(os.stat('x.hlt.d').st_mode & 0o7777), '0o700')
+    expect('mode of the list', oct(os.stat('x.hlt.d/session').st_mode & 0o7777), '0o600')
     check_traces(place, 150)
 
 
 def test_taken_names(place):
     """numbers that other files have are skipped, however many there are; the files are not changed"""
-    for number in range(2, 12001):
-        os.mknod(f'x.{number}.hlt')
-    record_children(place, 3)
-    expect('new names', sorted(name for name in place.traces() if os.path.getsize(name)),
-           ['x.12001.hlt', 'x.12002.hlt', 'x.12003.hlt', 'x.hlt'])
+    for number in range(1, 12001):
+        os.mknod(f'x.{number}.hlt' if number > 1 else 'x.hlt')
+    done = place.bare(place.program('brood'), 3, env={'HEAPLAPSE_OUTPUT': 'x.hlt'})
+    expect('status and stderr', (done.status, done.err), (0, 'heaplapse: x.hlt exists; the trace is written to x.12001.hlt\n'))
+    wait_until('whole traces', lambda: len(place.traces('x.12001.hlt')) == 4)
+    expect('new names', sorted(name for name in place.traces() if os.path.getsize(name)), place.traces('x.12001.hlt'))
 
 
 def test_overwritten_names(place):
-    """with -f numbers begin at 2 again: old traces are replaced, those of this run are not"""
+    """with -f the old session is replaced as a whole, but not what else is in its directory"""
     record_children(place, 60)
-    before = {name: os.stat(name).st_ino for name in place.traces()}
-    record_children(place, 60, options=('-f', '-o', 'x.hlt'))
-    check_traces(place, 60)
-    expect('files that are still the old ones', [name for name, inode in before.items() if os.stat(name).st_ino == inode], [])
+    before = set(place.traces()[1:])
+    with open('x.hlt.d/notes', 'w', encoding='ascii') as file:
+        file.write('mine')
+    record_children(place, 30, options=('-f', '-o', 'x.hlt'))
+    check_traces(place, 30)
+    expect('old traces', before & set(place.traces()) - {f'x.hlt.d/{row[3]}' for row in place.session_rows('x.hlt')}, set())
+    expect('rows', len(place.session_rows('x.hlt')), 30)
+    expect('the other file', open('x.hlt.d/notes', encoding='ascii').read(), 'mine')
+    os.unlink('x.hlt.d/notes')
+    done = place.record('/bin/true', options=('-q', '-f', '-o', 'x.hlt'))
+    expect('without children', (done.status, done.err, place.traces(), os.path.exists('x.hlt.d')), (0, '', ['x.hlt'], False))
 
 
 def test_at_once(place):
@@ -144,15 +162,14 @@ def test_few_files(place):
     for words in ((40,), (40, BLOCKS, 40)):
         record_children(place, *words, prefix=with_files(FILES_LEAST))
         check_traces(place, 40)
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
     script = 'for i in 1 2 3; do echo x | cat | cat; done'
     done = place.run(*with_files(FILES_LEAST), *place.record_command('/bin/sh', '-c', script))
     expect('a pipe', (done.status, done.out, done.err), (0, 'x\n' * 3, ''))
-    expect('traces of cat', len(place.traces('heaplapse.cat.*')), 6)
+    expect('traces of cat', len(place.traces_of('cat')), 6)
     for name, info in place.infos().items():
         expect(f'{name} is complete', info['complete'], True)
-        os.unlink(name)
+    place.remove_traces()
     done = place.run(*with_files(FILES_LEAST), 'env', f'LD_PRELOAD={place.library}', 'HEAPLAPSE_OUTPUT=x.hlt',
                      place.program('brood'), 20)
     expect('bare', (done.status, done.err), (0, ''))

@@ -118,7 +118,9 @@ def test_killed_overwriting(place):
     time.sleep(0.4)
     os.kill([child for child in children_of(process.pid) if child != pid][0], signal.SIGKILL)
     place.finish(process)
-    expect('traces', sorted(place.traces()), ['one.2.hlt', 'one.hlt'])
+    (row,) = place.session_rows('one.hlt')
+    expect('row', (row[0], row[3]), (pid, f'{pid}.transparency_hammer.hlt'))
+    expect('traces', place.traces(), ['one.hlt', f'one.hlt.d/{pid}.transparency_hammer.hlt'])
 
 
 def test_killed_names(place):

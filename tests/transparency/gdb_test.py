@@ -88,7 +88,8 @@ def test_twice(place):
     record(place, ['run', 'run'], program())
     for info in place.infos(2).values():
         expect_lossless(info, 100, 40, ('exit', 3))
-    expect('names', place.traces(), ['x.2.hlt', 'x.hlt'])
+    (row,) = place.session_rows('x.hlt')
+    expect('names', place.traces(), ['x.hlt', f'x.hlt.d/{row[3]}'])
 
 
 def test_typed(place):

@@ -148,8 +148,7 @@ def test_small_stack(place):
             expect(f'{size}: bare', place.run(*limited, 'env', f'LD_PRELOAD={place.library}', *command).status, 3)
             expect(f'{size}: doctor', place.run(*limited, place.binary, 'doctor', command[0]).status, 0)
             place.infos(pattern='*.hlt')
-            for name in place.traces():
-                os.unlink(name)
+            place.remove_traces()
 
 
 def test_real_time(place):
@@ -167,8 +166,7 @@ def test_real_time(place):
         missing = 400000 - seen
         if not missing - 100 <= totals['dropped_events'] <= missing + 100 and not info['complete']:
             raise Failure(f'{missing} are missing, {totals["dropped_events"]} dropped')
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_resident(place):

@@ -215,8 +215,7 @@ def test_audit(place):
         done = place.run(*command, env=env)
         expect('status and stderr', (done.status, done.err), (3, ''))
         expect_lossless(place.info('*ending*'), 100, 40, ('exit', 3))
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_relro(place):

@@ -63,8 +63,7 @@ def test_called_name(place):
     for claim in '/etc/passwd', '../../x', 'linked', '':
         place.record('/bin/bash', '-c', f'exec -a "{claim}" {place.program("ending")} exit:0', options=('-o', '%e.hlt'))
         expect(f'the name of one that says {claim!r}', os.path.exists('transparency_ending.hlt'), True)
-        for name in set(os.listdir('.')) - {'linked'}:
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_bad_patterns(place):
@@ -183,7 +182,7 @@ def test_mode(place):
 
 
 def test_exec_chain(place):
-    """images that follow one another in one process get .2, .3"""
+    """images that follow one another in one process get .2, .3 if the pattern names each process"""
     step = f'exec {place.program("ending")} exit:3'
     done = place.record('/bin/sh', '-c', f'exec /bin/sh -c "{step}"', options=('-o', '%p.hlt'))
     expect('status', done.status, 3)
@@ -194,15 +193,22 @@ def test_exec_chain(place):
     for name in (f'{pid}.hlt', f'{pid}.2.hlt'):
         expect_lossless(infos[name], end=('exec', 0))
     expect_lossless(infos[f'{pid}.3.hlt'], 100, 40, ('exit', 3))
+    expect('session', [(row[0], row[3]) for row in place.session_rows(f'{pid}.hlt')],
+           [(pid, f'../{pid}.2.hlt'), (pid, f'../{pid}.3.hlt')])
+    expect('the directory has only the list', os.listdir(f'{pid}.hlt.d'), ['session'])
 
 
 def test_numbers(place):
-    """%n counts the traces of one run; a name without %n gets .2, .3 for them"""
+    """%n counts the traces of one run; without %n the first has the name, the others are in its directory"""
     script = '/bin/true; /bin/true'
     place.record('/bin/sh', '-c', script, options=('-o', 'n%n.hlt'))
     expect('names', set(place.infos(3)), {'n1.hlt', 'n2.hlt', 'n3.hlt'})
     place.record('/bin/sh', '-c', script, options=('-o', 'one.hlt'))
-    expect('names', set(place.infos(3, 'one*')), {'one.hlt', 'one.2.hlt', 'one.3.hlt'})
+    infos = place.infos(3, 'one.hlt')
+    pids = [info['pid'] for name, info in infos.items() if name != 'one.hlt']
+    expect('names', set(infos), {'one.hlt', *(f'one.hlt.d/{pid}.true.hlt' for pid in pids)})
+    expect('session', [(row[0], row[3]) for row in sorted(place.session_rows('one.hlt'))],
+           [(pid, f'{pid}.true.hlt') for pid in sorted(pids)])
 
 
 def test_quiet(place):
@@ -212,11 +218,12 @@ def test_quiet(place):
         expect(f'{options} prints', bool(done.err), lines)
         if lines:
             contains('summary', done.err, '100', place.traces()[-1], 'report')
+            expect('the start is for a terminal', 'while it runs' in done.err, False)
     refused(place, ('-q', '-o', 'none/x'), 'none')
 
 
 def test_terminal(place):
-    """on a terminal the summary is printed, and not with -q"""
+    """on a terminal the start and the summary are printed, and not with -q"""
     for options, lines in (((), True), (('-q',), False)):
         leader, follower = os.openpty()
         place.run(*place.record_command(place.program('ending'), 'exit:0', options=options), stderr=follower)
@@ -226,7 +233,14 @@ def test_terminal(place):
             said += os.read(leader, 65536)
         os.close(leader)
         os.close(follower)
-        expect(f'{options} prints', b'heaplapse report' in said, lines)
+        expect(f'{options} prints', b' report ' in said, lines)
+        if not lines:
+            continue
+        pid = str(place.heaplapse.info(place.traces()[-1])['pid']).encode()
+        first, second = said.replace(b'\033[1m', b'').replace(b'\033[0m', b'').splitlines()[:2]
+        expect('the start', first.strip(), b'heaplapse: recording transparency_ending (pid %s) to %s' % (pid, place.traces()[-1].encode()))
+        expect('how to ask', second.strip(), b'while it runs: heaplapse report %s; heaplapse ctl %s status' % (place.traces()[-1].encode(), pid))
+        contains('the summary', said.decode(), 'recorded transparency_ending', 'peak', 'next:')
 
 
 def test_usage(place):

@@ -55,8 +55,7 @@ def with_child(place, way, status, end, inherited=10):
         expect('inherited frees of the parent', parent['totals']['inherited_frees'], 0)
         expect('inherited frees of the child', child['totals']['inherited_frees'], inherited)
         expect('one program', parent['program'], child['program'])
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_fork(place):
@@ -129,8 +128,7 @@ def with_shell(place, way):
         family = Family(place, mode, way, 20, 3)
         expect_lossless(family.member(1000), end=('exit', 20))
         expect_lossless(family.member(2000), end=('exit', 20))
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_system(place):
@@ -152,8 +150,7 @@ def test_grandchild(place):
         # it does not free inherited blocks
         found = [sizes(place, name) for name, info in family.infos.items() if info['end']['value'] == 33]
         expect('the grandchild', found, [{3000: (300, 290)}])
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_parents(place):
@@ -194,8 +191,7 @@ def test_no_follow_exec(place):
         expect_lossless(next(iter(place.infos(1, 'b*.hlt').values())), end=('exec', 0))
         done = place.run(place.program('execs'), env={**env, 'HEAPLAPSE_MODE': 'tags', 'HEAPLAPSE_NO_FOLLOW_EXEC': '1', 'LD_PRELOAD': place.library})
         expect('mode tags alone', 'libheaplapse' in done.out, False)
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
     done = place.record(place.program('execs'), options=('-q', '-o', 'f%n.hlt'))
     expect('without it all are recorded', len(place.infos(pattern='f*.hlt')) >= 5, True)
 
@@ -208,8 +204,7 @@ def test_threads(place):
         expect('children', members, [{2000: (200, 190)}] * 20)
         for info in family.infos.values():
             expect_lossless(info)
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_start(place):
@@ -291,7 +286,7 @@ def test_script(place):
     done = place.record('/bin/sh', '-c', script)
     expect('status and stderr', (done.status, done.err), (4, ''))
     # on a busy machine the children's traces are written after the shell's own
-    wait_until('150 traces', lambda: len(place.traces('heaplapse.true.*')) >= 150)
+    wait_until('150 traces', lambda: len(place.traces_of('true')) >= 150)
     infos = place.infos()
     expect('programs', sum(info['program'].endswith('true') for info in infos.values()), 150)
     for name, info in infos.items():
@@ -306,14 +301,13 @@ def test_parents_after_exec(place):
     for mode in ('record', 'bare'):
         done = place.in_mode(mode, '/bin/sh', '-c', 'echo $$ $PPID; /bin/true; /bin/echo; exit 0')
         shell, above = map(int, done.out.split())
-        wait_until('two children', lambda: place.traces('heaplapse.true.*') and place.traces('heaplapse.echo.*'))
+        wait_until('two children', lambda: place.traces_of('true') and place.traces_of('echo'))
         place.infos()
         rows = json.loads(place.heaplapse.run('report', '--json', '--group', 'process', *place.traces()))['processes']
         parents = {row['pid']: row['parent_pid'] for row in rows}
         expect('parents', sorted(parents.values()), sorted([above, shell, shell]))
         expect('the parent of the shell', parents[shell], above)
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def test_make(place):

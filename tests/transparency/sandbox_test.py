@@ -209,8 +209,7 @@ def test_pid_namespace(place):
         expect(f'{way}: ends', kinds - {'exit', 'signal', 'lost'}, set())
         for info in infos.values():
             expect('dropped', info['totals']['dropped_events'], 0)
-        for name in place.traces():
-            os.unlink(name)
+        place.remove_traces()
 
 
 def remaining_files(folder):

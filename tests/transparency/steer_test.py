@@ -12,7 +12,7 @@ import time
 
 from transparency import NOBODY, Failure, Skip, children_of, compiled, contains, expect, expect_lossless, main, need_other_user, state_of, wait_until
 
-MAGIC, VERSION = 0x6c746368, 1
+MAGIC, VERSION = 0x6c746368, 2
 STATUS, PAUSE, RESUME, STOP, MODE, MARK, SNAPSHOT = range(7)
 TRACE, CULL, COUNT, SAMPLE = range(4)
 
@@ -42,8 +42,8 @@ def send_request(name, *args, **kwargs):
     """(error, mode, paused) of the answer."""
     with connect(name) as link:
         link.send(request(*args, **kwargs))
-        answer = link.recv(8192)
-    expect('answer', len(answer), 4192)
+        answer = link.recv(16384)
+    expect('answer', len(answer), 8288)
     _, _, error, mode, paused = struct.unpack_from('<IIiIB', answer)
     return error, mode, paused
 
@@ -228,7 +228,7 @@ def test_samples_and_sums(place):
     ctl(place, pid, 'mode=count')
     finish(place, process)
     expect('margin', place.info()['estimate']['live_bytes_end_margin'], None)
-    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'malloc', 'of unknown accuracy')
+    contains('tree', place.heaplapse.run('report', '--peak', place.traces()[0]), 'run_thread', 'of unknown accuracy')
     expect('margin of a report', place.heaplapse.report(place.traces()[0], '--leaks')['total_bytes_margin'], None)
     contains('refusal', place.run(place.binary, 'report', '--threads', place.traces()[0]).err,
              '(mode count or cull, for part of the run)', 'record with --mode=trace')

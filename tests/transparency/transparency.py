@@ -84,7 +84,31 @@ class Place:
         return self.bare(*command, **popen) if mode == 'bare' else self.record(*command, **popen)
 
     def traces(self, pattern='*.hlt'):
-        return sorted(glob.glob(pattern))
+        """The first traces of sessions whose names match, then the other traces of these sessions,
+        and traces in directories whose own names match."""
+        return (sorted(filter(os.path.isfile, glob.glob(pattern))) +
+                sorted({*glob.glob(f'{pattern}.d/*.hlt'), *glob.glob(f'*.hlt.d/{pattern}')}))
+
+    def traces_of(self, program):
+        """The traces of children that run this program."""
+        return [name for name in self.traces() if name.endswith(f'.{program}.hlt') and '/' in name]
+
+    def session_rows(self, first):
+        """[(pid, parent, program, file)] of the list of a session (docs/trace-format.md)."""
+        with open(f'{first}.d/session', encoding='utf-8', errors='surrogateescape') as file:
+            header, *lines = file.read().splitlines()
+        expect('first line of the session', header, 'heaplapse session 1')
+        rows = [line.split('\t') for line in lines]
+        expect('fields', {len(row) for row in rows}, {5})
+        return [(int(pid), int(parent), program, name) for pid, parent, _, program, name in rows]
+
+    def remove_traces(self):
+        """Removes all sessions of the directory."""
+        for name in self.traces():
+            os.unlink(name)
+        for name in glob.glob('*.hlt.d'):
+            os.unlink(f'{name}/session')
+            os.rmdir(name)
 
     def infos(self, count=None, pattern='*.hlt', seconds=LIMIT):
         """The infos of all traces in the directory, once they have an end; waits until there are

@@ -328,7 +328,7 @@ bool hl_machine_check_output(
 	struct hl_findings *f, const struct record_options *o, const char *program)
 {
 	char why[HL_RECORD_SENTENCE], size[HL_TEXT_SIZE_MAX];
-	int err = hl_trace_output_check(&o->collect.output, program, (uint64_t)getpid());
+	int err = hl_trace_output_check(&o->collect.output, program, (uint64_t)getpid(), NULL);
 	struct statvfs fs = {0};
 	uint64_t space;
 	int dir;

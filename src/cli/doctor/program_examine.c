@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/program.h"
+#include "model/views/interpreter.h"
 #include "symbol/symbol.h"
 #include "util/elf_file.h"
 
@@ -127,6 +128,32 @@ static void examine_loader(struct hl_elf_file *f, struct target *t)
 			"recorder");
 }
 
+/* Returns the interpreter that the program is linked with, and the name of its library. */
+static const struct hl_interpreter *find_linked_interpreter(
+	struct hl_elf_file *f, const char **library)
+{
+	const struct hl_interpreter *found = NULL;
+
+	for (unsigned i = 0; !found && (*library = hl_elf_file_needed(f, i)) != NULL; i++)
+		found = hl_interpreter_by_library(*library);
+	return found;
+}
+
+/* Says what of an interpreted program is recorded. */
+static void examine_interpreter(struct hl_elf_file *f, struct target *t)
+{
+	const struct hl_interpreter *found = hl_interpreter_by_program(t->image);
+	const char *library = NULL;
+
+	if (!found)
+		found = hl_interpreter_by_file(f);
+	if (!found)
+		found = find_linked_interpreter(f, &library);
+	if (found)
+		hl_findings_add(&t->findings, HL_VERDICT_NOTE, found->language, NULL, "%s%s%s",
+			library ? library : "", library ? ": " : "", found->text);
+}
+
 void hl_program_examine(struct target *t)
 {
 	struct hl_elf_file f;
@@ -155,6 +182,7 @@ void hl_program_examine(struct target *t)
 		examine_allocator(&f, t);
 		examine_stacks(&f, t);
 		examine_names(&f, t->image, t);
+		examine_interpreter(&f, t);
 	}
 	hl_elf_file_close(&f);
 	close(fd);

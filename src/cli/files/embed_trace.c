@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "util/terminal/progress.h"
+#include "util/work/work.h"
 
 /* Called for each module; arg is the result. */
 static void on_module(void *arg, const struct hl_embedded *module)
@@ -101,6 +103,7 @@ int hl_embed_recorded(const char *path, bool quiet)
 		hl_cli_error("no files embedded: %s", why.text);
 		return HL_EXIT_IO;
 	}
+	hl_model_work(m)->progress = hl_progress_show;
 	status = hl_embed(m, path, &to, quiet, &result);
 	hl_model_close(m);
 	return status;

@@ -16,10 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/files/session_choice.h"
 #include "model/slice/slice.h"
 #include "util/terminal/progress.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
+#include "util/work/work.h"
 #include "views/text/text.h"
 
 const char *hl_set_json(void *state, const char *value)
@@ -39,6 +41,18 @@ const char *hl_set_verbose(void *state, const char *value)
 {
 	((struct hl_trace_opts *)state)->verbose = true;
 	return NULL;
+}
+
+const char *hl_set_all(void *state, const char *value)
+{
+	((struct hl_trace_opts *)state)->all = true;
+	return NULL;
+}
+
+const char *hl_set_process(void *state, const char *value)
+{
+	((struct hl_trace_opts *)state)->process = value;
+	return *value ? NULL : "the name of a program or a pid";
 }
 
 /* Returns the regular file that was modified last; NULL if there is none. */
@@ -101,6 +115,8 @@ int hl_trace_file_open_model(const char *path, struct hl_model **m, struct hl_re
 		nanosleep(&pause, NULL);
 		err = hl_model_open(m, path, why);
 	}
+	if (!err)
+		hl_model_work(*m)->progress = hl_progress_show;
 	return err;
 }
 
@@ -108,8 +124,7 @@ int hl_trace_file_open_model(const char *path, struct hl_model **m, struct hl_re
  * hl_cli_set_subject. */
 static char opened_path[4096];
 
-/* Returns 0, or prints a message and returns an exit status. */
-static int open_path(const char *path, struct hl_model **m)
+int hl_trace_file_open_path(const char *path, struct hl_model **m)
 {
 	struct hl_reader_refusal why = {0};
 
@@ -121,17 +136,20 @@ static int open_path(const char *path, struct hl_model **m)
 	return HL_EXIT_IO;
 }
 
-static int open_newest(struct hl_model **m)
+int hl_trace_file_find_newest(char **path)
 {
 	glob_t found = {0};
-	const char *path;
-	int status;
+	const char *newest;
+	int status = 0;
 
 	glob("*.hlt", 0, NULL, &found);
-	path = find_newest(&found);
-	if (path) {
-		hl_cli_info("showing %s, the newest trace in this directory", path);
-		status = open_path(path, m);
+	newest = find_newest(&found);
+	*path = newest ? strdup(newest) : NULL;
+	if (*path) {
+		hl_cli_info("showing %s, the newest trace in this directory", *path);
+	} else if (newest) {
+		hl_cli_error("%s", strerror(ENOMEM));
+		status = HL_EXIT_IO;
 	} else {
 		status = hl_cli_usage("which trace? there is no *.hlt in this directory; name one, "
 				      "or write one with heaplapse record ./program");
@@ -142,20 +160,32 @@ static int open_newest(struct hl_model **m)
 
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 {
+	const struct hl_trace_opts none = {0};
+	struct hl_session_choice c;
+	int status;
+
 	if (argc > 1)
 		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
-	return argc == 0 ? open_newest(m) : open_path(argv[0], m);
+	status = hl_session_choose(&c, &none, argc, argv, HL_SESSION_FILE);
+	if (!status)
+		status = hl_session_require_one(&c, "be read together");
+	if (!status)
+		status = hl_trace_file_open_path(c.files[0], m);
+	hl_session_choice_fini(&c);
+	return status;
 }
+
 void hl_trace_file_verify(struct hl_model *m, uint64_t limit)
 {
 	int err;
 
 	if (hl_model_info(m)->file_bytes > limit)
 		return;
-	hl_progress_begin("checking the trace");
-	err = hl_reader_verify(hl_model_reader(m));
-	hl_progress_end();
-	if (err < 0)
+	err = hl_reader_verify(hl_model_reader(m), hl_model_work(m));
+	if (err == -ETIME)
+		hl_cli_info("the trace was not checked for damage, because that takes longer than "
+			    "--max-time");
+	else if (err < 0)
 		hl_cli_error("the trace could not be read completely");
 }
 
@@ -276,7 +306,7 @@ int hl_trace_file_failed(struct hl_model *m)
 }
 
 /* Prints the expression with a mark under the position. Columns are characters, not bytes. */
-int hl_filter_print_error(const char *expr, size_t at, const char *text)
+int hl_filter_print_error(const char *option, const char *expr, size_t at, const char *text)
 {
 	struct hl_strbuf before = {0}, all = {0};
 	size_t width = 0;
@@ -287,7 +317,7 @@ int hl_filter_print_error(const char *expr, size_t at, const char *text)
 		width += ((unsigned char)before.data[i] & 0xc0) != 0x80;
 	hl_strbuf_reset(&all);
 	hl_text_escape(&all, expr);
-	hl_cli_usage("--filter: %s", text);
+	hl_cli_usage("%s: %s", option, text);
 	fprintf(stderr, "  %s\n  %*s^\n", hl_strbuf_str(&all), (int)width, "");
 	hl_strbuf_fini(&before);
 	hl_strbuf_fini(&all);
@@ -300,7 +330,7 @@ static int parse_filter(const char *expr, struct hl_filter **f)
 	int err = hl_filter_parse(f, expr, &error);
 
 	if (err == -EINVAL)
-		return hl_filter_print_error(expr, error.at, error.text);
+		return hl_filter_print_error("--filter", expr, error.at, error.text);
 	if (err) {
 		hl_cli_error("%s", strerror(-err));
 		return HL_EXIT_IO;

@@ -12,10 +12,21 @@
 /* Options that they share; must be the first member of their state. */
 struct hl_trace_opts {
 	bool json, strict, verbose;
+	bool all;            /* all processes of the session */
+	const char *process; /* one of them, by name or pid; NULL: not chosen */
 };
 const char *hl_set_json(void *state, const char *value);
 const char *hl_set_strict(void *state, const char *value);
 const char *hl_set_verbose(void *state, const char *value);
+const char *hl_set_all(void *state, const char *value);
+const char *hl_set_process(void *state, const char *value);
+/* The rows of commands that use hl_session_choose(). */
+#define HL_SESSION_OPTS                                                                            \
+	{0, "process", "NAME|PID", "one process of the session, by its program's name or its pid", \
+		hl_set_process},                                                                   \
+	{                                                                                          \
+		0, "all", NULL, "all processes of the session", hl_set_all                         \
+	}
 #define HL_OPT_STRICT                                                                     \
 	{                                                                                 \
 		0, "strict", NULL, "exit with status 4 if data is missing", hl_set_strict \
@@ -28,9 +39,15 @@ const char *hl_set_verbose(void *state, const char *value);
 /* Opens a trace as hl_model_open() does. If the program has ended, waits up to 2 s while its
  * collector writes the rest. */
 int hl_trace_file_open_model(const char *path, struct hl_model **m, struct hl_reader_refusal *why);
-/* Opens the only operand. Without an operand, opens the newest trace in the current directory and
- * prints its name. Returns 0, or prints a message and returns an exit status. */
+/* Opens the only operand, or without one the newest trace in the current directory. Of a session it
+ * opens the program that was started (session_choice.h). Returns 0, or prints a message and returns
+ * an exit status. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
+/* Opens this trace, for commands that have chosen it. */
+int hl_trace_file_open_path(const char *path, struct hl_model **m);
+/* Finds the newest trace in the current directory and prints its name. Returns 0, or prints a
+ * message and returns an exit status. The caller frees *path. */
+int hl_trace_file_find_newest(char **path);
 /*
  * Reads the whole file if it has at most `limit` bytes, to find damage that other queries would not
  * touch. The model reports the damage afterwards.
@@ -49,6 +66,6 @@ int hl_trace_file_failed(struct hl_model *m);
  * prints a message that marks the position of the error and returns an exit status.
  */
 int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f);
-int hl_filter_print_error(const char *expr, size_t at, const char *text);
+int hl_filter_print_error(const char *option, const char *expr, size_t at, const char *text);
 
 #endif

@@ -15,7 +15,7 @@
 
 static const struct hl_example first_steps[] = {
 	{"record ./program", "run it and write heaplapse.program.PID.hlt"},
-	{"report", "which stacks held the memory at its peak"},
+	{"report", "the overview of the newest trace"},
 	{"report --leaks FILE.hlt", "memory that was never freed"},
 	{0},
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options/foreign_names.h"
 
 struct parse {
 	const struct hl_cmd *cmd;
@@ -115,6 +116,50 @@ static const struct hl_opt *find_short(const struct hl_cmd *cmd, char c)
 	return NULL;
 }
 
+/* Returns the first command that is not hidden and has this option, or NULL. */
+static const struct hl_cmd *find_owner(const char *name, size_t len)
+{
+	for (size_t i = 0; hl_commands[i]; i++) {
+		if (!hl_commands[i]->hidden && find_long(hl_commands[i], name, len))
+			return hl_commands[i];
+	}
+	return NULL;
+}
+
+/* Explains a name that other profilers use; `len` is without the value. Returns 0 if it is not
+ * known. */
+static int reject_foreign(const struct hl_cmd *cmd, const char *word, size_t len)
+{
+	const struct hl_foreign_name *known = hl_foreign_name_find(cmd->name, word, len);
+	char try[256];
+
+	if (!known)
+		return 0;
+	snprintf(try, sizeof(try), "  try: %s\n", known->command);
+	return hl_cli_usage_try(try, "unknown option %.*s: %s", (int)len, word, known->hint);
+}
+
+/* A long option that the command does not have; `len` is the length of its name. */
+static int reject_long(const struct hl_cmd *cmd, const char *name, size_t len)
+{
+	int status = reject_foreign(cmd, name - 2, len + 2);
+	const struct hl_cmd *owner;
+	const char *suggestion;
+	char text[64];
+
+	if (status)
+		return status;
+	snprintf(text, sizeof(text), "%.*s", (int)(len < 60 ? len : 60), name);
+	owner = find_owner(name, len);
+	if (owner)
+		return hl_cli_usage(
+			"unknown option --%s; it is an option of heaplapse %s", text, owner->name);
+	suggestion = hl_suggest(text, long_name_at, cmd);
+	if (suggestion)
+		return hl_cli_usage("unknown option --%s; did you mean --%s?", text, suggestion);
+	return hl_cli_usage("unknown option --%s", text);
+}
+
 /* Stores a value. `shown` is the option as the user wrote it, for the message. */
 static int store_value(struct parse *p, const struct hl_opt *o, const char *value,
 	const char *shown, size_t shown_len)
@@ -147,18 +192,10 @@ static int parse_long(struct parse *p, const char *word)
 	const char *name = word + 2, *eq = strchr(name, '='), *value = eq ? eq + 1 : NULL;
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
 	const struct hl_opt *o = find_long(p->cmd, name, len);
-	const char *suggestion;
-	char text[64];
 	int err;
 
-	if (!o) {
-		snprintf(text, sizeof(text), "%.*s", (int)(len < 60 ? len : 60), name);
-		suggestion = hl_suggest(text, long_name_at, p->cmd);
-		if (suggestion)
-			return hl_cli_usage(
-				"unknown option --%s; did you mean --%s?", text, suggestion);
-		return hl_cli_usage("unknown option --%s", text);
-	}
+	if (!o)
+		return reject_long(p->cmd, name, len);
 	if (o == &help_row) {
 		p->help = HL_HELP_FULL;
 		return 0;
@@ -175,14 +212,21 @@ static int parse_long(struct parse *p, const char *word)
 
 static int parse_short(struct parse *p, const char *word)
 {
+	/* -inuse_space would be read as -i with a value. */
+	int status = word[2] ? reject_foreign(p->cmd, word, strcspn(word, "=")) : 0;
+
+	if (status)
+		return status;
 	for (const char *c = word + 1; *c; c++) {
 		char shown[3] = {'-', *c, 0};
 		const struct hl_opt *o = find_short(p->cmd, *c);
 		const char *value = NULL;
 		int err;
 
-		if (!o)
-			return hl_cli_usage("unknown option %s", shown);
+		if (!o) {
+			status = reject_foreign(p->cmd, shown, 2);
+			return status ? status : hl_cli_usage("unknown option %s", shown);
+		}
 		if (o == &help_row) {
 			p->help = p->help ? p->help : HL_HELP_SHORT;
 			continue;

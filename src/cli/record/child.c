@@ -158,7 +158,7 @@ int hl_child_start(struct record_session *s, int argc, char **argv)
 	close(error_pipe[1]);
 	if (hl_record_uses_output(s->o))
 		err = hl_trace_output_check(
-			&s->o->collect.output, s->target.path, (uint64_t)s->child);
+			&s->o->collect.output, s->target.path, (uint64_t)s->child, s->first_trace);
 	log_err = err ? 0 : hl_churn_log_check(s->o, s->target.path);
 	if (log_err) {
 		close(start_pipe[1]);
@@ -174,6 +174,7 @@ int hl_child_start(struct record_session *s, int argc, char **argv)
 		hl_cli_error("%s", why);
 		return HL_EXIT_CANNOT_RECORD;
 	}
+	hl_collector_link_send_first(s);
 	if (!err && write(start_pipe[1], &byte, 1) == 1) {
 		close(start_pipe[1]);
 		if (read(error_pipe[0], &err, sizeof(err)) != sizeof(err))

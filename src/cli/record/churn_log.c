@@ -50,7 +50,8 @@ int hl_churn_log_check(const struct record_options *o, const char *program)
 		return 0;
 	s.pattern = s.churn_log;
 	s.overwrite = true; /* the file is appended to */
-	err = hl_trace_output_check(&s, program, 0);
+	s.disabled = true;  /* it is no trace: no session belongs to it */
+	err = hl_trace_output_check(&s, program, 0, NULL);
 	if (!err)
 		err = hl_trace_output_name(name, sizeof(name), s.churn_log, program, 0, 0, 1);
 	if (err)

@@ -11,6 +11,7 @@
 
 #include "cli/record/collector_link.h"
 #include "cli/record/record_output.h"
+#include "trace/format/session_row.h"
 #include "util/safe_text.h"
 
 /* Runs in the collector's own process. A replacement gets all regions that we hold. */
@@ -39,6 +40,8 @@ static int run_collector(struct record_session *s, int control_fd)
 	hl_collector_detach(keep, n + OWN_FDS);
 	/* A replacement must not overwrite the traces of its predecessor. */
 	start.settings.output.overwrite &= s->restarts == 0;
+	start.first_trace = s->restarts > 0 ? s->first_trace : NULL;
+	start.first_pid = s->o->gdb ? 0 : (uint64_t)s->child;
 	start.orphan_fds = fds;
 	start.orphan_pids = pids;
 	start.n_orphans = n;
@@ -64,6 +67,18 @@ int hl_collector_link_start(struct record_session *s)
 		close(s->control_fd);
 	s->control_fd = pair[0];
 	return 0;
+}
+
+void hl_collector_link_send_first(const struct record_session *s)
+{
+	/* gdb is the child, and is not recorded. A pattern that names each process needs no other
+	 * name. */
+	struct hl_message first = {
+		.kind = HL_MESSAGE_FIRST, .pid = s->o->gdb ? 0 : (uint32_t)s->child};
+
+	if (!s->o->gdb && !s->o->collect.output.own_names)
+		snprintf(first.text, sizeof(first.text), "%s", s->first_trace);
+	(void)hl_message_send(s->control_fd, &first, -1);
 }
 
 static void release_region(struct record_session *s, uint64_t inode)
@@ -116,6 +131,15 @@ static void add_trace_to_embed(struct record_session *s, const char *path)
 	}
 }
 
+static void on_closed(struct record_session *s, const struct hl_message *closed)
+{
+	if (closed->value)
+		print_incomplete(closed);
+	else if (s->o->embed && closed->text[0])
+		add_trace_to_embed(s, closed->text);
+	print_early_writes(s, closed);
+}
+
 void hl_collector_link_read(struct record_session *s)
 {
 	struct hl_message message;
@@ -135,16 +159,25 @@ void hl_collector_link_read(struct record_session *s)
 			break;
 		case HL_MESSAGE_CLOSED:
 			s->closed += ours;
+			s->all_closed++;
 			if (ours)
 				memcpy(s->last_path, message.text, sizeof(s->last_path));
-			if (message.value)
-				print_incomplete(&message);
-			else if (s->o->embed && message.text[0])
-				add_trace_to_embed(s, message.text);
-			print_early_writes(s, &message);
+			on_closed(s, &message);
+			break;
+		case HL_MESSAGE_CONTINUED:
+			s->earlier_files += ours;
+			on_closed(s, &message);
 			break;
 		case HL_MESSAGE_SNAPSHOT:
 			hl_cli_info("%s", message.text);
+			break;
+		case HL_MESSAGE_NAMED:
+			memcpy(s->first_trace, message.text, sizeof(s->first_trace));
+			break;
+		case HL_MESSAGE_NO_SESSION:
+			hl_cli_error("%s" HL_SESSION_SUFFIX " cannot be used: %s; the traces of "
+				     "other processes are beside %s or are not listed",
+				message.text, hl_record_session_error(message.value), message.text);
 			break;
 		case HL_MESSAGE_NO_LOG:
 			hl_cli_error("--churn-log: cannot write %s for process %u: %s",

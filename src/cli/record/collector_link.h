@@ -13,6 +13,9 @@
 
 /* Starts a collector. A replacement gets all regions that we hold. Returns 0 or -errno. */
 int hl_collector_link_start(struct record_session *s);
+/* Sends the collector the first process of the session. Call it before the program runs.
+ */
+void hl_collector_link_send_first(const struct record_session *s);
 /* Reads all messages that have arrived. */
 void hl_collector_link_read(struct record_session *s);
 /* Replaces the collector if it has died. Events that it had drained but not written are lost. */

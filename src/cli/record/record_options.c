@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/record/record_options.h"
-#include "cli/options/size_option.h"
+#include "request/size_parse.h"
 #include "ring/ring_clock.h"
 
 #define FLAG_SETTER(name, statement)                            \
@@ -135,6 +135,36 @@ static const char *set_mode(void *state, const char *value)
 static const char *export_variable(const char *name, const char *value)
 {
 	return setenv(name, value, 1) ? "small enough for the available memory" : NULL;
+}
+
+/* Appends to a list; a list from the environment is replaced. The recorder reads the variable. */
+static const char *add_pattern(
+	char list[1024], bool *from_env, const char *variable, const char *value)
+{
+	size_t len = *from_env ? 0 : strlen(list);
+
+	*from_env = false;
+	if (!*value || strchr(value, '/'))
+		return "a pattern for the name of a program without its directory, such as 'cc1*'";
+	if (len + strlen(value) + 2 > sizeof(((struct record_options *)0)->only))
+		return "short enough: all patterns together have at most 1,000 bytes";
+	snprintf(list + len, sizeof(((struct record_options *)0)->only) - len, "%s%s",
+		len ? "," : "", value);
+	return export_variable(variable, list);
+}
+
+static const char *set_only(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return add_pattern(o->only, &o->only_from_env, "HEAPLAPSE_ONLY", value);
+}
+
+static const char *set_skip(void *state, const char *value)
+{
+	struct record_options *o = state;
+
+	return add_pattern(o->skip, &o->skip_from_env, "HEAPLAPSE_SKIP", value);
 }
 
 static const char *set_tags(void *state, const char *value)
@@ -365,7 +395,7 @@ const struct hl_opt hl_record_opts[] = {
 		"seconds since the epoch, %n number, %h host, %% percent "
 		"(default " HL_RECORD_PATTERN ")",
 		set_output},
-	{'f', "overwrite", NULL, "replace FILE if it exists", set_overwrite},
+	{'f', "overwrite", NULL, "replace FILE and its session if they exist", set_overwrite},
 	{'q', "quiet", NULL, "print errors only", set_quiet},
 	{0, "summary", NULL, "print a summary at the end (default on a terminal)", set_summary},
 	{'v', "verbose", NULL, "print live bytes and their change at each snapshot", set_verbose},
@@ -439,6 +469,14 @@ const struct hl_opt hl_record_opts[] = {
 		set_toggle_signal},
 	{0, "snapshot-signal", "SIGNAL", "take a snapshot when the program receives SIGNAL",
 		set_snapshot_signal},
+	{0, "only", "NAME",
+		"record only programs whose file name matches NAME, a pattern such as 'cc1*'; may "
+		"be repeated (in the environment: cc1,ld)",
+		set_only},
+	{0, "skip", "NAME",
+		"do not record programs whose file name matches NAME; their children are followed; "
+		"may be repeated",
+		set_skip},
 	{0, "no-follow-fork", NULL, "do not record children that fork without exec",
 		set_no_follow_fork},
 	{0, "no-follow-exec", NULL, "do not record programs that the program executes",
@@ -530,4 +568,6 @@ void hl_record_init(void *options)
 	o->collect.sample_seed = seed ? strtoull(seed, NULL, 10) : 0;
 	o->env_problem = read_env(o);
 	o->toggles_from_env = o->collect.toggle_signals != 0;
+	o->only_from_env = o->only[0] != '\0';
+	o->skip_from_env = o->skip[0] != '\0';
 }

@@ -23,8 +23,10 @@ struct record_options {
 	bool force; /* run a program that cannot be recorded; write where other users may change
 		       files */
 	bool exit_wait_given; /* otherwise the default depends on how the collector was started */
-	bool embed;           /* embed the program and its libraries in the traces */
-	bool gdb;             /* run the program under gdb */
+	char only[1024], skip[1024]; /* lists of patterns for names of programs */
+	bool only_from_env, skip_from_env;
+	bool embed;              /* embed the program and its libraries in the traces */
+	bool gdb;                /* run the program under gdb */
 	const char *gdb_options; /* options for gdb; NULL: none */
 	const char *env_problem; /* a sentence about an invalid HEAPLAPSE_* variable; NULL: none */
 	uint32_t given;          /* bit mask of the options given that some modes refuse; see

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/record/record_output.h"
+#include "trace/format/session_row.h"
 #include "util/strbuf.h"
 
 /* Without an output, the counters would be lost when the program ends. A default is set. */
@@ -70,6 +71,7 @@ int hl_record_set_tags_output(const struct record_options *o, const char *progra
 int hl_record_finish_options(struct record_options *o)
 {
 	set_tags_output(o);
+	o->collect.output.own_names = o->output && hl_trace_output_names_differ(o->output);
 	if (!o->output)
 		o->output = HL_RECORD_PATTERN;
 	o->collect.output.pattern = o->output;
@@ -102,6 +104,20 @@ void hl_record_format_output_error(
 				       "%s, or use -f",
 			name, option);
 		break;
+	case HL_OUTPUT_SESSION:
+		snprintf(buf, n,
+			"%s" HL_SESSION_SUFFIX " exists, the directory of an earlier session, and "
+			"is not overwritten; choose another name with %s, or use -f",
+			name, option);
+		break;
+	case HL_OUTPUT_NOT_SESSION:
+		snprintf(buf, n,
+			"%s" HL_SESSION_SUFFIX
+			" exists and cannot have the traces of a session: it "
+			"is not a private directory of yours, or its file `session` is not a list "
+			"of traces; move it away, or choose another name with %s",
+			name, option);
+		break;
 	case HL_OUTPUT_FOREIGN:
 		snprintf(buf, n,
 			"%s belongs to another user and cannot be replaced; choose another name "
@@ -130,6 +146,21 @@ void hl_record_format_output_error(
 		snprintf(buf, n, "cannot write the trace to %s: %s; choose another path with %s",
 			name, strerror(-err), option);
 	}
+}
+
+const char *hl_record_session_error(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case ELOOP:
+	case ENOTDIR:
+		return "it is not a private directory of yours";
+	case HL_OUTPUT_EXPOSED:
+		return "a directory in its path is world-writable without the sticky bit";
+	case HL_OUTPUT_PLANTED:
+		return "its path contains another user's link in a world-writable directory";
+	}
+	return strerror(-err);
 }
 
 const char *hl_record_error_advice(int err)

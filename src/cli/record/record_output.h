@@ -40,6 +40,8 @@ void hl_record_format_output_error(
 /* Prints that sentence for -o. */
 void hl_record_print_output_error(const struct record_options *o, int err);
 #define HL_RECORD_SENTENCE (PATH_MAX + 256)
+/* Why the directory of a session cannot be used; err: of HL_MESSAGE_NO_SESSION. */
+const char *hl_record_session_error(int err);
 /* Returns advice to append to the text of an error, or "". */
 const char *hl_record_error_advice(int err);
 

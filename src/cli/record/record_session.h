@@ -44,11 +44,14 @@ struct record_session {
 	pid_t collector;
 	int restarts;
 	uint32_t regions, closed; /* of the child's own pid; under gdb of all processes */
+	uint32_t all_closed;      /* traces of all processes */
 	HL_VEC(struct held_region) held_regions;
+	char first_trace[PATH_MAX]; /* the name of the child's trace */
 	char last_path[PATH_MAX];
-	HL_VEC(char *) traces; /* traces to embed files in; only with --embed-binaries */
-	bool all_written;      /* all traces of ended processes are written */
-	bool processes_run;    /* recorded processes still run, and may start programs */
+	uint32_t earlier_files; /* of the same process, closed by ctl rotate */
+	HL_VEC(char *) traces;  /* traces to embed files in; only with --embed-binaries */
+	bool all_written;       /* all traces of ended processes are written */
+	bool processes_run;     /* recorded processes still run, and may start programs */
 
 	/* The program: child.c. */
 	pid_t child;

@@ -13,10 +13,15 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
-#include "model/query/suppress.h"
+#include "cli/record/record_overview.h"
+#include "model/views/interpreter.h"
+#include "util/terminal/shell_word.h"
 #include "util/strbuf.h"
 #include "util/terminal/terminal.h"
 #include "util/safe_text.h"
+#include "util/terminal/progress.h"
+#include "util/terminal/wrap.h"
+#include "util/work/work.h"
 
 #define COST_MIN_NS UINT64_C(100000000)
 #define STACK_BYTES (8u << 20)
@@ -31,11 +36,20 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+#define DETAIL_COLUMN 28
+
+/* The width of the terminal; 0: there is none. */
+static unsigned page_width(void)
+{
+	return isatty(STDERR_FILENO) ? hl_term_width(STDERR_FILENO) : 0;
+}
+
 /* Prints " peak 12.4 MiB in 162 blocks, at 30.7 ms". */
 static void print_row(const char *name, const char *value, const char *detail)
 {
-	fprintf(stderr, "  %-12s%s%12s%s%s%s\n", name, style(HL_STYLE_BOLD), value,
-		style(HL_STYLE_PLAIN), detail[0] ? "  " : "", detail);
+	fprintf(stderr, "  %-12s%s%12s%s%s", name, style(HL_STYLE_BOLD), value,
+		style(HL_STYLE_PLAIN), detail[0] ? "  " : "");
+	hl_wrap(stderr, detail, DETAIL_COLUMN, DETAIL_COLUMN, page_width());
 }
 
 static void print_title(const struct hl_trace_info *info)
@@ -51,83 +65,12 @@ static void print_title(const struct hl_trace_info *info)
 	hl_strbuf_fini(&name);
 }
 
-/* Live blocks at the end: those that `report --leaks` shows, and those that it suppresses by
- * default. Names are looked up only for stacks that end in libc and similar libraries. */
-struct remaining {
-	struct hl_value left, kept;
-};
-
-static int query_kept(struct hl_model *m, struct hl_value *kept)
+static void print_dropped(const struct hl_trace_info *info)
 {
-	struct hl_query q = {.to.kind = HL_TIME_SPEC_END};
-	const struct hl_sums *sums = &hl_model_info(m)->totals.sums;
-	struct hl_answer a;
-	int err = hl_suppressions_new(&q.suppressions);
+	char value[HL_TEXT_SIZE_MAX];
 
-	if (!err)
-		err = hl_suppressions_add_defaults(q.suppressions);
-	if (!err)
-		err = hl_model_query(m, &q, &a);
-	if (!err) {
-		*kept = (struct hl_value){.bytes = hl_sums_live_bytes(sums) - a.total.bytes,
-			.blocks = hl_sums_live_blocks(sums) - a.total.blocks};
-		hl_answer_fini(&a);
-	}
-	hl_suppressions_free(q.suppressions);
-	return err;
-}
-
-/* If the two cannot be distinguished, all blocks count as `left`. */
-static struct remaining find_remaining(struct hl_model *m)
-{
-	const struct hl_sums *sums = &hl_model_info(m)->totals.sums;
-	struct remaining r = {.left = {hl_sums_live_bytes(sums), hl_sums_live_blocks(sums)}};
-
-	if (r.left.blocks == 0 || query_kept(m, &r.kept) || r.kept.blocks > r.left.blocks)
-		r.kept = (struct hl_value){0};
-	r.left.bytes -= r.kept.bytes;
-	r.left.blocks -= r.kept.blocks;
-	return r;
-}
-
-static void print_rest(const struct hl_model *m, const struct remaining *r)
-{
-	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], kept[HL_TEXT_SIZE_MAX], detail[128];
-	int len = snprintf(detail, sizeof(detail), "in %s block%s",
-		hl_text_count(n, r->left.blocks), plural(r->left.blocks));
-
-	if (r->kept.blocks > 0)
-		snprintf(detail + len, sizeof(detail) - (size_t)len,
-			", plus %s held by the runtime", hl_text_bytes(kept, r->kept.bytes));
-	print_row(hl_model_leaks_are_certain(m) ? "leaked" : "live at end",
-		hl_text_bytes(value, r->left.bytes), detail);
-}
-
-static void print_peak(const struct hl_totals *t)
-{
-	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], at[HL_TEXT_SIZE_MAX], detail[128];
-
-	snprintf(detail, sizeof(detail), "in %s block%s, at %s", hl_text_count(n, t->peak_blocks),
-		plural(t->peak_blocks), hl_text_duration(at, t->peak_time_ns));
-	print_row("peak", hl_text_bytes(value, t->peak_bytes), detail);
-}
-
-static void print_counts(const struct hl_model *m)
-{
-	const struct hl_trace_info *info = hl_model_info(m);
-	const struct hl_totals *t = &info->totals;
-	uint64_t allocs = t->sums.alloc_blocks, dropped = info->counters.dropped_events;
-	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], detail[128];
-
-	snprintf(detail, sizeof(detail), "%s in total", hl_text_bytes(n, t->sums.alloc_bytes));
-	print_row("allocations", hl_text_count(value, allocs), detail);
-	snprintf(detail, sizeof(detail), "%.1f%% freed by the very next event",
-		allocs ? (double)t->temporary * 100 / (double)allocs : 0);
-	if (hl_model_has_adjacency(m))
-		print_row("temporary", hl_text_count(value, t->temporary), detail);
-	print_row("threads", hl_text_count(value, info->threads), "");
-	if (dropped)
-		print_row("DROPPED", hl_text_count(value, dropped),
+	if (info->counters.dropped_events)
+		print_row("DROPPED", hl_text_count(value, info->counters.dropped_events),
 			"events: the collector was killed or could not keep up");
 }
 
@@ -153,53 +96,44 @@ static void print_cost(const struct hl_trace_info *info)
 	print_row("overhead", value, detail);
 }
 
-/* Quotes a word if the shell would interpret it, so that the line can be copied. */
-static void put_shell_word(struct hl_strbuf *b, const char *word)
+/* The line about an interpreter, in short; `report` has the whole sentence. */
+static void print_interpreter(struct hl_model *m)
 {
-	bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					   "0123456789_-+=./:,@%") == strlen(word);
+	struct hl_interpreter_found found;
+	struct hl_strbuf library = {0};
 
-	if (plain) {
-		hl_strbuf_puts(b, word);
+	if (hl_interpreter_find(m, &found) || !found.is)
 		return;
-	}
-	hl_strbuf_putc(b, '\'');
-	for (; *word; word++) {
-		char str[2] = {*word, 0};
-
-		if (*word == '\'')
-			hl_strbuf_puts(b, "'\\''");
-		else
-			hl_strbuf_puts(b, str);
-	}
-	hl_strbuf_putc(b, '\'');
+	if (found.library)
+		hl_text_escape(&library, found.library);
+	fprintf(stderr, "  %-12s%s%s\n", found.is->language,
+		found.library ? hl_strbuf_str(&library) : found.is->brief,
+		found.library ? "; report says what of it is recorded" : "");
+	hl_strbuf_fini(&library);
 }
 
+#define NEXT_STEP_COLUMNS 12 /* of "  next: " and "  # " */
+
+/* The comment is left out if the terminal is too narrow: the command must stay whole, to
+ * be copied. */
 static void print_next_step(
 	const char *label, const char *command, const char *path, const char *what)
 {
 	struct hl_strbuf raw = {0}, line = {0};
 
-	put_shell_word(&raw, program_invocation_name);
+	hl_shell_put_word(&raw, program_invocation_name);
 	hl_strbuf_printf(&raw, " %s ", command);
-	put_shell_word(&raw, path);
+	hl_shell_put_word(&raw, path);
 	hl_text_escape(&line, hl_strbuf_str(&raw));
-	fprintf(stderr, "  %-6s%s  %s# %s%s\n", label, hl_strbuf_str(&line), style(HL_STYLE_DIM),
-		what, style(HL_STYLE_PLAIN));
+	fprintf(stderr, "  %-6s%s", label, hl_strbuf_str(&line));
+	if (page_width() == 0 || line.len + strlen(what) + NEXT_STEP_COLUMNS <= page_width())
+		fprintf(stderr, "  %s# %s%s", style(HL_STYLE_DIM), what, style(HL_STYLE_PLAIN));
+	putc('\n', stderr);
 	hl_strbuf_fini(&raw);
 	hl_strbuf_fini(&line);
 }
 
-/* Most blocks were freed at once, and they were many, so they cost time. */
-static bool has_churn(const struct hl_model *m)
-{
-	const struct hl_totals *t = &hl_model_info(m)->totals;
-
-	return hl_model_has_adjacency(m) && t->temporary >= 1000 &&
-	       t->temporary >= t->sums.alloc_blocks / 2;
-}
-
-static void print_trace_path(const struct hl_model *m, const char *path, bool leaks)
+static void print_trace_path(const struct hl_model *m, const char *path, uint32_t earlier_files)
 {
 	const struct hl_trace_info *info = hl_model_info(m);
 	struct hl_strbuf shown = {0};
@@ -209,12 +143,10 @@ static void print_trace_path(const struct hl_model *m, const char *path, bool le
 	fprintf(stderr, "  %-12s%s (%s)\n", "trace", hl_strbuf_str(&shown),
 		hl_text_bytes(size, info->file_bytes));
 	hl_strbuf_fini(&shown);
-	print_next_step("next:", "report", path, "which stacks held the memory at the peak");
-	if (leaks)
-		print_next_step("", "report --leaks", path, "memory that was never freed");
-	if (has_churn(m))
-		print_next_step(
-			"", "report --temporary", path, "which stacks allocate temporary blocks");
+	if (earlier_files)
+		fprintf(stderr, "  %-12sand %u earlier file%s of this run\n", "", earlier_files,
+			plural(earlier_files));
+	print_next_step("next:", "report", path, "the overview");
 }
 
 void hl_summary_print_tags(const char *program, uint64_t pid)
@@ -234,33 +166,41 @@ void hl_summary_print_tags(const char *program, uint64_t pid)
 		print_next_step("next:", "tags", stats, "memory by scope");
 }
 
+struct summary {
+	const char *path;
+	uint32_t earlier_files;
+};
+
 static void *print_all(void *arg)
 {
-	const char *path = arg;
+	const struct summary *s = arg;
 	struct hl_reader_refusal why;
 	struct hl_model *m;
-	struct remaining remaining;
+	struct hl_overview overview;
 
-	if (hl_model_open(&m, path, &why) < 0) {
+	if (hl_model_open(&m, s->path, &why) < 0) {
 		hl_cli_error("%s", why.text);
 		return NULL;
 	}
+	hl_model_work(m)->progress = hl_progress_show;
 	print_title(hl_model_info(m));
-	print_peak(&hl_model_info(m)->totals);
-	remaining = find_remaining(m);
-	print_rest(m, &remaining);
-	print_counts(m);
+	hl_record_overview_make(&overview, m);
+	hl_record_overview_print_numbers(m, &overview);
+	print_dropped(hl_model_info(m));
 	print_cost(hl_model_info(m));
-	print_trace_path(m, path, remaining.left.blocks > 0);
+	print_interpreter(m);
+	hl_record_overview_print_sites(m, &overview);
+	print_trace_path(m, s->path, s->earlier_files);
+	hl_overview_fini(&overview);
 	hl_model_close(m);
 	return NULL;
 }
 
 /* Looking up names takes libdw about 100 KiB of stack. Our stack may be as small as the program's,
  * so a thread with its own stack size is used. */
-void hl_summary_print(const char *path)
+void hl_summary_print(const char *path, uint32_t earlier_files)
 {
-	void *arg = (void *)(uintptr_t)path;
+	struct summary s = {path, earlier_files};
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err = pthread_attr_init(&attr);
@@ -268,9 +208,9 @@ void hl_summary_print(const char *path)
 	if (!err)
 		err = pthread_attr_setstacksize(&attr, STACK_BYTES);
 	if (!err)
-		err = pthread_create(&thread, &attr, print_all, arg);
+		err = pthread_create(&thread, &attr, print_all, &s);
 	if (err)
-		print_all(arg);
+		print_all(&s);
 	else
 		pthread_join(thread, NULL);
 }

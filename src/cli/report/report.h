@@ -13,8 +13,13 @@ struct hl_report {
 	struct hl_request_options options; /* must be the first member */
 	struct hl_text_opts style;         /* of text */
 	struct hl_json json;
-	bool explain;                            /* print the plan instead of the answer */
-	struct hl_value total;                   /* sum over all traces */
+	FILE *out;                     /* of the answer */
+	struct hl_row_limit rows;      /* of the whole answer */
+	struct hl_shown_modules shown; /* of the trace that is being shown */
+	bool explain;                  /* print the plan instead of the answer */
+	const char *language;          /* of the last line about an interpreter */
+	struct hl_value total;         /* sum over all traces */
+	bool unanswered; /* a part of a trace is not answered within --max-time: no sum */
 	HL_VEC(struct hl_process_row) processes; /* rows of --group process as text */
 };
 

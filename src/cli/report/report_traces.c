@@ -4,7 +4,8 @@
  *
  * Several traces are the processes of one run. A problem with one of them is printed, counted and
  * reflected in the exit status, and the others are still shown. A process that ended before the
- * requested time, or that does not have the mark, counts as 0. Each trace is opened once.
+ * requested time, or that does not have the mark, counts as 0. Each trace is opened once. Files
+ * that continue one another are parts of one process (report_parts.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/files/trace_file.h"
+#include "cli/files/session_choice.h"
 #include "cli/report/report.h"
+#include "cli/report/report_parts.h"
+#include "request/filter_check.h"
 #include "util/safe_text.h"
 #include "util/terminal/wrap.h"
 #include "views/json/json.h"
@@ -29,12 +32,25 @@ struct process {
 	const char *file;
 	struct hl_model *m; /* NULL: not open */
 	struct hl_plan *plan;
-	bool partial; /* its answer is partial, or not of the requested time */
+	bool partial;      /* its answer is partial, or not of the requested time */
+	bool missing_name; /* the filter has a name that the trace does not have */
+	bool found;        /* a part has blocks, or has no total */
+	bool late;         /* a part is not answered, because the time of the budget ended */
+	struct hl_part part;
+	size_t row; /* in r->processes; SIZE_MAX: none */
 };
 
 static bool is_json(const struct hl_report *r)
 {
 	return r->options.common.json;
+}
+
+/* Rows that are too long, and parts that end in the middle, are removed from the document. */
+static bool needs_memory(const struct hl_report *r)
+{
+	const struct hl_budget *b = &r->options.request.budget;
+
+	return b->max_bytes || (is_json(r) && b->max_ns);
 }
 
 /* --group process collects a row of each trace. */
@@ -64,7 +80,7 @@ static void begin_document(struct hl_report *r)
 {
 	if (!is_json(r))
 		return;
-	hl_json_init(&r->json, stdout);
+	hl_json_init(&r->json, r->out);
 	hl_json_begin_object(&r->json);
 	hl_json_key_u64(&r->json, "schema", 1);
 }
@@ -74,7 +90,7 @@ static void end_document(struct hl_report *r)
 	if (!is_json(r))
 		return;
 	hl_json_end_object(&r->json);
-	putchar('\n');
+	putc('\n', r->out);
 }
 
 static void begin_process(struct hl_report *r, const struct process *x)
@@ -95,7 +111,7 @@ static void begin_process(struct hl_report *r, const struct process *x)
 	hl_text_escape(&b, i->meta.program);
 	hl_strbuf_printf(&b, " (pid %" PRIu64 "), ", i->meta.pid);
 	hl_text_escape(&b, x->file);
-	printf("=== %s\n", hl_strbuf_str(&b));
+	fprintf(r->out, "=== %s\n", hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 }
 
@@ -104,7 +120,7 @@ static void end_process(struct hl_report *r)
 	if (is_json(r))
 		hl_json_end_object(&r->json);
 	else if (!collects_rows(r))
-		putchar('\n');
+		putc('\n', r->out);
 }
 
 /* --- rows of --group process --- */
@@ -156,11 +172,17 @@ static int add_row(struct hl_report *r, struct hl_model *m, const char *what,
 static void put_rows(struct hl_report *r)
 {
 	struct hl_text_opts style = list_style(r);
+	struct hl_strbuf filter = {0};
 
-	hl_text_processes(stdout, r->processes.data, r->processes.len, &r->total, &style);
+	hl_request_describe_filter(&r->options.request, &filter);
+	style.filter_text = hl_strbuf_str(&filter);
+	style.rows = &r->rows;
+	hl_row_limit_reset(&r->rows);
+	hl_text_processes(r->out, r->processes.data, r->processes.len, &r->total, &style);
 	for (size_t i = 0; i < r->processes.len; i++)
 		free_row(&r->processes.data[i]);
 	hl_vec_free(&r->processes);
+	hl_strbuf_fini(&filter);
 }
 
 /* --- one trace --- */
@@ -187,6 +209,20 @@ static bool shows_blocks(const struct hl_plan *p)
 	return any;
 }
 
+static bool shows_overview(const struct hl_plan *p)
+{
+	for (size_t i = 0; i < p->parts.len; i++) {
+		if (p->parts.data[i].view == &hl_view_overview)
+			return true;
+	}
+	return false;
+}
+
+static bool verifies_file(const struct hl_report *r, const struct hl_plan *p)
+{
+	return r->options.request.quantity == HL_REQUEST_LEAKS || shows_overview(p);
+}
+
 static int prepare_trace(struct hl_report *r, struct process *x)
 {
 	int status = hl_symbol_options_apply(&r->options.symbols, x->m, is_json(r));
@@ -194,7 +230,7 @@ static int prepare_trace(struct hl_report *r, struct process *x)
 	if (status)
 		return status;
 	/* a trace with missing chunks must not report leaks */
-	if (r->options.request.quantity == HL_REQUEST_LEAKS)
+	if (verifies_file(r, x->plan))
 		hl_trace_file_verify(x->m, LEAKS_VERIFY_BYTES);
 	if (shows_blocks(x->plan))
 		hl_request_warn(x->m);
@@ -205,11 +241,31 @@ static int prepare_trace(struct hl_report *r, struct process *x)
 
 static int render(struct hl_report *r, struct process *x, struct hl_result *result)
 {
+	struct hl_text_opts style = r->style;
+
 	if (is_json(r))
 		return hl_json_result(&r->json, result);
 	if (collects_rows(r))
 		return add_row(r, x->m, result->heading, &result->total, result->suppressions);
-	return hl_text_result(stdout, result, &r->style);
+	style.file = x->file;
+	style.language = &r->language;
+	return hl_text_result(r->out, result, &style);
+}
+
+/* A renderer that reads the trace may be stopped in the middle of a value. A part of a JSON
+ * document that is not whole is removed. */
+static int render_whole(struct hl_report *r, struct process *x, size_t i, struct hl_result *result)
+{
+	struct hl_row_limit rows = r->rows;
+	struct hl_json json = r->json;
+	off_t begin = needs_memory(r) ? ftello(r->out) : 0;
+	int err = hl_plan_check_stopped(x->plan, &x->plan->parts.data[i], render(r, x, result));
+
+	if (err == -ETIME && is_json(r) && fseeko(r->out, begin, SEEK_SET) == 0) {
+		r->rows = rows;
+		r->json = json;
+	}
+	return err;
 }
 
 static int show_part(struct hl_report *r, struct process *x, size_t i)
@@ -221,8 +277,12 @@ static int show_part(struct hl_report *r, struct process *x, size_t i)
 		return err;
 	r->total.bytes += result->total.bytes;
 	r->total.blocks += result->total.blocks;
-	err = render(r, x, result);
+	result->rows = &r->rows;
+	err = render_whole(r, x, i, result);
 	x->partial |= result->before_damage;
+	x->late |= result->late != NULL;
+	x->found |= result->total.blocks > 0 || !(result->part.view->flags & HL_VIEW_TOTAL);
+
 	hl_result_free(result);
 	return err;
 }
@@ -234,6 +294,12 @@ static void explain_trace(struct hl_report *r, struct process *x)
 	char *rest, *line;
 
 	hl_plan_explain(x->plan, &b);
+	if (verifies_file(r, x->plan))
+		hl_strbuf_printf(&b,
+			"%s: before that, the checksums of the whole file are verified if it has "
+			"at "
+			"most 1 GiB, because a lost free would be a leak\n",
+			shows_overview(x->plan) ? "--overview" : "--leaks");
 	rest = b.data;
 	if (is_json(r)) {
 		hl_json_key(&r->json, "plan");
@@ -243,7 +309,7 @@ static void explain_trace(struct hl_report *r, struct process *x)
 		if (is_json(r))
 			hl_json_string(&r->json, line);
 		else
-			hl_wrap(stdout, line, 0, 2,
+			hl_wrap(r->out, line, 0, 2,
 				r->style.shorten ? (unsigned)r->style.width : 0);
 	}
 	if (is_json(r))
@@ -251,26 +317,100 @@ static void explain_trace(struct hl_report *r, struct process *x)
 	hl_strbuf_fini(&b);
 }
 
+/* Prints in place of a part that it is not answered. In JSON the part is the only one. */
+static void show_refusal(struct hl_report *r, struct process *x)
+{
+	const char *why = hl_model_error(x->m);
+
+	x->late = r->unanswered = true;
+	if (is_json(r)) {
+		hl_json_key_string(&r->json, "refused", "max-time");
+		hl_json_key_string(&r->json, "error", why);
+	} else {
+		hl_wrap(r->out, why, 0, 2, r->style.shorten ? (unsigned)r->style.width : 0);
+	}
+}
+
+/* If the filter names a function or file that was not found, any missing name may be the reason. */
+static void show_missing_names(struct hl_report *r, struct process *x)
+{
+	struct hl_text_opts style = list_style(r);
+
+	if (!hl_row_begin(&r->rows, r->out, NULL))
+		return;
+	hl_text_wrappers(r->out, x->m, &style);
+	hl_text_missing_names(r->out, x->m, r->options.common.verbose || x->missing_name, &style);
+	hl_row_end(&r->rows);
+}
+
+static int show_interpreter(struct hl_report *r, struct process *x)
+{
+	struct hl_text_opts style = list_style(r);
+	int err;
+
+	if (!hl_row_begin(&r->rows, r->out, NULL))
+		return 0;
+	err = hl_text_interpreter(r->out, x->m, &r->language, &style);
+	hl_row_end(&r->rows);
+	return err;
+}
+
+static void json_filter_check(struct hl_json *j, const struct hl_filter_check *c)
+{
+	if (c->unmatched.len > 0) {
+		hl_json_key(j, "unmatched");
+		hl_json_begin_array(j);
+		for (size_t i = 0; i < c->unmatched.len; i++)
+			hl_json_unmatched_term(j, &c->unmatched.data[i]);
+		hl_json_end_array(j);
+	}
+	if (c->useless)
+		hl_json_key_string(j, "matches_no_block", c->useless);
+	if (c->contradicts)
+		hl_json_key_bool(j, "terms_exclude_each_other", true);
+}
+
+/* Says why the filter may match less than expected. */
+static void show_filter_check(struct hl_report *r, struct process *x)
+{
+	struct hl_filter_check c;
+
+	hl_plan_check_filter(x->plan, !x->found, &c);
+	hl_filter_check_note(&c, &x->plan->notes);
+	x->missing_name = c.unmatched.len > 0;
+	if (is_json(r))
+		json_filter_check(&r->json, &c);
+	hl_filter_check_fini(&c);
+}
+
 /* Prints all parts. In JSON they are members of the object that is open. Returns 0, or -errno with
  * hl_model_error(). */
 static int show_trace(struct hl_report *r, struct process *x)
 {
-	struct hl_text_opts style = list_style(r);
 	int err;
 
 	if (r->explain) {
 		explain_trace(r, x);
 		return 0;
 	}
+	r->shown.paths.len = 0;
 	err = hl_plan_prepare(x->plan);
 	x->partial |= x->plan->before_damage;
 	for (size_t i = 0; i < x->plan->parts.len && !err; i++) {
 		if (i > 0)
-			putchar('\n');
+			putc('\n', r->out);
 		err = show_part(r, x, i);
+		if (err == -ETIME) {
+			show_refusal(r, x);
+			err = 0;
+		}
 	}
-	if (!err && !is_json(r) && hl_plan_shows_names(x->plan))
-		hl_text_missing_names(stdout, x->m, &style);
+	if (!err && x->plan->filter && !x->late)
+		show_filter_check(r, x);
+	if (!err && !is_json(r) && hl_plan_shows_names(x->plan)) {
+		show_missing_names(r, x);
+		err = show_interpreter(r, x);
+	}
 	if (err && is_json(r))
 		hl_json_key_string(&r->json, "error", hl_model_error(x->m));
 	return err;
@@ -279,8 +419,11 @@ static int show_trace(struct hl_report *r, struct process *x)
 static int close_process(struct hl_report *r, struct process *x, int status, int err)
 {
 	hl_plan_free(x->plan);
-	return hl_request_close(
-		&r->options, x->m, status, err, x->partial ? "the requested moment" : NULL);
+	status = hl_request_close(&r->options, x->m, status, err,
+		x->late      ? "what did not fit into --max-time"
+		: x->partial ? "the requested moment"
+			     : NULL);
+	return status ? status : x->late ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
 }
 
 static int report_one(struct hl_report *r, struct process *x)
@@ -321,7 +464,7 @@ static int show_no_data(struct hl_report *r, struct process *x, const char *why)
 		return add_row(
 			r, x->m, "not running at the requested time", &none, x->plan->suppressions);
 	} else {
-		puts("no data for the requested time: 0 B in 0 blocks");
+		fputs("no data for the requested time: 0 B in 0 blocks\n", r->out);
 	}
 	return 0;
 }
@@ -347,20 +490,26 @@ static int open_process(struct hl_report *r, struct process *x, bool several)
 
 static int report_process(struct hl_report *r, struct process *x)
 {
-	struct hl_value before = r->total;
 	struct hl_strbuf why = {0};
-	int err = 0, status = prepare_trace(r, x);
+	size_t n_rows = r->processes.len;
+	int err = hl_part_identify(&x->part, x->m), status = err ? 0 : prepare_trace(r, x);
 
-	if (!status) {
+	r->total = (struct hl_value){0};
+	if (!status && !err) {
 		begin_process(r, x);
-		err = hl_plan_has_times(x->plan, &why) ? show_trace(r, x)
-						       : show_no_data(r, x, hl_strbuf_str(&why));
+		x->part.has_times = hl_plan_has_times(x->plan, &why);
+		err = x->part.has_times ? show_trace(r, x)
+					: show_no_data(r, x, hl_strbuf_str(&why));
 		end_process(r);
 	}
-	if (err)
-		r->total = before;
+	x->row = r->processes.len > n_rows ? n_rows : SIZE_MAX;
+	x->part.rule = hl_parts_rule(x->plan);
+	if (!err)
+		x->part.value = r->total;
 	hl_strbuf_fini(&why);
-	return close_process(r, x, status, err);
+	status = close_process(r, x, status, err);
+	x->part.is_read = status == 0 || status == HL_EXIT_INCOMPLETE;
+	return status;
 }
 
 /*
@@ -422,86 +571,159 @@ static bool has_total(const struct hl_report *r)
 {
 	const struct hl_request *q = &r->options.request;
 
+	if (r->unanswered || r->explain)
+		return false; /* it would be the sum of a part of them */
 	return q->parts.len == 0 ||
 	       (q->parts.len == 1 && q->parts.data[0].view->flags & HL_VIEW_TOTAL);
 }
 
-static void put_total(struct hl_report *r, int read, int n)
+static void put_total_json(struct hl_report *r, const struct hl_parts_sum *s)
+{
+	hl_json_key_u64(&r->json, "processes_read", s->processes_read);
+	hl_json_key_u64(&r->json, "files_read", s->files_read);
+	if (has_total(r) && s->is_exact) {
+		hl_json_key_u64(&r->json, "total_bytes", s->total.bytes);
+		hl_json_key_u64(&r->json, "total_blocks", s->total.blocks);
+	}
+}
+
+static void put_total_text(struct hl_report *r, const struct hl_parts_sum *s)
 {
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
+	size_t read = s->processes_read, n = s->processes;
 	struct hl_strbuf b = {0};
 
-	if (is_json(r)) {
-		hl_json_key_u64(&r->json, "processes_read", (uint64_t)read);
-		if (has_total(r)) {
-			hl_json_key_u64(&r->json, "total_bytes", r->total.bytes);
-			hl_json_key_u64(&r->json, "total_blocks", r->total.blocks);
-		}
-		return;
-	}
 	if (read == n)
-		hl_strbuf_printf(&b, "all %d process%s", n, n == 1 ? "" : "es");
+		hl_strbuf_printf(&b, "all %zu process%s", n, n == 1 ? "" : "es");
 	else
-		hl_strbuf_printf(&b, "%d of %d process%s", read, n, n == 1 ? "" : "es");
-	if (has_total(r) && read > 0)
-		printf("%s, each as above: %s in %s block%s\n", hl_strbuf_str(&b),
-			r->style.exact_bytes ? hl_text_bytes_exact(bytes, r->total.bytes)
-					     : hl_text_bytes(bytes, r->total.bytes),
-			hl_text_count(blocks, r->total.blocks), r->total.blocks == 1 ? "" : "s");
+		hl_strbuf_printf(&b, "%zu of %zu process%s", read, n, n == 1 ? "" : "es");
+	if (s->files > n)
+		hl_strbuf_printf(&b, " in %zu files", s->files);
+	if (has_total(r) && read > 0 && s->is_exact)
+		fprintf(r->out, "%s, %s: %s in %s block%s\n", hl_strbuf_str(&b),
+			hl_parts_rule_words(s),
+			r->style.exact_bytes ? hl_text_bytes_exact(bytes, s->total.bytes)
+					     : hl_text_bytes(bytes, s->total.bytes),
+			hl_text_count(blocks, s->total.blocks), s->total.blocks == 1 ? "" : "s");
+	else if (has_total(r) && read > 0)
+		fprintf(r->out, "%s, %s\n", hl_strbuf_str(&b), hl_parts_rule_words(s));
 	else if (read < n)
-		printf("%s could be read\n", hl_strbuf_str(&b));
+		fprintf(r->out, "%s could be read\n", hl_strbuf_str(&b));
+	else if (r->unanswered)
+		fprintf(r->out, "no sum: not all processes are answered within --max-time\n");
 	hl_strbuf_fini(&b);
 }
 
+/* --- files of one process --- */
+
+/* --group process has one row for each process, if its files have a sum. */
+static void join_rows(struct hl_report *r, struct process *all, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct hl_process_row *row =
+			all[i].row == SIZE_MAX ? NULL : &r->processes.data[all[i].row];
+
+		if (!row)
+			continue;
+		if (all[i].part.joined) {
+			free_row(row);
+			continue;
+		}
+		row->value = all[i].part.shown;
+		r->processes.data[kept++] = *row;
+	}
+	r->processes.len = kept;
+}
+
+static int add_up(struct hl_report *r, struct process *all, size_t n, struct hl_parts_sum *s)
+{
+	struct hl_part **parts = calloc(n + 1, sizeof(*parts));
+
+	if (!parts)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		parts[i] = &all[i].part;
+	hl_parts_add_up(parts, n, s);
+	free(parts);
+	r->total = s->total;
+	join_rows(r, all, n);
+	return 0;
+}
+
 /* Reports on all processes. A read error takes precedence over incomplete data. */
-static int report_each(struct hl_report *r, struct process *all, int n, int *read)
+static int report_each(struct hl_report *r, struct process *all, int n)
 {
 	int status = 0;
 
 	for (int i = 0; i < n; i++) {
 		int result = open_process(r, &all[i], n > 1);
 
+		all[i].row = SIZE_MAX;
 		if (!result) {
 			hl_cli_set_subject(all[i].file);
 			result = report_process(r, &all[i]);
 			hl_cli_set_subject(NULL);
 			all[i].m = NULL;
 		}
-		*read += result == 0 || result == HL_EXIT_INCOMPLETE;
 		if (result && (status == 0 || status == HL_EXIT_INCOMPLETE))
 			status = result;
 	}
 	return status;
 }
 
-/* Reports on a parent and its children, each separately, and on their sum. */
-static int report_processes(struct hl_report *r, struct process *all, int n)
+/* Traces of the session that cannot be read, which hl_session_choose() has named. */
+static void count_lost(struct hl_parts_sum *sum, const struct hl_session_list *s)
 {
-	int status, read = 0;
+	size_t partial = s->partial_processes;
+
+	sum->processes += s->lost_processes;
+	sum->files += s->lost_processes;
+	sum->processes_read -= partial < sum->processes_read ? partial : sum->processes_read;
+}
+
+/* Reports on a parent and its children, each separately, and on their sum. */
+static int report_processes(
+	struct hl_report *r, struct process *all, int n, const struct hl_session_list *session)
+{
+	struct hl_parts_sum sum;
+	int status;
 
 	begin_document(r);
 	if (is_json(r)) {
 		hl_json_key(&r->json, "processes");
 		hl_json_begin_array(&r->json);
 	}
-	status = report_each(r, all, n, &read);
+	status = report_each(r, all, n);
 	if (is_json(r))
 		hl_json_end_array(&r->json);
-	else
+	if (add_up(r, all, (size_t)n, &sum)) {
+		hl_cli_error("%s", strerror(ENOMEM));
+		return HL_EXIT_IO;
+	}
+	if (session)
+		count_lost(&sum, session);
+	if (is_json(r)) {
+		put_total_json(r, &sum);
+	} else {
 		put_rows(r);
-	put_total(r, read, n);
+		put_total_text(r, &sum);
+	}
 	end_document(r);
 	return status;
 }
 
-int hl_report_traces(struct hl_report *r, int n, char **files)
+static int report_operands(struct hl_report *r, const struct hl_session_choice *c)
 {
 	struct process one = {0}, *all;
-	int status;
+	char **files = c->files;
+	int status, n = c->n;
 
 	/* --group process has its row format for a single process, too. */
-	if (n == 0 || (n == 1 && !collects_rows(r))) {
-		status = hl_trace_file_open(n, files, &one.m);
+	if (n == 1 && !collects_rows(r) && !(c->is_session && c->is_lossy)) {
+		status = hl_trace_file_open_path(files[0], &one.m);
+		one.file = files[0];
 		return status ? status : report_one(r, &one);
 	}
 	n = drop_duplicates(n, files);
@@ -514,13 +736,76 @@ int hl_report_traces(struct hl_report *r, int n, char **files)
 		all[i].file = files[i];
 	status = find_times(r, all, n);
 	if (!status)
-		status = report_processes(r, all, n);
+		status = report_processes(r, all, n, c->is_session ? c->session : NULL);
 	for (int i = 0; i < n; i++) {
 		if (all[i].m) {
 			hl_plan_free(all[i].plan);
 			hl_model_close(all[i].m);
 		}
+		hl_part_fini(&all[i].part);
 	}
 	free(all);
+	return status;
+}
+
+/* --group process is about all processes of a session. */
+static int report_chosen(struct hl_report *r, int n, char **files)
+{
+	struct hl_session_choice c;
+	int status = hl_session_choose(&c, &r->options.common, n, files,
+		collects_rows(r) ? HL_SESSION_ALL : HL_SESSION_PROGRAM);
+
+	if (!status)
+		status = report_operands(r, &c);
+	if (!is_json(r) && (!status || status == HL_EXIT_INCOMPLETE))
+		hl_session_print_rest(&c);
+	status = hl_session_choice_status(&c, status);
+	hl_session_choice_fini(&c);
+	return status;
+}
+
+/* --- the budget of bytes --- */
+
+static void put_too_long(struct hl_report *r)
+{
+	char size[HL_TEXT_SIZE_MAX];
+
+	hl_cli_error("the answer without its rows is longer than --max-bytes=%s; allow more",
+		hl_text_bytes(size, r->options.request.budget.max_bytes));
+	r->out = stdout;
+	begin_document(r);
+	if (is_json(r)) {
+		hl_json_key_string(&r->json, "refused", "max-bytes");
+		hl_json_key_string(&r->json, "error", "the answer without its rows is too long");
+	}
+	end_document(r);
+}
+
+int hl_report_traces(struct hl_report *r, int n, char **files)
+{
+	uint64_t most = r->options.request.budget.max_bytes;
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	hl_row_limit_init(&r->rows, &r->options.request.budget);
+	r->out = needs_memory(r) ? open_memstream(&text, &len) : stdout;
+	if (!r->out) {
+		hl_cli_error("%s", strerror(errno));
+		return HL_EXIT_IO;
+	}
+	status = report_chosen(r, n, files);
+	if (r->out == stdout)
+		return status;
+	if (fclose(r->out)) {
+		hl_cli_error("%s", strerror(ENOMEM));
+		status = HL_EXIT_IO;
+	} else if (most && len > most) {
+		put_too_long(r);
+		status = HL_EXIT_IO;
+	} else {
+		fwrite(text, 1, len, stdout);
+	}
+	free(text);
 	return status;
 }

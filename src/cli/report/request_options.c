@@ -26,7 +26,8 @@ const struct hl_notes hl_cli_notes = {.put = put_note};
 int hl_request_print_error(int err, const struct hl_request_error *why)
 {
 	if (err == -EINVAL && why->expr)
-		return hl_filter_print_error(why->expr, why->at, why->text);
+		return hl_filter_print_error(
+			why->option ? why->option : "--filter", why->expr, why->at, why->text);
 	if (err == -EINVAL)
 		return hl_cli_usage("%s", why->text);
 	hl_cli_error("%s", why->text);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -151,26 +152,49 @@ static void log_request(
 	const struct hl_region_reader *r, const struct hl_ctl_request *q, int32_t error)
 {
 	static const char *const verbs[HL_CTL_VERBS] = {
-		"status", "pause", "resume", "stop", "mode", "mark", "snapshot"};
+		"status", "pause", "resume", "stop", "mode", "mark", "snapshot", "rotate"};
 
 	hl_log_file_write(&r->log, q->verb == HL_CTL_STATUS ? HL_LEVEL_DEBUG : HL_LEVEL_INFO,
 		"ctl %s for process %llu: %s", q->verb < HL_CTL_VERBS ? verbs[q->verb] : "?",
 		(unsigned long long)q->pid, error ? strerror(-error) : "done");
 }
 
+/* -EINPROGRESS: call it again in the next round. */
+static int execute_rotation(
+	struct hl_region_reader *r, struct hl_target *p, struct hl_ctl_client *c, uint64_t now)
+{
+	if (r->steering.mode == HL_MODE_TAGS)
+		return -EOPNOTSUPP;
+	if (!c->rotation)
+		c->rotation = calloc(1, sizeof(*c->rotation));
+	if (!c->rotation)
+		return -ENOMEM;
+	if (!p) /* it has ended since; the next file has its end */
+		return c->rotation->stage == HL_ROTATE_CLOSING ? 0 : -ESRCH;
+	return hl_rotate_request_step(c->rotation, p, now);
+}
+
 /* False: not yet. */
-static bool answer_client(struct hl_region_reader *r, const struct hl_ctl_client *c, uint64_t now)
+static bool answer_client(struct hl_region_reader *r, struct hl_ctl_client *c, uint64_t now)
 {
 	struct hl_ctl_answer a = {.magic = HL_CTL_MAGIC, .version = HL_CTL_VERSION};
 	struct hl_target *p = find_target(r, c->request.pid);
 
-	if (has_disconnected(c))
+	if (has_disconnected(c)) {
+		if (p && c->rotation)
+			hl_rotate_request_cancel(c->rotation, p);
 		return true;
-	if (!p && now - c->since_ns < UNKNOWN_PID_WAIT_NS)
+	}
+	if (!p && !c->rotation && now - c->since_ns < UNKNOWN_PID_WAIT_NS)
 		return false;
-	a.error = execute_request(r, p, &c->request);
+	a.error = c->request.verb == HL_CTL_ROTATE ? execute_rotation(r, p, c, now)
+						   : execute_request(r, p, &c->request);
+	if (a.error == -EINPROGRESS)
+		return false;
 	log_request(r, &c->request, a.error);
 	fill_status(&a, r, p);
+	if (c->rotation)
+		snprintf(a.closed, sizeof(a.closed), "%s", c->rotation->closed);
 	(void)send(c->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return true;
 }
@@ -202,6 +226,7 @@ static void close_client(struct hl_ctl_server *s, const struct hl_ctl_client *c)
 {
 	hl_wait_set_remove(s->wait, c->fd);
 	close(c->fd);
+	free(c->rotation);
 }
 
 static void serve_clients(
@@ -274,7 +299,9 @@ bool hl_ctl_has_request(const struct hl_ctl_server *s)
 
 void hl_ctl_fini(struct hl_ctl_server *s)
 {
-	for (size_t i = 0; i < s->clients.len; i++)
+	for (size_t i = 0; i < s->clients.len; i++) {
 		close(s->clients.data[i].fd);
+		free(s->clients.data[i].rotation);
+	}
 	hl_vec_free(&s->clients);
 }

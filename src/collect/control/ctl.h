@@ -13,10 +13,11 @@
 #include <limits.h>
 #include <poll.h>
 
+#include "collect/control/rotate_request.h"
 #include "collect/drain/region.h"
 
 #define HL_CTL_MAGIC    UINT32_C(0x6c746368)
-#define HL_CTL_VERSION  1u
+#define HL_CTL_VERSION  2u
 #define HL_CTL_TEXT_MAX 1023u
 #define HL_CTL_TRIES    8u /* a name that is already taken is skipped */
 
@@ -28,6 +29,7 @@ enum hl_ctl_verb {
 	HL_CTL_MODE, /* mode, sample_bytes */
 	HL_CTL_MARK, /* text */
 	HL_CTL_SNAPSHOT,
+	HL_CTL_ROTATE, /* close the file and continue in the next one */
 	HL_CTL_VERBS,
 };
 
@@ -40,13 +42,15 @@ struct hl_ctl_request {
 
 struct hl_ctl_answer {
 	uint32_t magic, version;
-	int32_t error; /* 0; -ESRCH: no such process; -EOPNOTSUPP: mode; -EINVAL */
+	int32_t error; /* 0; -ESRCH: no such process; -EOPNOTSUPP: mode; -EINVAL; other errors of
+			  ROTATE */
 	uint32_t mode;
 	uint8_t paused, stopped, pad[6];
 	uint64_t sample_bytes;
 	uint64_t live_bytes, live_blocks, events, dropped, start_unix_ns;
 	uint64_t file_bytes, collector_pid, collector_bytes;
-	char path[PATH_MAX]; /* "": not opened yet */
+	char path[PATH_MAX];   /* "": not opened yet */
+	char closed[PATH_MAX]; /* ROTATE: the file that is now complete */
 };
 
 /* Writes the name of the socket, for sun_path + 1. Returns its length. */
@@ -60,6 +64,7 @@ struct hl_ctl_client {
 	uint64_t region;  /* the inode of the region that it has connected to */
 	bool has_request; /* `request` is complete */
 	struct hl_ctl_request request;
+	struct hl_rotate_request *rotation; /* of a request to rotate */
 };
 
 struct hl_wait_set;

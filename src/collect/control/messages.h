@@ -12,11 +12,15 @@
 #include <stdint.h>
 
 enum hl_message_kind {
-	HL_MESSAGE_ENDED,  /* to the collector: pid, value = wait status */
+	HL_MESSAGE_ENDED, /* to the collector: pid, value = wait status */
+	/* to it, before the program runs: pid, text = its trace, "" if that is named by the
+	 * pattern */
+	HL_MESSAGE_FIRST,
 	HL_MESSAGE_REGION, /* from it: pid, with the memfd */
 	/* from it: the trace of pid is closed; value = 0 or -errno, text = path, unwritten_events =
 	 * number of events not written because of an error */
 	HL_MESSAGE_CLOSED,
+	HL_MESSAGE_CONTINUED, /* the same, and the recording of pid goes on in another file */
 	/* from it, after ENDED: the traces of all targets that had ended by then are closed; value
 	 * = 1: other targets are still recorded */
 	HL_MESSAGE_SETTLED,
@@ -25,6 +29,10 @@ enum hl_message_kind {
 	HL_MESSAGE_OVER,
 	HL_MESSAGE_SNAPSHOT, /* from it: text = a sentence for the user */
 	HL_MESSAGE_NO_LOG,   /* from it: no --churn-log for pid; value = -errno */
+	HL_MESSAGE_NAMED,    /* from it: text = the first trace of the session, which now exists */
+	/* from it: the directory of the session cannot be used; value = -errno, text = the first
+	 * trace */
+	HL_MESSAGE_NO_SESSION,
 };
 
 struct hl_message {

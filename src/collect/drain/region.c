@@ -103,6 +103,12 @@ static int map_region(struct hl_region_reader *r)
 	/* If the file could shrink, an access would raise SIGBUS in the collector. */
 	fcntl(r->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	region = mmap(NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->memfd, 0);
+	if (region == MAP_FAILED && errno == EPERM) {
+		/* A collector that died has found it to be over (hl_region_is_over). */
+		r->over = true;
+		region = mmap(
+			NULL, HL_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, r->memfd, 0);
+	}
 	if (region == MAP_FAILED)
 		return -errno;
 	r->region = region;
@@ -147,6 +153,17 @@ static void start_reading(struct hl_region_reader *r, bool fresh)
 	open_log(r);
 }
 
+/* The name of the trace must be known before the program runs another. */
+static void reserve_trace(struct hl_region_reader *r)
+{
+	struct hl_write_queue *q = r->queue;
+
+	hl_write_queue_reserve(q, r->image.program, r->pid);
+	if (!q->session.joined)
+		(void)hl_session_export(&q->session, &r->settings->output, r->region->session,
+			sizeof(r->region->session));
+}
+
 int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool fresh,
 	const struct hl_collect_settings *settings, struct hl_write_queue *queue)
 {
@@ -182,7 +199,7 @@ int hl_region_open(struct hl_region_reader **out, int memfd, uint64_t pid, bool 
 	}
 	start_reading(r, fresh);
 	if (started_by_library && !(settings->flags & HL_SET_START_OFF))
-		hl_write_queue_reserve(queue, r->image.program, pid);
+		reserve_trace(r);
 	hl_region_send_ready(r->region, 1);
 	*out = r;
 	return 0;

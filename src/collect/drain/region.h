@@ -90,6 +90,7 @@ struct hl_region_reader {
 	uint64_t last_adjust_ns, last_over_check_ns;
 	bool made_trace;      /* serial 0 has recorded an event */
 	uint32_t n_new_ended; /* new targets in this scan that had already ended */
+	bool copying;         /* blocks for a base are still to be copied: scan again at once */
 	bool crowded;         /* the scan stopped at their limit: end some, then continue */
 	bool over;            /* no other process maps it */
 	uint32_t final_scans; /* scans since then */

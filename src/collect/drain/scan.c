@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "collect/match/match.h"
+#include "collect/match/rotate.h"
 #include "collect/match/thread_names.h"
 #include "collect/drain/record_length.h"
 #include "collect/drain/region_internal.h"
@@ -272,8 +273,11 @@ static uint64_t lowest_bound(struct hl_region_reader *r, uint32_t high)
 
 static void finish_scan(struct hl_region_reader *r, uint32_t high, uint64_t now_ns)
 {
+	r->copying = false;
 	for (size_t i = 0; i < r->targets.len; i++) {
 		hl_target_flush(r->targets.data[i]);
+		hl_match_copy_base(r->targets.data[i], HL_BASE_STEP);
+		r->copying |= r->targets.data[i]->match.base != NULL;
 		if (r->targets.data[i]->exit.gone) /* /proc has no more data */
 			continue;
 		hl_thread_names_tick(r->targets.data[i], now_ns);

@@ -441,6 +441,25 @@ bool hl_live_remove(struct hl_live_table *l, uint64_t addr, struct hl_live_entry
 	return true;
 }
 
+void *hl_live_map_pages(const struct hl_live_table *l, size_t bytes)
+{
+	int fd = bytes > l->memory_limit ? open_backing_file(l->dir_fd) : -1;
+	void *p = map_pages(fd, 0, bytes);
+
+	if (fd >= 0)
+		close(fd);
+	return p;
+}
+
+void hl_live_each_cached(
+	const struct hl_live_table *l, void (*fn)(void *, const struct hl_live_entry *), void *arg)
+{
+	const struct hl_live_entry *cached;
+
+	for (cached = next_cached(l, 0); cached; cached = next_cached_after(l, cached))
+		fn(arg, cached);
+}
+
 void hl_live_each_mutable(
 	struct hl_live_table *l, void (*fn)(void *, struct hl_live_entry *), void *arg)
 {

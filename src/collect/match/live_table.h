@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc_func.h"
 #include "base/attr.h"
 #include "util/vec.h"
 
@@ -44,7 +45,7 @@ struct hl_live_entry {
 	/* size << 16 | bits 32..47 of the allocation time in units of 64 ns. Bit 63: the block is
 	 * in the sampling filter. */
 	uint64_t size_time;
-	uint64_t time_node; /* bits 0..31 of the allocation time << 32 | rate id << 26 | node */
+	uint64_t time_node; /* bits 0..31 of the allocation time << 32 | origin << 25 | node */
 };
 _Static_assert(sizeof(struct hl_live_entry) == 32, "two a cache line");
 
@@ -148,6 +149,12 @@ bool hl_live_remove(struct hl_live_table *l, uint64_t addr, struct hl_live_entry
 /* Like hl_live_each(), but fn may change all fields except the address. */
 void hl_live_each_mutable(
 	struct hl_live_table *l, void (*fn)(void *arg, struct hl_live_entry *), void *arg);
+/* Maps zeroed memory by the same rules as the table's own: in a file if it is larger than the
+ * memory limit. NULL: out of memory. */
+void *hl_live_map_pages(const struct hl_live_table *l, size_t bytes);
+/* Calls fn for each live block in the cache. */
+void hl_live_each_cached(const struct hl_live_table *l,
+	void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
 /* Calls fn for each live block once, in no particular order. */
 void hl_live_each(const struct hl_live_table *l,
 	void (*fn)(void *arg, const struct hl_live_entry *), void *arg);
@@ -164,9 +171,13 @@ static inline uint32_t hl_live_thread(const struct hl_live_entry *e)
 
 #define HL_LIVE_FILTERED  (UINT64_C(1) << 63)
 #define HL_LIVE_SIZE_MAX  ((UINT64_C(1) << 47) - 1)
-#define HL_LIVE_NODE_MASK ((1u << 26) - 1) /* all bits set: no node */
+#define HL_LIVE_NODE_BITS 25u
+#define HL_LIVE_NODE_MASK ((1u << HL_LIVE_NODE_BITS) - 1) /* all bits set: no node */
 #define HL_LIVE_RATES     63u
-#define HL_LIVE_RATE_MASK (UINT64_C(63) << 26)
+/* The origin of a block: below HL_LIVE_FUNCS the function that allocated it; for a sample
+ * HL_LIVE_FUNCS - 1 + the id of its rate, and the function is not stored. */
+#define HL_LIVE_FUNCS     32u
+#define HL_LIVE_RATE_MASK ((uint64_t)(HL_LIVE_FUNCS | HL_LIVE_FUNCS * 2) << HL_LIVE_NODE_BITS)
 
 static inline uint64_t hl_live_size(const struct hl_live_entry *e)
 {
@@ -185,10 +196,32 @@ static inline uint32_t hl_live_node(const struct hl_live_entry *e)
 	return node == HL_LIVE_NODE_MASK ? UINT32_MAX : node;
 }
 
+/* rate_id: 0: the block represents only itself. */
+static inline uint32_t hl_live_origin(uint8_t func, uint8_t rate_id)
+{
+	return rate_id ? HL_LIVE_FUNCS - 1 + rate_id : func;
+}
+
 /* 0: the block represents only itself; else the id of the rate that it was sampled with. */
 static inline uint32_t hl_live_rate_id(const struct hl_live_entry *e)
 {
-	return (uint32_t)e->time_node >> 26;
+	uint32_t origin = (uint32_t)e->time_node >> HL_LIVE_NODE_BITS;
+
+	return origin < HL_LIVE_FUNCS ? 0 : origin - (HL_LIVE_FUNCS - 1);
+}
+
+/* The function that allocated the block. */
+static inline uint8_t hl_live_func(const struct hl_live_entry *e)
+{
+	uint32_t origin = (uint32_t)e->time_node >> HL_LIVE_NODE_BITS;
+
+	return origin < HL_LIVE_FUNCS ? (uint8_t)origin : HL_FUNC_UNKNOWN;
+}
+
+/* The last word of an entry. The node may be UINT32_MAX: none. */
+static inline uint64_t hl_live_time_node(uint64_t units, uint32_t origin, uint32_t node)
+{
+	return units << 32 | (origin << HL_LIVE_NODE_BITS | (node & HL_LIVE_NODE_MASK));
 }
 
 /* The block represents only itself and is not in the sampling filter. */

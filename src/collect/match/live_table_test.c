@@ -282,7 +282,8 @@ static void entry_fields_are_packed(void **state)
 	struct hl_live_entry e = {
 		.ordinal_thread = UINT64_C(0xfedcba9876) << 24 | 0xabcdef,
 		.size_time = HL_LIVE_FILTERED | HL_LIVE_SIZE_MAX << 16 | 0x1234,
-		.time_node = UINT64_C(0x56789abc) << 32 | 62u << 26 | 0x1adbeef,
+		.time_node = hl_live_time_node(
+			UINT64_C(0x56789abc), hl_live_origin(HL_FUNC_CALLOC, 62), 0x1adbeef),
 	};
 
 	assert_int_equal(hl_live_ordinal(&e), UINT64_C(0xfedcba9876));
@@ -290,10 +291,26 @@ static void entry_fields_are_packed(void **state)
 	assert_int_equal(hl_live_size(&e), HL_LIVE_SIZE_MAX);
 	assert_int_equal(hl_live_node(&e), 0x1adbeef);
 	assert_int_equal(hl_live_rate_id(&e), 62);
+	assert_int_equal(hl_live_func(&e), HL_FUNC_UNKNOWN);
 	assert_int_equal(hl_live_alloc_ns(&e), UINT64_C(0x123456789abc) * 64);
 	e.time_node |= UINT32_MAX & HL_LIVE_NODE_MASK;
 	assert_int_equal(hl_live_node(&e), UINT32_MAX);
 	assert_int_equal(hl_live_rate_id(&e), 62);
+	assert_false(hl_live_is_plain(&e));
+	e.size_time = 0;
+	for (uint8_t rate = 1; rate <= HL_LIVE_RATES; rate++) {
+		e.time_node = hl_live_time_node(1, hl_live_origin(HL_FUNC_NEW, rate), 5);
+		assert_int_equal(hl_live_rate_id(&e), rate);
+		assert_int_equal(hl_live_node(&e), 5);
+		assert_false(hl_live_is_plain(&e));
+	}
+	for (uint8_t func = 0; func < HL_FUNC_COUNT; func++) {
+		e.time_node = hl_live_time_node(1, hl_live_origin(func, 0), UINT32_MAX);
+		assert_int_equal(hl_live_func(&e), func);
+		assert_int_equal(hl_live_rate_id(&e), 0);
+		assert_int_equal(hl_live_node(&e), UINT32_MAX);
+		assert_true(hl_live_is_plain(&e));
+	}
 }
 
 int main(void)

@@ -18,7 +18,9 @@
 #include "base/hash.h"
 #include "collect/match/match.h"
 #include "collect/match/live_table_inline.h"
+#include "collect/match/rotate.h"
 #include "collect/match/thread_names.h"
+#include "collect/output/base_task.h"
 #include "collect/drain/region.h"
 #include "collect/match/match_fast.h"
 #include "collect/match/sample_weight.h"
@@ -39,7 +41,8 @@ uint32_t hl_match_thread(struct hl_target *p, struct hl_thread_stream *f)
 		if (other && other->thread != UINT32_MAX)
 			return f->thread = other->thread;
 		(void)hl_writer_add_thread(p->writer, f->tid);
-		f->thread = p->match.n_roles++;
+		f->thread = hl_target_add_role(
+			p, &(struct hl_match_role){p->match.n_roles, HL_TAG_NONE, f->tid});
 		hl_thread_names_add(f, p->match.last_stamp);
 	}
 	return f->thread;
@@ -49,12 +52,9 @@ uint32_t hl_match_thread(struct hl_target *p, struct hl_thread_stream *f)
 hl_inline struct hl_sample_weight weight_of(
 	const struct hl_target *p, const struct hl_live_entry *b)
 {
-	uint32_t rate = hl_live_rate_id(b);
-
-	if (hl_likely(!rate))
+	if (hl_likely(!hl_live_rate_id(b)))
 		return (struct hl_sample_weight){1, hl_live_size(b)};
-	return hl_sample_weigh(hl_live_size(b), p->control.steering->rates[rate],
-		hl_hash_pair(b->addr, hl_live_alloc_ns(b)), p->control.salt);
+	return hl_sample_weight_of(b, p->control.steering->rates, p->control.salt);
 }
 
 /* The role of an event: its thread, in its scope. */
@@ -87,6 +87,8 @@ static void emit_free_by(struct hl_target *p, const struct hl_decoded_event *e, 
 	};
 
 	p->match.n_frees++;
+	if (hl_unlikely(p->match.base != NULL))
+		hl_live_copy_keep(&p->match.base->copy, b);
 	if (hl_unlikely(b->size_time & HL_LIVE_FILTERED))
 		hl_sample_filter_remove(p->control.filter, b->addr);
 	hl_retain_free(p, &event);
@@ -136,7 +138,7 @@ static void emit_alloc(
 	}
 	block->ordinal_thread = thread & 0xffffff;
 	block->size_time = size << 16 | ((units >> 32) & 0xffff);
-	block->time_node = units << 32 | (uint32_t)e->rate_id << 26 | (e->node & HL_LIVE_NODE_MASK);
+	block->time_node = hl_live_time_node(units, hl_live_origin(e->func, e->rate_id), e->node);
 	if (hl_unlikely(e->rate_id ||
 			(p->control.steering && p->control.steering->mode == HL_MODE_SAMPLE)))
 		put_in_filter(p, block, e->rate_id);
@@ -457,26 +459,11 @@ static void add_live(void *arg, const struct hl_live_entry *e)
 	list->keyed[list->n++] = (struct hl_radix_item){.key = e->addr, .value = e};
 }
 
-static struct hl_live_block to_live_block(const struct hl_target *p, const struct hl_live_entry *e)
-{
-	struct hl_sample_weight weight = weight_of(p, e);
-
-	return (struct hl_live_block){
-		.addr = e->addr,
-		.size = hl_live_size(e),
-		.ordinal = hl_live_ordinal(e),
-		.alloc_ns = hl_live_alloc_ns(e),
-		.node = hl_live_node(e),
-		.thread = hl_live_thread(e),
-		.blocks = weight.blocks,
-		.bytes = weight.bytes,
-	};
-}
-
 /* Sorted by address. */
 static void write_live_set(struct hl_target *p)
 {
 	size_t capacity = hl_live_blocks(&p->match.live) + 1;
+	const uint64_t *rates = p->control.steering ? p->control.steering->rates : NULL;
 	struct hl_live_block *blocks;
 	struct live_list list = {0};
 
@@ -493,7 +480,7 @@ static void write_live_set(struct hl_target *p)
 	_Static_assert(sizeof(*blocks) >= sizeof(*list.keyed), "room to sort in");
 	hl_radix_sort(list.keyed, (struct hl_radix_item *)blocks, list.n);
 	for (size_t i = 0; i < list.n; i++)
-		blocks[i] = to_live_block(p, list.keyed[i].value);
+		blocks[i] = hl_sample_live_block(list.keyed[i].value, rates, p->control.salt);
 	(void)hl_writer_add_live_set(p->writer, blocks, list.n);
 out:
 	free(blocks);
@@ -502,21 +489,13 @@ out:
 
 void hl_match_end(struct hl_target *p, const struct hl_end *end)
 {
-	struct hl_end full_end = *end;
-	struct hl_counters counters;
-
 	hl_target_flush(p);
 	expire_deferred(p, UINT64_MAX);
+	hl_match_copy_base(p, UINT32_MAX);
 	hl_retain_end(p);
 	write_live_set(p);
-	/* At least one: the events lost for lack of memory were not counted. */
-	counters = hl_target_counters(p);
-	if (p->match.out_of_memory && !counters.dropped_events)
-		counters.dropped_events = 1;
-	if (full_end.duration_ns < hl_target_last_ns(p))
-		full_end.duration_ns = hl_target_last_ns(p);
-	hl_trace_output_end(p->output, &full_end, &counters, &p->match.cost,
-		p->match.n_allocs + p->match.n_frees);
+	hl_match_end_output(p, end);
+	hl_writer_close(p->writer);
 	p->output = NULL;
 	p->writer = NULL;
 }

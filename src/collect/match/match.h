@@ -68,7 +68,7 @@ void hl_match_advance_time(struct hl_target *p, struct hl_thread_stream *f, uint
 uint32_t hl_match_thread(struct hl_target *p, struct hl_thread_stream *f);
 
 /* Applies all pending and deferred events, then writes the live set and the END item. Ends the
- * output. */
+ * output and closes the writer. */
 void hl_match_end(struct hl_target *p, const struct hl_end *end);
 
 #endif

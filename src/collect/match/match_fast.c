@@ -26,10 +26,11 @@
 #define MANY_NODES     4096u
 #define DIRECT_WORDS   640 /* about 256 events, before control returns to the caller */
 
-/* Every block becomes an event, without sampling and without deferred events. */
+/* Every block becomes an event, without sampling and without deferred events, and no base is being
+ * copied. */
 static bool is_plain_trace(const struct hl_target *p)
 {
-	return hl_retain_is_plain(&p->retain) && !p->match.deferred.len &&
+	return hl_retain_is_plain(&p->retain) && !p->match.deferred.len && !p->match.base &&
 	       !(p->control.steering && p->control.steering->mode == HL_MODE_SAMPLE);
 }
 
@@ -73,7 +74,7 @@ hl_inline bool alloc_fast(struct hl_target *p, const struct hl_match_clock *cloc
 	units = hl_match_units(p, clock, e->stamp);
 	block->ordinal_thread = b.ordinal << 24 | (b.thread & 0xffffff);
 	block->size_time = b.size << 16 | ((units >> 32) & 0xffff);
-	block->time_node = units << 32 | (b.node & HL_LIVE_NODE_MASK);
+	block->time_node = hl_live_time_node(units, e->func, b.node);
 	p->match.n_allocs++;
 	(void)hl_writer_add_alloc(p->writer, &b, units, e->func);
 	return true;

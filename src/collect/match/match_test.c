@@ -832,6 +832,7 @@ static void processes_are_bounded(void **state)
 	uint32_t shared = HL_RING_COUNT - 1;
 
 	s->settings.output.pattern = "%n.hlt";
+	s->settings.output.own_names = true;
 	s->settings.max_processes = 16;
 	claim_ring(s, 0, 11);
 	put_alloc(s, 0, 1000, A, 8);
@@ -854,6 +855,10 @@ static void processes_are_bounded(void **state)
 		snprintf(s->path, sizeof(s->path), "%s/%d.hlt", s->dir, i);
 		assert_int_equal(unlink(s->path), 0);
 	}
+	snprintf(s->path, sizeof(s->path), "%s/1.hlt.d/session", s->dir);
+	assert_int_equal(unlink(s->path), 0);
+	snprintf(s->path, sizeof(s->path), "%s/1.hlt.d", s->dir);
+	assert_int_equal(rmdir(s->path), 0);
 }
 
 static int count_fds(void)

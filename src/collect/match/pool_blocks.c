@@ -8,6 +8,7 @@
  */
 #include "collect/match/pool_blocks.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -75,6 +76,43 @@ static void write_pool_free(struct hl_thread_stream *f, uint64_t key, uint32_t p
 	hl_match_extra(f->target, f, &extra, NULL, 0, stamp);
 }
 
+/* Fills the entry of a new block. */
+static void set_origin(struct hl_thread_stream *f, struct hl_live_entry *block,
+	const struct hl_extra *x, uint64_t stamp)
+{
+	struct hl_target *p = f->target;
+	uint32_t role = f->role != UINT32_MAX ? f->role : hl_match_thread(p, f);
+	uint64_t units = hl_match_time(p, stamp) / HL_TIME_UNIT_NS;
+
+	block->ordinal_thread = p->match.pools.n_allocs++ << 24 | (role & 0xffffff);
+	block->size_time = hl_min_u64(x->size, HL_LIVE_SIZE_MAX) << 16 | ((units >> 32) & 0xffff);
+	block->time_node = hl_live_time_node(units, 0, x->node);
+}
+
+static void append_block(void *arg, const struct hl_live_entry *e)
+{
+	hl_extras *to = arg;
+
+	to->data[to->len++] = (struct hl_extra){.kind = HL_EXTRA_POOL_ALLOC,
+		.time_ns = hl_live_alloc_ns(e),
+		.addr = e->addr & ((UINT64_C(1) << ADDR_BITS) - 1),
+		.size = hl_live_size(e),
+		.value = (e->addr >> ADDR_BITS) - 1,
+		.value2 = hl_live_ordinal(e),
+		.thread = hl_live_thread(e),
+		.node = hl_live_node(e)};
+}
+
+int hl_pool_blocks_list(const struct hl_pool_blocks *p, hl_extras *to)
+{
+	if (!p->has_live)
+		return 0;
+	if (hl_vec_reserve(to, to->len + hl_live_blocks(&p->live)))
+		return -ENOMEM;
+	hl_live_each(&p->live, append_block, to);
+	return 0;
+}
+
 void hl_pool_blocks_alloc(struct hl_thread_stream *f, uint64_t addr, uint64_t size, uint64_t hash,
 	uint32_t node, uint64_t stamp)
 {
@@ -98,9 +136,7 @@ void hl_pool_blocks_alloc(struct hl_thread_stream *f, uint64_t addr, uint64_t si
 	extra.size = hl_min_u64(size, SIZE_MAX_48);
 	extra.value = pool;
 	extra.value2 = p->match.pools.n_allocs;
-	block->ordinal_thread = p->match.pools.n_allocs++ << 24;
-	block->size_time = extra.size << 16;
-	block->time_node = node;
+	set_origin(f, block, &extra, stamp);
 	hl_match_extra(p, f, &extra, NULL, 0, stamp);
 }
 

@@ -13,11 +13,21 @@
 
 #include <stdint.h>
 
+#include "collect/match/live_table.h"
+#include "trace/event.h"
+
 struct hl_sample_weight {
 	uint64_t blocks, bytes;
 };
 
 /* rate 0: the block represents only itself. */
 struct hl_sample_weight hl_sample_weigh(uint64_t size, uint64_t rate, uint64_t key, uint64_t salt);
+
+/* The weight of a sampled block of the live table. rates: by id. */
+struct hl_sample_weight hl_sample_weight_of(
+	const struct hl_live_entry *b, const uint64_t *rates, uint64_t salt);
+/* A block of the live table, with its weight, as the trace has it. */
+struct hl_live_block hl_sample_live_block(
+	const struct hl_live_entry *b, const uint64_t *rates, uint64_t salt);
 
 #endif

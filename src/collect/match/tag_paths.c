@@ -31,6 +31,7 @@ void hl_tag_ids_fini(struct hl_tag_ids *t)
 void hl_tag_paths_fini(struct hl_tag_paths *t)
 {
 	hl_string_table_fini(&t->names);
+	hl_vec_free(&t->defined);
 	hl_pair_map_fini(&t->by_path);
 	hl_pair_map_fini(&t->roles);
 }
@@ -87,6 +88,8 @@ static int find_or_add_tag(struct hl_target *p, uint32_t parent, uint32_t name, 
 	*tag = parent;
 	if (p->match.tags.n >= TAGS_MAX)
 		return 0;
+	if (hl_vec_push(&p->match.tags.defined, ((struct hl_tag_path){parent, name})))
+		return -ENOMEM;
 	*tag = p->match.tags.n++;
 	(void)hl_writer_add_tag(p->writer, parent, text, strlen(text));
 	return hl_pair_map_put(&p->match.tags.by_path, outer, name, *tag);
@@ -128,8 +131,8 @@ static int find_or_add_role(struct hl_target *p, uint32_t thread, uint32_t tag, 
 	*role = thread;
 	if (p->match.n_roles >= ROLES_MAX)
 		return 0;
-	*role = p->match.n_roles++;
 	(void)hl_writer_add_role(p->writer, thread, tag);
+	*role = hl_target_add_role(p, &(struct hl_match_role){.thread = thread, .tag = tag});
 	return hl_pair_map_put(&p->match.tags.roles, thread, tag, *role);
 }
 

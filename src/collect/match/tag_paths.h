@@ -32,12 +32,18 @@ struct hl_tag_ids {
 	HL_VEC(uint32_t) chain; /* ancestors that are not resolved yet */
 };
 
+/* A tag of the trace. */
+struct hl_tag_path {
+	uint32_t parent, name; /* HL_TAG_NONE for an outermost one; in `names` */
+};
+
 struct hl_tag_paths {
 	struct hl_string_table names;
 	size_t name_bytes;
 	struct hl_pair_map by_path; /* (parent tag + 1, name) -> tag */
 	struct hl_pair_map roles;   /* (thread, tag) -> role */
 	uint32_t n;
+	HL_VEC(struct hl_tag_path) defined; /* n of them, by tag */
 };
 
 /* Defines a tag of the thread; a later definition replaces it. `name` has `len` bytes, or ends at a

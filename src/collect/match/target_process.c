@@ -51,6 +51,8 @@ static int on_node(void *arg, const struct hl_node *node)
 {
 	struct hl_target *p = arg;
 
+	if (hl_calltree_nodes(&p->match.tree) >= HL_LIVE_NODE_MASK)
+		return -ENOSPC;                    /* the live table has no room for its number */
 	(void)hl_writer_add_node(p->writer, node); /* the writer remembers its errors */
 	return 0;
 }
@@ -224,6 +226,13 @@ void hl_target_add_module(struct hl_target *p, struct hl_module_range range, con
 		p->match.out_of_memory = true;
 }
 
+uint32_t hl_target_add_role(struct hl_target *p, const struct hl_match_role *role)
+{
+	if (hl_vec_push(&p->match.roles, *role))
+		p->match.out_of_memory = true;
+	return p->match.n_roles++;
+}
+
 struct hl_counters hl_target_counters(const struct hl_target *p)
 {
 	struct hl_counters c = p->match.counters;
@@ -235,6 +244,8 @@ struct hl_counters hl_target_counters(const struct hl_target *p)
 
 void hl_target_end(struct hl_target *p, const struct hl_end *end)
 {
+	if (p->control.next_output)
+		hl_trace_output_discard(p->control.next_output);
 	hl_match_end(p, end);
 	for (size_t i = 0; i < p->match.streams.len; i++)
 		free_stream(p->match.streams.data[i]);
@@ -242,6 +253,8 @@ void hl_target_end(struct hl_target *p, const struct hl_end *end)
 		free(p->match.modules.data[i]);
 	hl_vec_free(&p->match.streams);
 	hl_vec_free(&p->match.modules);
+	hl_vec_free(&p->match.roles);
+	hl_base_extras_fini(&p->match.base_extras);
 	hl_vec_free(&p->match.moves);
 	hl_vec_free(&p->match.deferred);
 	hl_retain_fini(&p->retain);

@@ -18,6 +18,7 @@
 #include "collect/target/proc_image.h"
 #include "collect/target/target_exit.h"
 #include "collect/retain/retain.h"
+#include "collect/match/base_extras.h"
 #include "collect/match/live_table.h"
 #include "collect/output/trace_output.h"
 #include "collect/match/calltree.h"
@@ -78,8 +79,16 @@ struct hl_move {
 	uint64_t ordinal; /* ENDED: of the old block */
 };
 
+/* A role as the writer got it, for the tables of the next file. */
+struct hl_match_role {
+	uint32_t thread; /* the first role of its thread: its own number if it is that one */
+	uint32_t tag;    /* HL_TAG_NONE for a first role */
+	uint32_t tid;
+};
+
 #define HL_BATCH_MAX 128u
 
+struct hl_base_task;
 struct hl_region;
 struct hl_steering;
 
@@ -101,7 +110,8 @@ struct hl_target_match {
 	HL_VEC(struct hl_decoded_event) deferred;
 	struct hl_decoded_event pending[HL_BATCH_MAX];
 	uint32_t n_pending;
-	uint32_t n_roles; /* threads, and threads with tags */
+	uint32_t n_roles;                   /* threads, and threads with tags */
+	HL_VEC(struct hl_match_role) roles; /* n_roles of them, unless memory was short */
 	uint64_t n_allocs, n_frees;
 	struct hl_tag_paths tags;
 	struct hl_pool_blocks pools;
@@ -114,6 +124,10 @@ struct hl_target_match {
 	bool has_exit;                          /* the program has announced its exit */
 	int32_t exit_status;
 	struct hl_cost cost; /* as announced by the program at its exit */
+	/* For the base of the next file. */
+	struct hl_base_extras base_extras;
+	struct hl_base_task *base; /* its live blocks are being copied; NULL: no */
+	uint64_t n_earlier;        /* allocations and frees in earlier files */
 };
 
 /* Written by control/: how the target is steered. */
@@ -125,6 +139,8 @@ struct hl_target_control {
 	struct hl_region *filter; /* the region with the sampling filter (ring/sample_filter.h) */
 	const struct hl_steering *steering; /* NULL: not steered */
 	uint64_t salt;                      /* for sample_weight.h */
+	/* A requested next file, which is being created; NULL: none. */
+	struct hl_trace_output *next_output;
 };
 
 /* Each part is written only in the directory that it is named after; other directories read it, and
@@ -193,6 +209,8 @@ void hl_target_add_module(struct hl_target *p, struct hl_module_range range, con
 struct hl_counters hl_target_counters(const struct hl_target *p);
 /* Applies all pending events. */
 void hl_target_flush(struct hl_target *p);
+/* Counts a role that the writer has got. */
+uint32_t hl_target_add_role(struct hl_target *p, const struct hl_match_role *role);
 
 /* The trace's time of the last event. */
 static inline uint64_t hl_target_last_ns(const struct hl_target *p)

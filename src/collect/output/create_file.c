@@ -14,11 +14,13 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collect/drain/tsc_clock.h"
 #include "collect/output/trace_output_internal.h"
+#include "trace/format/session_row.h"
 
 #define NAME_TRIES 10000 /* other processes may create names as fast as we do */
 
@@ -64,11 +66,19 @@ int hl_trace_output_replace_name(int dir, const char *base, int fd)
  * file; -ENOENT: create a new one; another error: neither. */
 static int may_replace(const struct hl_trace_output *o, int dir, const char *path)
 {
-	if (!o->queue->settings->overwrite)
+	if (!o->queue->settings->overwrite || o->in_session_dir)
 		return -ENOENT;
 	return hl_numbered_names_has(&o->queue->series, path)
 		       ? -EEXIST
 		       : hl_trace_output_may_replace(dir, hl_trace_output_base(path));
+}
+
+/* A trace is not the first of a session if the name of the directory is taken. `record` has checked
+ * that, and the user knows the name of its trace. */
+static bool session_exists(const struct hl_trace_output *o, int dir, const char *base)
+{
+	return o->is_first && !o->queue->session.first_pid &&
+	       hl_session_check(dir, base, o->queue->settings->overwrite) < 0;
 }
 
 static int create_named(struct hl_trace_output *o, int dir, int fd)
@@ -76,8 +86,10 @@ static int create_named(struct hl_trace_output *o, int dir, int fd)
 	const char *base = hl_trace_output_base(o->path);
 	int err = may_replace(o, dir, o->path);
 
-	if (err && err != -ENOENT)
+	if ((err && err != -ENOENT) || session_exists(o, dir, base))
 		return -EEXIST;
+	if (o->is_first && hl_session_check(dir, base, o->queue->settings->overwrite) == 0)
+		hl_session_remove(dir, base);
 	return err ? hl_trace_output_link_name(dir, base, fd)
 		   : hl_trace_output_replace_name(dir, base, fd);
 }
@@ -97,6 +109,8 @@ static bool is_taken(const void *arg, uint32_t number)
 
 	if (hl_numbered_names_name(path, sizeof(path), c->name, number))
 		return false; /* the error is reported when the file is created */
+	if (session_exists(c->o, c->dir, hl_trace_output_base(path)))
+		return true;
 	err = may_replace(c->o, c->dir, path);
 	if (err != -ENOENT)
 		return err != 0;
@@ -131,13 +145,25 @@ static int create_numbered(struct hl_trace_output *o, const char *name, int dir,
 	return got;
 }
 
+/* A file system that does not say how much is free has room. */
+static bool has_room(int dir, uint64_t bytes)
+{
+	struct statvfs fs;
+
+	return bytes == 0 || fstatvfs(dir, &fs) < 0 || fs.f_blocks == 0 ||
+	       fs.f_bavail >= bytes / fs.f_frsize + 1;
+}
+
 /* The file gets its name only when it is locked and has a header: a reader that sees the name can
  * check whether it is still being written. Where that is not possible it is created under
  * its name. */
 static int open_in_dir(struct hl_trace_output *o, const char *name, int dir)
 {
-	int got, err, fd = hl_trace_output_create_unnamed(dir);
+	int got, err, fd;
 
+	if (!has_room(dir, o->room))
+		return -ENOSPC;
+	fd = hl_trace_output_create_unnamed(dir);
 	if (fd >= 0) {
 		err = hl_chunk_file_open_with(&o->file, o->queue->bench, fd, 0, &o->file_status);
 		if (err) {
@@ -159,22 +185,106 @@ static int open_in_dir(struct hl_trace_output *o, const char *name, int dir)
 	return err;
 }
 
-int hl_trace_output_create_file(struct hl_trace_output *o)
+/* The program that was started. Under gdb, and without `record`, that is the first one. */
+static bool is_first_of_session(const struct hl_trace_output *o)
+{
+	const struct hl_session *s = &o->queue->session;
+
+	if (o->queue->settings->own_names && s->trace[0])
+		return false;
+	return !s->has_first && !o->continues[0] && (!s->first_pid || s->first_pid == o->meta.pid);
+}
+
+/* Chooses the name, and whether it is in the directory of the session. 0 or -errno. */
+static int choose_name(struct hl_trace_output *o)
 {
 	const struct hl_trace_output_settings *s = o->queue->settings;
-	char name[PATH_MAX];
-	int err, dir;
+	const struct hl_session *session = &o->queue->session;
 
-	err = hl_trace_output_name(name, sizeof(name), s->pattern, o->meta.program, o->meta.pid,
-		o->meta.start_unix_ns, o->queue->series.files + 1);
-	if (err)
-		return err;
-	dir = hl_trace_output_dir(s, name);
+	if (o->continues[0]) {
+		snprintf(o->name, sizeof(o->name), "%s", o->continues);
+		return 0;
+	}
+	o->is_first = is_first_of_session(o);
+	o->in_session_dir = !o->is_first && !s->own_names && !session->err && session->trace[0];
+	if (o->in_session_dir)
+		return hl_session_name(
+			session, o->name, sizeof(o->name), o->meta.program, o->meta.pid);
+	if (o->is_first && !s->own_names && session->trace[0]) {
+		snprintf(o->name, sizeof(o->name), "%s", session->trace);
+		return 0;
+	}
+	return hl_trace_output_name(o->name, sizeof(o->name), s->pattern, o->meta.program,
+		o->meta.pid, o->meta.start_unix_ns, o->queue->series.files + 1);
+}
+
+static int create_chosen(struct hl_trace_output *o)
+{
+	struct hl_write_queue *q = o->queue;
+	int err, dir = o->in_session_dir ? hl_session_open_dir(&q->session, q->settings)
+					 : hl_trace_output_dir(q->settings, o->name);
+
 	if (dir < 0)
 		return dir;
-	err = open_in_dir(o, name, dir);
+	err = open_in_dir(o, o->name, dir);
 	close(dir);
 	return err;
+}
+
+static bool is_short_of_fds(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+int hl_trace_output_create_file(struct hl_trace_output *o)
+{
+	struct hl_session *session = &o->queue->session;
+	int err = choose_name(o);
+
+	if (!err)
+		err = create_chosen(o);
+	if (err && o->in_session_dir && !o->continues[0] && !is_short_of_fds(err)) {
+		session->err = err; /* from now on traces are beside the first one */
+		err = choose_name(o);
+		if (!err)
+			err = create_chosen(o);
+	}
+	if (err)
+		return err;
+	if (!session->trace[0] || o->is_first)
+		snprintf(session->trace, sizeof(session->trace), "%s", o->path);
+	session->has_first |= o->is_first;
+	session->cleared |= o->is_first;
+	return 0;
+}
+
+/* The trace that gave the session its name, where each process is named by the pattern. */
+static bool is_first_named(const struct hl_trace_output *o)
+{
+	return !o->in_session_dir && !strcmp(o->path, o->queue->session.trace);
+}
+
+/* The list is not needed for reading: an error is reported once. */
+void hl_trace_output_list_file(struct hl_trace_output *o)
+{
+	struct hl_write_queue *q = o->queue;
+	struct hl_session *s = &q->session;
+	int err = s->err;
+
+	if (!s->announced && q->on_first)
+		q->on_first(q->arg, s->trace);
+	s->announced = true;
+	if (!o->is_first && !is_first_named(o) && !err)
+		err = hl_session_add(s, q->settings, &o->meta, o->path, o->in_session_dir);
+
+	o->unlisted = is_short_of_fds(err);
+	if (!err || s->err_reported || o->unlisted)
+		return;
+	s->err_reported = true;
+	hl_log_file_write(&o->log, HL_LEVEL_WARN, "%s" HL_SESSION_SUFFIX " cannot be used: %s",
+		s->trace, strerror(-err));
+	if (q->on_no_session)
+		q->on_no_session(q->arg, s->trace, err);
 }
 
 void hl_write_queue_reserve(struct hl_write_queue *q, const char *program, uint64_t pid)
@@ -205,21 +315,31 @@ bool hl_trace_output_take_reserved(struct hl_trace_output *o)
 	o->file = reserved->file;
 	hl_chunk_file_move_status(o->file, &o->file_status);
 	memcpy(o->path, reserved->path, sizeof(o->path));
+	memcpy(o->name, reserved->name, sizeof(o->name));
+	o->in_session_dir = reserved->in_session_dir;
+	o->is_first = reserved->is_first;
 	free(reserved);
 	return true;
+}
+
+void hl_trace_output_remove_file(const struct hl_trace_output *o)
+{
+	int dir = hl_trace_output_dir(o->queue->settings, o->path);
+
+	if (dir < 0)
+		return;
+	unlinkat(dir, hl_trace_output_base(o->path), 0);
+	close(dir);
 }
 
 void hl_write_queue_remove_reserved(struct hl_write_queue *q)
 {
 	struct hl_trace_output *o = q->reserved;
-	int dir = o ? hl_trace_output_dir(q->settings, o->path) : -1;
 
-	if (dir >= 0) {
-		unlinkat(dir, hl_trace_output_base(o->path), 0);
-		close(dir);
-	}
-	if (o)
-		hl_chunk_file_close(o->file);
+	if (!o)
+		return;
+	hl_trace_output_remove_file(o);
+	hl_chunk_file_close(o->file);
 	free(o);
 	q->reserved = NULL;
 }

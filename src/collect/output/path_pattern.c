@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/output/session_dir.h"
 #include "collect/output/trace_output.h"
 
-/* The program's name without its directory; no character of it may lead to another directory. */
-static void program_name(char *buf, size_t n, const char *program)
+void hl_trace_output_program_name(char *buf, size_t n, const char *program)
 {
 	const char *slash = strrchr(program, '/');
 
@@ -34,7 +34,7 @@ static int expand_escape(char *buf, size_t n, char c, const char *program, uint6
 		snprintf(buf, n, "%llu", (unsigned long long)pid);
 		return 0;
 	case 'e':
-		program_name(buf, n, program);
+		hl_trace_output_program_name(buf, n, program);
 		return 0;
 	case 't':
 		snprintf(buf, n, "%llu", (unsigned long long)(unix_ns / 1000000000));
@@ -76,6 +76,14 @@ int hl_trace_output_name(char *buf, size_t n, const char *pattern, const char *p
 	return at ? 0 : -EINVAL;
 }
 
+bool hl_trace_output_names_differ(const char *pattern)
+{
+	for (const char *c = strchr(pattern, '%'); c && c[1]; c = strchr(c + 2, '%'))
+		if (strchr("pen", c[1]))
+			return true;
+	return false;
+}
+
 /* Some errors can only be found by creating the file. */
 static int try_create(int dir, const char *base)
 {
@@ -88,17 +96,18 @@ static int try_create(int dir, const char *base)
 	return 0;
 }
 
-int hl_trace_output_check(
-	const struct hl_trace_output_settings *s, const char *program, uint64_t pid)
+int hl_trace_output_check(const struct hl_trace_output_settings *s, const char *program,
+	uint64_t pid, char name[PATH_MAX])
 {
 	struct timespec now;
-	char name[PATH_MAX];
+	char buf[PATH_MAX];
 	const char *base;
 	int err, dir;
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	name = name ? name : buf;
 	err = hl_trace_output_name(
-		name, sizeof(name), s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
+		name, PATH_MAX, s->pattern, program, pid, (uint64_t)now.tv_sec * 1000000000, 1);
 	if (err)
 		return err;
 	dir = hl_trace_output_dir(s, name);
@@ -110,6 +119,8 @@ int hl_trace_output_check(
 		err = try_create(dir, base);
 	else if (!err && faccessat(dir, ".", W_OK | X_OK, 0) < 0)
 		err = -errno;
+	if (!err && !s->disabled)
+		err = hl_session_check(dir, base, s->overwrite);
 	close(dir);
 	return err;
 }

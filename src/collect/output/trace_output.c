@@ -55,7 +55,13 @@ static int post_chunk(void *arg, const struct hl_sealed *chunk)
 			     o, HL_ITEM_CHUNK, hl_sealed_copy(chunk), hl_sealed_bytes(chunk));
 }
 
-struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const struct hl_meta *meta,
+static int open_writer(struct hl_trace_output *o)
+{
+	return hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o, &o->file_status);
+}
+
+/* Makes an output without a writer. NULL: out of memory. */
+static struct hl_trace_output *new_output(struct hl_write_queue *q, const struct hl_meta *meta,
 	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
 	const struct hl_log_file *log)
 {
@@ -63,25 +69,105 @@ struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const stru
 
 	if (!o)
 		return NULL;
+	o->strings = copy_meta(&o->meta, meta);
+	if (!o->strings) {
+		free(o);
+		return NULL;
+	}
 	if (log && log->level)
 		o->log = *log;
-	o->strings = copy_meta(&o->meta, meta);
 	o->queue = q;
 	o->start_mono_ns = start_mono_ns;
 	o->last_flush_ns = o->last_tick_ns = hl_mono_ns();
 	o->durable = durable;
 	o->sample_rss = sample_rss;
 	atomic_fetch_add(&durable->refs, 1);
-	if (o->strings && hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o,
-				  &o->file_status) == 0) {
-		(void)hl_write_queue_post(
-			o, HL_ITEM_OPEN, NULL, 0); /* else its first chunk opens it */
-		return o;
-	}
-	hl_durable_drop(durable);
+	return o;
+}
+
+void hl_trace_output_free(struct hl_trace_output *o)
+{
+	hl_durable_drop(o->durable);
 	free(o->strings);
 	free(o);
-	return NULL;
+}
+
+struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const struct hl_meta *meta,
+	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
+	const struct hl_log_file *log)
+{
+	struct hl_trace_output *o = new_output(q, meta, start_mono_ns, durable, sample_rss, log);
+
+	if (o && open_writer(o)) {
+		hl_trace_output_free(o);
+		return NULL;
+	}
+	if (o) /* on error its first chunk opens it */
+		(void)hl_write_queue_post(o, HL_ITEM_OPEN, NULL, 0);
+	return o;
+}
+
+struct hl_trace_output *hl_trace_output_new_successor(
+	const struct hl_trace_output *o, uint64_t room)
+{
+	struct hl_trace_output *next = new_output(
+		o->queue, &o->meta, o->start_mono_ns, o->durable, o->sample_rss, &o->log);
+
+	if (next) {
+		next->room = room;
+		snprintf(next->continues, sizeof(next->continues), "%s", o->name);
+		next->in_session_dir = o->in_session_dir;
+	}
+	if (next && hl_write_queue_post(next, HL_ITEM_OPEN, NULL, 0)) {
+		hl_trace_output_free(next);
+		return NULL;
+	}
+	return next;
+}
+
+int hl_trace_output_created(const struct hl_trace_output *o)
+{
+	int err = atomic_load_explicit(&o->file_status.error, memory_order_relaxed);
+
+	return err ? err : atomic_load(&o->named) ? 0 : -EAGAIN;
+}
+
+int hl_trace_output_begin(struct hl_trace_output *o, const struct hl_base *base)
+{
+	o->meta.base = *base;
+	return open_writer(o);
+}
+
+int hl_trace_output_post_base(struct hl_trace_output *o, struct hl_base_task *task)
+{
+	/* No bytes: they would count as a full queue, and the rings would not be drained. */
+	int err = hl_write_queue_post(o, HL_ITEM_BASE, task, 0);
+
+	o->has_base = !err;
+	return err;
+}
+
+int hl_trace_output_base_written(const struct hl_trace_output *o)
+{
+	if (o->has_base && !atomic_load(&o->base_done))
+		return -EAGAIN;
+	return atomic_load_explicit(&o->file_status.error, memory_order_relaxed);
+}
+
+void hl_trace_output_fail(struct hl_trace_output *o, int err)
+{
+	atomic_store(&o->file_status.error, err);
+}
+
+void hl_trace_output_discard(struct hl_trace_output *o)
+{
+	/* Without memory for this item the empty file stays. */
+	(void)hl_write_queue_post(o, HL_ITEM_DISCARD, NULL, 0);
+}
+
+bool hl_trace_output_predecessor_closed(const struct hl_trace_output *o)
+{
+	return atomic_load(&o->predecessor_closed);
 }
 
 struct hl_writer *hl_trace_output_writer(struct hl_trace_output *o)
@@ -199,6 +285,11 @@ void hl_trace_output_set_reported_lost(struct hl_trace_output *o, uint64_t lost)
 	o->reported_lost = lost;
 }
 
+void hl_trace_output_set_successor(struct hl_trace_output *o, struct hl_trace_output *next)
+{
+	o->successor = next;
+}
+
 void hl_trace_output_set_ack(struct hl_trace_output *o, const struct hl_exit_ack *ack)
 {
 	o->ack = *ack;
@@ -207,21 +298,17 @@ void hl_trace_output_set_ack(struct hl_trace_output *o, const struct hl_exit_ack
 void hl_trace_output_end(struct hl_trace_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
-	struct hl_writer *writer = o->writer;
 	struct hl_cost full = *cost;
 	struct timespec ts;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	full.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	hl_writer_set_cost(writer, &full);
+	hl_writer_set_cost(o->writer, &full);
 	o->n_events = events;
 	o->early_blocks = counters->early_blocks;
-	o->writer_err = hl_writer_end(writer, end, counters);
+	o->writer_err = hl_writer_end(o->writer, end, counters);
 	o->writer = NULL;
 	/* Without memory for this item the file stays open to the end: truncated, but still a
-	 * trace. */
+	 * trace. `o` may be freed from here on. */
 	(void)hl_write_queue_post(o, HL_ITEM_CLOSE, NULL, sizeof(*o));
-	/* `o` may have been freed. A process may wait for the file, but none waits for this
-	 * memory. */
-	hl_writer_close(writer);
 }

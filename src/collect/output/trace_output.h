@@ -9,6 +9,7 @@
 #define HL_COLLECT_OUTPUT_TRACE_OUTPUT_H
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include "trace/event.h"
 #include "trace/write/writer.h"
 
+struct hl_base_task;
 struct hl_durable;
 struct hl_log_file;
 struct hl_trace_output;
@@ -28,7 +30,9 @@ struct hl_trace_output_settings {
 	int dir_fd;          /* relative patterns start here */
 	bool overwrite;
 	bool allow_unsafe_dir; /* also in directories where all users may rename files */
-	bool disabled; /* no trace is written: mode tags, where the program writes its counters */
+	bool own_names; /* the user's pattern has %p, %e or %n: it names the trace of each process
+			 */
+	bool disabled;  /* no trace is written: mode tags, where the program writes its counters */
 	/* Called by the second thread when the first trace of this run gets a name other than that
 	 * of the pattern, because that name is taken. May be NULL. */
 	void (*on_renamed)(const char *wanted, const char *path);
@@ -42,6 +46,9 @@ struct hl_trace_output_settings {
 /* Refusals of hl_trace_output_dir(), as error numbers that no file system call returns. */
 #define HL_OUTPUT_EXPOSED ENOTUNIQ /* any user may rename and remove files on the path */
 #define HL_OUTPUT_PLANTED EREMCHG  /* another user's link in a directory that all may write to */
+/* Refusals of hl_session_check(). */
+#define HL_OUTPUT_SESSION     EUCLEAN /* the directory of the session exists */
+#define HL_OUTPUT_NOT_SESSION ENAVAIL /* a directory of that name is not a session of this user */
 /* A refusal of hl_trace_output_may_replace(): another user's file in a sticky directory. */
 #define HL_OUTPUT_FOREIGN ENOTNAM
 
@@ -51,6 +58,26 @@ struct hl_trace_output_settings {
 struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const struct hl_meta *meta,
 	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
 	const struct hl_log_file *log);
+/* Creates the output that continues `o`, and its file, but no writer yet: hl_trace_output_begin
+ * does that. The file is not created (-ENOSPC) if its file system has less than `room` bytes. NULL:
+ * out of memory. */
+struct hl_trace_output *hl_trace_output_new_successor(
+	const struct hl_trace_output *o, uint64_t room);
+/* 0 if its file was created; -EAGAIN: not yet; another -errno: it could not be. */
+int hl_trace_output_created(const struct hl_trace_output *o);
+/* Opens the writer of a successor: its trace begins late, with this base. 0 or -errno. */
+int hl_trace_output_begin(struct hl_trace_output *o, const struct hl_base *base);
+/* Posts the live blocks of the base, which the second thread frees. 0; or -ENOMEM: the task is
+ * still the caller's. */
+int hl_trace_output_post_base(struct hl_trace_output *o, struct hl_base_task *task);
+/* Its base is in the file: 0; -EAGAIN: not yet; another -errno: it could not be written. */
+int hl_trace_output_base_written(const struct hl_trace_output *o);
+/* The trace cannot be completed; everything that follows is discarded and counted as missing. */
+void hl_trace_output_fail(struct hl_trace_output *o, int err);
+/* Removes the file of a successor that was not begun, and frees it. */
+void hl_trace_output_discard(struct hl_trace_output *o);
+/* The output that o continues is closed: its file is complete. */
+bool hl_trace_output_predecessor_closed(const struct hl_trace_output *o);
 /* Its writer, which remembers the first error. */
 struct hl_writer *hl_trace_output_writer(struct hl_trace_output *o);
 /* Adds a module. An empty or relative path is completed by means of /proc. */
@@ -66,16 +93,23 @@ uint64_t hl_trace_output_rss(const struct hl_trace_output *o);
 /* Its counters will include this many events that a previous collector lost. When the counters are
  * written, these events count as durable. */
 void hl_trace_output_set_reported_lost(struct hl_trace_output *o, uint64_t lost);
+/* Call it before the end: the output that continues the trace. */
+void hl_trace_output_set_successor(struct hl_trace_output *o, struct hl_trace_output *next);
 /* Call it before the end: the process that waits for the trace. */
 void hl_trace_output_set_ack(struct hl_trace_output *o, const struct hl_exit_ack *ack);
 /* Ends the trace, with its cost and the number of events that the writer received. The second
- * thread closes and frees the output later. */
+ * thread closes and frees the output later; the writer is then the caller's. */
 void hl_trace_output_end(struct hl_trace_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events);
 
 /* Expands a pattern. 0, -EINVAL for a bad pattern, or -ENAMETOOLONG. */
 int hl_trace_output_name(char *buf, size_t n, const char *pattern, const char *program,
 	uint64_t pid, uint64_t unix_ns, uint32_t number);
+
+/* True if the pattern has %p, %e or %n, so that processes have different names. */
+bool hl_trace_output_names_differ(const char *pattern);
+/* The program's name without its directory. No character of it leads to another directory. */
+void hl_trace_output_program_name(char *buf, size_t n, const char *program);
 
 /* Opens the directory of this file. Returns a descriptor, owned by the caller; -HL_OUTPUT_EXPOSED,
  * -HL_OUTPUT_PLANTED or another -errno. */
@@ -99,8 +133,8 @@ int hl_trace_output_replace_name(int dir, const char *base, int fd);
 
 /* Checks whether a trace of this process could be created. 0; -EEXIST when the file exists and may
  * not be replaced; an error of hl_trace_output_dir(), hl_trace_output_may_replace() or the pattern
- * (-EINVAL). */
-int hl_trace_output_check(
-	const struct hl_trace_output_settings *s, const char *program, uint64_t pid);
+ * (-EINVAL) or of hl_session_check(). name: gets the name of that trace; may be NULL. */
+int hl_trace_output_check(const struct hl_trace_output_settings *s, const char *program,
+	uint64_t pid, char name[PATH_MAX]);
 
 #endif

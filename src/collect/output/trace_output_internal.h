@@ -19,7 +19,9 @@ enum hl_item_kind {
 	HL_ITEM_OPEN,
 	HL_ITEM_CHUNK, /* content: struct hl_sealed */
 	HL_ITEM_SAY,   /* content: text */
+	HL_ITEM_BASE,  /* content: struct hl_base_task */
 	HL_ITEM_CLOSE,
+	HL_ITEM_DISCARD, /* closes it and removes the file, in which there is no trace */
 };
 
 struct hl_queue_item {
@@ -47,10 +49,15 @@ struct hl_trace_output {
 	uint64_t early_blocks; /* read likewise */
 	/* read likewise: lost events of a previous collector that its counters include */
 	uint64_t reported_lost;
-	struct hl_exit_ack ack; /* read likewise: the process that waits for the trace */
+	struct hl_exit_ack ack;            /* read likewise: the process that waits for the trace */
+	struct hl_trace_output *successor; /* read likewise; NULL: the trace ends with this file */
+	_Atomic bool predecessor_closed;   /* set by the second thread */
+	bool has_base;                     /* a base was posted */
+	_Atomic bool base_done;            /* set by the second thread, on error too */
 
 	/* Used by the second thread. */
 	struct hl_trace_output *next;
+	uint64_t room; /* bytes that must be free where the file is created; set before */
 	struct hl_queue_item *held, **held_tail; /* while it waits for a descriptor */
 	size_t held_bytes;
 	uint32_t held_n;            /* not counted in the queue's n while its target lives */
@@ -63,17 +70,30 @@ struct hl_trace_output {
 	int follower;       /* its pid; 0 or less: none */
 	int err;
 	char path[PATH_MAX];
+	char name[PATH_MAX];      /* path without the number that made it unique */
+	char continues[PATH_MAX]; /* name of the output that this one continues; "": none */
+	bool in_session_dir;      /* path and name are in the directory of the session */
+	bool is_first;            /* of the session */
+	bool unlisted;            /* there was no descriptor for the list */
 	struct hl_log_file log;
 };
 
-/* Adds an item to the queue. Takes ownership of the content, on error too. 0 or -ENOMEM. */
+/* Adds an item to the queue. Takes ownership of the content, on error too, except for a base task.
+ * 0 or -ENOMEM. */
 int hl_write_queue_post(
 	struct hl_trace_output *o, enum hl_item_kind kind, void *content, size_t bytes);
 
+/* Frees an output that the second thread does not have, or not any more. */
+void hl_trace_output_free(struct hl_trace_output *o);
+
 /* create_file.c: creates the file and opens it. 0 or -errno. */
 int hl_trace_output_create_file(struct hl_trace_output *o);
+/* Adds the file to the list of the session, unless it is the session's first trace. */
+void hl_trace_output_list_file(struct hl_trace_output *o);
 /* Moves the reserved file to the output that it was reserved for. False: it has none. */
 bool hl_trace_output_take_reserved(struct hl_trace_output *o);
+/* Removes the file of an output from its directory. */
+void hl_trace_output_remove_file(const struct hl_trace_output *o);
 /* Removes the reserved file if no output has taken it. */
 void hl_write_queue_remove_reserved(struct hl_write_queue *q);
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "collect/descriptor_budget.h"
+#include "collect/output/base_task.h"
 #include "collect/output/trace_output_internal.h"
 #include "ring/region_layout.h"
 
@@ -32,9 +34,10 @@ int hl_write_queue_post(
 	struct hl_write_queue *q = o->queue;
 	struct hl_queue_item *p = malloc(sizeof(*p));
 
-	if (!p || (!content && kind != HL_ITEM_CLOSE && kind != HL_ITEM_OPEN)) {
+	if (!p || (!content && (kind == HL_ITEM_CHUNK || kind == HL_ITEM_SAY))) {
 		free(p);
-		free(content);
+		if (kind != HL_ITEM_BASE)
+			free(content);
 		return -ENOMEM;
 	}
 	*p = (struct hl_queue_item){.to = o, .kind = kind, .content = content, .bytes = bytes};
@@ -95,6 +98,7 @@ static bool open_output(struct hl_trace_output *o)
 		return true;
 	}
 	q->n_open++;
+	hl_trace_output_list_file(o);
 	atomic_store(&o->named, true);
 	if (q->settings->follow)
 		o->follower = q->settings->follow(q->settings, &o->meta, o->path);
@@ -161,9 +165,17 @@ static void send_exit_ack(struct hl_trace_output *o)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void close_output(struct hl_trace_output *o)
+static void unregister_output(struct hl_trace_output *o)
 {
 	struct hl_trace_output **p = &o->queue->outputs;
+
+	while (*p != o)
+		p = &(*p)->next;
+	*p = o->next;
+}
+
+static void close_output(struct hl_trace_output *o)
+{
 	uint64_t written = atomic_load(&o->file_status.events);
 	uint64_t missing = o->n_events > written ? o->n_events - written : 0;
 
@@ -172,20 +184,61 @@ static void close_output(struct hl_trace_output *o)
 	write_unwritten(o, o->n_events ? missing : UINT64_MAX);
 	o->queue->n_open -= o->file != NULL;
 	hl_chunk_file_close(o->file);
+	if (o->unlisted) /* now there is a descriptor */
+		hl_trace_output_list_file(o);
 	if (!o->err)
 		count_durable(o, true);
 	wait_for_follower(o->follower);
 	log_closed(o, missing);
 	if (o->queue->on_closed)
-		o->queue->on_closed(
-			o->queue->arg, o->meta.pid, o->path, o->err, missing, o->early_blocks);
+		o->queue->on_closed(o->queue->arg, &(struct hl_closed_trace){.pid = o->meta.pid,
+							   .path = o->path,
+							   .err = o->err,
+							   .unwritten_events = missing,
+							   .early_blocks = o->early_blocks,
+							   .continued = o->successor != NULL});
 	send_exit_ack(o);
-	while (*p != o)
-		p = &(*p)->next;
-	*p = o->next;
-	hl_durable_drop(o->durable);
-	free(o->strings);
-	free(o);
+	if (o->successor)
+		atomic_store(&o->successor->predecessor_closed, true);
+	unregister_output(o);
+	hl_trace_output_free(o);
+}
+
+/* A follower of the empty file would wait for its end. */
+static void discard_output(struct hl_trace_output *o)
+{
+	if (o->follower > 0)
+		kill(o->follower, SIGTERM);
+	wait_for_follower(o->follower);
+	if (o->file) {
+		o->queue->n_open--;
+		hl_trace_output_remove_file(o);
+		hl_chunk_file_close(o->file);
+	}
+	unregister_output(o);
+	hl_trace_output_free(o);
+}
+
+static int put_base_chunk(void *arg, const struct hl_sealed *chunk)
+{
+	struct hl_trace_output *o = arg;
+
+	hl_chunk_file_set_uncompressed(
+		o->file, atomic_load(&o->queue->bytes) > HL_QUEUE_BYTES_MAX / 2);
+	return hl_chunk_file_put(o->file, chunk);
+}
+
+static void write_base(struct hl_trace_output *o, struct hl_base_task *task)
+{
+	bool writable = !o->err && o->file;
+	int err = hl_base_task_finish(task, writable ? put_base_chunk : NULL, o);
+
+	if (writable && err) {
+		o->err = err;
+		atomic_store(&o->file_status.error, err);
+		write_unwritten(o, UINT64_MAX);
+	}
+	atomic_store(&o->base_done, true);
 }
 
 /* The output of the item must be open. */
@@ -211,8 +264,15 @@ static void process_item(struct hl_write_queue *q, struct hl_queue_item *p)
 	case HL_ITEM_SAY:
 		q->on_snapshot(q->arg, p->content);
 		break;
+	case HL_ITEM_BASE:
+		write_base(o, p->content);
+		p->content = NULL;
+		break;
 	case HL_ITEM_CLOSE:
 		close_output(o);
+		break;
+	case HL_ITEM_DISCARD:
+		discard_output(o);
 		break;
 	}
 	atomic_fetch_sub(&q->bytes, p->bytes);
@@ -239,7 +299,7 @@ static void hold_item(struct hl_write_queue *q, struct hl_queue_item *p)
 	o->held_tail = &p->next;
 	o->held_bytes += p->bytes;
 	q->waiting_bytes += p->bytes;
-	o->ended = p->kind == HL_ITEM_CLOSE;
+	o->ended = p->kind == HL_ITEM_CLOSE || p->kind == HL_ITEM_DISCARD;
 	if (o->ended) {
 		atomic_fetch_add(&q->n, o->held_n);
 	} else {
@@ -380,6 +440,8 @@ void hl_write_queue_stop(struct hl_write_queue *q)
 	pthread_cond_signal(&q->filled);
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(q->thread, NULL);
+	for (struct hl_trace_output *o = q->outputs; o; o = o->next)
+		o->successor = NULL; /* it may be closed first */
 	do {
 		while (q->outputs)
 			close_output(q->outputs);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "collect/output/numbered_names.h"
+#include "collect/output/session_dir.h"
 
 /* Raw columns that wait to be packed: some millions of events. */
 #define HL_QUEUE_BYTES_MAX (16u << 20)
@@ -25,6 +26,16 @@ struct hl_chunk_packer;
 struct hl_queue_item;
 struct hl_trace_output;
 struct hl_trace_output_settings;
+
+/* A trace that was closed. */
+struct hl_closed_trace {
+	uint64_t pid;
+	const char *path; /* "" if it could not be created */
+	int err;
+	uint64_t unwritten_events; /* missing in the file because of the error */
+	uint64_t early_blocks;     /* see hl_counters */
+	bool continued;            /* the recording goes on in another file */
+};
 
 struct hl_write_queue {
 	pthread_mutex_t lock;
@@ -43,12 +54,15 @@ struct hl_write_queue {
 	struct hl_chunk_packer *bench;   /* shared by all of them for packing */
 	const struct hl_trace_output_settings *settings;
 	struct hl_numbered_names series; /* names of this run's files */
-	/* Called by the second thread. unwritten: events missing in the file because of an error;
-	 * early: blocks, see hl_counters. */
-	void (*on_closed)(void *arg, uint64_t pid, const char *path, int err, uint64_t unwritten,
-		uint64_t early);
+	struct hl_session session;
+	/* Called by the second thread. */
+	void (*on_closed)(void *arg, const struct hl_closed_trace *trace);
 	/* --churn-log cannot be written for this process. May be NULL. */
 	void (*on_no_log)(void *arg, uint64_t pid, int err);
+	/* The first trace of the session exists. May be NULL. */
+	void (*on_first)(void *arg, const char *trace);
+	/* The directory of the session cannot be used. May be NULL. */
+	void (*on_no_session)(void *arg, const char *trace, int err);
 	/* A sentence for each snapshot. May be NULL. */
 	void (*on_snapshot)(void *arg, const char *sentence);
 	void *arg;

@@ -337,6 +337,7 @@ void hl_retain_extra(struct hl_target *p, const struct hl_extra *x)
 	char *text = i != NONE && x->text ? strdup(x->text) : NULL;
 
 	k->moved_free = NONE;
+	hl_base_extras_note(&p->match.base_extras, x);
 	if (i == NONE) {
 		(void)hl_trace_output_add_extra(p->output, x);
 	} else {
@@ -345,6 +346,11 @@ void hl_retain_extra(struct hl_target *p, const struct hl_extra *x)
 		k->items[i].extra.text = text;
 	}
 	hl_retain_take_requested_snapshot(p, x);
+}
+
+void hl_retain_write_queue(struct hl_target *p)
+{
+	release_all(p);
 }
 
 void hl_retain_end(struct hl_target *p)

@@ -65,7 +65,7 @@ struct hl_retain {
 	uint64_t churn, live;                   /* bytes since the last one; live bytes */
 	uint64_t churn_due, live_due, time_due; /* UINT64_MAX: never */
 	uint64_t gap_ns, last_snapshot_ns, last_live_ns;
-	uint32_t n_auto;
+	uint32_t n_auto, n_snapshots; /* n_snapshots: all of the run */
 	/* the threshold was reached, and the value has not been an eighth below it since */
 	bool above_live, above_rss;
 	bool live_pending; /* ... and its snapshot is still to be taken */
@@ -111,7 +111,9 @@ static inline uint64_t hl_retain_due_ns(const struct hl_retain *k, uint64_t now_
 		return UINT64_MAX;
 	return k->time_due > now_ns ? k->time_due - now_ns : 0;
 }
-/* Writes the whole queue: no more events will follow. */
+/* Writes the whole queue. */
+void hl_retain_write_queue(struct hl_target *p);
+/* The same, when no more events will follow. */
 void hl_retain_end(struct hl_target *p);
 
 /* Sets the mode from here on. All earlier events are processed first, and a keyframe is written in

@@ -188,7 +188,7 @@ static void open_trace(struct run *r)
 	close(fd);
 	assert_int_equal(hl_reader_open(&r->trace, r->path, &why), 0);
 	assert_int_equal(hl_reader_info(r->trace, &r->info), 0);
-	assert_int_equal(hl_reader_verify(r->trace), 0);
+	assert_int_equal(hl_reader_verify(r->trace, NULL), 0);
 	assert_false(r->info->damaged);
 	assert_int_equal(hl_reader_n_nodes(r->trace, &r->n_nodes), 0);
 	r->nodes = calloc(r->n_nodes, sizeof(*r->nodes));

@@ -38,6 +38,7 @@ void hl_retain_take_snapshot(
 		.label = label};
 
 	(void)hl_writer_snapshot(p->writer, &s);
+	p->retain.n_snapshots++;
 	p->retain.churn = 0;
 	p->retain.last_snapshot_ns = hl_target_last_ns(p);
 	hl_retain_arm_triggers(&p->retain, hl_target_last_ns(p));
@@ -106,9 +107,12 @@ hl_cold void hl_retain_check_above_live(struct hl_target *p)
 
 void hl_retain_take_requested_snapshot(struct hl_target *p, const struct hl_extra *x)
 {
-	if (x->kind == HL_EXTRA_SNAPSHOT &&
-		(hl_retain_is_count_mode(p->retain.mode) || p->retain.mode == HL_MODE_CULL))
+	if (x->kind != HL_EXTRA_SNAPSHOT)
+		return;
+	if (hl_retain_is_count_mode(p->retain.mode) || p->retain.mode == HL_MODE_CULL)
 		hl_retain_take_snapshot(p, x->text, (enum hl_snapshot_cause)x->value, 0);
+	else
+		p->retain.n_snapshots++; /* its sums are computed from the events */
 }
 
 void hl_target_snapshot(struct hl_target *p, const char *label, enum hl_snapshot_cause cause)

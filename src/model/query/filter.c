@@ -25,6 +25,15 @@ unsigned hl_filter_subjects(const struct hl_filter *f)
 	return all;
 }
 
+unsigned hl_filter_term_subjects(const struct hl_filter *f)
+{
+	unsigned all = 0;
+
+	for (size_t i = 0; i < f->terms.len; i++)
+		all |= f->terms.data[i].subject;
+	return all;
+}
+
 size_t hl_filter_term_offset(const struct hl_filter *f, unsigned subjects)
 {
 	for (size_t i = 0; i < f->terms.len; i++) {
@@ -130,6 +139,13 @@ struct filter_input {
 	uint64_t life_ns;
 };
 
+static bool frame_matches(const struct hl_filter_term *t, const struct hl_frame *f)
+{
+	if (t->subject == HL_FILTER_FUNCTION)
+		return hl_pattern_matches(t->name, f->function);
+	return hl_pattern_matches_path(t->name, t->subject == HL_FILTER_FILE ? f->file : f->module);
+}
+
 /* Does the name of a frame of this node alone match? */
 static int node_matches(
 	struct hl_model *m, const struct hl_filter_term *t, uint32_t node, bool *has)
@@ -139,15 +155,8 @@ static int node_matches(
 	int err = hl_model_node_frames(m, node, &refs, &n);
 
 	*has = false;
-	for (size_t i = 0; i < n && !err && !*has; i++) {
-		const struct hl_frame *f = hl_model_frame(m, refs[i].frame);
-
-		if (t->subject == HL_FILTER_FUNCTION)
-			*has = hl_pattern_matches(t->name, f->function);
-		else
-			*has = hl_pattern_matches_path(
-				t->name, t->subject == HL_FILTER_FILE ? f->file : f->module);
-	}
+	for (size_t i = 0; !err && i < n && !*has; i++)
+		*has = frame_matches(t, hl_model_frame(m, refs[i].frame));
 	return err;
 }
 
@@ -454,6 +463,29 @@ int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool 
 	const struct filter_input x = {.block = &block};
 
 	return filter_holds(f, m, &x, holds);
+}
+
+/* Evaluates a group, then its clause, then all clauses, as filter_holds. */
+bool hl_filter_frame(const struct hl_filter *f, const struct hl_frame *frame)
+{
+	bool holds = true;
+	size_t i = 0;
+
+	while (i < f->terms.len && holds) {
+		uint32_t clause = f->terms.data[i].clause;
+		bool any = false;
+
+		while (i < f->terms.len && f->terms.data[i].clause == clause) {
+			const struct hl_filter_term *first = &f->terms.data[i];
+			bool one = false;
+
+			for (; i < f->terms.len && f->terms.data[i].group == first->group; i++)
+				one |= frame_matches(&f->terms.data[i], frame);
+			any |= one != first->negated;
+		}
+		holds = any;
+	}
+	return holds;
 }
 
 bool hl_filter_extra(

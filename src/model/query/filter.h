@@ -82,6 +82,8 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 #define HL_FILTER_FREE_TIME \
 	(HL_FILTER_LIFETIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_LIFETIME | HL_FILTER_CHAIN_ALIVE)
 unsigned hl_filter_subjects(const struct hl_filter *f);
+/* The same without the calls that fn: terms match, too. */
+unsigned hl_filter_term_subjects(const struct hl_filter *f);
 /* The offset of the first term about one of these subjects, for messages. */
 size_t hl_filter_term_offset(const struct hl_filter *f, unsigned subjects);
 
@@ -106,6 +108,9 @@ int hl_filter_block(struct hl_filter *f, struct hl_model *m, const struct hl_blo
  * address, stack and call. Any other term does not hold. */
 bool hl_filter_extra(
 	struct hl_filter *f, struct hl_model *m, const struct hl_extra *x, uint64_t before);
+/* For a filter with terms about functions, files and modules only: does it hold for this
+ * frame alone? */
+bool hl_filter_frame(const struct hl_filter *f, const struct hl_frame *frame);
 /* For a filter that is about stacks only. */
 int hl_filter_node(struct hl_filter *f, struct hl_model *m, uint32_t node, bool *holds);
 

@@ -25,6 +25,8 @@ struct hl_filter_term {
 	uint32_t clause, group;
 	bool negated;
 	size_t at;
+	const char *key; /* "size" */
+	char *value;     /* as --filter takes it: ">=4K"; owned */
 	uint64_t lo, hi; /* numbers and times, inclusive; lo > hi: nothing matches */
 	struct hl_time_spec from, to;
 	struct hl_filter_position from_pos, to_pos;

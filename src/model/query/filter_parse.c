@@ -391,6 +391,21 @@ static bool at_key(const char *s)
 	       (find_key(s, n) || s[n] == ':' || s[n] == '=');
 }
 
+/* The value as it is written behind the colon. */
+static char *describe_value(const struct value *v)
+{
+	static const char *const signs[] = {
+		[EQUAL] = "", [LESS] = "<", [AT_MOST] = "<=", [AT_LEAST] = ">=", [MORE] = ">"};
+	bool regex = v->len > 1 && v->s[0] == '/' && v->s[v->len - 1] == '/';
+	bool has_gap = memchr(v->s, ' ', v->len) || memchr(v->s, ',', v->len);
+	const char *quote = v->quoted || (has_gap && !regex && v->s[0] != '@') ? "\"" : "";
+	char *text;
+
+	return asprintf(&text, "%s%s%.*s%s", signs[v->compare], quote, (int)v->len, v->s, quote) < 0
+		       ? NULL
+		       : text;
+}
+
 static int add_term(struct hl_filter *f, const struct key *k, const struct value *v,
 	const struct hl_filter_term *like)
 {
@@ -398,10 +413,14 @@ static int add_term(struct hl_filter *f, const struct key *k, const struct value
 	int err = k->parse(v, &t);
 
 	t.subject = k->subject;
+	t.key = k->name;
+	t.value = err ? NULL : describe_value(v);
 	if (!err)
-		err = hl_vec_push(&f->terms, t);
-	if (err)
+		err = t.value ? hl_vec_push(&f->terms, t) : -ENOMEM;
+	if (err) {
 		hl_pattern_free(t.name);
+		free(t.value);
+	}
 	return err;
 }
 
@@ -531,6 +550,7 @@ void hl_filter_free(struct hl_filter *f)
 		return;
 	for (size_t i = 0; i < f->terms.len; i++) {
 		hl_pattern_free(f->terms.data[i].name);
+		free(f->terms.data[i].value);
 		free(f->terms.data[i].memo);
 		free(f->terms.data[i].block_bits);
 	}

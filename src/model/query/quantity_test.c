@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quantity_test.c - every quantity by every key, against a plain count of the events; and all keys
- * give the same total.
+ * quantity_test.c - every quantity by every key, against a plain count of the events; all keys give
+ * the same total, and so do single blocks.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -238,10 +238,118 @@ static void totals_are_equal_by_all_keys(void **state)
 	hl_fake_trace_free(&s);
 }
 
+/* --- single blocks --- */
+
+struct delivered {
+	const struct hl_fake_trace *s;
+	const size_t *frees; /* of events */
+	size_t *allocs;      /* events, by ordinal */
+	struct hl_fake_trace_value *values;
+	struct hl_answer a;
+	size_t begun;
+	bool with_frees;
+};
+
+static void begin_blocks(void *arg)
+{
+	struct delivered *d = arg;
+
+	memset(d->values, 0, ((size_t)d->s->nodes + 1) * sizeof(*d->values));
+	d->begun++;
+}
+
+static int check_block(void *arg, const struct hl_block *b, const struct hl_value *value)
+{
+	struct delivered *d = arg;
+	size_t alloc = d->allocs[b->ordinal];
+	uint32_t node = b->node == HL_NODE_NONE ? d->s->nodes : b->node;
+	uint64_t free_ns = UINT64_MAX;
+
+	assert_true(d->begun > 0);
+	assert_int_equal(value->bytes, d->s->events[alloc].size);
+	assert_int_equal(value->blocks, 1);
+	if (d->frees[alloc] != SIZE_MAX)
+		free_ns = d->s->events[d->frees[alloc]].time_ns;
+	if (d->with_frees)
+		assert_true(b->free_ns == free_ns);
+	d->values[node].bytes += value->bytes;
+	d->values[node].blocks++;
+	return 0;
+}
+
+/* The blocks have the sums, the total and the times of the answer by stack. */
+static void check_blocks(struct hl_model *m, const struct hl_query *q, struct delivered *d)
+{
+	const struct hl_block_sink sink = {
+		.begin = begin_blocks, .block = check_block, .with_frees = d->with_frees, .arg = d};
+	struct hl_answer a;
+
+	d->begun = 0;
+	assert_int_equal(hl_model_query(m, q, &a), 0);
+	if (hl_query_blocks(m, q, &sink, &d->a))
+		fail_msg("%s: %s", hl_quantity_name(q->quantity), hl_model_error(m));
+	assert_true(equal(&a, d->values));
+	assert_int_equal(d->a.total.bytes, a.total.bytes);
+	assert_int_equal(d->a.total.blocks, a.total.blocks);
+	assert_int_equal(d->a.from_ns, a.from_ns);
+	assert_int_equal(d->a.to_ns, a.to_ns);
+	assert_int_equal(d->a.asked_ns, a.asked_ns);
+	assert_int_equal(d->a.quantity, q->quantity);
+	assert_null(d->a.values);
+	assert_false(d->a.before_damage);
+	hl_answer_fini(&a);
+}
+
+static size_t *find_allocs(const struct hl_fake_trace *s)
+{
+	size_t *allocs = malloc(s->n_events * sizeof(*allocs));
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (s->events[i].op == HL_OP_ALLOC)
+			allocs[s->events[i].ordinal] = i;
+	}
+	return allocs;
+}
+
+static void blocks_equal_the_answer(void **state)
+{
+	static const char *const filters[] = {NULL, "size:64..1023", "life:<10us", "fn:malloc"};
+	struct hl_fake_trace s;
+	struct hl_model *m;
+	struct delivered d = {.s = &s};
+	size_t *frees;
+
+	assert_int_equal(hl_fake_trace_make(&s, &tagged), 0);
+	m = open_model(s.path);
+	d.frees = frees = find_frees(&s);
+	d.allocs = find_allocs(&s);
+	d.values = calloc((size_t)s.nodes + 1, sizeof(*d.values));
+	for (uint64_t i = 0; i < 96; i++) {
+		const char *filter = filters[i / 4 % HL_ARRAY_LEN(filters)];
+		struct hl_filter_error error;
+		struct hl_query q;
+
+		random_query(&s, &q, i * 16);
+		q.quantity = i % 4;
+		q.key = HL_KEY_STACK;
+		d.with_frees = i / 16 % 2;
+		if (filter)
+			assert_int_equal(hl_filter_parse(&q.filter, filter, &error), 0);
+		check_blocks(m, &q, &d);
+		hl_filter_free(q.filter);
+	}
+	free(d.values);
+	free(d.allocs);
+	free(frees);
+	hl_model_close(m);
+	hl_fake_trace_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_queries_equal_plain_count),
-		cmocka_unit_test(totals_are_equal_by_all_keys)};
+		cmocka_unit_test(totals_are_equal_by_all_keys),
+		cmocka_unit_test(blocks_equal_the_answer)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

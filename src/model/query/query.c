@@ -121,7 +121,9 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 	nodes = malloc(((size_t)m->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	err = hl_reader_load_keyframe(m->reader, key, nodes, m->n_nodes);
+	err = hl_work_tick(&m->work, 0, 0);
+	if (!err)
+		err = hl_reader_load_keyframe(m->reader, key, nodes, m->n_nodes);
 	if (err == -EBADMSG)
 		hl_model_mark_bad(m, &m->bad_keyframes[key]);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
@@ -131,7 +133,7 @@ static int peak_from_keyframe(struct hl_model *m, struct hl_answer *a)
 		sum.blocks += nodes[i].peak_blocks;
 	}
 	free(nodes);
-	if (err == -ENOMEM)
+	if (err == -ENOMEM || m->work.stopped)
 		return err;
 	if (err || sum.bytes > all->peak_bytes || sum.blocks > all->peak_blocks)
 		return -ENODATA;
@@ -303,38 +305,53 @@ static enum hl_block_choice choose_blocks(const struct hl_query *q)
 									: HL_BLOCKS_ALL;
 }
 
-static void start_stream(struct query_run *w)
+void hl_query_init_stream(struct hl_block_stream *s, struct hl_model *m, const struct hl_query *q)
 {
-	const struct hl_query *q = &w->q;
 	bool live = q->quantity == HL_QUANTITY_LIVE;
-	struct hl_model *m = w->prefetch.m;
 
-	w->stream = (struct hl_block_stream){.filter = q->filter,
+	*s = (struct hl_block_stream){.filter = q->filter,
 		.pool = q->pool,
 		.to = hl_query_to(m, &q->to),
 		.include_older = live,
 		.read_all_frees = q->key == HL_KEY_LIFETIME,
 		.at_alloc = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFETIME,
 		.func = q->key == HL_KEY_CALL ||
-			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
-		.choice = choose_blocks(q),
-		.unused = HL_WANT_ADDR | (q->suppressions ? 0 : HL_WANT_FUNC),
-		.begin = reset_counts,
-		.block = count_block,
-		.arg = w};
-	w->stream.from = live ? w->stream.to : hl_query_from(m, &q->from);
+			(q->suppressions && hl_suppressions_need_calls(q->suppressions))};
+	s->from = live ? s->to : hl_query_from(m, &q->from);
+}
+
+static void start_stream(struct query_run *w)
+{
+	const struct hl_query *q = &w->q;
+	struct hl_model *m = w->prefetch.m;
+
+	hl_query_init_stream(&w->stream, m, q);
+	w->stream.choice = choose_blocks(q);
+	w->stream.unused = HL_WANT_ADDR | (q->suppressions ? 0 : HL_WANT_FUNC);
+	w->stream.begin = reset_counts;
+	w->stream.block = count_block;
+	w->stream.arg = w;
 	w->a.asked_ns = asked_time(m, q, &w->stream.to);
 	hl_block_stream_init(&w->stream, m);
 	w->stream.consumer.memory += ((uint64_t)w->a.n_keys + 1) * sizeof(*w->a.values);
 	w->prefetch.consumers[0] = &w->stream.consumer;
 }
 
-static void finish_stream(struct query_run *w)
+/* Sets the times of the answer. Positions may have moved before a loss. */
+static void set_range(
+	const struct hl_query *q, const struct hl_block_stream *s, struct hl_answer *a)
 {
-	w->a.from_ns = w->stream.from.time_ns;
-	w->a.to_ns = w->stream.to.time_ns;
-	w->a.before_damage = w->stream.to.before_damage ||
-			     (w->q.quantity != HL_QUANTITY_LIVE && w->stream.from.before_damage);
+	bool live = q->quantity == HL_QUANTITY_LIVE;
+
+	a->to_ns = s->to.time_ns;
+	a->from_ns = live ? a->to_ns : s->from.time_ns;
+	a->before_damage = s->to.before_damage || (!live && s->from.before_damage);
+}
+
+/* If blocks are aggregated, only the last state is known by block. Returns 0 or -ENODATA. */
+static int check_moved(struct hl_model *m, const struct hl_answer *a)
+{
+	return a->before_damage ? hl_model_require(m, HL_NEEDS_EVENTS, "this") : 0;
 }
 
 static int start_keyed(struct query_run *w)
@@ -351,18 +368,78 @@ static int start_keyed(struct query_run *w)
 	return hl_key_sums_init(&w->from, m, w->q.key, w->a.n_keys, &from);
 }
 
+/* --- single blocks, for views --- */
+
+struct block_run {
+	struct hl_model *m;
+	const struct hl_query *q;
+	const struct hl_block_sink *sink;
+	struct hl_block_stream stream;
+	struct hl_answer *a;
+};
+
+/* The total counts blocks, so it begins again with them. */
+static void begin_blocks(void *arg)
+{
+	struct block_run *w = arg;
+
+	if (w->q->suppressions)
+		hl_suppressions_reset(w->q->suppressions);
+	w->a->total = (struct hl_value){0};
+	set_range(w->q, &w->stream, w->a);
+	w->sink->begin(w->sink->arg);
+}
+
+static int deliver_block(void *arg, const struct hl_block *b)
+{
+	struct block_run *w = arg;
+	struct hl_value one = hl_block_value(w->m, b);
+	int counts = hl_query_counts(w->q, w->m, b, &one);
+
+	if (counts <= 0)
+		return counts;
+	hl_value_add(&w->a->total, &one);
+	return w->sink->block(w->sink->arg, b, &one);
+}
+
+int hl_query_blocks(struct hl_model *m, const struct hl_query *q, const struct hl_block_sink *sink,
+	struct hl_answer *a)
+{
+	struct block_run w = {.m = m, .q = q, .sink = sink, .a = a};
+	struct hl_query_plan plan;
+	int err = hl_query_bind(q, m);
+
+	*a = (struct hl_answer){.quantity = q->quantity, .pool = q->pool != NULL};
+	if (!err)
+		err = hl_query_plan(m, q, &plan);
+	if (!err)
+		err = hl_query_plan_blocks(m, q);
+	if (err)
+		return err;
+	hl_query_init_stream(&w.stream, m, q);
+	w.stream.choice = sink->with_frees ? HL_BLOCKS_ALL : choose_blocks(q);
+	w.stream.read_all_frees |= sink->with_frees;
+	w.stream.at_alloc &= !sink->with_frees;
+	w.stream.begin = begin_blocks;
+	w.stream.block = deliver_block;
+	w.stream.arg = &w;
+	a->asked_ns = asked_time(m, q, &w.stream.to);
+	err = hl_block_stream_run(m, &w.stream);
+	return err ? err : check_moved(m, a);
+}
+
 /* Clears the values of stacks that a filter on stacks, or suppressions, exclude. */
 static int apply_stack_filters(struct hl_model *m, const struct hl_query *q, struct hl_answer *a)
 {
 	int err = 0;
 
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
 		uint32_t node = i < a->n_keys ? i : HL_NODE_NONE;
 		bool holds = true, taken = false;
 
-		hl_naming_progress(i, a->n_keys);
-		if (a->values[i].blocks == 0)
+		err = hl_naming_tick(m, i, a->n_keys);
+		if (err || a->values[i].blocks == 0)
 			continue;
 		if (q->filter)
 			err = hl_filter_node(q->filter, m, node, &holds);
@@ -372,7 +449,7 @@ static int apply_stack_filters(struct hl_model *m, const struct hl_query *q, str
 		if (!holds || taken)
 			a->values[i] = (struct hl_value){0};
 	}
-	hl_progress_end();
+	hl_work_end(&m->work, HL_WORK_SHORT);
 	return err;
 }
 
@@ -455,13 +532,12 @@ static int finish_query(struct query_run *w)
 	struct hl_answer *a = &w->a;
 	int err = 0;
 
-	if (w->plan.method == HL_METHOD_EVENTS)
-		finish_stream(w);
-	if (w->plan.method == HL_METHOD_EVENTS && a->before_damage &&
-		hl_model_has_aggregated(w->prefetch.m))
-		err = hl_model_require(w->prefetch.m, HL_NEEDS_EVENTS, "this");
-	else if (w->plan.method != HL_METHOD_EVENTS)
+	if (w->plan.method == HL_METHOD_EVENTS) {
+		set_range(q, &w->stream, a);
+		err = check_moved(w->prefetch.m, a);
+	} else {
 		err = q->quantity == HL_QUANTITY_LIVE ? compute_live(w) : compute_allocated(w);
+	}
 	if (!err && w->plan.method == HL_METHOD_STACK_SUMS && (q->filter || q->suppressions))
 		err = apply_stack_filters(w->prefetch.m, q, a);
 	if (q->quantity == HL_QUANTITY_LIVE)
@@ -525,9 +601,10 @@ int hl_model_query(struct hl_model *m, const struct hl_query *q, struct hl_answe
 	}
 	if (!err) {
 		*a = w->a;
-		a->has_unknown_accuracy = !a->pool && a->total.blocks &&
-					  hl_model_has_estimates(m) && hl_model_has_aggregated(m) &&
-					  !(a->total.variance > 0);
+		a->has_unknown_accuracy =
+			!a->pool && a->total.blocks && hl_model_has_estimates(m) &&
+			(hl_model_has_aggregated(m) || hl_query_is_peak_before_base(m, q)) &&
+			!(a->total.variance > 0);
 		w->a = (struct hl_answer){0};
 	}
 	free_query(prefetch);
@@ -539,7 +616,7 @@ void hl_query_prefetch(struct hl_model *m, const struct hl_query *q)
 	struct hl_prefetch *prefetch;
 
 	/* Suppressions count what they match, which works for one query at a time only. */
-	if (q->suppressions)
+	if (q->suppressions && !hl_suppressions_is_copy(q->suppressions))
 		return;
 	prefetch = new_query_run(m, q);
 	if (prefetch)

@@ -50,6 +50,9 @@ struct hl_query {
 				  next event */
 	const struct hl_pattern *pool; /* blocks of pools with such a name; NULL: the heap's */
 	bool decode;                   /* never use sums; for tests that compare both methods */
+	/* Of a list of all allocations (scan/lifetimes.h) in a trace that begins late: it begins
+	 * with the blocks of the base. Sums never include these. */
+	bool with_base;
 };
 
 struct hl_value {
@@ -103,6 +106,23 @@ struct hl_value hl_block_value(const struct hl_model *m, const struct hl_block *
  * it does not, or if a suppression hides the block; or -errno. */
 int hl_query_counts(const struct hl_query *q, struct hl_model *m, const struct hl_block *b,
 	const struct hl_value *value);
+/* Sets which blocks the stream delivers, among them those that hl_query_counts may count, and what
+ * is known about them: what the query and its key need. Set begin, block and arg. */
+struct hl_block_stream;
+void hl_query_init_stream(struct hl_block_stream *s, struct hl_model *m, const struct hl_query *q);
+/*
+ * Delivers each block that the query counts once, in no order, to views whose numbers are not by a
+ * key. Reads every event of the range. Sets *a without values: its times are known from begin() on,
+ * its total at the end. The query's key is not used. Returns 0, or -errno with hl_model_error().
+ */
+struct hl_block_sink {
+	void (*begin)(void *arg); /* discard all results: a scan begins or begins again */
+	int (*block)(void *arg, const struct hl_block *b, const struct hl_value *value);
+	bool with_frees; /* block() uses the free of a block, also one after the range */
+	void *arg;
+};
+int hl_query_blocks(struct hl_model *m, const struct hl_query *q, const struct hl_block_sink *sink,
+	struct hl_answer *a);
 /* The number of keys; and the key of a block. A key that is not below that number means "none". */
 int hl_key_count(struct hl_model *m, enum hl_key key, uint32_t *n);
 uint32_t hl_key_of(struct hl_model *m, enum hl_key key, const struct hl_block *b);

@@ -14,6 +14,7 @@
 #include "model/model_internal.h"
 #include "model/query/sums_by_key.h"
 #include "model/query/suppress.h"
+#include "model/scan/block_stream.h"
 #include "util/safe_text.h"
 
 /* --- what a trace lacks --- */
@@ -71,6 +72,12 @@ int hl_model_require_blocks(struct hl_model *m, const struct hl_time_spec *when,
 
 /* --- the method --- */
 
+bool hl_query_is_peak_before_base(const struct hl_model *m, const struct hl_query *q)
+{
+	return q->quantity == HL_QUANTITY_LIVE && q->to.kind == HL_TIME_SPEC_PEAK &&
+	       hl_model_peak_is_before_base(m);
+}
+
 /* Keyframes and summaries have neither growth nor temporary blocks, nor the accuracy of
  * estimates. */
 static const char *find_reason(const struct hl_model *m, const struct hl_query *q)
@@ -81,7 +88,8 @@ static const char *find_reason(const struct hl_model *m, const struct hl_query *
 		return "sums must not be used";
 	if (q->pool)
 		return "blocks of pools are in no sum";
-	if (hl_model_has_estimates(m) && !hl_model_has_aggregated(m))
+	if (hl_model_has_estimates(m) && !hl_model_has_aggregated(m) &&
+		!hl_query_is_peak_before_base(m, q))
 		return "the accuracy of estimates is in no sum";
 	if (q->quantity != HL_QUANTITY_LIVE && q->quantity != HL_QUANTITY_ALLOCATED)
 		return "the lifetimes of single blocks are in no sum";
@@ -138,6 +146,9 @@ int hl_query_plan_blocks(struct hl_model *m, const struct hl_query *q)
 {
 	int err = hl_model_require(m, HL_NEEDS_ORDER, "a list of single allocations");
 
+	/* Sums may have a peak before the base; its blocks are not in the file. */
+	if (!err && q->quantity == HL_QUANTITY_LIVE)
+		err = hl_time_spec_check_blocks(&q->to, m);
 	return err ? err : require_events(m, q);
 }
 
@@ -213,30 +224,56 @@ static uint64_t count_events(const struct hl_model *m, size_t from, size_t to)
 	return n;
 }
 
-/* Live blocks need all events before the moment, others those of the range and the frees after
- * it. */
-static void explain_events(struct hl_model *m, const struct hl_query *q,
-	const struct hl_query_plan *p, struct hl_strbuf *b)
+static void explain_summaries(struct hl_model *m, const struct hl_query *q, struct hl_strbuf *b)
 {
 	struct hl_position to = hl_query_to(m, &q->to);
-	size_t n = hl_reader_n_chunks(m->reader);
-	size_t last = q->key == HL_KEY_LIFETIME ? n : hl_min_u64(hl_position_end(&to), n);
+	size_t last = hl_min_u64(hl_position_end(&to), hl_reader_n_chunks(m->reader));
 	size_t first = q->quantity == HL_QUANTITY_LIVE ? 0 : hl_query_from(m, &q->from).chunk;
-	uint64_t events = count_events(m, first, last);
-	char text[HL_TEXT_SIZE_MAX];
 
 	if (first >= last) {
 		hl_strbuf_puts(b, "reads nothing: there is no event in the range");
 		return;
 	}
-	hl_strbuf_puts(b, p->method == HL_METHOD_KEY_SUMS ? "reads the summaries of "
-							  : "reads the events of ");
+	hl_strbuf_puts(b, "reads the summaries of ");
 	describe_chunks(b, first, last);
-	if (p->method == HL_METHOD_KEY_SUMS)
-		hl_strbuf_printf(b, ", and the events of those that have none or are cut");
-	else
-		hl_strbuf_printf(b, " (%s event%s), because %s", hl_text_count(text, events),
-			plural(events), p->reason);
+	hl_strbuf_puts(b, ", and the events of those that have none or are cut");
+}
+
+/* Live blocks are those of a live set and of the events from there to the moment; others are in the
+ * events of the range, and of the frees after it. */
+static void explain_events(struct hl_model *m, const struct hl_query *q,
+	const struct hl_query_plan *p, struct hl_strbuf *b)
+{
+	struct hl_block_stream s;
+	char text[HL_TEXT_SIZE_MAX];
+	size_t first, last;
+	uint64_t events;
+
+	hl_query_init_stream(&s, m, q);
+	hl_block_stream_init(&s, m);
+	if (hl_block_stream_plan(&s)) {
+		hl_strbuf_printf(b, "is refused: %s", hl_model_error(m));
+		hl_block_stream_fini(&s);
+		return;
+	}
+	first = s.consumer.first;
+	last = hl_min_u64(s.consumer.last_end, hl_reader_n_chunks(m->reader));
+	events = count_events(m, first, last);
+	if (s.start_set != SIZE_MAX)
+		hl_strbuf_printf(b, "reads the list of blocks that are live at %s",
+			hl_text_duration(
+				text, hl_reader_live_set(m->reader, s.start_set)->time_ns));
+	if (first < last) {
+		hl_strbuf_puts(b,
+			s.start_set != SIZE_MAX ? " and the events of " : "reads the events of ");
+		describe_chunks(b, first, last);
+		hl_strbuf_printf(b, " (%s event%s)", hl_text_count(text, events), plural(events));
+	} else if (s.start_set == SIZE_MAX) {
+		hl_strbuf_puts(b, "reads nothing: there is no event in the range");
+	}
+	if (first < last || s.start_set != SIZE_MAX)
+		hl_strbuf_printf(b, ", because %s", p->reason);
+	hl_block_stream_fini(&s);
 }
 
 void hl_query_explain(struct hl_model *m, const struct hl_query *q, struct hl_strbuf *b)
@@ -250,6 +287,8 @@ void hl_query_explain(struct hl_model *m, const struct hl_query *q, struct hl_st
 		hl_strbuf_printf(b, "is refused: %s", hl_model_error(m));
 	else if (p.method == HL_METHOD_STACK_SUMS)
 		explain_stack_sums(m, q, b);
+	else if (p.method == HL_METHOD_KEY_SUMS)
+		explain_summaries(m, q, b);
 	else
 		explain_events(m, q, &p, b);
 }

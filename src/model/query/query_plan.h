@@ -25,8 +25,13 @@ struct hl_query_plan {
 int hl_query_plan(struct hl_model *m, const struct hl_query *q, struct hl_query_plan *p);
 /* Returns whether keyframes and summaries suffice. */
 bool hl_query_sums_suffice(const struct hl_model *m, const struct hl_query *q);
-/* The same for a list of single blocks. */
+/* The same for a query that reads single blocks: call it after hl_query_bind, which allows a moment
+ * that only sums have. Returns 0, or -errno with hl_model_error(). */
 int hl_query_plan_blocks(struct hl_model *m, const struct hl_query *q);
+
+/* Returns whether it is about the blocks live at a peak before the base. Only its sums by stack are
+ * in the file; sums of samples have no accuracy. */
+bool hl_query_is_peak_before_base(const struct hl_model *m, const struct hl_query *q);
 
 /* Properties of a trace that an answer may need. */
 enum {

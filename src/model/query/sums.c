@@ -197,15 +197,22 @@ static int follow_path(struct hl_model *m, const struct hl_position *p,
 {
 	struct hl_chunk_cache decoded = hl_chunk_cache_borrow(m);
 	struct hl_summary summary = {0};
-	int err = load_base(m, w, sums);
+	int err;
 
+	hl_work_begin(&m->work, HL_WORK_SHORT, HL_WORK_READING);
+	err = hl_work_tick(&m->work, 0, w->to - w->from);
+	if (!err)
+		err = load_base(m, w, sums);
 	for (size_t i = w->from; i < w->to && !err; i++) {
-		err = add_chunk(m, i, w->back, sums, &summary, &decoded);
+		err = hl_work_tick(&m->work, i - w->from, w->to - w->from);
+		if (!err)
+			err = add_chunk(m, i, w->back, sums, &summary, &decoded);
 		if (err == -EBADMSG)
 			hl_model_mark_bad(m, &m->bad_chunks[i]);
 	}
 	if (!err)
 		err = add_partial_chunk(m, p, w->back, sums, &decoded);
+	hl_work_end(&m->work, HL_WORK_SHORT);
 	hl_summary_free(&summary);
 	hl_chunk_cache_return(m, &decoded);
 	return err;

@@ -177,7 +177,6 @@ static int add_block(void *arg, const struct hl_block *b)
 
 static int start_query(struct cross_query *c, struct hl_model *m, const struct hl_query *q)
 {
-	bool live = q->quantity == HL_QUANTITY_LIVE;
 	struct hl_query_plan plan;
 	struct hl_query whole = *q; /* filters on stacks are applied to sums of whole stacks */
 	int err;
@@ -194,7 +193,7 @@ static int start_query(struct cross_query *c, struct hl_model *m, const struct h
 	c->by_events = !is_role_key(q->key) || !hl_query_sums_suffice(m, &whole);
 	c->to = hl_query_to(m, &q->to);
 	c->from.is_exact = true;
-	if (!live)
+	if (q->quantity != HL_QUANTITY_LIVE)
 		c->from = hl_query_from(m, &q->from);
 	c->reading = (struct hl_scan_consumer){.plan = plan_chunks,
 		.begin = begin_scan,
@@ -203,18 +202,10 @@ static int start_query(struct cross_query *c, struct hl_model *m, const struct h
 		.arg = c};
 	if (!c->by_events)
 		return 0;
-	c->stream = (struct hl_block_stream){.filter = q->filter,
-		.pool = q->pool,
-		.from = live ? c->to : c->from,
-		.to = c->to,
-		.include_older = live,
-		.read_all_frees = q->key == HL_KEY_LIFETIME,
-		.at_alloc = q->quantity == HL_QUANTITY_ALLOCATED && q->key != HL_KEY_LIFETIME,
-		.func = q->key == HL_KEY_CALL ||
-			(q->suppressions && hl_suppressions_need_calls(q->suppressions)),
-		.begin = reset_cells,
-		.block = add_block,
-		.arg = c};
+	hl_query_init_stream(&c->stream, m, q);
+	c->stream.begin = reset_cells;
+	c->stream.block = add_block;
+	c->stream.arg = c;
 	hl_block_stream_init(&c->stream, m);
 	return 0;
 }

@@ -191,10 +191,11 @@ static int check_all(struct sums_check *k)
 	size_t n = hl_reader_n_chunks(r), next = 0;
 	int err = 0;
 
-	hl_progress_begin(HL_PROGRESS_READING);
+	hl_work_begin(&k->m->work, HL_WORK_PASS, HL_WORK_READING);
 	for (size_t i = 0; i < n && !err && !k->differs; i++) {
-		hl_progress_tick(i, n);
-		err = check_keyframes(k, i, &next);
+		err = hl_work_tick(&k->m->work, i, n);
+		if (!err)
+			err = check_keyframes(k, i, &next);
 		if (!err && hl_chunk_is_lost(k->m, i))
 			err = -EBADMSG;
 		if (!err)
@@ -202,7 +203,7 @@ static int check_all(struct sums_check *k)
 		if (!err && i < k->m->n_base_chunks)
 			err = add_base_addresses(k);
 	}
-	hl_progress_end();
+	hl_work_end(&k->m->work, HL_WORK_PASS);
 	if (!err)
 		err = check_keyframes(k, n, &next);
 	if (!err)

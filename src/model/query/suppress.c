@@ -28,6 +28,7 @@ struct hl_suppressions {
 	HL_VEC(struct rule) rules;
 	HL_VEC(struct hl_suppressed) taken; /* counters; several rules may share one */
 	uint32_t *memo; /* per node, the last for none: 1 + its rule; 0: not evaluated yet */
+	bool is_copy;
 };
 
 /*
@@ -128,6 +129,46 @@ int hl_suppressions_add_defaults(struct hl_suppressions *s)
 				.not_innermost = defaults[i].not_innermost},
 			defaults[i].what);
 	return err;
+}
+
+/* A counter has the pattern of its first rule as its name, so the copy of that rule has it. */
+static int copy_rules(const struct hl_suppressions *s, struct hl_suppressions *to)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->rules.len && !err; i++) {
+		struct rule r = s->rules.data[i];
+		bool first = i == 0 || s->rules.data[i - 1].counter != r.counter;
+		const char *what = first ? s->taken.data[r.counter].pattern : NULL;
+
+		if (r.owned_pattern) {
+			r.pattern = r.owned_pattern = strdup(r.owned_pattern);
+			what = r.owned_pattern;
+		}
+		err = s->rules.data[i].owned_pattern && !r.owned_pattern ? -ENOMEM
+									 : add_rule(to, r, what);
+	}
+	return err;
+}
+
+int hl_suppressions_copy(const struct hl_suppressions *s, struct hl_suppressions **out)
+{
+	int err = hl_suppressions_new(out);
+
+	if (!err)
+		err = copy_rules(s, *out);
+	if (!err) {
+		(*out)->is_copy = true;
+		return 0;
+	}
+	hl_suppressions_free(*out);
+	*out = NULL;
+	return err;
+}
+
+bool hl_suppressions_is_copy(const struct hl_suppressions *s)
+{
+	return s->is_copy;
 }
 
 static bool pattern_matches(const char *pattern, const char *text);
@@ -331,10 +372,18 @@ int hl_suppressions_take(struct hl_suppressions *s, struct hl_model *m, uint32_t
 	if (*taken) {
 		struct hl_value *sum = &s->taken.data[s->rules.data[rule].counter].value;
 
-		sum->bytes += v->bytes;
-		sum->blocks += v->blocks;
+		hl_value_add(sum, v);
 	}
 	return 0;
+}
+
+struct hl_value hl_suppressions_total(const struct hl_suppressions *s)
+{
+	struct hl_value all = {0};
+
+	for (size_t i = 0; s && i < s->taken.len; i++)
+		hl_value_add(&all, &s->taken.data[i].value);
+	return all;
 }
 
 const struct hl_suppressed *hl_suppressions_counts(const struct hl_suppressions *s, size_t *n)

@@ -26,6 +26,11 @@ int hl_suppressions_add_defaults(struct hl_suppressions *s);
  * suppression. */
 int hl_suppressions_add_text(struct hl_suppressions *s, const char *text, size_t *line);
 
+/* Makes a copy with counters of its own, for one query: a query that alone uses its suppressions
+ * can be prefetched. Returns 0 or -ENOMEM. */
+int hl_suppressions_copy(const struct hl_suppressions *s, struct hl_suppressions **out);
+bool hl_suppressions_is_copy(const struct hl_suppressions *s);
+
 /* Resets all counters and prepares for this model. Returns 0 or -ENOMEM. */
 int hl_suppressions_bind(struct hl_suppressions *s, struct hl_model *m);
 /* Resets all counters. */
@@ -39,6 +44,9 @@ int hl_suppressions_take(struct hl_suppressions *s, struct hl_model *m, uint32_t
 /* The counters of the last query; those with no blocks matched nothing. Owned by the
  * suppressions. */
 const struct hl_suppressed *hl_suppressions_counts(const struct hl_suppressions *s, size_t *n);
+
+/* Their sum. s may be NULL: none. */
+struct hl_value hl_suppressions_total(const struct hl_suppressions *s);
 
 /* The end of the path of a runtime library that the built-in rules know ("/libc.so.6"); NULL if it
  * is not one of these. */

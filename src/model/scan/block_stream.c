@@ -606,6 +606,11 @@ void hl_block_stream_init(struct hl_block_stream *s, struct hl_model *m)
 				     HL_BLOCKS_ENTRY_BYTES;
 }
 
+int hl_block_stream_plan(struct hl_block_stream *s)
+{
+	return plan_chunks(&s->consumer);
+}
+
 void hl_block_stream_fini(struct hl_block_stream *s)
 {
 	hl_block_table_fini(&s->live);

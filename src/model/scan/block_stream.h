@@ -41,10 +41,12 @@ struct hl_block_stream {
 	int (*slice_end)(void *arg);
 	void *arg;
 
+	/* Results of hl_block_stream_plan. */
+	struct hl_scan_consumer consumer;
+	size_t start_set; /* the live set to start with; SIZE_MAX: start with no blocks */
+
 	/* private */
 	struct hl_model *m;
-	struct hl_scan_consumer consumer;
-	size_t start_set;    /* the live set to start with; SIZE_MAX: start with no blocks */
 	bool filter_at_free; /* the filter is about frees: evaluate it when they are known */
 	uint64_t last_alloc; /* ordinal of the preceding event if that is an allocation */
 	struct hl_block_table live;
@@ -62,6 +64,10 @@ struct hl_block_stream {
  * after a hole are needed, returns -ENODATA.
  */
 int hl_block_stream_run(struct hl_model *m, struct hl_block_stream *s);
+
+/* Only decides what a run would read, after hl_block_stream_init: the chunks from consumer.first to
+ * consumer.last_end, and the live set start_set. Returns as hl_block_stream_run. */
+int hl_block_stream_plan(struct hl_block_stream *s);
 
 /* The same as a part of a shared scan: prepares s->consumer for hl_scan(). */
 void hl_block_stream_init(struct hl_block_stream *s, struct hl_model *m);

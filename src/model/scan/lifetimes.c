@@ -34,20 +34,19 @@ struct lifetimes_run {
 
 /* --- choosing blocks --- */
 
-static bool counts_all(const struct hl_query *q)
+static bool counts_all(const struct hl_model *m, const struct hl_query *q)
 {
+	if (hl_model_base(m)->is_late && !q->with_base)
+		return false;
 	return q->quantity == HL_QUANTITY_ALLOCATED && !q->filter && !q->suppressions &&
 	       q->from.kind == HL_TIME_SPEC_NS && q->from.ns == 0 && q->to.kind == HL_TIME_SPEC_END;
 }
 
-/* A list from 0 on begins with the blocks of the base, if there is one: their frees follow. */
 static struct hl_position first_position(struct lifetimes_run *w)
 {
 	const struct hl_query *q = w->l->query;
 
-	if (hl_time_spec_ns(&q->from, w->m) == 0)
-		return hl_position_start();
-	return hl_query_from(w->m, &q->from);
+	return q->with_base ? hl_position_start() : hl_query_from(w->m, &q->from);
 }
 
 static void reset_chosen(void *arg)
@@ -74,21 +73,13 @@ static int choose_block(void *arg, const struct hl_block *b)
 static int choose_blocks(struct lifetimes_run *w)
 {
 	const struct hl_query *q = w->l->query;
-	bool live = q->quantity == HL_QUANTITY_LIVE;
-	struct hl_block_stream s = {.filter = q->filter,
-		.pool = q->pool,
-		.include_older = live,
-		.at_alloc = q->quantity == HL_QUANTITY_ALLOCATED,
-		.func = q->suppressions && hl_suppressions_need_calls(q->suppressions),
-		.begin = reset_chosen,
-		.block = choose_block,
-		.arg = w};
+	struct hl_block_stream s;
 	int err = hl_query_bind(q, w->m);
 
 	if (!err)
 		err = w->l->aggregated ? hl_aggregated_check(w->m, q)
 				       : hl_query_plan_blocks(w->m, q);
-	if (err || counts_all(q))
+	if (err || counts_all(w->m, q))
 		return err;
 	err = hl_model_n_ordinals(w->m, q->pool, &w->n_chosen);
 	if (err)
@@ -96,8 +87,12 @@ static int choose_blocks(struct lifetimes_run *w)
 	w->chosen = calloc(w->n_chosen / 8 + 1, 1);
 	if (!w->chosen)
 		return hl_model_fail(w->m, -ENOMEM);
-	s.to = hl_query_to(w->m, &q->to);
-	s.from = live ? s.to : first_position(w);
+	hl_query_init_stream(&s, w->m, q);
+	if (q->quantity != HL_QUANTITY_LIVE)
+		s.from = first_position(w);
+	s.begin = reset_chosen;
+	s.block = choose_block;
+	s.arg = w;
 	err = hl_block_stream_run(w->m, &s);
 	w->l->before_damage |= s.to.before_damage || s.from.before_damage;
 	return err;
@@ -314,9 +309,11 @@ static int deliver_all(struct lifetimes_run *w)
 	if (q->quantity != HL_QUANTITY_LIVE)
 		i = first_position(w).chunk;
 	hl_decode_ahead_init(&w->ahead, w->m->reader);
-	hl_progress_begin(WRITING);
+	hl_work_begin(&w->m->work, HL_WORK_PASS, WRITING);
 	for (; i < n && !err; i++) {
-		err = read_chunk(w, i, &c);
+		err = hl_work_tick(&w->m->work, i, n);
+		if (!err)
+			err = read_chunk(w, i, &c);
 		if (err == -EBADMSG) {
 			w->l->before_damage = true;
 			w->l->end_ns = i > 0 ? hl_reader_chunk(w->m->reader, i - 1)->t1_ns : 0;
@@ -327,15 +324,14 @@ static int deliver_all(struct lifetimes_run *w)
 			hl_model_fail(w->m, err);
 		else
 			err = deliver_chunk(w, i, &c);
-		hl_progress_tick(i + 1, n);
 	}
-	hl_progress_end();
+	hl_work_end(&w->m->work, HL_WORK_PASS);
 	hl_decode_ahead_fini(&w->ahead);
 	hl_chunk_events_free(&c);
 	return err;
 }
 
-int hl_model_lifetimes(struct hl_model *m, struct hl_lifetimes *l)
+static int deliver(struct hl_model *m, struct hl_lifetimes *l)
 {
 	struct lifetimes_run w = {.m = m, .l = l};
 	int err;
@@ -362,4 +358,23 @@ int hl_model_lifetimes(struct hl_model *m, struct hl_lifetimes *l)
 	hl_block_table_fini(&w.live_blocks);
 	free(w.chosen);
 	return err;
+}
+
+/* The sums of all blocks have counted what is suppressed; events are only a part of them. */
+static int deliver_with_sums(struct hl_model *m, struct hl_lifetimes *l)
+{
+	const struct hl_query *asked = l->query;
+	struct hl_query q = *asked;
+	int err = hl_suppressions_copy(asked->suppressions, &q.suppressions);
+
+	l->query = &q;
+	err = err ? hl_model_fail(m, err) : deliver(m, l);
+	l->query = asked;
+	hl_suppressions_free(q.suppressions);
+	return err;
+}
+
+int hl_model_lifetimes(struct hl_model *m, struct hl_lifetimes *l)
+{
+	return l->aggregated && l->query->suppressions ? deliver_with_sums(m, l) : deliver(m, l);
 }

@@ -225,10 +225,11 @@ static int read_moves(struct hl_model *m, struct hl_chains *c, struct hl_decode_
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		err = read_chunk(m, ahead, i, HL_WANT_TIME | HL_WANT_OTHERS, events);
+		err = hl_work_tick(&m->work, i, n);
+		if (!err)
+			err = read_chunk(m, ahead, i, HL_WANT_TIME | HL_WANT_OTHERS, events);
 		for (size_t k = 0; k < events->n_events && !err; k++)
 			err = add_event(c, &events->events[k]);
-		hl_progress_tick(i + 1, n);
 	}
 	if (err == -EOVERFLOW)
 		return fail_too_large(m, c);
@@ -301,13 +302,15 @@ static int read_first_blocks(struct hl_model *m, struct hl_chains *c, struct hl_
 		bool missing;
 		size_t next = chains_before(c, at, end, &missing);
 
-		if (missing) {
+		err = hl_work_tick(&m->work, i, n);
+		if (err) {
+			hl_model_fail(m, err);
+		} else if (missing) {
 			err = read_chunk(m, ahead, i, HL_WANT_TIME, events);
 			if (!err)
 				fill_first_blocks(c, events, &at);
 		}
 		at = next;
-		hl_progress_tick(i + 1, n);
 	}
 	return err;
 }
@@ -361,7 +364,7 @@ static int build_chains(struct hl_model *m, struct hl_chains *c)
 		err = ranked_init(&c->firsts, c->n_ordinals);
 	if (err)
 		return hl_model_fail(m, err);
-	hl_progress_begin(HL_PROGRESS_READING);
+	hl_work_begin(&m->work, HL_WORK_PASS, HL_WORK_READING);
 	hl_decode_ahead_init(&ahead, m->reader);
 	err = read_moves(m, c, &ahead, &events);
 	if (!err) {
@@ -369,7 +372,7 @@ static int build_chains(struct hl_model *m, struct hl_chains *c)
 		err = sort_by_first(c);
 		err = err ? hl_model_fail(m, err) : read_first_blocks(m, c, &ahead, &events);
 	}
-	hl_progress_end();
+	hl_work_end(&m->work, HL_WORK_PASS);
 	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&events);
 	return err;

@@ -137,6 +137,23 @@ static void end_consumers(struct scan *p)
 	}
 }
 
+/* If the work is stopped, its consumers stay ACTIVE: none of them has a result. */
+static void read_chunks(struct scan *p, size_t from, size_t to)
+{
+	struct hl_work *work = &p->m->work;
+
+	hl_work_begin(work, HL_WORK_PASS, HL_WORK_READING);
+	for (size_t i = from; i < to && !p->err; i++) {
+		int err = hl_work_tick(work, i - from, to - from);
+
+		if (err)
+			p->err = hl_model_fail(p->m, err);
+		else
+			deliver_chunk(p, i, to);
+	}
+	hl_work_end(work, HL_WORK_PASS);
+}
+
 /* Returns whether every consumer is done or has failed. */
 static bool all_finished(const struct scan *p)
 {
@@ -165,12 +182,7 @@ int hl_scan(struct hl_model *m, struct hl_scan_consumer *one, struct hl_scan_con
 	do {
 		p.bad_before = m->n_bad;
 		begin_consumers(&p, &from, &to);
-		hl_progress_begin(HL_PROGRESS_READING);
-		for (size_t i = from; i < to && !p.err; i++) {
-			deliver_chunk(&p, i, to);
-			hl_progress_tick(i + 1 - from, to - from);
-		}
-		hl_progress_end();
+		read_chunks(&p, from, to);
 		end_consumers(&p);
 	} while (!p.err && !all_finished(&p));
 	hl_decode_ahead_fini(&p.ahead);

@@ -240,7 +240,7 @@ static void compare_verified(const char *path)
 {
 	struct hl_model *verified = open_model(path);
 
-	assert_int_equal(hl_reader_verify(hl_model_reader(verified)), 0);
+	assert_int_equal(hl_reader_verify(hl_model_reader(verified), NULL), 0);
 	for (size_t i = 0; i < N; i++) {
 		struct hl_model *other = open_model(path);
 		char *before = answer_text(verified, &questions[i]),

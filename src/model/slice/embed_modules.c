@@ -230,12 +230,13 @@ int hl_model_embed(struct hl_model *m, int fd, struct hl_embedding *e)
 		close(fd);
 		return err == -EBADMSG ? hl_model_fail(m, err) : err;
 	}
-	hl_progress_begin("embedding files");
+	hl_work_begin(&m->work, HL_WORK_SHORT, "embedding files");
 	for (uint32_t i = 0; i < m->n_modules && !err; i++) {
-		hl_progress_tick(i, m->n_modules);
-		err = embed_module(&b, i);
+		err = hl_work_tick(&m->work, i, m->n_modules);
+		if (!err)
+			err = embed_module(&b, i);
 	}
-	hl_progress_end();
+	hl_work_end(&m->work, HL_WORK_SHORT);
 	end = hl_append_files_end(b.x);
 	hl_vec_free(&b.known);
 	return err ? err : end;

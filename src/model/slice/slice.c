@@ -275,16 +275,17 @@ static int copy_events(struct hl_slice_writer *c)
 	int err = 0;
 
 	hl_decode_ahead_init(&ahead, c->m->reader);
-	hl_progress_begin("writing the slice");
+	hl_work_begin(&c->m->work, HL_WORK_PASS, "writing the slice");
 	for (size_t i = 0; i < n && !err; i++) {
-		hl_progress_tick(i, n);
-		err = hl_slice_writer_snapshots(c, i);
+		err = hl_work_tick(&c->m->work, i, n);
+		if (!err)
+			err = hl_slice_writer_snapshots(c, i);
 		if (!err)
 			err = hl_decode_ahead_read(&ahead, i, n, &want, &events);
 		if (!err)
 			err = copy_chunk(c, i, &events);
 	}
-	hl_progress_end();
+	hl_work_end(&c->m->work, HL_WORK_PASS);
 	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&events);
 	return err ? err : hl_slice_writer_snapshots(c, n);

@@ -12,6 +12,7 @@
 
 #include "model/model_internal.h"
 #include "model/stack/runtime_frames.h"
+#include "model/stack/stack_rules.h"
 #include "model/tags/roles.h"
 #include "model/stack/tree.h"
 #include "util/strbuf.h"
@@ -73,6 +74,7 @@ struct builder {
 	HL_VEC(struct hl_table_row) out;
 	uint32_t *row_of; /* row of each key; NULL: not requested */
 	struct hl_strbuf text;
+	bool folds;                      /* names of stacks begin at their sites and are folded */
 	struct hl_runtime_frames starts; /* frames before main, not part of names */
 };
 
@@ -122,25 +124,74 @@ static uint32_t next_caller(struct builder *b, uint32_t node, bool whole)
 	return !whole && hl_runtime_frames_contain(&b->starts, node) ? HL_NODE_NONE : node;
 }
 
-/* Appends the function names of a stack, innermost first, at most 8. */
+struct stack_names {
+	int shown;
+	uint32_t run, outer; /* the run of folded frames that was not written yet */
+};
+
+static void put_run(struct builder *b, struct stack_names *s)
+{
+	const struct hl_frame *f = s->run ? hl_model_frame(b->m, s->outer) : NULL;
+
+	if (s->run == 0)
+		return;
+	if (s->shown++)
+		hl_strbuf_puts(&b->text, " < ");
+	if (s->run == 1) {
+		hl_strbuf_puts(&b->text, f->display_name);
+	} else {
+		hl_strbuf_printf(&b->text, "[%" PRIu32 " frames of ", s->run);
+		hl_frame_put_family(&b->text, f);
+		hl_strbuf_puts(&b->text, "]");
+	}
+	s->run = 0;
+}
+
+/* Frames that are folded count as a run, which is written before the next other frame. */
+static int put_stack_frame(
+	struct builder *b, struct stack_names *s, uint32_t frame, bool full, bool whole)
+{
+	enum hl_frame_kind kind = HL_FRAME_OWN;
+	int err = b->folds && !whole && s->shown > 0 ? hl_model_frame_kind(b->m, frame, &kind) : 0;
+
+	if (err)
+		return err;
+	if (hl_frame_kind_is_folded(kind)) {
+		s->run++;
+		s->outer = frame;
+		return 0;
+	}
+	put_run(b, s);
+	if (s->shown++)
+		hl_strbuf_puts(&b->text, " < ");
+	hl_strbuf_puts(&b->text, frame_name(hl_model_frame(b->m, frame), full));
+	return 0;
+}
+
+/* Appends the function names of a stack, innermost first, at most 8, from its site outwards. */
 static int put_stack(struct builder *b, uint32_t node, bool full)
 {
+	struct stack_names s = {0};
+	struct hl_site site = {.node = node, .index = UINT32_MAX};
 	bool whole = hl_runtime_frames_contain(&b->starts, node);
-	int err = 0, shown = 0;
+	int err = b->folds && !whole ? hl_model_locate_site(b->m, node, &site) : 0;
 
+	if (err)
+		return err;
+	node = site.node;
 	do {
 		const struct hl_frame_ref *refs;
 		size_t n;
 
 		err = hl_model_node_frames(b->m, node, &refs, &n);
-		while (!err && n-- > 0 && shown < 8) {
-			if (shown++)
-				hl_strbuf_puts(&b->text, " < ");
-			hl_strbuf_puts(
-				&b->text, frame_name(hl_model_frame(b->m, refs[n].frame), full));
-		}
+		if (!err && site.index < n)
+			n = site.index + 1;
+		site.index = UINT32_MAX;
+		while (!err && n-- > 0 && s.shown < 8)
+			err = put_stack_frame(b, &s, refs[n].frame, full, whole);
 		node = next_caller(b, node, whole);
-	} while (!err && node != HL_NODE_NONE && shown < 8);
+	} while (!err && node != HL_NODE_NONE && s.shown < 8);
+	put_run(b, &s);
 	if (node != HL_NODE_NONE)
 		hl_strbuf_puts(&b->text, " < ...");
 	return err;
@@ -350,23 +401,23 @@ static int mark_ambiguous_rows(struct builder *b)
 }
 
 static int build_table(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, bool no_starts, uint32_t *row_of)
+	enum hl_group g, bool folds, uint32_t *row_of)
 {
-	struct builder b = {.t = t, .m = m, .a = a, .row_of = row_of};
+	struct builder b = {.t = t, .m = m, .a = a, .row_of = row_of, .folds = folds};
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
 	t->group = g;
 	t->total = a->total;
-	if (no_starts && g == HL_GROUP_STACK)
+	if (folds && g == HL_GROUP_STACK)
 		err = hl_runtime_frames_find(&b.starts, m, a);
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
-		hl_naming_progress(i, a->n_keys);
-		if (a->values[i].blocks > 0)
+		err = hl_naming_tick(m, i, a->n_keys);
+		if (!err && a->values[i].blocks > 0)
 			err = groups[g].key == HL_KEY_STACK ? add_stack(&b, i) : add_key(&b, i);
 	}
-	hl_progress_end();
+	hl_work_end(&m->work, HL_WORK_SHORT);
 	if (!err && groups[g].key == HL_KEY_STACK)
 		err = mark_ambiguous_rows(&b);
 	t->rows = b.out.data;
@@ -380,9 +431,9 @@ static int build_table(struct hl_table *t, struct hl_model *m, const struct hl_a
 }
 
 int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, bool no_starts)
+	enum hl_group g, bool folds)
 {
-	int err = build_table(t, m, a, g, no_starts, NULL);
+	int err = build_table(t, m, a, g, folds, NULL);
 
 	if (!err)
 		hl_table_sort(t, hl_group_is_ordered(g) ? HL_SORT_OWN : HL_SORT_BYTES);

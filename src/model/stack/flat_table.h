@@ -3,13 +3,13 @@
  * flat_table.h - an answer as a flat table: one row for each function, site, file, thread, size ...
  *
  * Each block is in exactly one row, so the rows of every group have the same total. Groups of code
- * use the block's site: the innermost frame of its stack that is the program's own code, see
- * hl_model_find_site.
+ * use the block's site (site.h).
  */
 #ifndef HL_MODEL_STACK_FLAT_TABLE_H
 #define HL_MODEL_STACK_FLAT_TABLE_H
 
 #include "model/query/query.h"
+#include "model/stack/site.h"
 #include "util/string_table.h"
 
 enum hl_group {
@@ -58,25 +58,16 @@ struct hl_table {
 	struct hl_string_table strings;
 };
 
-/* Builds a table from an answer whose query used hl_group_key(g). no_starts: names of stacks omit
- * the frames before main, see runtime_frames.h. Returns 0 or -errno. The caller frees the table
- * with hl_table_fini. */
+/* Builds a table from an answer whose query used hl_group_key(g). folds: names of stacks begin at
+ * their sites and omit the frames before main (runtime_frames.h), and runs of plumbing are folded.
+ * Returns 0 or -errno. The caller frees the table with hl_table_fini. */
 int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, bool no_starts);
+	enum hl_group g, bool folds);
 /* As hl_table_build, and sets row_of[n_keys + 1] to the row of each key, UINT32_MAX for keys
  * without blocks. The rows are not sorted and must not be sorted while row_of is in use. */
 int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
 	enum hl_group g, uint32_t *row_of);
 void hl_table_sort(struct hl_table *t, enum hl_sort by);
 void hl_table_fini(struct hl_table *t);
-
-/*
- * Finds the site of a stack: the innermost frame that is neither in the C or C++ library, the
- * loader or an allocator, nor a function of the C++ or Rust standard library (by its name or its
- * file). If there is none, the innermost frame of the stack. Returns 0 or -errno.
- */
-int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame);
-/* True if the frame is the program's own code in this sense. */
-bool hl_frame_is_own_code(const struct hl_frame *f);
 
 #endif

@@ -24,6 +24,7 @@ void hl_model_frames_fini(struct hl_model *m)
 	hl_vec_free(&m->sites);
 	hl_pair_map_fini(&m->site_ids);
 	hl_vec_free(&m->refs);
+	hl_model_kinds_fini(m);
 }
 
 struct hl_symbols *hl_model_symbols(struct hl_model *m)
@@ -126,6 +127,22 @@ int hl_model_group_frame(struct hl_model *m, const char *name, const char *shown
 	return err;
 }
 
+/* No code has this line. */
+#define FOLD_LINE UINT32_MAX
+
+int hl_model_fold_frame(struct hl_model *m, const char *name, uint32_t outer, uint32_t *frame)
+{
+	struct hl_symbol_frame f = {.function = name, .display_name = name, .line = FOLD_LINE};
+	int err = add_frame(m, &f, STRING_NONE, frame);
+
+	if (!err) {
+		m->frames.data[*frame].fold = true;
+		m->frames.data[*frame].run_of = outer;
+		m->frames.data[*frame].line = 0;
+	}
+	return err;
+}
+
 static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
 {
 	struct hl_symbol_frame f = {.function = text, .display_name = text};
@@ -153,7 +170,18 @@ static int load_module(struct hl_model *m, uint32_t id, struct hl_model_module *
 	if (!err)
 		err = hl_symbols_add(
 			m->symbols, def.path, def.build_id, def.build_id_len, &mod->symbols);
-	return err ? err : hl_vec_push(&m->asked, id);
+	return err;
+}
+
+/* Notes a module once its names are part of an answer. */
+static int note_module(struct hl_model *m, uint64_t id)
+{
+	struct hl_model_module *mod = id < m->n_modules ? &m->modules[id] : NULL;
+
+	if (m->looks_ahead || !mod || !mod->asked || mod->lost || mod->noted)
+		return 0;
+	mod->noted = true;
+	return hl_vec_push(&m->asked, (uint32_t)id);
 }
 
 static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
@@ -255,6 +283,9 @@ static int find_site(struct hl_model *m, uint64_t key, uint64_t offset, struct h
 		*site = m->sites.data[id];
 		return 0;
 	}
+	err = hl_work_tick(&m->work, 0, 0); /* a module's symbols may take long to read */
+	if (err)
+		return err;
 	site->first = (uint32_t)m->refs.len;
 	if (key == LOST_KEY || key == NO_STACK_KEY)
 		err = add_nameless(m, key == LOST_KEY ? "[lost]" : "[no stack]", STRING_NONE);
@@ -283,6 +314,8 @@ int hl_model_node_frames(
 		key = err ? LOST_KEY : def.module;
 	}
 	err = find_site(m, key, key == LOST_KEY ? 0 : def.offset, &site);
+	if (!err)
+		err = note_module(m, key);
 	if (err)
 		return hl_model_fail(m, err);
 	*refs = m->refs.data + site.first;

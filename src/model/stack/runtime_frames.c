@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "model/model_internal.h"
 
 /* No libc has more of these frames; a forged trace may have. */
@@ -17,36 +16,7 @@
  * __libc_start_call_main; the last may have no symbol. */
 #define NAMELESS_MAX 3
 
-/* Names that only libc uses. */
-static const char *const libc_names[] = {"_start", "clone3", "__clone3", "__GI___clone3"};
-/* Names that a program may use too. */
-static const char *const ambiguous_names[] = {"start_thread", "clone", "__clone", "__GI___clone"};
-
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool in_libc(const struct hl_frame *f)
-{
-	const char *slash = f->module ? strrchr(f->module, '/') : NULL;
-	const char *base = slash ? slash + 1 : f->module;
-
-	return base && (strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2.", 7) == 0 ||
-			       strncmp(base, "libpthread", 10) == 0);
-}
-
-/* __libc_start_main_impl with debug information, __libc_start_main in an old libc. */
-static bool calls_main(const struct hl_frame *f)
-{
-	return strncmp(f->function, "__libc_start_", 13) == 0;
-}
-
-static bool is_nameless(const struct hl_frame *f)
+static bool has_no_symbol(const struct hl_frame *f)
 {
 	return strncmp(f->function, "0x", 2) == 0;
 }
@@ -54,11 +24,8 @@ static bool is_nameless(const struct hl_frame *f)
 /* Is this a runtime frame, if the `depth` frames outside of it are? */
 static bool is_runtime_frame(const struct hl_frame *f, unsigned depth)
 {
-	if (calls_main(f) || is_one_of(f->function, libc_names, HL_ARRAY_LEN(libc_names)))
-		return true;
-	if (is_one_of(f->function, ambiguous_names, HL_ARRAY_LEN(ambiguous_names)))
-		return depth > 0 || in_libc(f);
-	return is_nameless(f) && in_libc(f) && depth < NAMELESS_MAX;
+	return hl_frame_is_startup(f, depth == 0) ||
+	       (has_no_symbol(f) && hl_frame_in_libc(f) && depth < NAMELESS_MAX);
 }
 
 static int is_runtime_node(struct hl_model *m, uint32_t node, unsigned depth, bool *holds)
@@ -81,10 +48,10 @@ static int find_stripped(
 	size_t n;
 	int err = hl_model_node_frames(m, outer, &refs, &n);
 
-	if (err || n > 1 || !is_nameless(hl_model_frame(m, refs[0].frame)))
+	if (err || n > 1 || !has_no_symbol(hl_model_frame(m, refs[0].frame)))
 		return err;
 	err = hl_model_node_frames(m, node, &refs, &n);
-	if (!err && calls_main(hl_model_frame(m, refs[0].frame))) {
+	if (!err && hl_frame_calls_main(hl_model_frame(m, refs[0].frame))) {
 		s->depth[outer] = 1;
 		s->depth[node] = 2;
 	}
@@ -130,13 +97,13 @@ int hl_runtime_frames_find(
 		if (parent != HL_NODE_NONE)
 			needed[parent] = true;
 	}
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
-		hl_naming_progress(i, a->n_keys);
-		if (needed[i])
+		err = hl_naming_tick(m, i, a->n_keys);
+		if (!err && needed[i])
 			err = classify_node(s, m, i);
 	}
-	hl_progress_end();
+	hl_work_end(&m->work, HL_WORK_SHORT);
 	free(needed);
 	if (err)
 		hl_runtime_frames_fini(s);

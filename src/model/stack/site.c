@@ -1,155 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * site.c - the frame that an allocation is attributed to; see hl_model_find_site in flat_table.h.
+ * site.c - the frame that an allocation is attributed to; see site.h.
  *
- * A program that builds strings allocates in libstdc++, one that opens files allocates in libc. The
- * interesting frame is the first one that was written for this program.
+ * The site of a node is in the node itself or is that of its caller. What was found is kept for
+ * each node, so deep stacks that share callers cost no more than the number of nodes.
  */
-#include <string.h>
+#include "model/stack/site.h"
 
-#include "base/attr.h"
-#include "model/stack/flat_table.h"
+#include <errno.h>
+#include <stdlib.h>
+
 #include "model/model_internal.h"
+#include "model/stack/stack_rules.h"
 
-/* Prefixes of module file names. */
-static const char *const modules[] = {
-	"libc.so",
-	"libc-2",
-	"libstdc++.so",
-	"libc++.so",
-	"libc++abi.so",
-	"libgcc_s.so",
-	"libm.so",
-	"libpthread",
-	"libdl.so",
-	"ld-linux",
-	"ld-musl",
-	"ld.so",
-	"libjemalloc",
-	"libtcmalloc",
-	"libmimalloc",
-	"libheaplapse.so",
-	"libmvec.so",
-	"librt.so",
-};
+/* Values of site_nodes besides nodes plus 1. */
+#define UNKNOWN 0
+#define NO_SITE UINT32_MAX
 
-/* Prefixes of function names, after the return type. */
-static const char *const functions[] = {
-	"std::", "__gnu_cxx::", "operator new", "__rust_alloc", "__rust_realloc",
-	"__rustc::", "__rdl_", "__rg_", "[...]", /* a truncated stack */
-};
-
-/* Prefixes that count only in Rust code: C++ programs have namespaces with these names. */
-static const char *const crates[] = {"alloc::", "core::", "std::", "hashbrown::"};
-
-static bool has_prefix_of(const char *s, const char *const *prefixes, size_t n)
+static uint32_t encode(uint32_t node)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strncmp(s, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
+	return node == HL_NODE_NONE ? NO_SITE : node + 1;
+}
+
+static uint32_t decode(uint32_t value)
+{
+	return value == NO_SITE ? HL_NODE_NONE : value - 1;
+}
+
+/* The innermost frame of this node alone that is the program's own; *index is n if there is
+ * none. */
+static int find_own(struct hl_model *m, const struct hl_frame_ref *refs, size_t n, size_t *index)
+{
+	int err = 0;
+
+	*index = n;
+	for (size_t i = n; i-- > 0 && *index == n && !err;) {
+		enum hl_frame_kind kind;
+
+		err = hl_model_frame_kind(m, refs[i].frame, &kind);
+		if (!err && kind == HL_FRAME_OWN)
+			*index = i;
 	}
-	return false;
+	return err;
 }
 
-/* Skips the return type, which demangled names of template instances have: "void
- * std::sort<int*>(...)". */
-static const char *skip_return_type(const char *name)
+static int find_own_in_node(struct hl_model *m, uint32_t node, bool *has)
 {
-	const char *start = name;
-	size_t depth = 0;
+	const struct hl_frame_ref *refs;
+	size_t n, index = 0;
+	int err = hl_model_node_frames(m, node, &refs, &n);
 
-	for (const char *s = name; *s; s++) {
-		if (depth == 0 && (s == start || s[-1] == ':') && strncmp(s, "operator", 8) == 0)
-			break;
-		if (depth == 0 && *s == '(' && strncmp(s, "(anonymous namespace)", 21) != 0)
-			break;
-		if (strchr("<([{", *s))
-			depth++;
-		else if (strchr(">)]}", *s))
-			depth -= depth > 0;
-		else if (*s == ' ' && depth == 0)
-			start = s + 1;
+	if (!err)
+		err = find_own(m, refs, n, &index);
+	*has = !err && index < n;
+	return err;
+}
+
+static int alloc_memo(struct hl_frame_kinds *k, uint32_t n)
+{
+	if (!k->site_nodes)
+		k->site_nodes = calloc((size_t)n + 1, sizeof(*k->site_nodes));
+	if (!k->site_callees)
+		k->site_callees = calloc((size_t)n + 1, sizeof(*k->site_callees));
+	return k->site_nodes && k->site_callees ? 0 : -ENOMEM;
+}
+
+/* Fills site_nodes and site_callees of a node. */
+static int find_site_node(struct hl_model *m, uint32_t node)
+{
+	struct hl_frame_kinds *k = &m->kinds;
+	uint32_t site = HL_NODE_NONE, callee = HL_NODE_NONE, at = node;
+	int err = alloc_memo(k, m->n_nodes);
+
+	k->path.len = 0;
+	for (bool has = false; !err && !has && at != HL_NODE_NONE && k->site_nodes[at] == UNKNOWN;
+		at = has ? at : hl_model_parent(m, at)) {
+		err = find_own_in_node(m, at, &has);
+		if (!err && has)
+			site = at;
+		else if (!err)
+			err = hl_vec_push(&k->path, at);
 	}
-	return start;
-}
-
-static bool has_suffix(const char *s, const char *suffix)
-{
-	size_t n = strlen(s), m = strlen(suffix);
-
-	return n >= m && strcmp(s + n - m, suffix) == 0;
-}
-
-/* Headers of the C++ library, sources of the Rust library and of hashbrown, the crate that
- * implements its maps. */
-static bool is_library_file(const char *file)
-{
-	const char *root = strstr(file, "/rustc");
-
-	if (strstr(file, "/include/") && strstr(file, "/c++/"))
-		return true;
-	if (!root)
-		root = strstr(file, "/rustlib/");
-	return has_suffix(file, ".rs") &&
-	       ((root && strstr(root, "/library/")) || strstr(file, "/hashbrown-"));
-}
-
-/* "<T as alloc::x::Trait>::f" belongs to the trait's crate, "<alloc::x::Type>::f" to the type's
- * crate. If the file is known, the file decides: programs implement traits of core. */
-static bool is_rust_library(const struct hl_frame *f)
-{
-	const char *name = f->function, *as = NULL;
-	size_t depth = 0;
-
-	if (name[0] != '<')
-		return has_prefix_of(name, crates, HL_ARRAY_LEN(crates)) &&
-		       (!f->file || has_suffix(f->file, ".rs"));
-	if (f->file)
-		return false;
-	for (const char *s = name; *s && !as; s++) {
-		depth += *s == '<';
-		depth -= *s == '>' && s[-1] != '-' && depth > 0;
-		if (depth == 0)
-			break;
-		if (depth == 1 && strncmp(s, " as ", 4) == 0)
-			as = s + 4;
+	if (err)
+		return err;
+	if (site != HL_NODE_NONE) {
+		k->site_nodes[site] = encode(site);
+		k->site_callees[site] = HL_NODE_NONE;
+	} else if (at != HL_NODE_NONE) {
+		site = decode(k->site_nodes[at]);
+		callee = k->site_callees[at];
 	}
-	return has_prefix_of(as ? as : name + 1, crates, HL_ARRAY_LEN(crates));
+	while (k->path.len > 0) {
+		uint32_t i = k->path.data[--k->path.len];
+
+		callee = site != HL_NODE_NONE && hl_model_parent(m, i) == site ? i : callee;
+		k->site_nodes[i] = encode(site);
+		k->site_callees[i] = callee;
+	}
+	return 0;
 }
 
-bool hl_frame_is_own_code(const struct hl_frame *f)
-{
-	const char *base = f->module ? strrchr(f->module, '/') : NULL;
-
-	if (f->module && has_prefix_of(base ? base + 1 : f->module, modules, HL_ARRAY_LEN(modules)))
-		return false;
-	if (f->file && is_library_file(f->file))
-		return false;
-	return !has_prefix_of(skip_return_type(f->function), functions, HL_ARRAY_LEN(functions)) &&
-	       !is_rust_library(f);
-}
-
-int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame)
+/* A stack without an own frame. */
+static int use_innermost(struct hl_model *m, uint32_t node, struct hl_site *site)
 {
 	const struct hl_frame_ref *refs;
 	size_t n;
 	int err = hl_model_node_frames(m, node, &refs, &n);
 
+	if (!err)
+		*site = (struct hl_site){.node = node,
+			.index = (uint32_t)n - 1,
+			.frame = refs[n - 1].frame,
+			.inner = HL_NODE_NONE};
+	return err;
+}
+
+static int use_own(struct hl_model *m, uint32_t node, uint32_t callee, struct hl_site *site)
+{
+	const struct hl_frame_ref *refs;
+	size_t n, index = 0;
+	int err = hl_model_node_frames(m, node, &refs, &n);
+
+	if (!err)
+		err = find_own(m, refs, n, &index);
 	if (err)
 		return err;
-	*frame = refs[n - 1].frame;
-	for (;;) {
-		while (n-- > 0) {
-			if (hl_frame_is_own_code(hl_model_frame(m, refs[n].frame))) {
-				*frame = refs[n].frame;
-				return 0;
-			}
-		}
-		node = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(m, node);
-		if (node == HL_NODE_NONE)
-			return 0;
-		err = hl_model_node_frames(m, node, &refs, &n);
+	*site = (struct hl_site){.node = node,
+		.index = (uint32_t)index,
+		.frame = refs[index].frame,
+		.inner = index + 1 < n ? refs[index + 1].frame : HL_NODE_NONE,
+		.own = true};
+	if (site->inner == HL_NODE_NONE && callee != HL_NODE_NONE) {
+		err = hl_model_node_frames(m, callee, &refs, &n);
+		if (!err)
+			site->inner = refs[0].frame;
+	}
+	return err;
+}
+
+int hl_model_locate_site(struct hl_model *m, uint32_t node, struct hl_site *site)
+{
+	const struct hl_frame_kinds *k = &m->kinds;
+	bool has = false;
+	int err = hl_model_find_wrappers(m); /* it looks up frames, which invalidates refs */
+
+	if (err)
+		return err;
+	if (node >= m->n_nodes) {
+		err = find_own_in_node(m, node, &has);
 		if (err)
 			return err;
+		return has ? use_own(m, node, HL_NODE_NONE, site) : use_innermost(m, node, site);
 	}
+	if (!k->site_nodes || k->site_nodes[node] == UNKNOWN)
+		err = find_site_node(m, node);
+	if (err)
+		return hl_model_fail(m, err);
+	if (k->site_nodes[node] == NO_SITE)
+		return use_innermost(m, node, site);
+	return use_own(m, decode(k->site_nodes[node]), k->site_callees[node], site);
+}
+
+int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame)
+{
+	struct hl_site site;
+	int err = hl_model_locate_site(m, node, &site);
+
+	if (!err)
+		*frame = site.frame;
+	return err;
 }

@@ -7,12 +7,17 @@
 #include "model/stack/tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "model/stack/group_tree.h"
 #include "model/model_internal.h"
 #include "model/stack/runtime_frames.h"
+#include "model/stack/site.h"
+#include "model/stack/stack_rules.h"
+#include "util/strbuf.h"
 #include "util/pair_map.h"
 #include "util/vec.h"
 
@@ -33,12 +38,32 @@ struct builder {
 	HL_VEC(uint32_t) path;        /* recorded nodes from a stack's innermost frame outwards */
 	struct hl_runtime_frames runtime; /* frames before main, which are omitted */
 	uint32_t long_steps;
+	struct hl_pair_map families;   /* frame -> the frame of its family */
+	bool whole;                    /* the current stack is shown with all its frames */
+	uint32_t *run_lengths;         /* fold: per recorded node, of the run that it ends in */
+	struct hl_pair_map group_runs; /* the same by (recorded node, group's node) */
+	struct run_memo *memo;         /* fold, inverted: per recorded node */
+};
+
+/* A run of recorded nodes that have only folded frames, from one node outwards. */
+struct run_memo {
+	uint32_t frames; /* 0: not known, or no such run */
+	uint32_t last;   /* its outermost node */
+	uint32_t outer;  /* its outermost frame */
+	bool known;
+};
+
+/* Where the frames of a stack continue from the outermost one inwards. */
+struct place {
+	uint32_t at;  /* the tree node */
+	uint32_t run; /* how many frames of it are folded, on this path; 0: it is a frame */
 };
 
 static int find_or_add_child(
 	struct builder *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
 {
-	struct hl_tree_node node = {.parent = parent, .frame = ref.frame, .inlined = ref.inlined};
+	struct hl_tree_node node = {
+		.parent = parent, .frame = ref.frame, .inlined = ref.inlined, .via = HL_NODE_NONE};
 	int err;
 
 	*out = hl_pair_map_get(&b->by_parent, parent, ref.frame);
@@ -53,12 +78,124 @@ static int find_or_add_child(
 	return err ? err : hl_pair_map_put(&b->by_parent, parent, ref.frame, *out);
 }
 
+/* --- folding --- */
+
+static int is_folded(struct builder *b, uint32_t frame, bool *folded)
+{
+	enum hl_frame_kind kind = HL_FRAME_OWN;
+	int err = b->opts->fold && !b->whole ? hl_model_frame_kind(b->m, frame, &kind) : 0;
+
+	*folded = hl_frame_kind_is_folded(kind);
+	return err;
+}
+
+/* The family of a run with this outermost frame: the wrapper itself, or a library. */
+static int make_family(struct builder *b, uint32_t frame, uint32_t *family)
+{
+	const struct hl_frame *f = hl_model_frame(b->m, frame);
+	struct hl_strbuf name = {0};
+	enum hl_frame_kind kind;
+	int err = hl_model_frame_kind(b->m, frame, &kind);
+
+	if (!err && kind == HL_FRAME_WRAPPER)
+		hl_strbuf_puts(&name, f->display_name);
+	else if (!err)
+		hl_frame_put_family(&name, f);
+	if (!err)
+		err = hl_strbuf_error(&name);
+	if (!err)
+		err = hl_model_fold_frame(b->m, hl_strbuf_str(&name), frame, family);
+	hl_strbuf_fini(&name);
+	return err;
+}
+
+static int find_family(struct builder *b, uint32_t frame, uint32_t *family)
+{
+	int err;
+
+	*family = hl_pair_map_get(&b->families, frame, 0);
+	if (*family != HL_PAIR_MAP_NONE)
+		return 0;
+	err = make_family(b, frame, family);
+	return err ? err : hl_pair_map_put(&b->families, frame, 0, *family);
+}
+
+/* Adds a run of `frames` frames, or this many frames more to one that has begun. */
+static int find_or_add_run(
+	struct builder *b, uint32_t parent, uint32_t outer, uint32_t frames, uint32_t *out)
+{
+	struct hl_frame_ref ref = {0};
+	struct hl_tree_node *n;
+	int err = find_family(b, outer, &ref.frame);
+
+	if (!err)
+		err = find_or_add_child(b, parent, ref, out);
+	if (err)
+		return err;
+	n = &b->nodes.data[*out];
+	n->outer = n->folded == 0 || n->outer == outer ? outer : HL_NODE_NONE;
+	n->folded = hl_max_u32(n->folded, frames);
+	return 0;
+}
+
+/* Moves a place one frame inwards. */
+static int add_frame_at(struct builder *b, struct hl_frame_ref ref, struct place *p)
+{
+	bool folded;
+	int err = is_folded(b, ref.frame, &folded);
+
+	if (err)
+		return err;
+	if (!folded) {
+		p->run = 0;
+		return find_or_add_child(b, p->at, ref, &p->at);
+	}
+	if (p->run == 0) {
+		p->run = 1;
+		return find_or_add_run(b, p->at, ref.frame, 1, &p->at);
+	}
+	p->run += p->run < UINT32_MAX;
+	b->nodes.data[p->at].folded = hl_max_u32(b->nodes.data[p->at].folded, p->run);
+	return 0;
+}
+
+/* Gives each run its name. A run of one frame becomes that frame. */
+static int name_runs(struct builder *b)
+{
+	struct hl_strbuf name = {0};
+	int err = 0;
+
+	for (size_t i = 1; i < b->nodes.len && !err; i++) {
+		struct hl_tree_node *n = &b->nodes.data[i];
+		uint32_t outer;
+
+		if (n->folded == 1 && n->outer != HL_NODE_NONE) {
+			n->frame = n->outer;
+			n->folded = 0;
+		}
+		if (n->folded == 0)
+			continue;
+		outer = hl_model_frame(b->m, n->frame)->run_of;
+		hl_strbuf_reset(&name);
+		hl_strbuf_printf(&name, "[%" PRIu32 " frame%s of %s]", n->folded,
+			n->folded == 1 ? "" : "s", hl_model_frame(b->m, n->frame)->function);
+		err = hl_strbuf_error(&name);
+		if (!err)
+			err = hl_model_fold_frame(b->m, hl_strbuf_str(&name), outer, &n->frame);
+	}
+	hl_strbuf_fini(&name);
+	return err;
+}
+
+/* --- from the outermost frame inwards --- */
+
 /* Marks every recorded node that has a value, and all its callers. A parent has a smaller index
  * than its children, so one backward pass is enough. */
 static int mark_needed(struct builder *b, const struct hl_answer *a)
 {
 	b->innermost = malloc(((size_t)a->n_keys + 1) * sizeof(*b->innermost));
-	if (!b->innermost)
+	b->run_lengths = calloc((size_t)a->n_keys + 1, sizeof(*b->run_lengths));
+	if (!b->innermost || !b->run_lengths)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < a->n_keys; i++)
 		b->innermost[i] = a->values[i].blocks || a->values[i].bytes ? 0 : NOT_NEEDED;
@@ -86,23 +223,45 @@ static int add_call(struct builder *b, uint32_t node, uint32_t *at)
 	return err || ref.frame == HL_NODE_NONE ? err : find_or_add_child(b, *at, ref, at);
 }
 
-/* Moves *at down the frames of one recorded node. */
-static int add_frames(struct builder *b, uint32_t node, uint32_t *at)
+/* Moves a place down the frames of one recorded node. */
+static int add_frames(struct builder *b, uint32_t node, struct place *p)
 {
 	const struct hl_frame_ref *refs;
 	size_t n = 0;
 	int err = hl_model_node_frames(b->m, node, &refs, &n);
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = find_or_add_child(b, *at, refs[i], at);
+		err = add_frame_at(b, refs[i], p);
 	return err;
+}
+
+/* Adds the value to the tree node of the stack's site, which is there already. */
+static int add_site(struct builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
+{
+	const struct hl_frame_ref *refs;
+	struct hl_site site;
+	size_t n = 0;
+	int err = hl_model_locate_site(b->m, node, &site);
+
+	if (!err)
+		err = hl_model_node_frames(b->m, site.node, &refs, &n);
+	if (err)
+		return err;
+	if (site.node != HL_NODE_NONE)
+		at = b->innermost[site.node];
+	for (size_t i = site.index + 1; i < n; i++)
+		at = b->nodes.data[at].parent;
+	hl_value_add(&b->nodes.data[at].site, v);
+	return 0;
 }
 
 static int add_value(struct builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
 {
 	int err = 0;
 
-	if (v->blocks && b->opts->with_called_functions)
+	if (v->blocks && b->opts->with_sites)
+		err = add_site(b, node, at, v);
+	if (!err && v->blocks && b->opts->with_called_functions)
 		err = add_call(b, node, &at);
 	if (!err)
 		add_self(b, at, v);
@@ -113,7 +272,8 @@ static int add_value(struct builder *b, uint32_t node, uint32_t at, const struct
  * frame is added with all its frames: such a run is short (FRAMES_MAX in runtime_frames.c). */
 static int add_runtime_frame(struct builder *b, uint32_t node, const struct hl_value *v)
 {
-	uint32_t chain[UINT8_MAX], n = 0, at = 0;
+	uint32_t chain[UINT8_MAX], n = 0;
+	struct place p = {0};
 	int err = 0;
 
 	b->innermost[node] = 0;
@@ -121,25 +281,31 @@ static int add_runtime_frame(struct builder *b, uint32_t node, const struct hl_v
 		return 0;
 	for (uint32_t i = node; i != HL_NODE_NONE; i = hl_model_parent(b->m, i))
 		chain[n++] = i;
+	b->whole = true;
 	while (n > 0 && !err)
-		err = add_frames(b, chain[--n], &at);
-	return err ? err : add_value(b, node, at, v);
+		err = add_frames(b, chain[--n], &p);
+	b->whole = false;
+	return err ? err : add_value(b, node, p.at, v);
 }
 
 static int add_recorded(struct builder *b, uint32_t node, const struct hl_value *v)
 {
 	uint32_t parent = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, node);
-	uint32_t at = parent == HL_NODE_NONE ? 0 : b->innermost[parent];
+	struct place p = {0};
 	int err;
 
 	if (hl_runtime_frames_contain(&b->runtime, node))
 		return add_runtime_frame(b, node, v);
-	err = add_frames(b, node, &at);
+	if (parent != HL_NODE_NONE)
+		p = (struct place){b->innermost[parent], b->run_lengths[parent]};
+	err = add_frames(b, node, &p);
 	if (err)
 		return err;
-	if (node != HL_NODE_NONE)
-		b->innermost[node] = at;
-	return add_value(b, node, at, v);
+	if (node != HL_NODE_NONE) {
+		b->innermost[node] = p.at;
+		b->run_lengths[node] = p.run;
+	}
+	return add_value(b, node, p.at, v);
 }
 
 /* --- grouped --- */
@@ -149,7 +315,7 @@ static int add_recorded(struct builder *b, uint32_t node, const struct hl_value 
 static int add_in_group(struct builder *b, uint32_t node, uint32_t group, const struct hl_value *v)
 {
 	bool whole = hl_runtime_frames_contain(&b->runtime, node);
-	uint32_t at = group;
+	struct place p = {.at = group};
 	int err = 0;
 
 	b->path.len = 0;
@@ -157,21 +323,28 @@ static int add_in_group(struct builder *b, uint32_t node, uint32_t group, const 
 		i = i == HL_NODE_NONE ? i : hl_model_parent(b->m, i)) {
 		uint32_t known = whole ? HL_PAIR_MAP_NONE : hl_pair_map_get(&b->in_group, i, group);
 
-		if (known != HL_PAIR_MAP_NONE)
-			at = known;
+		if (known != HL_PAIR_MAP_NONE) {
+			uint32_t run = hl_pair_map_get(&b->group_runs, i, group);
+
+			p = (struct place){known, run == HL_PAIR_MAP_NONE ? 0 : run};
+		}
 		if (known != HL_PAIR_MAP_NONE ||
 			(!whole && hl_runtime_frames_contain(&b->runtime, i)))
 			break;
 		err = hl_vec_push(&b->path, i);
 	}
+	b->whole = whole;
 	while (b->path.len > 0 && !err) {
 		uint32_t i = b->path.data[--b->path.len];
 
-		err = add_frames(b, i, &at);
+		err = add_frames(b, i, &p);
 		if (!err && !whole)
-			err = hl_pair_map_put(&b->in_group, i, group, at);
+			err = hl_pair_map_put(&b->in_group, i, group, p.at);
+		if (!err && !whole && p.run > 0)
+			err = hl_pair_map_put(&b->group_runs, i, group, p.run);
 	}
-	return err ? err : add_value(b, node, at, v);
+	b->whole = false;
+	return err ? err : add_value(b, node, p.at, v);
 }
 
 /* Finds or adds the tree node of a row's group. */
@@ -192,12 +365,125 @@ struct walker {
 	uint32_t at;    /* the tree node */
 	uint32_t chain; /* frames since the last branch */
 	bool whole;     /* frames before main are not omitted */
+	uint32_t via;   /* see struct hl_tree_node; of the first step */
+	bool begun;
 	struct hl_value v;
 };
 
 static void add_total(struct builder *b, const struct walker *w)
 {
 	hl_value_add(&b->nodes.data[w->at].total, &w->v);
+}
+
+/* Finds the run of nodes from this one outwards that have only folded frames. */
+static int find_run(struct builder *b, uint32_t node, struct run_memo *out)
+{
+	struct run_memo next = {0};
+	bool all = true;
+	int err = 0;
+
+	b->path.len = 0;
+	while (!err && all && node != HL_NODE_NONE && !b->memo[node].known &&
+		!hl_runtime_frames_contain(&b->runtime, node)) {
+		const struct hl_frame_ref *refs;
+		size_t n;
+
+		err = hl_model_node_frames(b->m, node, &refs, &n);
+		for (size_t i = 0; i < n && !err && all; i++)
+			err = is_folded(b, refs[i].frame, &all);
+		if (!err)
+			err = hl_vec_push(&b->path, node);
+		node = all ? hl_model_parent(b->m, node) : node;
+	}
+	if (err)
+		return err;
+	if (!all) {
+		b->memo[b->path.data[--b->path.len]] = (struct run_memo){.known = true};
+	} else if (node != HL_NODE_NONE && b->memo[node].known) {
+		next = b->memo[node];
+	}
+	while (b->path.len > 0 && !err) {
+		const struct hl_frame_ref *refs;
+		size_t n;
+
+		node = b->path.data[--b->path.len];
+		err = hl_model_node_frames(b->m, node, &refs, &n);
+		if (!err && next.frames == 0)
+			next = (struct run_memo){.last = node, .outer = refs[0].frame};
+		next.frames += err ? 0 : (uint32_t)hl_min_u64(n, UINT32_MAX - next.frames);
+		next.known = true;
+		b->memo[node] = next;
+	}
+	*out = next;
+	return err;
+}
+
+/* Moves a walker over the rest of a run that begins in its node. */
+static int skip_run(struct builder *b, struct walker *w, uint32_t *outer, uint32_t *frames)
+{
+	const struct hl_frame_ref *refs;
+	struct run_memo run = {0};
+	uint32_t parent;
+	size_t n;
+	bool folded = true;
+	int err = 0;
+
+	while (!err) {
+		err = hl_model_node_frames(b->m, w->node, &refs, &n);
+		while (!err && w->left > 0 && folded) {
+			err = is_folded(b, refs[w->left - 1].frame, &folded);
+			if (err || !folded)
+				break;
+			*outer = refs[--w->left].frame;
+			*frames += *frames < UINT32_MAX;
+		}
+		parent = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
+		if (err || !folded || parent == HL_NODE_NONE ||
+			hl_runtime_frames_contain(&b->runtime, parent))
+			break;
+		err = find_run(b, parent, &run);
+		if (!err && run.frames > 0) {
+			*outer = run.outer;
+			*frames += (uint32_t)hl_min_u64(run.frames, UINT32_MAX - *frames);
+			w->node = run.last;
+			parent = hl_model_parent(b->m, w->node);
+			if (parent == HL_NODE_NONE ||
+				hl_runtime_frames_contain(&b->runtime, parent))
+				break;
+		}
+		if (!err)
+			err = hl_model_node_frames(b->m, parent, &refs, &n);
+		w->node = parent;
+		w->left = err ? 0 : (uint32_t)n;
+	}
+	return err;
+}
+
+/* The first step of a stack names what its site called, if it is the same for all stacks. */
+static void set_via(struct builder *b, struct walker *w)
+{
+	struct hl_tree_node *n = &b->nodes.data[w->at];
+
+	if (!w->begun)
+		n->via = n->total.blocks == 0 || n->via == w->via ? w->via : HL_NODE_NONE;
+	w->begun = true;
+}
+
+/* Adds the next frame of a walker, or the run that begins there. The first frame is the site. */
+static int add_step(struct builder *b, struct walker *w, struct hl_frame_ref ref)
+{
+	uint32_t outer = ref.frame, frames = 0;
+	bool folded = false;
+	int err = w->begun && !w->whole ? is_folded(b, ref.frame, &folded) : 0;
+
+	if (err)
+		return err;
+	if (!folded) {
+		w->left--;
+		return find_or_add_child(b, w->at, ref, &w->at);
+	}
+	err = skip_run(b, w, &outer, &frames);
+	return err ? err : find_or_add_run(b, w->at, outer, frames, &w->at);
 }
 
 /* Moves one frame outwards. *more: there was one. */
@@ -220,12 +506,25 @@ static int step_outwards(struct builder *b, struct walker *w, bool *more)
 	}
 	err = hl_model_node_frames(b->m, w->node, &refs, &n);
 	if (!err)
-		err = find_or_add_child(b, w->at, refs[--w->left], &w->at);
+		err = add_step(b, w, refs[w->left - 1]);
 	if (err)
 		return err;
+	set_via(b, w);
 	*more = true;
 	add_total(b, w);
 	return 0;
+}
+
+static int start_at_site(struct builder *b, struct walker *w)
+{
+	struct hl_site site;
+	int err = hl_model_locate_site(b->m, w->node, &site);
+
+	if (err)
+		return err;
+	w->node = site.node;
+	w->left = site.index + 1;
+	return site.inner == HL_NODE_NONE ? 0 : find_family(b, site.inner, &w->via);
 }
 
 static int start_walker(
@@ -239,7 +538,10 @@ static int start_walker(
 		.left = (uint32_t)n,
 		.at = at,
 		.whole = hl_runtime_frames_contain(&b->runtime, node),
+		.via = HL_NODE_NONE,
 		.v = *v};
+	if (!err && b->opts->fold && !w->whole)
+		err = start_at_site(b, w);
 	if (!err && b->opts->with_called_functions)
 		err = add_call(b, node, &w->at);
 	if (!err)
@@ -320,14 +622,14 @@ static int add_inverted(struct builder *b, const struct hl_answer *a)
 	if (!walkers)
 		return -ENOMEM;
 	n = 0;
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&b->m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
-		hl_naming_progress(i, a->n_keys);
-		if (a->values[i].blocks > 0)
+		err = hl_naming_tick(b->m, i, a->n_keys);
+		if (!err && a->values[i].blocks > 0)
 			err = start_walker(b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, 0,
 				&a->values[i]);
 	}
-	hl_progress_end();
+	hl_work_end(&b->m->work, HL_WORK_SHORT);
 	if (!err)
 		err = walk_outwards(b, walkers, n);
 	free(walkers);
@@ -340,18 +642,19 @@ static int add_grouped(struct builder *b, const struct hl_grouped_stacks *d)
 	struct walker *walkers = inverted ? malloc((d->cross.n + 1) * sizeof(*walkers)) : NULL;
 	int err = inverted && !walkers ? -ENOMEM : 0;
 
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&b->m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (size_t i = 0; i < d->cross.n && !err; i++) {
 		const struct hl_cross_sums_row *r = &d->cross.rows[i];
 		uint32_t at;
 
-		hl_naming_progress((uint32_t)i, (uint32_t)d->cross.n);
-		err = add_group(b, d, i, &at);
+		err = hl_naming_tick(b->m, (uint32_t)i, (uint32_t)d->cross.n);
+		if (!err)
+			err = add_group(b, d, i, &at);
 		if (!err)
 			err = inverted ? start_walker(b, &walkers[i], r->node, at, &r->value)
 				       : add_in_group(b, r->node, at, &r->value);
 	}
-	hl_progress_end();
+	hl_work_end(&b->m->work, HL_WORK_SHORT);
 	if (!err && inverted)
 		err = walk_outwards(b, walkers, d->cross.n);
 	free(walkers);
@@ -459,13 +762,13 @@ static int add_outermost_first(struct builder *b, const struct hl_answer *a)
 {
 	int err = mark_needed(b, a);
 
-	hl_progress_begin(HL_PROGRESS_NAMES);
+	hl_work_begin(&b->m->work, HL_WORK_SHORT, HL_WORK_NAMES);
 	for (uint32_t i = 0; i < a->n_keys && !err; i++) {
-		hl_naming_progress(i, a->n_keys);
-		if (b->innermost[i] != NOT_NEEDED)
+		err = hl_naming_tick(b->m, i, a->n_keys);
+		if (!err && b->innermost[i] != NOT_NEEDED)
 			err = add_recorded(b, i, &a->values[i]);
 	}
-	hl_progress_end();
+	hl_work_end(&b->m->work, HL_WORK_SHORT);
 	if (!err && a->values[a->n_keys].blocks > 0)
 		err = add_recorded(b, HL_NODE_NONE, &a->values[a->n_keys]);
 	return err;
@@ -475,17 +778,29 @@ static int build_tree(struct hl_tree *t, struct hl_model *m, const struct hl_ans
 	const struct hl_grouped_stacks *d, const struct hl_tree_opts *opts)
 {
 	struct builder b = {.m = m, .opts = opts};
-	struct hl_tree_node root = {0};
+	struct hl_tree_node root = {.via = HL_NODE_NONE};
 	int err = hl_vec_push(&b.nodes, root);
 
 	memset(t, 0, sizeof(*t));
+	if (!err && (opts->fold || opts->with_sites))
+		err = hl_model_find_wrappers(m);
+	if (!err && opts->fold && opts->inverted) {
+		b.memo = calloc((size_t)hl_model_n_nodes(m) + 1, sizeof(*b.memo));
+		err = b.memo ? 0 : -ENOMEM;
+	}
 	if (!err && opts->omit_runtime_frames)
 		err = hl_runtime_frames_find(&b.runtime, m, a);
 	if (!err && d)
 		err = add_grouped(&b, d);
 	else if (!err)
 		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
+	if (!err && opts->fold)
+		err = name_runs(&b);
 	free(b.innermost);
+	free(b.run_lengths);
+	free(b.memo);
+	hl_pair_map_fini(&b.families);
+	hl_pair_map_fini(&b.group_runs);
 	hl_pair_map_fini(&b.in_group);
 	hl_vec_free(&b.path);
 	hl_runtime_frames_fini(&b.runtime);

@@ -5,6 +5,12 @@
  * Child frames of one parent with the same function, file, line and module are one node. The total
  * of a node is its own value plus the totals of its children. The called function of the malloc
  * family is a frame too, the innermost one.
+ *
+ * With `fold`, a run of plumbing and wrappers (stack_rules.h) is one node, "[6 frames of
+ * std::map]". Runs below one parent that belong to the same family are the same node, and the
+ * number is that of the longest. A run of one frame is that frame. An inverted tree then begins at
+ * the sites (site.h): what is inside of them is not shown, but `via` names it. Totals are those of
+ * the unfolded tree.
  */
 #ifndef HL_MODEL_STACK_TREE_H
 #define HL_MODEL_STACK_TREE_H
@@ -23,6 +29,12 @@ struct hl_tree_node {
 	bool callers_omitted; /* inverted: callers of some blocks are omitted here, see tree.c */
 	bool full_name;       /* show full names: with short names a sibling looks the same */
 	uint32_t depth;       /* inverted: the number of branches on the path from the root */
+	uint32_t folded;      /* frames of a run; 0: a frame */
+	uint32_t
+		outer; /* of a run, while it is built: its outermost frame; HL_NODE_NONE: several */
+	uint32_t via;  /* inverted, of a site: the frame of what it called; HL_NODE_NONE: it is not
+			  the same for all blocks, or the malloc family */
+	struct hl_value site; /* with_sites: the part of total whose site is this frame */
 };
 
 struct hl_tree {
@@ -38,6 +50,8 @@ struct hl_tree_opts {
 	uint32_t depth;     /* inverted: nodes deeper than this need no children; 0: no limit */
 	bool with_called_functions; /* include the called functions, see
 				       hl_model_find_called_functions */
+	bool fold;                  /* see above; not together with called functions */
+	bool with_sites;            /* not inverted, nothing omitted: fill `site` */
 	bool omit_runtime_frames;   /* omit frames before main (runtime_frames.h) if a stack has
 				       others */
 };

@@ -12,6 +12,7 @@
  */
 #include "model/query/query_plan.h"
 #include "model/views/filtered_peak.h"
+#include "model/views/live_curve.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,8 +36,7 @@ struct chunk_sums {
 struct peak_query {
 	struct hl_prefetch base; /* must be the first member */
 	struct hl_filter *filter;
-	struct hl_timeline_bin *columns;
-	size_t n;
+	struct hl_live_curve curve; /* its bytes are those of the selected blocks */
 	bool by_stack, by_lifetime; /* subject of the filter; neither: allocation */
 	unsigned want;              /* the fields of events that follow_event uses */
 	enum round round;
@@ -47,10 +47,9 @@ struct peak_query {
 	uint64_t n_bits;
 	struct hl_summary summary;
 	struct chunk_sums *chunks; /* by_stack: one per chunk */
-	uint64_t *floors;          /* by_stack: lower bounds of the columns' maxima; n or 1 */
+	uint64_t *floors; /* by_stack: lower bounds of the columns' maxima, and one for the rest */
 
-	size_t at; /* column of the newest event */
-	uint64_t bytes, blocks;
+	uint64_t blocks;
 	struct hl_peak peak;
 };
 
@@ -116,24 +115,20 @@ static int is_selected(struct peak_query *c, const struct hl_event *e, bool *sel
 
 /* --- live bytes --- */
 
-/* Columns without an event keep the value of the last event. */
-static void advance_to(struct peak_query *c, size_t column)
+/* The peak of blocks that do not exist is at the begin of the trace. */
+static struct hl_peak no_peak(struct hl_model *m)
 {
-	if (c->n == 0)
-		return;
-	c->columns[c->at].end_bytes = c->bytes;
-	while (c->at < column) {
-		c->at++;
-		c->columns[c->at].max_bytes = c->columns[c->at].end_bytes = c->bytes;
-	}
+	struct hl_position first = hl_position_first(m);
+
+	return (struct hl_peak){.time_ns = first.time_ns,
+		.when = {.kind = HL_TIME_SPEC_EVENT, .ns = first.time_ns, .key = first.chunk}};
 }
 
 static void update_maximum(struct peak_query *c, size_t chunk, size_t event, uint64_t time_ns)
 {
-	if (c->n > 0)
-		c->columns[c->at].max_bytes = hl_max_u64(c->columns[c->at].max_bytes, c->bytes);
-	if (c->bytes > c->peak.bytes)
-		c->peak = (struct hl_peak){.bytes = c->bytes,
+	hl_live_curve_touch(&c->curve, c->curve.bytes);
+	if (c->curve.bytes > c->peak.bytes)
+		c->peak = (struct hl_peak){.bytes = c->curve.bytes,
 			.blocks = c->blocks,
 			.time_ns = time_ns,
 			.when = {.kind = HL_TIME_SPEC_EVENT,
@@ -158,16 +153,15 @@ static int follow_event(struct peak_query *c, size_t chunk, size_t i, const stru
 
 	if (err || !selected)
 		return err;
-	if (c->n > 0)
-		advance_to(c, hl_timeline_column(c->base.m, time_ns, c->n));
+	hl_live_curve_go_to(&c->curve, time_ns);
 	if (e->op == HL_OP_ALLOC) {
-		c->bytes += e->bytes;
+		c->curve.bytes += e->bytes;
 		c->blocks += e->blocks;
 		update_maximum(c, chunk, i, time_ns);
-	} else if (e->bytes > c->bytes) {
+	} else if (e->bytes > c->curve.bytes) {
 		return -EBADMSG;
 	} else {
-		c->bytes -= e->bytes;
+		c->curve.bytes -= e->bytes;
 		c->blocks -= e->blocks;
 	}
 	return 0;
@@ -197,16 +191,12 @@ static int sum_chunk(struct peak_query *c, struct hl_sums *sums)
 	return err;
 }
 
-/* The column that contains a chunk; SIZE_MAX: it spans several. */
+/* The column that contains a chunk; n: it is outside of the range; SIZE_MAX: it spans several. */
 static size_t column_of_chunk(const struct peak_query *c, size_t chunk)
 {
 	const struct hl_chunk_info *i = hl_reader_chunk(c->base.m->reader, chunk);
-	size_t first;
 
-	if (c->n == 0)
-		return 0;
-	first = hl_timeline_column(c->base.m, i->t0_ns, c->n);
-	return first == hl_timeline_column(c->base.m, i->t1_ns, c->n) ? first : SIZE_MAX;
+	return hl_live_curve_column_of(&c->curve, i->t0_ns, i->t1_ns);
 }
 
 /* The live bytes at the end of a chunk are a lower bound of its column's maximum. */
@@ -229,7 +219,7 @@ static void find_floors(struct peak_query *c, size_t end)
 /* A damaged summary is treated like a missing one: the chunk is decoded. */
 static int read_summaries(struct peak_query *c, size_t end)
 {
-	memset(c->floors, 0, (c->n + 1) * sizeof(*c->floors));
+	memset(c->floors, 0, (c->curve.n + 1) * sizeof(*c->floors));
 	free(c->chunks);
 	c->chunks = calloc(end + 1, sizeof(*c->chunks));
 	if (!c->chunks)
@@ -251,19 +241,18 @@ static int read_summaries(struct peak_query *c, size_t end)
 static bool apply_summary(struct peak_query *c, size_t chunk)
 {
 	const struct hl_sums *sums = &c->chunks[chunk].sums;
-	uint64_t most = c->bytes + sums->alloc_bytes, known = c->peak.bytes;
+	uint64_t most = c->curve.bytes + sums->alloc_bytes, known = c->peak.bytes;
 	size_t column = column_of_chunk(c, chunk);
 
-	if (!c->chunks[chunk].known || most < c->bytes || sums->free_bytes > most ||
+	if (!c->chunks[chunk].known || most < c->curve.bytes || sums->free_bytes > most ||
 		column == SIZE_MAX)
 		return false;
-	if (c->n > 0) {
-		advance_to(c, column);
-		known = c->columns[column].max_bytes;
-	}
+	hl_live_curve_go_to(&c->curve, hl_reader_chunk(c->base.m->reader, chunk)->t0_ns);
+	if (column < c->curve.n)
+		known = c->curve.columns[column].max_bytes;
 	if (most > known && most >= c->floors[column])
 		return false;
-	c->bytes = most - sums->free_bytes;
+	c->curve.bytes = most - sums->free_bytes;
 	c->blocks += sums->alloc_blocks - sums->free_blocks;
 	return true;
 }
@@ -301,13 +290,11 @@ static int begin_scan(void *arg)
 
 	if (c->round == ROUND_SELECT)
 		return c->stream.consumer.begin(c->stream.consumer.arg);
-	if (c->n > 0)
-		memset(c->columns, 0, c->n * sizeof(*c->columns));
+	hl_live_curve_begin(&c->curve);
 	if (c->bits && !c->by_lifetime)
 		memset(c->bits, 0, c->n_bits / 8 + 1);
-	c->at = 0;
-	c->bytes = c->blocks = 0;
-	c->peak = (struct hl_peak){.when = {.kind = HL_TIME_SPEC_EVENT}};
+	c->blocks = 0;
+	c->peak = no_peak(c->base.m);
 	return c->by_stack ? read_summaries(c, c->reading.last_end) : 0;
 }
 
@@ -343,13 +330,13 @@ static int apply_chunk(void *arg, size_t chunk, const struct hl_chunk_events *ev
 /* If the file is damaged, the curve ends before the damage. */
 static void finish_columns(struct peak_query *c)
 {
-	size_t first =
-		c->to.before_damage ? hl_timeline_column(c->base.m, c->to.time_ns, c->n) : c->n;
+	size_t n = c->curve.n, first = n;
 
-	if (c->n > 0)
-		advance_to(c, c->n - 1);
-	for (size_t i = first; i < c->n; i++)
-		c->columns[i].lost = true;
+	hl_live_curve_end(&c->curve);
+	if (c->to.before_damage && n > 0 && c->to.time_ns <= c->curve.range.to_ns)
+		first = hl_time_range_column(&c->curve.range, c->to.time_ns, n);
+	for (size_t i = first; i < n; i++)
+		c->curve.columns[i].lost = true;
 	c->peak.before_damage = c->to.before_damage;
 }
 
@@ -440,11 +427,11 @@ static int start_query(struct hl_prefetch *q)
 		.end = end_scan,
 		.arg = c};
 	err = c->by_stack ? 0 : alloc_bits(c);
-	c->columns = calloc(c->n + 1, sizeof(*c->columns));
-	c->floors = calloc(c->n + 1, sizeof(*c->floors));
-	if (err || !c->columns || !c->floors)
+	c->curve.columns = calloc(c->curve.n + 1, sizeof(*c->curve.columns));
+	c->floors = calloc(c->curve.n + 1, sizeof(*c->floors));
+	if (err || !c->curve.columns || !c->floors)
 		return err ? err : -ENOMEM;
-	c->reading.memory = c->n_bits / 8 + c->n * sizeof(*c->columns) +
+	c->reading.memory = c->n_bits / 8 + c->curve.n * sizeof(*c->curve.columns) +
 			    hl_reader_n_chunks(q->m->reader) * sizeof(*c->chunks);
 	if (c->by_lifetime)
 		start_stream(c);
@@ -457,14 +444,15 @@ static bool equals_query(const struct hl_prefetch *qa, const struct hl_prefetch 
 	const struct peak_query *a = (const struct peak_query *)qa,
 				*b = (const struct peak_query *)qb;
 
-	return a->filter == b->filter && a->n == b->n;
+	return a->filter == b->filter && a->curve.n == b->curve.n &&
+	       hl_time_range_equal(&a->curve.range, &b->curve.range);
 }
 
 static void free_query(struct hl_prefetch *q)
 {
 	struct peak_query *c = (struct peak_query *)q;
 
-	free(c->columns);
+	free(c->curve.columns);
 	free(c->floors);
 	free(c->chunks);
 	free(c->bits);
@@ -473,7 +461,8 @@ static void free_query(struct hl_prefetch *q)
 	free(c);
 }
 
-static struct hl_prefetch *new_query(struct hl_model *m, struct hl_filter *filter, size_t n)
+static struct hl_prefetch *new_query(
+	struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r, size_t n)
 {
 	static const struct hl_prefetch_kind kind = {start_query, equals_query, free_query};
 	struct peak_query *c = calloc(1, sizeof(*c));
@@ -482,21 +471,22 @@ static struct hl_prefetch *new_query(struct hl_model *m, struct hl_filter *filte
 		return NULL;
 	c->base = (struct hl_prefetch){.kind = &kind, .m = m};
 	c->filter = filter;
-	c->n = n;
+	c->curve = (struct hl_live_curve){
+		.n = n, .range = r ? *r : hl_time_range_all(m), .end_ns = hl_model_end_ns(m)};
 	return &c->base;
 }
 
-int hl_filtered_peak(struct hl_model *m, struct hl_filter *filter, struct hl_timeline_bin *columns,
-	size_t n, struct hl_peak *peak)
+int hl_filtered_peak(struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r,
+	struct hl_timeline_bin *columns, size_t n, struct hl_peak *peak)
 {
-	struct hl_prefetch *q = new_query(m, filter, n);
+	struct hl_prefetch *q = new_query(m, filter, r, n);
 	int err = q ? hl_prefetch_run(&q) : hl_model_fail(m, -ENOMEM);
 
 	if (!err) {
 		const struct peak_query *c = (const struct peak_query *)q;
 
 		if (n > 0)
-			memcpy(columns, c->columns, n * sizeof(*columns));
+			memcpy(columns, c->curve.columns, n * sizeof(*columns));
 		*peak = c->peak;
 	}
 	if (q)
@@ -504,9 +494,10 @@ int hl_filtered_peak(struct hl_model *m, struct hl_filter *filter, struct hl_tim
 	return err;
 }
 
-void hl_filtered_peak_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n)
+void hl_filtered_peak_prefetch(
+	struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r, size_t n)
 {
-	struct hl_prefetch *q = new_query(m, filter, n);
+	struct hl_prefetch *q = new_query(m, filter, r, n);
 
 	if (q)
 		hl_prefetch_add(q);
@@ -517,7 +508,7 @@ int hl_peak_find(struct hl_model *m, const struct hl_query *q, struct hl_peak *p
 	const struct hl_totals *t = &m->info->totals;
 
 	if (q->filter && !q->pool)
-		return hl_filtered_peak(m, q->filter, NULL, 0, peak);
+		return hl_filtered_peak(m, q->filter, NULL, NULL, 0, peak);
 	*peak = (struct hl_peak){.bytes = t->peak_bytes,
 		.blocks = t->peak_blocks,
 		.time_ns = t->peak_time_ns,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * filtered_peak.h - live bytes, after every event, of the blocks that a filter selects: the maximum
- * of each column of the run and the maximum of all.
+ * of each column of a range and the maximum of the run.
  *
  * A realloc is one step. Of equal maxima the earliest counts.
  */
@@ -18,15 +18,16 @@ struct hl_peak {
 };
 
 /*
- * Fills n columns of equal length (n may be 0) and *peak for the blocks that fit the filter, which
- * is bound here. Decodes every chunk or, for filters on stacks alone, only the chunks whose
- * summaries do not exclude a maximum. Memory: one bit per allocation. Returns 0 or -errno with
- * hl_model_error(); -ENODATA: the trace has aggregated blocks.
+ * Fills n columns of the range (n may be 0, and the range NULL) and *peak, of the whole run, for
+ * the blocks that fit the filter, which is bound here. Decodes every chunk or, for filters on
+ * stacks alone, only the chunks whose summaries do not exclude a maximum. Memory: one bit per
+ * allocation. Returns 0 or -errno with hl_model_error(); -ENODATA: the trace has aggregated blocks.
  */
-int hl_filtered_peak(struct hl_model *m, struct hl_filter *filter, struct hl_timeline_bin *columns,
-	size_t n, struct hl_peak *peak);
+int hl_filtered_peak(struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r,
+	struct hl_timeline_bin *columns, size_t n, struct hl_peak *peak);
 /* Announces this query, see prefetch.h. */
-void hl_filtered_peak_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n);
+void hl_filtered_peak_prefetch(
+	struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r, size_t n);
 /*
  * Finds the moment of --peak: the maximum of the blocks that fit the filter, or of the heap without
  * a filter. For blocks of pools it is the heap's peak, with any filter.

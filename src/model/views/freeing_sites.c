@@ -4,7 +4,6 @@
  *
  * Blocks are counted by pairs of sites. Finding a site needs symbols, so it is done once per stack.
  */
-#include "model/query/query_plan.h"
 #include "model/views/freeing_sites.h"
 
 #include <errno.h>
@@ -14,8 +13,6 @@
 
 #include "model/stack/flat_table.h"
 #include "model/model_internal.h"
-#include "model/scan/block_stream.h"
-#include "model/query/suppress.h"
 
 #define NO_SITE UINT32_MAX
 
@@ -26,7 +23,6 @@ struct pair {
 
 struct pair_counter {
 	struct hl_model *m;
-	const struct hl_query *q;
 	uint32_t *site_of; /* site's frame per node, the last: no stack; NO_SITE: not found yet */
 	struct hl_pair_map by_pair;
 	HL_VEC(struct pair) pairs;
@@ -82,28 +78,21 @@ static int find_pair(struct pair_counter *c, const struct hl_block *b, struct pa
 	return err;
 }
 
-static void begin_stream(void *arg)
+static void begin_count(void *arg)
 {
 	struct pair_counter *c = arg;
 
-	if (c->q->suppressions)
-		hl_suppressions_reset(c->q->suppressions);
 	for (size_t i = 0; i < c->pairs.len; i++)
 		c->pairs.data[i].freeing.value = (struct hl_value){0};
 }
 
-static int add_block(void *arg, const struct hl_block *b)
+static int count_block(void *arg, const struct hl_block *b, const struct hl_value *value)
 {
-	struct pair_counter *c = arg;
-	struct hl_value one = hl_block_value(c->m, b);
-	int err, counts = hl_query_counts(c->q, c->m, b, &one);
 	struct pair *pair;
+	int err = find_pair(arg, b, &pair);
 
-	if (counts <= 0)
-		return counts;
-	err = find_pair(c, b, &pair);
 	if (!err)
-		hl_value_add(&pair->freeing.value, &one);
+		hl_value_add(&pair->freeing.value, value);
 	return err;
 }
 
@@ -157,7 +146,6 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 		f->sites[f->n_sites - 1].n++;
 		f->freeings[f->n_freeings++] = p->freeing;
 		hl_value_add(&f->sites[f->n_sites - 1].value, &p->freeing.value);
-		hl_value_add(&f->answer.total, &p->freeing.value);
 	}
 	if (f->n_sites > 0)
 		qsort(f->sites, f->n_sites, sizeof(*f->sites), compare_sites);
@@ -168,7 +156,6 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 
 static int check_query(struct hl_model *m, const struct hl_query *q)
 {
-	struct hl_query_plan plan;
 	int err = hl_query_bind(q, m);
 
 	if (!err && !m->info->meta.free_stacks && hl_model_is_imported(m)) {
@@ -184,38 +171,14 @@ static int check_query(struct hl_model *m, const struct hl_query *q)
 			"record --free-stacks");
 		return -ENODATA;
 	}
-	if (!err)
-		err = hl_query_plan(m, q, &plan);
-	return err ? err : hl_query_plan_blocks(m, q);
-}
-
-static int count_blocks(struct pair_counter *c, struct hl_freed_by *f)
-{
-	const struct hl_query *q = c->q;
-	bool live = q->quantity == HL_QUANTITY_LIVE;
-	struct hl_block_stream s = {.filter = q->filter,
-		.to = hl_query_to(c->m, &q->to),
-		.include_older = live,
-		.read_all_frees = true,
-		.func = q->suppressions && hl_suppressions_need_calls(q->suppressions),
-		.begin = begin_stream,
-		.block = add_block,
-		.arg = c};
-	int err;
-
-	s.from = live ? s.to : hl_query_from(c->m, &q->from);
-	err = hl_block_stream_run(c->m, &s);
-	f->answer.quantity = q->quantity;
-	f->answer.from_ns = live ? s.to.time_ns : s.from.time_ns;
-	f->answer.to_ns = s.to.time_ns;
-	f->answer.asked_ns = hl_time_spec_ns(&q->to, c->m);
-	f->answer.before_damage = s.to.before_damage || (!live && s.from.before_damage);
 	return err;
 }
 
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q)
 {
-	struct pair_counter c = {.m = m, .q = q};
+	struct pair_counter c = {.m = m};
+	const struct hl_block_sink sink = {
+		.begin = begin_count, .block = count_block, .with_frees = true, .arg = &c};
 	int err = check_query(m, q);
 
 	*f = (struct hl_freed_by){0};
@@ -225,7 +188,7 @@ int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query
 	if (!c.site_of)
 		return hl_model_fail(m, -ENOMEM);
 	memset(c.site_of, 0xff, ((size_t)m->n_nodes + 1) * sizeof(*c.site_of));
-	err = count_blocks(&c, f);
+	err = hl_query_blocks(m, q, &sink, &f->answer);
 	if (!err) {
 		err = build_rows(&c, f);
 		if (err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_timeline.h - live bytes over the run, in columns.
+ * live_timeline.h - live bytes over the run, or a range of it, in columns.
  */
 #ifndef HL_MODEL_VIEWS_LIVE_TIMELINE_H
 #define HL_MODEL_VIEWS_LIVE_TIMELINE_H
@@ -16,16 +16,34 @@ struct hl_timeline_bin {
 
 struct hl_peak;
 
+/* A part of the run. It includes both ends. */
+struct hl_time_range {
+	uint64_t from_ns, to_ns; /* from_ns <= to_ns <= the end of the run */
+};
+static inline bool hl_time_range_equal(const struct hl_time_range *a, const struct hl_time_range *b)
+{
+	return a->from_ns == b->from_ns && a->to_ns == b->to_ns;
+}
+struct hl_time_range hl_time_range_all(const struct hl_model *m);
+/* The column of a time, of n columns of the range. A column includes its end, as --at does; the
+ * first includes the begin of the range. */
+size_t hl_time_range_column(const struct hl_time_range *r, uint64_t ns, size_t n);
+
 /*
- * Fills n columns of equal length from the start to the end, and their peak. Decodes only chunks
- * that span more than one column; with a filter (bound here) see filtered_peak.h. Returns 0 or
- * -errno with hl_model_error().
+ * Fills n columns of equal length from the begin to the end of the range, and the peak of the whole
+ * run. Decodes only chunks that span more than one column; with a filter (bound here) see
+ * filtered_peak.h. Returns 0 or -errno with hl_model_error().
  */
+int hl_timeline_range(struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r,
+	struct hl_timeline_bin *columns, size_t n, struct hl_peak *peak);
+/* Announces this query, see prefetch.h. */
+void hl_timeline_range_prefetch(
+	struct hl_model *m, struct hl_filter *filter, const struct hl_time_range *r, size_t n);
+
+/* The same for the whole run. */
 int hl_timeline(struct hl_model *m, struct hl_filter *filter, struct hl_timeline_bin *columns,
 	size_t n, struct hl_peak *peak);
-/* Announces this query, see prefetch.h. */
 void hl_timeline_prefetch(struct hl_model *m, struct hl_filter *filter, size_t n);
-/* The column of a time. A column includes its end, as --at does; the first includes time 0. */
 size_t hl_timeline_column(const struct hl_model *m, uint64_t ns, size_t n);
 
 #endif

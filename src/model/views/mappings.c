@@ -433,11 +433,13 @@ static int read_all(struct scan *w)
 	struct hl_chunk_events c = {0};
 	int err = 0;
 
-	hl_progress_begin(HL_PROGRESS_READING);
+	hl_work_begin(&w->m->work, HL_WORK_PASS, HL_WORK_READING);
 	for (size_t i = 0; i < n && !err; i++) {
-		err = hl_chunk_is_lost(w->m, i)
-			      ? -EBADMSG
-			      : hl_reader_decode_some(w->m->reader, i, HL_WANT_OTHERS, &c);
+		err = hl_work_tick(&w->m->work, i, n);
+		if (!err)
+			err = hl_chunk_is_lost(w->m, i)
+				      ? -EBADMSG
+				      : hl_reader_decode_some(w->m->reader, i, HL_WANT_OTHERS, &c);
 		if (!err)
 			err = apply_chunk(w, i, &c);
 		else if (err != -EBADMSG)
@@ -449,9 +451,8 @@ static int read_all(struct scan *w)
 			err = 0;
 			break;
 		}
-		hl_progress_tick(i + 1, n);
 	}
-	hl_progress_end();
+	hl_work_end(&w->m->work, HL_WORK_PASS);
 	hl_chunk_events_free(&c);
 	return err;
 }

@@ -122,19 +122,25 @@ static int add_marks(struct hl_model *m, size_t chunk, const struct hl_chunk_eve
 static int load_marks(struct hl_model *m)
 {
 	struct hl_chunk_events c = {0};
+	size_t n = hl_reader_n_chunks(m->reader);
 	int err = 0;
 
-	for (size_t i = 0; i < hl_reader_n_chunks(m->reader) && !err; i++) {
+	hl_work_begin(&m->work, HL_WORK_PASS, HL_WORK_READING);
+	for (size_t i = 0; i < n && !err; i++) {
 		if (hl_chunk_is_lost(m, i) || hl_reader_chunk(m->reader, i)->n_extras == 0)
 			continue;
-		err = hl_reader_decode(m->reader, i, &c);
+		err = hl_work_tick(&m->work, i, n);
+		if (!err)
+			err = hl_reader_decode(m->reader, i, &c);
 		if (err == -EBADMSG) {
 			hl_model_mark_bad(m, &m->bad_chunks[i]);
 			err = 0;
 			continue;
 		}
-		err = add_marks(m, i, &c);
+		if (!err)
+			err = add_marks(m, i, &c);
 	}
+	hl_work_end(&m->work, HL_WORK_PASS);
 	hl_chunk_events_free(&c);
 	return err;
 }
@@ -147,6 +153,7 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 	*n = 0;
 	if (err) {
 		hl_vec_free(&m->marks);
+		hl_vec_free(&m->modes);
 		hl_vec_free(&m->snapshots);
 		m->mark_bytes = 0;
 		return hl_model_fail(m, err);

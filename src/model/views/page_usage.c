@@ -4,7 +4,8 @@
  *
  * Blocks are needed in address order and may not fit in memory. They come in slices of the address
  * space (address_slices.h), and each slice is sorted separately. The state of the measurement is
- * kept from one slice to the next, because a page or a block may cross the boundary.
+ * kept from one slice to the next, because a page or a block may cross the boundary. The pages are
+ * those of all blocks, so hl_query_blocks() does not suffice.
  */
 #include "model/query/query_plan.h"
 #include "model/views/page_usage.h"
@@ -201,6 +202,10 @@ static int compare_holders(const void *pa, const void *pb)
 
 	if (a->pages != b->pages)
 		return a->pages > b->pages ? -1 : 1;
+	if (a->value.bytes != b->value.bytes)
+		return a->value.bytes > b->value.bytes ? -1 : 1;
+	if (a->value.blocks != b->value.blocks)
+		return a->value.blocks > b->value.blocks ? -1 : 1;
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 

@@ -14,7 +14,8 @@
 
 #define HL_PAGE_BYTES 4096
 /* A page with fewer live bytes than this is sparse. */
-#define HL_SPARSE_BYTES (HL_PAGE_BYTES / 8)
+#define HL_SPARSE_PERCENT 25
+#define HL_SPARSE_BYTES   (HL_PAGE_BYTES * HL_SPARSE_PERCENT / 100)
 /* Blocks that are further apart than this are in different regions. */
 #define HL_REGION_GAP (UINT64_C(1) << 20)
 

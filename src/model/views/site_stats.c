@@ -202,7 +202,15 @@ static int add_events(void *arg, size_t chunk, const struct hl_chunk_events *c)
 
 /* --- results --- */
 
-static struct hl_site_stat compute_result(const struct site_row *r)
+/* The blocks of a base are a part of those that were live before it. */
+static unsigned first_known_point(const struct stats_query *s)
+{
+	const struct hl_base *base = hl_model_base(s->base.m);
+
+	return base->is_late ? point_after(s, base->time_ns) : 0;
+}
+
+static struct hl_site_stat compute_result(const struct stats_query *s, const struct site_row *r)
 {
 	struct hl_site_stat out = r->stat;
 	uint64_t seen = 0;
@@ -210,6 +218,8 @@ static struct hl_site_stat compute_result(const struct site_row *r)
 
 	for (unsigned k = 1; k < HL_SPARK_POINTS; k++)
 		out.live[k] += out.live[k - 1];
+	out.first_point = first_known_point(s);
+	memset(out.live, 0, out.first_point * sizeof(*out.live));
 	out.median_ns = UINT64_MAX;
 	if (out.freed == 0)
 		return out;
@@ -308,7 +318,7 @@ static int pick_rows(const struct stats_query *s, const struct hl_table *t, size
 	for (size_t i = 0; i < n; i++) {
 		uint32_t row = hl_pair_map_get(&s->by_frame, t->rows[i].frame, 0);
 
-		(*stats)[i] = compute_result(row == NO_ROW ? &none : &s->rows.data[row]);
+		(*stats)[i] = compute_result(s, row == NO_ROW ? &none : &s->rows.data[row]);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@ struct hl_site_stat {
 	uint64_t freed;     /* blocks whose lifetime is known */
 	uint64_t median_ns; /* lifetime, to a quarter of an octave; UINT64_MAX: none freed */
 	uint64_t live[HL_SPARK_POINTS]; /* live bytes at equal distances, the last at the end */
+	unsigned first_point; /* earlier points are before the base and not known; else 0 */
 };
 
 /*

@@ -158,6 +158,7 @@ static int find_moments(struct hl_snapshot_list *log)
 		return 0;
 	end.position = hl_position_at(m, UINT64_MAX);
 	end.time_ns = end.position.time_ns;
+	end.is_rotation = m->info->end.kind == HL_END_CONTINUED;
 	return hl_vec_push(&log->moments, end);
 }
 
@@ -397,6 +398,7 @@ int hl_snapshot_list_new(struct hl_snapshot_list **out, struct hl_model *m)
 	if (!log)
 		return hl_model_fail(m, err);
 	log->m = m;
+	log->at = hl_model_base(m)->is_late ? SIZE_MAX : 0; /* `now` is zeroed */
 	log->now = calloc(n, sizeof(*log->now));
 	log->was = calloc(n, sizeof(*log->was));
 	log->is_touched = calloc(n, 1);
@@ -434,6 +436,21 @@ size_t hl_snapshot_list_n(const struct hl_snapshot_list *log)
 const struct hl_moment *hl_snapshot_list_moment(const struct hl_snapshot_list *log, size_t i)
 {
 	return &log->moments.data[i - 1];
+}
+
+uint64_t hl_snapshot_list_before(const struct hl_snapshot_list *log)
+{
+	return hl_model_base(log->m)->snapshots;
+}
+
+bool hl_snapshot_list_is_late(const struct hl_snapshot_list *log)
+{
+	return hl_model_base(log->m)->is_late;
+}
+
+const char *hl_moment_cause_name(const struct hl_moment *x)
+{
+	return x->is_rotation ? "rotate" : hl_snapshot_cause_name(x->cause);
 }
 
 const char *hl_snapshot_cause_name(uint32_t cause)

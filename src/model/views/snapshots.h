@@ -20,6 +20,7 @@ struct hl_moment {
 	const char *label;    /* owned by the model; "" if it has none */
 	size_t mark; /* one-based index of its mark, if it has no keyframe of its own; else 0 */
 	struct hl_position position;
+	bool is_rotation; /* the end of the file, but not of the run */
 };
 
 /* A stack that has changed. */
@@ -37,8 +38,9 @@ enum hl_snapshot_list_sort {
 
 struct hl_snapshot_list;
 
-/* The word for a cause, for example "churn". */
+/* The word for a cause, for example "churn"; and that of a moment. */
 const char *hl_snapshot_cause_name(uint32_t cause);
+const char *hl_moment_cause_name(const struct hl_moment *x);
 /* Bytes allocated and freed. */
 static inline uint64_t hl_sums_churn(const struct hl_sums *s)
 {
@@ -51,11 +53,17 @@ int hl_snapshot_list_new(struct hl_snapshot_list **out, struct hl_model *m);
 void hl_snapshot_list_free(struct hl_snapshot_list *log);
 size_t hl_snapshot_list_n(const struct hl_snapshot_list *log);
 const struct hl_moment *hl_snapshot_list_moment(const struct hl_snapshot_list *log, size_t i);
+/* The number of snapshots before those of the list: those before the base of a trace that begins
+ * late. Users see i + this as the number of moment i. */
+uint64_t hl_snapshot_list_before(const struct hl_snapshot_list *log);
+/* Does moment 0 stand for the base, not for the start of the run? */
+bool hl_snapshot_list_is_late(const struct hl_snapshot_list *log);
 /* The position of the moment, for queries. */
 struct hl_time_spec hl_moment_time_spec(const struct hl_moment *x);
 
 /*
- * The changes from moment `from` to moment `to`, counted from 1; 0 is the start. Calls in order,
+ * The changes from moment `from` to moment `to`, counted from 1; 0 is the start, or the base of a
+ * trace that begins late. Calls in order,
  * each from the last moment to the next, are the cheapest. The list owns the sources until the next
  * call.
  */

@@ -17,6 +17,7 @@ const char *hl_end_kind_name(unsigned kind)
 		[HL_END_EXEC] = "exec",
 		[HL_END_STOPPED] = "stopped",
 		[HL_END_LOST] = "lost",
+		[HL_END_CONTINUED] = "continued",
 		[HL_END_RUNNING] = "running",
 	};
 
@@ -40,6 +41,8 @@ static bool is_known(const struct hl_model *m, const struct hl_trace_total *r)
 		{"threads", HL_UNKNOWN_THREADS},
 	};
 
+	if (hl_model_info(m)->base_lost)
+		return false;
 	for (size_t i = 0; i < HL_ARRAY_LEN(rows) && meta->unknown; i++)
 		if (meta->unknown & rows[i].needs && !strcmp(rows[i].key, r->key))
 			return false;

@@ -23,6 +23,7 @@
 #include "record/emit/emit.h"
 #include "record/hooks/exec.h"
 #include "record/interpose/exec_probe.h"
+#include "record/session/session_variable.h"
 
 extern char **__environ;
 
@@ -80,14 +81,15 @@ static bool emit_exec(void)
 	return false;
 }
 
-/* The environment for a program, without the recorder if the program cannot run with it. Reports a
- * program that is not recorded. The copy is in the caller's frame: between vfork and exec there is
- * no other memory. */
+/* The environment for a program, without the recorder if the program cannot run with it, else with
+ * the session. Reports a program that is not recorded. The copy is in the caller's frame: between
+ * vfork and exec there is no other memory. */
 #define ENV_FOR(n, path, envp)                                                                     \
 	((n).why ? hl_exec_probe_announce(&(n), path) : (void)0,                                   \
 		(n).strip_preload                                                                  \
 			? hl_exec_probe_env(envp, __builtin_alloca(hl_exec_probe_env_bytes(envp))) \
-			: (envp))
+			: hl_session_variable_env(                                                 \
+				  envp, __builtin_alloca(hl_session_variable_env_bytes(envp))))
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {

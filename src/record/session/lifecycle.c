@@ -37,6 +37,8 @@
 #include "record/session/connect.h"
 #include "record/session/lifecycle.h"
 #include "record/session/modules.h"
+#include "record/session/program_filter.h"
+#include "record/session/session_variable.h"
 #include "record/session/spawn.h"
 #include "record/session/thread.h"
 #include "record/hooks/signals.h"
@@ -417,6 +419,11 @@ __attribute__((constructor)) static void init_recorder(int argc, char **argv, ch
 		refuse_sandboxed();
 		return;
 	}
+	if (!hl_program_filter_wants(
+		    env_get(envp, "HEAPLAPSE_ONLY"), env_get(envp, "HEAPLAPSE_SKIP"))) {
+		hl_lifecycle_disable(NULL);
+		return;
+	}
 	if (!address && begin_tags_standalone(envp)) {
 		if (is_set(env_get(envp, "HEAPLAPSE_NO_FOLLOW_EXEC")))
 			strip_environment(envp);
@@ -431,6 +438,8 @@ __attribute__((constructor)) static void init_recorder(int argc, char **argv, ch
 		unmap_region();
 		return;
 	}
+	if (!address && !(hl_rec.settings & HL_SET_NO_EXEC))
+		hl_session_variable_set(hl_rec.region->session);
 	hl_signals_begin();
 	prepare_tags(envp);
 	if (hl_rec.settings & HL_SET_NO_EXEC)

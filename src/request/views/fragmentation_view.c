@@ -37,12 +37,11 @@ static void fini_fragmentation(void *data)
 const struct hl_view hl_view_fragmentation = {
 	.id = HL_VIEW_ID_fragmentation,
 	.flags = HL_VIEW_QUANTITY | HL_VIEW_MOMENT | HL_VIEW_NAMES | HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
+	.refuses = HL_UNKNOWN_ADDRESSES,
 	.limit = HOLDERS_SHOWN,
 	.data_size = sizeof(struct hl_fragmentation),
 	.reads = "reads the events up to the moment, because the addresses of live blocks are in "
 		 "no sum",
-	.reads_filtered = "reads the events up to the moment, because the addresses of live blocks "
-			  "are in no sum",
 	.requires = HL_NEEDS_EVENTS,
 	.prefetch = prefetch_fragmentation,
 	.run = run_fragmentation,

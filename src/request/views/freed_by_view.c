@@ -33,10 +33,10 @@ const struct hl_view hl_view_freed_by = {
 	.id = HL_VIEW_ID_freed_by,
 	.flags = HL_VIEW_QUANTITY | HL_VIEW_DEFAULT_ALL | HL_VIEW_NAMES | HL_VIEW_TOTAL |
 		 HL_VIEW_BLOCKS,
+	.sorts = HL_SORTS_BYTES,
 	.min_percent = 0.5,
 	.data_size = sizeof(struct hl_freed_by),
 	.reads = "reads every event, because the stacks of frees are in no sum",
-	.reads_filtered = "reads every event, because the stacks of frees are in no sum",
 	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS,
 	.run = run_freed_by,
 	.fini = fini_freed_by,

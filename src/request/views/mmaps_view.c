@@ -29,10 +29,10 @@ static void fini_mmaps(void *data)
 const struct hl_view hl_view_mmaps = {
 	.id = HL_VIEW_ID_mmaps,
 	.flags = HL_VIEW_NAMES,
+	.sorts = HL_SORTS_BYTES,
 	.limit = MMAPS_SHOWN,
 	.data_size = sizeof(struct hl_mmaps_result),
 	.reads = "reads the mappings among the events of all chunks",
-	.reads_filtered = "reads the mappings among the events of all chunks",
 	.run = run_mmaps,
 	.fini = fini_mmaps,
 };

@@ -23,6 +23,7 @@ static void fini_process(void *data)
 const struct hl_view hl_view_process = {
 	.id = HL_VIEW_ID_process,
 	.flags = HL_VIEW_QUANTITY | HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
+	.sorts = HL_SORTS_SIZE,
 	.data_size = sizeof(struct hl_process_result),
 	.run = run_process,
 	.fini = fini_process,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshots_view.c - a tree for each snapshot, numbered as in `heaplapse log`. The end of the trace
- * is a snapshot there, but not here: --leaks shows it.
+ * snapshots_view.c - a tree or a table for each snapshot, numbered as in `heaplapse log`. The end
+ * of the trace is a snapshot there, but not here: --leaks shows it.
  *
  * Output and time grow with snapshots times nodes. A small file can have thousands of both, so both
  * are limited. Real programs stay far below these limits.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "request/result.h"
 #include "util/safe_text.h"
 #include "util/strbuf.h"
@@ -115,14 +117,16 @@ static char *make_heading(const struct hl_snapshot_result *s)
 	struct hl_strbuf b = {0};
 	char *text;
 
-	hl_strbuf_printf(&b, "snapshot %zu%s", s->to, s->moment->label[0] ? " " : "");
+	hl_strbuf_printf(&b, "snapshot %" PRIu64 "%s", s->number, s->moment->label[0] ? " " : "");
 	hl_text_escape(&b, s->moment->label);
 	if (s->moment->cause != HL_SNAPSHOT_PROGRAM)
 		hl_strbuf_printf(&b, " (%s)", hl_snapshot_cause_name(s->moment->cause));
 	if (!s->growth)
 		hl_strbuf_puts(&b, ": live");
 	else if (s->from > 0)
-		hl_strbuf_printf(&b, ": new since snapshot %zu and still live", s->from);
+		hl_strbuf_printf(&b, ": new since snapshot %" PRIu64 " and still live", s->since);
+	else if (s->since_base)
+		hl_strbuf_puts(&b, ": allocated between the base and it and still live");
 	else
 		hl_strbuf_puts(&b, ": allocated before it and still live");
 	text = strdup(hl_strbuf_str(&b));
@@ -133,8 +137,25 @@ static char *make_heading(const struct hl_snapshot_result *s)
 static void drop_current(struct hl_snapshots_result *x)
 {
 	free(x->current.heading);
-	hl_tree_result_fini(&x->current.tree);
+	if (x->grouped)
+		hl_table_result_fini(&x->current.table);
+	else
+		hl_tree_result_fini(&x->current.tree);
 	x->current = (struct hl_snapshot_result){0};
+}
+
+static int query_snapshot(struct hl_snapshots_result *x, const struct hl_query *q)
+{
+	struct hl_snapshot_result *s = &x->current;
+	struct hl_answer *a = x->grouped ? &s->table.answer : &s->tree.answer;
+	int err = hl_model_query(x->plan->m, q, a);
+
+	s->answer = a;
+	if (err)
+		return err;
+	hl_plan_note_moved(x->plan, &q->to, a->to_ns, a->before_damage);
+	return x->grouped ? hl_table_result_build(&s->table, x->plan, x->group, &x->limits)
+			  : hl_tree_result_build(&s->tree, x->plan, &x->limits);
 }
 
 static int compute_snapshot(struct hl_snapshots_result *x, size_t from, size_t to)
@@ -145,19 +166,20 @@ static int compute_snapshot(struct hl_snapshots_result *x, size_t from, size_t t
 
 	*s = (struct hl_snapshot_result){.from = from,
 		.to = to,
+		.number = to + hl_snapshot_list_before(x->log),
+		.since = from ? from + hl_snapshot_list_before(x->log) : 0,
+		.since_base = from == 0 && hl_snapshot_list_is_late(x->log),
 		.moment = hl_snapshot_list_moment(x->log, to),
 		.growth = x->view != &hl_view_snapshots};
-	s->tree.max_nodes = x->max_nodes;
+	s->tree.max_nodes = s->max_rows = x->max_nodes;
 	s->heading = make_heading(s);
 	q.quantity = s->growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE;
 	q.to = hl_moment_time_spec(s->moment);
+	if (x->grouped)
+		q.key = hl_group_key(x->group);
 	if (from > 0)
 		q.from = hl_moment_time_spec(hl_snapshot_list_moment(x->log, from));
-	err = s->heading ? hl_model_query(x->plan->m, &q, &s->tree.answer) : -ENOMEM;
-	if (err)
-		return err;
-	hl_plan_note_moved(x->plan, &q.to, s->tree.answer.to_ns, s->tree.answer.before_damage);
-	err = hl_tree_result_build(&s->tree, x->plan, &x->limits);
+	err = s->heading ? query_snapshot(x, &q) : -ENOMEM;
 	return err || !s->growth ? err : query_change(x);
 }
 
@@ -189,6 +211,8 @@ static int run_snapshots(struct hl_plan *p, const struct hl_plan_part *part, str
 	x->plan = p;
 	x->view = part->view;
 	x->limits = r->limits;
+	x->group = part->group;
+	x->grouped = part->grouped;
 	err = find_snapshots(p->m, x);
 	if (!err && x->n == 0)
 		hl_notes_put(&p->notes, HL_NOTE_WARNING,
@@ -213,19 +237,23 @@ static void fini_snapshots(void *data)
 }
 
 /* clang-format off */
-#define SNAPSHOTS(view) \
+#define SNAPSHOTS(view, ...) \
 	const struct hl_view hl_view_##view = { \
 		.id = HL_VIEW_ID_##view, \
 		.flags = HL_VIEW_NAMES | HL_VIEW_BLOCKS, \
+		.sorts = HL_SORTS_SIZE, \
 		.min_percent = 0.5, \
 		.data_size = sizeof(struct hl_snapshots_result), \
-		.reads = "reads the sums at each snapshot, as --at does for one moment", \
-		.reads_filtered = "reads the events up to each snapshot", \
 		.run = run_snapshots, \
 		.fini = fini_snapshots, \
+		__VA_ARGS__ \
 	}
+#define DELTAS(view) \
+	SNAPSHOTS(view, .requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS, \
+		.reads = "reads the events between snapshots, because lifetimes are in no sum")
 /* clang-format on */
 
-SNAPSHOTS(snapshots);
-SNAPSHOTS(snapshot_deltas);
-SNAPSHOTS(cumulative_delta);
+SNAPSHOTS(snapshots, .reads = "reads the sums at each snapshot, as --at does for one moment",
+	.reads_filtered = "reads the events up to each snapshot");
+DELTAS(snapshot_deltas);
+DELTAS(cumulative_delta);

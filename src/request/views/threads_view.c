@@ -30,10 +30,10 @@ static void fini_threads(void *data)
 const struct hl_view hl_view_threads = {
 	.id = HL_VIEW_ID_threads,
 	.flags = HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
+	.sorts = HL_SORTS_SIZE,
 	.needs = HL_UNKNOWN_THREADS,
 	.data_size = sizeof(struct hl_threads),
 	.reads = "reads every event, because frees across threads are in no sum",
-	.reads_filtered = "reads every event, because frees across threads are in no sum",
 	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS,
 	.prefetch = prefetch_threads,
 	.run = run_threads,

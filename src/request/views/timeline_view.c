@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_view.c - live bytes over time.
+ * timeline_view.c - live bytes over time, of the run or of the requested range.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "model/query/query_plan.h"
 #include "request/result.h"
 
@@ -14,9 +15,48 @@ static size_t count_columns(const struct hl_plan *p)
 	return p->request->columns ? p->request->columns : HL_REQUEST_COLUMNS;
 }
 
+static struct hl_time_range find_range(const struct hl_plan *p)
+{
+	const struct hl_request *r = p->request;
+	struct hl_time_range range = hl_time_range_all(p->m);
+
+	if (r->ranged) {
+		range.from_ns = hl_time_spec_ns(&r->from, p->m);
+		range.to_ns = hl_min_u64(hl_time_spec_ns(&r->to, p->m), range.to_ns);
+	}
+	/* Only if the trace does not have the range, which is refused before. */
+	range.from_ns = hl_min_u64(range.from_ns, range.to_ns);
+	return range;
+}
+
 static void prefetch_timeline(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	hl_timeline_prefetch(p->m, p->filter, count_columns(p));
+	struct hl_time_range range = find_range(p);
+
+	hl_timeline_range_prefetch(p->m, p->filter, &range, count_columns(p));
+}
+
+static enum hl_range_phase phase_of(const struct hl_time_range *r, uint64_t ns)
+{
+	return ns < r->from_ns ? HL_RANGE_BEFORE : ns > r->to_ns ? HL_RANGE_AFTER : HL_RANGE_IN;
+}
+
+/* Marks are in the order of time. */
+static int find_marks(struct hl_model *m, struct hl_timeline_result *x)
+{
+	const struct hl_mark *all;
+	size_t n, n_phase[3] = {0};
+	int err = hl_model_marks(m, &all, &n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		n_phase[phase_of(&x->range, all[i].time_ns)]++;
+	x->marks = n ? all + n_phase[HL_RANGE_BEFORE] : NULL;
+	x->n_marks = n_phase[HL_RANGE_IN];
+	x->marks_before = n_phase[HL_RANGE_BEFORE];
+	x->marks_after = n_phase[HL_RANGE_AFTER];
+	return 0;
 }
 
 static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r)
@@ -26,14 +66,24 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 
 	snprintf(r->heading, sizeof(r->heading), "live bytes%s",
 		p->filter ? " that match the filter" : "");
+	x->range = find_range(p);
+	x->is_part = x->range.from_ns > 0 || x->range.to_ns < hl_model_end_ns(p->m);
 	x->n = count_columns(p);
 	x->columns = calloc(x->n, sizeof(*x->columns));
-	err = x->columns ? hl_timeline(p->m, p->filter, x->columns, x->n, &x->peak) : -ENOMEM;
+	err = x->columns ? hl_timeline_range(p->m, p->filter, &x->range, x->columns, x->n, &x->peak)
+			 : -ENOMEM;
+	if (!err)
+		err = find_marks(p->m, x);
+	if (err)
+		return err;
+	x->peak_phase = phase_of(&x->range, x->peak.time_ns);
+	if (p->request->ranged)
+		hl_plan_note_moved(p, &p->request->to, x->range.to_ns, false);
 	/* If another view has searched for the same peak, the note exists already. */
-	if (!err && p->peak.kind == HL_TIME_SPEC_PEAK)
+	if (p->peak.kind == HL_TIME_SPEC_PEAK)
 		hl_plan_note_moved_peak(p, &x->peak);
 	r->before_damage = x->peak.before_damage;
-	return err;
+	return 0;
 }
 
 static void fini_timeline(void *data)
@@ -43,7 +93,7 @@ static void fini_timeline(void *data)
 
 const struct hl_view hl_view_timeline = {
 	.id = HL_VIEW_ID_timeline,
-	.flags = HL_VIEW_BLOCKS,
+	.flags = HL_VIEW_BLOCKS | HL_VIEW_RANGE,
 	.data_size = sizeof(struct hl_timeline_result),
 	.reads = "reads the headers of all chunks, and the events of chunks that span several "
 		 "columns",

@@ -8,10 +8,12 @@ int hl_tree_result_build(
 	struct hl_tree_result *x, const struct hl_plan *p, const struct hl_limits *l)
 {
 	const struct hl_request *r = p->request;
-	struct hl_tree_opts opts = {.with_called_functions = true,
+	struct hl_tree_opts opts = {.with_called_functions = r->full_stacks,
 		.by_blocks = l->by_blocks,
+		.fold = !r->full_stacks,
+		.with_sites = r->full_stacks && r->top_down,
 		.omit_runtime_frames = !r->full_stacks};
-	int err = hl_model_find_called_functions(p->m, &x->answer);
+	int err = r->full_stacks ? hl_model_find_called_functions(p->m, &x->answer) : 0;
 
 	if (!r->top_down) {
 		opts.inverted = true;
@@ -51,6 +53,7 @@ static void fini_tree(void *data)
 const struct hl_view hl_view_tree = {
 	.id = HL_VIEW_ID_tree,
 	.flags = HL_VIEW_QUANTITY | HL_VIEW_POOLS | HL_VIEW_NAMES | HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
+	.sorts = HL_SORTS_SIZE,
 	.min_percent = 0.5,
 	.data_size = sizeof(struct hl_tree_result),
 	.run = run_tree,

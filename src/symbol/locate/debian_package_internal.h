@@ -9,9 +9,10 @@
 
 /* True if a list of dpkg (one path per line) contains this path, with or without /usr. */
 bool hl_debian_package_contains(const char *list, size_t len, const char *path);
-/* The package of a file, or NULL. The elapsed time is subtracted from the budget. The caller frees
- * the result. */
-char *hl_debian_package_find(const char *path, uint64_t *budget_ns);
+#define HL_DEBIAN_ADMIN_DIR "/var/lib/dpkg"
+/* The package that owns the file that the path leads to, or NULL. admin_dir: dpkg's directory. The
+ * elapsed time is subtracted from the budget. The caller frees the result. */
+char *hl_debian_package_find(const char *admin_dir, const char *path, uint64_t *budget_ns);
 /* The package with its debug information. The caller frees the result. */
 char *hl_debian_package_debug(const char *package);
 

@@ -51,7 +51,7 @@ int hl_rename_copy_begin(struct hl_rename_copy **out, struct hl_reader *r, int f
 	struct hl_rename_copy *x;
 	int err;
 
-	hl_reader_verify(r); /* finds all damage; hl_reader_info reports it */
+	hl_reader_verify(r, NULL); /* finds all damage; hl_reader_info reports it */
 	err = hl_reader_info(r, &info);
 	if (!err && r->running)
 		err = hl_reader_fail(r, "The trace is still being written: wait for its end.");

@@ -187,6 +187,8 @@ enum hl_column_id {
 	HL_COL_RSS_BYTES,
 	/* END */
 	HL_COL_COST = 108,
+	/* KEYFRAME and END */
+	HL_COL_LIFETIMES,
 	/* INDEX: the first of HL_INDEX_FIELDS columns */
 	HL_COL_INDEX = 112,
 

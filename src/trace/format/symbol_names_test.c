@@ -53,7 +53,7 @@ static struct hl_reader *reopen(struct hl_writer *w)
 	hl_writer_close(w);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(hl_reader_open(&r, path, &why), 0);
-	assert_int_equal(hl_reader_verify(r), 0);
+	assert_int_equal(hl_reader_verify(r, NULL), 0);
 	assert_int_equal(hl_reader_info(r, &info), 0);
 	assert_false(info->damaged);
 	assert_string_equal(info->meta.source, "a test");

@@ -145,7 +145,7 @@ static void trace_is_read_from_memory(void **state)
 	close(f.fd);
 	assert_int_equal(hl_byte_source_from_memory(&s, bytes, (size_t)st.st_size), 0);
 	assert_int_equal(hl_reader_open_source(&r, s, "memory", &why), 0);
-	assert_int_equal(hl_reader_verify(r), 0);
+	assert_int_equal(hl_reader_verify(r, NULL), 0);
 	assert_int_equal(hl_reader_info(r, &info), 0);
 	assert_false(info->damaged);
 	assert_int_equal(info->end.value, 3);

@@ -44,6 +44,7 @@ struct hl_trace_info {
 	struct hl_unwritten unwritten; /* only in a trace without END */
 	struct hl_counters counters;
 	struct hl_totals totals;   /* nodes is NULL; without END: totals of the readable events */
+	bool has_lifetimes;        /* totals.lifetimes are known: not in every older trace */
 	struct hl_sums aggregated; /* the part of the totals that is aggregated, in no event */
 	uint64_t stops;            /* how often recording was switched off during the run */
 	uint64_t mode_changes;     /* number of HL_EXTRA_MODE side events; not known without END */
@@ -57,14 +58,17 @@ struct hl_trace_info {
 	uint64_t lost_chunks;   /* chunks known to be missing or unreadable */
 	uint64_t lost_events;   /* events in them, as far as a header still has the number */
 	bool lost_events_exact; /* false: the number of events of some lost chunks is unknown */
+	bool base_lost;         /* of a trace that begins late: the totals of the run are unknown */
 	char damage[512];       /* one sentence; "" if undamaged */
 	uint64_t file_bytes;
 };
 /* If END is missing, the first call decodes the file, which takes time. */
 int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info);
 
-/* Reads and checks every byte. hl_reader_info has the damage afterwards. Returns 0 or -errno. */
-int hl_reader_verify(struct hl_reader *r);
+struct hl_work;
+/* Reads and checks every byte. hl_reader_info has the damage afterwards. work: see
+ * util/work/work.h, may be NULL. Returns 0 or -errno. */
+int hl_reader_verify(struct hl_reader *r, struct hl_work *work);
 
 /* Records as damage that the sums of the trace differ from those of its events. */
 void hl_reader_report_contradiction(struct hl_reader *r);

@@ -18,7 +18,7 @@
 
 static bool is_base_valid(const struct hl_base *b)
 {
-	return b->blocks <= b->allocs && b->allocs <= b->events;
+	return b->blocks <= b->allocs && b->allocs <= b->events && b->snapshots <= UINT32_MAX;
 }
 
 int hl_read_base_info(struct hl_reader *r, struct hl_chunk *c)
@@ -33,6 +33,8 @@ int hl_read_base_info(struct hl_reader *r, struct hl_chunk *c)
 	b.events = hl_column_cursor_varint(&cur);
 	b.allocs = hl_column_cursor_varint(&cur);
 	b.blocks = hl_column_cursor_varint(&cur);
+	if (!hl_column_cursor_done(&cur)) /* missing in older traces */
+		b.snapshots = hl_column_cursor_varint(&cur);
 	if (cur.bad || !is_base_valid(&b))
 		return hl_reader_fail(r, "The base of the trace contradicts itself.");
 	r->info.meta.base = b;

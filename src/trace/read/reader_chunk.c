@@ -7,7 +7,7 @@
 
 #include "trace/format/crc32c.h"
 #include "trace/read/reader_internal.h"
-#include "util/terminal/progress.h"
+#include "util/work/work.h"
 
 #define COLUMN_PAD 16u
 
@@ -150,19 +150,22 @@ int hl_check_columns(struct hl_reader *r, const struct hl_chunk *c)
 	return 0;
 }
 
-int hl_reader_verify(struct hl_reader *r)
+int hl_reader_verify(struct hl_reader *r, struct hl_work *work)
 {
-	for (size_t row = 0; row < r->rows.len; row++) {
-		struct hl_chunk c;
-		int err = hl_load_chunk(r, row, &c);
+	int err = 0;
 
-		hl_progress_tick(row, r->rows.len);
+	hl_work_begin(work, HL_WORK_PASS, "checking the trace");
+	for (size_t row = 0; row < r->rows.len && (!err || err == -EBADMSG); row++) {
+		struct hl_chunk c;
+
+		err = hl_work_tick(work, row, r->rows.len);
+		if (!err)
+			err = hl_load_chunk(r, row, &c);
 		if (!err && hl_check_columns(r, &c) < 0)
 			err = hl_mark_bad(r, row);
-		if (err && err != -EBADMSG)
-			return err;
 	}
-	return 0;
+	hl_work_end(work, HL_WORK_PASS);
+	return err == -EBADMSG ? 0 : err;
 }
 
 int hl_chunk_column(

@@ -145,9 +145,9 @@ static int load_end(struct hl_reader *r)
 	pauses = hl_column_cursor_varint(&cur);
 	if (cur.p < cur.end) /* older files do not have this number */
 		n.counters.early_blocks = hl_column_cursor_varint(&cur);
-	if (cur.bad || kind > HL_END_LOST || load_cost(r, &c) < 0 ||
+	if (cur.bad || kind > HL_END_CONTINUED || load_cost(r, &c) < 0 ||
 		hl_read_aggregated(r, &c, &n.totals, &n.aggregated) < 0 ||
-		hl_read_left_out(r, &c) < 0)
+		hl_read_lifetimes(r, &c, &n) < 0 || hl_read_left_out(r, &c) < 0)
 		return hl_mark_bad(r, r->end_row);
 	r->info.end = (struct hl_end){
 		.kind = (uint8_t)kind,
@@ -162,6 +162,7 @@ static int load_end(struct hl_reader *r)
 	r->info.mode_changes = modes;
 	r->info.pauses = pauses;
 	r->info.totals = n.totals;
+	r->info.has_lifetimes = n.has_lifetimes;
 	r->info.aggregated = n.aggregated;
 	r->info.counters = n.counters;
 	r->info.threads = n.threads;
@@ -196,6 +197,8 @@ static void add_events(struct readable_sums *a, const struct hl_chunk_events *c)
 		const struct hl_event *e = &c->events[i];
 
 		hl_totals_apply_process(&info->totals, e);
+		if (e->op == HL_OP_FREE)
+			info->totals.lifetimes[e->lifetime_class] += e->blocks;
 		if (!a->seen_is_complete)
 			continue;
 		if (e->op == HL_OP_ALLOC)
@@ -308,9 +311,11 @@ static int sum_readable(struct hl_reader *r)
 	a.threads = calloc(1, a.n_threads / 8 + 1);
 	if (!a.nodes || !a.threads)
 		goto out;
+	r->info.has_lifetimes = !r->info.meta.base.is_late;
 	if (key != HL_NO_ROW) {
 		from = r->keys.data[key].chunk;
 		r->info.totals = n.totals;
+		r->info.has_lifetimes = n.has_lifetimes;
 		r->info.aggregated = n.aggregated;
 		r->info.counters = n.counters;
 		r->info.threads = n.threads;
@@ -350,6 +355,7 @@ void hl_describe_damage(struct hl_reader *r)
 	i->lost_chunks = r->lost_chunks;
 	i->lost_events = r->lost_events;
 	i->lost_events_exact = !r->lost_unknown;
+	i->base_lost = i->meta.base.is_late && r->base_key == HL_NO_ROW && !r->running;
 	i->damage[0] = '\0';
 	if (r->lost_chunks > 0)
 		append_damage(r, "%llu chunk%s with %s%llu events cannot be read",
@@ -361,7 +367,10 @@ void hl_describe_damage(struct hl_reader *r)
 	else if (r->tail_bytes > 0 && !r->running)
 		append_damage(r, "the file ends in the middle of a chunk, after %llu bytes of it",
 			(unsigned long long)r->tail_bytes);
-	if (r->stopped)
+	if (i->base_lost)
+		append_damage(r, "its base is not complete: the totals of the run, and the blocks "
+				 "that were live where the trace begins, are not known");
+	else if (r->stopped)
 		append_damage(r, "totals are those of the first %llu events",
 			(unsigned long long)i->totals.events);
 	if (r->summary_damaged)
@@ -380,7 +389,7 @@ void hl_describe_damage(struct hl_reader *r)
 	if (r->head_damaged)
 		append_damage(r, "its first 64 bytes are damaged");
 	i->damaged = i->damage[0] != '\0';
-	if (i->damaged)
+	if (i->damaged && !i->base_lost)
 		append_damage(r, "everything else is exact");
 }
 

@@ -319,6 +319,7 @@ struct hl_process_numbers {
 	struct hl_sums aggregated; /* not set by hl_read_process_numbers */
 	struct hl_counters counters;
 	uint64_t threads, n_modules, n_nodes, n_threads;
+	bool has_lifetimes; /* totals.lifetimes are set; not by hl_read_process_numbers either */
 };
 int hl_read_process_numbers(struct hl_column_cursor *cur, struct hl_process_numbers *n);
 int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_numbers *n);
@@ -326,6 +327,9 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
  * has none. Returns 0 or -EBADMSG. */
 int hl_read_aggregated(
 	struct hl_reader *r, struct hl_chunk *c, const struct hl_totals *all, struct hl_sums *s);
+/* Reads the lifetimes (column LIFETIMES) that belong to these totals. Older traces have none, and
+ * neither has a trace without frees. Returns 0 or -EBADMSG. */
+int hl_read_lifetimes(struct hl_reader *r, struct hl_chunk *c, struct hl_process_numbers *n);
 /* Sets bits for the nodes that allocated and the threads that had events up to a keyframe. Ids
  * beyond the arrays are ignored. */
 int hl_key_seen_ids(struct hl_reader *r, size_t key, uint8_t *nodes, size_t n_nodes,

@@ -56,6 +56,30 @@ int hl_read_aggregated(
 	return 0;
 }
 
+/* Together they are all freed blocks. */
+static bool check_lifetimes(const struct hl_totals *t)
+{
+	uint64_t left = t->sums.free_blocks;
+
+	for (size_t i = 0; i < HL_LIFETIME_CLASSES_MAX; i++)
+		left -= t->lifetimes[i];
+	return left == 0;
+}
+
+int hl_read_lifetimes(struct hl_reader *r, struct hl_chunk *c, struct hl_process_numbers *n)
+{
+	struct hl_column_cursor cur;
+	int err = hl_chunk_column(r, c, HL_COL_LIFETIMES, &cur);
+
+	n->has_lifetimes = n->totals.sums.free_blocks == 0;
+	if (err || n->has_lifetimes)
+		return err == -ENOENT ? 0 : err;
+	for (size_t i = 0; i < HL_LIFETIME_CLASSES_MAX && cur.p < cur.end; i++)
+		n->totals.lifetimes[i] = hl_column_cursor_varint(&cur);
+	n->has_lifetimes = true;
+	return cur.bad || !check_lifetimes(&n->totals) ? -EBADMSG : 0;
+}
+
 /* Computes the aggregated part of a row. False if more is in events than in the sums. */
 static bool set_aggregated(const uint64_t v[HL_WRITTEN_FIELDS], struct hl_key_row *row)
 {
@@ -253,10 +277,12 @@ int hl_key_load_totals(struct hl_reader *r, size_t key, struct hl_process_number
 	if (w->bad || (uint32_t)w->head.aux != 0) /* its first part is missing */
 		return -EBADMSG;
 	if (hl_load_column(r, row, &c, HL_COL_WITHHELD) < 0 ||
+		hl_load_column(r, row, &c, HL_COL_LIFETIMES) < 0 ||
 		hl_load_column(r, row, &c, HL_COL_NUMBERS) < 0 ||
 		hl_chunk_column(r, &c, HL_COL_NUMBERS, &cur) < 0 ||
 		hl_read_process_numbers(&cur, n) < 0 ||
-		hl_read_aggregated(r, &c, &n->totals, &n->aggregated) < 0) {
+		hl_read_aggregated(r, &c, &n->totals, &n->aggregated) < 0 ||
+		hl_read_lifetimes(r, &c, n) < 0) {
 		hl_mark_bad(r, row);
 		return mark_keyframe_lost(r, key);
 	}

@@ -333,7 +333,7 @@ static void aggregated_events_are_in_the_sums(void **state)
 	hl_writer_close(w);
 	assert_int_equal(hl_reader_open(&r, path, &why), 0);
 	assert_int_equal(hl_reader_info(r, &info), 0);
-	assert_int_equal(hl_reader_verify(r), 0);
+	assert_int_equal(hl_reader_verify(r, NULL), 0);
 	assert_false(info->damaged);
 	assert_int_equal(info->totals.sums.alloc_blocks, 1000);
 	assert_int_equal(info->totals.sums.free_bytes, 5000);

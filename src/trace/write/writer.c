@@ -235,8 +235,13 @@ int hl_writer_close_chunk(struct hl_writer *w)
 }
 
 /* Counts as a reader without END would, so that keyframes have these counters too. */
-static void count_extra(struct hl_counters *c, const struct hl_extra *x)
+static void count_extra(struct hl_writer *w, const struct hl_extra *x)
 {
+	struct hl_counters *c = &w->seen;
+
+	w->stops += x->kind == HL_EXTRA_STOP;
+	w->mode_changes += x->kind == HL_EXTRA_MODE;
+	w->pauses += x->kind == HL_EXTRA_MODE && (x->value & HL_CONTROL_PAUSED);
 	if (x->kind == HL_EXTRA_UNKNOWN_FREE && x->value == 1)
 		c->inherited_frees++;
 	else if (x->kind == HL_EXTRA_UNKNOWN_FREE)
@@ -260,10 +265,8 @@ int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *x)
 		if (hl_writer_close_chunk(w) < 0)
 			return w->error;
 	}
-	count_extra(&w->seen, x);
-	w->stops += x->kind == HL_EXTRA_STOP;
-	w->mode_changes += x->kind == HL_EXTRA_MODE;
-	w->pauses += x->kind == HL_EXTRA_MODE && (x->value & HL_CONTROL_PAUSED);
+	if (!w->in_base) /* the sums have those of the base already */
+		count_extra(w, x);
 	hl_encoder_extra(&w->enc, x, hl_writer_clamp_time(w, x->time_ns), text);
 	return 0;
 }

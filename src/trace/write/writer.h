@@ -129,6 +129,9 @@ int hl_writer_add_live_set(struct hl_writer *w, const struct hl_live_block *bloc
  */
 int hl_writer_describe_base(
 	const struct hl_writer *old, uint64_t now_ns, uint64_t n, struct hl_base *base);
+/* The number of live blocks whose allocations were written. Blocks are written entirely or not at
+ * all, so it follows from the numbers of allocations and frees. */
+uint64_t hl_writer_written_live_blocks(const struct hl_writer *w);
 
 /* Where the LIVESET chunks of a base belong. Plain data, for another thread. */
 struct hl_base_place {

@@ -99,9 +99,18 @@ const struct hl_event *hl_writer_put_columns(
 	return hl_likely(!w->error) ? e : NULL;
 }
 
+/* In units. Late events may be freed before they are allocated; they have the lifetime 0 in the
+ * columns, too. */
+hl_inline uint64_t lifetime(const struct hl_event *e, uint64_t time)
+{
+	uint64_t alloc_time = e->alloc_ns / HL_TIME_UNIT_NS;
+
+	return time > alloc_time ? time - alloc_time : 0;
+}
+
 /* Adds the event to the sums. known: its thread had an event before, and its node had one since the
- * last keyframe. */
-hl_inline int count_event(struct hl_writer *w, const struct hl_event *e, bool known)
+ * last keyframe. units: of a free, the lifetime of the block. */
+hl_inline int count_event(struct hl_writer *w, const struct hl_event *e, bool known, uint64_t units)
 {
 	int err = hl_totals_event(&w->totals, e);
 
@@ -114,12 +123,14 @@ hl_inline int count_event(struct hl_writer *w, const struct hl_event *e, bool kn
 	if (e->op == HL_OP_ALLOC)
 		w->open.max_live_bytes =
 			hl_max_u64(w->open.max_live_bytes, hl_sums_live_bytes(&w->totals.sums));
+	else
+		hl_totals_count_lifetime(&w->totals, units, e->blocks);
 	return 0;
 }
 
 int hl_writer_count(struct hl_writer *w, const struct hl_event *e)
 {
-	return count_event(w, e, false);
+	return count_event(w, e, false, lifetime(e, e->time_ns / HL_TIME_UNIT_NS));
 }
 
 int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
@@ -127,7 +138,7 @@ int hl_writer_add_event(struct hl_writer *w, const struct hl_event *e)
 	struct hl_event timed;
 
 	e = hl_writer_put_columns(w, e, &timed);
-	return hl_likely(e != NULL) ? count_event(w, e, false) : w->error;
+	return hl_likely(e != NULL) ? hl_writer_count(w, e) : w->error;
 }
 
 /* The fast path needs no check of event or chunk beyond these. Errors of the writer are not checked
@@ -155,7 +166,7 @@ hl_inline int add_fast(struct hl_writer *w, const struct hl_event *e, uint64_t t
 	}
 	w->last_time = time;
 	known = fill_columns(w, e, time);
-	return count_event(w, e, known);
+	return count_event(w, e, known, time - e->alloc_ns / HL_TIME_UNIT_NS);
 }
 
 hl_inline_extern int hl_writer_add_alloc(

@@ -34,6 +34,13 @@ int hl_writer_describe_base(
 	return n <= base->allocs ? 0 : -EINVAL;
 }
 
+uint64_t hl_writer_written_live_blocks(const struct hl_writer *w)
+{
+	uint64_t events = w->open.first_event + w->enc.n_events, allocs = w->enc.next_ordinal;
+
+	return allocs - (events - allocs);
+}
+
 void hl_writer_place_base(struct hl_writer *w, const struct hl_base *base)
 {
 	if (!base->is_late)
@@ -49,7 +56,8 @@ void hl_writer_place_base(struct hl_writer *w, const struct hl_base *base)
 int hl_write_base_info(struct hl_writer *w)
 {
 	const struct hl_base *base = &w->base;
-	const uint64_t v[] = {base->time_ns, base->events, base->allocs, base->blocks};
+	const uint64_t v[] = {
+		base->time_ns, base->events, base->allocs, base->blocks, base->snapshots};
 	hl_byte_buffer *b = &w->sealer.scratch;
 
 	b->len = 0;

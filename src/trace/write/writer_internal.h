@@ -233,6 +233,7 @@ int hl_writer_close_chunk(struct hl_writer *w);
 int hl_byte_buffer_values(hl_byte_buffer *b, const uint64_t *v, size_t n);
 /* Adds a column with the sums of all aggregated events (WITHHELD), if there are any. */
 int hl_aggregated_column(struct hl_writer *w);
+int hl_lifetimes_column(struct hl_writer *w);
 int hl_write_meta(struct hl_writer *w, const struct hl_meta *meta);
 int hl_write_tables(struct hl_writer *w);
 int hl_write_rss(struct hl_writer *w);

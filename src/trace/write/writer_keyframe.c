@@ -275,7 +275,7 @@ static int write_key_part(
 		hl_seal_column(
 			&w->sealer, HL_COL_NUMBERS, w->sealer.scratch.data, w->sealer.scratch.len);
 		if (put_key_threads(w, full) < 0 || hl_aggregated_column(w) < 0 ||
-			(s && put_snapshot_column(w, s) < 0))
+			hl_lifetimes_column(w) < 0 || (s && put_snapshot_column(w, s) < 0))
 			return -ENOMEM;
 	}
 	if (put_key_columns(w, n ? w->touched.data + from : NULL, n) < 0 ||

@@ -279,6 +279,22 @@ int hl_put_totals(struct hl_writer *w, hl_byte_buffer *b, const struct hl_counte
 	return hl_byte_buffer_values(b, v, HL_ARRAY_LEN(v));
 }
 
+/* Up to the last class that has a block. */
+int hl_lifetimes_column(struct hl_writer *w)
+{
+	const uint64_t *v = w->totals.lifetimes;
+	size_t n = HL_LIFETIME_CLASSES_MAX;
+
+	hl_totals_fold_lifetimes(&w->totals);
+	while (n > 0 && v[n - 1] == 0)
+		n--;
+	w->sealer.scratch.len = 0;
+	if (hl_byte_buffer_values(&w->sealer.scratch, v, n) < 0)
+		return -ENOMEM;
+	hl_seal_column(&w->sealer, HL_COL_LIFETIMES, w->sealer.scratch.data, w->sealer.scratch.len);
+	return 0;
+}
+
 int hl_aggregated_column(struct hl_writer *w)
 {
 	const struct hl_sums *s = &w->aggregated_all;
@@ -311,7 +327,8 @@ int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_
 	if (hl_byte_buffer_values(&w->sealer.scratch, cost, HL_ARRAY_LEN(cost)) < 0)
 		return -ENOMEM;
 	hl_seal_column(&w->sealer, HL_COL_COST, w->sealer.scratch.data, w->sealer.scratch.len);
-	if (hl_aggregated_column(w) < 0 || (w->is_slice && hl_write_left_out(w) < 0))
+	if (hl_aggregated_column(w) < 0 || hl_lifetimes_column(w) < 0 ||
+		(w->is_slice && hl_write_left_out(w) < 0))
 		return -ENOMEM;
 	return hl_writer_put(w);
 }

@@ -25,8 +25,6 @@ static const int fatal_signals[] = {SIGINT, SIGTERM, SIGHUP};
 static struct {
 	bool allowed, never;
 	bool drawn; /* the bar is on the screen */
-	unsigned depth;
-	const char *what;
 	uint64_t begun_ns, next_ns;
 	bool caught[N_FATAL_SIGNALS]; /* our handler is set until the bar is cleared */
 } bar;
@@ -84,16 +82,7 @@ void hl_progress_clear(void)
 	bar.drawn = false;
 }
 
-void hl_progress_begin(const char *what)
-{
-	if (bar.depth++ > 0)
-		return;
-	bar.what = what;
-	bar.begun_ns = hl_mono_ns();
-	bar.next_ns = bar.begun_ns + FIRST_DELAY_NS;
-}
-
-static void draw_bar(uint64_t now, double share)
+static void draw_bar(const char *what, uint64_t now, double share)
 {
 	double left = share > 0 ? (double)(now - bar.begun_ns) * (1 / share - 1) / 1e9 : 0;
 	unsigned width = hl_term_width(2), full = (unsigned)(share * BAR_WIDTH + 0.5);
@@ -102,8 +91,8 @@ static void draw_bar(uint64_t now, double share)
 	memset(blocks, '.', BAR_WIDTH);
 	memset(blocks, '#', full);
 	blocks[BAR_WIDTH] = 0;
-	snprintf(line, sizeof(line), "%.40s [%s] %3.0f%%, %.0f s left", bar.what, blocks,
-		share * 100, left);
+	snprintf(line, sizeof(line), "%.40s [%s] %3.0f%%, %.0f s left", what, blocks, share * 100,
+		left);
 	/* A line that wraps could not be erased. */
 	if (width > 0 && strlen(line) >= width)
 		snprintf(line, sizeof(line), "%3.0f%%", share * 100);
@@ -114,21 +103,30 @@ static void draw_bar(uint64_t now, double share)
 	bar.drawn = true;
 }
 
-void hl_progress_tick(uint64_t done, uint64_t total)
+static void begin_bar(void)
 {
-	uint64_t now;
+	bar.begun_ns = hl_mono_ns();
+	bar.next_ns = bar.begun_ns + FIRST_DELAY_NS;
+}
 
-	if (!bar.allowed || bar.never || bar.depth != 1 || total == 0)
-		return;
-	now = hl_mono_ns();
+static void update_bar(const char *what, uint64_t done, uint64_t total)
+{
+	uint64_t now = hl_mono_ns();
+
 	if (now < bar.next_ns)
 		return;
 	bar.next_ns = now + INTERVAL_NS;
-	draw_bar(now, done >= total ? 1 : (double)done / (double)total);
+	draw_bar(what, now, done >= total ? 1 : (double)done / (double)total);
 }
 
-void hl_progress_end(void)
+void hl_progress_show(void *arg, const char *what, uint64_t done, uint64_t total)
 {
-	if (bar.depth > 0 && --bar.depth == 0)
+	if (!what)
 		hl_progress_clear();
+	else if (!bar.allowed || bar.never)
+		return;
+	else if (total == 0)
+		begin_bar();
+	else
+		update_bar(what, done, total);
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.h - a progress bar for long work, on stderr.
+ * progress.h - the progress of long work (util/work/work.h) as a bar on stderr.
  *
- * Any loop over a file calls begin, tick and end; they do nothing unless the command line switched
- * the bar on. Nothing is shown in the first half second, then there are at most ten updates a
- * second. The bar is erased when the work ends, or when SIGINT, SIGTERM or SIGHUP ends the process,
- * unless another handler is set for them. There is one bar at a time: nested begins are counted,
- * and only the outermost work is shown.
+ * Nothing is shown in the first half second, then there are at most ten updates a second. The bar
+ * is erased when the work ends, or when SIGINT, SIGTERM or SIGHUP ends the process, unless another
+ * handler is set for them. A process has one stderr, so there is one bar at a time, and its state
+ * belongs to the process.
  */
 #ifndef HL_UTIL_TERMINAL_PROGRESS_H
 #define HL_UTIL_TERMINAL_PROGRESS_H
 
 #include <stdint.h>
 
-/* what: a text such as "reading". It belongs to the caller and must stay valid until the end. */
-void hl_progress_begin(const char *what);
-/* `done` and `total` are in any unit. This reads the clock: call it for each chunk, not for each
- * event. */
-void hl_progress_tick(uint64_t done, uint64_t total);
-void hl_progress_end(void);
+/* The progress callback of a work; `arg` is not used. */
+void hl_progress_show(void *arg, const char *what, uint64_t done, uint64_t total);
 
 /* Switches the bar on if stderr is a terminal that can show it and CI is not set. */
 void hl_progress_enable(void);

@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 #include "util/terminal/progress.h"
+#include "util/work/work.h"
 
 static int screen;
+static struct hl_work work = {.progress = hl_progress_show};
 static char seen[4096];
 
 static void sleep_ms(long ms)
@@ -76,29 +78,29 @@ static int set_up(void **state)
 
 static void bar_appears_after_half_a_second_and_is_erased(void **state)
 {
-	hl_progress_begin("working");
-	hl_progress_tick(1, 100);
+	hl_work_begin(&work, HL_WORK_SHORT, "working");
+	hl_work_tick(&work, 1, 100);
 	sleep_ms(600);
-	hl_progress_tick(1, 100);
-	hl_progress_end();
+	hl_work_tick(&work, 1, 100);
+	hl_work_end(&work, HL_WORK_SHORT);
 	assert_string_equal(read_screen(), ""); /* hl_progress_enable() was not called */
 
 	hl_progress_enable();
-	hl_progress_begin("working");
-	hl_progress_tick(10, 100);
+	hl_work_begin(&work, HL_WORK_SHORT, "working");
+	hl_work_tick(&work, 10, 100);
 	assert_string_equal(read_screen(), "");
 	sleep_ms(550);
-	hl_progress_tick(50, 100);
+	hl_work_tick(&work, 50, 100);
 	assert_non_null(strstr(wait_for_output(), "working [###############...............]  50%"));
-	hl_progress_begin("inside");
-	hl_progress_tick(1, 2);
-	hl_progress_end();
-	hl_progress_tick(51, 100);
+	hl_work_begin(&work, HL_WORK_SHORT, "inside");
+	hl_work_tick(&work, 1, 2);
+	hl_work_end(&work, HL_WORK_SHORT);
+	hl_work_tick(&work, 51, 100);
 	assert_string_equal(read_screen(), ""); /* less than 100 ms after the last update */
 	sleep_ms(120);
-	hl_progress_tick(200, 100);
+	hl_work_tick(&work, 200, 100);
 	assert_non_null(strstr(wait_for_output(), "100%"));
-	hl_progress_end();
+	hl_work_end(&work, HL_WORK_SHORT);
 	assert_string_equal(wait_for_output(), "\r\033[K");
 }
 
@@ -112,11 +114,11 @@ static int run_and_signal(int sig, void (*handler)(int))
 	if (child == 0) {
 		if (handler)
 			signal(sig, handler);
-		hl_progress_begin("working");
+		hl_work_begin(&work, HL_WORK_SHORT, "working");
 		sleep_ms(550);
-		hl_progress_tick(1, 2);
+		hl_work_tick(&work, 1, 2);
 		raise(sig);
-		hl_progress_end();
+		hl_work_end(&work, HL_WORK_SHORT);
 		raise(sig);
 		_exit(3);
 	}
@@ -146,10 +148,10 @@ static void bar_is_erased_on_a_fatal_signal(void **state)
 	wait_for_output();
 
 	/* The default actions are restored when the bar is erased. */
-	hl_progress_begin("working");
+	hl_work_begin(&work, HL_WORK_SHORT, "working");
 	sleep_ms(550);
-	hl_progress_tick(1, 2);
-	hl_progress_end();
+	hl_work_tick(&work, 1, 2);
+	hl_work_end(&work, HL_WORK_SHORT);
 	wait_for_output();
 	assert_ptr_equal(signal(SIGINT, SIG_DFL), SIG_DFL);
 }
@@ -158,18 +160,18 @@ static void bar_is_off_in_ci_and_after_never(void **state)
 {
 	setenv("CI", "true", 1);
 	hl_progress_enable();
-	hl_progress_begin("working");
+	hl_work_begin(&work, HL_WORK_SHORT, "working");
 	sleep_ms(550);
-	hl_progress_tick(1, 2);
-	hl_progress_end();
+	hl_work_tick(&work, 1, 2);
+	hl_work_end(&work, HL_WORK_SHORT);
 	assert_string_equal(read_screen(), "");
 	unsetenv("CI");
 	hl_progress_enable();
 	hl_progress_disable();
-	hl_progress_begin("working");
+	hl_work_begin(&work, HL_WORK_SHORT, "working");
 	sleep_ms(550);
-	hl_progress_tick(1, 2);
-	hl_progress_end();
+	hl_work_tick(&work, 1, 2);
+	hl_work_end(&work, HL_WORK_SHORT);
 	assert_string_equal(read_screen(), "");
 }
 

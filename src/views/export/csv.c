@@ -15,6 +15,7 @@
 #include "model/scan/realloc_chains.h"
 #include "model/tags/roles.h"
 #include "util/safe_text.h"
+#include "model/stack/stack_rules.h"
 #include "views/export/export_internal.h"
 
 struct writer {
@@ -285,5 +286,9 @@ static int put_table(struct hl_export_job *x)
 
 int hl_export_csv(struct hl_export_job *x)
 {
+	int err = hl_model_find_wrappers(x->m); /* before a scan that finds sites */
+
+	if (err)
+		return err;
 	return x->grouped ? put_table(x) : put_allocations(x);
 }

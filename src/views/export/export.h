@@ -29,13 +29,17 @@ struct hl_export_job {
 	/* For formats with several tables, a file for each; NULL: the table is not wanted. */
 	FILE *tables[HL_EXPORT_TABLES];
 	struct hl_query query; /* its filter and suppressions belong to the caller */
-	bool quantity_given;   /* a quantity was given; otherwise the format's default is used */
+	/* Of the caller, never NULL: for blocks that are live at the end, if `query` is about
+	 * something else. */
+	struct hl_suppressions *suppressions;
+	bool quantity_given; /* a quantity was given; otherwise the format's default is used */
 	bool own_peak; /* `query.to` is the peak of the selected blocks, not of the whole heap */
 	const char *title;       /* description for a title: "live at the peak, by thread" */
-	const char *filter_text; /* the filter as the user gave it; "" without one */
+	const char *filter_text; /* the filter as one expression; "" without one */
 	const char *pool;        /* the pool pattern of the query as the user gave it; NULL: none */
 	bool by_blocks;          /* --cost=blocks: for formats with only one cost */
 	bool grouped;            /* --group was given */
+	bool full_stacks;        /* formats for people: fold nothing */
 	enum hl_group group;
 
 	struct hl_aggregated *aggregated; /* the aggregated blocks; NULL: there are none */

@@ -20,6 +20,9 @@ int hl_export_query(struct hl_export_job *x, enum hl_key key, struct hl_answer *
 /* Queries by stack and builds the tree, outermost frame first, with nothing left out. With --group
  * the group is the outermost frame. The caller frees both. */
 int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t);
+/* The same for people: plumbing is folded, frames before main are omitted, and stacks end at their
+ * sites; unless --full-stacks was given. */
+int hl_export_folded_tree(struct hl_export_job *x, struct hl_answer *a, struct hl_tree *t);
 /* Finds the peak of the selected blocks and caches it in x->peak. */
 int hl_export_find_peak(struct hl_export_job *x);
 /* Iterates over the blocks of the query with their lifetimes; sets l->query. */
@@ -56,6 +59,22 @@ void hl_export_name(struct hl_strbuf *b, const struct hl_frame *f);
 const char *hl_export_basename(const char *path);
 /* Returns whether the frame has a symbol, not only an address. */
 bool hl_export_is_named(const struct hl_frame *f);
+/*
+ * Whose code a frame is. A frame of a shared library that is not the program itself is a library's.
+ * Runtime libraries are the C, C++ and Rust libraries, the loader and allocators; their templates
+ * belong to them also where they are compiled into the program. A folded run of frames is what its
+ * outermost frame is. The page's script has the same numbers.
+ */
+enum hl_export_frame_kind {
+	HL_EXPORT_FRAME_OWN,
+	HL_EXPORT_FRAME_LIBRARY,
+	HL_EXPORT_FRAME_CALLED, /* a function of the malloc family */
+	HL_EXPORT_FRAME_UNKNOWN,
+	HL_EXPORT_FRAME_GROUP,
+	HL_EXPORT_FRAME_RUNTIME,
+};
+enum hl_export_frame_kind hl_export_frame_kind(
+	const struct hl_export_job *x, const struct hl_frame *f);
 /* Appends the command line, words separated by spaces; line breaks and control characters are
  * escaped. */
 void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta);

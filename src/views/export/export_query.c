@@ -50,18 +50,35 @@ static int build_grouped_tree(struct hl_export_job *x, const struct hl_tree_opts
 	return err;
 }
 
-int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t)
+static int build_tree(struct hl_export_job *x, const struct hl_tree_opts *opts, struct hl_answer *a,
+	struct hl_tree *t)
 {
-	struct hl_tree_opts opts = {.with_called_functions = calls, .by_blocks = x->by_blocks};
 	int err;
 
 	memset(t, 0, sizeof(*t));
 	if (x->grouped)
-		return build_grouped_tree(x, &opts, a, t);
+		return build_grouped_tree(x, opts, a, t);
 	err = hl_export_query(x, HL_KEY_STACK, a);
-	if (!err && calls)
+	if (!err && opts->with_called_functions)
 		err = hl_model_find_called_functions(x->m, a);
-	return err ? err : hl_tree_build(t, x->m, a, &opts);
+	return err ? err : hl_tree_build(t, x->m, a, opts);
+}
+
+int hl_export_tree(struct hl_export_job *x, bool calls, struct hl_answer *a, struct hl_tree *t)
+{
+	struct hl_tree_opts opts = {.with_called_functions = calls, .by_blocks = x->by_blocks};
+
+	return build_tree(x, &opts, a, t);
+}
+
+int hl_export_folded_tree(struct hl_export_job *x, struct hl_answer *a, struct hl_tree *t)
+{
+	struct hl_tree_opts opts = {.with_called_functions = x->full_stacks,
+		.by_blocks = x->by_blocks,
+		.fold = !x->full_stacks,
+		.omit_runtime_frames = !x->full_stacks};
+
+	return build_tree(x, &opts, a, t);
 }
 
 int hl_export_find_peak(struct hl_export_job *x)

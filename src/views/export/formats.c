@@ -193,6 +193,7 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
 		x->query.from = (struct hl_time_spec){0};
 		x->query.to = (struct hl_time_spec){.kind = HL_TIME_SPEC_END};
+		x->query.with_base = true;
 		x->title = "allocated";
 	}
 	/* As in `report`: the only state that a profile of another tool has is the memory in

@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/query/suppress.h"
 #include "model/scan/realloc_chains.h"
 #include "model/views/marks.h"
 #include "model/views/mappings.h"
 #include "model/tags/roles.h"
 #include "util/vec.h"
+#include "model/stack/stack_rules.h"
 #include "views/export/export_internal.h"
 
 struct writer {
@@ -169,7 +171,7 @@ static int put_marks(struct writer *w)
 
 static int put_stack(struct writer *w, uint32_t node)
 {
-	uint32_t parent = hl_model_parent(w->x->m, node), number;
+	uint32_t parent = hl_model_parent(w->x->m, node), number, site;
 	const struct hl_frame_ref *refs;
 	size_t n = 0;
 	int err = hl_model_node_frames(w->x->m, node, &refs, &n);
@@ -185,6 +187,12 @@ static int put_stack(struct writer *w, uint32_t node)
 		hl_json_u64(&w->j, number);
 	}
 	hl_json_end_array(&w->j);
+	if (!err)
+		err = hl_model_find_site(w->x->m, node, &site);
+	if (!err)
+		err = hl_export_frame_number(&w->frames, site, &number);
+	if (!err)
+		hl_json_key_u64(&w->j, "site", number);
 	hl_json_end_object(&w->j);
 	return err;
 }
@@ -200,25 +208,29 @@ static int mark_mapping_stacks(void *arg, const struct hl_mapping *map)
 	return 0;
 }
 
-static int mark_free_stack(void *arg, const struct hl_block *b)
+/* The stacks of a block that the answer, which has sums, may not have. */
+static int mark_block_stacks(void *arg, const struct hl_block *b)
 {
 	struct writer *w = arg;
 
+	if (b->node != HL_NODE_NONE)
+		w->needed[b->node] = 1;
 	if (b->free_node != HL_NODE_NONE)
 		w->needed[b->free_node] = 1;
 	return 0;
 }
 
 /* Without recorded stacks of frees, only reallocs have them, and reallocs allocate too. So if all
- * blocks are selected, the answer already has these stacks. */
-static bool may_miss_free_stacks(const struct writer *w)
+ * blocks are selected, the answer already has these stacks. It has no blocks of a base. */
+static bool may_miss_stacks(const struct writer *w)
 {
 	const struct hl_query *q = &w->x->query;
 
 	return !q->pool &&
 	       (hl_model_info(w->x->m)->meta.free_stacks || q->filter || q->suppressions ||
 		       q->quantity != HL_QUANTITY_ALLOCATED || q->from.kind != HL_TIME_SPEC_NS ||
-		       q->from.ns > 0 || q->to.kind != HL_TIME_SPEC_END);
+		       q->from.ns > 0 || q->to.kind != HL_TIME_SPEC_END ||
+		       hl_model_base(w->x->m)->is_late);
 }
 
 /* Blocks of pools have no mappings. */
@@ -232,13 +244,13 @@ static int find_needed(struct writer *w, const struct hl_answer *a)
 {
 	struct hl_mappings maps = {
 		.filter = w->x->query.filter, .on_mapping = mark_mapping_stacks, .arg = w};
-	struct hl_lifetimes lifetimes = {.block = mark_free_stack, .arg = w};
+	struct hl_lifetimes lifetimes = {.block = mark_block_stacks, .arg = w};
 	int err;
 
 	w->needed = hl_export_mark_needed_nodes(w->x->m, a);
 	if (!w->needed)
 		return -ENOMEM;
-	err = may_miss_free_stacks(w) ? hl_export_lifetimes(w->x, &lifetimes) : 0;
+	err = may_miss_stacks(w) ? hl_export_lifetimes(w->x, &lifetimes) : 0;
 	if (!err && has_mmaps(w))
 		err = hl_model_mappings(w->x->m, &maps);
 	for (uint32_t i = a->n_keys; i-- > 0;) {
@@ -355,6 +367,28 @@ static void put_aggregated(struct writer *w, const struct hl_aggregated *aggrega
 	hl_json_end_array(&w->j);
 }
 
+/* Writes what the suppressions left out of the allocations. */
+static void put_suppressed(struct writer *w, const struct hl_suppressions *s)
+{
+	const struct hl_suppressed *taken = NULL;
+	size_t n = 0;
+
+	if (s)
+		taken = hl_suppressions_counts(s, &n);
+	hl_json_key(&w->j, "suppressed");
+	hl_json_begin_array(&w->j);
+	for (size_t i = 0; i < n; i++) {
+		if (taken[i].value.blocks == 0)
+			continue;
+		hl_json_begin_object(&w->j);
+		hl_json_key_string(&w->j, "pattern", taken[i].pattern);
+		hl_json_key_u64(&w->j, "bytes", taken[i].value.bytes);
+		hl_json_key_u64(&w->j, "blocks", taken[i].value.blocks);
+		hl_json_end_object(&w->j);
+	}
+	hl_json_end_array(&w->j);
+}
+
 static void put_address(struct hl_json *j, const char *key, uint64_t v)
 {
 	struct hl_line l = {.text = "0x", .len = 2};
@@ -434,6 +468,7 @@ static int put_allocations(struct writer *w)
 	}
 	hl_json_key_u64(&w->j, "total_bytes", l.allocated.bytes);
 	hl_json_key_u64(&w->j, "total_blocks", l.allocated.blocks);
+	put_suppressed(w, w->x->query.suppressions);
 	hl_json_key_u64(&w->j, "end_ns", l.end_ns);
 	/* Written last, because lost parts are found only while reading. */
 	hl_json_key_bool(&w->j, "complete", hl_model_is_complete(w->x->m) && !l.before_damage);
@@ -446,6 +481,8 @@ int hl_export_json(struct hl_export_job *x)
 	struct hl_answer a;
 	int err = hl_export_query(x, HL_KEY_STACK, &a);
 
+	if (!err)
+		err = hl_model_find_wrappers(x->m); /* before a scan that finds sites */
 	hl_json_init(&w.j, x->out);
 	hl_json_begin_object(&w.j);
 	if (!err) {

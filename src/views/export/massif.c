@@ -13,7 +13,7 @@
 
 #include "model/query/query_plan.h"
 #include "model/stack/group_tree.h"
-#include "util/terminal/progress.h"
+#include "util/work/work.h"
 #include "util/safe_text.h"
 #include "views/export/export_internal.h"
 
@@ -233,7 +233,7 @@ int hl_export_massif(struct hl_export_job *x)
 		hl_strbuf_str(&command));
 	hl_strbuf_fini(&command);
 	prefetch_all(&w);
-	hl_progress_begin("writing");
+	hl_work_begin(hl_model_work(x->m), HL_WORK_SHORT, "writing");
 	for (uint64_t i = 0; i <= MOMENTS && !err; i++) {
 		struct hl_time_spec when = moment_at(&w, i);
 
@@ -244,8 +244,9 @@ int hl_export_massif(struct hl_export_job *x)
 		if (!err)
 			err = put_snapshot(
 				&w, &when, i % DETAILED == DETAILED - 1 ? "detailed" : NULL);
-		hl_progress_tick(i, MOMENTS);
+		if (!err)
+			err = hl_work_tick(hl_model_work(x->m), i, MOMENTS);
 	}
-	hl_progress_end();
+	hl_work_end(hl_model_work(x->m), HL_WORK_SHORT);
 	return err;
 }

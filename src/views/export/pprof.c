@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/query/suppress.h"
 #include "model/stack/group_tree.h"
 #include "model/tags/roles.h"
 #include "util/pair_map.h"
@@ -425,6 +426,33 @@ static void put_mappings(struct writer *w)
 	}
 }
 
+static void put_comment(struct writer *w, const char *text)
+{
+	put_number(w, COMMENT, intern_string(w, text));
+}
+
+/* The blocks that are live at the end and not in the samples. */
+static void put_suppressed(struct writer *w)
+{
+	const struct hl_suppressed *taken = NULL;
+	struct hl_strbuf b = {0};
+	size_t n = 0;
+
+	if (w->x->query.suppressions)
+		taken = hl_suppressions_counts(w->x->query.suppressions, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct hl_value *v = &taken[i].value;
+
+		if (v->blocks == 0)
+			continue;
+		hl_strbuf_reset(&b);
+		hl_strbuf_printf(&b, "suppressed: %" PRIu64 " bytes in %" PRIu64 " block%s: %s",
+			v->bytes, v->blocks, v->blocks == 1 ? "" : "s", taken[i].pattern);
+		put_comment(w, hl_strbuf_str(&b));
+	}
+	hl_strbuf_fini(&b);
+}
+
 static void put_header(struct writer *w)
 {
 	const struct hl_trace_info *info = hl_model_info(w->x->m);
@@ -443,7 +471,8 @@ static void put_header(struct writer *w)
 	put_number(w, DURATION_NANOS, hl_model_end_ns(w->x->m));
 	put_number(w, DEFAULT_SAMPLE_TYPE, intern_string(w, live ? "inuse_space" : "alloc_space"));
 	snprintf(comment, sizeof(comment), "heaplapse: %s", w->x->title);
-	put_number(w, COMMENT, intern_string(w, comment));
+	put_comment(w, comment);
+	put_suppressed(w);
 }
 
 static int put_profile(struct writer *w)

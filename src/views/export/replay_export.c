@@ -523,6 +523,7 @@ static int find_range(struct writer *w)
 	if (!err && q->to.kind != HL_TIME_SPEC_END)
 		err = count_before(w, hl_query_to(w->x->m, &q->to), &w->to);
 	q->from = (struct hl_time_spec){0};
+	q->with_base = true;
 	return err;
 }
 

@@ -1,37 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-// The script of flame graphs, see svg.c: zoom by click, search by the word or Ctrl-F, Escape to leave.
+// The script of flame graphs, see svg.c: zoom by click, search by the word, / or Ctrl-F, Escape to leave.
 (function () {
-	const svg = document.documentElement, width = 1200, letter = 7.4;
+	const svg = document.documentElement, top = 70, row = 17, bottom = 10, letter = 7.4, margin = 3;
 	const total = Number(svg.dataset.total) || 1;
 	const frames = Array.from(document.querySelectorAll(".f")).map(g => ({
 		g, rect: g.querySelector("rect"), text: g.querySelector("text"),
 		x: Number(g.dataset.x), w: Number(g.dataset.w), d: Number(g.dataset.d), name: g.dataset.n,
+		forms: [g.dataset.n].concat(g.dataset.s ? g.dataset.s.split("\n") : []).map(s => Array.from(s)),
 	}));
-	const reset = document.getElementById("reset"), found = document.getElementById("found");
+	const byId = id => document.getElementById(id);
+	const reset = byId("reset"), found = byId("found"), title = byId("title"), heading = Array.from(title.textContent);
 	const root = frames.find(f => f.d === 0);
-	let zoomed = root, pattern = null;
+	let zoomed = root, pattern = null, width = 0;
 
+	// The longest form of the name that fits, or the last one without its middle.
 	function label(f, px) {
-		const room = px > 3 * letter ? Math.floor(px / letter) : 0;
-		f.text.textContent = room === 0 ? "" : f.name.length <= room ? f.name : f.name.slice(0, room - 2) + "..";
+		const room = Math.floor((px - 2 * margin) / letter);
+		if (room < 3) return "";
+		const form = f.forms.find(s => s.length <= room);
+		if (form) return form.join("");
+		const last = f.forms[f.forms.length - 1], tail = Math.floor((room - 1) / 3);
+		return last.slice(0, room - 1 - tail).join("") + "…" + (tail ? last.slice(-tail).join("") : "");
 	}
-	function zoom(to) {
-		const from = to.x, span = to === root ? total : to.w || 1, scale = width / span;
-		zoomed = to;
+	// Frames narrower than a pixel are not drawn.
+	function draw() {
+		const from = zoomed.x, span = zoomed === root ? total : zoomed.w || 1, scale = width / span;
+		let rows = 1;
 		for (const f of frames) {
-			const above = f.d < to.d && f.x <= from && f.x + f.w >= from + to.w;
-			const below = f.d >= to.d && f.x >= from && f.x + f.w <= from + span;
-			f.g.style.display = above || below ? "" : "none";
+			const above = f.d < zoomed.d && f.x <= from && f.x + f.w >= from + zoomed.w;
+			const below = f.d >= zoomed.d && f.x >= from && f.x + f.w <= from + span;
+			const x = above ? 0 : (f.x - from) * scale, w = above || f === root ? width : f.w * scale;
 			f.g.classList.toggle("up", above);
-			if (!above && !below) continue;
-			const x = above ? 0 : (f.x - from) * scale, w = above ? width : f === root ? width : f.w * scale;
+			if (!(above || below) || (w < 1 && f !== zoomed)) {
+				f.g.setAttribute("display", "none");
+				continue;
+			}
+			f.g.removeAttribute("display");
 			f.rect.setAttribute("x", x);
 			f.rect.setAttribute("width", w);
-			f.text.setAttribute("x", x + 3);
-			label(f, w);
+			f.text.setAttribute("x", x + margin);
+			f.text.textContent = label(f, w);
+			rows = Math.max(rows, f.d + 1);
 		}
-		reset.setAttribute("visibility", to === root ? "hidden" : "visible");
+		svg.setAttribute("height", top + rows * row + bottom);
+		reset.setAttribute("visibility", zoomed === root ? "hidden" : "visible");
+	}
+	function zoom(to) { zoomed = to; draw(); resize(); }
+	function cutHeading() {
+		title.textContent = heading.join("");
+		const full = title.getComputedTextLength(), room = width - 2 * margin;
+		if (full > room) title.textContent = heading.slice(0, Math.max(1, Math.floor(heading.length * room / full) - 2)).join("") + "…";
+	}
+	// The picture has the width of the window. Its height may bring a scroll bar, which makes it narrower again.
+	function resize() {
+		for (let turn = 0; turn < 2; turn++) {
+			const now = svg.getBoundingClientRect().width;
+			if (!now || now === width) return;
+			width = now;
+			byId("search").setAttribute("x", width - margin);
+			found.setAttribute("x", width - 60);
+			cutHeading();
+			draw();
+		}
 	}
 	// A stack counts once, however many of its frames match.
 	function search(text) {
@@ -59,10 +90,15 @@
 		const text = prompt("part of a name, or a regular expression; empty: no search", pattern ? pattern.source : "");
 		if (text !== null) search(text);
 	}
-	document.getElementById("search").addEventListener("click", ask);
+	byId("search").addEventListener("click", ask);
 	window.addEventListener("keydown", e => {
-		if (e.key === "F3" || (e.ctrlKey && e.key === "f")) { e.preventDefault(); ask(); }
+		if (e.key === "F3" || e.key === "/" || (e.ctrlKey && e.key === "f")) { e.preventDefault(); ask(); }
 		else if (e.key === "Escape") { search(""); zoom(root); }
 	});
+	window.addEventListener("resize", resize);
+	byId("search").setAttribute("visibility", "visible");
+	svg.removeAttribute("viewBox");
+	svg.setAttribute("width", "100%");
+	resize();
 	window.heaplapse = {zoom: name => zoom(frames.find(f => f.name === name) || root), search};
 })();

@@ -28,11 +28,12 @@ int hl_json_fragmentation(struct hl_json *j, struct hl_result *r)
 	hl_json_key(j, "holders");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < f->n_holders; i++) {
-		hl_json_begin_object(j);
+		if (!hl_json_begin_row(j, r->rows, &f->holders[i].value))
+			continue;
 		hl_json_frame(j, hl_model_frame(m, f->holders[i].frame));
 		hl_json_key_u64(j, "pages", f->holders[i].pages);
 		hl_json_value(j, "", &f->holders[i].value);
-		hl_json_end_object(j);
+		hl_json_end_row(j, r->rows);
 	}
 	hl_json_end_array(j);
 	return 0;

@@ -25,7 +25,8 @@ int hl_json_freed_by(struct hl_json *j, struct hl_result *r)
 	for (size_t i = 0; i < f->n_sites; i++) {
 		const struct hl_freed_site *s = &f->sites[i];
 
-		hl_json_begin_object(j);
+		if (!hl_json_begin_row(j, r->rows, &s->value))
+			continue;
 		hl_json_frame(j, hl_model_frame(m, s->frame));
 		hl_json_value(j, "", &s->value);
 		hl_json_key(j, "freed_by");
@@ -33,7 +34,7 @@ int hl_json_freed_by(struct hl_json *j, struct hl_result *r)
 		for (size_t k = 0; k < s->n; k++)
 			json_freeing(j, m, &f->freeings[s->first + k]);
 		hl_json_end_array(j);
-		hl_json_end_object(j);
+		hl_json_end_row(j, r->rows);
 	}
 	hl_json_end_array(j);
 	return 0;

@@ -7,6 +7,7 @@
 #include "base/mode.h"
 #include "model/views/import_limits.h"
 #include "model/views/marks.h"
+#include "model/views/short_lived.h"
 #include "model/views/trace_totals.h"
 #include "views/json/json.h"
 
@@ -36,6 +37,23 @@ static void json_totals(struct hl_json *j, const struct hl_model *m)
 		else
 			hl_json_key_string(j, rows[k].key, NULL);
 	}
+	hl_json_end_object(j);
+}
+
+static void json_short_lived(struct hl_json *j, struct hl_model *m)
+{
+	struct hl_short_lived s;
+	bool known = hl_short_lived_find(m, HL_SHORT_LIVED_EVENTS, &s) == 0;
+
+	hl_json_key(j, "short_lived");
+	if (!known) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_u64(j, "below_ns", s.bound_ns);
+	hl_json_key_u64(j, "blocks", s.blocks);
+	hl_json_key_u64(j, "allocations", s.allocations);
 	hl_json_end_object(j);
 }
 
@@ -107,11 +125,7 @@ static void json_unwritten(struct hl_json *j, const struct hl_trace_info *i)
 	}
 	hl_json_begin_object(j);
 	hl_json_key_string(j, "reason", strerror((int)i->unwritten.error));
-	hl_json_key(j, "events");
-	if (i->unwritten.events == UINT64_MAX)
-		hl_json_string(j, NULL);
-	else
-		hl_json_u64(j, i->unwritten.events);
+	hl_json_key_u64_or_null(j, "events", i->unwritten.events);
 	hl_json_end_object(j);
 }
 
@@ -141,11 +155,7 @@ static void json_cut(struct hl_json *j, const struct hl_trace_info *i)
 	hl_json_begin_object(j);
 	hl_json_key_bool(j, "range", c->flags & HL_SLICE_RANGE);
 	hl_json_key_u64(j, "from_ns", c->from_ns);
-	hl_json_key(j, "to_ns");
-	if (c->to_ns == UINT64_MAX)
-		hl_json_string(j, NULL);
-	else
-		hl_json_u64(j, c->to_ns);
+	hl_json_key_u64_or_null(j, "to_ns", c->to_ns);
 	hl_json_key_u64(j, "min_life_ns", c->min_life_ns);
 	hl_json_key_bool(j, "filtered", c->flags & HL_SLICE_FILTER);
 	hl_json_key_string(j, "filter", c->filter);
@@ -211,6 +221,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	hl_json_key_bool(&j, "complete", hl_model_is_complete(m));
 	hl_json_key_string(&j, "mode", i->meta.mode);
 	json_totals(&j, m);
+	json_short_lived(&j, m);
 	json_damage(&j, i);
 	json_unwritten(&j, i);
 	json_cut(&j, i);

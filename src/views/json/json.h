@@ -19,6 +19,9 @@
 #include "util/json_writer.h"
 
 void hl_json_info(FILE *out, struct hl_model *m);
+/* The processes of a session, by falling peak. Returns 0 or -ENOMEM. */
+struct hl_session_list;
+int hl_json_session(FILE *out, const struct hl_session_list *s);
 
 /* Bytes and blocks, and the margin of an estimate. The prefix "freed" gives "freed_bytes". */
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);
@@ -29,10 +32,15 @@ void hl_json_frame(struct hl_json *j, const struct hl_frame *f);
  */
 int hl_json_stack(struct hl_json *j, struct hl_model *m, uint32_t node);
 
+struct hl_unmatched_term;
+/* An object of an array: a term of the filter that matches no name, and similar names. */
+void hl_json_unmatched_term(struct hl_json *j, const struct hl_unmatched_term *t);
+
 /* Renders any result, and what its suppressions removed. Returns 0, or -errno with
  * hl_model_error(). */
 int hl_json_result(struct hl_json *j, struct hl_result *r);
-void hl_json_suppressed(struct hl_json *j, const struct hl_suppressions *s);
+void hl_json_suppressed(
+	struct hl_json *j, const struct hl_suppressions *s, struct hl_row_limit *rows);
 
 /* The changes between two moments, as one object in an array that the caller has begun. Returns 0
  * or -errno. */

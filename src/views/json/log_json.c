@@ -53,11 +53,14 @@ int hl_json_log_changes(struct hl_json *j, struct hl_model *m, const struct hl_s
 	int err = 0;
 
 	hl_json_begin_object(j);
-	hl_json_key_u64(j, "snapshot", to);
-	hl_json_key_u64(j, "since_snapshot", from);
+	hl_json_key_u64(j, "snapshot", to ? to + hl_snapshot_list_before(log) : 0);
+	hl_json_key_u64_or_null(j, "since_snapshot",
+		from                            ? from + hl_snapshot_list_before(log)
+		: hl_snapshot_list_is_late(log) ? UINT64_MAX
+						: 0);
 	hl_json_key_u64(j, "time_ns", page->time_ns);
 	hl_json_key_bool(j, "moved", page->before_damage);
-	hl_json_key_string(j, "cause", x ? hl_snapshot_cause_name(x->cause) : "start");
+	hl_json_key_string(j, "cause", x ? hl_moment_cause_name(x) : "start");
 	hl_json_key_string(j, "label", x ? x->label : "");
 	hl_json_key_u64(j, "threshold", x ? x->threshold : 0);
 	hl_json_key_u64(j, "churn_bytes", hl_sums_churn(&page->change));

@@ -10,6 +10,7 @@
 struct json_context {
 	struct hl_json *j;
 	struct hl_model *m;
+	struct hl_row_limit *rows;
 };
 
 static void put_hex(struct hl_json *j, const char *key, uint64_t v)
@@ -37,8 +38,11 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 	struct hl_mapping_text words;
 	int err;
 
+	const struct hl_value value = {.bytes = map->size, .blocks = 1};
+
+	if (!hl_json_begin_row(j, w->rows, &value))
+		return 0;
 	hl_mapping_text_init(&words, map);
-	hl_json_begin_object(j);
 	hl_json_key_u64(j, "id", map->id);
 	put_hex(j, "address", map->addr);
 	hl_json_key_u64(j, "size", map->size);
@@ -61,7 +65,7 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 	hl_json_key(j, "unmap_stack");
 	if (!err)
 		err = hl_json_stack(j, w->m, map->end_node);
-	hl_json_end_object(j);
+	hl_json_end_row(j, w->rows);
 	hl_mapping_text_fini(&words);
 	return err;
 }
@@ -69,7 +73,7 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 int hl_json_mmaps(struct hl_json *j, struct hl_result *r)
 {
 	struct hl_mappings *x = &((struct hl_mmaps_result *)r->data)->all;
-	struct json_context w = {j, r->m};
+	struct json_context w = {j, r->m, r->rows};
 	int err;
 
 	x->on_mapping = put_mapping;
@@ -80,6 +84,8 @@ int hl_json_mmaps(struct hl_json *j, struct hl_result *r)
 	r->before_damage |= x->before_damage;
 	x->arg = NULL; /* the context ends with this function */
 	hl_json_end_array(j);
+	if (err)
+		return err; /* the sums are not complete */
 	hl_json_key_u64(j, "mappings", x->n);
 	hl_json_key_u64(j, "bytes", x->bytes);
 	hl_json_key_u64(j, "left_mappings", x->n_left);
@@ -87,5 +93,5 @@ int hl_json_mmaps(struct hl_json *j, struct hl_result *r)
 	hl_json_key_u64(j, "peak_bytes", x->peak_bytes);
 	hl_json_key_u64(j, "peak_ns", x->peak_ns);
 	hl_json_key_u64(j, "end_ns", x->end_ns);
-	return err;
+	return 0;
 }

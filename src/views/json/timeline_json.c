@@ -5,16 +5,18 @@
 #include "model/views/marks.h"
 #include "views/json/json_internal.h"
 
-static void json_marks(struct hl_json *j, const struct hl_mark *marks, size_t n)
+void hl_json_marks(
+	struct hl_json *j, const struct hl_mark *marks, size_t n, struct hl_row_limit *rows)
 {
 	hl_json_key(j, "marks");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < n; i++) {
-		hl_json_begin_object(j);
+		if (!hl_json_begin_row(j, rows, NULL))
+			continue;
 		hl_json_key_string(j, "kind", marks[i].snapshot ? "snapshot" : "mark");
 		hl_json_key_string(j, "name", marks[i].name);
 		hl_json_key_u64(j, "time_ns", marks[i].time_ns);
-		hl_json_end_object(j);
+		hl_json_end_row(j, rows);
 	}
 	hl_json_end_array(j);
 }
@@ -24,16 +26,13 @@ int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 	const struct hl_timeline_result *x = r->data;
 	const struct hl_timeline_bin *c = x->columns;
 	const struct hl_peak *peak = &x->peak;
-	struct hl_model *m = r->m;
-	const struct hl_mark *marks;
-	size_t n_marks;
-	int err = hl_model_marks(m, &marks, &n_marks);
 
-	if (err)
-		return err;
-	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
+	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(r->m));
+	hl_json_key_u64(j, "from_ns", x->range.from_ns);
+	hl_json_key_u64(j, "to_ns", x->range.to_ns);
 	hl_json_key_u64(j, "peak_bytes", peak->bytes);
 	hl_json_key_u64(j, "peak_time_ns", peak->time_ns);
+	hl_json_key_bool(j, "peak_in_range", x->peak_phase == HL_RANGE_IN);
 	if (peak->before_damage)
 		hl_json_key_bool(j, "peak_moved", true);
 	hl_json_key(j, "columns");
@@ -49,6 +48,6 @@ int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 		hl_json_end_object(j);
 	}
 	hl_json_end_array(j);
-	json_marks(j, marks, n_marks);
+	hl_json_marks(j, x->marks, x->n_marks, r->rows);
 	return 0;
 }

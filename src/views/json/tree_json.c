@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "util/vec.h"
 #include "views/json/json_internal.h"
 
@@ -18,7 +19,9 @@
 struct selection {
 	uint64_t least; /* smaller nodes are omitted */
 	uint64_t equal; /* how many nodes of exactly `least` bytes are still written */
-	uint32_t omitted;
+	size_t written;
+	size_t removed;       /* 1: the last one did not fit */
+	struct hl_value self; /* of the nodes that are written */
 };
 
 static int compare_descending(const void *pa, const void *pb)
@@ -34,7 +37,10 @@ static int select_nodes(const struct hl_tree *t, size_t most, struct selection *
 	uint64_t *sizes;
 
 	*c = (struct selection){.equal = UINT64_MAX};
-	if (most == 0 || n <= most)
+	if (n <= most)
+		return 0;
+	*c = (struct selection){.least = UINT64_MAX};
+	if (most == 0)
 		return 0;
 	sizes = malloc(n * sizeof(*sizes));
 	if (!sizes)
@@ -46,7 +52,6 @@ static int select_nodes(const struct hl_tree *t, size_t most, struct selection *
 	while (sizes[larger] > c->least)
 		larger++;
 	c->equal = most - larger;
-	c->omitted = (uint32_t)n;
 	free(sizes);
 	return 0;
 }
@@ -58,10 +63,14 @@ static bool is_selected(struct selection *c, const struct hl_tree_node *n)
 	return c->equal > 0 && c->equal--;
 }
 
-static void put_node(
-	struct hl_json *j, struct hl_model *m, const struct hl_tree_node *n, uint32_t parent)
+/* Returns whether the node was written. */
+static bool put_node(struct hl_json *j, struct hl_model *m, const struct hl_tree_node *n,
+	uint32_t parent, struct hl_row_limit *rows)
 {
-	hl_json_begin_object(j);
+	static const struct hl_value nothing; /* the caller counts what is left out */
+
+	if (!hl_json_begin_row(j, rows, &nothing))
+		return false;
 	hl_json_key(j, "parent");
 	if (parent == NO_PARENT)
 		hl_json_string(j, NULL);
@@ -71,22 +80,22 @@ static void put_node(
 	hl_json_key_bool(j, "inlined", n->inlined);
 	hl_json_value(j, "", &n->total);
 	hl_json_value(j, "self", &n->self);
-	hl_json_end_object(j);
+	hl_json_value(j, "site", &n->site);
+	return hl_json_end_row(j, rows);
 }
 
-/* Not recursive: stacks may be a million frames deep. */
-static int put_nodes(
-	struct hl_json *j, struct hl_model *m, const struct hl_tree *t, struct selection *c)
+/* Not recursive: stacks may be a million frames deep. A node that does not fit is the last one. */
+static int put_nodes(struct hl_json *j, struct hl_model *m, const struct hl_tree *t,
+	struct selection *c, struct hl_row_limit *rows)
 {
 	struct path_entry {
 		uint32_t node, next; /* next: the number of its children that were visited */
 		uint32_t index;      /* its index in the output */
 	};
 	HL_VEC(struct path_entry) path = {0};
-	uint32_t written = 0;
 	int err = hl_vec_push(&path, ((struct path_entry){.index = NO_PARENT}));
 
-	while (path.len > 0 && !err) {
+	while (path.len > 0 && !err && !c->removed) {
 		struct path_entry *p = &path.data[path.len - 1];
 		const struct hl_tree_node *n = &t->nodes[p->node];
 		uint32_t child;
@@ -98,35 +107,53 @@ static int put_nodes(
 		child = t->children[n->first_child + p->next++];
 		if (!is_selected(c, &t->nodes[child]))
 			continue;
-		put_node(j, m, &t->nodes[child], p->index);
-		err = hl_vec_push(&path, ((struct path_entry){.node = child, .index = written++}));
+		c->removed = !put_node(j, m, &t->nodes[child], p->index, rows);
+		if (c->removed)
+			continue;
+		hl_value_add(&c->self, &t->nodes[child].self);
+		err = hl_vec_push(&path,
+			((struct path_entry){.node = child, .index = (uint32_t)c->written++}));
 	}
-	if (c->omitted)
-		c->omitted -= written;
 	hl_vec_free(&path);
 	return err;
 }
 
-int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree_result *x)
+/* Counts the nodes that the view would have had. */
+static void note_omitted(const struct hl_tree_result *x, const struct selection *c, size_t n,
+	struct hl_row_limit *rows)
 {
-	const struct hl_answer *a = &x->answer;
-	const struct hl_tree *t = &x->tree;
-	size_t most = x->max_nodes;
-	struct selection c;
-	int err = select_nodes(t, most, &c);
+	struct hl_value rest = x->answer.total;
+	bool all = n == x->tree.n_nodes - 1;
 
-	hl_json_answer(j, a);
+	rest.bytes -= c->self.bytes;
+	rest.blocks -= c->self.blocks;
+	rest.variance = 0;
+	hl_row_omit(rows, n - c->written - c->removed, all ? &rest : NULL);
+}
+
+int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree_result *x,
+	struct hl_row_limit *rows)
+{
+	const struct hl_tree *t = &x->tree;
+	size_t all = t->n_nodes - 1, most = x->max_nodes > 0 ? x->max_nodes : all;
+	struct selection c;
+	int err;
+
+	most = most < all ? most : all;
+	err = select_nodes(t, (size_t)hl_min_u64(most, hl_row_limit_left(rows)), &c);
+	hl_json_answer(j, &x->answer);
 	hl_json_key(j, "nodes");
 	hl_json_begin_array(j);
 	if (!err)
-		err = put_nodes(j, m, t, &c);
+		err = put_nodes(j, m, t, &c, rows);
 	hl_json_end_array(j);
-	if (most > 0)
-		hl_json_key_u64(j, "nodes_left_out", c.omitted);
+	note_omitted(x, &c, most, rows);
+	if (x->max_nodes > 0)
+		hl_json_key_u64(j, "nodes_left_out", all - c.written);
 	return err;
 }
 
 int hl_json_tree(struct hl_json *j, struct hl_result *r)
 {
-	return hl_json_put_tree(j, r->m, r->data);
+	return hl_json_put_tree(j, r->m, r->data, r->rows);
 }

@@ -9,16 +9,21 @@
 #include "util/terminal/wrap.h"
 #include "views/text/text_internal.h"
 
-/* The columns before the text of a line, and before the label of a holder. */
-#define TEXT_COLUMN   38
+/* The columns before the label of a holder. */
 #define HOLDER_COLUMN 38
+/* The columns before a number, and those of a number: "1023.9 KiB" or "12,345,678,901 B". */
+#define NUMBER_COLUMN 25
+#define NUMBER_WIDTH  11
+#define EXACT_WIDTH   16
 
 static void put_text(FILE *out, const char *name, const char *number, const char *description,
 	const struct hl_text_opts *opts)
 {
-	fprintf(out, "  %-22s %11s  ", name, number);
-	hl_wrap(out, description, TEXT_COLUMN, TEXT_COLUMN,
-		opts->shorten ? (unsigned)opts->width : 0);
+	unsigned width = opts->exact_bytes ? EXACT_WIDTH : NUMBER_WIDTH,
+		 column = NUMBER_COLUMN + width + 2;
+
+	fprintf(out, "  %-22s %*s  ", name, (int)width, number);
+	hl_wrap(out, description, column, column, opts->shorten ? (unsigned)opts->width : 0);
 }
 
 static void put_line(FILE *out, const char *name, uint64_t bytes, const char *description,
@@ -87,11 +92,14 @@ static void put_holders(FILE *out, struct hl_model *m, const struct hl_fragmenta
 	for (size_t i = 0; i < shown && labels; i++) {
 		const struct hl_page_holder *h = &f->holders[i];
 
+		if (!hl_row_begin(opts->rows, out, &h->value))
+			continue;
 		fprintf(out, "  %10s  %10s  ", hl_text_count(a, h->pages),
 			hl_text_size(b, h->value.bytes, opts));
 		fprintf(out, "%10s  ", hl_text_count(a, h->value.blocks));
 		hl_put_label(out, &labels[i], opts);
 		putc('\n', out);
+		hl_row_end(opts->rows);
 	}
 	free(labels);
 	hl_put_omitted_count(out, f->n_holders - shown, "site", "sites", opts);
@@ -101,12 +109,12 @@ int hl_text_fragmentation(FILE *out, struct hl_result *r, const struct hl_text_o
 {
 	const struct hl_fragmentation *f = r->data;
 	struct hl_model *m = r->m;
-	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], note[160];
+	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX], limit[HL_TEXT_SIZE_MAX], note[512];
 
-	fprintf(out, "%sthe heap's pages, %s, at %s of %s%s\n\n",
-		hl_text_style(opts, HL_STYLE_BOLD), opts->quantity_text,
-		hl_text_duration(a, f->time_ns), hl_text_duration(b, hl_model_end_ns(m)),
-		hl_text_style(opts, HL_STYLE_PLAIN));
+	snprintf(note, sizeof(note), "the heap's pages, %s, at %s of %s", opts->quantity_text,
+		hl_text_duration(a, f->time_ns), hl_text_duration(b, hl_model_end_ns(m)));
+	hl_put_title(out, note, opts);
+	putc('\n', out);
 	snprintf(note, sizeof(note), "in %s blocks", hl_text_count(a, f->live.blocks));
 	put_line(out, "live", f->live.bytes, note, opts);
 	if (f->all.blocks != f->live.blocks) {
@@ -122,8 +130,8 @@ int hl_text_fragmentation(FILE *out, struct hl_result *r, const struct hl_text_o
 	put_line(out, "mapped", f->span_bytes, note, opts);
 	put_resident(out, m, f, opts);
 	put_line(out, "largest gap", f->largest_gap, "between two blocks of one region", opts);
-	snprintf(note, sizeof(note), "%s pages with less than %d bytes each, %s in all",
-		hl_text_count(a, f->sparse_pages), HL_SPARSE_BYTES,
+	snprintf(note, sizeof(note), "%s pages with less than %s bytes each, %s in all",
+		hl_text_count(a, f->sparse_pages), hl_text_count(limit, HL_SPARSE_BYTES),
 		hl_text_size(b, f->sparse_bytes, opts));
 	put_line(out, "held by few bytes", f->sparse_pages * HL_PAGE_BYTES, note, opts);
 	put_holders(out, m, f, opts);

@@ -40,17 +40,23 @@ static void put_site(FILE *out, struct hl_model *m, const struct hl_row_values *
 		.frame = hl_model_frame(m, s->frame), .reserved_columns = hl_row_values_width(n)};
 	uint64_t least = hl_limits_minimum(&opts->limits, &s->value), hidden = 0;
 
+	if (!hl_row_begin(opts->rows, out, &s->value))
+		return;
 	hl_put_values(out, n, &s->value);
 	hl_put_label(out, &label, opts);
 	putc('\n', out);
+	if (!hl_row_end(opts->rows))
+		return;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct hl_freeing *freeing = &f->freeings[s->first + i];
 
 		if (hl_limits_size(&opts->limits, &freeing->value) < least ||
 			(opts->limits.limited && i >= opts->limits.limit))
 			hidden++;
-		else
+		else if (hl_row_begin(opts->rows, out, NULL)) {
 			put_freeing_row(out, m, n, freeing, opts);
+			hl_row_end(opts->rows);
+		}
 	}
 	hl_put_omitted_count(out, hidden, "freeing site", "freeing sites", opts);
 }

@@ -6,24 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attr.h"
+#include "util/code_name/code_name.h"
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-/* A shorter name says nothing: the location is shortened instead. */
+/* A name has at least this room, even if the row is then longer than the line. */
 #define NAME_MIN 14
+/* The same for a text that is not a function. */
+#define TEXT_MIN 8
 /* A shorter location is omitted. */
 #define LOCATION_MIN 8
-/* How many characters of the common prefix are shown before the difference. */
-#define CONTEXT_CHARS 4
+/* A file and a line are cut to this before they are omitted: "  ma…c:123". */
+#define LOCATION_CUT 10
 
 size_t hl_display_columns(const char *s, size_t len)
 {
-	size_t n = 0;
-	uint32_t rune;
-
-	for (size_t i = 0; i < len; n++)
-		i += hl_rune_decode(s + i, len - i, &rune);
-	return n;
+	return hl_code_name_columns(s, len);
 }
 
 static size_t strbuf_columns(const struct hl_strbuf *b)
@@ -31,25 +30,9 @@ static size_t strbuf_columns(const struct hl_strbuf *b)
 	return hl_display_columns(hl_strbuf_str(b), b->len);
 }
 
-/* The length in bytes of the first n characters. */
-static size_t prefix_bytes(const char *s, size_t len, size_t n)
-{
-	size_t i = 0;
-	uint32_t rune;
-
-	for (; n > 0 && i < len; n--)
-		i += hl_rune_decode(s + i, len - i, &rune);
-	return i;
-}
-
 static const char *ellipsis(const struct hl_text_opts *opts)
 {
 	return opts->unicode ? "…" : "...";
-}
-
-static size_t ellipsis_width(const struct hl_text_opts *opts)
-{
-	return opts->unicode ? 1 : 3;
 }
 
 static void replace_strbuf(struct hl_strbuf *b, struct hl_strbuf *with)
@@ -58,90 +41,17 @@ static void replace_strbuf(struct hl_strbuf *b, struct hl_strbuf *with)
 	*b = *with;
 }
 
-/* Arguments of a C++ function are the least important part: "f(int, char) const" becomes "f(…)
- * const". */
-static void drop_arguments(struct hl_strbuf *name, const char *gap)
-{
-	const char *s = hl_strbuf_str(name), *end = strrchr(s, ')'), *begin = end;
-	struct hl_strbuf shorter = {0};
-
-	for (size_t depth = 0; begin; begin--) {
-		depth += *begin == ')';
-		depth -= *begin == '(';
-		if (depth == 0 || begin == s)
-			break;
-	}
-	if (!begin || *begin != '(' || begin == s || end - begin < 4)
-		return;
-	hl_strbuf_printf(&shorter, "%.*s%s%s", (int)(begin + 1 - s), s, gap, end);
-	replace_strbuf(name, &shorter);
-}
-
-/* Keeps the first `head` characters and the n characters from `from` on. */
-static void keep_parts(struct hl_strbuf *b, size_t head, size_t from, size_t n, const char *gap)
-{
-	const char *s = hl_strbuf_str(b);
-	size_t begin = prefix_bytes(s, b->len, from);
-	size_t end = begin + prefix_bytes(s + begin, b->len - begin, n);
-	struct hl_strbuf cut = {0};
-
-	hl_strbuf_printf(&cut, "%.*s%s%.*s%s", (int)prefix_bytes(s, b->len, head), s,
-		from > head ? gap : "", (int)(end - begin), s + begin, end < b->len ? gap : "");
-	replace_strbuf(b, &cut);
-}
-
-static void remove_middle(
-	struct hl_strbuf *b, size_t room, size_t head, const struct hl_text_opts *opts)
-{
-	size_t n = strbuf_columns(b), tail = room - ellipsis_width(opts) - head;
-
-	if (n > room)
-		keep_parts(b, head, n - tail, tail, ellipsis(opts));
-}
-
-/* Shortens a name so that the part at `differs`, which distinguishes it from others, is kept. */
-static void cut_around(
-	struct hl_strbuf *b, size_t room, size_t differs, const struct hl_text_opts *opts)
-{
-	size_t n = strbuf_columns(b), gap = ellipsis_width(opts), head = room / 4,
-	       window = room - gap - head;
-	size_t from = hl_display_columns(hl_strbuf_str(b), differs < b->len ? differs : b->len);
-
-	if (n <= room)
-		return;
-	from = from > CONTEXT_CHARS ? from - CONTEXT_CHARS : 0;
-	if (from <= head + gap)
-		keep_parts(b, 0, 0, room - gap, ellipsis(opts));
-	else if (n - from <= window)
-		keep_parts(b, head, n - window, window, ellipsis(opts));
-	else
-		keep_parts(b, head, from, window - gap, ellipsis(opts));
-}
-
-/* Names of templates differ at their ends as often as at their beginnings, so the middle is
- * removed. */
-static void cut_name(
-	struct hl_strbuf *name, size_t room, size_t differs, const struct hl_text_opts *opts)
-{
-	if (strbuf_columns(name) <= room)
-		return;
-	if (differs > 0) {
-		cut_around(name, room, differs, opts);
-		return;
-	}
-	drop_arguments(name, ellipsis(opts));
-	remove_middle(name, room, (room - ellipsis_width(opts)) * 2 / 3, opts);
-}
-
-/* The line number is kept. */
+/* The line number is at the end and is kept. Without room for more there is no location. */
 static void cut_location(struct hl_strbuf *location, size_t room, const struct hl_text_opts *opts)
 {
+	struct hl_strbuf cut = {0};
+
 	if (strbuf_columns(location) <= room)
 		return;
-	if (room < LOCATION_MIN)
-		hl_strbuf_reset(location);
-	else
-		remove_middle(location, room, room / 3, opts);
+	if (room >= LOCATION_MIN)
+		hl_code_name_cut(
+			&cut, hl_strbuf_str(location), location->len, room, 1, ellipsis(opts));
+	replace_strbuf(location, &cut);
 }
 
 static void add_location(struct hl_strbuf *b, const struct hl_frame *f)
@@ -165,26 +75,87 @@ static void add_name(struct hl_strbuf *b, const struct hl_label *l)
 					 : l->frame->display_name);
 }
 
+static bool is_code(const struct hl_label *l)
+{
+	return l->frame ? !l->frame->group : l->function;
+}
+
+/* Shortens a name to the room. Returns what is left of it. */
+static enum hl_code_name_kept cut_name(const struct hl_label *l, struct hl_strbuf *name,
+	size_t room, const struct hl_text_opts *opts)
+{
+	enum hl_code_name_kept kept = HL_CODE_NAME_CUT;
+	struct hl_strbuf cut = {0};
+
+	if (l->difference_at > 0 && l->difference_at != HL_LABEL_SAME_NAME)
+		hl_code_name_fit_difference(
+			&cut, hl_strbuf_str(name), room, l->difference_at, ellipsis(opts));
+	else if (is_code(l))
+		kept = hl_code_name_fit(&cut, hl_strbuf_str(name), room, ellipsis(opts));
+	else
+		hl_code_name_cut(&cut, hl_strbuf_str(name), name->len, room, 2, ellipsis(opts));
+	replace_strbuf(name, &cut);
+	return kept;
+}
+
+/* How many columns a name gets at least beside a location. */
+static size_t name_room_beside(const struct hl_label *l, size_t room, size_t location)
+{
+	size_t least = room < NAME_MIN ? room : NAME_MIN;
+
+	if (l->difference_at == HL_LABEL_SAME_NAME)
+		location = location < room / 2 ? location : room / 2;
+	else if (l->difference_at > 0 && room * 2 / 3 > NAME_MIN)
+		least = room * 2 / 3;
+	return room > location + least ? room - location : least;
+}
+
+/*
+ * Divides the room. A file and a line stay, at last cut, as long as the function's own name fits
+ * beside them. A module is worth less: it stays as long as there is room for the class too.
+ */
+static void fit_parts(const struct hl_label *l, const struct hl_text_opts *opts, size_t room,
+	struct hl_strbuf *name, struct hl_strbuf *location)
+{
+	bool file = l->frame && l->frame->file;
+	enum hl_code_name_kept needed = file ? HL_CODE_NAME_FUNCTION : HL_CODE_NAME_CLASS,
+			       kept = HL_CODE_NAME_CUT;
+	size_t beside = name_room_beside(l, room, strbuf_columns(location)),
+	       short_location = file && room > LOCATION_CUT ? room - LOCATION_CUT : beside;
+	const size_t rooms[] = {beside, short_location, room};
+	size_t n = is_code(l) && l->difference_at == 0 ? HL_ARRAY_LEN(rooms) : 1;
+	size_t left;
+	struct hl_strbuf whole = {0};
+
+	hl_strbuf_puts(&whole, hl_strbuf_str(name));
+	for (size_t i = 0; i < n && kept < needed; i++) {
+		hl_strbuf_reset(name);
+		hl_strbuf_puts(name, hl_strbuf_str(&whole));
+		kept = cut_name(l, name, rooms[i], opts);
+	}
+	hl_strbuf_fini(&whole);
+	left = room - strbuf_columns(name);
+	/* A part of the module is worth nothing beside a part of the name. */
+	if (!file && n > 1 && kept != HL_CODE_NAME_WHOLE && strbuf_columns(location) > left)
+		left = 0;
+	cut_location(location, left, opts);
+}
+
 /* Makes name and location as they are shown, in empty buffers. */
 static void make_parts(const struct hl_label *l, const struct hl_text_opts *opts,
 	struct hl_strbuf *name, struct hl_strbuf *location)
 {
-	size_t room, name_room;
+	size_t least = l->frame ? NAME_MIN : TEXT_MIN, room;
 
 	add_name(name, l);
 	if (l->frame)
 		add_location(location, l->frame);
 	if (!opts->shorten)
 		return;
-	room = opts->width > l->reserved_columns + NAME_MIN ? opts->width - l->reserved_columns
-							    : NAME_MIN;
-	if (strbuf_columns(name) + strbuf_columns(location) <= room)
-		return;
-	name_room = l->difference_at && room * 2 / 3 > NAME_MIN ? room * 2 / 3 : NAME_MIN;
-	if (room > strbuf_columns(location) + name_room)
-		name_room = room - strbuf_columns(location);
-	cut_name(name, name_room, l->difference_at, opts);
-	cut_location(location, room - strbuf_columns(name), opts);
+	room = opts->width > l->reserved_columns + least ? opts->width - l->reserved_columns
+							 : least;
+	if (strbuf_columns(name) + strbuf_columns(location) > room)
+		fit_parts(l, opts, room, name, location);
 }
 
 void hl_put_label(FILE *out, const struct hl_label *l, const struct hl_text_opts *opts)
@@ -192,6 +163,8 @@ void hl_put_label(FILE *out, const struct hl_label *l, const struct hl_text_opts
 	struct hl_strbuf name = {0}, location = {0};
 
 	make_parts(l, opts, &name, &location);
+	if (l->frame)
+		hl_note_shown_frame(l->frame, opts);
 	if (l->frame)
 		fprintf(out, "%s%s%s%s%s%s", hl_text_style(opts, HL_STYLE_BOLD),
 			hl_strbuf_str(&name), hl_text_style(opts, HL_STYLE_PLAIN),
@@ -218,16 +191,27 @@ static int compare_label_texts(const void *pa, const void *pb)
 	return order ? order : strcmp(hl_strbuf_str(&a->name), hl_strbuf_str(&b->name));
 }
 
-/* The length of the common prefix of two names; 0 if they are equal. */
-static size_t common_prefix(const char *a, const char *b)
+/* The place where two names differ, as `difference_at`; HL_LABEL_SAME_NAME if they do not. */
+static size_t find_difference(const char *a, const char *b)
 {
 	size_t n = 0;
 
 	while (a[n] && a[n] == b[n])
 		n++;
+	if (a[n] == b[n])
+		return HL_LABEL_SAME_NAME;
 	while (n > 0 && ((unsigned char)a[n] & 0xc0) == 0x80)
 		n--;
-	return a[n] == b[n] ? 0 : n;
+	return n > 0 ? n : 1;
+}
+
+/* The last difference counts, and one in the name more than one in the location. */
+static void set_difference_at(struct hl_label *l, size_t n)
+{
+	if (n == HL_LABEL_SAME_NAME
+			? l->difference_at == 0
+			: l->difference_at == HL_LABEL_SAME_NAME || n > l->difference_at)
+		l->difference_at = n;
 }
 
 /* Sets `difference_at` of two neighbors in the sorted order. Neighbors are the most similar names,
@@ -238,11 +222,9 @@ static void set_difference(struct label_text *a, struct label_text *b)
 
 	if (strcmp(hl_strbuf_str(&a->shown), hl_strbuf_str(&b->shown)) != 0)
 		return;
-	n = common_prefix(hl_strbuf_str(&a->name), hl_strbuf_str(&b->name));
-	if (n > a->label->difference_at)
-		a->label->difference_at = n;
-	if (n > b->label->difference_at)
-		b->label->difference_at = n;
+	n = find_difference(hl_strbuf_str(&a->name), hl_strbuf_str(&b->name));
+	set_difference_at(a->label, n);
+	set_difference_at(b->label, n);
 }
 
 void hl_disambiguate(struct hl_label *labels, size_t n, const struct hl_text_opts *opts)

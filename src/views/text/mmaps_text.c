@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/stack/flat_table.h"
+#include "model/stack/runtime_frames.h"
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
@@ -20,13 +21,13 @@ static void put_totals(
 	FILE *out, struct hl_model *m, const struct hl_mappings *x, const struct hl_text_opts *opts)
 {
 	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX], peak[HL_TEXT_SIZE_MAX];
-	char when[HL_TEXT_SIZE_MAX], left[HL_TEXT_SIZE_MAX];
+	char when[HL_TEXT_SIZE_MAX], left[HL_TEXT_SIZE_MAX], title[256];
 
-	fprintf(out, "%smappings%s%s: %s, %s in total; %s left at the end%s\n",
-		hl_text_style(opts, HL_STYLE_BOLD), x->filter ? " that match the filter" : "",
-		hl_text_style(opts, HL_STYLE_PLAIN), hl_text_count(n, x->n),
+	snprintf(title, sizeof(title), "mappings%s: %s, %s in total; %s left at the end%s",
+		x->filter ? " that match the filter" : "", hl_text_count(n, x->n),
 		hl_text_size(bytes, x->bytes, opts), hl_text_size(left, x->left_bytes, opts),
 		x->before_damage ? " of the readable part" : "");
+	hl_put_title(out, title, opts);
 	fprintf(out, "all mappings together: at most %s, at %s\n\n",
 		hl_text_size(peak, x->peak_bytes, opts), hl_text_duration(when, x->peak_ns));
 }
@@ -93,17 +94,47 @@ static void put_changes(FILE *out, const struct hl_mapping *map, const struct hl
 		fprintf(out, "%12sreplaced by another mapping\n", "");
 }
 
-static int put_stacks(FILE *out, struct hl_model *m, const struct hl_mapping *map)
+#define STACK_COLUMN 16
+
+struct stack_printer {
+	FILE *out;
+	const struct hl_text_opts *opts;
+};
+
+static void put_stack_frame(void *arg, const struct hl_frame *f, bool inlined)
+{
+	const struct stack_printer *p = arg;
+	const char *more = inlined ? "  (inlined)" : "";
+	struct hl_label label = {.frame = f, .reserved_columns = STACK_COLUMN + strlen(more)};
+
+	fprintf(p->out, "%*s", STACK_COLUMN, "");
+	hl_put_label(p->out, &label, p->opts);
+	fprintf(p->out, "%s\n", more);
+}
+
+/* On a terminal names and paths are shortened. */
+static int put_stack(FILE *out, struct hl_model *m, uint32_t node, const struct hl_text_opts *opts)
+{
+	struct stack_printer p = {out, opts};
+
+	if (opts->shorten)
+		return hl_model_each_frame(m, node, NULL, put_stack_frame, &p);
+	hl_note_shown_stack(m, node, opts);
+	return hl_text_stack(out, m, node, "                ");
+}
+
+static int put_stacks(FILE *out, struct hl_model *m, const struct hl_mapping *map,
+	const struct hl_text_opts *opts)
 {
 	int err;
 
 	fprintf(out, "%12smapped at 0x%" PRIx64 " by thread %" PRIu32 "\n", "", map->addr,
 		map->thread);
-	err = hl_text_stack(out, m, map->node, "                ");
+	err = put_stack(out, m, map->node, opts);
 	if (err || map->unmapped_ns == UINT64_MAX)
 		return err;
 	fprintf(out, "%12sunmapped by thread %" PRIu32 "\n", "", map->end_thread);
-	return hl_text_stack(out, m, map->end_node, "                ");
+	return put_stack(out, m, map->end_node, opts);
 }
 
 int hl_text_mmaps(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
@@ -118,11 +149,16 @@ int hl_text_mmaps(FILE *out, struct hl_result *r, const struct hl_text_opts *opt
 		fprintf(out, "%10s  %9s  %9s  %4s  %-*s  mapped by\n", "size", "at", "lifetime",
 			"prot", width, "flags");
 	for (size_t i = 0; i < list->maps.len && !err; i++) {
+		const struct hl_value value = {.bytes = list->maps.data[i].size, .blocks = 1};
+
+		if (!hl_row_begin(opts->rows, out, &value))
+			continue;
 		err = put_row(out, m, &list->maps.data[i], width, opts);
 		if (!err)
 			put_changes(out, &list->maps.data[i], opts);
 		if (!err && stacks)
-			err = put_stacks(out, m, &list->maps.data[i]);
+			err = put_stacks(out, m, &list->maps.data[i], opts);
+		hl_row_end(opts->rows);
 	}
 	hl_put_omitted_count(out, list->sums.n - list->maps.len, "mapping", "mappings", opts);
 	return err;

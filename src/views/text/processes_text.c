@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes_text.c - one line for each process of a run.
+ * processes_text.c - one line for each process of a run, the largest first.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-#define PROGRAM_COLUMN 24
+#define PROGRAM_COLUMN 32
 
 static uint64_t row_size(const void *rows, size_t i, const struct hl_limits *l)
 {
@@ -33,15 +33,55 @@ static void put_suppressed(FILE *out, const struct hl_process_row *rows, size_t 
 		putc('\n', out);
 }
 
+struct row_order {
+	const struct hl_process_row *rows;
+	const struct hl_limits *limits;
+};
+
+static int compare_rows(const void *a, const void *b, void *arg)
+{
+	const struct row_order *o = arg;
+	size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	uint64_t x = row_size(o->rows, i, o->limits), y = row_size(o->rows, k, o->limits);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+/* Indexes of the rows. NULL: no memory; then their order is that of the operands. */
+static size_t *ranked(const struct hl_process_row *rows, size_t n, const struct hl_limits *limits)
+{
+	struct row_order o = {rows, limits};
+	size_t *order = calloc(n + 1, sizeof(*order));
+
+	for (size_t i = 0; order && i < n; i++)
+		order[i] = i;
+	if (order && n)
+		qsort_r(order, n, sizeof(*order), compare_rows, &o);
+	return order;
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part * 100 / (double)whole : 0;
+}
+
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts)
 {
 	bool *shown = hl_limits_select(
 		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], suffix[128];
+	size_t *order = ranked(rows, n, &opts->limits);
 	uint64_t hidden = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	if (n > 0) {
+		hl_put_filter(out, opts);
+		fprintf(out, "%10s  %10s  %6s  process\n", "bytes", "blocks", "share");
+	}
+	for (size_t at = 0; at < n; at++) {
+		size_t i = order ? order[at] : at;
 		const struct hl_process_row *r = &rows[i];
 		struct hl_label label = {.text = r->program};
 
@@ -49,14 +89,22 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 			hidden++;
 			continue;
 		}
-		fprintf(out, "%10s  %10s  %s", hl_text_size(bytes, r->value.bytes, opts),
-			hl_text_count(blocks, r->value.blocks), hl_text_style(opts, HL_STYLE_BOLD));
+		if (!hl_row_begin(opts->rows, out, &r->value))
+			continue;
+		fprintf(out, "%10s  %10s  %5.1f%%  %s", hl_text_size(bytes, r->value.bytes, opts),
+			hl_text_count(blocks, r->value.blocks),
+			opts->limits.by_blocks ? share_of(r->value.blocks, total->blocks)
+					       : share_of(r->value.bytes, total->bytes),
+			hl_text_style(opts, HL_STYLE_BOLD));
 		snprintf(suffix, sizeof(suffix), " (pid %" PRIu64 "), %s", r->pid, r->what);
 		label.reserved_columns = PROGRAM_COLUMN + strlen(suffix);
 		hl_put_label(out, &label, opts);
 		fprintf(out, "%s%s\n", hl_text_style(opts, HL_STYLE_PLAIN), suffix);
+		hl_row_end(opts->rows);
 	}
 	free(shown);
+	free(order);
 	hl_put_omitted_count(out, hidden, "process", "processes", opts);
+	hl_put_truncated(out, opts);
 	put_suppressed(out, rows, n);
 }

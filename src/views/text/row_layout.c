@@ -118,6 +118,24 @@ void hl_put_wrapped(FILE *out, const char *text, enum hl_style style, unsigned i
 		fputs(hl_text_style(opts, HL_STYLE_PLAIN), out);
 }
 
+void hl_put_filter(FILE *out, const struct hl_text_opts *opts)
+{
+	struct hl_strbuf b = {0};
+
+	if (!opts->filter_text || !opts->filter_text[0])
+		return;
+	hl_strbuf_puts(&b, "filter: ");
+	hl_text_escape(&b, opts->filter_text);
+	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_PLAIN, 8, opts);
+	hl_strbuf_fini(&b);
+}
+
+void hl_put_title(FILE *out, const char *text, const struct hl_text_opts *opts)
+{
+	hl_put_wrapped(out, text, HL_STYLE_BOLD, 2, opts);
+	hl_put_filter(out, opts);
+}
+
 void hl_put_header(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts)
 {
@@ -139,10 +157,11 @@ void hl_put_header(
 			opts->unicode ? "±" : "+-",
 			hl_text_size(bytes, hl_value_margin(&a->total), opts));
 	else if (a->has_unknown_accuracy)
-		hl_strbuf_puts(&b, ", partly estimated from samples of unknown accuracy");
+		hl_strbuf_printf(&b, ", %sestimated from samples of unknown accuracy",
+			hl_model_has_aggregated(m) ? "partly " : "");
 	else if (a->total.blocks == 0 && hl_model_has_samples(m))
 		hl_strbuf_puts(&b, "; no samples");
-	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
+	hl_put_title(out, hl_strbuf_str(&b), opts);
 	hl_strbuf_fini(&b);
 }
 
@@ -196,4 +215,32 @@ const char *hl_bar(unsigned eighths, bool unicode)
 	static const char *const plain[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
 
 	return (unicode ? blocks : plain)[eighths > 8 ? 8 : eighths];
+}
+
+static uint64_t find_max(const uint64_t *values, unsigned n)
+{
+	uint64_t highest = 0;
+
+	for (unsigned k = 0; k < n; k++)
+		highest = values[k] > highest ? values[k] : highest;
+	return highest;
+}
+
+void hl_put_spark(FILE *out, const uint64_t *values, unsigned n, unsigned first, unsigned columns,
+	bool unicode)
+{
+	unsigned points = n / columns;
+	uint64_t max = find_max(values, n);
+
+	for (unsigned k = 0; k < columns; k++) {
+		uint64_t highest = find_max(values + k * points, points);
+		double part = max ? (double)highest * 8 / (double)max : 0;
+		unsigned eighths = (unsigned)part;
+
+		if ((k + 1) * points <= first) {
+			putc('?', out);
+			continue;
+		}
+		fputs(hl_bar(eighths + ((double)eighths < part), unicode), out);
+	}
 }

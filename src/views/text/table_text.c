@@ -66,31 +66,6 @@ static void put_stat_headers(FILE *out, const struct layout *l)
 		fprintf(out, "%-*s  ", (int)l->spark, spark_title(l->spark));
 }
 
-static uint64_t max_live(const uint64_t *live, unsigned n)
-{
-	uint64_t highest = 0;
-
-	for (unsigned k = 0; k < n; k++)
-		highest = live[k] > highest ? live[k] : highest;
-	return highest;
-}
-
-/* Prints live bytes over the run, each relative to the maximum. A column that covers several points
- * shows their maximum. */
-static void put_spark(FILE *out, const struct hl_site_stat *s, unsigned columns, bool unicode)
-{
-	unsigned points = HL_SPARK_POINTS / columns;
-	uint64_t max = max_live(s->live, HL_SPARK_POINTS);
-
-	for (unsigned k = 0; k < columns; k++) {
-		uint64_t highest = max_live(s->live + k * points, points);
-		double part = max ? (double)highest * 8 / (double)max : 0;
-		unsigned eighths = (unsigned)part;
-
-		fputs(hl_bar(eighths + ((double)eighths < part), unicode), out);
-	}
-}
-
 static void put_stat(FILE *out, const struct hl_table_row *r, const struct hl_site_stat *s,
 	const struct layout *l, const struct hl_text_opts *opts)
 {
@@ -103,7 +78,8 @@ static void put_stat(FILE *out, const struct hl_table_row *r, const struct hl_si
 		fprintf(out, "%*s  ", AVERAGE_WIDTH, average);
 	fprintf(out, "%*s  ", LIFE_WIDTH, life);
 	if (l->spark) {
-		put_spark(out, s, l->spark, opts->unicode);
+		hl_put_spark(
+			out, s->live, HL_SPARK_POINTS, s->first_point, l->spark, opts->unicode);
 		fputs("  ", out);
 	}
 }
@@ -144,6 +120,7 @@ static struct hl_label make_label(const struct table_printer *p, size_t i)
 	return (struct hl_label){
 		.frame = p->t->group == HL_GROUP_SITE ? hl_model_frame(p->m, r->frame) : NULL,
 		.text = exact_name(p, i),
+		.function = p->t->group == HL_GROUP_FUNCTION,
 		.full_name = r->full_name,
 		.reserved_columns = hl_row_values_width(&p->numbers) +
 				    (p->stats ? layout_width(&p->layout) : 0),
@@ -171,6 +148,20 @@ static void put_column_headers(struct table_printer *p)
 	fprintf(p->out, "%s\n", hl_group_name(p->t->group));
 }
 
+/* The modules of a row whose label is a text: those of its stack, or that of its site. */
+static void note_modules(const struct table_printer *p, const struct hl_table_row *r)
+{
+	const struct hl_text_opts *opts = p->numbers.opts;
+	uint32_t frame;
+
+	if (!opts->shown || hl_group_key(p->t->group) != HL_KEY_STACK)
+		return;
+	if (p->t->group == HL_GROUP_STACK)
+		hl_note_shown_stack(p->m, r->key, opts);
+	else if (hl_model_find_site(p->m, r->key, &frame) == 0)
+		hl_note_shown_frame(hl_model_frame(p->m, frame), opts);
+}
+
 static void put_row(struct table_printer *p, size_t i, size_t n_shown)
 {
 	const struct hl_table_row *r = &p->t->rows[i];
@@ -180,14 +171,25 @@ static void put_row(struct table_printer *p, size_t i, size_t n_shown)
 	if (p->stats)
 		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts);
 	hl_put_label(p->out, &label, p->numbers.opts);
+	note_modules(p, r);
 	putc('\n', p->out);
 }
 
-int hl_text_table(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
+static void put_row_within(struct table_printer *p, size_t i, size_t n_shown)
 {
-	const struct hl_table_result *x = r->data;
+	struct hl_row_limit *rows = p->numbers.opts->rows;
+
+	if (!hl_row_begin(rows, p->out, &p->t->rows[i].value))
+		return;
+	put_row(p, i, n_shown);
+	hl_row_end(rows);
+}
+
+int hl_text_put_table(FILE *out, struct hl_model *m, const struct hl_table_result *x,
+	const struct hl_text_opts *opts)
+{
 	const struct hl_table *t = &x->table;
-	struct table_printer p = {.out = out, .m = r->m, .t = t, .stats = x->stats};
+	struct table_printer p = {.out = out, .m = m, .t = t, .stats = x->stats};
 	struct hl_text_opts hidden_opts = *opts;
 	bool *shown = hl_limits_select_table(&opts->limits, t);
 	struct hl_value hidden = {0};
@@ -198,13 +200,13 @@ int hl_text_table(FILE *out, struct hl_result *r, const struct hl_text_opts *opt
 		p.sizes = calloc(t->n + 1, sizeof(*p.sizes));
 	p.numbers = hl_row_values_make(&t->total, opts);
 	p.layout = choose_layout(&p.numbers);
-	hl_put_header(out, r->m, &x->answer, opts);
+	hl_put_header(out, m, &x->answer, opts);
 	if (t->n > 0)
 		put_column_headers(&p);
 	make_labels(&p, shown);
 	for (size_t i = 0; i < t->n; i++) {
 		if (!shown || shown[i]) {
-			put_row(&p, i, n_shown++);
+			put_row_within(&p, i, n_shown++);
 			continue;
 		}
 		n_hidden++;
@@ -218,4 +220,9 @@ int hl_text_table(FILE *out, struct hl_result *r, const struct hl_text_opts *opt
 		hidden_opts.limits.min_percent = 0;
 	hl_put_hidden(out, &t->total, &hidden, n_hidden, "row", "rows", &hidden_opts);
 	return 0;
+}
+
+int hl_text_table(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
+{
+	return hl_text_put_table(out, r->m, r->data, opts);
 }

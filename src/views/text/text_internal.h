@@ -39,16 +39,24 @@ const char *hl_text_style(const struct hl_text_opts *opts, enum hl_style style);
 double hl_percent(uint64_t part, uint64_t whole);
 /*
  * The label of a row: "function  file.c:12" or "function  [module]" for a frame, else a text. With
- * opts->shorten it is shortened to the rest of the line.
+ * opts->shorten it is shortened to the rest of the line, so that the function's own name stays as
+ * long as possible (util/code_name).
  */
 struct hl_label {
 	const struct hl_frame *frame; /* NULL: the label is `text` */
 	const char *text;
+	bool function;           /* `text` is the name of a function */
 	bool full_name;          /* use the function's full name */
 	size_t reserved_columns; /* columns of the row that are not available for the label */
-	size_t difference_at;    /* by hl_disambiguate: offset of the difference; 0: none */
+	size_t difference_at;    /* by hl_disambiguate: offset of the difference; 0: none;
+				    HL_LABEL_SAME_NAME: in the location */
 };
+#define HL_LABEL_SAME_NAME SIZE_MAX
 void hl_put_label(FILE *out, const struct hl_label *l, const struct hl_text_opts *opts);
+/* Adds the module of a frame, or the modules of a stack, to opts->shown. hl_put_label does it for
+ * its frame. If memory is short, they are left out. */
+void hl_note_shown_frame(const struct hl_frame *f, const struct hl_text_opts *opts);
+void hl_note_shown_stack(struct hl_model *m, uint32_t node, const struct hl_text_opts *opts);
 /* Sets `difference_at` of labels that would be shortened to the same text. Such a label keeps the
  * part where it differs, if there is room. */
 void hl_disambiguate(struct hl_label *labels, size_t n, const struct hl_text_opts *opts);
@@ -57,6 +65,10 @@ size_t hl_display_columns(const char *s, size_t len);
 /* Prints a line. With opts->shorten it is wrapped; all lines but the first are indented. */
 void hl_put_wrapped(FILE *out, const char *text, enum hl_style style, unsigned indent,
 	const struct hl_text_opts *opts);
+/* Prints the first line of a view and, below it, the filter of the request. */
+void hl_put_title(FILE *out, const char *text, const struct hl_text_opts *opts);
+/* Prints the line of the filter; nothing without one. */
+void hl_put_filter(FILE *out, const struct hl_text_opts *opts);
 /* Prints quantity, times and total. */
 void hl_put_header(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts);
@@ -65,10 +77,23 @@ void hl_put_hidden(FILE *out, const struct hl_value *total, const struct hl_valu
 /* Prints "  and 3 threads more; -n 0 shows all"; nothing for 0. */
 void hl_put_omitted_count(FILE *out, uint64_t count, const char *one, const char *many,
 	const struct hl_text_opts *opts);
+/* Prints which rows the budget left out. Prints nothing if there are none. */
+void hl_put_truncated(FILE *out, const struct hl_text_opts *opts);
 /* One character of a bar chart, 0 to 8 eighths high. */
 const char *hl_bar(unsigned eighths, bool unicode);
 
-/* A tree, for views that have several. */
+/* The index of the column with the most live bytes. */
+size_t hl_timeline_highest(const struct hl_timeline_bin *c, size_t n);
+
+/* Values over time, each column relative to the maximum of all. A column that covers several points
+ * shows their maximum, and ? if all are before `first`, the first known one; `columns` divides n.
+ */
+void hl_put_spark(FILE *out, const uint64_t *values, unsigned n, unsigned first, unsigned columns,
+	bool unicode);
+
+/* A tree and a table, for views that have several. */
+int hl_text_put_table(FILE *out, struct hl_model *m, const struct hl_table_result *x,
+	const struct hl_text_opts *opts);
 int hl_text_put_tree(FILE *out, struct hl_model *m, const struct hl_tree_result *x,
 	const struct hl_text_opts *opts);
 
@@ -79,5 +104,11 @@ HL_VIEWS(X)
 #undef X
 
 #define HL_SUPPRESSED_HEADER "\nsuppressed (--no-default-suppressions shows what is built in):\n"
+
+/* A line for packages that apt finds only if the debug archive is configured. */
+#define HL_TEXT_DEBUG_ARCHIVE \
+	"-dbgsym packages are in Debian's debug archive; see: heaplapse help report"
+/* Does hl_model_advice() name such a package? */
+bool hl_text_needs_debug_archive(const char *advice);
 
 #endif

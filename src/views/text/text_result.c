@@ -12,16 +12,41 @@ typedef int render_fn(FILE *out, struct hl_result *r, const struct hl_text_opts 
 static render_fn *const renderers[HL_VIEW_COUNT] = {HL_VIEWS(X)};
 #undef X
 
+void hl_put_truncated(FILE *out, const struct hl_text_opts *opts)
+{
+	const struct hl_row_limit *l = opts->rows;
+	const char *option = hl_row_limit_option(l);
+	char n[HL_TEXT_SIZE_MAX], bytes[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf b = {0};
+
+	if (!option)
+		return;
+	hl_strbuf_printf(&b, "left out by %s: %s row%s", option, hl_text_count(n, l->omitted),
+		l->omitted == 1 ? "" : "s");
+	if (!l->no_values && l->omitted_value.blocks > 0)
+		hl_strbuf_printf(&b, " with %s in %s block%s",
+			hl_text_size(bytes, l->omitted_value.bytes, opts),
+			hl_text_count(n, l->omitted_value.blocks),
+			l->omitted_value.blocks == 1 ? "" : "s");
+	putc('\n', out);
+	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_PLAIN, 2, opts);
+	hl_strbuf_fini(&b);
+}
+
 int hl_text_result(FILE *out, struct hl_result *r, const struct hl_text_opts *style)
 {
 	struct hl_text_opts opts = *style;
 	int err;
 
 	opts.quantity_text = r->heading;
+	opts.filter_text = hl_strbuf_str(&r->plan->filter_text);
 	opts.limits = r->limits;
+	opts.rows = r->rows;
+	hl_row_limit_reset(r->rows);
 	err = renderers[r->part.view->id](out, r, &opts);
 	if (!err && r->suppressions && r->part.view != &hl_view_process)
 		hl_text_suppressed(out, r->suppressions, &opts);
+	hl_put_truncated(out, &opts);
 	return err;
 }
 
@@ -34,7 +59,7 @@ int hl_text_process(FILE *out, struct hl_result *r, const struct hl_text_opts *o
 static void put_change(
 	FILE *out, const struct hl_snapshot_result *s, const struct hl_text_opts *opts)
 {
-	const struct hl_value *grown = &s->tree.answer.total;
+	const struct hl_value *grown = &s->answer->total;
 	uint64_t freed = s->live_before.bytes + grown->bytes - s->live.bytes;
 	char before[HL_TEXT_SIZE_MAX], new[HL_TEXT_SIZE_MAX], freed_text[HL_TEXT_SIZE_MAX],
 		now[HL_TEXT_SIZE_MAX];
@@ -50,17 +75,21 @@ static void put_change(
 
 int hl_text_snapshots(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
 {
+	struct hl_snapshots_result *x = r->data;
 	struct hl_text_opts own = *opts;
 	const struct hl_snapshot_result *s;
 	int err = 0, failed = 0;
 
-	for (bool first = true; !failed && (s = hl_snapshots_next(r->data, &err)) != NULL;
+	for (bool first = true; !failed && (s = hl_snapshots_next(x, &err)) != NULL;
 		first = false) {
 		if (!first)
 			putc('\n', out);
 		own.quantity_text = s->heading;
-		r->before_damage |= s->tree.answer.before_damage;
-		failed = hl_text_put_tree(out, r->m, &s->tree, &own);
+		r->before_damage |= s->answer->before_damage;
+		own.limits = x->limits;
+		failed = x->grouped ? hl_text_put_table(out, r->m, &s->table, &own)
+				    : hl_text_put_tree(out, r->m, &s->tree, &own);
+		own.filter_text = NULL; /* the first heading has it */
 		if (!failed && s->growth)
 			put_change(out, s, &own);
 	}

@@ -11,6 +11,7 @@
 #include "views/text/text_internal.h"
 
 #define COLUMNS 7
+#define TID     1
 static const char *const headers[COLUMNS] = {
 	"thread", "tid", "allocated", "blocks", "freed itself", "by others", "not freed"};
 /* The width of the values of most programs, so that most pages have the same columns. The sum is
@@ -38,18 +39,45 @@ static void format_row(char (*cells)[HL_TEXT_SIZE_MAX], uint32_t thread,
 
 static void put_cell(FILE *out, unsigned k, const int *width, const char *text)
 {
-	fprintf(out, "%*s%s", width[k], text, k + 1 < COLUMNS ? "  " : "");
+	if (width[k])
+		fprintf(out, "%s%*s", k > 0 ? "  " : "", width[k], text);
 }
 
-/* The name is the last column and is not limited in width. */
-static void put_name(FILE *out, const char *name)
-{
-	struct hl_strbuf b = {0};
+/* The names that Linux permits have at most 15 characters. */
+#define NAME_MAX_COLUMNS 15
 
-	if (name)
-		hl_text_escape(&b, name);
-	fprintf(out, "%s%s\n", name ? "  " : "", hl_strbuf_str(&b));
-	hl_strbuf_fini(&b);
+static size_t sum_widths(const int *width)
+{
+	size_t sum = 0;
+
+	for (unsigned k = 0; k < COLUMNS; k++)
+		sum += width[k] ? (size_t)width[k] + (k > 0 ? 2 : 0) : 0;
+	return sum;
+}
+
+/* On a narrow page the columns become as narrow as possible; if that is not enough, the tid is left
+ * out. */
+static void fit_to_page(int *width, const int *natural, bool named, const struct hl_text_opts *opts)
+{
+	size_t name = named ? 2 + NAME_MAX_COLUMNS : 0;
+
+	if (!opts->shorten || sum_widths(width) + name <= opts->width)
+		return;
+	memcpy(width, natural, COLUMNS * sizeof(*width));
+	if (sum_widths(width) + name > opts->width)
+		width[TID] = 0;
+}
+
+/* The name is the last column. */
+static void put_name(FILE *out, const char *name, const int *width, const struct hl_text_opts *opts)
+{
+	struct hl_label label = {.text = name, .reserved_columns = sum_widths(width) + 2};
+
+	if (name) {
+		fputs("  ", out);
+		hl_put_label(out, &label, opts);
+	}
+	putc('\n', out);
 }
 
 /* The larger of allocated and freed, so that threads that only free are shown too. */
@@ -65,26 +93,32 @@ static void put_rows(
 {
 	bool *shown = hl_limits_select(&opts->limits, t->rows, t->n, row_size, least);
 	char cells[COLUMNS][HL_TEXT_SIZE_MAX];
-	int width[COLUMNS];
+	int width[COLUMNS], natural[COLUMNS];
 	uint64_t hidden = 0;
 	bool named = false;
 
 	memcpy(width, min_widths, sizeof(width));
+	for (unsigned k = 0; k < COLUMNS; k++)
+		natural[k] = (int)strlen(headers[k]);
 	for (uint32_t i = 0; i < t->n; i++) {
 		format_row(cells, i, &t->rows[i], opts);
 		widen_columns(width, cells);
+		widen_columns(natural, cells);
 		named |= t->rows[i].name != NULL;
 	}
+	fit_to_page(width, natural, named, opts);
 	for (unsigned k = 0; k < COLUMNS; k++)
 		put_cell(out, k, width, headers[k]);
-	put_name(out, named ? "name" : NULL);
+	put_name(out, named ? "name" : NULL, width, opts);
 	for (uint32_t i = 0; i < t->n; i++) {
-		format_row(cells, i, &t->rows[i], opts);
-		for (unsigned k = 0; k < COLUMNS && (!shown || shown[i]); k++)
-			put_cell(out, k, width, cells[k]);
-		if (!shown || shown[i])
-			put_name(out, t->rows[i].name);
 		hidden += shown && !shown[i];
+		if ((shown && !shown[i]) || !hl_row_begin(opts->rows, out, &t->rows[i].allocated))
+			continue;
+		format_row(cells, i, &t->rows[i], opts);
+		for (unsigned k = 0; k < COLUMNS; k++)
+			put_cell(out, k, width, cells[k]);
+		put_name(out, t->rows[i].name, width, opts);
+		hl_row_end(opts->rows);
 	}
 	free(shown);
 	hl_put_omitted_count(out, hidden, "thread", "threads", opts);
@@ -104,6 +138,8 @@ static void put_pairs(
 			hl_limits_size(&opts->limits, &t->pairs[i].value) < least)
 			continue;
 		shown++;
+		if (!hl_row_begin(opts->rows, out, NULL))
+			continue;
 		fprintf(out,
 			"  thread %" PRIu32 " allocated, thread %" PRIu32
 			" freed: %s in %s block%s\n",
@@ -111,8 +147,23 @@ static void put_pairs(
 			hl_text_size(bytes, t->pairs[i].value.bytes, opts),
 			hl_text_count(blocks, t->pairs[i].value.blocks),
 			t->pairs[i].value.blocks == 1 ? "" : "s");
+		hl_row_end(opts->rows);
 	}
 	hl_put_omitted_count(out, t->n_pairs - shown, "pair", "pairs", opts);
+}
+
+static void put_heading(FILE *out, const struct hl_model *m, const struct hl_text_opts *opts)
+{
+	const struct hl_base *base = hl_model_base(m);
+	char from[HL_TEXT_SIZE_MAX], of[80] = "over the whole run", title[160];
+
+	if (base->is_late)
+		snprintf(of, sizeof(of), "of blocks live at %s, the base, and later ones",
+			hl_text_duration(from, base->time_ns));
+	snprintf(title, sizeof(title),
+		"threads, %s: allocations, and frees by this and other threads", of);
+	hl_put_title(out, title, opts);
+	putc('\n', out);
 }
 
 int hl_text_threads(FILE *out, struct hl_result *r, const struct hl_text_opts *opts)
@@ -126,10 +177,7 @@ int hl_text_threads(FILE *out, struct hl_result *r, const struct hl_text_opts *o
 		total.blocks += t->rows[i].allocated.blocks;
 	}
 	least = hl_limits_minimum(&opts->limits, &total);
-	fprintf(out,
-		"%sthreads, over the whole run: allocations, and frees by this and other "
-		"threads%s\n\n",
-		hl_text_style(opts, HL_STYLE_BOLD), hl_text_style(opts, HL_STYLE_PLAIN));
+	put_heading(out, r->m, opts);
 	put_rows(out, t, least, opts);
 	put_pairs(out, t, least, opts);
 	return 0;

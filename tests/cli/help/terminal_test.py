@@ -22,6 +22,7 @@ import termios
 import time
 import rows
 from rows import case
+import views  # beside tap.py, whose directory rows adds
 
 heaplapse = os.path.abspath(sys.argv[1])
 
@@ -136,18 +137,19 @@ def check_width():
     """80 columns are enough for every view; output is never narrower than 40 columns or wider than 1000."""
     open('deep.cpp', 'w').write(DEEP)
     subprocess.run(['g++', '-std=c++17', '-g', '-O1', '-o', 'deep', 'deep.cpp'], check=True)
-    subprocess.run([heaplapse, 'record', '-q', '-o', 'deep.hlt', './deep'], check=True, env=rows.environment())
+    subprocess.run([heaplapse, 'record', '-q', '--free-stacks', '-o', 'deep.hlt', './deep'], check=True, env=rows.environment())
     os.utime('deep.hlt', (1, 1))
-    views = [['--sites'], ['--sites', '--bytes'], ['--threads'], ['--fragmentation'], ['--peak'], ['--top-down', '--min', '0'], ['--leaks'],
-             ['--temporary=1ms', '-n', '3'], ['--group=function'], ['--allocated', '--group=stack'], ['--timeline'], ['--group=process']]
+    asked = [*([view] for view in views.options()), [], ['--bytes', '--overview'], ['--sites', '--bytes'], ['--peak'], ['--top-down', '--min', '0'], ['--leaks'],
+             ['--temporary=1ms', '-n', '3'], ['--group=function'], ['--allocated', '--group=stack'], ['--group=process']]
     for trace in 'long.hlt', 'deep.hlt':
-        for view in views:
+        for view in asked:
             for columns, locale in (80, 'C.UTF-8'), (80, 'C'), (101, 'C.UTF-8'):
                 out = terminal('report', '--no-pager', *view, trace, columns=columns, NO_COLOR='1', LC_ALL=locale)[1]
-                wide = [l for l in out.splitlines() if len(l) > columns]
+                # A message is one line.
+                wide = [l for l in out.splitlines() if len(l) > columns and not l.startswith('heaplapse: ')]
                 case('\n' in out and not wide, f'{" ".join(view)} of {trace} in {columns} columns, {locale}', wide[:3] or out[:500])
     out = terminal('report', '--no-pager', '--leaks', 'deep.hlt', NO_COLOR='1', LC_ALL='C.UTF-8')[1]
-    boxes = [l[33:].strip('├└─│ ').split('  ')[0] for l in out.splitlines() if 'a_b' in l and '%' in l]
+    boxes = [l[33:].strip('├└─│ ').split('  ')[0] for l in out.splitlines() if '::allocate' in l and '%' in l]
     case(len(boxes) == 2 and boxes[0] != boxes[1] and all('…' in b for b in boxes), 'neighbours are cut so that they differ', out[:1500])
     out = terminal('report', '--no-pager', '--sites', 'long.hlt', NO_COLOR='1', LC_ALL='C.UTF-8')[1]
     case('lifetime  live ' in out and 'average' not in out, 'fewer columns on a narrow page', out[:500])
@@ -164,27 +166,27 @@ def check_trees():
     colours and no limit."""
     open('long.cpp', 'w').write(LONG)
     subprocess.run(['g++', '-g', '-O1', '-o', 'long', 'long.cpp'], check=True)
-    subprocess.run([heaplapse, 'record', '-q', '-o', 'long.hlt', './long'], check=True, env=rows.environment())
+    subprocess.run([heaplapse, 'record', '-q', '--free-stacks', '-o', 'long.hlt', './long'], check=True, env=rows.environment())
     os.utime('long.hlt', (1, 1))
     out = terminal('report', '--no-pager', '--top-down', 'long.hlt', columns=120)[1]
     case('\033[31m' in out and '\033[1mmain\033[0m' in out, 'a tree has colours', out[:500])
     for view in '--peak', '--sites':
         for columns in 100, 140:
-            out = terminal('report', '--no-pager', view, 'long.hlt', columns=columns, NO_COLOR='1')[1]
+            out = terminal('report', '--no-pager', view, '--full-stacks', 'long.hlt', columns=columns, NO_COLOR='1')[1]
             wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
             case('\033' not in out and not wide, f'{view}: no row is wider than {columns} columns', wide[:3])
             case('…' in out or view == '--sites', f'{view}: what does not fit is cut', out[:500])
     for columns in 100, 140:
-        out = terminal('report', '--no-pager', '--group=stack', 'long.hlt', columns=columns, NO_COLOR='1')[1]
+        out = terminal('report', '--no-pager', '--group=stack', '--full-stacks', 'long.hlt', columns=columns, NO_COLOR='1')[1]
         wide = [l for l in out.splitlines() if len(l) > columns and '.so' not in l]
         case(' < ' in out and '…' in out and not wide, f'--group=stack: no row is wider than {columns} columns', out[:500])
     check_width()
-    out = rows.run(heaplapse, 'report', '--group=stack', 'long.hlt').stdout
+    out = rows.run(heaplapse, 'report', '--group=stack', '--full-stacks', 'long.hlt').stdout
     case('…' not in out.replace('<…>', '') and max(map(len, out.splitlines())) > 140, '--group=stack: in a pipe they are whole', out[:500])
-    out = terminal('report', '--no-pager', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]
+    out = terminal('report', '--no-pager', '--peak', '--full-stacks', 'long.hlt', columns=140, NO_COLOR='1', LC_ALL='C')[1]
     case('...' in out and out.isascii(), 'and in ASCII where the locale is', out[:500])
     case('[...]' not in rows.run(heaplapse, 'report', '--sites', 'long.hlt').stdout, 'the end of a cut stack is no site')
-    plain = rows.run(heaplapse, 'report', 'long.hlt').stdout
+    plain = rows.run(heaplapse, 'report', '--peak', '--full-stacks', 'long.hlt').stdout
     case('\033' not in plain and max(map(len, plain.splitlines())) > 140, 'in a pipe nothing is cut', plain[:500])
 
 
@@ -204,7 +206,7 @@ def check_margins():
     plain = rows.run(heaplapse, 'report', '--allocated', '--sites', 'sampled.hlt', LC_ALL='C').stdout
     case('B +-' in plain and plain.isascii(), 'estimates: in ASCII where the locale is', plain[:500])
     case('margin' not in rows.run(heaplapse, 'report', '--sites', 'churn.hlt').stdout, 'what is exact has none')
-    done = rows.run(heaplapse, 'report', 'none.hlt')
+    done = rows.run(heaplapse, 'report', '--peak', 'none.hlt')
     case(done.returncode == 0 and 'no samples' in done.stdout and 'the trace has no samples' in done.stderr,
          'no samples at all: said, and what to do', done.stdout + done.stderr)
     case('no samples: too little' in rows.run(heaplapse, 'info', 'none.hlt').stdout, 'and info says it, too')
@@ -213,11 +215,10 @@ def check_margins():
 
 
 def check_styles():
-    """Every view has styles with --color=always and none with --color=never."""
-    views = [['report', v] for v in ('--threads', '--timeline', '--sizes', '--fragmentation', '--sites')]
-    for view in [*views, ['info'], ['report', '--group', 'process']]:
+    """Every view that this trace has an answer for has styles with --color=always and none with --color=never."""
+    for view in [*(['report', v] for v in views.options()), ['info'], ['report', '--group', 'process']]:
         always, never = (rows.run(heaplapse, *view, f'--color={when}', 'churn.hlt').stdout for when in ('always', 'never'))
-        case('\033[1m' in always and '\033' not in never, f'colours of {" ".join(view)}', always[:300])
+        case(('\033[1m' in always or not always) and '\033' not in never, f'colours of {" ".join(view)}', always[:300])
         plain = always.replace('\033[0m', '')
         for code in 1, 2, 31, 32, 33, 34, 36:
             plain = plain.replace(f'\033[{code}m', '')

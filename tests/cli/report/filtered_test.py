@@ -126,7 +126,7 @@ def check_texts(trace, columns, peak):
     text = 'size:>=300'
     plot = run('report', '--bytes', '--timeline', '--filter', text, trace).stdout
     case(re.search(r'at most ([\d,]+) B', plot).group(1).replace(',', '') == str(peak[0]), 'the plot: at most', plot[:200])
-    tree = run('report', '--bytes', '--filter', text, trace).stdout.splitlines()[0]
+    tree = run('report', '--bytes', '--peak', '--filter', text, trace).stdout.splitlines()[0]
     case(tree.startswith('live at the peak of blocks that match the filter, at ') and f': {peak[0]:,} B in ' in tree, 'the tree says whose peak it is', tree)
     heap = run('report', '--bytes', '--at', '@peak', '--filter', text, trace).stdout.splitlines()[0]
     case(heap.startswith('live at the peak of the whole heap, at '), '--at @peak is that of the whole heap', heap)

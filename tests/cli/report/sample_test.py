@@ -26,8 +26,13 @@ with tempfile.TemporaryDirectory() as folder:
     peak = json.loads(run('report', '--json', '--filter', 'module:sample', trace))
     check(peak['total_bytes'] == highest == 384 + 1024 + 4096 + 2048, f'{peak["total_bytes"]}, the program counted {highest}')
 
-    # The called function first, then its caller, then the caller's callers, as in memtrail.
+    # The sites first, then their callers.
     text = run('report', '--min', '0', '--filter', 'module:sample', trace)
+    heads = {l[33:].split()[1]: l[9:19].strip() for l in text.splitlines() if l[33:34] and l[33:34] in '├└'}
+    check(heads == {'test_calloc': '4.0 KiB', 'test_realloc': '2.0 KiB', 'test_malloc': '1.0 KiB', 'before_main': '384 B'}, f'{heads}\n{text}')
+
+    # With all frames: the called function first, then its caller, then the caller's callers, as in memtrail.
+    text = run('report', '--full-stacks', '--min', '0', '--filter', 'module:sample', trace)
     lines = [line for line in text.splitlines()[2:] if line.strip()]
     heads = {l[33:].split()[1]: (l[9:19].strip(), l[21:31].strip()) for l in lines if l[33:34] in '├└' and l[33:34]}
     check(heads == {'calloc': ('4.0 KiB', '2'), 'realloc': ('2.0 KiB', '1'), 'malloc': ('1.4 KiB', '2')}, f'{heads}\n{text}')

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+import views  # noqa: E402
 from tap import case, finish  # noqa: E402
 
 heaplapse, gen_trace = map(os.path.abspath, sys.argv[1:3])
@@ -40,11 +41,11 @@ def report(*arguments):
     return done.returncode, done.stdout.split('\nnames:\n')[0]
 
 
-def check(trace, name, views, asked):
-    alone = [report(view, *asked, trace) for view in views]
-    together = report(*views, *asked, trace)
+def check(trace, name, parts, asked):
+    alone = [report(view, *asked, trace) for view in parts]
+    together = report(*parts, *asked, trace)
     expected = (max(status for status, _ in alone), '\n'.join(text for _, text in alone))
-    case(together == expected and all(text for _, text in alone), ' '.join([name, *views, *asked]),
+    case(together == expected and all(text for _, text in alone), ' '.join([name, *parts, *asked]),
          f'{together[0]}, alone {expected[0]}\n{together[1]}\nalone:\n{expected[1]}')
 
 
@@ -62,11 +63,16 @@ with tempfile.TemporaryDirectory() as folder:
     for name, options in TRACES.items():
         trace = f'{folder}/{name}.hlt'
         subprocess.run([gen_trace, '--events=200000', *options, '-o', trace], check=True, stdout=subprocess.DEVNULL)
-        for views in VIEWS:
+        for parts in VIEWS:
             for asked in ASKED:
-                check(trace, name, views, asked)
-        for views in MOMENT:
+                check(trace, name, parts, asked)
+        for parts in MOMENT:
             for asked in ASKED_MOMENT:
-                check(trace, name, views, asked)
+                check(trace, name, parts, asked)
+    for view in views.options():
+        if view == '--mmaps':  # the generated traces have none
+            continue
+        for asked in [], ['--filter=size:>=64 thread:0,1']:
+            check(trace, name, [view, *(other for other in ('--sizes', '--threads') if other != view)], asked)
         check(damage(trace), name + ', damaged', ['--sizes', '--threads'], [])
 finish()

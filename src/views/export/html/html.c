@@ -47,7 +47,7 @@ static bool is_same_query(const struct hl_query *a, const struct hl_query *b)
 {
 	return a->quantity == b->quantity && hl_time_spec_equal(&a->to, &b->to) &&
 	       (a->quantity == HL_QUANTITY_LIVE || hl_time_spec_equal(&a->from, &b->from)) &&
-	       a->temporary_ns == b->temporary_ns;
+	       a->temporary_ns == b->temporary_ns && !a->suppressions == !b->suppressions;
 }
 
 static const char *quantity_label(enum hl_quantity q)
@@ -91,16 +91,18 @@ static void choose_queries(struct hl_page *p)
 			what = "live at the peak of blocks that match the filter";
 			q.to = x->has_peak ? x->peak.when : q.to;
 		}
+		if (leaks)
+			q.suppressions = p->suppressions[HL_PAGE_LISTS];
 		same = asked && is_same_query(&q, &x->query);
-
 		if (same)
 			p->first = p->n;
 		asked &= !same;
-		if (leaks && !p->leaked)
+		if (leaks && !p->leaks.certain)
 			add_query(p, standard[i].id, "At the end",
-				"live at the end of the recording", same ? &x->query : &q);
+				"live at the end of the recording", &q);
 		else
-			add_query(p, standard[i].id, standard[i].name, what, same ? &x->query : &q);
+			add_query(p, standard[i].id, standard[i].name, what,
+				same && !leaks ? &x->query : &q);
 	}
 	if (asked) {
 		p->first = p->n;
@@ -109,6 +111,42 @@ static void choose_queries(struct hl_page *p)
 }
 
 /* --- running the queries --- */
+
+static const enum hl_group list_groups[HL_PAGE_LISTS] = {
+	HL_GROUP_SIZE, HL_GROUP_LIFETIME, HL_GROUP_THREAD, HL_GROUP_TAG};
+
+/* The page's own suppressions, so that no two queries count with the same ones. */
+static int copy_suppressions(struct hl_page *p)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k <= HL_PAGE_LISTS && !err; k++)
+		err = hl_suppressions_copy(p->x->suppressions, &p->suppressions[k]);
+	return err;
+}
+
+static int find_leaks(struct hl_page *p)
+{
+	int err = hl_leaks_find(p->x->m, p->x->suppressions, &p->leaks);
+
+	if (err == -ENODATA) {
+		p->leaks = hl_leaks_of_totals(p->x->m);
+		err = 0;
+	}
+	return err;
+}
+
+/* The query of a list of q. */
+static struct hl_query list_query(
+	const struct hl_page *p, const struct hl_page_query *q, enum hl_page_list list)
+{
+	struct hl_query query = q->query;
+
+	query.key = hl_group_key(list_groups[list]);
+	if (query.suppressions)
+		query.suppressions = p->suppressions[list];
+	return query;
+}
 
 /* Data that the trace does not contain is explained in its place on the page and is not an
  * error. */
@@ -132,23 +170,29 @@ static void note_time(struct hl_page *p, const struct hl_query *q, const struct 
 	}
 }
 
-static const enum hl_group list_groups[HL_PAGE_LISTS] = {
-	HL_GROUP_SIZE, HL_GROUP_LIFETIME, HL_GROUP_THREAD, HL_GROUP_TAG};
+/* The same for a query. The blocks that were live at a peak before the base are not in the file. */
+static int explain_query(
+	struct hl_page *p, const struct hl_query *q, int err, char why[HL_PAGE_REASON_MAX])
+{
+	bool is_before_base = err == -ENOENT && q->to.kind == HL_TIME_SPEC_PEAK &&
+			      hl_model_peak_is_before_base(p->x->m);
+
+	return explain_unknown(p, is_before_base ? -ENODATA : err, why);
+}
 
 static int build_list(struct hl_page *p, struct hl_page_query *q, enum hl_page_list list)
 {
-	struct hl_query query = q->query;
+	const struct hl_query query = list_query(p, q, list);
 	struct hl_answer a = {0};
 	int err;
 
-	query.key = hl_group_key(list_groups[list]);
 	err = hl_model_query(p->x->m, &query, &a);
 	if (!err)
 		err = hl_table_build(&q->lists[list], p->x->m, &a, list_groups[list], false);
 	if (!err && (list == HL_PAGE_THREADS || list == HL_PAGE_TAGS))
 		hl_table_sort(&q->lists[list], HL_SORT_BYTES);
 	hl_answer_fini(&a);
-	return explain_unknown(p, err, q->lists_why[list]);
+	return explain_query(p, &query, err, q->lists_why[list]);
 }
 
 static int run_query(struct hl_page *p, struct hl_page_query *q)
@@ -158,7 +202,7 @@ static int run_query(struct hl_page *p, struct hl_page_query *q)
 	if (err) {
 		hl_answer_fini(&q->a);
 		q->a = (struct hl_answer){.quantity = q->query.quantity};
-		return explain_unknown(p, err, q->why);
+		return explain_query(p, &q->query, err, q->why);
 	}
 	note_time(p, &q->query, &q->a);
 	err = hl_model_find_called_functions(p->x->m, &q->a);
@@ -178,13 +222,12 @@ static void prefetch_all(struct hl_page *p)
 	if (!p->x->query.pool)
 		hl_sites_stats_prefetch(p->x->m, p->x->query.filter);
 	for (size_t i = 0; i < p->n; i++) {
-		struct hl_query q = p->queries[i].query;
-
 		if (p->queries[i].why[0])
 			continue;
-		hl_query_prefetch(p->x->m, &q);
+		hl_query_prefetch(p->x->m, &p->queries[i].query);
 		for (unsigned k = 0; k < HL_PAGE_LISTS; k++) {
-			q.key = hl_group_key(list_groups[k]);
+			const struct hl_query q = list_query(p, &p->queries[i], k);
+
 			if (p->has[k])
 				hl_query_prefetch(p->x->m, &q);
 		}
@@ -475,6 +518,9 @@ static void free_page(struct hl_page *p)
 		for (unsigned k = 0; k < HL_PAGE_LISTS; k++)
 			hl_table_fini(&q->lists[k]);
 	}
+	hl_model_drop_prefetched(p->x->m); /* they refer to the suppressions */
+	for (unsigned k = 0; k <= HL_PAGE_LISTS; k++)
+		hl_suppressions_free(p->suppressions[k]);
 	hl_vec_free(&p->sites);
 	free(p->stats);
 	free(p->columns);
@@ -490,9 +536,12 @@ int hl_export_html(struct hl_export_job *x)
 	/* A trace with missing chunks must not report leaks. The check records damage in the
 	 * trace's info. */
 	if (hl_model_info(x->m)->file_bytes <= VERIFY_MAX)
-		hl_reader_verify(hl_model_reader(x->m));
-	p.leaked = hl_model_leaks_are_certain(x->m);
-	err = find_peak(&p, why);
+		hl_reader_verify(hl_model_reader(x->m), hl_model_work(x->m));
+	err = copy_suppressions(&p);
+	if (!err)
+		err = find_leaks(&p);
+	if (!err)
+		err = find_peak(&p, why);
 	choose_queries(&p);
 	/* The first query is the peak. */
 	memcpy(p.queries[0].why, why, HL_PAGE_REASON_MAX);

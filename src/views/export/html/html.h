@@ -9,7 +9,9 @@
 #ifndef HL_VIEWS_EXPORT_HTML_HTML_H
 #define HL_VIEWS_EXPORT_HTML_HTML_H
 
+#include "model/query/suppress.h"
 #include "model/stack/group_tree.h"
+#include "model/views/leaks.h"
 #include "model/views/marks.h"
 #include "model/views/site_stats.h"
 #include "views/export/export_internal.h"
@@ -57,9 +59,12 @@ struct hl_page_limits {
 struct hl_page {
 	struct hl_export_job *x;
 	struct hl_page_query queries[HL_PAGE_QUERIES];
-	size_t n, first;                   /* first: the query that is shown when the page opens */
-	bool has[HL_PAGE_LISTS];           /* which tables the page has */
-	bool leaked;                       /* blocks live at the end are certain to be leaked */
+	size_t n, first;         /* first: the query that is shown when the page opens */
+	bool has[HL_PAGE_LISTS]; /* which tables the page has */
+	struct hl_leaks leaks;   /* of the whole heap, whatever the filter */
+	/* For the blocks that are live at the end: a copy for each list, and after them one for the
+	 * stacks, so that all can be prefetched. */
+	struct hl_suppressions *suppressions[HL_PAGE_LISTS + 1];
 	HL_VEC(struct hl_page_site) sites; /* sorted by share, largest first */
 	struct hl_site_stat *stats;        /* for the first n_stats sites */
 	size_t n_stats;

@@ -233,14 +233,15 @@ static size_t count_stacks(const struct hl_answer *a)
 	return n;
 }
 
-/* The frames of libc before main are at the outer end of every stack, and are left out as in
- * report. */
+/* Stacks are as in report: folded, from their sites to main. */
 static int put_tree(struct writer *w, const struct hl_page_query *q, bool inverted)
 {
 	const struct hl_answer *a = &q->a;
-	struct hl_tree_opts opts = {.with_called_functions = true,
+	bool full = w->p->x->full_stacks;
+	struct hl_tree_opts opts = {.with_called_functions = full,
 		.by_blocks = w->p->x->by_blocks,
-		.omit_runtime_frames = true,
+		.fold = !full,
+		.omit_runtime_frames = !full,
 		.inverted = inverted};
 	struct hl_tree t;
 	int err;
@@ -372,8 +373,12 @@ static int put_site(struct writer *w, size_t i)
 		put_optional(j, stat->median_ns);
 		hl_json_key(j, "live");
 		hl_json_begin_array(j);
-		for (unsigned k = 0; k < HL_SPARK_POINTS; k++)
-			hl_json_u64(j, stat->live[k]);
+		for (unsigned k = 0; k < HL_SPARK_POINTS; k++) {
+			if (k < stat->first_point)
+				hl_json_string(j, NULL);
+			else
+				hl_json_u64(j, stat->live[k]);
+		}
 		hl_json_end_array(j);
 	}
 	hl_json_end_object(j);
@@ -463,17 +468,6 @@ static void put_timeline(struct writer *w)
 
 /* --- frames and names, after all uses are known --- */
 
-enum frame_kind { OWN, LIBRARY, CALLED, UNKNOWN, GROUP };
-
-static enum frame_kind find_frame_kind(const struct hl_frame *f)
-{
-	if (f->group)
-		return GROUP;
-	if (!f->module && !f->file)
-		return f->function[0] == '[' ? UNKNOWN : CALLED;
-	return hl_frame_is_own_code(f) ? OWN : LIBRARY;
-}
-
 static int put_name(struct writer *w, const char *name)
 {
 	struct hl_strbuf b = {0};
@@ -510,7 +504,7 @@ static int put_frame(struct writer *w, const struct hl_frame *f)
 	hl_json_u64(&w->j, f->line);
 	if (!err)
 		err = put_name(w, f->module);
-	hl_json_u64(&w->j, find_frame_kind(f));
+	hl_json_u64(&w->j, hl_export_frame_kind(w->p->x, f));
 	hl_json_end_array(&w->j);
 	hl_strbuf_fini(&name);
 	return err;

@@ -29,6 +29,8 @@ static unsigned percent_decoded(const char *path, struct hl_export_job *x, const
 
 	if (filter)
 		assert_int_equal(hl_filter_parse(&x->query.filter, filter, &error), 0);
+	assert_int_equal(hl_suppressions_new(&x->suppressions), 0);
+	assert_int_equal(hl_suppressions_add_defaults(x->suppressions), 0);
 	x->m = open_model(path);
 	x->out = open_memstream(&text, &len);
 	decoded = hl_reader_events_decoded(hl_model_reader(x->m));
@@ -39,6 +41,7 @@ static unsigned percent_decoded(const char *path, struct hl_export_job *x, const
 	assert_true(len > 10000);
 	free(text);
 	hl_filter_free(x->query.filter);
+	hl_suppressions_free(x->suppressions);
 	hl_model_close(x->m);
 	return (unsigned)(decoded * 100 / trace_opts.events);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "model/query/suppress.h"
+#include "model/views/short_lived.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
 
@@ -81,6 +82,9 @@ static void put_end(FILE *out, const struct hl_end *end)
 		break;
 	case HL_END_STOPPED:
 		fputs("<li>the recording was stopped</li>", out);
+		break;
+	case HL_END_CONTINUED:
+		fputs("<li>the recording continues in another file</li>", out);
 		break;
 	case HL_END_RUNNING:
 		fputs("<li>still running</li>", out);
@@ -163,14 +167,9 @@ static void put_recording_notes(FILE *out, const struct hl_model *m)
 
 static void put_suppressed_note(FILE *out, const struct hl_suppressions *s)
 {
-	struct hl_value sum = {0};
+	struct hl_value sum = hl_suppressions_total(s);
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX];
-	const struct hl_suppressed *taken;
-	size_t n = 0;
 
-	taken = hl_suppressions_counts(s, &n);
-	for (size_t i = 0; i < n; i++)
-		hl_value_add(&sum, &taken[i].value);
 	if (sum.blocks)
 		put_note(out,
 			"Suppressed and not included in numbers of memory live at the end: %s in "
@@ -216,8 +215,7 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 	if (p->x->grouped)
 		put_note(out, "Flame graphs and trees are split by %s first.",
 			hl_group_name(p->x->group));
-	if (p->x->query.suppressions)
-		put_suppressed_note(out, p->x->query.suppressions);
+	put_suppressed_note(out, p->suppressions[HL_PAGE_LISTS]);
 	if (is_empty(p) && i->totals.events > 0)
 		put_note(out, "No block matches: there is nothing to show.");
 }
@@ -236,15 +234,35 @@ static void put_figure(FILE *out, const char *id, const char *label, uint64_t ex
 static void put_heap_figures(struct hl_page *p, FILE *out)
 {
 	const struct hl_totals *t = &hl_model_info(p->x->m)->totals;
-	uint64_t left = hl_sums_live_bytes(&t->sums), blocks = hl_sums_live_blocks(&t->sums);
+	const struct hl_value *left = &p->leaks.leaked, *suppressed = &p->leaks.suppressed;
 	char value[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], at[HL_TEXT_SIZE_MAX], detail[128];
+	int len;
 
 	snprintf(detail, sizeof(detail), "in %s block%s, at %s", hl_text_count(n, t->peak_blocks),
 		plural(t->peak_blocks), hl_text_duration(at, t->peak_time_ns));
 	put_figure(out, "peak", "Peak", t->peak_bytes, hl_text_bytes(value, t->peak_bytes), detail);
-	snprintf(detail, sizeof(detail), "in %s block%s", hl_text_count(n, blocks), plural(blocks));
-	put_figure(out, "leaks", p->leaked ? "Leaked" : "Live at end", left,
-		hl_text_bytes(value, left), detail);
+	len = snprintf(detail, sizeof(detail), "in %s block%s", hl_text_count(n, left->blocks),
+		plural(left->blocks));
+	if (suppressed->blocks)
+		snprintf(detail + len, sizeof(detail) - (size_t)len, "; %s suppressed",
+			hl_text_bytes(value, suppressed->bytes));
+	put_figure(out, "leaks", p->leaks.certain ? "Leaked" : "Live at end", left->bytes,
+		hl_text_bytes(value, left->bytes), detail);
+}
+
+static void put_short_lived(struct hl_page *p, FILE *out)
+{
+	char value[HL_TEXT_SIZE_MAX], bound[HL_TEXT_SIZE_MAX], detail[128];
+	struct hl_short_lived s;
+
+	if (hl_short_lived_find(p->x->m, UINT64_MAX, &s)) {
+		put_figure(out, "short-lived", "Short-lived", 0, "–", "lifetimes are not known");
+		return;
+	}
+	snprintf(value, sizeof(value), "%.1f%%", hl_short_lived_percent(&s));
+	snprintf(detail, sizeof(detail), "of allocations lived less than %s",
+		hl_text_duration(bound, s.bound_ns));
+	put_figure(out, "short-lived", "Short-lived", s.blocks, value, detail);
 }
 
 static void put_count_figures(struct hl_page *p, FILE *out)
@@ -256,14 +274,7 @@ static void put_count_figures(struct hl_page *p, FILE *out)
 
 	snprintf(detail, sizeof(detail), "%s in total", hl_text_bytes(n, t->sums.alloc_bytes));
 	put_figure(out, "allocations", "Allocations", allocs, hl_text_count(value, allocs), detail);
-	snprintf(detail, sizeof(detail), "%.1f%% freed by the very next event",
-		allocs ? (double)t->temporary * 100 / (double)allocs : 0);
-	if (!hl_model_has_adjacency(p->x->m))
-		put_figure(out, "temporary", "Temporary", 0, "–",
-			"not known: events between the samples are missing");
-	else
-		put_figure(out, "temporary", "Temporary", t->temporary,
-			hl_text_count(value, t->temporary), detail);
+	put_short_lived(p, out);
 	if (dropped)
 		put_figure(out, "dropped", "Dropped", dropped, hl_text_count(value, dropped),
 			"events that were not recorded");

@@ -2,7 +2,7 @@
 // data.js - the page's data as trees. The total of a node includes its own value, its children and `other`, the nodes that are not in the page.
 
 const data = JSON.parse(byId("data").textContent);
-const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 an allocation function, 3 unknown, 4 a group
+const CALLED = 2; // kinds of frames: 0 the program's, 1 a library's, 2 an allocation function, 3 unknown, 4 a group, 5 a runtime library's
 const NOTHING = "There is nothing to show: no block matches.";
 
 const frames = data.frames.map(([name, shown, file, line, module, kind]) => {

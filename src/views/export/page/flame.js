@@ -16,7 +16,7 @@ function describe(node) {
 function frameBox(node, left, width, row, kind) {
 	const f = node.frame, box = document.createElement("div");
 	const name = f ? nameOf(f) : "all";
-	box.className = "frame " + kind + (f ? ["", " library", " called", " whole", " whole"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
+	box.className = "frame " + kind + (f ? ["", " library", " called", " whole", " whole", " runtime"][f.kind] : " whole") + (isHit(f) ? " hit" : "");
 	box.style.cssText = `left:${left}%;width:${width}%;top:${row * ROW}px;--v:${f ? f.hue : 0}`;
 	box.textContent = width > .6 ? name : "";
 	box.tabIndex = -1;

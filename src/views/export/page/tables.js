@@ -11,7 +11,7 @@ const siteRows = data.sites.rows.map(s => ({
 function spark(live) {
 	const most = Math.max(1, ...live), picture = svg("svg", {viewBox: `0 0 ${live.length} 10`, preserveAspectRatio: "none", class: "spark", role: "img",
 		"aria-label": "live over time, at most " + bytesText(Math.max(...live))});
-	picture.append(svg("path", {d: "M0 10" + live.map((v, i) => `V${(10 - v * 9.5 / most).toFixed(2)}H${i + 1}`).join("") + "V10Z"}));
+	picture.append(svg("path", {d: "M0 10" + live.map((v, i) => v === null ? `M${i + 1} 10` : `V${(10 - v * 9.5 / most).toFixed(2)}H${i + 1}`).join("") + "V10Z"}));
 	return picture;
 }
 function siteColumns() {

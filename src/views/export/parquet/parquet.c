@@ -12,6 +12,7 @@
 
 #include "model/scan/realloc_chains.h"
 #include "model/tags/roles.h"
+#include "model/stack/stack_rules.h"
 #include "views/export/export_internal.h"
 #include "views/export/parquet/parquet_file.h"
 
@@ -451,6 +452,8 @@ int hl_export_parquet(struct hl_export_job *x)
 	struct writer w = {.x = x};
 	int err = open_tables(&w);
 
+	if (!err)
+		err = hl_model_find_wrappers(x->m); /* before a scan that finds sites */
 	if (!err)
 		err = write_tables(&w);
 	for (unsigned i = 0; i < HL_EXPORT_TABLES; i++)

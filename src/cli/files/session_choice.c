@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_choice.c - see session_choice.h. */
+#include "cli/files/session_choice.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/names/suggest.h"
+#include "util/safe_text.h"
+#include "util/strbuf.h"
+
+#define SHOWN_MAX 10   /* processes in a message */
+#define REST_MAX  2000 /* traces that are opened for the line about the rest */
+
+void hl_session_choice_fini(struct hl_session_choice *c)
+{
+	hl_session_list_free(c->session);
+	free(c->one[0]);
+	free(c->all);
+	*c = (struct hl_session_choice){0};
+}
+
+static int out_of_memory(void)
+{
+	hl_cli_error("%s", strerror(ENOMEM));
+	return HL_EXIT_IO;
+}
+
+static int print_unreadable(const char *path, int err)
+{
+	if (err == -EFBIG)
+		hl_cli_error("%s: the session has more than %u traces; name some of them", path,
+			HL_SESSION_FILES_MAX);
+	else
+		hl_cli_error("%s: %s", path, strerror(-err));
+	return HL_EXIT_IO;
+}
+
+static int choose_file(struct hl_session_choice *c, size_t file)
+{
+	char *path = strdup(c->session->files.data[file].path);
+
+	free(c->one[0]);
+	c->one[0] = path;
+	c->files = c->one;
+	c->n = 1;
+	return c->one[0] ? 0 : out_of_memory();
+}
+
+static int choose_all(struct hl_session_choice *c)
+{
+	const struct hl_session_list *s = c->session;
+
+	c->all = calloc(s->processes.len + 1, sizeof(*c->all));
+	if (!c->all)
+		return out_of_memory();
+	for (size_t i = 0; i < s->processes.len; i++)
+		c->all[i] = hl_session_last(s, i)->path;
+	c->files = c->all;
+	c->n = (int)s->processes.len;
+	c->is_session = true;
+	return 0;
+}
+
+/* --- --process --- */
+
+static void put_process(struct hl_strbuf *b, const struct hl_session_file *f)
+{
+	char peak[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_printf(b, "\n  %" PRIu64 "  ", f->pid);
+	hl_text_escape(b, hl_session_base(f->program));
+	hl_strbuf_printf(b, ", peak %s", hl_text_bytes(peak, f->peak_bytes));
+}
+
+static int compare_matches(const void *a, const void *b, void *arg)
+{
+	const struct hl_session_list *s = arg;
+	const struct hl_session_match *x = a, *y = b;
+	uint64_t p = s->files.data[x->file].peak_bytes, q = s->files.data[y->file].peak_bytes;
+
+	return p > q ? -1 : p < q;
+}
+
+/* The lines of the message: hl_cli_error() would escape their ends. Their names are escaped. */
+static void print_lines(const struct hl_strbuf *b)
+{
+	if (b->len)
+		fprintf(stderr, "%s\n", hl_strbuf_str(b) + 1); /* without the first newline */
+}
+
+static int print_several(
+	const struct hl_session_list *s, const char *name, struct hl_session_matches *m)
+{
+	struct hl_strbuf b = {0};
+	size_t n = m->found.len;
+
+	qsort_r(m->found.data, n, sizeof(*m->found.data), compare_matches, (void *)(uintptr_t)s);
+	for (size_t i = 0; i < n && i < SHOWN_MAX; i++)
+		put_process(&b, &s->files.data[m->found.data[i].file]);
+	if (n > SHOWN_MAX)
+		hl_strbuf_printf(&b, "\n  and %zu more (heaplapse info --all)", n - SHOWN_MAX);
+	hl_cli_error("%zu processes are \"%s\"; choose one by its pid, as in --process %" PRIu64, n,
+		name, s->files.data[m->found.data[0].file].pid);
+	print_lines(&b);
+	hl_strbuf_fini(&b);
+	return HL_EXIT_USAGE;
+}
+
+static const char *next_name(const void *from, size_t i)
+{
+	const struct hl_session_list *s = from;
+
+	return i < s->processes.len ? hl_session_base(hl_session_last(s, i)->program) : NULL;
+}
+
+static int print_none(const struct hl_session_list *s, const char *name)
+{
+	const char *similar = hl_suggest(name, next_name, s);
+	size_t *order = hl_session_by_peak(s), n = s->processes.len;
+	struct hl_strbuf b = {0};
+
+	for (size_t i = 0; order && i < n && i < SHOWN_MAX; i++)
+		put_process(&b, hl_session_last(s, order[i]));
+	if (n > SHOWN_MAX)
+		hl_strbuf_printf(&b, "\n  and %zu more (heaplapse info --all)", n - SHOWN_MAX);
+	if (similar)
+		hl_cli_error(
+			"no process of %s is \"%s\"; did you mean %s?", s->first, name, similar);
+	else
+		hl_cli_error("no process of %s is \"%s\"; it has", s->first, name);
+	print_lines(&b);
+	hl_strbuf_fini(&b);
+	free(order);
+	return HL_EXIT_USAGE;
+}
+
+static int choose_process(struct hl_session_choice *c, const char *name)
+{
+	struct hl_session_matches m;
+	int status;
+
+	if (hl_session_find(c->session, name, &m))
+		status = out_of_memory();
+	else if (m.found.len == 1)
+		status = choose_file(c, m.found.data[0].file);
+	else if (m.found.len > 1)
+		status = print_several(c->session, name, &m);
+	else
+		status = print_none(c->session, name);
+	hl_vec_free(&m.found);
+	return status;
+}
+
+/* --- the operand alone --- */
+
+/* Where the user's pattern names each trace, each name means its own trace. */
+static bool is_in_dir(const struct hl_session_list *s, const struct hl_session_file *f)
+{
+	size_t n = strlen(s->dir);
+
+	return !strncmp(f->path, s->dir, n) && f->path[n] == '/';
+}
+
+/* The last program that the process ran, from its beginning. */
+static size_t find_last_program(const struct hl_session_list *s, size_t process)
+{
+	const struct hl_session_process *p = &s->processes.data[process];
+	size_t file = s->order.data[p->in_order];
+
+	for (size_t i = 1; i < p->n_files; i++) {
+		size_t next = s->order.data[p->in_order + i];
+
+		if (!s->files.data[next].continues && is_in_dir(s, &s->files.data[next]))
+			file = next;
+	}
+	return file;
+}
+
+static int choose_first(struct hl_session_choice *c, enum hl_session_default alone)
+{
+	const struct hl_session_list *s = c->session;
+	size_t file;
+
+	/* A first trace that cannot be read is reported when it is opened. */
+	if (!s->processes.len || (s->has_first && !s->files.data[0].is_read))
+		return s->has_first ? choose_file(c, 0) : print_unreadable(s->first, -ENOENT);
+	if (!s->has_first && s->processes.len > 1) {
+		hl_cli_error("%s does not exist, so the program that was started was not recorded; "
+			     "%s has %zu processes: use --all or --process NAME",
+			s->first, s->dir, s->processes.len);
+		return HL_EXIT_USAGE;
+	}
+	file = s->has_first && alone == HL_SESSION_FILE ? 0 : find_last_program(s, 0);
+	if (file != 0 || !s->has_first)
+		hl_cli_info("showing %s, the last program that process %" PRIu64 " ran: %s",
+			hl_session_base(s->files.data[file].program), s->files.data[file].pid,
+			s->files.data[file].path);
+	return choose_file(c, file);
+}
+
+static void print_skipped(const struct hl_session_list *s)
+{
+	if (s->bad_lines)
+		hl_cli_error("%s/session: %" PRIu64 " line%s not understood and skipped", s->dir,
+			s->bad_lines, s->bad_lines == 1 ? " is" : "s are");
+}
+
+static void print_problem(const struct hl_session_file *f)
+{
+	char process[64] = "";
+
+	if (f->pid)
+		snprintf(process, sizeof(process), " (pid %" PRIu64 ")", f->pid);
+	if (!f->is_listed)
+		hl_cli_error("a file in the directory of the session is not shown: %s", f->problem);
+	else
+		hl_cli_error("the trace of %s%s %s: %s",
+			f->program[0] ? hl_session_base(f->program) : "the first program", process,
+			f->is_missing ? "is missing" : "cannot be read", f->problem);
+}
+
+static void print_problems(const struct hl_session_list *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->files.len; i++)
+		if (s->files.data[i].problem && n++ < SHOWN_MAX)
+			print_problem(&s->files.data[i]);
+	if (n > SHOWN_MAX)
+		hl_cli_error("%zu more traces of the session cannot be read", n - SHOWN_MAX);
+}
+
+/* Only traces that have been opened have a problem. */
+static bool is_lossy(const struct hl_session_choice *c)
+{
+	const struct hl_session_list *s = c->session;
+	uint64_t pid = 0;
+
+	for (size_t i = 0; i < s->files.len && !c->is_session; i++)
+		if (!strcmp(s->files.data[i].path, c->files[0]))
+			pid = s->files.data[i].pid;
+	for (size_t i = 0; i < s->files.len; i++)
+		if (hl_session_file_is_lost(&s->files.data[i]) &&
+			(c->is_session || s->files.data[i].pid == pid))
+			return true;
+	return false;
+}
+
+int hl_session_choice_status(const struct hl_session_choice *c, int status)
+{
+	bool is_better = status == HL_EXIT_OK || status == HL_EXIT_INCOMPLETE;
+
+	return is_better && c->is_lossy ? HL_EXIT_IO : status;
+}
+
+static int choose_of_session(
+	struct hl_session_choice *c, const struct hl_trace_opts *opts, enum hl_session_default as)
+{
+	bool all = as == HL_SESSION_ALL, read_all = all || opts->process;
+	int err = read_all ? hl_session_list_read(c->session)
+			   : hl_session_list_read_first(c->session);
+	int status;
+
+	if (err)
+		return out_of_memory();
+	c->is_read = read_all || !c->session->has_first;
+	if (read_all)
+		print_skipped(c->session);
+	if (c->is_read || !c->session->files.data[0].problem)
+		print_problems(c->session); /* otherwise the command prints it */
+	if (all && !c->session->processes.len) {
+		hl_cli_error("%s has no trace that can be read", c->session->dir);
+		return HL_EXIT_IO;
+	}
+	status = opts->process ? choose_process(c, opts->process)
+		 : all         ? choose_all(c)
+			       : choose_first(c, as);
+	c->is_lossy = !status && is_lossy(c);
+	return status;
+}
+
+int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *opts, int argc,
+	char **argv, enum hl_session_default alone)
+{
+	bool is_dir;
+	int err, status;
+
+	*c = (struct hl_session_choice){.files = argv, .n = argc};
+	if (opts->all && opts->process)
+		return hl_cli_usage("--all and --process exclude each other");
+	if (argc == 0) {
+		status = hl_trace_file_find_newest(&c->one[0]);
+		if (status)
+			return status;
+		c->files = argv = c->one;
+		c->n = 1;
+	}
+	if (argc > 1) {
+		if ((opts->all || opts->process))
+			return hl_cli_usage("%s takes one trace or the directory of a session, but "
+					    "\"%s\" follows \"%s\"",
+				opts->all ? "--all" : "--process", argv[1], argv[0]);
+		return 0;
+	}
+	is_dir = hl_session_is_dir(argv[0]);
+	err = hl_session_list_open(&c->session, argv[0]);
+	if (err == -ENOENT)
+		return 0; /* opening it prints the reason */
+	if (err)
+		return print_unreadable(argv[0], err);
+	if (!is_dir && c->session->files.len <= 1 && c->session->has_first && !opts->process &&
+		!opts->all) {
+		hl_session_list_free(c->session);
+		c->session = NULL;
+		return 0;
+	}
+	if (!c->session->files.len) {
+		hl_cli_error("%s has no trace; name a trace, or the directory of a session",
+			c->session->dir);
+		return HL_EXIT_IO;
+	}
+	if (opts->all || (is_dir && !opts->process))
+		alone = HL_SESSION_ALL;
+	return choose_of_session(c, opts, opts->process ? HL_SESSION_FILE : alone);
+}
+
+int hl_session_require_one(const struct hl_session_choice *c, const char *what)
+{
+	size_t *order;
+	int status;
+
+	if (!c->is_session || c->n == 1)
+		return 0;
+	order = hl_session_by_peak(c->session);
+	status = hl_cli_usage("%d processes cannot %s; choose one, as in --process %" PRIu64, c->n,
+		what, hl_session_last(c->session, order ? order[0] : 0)->pid);
+	free(order);
+	return status;
+}
+
+/* The value for --process: the name, or if several processes have it the pid. */
+static const char *name_process(
+	const struct hl_session_list *s, const struct hl_session_file *f, char pid[24])
+{
+	const char *name = hl_session_base(f->program);
+	struct hl_session_matches m;
+	bool unique = hl_session_find(s, name, &m) == 0 && m.found.len == 1;
+
+	hl_vec_free(&m.found);
+	snprintf(pid, 24, "%" PRIu64, f->pid);
+	return unique ? name : pid;
+}
+
+static bool has_file(
+	const struct hl_session_list *s, const struct hl_session_process *p, const char *path)
+{
+	for (size_t i = 0; i < p->n_files; i++)
+		if (!strcmp(s->files.data[s->order.data[p->in_order + i]].path, path))
+			return true;
+	return false;
+}
+
+/* The rest of the process that is shown. */
+static void print_later_file(const struct hl_session_file *last, const char *shown)
+{
+	if (!strcmp(last->path, shown))
+		return;
+	if (last->continues)
+		hl_cli_info("the recording of process %" PRIu64 " continues in %s", last->pid,
+			last->path);
+	else
+		hl_cli_info("process %" PRIu64 " then ran %s: %s", last->pid,
+			hl_session_base(last->program), last->path);
+}
+
+static void print_others(const struct hl_session_list *s, const struct hl_session_file *largest)
+{
+	char peak[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], pid[24];
+	size_t others = s->processes.len - 1;
+
+	hl_cli_info("%s more process%s in %s; the largest is %s with a peak of %s: report "
+		    "--process %s",
+		hl_text_count(n, others), others == 1 ? "" : "es", s->dir,
+		hl_session_base(largest->program), hl_text_bytes(peak, largest->peak_bytes),
+		name_process(s, largest, pid));
+}
+
+void hl_session_print_rest(struct hl_session_choice *c)
+{
+	struct hl_session_list *s = c->session;
+	const struct hl_session_file *largest = NULL;
+	char n[HL_TEXT_SIZE_MAX];
+
+	if (!s || c->is_session || c->n != 1)
+		return;
+	if (!c->is_read && s->files.len > REST_MAX) {
+		hl_cli_info("%s more traces are in %s: report --all",
+			hl_text_count(n, s->files.len - 1), s->dir);
+		return;
+	}
+	if (!c->is_read && hl_session_list_read(s))
+		return;
+	if (!c->is_read)
+		print_problems(s);
+	for (size_t i = 0; i < s->processes.len; i++) {
+		const struct hl_session_file *last = hl_session_last(s, i);
+
+		if (has_file(s, &s->processes.data[i], c->files[0]))
+			print_later_file(last, c->files[0]);
+		else if (!largest || last->peak_bytes > largest->peak_bytes)
+			largest = last;
+	}
+	if (largest)
+		print_others(s, largest);
+}

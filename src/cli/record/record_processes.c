@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_processes.c - see record_processes.h. */
+#include "cli/record/record_processes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "model/session/session.h"
+#include "util/safe_text.h"
+#include "util/terminal/shell_word.h"
+#include "views/text/session_text.h"
+
+#define ROWS 10
+
+static void print_table(const struct hl_session_list *s)
+{
+	const char *operand = s->has_first ? s->first : s->dir;
+	char n[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf raw = {0}, shown = {0};
+
+	fprintf(stderr, "%sheaplapse:%s recorded %s process%s\n", hl_cli_style(2, HL_STYLE_BOLD),
+		hl_cli_style(2, HL_STYLE_PLAIN), hl_text_count(n, s->processes.len),
+		s->processes.len == 1 ? "" : "es");
+	(void)hl_text_session(stderr, s, ROWS, "  ");
+	hl_shell_put_word(&raw, program_invocation_name);
+	hl_strbuf_puts(&raw, " report --process NAME|PID ");
+	hl_shell_put_word(&raw, operand);
+	hl_text_escape(&shown, hl_strbuf_str(&raw));
+	fprintf(stderr, "  next: %s\n", hl_strbuf_str(&shown));
+	hl_strbuf_fini(&raw);
+	hl_strbuf_fini(&shown);
+}
+
+void hl_record_print_processes(const char *first_trace)
+{
+	struct hl_session_list *s = NULL;
+	int err = first_trace[0] ? hl_session_list_open(&s, first_trace) : -ENOENT;
+
+	if (err == -ENOENT)
+		return;
+	if (!err && s->files.len > s->has_first)
+		err = hl_session_list_read(s);
+	if (err)
+		hl_cli_error("the processes cannot be listed: %s", strerror(-err));
+	else if (s->processes.len > s->has_first)
+		print_table(s);
+	hl_session_list_free(s);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_lists.c - the lists of an overview: which sites they have, and in which order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/model_internal.h"
+#include "model/overview/overview_internal.h"
+
+#define POINTS HL_OVERVIEW_POINTS
+
+const char *hl_overview_list_name(enum hl_overview_list_id list)
+{
+	static const char *const names[] = {"held", "left", "growing", "churning"};
+
+	return names[list];
+}
+
+const struct hl_value *hl_overview_site_value(
+	const struct hl_overview_site *s, enum hl_overview_list_id list)
+{
+	switch (list) {
+	case HL_OVERVIEW_HELD:
+		return &s->at_peak;
+	case HL_OVERVIEW_LEFT:
+		return &s->at_end;
+	case HL_OVERVIEW_GROWING:
+		return &s->grown;
+	default:
+		return &s->churned;
+	}
+}
+
+/* --- churn and growth --- */
+
+static void raise(struct hl_value *v, uint64_t bytes, uint64_t blocks)
+{
+	v->bytes = hl_max_u64(v->bytes, bytes);
+	v->blocks = hl_max_u64(v->blocks, blocks);
+}
+
+/* Blocks that are allocated once and freed late are no churn, so the most that were live are not
+ * counted, as far as they are known. */
+void hl_overview_compute_churn(struct hl_overview_builder *b)
+{
+	for (size_t i = 0; i < b->sites.len; i++) {
+		struct hl_overview_site *s = &b->sites.data[i];
+		struct hl_value most = s->at_end;
+
+		raise(&most, s->at_peak.bytes, s->at_peak.blocks);
+		for (unsigned k = 0; k < POINTS && b->o->trend_state == HL_OVERVIEW_KNOWN; k++)
+			raise(&most, s->trend->live[k], s->trend->blocks[k]);
+		s->churned = s->allocated;
+		s->churned.bytes -= hl_min_u64(s->allocated.bytes, most.bytes);
+		s->churned.blocks -= hl_min_u64(s->allocated.blocks, most.blocks);
+	}
+}
+
+static uint64_t find_floor(const uint64_t *v, unsigned from, unsigned to)
+{
+	uint64_t low = v[from];
+
+	for (unsigned k = from + 1; k < to; k++)
+		low = hl_min_u64(low, v[k]);
+	return low;
+}
+
+static uint64_t find_growth(const uint64_t *v)
+{
+	uint64_t early = find_floor(v, HL_GROWTH_EARLY, HL_GROWTH_LATE),
+		 late = find_floor(v, HL_GROWTH_LATE, HL_GROWTH_END);
+
+	return late > early ? late - early : 0;
+}
+
+static bool has_all_points(const struct hl_overview *o)
+{
+	for (unsigned k = HL_GROWTH_EARLY; k < HL_GROWTH_END; k++) {
+		if (!o->known[k])
+			return false;
+	}
+	return true;
+}
+
+void hl_overview_compute_growth(struct hl_overview_builder *b)
+{
+	struct hl_overview *o = b->o;
+
+	for (size_t i = 0; i < b->sites.len; i++) {
+		struct hl_overview_site *s = &b->sites.data[i];
+
+		for (unsigned k = 0; k < POINTS; k++)
+			o->live[k] += s->trend->live[k];
+		if (!has_all_points(o))
+			continue;
+		s->grown.bytes = find_growth(s->trend->live);
+		s->grown.blocks = s->grown.bytes ? find_growth(s->trend->blocks) : 0;
+	}
+}
+
+/* --- lists --- */
+
+struct order {
+	const struct hl_overview_site *sites;
+	enum hl_overview_list_id list;
+};
+
+static uint64_t rank(const struct hl_value *v, enum hl_overview_list_id list)
+{
+	return list == HL_OVERVIEW_CHURNING ? v->blocks : v->bytes;
+}
+
+static int compare_sites(const void *pa, const void *pb, void *arg)
+{
+	const struct order *x = arg;
+	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
+	const struct hl_value *a = hl_overview_site_value(&x->sites[ia], x->list),
+			      *b = hl_overview_site_value(&x->sites[ib], x->list);
+
+	if (rank(a, x->list) != rank(b, x->list))
+		return rank(a, x->list) > rank(b, x->list) ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	if (a->blocks != b->blocks)
+		return a->blocks > b->blocks ? -1 : 1;
+	return ia < ib ? -1 : ia > ib;
+}
+
+/* All growth, or all churn, is a part of the heap not worth a list. */
+static bool is_negligible(const struct hl_overview_builder *b, const struct hl_overview_list *l,
+	enum hl_overview_list_id id)
+{
+	uint64_t all = id == HL_OVERVIEW_GROWING    ? b->o->peak.bytes
+		       : id == HL_OVERVIEW_CHURNING ? b->o->allocated.blocks
+						    : 0;
+
+	return (double)rank(&l->total, id) * 100 < (double)all * HL_OVERVIEW_LIST_PERCENT;
+}
+
+/* A limited list ends before the rows that say little, but has at least one, and those that were
+ * promoted. */
+static size_t count_rows(const struct hl_overview_builder *b, const struct hl_overview_list *l,
+	enum hl_overview_list_id id, size_t promoted)
+{
+	size_t n = 0;
+
+	if (b->opt->rows && promoted == 0 && is_negligible(b, l, id))
+		return 0;
+	while (n < l->all && (b->opt->rows == 0 || n < b->opt->rows)) {
+		const struct hl_value *v = hl_overview_site_value(&b->sites.data[l->sites[n]], id);
+
+		if (b->opt->rows && n > 0 && n >= promoted &&
+			(double)rank(v, id) * 100 <
+				(double)rank(&l->total, id) * HL_OVERVIEW_MIN_PERCENT)
+			break;
+		n++;
+	}
+	return n;
+}
+
+/* --- sites that a limited list must have --- */
+
+static size_t find_in_list(
+	const struct hl_overview_builder *b, const struct hl_overview_list *l, uint32_t frame)
+{
+	size_t i = 0;
+
+	while (i < l->all && b->sites.data[l->sites[i]].frame != frame)
+		i++;
+	return i;
+}
+
+/* Moves a site to an earlier row; the others keep their order. */
+static void move_up(struct hl_overview_list *l, size_t from, size_t to)
+{
+	uint32_t site = l->sites[from];
+
+	memmove(&l->sites[to + 1], &l->sites[to], (from - to) * sizeof(*l->sites));
+	l->sites[to] = site;
+}
+
+/* Returns the number of sites of verdicts, which are the first then. */
+static size_t promote_verdicts(const struct hl_overview_builder *b, struct hl_overview_list *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->o->n_verdicts; i++) {
+		const struct hl_overview_verdict *v = &b->o->verdicts[i];
+		size_t at = v->kind == HL_VERDICT_GROWING ? find_in_list(b, l, v->frame) : l->all;
+
+		if (at < l->all)
+			move_up(l, at, n++);
+	}
+	return n;
+}
+
+/* Few large blocks may be most of the churn. Returns the number of rows that show them. */
+static size_t promote_churned_bytes(const struct hl_overview_builder *b, struct hl_overview_list *l)
+{
+	size_t top = 0;
+
+	for (size_t i = 1; i < l->all; i++) {
+		if (b->sites.data[l->sites[i]].churned.bytes >
+			b->sites.data[l->sites[top]].churned.bytes)
+			top = i;
+	}
+	if (top == 0 || l->total.bytes - b->sites.data[l->sites[top]].churned.bytes >
+				b->sites.data[l->sites[top]].churned.bytes)
+		return 0;
+	move_up(l, top, 1);
+	return 2;
+}
+
+static size_t promote_sites(const struct hl_overview_builder *b, struct hl_overview_list *l,
+	enum hl_overview_list_id id)
+{
+	if (b->opt->rows == 0)
+		return 0;
+	return id == HL_OVERVIEW_GROWING    ? promote_verdicts(b, l)
+	       : id == HL_OVERVIEW_CHURNING ? promote_churned_bytes(b, l)
+					    : 0;
+}
+
+static int make_list(struct hl_overview_builder *b, enum hl_overview_list_id id)
+{
+	struct hl_overview_list *l = &b->o->lists[id];
+	struct order order = {b->sites.data, id};
+	size_t promoted;
+
+	l->sites = calloc(b->sites.len + 1, sizeof(*l->sites));
+	if (!l->sites)
+		return hl_model_fail(b->m, -ENOMEM);
+	for (size_t i = 0; i < b->sites.len; i++) {
+		const struct hl_value *v = hl_overview_site_value(&b->sites.data[i], id);
+
+		if (rank(v, id) == 0 && (id != HL_OVERVIEW_LEFT || v->blocks == 0))
+			continue;
+		hl_value_add(&l->total, v);
+		l->sites[l->all++] = (uint32_t)i;
+	}
+	if (l->all > 1)
+		qsort_r(l->sites, l->all, sizeof(*l->sites), compare_sites, &order);
+	promoted = promote_sites(b, l, id);
+	l->n = count_rows(b, l, id, promoted);
+	return 0;
+}
+
+int hl_overview_mark_ambiguous_sites(struct hl_overview_builder *b)
+{
+	struct hl_pair_map seen = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->sites.len && !err; i++) {
+		struct hl_overview_site *s = &b->sites.data[i], *lookalike;
+		const struct hl_frame *f = hl_model_frame(b->m, s->frame);
+		uint32_t first;
+
+		err = hl_frame_find_lookalike(&seen, 0, f, i, &first);
+		if (err)
+			break;
+		lookalike = &b->sites.data[first];
+		if (strcmp(hl_model_frame(b->m, lookalike->frame)->function, f->function) != 0)
+			s->full_name = lookalike->full_name = true;
+	}
+	hl_pair_map_fini(&seen);
+	return err ? hl_model_fail(b->m, err) : 0;
+}
+
+int hl_overview_make_lists(struct hl_overview_builder *b)
+{
+	struct hl_overview *o = b->o;
+	int err = 0;
+
+	for (int i = 0; i < HL_OVERVIEW_LISTS; i++) {
+		o->lists[i].state = i == HL_OVERVIEW_HELD      ? o->peak_state
+				    : i == HL_OVERVIEW_GROWING ? o->trend_state
+							       : HL_OVERVIEW_KNOWN;
+		if (o->sites_state != HL_OVERVIEW_KNOWN && o->lists[i].state == HL_OVERVIEW_KNOWN)
+			o->lists[i].state = o->sites_state;
+	}
+	if (o->trend_state == HL_OVERVIEW_KNOWN && !has_all_points(o))
+		o->lists[HL_OVERVIEW_GROWING].state = HL_OVERVIEW_NOT_KNOWN;
+	for (int i = 0; i < HL_OVERVIEW_LISTS && !err; i++) {
+		if (o->lists[i].state == HL_OVERVIEW_KNOWN)
+			err = make_list(b, i);
+	}
+	return err;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * explain_test.c - --explain of made-up views: each member of struct hl_view that it depends on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "model/query/query_plan.h"
+#include "model/testing/test_fake_traces.h"
+#include "request/plan.h"
+
+#define MOMENT (HL_VIEW_QUANTITY | HL_VIEW_MOMENT)
+
+static const struct {
+	struct hl_view view;
+	uint32_t unknown; /* HL_UNKNOWN_* of the trace */
+	const char *pairs;
+	const char *text;
+} rows[] = {
+	{{.reads = "reads all"}, 0, "", "--made-up: reads all\n"},
+	{{.reads = "reads all"}, 0, "filter=size:1", "--made-up: reads all\n"},
+	{{.reads = "reads all", .reads_filtered = "reads more"}, 0, "filter=size:1",
+		"--made-up: reads more\n"},
+	{{.reads = "reads all", .needs = HL_UNKNOWN_THREADS}, HL_UNKNOWN_THREADS, "",
+		"--made-up: reads all\n"},
+	{{.reads = "reads all", .refuses = HL_UNKNOWN_THREADS}, HL_UNKNOWN_ADDRESSES, "",
+		"--made-up: reads all\n"},
+	{{.reads = "reads all", .refuses = HL_UNKNOWN_THREADS}, HL_UNKNOWN_THREADS, "",
+		"--made-up: is refused: the imported file does not have what it needs\n"},
+	{{.reads = "reads all", .requires = HL_NEEDS_ORDER}, HL_UNKNOWN_ORDER, "",
+		"--made-up: is refused: this needs the order of events"},
+	{{.reads = "reads all", .flags = MOMENT, .requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS},
+		HL_UNKNOWN_ORDER, "leaks",
+		"--made-up, leaked (live at the end): is refused: this needs the order of events"},
+	{{.reads = "reads all", .flags = MOMENT, .requires = HL_NEEDS_ORDER}, HL_UNKNOWN_ORDER,
+		"leaks",
+		"--made-up, leaked (live at the end): is refused: this needs the order of events"},
+	{{.reads = "reads all", .flags = MOMENT, .requires = HL_NEEDS_EVENTS}, HL_UNKNOWN_ORDER,
+		"leaks", "--made-up, leaked (live at the end): reads all\n"},
+	{{.reads = "reads all", .flags = MOMENT}, 0, "filter=size:1",
+		"--made-up, live at the peak of blocks that match the filter: reads every event "
+		"to find the peak of the matching blocks, then reads all\n"},
+};
+
+static void explain(
+	struct hl_model *m, const struct hl_view *view, const char *pairs, struct hl_strbuf *b)
+{
+	static const struct hl_notes notes;
+	struct hl_request r = {0};
+	struct hl_request_error why;
+	char key[20];
+	const char *value = strchr(pairs, '=');
+	struct hl_plan *p;
+
+	snprintf(key, sizeof(key), "%.*s", (int)strcspn(pairs, "="), pairs);
+	if (*key)
+		assert_int_equal(hl_request_set(&r, key, value ? value + 1 : NULL, &why), 0);
+	assert_null(hl_request_add_view(
+		&r, (struct hl_request_part){.view = view, .option = "--made-up"}));
+	assert_int_equal(hl_request_finish(&r, NULL, &why), 0);
+	assert_int_equal(hl_plan_new(&p, &r, m, &notes, &why), 0);
+	hl_plan_explain(p, b);
+	hl_plan_free(p);
+	hl_request_fini(&r);
+}
+
+static void members_of_a_view_are_followed(void **state)
+{
+	struct hl_fake_trace s;
+	struct hl_model *m;
+
+	assert_int_equal(hl_fake_trace_make(&s, &samples[4]), 0);
+	for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++) {
+		struct hl_strbuf b = {0};
+
+		m = open_model(s.path);
+		((struct hl_meta *)&hl_model_info(m)->meta)->unknown = rows[i].unknown;
+		explain(m, &rows[i].view, rows[i].pairs, &b);
+		if (strncmp(hl_strbuf_str(&b), rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("row %zu: %s", i, hl_strbuf_str(&b));
+		hl_strbuf_fini(&b);
+		hl_model_close(m);
+	}
+	hl_fake_trace_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(members_of_a_view_are_followed)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

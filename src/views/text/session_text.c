@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_text.c - see session_text.h. The numbers of a process are those of its last trace, as
+ * `report --process` shows them.
+ */
+#include "views/text/session_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "util/safe_text.h"
+#include "util/strbuf.h"
+
+/* "bash, then python3.11": a process that called exec ran several programs. */
+static void put_programs(
+	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
+{
+	const struct hl_session_file *last = &s->files.data[p->last], *first = NULL;
+
+	for (size_t i = 0; i < p->n_files && !first; i++) {
+		const struct hl_session_file *f = &s->files.data[s->order.data[p->in_order + i]];
+
+		/* a fork child runs the program of its parent, which is not worth a word */
+		if (!f->forked || p->n_files == 1)
+			first = f;
+	}
+	if (first && first != last && !last->continues) {
+		hl_text_escape(b, hl_session_base(first->program));
+		hl_strbuf_puts(b, ", then ");
+	}
+	hl_text_escape(b, hl_session_base(last->program));
+	if (last->end.kind == HL_END_RUNNING)
+		hl_strbuf_puts(b, " (running)");
+}
+
+static void put_process(FILE *out, const struct hl_session_list *s, size_t i, const char *indent)
+{
+	const struct hl_session_file *f = hl_session_last(s, i);
+	char peak[HL_TEXT_SIZE_MAX], allocations[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf programs = {0};
+
+	put_programs(&programs, s, &s->processes.data[i]);
+	fprintf(out, "%s%11s  %11s  %8" PRIu64 "  %s\n", indent, hl_text_bytes(peak, f->peak_bytes),
+		hl_text_count(allocations, f->allocations), f->pid, hl_strbuf_str(&programs));
+	hl_strbuf_fini(&programs);
+}
+
+int hl_text_session(FILE *out, const struct hl_session_list *s, size_t limit, const char *indent)
+{
+	size_t *order = hl_session_by_peak(s), n = s->processes.len;
+
+	if (!order)
+		return -ENOMEM;
+	fprintf(out, "%s%11s  %11s  %8s  %s\n", indent, "peak", "allocations", "pid", "program");
+	for (size_t i = 0; i < n && (!limit || i < limit); i++)
+		put_process(out, s, order[i], indent);
+	if (limit && n > limit)
+		fprintf(out, "%sand %zu more process%s\n", indent, n - limit,
+			n - limit == 1 ? "" : "es");
+	free(order);
+	return 0;
+}
