@@ -230,6 +230,26 @@ def test_bare_and_children(place):
     check_sums(place, files_of(place), truth)
 
 
+def test_overwrite(place):
+    """-f replaces the files of an old rotation, and no others, whatever their names"""
+    process, pid = start(place)
+    rotate(place, pid)
+    finish(place, process)
+    with open('x.3.hlt', 'w', encoding='ascii') as file:
+        file.write('mine')
+    place.run(place.binary, 'record', '-q', '-o', 'x.4.hlt', 'true')
+    other = open('x.4.hlt', 'rb').read()
+    process, pid = start(place, options=(*PLAIN, '-f'))
+    wait_until('the old file is removed', lambda: not os.path.exists('x.2.hlt'))
+    answers = [rotate(place, pid)['file'] for _ in range(3)]
+    truth = finish(place, process)
+    expect('names', answers, ['x.2.hlt', 'x.5.hlt', 'x.6.hlt'])
+    expect('other files', (open('x.3.hlt', encoding='ascii').read(), open('x.4.hlt', 'rb').read()), ('mine', other))
+    os.remove('x.3.hlt')
+    os.remove('x.4.hlt')
+    check_sums(place, files_of(place), truth)
+
+
 def test_several_at_once(place):
     """requests at the same time are executed one after the other"""
     process, pid = start(place)
