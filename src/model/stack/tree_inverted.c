@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/stack/frame_rules.h"
 #include "model/stack/site.h"
 #include "model/stack/stack_rules.h"
 #include "model/stack/tree_builder_internal.h"
@@ -22,6 +23,12 @@
 static void add_total(struct hl_tree_builder *b, const struct hl_tree_walker *w)
 {
 	hl_value_add(&b->nodes.data[w->at].total, &w->v);
+}
+
+/* A run is named after its outermost frame, but not after callers that could not be unwound. */
+static bool names_run(struct hl_tree_builder *b, uint32_t frame)
+{
+	return !hl_frame_is_end(hl_model_frame(b->m, frame));
 }
 
 /* Finds the run of nodes from this one outwards that have only folded frames. */
@@ -59,6 +66,8 @@ static int find_run(struct hl_tree_builder *b, uint32_t node, struct hl_tree_run
 		err = hl_model_node_frames(b->m, node, &refs, &n);
 		if (!err && next.frames == 0)
 			next = (struct hl_tree_run){.last = node, .outer = refs[0].frame};
+		else if (!err && !names_run(b, next.outer))
+			next.outer = refs[0].frame;
 		next.frames += err ? 0 : (uint32_t)hl_min_u64(n, UINT32_MAX - next.frames);
 		next.known = true;
 		b->memo[node] = next;
@@ -84,7 +93,9 @@ static int skip_run(
 			err = hl_tree_is_folded(b, refs[w->left - 1].frame, &folded);
 			if (err || !folded)
 				break;
-			*outer = refs[--w->left].frame;
+			if (*frames == 0 || names_run(b, refs[w->left - 1].frame))
+				*outer = refs[w->left - 1].frame;
+			w->left--;
 			*frames += *frames < UINT32_MAX;
 		}
 		parent = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
@@ -93,7 +104,8 @@ static int skip_run(
 			break;
 		err = find_run(b, parent, &run);
 		if (!err && run.frames > 0) {
-			*outer = run.outer;
+			if (*frames == 0 || names_run(b, run.outer))
+				*outer = run.outer;
 			*frames += (uint32_t)hl_min_u64(run.frames, UINT32_MAX - *frames);
 			w->node = run.last;
 			parent = hl_model_parent(b->m, w->node);
