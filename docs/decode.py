@@ -533,7 +533,7 @@ class Maps:
         need(len(self.list) == self.count, 'MAPS: number of mappings')
         out = [f'sample {self.time * 64} {self.read_ns} {self.count}']
         for start, pages, perms, offset, text, amounts in self.list:
-            need(start >= end and pages > 0 and start + pages <= 1 << 52, 'MAPS: addresses')
+            need(start >= end and pages > 0 and start + pages < 1 << 52, 'MAPS: addresses')
             need(all(0 <= x < 1 << 47 for x in amounts), 'MAPS: amounts')
             end = start + pages
             letters = ''.join(x if perms >> i & 1 else '-' for i, x in enumerate('rwx')) + ('s' if perms & 8 else 'p')

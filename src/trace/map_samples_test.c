@@ -325,9 +325,9 @@ static size_t read_hostile(bool *damaged)
 		assert_true(got->time_ns >= time);
 		time = got->time_ns;
 		for (size_t i = 0; i < got->n; i++) {
-			assert_true(got->maps[i].start >= end && (!i || end));
+			assert_true(got->maps[i].start >= end);
 			end = got->maps[i].end;
-			assert_true(end > got->maps[i].start || !end);
+			assert_true(end > got->maps[i].start);
 			assert_true(strlen(got->maps[i].name) <= HL_MAP_NAME_MAX);
 			for (unsigned k = 0; k < HL_MAP_AMOUNTS; k++)
 				assert_true(got->maps[i].kib[k] < HL_MAP_AMOUNT_MAX);

@@ -24,7 +24,7 @@ struct hl_map_cursor {
 	HL_VEC(struct hl_map_entry) last, next;
 	bool is_moved;    /* the mappings of the sample that is being read are in `next` */
 	size_t old;       /* mappings of `last` that are handled */
-	uint64_t end;     /* of the last mapping of the new list, in bytes; 0: it is 2^64 */
+	uint64_t end;     /* of the last mapping of the new list */
 	uint64_t n, time; /* of the sample that is being read */
 	struct hl_string_table names;
 	size_t name_bytes;          /* in all samples */
@@ -112,7 +112,7 @@ static uint64_t mappings_limit(const struct hl_map_cursor *c)
 /* Adds a mapping to the new list. */
 static int append(struct hl_map_cursor *c, const struct hl_map_entry *m)
 {
-	if (c->next.len >= c->n || m->start < c->end || (c->next.len && !c->end))
+	if (c->next.len >= c->n || m->start < c->end)
 		return -EBADMSG;
 	c->end = m->end;
 	return hl_vec_push(&c->next, *m);
@@ -158,7 +158,7 @@ static int change_fields(struct hl_map_entry *m, struct hl_column_cursor *cur)
 	}
 	if (mask >> HL_MAP_SIZE_BIT & 1)
 		pages += (uint64_t)hl_unzigzag(hl_column_cursor_varint(cur));
-	if (pages == 0 || pages > HL_MAP_PAGES_MAX - m->start / HL_MAP_PAGE)
+	if (pages == 0 || pages >= HL_MAP_PAGES_MAX - m->start / HL_MAP_PAGE)
 		return -EBADMSG;
 	m->end = m->start + pages * HL_MAP_PAGE;
 	return 0;
@@ -175,8 +175,7 @@ static int change_mapping(struct hl_map_cursor *c, struct hl_column_cursor *cur)
 	err = change_fields(&m, cur);
 	if (err)
 		return err;
-	if (!c->is_moved && c->old + 1 < c->last.len &&
-		(m.end > c->last.data[c->old + 1].start || !m.end))
+	if (!c->is_moved && c->old + 1 < c->last.len && m.end > c->last.data[c->old + 1].start)
 		err = move_list(c); /* the next mapping must be gone */
 	if (err)
 		return err;
@@ -200,7 +199,7 @@ static int add_mapping(struct hl_map_cursor *c, struct hl_column_cursor *cur)
 	offset = hl_column_cursor_varint(cur);
 	name = hl_column_cursor_varint(cur);
 	if (step >= HL_MAP_PAGES_MAX - before || pages == 0 ||
-		pages > HL_MAP_PAGES_MAX - before - step || perms > 15 ||
+		pages >= HL_MAP_PAGES_MAX - before - step || perms > 15 ||
 		offset >= HL_MAP_PAGES_MAX || name > c->texts.len)
 		return -EBADMSG;
 	m.start = (before + step) * HL_MAP_PAGE;
