@@ -24,7 +24,7 @@ void hl_plan_describe_part(
 {
 	char heading[256] = "";
 
-	if (part->view->flags & HL_VIEW_QUANTITY)
+	if (hl_plan_part_has_quantity(part))
 		hl_plan_heading(p, part->quantity, heading, sizeof(heading));
 	if (part->view->reads)
 		hl_strbuf_printf(b, "%s%s%s%s%s", find_option(p->request, part->view),
@@ -74,7 +74,8 @@ static void explain_view(
 		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
 	else if (part->view->refuses & hl_model_info(p->m)->meta.unknown)
 		hl_strbuf_puts(b, "is refused: the imported file does not have what it needs");
-	else if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_MOMENT)
+	else if (hl_plan_part_has_quantity(part) && hl_plan_has_own_peak(p, part->quantity) &&
+		 part->view->flags & HL_VIEW_MOMENT)
 		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
 	else
 		hl_strbuf_puts(b, find_reads(p, part->view));

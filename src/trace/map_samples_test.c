@@ -166,6 +166,7 @@ static void check_round_trip(size_t bytes_max)
 {
 	struct process p = {.seed = 1}, again = {.seed = 1};
 	struct hl_map_encoder e = {.bytes_max = bytes_max};
+	const struct hl_trace_info *info;
 	const struct hl_map_sample *got;
 	struct hl_writer *w = open_writer();
 	struct hl_map_cursor *c;
@@ -199,6 +200,8 @@ static void check_round_trip(size_t bytes_max)
 	assert_null(got);
 	assert_false(hl_map_cursor_is_damaged(c));
 	hl_map_cursor_close(c);
+	assert_int_equal(hl_reader_info(r, &info), 0);
+	assert_int_equal(info->n_map_samples, SAMPLES);
 	hl_reader_close(r);
 }
 

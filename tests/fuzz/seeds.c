@@ -187,5 +187,6 @@ int main(int argc, char **argv)
 	make_other("counted", sample_make_counted);
 	make_other("carrying", sample_make_carrying);
 	make_other("late", sample_make_late);
+	make_other("mapped", sample_make_mapped);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * slice_maps.c - the samples of the mappings in a slice: those in its range, encoded again.
  *
- * With shifted addresses the kernel's own mappings at the end of the address space would lie beyond
+ * With shifted addresses the kernel's own mappings at the end of the address space would be beyond
  * it: they are left out.
  */
 #include <errno.h>
