@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """footprint_test - record --mmap samples all mappings of the program, with what they hold."""
 import glob
+import json
 import os
 import time
 
@@ -43,7 +44,7 @@ class Steps:
     """A recorded footprint, step by step."""
 
     def __init__(self, place, *arguments, options=()):
-        self.place = place
+        self.place, self.trace = place, 'trace.hlt'
         self.process = place.start(
             place.record_command(place.program('footprint'), *arguments,
                                  options=('-q', '--mmap', '-o', 'trace.hlt', *options)),
@@ -55,7 +56,7 @@ class Steps:
         expect('step', line[:1], [name])
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
-            samples, marks = read('trace.hlt') if os.path.exists('trace.hlt') else ([], {})
+            samples, marks = read(self.trace) if os.path.exists(self.trace) else ([], {})
             later = [maps for at, maps in samples if name in marks and at > marks[name]]
             if later:
                 return int(line[1], 16), later[0]
@@ -69,6 +70,22 @@ class Steps:
     def end(self):
         done = self.place.finish(self.process)
         expect('status', done.status, 0)
+
+
+def compare_report(place, trace):
+    """Each sample is the same in `report --resident` and in decode.py."""
+    samples, _ = read(trace)
+    for at, maps in samples:
+        answer = json.loads(place.run(place.binary, 'report', '--json', '--resident', '-n', '0', f'--at={at}ns', trace).out)
+        if answer['time_ns'] < at:
+            continue            # after the end of the run
+        expect('sample', (answer['sample_ns'], answer['samples']), (at, len(samples)))
+        found = {int(m['address'], 16): [m[k] for k in ('size', 'protection', 'swap', 'anonymous', 'dirty', 'clean')]
+                 for m in answer['mappings']}
+        expect('mappings', found, {
+            address: [size, permissions] + [1024 * x for x in (
+                a['swap'], a['anonymous'], a['shared_dirty'] + a['private_dirty'], a['shared_clean'] + a['private_clean'])]
+            for address, (size, permissions, a, _) in maps.items()})
 
 
 def test_steps(place):
@@ -100,6 +117,7 @@ def test_steps(place):
     expect('the second half is gone', rest in maps, False)
     steps.go_on()
     steps.end()
+    compare_report(place, 'trace.hlt')
 
 
 def test_last_sample(place):
@@ -114,6 +132,39 @@ def test_last_sample(place):
     if samples[-1][0] <= stated:
         raise Failure(f'the last sample is at {samples[-1][0]}, the last event at {stated}')
     expect('what is mapped at the end', place_of in samples[-1][1], False)
+
+
+def test_rotate(place):
+    """the file after a rotation begins with all mappings"""
+    steps = Steps(place, 'file.bin')
+    anon, _ = steps.step('mapped')
+    pid, _ = place.parents('trace.hlt')
+    done = place.run(place.binary, 'ctl', pid, 'rotate')
+    expect('rotate', (done.status, done.err), (0, ''))
+    steps.go_on()
+    steps.trace = 'trace.2.hlt'
+    _, maps = steps.step('touched')
+    expect('touched', maps[anon][2]['private_dirty'] + maps[anon][2]['swap'], 3 * MIB)
+    for name in 'file', 'cut', 'unmapped':
+        steps.go_on()
+        steps.step(name)
+    steps.go_on()
+    steps.end()
+    first, second = read('trace.hlt')[0], read('trace.2.hlt')[0]
+    expect('in order', first[-1][0] < second[0][0], True)
+    expect('the first sample of the second file', anon in second[0][1], True)
+
+
+def test_bare(place):
+    """HEAPLAPSE_MMAP=1: the same, with a last sample"""
+    place.bare(place.program('ending'), 'exit:0', env={'HEAPLAPSE_MMAP': '1', 'HEAPLAPSE_EXIT_WAIT': '60'})
+    name = place.traces()[0]
+    place.info(name)
+    samples, _ = read(name)
+    stated = int(place.dump(name)[-1].split()[1])
+    if not samples or samples[-1][0] <= stated:
+        raise Failure(f'samples at {[at for at, _ in samples]}, the last event at {stated}')
+    expect('the stack', [1 for *_, label in samples[-1][1].values() if label == '"[stack]"'], [1])
 
 
 def test_many(place):

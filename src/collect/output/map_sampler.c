@@ -28,7 +28,7 @@ struct hl_map_source {
 	/* Protected by the lock. */
 	uint64_t due_ns;   /* CLOCK_MONOTONIC */
 	uint64_t first_ns; /* when the first sample was taken; 0: not yet */
-	uint64_t last_ns;  /* what the last sample took, of the CPU or of the clock */
+	uint64_t last_ns;  /* what the last sample took of the CPU */
 	int err;
 	bool removed, busy, has_parts;
 	bool finishing, finished; /* the last sample is requested; was taken or failed */
@@ -155,7 +155,7 @@ static void sample(struct hl_map_sampler *s, struct hl_map_source *m)
 	m->parts = parts;
 	m->has_parts = !err;
 	m->finished = last || err == -ESRCH;
-	m->last_ns = hl_max_u64(cpu, now - began);
+	m->last_ns = cpu;
 	m->first_ns = m->first_ns ? m->first_ns : began;
 	m->due_ns = hl_map_next_due(began - m->first_ns, began, now, cpu, &s->rest_until_ns);
 }

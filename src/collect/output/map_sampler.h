@@ -23,7 +23,7 @@
 #define HL_MAP_FIRST_NS    UINT64_C(50000000) /* the interval at first */
 #define HL_MAP_AGE_SHARE   4u /* then a quarter of the time since the first sample */
 #define HL_MAP_REST        200u
-/* A process that exits is sampled a last time if its last sample took no longer than this. */
+/* A process that exits is sampled a last time if its last sample took no more of the CPU. */
 #define HL_MAP_LAST_NS UINT64_C(20000000)
 
 struct hl_map_sampler;

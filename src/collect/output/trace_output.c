@@ -22,7 +22,7 @@
 #define FLUSH_NS UINT64_C(250000000) /* maximum time until pending events are written */
 /* How long an exit may wait for the last sample of the mappings: the thread that takes it may be
  * busy with a large process. */
-#define MAPS_WAIT_NS UINT64_C(100000000)
+#define MAPS_WAIT_NS UINT64_C(1000000000)
 
 /* Copies all strings of a meta into one allocation. */
 static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
