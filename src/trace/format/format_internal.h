@@ -93,6 +93,12 @@ static inline uint64_t hl_base_blocks_limit(uint64_t file_bytes)
 #define HL_MAP_CHAIN_MAX   64u         /* samples that follow a full one */
 #define HL_MAP_SIZE_BIT    6u          /* of the mask of a changed mapping */
 #define HL_MAPS_FREE       65536u /* mappings of a sample; those above have their rows stored */
+/* The mappings of all samples together, for a file of file_bytes bytes: what it takes to read them.
+ * A recording is far below it, because the samples of large processes are rare. */
+static inline uint64_t hl_map_work_limit(uint64_t file_bytes)
+{
+	return (1u << 25) + 64 * (file_bytes < UINT64_MAX / 128 ? file_bytes : UINT64_MAX / 128);
+}
 enum hl_map_op { HL_MAP_GONE, HL_MAP_CHANGED, HL_MAP_NEW };
 
 #define HL_TEXT_MAX 65535u /* side event, path, string of META (command: eight times this) */

@@ -26,6 +26,7 @@ struct hl_map_cursor {
 	size_t old;       /* mappings of `last` that are handled */
 	uint64_t end;     /* of the last mapping of the new list */
 	uint64_t n, time; /* of the sample that is being read */
+	uint64_t work;    /* mappings and rows of all samples so far */
 	struct hl_string_table names;
 	size_t name_bytes;          /* in all samples */
 	HL_VEC(const char *) texts; /* of the samples since the last full one */
@@ -107,6 +108,13 @@ static int read_texts(struct hl_map_cursor *c, struct hl_chunk *chunk)
 static uint64_t mappings_limit(const struct hl_map_cursor *c)
 {
 	return hl_min_u64(HL_MAPS_MAX, HL_MAPS_FREE + c->r->data_bytes / 8);
+}
+
+/* A forged file cannot make a reader work for long. */
+static int add_work(struct hl_map_cursor *c, uint64_t n)
+{
+	c->work += n;
+	return c->work > hl_map_work_limit(c->r->data_bytes) ? -EBADMSG : 0;
 }
 
 /* Adds a mapping to the new list. */
@@ -231,6 +239,8 @@ static int read_rows(struct hl_map_cursor *c, struct hl_chunk *chunk)
 
 	if (err == -ENOENT)
 		err = 0;
+	if (!err)
+		err = add_work(c, chunk->head.n_rows);
 	for (uint32_t i = 0; i < chunk->head.n_rows && !err; i++) {
 		uint64_t v = hl_column_cursor_varint(&cur);
 
@@ -278,7 +288,7 @@ static int begin_sample(struct hl_map_cursor *c, struct hl_chunk *chunk)
 	c->old = c->end = 0;
 	c->next.len = 0;
 	c->is_moved = false;
-	return 0;
+	return add_work(c, hl_max_u64(c->n, c->last.len));
 }
 
 static int end_sample(struct hl_map_cursor *c)

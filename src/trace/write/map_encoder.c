@@ -186,7 +186,7 @@ static void put_entry(struct map_encoding *x, const struct hl_map_entry *m, size
 		x->err = hl_vec_push(&e->next, k);
 }
 
-static void restart(struct hl_map_encoder *e)
+void hl_map_encoder_restart(struct hl_map_encoder *e)
 {
 	hl_string_table_fini(&e->texts);
 	e->texts = (struct hl_string_table){0};
@@ -218,7 +218,7 @@ int hl_map_encode(
 	if (sample->n > HL_MAPS_MAX)
 		return -E2BIG;
 	if (e->since_full > HL_MAP_CHAIN_MAX || e->text_bytes > TEXTS_PAUSED)
-		restart(e);
+		hl_map_encoder_restart(e);
 	out->full = e->since_full == 0;
 	e->next.len = 0;
 	begin_part(&x);
@@ -233,7 +233,7 @@ int hl_map_encode(
 		begin_row(&x, HL_MAP_GONE, 0);
 	if (x.err) {
 		hl_map_parts_fini(out);
-		restart(e);
+		hl_map_encoder_restart(e);
 		return x.err;
 	}
 	swap_lists(e);

@@ -49,6 +49,8 @@ struct hl_map_encoder {
  * -EINVAL: the sample is not one (order, limits); -ENOMEM. After an error the next one is full. */
 int hl_map_encode(
 	struct hl_map_encoder *e, const struct hl_map_sample *sample, struct hl_map_parts *out);
+/* The next sample is full. */
+void hl_map_encoder_restart(struct hl_map_encoder *e);
 void hl_map_encoder_fini(struct hl_map_encoder *e);
 
 #endif

@@ -180,6 +180,8 @@ struct hl_writer {
 	HL_VEC(struct hl_rss_sample) rss;
 	struct hl_map_encoder maps; /* of hl_writer_add_maps */
 	uint64_t maps_seq;          /* of the first part of the last sample of mappings */
+	uint64_t maps_work;         /* mappings of all samples */
+	bool maps_left_out;         /* samples are left out up to the next full one */
 
 	/* The sink of the chunks and the status of the file that receives them. */
 	hl_chunk_sink *sink;

@@ -283,10 +283,27 @@ static int write_map_part(struct hl_writer *w, const struct hl_map_parts *parts,
 	return hl_writer_put(w);
 }
 
+/* Readers accept only as many mappings as hl_map_work_limit allows. */
+static bool leaves_out(struct hl_writer *w, const struct hl_map_parts *parts)
+{
+	uint64_t bytes = atomic_load_explicit(&w->status->bytes, memory_order_relaxed);
+
+	w->maps_left_out &= !parts->full;
+	w->maps_left_out |= w->maps_work + 2 * parts->n > hl_map_work_limit(bytes);
+	if (w->maps_left_out) {
+		hl_map_encoder_restart(&w->maps);
+		return true;
+	}
+	w->maps_work += 2 * parts->n; /* a reader may count its rows, too */
+	return false;
+}
+
 int hl_writer_put_maps(struct hl_writer *w, const struct hl_map_parts *parts)
 {
 	uint64_t seq = w->seq;
 
+	if (leaves_out(w, parts))
+		return w->error;
 	for (size_t i = 0; i < parts->v.len && !w->error; i++)
 		w->error = write_map_part(w, parts, i);
 	w->maps_seq = seq;
