@@ -108,7 +108,7 @@ def check(how, hidden, trace, name=''):
 
 with tempfile.TemporaryDirectory() as folder:
     recorded = f'{folder}/phases.hlt'
-    run('record', '-q', '--mmap', '-o', recorded, '--', phases, '0', 'their-argument')
+    run('record', '-q', '--mmap', '--exit-wait=60', '-o', recorded, '--', phases, '0', 'their-argument')
     run('embed', '-q', recorded)
     listed = [line.split() for line in run('extract', '--list', recorded).splitlines()]
     build_ids = [bytes.fromhex(l[2]) for l in listed if l[0] == 'module']
@@ -146,7 +146,7 @@ with tempfile.TemporaryDirectory() as folder:
     # A trace that has only sums, or some blocks in sums only, can be anonymized as a whole but not sliced.
     for mode in 'count', 'cull':
         sums = f'{folder}/{mode}.hlt'
-        run('record', '-q', '--mmap', f'--mode={mode}', '--lifetime=1ms', '-o', sums, '--', phases, '0', 'their-argument')
+        run('record', '-q', '--mmap', '--exit-wait=60', f'--mode={mode}', '--lifetime=1ms', '-o', sums, '--', phases, '0', 'their-argument')
         data = open(sums, 'rb').read()
         run('embed', '-q', sums)
         case(json.loads(run('info', '--json', sums))['totals']['allocations'] > 0 and 'in sums only' in run('info', sums), f'{mode}: there are sums')

@@ -243,9 +243,9 @@ def samples(trace):
 def mappings(folder):
     """A slice has the samples of its range."""
     trace, out = f'{folder}/maps.hlt', f'{folder}/maps.cut.hlt'
-    run_ok('record', '-q', '--mmap', '-o', trace, '--', phases, '2')
+    run_ok('record', '-q', '--mmap', '--exit-wait=60', '-o', trace, '--', phases, '3')
     whole = samples(trace)
-    case(len(whole) > 3, 'samples of mappings', len(whole))
+    case(len(whole) >= 3, 'samples of mappings', len(whole))
     middle = whole[2][0]
     for option, kept in (f'--range=0..{middle}ns', whole[:3]), (f'--range={middle}ns..', whole[2:]), ('--filter=size:>1M', whole):
         run_ok('slice', '-f', '-o', out, option, trace)
