@@ -439,8 +439,8 @@ static int fail_no_samples(struct hl_model *m, const struct hl_resident *x)
 	else if (meta->record_mmap)
 		snprintf(m->error, sizeof(m->error),
 			"this trace has no samples of mappings: the program ended before the first "
-			"one, or its /proc/PID/smaps could not be read; `record --log-level=warn` "
-			"shows why");
+			"one (record it with --exit-wait=2s, too), or its /proc/PID/smaps could "
+			"not be read (record --log-level=warn shows why)");
 	else
 		snprintf(m->error, sizeof(m->error),
 			"this trace has no samples of mappings: record the program with heaplapse "
