@@ -8,13 +8,13 @@
 #include "model/views/resident.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/attr.h"
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/query/query_plan.h"
 #include "trace/read/map_cursor.h"
 #include "util/pair_map.h"
 
@@ -424,30 +424,6 @@ static void complete_groups(struct resident_query *q)
 	x->groups_gone = q->groups.len - x->n_groups;
 }
 
-static int fail_no_samples(struct hl_model *m, const struct hl_resident *x)
-{
-	const struct hl_meta *meta = &m->info->meta;
-
-	if (x->before_damage)
-		snprintf(m->error, sizeof(m->error),
-			"the samples of mappings in this trace cannot be read");
-	else if (hl_model_is_imported(m))
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no samples of mappings: it was imported from %.200s, which "
-			"does not have them",
-			meta->source);
-	else if (meta->record_mmap)
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no samples of mappings: the program ended before the first "
-			"one (record it with --exit-wait=2s, too), or its /proc/PID/smaps could "
-			"not be read (record --log-level=warn shows why)");
-	else
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no samples of mappings: record the program with heaplapse "
-			"record --mmap");
-	return -ENODATA;
-}
-
 int hl_resident_at(struct hl_resident *x, struct hl_model *m, uint64_t moment_ns,
 	const struct hl_time_range *range, struct hl_resident_point *points, size_t n_points)
 {
@@ -461,6 +437,9 @@ int hl_resident_at(struct hl_resident *x, struct hl_model *m, uint64_t moment_ns
 	*x = (struct hl_resident){.range = *range};
 	if (q.n_points)
 		memset(points, 0, n_points * sizeof(*points));
+	err = hl_model_require(m, HL_NEEDS_MAP_SAMPLES, "this");
+	if (err)
+		return err;
 	err = hl_map_cursor_open(&x->names, m->reader);
 	if (!err)
 		err = read_samples(&q);
@@ -470,10 +449,10 @@ int hl_resident_at(struct hl_resident *x, struct hl_model *m, uint64_t moment_ns
 		err = show_sample(&q);
 	if (!err && q.sample)
 		complete_groups(&q);
-	if (err)
+	if (!err && !q.sample)
+		err = hl_model_fail(m, -EBADMSG);
+	else if (err)
 		err = hl_model_fail(m, err);
-	else if (!q.sample)
-		err = fail_no_samples(m, x);
 	hl_vec_free(&q.now);
 	hl_vec_free(&q.next);
 	hl_vec_free(&q.groups);

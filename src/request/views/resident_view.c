@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 #define GROUPS_SHOWN 20
@@ -19,7 +20,6 @@ static int run_resident(struct hl_plan *p, const struct hl_plan_part *part, stru
 	int err;
 
 	x->highest = !hl_plan_part_has_quantity(part);
-
 	x->n_points = p->request->columns ? p->request->columns : HL_RESIDENT_POINTS;
 	x->points = calloc(x->n_points, sizeof(*x->points));
 	if (!x->points)
@@ -47,6 +47,7 @@ const struct hl_view hl_view_resident = {
 	.limit = GROUPS_SHOWN,
 	.data_size = sizeof(struct hl_resident_result),
 	.reads = "reads the samples of mappings, and no events",
+	.requires = HL_NEEDS_MAP_SAMPLES,
 	.run = run_resident,
 	.fini = fini_resident,
 };

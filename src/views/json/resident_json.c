@@ -54,8 +54,6 @@ static void put_groups(struct hl_json *j, struct hl_result *r, const struct hl_r
 		const struct hl_value value = {
 			.bytes = x->groups[i].use.rss, .blocks = x->groups[i].maps};
 
-		if (r->limits.limited && i == r->limits.limit)
-			break;
 		if (!hl_json_begin_row(j, r->rows, &value))
 			continue;
 		put_group(j, &x->groups[i], x->first_known);
@@ -72,26 +70,15 @@ static void put_permissions(struct hl_json *j, uint8_t perms)
 	hl_json_key_string(j, "protection", text);
 }
 
-static uint64_t map_rss(const void *maps, size_t i, const struct hl_limits *l)
+static void put_mappings(struct hl_json *j, struct hl_result *r, const struct hl_resident *x)
 {
-	(void)l;
-	return ((const struct hl_resident_map *)maps)[i].use.rss;
-}
-
-/* By address; a limit keeps the largest ones. */
-static int put_mappings(struct hl_json *j, struct hl_result *r, const struct hl_resident *x)
-{
-	bool *shown = hl_limits_select(&r->limits, x->maps, x->n_maps, map_rss, 0);
-
-	if (!shown)
-		return -ENOMEM;
 	hl_json_key(j, "mappings");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < x->n_maps; i++) {
 		const struct hl_resident_map *m = &x->maps[i];
 		const struct hl_value value = {.bytes = m->use.rss, .blocks = 1};
 
-		if (!shown[i] || !hl_json_begin_row(j, r->rows, &value))
+		if (!hl_json_begin_row(j, r->rows, &value))
 			continue;
 		put_hex(j, "address", m->start);
 		put_permissions(j, m->perms);
@@ -104,13 +91,11 @@ static int put_mappings(struct hl_json *j, struct hl_result *r, const struct hl_
 		hl_json_end_row(j, r->rows);
 	}
 	hl_json_end_array(j);
-	free(shown);
-	return 0;
 }
 
-static void put_course(struct hl_json *j, const struct hl_resident_result *x)
+static void put_columns(struct hl_json *j, const struct hl_resident_result *x)
 {
-	hl_json_key(j, "course");
+	hl_json_key(j, "columns");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < x->n_points; i++) {
 		if (!x->points[i].known) {
@@ -143,7 +128,8 @@ int hl_json_resident(struct hl_json *j, struct hl_result *r)
 	hl_json_key_u64(j, "peak_resident", x->peak_rss);
 	hl_json_key_u64(j, "peak_ns", x->peak_ns);
 	hl_json_key_u64(j, "groups_gone", x->groups_gone);
-	put_course(j, result);
+	put_columns(j, result);
 	put_groups(j, r, x);
-	return put_mappings(j, r, x);
+	put_mappings(j, r, x);
+	return 0;
 }
