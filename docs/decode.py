@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints every event of a heaplapse trace as text, made from docs/trace-format.md alone.
 
-usage: decode.py [--info | --snapshots | --names] TRACE
+usage: decode.py [--info | --snapshots | --names | --maps] TRACE
 
 --names prints what the NAMES chunks say instead: MODULE 0xOFFSET, then for each frame, outermost first, FUNCTION|FILE|LINE, separated by tabs.
+--maps prints the samples of the mappings instead: a line "sample TIME READ_NS MAPPINGS", then for each mapping
+0xSTART SIZE PERMISSIONS OFFSET, the six amounts in KiB and the name.
 
 Reads the file front to back, checks every checksum, and stops with a message at the first damage.
 It shares no code with heaplapse, so that the two can be compared.
@@ -13,7 +15,7 @@ import ctypes, os, sys
 from itertools import accumulate
 
 M64 = (1 << 64) - 1
-TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX', 40: 'NAMES', 41: 'FILE'}
+TYPES = {1: 'META', 2: 'TABLE', 3: 'EVENTS', 4: 'KEYFRAME', 5: 'LIVESET', 6: 'RSS', 7: 'END', 8: 'INDEX', 9: 'MAPS', 40: 'NAMES', 41: 'FILE'}
 FUNCS = ('malloc calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc new new[] free '
          'cfree free_sized free_aligned_sized delete delete[] implicit mmap munmap mremap pool unknown').split()
 KINDS = ('mark snapshot start stop thread-name unknown-free dropped mmap munmap mremap mode pool '
@@ -470,6 +472,76 @@ def name_lines(c):
     return out
 
 
+class Maps:
+    """The samples of the mappings (section 3.16): each is made from the one before."""
+
+    def __init__(self):
+        self.list, self.texts, self.text_bytes, self.seq, self.parts, self.time = [], [], 0, None, 0, 0
+
+    def part(self, c):
+        """The lines of a sample after its last part, else none."""
+        number, parts = c.aux & 0xffffffff, c.aux >> 32
+        if number == 0:
+            need(c.flags & 4 or c.link == self.seq is not None, 'MAPS: the sample before it')
+            if c.flags & 4:
+                self.list, self.texts, self.text_bytes = [], [], 0
+            time, self.read_ns, self.count = c.varints(1)[:3]
+            need(self.time <= time and self.count <= 1 << 20, 'MAPS: time or count')
+            self.time, self.seq, self.old, self.new = time, c.seq, 0, []
+        need(number == self.parts and number < parts and c.seq == self.seq + number, 'MAPS: parts')
+        self.parts = (number + 1) % parts
+        self.add_texts(c.bytes(98))
+        self.rows(iter(c.varints(99)), c.n_rows)
+        return [] if self.parts else self.end()
+
+    def add_texts(self, data):
+        at = 0
+        while at < len(data):
+            n, at = one_varint(data, at)
+            need(0 < n <= 4096 and at + n <= len(data) and 0 not in data[at:at + n], 'MAP_TEXTS')
+            self.texts.append(bytes(data[at:at + n]))
+            self.text_bytes += n
+            at += n
+        need(self.text_bytes <= 16 << 20, 'MAP_TEXTS: bytes')
+
+    def rows(self, v, n):
+        for _ in range(n):
+            word = next(v)
+            need(self.old + (word >> 2) + (word & 3 < 2) <= len(self.list), 'MAP_ROWS: old mappings')
+            self.new += self.list[self.old:self.old + (word >> 2)]
+            self.old += word >> 2
+            if word & 3 == 2:
+                gap, pages, perms, offset, text = (next(v) for _ in range(5))
+                start = gap + (self.new[-1][0] + self.new[-1][1] if self.new else 0)
+                need(perms < 16 and text <= len(self.texts), 'MAP_ROWS: a new mapping')
+                self.new.append((start, pages, perms, offset, self.texts[text - 1] if text else b'',
+                                 tuple(next(v) for _ in range(6))))
+                continue
+            need(word & 3 < 2, 'MAP_ROWS: operation')
+            if word & 3 == 1:
+                mask = next(v)
+                need(0 < mask < 128, 'MAP_ROWS: mask')
+                start, pages, perms, offset, text, amounts = self.list[self.old]
+                amounts = tuple(x + unzigzag(next(v)) if mask >> i & 1 else x for i, x in enumerate(amounts))
+                pages += unzigzag(next(v)) if mask & 64 else 0
+                self.new.append((start, pages, perms, offset, text, amounts))
+            self.old += 1
+        need(next(v, None) is None, 'MAP_ROWS: more than its rows')
+
+    def end(self):
+        self.list, end = self.new + self.list[self.old:], 0
+        need(len(self.list) == self.count, 'MAPS: number of mappings')
+        out = [f'sample {self.time * 64} {self.read_ns} {self.count}']
+        for start, pages, perms, offset, text, amounts in self.list:
+            need(start >= end and pages > 0 and start + pages < 1 << 52, 'MAPS: addresses')
+            need(all(0 <= x < 1 << 47 for x in amounts), 'MAPS: amounts')
+            end = start + pages
+            letters = ''.join(x if perms >> i & 1 else '-' for i, x in enumerate('rwx')) + ('s' if perms & 8 else 'p')
+            out.append(f'map 0x{start * 4096:x} {pages * 4096} {letters} {offset * 4096} '
+                       f'{" ".join(map(str, amounts))} {quoted(text)}')
+        return out
+
+
 class Files:
     """The files that the trace carries: the pieces of each follow each other."""
 
@@ -579,13 +651,14 @@ def show_snapshots(data):
 
 
 def main(args):
-    info, names = '--info' in args, '--names' in args
-    paths = [a for a in args if a not in ('--info', '--snapshots', '--names')]
+    info, names, show_maps = '--info' in args, '--names' in args, '--maps' in args
+    quiet = info or names or show_maps
+    paths = [a for a in args if a not in ('--info', '--snapshots', '--names', '--maps')]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], 'rb') as f:
         data = f.read()
-    events, roles, files, base, lives = 0, Roles(), Files(), Base(), Lifetimes()
+    events, roles, files, base, lives, maps = 0, Roles(), Files(), Base(), Lifetimes(), Maps()
     try:
         if '--snapshots' in args:
             show_snapshots(data)
@@ -601,12 +674,16 @@ def main(args):
                 roles.table(c)
             if c.type == 5 and c.flags & 64:
                 out = base.part(c, roles)
-                if not info and not names and out:
+                if not quiet and out:
                     sys.stdout.write('\n'.join(out) + '\n')
             if c.type == 4 and c.flags & 64:
                 base.keyframe(c)
             if c.type in (4, 7):
                 lives.check(c)
+            if c.type == 9:
+                lines = maps.part(c)
+                if show_maps:
+                    sys.stdout.write(''.join(line + '\n' for line in lines))
             if c.type == 40:
                 lines = name_lines(c)
                 if names:
@@ -619,7 +696,7 @@ def main(args):
                 events += c.n_events
                 out = []
                 show_events(c, roles, base, lives, out)
-                if not info and not names and out:
+                if not quiet and out:
                     sys.stdout.write('\n'.join(out) + '\n')
         files.end()
     except (Damage, IndexError, KeyError, StopIteration) as e:

@@ -135,13 +135,18 @@ static void read_control(struct hl_collector *c, uint32_t ready)
 	}
 }
 
-/* True if the target's trace was ended. */
-static bool try_end(struct hl_region_reader *r, struct hl_target *p, uint64_t now)
+/* True if the target's trace was ended. Sets *leaving if it waits for a last sample of its
+ * mappings. */
+static bool try_end(struct hl_region_reader *r, struct hl_target *p, uint64_t now, bool *leaving)
 {
 	struct hl_end end;
 
 	if (!hl_target_exit_is_final(r, p, now, &end))
 		return false;
+	if (!p->exit.gone && !hl_trace_output_finish_maps(p->output, now)) {
+		*leaving = true;
+		return false;
+	}
 	if (!p->exit.gone) /* it still maps the region: no need to check soon */
 		r->last_over_check_ns = now;
 	hl_region_end_process(r, p, &end);
@@ -158,7 +163,7 @@ static bool check_processes(struct hl_collector *c, uint64_t now)
 
 		for (size_t k = 0; k < r->targets.len;) {
 			hl_target_exit_check(r, r->targets.data[k], now);
-			if (try_end(r, r->targets.data[k], now)) {
+			if (try_end(r, r->targets.data[k], now, &leaving)) {
 				c->target_ended = true;
 				continue;
 			}

@@ -9,7 +9,7 @@
  *
  * The effects that a sleep can delay, and for how long:
  *   the heartbeat (ring/region_layout.h)   it changes with every scan: HL_PACE_SLEEP_MAX_NS
- *   a tick of an output (flush, RSS)       made by the first scan after it is due: the same
+ *   a tick of an output (flush, samples)   made by the first scan after it is due: the same
  *   a snapshot by clock                    not at all: due_ns ends the sleep
  *   the detection of a dead process        without a pidfd: check_ns and a sleep
  */

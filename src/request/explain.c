@@ -24,7 +24,7 @@ void hl_plan_describe_part(
 {
 	char heading[256] = "";
 
-	if (part->view->flags & HL_VIEW_QUANTITY)
+	if (hl_plan_part_has_quantity(part))
 		hl_plan_heading(p, part->quantity, heading, sizeof(heading));
 	if (part->view->reads)
 		hl_strbuf_printf(b, "%s%s%s%s%s", find_option(p->request, part->view),
@@ -89,7 +89,7 @@ static const char *find_reads(const struct hl_plan *p, const struct hl_view *vie
 static void explain_view(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
-	if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_QUANTITY)
+	if (hl_plan_part_has_quantity(part) && hl_plan_has_own_peak(p, part->quantity))
 		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
 	else
 		hl_strbuf_puts(b, find_reads(p, part->view));

@@ -251,9 +251,17 @@ bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quan
 	return p->filter && !p->request->pool && is_peak(quantity);
 }
 
+bool hl_plan_part_has_quantity(const struct hl_plan_part *part)
+{
+	unsigned flags = part->view->flags;
+
+	return flags & HL_VIEW_QUANTITY &&
+	       !(flags & HL_VIEW_OWN_MOMENT && part->quantity == HL_REQUEST_DEFAULT);
+}
+
 static bool needs_own_peak(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	return part->view->flags & HL_VIEW_QUANTITY && hl_plan_has_own_peak(p, part->quantity);
+	return hl_plan_part_has_quantity(part) && hl_plan_has_own_peak(p, part->quantity);
 }
 
 static int find_peak(struct hl_plan *p)
@@ -432,7 +440,7 @@ static struct hl_limits make_limits(const struct hl_request *r, const struct hl_
 
 static bool is_about_peak(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	if (!p->filter || !(part->view->flags & HL_VIEW_QUANTITY))
+	if (!p->filter || !hl_plan_part_has_quantity(part))
 		return false;
 	return part->quantity == HL_REQUEST_AT ? p->request->at.kind == HL_TIME_SPEC_PEAK
 					       : is_peak(part->quantity);

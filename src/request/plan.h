@@ -103,6 +103,8 @@ int hl_plan_check_stopped(struct hl_plan *p, const struct hl_plan_part *part, in
 /* The suppressions of the request: the built-in rules unless it excludes them, and its own. They
  * apply to blocks that are live at the end. The caller frees *out, after an error, too. */
 int hl_request_make_suppressions(const struct hl_request *r, struct hl_suppressions **out);
+/* Does the part show the requested quantity, or the default one? */
+bool hl_plan_part_has_quantity(const struct hl_plan_part *part);
 /* Does the part show names of functions? */
 bool hl_plan_part_shows_names(const struct hl_plan_part *part);
 /* Returns whether the results contain names, so that missing symbols matter. */

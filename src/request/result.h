@@ -13,6 +13,7 @@
 #include "model/overview/overview.h"
 #include "model/views/marks.h"
 #include "model/views/page_usage.h"
+#include "model/views/resident.h"
 #include "model/views/site_stats.h"
 #include "model/views/snapshots.h"
 #include "model/views/thread_stats.h"
@@ -74,6 +75,14 @@ struct hl_timeline_result {
 struct hl_mmaps_result {
 	struct hl_mapping_list list;
 	struct hl_mappings all;
+};
+
+struct hl_resident_result {
+	struct hl_resident resident;
+	bool highest;       /* no moment was requested: that of the most resident memory */
+	uint64_t moment_ns; /* as requested */
+	struct hl_resident_point *points;
+	size_t n_points;
 };
 
 /* snapshots, snapshot_deltas and cumulative_delta: computed one by one, because their trees would

@@ -34,6 +34,8 @@
 	X(freed_by, freed_by, "freed-by", \
 		"which sites free the blocks of each site (needs record --free-stacks)") \
 	X(mmaps, mmaps, "mmaps", "the program's own mappings, largest first (needs record --mmap)") \
+	X(resident, resident, "resident", \
+		"what the memory of the process is, by mapping, over time (needs record --mmap)") \
 	X(snapshots, snapshots, "snapshots", "memory live at each snapshot of the program") \
 	X(snapshot_deltas, snapshots, "snapshot-deltas", \
 		"blocks allocated since the snapshot before and still live") \
@@ -57,16 +59,17 @@ enum hl_view_id {
 
 /* The flags decide what is asked, checked and noted before run is called. */
 enum {
-	HL_VIEW_QUANTITY = 1,    /* shows the requested quantity; the others show the whole run */
-	HL_VIEW_DEFAULT_ALL = 2, /* shows all allocations if no quantity was given, because the
-				    blocks at one moment are only a sample of them */
-	HL_VIEW_MOMENT = 4,      /* needs a quantity of one moment */
-	HL_VIEW_POOLS = 8,       /* can show pools */
-	HL_VIEW_NAMES = 16,      /* shows names of functions */
-	HL_VIEW_TOTAL = 32,      /* run sets r->total, which can be added up over processes */
-	HL_VIEW_EARLY = 64,      /* runs before other parts, so that one scan serves them all */
-	HL_VIEW_BLOCKS = 128,    /* shows blocks of the heap */
-	HL_VIEW_RANGE = 256,     /* shows the requested range, without a quantity */
+	HL_VIEW_QUANTITY = 1,     /* shows the requested quantity; the others show the whole run */
+	HL_VIEW_DEFAULT_ALL = 2,  /* shows all allocations if no quantity was given, because the
+				     blocks at one moment are only a sample of them */
+	HL_VIEW_MOMENT = 4,       /* needs a quantity of one moment */
+	HL_VIEW_POOLS = 8,        /* can show pools */
+	HL_VIEW_NAMES = 16,       /* shows names of functions */
+	HL_VIEW_TOTAL = 32,       /* run sets r->total, which can be added up over processes */
+	HL_VIEW_EARLY = 64,       /* runs before other parts, so that one scan serves them all */
+	HL_VIEW_BLOCKS = 128,     /* shows blocks of the heap */
+	HL_VIEW_RANGE = 256,      /* shows the requested range, without a quantity */
+	HL_VIEW_OWN_MOMENT = 512, /* chooses its moment itself if no quantity was given */
 };
 
 /* The values of --sort that a view follows: in the order of its rows, or in the choice of the

@@ -298,6 +298,33 @@ struct hl_rss_sample {
 	uint64_t time_ns, rss_bytes;
 };
 
+/* A mapping of the process at a moment, as the kernel reports it (/proc/PID/smaps). */
+enum { HL_MAP_READ = 1, HL_MAP_WRITE = 2, HL_MAP_EXECUTE = 4, HL_MAP_SHARED = 8 };
+enum hl_map_amount {
+	HL_MAP_SHARED_CLEAN,
+	HL_MAP_SHARED_DIRTY,
+	HL_MAP_PRIVATE_CLEAN,
+	HL_MAP_PRIVATE_DIRTY,
+	HL_MAP_ANONYMOUS, /* a part of the four above, which add up to the resident memory */
+	HL_MAP_SWAP,
+	HL_MAP_AMOUNTS,
+};
+#define HL_MAP_NAME_MAX 4096u      /* longer names are cut */
+#define HL_MAPS_MAX     (1u << 20) /* mappings of a sample */
+struct hl_map_entry {
+	uint64_t start, end, offset; /* addresses; offset in the file */
+	const char *name;            /* "" for none; untrusted */
+	uint64_t kib[HL_MAP_AMOUNTS];
+	uint8_t perms; /* HL_MAP_* */
+};
+/* All mappings at a moment, by ascending address. */
+struct hl_map_sample {
+	uint64_t time_ns;
+	uint64_t read_ns; /* how long it took to read them */
+	const struct hl_map_entry *maps;
+	size_t n;
+};
+
 /* The maximum number of blocks in a live set. */
 #define HL_LIVE_SET_MAX (1u << 20)
 struct hl_live_block {

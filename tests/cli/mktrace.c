@@ -13,10 +13,11 @@
  *   free TIME THREAD ORDINAL FUNC
  *   extra TIME KIND VALUE TEXT
  *   rss TIME BYTES
- *   counters UNKNOWN IMPLICIT INHERITED LATE DROPPED
- *   file KIND PATH BUILD-ID SOURCE  an embedded file
- *   chunk                           starts a new chunk
- *   end KIND VALUE DURATION         without it the file is like that of a crash
+ *   map START PAGES PERMS USE NAME|-  a mapping of the next sample: START in hexadecimal, PERMS
+ * such as rw-p, USE the six amounts in KiB, with commas maps TIME READ                  a sample of
+ * these mappings counters UNKNOWN IMPLICIT INHERITED LATE DROPPED file KIND PATH BUILD-ID SOURCE an
+ * embedded file chunk                           starts a new chunk end KIND VALUE DURATION without
+ * it the file is like that of a crash
  */
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -172,6 +173,42 @@ static void add_rss(char **f)
 		die("rss");
 }
 
+static struct hl_map_entry mappings[64];
+static size_t n_mappings;
+
+static void add_mapping(char **f)
+{
+	struct hl_map_entry *m = &mappings[n_mappings++];
+	char *amount = f[3], *save;
+
+	if (n_mappings == sizeof(mappings) / sizeof(mappings[0]))
+		die("too many mappings");
+	*m = (struct hl_map_entry){.start = strtoull(f[0], NULL, 16)};
+	m->end = m->start + strtoull(f[1], NULL, 10) * 4096;
+	for (int i = 0; i < 3; i++)
+		m->perms |= (uint8_t)((f[2][i] != '-') << i);
+	m->perms |= f[2][3] == 's' ? HL_MAP_SHARED : 0;
+	amount = strtok_r(amount, ",", &save);
+	for (int i = 0; i < HL_MAP_AMOUNTS && amount; i++) {
+		m->kib[i] = strtoull(amount, NULL, 10);
+		amount = strtok_r(NULL, ",", &save);
+	}
+	unescape(f[4]);
+	m->name = strdup(f[4][0] == '-' ? "" : f[4]);
+}
+
+static void add_maps(char **f)
+{
+	struct hl_map_sample s = {.time_ns = strtoull(f[0], NULL, 10),
+		.read_ns = strtoull(f[1], NULL, 10),
+		.maps = mappings,
+		.n = n_mappings};
+
+	if (hl_writer_add_maps(w, &s))
+		die("maps");
+	n_mappings = 0;
+}
+
 static void add_extra(char **f)
 {
 	struct hl_extra x = {.time_ns = strtoull(f[0], NULL, 10),
@@ -228,6 +265,10 @@ static void add_line(char **f)
 		add_extra(f + 1);
 	} else if (strcmp(f[0], "rss") == 0) {
 		add_rss(f + 1);
+	} else if (strcmp(f[0], "map") == 0) {
+		add_mapping(f + 1);
+	} else if (strcmp(f[0], "maps") == 0) {
+		add_maps(f + 1);
 	} else if (strcmp(f[0], "counters") == 0) {
 		counters = (struct hl_counters){strtoull(f[1], NULL, 10), strtoull(f[2], NULL, 10),
 			strtoull(f[3], NULL, 10), strtoull(f[4], NULL, 10),

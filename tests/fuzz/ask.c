@@ -22,6 +22,7 @@
 #include "model/stack/group_tree.h"
 #include "model/views/snapshots.h"
 #include "model/views/page_usage.h"
+#include "model/views/resident.h"
 #include "model/views/freeing_sites.h"
 #include "model/stack/flat_table.h"
 #include "model/views/marks.h"
@@ -32,6 +33,8 @@
 #include "model/stack/tree.h"
 #include "trace/read/event_text.h"
 #include "trace/edit/append_files.h"
+#include "trace/format/format_internal.h"
+#include "trace/read/map_cursor.h"
 #include "trace/read/reader.h"
 
 /* Chunks and nodes are checked one by one up to this number; a fuzzer's file need not have many. */
@@ -177,6 +180,29 @@ static void ask_extend(struct hl_reader *r)
 	close(keep);
 }
 
+/* The rules that hold for every sample, also of a forged file. */
+static void ask_map_samples(struct hl_reader *r)
+{
+	const struct hl_map_sample *s = NULL;
+	struct hl_map_cursor *c;
+	uint64_t time = 0;
+
+	FUZZ_MUST(hl_map_cursor_open(&c, r) == 0);
+	while (hl_map_cursor_next(c, &s) == 0 && s) {
+		FUZZ_MUST(s->time_ns >= time && s->n <= HL_MAPS_MAX);
+		time = s->time_ns;
+		for (size_t i = 0; i < s->n; i++) {
+			const struct hl_map_entry *m = &s->maps[i];
+
+			FUZZ_MUST(m->start < m->end && (!i || m->start >= m[-1].end));
+			FUZZ_MUST(m->perms < 16 && strlen(m->name) <= HL_MAP_NAME_MAX);
+			for (unsigned k = 0; k < HL_MAP_AMOUNTS; k++)
+				FUZZ_MUST(m->kib[k] < HL_MAP_AMOUNT_MAX);
+		}
+	}
+	hl_map_cursor_close(c);
+}
+
 void fuzz_ask_reader(const char *path)
 {
 	struct hl_reader_refusal why;
@@ -200,6 +226,7 @@ void fuzz_ask_reader(const char *path)
 			free(live);
 	hl_reader_rss(r, &rss, &n);
 	free(rss);
+	ask_map_samples(r);
 	ask_embedded(r);
 	FUZZ_MUST(hl_reader_verify(r, NULL) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
@@ -292,6 +319,23 @@ static void ask_mmaps(struct hl_model *m)
 		return;
 	FUZZ_MUST(list.maps.len <= FEW && list.maps.len <= list.sums.n);
 	hl_mapping_list_fini(&list);
+}
+
+static void ask_resident(struct hl_model *m, uint64_t moment_ns)
+{
+	struct hl_time_range all = hl_time_range_all(m);
+	struct hl_resident_point points[FEW];
+	struct hl_resident x;
+	uint64_t maps = 0, rss = 0;
+
+	if (hl_resident_at(&x, m, moment_ns, &all, points, FEW) == 0) {
+		for (size_t i = 0; i < x.n_groups; i++) {
+			maps += x.groups[i].maps;
+			rss += x.groups[i].use.rss;
+		}
+		FUZZ_MUST(maps == x.n_maps && rss == x.use.rss);
+	}
+	hl_resident_fini(&x);
 }
 
 /* The lifetimes of the heap's blocks, and of those of all pools, as exports read them. */
@@ -450,6 +494,8 @@ void fuzz_ask_model(const char *path)
 	ask_freed_by(m);
 	ask_chains(m);
 	ask_mmaps(m);
+	ask_resident(m, hl_time_spec_ns(&times[3], m));
+	ask_resident(m, HL_RESIDENT_HIGHEST);
 	ask_lifetimes(m, NULL);
 	ask_groups(m);
 	FUZZ_MUST(hl_pattern_new(&pool, "*", 1, &error) == 0);

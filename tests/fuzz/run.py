@@ -35,7 +35,7 @@ import tap  # noqa: E402
 TARGETS = ['head', 'payload', 'file', 'index', 'ring', 'filter', 'symbols', 'import', 'request']
 LIMITS = ['-timeout=100', '-rss_limit_mb=512', '-malloc_limit_mb=256', '-close_fd_mask=1']
 MAX_LEN = {'symbols': 20000, 'file': 40000, 'ring': 1500, 'filter': 400, 'request': 400}
-READERS = re.compile(r'(reader\w*|decode|format|event_text)\.c$')
+READERS = re.compile(r'(reader\w*|decode|format|event_text|map_cursor)\.c$')
 
 
 def tool(name):

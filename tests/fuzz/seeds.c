@@ -51,7 +51,9 @@ static uint8_t *unpack(const uint8_t *chunk, const struct hl_chunk_column *c)
 	return raw;
 }
 
-static void put_payload(FILE *f, const uint8_t *chunk, const struct sample_place *p)
+/* first_seq: the chunk that becomes chunk 0. */
+static void put_payload(
+	FILE *f, const uint8_t *chunk, const struct sample_place *p, uint64_t first_seq)
 {
 	struct hl_chunk_column columns[HL_COLUMNS_MAX];
 	struct hl_chunk_header h;
@@ -69,6 +71,8 @@ static void put_payload(FILE *f, const uint8_t *chunk, const struct sample_place
 	put_number(f, h.t1_ns >> 4, 1);
 	put_number(f, h.live_bytes >> 4, 1);
 	put_number(f, h.max_live_bytes >> 4, 1);
+	if (h.type == HL_CHUNK_MAPS && h.link >= first_seq)
+		h.link -= first_seq; /* samples are only read after the one that they build on */
 	put_number(f, h.link, 1);
 	put_number(f, h.n_columns, 1);
 	for (uint32_t i = 0; i < h.n_columns; i++) {
@@ -112,7 +116,7 @@ static void make_rows(
 
 		put_number(f, 32 | 8 | 3, 1);
 		for (size_t k = i; k < i + 4; k++)
-			put_payload(f, file + places[k].at, &places[k]);
+			put_payload(f, file + places[k].at, &places[k], places[i].head.seq);
 		fclose(f);
 	}
 }
@@ -154,7 +158,7 @@ static void make_parts(const uint8_t *file, size_t size)
 		f = open_seed("payload", "chunk", i);
 		put_number(
 			f, (places[i].head.type <= HL_CHUNK_TABLE ? 8 : 0) | (i & 1 ? 32 : 0), 1);
-		put_payload(f, chunk, &places[i]);
+		put_payload(f, chunk, &places[i], 0);
 		fclose(f);
 	}
 	make_rows(file, "row", places, n);
@@ -187,5 +191,6 @@ int main(int argc, char **argv)
 	make_other("counted", sample_make_counted);
 	make_other("carrying", sample_make_carrying);
 	make_other("late", sample_make_late);
+	make_other("mapped", sample_make_mapped);
 	return 0;
 }

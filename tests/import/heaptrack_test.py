@@ -185,7 +185,7 @@ def check_views(trace):
                          ('--filter=life:>1ms', 'lifetimes'), ('--filter=thread:0', 'threads'), ('--at=1ms', 'exact times')):
         done = run(HEAPLAPSE, 'report', option, trace)
         case(done.returncode == 0 and word in done.stderr, f'report {option} says what it lacks', done.stderr)
-    for option in '--freed-by', '--mmaps':
+    for option in '--freed-by', '--mmaps', '--resident':
         done = run(HEAPLAPSE, 'report', option, trace)
         case(done.returncode == 3 and 'it was imported from heaptrack' in done.stderr and 'record' not in done.stderr and 'does not have:' not in done.stderr,
              f'report {option} is refused', done.stderr)

@@ -58,6 +58,31 @@ def is_renaming(before, after):
     return len(before) == len(after)
 
 
+def samples(trace):
+    """The mappings of each sample: (address, the rest of the line without its name, name)."""
+    maps, out = decode.Maps(), []
+    for c, _ in decode.chunks(open(trace, 'rb').read()):
+        for line in maps.part(c) if c.type == 9 else []:
+            words = line.split(maxsplit=11)
+            if words[0] == 'sample':
+                out.append([])
+            else:
+                out[-1].append((int(words[1], 16), words[2:11], words[11]))
+    return out
+
+
+def check_samples(how, trace, out):
+    """The samples of the mappings are the same, with made-up names of files, and moved if everything is made up."""
+    was, now = samples(trace), samples(out)
+    case(len(was) == len(now) > 0, f'{how}: samples of mappings', (len(was), len(now)))
+    steps = {b[0] - a[0] for x, y in zip(was, now) for a, b in zip(x, y)}
+    case(len(steps) == 1 and (steps == {0}) == (how == 'names'), f'{how}: mappings are moved by one constant', steps)
+    case(all(a[1] == b[1] for x, y in zip(was, now) for a, b in zip(x, y)), f'{how}: what they hold is the same')
+    names = {a[2]: b[2] for x, y in zip(was, now) for a, b in zip(x, y)}
+    case(names['"[stack]"'] == '"[stack]"' and len(set(names.values())) == len(names) and
+         not any('/' in name[2:] for name in names.values()), f'{how}: names of mappings', names)
+
+
 def check(how, hidden, trace, name=''):
     out = f'{folder}/{name}{how}.hlt'
     run('slice', '-o', out, f'--anonymize={how}', trace)
@@ -74,6 +99,7 @@ def check(how, hidden, trace, name=''):
     # The text hides the frames before main and libc's own blocks, as it did with the true names.
     counts = [len(run('report', '--leaks', '--min=0', t).splitlines()) for t in (trace, out)]
     case(counts[0] == counts[1], f'{how}: the text has as many lines', counts)
+    check_samples(how, trace, out)
     case('anonymized' in run('info', out) and json.loads(run('info', '--json', out))['cut']['made_up'] == how, f'{how}: info says it')
     said = subprocess.run([heaplapse, 'report', out], capture_output=True, text=True).stderr
     case('not there' not in said and 'names:' not in said, f'{how}: nobody looks for files', said)
@@ -82,7 +108,7 @@ def check(how, hidden, trace, name=''):
 
 with tempfile.TemporaryDirectory() as folder:
     recorded = f'{folder}/phases.hlt'
-    run('record', '-q', '--mmap', '-o', recorded, '--', phases, '0', 'their-argument')
+    run('record', '-q', '--mmap', '--exit-wait=60', '-o', recorded, '--', phases, '0', 'their-argument')
     run('embed', '-q', recorded)
     listed = [line.split() for line in run('extract', '--list', recorded).splitlines()]
     build_ids = [bytes.fromhex(l[2]) for l in listed if l[0] == 'module']
@@ -120,7 +146,7 @@ with tempfile.TemporaryDirectory() as folder:
     # A trace that has only sums, or some blocks in sums only, can be anonymized as a whole but not sliced.
     for mode in 'count', 'cull':
         sums = f'{folder}/{mode}.hlt'
-        run('record', '-q', '--mmap', f'--mode={mode}', '--lifetime=1ms', '-o', sums, '--', phases, '0', 'their-argument')
+        run('record', '-q', '--mmap', '--exit-wait=60', f'--mode={mode}', '--lifetime=1ms', '-o', sums, '--', phases, '0', 'their-argument')
         data = open(sums, 'rb').read()
         run('embed', '-q', sums)
         case(json.loads(run('info', '--json', sums))['totals']['allocations'] > 0 and 'in sums only' in run('info', sums), f'{mode}: there are sums')

@@ -228,6 +228,30 @@ def damaged(trace):
         case(run('slice', '--strict', '-f', '-o', out, bad).returncode == 4, f'{name}: --strict')
 
 
+def samples(trace):
+    """The samples of the mappings: [(time, lines)]."""
+    out = subprocess.run([sys.executable, f'{docs}/decode.py', '--maps', trace], capture_output=True, text=True, check=True)
+    found = []
+    for line in out.stdout.splitlines():
+        if line.startswith('sample'):
+            found.append((int(line.split()[1]), [line]))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def mappings(folder):
+    """A slice has the samples of its range."""
+    trace, out = f'{folder}/maps.hlt', f'{folder}/maps.cut.hlt'
+    run_ok('record', '-q', '--mmap', '--exit-wait=60', '-o', trace, '--', phases, '3')
+    whole = samples(trace)
+    case(len(whole) >= 3, 'samples of mappings', len(whole))
+    middle = whole[2][0]
+    for option, kept in (f'--range=0..{middle}ns', whole[:3]), (f'--range={middle}ns..', whole[2:]), ('--filter=size:>1M', whole):
+        run_ok('slice', '-f', '-o', out, option, trace)
+        case(samples(out) == kept, f'{option}: samples of mappings', [at for at, _ in samples(out)])
+
+
 def recording(trace):
     live = f'{folder}/live.hlt'
     p = subprocess.Popen([heaplapse, 'record', '-q', '-o', live, phases, '60'], stdout=subprocess.DEVNULL)
@@ -255,4 +279,5 @@ with tempfile.TemporaryDirectory() as folder:
     bad_input(recorded)
     damaged(recorded)
     recording(recorded)
+    mappings(folder)
 finish()

@@ -172,6 +172,45 @@ static void samples(void)
  * Alternating allocations and frees: the number of live blocks is bounded, the number of events is
  * not.
  */
+/* As many mappings as the file may have, each in a row that packs to nothing; and samples that are
+ * copies of it but for one mapping. */
+static void mappings(void)
+{
+	static uint8_t rows[MIB];
+	uint64_t parts = 3, seq = 0;
+	uint8_t numbers[64], gone[2 * 10];
+	size_t n_rows = 65000, len = n_rows * 12;
+
+	for (size_t i = 0; i < n_rows; i++) { /* new; no gap, one page */
+		rows[i * 12] = 2;
+		rows[i * 12 + 2] = 1;
+	}
+	for (uint64_t part = 0; part < parts; part++) {
+		const struct fuzz_column columns[] = {
+			{HL_COL_NUMBERS, numbers,
+				put_varints(numbers, (uint64_t[]){0, 0, parts * n_rows}, 3)},
+			{HL_COL_MAP_ROWS, rows, len}};
+		struct hl_chunk_header head = {.type = HL_CHUNK_MAPS,
+			.flags = HL_CHUNK_FULL,
+			.n_rows = (uint32_t)n_rows,
+			.aux = part | parts << 32};
+
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+	for (uint64_t i = 1; t.len < MIB - 1000; i++) {
+		const struct fuzz_column columns[] = {
+			{HL_COL_NUMBERS, numbers,
+				put_varints(numbers, (uint64_t[]){i, 0, parts * n_rows - i}, 3)},
+			{HL_COL_MAP_ROWS, gone, put_varints(gone, (uint64_t[]){i << 2}, 1)}};
+		struct hl_chunk_header head = {.type = HL_CHUNK_MAPS,
+			.n_rows = 1,
+			.aux = UINT64_C(1) << 32,
+			.link = i == 1 ? seq : seq + parts + i - 2};
+
+		fuzz_trace_chunk(&t, &head, columns, HL_ARRAY_LEN(columns), true);
+	}
+}
+
 static void events(void)
 {
 	static uint8_t ops[8192], same[32768]; /* same: the address of the previous block */
@@ -330,7 +369,8 @@ int main(int argc, char **argv)
 		{"heads", counts_of_heads, false}, {"threads", threads, false},
 		{"names", module_names, false}, {"modules", modules, false},
 		{"live-sets", live_sets, false}, {"samples", samples, false},
-		{"events", events, false}, {"nodes-sparse", nodes_without_end, true},
+		{"mappings", mappings, false}, {"events", events, false},
+		{"nodes-sparse", nodes_without_end, true},
 		{"hole-sparse", nodes_after_a_hole, true}, {"heads-sparse", counts_of_heads, true},
 		{"live-sets-sparse", live_sets, true}, {"many-live", many_live, false},
 		{"too-many-live", too_many_live, false}, {"contradiction", contradiction, false},

@@ -26,6 +26,7 @@ GOOD = (0, 3)  # success, or an unreadable file
 
 MARKS = [['report', '--timeline', '--json'], ['report', '--group', 'snapshot'], ['report', '--snapshots', '--json'],
          ['report', '--snapshot-deltas'], ['report', '--snapshots', '--filter', 'size:>0']]
+MAPPINGS = [['report', '--resident'], ['report', '--resident', '--leaks', '--json']]
 
 
 def run(command):
@@ -89,7 +90,8 @@ def main():
         for name in sorted(os.listdir(folder)):
             blocks = BLOCKS if 'live.hlt' in name else []
             marks = MARKS if name in ('marks.hlt', 'snapshots.hlt', 'snapshots-apart.hlt') else []
-            for command in COMMANDS + blocks + marks:
+            mappings = MAPPINGS if name == 'mappings.hlt' else []
+            for command in COMMANDS + blocks + marks + mappings:
                 status, memory, seconds, err = run([heaplapse, *command, os.path.join(folder, name)])
                 tap.case(status in GOOD and (status == 0 or err) and memory < MEMORY and seconds < SECONDS,
                          f'{name}: {" ".join(command)}: {memory >> 20} MiB, {seconds:.1f} s',

@@ -172,13 +172,39 @@ static int add_late(struct hl_writer *w, struct hl_heap_sim *sim)
 	return err;
 }
 
-enum kind { PLAIN, COUNTED, CARRYING, LATE };
+/* Samples of mappings: one grows, one is gone and comes again, with another name. */
+static int add_mapped(struct hl_writer *w, struct hl_heap_sim *sim)
+{
+	int err = add_plain(w, sim);
+
+	for (uint64_t i = 0; i < 8 && !err; i++) {
+		struct hl_map_entry maps[] = {
+			{.start = 0x1000, .end = 0x3000, .offset = 0x1000, .name = "/bin/p"},
+			{.start = 0x8000, .end = (9 + i) << 12, .name = "[heap]", .perms = 3},
+			{.start = 0x90000, .end = 0x91000, .name = i < 5 ? "" : "/lib/x (deleted)"},
+			{.start = 0x7f0000000000, .end = 0x7f0000004000, .name = "", .perms = 11},
+		};
+		struct hl_map_sample s = {.time_ns = i * 6400, .maps = maps, .n = 4};
+
+		maps[1].kib[HL_MAP_PRIVATE_DIRTY] = maps[1].kib[HL_MAP_ANONYMOUS] = 4 * i;
+		maps[3].kib[HL_MAP_SWAP] = i / 3;
+		if (i % 4 == 2) {
+			s.n = 3;
+			maps[2] = maps[3];
+		}
+		err = hl_writer_add_maps(w, &s);
+	}
+	return err;
+}
+
+enum kind { PLAIN, COUNTED, CARRYING, LATE, MAPPED };
 
 static int add_kind(enum kind kind, struct hl_writer *w, struct hl_heap_sim *sim)
 {
 	return kind == LATE       ? add_late(w, sim)
 	       : kind == COUNTED  ? add_counted(w, sim)
 	       : kind == CARRYING ? add_embedded(w, sim)
+	       : kind == MAPPED   ? add_mapped(w, sim)
 				  : add_plain(w, sim);
 }
 
@@ -289,6 +315,11 @@ uint8_t *sample_make_counted(bool hurry, size_t *size)
 uint8_t *sample_make_carrying(bool hurry, size_t *size)
 {
 	return make(hurry, CARRYING, size);
+}
+
+uint8_t *sample_make_mapped(bool hurry, size_t *size)
+{
+	return make(hurry, MAPPED, size);
 }
 
 uint8_t *sample_make_late(bool hurry, size_t *size)

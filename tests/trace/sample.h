@@ -22,6 +22,8 @@ uint8_t *sample_make(bool hurry, size_t *size);
 uint8_t *sample_make_counted(bool hurry, size_t *size);
 /* An imported and sliced trace with names, an embedded file and blocks of a pool. */
 uint8_t *sample_make_carrying(bool hurry, size_t *size);
+/* The same as the first one, with samples of mappings. */
+uint8_t *sample_make_mapped(bool hurry, size_t *size);
 /* The second half of such a trace, which begins late. */
 uint8_t *sample_make_late(bool hurry, size_t *size);
 /*

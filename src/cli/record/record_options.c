@@ -452,7 +452,10 @@ const struct hl_opt hl_record_opts[] = {
 		"on",
 		set_snapshot_prefix},
 	{0, "free-stacks", NULL, "also record the stack of each free", set_free_stacks},
-	{0, "mmap", NULL, "also record the program's own mmap, munmap and mremap", set_mmap},
+	{0, "mmap", NULL,
+		"also record the program's own mmap, munmap and mremap, and once a second what "
+		"all its mappings hold",
+		set_mmap},
 	{0, "zero-memory", NULL,
 		"zero memory returned by malloc and new (not the part added by realloc)",
 		set_zero_memory},

@@ -12,6 +12,7 @@
 #include "base/attr.h"
 #include "base/path_join.h"
 #include "collect/drain/tsc_clock.h"
+#include "collect/output/map_sampler.h"
 #include "collect/output/trace_output_internal.h"
 #include "util/procfs.h"
 #include "util/strbuf.h"
@@ -19,6 +20,9 @@
 
 #define TICK_NS  UINT64_C(100000000) /* interval of resident set samples */
 #define FLUSH_NS UINT64_C(250000000) /* maximum time until pending events are written */
+/* How long an exit may wait for the last sample of the mappings: the thread that takes it may be
+ * busy with a large process. */
+#define MAPS_WAIT_NS UINT64_C(1000000000)
 
 /* Copies all strings of a meta into one allocation. */
 static char *copy_meta(struct hl_meta *to, const struct hl_meta *from)
@@ -58,6 +62,58 @@ static int post_chunk(void *arg, const struct hl_sealed *chunk)
 static int open_writer(struct hl_trace_output *o)
 {
 	return hl_writer_open_to(&o->writer, &o->meta, NULL, post_chunk, o, &o->file_status);
+}
+
+/* ---- samples of the mappings ---- */
+
+/* Without memory for it there are no samples. */
+static void begin_maps(struct hl_trace_output *o)
+{
+	struct hl_write_queue *q = o->queue;
+
+	if (!o->sample_rss || !o->meta.record_mmap || q->settings->disabled)
+		return;
+	if (!q->maps)
+		q->maps = hl_map_sampler_start();
+	if (q->maps)
+		o->maps = hl_map_sampler_add(q->maps, o->meta.pid, o->start_mono_ns);
+}
+
+static void take_maps(struct hl_trace_output *o)
+{
+	struct hl_map_parts parts;
+	int err;
+
+	if (!o->maps)
+		return;
+	if (hl_map_source_take(o->maps, &parts)) {
+		(void)hl_writer_put_maps(o->writer, &parts);
+		hl_map_parts_fini(&parts);
+	}
+	err = hl_map_source_error(o->maps);
+	if (!err || err == -ESRCH || o->maps_failed)
+		return;
+	o->maps_failed = true;
+	hl_log_file_write(&o->log, HL_LEVEL_WARN,
+		"the mappings of process %llu cannot be sampled: %s",
+		(unsigned long long)o->meta.pid, strerror(-err));
+}
+
+bool hl_trace_output_finish_maps(struct hl_trace_output *o, uint64_t now)
+{
+	if (!o->maps)
+		return true;
+	if (!o->maps_finish_ns)
+		o->maps_finish_ns = now;
+	take_maps(o);
+	return hl_map_source_finish(o->maps) || now - o->maps_finish_ns > MAPS_WAIT_NS;
+}
+
+static void end_maps(struct hl_trace_output *o)
+{
+	take_maps(o);
+	hl_map_source_remove(o->maps);
+	o->maps = NULL;
 }
 
 /* Makes an output without a writer. NULL: out of memory. */
@@ -102,6 +158,8 @@ struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const stru
 		hl_trace_output_free(o);
 		return NULL;
 	}
+	if (o)
+		begin_maps(o);
 	if (o) /* on error its first chunk opens it */
 		(void)hl_write_queue_post(o, HL_ITEM_OPEN, NULL, 0);
 	return o;
@@ -135,8 +193,13 @@ int hl_trace_output_created(const struct hl_trace_output *o)
 
 int hl_trace_output_begin(struct hl_trace_output *o, const struct hl_base *base)
 {
+	int err;
+
 	o->meta.base = *base;
-	return open_writer(o);
+	err = open_writer(o);
+	if (!err)
+		begin_maps(o);
+	return err;
 }
 
 int hl_trace_output_post_base(struct hl_trace_output *o, struct hl_base_task *task)
@@ -270,6 +333,7 @@ void hl_trace_output_tick(struct hl_trace_output *o, uint64_t now)
 	if (o->sample_rss && now > o->start_mono_ns && read_rss(o->meta.pid, &s.rss_bytes) == 0)
 		(void)hl_writer_add_rss(o->writer, &s);
 	o->rss = s.rss_bytes;
+	take_maps(o);
 	if (now - o->last_flush_ns > FLUSH_NS) {
 		(void)hl_writer_flush(o->writer);
 		o->last_flush_ns = now;
@@ -303,6 +367,7 @@ void hl_trace_output_end(struct hl_trace_output *o, const struct hl_end *end,
 	struct timespec ts;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	end_maps(o);
 	full.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &full);
 	o->n_events = events;

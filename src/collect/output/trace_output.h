@@ -86,8 +86,12 @@ int hl_trace_output_add_extra(struct hl_trace_output *o, const struct hl_extra *
 /* Returns the file's path ("" before it is opened), its size, and when the trace began. */
 void hl_trace_output_status(const struct hl_trace_output *o, char *path, size_t n, uint64_t *bytes,
 	uint64_t *start_unix_ns);
-/* Call it regularly. Samples the resident set and flushes the writer. */
+/* Call it regularly. Samples the resident set, takes samples of the mappings and flushes the
+ * writer. */
 void hl_trace_output_tick(struct hl_trace_output *o, uint64_t now_ns);
+/* The program is about to exit: requests a last sample of its mappings. Returns true when it was
+ * taken, will not come, or was awaited long enough. */
+bool hl_trace_output_finish_maps(struct hl_trace_output *o, uint64_t now_ns);
 /* The last sample of the resident set; 0: not known. */
 uint64_t hl_trace_output_rss(const struct hl_trace_output *o);
 /* Its counters will include this many events that a previous collector lost. When the counters are

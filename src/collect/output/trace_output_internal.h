@@ -43,10 +43,14 @@ struct hl_trace_output {
 	uint64_t start_mono_ns, last_tick_ns, last_flush_ns;
 	uint64_t snapshots, snapshot_bytes; /* number so far; live bytes at the last one */
 	bool sample_rss;
-	uint64_t rss;          /* the last sample; 0: none */
-	int writer_err;        /* read by the second thread after HL_ITEM_CLOSE */
-	uint64_t n_events;     /* in all; read likewise */
-	uint64_t early_blocks; /* read likewise */
+	uint64_t rss; /* the last sample; 0: none */
+	/* Samples of the mappings; NULL: none. */
+	struct hl_map_source *maps;
+	uint64_t maps_finish_ns; /* since when the last one is awaited; 0: it is not */
+	bool maps_failed;        /* a sample could not be taken, and the log says so */
+	int writer_err;          /* read by the second thread after HL_ITEM_CLOSE */
+	uint64_t n_events;       /* in all; read likewise */
+	uint64_t early_blocks;   /* read likewise */
 	/* read likewise: lost events of a previous collector that its counters include */
 	uint64_t reported_lost;
 	struct hl_exit_ack ack;            /* read likewise: the process that waits for the trace */

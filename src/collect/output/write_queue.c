@@ -17,6 +17,7 @@
 
 #include "collect/descriptor_budget.h"
 #include "collect/output/base_task.h"
+#include "collect/output/map_sampler.h"
 #include "collect/output/trace_output_internal.h"
 #include "ring/region_layout.h"
 
@@ -460,5 +461,6 @@ void hl_write_queue_stop(struct hl_write_queue *q)
 	} while (q->outputs);
 	hl_write_queue_remove_reserved(q);
 	hl_chunk_packer_free(q->bench);
+	hl_map_sampler_stop(q->maps);
 	hl_numbered_names_fini(&q->series);
 }

@@ -23,6 +23,7 @@
 #define HL_QUEUE_BYTES_MAX (16u << 20)
 
 struct hl_chunk_packer;
+struct hl_map_sampler;
 struct hl_queue_item;
 struct hl_trace_output;
 struct hl_trace_output_settings;
@@ -45,6 +46,7 @@ struct hl_write_queue {
 	_Atomic uint32_t n;   /* items to be written now */
 	bool closing;
 	pthread_t thread;
+	struct hl_map_sampler *maps;      /* used by the first thread; NULL: not started */
 	struct hl_trace_output *reserved; /* see hl_write_queue_reserve; written before any item */
 	/* Used only by the second thread. */
 	struct hl_trace_output *outputs; /* open or failed */

@@ -66,12 +66,25 @@ static int refuse_unrecorded(struct hl_model *m, const char *data, const char *o
 	return -ENODATA;
 }
 
+static int refuse_map_samples(struct hl_model *m)
+{
+	if (!m->info->meta.record_mmap)
+		return refuse_unrecorded(m, "samples of mappings", "--mmap");
+	snprintf(m->error, sizeof(m->error),
+		"this trace has no samples of mappings: the program ended before the first one "
+		"(record it with --exit-wait=2s, too), or its /proc/PID/smaps could not be read "
+		"(record --log-level=warn shows why)");
+	return -ENODATA;
+}
+
 int hl_model_require(struct hl_model *m, unsigned needs, const char *what)
 {
 	if (needs & HL_NEEDS_FREE_STACKS && !m->info->meta.free_stacks)
 		return refuse_unrecorded(m, "stacks of frees", "--free-stacks");
 	if (needs & HL_NEEDS_MMAPS && !m->info->meta.record_mmap)
 		return refuse_unrecorded(m, "mappings", "--mmap");
+	if (needs & HL_NEEDS_MAP_SAMPLES && !m->info->n_map_samples)
+		return refuse_map_samples(m);
 	if (needs & HL_NEEDS_ORDER && !hl_model_has_event_order(m))
 		return refuse_order(m, what);
 	if (needs & HL_NEEDS_ADJACENCY && !hl_model_has_adjacency(m))

@@ -35,11 +35,12 @@ bool hl_query_is_peak_before_base(const struct hl_model *m, const struct hl_quer
 
 /* Properties of a trace that an answer may need. */
 enum {
-	HL_NEEDS_ORDER = 1,       /* the order of events: a profile has only sums */
-	HL_NEEDS_EVENTS = 2,      /* every event: modes count and cull aggregate blocks */
-	HL_NEEDS_ADJACENCY = 4,   /* which event follows which: samples have gaps */
-	HL_NEEDS_FREE_STACKS = 8, /* record --free-stacks */
-	HL_NEEDS_MMAPS = 16,      /* record --mmap */
+	HL_NEEDS_ORDER = 1,        /* the order of events: a profile has only sums */
+	HL_NEEDS_EVENTS = 2,       /* every event: modes count and cull aggregate blocks */
+	HL_NEEDS_ADJACENCY = 4,    /* which event follows which: samples have gaps */
+	HL_NEEDS_FREE_STACKS = 8,  /* record --free-stacks */
+	HL_NEEDS_MMAPS = 16,       /* record --mmap */
+	HL_NEEDS_MAP_SAMPLES = 32, /* record --mmap, for long enough */
 };
 /* Returns 0, or -ENODATA and a sentence in hl_model_error() that `what` cannot be answered. */
 int hl_model_require(struct hl_model *m, unsigned needs, const char *what);

@@ -27,7 +27,7 @@ struct hl_anonymizer {
 	struct hl_model *m;
 	bool all;
 	uint64_t shift; /* added to addresses */
-	struct kind functions, files, modules, texts, tags, threads, pools;
+	struct kind functions, files, modules, texts, tags, threads, pools, mappings;
 	struct hl_pair_map offsets; /* (module, offset) -> its number among all */
 	uint32_t n_offsets;
 	HL_VEC(struct hl_name_frame) frames;
@@ -49,6 +49,7 @@ int hl_anonymize_new(struct hl_anonymizer **out, struct hl_model *m, bool all)
 	d->tags.prefix = "tag_";
 	d->threads.prefix = "thread_";
 	d->pools.prefix = "pool_";
+	d->mappings.prefix = "map_";
 	if (all && getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
 		free(d);
 		return -EIO;
@@ -76,6 +77,7 @@ void hl_anonymize_free(struct hl_anonymizer *d)
 	kind_fini(&d->tags);
 	kind_fini(&d->threads);
 	kind_fini(&d->pools);
+	kind_fini(&d->mappings);
 	hl_pair_map_fini(&d->offsets);
 	hl_vec_free(&d->frames);
 	free(d);
@@ -218,6 +220,28 @@ int hl_anonymize_extra(struct hl_anonymizer *d, struct hl_extra *x)
 	if (x->kind == HL_EXTRA_MREMAP)
 		x->value += x->value ? d->shift : 0;
 	return x->text ? make_up(kind_of(d, x->kind), x->text, NULL, &x->text) : 0;
+}
+
+/* Names that the kernel gives to mappings of every program. [anon:NAME] is not one of them. */
+static bool is_kernel_name(const char *name)
+{
+	static const char *const names[] = {
+		"[heap]", "[stack]", "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[?]"};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+int hl_anonymize_mapping(struct hl_anonymizer *d, struct hl_map_entry *m)
+{
+	m->start += d->shift;
+	m->end += d->shift;
+	if (!m->name[0] || is_kernel_name(m->name))
+		return 0;
+	return m->name[0] == '/' ? make_up_module(d, m->name, &m->name)
+				 : make_up(&d->mappings, m->name, NULL, &m->name);
 }
 
 void hl_anonymize_event(const struct hl_anonymizer *d, struct hl_event *e)

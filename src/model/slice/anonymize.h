@@ -31,6 +31,8 @@ int hl_anonymize_tag(struct hl_anonymizer *d, const char **name);
 /* The label of a snapshot; becomes the same as an equal text of a side event. */
 int hl_anonymize_label(struct hl_anonymizer *d, const char **label);
 int hl_anonymize_extra(struct hl_anonymizer *d, struct hl_extra *extra);
+/* A mapping of a sample. A file that is a module gets the name of the module. */
+int hl_anonymize_mapping(struct hl_anonymizer *d, struct hl_map_entry *m);
 void hl_anonymize_event(const struct hl_anonymizer *d, struct hl_event *event);
 
 #endif

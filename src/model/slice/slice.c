@@ -393,6 +393,8 @@ static int write_trace(struct hl_slice_writer *c, int fd)
 		err = copy_events(c);
 	if (!err)
 		err = hl_slice_writer_rss(c);
+	if (!err)
+		err = hl_slice_writer_maps(c);
 	if (!err && !c->anonymizer) /* they would reveal the names */
 		err = hl_model_copy_embedded(c->m, c->w, &c->write_err);
 	if (!err)

@@ -71,5 +71,7 @@ int hl_slice_writer_extra(struct hl_slice_writer *c, const struct hl_extra *from
 /* Writes the snapshots before this chunk. */
 int hl_slice_writer_snapshots(struct hl_slice_writer *c, size_t chunk);
 int hl_slice_writer_rss(struct hl_slice_writer *c);
+/* slice_maps.c: the samples of the mappings in the range, with the names of c->anonymizer. */
+int hl_slice_writer_maps(struct hl_slice_writer *c);
 
 #endif

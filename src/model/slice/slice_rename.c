@@ -44,6 +44,8 @@ int hl_slice_writer_rename(struct hl_slice_writer *c, int fd)
 	err = hl_slice_writer_add_roles(c);
 	if (!err)
 		err = hl_slice_writer_add_code(c);
+	if (!err)
+		err = hl_slice_writer_maps(c);
 	err = hl_rename_copy_end(x, c->s->anonymity == HL_ANONYMIZE_ALL ? &masks : NULL, err);
 	if (err && err != -EBADMSG && err != -ENOMEM)
 		hl_slice_writer_note_error(c, err);

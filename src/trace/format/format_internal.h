@@ -85,6 +85,22 @@ static inline uint64_t hl_base_blocks_limit(uint64_t file_bytes)
 #define HL_RSS_ROWS           32768u
 #define HL_SUMMARY_ROWS       4096u
 
+/* Limits of the samples of mappings. */
+#define HL_MAP_PAGE        4096u
+#define HL_MAP_PAGES_MAX   (UINT64_C(1) << 52)
+#define HL_MAP_AMOUNT_MAX  (UINT64_C(1) << 47) /* in KiB; an amount is below it */
+#define HL_MAP_TEXTS_BYTES (16u << 20) /* of all texts of samples that build on each other */
+#define HL_MAP_CHAIN_MAX   64u         /* samples that follow a full one */
+#define HL_MAP_SIZE_BIT    6u          /* of the mask of a changed mapping */
+#define HL_MAPS_FREE       65536u /* mappings of a sample; those above have their rows stored */
+/* The mappings of all samples together, for a file of file_bytes bytes: what it takes to read them.
+ * A recording is far below it, because the samples of large processes are rare. */
+static inline uint64_t hl_map_work_limit(uint64_t file_bytes)
+{
+	return (1u << 25) + 64 * (file_bytes < UINT64_MAX / 128 ? file_bytes : UINT64_MAX / 128);
+}
+enum hl_map_op { HL_MAP_GONE, HL_MAP_CHANGED, HL_MAP_NEW };
+
 #define HL_TEXT_MAX 65535u /* side event, path, string of META (command: eight times this) */
 
 enum hl_chunk_type {
@@ -96,6 +112,7 @@ enum hl_chunk_type {
 	HL_CHUNK_RSS,
 	HL_CHUNK_END,
 	HL_CHUNK_INDEX,
+	HL_CHUNK_MAPS,
 	HL_CHUNK_NAMES = 40,
 	HL_CHUNK_FILE,
 };
@@ -103,7 +120,7 @@ enum hl_chunk_type {
 /* Flags of chunks. */
 #define HL_CHUNK_FOLLOWS_ALLOC 1u /* EVENTS: the last event before the chunk was an allocation */
 #define HL_CHUNK_HAS_SUMMARY   2u /* EVENTS */
-#define HL_CHUNK_FULL          4u /* KEYFRAME: builds on no other keyframe */
+#define HL_CHUNK_FULL          4u /* KEYFRAME, MAPS: builds on no other one */
 #define HL_CHUNK_NEW_PEAK      8u /* KEYFRAME: the peak is newer than the previous keyframe */
 /* EVENTS, KEYFRAME: a disjoint chunk; the format calls the flag "apart". Since the last EVENTS or
  * KEYFRAME chunk something happened that is in no event up to here, so sums cannot be carried over
@@ -185,6 +202,9 @@ enum hl_column_id {
 	/* RSS */
 	HL_COL_RSS_TIME = 96,
 	HL_COL_RSS_BYTES,
+	/* MAPS */
+	HL_COL_MAP_TEXTS,
+	HL_COL_MAP_ROWS,
 	/* END */
 	HL_COL_COST = 108,
 	/* KEYFRAME and END */
@@ -214,14 +234,16 @@ struct hl_chunk_header {
 	uint32_t length; /* of the whole chunk, a multiple of eight */
 	uint32_t n_columns;
 	uint32_t n_events; /* EVENTS only */
-	uint32_t n_rows;   /* EVENTS: side events; KEYFRAME, LIVESET, RSS, INDEX: rows */
+	uint32_t n_rows;   /* EVENTS: side events; KEYFRAME, LIVESET, RSS, INDEX, MAPS: rows */
 	uint64_t seq;
 	uint64_t first_event; /* heap events and allocations before it, for every type */
 	uint64_t first_ordinal;
 	uint64_t t0_ns, t1_ns;
 	uint64_t live_bytes, live_blocks, max_live_bytes;
-	uint64_t aux;  /* EVENTS: nodes | roles << 32; KEYFRAME, LIVESET: part | parts << 32 */
-	uint64_t link; /* KEYFRAME: seq of the first part of the keyframe it builds on; 0 if full */
+	/* EVENTS: nodes | roles << 32; KEYFRAME, LIVESET, MAPS: part | parts << 32 */
+	uint64_t aux;
+	/* KEYFRAME, MAPS: seq of the first part of the one that it builds on; 0 if full */
+	uint64_t link;
 };
 #define HL_INDEX_FIELDS 14
 

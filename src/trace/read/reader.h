@@ -53,6 +53,7 @@ struct hl_trace_info {
 	struct hl_left_out left_out; /* for a slice that has its END */
 	uint64_t threads;            /* threads with at least one event */
 	uint64_t n_event_chunks, n_keyframes;
+	uint64_t n_map_samples; /* samples of the mappings in the file, readable or not */
 	/* Damage. Lost data is never included in the numbers above. */
 	bool damaged;
 	uint64_t lost_chunks;   /* chunks known to be missing or unreadable */

@@ -409,6 +409,9 @@ int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info)
 	r->info.file_bytes = r->file_bytes;
 	r->info.n_event_chunks = r->chunks.len;
 	r->info.n_keyframes = r->keys.len;
+	for (size_t i = 0; i < r->rows.len; i++)
+		r->info.n_map_samples += r->rows.data[i].head.type == HL_CHUNK_MAPS &&
+					 !(uint32_t)r->rows.data[i].head.aux;
 	if (r->end_row == HL_NO_ROW || load_end(r) < 0) {
 		r->info.end = (struct hl_end){.kind = r->running ? HL_END_RUNNING : HL_END_LOST};
 		err = sum_readable(r);

@@ -327,7 +327,7 @@ static int write_chunk(struct hl_chunk_file *f, const struct hl_sealed *c)
 	if (c->head.type == HL_CHUNK_TABLE)
 		pack_table(f, c);
 	else
-		pack_columns(f, c, false);
+		pack_columns(f, c, c->is_stored);
 	headers_len = HL_CHUNK_HEADER_LEN + f->head.n_columns * HL_COLUMN_ENTRY_LEN;
 	start = f->buf + HL_CHUNK_HEADERS_MAX - headers_len;
 	end = headers_len + f->fill - HL_CHUNK_HEADERS_MAX;

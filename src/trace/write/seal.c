@@ -37,6 +37,7 @@ void hl_seal_begin(struct hl_sealer *s, uint16_t type, const struct hl_chunk_hea
 	}
 	c->n_columns = 0;
 	c->durable = 0;
+	c->is_stored = false;
 	s->body.len = 0;
 	s->out_of_memory = false;
 }

@@ -17,6 +17,7 @@ struct hl_sealed {
 	uint32_t n_columns;
 	uint64_t durable;       /* number of events that become durable with this chunk */
 	uint32_t summary_share; /* a summary may take at most 1/share of the other columns */
+	bool is_stored;         /* columns are not compressed */
 	struct {
 		uint16_t id;
 		uint32_t len;

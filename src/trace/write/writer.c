@@ -351,6 +351,7 @@ void hl_writer_close(struct hl_writer *w)
 	hl_vec_free(&w->parted);
 	hl_vec_free(&w->linked);
 	hl_vec_free(&w->rss);
+	hl_map_encoder_fini(&w->maps);
 	hl_vec_free(&w->touched);
 	hl_vec_free(&w->aggregated);
 	hl_vec_free(&w->first_funcs);

@@ -84,6 +84,13 @@ int hl_writer_add_free(struct hl_writer *w, const struct hl_live_block *block, u
 void hl_writer_prefetch_node(const struct hl_writer *w, uint32_t node);
 int hl_writer_add_extra(struct hl_writer *w, const struct hl_extra *extra);
 int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample);
+/* Adds a sample of the mappings; times must ascend. It is written at once, or left out if it has
+ * more mappings than a trace of this length may have. */
+int hl_writer_add_maps(struct hl_writer *w, const struct hl_map_sample *sample);
+/* The same for a sample that another thread has encoded (map_encoder.h). All samples of a writer
+ * come from one encoder, and the first one is full. */
+struct hl_map_parts;
+int hl_writer_put_maps(struct hl_writer *w, const struct hl_map_parts *parts);
 
 /*
  * For aggregated events and events that are written later. hl_writer_add_event_sums_only adds an

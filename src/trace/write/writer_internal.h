@@ -7,6 +7,7 @@
 #define HL_TRACE_WRITE_WRITER_INTERNAL_H
 
 #include "trace/format/format_internal.h"
+#include "trace/write/map_encoder.h"
 #include "trace/write/seal_internal.h"
 #include "trace/totals.h"
 #include "trace/write/writer.h"
@@ -177,6 +178,10 @@ struct hl_writer {
 	struct hl_pending_tables tables;
 	struct hl_pending_names names;
 	HL_VEC(struct hl_rss_sample) rss;
+	struct hl_map_encoder maps; /* of hl_writer_add_maps */
+	uint64_t maps_seq;          /* of the first part of the last sample of mappings */
+	uint64_t maps_work;         /* mappings of all samples */
+	bool maps_left_out;         /* samples are left out up to the next full one */
 
 	/* The sink of the chunks and the status of the file that receives them. */
 	hl_chunk_sink *sink;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer_tables.c - META, TABLE, RSS and END chunks: everything that is neither an event nor a
- * keyframe.
+ * writer_tables.c - META, TABLE, RSS, MAPS and END chunks: everything that is neither an event nor
+ * a keyframe.
  */
 #include <string.h>
 
@@ -262,6 +262,66 @@ int hl_writer_add_rss(struct hl_writer *w, const struct hl_rss_sample *sample)
 	if (w->rss.len == HL_RSS_ROWS)
 		w->error = hl_write_rss(w);
 	return w->error;
+}
+
+/* ---- MAPS ---- */
+
+static int write_map_part(struct hl_writer *w, const struct hl_map_parts *parts, size_t i)
+{
+	const struct hl_map_part *p = &parts->v.data[i];
+	struct hl_sealer *s = &w->sealer;
+
+	hl_writer_begin(w, HL_CHUNK_MAPS);
+	hl_seal_column(s, HL_COL_NUMBERS, p->numbers.data, p->numbers.len);
+	hl_seal_column(s, HL_COL_MAP_TEXTS, p->texts.data, p->texts.len);
+	hl_seal_column(s, HL_COL_MAP_ROWS, p->rows.data, p->rows.len);
+	s->chunk.is_stored = parts->n > HL_MAPS_FREE; /* for the limits of readers */
+	s->chunk.head.flags = parts->full ? HL_CHUNK_FULL : 0;
+	s->chunk.head.n_rows = p->n_rows;
+	s->chunk.head.aux = i | (uint64_t)parts->v.len << 32;
+	s->chunk.head.link = parts->full ? 0 : w->maps_seq;
+	return hl_writer_put(w);
+}
+
+/* Readers accept only as many mappings as hl_map_work_limit allows. */
+static bool leaves_out(struct hl_writer *w, const struct hl_map_parts *parts)
+{
+	uint64_t bytes = atomic_load_explicit(&w->status->bytes, memory_order_relaxed);
+
+	w->maps_left_out &= !parts->full;
+	w->maps_left_out |= w->maps_work + 2 * parts->n > hl_map_work_limit(bytes);
+	if (w->maps_left_out) {
+		hl_map_encoder_restart(&w->maps);
+		return true;
+	}
+	w->maps_work += 2 * parts->n; /* a reader may count its rows, too */
+	return false;
+}
+
+int hl_writer_put_maps(struct hl_writer *w, const struct hl_map_parts *parts)
+{
+	uint64_t seq = w->seq;
+
+	if (leaves_out(w, parts))
+		return w->error;
+	for (size_t i = 0; i < parts->v.len && !w->error; i++)
+		w->error = write_map_part(w, parts, i);
+	w->maps_seq = seq;
+	return w->error;
+}
+
+int hl_writer_add_maps(struct hl_writer *w, const struct hl_map_sample *sample)
+{
+	struct hl_map_parts parts;
+	int err = w->error;
+
+	if (!err)
+		err = hl_map_encode(&w->maps, sample, &parts);
+	if (err)
+		return err;
+	err = hl_writer_put_maps(w, &parts);
+	hl_map_parts_fini(&parts);
+	return err;
 }
 
 /* ---- END ---- */

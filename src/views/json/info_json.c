@@ -230,6 +230,7 @@ void hl_json_info(FILE *out, struct hl_model *m)
 	json_modes(&j, m);
 	json_estimate(&j, m);
 	hl_json_key_bool(&j, "zero_memory", i->meta.zeroed);
+	hl_json_key_u64(&j, "mapping_samples", i->n_map_samples);
 	hl_json_key_u64(&j, "file_bytes", i->file_bytes);
 	hl_json_key_string(&j, "source", i->meta.source[0] ? i->meta.source : NULL);
 	json_unknown(&j, i->meta.unknown);

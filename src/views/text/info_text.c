@@ -313,6 +313,17 @@ static void text_cut(const struct info_printer *p, const struct hl_trace_info *i
 	hl_strbuf_fini(&b);
 }
 
+static void text_mappings(const struct info_printer *p, uint64_t samples)
+{
+	char n[HL_TEXT_SIZE_MAX], text[80];
+
+	if (!samples)
+		return;
+	snprintf(text, sizeof(text), "%s sample%s (report --resident)", hl_text_count(n, samples),
+		samples == 1 ? "" : "s");
+	put_line(p, "mappings", text);
+}
+
 void hl_text_info(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
 {
 	const struct info_printer printer = {out, m, opts}, *p = &printer;
@@ -335,6 +346,7 @@ void hl_text_info(FILE *out, struct hl_model *m, const struct hl_text_opts *opts
 	text_notes(p, i);
 	text_cut(p, i);
 	text_base(p, &i->meta.base);
+	text_mappings(p, i->n_map_samples);
 	put_styled_line(p, "complete", hl_model_is_complete(m) ? "yes" : "no",
 		hl_model_is_complete(m) ? HL_STYLE_PLAIN : HL_STYLE_RED);
 	if (i->damaged)

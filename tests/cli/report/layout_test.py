@@ -139,10 +139,10 @@ def programs():
     os.mkdir('bin')
     os.symlink(HEAPLAPSE, 'bin/heaplapse')
     env = {**UTF8, 'PATH': f'{os.getcwd()}/bin:{os.environ["PATH"]}'}
-    on_terminal(['heaplapse', 'record', '-q', '-f', '--free-stacks', '--mmap', '-o', 'mmap.hlt', sys.executable, '-c',
+    on_terminal(['heaplapse', 'record', '-q', '-f', '--free-stacks', '--mmap', '--exit-wait=60', '-o', 'mmap.hlt', sys.executable, '-c',
                  'import json, mmap; kept = [mmap.mmap(-1, 4096) for _ in range(9)]; json.dumps(list(range(1000)))'], 80, env)
     for columns, command in itertools.product((80, 120), (
-            ['report', '--mmaps', 'mmap.hlt'], ['report', '--mmaps', '--full-stacks', 'mmap.hlt'], ['report', '--freed-by', 'mmap.hlt'],
+            ['report', '--mmaps', 'mmap.hlt'], ['report', '--mmaps', '--full-stacks', 'mmap.hlt'], ['report', '--resident', 'mmap.hlt'], ['report', '--freed-by', 'mmap.hlt'],
             ['record', '--summary', '-f', '-o', 'ls.hlt', 'ls', '/'], ['record', '--summary', '-f', '-o', 'tar.hlt', 'tar', '--version'],
             ['doctor', 'ls'], ['doctor', 'tar'], ['doctor'], ['info', 'ls.hlt'], ['log', 'ls.hlt'], ['report', '--leaks', 'ls.hlt'],
             ['report', '--sites', 'tar.hlt'], ['report', 'tar.hlt'])):

@@ -93,6 +93,28 @@ def golden(name, *args):
     wanted = json.loads(path.read_text()) if path.exists() else None
     check(found == wanted, f'{name}: {json.dumps(found)}')
 
+# Samples of the mappings: the heap grows, a file with an odd name is unmapped, memory is swapped out.
+SAMPLES = '''map 1000 2 r-xp 8,0,0,0,0,0 /opt/app/bin/app
+map 10000 16 rw-p 0,0,0,24,24,0 [heap]
+map 7f0000000000 100 rw-p 0,0,0,200,200,12 -
+map 7f0000100000 30 r--s 100,4,0,0,0,0 /tmp/odd%20%0aname%1b(deleted)
+map 7ffff0000000 33 rw-p 0,0,0,16,16,0 [stack]
+maps 640000 5000
+map 1000 2 r-xp 8,0,0,0,0,0 /opt/app/bin/app
+map 10000 64 rw-p 0,0,0,240,240,0 [heap]
+map 7f0000000000 100 rw-p 0,0,0,300,300,12 -
+map 7f0000100000 30 r--s 100,4,0,0,0,0 /tmp/odd%20%0aname%1b(deleted)
+map 7f0000200000 100 rw-p 0,0,0,4,4,0 -
+map 7ffff0000000 33 rw-p 0,0,0,20,20,0 [stack]
+maps 12800000 6000
+map 1000 2 r-xp 8,0,0,0,0,0 /opt/app/bin/app
+map 10000 64 rw-p 0,0,0,240,240,0 [heap]
+map 7f0000000000 100 rw-p 0,0,0,8,8,400 -
+map 7ffff0000000 33 rw-p 0,0,0,20,20,0 [stack]
+maps 32000000 7000
+'''
+PARENT = PARENT.replace('end', SAMPLES + 'end')
+
 VIEWS = {
     'overview': ['--overview'],
     'peak': ['--peak'],
@@ -107,6 +129,8 @@ VIEWS = {
     'lifetimes': ['--lifetimes'],
     'threads': ['--threads'],
     'fragmentation': ['--fragmentation', '--at', '@mark:done'],
+    'resident': ['--resident'],
+    'resident-at': ['--resident', '--at', '@mark:done', '-n', '2'],
     'snapshots': ['--snapshots'],
     'snapshot-deltas': ['--snapshot-deltas'],
     'cumulative-delta': ['--cumulative-delta'],
@@ -268,7 +292,7 @@ def bad_input(trace, empty, folder):
         r = run('--at', '1h', *view, trace)
         check(r.returncode == 0 and b'is after the end of the recording; showing the end' in r.stderr, f'{view} of a time after the end: {r.stderr}')
     for args in itertools.chain(VIEWS.values(), QUANTITIES, [['--timeline']]):
-        if any('@mark' in a or a == '300us..' for a in args):
+        if any('@mark' in a or a == '300us..' for a in args) or '--resident' in args:
             continue
         r = run(*args, empty)
         check(r.returncode == 0 and b'the trace has no allocations' in r.stderr, f'{args} of nothing: {r.returncode} {r.stderr}')

@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
             for asked in ASKED_MOMENT:
                 check(trace, name, parts, asked)
     for view in views.options():
-        if view == '--mmaps':  # the generated traces have none
+        if view in ('--mmaps', '--resident'):  # the generated traces have none
             continue
         for asked in [], ['--filter=size:>=64 thread:0,1']:
             check(trace, name, [view, *(other for other in ('--sizes', '--threads') if other != view)], asked)
