@@ -63,11 +63,11 @@ static int read_header(struct hl_reader *r, bool *changed)
 	return 0;
 }
 
-/* Can all that was read stay? */
-static bool can_continue(const struct hl_reader *r)
+/* Can all that was read of a running trace stay? */
+static bool is_sound(const struct hl_reader *r)
 {
-	return r->running && r->source->growing && !r->info.damaged && r->skipped_bytes == 0 &&
-	       r->rows.len > 0 && r->rows.data[0].head.type == HL_CHUNK_META &&
+	return r->running && !r->info.damaged && r->skipped_bytes == 0 && r->rows.len > 0 &&
+	       r->rows.data[0].head.type == HL_CHUNK_META &&
 	       (!r->info.meta.base.is_late || r->base_key != HL_NO_ROW);
 }
 
@@ -111,7 +111,7 @@ static int read_more(struct hl_reader *r, struct hl_refreshed *found)
 static int read_again(struct hl_reader *r, struct hl_refreshed *found)
 {
 	struct hl_reader_refusal why = {0};
-	bool was_damaged = r->info.damaged;
+	bool was_sound = is_sound(r);
 	size_t n_files = 0, n_names = 0;
 	int err;
 
@@ -130,7 +130,7 @@ static int read_again(struct hl_reader *r, struct hl_refreshed *found)
 		n_files -= r->rows.data[i].head.type == HL_CHUNK_FILE;
 		n_names -= r->rows.data[i].head.type == HL_CHUNK_NAMES;
 	}
-	found->names = was_damaged || r->info.damaged || n_files || n_names;
+	found->names = !was_sound || r->info.damaged || n_files || n_names;
 	return 0;
 }
 
@@ -146,7 +146,9 @@ int hl_reader_refresh(struct hl_reader *r, struct hl_refreshed *found)
 	if (!found->changed && r->source->bytes == r->file_bytes &&
 		r->source->growing == r->running)
 		return 0;
-	return can_continue(r) ? read_more(r, found) : read_again(r, found);
+	if (r->source->growing && is_sound(r))
+		return read_more(r, found);
+	return read_again(r, found);
 }
 
 bool hl_reader_is_running(const struct hl_reader *r)
