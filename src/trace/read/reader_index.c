@@ -232,6 +232,7 @@ int hl_find_chunks(struct hl_reader *r)
 	int err = read_index(r);
 
 	r->scan_at = r->file_bytes;
+	r->from_index = err == 0;
 	if (err == -EBADMSG) {
 		r->rows.len = 0;
 		r->scan_at = HL_FILE_HEADER_LEN;

@@ -142,6 +142,7 @@ struct hl_reader {
 	HL_VEC(struct hl_chunk_row) rows;
 	uint64_t scan_at;   /* where the search for more rows goes on: the end of the last one */
 	uint64_t scan_next; /* their lowest sequence number */
+	bool from_index;    /* the rows are from the index: nothing is expected after it */
 	size_t list_row;    /* the rows before it are in the lists below */
 	HL_VEC(struct hl_chunk_info) chunks;
 	HL_VEC(size_t) chunk_rows; /* parallel to chunks; HL_NO_ROW if the chunk is gone */

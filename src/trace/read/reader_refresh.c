@@ -63,11 +63,23 @@ static int read_header(struct hl_reader *r, bool *changed)
 	return 0;
 }
 
+/* A file that was truncated may have grown again: its writer goes on at its old place. */
+static int check_last_chunk(struct hl_reader *r)
+{
+	struct hl_chunk c;
+
+	if (r->rows.len == 0 || r->from_index)
+		return 0;
+	if (hl_load_column(r, r->rows.len - 1, &c, 0) < 0)
+		return fail_stale(r, -ESTALE, "truncated or overwritten");
+	return 0;
+}
+
 /* Can all that was read of a running trace stay? */
 static bool is_sound(const struct hl_reader *r)
 {
-	return r->running && !r->info.damaged && r->skipped_bytes == 0 && r->rows.len > 0 &&
-	       r->rows.data[0].head.type == HL_CHUNK_META &&
+	return r->running && !r->from_index && !r->info.damaged && r->skipped_bytes == 0 &&
+	       r->rows.len > 0 && r->rows.data[0].head.type == HL_CHUNK_META &&
 	       (!r->info.meta.base.is_late || r->base_key != HL_NO_ROW);
 }
 
@@ -141,6 +153,8 @@ int hl_reader_refresh(struct hl_reader *r, struct hl_refreshed *found)
 	*found = (struct hl_refreshed){0};
 	if (!err)
 		err = read_header(r, &found->changed);
+	if (!err)
+		err = check_last_chunk(r);
 	if (err)
 		return err;
 	if (!found->changed && r->source->bytes == r->file_bytes &&

@@ -97,11 +97,11 @@ def total(line):
 
 
 def wait_for_file(program):
-    """Until the trace has the program's first events."""
+    """Until the trace names the program."""
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         done = run('info', '--json', program.trace) if os.path.exists(program.trace) else None
-        if done and done.returncode == 0 and json.loads(done.stdout)['totals']['allocations']:
+        if done and done.returncode == 0 and json.loads(done.stdout)['pid']:
             return
         time.sleep(0.05)
 
