@@ -105,7 +105,6 @@ static const struct hl_example report_examples[] = {
 	{"--leaks app.hlt", "memory never freed"},
 	{"--at 50% app.hlt", "live memory halfway"},
 	{"--process cc1 app.hlt", "another process"},
-	{"--follow app.hlt", "the overview of a running program, each second"},
 	{"--sites --filter 'size:>=4K' app.hlt", "sites of large blocks"},
 	{0},
 };

@@ -19,6 +19,7 @@ struct hl_report {
 	bool explain;                  /* print the plan instead of the answer */
 	bool follow;                   /* answer again as the trace grows */
 	bool repeated;                 /* an answer of these: its warnings were printed before */
+	bool configured;               /* the symbols of the trace that is followed */
 	const char *language;          /* of the last line about an interpreter */
 	struct hl_value total;         /* sum over all traces */
 	bool unanswered; /* a part of a trace is not answered within --max-time: no sum */

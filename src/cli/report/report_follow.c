@@ -115,6 +115,7 @@ static bool follow_next(struct follower *f, int *status)
 	*status = answer(f, true, !is_continued);
 	if (*status || !is_continued)
 		return false;
+	f->r->configured = false;
 	if (!ferror(stdout) && hl_follow_next(&f->trace) > 0)
 		return true;
 	*status = hl_request_close(&f->r->options, f->trace.m, 0, 0, NULL);

@@ -232,12 +232,17 @@ static bool verifies_file(const struct hl_report *r, const struct hl_plan *p)
 
 static int prepare_trace(struct hl_report *r, struct process *x)
 {
-	int status = hl_symbol_options_apply(&r->options.symbols, x->m, is_json(r));
+	bool is_partial = r->follow && hl_model_is_running(x->m);
+	int status = 0;
 
+	if (!r->configured)
+		status = hl_symbol_options_apply(&r->options.symbols, x->m, is_json(r));
 	if (status)
 		return status;
-	/* a trace with missing chunks must not report leaks */
-	if (verifies_file(r, x->plan))
+	r->configured = r->follow;
+	/* A trace with missing chunks must not report leaks. One that is followed is verified at
+	 * its end: before it there are no leaks. */
+	if (verifies_file(r, x->plan) && !is_partial)
 		hl_trace_file_verify(x->m, LEAKS_VERIFY_BYTES);
 	if (r->repeated)
 		return 0;

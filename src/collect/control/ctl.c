@@ -244,7 +244,7 @@ static void close_client(struct hl_ctl_server *s, const struct hl_ctl_client *c)
 	free(c->rotation);
 }
 
-/* Tells the targets whether they are followed. */
+/* Marks the targets that are followed. */
 static void mark_followed(
 	const struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n)
 {

@@ -38,10 +38,10 @@ def run(*arguments):
 class Program:
     """The recorded program, which makes a step for each line."""
 
-    def __init__(self, trace, *options):
+    def __init__(self, trace, *options, blocks=BLOCKS):
         self.trace = trace
         self.steps = 0
-        self.process = subprocess.Popen([heaplapse, 'record', '-q', '-o', trace, *options, steps, str(BLOCKS), str(BYTES)],
+        self.process = subprocess.Popen([heaplapse, 'record', '-q', '-o', trace, *options, steps, str(blocks), str(BYTES)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
     def step(self, text='\n'):
@@ -96,6 +96,12 @@ def total(line):
     return json.loads(line)['total_bytes']
 
 
+def see_first_step(follower):
+    """Until the first step is shown. Returns the bytes that are not of steps, -1 if the command ended before."""
+    seen = follower.wait(lambda line: total(line) >= STEP_BYTES)
+    return next(filter(lambda value: value >= STEP_BYTES, map(total, follower.lines))) - STEP_BYTES if seen else -1
+
+
 def wait_for_file(program):
     """Until the trace names the program."""
     end = time.monotonic() + DEADLINE
@@ -113,8 +119,8 @@ def follow_steps(folder, mode, *asked):
     program.step()
     wait_for_file(program)
     follower = Follower('report', '--follow', '--json', *asked, program.trace)
-    seen = all_seen = follower.wait(lambda line: total(line) >= STEP_BYTES)
-    base = total(follower.lines[-1]) - STEP_BYTES if seen else 0
+    base = see_first_step(follower)
+    all_seen = base >= 0
     for _ in range(3):
         program.step()
         wanted = base + program.steps * STEP_BYTES
@@ -132,6 +138,23 @@ def follow_steps(folder, mode, *asked):
     case(info['totals']['dropped_events'] == 0 and not info['damage'], f'{name}: nothing is dropped', info)
     os.rename(program.trace, f'{folder}/finished.hlt')
     return f'{folder}/finished.hlt'
+
+
+def busy(folder):
+    """Under load: no event is dropped, and the answers only grow."""
+    for mode in ('trace', 'count'):
+        program = Program(f'{folder}/busy.{mode}.hlt', f'--mode={mode}', blocks=5000)
+        wait_for_file(program)
+        follower = Follower('report', '--follow', '--json', '--allocated', program.trace)
+        for _ in range(100):
+            program.step()
+        program.end()
+        status, err = follower.end()
+        values = [total(line) for line in follower.lines]
+        totals = json.loads(run('info', '--json', program.trace).stdout)['totals']
+        case(status == 0 and values == sorted(values) and values[-1] == totals['bytes_allocated'] >= 100 * 5000 * (BYTES + 8),
+             f'busy, {mode}: the answers grow to the total', f'{status} {err} {values} {totals}')
+        case(totals['dropped_events'] == 0 and totals['late_events'] == 0, f'busy, {mode}: nothing is dropped', totals)
 
 
 def every_view(folder):
@@ -221,7 +244,7 @@ def rotated(folder):
     program.step()
     wait_for_file(program)
     follower = Follower('report', '--follow', '--json', '--leaks', trace)
-    base = total(follower.lines[0]) - STEP_BYTES if follower.wait(lambda line: line.startswith('{')) else 0
+    base = see_first_step(follower)
     done = run('ctl', '--json', program.process.pid, 'rotate')
     program.step()
     wanted = base + 2 * STEP_BYTES
@@ -280,6 +303,7 @@ with tempfile.TemporaryDirectory() as place:
     follow_steps(place, 'trace', '--allocated', '--sites', '--filter=size:>=0')
     follow_steps(place, 'count', '--leaks', '--no-default-suppressions')
     follow_steps(place, 'cull', '--leaks', '--no-default-suppressions')
+    busy(place)
     every_view(place)
     text_answers(place)
     interrupted(place)
