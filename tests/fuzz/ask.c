@@ -4,6 +4,7 @@
  *
  * The results are not compared with expected values, but they must be consistent with each other.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,81 @@ void fuzz_ask_reader(const char *path)
 	FUZZ_MUST(hl_reader_verify(r, NULL) == 0 && hl_reader_info(r, &info) == 0);
 	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
 	ask_extend(r);
+	hl_reader_close(r);
+}
+
+static struct hl_byte_source *make_source(const uint8_t *data, size_t size)
+{
+	struct hl_byte_source *s;
+
+	FUZZ_MUST(hl_byte_source_from_memory(&s, data, size) == 0);
+	s->growing = true;
+	return s;
+}
+
+static void set_length(struct hl_byte_source *s, size_t len)
+{
+	s->bytes = s->data_bytes = len;
+}
+
+static void ask_grown(struct hl_reader *r)
+{
+	const struct hl_trace_info *info;
+	struct hl_chunk_events c = {0};
+
+	FUZZ_MUST(hl_reader_info(r, &info) == 0);
+	FUZZ_MUST(info->damaged == (info->damage[0] != '\0'));
+	ask_tables(r);
+	ask_keyframes(r);
+	if (hl_reader_n_chunks(r) > 0)
+		(void)hl_reader_decode(r, hl_reader_n_chunks(r) - 1, &c);
+	hl_chunk_events_free(&c);
+}
+
+/* As long as nothing is damaged, a reader that has grown has the lists of a new one. */
+static void must_be_like_new(struct hl_reader *r, const uint8_t *data, size_t size, size_t len)
+{
+	struct hl_byte_source *s = make_source(data, size);
+	const struct hl_trace_info *a, *b;
+	struct hl_reader_refusal why;
+	struct hl_reader *fresh;
+
+	set_length(s, len);
+	if (hl_reader_open_source(&fresh, s, "t", &why) != 0)
+		return;
+	FUZZ_MUST(hl_reader_info(r, &a) == 0 && hl_reader_info(fresh, &b) == 0);
+	if (!a->damaged && !b->damaged) {
+		FUZZ_MUST(hl_reader_n_chunks(r) == hl_reader_n_chunks(fresh));
+		FUZZ_MUST(hl_reader_n_keyframes(r) == hl_reader_n_keyframes(fresh));
+		FUZZ_MUST(hl_reader_n_live_sets(r) == hl_reader_n_live_sets(fresh));
+	}
+	hl_reader_close(fresh);
+}
+
+#define GROW_STEPS 5
+
+void fuzz_ask_growing(const uint8_t *data, size_t size)
+{
+	struct hl_byte_source *s = make_source(data, size);
+	struct hl_refreshed found;
+	struct hl_reader_refusal why;
+	struct hl_reader *r;
+	int err = 0;
+
+	set_length(s, size / GROW_STEPS);
+	if (hl_reader_open_source(&r, s, "t", &why) != 0)
+		return;
+	for (size_t i = 1; i <= GROW_STEPS && !err; i++) {
+		ask_grown(r);
+		set_length(s, size * i / GROW_STEPS);
+		s->growing = i < GROW_STEPS || size % 2;
+		err = hl_reader_refresh(r, &found);
+		FUZZ_MUST(err != -ENOMEM);
+		if (!err && s->growing)
+			must_be_like_new(r, data, size, size * i / GROW_STEPS);
+	}
+	if (!err)
+		ask_grown(r);
 	hl_reader_close(r);
 }
 

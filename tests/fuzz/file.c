@@ -135,5 +135,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_ask_reader(path);
 	fuzz_ask_model(path);
+	fuzz_ask_growing(data, size);
 	return 0;
 }

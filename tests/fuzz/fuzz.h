@@ -66,5 +66,8 @@ void fuzz_trace_free(struct fuzz_trace *t);
 /* Run every query of the reader, and every query of the model, on the trace at path. */
 void fuzz_ask_reader(const char *path);
 void fuzz_ask_model(const char *path);
+/* Open the first bytes of a file that grows, and refresh the reader as it gets the rest in steps.
+ */
+void fuzz_ask_growing(const uint8_t *data, size_t size);
 
 #endif

@@ -570,6 +570,54 @@ static void timed_snapshots_are_taken_while_idle(void **state)
 	cleanup(&r);
 }
 
+/* A viewer follows for 20 s, in which there are events until half of them are over. */
+static void be_followed(struct run *r)
+{
+	r->p->retain.is_followed = true;
+	for (uint64_t ms = 0; ms < 20000; ms += 10) {
+		r->now += 10000000;
+		if (ms < 10000) {
+			alloc_block(r, 1, 0, 1);
+			free_block(r, 1);
+		}
+		hl_target_flush(r->p);
+		hl_retain_tick(r->p, r->now);
+	}
+}
+
+static size_t count_keyframes(enum hl_mode mode, void (*at_end)(struct run *), struct run *r)
+{
+	*r = base;
+	r->mode = mode;
+	r->n = 10;
+	r->settings.churn_given = true; /* no snapshots of its own */
+	r->at_end = at_end;
+	play_run(r);
+	assert_false(r->info->damaged);
+	return hl_reader_n_keyframes(r->trace);
+}
+
+/* In modes with sums: one keyframe a second while something happens. They are no snapshots. */
+static void viewers_get_a_keyframe_each_second(void **state)
+{
+	static const enum hl_mode modes[] = {HL_MODE_TRACE, HL_MODE_COUNT, HL_MODE_CULL};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(modes); i++) {
+		struct run r;
+		size_t alone = count_keyframes(modes[i], NULL, &r), followed;
+
+		cleanup(&r);
+		followed = count_keyframes(modes[i], be_followed, &r) - alone;
+		if (modes[i] == HL_MODE_TRACE)
+			assert_int_equal(followed, 0);
+		else
+			assert_in_range(followed, 10, 12);
+		for (size_t k = 0; k + 1 < hl_reader_n_keyframes(r.trace); k++)
+			assert_false(hl_reader_keyframe(r.trace, k)->snapshot);
+		cleanup(&r);
+	}
+}
+
 static void pass_ms(struct run *r, uint64_t ms)
 {
 	r->now += ms * 1000000;
@@ -668,6 +716,7 @@ int main(void)
 		cmocka_unit_test(snapshots_are_bounded_and_due),
 		cmocka_unit_test(churn_gap_can_be_set),
 		cmocka_unit_test(timed_snapshots_are_taken_while_idle),
+		cmocka_unit_test(viewers_get_a_keyframe_each_second),
 		cmocka_unit_test(live_snapshots_are_delayed_not_lost),
 		cmocka_unit_test(no_snapshot_without_a_threshold),
 		cmocka_unit_test(file_size_grows_with_surviving_blocks),
