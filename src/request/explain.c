@@ -35,7 +35,7 @@ void hl_plan_describe_part(
 			part->view == &hl_view_process ? "process" : hl_group_name(part->group));
 }
 
-static struct hl_query part_query(const struct hl_plan *p, const struct hl_plan_part *part)
+struct hl_query hl_plan_part_query(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	struct hl_query q = hl_plan_query(p, part->quantity);
 
@@ -47,7 +47,7 @@ static struct hl_query part_query(const struct hl_plan *p, const struct hl_plan_
 /* Refuses a part whose view reads more than its query. Returns 0 or -ENODATA. */
 static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	struct hl_query q = part_query(p, part);
+	struct hl_query q = hl_plan_part_query(p, part);
 	unsigned needs = part->view->requires;
 	bool of_moment = part->view->flags & HL_VIEW_MOMENT && needs & HL_NEEDS_EVENTS;
 	int err;
@@ -83,7 +83,7 @@ static void explain_view(
 static void explain_part(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
-	struct hl_query q = part_query(p, part);
+	struct hl_query q = hl_plan_part_query(p, part);
 
 	hl_plan_describe_part(p, part, b);
 	hl_strbuf_puts(b, ": ");
@@ -101,6 +101,30 @@ static void explain_part(
 					  ? "; lifetimes and trends are not known"
 					  : "; lifetimes and trends of the sites read every event");
 	hl_strbuf_puts(b, "\n");
+}
+
+/* A view that reads more than its query, or events to find a peak, is not cheap. */
+static bool is_cheap_part(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	struct hl_query q = hl_plan_part_query(p, part);
+	struct hl_query_plan plan;
+
+	if (p->filter)
+		return false;
+	if (part->view == &hl_view_timeline)
+		return true; /* chunk headers, and the events of a few chunks */
+	if (part->view->reads || part->view->flags & HL_VIEW_EARLY)
+		return false;
+	return hl_query_plan(p->m, &q, &plan) || plan.method != HL_METHOD_EVENTS;
+}
+
+bool hl_plan_is_cheap(const struct hl_plan *p)
+{
+	bool cheap = true;
+
+	for (size_t i = 0; i < p->parts.len && cheap; i++)
+		cheap = is_cheap_part(p, &p->parts.data[i]);
+	return cheap;
 }
 
 static void explain_budget(const struct hl_budget *b, struct hl_strbuf *to)

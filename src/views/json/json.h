@@ -36,6 +36,10 @@ struct hl_unmatched_term;
 /* An object of an array: a term of the filter that matches no name, and similar names. */
 void hl_json_unmatched_term(struct hl_json *j, const struct hl_unmatched_term *t);
 
+struct hl_filter_check;
+/* Members that say why a filter matches less than expected; none if it does not. */
+void hl_json_filter_check(struct hl_json *j, const struct hl_filter_check *c);
+
 /* Renders any result, and what its suppressions removed. Returns 0, or -errno with
  * hl_model_error(). */
 int hl_json_result(struct hl_json *j, struct hl_result *r);
