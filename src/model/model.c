@@ -49,14 +49,32 @@ static void load_base(struct hl_model *m)
 		m->base_peak_bytes = all->peak_bytes;
 }
 
-static int load_trace(struct hl_model *m)
+/* Modules keep their numbers. */
+static int grow_modules(struct hl_model *m)
+{
+	uint32_t n = m->n_modules;
+	struct hl_model_module *p;
+	int err = hl_reader_n_modules(m->reader, &n);
+
+	if (err || (m->modules && n <= m->n_modules))
+		return err;
+	p = realloc(m->modules, ((size_t)n + 1) * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	memset(p + m->n_modules, 0, (n - m->n_modules + 1) * sizeof(*p));
+	m->modules = p;
+	m->n_modules = n;
+	return 0;
+}
+
+int hl_model_load(struct hl_model *m)
 {
 	int err = hl_reader_info(m->reader, &m->info);
 
 	if (!err)
 		err = hl_reader_n_nodes(m->reader, &m->n_nodes);
 	if (!err)
-		err = hl_reader_n_modules(m->reader, &m->n_modules);
+		err = grow_modules(m);
 	if (!err)
 		err = hl_reader_roles(m->reader, &m->roles, &m->n_roles);
 	if (!err)
@@ -64,19 +82,23 @@ static int load_trace(struct hl_model *m)
 	if (err)
 		return hl_model_fail(m, err);
 	load_base(m);
-	m->modules = calloc((size_t)m->n_modules + 1, sizeof(*m->modules));
 	m->bad_chunks = calloc(hl_reader_n_chunks(m->reader) + 1, 1);
 	m->bad_keyframes = calloc(hl_reader_n_keyframes(m->reader) + 1, 1);
 	m->bad_sets = calloc(hl_reader_n_live_sets(m->reader) + 1, 1);
-	if (!m->modules || !m->bad_chunks || !m->bad_keyframes || !m->bad_sets ||
-		number_segments(m) < 0)
+	if (!m->bad_chunks || !m->bad_keyframes || !m->bad_sets || number_segments(m) < 0)
 		return hl_model_fail(m, -ENOMEM);
-	err = hl_symbols_new(&m->symbols);
-	if (!err)
-		hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
-	if (!err)
-		hl_symbols_use_embedded(m->symbols, hl_model_open_embedded, m);
-	return err;
+	return 0;
+}
+
+static int make_symbols(struct hl_model *m)
+{
+	int err = hl_symbols_new(&m->symbols);
+
+	if (err)
+		return hl_model_fail(m, err);
+	hl_symbols_process(m->symbols, m->info->meta.pid, m->info->meta.start_unix_ns);
+	hl_symbols_use_embedded(m->symbols, hl_model_open_embedded, m);
+	return 0;
 }
 
 int hl_model_open_source(struct hl_model **out, struct hl_byte_source *source, const char *name,
@@ -95,7 +117,9 @@ int hl_model_open_source(struct hl_model **out, struct hl_byte_source *source, c
 		free(m);
 		return err;
 	}
-	err = load_trace(m);
+	err = hl_model_load(m);
+	if (!err)
+		err = make_symbols(m);
 	if (err) {
 		snprintf(why->text, sizeof(why->text), "%s", hl_model_error(m));
 		hl_model_close(m);
@@ -127,12 +151,8 @@ void hl_model_close(struct hl_model *m)
 	free(m->bad_sets);
 	free(m->chunk_segment);
 	free(m->key_segment);
-	hl_vec_free(&m->marks);
-	hl_vec_free(&m->modes);
-	hl_vec_free(&m->snapshots);
+	hl_model_marks_fini(m);
 	hl_chunk_events_free(&m->decoded.events);
-	hl_vec_free(&m->thread_names);
-	hl_vec_free(&m->pools);
 	free(m->funcs);
 	hl_pair_map_fini(&m->calls);
 	hl_reader_close(m->reader);

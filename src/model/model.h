@@ -25,6 +25,24 @@ int hl_model_open_source(struct hl_model **out, struct hl_byte_source *source, c
 	struct hl_reader_refusal *why);
 void hl_model_close(struct hl_model *m);
 
+/*
+ * Reads what was added to a trace that is still being written. Afterwards every query is answered
+ * as by a model that is opened now: a refresh is the only thing that changes what a model knows, so
+ * all queries between two refreshes are about one moment.
+ *
+ * A model is used by one thread, and a refresh is made between queries: free the plans, filters,
+ * answers and lists that were made from it before. Numbers of frames are void then, too. Symbols
+ * that were looked up stay, and so do the strings of frames.
+ *
+ * *changed: there is something new (hl_reader_refresh); otherwise everything stays valid. Returns
+ * 0, or -errno with hl_model_error(): -ENOENT: the file was deleted or renamed; -ESTALE: replaced
+ * or truncated. After both, the model still answers for what it had. After any other error it can
+ * only be closed.
+ */
+int hl_model_refresh(struct hl_model *m, bool *changed);
+/* The writer of the trace was alive when it was opened or refreshed: there may be more. */
+bool hl_model_is_running(const struct hl_model *m);
+
 /* The returned objects are valid as long as the model. */
 const struct hl_trace_info *hl_model_info(const struct hl_model *m);
 struct hl_reader *hl_model_reader(struct hl_model *m);

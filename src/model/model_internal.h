@@ -29,6 +29,16 @@ struct hl_frame_span {
 	uint32_t first, n;
 };
 
+/* Frames that were looked up before a refresh, by (module, offset). Looking them up in the files
+ * again is the expensive part of naming. */
+struct hl_known_frames {
+	bool kept; /* new ones are added */
+	struct hl_pair_map site_ids;
+	HL_VEC(struct hl_frame_span) sites;
+	HL_VEC(struct hl_frame_ref) refs;
+	HL_VEC(struct hl_frame) frames;
+};
+
 typedef HL_VEC(const char *) hl_model_names;
 
 /* A file that claims more pools is not believed. */
@@ -93,10 +103,12 @@ struct hl_model {
 	HL_VEC(struct hl_frame_span) sites;
 	struct hl_pair_map site_ids;
 	HL_VEC(struct hl_frame_ref) refs;
+	struct hl_known_frames known;
 	bool looks_ahead; /* frames are looked up that are not part of an answer */
 	struct hl_frame_kinds kinds;
 
 	bool marks_loaded;
+	size_t marks_chunk;  /* the next chunk whose side events are to be read */
 	uint64_t mark_bytes; /* size of the names of marks */
 	HL_VEC(struct hl_mark) marks;
 	HL_VEC(struct hl_mode_change) modes;
@@ -151,6 +163,13 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
+/* Forgets the frames and what was made from them, so that they get the numbers that they have in a
+ * new model. What they are called stays known, unless `names` is true. */
+void hl_model_forget_frames(struct hl_model *m, bool names);
+/* marks.c: discards the marks, or at a refresh only what says that all of them were read. */
+void hl_model_marks_fini(struct hl_model *m);
+/* model.c: reads what queries need to know of the whole trace. */
+int hl_model_load(struct hl_model *m);
 /* stack_rules.c: the kind without the wrappers that were found; *allocates as in frame_rules.h. */
 enum hl_frame_kind hl_model_frame_kind_by_rules(
 	const struct hl_model *m, const struct hl_frame *f, bool *allocates);

@@ -330,6 +330,7 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 
 void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns)
 {
+	hl_perf_map_fini(&s->jit); /* of an earlier call */
 	s->pid = pid;
 	s->since_ns = since_unix_ns;
 }

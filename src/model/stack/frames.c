@@ -15,9 +15,17 @@
 
 #define STRING_NONE UINT32_MAX
 
-void hl_model_frames_fini(struct hl_model *m)
+static void free_known(struct hl_known_frames *k)
 {
-	hl_string_table_fini(&m->strings);
+	hl_pair_map_fini(&k->site_ids);
+	hl_vec_free(&k->sites);
+	hl_vec_free(&k->refs);
+	hl_vec_free(&k->frames);
+	*k = (struct hl_known_frames){0};
+}
+
+static void free_frames(struct hl_model *m)
+{
 	hl_vec_free(&m->asked);
 	hl_vec_free(&m->frames);
 	hl_pair_map_fini(&m->frame_ids);
@@ -25,6 +33,50 @@ void hl_model_frames_fini(struct hl_model *m)
 	hl_pair_map_fini(&m->site_ids);
 	hl_vec_free(&m->refs);
 	hl_model_kinds_fini(m);
+}
+
+void hl_model_frames_fini(struct hl_model *m)
+{
+	free_frames(m);
+	free_known(&m->known);
+	hl_string_table_fini(&m->strings);
+}
+
+/* The first time all frames become the known ones; from then on each lookup adds its own. */
+static void move_to_known(struct hl_model *m)
+{
+	m->known.kept = true;
+	m->known.site_ids = m->site_ids;
+	m->known.sites.data = m->sites.data;
+	m->known.sites.len = m->sites.len;
+	m->known.sites.cap = m->sites.cap;
+	m->known.refs.data = m->refs.data;
+	m->known.refs.len = m->refs.len;
+	m->known.refs.cap = m->refs.cap;
+	m->known.frames.data = m->frames.data;
+	m->known.frames.len = m->frames.len;
+	m->known.frames.cap = m->frames.cap;
+	memset(&m->site_ids, 0, sizeof(m->site_ids));
+	memset(&m->sites, 0, sizeof(m->sites));
+	memset(&m->refs, 0, sizeof(m->refs));
+	memset(&m->frames, 0, sizeof(m->frames));
+}
+
+void hl_model_forget_frames(struct hl_model *m, bool names)
+{
+	const struct hl_stack_rules *rules = m->kinds.rules;
+
+	if (names) {
+		free_known(&m->known);
+		memset(m->modules, 0, ((size_t)m->n_modules + 1) * sizeof(*m->modules));
+	} else if (!m->known.kept) {
+		move_to_known(m);
+	}
+	for (uint32_t i = 0; i < m->n_modules; i++)
+		m->modules[i].noted = false;
+	free_frames(m);
+	m->kinds.rules = rules;
+	memset(m->func_frames, 0, sizeof(m->func_frames));
 }
 
 struct hl_symbols *hl_model_symbols(struct hl_model *m)
@@ -270,6 +322,63 @@ static int make_site(struct hl_model *m, uint32_t module, uint64_t offset)
 	return add_nameless(m, text, STRING_NONE);
 }
 
+/* Code outside of modules is not among them: the names of a JIT change. */
+static int use_known(struct hl_model *m, const struct hl_frame_span *site)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < site->n && !err; i++) {
+		struct hl_frame_ref ref = m->known.refs.data[site->first + i];
+		const struct hl_frame *frame = &m->known.frames.data[ref.frame];
+		struct hl_symbol_frame f = {.function = frame->function,
+			.display_name = frame->display_name,
+			.file = frame->file,
+			.line = frame->line,
+			.inlined = ref.inlined};
+		uint32_t module;
+
+		err = string_id(m, frame->module, &module);
+		if (!err)
+			err = add_ref(m, &f, module);
+	}
+	return err;
+}
+
+/* Adds the site at the end of `refs`. Equal frames of different sites are stored twice. */
+static int add_known(struct hl_model *m, uint64_t module, uint64_t offset, size_t first)
+{
+	struct hl_known_frames *k = &m->known;
+	struct hl_frame_span site = {(uint32_t)k->refs.len, (uint32_t)(m->refs.len - first)};
+	int err = hl_pair_map_put(&k->site_ids, module, offset, (uint32_t)k->sites.len);
+
+	if (!err)
+		err = hl_vec_push(&k->sites, site);
+	for (size_t i = first; i < m->refs.len && !err; i++) {
+		struct hl_frame_ref ref = m->refs.data[i];
+
+		err = hl_vec_push(&k->frames, m->frames.data[ref.frame]);
+		ref.frame = (uint32_t)k->frames.len - 1;
+		if (!err)
+			err = hl_vec_push(&k->refs, ref);
+	}
+	return err;
+}
+
+static int find_known_or_make(struct hl_model *m, uint32_t module, uint64_t offset)
+{
+	uint32_t id = HL_PAIR_MAP_NONE;
+	size_t first = m->refs.len;
+	int err;
+
+	if (!m->known.kept || module == HL_MODULE_NONE)
+		return make_site(m, module, offset);
+	id = hl_pair_map_get(&m->known.site_ids, module, offset);
+	if (id != HL_PAIR_MAP_NONE)
+		return use_known(m, &m->known.sites.data[id]);
+	err = make_site(m, module, offset);
+	return err ? err : add_known(m, module, offset, first);
+}
+
 /* Module ids fit in 32 bits, so no module has these keys. */
 #define LOST_KEY     UINT64_MAX
 #define NO_STACK_KEY (UINT64_MAX - 1)
@@ -290,7 +399,7 @@ static int find_site(struct hl_model *m, uint64_t key, uint64_t offset, struct h
 	if (key == LOST_KEY || key == NO_STACK_KEY)
 		err = add_nameless(m, key == LOST_KEY ? "[lost]" : "[no stack]", STRING_NONE);
 	else
-		err = make_site(m, (uint32_t)key, offset);
+		err = find_known_or_make(m, (uint32_t)key, offset);
 	if (err)
 		return err;
 	site->n = (uint32_t)m->refs.len - site->first;

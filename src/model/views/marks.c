@@ -126,7 +126,7 @@ static int load_marks(struct hl_model *m)
 	int err = 0;
 
 	hl_work_begin(&m->work, HL_WORK_PASS, HL_WORK_READING);
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = m->marks_chunk; i < n && !err; i++) {
 		if (hl_chunk_is_lost(m, i) || hl_reader_chunk(m->reader, i)->n_extras == 0)
 			continue;
 		err = hl_work_tick(&m->work, i, n);
@@ -142,7 +142,20 @@ static int load_marks(struct hl_model *m)
 	}
 	hl_work_end(&m->work, HL_WORK_PASS);
 	hl_chunk_events_free(&c);
+	m->marks_chunk = n;
 	return err;
+}
+
+void hl_model_marks_fini(struct hl_model *m)
+{
+	hl_vec_free(&m->marks);
+	hl_vec_free(&m->modes);
+	hl_vec_free(&m->snapshots);
+	hl_vec_free(&m->thread_names);
+	hl_vec_free(&m->pools);
+	m->mark_bytes = 0;
+	m->marks_chunk = 0;
+	m->marks_loaded = false;
 }
 
 int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
@@ -152,10 +165,7 @@ int hl_model_marks(struct hl_model *m, const struct hl_mark **marks, size_t *n)
 	*marks = NULL;
 	*n = 0;
 	if (err) {
-		hl_vec_free(&m->marks);
-		hl_vec_free(&m->modes);
-		hl_vec_free(&m->snapshots);
-		m->mark_bytes = 0;
+		hl_model_marks_fini(m);
 		return hl_model_fail(m, err);
 	}
 	m->marks_loaded = true;

@@ -27,6 +27,10 @@ void hl_byte_source_close(struct hl_byte_source *s)
 struct file_source {
 	struct hl_byte_source base; /* must be the first member */
 	int fd;
+	char *path;
+	bool has_name; /* a file of this name was opened */
+	dev_t dev;
+	ino_t ino;
 };
 
 static int fd_of(const struct hl_byte_source *s)
@@ -68,7 +72,8 @@ static int read_file(const struct hl_byte_source *s, void *to, size_t len, uint6
 	return hl_fd_read_at(fd_of(s), to, len, at);
 }
 
-static int refresh_file(struct hl_byte_source *s)
+/* Sets the size and the state of the writer. */
+static int measure_file(struct hl_byte_source *s)
 {
 	/* Test the lock before reading the size: if the writer ends in between, the size is
 	 * final. */
@@ -83,6 +88,25 @@ static int refresh_file(struct hl_byte_source *s)
 	return 0;
 }
 
+/* The writer of a file without a name still writes, but no other reader can open it. */
+static int check_name(const struct file_source *s)
+{
+	struct stat st;
+
+	if (!s->has_name)
+		return 0;
+	if (stat(s->path, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -ENOENT : 0;
+	return st.st_dev == s->dev && st.st_ino == s->ino ? 0 : -ESTALE;
+}
+
+static int refresh_file(struct hl_byte_source *s)
+{
+	int err = check_name((const struct file_source *)s);
+
+	return err ? err : measure_file(s);
+}
+
 static uint64_t skip_hole_of_file(const struct hl_byte_source *s, uint64_t at)
 {
 	off_t data = lseek(fd_of(s), (off_t)at, SEEK_DATA);
@@ -94,9 +118,12 @@ static uint64_t skip_hole_of_file(const struct hl_byte_source *s, uint64_t at)
 
 static void close_file(struct hl_byte_source *s)
 {
-	if (fd_of(s) >= 0)
-		close(fd_of(s));
-	free(s);
+	struct file_source *f = (struct file_source *)s;
+
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+	free(f);
 }
 
 static const struct hl_byte_source_ops file_ops = {
@@ -128,9 +155,14 @@ static int open_file(struct file_source *s, const char *path, struct hl_reader_r
 
 	/* O_NONBLOCK: open() must not block on a FIFO, which is refused below */
 	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	err = s->fd < 0 ? -errno : refresh_file(&s->base);
+	err = s->fd < 0 ? -errno : measure_file(&s->base);
 	if (!err && fstat(s->fd, &st) < 0)
 		err = -errno;
+	if (!err) {
+		s->has_name = st.st_nlink > 0;
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+	}
 	if (err == -ENOENT) {
 		snprintf(why->text, sizeof(why->text),
 			"%.300s does not exist; pass the path of a trace, heaplapse.PROG.PID.hlt.",
@@ -161,7 +193,15 @@ int hl_byte_source_open(
 		return -ENOMEM;
 	}
 	s->base.ops = &file_ops;
-	err = open_file(s, path, why);
+	s->fd = -1;
+	s->path = strdup(path);
+	if (s->path) {
+		err = open_file(s, path, why);
+	} else {
+		snprintf(why->text, sizeof(why->text),
+			"There is not enough memory to open a trace.");
+		err = -ENOMEM;
+	}
 	if (err)
 		close_file(&s->base);
 	else

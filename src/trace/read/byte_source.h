@@ -29,15 +29,24 @@ struct hl_byte_source {
 struct hl_byte_source_ops {
 	/* Reads all of [at, at + len). Returns 0; -ENODATA: it ends before; or -errno. */
 	int (*read)(const struct hl_byte_source *s, void *to, size_t len, uint64_t at);
-	/* Sets bytes, data_bytes and growing. Returns 0 or -errno. */
+	/*
+	 * Sets bytes, data_bytes and growing. Returns 0; -ENOENT: the file was deleted or renamed;
+	 * -ESTALE: another file has its name now; or -errno. After an error the old bytes can still
+	 * be read.
+	 */
 	int (*refresh)(struct hl_byte_source *s);
 	/* Returns the first offset >= at that is not in a hole; the size if there is none. */
 	uint64_t (*skip_hole)(const struct hl_byte_source *s, uint64_t at);
 	void (*close)(struct hl_byte_source *s); /* frees it */
 };
 
-/* Opens a regular file that is not empty. Returns 0, or -errno with *why set. The caller closes
- * *out. */
+/*
+ * Opens a regular file that is not empty. Returns 0, or -errno with *why set. The caller closes
+ * *out.
+ *
+ * The source always has a file description of its own, also of /proc/self/fd/N: testing the lock of
+ * one that was inherited from the writer would drop the writer's lock.
+ */
 int hl_byte_source_open(
 	struct hl_byte_source **out, const char *path, struct hl_reader_refusal *why);
 /* The bytes at data, which must outlive the source. Returns 0 or -ENOMEM. */

@@ -91,23 +91,30 @@ int hl_make_buffers(struct hl_reader *r)
 	return r->packed && r->raw && r->zstd ? 0 : -ENOMEM;
 }
 
-static int open_chunks(struct hl_reader *r, const char *name, struct hl_reader_refusal *why)
+int hl_reader_load(struct hl_reader *r, const char *name, struct hl_reader_refusal *why)
 {
-	int err = hl_make_buffers(r);
+	int err;
 
 	r->file_bytes = r->source->bytes;
 	r->data_bytes = r->source->data_bytes;
 	r->running = r->source->growing;
-	if (!err)
-		err = read_file_header(r, name, why);
+	err = read_file_header(r, name, why);
 	if (!err)
 		err = hl_find_chunks(r);
 	if (!err)
 		err = hl_read_meta(r);
+	if (!err) {
+		hl_find_base(r);
+		err = hl_list_chunks(r);
+	}
+	if (err && !why->text[0])
+		refuse(why, err, "%.300s cannot be opened: %s.", name, strerror(-err));
 	if (err)
 		return err;
-	hl_find_base(r);
-	return hl_list_chunks(r);
+	hl_describe_damage(r);
+	if (!r->workers_given)
+		r->workers = hl_default_workers(r);
+	return 0;
 }
 
 int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source, const char *name,
@@ -122,18 +129,17 @@ int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source,
 		return refuse(why, -ENOMEM, "Out of memory while opening a trace.");
 	}
 	r->source = source;
-	err = open_chunks(r, name, why);
-	if (err) {
-		if (!why->text[0])
-			refuse(why, err, "%.300s cannot be opened: %s.", name, strerror(-err));
-		hl_reader_close(r);
-		return err;
-	}
-	hl_describe_damage(r);
-	r->workers = hl_default_workers(r);
 	r->create_thread = pthread_create;
-	*out = r;
-	return 0;
+	err = hl_make_buffers(r);
+	if (err)
+		refuse(why, err, "%.300s cannot be opened: %s.", name, strerror(-err));
+	else
+		err = hl_reader_load(r, name, why);
+	if (err)
+		hl_reader_close(r);
+	else
+		*out = r;
+	return err;
 }
 
 int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_refusal *why)
@@ -146,17 +152,14 @@ int hl_reader_open(struct hl_reader **out, const char *path, struct hl_reader_re
 
 static void free_lists(struct hl_reader *r)
 {
-	hl_byte_source_close(r->source);
 	hl_vec_free(&r->rows);
 	hl_vec_free(&r->chunks);
 	hl_vec_free(&r->chunk_rows);
 	hl_vec_free(&r->base_ordinals);
 }
 
-void hl_reader_close(struct hl_reader *r)
+static void free_contents(struct hl_reader *r)
 {
-	if (!r)
-		return;
 	if (!r->shared)
 		free_lists(r);
 	hl_vec_free(&r->keys);
@@ -166,9 +169,35 @@ void hl_reader_close(struct hl_reader *r)
 	hl_tables_free(&r->tables);
 	hl_stored_names_fini(&r->names);
 	hl_files_fini(&r->files);
+	hl_readable_sums_fini(&r->sums);
 	for (int i = 0; i < HL_META_STRINGS; i++)
 		free(r->meta_strings[i]);
 	free(r->slice_filter);
+}
+
+void hl_reader_unload(struct hl_reader *r)
+{
+	struct hl_reader kept = {.source = r->source,
+		.bytes_read = r->bytes_read,
+		.events_decoded = r->events_decoded,
+		.workers = r->workers,
+		.workers_given = r->workers_given,
+		.create_thread = r->create_thread,
+		.zstd = r->zstd,
+		.packed = r->packed,
+		.raw = r->raw};
+
+	free_contents(r);
+	*r = kept;
+}
+
+void hl_reader_close(struct hl_reader *r)
+{
+	if (!r)
+		return;
+	free_contents(r);
+	if (!r->shared)
+		hl_byte_source_close(r->source);
 	ZSTD_freeDCtx(r->zstd);
 	free(r->packed);
 	free(r->raw);

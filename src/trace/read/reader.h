@@ -28,6 +28,31 @@ int hl_reader_open_source(struct hl_reader **out, struct hl_byte_source *source,
 void hl_reader_close(struct hl_reader *r);
 
 /*
+ * Reads what was added to a file that is still being written; reads new chunks only. Afterwards
+ * every function answers as for a reader that is opened now, and pointers that they returned are
+ * void. Chunks, keyframes and ids keep their numbers as long as the trace is undamaged. Must not be
+ * called while decode_ahead.h decodes.
+ *
+ * A chunk that is not complete yet, and a keyframe or live set without all of its parts, is not
+ * damage while the writer is alive: they are not listed. After the writer's end, and in a damaged
+ * file, the whole list of chunks is read again.
+ *
+ * Returns 0, or -errno with hl_reader_error():
+ *   -ENOENT  the file was deleted or renamed
+ *   -ESTALE  it was replaced by another file, or truncated
+ *            After both, the reader still answers for the bytes that it had, as far as they exist.
+ *   others   nothing may follow but hl_reader_close()
+ */
+struct hl_refreshed {
+	bool changed; /* there are new chunks, or the writer ended or failed */
+	bool names;   /* there are new names, files or damage: what addresses are called may differ
+		       */
+};
+int hl_reader_refresh(struct hl_reader *r, struct hl_refreshed *found);
+/* The writer was alive when the reader was opened or refreshed. */
+bool hl_reader_is_running(const struct hl_reader *r);
+
+/*
  * How many threads decode chunks ahead of a loop over the trace (decode_ahead.h), at most
  * HL_WORKERS_MAX; 0: none. An open reader has one for each CPU that the process may use, but none
  * if that is one CPU or the file is small.
@@ -80,7 +105,7 @@ uint64_t hl_reader_data_bytes(const struct hl_reader *r);
 uint64_t hl_reader_bytes_read(const struct hl_reader *r);
 /* Events decoded so far. A pass over the whole trace decodes each event once. */
 uint64_t hl_reader_events_decoded(const struct hl_reader *r);
-/* A sentence about the last -EBADMSG. */
+/* A sentence about the last -EBADMSG, or about a refresh that failed. */
 const char *hl_reader_error(const struct hl_reader *r);
 
 /* Tables. If the definition of a node, module or thread is lost, its function returns -EBADMSG;

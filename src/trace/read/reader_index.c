@@ -6,6 +6,7 @@
  * The rebuild goes from header to header. If there is no valid header at a position, it searches
  * for the file's sync word. Sequence numbers only rise, and a gap in them gives the number of
  * missing chunks. Memory use is proportional to the size of the file, never to a number in it.
+ * While the file grows, rebuild and lists go on where they ended the last time.
  */
 #include <errno.h>
 #include <string.h>
@@ -196,33 +197,32 @@ static void record_tail(struct hl_reader *r, uint64_t at, const struct hl_chunk_
 	}
 }
 
-static int rebuild_rows(struct hl_reader *r)
+int hl_find_more_chunks(struct hl_reader *r)
 {
-	uint64_t at = HL_FILE_HEADER_LEN, next = 0, found;
-
-	r->rows.len = 0;
-	while (at < r->file_bytes) {
-		struct hl_chunk_row row = {.at = at};
-		int err = read_header_at(r, at, next, &row.head);
+	r->tail_bytes = r->junk_bytes = 0;
+	while (r->scan_at < r->file_bytes) {
+		struct hl_chunk_row row = {.at = r->scan_at};
+		int err = read_header_at(r, row.at, r->scan_next, &row.head);
+		uint64_t found;
 
 		if (err == 0) {
 			if (hl_vec_push(&r->rows, row) < 0)
 				return -ENOMEM;
-			next = row.head.seq + 1;
-			at += row.head.length;
+			r->scan_next = row.head.seq + 1;
+			r->scan_at += row.head.length;
 			continue;
 		}
-		if (is_trailer_at(r, at)) {
-			r->junk_bytes = r->file_bytes - at - HL_TRAILER_LEN;
+		if (is_trailer_at(r, row.at)) {
+			r->junk_bytes = r->file_bytes - row.at - HL_TRAILER_LEN;
 			break;
 		}
-		found = search_header(r, at + 1, next);
+		found = search_header(r, row.at + 1, r->scan_next);
 		if (found == r->file_bytes) {
-			record_tail(r, at, err == -ERANGE ? &row.head : NULL);
+			record_tail(r, row.at, err == -ERANGE ? &row.head : NULL);
 			break;
 		}
-		r->skipped_bytes += found - at;
-		at = found;
+		r->skipped_bytes += found - row.at;
+		r->scan_at = found;
 	}
 	return 0;
 }
@@ -231,8 +231,12 @@ int hl_find_chunks(struct hl_reader *r)
 {
 	int err = read_index(r);
 
+	r->scan_at = r->file_bytes;
 	if (err == -EBADMSG) {
-		err = rebuild_rows(r);
+		r->rows.len = 0;
+		r->scan_at = HL_FILE_HEADER_LEN;
+		r->scan_next = 0;
+		err = hl_find_more_chunks(r);
 		/* A running writer has yet to write the index. Everything else is there. */
 		r->index_rebuilt = has_end_chunk(r) && !r->running;
 	}
@@ -337,6 +341,19 @@ static uint32_t count_parts(const struct hl_reader *r, size_t row, bool *is_comp
 	return n ? n : 1;
 }
 
+/* The last rows are some parts of a keyframe or live set, and the writer has not written the others
+ * yet. */
+static bool is_unfinished(const struct hl_reader *r, size_t row)
+{
+	const struct hl_chunk_header *h = &r->rows.data[row].head;
+	bool is_complete;
+
+	if (!r->running || (h->type != HL_CHUNK_KEYFRAME && h->type != HL_CHUNK_LIVESET) ||
+		hl_is_base_part(r, h) || (uint32_t)h->aux != 0 || h->aux >> 32 == 0)
+		return false;
+	return row + count_parts(r, row, &is_complete) == r->rows.len && !is_complete;
+}
+
 static int list_keyframe(struct hl_reader *r, size_t row, uint32_t *parts)
 {
 	const struct hl_chunk_header *h = &r->rows.data[row].head;
@@ -401,11 +418,15 @@ static int list_live_set(struct hl_reader *r, size_t row, uint32_t *parts)
 int hl_list_chunks(struct hl_reader *r)
 {
 	const struct hl_chunk_header *before = NULL;
-	uint64_t next = 0;
+	uint64_t next;
 	int err = 0;
 
-	r->end_row = r->base_key = HL_NO_ROW;
-	for (size_t i = 0; i < r->rows.len && !err;) {
+	if (r->list_row == 0)
+		r->end_row = r->base_key = HL_NO_ROW;
+	else
+		before = &r->rows.data[r->list_row - 1].head;
+	next = before ? before->seq + 1 : 0;
+	for (size_t i = r->list_row; i < r->rows.len && !err && !is_unfinished(r, i);) {
 		const struct hl_chunk_header *h = &r->rows.data[i].head;
 		uint32_t parts = 1;
 
@@ -421,7 +442,7 @@ int hl_list_chunks(struct hl_reader *r)
 			err = list_live_set(r, i, &parts);
 		else if (h->type == HL_CHUNK_END)
 			r->end_row = i;
-		i += parts;
+		r->list_row = i += parts;
 		before = &r->rows.data[i - 1].head;
 		next = before->seq + 1;
 	}

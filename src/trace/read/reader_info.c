@@ -170,14 +170,12 @@ static int load_end(struct hl_reader *r)
 	return 0;
 }
 
-/* State of adding up chunks: the sums, and bitmaps of the nodes and threads already counted. */
-struct readable_sums {
-	struct hl_trace_info *info;
-	const struct hl_tables *tables;
-	uint8_t *nodes, *threads;
-	size_t n_nodes, n_threads;
-	bool seen_is_complete; /* false: earlier ones are unknown, so no new ones are counted */
-};
+void hl_readable_sums_fini(struct hl_readable_sums *s)
+{
+	free(s->nodes);
+	free(s->threads);
+	*s = (struct hl_readable_sums){0};
+}
 
 static bool mark_seen(uint8_t *bits, size_t n, uint32_t id)
 {
@@ -189,9 +187,10 @@ static bool mark_seen(uint8_t *bits, size_t n, uint32_t id)
 	return true;
 }
 
-static void add_events(struct readable_sums *a, const struct hl_chunk_events *c)
+static void add_events(struct hl_reader *r, const struct hl_chunk_events *c)
 {
-	struct hl_trace_info *info = a->info;
+	struct hl_readable_sums *a = &r->sums;
+	struct hl_trace_info *info = &r->info;
 
 	for (size_t i = 0; i < c->n_events; i++) {
 		const struct hl_event *e = &c->events[i];
@@ -204,7 +203,7 @@ static void add_events(struct readable_sums *a, const struct hl_chunk_events *c)
 		if (e->op == HL_OP_ALLOC)
 			info->totals.stacks += mark_seen(a->nodes, a->n_nodes, e->node);
 		info->threads +=
-			mark_seen(a->threads, a->n_threads, hl_first_role(a->tables, e->thread));
+			mark_seen(a->threads, a->n_threads, hl_first_role(&r->tables, e->thread));
 	}
 	for (size_t i = 0; i < c->n_extras; i++) {
 		const struct hl_extra *x = &c->extras[i];
@@ -225,7 +224,13 @@ static uint64_t count_written_events(const struct hl_trace_info *i)
 	return i->totals.events - i->aggregated.alloc_blocks - i->aggregated.free_blocks;
 }
 
-static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
+/* The keyframe that ends the base is not written yet. */
+static bool is_base_awaited(const struct hl_reader *r)
+{
+	return r->running && r->info.meta.base.is_late && r->base_key == HL_NO_ROW;
+}
+
+static int add_chunks(struct hl_reader *r)
 {
 	struct hl_chunk_events c = {0};
 	struct hl_decode_ahead ahead;
@@ -233,7 +238,7 @@ static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
 	int err = 0;
 
 	hl_decode_ahead_init(&ahead, r);
-	for (size_t i = from; i < r->chunks.len && !err; i++) {
+	for (size_t i = r->sums.next; i < r->chunks.len && !err; i++) {
 		const struct hl_chunk_info *info = &r->chunks.data[i];
 
 		if (info->disjoint) /* a disjoint chunk: only the next keyframe has all sums */
@@ -245,13 +250,14 @@ static int add_chunks(struct hl_reader *r, struct readable_sums *a, size_t from)
 			err = -EBADMSG;
 		if (err)
 			break;
-		add_events(a, &c);
+		add_events(r, &c);
+		r->sums.next = i + 1;
 		r->info.end.duration_ns = info->t1_ns;
 	}
 	hl_decode_ahead_fini(&ahead);
 	hl_chunk_events_free(&c);
 	if (err == -EBADMSG) {
-		r->stopped = true;
+		r->stopped = !is_base_awaited(r);
 		err = 0;
 	}
 	return err;
@@ -267,9 +273,10 @@ static uint64_t count_bits(const uint8_t *bits, size_t n)
 }
 
 /* Loads the nodes and threads seen up to a keyframe. False if some of them are missing. */
-static bool load_seen(struct hl_reader *r, size_t key, const struct hl_process_numbers *n,
-	struct readable_sums *a)
+static bool load_seen(struct hl_reader *r, size_t key, const struct hl_process_numbers *n)
 {
+	const struct hl_readable_sums *a = &r->sums;
+
 	return hl_key_seen_ids(r, key, a->nodes, a->n_nodes, a->threads, a->n_threads) == 0 &&
 	       count_bits(a->nodes, a->n_nodes) == n->totals.stacks &&
 	       count_bits(a->threads, a->n_threads) == n->threads;
@@ -285,49 +292,82 @@ static size_t find_last_totals(struct hl_reader *r, struct hl_process_numbers *n
 	return HL_NO_ROW;
 }
 
+/* Makes the bitmap large enough for n ids. */
+static int grow_seen(uint8_t **bits, size_t *n, size_t want)
+{
+	size_t old = *n / 8 + 1, new = want / 8 + 1;
+	uint8_t *p;
+
+	if (*bits && want <= *n)
+		return 0;
+	p = realloc(*bits, new);
+	if (!p)
+		return -ENOMEM;
+	memset(p + (*bits ? old : 0), 0, *bits ? new - old : new);
+	*bits = p;
+	*n = want;
+	return 0;
+}
+
+static int grow_all_seen(struct hl_reader *r)
+{
+	struct hl_readable_sums *s = &r->sums;
+	int err = grow_seen(&s->nodes, &s->n_nodes,
+		hl_min_u64(r->tables.n_nodes, hl_nodes_limit(r->data_bytes)));
+
+	return err ? err
+		   : grow_seen(&s->threads, &s->n_threads,
+			     hl_min_u64(r->tables.n_threads, hl_threads_limit(r->data_bytes)));
+}
+
+/* Begins again, at the last keyframe that can be used or at the start. */
+static int begin_sums(struct hl_reader *r, size_t key, const struct hl_process_numbers *n)
+{
+	struct hl_readable_sums *s = &r->sums;
+	int err;
+
+	hl_readable_sums_fini(s);
+	s->key = key;
+	s->seen_is_complete = true;
+	r->info.totals = (struct hl_totals){0};
+	r->info.aggregated = (struct hl_sums){0};
+	r->info.counters = (struct hl_counters){0};
+	r->info.threads = 0;
+	r->info.end.duration_ns = 0;
+	r->info.has_lifetimes = !r->info.meta.base.is_late;
+	err = grow_all_seen(r);
+	if (err || key == HL_NO_ROW)
+		return err;
+	s->next = r->keys.data[key].chunk;
+	r->info.totals = n->totals;
+	r->info.has_lifetimes = n->has_lifetimes;
+	r->info.aggregated = n->aggregated;
+	r->info.counters = n->counters;
+	r->info.threads = n->threads;
+	r->info.end.duration_ns = r->keys.data[key].time_ns;
+	return 0;
+}
+
 static int sum_readable(struct hl_reader *r)
 {
-	struct readable_sums a = {.info = &r->info, .tables = &r->tables, .seen_is_complete = true};
-	struct hl_process_numbers n;
-	size_t key = find_last_totals(r, &n), from = 0;
+	struct hl_readable_sums *s = &r->sums;
+	bool has_key = s->begun && s->n_keys == r->keys.len;
+	struct hl_process_numbers n = {0};
+	size_t key = has_key ? s->key : find_last_totals(r, &n);
 	int err = hl_tables_read(r);
 
+	if (!err && s->begun && s->key == key)
+		err = grow_all_seen(r);
+	else if (!err)
+		err = begin_sums(r, key, &n);
 	if (err)
 		return err;
-	err = -ENOMEM;
-	for (size_t i = 0; i < r->chunks.len; i++) {
-		if (r->chunk_rows.data[i] == HL_NO_ROW || i < r->n_base_chunks)
-			continue;
-		uint64_t aux = r->rows.data[r->chunk_rows.data[i]].head.aux;
-
-		a.n_nodes = hl_max_u64(a.n_nodes, (uint32_t)aux);
-		a.n_threads = hl_max_u64(a.n_threads, aux >> 32);
-	}
-	a.n_nodes = hl_max_u64(a.n_nodes, r->tables.n_nodes);
-	a.n_threads = hl_max_u64(a.n_threads, r->tables.n_threads);
-	a.n_nodes = hl_min_u64(a.n_nodes, hl_nodes_limit(r->data_bytes));
-	a.n_threads = hl_min_u64(a.n_threads, hl_threads_limit(r->data_bytes));
-	a.nodes = calloc(1, a.n_nodes / 8 + 1);
-	a.threads = calloc(1, a.n_threads / 8 + 1);
-	if (!a.nodes || !a.threads)
-		goto out;
-	r->info.has_lifetimes = !r->info.meta.base.is_late;
-	if (key != HL_NO_ROW) {
-		from = r->keys.data[key].chunk;
-		r->info.totals = n.totals;
-		r->info.has_lifetimes = n.has_lifetimes;
-		r->info.aggregated = n.aggregated;
-		r->info.counters = n.counters;
-		r->info.threads = n.threads;
-		r->info.end.duration_ns = r->keys.data[key].time_ns;
-		if (from < r->chunks.len)
-			a.seen_is_complete = load_seen(r, key, &n, &a);
-	}
-	err = add_chunks(r, &a, from);
-out:
-	free(a.nodes);
-	free(a.threads);
-	return err;
+	/* The ids seen before the keyframe are needed once there are chunks after it. */
+	if (!s->begun && key != HL_NO_ROW && s->next < r->chunks.len)
+		s->seen_is_complete = load_seen(r, key, &n);
+	s->begun |= key == HL_NO_ROW || s->next < r->chunks.len;
+	s->n_keys = r->keys.len;
+	return add_chunks(r);
 }
 
 /* ---- damage ---- */
@@ -410,7 +450,7 @@ int hl_reader_info(struct hl_reader *r, const struct hl_trace_info **info)
 	r->info.n_event_chunks = r->chunks.len;
 	r->info.n_keyframes = r->keys.len;
 	if (r->end_row == HL_NO_ROW || load_end(r) < 0) {
-		r->info.end = (struct hl_end){.kind = r->running ? HL_END_RUNNING : HL_END_LOST};
+		r->info.end.kind = r->running ? HL_END_RUNNING : HL_END_LOST;
 		err = sum_readable(r);
 		if (err)
 			return err;

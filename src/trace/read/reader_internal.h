@@ -65,7 +65,8 @@ struct hl_role_entry {
 };
 
 struct hl_tables {
-	int state;                                      /* 0: not read, 1: read, else -errno */
+	int state;       /* 0: not read, or there are new rows; 1: read; else -errno */
+	size_t next_row; /* the rows before it were read */
 	uint32_t n_modules, n_nodes, n_threads, n_tags; /* n_threads counts roles */
 	hl_segments module_segs, node_segs, thread_segs, tag_segs;
 	HL_VEC(struct hl_module_entry) modules;
@@ -74,6 +75,7 @@ struct hl_tables {
 	HL_VEC(struct hl_tag_entry) tags;
 	HL_VEC(struct hl_role_entry) role_entries;
 	/* Built from role_entries if there are any. */
+	size_t n_numbered; /* role_entries that are in `roles` */
 	HL_VEC(struct hl_role) roles;
 	HL_VEC(uint32_t) first_roles; /* by thread number */
 	HL_VEC(uint8_t) strings;
@@ -108,6 +110,18 @@ struct hl_files {
 	uint64_t bytes;
 };
 
+/* Sums of the readable events of a trace without END, which grow with it: the totals in `info`, and
+ * bitmaps of the nodes and threads already counted. reader_info.c */
+struct hl_readable_sums {
+	bool begun;
+	size_t n_keys;            /* keyframes that the trace had ... */
+	size_t key;               /* ... and the one at which the sums begin; or HL_NO_ROW */
+	size_t next;              /* the next chunk to add */
+	uint8_t *nodes, *threads; /* NULL: nothing was added */
+	size_t n_nodes, n_threads;
+	bool seen_is_complete; /* false: earlier ones are unknown, so no new ones are counted */
+};
+
 struct hl_reader {
 	struct hl_byte_source *source;
 	uint64_t file_bytes, sync, bytes_read, events_decoded;
@@ -120,11 +134,15 @@ struct hl_reader {
 	 * thread, reads neither.
 	 */
 	const struct hl_reader *shared;
-	unsigned workers; /* see hl_reader_set_workers */
+	unsigned workers;   /* see hl_reader_set_workers */
+	bool workers_given; /* ... which was called */
 	int (*create_thread)(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 		void *arg); /* pthread_create; replaced by tests */
 
 	HL_VEC(struct hl_chunk_row) rows;
+	uint64_t scan_at;   /* where the search for more rows goes on: the end of the last one */
+	uint64_t scan_next; /* their lowest sequence number */
+	size_t list_row;    /* the rows before it are in the lists below */
 	HL_VEC(struct hl_chunk_info) chunks;
 	HL_VEC(size_t) chunk_rows; /* parallel to chunks; HL_NO_ROW if the chunk is gone */
 	HL_VEC(struct hl_keyframe_info) keys;
@@ -161,6 +179,7 @@ struct hl_reader {
 	struct hl_files files;
 	struct hl_trace_info info;
 	bool info_ready;
+	struct hl_readable_sums sums;
 };
 
 /* The chunk that was loaded last. Its data is in the reader's buffers. */
@@ -214,6 +233,10 @@ static inline bool hl_column_cursor_done(const struct hl_column_cursor *c)
 
 /* reader.c: the buffers for one chunk. Returns 0 or -ENOMEM; hl_reader_close frees them. */
 int hl_make_buffers(struct hl_reader *r);
+/* Reads the header of the file, the list of chunks and META. Returns 0, or -errno with *why set. */
+int hl_reader_load(struct hl_reader *r, const char *name, struct hl_reader_refusal *why);
+/* Frees everything that was read from the file. Source, buffers and settings stay. */
+void hl_reader_unload(struct hl_reader *r);
 
 /* reader_chunk.c */
 int hl_pread(struct hl_reader *r, void *buf, size_t len, uint64_t at);
@@ -243,6 +266,10 @@ unsigned hl_default_workers(const struct hl_reader *r);
 
 /* reader_index.c: fills `rows` and the lists made from them. */
 int hl_find_chunks(struct hl_reader *r);
+/* Adds the rows of a file that has grown, from scan_at on. Returns 0 or -ENOMEM. */
+int hl_find_more_chunks(struct hl_reader *r);
+/* Lists the rows from list_row on. While the writer runs, the parts of a keyframe or live set that
+ * is not complete wait for the rest. */
 int hl_list_chunks(struct hl_reader *r);
 /* Adds an entry to `chunks`. row: HL_NO_ROW if the chunk is gone. Returns 0 or -ENOMEM. */
 int hl_list_chunk(struct hl_reader *r, const struct hl_chunk_info *info, size_t row);
@@ -273,6 +300,7 @@ static inline uint64_t hl_base_ordinal_shift(const struct hl_reader *r)
 /* reader_info.c */
 int hl_read_meta(struct hl_reader *r);
 void hl_describe_damage(struct hl_reader *r);
+void hl_readable_sums_fini(struct hl_readable_sums *s);
 
 /* slice_info.c */
 int hl_read_slice_info(struct hl_reader *r, struct hl_chunk *c);

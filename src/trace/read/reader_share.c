@@ -30,6 +30,7 @@ unsigned hl_default_workers(const struct hl_reader *r)
 void hl_reader_set_workers(struct hl_reader *r, unsigned n)
 {
 	r->workers = hl_min_u32(n, HL_WORKERS_MAX);
+	r->workers_given = true;
 }
 
 int hl_reader_share(struct hl_reader **out, const struct hl_reader *r)

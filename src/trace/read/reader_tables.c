@@ -4,7 +4,7 @@
  *
  * A lost TABLE chunk leaves a gap in the ids. The definitions found are stored in segments, so
  * memory is proportional to the content of the file and not to the highest id. An undamaged file
- * has one segment.
+ * has one segment. A file that has grown continues where reading ended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -251,13 +251,13 @@ static int read_table_chunk(struct hl_reader *r, struct hl_chunk *c)
  * a thread of its own. */
 static int number_threads(struct hl_tables *t)
 {
-	size_t n = t->role_entries.len, next = 0;
+	size_t n = t->role_entries.len, next = t->n_numbered;
 
 	if (n == 0)
 		return 0;
 	if (hl_vec_reserve(&t->roles, t->n_threads) < 0)
 		return -ENOMEM;
-	for (uint32_t id = 0; id < t->n_threads; id++) {
+	for (uint32_t id = (uint32_t)t->roles.len; id < t->n_threads; id++) {
 		struct hl_role role = {(uint32_t)t->first_roles.len, HL_TAG_NONE};
 
 		if (next < n && t->role_entries.data[next].role == id) {
@@ -269,17 +269,18 @@ static int number_threads(struct hl_tables *t)
 		}
 		t->roles.data[t->roles.len++] = role;
 	}
+	t->n_numbered = next;
 	return 0;
 }
 
 /* Ids that events use count as existing even if their definition is lost. */
-static void raise_limits(struct hl_reader *r)
+static void raise_limits(struct hl_reader *r, size_t from)
 {
 	uint32_t nodes_max = hl_nodes_limit(r->data_bytes);
 	uint32_t threads_max = hl_threads_limit(r->data_bytes);
 	struct hl_tables *t = &r->tables;
 
-	for (size_t i = 0; i < r->rows.len; i++) {
+	for (size_t i = from; i < r->rows.len; i++) {
 		const struct hl_chunk_header *h = &r->rows.data[i].head;
 
 		if (h->type != HL_CHUNK_EVENTS)
@@ -292,12 +293,13 @@ static void raise_limits(struct hl_reader *r)
 
 int hl_tables_read(struct hl_reader *r)
 {
+	const size_t from = r->tables.next_row;
 	struct hl_chunk c;
 	int err = 0;
 
 	if (r->tables.state)
 		return r->tables.state < 0 ? r->tables.state : 0;
-	for (size_t i = 0; i < r->rows.len && err != -ENOMEM; i++) {
+	for (size_t i = from; i < r->rows.len && err != -ENOMEM; i++) {
 		if (r->rows.data[i].head.type != HL_CHUNK_TABLE)
 			continue;
 		if (hl_load_chunk(r, i, &c) < 0)
@@ -308,7 +310,8 @@ int hl_tables_read(struct hl_reader *r)
 	}
 	if (err == -ENOMEM)
 		return r->tables.state = err;
-	raise_limits(r);
+	raise_limits(r, from);
+	r->tables.next_row = r->rows.len;
 	err = number_threads(&r->tables);
 	if (err)
 		return r->tables.state = err;
