@@ -108,6 +108,8 @@ def every_row(server, trace):
     """Each row of the document answers, as its command does."""
     tried = 0
     for method, path, command in rows():
+        if path == '/api/events':
+            continue # it has no end: see growing_test.py
         path = path.replace('{trace}', '1').replace('{group}', 'module').replace('{format}', 'collapsed').replace('{query}', '999')
         command = command.replace('{group}', 'module').replace('{format}', 'collapsed')
         answer = server.request(path, method)

@@ -270,7 +270,7 @@ static void add_stream_headers(struct MHD_Response *r, const struct hl_web_query
 	char name[128];
 
 	MHD_add_response_header(r, "Cache-Control", "no-store");
-	if (q->shows_progress) {
+	if (q->shows_progress || q->endpoint->events) {
 		add_common_headers(r, "text/event-stream", NULL);
 	} else if (q->endpoint->finish == hl_web_finish_page) {
 		add_common_headers(r, q->endpoint->type, hl_export_html_policy());
@@ -318,7 +318,7 @@ static enum MHD_Result send_stream(struct call *x, struct hl_web_stream *s)
 	*reader = (struct reader){.stream = s,
 		.client = x->client,
 		.clients = &x->http->clients,
-		.events = q->shows_progress};
+		.events = q->shows_progress || q->endpoint->events};
 	r = MHD_create_response_from_callback(
 		MHD_SIZE_UNKNOWN, 32 << 10, read_stream, reader, free_reader);
 	if (!r) {

@@ -87,10 +87,13 @@ static int fill_slot(struct hl_web_query *q, struct hl_web_slot *s, bool for_peo
 {
 	struct hl_web_trace *t = q->trace;
 	struct hl_reader_refusal why = {0};
+	bool changed;
 	int err = hl_web_trace_enter(q->web, t);
 
 	if (err)
 		snprintf(why.text, sizeof(why.text), "%s", t->problem);
+	if (!err && fits(s, q, for_people))
+		hl_web_model_refresh(&s->model, &changed);
 	if (!err && !fits(s, q, for_people)) {
 		hl_model_close(s->model.m);
 		s->model = (struct hl_web_model){0};

@@ -142,13 +142,34 @@ int hl_web_trace_open(struct hl_web *w, struct hl_web_trace *t, bool for_people,
 	return err;
 }
 
-int hl_web_trace_enter(struct hl_web *w, struct hl_web_trace *t)
+bool hl_web_model_refresh(struct hl_web_model *m, bool *changed)
 {
-	struct hl_reader_refusal why = {0};
 	int err;
 
-	pthread_mutex_lock(&t->lock);
-	err = check_path(t);
+	*changed = false;
+	if (!hl_model_is_running(m->m))
+		return false;
+	err = hl_model_refresh(m->m, changed);
+	if (*changed)
+		m->verified = false;
+	if (!err || err == -ENOENT)
+		return false;
+	hl_model_close(m->m);
+	*m = (struct hl_web_model){0};
+	return true;
+}
+
+/* Requires the lock. */
+static int prepare(struct hl_web *w, struct hl_web_trace *t)
+{
+	struct hl_reader_refusal why = {0};
+	unsigned generation = t->generation;
+	bool changed = false;
+	int err = check_path(t);
+
+	if (!err && t->cheap.m)
+		changed = hl_web_model_refresh(&t->cheap, &changed) || changed;
+	t->changes += changed || generation != t->generation;
 	if (!err && !t->cheap.m) {
 		err = hl_web_trace_open(w, t, false, &t->cheap.m, &why);
 		if (err) {
@@ -160,6 +181,22 @@ int hl_web_trace_enter(struct hl_web *w, struct hl_web_trace *t)
 	if (!err)
 		t->problem[0] = '\0';
 	return err;
+}
+
+int hl_web_trace_enter(struct hl_web *w, struct hl_web_trace *t)
+{
+	pthread_mutex_lock(&t->lock);
+	return prepare(w, t);
+}
+
+int hl_web_trace_try_enter(struct hl_web *w, struct hl_web_trace *t)
+{
+	int err;
+
+	if (pthread_mutex_trylock(&t->lock))
+		return -EBUSY;
+	err = prepare(w, t);
+	return err == -EBUSY ? -EIO : err;
 }
 
 void hl_web_trace_leave(struct hl_web_trace *t)

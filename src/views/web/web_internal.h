@@ -44,6 +44,7 @@ struct hl_web_trace {
 	atomic_uint generation; /* the number of files that have had this path; used everywhere */
 	bool deleted;
 	char problem[512]; /* why it is not served; "": it is */
+	uint64_t changes;  /* how often its contents have changed */
 	struct hl_web_model cheap;
 };
 
@@ -122,6 +123,7 @@ struct hl_web_endpoint {
 	const struct hl_opt_table *tables;
 	const struct hl_view *view; /* of the request; NULL: chosen by parameters */
 	bool streams;               /* it has no bound, and is written while it is made */
+	bool events;                /* and is a stream of events */
 	/* Checks the parameters when all are stored. Returns 0, or -errno with q->error. NULL: none
 	 */
 	int (*finish)(struct hl_web_query *q);
@@ -173,9 +175,14 @@ int hl_web_traces_init(struct hl_web *w);
 void hl_web_traces_fini(struct hl_web *w);
 /* NULL: there is none. */
 struct hl_web_trace *hl_web_trace_find(struct hl_web *w, unsigned id);
-/* Locks the trace and opens its cheap model. Returns 0, or -errno with t->problem set; the trace is
- * locked in either case, until hl_web_trace_leave(). */
+/* Locks the trace, opens its cheap model and reads what was added to the file. Returns 0, or -errno
+ * with t->problem set; the trace is locked in either case, until hl_web_trace_leave(). */
 int hl_web_trace_enter(struct hl_web *w, struct hl_web_trace *t);
+/* The same, unless a query has it: then -EBUSY, and it is not locked. */
+int hl_web_trace_try_enter(struct hl_web *w, struct hl_web_trace *t);
+/* Reads what was added to the file. Returns whether the model was closed, because it cannot be used
+ * any more. */
+bool hl_web_model_refresh(struct hl_web_model *m, bool *changed);
 void hl_web_trace_leave(struct hl_web_trace *t);
 /* Opens another model of the same file. Requires the lock of the trace. Returns 0, or -errno with
  * why->text. */
@@ -261,6 +268,7 @@ int hl_web_run_formats(struct hl_web_query *q);
 int hl_web_run_metrics(struct hl_web_query *q);
 int hl_web_run_index(struct hl_web_query *q);
 int hl_web_run_style(struct hl_web_query *q);
+int hl_web_run_events(struct hl_web_query *q);
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
 	hl_web_timeline_rows[], hl_web_tree_rows[], hl_web_flame_rows[];
 
