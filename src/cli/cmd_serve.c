@@ -177,15 +177,15 @@ static int run_serve(void *state, int argc, char **argv)
 	sigset_t ends;
 	int status;
 
+	if (s->endpoints) {
+		hl_web_write_endpoints(stdout);
+		return HL_EXIT_OK;
+	}
 	if (!hl_web_is_built()) {
 		hl_cli_error(
 			"serve was not built, because libmicrohttpd was not installed: apt install "
 			"libmicrohttpd-dev, and build again with -Dweb=enabled");
 		return HL_EXIT_IO;
-	}
-	if (s->endpoints) {
-		hl_web_write_endpoints(stdout);
-		return HL_EXIT_OK;
 	}
 	status = hl_serve_operands_find(&s->traces, argc, argv);
 	if (status)

@@ -113,6 +113,36 @@ def session(tmp):
             tap.case(len(traces) == wanted > 1 and traces[0]['trace'] == 'run.hlt', f'a session: {operand}', traces)
 
 
+def browser(tmp):
+    """On a desktop a file that only the user can read is opened, because arguments are visible to all."""
+    trace, seen = make(f'{tmp}/a.hlt'), f'{tmp}/seen'
+    os.mkdir(f'{tmp}/bin')
+    pathlib.Path(f'{tmp}/bin/xdg-open').write_text(f'#!/bin/sh\n{{ echo "$1"; stat -c %a "$1"; cat "$1"; }} >{seen}.part\nmv {seen}.part {seen}\n')
+    os.chmod(f'{tmp}/bin/xdg-open', 0o755)
+    env = dict(web.ENV, PATH=f'{tmp}/bin:{os.environ["PATH"]}', DISPLAY=':0', XDG_RUNTIME_DIR=tmp)
+    for name in 'CI', 'SSH_CONNECTION':
+        env.pop(name, None)
+    for what, options, more, opened in (('a desktop', [], {}, True), ('--no-browser', ['--no-browser'], {}, False),
+                                        ('ssh', [], {'SSH_CONNECTION': 'x'}, False), ('no desktop', [], {'DISPLAY': None}, False)):
+        master, terminal = os.openpty()
+        own = {k: v for k, v in {**env, **more}.items() if v is not None}
+        p = subprocess.Popen([heaplapse, 'serve', '--listen', '127.0.0.1:0', *options, trace], stdout=subprocess.PIPE, stderr=terminal, env=own)
+        url = p.stdout.readline().decode().strip()
+        while opened and not os.path.exists(seen):
+            pass
+        p.send_signal(signal.SIGINT)
+        status = p.wait(web.TIMEOUT)
+        os.close(master)
+        os.close(terminal)
+        got = pathlib.Path(seen).read_text().splitlines() if os.path.exists(seen) else []
+        if opened:
+            tap.case(status == 0 and got[1] == '600' and url in got[2] and 'token' not in got[0], f'{what}: the page is opened', got)
+            tap.case(not os.path.exists(got[0]), f'{what}: the file is removed', got)
+            os.unlink(seen)
+        else:
+            tap.case(status == 0 and not got, f'{what}: nothing is opened', got)
+
+
 def wait_for_queries(server, number):
     while True:
         found = [q for q in server.get('/api/queries').json()['queries'] if 'export' in q['endpoint']]
@@ -158,7 +188,7 @@ def cancelled(tmp):
 
 
 with tempfile.TemporaryDirectory() as tmp:
-    for number, test in enumerate((damaged, changed, operands, session, cancelled)):
+    for number, test in enumerate((damaged, changed, operands, session, browser, cancelled)):
         os.mkdir(f'{tmp}/{number}')
         test(f'{tmp}/{number}')
 tap.finish()

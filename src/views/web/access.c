@@ -136,3 +136,31 @@ enum hl_web_grant hl_web_access_check(const struct hl_web_access *a, const char 
 		return HL_WEB_GRANTED_BY_URL;
 	return has_cookie(a, cookie) ? HL_WEB_GRANTED : HL_WEB_REFUSED;
 }
+
+/* --- addresses --- */
+
+bool hl_web_address_parse(const char *text, union hl_web_address *a, socklen_t *len)
+{
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
+		a->v4.sin_family = AF_INET;
+		*len = sizeof(a->v4);
+		return true;
+	}
+	a->v6.sin6_family = AF_INET6;
+	*len = sizeof(a->v6);
+	return inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1;
+}
+
+bool hl_web_is_loopback(const char *address)
+{
+	union hl_web_address a;
+	socklen_t len;
+
+	if (!address)
+		return true;
+	if (!hl_web_address_parse(address, &a, &len))
+		return false;
+	return a.any.sa_family == AF_INET ? ntohl(a.v4.sin_addr.s_addr) >> 24 == 127
+					  : IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+}

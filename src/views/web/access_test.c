@@ -92,12 +92,25 @@ static void test_token(void **state)
 	assert_int_equal(hl_web_access_check(&a, NULL, NULL, NULL), HL_WEB_GRANTED);
 }
 
+static void test_loopback(void **state)
+{
+	assert_true(hl_web_is_loopback(NULL));
+	assert_true(hl_web_is_loopback("127.0.0.1"));
+	assert_true(hl_web_is_loopback("127.9.9.9"));
+	assert_true(hl_web_is_loopback("::1"));
+	assert_false(hl_web_is_loopback("0.0.0.0"));
+	assert_false(hl_web_is_loopback("::"));
+	assert_false(hl_web_is_loopback("10.0.0.1"));
+	assert_false(hl_web_is_loopback("localhost"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_host),
 		cmocka_unit_test(test_origin),
 		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_loopback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,10 @@
 #ifndef HL_VIEWS_WEB_WEB_INTERNAL_H
 #define HL_VIEWS_WEB_WEB_INTERNAL_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "request/plan.h"
@@ -169,6 +171,13 @@ struct hl_web {
 	void *http; /* of server.c */
 };
 
+/* --- web_socket.c --- */
+
+/* Returns a listening socket with w->port set, or -errno. */
+int hl_web_socket_open(struct hl_web *w);
+/* Sets w->url. */
+void hl_web_make_url(struct hl_web *w);
+
 /* --- traces.c --- */
 
 int hl_web_traces_init(struct hl_web *w);
@@ -235,6 +244,14 @@ struct hl_web_query *hl_web_stream_query(struct hl_web_stream *s);
 void hl_web_stream_event(struct hl_web_stream *s, const char *name, const char *data);
 
 /* --- access.c --- */
+
+union hl_web_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+/* Parses an IP address; the port stays 0. */
+bool hl_web_address_parse(const char *text, union hl_web_address *a, socklen_t *len);
 
 enum hl_web_grant {
 	HL_WEB_REFUSED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web_missing.c - the module where libmicrohttpd was not installed. */
+/* web_missing.c - instead of server.c, where libmicrohttpd was not installed. */
 #include <errno.h>
 
 #include "views/web/web.h"
@@ -7,11 +7,6 @@
 bool hl_web_is_built(void)
 {
 	return false;
-}
-
-bool hl_web_is_loopback(const char *address)
-{
-	return !address;
 }
 
 int hl_web_start(
@@ -39,8 +34,4 @@ uint16_t hl_web_port(const struct hl_web *w)
 const char *hl_web_problem(struct hl_web *w, size_t i)
 {
 	return NULL;
-}
-
-void hl_web_write_endpoints(FILE *out)
-{
 }
