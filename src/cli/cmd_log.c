@@ -8,10 +8,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bits.h"
-#include "cli/files/session_choice.h"
+#include "cli/files/follow.h"
 #include "cli/options/page_style.h"
 #include "cli/options/symbol_options.h"
 #include "util/mono_clock.h"
@@ -219,37 +218,66 @@ static int check_order(size_t a, size_t b)
 			       "--compare: the earlier snapshot comes first, as in %zu %zu", b, a);
 }
 
-#define MIN_PAUSE_NS  UINT64_C(100000000)
+#define PAUSE_NS      UINT64_C(100000000)
 #define READING_SHARE 10 /* at most this part of the time is spent reading */
 
-/* Prints new snapshots while the trace grows. The trace is opened again for each look. */
-static int follow_trace(struct log_state *s, const char *path)
+/* Prints the snapshots that the trace has now. Returns 0, or -errno with hl_model_error(). */
+static int print_current(struct log_state *s, struct hl_model *m)
 {
-	for (;;) {
-		uint64_t began = hl_mono_ns(), pause;
-		struct hl_model *m;
-		struct timespec ts;
-		bool running;
-		int err, status = hl_trace_file_open_path(path, &m);
+	int err = open_log(s, m);
 
-		if (status)
-			return status;
-		status = hl_symbol_options_apply(&s->symbols, m, false);
-		err = status ? 0 : open_log(s, m);
-		if (!status && !err)
-			err = print_new_snapshots(s, m);
-		fflush(stdout);
-		running = hl_model_info(m)->end.kind == HL_END_RUNNING;
-		close_log(s);
-		if (err)
-			return hl_trace_file_failed(m);
-		if (status || !running || ferror(stdout))
-			return hl_trace_file_close(m, &s->common, NULL);
-		hl_model_close(m);
-		pause = hl_max_u64((hl_mono_ns() - began) * (READING_SHARE - 1), MIN_PAUSE_NS);
-		ts = (struct timespec){(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
-		nanosleep(&ts, NULL);
+	if (!err)
+		err = print_new_snapshots(s, m);
+	close_log(s);
+	fflush(stdout);
+	return err;
+}
+
+/* Numbers of snapshots go on in a file that continues another one. */
+static int begin_file(struct log_state *s, struct hl_model *m)
+{
+	s->last_shown = 0;
+	return hl_symbol_options_apply(&s->symbols, m, false);
+}
+
+static int follow_files(struct log_state *s, struct hl_follow *f)
+{
+	int err = 0, more = 1, status = begin_file(s, f->m);
+
+	while (!status && !err && more > 0) {
+		bool is_over = hl_follow_is_over(f);
+		uint64_t began = hl_mono_ns();
+
+		err = print_current(s, f->m);
+		if (err || ferror(stdout))
+			break;
+		if (!is_over) {
+			more = hl_follow_wait(
+				f, hl_max_u64((hl_mono_ns() - began) * READING_SHARE, PAUSE_NS));
+			continue;
+		}
+		more = hl_follow_is_continued(f) ? hl_follow_next(f) : 0;
+		if (more > 0)
+			status = begin_file(s, f->m);
 	}
+	if (err && err != -ECANCELED)
+		return hl_trace_file_failed(f->m);
+	if (!err && !status && more == 0 && !hl_follow_is_interrupted())
+		return hl_trace_file_close(f->m, &s->common, NULL);
+	hl_model_close(f->m);
+	return more < 0 ? HL_EXIT_IO : status;
+}
+
+static int follow_trace(struct log_state *s, const struct hl_session_choice *c)
+{
+	struct hl_follow f;
+	int status = hl_follow_open(&f, c);
+
+	if (status)
+		return status;
+	status = follow_files(s, &f);
+	hl_follow_fini(&f);
+	return status;
 }
 
 /* One trace. numbers: of --compare; NULL without it. */
@@ -330,7 +358,7 @@ static int run_log(void *state, int argc, char **argv)
 	else if (!status && c.is_session)
 		status = log_session(s, c.session);
 	else if (!status && s->follow)
-		status = follow_trace(s, c.files[0]);
+		status = follow_trace(s, &c);
 	else if (!status)
 		status = log_trace(s, c.files[0], argv + files);
 	status = hl_session_choice_status(&c, status);

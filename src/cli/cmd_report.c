@@ -7,6 +7,7 @@
 
 #include "cli/options/page_style.h"
 #include "cli/report/report.h"
+#include "util/terminal/pager.h"
 
 static const char *set_bytes(void *state, const char *value)
 {
@@ -17,6 +18,13 @@ static const char *set_bytes(void *state, const char *value)
 static const char *set_explain(void *state, const char *value)
 {
 	((struct hl_report *)state)->explain = true;
+	return NULL;
+}
+
+static const char *set_follow(void *state, const char *value)
+{
+	((struct hl_report *)state)->follow = true;
+	hl_pager_disable(); /* it shows output at its end */
 	return NULL;
 }
 
@@ -65,6 +73,9 @@ static const struct hl_opt report_opts[] = {
 	{0, "explain", NULL,
 		"print which parts of the trace the answer needs and why, not the answer",
 		set_explain},
+	{0, "follow", NULL,
+		"answer again each second while the trace is being written, until the program ends",
+		set_follow},
 	{0, "json", NULL, "print JSON, with all rows (json.md in share/doc/heaplapse)",
 		hl_set_json},
 	HL_SYMBOL_OPTS,
@@ -94,6 +105,7 @@ static const struct hl_example report_examples[] = {
 	{"--leaks app.hlt", "memory never freed"},
 	{"--at 50% app.hlt", "live memory halfway"},
 	{"--process cc1 app.hlt", "another process"},
+	{"--follow app.hlt", "the overview of a running program, each second"},
 	{"--sites --filter 'size:>=4K' app.hlt", "sites of large blocks"},
 	{0},
 };

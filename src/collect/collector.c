@@ -276,7 +276,7 @@ static void send_settled(struct hl_collector *c)
  * sleep. */
 static bool is_watched(const struct hl_collector *c)
 {
-	if (c->wait.incomplete || c->connections.len || c->ctl.clients.len ||
+	if (c->wait.incomplete || c->connections.len || hl_ctl_is_waiting(&c->ctl) ||
 		c->regions.len > WATCHED_MAX)
 		return false;
 	for (size_t i = 0; i < c->regions.len; i++) {
@@ -355,7 +355,8 @@ static bool check(struct hl_collector *c, uint64_t now, struct hl_pace_input *se
 	c->last_check_ns = now;
 	read_control(c, ready);
 	hl_collector_serve_connections(c, ready & HL_WAIT_LISTENER, now);
-	hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, ready & HL_WAIT_CTL, now);
+	hl_ctl_serve(&c->ctl, c->regions.data, c->regions.len, ready & HL_WAIT_CTL,
+		ready & HL_WAIT_CTL_CLIENT, now);
 	seen->leaving = check_processes(c, now);
 	check_regions(c, now);
 	send_settled(c);

@@ -163,8 +163,8 @@ static inline void hl_model_mark_bad(struct hl_model *m, uint8_t *flag)
 	*flag = 1;
 }
 void hl_model_frames_fini(struct hl_model *m);
-/* Forgets the frames and what was made from them, so that they get the numbers that they have in a
- * new model. What they are called stays known, unless `names` is true. */
+/* Forgets the frames and tables made from them. They get the numbers that they have in a
+ * new model. Their names stay known, unless `names` is true. */
 void hl_model_forget_frames(struct hl_model *m, bool names);
 /* marks.c: discards the marks, or at a refresh only what says that all of them were read. */
 void hl_model_marks_fini(struct hl_model *m);

@@ -3,7 +3,7 @@
  * refresh.c - the model of a trace that has grown.
  *
  * What depends on the end of the trace is made again: sums, wrappers, the numbers of frames, which
- * are in the order of their first use. What a chunk or an address says once stays: names, marks.
+ * are in the order of their first use. Names of addresses and marks never change, so they stay.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/doctor/running_process.h"
+
 /* Any process can bind an abstract socket name first. Only a listener of our own user or of root is
  * trusted. */
 static bool is_trusted(int fd)
@@ -62,6 +64,26 @@ static int connect_collector(uint64_t inode, int timeout_ms)
 		nanosleep(&delay, NULL);
 	}
 	return -ETIMEDOUT;
+}
+
+int hl_ctl_follow(uint64_t pid)
+{
+	struct hl_ctl_request q = {.magic = HL_CTL_MAGIC,
+		.version = HL_CTL_VERSION,
+		.verb = HL_CTL_FOLLOW,
+		.pid = pid};
+	int fd = -ECONNREFUSED, err;
+	uint64_t inode;
+
+	err = hl_running_process_region(pid, &inode);
+	for (unsigned i = 0; i < HL_CTL_TRIES && !err && fd < 0; i++)
+		fd = try_connect(inode, i);
+	if (err || fd < 0)
+		return -1;
+	if (send(fd, &q, sizeof(q), MSG_NOSIGNAL) == sizeof(q))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static int exchange_messages(

@@ -13,5 +13,9 @@
  */
 int hl_ctl_ask(
 	uint64_t inode, const struct hl_ctl_request *q, struct hl_ctl_answer *a, int timeout_ms);
+/* Announces a follower of the process, and does not wait for the answer. Returns a connection, or
+ * -1. The process is followed until the connection is closed. It becomes readable with the answer,
+ * and at its end when the collector ends. */
+int hl_ctl_follow(uint64_t pid);
 
 #endif

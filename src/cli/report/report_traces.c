@@ -187,11 +187,18 @@ static void put_rows(struct hl_report *r)
 
 /* --- one trace --- */
 
+static void drop_note(void *arg, enum hl_note_kind kind, const char *text)
+{
+}
+
+static const struct hl_notes no_notes = {.put = drop_note};
+
 /* Returns 0 or an exit status. */
 static int make_plan(struct hl_report *r, struct process *x, bool several)
 {
 	struct hl_request_error why;
-	int err = hl_plan_new(&x->plan, &r->options.request, x->m, &hl_cli_notes, &why);
+	const struct hl_notes *notes = r->repeated ? &no_notes : &hl_cli_notes;
+	int err = hl_plan_new(&x->plan, &r->options.request, x->m, notes, &why);
 
 	if (err)
 		return hl_request_print_error(err, &why);
@@ -232,6 +239,8 @@ static int prepare_trace(struct hl_report *r, struct process *x)
 	/* a trace with missing chunks must not report leaks */
 	if (verifies_file(r, x->plan))
 		hl_trace_file_verify(x->m, LEAKS_VERIFY_BYTES);
+	if (r->repeated)
+		return 0;
 	if (shows_blocks(x->plan))
 		hl_request_warn(x->m);
 	else
@@ -411,7 +420,17 @@ static int close_process(struct hl_report *r, struct process *x, int status, int
 	return status ? status : x->late ? HL_EXIT_INCOMPLETE : HL_EXIT_OK;
 }
 
-static int report_one(struct hl_report *r, struct process *x)
+static int keep_process(struct process *x, int status, int err)
+{
+	hl_plan_free(x->plan);
+	if (err && err != -ECANCELED)
+		return hl_trace_file_failed(x->m);
+	if (err || status)
+		hl_model_close(x->m);
+	return err ? err : status;
+}
+
+static int report_one(struct hl_report *r, struct process *x, bool close)
 {
 	struct hl_strbuf why = {0};
 	int err = 0, status = make_plan(r, x, false);
@@ -426,10 +445,22 @@ static int report_one(struct hl_report *r, struct process *x)
 		err = show_trace(r, x);
 		end_document(r);
 	}
-	status = close_process(r, x, status, err);
+	status = close && err != -ECANCELED ? close_process(r, x, status, err)
+					    : keep_process(x, status, err);
 	if (collects_rows(r))
 		put_rows(r);
 	return status;
+}
+
+int hl_report_answer(struct hl_report *r, const char *file, struct hl_model *m, bool close)
+{
+	struct process x = {.file = file, .m = m};
+
+	hl_row_limit_init(&r->rows, &r->options.request.budget);
+	r->total = (struct hl_value){0};
+	r->language = NULL;
+	r->unanswered = false;
+	return report_one(r, &x, close);
 }
 
 /* --- several traces --- */
@@ -709,7 +740,7 @@ static int report_operands(struct hl_report *r, const struct hl_session_choice *
 	if (n == 1 && !collects_rows(r) && !(c->is_session && c->is_lossy)) {
 		status = hl_trace_file_open_path(files[0], &one.m);
 		one.file = files[0];
-		return status ? status : report_one(r, &one);
+		return status ? status : report_one(r, &one, true);
 	}
 	n = drop_duplicates(n, files);
 	all = calloc((size_t)n, sizeof(*all));
@@ -773,6 +804,8 @@ int hl_report_traces(struct hl_report *r, int n, char **files)
 	size_t len = 0;
 	int status;
 
+	if (r->follow)
+		return hl_report_follow(r, n, files);
 	hl_row_limit_init(&r->rows, &r->options.request.budget);
 	r->out = needs_memory(r) ? open_memstream(&text, &len) : stdout;
 	if (!r->out) {

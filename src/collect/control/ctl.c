@@ -125,6 +125,7 @@ static int execute_request(
 {
 	switch (q->verb) {
 	case HL_CTL_STATUS:
+	case HL_CTL_FOLLOW:
 		return p ? 0 : -ESRCH;
 	case HL_CTL_PAUSE:
 	case HL_CTL_RESUME:
@@ -154,9 +155,13 @@ static void log_request(
 	static const char *const verbs[HL_CTL_VERBS] = {
 		"status", "pause", "resume", "stop", "mode", "mark", "snapshot", "rotate"};
 
+	const char *verb = q->verb < HL_CTL_VERBS     ? verbs[q->verb]
+			   : q->verb == HL_CTL_FOLLOW ? "follow"
+						      : "?";
+
 	hl_log_file_write(&r->log, q->verb == HL_CTL_STATUS ? HL_LEVEL_DEBUG : HL_LEVEL_INFO,
-		"ctl %s for process %llu: %s", q->verb < HL_CTL_VERBS ? verbs[q->verb] : "?",
-		(unsigned long long)q->pid, error ? strerror(-error) : "done");
+		"ctl %s for process %llu: %s", verb, (unsigned long long)q->pid,
+		error ? strerror(-error) : "done");
 }
 
 /* -EINPROGRESS: call it again in the next round. */
@@ -196,7 +201,17 @@ static bool answer_client(struct hl_region_reader *r, struct hl_ctl_client *c, u
 	if (c->rotation)
 		snprintf(a.closed, sizeof(a.closed), "%s", c->rotation->closed);
 	(void)send(c->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
-	return true;
+	c->follows = c->request.verb == HL_CTL_FOLLOW && !a.error;
+	c->has_request = false;
+	return !c->follows;
+}
+
+/* A follower that sends more than its request is disconnected, too. */
+static bool is_following(const struct hl_ctl_client *c, bool has_data)
+{
+	char byte;
+
+	return !has_data || (recv(c->fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
 /* An invalid request gets no answer. False: disconnect the client. */
@@ -229,14 +244,40 @@ static void close_client(struct hl_ctl_server *s, const struct hl_ctl_client *c)
 	free(c->rotation);
 }
 
-static void serve_clients(
-	struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n, uint64_t now)
+/* Tells the targets whether they are followed. */
+static void mark_followed(
+	const struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < regions[i]->targets.len; k++)
+			regions[i]->targets.data[k]->retain.is_followed = false;
+	for (size_t i = 0; i < s->clients.len; i++) {
+		const struct hl_ctl_client *c = &s->clients.data[i];
+		struct hl_region_reader *r = find_region(regions, n, c->region);
+		struct hl_target *p = c->follows && r ? find_target(r, c->request.pid) : NULL;
+
+		if (p)
+			p->retain.is_followed = true;
+	}
+}
+
+/* False: disconnect the client. */
+static bool serve_client(
+	struct hl_region_reader *r, struct hl_ctl_client *c, bool has_data, uint64_t now)
+{
+	if (c->follows)
+		return is_following(c, has_data);
+	return c->has_request ? !answer_client(r, c, now) : receive_request(c, now);
+}
+
+static void serve_clients(struct hl_ctl_server *s, struct hl_region_reader *const *regions,
+	size_t n, bool has_data, uint64_t now)
 {
 	for (size_t i = 0; i < s->clients.len;) {
 		struct hl_ctl_client *c = &s->clients.data[i];
 		struct hl_region_reader *r = find_region(regions, n, c->region);
 
-		if (r && (c->has_request ? !answer_client(r, c, now) : receive_request(c, now))) {
+		if (r && serve_client(r, c, has_data, now)) {
 			i++;
 			continue;
 		}
@@ -281,12 +322,22 @@ static void accept_clients(struct hl_ctl_server *s, const struct hl_region_reade
 }
 
 void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
-	bool has_new, uint64_t now)
+	bool has_new, bool has_data, uint64_t now)
 {
 	for (size_t i = 0; has_new && i < n; i++)
 		accept_clients(s, regions[i], now);
-	if (s->clients.len)
-		serve_clients(s, regions, n, now);
+	if (!s->clients.len)
+		return;
+	serve_clients(s, regions, n, has_data, now);
+	mark_followed(s, regions, n);
+}
+
+bool hl_ctl_is_waiting(const struct hl_ctl_server *s)
+{
+	for (size_t i = 0; i < s->clients.len; i++)
+		if (!s->clients.data[i].follows)
+			return true;
+	return false;
 }
 
 bool hl_ctl_has_request(const struct hl_ctl_server *s)

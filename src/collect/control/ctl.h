@@ -4,8 +4,8 @@
  *
  * Each region has a socket. Its name contains the inode of the region's memfd: a user that may read
  * /proc/PID/maps of a program finds it, for an image as well as for its fork children. A connection
- * has one request and one answer. Only the collector's own user and root are served. Both sides
- * treat the other as hostile.
+ * has one request and one answer; that of a follower then stays open. Only the collector's own user
+ * and root are served. Both sides treat the other as hostile.
  */
 #ifndef HL_COLLECT_CONTROL_CTL_H
 #define HL_COLLECT_CONTROL_CTL_H
@@ -31,6 +31,9 @@ enum hl_ctl_verb {
 	HL_CTL_SNAPSHOT,
 	HL_CTL_ROTATE, /* close the file and continue in the next one */
 	HL_CTL_VERBS,
+	/* Not a verb of users: a viewer follows the trace until it closes the connection. In modes
+	 * count and cull a keyframe is written each second. */
+	HL_CTL_FOLLOW = 64,
 };
 
 struct hl_ctl_request {
@@ -63,6 +66,7 @@ struct hl_ctl_client {
 	uint64_t since_ns;
 	uint64_t region;  /* the inode of the region that it has connected to */
 	bool has_request; /* `request` is complete */
+	bool follows;     /* it follows request.pid, and says nothing more */
 	struct hl_ctl_request request;
 	struct hl_rotate_request *rotation; /* of a request to rotate */
 };
@@ -76,9 +80,12 @@ struct hl_ctl_server {
 
 /* Accepts connections if there are new ones, receives requests and answers them; never blocks. A
  * request is executed in the round after it was received, so that the rings have been scanned in
- * between: events that precede the request precede it in the trace. */
+ * between: events that precede the request precede it in the trace. has_data: a client may have
+ * sent something or be gone; followers are only looked at then. */
 void hl_ctl_serve(struct hl_ctl_server *s, struct hl_region_reader *const *regions, size_t n,
-	bool has_new, uint64_t now_ns);
+	bool has_new, bool has_data, uint64_t now_ns);
+/* True if a client waits for something: every one that does not follow. */
+bool hl_ctl_is_waiting(const struct hl_ctl_server *s);
 /* True if a received request is still to be executed. */
 bool hl_ctl_has_request(const struct hl_ctl_server *s);
 void hl_ctl_fini(struct hl_ctl_server *s);

@@ -69,7 +69,13 @@ struct hl_retain {
 	/* the threshold was reached, and the value has not been an eighth below it since */
 	bool above_live, above_rss;
 	bool live_pending; /* ... and its snapshot is still to be taken */
+
+	bool is_followed;      /* a viewer follows the trace: control/ctl.c */
+	uint64_t next_view_ns; /* the next keyframe for it */
 };
+
+/* The time between two keyframes for viewers, in modes count and cull. */
+#define HL_RETAIN_VIEW_NS UINT64_C(1000000000)
 
 int hl_retain_init(
 	struct hl_retain *k, enum hl_mode mode, const struct hl_retain_settings *settings);
@@ -101,8 +107,8 @@ void hl_retain_extra(struct hl_target *p, const struct hl_extra *extra);
 
 /* Call it between two events. Writes queued items that are old enough. */
 void hl_retain_release(struct hl_target *p, uint64_t now_ns);
-/* Call it regularly; now_ns is in the trace's time. Writes queued items that are old enough and
- * takes timed snapshots. */
+/* Call it regularly; now_ns is in the trace's time. Writes queued items that are old enough, takes
+ * timed snapshots, and writes keyframes for viewers. */
 void hl_retain_tick(struct hl_target *p, uint64_t now_ns);
 /* The time until the next snapshot by clock. UINT64_MAX: there is none. */
 static inline uint64_t hl_retain_due_ns(const struct hl_retain *k, uint64_t now_ns)

@@ -121,6 +121,18 @@ void hl_target_snapshot(struct hl_target *p, const char *label, enum hl_snapshot
 	hl_retain_take_snapshot(p, label, cause, 0);
 }
 
+/* In these modes only keyframes have the sums. Without events since the last one nothing is
+ * written. */
+static hl_cold void show_viewers(struct hl_target *p, uint64_t now)
+{
+	struct hl_retain *k = &p->retain;
+
+	if (now < k->next_view_ns || (!hl_retain_is_count_mode(k->mode) && k->mode != HL_MODE_CULL))
+		return;
+	k->next_view_ns = now + HL_RETAIN_VIEW_NS;
+	(void)hl_writer_keyframe(p->writer, hl_target_last_ns(p));
+}
+
 void hl_retain_tick(struct hl_target *p, uint64_t now)
 {
 	struct hl_retain *k = &p->retain;
@@ -133,6 +145,8 @@ void hl_retain_tick(struct hl_target *p, uint64_t now)
 	}
 	if (k->live_pending)
 		take_live_snapshot(p, now);
+	if (hl_unlikely(k->is_followed))
+		show_viewers(p, now);
 	if (!k->settings.at_rss || !rss)
 		return;
 	if (rss >= k->settings.at_rss && !k->above_rss)

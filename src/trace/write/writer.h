@@ -103,6 +103,9 @@ const struct hl_sums *hl_writer_aggregated_sums(const struct hl_writer *w);
 /* Writes a keyframe at this position as a snapshot. Does nothing between the halves of a
  * realloc. */
 int hl_writer_snapshot(struct hl_writer *w, const struct hl_snapshot *snapshot);
+/* Writes a keyframe at this position, at least as late as time_ns, that is no snapshot. Does
+ * nothing between the halves of a realloc, or without events since the last keyframe. */
+int hl_writer_keyframe(struct hl_writer *w, uint64_t time_ns);
 /* Makes the keyframe at the end a snapshot. The label is copied. */
 int hl_writer_end_snapshot(struct hl_writer *w, const struct hl_snapshot *snapshot);
 

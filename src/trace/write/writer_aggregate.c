@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/bits.h"
 #include "trace/write/writer_internal.h"
 
 static hl_cold int grow_aggregated(struct hl_writer *w, size_t n)
@@ -91,6 +92,19 @@ int hl_writer_snapshot(struct hl_writer *w, const struct hl_snapshot *s)
 	w->error = hl_write_tables(w);
 	if (!w->error)
 		w->error = hl_write_keyframe(w, hl_keyframe_full_due(w), s);
+	return w->error;
+}
+
+int hl_writer_keyframe(struct hl_writer *w, uint64_t time_ns)
+{
+	if (w->error || w->pair_open || w->key_event == w->totals.events)
+		return w->error;
+	w->sums_time = hl_max_u64(w->sums_time, time_ns / HL_TIME_UNIT_NS);
+	if (hl_writer_close_chunk(w) < 0)
+		return w->error;
+	w->error = hl_write_tables(w);
+	if (!w->error)
+		w->error = hl_write_keyframe(w, hl_keyframe_full_due(w), NULL);
 	return w->error;
 }
 
