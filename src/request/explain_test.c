@@ -95,6 +95,7 @@ static bool is_cheap(struct hl_model *m, const char *const *keys)
 	static const struct hl_notes notes;
 	struct hl_request r = {.one_view = true};
 	struct hl_request_error why;
+	struct hl_strbuf text = {0};
 	struct hl_plan *p;
 	bool cheap;
 
@@ -102,7 +103,9 @@ static bool is_cheap(struct hl_model *m, const char *const *keys)
 		assert_int_equal(hl_request_set(&r, keys[i], keys[i + 1], &why), 0);
 	assert_int_equal(hl_request_finish(&r, &notes, &why), 0);
 	assert_int_equal(hl_plan_new(&p, &r, m, &notes, &why), 0);
+	assert_true(hl_plan_has_times(p, &text));
 	cheap = hl_plan_is_cheap(p);
+	hl_strbuf_fini(&text);
 	hl_plan_free(p);
 	hl_request_fini(&r);
 	return cheap;
@@ -122,7 +125,8 @@ static void cheap_plans_need_no_events(void **state)
 		{{"group", "module"}, true},
 		{{"group", "thread", "allocated", NULL}, true},
 		{{"group", "life"}, false},
-		{{"timeline", NULL}, true},
+		{{"timeline", NULL}, false}, /* 80 chunks, 200 columns */
+		{{"timeline", NULL, "range", "10%..20%"}, true},
 		{{"timeline", NULL, "filter", "size:1"}, false},
 		{{"filter", "thread:0"}, false},
 		{{"sites", NULL}, false},

@@ -303,10 +303,9 @@ int hl_web_run_report(struct hl_web_query *q)
 
 	if (err)
 		return refuse(q, err, &why);
-	if (q->only_cheap && !hl_plan_is_cheap(p))
+	err = check_times(q, p);
+	if (!err && q->only_cheap && !hl_plan_is_cheap(p))
 		err = -EAGAIN;
-	if (!err)
-		err = check_times(q, p);
 	if (!err)
 		err = verify_trace(q, p);
 	if (!err)
