@@ -170,6 +170,17 @@ def bounded(server, big):
         tap.case(len(columns) == width, f'timeline of {width} columns', len(columns))
     part = server.get('/api/traces/2/timeline?width=50&range=20%25..30%25').json()
     tap.case(len(part['columns']) == 50 and 0 < part['from_ns'] < part['to_ns'] < part['duration_ns'], 'timeline of a range', part.keys())
+    for query in '', '&range=10%25..90%25', '&range=50%25..50.1%25':
+        curve = server.get(f'/api/traces/2/curve?width=300{query}').json()
+        columns = curve['columns']
+        ok = (0 < len(columns) <= 300 and all(c['from_ns'] <= c['to_ns'] for c in columns) and
+              all(a['to_ns'] <= b['from_ns'] for a, b in zip(columns, columns[1:])))
+        tap.case(ok, f'curve{query}: columns in the order of time', columns[:3])
+    peak = server.get('/api/traces/2/timeline').json()['peak_bytes']
+    tap.case(max(c['max_live_bytes'] for c in server.get('/api/traces/2/curve').json()['columns']) == peak, 'curve: the peak', peak)
+    for query in 'width=0', 'range=x', 'range=90%25..10%25', 'filter=size:1', 'leaks':
+        answer = server.get(f'/api/traces/2/curve?{query}')
+        tap.case(answer.status == 400 and answer.json()['error'], f'curve?{query}: refused', answer)
     whole, narrow = server.get('/api/traces/2/tree?min=0').json(), server.get('/api/traces/2/flame?width=100').json()
     least = whole['total_bytes'] / 200
     wanted = [n for n in whole['nodes'] if n['bytes'] >= least]
@@ -245,7 +256,7 @@ def stream(server, trace):
 with tempfile.TemporaryDirectory() as tmp:
     trace, big = f'{tmp}/a.hlt', f'{tmp}/big.hlt'
     subprocess.run([mktrace, trace], input=TAGGED.encode(), check=True)
-    subprocess.run([gen, '-n', '300000', '--nodes', '30000', '-o', big], check=True)
+    subprocess.run([gen, '-n', '5000000', '--nodes', '30000', '-o', big], check=True)
     document()
     with web.Server(heaplapse, trace) as server:
         every_row(server, trace)

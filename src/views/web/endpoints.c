@@ -32,6 +32,7 @@ static const struct hl_opt_table tree_tables[] = {
 static const struct hl_opt_table flame_tables[] = {
 	{hl_web_flame_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table table_tables[] = {QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table curve_tables[] = {{hl_web_curve_rows, 0}, {0}};
 static const struct hl_opt_table log_tables[] = {
 	{hl_web_log_rows, 0}, {hl_request_budget_rows, REQUEST}, {0}};
 static const struct hl_opt_table budget_tables[] = {{hl_request_budget_rows, REQUEST}, {0}};
@@ -132,6 +133,14 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.view = &hl_view_table,
 		.finish = hl_web_finish_report,
 		.run = hl_web_run_report},
+	{.method = "GET",
+		.path = TRACE "curve",
+		.help = "live bytes over time, ready at once: in a long range, columns begin where "
+			"chunks of the trace begin, and have their own lengths",
+		.type = JSON,
+		.tables = curve_tables,
+		.finish = hl_web_finish_curve,
+		.run = hl_web_run_curve},
 	{.method = "GET",
 		.path = TRACE "log",
 		.help = "the snapshots, and the changes between them",
@@ -281,6 +290,7 @@ static const struct {
 	{tree_tables, "tree"},
 	{flame_tables, "flame"},
 	{table_tables, "table"},
+	{curve_tables, "curve"},
 	{log_tables, "log"},
 	{budget_tables, "limits"},
 	{export_tables, "export"},
