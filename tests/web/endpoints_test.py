@@ -233,6 +233,12 @@ def transport(server):
     tap.case(asset.status == 200 and again.status == 304 and not again.body, 'a fixed file has an ETag', asset.headers)
     head = server.request('/api/traces', 'HEAD')
     tap.case(head.status == 200 and not head.body and int(head.headers['Content-Length']) > 100, 'HEAD', head)
+    c = server.connect()
+    c.request('HEAD', '/api/traces/1/export/json', headers={'Authorization': f'Bearer {server.token}'})
+    head = web.Answer(c.getresponse())
+    c.request('GET', '/api', headers={'Authorization': f'Bearer {server.token}'})
+    tap.case(head.status == 405 and web.Answer(c.getresponse()).status == 200, 'HEAD of a stream', head)
+    c.close()
     for method in 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE':
         answer = server.request('/api/traces', method)
         tap.case(answer.status == 405, f'{method} is not allowed', answer)

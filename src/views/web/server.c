@@ -131,6 +131,9 @@ static enum MHD_Result answer_query(struct hl_web_call *x, unsigned trace)
 	if (hl_web_query_begin(q))
 		return hl_web_send_error(x, q);
 	q->shows_progress = wants_events(x);
+	/* The end of a stream would be sent as its body. */
+	if ((q->endpoint->streams || q->shows_progress) && strcmp(x->method, "HEAD") == 0)
+		return refuse(x, 405, "a stream has no length that is known before; use GET");
 	if (q->endpoint->streams || q->shows_progress)
 		return answer_stream(x);
 	return answer_document(x);
