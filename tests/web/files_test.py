@@ -4,8 +4,6 @@
 
 	files_test.py HEAPLAPSE MKTRACE GEN-TRACE
 """
-import http.client
-import json
 import os
 import pathlib
 import shutil

@@ -12,7 +12,6 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / 'tests'))
 
 TIMEOUT = 120
 ENV = dict(os.environ, LC_ALL='C.UTF-8', CI='1')

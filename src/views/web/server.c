@@ -84,24 +84,20 @@ static enum MHD_Result add_pair(void *arg, enum MHD_ValueKind kind, const char *
 	const char *value, size_t value_len)
 {
 	struct hl_web_call *x = arg;
-	struct hl_web_pair p = {0};
+	struct hl_web_pair *p;
 
-	if (strlen(key) != key_len || (value && strlen(value) != value_len) ||
-		x->q->pairs.len >= PARAMS_MAX) {
-		x->malformed = true;
-		return MHD_NO;
-	}
-	if (strcmp(key, "token") == 0)
+	if (key_len == 5 && memcmp(key, "token", 5) == 0)
 		return MHD_YES;
-	p.key = strdup(key);
-	p.value = value ? strdup(value) : NULL;
-	if (!p.key || (value && !p.value) || hl_vec_push(&x->q->pairs, p)) {
-		free(p.key);
-		free(p.value);
-		x->malformed = true;
+	x->malformed = strlen(key) != key_len || (value && strlen(value) != value_len) ||
+		       x->q->pairs.len >= PARAMS_MAX ||
+		       hl_vec_push(&x->q->pairs, ((struct hl_web_pair){0}));
+	if (x->malformed)
 		return MHD_NO;
-	}
-	return MHD_YES;
+	p = &x->q->pairs.data[x->q->pairs.len - 1];
+	p->key = strdup(key);
+	p->value = value ? strdup(value) : NULL;
+	x->malformed = !p->key || (value && !p->value);
+	return x->malformed ? MHD_NO : MHD_YES;
 }
 
 /* Is the request to be answered by events? */
