@@ -44,22 +44,41 @@ struct hl_query hl_plan_part_query(const struct hl_plan *p, const struct hl_plan
 	return q;
 }
 
+/* Blocks that are live at a moment, as the query plan requires them. */
+static int check_live_blocks(const struct hl_plan *p, const struct hl_query *q)
+{
+	int err = hl_model_require_blocks(p->m, &q->to, "this");
+
+	if (!err && q->quantity == HL_QUANTITY_LIVE)
+		err = hl_time_spec_check_blocks(&q->to, p->m);
+	return err;
+}
+
+/* HL_NEEDS_* that a filter adds to a view which reads something else with it. Sums by stack suffice
+ * for a filter about stacks, but the timeline has none. */
+static unsigned filter_needs(const struct hl_plan *p, const struct hl_view *view)
+{
+	if (!p->filter || !view->reads_filtered)
+		return 0;
+	if (view != &hl_view_timeline && !(hl_filter_subjects(p->filter) & ~HL_FILTER_STACK))
+		return 0;
+	return HL_NEEDS_EVENTS;
+}
+
 /* Refuses a part whose view reads more than its query. Returns 0 or -ENODATA. */
 static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	struct hl_query q = hl_plan_part_query(p, part);
-	unsigned needs = part->view->requires;
-	bool of_moment = part->view->flags & HL_VIEW_MOMENT && needs & HL_NEEDS_EVENTS;
-	int err;
+	unsigned needs = part->view->requires | filter_needs(p, part->view);
+	bool live = part->view->flags & HL_VIEW_QUANTITY && needs & HL_NEEDS_EVENTS &&
+		    (q.quantity == HL_QUANTITY_LIVE || q.quantity == HL_QUANTITY_GROWTH);
+	int err = hl_model_require_known(p->m, part->view->refuses, "this");
 
-	if (part->view == &hl_view_timeline && p->filter)
-		needs |= HL_NEEDS_EVENTS;
-	if (!of_moment)
-		return hl_model_require(p->m, needs, "this");
-	err = hl_model_require(p->m, needs & ~(unsigned)HL_NEEDS_EVENTS, "this");
+	if (live)
+		needs &= ~(unsigned)HL_NEEDS_EVENTS;
 	if (!err)
-		err = hl_model_require_blocks(p->m, &q.to, "this");
-	return err ? err : hl_time_spec_check_blocks(&q.to, p->m);
+		err = hl_model_require(p->m, needs, "this");
+	return !err && live ? check_live_blocks(p, &q) : err;
 }
 
 static const char *find_reads(const struct hl_plan *p, const struct hl_view *view)
@@ -70,11 +89,7 @@ static const char *find_reads(const struct hl_plan *p, const struct hl_view *vie
 static void explain_view(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
-	if (check_view(p, part))
-		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
-	else if (part->view->refuses & hl_model_info(p->m)->meta.unknown)
-		hl_strbuf_puts(b, "is refused: the imported file does not have what it needs");
-	else if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_MOMENT)
+	if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_QUANTITY)
 		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
 	else
 		hl_strbuf_puts(b, find_reads(p, part->view));
@@ -87,6 +102,10 @@ static void explain_part(
 
 	hl_plan_describe_part(p, part, b);
 	hl_strbuf_puts(b, ": ");
+	if (check_view(p, part)) {
+		hl_strbuf_printf(b, "is refused: %s\n", hl_model_error(p->m));
+		return;
+	}
 	if (part->view->reads)
 		explain_view(p, part, b);
 	else if (hl_plan_has_own_peak(p, part->quantity))

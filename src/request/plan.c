@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "model/views/filtered_peak.h"
 #include "model/views/import_limits.h"
 #include "util/safe_text.h"
@@ -228,7 +229,7 @@ static void note_import_limits(const struct hl_plan *p)
 	for (size_t i = 0; i < p->parts.len; i++) {
 		const struct hl_plan_part *part = &p->parts.data[i];
 
-		needs |= part->view->needs | part->view->refuses |
+		needs |= part->view->needs |
 			 (part->view->flags & HL_VIEW_POOLS ? group_needs(part->group) : 0);
 	}
 	hl_import_limits_describe(&b, needs & meta->unknown);
@@ -437,11 +438,23 @@ static bool is_about_peak(const struct hl_plan *p, const struct hl_plan_part *pa
 					       : is_peak(part->quantity);
 }
 
+/* Without what it needs a view has no result. */
+static int run_view(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r)
+{
+	int err = needs_own_peak(p, part) ? p->peak_err : 0;
+
+	if (!err)
+		err = hl_model_require_known(p->m, part->view->refuses, "this");
+	if (!err)
+		err = r->data ? part->view->run(p, part, r) : -ENOMEM;
+	return hl_plan_check_stopped(p, part, err);
+}
+
 static int run_part(
 	struct hl_plan *p, const struct hl_plan_part *part, bool early, struct hl_result **out)
 {
 	struct hl_result *r = calloc(1, sizeof(*r));
-	int err = 0;
+	int err;
 
 	*out = NULL;
 	if (!r)
@@ -457,11 +470,7 @@ static int run_part(
 	r->part.early = NULL;
 	hl_plan_heading(p, part->quantity, r->heading, sizeof(r->heading));
 	hl_work_resume(hl_model_work(p->m));
-	if (needs_own_peak(p, part))
-		err = p->peak_err;
-	if (!err)
-		err = r->data ? part->view->run(p, part, r) : -ENOMEM;
-	err = hl_plan_check_stopped(p, part, err);
+	err = run_view(p, part, r);
 	if (err) {
 		hl_result_free(r);
 		return err;

@@ -4,7 +4,11 @@
  *
  * A view is a row here, a struct hl_view in views/ that turns a part of a plan into a result, and a
  * renderer in each module that shows results (hl_text_RENDERER, hl_json_RENDERER). Option, help,
- * rendering and the limits of the answer follow. A view announces its own queries (prefetch).
+ * completion and the checks of the request follow. A view announces its own queries (prefetch).
+ *
+ * A renderer of text shows the rows that r->limits selects (request/limits.h) and counts the
+ * others; JSON has all rows. Both write a row between hl_row_begin and hl_row_end
+ * (request/budget.h), as the limits of the whole document need it.
  */
 #ifndef HL_REQUEST_VIEW_H
 #define HL_REQUEST_VIEW_H
@@ -77,22 +81,24 @@ struct hl_plan;
 struct hl_plan_part;
 struct hl_result;
 
+/* Members that are left out have no effect, but a view has an id, a data_size and run. */
 struct hl_view {
 	enum hl_view_id id;
 	unsigned flags;
 	unsigned sorts; /* HL_SORTS_*; 0: --sort does not apply */
 	/* HL_UNKNOWN_*: what an imported trace may lack. Without needs the result is incomplete,
-	 * and a note says so; without refuses there is no result: run fails, and --explain says
-	 * so. */
+	 * and a note says so; without refuses there is no result: run is not called, and both the
+	 * report and --explain say why. */
 	uint32_t needs, refuses;
 	double min_percent; /* limits, unless the request has others */
 	size_t limit;       /* 0: none */
 	size_t data_size;   /* of the result's data */
-	/* The text of --explain; NULL: the text of its query. With a filter reads_filtered, if that
-	 * is not NULL. */
+	/* The text of --explain; NULL: the text of its query, as for tables. With a filter
+	 * reads_filtered, if that is not NULL. */
 	const char *reads, *reads_filtered;
-	/* HL_NEEDS_* of what it reads, for --explain. HL_NEEDS_EVENTS of a view with HL_VIEW_MOMENT
-	 * are only those of the blocks that are live at the moment. */
+	/* HL_NEEDS_* of what it reads, for --explain; in a report the model refuses the same
+	 * queries when run makes them. HL_NEEDS_EVENTS of live blocks are only those of these
+	 * blocks. */
 	unsigned requires;
 	/* Announces queries that need all events; NULL: the view makes a pass of its own. */
 	void (*prefetch)(const struct hl_plan *p, const struct hl_plan_part *part);
@@ -100,7 +106,7 @@ struct hl_view {
 	 * called in either case: after an error the data must be valid or zero. With
 	 * HL_VIEW_QUANTITY it calls hl_result_set_answer or hl_result_set_moment. */
 	int (*run)(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r);
-	void (*fini)(void *data);
+	void (*fini)(void *data); /* NULL: the data owns nothing */
 };
 
 #define X(name, ...) extern const struct hl_view hl_view_##name;

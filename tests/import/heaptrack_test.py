@@ -180,7 +180,7 @@ def check_views(trace):
     case(info['source'].startswith('heaptrack 1.') and info['totals']['threads'] is None and info['complete'] and
          info['unknown'] == ['addresses', 'threads', 'calls', 'times', 'lives'], 'info names source and what is unknown', info)
     done = run(HEAPLAPSE, 'report', '--fragmentation', trace)
-    case(done.returncode == 3 and 'addresses of blocks, which are not known' in done.stderr, 'fragmentation is refused', done.stderr)
+    case(done.returncode == 3 and 'needs data that the trace does not have: addresses of blocks' in done.stderr, 'fragmentation is refused', done.stderr)
     for option, word in (('--threads', 'threads'), ('--lifetimes', 'lifetimes'), ('--group=call', 'the called function'),
                          ('--filter=life:>1ms', 'lifetimes'), ('--filter=thread:0', 'threads'), ('--at=1ms', 'exact times')):
         done = run(HEAPLAPSE, 'report', option, trace)

@@ -982,8 +982,8 @@ static const char *case_mallinfo(void)
 	void *p = malloc(50000);
 
 	after = mallinfo2();
-	/* The rest of a free chunk that is too small for one of its own, 16 bytes, stays in the block.
-	 * Whether there is such a rest depends on the frees of earlier threads. */
+	/* The rest of a free chunk that is too small for one of its own, 16 bytes, stays in the
+	 * block. Whether there is such a rest depends on the frees of earlier threads. */
 	fact("%zu more for 50000", (after.uordblks - before.uordblks) & ~(size_t)31);
 	free(p);
 	fact("mallopt %d", mallopt(M_MMAP_THRESHOLD, 100000));

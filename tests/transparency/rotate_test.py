@@ -230,6 +230,26 @@ def test_bare_and_children(place):
     check_sums(place, files_of(place), truth)
 
 
+def test_overwrite(place):
+    """-f replaces the files of an old rotation, and no others, whatever their names"""
+    process, pid = start(place)
+    rotate(place, pid)
+    finish(place, process)
+    with open('x.3.hlt', 'w', encoding='ascii') as file:
+        file.write('mine')
+    place.run(place.binary, 'record', '-q', '-o', 'x.4.hlt', 'true')
+    other = open('x.4.hlt', 'rb').read()
+    process, pid = start(place, options=(*PLAIN, '-f'))
+    wait_until('the old file is removed', lambda: not os.path.exists('x.2.hlt'))
+    answers = [rotate(place, pid)['file'] for _ in range(3)]
+    truth = finish(place, process)
+    expect('names', answers, ['x.2.hlt', 'x.5.hlt', 'x.6.hlt'])
+    expect('other files', (open('x.3.hlt', encoding='ascii').read(), open('x.4.hlt', 'rb').read()), ('mine', other))
+    os.remove('x.3.hlt')
+    os.remove('x.4.hlt')
+    check_sums(place, files_of(place), truth)
+
+
 def test_several_at_once(place):
     """requests at the same time are executed one after the other"""
     process, pid = start(place)
@@ -299,12 +319,12 @@ def test_no_room_for_base(place):
 
 
 def test_client_goes_away(place):
-    """a client that does not wait leaves no file behind that is not used"""
+    """a client that does not wait leaves no file behind that is not used, and none is listed"""
     process, pid = start(place)
     time.sleep(0.1)
-    for _ in range(10):
+    for i in range(60):
         client = subprocess.Popen([place.binary, 'ctl', str(pid), 'rotate'], stdout=subprocess.DEVNULL)
-        time.sleep(0.001)
+        time.sleep(i % 20 * 0.0003)
         client.send_signal(signal.SIGKILL)
         client.wait()
     truth = finish(place, process)

@@ -227,7 +227,7 @@ static inline uint64_t hl_live_time_node(uint64_t units, uint32_t origin, uint32
 /* The block represents only itself and is not in the sampling filter. */
 static inline bool hl_live_is_plain(const struct hl_live_entry *e)
 {
-	return !(e->size_time >> 63 | (e->time_node & HL_LIVE_RATE_MASK));
+	return (int64_t)e->size_time >= 0 && !(e->time_node & HL_LIVE_RATE_MASK);
 }
 
 #endif

@@ -203,8 +203,9 @@ hl_inline uint32_t decode_fast(
 	uint64_t first = words[0], size;
 
 	e->type = first & 31;
-	if (hl_unlikely(e->type != HL_REC_FREE && e->type != HL_REC_ALLOC &&
-			e->type != HL_REC_ALLOC_STACK_ID))
+	/* Others may have one word. The common types are compared first. */
+	if (e->type != HL_REC_FREE && hl_unlikely(e->type != HL_REC_ALLOC) &&
+		e->type != HL_REC_ALLOC_STACK_ID)
 		return 0;
 	e->addr = words[1];
 	if (hl_unlikely(!hl_live_is_valid_address(e->addr)))
@@ -216,7 +217,7 @@ hl_inline uint32_t decode_fast(
 		e->node = HL_NODE_NONE;
 		return 2;
 	}
-	if (e->type == HL_REC_ALLOC_STACK_ID) {
+	if (hl_unlikely(e->type == HL_REC_ALLOC_STACK_ID)) {
 		e->type = HL_REC_ALLOC;
 		e->node = hl_thread_stream_stack_with_id(f, words, &size);
 		e->size = size;
@@ -276,6 +277,8 @@ static void apply_directly(struct hl_target *p, struct hl_thread_stream *f,
 	const uint64_t *words = c->at, *stop = c->end;
 	uint64_t stamp = c->stamp;
 
+	if (role == UINT32_MAX || stamp < p->match.last_stamp)
+		return; /* never, see may_apply_directly(); the loop needs no such tests then */
 	if (stop - words > DIRECT_WORDS)
 		stop = words + DIRECT_WORDS;
 	while (words < stop && stamp < before) {
@@ -286,8 +289,8 @@ static void apply_directly(struct hl_target *p, struct hl_thread_stream *f,
 			break;
 		e.stamp = stamp;
 		e.role = role;
+		p->match.last_stamp = stamp;
 		words += len;
-		hl_match_note_stamp(p, stamp, true);
 		if (hl_unlikely(!apply_fast(p, &clock, &e, NULL))) {
 			p->match.pending[p->match.n_pending++] = e;
 			stop = words;
@@ -296,6 +299,14 @@ static void apply_directly(struct hl_target *p, struct hl_thread_stream *f,
 	}
 	c->at = words;
 	c->stamp = stamp;
+}
+
+/* Stamps of one ring never decrease: if the first event is not late, none is. */
+static bool may_apply_directly(const struct hl_target *p, const struct hl_thread_stream *f,
+	const struct hl_record_cursor *c)
+{
+	return p->match.live.cache && is_plain_trace(p) && !p->clock->counter &&
+	       hl_thread_stream_role(f) != UINT32_MAX && c->stamp >= p->match.last_stamp;
 }
 
 void hl_target_process_heap_records(struct hl_target *p, struct hl_thread_stream *f,
@@ -309,8 +320,7 @@ void hl_target_process_heap_records(struct hl_target *p, struct hl_thread_stream
 		hl_live_consider_cache(&p->match.live);
 	/* Flush before this test: an event of the batch may be deferred, and then this path is
 	 * closed. */
-	if (p->match.live.cache && is_plain_trace(p) && !p->clock->counter &&
-		hl_thread_stream_role(f) != UINT32_MAX) {
+	if (may_apply_directly(p, f, c)) {
 		hl_live_continue_growth(&p->match.live, DIRECT_WORDS / 8);
 		apply_directly(p, f, c, before);
 		return;

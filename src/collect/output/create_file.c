@@ -62,11 +62,12 @@ int hl_trace_output_replace_name(int dir, const char *base, int fd)
 	return err;
 }
 
-/* --overwrite replaces files that existed before, but not another trace of this run. 0: replace the
- * file; -ENOENT: create a new one; another error: neither. */
+/* --overwrite replaces the file that the user named if it existed before, but not another trace of
+ * this run. A name with a number was not named, and may be a file that has nothing to do with the
+ * old recording. 0: replace the file; -ENOENT: create a new one; another error: neither. */
 static int may_replace(const struct hl_trace_output *o, int dir, const char *path)
 {
-	if (!o->queue->settings->overwrite || o->in_session_dir)
+	if (!o->queue->settings->overwrite || o->in_session_dir || strcmp(path, o->name) != 0)
 		return -ENOENT;
 	return hl_numbered_names_has(&o->queue->series, path)
 		       ? -EEXIST

@@ -176,18 +176,44 @@ static int check_file(int dir, const char *name)
 	return hl_trace_output_may_replace(dir, name) == -EBUSY ? -EBUSY : 0;
 }
 
-static void remove_trace(int dir, const char *name)
+/* The old session that is removed. */
+struct old_session {
+	int parent, dir;
+	const char *base; /* its first trace, in parent */
+};
+
+/* base: "app.hlt". True for "app.2.hlt". */
+static bool is_numbered(const char *name, const char *base)
+{
+	size_t stem = strlen(base) - (is_trace_name(base) ? strlen(".hlt") : 0);
+	size_t digits = strncmp(name, base, stem) || name[stem] != '.'
+				? 0
+				: strspn(name + stem + 1, "0123456789");
+
+	return digits > 0 && !strcmp(name + stem + 1 + digits, base + stem);
+}
+
+static void remove_regular(int dir, const char *name)
 {
 	struct stat st;
 
-	/* "../NAME" is no trace of the directory */
-	if (!strchr(name, '/') && is_trace_name(name) &&
-		fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
 		unlinkat(dir, name, 0);
 }
 
+/* Beside the directory are the files after a rotation. Other files there belong to the user. */
+static void remove_trace(const struct old_session *s, const char *name)
+{
+	if (!strchr(name, '/') && is_trace_name(name))
+		remove_regular(s->dir, name);
+	else if (!strncmp(name, "../", 3) && !strchr(name + 3, '/') &&
+		 is_numbered(name + 3, s->base) &&
+		 hl_trace_output_may_replace(s->parent, name + 3) == 0)
+		remove_regular(s->parent, name + 3);
+}
+
 /* Files that the list does not name are the user's, also traces. */
-static void remove_listed(int dir, FILE *list)
+static void remove_listed(const struct old_session *s, FILE *list)
 {
 	char line[HL_SESSION_LINE_MAX];
 	struct hl_session_row row;
@@ -202,7 +228,7 @@ static void remove_listed(int dir, FILE *list)
 			continue;
 		*end = '\0';
 		if (hl_session_row_parse(&row, line) && row.file)
-			remove_trace(dir, row.file);
+			remove_trace(s, row.file);
 	}
 }
 
@@ -237,7 +263,7 @@ void hl_session_remove(int dir, const char *base)
 	if (fd < 0)
 		return;
 	if (list) {
-		remove_listed(fd, list);
+		remove_listed(&(struct old_session){.parent = dir, .dir = fd, .base = base}, list);
 		unlinkat(fd, HL_SESSION_LIST, 0); /* last: it names the rest */
 		fclose(list);
 	}

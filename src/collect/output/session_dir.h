@@ -53,7 +53,8 @@ bool hl_session_join(struct hl_session *s, const char *pattern, const char *valu
  * `session` that is not a list; -EBUSY: a trace in it is being written. */
 int hl_session_check(int dir, const char *base, bool overwrite);
 /* Removes the old session of the trace `base`, which hl_session_check() has accepted: the traces in
- * the directory that the list names, and the list. Other files stay. */
+ * the directory that the list names, the files of a rotation beside it, and the list. Other files
+ * stay. */
 void hl_session_remove(int dir, const char *base);
 
 /* Opens the directory of the session; makes it if it does not exist. Returns a descriptor or

@@ -115,6 +115,7 @@ struct hl_trace_output *hl_trace_output_new_successor(
 
 	if (next) {
 		next->room = room;
+		next->tentative = true;
 		snprintf(next->continues, sizeof(next->continues), "%s", o->name);
 		next->in_session_dir = o->in_session_dir;
 	}

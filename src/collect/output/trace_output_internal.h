@@ -75,6 +75,7 @@ struct hl_trace_output {
 	bool in_session_dir;      /* path and name are in the directory of the session */
 	bool is_first;            /* of the session */
 	bool unlisted;            /* there was no descriptor for the list */
+	bool tentative; /* for a rotation that may be cancelled: listed at its first item */
 	struct hl_log_file log;
 };
 

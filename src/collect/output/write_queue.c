@@ -98,7 +98,8 @@ static bool open_output(struct hl_trace_output *o)
 		return true;
 	}
 	q->n_open++;
-	hl_trace_output_list_file(o);
+	if (!o->tentative)
+		hl_trace_output_list_file(o);
 	atomic_store(&o->named, true);
 	if (q->settings->follow)
 		o->follower = q->settings->follow(q->settings, &o->meta, o->path);
@@ -241,11 +242,21 @@ static void write_base(struct hl_trace_output *o, struct hl_base_task *task)
 	atomic_store(&o->base_done, true);
 }
 
+/* The recording has moved to this file: the list of the session names no file that is discarded. */
+static void confirm_output(struct hl_trace_output *o)
+{
+	o->tentative = false;
+	if (o->file)
+		hl_trace_output_list_file(o);
+}
+
 /* The output of the item must be open. */
 static void process_item(struct hl_write_queue *q, struct hl_queue_item *p)
 {
 	struct hl_trace_output *o = p->to;
 
+	if (o->tentative && p->kind != HL_ITEM_OPEN && p->kind != HL_ITEM_DISCARD)
+		confirm_output(o);
 	switch (p->kind) {
 	case HL_ITEM_OPEN: /* already open */
 		break;

@@ -6,7 +6,7 @@
 #define HL_MODEL_OVERVIEW_OVERVIEW_INTERNAL_H
 
 #include "model/overview/overview.h"
-#include "model/views/short_lived.h"
+#include "model/totals/short_lived.h"
 #include "util/pair_map.h"
 #include "util/vec.h"
 

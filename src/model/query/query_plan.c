@@ -15,6 +15,7 @@
 #include "model/query/sums_by_key.h"
 #include "model/query/suppress.h"
 #include "model/scan/block_stream.h"
+#include "model/views/import_limits.h"
 #include "util/safe_text.h"
 
 /* --- what a trace lacks --- */
@@ -50,8 +51,27 @@ static int refuse_adjacency(struct hl_model *m)
 	return -ENODATA;
 }
 
+/* What is recorded only with an option. */
+static int refuse_unrecorded(struct hl_model *m, const char *data, const char *option)
+{
+	if (hl_model_is_imported(m))
+		snprintf(m->error, sizeof(m->error),
+			"this trace has no %s: it was imported from %.200s, which does not have "
+			"them",
+			data, m->info->meta.source);
+	else
+		snprintf(m->error, sizeof(m->error),
+			"this trace has no %s: record the program with heaplapse record %s", data,
+			option);
+	return -ENODATA;
+}
+
 int hl_model_require(struct hl_model *m, unsigned needs, const char *what)
 {
+	if (needs & HL_NEEDS_FREE_STACKS && !m->info->meta.free_stacks)
+		return refuse_unrecorded(m, "stacks of frees", "--free-stacks");
+	if (needs & HL_NEEDS_MMAPS && !m->info->meta.record_mmap)
+		return refuse_unrecorded(m, "mappings", "--mmap");
 	if (needs & HL_NEEDS_ORDER && !hl_model_has_event_order(m))
 		return refuse_order(m, what);
 	if (needs & HL_NEEDS_ADJACENCY && !hl_model_has_adjacency(m))
@@ -68,6 +88,21 @@ int hl_model_require_blocks(struct hl_model *m, const struct hl_time_spec *when,
 	if (when->kind == HL_TIME_SPEC_END && m->info->has_end && s->alloc_blocks == s->free_blocks)
 		return 0;
 	return hl_model_require(m, HL_NEEDS_EVENTS, what);
+}
+
+int hl_model_require_known(struct hl_model *m, uint32_t needs, const char *what)
+{
+	uint32_t lacks = needs & m->info->meta.unknown;
+	struct hl_strbuf b = {0};
+
+	if (!lacks)
+		return 0;
+	hl_import_limits_describe(&b, lacks);
+	snprintf(m->error, sizeof(m->error),
+		"%s needs data that the trace does not have: %s; it was imported from %.200s", what,
+		hl_strbuf_str(&b), m->info->meta.source);
+	hl_strbuf_fini(&b);
+	return -ENODATA;
 }
 
 /* --- the method --- */

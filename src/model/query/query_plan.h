@@ -35,15 +35,20 @@ bool hl_query_is_peak_before_base(const struct hl_model *m, const struct hl_quer
 
 /* Properties of a trace that an answer may need. */
 enum {
-	HL_NEEDS_ORDER = 1,     /* the order of events: a profile has only sums */
-	HL_NEEDS_EVENTS = 2,    /* every event: modes count and cull aggregate blocks */
-	HL_NEEDS_ADJACENCY = 4, /* which event follows which: samples have gaps */
+	HL_NEEDS_ORDER = 1,       /* the order of events: a profile has only sums */
+	HL_NEEDS_EVENTS = 2,      /* every event: modes count and cull aggregate blocks */
+	HL_NEEDS_ADJACENCY = 4,   /* which event follows which: samples have gaps */
+	HL_NEEDS_FREE_STACKS = 8, /* record --free-stacks */
+	HL_NEEDS_MMAPS = 16,      /* record --mmap */
 };
 /* Returns 0, or -ENODATA and a sentence in hl_model_error() that `what` cannot be answered. */
 int hl_model_require(struct hl_model *m, unsigned needs, const char *what);
 /* The same for the single blocks that are live at a moment: at the end they are known if no
  * aggregated block is live there. */
 int hl_model_require_blocks(struct hl_model *m, const struct hl_time_spec *when, const char *what);
+
+/* The same for data that an imported trace may lack (HL_UNKNOWN_*). */
+int hl_model_require_known(struct hl_model *m, uint32_t needs, const char *what);
 
 /* Appends a description of what the query reads and why, or why it is refused. Binds the query. */
 void hl_query_explain(struct hl_model *m, const struct hl_query *q, struct hl_strbuf *b);

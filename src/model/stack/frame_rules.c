@@ -8,6 +8,7 @@
 #include "model/stack/frame_rules.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,9 +60,13 @@ static const struct rule {
 	{MODULE, "ld-linux", false, "the loader"},
 	{MODULE, "ld-musl", false, "the loader"},
 	{MODULE, "ld.so", false, "the loader"},
-	{MODULE, "libjemalloc", true, "jemalloc"},
-	{MODULE, "libtcmalloc", true, "tcmalloc"},
-	{MODULE, "libmimalloc", true, "mimalloc"},
+	{MODULE, "libjemalloc.so", true, "jemalloc"},
+	{MODULE, "libtcmalloc.so", true, "tcmalloc"},
+	{MODULE, "libtcmalloc_minimal", true, "tcmalloc"},
+	{MODULE, "libtcmalloc_debug", true, "tcmalloc"},
+	{MODULE, "libtcmalloc_and_profiler", true, "tcmalloc"},
+	{MODULE, "libmimalloc.so", true, "mimalloc"},
+	{MODULE, "libmimalloc-", true, "mimalloc"},
 	{MODULE, "libheaplapse.so", true, "heaplapse"},
 };
 
@@ -74,6 +79,11 @@ static const char *const libc_allocates[] = {"malloc", "calloc", "realloc", "rea
 /* Parts of names of functions that allocate what their caller asks for, in any case. */
 static const char *const allocator_names[] = {"malloc", "calloc", "realloc", "memalign", "strdup",
 	"strndup", "wcsdup", "memdup", "palloc", "mem_alloc"};
+
+/* Functions that libc defines under this name and as _IO_NAME. */
+static const char *const stdio_names[] = {"fclose", "fdopen", "fgets", "fopen", "fputs", "fread",
+	"fwrite", "getdelim", "getline", "popen", "puts", "setbuffer", "setvbuf", "vfprintf",
+	"vsprintf"};
 
 /* Names that only libc uses for its outermost frames, and names that a program may use too. */
 static const char *const startup_names[] = {"_start", "clone3", "__clone3", "__GI___clone3"};
@@ -190,9 +200,30 @@ bool hl_frame_is_startup(const struct hl_frame *f, bool outermost)
 
 /* --- names --- */
 
+bool hl_frame_is_end(const struct hl_frame *f)
+{
+	return strcmp(f->function, "[...]") == 0;
+}
+
 bool hl_frame_is_nameless(const struct hl_frame *f)
 {
 	return f->function[0] == '[' || starts_with(f->function, "0x");
+}
+
+static bool is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+/* Is the part of a name in one word? Not the "calLoc" of criticalLock, nor the "realloc" of
+ * preallocate; letters before it are common (xmalloc), and one after it (xmallocz). */
+static bool is_in_one_word(const char *s, size_t n, const char *end)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (is_lower(s[i - 1]) && isupper((unsigned char)s[i]))
+			return false;
+	}
+	return end - s < (ptrdiff_t)n + 2 || strncasecmp(s + n, "at", 2) != 0;
 }
 
 static bool contains_allocator_name(const char *name, const char *end)
@@ -201,16 +232,12 @@ static bool contains_allocator_name(const char *name, const char *end)
 		for (size_t i = 0; i < HL_ARRAY_LEN(allocator_names); i++) {
 			size_t n = strlen(allocator_names[i]);
 
-			if ((size_t)(end - s) >= n && strncasecmp(s, allocator_names[i], n) == 0)
+			if ((size_t)(end - s) >= n && strncasecmp(s, allocator_names[i], n) == 0 &&
+				is_in_one_word(s, n, end))
 				return true;
 		}
 	}
 	return false;
-}
-
-static bool is_lower(char c)
-{
-	return c >= 'a' && c <= 'z';
 }
 
 /* Is s a word of the name, as in word_new, wordNewWord, Word1New, ns::new? */
@@ -292,9 +319,19 @@ static bool is_hashbrown_file(const char *file)
 	return has_suffix(file, ".rs") && strstr(file, "/hashbrown-");
 }
 
+/* ".../include/c++/12/...", ".../include/c++/v1/...": programs have directories named c++, too. */
 static bool is_cxx_library_file(const char *file)
 {
-	return strstr(file, "/include/") && strstr(file, "/c++/");
+	const char *version = strstr(file, "/c++/");
+
+	return version && strstr(file, "/include/") &&
+	       (isdigit((unsigned char)version[5]) || starts_with(version + 5, "v1/"));
+}
+
+/* Programs specialize templates of std, such as std::hash, in files of their own. */
+static bool is_own_file(const char *file)
+{
+	return !strstr(file, "/c++/") && !strstr(file, "libstdc++") && !strstr(file, "libcxx");
 }
 
 static bool is_library_file(const char *file)
@@ -302,9 +339,23 @@ static bool is_library_file(const char *file)
 	return is_cxx_library_file(file) || rust_library_path(file) || is_hashbrown_file(file);
 }
 
+/* "shop::Cart" is a type of the program; "alloc::vec::Vec<u8>" and the parameter "T" are not. */
+static bool is_own_rust_type(const char *type)
+{
+	static const char *const crates[] = {"alloc::", "core::", "std::", "hashbrown::"};
+	size_t n = strspn(type, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(crates); i++) {
+		if (starts_with(type, crates[i]))
+			return false;
+	}
+	return n > 0 && starts_with(type + n, "::");
+}
+
 /* The path that decides which crate a function of Rust belongs to: "<T as alloc::x::Trait>::f"
- * belongs to the trait's crate, "<alloc::x::Type>::f" to the type's crate. NULL: the name does not
- * decide. If the file is known, the file decides: programs implement traits of core. */
+ * belongs to the trait's crate, "<alloc::x::Type>::f" to the type's crate, and "<shop::Cart as
+ * alloc::x::Trait>::f" to the program, which implements traits of core. NULL: the name does not
+ * decide. If the file is known, the file decides. */
 static const char *rust_path(const struct hl_frame *f)
 {
 	const char *name = f->function, *as = NULL;
@@ -322,7 +373,7 @@ static const char *rust_path(const struct hl_frame *f)
 		if (depth == 1 && starts_with(s, " as "))
 			as = s + 4;
 	}
-	return as ? as : name + 1;
+	return as && !is_own_rust_type(name + 1) ? as : name + 1;
 }
 
 /* --- rules --- */
@@ -333,20 +384,28 @@ static const struct rule *find_rule(const struct hl_frame *f)
 		[FUNCTION] = skip_return_type(f->function),
 		[RUST] = rust_path(f)};
 
-	for (size_t i = 0; i < HL_ARRAY_LEN(rules); i++) {
-		const char *subject = subjects[rules[i].subject];
+	bool own = f->file && is_own_file(f->file);
 
-		if (subject && starts_with(subject, rules[i].prefix))
-			return &rules[i];
+	for (size_t i = 0; i < HL_ARRAY_LEN(rules); i++) {
+		const struct rule *r = &rules[i];
+		const char *subject = subjects[r->subject];
+
+		if (r->subject == FUNCTION && !r->allocates && own && !hl_frame_is_nameless(f))
+			continue;
+		if (subject && starts_with(subject, r->prefix))
+			return r;
 	}
 	return NULL;
 }
 
-/* "__GI___strdup" and "__strdup" are strdup. */
+/* "__GI___strdup" and "__strdup" are strdup, "_IO_puts" is puts. */
 static const char *public_name(const char *name)
 {
 	if (starts_with(name, "__GI_"))
 		name += 5;
+	if (starts_with(name, "_IO_") &&
+		is_one_of(name + 4, stdio_names, HL_ARRAY_LEN(stdio_names)))
+		return name + 4;
 	return name + strspn(name, "_");
 }
 
@@ -401,6 +460,21 @@ static bool is_inline_namespace(const char *s, size_t n)
 	return false;
 }
 
+/* The length of a part of a qualified name. "operator<<" and "operator==" are parts; the '<' of
+ * "operator==<char>" begins template arguments. */
+static size_t part_length(const char *name)
+{
+	size_t n = strcspn(name, "<(: "), symbols;
+
+	if (n < 8 || strncmp(name, "operator", 8) != 0 ||
+		(n > 8 && !strchr("=!+-*/%^&|~>,[", name[8])))
+		return n;
+	symbols = strspn(name + 8, "<>=!+-*/%^&|~,[]");
+	if (symbols > 1 && name[8 + symbols - 1] == '<' && name[8 + symbols - 2] != '<')
+		symbols--;
+	return 8 + symbols;
+}
+
 /* Appends the first two parts of a qualified name, without template arguments: "std::map" of
  * "std::map<int, int>::operator[](int const&)". */
 static void put_qualified(struct hl_strbuf *b, const char *name)
@@ -408,7 +482,7 @@ static void put_qualified(struct hl_strbuf *b, const char *name)
 	unsigned parts = 0;
 
 	while (parts < 2 && *name) {
-		size_t n = strcspn(name, "<(: ");
+		size_t n = part_length(name);
 		const char *end = name + n;
 
 		if (n > 0 && !is_inline_namespace(name, n))
@@ -457,6 +531,8 @@ void hl_frame_put_family(struct hl_strbuf *b, const struct hl_frame *f)
 		hl_strbuf_puts(b, "libc");
 	else if (hl_frame_is_nameless(f) && f->module)
 		put_module(b, f);
+	else if (hl_frame_is_end(f))
+		hl_strbuf_puts(b, "an unknown caller");
 	else if (f->function[0] == '[')
 		hl_strbuf_puts(b, f->function);
 	else if (r && r->subject == RUST && rust)

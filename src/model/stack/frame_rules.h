@@ -25,6 +25,8 @@ enum hl_frame_kind {
 enum hl_frame_kind hl_frame_kind_by_name(const struct hl_frame *f, bool *allocates);
 /* The frame has an address instead of a name, or stands for frames that are not known. */
 bool hl_frame_is_nameless(const struct hl_frame *f);
+/* The frame stands for the callers that could not be unwound. */
+bool hl_frame_is_end(const struct hl_frame *f);
 enum hl_allocator_name {
 	HL_NAME_OTHER,
 	HL_NAME_NEW,       /* has the word "new" or "alloc": alloc_node, PyTuple_New */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - builds a tree of frames from values per stack; see tree.h.
+ * tree.c - builds a tree of frames from values per stack; see tree.h. Stacks are added from the
+ * outermost frame inwards here.
  *
  * Nothing here is recursive: stacks may be a million frames deep.
  */
@@ -14,44 +15,12 @@
 #include "base/bits.h"
 #include "model/stack/group_tree.h"
 #include "model/model_internal.h"
-#include "model/stack/runtime_frames.h"
 #include "model/stack/site.h"
 #include "model/stack/stack_rules.h"
+#include "model/stack/tree_builder_internal.h"
 #include "util/strbuf.h"
-#include "util/pair_map.h"
-#include "util/vec.h"
 
 #define NOT_NEEDED UINT32_MAX
-
-/* Inverted trees: a run of frames without a branch that is longer than RUN_SHORT costs long steps.
- * LONG_STEPS_MAX limits their sum. */
-#define RUN_SHORT      200u
-#define LONG_STEPS_MAX (1u << 22)
-
-struct builder {
-	struct hl_model *m;
-	const struct hl_tree_opts *opts;
-	HL_VEC(struct hl_tree_node) nodes;
-	struct hl_pair_map by_parent; /* (parent, frame) -> node */
-	uint32_t *innermost;          /* per recorded node: its innermost tree node */
-	struct hl_pair_map in_group;  /* grouped: (recorded node, group's node) -> tree node */
-	HL_VEC(uint32_t) path;        /* recorded nodes from a stack's innermost frame outwards */
-	struct hl_runtime_frames runtime; /* frames before main, which are omitted */
-	uint32_t long_steps;
-	struct hl_pair_map families;   /* frame -> the frame of its family */
-	bool whole;                    /* the current stack is shown with all its frames */
-	uint32_t *run_lengths;         /* fold: per recorded node, of the run that it ends in */
-	struct hl_pair_map group_runs; /* the same by (recorded node, group's node) */
-	struct run_memo *memo;         /* fold, inverted: per recorded node */
-};
-
-/* A run of recorded nodes that have only folded frames, from one node outwards. */
-struct run_memo {
-	uint32_t frames; /* 0: not known, or no such run */
-	uint32_t last;   /* its outermost node */
-	uint32_t outer;  /* its outermost frame */
-	bool known;
-};
 
 /* Where the frames of a stack continue from the outermost one inwards. */
 struct place {
@@ -59,8 +28,8 @@ struct place {
 	uint32_t run; /* how many frames of it are folded, on this path; 0: it is a frame */
 };
 
-static int find_or_add_child(
-	struct builder *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
+int hl_tree_find_or_add_child(
+	struct hl_tree_builder *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out)
 {
 	struct hl_tree_node node = {
 		.parent = parent, .frame = ref.frame, .inlined = ref.inlined, .via = HL_NODE_NONE};
@@ -80,7 +49,7 @@ static int find_or_add_child(
 
 /* --- folding --- */
 
-static int is_folded(struct builder *b, uint32_t frame, bool *folded)
+int hl_tree_is_folded(struct hl_tree_builder *b, uint32_t frame, bool *folded)
 {
 	enum hl_frame_kind kind = HL_FRAME_OWN;
 	int err = b->opts->fold && !b->whole ? hl_model_frame_kind(b->m, frame, &kind) : 0;
@@ -90,7 +59,7 @@ static int is_folded(struct builder *b, uint32_t frame, bool *folded)
 }
 
 /* The family of a run with this outermost frame: the wrapper itself, or a library. */
-static int make_family(struct builder *b, uint32_t frame, uint32_t *family)
+static int make_family(struct hl_tree_builder *b, uint32_t frame, uint32_t *family)
 {
 	const struct hl_frame *f = hl_model_frame(b->m, frame);
 	struct hl_strbuf name = {0};
@@ -109,7 +78,7 @@ static int make_family(struct builder *b, uint32_t frame, uint32_t *family)
 	return err;
 }
 
-static int find_family(struct builder *b, uint32_t frame, uint32_t *family)
+int hl_tree_find_family(struct hl_tree_builder *b, uint32_t frame, uint32_t *family)
 {
 	int err;
 
@@ -121,15 +90,15 @@ static int find_family(struct builder *b, uint32_t frame, uint32_t *family)
 }
 
 /* Adds a run of `frames` frames, or this many frames more to one that has begun. */
-static int find_or_add_run(
-	struct builder *b, uint32_t parent, uint32_t outer, uint32_t frames, uint32_t *out)
+int hl_tree_find_or_add_run(
+	struct hl_tree_builder *b, uint32_t parent, uint32_t outer, uint32_t frames, uint32_t *out)
 {
 	struct hl_frame_ref ref = {0};
 	struct hl_tree_node *n;
-	int err = find_family(b, outer, &ref.frame);
+	int err = hl_tree_find_family(b, outer, &ref.frame);
 
 	if (!err)
-		err = find_or_add_child(b, parent, ref, out);
+		err = hl_tree_find_or_add_child(b, parent, ref, out);
 	if (err)
 		return err;
 	n = &b->nodes.data[*out];
@@ -139,20 +108,20 @@ static int find_or_add_run(
 }
 
 /* Moves a place one frame inwards. */
-static int add_frame_at(struct builder *b, struct hl_frame_ref ref, struct place *p)
+static int add_frame_at(struct hl_tree_builder *b, struct hl_frame_ref ref, struct place *p)
 {
 	bool folded;
-	int err = is_folded(b, ref.frame, &folded);
+	int err = hl_tree_is_folded(b, ref.frame, &folded);
 
 	if (err)
 		return err;
 	if (!folded) {
 		p->run = 0;
-		return find_or_add_child(b, p->at, ref, &p->at);
+		return hl_tree_find_or_add_child(b, p->at, ref, &p->at);
 	}
 	if (p->run == 0) {
 		p->run = 1;
-		return find_or_add_run(b, p->at, ref.frame, 1, &p->at);
+		return hl_tree_find_or_add_run(b, p->at, ref.frame, 1, &p->at);
 	}
 	p->run += p->run < UINT32_MAX;
 	b->nodes.data[p->at].folded = hl_max_u32(b->nodes.data[p->at].folded, p->run);
@@ -160,7 +129,7 @@ static int add_frame_at(struct builder *b, struct hl_frame_ref ref, struct place
 }
 
 /* Gives each run its name. A run of one frame becomes that frame. */
-static int name_runs(struct builder *b)
+static int name_runs(struct hl_tree_builder *b)
 {
 	struct hl_strbuf name = {0};
 	int err = 0;
@@ -191,7 +160,7 @@ static int name_runs(struct builder *b)
 
 /* Marks every recorded node that has a value, and all its callers. A parent has a smaller index
  * than its children, so one backward pass is enough. */
-static int mark_needed(struct builder *b, const struct hl_answer *a)
+static int mark_needed(struct hl_tree_builder *b, const struct hl_answer *a)
 {
 	b->innermost = malloc(((size_t)a->n_keys + 1) * sizeof(*b->innermost));
 	b->run_lengths = calloc((size_t)a->n_keys + 1, sizeof(*b->run_lengths));
@@ -209,22 +178,22 @@ static int mark_needed(struct builder *b, const struct hl_answer *a)
 	return 0;
 }
 
-static void add_self(struct builder *b, uint32_t at, const struct hl_value *v)
+void hl_tree_add_self(struct hl_tree_builder *b, uint32_t at, const struct hl_value *v)
 {
 	hl_value_add(&b->nodes.data[at].self, v);
 }
 
 /* Moves *at to the node of the function that the stack called, if it is known. */
-static int add_call(struct builder *b, uint32_t node, uint32_t *at)
+int hl_tree_add_call(struct hl_tree_builder *b, uint32_t node, uint32_t *at)
 {
 	struct hl_frame_ref ref = {0};
 	int err = hl_model_called_function_frame(b->m, node, &ref.frame);
 
-	return err || ref.frame == HL_NODE_NONE ? err : find_or_add_child(b, *at, ref, at);
+	return err || ref.frame == HL_NODE_NONE ? err : hl_tree_find_or_add_child(b, *at, ref, at);
 }
 
 /* Moves a place down the frames of one recorded node. */
-static int add_frames(struct builder *b, uint32_t node, struct place *p)
+static int add_frames(struct hl_tree_builder *b, uint32_t node, struct place *p)
 {
 	const struct hl_frame_ref *refs;
 	size_t n = 0;
@@ -236,7 +205,7 @@ static int add_frames(struct builder *b, uint32_t node, struct place *p)
 }
 
 /* Adds the value to the tree node of the stack's site, which is there already. */
-static int add_site(struct builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
+static int add_site(struct hl_tree_builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
 {
 	const struct hl_frame_ref *refs;
 	struct hl_site site;
@@ -255,22 +224,23 @@ static int add_site(struct builder *b, uint32_t node, uint32_t at, const struct 
 	return 0;
 }
 
-static int add_value(struct builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
+static int add_value(
+	struct hl_tree_builder *b, uint32_t node, uint32_t at, const struct hl_value *v)
 {
 	int err = 0;
 
 	if (v->blocks && b->opts->with_sites)
 		err = add_site(b, node, at, v);
 	if (!err && v->blocks && b->opts->with_called_functions)
-		err = add_call(b, node, &at);
+		err = hl_tree_add_call(b, node, &at);
 	if (!err)
-		add_self(b, at, v);
+		hl_tree_add_self(b, at, v);
 	return err;
 }
 
 /* A frame before main. It maps to the root, so its callees begin there. A stack that ends in such a
  * frame is added with all its frames: such a run is short (FRAMES_MAX in runtime_frames.c). */
-static int add_runtime_frame(struct builder *b, uint32_t node, const struct hl_value *v)
+static int add_runtime_frame(struct hl_tree_builder *b, uint32_t node, const struct hl_value *v)
 {
 	uint32_t chain[UINT8_MAX], n = 0;
 	struct place p = {0};
@@ -288,7 +258,7 @@ static int add_runtime_frame(struct builder *b, uint32_t node, const struct hl_v
 	return err ? err : add_value(b, node, p.at, v);
 }
 
-static int add_recorded(struct builder *b, uint32_t node, const struct hl_value *v)
+static int add_recorded(struct hl_tree_builder *b, uint32_t node, const struct hl_value *v)
 {
 	uint32_t parent = node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, node);
 	struct place p = {0};
@@ -312,7 +282,8 @@ static int add_recorded(struct builder *b, uint32_t node, const struct hl_value 
 
 /* Adds a stack below its group. Nodes that other stacks of the group have made are found by
  * in_group, so deep stacks that share callers cost no more than the size of the tree. */
-static int add_in_group(struct builder *b, uint32_t node, uint32_t group, const struct hl_value *v)
+static int add_in_group(
+	struct hl_tree_builder *b, uint32_t node, uint32_t group, const struct hl_value *v)
 {
 	bool whole = hl_runtime_frames_contain(&b->runtime, node);
 	struct place p = {.at = group};
@@ -348,298 +319,20 @@ static int add_in_group(struct builder *b, uint32_t node, uint32_t group, const 
 }
 
 /* Finds or adds the tree node of a row's group. */
-static int add_group(struct builder *b, const struct hl_grouped_stacks *d, size_t row, uint32_t *at)
+static int add_group(
+	struct hl_tree_builder *b, const struct hl_grouped_stacks *d, size_t row, uint32_t *at)
 {
 	const struct hl_cross_sums_row *r = &d->cross.rows[row];
 	struct hl_frame_ref ref = {.frame = hl_grouping_frame(&d->grouping, r->node, r->key)};
 
-	return find_or_add_child(b, 0, ref, at);
+	return hl_tree_find_or_add_child(b, 0, ref, at);
 }
 
-/* --- inverted --- */
-
-/* A stack that is followed from its innermost frame outwards. */
-struct walker {
-	uint32_t node;  /* the recorded node */
-	uint32_t left;  /* frames of that node not visited yet */
-	uint32_t at;    /* the tree node */
-	uint32_t chain; /* frames since the last branch */
-	bool whole;     /* frames before main are not omitted */
-	uint32_t via;   /* see struct hl_tree_node; of the first step */
-	bool begun;
-	struct hl_value v;
-};
-
-static void add_total(struct builder *b, const struct walker *w)
-{
-	hl_value_add(&b->nodes.data[w->at].total, &w->v);
-}
-
-/* Finds the run of nodes from this one outwards that have only folded frames. */
-static int find_run(struct builder *b, uint32_t node, struct run_memo *out)
-{
-	struct run_memo next = {0};
-	bool all = true;
-	int err = 0;
-
-	b->path.len = 0;
-	while (!err && all && node != HL_NODE_NONE && !b->memo[node].known &&
-		!hl_runtime_frames_contain(&b->runtime, node)) {
-		const struct hl_frame_ref *refs;
-		size_t n;
-
-		err = hl_model_node_frames(b->m, node, &refs, &n);
-		for (size_t i = 0; i < n && !err && all; i++)
-			err = is_folded(b, refs[i].frame, &all);
-		if (!err)
-			err = hl_vec_push(&b->path, node);
-		node = all ? hl_model_parent(b->m, node) : node;
-	}
-	if (err)
-		return err;
-	if (!all) {
-		b->memo[b->path.data[--b->path.len]] = (struct run_memo){.known = true};
-	} else if (node != HL_NODE_NONE && b->memo[node].known) {
-		next = b->memo[node];
-	}
-	while (b->path.len > 0 && !err) {
-		const struct hl_frame_ref *refs;
-		size_t n;
-
-		node = b->path.data[--b->path.len];
-		err = hl_model_node_frames(b->m, node, &refs, &n);
-		if (!err && next.frames == 0)
-			next = (struct run_memo){.last = node, .outer = refs[0].frame};
-		next.frames += err ? 0 : (uint32_t)hl_min_u64(n, UINT32_MAX - next.frames);
-		next.known = true;
-		b->memo[node] = next;
-	}
-	*out = next;
-	return err;
-}
-
-/* Moves a walker over the rest of a run that begins in its node. */
-static int skip_run(struct builder *b, struct walker *w, uint32_t *outer, uint32_t *frames)
-{
-	const struct hl_frame_ref *refs;
-	struct run_memo run = {0};
-	uint32_t parent;
-	size_t n;
-	bool folded = true;
-	int err = 0;
-
-	while (!err) {
-		err = hl_model_node_frames(b->m, w->node, &refs, &n);
-		while (!err && w->left > 0 && folded) {
-			err = is_folded(b, refs[w->left - 1].frame, &folded);
-			if (err || !folded)
-				break;
-			*outer = refs[--w->left].frame;
-			*frames += *frames < UINT32_MAX;
-		}
-		parent = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
-		if (err || !folded || parent == HL_NODE_NONE ||
-			hl_runtime_frames_contain(&b->runtime, parent))
-			break;
-		err = find_run(b, parent, &run);
-		if (!err && run.frames > 0) {
-			*outer = run.outer;
-			*frames += (uint32_t)hl_min_u64(run.frames, UINT32_MAX - *frames);
-			w->node = run.last;
-			parent = hl_model_parent(b->m, w->node);
-			if (parent == HL_NODE_NONE ||
-				hl_runtime_frames_contain(&b->runtime, parent))
-				break;
-		}
-		if (!err)
-			err = hl_model_node_frames(b->m, parent, &refs, &n);
-		w->node = parent;
-		w->left = err ? 0 : (uint32_t)n;
-	}
-	return err;
-}
-
-/* The first step of a stack names what its site called, if it is the same for all stacks. */
-static void set_via(struct builder *b, struct walker *w)
-{
-	struct hl_tree_node *n = &b->nodes.data[w->at];
-
-	if (!w->begun)
-		n->via = n->total.blocks == 0 || n->via == w->via ? w->via : HL_NODE_NONE;
-	w->begun = true;
-}
-
-/* Adds the next frame of a walker, or the run that begins there. The first frame is the site. */
-static int add_step(struct builder *b, struct walker *w, struct hl_frame_ref ref)
-{
-	uint32_t outer = ref.frame, frames = 0;
-	bool folded = false;
-	int err = w->begun && !w->whole ? is_folded(b, ref.frame, &folded) : 0;
-
-	if (err)
-		return err;
-	if (!folded) {
-		w->left--;
-		return find_or_add_child(b, w->at, ref, &w->at);
-	}
-	err = skip_run(b, w, &outer, &frames);
-	return err ? err : find_or_add_run(b, w->at, outer, frames, &w->at);
-}
-
-/* Moves one frame outwards. *more: there was one. */
-static int step_outwards(struct builder *b, struct walker *w, bool *more)
-{
-	const struct hl_frame_ref *refs;
-	size_t n;
-	int err;
-
-	*more = false;
-	while (w->left == 0) {
-		w->node = w->node == HL_NODE_NONE ? HL_NODE_NONE : hl_model_parent(b->m, w->node);
-		if (w->node == HL_NODE_NONE ||
-			(!w->whole && hl_runtime_frames_contain(&b->runtime, w->node)))
-			return 0;
-		err = hl_model_node_frames(b->m, w->node, &refs, &n);
-		if (err)
-			return err;
-		w->left = (uint32_t)n;
-	}
-	err = hl_model_node_frames(b->m, w->node, &refs, &n);
-	if (!err)
-		err = add_step(b, w, refs[w->left - 1]);
-	if (err)
-		return err;
-	set_via(b, w);
-	*more = true;
-	add_total(b, w);
-	return 0;
-}
-
-static int start_at_site(struct builder *b, struct walker *w)
-{
-	struct hl_site site;
-	int err = hl_model_locate_site(b->m, w->node, &site);
-
-	if (err)
-		return err;
-	w->node = site.node;
-	w->left = site.index + 1;
-	return site.inner == HL_NODE_NONE ? 0 : find_family(b, site.inner, &w->via);
-}
-
-static int start_walker(
-	struct builder *b, struct walker *w, uint32_t node, uint32_t at, const struct hl_value *v)
-{
-	const struct hl_frame_ref *refs;
-	size_t n;
-	int err = hl_model_node_frames(b->m, node, &refs, &n);
-
-	*w = (struct walker){.node = node,
-		.left = (uint32_t)n,
-		.at = at,
-		.whole = hl_runtime_frames_contain(&b->runtime, node),
-		.via = HL_NODE_NONE,
-		.v = *v};
-	if (!err && b->opts->fold && !w->whole)
-		err = start_at_site(b, w);
-	if (!err && b->opts->with_called_functions)
-		err = add_call(b, node, &w->at);
-	if (!err)
-		add_total(b, w);
-	return err;
-}
-
-static uint64_t bytes_or_blocks(const struct hl_value *v, bool by_blocks)
-{
-	return by_blocks ? v->blocks : v->bytes;
-}
-
-/* Is the node of this walker large enough, and not too deep, to get children? All walkers have
- * taken the same number of steps, so the totals here and above are complete. */
-static bool needs_children(struct builder *b, struct walker *w)
-{
-	struct hl_tree_node *n = &b->nodes.data[w->at];
-	const struct hl_tree_node *parent = &b->nodes.data[n->parent];
-	bool split = n->total.blocks != parent->total.blocks;
-
-	n->depth = parent->depth + split;
-	w->chain = split ? 0 : w->chain + 1;
-	if (w->chain > RUN_SHORT && b->long_steps++ >= LONG_STEPS_MAX) {
-		n->callers_omitted = true;
-		b->long_steps = LONG_STEPS_MAX;
-		return false;
-	}
-	return bytes_or_blocks(&n->total, b->opts->by_blocks) >= b->opts->min_value &&
-	       (b->opts->depth == 0 || n->depth <= b->opts->depth);
-}
-
-/*
- * All stacks move outwards one frame at a time. A node that is too small to be shown gets no
- * children: the tree would otherwise be as large as all stacks together, because stacks have few
- * frames in common at the inner end. A node that is too deep gets none either: where each level of
- * a recursion allocates, every stack would be followed to its end. Where only the inner levels
- * allocate, there are long runs without a branch, and all stacks would be followed through them.
- * The steps in such runs are counted; after LONG_STEPS_MAX the rest is omitted and marked as cut.
- */
-static int walk_outwards(struct builder *b, struct walker *walkers, size_t n)
-{
-	int err = 0;
-
-	while (n > 0 && !err) {
-		size_t kept = 0;
-
-		for (size_t i = 0; i < n && !err; i++) {
-			bool more;
-
-			err = step_outwards(b, &walkers[i], &more);
-			if (!err && more)
-				walkers[kept++] = walkers[i];
-			else
-				add_self(b, walkers[i].at, &walkers[i].v);
-		}
-		n = kept;
-		kept = 0;
-		for (size_t i = 0; i < n && !err; i++) {
-			if (needs_children(b, &walkers[i]))
-				walkers[kept++] = walkers[i];
-			else
-				add_self(b, walkers[i].at, &walkers[i].v);
-		}
-		n = kept;
-	}
-	return err;
-}
-
-static int add_inverted(struct builder *b, const struct hl_answer *a)
-{
-	struct walker *walkers;
-	size_t n = 0;
-	int err = 0;
-
-	for (uint32_t i = 0; i <= a->n_keys; i++)
-		n += a->values[i].blocks > 0;
-	walkers = malloc((n + 1) * sizeof(*walkers));
-	if (!walkers)
-		return -ENOMEM;
-	n = 0;
-	hl_work_begin(&b->m->work, HL_WORK_SHORT, HL_WORK_NAMES);
-	for (uint32_t i = 0; i <= a->n_keys && !err; i++) {
-		err = hl_naming_tick(b->m, i, a->n_keys);
-		if (!err && a->values[i].blocks > 0)
-			err = start_walker(b, &walkers[n++], i < a->n_keys ? i : HL_NODE_NONE, 0,
-				&a->values[i]);
-	}
-	hl_work_end(&b->m->work, HL_WORK_SHORT);
-	if (!err)
-		err = walk_outwards(b, walkers, n);
-	free(walkers);
-	return err;
-}
-
-static int add_grouped(struct builder *b, const struct hl_grouped_stacks *d)
+static int add_grouped(struct hl_tree_builder *b, const struct hl_grouped_stacks *d)
 {
 	bool inverted = b->opts->inverted;
-	struct walker *walkers = inverted ? malloc((d->cross.n + 1) * sizeof(*walkers)) : NULL;
+	struct hl_tree_walker *walkers =
+		inverted ? malloc((d->cross.n + 1) * sizeof(*walkers)) : NULL;
 	int err = inverted && !walkers ? -ENOMEM : 0;
 
 	hl_work_begin(&b->m->work, HL_WORK_SHORT, HL_WORK_NAMES);
@@ -651,12 +344,13 @@ static int add_grouped(struct builder *b, const struct hl_grouped_stacks *d)
 		if (!err)
 			err = add_group(b, d, i, &at);
 		if (!err)
-			err = inverted ? start_walker(b, &walkers[i], r->node, at, &r->value)
-				       : add_in_group(b, r->node, at, &r->value);
+			err = inverted
+				      ? hl_tree_start_walker(b, &walkers[i], r->node, at, &r->value)
+				      : add_in_group(b, r->node, at, &r->value);
 	}
 	hl_work_end(&b->m->work, HL_WORK_SHORT);
 	if (!err && inverted)
-		err = walk_outwards(b, walkers, d->cross.n);
+		err = hl_tree_walk_outwards(b, walkers, d->cross.n);
 	free(walkers);
 	return err;
 }
@@ -696,8 +390,8 @@ static int compare_children(const void *pa, const void *pb, void *arg)
 	int c;
 
 	for (int second = 0; second < 2; second++) {
-		uint64_t size_a = bytes_or_blocks(&a->total, o->by_blocks ^ second),
-			 size_b = bytes_or_blocks(&b->total, o->by_blocks ^ second);
+		uint64_t size_a = hl_tree_order_value(&a->total, o->by_blocks ^ second),
+			 size_b = hl_tree_order_value(&b->total, o->by_blocks ^ second);
 
 		if (size_a != size_b)
 			return size_a > size_b ? -1 : 1;
@@ -758,7 +452,7 @@ static int mark_ambiguous_siblings(struct hl_tree *t, struct hl_model *m)
 	return err;
 }
 
-static int add_outermost_first(struct builder *b, const struct hl_answer *a)
+static int add_outermost_first(struct hl_tree_builder *b, const struct hl_answer *a)
 {
 	int err = mark_needed(b, a);
 
@@ -777,7 +471,7 @@ static int add_outermost_first(struct builder *b, const struct hl_answer *a)
 static int build_tree(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,
 	const struct hl_grouped_stacks *d, const struct hl_tree_opts *opts)
 {
-	struct builder b = {.m = m, .opts = opts};
+	struct hl_tree_builder b = {.m = m, .opts = opts};
 	struct hl_tree_node root = {.via = HL_NODE_NONE};
 	int err = hl_vec_push(&b.nodes, root);
 
@@ -793,7 +487,7 @@ static int build_tree(struct hl_tree *t, struct hl_model *m, const struct hl_ans
 	if (!err && d)
 		err = add_grouped(&b, d);
 	else if (!err)
-		err = opts->inverted ? add_inverted(&b, a) : add_outermost_first(&b, a);
+		err = opts->inverted ? hl_tree_add_inverted(&b, a) : add_outermost_first(&b, a);
 	if (!err && opts->fold)
 		err = name_runs(&b);
 	free(b.innermost);

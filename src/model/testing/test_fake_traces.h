@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fake_traces.h - the generated traces for tests of the model, and the comparison of an answer
- * with the plain count.
+ * with the plain count. A test of numbers uses all of them, or samples[0].
  */
 #ifndef HL_MODEL_TESTING_TEST_FAKE_TRACES_H
 #define HL_MODEL_TESTING_TEST_FAKE_TRACES_H
@@ -51,6 +51,7 @@ static const struct hl_fake_trace_opts samples[] = {
 		.keyframe = 5000,
 		.live_set = 9001,
 		.no_end = true},
+	/* for tests that need a trace and no numbers */
 	{.seed = 5,
 		.events = 10,
 		.nodes = 2,

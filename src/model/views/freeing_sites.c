@@ -7,10 +7,10 @@
 #include "model/views/freeing_sites.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "model/stack/flat_table.h"
 #include "model/model_internal.h"
 
@@ -154,32 +154,12 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 
 /* --- the query --- */
 
-static int check_query(struct hl_model *m, const struct hl_query *q)
-{
-	int err = hl_query_bind(q, m);
-
-	if (!err && !m->info->meta.free_stacks && hl_model_is_imported(m)) {
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no stacks of frees: it was imported from %.200s, which "
-			"does not have them",
-			m->info->meta.source);
-		return -ENODATA;
-	}
-	if (!err && !m->info->meta.free_stacks) {
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no stacks of frees: record the program with heaplapse "
-			"record --free-stacks");
-		return -ENODATA;
-	}
-	return err;
-}
-
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q)
 {
 	struct pair_counter c = {.m = m};
 	const struct hl_block_sink sink = {
 		.begin = begin_count, .block = count_block, .with_frees = true, .arg = &c};
-	int err = check_query(m, q);
+	int err = hl_model_require(m, HL_NEEDS_FREE_STACKS, "this");
 
 	*f = (struct hl_freed_by){0};
 	if (err)

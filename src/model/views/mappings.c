@@ -17,6 +17,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/query/query_plan.h"
 #include "model/query/sums.h"
 #include "model/tags/roles.h"
 
@@ -479,20 +480,9 @@ static int report_remaining(struct scan *w)
 
 static int check_trace(struct hl_model *m, struct hl_filter *filter)
 {
-	if (!m->info->meta.record_mmap && hl_model_is_imported(m)) {
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no mappings: it was imported from %.200s, which does not "
-			"have them",
-			m->info->meta.source);
-		return -ENODATA;
-	}
-	if (!m->info->meta.record_mmap) {
-		snprintf(m->error, sizeof(m->error),
-			"this trace has no mappings: record the program with heaplapse record "
-			"--mmap");
-		return -ENODATA;
-	}
-	return filter ? hl_filter_bind(filter, m) : 0;
+	int err = hl_model_require(m, HL_NEEDS_MMAPS, "this");
+
+	return !err && filter ? hl_filter_bind(filter, m) : err;
 }
 
 int hl_model_mappings(struct hl_model *m, struct hl_mappings *x)

@@ -314,17 +314,11 @@ int hl_fragmentation_at(struct hl_fragmentation *f, struct hl_model *m,
 	if (!q)
 		return hl_model_fail(m, -ENOMEM);
 	err = hl_model_require_blocks(m, when, "the position of blocks in pages");
+	if (!err)
+		err = hl_model_require_known(m, HL_UNKNOWN_ADDRESSES, "fragmentation");
 	if (err) {
 		free_query(q);
 		return err;
-	}
-	if (m->info->meta.unknown & HL_UNKNOWN_ADDRESSES) {
-		free_query(q);
-		snprintf(m->error, sizeof(m->error),
-			"fragmentation needs the addresses of blocks, which are not known: the "
-			"trace was imported from %.200s",
-			m->info->meta.source);
-		return -ENODATA;
 	}
 	err = hl_prefetch_run(&q);
 	x = (struct page_query *)q;

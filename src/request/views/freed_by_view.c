@@ -37,7 +37,7 @@ const struct hl_view hl_view_freed_by = {
 	.min_percent = 0.5,
 	.data_size = sizeof(struct hl_freed_by),
 	.reads = "reads every event, because the stacks of frees are in no sum",
-	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS,
+	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS | HL_NEEDS_FREE_STACKS,
 	.run = run_freed_by,
 	.fini = fini_freed_by,
 };

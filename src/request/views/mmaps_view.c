@@ -2,6 +2,7 @@
 /*
  * mmaps_view.c - the mappings that the program made itself, from record --mmap.
  */
+#include "model/query/query_plan.h"
 #include "request/result.h"
 
 #define MMAPS_SHOWN 20
@@ -33,6 +34,7 @@ const struct hl_view hl_view_mmaps = {
 	.limit = MMAPS_SHOWN,
 	.data_size = sizeof(struct hl_mmaps_result),
 	.reads = "reads the mappings among the events of all chunks",
+	.requires = HL_NEEDS_MMAPS,
 	.run = run_mmaps,
 	.fini = fini_mmaps,
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/query/query_plan.h"
 #include "request/result.h"
 #include "util/work/work.h"
 
@@ -119,6 +120,7 @@ const struct hl_view hl_view_sites = {
 	.needs = HL_UNKNOWN_LIFETIMES,
 	.min_percent = 0.5,
 	.data_size = sizeof(struct hl_table_result),
+	.requires = HL_NEEDS_ORDER,
 	.prefetch = prefetch_table,
 	.run = run_sites,
 	.fini = fini_table,

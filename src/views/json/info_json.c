@@ -7,8 +7,8 @@
 #include "base/mode.h"
 #include "model/views/import_limits.h"
 #include "model/views/marks.h"
-#include "model/views/short_lived.h"
-#include "model/views/trace_totals.h"
+#include "model/totals/short_lived.h"
+#include "model/totals/trace_totals.h"
 #include "views/json/json.h"
 
 static void json_command(struct hl_json *j, const struct hl_meta *meta)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/views/snapshots.h"
-#include "model/views/trace_totals.h"
+#include "model/totals/trace_totals.h"
 #include "request/filter_check.h"
 #include "util/work/work.h"
 #include "views/json/json.h"

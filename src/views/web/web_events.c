@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "model/views/trace_totals.h"
+#include "model/totals/trace_totals.h"
 #include "views/web/web_internal.h"
 
 #define PERIOD_NS 250000000

@@ -98,6 +98,27 @@ def json_limits(trace):
          'a document that is too long without its rows', done.stdout[:300] + done.stderr)
 
 
+def count_rows(answer):
+    """The objects in all lists. A plot has no rows, and a snapshot has rows but is none."""
+    lists = [value for name, value in answer.items() if isinstance(value, list) and name not in ('columns', 'snapshots')]
+    parts = [value for value in answer.values() if isinstance(value, dict)] + answer.get('snapshots', [])
+    return sum(isinstance(row, dict) for rows in lists for row in rows) + sum(map(count_rows, parts))
+
+
+def every_view(trace):
+    """A view that writes its rows in another way than by hl_row_begin and hl_row_end has too many."""
+    for view in views.options():
+        if view == '--mmaps':  # the generated trace has none
+            continue
+        whole = count_rows(values(run('--json', view, trace)))
+        answer = values(run('--json', view, '--max-rows', '1', trace))
+        part, left = count_rows(answer), answer.get('truncated', {}).get('rows_left_out', 0)
+        case(part <= 1 and part + left == whole, f'JSON with --max-rows {view}', f'{part} and {left} of {whole} rows')
+        text = run('--min', '0', '-n', '0', view, '--max-rows', '1', trace).stdout
+        if view != '--timeline':  # its marks are rows in JSON only
+            case(bool(LEFT_OUT.search(text)) == (whole > 1), f'--max-rows {view}', text[-500:])
+
+
 def time_limit(trace):
     done = run('--filter', 'size:>=64', '--max-time', '1ns', trace)
     case(done.returncode == INCOMPLETE and 'not answered within --max-time=1 ns' in done.stdout and
@@ -155,6 +176,6 @@ with tempfile.TemporaryDirectory() as folder:
                    check=True, stderr=subprocess.DEVNULL)
     for copy in range(40):
         pathlib.Path(f'{folder}/copy{copy}.hlt').write_bytes(pathlib.Path(gen).read_bytes())
-    for test in text_rows, text_bytes, json_limits, time_limit, stopped_in_the_middle, sums_of_several, command_line:
+    for test in text_rows, text_bytes, json_limits, every_view, time_limit, stopped_in_the_middle, sums_of_several, command_line:
         test(gen)
 finish()

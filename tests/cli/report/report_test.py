@@ -610,6 +610,8 @@ def explain(trace):
         ('--timeline',): 'the headers of all chunks',
         ('--fragmentation',): '--fragmentation, live at the peak: reads the events up to',
         ('--snapshots',): 'the sums at each snapshot',
+        ('--freed-by',): '--freed-by, allocated: is refused: this trace has no stacks of frees',
+        ('--mmaps',): '--mmaps: is refused: this trace has no mappings',
     }
     for view in views.options():
         described.setdefault((view,), ': reads ')
@@ -620,11 +622,11 @@ def explain(trace):
     # A file of heaptrack has no threads and no addresses: one view is incomplete, the other refused.
     subprocess.run([heaplapse, 'export', '-q', '-f', 'heaptrack', '-o', 'plain.ht', trace], check=True)
     subprocess.run([heaplapse, 'import', '-q', '-f', '-o', 'imported.hlt', 'plain.ht'], check=True)
-    for view, words, status in (('--threads', 'reads every event', 0), ('--fragmentation', 'is refused: the imported file', 3)):
+    for view, words, status in (('--threads', 'reads every event', 0), ('--fragmentation', 'is refused: this needs data', 3)):
         r = run(view, 'imported.hlt')
         text, data = plan(view, 'imported.hlt')
         check(words in text and words in data[0] and r.returncode == status, f'--explain {view} of an import: {text} {r}')
-        check(b'imported from heaptrack ' in r.stderr and b', which does not have: ' in r.stderr, f'{view} of an import: {r.stderr}')
+        check(b'imported from heaptrack ' in r.stderr and r.stderr.count(b' not have: ') == 1, f'{view} of an import: {r.stderr}')
     check('checksums of the whole file' in plan('--leaks', trace)[0], '--explain --leaks names the verification')
     check('checksums of the whole file' in plan('--overview', trace)[0], '--explain --overview, too')
     check(run('--explain', trace).stdout == run('--explain', '--overview', trace).stdout, '--explain of the default')

@@ -11,7 +11,7 @@
 
 #include "model/query/suppress.h"
 #include "model/stack/group_tree.h"
-#include "model/views/leaks.h"
+#include "model/totals/leaks.h"
 #include "model/views/marks.h"
 #include "model/views/site_stats.h"
 #include "views/export/export_internal.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "model/query/suppress.h"
-#include "model/views/short_lived.h"
+#include "model/totals/short_lived.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
 

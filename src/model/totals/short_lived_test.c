@@ -16,7 +16,7 @@
 #include "base/attr.h"
 #include "model/model_internal.h"
 #include "model/scan/lifetime_class.h"
-#include "model/views/short_lived.h"
+#include "model/totals/short_lived.h"
 #include "model/testing/fake_trace.h"
 
 static void bounds_are_the_nearest_of_classes(void **state)

@@ -4,8 +4,8 @@
  * suppressions leave out. Every view of a whole trace takes its number from here; `report --leaks`
  * makes the same query with a key and a filter of its own.
  */
-#ifndef HL_MODEL_VIEWS_LEAKS_H
-#define HL_MODEL_VIEWS_LEAKS_H
+#ifndef HL_MODEL_TOTALS_LEAKS_H
+#define HL_MODEL_TOTALS_LEAKS_H
 
 #include "model/query/query.h"
 

@@ -2,7 +2,7 @@
 /*
  * leaks.c - see leaks.h.
  */
-#include "model/views/leaks.h"
+#include "model/totals/leaks.h"
 
 #include "model/model_internal.h"
 #include "model/query/suppress.h"

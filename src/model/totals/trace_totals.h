@@ -3,8 +3,8 @@
  * trace_totals.h - the totals of a trace, in the order in which `info` shows them, and other
  * properties of the whole trace that several views show.
  */
-#ifndef HL_MODEL_VIEWS_TRACE_TOTALS_H
-#define HL_MODEL_VIEWS_TRACE_TOTALS_H
+#ifndef HL_MODEL_TOTALS_TRACE_TOTALS_H
+#define HL_MODEL_TOTALS_TRACE_TOTALS_H
 
 #include "model/model.h"
 #include "model/views/marks.h"

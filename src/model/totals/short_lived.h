@@ -7,8 +7,8 @@
  * below which at least half of the blocks are that are below the largest one; if no block is below
  * the largest, it is the largest. So the bound depends on the trace alone.
  */
-#ifndef HL_MODEL_VIEWS_SHORT_LIVED_H
-#define HL_MODEL_VIEWS_SHORT_LIVED_H
+#ifndef HL_MODEL_TOTALS_SHORT_LIVED_H
+#define HL_MODEL_TOTALS_SHORT_LIVED_H
 
 #include "model/model.h"
 

@@ -2,7 +2,7 @@
 /*
  * short_lived.c - see short_lived.h.
  */
-#include "model/views/short_lived.h"
+#include "model/totals/short_lived.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * trace_totals.c - the totals and properties of a whole trace.
  */
-#include "model/views/trace_totals.h"
+#include "model/totals/trace_totals.h"
 
 #include <string.h>
 
