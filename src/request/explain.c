@@ -35,7 +35,7 @@ void hl_plan_describe_part(
 			part->view == &hl_view_process ? "process" : hl_group_name(part->group));
 }
 
-static struct hl_query part_query(const struct hl_plan *p, const struct hl_plan_part *part)
+struct hl_query hl_plan_part_query(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	struct hl_query q = hl_plan_query(p, part->quantity);
 
@@ -68,7 +68,7 @@ static unsigned filter_needs(const struct hl_plan *p, const struct hl_view *view
 /* Refuses a part whose view reads more than its query. Returns 0 or -ENODATA. */
 static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	struct hl_query q = part_query(p, part);
+	struct hl_query q = hl_plan_part_query(p, part);
 	unsigned needs = part->view->requires | filter_needs(p, part->view);
 	bool live = part->view->flags & HL_VIEW_QUANTITY && needs & HL_NEEDS_EVENTS &&
 		    (q.quantity == HL_QUANTITY_LIVE || q.quantity == HL_QUANTITY_GROWTH);
@@ -98,7 +98,7 @@ static void explain_view(
 static void explain_part(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
-	struct hl_query q = part_query(p, part);
+	struct hl_query q = hl_plan_part_query(p, part);
 
 	hl_plan_describe_part(p, part, b);
 	hl_strbuf_puts(b, ": ");
@@ -120,6 +120,61 @@ static void explain_part(
 					  ? "; lifetimes and trends are not known"
 					  : "; lifetimes and trends of the sites read every event");
 	hl_strbuf_puts(b, "\n");
+}
+
+/* This many chunks are decoded, or this many summaries read, in some 50 ms. */
+#define CHEAP_CHUNKS    64
+#define CHEAP_SUMMARIES 256
+
+/* A timeline decodes the chunks that span several of its columns: at most one for each border. */
+static bool is_cheap_timeline(const struct hl_plan *p)
+{
+	const struct hl_request *r = p->request;
+	struct hl_reader *reader = hl_model_reader(p->m);
+	uint64_t from = r->ranged ? hl_time_spec_ns(&r->from, p->m) : 0,
+		 to = r->ranged ? hl_time_spec_ns(&r->to, p->m) : UINT64_MAX;
+	size_t columns = r->columns ? r->columns : HL_REQUEST_COLUMNS, chunks = 0;
+
+	for (size_t i = 0; i < hl_reader_n_chunks(reader); i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(reader, i);
+
+		chunks += c->t0_ns <= to && c->t1_ns >= from;
+	}
+	return columns <= CHEAP_CHUNKS || chunks <= CHEAP_CHUNKS;
+}
+
+static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
+{
+	struct hl_query_plan plan;
+
+	if (hl_query_plan(p->m, q, &plan))
+		return true; /* it is refused */
+	return plan.method == HL_METHOD_STACK_SUMS ||
+	       (plan.method == HL_METHOD_KEY_SUMS &&
+		       hl_reader_n_chunks(hl_model_reader(p->m)) <= CHEAP_SUMMARIES);
+}
+
+/* A view that reads more than its query, or events to find a peak, is not cheap. */
+static bool is_cheap_part(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	struct hl_query q = hl_plan_part_query(p, part);
+
+	if (p->filter)
+		return false;
+	if (part->view == &hl_view_timeline)
+		return is_cheap_timeline(p);
+	if (part->view->reads || part->view->flags & HL_VIEW_EARLY)
+		return false;
+	return is_cheap_query(p, &q);
+}
+
+bool hl_plan_is_cheap(const struct hl_plan *p)
+{
+	bool cheap = true;
+
+	for (size_t i = 0; i < p->parts.len && cheap; i++)
+		cheap = is_cheap_part(p, &p->parts.data[i]);
+	return cheap;
 }
 
 static void explain_budget(const struct hl_budget *b, struct hl_strbuf *to)

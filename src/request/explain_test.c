@@ -99,6 +99,63 @@ static void members_of_a_view_are_followed(void **state)
 	hl_fake_trace_free(&s);
 }
 
+/* Sums answer it, not events. */
+static bool is_cheap(struct hl_model *m, const char *const *keys)
+{
+	static const struct hl_notes notes;
+	struct hl_request r = {.one_view = true};
+	struct hl_request_error why;
+	struct hl_strbuf text = {0};
+	struct hl_plan *p;
+	bool cheap;
+
+	for (size_t i = 0; i < 4 && keys[i]; i += 2)
+		assert_int_equal(hl_request_set(&r, keys[i], keys[i + 1], &why), 0);
+	assert_int_equal(hl_request_finish(&r, &notes, &why), 0);
+	assert_int_equal(hl_plan_new(&p, &r, m, &notes, &why), 0);
+	assert_true(hl_plan_has_times(p, &text));
+	cheap = hl_plan_is_cheap(p);
+	hl_strbuf_fini(&text);
+	hl_plan_free(p);
+	hl_request_fini(&r);
+	return cheap;
+}
+
+static void cheap_plans_need_no_events(void **state)
+{
+	static const struct {
+		const char *keys[4];
+		bool cheap;
+	} cases[] = {
+		{{NULL}, true},
+		{{"leaks", NULL}, true},
+		{{"at", "50%"}, true},
+		{{"growth", "10%..90%"}, false},
+		{{"allocated", NULL}, true},
+		{{"group", "module"}, true},
+		{{"group", "thread", "allocated", NULL}, true},
+		{{"group", "life"}, false},
+		{{"timeline", NULL}, false}, /* 80 chunks, 200 columns */
+		{{"timeline", NULL, "range", "10%..20%"}, true},
+		{{"timeline", NULL, "filter", "size:1"}, false},
+		{{"filter", "thread:0"}, false},
+		{{"sites", NULL}, false},
+		{{"overview", NULL}, false},
+		{{"threads", NULL}, false},
+	};
+	struct hl_fake_trace s;
+	struct hl_model *m;
+
+	assert_int_equal(hl_fake_trace_make(&s, &samples[0]), 0);
+	m = open_model(s.path);
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		if (is_cheap(m, cases[i].keys) != cases[i].cheap)
+			fail_msg("case %zu", i);
+	}
+	hl_model_close(m);
+	hl_fake_trace_free(&s);
+}
+
 static int mark_as_run(struct hl_plan *p, const struct hl_plan_part *part, struct hl_result *r)
 {
 	*(bool *)r->data = true;
@@ -147,7 +204,8 @@ static void a_view_without_its_data_is_not_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(members_of_a_view_are_followed),
-		cmocka_unit_test(a_view_without_its_data_is_not_run)};
+		cmocka_unit_test(a_view_without_its_data_is_not_run),
+		cmocka_unit_test(cheap_plans_need_no_events)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,3 +70,22 @@ const char *hl_opt_store_value(
 
 	return expected && values ? describe_values(values, text) : expected;
 }
+
+bool hl_opt_store_pair(const struct hl_opt *o, const char *key, const char *value, void *state,
+	char *why, size_t why_size)
+{
+	char text[HL_OPT_TEXT_MAX];
+	const char *expected;
+
+	why[0] = '\0';
+	if (!o)
+		snprintf(why, why_size, "unknown key \"%.60s\"", key);
+	else if (!o->arg && value)
+		snprintf(why, why_size, "%s takes no value", key);
+	else if (o->arg && !value && !hl_opt_arg_optional(o))
+		snprintf(why, why_size, "%s needs a value: %.*s", key, hl_opt_arg_len(o), o->arg);
+	else if ((expected = hl_opt_store_value(o, state, value, text)) != NULL)
+		snprintf(why, why_size, "%s: \"%.100s\" is not %s", key, value ? value : "",
+			expected);
+	return !why[0];
+}

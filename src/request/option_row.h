@@ -54,5 +54,9 @@ int hl_opt_arg_len(const struct hl_opt *o);
 #define HL_OPT_TEXT_MAX 256
 const char *hl_opt_store_value(
 	const struct hl_opt *o, void *state, const char *value, char text[HL_OPT_TEXT_MAX]);
+/* Stores a key/value pair by its row; value may be NULL. o == NULL: no row has the key. Returns
+ * true, or false with a sentence in `why`. */
+bool hl_opt_store_pair(const struct hl_opt *o, const char *key, const char *value, void *state,
+	char *why, size_t why_size);
 
 #endif

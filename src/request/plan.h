@@ -114,6 +114,11 @@ bool hl_plan_shows_names(const struct hl_plan *p);
 bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* The query of the requested quantity, by stack. */
 struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* The query that a part begins with, by its key. */
+struct hl_query hl_plan_part_query(const struct hl_plan *p, const struct hl_plan_part *part);
+/* Do keyframes, a few summaries and the events of a few chunks answer all parts? Others may take
+ * longer than some 100 ms. A part that is refused is cheap. Call hl_plan_has_times() before. */
+bool hl_plan_is_cheap(const struct hl_plan *p);
 /* Its heading, for people: "live at the peak". */
 void hl_plan_heading(
 	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);

@@ -401,20 +401,8 @@ static const struct hl_opt *find_row(const char *key)
 int hl_request_set(
 	struct hl_request *r, const char *key, const char *value, struct hl_request_error *why)
 {
-	const struct hl_opt *o = find_row(key);
-	char text[HL_OPT_TEXT_MAX];
-	const char *expected;
-
 	*why = (struct hl_request_error){0};
-	if (!o)
-		snprintf(why->text, sizeof(why->text), "unknown key \"%.60s\"", key);
-	else if (!o->arg && value)
-		snprintf(why->text, sizeof(why->text), "%s takes no value", key);
-	else if (o->arg && !value && !hl_opt_arg_optional(o))
-		snprintf(why->text, sizeof(why->text), "%s needs a value: %.*s", key,
-			hl_opt_arg_len(o), o->arg);
-	else if ((expected = hl_opt_store_value(o, r, value, text)) != NULL)
-		snprintf(why->text, sizeof(why->text), "%s: \"%.100s\" is not %s", key,
-			value ? value : "", expected);
-	return why->text[0] ? -EINVAL : 0;
+	return hl_opt_store_pair(find_row(key), key, value, r, why->text, sizeof(why->text))
+		       ? 0
+		       : -EINVAL;
 }

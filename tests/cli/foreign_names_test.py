@@ -72,6 +72,8 @@ def check_commands(rows, pid):
         words = filled_in(command, pid)
         if words[0] == 'record':
             words[1:1] = ['-f'] + ['-o', 'out.hlt'] * ('--output' not in command)
+        if words[0] == 'serve':
+            words.append('--endpoints') # without it, it would serve until the end
         done = run(*words)
         case(command.startswith('heaplapse ') and done.returncode == 0, f'"{command}" works',
              f'{words}: {done.returncode} {done.stderr}')

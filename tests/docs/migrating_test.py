@@ -52,6 +52,7 @@ class Ours:
         self.options = {name: options_in(text) for name, text in self.help.items()}
         self.environment = set(re.findall(r'^  (HEAPLAPSE_\w+)=', output_of('help', 'environment'), re.M))
         self.terms = terms()
+        self.endpoints = set(re.findall(r'`(/api/[^`]*)`', (TOP / 'docs/http-api.md').read_text()))
         self.header = (TOP / 'include/heaplapse.h').read_text()
         self.formats = set(re.findall(r'^(\w+)', output_of('export', '--list'), re.M)) if 'export' in self.help else set()
         self.code = '\n'.join(p.read_text() for p in (TOP / 'src').rglob('*.c') if not p.name.endswith('_test.c'))
@@ -98,6 +99,10 @@ class Ours:
     def has_term(self, span):
         return re.match(r'-?([a-z]+(?:-[a-z]+)*):', span)[1] in self.terms
 
+    def has_endpoint(self, span):
+        path = re.sub(r'/(table|export)/\w+$', r'/\1/{}', span.partition('?')[0])
+        return path in {re.sub(r'/(table|export)/\{\w+\}$', r'/\1/{}', e) for e in self.endpoints}
+
     def has_library(self, span):
         return (HEAPLAPSE.parent / 'libheaplapse.so').exists()
 
@@ -114,6 +119,7 @@ KINDS = (
     (r'heaplapse::\w+', OURS.has_class),
     (r'"[\w.]+"', OURS.has_key),
     (r'-?[a-z]+(?:-[a-z]+)*:\S+', OURS.has_term),
+    (r'/api/\S+', OURS.has_endpoint),
     (r'-lheaplapse|LD_PRELOAD=libheaplapse\.so', OURS.has_library),
     (r'heaplapse\.h', OURS.has_header),
 )

@@ -25,7 +25,7 @@ static const struct {
 	{"COLUMNS", "N", "the width of the lines, instead of the terminal's own"},
 	{"LINES", "N", "the height of the screen, for the pager"},
 	{"TERM", "NAME", "dumb: neither colours nor a progress bar"},
-	{"CI", NULL, "no progress bar"},
+	{"CI", NULL, "no progress bar, and serve opens no browser"},
 	{"XDG_CACHE_HOME", "DIR",
 		"the directory of the cache of function names (default ~/.cache)"},
 	{"HOME", "DIR", "the home directory, for the default of XDG_CACHE_HOME"},
@@ -38,8 +38,11 @@ static const struct {
 	{"PATH", "DIRS", "where record looks for the program, like a shell"},
 	{"XDG_RUNTIME_DIR", "DIR",
 		"where record creates a directory for a socket, for programs in their own network "
-		"namespace"},
+		"namespace; and serve a file for the browser"},
 	{"TMPDIR", "DIR", "the same if XDG_RUNTIME_DIR is not set (default /tmp)"},
+	{"DISPLAY", "NAME", "a desktop: serve opens the page in a browser"},
+	{"WAYLAND_DISPLAY", "NAME", "the same"},
+	{"SSH_CONNECTION", NULL, "the desktop is on another machine: serve opens no browser"},
 	{"LD_PRELOAD", "LIBRARIES",
 		"record keeps these libraries and loads them after the recorder"},
 };

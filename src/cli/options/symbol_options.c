@@ -5,6 +5,7 @@
 #include "cli/options/symbol_options.h"
 
 #include <langinfo.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,9 @@ const char *hl_set_full_names(void *state, const char *value)
 	return NULL;
 }
 
-/* On a terminal, one line that is overwritten; otherwise one line for each file. */
-static struct {
+/* On a terminal, one line that is overwritten; otherwise one line for each file. A server looks up
+ * names in several threads. */
+static _Thread_local struct {
 	const char *file;
 	bool shown;
 } progress;
@@ -88,7 +90,7 @@ static void on_fetching(void *user, const char *file, uint64_t done, uint64_t al
 }
 
 /* A command may read several traces. After a server failed for one, it is not used for the next. */
-static bool servers_failed;
+static atomic_bool servers_failed;
 
 static void on_fetch_failed(void *user, const char *sentence)
 {

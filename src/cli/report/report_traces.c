@@ -369,21 +369,6 @@ static int show_interpreter(struct hl_report *r, struct process *x)
 	return err;
 }
 
-static void json_filter_check(struct hl_json *j, const struct hl_filter_check *c)
-{
-	if (c->unmatched.len > 0) {
-		hl_json_key(j, "unmatched");
-		hl_json_begin_array(j);
-		for (size_t i = 0; i < c->unmatched.len; i++)
-			hl_json_unmatched_term(j, &c->unmatched.data[i]);
-		hl_json_end_array(j);
-	}
-	if (c->useless)
-		hl_json_key_string(j, "matches_no_block", c->useless);
-	if (c->contradicts)
-		hl_json_key_bool(j, "terms_exclude_each_other", true);
-}
-
 /* Says why the filter may match less than expected. */
 static void show_filter_check(struct hl_report *r, struct process *x)
 {
@@ -393,7 +378,7 @@ static void show_filter_check(struct hl_report *r, struct process *x)
 	hl_filter_check_note(&c, &x->plan->notes);
 	x->missing_name = c.unmatched.len > 0;
 	if (is_json(r))
-		json_filter_check(&r->json, &c);
+		hl_json_filter_check(&r->json, &c);
 	hl_filter_check_fini(&c);
 }
 

@@ -42,6 +42,8 @@ static int run_tree(struct hl_plan *p, const struct hl_plan_part *part, struct h
 	if (err)
 		return err;
 	hl_result_set_answer(r, &x->answer);
+	if (r->limits.min_percent > 0 && !r->limits.by_blocks)
+		x->min_bytes = hl_limits_minimum(&r->limits, &x->answer.total);
 	return hl_tree_result_build(x, p, &r->limits);
 }
 

@@ -72,8 +72,8 @@ static void disable(struct hl_debuginfod *d, const char *why)
 	hl_strbuf_fini(&text);
 }
 
-/* Only one download runs at a time. */
-static struct hl_debuginfod *current;
+/* A thread has one download at a time. */
+static _Thread_local struct hl_debuginfod *current;
 
 /* Called about once per second. A return value other than 0 stops the download. */
 static int on_progress(void *client, long done, long all)

@@ -14,6 +14,7 @@
 
 #include "model/model.h"
 #include "model/query/suppress.h"
+#include "model/views/live/live_points.h"
 #include "model/views/snapshots.h"
 #include "request/plan.h"
 #include "util/json_writer.h"
@@ -35,6 +36,14 @@ int hl_json_stack(struct hl_json *j, struct hl_model *m, uint32_t node);
 struct hl_unmatched_term;
 /* An object of an array: a term of the filter that matches no name, and similar names. */
 void hl_json_unmatched_term(struct hl_json *j, const struct hl_unmatched_term *t);
+
+struct hl_filter_check;
+/* Members that say why a filter matches less than expected; none if it does not. */
+void hl_json_filter_check(struct hl_json *j, const struct hl_filter_check *c);
+
+/* Live bytes over a range, and its marks. Returns 0, or -errno with hl_model_error(). */
+int hl_json_live_points(struct hl_json *j, struct hl_model *m, const struct hl_time_range *r,
+	const struct hl_live_point *points, size_t n, struct hl_row_limit *rows);
 
 /* Renders any result, and what its suppressions removed. Returns 0, or -errno with
  * hl_model_error(). */

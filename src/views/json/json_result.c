@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/query/filter_names.h"
+#include "request/filter_check.h"
 #include "views/json/json_internal.h"
 
 #define JSON_CHAR_MAX 6 /* "\u001f" */
@@ -85,6 +86,21 @@ void hl_json_unmatched_term(struct hl_json *j, const struct hl_unmatched_term *t
 		hl_json_string(j, t->similar[i]);
 	hl_json_end_array(j);
 	hl_json_end_object(j);
+}
+
+void hl_json_filter_check(struct hl_json *j, const struct hl_filter_check *c)
+{
+	if (c->unmatched.len > 0) {
+		hl_json_key(j, "unmatched");
+		hl_json_begin_array(j);
+		for (size_t i = 0; i < c->unmatched.len; i++)
+			hl_json_unmatched_term(j, &c->unmatched.data[i]);
+		hl_json_end_array(j);
+	}
+	if (c->useless)
+		hl_json_key_string(j, "matches_no_block", c->useless);
+	if (c->contradicts)
+		hl_json_key_bool(j, "terms_exclude_each_other", true);
 }
 
 int hl_json_process(struct hl_json *j, struct hl_result *r)

@@ -21,6 +21,39 @@ void hl_json_marks(
 	hl_json_end_array(j);
 }
 
+int hl_json_live_points(struct hl_json *j, struct hl_model *m, const struct hl_time_range *r,
+	const struct hl_live_point *points, size_t n, struct hl_row_limit *rows)
+{
+	const struct hl_mark *marks;
+	size_t n_marks, first = 0, end;
+	int err = hl_model_marks(m, &marks, &n_marks);
+
+	if (err)
+		return err;
+	while (first < n_marks && marks[first].time_ns < r->from_ns)
+		first++;
+	for (end = first; end < n_marks && marks[end].time_ns <= r->to_ns;)
+		end++;
+	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
+	hl_json_key_u64(j, "from_ns", r->from_ns);
+	hl_json_key_u64(j, "to_ns", r->to_ns);
+	hl_json_key(j, "columns");
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "from_ns", points[i].from_ns);
+		hl_json_key_u64(j, "to_ns", points[i].to_ns);
+		hl_json_key_u64(j, "max_live_bytes", points[i].max_bytes);
+		hl_json_key_u64(j, "end_live_bytes", points[i].end_bytes);
+		if (points[i].lost)
+			hl_json_key_bool(j, "lost", true);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+	hl_json_marks(j, marks ? marks + first : NULL, end - first, rows);
+	return 0;
+}
+
 int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 {
 	const struct hl_timeline_result *x = r->data;

@@ -31,7 +31,8 @@ static int compare_descending(const void *pa, const void *pb)
 	return a > b ? -1 : a < b;
 }
 
-static int select_nodes(const struct hl_tree *t, size_t most, struct selection *c)
+/* The `most` largest nodes. */
+static int select_largest(const struct hl_tree *t, size_t most, struct selection *c)
 {
 	size_t n = t->n_nodes - 1, larger = 0;
 	uint64_t *sizes;
@@ -54,6 +55,17 @@ static int select_nodes(const struct hl_tree *t, size_t most, struct selection *
 	c->equal = most - larger;
 	free(sizes);
 	return 0;
+}
+
+static int select_nodes(const struct hl_tree_result *x, size_t most, struct selection *c)
+{
+	int err = select_largest(&x->tree, most, c);
+
+	if (!err && c->least < x->min_bytes) {
+		c->least = x->min_bytes - 1;
+		c->equal = 0;
+	}
+	return err;
 }
 
 static bool is_selected(struct selection *c, const struct hl_tree_node *n)
@@ -140,7 +152,7 @@ int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree
 	int err;
 
 	most = most < all ? most : all;
-	err = select_nodes(t, (size_t)hl_min_u64(most, hl_row_limit_left(rows)), &c);
+	err = select_nodes(x, (size_t)hl_min_u64(most, hl_row_limit_left(rows)), &c);
 	hl_json_answer(j, &x->answer);
 	hl_json_key(j, "nodes");
 	hl_json_begin_array(j);
@@ -148,7 +160,7 @@ int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree
 		err = put_nodes(j, m, t, &c, rows);
 	hl_json_end_array(j);
 	note_omitted(x, &c, most, rows);
-	if (x->max_nodes > 0)
+	if (x->max_nodes > 0 || x->min_bytes > 0)
 		hl_json_key_u64(j, "nodes_left_out", all - c.written);
 	return err;
 }

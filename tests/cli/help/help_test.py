@@ -40,7 +40,7 @@ def check_command(command):
     case(len(listed) > 0, f'{command} --help lists options')
     status = ' '.join(full.partition('Exit status:')[2].split())
     strict = 'strict' in [l for _, l in listed]
-    case(command in ('record', 'import') or (strict, strict) == ('4 with --strict' in status, 'input' in status),
+    case(command in ('record', 'import', 'serve') or (strict, strict) == ('4 with --strict' in status, 'input' in status),
          f'{command} --help lists the statuses that {command} has', status)
     absent = [l for s, l in listed if l and not re.search(rf'--{l}(?![\w-])', short)]
     case(not absent, f'{command} -h names every option', f'not there: {absent}')

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web_curve.c - live bytes over time for a plot that moves: any range of any trace at once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/views/live/live_points.h"
+#include "views/json/json.h"
+#include "views/web/web_internal.h"
+
+#define COLUMNS 1000
+
+static const char *set_width(void *state, const char *value)
+{
+	unsigned long n = strtoul(value, NULL, 10);
+
+	((struct hl_web_query *)state)->request.columns = n;
+	return strspn(value, "0123456789") == strlen(value) && n >= 1 && n <= 4096
+		       ? NULL
+		       : "a number of columns from 1 to 4096";
+}
+
+static const char *set_range(void *state, const char *value)
+{
+	struct hl_request_error why;
+
+	return hl_request_set(&((struct hl_web_query *)state)->request, "range", value, &why)
+		       ? "a range of times such as 1s..2.5s or 50%.."
+		       : NULL;
+}
+
+const struct hl_opt hl_web_curve_rows[] = {
+	{0, "width", "N", "at most this many columns, from 1 to 4096 (default 1000)", set_width},
+	{0, "range", "A..B", "only from A to B", set_range},
+	{0},
+};
+
+int hl_web_finish_curve(struct hl_web_query *q)
+{
+	struct hl_notes notes = hl_web_notes(q);
+	struct hl_request_error why = {0};
+	int err = hl_request_set(&q->request, "timeline", NULL, &why);
+
+	q->request.one_view = true;
+	if (!q->request.columns)
+		q->request.columns = COLUMNS;
+	if (!err)
+		err = hl_request_finish(&q->request, &notes, &why);
+	if (err)
+		snprintf(q->error, sizeof(q->error), "%s", why.text);
+	return err;
+}
+
+static int put_curve(struct hl_web_query *q, const struct hl_time_range *r)
+{
+	struct hl_live_point *points = calloc(q->request.columns, sizeof(*points));
+	struct hl_row_limit rows;
+	struct hl_json j;
+	size_t n = 0;
+	int err = points ? hl_live_points(q->model->m, r, points, q->request.columns, &n) : -ENOMEM;
+
+	if (!err) {
+		hl_row_limit_init(&rows, &q->request.budget);
+		hl_json_init(&j, q->out);
+		hl_json_begin_object(&j);
+		hl_json_key_u64(&j, "schema", 1);
+		err = hl_json_live_points(&j, q->model->m, r, points, n, &rows);
+		hl_json_end_object(&j);
+		putc('\n', q->out);
+	}
+	free(points);
+	return err;
+}
+
+/* The times of the request are checked as those of a timeline. */
+static int find_range(struct hl_web_query *q, struct hl_time_range *r)
+{
+	struct hl_notes notes = hl_web_notes(q);
+	struct hl_strbuf text = {0};
+	struct hl_request_error why;
+	struct hl_plan *p;
+	int err = hl_plan_new(&p, &q->request, q->model->m, &notes, &why);
+
+	if (err) {
+		snprintf(q->error, sizeof(q->error), "%s", why.text);
+		return err;
+	}
+	*r = hl_time_range_all(q->model->m);
+	if (!hl_plan_has_times(p, &text)) {
+		snprintf(q->error, sizeof(q->error), "%s", hl_strbuf_str(&text));
+		err = -EINVAL;
+	} else if (q->request.ranged) {
+		r->from_ns = hl_time_spec_ns(&q->request.from, q->model->m);
+		r->to_ns = hl_min_u64(hl_time_spec_ns(&q->request.to, q->model->m), r->to_ns);
+		r->from_ns = hl_min_u64(r->from_ns, r->to_ns);
+	}
+	hl_plan_free(p);
+	hl_strbuf_fini(&text);
+	return err;
+}
+
+int hl_web_run_curve(struct hl_web_query *q)
+{
+	struct hl_time_range r;
+	int err = find_range(q, &r);
+
+	return err ? err : put_curve(q, &r);
+}
