@@ -250,14 +250,14 @@ static void mark_followed(
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < regions[i]->targets.len; k++)
-			regions[i]->targets.data[k]->retain.is_followed = false;
+			hl_retain_set_followed(&regions[i]->targets.data[k]->retain, false);
 	for (size_t i = 0; i < s->clients.len; i++) {
 		const struct hl_ctl_client *c = &s->clients.data[i];
 		struct hl_region_reader *r = find_region(regions, n, c->region);
 		struct hl_target *p = c->follows && r ? find_target(r, c->request.pid) : NULL;
 
 		if (p)
-			p->retain.is_followed = true;
+			hl_retain_set_followed(&p->retain, true);
 	}
 }
 

@@ -93,6 +93,12 @@ static inline bool hl_retain_is_plain(const struct hl_retain *k)
 	       (k->churn_due & k->live_due & k->time_due) == UINT64_MAX;
 }
 
+/* A viewer follows the trace, or none does any more. */
+static inline void hl_retain_set_followed(struct hl_retain *k, bool is_followed)
+{
+	k->is_followed = is_followed;
+}
+
 /* The ordinal of a block that is written without this module: hl_retain_is_plain(). */
 static inline uint64_t hl_retain_next_ordinal(struct hl_retain *k)
 {
