@@ -110,13 +110,40 @@ def test_exec_chain(place):
     for words in ('report', '--allocated'), ('report', '--process', row['pid'], '--allocated'), ('report', '--all', '--allocated'):
         contains(f'{words}', run(place, *words, 'x.hlt').out, '100 blocks' if words[1:2] != ('--all',) else 'in 100 block')
     done = run(place, 'report', '--allocated', 'x.hlt')
-    contains('line', done.err, 'showing transparency_ending, the last program', names[2])
-    contains('info', run(place, 'info', 'x.hlt').err, f'process {row["pid"]} then ran transparency_ending: {names[2]}')
+    contains('line', done.err, 'showing transparency_ending, the last program', names[2], 'the first one is shown by --process x.hlt')
+    for command in 'info', 'dump':
+        last, first = run(place, command, 'x.hlt'), run(place, command, '--process', 'x.hlt', 'x.hlt')
+        expect(f'{command}: the last', (last.out, last.err == done.err), (run(place, command, names[2]).out, True))
+        expect(f'{command}: the first', (first.out != last.out, 'showing' in first.err), (True, False))
+    text = run(place, 'info', 'x.hlt').out
+    contains('program', text, 'transparency_ending exit:3')
     by_file = json.loads(run(place, 'report', '--process', 'x.hlt', '--allocated', '--json', 'x.hlt').out)
     expect('the first by its file', by_file['total_blocks'], place.heaplapse.info('x.hlt')['totals']['allocations'])
     expect('the program by its file', run(place, 'report', '--process', os.path.basename(names[2]), '--allocated', 'x.hlt').out, done.out)
     expect('the last shell', run(place, 'report', '--process', 'sh', '--allocated', '--json', 'x.hlt').out,
            run(place, 'report', '--allocated', '--json', names[1]).out)
+
+
+def test_exec_of_a_smaller(place):
+    """a process counts with the largest program that it ran, in tables, sums and hints"""
+    step = f'{place.program("becoming")} {place.program("ending")} exit:0'
+    done = place.record(*step.split(), options=('--summary', '-o', 'x.hlt'))
+    (row,) = place.heaplapse.session('x.hlt')
+    expect('the program that counts', (base(row), row['peak_bytes'] >> 20, len(row['files'])), ('transparency_becoming', 8, 2))
+    hint = f'{place.binary} report --process transparency_becoming x.hlt'
+    contains('summary', done.err, 'transparency_becoming (then transparency_ending)', f'next: {hint}\n')
+    contains('report', run(place, 'report', 'x.hlt').err, f'also ran transparency_becoming with a higher peak, 8.0 MiB:\n  {hint}\n')
+    contains('by pid', run(place, 'report', '--process', row['pid'], 'x.hlt').out, '8.0 MiB')
+    sums = json.loads(run(place, 'report', '--all', '--peak', '--json', 'x.hlt').out)
+    expect('sum', sums['total_bytes'], row['peak_bytes'])
+    place.remove_traces()
+    done = place.record('/bin/sh', '-c', f'{step}; exit 0', options=('--summary', '-o', 'x.hlt'))
+    rows = list(processes(place).values())
+    expect('rank', (base(rows[0]), rows[0]['peak_bytes'] >> 20), ('transparency_becoming', 8))
+    contains('rest', run(place, 'report', 'x.hlt').err, f'1 more process in x.hlt.d; it is transparency_becoming with a peak of 8.0 MiB:\n  {hint}\n')
+    run(place, *hint.split()[1:])
+    text = run(place, 'report', '-g', 'process', '--peak', 'x.hlt').out
+    contains('table', text.splitlines()[1], '8.0 MiB', 'transparency_becoming')
 
 
 def test_shim(place):
@@ -129,7 +156,7 @@ def test_shim(place):
     expect('status', done.status, 5)
     expect('files', tops(), ['shim', 'x.hlt', 'x.hlt.d'])
     expect('processes', len(processes(place)), 79)
-    contains('summary', done.err, 'recorded 79 processes', 'sh, then transparency_ending', 'and 69 more processes')
+    contains('summary', done.err, 'recorded 79 processes', 'transparency_ending (after sh)', 'and 69 more processes')
     contains('report', run(place, 'report', '--allocated', 'x.hlt').out, '100 blocks')
 
 
