@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from transparency import Failure, children_of, comm_of, contains, expect, expect_lossless, main, wait_until
+from transparency import NOBODY, Failure, children_of, comm_of, contains, expect, expect_lossless, main, need_other_user, wait_until
 
 PLAIN = ('-q', '-o', 'x.hlt')
 
@@ -259,6 +259,25 @@ def test_overwriting_live(place):
     expect('then', place.record('/bin/true', options=('-q', '-f', '-o', 'x.hlt')).status, 0)
 
 
+def test_overwriting_read_only(place):
+    """-f refuses a directory that it cannot write to before the program runs, so two runs do not mix"""
+    need_other_user(place, 0o755)
+    os.chown('.', 65534, 65534)
+    command = place.record_command('/bin/sh', '-c', '/bin/true; echo ran >>ran', options=('-q', '-f', '-o', 'x.hlt'))
+    expect('first', place.run(*NOBODY, *command).status, 0)
+    before = open('x.hlt', 'rb').read()
+    for name in [], os.listdir('x.hlt.d'):
+        os.chmod('x.hlt.d', 0o555)
+        done = place.run(*NOBODY, *command)
+        expect('status', done.status, 125)
+        contains('message', done.err, 'x.hlt.d', 'is read-only', 'chmod u+w', '-o')
+        os.chmod('x.hlt.d', 0o755)
+        for file in name:
+            os.unlink(f'x.hlt.d/{file}')
+    expect('unchanged', (open('x.hlt', 'rb').read() == before, open('ran', encoding='ascii').read()), (True, 'ran\n'))
+    expect('writable', place.run(*NOBODY, *command).status, 0)
+
+
 def test_planted(place):
     """what is not a session of this user is neither used nor removed, with and without -f"""
     os.mkdir('victim')
@@ -439,6 +458,9 @@ def test_choice(place):
         words = {'export': ('-f', 'collapsed')}.get(command, ())
         expect(f'{command} --process', run(place, command, *words, '--process', 'true', 'x.hlt').out,
                run(place, command, *words, rows[[pid for pid, row in rows.items() if base(row) == 'true'][0]]['trace']).out)
+    for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
+        done = run(place, 'export', *options, 'x.hlt')
+        expect(f'{options}: the rest', f' in x.hlt.d; the largest is ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
     contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err, 'processes cannot be exported into one file', '--process')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
