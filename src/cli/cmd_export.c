@@ -376,6 +376,8 @@ static int run_export(void *state, int argc, char **argv)
 		status = hl_trace_file_open_path(c.files[0], &m);
 	if (!status)
 		status = export_trace(e, m);
+	if (!status && !e->quiet)
+		hl_session_print_rest(&c);
 	status = hl_session_choice_status(&c, status);
 	hl_session_choice_fini(&c);
 	hl_output_set_fini(&e->files);
