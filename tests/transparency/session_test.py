@@ -566,6 +566,7 @@ def test_ctl_list(place):
     place.finish(process)
     expect('after', ours(), [])
     contains('usage', run(place, 'ctl', 'lst', status=2).err, 'ctl')
+    contains('an operand of list', run(place, 'ctl', 'list', 'foo', status=2).err, 'list takes no operand, but "foo" follows it')
 
 
 def test_outlives(place):
