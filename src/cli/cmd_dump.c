@@ -229,6 +229,7 @@ static int dump_trace(struct dump *d)
 	err = write_all(d);
 	if (err)
 		hl_cli_error("the trace could not be read completely: %s", strerror(-err));
+	hl_filter_print_unmatched(d->filter, d->m);
 	hl_trace_file_warn(d->m);
 	if (hl_model_has_aggregated(d->m))
 		hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are recorded only as sums and not "

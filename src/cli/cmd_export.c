@@ -14,6 +14,7 @@
 
 #include "cli/files/session_choice.h"
 #include "cli/report/request_options.h"
+#include "request/filter_check.h"
 #include "util/path_suffix.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
@@ -222,12 +223,17 @@ static void print_suppressed(const struct hl_export_job *x)
 }
 
 /* Prints what a reader of the file must know about it. */
-static void print_warnings(struct export *e, const struct hl_plan *p, const struct hl_export_job *x)
+static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_export_job *x)
 {
 	struct hl_model *m = p->m;
 	char got[HL_TEXT_SIZE_MAX];
 
+	struct hl_filter_check c;
+
 	hl_request_warn(m);
+	hl_plan_check_filter(p, false, &c);
+	hl_filter_check_note(&c, &p->notes);
+	hl_filter_check_fini(&c);
 	if (!e->quiet) {
 		print_suppressed(x);
 		hl_export_print_missing_symbols(m);

@@ -16,7 +16,7 @@ struct hl_filter_check {
 };
 
 /*
- * Examines the filter of a plan whose parts have run. empty: the answers have no block, so the
+ * Examines the filter and the rules about stacks of a plan whose parts have run. empty: the answers have no block, so the
  * terms are queried one by one. An error, or the end of the time of the request, makes the result
  * incomplete, not wrong. The caller frees it with hl_filter_check_fini.
  */

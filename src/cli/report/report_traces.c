@@ -405,7 +405,7 @@ static int show_trace(struct hl_report *r, struct process *x)
 			err = 0;
 		}
 	}
-	if (!err && x->plan->filter && !x->late)
+	if (!err && (x->plan->filter || x->plan->rules.any) && !x->late)
 		show_filter_check(r, x);
 	if (!err && !is_json(r) && hl_plan_shows_names(x->plan)) {
 		show_missing_names(r, x);
