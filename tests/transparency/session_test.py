@@ -73,14 +73,32 @@ def test_pipeline(place):
     contains('summary', done.err, 'recorded 17 processes', 'and 7 more processes', '--process NAME|PID x.hlt')
     hint = re.search(r'^  next: (\S+) report --process NAME\|PID x\.hlt$', done.err, re.M)
     expect('the hint has the path of the program', bool(hint) and os.access(hint.group(1), os.X_OK), True)
-    table = re.findall(r'^ +[\d.]+ \w*B +[\d,]+ +(\d+)  (.*)$', done.err, re.M)
+    table = re.findall(r'^ +[\d.]+ \w*B +(?:-|[\d.]+ \w*B) +[\d,]+ +(\d+)  (.*)$', done.err, re.M)
     expect('rows of the summary', [int(pid) for pid, _ in table], list(rows)[:10])
-    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; the largest is ')
+    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; the largest heap has ')
 
 
 def numbers_of(place, trace):
     totals = place.heaplapse.info(trace)['totals']
     return totals['peak_bytes'], totals['allocations']
+
+
+def test_resident(place):
+    """the table, the rows of -g process, info and JSON have the resident memory, and the hint names who has most of it"""
+    grow = 'import mmap, time; m = mmap.mmap(-1, 64 << 20); [m.write(bytes(1 << 20)) for i in range(64)]; time.sleep(0.5)'
+    heap = f'{place.program("becoming")} {place.program("ending")} exit:0'
+    done = place.record('/bin/sh', '-c', f"/usr/bin/python3 -S -c '{grow}'; {heap}; {heap}; exit 0", options=('--summary', '-o', 'x.hlt'))
+    rows = list(processes(place).values())
+    python = [row for row in rows if base(row).startswith('python')][0]
+    expect('resident', (python['resident_bytes'] >= 64 << 20, max(row['resident_bytes'] for row in rows) == python['resident_bytes']), (True, True))
+    contains('hint', run(place, 'report', 'x.hlt').err, f'most resident memory {base(python)} (pid {python["pid"]}), ')
+    value = f'{python["resident_bytes"] / (1 << 20):.1f} MiB'
+    for words in ('info', '--all'), ('report', '--peak', '-g', 'process'):
+        (line,) = [line for line in run(place, *words, 'x.hlt').out.splitlines() if 'python' in line]
+        contains(f'{words}', line, value)
+    contains('summary', done.err, value, 'resident')
+    by_pid = {row['pid']: row for row in json.loads(run(place, 'report', '--peak', '-g', 'process', '--json', 'x.hlt').out)['processes']}
+    expect('JSON', by_pid[python['pid']]['resident_bytes'], python['resident_bytes'])
 
 
 def test_tree(place):
@@ -460,7 +478,7 @@ def test_choice(place):
                run(place, command, *words, rows[[pid for pid, row in rows.items() if base(row) == 'true'][0]]['trace']).out)
     for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
         done = run(place, 'export', *options, 'x.hlt')
-        expect(f'{options}: the rest', f' in x.hlt.d; the largest is ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
+        expect(f'{options}: the rest', ' in x.hlt.d; the largest heap has ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
     contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err, 'processes cannot be exported into one file', '--process')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
@@ -468,7 +486,7 @@ def test_choice(place):
     contains('dump', run(place, 'dump', 'x.hlt.d', status=2).err, '--process')
     expect('log', run(place, 'log', '--all', 'x.hlt').out.count('=== '), len(rows))
     text = run(place, 'report', '--group', 'process', '--allocated', 'x.hlt').out
-    table = re.findall(r'^ +([\d.]+) (\w*B) +([\d,]+) +([\d.]+)%  \S+ \(pid (\d+)\)', text, re.M)
+    table = re.findall(r'^ +([\d.]+) (\w*B) +([\d,]+) +([\d.]+)% +(?:-|[\d.]+ \w*B)  \S+ \(pid (\d+)\)', text, re.M)
     expect('rows', {int(row[-1]) for row in table}, set(rows))
     shares = [float(row[3]) for row in table]
     expect('shares', (shares == sorted(shares, reverse=True), 99 < sum(shares) < 101), (True, True))

@@ -429,24 +429,40 @@ static void print_same_process(
 	}
 }
 
-static void print_others(const struct hl_session_list *s, const struct hl_session_file *largest)
+/* A process may have much memory outside of its heap. */
+static void put_resident(struct hl_strbuf *b, const struct hl_session_file *largest,
+	const struct hl_session_file *resident)
+{
+	char bytes[HL_TEXT_SIZE_MAX];
+
+	if (resident != largest && resident->resident_bytes > largest->resident_bytes)
+		hl_strbuf_printf(b, ", the most resident memory %s (pid %" PRIu64 "), %s",
+			hl_session_base(resident->program), resident->pid,
+			hl_text_bytes(bytes, resident->resident_bytes));
+}
+
+static void print_others(const struct hl_session_list *s, const struct hl_session_file *largest,
+	const struct hl_session_file *resident)
 {
 	char peak[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
 	size_t others = s->processes.len - 1;
-	struct hl_strbuf command = {0};
+	struct hl_strbuf command = {0}, more = {0};
 
 	hl_session_put_command(&command, s, largest);
+	put_resident(&more, largest, resident);
 	hl_cli_info_command(hl_strbuf_str(&command),
-		"%s more process%s in %s; %s %s with a peak of %s:", hl_text_count(n, others),
-		others == 1 ? "" : "es", s->dir, others == 1 ? "it is" : "the largest is",
-		hl_session_base(largest->program), hl_text_bytes(peak, largest->peak_bytes));
+		"%s more process%s in %s; %s %s with a peak of %s%s:", hl_text_count(n, others),
+		others == 1 ? "" : "es", s->dir, others == 1 ? "it is" : "the largest heap has",
+		hl_session_base(largest->program), hl_text_bytes(peak, largest->peak_bytes),
+		hl_strbuf_str(&more));
 	hl_strbuf_fini(&command);
+	hl_strbuf_fini(&more);
 }
 
 void hl_session_print_rest(struct hl_session_choice *c)
 {
 	struct hl_session_list *s = c->session;
-	const struct hl_session_file *largest = NULL;
+	const struct hl_session_file *largest = NULL, *resident = NULL;
 	char n[HL_TEXT_SIZE_MAX];
 
 	if (!s || c->is_session || c->n != 1)
@@ -463,11 +479,15 @@ void hl_session_print_rest(struct hl_session_choice *c)
 	for (size_t i = 0; i < s->processes.len; i++) {
 		const struct hl_session_file *f = hl_session_largest(s, i);
 
-		if (has_file(s, &s->processes.data[i], c->files[0]))
+		if (has_file(s, &s->processes.data[i], c->files[0])) {
 			print_same_process(s, &s->processes.data[i], c->files[0]);
-		else if (!largest || f->peak_bytes > largest->peak_bytes)
+			continue;
+		}
+		if (!largest || f->peak_bytes > largest->peak_bytes)
 			largest = f;
+		if (!resident || f->resident_bytes > resident->resident_bytes)
+			resident = f;
 	}
 	if (largest)
-		print_others(s, largest);
+		print_others(s, largest, resident);
 }

@@ -332,10 +332,12 @@ static void read_file(struct hl_session_file *f)
 		set_problem(f, why.text);
 		return;
 	}
-	if (hl_reader_info(r, &info) == 0)
+	if (hl_reader_info(r, &info) == 0) {
 		take_info(f, info);
-	else
+		(void)hl_reader_peak_rss(r, &f->resident_bytes);
+	} else {
 		set_problem(f, hl_reader_error(r));
+	}
 	hl_reader_close(r);
 }
 

@@ -31,6 +31,7 @@ struct hl_session_file {
 	struct hl_end end;
 	uint64_t peak_bytes, peak_blocks, allocations;
 	uint64_t live_bytes, live_blocks; /* at the end */
+	uint64_t resident_bytes;          /* the highest sample; 0: there is none */
 	bool is_sampled;                  /* the numbers are estimates */
 };
 

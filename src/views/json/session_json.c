@@ -33,6 +33,7 @@ static void json_process(
 	hl_json_key_bool(j, "estimated", f->is_sampled);
 	hl_json_key_u64(j, "peak_bytes", f->peak_bytes);
 	hl_json_key_u64(j, "peak_blocks", f->peak_blocks);
+	hl_json_key_u64(j, "resident_bytes", f->resident_bytes);
 	hl_json_key_u64(j, "allocations", f->allocations);
 	hl_json_key_u64(j, "live_bytes", f->live_bytes);
 	hl_json_key_u64(j, "live_blocks", f->live_blocks);

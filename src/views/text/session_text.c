@@ -62,11 +62,13 @@ static void put_programs(
 static void put_process(FILE *out, const struct hl_session_list *s, size_t i, const char *indent)
 {
 	const struct hl_session_file *f = hl_session_largest(s, i);
-	char peak[HL_TEXT_SIZE_MAX], allocations[HL_TEXT_SIZE_MAX];
+	char peak[HL_TEXT_SIZE_MAX], resident[HL_TEXT_SIZE_MAX], allocations[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf programs = {0};
 
 	put_programs(&programs, s, &s->processes.data[i]);
-	fprintf(out, "%s%11s  %11s  %8" PRIu64 "  %s\n", indent, hl_text_bytes(peak, f->peak_bytes),
+	fprintf(out, "%s%11s  %10s  %11s  %8" PRIu64 "  %s\n", indent,
+		hl_text_bytes(peak, f->peak_bytes),
+		f->resident_bytes ? hl_text_bytes(resident, f->resident_bytes) : "-",
 		hl_text_count(allocations, f->allocations), f->pid, hl_strbuf_str(&programs));
 	hl_strbuf_fini(&programs);
 }
@@ -77,7 +79,8 @@ int hl_text_session(FILE *out, const struct hl_session_list *s, size_t limit, co
 
 	if (!order)
 		return -ENOMEM;
-	fprintf(out, "%s%11s  %11s  %8s  %s\n", indent, "peak", "allocations", "pid", "program");
+	fprintf(out, "%s%11s  %10s  %11s  %8s  %s\n", indent, "peak", "resident", "allocations",
+		"pid", "program");
 	for (size_t i = 0; i < n && (!limit || i < limit); i++)
 		put_process(out, s, order[i], indent);
 	if (limit && n > limit)
