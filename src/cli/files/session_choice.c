@@ -436,7 +436,7 @@ static void put_resident(struct hl_strbuf *b, const struct hl_session_file *larg
 	char bytes[HL_TEXT_SIZE_MAX];
 
 	if (resident != largest && resident->resident_bytes > largest->resident_bytes)
-		hl_strbuf_printf(b, ", the most resident memory %s (pid %" PRIu64 "), %s",
+		hl_strbuf_printf(b, "; %s (pid %" PRIu64 ") has the most resident memory, %s",
 			hl_session_base(resident->program), resident->pid,
 			hl_text_bytes(bytes, resident->resident_bytes));
 }
@@ -451,10 +451,10 @@ static void print_others(const struct hl_session_list *s, const struct hl_sessio
 	hl_session_put_command(&command, s, largest);
 	put_resident(&more, largest, resident);
 	hl_cli_info_command(hl_strbuf_str(&command),
-		"%s more process%s in %s; %s %s with a peak of %s%s:", hl_text_count(n, others),
-		others == 1 ? "" : "es", s->dir, others == 1 ? "it is" : "the largest heap has",
-		hl_session_base(largest->program), hl_text_bytes(peak, largest->peak_bytes),
-		hl_strbuf_str(&more));
+		"%s more process%s in %s; %s%s%s with a peak of %s%s:", hl_text_count(n, others),
+		others == 1 ? "" : "es", s->dir, others == 1 ? "it is " : "",
+		hl_session_base(largest->program), others == 1 ? "" : " has the largest heap,",
+		hl_text_bytes(peak, largest->peak_bytes), hl_strbuf_str(&more));
 	hl_strbuf_fini(&command);
 	hl_strbuf_fini(&more);
 }
