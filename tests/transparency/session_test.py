@@ -75,7 +75,7 @@ def test_pipeline(place):
     expect('the hint has the path of the program', bool(hint) and os.access(hint.group(1), os.X_OK), True)
     table = re.findall(r'^ +[\d.]+ \w*B +(?:-|[\d.]+ \w*B) +[\d,]+ +(\d+)  (.*)$', done.err, re.M)
     expect('rows of the summary', [int(pid) for pid, _ in table], list(rows)[:10])
-    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; the largest heap has ')
+    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; ', ' has the largest heap, with a peak of ')
 
 
 def numbers_of(place, trace):
@@ -91,7 +91,7 @@ def test_resident(place):
     rows = list(processes(place).values())
     python = [row for row in rows if base(row).startswith('python')][0]
     expect('resident', (python['resident_bytes'] >= 64 << 20, max(row['resident_bytes'] for row in rows) == python['resident_bytes']), (True, True))
-    contains('hint', run(place, 'report', 'x.hlt').err, f'most resident memory {base(python)} (pid {python["pid"]}), ')
+    contains('hint', run(place, 'report', 'x.hlt').err, f'; {base(python)} (pid {python["pid"]}) has the most resident memory, ')
     value = f'{python["resident_bytes"] / (1 << 20):.1f} MiB'
     for words in ('info', '--all'), ('report', '--peak', '-g', 'process'):
         (line,) = [line for line in run(place, *words, 'x.hlt').out.splitlines() if 'python' in line]
@@ -478,8 +478,21 @@ def test_choice(place):
                run(place, command, *words, rows[[pid for pid, row in rows.items() if base(row) == 'true'][0]]['trace']).out)
     for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
         done = run(place, 'export', *options, 'x.hlt')
-        expect(f'{options}: the rest', ' in x.hlt.d; the largest heap has ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
-    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err, 'processes cannot be exported into one file', '--process')
+        expect(f'{options}: the rest', ' has the largest heap, with a peak of ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
+    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err,
+             'processes cannot be exported into one file of svg, only of json, collapsed, csv; choose one', '--process')
+    one_by_one = {pid: [line for line in run(place, 'export', '-q', '-f', 'collapsed', '--allocated', row['trace']).out.splitlines()] for pid, row in rows.items()}
+    together = run(place, 'export', '-f', 'collapsed', '--allocated', '--all', 'x.hlt').out.splitlines()
+    expect('collapsed', sorted(together), sorted(f'{base(rows[pid])} (pid {pid});{line}' for pid, lines in one_by_one.items() for line in lines))
+    document = json.loads(run(place, 'export', '-f', 'json', '--all', 'x.hlt').out)
+    expect('json', {x['pid']: x for x in document['processes']},
+           {pid: json.loads(run(place, 'export', '-q', '-f', 'json', row['trace']).out) for pid, row in rows.items()})
+    head, *table = run(place, 'export', '-f', 'csv', '--all', 'x.hlt').out.splitlines()
+    expect('csv', (head.startswith('pid,program,id,stack,'), len(table)), (True, sum(row['allocations'] for row in rows.values())))
+    expect('columns', {line.count(',') for line in table if '"' not in line.split(',', 2)[2]} <= {head.count(',')}, True)
+    expect('pids', {int(line.split(',')[0]) for line in table}, {pid for pid, row in rows.items() if row['allocations']})
+    run(place, 'export', '-f', 'csv', '-g', 'site', '--all', '-o', 'all.csv', 'x.hlt')
+    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks\n')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
     contains('two', run(place, 'report', '--all', 'x.hlt', 'x.hlt', status=2).err, 'takes one trace or the directory')
