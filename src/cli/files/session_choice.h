@@ -44,8 +44,8 @@ int hl_session_choice_status(const struct hl_session_choice *c, int status);
  * a session of several processes. `what`: what the command cannot do, "be exported together". */
 int hl_session_require_one(const struct hl_session_choice *c, const char *what);
 /* Appends the command that shows the program of this file, which can be copied into a shell. */
-void hl_session_put_command(struct hl_strbuf *b, const struct hl_session_list *s,
-	const struct hl_session_file *f);
+void hl_session_put_command(
+	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_file *f);
 /* Prints what else the process ran and a line about the other processes, if there are any. */
 void hl_session_print_rest(struct hl_session_choice *c);
 

@@ -72,7 +72,8 @@ int hl_trace_file_failed(struct hl_model *m);
  * prints a message that marks the position of the error and returns an exit status.
  */
 int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f);
-/* Prints which names of a bound filter the trace does not have, with similar ones. f may be NULL. */
+/* Prints which names of a bound filter the trace does not have, with similar ones. f may be NULL.
+ */
 void hl_filter_print_unmatched(struct hl_filter *f, struct hl_model *m);
 int hl_filter_print_error(const char *option, const char *expr, size_t at, const char *text);
 

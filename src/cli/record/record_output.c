@@ -120,8 +120,7 @@ void hl_record_format_output_error(
 		break;
 	case HL_OUTPUT_READ_ONLY:
 		snprintf(buf, n,
-			"%s" HL_SESSION_SUFFIX
-			", the directory of the session, is read-only: its "
+			"%s" HL_SESSION_SUFFIX ", the directory of the session, is read-only: its "
 			"traces cannot be replaced; make it writable (chmod u+w), or choose "
 			"another name with %s",
 			name, option);

@@ -506,8 +506,7 @@ static int compare_peaks(const void *a, const void *b, void *arg)
 {
 	const struct hl_session_list *s = arg;
 	size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	uint64_t x = hl_session_largest(s, i)->peak_bytes,
-		 y = hl_session_largest(s, k)->peak_bytes;
+	uint64_t x = hl_session_largest(s, i)->peak_bytes, y = hl_session_largest(s, k)->peak_bytes;
 
 	if (x != y)
 		return x > y ? -1 : 1;

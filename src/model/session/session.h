@@ -5,8 +5,9 @@
  *
  * Files of one process are those of the programs that it ran one after the other (exec), and files
  * that continue another one (a dead collector, ctl rotate). The numbers of a program are those of
- * its last file, the numbers of a process those of the largest of its programs. Everything in the directory is hostile: only regular files beside the list or
- * beside the directory are opened, lines that are not understood are counted and skipped.
+ * its last file, the numbers of a process those of the largest of its programs. Everything in the
+ * directory is hostile: only regular files beside the list or beside the directory are opened,
+ * lines that are not understood are counted and skipped.
  */
 #ifndef HL_MODEL_SESSION_SESSION_H
 #define HL_MODEL_SESSION_SESSION_H

@@ -72,8 +72,8 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 {
 	bool *shown = hl_limits_select(
 		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX],
-		resident[HL_TEXT_SIZE_MAX], suffix[128];
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], resident[HL_TEXT_SIZE_MAX],
+		suffix[128];
 	size_t *order = ranked(rows, n, &opts->limits);
 	uint64_t hidden = 0;
 
@@ -93,7 +93,8 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 		}
 		if (!hl_row_begin(opts->rows, out, &r->value))
 			continue;
-		fprintf(out, "%10s  %10s  %5.1f%%  %10s  %s", hl_text_size(bytes, r->value.bytes, opts),
+		fprintf(out, "%10s  %10s  %5.1f%%  %10s  %s",
+			hl_text_size(bytes, r->value.bytes, opts),
 			hl_text_count(blocks, r->value.blocks),
 			opts->limits.by_blocks ? share_of(r->value.blocks, total->blocks)
 					       : share_of(r->value.bytes, total->bytes),
