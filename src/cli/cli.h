@@ -86,6 +86,8 @@ extern const struct hl_cmd *hl_command_current;
 void hl_cli_error(const char *fmt, ...) hl_printf(1, 2);
 /* The same for information: a success, or a remark about the output. The prefix is not bold. */
 void hl_cli_info(const char *fmt, ...) hl_printf(1, 2);
+/* The same, with a command below it on a line of its own, which can be copied. */
+void hl_cli_info_command(const char *command, const char *fmt, ...) hl_printf(2, 3);
 /* Prints "heaplapse COMMAND: ..." and a hint to the help. Returns HL_EXIT_USAGE, or the command's
  * usage_status. */
 int hl_cli_usage(const char *fmt, ...) hl_printf(1, 2);

@@ -95,7 +95,7 @@ static void print_sentence(const char *sentence)
 static bool is_name_taken(int err)
 {
 	return err == -EEXIST || err == -HL_OUTPUT_SESSION || err == -HL_OUTPUT_NOT_SESSION ||
-	       err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
+	       err == -HL_OUTPUT_READ_ONLY || err == -HL_OUTPUT_FOREIGN || err == -EBUSY;
 }
 
 static bool keep_stderr;

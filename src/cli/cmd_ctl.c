@@ -300,6 +300,10 @@ static int run_ctl(void *state, int argc, char **argv)
 
 	if (argc == 1 && !strcmp(argv[0], "list"))
 		return hl_ctl_list(s->json);
+	if (argc > 1 && !strcmp(argv[0], "list"))
+		return hl_cli_usage("list takes no operand, but \"%s\" follows it; one process is "
+				    "shown by its pid, as in: heaplapse ctl 1234 status",
+			argv[1]);
 	if (argc < 2 || !hl_running_process_is_pid(argv[0]))
 		return hl_cli_usage(argc == 0 ? "which process? for example: heaplapse ctl 1234 "
 						"status"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/files/dump_format.h"
+#include "cli/files/session_choice.h"
 #include "request/request.h"
 #include "cli/options/symbol_options.h"
 #include "util/work/work.h"
@@ -228,6 +229,7 @@ static int dump_trace(struct dump *d)
 	err = write_all(d);
 	if (err)
 		hl_cli_error("the trace could not be read completely: %s", strerror(-err));
+	hl_filter_print_unmatched(d->filter, d->m);
 	hl_trace_file_warn(d->m);
 	if (hl_model_has_aggregated(d->m))
 		hl_cli_error("%" PRIu64 " of %" PRIu64 " blocks are recorded only as sums and not "
@@ -240,14 +242,32 @@ static int dump_trace(struct dump *d)
 	return err ? HL_EXIT_IO : status;
 }
 
+/* Of a session it opens what `report` shows. */
+static int open_trace(struct dump *d, struct hl_session_choice *c, int argc, char **argv)
+{
+	int status;
+
+	if (argc > 1)
+		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
+	status = hl_session_choose(c, &d->common, argc, argv, HL_SESSION_PROGRAM);
+	if (!status)
+		status = hl_session_require_one(c, "be read together");
+	return status ? status : hl_trace_file_open_path(c->files[0], &d->m);
+}
+
 static int run_dump(void *state, int argc, char **argv)
 {
 	struct dump *d = state;
+	struct hl_session_choice c = {0};
 	int status = hl_filter_options(d->exprs.data, d->exprs.len, &d->filter);
 
 	if (!status)
-		status = hl_trace_file_open(argc, argv, &d->m);
-	return status ? status : dump_trace(d);
+		status = open_trace(d, &c, argc, argv);
+	if (!status)
+		status = dump_trace(d);
+	status = hl_session_choice_status(&c, status);
+	hl_session_choice_fini(&c);
+	return status;
 }
 
 static void fini_dump(void *state)
@@ -260,6 +280,7 @@ static void fini_dump(void *state)
 }
 
 static const struct hl_opt dump_opts[] = {
+	HL_OPT_PROCESS,
 	{'n', "limit", "N", "print at most N lines", set_limit},
 	{0, "filter", "EXPR", "only events that match EXPR (see below); repeat to AND", set_filter},
 	{'l', "long", NULL, "add a header, lifetimes in ns, realloc chains and names of mmap flags",

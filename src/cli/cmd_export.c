@@ -5,6 +5,7 @@
  * The query options are the same as for `report`. Formats are rows in src/views/export.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "cli/files/session_choice.h"
 #include "cli/report/request_options.h"
+#include "request/filter_check.h"
 #include "util/path_suffix.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
@@ -28,6 +30,9 @@ struct export
 	struct hl_output_set files;
 	bool list, by_blocks, grouped, quiet;
 	enum hl_group group;
+	FILE *out;        /* of several processes: the file is open */
+	bool has_several; /* processes in one file */
+	bool is_last;
 };
 
 #define TABLE_VALUES "allocations|stacks|frames"
@@ -222,12 +227,17 @@ static void print_suppressed(const struct hl_export_job *x)
 }
 
 /* Prints what a reader of the file must know about it. */
-static void print_warnings(struct export *e, const struct hl_plan *p, const struct hl_export_job *x)
+static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_export_job *x)
 {
 	struct hl_model *m = p->m;
 	char got[HL_TEXT_SIZE_MAX];
 
+	struct hl_filter_check c;
+
 	hl_request_warn(m);
+	hl_plan_check_filter(p, false, &c);
+	hl_filter_check_note(&c, &p->notes);
+	hl_filter_check_fini(&c);
 	if (!e->quiet) {
 		print_suppressed(x);
 		hl_export_print_missing_symbols(m);
@@ -246,7 +256,12 @@ static void print_warnings(struct export *e, const struct hl_plan *p, const stru
 static int write_output(struct export *e, struct hl_export_job *x, int *err)
 {
 	struct hl_output_set *files = &e->files;
-	int failed = hl_output_set_open(files, e->format, x);
+	int failed = e->out ? 0 : hl_output_set_open(files, e->format, x);
+
+	x->is_first = !e->out;
+	x->is_last = !e->has_several || e->is_last;
+	x->out = e->out ? e->out : x->out;
+	e->out = x->out;
 
 	if (failed)
 		return print_write_error(files->failed, failed);
@@ -256,6 +271,8 @@ static int write_output(struct export *e, struct hl_export_job *x, int *err)
 		return 0;
 	}
 	*err = 0;
+	if (!x->is_last)
+		return 0;
 	failed = hl_output_set_finish(files);
 	/* Errors on stdout are reported by hl_cli_finish(). */
 	return failed && strcmp(e->output, "-") != 0 ? print_write_error(files->failed, failed) : 0;
@@ -287,6 +304,7 @@ static int run_job(struct export *e, struct hl_plan *p, struct hl_export_job *x,
 	const struct hl_request *r = p->request;
 	struct hl_strbuf title = {0};
 	char heading[256];
+	char process[256];
 	int status = 0;
 
 	x->query = hl_plan_query(p, r->quantity);
@@ -300,6 +318,13 @@ static int run_job(struct export *e, struct hl_plan *p, struct hl_export_job *x,
 	x->title = hl_strbuf_str(&title);
 	x->filter_text = hl_strbuf_str(&p->filter_text);
 	x->pool = r->pool_name;
+	if (e->has_several) {
+		const struct hl_meta *meta = &hl_model_info(p->m)->meta;
+
+		snprintf(process, sizeof(process), "%s (pid %" PRIu64 ")",
+			hl_session_base(meta->program), meta->pid);
+		x->process = process;
+	}
 	*err = hl_request_make_suppressions(r, &x->suppressions);
 	if (!*err)
 		status = write_output(e, x, err);
@@ -338,24 +363,70 @@ static int finish_request(struct hl_request_options *o)
 	return err ? hl_request_print_error(err, &why) : hl_request_read_suppressions(o);
 }
 
-/* A file of another viewer has one process: profiles of several cannot be added at their peaks. */
+/* The message lists the formats that can have several processes. */
+static int reject_several(const struct export *e, const struct hl_session_choice *c)
+{
+	struct hl_strbuf formats = {0}, what = {0};
+	int status;
+
+	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
+		if (f->several)
+			hl_strbuf_printf(&formats, "%s%s", formats.len ? ", " : "", f->name);
+	}
+	hl_strbuf_printf(&what, "be exported into one file of %s, only of %s", e->format->name,
+		hl_strbuf_str(&formats));
+	status = hl_session_require_one(c, hl_strbuf_str(&what));
+	hl_strbuf_fini(&formats);
+	hl_strbuf_fini(&what);
+	return status;
+}
+
+/* Peaks of several processes cannot be added: each has its own part of the file. */
+static int export_session(struct export *e, const struct hl_session_choice *c)
+{
+	struct hl_model *m;
+	int status = 0, result;
+
+	e->has_several = true;
+	for (int i = 0; i < c->n && (!status || status == HL_EXIT_INCOMPLETE); i++) {
+		e->is_last = i + 1 == c->n;
+		hl_cli_set_subject(c->files[i]);
+		result = hl_trace_file_open_path(c->files[i], &m);
+		if (!result)
+			result = export_trace(e, m);
+		status = result ? result : status;
+		hl_cli_set_subject(NULL);
+	}
+	if (status && status != HL_EXIT_INCOMPLETE)
+		hl_output_set_drop(&e->files);
+	return status;
+}
+
+/* A file of most viewers has one process. */
 static int choose_trace(const struct export *e, struct hl_session_choice *c, int argc, char **argv)
 {
 	int status = hl_session_choose(c, &e->options.common, argc, argv, HL_SESSION_PROGRAM);
 
 	if (!status)
-		status = hl_session_require_one(c, "be exported into one file");
-	if (!status && c->n > 1)
+		status = e->format->several ? 0 : reject_several(e, c);
+	if (!status && c->n > 1 && !c->is_session)
 		status = hl_cli_usage(
 			"takes one trace, but \"%s\" follows \"%s\"", c->files[1], c->files[0]);
 	return status;
+}
+
+static int export_chosen(struct export *e, const struct hl_session_choice *c)
+{
+	struct hl_model *m;
+	int status = hl_trace_file_open_path(c->files[0], &m);
+
+	return status ? status : export_trace(e, m);
 }
 
 static int run_export(void *state, int argc, char **argv)
 {
 	struct export *e = state;
 	struct hl_session_choice c = {0};
-	struct hl_model *m;
 	int status = 0;
 
 	if (e->list)
@@ -372,10 +443,12 @@ static int run_export(void *state, int argc, char **argv)
 		status = check_output(e, c.n, c.files);
 	if (!status)
 		status = finish_request(&e->options);
-	if (!status)
-		status = hl_trace_file_open_path(c.files[0], &m);
-	if (!status)
-		status = export_trace(e, m);
+	if (!status && c.n > 1)
+		status = export_session(e, &c);
+	else if (!status)
+		status = export_chosen(e, &c);
+	if (!status && !e->quiet)
+		hl_session_print_rest(&c);
 	status = hl_session_choice_status(&c, status);
 	hl_session_choice_fini(&c);
 	hl_output_set_fini(&e->files);

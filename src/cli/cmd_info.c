@@ -69,7 +69,7 @@ static int run_info(void *state, int argc, char **argv)
 {
 	struct info_state *s = state;
 	struct hl_session_choice c;
-	int status = hl_session_choose(&c, &s->trace, argc, argv, HL_SESSION_FILE);
+	int status = hl_session_choose(&c, &s->trace, argc, argv, HL_SESSION_PROGRAM);
 
 	if (!status && c.is_session)
 		status = print_session(s, c.session);

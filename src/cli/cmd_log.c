@@ -324,7 +324,7 @@ static int log_session(struct log_state *s, const struct hl_session_list *sessio
 			: s->compare ? "--compare"
 				     : "--json");
 	for (size_t i = 0; i < session->processes.len; i++) {
-		const struct hl_session_file *f = hl_session_last(session, i);
+		const struct hl_session_file *f = hl_session_largest(session, i);
 		struct hl_strbuf name = {0};
 
 		hl_text_escape(&name, f->program);

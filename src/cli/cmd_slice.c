@@ -178,6 +178,7 @@ static int run_slice(void *state, int argc, char **argv)
 	if (!status)
 		status = write_slice(s, m, &done);
 	if (!status) {
+		hl_filter_print_unmatched(s->params.filter, m);
 		hl_trace_file_warn(m);
 		print_done(s, &done);
 		status = hl_trace_file_close(m, &s->common,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "util/strbuf.h"
 #include "util/terminal/terminal.h"
 #include "util/safe_text.h"
+#include "util/terminal/wrap.h"
 
 const struct hl_cmd *hl_command_current;
 static const char *message_subject;
@@ -24,6 +26,48 @@ static const char *message_subject;
 void hl_cli_set_subject(const char *subject)
 {
 	message_subject = subject;
+}
+
+/* Appends the lines of a text that begins at a column. */
+static void put_wrapped(struct hl_strbuf *out, const char *text, unsigned column)
+{
+	char *lines = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&lines, &n);
+
+	if (f) {
+		hl_wrap(f, text, column, 2, hl_term_width(STDERR_FILENO));
+		fclose(f);
+	}
+	hl_strbuf_puts(out, lines ? lines : text);
+	free(lines);
+}
+
+#define PREFIX "heaplapse: "
+
+/* Information on a terminal is wrapped at its width. */
+static void print_info(const char *fmt, va_list args, const char *hint)
+{
+	struct hl_strbuf raw = {0}, text = {0}, out = {0};
+
+	hl_strbuf_vprintf(&raw, fmt, args);
+	if (message_subject) {
+		hl_text_escape(&text, message_subject);
+		hl_strbuf_puts(&text, ": ");
+	}
+	hl_text_escape(&text, hl_strbuf_str(&raw));
+	hl_strbuf_puts(&out, PREFIX);
+	if (isatty(STDERR_FILENO))
+		put_wrapped(&out, hl_strbuf_str(&text), strlen(PREFIX));
+	else
+		hl_strbuf_printf(&out, "%s\n", hl_strbuf_str(&text));
+	hl_strbuf_puts(&out, hint);
+	hl_progress_clear();
+	fputs(hl_strbuf_str(&out), stderr);
+	fflush(stderr);
+	hl_strbuf_fini(&raw);
+	hl_strbuf_fini(&text);
+	hl_strbuf_fini(&out);
 }
 
 static void print_message(
@@ -62,8 +106,22 @@ void hl_cli_info(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_message(HL_STYLE_PLAIN, NULL, fmt, args, "");
+	print_info(fmt, args, "");
 	va_end(args);
+}
+
+void hl_cli_info_command(const char *command, const char *fmt, ...)
+{
+	struct hl_strbuf hint = {0};
+	va_list args;
+
+	hl_strbuf_puts(&hint, "  ");
+	hl_text_escape(&hint, command);
+	hl_strbuf_putc(&hint, '\n');
+	va_start(args, fmt);
+	print_info(fmt, args, hl_strbuf_str(&hint));
+	va_end(args);
+	hl_strbuf_fini(&hint);
 }
 
 static int print_usage(const char *try, const char *fmt, va_list args)

@@ -7,6 +7,7 @@
 #include "request/filter_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/strbuf.h"
 #include "util/work/work.h"
@@ -62,17 +63,61 @@ static void examine_clauses(struct hl_plan *p, struct hl_filter_check *c)
 	c->contradicts = !err && blocks == 0 && !c->useless;
 }
 
+/* A rule is a filter of its own: that of --fold, or fn: with the name of --alloc-fn. */
+static int check_rule(struct hl_plan *p, const char *text, struct hl_filter_check *out)
+{
+	struct hl_filter_error error;
+	struct hl_filter *f = NULL;
+	int err = hl_filter_parse(&f, text, &error);
+
+	if (!err)
+		err = hl_filter_bind(f, p->m);
+	if (!err)
+		err = hl_filter_find_unmatched(f, p->m, &out->unmatched);
+	hl_filter_free(f);
+	return err;
+}
+
+static int check_wrapper(struct hl_plan *p, const char *name, struct hl_filter_check *out)
+{
+	const char *quote = strpbrk(name, " ,") ? "\"" : "";
+	struct hl_strbuf text = {0};
+	int err;
+
+	hl_strbuf_printf(&text, "fn:%s%s%s", quote, name, quote);
+	err = hl_strbuf_error(&text);
+	if (!err)
+		err = check_rule(p, hl_strbuf_str(&text), out);
+	hl_strbuf_fini(&text);
+	return err;
+}
+
+static int check_rules(struct hl_plan *p, struct hl_filter_check *out)
+{
+	const struct hl_request *r = p->request;
+	int err = 0;
+
+	for (size_t i = 0; i < r->folds.len && !err; i++)
+		err = check_rule(p, r->folds.data[i], out);
+	for (size_t i = 0; i < r->alloc_functions.len && !err; i++)
+		err = check_wrapper(p, r->alloc_functions.data[i], out);
+	return err;
+}
+
 void hl_plan_check_filter(struct hl_plan *p, bool empty, struct hl_filter_check *out)
 {
 	struct hl_work *w = hl_model_work(p->m);
 	int err;
 
 	*out = (struct hl_filter_check){0};
-	if (!p->filter || w->stopped)
+	if (w->stopped)
 		return;
-	err = hl_filter_find_unmatched(p->filter, p->m, &out->unmatched);
-	if (!err && empty && out->unmatched.len == 0 && hl_filter_n_clauses(p->filter) > 1)
+	err = p->filter ? hl_filter_find_unmatched(p->filter, p->m, &out->unmatched) : 0;
+	if (!err && p->filter && empty && out->unmatched.len == 0 &&
+		hl_filter_n_clauses(p->filter) > 1)
 		examine_clauses(p, out);
+	if (!err)
+		err = check_rules(p, out);
 	hl_work_resume(w);
 }
 

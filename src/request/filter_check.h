@@ -16,9 +16,9 @@ struct hl_filter_check {
 };
 
 /*
- * Examines the filter of a plan whose parts have run. empty: the answers have no block, so the
- * terms are queried one by one. An error, or the end of the time of the request, makes the result
- * incomplete, not wrong. The caller frees it with hl_filter_check_fini.
+ * Examines the filter and the rules about stacks of a plan whose parts have run. empty: the answers
+ * have no block, so the terms are queried one by one. An error, or the end of the time of the
+ * request, makes the result incomplete, not wrong. The caller frees it with hl_filter_check_fini.
  */
 void hl_plan_check_filter(struct hl_plan *p, bool empty, struct hl_filter_check *out);
 void hl_filter_check_fini(struct hl_filter_check *c);

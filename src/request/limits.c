@@ -41,6 +41,10 @@ bool *hl_limits_select(const struct hl_limits *l, const void *rows, size_t n,
 	for (size_t i = 0; i < n; i++)
 		ranks[i] = (struct rank){.size = size_of(rows, i, l), .at = i};
 	qsort(ranks, n, sizeof(*ranks), compare_ranks);
+	if (n > 0 && ranks[0].size < least && l->least_rows) {
+		least = 1; /* not a row without a value */
+		n = n < l->least_rows ? n : l->least_rows;
+	}
 	for (size_t i = 0; i < n && !(l->limited && i == l->limit); i++)
 		shown[ranks[i].at] = ranks[i].size >= least;
 	free(ranks);
@@ -63,9 +67,8 @@ static uint64_t row_size(const void *rows, size_t i, const struct hl_limits *l)
 }
 
 /* Selects the first rows in the table's order. */
-static bool *select_first_rows(const struct hl_limits *l, const struct hl_table *t)
+static bool *select_first_rows(const struct hl_limits *l, const struct hl_table *t, uint64_t least)
 {
-	uint64_t least = table_minimum(l, t);
 	bool *shown = calloc(t->n + 1, sizeof(*shown));
 	size_t n = 0;
 
@@ -76,10 +79,23 @@ static bool *select_first_rows(const struct hl_limits *l, const struct hl_table 
 	return shown;
 }
 
+static bool has_large_row(const struct hl_limits *l, const struct hl_table *t, uint64_t least)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (row_size(t->rows, i, l) >= least)
+			return true;
+	}
+	return false;
+}
+
 bool *hl_limits_select_table(const struct hl_limits *l, const struct hl_table *t)
 {
-	return l->keep_order ? hl_limits_select(l, t->rows, t->n, row_size, table_minimum(l, t))
-			     : select_first_rows(l, t);
+	uint64_t least = table_minimum(l, t);
+
+	/* Without a large row the largest ones are shown, in whatever order the table is. */
+	return l->keep_order || (l->least_rows && !has_large_row(l, t, least))
+		       ? hl_limits_select(l, t->rows, t->n, row_size, least)
+		       : select_first_rows(l, t, least);
 }
 
 size_t hl_limits_table_rows(const struct hl_limits *l, const struct hl_table *t)

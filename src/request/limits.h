@@ -11,7 +11,9 @@
 
 struct hl_limits {
 	double min_percent; /* rows below this share of the total are omitted */
-	bool limited;       /* show at most `limit` rows, or children of a tree node */
+	/* If all rows are below the minimum, the largest ones, up to this number, are shown. */
+	size_t least_rows;
+	bool limited; /* show at most `limit` rows, or children of a tree node */
 	size_t limit;
 	/* Of a table whose rows are not sorted by size: the limit keeps the largest ones. Other
 	 * lists of this kind call hl_limits_select(). */

@@ -426,6 +426,8 @@ int hl_plan_check_stopped(struct hl_plan *p, const struct hl_plan_part *part, in
 
 /* --- running --- */
 
+#define ROWS_WITHOUT_LARGE 10 /* of a list in which every row is below the default minimum */
+
 static struct hl_limits make_limits(const struct hl_request *r, const struct hl_view *view)
 {
 	struct hl_limits l = {.by_blocks = r->sorted && r->sort == HL_SORT_BLOCKS};
@@ -433,6 +435,7 @@ static struct hl_limits make_limits(const struct hl_request *r, const struct hl_
 	if (r->unlimited)
 		return l;
 	l.min_percent = r->min_given ? r->min : view->min_percent;
+	l.least_rows = r->min_given ? 0 : ROWS_WITHOUT_LARGE;
 	l.limit = r->limit_given ? r->limit : view->limit;
 	l.limited = l.limit > 0;
 	return l;

@@ -52,8 +52,12 @@ class Heaplapse:
                'HEAPLAPSE_OUTPUT': trace}
         return subprocess.Popen(command, env=env)
 
+    def this_file(self, trace):
+        """The options that mean the file, not the last program of its process."""
+        return ['--process', os.path.basename(trace)] if os.path.isdir(trace + '.d') else []
+
     def info(self, trace):
-        return json.loads(self.run('info', '--json', trace))
+        return json.loads(self.run('info', '--json', *self.this_file(trace), trace))
 
     def info_when_ended(self, trace, seconds=10):
         """The info of a trace whose collector may still be writing. The collector writes the end
@@ -83,7 +87,7 @@ class Heaplapse:
 
     def dump(self, trace):
         """The heap events in order (docs/trace-format.md, section 7)."""
-        with subprocess.Popen([self.binary, 'dump', trace], stdout=subprocess.PIPE,
+        with subprocess.Popen([self.binary, 'dump', *self.this_file(trace), trace], stdout=subprocess.PIPE,
                               text=True) as command:
             for line in command.stdout:
                 op, _, thread, _, _, size, _ = line.split(' ', 6)

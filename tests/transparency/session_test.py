@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from transparency import Failure, children_of, comm_of, contains, expect, expect_lossless, main, wait_until
+from transparency import NOBODY, Failure, children_of, comm_of, contains, expect, expect_lossless, main, need_other_user, wait_until
 
 PLAIN = ('-q', '-o', 'x.hlt')
 
@@ -73,14 +73,32 @@ def test_pipeline(place):
     contains('summary', done.err, 'recorded 17 processes', 'and 7 more processes', '--process NAME|PID x.hlt')
     hint = re.search(r'^  next: (\S+) report --process NAME\|PID x\.hlt$', done.err, re.M)
     expect('the hint has the path of the program', bool(hint) and os.access(hint.group(1), os.X_OK), True)
-    table = re.findall(r'^ +[\d.]+ \w*B +[\d,]+ +(\d+)  (.*)$', done.err, re.M)
+    table = re.findall(r'^ +[\d.]+ \w*B +(?:-|[\d.]+ \w*B) +[\d,]+ +(\d+)  (.*)$', done.err, re.M)
     expect('rows of the summary', [int(pid) for pid, _ in table], list(rows)[:10])
-    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; the largest is ')
+    contains('report', run(place, 'report', 'x.hlt').err, '16 more processes in x.hlt.d; ', ' has the largest heap, with a peak of ')
 
 
 def numbers_of(place, trace):
     totals = place.heaplapse.info(trace)['totals']
     return totals['peak_bytes'], totals['allocations']
+
+
+def test_resident(place):
+    """the table, the rows of -g process, info and JSON have the resident memory, and the hint names who has most of it"""
+    grow = 'import mmap, time; m = mmap.mmap(-1, 64 << 20); [m.write(bytes(1 << 20)) for i in range(64)]; time.sleep(0.5)'
+    heap = f'{place.program("becoming")} {place.program("ending")} exit:0'
+    done = place.record('/bin/sh', '-c', f"/usr/bin/python3 -S -c '{grow}'; {heap}; {heap}; exit 0", options=('--summary', '-o', 'x.hlt'))
+    rows = list(processes(place).values())
+    python = [row for row in rows if base(row).startswith('python')][0]
+    expect('resident', (python['resident_bytes'] >= 64 << 20, max(row['resident_bytes'] for row in rows) == python['resident_bytes']), (True, True))
+    contains('hint', run(place, 'report', 'x.hlt').err, f'; {base(python)} (pid {python["pid"]}) has the most resident memory, ')
+    value = f'{python["resident_bytes"] / (1 << 20):.1f} MiB'
+    for words in ('info', '--all'), ('report', '--peak', '-g', 'process'):
+        (line,) = [line for line in run(place, *words, 'x.hlt').out.splitlines() if 'python' in line]
+        contains(f'{words}', line, value)
+    contains('summary', done.err, value, 'resident')
+    by_pid = {row['pid']: row for row in json.loads(run(place, 'report', '--peak', '-g', 'process', '--json', 'x.hlt').out)['processes']}
+    expect('JSON', by_pid[python['pid']]['resident_bytes'], python['resident_bytes'])
 
 
 def test_tree(place):
@@ -110,13 +128,40 @@ def test_exec_chain(place):
     for words in ('report', '--allocated'), ('report', '--process', row['pid'], '--allocated'), ('report', '--all', '--allocated'):
         contains(f'{words}', run(place, *words, 'x.hlt').out, '100 blocks' if words[1:2] != ('--all',) else 'in 100 block')
     done = run(place, 'report', '--allocated', 'x.hlt')
-    contains('line', done.err, 'showing transparency_ending, the last program', names[2])
-    contains('info', run(place, 'info', 'x.hlt').err, f'process {row["pid"]} then ran transparency_ending: {names[2]}')
+    contains('line', done.err, 'showing transparency_ending, the last program', names[2], 'the first one is shown by --process x.hlt')
+    for command in 'info', 'dump':
+        last, first = run(place, command, 'x.hlt'), run(place, command, '--process', 'x.hlt', 'x.hlt')
+        expect(f'{command}: the last', (last.out, last.err == done.err), (run(place, command, names[2]).out, True))
+        expect(f'{command}: the first', (first.out != last.out, 'showing' in first.err), (True, False))
+    text = run(place, 'info', 'x.hlt').out
+    contains('program', text, 'transparency_ending exit:3')
     by_file = json.loads(run(place, 'report', '--process', 'x.hlt', '--allocated', '--json', 'x.hlt').out)
     expect('the first by its file', by_file['total_blocks'], place.heaplapse.info('x.hlt')['totals']['allocations'])
     expect('the program by its file', run(place, 'report', '--process', os.path.basename(names[2]), '--allocated', 'x.hlt').out, done.out)
     expect('the last shell', run(place, 'report', '--process', 'sh', '--allocated', '--json', 'x.hlt').out,
            run(place, 'report', '--allocated', '--json', names[1]).out)
+
+
+def test_exec_of_a_smaller(place):
+    """a process counts with the largest program that it ran, in tables, sums and hints"""
+    step = f'{place.program("becoming")} {place.program("ending")} exit:0'
+    done = place.record(*step.split(), options=('--summary', '-o', 'x.hlt'))
+    (row,) = place.heaplapse.session('x.hlt')
+    expect('the program that counts', (base(row), row['peak_bytes'] >> 20, len(row['files'])), ('transparency_becoming', 8, 2))
+    hint = f'{place.binary} report --process transparency_becoming x.hlt'
+    contains('summary', done.err, 'transparency_becoming (then transparency_ending)', f'next: {hint}\n')
+    contains('report', run(place, 'report', 'x.hlt').err, f'also ran transparency_becoming with a higher peak, 8.0 MiB:\n  {hint}\n')
+    contains('by pid', run(place, 'report', '--process', row['pid'], 'x.hlt').out, '8.0 MiB')
+    sums = json.loads(run(place, 'report', '--all', '--peak', '--json', 'x.hlt').out)
+    expect('sum', sums['total_bytes'], row['peak_bytes'])
+    place.remove_traces()
+    done = place.record('/bin/sh', '-c', f'{step}; exit 0', options=('--summary', '-o', 'x.hlt'))
+    rows = list(processes(place).values())
+    expect('rank', (base(rows[0]), rows[0]['peak_bytes'] >> 20), ('transparency_becoming', 8))
+    contains('rest', run(place, 'report', 'x.hlt').err, f'1 more process in x.hlt.d; it is transparency_becoming with a peak of 8.0 MiB:\n  {hint}\n')
+    run(place, *hint.split()[1:])
+    text = run(place, 'report', '-g', 'process', '--peak', 'x.hlt').out
+    contains('table', text.splitlines()[1], '8.0 MiB', 'transparency_becoming')
 
 
 def test_shim(place):
@@ -129,7 +174,7 @@ def test_shim(place):
     expect('status', done.status, 5)
     expect('files', tops(), ['shim', 'x.hlt', 'x.hlt.d'])
     expect('processes', len(processes(place)), 79)
-    contains('summary', done.err, 'recorded 79 processes', 'sh, then transparency_ending', 'and 69 more processes')
+    contains('summary', done.err, 'recorded 79 processes', 'transparency_ending (after sh)', 'and 69 more processes')
     contains('report', run(place, 'report', '--allocated', 'x.hlt').out, '100 blocks')
 
 
@@ -230,6 +275,25 @@ def test_overwriting_live(place):
         pass
     processes(place)
     expect('then', place.record('/bin/true', options=('-q', '-f', '-o', 'x.hlt')).status, 0)
+
+
+def test_overwriting_read_only(place):
+    """-f refuses a directory that it cannot write to before the program runs, so two runs do not mix"""
+    need_other_user(place, 0o755)
+    os.chown('.', 65534, 65534)
+    command = place.record_command('/bin/sh', '-c', '/bin/true; echo ran >>ran', options=('-q', '-f', '-o', 'x.hlt'))
+    expect('first', place.run(*NOBODY, *command).status, 0)
+    before = open('x.hlt', 'rb').read()
+    for name in [], os.listdir('x.hlt.d'):
+        os.chmod('x.hlt.d', 0o555)
+        done = place.run(*NOBODY, *command)
+        expect('status', done.status, 125)
+        contains('message', done.err, 'x.hlt.d', 'is read-only', 'chmod u+w', '-o')
+        os.chmod('x.hlt.d', 0o755)
+        for file in name:
+            os.unlink(f'x.hlt.d/{file}')
+    expect('unchanged', (open('x.hlt', 'rb').read() == before, open('ran', encoding='ascii').read()), (True, 'ran\n'))
+    expect('writable', place.run(*NOBODY, *command).status, 0)
 
 
 def test_planted(place):
@@ -412,14 +476,30 @@ def test_choice(place):
         words = {'export': ('-f', 'collapsed')}.get(command, ())
         expect(f'{command} --process', run(place, command, *words, '--process', 'true', 'x.hlt').out,
                run(place, command, *words, rows[[pid for pid, row in rows.items() if base(row) == 'true'][0]]['trace']).out)
-    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err, 'processes cannot be exported into one file', '--process')
+    for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
+        done = run(place, 'export', *options, 'x.hlt')
+        expect(f'{options}: the rest', ' has the largest heap, with a peak of ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
+    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err,
+             'processes cannot be exported into one file of svg, only of json, collapsed, csv; choose one', '--process')
+    one_by_one = {pid: [line for line in run(place, 'export', '-q', '-f', 'collapsed', '--allocated', row['trace']).out.splitlines()] for pid, row in rows.items()}
+    together = run(place, 'export', '-f', 'collapsed', '--allocated', '--all', 'x.hlt').out.splitlines()
+    expect('collapsed', sorted(together), sorted(f'{base(rows[pid])} (pid {pid});{line}' for pid, lines in one_by_one.items() for line in lines))
+    document = json.loads(run(place, 'export', '-f', 'json', '--all', 'x.hlt').out)
+    expect('json', {x['pid']: x for x in document['processes']},
+           {pid: json.loads(run(place, 'export', '-q', '-f', 'json', row['trace']).out) for pid, row in rows.items()})
+    head, *table = run(place, 'export', '-f', 'csv', '--all', 'x.hlt').out.splitlines()
+    expect('csv', (head.startswith('pid,program,id,stack,'), len(table)), (True, sum(row['allocations'] for row in rows.values())))
+    expect('columns', {line.count(',') for line in table if '"' not in line.split(',', 2)[2]} <= {head.count(',')}, True)
+    expect('pids', {int(line.split(',')[0]) for line in table}, {pid for pid, row in rows.items() if row['allocations']})
+    run(place, 'export', '-f', 'csv', '-g', 'site', '--all', '-o', 'all.csv', 'x.hlt')
+    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks\n')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
     contains('two', run(place, 'report', '--all', 'x.hlt', 'x.hlt', status=2).err, 'takes one trace or the directory')
     contains('dump', run(place, 'dump', 'x.hlt.d', status=2).err, '--process')
     expect('log', run(place, 'log', '--all', 'x.hlt').out.count('=== '), len(rows))
     text = run(place, 'report', '--group', 'process', '--allocated', 'x.hlt').out
-    table = re.findall(r'^ +([\d.]+) (\w*B) +([\d,]+) +([\d.]+)%  \S+ \(pid (\d+)\)', text, re.M)
+    table = re.findall(r'^ +([\d.]+) (\w*B) +([\d,]+) +([\d.]+)% +(?:-|[\d.]+ \w*B)  \S+ \(pid (\d+)\)', text, re.M)
     expect('rows', {int(row[-1]) for row in table}, set(rows))
     shares = [float(row[3]) for row in table]
     expect('shares', (shares == sorted(shares, reverse=True), 99 < sum(shares) < 101), (True, True))
@@ -517,6 +597,7 @@ def test_ctl_list(place):
     place.finish(process)
     expect('after', ours(), [])
     contains('usage', run(place, 'ctl', 'lst', status=2).err, 'ctl')
+    contains('an operand of list', run(place, 'ctl', 'list', 'foo', status=2).err, 'list takes no operand, but "foo" follows it')
 
 
 def test_outlives(place):

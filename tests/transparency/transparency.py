@@ -145,7 +145,7 @@ class Place:
                             for column in chunk.columns.values())
 
     def dump(self, trace):
-        return self.heaplapse.run('dump', trace).splitlines()
+        return self.heaplapse.run('dump', *self.heaplapse.this_file(trace), trace).splitlines()
 
 
 def contains(what, text, *parts):

@@ -11,6 +11,7 @@
 #include "util/names/suggest.h"
 #include "util/safe_text.h"
 #include "util/strbuf.h"
+#include "util/terminal/shell_word.h"
 
 #define SHOWN_MAX 10   /* processes in a message */
 #define REST_MAX  2000 /* traces that are opened for the line about the rest */
@@ -58,7 +59,7 @@ static int choose_all(struct hl_session_choice *c)
 	if (!c->all)
 		return out_of_memory();
 	for (size_t i = 0; i < s->processes.len; i++)
-		c->all[i] = hl_session_last(s, i)->path;
+		c->all[i] = hl_session_largest(s, i)->path;
 	c->files = c->all;
 	c->n = (int)s->processes.len;
 	c->is_session = true;
@@ -114,7 +115,7 @@ static const char *next_name(const void *from, size_t i)
 {
 	const struct hl_session_list *s = from;
 
-	return i < s->processes.len ? hl_session_base(hl_session_last(s, i)->program) : NULL;
+	return i < s->processes.len ? hl_session_base(hl_session_largest(s, i)->program) : NULL;
 }
 
 static int print_none(const struct hl_session_list *s, const char *name)
@@ -124,7 +125,7 @@ static int print_none(const struct hl_session_list *s, const char *name)
 	struct hl_strbuf b = {0};
 
 	for (size_t i = 0; order && i < n && i < SHOWN_MAX; i++)
-		put_process(&b, hl_session_last(s, order[i]));
+		put_process(&b, hl_session_largest(s, order[i]));
 	if (n > SHOWN_MAX)
 		hl_strbuf_printf(&b, "\n  and %zu more (heaplapse info --all)", n - SHOWN_MAX);
 	if (similar)
@@ -196,9 +197,11 @@ static int choose_first(struct hl_session_choice *c, enum hl_session_default alo
 	}
 	file = s->has_first && alone == HL_SESSION_FILE ? 0 : find_last_program(s, 0);
 	if (file != 0 || !s->has_first)
-		hl_cli_info("showing %s, the last program that process %" PRIu64 " ran: %s",
+		hl_cli_info("showing %s, the last program that process %" PRIu64 " ran: %s%s%s",
 			hl_session_base(s->files.data[file].program), s->files.data[file].pid,
-			s->files.data[file].path);
+			s->files.data[file].path,
+			s->has_first ? "; the first one is shown by --process " : "",
+			s->has_first ? hl_session_base(s->first) : "");
 	return choose_file(c, file);
 }
 
@@ -337,22 +340,59 @@ int hl_session_require_one(const struct hl_session_choice *c, const char *what)
 		return 0;
 	order = hl_session_by_peak(c->session);
 	status = hl_cli_usage("%d processes cannot %s; choose one, as in --process %" PRIu64, c->n,
-		what, hl_session_last(c->session, order ? order[0] : 0)->pid);
+		what, hl_session_largest(c->session, order ? order[0] : 0)->pid);
 	free(order);
 	return status;
 }
 
-/* The value for --process: the name, or if several processes have it the pid. */
+/* --- the line about the rest --- */
+
+static bool is_found_by(
+	const struct hl_session_list *s, const char *name, const struct hl_session_file *f)
+{
+	struct hl_session_matches m;
+	bool is_only = hl_session_find(s, name, &m) == 0 && m.found.len == 1 &&
+		       &s->files.data[m.found.data[0].file] == f;
+
+	hl_vec_free(&m.found);
+	return is_only;
+}
+
+/* A name with control characters is shown in another form, which cannot be copied. */
+static bool is_shown_as_it_is(const char *name)
+{
+	struct hl_strbuf shown = {0};
+	bool same;
+
+	hl_text_escape(&shown, name);
+	same = !strcmp(hl_strbuf_str(&shown), name);
+	hl_strbuf_fini(&shown);
+	return same;
+}
+
+/* The value for --process: the program's name, if that means another file the pid, and if that does
+ * too the name of the file. */
 static const char *name_process(
 	const struct hl_session_list *s, const struct hl_session_file *f, char pid[24])
 {
 	const char *name = hl_session_base(f->program);
-	struct hl_session_matches m;
-	bool unique = hl_session_find(s, name, &m) == 0 && m.found.len == 1;
 
-	hl_vec_free(&m.found);
 	snprintf(pid, 24, "%" PRIu64, f->pid);
-	return unique ? name : pid;
+	if (is_shown_as_it_is(name) && is_found_by(s, name, f))
+		return name;
+	return is_found_by(s, pid, f) ? pid : hl_session_base(f->path);
+}
+
+void hl_session_put_command(
+	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_file *f)
+{
+	char pid[24];
+
+	hl_shell_put_word(b, program_invocation_name);
+	hl_strbuf_puts(b, " report --process ");
+	hl_shell_put_word(b, name_process(s, f, pid));
+	hl_strbuf_putc(b, ' ');
+	hl_shell_put_path(b, s->has_first ? s->first : s->dir);
 }
 
 static bool has_file(
@@ -365,34 +405,64 @@ static bool has_file(
 }
 
 /* The rest of the process that is shown. */
-static void print_later_file(const struct hl_session_file *last, const char *shown)
+static void print_same_process(
+	const struct hl_session_list *s, const struct hl_session_process *p, const char *shown)
 {
-	if (!strcmp(last->path, shown))
-		return;
-	if (last->continues)
+	const struct hl_session_file *last = &s->files.data[p->last];
+	const struct hl_session_file *largest = &s->files.data[p->largest];
+	struct hl_strbuf command = {0};
+	char peak[HL_TEXT_SIZE_MAX];
+
+	if (strcmp(largest->path, shown) != 0 && !largest->continues) {
+		hl_session_put_command(&command, s, largest);
+		hl_cli_info_command(hl_strbuf_str(&command),
+			"process %" PRIu64 " %s ran %s with a higher peak, %s:", largest->pid,
+			largest == last ? "then" : "also", hl_session_base(largest->program),
+			hl_text_bytes(peak, largest->peak_bytes));
+		hl_strbuf_fini(&command);
+	} else if (last->continues && strcmp(last->path, shown) != 0) {
 		hl_cli_info("the recording of process %" PRIu64 " continues in %s", last->pid,
 			last->path);
-	else
+	} else if (strcmp(last->path, shown) != 0) {
 		hl_cli_info("process %" PRIu64 " then ran %s: %s", last->pid,
 			hl_session_base(last->program), last->path);
+	}
 }
 
-static void print_others(const struct hl_session_list *s, const struct hl_session_file *largest)
+/* A process may have much memory outside of its heap. */
+static void put_resident(struct hl_strbuf *b, const struct hl_session_file *largest,
+	const struct hl_session_file *resident)
 {
-	char peak[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX], pid[24];
-	size_t others = s->processes.len - 1;
+	char bytes[HL_TEXT_SIZE_MAX];
 
-	hl_cli_info("%s more process%s in %s; the largest is %s with a peak of %s: report "
-		    "--process %s",
-		hl_text_count(n, others), others == 1 ? "" : "es", s->dir,
-		hl_session_base(largest->program), hl_text_bytes(peak, largest->peak_bytes),
-		name_process(s, largest, pid));
+	if (resident != largest && resident->resident_bytes > largest->resident_bytes)
+		hl_strbuf_printf(b, "; %s (pid %" PRIu64 ") has the most resident memory, %s",
+			hl_session_base(resident->program), resident->pid,
+			hl_text_bytes(bytes, resident->resident_bytes));
+}
+
+static void print_others(const struct hl_session_list *s, const struct hl_session_file *largest,
+	const struct hl_session_file *resident)
+{
+	char peak[HL_TEXT_SIZE_MAX], n[HL_TEXT_SIZE_MAX];
+	size_t others = s->processes.len - 1;
+	struct hl_strbuf command = {0}, more = {0};
+
+	hl_session_put_command(&command, s, largest);
+	put_resident(&more, largest, resident);
+	hl_cli_info_command(hl_strbuf_str(&command),
+		"%s more process%s in %s; %s%s%s with a peak of %s%s:", hl_text_count(n, others),
+		others == 1 ? "" : "es", s->dir, others == 1 ? "it is " : "",
+		hl_session_base(largest->program), others == 1 ? "" : " has the largest heap,",
+		hl_text_bytes(peak, largest->peak_bytes), hl_strbuf_str(&more));
+	hl_strbuf_fini(&command);
+	hl_strbuf_fini(&more);
 }
 
 void hl_session_print_rest(struct hl_session_choice *c)
 {
 	struct hl_session_list *s = c->session;
-	const struct hl_session_file *largest = NULL;
+	const struct hl_session_file *largest = NULL, *resident = NULL;
 	char n[HL_TEXT_SIZE_MAX];
 
 	if (!s || c->is_session || c->n != 1)
@@ -407,13 +477,17 @@ void hl_session_print_rest(struct hl_session_choice *c)
 	if (!c->is_read)
 		print_problems(s);
 	for (size_t i = 0; i < s->processes.len; i++) {
-		const struct hl_session_file *last = hl_session_last(s, i);
+		const struct hl_session_file *f = hl_session_largest(s, i);
 
-		if (has_file(s, &s->processes.data[i], c->files[0]))
-			print_later_file(last, c->files[0]);
-		else if (!largest || last->peak_bytes > largest->peak_bytes)
-			largest = last;
+		if (has_file(s, &s->processes.data[i], c->files[0])) {
+			print_same_process(s, &s->processes.data[i], c->files[0]);
+			continue;
+		}
+		if (!largest || f->peak_bytes > largest->peak_bytes)
+			largest = f;
+		if (!resident || f->resident_bytes > resident->resident_bytes)
+			resident = f;
 	}
 	if (largest)
-		print_others(s, largest);
+		print_others(s, largest, resident);
 }

@@ -3,14 +3,15 @@
  * session_choice.h - which traces of a session a command is about: --process, --all, or the operand
  * alone.
  *
- * app.hlt.d means the session. app.hlt alone means the program that was started: for views the last
- * program that it ran, if it has called exec; for commands about a file that file.
+ * app.hlt.d means the session. app.hlt alone means the program that was started: the last program
+ * that it ran, if it has called exec; for commands that copy or change a file that file.
  */
 #ifndef HL_CLI_FILES_SESSION_CHOICE_H
 #define HL_CLI_FILES_SESSION_CHOICE_H
 
 #include "cli/files/trace_file.h"
 #include "model/session/session.h"
+#include "util/strbuf.h"
 
 struct hl_session_choice {
 	/* The traces: the operands, or one file for each process. */
@@ -42,7 +43,10 @@ int hl_session_choice_status(const struct hl_session_choice *c, int status);
 /* For a command that takes one trace: prints a sentence and returns an exit status if the choice is
  * a session of several processes. `what`: what the command cannot do, "be exported together". */
 int hl_session_require_one(const struct hl_session_choice *c, const char *what);
-/* Prints a line about the other processes, if there are any. */
+/* Appends the command that shows the program of this file, which can be copied into a shell. */
+void hl_session_put_command(
+	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_file *f);
+/* Prints what else the process ran and a line about the other processes, if there are any. */
 void hl_session_print_rest(struct hl_session_choice *c);
 
 #endif

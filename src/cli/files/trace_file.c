@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "cli/files/session_choice.h"
+#include "cli/report/request_options.h"
 #include "model/slice/slice.h"
+#include "request/filter_check.h"
 #include "util/terminal/progress.h"
 #include "util/strbuf.h"
 #include "util/safe_text.h"
@@ -359,4 +361,14 @@ int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f)
 	}
 	hl_strbuf_fini(&all);
 	return status;
+}
+
+void hl_filter_print_unmatched(struct hl_filter *f, struct hl_model *m)
+{
+	struct hl_filter_check c = {0};
+
+	if (f)
+		(void)hl_filter_find_unmatched(f, m, &c.unmatched);
+	hl_filter_check_note(&c, &hl_cli_notes);
+	hl_filter_check_fini(&c);
 }

@@ -21,11 +21,17 @@ const char *hl_set_verbose(void *state, const char *value);
 const char *hl_set_all(void *state, const char *value);
 const char *hl_set_process(void *state, const char *value);
 /* The rows of commands that use hl_session_choose(). */
-#define HL_SESSION_OPTS                                                                            \
-	{0, "process", "NAME|PID", "one process of the session, by its program's name or its pid", \
-		hl_set_process},                                                                   \
-	{                                                                                          \
-		0, "all", NULL, "all processes of the session", hl_set_all                         \
+#define HL_SESSION_OPTS                                                    \
+	HL_OPT_PROCESS,                                                    \
+	{                                                                  \
+		0, "all", NULL, "all processes of the session", hl_set_all \
+	}
+#define HL_OPT_PROCESS                                                          \
+	{                                                                       \
+		0, "process", "NAME|PID",                                       \
+			"one process of the session, by its program's name or " \
+			"its pid",                                              \
+			hl_set_process                                          \
 	}
 #define HL_OPT_STRICT                                                                     \
 	{                                                                                 \
@@ -40,7 +46,7 @@ const char *hl_set_process(void *state, const char *value);
  * collector writes the rest. */
 int hl_trace_file_open_model(const char *path, struct hl_model **m, struct hl_reader_refusal *why);
 /* Opens the only operand, or without one the newest trace in the current directory. Of a session it
- * opens the program that was started (session_choice.h). Returns 0, or prints a message and returns
+ * opens the trace that is named (session_choice.h). Returns 0, or prints a message and returns
  * an exit status. */
 int hl_trace_file_open(int argc, char **argv, struct hl_model **m);
 /* Opens this trace, for commands that have chosen it. */
@@ -66,6 +72,9 @@ int hl_trace_file_failed(struct hl_model *m);
  * prints a message that marks the position of the error and returns an exit status.
  */
 int hl_filter_options(const char *const *exprs, size_t n, struct hl_filter **f);
+/* Prints which names of a bound filter the trace does not have, with similar ones. f may be NULL.
+ */
+void hl_filter_print_unmatched(struct hl_filter *f, struct hl_model *m);
 int hl_filter_print_error(const char *option, const char *expr, size_t at, const char *text);
 
 #endif

@@ -118,6 +118,13 @@ void hl_record_format_output_error(
 			"of traces; move it away, or choose another name with %s",
 			name, option);
 		break;
+	case HL_OUTPUT_READ_ONLY:
+		snprintf(buf, n,
+			"%s" HL_SESSION_SUFFIX ", the directory of the session, is read-only: its "
+			"traces cannot be replaced; make it writable (chmod u+w), or choose "
+			"another name with %s",
+			name, option);
+		break;
 	case HL_OUTPUT_FOREIGN:
 		snprintf(buf, n,
 			"%s belongs to another user and cannot be replaced; choose another name "

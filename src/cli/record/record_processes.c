@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/files/session_choice.h"
 #include "model/session/session.h"
 #include "util/safe_text.h"
 #include "util/terminal/shell_word.h"
@@ -16,7 +17,6 @@
 
 static void print_table(const struct hl_session_list *s)
 {
-	const char *operand = s->has_first ? s->first : s->dir;
 	char n[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf raw = {0}, shown = {0};
 
@@ -24,13 +24,24 @@ static void print_table(const struct hl_session_list *s)
 		hl_cli_style(2, HL_STYLE_PLAIN), hl_text_count(n, s->processes.len),
 		s->processes.len == 1 ? "" : "es");
 	(void)hl_text_session(stderr, s, ROWS, "  ");
-	hl_shell_put_word(&raw, program_invocation_name);
-	hl_strbuf_puts(&raw, " report --process NAME|PID ");
-	hl_shell_put_word(&raw, operand);
+	if (s->processes.len == 1) {
+		hl_session_put_command(&raw, s, hl_session_largest(s, 0));
+	} else {
+		hl_shell_put_word(&raw, program_invocation_name);
+		hl_strbuf_puts(&raw, " report --process NAME|PID ");
+		hl_shell_put_path(&raw, s->has_first ? s->first : s->dir);
+	}
 	hl_text_escape(&shown, hl_strbuf_str(&raw));
 	fprintf(stderr, "  next: %s\n", hl_strbuf_str(&shown));
 	hl_strbuf_fini(&raw);
 	hl_strbuf_fini(&shown);
+}
+
+/* The summary is about the last program of the only process. */
+static bool hides_largest(const struct hl_session_list *s)
+{
+	return s->processes.len && !hl_session_largest(s, 0)->continues &&
+	       s->processes.data[0].largest != s->processes.data[0].last;
 }
 
 void hl_record_print_processes(const char *first_trace)
@@ -44,7 +55,7 @@ void hl_record_print_processes(const char *first_trace)
 		err = hl_session_list_read(s);
 	if (err)
 		hl_cli_error("the processes cannot be listed: %s", strerror(-err));
-	else if (s->processes.len > s->has_first)
+	else if (s->processes.len > s->has_first || hides_largest(s))
 		print_table(s);
 	hl_session_list_free(s);
 }

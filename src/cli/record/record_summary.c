@@ -123,7 +123,7 @@ static void print_next_step(
 
 	hl_shell_put_word(&raw, program_invocation_name);
 	hl_strbuf_printf(&raw, " %s ", command);
-	hl_shell_put_word(&raw, path);
+	hl_shell_put_path(&raw, path);
 	hl_text_escape(&line, hl_strbuf_str(&raw));
 	fprintf(stderr, "  %-6s%s", label, hl_strbuf_str(&line));
 	if (page_width() == 0 || line.len + strlen(what) + NEXT_STEP_COLUMNS <= page_width())

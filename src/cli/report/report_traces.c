@@ -97,6 +97,7 @@ static void begin_process(struct hl_report *r, const struct process *x)
 {
 	const struct hl_trace_info *i = hl_model_info(x->m);
 	struct hl_strbuf b = {0};
+	uint64_t resident;
 
 	if (is_json(r)) {
 		hl_json_begin_object(&r->json);
@@ -104,6 +105,10 @@ static void begin_process(struct hl_report *r, const struct process *x)
 		hl_json_key_string(&r->json, "program", i->meta.program);
 		hl_json_key_u64(&r->json, "pid", i->meta.pid);
 		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
+		if (collects_rows(r)) {
+			(void)hl_reader_peak_rss(hl_model_reader(x->m), &resident);
+			hl_json_key_u64(&r->json, "resident_bytes", resident);
+		}
 		return;
 	}
 	if (collects_rows(r))
@@ -162,7 +167,10 @@ static int add_row(struct hl_report *r, struct hl_model *m, const char *what,
 		.what = strdup(what),
 		.value = *v,
 		.suppressed = suppressed_lines(r, s, meta)};
-	int err = row.program && row.what ? hl_vec_push(&r->processes, row) : -ENOMEM;
+	int err;
+
+	(void)hl_reader_peak_rss(hl_model_reader(m), &row.resident_bytes);
+	err = row.program && row.what ? hl_vec_push(&r->processes, row) : -ENOMEM;
 
 	if (err)
 		free_row(&row);
@@ -404,7 +412,7 @@ static int show_trace(struct hl_report *r, struct process *x)
 			err = 0;
 		}
 	}
-	if (!err && x->plan->filter && !x->late)
+	if (!err && (x->plan->filter || x->plan->rules.any) && !x->late)
 		show_filter_check(r, x);
 	if (!err && !is_json(r) && hl_plan_shows_names(x->plan)) {
 		show_missing_names(r, x);

@@ -249,6 +249,8 @@ int hl_session_check(int dir, const char *base, bool overwrite)
 		err = has_list(fd) && has_nothing_else(fd) ? 0 : -HL_OUTPUT_SESSION;
 	else
 		err = has_other_list(fd) ? -HL_OUTPUT_NOT_SESSION : each_trace(fd, check_file);
+	if (!err && faccessat(fd, ".", W_OK | X_OK, 0) < 0)
+		err = -HL_OUTPUT_READ_ONLY;
 	close(fd);
 	return err;
 }

@@ -50,7 +50,8 @@ bool hl_session_join(struct hl_session *s, const char *pattern, const char *valu
 /* Checks the directory that belongs to the trace `base` in `dir`. 0: there is none, or it may be
  * used (overwrite, or it has nothing but a list: its traces were removed); -HL_OUTPUT_SESSION:
  * it exists; -HL_OUTPUT_NOT_SESSION: it is not a private directory of this user, or has a file
- * `session` that is not a list; -EBUSY: a trace in it is being written. */
+ * `session` that is not a list; -HL_OUTPUT_READ_ONLY: its old traces cannot be removed and new ones
+ * not made; -EBUSY: a trace in it is being written. */
 int hl_session_check(int dir, const char *base, bool overwrite);
 /* Removes the old session of the trace `base`, which hl_session_check() has accepted: the traces in
  * the directory that the list names, the files of a rotation beside it, and the list. Other files

@@ -49,6 +49,7 @@ struct hl_trace_output_settings {
 /* Refusals of hl_session_check(). */
 #define HL_OUTPUT_SESSION     EUCLEAN /* the directory of the session exists */
 #define HL_OUTPUT_NOT_SESSION ENAVAIL /* a directory of that name is not a session of this user */
+#define HL_OUTPUT_READ_ONLY   ECOMM   /* the directory of the session must not be written to */
 /* A refusal of hl_trace_output_may_replace(): another user's file in a sticky directory. */
 #define HL_OUTPUT_FOREIGN ENOTNAM
 

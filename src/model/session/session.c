@@ -332,10 +332,12 @@ static void read_file(struct hl_session_file *f)
 		set_problem(f, why.text);
 		return;
 	}
-	if (hl_reader_info(r, &info) == 0)
+	if (hl_reader_info(r, &info) == 0) {
 		take_info(f, info);
-	else
+		(void)hl_reader_peak_rss(r, &f->resident_bytes);
+	} else {
 		set_problem(f, hl_reader_error(r));
+	}
 	hl_reader_close(r);
 }
 
@@ -387,7 +389,8 @@ static int add_to_process(struct hl_session_list *s, size_t file)
 {
 	struct hl_session_process *p =
 		s->processes.len ? &s->processes.data[s->processes.len - 1] : NULL;
-	struct hl_session_process new = {.last = file, .n_files = 1, .in_order = s->order.len};
+	struct hl_session_process new = {
+		.last = file, .largest = file, .n_files = 1, .in_order = s->order.len};
 
 	if (hl_vec_push(&s->order, file))
 		return -ENOMEM;
@@ -396,6 +399,22 @@ static int add_to_process(struct hl_session_list *s, size_t file)
 	p->last = file;
 	p->n_files++;
 	return 0;
+}
+
+/* The program with the highest peak, of equal ones the last. A fork child counts only if it never
+ * called exec: until then it is its parent's program. */
+static void find_largest(const struct hl_session_list *s, struct hl_session_process *p)
+{
+	p->largest = p->last;
+	for (size_t i = 0; i + 1 < p->n_files; i++) {
+		size_t at = s->order.data[p->in_order + i];
+		const struct hl_session_file *f = &s->files.data[at];
+
+		/* a file that is continued has not all numbers of its program */
+		if (!f->forked && !s->files.data[s->order.data[p->in_order + i + 1]].continues &&
+			f->peak_bytes > s->files.data[p->largest].peak_bytes)
+			p->largest = at;
+	}
 }
 
 /* By the first file of each process, which is the order in which they began. */
@@ -425,6 +444,8 @@ static int find_processes(struct hl_session_list *s)
 	for (size_t i = 0; !err && i < n; i++)
 		err = add_to_process(s, by_pid[i].file);
 	free(by_pid);
+	for (size_t i = 0; i < s->processes.len; i++)
+		find_largest(s, &s->processes.data[i]);
 	if (s->processes.len)
 		qsort_r(s->processes.data, s->processes.len, sizeof(*s->processes.data),
 			compare_begins, s);
@@ -485,7 +506,7 @@ static int compare_peaks(const void *a, const void *b, void *arg)
 {
 	const struct hl_session_list *s = arg;
 	size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	uint64_t x = hl_session_last(s, i)->peak_bytes, y = hl_session_last(s, k)->peak_bytes;
+	uint64_t x = hl_session_largest(s, i)->peak_bytes, y = hl_session_largest(s, k)->peak_bytes;
 
 	if (x != y)
 		return x > y ? -1 : 1;
@@ -528,9 +549,10 @@ static int find_by(const struct hl_session_list *s, const char *name, const uint
 			/* A fork child has the program of its parent until it calls exec. */
 			if (!strcmp(hl_session_base(f->path), name))
 				found.file = file;
-			else if (pid ? f->pid == *pid
-				     : !strcmp(hl_session_base(f->program), name) &&
-						 (!f->forked || p->n_files == 1))
+			else if (pid && f->pid == *pid)
+				found.file = p->largest;
+			else if (!pid && !strcmp(hl_session_base(f->program), name) &&
+				 (!f->forked || p->n_files == 1))
 				found.file = file;
 		}
 		if (found.file != SIZE_MAX && hl_vec_push(&m->found, found))

@@ -4,9 +4,10 @@
  * app.hlt.d/ lists and has.
  *
  * Files of one process are those of the programs that it ran one after the other (exec), and files
- * that continue another one (a dead collector, ctl rotate). The numbers of a process are those of
- * its last file. Everything in the directory is hostile: only regular files beside the list or
- * beside the directory are opened, lines that are not understood are counted and skipped.
+ * that continue another one (a dead collector, ctl rotate). The numbers of a program are those of
+ * its last file, the numbers of a process those of the largest of its programs. Everything in the
+ * directory is hostile: only regular files beside the list or beside the directory are opened,
+ * lines that are not understood are counted and skipped.
  */
 #ifndef HL_MODEL_SESSION_SESSION_H
 #define HL_MODEL_SESSION_SESSION_H
@@ -31,11 +32,13 @@ struct hl_session_file {
 	struct hl_end end;
 	uint64_t peak_bytes, peak_blocks, allocations;
 	uint64_t live_bytes, live_blocks; /* at the end */
+	uint64_t resident_bytes;          /* the highest sample; 0: there is none */
 	bool is_sampled;                  /* the numbers are estimates */
 };
 
 struct hl_session_process {
 	size_t last;     /* its last file that could be read */
+	size_t largest;  /* the last file of the program with the highest peak, which counts */
 	size_t n_files;  /* all of them, one after the other in `order` from `first` on */
 	size_t in_order; /* where they begin in `order` */
 };
@@ -77,7 +80,7 @@ size_t *hl_session_by_peak(const struct hl_session_list *s);
  */
 struct hl_session_match {
 	size_t process;
-	size_t file; /* the last file of that program, or that file; by pid the last of the process
+	size_t file; /* the last file of that program, or that file; by pid of the largest program
 		      */
 };
 struct hl_session_matches {
@@ -99,6 +102,13 @@ static inline const struct hl_session_file *hl_session_last(
 	const struct hl_session_list *s, size_t process)
 {
 	return &s->files.data[s->processes.data[process].last];
+}
+
+/* The file that the numbers of a process are from. */
+static inline const struct hl_session_file *hl_session_largest(
+	const struct hl_session_list *s, size_t process)
+{
+	return &s->files.data[s->processes.data[process].largest];
 }
 
 #endif

@@ -611,3 +611,18 @@ int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n
 	*n = all.len;
 	return bad ? -EBADMSG : 0;
 }
+
+int hl_reader_peak_rss(struct hl_reader *r, uint64_t *bytes)
+{
+	struct hl_rss_sample *samples;
+	size_t n;
+	int err = hl_reader_rss(r, &samples, &n);
+
+	*bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (samples[i].rss_bytes > *bytes)
+			*bytes = samples[i].rss_bytes;
+	}
+	free(samples);
+	return err;
+}

@@ -25,3 +25,10 @@ void hl_shell_put_word(struct hl_strbuf *b, const char *word)
 	}
 	hl_strbuf_putc(b, '\'');
 }
+
+void hl_shell_put_path(struct hl_strbuf *b, const char *path)
+{
+	if (*path == '-')
+		hl_strbuf_puts(b, "./");
+	hl_shell_put_word(b, path);
+}

@@ -9,5 +9,8 @@
 
 /* Appends a word, in quotes if a shell would interpret it. */
 void hl_shell_put_word(struct hl_strbuf *b, const char *word);
+/* The same for the path of a file, which may begin with a hyphen: no command takes it for an
+ * option. */
+void hl_shell_put_path(struct hl_strbuf *b, const char *path);
 
 #endif

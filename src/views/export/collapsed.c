@@ -13,17 +13,23 @@
 #include "views/export/export_internal.h"
 
 /* A semicolon would begin the next frame, so it becomes a colon. */
-static void put_name(struct hl_strbuf *line, const struct hl_frame *f)
+static void put_text(struct hl_strbuf *line, const char *text)
 {
-	struct hl_strbuf name = {0};
 	size_t from = line->len;
 
-	hl_export_name(&name, f);
-	hl_text_escape(line, hl_strbuf_str(&name));
+	hl_text_escape(line, text);
 	for (size_t i = from; i < line->len; i++) {
 		if (line->data[i] == ';')
 			line->data[i] = ':';
 	}
+}
+
+static void put_name(struct hl_strbuf *line, const struct hl_frame *f)
+{
+	struct hl_strbuf name = {0};
+
+	hl_export_name(&name, f);
+	put_text(line, hl_strbuf_str(&name));
 	hl_strbuf_fini(&name);
 }
 
@@ -36,8 +42,10 @@ static int put_stack(struct hl_export_job *x, const struct hl_tree *t, uint32_t 
 	if (err || !cost)
 		return err;
 	hl_strbuf_reset(line);
+	if (x->process)
+		put_text(line, x->process);
 	for (size_t i = 0; i < path->len; i++) {
-		if (i > 0)
+		if (line->len > 0)
 			hl_strbuf_putc(line, ';');
 		put_name(line, hl_model_frame(x->m, t->nodes[path->nodes[i]].frame));
 	}

@@ -9,6 +9,7 @@
  * put_quoted().
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,25 @@ static void put_quoted(struct hl_strbuf *b, const char *s)
 	}
 	hl_strbuf_putc(b, '"');
 	hl_strbuf_fini(&shown);
+}
+
+/* Any of several processes may have sums. */
+static bool has_sums(const struct hl_export_job *x)
+{
+	return x->aggregated || x->process;
+}
+
+/* The first columns of a file with several processes. */
+static void put_process(const struct hl_export_job *x)
+{
+	const struct hl_meta *meta = &hl_model_info(x->m)->meta;
+	struct hl_strbuf name = {0};
+
+	if (!x->process)
+		return;
+	put_quoted(&name, meta->program);
+	fprintf(x->out, "%" PRIu64 ",%s,", meta->pid, hl_strbuf_str(&name));
+	hl_strbuf_fini(&name);
 }
 
 /* Builds the columns of a site: function, file, line, module. */
@@ -114,6 +134,7 @@ static int put_block(void *arg, const struct hl_block *b)
 	if (err)
 		return err;
 	l.len = 0;
+	put_process(w->x);
 	hl_line_u64(&l, hl_export_id(w->x->m, b));
 	put_number(&l, b->node, stack);
 	put_number(&l, b->thread, true);
@@ -135,7 +156,7 @@ static int put_block(void *arg, const struct hl_block *b)
 	fputs_unlocked(*site, w->x->out);
 	put_number(&l, b->free_node, freed && b->free_node != HL_NODE_NONE);
 	put_chain(&l, w, b);
-	hl_line_str(&l, w->x->aggregated ? ",,\n" : "\n");
+	hl_line_str(&l, has_sums(w->x) ? ",,\n" : "\n");
 	hl_line_write(&l, w->x->out);
 	return ferror_unlocked(w->x->out) ? -EIO : 0;
 }
@@ -150,6 +171,7 @@ static int put_aggregated(struct writer *w, const struct hl_aggregated_row *r)
 	if (err)
 		return err;
 	l.len = 0;
+	put_process(w->x);
 	put_number(&l, r->node, stack);
 	hl_line_str(&l, ",,,,,,,"); /* columns thread to freed_by */
 	put_number(&l, r->allocated.blocks, true);
@@ -226,6 +248,15 @@ static int build_names(struct writer *w)
 	return err ? err : quote_all(m, append_pool_name, w->n_pools, &w->pools);
 }
 
+static void put_header(struct hl_export_job *x)
+{
+	fprintf(x->out,
+		"%sid,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
+		"thread_name,tag,pool,function,file,line,module,freed_stack,chain_length,"
+		"chain_position,chain_first_size,chain_last_size,chain_lifetime_ns%s\n",
+		x->process ? "pid,program," : "", has_sums(x) ? ",freed_blocks,freed_bytes" : "");
+}
+
 static int put_allocations(struct hl_export_job *x)
 {
 	struct writer w = {.x = x};
@@ -234,11 +265,8 @@ static int put_allocations(struct hl_export_job *x)
 	int err = build_names(&w);
 
 	w.sites = calloc((size_t)n + 1, sizeof(*w.sites));
-	fprintf(x->out,
-		"id,stack,thread,call,size,address,allocated_ns,freed_ns,freed_by,blocks,bytes,"
-		"thread_name,tag,pool,function,file,line,module,freed_stack,chain_length,"
-		"chain_position,chain_first_size,chain_last_size,chain_lifetime_ns%s\n",
-		x->aggregated ? ",freed_blocks,freed_bytes" : "");
+	if (x->is_first)
+		put_header(x);
 	w.chains = !err && hl_export_chains(x);
 	if (!err)
 		err = w.sites ? hl_export_lifetimes(x, &l) : -ENOMEM;
@@ -262,13 +290,16 @@ static int put_table(struct hl_export_job *x)
 
 	if (!err)
 		err = hl_table_build(&t, x->m, &a, x->group, false);
-	fprintf(x->out, "%s,bytes,blocks%s\n", hl_group_name(x->group),
-		estimated ? ",bytes_margin" : "");
+	estimated = estimated && !x->process; /* not every process may have estimates */
+	if (x->is_first)
+		fprintf(x->out, "%s%s,bytes,blocks%s\n", x->process ? "pid,program," : "",
+			hl_group_name(x->group), estimated ? ",bytes_margin" : "");
 	for (size_t i = 0; i < t.n && !err; i++) {
 		struct hl_line l = {.len = 0};
 
 		hl_strbuf_reset(&b);
 		put_quoted(&b, t.rows[i].name);
+		put_process(x);
 		fputs(hl_strbuf_str(&b), x->out);
 		put_number(&l, t.rows[i].value.bytes, true);
 		put_number(&l, t.rows[i].value.blocks, true);

@@ -41,6 +41,10 @@ struct hl_export_job {
 	bool grouped;            /* --group was given */
 	bool full_stacks;        /* formats for people: fold nothing */
 	enum hl_group group;
+	/* Of several processes in one file, one after the other: "sort (pid 123)", the outermost
+	 * frame. NULL: the file has one process, which is first and last. */
+	const char *process;
+	bool is_first, is_last;
 
 	struct hl_aggregated *aggregated; /* the aggregated blocks; NULL: there are none */
 	struct hl_peak peak;              /* of the selected blocks, when it has been found */
@@ -67,6 +71,7 @@ struct hl_export_format {
 	bool whole_run;  /* shows the whole run: quantities do not apply, only a filter does */
 	bool heap_only;  /* shows values over time, which are known only for the heap: no --pool */
 	bool per_allocation;   /* exports single allocations, not sums, except for a table */
+	bool several;          /* a file may have several processes */
 	bool unweighted;       /* cannot express the weight of a sample */
 	bool has_aggregated;   /* exports sums in addition to single allocations */
 	bool explains_unknown; /* the output itself explains which data the trace lacks */

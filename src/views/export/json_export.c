@@ -483,6 +483,8 @@ int hl_export_json(struct hl_export_job *x)
 
 	if (!err)
 		err = hl_model_find_wrappers(x->m); /* before a scan that finds sites */
+	if (x->process)
+		fputs(x->is_first ? "{\"schema\": 1, \"processes\": [\n" : ",\n", x->out);
 	hl_json_init(&w.j, x->out);
 	hl_json_begin_object(&w.j);
 	if (!err) {
@@ -504,7 +506,7 @@ int hl_export_json(struct hl_export_job *x)
 	if (!err)
 		err = put_allocations(&w);
 	hl_json_end_object(&w.j);
-	fputs("\n", x->out);
+	fputs(x->process && x->is_last ? "\n]}\n" : "\n", x->out);
 	hl_export_frames_fini(&w.frames);
 	free(w.needed);
 	hl_answer_fini(&a);

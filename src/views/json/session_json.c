@@ -13,13 +13,15 @@ static void json_file(struct hl_json *j, const struct hl_session_file *f)
 	hl_json_key_string(j, "program", f->program);
 	hl_json_key_bool(j, "forked", f->forked);
 	hl_json_key_bool(j, "continues", f->continues);
+	hl_json_key_u64(j, "peak_bytes", f->peak_bytes);
+	hl_json_key_u64(j, "allocations", f->allocations);
 	hl_json_end_object(j);
 }
 
 static void json_process(
 	struct hl_json *j, const struct hl_session_list *s, const struct hl_session_process *p)
 {
-	const struct hl_session_file *f = &s->files.data[p->last];
+	const struct hl_session_file *f = &s->files.data[p->largest];
 
 	hl_json_begin_object(j);
 	hl_json_key_u64(j, "pid", f->pid);
@@ -27,10 +29,11 @@ static void json_process(
 	hl_json_key_string(j, "program", f->program);
 	hl_json_key_string(j, "trace", f->path);
 	hl_json_key_u64(j, "start_unix_ns", f->start_unix_ns);
-	hl_json_key_bool(j, "running", f->end.kind == HL_END_RUNNING);
+	hl_json_key_bool(j, "running", s->files.data[p->last].end.kind == HL_END_RUNNING);
 	hl_json_key_bool(j, "estimated", f->is_sampled);
 	hl_json_key_u64(j, "peak_bytes", f->peak_bytes);
 	hl_json_key_u64(j, "peak_blocks", f->peak_blocks);
+	hl_json_key_u64(j, "resident_bytes", f->resident_bytes);
 	hl_json_key_u64(j, "allocations", f->allocations);
 	hl_json_key_u64(j, "live_bytes", f->live_bytes);
 	hl_json_key_u64(j, "live_blocks", f->live_blocks);

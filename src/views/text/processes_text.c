@@ -9,7 +9,7 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-#define PROGRAM_COLUMN 32
+#define PROGRAM_COLUMN 44
 
 static uint64_t row_size(const void *rows, size_t i, const struct hl_limits *l)
 {
@@ -72,13 +72,15 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 {
 	bool *shown = hl_limits_select(
 		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], suffix[128];
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], resident[HL_TEXT_SIZE_MAX],
+		suffix[128];
 	size_t *order = ranked(rows, n, &opts->limits);
 	uint64_t hidden = 0;
 
 	if (n > 0) {
 		hl_put_filter(out, opts);
-		fprintf(out, "%10s  %10s  %6s  process\n", "bytes", "blocks", "share");
+		fprintf(out, "%10s  %10s  %6s  %10s  process\n", "bytes", "blocks", "share",
+			"resident");
 	}
 	for (size_t at = 0; at < n; at++) {
 		size_t i = order ? order[at] : at;
@@ -91,10 +93,12 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 		}
 		if (!hl_row_begin(opts->rows, out, &r->value))
 			continue;
-		fprintf(out, "%10s  %10s  %5.1f%%  %s", hl_text_size(bytes, r->value.bytes, opts),
+		fprintf(out, "%10s  %10s  %5.1f%%  %10s  %s",
+			hl_text_size(bytes, r->value.bytes, opts),
 			hl_text_count(blocks, r->value.blocks),
 			opts->limits.by_blocks ? share_of(r->value.blocks, total->blocks)
 					       : share_of(r->value.bytes, total->bytes),
+			r->resident_bytes ? hl_text_size(resident, r->resident_bytes, opts) : "-",
 			hl_text_style(opts, HL_STYLE_BOLD));
 		snprintf(suffix, sizeof(suffix), " (pid %" PRIu64 "), %s", r->pid, r->what);
 		label.reserved_columns = PROGRAM_COLUMN + strlen(suffix);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_text.c - see session_text.h. The numbers of a process are those of its last trace, as
- * `report --process` shows them.
+ * session_text.c - see session_text.h. The numbers of a process are those of the largest of its
+ * programs, as `report --process PID` shows them.
  */
 #include "views/text/session_text.h"
 
@@ -12,36 +12,63 @@
 #include "util/safe_text.h"
 #include "util/strbuf.h"
 
-/* "bash, then python3.11": a process that called exec ran several programs. */
+/* The other programs of a process that called exec: the first one before the largest, and the last
+ * one after it. */
+static void find_others(const struct hl_session_list *s, const struct hl_session_process *p,
+	const struct hl_session_file **before, const struct hl_session_file **after)
+{
+	const struct hl_session_file *largest = &s->files.data[p->largest];
+	bool is_later = false;
+
+	*before = *after = NULL;
+	for (size_t i = 0; i < p->n_files; i++) {
+		const struct hl_session_file *f = &s->files.data[s->order.data[p->in_order + i]];
+
+		/* A fork child runs the program of its parent, which is not worth a word. A file
+		 * that continues another one is of the same program. */
+		if (f == largest)
+			is_later = true;
+		else if (is_later)
+			*after = f;
+		else if (!f->forked && !*before && !largest->continues)
+			*before = f;
+	}
+}
+
+/* "python3.11 (after bash)" */
 static void put_programs(
 	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
 {
-	const struct hl_session_file *last = &s->files.data[p->last], *first = NULL;
+	const struct hl_session_file *before, *after;
 
-	for (size_t i = 0; i < p->n_files && !first; i++) {
-		const struct hl_session_file *f = &s->files.data[s->order.data[p->in_order + i]];
-
-		/* a fork child runs the program of its parent, which is not worth a word */
-		if (!f->forked || p->n_files == 1)
-			first = f;
+	find_others(s, p, &before, &after);
+	hl_text_escape(b, hl_session_base(s->files.data[p->largest].program));
+	if (before || after)
+		hl_strbuf_puts(b, " (");
+	if (before) {
+		hl_strbuf_puts(b, "after ");
+		hl_text_escape(b, hl_session_base(before->program));
 	}
-	if (first && first != last && !last->continues) {
-		hl_text_escape(b, hl_session_base(first->program));
-		hl_strbuf_puts(b, ", then ");
+	if (after) {
+		hl_strbuf_puts(b, before ? ", then " : "then ");
+		hl_text_escape(b, hl_session_base(after->program));
 	}
-	hl_text_escape(b, hl_session_base(last->program));
-	if (last->end.kind == HL_END_RUNNING)
+	if (before || after)
+		hl_strbuf_putc(b, ')');
+	if (s->files.data[p->last].end.kind == HL_END_RUNNING)
 		hl_strbuf_puts(b, " (running)");
 }
 
 static void put_process(FILE *out, const struct hl_session_list *s, size_t i, const char *indent)
 {
-	const struct hl_session_file *f = hl_session_last(s, i);
-	char peak[HL_TEXT_SIZE_MAX], allocations[HL_TEXT_SIZE_MAX];
+	const struct hl_session_file *f = hl_session_largest(s, i);
+	char peak[HL_TEXT_SIZE_MAX], resident[HL_TEXT_SIZE_MAX], allocations[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf programs = {0};
 
 	put_programs(&programs, s, &s->processes.data[i]);
-	fprintf(out, "%s%11s  %11s  %8" PRIu64 "  %s\n", indent, hl_text_bytes(peak, f->peak_bytes),
+	fprintf(out, "%s%11s  %10s  %11s  %8" PRIu64 "  %s\n", indent,
+		hl_text_bytes(peak, f->peak_bytes),
+		f->resident_bytes ? hl_text_bytes(resident, f->resident_bytes) : "-",
 		hl_text_count(allocations, f->allocations), f->pid, hl_strbuf_str(&programs));
 	hl_strbuf_fini(&programs);
 }
@@ -52,7 +79,8 @@ int hl_text_session(FILE *out, const struct hl_session_list *s, size_t limit, co
 
 	if (!order)
 		return -ENOMEM;
-	fprintf(out, "%s%11s  %11s  %8s  %s\n", indent, "peak", "allocations", "pid", "program");
+	fprintf(out, "%s%11s  %10s  %11s  %8s  %s\n", indent, "peak", "resident", "allocations",
+		"pid", "program");
 	for (size_t i = 0; i < n && (!limit || i < limit); i++)
 		put_process(out, s, order[i], indent);
 	if (limit && n > limit)

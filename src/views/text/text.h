@@ -63,7 +63,8 @@ size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
 
 /* One line per process, the largest first, with its share of the total. */
 struct hl_process_row {
-	char *program; /* owned by the caller */
+	uint64_t resident_bytes; /* the highest sample; 0: there is none */
+	char *program;           /* owned by the caller */
 	uint64_t pid;
 	char *what; /* "live at the peak"; owned by the caller */
 	struct hl_value value;

@@ -268,6 +268,15 @@ def unmatched():
     for expr, expected in cases.items():
         found = [l.removeprefix('heaplapse: ') for l in notes('--allocated', '--filter', expr)]
         case(found == expected, f'unmatched: {expr}', found)
+    typo = 'nothing matches fn:maloc; did you mean fn:malloc or fn:calloc?'
+    for words in (['export', '-f', 'collapsed'], ['export', '-f', 'json'], ['dump'], ['slice', '-f', '-o', 'part.hlt']):
+        for expr, expected in ('fn:maloc', 1), ('fn:malloc', 0):
+            done = subprocess.run([HEAPLAPSE, *words, '--filter', expr, 'names.hlt'], capture_output=True, text=True, timeout=60)
+            case(done.returncode == 0 and done.stderr.count(typo) == expected, f'unmatched: {words} {expr}', done.stderr)
+    for rule, expected in (['--alloc-fn', 'maloc'], [typo]), (['--fold', 'fn:maloc'], [typo]), (['--alloc-fn', 'malloc'], []), (
+            ['--fold', 'module:app'], []), (['--alloc-fn', 'typo', '--fold', 'file:no.c'], ['nothing matches file:no.c', 'nothing matches fn:typo']):
+        found = [l.removeprefix('heaplapse: ') for l in notes('--allocated', *rule)]
+        case(found == expected, f'unmatched: {rule}', found)
     for view in ['--sites'], ['--timeline'], ['--threads'], ['--fragmentation'], ['-g', 'module'], ['-g', 'process']:
         done = run(*view, '--filter', 'fn:maloc', 'names.hlt')
         case(done.returncode == 0 and done.stderr.count('nothing matches fn:maloc; did you mean fn:malloc') == 1, f'unmatched: {view}', done.stderr)

@@ -500,6 +500,15 @@ def limited_lists(trace):
     table = lambda *args: [l for l in lines(*args) if '%' in l and not l.startswith('hidden')]
     by_thread = table('--allocated', '-g', 'thread', '--min', '5', 'threads.hlt')
     check(len(by_thread) == 2, f'-g thread --min: {by_thread}')
+    subprocess.run([mktrace, 'many.hlt'], check=True, input=('module /bin/app -\nnode - 0 1000\n' + ''.join(
+        f'thread {i}\n' for i in range(1, 301)) + ''.join(f'alloc {64 * i + 64} {i} {100 + (i == 7)} 0 0\n' for i in range(300)) +
+        'end 0 0 6400\n').encode())
+    many = table('--allocated', '-g', 'thread', 'many.hlt')
+    check(len(many) == 10 and any('101 B' in line for line in many), f'-g thread, all rows below the default: {many}')
+    text = '\n'.join(lines('--allocated', '-g', 'thread', 'many.hlt'))
+    check(', 290 rows below 0.5% each; --min 0 shows all' in text, text)
+    check(not table('--allocated', '-g', 'thread', '--min', '0.5', 'many.hlt'), 'a minimum that was given holds')
+    check(len(table('--allocated', '-g', 'thread', '-n', '3', 'many.hlt')) == 3, '-n holds')
     sizes = table('--sizes', '--min', '40', trace)
     check(len(sizes) == len(table('--sizes', trace)), f'a scale is whole: {sizes}')
     two = lines('--sizes', '-n', '2', trace)
