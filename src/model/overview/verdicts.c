@@ -74,16 +74,29 @@ static bool is_steady(
 	return true;
 }
 
+/* A line of values that rises enough, and all the time. */
+static bool is_growth(
+	const struct hl_overview *o, const uint64_t *live, unsigned from, struct line *l)
+{
+	unsigned to = HL_GROWTH_END;
+	double grown;
+
+	*l = fit_line(o, live, from, to);
+	grown = l->slope * (double)(o->times[to - 1] - o->times[from]) / 1e9;
+	return l->slope > 0 && l->r2 >= HL_VERDICT_R2 && grown >= HL_VERDICT_GROWTH_BYTES &&
+	       grown >= HL_VERDICT_GROWTH_SHARE * (double)o->peak.bytes &&
+	       is_steady(o, live, from, to, l->slope);
+}
+
+/* The values at the moments are on a line, and so are the lowest ones between them. */
 static bool check_line(const struct hl_overview *o, const struct hl_overview_site *s, unsigned from,
 	struct hl_overview_verdict *v)
 {
 	unsigned to = HL_GROWTH_END;
-	struct line l = fit_line(o, s->trend->live, from, to);
-	double grown = l.slope * (double)(o->times[to - 1] - o->times[from]) / 1e9;
+	struct line l, lowest;
 
-	if (l.slope <= 0 || l.r2 < HL_VERDICT_R2 || grown < HL_VERDICT_GROWTH_BYTES ||
-		grown < HL_VERDICT_GROWTH_SHARE * (double)o->peak.bytes ||
-		!is_steady(o, s->trend->live, from, to, l.slope))
+	if (!is_growth(o, s->trend->live, from, &l) ||
+		!is_growth(o, s->trend->floor_bytes, from + 1, &lowest))
 		return false;
 	*v = (struct hl_overview_verdict){.kind = HL_VERDICT_GROWING,
 		.frame = s->frame,
