@@ -63,6 +63,8 @@ enum {
 	HL_VIEW_EARLY = 64,      /* runs before other parts, so that one scan serves them all */
 	HL_VIEW_BLOCKS = 128,    /* shows blocks of the heap */
 	HL_VIEW_RANGE = 256,     /* shows the requested range, without a quantity */
+	HL_VIEW_ALL_LIVE = 512,  /* its blocks at the end are not only those that may have leaked:
+				    suppressions do not apply */
 };
 
 /* The values of --sort that a view follows: in the order of its rows, or in the choice of the
