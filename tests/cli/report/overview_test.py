@@ -5,7 +5,7 @@ it is shown.
 
 	overview_test.py HEAPLAPSE MKTRACE GEN-TRACE PROGRAM [--update]     --update rewrites the golden files: review the change
 """
-import fcntl, json, os, pathlib, pty, re, struct, subprocess, sys, tempfile, termios, time
+import fcntl, json, os, pathlib, pty, re, shlex, struct, subprocess, sys, tempfile, termios, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import tap
@@ -216,6 +216,13 @@ def check_filter(trace):
     a, b = (json.loads(run('report', '--overview', '--json', '--filter', f, trace).stdout) for f in ('fn:cache_insert', 'size:102400'))
     tap.case(a.pop('filter') != b.pop('filter') and a == b, 'both are equal', f'{a} {b}')
     tap.case(a['resident_bytes'] is None, 'resident memory is not that of a part')
+    for text in 'fn:cache_insert', 'fn:cache_insert size:>1K':
+        out = run('report', '--filter', text, trace).stdout
+        commands = re.findall(r'^  \S*heaplapse (report .*?server\.hlt)', out, re.M)
+        tap.case(len(commands) == 3, f'{text}: three commands', out)
+        for command in commands:
+            done = run(*shlex.split(command))
+            tap.case(f'filter: {text}\n' in done.stdout, f'{command}: about the same blocks', done.stdout + done.stderr)
     none = run('report', '--filter', 'size:7', trace)
     tap.case(none.returncode == 0 and '0 B  in 0 blocks' in none.stdout and len(none.stdout.splitlines()) < 6, 'nothing matches', none.stdout)
 
