@@ -104,6 +104,7 @@ struct hl_overview_verdict {
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
 	bool full_name;
 	enum hl_overview_command command;
+	bool estimated; /* from samples */
 	double bytes_per_s, r2;    /* growing */
 	uint64_t from_ns, to_ns;   /* growing: the moments that the line goes through */
 	unsigned from_k, to_k;     /* these moments, as numbers */

@@ -20,8 +20,10 @@ const char *hl_verdict_kind_name(enum hl_overview_verdict_kind kind)
 
 static void add_verdict(struct hl_overview *o, const struct hl_overview_verdict *v)
 {
-	if (o->n_verdicts < HL_VERDICTS_MAX)
-		o->verdicts[o->n_verdicts++] = *v;
+	if (o->n_verdicts == HL_VERDICTS_MAX)
+		return;
+	o->verdicts[o->n_verdicts] = *v;
+	o->verdicts[o->n_verdicts++].estimated = o->estimated;
 }
 
 /* --- growing --- */
@@ -181,6 +183,9 @@ static void find_short_lived(struct hl_overview *o, uint64_t end_ns)
 		.blocks = o->short_blocks,
 		.percent = percent(o->short_blocks, o->short_of)};
 
+	/* A few samples prove nothing. */
+	if (hl_value_margin(&o->allocated) > o->allocated.bytes)
+		return;
 	/* The command shows the blocks of the file, which may be another part of the run. */
 	if (o->short_state != HL_OVERVIEW_KNOWN || o->short_of != o->allocated.blocks ||
 		v.blocks < HL_VERDICT_SHORT_BLOCKS || v.percent < HL_VERDICT_SHORT_PERCENT ||
@@ -262,7 +267,8 @@ static void put_growing(
 
 	hl_strbuf_puts(b, "growing: ");
 	put_site(b, m, v);
-	hl_strbuf_printf(b, " +%s/s, linear for ", hl_text_bytes(rate, (uint64_t)v->bytes_per_s));
+	hl_strbuf_printf(b, " +%s/s%s, linear for ", hl_text_bytes(rate, (uint64_t)v->bytes_per_s),
+		v->estimated ? " (estimated)" : "");
 	put_seconds(b, v->to_ns - v->from_ns);
 }
 
@@ -272,7 +278,8 @@ static void put_short_lived(
 {
 	char bound[HL_TEXT_SIZE_MAX];
 
-	hl_strbuf_printf(b, "%u %% of allocations live less than %s", (unsigned)v->percent,
+	hl_strbuf_printf(b, "%s%u %% of allocations live less than %s",
+		v->estimated ? "an estimated " : "", (unsigned)v->percent,
 		hl_text_duration(bound, v->bound_ns));
 	if (v->frame == HL_NODE_NONE)
 		return;

@@ -176,6 +176,10 @@ def check_modes():
         commands = re.findall(r' report (--\S.*) ' + trace, out) + re.findall(r'\((--.*)\)$', out, re.M)
         tap.case(len(commands) >= 2 + len(found['verdicts']) and [v['kind'] for v in found['verdicts']] == ['short_lived'],
                  f'{mode}: a verdict and commands', out)
+        tap.case(mode != 'sample' or 'nothing' not in out and re.search(r'^! an estimated \d+ % of|^▲ an estimated \d+ % of', out, re.M),
+                 f'{mode}: nothing is claimed of blocks without a sample', out)
+        wide = [l for l in terminal('report', '--no-pager', trace, columns=80, NO_COLOR='1').splitlines() if len(l) > 80 and 'call site' in l]
+        tap.case(not wide, f'{mode}: the headings fit', wide)
         for options in commands:
             done = run('report', *options.split(), trace)
             tap.case(done.returncode == 0, f'{mode}: {options} is answered', done.stderr)
