@@ -5,7 +5,7 @@ it is shown.
 
 	overview_test.py HEAPLAPSE MKTRACE GEN-TRACE PROGRAM [--update]     --update rewrites the golden files: review the change
 """
-import fcntl, json, os, pathlib, pty, re, shlex, struct, subprocess, sys, tempfile, termios, time
+import fcntl, html, json, os, pathlib, pty, re, shlex, struct, subprocess, sys, tempfile, termios, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import tap
@@ -144,6 +144,10 @@ def check_facts(trace):
         row = json.loads(run('report', '--json', *v['options'].split(), trace).stdout)
         first = (row.get('rows') or row['holders'])[0]
         tap.case((first['function'], first['line']) == (v['function'], v['line']), f'{v["kind"]}: in its first row', first)
+    run('export', '-f', 'html', '-o', 'page.html', trace)
+    page = html.unescape(pathlib.Path('page.html').read_text())
+    for v in found['verdicts']:
+        tap.case(f'<li class="verdict">{v["text"]} <code>report {v["options"]}</code></li>' in page, f'{v["kind"]}: on the page', page[:3000])
     growing, short, pages = found['verdicts']
     tap.case(growing['function'] in [r['function'] for r in found['growing']['rows']], 'the list has the growing site', found['growing'])
     view = json.loads(run('report', '--json', *pages['options'].split(), trace).stdout)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "model/query/suppress.h"
+#include "model/overview/verdicts.h"
 #include "model/views/short_lived.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
@@ -187,11 +188,33 @@ static bool is_empty(const struct hl_page *p)
 	return true;
 }
 
+static void put_verdicts(const struct hl_page *p, FILE *out)
+{
+	struct hl_strbuf text = {0}, how = {0};
+
+	for (size_t i = 0; i < p->overview.n_verdicts; i++) {
+		const struct hl_overview_verdict *v = &p->overview.verdicts[i];
+
+		hl_strbuf_reset(&text);
+		hl_strbuf_reset(&how);
+		hl_verdict_put(&text, p->x->m, v);
+		hl_verdict_put_options(&how, v);
+		fputs("<li class=\"verdict\">", out);
+		put_xml(out, hl_strbuf_str(&text));
+		if (how.len)
+			fprintf(out, " <code>report %s</code>", hl_strbuf_str(&how));
+		fputs("</li>\n", out);
+	}
+	hl_strbuf_fini(&text);
+	hl_strbuf_fini(&how);
+}
+
 void hl_page_notes(struct hl_page *p, FILE *out)
 {
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
 	char to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
 
+	put_verdicts(p, out);
 	put_recording_notes(out, p->x->m);
 	if (hl_model_has_aggregated(p->x->m))
 		put_note(out,
