@@ -72,6 +72,22 @@ static void put_missing_names(
 		hl_put_wrapped(out, "  " HL_TEXT_DEBUG_ARCHIVE, HL_STYLE_PLAIN, 2, opts);
 }
 
+/* The line about wrappers without the empty line before it. */
+static void put_wrappers(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *line = open_memstream(&text, &len);
+
+	if (!line)
+		return;
+	hl_text_wrappers(line, m, opts);
+	fclose(line);
+	if (text && text[0] == '\n')
+		fputs(text + 1, out);
+	free(text);
+}
+
 /* The sentence about an interpreter without the empty line before it. */
 static void put_interpreter(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
 {
@@ -190,6 +206,7 @@ static void put_part(
 			hl_overview_put_list(out, r->m, o, id, p->rows, opts);
 		break;
 	case PART_NAMES:
+		put_wrappers(out, r->m, opts);
 		put_missing_names(out, r->m, o, opts);
 		put_interpreter(out, r->m, opts);
 		break;
@@ -318,4 +335,5 @@ void hl_text_overview_short(
 		put_short_list(out, m, o, HL_OVERVIEW_LEFT, opts);
 	else if (has_verdict(o, HL_VERDICT_SHORT_LIVED))
 		put_short_list(out, m, o, HL_OVERVIEW_CHURNING, opts);
+	put_wrappers(out, m, opts);
 }

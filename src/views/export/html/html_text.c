@@ -10,6 +10,7 @@
 
 #include "model/query/suppress.h"
 #include "model/overview/verdicts.h"
+#include "model/stack/stack_rules.h"
 #include "model/views/short_lived.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
@@ -213,6 +214,7 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 {
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
 	char to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf wrappers = {0};
 
 	put_verdicts(p, out);
 	put_recording_notes(out, p->x->m);
@@ -239,6 +241,10 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 		put_note(out, "Flame graphs and trees are split by %s first.",
 			hl_group_name(p->x->group));
 	put_suppressed_note(out, p->suppressions[HL_PAGE_LISTS]);
+	hl_model_put_wrappers(&wrappers, p->x->m);
+	if (wrappers.len)
+		put_note(out, "A%s.", hl_strbuf_str(&wrappers) + 1);
+	hl_strbuf_fini(&wrappers);
 	if (is_empty(p) && i->totals.events > 0)
 		put_note(out, "No block matches: there is nothing to show.");
 }
