@@ -104,7 +104,7 @@ struct hl_overview_verdict {
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
 	bool full_name;
 	enum hl_overview_command command;
-	bool estimated; /* from samples */
+	bool estimated;            /* from samples */
 	double bytes_per_s, r2;    /* growing */
 	uint64_t from_ns, to_ns;   /* growing: the moments that the line goes through */
 	unsigned from_k, to_k;     /* these moments, as numbers */
@@ -123,8 +123,9 @@ struct hl_overview {
 	enum hl_overview_state peak_state; /* a profile has no peak */
 	struct hl_value peak;
 	uint64_t peak_ns;
-	struct hl_value allocated;
-	struct hl_value at_end; /* without suppressed blocks */
+	struct hl_value allocated; /* of the run, also if the file begins late */
+	bool begins_late;          /* sites have what they allocated since the base */
+	struct hl_value at_end;    /* without suppressed blocks */
 	struct hl_value suppressed;
 	bool leaked; /* at_end may be called leaked */
 	bool before_damage;

@@ -146,6 +146,11 @@ static int make_queries(struct hl_overview_builder *b, struct hl_answer *a)
 	if (err)
 		return err;
 	o->allocated = a[ANSWER_ALLOCATED].total;
+	o->begins_late = hl_model_base(b->m)->is_late;
+	if (o->begins_late && !b->opt->filter)
+		o->allocated = (struct hl_value){.bytes = b->m->info->totals.sums.alloc_bytes,
+			.blocks = b->m->info->totals.sums.alloc_blocks,
+			.variance = o->allocated.variance};
 	o->at_end = a[ANSWER_END].total;
 	o->suppressed = sum_suppressed(b->opt->suppressions);
 	o->peak = a[ANSWER_PEAK].total;

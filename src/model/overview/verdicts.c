@@ -187,8 +187,9 @@ static void find_short_lived(struct hl_overview *o, uint64_t end_ns)
 	if (hl_value_margin(&o->allocated) > o->allocated.bytes)
 		return;
 	/* The command shows the blocks of the file, which may be another part of the run. */
-	if (o->short_state != HL_OVERVIEW_KNOWN || o->short_of != o->allocated.blocks ||
-		v.blocks < HL_VERDICT_SHORT_BLOCKS || v.percent < HL_VERDICT_SHORT_PERCENT ||
+	if (o->short_state != HL_OVERVIEW_KNOWN || o->begins_late ||
+		o->short_of != o->allocated.blocks || v.blocks < HL_VERDICT_SHORT_BLOCKS ||
+		v.percent < HL_VERDICT_SHORT_PERCENT ||
 		(double)v.blocks * 1e9 < (double)end_ns * HL_VERDICT_SHORT_PER_S)
 		return;
 	v.site_percent = top ? percent(top->short_blocks, o->short_blocks) : 0;

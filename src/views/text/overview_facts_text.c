@@ -157,8 +157,12 @@ static void put_title(FILE *out, struct hl_result *r, const struct hl_text_opts 
 	struct hl_strbuf b = {0};
 
 	hl_text_escape(&b, slash ? slash + 1 : i->meta.program ? i->meta.program : "?");
-	hl_strbuf_printf(&b, ": %s, %s thread%s", hl_text_duration(time, hl_model_end_ns(r->m)),
-		hl_text_count(n, i->threads), hl_plural(i->threads));
+	hl_strbuf_printf(&b, ": %s, ", hl_text_duration(time, hl_model_end_ns(r->m)));
+	if (i->meta.unknown & HL_UNKNOWN_THREADS)
+		hl_strbuf_puts(&b, "threads not known");
+	else
+		hl_strbuf_printf(
+			&b, "%s thread%s", hl_text_count(n, i->threads), hl_plural(i->threads));
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
 	hl_put_filter(out, opts);
 	hl_strbuf_fini(&b);

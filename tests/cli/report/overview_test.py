@@ -192,6 +192,21 @@ def check_modes():
                  f'{mode}: what is estimated', out)
 
 
+def check_partial(trace):
+    """A trace that begins late, and an import without an order of events: the overview, the page and info agree."""
+    subprocess.run([gen_trace, '-n', '300000', '--base', '100000', '-o', 'begins.hlt'], check=True, capture_output=True)
+    info, found = (json.loads(run(*args, 'begins.hlt').stdout) for args in (['info', '--json'], ['report', '--overview', '--json']))
+    tap.case((found['allocated_blocks'], found['allocated_bytes']) == (info['totals']['allocations'], info['totals']['bytes_allocated']),
+             'all allocations of the run, as in info', found['allocated_blocks'])
+    run('export', '-f', 'pprof', '-o', 'server.pb.gz', trace)
+    run('import', '-o', 'import.hlt', 'server.pb.gz')
+    run('export', '-f', 'html', '-o', 'import.html', 'import.hlt')
+    page, out = pathlib.Path('import.html').read_text(), run('report', 'import.hlt').stdout
+    figure = re.search(r'id="figure-peak">.*', page)
+    tap.case(figure and 'not known: the trace has no order of events' in figure[0] and 'peak                   -  not known' in out, 'an import has no peak', page[:3000])
+    tap.case('<li>threads not known</li>' in page and 'pid 0' not in page and ', threads not known\n' in out, 'and no threads', out)
+
+
 def check_default(trace):
     """When the overview is the default."""
     overview = run('report', '--overview', trace).stdout
@@ -264,6 +279,7 @@ def main():
         check_facts(trace)
         check_notes()
         check_modes()
+        check_partial(trace)
         check_default(trace)
         check_filter(trace)
         check_length()
