@@ -192,6 +192,19 @@ def check_modes():
                  f'{mode}: what is estimated', out)
 
 
+def check_axis():
+    """Marks of one column, one of them the peak's, are all on the axis; the legend begins below ^."""
+    head = 'module /a -\nnode - 0 1\nthread 1\n'
+    make('near.hlt', head + 'alloc 6400 0 10 0 0\n' + ''.join(f'extra {t} 0 0 m{t}\n' for t in (6400, 6464, 6528)) + 'end 0 0 12800\n')
+    lines = run('report', 'near.hlt').stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if '└' in line)
+    tap.case(sorted(c for c in lines[at] if c in '^123') == list('123^'), 'all marks are on the axis', lines[at])
+    make('early.hlt', head + 'alloc 6400 0 10 0 0\nfree 6656 0 0 11\nend 0 0 12800\n')
+    lines = run('report', 'early.hlt').stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if '└' in line)
+    tap.case(lines[at].index('^') == lines[at + 1].index('^'), 'the label is below its mark', lines[at:at + 2])
+
+
 def check_partial(trace):
     """A trace that begins late, and an import without an order of events: the overview, the page and info agree."""
     subprocess.run([gen_trace, '-n', '300000', '--base', '100000', '-o', 'begins.hlt'], check=True, capture_output=True)
@@ -280,6 +293,7 @@ def main():
         check_notes()
         check_modes()
         check_partial(trace)
+        check_axis()
         check_default(trace)
         check_filter(trace)
         check_length()
