@@ -2,9 +2,9 @@
 /*
  * overview_floors.c - the lowest live values of each site between two moments; see overview.h.
  *
- * Moments alone do not prove growth: a program that works in rounds may be met at a later part of
- * its round each time. The sums give a bound, and a scan of the events the exact values. A floor
- * that is not exact is never too high.
+ * Moments alone do not prove growth: each moment may find a program that works in rounds at a later
+ * part of its round each time. The sums give a bound, and a scan of the events the exact values. A
+ * floor that is not exact is never too high.
  */
 #include <errno.h>
 #include <stdlib.h>

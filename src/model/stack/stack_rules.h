@@ -45,8 +45,8 @@ const char *hl_model_wrapper(const struct hl_model *m, size_t i);
 /* Is a frame of it in an answer, as far as kinds of frames were asked for? */
 bool hl_model_wrapper_was_met(const struct hl_model *m, size_t i);
 
-/* Appends which wrappers were met, a line for people; nothing if there are none. Names in it are
- * not escaped. */
+/* Appends the wrappers that occur in an answer, a line for people; nothing if there are none. Names
+ * in it are not escaped. */
 void hl_model_put_wrappers(struct hl_strbuf *b, const struct hl_model *m);
 
 #endif
