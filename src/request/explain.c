@@ -25,7 +25,7 @@ void hl_plan_describe_part(
 	char heading[256] = "";
 
 	if (hl_plan_part_has_quantity(part))
-		hl_plan_heading(p, part->quantity, heading, sizeof(heading));
+		hl_plan_part_heading(p, part, heading, sizeof(heading));
 	if (part->view->reads)
 		hl_strbuf_printf(b, "%s%s%s%s%s", find_option(p->request, part->view),
 			heading[0] ? ", " : "", heading, part->grouped ? ", by " : "",

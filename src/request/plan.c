@@ -386,6 +386,15 @@ void hl_plan_heading(
 		snprintf(to, size, "%s", what);
 }
 
+void hl_plan_part_heading(
+	const struct hl_plan *p, const struct hl_plan_part *part, char *to, size_t size)
+{
+	if (part->view->flags & HL_VIEW_ALL_LIVE && part->quantity == HL_REQUEST_LEAKS)
+		snprintf(to, size, "live at the end of the recording");
+	else
+		hl_plan_heading(p, part->quantity, to, size);
+}
+
 /* --- the budget of time --- */
 
 /* Sets the message why a part is not answered. Returns -ETIME. */
@@ -479,7 +488,7 @@ static int run_part(
 		.asked = hl_plan_query(p, part->quantity).to,
 		.data = calloc(1, part->view->data_size)};
 	r->part.early = NULL;
-	hl_plan_heading(p, part->quantity, r->heading, sizeof(r->heading));
+	hl_plan_part_heading(p, part, r->heading, sizeof(r->heading));
 	hl_work_resume(hl_model_work(p->m));
 	err = run_view(p, part, r);
 	if (err) {

@@ -122,6 +122,9 @@ bool hl_plan_is_cheap(const struct hl_plan *p);
 /* Its heading, for people: "live at the peak". */
 void hl_plan_heading(
 	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);
+/* The same for a part. */
+void hl_plan_part_heading(
+	const struct hl_plan *p, const struct hl_plan_part *part, char *to, size_t size);
 struct hl_peak;
 void hl_plan_note_moved_peak(const struct hl_plan *p, const struct hl_peak *peak);
 /* Puts a note if an answer is for another time than requested. */

@@ -70,6 +70,8 @@ enum {
 	HL_VIEW_BLOCKS = 128,     /* shows blocks of the heap */
 	HL_VIEW_RANGE = 256,      /* shows the requested range, without a quantity */
 	HL_VIEW_OWN_MOMENT = 512, /* chooses its moment itself if no quantity was given */
+	HL_VIEW_ALL_LIVE = 1024,  /* its blocks at the end are not only those that may have leaked:
+				     suppressions do not apply */
 };
 
 /* The values of --sort that a view follows: in the order of its rows, or in the choice of the

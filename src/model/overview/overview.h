@@ -18,7 +18,7 @@
 #define HL_OVERVIEW_POINTS 24
 /* A scan of more events takes more than a second. */
 #define HL_OVERVIEW_EVENTS_MAX UINT64_C(150000000)
-/* Sites of one trace that can have trends: at most 72 MiB. */
+/* Sites of one trace that can have trends: at most 125 MiB. */
 #define HL_OVERVIEW_TRENDS_MAX 131072u
 /* Trends are known if at least 12 moments are. */
 #define HL_OVERVIEW_POINTS_MIN 12
@@ -27,12 +27,15 @@
 /* Such a list is empty if all growth is below this part of the peak, or all churn of the
  * allocations. */
 #define HL_OVERVIEW_LIST_PERCENT 1
-/* Growth is the difference of two floors: the lowest live bytes at the moments before the middle of
- * the run, and at those in its last third. The first third is left out because programs start
- * there, and the last moment because they free at their end what they held before. */
+/* Growth is the difference of two floors: the lowest live bytes from moment to moment in the middle
+ * third of the run, and in the last one. The first third is left out because programs start there,
+ * and the last moment because they free at their end what they held before. A site whose floor does
+ * not rise within the last third any more has stopped growing. */
 #define HL_GROWTH_EARLY 8  /* moments [8, 16) */
 #define HL_GROWTH_LATE  16 /* moments [16, 23) */
+#define HL_GROWTH_LATER 20 /* moments [20, 23) */
 #define HL_GROWTH_END   23
+#define HL_GROWTH_RISES 0.1 /* this part of the growth is within the last third */
 
 /* Part of an overview, and why it may be missing. */
 enum hl_overview_state {
@@ -46,6 +49,10 @@ struct hl_overview_trend {
 	uint64_t live[HL_OVERVIEW_POINTS];   /* bytes */
 	uint64_t blocks[HL_OVERVIEW_POINTS]; /* live blocks */
 	uint64_t allocs[HL_OVERVIEW_POINTS]; /* blocks allocated since the moment before */
+	/* At least this much was live all the time since the moment before. Exactly the lowest
+	 * value if a scan of the events found it (floors_are_exact); 0 before the first moment. */
+	uint64_t floor_bytes[HL_OVERVIEW_POINTS];
+	uint64_t floor_blocks[HL_OVERVIEW_POINTS];
 };
 
 struct hl_overview_site {
@@ -97,6 +104,7 @@ struct hl_overview_verdict {
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
 	bool full_name;
 	enum hl_overview_command command;
+	bool estimated;            /* from samples */
 	double bytes_per_s, r2;    /* growing */
 	uint64_t from_ns, to_ns;   /* growing: the moments that the line goes through */
 	unsigned from_k, to_k;     /* these moments, as numbers */
@@ -115,8 +123,9 @@ struct hl_overview {
 	enum hl_overview_state peak_state; /* a profile has no peak */
 	struct hl_value peak;
 	uint64_t peak_ns;
-	struct hl_value allocated;
-	struct hl_value at_end; /* without suppressed blocks */
+	struct hl_value allocated; /* of the run, also if the file begins late */
+	bool begins_late;          /* sites have what they allocated since the base */
+	struct hl_value at_end;    /* without suppressed blocks */
 	struct hl_value suppressed;
 	bool leaked; /* at_end may be called leaked */
 	bool before_damage;
@@ -143,6 +152,7 @@ struct hl_overview {
 	bool sparse_full_name;
 
 	enum hl_overview_state trend_state;
+	bool floors_are_exact;
 	uint64_t times[HL_OVERVIEW_POINTS];
 	bool known[HL_OVERVIEW_POINTS];
 	uint64_t live[HL_OVERVIEW_POINTS]; /* of all sites */

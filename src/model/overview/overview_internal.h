@@ -18,6 +18,13 @@ struct hl_overview_shorts {
 	uint64_t below[HL_SHORT_LIVED_BOUNDS];
 };
 
+/* Live values of a site that a scan follows, and the lowest since the last moment. */
+struct hl_overview_watch {
+	uint64_t bytes, blocks, floor_bytes, floor_blocks;
+	uint64_t time_ns; /* of its newest event */
+	bool on; /* false: the site holds nothing at some late moment, so it does not grow */
+};
+
 struct hl_overview_builder {
 	struct hl_model *m;
 	struct hl_overview *o;
@@ -33,6 +40,8 @@ struct hl_overview_builder {
 	struct hl_pair_map by_frame;             /* frame -> site */
 	uint32_t *row_of; /* per node, the last: no stack; UNKNOWN: not looked up yet */
 	HL_VEC(struct hl_overview_shorts) shorts; /* of each site */
+	struct hl_overview_watch *watches; /* of each trend; NULL: the scan does not find floors */
+	unsigned watch_k;                  /* the next moment of the scan */
 	uint8_t bound_of[256]; /* per lifetime class; HL_SHORT_LIVED_BOUNDS: not short-lived */
 };
 
@@ -45,6 +54,40 @@ int hl_overview_read_trends(struct hl_overview_builder *b);
 /* One pass over the events; without sums it finds the trends, too. */
 int hl_overview_scan(struct hl_overview_builder *b);
 void hl_overview_count_short_lived(struct hl_overview_builder *b);
+
+/* overview_floors.c: the lowest live values between two moments. The trends are known.
+ *
+ * Without events the floor of sums: what was live at the moment before and not freed since. Before
+ * hl_overview_bound_floors, the floors of a trend hold what was freed up to the moment. */
+void hl_overview_bound_floors(struct hl_overview_builder *b);
+/* A scan of all events finds the exact floors. Returns 0 or -ENOMEM. */
+int hl_overview_watch_begin(struct hl_overview_builder *b);
+void hl_overview_watch_end(struct hl_overview_builder *b);
+/* All events up to a time are known. */
+void hl_overview_watch_pass(struct hl_overview_builder *b, uint64_t ns);
+/* The event is of the site `row`, and its time was passed. */
+static inline void hl_overview_watch_event(
+	struct hl_overview_builder *b, uint32_t row, const struct hl_event *e)
+{
+	struct hl_overview_watch *w = &b->watches[row];
+	bool is_alloc = e->op == HL_OP_ALLOC;
+
+	if (!w->on)
+		return;
+	/* The values between two events of one time do not count: a realloc is such a pair. */
+	if (e->time_ns != w->time_ns) {
+		w->floor_bytes = w->bytes < w->floor_bytes ? w->bytes : w->floor_bytes;
+		w->floor_blocks = w->blocks < w->floor_blocks ? w->blocks : w->floor_blocks;
+		w->time_ns = e->time_ns;
+	}
+	w->bytes += is_alloc ? e->bytes : -e->bytes;
+	w->blocks += is_alloc ? e->blocks : -e->blocks;
+}
+static inline void hl_overview_watch_time(struct hl_overview_builder *b, uint64_t ns)
+{
+	if (b->watch_k < HL_OVERVIEW_POINTS && ns > b->o->times[b->watch_k])
+		hl_overview_watch_pass(b, ns);
+}
 
 /* overview_commands.c: which commands the trace can answer. The verdicts are known. */
 void hl_overview_find_commands(struct hl_overview_builder *b);

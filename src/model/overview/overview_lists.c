@@ -68,12 +68,28 @@ static uint64_t find_floor(const uint64_t *v, unsigned from, unsigned to)
 	return low;
 }
 
-static uint64_t find_growth(const uint64_t *v)
+/* Floors of sums or of blocks may be too low. Such a floor is not subtracted: the values at the
+ * moments are not below the true one. */
+static uint64_t find_upper_floor(const struct hl_overview *o, const uint64_t *live,
+	const uint64_t *floors, unsigned from, unsigned to)
 {
-	uint64_t early = find_floor(v, HL_GROWTH_EARLY, HL_GROWTH_LATE),
-		 late = find_floor(v, HL_GROWTH_LATE, HL_GROWTH_END);
+	uint64_t low = find_floor(live, from, to);
 
-	return late > early ? late - early : 0;
+	return o->floors_are_exact ? hl_min_u64(low, find_floor(floors, from + 1, to)) : low;
+}
+
+/* Live values at the moments and their floors; 0: the floor did not rise, or does not any more. */
+static uint64_t find_growth(
+	const struct hl_overview *o, const uint64_t *live, const uint64_t *floors)
+{
+	uint64_t early = find_upper_floor(o, live, floors, HL_GROWTH_EARLY, HL_GROWTH_LATE),
+		 middle = find_upper_floor(o, live, floors, HL_GROWTH_LATE, HL_GROWTH_LATER),
+		 late = find_floor(floors, HL_GROWTH_LATE + 1, HL_GROWTH_END),
+		 later = find_floor(floors, HL_GROWTH_LATER + 1, HL_GROWTH_END);
+	uint64_t grown = late > early ? late - early : 0;
+
+	return later > middle && (double)(later - middle) >= (double)grown * HL_GROWTH_RISES ? grown
+											     : 0;
 }
 
 static bool has_all_points(const struct hl_overview *o)
@@ -96,8 +112,9 @@ void hl_overview_compute_growth(struct hl_overview_builder *b)
 			o->live[k] += s->trend->live[k];
 		if (!has_all_points(o))
 			continue;
-		s->grown.bytes = find_growth(s->trend->live);
-		s->grown.blocks = s->grown.bytes ? find_growth(s->trend->blocks) : 0;
+		s->grown.bytes = find_growth(o, s->trend->live, s->trend->floor_bytes);
+		if (s->grown.bytes)
+			s->grown.blocks = find_growth(o, s->trend->blocks, s->trend->floor_blocks);
 	}
 }
 

@@ -146,6 +146,11 @@ static int make_queries(struct hl_overview_builder *b, struct hl_answer *a)
 	if (err)
 		return err;
 	o->allocated = a[ANSWER_ALLOCATED].total;
+	o->begins_late = hl_model_base(b->m)->is_late;
+	if (o->begins_late && !b->opt->filter)
+		o->allocated = (struct hl_value){.bytes = b->m->info->totals.sums.alloc_bytes,
+			.blocks = b->m->info->totals.sums.alloc_blocks,
+			.variance = o->allocated.variance};
 	o->at_end = a[ANSWER_END].total;
 	o->suppressed = sum_suppressed(b->opt->suppressions);
 	o->peak = a[ANSWER_PEAK].total;
@@ -207,7 +212,8 @@ static struct hl_position find_point(const struct hl_overview_builder *b, unsign
 	return hl_position_at(b->m, ns);
 }
 
-/* Until the differences are made, `allocs` has all allocations up to the moment. */
+/* Until the differences are made, `allocs` has all allocations up to the moment, and the floors
+ * what was freed up to it. */
 static void add_point(struct hl_overview_builder *b, unsigned k, const struct hl_sums *sums)
 {
 	for (uint32_t i = 0; i <= b->m->n_nodes; i++) {
@@ -219,6 +225,8 @@ static void add_point(struct hl_overview_builder *b, unsigned k, const struct hl
 		s->live[k] += hl_sums_live_bytes(&sums[i]);
 		s->blocks[k] += hl_sums_live_blocks(&sums[i]);
 		s->allocs[k] += sums[i].alloc_blocks;
+		s->floor_bytes[k] += sums[i].free_bytes;
+		s->floor_blocks[k] += sums[i].free_blocks;
 	}
 }
 
@@ -242,6 +250,8 @@ static void repeat_point(struct hl_overview_builder *b, unsigned k)
 		s->live[k] = s->live[k - 1];
 		s->blocks[k] = s->blocks[k - 1];
 		s->allocs[k] = s->allocs[k - 1];
+		s->floor_bytes[k] = s->floor_bytes[k - 1];
+		s->floor_blocks[k] = s->floor_blocks[k - 1];
 	}
 }
 
@@ -281,6 +291,7 @@ int hl_overview_read_trends(struct hl_overview_builder *b)
 	}
 	free(sums);
 	make_differences(b);
+	hl_overview_bound_floors(b);
 	return err;
 }
 
@@ -290,6 +301,7 @@ struct scan {
 	struct hl_scan_consumer consumer;
 	struct hl_block_stream stream;
 	struct hl_position to;
+	bool floors; /* the scan finds them, too */
 	struct hl_overview_builder *b;
 };
 
@@ -329,8 +341,10 @@ static int plan_events(struct hl_scan_consumer *r)
 
 static int begin_events(void *arg)
 {
+	struct scan *x = arg;
+
 	reset_scan(arg);
-	return 0;
+	return x->floors ? hl_overview_watch_begin(x->b) : 0;
 }
 
 static int want_fields(void *arg, size_t chunk, unsigned *want)
@@ -346,14 +360,21 @@ static int add_events(void *arg, size_t chunk, const struct hl_chunk_events *c)
 
 	for (const struct hl_event *e = c->events; e < c->events + c->n_events; e++) {
 		unsigned bound = b->bound_of[e->lifetime_class];
+		bool is_short = e->op == HL_OP_FREE && bound < N_BOUNDS;
 		uint32_t row;
 
 		hl_scan_prefetch_event(e);
-		if (e->op != HL_OP_FREE || bound == N_BOUNDS)
+		if (!is_short && !b->watches)
 			continue;
 		row = b->row_of[e->node < n_nodes ? e->node : n_nodes];
-		if (row < UNKNOWN)
+		if (row >= UNKNOWN)
+			continue;
+		if (is_short)
 			b->shorts.data[row].below[bound] += e->blocks;
+		if (!b->watches)
+			continue;
+		hl_overview_watch_time(b, e->time_ns);
+		hl_overview_watch_event(b, row, e);
 	}
 	return 0;
 }
@@ -376,17 +397,26 @@ static unsigned point_after(const struct hl_overview_builder *b, uint64_t ns)
 static void add_to_trend(
 	const struct hl_overview_builder *b, struct hl_overview_trend *t, const struct hl_block *x)
 {
-	unsigned k = point_after(b, x->alloc_ns);
+	unsigned k = point_after(b, x->alloc_ns), end;
 
 	if (k < POINTS) {
 		t->live[k] += x->bytes;
 		t->blocks[k] += x->blocks;
 		t->allocs[k] += x->blocks;
 	}
-	k = x->free_ns == UINT64_MAX ? POINTS : point_after(b, x->free_ns);
-	if (k < POINTS) {
-		t->live[k] -= x->bytes;
-		t->blocks[k] -= x->blocks;
+	end = x->free_ns == UINT64_MAX ? POINTS : point_after(b, x->free_ns);
+	if (end < POINTS) {
+		t->live[end] -= x->bytes;
+		t->blocks[end] -= x->blocks;
+	}
+	if (k + 1 >= end)
+		return;
+	/* It was live at moment k, and is at all up to the last before its free. */
+	t->floor_bytes[k + 1] += x->bytes;
+	t->floor_blocks[k + 1] += x->blocks;
+	if (end < POINTS) {
+		t->floor_bytes[end] -= x->bytes;
+		t->floor_blocks[end] -= x->blocks;
 	}
 }
 
@@ -417,6 +447,8 @@ static void sum_differences(struct hl_overview_builder *b)
 		for (unsigned k = 1; k < POINTS; k++) {
 			s->live[k] += s->live[k - 1];
 			s->blocks[k] += s->blocks[k - 1];
+			s->floor_bytes[k] += s->floor_bytes[k - 1];
+			s->floor_blocks[k] += s->floor_blocks[k - 1];
 		}
 	}
 	for (unsigned k = 0; k < POINTS; k++) {
@@ -430,12 +462,19 @@ static int scan_events(struct hl_overview_builder *b)
 	struct scan x = {.b = b, .to = hl_position_at(b->m, UINT64_MAX)};
 	int err;
 
+	/* The events of a trace that begins late do not add up to live values; nor do those behind
+	 * a loss, where the trends end. */
+	x.floors = b->o->trend_state == HL_OVERVIEW_KNOWN && !hl_model_base(b->m)->is_late &&
+		   b->trends.len == b->sites.len;
+
 	x.consumer = (struct hl_scan_consumer){.plan = plan_events,
 		.begin = begin_events,
 		.want = want_fields,
 		.chunk = add_events,
 		.arg = &x};
 	err = hl_scan(b->m, &x.consumer, NULL);
+	if (!err && x.floors)
+		hl_overview_watch_end(b);
 	b->scan_cut = x.to.before_damage;
 	b->o->before_damage |= x.to.before_damage;
 	return err;
@@ -511,6 +550,7 @@ int hl_overview_sites_init(struct hl_overview_builder *b)
 void hl_overview_sites_fini(struct hl_overview_builder *b)
 {
 	hl_vec_free(&b->shorts);
+	free(b->watches);
 	hl_pair_map_fini(&b->by_frame);
 	free(b->row_of);
 }

@@ -20,8 +20,10 @@ const char *hl_verdict_kind_name(enum hl_overview_verdict_kind kind)
 
 static void add_verdict(struct hl_overview *o, const struct hl_overview_verdict *v)
 {
-	if (o->n_verdicts < HL_VERDICTS_MAX)
-		o->verdicts[o->n_verdicts++] = *v;
+	if (o->n_verdicts == HL_VERDICTS_MAX)
+		return;
+	o->verdicts[o->n_verdicts] = *v;
+	o->verdicts[o->n_verdicts++].estimated = o->estimated;
 }
 
 /* --- growing --- */
@@ -74,16 +76,29 @@ static bool is_steady(
 	return true;
 }
 
+/* A line of values that rises enough, and all the time. */
+static bool is_growth(
+	const struct hl_overview *o, const uint64_t *live, unsigned from, struct line *l)
+{
+	unsigned to = HL_GROWTH_END;
+	double grown;
+
+	*l = fit_line(o, live, from, to);
+	grown = l->slope * (double)(o->times[to - 1] - o->times[from]) / 1e9;
+	return l->slope > 0 && l->r2 >= HL_VERDICT_R2 && grown >= HL_VERDICT_GROWTH_BYTES &&
+	       grown >= HL_VERDICT_GROWTH_SHARE * (double)o->peak.bytes &&
+	       is_steady(o, live, from, to, l->slope);
+}
+
+/* The values at the moments are on a line, and so are the lowest ones between them. */
 static bool check_line(const struct hl_overview *o, const struct hl_overview_site *s, unsigned from,
 	struct hl_overview_verdict *v)
 {
 	unsigned to = HL_GROWTH_END;
-	struct line l = fit_line(o, s->trend->live, from, to);
-	double grown = l.slope * (double)(o->times[to - 1] - o->times[from]) / 1e9;
+	struct line l, lowest;
 
-	if (l.slope <= 0 || l.r2 < HL_VERDICT_R2 || grown < HL_VERDICT_GROWTH_BYTES ||
-		grown < HL_VERDICT_GROWTH_SHARE * (double)o->peak.bytes ||
-		!is_steady(o, s->trend->live, from, to, l.slope))
+	if (!is_growth(o, s->trend->live, from, &l) ||
+		!is_growth(o, s->trend->floor_bytes, from + 1, &lowest))
 		return false;
 	*v = (struct hl_overview_verdict){.kind = HL_VERDICT_GROWING,
 		.frame = s->frame,
@@ -168,9 +183,13 @@ static void find_short_lived(struct hl_overview *o, uint64_t end_ns)
 		.blocks = o->short_blocks,
 		.percent = percent(o->short_blocks, o->short_of)};
 
+	/* A few samples prove nothing. */
+	if (hl_value_margin(&o->allocated) > o->allocated.bytes)
+		return;
 	/* The command shows the blocks of the file, which may be another part of the run. */
-	if (o->short_state != HL_OVERVIEW_KNOWN || o->short_of != o->allocated.blocks ||
-		v.blocks < HL_VERDICT_SHORT_BLOCKS || v.percent < HL_VERDICT_SHORT_PERCENT ||
+	if (o->short_state != HL_OVERVIEW_KNOWN || o->begins_late ||
+		o->short_of != o->allocated.blocks || v.blocks < HL_VERDICT_SHORT_BLOCKS ||
+		v.percent < HL_VERDICT_SHORT_PERCENT ||
 		(double)v.blocks * 1e9 < (double)end_ns * HL_VERDICT_SHORT_PER_S)
 		return;
 	v.site_percent = top ? percent(top->short_blocks, o->short_blocks) : 0;
@@ -249,7 +268,8 @@ static void put_growing(
 
 	hl_strbuf_puts(b, "growing: ");
 	put_site(b, m, v);
-	hl_strbuf_printf(b, " +%s/s, linear for ", hl_text_bytes(rate, (uint64_t)v->bytes_per_s));
+	hl_strbuf_printf(b, " +%s/s%s, linear for ", hl_text_bytes(rate, (uint64_t)v->bytes_per_s),
+		v->estimated ? " (estimated)" : "");
 	put_seconds(b, v->to_ns - v->from_ns);
 }
 
@@ -259,7 +279,8 @@ static void put_short_lived(
 {
 	char bound[HL_TEXT_SIZE_MAX];
 
-	hl_strbuf_printf(b, "%u %% of allocations live less than %s", (unsigned)v->percent,
+	hl_strbuf_printf(b, "%s%u %% of allocations live less than %s",
+		v->estimated ? "an estimated " : "", (unsigned)v->percent,
 		hl_text_duration(bound, v->bound_ns));
 	if (v->frame == HL_NODE_NONE)
 		return;

@@ -46,6 +46,34 @@ bool hl_model_wrapper_was_met(const struct hl_model *m, size_t i)
 	return m->kinds.was_met.data[i];
 }
 
+/* More names would distract from the report itself. */
+#define NAMES_MAX 8
+
+/* all: how many the trace has, if the stacks of the answer do not have all of them. */
+static void put_rest(struct hl_strbuf *b, size_t left, size_t all)
+{
+	hl_strbuf_printf(b, " and %zu more", left);
+	if (all)
+		hl_strbuf_printf(b, "; --json lists all %zu of the trace", all);
+	else
+		hl_strbuf_puts(b, ", which --json lists");
+}
+
+void hl_model_put_wrappers(struct hl_strbuf *b, const struct hl_model *m)
+{
+	size_t n = 0, all = hl_model_n_wrappers(m);
+
+	for (size_t i = 0; i < all; i++) {
+		if (!hl_model_wrapper_was_met(m, i) || n++ >= NAMES_MAX)
+			continue;
+		hl_strbuf_puts(b, n > 1 ? ", " : "allocation wrappers seen through: ");
+		hl_strbuf_puts(b, hl_model_wrapper(m, i));
+	}
+	if (n > NAMES_MAX)
+		put_rest(b, n - NAMES_MAX, n < all ? all : 0);
+	hl_strbuf_puts(b, n > 0 ? " (--no-wrappers)" : "");
+}
+
 static bool is_named_wrapper(const struct hl_stack_rules *rules, const struct hl_frame *f)
 {
 	for (size_t i = 0; i < rules->n_wrappers; i++) {

@@ -13,6 +13,7 @@
 #include "model/query/filter.h"
 #include "model/query/pattern.h"
 #include "model/stack/frame_rules.h"
+#include "util/strbuf.h"
 
 struct hl_stack_rules {
 	struct hl_filter *const *folds; /* frames that match one of them are plumbing, too */
@@ -43,5 +44,9 @@ size_t hl_model_n_wrappers(const struct hl_model *m);
 const char *hl_model_wrapper(const struct hl_model *m, size_t i);
 /* Is a frame of it in an answer, as far as kinds of frames were asked for? */
 bool hl_model_wrapper_was_met(const struct hl_model *m, size_t i);
+
+/* Appends the wrappers that occur in an answer, a line for people; nothing if there are none. Names
+ * in it are not escaped. */
+void hl_model_put_wrappers(struct hl_strbuf *b, const struct hl_model *m);
 
 #endif

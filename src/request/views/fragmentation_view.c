@@ -36,7 +36,8 @@ static void fini_fragmentation(void *data)
 
 const struct hl_view hl_view_fragmentation = {
 	.id = HL_VIEW_ID_fragmentation,
-	.flags = HL_VIEW_QUANTITY | HL_VIEW_MOMENT | HL_VIEW_NAMES | HL_VIEW_TOTAL | HL_VIEW_BLOCKS,
+	.flags = HL_VIEW_QUANTITY | HL_VIEW_MOMENT | HL_VIEW_NAMES | HL_VIEW_TOTAL |
+		 HL_VIEW_BLOCKS | HL_VIEW_ALL_LIVE,
 	.refuses = HL_UNKNOWN_ADDRESSES,
 	.limit = HOLDERS_SHOWN,
 	.data_size = sizeof(struct hl_fragmentation),

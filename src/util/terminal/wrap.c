@@ -16,6 +16,32 @@ unsigned hl_wrap_columns(const char *s, size_t len)
 	return n;
 }
 
+/* Is the word a unit, which belongs to the number before it? */
+static bool is_unit(const char *word, size_t len)
+{
+	static const char *const units[] = {
+		"B", "KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "s", "min", "h", "%"};
+
+	while (len > 0 && strchr(",;.:)", word[len - 1]))
+		len--;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strlen(units[i]) == len && memcmp(units[i], word, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The length of a word, with its unit if it is a number. */
+static size_t word_length(const char *text)
+{
+	size_t len = strcspn(text, " "), next;
+
+	if (len == 0 || text[len] != ' ' || text[len - 1] < '0' || text[len - 1] > '9')
+		return len;
+	next = strcspn(text + len + 1, " ");
+	return is_unit(text + len + 1, next) ? len + 1 + next : len;
+}
+
 /* out is NULL: only counts the lines. */
 static unsigned wrap(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width)
 {
@@ -23,7 +49,7 @@ static unsigned wrap(FILE *out, const char *text, unsigned column, unsigned inde
 	bool first = true;
 
 	while (*(text += strspn(text, " ")) != 0) {
-		size_t len = strcspn(text, " ");
+		size_t len = word_length(text);
 		unsigned columns = hl_wrap_columns(text, len);
 
 		if (!first && width && column + 1 + columns > width) {

@@ -23,6 +23,9 @@ static const struct {
 	{"one two three", 0, 2, 7, "one two\n  three\n"},
 	{"one two", 5, 5, 9, "one\n     two\n"},
 	{"  one   two ", 0, 0, 80, "one two\n"},
+	{"at most 70.7 MiB, then", 0, 0, 14, "at most\n70.7 MiB, then\n"},
+	{"it has 95 % of all", 0, 0, 9, "it has\n95 % of\nall\n"},
+	{"it has 95 times", 0, 0, 9, "it has 95\ntimes\n"},
 	{"a unsplittable b", 0, 1, 6, "a\n unsplittable\n b\n"},
 	{"\xc3\xa4\xc3\xb6 \xc3\xbc\xc3\xa4", 0, 0, 5, "\xc3\xa4\xc3\xb6 \xc3\xbc\xc3\xa4\n"},
 };

@@ -36,7 +36,7 @@ static void put_estimate(struct hl_strbuf *b, const struct hl_overview *o, const
 	char margin[HL_TEXT_SIZE_MAX];
 
 	if (o->estimated)
-		hl_strbuf_puts(b, ", estimated");
+		hl_strbuf_puts(b, v->blocks ? ", estimated" : ", estimated: no sample");
 	if (v->variance > 0)
 		hl_strbuf_printf(b, ", %s%s", opts->unicode ? "±" : "+-",
 			hl_text_size(margin, hl_value_margin(v), opts));
@@ -96,7 +96,8 @@ static void put_short_lived(struct hl_strbuf *b, struct hl_model *m, const struc
 	else if (o->short_state == HL_OVERVIEW_LEFT_OUT)
 		hl_strbuf_puts(b, "; short-lived: see --lifetimes");
 	else if (o->short_of > 0)
-		hl_strbuf_printf(b, "; %.1f%%%s live less than %s",
+		hl_strbuf_printf(b, "; %s%.1f%%%s live less than %s",
+			o->estimated ? "an estimated " : "",
 			hl_percent(o->short_blocks, o->short_of),
 			o->short_of == o->allocated.blocks ? "" : " of the run's",
 			hl_text_duration(bound, o->short_bound_ns));
@@ -156,8 +157,12 @@ static void put_title(FILE *out, struct hl_result *r, const struct hl_text_opts 
 	struct hl_strbuf b = {0};
 
 	hl_text_escape(&b, slash ? slash + 1 : i->meta.program ? i->meta.program : "?");
-	hl_strbuf_printf(&b, ": %s, %s thread%s", hl_text_duration(time, hl_model_end_ns(r->m)),
-		hl_text_count(n, i->threads), hl_plural(i->threads));
+	hl_strbuf_printf(&b, ": %s, ", hl_text_duration(time, hl_model_end_ns(r->m)));
+	if (i->meta.unknown & HL_UNKNOWN_THREADS)
+		hl_strbuf_puts(&b, "threads not known");
+	else
+		hl_strbuf_printf(
+			&b, "%s thread%s", hl_text_count(n, i->threads), hl_plural(i->threads));
 	hl_put_wrapped(out, hl_strbuf_str(&b), HL_STYLE_BOLD, 2, opts);
 	hl_put_filter(out, opts);
 	hl_strbuf_fini(&b);

@@ -24,8 +24,8 @@ static const char *list_title(const struct hl_overview *o, enum hl_overview_list
 }
 
 /* Why a list is empty. */
-static const char *list_note(
-	struct hl_model *m, const struct hl_overview_list *l, enum hl_overview_list_id id)
+static const char *list_note(struct hl_model *m, const struct hl_overview *o,
+	const struct hl_overview_list *l, enum hl_overview_list_id id)
 {
 	if (l->state == HL_OVERVIEW_LEFT_OUT)
 		return "left out: it takes longer than --max-time";
@@ -34,6 +34,8 @@ static const char *list_note(
 		       : hl_model_has_aggregated(m)
 			       ? "not known: the mode of recording kept only sums"
 			       : "not known: part of the run is not in the trace";
+	if (o->estimated && l->all == 0)
+		return "no sample shows any; blocks without a sample are not known";
 	switch (id) {
 	case HL_OVERVIEW_GROWING:
 		return l->all > 0 ? "nothing above 1 % of the peak"
@@ -82,7 +84,7 @@ static void put_list_header(struct list_printer *p)
 	fprintf(p->out, "  %s%*s  ", hl_text_dim(p->opts), p->numbers.blocks_width, "blocks");
 	if (p->trend)
 		fprintf(p->out, "%-*s  ", (int)p->trend, churning ? "rate" : "trend");
-	fprintf(p->out, "call site%s%s\n", p->o->estimated ? " (numbers are estimates)" : "",
+	fprintf(p->out, "call site%s%s\n", p->o->estimated ? " (estimates)" : "",
 		hl_text_plain(p->opts));
 }
 
@@ -171,7 +173,7 @@ void hl_overview_put_list(FILE *out, struct hl_model *m, const struct hl_overvie
 	if (p.l->n == 0) {
 		fprintf(out, "%s%-*s%s  %s%s%s\n", hl_text_bold(opts), TITLE_WIDTH,
 			list_title(o, id), hl_text_plain(opts), hl_text_dim(opts),
-			list_note(m, p.l, id), hl_text_plain(opts));
+			list_note(m, o, p.l, id), hl_text_plain(opts));
 		return;
 	}
 	put_list_header(&p);

@@ -46,6 +46,18 @@ static void put_plot_row(FILE *out, const struct hl_overview *o, unsigned row, u
 	putc('\n', out);
 }
 
+/* The column, or the nearest one without a mark: all marks of the legend are on the axis. */
+static size_t find_free(const char *line, size_t n, size_t column)
+{
+	for (size_t far = 0; far < n; far++) {
+		if (column + far < n && !line[column + far])
+			return column + far;
+		if (far <= column && !line[column - far])
+			return column - far;
+	}
+	return column;
+}
+
 /* The axis has the marks: ^ for the peak, digits for marks of the program. */
 static void put_axis(FILE *out, struct hl_model *m, const struct hl_overview *o,
 	const struct hl_mark *marks, size_t n_marks, const struct hl_text_opts *opts)
@@ -55,10 +67,15 @@ static void put_axis(FILE *out, struct hl_model *m, const struct hl_overview *o,
 
 	if (!line)
 		return;
-	for (size_t i = n_marks; i-- > 0;)
-		line[hl_timeline_column(m, marks[i].time_ns, n)] = i < 9 ? (char)('1' + i) : '*';
-	if (!line[peak])
-		line[peak] = '^';
+	line[peak] = '^';
+	for (size_t i = 0; i < n_marks; i++) {
+		size_t at = hl_timeline_column(m, marks[i].time_ns, n);
+
+		if (i < 9)
+			line[find_free(line, n, at)] = (char)('1' + i);
+		else if (!line[at])
+			line[at] = '*';
+	}
 	fprintf(out, "%10s %s", "0", opts->unicode ? "└" : "+");
 	for (size_t i = 0; i < n; i++) {
 		if (line[i])
@@ -87,9 +104,11 @@ static void put_legend(struct hl_strbuf *b, const struct hl_mark *marks, size_t 
 	}
 }
 
-static void put_times(
-	FILE *out, struct hl_model *m, size_t n, const struct hl_mark *marks, size_t n_marks)
+/* The legend begins below the mark of the peak, as far as there is room. */
+static void put_times(FILE *out, struct hl_model *m, const struct hl_overview *o,
+	const struct hl_mark *marks, size_t n_marks)
 {
+	size_t n = o->n_columns, peak = hl_timeline_highest(o->columns, n);
 	char first[HL_TEXT_SIZE_MAX], last[HL_TEXT_SIZE_MAX];
 	struct hl_strbuf legend = {0};
 	size_t room, used, left;
@@ -100,7 +119,8 @@ static void put_times(
 	room = n > used ? n - used : 0;
 	put_legend(&legend, marks, n_marks, room);
 	used = hl_display_columns(hl_strbuf_str(&legend), legend.len);
-	left = room > used ? (room - used) / 2 : 0;
+	left = peak > strlen(first) + 2 ? peak - strlen(first) - 2 : 0;
+	left = room < used + left ? room > used ? room - used : 0 : left;
 	fprintf(out, "%*s%s  %*s%s%*s  %s\n", PLOT_MARGIN, "", first, (int)left, "",
 		hl_strbuf_str(&legend), (int)(room > used ? room - used - left : 0), "", last);
 	hl_strbuf_fini(&legend);
@@ -119,5 +139,5 @@ void hl_overview_put_plot(FILE *out, struct hl_model *m, const struct hl_overvie
 	for (unsigned row = height; row-- > 0;)
 		put_plot_row(out, o, row, height, opts);
 	put_axis(out, m, o, marks, n_marks, opts);
-	put_times(out, m, o->n_columns, marks, n_marks);
+	put_times(out, m, o, marks, n_marks);
 }

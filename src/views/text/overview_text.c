@@ -72,6 +72,22 @@ static void put_missing_names(
 		hl_put_wrapped(out, "  " HL_TEXT_DEBUG_ARCHIVE, HL_STYLE_PLAIN, 2, opts);
 }
 
+/* The line about wrappers without the empty line before it. */
+static void put_wrappers(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *line = open_memstream(&text, &len);
+
+	if (!line)
+		return;
+	hl_text_wrappers(line, m, opts);
+	fclose(line);
+	if (text && text[0] == '\n')
+		fputs(text + 1, out);
+	free(text);
+}
+
 /* The sentence about an interpreter without the empty line before it. */
 static void put_interpreter(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
 {
@@ -90,6 +106,15 @@ static void put_interpreter(FILE *out, struct hl_model *m, const struct hl_text_
 
 /* --- the commands that go deeper --- */
 
+/* A command is about the same blocks as the overview. */
+static void put_filter_option(struct hl_strbuf *b, const struct hl_text_opts *opts)
+{
+	if (!opts->filter_text || !opts->filter_text[0])
+		return;
+	hl_strbuf_puts(b, " --filter ");
+	hl_shell_put_word(b, opts->filter_text);
+}
+
 /* The comment is omitted if it does not fit. */
 static void put_command(FILE *out, const char *options, const char *what, size_t column,
 	const struct hl_text_opts *opts)
@@ -99,6 +124,7 @@ static void put_command(FILE *out, const char *options, const char *what, size_t
 
 	hl_shell_put_word(&raw, opts->command ? opts->command : "heaplapse");
 	hl_strbuf_printf(&raw, " report %s", options);
+	put_filter_option(&raw, opts);
 	if (opts->file) {
 		hl_strbuf_putc(&raw, ' ');
 		hl_shell_put_word(&raw, opts->file);
@@ -121,6 +147,7 @@ struct command {
 
 static void put_commands(FILE *out, const struct hl_overview *o, const struct hl_text_opts *opts)
 {
+	struct hl_strbuf filter = {0};
 	struct command c[3];
 	size_t n = 0, column = 0;
 
@@ -136,10 +163,12 @@ static void put_commands(FILE *out, const struct hl_overview *o, const struct hl
 
 		column = len > column ? len : column;
 	}
-	column += strlen(opts->command ? opts->command : "heaplapse") +
+	put_filter_option(&filter, opts);
+	column += filter.len + strlen(opts->command ? opts->command : "heaplapse") +
 		  (opts->file ? strlen(opts->file) + 1 : 0) + strlen(" report ") + 2;
 	for (size_t i = 0; i < n; i++)
 		put_command(out, c[i].options, c[i].what, column, opts);
+	hl_strbuf_fini(&filter);
 }
 
 /* --- the page --- */
@@ -177,6 +206,7 @@ static void put_part(
 			hl_overview_put_list(out, r->m, o, id, p->rows, opts);
 		break;
 	case PART_NAMES:
+		put_wrappers(out, r->m, opts);
 		put_missing_names(out, r->m, o, opts);
 		put_interpreter(out, r->m, opts);
 		break;
@@ -305,4 +335,5 @@ void hl_text_overview_short(
 		put_short_list(out, m, o, HL_OVERVIEW_LEFT, opts);
 	else if (has_verdict(o, HL_VERDICT_SHORT_LIVED))
 		put_short_list(out, m, o, HL_OVERVIEW_CHURNING, opts);
+	put_wrappers(out, m, opts);
 }

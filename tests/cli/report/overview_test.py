@@ -5,7 +5,7 @@ it is shown.
 
 	overview_test.py HEAPLAPSE MKTRACE GEN-TRACE PROGRAM [--update]     --update rewrites the golden files: review the change
 """
-import fcntl, json, os, pathlib, pty, re, struct, subprocess, sys, tempfile, termios, time
+import fcntl, html, json, os, pathlib, pty, re, shlex, struct, subprocess, sys, tempfile, termios, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import tap
@@ -144,6 +144,10 @@ def check_facts(trace):
         row = json.loads(run('report', '--json', *v['options'].split(), trace).stdout)
         first = (row.get('rows') or row['holders'])[0]
         tap.case((first['function'], first['line']) == (v['function'], v['line']), f'{v["kind"]}: in its first row', first)
+    run('export', '-f', 'html', '-o', 'page.html', trace)
+    page = html.unescape(pathlib.Path('page.html').read_text())
+    for v in found['verdicts']:
+        tap.case(f'<li class="verdict">{v["text"]} <code>report {v["options"]}</code></li>' in page, f'{v["kind"]}: on the page', page[:3000])
     growing, short, pages = found['verdicts']
     tap.case(growing['function'] in [r['function'] for r in found['growing']['rows']], 'the list has the growing site', found['growing'])
     view = json.loads(run('report', '--json', *pages['options'].split(), trace).stdout)
@@ -176,12 +180,44 @@ def check_modes():
         commands = re.findall(r' report (--\S.*) ' + trace, out) + re.findall(r'\((--.*)\)$', out, re.M)
         tap.case(len(commands) >= 2 + len(found['verdicts']) and [v['kind'] for v in found['verdicts']] == ['short_lived'],
                  f'{mode}: a verdict and commands', out)
+        tap.case(mode != 'sample' or 'nothing' not in out and re.search(r'^! an estimated \d+ % of|^▲ an estimated \d+ % of', out, re.M),
+                 f'{mode}: nothing is claimed of blocks without a sample', out)
+        wide = [l for l in terminal('report', '--no-pager', trace, columns=80, NO_COLOR='1').splitlines() if len(l) > 80 and 'call site' in l]
+        tap.case(not wide, f'{mode}: the headings fit', wide)
         for options in commands:
             done = run('report', *options.split(), trace)
             tap.case(done.returncode == 0, f'{mode}: {options} is answered', done.stderr)
         lines = re.findall(r'^  (?:peak|leaked|allocations) .*', out, re.M) + re.findall(r'^.* blocks  .*call site.*', out, re.M)
         tap.case(len(lines) >= 5 and {'estimate' in l for l in lines} == {mode == 'sample'} == {found.get('estimated', False)},
                  f'{mode}: what is estimated', out)
+
+
+def check_axis():
+    """Marks of one column, one of them the peak's, are all on the axis; the legend begins below ^."""
+    head = 'module /a -\nnode - 0 1\nthread 1\n'
+    make('near.hlt', head + 'alloc 6400 0 10 0 0\n' + ''.join(f'extra {t} 0 0 m{t}\n' for t in (6400, 6464, 6528)) + 'end 0 0 12800\n')
+    lines = run('report', 'near.hlt').stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if '└' in line)
+    tap.case(sorted(c for c in lines[at] if c in '^123') == list('123^'), 'all marks are on the axis', lines[at])
+    make('early.hlt', head + 'alloc 6400 0 10 0 0\nfree 6656 0 0 11\nend 0 0 12800\n')
+    lines = run('report', 'early.hlt').stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if '└' in line)
+    tap.case(lines[at].index('^') == lines[at + 1].index('^'), 'the label is below its mark', lines[at:at + 2])
+
+
+def check_partial(trace):
+    """A trace that begins late, and an import without an order of events: the overview, the page and info agree."""
+    subprocess.run([gen_trace, '-n', '300000', '--base', '100000', '-o', 'begins.hlt'], check=True, capture_output=True)
+    info, found = (json.loads(run(*args, 'begins.hlt').stdout) for args in (['info', '--json'], ['report', '--overview', '--json']))
+    tap.case((found['allocated_blocks'], found['allocated_bytes']) == (info['totals']['allocations'], info['totals']['bytes_allocated']),
+             'all allocations of the run, as in info', found['allocated_blocks'])
+    run('export', '-f', 'pprof', '-o', 'server.pb.gz', trace)
+    run('import', '-o', 'import.hlt', 'server.pb.gz')
+    run('export', '-f', 'html', '-o', 'import.html', 'import.hlt')
+    page, out = pathlib.Path('import.html').read_text(), run('report', 'import.hlt').stdout
+    figure = re.search(r'id="figure-peak">.*', page)
+    tap.case(figure and 'not known: the trace has no order of events' in figure[0] and 'peak                   -  not known' in out, 'an import has no peak', page[:3000])
+    tap.case('<li>threads not known</li>' in page and 'pid 0' not in page and ', threads not known\n' in out, 'and no threads', out)
 
 
 def check_default(trace):
@@ -216,6 +252,13 @@ def check_filter(trace):
     a, b = (json.loads(run('report', '--overview', '--json', '--filter', f, trace).stdout) for f in ('fn:cache_insert', 'size:102400'))
     tap.case(a.pop('filter') != b.pop('filter') and a == b, 'both are equal', f'{a} {b}')
     tap.case(a['resident_bytes'] is None, 'resident memory is not that of a part')
+    for text in 'fn:cache_insert', 'fn:cache_insert size:>1K':
+        out = run('report', '--filter', text, trace).stdout
+        commands = re.findall(r'^  \S*heaplapse (report .*?server\.hlt)', out, re.M)
+        tap.case(len(commands) == 3, f'{text}: three commands', out)
+        for command in commands:
+            done = run(*shlex.split(command))
+            tap.case(f'filter: {text}\n' in done.stdout, f'{command}: about the same blocks', done.stdout + done.stderr)
     none = run('report', '--filter', 'size:7', trace)
     tap.case(none.returncode == 0 and '0 B  in 0 blocks' in none.stdout and len(none.stdout.splitlines()) < 6, 'nothing matches', none.stdout)
 
@@ -249,6 +292,8 @@ def main():
         check_facts(trace)
         check_notes()
         check_modes()
+        check_partial(trace)
+        check_axis()
         check_default(trace)
         check_filter(trace)
         check_length()

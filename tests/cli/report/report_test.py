@@ -235,6 +235,9 @@ def exact_pages():
     check((f['regions'], f['mapped_bytes_at_least'], f['largest_gap_bytes']) == (2, mapped, 0x103ff0 - 0x100238), f'{mapped}: {f}')
     held = {h['function']: (h['pages'], h['bytes'], h['blocks']) for h in f['holders']}
     check(held == {'0x1000': (2, 124, 3), '0x2000': (1, 0, 1)}, f'malloc(0): {held}')
+    leaked, pages = (run('--leaks', *view, 'zero.hlt').stdout.decode() for view in ([], ['--fragmentation']))
+    check(leaked.startswith('leaked (live at the end), '), leaked)
+    check(pages.startswith("the heap's pages, live at the end of the recording, at "), f'suppressed blocks hold pages, too: {pages}')
 
 def bad_input(trace, empty, folder):
     def refused(status, words, *args):

@@ -58,6 +58,12 @@ def check_wrappers():
     text = run_ok('report', '--sites', 'w.hlt')
     line = re.search(r'allocation wrappers seen through: (.*)\(--no-wrappers\)', ' '.join(text.split()))
     case(line and 'mem_get' in line[1], 'text says so', text)
+    run_ok('export', '-f', 'html', '-o', 'w.html', 'w.hlt')
+    for what, text in (('overview', run_ok('report', 'w.hlt')), ('page', pathlib.Path('w.html').read_text())):
+        line = re.search(r'llocation wrappers seen through: (.*?)\(--no-wrappers\)', ' '.join(text.split()))
+        case(line and 'mem_get' in line[1], f'{what}: so, too', text[:4000])
+    none = run_ok('report', '--no-wrappers', 'w.hlt')
+    case('wrappers seen' not in none, 'nothing without detection', none)
     for args in (['--leaks'], ['--peak'], ['--filter', 'size:<100'], ['--allocated', '--range', '0s..1us']):
         case(set(ask('-g', 'site', *args, 'w.hlt')['wrappers']) == found, f'{args}: the same wrappers')
 

@@ -242,6 +242,15 @@ static int find_peak(struct hl_page *p, char why[HL_PAGE_REASON_MAX])
 	return explain_unknown(p, hl_export_find_peak(p->x), why);
 }
 
+/* Like the figures, verdicts are about the whole heap. Their scan answers what was announced. */
+static int find_verdicts(struct hl_page *p)
+{
+	const struct hl_overview_options options = {
+		.rows = 1, .events_max = HL_OVERVIEW_EVENTS_MAX, .brief = true};
+
+	return hl_overview(&p->overview, p->x->m, &options);
+}
+
 static int run_queries(struct hl_page *p)
 {
 	int err = 0;
@@ -250,6 +259,7 @@ static int run_queries(struct hl_page *p)
 	p->has[HL_PAGE_THREADS] = hl_model_info(p->x->m)->threads > 1;
 	p->has[HL_PAGE_TAGS] = hl_model_n_tags(p->x->m) > 0;
 	prefetch_all(p);
+	err = find_verdicts(p);
 	for (size_t i = 0; i < p->n && !err; i++) {
 		struct hl_page_query *q = &p->queries[i];
 		bool known = !q->why[0];
@@ -528,6 +538,7 @@ static void free_page(struct hl_page *p)
 	hl_vec_free(&p->sites);
 	free(p->stats);
 	free(p->columns);
+	hl_overview_fini(&p->overview);
 }
 
 int hl_export_html(struct hl_export_job *x)

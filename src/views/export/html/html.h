@@ -9,6 +9,7 @@
 #ifndef HL_VIEWS_EXPORT_HTML_HTML_H
 #define HL_VIEWS_EXPORT_HTML_HTML_H
 
+#include "model/overview/overview.h"
 #include "model/query/suppress.h"
 #include "model/stack/group_tree.h"
 #include "model/totals/leaks.h"
@@ -77,6 +78,7 @@ struct hl_page {
 	size_t n_rss;
 	const struct hl_mark *marks; /* owned by the model */
 	size_t n_marks;
+	struct hl_overview overview; /* of the whole heap; for its verdicts */
 	struct hl_page_limits limits;
 };
 

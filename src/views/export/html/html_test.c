@@ -7,8 +7,9 @@
 
 #include "model/testing/test_fake_traces.h"
 
-/* Stacks whose called function is not known are looked up in a few chunks more. */
-#define LOOKUPS_PERCENT 10
+/* Stacks whose called function is not known are looked up in a few chunks more, and the moments of
+ * verdicts from the nearest keyframe. */
+#define LOOKUPS_PERCENT 50
 
 static const struct hl_fake_trace_opts trace_opts = {.seed = 11,
 	.events = 300000,

@@ -9,6 +9,8 @@
 #include <time.h>
 
 #include "model/query/suppress.h"
+#include "model/overview/verdicts.h"
+#include "model/stack/stack_rules.h"
 #include "model/totals/short_lived.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
@@ -106,9 +108,13 @@ void hl_page_heading(struct hl_page *p, FILE *out)
 	put_start(out, i->meta.start_unix_ns);
 	fprintf(out, "<li>ran for %s</li>", hl_text_duration(text, hl_model_end_ns(p->x->m)));
 	put_end(out, &i->end);
-	fprintf(out, "<li>pid %" PRIu64 "</li>", i->meta.pid);
-	fprintf(out, "<li>%s thread%s</li></ul>\n", hl_text_count(text, i->threads),
-		plural(i->threads));
+	if (i->meta.pid)
+		fprintf(out, "<li>pid %" PRIu64 "</li>", i->meta.pid);
+	if (i->meta.unknown & HL_UNKNOWN_THREADS)
+		fputs("<li>threads not known</li></ul>\n", out);
+	else
+		fprintf(out, "<li>%s thread%s</li></ul>\n", hl_text_count(text, i->threads),
+			plural(i->threads));
 	hl_export_command(&command, &i->meta);
 	fputs("<p class=\"command\"><code>", out);
 	put_shortened(out, hl_strbuf_str(&command), COMMAND_SHOWN);
@@ -158,7 +164,7 @@ static void put_recording_notes(FILE *out, const struct hl_model *m)
 	if (i->pauses)
 		put_note(out,
 			"Recording was paused for part of the run; only frees were recorded then.");
-	if (i->totals.samples)
+	if (hl_model_has_estimates(m))
 		put_note(out,
 			"The recording has %s samples: all numbers are estimates. ± is the 95 %% "
 			"confidence interval.",
@@ -187,11 +193,34 @@ static bool is_empty(const struct hl_page *p)
 	return true;
 }
 
+static void put_verdicts(const struct hl_page *p, FILE *out)
+{
+	struct hl_strbuf text = {0}, how = {0};
+
+	for (size_t i = 0; i < p->overview.n_verdicts; i++) {
+		const struct hl_overview_verdict *v = &p->overview.verdicts[i];
+
+		hl_strbuf_reset(&text);
+		hl_strbuf_reset(&how);
+		hl_verdict_put(&text, p->x->m, v);
+		hl_verdict_put_options(&how, v);
+		fputs("<li class=\"verdict\">", out);
+		put_xml(out, hl_strbuf_str(&text));
+		if (how.len)
+			fprintf(out, " <code>report %s</code>", hl_strbuf_str(&how));
+		fputs("</li>\n", out);
+	}
+	hl_strbuf_fini(&text);
+	hl_strbuf_fini(&how);
+}
+
 void hl_page_notes(struct hl_page *p, FILE *out)
 {
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
 	char to[HL_TEXT_SIZE_MAX], all[HL_TEXT_SIZE_MAX];
+	struct hl_strbuf wrappers = {0};
 
+	put_verdicts(p, out);
 	put_recording_notes(out, p->x->m);
 	if (hl_model_has_aggregated(p->x->m))
 		put_note(out,
@@ -216,6 +245,10 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 		put_note(out, "Flame graphs and trees are split by %s first.",
 			hl_group_name(p->x->group));
 	put_suppressed_note(out, p->suppressions[HL_PAGE_LISTS]);
+	hl_model_put_wrappers(&wrappers, p->x->m);
+	if (wrappers.len)
+		put_note(out, "A%s.", hl_strbuf_str(&wrappers) + 1);
+	hl_strbuf_fini(&wrappers);
 	if (is_empty(p) && i->totals.events > 0)
 		put_note(out, "No block matches: there is nothing to show.");
 }
@@ -240,7 +273,12 @@ static void put_heap_figures(struct hl_page *p, FILE *out)
 
 	snprintf(detail, sizeof(detail), "in %s block%s, at %s", hl_text_count(n, t->peak_blocks),
 		plural(t->peak_blocks), hl_text_duration(at, t->peak_time_ns));
-	put_figure(out, "peak", "Peak", t->peak_bytes, hl_text_bytes(value, t->peak_bytes), detail);
+	if (hl_model_has_event_order(p->x->m))
+		put_figure(out, "peak", "Peak", t->peak_bytes, hl_text_bytes(value, t->peak_bytes),
+			detail);
+	else
+		put_figure(
+			out, "peak", "Peak", 0, "–", "not known: the trace has no order of events");
 	len = snprintf(detail, sizeof(detail), "in %s block%s", hl_text_count(n, left->blocks),
 		plural(left->blocks));
 	if (suppressed->blocks)
@@ -255,6 +293,8 @@ static void put_short_lived(struct hl_page *p, FILE *out)
 	char value[HL_TEXT_SIZE_MAX], bound[HL_TEXT_SIZE_MAX], detail[128];
 	struct hl_short_lived s;
 
+	if (hl_model_info(p->x->m)->totals.sums.alloc_blocks == 0)
+		return;
 	if (hl_short_lived_find(p->x->m, UINT64_MAX, &s)) {
 		put_figure(out, "short-lived", "Short-lived", 0, "–", "lifetimes are not known");
 		return;
