@@ -41,6 +41,19 @@ static enum hl_range_phase phase_of(const struct hl_time_range *r, uint64_t ns)
 	return ns < r->from_ns ? HL_RANGE_BEFORE : ns > r->to_ns ? HL_RANGE_AFTER : HL_RANGE_IN;
 }
 
+/* A peak of the base's own time may be one of the events before the base. */
+static enum hl_range_phase find_peak_phase(const struct hl_timeline_result *x)
+{
+	uint64_t highest = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		highest = hl_max_u64(highest, x->columns[i].max_bytes);
+	if (x->known.from_ns > x->range.from_ns && x->peak.time_ns == x->known.from_ns &&
+		highest < x->peak.bytes)
+		return HL_RANGE_BEFORE;
+	return phase_of(&x->known, x->peak.time_ns);
+}
+
 /* Marks are in the order of time. */
 static int find_marks(struct hl_model *m, struct hl_timeline_result *x)
 {
@@ -66,7 +79,9 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 
 	snprintf(r->heading, sizeof(r->heading), "live bytes%s",
 		p->filter ? " that match the filter" : "");
-	x->range = find_range(p);
+	x->range = x->known = find_range(p);
+	x->known.from_ns = hl_min_u64(
+		hl_max_u64(x->range.from_ns, hl_model_base(p->m)->time_ns), x->range.to_ns);
 	x->is_part = x->range.from_ns > 0 || x->range.to_ns < hl_model_end_ns(p->m);
 	x->n = count_columns(p);
 	x->columns = calloc(x->n, sizeof(*x->columns));
@@ -76,7 +91,8 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 		err = find_marks(p->m, x);
 	if (err)
 		return err;
-	x->peak_phase = phase_of(&x->range, x->peak.time_ns);
+	x->peak_phase =
+		x->peak.before_base ? HL_RANGE_BEFORE : phase_of(&x->known, x->peak.time_ns);
 	if (p->request->ranged)
 		hl_plan_note_moved(p, &p->request->to, x->range.to_ns, false);
 	/* If another view has searched for the same peak, the note exists already. */

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""late_answers_test - what the answers about a trace that begins late say: text, JSON, exports, --explain and refusals
+agree with each other, and no sentence is about the run if it is true only of the file.
+
+The run is written twice, as a whole and late, with a base behind its peak.
+
+	late_answers_test.py HEAPLAPSE GEN_TRACE DUMP_TRACE
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from late_traces import Tool, lines  # noqa: E402
+from tap import case, finish  # noqa: E402
+
+heaplapse, gen_trace, dump_trace = map(os.path.abspath, sys.argv[1:4])
+EVENTS = 20000
+run = Tool(heaplapse).run
+
+
+def report(*args, trace=None):
+    done = run('report', *args, trace or late)
+    return done.returncode, done.stdout, done.stderr
+
+
+def answer(*args, trace=None):
+    code, text, why = report('--json', *args, trace=trace)
+    case(code == 0, f'{" ".join(args)} is answered', why)
+    return json.loads(text)
+
+
+def export(kind, *args):
+    out = f'{folder}/export.{kind}'
+    done = run('export', '-f', kind, '-o', out, *args, late)
+    case(done.returncode == 0, f'export -f {kind} {" ".join(args)}', done.stderr)
+    return pathlib.Path(out).read_text() if done.returncode == 0 else '{}', done.stderr
+
+
+def find_base():
+    """The peak of the run, and an event behind it at which a base can be."""
+    events = [line.split() for line in lines(dump_trace, whole)]
+    live = peak = at = 0
+    for i, fields in enumerate(events):
+        live += int(fields[5]) * (1 if fields[0] == 'alloc' else -1)
+        if live > peak:
+            peak, at = live, i
+    base = max(at + 2, EVENTS // 2)
+    while events[base - 1][1] == events[base][1] or 'moved' in events[base]:
+        base += 1
+    return peak, int(events[at][1]), base, events
+
+
+# --- tests ---
+
+def timeline():
+    """The text and the JSON of a timeline say where it begins, and that the peak is not in it."""
+    json_ = answer('--timeline')
+    highest = max(column['max_live_bytes'] for column in json_['columns'])
+    case((json_['peak_bytes'], json_['peak_time_ns']) == (peak, peak_ns) and highest < peak and not json_['peak_in_range'],
+         'JSON: the peak of the run is not in the columns', f'{highest} {peak} {json_["peak_in_range"]}')
+    text = report('--timeline', '--bytes')[1]
+    title = text.splitlines()[0]
+    case(title.startswith('live bytes from ') and title.endswith(f'at most {highest:,} B'), 'the title has the part that is shown', title)
+    case(f'the peak, {peak:,} B, is before the part that is in the file' in text, 'the text names the peak', text)
+    case('^ highest in the part that is in the file' in text, 'the highest column is that of the part', text)
+    json_ = answer('--timeline', '--range', f'{(begin + end) // 2}ns..')
+    case(not json_['peak_in_range'], 'a range after the base')
+    text = report('--timeline', '--range', f'{(begin + end) // 2}ns..')[1]
+    case(', is before the range, at ' in text and 'highest in the range' in text, 'its text', text)
+    case(answer('--timeline', '--filter', 'size:>=1')['peak_in_range'], 'the peak of a filter is in it')
+    case(answer('--timeline', trace=whole)['peak_in_range'], 'the whole run has its peak')
+
+
+with tempfile.TemporaryDirectory() as folder:
+    whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
+    options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
+    subprocess.run([*options, '-o', whole], check=True, stderr=subprocess.DEVNULL)
+    peak, peak_ns, base, events = find_base()
+    subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
+    begin, end = int(events[base - 1][1]), int(events[-1][1])
+    left = answer('--leaks', '--no-default-suppressions')['total_bytes']
+    for test in (timeline,):
+        test()
+finish()
