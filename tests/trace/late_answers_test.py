@@ -77,6 +77,21 @@ def timeline():
     case(answer('--timeline', trace=whole)['peak_in_range'], 'the whole run has its peak')
 
 
+def filter_check():
+    """The check of a filter without blocks counts those of the base, too."""
+    allocs = {fields[6]: fields for fields in events if fields[0] == 'alloc'}
+    freed = {fields[6] for fields in events[:base] if fields[0] == 'free'}
+    old = next(fields for block, fields in allocs.items() if int(fields[1]) < begin and block not in freed and
+               not any(f[4] == fields[4] for f in events[base:] if f[0] == 'alloc'))
+    term = f'addr:{old[4]}..0x{int(old[4], 16) + 1:x}'
+    case(answer('--at', f'{begin}ns', '--filter', term)['total_blocks'] == 1, f'{term} matches a block of the base')
+    why = report('--at', f'{begin}ns', '--filter', f'{term} size:{int(old[5]) + 1}')[2]
+    case('matches addr' not in why and 'no block in this file matches all of them' in why, 'its term is not said to match none', why)
+    found = answer('--at', f'{begin}ns', '--filter', f'{term} size:>=1T')
+    case(found.get('matches_no_block') == 'size:>=1T', 'the term that matches none is named', found)
+    case(answer('--at', f'{begin}ns', '--filter', f'alive:{begin}ns size:>=1T').get('matches_no_block') == 'size:>=1T', 'alive: as well')
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -85,6 +100,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline,):
+    for test in (timeline, filter_check):
         test()
 finish()
