@@ -92,6 +92,23 @@ def filter_check():
     case(answer('--at', f'{begin}ns', '--filter', f'alive:{begin}ns size:>=1T').get('matches_no_block') == 'size:>=1T', 'alive: as well')
 
 
+def curves():
+    """Curves of other viewers begin at the base, and exports without the peak of the run say so."""
+    text, why = export('chrome')
+    points = [(e['ts'] * 1000, e['args']['bytes']) for e in json.loads(text)['traceEvents'] if e['name'] == 'live heap']
+    case(points and min(points)[0] >= begin - 1 and all(bytes_ > 0 for _, bytes_ in points) and points[-1][1] == left,
+         'chrome: no value before the base', points[:3])
+    case('the peak of the run, ' in why and 'is not in the output' in why, 'chrome: a note about the peak', why)
+    text, why = export('firefox')
+    samples = next(c for c in json.loads(text)['counters'] if c['name'] == 'live heap')['samples']
+    case(samples['time'][0] * 1e6 >= begin - 1e3 and sum(samples['count']) == left, 'firefox: no value before the base', samples['time'][:3])
+    text, why = export('dhat')
+    found = json.loads(text)
+    case(found['tg'] * 1000 >= begin - 1000 and sum(p['gb'] for p in found['pps']) < peak, 'dhat: the maximum is that since the base')
+    case('the peak of the run, ' in why and 'is not in the output' in why, 'dhat: a note about the peak', why)
+    case('peak' not in export('dhat', '--filter', 'size:>=1')[1], 'dhat with a filter has no peak of the run')
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -100,6 +117,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check):
+    for test in (timeline, filter_check, curves):
         test()
 finish()
