@@ -5,7 +5,7 @@ agree with each other, and no sentence is about the run if it is true only of th
 
 The run is written twice, as a whole and late, with a base behind its peak.
 
-	late_answers_test.py HEAPLAPSE GEN_TRACE DUMP_TRACE
+	late_answers_test.py HEAPLAPSE GEN_TRACE DUMP_TRACE DIRECTORY_OF_DECODE.PY
 """
 import json
 import os
@@ -19,8 +19,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from late_traces import Tool, lines  # noqa: E402
 from tap import case, finish  # noqa: E402
 
-heaplapse, gen_trace, dump_trace = map(os.path.abspath, sys.argv[1:4])
+heaplapse, gen_trace, dump_trace, docs = map(os.path.abspath, sys.argv[1:5])
+sys.path.insert(0, docs)
+import decode  # noqa: E402
 EVENTS = 20000
+LIVESET = 5  # a type of chunk, docs/trace-format.md
 run = Tool(heaplapse).run
 
 
@@ -109,6 +112,22 @@ def curves():
     case('peak' not in export('dhat', '--filter', 'size:>=1')[1], 'dhat with a filter has no peak of the run')
 
 
+def part_of_base():
+    """A file that ends in its base has no answers: zeros, or times of the run, would be wrong."""
+    part, data = f'{folder}/part.hlt', pathlib.Path(late).read_bytes()
+    blocks, at = next((c, at) for c, at in decode.chunks(data) if c.type == LIVESET)
+    pathlib.Path(part).write_bytes(data[:at + blocks.length // 2])
+    for args in ([], ['--leaks'], ['--allocated'], ['--at', '@end'], ['--peak'], ['--timeline'], ['--leaks', '--group', 'call'], ['--threads'],
+                 ['--allocated', '--sizes'], ['--leaks', '--fragmentation'], ['--peak', '--filter', 'size:>=1']):
+        code, text, why = report(*args, trace=part)
+        case(code == 3 and 'not known: a part of the file is lost' in why and not text, f'{" ".join(args)} of a part of the base', f'{code} {why} {text}')
+    for kind in 'json', 'csv', 'pprof', 'chrome':
+        done = run('export', '-f', kind, '-o', f'{folder}/part.out', part)
+        case(done.returncode == 3 and 'a part of the file is lost' in done.stderr, f'export -f {kind} of a part of the base', done.stderr)
+    why = run('dump', part).stderr
+    case('a part of the base is lost (' in why and 'after event' not in why, 'dump of a part of the base', why)
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -117,6 +136,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves):
+    for test in (timeline, filter_check, curves, part_of_base):
         test()
 finish()

@@ -277,8 +277,10 @@ static void set_totals(struct hl_overview_builder *b)
 static int build(struct hl_overview_builder *b)
 {
 	struct hl_overview *o = b->o;
-	int err = b->opt->filter ? hl_filter_bind(b->opt->filter, b->m) : 0;
+	int err = hl_model_check_base(b->m);
 
+	if (!err && b->opt->filter)
+		err = hl_filter_bind(b->opt->filter, b->m);
 	if (!err)
 		err = hl_overview_sites_init(b);
 	if (err)

@@ -516,9 +516,13 @@ static bool is_before_base(const struct hl_model *m)
 int hl_peak_find(struct hl_model *m, const struct hl_query *q, struct hl_peak *peak)
 {
 	const struct hl_totals *t = &m->info->totals;
+	int err;
 
 	if (q->filter && !q->pool)
 		return hl_filtered_peak(m, q->filter, NULL, NULL, 0, peak);
+	err = hl_model_check_base(m);
+	if (err)
+		return err;
 	*peak = (struct hl_peak){.bytes = t->peak_bytes,
 		.blocks = t->peak_blocks,
 		.time_ns = t->peak_time_ns,
