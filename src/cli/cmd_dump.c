@@ -209,6 +209,8 @@ static int bind_filter(struct dump *d)
 	}
 	if (err)
 		hl_cli_error("%s", hl_model_error(d->m));
+	else if (hl_filter_base_limit(d->filter, d->m))
+		hl_cli_error("%s", hl_filter_base_limit(d->filter, d->m));
 	return err ? HL_EXIT_IO : 0;
 }
 

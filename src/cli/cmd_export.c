@@ -239,6 +239,7 @@ static void print_warnings(struct export *e, const struct hl_plan *p, const stru
 	struct hl_model *m = p->m;
 	char got[HL_TEXT_SIZE_MAX];
 
+	hl_plan_note_base_limit(p);
 	hl_request_warn(m);
 	if (x->lacks_peak)
 		print_lacking_peak(m);

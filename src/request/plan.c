@@ -238,6 +238,14 @@ static void note_import_limits(const struct hl_plan *p)
 	hl_strbuf_fini(&b);
 }
 
+void hl_plan_note_base_limit(const struct hl_plan *p)
+{
+	const char *limit = hl_filter_base_limit(p->filter, p->m);
+
+	if (limit)
+		hl_notes_put(&p->notes, HL_NOTE_WARNING, "%s", limit);
+}
+
 /* --- the peak --- */
 
 static bool is_peak(enum hl_request_quantity quantity)
@@ -607,6 +615,7 @@ int hl_plan_prepare(struct hl_plan *p)
 
 	hl_work_resume(hl_model_work(p->m));
 	note_import_limits(p);
+	hl_plan_note_base_limit(p);
 	err = find_wrappers(p);
 	if (!err)
 		err = prefetch_parts(p);

@@ -115,6 +115,8 @@ struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity 
 /* Its heading, for people: "live at the peak". */
 void hl_plan_heading(
 	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);
+/* Puts a note if the filter is about realloc chains that begin at a base. */
+void hl_plan_note_base_limit(const struct hl_plan *p);
 struct hl_peak;
 void hl_plan_note_moved_peak(const struct hl_plan *p, const struct hl_peak *peak);
 /* Puts a note if an answer is for another time than requested. */

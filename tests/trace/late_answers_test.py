@@ -112,6 +112,20 @@ def curves():
     case('peak' not in export('dhat', '--filter', 'size:>=1')[1], 'dhat with a filter has no peak of the run')
 
 
+def chains():
+    """Filters about realloc chains may match other blocks than in the run: a note says so."""
+    for term in 'chain-position:2', 'chain-length:>=2', 'chain-first:<1K', 'chain-life:>1ns', f'chain-alive:{end}ns':
+        for args in ['--leaks'], ['--timeline'], ['--allocated', '--sizes']:
+            why = report(*args, '--filter', term)[2]
+            case('realloc chains begin where this trace begins' in why, f'{term}: a note of {args[0]}', why)
+    case('chains begin' not in report('--leaks', '--filter', 'chain-last:<1K')[2], 'chain-last: is that of the run')
+    case('chains begin' not in report('--leaks', '--filter', 'chain-position:2', trace=whole)[2], 'a whole trace needs no note')
+    case('chains begin' in export('csv', '--filter', 'chain-position:2')[1], 'export has the note')
+    done = run('slice', '-o', f'{folder}/chains.hlt', '--filter', 'chain-position:2', late)
+    case(done.returncode == 0 and 'chains begin' in done.stderr, 'slice has the note', done.stderr)
+    case('chains begin' in run('dump', '-n', '1', '--filter', 'chain-position:2', late).stderr, 'dump has the note')
+
+
 def part_of_base():
     """A file that ends in its base has no answers: zeros, or times of the run, would be wrong."""
     part, data = f'{folder}/part.hlt', pathlib.Path(late).read_bytes()
@@ -136,6 +150,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves, part_of_base):
+    for test in (timeline, filter_check, curves, part_of_base, chains):
         test()
 finish()
