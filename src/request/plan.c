@@ -258,6 +258,11 @@ bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quan
 	return p->filter && !p->request->pool && is_peak(quantity);
 }
 
+uint64_t hl_plan_peak_since(const struct hl_plan *p, enum hl_request_quantity quantity)
+{
+	return hl_plan_has_own_peak(p, quantity) ? hl_model_base(p->m)->time_ns : 0;
+}
+
 static bool needs_own_peak(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	return part->view->flags & HL_VIEW_QUANTITY && hl_plan_has_own_peak(p, part->quantity);
@@ -343,9 +348,11 @@ static const char *peak_heading(const struct hl_plan *p, enum hl_request_quantit
 {
 	if (!p->filter)
 		return "live at the peak";
-	return hl_plan_has_own_peak(p, quantity)
-		       ? "live at the peak of blocks that match the filter"
-		       : "live at the peak of the whole heap";
+	if (!hl_plan_has_own_peak(p, quantity))
+		return "live at the peak of the whole heap";
+	return hl_plan_peak_since(p, quantity)
+		       ? "live at the peak of blocks that match the filter, since the base"
+		       : "live at the peak of blocks that match the filter";
 }
 
 /* If frees may be missing from the recording, --leaks must not call a block leaked. */

@@ -110,6 +110,9 @@ bool hl_plan_shows_names(const struct hl_plan *p);
 /* Returns whether the request is about the peak of the blocks that match the filter, not the peak
  * of the heap. For blocks of pools it is always the peak of the heap. */
 bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* The moment from which on that peak is the highest: the base of a trace that begins late. 0: the
+ * begin of the run. */
+uint64_t hl_plan_peak_since(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* The query of the requested quantity, by stack. */
 struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* Its heading, for people: "live at the peak". */

@@ -142,6 +142,18 @@ def part_of_base():
     case('a part of the base is lost (' in why and 'after event' not in why, 'dump of a part of the base', why)
 
 
+def own_peak():
+    """The peak of a filter is that since the base, and every output says so."""
+    found = answer('--peak', '--filter', 'size:>=8')
+    case((found['peak_of'], found['peak_since_ns']) == ('filter', begin), 'JSON has the base', found)
+    text = report('--peak', '--filter', 'size:>=8')[1]
+    case(text.startswith('live at the peak of blocks that match the filter, since the base, at '), 'the heading has it', text)
+    text = report('--filter', 'size:>=8')[1]
+    case(', since the base' in text, 'the heading of the default', text)
+    case('peak_since_ns' not in answer('--peak') and 'peak_since_ns' not in answer('--at', '@end', '--filter', 'size:>=8') and
+         'peak_since_ns' not in answer('--peak', '--filter', 'size:>=8', trace=whole), 'other answers do not')
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -150,6 +162,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves, part_of_base, chains):
+    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak):
         test()
 finish()

@@ -321,6 +321,7 @@ int hl_overview(
 	o->sparse_frame = HL_NODE_NONE;
 	o->leaked = hl_model_leaks_are_certain(m);
 	o->estimated = hl_model_has_estimates(m);
+	o->peak_since_ns = options->filter ? hl_model_base(m)->time_ns : 0;
 	b.by_sums = (subjects & ~HL_FILTER_STACK) == 0;
 	b.peak.kind = HL_TIME_SPEC_PEAK;
 	err = build(&b);

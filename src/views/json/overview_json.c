@@ -27,6 +27,8 @@ static void json_headline(struct hl_json *j, struct hl_model *m, const struct hl
 	if (o->peak_state == HL_OVERVIEW_KNOWN) {
 		hl_json_value(j, "peak", &o->peak);
 		hl_json_key_u64(j, "peak_time_ns", o->peak_ns);
+		if (o->peak_since_ns)
+			hl_json_key_u64(j, "peak_since_ns", o->peak_since_ns);
 	} else {
 		key_null(j, "peak_bytes");
 	}
