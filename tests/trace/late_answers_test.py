@@ -154,6 +154,23 @@ def own_peak():
          'peak_since_ns' not in answer('--peak', '--filter', 'size:>=8', trace=whole), 'other answers do not')
 
 
+def exported_peak():
+    """Exports of single blocks have the peak of a filter, as report."""
+    found = answer('--peak', '--filter', 'size:>=8')
+    listed = json.loads(export('json', '--peak', '--filter', 'size:>=8')[0])
+    case((listed['total_bytes'], listed['total_blocks'], listed['to_ns']) == (found['total_bytes'], found['total_blocks'], found['to_ns']) and
+         len(listed['allocations']) == found['total_blocks'], 'json --peak --filter', listed['total_bytes'])
+    rows = export('csv', '--peak', '--filter', 'size:>=8')[0].splitlines()
+    case(len(rows) - 1 == found['total_blocks'], 'csv --peak --filter')
+    for kind in 'parquet', 'heaptrack', 'dhat', 'replay':
+        done = run('export', '-f', kind, '-o', f'{folder}/peak.{kind}', '--peak', '--filter', 'size:>=8', late)
+        case(done.returncode == 0, f'{kind} --peak --filter', done.stderr)
+    every, new = json.loads(export('json')[0]), json.loads(export('json', '--allocated')[0])
+    case(every.get('with_base') is True and 'with_base' not in new and every['from_ns'] == new['from_ns'] == begin and
+         every['total_blocks'] - new['total_blocks'] == sum(a['allocated_ns'] <= begin for a in every['allocations']) > 0,
+         'json says whether it has the blocks of the base', every.get('with_base'))
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -162,6 +179,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak):
+    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak, exported_peak):
         test()
 finish()
