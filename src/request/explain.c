@@ -44,10 +44,27 @@ static struct hl_query part_query(const struct hl_plan *p, const struct hl_plan_
 	return q;
 }
 
-/* Refuses a part whose view reads more than its query. Returns 0 or -ENODATA. */
-static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
+struct hl_query hl_plan_query_to_check(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	struct hl_query q = part_query(p, part);
+	struct hl_query q = hl_plan_query(p, part->quantity);
+
+	if (hl_plan_has_own_peak(p, part->quantity))
+		q.to = (struct hl_time_spec){.ns = hl_model_base(p->m)->time_ns};
+	return q;
+}
+
+/* Is the end in the trace? Not if the trace ends in its base. */
+static int check_end(const struct hl_plan *p)
+{
+	const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
+
+	return hl_time_spec_check_blocks(&end, p->m);
+}
+
+/* Refuses a part whose view reads more than its query. Returns 0 or -errno. */
+static int check_needs(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	struct hl_query q = hl_plan_query_to_check(p, part);
 	unsigned needs = part->view->requires;
 	bool of_moment = part->view->flags & HL_VIEW_MOMENT && needs & HL_NEEDS_EVENTS;
 	int err;
@@ -62,6 +79,17 @@ static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 	return err ? err : hl_time_spec_check_blocks(&q.to, p->m);
 }
 
+static int check_view(const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	int err = check_needs(p, part);
+
+	if (err)
+		return err;
+	return part->view->check                    ? part->view->check(p, part, reads)
+	       : part->view->flags & HL_VIEW_BLOCKS ? check_end(p)
+						    : 0;
+}
+
 static const char *find_reads(const struct hl_plan *p, const struct hl_view *view)
 {
 	return p->filter && view->reads_filtered ? view->reads_filtered : view->reads;
@@ -70,14 +98,16 @@ static const char *find_reads(const struct hl_plan *p, const struct hl_view *vie
 static void explain_view(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
-	if (check_view(p, part))
+	const char *reads = find_reads(p, part->view);
+
+	if (check_view(p, part, &reads))
 		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
 	else if (part->view->refuses & hl_model_info(p->m)->meta.unknown)
 		hl_strbuf_puts(b, "is refused: the imported file does not have what it needs");
 	else if (hl_plan_has_own_peak(p, part->quantity) && part->view->flags & HL_VIEW_MOMENT)
-		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
+		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, reads);
 	else
-		hl_strbuf_puts(b, find_reads(p, part->view));
+		hl_strbuf_puts(b, reads);
 }
 
 static void explain_part(
@@ -89,6 +119,8 @@ static void explain_part(
 	hl_strbuf_puts(b, ": ");
 	if (part->view->reads)
 		explain_view(p, part, b);
+	else if (hl_plan_has_own_peak(p, part->quantity) && check_end(p))
+		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
 	else if (hl_plan_has_own_peak(p, part->quantity))
 		hl_strbuf_puts(
 			b, hl_model_require(p->m, HL_NEEDS_ORDER | HL_NEEDS_EVENTS, "this")
@@ -120,11 +152,21 @@ static void explain_budget(const struct hl_budget *b, struct hl_strbuf *to)
 			hl_text_bytes(text, b->max_bytes));
 }
 
+/* A mark can be anywhere in the trace. */
+static void explain_marks(const struct hl_request *r, struct hl_strbuf *b)
+{
+	if (r->at.kind == HL_TIME_SPEC_MARK || r->from.kind == HL_TIME_SPEC_MARK ||
+		r->to.kind == HL_TIME_SPEC_MARK)
+		hl_strbuf_puts(b, "@mark: before that, the side events of all chunks are read to "
+				  "find the mark\n");
+}
+
 void hl_plan_explain(struct hl_plan *p, struct hl_strbuf *b)
 {
 	for (size_t i = 0; i < p->parts.len; i++)
 		explain_part(p, &p->parts.data[i], b);
 	if (p->parts.len > 1)
 		hl_strbuf_puts(b, "parts that read the same events share one pass over them\n");
+	explain_marks(p->request, b);
 	explain_budget(&p->request->budget, b);
 }

@@ -115,6 +115,8 @@ bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quan
 uint64_t hl_plan_peak_since(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* The query of the requested quantity, by stack. */
 struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* The same of a part, before the peak of its filter is known: that is not before a base. */
+struct hl_query hl_plan_query_to_check(const struct hl_plan *p, const struct hl_plan_part *part);
 /* Its heading, for people: "live at the peak". */
 void hl_plan_heading(
 	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);

@@ -135,6 +135,8 @@ def part_of_base():
                  ['--allocated', '--sizes'], ['--leaks', '--fragmentation'], ['--peak', '--filter', 'size:>=1']):
         code, text, why = report(*args, trace=part)
         case(code == 3 and 'not known: a part of the file is lost' in why and not text, f'{" ".join(args)} of a part of the base', f'{code} {why} {text}')
+        text = report('--explain', *args, trace=part)[1]
+        case('is refused: ' in text, f'--explain {" ".join(args)} of a part of the base', text)
     for kind in 'json', 'csv', 'pprof', 'chrome':
         done = run('export', '-f', kind, '-o', f'{folder}/part.out', part)
         case(done.returncode == 3 and 'a part of the file is lost' in done.stderr, f'export -f {kind} of a part of the base', done.stderr)
@@ -171,6 +173,21 @@ def exported_peak():
          'json says whether it has the blocks of the base', every.get('with_base'))
 
 
+def explained():
+    """--explain refuses what is refused, and nothing else."""
+    with_frees = f'{folder}/frees.hlt'
+    subprocess.run([*options, '--free-stacks', '--base', str(base), '-o', with_frees], check=True, stderr=subprocess.DEVNULL)
+    for trace in late, with_frees:
+        for args in (['--fragmentation', '--filter', 'call:malloc'], ['--fragmentation'], ['--fragmentation', '--at', '@peak'],
+                     ['--freed-by'], ['--freed-by', '--at', '@peak'], ['--freed-by', '--peak', '--filter', 'size:>=8'], ['--mmaps'],
+                     ['--snapshots'], ['--snapshot-deltas'], ['--cumulative-delta'], ['--peak', '--group', 'thread'], ['--timeline'],
+                     ['--threads'], ['--sites'], ['--leaks', '--sizes'], ['--peak', '--group', 'thread', '--filter', 'size:>=8'],
+                     ['--overview'], ['--overview', '--filter', 'size:>=8'], ['--at', f'{begin}ns', '--group', 'call']):
+            plan, done = report('--explain', *args, trace=trace)[1], run('report', *args, trace)
+            case(('is refused' in plan) == (done.returncode != 0), f'--explain {" ".join(args)}', f'{plan}{done.returncode} {done.stderr}')
+    case('reads nothing: the trace has no snapshots' in report('--explain', '--snapshots')[1], 'no snapshots to read')
+
+
 with tempfile.TemporaryDirectory() as folder:
     whole, late = f'{folder}/whole.hlt', f'{folder}/late.hlt'
     options = [gen_trace, '-n', str(EVENTS), '--live', '600', '--nodes', '100', '--seed', '1']
@@ -179,6 +196,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak, exported_peak):
+    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak, exported_peak, explained):
         test()
 finish()

@@ -214,6 +214,12 @@ def test_snapshots_continue(place):
         contains('text', text, '\n[  3]==', '"c"\n', '\n[  4]==', ', rotate, ')
         expect('compare', place.run(place.binary, 'log', '--compare', names[1], '3', '4').status, 0)
         contains('compare', place.run(place.binary, 'log', '--compare', names[1], '1', '3').err, 'use 0 (the base) or 3 to 4')
+        for args in ['--snapshots'], ['--snapshots', '--filter', 'thread:0'], ['--snapshot-deltas'], ['--cumulative-delta']:
+            plan = place.run(place.binary, 'report', '--explain', *args, names[1]).out
+            done = place.run(place.binary, 'report', *args, names[1])
+            expect(f'{mode}: {args} is refused', ('is refused' in plan, plan), (done.status != 0, plan))
+        plan = place.run(place.binary, 'report', '--explain', '--at', '@mark:c', '-g', 'tag', names[1]).out
+        contains('a plan with a mark', plan, 'to find the mark')
         shown = json.loads(place.run(place.binary, 'report', '--json', '--snapshots', names[1]).out)['snapshots']
         expect('report --snapshots', [s['snapshot'] for s in shown], [3])
         for name in names:

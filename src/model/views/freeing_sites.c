@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/query/query_plan.h"
 #include "model/stack/flat_table.h"
 #include "model/model_internal.h"
 
@@ -154,7 +155,7 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 
 /* --- the query --- */
 
-static int check_query(struct hl_model *m, const struct hl_query *q)
+static int check_recording(struct hl_model *m, const struct hl_query *q)
 {
 	int err = hl_query_bind(q, m);
 
@@ -174,12 +175,22 @@ static int check_query(struct hl_model *m, const struct hl_query *q)
 	return err;
 }
 
+int hl_freed_by_check(struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_query_plan plan;
+	int err = check_recording(m, q);
+
+	if (!err)
+		err = hl_query_plan(m, q, &plan);
+	return err ? err : hl_query_plan_blocks(m, q);
+}
+
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q)
 {
 	struct pair_counter c = {.m = m};
 	const struct hl_block_sink sink = {
 		.begin = begin_count, .block = count_block, .with_frees = true, .arg = &c};
-	int err = check_query(m, q);
+	int err = hl_freed_by_check(m, q);
 
 	*f = (struct hl_freed_by){0};
 	if (err)

@@ -41,19 +41,6 @@ static enum hl_range_phase phase_of(const struct hl_time_range *r, uint64_t ns)
 	return ns < r->from_ns ? HL_RANGE_BEFORE : ns > r->to_ns ? HL_RANGE_AFTER : HL_RANGE_IN;
 }
 
-/* A peak of the base's own time may be one of the events before the base. */
-static enum hl_range_phase find_peak_phase(const struct hl_timeline_result *x)
-{
-	uint64_t highest = 0;
-
-	for (size_t i = 0; i < x->n; i++)
-		highest = hl_max_u64(highest, x->columns[i].max_bytes);
-	if (x->known.from_ns > x->range.from_ns && x->peak.time_ns == x->known.from_ns &&
-		highest < x->peak.bytes)
-		return HL_RANGE_BEFORE;
-	return phase_of(&x->known, x->peak.time_ns);
-}
-
 /* Marks are in the order of time. */
 static int find_marks(struct hl_model *m, struct hl_timeline_result *x)
 {
@@ -102,6 +89,15 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 	return 0;
 }
 
+/* Without a filter it has the peak of the run. */
+static int check_timeline(
+	const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
+
+	return p->filter ? hl_time_spec_check_blocks(&end, p->m) : hl_model_check_base(p->m);
+}
+
 static void fini_timeline(void *data)
 {
 	free(((struct hl_timeline_result *)data)->columns);
@@ -116,6 +112,7 @@ const struct hl_view hl_view_timeline = {
 	.reads_filtered =
 		"reads every event, because no sum is about the blocks that match the filter",
 	.requires = HL_NEEDS_ORDER,
+	.check = check_timeline,
 	.prefetch = prefetch_timeline,
 	.run = run_timeline,
 	.fini = fini_timeline,

@@ -610,6 +610,8 @@ def explain(trace):
         ('--timeline',): 'the headers of all chunks',
         ('--fragmentation',): '--fragmentation, live at the peak: reads the events up to',
         ('--snapshots',): 'the sums at each snapshot',
+        ('--freed-by',): 'is refused: this trace has no stacks of frees',
+        ('--mmaps',): 'is refused: this trace has no mappings',
     }
     for view in views.options():
         described.setdefault((view,), ': reads ')
