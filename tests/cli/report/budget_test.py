@@ -98,6 +98,32 @@ def json_limits(trace):
          'a document that is too long without its rows', done.stdout[:300] + done.stderr)
 
 
+LISTS = 'held', 'left', 'growing', 'churning'
+
+
+def overview(trace):
+    """Rows of --max-rows go to the lists before the marks; a list without rows has no heading, and bytes that are held,
+    left and churned are not added up."""
+    whole = values(run('--json', '--overview', trace))
+    rows = [len(whole[name]['rows']) for name in LISTS]
+    case(len(whole['marks']) > 3 and rows[0] > 2 and rows[1] > 2, 'an overview with marks', f"{whole['marks']} {rows}")
+    for most in (2, rows[0] + 1, sum(rows), sum(rows) + 2):
+        part = values(run('--json', '--overview', '--max-rows', str(most), trace))
+        most -= len(part['verdicts'])
+        shown = []
+        for n in rows:
+            shown.append(max(0, min(n, most - sum(shown))))
+        case([len(part[name]['rows']) for name in LISTS] == shown and len(part['marks']) == max(0, min(most - sum(rows), len(whole['marks']))),
+             f'JSON: {most} rows of the overview', [len(part[name]['rows']) for name in LISTS])
+        case(part['truncated']['rows_left_out'] == sum(rows) + len(whole['marks']) - most and 'bytes_left_out' not in part['truncated'],
+             'what is left out is counted, and not added', part['truncated'])
+    text = run('--overview', '--max-rows', str(1 + len(whole['verdicts'])), trace).stdout
+    case('held at the peak' in text and 'leaked  ' not in text and 'live at the end  ' not in text and 'churning by' not in text,
+         'text: lists without rows have no heading', text)
+    left = LEFT_OUT.search(text)
+    case(left and not left[3], 'text: no sum of different bytes', text[-200:])
+
+
 def time_limit(trace):
     done = run('--filter', 'size:>=64', '--max-time', '1ns', trace)
     case(done.returncode == INCOMPLETE and 'not answered within --max-time=1 ns' in done.stdout and
@@ -155,6 +181,6 @@ with tempfile.TemporaryDirectory() as folder:
                    check=True, stderr=subprocess.DEVNULL)
     for copy in range(40):
         pathlib.Path(f'{folder}/copy{copy}.hlt').write_bytes(pathlib.Path(gen).read_bytes())
-    for test in text_rows, text_bytes, json_limits, time_limit, stopped_in_the_middle, sums_of_several, command_line:
+    for test in text_rows, text_bytes, json_limits, overview, time_limit, stopped_in_the_middle, sums_of_several, command_line:
         test(gen)
 finish()
