@@ -343,6 +343,14 @@ struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity 
 	return q;
 }
 
+/* A file may end before the run: the rest is in the next file. */
+static const char *end_heading(const struct hl_plan *p)
+{
+	return hl_model_info(p->m)->end.kind == HL_END_CONTINUED
+		       ? "live at the end of this file, which another file continues"
+		       : "live at the end of the recording";
+}
+
 /* With a filter there are two peaks. */
 static const char *peak_heading(const struct hl_plan *p, enum hl_request_quantity quantity)
 {
@@ -364,7 +372,7 @@ static const char *heap_heading(const struct hl_plan *p, enum hl_request_quantit
 		return peak_heading(p, quantity);
 	case HL_REQUEST_LEAKS:
 		return hl_model_leaks_are_certain(p->m) ? "leaked (live at the end)"
-							: "live at the end of the recording";
+							: end_heading(p);
 	case HL_REQUEST_ALLOCATED:
 		return "allocated";
 	case HL_REQUEST_TEMPORARY:
@@ -373,10 +381,9 @@ static const char *heap_heading(const struct hl_plan *p, enum hl_request_quantit
 	case HL_REQUEST_GROWTH:
 		return "growth (allocated and still live)";
 	case HL_REQUEST_AT:
-		return p->request->at.kind == HL_TIME_SPEC_PEAK ? peak_heading(p, quantity)
-		       : p->request->at.kind == HL_TIME_SPEC_END
-			       ? "live at the end of the recording"
-			       : "live";
+		return p->request->at.kind == HL_TIME_SPEC_PEAK  ? peak_heading(p, quantity)
+		       : p->request->at.kind == HL_TIME_SPEC_END ? end_heading(p)
+								 : "live";
 	}
 	return "";
 }
@@ -408,9 +415,10 @@ static int refuse_late(const struct hl_plan *p, const struct hl_plan_part *part)
 		hl_strbuf_printf(
 			&b, ", which ended at %.0f%% of %s", w->stopped_percent, w->stopped_what);
 	hl_strbuf_printf(&b, "; give it more time%s",
-		p->filter            ? ", or omit the filter, which needs every event"
-		: p->request->ranged ? ", or narrow --range"
-				     : "");
+		p->filter             ? ", or omit the filter, which needs every event"
+		: !p->request->ranged ? ""
+		: p->request->quantity == HL_REQUEST_GROWTH ? ", or narrow the range of --growth"
+							    : ", or narrow --range");
 	hl_model_set_error(p->m, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 	return -ETIME;

@@ -203,6 +203,19 @@ def explained():
     case('reads nothing: the trace has no snapshots' in report('--explain', '--snapshots')[1], 'no snapshots to read')
 
 
+def rounded():
+    """The time of the base is rounded up everywhere, so that it can be asked for."""
+    at = base
+    while not 0 < int(events[at - 1][1]) % 100000 < 50000 or events[at - 1][1] == events[at][1] or 'moved' in events[at]:
+        at += 1
+    trace = f'{folder}/rounded.hlt'
+    subprocess.run([*options, '--base', str(at), '-o', trace], check=True, stderr=subprocess.DEVNULL)
+    time = re.search(r'begins at (.*?) of the run', run('info', trace).stdout)[1]
+    for args in ['--allocated'], ['--timeline']:
+        text = report(*args, trace=trace)[1].splitlines()[0]
+        case(f' from {time} to ' in text, f'{args[0]} begins at the time of info', f'{time}: {text}')
+
+
 def contents():
     """info --verify decodes what no sum needs, too."""
     forged = f'{folder}/forged.hlt'
@@ -224,6 +237,7 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*options, '--base', str(base), '-o', late], check=True, stderr=subprocess.DEVNULL)
     begin, end = int(events[base - 1][1]), int(events[-1][1])
     left = answer('--leaks', '--no-default-suppressions')['total_bytes']
-    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak, exported_peak, explained, contents):
+    for test in (timeline, filter_check, curves, part_of_base, chains, own_peak, exported_peak, explained, contents,
+                 rounded):
         test()
 finish()

@@ -128,6 +128,11 @@ def test_file_is_closed(place):
     text = place.run(place.binary, 'ctl', pid, 'rotate').out
     contains('text', text, 'closed      x.2.hlt', 'continues   x.3.hlt')
     contains('info', place.run(place.binary, 'info', 'x.hlt').out, 'the recording continues in another file')
+    for option in ('--leaks',), ('--at', '@end'):
+        contains(option, place.run(place.binary, 'report', *option, 'x.hlt').out, 'live at the end of this file, which another file continues')
+    place.run(place.binary, 'slice', '-o', 'part.hlt', '--range', '1ns..', 'x.hlt')
+    contains('a slice of it', place.run(place.binary, 'info', 'part.hlt').out, 'from 1 ns of the run on')
+    os.remove('part.hlt')
     contains('status', place.run(place.binary, 'ctl', pid, 'status').out, 'x.3.hlt')
     finish(place, process)
 

@@ -270,8 +270,7 @@ static void put_peak(FILE *out, const struct hl_result *r, const struct hl_text_
 		fprintf(out, "%*sthe peak%s, %s, is %s, at %s\n", margin_of(opts), "",
 			r->plan->filter ? " of the matching blocks" : "",
 			hl_text_size(bytes, x->peak.bytes, opts),
-			before_base ? "before the part that is in the file"
-				    : places[x->peak_phase],
+			before_base ? "before the part that is in the file" : places[x->peak_phase],
 			hl_text_duration(time, x->peak.time_ns));
 }
 
@@ -289,8 +288,7 @@ static void put_legend(
 		begins_at_base(x) ? " in the part that is in the file"
 		: x->is_part      ? " in the range"
 				  : "",
-		damage_note(x->columns, x->n),
-		hl_text_duration(text, middle));
+		damage_note(x->columns, x->n), hl_text_duration(text, middle));
 	put_peak(out, r, opts);
 	put_mark_legend(out, x, opts);
 }
@@ -307,7 +305,7 @@ static void put_title(
 	hl_strbuf_puts(&b, opts->quantity_text);
 	if (x->is_part || begins_at_base(x))
 		hl_strbuf_printf(&b, " from %s to %s of %s",
-			hl_text_duration(from, x->known.from_ns),
+			hl_text_begin(from, r->m, x->known.from_ns),
 			hl_text_duration(to, x->known.to_ns), all);
 	else
 		hl_strbuf_printf(&b, " over %s", all);

@@ -140,6 +140,11 @@ def time_limit(trace):
     late = run('--json', '--group', 'process', '--max-time', '1ns', trace, trace.replace('gen', 'copy0'))
     case(late.returncode == INCOMPLETE and [p['refused'] for p in values(late)['processes']] == ['max-time'] * 2,
          'several traces', late.stdout)
+    late = run('--group', 'process', '--max-time', '1ns', trace, trace.replace('gen', 'copy0'))
+    case(f'{trace}: live at' in late.stdout.replace('\n  ', ' ') and 'copy0.hlt: live at' in late.stdout.replace('\n  ', ' '),
+         'a row that is late is named', late.stdout)
+    late = run('--growth', '0..50%', '--sizes', '--max-time', '1ns', trace)
+    case('narrow the range of --growth' in late.stdout.replace('\n  ', ' '), 'the advice fits the option', late.stdout)
 
 
 # Renderers that read the trace are stopped in the middle of a value at some of these times.
@@ -170,9 +175,10 @@ def command_line(trace):
     case(all(x in done.stdout for x in ('within 2.000 s', 'at most 50 rows', 'up to 2.0 MiB')), '--explain', done.stdout)
     for args in (('--max-time', '0'), ('--max-time', '-1s'), ('--max-time', '1e400'), ('--max-time', '50%'),
                  ('--max-rows', '0'), ('--max-rows', '-1'), ('--max-rows', '99999999999999999999'),
-                 ('--max-bytes', '0'), ('--max-bytes', '4095'), ('--max-bytes', '1e400'), ('--max-bytes', '99999999999G')):
+                 ('--max-bytes', '0'), ('--max-bytes', '1T'), ('--max-bytes', '4095'), ('--max-bytes', '1e400'), ('--max-bytes', '99999999999G')):
         done = run(*args, trace)
-        case(done.returncode == USAGE and args[0] in done.stderr, f'{args} is refused', done.stderr)
+        allowed = {'--max-time': 'from 1ns', '--max-rows': 'from 1', '--max-bytes': 'from 4K to '}[args[0]]
+        case(done.returncode == USAGE and args[0] in done.stderr and allowed in done.stderr, f'{args} is refused', done.stderr)
 
 
 with tempfile.TemporaryDirectory() as folder:
