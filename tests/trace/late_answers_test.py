@@ -76,6 +76,9 @@ def timeline():
     case(not json_['peak_in_range'], 'a range after the base')
     text = report('--timeline', '--range', f'{(begin + end) // 2}ns..')[1]
     case(', is before the range, at ' in text and 'highest in the range' in text, 'its text', text)
+    text = report()[1]
+    case('^ highest shown' in text and '^ peak' not in text, 'the plot of the overview does not have the peak', text)
+    case('^ peak' in report(trace=whole)[1], 'that of the whole run has it')
     case(answer('--timeline', '--filter', 'size:>=1')['peak_in_range'], 'the peak of a filter is in it')
     case(answer('--timeline', trace=whole)['peak_in_range'], 'the whole run has its peak')
 
