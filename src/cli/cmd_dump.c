@@ -133,6 +133,21 @@ static int put_chunk(struct dump *d, const struct hl_chunk_events *c, uint64_t f
 	return err;
 }
 
+/* A chunk of the base has blocks, not events. */
+static void put_lost(struct hl_reader *r, size_t chunk)
+{
+	const struct hl_chunk_info *info = hl_reader_chunk(r, chunk);
+
+	fflush(stdout);
+	if (chunk < hl_reader_n_base_chunks(r))
+		hl_cli_error("a part of the base is lost (%" PRIu32
+			     " blocks that were live where the trace begins)",
+			info->n_events);
+	else
+		hl_cli_error("a chunk is lost after event %" PRIu64 " (%" PRIu32 " events)",
+			hl_reader_run_event(r, info->first_event), info->n_events);
+}
+
 static int put_all(struct dump *d)
 {
 	struct hl_reader *r = hl_model_reader(d->m);
@@ -149,9 +164,7 @@ static int put_all(struct dump *d)
 			break;
 		err = read_chunk(d, i, &c);
 		if (err == -EBADMSG) {
-			fflush(stdout);
-			hl_cli_error("a chunk is lost after event %" PRIu64 " (%" PRIu32 " events)",
-				hl_reader_run_event(r, info->first_event), info->n_events);
+			put_lost(r, i);
 			d->missing = true;
 			err = 0;
 			continue;
@@ -197,6 +210,8 @@ static int bind_filter(struct dump *d)
 	}
 	if (err)
 		hl_cli_error("%s", hl_model_error(d->m));
+	else if (hl_filter_base_limit(d->filter, d->m))
+		hl_cli_error("%s", hl_filter_base_limit(d->filter, d->m));
 	return err ? HL_EXIT_IO : 0;
 }
 

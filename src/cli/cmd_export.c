@@ -226,6 +226,18 @@ static void print_suppressed(const struct hl_export_job *x)
 			v.blocks == 1 ? "" : "s");
 }
 
+/* The output has a maximum, which is lower than the peak of the run. */
+static void print_lacking_peak(struct hl_model *m)
+{
+	const struct hl_totals *t = &hl_model_info(m)->totals;
+	char bytes[HL_TEXT_SIZE_MAX], at[HL_TEXT_SIZE_MAX], begin[HL_TEXT_SIZE_MAX];
+
+	hl_cli_info("the peak of the run, %s at %s, is not in the output: the highest value there "
+		    "is that since %s, where this trace begins; report --peak shows the peak",
+		hl_text_bytes(bytes, t->peak_bytes), hl_text_duration(at, t->peak_time_ns),
+		hl_text_duration_up(begin, hl_model_base(m)->time_ns));
+}
+
 /* Prints what a reader of the file must know about it. */
 static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_export_job *x)
 {
@@ -234,10 +246,13 @@ static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_
 
 	struct hl_filter_check c;
 
+	hl_plan_note_base_limit(p);
 	hl_request_warn(m);
 	hl_plan_check_filter(p, false, &c);
 	hl_filter_check_note(&c, &p->notes);
 	hl_filter_check_fini(&c);
+	if (x->lacks_peak)
+		print_lacking_peak(m);
 	if (!e->quiet) {
 		print_suppressed(x);
 		hl_export_print_missing_symbols(m);

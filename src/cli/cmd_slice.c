@@ -116,6 +116,8 @@ static int check_range(struct slice *s, struct hl_model *m)
 		hl_cli_error("%s", hl_model_error(m));
 		return HL_EXIT_IO;
 	}
+	if (s->params.filter && hl_filter_base_limit(s->params.filter, m))
+		hl_cli_error("%s", hl_filter_base_limit(s->params.filter, m));
 	from = hl_time_spec_ns(&s->params.from, m);
 	to = hl_time_spec_ns(&s->params.to, m);
 	if (from > end)

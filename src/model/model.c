@@ -289,6 +289,11 @@ int hl_model_lost_base(struct hl_model *m)
 	return -ENODATA;
 }
 
+int hl_model_check_base(struct hl_model *m)
+{
+	return m->info->base_lost ? hl_model_lost_base(m) : 0;
+}
+
 const char *hl_model_error(const struct hl_model *m)
 {
 	return m->error;

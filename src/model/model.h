@@ -83,6 +83,9 @@ bool hl_model_has_adjacency(const struct hl_model *m);
 uint64_t hl_model_end_ns(const struct hl_model *m);
 /* The base of a trace that begins late; is_late is false for all others. */
 const struct hl_base *hl_model_base(const struct hl_model *m);
+/* Are the totals of the run known? Not if the end of a base is lost. Returns 0, or -ENODATA with
+ * hl_model_error(). */
+int hl_model_check_base(struct hl_model *m);
 /* The highest live bytes of the run were reached before the base. */
 bool hl_model_peak_is_before_base(const struct hl_model *m);
 

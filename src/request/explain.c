@@ -44,6 +44,23 @@ struct hl_query hl_plan_part_query(const struct hl_plan *p, const struct hl_plan
 	return q;
 }
 
+struct hl_query hl_plan_query_to_check(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	struct hl_query q = hl_plan_part_query(p, part);
+
+	if (hl_plan_has_own_peak(p, part->quantity))
+		q.to = (struct hl_time_spec){.ns = hl_model_base(p->m)->time_ns};
+	return q;
+}
+
+/* Is the end in the trace? Not if the trace ends in its base. */
+static int check_end(const struct hl_plan *p)
+{
+	const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
+
+	return hl_time_spec_check_blocks(&end, p->m);
+}
+
 /* Blocks that are live at a moment, as the query plan requires them. */
 static int check_live_blocks(const struct hl_plan *p, const struct hl_query *q)
 {
@@ -65,10 +82,10 @@ static unsigned filter_needs(const struct hl_plan *p, const struct hl_view *view
 	return HL_NEEDS_EVENTS;
 }
 
-/* Refuses a part whose view reads more than its query. Returns 0 or -ENODATA. */
-static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
+/* Refuses a part whose view reads more than its query. Returns 0 or -errno. */
+static int check_needs(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	struct hl_query q = hl_plan_part_query(p, part);
+	struct hl_query q = hl_plan_query_to_check(p, part);
 	unsigned needs = part->view->requires | filter_needs(p, part->view);
 	bool live = part->view->flags & HL_VIEW_QUANTITY && needs & HL_NEEDS_EVENTS &&
 		    (q.quantity == HL_QUANTITY_LIVE || q.quantity == HL_QUANTITY_GROWTH);
@@ -81,33 +98,47 @@ static int check_view(const struct hl_plan *p, const struct hl_plan_part *part)
 	return !err && live ? check_live_blocks(p, &q) : err;
 }
 
+static int check_view(const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	int err = check_needs(p, part);
+
+	if (err)
+		return err;
+	return part->view->check                    ? part->view->check(p, part, reads)
+	       : part->view->flags & HL_VIEW_BLOCKS ? check_end(p)
+						    : 0;
+}
+
 static const char *find_reads(const struct hl_plan *p, const struct hl_view *view)
 {
 	return p->filter && view->reads_filtered ? view->reads_filtered : view->reads;
 }
 
-static void explain_view(
-	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
+static void explain_view(const struct hl_plan *p, const struct hl_plan_part *part,
+	const char *reads, struct hl_strbuf *b)
 {
 	if (hl_plan_part_has_quantity(part) && hl_plan_has_own_peak(p, part->quantity))
-		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, find_reads(p, part->view));
+		hl_strbuf_printf(b, "%s, then %s", FILTERED_PEAK, reads);
 	else
-		hl_strbuf_puts(b, find_reads(p, part->view));
+		hl_strbuf_puts(b, reads);
 }
 
 static void explain_part(
 	const struct hl_plan *p, const struct hl_plan_part *part, struct hl_strbuf *b)
 {
 	struct hl_query q = hl_plan_part_query(p, part);
+	const char *reads = find_reads(p, part->view);
 
 	hl_plan_describe_part(p, part, b);
 	hl_strbuf_puts(b, ": ");
-	if (check_view(p, part)) {
+	if (check_view(p, part, &reads)) {
 		hl_strbuf_printf(b, "is refused: %s\n", hl_model_error(p->m));
 		return;
 	}
 	if (part->view->reads)
-		explain_view(p, part, b);
+		explain_view(p, part, reads, b);
+	else if (hl_plan_has_own_peak(p, part->quantity) && check_end(p))
+		hl_strbuf_printf(b, "is refused: %s", hl_model_error(p->m));
 	else if (hl_plan_has_own_peak(p, part->quantity))
 		hl_strbuf_puts(
 			b, hl_model_require(p->m, HL_NEEDS_ORDER | HL_NEEDS_EVENTS, "this")
@@ -194,11 +225,21 @@ static void explain_budget(const struct hl_budget *b, struct hl_strbuf *to)
 			hl_text_bytes(text, b->max_bytes));
 }
 
+/* A mark can be anywhere in the trace. */
+static void explain_marks(const struct hl_request *r, struct hl_strbuf *b)
+{
+	if (r->at.kind == HL_TIME_SPEC_MARK || r->from.kind == HL_TIME_SPEC_MARK ||
+		r->to.kind == HL_TIME_SPEC_MARK)
+		hl_strbuf_puts(b, "@mark: before that, the side events of all chunks are read to "
+				  "find the mark\n");
+}
+
 void hl_plan_explain(struct hl_plan *p, struct hl_strbuf *b)
 {
 	for (size_t i = 0; i < p->parts.len; i++)
 		explain_part(p, &p->parts.data[i], b);
 	if (p->parts.len > 1)
 		hl_strbuf_puts(b, "parts that read the same events share one pass over them\n");
+	explain_marks(p->request, b);
 	explain_budget(&p->request->budget, b);
 }

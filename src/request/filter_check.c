@@ -12,21 +12,36 @@
 #include "util/strbuf.h"
 #include "util/work/work.h"
 
-/* The number of blocks of the whole run that match. Returns 0 or -errno. */
+static int add_blocks(struct hl_plan *p, const struct hl_query *q, uint64_t *blocks)
+{
+	struct hl_answer a;
+	int err = hl_model_query(p->m, q, &a);
+
+	if (err)
+		return err;
+	*blocks += a.total.blocks;
+	hl_answer_fini(&a);
+	return 0;
+}
+
+/* The number of blocks of the trace that match: those of a base, and all that were allocated since.
+ * Returns 0 or -errno. */
 static int count_blocks(struct hl_plan *p, struct hl_filter *f, uint64_t *blocks)
 {
+	const struct hl_base *base = hl_model_base(p->m);
 	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED,
 		.to.kind = HL_TIME_SPEC_END,
 		.filter = f,
 		.pool = p->request->pool};
-	struct hl_answer a;
-	int err = hl_model_query(p->m, &q, &a);
+	int err;
 
-	if (err)
+	*blocks = 0;
+	err = add_blocks(p, &q, blocks);
+	if (err || !base->is_late)
 		return err;
-	*blocks = a.total.blocks;
-	hl_answer_fini(&a);
-	return 0;
+	q.quantity = HL_QUANTITY_LIVE;
+	q.to = (struct hl_time_spec){.ns = base->time_ns};
+	return add_blocks(p, &q, blocks);
 }
 
 static int count_clause(struct hl_plan *p, const char *text, uint64_t *blocks)
@@ -109,7 +124,7 @@ void hl_plan_check_filter(struct hl_plan *p, bool empty, struct hl_filter_check 
 	struct hl_work *w = hl_model_work(p->m);
 	int err;
 
-	*out = (struct hl_filter_check){0};
+	*out = (struct hl_filter_check){.of_file = hl_model_base(p->m)->is_late};
 	if (w->stopped)
 		return;
 	err = p->filter ? hl_filter_find_unmatched(p->filter, p->m, &out->unmatched) : 0;
@@ -147,8 +162,11 @@ void hl_filter_check_note(const struct hl_filter_check *c, const struct hl_notes
 	for (size_t i = 0; i < c->unmatched.len; i++)
 		note_unmatched(&c->unmatched.data[i], notes);
 	if (c->useless)
-		hl_notes_put(notes, HL_NOTE_WARNING, "no block matches %s", c->useless);
+		hl_notes_put(notes, HL_NOTE_WARNING, "no block%s matches %s",
+			c->of_file ? " in this file" : "", c->useless);
 	if (c->contradicts)
 		hl_notes_put(notes, HL_NOTE_WARNING,
-			"each term of the filter matches blocks, but no block matches all of them");
+			"each term of the filter matches blocks, but no block%s matches all of "
+			"them",
+			c->of_file ? " in this file" : "");
 }

@@ -13,6 +13,7 @@ struct hl_filter_check {
 	hl_unmatched_terms unmatched;
 	char *useless;    /* a term that matches no block; NULL: none, or the only one */
 	bool contradicts; /* each term matches blocks, but no block matches all of them */
+	bool of_file;     /* both are about a trace that begins late, not about the run */
 };
 
 /*

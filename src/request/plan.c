@@ -239,6 +239,14 @@ static void note_import_limits(const struct hl_plan *p)
 	hl_strbuf_fini(&b);
 }
 
+void hl_plan_note_base_limit(const struct hl_plan *p)
+{
+	const char *limit = hl_filter_base_limit(p->filter, p->m);
+
+	if (limit)
+		hl_notes_put(&p->notes, HL_NOTE_WARNING, "%s", limit);
+}
+
 /* --- the peak --- */
 
 static bool is_peak(enum hl_request_quantity quantity)
@@ -257,6 +265,11 @@ bool hl_plan_part_has_quantity(const struct hl_plan_part *part)
 
 	return flags & HL_VIEW_QUANTITY &&
 	       !(flags & HL_VIEW_OWN_MOMENT && part->quantity == HL_REQUEST_DEFAULT);
+}
+
+uint64_t hl_plan_peak_since(const struct hl_plan *p, enum hl_request_quantity quantity)
+{
+	return hl_plan_has_own_peak(p, quantity) ? hl_model_base(p->m)->time_ns : 0;
 }
 
 static bool needs_own_peak(const struct hl_plan *p, const struct hl_plan_part *part)
@@ -339,14 +352,24 @@ struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity 
 	return q;
 }
 
+/* A file may end before the run: the rest is in the next file. */
+static const char *end_heading(const struct hl_plan *p)
+{
+	return hl_model_info(p->m)->end.kind == HL_END_CONTINUED
+		       ? "live at the end of this file, which another file continues"
+		       : "live at the end of the recording";
+}
+
 /* With a filter there are two peaks. */
 static const char *peak_heading(const struct hl_plan *p, enum hl_request_quantity quantity)
 {
 	if (!p->filter)
 		return "live at the peak";
-	return hl_plan_has_own_peak(p, quantity)
-		       ? "live at the peak of blocks that match the filter"
-		       : "live at the peak of the whole heap";
+	if (!hl_plan_has_own_peak(p, quantity))
+		return "live at the peak of the whole heap";
+	return hl_plan_peak_since(p, quantity)
+		       ? "live at the peak of blocks that match the filter, since the base"
+		       : "live at the peak of blocks that match the filter";
 }
 
 /* If frees may be missing from the recording, --leaks must not call a block leaked. */
@@ -358,7 +381,7 @@ static const char *heap_heading(const struct hl_plan *p, enum hl_request_quantit
 		return peak_heading(p, quantity);
 	case HL_REQUEST_LEAKS:
 		return hl_model_leaks_are_certain(p->m) ? "leaked (live at the end)"
-							: "live at the end of the recording";
+							: end_heading(p);
 	case HL_REQUEST_ALLOCATED:
 		return "allocated";
 	case HL_REQUEST_TEMPORARY:
@@ -367,10 +390,9 @@ static const char *heap_heading(const struct hl_plan *p, enum hl_request_quantit
 	case HL_REQUEST_GROWTH:
 		return "growth (allocated and still live)";
 	case HL_REQUEST_AT:
-		return p->request->at.kind == HL_TIME_SPEC_PEAK ? peak_heading(p, quantity)
-		       : p->request->at.kind == HL_TIME_SPEC_END
-			       ? "live at the end of the recording"
-			       : "live";
+		return p->request->at.kind == HL_TIME_SPEC_PEAK  ? peak_heading(p, quantity)
+		       : p->request->at.kind == HL_TIME_SPEC_END ? end_heading(p)
+								 : "live";
 	}
 	return "";
 }
@@ -411,9 +433,10 @@ static int refuse_late(const struct hl_plan *p, const struct hl_plan_part *part)
 		hl_strbuf_printf(
 			&b, ", which ended at %.0f%% of %s", w->stopped_percent, w->stopped_what);
 	hl_strbuf_printf(&b, "; give it more time%s",
-		p->filter            ? ", or omit the filter, which needs every event"
-		: p->request->ranged ? ", or narrow --range"
-				     : "");
+		p->filter             ? ", or omit the filter, which needs every event"
+		: !p->request->ranged ? ""
+		: p->request->quantity == HL_REQUEST_GROWTH ? ", or narrow the range of --growth"
+							    : ", or narrow --range");
 	hl_model_set_error(p->m, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);
 	return -ETIME;
@@ -636,6 +659,7 @@ int hl_plan_prepare(struct hl_plan *p)
 
 	hl_work_resume(hl_model_work(p->m));
 	note_import_limits(p);
+	hl_plan_note_base_limit(p);
 	err = find_wrappers(p);
 	if (!err)
 		err = prefetch_parts(p);

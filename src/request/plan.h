@@ -112,6 +112,9 @@ bool hl_plan_shows_names(const struct hl_plan *p);
 /* Returns whether the request is about the peak of the blocks that match the filter, not the peak
  * of the heap. For blocks of pools it is always the peak of the heap. */
 bool hl_plan_has_own_peak(const struct hl_plan *p, enum hl_request_quantity quantity);
+/* The moment from which on that peak is the highest: the base of a trace that begins late. 0: the
+ * begin of the run. */
+uint64_t hl_plan_peak_since(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* The query of the requested quantity, by stack. */
 struct hl_query hl_plan_query(const struct hl_plan *p, enum hl_request_quantity quantity);
 /* The query that a part begins with, by its key. */
@@ -125,6 +128,13 @@ void hl_plan_heading(
 /* The same for a part. */
 void hl_plan_part_heading(
 	const struct hl_plan *p, const struct hl_plan_part *part, char *to, size_t size);
+/* The same of a part, before the peak of its filter is known: that is not before a base. */
+struct hl_query hl_plan_query_to_check(const struct hl_plan *p, const struct hl_plan_part *part);
+/* Its heading, for people: "live at the peak". */
+void hl_plan_heading(
+	const struct hl_plan *p, enum hl_request_quantity quantity, char *to, size_t size);
+/* Puts a note if the filter is about realloc chains that begin at a base. */
+void hl_plan_note_base_limit(const struct hl_plan *p);
 struct hl_peak;
 void hl_plan_note_moved_peak(const struct hl_plan *p, const struct hl_peak *peak);
 /* Puts a note if an answer is for another time than requested. */

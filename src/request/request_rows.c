@@ -196,7 +196,7 @@ static const char *set_max_time(void *state, const char *value)
 	struct hl_time_spec t;
 
 	if (hl_time_spec_parse(value, strlen(value), &t) || t.kind != HL_TIME_SPEC_NS || t.ns == 0)
-		return "a duration such as 300ms or 2s";
+		return "a duration from 1ns (units: ns, us, ms, s, min, h), such as 300ms or 2s";
 	((struct hl_request *)state)->budget.max_ns = t.ns;
 	return NULL;
 }
@@ -219,7 +219,7 @@ static const char *set_max_bytes(void *state, const char *value)
 	uint64_t n;
 
 	if (!hl_size_parse(value, HL_BUDGET_BYTES_MIN, INT64_MAX, &n))
-		return "a size from 4K, such as 64K or 2M";
+		return "a size from 4K to 8589934591G (units: K, M, G), such as 64K or 2M";
 	((struct hl_request *)state)->budget.max_bytes = n;
 	return NULL;
 }

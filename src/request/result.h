@@ -61,12 +61,13 @@ struct hl_overview_result {
 
 struct hl_timeline_result {
 	struct hl_time_range range;
-	bool is_part; /* the range is not the whole run */
+	struct hl_time_range known; /* the part of it that is in the file: not before a base */
+	bool is_part;               /* the range is not the whole run */
 	struct hl_timeline_bin *columns;
 	size_t n;
-	struct hl_peak peak; /* of the whole run */
-	enum hl_range_phase peak_phase;
-	const struct hl_mark *marks; /* in the range; of the model */
+	struct hl_peak peak;            /* of the whole run */
+	enum hl_range_phase peak_phase; /* of its time in `known` */
+	const struct hl_mark *marks;    /* in the range; of the model */
 	size_t n_marks;
 	size_t marks_before, marks_after; /* how many are not in it */
 };

@@ -105,6 +105,9 @@ struct hl_view {
 	 * queries when run makes them. HL_NEEDS_EVENTS of live blocks are only those of these
 	 * blocks. */
 	unsigned requires;
+	/* For --explain: does run fail for another reason? Returns 0, or -errno with
+	 * hl_model_error(). It may change the text of what is read. NULL: there is none. */
+	int (*check)(const struct hl_plan *p, const struct hl_plan_part *part, const char **reads);
 	/* Announces queries that need all events; NULL: the view makes a pass of its own. */
 	void (*prefetch)(const struct hl_plan *p, const struct hl_plan_part *part);
 	/* Fills r->data, which is zeroed. Returns 0, or -errno with hl_model_error(). fini is

@@ -18,10 +18,10 @@ def lines(*args):
 
 def plain(answer):
     """Without what may differ: the function that a stack called first (numbers.md), resident memory, of which
-    the late file has no earlier sample, and the note that no block of the file matches a term."""
+    the late file has no earlier sample, and the notes that no block of the file matches a term, or all of them."""
     if isinstance(answer, dict):
         return {k: '*' if k == 'function' and v in CALLED else plain(v)
-                for k, v in answer.items() if k not in ('resident_bytes', 'matches_no_block')}
+                for k, v in answer.items() if k not in ('resident_bytes', 'matches_no_block', 'terms_exclude_each_other')}
     if isinstance(answer, list):
         # children with equal sums are ordered by name
         return sorted(map(plain, answer), key=lambda x: json.dumps(x, sort_keys=True))

@@ -128,6 +128,11 @@ def test_file_is_closed(place):
     text = place.run(place.binary, 'ctl', pid, 'rotate').out
     contains('text', text, 'closed      x.2.hlt', 'continues   x.3.hlt')
     contains('info', place.run(place.binary, 'info', 'x.hlt').out, 'the recording continues in another file')
+    for option in ('--leaks',), ('--at', '@end'):
+        contains(option, place.run(place.binary, 'report', *option, 'x.hlt').out, 'live at the end of this file, which another file continues')
+    place.run(place.binary, 'slice', '-o', 'part.hlt', '--range', '1ns..', 'x.hlt')
+    contains('a slice of it', place.run(place.binary, 'info', 'part.hlt').out, 'from 1 ns of the run on')
+    os.remove('part.hlt')
     contains('status', place.run(place.binary, 'ctl', pid, 'status').out, 'x.3.hlt')
     finish(place, process)
 
@@ -214,6 +219,12 @@ def test_snapshots_continue(place):
         contains('text', text, '\n[  3]==', '"c"\n', '\n[  4]==', ', rotate, ')
         expect('compare', place.run(place.binary, 'log', '--compare', names[1], '3', '4').status, 0)
         contains('compare', place.run(place.binary, 'log', '--compare', names[1], '1', '3').err, 'use 0 (the base) or 3 to 4')
+        for args in ['--snapshots'], ['--snapshots', '--filter', 'thread:0'], ['--snapshot-deltas'], ['--cumulative-delta']:
+            plan = place.run(place.binary, 'report', '--explain', *args, names[1]).out
+            done = place.run(place.binary, 'report', *args, names[1])
+            expect(f'{mode}: {args} is refused', ('is refused' in plan, plan), (done.status != 0, plan))
+        plan = place.run(place.binary, 'report', '--explain', '--at', '@mark:c', '-g', 'tag', names[1]).out
+        contains('a plan with a mark', plan, 'to find the mark')
         shown = json.loads(place.run(place.binary, 'report', '--json', '--snapshots', names[1]).out)['snapshots']
         expect('report --snapshots', [s['snapshot'] for s in shown], [3])
         for name in names:

@@ -343,14 +343,22 @@ static void explain_trace(struct hl_report *r, struct process *x)
 static void show_refusal(struct hl_report *r, struct process *x)
 {
 	const char *why = hl_model_error(x->m);
+	struct hl_strbuf b = {0};
 
 	x->late = r->unanswered = true;
 	if (is_json(r)) {
 		hl_json_key_string(&r->json, "refused", "max-time");
 		hl_json_key_string(&r->json, "error", why);
 	} else {
-		hl_wrap(r->out, why, 0, 2, r->style.shorten ? (unsigned)r->style.width : 0);
+		if (collects_rows(r)) { /* no title above it has the file */
+			hl_text_escape(&b, x->file);
+			hl_strbuf_puts(&b, ": ");
+		}
+		hl_strbuf_puts(&b, why);
+		hl_wrap(r->out, hl_strbuf_str(&b), 0, 2,
+			r->style.shorten ? (unsigned)r->style.width : 0);
 	}
+	hl_strbuf_fini(&b);
 }
 
 /* If the filter names a function or file that was not found, any missing name may be the reason. */

@@ -277,8 +277,10 @@ static void set_totals(struct hl_overview_builder *b)
 static int build(struct hl_overview_builder *b)
 {
 	struct hl_overview *o = b->o;
-	int err = b->opt->filter ? hl_filter_bind(b->opt->filter, b->m) : 0;
+	int err = hl_model_check_base(b->m);
 
+	if (!err && b->opt->filter)
+		err = hl_filter_bind(b->opt->filter, b->m);
 	if (!err)
 		err = hl_overview_sites_init(b);
 	if (err)
@@ -319,6 +321,7 @@ int hl_overview(
 	o->sparse_frame = HL_NODE_NONE;
 	o->leaked = hl_model_leaks_are_certain(m);
 	o->estimated = hl_model_has_estimates(m);
+	o->peak_since_ns = options->filter ? hl_model_base(m)->time_ns : 0;
 	b.by_sums = (subjects & ~HL_FILTER_STACK) == 0;
 	b.peak.kind = HL_TIME_SPEC_PEAK;
 	err = build(&b);

@@ -123,6 +123,7 @@ struct hl_overview {
 	enum hl_overview_state peak_state; /* a profile has no peak */
 	struct hl_value peak;
 	uint64_t peak_ns;
+	uint64_t peak_since_ns;    /* of a filter in a trace that begins late: its base; else 0 */
 	struct hl_value allocated; /* of the run, also if the file begins late */
 	bool begins_late;          /* sites have what they allocated since the base */
 	struct hl_value at_end;    /* without suppressed blocks */

@@ -34,6 +34,18 @@ unsigned hl_filter_term_subjects(const struct hl_filter *f)
 	return all;
 }
 
+const char *hl_filter_base_limit(const struct hl_filter *f, const struct hl_model *m)
+{
+	/* The last block of a chain, and its end, are not before the base. */
+	unsigned limited = HL_FILTER_CHAIN & ~HL_FILTER_CHAIN_LAST;
+
+	if (!f || !hl_model_base(m)->is_late || !(hl_filter_subjects(f) & limited))
+		return NULL;
+	return "realloc chains begin where this trace begins: chain-length:, chain-position:, "
+	       "chain-first:, chain-life: and chain-alive: do not know the earlier blocks of a "
+	       "chain; a recording that is not rotated has whole chains";
+}
+
 size_t hl_filter_term_offset(const struct hl_filter *f, unsigned subjects)
 {
 	for (size_t i = 0; i < f->terms.len; i++) {

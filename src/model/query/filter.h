@@ -84,6 +84,9 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 unsigned hl_filter_subjects(const struct hl_filter *f);
 /* The same without the calls that fn: terms match, too. */
 unsigned hl_filter_term_subjects(const struct hl_filter *f);
+/* In a trace that begins late, terms about realloc chains may match other blocks than in a trace of
+ * the whole run: a sentence about that; NULL: the filter has no such term. */
+const char *hl_filter_base_limit(const struct hl_filter *f, const struct hl_model *m);
 /* The offset of the first term about one of these subjects, for messages. */
 size_t hl_filter_term_offset(const struct hl_filter *f, unsigned subjects);
 

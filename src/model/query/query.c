@@ -484,8 +484,9 @@ static int check_moment(const struct hl_query *q, struct hl_model *m)
 	bool by_stack = q->quantity == HL_QUANTITY_LIVE && q->key == HL_KEY_STACK &&
 			hl_query_sums_suffice(m, q);
 
-	return by_stack && q->to.kind == HL_TIME_SPEC_PEAK ? 0
-							   : hl_time_spec_check_blocks(&q->to, m);
+	if (by_stack && q->to.kind == HL_TIME_SPEC_PEAK)
+		return hl_model_check_base(m);
+	return hl_time_spec_check_blocks(&q->to, m);
 }
 
 int hl_query_bind(const struct hl_query *q, struct hl_model *m)

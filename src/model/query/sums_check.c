@@ -62,7 +62,7 @@ static int check_chunk(struct sums_check *k, size_t chunk)
 {
 	struct hl_reader *r = k->m->reader;
 	int has = hl_reader_summary(r, chunk, &k->summary);
-	int err = hl_reader_decode_some(r, chunk, HL_WANT_NODE, &k->events);
+	int err = hl_reader_decode_some(r, chunk, HL_WANT_ALL, &k->events);
 
 	if (err || (has && has != -ENOENT && has != -EBADMSG))
 		return err ? err : has;

@@ -186,6 +186,8 @@ int hl_time_spec_check(const struct hl_time_spec *when, struct hl_model *m)
 
 int hl_time_spec_check_blocks(const struct hl_time_spec *when, struct hl_model *m)
 {
+	if (hl_model_end_ns(m) < hl_model_base(m)->time_ns)
+		return hl_model_lost_base(m); /* the file ends in its base */
 	if (when->kind == HL_TIME_SPEC_PEAK)
 		return hl_model_peak_is_before_base(m)
 			       ? hl_model_before_base(m, "the peak of the run")

@@ -42,9 +42,12 @@ void hl_slice_describe(const struct hl_slice_info *cut, struct hl_strbuf *out)
 {
 	char a[HL_TEXT_SIZE_MAX], b[HL_TEXT_SIZE_MAX];
 
-	if (cut->flags & HL_SLICE_RANGE)
+	/* The file that it was cut from may end before the run. */
+	if (cut->flags & HL_SLICE_RANGE && cut->to_ns == UINT64_MAX)
+		append_clause(out, "from %s of the run on", hl_text_duration(a, cut->from_ns));
+	else if (cut->flags & HL_SLICE_RANGE)
 		append_clause(out, "from %s to %s of the run", hl_text_duration(a, cut->from_ns),
-			cut->to_ns == UINT64_MAX ? "the end" : hl_text_duration(b, cut->to_ns));
+			hl_text_duration(b, cut->to_ns));
 	if (cut->flags & HL_SLICE_LIFETIME)
 		append_clause(out, "only blocks with a lifetime of at least %s",
 			hl_text_duration(a, cut->min_life_ns));

@@ -503,15 +503,30 @@ void hl_filtered_peak_prefetch(
 		hl_prefetch_add(q);
 }
 
+/* The base itself may be at the peak. Its time does not show that, because several events have one
+ * time. */
+static bool is_before_base(const struct hl_model *m)
+{
+	size_t key = hl_reader_base_keyframe(m->reader);
+
+	return hl_model_peak_is_before_base(m) && key != SIZE_MAX &&
+	       hl_reader_keyframe(m->reader, key)->live_bytes < m->info->totals.peak_bytes;
+}
+
 int hl_peak_find(struct hl_model *m, const struct hl_query *q, struct hl_peak *peak)
 {
 	const struct hl_totals *t = &m->info->totals;
+	int err;
 
 	if (q->filter && !q->pool)
 		return hl_filtered_peak(m, q->filter, NULL, NULL, 0, peak);
+	err = hl_model_check_base(m);
+	if (err)
+		return err;
 	*peak = (struct hl_peak){.bytes = t->peak_bytes,
 		.blocks = t->peak_blocks,
 		.time_ns = t->peak_time_ns,
+		.before_base = is_before_base(m),
 		.when = {.kind = HL_TIME_SPEC_PEAK}};
 	return 0;
 }

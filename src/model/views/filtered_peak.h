@@ -15,6 +15,7 @@ struct hl_peak {
 	uint64_t bytes, blocks, time_ns;
 	struct hl_time_spec when;
 	bool before_damage; /* a part of the file is damaged: this is the maximum before it */
+	bool before_base;   /* of the heap: it is not in a trace that begins late */
 };
 
 /*

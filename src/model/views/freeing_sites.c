@@ -154,12 +154,24 @@ static int build_rows(struct pair_counter *c, struct hl_freed_by *f)
 
 /* --- the query --- */
 
+int hl_freed_by_check(struct hl_model *m, const struct hl_query *q)
+{
+	struct hl_query_plan plan;
+	int err = hl_model_require(m, HL_NEEDS_FREE_STACKS, "this");
+
+	if (!err)
+		err = hl_query_bind(q, m);
+	if (!err)
+		err = hl_query_plan(m, q, &plan);
+	return err ? err : hl_query_plan_blocks(m, q);
+}
+
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q)
 {
 	struct pair_counter c = {.m = m};
 	const struct hl_block_sink sink = {
 		.begin = begin_count, .block = count_block, .with_frees = true, .arg = &c};
-	int err = hl_model_require(m, HL_NEEDS_FREE_STACKS, "this");
+	int err = hl_freed_by_check(m, q);
 
 	*f = (struct hl_freed_by){0};
 	if (err)

@@ -40,6 +40,8 @@ struct hl_freed_by {
 	size_t n_freeings;
 };
 
+/* Can the trace answer the next function? Returns 0, or -errno with hl_model_error(). */
+int hl_freed_by_check(struct hl_model *m, const struct hl_query *q);
 /* Reads the trace to its end. Returns 0 or -errno with hl_model_error(); -ENODATA: the trace has no
  * stacks of frees. The caller frees *f with hl_freed_by_fini. */
 int hl_freed_by(struct hl_freed_by *f, struct hl_model *m, const struct hl_query *q);

@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "model/model_internal.h"
 #include "model/query/query_plan.h"
+#include "model/query/time_spec.h"
 #include "model/query/sums.h"
 #include "model/tags/roles.h"
 
@@ -478,17 +479,20 @@ static int report_remaining(struct scan *w)
 	return err;
 }
 
-static int check_trace(struct hl_model *m, struct hl_filter *filter)
+int hl_mappings_check(struct hl_model *m, struct hl_filter *filter)
 {
+	const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
 	int err = hl_model_require(m, HL_NEEDS_MMAPS, "this");
 
-	return !err && filter ? hl_filter_bind(filter, m) : err;
+	if (!err)
+		err = hl_time_spec_check_blocks(&end, m);
+	return err || !filter ? err : hl_filter_bind(filter, m);
 }
 
 int hl_model_mappings(struct hl_model *m, struct hl_mappings *x)
 {
 	struct scan w = {.m = m, .x = x};
-	int err = check_trace(m, x->filter);
+	int err = hl_mappings_check(m, x->filter);
 
 	x->n = x->bytes = x->n_left = x->left_bytes = x->peak_bytes = x->peak_ns = 0;
 	x->end_ns = hl_model_end_ns(m);

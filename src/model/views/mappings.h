@@ -49,6 +49,8 @@ struct hl_mappings {
 	bool before_damage; /* a damaged part of the file ended the scan early */
 };
 
+/* Can the trace answer the next functions? Returns 0, or -errno with hl_model_error(). */
+int hl_mappings_check(struct hl_model *m, struct hl_filter *filter);
 /* Returns 0, -errno with hl_model_error(), or the error of on_mapping. -ENODATA: mmap was not
  * recorded. */
 int hl_model_mappings(struct hl_model *m, struct hl_mappings *x);

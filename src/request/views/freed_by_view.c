@@ -24,6 +24,14 @@ static int run_freed_by(struct hl_plan *p, const struct hl_plan_part *part, stru
 	return 0;
 }
 
+static int check_freed_by(
+	const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	struct hl_query q = hl_plan_query_to_check(p, part);
+
+	return hl_freed_by_check(p->m, &q);
+}
+
 static void fini_freed_by(void *data)
 {
 	hl_freed_by_fini(data);
@@ -38,6 +46,7 @@ const struct hl_view hl_view_freed_by = {
 	.data_size = sizeof(struct hl_freed_by),
 	.reads = "reads every event, because the stacks of frees are in no sum",
 	.requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS | HL_NEEDS_FREE_STACKS,
+	.check = check_freed_by,
 	.run = run_freed_by,
 	.fini = fini_freed_by,
 };

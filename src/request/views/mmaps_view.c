@@ -22,6 +22,11 @@ static int run_mmaps(struct hl_plan *p, const struct hl_plan_part *part, struct 
 	return err;
 }
 
+static int check_mmaps(const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	return hl_mappings_check(p->m, p->filter);
+}
+
 static void fini_mmaps(void *data)
 {
 	hl_mapping_list_fini(&((struct hl_mmaps_result *)data)->list);
@@ -35,6 +40,7 @@ const struct hl_view hl_view_mmaps = {
 	.data_size = sizeof(struct hl_mmaps_result),
 	.reads = "reads the mappings among the events of all chunks",
 	.requires = HL_NEEDS_MMAPS,
+	.check = check_mmaps,
 	.run = run_mmaps,
 	.fini = fini_mmaps,
 };

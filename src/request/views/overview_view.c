@@ -26,6 +26,12 @@ static int run_overview(struct hl_plan *p, const struct hl_plan_part *part, stru
 	return err;
 }
 
+static int check_overview(
+	const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	return hl_model_check_base(p->m);
+}
+
 static void fini_overview(void *data)
 {
 	struct hl_overview_result *x = data;
@@ -42,6 +48,7 @@ const struct hl_view hl_view_overview = {
 		 "short-lived blocks and pages, unless the trace has more than 150,000,000",
 	.reads_filtered = "reads every event, because no sum is about the blocks that match the "
 			  "filter",
+	.check = check_overview,
 	.run = run_overview,
 	.fini = fini_overview,
 };

@@ -158,10 +158,24 @@ static int query_snapshot(struct hl_snapshots_result *x, const struct hl_query *
 			  : hl_tree_result_build(&s->tree, x->plan, &x->limits);
 }
 
+/* What is shown for a snapshot. */
+static struct hl_query make_query(const struct hl_snapshots_result *x, size_t from, size_t to)
+{
+	struct hl_query q = {.filter = x->plan->filter};
+
+	q.quantity = x->view == &hl_view_snapshots ? HL_QUANTITY_LIVE : HL_QUANTITY_GROWTH;
+	q.to = hl_moment_time_spec(hl_snapshot_list_moment(x->log, to));
+	if (x->grouped)
+		q.key = hl_group_key(x->group);
+	if (from > 0)
+		q.from = hl_moment_time_spec(hl_snapshot_list_moment(x->log, from));
+	return q;
+}
+
 static int compute_snapshot(struct hl_snapshots_result *x, size_t from, size_t to)
 {
 	struct hl_snapshot_result *s = &x->current;
-	struct hl_query q = {.filter = x->plan->filter};
+	struct hl_query q;
 	int err;
 
 	*s = (struct hl_snapshot_result){.from = from,
@@ -173,12 +187,7 @@ static int compute_snapshot(struct hl_snapshots_result *x, size_t from, size_t t
 		.growth = x->view != &hl_view_snapshots};
 	s->tree.max_nodes = s->max_rows = x->max_nodes;
 	s->heading = make_heading(s);
-	q.quantity = s->growth ? HL_QUANTITY_GROWTH : HL_QUANTITY_LIVE;
-	q.to = hl_moment_time_spec(s->moment);
-	if (x->grouped)
-		q.key = hl_group_key(x->group);
-	if (from > 0)
-		q.from = hl_moment_time_spec(hl_snapshot_list_moment(x->log, from));
+	q = make_query(x, from, to);
 	err = s->heading ? query_snapshot(x, &q) : -ENOMEM;
 	return err || !s->growth ? err : query_change(x);
 }
@@ -228,6 +237,38 @@ static int run_snapshots(struct hl_plan *p, const struct hl_plan_part *part, str
 	return err;
 }
 
+static int check_first(const struct hl_snapshots_result *x, const char **reads)
+{
+	bool all = x->view == &hl_view_cumulative_delta;
+	struct hl_query_plan plan;
+	struct hl_query q;
+	int err;
+
+	if (x->n == 0 || (all && x->n == 1)) {
+		*reads = all && x->n == 1 ? "reads nothing: the trace has only one snapshot"
+					  : "reads nothing: the trace has no snapshots";
+		return 0;
+	}
+	q = make_query(x, all ? 1 : 0, all ? x->n : 1);
+	err = hl_query_bind(&q, x->plan->m);
+	return err ? err : hl_query_plan(x->plan->m, &q, &plan);
+}
+
+static int check_snapshots(
+	const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	struct hl_snapshots_result x = {.plan = (struct hl_plan *)(uintptr_t)p,
+		.view = part->view,
+		.group = part->group,
+		.grouped = part->grouped};
+	int err = find_snapshots(p->m, &x);
+
+	if (!err)
+		err = check_first(&x, reads);
+	hl_snapshot_list_free(x.log);
+	return err;
+}
+
 static void fini_snapshots(void *data)
 {
 	struct hl_snapshots_result *x = data;
@@ -244,12 +285,13 @@ static void fini_snapshots(void *data)
 		.sorts = HL_SORTS_SIZE, \
 		.min_percent = 0.5, \
 		.data_size = sizeof(struct hl_snapshots_result), \
+		.check = check_snapshots, \
 		.run = run_snapshots, \
 		.fini = fini_snapshots, \
 		__VA_ARGS__ \
 	}
 #define DELTAS(view) \
-	SNAPSHOTS(view, .requires = HL_NEEDS_ORDER | HL_NEEDS_EVENTS, \
+	SNAPSHOTS(view, \
 		.reads = "reads the events between snapshots, because lifetimes are in no sum")
 /* clang-format on */
 

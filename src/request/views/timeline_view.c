@@ -66,7 +66,9 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 
 	snprintf(r->heading, sizeof(r->heading), "live bytes%s",
 		p->filter ? " that match the filter" : "");
-	x->range = find_range(p);
+	x->range = x->known = find_range(p);
+	x->known.from_ns = hl_min_u64(
+		hl_max_u64(x->range.from_ns, hl_model_base(p->m)->time_ns), x->range.to_ns);
 	x->is_part = x->range.from_ns > 0 || x->range.to_ns < hl_model_end_ns(p->m);
 	x->n = count_columns(p);
 	x->columns = calloc(x->n, sizeof(*x->columns));
@@ -76,7 +78,8 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 		err = find_marks(p->m, x);
 	if (err)
 		return err;
-	x->peak_phase = phase_of(&x->range, x->peak.time_ns);
+	x->peak_phase =
+		x->peak.before_base ? HL_RANGE_BEFORE : phase_of(&x->known, x->peak.time_ns);
 	if (p->request->ranged)
 		hl_plan_note_moved(p, &p->request->to, x->range.to_ns, false);
 	/* If another view has searched for the same peak, the note exists already. */
@@ -84,6 +87,15 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 		hl_plan_note_moved_peak(p, &x->peak);
 	r->before_damage = x->peak.before_damage;
 	return 0;
+}
+
+/* Without a filter it has the peak of the run. */
+static int check_timeline(
+	const struct hl_plan *p, const struct hl_plan_part *part, const char **reads)
+{
+	const struct hl_time_spec end = {.kind = HL_TIME_SPEC_END};
+
+	return p->filter ? hl_time_spec_check_blocks(&end, p->m) : hl_model_check_base(p->m);
 }
 
 static void fini_timeline(void *data)
@@ -100,6 +112,7 @@ const struct hl_view hl_view_timeline = {
 	.reads_filtered =
 		"reads every event, because no sum is about the blocks that match the filter",
 	.requires = HL_NEEDS_ORDER,
+	.check = check_timeline,
 	.prefetch = prefetch_timeline,
 	.run = run_timeline,
 	.fini = fini_timeline,

@@ -3,9 +3,9 @@
  * dhat.c - the output format of DHAT, version 2: for each stack its allocations, their lifetimes,
  * its own maximum, and its share of the global maximum and of the end.
  *
- * The maximum is that of the exported blocks, as in DHAT. Times are in microseconds. Aggregated
- * blocks have separate program points, below a frame that says so; the maximum is then that of the
- * whole heap.
+ * The maximum is that of the exported blocks, as in DHAT; in a trace that begins late it is that
+ * since the base. Times are in microseconds. Aggregated blocks have separate program points, below
+ * a frame that says so; the maximum is then that of the whole heap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -197,6 +197,8 @@ int hl_export_dhat(struct hl_export_job *x)
 	if (!err && x->grouped)
 		err = build_groups(&w, &c);
 	x->before_damage |= c.before_damage;
+	if (!x->query.filter && !x->query.pool && !x->quantity_given && hl_export_find_peak(x) == 0)
+		x->lacks_peak = x->peak.before_base;
 	x->to_ns = c.end_ns;
 	hl_json_init(&w.j, x->out);
 	hl_json_begin_object(&w.j);

@@ -53,6 +53,7 @@ struct hl_export_job {
 	/* The results. */
 	uint64_t to_ns;     /* the time of the values */
 	bool before_damage; /* it is not the requested time */
+	bool lacks_peak;    /* the peak of the run is before a base and not in the output */
 };
 
 /* The default quantity of a format. */

@@ -169,13 +169,18 @@ static int suggest_formats(const struct hl_export_format *f, struct hl_export_jo
 	return -ENODATA;
 }
 
-/* Checks that all single blocks are known, or the sums of the aggregated ones. */
+/* Checks that all single blocks are known, or the sums of the aggregated ones. The peak of a filter
+ * is not found yet, and not before a base. */
 static int check_lifetimes(
 	const struct hl_export_format *f, struct hl_export_job *x, struct hl_aggregated *aggregated)
 {
 	struct hl_query q = x->query;
-	int err = hl_query_plan_blocks(x->m, &q);
+	int err;
 
+	if (needs_own_peak(f, x))
+		q.to = (struct hl_time_spec){.ns = hl_model_base(x->m)->time_ns};
+	err = hl_query_plan_blocks(x->m, &q);
+	q.to = x->query.to;
 	if (err != -ENODATA || !hl_model_has_aggregated(x->m) || !hl_model_has_event_order(x->m))
 		return err;
 	if (x->grouped)

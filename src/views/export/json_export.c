@@ -69,6 +69,8 @@ static void put_header(struct writer *w, const struct hl_answer *a)
 	hl_json_key_string(j, "quantity", hl_quantity_name(a->quantity));
 	hl_json_key_u64(j, "from_ns", a->from_ns);
 	hl_json_key_u64(j, "to_ns", a->to_ns);
+	if (w->x->query.with_base && hl_model_base(w->x->m)->is_late)
+		hl_json_key_bool(j, "with_base", true);
 }
 
 static void put_id(struct hl_json *j, const char *key, uint32_t id, uint32_t none)

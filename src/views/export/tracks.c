@@ -17,14 +17,15 @@ static int add_point(struct hl_tracks *t, uint64_t ns, uint64_t bytes)
 	return hl_vec_push(&t->live, ((struct hl_track_point){ns, bytes}));
 }
 
-/* Adds a point at the end of each column, and the peak, which is between two of them. Lost columns
- * have no point. */
+/* Adds a point at the end of each column, and the peak, which is between two of them. Columns that
+ * are lost or before a base have no point. */
 static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
 	const struct hl_timeline_bin *columns, const struct hl_peak *p)
 {
 	uint64_t end = hl_model_end_ns(x->m);
-	bool peak = p->bytes > 0;
-	int err = add_point(t, 0, 0);
+	const struct hl_base *base = hl_model_base(x->m);
+	bool peak = p->bytes > 0 && !p->before_base;
+	int err = base->is_late ? 0 : add_point(t, 0, 0);
 
 	for (size_t i = 0; i < COLUMNS && !err; i++) {
 		uint64_t ns = (uint64_t)((unsigned __int128)end * (i + 1) / COLUMNS);
@@ -33,11 +34,12 @@ static int add_columns(struct hl_tracks *t, struct hl_export_job *x,
 			err = add_point(t, p->time_ns, p->bytes);
 			peak = false;
 		}
-		if (!err && !columns[i].lost)
+		if (!err && !columns[i].lost && !columns[i].before_base)
 			err = add_point(t, ns, columns[i].end_bytes);
 		x->before_damage |= columns[i].lost;
 	}
 	x->to_ns = end;
+	x->lacks_peak = p->before_base;
 	return err;
 }
 

@@ -65,6 +65,8 @@ int hl_json_result(struct hl_json *j, struct hl_result *r)
 	if (r->about_peak)
 		hl_json_key_string(j, "peak_of",
 			hl_plan_has_own_peak(p, r->part.quantity) ? "filter" : "heap");
+	if (r->about_peak && hl_plan_peak_since(p, r->part.quantity))
+		hl_json_key_u64(j, "peak_since_ns", hl_plan_peak_since(p, r->part.quantity));
 	hl_row_limit_reset(r->rows);
 	put_wrappers(j, r); /* before the rows, which take the rest of a limit of bytes */
 	err = renderers[r->part.view->id](j, r);

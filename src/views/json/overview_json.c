@@ -27,6 +27,8 @@ static void json_headline(struct hl_json *j, struct hl_model *m, const struct hl
 	if (o->peak_state == HL_OVERVIEW_KNOWN) {
 		hl_json_value(j, "peak", &o->peak);
 		hl_json_key_u64(j, "peak_time_ns", o->peak_ns);
+		if (o->peak_since_ns)
+			hl_json_key_u64(j, "peak_since_ns", o->peak_since_ns);
 	} else {
 		key_null(j, "peak_bytes");
 	}
@@ -145,7 +147,8 @@ static void json_list(struct hl_json *j, struct hl_result *r, enum hl_overview_l
 		const struct hl_overview_site *s = &o->sites[l->sites[i]];
 		const struct hl_value *v = hl_overview_site_value(s, id);
 
-		if (!hl_json_begin_row(j, r->rows, v))
+		/* Bytes held, left, grown and churned have no sum. */
+		if (!hl_json_begin_row(j, r->rows, NULL))
 			continue;
 		json_site(j, r->m, o, s, v);
 		hl_json_end_row(j, r->rows);
@@ -186,11 +189,12 @@ int hl_json_overview(struct hl_json *j, struct hl_result *r)
 	json_headline(j, r->m, o);
 	json_verdicts(j, r->m, o, r->rows);
 	json_timeline(j, o);
-	hl_json_marks(j, marks, n_marks, r->rows);
 	hl_json_key_string(j, "trends", state_name(o->trend_state));
 	if (o->trend_state == HL_OVERVIEW_KNOWN)
 		json_series(j, "trend_times_ns", o->times);
 	for (int i = 0; i < HL_OVERVIEW_LISTS; i++)
 		json_list(j, r, i);
+	/* After the lists, which get the rows of --max-rows first, as in text. */
+	hl_json_marks(j, marks, n_marks, r->rows);
 	return 0;
 }

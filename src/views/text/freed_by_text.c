@@ -8,18 +8,20 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-static const char *free_kind_text(enum hl_free_kind e)
+static const char *free_kind_text(struct hl_model *m, enum hl_free_kind e)
 {
 	static const char *const text[] = {
 		"freed by ", "realloc in ", "address reused, no free was recorded", "not freed"};
 
+	if (e == HL_FREED_BY_NONE && hl_model_info(m)->end.kind == HL_END_CONTINUED)
+		return "not freed in this file, which another file continues";
 	return text[e];
 }
 
 static void put_freeing_row(FILE *out, struct hl_model *m, const struct hl_row_values *n,
 	const struct hl_freeing *f, const struct hl_text_opts *opts)
 {
-	const char *text = free_kind_text(f->kind);
+	const char *text = free_kind_text(m, f->kind);
 	struct hl_label label = {.reserved_columns = hl_row_values_width(n) + 2 + strlen(text)};
 
 	hl_put_values(out, n, &f->value);

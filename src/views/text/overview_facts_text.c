@@ -63,6 +63,8 @@ static void put_peak(
 		&b, "in %s block%s", hl_text_count(n, o->peak.blocks), hl_plural(o->peak.blocks));
 	if (o->peak.blocks > 0)
 		hl_strbuf_printf(&b, ", at %s", hl_text_duration(at, o->peak_ns));
+	if (o->peak_since_ns)
+		hl_strbuf_puts(&b, ", since the base");
 	put_estimate(&b, o, &o->peak, opts);
 	hl_overview_put_fact(
 		out, "peak", hl_text_size(value, o->peak.bytes, opts), hl_strbuf_str(&b), opts);

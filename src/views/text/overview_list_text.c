@@ -147,7 +147,8 @@ static void put_rows(struct list_printer *p)
 	for (size_t i = 0; i < n && labels; i++) {
 		const struct hl_overview_site *s = &p->o->sites[p->l->sites[i]];
 
-		if (!hl_row_begin(p->opts->rows, p->out, hl_overview_site_value(s, p->id)))
+		/* Bytes held, left, grown and churned have no sum. */
+		if (!hl_row_begin(p->opts->rows, p->out, NULL))
 			continue;
 		put_row(p, s, &labels[i]);
 		hl_row_end(p->opts->rows);
@@ -176,6 +177,7 @@ void hl_overview_put_list(FILE *out, struct hl_model *m, const struct hl_overvie
 			list_note(m, o, p.l, id), hl_text_plain(opts));
 		return;
 	}
-	put_list_header(&p);
+	if (hl_row_limit_left(opts->rows) > 0)
+		put_list_header(&p);
 	put_rows(&p);
 }

@@ -87,10 +87,17 @@ static void put_axis(FILE *out, struct hl_model *m, const struct hl_overview *o,
 	free(line);
 }
 
-/* "^ peak  1 login  2 logout", as many marks as fit. */
-static void put_legend(struct hl_strbuf *b, const struct hl_mark *marks, size_t n, size_t room)
+/* The peak of the run may be before the base of a trace that begins late, or in a lost part. */
+static bool has_peak(const struct hl_overview *o)
 {
-	hl_strbuf_puts(b, "^ peak");
+	return o->columns[hl_timeline_highest(o->columns, o->n_columns)].max_bytes >= o->peak.bytes;
+}
+
+/* "^ peak  1 login  2 logout", as many marks as fit. */
+static void put_legend(struct hl_strbuf *b, const struct hl_overview *o,
+	const struct hl_mark *marks, size_t n, size_t room)
+{
+	hl_strbuf_puts(b, has_peak(o) ? "^ peak" : "^ highest shown");
 	for (size_t i = 0; i < n && i < 9; i++) {
 		struct hl_strbuf one = {0};
 
@@ -117,7 +124,7 @@ static void put_times(FILE *out, struct hl_model *m, const struct hl_overview *o
 	hl_text_duration(last, hl_model_end_ns(m));
 	used = strlen(first) + strlen(last) + 4;
 	room = n > used ? n - used : 0;
-	put_legend(&legend, marks, n_marks, room);
+	put_legend(&legend, o, marks, n_marks, room);
 	used = hl_display_columns(hl_strbuf_str(&legend), legend.len);
 	left = peak > strlen(first) + 2 ? peak - strlen(first) - 2 : 0;
 	left = room < used + left ? room > used ? room - used : 0 : left;

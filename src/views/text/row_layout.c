@@ -136,6 +136,14 @@ void hl_put_title(FILE *out, const char *text, const struct hl_text_opts *opts)
 	hl_put_filter(out, opts);
 }
 
+char *hl_text_begin(char *buf, const struct hl_model *m, uint64_t ns)
+{
+	const struct hl_base *base = hl_model_base(m);
+
+	return base->is_late && ns == base->time_ns ? hl_text_duration_up(buf, ns)
+						    : hl_text_duration(buf, ns);
+}
+
 void hl_put_header(
 	FILE *out, struct hl_model *m, const struct hl_answer *a, const struct hl_text_opts *opts)
 {
@@ -149,7 +157,7 @@ void hl_put_header(
 		hl_strbuf_printf(&b, "%s, at %s of %s: ", opts->quantity_text, to, all);
 	else
 		hl_strbuf_printf(&b, "%s, from %s to %s of %s: ", opts->quantity_text,
-			hl_text_duration(from, a->from_ns), to, all);
+			hl_text_begin(from, m, a->from_ns), to, all);
 	hl_strbuf_printf(&b, "%s in %s block%s", hl_text_size(bytes, a->total.bytes, opts),
 		hl_text_count(blocks, a->total.blocks), a->total.blocks == 1 ? "" : "s");
 	if (a->total.variance > 0)

@@ -60,6 +60,9 @@ void hl_note_shown_stack(struct hl_model *m, uint32_t node, const struct hl_text
 /* Sets `difference_at` of labels that would be shortened to the same text. Such a label keeps the
  * part where it differs, if there is room. */
 void hl_disambiguate(struct hl_label *labels, size_t n, const struct hl_text_opts *opts);
+/* The time at which an answer begins. That of a base is rounded up, as everywhere: the text can be
+ * asked for. */
+char *hl_text_begin(char *buf, const struct hl_model *m, uint64_t ns);
 /* The display columns of the first len bytes. */
 size_t hl_display_columns(const char *s, size_t len);
 /* Prints a line. With opts->shorten it is wrapped; all lines but the first are indented. */

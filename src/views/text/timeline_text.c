@@ -249,19 +249,28 @@ static void put_mark_legend(
 			outside == 1 ? "" : "s");
 }
 
-/* With a range the highest value of the plot need not be the peak. */
+/* Does the plot begin at a base, not at the begin of its range? */
+static bool begins_at_base(const struct hl_timeline_result *x)
+{
+	return x->known.from_ns > x->range.from_ns;
+}
+
+/* With a range, or in a trace that begins late, the highest value of the plot need not be the peak.
+ */
 static void put_peak(FILE *out, const struct hl_result *r, const struct hl_text_opts *opts)
 {
 	static const char *const places[] = {[HL_RANGE_BEFORE] = "before the range",
 		[HL_RANGE_IN] = "in the range",
 		[HL_RANGE_AFTER] = "after the range"};
 	const struct hl_timeline_result *x = r->data;
+	bool before_base = begins_at_base(x) && x->peak_phase == HL_RANGE_BEFORE;
 	char bytes[HL_TEXT_SIZE_MAX], time[HL_TEXT_SIZE_MAX];
 
-	if (x->is_part)
+	if (x->is_part || before_base)
 		fprintf(out, "%*sthe peak%s, %s, is %s, at %s\n", margin_of(opts), "",
 			r->plan->filter ? " of the matching blocks" : "",
-			hl_text_size(bytes, x->peak.bytes, opts), places[x->peak_phase],
+			hl_text_size(bytes, x->peak.bytes, opts),
+			before_base ? "before the part that is in the file" : places[x->peak_phase],
 			hl_text_duration(time, x->peak.time_ns));
 }
 
@@ -276,8 +285,10 @@ static void put_legend(
 
 	/* The legend shows the time, because without it it looks like a second mark. */
 	fprintf(out, "%*s^ highest%s%s, about %s\n", margin_of(opts), "",
-		x->is_part ? " in the range" : "", damage_note(x->columns, x->n),
-		hl_text_duration(text, middle));
+		begins_at_base(x) ? " in the part that is in the file"
+		: x->is_part      ? " in the range"
+				  : "",
+		damage_note(x->columns, x->n), hl_text_duration(text, middle));
 	put_peak(out, r, opts);
 	put_mark_legend(out, x, opts);
 }
@@ -292,10 +303,10 @@ static void put_title(
 
 	hl_text_duration(all, hl_model_end_ns(r->m));
 	hl_strbuf_puts(&b, opts->quantity_text);
-	if (x->is_part)
+	if (x->is_part || begins_at_base(x))
 		hl_strbuf_printf(&b, " from %s to %s of %s",
-			hl_text_duration(from, x->range.from_ns),
-			hl_text_duration(to, x->range.to_ns), all);
+			hl_text_begin(from, r->m, x->known.from_ns),
+			hl_text_duration(to, x->known.to_ns), all);
 	else
 		hl_strbuf_printf(&b, " over %s", all);
 	hl_strbuf_printf(&b, ", at most %s%s", hl_text_size(bytes, top, opts),

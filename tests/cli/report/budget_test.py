@@ -119,6 +119,32 @@ def every_view(trace):
             case(bool(LEFT_OUT.search(text)) == (whole > 1), f'--max-rows {view}', text[-500:])
 
 
+LISTS = 'held', 'left', 'growing', 'churning'
+
+
+def overview(trace):
+    """Rows of --max-rows go to the lists before the marks; a list without rows has no heading, and bytes that are held,
+    left and churned are not added up."""
+    whole = values(run('--json', '--overview', trace))
+    rows = [len(whole[name]['rows']) for name in LISTS]
+    case(len(whole['marks']) > 3 and rows[0] > 2 and rows[1] > 2, 'an overview with marks', f"{whole['marks']} {rows}")
+    for most in (2, rows[0] + 1, sum(rows), sum(rows) + 2):
+        part = values(run('--json', '--overview', '--max-rows', str(most), trace))
+        most -= len(part['verdicts'])
+        shown = []
+        for n in rows:
+            shown.append(max(0, min(n, most - sum(shown))))
+        case([len(part[name]['rows']) for name in LISTS] == shown and len(part['marks']) == max(0, min(most - sum(rows), len(whole['marks']))),
+             f'JSON: {most} rows of the overview', [len(part[name]['rows']) for name in LISTS])
+        case(part['truncated']['rows_left_out'] == sum(rows) + len(whole['marks']) - most and 'bytes_left_out' not in part['truncated'],
+             'what is left out is counted, and not added', part['truncated'])
+    text = run('--overview', '--max-rows', str(1 + len(whole['verdicts'])), trace).stdout
+    case('held at the peak' in text and 'leaked  ' not in text and 'live at the end  ' not in text and 'churning by' not in text,
+         'text: lists without rows have no heading', text)
+    left = LEFT_OUT.search(text)
+    case(left and not left[3], 'text: no sum of different bytes', text[-200:])
+
+
 def time_limit(trace):
     done = run('--filter', 'size:>=64', '--max-time', '1ns', trace)
     case(done.returncode == INCOMPLETE and 'not answered within --max-time=1 ns' in done.stdout and
@@ -135,6 +161,11 @@ def time_limit(trace):
     late = run('--json', '--group', 'process', '--max-time', '1ns', trace, trace.replace('gen', 'copy0'))
     case(late.returncode == INCOMPLETE and [p['refused'] for p in values(late)['processes']] == ['max-time'] * 2,
          'several traces', late.stdout)
+    late = run('--group', 'process', '--max-time', '1ns', trace, trace.replace('gen', 'copy0'))
+    case(f'{trace}: live at' in late.stdout.replace('\n  ', ' ') and 'copy0.hlt: live at' in late.stdout.replace('\n  ', ' '),
+         'a row that is late is named', late.stdout)
+    late = run('--growth', '0..50%', '--sizes', '--max-time', '1ns', trace)
+    case('narrow the range of --growth' in late.stdout.replace('\n  ', ' '), 'the advice fits the option', late.stdout)
 
 
 # Renderers that read the trace are stopped in the middle of a value at some of these times.
@@ -165,9 +196,10 @@ def command_line(trace):
     case(all(x in done.stdout for x in ('within 2.000 s', 'at most 50 rows', 'up to 2.0 MiB')), '--explain', done.stdout)
     for args in (('--max-time', '0'), ('--max-time', '-1s'), ('--max-time', '1e400'), ('--max-time', '50%'),
                  ('--max-rows', '0'), ('--max-rows', '-1'), ('--max-rows', '99999999999999999999'),
-                 ('--max-bytes', '0'), ('--max-bytes', '4095'), ('--max-bytes', '1e400'), ('--max-bytes', '99999999999G')):
+                 ('--max-bytes', '0'), ('--max-bytes', '1T'), ('--max-bytes', '4095'), ('--max-bytes', '1e400'), ('--max-bytes', '99999999999G')):
         done = run(*args, trace)
-        case(done.returncode == USAGE and args[0] in done.stderr, f'{args} is refused', done.stderr)
+        allowed = {'--max-time': 'from 1ns', '--max-rows': 'from 1', '--max-bytes': 'from 4K to '}[args[0]]
+        case(done.returncode == USAGE and args[0] in done.stderr and allowed in done.stderr, f'{args} is refused', done.stderr)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -176,6 +208,6 @@ with tempfile.TemporaryDirectory() as folder:
                    check=True, stderr=subprocess.DEVNULL)
     for copy in range(40):
         pathlib.Path(f'{folder}/copy{copy}.hlt').write_bytes(pathlib.Path(gen).read_bytes())
-    for test in text_rows, text_bytes, json_limits, every_view, time_limit, stopped_in_the_middle, sums_of_several, command_line:
+    for test in text_rows, text_bytes, json_limits, every_view, overview, time_limit, stopped_in_the_middle, sums_of_several, command_line:
         test(gen)
 finish()
