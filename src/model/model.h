@@ -95,13 +95,23 @@ struct hl_frame {
 	const char *display_name; /* the function for display: template lists may be shortened */
 	const char *file;         /* NULL: not known */
 	const char *module;       /* path; NULL: none */
-	uint32_t line;            /* 0: not known */
-	bool fold;                /* not one frame but a run of frames, see stack/tree.h */
-	uint32_t run_of;          /* fold: the outermost frame of such a run */
-	bool group; /* not code but a group that stacks are divided by: see group_tree.h */
+	/* Code without a symbol, if its bounds are known: the start of its function as text, 0x..,
+	 * and the bounds. NULL: a name, or not known. */
+	const char *entry;
+	uint64_t start, end;
+	uint32_t line;   /* 0: not known */
+	bool fold;       /* not one frame but a run of frames, see stack/tree.h */
+	uint32_t run_of; /* fold: the outermost frame of such a run */
+	bool group;      /* not code but a group that stacks are divided by: see group_tree.h */
 };
 /* Frames are numbered: frames with equal function, file, line and module have the same number. */
 const struct hl_frame *hl_model_frame(const struct hl_model *m, uint32_t frame);
+
+/* The name of its function. Addresses of one function without a name have the same. */
+static inline const char *hl_frame_function_name(const struct hl_frame *f)
+{
+	return f->entry ? f->entry : f->function;
+}
 
 struct hl_frame_ref {
 	uint32_t frame;

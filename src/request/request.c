@@ -410,13 +410,37 @@ static int add_fold(struct hl_request_rules *x, const char *expr, struct hl_requ
 	return err;
 }
 
+/* -ENOENT: it is a name. */
+static int add_alloc_address(
+	struct hl_request_rules *x, const char *text, struct hl_request_error *why)
+{
+	struct hl_code_address a;
+	int err = hl_code_address_parse(&a, text);
+
+	if (err == -ENOENT)
+		return err;
+	if (err == -EINVAL)
+		return refuse(why,
+			"--alloc-fn: \"%s\": expected an address as reports show it: "
+			"0x1234 or '0x1234 [libfoo.so]'",
+			text);
+	if (!err)
+		err = hl_vec_push(&x->addresses, a);
+	if (err)
+		hl_code_address_fini(&a);
+	return err ? fail(why, err) : 0;
+}
+
 static int add_alloc_function(
 	struct hl_request_rules *x, const char *name, struct hl_request_error *why)
 {
 	struct hl_pattern_error error = {0};
 	struct hl_pattern *p = NULL;
-	int err = hl_pattern_new(&p, name, strlen(name), &error);
+	int err = add_alloc_address(x, name, why);
 
+	if (err != -ENOENT)
+		return err;
+	err = hl_pattern_new(&p, name, strlen(name), &error);
 	if (err == -EINVAL)
 		return refuse(why, "--alloc-fn: \"%s\" at character %zu: %s", name, error.at + 1,
 			error.text);
@@ -441,6 +465,8 @@ int hl_request_make_rules(
 		.n_folds = x->folds.len,
 		.wrappers = x->wrappers.data,
 		.n_wrappers = x->wrappers.len,
+		.addresses = x->addresses.data,
+		.n_addresses = x->addresses.len,
 		.no_wrappers = r->no_wrappers};
 	return err;
 }
@@ -451,8 +477,11 @@ void hl_request_rules_fini(struct hl_request_rules *x)
 		hl_filter_free(x->folds.data[i]);
 	for (size_t i = 0; i < x->wrappers.len; i++)
 		hl_pattern_free(x->wrappers.data[i]);
+	for (size_t i = 0; i < x->addresses.len; i++)
+		hl_code_address_fini(&x->addresses.data[i]);
 	hl_vec_free(&x->folds);
 	hl_vec_free(&x->wrappers);
+	hl_vec_free(&x->addresses);
 }
 
 static int check_rules(const struct hl_request *r, struct hl_request_error *why)

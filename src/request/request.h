@@ -160,6 +160,7 @@ struct hl_request_rules {
 	struct hl_stack_rules rules;
 	HL_VEC(struct hl_filter *) folds;
 	HL_VEC(struct hl_pattern *) wrappers;
+	HL_VEC(struct hl_code_address) addresses;
 	bool any; /* they differ from no rules */
 };
 /* Makes the rules; the caller frees them with hl_request_rules_fini, also after an error. Returns

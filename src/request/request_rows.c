@@ -332,7 +332,9 @@ const struct hl_opt hl_request_stack_rows[] = {
 		"treat frames that match EXPR (fn:, file:, module:) as library code; may be "
 		"repeated",
 		add_fold},
-	{0, "alloc-fn", "NAME", "treat functions NAME as allocation wrappers; may be repeated",
+	{0, "alloc-fn", "NAME",
+		"treat functions NAME as allocation wrappers (without a name: an address); may be "
+		"repeated",
 		add_alloc_function},
 	{0, "no-wrappers", NULL, "do not look for allocation wrappers", set_no_wrappers},
 	{0},

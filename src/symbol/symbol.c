@@ -301,6 +301,8 @@ static int look_up_in_files(struct hl_symbols_module *m, uint64_t offset)
 		else
 			f->function = "[unnamed]";
 	}
+	if (!err && m->frames.v.len == 0)
+		err = hl_module_find_bounds(m, offset - 1);
 	if (!err)
 		hl_module_learn(m, offset);
 	return err;
@@ -313,6 +315,7 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 
 	m->frames.v.len = 0;
 	m->frames.unqualified_start = 0;
+	m->frames.start = m->frames.end = 0;
 	*n = 0;
 	if (offset == 0)
 		return 0;
@@ -326,6 +329,13 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	*frames = m->frames.v.data;
 	*n = err ? 0 : m->frames.v.len;
 	return err;
+}
+
+bool hl_symbols_bounds(const struct hl_symbols_module *m, uint64_t *start, uint64_t *end)
+{
+	*start = m->frames.start;
+	*end = m->frames.end;
+	return m->frames.end > 0;
 }
 
 void hl_symbols_process(struct hl_symbols *s, uint64_t pid, uint64_t since_unix_ns)

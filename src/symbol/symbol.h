@@ -98,6 +98,12 @@ int hl_symbols_frames(struct hl_symbols_module *m, uint64_t offset,
 	const struct hl_symbol_frame **frames, size_t *n);
 
 /*
+ * The bounds of the function without a name that the last call of hl_symbols_frames for this module
+ * found no frames for, by the unwind tables of the file: [start, end). False if not known.
+ */
+bool hl_symbols_bounds(const struct hl_symbols_module *m, uint64_t *start, uint64_t *end);
+
+/*
  * Sets *shown to the short form of a name from elsewhere. `name` must live as long as s; *shown
  * does. Returns 0 or -ENOMEM.
  */

@@ -74,12 +74,18 @@ bool hl_symbol_cache_get(
 	*err = 0;
 	for (uint32_t i = 0; s && i < s->n && !*err; i++)
 		*err = hl_vec_push(&into->v, get_frame(&c->disk, s->first + i));
+	if (s) {
+		into->start = s->start;
+		into->end = s->end;
+	}
 	return s != NULL;
 }
 
 void hl_symbol_cache_put(struct hl_symbol_cache *c, uint64_t offset, const struct hl_frames *frames)
 {
 	struct hl_symbol_cache_site s = {.offset = offset,
+		.start = frames->start,
+		.end = frames->end,
 		.first = (uint32_t)c->learned.frames.len,
 		.n = (uint32_t)frames->v.len};
 
@@ -131,12 +137,13 @@ static int add_frame(struct file_builder *b, const struct hl_symbol_frame *f)
 	return err ? err : hl_vec_push(&b->frames, out);
 }
 
-static int add_site(struct file_builder *b, uint64_t offset, uint32_t n)
+/* Its frames are the last ones. */
+static int add_site(struct file_builder *b, const struct hl_symbol_cache_site *s)
 {
-	struct hl_symbol_cache_site s = {
-		.offset = offset, .first = (uint32_t)b->frames.len - n, .n = n};
+	struct hl_symbol_cache_site out = *s;
 
-	return hl_vec_push(&b->sites, s);
+	out.first = (uint32_t)b->frames.len - s->n;
+	return hl_vec_push(&b->sites, out);
 }
 
 static int add_learned(struct file_builder *b, const struct hl_symbol_cache *c)
@@ -149,7 +156,7 @@ static int add_learned(struct file_builder *b, const struct hl_symbol_cache *c)
 		for (uint32_t k = 0; k < s->n && !err; k++)
 			err = add_frame(b, &c->learned.frames.data[s->first + k]);
 		if (!err)
-			err = add_site(b, s->offset, s->n);
+			err = add_site(b, s);
 	}
 	return err;
 }
@@ -181,7 +188,7 @@ static int add_from_disk(struct file_builder *b, const struct hl_symbol_cache_da
 			err = add_frame(b, &f);
 		}
 		if (!err)
-			err = add_site(b, s->offset, s->n);
+			err = add_site(b, s);
 	}
 	return err;
 }

@@ -20,7 +20,7 @@
 #include "symbol/symbol_cache_internal.h"
 #include "util/fd_io.h"
 
-#define VERSION             2
+#define VERSION             3
 #define FILE_MAX            (UINT64_C(512) << 20)
 #define BYTE_ORDER_MARK     UINT32_C(0x01020304)
 #define FRAMES_PER_SITE_MAX 1024
@@ -162,7 +162,8 @@ static bool is_body_valid(const struct hl_symbol_cache_data *d)
 		const struct hl_symbol_cache_site *s = &d->sites[i];
 
 		if ((i && s->offset <= d->sites[i - 1].offset) || s->n > FRAMES_PER_SITE_MAX ||
-			s->first > d->n_frames || s->n > d->n_frames - s->first)
+			s->first > d->n_frames || s->n > d->n_frames - s->first ||
+			s->start > s->end)
 			return false;
 	}
 	for (uint32_t i = 0; i < d->n_frames; i++) {

@@ -20,7 +20,8 @@
 /* As in the file. */
 struct hl_symbol_cache_site {
 	uint64_t offset;
-	uint32_t first, n; /* its range in frames */
+	uint64_t start, end; /* without frames: the bounds of the function, or 0 */
+	uint32_t first, n;   /* its range in frames */
 };
 struct hl_symbol_cache_frame {
 	uint32_t function, file; /* offsets in the text; HL_SYMBOL_CACHE_NONE: no file */

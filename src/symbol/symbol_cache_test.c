@@ -39,12 +39,14 @@ static int remove_root(void **state)
 	return system(command) != 0;
 }
 
-/* Adds the test entry of an offset: 0 to 2 frames. */
+/* Adds the test entry of an offset: 0 to 2 frames, or bounds without a frame. */
 static void put_entry(struct hl_symbol_cache *c, uint64_t offset)
 {
 	static char names[1000][16];
 	struct hl_frames f = {0};
 
+	f.start = offset % 3 ? 0 : offset;
+	f.end = offset % 3 ? 0 : 2 * offset;
 	snprintf(names[offset % 1000], sizeof(names[0]), "f%u", (unsigned)(offset % 1000));
 	for (unsigned i = 0; i < offset % 3; i++) {
 		struct hl_symbol_frame frame = {.function = names[offset % 1000],
@@ -63,7 +65,8 @@ static bool has_entry(const struct hl_symbol_cache *c, uint64_t offset)
 	struct hl_frames f = {0};
 	char name[16];
 	int err;
-	bool ok = hl_symbol_cache_get(c, offset, &f, &err) && f.v.len == offset % 3;
+	bool ok = hl_symbol_cache_get(c, offset, &f, &err) && f.v.len == offset % 3 &&
+		  f.start == (offset % 3 ? 0 : offset) && f.end == 2 * f.start;
 
 	snprintf(name, sizeof(name), "f%u", (unsigned)(offset % 1000));
 	for (size_t i = 0; ok && i < f.v.len; i++) {

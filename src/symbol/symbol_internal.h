@@ -53,6 +53,8 @@ struct hl_frames {
 	/* If the name of the last frame lacks scope and parameters: the start of its code. Else
 	 * 0. */
 	uint64_t unqualified_start;
+	/* Without frames: the bounds of the function. 0: not known. */
+	uint64_t start, end;
 };
 struct hl_locator;
 /* -ENOENT: the image has no DWARF data. */

@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/function_bounds_internal.h"
+
 void hl_module_free(struct hl_symbols_module *m)
 {
 	hl_symbol_cache_fini(&m->cache);
 	hl_dwarf_close(m->dwarf);
 	hl_elf_names_fini(&m->symbols);
+	hl_spans_fini(&m->bounds);
 	hl_elf_image_close(&m->debug);
 	hl_elf_image_close(&m->named);
 	hl_elf_image_close(&m->image);
@@ -131,6 +134,30 @@ int hl_module_open_tables(struct hl_symbols_module *m)
 	else if (m->symbols.functions.v.len)
 		m->state = HL_SYMBOLS_NAMES;
 	return err;
+}
+
+/* Only the program or library itself has the section; in its debug file it is empty. */
+static int read_bounds(struct hl_symbols_module *m)
+{
+	const struct hl_elf_image *img = m->image.elf ? &m->image : &m->named;
+
+	if (m->bounds_read)
+		return 0;
+	m->bounds_read = true;
+	return img->elf ? hl_function_bounds_read(img, &m->bounds) : 0;
+}
+
+int hl_module_find_bounds(struct hl_symbols_module *m, uint64_t addr)
+{
+	const struct hl_span *s;
+	int err = read_bounds(m);
+
+	if (err)
+		return err;
+	s = hl_spans_find(&m->bounds, addr);
+	m->frames.start = s ? s->lo : 0;
+	m->frames.end = s ? s->hi : 0;
+	return 0;
 }
 
 /* Cached names without DWARF are valid until debug information is installed. */

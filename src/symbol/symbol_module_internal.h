@@ -27,6 +27,8 @@ struct hl_symbols_module {
 	struct hl_elf_image image, named, debug;
 	struct hl_dwarf *dwarf;
 	struct hl_elf_names symbols;
+	struct hl_spans bounds; /* of functions */
+	bool bounds_read;
 	struct hl_frames frames; /* of the last lookup */
 	struct hl_symbol_cache cache;
 	struct hl_strbuf note, advice;
@@ -37,6 +39,8 @@ void hl_module_free(struct hl_symbols_module *m);
 bool hl_module_cached(struct hl_symbols_module *m, uint64_t offset, int *err);
 /* Sets state, dwarf and symbols from the module's files. Returns 0 or -ENOMEM. */
 int hl_module_open_tables(struct hl_symbols_module *m);
+/* Sets the bounds in m->frames for code without a name. Returns 0 or -ENOMEM. */
+int hl_module_find_bounds(struct hl_symbols_module *m, uint64_t addr);
 /* Adds the frames in m->frames to the cache, if they are final. */
 void hl_module_learn(struct hl_symbols_module *m, uint64_t offset);
 /* Writes the learned entries; true if a file was written. */

@@ -154,7 +154,8 @@ struct filter_input {
 static bool frame_matches(const struct hl_filter_term *t, const struct hl_frame *f)
 {
 	if (t->subject == HL_FILTER_FUNCTION)
-		return hl_pattern_matches(t->name, f->function);
+		return hl_pattern_matches(t->name, f->function) ||
+		       hl_pattern_matches(t->name, f->entry);
 	return hl_pattern_matches_path(t->name, t->subject == HL_FILTER_FILE ? f->file : f->module);
 }
 

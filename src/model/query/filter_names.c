@@ -59,6 +59,8 @@ static int each_frame(struct hl_model *m, unsigned subject, name_fn *fn, void *a
 
 		if (name && !f->group)
 			fn(arg, name);
+		if (subject == HL_FILTER_FUNCTION && f->entry)
+			fn(arg, f->entry);
 	}
 	for (size_t i = 0; i < HL_ARRAY_LEN(called) && !err && subject == HL_FILTER_FUNCTION; i++)
 		fn(arg, hl_called_function_name(called[i]));

@@ -197,6 +197,16 @@ static int put_stack(struct builder *b, uint32_t node, bool full)
 	return err;
 }
 
+/* An address says little without its module, which is added for display. */
+static int name_function(struct builder *b, const char **name, bool full, const struct hl_frame *f)
+{
+	*name = full ? hl_frame_function_name(f) : f->display_name;
+	if (full || !f->entry)
+		return 0;
+	hl_put_function(&b->text, f);
+	return store_text(b, name);
+}
+
 static int name_code(
 	struct builder *b, const char **name, bool full, uint32_t node, const struct hl_frame *f)
 {
@@ -209,8 +219,7 @@ static int name_code(
 		put_site(b, f, full);
 		return store_text(b, name);
 	case HL_GROUP_FUNCTION:
-		*name = frame_name(f, full);
-		return 0;
+		return name_function(b, name, full, f);
 	case HL_GROUP_FILE:
 		*name = f->file ? f->file : "[file not known]";
 		return 0;
@@ -319,7 +328,7 @@ static void get_row_identity(enum hl_group g, uint32_t key, uint32_t frame,
 	*id2 = 0;
 	switch (g) {
 	case HL_GROUP_FUNCTION:
-		*id1 = (uintptr_t)f->function; /* strings are interned */
+		*id1 = (uintptr_t)hl_frame_function_name(f); /* strings are interned */
 		*id2 = (uintptr_t)f->module;
 		break;
 	case HL_GROUP_SITE:

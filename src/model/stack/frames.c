@@ -202,6 +202,27 @@ static int add_nameless(struct hl_model *m, const char *text, uint32_t module)
 	return add_ref(m, &f, module);
 }
 
+/* Code whose function has bounds, but no name. */
+static int add_bounded(
+	struct hl_model *m, const char *text, uint32_t module, uint64_t start, uint64_t end)
+{
+	int err = add_nameless(m, text, module);
+	uint32_t entry;
+	char name[32];
+
+	snprintf(name, sizeof(name), "0x%" PRIx64, start);
+	if (!err)
+		err = string_id(m, name, &entry);
+	if (!err) {
+		struct hl_frame *f = &m->frames.data[m->refs.data[m->refs.len - 1].frame];
+
+		f->entry = hl_string_table_get(&m->strings, entry);
+		f->start = start;
+		f->end = end;
+	}
+	return err;
+}
+
 static int load_module(struct hl_model *m, uint32_t id, struct hl_model_module **out)
 {
 	struct hl_model_module *mod = &m->modules[id];
@@ -240,6 +261,7 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 {
 	const struct hl_symbol_frame *frames;
 	struct hl_model_module *mod;
+	uint64_t start, end;
 	char text[32];
 	size_t n;
 	int err;
@@ -259,7 +281,9 @@ static int add_symbols(struct hl_model *m, uint32_t module, uint64_t offset)
 		return err;
 	if (n == 0) {
 		snprintf(text, sizeof(text), "0x%" PRIx64, offset);
-		return add_nameless(m, text, mod->path);
+		return hl_symbols_bounds(mod->symbols, &start, &end)
+			       ? add_bounded(m, text, mod->path, start, end)
+			       : add_nameless(m, text, mod->path);
 	}
 	while (n-- > 0 && !err) /* frames: innermost first; refs: outermost first */
 		err = add_ref(m, &frames[n], mod->path);

@@ -80,6 +80,10 @@ static bool is_named_wrapper(const struct hl_stack_rules *rules, const struct hl
 		if (hl_pattern_matches(rules->wrappers[i], f->function))
 			return true;
 	}
+	for (size_t i = 0; i < rules->n_addresses; i++) {
+		if (hl_code_address_matches(&rules->addresses[i], f))
+			return true;
+	}
 	return false;
 }
 
@@ -111,22 +115,46 @@ enum hl_frame_kind hl_model_frame_kind_by_rules(
  * interned. */
 static uint32_t find_wrapper(const struct hl_frame_kinds *k, const struct hl_frame *f)
 {
-	return hl_pair_map_get(&k->wrapper_ids, (uintptr_t)f->function, (uintptr_t)f->module);
+	return hl_pair_map_get(
+		&k->wrapper_ids, (uintptr_t)hl_frame_function_name(f), (uintptr_t)f->module);
+}
+
+/* The name of a wrapper in lists, which the model owns. */
+static int name_wrapper(struct hl_model *m, const struct hl_frame *f, const char **name)
+{
+	struct hl_strbuf text = {0};
+	uint32_t id;
+	int err;
+
+	hl_put_function(&text, f);
+	err = hl_strbuf_error(&text);
+	if (!err)
+		err = hl_string_table_add(&m->strings, hl_strbuf_str(&text), &id);
+	if (!err)
+		*name = hl_string_table_get(&m->strings, id);
+	hl_strbuf_fini(&text);
+	return err;
 }
 
 int hl_model_add_wrapper(struct hl_model *m, const struct hl_frame *f)
 {
 	struct hl_frame_kinds *k = &m->kinds;
+	const char *name;
 	uint32_t i = 0;
+	int err;
 
 	if (find_wrapper(k, f) != HL_PAIR_MAP_NONE)
 		return 0;
-	while (i < k->wrappers.len && k->wrappers.data[i] != f->display_name)
+	err = name_wrapper(m, f, &name);
+	if (err)
+		return err;
+	while (i < k->wrappers.len && k->wrappers.data[i] != name)
 		i++;
 	if (i == k->wrappers.len &&
-		(hl_vec_push(&k->wrappers, f->display_name) || hl_vec_push(&k->was_met, 0)))
+		(hl_vec_push(&k->wrappers, name) || hl_vec_push(&k->was_met, 0)))
 		return -ENOMEM;
-	return hl_pair_map_put(&k->wrapper_ids, (uintptr_t)f->function, (uintptr_t)f->module, i);
+	return hl_pair_map_put(
+		&k->wrapper_ids, (uintptr_t)hl_frame_function_name(f), (uintptr_t)f->module, i);
 }
 
 static int find_kind(struct hl_model *m, uint32_t frame, enum hl_frame_kind *kind)

@@ -12,6 +12,7 @@
 
 #include "model/query/filter.h"
 #include "model/query/pattern.h"
+#include "model/stack/code_address.h"
 #include "model/stack/frame_rules.h"
 #include "util/strbuf.h"
 
@@ -20,6 +21,8 @@ struct hl_stack_rules {
 	size_t n_folds;
 	struct hl_pattern *const *wrappers; /* functions that match one of them are wrappers */
 	size_t n_wrappers;
+	const struct hl_code_address *addresses; /* so are these functions without names */
+	size_t n_addresses;
 	bool no_wrappers; /* only these */
 };
 
@@ -40,6 +43,7 @@ static inline bool hl_frame_kind_is_folded(enum hl_frame_kind kind)
 
 /* The wrappers: those that were found, most callers first, then those of the request that occur in
  * an answer. */
+/* Names as hl_put_function writes them. */
 size_t hl_model_n_wrappers(const struct hl_model *m);
 const char *hl_model_wrapper(const struct hl_model *m, size_t i);
 /* Is a frame of it in an answer, as far as kinds of frames were asked for? */

@@ -67,7 +67,7 @@ static int make_family(struct hl_tree_builder *b, uint32_t frame, uint32_t *fami
 	int err = hl_model_frame_kind(b->m, frame, &kind);
 
 	if (!err && kind == HL_FRAME_WRAPPER)
-		hl_strbuf_puts(&name, f->display_name);
+		hl_strbuf_puts(&name, f->entry ? f->entry : f->display_name);
 	else if (!err)
 		hl_frame_put_family(&name, f);
 	if (!err)

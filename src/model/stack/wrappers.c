@@ -86,8 +86,9 @@ struct detector {
 static int find_function(struct detector *d, uint32_t frame, uint32_t *out)
 {
 	const struct hl_frame *f = hl_model_frame(d->m, frame);
-	bool nameless = hl_frame_is_nameless(f), allocates = false;
-	uintptr_t name = nameless ? 0 : (uintptr_t)f->function, module = (uintptr_t)f->module;
+	bool unknown = !f->entry && hl_frame_is_nameless(f), allocates = false;
+	uintptr_t name = unknown ? 0 : (uintptr_t)hl_frame_function_name(f);
+	uintptr_t module = (uintptr_t)f->module;
 	struct function new = {.frame = frame};
 	enum hl_frame_kind kind;
 	int err;
@@ -98,7 +99,7 @@ static int find_function(struct detector *d, uint32_t frame, uint32_t *out)
 	kind = hl_model_frame_kind_by_rules(d->m, f, &allocates);
 	new.wrapper = kind == HL_FRAME_WRAPPER;
 	new.transparent = kind == HL_FRAME_PLUMBING &&allocates;
-	new.own = kind == HL_FRAME_OWN && !nameless &&strcmp(f->function, "main") != 0;
+	new.own = kind == HL_FRAME_OWN && !unknown &&strcmp(f->function, "main") != 0;
 	new.name = new.own ? hl_frame_allocator_name(f) : HL_NAME_OTHER;
 	new.named = new.name == HL_NAME_ALLOCATOR;
 	*out = (uint32_t)d->functions.len;

@@ -18,8 +18,9 @@
  * until nothing changes, because wrappers call wrappers.
  *
  * Stacks are the distinct recorded stacks that allocated anything in the whole run. Functions are
- * named functions of a module, inlined ones too. All callers without a name in one module count as
- * one. main, functions without a name and plumbing are never wrappers.
+ * those of a module by name, inlined ones too, and without a name by the bounds that unwind tables
+ * give. All callers in one module whose bounds are not known either count as one. main, functions
+ * without bounds and plumbing are never wrappers.
  */
 #ifndef HL_MODEL_STACK_WRAPPERS_H
 #define HL_MODEL_STACK_WRAPPERS_H

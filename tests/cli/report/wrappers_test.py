@@ -159,7 +159,9 @@ def check_colours():
 
 def check_refusals():
     for args, words in ((['--fold', 'size:4'], '--fold: a frame has only fn:, file: and module:'), (['--fold', 'call:malloc'], '--fold: a frame has only'),
-                        (['--fold', 'fn:'], '--fold: '), (['--alloc-fn', '/(/'], '--alloc-fn: "/(/" at character 3')):
+                        (['--fold', 'fn:'], '--fold: '), (['--alloc-fn', '/(/'], '--alloc-fn: "/(/" at character 3'),
+                        (['--alloc-fn', '0x12 libfoo'], 'expected an address'), (['--alloc-fn', '0x12345678123456789'], 'expected an address'),
+                        (['--alloc-fn', '0x12 []'], 'expected an address')):
         done = run('report', *args, 'w.hlt')
         case(done.returncode == 2 and words in done.stderr, f'{args}: refused', done.stderr)
 
@@ -179,6 +181,53 @@ def check_exports():
         case('frames of mem_get]' not in full and '__libc_start' in full and 'mem_really_get' in full, f'export -f {fmt}: --full-stacks', full[:200])
 
 
+def functions_of(program):
+    """Start and end of each function of the program by its name."""
+    out = subprocess.run(['nm', '-S', '--defined-only', program], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in out.splitlines())
+    return {row[3]: (int(row[0], 16), int(row[0], 16) + int(row[1], 16)) for row in rows if len(row) == 4 and row[2] in 'tT'}
+
+
+def check_stripped():
+    """Without symbols the unwind tables say which addresses are of one function."""
+    subprocess.run(['objcopy', '--strip-all', '--remove-section=.note.gnu.build-id', PROGRAM, 'stripped'], check=True)
+    run_ok('record', '-q', '-o', 's.hlt', '--', './stripped')
+    bounds = functions_of(PROGRAM)
+    starts = {f'0x{start:x}': name for name, (start, _) in bounds.items()}
+
+    def wrappers(*args):
+        return [starts.get(name.removesuffix(' [stripped]'), name) for name in ask('-g', 'site', '--allocated', *args, 's.hlt')['wrappers']]
+
+    def functions(*args):
+        return {starts.get(r['name'], r['name']): r['bytes'] for r in ask('-g', 'function', '--allocated', *args, 's.hlt')['rows']}
+
+    found = wrappers()
+    want = WRAPPERS - {'mem_near'}  # it is inlined
+    case(sorted(found) == sorted(want), 'stripped: the same wrappers are found, by the starts of their functions', found)
+    got, named = functions(), by_function()
+    case(got == named, 'stripped: -g function has each function in one row, under its start', (got, named))
+    plain = functions('--no-wrappers')
+    case(wrappers('--no-wrappers') == [] and sum(plain.values()) == sum(got.values()) and 'mem_really_get' in plain and plain['caller_1'] < got['caller_1'],
+         'stripped: --no-wrappers', plain)
+    start, end = bounds['thing_new']
+    for address in f'0x{start:x}', f'0x{end - 1:x}', f'0x{start:x} [stripped]', f'0x{start:x}[{os.path.abspath("stripped")}]':
+        named = functions('--alloc-fn', address)
+        case('thing_new' not in named and sum(named.values()) == sum(got.values()) and wrappers('--alloc-fn', address) == [*found, 'thing_new'],
+             f'stripped: --alloc-fn {address}', (named, found))
+    for address in f'0x{start - 1:x}', f'0x{end:x}', f'0x{start:x} [libc.so.6]', '0x0':
+        case('thing_new' in functions('--alloc-fn', address), f'stripped: --alloc-fn {address} is another function', named)
+    chain = functions('--no-wrappers', '--alloc-fn', f'0x{bounds["mem_really_get"][0]:x}', '--alloc-fn', f'0x{bounds["mem_get"][0]:x}')
+    case('mem_zero' in chain and not {'mem_get', 'mem_really_get'} & set(chain), 'stripped: --alloc-fn sees through one behind the other', chain)
+    pcs = {f['function'] for f in ask('-g', 'site', '--allocated', 's.hlt')['rows']}
+    case(not pcs & set(starts) and all(p.startswith('0x') for p in pcs), 'stripped: a site stays an address', pcs)
+    matching = ask('-g', 'function', '--allocated', '--filter', f'fn:0x{start:x}', 's.hlt')['total_bytes']
+    want = ask('-g', 'function', '--allocated', '--filter', 'fn:thing_new', 'w.hlt')['total_bytes']
+    case(matching == want > 0, 'stripped: fn: has the whole function', (matching, want))
+    text = run_ok('report', '--allocated', 's.hlt')
+    case(f'0x{bounds["mem_get"][0]:x} [stripped]' in text.split('seen through')[1], 'stripped: text names wrappers as --alloc-fn takes them', text)
+    case(re.search(f'  via 0x{bounds["mem_get"][0]:x}\n', text), 'stripped: and what a site called', text)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     run_ok('record', '-q', '-o', 'w.hlt', '--', PROGRAM)
@@ -190,5 +239,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_refusals()
     check_exports()
     check_colours()
+    check_stripped()
     os.chdir('/')
 finish()
