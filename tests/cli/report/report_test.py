@@ -372,7 +372,7 @@ def suppressed_processes():
     trace = make_real('kept.hlt', '_start __libc_start_main :app getpwuid', ':app')
     r = run('--leaks', '--bytes', '--group', 'process', trace, 'leaky.hlt').stdout.decode()
     lines = r.splitlines()
-    check(lines[0].split() == ['bytes', 'blocks', 'share', 'process'], f'the header: {r}')
+    check(lines[0].split() == ['bytes', 'blocks', 'share', 'resident', 'process'], f'the header: {r}')
     check(lines[1].endswith('leaked (live at the end)') and 'names:' not in r, f'no empty line, no names: {r}')
     head = lines.index('suppressed (--no-default-suppressions shows what is built in):')
     check(re.fullmatch(r"  .* \(pid 42\): 1 B in 1 block: libc's data of users, groups and hosts", lines[head + 1]) and
