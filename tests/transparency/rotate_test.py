@@ -261,6 +261,27 @@ def test_overwrite(place):
     check_sums(place, files_of(place), truth)
 
 
+def test_whole_session(place):
+    """--all adds up all files of a rotated process; one that was moved away is named, and is no error"""
+    process, pid = start(place)
+    for _ in range(3):
+        rotate(place, pid)
+    truth = finish(place, process)
+    def total(*options):
+        done = place.run(place.binary, 'report', '--json', '--allocated', '-g', 'process', *options)
+        expect(f'status ({done.err})', done.status, 0)
+        return json.loads(done.out)['total_blocks'], done.err
+    named, _ = total(*files_of(place))
+    expect('--all', total('--all', 'x.hlt')[0], named)
+    if not 0 <= named - truth[0] < 20:
+        raise Failure(f'{named} allocations, should be {truth[0]}')
+    os.remove('x.2.hlt')
+    left, err = total('--all', 'x.hlt')
+    expect('less', left < named, True)
+    contains('the note', err, 'x.2.hlt is not there')
+    expect('info', place.run(place.binary, 'info', 'x.hlt').status, 0)
+
+
 def test_several_at_once(place):
     """requests at the same time are executed one after the other"""
     process, pid = start(place)

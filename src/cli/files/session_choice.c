@@ -66,6 +66,28 @@ static int choose_all(struct hl_session_choice *c)
 	return 0;
 }
 
+int hl_session_choose_parts(struct hl_session_choice *c)
+{
+	const struct hl_session_list *s = c->session;
+	char **all;
+
+	if (!c->is_session)
+		return 0;
+	all = calloc(s->order.len + 1, sizeof(*all));
+	if (!all)
+		return out_of_memory();
+	c->n = 0;
+	for (size_t i = 0; i < s->processes.len; i++) {
+		size_t n, first = hl_session_program_files(s, i, &n);
+
+		for (size_t k = first; k < first + n; k++)
+			all[c->n++] = s->files.data[s->order.data[k]].path;
+	}
+	free(c->all);
+	c->files = c->all = all;
+	return 0;
+}
+
 /* --- --process --- */
 
 static void put_process(struct hl_strbuf *b, const struct hl_session_file *f)
@@ -218,7 +240,10 @@ static void print_problem(const struct hl_session_file *f)
 
 	if (f->pid)
 		snprintf(process, sizeof(process), " (pid %" PRIu64 ")", f->pid);
-	if (!f->is_listed)
+	if (f->is_moved)
+		hl_cli_info("%s is not there, so its part of the recording of %s%s is not shown",
+			f->path, hl_session_base(f->program), process);
+	else if (!f->is_listed)
 		hl_cli_error("a file in the directory of the session is not shown: %s", f->problem);
 	else
 		hl_cli_error("the trace of %s%s %s: %s",

@@ -37,6 +37,9 @@ enum hl_session_default {
 int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *opts, int argc,
 	char **argv, enum hl_session_default alone);
 void hl_session_choice_fini(struct hl_session_choice *c);
+/* Of a session, chooses all files of each process, not one, for a command that adds up the parts of
+ * a rotated trace. Returns 0, or prints a message and returns an exit status. */
+int hl_session_choose_parts(struct hl_session_choice *c);
 /* The exit status of a command whose result is `status`: a trace that cannot be read is an error.
  */
 int hl_session_choice_status(const struct hl_session_choice *c, int status);

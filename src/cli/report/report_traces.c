@@ -793,6 +793,8 @@ static int report_chosen(struct hl_report *r, int n, char **files)
 		collects_rows(r) ? HL_SESSION_ALL : HL_SESSION_PROGRAM);
 
 	if (!status)
+		status = hl_session_choose_parts(&c);
+	if (!status)
 		status = report_operands(r, &c);
 	if (!is_json(r) && (!status || status == HL_EXIT_INCOMPLETE))
 		hl_session_print_rest(&c);

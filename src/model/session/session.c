@@ -287,7 +287,8 @@ static void take_info(struct hl_session_file *f, const struct hl_trace_info *i)
 	f->start_unix_ns = i->meta.start_unix_ns;
 	f->is_read = true;
 	f->forked = i->meta.forked;
-	f->continues = i->meta.taken_over || i->meta.base.is_late;
+	f->begins_late = i->meta.base.is_late;
+	f->continues = i->meta.taken_over || f->begins_late;
 	f->end = i->end;
 	f->peak_bytes = t->peak_bytes;
 	f->peak_blocks = t->peak_blocks;
@@ -417,6 +418,53 @@ static void find_largest(const struct hl_session_list *s, struct hl_session_proc
 	}
 }
 
+size_t hl_session_program_files(const struct hl_session_list *s, size_t process, size_t *n)
+{
+	const struct hl_session_process *p = &s->processes.data[process];
+	size_t end = p->in_order + p->n_files, first = p->in_order, last;
+
+	while (s->order.data[first] != p->largest)
+		first++;
+	last = first;
+	while (first > p->in_order && s->files.data[s->order.data[first]].continues)
+		first--;
+	while (last + 1 < end && s->files.data[s->order.data[last + 1]].continues)
+		last++;
+	*n = last + 1 - first;
+	return first;
+}
+
+static int compare_pid(const void *key, const void *pid)
+{
+	uint64_t x = *(const uint64_t *)key, y = *(const uint64_t *)pid;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Missing files of a process that has a file with a base. */
+static int find_moved(struct hl_session_list *s)
+{
+	uint64_t *pids = calloc(s->files.len + 1, sizeof(*pids));
+	size_t n = 0;
+
+	if (!pids)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->order.len; i++) { /* by pid */
+		const struct hl_session_file *f = &s->files.data[s->order.data[i]];
+
+		if (f->begins_late)
+			pids[n++] = f->pid;
+	}
+	for (size_t i = 0; i < s->files.len; i++) {
+		struct hl_session_file *f = &s->files.data[i];
+
+		f->is_moved = f->is_missing && f->pid &&
+			      bsearch(&f->pid, pids, n, sizeof(*pids), compare_pid);
+	}
+	free(pids);
+	return 0;
+}
+
 /* By the first file of each process, which is the order in which they began. */
 static int compare_begins(const void *a, const void *b, void *arg)
 {
@@ -444,6 +492,8 @@ static int find_processes(struct hl_session_list *s)
 	for (size_t i = 0; !err && i < n; i++)
 		err = add_to_process(s, by_pid[i].file);
 	free(by_pid);
+	if (!err)
+		err = find_moved(s);
 	for (size_t i = 0; i < s->processes.len; i++)
 		find_largest(s, &s->processes.data[i]);
 	if (s->processes.len)

@@ -25,10 +25,13 @@ struct hl_session_file {
 	bool is_listed; /* it belongs to the run; other files of the directory may be the user's */
 	char *problem;  /* why it cannot be read: one sentence; NULL: none, or not opened yet */
 	bool is_missing;
+	bool is_moved; /* it is missing, and another file continues it: after a rotation the user
+			  may move or remove it */
 	/* From the trace itself; only if is_read. */
 	bool is_read;
-	bool forked;    /* a fork child, which has not called exec yet */
-	bool continues; /* it goes on where another file of the process ends */
+	bool forked;      /* a fork child, which has not called exec yet */
+	bool continues;   /* it goes on where another file of the process ends */
+	bool begins_late; /* it has a base */
 	struct hl_end end;
 	uint64_t peak_bytes, peak_blocks, allocations;
 	uint64_t live_bytes, live_blocks; /* at the end */
@@ -95,7 +98,7 @@ const char *hl_session_base(const char *program);
 /* True if the trace is one of this run that cannot be read. */
 static inline bool hl_session_file_is_lost(const struct hl_session_file *f)
 {
-	return f->is_listed && f->problem;
+	return f->is_listed && f->problem && !f->is_moved;
 }
 
 static inline const struct hl_session_file *hl_session_last(
@@ -103,6 +106,10 @@ static inline const struct hl_session_file *hl_session_last(
 {
 	return &s->files.data[s->processes.data[process].last];
 }
+
+/* The files of the program that the numbers of a process are from: one, or those of a rotation, in
+ * their order. Returns the index of the first in `order`. */
+size_t hl_session_program_files(const struct hl_session_list *s, size_t process, size_t *n);
 
 /* The file that the numbers of a process are from. */
 static inline const struct hl_session_file *hl_session_largest(
