@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """cli_test - the commands that read a trace: exit statuses, messages, JSON, hostile names, damaged files."""
 import json, os, re, signal, subprocess, sys, tempfile

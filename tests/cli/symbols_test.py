@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """symbols_test - src/symbol against addr2line -i -f -C: every code byte of small programs, and
 files without DWARF."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """cache_test - the symbol cache on disk: the same results with and without it, also when the files
 were deleted, and never stale ones."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """debuginfod_test - debuginfod servers that have the file, do not have it, send a wrong file, or do
 not respond. None of them may hang a report."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """files_test - files that belong together: --symbols, --sysroot, debug files of all kinds. All of
 them must give the same results."""

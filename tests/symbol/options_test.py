@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """options_test - heaplapse report: --symbols, --sysroot, --debuginfod, --full-names, the cache, JIT
 names, and the notes on names at the end."""

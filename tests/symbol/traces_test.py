@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """traces_test - every address in real traces: the complete chain of inlined calls, with names,
 paths and lines, equals that of addr2line -i -f -C or llvm-symbolizer.

@@ -38,7 +38,7 @@ def test_documents(place):
         text = place.run(place.binary, 'help', *command).out
         named |= set(re.findall(r'([\w-]+\.md)\s+in\s+share/doc/heaplapse', text))
     expect('named and installed', sorted(named - found), [])
-    expect('documents', sorted(found), ['export-json.md', 'export-json.schema.json', 'export-parquet.md', 'formats.md', 'json.md', 'numbers.md',
+    expect('documents', sorted(found), ['export-json.md', 'export-json.schema.json', 'export-parquet.md', 'formats.md', 'http-api.md', 'json.md', 'numbers.md',
                                              'promises.md', 'replay-format.md', 'trace-format.md', 'tutorial.md'])
     replay = [f'{folder}/heaplapse-replay' for folder, _, names in os.walk(root) if 'heaplapse-replay' in names]
     expect('heaplapse-replay', [place.run(path, '--version').status for path in replay], [0])

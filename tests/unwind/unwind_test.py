@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """unwind_test - runs programs under the checker and reports whether all stacks were exact.
 

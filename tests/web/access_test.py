@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """access_test - requests that are refused: without a token, of other sites, malformed, too large, too slow.
 

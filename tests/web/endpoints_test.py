@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """endpoints_test - each endpoint has the answer of the command that it names, and docs/http-api.md names each.
 

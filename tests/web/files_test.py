@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """files_test - traces that are damaged, deleted or replaced, queries that are cancelled, and which operands mean what.
 
@@ -26,6 +26,15 @@ def make(path, events=20000, seed=1):
 
 def report(trace, *options):
     return subprocess.run([heaplapse, 'report', '--json', *options, trace], capture_output=True, env=web.ENV, timeout=web.TIMEOUT).stdout
+
+
+def library(tmp):
+    """libmicrohttpd is loaded when it is needed; without it the command says how to get it."""
+    os.mkdir(f'{tmp}/lib')
+    pathlib.Path(f'{tmp}/lib/libmicrohttpd.so.12').write_bytes(b'')
+    r = subprocess.run([heaplapse, 'serve', '--no-browser', make(f'{tmp}/one.hlt')], capture_output=True, timeout=web.TIMEOUT,
+                       env={**web.ENV, 'LD_LIBRARY_PATH': f'{tmp}/lib'})
+    tap.case(r.returncode == 3 and b'cannot be loaded' in r.stderr and b'apt install libmicrohttpd12' in r.stderr, 'no libmicrohttpd', r)
 
 
 def damaged(tmp):
@@ -186,7 +195,7 @@ def cancelled(tmp):
 
 
 with tempfile.TemporaryDirectory() as tmp:
-    for number, test in enumerate((damaged, changed, operands, session, browser, cancelled)):
+    for number, test in enumerate((library, damaged, changed, operands, session, browser, cancelled)):
         os.mkdir(f'{tmp}/{number}')
         test(f'{tmp}/{number}')
 tap.finish()

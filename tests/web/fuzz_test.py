@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """fuzz_test - requests with parts that are wrong leave the server alive, and its answers right.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """growing_test - a trace that is still being written: each answer is of this moment, and events say when it grows.
 

@@ -62,12 +62,12 @@ int hl_trace_output_replace_name(int dir, const char *base, int fd)
 	return err;
 }
 
-/* --overwrite replaces the file that the user named if it existed before, but not another trace of
- * this run. A name with a number was not named, and may be a file that has nothing to do with the
- * old recording. 0: replace the file; -ENOENT: create a new one; another error: neither. */
+/* --overwrite replaces files that existed before, but not another trace of this run. A rotation
+ * replaces nothing: the user named only the first file, and the next number may be a file that has
+ * nothing to do with it. 0: replace the file; -ENOENT: create a new one; another error: neither. */
 static int may_replace(const struct hl_trace_output *o, int dir, const char *path)
 {
-	if (!o->queue->settings->overwrite || o->in_session_dir || strcmp(path, o->name) != 0)
+	if (!o->queue->settings->overwrite || o->in_session_dir || o->continues[0])
 		return -ENOENT;
 	return hl_numbered_names_has(&o->queue->series, path)
 		       ? -EEXIST

@@ -331,7 +331,8 @@ static bool is_cxx_library_file(const char *file)
 /* Programs specialize templates of std, such as std::hash, in files of their own. */
 static bool is_own_file(const char *file)
 {
-	return !strstr(file, "/c++/") && !strstr(file, "libstdc++") && !strstr(file, "libcxx");
+	return file[0] == '/' && !strstr(file, "/c++/") && !strstr(file, "libstdc++") &&
+	       !strstr(file, "libcxx");
 }
 
 static bool is_library_file(const char *file)

@@ -46,6 +46,7 @@ static void frames_of_the_program_are_recognized(void **state)
 		{"<&T as core::fmt::Debug>::fmt", NULL, "/a", false},
 		{"std::hash<Key>::operator()(Key const&) const", "/home/me/key.cpp", "/a", true},
 		{"std::hash<int>::operator()(int) const", NULL, "/a", false},
+		{"std::_Rb_tree<int>::_M_insert(int)", "stl_tree.h", "/a", false},
 		{"std::string::_M_create(unsigned long&, unsigned long)",
 			"/src/libstdc++-v3/src/c++11/string.cc", "/a", false},
 		{"load", "/home/me/engine/include/c++/load.hpp", "/a", true},

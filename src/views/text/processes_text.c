@@ -9,7 +9,9 @@
 #include "util/safe_text.h"
 #include "views/text/text_internal.h"
 
-#define PROGRAM_COLUMN 44
+#define PROGRAM_COLUMN  32
+#define RESIDENT_COLUMN 12
+#define RESIDENT_WIDTH  100 /* of a terminal: in a narrower one the names need the room */
 
 static uint64_t row_size(const void *rows, size_t i, const struct hl_limits *l)
 {
@@ -67,20 +69,27 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole ? (double)part * 100 / (double)whole : 0;
 }
 
+static void put_resident(FILE *out, uint64_t bytes, const struct hl_text_opts *opts)
+{
+	char text[HL_TEXT_SIZE_MAX];
+
+	fprintf(out, "%10s  ", bytes ? hl_text_size(text, bytes, opts) : "-");
+}
+
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts)
 {
 	bool *shown = hl_limits_select(
 		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
-	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], resident[HL_TEXT_SIZE_MAX],
-		suffix[128];
+	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], suffix[128];
+	bool resident = !opts->shorten || opts->width >= RESIDENT_WIDTH;
 	size_t *order = ranked(rows, n, &opts->limits);
 	uint64_t hidden = 0;
 
 	if (n > 0) {
 		hl_put_filter(out, opts);
-		fprintf(out, "%10s  %10s  %6s  %10s  process\n", "bytes", "blocks", "share",
-			"resident");
+		fprintf(out, "%10s  %10s  %6s  %sprocess\n", "bytes", "blocks", "share",
+			resident ? "  resident  " : "");
 	}
 	for (size_t at = 0; at < n; at++) {
 		size_t i = order ? order[at] : at;
@@ -93,15 +102,16 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 		}
 		if (!hl_row_begin(opts->rows, out, &r->value))
 			continue;
-		fprintf(out, "%10s  %10s  %5.1f%%  %10s  %s",
-			hl_text_size(bytes, r->value.bytes, opts),
+		fprintf(out, "%10s  %10s  %5.1f%%  ", hl_text_size(bytes, r->value.bytes, opts),
 			hl_text_count(blocks, r->value.blocks),
 			opts->limits.by_blocks ? share_of(r->value.blocks, total->blocks)
-					       : share_of(r->value.bytes, total->bytes),
-			r->resident_bytes ? hl_text_size(resident, r->resident_bytes, opts) : "-",
-			hl_text_style(opts, HL_STYLE_BOLD));
+					       : share_of(r->value.bytes, total->bytes));
+		if (resident)
+			put_resident(out, r->resident_bytes, opts);
+		fputs(hl_text_style(opts, HL_STYLE_BOLD), out);
 		snprintf(suffix, sizeof(suffix), " (pid %" PRIu64 "), %s", r->pid, r->what);
-		label.reserved_columns = PROGRAM_COLUMN + strlen(suffix);
+		label.reserved_columns =
+			PROGRAM_COLUMN + strlen(suffix) + (resident ? RESIDENT_COLUMN : 0);
 		hl_put_label(out, &label, opts);
 		fprintf(out, "%s%s\n", hl_text_style(opts, HL_STYLE_PLAIN), suffix);
 		hl_row_end(opts->rows);

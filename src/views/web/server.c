@@ -6,7 +6,6 @@
  * are never read. An answer is complete before its first byte is sent, or it is a stream.
  */
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -321,27 +320,37 @@ static int start(struct hl_web *w)
 	return err;
 }
 
+static void describe_failure(
+	struct hl_web_failure *why, const struct hl_web_options *options, int err)
+{
+	if (err == -EINVAL)
+		snprintf(why->text, sizeof(why->text),
+			"%s is not an IP address of this machine; use 127.0.0.1, or 0.0.0.0 for "
+			"all",
+			options->address ? options->address : "");
+	else
+		snprintf(why->text, sizeof(why->text), "cannot listen on %s, port %u: %s",
+			options->address ? options->address : "127.0.0.1", options->port,
+			strerror(-err));
+}
+
 int hl_web_start(
 	struct hl_web **out, const struct hl_web_options *options, struct hl_web_failure *why)
 {
 	struct hl_web *w = calloc(1, sizeof(*w));
 	int err = w ? 0 : -ENOMEM;
 
+	why->text[0] = '\0';
 	if (w) {
 		w->options = options;
 		pthread_mutex_init(&w->lock, NULL);
 		pthread_cond_init(&w->freed, NULL);
-		err = start(w);
+		err = hl_microhttpd_load(why);
 	}
-	if (err == -EINVAL)
-		snprintf(why->text, sizeof(why->text),
-			"%s is not an IP address of this machine; use 127.0.0.1, or 0.0.0.0 for "
-			"all",
-			options->address ? options->address : "");
-	else if (err)
-		snprintf(why->text, sizeof(why->text), "cannot listen on %s, port %u: %s",
-			options->address ? options->address : "127.0.0.1", options->port,
-			strerror(-err));
+	if (!err)
+		err = start(w);
+	if (err && !why->text[0])
+		describe_failure(why, options, err);
 	if (err && w)
 		hl_web_stop(w);
 	*out = err ? NULL : w;

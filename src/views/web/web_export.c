@@ -153,6 +153,8 @@ static int check_trace(struct hl_web_query *q, struct hl_plan *p)
 int hl_web_run_export(struct hl_web_query *q)
 {
 	struct hl_export_job x = {.m = q->model->m,
+		.is_first = true,
+		.is_last = true,
 		.out = q->out,
 		.by_blocks = q->by_blocks,
 		.grouped = q->grouped,

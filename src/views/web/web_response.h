@@ -5,9 +5,8 @@
 #ifndef HL_VIEWS_WEB_WEB_RESPONSE_H
 #define HL_VIEWS_WEB_WEB_RESPONSE_H
 
-#include <microhttpd.h>
-
 #include "views/web/clients.h"
+#include "views/web/microhttpd_load.h"
 #include "views/web/web_internal.h"
 
 /* A request while it is answered. */

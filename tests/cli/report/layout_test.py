@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """layout_test - what people see on terminals of 80, 120 and 200 columns: every view of a C and of a C++
 trace against golden files, in UTF-8 and ASCII, with and without colours; and no line of any command is

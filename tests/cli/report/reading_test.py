@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """reading_test - what helps to read an answer: a timeline of a range, all marks on the axis, a table
 for each snapshot, the filter below the heading, notes about filters that match nothing, and the notes

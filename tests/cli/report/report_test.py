@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """report_test - every view of report as JSON against golden files, sums over all groups, and bad
 input.

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """sample_test - report prints what memtrail's README shows, for a program like memtrail's sample,
 with the true maximum.
