@@ -319,8 +319,11 @@ static int make_expr_filter(
 		/* adjacent terms are combined by "and" */
 		hl_strbuf_printf(&all, "%s%s", i ? " " : "", r->filters.data[i]);
 	}
-	if (!err && r->filters.len > 0)
+	if (!err && r->filters.len > 0) {
 		err = parse_filter(hl_strbuf_str(&all), f, why);
+		/* Each is valid alone, so the error is about their number. */
+		why->expr = NULL;
+	}
 	hl_strbuf_fini(&all);
 	return err;
 }
