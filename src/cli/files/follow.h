@@ -15,7 +15,7 @@
 struct hl_follow {
 	struct hl_model *m; /* open; the caller closes it in the end */
 	char *path;         /* its file */
-	char *operand;      /* what the user named: where the list of the session is found */
+	char *operand;      /* of the user: the list of the session is found by it */
 	uint64_t began_ns;  /* of the last look */
 	int link_fd;        /* the connection to the collector; -1: none */
 	uint64_t linked_ns; /* when it was tried to connect */

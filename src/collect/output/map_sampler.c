@@ -28,7 +28,7 @@ struct hl_map_source {
 	/* Protected by the lock. */
 	uint64_t due_ns;   /* CLOCK_MONOTONIC */
 	uint64_t first_ns; /* when the first sample was taken; 0: not yet */
-	uint64_t last_ns;  /* what the last sample took of the CPU */
+	uint64_t last_ns;  /* CPU time of the last sample */
 	int err;
 	bool removed, busy, has_parts;
 	bool finishing, finished; /* the last sample is requested; was taken or failed */

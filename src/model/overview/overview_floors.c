@@ -39,7 +39,7 @@ void hl_overview_bound_floors(struct hl_overview_builder *b)
 
 /* --- by events --- */
 
-/* What is 0 at a late moment does not grow, so its events need not be followed. */
+/* A site without live bytes at a late moment does not grow: its events are not followed. */
 static bool holds_at_late_moments(const struct hl_overview_trend *t)
 {
 	for (unsigned k = HL_GROWTH_LATE; k < HL_GROWTH_END; k++) {

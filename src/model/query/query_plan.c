@@ -51,7 +51,7 @@ static int refuse_adjacency(struct hl_model *m)
 	return -ENODATA;
 }
 
-/* What is recorded only with an option. */
+/* Data that is recorded only with an option. */
 static int refuse_unrecorded(struct hl_model *m, const char *data, const char *option)
 {
 	if (hl_model_is_imported(m))

@@ -158,7 +158,7 @@ static int query_snapshot(struct hl_snapshots_result *x, const struct hl_query *
 			  : hl_tree_result_build(&s->tree, x->plan, &x->limits);
 }
 
-/* What is shown for a snapshot. */
+/* The query for the tree or the table of a snapshot. */
 static struct hl_query make_query(const struct hl_snapshots_result *x, size_t from, size_t to)
 {
 	struct hl_query q = {.filter = x->plan->filter};

@@ -540,7 +540,7 @@ static void assert_stale(struct hl_reader *r, int err, const char *word)
 
 	assert_int_equal(hl_reader_refresh(r, &found), err);
 	assert_non_null(strstr(hl_reader_error(r), word));
-	/* What was known before is still known. */
+	/* The data from before the refresh stays readable. */
 	assert_int_equal(hl_reader_info(r, &info), 0);
 	assert_true(hl_reader_n_chunks(r) > 0);
 	assert_int_equal(hl_reader_refresh(r, &found), err);

@@ -103,7 +103,7 @@ static const char *set_group(void *state, const char *value)
 	return hl_request_set(&q->request, "group", value, &why) ? HL_OPT_NOT_LISTED : NULL;
 }
 
-static const char *set_width(void *state, const char *value)
+const char *hl_web_set_width(void *state, const char *value)
 {
 	unsigned long n = strtoul(value, NULL, 10);
 
@@ -156,7 +156,8 @@ static const char *set_bottom_up(void *state, const char *value)
 	}
 
 const struct hl_opt hl_web_timeline_rows[] = {
-	{0, "width", "N", "the number of columns, from 1 to 4096 (default 200)", set_width}, {0}};
+	{0, "width", "N", "the number of columns, from 1 to 4096 (default 200)", hl_web_set_width},
+	{0}};
 const struct hl_opt hl_web_tree_rows[] = {TREE_ROWS, {0}};
 const struct hl_opt hl_web_flame_rows[] = {TREE_ROWS,
 	{0, "width", "N", "leave out nodes that are narrower than half a pixel of N", set_pixels},

@@ -13,16 +13,6 @@
 
 #define COLUMNS 1000
 
-static const char *set_width(void *state, const char *value)
-{
-	unsigned long n = strtoul(value, NULL, 10);
-
-	((struct hl_web_query *)state)->request.columns = n;
-	return strspn(value, "0123456789") == strlen(value) && n >= 1 && n <= 4096
-		       ? NULL
-		       : "a number of columns from 1 to 4096";
-}
-
 static const char *set_range(void *state, const char *value)
 {
 	struct hl_request_error why;
@@ -33,7 +23,8 @@ static const char *set_range(void *state, const char *value)
 }
 
 const struct hl_opt hl_web_curve_rows[] = {
-	{0, "width", "N", "at most this many columns, from 1 to 4096 (default 1000)", set_width},
+	{0, "width", "N", "at most this many columns, from 1 to 4096 (default 1000)",
+		hl_web_set_width},
 	{0, "range", "A..B", "only from A to B", set_range},
 	{0},
 };

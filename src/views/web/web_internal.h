@@ -269,6 +269,9 @@ enum hl_web_grant hl_web_access_check(const struct hl_web_access *a, const char 
 
 /* --- answers --- */
 
+/* The parameter width of a plot, as a setter of option rows: returns NULL, or what it must be. */
+const char *hl_web_set_width(void *state, const char *value);
+
 int hl_web_run_api(struct hl_web_query *q);
 int hl_web_run_traces(struct hl_web_query *q);
 int hl_web_run_info(struct hl_web_query *q);
