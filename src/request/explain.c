@@ -185,11 +185,24 @@ static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
 		       hl_reader_n_chunks(hl_model_reader(p->m)) <= CHEAP_SUMMARIES);
 }
 
+/* A filter on stacks selects sums by stack. */
+static bool is_cheap_curves(const struct hl_plan *p, const struct hl_plan_part *part)
+{
+	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED,
+		.key = hl_group_key(part->group),
+		.to.kind = HL_TIME_SPEC_END,
+		.filter = p->filter};
+
+	return is_cheap_query(p, &q);
+}
+
 /* A view that reads more than its query, or events to find a peak, is not cheap. */
 static bool is_cheap_part(const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	struct hl_query q = hl_plan_part_query(p, part);
 
+	if (part->view == &hl_view_curves)
+		return is_cheap_curves(p, part);
 	if (p->filter)
 		return false;
 	if (part->view == &hl_view_timeline)

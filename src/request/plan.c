@@ -230,7 +230,9 @@ static void note_import_limits(const struct hl_plan *p)
 		const struct hl_plan_part *part = &p->parts.data[i];
 
 		needs |= part->view->needs |
-			 (part->view->flags & HL_VIEW_POOLS ? group_needs(part->group) : 0);
+			 (part->view->flags & HL_VIEW_POOLS || part->view == &hl_view_curves
+					 ? group_needs(part->group)
+					 : 0);
 	}
 	hl_import_limits_describe(&b, needs & meta->unknown);
 	if (b.len)

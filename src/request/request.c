@@ -217,6 +217,9 @@ static int check_pool(const struct hl_request *r, struct hl_request_error *why)
 
 		if (err)
 			return err;
+		if (p->view == &hl_view_curves && p->group == HL_GROUP_POOL)
+			return refuse(why, "--timeline is about the heap, which has no pools: use "
+					   "another --group");
 		if (r->pool && (!pools || p->group == HL_GROUP_SNAPSHOT))
 			return refuse_pool(p, why);
 	}
@@ -511,35 +514,45 @@ int hl_request_finish_filter(struct hl_request *r, struct hl_request_error *why)
 	return err ? err : check_rules(r, why);
 }
 
-static bool shows_snapshots(const struct hl_request_part *p)
+static bool can_be_grouped(const struct hl_request_part *p)
 {
 	return p->view == &hl_view_snapshots || p->view == &hl_view_snapshot_deltas ||
-	       p->view == &hl_view_cumulative_delta;
+	       p->view == &hl_view_cumulative_delta || p->view == &hl_view_timeline;
 }
 
-/* Makes the parts of a request for snapshots: each of these views by each group. */
-static int group_snapshots(struct hl_request *r)
+/* A timeline by a group is a view of its own. */
+static struct hl_request_part group_part(struct hl_request_part part, enum hl_group group)
+{
+	if (part.view == &hl_view_timeline)
+		part.view = &hl_view_curves;
+	part.group = group;
+	part.grouped = true;
+	return part;
+}
+
+/* Makes the parts of a request for snapshots, or for a timeline: each of these views by each
+ * group. */
+static int group_parts(struct hl_request *r)
 {
 	HL_VEC(struct hl_request_part) parts = {0};
 	bool any = false;
 	int err = 0;
 
 	for (size_t i = 0; i < r->parts.len; i++)
-		any |= shows_snapshots(&r->parts.data[i]);
+		any |= can_be_grouped(&r->parts.data[i]);
 	for (size_t i = 0; i < r->parts.len && any && !err; i++) {
-		struct hl_request_part part = r->parts.data[i];
+		const struct hl_request_part *part = &r->parts.data[i];
 		size_t before = parts.len;
 
-		if (part.view == &hl_view_table)
+		if (part->view == &hl_view_table)
 			continue;
-		for (size_t k = 0; k < r->parts.len && shows_snapshots(&part) && !err; k++) {
-			part.group = r->parts.data[k].group;
-			part.grouped = true;
+		for (size_t k = 0; k < r->parts.len && can_be_grouped(part) && !err; k++) {
 			if (r->parts.data[k].view == &hl_view_table)
-				err = hl_vec_push(&parts, part);
+				err = hl_vec_push(
+					&parts, group_part(*part, r->parts.data[k].group));
 		}
 		if (parts.len == before && !err)
-			err = hl_vec_push(&parts, r->parts.data[i]);
+			err = hl_vec_push(&parts, *part);
 	}
 	if (any && !err) {
 		r->parts.len = 0;
@@ -555,7 +568,7 @@ int hl_request_finish(
 {
 	int err = hl_request_finish_query(r, why);
 
-	if (!err && (err = group_snapshots(r)) != 0)
+	if (!err && (err = group_parts(r)) != 0)
 		return fail(why, err);
 	if (!err)
 		err = add_default_view(r, why);

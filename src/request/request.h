@@ -37,7 +37,7 @@ typedef HL_VEC(const char *) hl_request_texts;
 struct hl_request_part {
 	const struct hl_view *view;
 	enum hl_group group;
-	bool grouped;               /* views of snapshots: a table by the group instead of a tree */
+	bool grouped;               /* snapshots: a table by the group instead of a tree; curves */
 	const char *option, *value; /* the key, as an option, and its value, for messages */
 };
 

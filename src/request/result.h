@@ -7,6 +7,7 @@
 
 #include "model/stack/flat_table.h"
 #include "model/stack/tree.h"
+#include "model/views/curves/group_curves.h"
 #include "model/views/filtered_peak.h"
 #include "model/views/freeing_sites.h"
 #include "model/views/mappings.h"
@@ -71,6 +72,20 @@ struct hl_timeline_result {
 	size_t n_marks;
 	size_t marks_before, marks_after; /* how many are not in it */
 };
+
+/* curves: those of a timeline by a group, in the range of a timeline. */
+struct hl_curves_result {
+	struct hl_group_curves curves;
+	struct hl_time_range known; /* the part of the range that is in the file */
+	bool is_part;               /* the range is not the whole run */
+	bool estimated;
+	const struct hl_mark *marks; /* in the range; of the model */
+	size_t n_marks;
+};
+/* The range of the request, and the marks in it. */
+struct hl_time_range hl_plan_time_range(const struct hl_plan *p);
+/* The part of a range that is not before the base of the trace. */
+struct hl_time_range hl_known_range(const struct hl_model *m, const struct hl_time_range *r);
 
 /* mmaps: with limits a list of the largest, otherwise `all`, which the renderer passes to
  * hl_model_mappings(). */

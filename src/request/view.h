@@ -41,10 +41,12 @@
 		"blocks allocated since the snapshot before and still live") \
 	X(cumulative_delta, snapshots, "cumulative-delta", \
 		"blocks allocated since the first snapshot and live at the last")
-/* Views of other options: the tree is the default, the others are values of "group". */
+/* Views of other options: the tree is the default, the others are values of "group". The curves are
+ * those of a timeline with a group. */
 #define HL_VIEWS_WITHOUT_OPTION(X) \
 	X(tree, tree, NULL, NULL) \
 	X(table, table, NULL, NULL) \
+	X(curves, curves, NULL, NULL) \
 	X(process, process, NULL, NULL)
 #define HL_VIEWS(X) HL_VIEWS_WITH_OPTION(X) HL_VIEWS_WITHOUT_OPTION(X)
 /* clang-format on */

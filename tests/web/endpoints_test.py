@@ -104,6 +104,23 @@ def reports(server, trace):
              run('report', '--json', '--leaks', '-g', group, trace))
 
 
+def curves(server, trace):
+    """A timeline by each group is that of the command, and its rows add up to the total."""
+    for group in [g for g in GROUPS if g != 'pool'] + ['pool', 'process']:
+        answer = server.get(f'/api/traces/1/timeline/{group}')
+        if group in ('pool', 'process'):
+            tap.case(answer.status == 400 and answer.json()['error'], f'timeline/{group}: refused', answer)
+            continue
+        same(f'timeline/{group}', answer, run('report', '--json', '--timeline', '-g', group, trace))
+    for query, options in (('limit=1', ['-n', '1']), ('limit=0', ['-n', '0']), ('range=10%25..60%25', ['--range', '10%..60%']),
+                           ('filter=size:%3E%3D64', ['--filter', 'size:>=64']), ('max-rows=1', ['--max-rows', '1'])):
+        same(f'timeline/site?{query}', server.get(f'/api/traces/1/timeline/site?{query}'),
+             run('report', '--json', '--timeline', '-g', 'site', *options, trace))
+    for query in 'width=0', 'width=1025', 'limit=x', 'limit=', 'limit=-1', 'width=':
+        answer = server.get(f'/api/traces/1/timeline/site?{query}')
+        tap.case(answer.status == 400 and answer.json()['error'], f'timeline/site?{query}: refused', answer)
+
+
 def every_row(server, trace):
     """Each row of the document answers, as its command does."""
     tried = 0
@@ -168,6 +185,11 @@ def bounded(server, big):
     for width in 1, 777, 4096:
         columns = server.get(f'/api/traces/2/timeline?width={width}').json()['columns']
         tap.case(len(columns) == width, f'timeline of {width} columns', len(columns))
+    for width in 1, 77, 1024:
+        found = server.get(f'/api/traces/2/timeline/site?width={width}&limit=3').json()
+        n = len(found['moments_ns'])
+        sums = [sum(values) for values in zip(found['others']['live_bytes'], *(r['live_bytes'] for r in found['rows']))]
+        tap.case(0 < n <= width and len(found['rows']) == 3 and sums == found['total_live_bytes'], f'timeline/site: {width} moments', n)
     part = server.get('/api/traces/2/timeline?width=50&range=20%25..30%25').json()
     tap.case(len(part['columns']) == 50 and 0 < part['from_ns'] < part['to_ns'] < part['duration_ns'], 'timeline of a range', part.keys())
     for query in '', '&range=10%25..90%25', '&range=50%25..50.1%25':
@@ -265,6 +287,7 @@ with tempfile.TemporaryDirectory() as tmp:
     subprocess.run([gen, '-n', '5000000', '--nodes', '30000', '-o', big], check=True)
     document()
     with web.Server(heaplapse, trace) as server:
+        curves(server, trace)
         every_row(server, trace)
         reports(server, trace)
         exports(server, trace)

@@ -161,6 +161,8 @@ static int load_base(struct hl_model *m, const struct hl_sums_path *w, struct hl
 {
 	int err;
 
+	if (w->onward)
+		return 0;
 	if (w->keyframe == SIZE_MAX) {
 		memset(sums, 0, ((size_t)m->n_nodes + 1) * sizeof(*sums));
 		return 0;
@@ -255,4 +257,79 @@ int hl_sums_at(struct hl_model *m, struct hl_position *p, struct hl_sums *sums)
 		if (err != -EBADMSG || bad == m->n_bad)
 			return hl_model_fail(m, err);
 	}
+}
+
+/* --- a walk from moment to moment --- */
+
+/* Loading a keyframe takes as long as adding a few summaries. */
+#define KEYFRAME_CHUNKS 4
+
+int hl_sums_walk_init(struct hl_sums_walk *w, struct hl_model *m)
+{
+	size_t n = (size_t)m->n_nodes + 1;
+
+	*w = (struct hl_sums_walk){.m = m};
+	w->border = malloc(n * sizeof(*w->border));
+	w->sums = malloc(n * sizeof(*w->sums));
+	return w->border && w->sums ? 0 : -ENOMEM;
+}
+
+void hl_sums_walk_fini(struct hl_sums_walk *w)
+{
+	free(w->border);
+	free(w->sums);
+	*w = (struct hl_sums_walk){0};
+}
+
+/* Can the chunks since the last border be added, and is no path from a keyframe much shorter? */
+static bool continues(const struct hl_sums_walk *w, const struct hl_position *p)
+{
+	struct hl_sums_path best;
+
+	if (!w->has_border || p->chunk < w->chunk ||
+		!hl_chunks_are_readable(w->m, w->chunk, p->chunk))
+		return false;
+	return !hl_sums_find_path(w->m, p, &best) ||
+	       p->chunk - w->chunk <= best.to - best.from + KEYFRAME_CHUNKS;
+}
+
+/* Moves the border to the begin of the position's chunk. */
+static int move_border(struct hl_sums_walk *w, const struct hl_position *p)
+{
+	struct hl_position to = hl_position_event(p->chunk, 0, p->time_ns);
+	struct hl_sums_path on = {.from = w->chunk, .to = p->chunk, .onward = true};
+	bool onward = continues(w, &to);
+	int err;
+
+	w->has_border = false;
+	err = onward ? follow_path(w->m, &to, &on, w->border) : hl_sums_at(w->m, &to, w->border);
+	if (err)
+		return err;
+	w->chunk = to.chunk;
+	w->has_border = !to.before_damage;
+	return to.before_damage ? -EBADMSG : hl_sums_verify(w->m, w->border, w->m->n_nodes);
+}
+
+static int add_rest(struct hl_sums_walk *w, const struct hl_position *p)
+{
+	struct hl_sums_path none = {.from = p->chunk, .to = p->chunk, .onward = true};
+
+	memcpy(w->sums, w->border, ((size_t)w->m->n_nodes + 1) * sizeof(*w->sums));
+	if (hl_position_end(p) == p->chunk)
+		return 0;
+	return follow_path(w->m, p, &none, w->sums);
+}
+
+int hl_sums_walk_to(struct hl_sums_walk *w, struct hl_position *p)
+{
+	int err = -EBADMSG;
+
+	if (p->is_exact && p->cut != HL_CUT_KEY && w->m->n_segments == 0)
+		err = move_border(w, p);
+	if (!err)
+		err = add_rest(w, p);
+	if (!err)
+		return hl_sums_verify(w->m, w->sums, w->m->n_nodes);
+	/* Something is damaged: the way of a single position ends before it. */
+	return err == -EBADMSG ? hl_sums_at(w->m, p, w->sums) : hl_model_fail(w->m, err);
 }

@@ -71,6 +71,7 @@ struct hl_sums_path {
 	size_t keyframe; /* SIZE_MAX: the start */
 	size_t from, to; /* whole chunks between them: [from, to) */
 	bool back;       /* the keyframe is after the position: subtract */
+	bool onward;     /* the sums at the begin of `from` are there already */
 };
 /* Finds the path over the fewest chunks. Returns false if there is none. */
 bool hl_sums_find_path(
@@ -82,6 +83,21 @@ bool hl_sums_find_path(
  * -EBADMSG: the sums contradict each other.
  */
 int hl_sums_at(struct hl_model *m, struct hl_position *p, struct hl_sums *sums);
+/*
+ * The same for several positions, in the order of time: summaries between two of them are read
+ * once. `sums` are those of the last position. hl_sums_walk_to returns as hl_sums_at. The caller
+ * calls fini in every case.
+ */
+struct hl_sums_walk {
+	struct hl_model *m;
+	struct hl_sums *sums;
+	struct hl_sums *border; /* at the begin of `chunk` */
+	size_t chunk;
+	bool has_border;
+};
+int hl_sums_walk_init(struct hl_sums_walk *w, struct hl_model *m);
+int hl_sums_walk_to(struct hl_sums_walk *w, struct hl_position *p);
+void hl_sums_walk_fini(struct hl_sums_walk *w);
 /* The sums of a keyframe alone. */
 int hl_sums_of_keyframe(struct hl_model *m, size_t key, struct hl_sums *sums);
 

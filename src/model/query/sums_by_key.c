@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/bits.h"
 #include "model/model_internal.h"
 
 bool hl_key_sums_has_key(enum hl_key key)
@@ -55,26 +56,69 @@ hl_inline void add_events(
 	}
 }
 
+static void add_events_of_key(struct hl_key_sums *k, const struct hl_event *events, size_t n)
+{
+	if (k->key == HL_KEY_SIZE)
+		add_events(k, HL_KEY_SIZE, events, n);
+	else if (k->key == HL_KEY_TAG)
+		add_events(k, HL_KEY_TAG, events, n);
+	else
+		add_events(k, HL_KEY_THREAD, events, n);
+}
+
+/* --- stops --- */
+
+/* The next stop, if it is at the begin of this chunk (border), or in it. */
+static bool stops_in(const struct hl_key_sums *k, size_t chunk, bool border)
+{
+	const struct hl_position *p = k->next < k->n_stops ? &k->stops[k->next] : NULL;
+
+	return p && p->chunk == chunk && (hl_position_end(p) == chunk) == border;
+}
+
+static void pass_border(struct hl_key_sums *k, size_t chunk)
+{
+	while (stops_in(k, chunk, true))
+		k->at_stop(k->arg, k->next++);
+}
+
+/* A stop before these chunks was not exact. */
+static void skip_stops(struct hl_key_sums *k, size_t chunk)
+{
+	while (k->next < k->n_stops &&
+		(!k->stops[k->next].is_exact || k->stops[k->next].chunk < chunk))
+		k->next++;
+}
+
 static int add_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 {
 	struct hl_key_sums *k = arg;
-	size_t n =
-		chunk < k->position.chunk ? c->n_events : hl_position_split(k->m, &k->position, c);
+	size_t n = chunk < k->position.chunk ? c->n_events
+					     : hl_position_split(k->m, &k->position, c),
+	       done = 0;
 
-	if (k->key == HL_KEY_SIZE)
-		add_events(k, HL_KEY_SIZE, c->events, n);
-	else if (k->key == HL_KEY_TAG)
-		add_events(k, HL_KEY_TAG, c->events, n);
-	else
-		add_events(k, HL_KEY_THREAD, c->events, n);
+	while (stops_in(k, chunk, false)) {
+		size_t to = hl_min_u64(hl_position_split(k->m, &k->stops[k->next], c), n);
+
+		if (to > done)
+			add_events_of_key(k, c->events + done, to - done);
+		done = to > done ? to : done;
+		k->at_stop(k->arg, k->next++);
+	}
+	add_events_of_key(k, c->events + done, n - done);
 	return 0;
 }
 
 static int want_fields(void *arg, size_t chunk, unsigned *want)
 {
 	struct hl_key_sums *k = arg;
-	bool whole = chunk < k->position.chunk;
-	int err = whole ? hl_reader_summary(k->m->reader, chunk, &k->summary) : -ENOENT;
+	bool whole;
+	int err;
+
+	skip_stops(k, chunk);
+	pass_border(k, chunk);
+	whole = chunk < k->position.chunk && !stops_in(k, chunk, false);
+	err = whole ? hl_reader_summary(k->m->reader, chunk, &k->summary) : -ENOENT;
 
 	*want = whole ? 0 : HL_WANT_ALL;
 	/* A damaged summary is treated as a missing one. */
@@ -84,6 +128,16 @@ static int want_fields(void *arg, size_t chunk, unsigned *want)
 		return err;
 	*want = HL_WANT_NO_EVENTS;
 	add_summary(k);
+	return 0;
+}
+
+/* Stops at the position, if that is between two chunks. */
+static int end_scan(void *arg)
+{
+	struct hl_key_sums *k = arg;
+
+	skip_stops(k, k->position.chunk);
+	pass_border(k, k->position.chunk);
 	return 0;
 }
 
@@ -100,6 +154,7 @@ static int reset_tallies(void *arg)
 	struct hl_key_sums *k = arg;
 
 	memset(k->tallies, 0, ((size_t)k->n_keys + 1) * sizeof(*k->tallies));
+	k->next = 0;
 	return 0;
 }
 
@@ -114,6 +169,7 @@ int hl_key_sums_init(struct hl_key_sums *k, struct hl_model *m, enum hl_key key,
 			.begin = reset_tallies,
 			.want = want_fields,
 			.chunk = add_chunk,
+			.end = end_scan,
 			.arg = k}};
 	k->consumer.memory = ((uint64_t)n_keys + 1) * sizeof(*k->tallies);
 	k->tallies = malloc(k->consumer.memory);

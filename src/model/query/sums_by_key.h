@@ -25,7 +25,20 @@ struct hl_key_sums {
 	struct hl_position position;
 	hl_tally *tallies; /* n_keys + 1 */
 	struct hl_summary summary;
+	/* Positions up to the last one, in the order of time: at_stop is called for each of them
+	 * when exactly the events before it are counted, unless lost events hide it. Set by the
+	 * caller after init; a scan that begins again calls it again. */
+	const struct hl_position *stops;
+	size_t n_stops;
+	void (*at_stop)(void *arg, size_t stop);
+	void *arg;
+	size_t next; /* stop */
 };
+
+static inline uint64_t hl_tally_live_bytes(const struct hl_value *tally)
+{
+	return tally[HL_OP_ALLOC].bytes - tally[HL_OP_FREE].bytes;
+}
 
 /* Do summaries have this key? */
 bool hl_key_sums_has_key(enum hl_key key);

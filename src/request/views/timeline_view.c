@@ -15,7 +15,7 @@ static size_t count_columns(const struct hl_plan *p)
 	return p->request->columns ? p->request->columns : HL_REQUEST_COLUMNS;
 }
 
-static struct hl_time_range find_range(const struct hl_plan *p)
+struct hl_time_range hl_plan_time_range(const struct hl_plan *p)
 {
 	const struct hl_request *r = p->request;
 	struct hl_time_range range = hl_time_range_all(p->m);
@@ -29,9 +29,16 @@ static struct hl_time_range find_range(const struct hl_plan *p)
 	return range;
 }
 
+struct hl_time_range hl_known_range(const struct hl_model *m, const struct hl_time_range *r)
+{
+	uint64_t from = hl_max_u64(r->from_ns, hl_model_base(m)->time_ns);
+
+	return (struct hl_time_range){hl_min_u64(from, r->to_ns), r->to_ns};
+}
+
 static void prefetch_timeline(const struct hl_plan *p, const struct hl_plan_part *part)
 {
-	struct hl_time_range range = find_range(p);
+	struct hl_time_range range = hl_plan_time_range(p);
 
 	hl_timeline_range_prefetch(p->m, p->filter, &range, count_columns(p));
 }
@@ -66,9 +73,8 @@ static int run_timeline(struct hl_plan *p, const struct hl_plan_part *part, stru
 
 	snprintf(r->heading, sizeof(r->heading), "live bytes%s",
 		p->filter ? " that match the filter" : "");
-	x->range = x->known = find_range(p);
-	x->known.from_ns = hl_min_u64(
-		hl_max_u64(x->range.from_ns, hl_model_base(p->m)->time_ns), x->range.to_ns);
+	x->range = hl_plan_time_range(p);
+	x->known = hl_known_range(p->m, &x->range);
 	x->is_part = x->range.from_ns > 0 || x->range.to_ns < hl_model_end_ns(p->m);
 	x->n = count_columns(p);
 	x->columns = calloc(x->n, sizeof(*x->columns));

@@ -17,6 +17,10 @@ int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree
 int hl_json_put_table(struct hl_json *j, struct hl_model *m, const struct hl_table_result *x,
 	size_t max_rows, struct hl_row_limit *rows);
 
+/* The members that say what a row of a table is, besides its name. */
+void hl_json_row_identity(struct hl_json *j, struct hl_model *m, const struct hl_table *t,
+	const struct hl_table_row *r);
+
 struct hl_mark;
 /* The array "marks". */
 void hl_json_marks(

@@ -45,6 +45,19 @@ static void json_site(struct hl_json *j, const struct hl_frame *f)
 	hl_json_end_object(j);
 }
 
+void hl_json_row_identity(struct hl_json *j, struct hl_model *m, const struct hl_table *t,
+	const struct hl_table_row *r)
+{
+	if (r->frame != HL_NODE_NONE)
+		hl_json_frame(j, hl_model_frame(m, r->frame));
+	if (t->group == HL_GROUP_STACK)
+		json_site(j, hl_model_frame(m, r->frame));
+	if (t->group == HL_GROUP_SIZE || t->group == HL_GROUP_LIFETIME)
+		json_bounds(j, t, r);
+	if (t->group == HL_GROUP_THREAD)
+		json_thread(j, m, r->key);
+}
+
 int hl_json_put_table(struct hl_json *j, struct hl_model *m, const struct hl_table_result *x,
 	size_t max_rows, struct hl_row_limit *rows)
 {
@@ -62,14 +75,7 @@ int hl_json_put_table(struct hl_json *j, struct hl_model *m, const struct hl_tab
 			continue;
 		hl_json_key_string(j, "name", r->name);
 		hl_json_value(j, "", &r->value);
-		if (r->frame != HL_NODE_NONE)
-			hl_json_frame(j, hl_model_frame(m, r->frame));
-		if (t->group == HL_GROUP_STACK)
-			json_site(j, hl_model_frame(m, r->frame));
-		if (t->group == HL_GROUP_SIZE || t->group == HL_GROUP_LIFETIME)
-			json_bounds(j, t, r);
-		if (t->group == HL_GROUP_THREAD)
-			json_thread(j, m, r->key);
+		hl_json_row_identity(j, m, t, r);
 		if (x->stats && i < x->n_stats)
 			json_stat(j, &x->stats[i]);
 		hl_json_end_row(j, rows);

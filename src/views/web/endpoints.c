@@ -27,6 +27,8 @@ static const struct hl_opt_table view_tables[] = {
 	{hl_web_table_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table timeline_tables[] = {
 	{hl_web_timeline_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table curves_tables[] = {
+	{hl_web_curves_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table tree_tables[] = {
 	{hl_web_tree_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table flame_tables[] = {
@@ -131,6 +133,17 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.example = "module",
 		.tables = table_tables,
 		.view = &hl_view_table,
+		.finish = hl_web_finish_report,
+		.run = hl_web_run_report},
+	{.method = "GET",
+		.path = TRACE "timeline/{group}",
+		.help = "live bytes over time of each row of a flat table: the data of a stacked "
+			"area chart",
+		.equals = "report --json --timeline --group={group}",
+		.type = JSON,
+		.example = "module",
+		.tables = curves_tables,
+		.view = &hl_view_curves,
 		.finish = hl_web_finish_report,
 		.run = hl_web_run_report},
 	{.method = "GET",
@@ -287,6 +300,7 @@ static const struct {
 	{report_tables, "report"},
 	{view_tables, "a view"},
 	{timeline_tables, "timeline"},
+	{curves_tables, "timeline by group"},
 	{tree_tables, "tree"},
 	{flame_tables, "flame"},
 	{table_tables, "table"},

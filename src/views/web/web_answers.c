@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/views/curves/group_curves.h"
 #include "model/views/snapshots.h"
 #include "model/totals/trace_totals.h"
 #include "request/filter_check.h"
@@ -113,6 +114,28 @@ const char *hl_web_set_width(void *state, const char *value)
 		       : "a number of columns from 1 to 4096";
 }
 
+static const char *set_moments(void *state, const char *value)
+{
+	unsigned long n = strtoul(value, NULL, 10);
+
+	((struct hl_web_query *)state)->request.columns = n;
+	return strspn(value, "0123456789") == strlen(value) && n >= 1 &&
+			       n <= HL_GROUP_CURVES_POINTS_MAX
+		       ? NULL
+		       : "a number of moments from 1 to 1024";
+}
+
+static const char *set_rows(void *state, const char *value)
+{
+	struct hl_request *r = &((struct hl_web_query *)state)->request;
+
+	r->limit_given = true;
+	r->limit = strtoul(value, NULL, 10);
+	return strspn(value, "0123456789") == strlen(value) && *value && strlen(value) < 10
+		       ? NULL
+		       : "a number of rows";
+}
+
 /* A node of less than half a pixel is not visible. */
 static const char *set_pixels(void *state, const char *value)
 {
@@ -158,6 +181,11 @@ static const char *set_bottom_up(void *state, const char *value)
 const struct hl_opt hl_web_timeline_rows[] = {
 	{0, "width", "N", "the number of columns, from 1 to 4096 (default 200)", hl_web_set_width},
 	{0}};
+const struct hl_opt hl_web_curves_rows[] = {
+	{0, "width", "N", "the most moments, from 1 to 1024 (default 200)", set_moments},
+	{0, "limit", "N", "at most this many rows, with the highest values (default 20; 0: all)",
+		set_rows},
+	{0}};
 const struct hl_opt hl_web_tree_rows[] = {TREE_ROWS, {0}};
 const struct hl_opt hl_web_flame_rows[] = {TREE_ROWS,
 	{0, "width", "N", "leave out nodes that are narrower than half a pixel of N", set_pixels},
@@ -197,10 +225,12 @@ int hl_web_finish_report(struct hl_web_query *q)
 	int err = 0;
 
 	set_defaults(q);
-	if (view == &hl_view_table)
+	if (view == &hl_view_table || view == &hl_view_curves)
 		err = hl_request_set(r, "group", q->word, &why);
 	else if (view && view != &hl_view_tree)
 		err = hl_request_set(r, strrchr(q->endpoint->path, '/') + 1, NULL, &why);
+	if (!err && view == &hl_view_curves)
+		err = hl_request_set(r, "timeline", NULL, &why);
 	if (!err)
 		err = hl_request_finish(r, &notes, &why);
 	return err ? refuse(q, err, &why) : 0;

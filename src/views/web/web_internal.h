@@ -292,6 +292,7 @@ int hl_web_run_index(struct hl_web_query *q);
 int hl_web_run_style(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
-	hl_web_curve_rows[], hl_web_timeline_rows[], hl_web_tree_rows[], hl_web_flame_rows[];
+	hl_web_curve_rows[], hl_web_curves_rows[], hl_web_timeline_rows[], hl_web_tree_rows[],
+	hl_web_flame_rows[];
 
 #endif

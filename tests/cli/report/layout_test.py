@@ -84,7 +84,7 @@ TRACES = {
 GROUPS = 'stack function site file module thread call size life snapshot tag'.split()
 VIEWS = {
     'overview': [], 'peak': ['--peak'], 'top-down': ['--allocated', '--top-down'], 'leaks': ['--leaks'], 'sites': ['--sites', '--allocated'], 'sizes': ['--sizes'],
-    'lifetimes': ['--lifetimes'], 'threads': ['--threads'], 'timeline': ['--timeline'], 'timeline of a range': ['--timeline', '--range', '10%..60%'],
+    'lifetimes': ['--lifetimes'], 'threads': ['--threads'], 'timeline': ['--timeline'], 'timeline of a range': ['--timeline', '--range', '10%..60%'], 'timeline by site': ['--timeline', '-g', 'site'], 'timeline by size': ['--timeline', '-g', 'size'],
     'fragmentation': ['--fragmentation'], 'snapshots by function': ['--snapshots', '-g', 'function'],
     'filter': ['--peak', '--filter', 'fn:xmalloc,json,parse size:>=1K time:10ms..60ms', '-x', 'config_load_defaults'],
     'stacks': ['-g', 'stack'], 'by thread': ['-g', 'thread'],

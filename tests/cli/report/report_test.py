@@ -424,7 +424,7 @@ def wording(trace):
 def several(trace):
     """Several views in one command equal the views one by one, each with its own quantity."""
     alone = lambda *args: run(*args, trace).stdout.decode()
-    for views in (['--sizes', '--threads'], ['--sizes', '--sites', '--lifetimes'], ['--group=site', '--group=call', '--timeline'],
+    for views in (['--sizes', '--threads'], ['--sizes', '--sites', '--lifetimes'], ['--group=site', '--group=call', '--sizes'], ['--timeline', '--sites'],
                   ['--snapshots', '--fragmentation']):
         for quantity in [], ['--leaks']:
             # The notes on names are printed once, at the end.
@@ -605,6 +605,40 @@ def timeline(trace):
     some = ask('--timeline', '--filter', 'size:>=0', trace)
     check([c['end_live_bytes'] for c in some['columns']] == [c['end_live_bytes'] for c in t['columns']], 'filtered by what fits all')
 
+def curves(trace):
+    """The rows of a timeline by a group are those of the group's table at each moment, and add up to the timeline."""
+    wanted = [c['end_live_bytes'] for c in ask('--timeline', trace)['columns']]
+    for group in 'stack', 'site', 'function', 'module', 'file', 'thread', 'size', 'call', 'snapshot', 'tag', 'life':
+        t = ask('--timeline', '--group', group, '-n', '0', trace)
+        check(t['group'] == group and t['total_live_bytes'] == wanted and len(t['moments_ns']) == 200, f'{group}: the total')
+        check(t['others']['rows'] == 0 and not any(t['others']['live_bytes']), f'{group}: the others with -n 0')
+        check([m['name'] for m in t['marks']] == ['loaded', 'login', 'done'], f'{group}: {t["marks"]}')
+        for k in 0, 1, 7, 40, 199:
+            at = ask('--group', group, '--at', f'{t["moments_ns"][k]}ns', trace)
+            rows = {r['name']: r['bytes'] for r in at['rows'] if r['bytes']}
+            found = {r['name']: r['live_bytes'][k] for r in t['rows'] if r['live_bytes'][k]}
+            # JSON of a table has names of stacks that begin at the outermost frame; those of text are folded.
+            check(sorted(found.values()) == sorted(rows.values()) if group == 'stack' else found == rows, f'{group} at {k}: {found} {rows}')
+        few = ask('--timeline', '--group', group, '-n', '1', trace)
+        check(len(few['rows']) == 1 and few['others']['rows'] == len(t['rows']) - 1, f'{group}: one row')
+        check(few['rows'][0]['max_live_bytes'] == max(r['max_live_bytes'] for r in t['rows']), f'{group}: the highest row')
+        check([a + b for a, b in zip(few['rows'][0]['live_bytes'], few['others']['live_bytes'])] == wanted, f'{group}: the sum with the others')
+    part = ask('--timeline', '--group', 'site', '--range', '1%..2%', trace)
+    check(part['total_live_bytes'] == [c['end_live_bytes'] for c in ask('--timeline', '--range', '1%..2%', trace)['columns']], 'a range')
+    for expr in 'fn:0x1010', 'size:>=48', 'thread:1':
+        some = ask('--timeline', '--group', 'site', '--filter', expr, trace)
+        check(some['total_live_bytes'] == [c['end_live_bytes'] for c in ask('--timeline', '--filter', expr, trace)['columns']], f'with {expr}')
+    for unicode, bars in ('C.UTF-8', '█'), ('C', '#'):
+        r = subprocess.run([heaplapse, 'report', '--timeline', '-g', 'site', '-n', '1', trace], capture_output=True,
+                           env=dict(os.environ, LC_ALL=unicode, COLUMNS='80'), timeout=60)
+        lines = r.stdout.decode().splitlines()
+        check(r.returncode == 0 and lines[0] == 'live bytes by site over 64.0 ms' and all(len(line) <= 80 for line in lines), lines)
+        check(bars in lines[3] and lines[3].endswith('  all') and any('1 other; -n 0 shows all' in line for line in lines), lines)
+    for args, words in ((['-g', 'process'], b'exclude each other'), (['-g', 'pool'], b'has no pools'), (['-g', 'site', '--pool', 'x'], b'--pool applies to')):
+        r = run('--timeline', *args, trace)
+        check(r.returncode == 2 and words in r.stderr and not r.stdout, f'--timeline {args}: {r}')
+
+
 def timeline_axis():
     """The times of start, middle and end are below the plot, for every width and duration."""
     for end, first, middle, last in ((64000000, '0 ns', '32.0 ms', '64.0 ms'), (7200 * 10 ** 9, '0 ns', '3600.000 s', '7200.000 s')):
@@ -644,6 +678,10 @@ def explain(trace):
         ('--sites',): 'lifetimes and trends of the sites read every event',
         ('--threads',): '--threads: reads every event',
         ('--timeline',): 'the headers of all chunks',
+        ('--timeline', '-g', 'site'): '--timeline, by site: reads keyframes',
+        ('--timeline', '-g', 'size'): '--timeline, by size: reads the summaries of all chunks',
+        ('--timeline', '-g', 'call'): '--timeline, by call: reads every event',
+        ('--timeline', '-g', 'site', '--filter', 'size:>=48'): '--timeline, by site: reads every event',
         ('--fragmentation',): '--fragmentation, live at the peak: reads the events up to',
         ('--snapshots',): 'the sums at each snapshot',
         ('--freed-by',): '--freed-by, allocated: is refused: this trace has no stacks of frees',
@@ -684,7 +722,7 @@ def damaged(folder):
     subprocess.run([mktrace, 'whole.hlt'], input=(lines + 'end 0 0 1000000\n').encode(), check=True)
     whole = pathlib.Path('whole.hlt').read_bytes()
     asked = [*([view] for view in views.options()), ['--growth', '20%..70%'], ['--timeline', '--range', '20%..70%'],
-             ['--snapshots', '-g', 'site'], ['--temporary', '--group', 'site'],
+             ['--snapshots', '-g', 'site'], ['--timeline', '-g', 'site'], ['--timeline', '-g', 'size'], ['--timeline', '-g', 'call'], ['--temporary', '--group', 'site'],
              ['--at', '60%', '--filter', 'life:<1us']]
     for i in range(40):
         data = bytearray(whole[:len(whole) * (i + 1) // 20] if i < 20 else whole)
@@ -695,7 +733,10 @@ def damaged(folder):
             r = run('--json', *view, 'damaged.hlt')
             check(r.returncode in (0, 2, 3), f'damage {i} {view}: {r.returncode} {r.stderr}')
             answer = json.loads(r.stdout) if r.returncode == 0 else {}
-            if 'rows' in answer:
+            if 'moments_ns' in answer:
+                sums = [sum(v) for v in zip(*([x or 0 for x in r['live_bytes']] for r in [answer['others'], *answer['rows']]))]
+                check(sums == [x or 0 for x in answer['total_live_bytes']], f'damage {i} {view}: the sum')
+            elif 'rows' in answer:
                 check(sum(row['bytes'] for row in answer['rows']) == answer['total_bytes'], f'damage {i} {view}: the sum')
 
 with tempfile.TemporaryDirectory() as folder:
@@ -727,6 +768,7 @@ with tempfile.TemporaryDirectory() as folder:
         frames_before_main()
         libc_suppressions()
         timeline('parent.hlt')
+        curves('parent.hlt')
         limited_lists('parent.hlt')
         timeline_axis()
         wording('parent.hlt')

@@ -26,7 +26,7 @@ VIEWS = [['--sizes', '--threads'], ['--threads', '--sizes', '--timeline'],
          ['--group=thread', '--group=call', '--group=function', '--sizes', '--lifetimes']]
 # Holders with the same number of pages are in the order in which their names were looked up, so
 # this view comes first.
-MOMENT = [['--fragmentation', '--sizes', '--threads'], ['--fragmentation', '--sites', '--group=call', '--timeline']]
+MOMENT = [['--fragmentation', '--sizes', '--threads'], ['--fragmentation', '--sites', '--group=call'], ['--fragmentation', '--sites', '--timeline']]
 ASKED = [[], ['--allocated', '--range=20%..70%'], ['--temporary'], ['--growth=10%..90%'],
          ['--filter=size:>=64 thread:0,1'], ['--allocated', '--range=@peak..', '--filter=life:<1ms'],
          ['--filter=time:30%..60%'], ['--range=..50%', '--filter=fn:e']]

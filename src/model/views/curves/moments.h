@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * moments.h - positions for the values of a plot, chosen so that sums are cheap there.
+ *
+ * Sums at an exact time need the events of a chunk. In a range of many chunks the positions are
+ * between two chunks, which needs none.
+ */
+#ifndef HL_MODEL_VIEWS_CURVES_MOMENTS_H
+#define HL_MODEL_VIEWS_CURVES_MOMENTS_H
+
+#include "model/query/sums.h"
+#include "model/views/live_timeline.h"
+
+/* A range of at most this many chunks is read at exact times. */
+#define HL_MOMENTS_EXACT_CHUNKS 64
+
+/* The exact time of moment k of n: the end of column k. */
+uint64_t hl_moment_ns(const struct hl_time_range *r, size_t n, size_t k);
+/*
+ * Chooses at most n positions in the order of time, at least one, and returns their number. A
+ * position that is not known (a moment before the base, or before the first keyframe of a trace
+ * with aggregated blocks) is not exact.
+ */
+size_t hl_moments_choose(
+	struct hl_model *m, const struct hl_time_range *r, struct hl_position *positions, size_t n);
+
+#endif
