@@ -68,6 +68,9 @@ static int find_rss(struct hl_overview_builder *b)
 	o->rss_ns = peak.time_ns;
 	if (!err && o->has_rss)
 		err = live_bytes_at(b, o->rss_ns, &o->rss_live_bytes, &o->has_rss_live);
+	o->has_maps = b->m->info->n_map_samples > 0;
+	o->rss_is_elsewhere = !err && o->has_rss_live && o->rss_live_bytes < o->rss_bytes / 2 &&
+			      o->rss_bytes - o->rss_live_bytes >= HL_OVERVIEW_ELSEWHERE_BYTES;
 	return err;
 }
 
@@ -300,7 +303,8 @@ static int build(struct hl_overview_builder *b)
 		return err;
 	hl_verdicts_find(o, b->end_ns);
 	hl_overview_find_commands(b);
-	return hl_overview_make_lists(b);
+	err = hl_overview_make_lists(b);
+	return err || b->opt->brief ? err : hl_overview_find_callers(b);
 }
 
 int hl_overview(
@@ -330,8 +334,10 @@ int hl_overview(
 
 void hl_overview_fini(struct hl_overview *o)
 {
-	for (int i = 0; i < HL_OVERVIEW_LISTS; i++)
+	for (int i = 0; i < HL_OVERVIEW_LISTS; i++) {
 		free(o->lists[i].sites);
+		free(o->lists[i].callers);
+	}
 	free(o->sites);
 	free(o->trends);
 	free(o->columns);
