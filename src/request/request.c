@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "model/query/filter_names.h"
+#include "util/terminal/shell_word.h"
 
 void hl_notes_put(const struct hl_notes *n, enum hl_note_kind kind, const char *fmt, ...)
 {
@@ -311,23 +313,25 @@ static int add_names(struct hl_filter **f, const char *option, const char *key, 
 	return err ? fail(why, err) : 0;
 }
 
+/* Each expression is parsed alone, so that a quote or / in one does not reach into the next. */
 static int make_expr_filter(
 	const struct hl_request *r, struct hl_filter **f, struct hl_request_error *why)
 {
-	struct hl_strbuf all = {0};
+	struct hl_filter_error error = {0};
 	int err = 0;
 
 	for (size_t i = 0; i < r->filters.len && !err; i++) {
 		err = check_expr(r->filters.data[i], why);
-		/* adjacent terms are combined by "and" */
-		hl_strbuf_printf(&all, "%s%s", i ? " " : "", r->filters.data[i]);
+		if (err)
+			break;
+		err = *f ? hl_filter_add(*f, r->filters.data[i], &error)
+			 : hl_filter_parse(f, r->filters.data[i], &error);
+		/* It is valid alone, so an error is about all of them. */
+		if (err == -EINVAL)
+			err = refuse(why, "%s", error.text);
+		else if (err)
+			err = fail(why, err);
 	}
-	if (!err && r->filters.len > 0) {
-		err = parse_filter(hl_strbuf_str(&all), f, why);
-		/* Each is valid alone, so the error is about their number. */
-		why->expr = NULL;
-	}
-	hl_strbuf_fini(&all);
 	return err;
 }
 
@@ -371,17 +375,82 @@ static void describe_names(struct hl_strbuf *b, const char *key, const hl_reques
 	}
 }
 
-void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b)
+static void join_exprs(const struct hl_request *r, struct hl_strbuf *b)
 {
 	for (size_t i = 0; i < r->filters.len; i++) {
 		const char *expr = r->filters.data[i] + strspn(r->filters.data[i], " ");
 
 		hl_strbuf_printf(b, "%s%s", *expr && b->len > 0 ? " " : "", expr);
 	}
+}
+
+static bool is_same_filter(const struct hl_filter *a, const struct hl_filter *b)
+{
+	struct hl_strbuf x = {0}, y = {0};
+	bool same;
+
+	hl_filter_describe(a, &x);
+	hl_filter_describe(b, &y);
+	same = strcmp(hl_strbuf_str(&x), hl_strbuf_str(&y)) == 0;
+	hl_strbuf_fini(&x);
+	hl_strbuf_fini(&y);
+	return same;
+}
+
+/* The texts one after the other, if that is an expression of the same terms. */
+static void describe_exprs(const struct hl_request *r, struct hl_strbuf *b)
+{
+	struct hl_filter *all = NULL, *joined = NULL;
+	struct hl_request_error why;
+	struct hl_filter_error error;
+	struct hl_strbuf text = {0};
+
+	join_exprs(r, &text);
+	if (r->filters.len > 1 && make_expr_filter(r, &all, &why) == 0 &&
+		(hl_filter_parse(&joined, hl_strbuf_str(&text), &error) != 0 ||
+			!is_same_filter(all, joined)))
+		hl_filter_describe(all, b);
+	else
+		hl_strbuf_puts(b, hl_strbuf_str(&text));
+	hl_filter_free(all);
+	hl_filter_free(joined);
+	hl_strbuf_fini(&text);
+}
+
+void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b)
+{
+	describe_exprs(r, b);
 	describe_names(b, "fn:", &r->include_function);
 	describe_names(b, "-fn:", &r->exclude_function);
 	describe_names(b, "module:", &r->include_module);
 	describe_names(b, "-module:", &r->exclude_module);
+}
+
+static void put_option_texts(
+	struct hl_strbuf *b, const char *option, const hl_request_texts *texts)
+{
+	for (size_t i = 0; i < texts->len; i++) {
+		hl_strbuf_printf(b, " --%s=", option);
+		hl_shell_put_word(b, texts->data[i]);
+	}
+}
+
+void hl_request_put_options(const struct hl_request *r, struct hl_strbuf *b)
+{
+	struct hl_strbuf filter = {0};
+
+	hl_request_describe_filter(r, &filter);
+	if (filter.len > 0) {
+		hl_strbuf_puts(b, " --filter ");
+		hl_shell_put_word(b, hl_strbuf_str(&filter));
+	}
+	put_option_texts(b, "fold", &r->folds);
+	put_option_texts(b, "alloc-fn", &r->alloc_functions);
+	if (r->no_wrappers)
+		hl_strbuf_puts(b, " --no-wrappers");
+	if (r->no_default_suppressions)
+		hl_strbuf_puts(b, " --no-default-suppressions");
+	hl_strbuf_fini(&filter);
 }
 
 static int check_filter(struct hl_request *r, struct hl_request_error *why)

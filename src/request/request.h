@@ -155,6 +155,10 @@ int hl_request_make_filter(
 /* Appends the whole filter as one expression, as --filter takes it; nothing if there is none. */
 void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b);
 
+/* Appends the options, each after a space, that another command needs to be about the same blocks
+ * and to show the same sites: " --filter 'size:>=4K'". */
+void hl_request_put_options(const struct hl_request *r, struct hl_strbuf *b);
+
 /* The compiled rules about stacks of a request. */
 struct hl_request_rules {
 	struct hl_stack_rules rules;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "model/query/filter_names.h"
 #include "request/request.h"
 
 /* Fills a request from "KEY=VALUE;KEY". Returns the result of hl_request_set or hl_request_finish.
@@ -53,6 +54,58 @@ static void rows_fill_a_request(void **state)
 	assert_ptr_equal(r.parts.data[1].view, &hl_view_sites);
 	assert_true(r.min_given && r.min == 2 && r.limit == 7);
 	assert_int_equal(r.sort, HL_SORT_BLOCKS);
+	hl_request_fini(&r);
+}
+
+struct filter_case {
+	char pairs[80];
+	unsigned clauses;
+	const char *described;
+};
+
+/* Each --filter is an expression of its own: a / or a quote does not reach into the next. */
+static void filters_are_parsed_one_by_one(void **state)
+{
+	struct filter_case cases[] = {
+		{"filter=size:>=4K;filter=fn:main", 2, "size:>=4K fn:main"},
+		{"filter=fn:/a;filter=fn:b/", 2, "fn:\"/a\" fn:b/"},
+		{"filter=fn:/a fn:b/", 1, "fn:/a fn:b/"},
+		{"filter=fn:\"a b\";filter=;filter=-fn:c", 2, "fn:\"a b\" -fn:c"},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		struct hl_strbuf text = {0};
+		struct hl_request_error why;
+		struct hl_filter *f, *again;
+		struct hl_filter_error error;
+		struct hl_request r;
+
+		assert_int_equal(fill(&r, cases[i].pairs, NULL, &why), 0);
+		assert_int_equal(hl_request_make_filter(&r, &f, &why), 0);
+		assert_int_equal(hl_filter_n_clauses(f), cases[i].clauses);
+		hl_request_describe_filter(&r, &text);
+		assert_string_equal(hl_strbuf_str(&text), cases[i].described);
+		assert_int_equal(hl_filter_parse(&again, hl_strbuf_str(&text), &error), 0);
+		assert_int_equal(hl_filter_n_clauses(again), cases[i].clauses);
+		hl_filter_free(again);
+		hl_filter_free(f);
+		hl_strbuf_fini(&text);
+		hl_request_fini(&r);
+	}
+}
+
+static void options_of_a_request_are_complete(void **state)
+{
+	char pairs[] = "filter=size:>=4K;alloc-fn=my alloc;no-wrappers;include-function=a,b";
+	struct hl_strbuf text = {0};
+	struct hl_request_error why;
+	struct hl_request r;
+
+	assert_int_equal(fill(&r, pairs, NULL, &why), 0);
+	hl_request_put_options(&r, &text);
+	assert_string_equal(hl_strbuf_str(&text),
+		" --filter 'size:>=4K fn:\"a,b\"' --alloc-fn='my alloc' --no-wrappers");
+	hl_strbuf_fini(&text);
 	hl_request_fini(&r);
 }
 
@@ -259,6 +312,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_fill_a_request),
+		cmocka_unit_test(filters_are_parsed_one_by_one),
+		cmocka_unit_test(options_of_a_request_are_complete),
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(empty_request_is_the_peak),
 		cmocka_unit_test(a_refused_value_changes_nothing),

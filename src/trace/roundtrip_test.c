@@ -472,7 +472,7 @@ static void check_tables(struct hl_reader *r, const struct test_case *k)
 static void check_rest(struct hl_reader *r, const struct test_case *k, const struct written *wr)
 {
 	struct hl_live_block *blocks;
-	struct hl_rss_sample *rss;
+	struct hl_rss_sample *rss, peak;
 	size_t n;
 
 	assert_int_equal(hl_reader_n_live_sets(r), wr->live ? 1 : 0);
@@ -488,6 +488,9 @@ static void check_rest(struct hl_reader *r, const struct test_case *k, const str
 	assert_int_equal(n, (k->events + 99) / 100);
 	assert_int_equal(rss[n - 1].rss_bytes, (n - 1) * 100 * 4096);
 	assert_int_equal(rss[n - 1].time_ns, wr->events[(n - 1) * 100].time_ns);
+	assert_int_equal(hl_reader_peak_rss(r, &peak), 0);
+	assert_int_equal(peak.rss_bytes, rss[n - 1].rss_bytes);
+	assert_int_equal(peak.time_ns, peak.rss_bytes ? rss[n - 1].time_ns : 0);
 	free(rss);
 }
 

@@ -148,3 +148,10 @@ void hl_json_key_bool(struct hl_json *j, const char *key, bool v)
 	hl_json_key(j, key);
 	hl_json_bool(j, v);
 }
+
+void hl_json_key_percent(struct hl_json *j, const char *key, double percent)
+{
+	hl_json_key(j, key);
+	put_comma(j);
+	fprintf(j->out, "%.1f", percent);
+}

@@ -35,6 +35,8 @@ void hl_json_key_string(struct hl_json *j, const char *key, const char *s);
 void hl_json_key_u64(struct hl_json *j, const char *key, uint64_t v);
 /* UINT64_MAX is written as null: the number is not known, or there is none. */
 void hl_json_key_u64_or_null(struct hl_json *j, const char *key, uint64_t v);
+/* A percentage, rounded to one decimal as in text. */
+void hl_json_key_percent(struct hl_json *j, const char *key, double percent);
 void hl_json_key_bool(struct hl_json *j, const char *key, bool v);
 
 #endif

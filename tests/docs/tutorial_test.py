@@ -31,8 +31,8 @@ MASKS = (
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
     (re.compile(r'^  resident .*\n', re.M), ''),  # the same
     # The overview: what depends on times.
-    (re.compile(r'; \d+\.\d% live less than TIME'), ''),
-    (re.compile(r'\b\d+ % of '), 'N % of '),
+    (re.compile(r'; \d+\.\d% live less than about TIME'), ''),
+    (re.compile(r'\b\d+\.\d % of '), 'N % of '),
     (re.compile(r'^.{10} [│└].*\n', re.M), ''),
     (re.compile(r'^ TIME +\^ peak.*\n', re.M), ''),
     (re.compile(r'^growing  .*\n(^ +[\d.]+% .*\n)*', re.M), ''),

@@ -177,13 +177,13 @@ def check_overview(name, trace, *filters):
 def check_summary(name, trace, said):
     """The summary has rounded bytes, as the text of report without --bytes."""
     rows = {m[1]: (m[2], m[3]) for m in re.finditer(r'^  (\S+(?: \S+)*?)  +(\S+(?: \S+)?)  (.*)$', said, re.M)}
-    for row, args in (('peak', ['--peak']), ('leaked', ['--leaks'])):
+    for row, args in (('peak', ['--peak']), ('not freed', ['--leaks'])):
         heading = run('report', *args, '--limit', '1', trace).stdout.decode().splitlines()[0]
         value, detail = rows.get(row, ('', ''))
         blocks = re.match('in [0-9,]+ blocks?', detail)
         tap.case(blocks and heading.endswith(f': {value} {blocks[0]}'), f'{name}: {row} of the summary', f'{heading} {rows}')
     kept = sum(v[0] for v in json_answer('--leaks', trace)[1].values())
-    tap.case(('plus' in rows['leaked'][1]) == bool(kept), f'{name}: the summary says what is suppressed', f'{rows} {kept}')
+    tap.case(('plus' in rows['not freed'][1]) == bool(kept), f'{name}: the summary says what is suppressed', f'{rows} {kept}')
     share = re.search(r'^short-lived +(\S+)  (.*)$', run('info', trace).stdout.decode(), re.M)
     tap.case(rows['allocations'][1].endswith(f'; {share[1]} {share[2].replace("lived", "live")}'), f'{name}: short-lived of the summary', f'{rows} {share}')
 

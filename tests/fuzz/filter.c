@@ -10,6 +10,7 @@
 
 #include "fuzz.h"
 #include "model/query/filter.h"
+#include "model/query/filter_names.h"
 #include "model/query/pattern.h"
 #include "model/query/suppress.h"
 #include "model/query/time_spec.h"
@@ -28,6 +29,33 @@ static void open_sample(void)
 	FUZZ_MUST(hl_model_open(&model, fuzz_file(file, size), &why) == 0);
 	FUZZ_MUST(hl_reader_decode(hl_model_reader(model), 0, &events) == 0);
 	free(file);
+}
+
+/* Two expressions together have the terms of each, and so has their text. */
+static void ask_two_filters(const char *first, const char *second)
+{
+	struct hl_filter *f, *alone, *again;
+	struct hl_filter_error error = {0};
+	struct hl_strbuf text = {0};
+	size_t n;
+
+	if (hl_filter_parse(&f, first, &error) != 0)
+		return;
+	n = hl_filter_n_clauses(f);
+	if (hl_filter_parse(&alone, second, &error) == 0) {
+		FUZZ_MUST(hl_filter_add(f, second, &error) == 0);
+		FUZZ_MUST(hl_filter_n_clauses(f) == n + hl_filter_n_clauses(alone));
+		hl_filter_free(alone);
+		hl_filter_describe(f, &text);
+		/* A name with a / and a quote or backslash has no such form. */
+		if (!strpbrk(hl_strbuf_str(&text), "\"\\")) {
+			FUZZ_MUST(hl_filter_parse(&again, hl_strbuf_str(&text), &error) == 0);
+			FUZZ_MUST(hl_filter_n_clauses(again) == hl_filter_n_clauses(f));
+			hl_filter_free(again);
+		}
+		hl_strbuf_fini(&text);
+	}
+	hl_filter_free(f);
 }
 
 static void ask_filter(const char *text)
@@ -112,7 +140,7 @@ static void ask_suppressions(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t len = size > 1 ? size - 1 : 0;
-	char *text = malloc(len + 1);
+	char *text = malloc(len + 1), *line;
 
 	if (!model)
 		open_sample();
@@ -122,6 +150,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[len] = '\0';
 	switch (size ? data[0] % 4 : 0) {
 	case 0:
+		line = strchr(text, '\n');
+		if (line) {
+			*line = '\0';
+			ask_two_filters(text, line + 1);
+		}
 		ask_filter(text);
 		break;
 	case 1:

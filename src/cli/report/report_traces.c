@@ -97,7 +97,7 @@ static void begin_process(struct hl_report *r, const struct process *x)
 {
 	const struct hl_trace_info *i = hl_model_info(x->m);
 	struct hl_strbuf b = {0};
-	uint64_t resident;
+	struct hl_rss_sample rss;
 
 	if (is_json(r)) {
 		hl_json_begin_object(&r->json);
@@ -106,8 +106,8 @@ static void begin_process(struct hl_report *r, const struct process *x)
 		hl_json_key_u64(&r->json, "pid", i->meta.pid);
 		hl_json_key_u64(&r->json, "parent_pid", i->meta.parent_pid);
 		if (collects_rows(r)) {
-			(void)hl_reader_peak_rss(hl_model_reader(x->m), &resident);
-			hl_json_key_u64(&r->json, "resident_bytes", resident);
+			(void)hl_reader_peak_rss(hl_model_reader(x->m), &rss);
+			hl_json_key_u64(&r->json, "resident_bytes", rss.rss_bytes);
 		}
 		return;
 	}
@@ -167,9 +167,11 @@ static int add_row(struct hl_report *r, struct hl_model *m, const char *what,
 		.what = strdup(what),
 		.value = *v,
 		.suppressed = suppressed_lines(r, s, meta)};
+	struct hl_rss_sample rss;
 	int err;
 
-	(void)hl_reader_peak_rss(hl_model_reader(m), &row.resident_bytes);
+	(void)hl_reader_peak_rss(hl_model_reader(m), &rss);
+	row.resident_bytes = rss.rss_bytes;
 	err = row.program && row.what ? hl_vec_push(&r->processes, row) : -ENOMEM;
 
 	if (err)

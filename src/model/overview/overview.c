@@ -58,22 +58,19 @@ static int live_bytes_at(
 static int find_rss(struct hl_overview_builder *b)
 {
 	struct hl_overview *o = b->o;
-	struct hl_rss_sample *samples = NULL;
-	size_t n = 0;
-	int err = b->opt->filter ? -EBADMSG : hl_reader_rss(b->m->reader, &samples, &n);
+	struct hl_rss_sample peak = {0};
+	int err = b->opt->filter ? 0 : hl_reader_peak_rss(b->m->reader, &peak);
 
-	for (size_t i = 0; i < n && !err; i++) {
-		if (o->has_rss && samples[i].rss_bytes <= o->rss_bytes)
-			continue;
-		o->has_rss = true;
-		o->rss_bytes = samples[i].rss_bytes;
-		o->rss_ns = samples[i].time_ns;
-	}
-	free(samples);
 	if (err == -EBADMSG)
 		err = 0; /* samples are optional */
+	o->has_rss = !err && peak.rss_bytes > 0;
+	o->rss_bytes = peak.rss_bytes;
+	o->rss_ns = peak.time_ns;
 	if (!err && o->has_rss)
 		err = live_bytes_at(b, o->rss_ns, &o->rss_live_bytes, &o->has_rss_live);
+	o->has_maps = b->m->info->n_map_samples > 0;
+	o->rss_is_elsewhere = !err && o->has_rss_live && o->rss_live_bytes < o->rss_bytes / 2 &&
+			      o->rss_bytes - o->rss_live_bytes >= HL_OVERVIEW_ELSEWHERE_BYTES;
 	return err;
 }
 
@@ -306,7 +303,8 @@ static int build(struct hl_overview_builder *b)
 		return err;
 	hl_verdicts_find(o, b->end_ns);
 	hl_overview_find_commands(b);
-	return hl_overview_make_lists(b);
+	err = hl_overview_make_lists(b);
+	return err || b->opt->brief ? err : hl_overview_find_callers(b);
 }
 
 int hl_overview(
@@ -336,8 +334,10 @@ int hl_overview(
 
 void hl_overview_fini(struct hl_overview *o)
 {
-	for (int i = 0; i < HL_OVERVIEW_LISTS; i++)
+	for (int i = 0; i < HL_OVERVIEW_LISTS; i++) {
 		free(o->lists[i].sites);
+		free(o->lists[i].callers);
+	}
 	free(o->sites);
 	free(o->trends);
 	free(o->columns);

@@ -37,6 +37,9 @@
 #define HL_GROWTH_END   23
 #define HL_GROWTH_RISES 0.1 /* this part of the growth is within the last third */
 
+/* Resident memory besides the heap, below which it is not mentioned: code, stacks, libraries. */
+#define HL_OVERVIEW_ELSEWHERE_BYTES (UINT64_C(32) << 20)
+
 /* Part of an overview, and why it may be missing. */
 enum hl_overview_state {
 	HL_OVERVIEW_KNOWN,
@@ -70,19 +73,29 @@ enum hl_overview_list_id {
 	HL_OVERVIEW_LEFT,     /* live at the end, without suppressed blocks */
 	HL_OVERVIEW_GROWING,  /* by growth; the total is the growth of all growing sites. In a
 				 limited list, sites of verdicts are first */
-	HL_OVERVIEW_CHURNING, /* by blocks. In a limited list, the site with half of the bytes or
-				 more is in the first two rows */
+	HL_OVERVIEW_CHURNING, /* by bytes. A limited list has the site with the most blocks, too */
 	HL_OVERVIEW_LISTS
 };
 /* The short name, which is also that in JSON: "held". */
 const char *hl_overview_list_name(enum hl_overview_list_id list);
 
+/* The function that most of a row comes from. */
+struct hl_overview_caller {
+	uint32_t frame; /* the innermost own frame outside of the site; HL_NODE_NONE: none */
+	uint64_t bytes; /* of the row, or of the sum that it is a part of */
+	double percent; /* of these bytes */
+};
+
 struct hl_overview_list {
 	enum hl_overview_state state;
 	uint32_t *sites; /* indexes of the first n sites, in the order of the list */
 	size_t n, all;   /* all: number of sites that have a value */
+	size_t kept;     /* this row is shown even if a page has room for fewer; SIZE_MAX: none */
+	struct hl_overview_caller *callers; /* of the first n; NULL: not looked for */
 	struct hl_value total;
 };
+/* The index of row i of a page that has room for `rows` rows; at most l->n and `rows` are shown. */
+size_t hl_overview_row(const struct hl_overview_list *l, size_t i, size_t rows);
 /* The value of a site in a list. */
 const struct hl_value *hl_overview_site_value(
 	const struct hl_overview_site *s, enum hl_overview_list_id list);
@@ -99,6 +112,7 @@ struct hl_overview_verdict {
 	enum hl_overview_verdict_kind {
 		HL_VERDICT_GROWING,
 		HL_VERDICT_SHORT_LIVED,
+		HL_VERDICT_ALLOCATED,
 		HL_VERDICT_SPARSE_PAGES,
 	} kind;
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
@@ -110,13 +124,15 @@ struct hl_overview_verdict {
 	unsigned from_k, to_k;     /* these moments, as numbers */
 	uint64_t bound_ns;         /* short-lived */
 	double percent;            /* short-lived: of all allocations; pages: of the pages in use */
-	double site_percent;       /* short-lived: part of these blocks that is of the site */
+	double site_percent;       /* short-lived: part of these blocks that is of the site;
+				      allocated: part of the bytes */
+	uint64_t bytes, peak_bytes; /* allocated: in all, and the peak */
 	uint64_t blocks;           /* short-lived; of the site if it has one */
 	uint64_t page_bytes;       /* pages: bytes of the sparse pages */
 	uint64_t page_used_bytes;  /* pages: live bytes on them */
 	unsigned page_use_percent; /* pages: they are used less than this */
 };
-#define HL_VERDICTS_MAX 4
+#define HL_VERDICTS_MAX 5
 
 struct hl_overview {
 	/* Of all blocks, or of those that match the filter. */
@@ -141,6 +157,8 @@ struct hl_overview {
 	/* The highest sample, and the live bytes of the whole heap at that time. */
 	bool has_rss;
 	bool has_rss_live; /* they are known */
+	bool rss_is_elsewhere; /* most of it is not heap, and enough to look for */
+	bool has_maps;         /* the trace has samples of the mappings, which show where */
 	uint64_t rss_bytes, rss_ns, rss_live_bytes;
 
 	enum hl_overview_state timeline_state;

@@ -35,6 +35,9 @@ static bool can_show_verdict(struct hl_model *m, const struct hl_overview_verdic
 		q.quantity = HL_QUANTITY_TEMPORARY;
 		q.temporary_ns = v->bound_ns;
 		return can_answer(m, &q);
+	case HL_VERDICT_ALLOCATED:
+		q.quantity = HL_QUANTITY_ALLOCATED;
+		return can_answer(m, &q);
 	default:
 		return true; /* its numbers are those of the view */
 	}

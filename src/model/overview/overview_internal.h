@@ -25,12 +25,15 @@ struct hl_overview_watch {
 	bool on; /* false: the site holds nothing at some late moment, so it does not grow */
 };
 
+enum { HL_ANSWER_ALLOCATED, HL_ANSWER_END, HL_ANSWER_PEAK, HL_ANSWERS };
+
 struct hl_overview_builder {
 	struct hl_model *m;
 	struct hl_overview *o;
 	const struct hl_overview_options *opt;
 	bool by_sums;    /* sums by stack suffice for the filter */
 	bool has_totals; /* of the allocations, the peak and the end */
+	struct hl_answer answers[HL_ANSWERS]; /* by stack */
 	bool scan_cut;   /* the scan ended before a lost part of the file */
 	struct hl_time_spec peak;
 	uint64_t end_ns;
@@ -98,5 +101,7 @@ int hl_overview_mark_ambiguous_sites(struct hl_overview_builder *b);
 void hl_overview_compute_churn(struct hl_overview_builder *b);
 void hl_overview_compute_growth(struct hl_overview_builder *b);
 int hl_overview_make_lists(struct hl_overview_builder *b);
+/* overview_callers.c: the callers of the sites in the lists. Returns 0 or -errno. */
+int hl_overview_find_callers(struct hl_overview_builder *b);
 
 #endif

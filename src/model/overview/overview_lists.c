@@ -125,11 +125,6 @@ struct order {
 	enum hl_overview_list_id list;
 };
 
-static uint64_t rank(const struct hl_value *v, enum hl_overview_list_id list)
-{
-	return list == HL_OVERVIEW_CHURNING ? v->blocks : v->bytes;
-}
-
 static int compare_sites(const void *pa, const void *pb, void *arg)
 {
 	const struct order *x = arg;
@@ -137,8 +132,6 @@ static int compare_sites(const void *pa, const void *pb, void *arg)
 	const struct hl_value *a = hl_overview_site_value(&x->sites[ia], x->list),
 			      *b = hl_overview_site_value(&x->sites[ib], x->list);
 
-	if (rank(a, x->list) != rank(b, x->list))
-		return rank(a, x->list) > rank(b, x->list) ? -1 : 1;
 	if (a->bytes != b->bytes)
 		return a->bytes > b->bytes ? -1 : 1;
 	if (a->blocks != b->blocks)
@@ -146,15 +139,22 @@ static int compare_sites(const void *pa, const void *pb, void *arg)
 	return ia < ib ? -1 : ia > ib;
 }
 
+static bool is_below(uint64_t part, uint64_t all, double percent)
+{
+	return (double)part * 100 < (double)all * percent;
+}
+
 /* All growth, or all churn, is a part of the heap not worth a list. */
 static bool is_negligible(const struct hl_overview_builder *b, const struct hl_overview_list *l,
 	enum hl_overview_list_id id)
 {
-	uint64_t all = id == HL_OVERVIEW_GROWING    ? b->o->peak.bytes
-		       : id == HL_OVERVIEW_CHURNING ? b->o->allocated.blocks
-						    : 0;
+	const struct hl_value *all = id == HL_OVERVIEW_GROWING ? &b->o->peak : &b->o->allocated;
 
-	return (double)rank(&l->total, id) * 100 < (double)all * HL_OVERVIEW_LIST_PERCENT;
+	if (id != HL_OVERVIEW_GROWING && id != HL_OVERVIEW_CHURNING)
+		return false;
+	return is_below(l->total.bytes, all->bytes, HL_OVERVIEW_LIST_PERCENT) &&
+	       (id == HL_OVERVIEW_GROWING ||
+		       is_below(l->total.blocks, all->blocks, HL_OVERVIEW_LIST_PERCENT));
 }
 
 /* A limited list ends before the rows that say little, but has at least one, and those that were
@@ -170,8 +170,7 @@ static size_t count_rows(const struct hl_overview_builder *b, const struct hl_ov
 		const struct hl_value *v = hl_overview_site_value(&b->sites.data[l->sites[n]], id);
 
 		if (b->opt->rows && n > 0 && n >= promoted &&
-			(double)rank(v, id) * 100 <
-				(double)rank(&l->total, id) * HL_OVERVIEW_MIN_PERCENT)
+			is_below(v->bytes, l->total.bytes, HL_OVERVIEW_MIN_PERCENT))
 			break;
 		n++;
 	}
@@ -214,54 +213,62 @@ static size_t promote_verdicts(const struct hl_overview_builder *b, struct hl_ov
 	return n;
 }
 
-/* Few large blocks may be most of the churn. Returns the number of rows that show them. */
-static size_t promote_churned_bytes(const struct hl_overview_builder *b, struct hl_overview_list *l)
+/* Many small blocks may be few bytes of the churn. The site with the most blocks is the last row of
+ * a limited list that would not have it; so the list is in the order of bytes. */
+static void keep_most_blocks(const struct hl_overview_builder *b, struct hl_overview_list *l)
 {
 	size_t top = 0;
 
 	for (size_t i = 1; i < l->all; i++) {
-		if (b->sites.data[l->sites[i]].churned.bytes >
-			b->sites.data[l->sites[top]].churned.bytes)
+		if (b->sites.data[l->sites[i]].churned.blocks >
+			b->sites.data[l->sites[top]].churned.blocks)
 			top = i;
 	}
-	if (top == 0 || l->total.bytes - b->sites.data[l->sites[top]].churned.bytes >
-				b->sites.data[l->sites[top]].churned.bytes)
-		return 0;
-	move_up(l, top, 1);
-	return 2;
+	if (l->n == 0)
+		return;
+	if (top >= l->n && l->n == b->opt->rows && l->n > 1)
+		l->n--;
+	if (top >= l->n && l->n < b->opt->rows)
+		move_up(l, top, l->n++);
+	l->kept = top < l->n ? top : l->n - 1;
 }
 
-static size_t promote_sites(const struct hl_overview_builder *b, struct hl_overview_list *l,
-	enum hl_overview_list_id id)
+size_t hl_overview_row(const struct hl_overview_list *l, size_t i, size_t rows)
 {
-	if (b->opt->rows == 0)
-		return 0;
-	return id == HL_OVERVIEW_GROWING    ? promote_verdicts(b, l)
-	       : id == HL_OVERVIEW_CHURNING ? promote_churned_bytes(b, l)
-					    : 0;
+	return i > 0 && i + 1 == rows && l->kept < l->n && l->kept >= rows ? l->kept : i;
+}
+
+/* Blocks of 0 bytes. */
+static bool counts_empty_blocks(enum hl_overview_list_id id)
+{
+	return id == HL_OVERVIEW_LEFT || id == HL_OVERVIEW_CHURNING;
 }
 
 static int make_list(struct hl_overview_builder *b, enum hl_overview_list_id id)
 {
 	struct hl_overview_list *l = &b->o->lists[id];
 	struct order order = {b->sites.data, id};
-	size_t promoted;
+	size_t promoted = 0;
 
+	l->kept = SIZE_MAX;
 	l->sites = calloc(b->sites.len + 1, sizeof(*l->sites));
 	if (!l->sites)
 		return hl_model_fail(b->m, -ENOMEM);
 	for (size_t i = 0; i < b->sites.len; i++) {
 		const struct hl_value *v = hl_overview_site_value(&b->sites.data[i], id);
 
-		if (rank(v, id) == 0 && (id != HL_OVERVIEW_LEFT || v->blocks == 0))
+		if (v->bytes == 0 && (v->blocks == 0 || !counts_empty_blocks(id)))
 			continue;
 		hl_value_add(&l->total, v);
 		l->sites[l->all++] = (uint32_t)i;
 	}
 	if (l->all > 1)
 		qsort_r(l->sites, l->all, sizeof(*l->sites), compare_sites, &order);
-	promoted = promote_sites(b, l, id);
+	if (b->opt->rows && id == HL_OVERVIEW_GROWING)
+		promoted = promote_verdicts(b, l);
 	l->n = count_rows(b, l, id, promoted);
+	if (b->opt->rows && id == HL_OVERVIEW_CHURNING)
+		keep_most_blocks(b, l);
 	return 0;
 }
 

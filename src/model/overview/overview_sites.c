@@ -127,17 +127,15 @@ static struct hl_value sum_suppressed(const struct hl_suppressions *s)
 	return sum;
 }
 
-enum { ANSWER_ALLOCATED, ANSWER_END, ANSWER_PEAK, ANSWERS };
-
 /* Makes the queries; the totals are known then. */
 static int make_queries(struct hl_overview_builder *b, struct hl_answer *a)
 {
-	const struct hl_query q[ANSWERS] = {alloc_query(b), end_query(b), peak_query(b)};
+	const struct hl_query q[HL_ANSWERS] = {alloc_query(b), end_query(b), peak_query(b)};
 	struct hl_overview *o = b->o;
 	int err = 0;
 
-	for (int i = 0; i < ANSWERS && !err; i++) {
-		if (i == ANSWER_PEAK && o->peak_state != HL_OVERVIEW_KNOWN)
+	for (int i = 0; i < HL_ANSWERS && !err; i++) {
+		if (i == HL_ANSWER_PEAK && o->peak_state != HL_OVERVIEW_KNOWN)
 			continue;
 		err = hl_model_query(b->m, &q[i], &a[i]);
 		if (!err)
@@ -145,32 +143,30 @@ static int make_queries(struct hl_overview_builder *b, struct hl_answer *a)
 	}
 	if (err)
 		return err;
-	o->allocated = a[ANSWER_ALLOCATED].total;
+	o->allocated = a[HL_ANSWER_ALLOCATED].total;
 	o->begins_late = hl_model_base(b->m)->is_late;
 	if (o->begins_late && !b->opt->filter)
 		o->allocated = (struct hl_value){.bytes = b->m->info->totals.sums.alloc_bytes,
 			.blocks = b->m->info->totals.sums.alloc_blocks,
 			.variance = o->allocated.variance};
-	o->at_end = a[ANSWER_END].total;
+	o->at_end = a[HL_ANSWER_END].total;
 	o->suppressed = sum_suppressed(b->opt->suppressions);
-	o->peak = a[ANSWER_PEAK].total;
-	o->peak_ns = a[ANSWER_PEAK].to_ns;
+	o->peak = a[HL_ANSWER_PEAK].total;
+	o->peak_ns = a[HL_ANSWER_PEAK].to_ns;
 	b->has_totals = true;
 	return 0;
 }
 
 int hl_overview_add_values(struct hl_overview_builder *b)
 {
-	static const size_t value_at[ANSWERS] = {offsetof(struct hl_overview_site, allocated),
+	static const size_t value_at[HL_ANSWERS] = {offsetof(struct hl_overview_site, allocated),
 		offsetof(struct hl_overview_site, at_end),
 		offsetof(struct hl_overview_site, at_peak)};
-	struct hl_answer a[ANSWERS] = {0};
-	int err = make_queries(b, a);
+	int err = make_queries(b, b->answers);
 
-	for (int i = 0; i < ANSWERS; i++) {
-		if (!err && a[i].values)
-			err = add_answer(b, &a[i], value_at[i]);
-		hl_answer_fini(&a[i]);
+	for (int i = 0; i < HL_ANSWERS && !err; i++) {
+		if (b->answers[i].values)
+			err = add_answer(b, &b->answers[i], value_at[i]);
 	}
 	return err;
 }
@@ -549,6 +545,8 @@ int hl_overview_sites_init(struct hl_overview_builder *b)
 
 void hl_overview_sites_fini(struct hl_overview_builder *b)
 {
+	for (int i = 0; i < HL_ANSWERS; i++)
+		hl_answer_fini(&b->answers[i]);
 	hl_vec_free(&b->shorts);
 	free(b->watches);
 	hl_pair_map_fini(&b->by_frame);

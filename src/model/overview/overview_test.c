@@ -159,10 +159,9 @@ static void lists_are_sorted_and_complete(void **state)
 		for (size_t i = 0; i < l->n; i++) {
 			const struct hl_value *v =
 				hl_overview_site_value(&all.sites[l->sites[i]], id);
-			uint64_t rank = id == HL_OVERVIEW_CHURNING ? v->blocks : v->bytes;
 
-			assert_true(rank <= last);
-			last = rank;
+			assert_true(v->bytes <= last);
+			last = v->bytes;
 			hl_value_add(&sum, v);
 		}
 		assert_value(&sum, &l->total);
@@ -203,7 +202,8 @@ static void a_long_scan_is_left_out(void **state)
 
 #define SECOND UINT64_C(1000000000)
 #define MIB    (UINT64_C(1) << 20)
-enum { GROWER, OTHER, N_NODES = 12 };
+/* N_NODES stacks of one frame; and a function that two of them call. */
+enum { GROWER, OTHER, N_NODES = 12, HELPER_OF_GROWER = N_NODES, HELPER_OF_OTHER };
 
 struct script {
 	char path[64];
@@ -212,6 +212,16 @@ struct script {
 	struct hl_event *open; /* allocations by ordinal */
 	size_t cap;
 };
+
+static void add_helper(struct hl_writer *w)
+{
+	struct hl_name_frame frame = {.function = "helper", .file = "/src/helper.c", .line = 5};
+	struct hl_named_site names = {.offset = 0x2000, .frames = &frame, .n_frames = 1};
+
+	for (uint32_t parent = GROWER; parent <= OTHER; parent++)
+		hl_writer_add_node(w, &(struct hl_node){.parent = parent, .offset = 0x2000});
+	hl_writer_add_names(w, &names);
+}
 
 static void begin_script(struct script *s)
 {
@@ -239,6 +249,7 @@ static void begin_script(struct script *s)
 		hl_writer_add_node(s->w, &node);
 		hl_writer_add_names(s->w, &names);
 	}
+	add_helper(s->w);
 	hl_writer_add_thread(s->w, 1);
 }
 
@@ -543,11 +554,13 @@ static void short_lived_blocks_are_stated_only_if_they_are_many(void **state)
 {
 	static const struct short_case cases[] = {
 		{20000, 2000, 60, SECOND,
-			"90 % of allocations live less than 1.0 us; 60 % of them come from "
+			"90.9 % of allocations live less than about 1 us; 60.0 % of them come from "
 			"cache_insert cache.c:10"},
 		{20000, 2000, 100, SECOND,
-			"90 % of allocations live less than 1.0 us; 100 % of them come from "
+			"90.9 % of allocations live less than about 1 us; 100.0 % of them come from "
 			"cache_insert cache.c:10"},
+		/* no site has a quarter */
+		{20000, 2000, 22, SECOND, "90.9 % of allocations live less than about 1 us"},
 		/* too few, too small a share, too few in a second */
 		{9999, 1000, 100, SECOND, NULL},
 		{20000, 20001, 100, SECOND, NULL},
@@ -564,7 +577,7 @@ static void short_lived_blocks_are_stated_only_if_they_are_many(void **state)
 
 		begin_script(&s);
 		for (unsigned k = 0; k < c->shorts; k++, ns += 128) {
-			uint32_t node = k % 100 < c->of_site ? GROWER : OTHER;
+			uint32_t node = k % 100 < c->of_site ? GROWER : OTHER + k % 10;
 
 			free_block(&s, ns + 64, add_block(&s, ns, node, 0x1000, 16));
 		}
@@ -605,12 +618,12 @@ static void assert_pages_of_view(struct hl_model *m, const struct hl_overview_ve
 static void pages_are_stated_only_if_they_are_many_and_thin(void **state)
 {
 	static const struct page_case cases[] = {
-		{2048, 1000, 1000, 40, "8.0 MiB are in pages less than 25 % used"},
+		{2048, 1000, 1000, 40, "at the end 8.0 MiB are in pages less than 25 % used"},
 		{2048, 1000, 1000, 60,
-			"8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
+			"at the end 8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
 			"cache.c:10"},
 		{2048, 1000, 100, 100,
-			"8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
+			"at the end 8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
 			"cache.c:10"},
 		/* too little, too small a share, used well enough */
 		{1000, 0, 100, 100, NULL},
@@ -746,27 +759,127 @@ static void a_growing_verdict_is_before_larger_steps(void **state)
 	hl_model_close(m);
 }
 
-/* Few large blocks are most bytes of the churn, and too few blocks for the list. */
-static void most_churned_bytes_are_in_the_second_row(void **state)
+/* Many small blocks are few bytes of the churn, and too few for the rows of the list. */
+static void most_churned_blocks_are_in_the_last_row(void **state)
 {
-	struct hl_overview o;
-	struct hl_model *m;
-	struct script s;
-	uint64_t ns = 0;
+	for (size_t rows = 1; rows <= 3; rows++) {
+		const struct hl_overview_list *l;
+		struct hl_overview o;
+		struct hl_model *m;
+		struct script s;
+		uint64_t ns = 0;
 
-	begin_script(&s);
-	for (uint32_t k = OTHER; k < N_NODES; k++) {
-		for (unsigned i = 0; i < 1000 + k; i++, ns += 128)
-			free_block(&s, ns + 64, add_block(&s, ns, k, 0x1000, 16));
+		begin_script(&s);
+		for (uint32_t k = OTHER; k < N_NODES; k++) {
+			for (unsigned i = 0; i < 100; i++, ns += 128)
+				free_block(&s, ns + 64, add_block(&s, ns, k, 0x1000, k * MIB));
+		}
+		for (unsigned i = 0; i < 1000; i++, ns += 128)
+			free_block(&s, ns + 64, add_block(&s, ns, GROWER, 0x1000, 16));
+		m = end_limited(&s, ns, &o, rows);
+		l = &o.lists[HL_OVERVIEW_CHURNING];
+		assert_int_equal(l->n, rows);
+		for (uint32_t i = 0; i + 1 < rows; i++)
+			assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, i),
+				10 + N_NODES - 1 - i);
+		assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, rows - 1),
+			rows > 1 ? 10 + GROWER : 10 + N_NODES - 1);
+		/* a page with room for fewer rows shows it, too */
+		assert_int_equal(hl_overview_row(l, 0, 2), 0);
+		assert_int_equal(hl_overview_row(l, 1, 2), rows > 1 ? rows - 1 : 1);
+		hl_overview_fini(&o);
+		hl_model_close(m);
 	}
-	for (unsigned i = 0; i < 5; i++, ns += 128)
-		free_block(&s, ns + 64, add_block(&s, ns, GROWER, 0x1000, 64 * MIB));
-	m = end_limited(&s, ns, &o, 2);
-	assert_int_equal(o.lists[HL_OVERVIEW_CHURNING].n, 2);
-	assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, 0), 10 + N_NODES - 1);
-	assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, 1), 10 + GROWER);
-	hl_overview_fini(&o);
-	hl_model_close(m);
+}
+
+/* --- callers --- */
+
+struct caller_case {
+	unsigned of_grower; /* of 100 blocks of the helper */
+	uint32_t line;
+	double percent;
+};
+
+static void a_row_has_the_caller_of_most_bytes(void **state)
+{
+	static const struct caller_case cases[] = {
+		{100, 10 + GROWER, 100}, {80, 10 + GROWER, 80}, {30, 10 + OTHER, 70}};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		const struct hl_overview_list *l;
+		struct hl_overview o;
+		struct hl_model *m;
+		struct script s;
+
+		begin_script(&s);
+		for (unsigned k = 0; k < 100; k++)
+			add_block(&s, k * 64,
+				k < cases[i].of_grower ? HELPER_OF_GROWER : HELPER_OF_OTHER, 0,
+				100);
+		add_block(&s, 6400, OTHER, 0, 1);
+		m = end_script(&s, SECOND, &o);
+		for (int id = HL_OVERVIEW_HELD; id <= HL_OVERVIEW_LEFT; id++) {
+			l = &o.lists[id];
+			assert_int_equal(l->n, 2);
+			assert_int_equal(site_line(m, &o, id, 0), 5);
+			assert_int_equal(
+				hl_model_frame(m, l->callers[0].frame)->line, cases[i].line);
+			assert_int_equal((int)(l->callers[0].percent + 0.5), cases[i].percent);
+			assert_int_equal(l->callers[1].frame, HL_NODE_NONE);
+		}
+		hl_overview_fini(&o);
+		hl_model_close(m);
+	}
+}
+
+/* --- allocated bytes --- */
+
+struct allocated_case {
+	unsigned n;    /* blocks of 1 MiB, one after the other */
+	unsigned held; /* MiB, at the same time */
+	unsigned of_site;
+	const char *text;
+};
+
+static void allocated_bytes_are_stated_only_if_they_are_many_times_the_peak(void **state)
+{
+	static const struct allocated_case cases[] = {
+		{200, 0, 60,
+			"200.0 MiB were allocated in all, 200 times the peak; 60.0 % by "
+			"cache_insert cache.c:10"},
+		{200, 9, 60,
+			"209.0 MiB were allocated in all, 20 times the peak; 57.4 % by "
+			"cache_insert cache.c:10"},
+		/* too few times the peak, too little, no site with a good part */
+		{200, 10, 60, NULL},
+		{63, 0, 60, NULL},
+		{200, 0, 10, NULL},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		const struct allocated_case *c = &cases[i];
+		const struct hl_overview_verdict *v;
+		struct hl_overview o;
+		struct hl_model *m;
+		struct script s;
+
+		begin_script(&s);
+		for (unsigned k = 0; k < c->held; k++)
+			add_block(&s, 0, OTHER, 0, MIB);
+		for (unsigned k = 0; k < c->n; k++)
+			free_block(&s, k * 128 + 64,
+				add_block(&s, k * 128,
+					k % 100 < c->of_site ? GROWER : OTHER + k % 10, 0x1000,
+					MIB));
+		m = end_script(&s, SECOND, &o);
+		v = find_verdict(&o, HL_VERDICT_ALLOCATED);
+		if (c->text)
+			assert_text(m, v, c->text, "--allocated --sites");
+		else if (v)
+			fail_msg("case %zu: %f %%", i, v->site_percent);
+		hl_overview_fini(&o);
+		hl_model_close(m);
+	}
 }
 
 int main(void)
@@ -784,7 +897,9 @@ int main(void)
 		cmocka_unit_test(memory_that_is_held_does_not_churn),
 		cmocka_unit_test(a_growing_verdict_has_its_site_in_the_list),
 		cmocka_unit_test(a_growing_verdict_is_before_larger_steps),
-		cmocka_unit_test(most_churned_bytes_are_in_the_second_row),
+		cmocka_unit_test(most_churned_blocks_are_in_the_last_row),
+		cmocka_unit_test(a_row_has_the_caller_of_most_bytes),
+		cmocka_unit_test(allocated_bytes_are_stated_only_if_they_are_many_times_the_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/totals/short_lived.h"
 #include "model/views/page_usage.h"
 #include "util/safe_text.h"
 
 const char *hl_verdict_kind_name(enum hl_overview_verdict_kind kind)
 {
-	static const char *const names[] = {"growing", "short_lived", "sparse_pages"};
+	static const char *const names[] = {
+		"growing", "short_lived", "allocated", "sparse_pages"};
 
 	return names[kind];
 }
@@ -201,6 +203,33 @@ static void find_short_lived(struct hl_overview *o, uint64_t end_ns)
 	add_verdict(o, &v);
 }
 
+/* --- allocated bytes --- */
+
+/* A program that allocates many times what it holds copies or fills memory again and again. */
+static void find_allocated(struct hl_overview *o)
+{
+	const struct hl_overview_site *top = NULL;
+	struct hl_overview_verdict v = {.kind = HL_VERDICT_ALLOCATED,
+		.bytes = o->allocated.bytes,
+		.peak_bytes = o->peak.bytes};
+
+	if (o->peak_state != HL_OVERVIEW_KNOWN || o->peak.bytes == 0 || o->begins_late ||
+		hl_value_margin(&o->allocated) > o->allocated.bytes ||
+		v.bytes < HL_VERDICT_ALLOCATED_BYTES ||
+		v.bytes / HL_VERDICT_ALLOCATED_TIMES < v.peak_bytes)
+		return;
+	for (size_t i = 0; i < o->n_sites; i++) {
+		if (o->sites[i].allocated.bytes > (top ? top->allocated.bytes : 0))
+			top = &o->sites[i];
+	}
+	v.site_percent = top ? percent(top->allocated.bytes, v.bytes) : 0;
+	if (v.site_percent < HL_VERDICT_ALLOCATED_OF_SITES)
+		return;
+	v.frame = top->frame;
+	v.full_name = top->full_name;
+	add_verdict(o, &v);
+}
+
 /* --- pages --- */
 
 static void find_sparse_pages(struct hl_overview *o)
@@ -223,6 +252,7 @@ void hl_verdicts_find(struct hl_overview *o, uint64_t end_ns)
 	o->n_verdicts = 0;
 	find_growing(o, end_ns);
 	find_short_lived(o, end_ns);
+	find_allocated(o);
 	find_sparse_pages(o);
 }
 
@@ -273,18 +303,28 @@ static void put_growing(
 	put_seconds(b, v->to_ns - v->from_ns);
 }
 
-/* A share is rounded down: "61 %" is never more than what was counted. */
 static void put_short_lived(
 	struct hl_strbuf *b, struct hl_model *m, const struct hl_overview_verdict *v)
 {
 	char bound[HL_TEXT_SIZE_MAX];
 
-	hl_strbuf_printf(b, "%s%u %% of allocations live less than %s",
-		v->estimated ? "an estimated " : "", (unsigned)v->percent,
-		hl_text_duration(bound, v->bound_ns));
+	hl_strbuf_printf(b, "%s%.1f %% of allocations live less than %s",
+		v->estimated ? "an estimated " : "", v->percent,
+		hl_short_lived_bound_text(bound, v->bound_ns));
 	if (v->frame == HL_NODE_NONE)
 		return;
-	hl_strbuf_printf(b, "; %u %% of them come from ", (unsigned)v->site_percent);
+	hl_strbuf_printf(b, "; %.1f %% of them come from ", v->site_percent);
+	put_site(b, m, v);
+}
+
+static void put_allocated(
+	struct hl_strbuf *b, struct hl_model *m, const struct hl_overview_verdict *v)
+{
+	char bytes[HL_TEXT_SIZE_MAX];
+
+	hl_strbuf_printf(b, "%s%s were allocated in all, %" PRIu64 " times the peak; %.1f %% by ",
+		v->estimated ? "an estimated " : "", hl_text_bytes(bytes, v->bytes),
+		v->bytes / v->peak_bytes, v->site_percent);
 	put_site(b, m, v);
 }
 
@@ -293,7 +333,7 @@ static void put_sparse_pages(
 {
 	char bytes[HL_TEXT_SIZE_MAX];
 
-	hl_strbuf_printf(b, "%s are in pages less than %u %% used",
+	hl_strbuf_printf(b, "at the end %s are in pages less than %u %% used",
 		hl_text_bytes(bytes, v->page_bytes), v->page_use_percent);
 	if (v->frame == HL_NODE_NONE)
 		return;
@@ -307,6 +347,8 @@ void hl_verdict_put(struct hl_strbuf *b, struct hl_model *m, const struct hl_ove
 		put_growing(b, m, v);
 	else if (v->kind == HL_VERDICT_SHORT_LIVED)
 		put_short_lived(b, m, v);
+	else if (v->kind == HL_VERDICT_ALLOCATED)
+		put_allocated(b, m, v);
 	else
 		put_sparse_pages(b, m, v);
 }
@@ -328,6 +370,8 @@ void hl_verdict_put_options(struct hl_strbuf *b, const struct hl_overview_verdic
 			hl_verdict_percent(v->to_k));
 	else if (v->kind == HL_VERDICT_SHORT_LIVED)
 		hl_strbuf_printf(b, "--temporary=%" PRIu64 "ns --sites --sort blocks", v->bound_ns);
+	else if (v->kind == HL_VERDICT_ALLOCATED)
+		hl_strbuf_puts(b, "--allocated --sites");
 	else
 		hl_strbuf_puts(b, "--leaks --fragmentation");
 }

@@ -22,7 +22,11 @@
 #define HL_VERDICT_SHORT_BLOCKS   UINT64_C(10000)
 #define HL_VERDICT_SHORT_PER_S    1000
 #define HL_VERDICT_SHORT_PERCENT  50
-#define HL_VERDICT_SHORT_OF_SITES 10 /* percent: a site below this is not named */
+#define HL_VERDICT_SHORT_OF_SITES 25 /* percent: a site below this is not named */
+/* Allocated: many times the peak, and a good part of it by one site. */
+#define HL_VERDICT_ALLOCATED_BYTES    (UINT64_C(64) << 20)
+#define HL_VERDICT_ALLOCATED_TIMES    20
+#define HL_VERDICT_ALLOCATED_OF_SITES 25 /* percent */
 /* Pages. */
 #define HL_VERDICT_PAGE_BYTES   (UINT64_C(4) << 20)
 #define HL_VERDICT_PAGE_PERCENT 25 /* of the pages in use */

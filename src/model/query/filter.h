@@ -44,6 +44,9 @@ struct hl_filter_error {
 /* Returns 0, -EINVAL with *error filled in, or -ENOMEM. */
 int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_error *error);
 void hl_filter_free(struct hl_filter *f);
+/* Adds the terms of another expression, which must hold, too. Returns as hl_filter_parse; after an
+ * error the filter can only be freed. */
+int hl_filter_add(struct hl_filter *f, const char *expr, struct hl_filter_error *error);
 /* Adds a term: one of these NAMEs (negated: none of them) must match `key`, which is fn, file or
  * module. */
 int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,

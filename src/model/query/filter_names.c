@@ -268,23 +268,51 @@ size_t hl_filter_n_clauses(const struct hl_filter *f)
 	return f->n_clauses;
 }
 
-char *hl_filter_clause_text(const struct hl_filter *f, size_t clause)
+/* A name that begins with / would be a regular expression together with a later / of another term,
+ * so it is quoted. */
+static void put_closed_value(struct hl_strbuf *b, const char *value)
+{
+	size_t len = strlen(value);
+	bool open = value[0] == '/' && (len == 1 || value[len - 1] != '/') && !strchr(value, '"');
+
+	hl_strbuf_printf(b, open ? "\"%s\"" : "%s", value);
+}
+
+static void put_clause(
+	struct hl_strbuf *b, const struct hl_filter *f, size_t clause, bool closed)
 {
 	const struct hl_filter_term *before = NULL;
-	struct hl_strbuf b = {0};
-	char *text = NULL;
 
 	for (size_t i = 0; i < f->terms.len; i++) {
 		const struct hl_filter_term *t = &f->terms.data[i];
 
 		if (t->clause != clause)
 			continue;
-		hl_strbuf_puts(&b, before ? "," : "");
+		hl_strbuf_puts(b, before ? "," : "");
 		if (!before || before->group != t->group)
-			hl_strbuf_printf(&b, "%s%s:", t->negated ? "-" : "", t->key);
-		hl_strbuf_puts(&b, t->value);
+			hl_strbuf_printf(b, "%s%s:", t->negated ? "-" : "", t->key);
+		if (closed)
+			put_closed_value(b, t->value);
+		else
+			hl_strbuf_puts(b, t->value);
 		before = t;
 	}
+}
+
+void hl_filter_describe(const struct hl_filter *f, struct hl_strbuf *b)
+{
+	for (size_t i = 0; i < f->n_clauses; i++) {
+		hl_strbuf_puts(b, b->len > 0 ? " " : "");
+		put_clause(b, f, i, true);
+	}
+}
+
+char *hl_filter_clause_text(const struct hl_filter *f, size_t clause)
+{
+	struct hl_strbuf b = {0};
+	char *text = NULL;
+
+	put_clause(&b, f, clause, false);
 	if (!hl_strbuf_error(&b))
 		text = strdup(hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);

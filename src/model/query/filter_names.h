@@ -8,6 +8,7 @@
 
 #include "model/query/filter.h"
 #include "util/names/suggest.h"
+#include "util/strbuf.h"
 #include "util/vec.h"
 
 /* A term that no name of the trace matches. */
@@ -28,5 +29,7 @@ void hl_unmatched_terms_free(hl_unmatched_terms *v);
 size_t hl_filter_n_clauses(const struct hl_filter *f);
 /* A clause as an expression: "fn:a,b". The caller frees it; NULL: out of memory. */
 char *hl_filter_clause_text(const struct hl_filter *f, size_t clause);
+/* Appends the whole filter as one expression that is parsed to the same terms. */
+void hl_filter_describe(const struct hl_filter *f, struct hl_strbuf *b);
 
 #endif

@@ -522,6 +522,13 @@ int hl_filter_parse(struct hl_filter **out, const char *expr, struct hl_filter_e
 	return err;
 }
 
+int hl_filter_add(struct hl_filter *f, const char *expr, struct hl_filter_error *error)
+{
+	struct value v = {.expr = expr, .error = error};
+
+	return parse_clauses(f, &v);
+}
+
 int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
 	const char *const *names, size_t n, struct hl_filter_error *error, size_t *bad_name)
 {

@@ -325,6 +325,7 @@ static void read_file(struct hl_session_file *f)
 {
 	struct hl_reader_refusal why;
 	const struct hl_trace_info *info;
+	struct hl_rss_sample rss;
 	struct hl_reader *r;
 
 	if (f->is_read || f->problem || !check_regular(f))
@@ -335,7 +336,8 @@ static void read_file(struct hl_session_file *f)
 	}
 	if (hl_reader_info(r, &info) == 0) {
 		take_info(f, info);
-		(void)hl_reader_peak_rss(r, &f->resident_bytes);
+		(void)hl_reader_peak_rss(r, &rss);
+		f->resident_bytes = rss.rss_bytes;
 	} else {
 		set_problem(f, hl_reader_error(r));
 	}

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/model_internal.h"
 #include "model/stack/stack_rules.h"
@@ -168,5 +169,47 @@ int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame)
 
 	if (!err)
 		*frame = site.frame;
+	return err;
+}
+
+static bool is_same_function(struct hl_model *m, uint32_t a, uint32_t b)
+{
+	const struct hl_frame *x = hl_model_frame(m, a), *y = hl_model_frame(m, b);
+
+	return hl_frame_function_name(x) == hl_frame_function_name(y) && x->module == y->module;
+}
+
+/* The next own frame outside of s, which it replaces; s->own is false if there is none. */
+static int step_out(struct hl_model *m, struct hl_site *s)
+{
+	const struct hl_frame_ref *refs;
+	size_t n, index, inner = s->index;
+	uint32_t outer = hl_model_parent(m, s->node);
+	int err = hl_model_node_frames(m, s->node, &refs, &n);
+
+	if (!err)
+		err = find_own(m, refs, inner, &index);
+	if (err)
+		return err;
+	if (index < inner) {
+		s->index = (uint32_t)index;
+		s->frame = refs[index].frame;
+		return 0;
+	}
+	s->own = false;
+	return outer == HL_NODE_NONE ? 0 : hl_model_locate_site(m, outer, s);
+}
+
+int hl_model_find_site_caller(struct hl_model *m, uint32_t node, uint32_t *frame)
+{
+	struct hl_site s;
+	int err = hl_model_locate_site(m, node, &s);
+	uint32_t site = err ? HL_NODE_NONE : s.frame;
+
+	*frame = HL_NODE_NONE;
+	while (!err && s.own && node < m->n_nodes && is_same_function(m, s.frame, site))
+		err = step_out(m, &s);
+	if (!err && s.own && strcmp(hl_model_frame(m, s.frame)->function, "main") != 0)
+		*frame = s.frame;
 	return err;
 }

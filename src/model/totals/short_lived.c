@@ -169,3 +169,17 @@ double hl_short_lived_percent(const struct hl_short_lived *s)
 {
 	return s->allocations ? (double)s->blocks * 100 / (double)s->allocations : 0;
 }
+
+char *hl_short_lived_bound_text(char *buf, uint64_t bound_ns)
+{
+	static const char *const texts[HL_SHORT_LIVED_BOUNDS] = {
+		"about 1 us", "about 100 us", "about 10 ms"};
+
+	for (size_t i = 0; i < HL_SHORT_LIVED_BOUNDS; i++) {
+		if (hl_short_lived_bounds[i] == bound_ns) {
+			snprintf(buf, HL_TEXT_SIZE_MAX, "%s", texts[i]);
+			return buf;
+		}
+	}
+	return hl_text_duration(buf, bound_ns);
+}

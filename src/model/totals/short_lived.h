@@ -31,6 +31,9 @@ int hl_short_lived_find(struct hl_model *m, uint64_t max_events, struct hl_short
 /* The index of the bound that is chosen for a run of this length; below[i]: blocks below bound i.
  */
 size_t hl_short_lived_choose(const uint64_t below[HL_SHORT_LIVED_BOUNDS], uint64_t run_ns);
+/* The bound for people, "about 100 us": the number that it is nearest to. buf: HL_TEXT_SIZE_MAX.
+ * Returns buf. */
+char *hl_short_lived_bound_text(char *buf, uint64_t bound_ns);
 /* From 0 to 100; 0 without allocations. */
 double hl_short_lived_percent(const struct hl_short_lived *s);
 

@@ -269,8 +269,9 @@ int hl_reader_keyframe_rows(
 /* RSS samples, in order. If there are very many, pairs are reduced to the larger one. The caller
  * frees the array. */
 int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n);
-/* The highest sample that can be read; *bytes is 0 if there is none. Returns as hl_reader_rss. */
-int hl_reader_peak_rss(struct hl_reader *r, uint64_t *bytes);
+/* The highest sample that can be read, the earliest of equal ones; all 0 if there is none. Returns
+ * as hl_reader_rss. */
+int hl_reader_peak_rss(struct hl_reader *r, struct hl_rss_sample *peak);
 
 /* Live sets, in order. The caller frees the array of blocks. */
 struct hl_live_set_info {

@@ -612,16 +612,16 @@ int hl_reader_rss(struct hl_reader *r, struct hl_rss_sample **samples, size_t *n
 	return bad ? -EBADMSG : 0;
 }
 
-int hl_reader_peak_rss(struct hl_reader *r, uint64_t *bytes)
+int hl_reader_peak_rss(struct hl_reader *r, struct hl_rss_sample *peak)
 {
 	struct hl_rss_sample *samples;
 	size_t n;
 	int err = hl_reader_rss(r, &samples, &n);
 
-	*bytes = 0;
+	*peak = (struct hl_rss_sample){0};
 	for (size_t i = 0; i < n; i++) {
-		if (samples[i].rss_bytes > *bytes)
-			*bytes = samples[i].rss_bytes;
+		if (samples[i].rss_bytes > peak->rss_bytes)
+			*peak = samples[i];
 	}
 	free(samples);
 	return err;

@@ -65,20 +65,26 @@ static void json_numbers(struct hl_json *j, const struct hl_overview_verdict *v)
 		break;
 	case HL_VERDICT_SHORT_LIVED:
 		hl_json_key_u64(j, "below_ns", v->bound_ns);
-		hl_json_key_u64(j, "percent", (uint64_t)v->percent);
-		hl_json_key_u64(j, "site_percent", (uint64_t)v->site_percent);
+		hl_json_key_percent(j, "percent", v->percent);
+		hl_json_key_percent(j, "site_percent", v->site_percent);
 		hl_json_key_u64(j, "blocks", v->blocks);
+		break;
+	case HL_VERDICT_ALLOCATED:
+		hl_json_key_u64(j, "allocated_bytes", v->bytes);
+		hl_json_key_u64(j, "peak_bytes", v->peak_bytes);
+		hl_json_key_percent(j, "site_percent", v->site_percent);
 		break;
 	case HL_VERDICT_SPARSE_PAGES:
 		hl_json_key_u64(j, "used_below_percent", v->page_use_percent);
 		hl_json_key_u64(j, "page_bytes", v->page_bytes);
 		hl_json_key_u64(j, "live_bytes", v->page_used_bytes);
-		hl_json_key_u64(j, "percent", (uint64_t)v->percent);
+		hl_json_key_percent(j, "percent", v->percent);
 		break;
 	}
 }
 
-static void json_verdict(struct hl_json *j, struct hl_model *m, const struct hl_overview_verdict *v)
+static void json_verdict(struct hl_json *j, struct hl_model *m, const struct hl_overview_verdict *v,
+	const struct hl_request *request)
 {
 	struct hl_strbuf b = {0};
 
@@ -87,6 +93,8 @@ static void json_verdict(struct hl_json *j, struct hl_model *m, const struct hl_
 	hl_json_key_string(j, "text", hl_strbuf_str(&b));
 	hl_strbuf_reset(&b);
 	hl_verdict_put_options(&b, v);
+	if (b.len > 0)
+		hl_request_put_options(request, &b);
 	hl_json_key_string(j, "options", b.len > 0 ? hl_strbuf_str(&b) : NULL);
 	hl_strbuf_fini(&b);
 	json_numbers(j, v);
@@ -94,16 +102,16 @@ static void json_verdict(struct hl_json *j, struct hl_model *m, const struct hl_
 		hl_json_frame(j, hl_model_frame(m, v->frame));
 }
 
-static void json_verdicts(struct hl_json *j, struct hl_model *m, const struct hl_overview *o,
-	struct hl_row_limit *rows)
+static void json_verdicts(
+	struct hl_json *j, const struct hl_result *r, const struct hl_overview *o)
 {
 	hl_json_key(j, "verdicts");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < o->n_verdicts; i++) {
-		if (!hl_json_begin_row(j, rows, NULL))
+		if (!hl_json_begin_row(j, r->rows, NULL))
 			continue;
-		json_verdict(j, m, &o->verdicts[i]);
-		hl_json_end_row(j, rows);
+		json_verdict(j, r->m, &o->verdicts[i], r->plan->request);
+		hl_json_end_row(j, r->rows);
 	}
 	hl_json_end_array(j);
 }
@@ -131,6 +139,20 @@ static void json_site(struct hl_json *j, struct hl_model *m, const struct hl_ove
 	json_series(j, "allocated_blocks_over_time", s->trend->allocs);
 }
 
+static void json_caller(
+	struct hl_json *j, struct hl_model *m, const struct hl_overview_caller *c)
+{
+	hl_json_key(j, "caller");
+	if (c->frame == HL_NODE_NONE) {
+		hl_json_string(j, NULL);
+		return;
+	}
+	hl_json_begin_object(j);
+	hl_json_key_percent(j, "percent", c->percent);
+	hl_json_frame(j, hl_model_frame(m, c->frame));
+	hl_json_end_object(j);
+}
+
 static void json_list(struct hl_json *j, struct hl_result *r, enum hl_overview_list_id id)
 {
 	const struct hl_overview *o = &((const struct hl_overview_result *)r->data)->overview;
@@ -151,6 +173,8 @@ static void json_list(struct hl_json *j, struct hl_result *r, enum hl_overview_l
 		if (!hl_json_begin_row(j, r->rows, NULL))
 			continue;
 		json_site(j, r->m, o, s, v);
+		if (l->callers)
+			json_caller(j, r->m, &l->callers[i]);
 		hl_json_end_row(j, r->rows);
 	}
 	hl_json_end_array(j);
@@ -187,7 +211,7 @@ int hl_json_overview(struct hl_json *j, struct hl_result *r)
 	if (err)
 		return err;
 	json_headline(j, r->m, o);
-	json_verdicts(j, r->m, o, r->rows);
+	json_verdicts(j, r, o);
 	json_timeline(j, o);
 	hl_json_key_string(j, "trends", state_name(o->trend_state));
 	if (o->trend_state == HL_OVERVIEW_KNOWN)

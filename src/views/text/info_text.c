@@ -215,7 +215,7 @@ static void text_short_lived(const struct info_printer *p)
 	}
 	snprintf(share, sizeof(share), "%.1f%%", hl_short_lived_percent(&s));
 	fprintf(p->out, "%-20s%20s  lived less than %s\n", "short-lived", share,
-		hl_text_duration(bound, s.bound_ns));
+		hl_short_lived_bound_text(bound, s.bound_ns));
 }
 
 static void text_source(const struct info_printer *p, const struct hl_meta *meta)

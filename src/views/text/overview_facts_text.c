@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/totals/short_lived.h"
 #include "util/terminal/wrap.h"
 #include "views/text/overview_text_internal.h"
 
@@ -82,7 +83,7 @@ static void put_end(FILE *out, const struct hl_overview *o, const struct hl_text
 	if (o->suppressed.blocks > 0)
 		hl_strbuf_printf(&b, ", plus %s held by the runtime",
 			hl_text_size(n, o->suppressed.bytes, opts));
-	hl_overview_put_fact(out, o->leaked ? "leaked" : "live at end",
+	hl_overview_put_fact(out, o->leaked ? "not freed" : "live at end",
 		hl_text_size(value, o->at_end.bytes, opts), hl_strbuf_str(&b), opts);
 	hl_strbuf_fini(&b);
 }
@@ -102,7 +103,7 @@ static void put_short_lived(struct hl_strbuf *b, struct hl_model *m, const struc
 			o->estimated ? "an estimated " : "",
 			hl_percent(o->short_blocks, o->short_of),
 			o->short_of == o->allocated.blocks ? "" : " of the run's",
-			hl_text_duration(bound, o->short_bound_ns));
+			hl_short_lived_bound_text(bound, o->short_bound_ns));
 }
 
 static void put_allocations(
@@ -137,6 +138,11 @@ static void put_resident(FILE *out, const struct hl_overview *o, const struct hl
 			(double)o->rss_bytes / (double)o->rss_live_bytes, live);
 	else
 		hl_strbuf_printf(&b, "at most, when the heap had %s", live);
+	if (o->rss_is_elsewhere)
+		hl_strbuf_puts(&b, o->has_maps
+					   ? "; most is not heap: report --resident, --mmaps"
+					   : "; most is not heap: record --mmap shows it with "
+					     "report --resident, --mmaps");
 	hl_overview_put_fact(
 		out, "resident", hl_text_size(value, o->rss_bytes, opts), hl_strbuf_str(&b), opts);
 	hl_strbuf_fini(&b);
@@ -180,36 +186,23 @@ void hl_overview_put_head(FILE *out, struct hl_result *r, const struct hl_text_o
 
 /* --- verdicts --- */
 
-/* The options are not divided: a line is selected to be copied. */
+/* The command has a line of its own, and is not divided: a line is selected to be copied. */
 static void put_verdict(FILE *out, struct hl_model *m, const struct hl_overview_verdict *v,
 	const struct hl_text_opts *opts)
 {
 	struct hl_strbuf raw = {0}, text = {0}, how = {0};
-	char *lines = NULL, *last;
-	size_t len = 0, width = opts->shorten ? opts->width : 0;
-	FILE *wrapped = open_memstream(&lines, &len);
 
 	hl_verdict_put(&raw, m, v);
 	hl_strbuf_puts(&text, opts->unicode ? "▲ " : "! ");
 	hl_text_escape(&text, hl_strbuf_str(&raw));
-	hl_verdict_put_options(&how, v);
-	if (wrapped) {
-		hl_wrap(wrapped, hl_strbuf_str(&text), 0, 2, (unsigned)width);
-		fclose(wrapped);
-	}
-	if (lines && len > 0) {
-		lines[len - 1] = 0; /* the end of the last line */
-		last = strrchr(lines, '\n');
-		last = last ? last + 1 : lines;
-		len = hl_display_columns(last, strlen(last)) + how.len + 4;
-		fprintf(out, "%s%s%s", hl_text_style(opts, HL_STYLE_YELLOW), lines,
+	hl_put_wrapped(out, hl_strbuf_str(&text), HL_STYLE_YELLOW, 2, opts);
+	hl_strbuf_reset(&raw);
+	hl_verdict_put_options(&raw, v);
+	if (raw.len > 0) {
+		hl_overview_put_command(&how, hl_strbuf_str(&raw), opts);
+		fprintf(out, "  %s%s%s\n", hl_text_dim(opts), hl_strbuf_str(&how),
 			hl_text_plain(opts));
-		if (how.len > 0)
-			fprintf(out, "%s%s(%s)%s", width && len > width ? "\n  " : "  ",
-				hl_text_dim(opts), hl_strbuf_str(&how), hl_text_plain(opts));
-		putc('\n', out);
 	}
-	free(lines);
 	hl_strbuf_fini(&raw);
 	hl_strbuf_fini(&text);
 	hl_strbuf_fini(&how);

@@ -15,11 +15,11 @@ static const char *list_title(const struct hl_overview *o, enum hl_overview_list
 	case HL_OVERVIEW_HELD:
 		return "held at the peak";
 	case HL_OVERVIEW_LEFT:
-		return o->leaked ? "leaked" : "live at the end";
+		return o->leaked ? "not freed" : "live at the end";
 	case HL_OVERVIEW_GROWING:
 		return "growing";
 	default:
-		return "churning by blocks";
+		return "churning by bytes";
 	}
 }
 
@@ -129,13 +129,51 @@ static void put_row(
 	putc('\n', p->out);
 }
 
+static const struct hl_overview_site *site_of_row(const struct list_printer *p, size_t i)
+{
+	return &p->o->sites[p->l->sites[hl_overview_row(p->l, i, p->rows)]];
+}
+
+/* --- the caller of the first row --- */
+
+#define CALLER_PERCENT 75 /* a caller with less is one of several */
+
+/* Not if the list before has the same site in its first row. */
+static bool has_caller(const struct list_printer *p)
+{
+	const struct hl_overview_list *l = p->l;
+
+	for (int id = 0; id < (int)p->id; id++) {
+		const struct hl_overview_list *other = &p->o->lists[id];
+
+		if (other->n > 0 && other->sites[0] == l->sites[0])
+			return false;
+	}
+	return l->callers && l->callers[0].frame != HL_NODE_NONE &&
+	       l->callers[0].percent >= CALLER_PERCENT;
+}
+
+/* "   from unpack_entry  packfile.c:1750", below the call site */
+static void put_caller(struct list_printer *p, const struct hl_label *site)
+{
+	const struct hl_frame *f = hl_model_frame(p->m, p->l->callers[0].frame);
+	struct hl_label label = {
+		.frame = f, .reserved_columns = site->reserved_columns + sizeof("from")};
+
+	hl_disambiguate(&label, 1, p->opts);
+	fprintf(p->out, "%*s%sfrom%s ", (int)site->reserved_columns, "", hl_text_dim(p->opts),
+		hl_text_plain(p->opts));
+	hl_put_label(p->out, &label, p->opts);
+	putc('\n', p->out);
+}
+
 static void put_rows(struct list_printer *p)
 {
 	size_t n = p->l->n < p->rows ? p->l->n : p->rows;
 	struct hl_label *labels = calloc(n + 1, sizeof(*labels));
 
 	for (size_t i = 0; i < n && labels; i++) {
-		const struct hl_overview_site *s = &p->o->sites[p->l->sites[i]];
+		const struct hl_overview_site *s = site_of_row(p, i);
 
 		labels[i] = (struct hl_label){.frame = hl_model_frame(p->m, s->frame),
 			.full_name = s->full_name,
@@ -145,12 +183,14 @@ static void put_rows(struct list_printer *p)
 	if (labels)
 		hl_disambiguate(labels, n, p->opts);
 	for (size_t i = 0; i < n && labels; i++) {
-		const struct hl_overview_site *s = &p->o->sites[p->l->sites[i]];
+		const struct hl_overview_site *s = site_of_row(p, i);
 
 		/* Bytes held, left, grown and churned have no sum. */
 		if (!hl_row_begin(p->opts->rows, p->out, NULL))
 			continue;
 		put_row(p, s, &labels[i]);
+		if (i == 0 && has_caller(p))
+			put_caller(p, &labels[0]);
 		hl_row_end(p->opts->rows);
 	}
 	free(labels);
@@ -168,7 +208,6 @@ void hl_overview_put_list(FILE *out, struct hl_model *m, const struct hl_overvie
 		.opts = &own,
 		.rows = rows};
 
-	own.limits.by_blocks = id == HL_OVERVIEW_CHURNING;
 	p.numbers = hl_row_values_make(&p.l->total, &own);
 	p.trend = trend_columns(o, opts);
 	if (p.l->n == 0) {

@@ -106,30 +106,29 @@ static void put_interpreter(FILE *out, struct hl_model *m, const struct hl_text_
 
 /* --- the commands that go deeper --- */
 
-/* A command is about the same blocks as the overview. */
-static void put_filter_option(struct hl_strbuf *b, const struct hl_text_opts *opts)
+void hl_overview_put_command(
+	struct hl_strbuf *b, const char *options, const struct hl_text_opts *opts)
 {
-	if (!opts->filter_text || !opts->filter_text[0])
-		return;
-	hl_strbuf_puts(b, " --filter ");
-	hl_shell_put_word(b, opts->filter_text);
+	struct hl_strbuf raw = {0};
+
+	hl_shell_put_word(&raw, opts->command ? opts->command : "heaplapse");
+	hl_strbuf_printf(&raw, " report %s%s", options, opts->options ? opts->options : "");
+	if (opts->file) {
+		hl_strbuf_putc(&raw, ' ');
+		hl_shell_put_path(&raw, opts->file);
+	}
+	hl_text_escape(b, hl_strbuf_str(&raw));
+	hl_strbuf_fini(&raw);
 }
 
 /* The comment is omitted if it does not fit. */
 static void put_command(FILE *out, const char *options, const char *what, size_t column,
 	const struct hl_text_opts *opts)
 {
-	struct hl_strbuf raw = {0}, line = {0};
+	struct hl_strbuf line = {0};
 	size_t n;
 
-	hl_shell_put_word(&raw, opts->command ? opts->command : "heaplapse");
-	hl_strbuf_printf(&raw, " report %s", options);
-	put_filter_option(&raw, opts);
-	if (opts->file) {
-		hl_strbuf_putc(&raw, ' ');
-		hl_shell_put_word(&raw, opts->file);
-	}
-	hl_text_escape(&line, hl_strbuf_str(&raw));
+	hl_overview_put_command(&line, options, opts);
 	n = hl_display_columns(hl_strbuf_str(&line), line.len) + 2;
 	fprintf(out, "  %s", hl_strbuf_str(&line));
 	column = column > n ? column : n;
@@ -137,7 +136,6 @@ static void put_command(FILE *out, const char *options, const char *what, size_t
 		fprintf(out, "%*s  %s# %s%s", (int)(column - n), "", hl_text_dim(opts), what,
 			hl_text_plain(opts));
 	putc('\n', out);
-	hl_strbuf_fini(&raw);
 	hl_strbuf_fini(&line);
 }
 
@@ -147,7 +145,6 @@ struct command {
 
 static void put_commands(FILE *out, const struct hl_overview *o, const struct hl_text_opts *opts)
 {
-	struct hl_strbuf filter = {0};
 	struct command c[3];
 	size_t n = 0, column = 0;
 
@@ -155,20 +152,20 @@ static void put_commands(FILE *out, const struct hl_overview *o, const struct hl
 		c[n++] = (struct command){"--peak", "stacks that held the peak"};
 	if (o->at_end.blocks > 0 && o->can_show_leaks)
 		c[n++] = (struct command){
-			"--leaks", o->leaked ? "stacks that leaked" : "stacks live at the end"};
+			"--leaks", o->leaked ? "stacks not freed" : "stacks live at the end"};
 	if (o->can_show_sites)
 		c[n++] = (struct command){"--allocated --sites", "all sites, with their lifetimes"};
 	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(c[i].options);
+		struct hl_strbuf line = {0};
+		size_t len;
 
+		hl_overview_put_command(&line, c[i].options, opts);
+		len = hl_display_columns(hl_strbuf_str(&line), line.len) + 2;
 		column = len > column ? len : column;
+		hl_strbuf_fini(&line);
 	}
-	put_filter_option(&filter, opts);
-	column += filter.len + strlen(opts->command ? opts->command : "heaplapse") +
-		  (opts->file ? strlen(opts->file) + 1 : 0) + strlen(" report ") + 2;
 	for (size_t i = 0; i < n; i++)
 		put_command(out, c[i].options, c[i].what, column, opts);
-	hl_strbuf_fini(&filter);
 }
 
 /* --- the page --- */

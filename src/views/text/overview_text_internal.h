@@ -22,6 +22,10 @@ void hl_overview_put_plot(FILE *out, struct hl_model *m, const struct hl_overvie
 void hl_overview_put_list(FILE *out, struct hl_model *m, const struct hl_overview *o,
 	enum hl_overview_list_id id, size_t rows, const struct hl_text_opts *opts);
 
+/* Appends a complete command about the same blocks: "heaplapse report --peak app.hlt". */
+void hl_overview_put_command(
+	struct hl_strbuf *b, const char *options, const struct hl_text_opts *opts);
+
 static inline const char *hl_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";

@@ -35,8 +35,9 @@ struct hl_text_opts {
 	bool exact_bytes;               /* "12,345,678 B" instead of "12.4 MiB" */
 	struct hl_shown_modules *shown; /* gets the modules of the frames; NULL: not needed */
 	size_t width;                   /* of the page, in characters */
-	/* For commands that are shown: how heaplapse is called, and the trace's file. */
-	const char *command, *file;
+	/* For commands that are shown: how heaplapse is called, the trace's file, and options of
+	 * the request that apply to them, too: " --filter ..."; NULL: not known, or none. */
+	const char *command, *file, *options;
 	/* Of the last line about an interpreter, see hl_text_interpreter(). NULL: no such line. */
 	const char **language;
 	bool shorten; /* shorten names in rows that are wider than the page, and wrap other lines */

@@ -36,8 +36,11 @@ void hl_put_truncated(FILE *out, const struct hl_text_opts *opts)
 int hl_text_result(FILE *out, struct hl_result *r, const struct hl_text_opts *style)
 {
 	struct hl_text_opts opts = *style;
+	struct hl_strbuf options = {0};
 	int err;
 
+	hl_request_put_options(r->plan->request, &options);
+	opts.options = hl_strbuf_str(&options);
 	opts.quantity_text = r->heading;
 	opts.filter_text = hl_strbuf_str(&r->plan->filter_text);
 	opts.limits = r->limits;
@@ -47,6 +50,7 @@ int hl_text_result(FILE *out, struct hl_result *r, const struct hl_text_opts *st
 	if (!err && r->suppressions && r->part.view != &hl_view_process)
 		hl_text_suppressed(out, r->suppressions, &opts);
 	hl_put_truncated(out, &opts);
+	hl_strbuf_fini(&options);
 	return err;
 }
 

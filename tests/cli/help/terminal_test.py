@@ -269,7 +269,7 @@ def check_summary():
         done = rows.run(heaplapse, 'record', '--summary', '-f', '-o', 'keeps.hlt', './keeps', *arguments)
         os.utime('keeps.hlt', (1, 1))
         leaks = rows.run(heaplapse, 'report', '--leaks', 'keeps.hlt').stdout
-        case(f'  leaked              77 B  in 1 block{kept}\n' in done.stderr, f'the summary of {arguments}', done.stderr)
+        case(f'  not freed           77 B  in 1 block{kept}\n' in done.stderr, f'the summary of {arguments}', done.stderr)
         case(': 77 B in 1 block\n' in leaks and ('suppressed' in leaks) == bool(kept), f'report --leaks says the same of {arguments}', leaks)
 
 

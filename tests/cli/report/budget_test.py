@@ -139,7 +139,7 @@ def overview(trace):
         case(part['truncated']['rows_left_out'] == sum(rows) + len(whole['marks']) - most and 'bytes_left_out' not in part['truncated'],
              'what is left out is counted, and not added', part['truncated'])
     text = run('--overview', '--max-rows', str(1 + len(whole['verdicts'])), trace).stdout
-    case('held at the peak' in text and 'leaked  ' not in text and 'live at the end  ' not in text and 'churning by' not in text,
+    case('held at the peak' in text and 'not freed  ' not in text and 'live at the end  ' not in text and 'churning by' not in text,
          'text: lists without rows have no heading', text)
     left = LEFT_OUT.search(text)
     case(left and not left[3], 'text: no sum of different bytes', text[-200:])

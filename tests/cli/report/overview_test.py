@@ -177,17 +177,17 @@ def check_modes():
         tap.case(done.returncode == 0, f'{mode}: recorded', done.stderr)
         found = json.loads(run('report', '--overview', '--json', trace).stdout)
         out = run('report', trace).stdout
-        commands = re.findall(r' report (--\S.*) ' + trace, out) + re.findall(r'\((--.*)\)$', out, re.M)
+        commands = re.findall(r'^  \S+ report (--\S.*) ' + trace, out, re.M)
         tap.case(len(commands) >= 2 + len(found['verdicts']) and [v['kind'] for v in found['verdicts']] == ['short_lived'],
                  f'{mode}: a verdict and commands', out)
-        tap.case(mode != 'sample' or 'nothing' not in out and re.search(r'^! an estimated \d+ % of|^▲ an estimated \d+ % of', out, re.M),
+        tap.case(mode != 'sample' or 'nothing' not in out and re.search(r'^[!▲] an estimated [\d.]+ % of', out, re.M),
                  f'{mode}: nothing is claimed of blocks without a sample', out)
         wide = [l for l in terminal('report', '--no-pager', trace, columns=80, NO_COLOR='1').splitlines() if len(l) > 80 and 'call site' in l]
         tap.case(not wide, f'{mode}: the headings fit', wide)
         for options in commands:
             done = run('report', *options.split(), trace)
             tap.case(done.returncode == 0, f'{mode}: {options} is answered', done.stderr)
-        lines = re.findall(r'^  (?:peak|leaked|allocations) .*', out, re.M) + re.findall(r'^.* blocks  .*call site.*', out, re.M)
+        lines = re.findall(r'^  (?:peak|not freed|allocations) .*', out, re.M) + re.findall(r'^.* blocks  .*call site.*', out, re.M)
         tap.case(len(lines) >= 5 and {'estimate' in l for l in lines} == {mode == 'sample'} == {found.get('estimated', False)},
                  f'{mode}: what is estimated', out)
 
@@ -250,15 +250,19 @@ def check_filter(trace):
         sites = set(re.findall(r'\d  [▁▂▃▄▅▆▇█ ]{8,24}  (\S+)', out))
         tap.case('filter: ' in out and sites == {function}, f'{text}: only {function}', out)
     a, b = (json.loads(run('report', '--overview', '--json', '--filter', f, trace).stdout) for f in ('fn:cache_insert', 'size:102400'))
-    tap.case(a.pop('filter') != b.pop('filter') and a == b, 'both are equal', f'{a} {b}')
+    options = [[v.pop('options') for v in x['verdicts']] for x in (a, b)]
+    tap.case(options[0] != options[1] and a.pop('filter') != b.pop('filter') and a == b, 'both are equal', f'{a} {b}')
     tap.case(a['resident_bytes'] is None, 'resident memory is not that of a part')
     for text in 'fn:cache_insert', 'fn:cache_insert size:>1K':
         out = run('report', '--filter', text, trace).stdout
         commands = re.findall(r'^  \S*heaplapse (report .*?server\.hlt)', out, re.M)
-        tap.case(len(commands) == 3, f'{text}: three commands', out)
+        tap.case(len(commands) == 4 and len(re.findall('^▲', out, re.M)) == 1, f'{text}: three commands, and one of the verdict', out)
         for command in commands:
             done = run(*shlex.split(command))
             tap.case(f'filter: {text}\n' in done.stdout, f'{command}: about the same blocks', done.stdout + done.stderr)
+    found = json.loads(run('report', '--overview', '--json', '--no-wrappers', '--filter', 'fn:cache_insert', trace).stdout)
+    tap.case([v['options'] for v in found['verdicts']] == ['--growth 4%..95% --sites --filter fn:cache_insert --no-wrappers'],
+             'options of a verdict in JSON', found['verdicts'])
     none = run('report', '--filter', 'size:7', trace)
     tap.case(none.returncode == 0 and '0 B  in 0 blocks' in none.stdout and len(none.stdout.splitlines()) < 6, 'nothing matches', none.stdout)
 

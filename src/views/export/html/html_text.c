@@ -284,7 +284,7 @@ static void put_heap_figures(struct hl_page *p, FILE *out)
 	if (suppressed->blocks)
 		snprintf(detail + len, sizeof(detail) - (size_t)len, "; %s suppressed",
 			hl_text_bytes(value, suppressed->bytes));
-	put_figure(out, "leaks", p->leaks.certain ? "Leaked" : "Live at end", left->bytes,
+	put_figure(out, "leaks", p->leaks.certain ? "Not freed" : "Live at end", left->bytes,
 		hl_text_bytes(value, left->bytes), detail);
 }
 
@@ -301,7 +301,7 @@ static void put_short_lived(struct hl_page *p, FILE *out)
 	}
 	snprintf(value, sizeof(value), "%.1f%%", hl_short_lived_percent(&s));
 	snprintf(detail, sizeof(detail), "of allocations lived less than %s",
-		hl_text_duration(bound, s.bound_ns));
+		hl_short_lived_bound_text(bound, s.bound_ns));
 	put_figure(out, "short-lived", "Short-lived", s.blocks, value, detail);
 }
 
