@@ -479,8 +479,8 @@ def test_choice(place):
     for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
         done = run(place, 'export', *options, 'x.hlt')
         expect(f'{options}: the rest', ' has the largest heap, with a peak of ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
-    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err,
-             'processes cannot be exported into one file of svg, only of json, collapsed, csv; choose one', '--process')
+    contains('export', run(place, 'export', '-f', 'html', '--all', 'x.hlt', status=2).err,
+             'processes cannot be exported into one file of html, only of json, ', '; write a file of each with -o NAME-%p.html, or choose one, as in --process ')
     one_by_one = {pid: [line for line in run(place, 'export', '-q', '-f', 'collapsed', '--allocated', row['trace']).out.splitlines()] for pid, row in rows.items()}
     together = run(place, 'export', '-f', 'collapsed', '--allocated', '--all', 'x.hlt').out.splitlines()
     expect('collapsed', sorted(together), sorted(f'{base(rows[pid])} (pid {pid});{line}' for pid, lines in one_by_one.items() for line in lines))
@@ -492,7 +492,7 @@ def test_choice(place):
     expect('columns', {line.count(',') for line in table if '"' not in line.split(',', 2)[2]} <= {head.count(',')}, True)
     expect('pids', {int(line.split(',')[0]) for line in table}, {pid for pid, row in rows.items() if row['allocations']})
     run(place, 'export', '-f', 'csv', '-g', 'site', '--all', '-o', 'all.csv', 'x.hlt')
-    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks\n')
+    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks,bytes_margin\n')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
     contains('two', run(place, 'report', '--all', 'x.hlt', 'x.hlt', status=2).err, 'takes one trace or the directory')

@@ -356,7 +356,7 @@ int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *o
 	return choose_of_session(c, opts, opts->process ? HL_SESSION_FILE : alone);
 }
 
-int hl_session_require_one(const struct hl_session_choice *c, const char *what)
+int hl_session_require_one(const struct hl_session_choice *c, const char *what, const char *instead)
 {
 	size_t *order;
 	int status;
@@ -364,8 +364,9 @@ int hl_session_require_one(const struct hl_session_choice *c, const char *what)
 	if (!c->is_session || c->n == 1)
 		return 0;
 	order = hl_session_by_peak(c->session);
-	status = hl_cli_usage("%d processes cannot %s; choose one, as in --process %" PRIu64, c->n,
-		what, hl_session_largest(c->session, order ? order[0] : 0)->pid);
+	status = hl_cli_usage("%d processes cannot %s; %s, as in --process %" PRIu64, c->n, what,
+		instead ? instead : "choose one",
+		hl_session_largest(c->session, order ? order[0] : 0)->pid);
 	free(order);
 	return status;
 }
