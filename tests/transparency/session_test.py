@@ -460,6 +460,27 @@ def test_lost(place):
         contains(f'{what}: one', run(place, 'report', '--process', 'echo', 'x.hlt').err, f'(pid {pid}) {state}')
 
 
+def test_missing_directory(place):
+    """a directory of a session that was removed or not copied is noticed, and where it was expected"""
+    place.record('/bin/sh', '-c', '/bin/true; /bin/echo; exit 0', options=PLAIN, stdout=subprocess.DEVNULL)
+    whole = processes(place)
+    os.rename('x.hlt.d', 'away')
+    sentence = f'{len(whole) - 1} more traces of this run are missing: expected in x.hlt.d, the directory of its session; copy it together with x.hlt'
+    for words, status in (('report',), 0), (('info',), 0), (('export', '-f', 'collapsed'), 0), (('report', '--process', 'true'), 2), \
+                         (('report', '--all'), 3), (('info', '--all'), 3), (('report', '-g', 'process'), 3), (('export', '-f', 'csv', '--all'), 3):
+        contains(f'{words}', run(place, *words, 'x.hlt', status=status).err, sentence)
+    contains('the sum', run(place, 'report', '-g', 'process', 'x.hlt', status=3).out, f'\n1 process without {len(whole) - 1} missing traces, ')
+    os.mkdir('x.hlt.d')
+    contains('an empty one', run(place, 'report', 'x.hlt').err, sentence)
+    os.rmdir('x.hlt.d')
+    os.rename('away', 'x.hlt.d')
+    expect('it is back', 'missing' in run(place, 'report', 'x.hlt').err, False)
+    run(place, 'slice', '-q', '-o', 'slice.hlt', 'x.hlt')
+    expect('a slice is no session', 'missing' in run(place, 'report', 'slice.hlt').err, False)
+    place.record('/bin/sh', '-c', 'exit 0', options=('-o', 'one.hlt', '-q'))
+    expect('one process', run(place, 'report', 'one.hlt').err, '')
+
+
 def test_choice(place):
     """--process takes a name or a pid; several and none are listed; what cannot be added is refused"""
     one = place.program('ending')
