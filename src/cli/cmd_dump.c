@@ -266,7 +266,7 @@ static int open_trace(struct dump *d, struct hl_session_choice *c, int argc, cha
 		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
 	status = hl_session_choose(c, &d->common, argc, argv, HL_SESSION_PROGRAM);
 	if (!status)
-		status = hl_session_require_one(c, "be read together");
+		status = hl_session_require_one(c, "be read together", NULL);
 	return status ? status : hl_trace_file_open_path(c->files[0], &d->m);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/files/process_names.h"
 #include "cli/files/session_choice.h"
 #include "cli/report/request_options.h"
 #include "request/filter_check.h"
@@ -33,6 +34,9 @@ struct export
 	FILE *out;        /* of several processes: the file is open */
 	bool has_several; /* processes in one file */
 	bool is_last;
+	int n_processes, n_nameless; /* n_nameless: of them lack names of functions */
+	uint64_t start_unix_ns;      /* the earliest start of several processes */
+	void *kept;                  /* of the format, from one of several processes to the next */
 };
 
 #define TABLE_VALUES "allocations|stacks|frames"
@@ -238,6 +242,26 @@ static void print_lacking_peak(struct hl_model *m)
 		hl_text_duration_up(begin, hl_model_base(m)->time_ns));
 }
 
+/* Of several processes only their number, because most of them lack the same. */
+static void print_missing_symbols(struct export *e, struct hl_model *m)
+{
+	struct hl_strbuf text = {0};
+
+	if (hl_export_put_missing_symbols(&text, m))
+		e->n_nameless++;
+	if (text.len && (e->n_processes <= 1 || e->options.common.verbose))
+		hl_cli_error("%s", hl_strbuf_str(&text));
+	hl_strbuf_fini(&text);
+}
+
+static void print_nameless_processes(const struct export *e)
+{
+	if (e->n_nameless && e->n_processes > 1 && !e->options.common.verbose)
+		hl_cli_error("%d of %d processes have frames without a name (--verbose lists "
+			     "their modules); " HL_MISSING_SYMBOLS_ADVICE,
+			e->n_nameless, e->n_processes);
+}
+
 /* Prints what a reader of the file must know about it. */
 static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_export_job *x)
 {
@@ -255,7 +279,7 @@ static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_
 		print_lacking_peak(m);
 	if (!e->quiet) {
 		print_suppressed(x);
-		hl_export_print_missing_symbols(m);
+		print_missing_symbols(e, m);
 	}
 	if (x->before_damage && hl_model_has_aggregated(m))
 		hl_plan_note_moved(p, &x->query.to, x->to_ns, true);
@@ -339,6 +363,8 @@ static int run_job(struct export *e, struct hl_plan *p, struct hl_export_job *x,
 		snprintf(process, sizeof(process), "%s (pid %" PRIu64 ")",
 			hl_session_base(meta->program), meta->pid);
 		x->process = process;
+		x->start_unix_ns = e->start_unix_ns;
+		x->kept = &e->kept;
 	}
 	*err = hl_request_make_suppressions(r, &x->suppressions);
 	if (!*err)
@@ -381,7 +407,7 @@ static int finish_request(struct hl_request_options *o)
 /* The message lists the formats that can have several processes. */
 static int reject_several(const struct export *e, const struct hl_session_choice *c)
 {
-	struct hl_strbuf formats = {0}, what = {0};
+	struct hl_strbuf formats = {0}, what = {0}, instead = {0};
 	int status;
 
 	for (const struct hl_export_format *f = hl_export_formats; f->name; f++) {
@@ -390,31 +416,88 @@ static int reject_several(const struct export *e, const struct hl_session_choice
 	}
 	hl_strbuf_printf(&what, "be exported into one file of %s, only of %s", e->format->name,
 		hl_strbuf_str(&formats));
-	status = hl_session_require_one(c, hl_strbuf_str(&what));
+	hl_strbuf_printf(&instead, "write a file of each with -o NAME-%%p%s, or choose one",
+		e->format->suffix);
+	status = hl_session_require_one(c, hl_strbuf_str(&what), hl_strbuf_str(&instead));
+	hl_strbuf_fini(&instead);
 	hl_strbuf_fini(&formats);
 	hl_strbuf_fini(&what);
 	return status;
 }
 
+/* The output of a format with compressed data may be incomplete until `kept` is gone. */
+static void drop_output(struct export *e)
+{
+	if (e->kept && e->format->drop)
+		e->format->drop(e->kept);
+	e->kept = NULL;
+	hl_output_set_drop(&e->files);
+}
+
+static int export_next(struct export *e, const char *trace)
+{
+	struct hl_model *m;
+	int status;
+
+	hl_cli_set_subject(trace);
+	status = hl_trace_file_open_path(trace, &m);
+	if (!status)
+		status = export_trace(e, m);
+	hl_cli_set_subject(NULL);
+	return status;
+}
+
+static bool can_continue(int status)
+{
+	return !status || status == HL_EXIT_INCOMPLETE;
+}
+
 /* Peaks of several processes cannot be added: each has its own part of the file. */
 static int export_session(struct export *e, const struct hl_session_choice *c)
 {
-	struct hl_model *m;
 	int status = 0, result;
 
 	e->has_several = true;
-	for (int i = 0; i < c->n && (!status || status == HL_EXIT_INCOMPLETE); i++) {
+	e->start_unix_ns = hl_session_start(c->session);
+	for (int i = 0; i < c->n && can_continue(status); i++) {
 		e->is_last = i + 1 == c->n;
-		hl_cli_set_subject(c->files[i]);
-		result = hl_trace_file_open_path(c->files[i], &m);
-		if (!result)
-			result = export_trace(e, m);
+		result = export_next(e, c->files[i]);
 		status = result ? result : status;
-		hl_cli_set_subject(NULL);
 	}
-	if (status && status != HL_EXIT_INCOMPLETE)
-		hl_output_set_drop(&e->files);
+	if (!can_continue(status))
+		drop_output(e);
 	return status;
+}
+
+/* Each process has its own output, named by the pattern -o. A failure does not stop the others. */
+static int export_each(struct export *e, const struct hl_session_choice *c)
+{
+	const char *pattern = e->output;
+	char **names;
+	int status = hl_process_names_make(&names, pattern, c), result;
+
+	if (status)
+		return status;
+	for (int i = 0; i < c->n; i++) {
+		hl_output_set_fini(&e->files);
+		e->output = names[i];
+		e->out = NULL;
+		result = init_output_files(e);
+		if (!result)
+			result = check_output(e, 1, &c->files[i]);
+		if (!result)
+			result = export_next(e, c->files[i]);
+		status = can_continue(status) && result ? result : status;
+	}
+	e->output = pattern;
+	hl_process_names_free(names, c);
+	return status;
+}
+
+/* -o NAME-%p: only for several processes is -o a pattern. */
+static bool has_file_of_each(const struct export *e, const struct hl_session_choice *c)
+{
+	return c->is_session && hl_process_names_differ(e->output);
 }
 
 /* A file of most viewers has one process. */
@@ -422,8 +505,8 @@ static int choose_trace(const struct export *e, struct hl_session_choice *c, int
 {
 	int status = hl_session_choose(c, &e->options.common, argc, argv, HL_SESSION_PROGRAM);
 
-	if (!status)
-		status = e->format->several ? 0 : reject_several(e, c);
+	if (!status && !e->format->several && !has_file_of_each(e, c))
+		status = reject_several(e, c);
 	if (!status && c->n > 1 && !c->is_session)
 		status = hl_cli_usage(
 			"takes one trace, but \"%s\" follows \"%s\"", c->files[1], c->files[0]);
@@ -433,8 +516,14 @@ static int choose_trace(const struct export *e, struct hl_session_choice *c, int
 static int export_chosen(struct export *e, const struct hl_session_choice *c)
 {
 	struct hl_model *m;
-	int status = hl_trace_file_open_path(c->files[0], &m);
+	int status;
 
+	e->n_processes = c->n;
+	if (has_file_of_each(e, c))
+		return export_each(e, c);
+	if (c->n > 1)
+		return export_session(e, c);
+	status = hl_trace_file_open_path(c->files[0], &m);
 	return status ? status : export_trace(e, m);
 }
 
@@ -458,10 +547,9 @@ static int run_export(void *state, int argc, char **argv)
 		status = check_output(e, c.n, c.files);
 	if (!status)
 		status = finish_request(&e->options);
-	if (!status && c.n > 1)
-		status = export_session(e, &c);
-	else if (!status)
+	if (!status)
 		status = export_chosen(e, &c);
+	print_nameless_processes(e);
 	if (!status && !e->quiet)
 		hl_session_print_rest(&c);
 	status = hl_session_choice_status(&c, status);
@@ -474,7 +562,7 @@ static const struct hl_opt output_rows[] = {
 	{'f', "format", "FORMAT", "the format; --list shows all", set_format},
 	{'o', "output", "FILE",
 		"write to FILE; text is compressed if it ends in .gz or .zst (-: stdout, the "
-		"default)",
+		"default); with --all and %p (pid) in FILE, a file of each process",
 		set_output},
 	{0, "table", "TABLE:" TABLE_VALUES,
 		"write only one table; by default all, in files beside FILE (parquet)", set_table},

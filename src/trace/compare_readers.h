@@ -29,7 +29,7 @@ static inline const char *hl_readers_differ_in_info(struct hl_reader *ra, struct
 		return "the error of info";
 	if (a->end.kind != b->end.kind || a->end.value != b->end.value ||
 		a->end.duration_ns != b->end.duration_ns || a->end.oom != b->end.oom ||
-		a->has_end != b->has_end)
+		a->end.other_traces != b->end.other_traces || a->has_end != b->has_end)
 		return "the end";
 	if (memcmp(&a->totals, &b->totals, sizeof(a->totals)) != 0 ||
 		a->has_lifetimes != b->has_lifetimes)

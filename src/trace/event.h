@@ -140,6 +140,8 @@ struct hl_end {
 	int32_t value;
 	uint64_t duration_ns;
 	bool oom; /* the kernel sent the signal for lack of memory */
+	/* The first trace of a session: how many others had begun. 0: none, or not known. */
+	uint64_t other_traces;
 };
 
 /* Events that could not be written, for example because the disk was full. Only the file header

@@ -4,7 +4,7 @@
 and `collapsed`."""
 import gzip, json, os, pathlib, re, resource, shutil, signal, stat, subprocess, tempfile
 
-from viewers import FORMATS, HERE, export, heaplapse, lines_of, make_traces, node, npm, programs, report, run, run_ok, stacks, total
+from viewers import FORMATS, HERE, export, heaplapse, lines_of, make_traces, node, npm, programs, record_several, report, run, run_ok, stacks, total
 import tap
 
 QUANTITIES = {
@@ -71,6 +71,45 @@ def schema_refuses(folder):
     del d['frames'][0]['function']
     pathlib.Path(f'{folder}/wrong.json').write_text(json.dumps(d))
     tap.case(len(node('validate.js', SCHEMA, f'{folder}/wrong.json')['errors']) == 2, 'the schema refuses what is wrong')
+
+
+def several_processes(folder):
+    """--all: one file, or with a pattern a file of each process in every format"""
+    trace, rows = record_several(folder)
+    pathlib.Path(f'{folder}/all.json').write_bytes(export('json', '--all', trace))
+    schema = json.loads(SCHEMA.read_text())
+    parts = {'definitions': dict(schema['definitions'], process={k: v for k, v in schema.items() if k not in ('$schema', 'definitions')})}
+    text = json.dumps(dict(parts, **{'$ref': '#/definitions/several'})).replace('{"$ref": "#"}', '{"$ref": "#/definitions/process"}')
+    pathlib.Path(f'{folder}/all.schema').write_text(text)
+    if npm():
+        errors = node('validate.js', f'{folder}/all.schema', f'{folder}/all.json')
+        tap.case(errors == {'errors': []}, 'json --all: ajv', errors)
+        wrong = json.loads(export('json', '--all', trace))
+        del wrong['processes'][1]['pid']
+        pathlib.Path(f'{folder}/all.json').write_text(json.dumps(wrong))
+        tap.case(len(node('validate.js', f'{folder}/all.schema', f'{folder}/all.json')['errors']) == 1, 'json --all: a wrong process is refused')
+    else:
+        tap.skipped('json --all: ajv', npm.why)
+    for form in FORMATS:
+        out = pathlib.Path(f'{folder}/each-{form}')
+        out.mkdir()
+        r = run('export', '-q', '-f', form, '--all', '-o', f'{out}/%e-%p.out', trace)
+        found = {p.name: p.read_bytes() for p in out.iterdir()}
+        wanted = {f'{os.path.basename(row["program"])}-{row["pid"]}.out' for row in rows}
+        tap.case(r.returncode == 0 and wanted <= set(found) and (form == 'parquet' or wanted == set(found)), f'{form}: a file of each process', f'{r} {sorted(found)}')
+        if form in ('collapsed', 'massif', 'html'):
+            for row in rows:
+                tap.case(found[f'{os.path.basename(row["program"])}-{row["pid"]}.out'] == export(form, '-q', row['trace']), f'{form}: {row["label"]} is as alone')
+        refused = run('export', '-q', '-f', form, '--all', '-o', f'{out}/one.out', trace)
+        tap.case(refused.returncode == 0 or (b'write a file of each with -o NAME-%p' in refused.stderr and not (out / 'one.out').exists()),
+                 f'{form}: one file, or what to do', refused.stderr)
+    tap.case(run('export', '-f', 'html', '-o', f'{folder}/each-%p.html', trace).returncode == 0 and os.path.exists(f'{folder}/each-%p.html'), 'one process: no pattern')
+    r = run('export', '-f', 'html', '--all', '-o', f'{folder}/%e.html', trace)
+    tap.case(r.returncode == 2 and b'two processes would be written to' in r.stderr and not list(pathlib.Path(folder).glob('*sample*.html')), 'equal names are refused', r.stderr)
+    r = run('export', '-f', 'html', '--all', '-o', f'{folder}/%p%z.html', trace)
+    tap.case(r.returncode == 2 and b'is not a valid name' in r.stderr, 'a bad pattern is refused', r.stderr)
+    r = run('export', '-f', 'svg', '--all', '-o', f'{folder}/nowhere/%p.svg', trace)
+    tap.case(r.returncode == 3 and r.stderr.count(b'cannot be written') == len(rows), 'a directory that is not there', r.stderr)
 
 
 def collapsed(name, trace):
@@ -344,6 +383,7 @@ with tempfile.TemporaryDirectory() as folder:
         check_json(name, trace, folder)
         collapsed(name, trace)
     schema_refuses(folder)
+    several_processes(folder)
     check_list()
     bad_input(traces, folder)
     full_disk(traces, folder)

@@ -4,7 +4,7 @@
 Graphviz, `gprof2dot` by the schema of memtrail's files."""
 import collections, colorsys, json, os, pathlib, re, shutil, subprocess, tempfile, xml.etree.ElementTree
 
-from viewers import export, grouped, make_traces, node, npm, npm_folder, programs, report, run_ok, stacks, total
+from viewers import export, grouped, make_traces, node, npm, npm_folder, programs, record_several, report, run_ok, stacks, total
 import tap
 
 CHROMIUM = shutil.which('chromium')
@@ -162,6 +162,55 @@ def svg(name, trace, args, which, into, pattern):
     tap.case(abs(seen['found']['cost'] - right) <= whole / 500 and seen['left'] == 0, f'{what}: how much of it', f'{seen["found"]} {right}')
 
 
+def svg_frames(*args):
+    """(row, name, position, cost) of the frames of a picture, which is well-formed."""
+    text = export('svg', *args)
+    xml.etree.ElementTree.fromstring(text)
+    return [(int(d), n, int(x), int(w)) for x, w, d, n in re.findall(r'data-x="(\d+)" data-w="(\d+)" data-d="(\d+)" data-n="([^"]*)"', text.decode())]
+
+
+def several_processes():
+    """Each process is a frame with the picture of its own below it; in speedscope each has two profiles."""
+    trace, rows = record_several(folder)
+    for args in [], ['--allocated'], ['--leaks', '--full-stacks']:
+        drawn, whole = svg_frames(*args, '--all', trace), 0
+        processes = {n: (x, w) for d, n, x, w in drawn if d == 1}
+        asked = [a for a in args if a != '--full-stacks']
+        tap.case({n: w for n, (x, w) in processes.items()} == {r['label']: total(*asked, r['trace'])[0] for r in rows if total(*asked, r['trace'])[0]},
+                 f'svg --all {args}: a frame of each process', processes)
+        for r in rows:
+            if r['label'] not in processes:
+                continue
+            at, cost = processes[r['label']]
+            whole += cost
+            inside = {f for f in drawn if f[0] > 1 and at <= f[2] < at + cost}
+            alone = {(d + 1, n, x + at, w) for d, n, x, w in svg_frames(*args, r['trace']) if d}
+            tap.case(inside <= alone and all(w < total(*asked, '--all', trace)[0] / 20000 for _, _, _, w in alone - inside),
+                     f'svg --all {args}: {r["label"]} has the frames of its own picture', f'{list(inside ^ alone)[:3]}')
+        tap.case(drawn[0] == (0, 'all', 0, whole), f'svg --all {args}: the sum', drawn[0])
+    for args in [], ['--allocated']:
+        d = json.loads(export('speedscope', *args, '--all', trace))
+        names = [p['name'] for p in d['profiles']]
+        tap.case(len(names) == 2 * len(rows) and all(any(n.startswith(r['label'] + ': ') for n in names) for r in rows), f'speedscope --all {args}: profiles', names)
+        for r in rows:
+            own = json.loads(export('speedscope', *args, r['trace']))
+            mine = [p for p in d['profiles'] if p['name'].startswith(r['label'] + ': ')]
+            read = lambda doc, p: [([doc['shared']['frames'][i] for i in s], w) for s, w in zip(p['samples'], p['weights'])]
+            tap.case([read(d, p) for p in mine] == [read(own, p) for p in own['profiles']] and any(read(d, p) for p in mine),
+                     f'speedscope --all {args}: {r["label"]} is as alone')
+    run_ok('export', '-f', 'speedscope', '--all', '-o', f'{folder}/all.speedscope.json', trace)
+    validate(f'{npm_folder}/node_modules/speedscope/dist/release/file-format-schema.json', f'{folder}/all.speedscope.json', 'speedscope --all: schema')
+    if not CHROMIUM or not npm():
+        return tap.skipped('svg --all', npm.why if CHROMIUM else 'chromium is not installed')
+    run_ok('export', '-f', 'svg', '--all', '-o', f'{folder}/all.svg', trace)
+    os.environ['CHROMIUM'] = CHROMIUM
+    seen = node('svg.js', f'{folder}/all.svg', rows[0]['label'], 'single')
+    whole = total('--all', trace)[0]
+    tap.case('error' not in seen and not seen['errors'] and seen['total'] == whole and check_layout(seen['first'], whole) == '' and
+             '4 processes: ' in seen['title'], 'svg --all: chromium', seen.get('error') or seen['title'])
+    tap.case(abs(next(f for f in seen['zoomed'] if f['name'] == rows[0]['label'])['width'] - seen['width']) < .01, 'svg --all: zoom into a process')
+
+
 def svg_by(group, trace):
     """The groups are directly above "all", with the widths that report gives; a click shows one group alone."""
     wanted = {k: v[0] for k, v in grouped(group, ['--allocated'], trace).items() if v[0]}
@@ -276,6 +325,7 @@ with tempfile.TemporaryDirectory() as folder:
             dot(name, trace)
     if not shutil.which('dot'):
         tap.skipped('dot', 'graphviz is not installed')
+    several_processes()
     if CHROMIUM and npm():
         for args in QUESTIONS[1:5]:
             svg('sample', traces['sample'], args, 0, '', 'test_')

@@ -3,7 +3,7 @@
 """pprof_test - export --format pprof, read by Go's pprof: the values that it prints are those of report."""
 import collections, re, subprocess, sys, tempfile
 
-from viewers import PPROF, make_traces, pprof, pprof_raw, report, run, run_ok, stacks, total
+from viewers import PPROF, make_traces, pprof, pprof_raw, record_several, report, run, run_ok, stacks, total
 import tap
 
 # Allocated and in-use values are two queries of report.
@@ -80,6 +80,26 @@ def top(trace):
              f'{flat} {by_name}')
 
 
+def several_processes():
+    """The process is the outermost frame and a label; what is below it is the profile of the process alone."""
+    trace, rows = record_several(folder)
+    def read(*args):
+        run_ok('export', '-q', '-f', 'pprof', '-o', f'{folder}/several.pb.gz', *args)
+        return pprof_raw(f'{folder}/several.pb.gz', folder)[1:]
+    samples, mappings = read('--all', trace)
+    tap.case({path[0] for path, _, _ in samples} == {tags.get('process') for _, _, tags in samples} == {r['label'] for r in rows}, '--all: processes')
+    for r in rows:
+        alone, modules = read(r['trace'])
+        together = [(path[1:], values, {k: v for k, v in tags.items() if k != 'process'}) for path, values, tags in samples if path[0] == r['label']]
+        tap.case(together == [tuple(s) for s in alone] and alone, f'--all: {r["label"]} is as alone', f'{together[:2]} {alone[:2]}')
+        tap.case({l.split()[2] for l in modules.splitlines() if '/' in l} <= {l.split()[2] for l in mappings.splitlines() if '/' in l}, f'--all: its modules', mappings)
+    ids = [l.split(':')[0].strip() for l in mappings.splitlines() if '/' in l]
+    tap.case(len(set(ids)) == len(ids) > len(rows), '--all: each module of each process has its number', ids)
+    wanted = total('--all', trace)[0]
+    run_ok('export', '-q', '-f', 'pprof', '--all', '-o', f'{folder}/several.pb.gz', trace)
+    tap.case(f'of {wanted}B total' in pprof(folder, '-top', '-sample_index=inuse_space', '-unit=B', f'{folder}/several.pb.gz'), '--all: the sum', wanted)
+
+
 def build_ids(trace, mappings, program):
     ids = dict(re.findall(r'^\s*\d+: .* (\S+) ([0-9a-f]{40})', '\n'.join(l for l in mappings.splitlines()), re.M))
     notes = subprocess.run(['readelf', '-n', program], capture_output=True, text=True).stdout
@@ -100,6 +120,7 @@ with tempfile.TemporaryDirectory() as folder:
             from viewers import programs
             build_ids(trace, mappings, programs['shop'])
     top(traces['sample'])
+    several_processes()
     r = run('export', '-f', 'pprof', '--filter', 'size:>1T', '-o', f'{folder}/none.pb.gz', traces['sample'])
     types, samples, _ = pprof_raw(f'{folder}/none.pb.gz', folder)
     tap.case(samples == [] and len(types) == 4, 'nothing: a valid file', types)

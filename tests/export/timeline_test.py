@@ -4,7 +4,7 @@
 Profiler's own program (profiler-cli), which imports both."""
 import collections, csv, io, json, os, subprocess, tempfile, time
 
-from viewers import export, grouped, make_traces, node_program, npm, programs, report, run, run_ok, stacks, total
+from viewers import export, grouped, make_traces, node_program, npm, programs, record_several, report, run, run_ok, stacks, total
 import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
@@ -135,6 +135,31 @@ def chrome(name, trace, args=()):
     tap.case(name == 'made' or marks == [(m['name'] or m['kind'], m['kind'], m['time_ns']) for m in timeline['marks']], f'chrome, {name}: marks', marks)
 
 
+def several_processes():
+    """Each process has its tracks. Times are since the start of the first process."""
+    trace, rows = record_several(folder)
+    first = min(r['start_unix_ns'] for r in rows)
+    d, f = (json.loads(export(form, '--all', trace)) for form in ('chrome', 'firefox'))
+    threads = {t['pid']: (i, t) for i, t in enumerate(f['threads'])}
+    tap.case(set(threads) == {str(r['pid']) for r in rows} and len(f['threads']) == len(rows), 'firefox --all: a track of each process', list(threads))
+    for r in rows:
+        delay = r['start_unix_ns'] - first
+        alone = [dict(e, ts=round(e['ts'] * 1000 + delay)) for e in json.loads(export('chrome', r['trace']))['traceEvents']]
+        mine = [dict(e, ts=round(e['ts'] * 1000)) for e in d['traceEvents'] if e['pid'] == r['pid']]
+        tap.case(mine == alone and len(mine) > 100, f'chrome --all: {r["label"]} is as alone, but later', f'{delay} {mine[:2]} {alone[:2]}')
+        i, thread = threads[str(r['pid'])]
+        own = json.loads(export('firefox', r['trace']))
+        tap.case(thread['nativeAllocations']['weight'] == own['threads'][0]['nativeAllocations']['weight'] and thread['stringArray'] == own['threads'][0]['stringArray'] and
+                 abs(thread['processStartupTime'] - delay / 1e6) < 1e-5, f'firefox --all: {r["label"]} is as alone, but later')
+        counters = [(c['name'], c['samples']['count']) for c in f['counters'] if c['pid'] == str(r['pid']) and c['mainThreadIndex'] == i]
+        tap.case(counters == [(c['name'], c['samples']['count']) for c in own['counters']] and counters, f'firefox --all: counters of {r["label"]}')
+    if npm():
+        for form in 'chrome', 'firefox':
+            run_ok('export', '-f', form, '--all', '-o', f'{folder}/all.{form}', trace)
+            with Session(f'{folder}/all.{form}') as session:
+                tap.case(session.is_loaded(), f'{form} --all: profiler-cli loads it', session.status)
+
+
 def tracks_of_rss():
     text = b'thread 1\nrss 2000000 40960000\nalloc 3000000 0 100 - 0\nrss 5000000 81920000\nextra 6000000 0 0 here\nend 0 0 20000000\n'
     subprocess.run([programs['mktrace'], f'{folder}/rss.hlt'], input=text, check=True)
@@ -152,6 +177,7 @@ with tempfile.TemporaryDirectory() as folder:
             chrome(name, trace)
             chrome(name, trace, ('--filter', 'size:>=48'))
     tracks_of_rss()
+    several_processes()
     if npm():
         for name in ('sample', 'shop', 'threads'):
             firefox(name, traces[name])

@@ -70,6 +70,17 @@ def make_traces(folder, events=20000):
     return made
 
 
+def record_several(folder):
+    """Records a run of several processes. Returns its trace, and a row of info for each process, with its name in exports."""
+    trace = f'{folder}/several.hlt'
+    run_ok('record', '-q', '-o', trace, '--', 'sh', '-c', f'"{programs["sample"]}"; "{programs["single"]}" 5000 1 10; "{programs["sample"]}"; exit 0')
+    rows = json.loads(run_ok('info', '--all', '--json', trace))['processes']
+    for row in rows:
+        row['label'] = f'{os.path.basename(row["program"])} (pid {row["pid"]})'
+    assert len(rows) == 4, rows
+    return trace, rows
+
+
 def stacks(answer):
     """The stacks of report's tree: {(function, ...), outermost first: self values}."""
     paths, found = [], {}

@@ -460,6 +460,27 @@ def test_lost(place):
         contains(f'{what}: one', run(place, 'report', '--process', 'echo', 'x.hlt').err, f'(pid {pid}) {state}')
 
 
+def test_missing_directory(place):
+    """a directory of a session that was removed or not copied is noticed, and where it was expected"""
+    place.record('/bin/sh', '-c', '/bin/true; /bin/echo; exit 0', options=PLAIN, stdout=subprocess.DEVNULL)
+    whole = processes(place)
+    os.rename('x.hlt.d', 'away')
+    sentence = f'{len(whole) - 1} more traces of this run are missing: expected in x.hlt.d, the directory of its session; copy it together with x.hlt'
+    for words, status in (('report',), 0), (('info',), 0), (('export', '-f', 'collapsed'), 0), (('report', '--process', 'true'), 2), \
+                         (('report', '--all'), 3), (('info', '--all'), 3), (('report', '-g', 'process'), 3), (('export', '-f', 'csv', '--all'), 3):
+        contains(f'{words}', run(place, *words, 'x.hlt', status=status).err, sentence)
+    contains('the sum', run(place, 'report', '-g', 'process', 'x.hlt', status=3).out, f'\n1 process without {len(whole) - 1} missing traces, ')
+    os.mkdir('x.hlt.d')
+    contains('an empty one', run(place, 'report', 'x.hlt').err, sentence)
+    os.rmdir('x.hlt.d')
+    os.rename('away', 'x.hlt.d')
+    expect('it is back', 'missing' in run(place, 'report', 'x.hlt').err, False)
+    run(place, 'slice', '-q', '-o', 'slice.hlt', 'x.hlt')
+    expect('a slice is no session', 'missing' in run(place, 'report', 'slice.hlt').err, False)
+    place.record('/bin/sh', '-c', 'exit 0', options=('-o', 'one.hlt', '-q'))
+    expect('one process', run(place, 'report', 'one.hlt').err, '')
+
+
 def test_choice(place):
     """--process takes a name or a pid; several and none are listed; what cannot be added is refused"""
     one = place.program('ending')
@@ -479,8 +500,8 @@ def test_choice(place):
     for options, hint in (('-f', 'html', '-o', 'x.html'), True), (('-f', 'collapsed'), True), (('-f', 'collapsed', '-q'), False):
         done = run(place, 'export', *options, 'x.hlt')
         expect(f'{options}: the rest', ' has the largest heap, with a peak of ' in done.err and f'\n  {place.binary} report --process ' in done.err, hint)
-    contains('export', run(place, 'export', '-f', 'svg', '--all', 'x.hlt', status=2).err,
-             'processes cannot be exported into one file of svg, only of json, collapsed, csv; choose one', '--process')
+    contains('export', run(place, 'export', '-f', 'html', '--all', 'x.hlt', status=2).err,
+             'processes cannot be exported into one file of html, only of json, ', '; write a file of each with -o NAME-%p.html, or choose one, as in --process ')
     one_by_one = {pid: [line for line in run(place, 'export', '-q', '-f', 'collapsed', '--allocated', row['trace']).out.splitlines()] for pid, row in rows.items()}
     together = run(place, 'export', '-f', 'collapsed', '--allocated', '--all', 'x.hlt').out.splitlines()
     expect('collapsed', sorted(together), sorted(f'{base(rows[pid])} (pid {pid});{line}' for pid, lines in one_by_one.items() for line in lines))
@@ -492,7 +513,7 @@ def test_choice(place):
     expect('columns', {line.count(',') for line in table if '"' not in line.split(',', 2)[2]} <= {head.count(',')}, True)
     expect('pids', {int(line.split(',')[0]) for line in table}, {pid for pid, row in rows.items() if row['allocations']})
     run(place, 'export', '-f', 'csv', '-g', 'site', '--all', '-o', 'all.csv', 'x.hlt')
-    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks\n')
+    expect('a table', open('all.csv', encoding='utf-8').readline(), 'pid,program,site,bytes,blocks,bytes_margin\n')
     contains('log', run(place, 'log', '--all', '--json', 'x.hlt', status=2).err, 'cannot be combined', '--process')
     contains('both', run(place, 'info', '--all', '--process', '1', 'x.hlt', status=2).err, 'exclude each other')
     contains('two', run(place, 'report', '--all', 'x.hlt', 'x.hlt', status=2).err, 'takes one trace or the directory')

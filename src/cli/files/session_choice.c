@@ -251,9 +251,23 @@ static void print_problem(const struct hl_session_file *f)
 			f->is_missing ? "is missing" : "cannot be read", f->problem);
 }
 
+static void print_missing(const struct hl_session_list *s)
+{
+	uint64_t missing = hl_session_missing(s);
+	char n[HL_TEXT_SIZE_MAX];
+
+	if (missing)
+		hl_cli_error("%s more trace%s of this run %s missing: expected in %s, the "
+			     "directory of its session; copy it together with %s",
+			hl_text_count(n, missing), missing == 1 ? "" : "s",
+			missing == 1 ? "is" : "are", s->dir, hl_session_base(s->first));
+}
+
 static void print_problems(const struct hl_session_list *s)
 {
 	size_t n = 0;
+
+	print_missing(s);
 
 	for (size_t i = 0; i < s->files.len; i++)
 		if (s->files.data[i].problem && n++ < SHOWN_MAX)
@@ -268,6 +282,8 @@ static bool is_lossy(const struct hl_session_choice *c)
 	const struct hl_session_list *s = c->session;
 	uint64_t pid = 0;
 
+	if (c->is_session && hl_session_missing(s))
+		return true;
 	for (size_t i = 0; i < s->files.len && !c->is_session; i++)
 		if (!strcmp(s->files.data[i].path, c->files[0]))
 			pid = s->files.data[i].pid;
@@ -311,6 +327,14 @@ static int choose_of_session(
 	return status;
 }
 
+/* A trace without a directory, which had none as far as a command about the session can tell. */
+static bool is_alone(struct hl_session_list *s, enum hl_session_default as)
+{
+	if (s->files.len > 1 || !s->has_first)
+		return false;
+	return as != HL_SESSION_ALL || hl_session_list_read_first(s) || !hl_session_missing(s);
+}
+
 int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *opts, int argc,
 	char **argv, enum hl_session_default alone)
 {
@@ -340,8 +364,7 @@ int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *o
 		return 0; /* opening it prints the reason */
 	if (err)
 		return print_unreadable(argv[0], err);
-	if (!is_dir && c->session->files.len <= 1 && c->session->has_first && !opts->process &&
-		!opts->all) {
+	if (!is_dir && !opts->process && !opts->all && is_alone(c->session, alone)) {
 		hl_session_list_free(c->session);
 		c->session = NULL;
 		return 0;
@@ -356,7 +379,7 @@ int hl_session_choose(struct hl_session_choice *c, const struct hl_trace_opts *o
 	return choose_of_session(c, opts, opts->process ? HL_SESSION_FILE : alone);
 }
 
-int hl_session_require_one(const struct hl_session_choice *c, const char *what)
+int hl_session_require_one(const struct hl_session_choice *c, const char *what, const char *instead)
 {
 	size_t *order;
 	int status;
@@ -364,8 +387,9 @@ int hl_session_require_one(const struct hl_session_choice *c, const char *what)
 	if (!c->is_session || c->n == 1)
 		return 0;
 	order = hl_session_by_peak(c->session);
-	status = hl_cli_usage("%d processes cannot %s; choose one, as in --process %" PRIu64, c->n,
-		what, hl_session_largest(c->session, order ? order[0] : 0)->pid);
+	status = hl_cli_usage("%d processes cannot %s; %s, as in --process %" PRIu64, c->n, what,
+		instead ? instead : "choose one",
+		hl_session_largest(c->session, order ? order[0] : 0)->pid);
 	free(order);
 	return status;
 }
@@ -484,12 +508,26 @@ static void print_others(const struct hl_session_list *s, const struct hl_sessio
 	hl_strbuf_fini(&more);
 }
 
+/* A trace that has no directory is not a session, unless it says so itself. */
+static void print_lack_of_session(const char *trace)
+{
+	struct hl_session_list *s;
+
+	if (hl_session_list_open(&s, trace))
+		return;
+	if (hl_session_list_read_first(s) == 0)
+		print_missing(s);
+	hl_session_list_free(s);
+}
+
 void hl_session_print_rest(struct hl_session_choice *c)
 {
 	struct hl_session_list *s = c->session;
 	const struct hl_session_file *largest = NULL, *resident = NULL;
 	char n[HL_TEXT_SIZE_MAX];
 
+	if (!s && c->n == 1)
+		print_lack_of_session(c->files[0]);
 	if (!s || c->is_session || c->n != 1)
 		return;
 	if (!c->is_read && s->files.len > REST_MAX) {

@@ -44,8 +44,10 @@ int hl_session_choose_parts(struct hl_session_choice *c);
  */
 int hl_session_choice_status(const struct hl_session_choice *c, int status);
 /* For a command that takes one trace: prints a sentence and returns an exit status if the choice is
- * a session of several processes. `what`: what the command cannot do, "be exported together". */
-int hl_session_require_one(const struct hl_session_choice *c, const char *what);
+ * a session of several processes. `what`: what the command cannot do, "be exported together".
+ * `instead`: what to do, which ends with "choose one"; NULL: nothing else. */
+int hl_session_require_one(
+	const struct hl_session_choice *c, const char *what, const char *instead);
 /* Appends the command that shows the program of this file, which can be copied into a shell. */
 void hl_session_put_command(
 	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_file *f);

@@ -170,7 +170,7 @@ int hl_trace_file_open(int argc, char **argv, struct hl_model **m)
 		return hl_cli_usage("takes one trace, but \"%s\" follows \"%s\"", argv[1], argv[0]);
 	status = hl_session_choose(&c, &none, argc, argv, HL_SESSION_FILE);
 	if (!status)
-		status = hl_session_require_one(&c, "be read together");
+		status = hl_session_require_one(&c, "be read together", NULL);
 	if (!status)
 		status = hl_trace_file_open_path(c.files[0], m);
 	hl_session_choice_fini(&c);

@@ -42,11 +42,12 @@ static void add_modules(struct hl_strbuf *b, struct hl_model *m, size_t *nameles
 		hl_strbuf_printf(b, " and %zu more", more);
 }
 
-void hl_export_print_missing_symbols(struct hl_model *m)
+bool hl_export_put_missing_symbols(struct hl_strbuf *b, struct hl_model *m)
 {
 	size_t n = hl_model_n_module_notes(m), frames = 0, sum = 0;
 	size_t *nameless = calloc(n + 1, sizeof(*nameless));
 	struct hl_strbuf modules = {0};
+	bool is_put = false;
 
 	/* The true names of an anonymized trace cannot be found anywhere. */
 	if (!nameless || hl_model_info(m)->meta.slice.flags & HL_SLICE_NAMES ||
@@ -57,11 +58,11 @@ void hl_export_print_missing_symbols(struct hl_model *m)
 	if (sum == 0 || sum < frames / MIN_SHARE_DIVISOR)
 		goto out;
 	add_modules(&modules, m, nameless, n);
-	hl_cli_error(
-		"%zu of %zu frames have no name, in %s; install debug packages, name a directory "
-		"with debug files with --symbols, or run heaplapse embed on the recorded machine",
+	is_put = true;
+	hl_strbuf_printf(b, "%zu of %zu frames have no name, in %s; " HL_MISSING_SYMBOLS_ADVICE,
 		sum, frames, hl_strbuf_str(&modules));
 out:
 	hl_strbuf_fini(&modules);
 	free(nameless);
+	return is_put;
 }

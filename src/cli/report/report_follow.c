@@ -44,7 +44,7 @@ static int refuse_several(const struct hl_session_choice *c)
 	if (c->n > 1 && !c->is_session)
 		return hl_cli_usage("--follow takes one trace, but \"%s\" follows \"%s\"",
 			c->files[1], c->files[0]);
-	return hl_session_require_one(c, "be followed together");
+	return hl_session_require_one(c, "be followed together", NULL);
 }
 
 static void put_heading(const struct follower *f, bool is_final)

@@ -37,7 +37,8 @@ struct hl_part {
 struct hl_parts_sum {
 	size_t files, processes;
 	size_t files_read, processes_read;
-	bool is_exact; /* total is known */
+	bool is_exact;           /* total is known */
+	uint64_t missing_traces; /* that the session had, of processes that are not counted */
 	enum hl_parts_rule rule;
 	struct hl_value total;
 };

@@ -633,11 +633,15 @@ static void put_total_text(struct hl_report *r, const struct hl_parts_sum *s)
 	struct hl_strbuf b = {0};
 
 	if (read == n)
-		hl_strbuf_printf(&b, "all %zu process%s", n, n == 1 ? "" : "es");
+		hl_strbuf_printf(&b, "%s%zu process%s", s->missing_traces ? "" : "all ", n,
+			n == 1 ? "" : "es");
 	else
 		hl_strbuf_printf(&b, "%zu of %zu process%s", read, n, n == 1 ? "" : "es");
 	if (s->files > n)
 		hl_strbuf_printf(&b, " in %zu files", s->files);
+	if (s->missing_traces)
+		hl_strbuf_printf(&b, " without %" PRIu64 " missing trace%s", s->missing_traces,
+			s->missing_traces == 1 ? "" : "s");
 	if (has_total(r) && read > 0 && s->is_exact)
 		fprintf(r->out, "%s, %s: %s in %s block%s\n", hl_strbuf_str(&b),
 			hl_parts_rule_words(s),
@@ -717,6 +721,7 @@ static void count_lost(struct hl_parts_sum *sum, const struct hl_session_list *s
 {
 	size_t partial = s->partial_processes;
 
+	sum->missing_traces = hl_session_missing(s);
 	sum->processes += s->lost_processes;
 	sum->files += s->lost_processes;
 	sum->processes_read -= partial < sum->processes_read ? partial : sum->processes_read;

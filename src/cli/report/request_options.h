@@ -41,7 +41,11 @@ void hl_request_warn(struct hl_model *m);
  * none. */
 int hl_request_close(const struct hl_request_options *o, struct hl_model *m, int status, int err,
 	const char *missing);
-/* Prints which modules have no symbols, if they are a relevant part, for files of other viewers. */
-void hl_export_print_missing_symbols(struct hl_model *m);
+/* Appends which modules have no symbols, if they are a relevant part, for files of other viewers.
+ * Returns whether they are. */
+bool hl_export_put_missing_symbols(struct hl_strbuf *b, struct hl_model *m);
+#define HL_MISSING_SYMBOLS_ADVICE                                                       \
+	"install debug packages, name a directory with debug files with --symbols, or " \
+	"run heaplapse embed on the recorded machine"
 
 #endif

@@ -158,6 +158,7 @@ struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const stru
 		hl_trace_output_free(o);
 		return NULL;
 	}
+	q->n_traces += o != NULL;
 	if (o)
 		begin_maps(o);
 	if (o) /* on error its first chunk opens it */
@@ -360,19 +361,29 @@ void hl_trace_output_set_ack(struct hl_trace_output *o, const struct hl_exit_ack
 	o->ack = *ack;
 }
 
+/* Without `record` the first trace of the session may be another collector's. */
+static uint64_t count_other_traces(const struct hl_trace_output *o)
+{
+	const struct hl_write_queue *q = o->queue;
+
+	return o->meta.pid == q->session.first_pid ? q->n_traces - 1 : 0;
+}
+
 void hl_trace_output_end(struct hl_trace_output *o, const struct hl_end *end,
 	const struct hl_counters *counters, const struct hl_cost *cost, uint64_t events)
 {
 	struct hl_cost full = *cost;
+	struct hl_end last = *end;
 	struct timespec ts;
 
+	last.other_traces = count_other_traces(o);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	end_maps(o);
 	full.collector_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	hl_writer_set_cost(o->writer, &full);
 	o->n_events = events;
 	o->early_blocks = counters->early_blocks;
-	o->writer_err = hl_writer_end(o->writer, end, counters);
+	o->writer_err = hl_writer_end(o->writer, &last, counters);
 	o->writer = NULL;
 	/* Without memory for this item the file stays open to the end: truncated, but still a
 	 * trace. `o` may be freed from here on. */

@@ -436,6 +436,28 @@ size_t hl_session_program_files(const struct hl_session_list *s, size_t process,
 	return first;
 }
 
+uint64_t hl_session_missing(const struct hl_session_list *s)
+{
+	uint64_t others = s->files.len - s->has_first, expected;
+
+	if (!s->has_first || !s->files.data[0].is_read)
+		return 0;
+	expected = s->files.data[0].end.other_traces;
+	return expected > others ? expected - others : 0;
+}
+
+uint64_t hl_session_start(const struct hl_session_list *s)
+{
+	uint64_t start = UINT64_MAX;
+
+	for (size_t i = 0; i < s->processes.len; i++) {
+		uint64_t began = hl_session_largest(s, i)->start_unix_ns;
+
+		start = began < start ? began : start;
+	}
+	return start;
+}
+
 static int compare_pid(const void *key, const void *pid)
 {
 	uint64_t x = *(const uint64_t *)key, y = *(const uint64_t *)pid;

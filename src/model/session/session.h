@@ -111,6 +111,13 @@ static inline const struct hl_session_file *hl_session_last(
  * their order. Returns the index of the first in `order`. */
 size_t hl_session_program_files(const struct hl_session_list *s, size_t process, size_t *n);
 
+/* How many traces the first one says that the session has, and which are neither listed nor there:
+ * the directory was removed or not copied. */
+uint64_t hl_session_missing(const struct hl_session_list *s);
+
+/* When the first of its processes began. */
+uint64_t hl_session_start(const struct hl_session_list *s);
+
 /* The file that the numbers of a process are from. */
 static inline const struct hl_session_file *hl_session_largest(
 	const struct hl_session_list *s, size_t process)

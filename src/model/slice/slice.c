@@ -358,6 +358,7 @@ static struct hl_end end_of(const struct hl_slice_writer *c)
 {
 	struct hl_end end = c->m->info->end;
 
+	end.other_traces = 0; /* a slice is no session */
 	if (!c->m->info->has_end || c->to.before_damage)
 		end = (struct hl_end){.kind = HL_END_LOST, .duration_ns = hl_model_end_ns(c->m)};
 	else if (!reaches_end(c))

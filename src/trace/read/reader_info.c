@@ -129,7 +129,7 @@ static int load_end(struct hl_reader *r)
 	struct hl_process_numbers n;
 	struct hl_column_cursor cur;
 	struct hl_chunk c;
-	uint64_t kind, value, duration, stops, modes, pauses;
+	uint64_t kind, value, duration, stops, modes, pauses, other_traces = 0;
 	int err = hl_load_chunk(r, r->end_row, &c);
 
 	if (err)
@@ -143,8 +143,10 @@ static int load_end(struct hl_reader *r)
 	stops = hl_column_cursor_varint(&cur);
 	modes = hl_column_cursor_varint(&cur);
 	pauses = hl_column_cursor_varint(&cur);
-	if (cur.p < cur.end) /* older files do not have this number */
+	if (cur.p < cur.end) /* older files do not have these numbers */
 		n.counters.early_blocks = hl_column_cursor_varint(&cur);
+	if (cur.p < cur.end)
+		other_traces = hl_column_cursor_varint(&cur);
 	if (cur.bad || kind > HL_END_CONTINUED || load_cost(r, &c) < 0 ||
 		hl_read_aggregated(r, &c, &n.totals, &n.aggregated) < 0 ||
 		hl_read_lifetimes(r, &c, &n) < 0 || hl_read_left_out(r, &c) < 0)
@@ -153,6 +155,7 @@ static int load_end(struct hl_reader *r)
 		.kind = (uint8_t)kind,
 		.value = (int32_t)hl_unzigzag(value),
 		.duration_ns = duration,
+		.other_traces = other_traces,
 	};
 	if (kind == HL_END_SIGNAL && r->info.end.value > HL_END_OOM) {
 		r->info.end.value -= HL_END_OOM;

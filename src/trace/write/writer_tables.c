@@ -372,7 +372,8 @@ int hl_aggregated_column(struct hl_writer *w)
 int hl_write_end(struct hl_writer *w, const struct hl_end *end, const struct hl_counters *counters)
 {
 	const uint64_t v[] = {end->kind, hl_zigzag(end->value + (end->oom ? HL_END_OOM : 0)),
-		end->duration_ns, w->stops, w->mode_changes, w->pauses, counters->early_blocks};
+		end->duration_ns, w->stops, w->mode_changes, w->pauses, counters->early_blocks,
+		end->other_traces};
 	const uint64_t cost[] = {w->cost.wait_ns, w->cost.unwinds, w->cost.frames_walked,
 		w->cost.frames_verified, w->cost.rule_misses, w->cost.collector_ns,
 		w->cost.hook_ns};

@@ -286,14 +286,14 @@ static int put_table(struct hl_export_job *x)
 	struct hl_answer a;
 	struct hl_table t = {0};
 	bool estimated = hl_model_has_estimates(x->m), known = !hl_model_has_aggregated(x->m);
+	bool has_margin = estimated || x->process; /* any of several processes may have estimates */
 	int err = hl_export_query(x, hl_group_key(x->group), &a);
 
 	if (!err)
 		err = hl_table_build(&t, x->m, &a, x->group, false);
-	estimated = estimated && !x->process; /* not every process may have estimates */
 	if (x->is_first)
 		fprintf(x->out, "%s%s,bytes,blocks%s\n", x->process ? "pid,program," : "",
-			hl_group_name(x->group), estimated ? ",bytes_margin" : "");
+			hl_group_name(x->group), has_margin ? ",bytes_margin" : "");
 	for (size_t i = 0; i < t.n && !err; i++) {
 		struct hl_line l = {.len = 0};
 
@@ -303,8 +303,8 @@ static int put_table(struct hl_export_job *x)
 		fputs(hl_strbuf_str(&b), x->out);
 		put_number(&l, t.rows[i].value.bytes, true);
 		put_number(&l, t.rows[i].value.blocks, true);
-		if (estimated)
-			put_number(&l, hl_value_margin(&t.rows[i].value), known);
+		if (has_margin)
+			put_number(&l, hl_value_margin(&t.rows[i].value), estimated && known);
 		hl_line_str(&l, "\n");
 		hl_line_write(&l, x->out);
 		err = hl_strbuf_error(&b);

@@ -45,6 +45,10 @@ struct hl_export_job {
 	 * frame. NULL: the file has one process, which is first and last. */
 	const char *process;
 	bool is_first, is_last;
+	uint64_t start_unix_ns; /* the earliest start of all */
+	/* The state of the format between two processes: *kept is NULL before the first. NULL:
+	 * there is one process. */
+	void **kept;
 
 	struct hl_aggregated *aggregated; /* the aggregated blocks; NULL: there are none */
 	struct hl_peak peak;              /* of the selected blocks, when it has been found */
@@ -82,6 +86,9 @@ struct hl_export_format {
 	const char *const *tables; /* names, ended by NULL, if each is a separate file */
 	/* Returns 0, or -errno with hl_model_error(). */
 	int (*write)(struct hl_export_job *x);
+	/* Frees what `write` keeps between processes, if the last one is not written. NULL: it
+	 * keeps nothing. */
+	void (*drop)(void *kept);
 };
 
 /* Ends with a row without a name. */

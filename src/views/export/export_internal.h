@@ -57,6 +57,8 @@ static inline const char *hl_export_call(const struct hl_block *b)
 void hl_export_name(struct hl_strbuf *b, const struct hl_frame *f);
 /* Returns the part after the last slash. */
 const char *hl_export_basename(const char *path);
+/* When the process began, on the time axis of a file: 0 if the file has one process. */
+uint64_t hl_export_begin_ns(const struct hl_export_job *x);
 /* Returns whether the frame has a symbol, not only an address. */
 bool hl_export_is_named(const struct hl_frame *f);
 /*
@@ -143,6 +145,7 @@ int hl_export_chrome(struct hl_export_job *x);
 int hl_export_collapsed(struct hl_export_job *x);
 int hl_export_csv(struct hl_export_job *x);
 int hl_export_firefox(struct hl_export_job *x);
+void hl_export_firefox_drop(void *kept);
 int hl_export_dhat(struct hl_export_job *x);
 int hl_export_dot(struct hl_export_job *x);
 int hl_export_gprof2dot(struct hl_export_job *x);
@@ -150,11 +153,14 @@ int hl_export_html(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
 int hl_export_massif(struct hl_export_job *x);
 int hl_export_speedscope(struct hl_export_job *x);
+void hl_export_speedscope_drop(void *kept);
 int hl_export_parquet(struct hl_export_job *x);
 extern const char *const hl_export_parquet_tables[];
 int hl_export_svg(struct hl_export_job *x);
+void hl_export_svg_drop(void *kept);
 int hl_export_heaptrack(struct hl_export_job *x);
 int hl_export_pprof(struct hl_export_job *x);
+void hl_export_pprof_drop(void *kept);
 int hl_export_replay(struct hl_export_job *x);
 
 #endif

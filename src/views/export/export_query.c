@@ -116,6 +116,13 @@ const char *hl_export_basename(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+uint64_t hl_export_begin_ns(const struct hl_export_job *x)
+{
+	uint64_t start = hl_model_info(x->m)->meta.start_unix_ns;
+
+	return x->process && start > x->start_unix_ns ? start - x->start_unix_ns : 0;
+}
+
 bool hl_export_is_named(const struct hl_frame *f)
 {
 	return strncmp(f->function, "0x", 2) != 0;

@@ -5,7 +5,11 @@
  *
  * The format is the processed format, version 49, which newer versions read. Tables are lists of
  * columns. Times are in milliseconds; the values of a counter are differences.
+ *
+ * Each of several processes is a thread of its own. The counters of all follow the threads, so
+ * their text is kept until then.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,8 +25,40 @@ struct writer {
 	struct hl_export_frames frames;
 	struct hl_string_table strings;
 	HL_VEC(uint32_t) node_frames; /* per node of the tree: its frame number here */
+	struct counters_text *all;
+	uint64_t begin_ns;
 	int err;
 };
+
+/* The counters of the processes so far. */
+struct counters_text {
+	FILE *out;
+	char *text;
+	size_t len, n_processes;
+};
+
+void hl_export_firefox_drop(void *kept)
+{
+	struct counters_text *all = kept;
+
+	if (all && all->out)
+		fclose(all->out);
+	if (all)
+		free(all->text);
+	free(all);
+}
+
+static struct counters_text *make_counters_text(void)
+{
+	struct counters_text *all = calloc(1, sizeof(*all));
+
+	if (all)
+		all->out = open_memstream(&all->text, &all->len);
+	if (all && all->out)
+		return all;
+	free(all);
+	return NULL;
+}
 
 /* --- columns --- */
 
@@ -62,8 +98,9 @@ static void put_empty(struct writer *w, const char *name, const char *const *col
 
 static void put_ms(struct writer *w, uint64_t ns)
 {
+	ns += w->begin_ns;
 	hl_json_u64(&w->j, ns / 1000000);
-	fprintf(w->x->out, ".%06" PRIu64, ns % 1000000);
+	fprintf(w->j.out, ".%06" PRIu64, ns % 1000000);
 }
 
 static uint32_t intern_string(struct writer *w, const char *s)
@@ -270,7 +307,7 @@ static void begin_counter(struct writer *w, const char *name, const char *what, 
 	hl_json_key_string(&w->j, "name", name);
 	hl_json_key_string(&w->j, "description", what);
 	hl_json_key_string(&w->j, "pid", pid);
-	hl_json_key_u64(&w->j, "mainThreadIndex", 0);
+	hl_json_key_u64(&w->j, "mainThreadIndex", w->all->n_processes);
 	hl_json_key(&w->j, "samples");
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "length", n);
@@ -281,7 +318,6 @@ static void put_counters(struct writer *w)
 	const struct hl_tracks *t = &w->tracks;
 	uint64_t before = 0;
 
-	begin_column(w, "counters");
 	begin_counter(w, "live heap", "bytes that were allocated and not yet freed", t->live.len);
 	begin_column(w, "time");
 	for (size_t i = 0; i < t->live.len; i++)
@@ -309,7 +345,17 @@ static void put_counters(struct writer *w)
 		hl_json_end_object(&w->j);
 		hl_json_end_object(&w->j);
 	}
-	end_column(w);
+}
+
+/* Adds the counters of this process to those of all. */
+static void keep_counters(struct writer *w)
+{
+	struct hl_json main = w->j;
+
+	w->j = (struct hl_json){.out = w->all->out, .comma = w->all->n_processes > 0};
+	put_counters(w);
+	w->j = main;
+	w->all->n_processes++;
 }
 
 /* --- profile --- */
@@ -327,7 +373,8 @@ static void put_meta(struct writer *w)
 	hl_json_key_string(&w->j, "importedFrom", "heaplapse");
 	hl_json_key_u64(&w->j, "interval", 1);
 	hl_json_key_u64(&w->j, "processType", 0);
-	hl_json_key_u64(&w->j, "startTime", meta->start_unix_ns / 1000000);
+	hl_json_key_u64(&w->j, "startTime",
+		(w->x->process ? w->x->start_unix_ns : meta->start_unix_ns) / 1000000);
 	hl_json_key_u64(&w->j, "stackwalk", 1);
 	hl_json_key_bool(&w->j, "debug", false);
 	hl_json_key_bool(&w->j, "symbolicated", true);
@@ -378,8 +425,10 @@ static void put_thread(struct writer *w)
 	hl_json_key_string(&w->j, "processType", "default");
 	hl_json_key_string(
 		&w->j, "processName", hl_export_basename(hl_model_info(w->x->m)->meta.program));
-	hl_json_key_u64(&w->j, "processStartupTime", 0);
-	hl_json_key_u64(&w->j, "registerTime", 0);
+	hl_json_key(&w->j, "processStartupTime");
+	put_ms(w, 0);
+	hl_json_key(&w->j, "registerTime");
+	put_ms(w, 0);
 	hl_json_key(&w->j, "processShutdownTime");
 	hl_json_string(&w->j, NULL);
 	hl_json_key(&w->j, "unregisterTime");
@@ -410,26 +459,60 @@ static int run_queries(struct writer *w)
 	return w->err ? w->err : hl_tracks_make(&w->tracks, w->x);
 }
 
+static void put_header(struct writer *w)
+{
+	hl_json_begin_object(&w->j);
+	put_meta(w);
+	begin_column(w, "libs");
+	end_column(w);
+	begin_column(w, "pages");
+	end_column(w);
+	begin_column(w, "threads");
+}
+
+static void put_footer(struct writer *w)
+{
+	struct counters_text *all = w->all;
+
+	if (!w->err && fclose(all->out))
+		w->err = -ENOMEM;
+	all->out = NULL;
+	end_column(w);
+	begin_column(w, "counters");
+	if (!w->err)
+		fwrite(all->text, 1, all->len, w->x->out);
+	end_column(w);
+	hl_json_end_object(&w->j);
+	fputs("\n", w->x->out);
+}
+
+static void put_process(struct writer *w)
+{
+	hl_json_init(&w->j, w->x->out);
+	if (w->x->is_first)
+		put_header(w);
+	else
+		w->j.comma = true;
+	put_thread(w);
+	keep_counters(w);
+	if (w->x->is_last)
+		put_footer(w);
+}
+
 int hl_export_firefox(struct hl_export_job *x)
 {
-	struct writer w = {.x = x};
+	struct writer w = {.x = x,
+		.begin_ns = hl_export_begin_ns(x),
+		.all = x->is_first ? make_counters_text() : *x->kept};
 
-	w.err = run_queries(&w);
-	hl_json_init(&w.j, x->out);
-	hl_json_begin_object(&w.j);
-	if (!w.err) {
-		put_meta(&w);
-		begin_column(&w, "libs");
-		end_column(&w);
-		begin_column(&w, "pages");
-		end_column(&w);
-		put_counters(&w);
-		begin_column(&w, "threads");
-		put_thread(&w);
-		end_column(&w);
+	w.err = w.all ? run_queries(&w) : -ENOMEM;
+	if (!w.err)
+		put_process(&w);
+	if (w.err || x->is_last) {
+		hl_export_firefox_drop(w.all);
+		w.all = NULL;
 	}
-	hl_json_end_object(&w.j);
-	fputs("\n", x->out);
+	*x->kept = w.all;
 	hl_string_table_fini(&w.strings);
 	hl_export_frames_fini(&w.frames);
 	hl_vec_free(&w.node_frames);

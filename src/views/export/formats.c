@@ -35,7 +35,9 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "go tool pprof, Pyroscope, Parca, Grafana: stacks with four costs",
 		.binary = true,
 		.groups = TREE_GROUPS,
-		.write = hl_export_pprof},
+		.several = true,
+		.write = hl_export_pprof,
+		.drop = hl_export_pprof_drop},
 	{.name = "heaptrack",
 		.suffix = ".zst",
 		.viewer = "heaptrack_gui, heaptrack_print: every allocation (also .gz, or plain)",
@@ -61,12 +63,16 @@ const struct hl_export_format hl_export_formats[] = {
 		.suffix = ".speedscope.json",
 		.viewer = "speedscope.app: flame graphs of bytes and of blocks",
 		.groups = TREE_GROUPS,
-		.write = hl_export_speedscope},
+		.several = true,
+		.write = hl_export_speedscope,
+		.drop = hl_export_speedscope_drop},
 	{.name = "svg",
 		.suffix = ".svg",
 		.viewer = "any browser: a flame graph with search and zoom",
 		.groups = TREE_GROUPS,
-		.write = hl_export_svg},
+		.several = true,
+		.write = hl_export_svg,
+		.drop = hl_export_svg_drop},
 	{.name = "html",
 		.suffix = ".html",
 		.viewer = "any browser: one page with timeline, flame graphs, trees and sites",
@@ -107,13 +113,16 @@ const struct hl_export_format hl_export_formats[] = {
 		.viewer = "Perfetto, chrome://tracing: counters over time, and marks",
 		.whole_run = true,
 		.heap_only = true,
+		.several = true,
 		.write = hl_export_chrome},
 	{.name = "firefox",
 		.suffix = ".json",
 		.viewer = "profiler.firefox.com: counters, marks and call trees",
 		.heap_only = true,
 		.groups = TREE_GROUPS,
-		.write = hl_export_firefox},
+		.several = true,
+		.write = hl_export_firefox,
+		.drop = hl_export_firefox_drop},
 	{.name = "replay",
 		.suffix = ".replay",
 		.viewer = "heaplapse-replay: repeats the calls on any allocator",
@@ -195,8 +204,10 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 {
 	bool table = f->table_if_grouped && x->grouped;
 	struct hl_aggregated aggregated = {0};
+	void *kept = NULL, **caller_kept = x->kept;
 	int err = 0;
 
+	x->kept = caller_kept ? caller_kept : &kept;
 	if (!x->quantity_given && f->default_quantity == HL_EXPORT_ALL && !table) {
 		x->query.quantity = HL_QUANTITY_ALLOCATED;
 		x->query.from = (struct hl_time_spec){0};
@@ -225,5 +236,6 @@ int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x)
 		err = f->write(x);
 	hl_aggregated_fini(&aggregated);
 	x->aggregated = NULL;
+	x->kept = caller_kept;
 	return err;
 }

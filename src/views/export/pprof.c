@@ -9,6 +9,10 @@
  *
  * A trace has no load addresses: each module gets its own address range, the n-th one at n << 32.
  * Code without a symbol has no line, so that a user of the file can look it up by build-id.
+ *
+ * Each of several processes is the outermost frame of its stacks and their label "process".
+ * Strings, functions and the numbers of locations and modules are shared; everything else is of one
+ * process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -64,22 +68,26 @@ struct module_range {
 };
 
 struct writer {
-	struct hl_export_job *x;
+	/* Of the file. */
 	FILE *out;
 	struct hl_strbuf message, part; /* messages under construction */
-	struct hl_strbuf ids;           /* unused */
 	struct hl_string_table strings;
 	struct hl_pair_map functions; /* (name, file) -> number from 0 */
+	uint32_t n_functions, n_locations;
+	uint32_t last_module;           /* the highest id so far */
+	uint64_t start_unix_ns, end_ns; /* the end: since the start */
+	int err;
+	/* Of a process. */
+	struct hl_export_job *x;
+	uint32_t process;             /* its location; NO_LOCATION: not written yet */
 	struct hl_pair_map locations; /* (module, offset) -> number from 0 */
 	struct hl_pair_map groups;    /* frame of a group -> location */
-	uint32_t n_functions, n_locations;
 	uint32_t *node_locations; /* location of each node; NO_LOCATION: none yet. The last entry is
 				     for no stack */
 	HL_VEC(struct sample) samples;
 	struct hl_pair_map sample_index;
 	struct module_range *modules;
 	uint32_t n_modules;
-	int err;
 };
 
 static uint64_t intern_string(struct writer *w, const char *s)
@@ -212,22 +220,37 @@ static uint32_t find_location(struct writer *w, uint32_t node)
 	return w->node_locations[at];
 }
 
-/* A group is a location without a module. */
-static uint32_t group_location(struct writer *w, uint32_t frame)
+/* A location without a module. */
+static uint32_t put_bare_location(struct writer *w, const struct hl_frame *f)
 {
-	uint32_t at = hl_pair_map_get(&w->groups, frame, 0);
 	struct hl_strbuf location = {0};
 
-	if (at != HL_PAIR_MAP_NONE || w->err)
-		return at;
-	at = w->n_locations++;
-	w->err = hl_pair_map_put(&w->groups, frame, 0, at);
-	hl_pb_u64(&location, 1, at + UINT64_C(1));
-	add_line(w, &location, hl_model_frame(w->x->m, frame));
+	hl_pb_u64(&location, 1, w->n_locations + UINT64_C(1));
+	add_line(w, &location, f);
 	hl_strbuf_add(&w->message, location.data, location.len);
 	put_message(w, LOCATION);
 	hl_strbuf_fini(&location);
+	return w->n_locations++;
+}
+
+static uint32_t group_location(struct writer *w, uint32_t frame)
+{
+	uint32_t at = hl_pair_map_get(&w->groups, frame, 0);
+
+	if (at != HL_PAIR_MAP_NONE || w->err)
+		return at;
+	at = put_bare_location(w, hl_model_frame(w->x->m, frame));
+	w->err = w->err ? w->err : hl_pair_map_put(&w->groups, frame, 0, at);
 	return at;
+}
+
+static uint32_t process_location(struct writer *w)
+{
+	const struct hl_frame process = {.function = w->x->process};
+
+	if (w->process == NO_LOCATION)
+		w->process = put_bare_location(w, &process);
+	return w->process;
 }
 
 /* --- samples --- */
@@ -281,6 +304,8 @@ static void put_sample(struct writer *w, const struct sample *s)
 	} while (node != HL_NODE_NONE && !w->err);
 	if (s->group != HL_NODE_NONE)
 		hl_pb_put_varint(&ids, group_location(w, s->group) + UINT64_C(1));
+	if (w->x->process)
+		hl_pb_put_varint(&ids, process_location(w) + UINT64_C(1));
 	hl_pb_message(&w->message, 1, &ids);
 	hl_strbuf_reset(&ids);
 	for (int k = 0; k < N_KINDS; k++) {
@@ -289,6 +314,8 @@ static void put_sample(struct writer *w, const struct sample *s)
 	}
 	hl_pb_message(&w->message, 2, &ids);
 	hl_strbuf_fini(&ids);
+	if (w->x->process)
+		add_label(w, "process", w->x->process);
 	add_labels(w, s->who);
 	add_group_label(w, s->group);
 	put_message(w, SAMPLE);
@@ -378,7 +405,6 @@ static int run_queries(struct writer *w)
 static void number_modules(struct writer *w)
 {
 	const char *program = hl_model_info(w->x->m)->meta.program;
-	uint32_t id = 0;
 
 	for (int own = 1; own >= 0; own--) {
 		for (uint32_t i = 0; i < w->n_modules; i++) {
@@ -386,7 +412,7 @@ static void number_modules(struct writer *w)
 
 			if (hl_reader_module(hl_model_reader(w->x->m), i, &module) == 0 &&
 				(strcmp(module.path, program) == 0) == own)
-				w->modules[i].id = ++id;
+				w->modules[i].id = ++w->last_module;
 		}
 	}
 }
@@ -412,10 +438,10 @@ static void put_mapping(
 	hl_strbuf_fini(&id);
 }
 
-/* In the order of their ids. */
-static void put_mappings(struct writer *w)
+/* In the order of their ids, which are after `last`. */
+static void put_mappings(struct writer *w, uint32_t last)
 {
-	for (uint32_t id = 1; id <= w->n_modules; id++) {
+	for (uint32_t id = last + 1; id <= w->last_module; id++) {
 		for (uint32_t i = 0; i < w->n_modules; i++) {
 			struct hl_module module;
 
@@ -446,6 +472,8 @@ static void put_suppressed(struct writer *w)
 		if (v->blocks == 0)
 			continue;
 		hl_strbuf_reset(&b);
+		if (w->x->process)
+			hl_strbuf_printf(&b, "%s: ", w->x->process);
 		hl_strbuf_printf(&b, "suppressed: %" PRIu64 " bytes in %" PRIu64 " block%s: %s",
 			v->bytes, v->blocks, v->blocks == 1 ? "" : "s", taken[i].pattern);
 		put_comment(w, hl_strbuf_str(&b));
@@ -455,7 +483,6 @@ static void put_suppressed(struct writer *w)
 
 static void put_header(struct writer *w)
 {
-	const struct hl_trace_info *info = hl_model_info(w->x->m);
 	bool live = w->x->query.quantity == HL_QUANTITY_LIVE ||
 		    w->x->query.quantity == HL_QUANTITY_GROWTH;
 	char comment[128];
@@ -467,18 +494,35 @@ static void put_header(struct writer *w)
 	put_type(w, SAMPLE_TYPE, "inuse_space", "bytes");
 	put_type(w, PERIOD_TYPE, "space", "bytes");
 	put_number(w, PERIOD, 1);
-	put_number(w, TIME_NANOS, info->meta.start_unix_ns);
-	put_number(w, DURATION_NANOS, hl_model_end_ns(w->x->m));
 	put_number(w, DEFAULT_SAMPLE_TYPE, intern_string(w, live ? "inuse_space" : "alloc_space"));
 	snprintf(comment, sizeof(comment), "heaplapse: %s", w->x->title);
 	put_comment(w, comment);
-	put_suppressed(w);
 }
 
-static int put_profile(struct writer *w)
+static void put_footer(struct writer *w)
+{
+	put_number(w, TIME_NANOS, w->start_unix_ns);
+	put_number(w, DURATION_NANOS, w->end_ns);
+	for (size_t i = 0; i < w->strings.len; i++) {
+		hl_text_sanitize(&w->message, hl_string_table_get(&w->strings, (uint32_t)i));
+		put_message(w, STRING_TABLE);
+	}
+}
+
+static void note_times(struct writer *w)
+{
+	const struct hl_export_job *x = w->x;
+	uint64_t end = hl_export_begin_ns(x) + hl_model_end_ns(x->m);
+
+	w->start_unix_ns = x->process ? x->start_unix_ns : hl_model_info(x->m)->meta.start_unix_ns;
+	w->end_ns = end > w->end_ns ? end : w->end_ns;
+}
+
+static int put_process(struct writer *w)
 {
 	struct hl_model *m = w->x->m;
 	size_t n = (size_t)hl_model_n_nodes(m) + 1;
+	uint32_t last_module = w->last_module;
 	int err = run_queries(w);
 
 	if (!err)
@@ -490,34 +534,73 @@ static int put_profile(struct writer *w)
 	for (size_t i = 0; i < n; i++)
 		w->node_locations[i] = NO_LOCATION;
 	number_modules(w);
-	put_header(w);
+	note_times(w);
+	if (w->x->is_first)
+		put_header(w);
+	put_suppressed(w);
 	for (size_t i = 0; i < w->samples.len && !w->err; i++)
 		put_sample(w, &w->samples.data[i]);
-	put_mappings(w);
-	for (size_t i = 0; i < w->strings.len; i++) {
-		hl_text_sanitize(&w->message, hl_string_table_get(&w->strings, (uint32_t)i));
-		put_message(w, STRING_TABLE);
-	}
+	put_mappings(w, last_module);
+	if (w->x->is_last)
+		put_footer(w);
 	return w->err;
+}
+
+static struct writer *make_writer(FILE *out)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->out = hl_pack_gzip(out, GZIP_LEVEL);
+	if (w && w->out)
+		return w;
+	free(w);
+	return NULL;
+}
+
+static void end_process(struct writer *w)
+{
+	hl_pair_map_fini(&w->locations);
+	hl_pair_map_fini(&w->groups);
+	hl_pair_map_fini(&w->sample_index);
+	hl_vec_free(&w->samples);
+	free(w->modules);
+	free(w->node_locations);
+	w->locations = w->groups = w->sample_index = (struct hl_pair_map){0};
+	w->modules = NULL;
+	w->node_locations = NULL;
+	w->n_modules = 0;
+}
+
+void hl_export_pprof_drop(void *kept)
+{
+	struct writer *w = kept;
+
+	if (!w)
+		return;
+	fclose(w->out); /* write errors are in ferror(x->out) */
+	hl_strbuf_fini(&w->message);
+	hl_strbuf_fini(&w->part);
+	hl_string_table_fini(&w->strings);
+	hl_pair_map_fini(&w->functions);
+	free(w);
 }
 
 int hl_export_pprof(struct hl_export_job *x)
 {
-	struct writer w = {.x = x, .out = hl_pack_gzip(x->out, GZIP_LEVEL)};
-	int err = w.out ? put_profile(&w) : -ENOMEM;
+	struct writer *w = x->is_first ? make_writer(x->out) : *x->kept;
+	int err = -ENOMEM;
 
-	/* Write errors are in ferror(x->out). */
-	if (w.out)
-		fclose(w.out);
-	hl_strbuf_fini(&w.message);
-	hl_strbuf_fini(&w.part);
-	hl_string_table_fini(&w.strings);
-	hl_pair_map_fini(&w.functions);
-	hl_pair_map_fini(&w.locations);
-	hl_pair_map_fini(&w.groups);
-	hl_pair_map_fini(&w.sample_index);
-	hl_vec_free(&w.samples);
-	free(w.modules);
-	free(w.node_locations);
+	if (w) {
+		w->x = x;
+		w->process = NO_LOCATION;
+		err = put_process(w);
+		end_process(w);
+	}
+	if (err || x->is_last) {
+		hl_export_pprof_drop(w);
+		w = NULL;
+	}
+	*x->kept = w;
 	return err;
 }

@@ -2,6 +2,9 @@
 /*
  * speedscope.c - the format of speedscope: one profile in bytes and one in blocks, with the same
  * frames.
+ *
+ * Each of several processes has its own two profiles and its own frames. The frames of all follow
+ * the profiles, so their text is kept until then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +17,38 @@ struct writer {
 	struct hl_export_frames frames;
 	struct hl_export_path path;
 	struct hl_tree t;
+	struct frames_text *all;
 };
+
+/* The frames of the processes so far. */
+struct frames_text {
+	FILE *out;
+	char *text;
+	size_t len, n;
+};
+
+void hl_export_speedscope_drop(void *kept)
+{
+	struct frames_text *all = kept;
+
+	if (all && all->out)
+		fclose(all->out);
+	if (all)
+		free(all->text);
+	free(all);
+}
+
+static struct frames_text *make_frames_text(void)
+{
+	struct frames_text *all = calloc(1, sizeof(*all));
+
+	if (all)
+		all->out = open_memstream(&all->text, &all->len);
+	if (all && all->out)
+		return all;
+	free(all);
+	return NULL;
+}
 
 static uint64_t cost_of(const struct hl_value *v, bool blocks)
 {
@@ -31,7 +65,7 @@ static int put_sample(struct writer *w, uint32_t node)
 
 		err = hl_export_frame_number(
 			&w->frames, w->t.nodes[w->path.nodes[i]].frame, &number);
-		hl_json_u64(&w->j, number);
+		hl_json_u64(&w->j, w->all->n + number);
 	}
 	hl_json_end_array(&w->j);
 	return err;
@@ -42,7 +76,8 @@ static int put_profile(struct writer *w, const struct hl_answer *a, bool blocks)
 	struct hl_strbuf name = {0};
 	int err = 0;
 
-	hl_strbuf_printf(&name, "%s, %s", w->x->title, blocks ? "blocks" : "bytes");
+	hl_strbuf_printf(&name, "%s%s%s, %s", w->x->process ? w->x->process : "",
+		w->x->process ? ": " : "", w->x->title, blocks ? "blocks" : "bytes");
 	hl_json_begin_object(&w->j);
 	hl_json_key_string(&w->j, "type", "sampled");
 	hl_json_key_string(&w->j, "name", hl_strbuf_str(&name));
@@ -68,53 +103,96 @@ static int put_profile(struct writer *w, const struct hl_answer *a, bool blocks)
 	return err;
 }
 
-static void put_frames(struct writer *w)
+static void put_frame(struct hl_json *j, const struct hl_frame *f)
 {
+	struct hl_strbuf name = {0};
+
+	hl_export_name(&name, f);
+	hl_json_begin_object(j);
+	hl_json_key_string(j, "name", hl_strbuf_str(&name));
+	if (f->file)
+		hl_json_key_string(j, "file", f->file);
+	if (f->line)
+		hl_json_key_u64(j, "line", f->line);
+	hl_json_end_object(j);
+	hl_strbuf_fini(&name);
+}
+
+/* Adds the frames of this process to those of all. */
+static void keep_frames(struct writer *w)
+{
+	struct hl_json j = {.out = w->all->out, .comma = w->all->n > 0};
+
+	for (size_t i = 0; i < w->frames.list.len; i++)
+		put_frame(&j, hl_model_frame(w->x->m, w->frames.list.data[i]));
+	w->all->n += w->frames.list.len;
+}
+
+static void put_header(struct writer *w)
+{
+	hl_json_begin_object(&w->j);
+	hl_json_key_string(&w->j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	hl_json_key_string(&w->j, "exporter", "heaplapse " HL_VERSION);
+	hl_json_key_string(&w->j, "name", hl_export_basename(hl_model_info(w->x->m)->meta.program));
+	hl_json_key_u64(&w->j, "activeProfileIndex", w->x->by_blocks);
+	hl_json_key(&w->j, "profiles");
+	hl_json_begin_array(&w->j);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int put_footer(struct writer *w)
+{
+	struct frames_text *all = w->all;
+	int err = fclose(all->out) ? -ENOMEM : 0;
+
+	all->out = NULL;
+	hl_json_end_array(&w->j);
 	hl_json_key(&w->j, "shared");
 	hl_json_begin_object(&w->j);
 	hl_json_key(&w->j, "frames");
 	hl_json_begin_array(&w->j);
-	for (size_t i = 0; i < w->frames.list.len; i++) {
-		const struct hl_frame *f = hl_model_frame(w->x->m, w->frames.list.data[i]);
-		struct hl_strbuf name = {0};
-
-		hl_export_name(&name, f);
-		hl_json_begin_object(&w->j);
-		hl_json_key_string(&w->j, "name", hl_strbuf_str(&name));
-		if (f->file)
-			hl_json_key_string(&w->j, "file", f->file);
-		if (f->line)
-			hl_json_key_u64(&w->j, "line", f->line);
-		hl_json_end_object(&w->j);
-		hl_strbuf_fini(&name);
-	}
+	if (!err)
+		fwrite(all->text, 1, all->len, w->x->out);
 	hl_json_end_array(&w->j);
 	hl_json_end_object(&w->j);
+	hl_json_end_object(&w->j);
+	fputs("\n", w->x->out);
+	return err;
+}
+
+static int put_process(struct writer *w)
+{
+	struct hl_export_job *x = w->x;
+	struct hl_answer a;
+	int err = hl_export_tree(x, true, &a, &w->t);
+
+	hl_json_init(&w->j, x->out);
+	if (x->is_first)
+		put_header(w);
+	else
+		w->j.comma = true;
+	for (int blocks = 0; blocks < 2 && !err; blocks++)
+		err = put_profile(w, &a, blocks);
+	if (!err)
+		keep_frames(w);
+	if (!err && x->is_last)
+		err = put_footer(w);
+	hl_answer_fini(&a);
+	return err;
 }
 
 int hl_export_speedscope(struct hl_export_job *x)
 {
-	struct writer w = {.x = x};
-	struct hl_answer a;
-	int err = hl_export_tree(x, true, &a, &w.t);
+	struct writer w = {.x = x, .all = x->is_first ? make_frames_text() : *x->kept};
+	int err = w.all ? put_process(&w) : -ENOMEM;
 
-	hl_json_init(&w.j, x->out);
-	hl_json_begin_object(&w.j);
-	hl_json_key_string(&w.j, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	hl_json_key_string(&w.j, "exporter", "heaplapse " HL_VERSION);
-	hl_json_key_string(&w.j, "name", hl_export_basename(hl_model_info(x->m)->meta.program));
-	hl_json_key_u64(&w.j, "activeProfileIndex", x->by_blocks);
-	hl_json_key(&w.j, "profiles");
-	hl_json_begin_array(&w.j);
-	for (int blocks = 0; blocks < 2 && !err; blocks++)
-		err = put_profile(&w, &a, blocks);
-	hl_json_end_array(&w.j);
-	put_frames(&w);
-	hl_json_end_object(&w.j);
-	fputs("\n", x->out);
+	if (err || x->is_last) {
+		hl_export_speedscope_drop(w.all);
+		w.all = NULL;
+	}
+	*x->kept = w.all;
 	hl_export_frames_fini(&w.frames);
 	free(w.path.nodes);
 	hl_tree_fini(&w.t);
-	hl_answer_fini(&a);
 	return err;
 }

@@ -8,6 +8,9 @@
  * picture without a script is WIDTH pixels wide. Frames narrower than a pixel are not drawn, and
  * add nothing to the height; zooming in shows those that are wide enough to be in the file. The
  * width of a caller includes those that are not.
+ *
+ * Widths depend on the sum of all processes, so frames are collected before they are drawn, callers
+ * before their callees. The outermost frame of each of several processes is the process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +19,7 @@
 #include "base/attr.h"
 #include "util/code_name/code_name.h"
 #include "util/safe_text.h"
+#include "util/string_table.h"
 #include "views/export/export_internal.h"
 
 #define WIDTH             1200
@@ -32,12 +36,28 @@
 #include "views/export/svg_script.inc"
 #include "views/export/svg_style.inc"
 
+/* A frame of the picture. Its strings are in the table of the writer. */
+struct drawn_frame {
+	const char *name, *file, *module; /* file and module: NULL: none */
+	struct hl_value value;
+	uint64_t from; /* its position */
+	uint32_t depth, line;
+	enum hl_export_frame_kind kind;
+	bool is_code;
+};
+
 struct writer {
+	/* Of the file. */
+	struct hl_value all;
+	uint64_t total; /* the cost of all */
+	uint32_t rows;  /* that have frames of at least a pixel */
+	HL_VEC(struct drawn_frame) frames;
+	struct hl_string_table strings;
+	struct hl_strbuf b; /* output buffer */
+	/* Of a process. */
 	struct hl_export_job *x;
 	struct hl_tree t;
-	uint64_t total;
-	uint32_t rows;      /* that have frames of at least a pixel */
-	struct hl_strbuf b; /* output buffer */
+	size_t n_processes;
 };
 
 /* The colours of page/page.css: of viewers without style sheets, and the names of the classes. */
@@ -108,18 +128,19 @@ static size_t text_room(double width)
 
 static bool has_code_name(const struct hl_frame *f)
 {
-	return f && !f->group && hl_export_is_named(f);
+	return !f->group && hl_export_is_named(f);
 }
 
 /* As much of the name as fits. */
-static void put_text(struct hl_strbuf *b, const struct hl_frame *f, const char *name, double width)
+static void put_text(struct hl_strbuf *b, const struct drawn_frame *f, double width)
 {
+	const char *name = f->name;
 	size_t room = text_room(width);
 	struct hl_strbuf fitted = {0};
 
 	if (room == 0)
 		return;
-	if (has_code_name(f))
+	if (f->is_code)
 		hl_code_name_fit(&fitted, name, room, "…");
 	else
 		hl_code_name_cut(&fitted, name, strlen(name), room, 2, "…");
@@ -156,24 +177,23 @@ static void put_forms(struct hl_strbuf *b, const char *name)
 
 /* --- frames --- */
 
-static void put_tooltip(
-	struct writer *w, const struct hl_frame *f, const char *name, const struct hl_value *v)
+static void put_tooltip(struct writer *w, const struct drawn_frame *f)
 {
+	uint64_t cost = hl_export_cost(w->x, &f->value);
 	struct hl_strbuf *b = &w->b;
-	uint64_t cost = hl_export_cost(w->x, v);
 
 	hl_strbuf_puts(b, "<title>");
-	hl_export_xml(b, name);
+	hl_export_xml(b, f->name);
 	hl_strbuf_puts(b, "\n");
-	put_cost(w, v);
+	put_cost(w, &f->value);
 	hl_strbuf_printf(b, ", %.2f%%", w->total ? (double)cost * 100 / (double)w->total : 0);
-	if (f && f->file) {
+	if (f->file) {
 		hl_strbuf_puts(b, "\n");
 		hl_export_xml(b, f->file);
 		if (f->line)
 			hl_strbuf_printf(b, ":%" PRIu32, f->line);
 	}
-	if (f && f->module) {
+	if (f->module) {
 		hl_strbuf_puts(b, "\n");
 		hl_export_xml(b, f->module);
 	}
@@ -195,65 +215,98 @@ static void put_box(struct writer *w, const struct kind_color *k, const char *na
 		TOP + depth * ROW + ROW - 5);
 }
 
-static void put_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t depth)
+static void put_frame(struct writer *w, const struct drawn_frame *f)
 {
-	const struct hl_tree_node *n = &w->t.nodes[node];
-	const struct hl_frame *f = node ? hl_model_frame(w->x->m, n->frame) : NULL;
-	const struct kind_color *k =
-		&kind_colors[f ? hl_export_frame_kind(w->x, f) : HL_EXPORT_FRAME_GROUP];
-	uint64_t cost = hl_export_cost(w->x, &n->total);
-	double width = node ? pixels(w, cost) : WIDTH;
-	struct hl_strbuf name = {0}, *b = &w->b;
+	const struct kind_color *k = &kind_colors[f->kind];
+	uint64_t cost = hl_export_cost(w->x, &f->value);
+	double width = f->depth ? pixels(w, cost) : WIDTH;
+	struct hl_strbuf *b = &w->b;
 
-	if (f)
-		hl_export_name(&name, f);
-	else
-		hl_strbuf_puts(&name, "all");
 	hl_strbuf_reset(b);
 	hl_strbuf_printf(b, "<g class=\"f %s\"", k->class);
 	if (k->hues)
-		hl_strbuf_printf(
-			b, " style=\"--v:%.3f\"", name_variation(hl_strbuf_str(&name)) / 1000.0);
+		hl_strbuf_printf(b, " style=\"--v:%.3f\"", name_variation(f->name) / 1000.0);
 	hl_strbuf_printf(b,
 		" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-d=\"%" PRIu32 "\" data-n=\"",
-		from, cost, depth);
-	hl_export_xml(b, hl_strbuf_str(&name));
+		f->from, cost, f->depth);
+	hl_export_xml(b, f->name);
 	hl_strbuf_puts(b, "\"");
-	if (has_code_name(f))
-		put_forms(b, hl_strbuf_str(&name));
+	if (f->is_code)
+		put_forms(b, f->name);
 	hl_strbuf_puts(b, width < 1 ? " display=\"none\">" : ">");
-	put_tooltip(w, f, hl_strbuf_str(&name), &n->total);
-	put_box(w, k, hl_strbuf_str(&name), pixels(w, from), width, depth);
-	put_text(b, f, hl_strbuf_str(&name), width);
+	put_tooltip(w, f);
+	put_box(w, k, f->name, pixels(w, f->from), width, f->depth);
+	put_text(b, f, width);
 	hl_strbuf_puts(b, "</text></g>\n");
 	fputs(hl_strbuf_str(b), w->x->out);
-	hl_strbuf_fini(&name);
 }
 
-static bool is_shown(const struct writer *w, uint32_t node, uint32_t depth)
+/* --- collecting --- */
+
+static int keep_string(struct writer *w, const char *s, const char **kept)
 {
-	uint64_t cost = hl_export_cost(w->x, &w->t.nodes[node].total);
+	uint32_t id;
+	int err = s ? hl_string_table_add(&w->strings, s, &id) : 0;
 
-	return cost > 0 && cost >= w->total / MIN_WIDTH_DIVISOR && depth < DEPTH_MAX;
+	*kept = s && !err ? hl_string_table_get(&w->strings, id) : NULL;
+	return err;
 }
 
-/* Visits all frames that are shown. Draws them, or only finds the number of rows. */
-static int walk_frames(struct writer *w, bool draw)
+static int add_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t depth)
+{
+	const struct hl_tree_node *n = &w->t.nodes[node];
+	const struct hl_frame *f = hl_model_frame(w->x->m, n->frame);
+	struct drawn_frame d = {.value = n->total,
+		.from = from,
+		.depth = depth,
+		.line = f->line,
+		.kind = hl_export_frame_kind(w->x, f),
+		.is_code = has_code_name(f)};
+	struct hl_strbuf name = {0};
+	int err;
+
+	hl_export_name(&name, f);
+	err = keep_string(w, hl_strbuf_str(&name), &d.name);
+	if (!err)
+		err = keep_string(w, f->file, &d.file);
+	if (!err)
+		err = keep_string(w, f->module, &d.module);
+	hl_strbuf_fini(&name);
+	return err ? err : hl_vec_push(&w->frames, d);
+}
+
+/* The frame that is not code: all, or a process. */
+static int add_outer_frame(
+	struct writer *w, const char *text, const struct hl_value *v, uint64_t from, uint32_t depth)
+{
+	struct drawn_frame d = {
+		.value = *v, .from = from, .depth = depth, .kind = HL_EXPORT_FRAME_GROUP};
+	int err = keep_string(w, text, &d.name);
+
+	return err ? err : hl_vec_push(&w->frames, d);
+}
+
+static bool is_wide(uint64_t cost, uint64_t total)
+{
+	return cost > 0 && cost >= total / MIN_WIDTH_DIVISOR;
+}
+
+/* Adds the frames of a process that may be wide enough in the picture. `from`, `depth`: of its
+ * outermost frames. */
+static int add_frames(struct writer *w, uint64_t total, uint64_t from, uint32_t depth)
 {
 	struct level {
 		uint32_t node, next;
 		uint64_t from; /* position of its next child */
 	};
 	HL_VEC(struct level) path = {0};
-	int err = hl_vec_push(&path, ((struct level){0}));
+	int err = hl_vec_push(&path, ((struct level){.from = from}));
 
-	if (draw)
-		put_frame(w, 0, 0, 0);
 	while (path.len > 0 && !err) {
 		struct level *l = &path.data[path.len - 1];
 		const struct hl_tree_node *n = &w->t.nodes[l->node];
-		uint32_t child, depth = (uint32_t)path.len;
-		uint64_t from = l->from;
+		uint32_t child, at = depth + (uint32_t)path.len - 1;
+		uint64_t child_from = l->from;
 
 		if (l->next == n->n_children) {
 			path.len--;
@@ -261,17 +314,37 @@ static int walk_frames(struct writer *w, bool draw)
 		}
 		child = w->t.children[n->first_child + l->next++];
 		l->from += hl_export_cost(w->x, &w->t.nodes[child].total);
-		if (!is_shown(w, child, depth))
+		if (!is_wide(hl_export_cost(w->x, &w->t.nodes[child].total), total) ||
+			at >= DEPTH_MAX)
 			continue;
-		if (depth + 1 > w->rows &&
-			pixels(w, hl_export_cost(w->x, &w->t.nodes[child].total)) >= 1)
-			w->rows = depth + 1;
-		if (draw)
-			put_frame(w, child, from, depth);
-		err = hl_vec_push(&path, ((struct level){.node = child, .from = from}));
+		err = add_frame(w, child, child_from, at);
+		if (!err)
+			err = hl_vec_push(
+				&path, ((struct level){.node = child, .from = child_from}));
 	}
 	hl_vec_free(&path);
 	return err;
+}
+
+static void count_rows(struct writer *w)
+{
+	w->rows = 1;
+	for (size_t i = 0; i < w->frames.len; i++) {
+		const struct drawn_frame *f = &w->frames.data[i];
+
+		if (f->depth + 1 > w->rows && pixels(w, hl_export_cost(w->x, &f->value)) >= 1)
+			w->rows = f->depth + 1;
+	}
+}
+
+static void put_frames(struct writer *w)
+{
+	for (size_t i = 0; i < w->frames.len; i++) {
+		const struct drawn_frame *f = &w->frames.data[i];
+
+		if (is_wide(hl_export_cost(w->x, &f->value), w->total))
+			put_frame(w, f);
+	}
 }
 
 /* Folded stacks end at their sites, without allocation functions. */
@@ -297,7 +370,18 @@ static void put_legend(struct hl_strbuf *b, bool full_stacks)
 	hl_strbuf_puts(b, "</g>\n");
 }
 
-static void put_header(struct writer *w, const struct hl_answer *a)
+/* The program, or of a run of several processes their number. */
+static void put_subject(struct writer *w)
+{
+	char n[HL_TEXT_SIZE_MAX];
+
+	if (w->x->process)
+		hl_strbuf_printf(&w->b, "%s processes", hl_text_count(n, w->n_processes));
+	else
+		hl_export_xml(&w->b, hl_export_basename(hl_model_info(w->x->m)->meta.program));
+}
+
+static void put_header(struct writer *w)
 {
 	unsigned height = TOP + w->rows * ROW + BOTTOM;
 	struct hl_strbuf *b = &w->b;
@@ -315,11 +399,11 @@ static void put_header(struct writer *w, const struct hl_answer *a)
 		"font-weight=\"bold\">",
 		WIDTH, height, WIDTH, height, w->total, w->x->by_blocks ? "blocks" : "bytes",
 		svg_style, TEXT_MARGIN);
-	hl_export_xml(b, hl_export_basename(hl_model_info(w->x->m)->meta.program));
+	put_subject(w);
 	hl_strbuf_puts(b, ": ");
 	hl_export_xml(b, w->x->title);
 	hl_strbuf_puts(b, ", ");
-	put_cost(w, &a->total);
+	put_cost(w, &w->all);
 	hl_strbuf_puts(b, "</text>\n");
 	put_legend(b, w->x->full_stacks);
 	hl_strbuf_printf(b,
@@ -331,22 +415,62 @@ static void put_header(struct writer *w, const struct hl_answer *a)
 	fputs(hl_strbuf_str(b), w->x->out);
 }
 
+void hl_export_svg_drop(void *kept)
+{
+	struct writer *w = kept;
+
+	if (!w)
+		return;
+	hl_vec_free(&w->frames);
+	hl_string_table_fini(&w->strings);
+	hl_strbuf_fini(&w->b);
+	free(w);
+}
+
+static int collect_process(struct writer *w)
+{
+	uint64_t from = hl_export_cost(w->x, &w->all);
+	struct hl_answer a;
+	int err = hl_export_folded_tree(w->x, &a, &w->t);
+
+	hl_value_add(&w->all, &a.total);
+	w->n_processes++;
+	if (!err && w->x->is_first)
+		err = add_outer_frame(w, "all", &(struct hl_value){0}, 0, 0);
+	if (!err && w->x->process && hl_export_cost(w->x, &a.total))
+		err = add_outer_frame(w, w->x->process, &a.total, from, 1);
+	if (!err)
+		err = add_frames(w, hl_export_cost(w->x, &a.total), from, w->x->process ? 2 : 1);
+	hl_tree_fini(&w->t);
+	hl_answer_fini(&a);
+	return err;
+}
+
+static void draw(struct writer *w)
+{
+	w->total = hl_export_cost(w->x, &w->all);
+	w->frames.data[0].value = w->all;
+	count_rows(w);
+	put_header(w);
+	put_frames(w);
+	fprintf(w->x->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
+}
+
 int hl_export_svg(struct hl_export_job *x)
 {
-	struct writer w = {.x = x, .rows = 1};
-	struct hl_answer a;
-	int err = hl_export_folded_tree(x, &a, &w.t);
+	struct writer *w = x->is_first ? calloc(1, sizeof(*w)) : *x->kept;
+	int err = -ENOMEM;
 
-	w.total = hl_export_cost(x, &a.total);
-	if (!err)
-		err = walk_frames(&w, false);
-	if (!err) {
-		put_header(&w, &a);
-		err = walk_frames(&w, true);
-		fprintf(x->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
+	if (w) {
+		w->x = x;
+		err = collect_process(w);
 	}
-	hl_strbuf_fini(&w.b);
-	hl_tree_fini(&w.t);
-	hl_answer_fini(&a);
+	if (!err && x->is_last)
+		draw(w);
+	if (err || x->is_last) {
+		hl_export_svg_drop(w);
+		w = NULL;
+	}
+	*x->kept = w;
 	return err;
 }
