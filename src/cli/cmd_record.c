@@ -150,14 +150,24 @@ static void print_missing(const struct record_session *s, const char *program)
 		hl_cli_error("%s is partly recorded: %s; %s", program, why->text, why->remedy);
 }
 
+static void print_traces(const struct record_session *s)
+{
+	struct hl_session_list *list = hl_record_read_processes(s->first_trace);
+	const char *shown = hl_record_choose_summary(list, s->last_path);
+
+	if (shown[0])
+		hl_summary_print(shown, shown == s->last_path ? s->earlier_files : 0);
+	if (list)
+		hl_record_print_processes(list);
+	hl_session_list_free(list);
+}
+
 static void print_summary(const struct record_session *s)
 {
 	if (s->o->collect.output.disabled)
 		hl_summary_print_tags(s->target.path, (uint64_t)s->child);
-	else if (s->last_path[0])
-		hl_summary_print(s->last_path, s->earlier_files);
-	if (!s->o->collect.output.disabled)
-		hl_record_print_processes(s->first_trace);
+	else
+		print_traces(s);
 }
 
 static const char *filter_words(const struct record_options *o)

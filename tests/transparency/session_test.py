@@ -460,6 +460,48 @@ def test_lost(place):
         contains(f'{what}: one', run(place, 'report', '--process', 'echo', 'x.hlt').err, f'(pid {pid}) {state}')
 
 
+def test_names_that_lead_elsewhere(place):
+    """a program is found by the name that it was called by, and by that of its file"""
+    with open(place.program('ending'), 'rb') as program, open('real-name', 'wb') as copy:
+        copy.write(program.read())
+    os.chmod('real-name', 0o755)
+    os.symlink('real-name', 'alias')
+    place.record('/bin/sh', '-c', './alias exit:0; ./real-name exit:0; exit 0', options=PLAIN)
+    by_base = {base(row): pid for pid, row in processes(place).items()}
+    for name in 'alias', 'real-name':
+        contains(name, run(place, 'report', '--process', name, '--allocated', 'x.hlt').out, '100 blocks')
+        expect(name, run(place, 'info', '--json', '--process', name, 'x.hlt').out, run(place, 'info', '--json', '--process', by_base[name], 'x.hlt').out)
+    shell = os.path.basename(os.path.realpath('/bin/sh'))
+    expect('the shell', run(place, 'info', '--process', shell, 'x.hlt').out, run(place, 'info', 'x.hlt').out)
+
+
+def test_arguments(place):
+    """processes of one program are told apart by the word of their command line that only they have"""
+    one = place.program('ending')
+    long = 'f' * 60
+    place.record('/bin/sh', '-c', f'{one} exit:0 -O1 a.c; {one} exit:0 -O2 b.c; {one} exit:0 -O1 {long}/c.c; /bin/true x; exit 0', options=PLAIN)
+    rows = processes(place)
+    expect('arguments', sorted(str(row['argument']) for row in rows.values()), sorted(['a.c', 'b.c', f'{long}/c.c', 'None', 'None']))
+    table = run(place, 'info', '--all', 'x.hlt').out
+    for words in 'transparency_ending a.c', 'transparency_ending b.c':
+        contains('table', table, words + '\n')
+    expect('80 columns', max(map(len, table.splitlines())) <= 80 and bool(re.search(r'transparency_ending f+\.\.\.f*/c\.c\n', table)), True)
+    contains('a choice', run(place, 'report', '--process', 'transparency_ending', 'x.hlt', status=2).err, 'transparency_ending a.c, peak')
+    place.record('/bin/sh', '-c', f'{one} exit:0 a; {one} exit:0 a; exit 0', options=('-q', '-o', 'y.hlt'))
+    expect('equal', {row['argument'] for row in processes(place, 'y.hlt').values()}, {None})
+
+
+def test_summary(place):
+    """the summary is about the process with the highest peak, and says so"""
+    done = place.record('/bin/sh', '-c', 'sort /etc/passwd | head -n 1', options=('--summary', '-o', 'x.hlt'), stdout=subprocess.DEVNULL)
+    rows = processes(place)
+    sort = next(row for row in rows.values() if base(row) == 'sort')
+    contains('said', done.err, f'of {len(rows)} processes, sort (pid {sort["pid"]}) has the highest peak and is shown here; sh, which was started:\n  {place.binary} report ',
+             'recorded sort for ', sort['trace'])
+    done = place.record('/bin/sh', '-c', 'exit 0', options=('--summary', '-o', 'y.hlt'))
+    expect('one process', 'highest peak and' in done.err or 'recorded sh for' not in done.err, False)
+
+
 def test_missing_directory(place):
     """a directory of a session that was removed or not copied is noticed, and where it was expected"""
     place.record('/bin/sh', '-c', '/bin/true; /bin/echo; exit 0', options=PLAIN, stdout=subprocess.DEVNULL)
@@ -477,6 +519,9 @@ def test_missing_directory(place):
     expect('it is back', 'missing' in run(place, 'report', 'x.hlt').err, False)
     run(place, 'slice', '-q', '-o', 'slice.hlt', 'x.hlt')
     expect('a slice is no session', 'missing' in run(place, 'report', 'slice.hlt').err, False)
+    place.record('/bin/sh', '-c', 'exec /bin/true', options=('-o', 'exec.hlt', '-q'))
+    (last,) = (name for name in os.listdir('exec.hlt.d') if name.endswith('.hlt'))
+    expect('another program of the first process', 'missing' in run(place, 'report', f'exec.hlt.d/{last}').err, False)
     place.record('/bin/sh', '-c', 'exit 0', options=('-o', 'one.hlt', '-q'))
     expect('one process', run(place, 'report', 'one.hlt').err, '')
 
@@ -522,6 +567,13 @@ def test_choice(place):
     text = run(place, 'report', '--group', 'process', '--allocated', 'x.hlt').out
     table = re.findall(r'^ +([\d.]+) (\w*B) +([\d,]+) +([\d.]+)% +(?:-|[\d.]+ \w*B)  \S+ \(pid (\d+)\)', text, re.M)
     expect('rows', {int(row[-1]) for row in table}, set(rows))
+    answer = json.loads(run(place, 'report', '--group', 'process', '--allocated', '--json', 'x.hlt').out)
+    ranking = answer['ranking']
+    expect('the ranking', [row['bytes'] for row in ranking], sorted((p['total_bytes'] for p in answer['processes']), reverse=True))
+    expect('its processes', {row['pid']: (row['bytes'], row['blocks'], row['share_ppm']) for row in ranking},
+           {p['pid']: (p['total_bytes'], p['total_blocks'], p['total_bytes'] * 1000000 // answer['total_bytes']) for p in answer['processes']})
+    expect('by blocks', [row['blocks'] for row in json.loads(run(place, 'report', '--group', 'process', '--allocated', '--sort', 'blocks', '--json', 'x.hlt').out)['ranking']],
+           sorted((row['blocks'] for row in ranking), reverse=True))
     shares = [float(row[3]) for row in table]
     expect('shares', (shares == sorted(shares, reverse=True), 99 < sum(shares) < 101), (True, True))
     together = json.loads(run(place, 'report', '--all', '--allocated', '--json', 'x.hlt').out)
@@ -610,6 +662,7 @@ def test_ctl_list(place):
     expect('cat', (cat['file'], cat['mode'], cat['error'], cat['events'] > 0), (f'x.hlt.d/{cat["pid"]}.cat.hlt', 'trace', None, True))
     text = run(place, 'ctl', 'list').out
     contains('text', text, f'{cat["pid"]}  cat ', cat['file'])
+    expect('the name of its trace', set(rows), {'cat', 'sh'})
     done = run(place, 'doctor', str(process.pid))
     contains('doctor', done.out, f'process {process.pid} belongs to heaplapse record', 'it is recorded by process')
     contains('ctl', run(place, 'ctl', str(process.pid), 'status').out, 'x.hlt')

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/ctl/ctl_client.h"
 #include "cli/doctor/running_process.h"
+#include "collect/target/proc_image.h"
 #include "util/json_writer.h"
 #include "util/safe_text.h"
 #include "util/strbuf.h"
@@ -35,20 +36,18 @@ struct recorded {
 	uint64_t start_unix_ns, events, file_bytes;
 };
 
-/* The target of a link in /proc, also if that was removed; "" if it cannot be read. NULL: no
- * memory. */
-static char *read_link(uint64_t pid, const char *name)
+/* Its name is that of its trace: the one that it was called by (sh, not dash). The file may be
+ * removed. "" if it cannot be read. NULL: no memory. */
+static char *read_program(uint64_t pid)
 {
-	char link[64], path[PATH_MAX], *deleted;
-	ssize_t n;
+	static struct hl_proc_image image;
+	char *deleted;
 
-	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/%s", pid, name);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = '\0';
-	deleted = strstr(path, " (deleted)");
+	hl_proc_image_read(&image, pid);
+	deleted = strstr(image.program, " (deleted)");
 	if (deleted && !deleted[strlen(" (deleted)")])
 		*deleted = '\0';
-	return strdup(path);
+	return strdup(image.program);
 }
 
 static void ask(struct recorded *p, uint64_t inode)
@@ -83,21 +82,28 @@ struct recorded_list {
 	HL_VEC(struct recorded) v;
 };
 
+/* The collector maps the region, too. */
+static bool is_collector(uint64_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/exe", pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return hl_running_process_part(pid, path) != HL_PROCESS_OTHER;
+}
+
 /* Adds the process if it is recorded. 0 or -ENOMEM. */
 static int add_process(struct recorded_list *list, uint64_t pid)
 {
 	struct recorded p = {.pid = pid};
 	uint64_t inode;
 
-	if (hl_running_process_region(pid, &inode))
+	if (hl_running_process_region(pid, &inode) || is_collector(pid))
 		return 0;
-	p.program = read_link(pid, "exe");
+	p.program = read_program(pid);
 	p.path = strdup("");
-	/* the collector maps the region, too */
-	if (p.program && hl_running_process_part(pid, p.program) != HL_PROCESS_OTHER) {
-		free_recorded(&p);
-		return 0;
-	}
 	ask(&p, inode);
 	if (!p.program || !p.path || hl_vec_push(&list->v, p)) {
 		free_recorded(&p);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/code_name/code_name.h"
 #include "util/names/suggest.h"
 #include "util/safe_text.h"
 #include "util/strbuf.h"
@@ -90,12 +91,23 @@ int hl_session_choose_parts(struct hl_session_choice *c)
 
 /* --- --process --- */
 
-static void put_process(struct hl_strbuf *b, const struct hl_session_file *f)
+#define ARGUMENT_COLUMNS 40
+
+static void put_process(
+	struct hl_strbuf *b, const struct hl_session_file *f, const struct hl_session_process *p)
 {
+	struct hl_strbuf argument = {0};
 	char peak[HL_TEXT_SIZE_MAX];
 
 	hl_strbuf_printf(b, "\n  %" PRIu64 "  ", f->pid);
 	hl_text_escape(b, hl_session_base(f->program));
+	if (p->argument) {
+		hl_text_escape(&argument, p->argument);
+		hl_strbuf_putc(b, ' ');
+		hl_code_name_cut(
+			b, hl_strbuf_str(&argument), argument.len, ARGUMENT_COLUMNS, 1, "...");
+	}
+	hl_strbuf_fini(&argument);
 	hl_strbuf_printf(b, ", peak %s", hl_text_bytes(peak, f->peak_bytes));
 }
 
@@ -123,7 +135,8 @@ static int print_several(
 
 	qsort_r(m->found.data, n, sizeof(*m->found.data), compare_matches, (void *)(uintptr_t)s);
 	for (size_t i = 0; i < n && i < SHOWN_MAX; i++)
-		put_process(&b, &s->files.data[m->found.data[i].file]);
+		put_process(&b, &s->files.data[m->found.data[i].file],
+			&s->processes.data[m->found.data[i].process]);
 	if (n > SHOWN_MAX)
 		hl_strbuf_printf(&b, "\n  and %zu more (heaplapse info --all)", n - SHOWN_MAX);
 	hl_cli_error("%zu processes are \"%s\"; choose one by its pid, as in --process %" PRIu64, n,
@@ -147,7 +160,7 @@ static int print_none(const struct hl_session_list *s, const char *name)
 	struct hl_strbuf b = {0};
 
 	for (size_t i = 0; order && i < n && i < SHOWN_MAX; i++)
-		put_process(&b, hl_session_largest(s, order[i]));
+		put_process(&b, hl_session_largest(s, order[i]), &s->processes.data[order[i]]);
 	if (n > SHOWN_MAX)
 		hl_strbuf_printf(&b, "\n  and %zu more (heaplapse info --all)", n - SHOWN_MAX);
 	if (similar)

@@ -3,7 +3,9 @@
 #include "cli/record/record_processes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -44,18 +46,60 @@ static bool hides_largest(const struct hl_session_list *s)
 	       s->processes.data[0].largest != s->processes.data[0].last;
 }
 
-void hl_record_print_processes(const char *first_trace)
+struct hl_session_list *hl_record_read_processes(const char *first_trace)
 {
 	struct hl_session_list *s = NULL;
 	int err = first_trace[0] ? hl_session_list_open(&s, first_trace) : -ENOENT;
 
-	if (err == -ENOENT)
-		return;
 	if (!err && s->files.len > s->has_first)
 		err = hl_session_list_read(s);
-	if (err)
+	if (err && err != -ENOENT)
 		hl_cli_error("the processes cannot be listed: %s", strerror(-err));
-	else if (s->processes.len > s->has_first || hides_largest(s))
+	if (err) {
+		hl_session_list_free(s);
+		s = NULL;
+	}
+	return s;
+}
+
+/* NULL: there is one process. A rotated one has several files, of which the last is shown. */
+static const struct hl_session_file *find_largest(const struct hl_session_list *s)
+{
+	size_t *order = s->processes.len > 1 ? hl_session_by_peak(s) : NULL;
+	const struct hl_session_file *f = order ? hl_session_largest(s, order[0]) : NULL;
+
+	free(order);
+	return f && !f->continues ? f : NULL;
+}
+
+static void print_choice(const struct hl_session_list *s, const struct hl_session_file *largest)
+{
+	const struct hl_session_file *first = hl_session_largest(s, 0);
+	struct hl_strbuf command = {0};
+	char n[HL_TEXT_SIZE_MAX];
+
+	hl_session_put_command(&command, s, first);
+	hl_cli_info_command(hl_strbuf_str(&command),
+		"of %s processes, %s (pid %" PRIu64 ") has the highest peak and is shown here; %s, "
+		"which was started:",
+		hl_text_count(n, s->processes.len), hl_session_base(largest->program), largest->pid,
+		hl_session_base(first->program));
+	hl_strbuf_fini(&command);
+}
+
+const char *hl_record_choose_summary(const struct hl_session_list *s, const char *started)
+{
+	const struct hl_session_file *largest = s ? find_largest(s) : NULL;
+
+	if (!largest || largest == hl_session_largest(s, 0))
+		return started;
+	if (s->has_first)
+		print_choice(s, largest);
+	return largest->path;
+}
+
+void hl_record_print_processes(const struct hl_session_list *s)
+{
+	if (s->processes.len > s->has_first || hides_largest(s))
 		print_table(s);
-	hl_session_list_free(s);
 }

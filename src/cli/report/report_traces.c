@@ -188,7 +188,11 @@ static void put_rows(struct hl_report *r)
 	style.filter_text = hl_strbuf_str(&filter);
 	style.rows = &r->rows;
 	hl_row_limit_reset(&r->rows);
-	hl_text_processes(r->out, r->processes.data, r->processes.len, &r->total, &style);
+	if (!is_json(r))
+		hl_text_processes(r->out, r->processes.data, r->processes.len, &r->total, &style);
+	else if (collects_rows(r) && !r->explain)
+		hl_json_ranking(&r->json, r->processes.data, r->processes.len, &r->total,
+			style.limits.by_blocks);
 	for (size_t i = 0; i < r->processes.len; i++)
 		free_row(&r->processes.data[i]);
 	hl_vec_free(&r->processes);
@@ -267,10 +271,14 @@ static int render(struct hl_report *r, struct process *x, struct hl_result *resu
 {
 	struct hl_text_opts style = r->style;
 
+	int err = collects_rows(r)
+			  ? add_row(r, x->m, result->heading, &result->total, result->suppressions)
+			  : 0;
+
+	if (err || collects_rows(r))
+		return err || !is_json(r) ? err : hl_json_result(&r->json, result);
 	if (is_json(r))
 		return hl_json_result(&r->json, result);
-	if (collects_rows(r))
-		return add_row(r, x->m, result->heading, &result->total, result->suppressions);
 	style.file = x->file;
 	style.language = &r->language;
 	return hl_text_result(r->out, result, &style);
@@ -470,7 +478,7 @@ static int report_one(struct hl_report *r, struct process *x, bool close)
 	}
 	status = close && err != -ECANCELED ? close_process(r, x, status, err)
 					    : keep_process(x, status, err);
-	if (collects_rows(r))
+	if (collects_rows(r) && !is_json(r))
 		put_rows(r);
 	return status;
 }
@@ -499,10 +507,11 @@ static int show_no_data(struct hl_report *r, struct process *x, const char *why)
 		hl_json_key_string(&r->json, "error", why);
 		hl_json_key_u64(&r->json, "total_bytes", 0);
 		hl_json_key_u64(&r->json, "total_blocks", 0);
-	} else if (collects_rows(r)) {
+	}
+	if (collects_rows(r)) {
 		return add_row(
 			r, x->m, "not running at the requested time", &none, x->plan->suppressions);
-	} else {
+	} else if (!is_json(r)) {
 		fputs("no data for the requested time: 0 B in 0 blocks\n", r->out);
 	}
 	return 0;
@@ -750,6 +759,7 @@ static int report_processes(
 		count_lost(&sum, session);
 	if (is_json(r)) {
 		put_total_json(r, &sum);
+		put_rows(r);
 	} else {
 		put_rows(r);
 		put_total_text(r, &sum);

@@ -148,6 +148,15 @@ void hl_trace_output_free(struct hl_trace_output *o)
 	free(o);
 }
 
+/* The program that was started, before its first exec. */
+static void count_trace(struct hl_write_queue *q, struct hl_trace_output *o)
+{
+	o->begins_session =
+		o->meta.pid == q->session.first_pid && !q->has_begun && !o->meta.taken_over;
+	q->has_begun |= o->begins_session;
+	q->n_traces++;
+}
+
 struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const struct hl_meta *meta,
 	uint64_t start_mono_ns, struct hl_durable *durable, bool sample_rss,
 	const struct hl_log_file *log)
@@ -158,7 +167,8 @@ struct hl_trace_output *hl_trace_output_new(struct hl_write_queue *q, const stru
 		hl_trace_output_free(o);
 		return NULL;
 	}
-	q->n_traces += o != NULL;
+	if (o)
+		count_trace(q, o);
 	if (o)
 		begin_maps(o);
 	if (o) /* on error its first chunk opens it */
@@ -366,7 +376,7 @@ static uint64_t count_other_traces(const struct hl_trace_output *o)
 {
 	const struct hl_write_queue *q = o->queue;
 
-	return o->meta.pid == q->session.first_pid ? q->n_traces - 1 : 0;
+	return o->begins_session ? q->n_traces - 1 : 0;
 }
 
 void hl_trace_output_end(struct hl_trace_output *o, const struct hl_end *end,

@@ -50,6 +50,7 @@ struct hl_trace_output {
 	bool maps_failed;        /* a sample could not be taken, and the log says so */
 	int writer_err;          /* read by the second thread after HL_ITEM_CLOSE */
 	uint64_t n_events;       /* in all; read likewise */
+	bool begins_session;     /* the first trace of the session; used by the first thread */
 	uint64_t early_blocks;   /* read likewise */
 	/* read likewise: lost events of a previous collector that its counters include */
 	uint64_t reported_lost;

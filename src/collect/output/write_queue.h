@@ -48,7 +48,9 @@ struct hl_write_queue {
 	pthread_t thread;
 	struct hl_map_sampler *maps;      /* used by the first thread; NULL: not started */
 	struct hl_trace_output *reserved; /* see hl_write_queue_reserve; written before any item */
-	uint64_t n_traces;                /* begun so far; used by the first thread */
+	/* Used by the first thread. */
+	uint64_t n_traces; /* begun so far */
+	bool has_begun;    /* the first trace of the session is one of them */
 	/* Used only by the second thread. */
 	struct hl_trace_output *outputs; /* open or failed */
 	struct hl_trace_output *waiting; /* for a descriptor, in the order of their first chunks */

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "model/model.h"
+#include "model/session/session_arguments.h"
 #include "trace/format/session_row.h"
 #include "util/string_table.h"
 
@@ -48,6 +50,7 @@ static void free_file(struct hl_session_file *f)
 {
 	free(f->path);
 	free(f->program);
+	free(f->command);
 	free(f->problem);
 }
 
@@ -298,6 +301,8 @@ static void take_info(struct hl_session_file *f, const struct hl_trace_info *i)
 	f->is_sampled = t->samples > 0;
 }
 
+#define COMMAND_BYTES 4096u
+
 static void set_problem(struct hl_session_file *f, const char *text)
 {
 	if (!f->problem)
@@ -321,6 +326,19 @@ static bool check_regular(struct hl_session_file *f)
 	return false;
 }
 
+/* The whole words of at most COMMAND_BYTES. */
+static void take_command(struct hl_session_file *f, const struct hl_meta *meta)
+{
+	size_t n = meta->command_len < COMMAND_BYTES ? meta->command_len : COMMAND_BYTES;
+
+	while (n && meta->command[n - 1])
+		n--;
+	f->command = n ? malloc(n) : NULL;
+	if (f->command)
+		memcpy(f->command, meta->command, n);
+	f->command_len = f->command ? n : 0;
+}
+
 static void read_file(struct hl_session_file *f)
 {
 	struct hl_reader_refusal why;
@@ -336,6 +354,7 @@ static void read_file(struct hl_session_file *f)
 	}
 	if (hl_reader_info(r, &info) == 0) {
 		take_info(f, info);
+		take_command(f, &info->meta);
 		(void)hl_reader_peak_rss(r, &rss);
 		f->resident_bytes = rss.rss_bytes;
 	} else {
@@ -553,11 +572,15 @@ static int count_lost(struct hl_session_list *s)
 	return 0;
 }
 
+#define NAMED_MAX 10000 /* nobody reads a table of more processes */
+
 int hl_session_list_read(struct hl_session_list *s)
 {
 	for (size_t i = 0; i < s->files.len; i++)
 		read_file(&s->files.data[i]);
-	return find_processes(s) ? -ENOMEM : count_lost(s);
+	if (find_processes(s) || count_lost(s))
+		return -ENOMEM;
+	return s->files.len <= NAMED_MAX ? hl_session_find_arguments(s) : 0;
 }
 
 int hl_session_list_read_first(struct hl_session_list *s)
@@ -608,8 +631,21 @@ static bool is_number(const char *text, uint64_t *n)
 	return isdigit((unsigned char)*text) && !*end && !errno;
 }
 
-/* pid: NULL to find the name. */
-static int find_by(const struct hl_session_list *s, const char *name, const uint64_t *pid,
+/* How a name is compared: with the programs as they were called, or with the files that these names
+ * lead to here, as sh to dash. */
+enum by { BY_NAME, BY_PID, BY_TARGET };
+
+static bool is_program(const char *program, const char *name, enum by by)
+{
+	char path[PATH_MAX];
+
+	if (by == BY_TARGET)
+		return program[0] == '/' && realpath(program, path) &&
+		       !strcmp(hl_session_base(path), name);
+	return by == BY_NAME && !strcmp(hl_session_base(program), name);
+}
+
+static int find_by(const struct hl_session_list *s, const char *name, uint64_t pid, enum by by,
 	struct hl_session_matches *m)
 {
 	for (size_t i = 0; i < s->processes.len; i++) {
@@ -623,9 +659,9 @@ static int find_by(const struct hl_session_list *s, const char *name, const uint
 			/* A fork child has the program of its parent until it calls exec. */
 			if (!strcmp(hl_session_base(f->path), name))
 				found.file = file;
-			else if (pid && f->pid == *pid)
+			else if (by == BY_PID && f->pid == pid)
 				found.file = p->largest;
-			else if (!pid && !strcmp(hl_session_base(f->program), name) &&
+			else if (is_program(f->program, name, by) &&
 				 (!f->forked || p->n_files == 1))
 				found.file = file;
 		}
@@ -641,7 +677,9 @@ int hl_session_find(const struct hl_session_list *s, const char *name, struct hl
 	int err;
 
 	*m = (struct hl_session_matches){0};
-	err = is_number(name, &pid) ? find_by(s, name, &pid, m) : 0;
+	err = is_number(name, &pid) ? find_by(s, name, pid, BY_PID, m) : 0;
 	/* a program may be named "123" */
-	return err || m->found.len ? err : find_by(s, name, NULL, m);
+	if (!err && !m->found.len)
+		err = find_by(s, name, 0, BY_NAME, m);
+	return err || m->found.len ? err : find_by(s, name, 0, BY_TARGET, m);
 }

@@ -21,6 +21,9 @@
 
 struct hl_session_file {
 	char *path, *program;
+	char *command; /* the words of its command line, each with its NUL; perhaps cut. NULL: none
+			*/
+	size_t command_len;
 	uint64_t pid, parent_pid, start_unix_ns;
 	bool is_listed; /* it belongs to the run; other files of the directory may be the user's */
 	char *problem;  /* why it cannot be read: one sentence; NULL: none, or not opened yet */
@@ -44,6 +47,9 @@ struct hl_session_process {
 	size_t largest;  /* the last file of the program with the highest peak, which counts */
 	size_t n_files;  /* all of them, one after the other in `order` from `first` on */
 	size_t in_order; /* where they begin in `order` */
+	/* The word of the command line of `largest` that tells it from other processes with the
+	 * same program. NULL: there is no other one, or no such word. It belongs to the file. */
+	const char *argument;
 };
 
 struct hl_session_list {
@@ -79,8 +85,8 @@ int hl_session_list_read_first(struct hl_session_list *s);
 /* Indexes of processes by falling peak. The caller frees them. NULL: no memory. */
 size_t *hl_session_by_peak(const struct hl_session_list *s);
 
-/* A process by its pid, by the base name of a program that it ran, or by that of one of its files.
- */
+/* A process by its pid, by the base name of a program that it ran (its own, or if there is none
+ * that of the file that it leads to here: dash of sh), or by that of one of its files. */
 struct hl_session_match {
 	size_t process;
 	size_t file; /* the last file of that program, or that file; by pid of the largest program

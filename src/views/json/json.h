@@ -17,12 +17,17 @@
 #include "model/views/live/live_points.h"
 #include "model/views/snapshots.h"
 #include "request/plan.h"
+#include "request/process_rows.h"
 #include "util/json_writer.h"
 
 void hl_json_info(FILE *out, struct hl_model *m);
 /* The processes of a session, by falling peak. Returns 0 or -ENOMEM. */
 struct hl_session_list;
 int hl_json_session(FILE *out, const struct hl_session_list *s);
+
+/* The member `ranking`: the processes of --group process, the largest first, with their shares. */
+void hl_json_ranking(struct hl_json *j, const struct hl_process_row *rows, size_t n,
+	const struct hl_value *total, bool by_blocks);
 
 /* Bytes and blocks, and the margin of an estimate. The prefix "freed" gives "freed_bytes". */
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v);

@@ -27,6 +27,7 @@ static void json_process(
 	hl_json_key_u64(j, "pid", f->pid);
 	hl_json_key_u64(j, "parent_pid", f->parent_pid);
 	hl_json_key_string(j, "program", f->program);
+	hl_json_key_string(j, "argument", p->argument);
 	hl_json_key_string(j, "trace", f->path);
 	hl_json_key_u64(j, "start_unix_ns", f->start_unix_ns);
 	hl_json_key_bool(j, "running", s->files.data[p->last].end.kind == HL_END_RUNNING);

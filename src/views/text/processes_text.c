@@ -35,40 +35,6 @@ static void put_suppressed(FILE *out, const struct hl_process_row *rows, size_t 
 		putc('\n', out);
 }
 
-struct row_order {
-	const struct hl_process_row *rows;
-	const struct hl_limits *limits;
-};
-
-static int compare_rows(const void *a, const void *b, void *arg)
-{
-	const struct row_order *o = arg;
-	size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	uint64_t x = row_size(o->rows, i, o->limits), y = row_size(o->rows, k, o->limits);
-
-	if (x != y)
-		return x > y ? -1 : 1;
-	return i < k ? -1 : i > k;
-}
-
-/* Indexes of the rows. NULL: no memory; then their order is that of the operands. */
-static size_t *ranked(const struct hl_process_row *rows, size_t n, const struct hl_limits *limits)
-{
-	struct row_order o = {rows, limits};
-	size_t *order = calloc(n + 1, sizeof(*order));
-
-	for (size_t i = 0; order && i < n; i++)
-		order[i] = i;
-	if (order && n)
-		qsort_r(order, n, sizeof(*order), compare_rows, &o);
-	return order;
-}
-
-static double share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part * 100 / (double)whole : 0;
-}
-
 static void put_resident(FILE *out, uint64_t bytes, const struct hl_text_opts *opts)
 {
 	char text[HL_TEXT_SIZE_MAX];
@@ -83,7 +49,7 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 		&opts->limits, rows, n, row_size, hl_limits_minimum(&opts->limits, total));
 	char bytes[HL_TEXT_SIZE_MAX], blocks[HL_TEXT_SIZE_MAX], suffix[128];
 	bool resident = !opts->shorten || opts->width >= RESIDENT_WIDTH;
-	size_t *order = ranked(rows, n, &opts->limits);
+	size_t *order = hl_process_rows_rank(rows, n, opts->limits.by_blocks);
 	uint64_t hidden = 0;
 
 	if (n > 0) {
@@ -104,8 +70,7 @@ void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 			continue;
 		fprintf(out, "%10s  %10s  %5.1f%%  ", hl_text_size(bytes, r->value.bytes, opts),
 			hl_text_count(blocks, r->value.blocks),
-			opts->limits.by_blocks ? share_of(r->value.blocks, total->blocks)
-					       : share_of(r->value.bytes, total->bytes));
+			(double)hl_process_row_share(r, total, opts->limits.by_blocks) / 10000);
 		if (resident)
 			put_resident(out, r->resident_bytes, opts);
 		fputs(hl_text_style(opts, HL_STYLE_BOLD), out);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "util/code_name/code_name.h"
 #include "util/safe_text.h"
 #include "util/strbuf.h"
 
@@ -35,14 +36,29 @@ static void find_others(const struct hl_session_list *s, const struct hl_session
 	}
 }
 
-/* "python3.11 (after bash)" */
-static void put_programs(
+#define NAME_COLUMNS     30 /* of a page of 80 */
+#define ARGUMENT_COLUMNS 10 /* at least */
+
+/* What tells it from others of the same program, as long as the page allows. */
+static void put_argument(struct hl_strbuf *b, const char *argument, size_t used)
+{
+	size_t room = used + 1 + ARGUMENT_COLUMNS < NAME_COLUMNS ? NAME_COLUMNS - used - 1
+								 : ARGUMENT_COLUMNS;
+	struct hl_strbuf shown = {0};
+
+	hl_text_escape(&shown, argument);
+	hl_strbuf_putc(b, ' ');
+	hl_code_name_cut(b, hl_strbuf_str(&shown), shown.len, room, 1, "...");
+	hl_strbuf_fini(&shown);
+}
+
+/* " (after bash)" */
+static void put_other_programs(
 	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
 {
 	const struct hl_session_file *before, *after;
 
 	find_others(s, p, &before, &after);
-	hl_text_escape(b, hl_session_base(s->files.data[p->largest].program));
 	if (before || after)
 		hl_strbuf_puts(b, " (");
 	if (before) {
@@ -57,6 +73,20 @@ static void put_programs(
 		hl_strbuf_putc(b, ')');
 	if (s->files.data[p->last].end.kind == HL_END_RUNNING)
 		hl_strbuf_puts(b, " (running)");
+}
+
+/* "python3.11 setup.py (after bash)" */
+static void put_programs(
+	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
+{
+	struct hl_strbuf others = {0};
+
+	put_other_programs(&others, s, p);
+	hl_text_escape(b, hl_session_base(s->files.data[p->largest].program));
+	if (p->argument)
+		put_argument(b, p->argument, b->len + others.len);
+	hl_strbuf_puts(b, hl_strbuf_str(&others));
+	hl_strbuf_fini(&others);
 }
 
 static void put_process(FILE *out, const struct hl_session_list *s, size_t i, const char *indent)

@@ -12,6 +12,7 @@
 
 #include "model/model.h"
 #include "request/plan.h"
+#include "request/process_rows.h"
 #include "util/strbuf.h"
 #include "util/vec.h"
 
@@ -63,14 +64,6 @@ void hl_text_overview_short(FILE *out, struct hl_model *m, const struct hl_overv
 size_t hl_text_timeline_columns(const struct hl_text_opts *opts);
 
 /* One line per process, the largest first, with its share of the total. */
-struct hl_process_row {
-	uint64_t resident_bytes; /* the highest sample; 0: there is none */
-	char *program;           /* owned by the caller */
-	uint64_t pid;
-	char *what; /* "live at the peak"; owned by the caller */
-	struct hl_value value;
-	char *suppressed; /* lines about suppressed blocks, owned by the caller; NULL: none */
-};
 void hl_text_processes(FILE *out, const struct hl_process_row *rows, size_t n,
 	const struct hl_value *total, const struct hl_text_opts *opts);
 
