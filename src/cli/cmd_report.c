@@ -95,6 +95,7 @@ static const struct hl_opt_table report_tables[] = {
 	{hl_suppression_file_rows, 0},
 	{hl_request_suppression_rows, HL_REQUEST_OFFSET},
 	{hl_request_limit_rows, HL_REQUEST_OFFSET},
+	{hl_request_block_rows, HL_REQUEST_OFFSET},
 	{hl_request_budget_rows, HL_REQUEST_OFFSET},
 	{0},
 };

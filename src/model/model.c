@@ -143,6 +143,7 @@ void hl_model_close(struct hl_model *m)
 		return;
 	hl_prefetch_fini(m);
 	hl_chains_free(m->chains);
+	hl_stack_groups_free(m->groups);
 	hl_model_frames_fini(m);
 	hl_symbols_free(m->symbols);
 	free(m->modules);

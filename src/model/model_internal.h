@@ -46,6 +46,7 @@ typedef HL_VEC(const char *) hl_model_names;
 
 struct hl_prefetch;
 struct hl_chains;
+struct hl_stack_groups;
 struct hl_stack_rules;
 
 /* The kinds of frames, see stack/stack_rules.h. */
@@ -91,7 +92,8 @@ struct hl_model {
 	struct hl_chunk_cache decoded;
 	uint64_t events_decoded; /* into chunk caches */
 
-	struct hl_chains *chains; /* NULL: not loaded */
+	struct hl_chains *chains;       /* NULL: not loaded */
+	struct hl_stack_groups *groups; /* NULL: not loaded */
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;
@@ -177,6 +179,8 @@ int hl_model_add_wrapper(struct hl_model *m, const struct hl_frame *f);
 void hl_model_kinds_fini(struct hl_model *m);
 /* realloc_chains.c; NULL is allowed. */
 void hl_chains_free(struct hl_chains *c);
+/* stack_groups.c; NULL is allowed. */
+void hl_stack_groups_free(struct hl_stack_groups *g);
 /* called_function.c: notes the calls of events that were decoded, with node and func, for another
  * purpose. bytes: how much was read for them; 0: they were in the cache and have been noted before.
  * Returns 0 or -ENOMEM. */

@@ -30,6 +30,8 @@ static void forget(struct hl_model *m, bool names)
 	hl_prefetch_fini(m);
 	hl_chains_free(m->chains);
 	m->chains = NULL;
+	hl_stack_groups_free(m->groups);
+	m->groups = NULL;
 	hl_model_forget_frames(m, names);
 	if (names)
 		hl_model_marks_fini(m);

@@ -247,12 +247,28 @@ static void explain_marks(const struct hl_request *r, struct hl_strbuf *b)
 				  "find the mark\n");
 }
 
+/* Terms that look up tables of the whole trace. */
+static void explain_filter(const struct hl_plan *p, struct hl_strbuf *b)
+{
+	unsigned subjects = p->filter ? hl_filter_subjects(p->filter) : 0;
+
+	if (subjects & HL_FILTER_CHAIN)
+		hl_strbuf_puts(b, "chain-: before that, every event is read to find the realloc "
+				  "chains\n");
+	if (subjects & HL_FILTER_GROUP_TIMES)
+		hl_strbuf_puts(b, "group-: before that, every event is read, because the times of "
+				  "the blocks of a stack are in no sum\n");
+	else if (subjects & HL_FILTER_GROUP)
+		hl_strbuf_puts(b, "group-: the blocks of each stack are counted from sums\n");
+}
+
 void hl_plan_explain(struct hl_plan *p, struct hl_strbuf *b)
 {
 	for (size_t i = 0; i < p->parts.len; i++)
 		explain_part(p, &p->parts.data[i], b);
 	if (p->parts.len > 1)
 		hl_strbuf_puts(b, "parts that read the same events share one pass over them\n");
+	explain_filter(p, b);
 	explain_marks(p->request, b);
 	explain_budget(&p->request->budget, b);
 }

@@ -207,12 +207,13 @@ static uint32_t query_needs(const struct hl_plan *p)
 	uint32_t needs = 0;
 
 	if (r->ranged || r->quantity == HL_REQUEST_AT ||
-		subjects & (HL_FILTER_TIME | HL_FILTER_ALIVE))
+		subjects & (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_GROUP_TIMES))
 		needs |= HL_UNKNOWN_TIMES;
 	if (r->temporary_ns || subjects & HL_FILTER_LIFETIME)
 		needs |= HL_UNKNOWN_LIFETIMES | HL_UNKNOWN_TIMES;
 	needs |= subjects & HL_FILTER_ADDR ? HL_UNKNOWN_ADDRESSES : 0;
-	needs |= subjects & HL_FILTER_THREAD ? HL_UNKNOWN_THREADS : 0;
+	needs |= subjects & (HL_FILTER_THREAD | HL_FILTER_FREED_THREAD) ? HL_UNKNOWN_THREADS : 0;
+	needs |= subjects & HL_FILTER_GROUP ? HL_UNKNOWN_COUNTS : 0;
 	needs |= subjects & HL_FILTER_FUNC ? HL_UNKNOWN_CALLS : 0;
 	needs |= subjects & HL_FILTER_SIZE ? HL_UNKNOWN_ORDER : 0;
 	return needs;
@@ -606,7 +607,8 @@ static int prefetch_parts(struct hl_plan *p)
 
 static bool filters_names(const struct hl_plan *p)
 {
-	return p->filter && hl_filter_subjects(p->filter) & HL_FILTER_STACK;
+	return p->filter &&
+	       hl_filter_subjects(p->filter) & (HL_FILTER_FRAMES | HL_FILTER_FREED_FRAMES);
 }
 
 bool hl_plan_part_shows_names(const struct hl_plan_part *part)

@@ -149,6 +149,43 @@ static int check_mmaps(const struct hl_request *r, struct hl_request_error *why)
 		time_option(r));
 }
 
+static unsigned sorts_of(const struct hl_request_part *p)
+{
+	return p->grouped && p->view->sorts_grouped ? p->view->sorts_grouped : p->view->sorts;
+}
+
+/* Options of pages, and the one group of blocks. */
+static int check_blocks(struct hl_request *r, struct hl_request_error *why)
+{
+	const char *option = r->reverse ? "--reverse" : r->offset ? "--offset" : "--after";
+	bool grouped = false;
+
+	if (!has_view(r, &hl_view_blocks))
+		return r->reverse || r->offset || r->after
+			       ? refuse(why, "%s applies only to --blocks", option)
+			       : 0;
+	for (size_t i = 0; i < r->parts.len; i++) {
+		const struct hl_request_part *p = &r->parts.data[i];
+
+		if (p->view != &hl_view_blocks || !p->grouped)
+			continue;
+		grouped = true;
+		if (p->group != HL_GROUP_STACK)
+			return refuse(why,
+				"--blocks has only --group=stack; use --group=%s without it",
+				hl_group_name(p->group));
+	}
+	if (r->after && grouped)
+		return refuse(why, "--after is a row of single blocks; use --offset with --group");
+	if (r->limit_given && r->limit > HL_BLOCK_LIST_MAX - r->offset)
+		return refuse(why,
+			"--blocks has at most %u rows, with those of --offset; --after continues "
+			"behind any row",
+			HL_BLOCK_LIST_MAX);
+	r->block_page.has_after = r->after != NULL;
+	return 0;
+}
+
 /* At least one view must follow --sort. */
 static int check_sort(const struct hl_request *r, struct hl_request_error *why)
 {
@@ -156,9 +193,17 @@ static int check_sort(const struct hl_request *r, struct hl_request_error *why)
 	unsigned sorts = r->parts.len == 0 ? hl_view_tree.sorts : 0;
 
 	for (size_t i = 0; i < r->parts.len; i++)
-		sorts |= r->parts.data[i].view->sorts;
+		sorts |= sorts_of(&r->parts.data[i]);
 	if (!r->sorted || sorts & 1u << r->sort)
 		return 0;
+	if (r->parts.len > 0 && first->view == &hl_view_blocks)
+		return refuse(why, "--sort=%s does not apply to --blocks%s; use one of %s",
+			r->sort_value, first->grouped ? " --group=stack" : "",
+			first->grouped
+				? "bytes, blocks, leaked, first, last, interval, run-blocks, "
+				  "run-leaked, run-first, run-last, run-interval, run-peak"
+				: "time, address, size, life; with --group=stack there are "
+				  "others");
 	if (r->parts.len == 0)
 		return refuse(why, "a tree is sorted by bytes or blocks; a table, such as "
 				   "--sites, also by average or name");
@@ -460,8 +505,9 @@ static int check_filter(struct hl_request *r, struct hl_request_error *why)
 
 	r->needs_times = r->ranged || r->quantity == HL_REQUEST_AT ||
 			 (!err && f &&
-				 hl_filter_subjects(f) & (HL_FILTER_TIME | HL_FILTER_ALIVE |
-								 HL_FILTER_CHAIN_ALIVE));
+				 hl_filter_subjects(f) &
+					 (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE |
+						 HL_FILTER_GROUP_PEAK));
 	hl_filter_free(f);
 	return err;
 }
@@ -472,9 +518,9 @@ static int add_fold(struct hl_request_rules *x, const char *expr, struct hl_requ
 	struct hl_filter *f = NULL;
 	int err = parse_filter(expr, &f, why);
 
-	if (!err && hl_filter_term_subjects(f) & ~HL_FILTER_STACK) {
+	if (!err && hl_filter_term_subjects(f) & ~HL_FILTER_FRAMES) {
 		why->expr = expr;
-		why->at = hl_filter_term_offset(f, ~HL_FILTER_STACK);
+		why->at = hl_filter_term_offset(f, ~HL_FILTER_FRAMES);
 		err = refuse(why, "a frame has only fn:, file: and module:");
 	}
 	why->option = "--fold";
@@ -583,9 +629,10 @@ int hl_request_finish_filter(struct hl_request *r, struct hl_request_error *why)
 	return err ? err : check_rules(r, why);
 }
 
+/* Views that --group groups; it is a view of its own beside others. */
 static bool can_be_grouped(const struct hl_request_part *p)
 {
-	return p->view == &hl_view_snapshots || p->view == &hl_view_snapshot_deltas ||
+	return p->view == &hl_view_blocks || p->view == &hl_view_snapshots || p->view == &hl_view_snapshot_deltas ||
 	       p->view == &hl_view_cumulative_delta || p->view == &hl_view_timeline;
 }
 
@@ -599,8 +646,7 @@ static struct hl_request_part group_part(struct hl_request_part part, enum hl_gr
 	return part;
 }
 
-/* Makes the parts of a request for snapshots, or for a timeline: each of these views by each
- * group. */
+/* Makes the parts of a request for such views: each by each group. */
 static int group_parts(struct hl_request *r)
 {
 	HL_VEC(struct hl_request_part) parts = {0};
@@ -653,6 +699,8 @@ int hl_request_finish(
 		err = check_pool(r, why);
 	if (!err)
 		err = check_sort(r, why);
+	if (!err)
+		err = check_blocks(r, why);
 	if (!err)
 		note_whole_run(r, notes);
 	return err ? err : hl_request_finish_filter(r, why);

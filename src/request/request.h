@@ -12,6 +12,7 @@
 #include "model/query/filter.h"
 #include "model/query/pattern.h"
 #include "model/query/time_spec.h"
+#include "model/blocks/block_list.h"
 #include "model/stack/flat_table.h"
 #include "model/stack/stack_rules.h"
 #include "request/budget.h"
@@ -75,6 +76,11 @@ struct hl_request {
 	hl_request_texts folds, alloc_functions; /* see stack_rules.h */
 	enum hl_sort sort;
 	const char *sort_value; /* as it was given */
+	/* Of a list of single blocks. */
+	bool reverse;
+	const char *after; /* the cursor of the page before; NULL: none */
+	size_t offset;
+	struct hl_block_page block_page; /* by finish, without the defaults of the view */
 	double min;
 	size_t limit;
 	bool unlimited; /* for programs: min and limit do not apply */
@@ -103,7 +109,8 @@ const char *hl_request_set_peak(void *state, const char *value);
 /* Rows by subject; hl_request_tables has all of them, in the order of the help. */
 extern const struct hl_opt hl_request_peak_rows[], hl_request_quantity_rows[],
 	hl_request_stack_rows[], hl_request_view_rows[], hl_request_filter_rows[],
-	hl_request_suppression_rows[], hl_request_limit_rows[], hl_request_budget_rows[];
+	hl_request_suppression_rows[], hl_request_limit_rows[], hl_request_block_rows[],
+	hl_request_budget_rows[];
 extern const struct hl_opt *const hl_request_tables[];
 /* The syntax of filters, for help texts. */
 /* clang-format off */
@@ -114,6 +121,10 @@ extern const struct hl_opt *const hl_request_tables[];
 	"  tag:render/*  thread:decoder  -tag:* (in no scope)\n" \
 	"  chain-length:>=3  chain-position:1  chain-first:<1K  chain-last:>=1M\n" \
 	"  chain-life:>1s  chain-alive:end (of a realloc chain)\n" \
+	"  depth:>=20 (frames)  stack:1234  freed-fn:f  freed-file:f.c  freed-module:m\n" \
+	"  freed-stack:99  freed-thread:2\n" \
+	"  group-allocated:>=100  group-leaked:100%  group-interval:>10s\n" \
+	"  group-peak:1s..2s (of all blocks of the run with the same stack)\n" \
 	"  NAME is part of a name, a glob or /a regular expression/; a single word is\n" \
 	"  part of a function's name. fn: also matches the called function (malloc).\n" \
 	"  Quote values with spaces or commas: fn:\"operator new\",\n" \

@@ -226,7 +226,9 @@ static const char *set_max_bytes(void *state, const char *value)
 
 #define GROUP_VALUES \
 	"stack|function|site|file|module|thread|call|size|life|snapshot|tag|pool|process"
-#define SORT_VALUES "bytes|blocks|average|name"
+#define SORT_VALUES                                                                              \
+	"bytes|blocks|average|name|time|address|size|life|leaked|first|last|interval|run-blocks" \
+	"|run-leaked|run-first|run-last|run-interval|run-peak"
 
 static const char *set_sort(void *state, const char *value)
 {
@@ -239,6 +241,35 @@ static const char *set_sort(void *state, const char *value)
 	r->sort = (enum hl_sort)i;
 	r->sort_value = value;
 	return NULL;
+}
+
+/* --- pages of single blocks --- */
+
+static const char *set_reverse(void *state, const char *value)
+{
+	((struct hl_request *)state)->reverse = true;
+	return NULL;
+}
+
+static const char *set_offset(void *state, const char *value)
+{
+	struct hl_request *r = state;
+
+	r->offset = strlen(value) <= 9 ? strtoul(value, NULL, 10) : SIZE_MAX;
+	return *value && strspn(value, "0123456789") == strlen(value) &&
+			       r->offset < HL_BLOCK_LIST_MAX
+		       ? NULL
+		       : "a number below 100000; --after continues behind any row";
+}
+
+static const char *set_after(void *state, const char *value)
+{
+	struct hl_request *r = state;
+
+	r->after = value;
+	return hl_block_cursor_parse(&r->block_page.after, value)
+		       ? "the \"next\" of another page, such as 1f400-2a"
+		       : NULL;
 }
 
 /* --- filters --- */
@@ -367,9 +398,18 @@ const struct hl_opt hl_request_suppression_rows[] = {
 
 const struct hl_opt hl_request_limit_rows[] = {
 	{0, "min", "PERCENT", "hide rows below this share (default 0.5; text only)", set_min},
-	{'n', "limit", "N", "show at most N rows, or branches of a row (0: all; text only)",
+	{'n', "limit", "N",
+		"show at most N rows, or branches of a row (0: all; text only, except --blocks)",
 		set_limit},
 	{'s', "sort", "BY:" SORT_VALUES, "sort (a tree only by the first two)", set_sort},
+	{0},
+};
+
+const struct hl_opt hl_request_block_rows[] = {
+	{0, "reverse", NULL, "with --blocks: sort in the other direction", set_reverse},
+	{0, "offset", "N", "with --blocks: leave out the first N rows", set_offset},
+	{0, "after", "ROW", "with --blocks: continue behind the last row of another page",
+		set_after},
 	{0},
 };
 
@@ -385,7 +425,8 @@ const struct hl_opt hl_request_budget_rows[] = {
 
 const struct hl_opt *const hl_request_tables[] = {hl_request_peak_rows, hl_request_quantity_rows,
 	hl_request_view_rows, hl_request_stack_rows, hl_request_filter_rows,
-	hl_request_suppression_rows, hl_request_limit_rows, hl_request_budget_rows, NULL};
+	hl_request_suppression_rows, hl_request_limit_rows, hl_request_block_rows,
+	hl_request_budget_rows, NULL};
 
 /* --- key/value pairs --- */
 

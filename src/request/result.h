@@ -8,6 +8,8 @@
 #include "model/stack/flat_table.h"
 #include "model/stack/tree.h"
 #include "model/views/curves/group_curves.h"
+#include "model/blocks/block_groups.h"
+#include "model/blocks/block_list.h"
 #include "model/views/filtered_peak.h"
 #include "model/views/freeing_sites.h"
 #include "model/views/mappings.h"
@@ -86,6 +88,16 @@ struct hl_curves_result {
 struct hl_time_range hl_plan_time_range(const struct hl_plan *p);
 /* The part of a range that is not before the base of the trace. */
 struct hl_time_range hl_known_range(const struct hl_model *m, const struct hl_time_range *r);
+
+/* blocks */
+struct hl_blocks_result {
+	bool grouped;
+	const char *sort; /* as users write it */
+	bool reverse, full_stacks;
+	size_t offset, limit;
+	struct hl_block_list list;     /* if it is not grouped: one page */
+	struct hl_block_groups groups; /* if it is: all of them */
+};
 
 /* mmaps: with limits a list of the largest, otherwise `all`, which the renderer passes to
  * hl_model_mappings(). */

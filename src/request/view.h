@@ -33,6 +33,8 @@
 		"how full the heap's pages are, and which sites hold nearly empty ones") \
 	X(freed_by, freed_by, "freed-by", \
 		"which sites free the blocks of each site (needs record --free-stacks)") \
+	X(blocks, blocks, "blocks", \
+		"single blocks, one by one; with --group=stack in groups of one stack") \
 	X(mmaps, mmaps, "mmaps", "the program's own mappings, largest first (needs record --mmap)") \
 	X(resident, resident, "resident", \
 		"what the memory of the process is, by mapping, over time (needs record --mmap)") \
@@ -82,6 +84,9 @@ enum {
 	HL_SORTS_BYTES = 1u << HL_SORT_BYTES,
 	HL_SORTS_SIZE = HL_SORTS_BYTES | 1u << HL_SORT_BLOCKS,
 	HL_SORTS_ALL = HL_SORTS_SIZE | 1u << HL_SORT_AVERAGE | 1u << HL_SORT_NAME,
+	/* From TIME to LIFE; bytes, blocks, and from LEAKED to RUN_PEAK. */
+	HL_SORTS_BLOCKS = (1u << HL_SORT_LEAKED) - (1u << HL_SORT_TIME),
+	HL_SORTS_GROUPS = HL_SORTS_SIZE | ((1u << HL_SORT_OWN) - (1u << HL_SORT_LEAKED)),
 };
 
 struct hl_plan;
@@ -92,7 +97,8 @@ struct hl_result;
 struct hl_view {
 	enum hl_view_id id;
 	unsigned flags;
-	unsigned sorts; /* HL_SORTS_*; 0: --sort does not apply */
+	unsigned sorts;         /* HL_SORTS_*; 0: --sort does not apply */
+	unsigned sorts_grouped; /* the same if it is grouped; 0: as `sorts` */
 	/* HL_UNKNOWN_*: what an imported trace may lack. Without needs the result is incomplete,
 	 * and a note says so; without refuses there is no result: run is not called, and both the
 	 * report and --explain say why. */

@@ -27,6 +27,8 @@ MASKS = (
     (re.compile(r'^( *short-lived +)\d+\.\d%', re.M), r'\1SHARE'),
     (re.compile(r'(?<=--temporary=)\d+ns'), 'BOUND'),
     (re.compile(r'^  overhead  .*\n', re.M), ''),  # only in runs that are long enough
+    (re.compile(r'(?<=--after=)[0-9a-f]+-'), 'CURSOR-'),
+    (re.compile(r'^stack \d+', re.M), 'stack N'),
     (re.compile(r'(?<=\.hlt )\(\d+(\.\d+)? [KM]?i?B\)'), '(SIZE)'),
     (re.compile(r'\b\d+(?= MiB resident)'), 'N'),
     (re.compile(r'^  resident .*\n', re.M), ''),  # the same

@@ -25,6 +25,8 @@
 #include "model/views/page_usage.h"
 #include "model/views/resident.h"
 #include "model/views/freeing_sites.h"
+#include "model/blocks/block_groups.h"
+#include "model/blocks/block_list.h"
 #include "model/stack/flat_table.h"
 #include "model/views/marks.h"
 #include "model/views/mappings.h"
@@ -375,6 +377,33 @@ static void ask_freed_by(struct hl_model *m)
 	hl_freed_by_fini(&f);
 }
 
+/* Pages in each order, and groups: they add up to the total. */
+static void ask_blocks(struct hl_model *m)
+{
+	struct hl_query q = {.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_TIME_SPEC_END}};
+	struct hl_block_groups groups;
+	uint64_t blocks = 0;
+
+	for (unsigned k = 0; k < 8; k++) {
+		const struct hl_block_page page = {.order = (enum hl_block_order)(k / 2),
+			.reverse = k % 2,
+			.offset = k,
+			.limit = FEW};
+		struct hl_block_list l;
+
+		if (hl_block_list(&l, m, &q, &page) != 0)
+			continue;
+		FUZZ_MUST(l.n <= FEW && (!l.more || l.n == FEW));
+		hl_block_list_fini(&l);
+	}
+	if (hl_block_groups(&groups, m, &q, HL_GROUP_ORDER_RUN_PEAK, false) != 0)
+		return;
+	for (size_t i = 0; i < groups.n; i++)
+		blocks += groups.rows[i].value.blocks;
+	FUZZ_MUST(blocks == groups.answer.total.blocks);
+	hl_block_groups_fini(&groups);
+}
+
 static void ask_chains(struct hl_model *m)
 {
 	if (hl_model_load_chains(m) != 0)
@@ -568,6 +597,7 @@ void fuzz_ask_model(const char *path)
 	if (hl_fragmentation_at(&f, m, &times[3], NULL) == 0)
 		hl_fragmentation_fini(&f);
 	ask_freed_by(m);
+	ask_blocks(m);
 	ask_chains(m);
 	ask_mmaps(m);
 	ask_resident(m, hl_time_spec_ns(&times[3], m));

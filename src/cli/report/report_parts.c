@@ -10,9 +10,9 @@
 
 /* Terms of a filter that depend on the allocation alone. All others may need a free, or an
  * allocation, that is in another part. */
-#define SUBJECTS_OF_ALLOCATION                                                                 \
-	(HL_FILTER_STACK | HL_FILTER_OP | HL_FILTER_FUNC | HL_FILTER_THREAD | HL_FILTER_SIZE | \
-		HL_FILTER_TIME | HL_FILTER_ADDR | HL_FILTER_TAG)
+#define SUBJECTS_OF_ALLOCATION                                                                     \
+	((HL_FILTER_STACK & ~HL_FILTER_GROUP) | HL_FILTER_OP | HL_FILTER_FUNC | HL_FILTER_THREAD | \
+		HL_FILTER_SIZE | HL_FILTER_TIME | HL_FILTER_ADDR | HL_FILTER_TAG)
 
 int hl_part_identify(struct hl_part *p, const struct hl_model *m)
 {

@@ -10,7 +10,9 @@
 
 #include "model/scan/realloc_chains.h"
 #include "model/query/filter_internal.h"
+#include "model/query/query_plan.h"
 #include "model/scan/lifetime_class.h"
+#include "model/scan/stack_groups.h"
 #include "model/model_internal.h"
 #include "model/query/query.h"
 #include "model/tags/roles.h"
@@ -20,8 +22,12 @@ unsigned hl_filter_subjects(const struct hl_filter *f)
 {
 	unsigned all = 0;
 
-	for (size_t i = 0; i < f->terms.len; i++)
-		all |= f->terms.data[i].subject | (f->terms.data[i].calls ? HL_FILTER_FUNC : 0);
+	for (size_t i = 0; i < f->terms.len; i++) {
+		const struct hl_filter_term *t = &f->terms.data[i];
+		bool called = t->calls && t->subject != HL_FILTER_FREED_FUNCTION;
+
+		all |= t->subject | (called ? HL_FILTER_FUNC : 0);
+	}
 	return all;
 }
 
@@ -39,8 +45,14 @@ const char *hl_filter_base_limit(const struct hl_filter *f, const struct hl_mode
 	/* The last block of a chain, and its end, are not before the base. */
 	unsigned limited = HL_FILTER_CHAIN & ~HL_FILTER_CHAIN_LAST;
 
-	if (!f || !hl_model_base(m)->is_late || !(hl_filter_subjects(f) & limited))
+	if (!f || !hl_model_base(m)->is_late)
 		return NULL;
+	if (!(hl_filter_subjects(f) & limited))
+		return hl_filter_subjects(f) & HL_FILTER_GROUP_TIMES
+			       ? "group-interval: and group-peak: do not know the blocks that were "
+				 "freed before this trace begins; a recording that is not rotated "
+				 "has all of them"
+			       : NULL;
 	return "realloc chains begin where this trace begins: chain-length:, chain-position:, "
 	       "chain-first:, chain-life: and chain-alive: do not know the earlier blocks of a "
 	       "chain; a recording that is not rotated has whole chains";
@@ -104,14 +116,28 @@ static int find_position(
 	return err == -ENODATA ? 0 : err;
 }
 
+/* Loads the tables that the terms look up. */
+static int load_tables(unsigned subjects, struct hl_model *m)
+{
+	int err = 0;
+
+	if (subjects & HL_FILTER_FREED_STACK)
+		err = hl_model_require(m, HL_NEEDS_FREE_STACKS, "this");
+	if (!err && subjects & HL_FILTER_CHAIN)
+		err = hl_model_load_chains(m);
+	if (!err && subjects & (HL_FILTER_GROUP & ~HL_FILTER_GROUP_TIMES))
+		err = hl_model_load_groups(m, HL_GROUPS_COUNTS);
+	if (!err && subjects & HL_FILTER_GROUP_TIMES)
+		err = hl_model_load_groups(m, HL_GROUPS_TIMES);
+	return err;
+}
+
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 {
-	if (hl_filter_subjects(f) & HL_FILTER_CHAIN) {
-		int err = hl_model_load_chains(m);
+	int failed = load_tables(hl_filter_subjects(f), m);
 
-		if (err)
-			return err;
-	}
+	if (failed)
+		return failed;
 	for (size_t i = 0; i < f->terms.len; i++) {
 		struct hl_filter_term *t = &f->terms.data[i];
 		int err;
@@ -121,16 +147,19 @@ int hl_filter_bind(struct hl_filter *f, struct hl_model *m)
 		t->memo = NULL;
 		free(t->block_bits);
 		t->block_bits = NULL;
-		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE)))
+		if (!(t->subject & (HL_FILTER_TIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_ALIVE |
+					   HL_FILTER_GROUP_PEAK)))
 			continue;
 		err = hl_time_spec_check_mark(&t->from, m);
 		if (!err)
 			err = hl_time_spec_check_mark(&t->to, m);
 		if (!err)
-			err = t->subject == HL_FILTER_TIME ? check_times(t, m) : check_moment(t, m);
-		if (!err)
+			err = t->subject & (HL_FILTER_TIME | HL_FILTER_GROUP_PEAK)
+				      ? check_times(t, m)
+				      : check_moment(t, m);
+		if (!err && t->subject != HL_FILTER_GROUP_PEAK)
 			err = find_position(m, &t->from, &t->from_pos);
-		if (!err)
+		if (!err && t->subject != HL_FILTER_GROUP_PEAK)
 			err = find_position(m, &t->to, &t->to_pos);
 		if (err)
 			return err;
@@ -153,10 +182,10 @@ struct filter_input {
 
 static bool frame_matches(const struct hl_filter_term *t, const struct hl_frame *f)
 {
-	if (t->subject == HL_FILTER_FUNCTION)
+	if (t->names == HL_FILTER_FUNCTION)
 		return hl_pattern_matches(t->name, f->function) ||
 		       hl_pattern_matches(t->name, f->entry);
-	return hl_pattern_matches_path(t->name, t->subject == HL_FILTER_FILE ? f->file : f->module);
+	return hl_pattern_matches_path(t->name, t->names == HL_FILTER_FILE ? f->file : f->module);
 }
 
 /* Does the name of a frame of this node alone match? */
@@ -210,7 +239,7 @@ static int name_matches(
 	struct hl_strbuf path = {0};
 	int err = 0;
 
-	if (t->subject == HL_FILTER_THREAD) {
+	if (t->names == HL_FILTER_THREAD) {
 		*fits = hl_pattern_matches(t->name, hl_model_thread_name(m, key));
 		return 0;
 	}
@@ -230,7 +259,7 @@ static int named_term_holds(struct hl_filter_term *t, struct hl_model *m, uint32
 	if (!m)
 		return 0;
 	if (!t->memo) {
-		if (t->subject == HL_FILTER_TAG)
+		if (t->names == HL_FILTER_TAG)
 			t->n_memo = hl_model_n_tags(m);
 		else
 			err = hl_reader_n_threads(m->reader, &t->n_memo);
@@ -320,6 +349,77 @@ static bool chain_holds(
 	return false;
 }
 
+static bool depth_holds(const struct hl_filter_term *t, struct hl_model *m, uint32_t node)
+{
+	uint64_t depth = 0;
+
+	if (!m)
+		return false;
+	for (; node < hl_model_n_nodes(m); node = hl_model_parent(m, node))
+		depth++;
+	return in_range(t, depth);
+}
+
+/* Is part / whole a share in the range? */
+static bool share_holds(const struct hl_filter_term *t, uint64_t part, uint64_t whole)
+{
+	unsigned __int128 share = (unsigned __int128)part * 100000,
+			  lo = (unsigned __int128)t->lo * whole,
+			  hi = (unsigned __int128)t->hi * whole;
+
+	if (whole == 0 || t->lo > t->hi)
+		return false;
+	return (t->excludes_from ? share > lo : share >= lo) &&
+	       (t->hi > 100000 || (t->excludes_to ? share < hi : share <= hi));
+}
+
+static bool group_term_holds(const struct hl_filter_term *t, struct hl_model *m, uint32_t node)
+{
+	const struct hl_stack_group *g = m && m->groups ? hl_model_group_of(m, node) : NULL;
+	uint64_t interval;
+
+	if (!g)
+		return false;
+	switch (t->subject) {
+	case HL_FILTER_GROUP_ALLOCATED:
+		return in_range(t, g->blocks);
+	case HL_FILTER_GROUP_LEAKED:
+		return t->percent ? share_holds(t, g->leaked_blocks, g->blocks)
+				  : in_range(t, g->leaked_blocks);
+	case HL_FILTER_GROUP_INTERVAL:
+		if (g->first_ns == UINT64_MAX)
+			return false;
+		interval = g->last_ns - g->first_ns;
+		return t->percent ? share_holds(t, interval, hl_model_end_ns(m))
+				  : in_range(t, interval);
+	case HL_FILTER_GROUP_PEAK:
+		return g->first_ns != UINT64_MAX && in_range(t, g->peak_ns);
+	}
+	return false;
+}
+
+/* Terms about the free do not hold for a block that is not freed. */
+static int freed_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_model *m,
+	const struct filter_input *x, bool *holds)
+{
+	const struct hl_block *b = x->block;
+
+	*holds = false;
+	if (x->is_event || b->free_ns == UINT64_MAX)
+		return 0;
+	if (t->subject == HL_FILTER_FREED_NODE)
+		*holds = b->free_node != HL_NODE_NONE && in_range(t, b->free_node);
+	else if (t->subject == HL_FILTER_FREED_THREAD && !t->name)
+		*holds = in_range(t, b->free_thread);
+	else if (t->subject == HL_FILTER_FREED_THREAD)
+		return named_term_holds(t, m, b->free_thread, holds);
+	else if (b->free_func < HL_FUNC_COUNT && t->calls >> b->free_func & 1)
+		*holds = true;
+	else
+		return stack_matches(f, t, m, b->free_node, holds);
+	return 0;
+}
+
 static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_model *m,
 	const struct filter_input *x, bool *holds)
 {
@@ -368,6 +468,24 @@ static int term_holds(struct hl_filter *f, struct hl_filter_term *t, struct hl_m
 	case HL_FILTER_CHAIN_ALIVE:
 		*holds = chain_holds(t, m, x);
 		break;
+	case HL_FILTER_DEPTH:
+		*holds = depth_holds(t, m, x->block->node);
+		break;
+	case HL_FILTER_NODE:
+		*holds = x->block->node != HL_NODE_NONE && in_range(t, x->block->node);
+		break;
+	case HL_FILTER_GROUP_ALLOCATED:
+	case HL_FILTER_GROUP_LEAKED:
+	case HL_FILTER_GROUP_INTERVAL:
+	case HL_FILTER_GROUP_PEAK:
+		*holds = group_term_holds(t, m, x->block->node);
+		break;
+	case HL_FILTER_FREED_FUNCTION:
+	case HL_FILTER_FREED_FILE:
+	case HL_FILTER_FREED_MODULE:
+	case HL_FILTER_FREED_NODE:
+	case HL_FILTER_FREED_THREAD:
+		return freed_holds(f, t, m, x, holds);
 	default:
 		/* The called function counts as the innermost frame, although it is not in the
 		 * stack. */
@@ -512,7 +630,8 @@ bool hl_filter_extra(
 	unsigned may = HL_FILTER_TIME | HL_FILTER_THREAD;
 
 	if (x->kind == HL_EXTRA_MMAP || x->kind == HL_EXTRA_MUNMAP || x->kind == HL_EXTRA_MREMAP) {
-		may |= HL_FILTER_SIZE | HL_FILTER_ADDR | HL_FILTER_STACK | HL_FILTER_FUNC;
+		may |= HL_FILTER_SIZE | HL_FILTER_ADDR | HL_FILTER_FUNC |
+		       (HL_FILTER_STACK & ~HL_FILTER_GROUP);
 		block.addr = x->addr;
 		block.size = x->size;
 		block.node = x->node;

@@ -23,6 +23,17 @@
  *   chain-first:N chain-last:N  requested bytes of the first and the last block of the chain
  *   chain-life:<1s           from the first block's allocation to the last one's free
  *   chain-alive:T            a block of the chain is live at this moment
+ *   depth:>=N                number of frames of the stack, without inlined calls
+ *   stack:N                  the stack with this number: its node, as dump and JSON print it
+ *   freed-fn:NAME freed-file:NAME freed-module:NAME freed-stack:N
+ *                            the same of the stack that freed the block (record --free-stacks)
+ *   freed-thread:N|NAME      the thread that freed it
+ *   group-allocated:>=N      number of blocks of the whole run that have the same stack: the
+ *                            block's group, see stack_groups.h
+ *   group-leaked:100%        how many of the group are live at the end; also a share of it
+ *   group-interval:>1s       from the first to the last allocation of the group; also a share of
+ *                            the run
+ *   group-peak:A..B          when the live bytes of the group first had their maximum
  *   op:alloc|free            the kind of event (dump only)
  * function is a synonym of fn, func of call; = is equivalent to a colon, and both may be left out
  * before < and >. A regular expression begins and ends with / and may contain spaces and commas;
@@ -38,7 +49,7 @@ struct hl_filter;
 
 struct hl_filter_error {
 	size_t at; /* byte offset in the expression */
-	char text[192];
+	char text[448];
 };
 
 /* Returns 0, -EINVAL with *error filled in, or -ENOMEM. */
@@ -57,38 +68,60 @@ int hl_filter_add_names(struct hl_filter *f, const char *key, bool negated,
 int hl_filter_bind(struct hl_filter *f, struct hl_model *m);
 
 /* The subjects of the terms of a filter, ORed. */
-#define HL_FILTER_OP             1u
-#define HL_FILTER_FUNC           2u
-#define HL_FILTER_THREAD         4u
-#define HL_FILTER_SIZE           8u
-#define HL_FILTER_TIME           16u
-#define HL_FILTER_FUNCTION       32u
-#define HL_FILTER_FILE           64u
-#define HL_FILTER_MODULE         128u
-#define HL_FILTER_ADDR           256u
-#define HL_FILTER_LIFETIME       512u
-#define HL_FILTER_ALIVE          1024u
-#define HL_FILTER_TAG            2048u
-#define HL_FILTER_CHAIN_LENGTH   4096u
-#define HL_FILTER_CHAIN_POSITION 8192u
-#define HL_FILTER_CHAIN_FIRST    16384u
-#define HL_FILTER_CHAIN_LAST     32768u
-#define HL_FILTER_CHAIN_LIFETIME 65536u
-#define HL_FILTER_CHAIN_ALIVE    131072u
+#define HL_FILTER_OP              1u
+#define HL_FILTER_FUNC            2u
+#define HL_FILTER_THREAD          4u
+#define HL_FILTER_SIZE            8u
+#define HL_FILTER_TIME            16u
+#define HL_FILTER_FUNCTION        32u
+#define HL_FILTER_FILE            64u
+#define HL_FILTER_MODULE          128u
+#define HL_FILTER_ADDR            256u
+#define HL_FILTER_LIFETIME        512u
+#define HL_FILTER_ALIVE           1024u
+#define HL_FILTER_TAG             2048u
+#define HL_FILTER_CHAIN_LENGTH    4096u
+#define HL_FILTER_CHAIN_POSITION  8192u
+#define HL_FILTER_CHAIN_FIRST     16384u
+#define HL_FILTER_CHAIN_LAST      32768u
+#define HL_FILTER_CHAIN_LIFETIME  65536u
+#define HL_FILTER_CHAIN_ALIVE     131072u
+#define HL_FILTER_DEPTH           (1u << 18)
+#define HL_FILTER_NODE            (1u << 19)
+#define HL_FILTER_GROUP_ALLOCATED (1u << 20)
+#define HL_FILTER_GROUP_LEAKED    (1u << 21)
+#define HL_FILTER_GROUP_INTERVAL  (1u << 22)
+#define HL_FILTER_GROUP_PEAK      (1u << 23)
+#define HL_FILTER_FREED_FUNCTION  (1u << 24)
+#define HL_FILTER_FREED_FILE      (1u << 25)
+#define HL_FILTER_FREED_MODULE    (1u << 26)
+#define HL_FILTER_FREED_NODE      (1u << 27)
+#define HL_FILTER_FREED_THREAD    (1u << 28)
 /* About realloc chains, which hl_filter_bind loads. */
 #define HL_FILTER_CHAIN                                                              \
 	(HL_FILTER_CHAIN_LENGTH | HL_FILTER_CHAIN_POSITION | HL_FILTER_CHAIN_FIRST | \
 		HL_FILTER_CHAIN_LAST | HL_FILTER_CHAIN_LIFETIME | HL_FILTER_CHAIN_ALIVE)
-/* HL_FILTER_STACK: depends on the stack only. HL_FILTER_FREE_TIME: known only when the block is
- * freed. */
-#define HL_FILTER_STACK (HL_FILTER_FUNCTION | HL_FILTER_FILE | HL_FILTER_MODULE)
-#define HL_FILTER_FREE_TIME \
-	(HL_FILTER_LIFETIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_LIFETIME | HL_FILTER_CHAIN_ALIVE)
+/* About the group of a block, which hl_filter_bind loads; the second need a pass over all events.
+ */
+#define HL_FILTER_GROUP_TIMES (HL_FILTER_GROUP_INTERVAL | HL_FILTER_GROUP_PEAK)
+#define HL_FILTER_GROUP       (HL_FILTER_GROUP_ALLOCATED | HL_FILTER_GROUP_LEAKED | HL_FILTER_GROUP_TIMES)
+/* About the names of single frames. */
+#define HL_FILTER_FRAMES (HL_FILTER_FUNCTION | HL_FILTER_FILE | HL_FILTER_MODULE)
+/* About the stack that freed a block: by the names of its frames, or at all. */
+#define HL_FILTER_FREED_FRAMES \
+	(HL_FILTER_FREED_FUNCTION | HL_FILTER_FREED_FILE | HL_FILTER_FREED_MODULE)
+#define HL_FILTER_FREED_STACK (HL_FILTER_FREED_FRAMES | HL_FILTER_FREED_NODE)
+/* HL_FILTER_STACK: depends on the stack of the allocation only. HL_FILTER_FREE_TIME: known only
+ * when the block is freed. */
+#define HL_FILTER_STACK (HL_FILTER_FRAMES | HL_FILTER_DEPTH | HL_FILTER_NODE | HL_FILTER_GROUP)
+#define HL_FILTER_FREE_TIME                                                                        \
+	(HL_FILTER_LIFETIME | HL_FILTER_ALIVE | HL_FILTER_CHAIN_LIFETIME | HL_FILTER_CHAIN_ALIVE | \
+		HL_FILTER_FREED_STACK | HL_FILTER_FREED_THREAD)
 unsigned hl_filter_subjects(const struct hl_filter *f);
 /* The same without the calls that fn: terms match, too. */
 unsigned hl_filter_term_subjects(const struct hl_filter *f);
-/* In a trace that begins late, terms about realloc chains may match other blocks than in a trace of
- * the whole run: a sentence about that; NULL: the filter has no such term. */
+/* In a trace that begins late, terms about realloc chains and groups may match other blocks than in
+ * a trace of the whole run: a sentence about that; NULL: the filter has no such term. */
 const char *hl_filter_base_limit(const struct hl_filter *f, const struct hl_model *m);
 /* The offset of the first term about one of these subjects, for messages. */
 size_t hl_filter_term_offset(const struct hl_filter *f, unsigned subjects);

@@ -22,6 +22,8 @@ struct hl_filter_position {
  */
 struct hl_filter_term {
 	unsigned subject;
+	/* The subject whose names the term matches: HL_FILTER_FUNCTION for freed-fn. 0: none. */
+	unsigned names;
 	uint32_t clause, group;
 	bool negated;
 	size_t at;
@@ -31,6 +33,7 @@ struct hl_filter_term {
 	struct hl_time_spec from, to;
 	struct hl_filter_position from_pos, to_pos;
 	bool last;                       /* chain-position:last */
+	bool percent;                    /* lo and hi are in thousandths of a percent */
 	bool excludes_from, excludes_to; /* the first, the last moment is not in the range */
 	struct hl_pattern *name;
 	uint64_t calls; /* fn, call: a bit for each function of the malloc family that matches */

@@ -20,8 +20,6 @@
 #include "util/strbuf.h"
 #include "util/work/work.h"
 
-#define NAMED (HL_FILTER_STACK | HL_FILTER_THREAD | HL_FILTER_TAG)
-
 /* --- names of a trace --- */
 
 typedef void name_fn(void *arg, const char *name);
@@ -99,7 +97,7 @@ static int each_tag(struct hl_model *m, name_fn *fn, void *arg)
 
 static int each_name(struct hl_model *m, unsigned subject, name_fn *fn, void *arg)
 {
-	return subject & HL_FILTER_STACK     ? each_frame(m, subject, fn, arg)
+	return subject & HL_FILTER_FRAMES    ? each_frame(m, subject, fn, arg)
 	       : subject == HL_FILTER_THREAD ? each_thread(m, fn, arg)
 					     : each_tag(m, fn, arg);
 }
@@ -108,7 +106,7 @@ static int each_name(struct hl_model *m, unsigned subject, name_fn *fn, void *ar
 
 static bool is_known_to_match(const struct hl_filter_term *t, const struct hl_model *m)
 {
-	size_t n = t->subject & HL_FILTER_STACK ? hl_model_n_nodes(m) : t->n_memo;
+	size_t n = t->names & HL_FILTER_FRAMES ? hl_model_n_nodes(m) : t->n_memo;
 
 	return t->calls || (t->memo && memchr(t->memo, 2, n));
 }
@@ -161,7 +159,7 @@ static void add_similar(struct search *s, const char *key, const char *name)
 static void look_at(void *arg, const char *name)
 {
 	struct search *s = arg;
-	unsigned subject = s->term->subject;
+	unsigned subject = s->term->names;
 	bool path = subject & (HL_FILTER_FILE | HL_FILTER_MODULE);
 	char *short_name;
 
@@ -185,11 +183,11 @@ static char *make_word(const struct hl_filter_term *t)
 	const char *s = t->value;
 	size_t from = strspn(s, "\"*?"), len = strlen(s);
 
-	if (s[0] == '/' && t->subject == HL_FILTER_FUNCTION)
+	if (s[0] == '/' && t->names == HL_FILTER_FUNCTION)
 		return strdup("");
 	while (len > from && strchr("\"*?", s[len - 1]))
 		len--;
-	if (t->subject & (HL_FILTER_FILE | HL_FILTER_MODULE))
+	if (t->names & (HL_FILTER_FILE | HL_FILTER_MODULE))
 		from = (size_t)(base_name(s) - s) > from ? (size_t)(base_name(s) - s) : from;
 	return strndup(s + from, len > from ? len - from : 0);
 }
@@ -227,7 +225,7 @@ static int examine_term(const struct hl_filter_term *t, struct hl_model *m, hl_u
 {
 	char *word = make_word(t);
 	struct search s = {.term = t, .word = word};
-	int err = word ? each_name(m, t->subject, look_at, &s) : -ENOMEM;
+	int err = word ? each_name(m, t->names, look_at, &s) : -ENOMEM;
 
 	if (!err)
 		err = s.err;
@@ -245,7 +243,7 @@ int hl_filter_find_unmatched(struct hl_filter *f, struct hl_model *m, hl_unmatch
 	for (size_t i = 0; i < f->terms.len && !err; i++) {
 		const struct hl_filter_term *t = &f->terms.data[i];
 
-		if (t->name && t->subject & NAMED && !is_known_to_match(t, m))
+		if (t->name && t->names && !is_known_to_match(t, m))
 			err = examine_term(t, m, out);
 	}
 	return err;

@@ -104,6 +104,31 @@ static int read_addr(const struct value *v, uint64_t *out)
 	return 0;
 }
 
+/* Thousandths of a percent: "12.5%" is 12500. */
+static int read_percent(const struct value *v, uint64_t *out)
+{
+	const char *expected = "expected a share from 0% to 100%";
+	size_t whole = v->len, digits = 0;
+	struct value part = *v;
+	int err;
+
+	if (v->len == 0 || v->s[v->len - 1] != '%')
+		return fail_at(v, v->s, expected);
+	for (size_t i = 0; i + 1 < v->len; i++)
+		whole = v->s[i] == '.' && whole == v->len ? i : whole;
+	part.len = whole < v->len ? whole : v->len - 1;
+	err = parse_digits(&part, false, out);
+	if (err || *out > 100)
+		return err ? err : fail_at(v, v->s, expected);
+	*out *= 1000;
+	for (size_t i = whole + 1, unit = 100; i + 1 < v->len; i++, unit /= 10, digits++) {
+		if (v->s[i] < '0' || v->s[i] > '9' || digits == 3)
+			return fail_at(v, v->s + i, "expected at most three decimals");
+		*out += (uint64_t)(v->s[i] - '0') * unit;
+	}
+	return *out > 100000 ? fail_at(v, v->s, expected) : 0;
+}
+
 /* n, >n and similar, or a..b. */
 static int parse_range(const struct value *v, struct hl_filter_term *t,
 	int (*read)(const struct value *v, uint64_t *out))
@@ -141,6 +166,23 @@ static int parse_range(const struct value *v, struct hl_filter_term *t,
 	}
 	t->lo += v->compare == MORE;
 	t->hi -= v->compare == LESS;
+	return 0;
+}
+
+/* The same, or shares. A share that is excluded has no next one, so that its end stays. */
+static int parse_share(const struct value *v, struct hl_filter_term *t,
+	int (*read)(const struct value *v, uint64_t *out))
+{
+	int err;
+
+	t->percent = memchr(v->s, '%', v->len) != NULL;
+	err = parse_range(v, t, t->percent ? read_percent : read);
+	if (err || !t->percent || t->lo > t->hi)
+		return err;
+	t->excludes_from = v->compare == MORE;
+	t->excludes_to = v->compare == LESS;
+	t->lo -= t->excludes_from;
+	t->hi += t->excludes_to;
 	return 0;
 }
 
@@ -232,6 +274,24 @@ static int parse_length(const struct value *v, struct hl_filter_term *t)
 	return parse_range(v, t, read_number);
 }
 
+static int parse_group_leaked(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_share(v, t, read_number);
+}
+
+static int parse_group_interval(const struct value *v, struct hl_filter_term *t)
+{
+	return parse_share(v, t, read_duration);
+}
+
+static int parse_node(const struct value *v, struct hl_filter_term *t)
+{
+	int err = parse_digits(v, false, &t->lo);
+
+	t->hi = t->lo;
+	return err;
+}
+
 static int parse_position(const struct value *v, struct hl_filter_term *t)
 {
 	t->last = v->compare == EQUAL && value_is(v, "last");
@@ -303,12 +363,25 @@ static const struct key {
 	{"chain-last", HL_FILTER_CHAIN_LAST, true, parse_size},
 	{"chain-life", HL_FILTER_CHAIN_LIFETIME, true, parse_life},
 	{"chain-alive", HL_FILTER_CHAIN_ALIVE, false, parse_alive},
+	{"depth", HL_FILTER_DEPTH, true, parse_length},
+	{"stack", HL_FILTER_NODE, false, parse_node},
+	{"freed-fn", HL_FILTER_FREED_FUNCTION, false, parse_function_name},
+	{"freed-file", HL_FILTER_FREED_FILE, false, parse_name},
+	{"freed-module", HL_FILTER_FREED_MODULE, false, parse_name},
+	{"freed-stack", HL_FILTER_FREED_NODE, false, parse_node},
+	{"freed-thread", HL_FILTER_FREED_THREAD, false, parse_thread},
+	{"group-allocated", HL_FILTER_GROUP_ALLOCATED, true, parse_length},
+	{"group-leaked", HL_FILTER_GROUP_LEAKED, true, parse_group_leaked},
+	{"group-interval", HL_FILTER_GROUP_INTERVAL, true, parse_group_interval},
+	{"group-peak", HL_FILTER_GROUP_PEAK, true, parse_time},
 	{"kind", 0, false, refuse_kind},
 };
 #define KEY_NAMES                                                              \
 	"fn, file, module, call, thread, tag, size, time, addr, life, alive, " \
 	"chain-length, chain-position, chain-first, chain-last, chain-life, "  \
-	"chain-alive; dump also has op"
+	"chain-alive, depth, stack, freed-fn, freed-file, freed-module, "      \
+	"freed-stack, freed-thread, group-allocated, group-leaked, "           \
+	"group-interval, group-peak; dump also has op"
 
 static const struct key *find_key(const char *s, size_t len)
 {
@@ -351,6 +424,23 @@ static size_t regex_len(const char *s, size_t len)
 	return 0;
 }
 
+/* The subject whose names the values of a key match; 0: they are no names. */
+static unsigned names_of(unsigned subject)
+{
+	switch (subject) {
+	case HL_FILTER_FREED_FUNCTION:
+		return HL_FILTER_FUNCTION;
+	case HL_FILTER_FREED_FILE:
+		return HL_FILTER_FILE;
+	case HL_FILTER_FREED_MODULE:
+		return HL_FILTER_MODULE;
+	case HL_FILTER_FREED_THREAD:
+		return HL_FILTER_THREAD;
+	default:
+		return subject & (HL_FILTER_FRAMES | HL_FILTER_THREAD | HL_FILTER_TAG);
+	}
+}
+
 /* Returns the end of the value that begins at s; *v is the value without its quotes. NULL: no
  * end. */
 static const char *read_value(const char *s, const struct key *k, struct value *v)
@@ -372,7 +462,7 @@ static const char *read_value(const char *s, const struct key *k, struct value *
 	/* Commas and spaces inside a regular expression belong to it. But a path that begins with /
 	 * may be followed by another that ends with /. */
 	if (*s == '/') {
-		bool path = k->subject & (HL_FILTER_FILE | HL_FILTER_MODULE);
+		bool path = names_of(k->subject) & (HL_FILTER_FILE | HL_FILTER_MODULE);
 
 		regex = regex_len(s, path ? strcspn(s, " \t") : all);
 		v->len = regex ? regex : v->len;
@@ -413,6 +503,7 @@ static int add_term(struct hl_filter *f, const struct key *k, const struct value
 	int err = k->parse(v, &t);
 
 	t.subject = k->subject;
+	t.names = names_of(k->subject);
 	t.key = k->name;
 	t.value = err ? NULL : describe_value(v);
 	if (!err)

@@ -591,7 +591,7 @@ void hl_block_stream_init(struct hl_block_stream *s, struct hl_model *m)
 	s->at_alloc &= !s->filter_at_free;
 	if (subjects & HL_FILTER_FUNC)
 		s->func = true;
-	if (s->func)
+	if (s->func || subjects & HL_FILTER_FREED_FUNCTION) /* freed-fn: also matches free() */
 		s->unused &= ~HL_WANT_FUNC;
 	if (s->slice_end || subjects & HL_FILTER_ADDR)
 		s->unused &= ~HL_WANT_ADDR;

@@ -48,7 +48,29 @@ struct hl_table_row {
 	uint64_t lo, hi; /* groups size and life: the range [lo, hi) */
 };
 
-enum hl_sort { HL_SORT_BYTES, HL_SORT_BLOCKS, HL_SORT_AVERAGE, HL_SORT_NAME, HL_SORT_OWN };
+enum hl_sort {
+	HL_SORT_BYTES,
+	HL_SORT_BLOCKS,
+	HL_SORT_AVERAGE,
+	HL_SORT_NAME,
+	/* Of single blocks (blocks/block_list.h). */
+	HL_SORT_TIME,
+	HL_SORT_ADDRESS,
+	HL_SORT_SIZE,
+	HL_SORT_LIFE,
+	/* Of groups of blocks (blocks/block_groups.h). */
+	HL_SORT_LEAKED,
+	HL_SORT_FIRST,
+	HL_SORT_LAST,
+	HL_SORT_INTERVAL,
+	HL_SORT_RUN_BLOCKS,
+	HL_SORT_RUN_LEAKED,
+	HL_SORT_RUN_FIRST,
+	HL_SORT_RUN_LAST,
+	HL_SORT_RUN_INTERVAL,
+	HL_SORT_RUN_PEAK,
+	HL_SORT_OWN, /* the natural order of a table; users have no word for it */
+};
 
 struct hl_table {
 	enum hl_group group;

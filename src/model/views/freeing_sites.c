@@ -46,7 +46,7 @@ static int find_site(struct pair_counter *c, uint32_t node, uint32_t *frame)
 	return err;
 }
 
-static enum hl_free_kind get_free_kind(const struct hl_block *b)
+enum hl_free_kind hl_free_kind_of(const struct hl_block *b)
 {
 	if (b->free_ns == UINT64_MAX)
 		return HL_FREED_BY_NONE;
@@ -57,7 +57,7 @@ static enum hl_free_kind get_free_kind(const struct hl_block *b)
 
 static int find_pair(struct pair_counter *c, const struct hl_block *b, struct pair **pair)
 {
-	struct pair p = {.freeing = {.kind = get_free_kind(b), .frame = HL_NODE_NONE}};
+	struct pair p = {.freeing = {.kind = hl_free_kind_of(b), .frame = HL_NODE_NONE}};
 	uint64_t by;
 	uint32_t at;
 	int err = find_site(c, b->node, &p.site);

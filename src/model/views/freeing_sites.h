@@ -19,6 +19,7 @@ enum hl_free_kind {
 };
 /* "free" */
 const char *hl_free_kind_name(enum hl_free_kind e);
+enum hl_free_kind hl_free_kind_of(const struct hl_block *b);
 
 struct hl_freeing {
 	enum hl_free_kind kind;

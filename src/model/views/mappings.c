@@ -131,7 +131,10 @@ static int test_filter(struct scan *w, const struct hl_mapping *map, bool *holds
 		.node = map->node,
 		.thread = role.thread,
 		.tag = role.tag,
-		.func = HL_FUNC_MMAP};
+		.free_node = HL_NODE_NONE, /* not known, as the thread */
+		.free_thread = UINT32_MAX,
+		.func = HL_FUNC_MMAP,
+		.free_func = HL_FUNC_COUNT};
 
 	*holds = true;
 	return w->x->filter ? hl_filter_block(w->x->filter, w->m, &b, holds) : 0;

@@ -21,10 +21,12 @@
 		hl_request_budget_rows, REQUEST \
 	}
 
-static const struct hl_opt_table report_tables[] = {
-	{hl_request_view_rows, REQUEST}, QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table report_tables[] = {{hl_request_view_rows, REQUEST}, QUERY_TABLES,
+	{hl_request_block_rows, REQUEST}, BUDGET_TABLES, {0}};
 static const struct hl_opt_table view_tables[] = {
 	{hl_web_table_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table blocks_tables[] = {{hl_web_blocks_rows, 0}, QUERY_TABLES,
+	{hl_request_block_rows, REQUEST}, BUDGET_TABLES, {0}};
 static const struct hl_opt_table timeline_tables[] = {
 	{hl_web_timeline_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table curves_tables[] = {
@@ -43,16 +45,17 @@ static const struct hl_opt_table export_tables[] = {{hl_web_export_rows, 0}, QUE
 #define JSON  "application/json"
 #define TRACE "/api/traces/{trace}/"
 /* A view of `report`. */
-#define X(name_, renderer, option, help_)                                                          \
-	{.method = "GET",                                                                          \
-		.path = TRACE option,                                                              \
-		.help = help_,                                                                     \
-		.equals = "report --json --" option,                                               \
-		.type = JSON,                                                                      \
-		.tables =                                                                          \
-			HL_VIEW_ID_##name_ == HL_VIEW_ID_timeline ? timeline_tables : view_tables, \
-		.view = &hl_view_##name_,                                                          \
-		.finish = hl_web_finish_report,                                                    \
+#define X(name_, renderer, option, help_)                                             \
+	{.method = "GET",                                                             \
+		.path = TRACE option,                                                 \
+		.help = help_,                                                        \
+		.equals = "report --json --" option,                                  \
+		.type = JSON,                                                         \
+		.tables = HL_VIEW_ID_##name_ == HL_VIEW_ID_timeline ? timeline_tables \
+			  : HL_VIEW_ID_##name_ == HL_VIEW_ID_blocks ? blocks_tables   \
+								    : view_tables,    \
+		.view = &hl_view_##name_,                                             \
+		.finish = hl_web_finish_report,                                       \
 		.run = hl_web_run_report},
 
 const struct hl_web_endpoint hl_web_endpoints[] = {
@@ -301,6 +304,7 @@ static const struct {
 	{view_tables, "a view"},
 	{timeline_tables, "timeline"},
 	{curves_tables, "timeline by group"},
+	{blocks_tables, "blocks"},
 	{tree_tables, "tree"},
 	{flame_tables, "flame"},
 	{table_tables, "table"},

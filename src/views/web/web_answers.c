@@ -178,6 +178,22 @@ static const char *set_bottom_up(void *state, const char *value)
 		0, "min", "PERCENT", "leave out nodes below this share of the total", set_min \
 	}
 
+static const char *set_limit(void *state, const char *value)
+{
+	struct hl_request *r = &((struct hl_web_query *)state)->request;
+
+	r->limit = strlen(value) <= 9 ? strtoul(value, NULL, 10) : 0;
+	r->limit_given = true;
+	return strspn(value, "0123456789") == strlen(value) && r->limit >= 1 &&
+			       r->limit <= HL_WEB_BLOCKS_MAX
+		       ? NULL
+		       : "a number of rows from 1 to 10000";
+}
+
+const struct hl_opt hl_web_blocks_rows[] = {
+	{'g', "group", "GROUP:stack", "groups of blocks with one stack", set_group},
+	{0, "limit", "N", "the number of rows, from 1 to 10000 (default 100)", set_limit},
+	{0, "folded", NULL, "rows without the frames of their stacks", set_folded}, {0}};
 const struct hl_opt hl_web_timeline_rows[] = {
 	{0, "width", "N", "the number of columns, from 1 to 4096 (default 200)", hl_web_set_width},
 	{0}};
@@ -334,7 +350,11 @@ int hl_web_run_report(struct hl_web_query *q)
 
 	if (err)
 		return refuse(q, err, &why);
-	err = check_times(q, p);
+	/* Even to bind a filter may need a pass over the events. */
+	if (q->only_cheap && p->filter)
+		err = -EAGAIN;
+	if (!err)
+		err = check_times(q, p);
 	if (!err && q->only_cheap && !hl_plan_is_cheap(p))
 		err = -EAGAIN;
 	if (!err)

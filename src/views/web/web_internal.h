@@ -24,9 +24,10 @@
 #include "views/export/export.h"
 #include "views/web/web.h"
 
-#define HL_WEB_BYTES_MAX 2000000u                    /* of an answer that is not a stream */
-#define HL_WEB_TIME_NS   (UINT64_C(60) * 1000000000) /* of a query that sets no max-time */
-#define HL_WEB_TIME_MAX  (UINT64_C(600) * 1000000000)
+#define HL_WEB_BYTES_MAX  2000000u                    /* of an answer that is not a stream */
+#define HL_WEB_BLOCKS_MAX 10000u                      /* rows of a list of single blocks */
+#define HL_WEB_TIME_NS    (UINT64_C(60) * 1000000000) /* of a query that sets no max-time */
+#define HL_WEB_TIME_MAX   (UINT64_C(600) * 1000000000)
 
 /* A model and what is known about its file. */
 struct hl_web_model {
@@ -292,7 +293,8 @@ int hl_web_run_index(struct hl_web_query *q);
 int hl_web_run_style(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
-	hl_web_curve_rows[], hl_web_curves_rows[], hl_web_timeline_rows[], hl_web_tree_rows[],
+	hl_web_blocks_rows[], hl_web_curve_rows[], hl_web_curves_rows[],
+	hl_web_timeline_rows[], hl_web_tree_rows[],
 	hl_web_flame_rows[];
 
 #endif
