@@ -13,6 +13,7 @@
 
 #include "cli/options/symbol_options.h"
 #include "cli/serve/browser.h"
+#include "cli/serve/serve_control.h"
 #include "cli/serve/serve_operands.h"
 #include "util/terminal/progress.h"
 #include "views/web/web.h"
@@ -149,6 +150,7 @@ static int serve_traces(struct serve *s, const sigset_t *ends)
 		.files = s->traces.paths.data,
 		.n_files = s->traces.paths.len,
 		.configure = configure_model,
+		.control = hl_serve_control,
 		.arg = s};
 	struct hl_web_failure why;
 	struct hl_web *web;

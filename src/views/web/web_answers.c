@@ -59,6 +59,7 @@ int hl_web_run_traces(struct hl_web_query *q)
 	hl_json_begin_array(&j);
 	for (size_t i = 0; i < w->n_traces && !hl_web_query_is_over(q); i++) {
 		struct hl_web_trace *t = &w->traces[i];
+		struct hl_web_control control;
 		int err;
 
 		if (!hl_row_begin(&rows, q->out, NULL))
@@ -70,10 +71,14 @@ int hl_web_run_traces(struct hl_web_query *q)
 		hl_json_key_string(&j, "trace", t->name);
 		hl_json_key_bool(&j, "deleted", t->deleted);
 		hl_json_key_string(&j, "error", err ? t->problem : NULL);
-		if (!err)
+		if (!err) {
 			put_trace(&j, t);
-		hl_json_end_object(&j);
+			hl_web_control_find(t, &control);
+		}
 		hl_web_trace_leave(t);
+		if (!err)
+			hl_web_control_put(&j, q, &control);
+		hl_json_end_object(&j);
 		if (!hl_row_end(&rows))
 			j.comma = written;
 	}

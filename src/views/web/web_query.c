@@ -284,7 +284,7 @@ int hl_web_query_run(struct hl_web_query *q)
 
 	add_running(q);
 	show_begin(q);
-	if (!q->trace) {
+	if (!q->trace || q->endpoint->without_model) {
 		err = q->endpoint->run(q);
 		explain_error(q, err);
 	} else {
