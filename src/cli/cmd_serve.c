@@ -192,6 +192,8 @@ static int run_serve(void *state, int argc, char **argv)
 	status = hl_serve_operands_find(&s->traces, argc, argv);
 	if (status)
 		return status;
+	/* A trace may name any file of this machine. */
+	s->symbols.sources.only_roots = !hl_web_is_loopback(s->listen);
 	hl_progress_disable();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
@@ -223,6 +225,7 @@ static const struct hl_opt serve_opts[] = {
 	{0, "no-browser", NULL, "do not open the page in a browser", set_no_browser},
 	{0, "endpoints", NULL, "print the endpoints as Markdown, and do not serve", set_endpoints},
 	HL_SYMBOL_OPTS,
+	HL_SOURCE_OPT,
 	{0},
 };
 

@@ -37,6 +37,8 @@ static const struct hl_opt_table table_tables[] = {QUERY_TABLES, BUDGET_TABLES, 
 static const struct hl_opt_table curve_tables[] = {{hl_web_curve_rows, 0}, {0}};
 static const struct hl_opt_table log_tables[] = {
 	{hl_web_log_rows, 0}, {hl_request_budget_rows, REQUEST}, {0}};
+static const struct hl_opt_table source_tables[] = {
+	{hl_web_source_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table control_tables[] = {{hl_web_control_rows, 0}, {0}};
 static const struct hl_opt_table budget_tables[] = {{hl_request_budget_rows, REQUEST}, {0}};
 static const struct hl_opt_table export_tables[] = {{hl_web_export_rows, 0}, QUERY_TABLES, {0}};
@@ -146,6 +148,15 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.tables = curves_tables,
 		.view = &hl_view_curves,
 		.finish = hl_web_finish_report,
+		.run = hl_web_run_report},
+	{.method = "GET",
+		.path = TRACE "source",
+		.help = "the lines of a source file that frames of the trace name, with their "
+			"bytes",
+		.type = JSON,
+		.tables = source_tables,
+		.view = &hl_view_source,
+		.finish = hl_web_finish_source,
 		.run = hl_web_run_report},
 	{.method = "GET",
 		.path = TRACE "curve",
@@ -322,6 +333,7 @@ static const struct {
 	{tree_tables, "tree"},
 	{flame_tables, "flame"},
 	{table_tables, "table"},
+	{source_tables, "source"},
 	{curve_tables, "curve"},
 	{log_tables, "log"},
 	{control_tables, "control"},

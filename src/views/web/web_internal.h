@@ -290,6 +290,7 @@ int hl_web_run_traces(struct hl_web_query *q);
 int hl_web_run_info(struct hl_web_query *q);
 int hl_web_run_report(struct hl_web_query *q);
 int hl_web_finish_report(struct hl_web_query *q);
+int hl_web_finish_source(struct hl_web_query *q);
 int hl_web_run_curve(struct hl_web_query *q);
 int hl_web_finish_curve(struct hl_web_query *q);
 int hl_web_run_log(struct hl_web_query *q);
@@ -304,7 +305,7 @@ int hl_web_run_metrics(struct hl_web_query *q);
 int hl_web_run_index(struct hl_web_query *q);
 int hl_web_run_style(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
-extern const struct hl_opt hl_web_control_rows[];
+extern const struct hl_opt hl_web_control_rows[], hl_web_source_rows[];
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
 	hl_web_curve_rows[], hl_web_curves_rows[], hl_web_timeline_rows[], hl_web_tree_rows[],
 	hl_web_flame_rows[];
