@@ -79,6 +79,7 @@ static const struct hl_opt report_opts[] = {
 	{0, "json", NULL, "print JSON, with all rows (json.md in share/doc/heaplapse)",
 		hl_set_json},
 	HL_SYMBOL_OPTS,
+	HL_SOURCE_OPT,
 	HL_OPT_STRICT,
 	{'v', "verbose", NULL,
 		"print how much of the file was read, and all modules without complete names",

@@ -13,6 +13,7 @@
 
 #include "cli/options/symbol_options.h"
 #include "cli/serve/browser.h"
+#include "cli/serve/serve_control.h"
 #include "cli/serve/serve_operands.h"
 #include "util/terminal/progress.h"
 #include "views/web/web.h"
@@ -149,6 +150,7 @@ static int serve_traces(struct serve *s, const sigset_t *ends)
 		.files = s->traces.paths.data,
 		.n_files = s->traces.paths.len,
 		.configure = configure_model,
+		.control = hl_serve_control,
 		.arg = s};
 	struct hl_web_failure why;
 	struct hl_web *web;
@@ -190,6 +192,8 @@ static int run_serve(void *state, int argc, char **argv)
 	status = hl_serve_operands_find(&s->traces, argc, argv);
 	if (status)
 		return status;
+	/* A trace may name any file of this machine. */
+	s->symbols.sources.only_roots = !hl_web_is_loopback(s->listen);
 	hl_progress_disable();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
@@ -221,6 +225,7 @@ static const struct hl_opt serve_opts[] = {
 	{0, "no-browser", NULL, "do not open the page in a browser", set_no_browser},
 	{0, "endpoints", NULL, "print the endpoints as Markdown, and do not serve", set_endpoints},
 	HL_SYMBOL_OPTS,
+	HL_SOURCE_OPT,
 	{0},
 };
 

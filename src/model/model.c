@@ -295,6 +295,11 @@ int hl_model_check_base(struct hl_model *m)
 	return m->info->base_lost ? hl_model_lost_base(m) : 0;
 }
 
+void hl_model_set_sources(struct hl_model *m, const struct hl_source_places *places)
+{
+	m->sources = places;
+}
+
 const char *hl_model_error(const struct hl_model *m)
 {
 	return m->error;

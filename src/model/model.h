@@ -15,6 +15,7 @@
 #include "trace/read/reader.h"
 
 struct hl_model;
+struct hl_source_places;
 struct hl_symbols;
 struct hl_work;
 
@@ -48,6 +49,9 @@ const struct hl_trace_info *hl_model_info(const struct hl_model *m);
 struct hl_reader *hl_model_reader(struct hl_model *m);
 /* Must be configured before the first query about frames. */
 struct hl_symbols *hl_model_symbols(struct hl_model *m);
+/* Where the source files are; *places belongs to the caller and must outlive the model. NULL: at
+ * the recorded paths. */
+void hl_model_set_sources(struct hl_model *m, const struct hl_source_places *places);
 /* The message of the last error: one sentence. */
 const char *hl_model_error(const struct hl_model *m);
 void hl_model_set_error(struct hl_model *m, const char *text);

@@ -96,6 +96,7 @@ struct hl_model {
 	struct hl_stack_groups *groups; /* NULL: not loaded */
 
 	struct hl_symbols *symbols;
+	const struct hl_source_places *sources; /* NULL: the recorded paths */
 	struct hl_model_module *modules;
 	uint32_t n_modules;
 	HL_VEC(uint32_t) asked; /* modules in the order of their first lookup for an answer */

@@ -138,6 +138,12 @@ static int add_default_view(struct hl_request *r, struct hl_request_error *why)
 	return hl_request_add_view(r, part) ? fail(why, -ENOMEM) : 0;
 }
 
+static int check_source(const struct hl_request *r, struct hl_request_error *why)
+{
+	return r->source.whole && !r->source.file ? refuse(why, "--whole-file needs --source FILE")
+						  : 0;
+}
+
 /* Mappings are not blocks, and the list covers the whole run. */
 static int check_mmaps(const struct hl_request *r, struct hl_request_error *why)
 {
@@ -695,6 +701,8 @@ int hl_request_finish(
 		err = check_moment(r, why);
 	if (!err)
 		err = check_mmaps(r, why);
+	if (!err)
+		err = check_source(r, why);
 	if (!err)
 		err = check_pool(r, why);
 	if (!err)

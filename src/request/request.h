@@ -88,6 +88,12 @@ struct hl_request {
 	/* Without a quantity, a view or a limit, the overview is shown and not the tree of the
 	 * peak: for people. */
 	bool overview;
+	struct {
+		const char *file; /* NULL: the view is not requested */
+		size_t file_len;
+		uint32_t line; /* 0: none */
+		bool whole;
+	} source;
 	size_t columns; /* of a timeline; 0: HL_REQUEST_COLUMNS */
 	struct hl_budget budget;
 
@@ -97,6 +103,9 @@ struct hl_request {
 /* Enough columns for a program to draw a plot of any size. */
 #define HL_REQUEST_COLUMNS 200
 
+/* Requests the view of a source file: "FILE" or "FILE:LINE". Returns NULL, or what is expected. */
+const char *hl_request_set_source(void *state, const char *value);
+const char *hl_request_set_whole_file(void *state, const char *value);
 /* The row of the default quantity; `more` ends its help. */
 const char *hl_request_set_peak(void *state, const char *value);
 /* clang-format off */

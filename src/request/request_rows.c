@@ -145,6 +145,43 @@ static const char *set_group(void *state, const char *value)
 	return hl_request_add_view(state, part);
 }
 
+/* Digits behind the last colon are a line. */
+static size_t find_line(const char *value, uint32_t *line)
+{
+	size_t len = strlen(value), digits = len;
+	unsigned long long n;
+
+	*line = 0;
+	while (digits > 0 && value[digits - 1] >= '0' && value[digits - 1] <= '9')
+		digits--;
+	if (digits < 2 || digits == len || len - digits > 9 || value[digits - 1] != ':')
+		return len;
+	n = strtoull(value + digits, NULL, 10);
+	*line = (uint32_t)n;
+	return n > 0 ? digits - 1 : len;
+}
+
+const char *hl_request_set_source(void *state, const char *value)
+{
+	struct hl_request *r = state;
+	struct hl_request_part part = {
+		.view = &hl_view_source, .option = "--source", .value = value};
+
+	if (!value[0])
+		return "FILE or FILE:LINE";
+	if (r->source.file && strcmp(r->source.file, value) != 0)
+		return "one file only";
+	r->source.file = value;
+	r->source.file_len = find_line(value, &r->source.line);
+	return hl_request_add_view(r, part);
+}
+
+const char *hl_request_set_whole_file(void *state, const char *value)
+{
+	((struct hl_request *)state)->source.whole = true;
+	return NULL;
+}
+
 static const char *set_top_down(void *state, const char *value)
 {
 	((struct hl_request *)state)->top_down = true;
@@ -351,6 +388,11 @@ const struct hl_opt hl_request_view_rows[] = {
 		set_top_down},
 	HL_VIEWS_WITH_OPTION(X){'g', "group", "GROUP:" GROUP_VALUES,
 		"a flat table that counts each block in one row", set_group},
+	{0, "source", "FILE[:LINE]",
+		"the lines of a source file with their bytes; FILE as in --group=file, or its end",
+		hl_request_set_source},
+	{0, "whole-file", NULL, "with --source: also the lines without blocks",
+		hl_request_set_whole_file},
 	{0},
 };
 #undef X

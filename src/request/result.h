@@ -10,6 +10,7 @@
 #include "model/views/curves/group_curves.h"
 #include "model/blocks/block_groups.h"
 #include "model/blocks/block_list.h"
+#include "model/views/address_rows.h"
 #include "model/views/filtered_peak.h"
 #include "model/views/freeing_sites.h"
 #include "model/views/mappings.h"
@@ -19,6 +20,7 @@
 #include "model/views/resident.h"
 #include "model/views/site_stats.h"
 #include "model/views/snapshots.h"
+#include "model/views/source_lines.h"
 #include "model/views/thread_stats.h"
 #include "request/plan.h"
 
@@ -54,6 +56,19 @@ void hl_table_result_fini(struct hl_table_result *x);
 struct hl_process_result {
 	struct hl_answer answer;
 };
+
+/* source: the lines to show, in ranges with gaps between them. */
+struct hl_source_range {
+	size_t from, to; /* from 1, both inclusive */
+};
+struct hl_source_result {
+	struct hl_answer answer;
+	struct hl_source_lines lines;
+	struct hl_source_range *ranges;
+	size_t n_ranges;
+};
+/* The values of a line; NULL: it has no blocks. */
+const struct hl_source_line *hl_source_result_line(const struct hl_source_result *x, size_t line);
 
 /* Views that are not named here: a struct of a header above, as data_size of the view says. */
 

@@ -38,18 +38,21 @@
 	X(mmaps, mmaps, "mmaps", "the program's own mappings, largest first (needs record --mmap)") \
 	X(resident, resident, "resident", \
 		"what the memory of the process is, by mapping, over time (needs record --mmap)") \
+	X(address_space, address_space, "address-space", \
+		"the mappings of the process, and the heap's blocks and the gaps in each") \
 	X(snapshots, snapshots, "snapshots", "memory live at each snapshot of the program") \
 	X(snapshot_deltas, snapshots, "snapshot-deltas", \
 		"blocks allocated since the snapshot before and still live") \
 	X(cumulative_delta, snapshots, "cumulative-delta", \
 		"blocks allocated since the first snapshot and live at the last")
-/* Views of other options: the tree is the default, the others are values of "group". The curves are
- * those of a timeline with a group. */
+/* Views of other options: the tree is the default, source has a value, the others are values of
+ * "group". The curves are those of a timeline with a group. */
 #define HL_VIEWS_WITHOUT_OPTION(X) \
 	X(tree, tree, NULL, NULL) \
 	X(table, table, NULL, NULL) \
 	X(curves, curves, NULL, NULL) \
-	X(process, process, NULL, NULL)
+	X(process, process, NULL, NULL) \
+	X(source, source, NULL, NULL)
 #define HL_VIEWS(X) HL_VIEWS_WITH_OPTION(X) HL_VIEWS_WITHOUT_OPTION(X)
 /* clang-format on */
 

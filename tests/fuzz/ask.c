@@ -20,10 +20,12 @@
 #include "model/query/sums_by_keys.h"
 #include "model/query/filter_names.h"
 #include "model/views/filtered_peak.h"
+#include "model/views/address_rows.h"
 #include "model/stack/group_tree.h"
 #include "model/views/snapshots.h"
 #include "model/views/page_usage.h"
 #include "model/views/resident.h"
+#include "model/views/source_lines.h"
 #include "model/views/freeing_sites.h"
 #include "model/blocks/block_groups.h"
 #include "model/blocks/block_list.h"
@@ -426,6 +428,54 @@ static void ask_mmaps(struct hl_model *m)
 	hl_mapping_list_fini(&list);
 }
 
+/* Each block is in one row. */
+static void ask_address_space(struct hl_model *m, const struct hl_time_spec *when)
+{
+	struct hl_address_space s;
+	struct hl_value all = {0};
+
+	if (hl_address_space_at(&s, m, when, NULL) == 0) {
+		for (size_t i = 0; i < s.n_rows; i++) {
+			FUZZ_MUST(s.rows[i].start <= s.rows[i].end);
+			FUZZ_MUST(s.rows[i].largest_gap <= s.rows[i].free_bytes);
+			hl_value_add(&all, &s.rows[i].all);
+		}
+		FUZZ_MUST(all.blocks == s.all.blocks && all.bytes == s.all.bytes);
+	}
+	hl_address_space_fini(&s);
+}
+
+/* The own blocks of the lines of a file add up to its row. No file of this machine is read. */
+static void ask_source(struct hl_model *m)
+{
+	static const struct hl_source_places nowhere = {.only_roots = true};
+	const struct hl_query q = {
+		.quantity = HL_QUANTITY_ALLOCATED, .to = {.kind = HL_TIME_SPEC_END}};
+	struct hl_answer a;
+	struct hl_table t;
+
+	hl_model_set_sources(m, &nowhere);
+	if (hl_model_query(m, &q, &a) != 0)
+		return;
+	if (hl_table_build(&t, m, &a, HL_GROUP_FILE, false) == 0) {
+		for (size_t i = 0; i < t.n && i < 4; i++) {
+			const char *name = t.rows[i].name;
+			struct hl_source_lines s;
+			uint64_t own = 0;
+
+			if (hl_source_lines_make(&s, m, &a, name, strlen(name)) == 0) {
+				for (size_t k = 0; k < s.n; k++)
+					own += s.lines[k].own.bytes;
+				FUZZ_MUST(own == s.own.bytes && own <= s.value.bytes);
+				FUZZ_MUST(own == t.rows[i].value.bytes);
+			}
+			hl_source_lines_fini(&s);
+		}
+		hl_table_fini(&t);
+	}
+	hl_answer_fini(&a);
+}
+
 static void ask_resident(struct hl_model *m, uint64_t moment_ns)
 {
 	struct hl_time_range all = hl_time_range_all(m);
@@ -600,6 +650,8 @@ void fuzz_ask_model(const char *path)
 	ask_blocks(m);
 	ask_chains(m);
 	ask_mmaps(m);
+	ask_source(m);
+	ask_address_space(m, &times[3]);
 	ask_resident(m, hl_time_spec_ns(&times[3], m));
 	ask_resident(m, HL_RESIDENT_HIGHEST);
 	ask_lifetimes(m, NULL);

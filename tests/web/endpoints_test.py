@@ -127,10 +127,14 @@ def every_row(server, trace):
     for method, path, command in rows():
         if path == '/api/events':
             continue # it has no end: see growing_test.py
-        path = path.replace('{trace}', '1').replace('{group}', 'module').replace('{format}', 'collapsed').replace('{query}', '999')
+        path = path.replace('{verb}', 'pause').replace('{trace}', '1').replace('{group}', 'module').replace('{format}', 'collapsed').replace('{query}', '999')
         command = command.replace('{group}', 'module').replace('{format}', 'collapsed')
         answer = server.request(path, method)
-        if method != 'GET':
+        if path.endswith('/source'):
+            tap.case(answer.status == 400, f'{path}: without a file', answer) # see source_test.py
+        elif 'control/' in path:
+            tap.case(answer.status == 409, f'{method} {path}: nothing is being recorded', answer)
+        elif method != 'GET':
             tap.case(answer.status == 404, f'{method} {path}: no such query', answer)
         elif path == '/api/export':
             names = [f['format'] for f in answer.json()['formats']]

@@ -34,8 +34,21 @@ const char *hl_set_sysroot(void *state, const char *value)
 {
 	struct stat st;
 
-	get_options(state)->sysroot = value;
+	get_options(state)->sysroot = get_options(state)->sources.sysroot = value;
 	return stat(value, &st) == 0 && S_ISDIR(st.st_mode) ? NULL : "a directory";
+}
+
+const char *hl_add_source_root(void *state, const char *value)
+{
+	struct hl_symbol_options *o = get_options(state);
+
+	if (!hl_source_root_is_valid(value))
+		return "a directory, or OLD=NEW with the directory NEW";
+	if (hl_vec_push(&o->roots, value))
+		return "small enough for the available memory";
+	o->sources.roots = o->roots.data;
+	o->sources.n_roots = o->roots.len;
+	return NULL;
 }
 
 const char *hl_set_debuginfod(void *state, const char *value)
@@ -139,6 +152,7 @@ int hl_symbol_options_apply(struct hl_symbol_options *o, struct hl_model *m, boo
 	build_cache_path(&cache);
 	c.cache_dir = hl_strbuf_str(&cache);
 	err = hl_symbols_configure(hl_model_symbols(m), &c);
+	hl_model_set_sources(m, &o->sources);
 	hl_strbuf_fini(&cache);
 	if (err)
 		hl_cli_error("%s", strerror(-err));
@@ -148,4 +162,5 @@ int hl_symbol_options_apply(struct hl_symbol_options *o, struct hl_model *m, boo
 void hl_symbol_options_fini(struct hl_symbol_options *o)
 {
 	hl_vec_free(&o->paths);
+	hl_vec_free(&o->roots);
 }

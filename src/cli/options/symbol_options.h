@@ -12,11 +12,14 @@
 #include <stddef.h>
 
 #include "cli/files/trace_file.h"
+#include "symbol/source_file.h"
 #include "util/vec.h"
 
 struct hl_symbol_options {
 	HL_VEC(const char *) paths; /* --symbols */
 	const char *sysroot;
+	HL_VEC(const char *) roots; /* --source-root */
+	struct hl_source_places sources;
 	bool no_debuginfod, full_names;
 };
 
@@ -42,6 +45,15 @@ const char *hl_set_full_names(void *state, const char *value);
 		hl_set_debuginfod}, \
 	{0, "full-names", NULL, "do not shorten template arguments in names", hl_set_full_names}
 /* clang-format on */
+
+/* For commands that show source files. */
+const char *hl_add_source_root(void *state, const char *value);
+#define HL_SOURCE_OPT                                                                            \
+	{                                                                                        \
+		0, "source-root", "OLD=NEW|DIR",                                                 \
+			"find source files of OLD below NEW, or all below DIR; may be repeated", \
+			hl_add_source_root                                                       \
+	}
 
 /* Must be called for each trace before any query. In JSON, names are always in full. Returns 0 or
  * an exit status. */

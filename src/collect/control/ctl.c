@@ -79,6 +79,9 @@ static void fill_status(
 	if (!p)
 		return;
 	a->stopped = p->control.stopped;
+	a->pending = p->control.pending == HL_CONTROL_STOP    ? HL_CTL_STOP
+		     : p->control.pending == HL_CONTROL_START ? HL_CTL_RESUME
+							      : 0;
 	a->paused |= p->control.paused;
 	hl_writer_live(p->writer, &a->live_bytes, &a->live_blocks);
 	a->events = hl_writer_events(p->writer);

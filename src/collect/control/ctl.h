@@ -48,7 +48,10 @@ struct hl_ctl_answer {
 	int32_t error; /* 0; -ESRCH: no such process; -EOPNOTSUPP: mode; -EINVAL; other errors of
 			  ROTATE */
 	uint32_t mode;
-	uint8_t paused, stopped, pad[6];
+	uint8_t paused, stopped;
+	/* HL_CTL_STOP or HL_CTL_RESUME: takes effect at the program's next call of the allocator;
+	 * 0: nothing does, or the collector is older. */
+	uint8_t pending, pad[5];
 	uint64_t sample_bytes;
 	uint64_t live_bytes, live_blocks, events, dropped, start_unix_ns;
 	uint64_t file_bytes, collector_pid, collector_bytes;

@@ -161,12 +161,18 @@ void hl_steering_start(struct hl_region_reader *r, bool on)
 {
 	r->steering.request = on ? HL_CONTROL_START : HL_CONTROL_STOP;
 	r->steering.gaps |= !on;
+	for (size_t i = 0; i < r->targets.len; i++) {
+		struct hl_target *p = r->targets.data[i];
+
+		p->control.pending = p->control.stopped == on ? r->steering.request : 0;
+	}
 	publish_change(r);
 }
 
 void hl_steering_on_start(struct hl_target *p, bool on)
 {
 	p->control.stopped = !on;
+	p->control.pending = 0;
 	p->control.gaps |= !on;
 }
 

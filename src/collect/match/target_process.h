@@ -133,8 +133,11 @@ struct hl_target_match {
 /* Written by control/: how the target is steered. */
 struct hl_target_control {
 	bool stopped; /* by heaplapse_stop(), or not started yet */
-	bool paused;  /* by heaplapse_pause() */
-	bool gaps;    /* not every allocation was recorded: a free may be of an unrecorded block */
+	/* HL_CONTROL_STOP or HL_CONTROL_START: it was requested, and the program has not done it
+	 * yet; 0: nothing was. */
+	uint32_t pending;
+	bool paused; /* by heaplapse_pause() */
+	bool gaps;   /* not every allocation was recorded: a free may be of an unrecorded block */
 	uint64_t announced_mode, announced_rate; /* of the last HL_EXTRA_MODE, or of META */
 	struct hl_region *filter; /* the region with the sampling filter (ring/sample_filter.h) */
 	const struct hl_steering *steering; /* NULL: not steered */

@@ -2,9 +2,10 @@
 /*
  * answer_json.c - the parts that many answers have: values, totals and frames.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
-#include "views/json/json.h"
+#include "views/json/json_internal.h"
 
 void hl_json_value(struct hl_json *j, const char *prefix, const struct hl_value *v)
 {
@@ -38,4 +39,20 @@ void hl_json_frame(struct hl_json *j, const struct hl_frame *f)
 	hl_json_key_string(j, "file", f->file);
 	hl_json_key_u64(j, "line", f->line);
 	hl_json_key_string(j, "module", f->module);
+}
+
+void hl_json_key_hex(struct hl_json *j, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, v);
+	hl_json_key_string(j, key, text);
+}
+
+void hl_json_permissions(struct hl_json *j, const char *key, uint8_t perms)
+{
+	const char text[] = {perms & HL_MAP_READ ? 'r' : '-', perms & HL_MAP_WRITE ? 'w' : '-',
+		perms & HL_MAP_EXECUTE ? 'x' : '-', perms & HL_MAP_SHARED ? 's' : 'p', '\0'};
+
+	hl_json_key_string(j, key, text);
 }

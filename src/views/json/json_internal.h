@@ -26,6 +26,11 @@ struct hl_mark;
 void hl_json_marks(
 	struct hl_json *j, const struct hl_mark *marks, size_t n, struct hl_row_limit *rows);
 
+/* "key": "0x7f12" */
+void hl_json_key_hex(struct hl_json *j, const char *key, uint64_t v);
+/* The permissions of a mapping (HL_MAP_*): "rw-p". */
+void hl_json_permissions(struct hl_json *j, const char *key, uint8_t perms);
+
 /* An object of an array as a row (request/budget.h). If begin returns false, there is no row. */
 static inline bool hl_json_begin_row(
 	struct hl_json *j, struct hl_row_limit *rows, const struct hl_value *value)

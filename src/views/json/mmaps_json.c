@@ -2,8 +2,6 @@
 /*
  * mmaps_json.c - the mappings that the program made itself, as JSON.
  */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "views/json/json_internal.h"
 
@@ -12,14 +10,6 @@ struct json_context {
 	struct hl_model *m;
 	struct hl_row_limit *rows;
 };
-
-static void put_hex(struct hl_json *j, const char *key, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, v);
-	hl_json_key_string(j, key, text);
-}
 
 static void put_time(struct hl_json *j, const char *key, uint64_t v, bool known)
 {
@@ -44,7 +34,7 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 		return 0;
 	hl_mapping_text_init(&words, map);
 	hl_json_key_u64(j, "id", map->id);
-	put_hex(j, "address", map->addr);
+	hl_json_key_hex(j, "address", map->addr);
 	hl_json_key_u64(j, "size", map->size);
 	hl_json_key_string(j, "protection", words.prot);
 	hl_json_key_string(j, "flags", words.flags);
@@ -55,7 +45,7 @@ static int put_mapping(void *arg, const struct hl_mapping *map)
 	hl_json_key_u64(
 		j, "partial_unmaps", map->partial_unmaps - (ended && map->partial_unmaps > 0));
 	hl_json_key_u64(j, "remaps", map->remaps);
-	put_hex(j, "last_address", map->last_addr);
+	hl_json_key_hex(j, "last_address", map->last_addr);
 	hl_json_key_u64(j, "last_size", map->last_size);
 	hl_json_key_bool(j, "replaced", map->replaced);
 	hl_json_key_u64(j, "thread", map->thread);

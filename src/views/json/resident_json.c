@@ -2,8 +2,6 @@
 /*
  * resident_json.c - the memory of the whole process by mapping, as JSON.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "views/json/json_internal.h"
@@ -16,14 +14,6 @@ static void put_use(struct hl_json *j, const struct hl_resident_use *u)
 	hl_json_key_u64(j, "dirty", u->dirty);
 	hl_json_key_u64(j, "clean", u->clean);
 	hl_json_key_u64(j, "swap", u->swap);
-}
-
-static void put_hex(struct hl_json *j, const char *key, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, v);
-	hl_json_key_string(j, key, text);
 }
 
 static void put_group(struct hl_json *j, const struct hl_resident_group *g, unsigned first_known)
@@ -62,14 +52,6 @@ static void put_groups(struct hl_json *j, struct hl_result *r, const struct hl_r
 	hl_json_end_array(j);
 }
 
-static void put_permissions(struct hl_json *j, uint8_t perms)
-{
-	const char text[] = {perms & HL_MAP_READ ? 'r' : '-', perms & HL_MAP_WRITE ? 'w' : '-',
-		perms & HL_MAP_EXECUTE ? 'x' : '-', perms & HL_MAP_SHARED ? 's' : 'p', '\0'};
-
-	hl_json_key_string(j, "protection", text);
-}
-
 static void put_mappings(struct hl_json *j, struct hl_result *r, const struct hl_resident *x)
 {
 	hl_json_key(j, "mappings");
@@ -80,8 +62,8 @@ static void put_mappings(struct hl_json *j, struct hl_result *r, const struct hl
 
 		if (!hl_json_begin_row(j, r->rows, &value))
 			continue;
-		put_hex(j, "address", m->start);
-		put_permissions(j, m->perms);
+		hl_json_key_hex(j, "address", m->start);
+		hl_json_permissions(j, "protection", m->perms);
 		hl_json_key_u64(j, "offset", m->offset);
 		hl_json_key_string(j, "name", m->name);
 		put_use(j, &m->use);

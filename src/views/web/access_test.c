@@ -63,6 +63,13 @@ static void test_origin(void **state)
 	assert_false(hl_web_access_origin("", "localhost:7777"));
 }
 
+static void test_control(void **state)
+{
+	assert_false(hl_web_access_control(NULL, NULL));
+	assert_true(hl_web_access_control("Bearer 1", NULL));
+	assert_true(hl_web_access_control(NULL, "http://localhost:7777")); /* it was checked */
+}
+
 static void test_token(void **state)
 {
 	struct hl_web_access a, b;
@@ -109,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_host),
 		cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_loopback),
 	};

@@ -39,6 +39,9 @@ static const struct hl_opt_table table_tables[] = {QUERY_TABLES, BUDGET_TABLES, 
 static const struct hl_opt_table curve_tables[] = {{hl_web_curve_rows, 0}, {0}};
 static const struct hl_opt_table log_tables[] = {
 	{hl_web_log_rows, 0}, {hl_request_budget_rows, REQUEST}, {0}};
+static const struct hl_opt_table source_tables[] = {
+	{hl_web_source_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table control_tables[] = {{hl_web_control_rows, 0}, {0}};
 static const struct hl_opt_table budget_tables[] = {{hl_request_budget_rows, REQUEST}, {0}};
 static const struct hl_opt_table export_tables[] = {{hl_web_export_rows, 0}, QUERY_TABLES, {0}};
 
@@ -150,6 +153,15 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.finish = hl_web_finish_report,
 		.run = hl_web_run_report},
 	{.method = "GET",
+		.path = TRACE "source",
+		.help = "the lines of a source file that frames of the trace name, with their "
+			"bytes",
+		.type = JSON,
+		.tables = source_tables,
+		.view = &hl_view_source,
+		.finish = hl_web_finish_source,
+		.run = hl_web_run_report},
+	{.method = "GET",
 		.path = TRACE "curve",
 		.help = "live bytes over time, ready at once: in a long range, columns begin where "
 			"chunks of the trace begin, and have their own lengths",
@@ -165,6 +177,23 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.tables = log_tables,
 		.finish = hl_web_finish_log,
 		.run = hl_web_run_log},
+	{.method = "GET",
+		.path = TRACE "control",
+		.help = "whether the program is still being recorded, and the state of its "
+			"recording",
+		.type = JSON,
+		.without_model = true,
+		.run = hl_web_run_control},
+	{.method = "POST",
+		.path = TRACE "control/{verb}",
+		.help = "executes a verb of `heaplapse ctl` (pause, resume, stop, mode, snapshot, "
+			"mark, rotate) and answers with the state after it",
+		.type = JSON,
+		.example = "pause",
+		.tables = control_tables,
+		.without_model = true,
+		.controls = true,
+		.run = hl_web_run_control_verb},
 	{.method = "GET",
 		.path = "/api/export",
 		.help = "the formats",
@@ -308,8 +337,10 @@ static const struct {
 	{tree_tables, "tree"},
 	{flame_tables, "flame"},
 	{table_tables, "table"},
+	{source_tables, "source"},
 	{curve_tables, "curve"},
 	{log_tables, "log"},
+	{control_tables, "control"},
 	{budget_tables, "limits"},
 	{export_tables, "export"},
 };

@@ -117,6 +117,11 @@ static enum MHD_Result answer_query(struct hl_web_call *x, unsigned trace)
 {
 	struct hl_web_query *q = x->q;
 
+	if (q->endpoint->controls && !hl_web_access_control(hl_web_header(x, "Authorization"),
+					     hl_web_header(x, "Origin")))
+		return refuse(x, 403,
+			"a command needs the header Authorization: Bearer TOKEN, or it must come "
+			"from the page of this server");
 	q->trace = trace ? hl_web_trace_find(x->w, trace) : NULL;
 	if (trace && !q->trace)
 		return refuse(x, 404, "there is no trace of this number; /api/traces lists all");

@@ -14,10 +14,31 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "model/model.h"
 
 struct hl_web;
+
+/* A command for the recording of a running program. */
+struct hl_web_control {
+	uint64_t pid;
+	/* Of the trace: a command is executed only if the recording still writes this file. */
+	dev_t dev;
+	ino_t ino;
+	bool is_running;
+	const char *verb;         /* of `ctl`; NULL: only the state */
+	const char *mode, *label; /* NULL: none */
+	int timeout_ms;           /* 0: the default */
+};
+
+struct hl_web_control_answer {
+	char why[640];     /* one sentence, after an error */
+	const char *state; /* "recording", "paused" or "stopped" */
+	/* The verb that takes effect at the program's next call of the allocator; NULL: none. */
+	const char *pending;
+	char *status; /* the object of `ctl --json`, to be freed */
+};
 
 /* Strings belong to the caller and must stay valid until hl_web_stop(). */
 struct hl_web_options {
@@ -31,6 +52,9 @@ struct hl_web_options {
 	/* Called for each model before its first query, in any thread: sets where names come from.
 	 * Returns 0 or -errno. */
 	int (*configure)(void *arg, struct hl_model *m, bool for_people);
+	/* Executes a command, in any thread. Returns 0, or -errno with a->why; -EINVAL: the words
+	 * are wrong. NULL: recordings cannot be controlled. */
+	int (*control)(void *arg, const struct hl_web_control *c, struct hl_web_control_answer *a);
 	void *arg;
 };
 

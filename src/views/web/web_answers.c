@@ -59,6 +59,7 @@ int hl_web_run_traces(struct hl_web_query *q)
 	hl_json_begin_array(&j);
 	for (size_t i = 0; i < w->n_traces && !hl_web_query_is_over(q); i++) {
 		struct hl_web_trace *t = &w->traces[i];
+		struct hl_web_control control;
 		int err;
 
 		if (!hl_row_begin(&rows, q->out, NULL))
@@ -70,10 +71,14 @@ int hl_web_run_traces(struct hl_web_query *q)
 		hl_json_key_string(&j, "trace", t->name);
 		hl_json_key_bool(&j, "deleted", t->deleted);
 		hl_json_key_string(&j, "error", err ? t->problem : NULL);
-		if (!err)
+		if (!err) {
 			put_trace(&j, t);
-		hl_json_end_object(&j);
+			hl_web_control_find(t, &control);
+		}
 		hl_web_trace_leave(t);
+		if (!err)
+			hl_web_control_put(&j, q, &control);
+		hl_json_end_object(&j);
 		if (!hl_row_end(&rows))
 			j.comma = written;
 	}
@@ -209,6 +214,38 @@ const struct hl_opt hl_web_flame_rows[] = {TREE_ROWS,
 const struct hl_opt hl_web_table_rows[] = {
 	{'g', "group", "GROUP", "a table by this group", set_group}, {0}};
 
+static const char *set_file(void *state, const char *value)
+{
+	struct hl_request *r = &((struct hl_web_query *)state)->request;
+
+	r->source.file = value;
+	r->source.file_len = strlen(value);
+	return value[0] ? NULL : "the name of a source file";
+}
+
+static const char *set_line(void *state, const char *value)
+{
+	unsigned long n = strtoul(value, NULL, 10);
+
+	((struct hl_web_query *)state)->request.source.line = (uint32_t)n;
+	return strspn(value, "0123456789") == strlen(value) && strlen(value) <= 9 && n > 0
+		       ? NULL
+		       : "the number of a line";
+}
+
+static const char *set_whole_file(void *state, const char *value)
+{
+	return hl_request_set_whole_file(&((struct hl_web_query *)state)->request, value);
+}
+
+const struct hl_opt hl_web_source_rows[] = {
+	{0, "file", "FILE", "as in table/file, or its end after a slash; it must be given",
+		set_file},
+	{0, "line", "N", "only this line, and some around it", set_line},
+	{0, "whole-file", NULL, "also the lines without blocks", set_whole_file},
+	{0},
+};
+
 /* As in JSON of `report`: all rows. */
 static void set_defaults(struct hl_web_query *q)
 {
@@ -230,6 +267,27 @@ static int refuse(struct hl_web_query *q, int err, const struct hl_request_error
 	if (err != -EINVAL)
 		q->status = 500;
 	return err;
+}
+
+/* The parameters name the file as a value of its own, so that no colon divides it. */
+int hl_web_finish_source(struct hl_web_query *q)
+{
+	struct hl_request_part part = {.view = &hl_view_source, .option = "source"};
+	struct hl_request *r = &q->request;
+	struct hl_notes notes = hl_web_notes(q);
+	struct hl_request_error why = {0};
+	int err;
+
+	set_defaults(q);
+	if (!r->source.file) {
+		snprintf(q->error, sizeof(q->error),
+			"file: the name of a source file is missing; table/file lists them");
+		return -EINVAL;
+	}
+	err = hl_request_add_view(r, part) ? -ENOMEM : 0;
+	if (!err)
+		err = hl_request_finish(r, &notes, &why);
+	return err ? refuse(q, err, &why) : 0;
 }
 
 int hl_web_finish_report(struct hl_web_query *q)

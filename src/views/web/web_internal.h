@@ -89,6 +89,7 @@ struct hl_web_query {
 	enum hl_group group;
 	const char *table;
 	double min_percent; /* of nodes; 0: all */
+	const char *control_mode, *control_label;
 
 	/* While it runs. */
 	struct hl_web_model *model;
@@ -127,6 +128,8 @@ struct hl_web_endpoint {
 	const struct hl_view *view; /* of the request; NULL: chosen by parameters */
 	bool streams;               /* it has no bound, and is written while it is made */
 	bool events;                /* and is a stream of events */
+	bool without_model;         /* run() uses the trace itself */
+	bool controls; /* it changes something outside of the server: see hl_web_access_control() */
 	/* Checks the parameters when all are stored. Returns 0, or -errno with q->error. NULL: none
 	 */
 	int (*finish)(struct hl_web_query *q);
@@ -264,6 +267,9 @@ int hl_web_access_init(struct hl_web_access *a, const struct hl_web_options *o, 
 bool hl_web_access_host(const struct hl_web_access *a, const char *host);
 /* Is the origin of the page that sends the request this server? NULL: no page sends it. */
 bool hl_web_access_origin(const char *origin, const char *host);
+/* May a request control a recording? A browser adds the cookie also to a request that the page of
+ * another site makes, but then it says so in Origin: a request without both headers is refused. */
+bool hl_web_access_control(const char *authorization, const char *origin);
 /* The headers Authorization and Cookie, and the parameter token; each may be NULL. */
 enum hl_web_grant hl_web_access_check(const struct hl_web_access *a, const char *authorization,
 	const char *cookie, const char *token);
@@ -273,11 +279,19 @@ enum hl_web_grant hl_web_access_check(const struct hl_web_access *a, const char 
 /* The parameter width of a plot, as a setter of option rows: returns NULL, or what it must be. */
 const char *hl_web_set_width(void *state, const char *value);
 
+/* web_control.c: the object "control" of a trace. find() needs the lock of the trace, put() asks
+ * the collector and is called without it. */
+void hl_web_control_find(struct hl_web_trace *t, struct hl_web_control *c);
+void hl_web_control_put(struct hl_json *j, struct hl_web_query *q, struct hl_web_control *c);
+
+int hl_web_run_control(struct hl_web_query *q);
+int hl_web_run_control_verb(struct hl_web_query *q);
 int hl_web_run_api(struct hl_web_query *q);
 int hl_web_run_traces(struct hl_web_query *q);
 int hl_web_run_info(struct hl_web_query *q);
 int hl_web_run_report(struct hl_web_query *q);
 int hl_web_finish_report(struct hl_web_query *q);
+int hl_web_finish_source(struct hl_web_query *q);
 int hl_web_run_curve(struct hl_web_query *q);
 int hl_web_finish_curve(struct hl_web_query *q);
 int hl_web_run_log(struct hl_web_query *q);
@@ -292,6 +306,7 @@ int hl_web_run_metrics(struct hl_web_query *q);
 int hl_web_run_index(struct hl_web_query *q);
 int hl_web_run_style(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
+extern const struct hl_opt hl_web_control_rows[], hl_web_source_rows[];
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
 	hl_web_blocks_rows[], hl_web_curve_rows[], hl_web_curves_rows[],
 	hl_web_timeline_rows[], hl_web_tree_rows[],

@@ -60,7 +60,8 @@ static void limit_budget(struct hl_budget *b)
 
 int hl_web_query_begin(struct hl_web_query *q)
 {
-	bool is_report = q->endpoint->finish == hl_web_finish_report;
+	bool is_report = q->endpoint->finish == hl_web_finish_report ||
+			 q->endpoint->finish == hl_web_finish_source;
 	int err = 0;
 
 	/* As in JSON of `report`: trees have all frames and begin at the outermost one. */
@@ -284,7 +285,7 @@ int hl_web_query_run(struct hl_web_query *q)
 
 	add_running(q);
 	show_begin(q);
-	if (!q->trace) {
+	if (!q->trace || q->endpoint->without_model) {
 		err = q->endpoint->run(q);
 		explain_error(q, err);
 	} else {

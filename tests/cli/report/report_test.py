@@ -129,6 +129,7 @@ VIEWS = {
     'lifetimes': ['--lifetimes'],
     'threads': ['--threads'],
     'fragmentation': ['--fragmentation', '--at', '@mark:done'],
+    'address-space': ['--address-space', '--at', '@mark:done'],
     'resident': ['--resident'],
     'resident-at': ['--resident', '--at', '@mark:done', '-n', '2'],
     'blocks': ['--blocks'],
