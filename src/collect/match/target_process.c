@@ -43,6 +43,8 @@ static struct hl_trace_output *make_output(
 			.taken_over = b->continued,
 			.started_off = b->start_off,
 			.zeroed = b->retain->zero_memory,
+			.python_malloc = b->image->python_malloc,
+			.php_malloc = b->image->php_malloc,
 		},
 		p->start_ns, b->durable, !b->pid_unknown, b->log);
 }

@@ -72,6 +72,27 @@ static uint64_t read_parent_pid(uint64_t pid)
 	return line ? strtoull(line + 6, NULL, 10) : 0;
 }
 
+/* More of an environment is not read. */
+#define ENVIRONMENT_MAX (256u << 10)
+
+/* The environment that the program was started with. */
+static void read_environment(struct hl_proc_image *image, uint64_t pid)
+{
+	char *text = malloc(ENVIRONMENT_MAX);
+	size_t n = text ? hl_procfs_read(pid, "environ", text, ENVIRONMENT_MAX) : 0;
+
+	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+		const char *row = text + at;
+
+		if (strncmp(row, "PYTHONMALLOC=", 13) == 0)
+			image->python_malloc = strcmp(row + 13, "malloc") == 0 ||
+					       strcmp(row + 13, "malloc_debug") == 0;
+		else if (strncmp(row, "USE_ZEND_ALLOC=", 15) == 0)
+			image->php_malloc = strcmp(row + 15, "0") == 0;
+	}
+	free(text);
+}
+
 void hl_proc_image_read(struct hl_proc_image *image, uint64_t pid)
 {
 	read_program_path(pid, image->program, sizeof(image->program));
@@ -79,4 +100,6 @@ void hl_proc_image_read(struct hl_proc_image *image, uint64_t pid)
 	image->command_len =
 		(uint32_t)hl_procfs_read(pid, "cmdline", image->command, sizeof(image->command));
 	use_invoked_name(image, pid);
+	image->python_malloc = image->php_malloc = false;
+	read_environment(image, pid);
 }

@@ -6,6 +6,7 @@
 #define HL_COLLECT_TARGET_PROC_IMAGE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HL_COMMAND_MAX 65536u
@@ -15,6 +16,8 @@ struct hl_proc_image {
 	uint64_t parent_pid; /* 0: not known, or in another namespace */
 	uint32_t command_len;
 	char command[HL_COMMAND_MAX]; /* argv, each terminated by NUL */
+	/* In its environment: PYTHONMALLOC is malloc or malloc_debug, USE_ZEND_ALLOC is 0. */
+	bool python_malloc, php_malloc;
 };
 
 /* Reads it while the process waits for the collector: a short-running program may have ended before

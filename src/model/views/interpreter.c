@@ -112,6 +112,24 @@ static bool matches(const char *list, const char *name, bool (*is_rest)(const ch
 	return false;
 }
 
+/* With the environment that the notes about Python and PHP advise. */
+static const struct hl_interpreter python_malloc = {"Python",
+	"each object is recorded; frames of C only",
+	"each object is recorded (PYTHONMALLOC); stacks have frames of C, not of Python"};
+static const struct hl_interpreter php_malloc = {"PHP",
+	"each allocation is recorded; frames of C only",
+	"each allocation is recorded (USE_ZEND_ALLOC=0); stacks have frames of C, not of PHP"};
+
+static const struct hl_interpreter *choose_by_environment(
+	const struct hl_interpreter *is, const struct hl_meta *meta)
+{
+	if (is && meta->python_malloc && strcmp(is->language, python_malloc.language) == 0)
+		return &python_malloc;
+	if (is && meta->php_malloc && strcmp(is->language, php_malloc.language) == 0)
+		return &php_malloc;
+	return is;
+}
+
 const struct hl_interpreter *hl_interpreter_by_program(const char *path)
 {
 	for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++) {
@@ -195,7 +213,7 @@ static void find_frame(struct hl_model *m, const struct hl_interpreter *const *l
 	}
 }
 
-int hl_interpreter_find(struct hl_model *m, struct hl_interpreter_found *found)
+static int find(struct hl_model *m, struct hl_interpreter_found *found)
 {
 	const struct hl_interpreter **libraries = NULL;
 	uint32_t n = 0;
@@ -217,4 +235,20 @@ int hl_interpreter_find(struct hl_model *m, struct hl_interpreter_found *found)
 		find_frame(m, libraries, n, found);
 	free(libraries);
 	return 0;
+}
+
+int hl_interpreter_find(struct hl_model *m, struct hl_interpreter_found *found)
+{
+	int err = find(m, found);
+
+	found->is = choose_by_environment(found->is, &m->info->meta);
+	return err;
+}
+
+void hl_interpreter_put(struct hl_strbuf *b, const struct hl_interpreter_found *found)
+{
+	hl_strbuf_puts(b, found->is->language);
+	if (found->library)
+		hl_strbuf_printf(b, " in %s", found->library);
+	hl_strbuf_printf(b, ": %s", found->is->text);
 }

@@ -11,6 +11,7 @@
 
 #include "model/model.h"
 #include "util/elf_file.h"
+#include "util/strbuf.h"
 
 struct hl_interpreter {
 	const char *language;
@@ -32,5 +33,7 @@ struct hl_interpreter_found {
 };
 /* Returns 0, or -errno with hl_model_error(). */
 int hl_interpreter_find(struct hl_model *m, struct hl_interpreter_found *found);
+/* Appends the sentence for people: "Perl in libperl.so.5.36: ...". Names in it are not escaped. */
+void hl_interpreter_put(struct hl_strbuf *b, const struct hl_interpreter_found *found);
 
 #endif

@@ -72,6 +72,8 @@ static int load_meta(struct hl_reader *r, size_t row)
 	m->started_off = v[4] >> 4 & 1;
 	m->taken_over = v[4] >> 3 & 1;
 	m->zeroed = v[4] >> 5 & 1;
+	m->python_malloc = v[4] >> 6 & 1;
+	m->php_malloc = v[4] >> 7 & 1;
 	return 0;
 }
 

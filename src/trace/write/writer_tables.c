@@ -28,7 +28,8 @@ int hl_write_meta(struct hl_writer *w, const struct hl_meta *m)
 	const uint64_t numbers[] = {HL_FORMAT_VERSION, m->start_unix_ns, m->pid, m->parent_pid,
 		(uint64_t)m->free_stacks | (uint64_t)m->record_mmap << 1 |
 			(uint64_t)m->forked << 2 | (uint64_t)m->taken_over << 3 |
-			(uint64_t)m->started_off << 4 | (uint64_t)m->zeroed << 5};
+			(uint64_t)m->started_off << 4 | (uint64_t)m->zeroed << 5 |
+			(uint64_t)m->python_malloc << 6 | (uint64_t)m->php_malloc << 7};
 	const struct {
 		uint16_t id;
 		const char *text;

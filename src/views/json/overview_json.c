@@ -3,6 +3,7 @@
  * overview_json.c - the most important facts of a trace, as JSON.
  */
 #include "model/overview/verdicts.h"
+#include "model/views/interpreter.h"
 #include "views/json/json_internal.h"
 
 static void key_null(struct hl_json *j, const char *key)
@@ -200,6 +201,19 @@ static void json_timeline(struct hl_json *j, const struct hl_overview *o)
 	hl_json_end_array(j);
 }
 
+/* It is optional: a damaged file has none. */
+static void json_interpreter(struct hl_json *j, struct hl_model *m)
+{
+	struct hl_interpreter_found found;
+	struct hl_strbuf b = {0};
+
+	if (hl_interpreter_find(m, &found) || !found.is)
+		return;
+	hl_interpreter_put(&b, &found);
+	hl_json_key_string(j, "interpreter", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 int hl_json_overview(struct hl_json *j, struct hl_result *r)
 {
 	const struct hl_overview_result *x = r->data;
@@ -211,6 +225,7 @@ int hl_json_overview(struct hl_json *j, struct hl_result *r)
 	if (err)
 		return err;
 	json_headline(j, r->m, o);
+	json_interpreter(j, r->m);
 	json_verdicts(j, r, o);
 	json_timeline(j, o);
 	hl_json_key_string(j, "trends", state_name(o->trend_state));
