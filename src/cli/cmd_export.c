@@ -262,6 +262,18 @@ static void print_nameless_processes(const struct export *e)
 			e->n_nameless, e->n_processes);
 }
 
+/* A table of sites has no place for them. */
+static void print_wrappers(const struct export *e, const struct hl_export_job *x)
+{
+	struct hl_strbuf text = {0};
+
+	if (e->format->table_if_grouped && x->grouped && x->group == HL_GROUP_SITE)
+		hl_model_put_wrappers(&text, x->m);
+	if (text.len > 0)
+		hl_cli_info("%s", hl_strbuf_str(&text));
+	hl_strbuf_fini(&text);
+}
+
 /* Prints what a reader of the file must know about it. */
 static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_export_job *x)
 {
@@ -278,6 +290,7 @@ static void print_warnings(struct export *e, struct hl_plan *p, const struct hl_
 	if (x->lacks_peak)
 		print_lacking_peak(m);
 	if (!e->quiet) {
+		print_wrappers(e, x);
 		print_suppressed(x);
 		print_missing_symbols(e, m);
 	}

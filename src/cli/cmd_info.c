@@ -2,6 +2,7 @@
 /*
  * cmd_info.c - prints header and totals of a trace.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,9 +28,9 @@ static const char *set_verify(void *state, const char *value)
 	return NULL;
 }
 
-static void print_info(struct hl_model *m)
+static void print_info(struct hl_model *m, const char *file)
 {
-	struct hl_text_opts style = {0};
+	struct hl_text_opts style = {.command = program_invocation_name, .file = file};
 
 	hl_cli_page_style(&style);
 	hl_text_info(stdout, m, &style);
@@ -59,7 +60,7 @@ static int print_trace(const struct info_state *s, struct hl_session_choice *c)
 	if (o->json)
 		hl_json_info(stdout, m);
 	else
-		print_info(m);
+		print_info(m, c->files[0]);
 	if (!o->json)
 		hl_session_print_rest(c);
 	return hl_trace_file_close(m, o, NULL);

@@ -68,9 +68,10 @@ static void filters_are_parsed_one_by_one(void **state)
 {
 	struct filter_case cases[] = {
 		{"filter=size:>=4K;filter=fn:main", 2, "size:>=4K fn:main"},
-		{"filter=fn:/a;filter=fn:b/", 2, "fn:\"/a\" fn:b/"},
+		{"filter=file:/src/a;filter=file:/src/b/", 2, "file:/src/a file:/src/b/"},
+		{"filter=fn:a\"b;filter=fn:c\"", 2, "fn:a\"b fn:c\""},
 		{"filter=fn:/a fn:b/", 1, "fn:/a fn:b/"},
-		{"filter=fn:\"a b\";filter=;filter=-fn:c", 2, "fn:\"a b\" -fn:c"},
+		{"filter=fn:\"a b\";filter=-fn:c", 2, "fn:\"a b\" -fn:c"},
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {

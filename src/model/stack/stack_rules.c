@@ -71,7 +71,11 @@ void hl_model_put_wrappers(struct hl_strbuf *b, const struct hl_model *m)
 	}
 	if (n > NAMES_MAX)
 		put_rest(b, n - NAMES_MAX, n < all ? all : 0);
-	hl_strbuf_puts(b, n > 0 ? " (--no-wrappers)" : "");
+	/* With --no-wrappers they are those that the user named. */
+	if (n > 0)
+		hl_strbuf_puts(b, m->kinds.rules && m->kinds.rules->no_wrappers
+					  ? " (only those of --alloc-fn)"
+					  : " (--no-wrappers)");
 }
 
 static bool is_named_wrapper(const struct hl_stack_rules *rules, const struct hl_frame *f)

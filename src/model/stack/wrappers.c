@@ -8,7 +8,8 @@
  * follows each stack once, at most FRAMES_MAX frames far.
  *
  * A function that occurs several times in a stack is counted each time: all but its innermost
- * occurrence have it as an obstacle, so recursive functions are not wrappers.
+ * occurrence have it as an obstacle, so recursive functions are not wrappers. But a function with
+ * the name of an allocator that calls itself, to try again or for a header, is one call.
  */
 #include "model/stack/wrappers.h"
 
@@ -35,7 +36,8 @@
 #define NO_FUNCTION UINT32_MAX
 
 /* Flags in of_frame: the frame is inlined; it belongs to the same call as the frame outside of it,
- * because the compiler split the function and inlined a part. */
+ * because the compiler split the function and inlined a part, or because an allocator called
+ * itself. */
 #define INLINED  (UINT32_C(1) << 30)
 #define SAME     (UINT32_C(1) << 31)
 #define FUNCTION (INLINED - 1)
@@ -46,6 +48,7 @@ struct function {
 	uint64_t stacks, good; /* in how many stacks it occurs; in how many of them nothing is
 				  between it and the allocator */
 	uint64_t usual;        /* the most stacks with sizes of one class */
+	uint64_t repeated;     /* of its stacks: those in which it called itself */
 	uint64_t contexts;     /* the stacks outside of it */
 	uint64_t inside;       /* in how many of its stacks a wrapper called it */
 	enum hl_allocator_name name;
@@ -141,7 +144,11 @@ static int add_frame(struct detector *d, uint32_t node, struct hl_frame_ref ref,
 		return err;
 	if (function >= FUNCTION)
 		return -ENOMEM;
-	if (function == outer && (ref.inlined || *caller & INLINED)) {
+	if (function == outer &&
+		(ref.inlined || *caller & INLINED ||
+			d->functions.data[function].name >= HL_NAME_ALLOC)) {
+		if (!ref.inlined && !(*caller & (SAME | INLINED)))
+			d->functions.data[function].repeated += d->n_stacks[node];
 		*caller = function | SAME;
 	} else {
 		d->functions.data[function].stacks += d->n_stacks[node];
@@ -311,7 +318,7 @@ static bool has_many_uses(const struct function *f)
 {
 	if (f->name == HL_NAME_ALLOCATOR && f->callers > 1)
 		return true;
-	if (f->contexts * 100 < f->stacks * ALONE_PERCENT)
+	if (f->contexts * 100 < (f->stacks - f->repeated) * ALONE_PERCENT)
 		return false;
 	if (f->name == HL_NAME_ALLOCATOR)
 		return f->usual * 3 < f->good * 2;

@@ -41,6 +41,7 @@ static const struct {
 	{"pool_new", true},     /* through operator new */
 	{"copy_text", true},    /* through strdup */
 	{"xmalloc", true},      /* two callers, and the name of an allocator */
+	{"retry_alloc", true},  /* such a name, calls itself */
 	{"test_calloc", false}, /* such a name, but one caller and one size */
 	{"pageAlloc", true},    /* 3 callers, ends in alloc, different sizes */
 	{"list_append", false}, /* through list_grow, which has 2 callers and is no allocator */
@@ -75,6 +76,10 @@ static void add_program(struct named_trace *t)
 			NAMED_STACK(t, size, "main", c, "copy_tree");
 			NAMED_STACK(t, size + 1, "main", c, "copy_tree", "copy_tree");
 			NAMED_STACK(t, size + 2, "main", c, "copy_tree", "copy_tree", "copy_tree");
+			NAMED_STACK(t, size, "main", c, "retry_alloc");
+			NAMED_STACK(t, size + 1, "main", c, "retry_alloc", "retry_alloc");
+			NAMED_STACK(t, size + 2, "main", c, "retry_alloc", "retry_alloc",
+				"retry_alloc");
 			NAMED_STACK(t, size, "main", c, "ping", "pong", "ping", "pong");
 			NAMED_STACK(t, size, "main", c, "pong", "ping", "pong", "ping");
 			NAMED_STACK(t, size, "main", c, "Cache::put",
@@ -121,7 +126,7 @@ static void wrappers_are_found(void **state)
 		if (is_wrapper(m, expected[i].name) != expected[i].wrapper)
 			fail_msg("%s", expected[i].name);
 	}
-	assert_int_equal(hl_model_n_wrappers(m), 7);
+	assert_int_equal(hl_model_n_wrappers(m), 8);
 	assert_string_equal(hl_model_wrapper(m, 0), "mem_get");
 	hl_model_close(m);
 	unlink(t->path);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "model/query/suppress.h"
+#include "model/stack/stack_rules.h"
 #include "model/stack/group_tree.h"
 #include "model/tags/roles.h"
 #include "util/pair_map.h"
@@ -481,6 +482,20 @@ static void put_suppressed(struct writer *w)
 	hl_strbuf_fini(&b);
 }
 
+/* Its stacks have them: viewers that hide functions need their names. */
+static void put_wrappers(struct writer *w)
+{
+	struct hl_strbuf b = {0};
+	size_t n = hl_model_n_wrappers(w->x->m);
+
+	for (size_t i = 0; i < n; i++)
+		hl_strbuf_printf(&b, "%s%s", i ? ", " : "allocation wrappers: ",
+			hl_model_wrapper(w->x->m, i));
+	if (n > 0)
+		put_comment(w, hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 static void put_header(struct writer *w)
 {
 	bool live = w->x->query.quantity == HL_QUANTITY_LIVE ||
@@ -526,6 +541,8 @@ static int put_process(struct writer *w)
 	int err = run_queries(w);
 
 	if (!err)
+		err = hl_model_find_wrappers(m);
+	if (!err)
 		err = hl_reader_n_modules(hl_model_reader(m), &w->n_modules);
 	w->modules = calloc((size_t)w->n_modules + 1, sizeof(*w->modules));
 	w->node_locations = malloc(n * sizeof(*w->node_locations));
@@ -538,6 +555,7 @@ static int put_process(struct writer *w)
 	if (w->x->is_first)
 		put_header(w);
 	put_suppressed(w);
+	put_wrappers(w);
 	for (size_t i = 0; i < w->samples.len && !w->err; i++)
 		put_sample(w, &w->samples.data[i]);
 	put_mappings(w, last_module);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/attr.h"
+#include "model/stack/stack_rules.h"
 #include "util/code_name/code_name.h"
 #include "util/safe_text.h"
 #include "util/string_table.h"
@@ -53,7 +54,8 @@ struct writer {
 	uint32_t rows;  /* that have frames of at least a pixel */
 	HL_VEC(struct drawn_frame) frames;
 	struct hl_string_table strings;
-	struct hl_strbuf b; /* output buffer */
+	struct hl_strbuf b;        /* output buffer */
+	struct hl_strbuf wrappers; /* that were seen through, a line for each process */
 	/* Of a process. */
 	struct hl_export_job *x;
 	struct hl_tree t;
@@ -186,7 +188,7 @@ static void put_tooltip(struct writer *w, const struct drawn_frame *f)
 	hl_export_xml(b, f->name);
 	hl_strbuf_puts(b, "\n");
 	put_cost(w, &f->value);
-	hl_strbuf_printf(b, ", %.2f%%", w->total ? (double)cost * 100 / (double)w->total : 0);
+	hl_strbuf_printf(b, ", %.1f%%", w->total ? (double)cost * 100 / (double)w->total : 0);
 	if (f->file) {
 		hl_strbuf_puts(b, "\n");
 		hl_export_xml(b, f->file);
@@ -370,6 +372,16 @@ static void put_legend(struct hl_strbuf *b, bool full_stacks)
 	hl_strbuf_puts(b, "</g>\n");
 }
 
+/* For programs and readers of the source: viewers show no description of the whole picture. */
+static void put_wrappers(struct writer *w)
+{
+	if (w->wrappers.len == 0)
+		return;
+	hl_strbuf_puts(&w->b, "<desc>");
+	hl_export_xml(&w->b, hl_strbuf_str(&w->wrappers));
+	hl_strbuf_puts(&w->b, "</desc>\n");
+}
+
 /* The program, or of a run of several processes their number. */
 static void put_subject(struct writer *w)
 {
@@ -392,13 +404,16 @@ static void put_header(struct writer *w)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
 		"height=\"%u\" viewBox=\"0 0 %d %u\" font-family=\"monospace\" font-size=\"12\" "
 		"fill=\"#1c2530\" data-total=\"%" PRIu64
-		"\" data-cost=\"%s\">\n<style>\n%s</style>\n"
+		"\" data-cost=\"%s\">\n<style>\n%s</style>\n",
+		WIDTH, height, WIDTH, height, w->total, w->x->by_blocks ? "blocks" : "bytes",
+		svg_style);
+	put_wrappers(w);
+	hl_strbuf_printf(b,
 		"<rect id=\"card\" width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text "
 		"id=\"title\" "
 		"x=\"%d\" y=\"21\" font-family=\"sans-serif\" font-size=\"15\" "
 		"font-weight=\"bold\">",
-		WIDTH, height, WIDTH, height, w->total, w->x->by_blocks ? "blocks" : "bytes",
-		svg_style, TEXT_MARGIN);
+		TEXT_MARGIN);
 	put_subject(w);
 	hl_strbuf_puts(b, ": ");
 	hl_export_xml(b, w->x->title);
@@ -424,7 +439,20 @@ void hl_export_svg_drop(void *kept)
 	hl_vec_free(&w->frames);
 	hl_string_table_fini(&w->strings);
 	hl_strbuf_fini(&w->b);
+	hl_strbuf_fini(&w->wrappers);
 	free(w);
+}
+
+static void note_wrappers(struct writer *w)
+{
+	struct hl_strbuf text = {0};
+
+	hl_model_put_wrappers(&text, w->x->m);
+	if (text.len > 0)
+		hl_strbuf_printf(&w->wrappers, "%s%s%s%s", w->wrappers.len ? "\n" : "",
+			w->x->process ? w->x->process : "", w->x->process ? ": " : "",
+			hl_strbuf_str(&text));
+	hl_strbuf_fini(&text);
 }
 
 static int collect_process(struct writer *w)
@@ -441,6 +469,7 @@ static int collect_process(struct writer *w)
 		err = add_outer_frame(w, w->x->process, &a.total, from, 1);
 	if (!err)
 		err = add_frames(w, hl_export_cost(w->x, &a.total), from, w->x->process ? 2 : 1);
+	note_wrappers(w);
 	hl_tree_fini(&w->t);
 	hl_answer_fini(&a);
 	return err;

@@ -8,13 +8,14 @@
 
 #include "base/attr.h"
 #include "base/mode.h"
+#include "model/query/suppress.h"
 #include "model/views/import_limits.h"
 #include "model/totals/short_lived.h"
 #include "model/totals/trace_totals.h"
 #include "model/slice/slice.h"
 #include "util/safe_text.h"
 #include "util/terminal/wrap.h"
-#include "views/text/text_internal.h"
+#include "views/text/overview_text_internal.h"
 
 /* --- lines --- */
 
@@ -324,6 +325,26 @@ static void text_mappings(const struct info_printer *p, uint64_t samples)
 	put_line(p, "mappings", text);
 }
 
+/* The statements of the overview. If they are not known, as in a damaged file, there are none. */
+static void text_verdicts(const struct info_printer *p)
+{
+	struct hl_overview_options options = {
+		.rows = 1, .events_max = HL_OVERVIEW_EVENTS_MAX, .brief = true};
+	struct hl_overview o = {0};
+	int err = hl_suppressions_new(&options.suppressions);
+
+	if (!err)
+		err = hl_suppressions_add_defaults(options.suppressions);
+	if (!err)
+		err = hl_overview(&o, p->m, &options);
+	if (!err && o.n_verdicts > 0) {
+		putc('\n', p->out);
+		hl_overview_put_verdicts(p->out, p->m, &o, p->opts);
+	}
+	hl_overview_fini(&o);
+	hl_suppressions_free(options.suppressions);
+}
+
 void hl_text_info(FILE *out, struct hl_model *m, const struct hl_text_opts *opts)
 {
 	const struct info_printer printer = {out, m, opts}, *p = &printer;
@@ -362,4 +383,5 @@ void hl_text_info(FILE *out, struct hl_model *m, const struct hl_text_opts *opts
 			text_short_lived(p);
 		text_row(p, &rows[k]);
 	}
+	text_verdicts(p);
 }

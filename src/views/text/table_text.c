@@ -8,6 +8,7 @@
 
 #include "model/tags/roles.h"
 #include "util/safe_text.h"
+#include "util/terminal/wrap.h"
 #include "views/text/text_internal.h"
 
 /* --- additional columns of sites --- */
@@ -162,6 +163,30 @@ static void note_modules(const struct table_printer *p, const struct hl_table_ro
 		hl_note_shown_frame(hl_model_frame(p->m, frame), opts);
 }
 
+/* The columns of a stack that has lines of its own. */
+#define STACK_INDENT 4
+
+/* A stack that is wider than the rest of its row is below the figures, and wrapped. */
+static bool has_own_lines(const struct table_printer *p, const struct hl_label *label)
+{
+	const struct hl_text_opts *opts = p->numbers.opts;
+
+	return p->t->group == HL_GROUP_STACK && opts->shorten &&
+	       label->reserved_columns + hl_display_columns(label->text, strlen(label->text)) >
+		       opts->width;
+}
+
+static void put_stack_lines(struct table_printer *p, const struct hl_label *label)
+{
+	struct hl_strbuf text = {0};
+
+	hl_text_escape(&text, label->text);
+	fprintf(p->out, "\n%*s", STACK_INDENT, "");
+	hl_wrap(p->out, hl_strbuf_str(&text), STACK_INDENT, STACK_INDENT + 2,
+		(unsigned)p->numbers.opts->width);
+	hl_strbuf_fini(&text);
+}
+
 static void put_row(struct table_printer *p, size_t i, size_t n_shown)
 {
 	const struct hl_table_row *r = &p->t->rows[i];
@@ -170,8 +195,12 @@ static void put_row(struct table_printer *p, size_t i, size_t n_shown)
 	hl_put_values(p->out, &p->numbers, &r->value);
 	if (p->stats)
 		put_stat(p->out, r, &p->stats[i], &p->layout, p->numbers.opts);
-	hl_put_label(p->out, &label, p->numbers.opts);
 	note_modules(p, r);
+	if (has_own_lines(p, &label)) {
+		put_stack_lines(p, &label);
+		return;
+	}
+	hl_put_label(p->out, &label, p->numbers.opts);
 	putc('\n', p->out);
 }
 

@@ -167,7 +167,7 @@ def check_refusals():
 
 
 def check_exports():
-    for fmt in 'collapsed', 'speedscope', 'pprof', 'massif':
+    for fmt in 'collapsed', 'speedscope', 'massif':
         run_ok('export', '-q', '-f', fmt, '-o', 'x', 'w.hlt')
         run_ok('export', '-q', '-f', fmt, '--no-wrappers', '-o', 'y', 'w.hlt')
         with open('x', 'rb') as x, open('y', 'rb') as y:

@@ -12,6 +12,7 @@
 #include "model/overview/verdicts.h"
 #include "model/stack/stack_rules.h"
 #include "model/totals/short_lived.h"
+#include "model/views/interpreter.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
 
@@ -214,6 +215,18 @@ static void put_verdicts(const struct hl_page *p, FILE *out)
 	hl_strbuf_fini(&how);
 }
 
+static void put_interpreter(FILE *out, struct hl_model *m)
+{
+	struct hl_interpreter_found found;
+	struct hl_strbuf b = {0};
+
+	if (hl_interpreter_find(m, &found) || !found.is)
+		return;
+	hl_interpreter_put(&b, &found);
+	put_note(out, "%s.", hl_strbuf_str(&b));
+	hl_strbuf_fini(&b);
+}
+
 void hl_page_notes(struct hl_page *p, FILE *out)
 {
 	const struct hl_trace_info *i = hl_model_info(p->x->m);
@@ -249,6 +262,7 @@ void hl_page_notes(struct hl_page *p, FILE *out)
 	if (wrappers.len)
 		put_note(out, "A%s.", hl_strbuf_str(&wrappers) + 1);
 	hl_strbuf_fini(&wrappers);
+	put_interpreter(out, p->x->m);
 	if (is_empty(p) && i->totals.events > 0)
 		put_note(out, "No block matches: there is nothing to show.");
 }
@@ -454,17 +468,33 @@ static size_t count_shown_marks(const struct hl_page *p)
 	return p->n_marks < MARKS_SHOWN ? p->n_marks : MARKS_SHOWN;
 }
 
+/* The last mark that has a label together with mark i, because it is too near for one of its own.
+ * Such a label is wider. */
+static size_t last_of_label(const struct hl_page *p, size_t i)
+{
+	double at = percent_of(p, p->marks[i].time_ns);
+	size_t last = i;
+
+	while (last + 1 < count_shown_marks(p) &&
+		percent_of(p, p->marks[last + 1].time_ns) - at <=
+			(last > i ? 2 * FLAG_WIDTH : FLAG_WIDTH))
+		last++;
+	return last;
+}
+
 static void put_flags(FILE *out, const struct hl_page *p, bool numbers)
 {
-	double last = -100;
+	size_t labelled = 0; /* marks before this one have a label */
 
 	for (size_t i = 0; i < count_shown_marks(p); i++) {
-		double at = percent_of(p, p->marks[i].time_ns);
-
-		fprintf(out, "<span class=\"flag\" style=\"left:%.3f%%\">", at);
-		if (numbers && at - last > FLAG_WIDTH) {
-			fprintf(out, "<b>%zu</b>", i + 1);
-			last = at;
+		fprintf(out, "<span class=\"flag\" style=\"left:%.3f%%\">",
+			percent_of(p, p->marks[i].time_ns));
+		if (numbers && i >= labelled) {
+			labelled = last_of_label(p, i) + 1;
+			fprintf(out, "<b>%zu", i + 1);
+			if (labelled > i + 1)
+				fprintf(out, "–%zu", labelled);
+			fputs("</b>", out);
 		}
 		fputs("</span>", out);
 	}
