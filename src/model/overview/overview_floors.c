@@ -49,25 +49,41 @@ static bool holds_at_late_moments(const struct hl_overview_trend *t)
 	return true;
 }
 
+static void link_nodes(struct hl_overview_builder *b, const uint32_t *watch_of_row)
+{
+	for (uint32_t i = 0; i <= b->m->n_nodes; i++)
+		b->watch_of[i] = b->row_of[i] < b->trends.len ? watch_of_row[b->row_of[i]]
+							      : HL_OVERVIEW_NO_ROW;
+}
+
 int hl_overview_watch_begin(struct hl_overview_builder *b)
 {
-	if (!b->watches)
-		b->watches = malloc((b->trends.len + 1) * sizeof(*b->watches));
-	if (!b->watches)
-		return hl_model_fail(b->m, -ENOMEM);
-	for (size_t i = 0; i < b->trends.len; i++)
-		b->watches[i] =
-			(struct hl_overview_watch){.on = holds_at_late_moments(&b->trends.data[i])};
+	uint32_t *watch_of_row = malloc((b->trends.len + 1) * sizeof(*watch_of_row));
+	int err = 0;
+
+	if (!b->watch_of)
+		b->watch_of = malloc(((size_t)b->m->n_nodes + 1) * sizeof(*b->watch_of));
+	b->watches.len = 0;
 	b->watch_k = 0;
-	return 0;
+	err = watch_of_row && b->watch_of ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < b->trends.len && !err; i++) {
+		bool on = holds_at_late_moments(&b->trends.data[i]);
+
+		watch_of_row[i] = on ? (uint32_t)b->watches.len : HL_OVERVIEW_NO_ROW;
+		if (on)
+			err = hl_vec_push(&b->watches, ((struct hl_overview_watch){.row = i}));
+	}
+	if (!err)
+		link_nodes(b, watch_of_row);
+	free(watch_of_row);
+	return err ? hl_model_fail(b->m, err) : 0;
 }
 
 /* A moment that moved to a keyframe may be among events of one time; its floor is not above its
  * values in any case. */
-static void end_interval(struct hl_overview_builder *b, size_t i, unsigned k)
+static void end_interval(struct hl_overview_builder *b, struct hl_overview_watch *w, unsigned k)
 {
-	struct hl_overview_watch *w = &b->watches[i];
-	struct hl_overview_trend *t = &b->trends.data[i];
+	struct hl_overview_trend *t = &b->trends.data[w->row];
 
 	w->floor_bytes = hl_min_u64(w->floor_bytes, w->bytes);
 	w->floor_blocks = hl_min_u64(w->floor_blocks, w->blocks);
@@ -80,10 +96,8 @@ static void end_interval(struct hl_overview_builder *b, size_t i, unsigned k)
 void hl_overview_watch_pass(struct hl_overview_builder *b, uint64_t ns)
 {
 	for (; b->watch_k < POINTS && ns > b->o->times[b->watch_k]; b->watch_k++) {
-		for (size_t i = 0; i < b->trends.len; i++) {
-			if (b->watches[i].on)
-				end_interval(b, i, b->watch_k);
-		}
+		for (size_t i = 0; i < b->watches.len; i++)
+			end_interval(b, &b->watches.data[i], b->watch_k);
 	}
 }
 

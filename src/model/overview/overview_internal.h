@@ -22,7 +22,7 @@ struct hl_overview_shorts {
 struct hl_overview_watch {
 	uint64_t bytes, blocks, floor_bytes, floor_blocks;
 	uint64_t time_ns; /* of its newest event */
-	bool on; /* false: the site holds nothing at some late moment, so it does not grow */
+	uint32_t row;     /* the site */
 };
 
 enum { HL_ANSWER_ALLOCATED, HL_ANSWER_END, HL_ANSWER_PEAK, HL_ANSWERS };
@@ -43,8 +43,10 @@ struct hl_overview_builder {
 	struct hl_pair_map by_frame;             /* frame -> site */
 	uint32_t *row_of; /* per node, the last: no stack; UNKNOWN: not looked up yet */
 	HL_VEC(struct hl_overview_shorts) shorts; /* of each site */
-	struct hl_overview_watch *watches; /* of each trend; NULL: the scan does not find floors */
-	unsigned watch_k;                  /* the next moment of the scan */
+	/* Of the sites that may grow: few, so that they stay in the cache. */
+	HL_VEC(struct hl_overview_watch) watches;
+	uint32_t *watch_of; /* per node: its watch, or NO_ROW; NULL: the scan does not find floors */
+	unsigned watch_k;   /* the next moment of the scan */
 	uint8_t bound_of[256]; /* per lifetime class; HL_SHORT_LIVED_BOUNDS: not short-lived */
 };
 
@@ -68,15 +70,11 @@ int hl_overview_watch_begin(struct hl_overview_builder *b);
 void hl_overview_watch_end(struct hl_overview_builder *b);
 /* All events up to a time are known. */
 void hl_overview_watch_pass(struct hl_overview_builder *b, uint64_t ns);
-/* The event is of the site `row`, and its time was passed. */
-static inline void hl_overview_watch_event(
-	struct hl_overview_builder *b, uint32_t row, const struct hl_event *e)
+/* The event is of this watch, and its time was passed. */
+static inline void hl_overview_watch_event(struct hl_overview_watch *w, const struct hl_event *e)
 {
-	struct hl_overview_watch *w = &b->watches[row];
 	bool is_alloc = e->op == HL_OP_ALLOC;
 
-	if (!w->on)
-		return;
 	/* The values between two events of one time do not count: a realloc is such a pair. */
 	if (e->time_ns != w->time_ns) {
 		w->floor_bytes = w->bytes < w->floor_bytes ? w->bytes : w->floor_bytes;

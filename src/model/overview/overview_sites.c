@@ -355,22 +355,18 @@ static int add_events(void *arg, size_t chunk, const struct hl_chunk_events *c)
 	uint32_t n_nodes = b->m->n_nodes;
 
 	for (const struct hl_event *e = c->events; e < c->events + c->n_events; e++) {
+		uint32_t node = e->node < n_nodes ? e->node : n_nodes, at;
 		unsigned bound = b->bound_of[e->lifetime_class];
-		bool is_short = e->op == HL_OP_FREE && bound < N_BOUNDS;
-		uint32_t row;
 
 		hl_scan_prefetch_event(e);
-		if (!is_short && !b->watches)
-			continue;
-		row = b->row_of[e->node < n_nodes ? e->node : n_nodes];
-		if (row >= UNKNOWN)
-			continue;
-		if (is_short)
-			b->shorts.data[row].below[bound] += e->blocks;
-		if (!b->watches)
+		at = e->op == HL_OP_FREE && bound < N_BOUNDS ? b->row_of[node] : NO_ROW;
+		if (at < UNKNOWN)
+			b->shorts.data[at].below[bound] += e->blocks;
+		at = b->watch_of ? b->watch_of[node] : NO_ROW;
+		if (at == NO_ROW)
 			continue;
 		hl_overview_watch_time(b, e->time_ns);
-		hl_overview_watch_event(b, row, e);
+		hl_overview_watch_event(&b->watches.data[at], e);
 	}
 	return 0;
 }
@@ -548,7 +544,8 @@ void hl_overview_sites_fini(struct hl_overview_builder *b)
 	for (int i = 0; i < HL_ANSWERS; i++)
 		hl_answer_fini(&b->answers[i]);
 	hl_vec_free(&b->shorts);
-	free(b->watches);
+	hl_vec_free(&b->watches);
+	free(b->watch_of);
 	hl_pair_map_fini(&b->by_frame);
 	free(b->row_of);
 }
