@@ -498,6 +498,12 @@ def test_summary(place):
     sort = next(row for row in rows.values() if base(row) == 'sort')
     contains('said', done.err, f'of {len(rows)} processes, sort (pid {sort["pid"]}) has the highest peak and is shown here; sh, which was started:\n  {place.binary} report ',
              'recorded sort for ', sort['trace'])
+    done = place.record('/usr/bin/env', '-i', '/bin/true', options=('--summary', '-o', 'z.hlt'))
+    contains('what was not recorded', done.err, ' env (then one not recorded)\n')
+    contains('what was not recorded', run(place, 'report', 'z.hlt').err, 'then ran a program that was not recorded', 'env -i')
+    done = place.record('/bin/sh', '-c', 'sort /etc/passwd; exec true', options=('--summary', '-o', 'exec.hlt'), stdout=subprocess.DEVNULL)
+    contains('an exec chain', done.err, 'recorded sort for ')
+    expect('an exec chain', 'not recorded' in done.err, False)
     done = place.record('/bin/sh', '-c', 'exit 0', options=('--summary', '-o', 'y.hlt'))
     expect('one process', 'highest peak and' in done.err or 'recorded sh for' not in done.err, False)
 

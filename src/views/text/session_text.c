@@ -57,9 +57,11 @@ static void put_other_programs(
 	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
 {
 	const struct hl_session_file *before, *after;
+	bool unrecorded;
 
 	find_others(s, p, &before, &after);
-	if (before || after)
+	unrecorded = s->files.data[p->last].end.kind == HL_END_EXEC;
+	if (before || after || unrecorded)
 		hl_strbuf_puts(b, " (");
 	if (before) {
 		hl_strbuf_puts(b, "after ");
@@ -69,7 +71,10 @@ static void put_other_programs(
 		hl_strbuf_puts(b, before ? ", then " : "then ");
 		hl_text_escape(b, hl_session_base(after->program));
 	}
-	if (before || after)
+	if (unrecorded)
+		hl_strbuf_puts(
+			b, before || after ? ", then one not recorded" : "then one not recorded");
+	if (before || after || unrecorded)
 		hl_strbuf_putc(b, ')');
 	if (s->files.data[p->last].end.kind == HL_END_RUNNING)
 		hl_strbuf_puts(b, " (running)");
