@@ -476,7 +476,7 @@ def test_names_that_lead_elsewhere(place):
 
 
 def test_arguments(place):
-    """processes of one program are told apart by the word of their command line that only they have"""
+    """processes of one program are distinguished by the word of their command line that only they have"""
     one = place.program('ending')
     long = 'f' * 60
     place.record('/bin/sh', '-c', f'{one} exit:0 -O1 a.c; {one} exit:0 -O2 b.c; {one} exit:0 -O1 {long}/c.c; /bin/true x; exit 0', options=PLAIN)

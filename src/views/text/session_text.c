@@ -39,7 +39,7 @@ static void find_others(const struct hl_session_list *s, const struct hl_session
 #define NAME_COLUMNS     30 /* of a page of 80 */
 #define ARGUMENT_COLUMNS 10 /* at least */
 
-/* What tells it from others of the same program, as long as the page allows. */
+/* The word that distinguishes it from others of the same program, as long as the page allows. */
 static void put_argument(struct hl_strbuf *b, const char *argument, size_t used)
 {
 	size_t room = used + 1 + ARGUMENT_COLUMNS < NAME_COLUMNS ? NAME_COLUMNS - used - 1
