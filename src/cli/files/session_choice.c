@@ -340,7 +340,7 @@ static int choose_of_session(
 	return status;
 }
 
-/* A trace without a directory, which had none as far as a command about the session can tell. */
+/* A trace without a directory, which as far as the trace itself says never had one. */
 static bool is_alone(struct hl_session_list *s, enum hl_session_default as)
 {
 	if (s->files.len > 1 || !s->has_first)

@@ -572,7 +572,7 @@ static int count_lost(struct hl_session_list *s)
 	return 0;
 }
 
-#define NAMED_MAX 10000 /* nobody reads a table of more processes */
+#define NAMED_MAX 10000 /* a table of more processes is too long to read */
 
 int hl_session_list_read(struct hl_session_list *s)
 {
