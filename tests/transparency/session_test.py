@@ -460,6 +460,17 @@ def test_lost(place):
         contains(f'{what}: one', run(place, 'report', '--process', 'echo', 'x.hlt').err, f'(pid {pid}) {state}')
 
 
+def test_damaged_child(place):
+    """a trace that was cut is marked in the list of processes: its numbers may be too low"""
+    place.record('/bin/sh', '-c', 'sort /etc/passwd; exit 0', options=PLAIN, stdout=subprocess.DEVNULL)
+    expect('whole', [row['damaged'] for row in processes(place).values()], [False, False])
+    (child,) = place.traces_of('sort')
+    os.truncate(child, os.path.getsize(child) // 2)
+    rows = json.loads(run(place, 'info', '--all', '--json', 'x.hlt').out)['processes']
+    expect('cut', {base(row): row['damaged'] for row in rows}, {'sort': True, 'sh': False})
+    contains('cut', run(place, 'info', '--all', 'x.hlt').out, ' sort (damaged trace)\n')
+
+
 def test_names_that_lead_elsewhere(place):
     """a program is found by the name that it was called by, and by that of its file"""
     with open(place.program('ending'), 'rb') as program, open('real-name', 'wb') as copy:

@@ -299,6 +299,7 @@ static void take_info(struct hl_session_file *f, const struct hl_trace_info *i)
 	f->live_bytes = hl_sums_live_bytes(&t->sums);
 	f->live_blocks = hl_sums_live_blocks(&t->sums);
 	f->is_sampled = t->samples > 0;
+	f->is_damaged = i->damaged;
 }
 
 #define COMMAND_BYTES 4096u

@@ -40,6 +40,7 @@ struct hl_session_file {
 	uint64_t live_bytes, live_blocks; /* at the end */
 	uint64_t resident_bytes;          /* the highest sample; 0: there is none */
 	bool is_sampled;                  /* the numbers are estimates */
+	bool is_damaged; /* a part of the trace cannot be read: the numbers may be too low */
 };
 
 struct hl_session_process {

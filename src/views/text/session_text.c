@@ -78,6 +78,8 @@ static void put_other_programs(
 		hl_strbuf_putc(b, ')');
 	if (s->files.data[p->last].end.kind == HL_END_RUNNING)
 		hl_strbuf_puts(b, " (running)");
+	if (s->files.data[p->largest].is_damaged)
+		hl_strbuf_puts(b, " (damaged trace)");
 }
 
 /* "python3.11 setup.py (after bash)" */
