@@ -460,6 +460,17 @@ def test_lost(place):
         contains(f'{what}: one', run(place, 'report', '--process', 'echo', 'x.hlt').err, f'(pid {pid}) {state}')
 
 
+def test_damaged_child(place):
+    """a trace that was cut is marked in the list of processes: its numbers may be too low"""
+    place.record('/bin/sh', '-c', 'sort /etc/passwd; exit 0', options=PLAIN, stdout=subprocess.DEVNULL)
+    expect('whole', [row['damaged'] for row in processes(place).values()], [False, False])
+    (child,) = place.traces_of('sort')
+    os.truncate(child, os.path.getsize(child) // 2)
+    rows = json.loads(run(place, 'info', '--all', '--json', 'x.hlt').out)['processes']
+    expect('cut', {base(row): row['damaged'] for row in rows}, {'sort': True, 'sh': False})
+    contains('cut', run(place, 'info', '--all', 'x.hlt').out, ' sort (damaged trace)\n')
+
+
 def test_names_that_lead_elsewhere(place):
     """a program is found by the name that it was called by, and by that of its file"""
     with open(place.program('ending'), 'rb') as program, open('real-name', 'wb') as copy:
@@ -476,7 +487,7 @@ def test_names_that_lead_elsewhere(place):
 
 
 def test_arguments(place):
-    """processes of one program are told apart by the word of their command line that only they have"""
+    """processes of one program are distinguished by the word of their command line that only they have"""
     one = place.program('ending')
     long = 'f' * 60
     place.record('/bin/sh', '-c', f'{one} exit:0 -O1 a.c; {one} exit:0 -O2 b.c; {one} exit:0 -O1 {long}/c.c; /bin/true x; exit 0', options=PLAIN)
@@ -498,6 +509,12 @@ def test_summary(place):
     sort = next(row for row in rows.values() if base(row) == 'sort')
     contains('said', done.err, f'of {len(rows)} processes, sort (pid {sort["pid"]}) has the highest peak and is shown here; sh, which was started:\n  {place.binary} report ',
              'recorded sort for ', sort['trace'])
+    done = place.record('/usr/bin/env', '-i', '/bin/true', options=('--summary', '-o', 'z.hlt'))
+    contains('what was not recorded', done.err, ' env (then one not recorded)\n')
+    contains('what was not recorded', run(place, 'report', 'z.hlt').err, 'then ran a program that was not recorded', 'env -i')
+    done = place.record('/bin/sh', '-c', 'sort /etc/passwd; exec true', options=('--summary', '-o', 'exec.hlt'), stdout=subprocess.DEVNULL)
+    contains('an exec chain', done.err, 'recorded sort for ')
+    expect('an exec chain', 'not recorded' in done.err, False)
     done = place.record('/bin/sh', '-c', 'exit 0', options=('--summary', '-o', 'y.hlt'))
     expect('one process', 'highest peak and' in done.err or 'recorded sh for' not in done.err, False)
 

@@ -340,7 +340,7 @@ static int choose_of_session(
 	return status;
 }
 
-/* A trace without a directory, which had none as far as a command about the session can tell. */
+/* A trace without a directory, which as far as the trace itself says never had one. */
 static bool is_alone(struct hl_session_list *s, enum hl_session_default as)
 {
 	if (s->files.len > 1 || !s->has_first)
@@ -491,6 +491,17 @@ static void print_same_process(
 	}
 }
 
+/* The process executed a program that has no trace. */
+static void print_unrecorded(const struct hl_session_list *s, const struct hl_session_process *p)
+{
+	const struct hl_session_file *last = &s->files.data[p->last];
+
+	if (last->end.kind == HL_END_EXEC)
+		hl_cli_info("process %" PRIu64 " then ran a program that was not recorded: it "
+			    "was skipped, is static or privileged, or had no LD_PRELOAD (env -i)",
+			last->pid);
+}
+
 /* A process may have much memory outside of its heap. */
 static void put_resident(struct hl_strbuf *b, const struct hl_session_file *largest,
 	const struct hl_session_file *resident)
@@ -528,8 +539,11 @@ static void print_lack_of_session(const char *trace)
 
 	if (hl_session_list_open(&s, trace))
 		return;
-	if (hl_session_list_read_first(s) == 0)
+	if (hl_session_list_read_first(s) == 0) {
 		print_missing(s);
+		if (s->processes.len && !hl_session_missing(s))
+			print_unrecorded(s, &s->processes.data[0]);
+	}
 	hl_session_list_free(s);
 }
 
@@ -557,6 +571,7 @@ void hl_session_print_rest(struct hl_session_choice *c)
 
 		if (has_file(s, &s->processes.data[i], c->files[0])) {
 			print_same_process(s, &s->processes.data[i], c->files[0]);
+			print_unrecorded(s, &s->processes.data[i]);
 			continue;
 		}
 		if (!largest || f->peak_bytes > largest->peak_bytes)

@@ -48,9 +48,9 @@ struct hl_trace_output {
 	struct hl_map_source *maps;
 	uint64_t maps_finish_ns; /* since when the last one is awaited; 0: it is not */
 	bool maps_failed;        /* a sample could not be taken, and the log says so */
+	bool begins_session;     /* the first trace of the session */
 	int writer_err;          /* read by the second thread after HL_ITEM_CLOSE */
 	uint64_t n_events;       /* in all; read likewise */
-	bool begins_session;     /* the first trace of the session; used by the first thread */
 	uint64_t early_blocks;   /* read likewise */
 	/* read likewise: lost events of a previous collector that its counters include */
 	uint64_t reported_lost;

@@ -299,6 +299,7 @@ static void take_info(struct hl_session_file *f, const struct hl_trace_info *i)
 	f->live_bytes = hl_sums_live_bytes(&t->sums);
 	f->live_blocks = hl_sums_live_blocks(&t->sums);
 	f->is_sampled = t->samples > 0;
+	f->is_damaged = i->damaged;
 }
 
 #define COMMAND_BYTES 4096u
@@ -572,7 +573,7 @@ static int count_lost(struct hl_session_list *s)
 	return 0;
 }
 
-#define NAMED_MAX 10000 /* nobody reads a table of more processes */
+#define NAMED_MAX 10000 /* a table of more processes is too long to read */
 
 int hl_session_list_read(struct hl_session_list *s)
 {

@@ -40,6 +40,7 @@ struct hl_session_file {
 	uint64_t live_bytes, live_blocks; /* at the end */
 	uint64_t resident_bytes;          /* the highest sample; 0: there is none */
 	bool is_sampled;                  /* the numbers are estimates */
+	bool is_damaged; /* a part of the trace cannot be read: the numbers may be too low */
 };
 
 struct hl_session_process {
@@ -47,8 +48,9 @@ struct hl_session_process {
 	size_t largest;  /* the last file of the program with the highest peak, which counts */
 	size_t n_files;  /* all of them, one after the other in `order` from `first` on */
 	size_t in_order; /* where they begin in `order` */
-	/* The word of the command line of `largest` that tells it from other processes with the
-	 * same program. NULL: there is no other one, or no such word. It belongs to the file. */
+	/* The word of the command line of `largest` that distinguishes it from other processes of
+	 * the same program. NULL: there is no other one, or no such word. It belongs to the file.
+	 */
 	const char *argument;
 };
 

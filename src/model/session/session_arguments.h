@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_arguments.h - the word of a command line that tells a process from the others that run
- * the same program: the source file of one of many compilers.
+ * session_arguments.h - the word of a command line that distinguishes a process from the others
+ * of the same program: the source file of one of many compilers.
  */
 #ifndef HL_MODEL_SESSION_SESSION_ARGUMENTS_H
 #define HL_MODEL_SESSION_SESSION_ARGUMENTS_H

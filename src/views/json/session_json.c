@@ -32,6 +32,7 @@ static void json_process(
 	hl_json_key_u64(j, "start_unix_ns", f->start_unix_ns);
 	hl_json_key_bool(j, "running", s->files.data[p->last].end.kind == HL_END_RUNNING);
 	hl_json_key_bool(j, "estimated", f->is_sampled);
+	hl_json_key_bool(j, "damaged", f->is_damaged);
 	hl_json_key_u64(j, "peak_bytes", f->peak_bytes);
 	hl_json_key_u64(j, "peak_blocks", f->peak_blocks);
 	hl_json_key_u64(j, "resident_bytes", f->resident_bytes);

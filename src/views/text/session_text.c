@@ -39,7 +39,7 @@ static void find_others(const struct hl_session_list *s, const struct hl_session
 #define NAME_COLUMNS     30 /* of a page of 80 */
 #define ARGUMENT_COLUMNS 10 /* at least */
 
-/* What tells it from others of the same program, as long as the page allows. */
+/* The word that distinguishes it from others of the same program, as long as the page allows. */
 static void put_argument(struct hl_strbuf *b, const char *argument, size_t used)
 {
 	size_t room = used + 1 + ARGUMENT_COLUMNS < NAME_COLUMNS ? NAME_COLUMNS - used - 1
@@ -57,9 +57,11 @@ static void put_other_programs(
 	struct hl_strbuf *b, const struct hl_session_list *s, const struct hl_session_process *p)
 {
 	const struct hl_session_file *before, *after;
+	bool unrecorded;
 
 	find_others(s, p, &before, &after);
-	if (before || after)
+	unrecorded = s->files.data[p->last].end.kind == HL_END_EXEC;
+	if (before || after || unrecorded)
 		hl_strbuf_puts(b, " (");
 	if (before) {
 		hl_strbuf_puts(b, "after ");
@@ -69,10 +71,15 @@ static void put_other_programs(
 		hl_strbuf_puts(b, before ? ", then " : "then ");
 		hl_text_escape(b, hl_session_base(after->program));
 	}
-	if (before || after)
+	if (unrecorded)
+		hl_strbuf_puts(
+			b, before || after ? ", then one not recorded" : "then one not recorded");
+	if (before || after || unrecorded)
 		hl_strbuf_putc(b, ')');
 	if (s->files.data[p->last].end.kind == HL_END_RUNNING)
 		hl_strbuf_puts(b, " (running)");
+	if (s->files.data[p->largest].is_damaged)
+		hl_strbuf_puts(b, " (damaged trace)");
 }
 
 /* "python3.11 setup.py (after bash)" */
