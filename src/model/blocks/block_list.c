@@ -27,7 +27,7 @@ struct list_reader {
 	size_t max; /* rows to keep: one more than the page ends at */
 	HL_VEC(struct entry) heap;
 	HL_VEC(struct hl_block) blocks;
-	uint64_t n_after; /* blocks behind the cursor */
+	uint64_t n_all, n_after; /* blocks, and those behind the cursor */
 };
 
 /* --- the order --- */
@@ -131,6 +131,7 @@ static int take_block(void *arg, const struct hl_block *b, const struct hl_value
 	struct hl_block_cursor at = rank_of(r->page, b);
 	struct entry *root = r->heap.data;
 
+	r->n_all++;
 	if (r->page->has_after && !is_before(&r->page->after, &at))
 		return 0;
 	r->n_after++;
@@ -149,7 +150,7 @@ static void begin_rows(void *arg)
 	struct list_reader *r = arg;
 
 	r->heap.len = r->blocks.len = 0;
-	r->n_after = 0;
+	r->n_all = r->n_after = 0;
 }
 
 /* --- the list --- */
@@ -168,6 +169,7 @@ static int build_rows(struct list_reader *r, struct hl_model *m, struct hl_block
 
 	end = end < r->heap.len ? end : r->heap.len;
 	l->n = end > page->offset ? end - page->offset : 0;
+	l->n_all = r->n_all;
 	l->more = r->n_after > end && l->n > 0;
 	l->rows = calloc(l->n + 1, sizeof(*l->rows));
 	if (!l->rows)

@@ -51,7 +51,8 @@ struct hl_block_list {
 	struct hl_answer answer; /* of all blocks, without values */
 	struct hl_block_row *rows;
 	size_t n;
-	bool more; /* there are rows after these */
+	uint64_t n_all; /* rows of all pages, also those before the cursor */
+	bool more;      /* there are rows after these */
 	bool has_chains;
 };
 

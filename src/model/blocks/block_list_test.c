@@ -164,6 +164,7 @@ static void check_pages(
 		for (at = 0; at < x->n; at += l.n, hl_block_list_fini(&l)) {
 			assert_int_equal(hl_block_list(&l, m, q, &page), 0);
 			assert_int_equal(l.answer.total.blocks, x->n);
+			assert_int_equal(l.n_all, x->n);
 			assert_true(l.n > 0 && at + l.n <= x->n && l.has_chains);
 			assert_int_equal(l.more, at + l.n < x->n);
 			for (size_t i = 0; i < l.n; i++)

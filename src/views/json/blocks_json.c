@@ -133,6 +133,7 @@ static int put_list(struct hl_json *j, struct hl_result *r)
 	size_t written = 0;
 	int err = 0;
 
+	hl_json_key_u64(j, "row_count", x->list.n_all);
 	hl_json_key(j, "rows");
 	hl_json_begin_array(j);
 	for (size_t i = 0; i < x->list.n && !err; i++) {
