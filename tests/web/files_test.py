@@ -4,6 +4,7 @@
 
 	files_test.py HEAPLAPSE MKTRACE GEN-TRACE
 """
+import json
 import os
 import pathlib
 import shutil
@@ -106,6 +107,21 @@ def operands(tmp):
         tap.case(r.returncode in (2, 3) and b'heaplapse' in r.stderr and not r.stdout, f'no trace: {args}', r)
 
 
+def run_report(directory, *options):
+    return json.loads(report(directory, '--group', 'process', *options))
+
+
+def processes(server, trace, query, wanted, traces):
+    """The same processes and totals as report --group process."""
+    a = server.get(f'/api/traces/{trace}/processes{query}').json()
+    found = {p['pid']: (p['answer']['total_bytes'], p['answer']['total_blocks'], p['parent_pid'], p['program']) for p in a['processes']}
+    expected = {p['pid']: (p['total_bytes'], p['total_blocks'], p['parent_pid'], p['program']) for p in wanted['processes']}
+    tap.case(found == expected and len(found) > 1, f'processes{query}', f'{found} {expected}')
+    tap.case((a['total_bytes'], a['total_blocks']) == (wanted['total_bytes'], wanted['total_blocks']), f'processes{query}: the sum', a)
+    tap.case(all(traces[p['id'] - 1]['pid'] == p['pid'] and traces[p['id'] - 1]['totals']['peak_bytes'] == p['peak_bytes'] for p in a['processes']),
+             f'processes{query}: their traces', a)
+
+
 def session(tmp):
     """The processes of a run: those of the directory that has the list."""
     script = f'{tmp}/run.hlt'
@@ -118,6 +134,13 @@ def session(tmp):
         with web.Server(heaplapse, operand) as server:
             traces = server.get('/api/traces').json()['traces']
             tap.case(len(traces) == wanted > 1 and traces[0]['trace'] == 'run.hlt', f'a session: {operand}', traces)
+            tap.case(all(t['session'] == 1 for t in traces), 'all are of one session', traces)
+            for query, options in (('', []), ('?leaks', ['--leaks']), ('?allocated&filter=size:%3E64', ['--allocated', '--filter', 'size:>64'])):
+                for i in 1, len(traces):
+                    processes(server, i, query, run_report(script + '.d', *options), traces)
+            a = server.get('/api/traces/1/processes?max-rows=1').json()
+            tap.case(len(a['processes']) == 1 and a['left_out'] > 0, 'the largest process', a)
+            tap.case(server.get('/api/traces/1/processes?group=site').status == 400, 'no other group', '')
 
 
 def browser(tmp):

@@ -178,6 +178,16 @@ const struct hl_web_endpoint hl_web_endpoints[] = {
 		.finish = hl_web_finish_log,
 		.run = hl_web_run_log},
 	{.method = "GET",
+		.path = TRACE "processes",
+		.help = "the processes of the run that the trace belongs to, the largest first, "
+			"with "
+			"the answer of `report?group=process` for each, and their sum",
+		.type = JSON,
+		.tables = table_tables,
+		.without_model = true,
+		.finish = hl_web_finish_processes,
+		.run = hl_web_run_processes},
+	{.method = "GET",
 		.path = TRACE "control",
 		.help = "whether the program is still being recorded, and the state of its "
 			"recording",

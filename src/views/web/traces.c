@@ -37,6 +37,7 @@ int hl_web_traces_init(struct hl_web *w)
 		pthread_mutex_init(&t->lock, NULL);
 		w->n_traces++;
 	}
+	hl_web_sessions_find(w);
 	return 0;
 }
 

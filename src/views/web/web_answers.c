@@ -69,6 +69,7 @@ int hl_web_run_traces(struct hl_web_query *q)
 		hl_json_begin_object(&j);
 		hl_json_key_u64(&j, "id", t->id);
 		hl_json_key_string(&j, "trace", t->name);
+		hl_json_key_u64_or_null(&j, "session", t->session ? t->session : UINT64_MAX);
 		hl_json_key_bool(&j, "deleted", t->deleted);
 		hl_json_key_string(&j, "error", err ? t->problem : NULL);
 		if (!err) {
@@ -257,7 +258,7 @@ static void set_defaults(struct hl_web_query *q)
 	r->min = q->min_percent;
 }
 
-static int refuse(struct hl_web_query *q, int err, const struct hl_request_error *why)
+int hl_web_refuse(struct hl_web_query *q, int err, const struct hl_request_error *why)
 {
 	if (why->expr)
 		snprintf(q->error, sizeof(q->error), "%s: %s, at character %zu of \"%.60s\"",
@@ -287,7 +288,7 @@ int hl_web_finish_source(struct hl_web_query *q)
 	err = hl_request_add_view(r, part) ? -ENOMEM : 0;
 	if (!err)
 		err = hl_request_finish(r, &notes, &why);
-	return err ? refuse(q, err, &why) : 0;
+	return err ? hl_web_refuse(q, err, &why) : 0;
 }
 
 int hl_web_finish_report(struct hl_web_query *q)
@@ -307,7 +308,7 @@ int hl_web_finish_report(struct hl_web_query *q)
 		err = hl_request_set(r, "timeline", NULL, &why);
 	if (!err)
 		err = hl_request_finish(r, &notes, &why);
-	return err ? refuse(q, err, &why) : 0;
+	return err ? hl_web_refuse(q, err, &why) : 0;
 }
 
 /* The lost frees of a damaged file would be leaks. */
@@ -341,6 +342,8 @@ static int put_part(
 	err = hl_plan_check_stopped(p, &p->parts.data[i], hl_json_result(j, r));
 	if (err == -ETIME && fseeko(q->out, begin, SEEK_SET) == 0)
 		*j = before;
+	if (!err)
+		hl_value_add(&q->parts_total, &r->total);
 	*found |= r->total.blocks > 0 || !(r->part.view->flags & HL_VIEW_TOTAL);
 	hl_result_free(r);
 	return err;
@@ -407,7 +410,7 @@ int hl_web_run_report(struct hl_web_query *q)
 	int err = hl_plan_new(&p, &q->request, q->model->m, &notes, &why);
 
 	if (err)
-		return refuse(q, err, &why);
+		return hl_web_refuse(q, err, &why);
 	/* Even to bind a filter may need a pass over the events. */
 	if (q->only_cheap && p->filter)
 		err = -EAGAIN;

@@ -47,7 +47,9 @@ struct hl_web_trace {
 	atomic_uint generation; /* the number of files that have had this path; used everywhere */
 	bool deleted;
 	char problem[512]; /* why it is not served; "": it is */
-	uint64_t changes;  /* how often its contents have changed */
+	unsigned session;  /* from 1; traces of one run have the same; 0: it is the only one */
+	const char *session_path; /* of the trace that has the list of the session */
+	uint64_t changes;         /* how often its contents have changed */
 	struct hl_web_model cheap;
 };
 
@@ -109,8 +111,9 @@ struct hl_web_query {
 	struct hl_web_query *next;
 
 	/* The answer. */
-	unsigned status; /* of HTTP; 0: 200 */
-	char error[640]; /* a sentence, if the status is that of an error */
+	struct hl_value parts_total; /* of a report: the sum of its parts */
+	unsigned status;             /* of HTTP; 0: 200 */
+	char error[640];             /* a sentence, if the status is that of an error */
 	HL_VEC(char *) notes;
 };
 
@@ -284,6 +287,12 @@ const char *hl_web_set_width(void *state, const char *value);
 void hl_web_control_find(struct hl_web_trace *t, struct hl_web_control *c);
 void hl_web_control_put(struct hl_json *j, struct hl_web_query *q, struct hl_web_control *c);
 
+/* web_session.c: sets the sessions of all traces. */
+void hl_web_sessions_find(struct hl_web *w);
+int hl_web_run_processes(struct hl_web_query *q);
+int hl_web_finish_processes(struct hl_web_query *q);
+/* Stores why a request is refused; returns err. */
+int hl_web_refuse(struct hl_web_query *q, int err, const struct hl_request_error *why);
 int hl_web_run_control(struct hl_web_query *q);
 int hl_web_run_control_verb(struct hl_web_query *q);
 int hl_web_run_api(struct hl_web_query *q);
