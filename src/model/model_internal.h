@@ -46,6 +46,7 @@ typedef HL_VEC(const char *) hl_model_names;
 
 struct hl_prefetch;
 struct hl_chains;
+struct hl_key_index;
 struct hl_stack_rules;
 
 /* The kinds of frames, see stack/stack_rules.h. */
@@ -91,7 +92,8 @@ struct hl_model {
 	struct hl_chunk_cache decoded;
 	uint64_t events_decoded; /* into chunk caches */
 
-	struct hl_chains *chains; /* NULL: not loaded */
+	struct hl_chains *chains;       /* NULL: not loaded */
+	struct hl_key_index *key_index; /* NULL: not made */
 
 	struct hl_symbols *symbols;
 	struct hl_model_module *modules;

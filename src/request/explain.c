@@ -2,9 +2,12 @@
 /*
  * explain.c - a plan in words: which keyframes, summaries or events are read, and why.
  */
+#include "model/query/key_index.h"
 #include "model/query/query_plan.h"
 #include "model/stack/flat_table.h"
+#include "model/views/curves/moments.h"
 #include "request/plan.h"
+#include "request/result.h"
 #include "util/safe_text.h"
 
 static const char *find_option(const struct hl_request *r, const struct hl_view *view)
@@ -174,6 +177,19 @@ static bool is_cheap_timeline(const struct hl_plan *p)
 	return columns <= CHEAP_CHUNKS || chunks <= CHEAP_CHUNKS;
 }
 
+/* Chunks that are read for sums by a key of all time ranges that a request can have. */
+static size_t key_chunks(const struct hl_plan *p, const struct hl_query *q)
+{
+	size_t end = hl_reader_n_chunks(hl_model_reader(p->m)), far = 0;
+	struct hl_position to = hl_query_to(p->m, &q->to), from;
+
+	far = hl_key_index_distance(p->m, q->key, to.chunk < end ? to.chunk : end);
+	if (q->quantity == HL_QUANTITY_LIVE)
+		return far;
+	from = hl_query_from(p->m, &q->from);
+	return far + hl_key_index_distance(p->m, q->key, from.chunk < end ? from.chunk : end);
+}
+
 static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
 {
 	struct hl_query_plan plan;
@@ -181,8 +197,7 @@ static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
 	if (hl_query_plan(p->m, q, &plan))
 		return true; /* it is refused */
 	return plan.method == HL_METHOD_STACK_SUMS ||
-	       (plan.method == HL_METHOD_KEY_SUMS &&
-		       hl_reader_n_chunks(hl_model_reader(p->m)) <= CHEAP_SUMMARIES);
+	       (plan.method == HL_METHOD_KEY_SUMS && key_chunks(p, q) <= CHEAP_SUMMARIES);
 }
 
 /* A filter on stacks selects sums by stack. */
@@ -192,8 +207,10 @@ static bool is_cheap_curves(const struct hl_plan *p, const struct hl_plan_part *
 		.key = hl_group_key(part->group),
 		.to.kind = HL_TIME_SPEC_END,
 		.filter = p->filter};
+	struct hl_time_range range = hl_plan_time_range(p);
 
-	return is_cheap_query(p, &q);
+	return is_cheap_query(p, &q) &&
+	       (q.key != HL_KEY_STACK || hl_moments_are_cheap(p->m, &range));
 }
 
 /* A view that reads more than its query, or events to find a peak, is not cheap. */
