@@ -156,38 +156,38 @@ static void explain_part(
 	hl_strbuf_puts(b, "\n");
 }
 
-/* This many chunks are decoded, or this many summaries read, in some 50 ms. */
-#define CHEAP_CHUNKS    64
+/* This many summaries are read in some 50 ms; and this many events take as long as one. */
 #define CHEAP_SUMMARIES 256
+#define SUMMARY_EVENTS  16384
 
-/* A timeline decodes the chunks that span several of its columns: at most one for each border. */
-static bool is_cheap_timeline(const struct hl_plan *p)
+/* The summaries that are read for sums by a key at a position. A chunk without one counts as
+ * several, by its events. */
+static size_t count_summaries(
+	const struct hl_plan *p, enum hl_key key, const struct hl_position *at)
 {
-	const struct hl_request *r = p->request;
-	struct hl_reader *reader = hl_model_reader(p->m);
-	uint64_t from = r->ranged ? hl_time_spec_ns(&r->from, p->m) : 0,
-		 to = r->ranged ? hl_time_spec_ns(&r->to, p->m) : UINT64_MAX;
-	size_t columns = r->columns ? r->columns : HL_REQUEST_COLUMNS, chunks = 0;
+	const struct hl_reader *r = hl_model_reader(p->m);
+	size_t end = hl_reader_n_chunks(r), n = 0;
 
-	for (size_t i = 0; i < hl_reader_n_chunks(reader); i++) {
-		const struct hl_chunk_info *c = hl_reader_chunk(reader, i);
+	end = at->chunk < end ? at->chunk : end;
+	for (size_t i = hl_key_index_before(p->m, key, end); i < end; i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(r, i);
 
-		chunks += c->t0_ns <= to && c->t1_ns >= from;
+		n += 1 + (c->has_summary ? 0 : c->n_events / SUMMARY_EVENTS);
 	}
-	return columns <= CHEAP_CHUNKS || chunks <= CHEAP_CHUNKS;
+	return n;
 }
 
-/* Chunks that are read for sums by a key of all time ranges that a request can have. */
-static size_t key_chunks(const struct hl_plan *p, const struct hl_query *q)
+/* For both ends of the range of the query. */
+static bool is_cheap_by_key(const struct hl_plan *p, const struct hl_query *q)
 {
-	size_t end = hl_reader_n_chunks(hl_model_reader(p->m)), far = 0;
 	struct hl_position to = hl_query_to(p->m, &q->to), from;
+	size_t n = count_summaries(p, q->key, &to);
 
-	far = hl_key_index_distance(p->m, q->key, to.chunk < end ? to.chunk : end);
-	if (q->quantity == HL_QUANTITY_LIVE)
-		return far;
-	from = hl_query_from(p->m, &q->from);
-	return far + hl_key_index_distance(p->m, q->key, from.chunk < end ? from.chunk : end);
+	if (q->quantity != HL_QUANTITY_LIVE) {
+		from = hl_query_from(p->m, &q->from);
+		n += count_summaries(p, q->key, &from);
+	}
+	return n <= CHEAP_SUMMARIES;
 }
 
 static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
@@ -197,7 +197,7 @@ static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
 	if (hl_query_plan(p->m, q, &plan))
 		return true; /* it is refused */
 	return plan.method == HL_METHOD_STACK_SUMS ||
-	       (plan.method == HL_METHOD_KEY_SUMS && key_chunks(p, q) <= CHEAP_SUMMARIES);
+	       (plan.method == HL_METHOD_KEY_SUMS && is_cheap_by_key(p, q));
 }
 
 /* A filter on stacks selects sums by stack. */
@@ -223,7 +223,7 @@ static bool is_cheap_part(const struct hl_plan *p, const struct hl_plan_part *pa
 	if (p->filter)
 		return false;
 	if (part->view == &hl_view_timeline)
-		return is_cheap_timeline(p);
+		return true; /* it decodes HL_TIMELINE_CHUNKS at most */
 	if (part->view->reads || part->view->flags & HL_VIEW_EARLY)
 		return false;
 	return is_cheap_query(p, &q);

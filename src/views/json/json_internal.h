@@ -26,6 +26,10 @@ struct hl_mark;
 void hl_json_marks(
 	struct hl_json *j, const struct hl_mark *marks, size_t n, struct hl_row_limit *rows);
 
+/* The array of the columns of a timeline. */
+void hl_json_timeline_columns(struct hl_json *j, const struct hl_time_range *r,
+	const struct hl_timeline_bin *c, size_t n);
+
 /* An object of an array as a row (request/budget.h). If begin returns false, there is no row. */
 static inline bool hl_json_begin_row(
 	struct hl_json *j, struct hl_row_limit *rows, const struct hl_value *value)

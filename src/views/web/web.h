@@ -31,6 +31,9 @@ struct hl_web_options {
 	/* Called for each model before its first query, in any thread: sets where names come from.
 	 * Returns 0 or -errno. */
 	int (*configure)(void *arg, struct hl_model *m, bool for_people);
+	/* Connects to the collector of a process as a follower. Returns a descriptor that the
+	 * server closes, or -1. NULL: followers are not announced. */
+	int (*follow)(void *arg, uint64_t pid);
 	void *arg;
 };
 

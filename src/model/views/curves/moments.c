@@ -6,11 +6,6 @@
 
 #include "model/model_internal.h"
 
-uint64_t hl_moment_ns(const struct hl_time_range *r, size_t n, size_t k)
-{
-	return r->from_ns + (uint64_t)((unsigned __int128)(r->to_ns - r->from_ns) * (k + 1) / n);
-}
-
 /* Is moment k the end of the run? What comes later than the known end belongs to it. */
 static bool is_end(const struct hl_model *m, const struct hl_time_range *r, size_t n, size_t k)
 {
@@ -130,7 +125,7 @@ size_t hl_moments_choose(struct hl_model *m, const struct hl_time_range *r, bool
 	if (kind == AT_KEYFRAMES && n > HL_MOMENTS_KEYFRAMES_MAX)
 		n = HL_MOMENTS_KEYFRAMES_MAX;
 	for (size_t k = 0; k < n; k++) {
-		uint64_t ns = hl_moment_ns(r, n, k);
+		uint64_t ns = hl_time_range_end(r, k, n);
 		struct hl_position *p = &positions[used];
 
 		if (is_end(m, r, n, k))

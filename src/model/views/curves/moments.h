@@ -16,12 +16,10 @@
 #define HL_MOMENTS_EXACT_CHUNKS 64
 /* Sums by stack are carried over at most this many chunks, if there are keyframes instead. */
 #define HL_MOMENTS_WALK_CHUNKS 128
-/* At least so many keyframes make a plot; and more are not loaded for one. */
+/* From this number on keyframes make a plot, and no more are loaded for one than the maximum. */
 #define HL_MOMENTS_KEYFRAMES_MIN 32
 #define HL_MOMENTS_KEYFRAMES_MAX 100
 
-/* The exact time of moment k of n: the end of column k. */
-uint64_t hl_moment_ns(const struct hl_time_range *r, size_t n, size_t k);
 /* Does a plot of sums by stack read only keyframes, or few chunks? */
 bool hl_moments_are_cheap(const struct hl_model *m, const struct hl_time_range *r);
 /*
