@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ctl/ctl_client.h"
 #include "cli/options/symbol_options.h"
 #include "cli/serve/browser.h"
 #include "cli/serve/serve_control.h"
@@ -98,6 +99,12 @@ static int configure_model(void *arg, struct hl_model *m, bool for_people)
 	return hl_symbol_options_apply(&s->symbols, m, !for_people) ? -ENOMEM : 0;
 }
 
+/* Called in a thread of the server. */
+static int follow_process(void *arg, uint64_t pid)
+{
+	return hl_ctl_follow(pid);
+}
+
 /* A trace that cannot be read is named, and the others are served. */
 static int print_problems(struct hl_web *web, size_t n)
 {
@@ -151,6 +158,7 @@ static int serve_traces(struct serve *s, const sigset_t *ends)
 		.n_files = s->traces.paths.len,
 		.configure = configure_model,
 		.control = hl_serve_control,
+		.follow = follow_process,
 		.arg = s};
 	struct hl_web_failure why;
 	struct hl_web *web;

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "model/model_internal.h"
+#include "model/query/key_index.h"
 #include "model/scan/prefetch.h"
 #include "util/safe_text.h"
 
@@ -144,6 +145,7 @@ void hl_model_close(struct hl_model *m)
 	hl_prefetch_fini(m);
 	hl_chains_free(m->chains);
 	hl_stack_groups_free(m->groups);
+	hl_key_index_free(m->key_index);
 	hl_model_frames_fini(m);
 	hl_symbols_free(m->symbols);
 	free(m->modules);

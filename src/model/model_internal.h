@@ -47,6 +47,7 @@ typedef HL_VEC(const char *) hl_model_names;
 struct hl_prefetch;
 struct hl_chains;
 struct hl_stack_groups;
+struct hl_key_index;
 struct hl_stack_rules;
 
 /* The kinds of frames, see stack/stack_rules.h. */
@@ -94,6 +95,7 @@ struct hl_model {
 
 	struct hl_chains *chains;       /* NULL: not loaded */
 	struct hl_stack_groups *groups; /* NULL: not loaded */
+	struct hl_key_index *key_index; /* NULL: not made */
 
 	struct hl_symbols *symbols;
 	const struct hl_source_places *sources; /* NULL: the recorded paths */

@@ -2,9 +2,12 @@
 /*
  * explain.c - a plan in words: which keyframes, summaries or events are read, and why.
  */
+#include "model/query/key_index.h"
 #include "model/query/query_plan.h"
 #include "model/stack/flat_table.h"
+#include "model/views/curves/moments.h"
 #include "request/plan.h"
+#include "request/result.h"
 #include "util/safe_text.h"
 
 static const char *find_option(const struct hl_request *r, const struct hl_view *view)
@@ -153,25 +156,38 @@ static void explain_part(
 	hl_strbuf_puts(b, "\n");
 }
 
-/* This many chunks are decoded, or this many summaries read, in some 50 ms. */
-#define CHEAP_CHUNKS    64
+/* This many summaries are read in some 50 ms; and this many events take as long as one. */
 #define CHEAP_SUMMARIES 256
+#define SUMMARY_EVENTS  16384
 
-/* A timeline decodes the chunks that span several of its columns: at most one for each border. */
-static bool is_cheap_timeline(const struct hl_plan *p)
+/* The summaries that are read for sums by a key at a position. A chunk without one counts as
+ * several, by its events. */
+static size_t count_summaries(
+	const struct hl_plan *p, enum hl_key key, const struct hl_position *at)
 {
-	const struct hl_request *r = p->request;
-	struct hl_reader *reader = hl_model_reader(p->m);
-	uint64_t from = r->ranged ? hl_time_spec_ns(&r->from, p->m) : 0,
-		 to = r->ranged ? hl_time_spec_ns(&r->to, p->m) : UINT64_MAX;
-	size_t columns = r->columns ? r->columns : HL_REQUEST_COLUMNS, chunks = 0;
+	const struct hl_reader *r = hl_model_reader(p->m);
+	size_t end = hl_reader_n_chunks(r), n = 0;
 
-	for (size_t i = 0; i < hl_reader_n_chunks(reader); i++) {
-		const struct hl_chunk_info *c = hl_reader_chunk(reader, i);
+	end = at->chunk < end ? at->chunk : end;
+	for (size_t i = hl_key_index_before(p->m, key, end); i < end; i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(r, i);
 
-		chunks += c->t0_ns <= to && c->t1_ns >= from;
+		n += 1 + (c->has_summary ? 0 : c->n_events / SUMMARY_EVENTS);
 	}
-	return columns <= CHEAP_CHUNKS || chunks <= CHEAP_CHUNKS;
+	return n;
+}
+
+/* For both ends of the range of the query. */
+static bool is_cheap_by_key(const struct hl_plan *p, const struct hl_query *q)
+{
+	struct hl_position to = hl_query_to(p->m, &q->to), from;
+	size_t n = count_summaries(p, q->key, &to);
+
+	if (q->quantity != HL_QUANTITY_LIVE) {
+		from = hl_query_from(p->m, &q->from);
+		n += count_summaries(p, q->key, &from);
+	}
+	return n <= CHEAP_SUMMARIES;
 }
 
 static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
@@ -181,8 +197,7 @@ static bool is_cheap_query(const struct hl_plan *p, const struct hl_query *q)
 	if (hl_query_plan(p->m, q, &plan))
 		return true; /* it is refused */
 	return plan.method == HL_METHOD_STACK_SUMS ||
-	       (plan.method == HL_METHOD_KEY_SUMS &&
-		       hl_reader_n_chunks(hl_model_reader(p->m)) <= CHEAP_SUMMARIES);
+	       (plan.method == HL_METHOD_KEY_SUMS && is_cheap_by_key(p, q));
 }
 
 /* A filter on stacks selects sums by stack. */
@@ -192,8 +207,10 @@ static bool is_cheap_curves(const struct hl_plan *p, const struct hl_plan_part *
 		.key = hl_group_key(part->group),
 		.to.kind = HL_TIME_SPEC_END,
 		.filter = p->filter};
+	struct hl_time_range range = hl_plan_time_range(p);
 
-	return is_cheap_query(p, &q);
+	return is_cheap_query(p, &q) &&
+	       (q.key != HL_KEY_STACK || hl_moments_are_cheap(p->m, &range));
 }
 
 /* A view that reads more than its query, or events to find a peak, is not cheap. */
@@ -206,7 +223,7 @@ static bool is_cheap_part(const struct hl_plan *p, const struct hl_plan_part *pa
 	if (p->filter)
 		return false;
 	if (part->view == &hl_view_timeline)
-		return is_cheap_timeline(p);
+		return true; /* it decodes HL_TIMELINE_CHUNKS at most */
 	if (part->view->reads || part->view->flags & HL_VIEW_EARLY)
 		return false;
 	return is_cheap_query(p, &q);

@@ -135,7 +135,10 @@ static void cheap_plans_need_no_events(void **state)
 		{{"group", "module"}, true},
 		{{"group", "thread", "allocated", NULL}, true},
 		{{"group", "life"}, false},
-		{{"timeline", NULL}, false}, /* 80 chunks, 200 columns */
+		{{"timeline", NULL}, true}, /* of 80 chunks it decodes 64 at most */
+		{{"timeline", NULL, "group", "site"}, true},
+		{{"timeline", NULL, "group", "size"}, true},
+		{{"timeline", NULL, "group", "call"}, false},
 		{{"timeline", NULL, "range", "10%..20%"}, true},
 		{{"timeline", NULL, "filter", "size:1"}, false},
 		{{"filter", "thread:0"}, false},

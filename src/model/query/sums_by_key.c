@@ -11,6 +11,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "model/model_internal.h"
+#include "model/query/key_index.h"
 
 bool hl_key_sums_has_key(enum hl_key key)
 {
@@ -30,10 +31,10 @@ static uint32_t key_of_role(const struct hl_key_sums *k, enum hl_key key, uint32
 	return key == HL_KEY_TAG ? role.tag : role.thread;
 }
 
-static void add_summary(struct hl_key_sums *k)
+void hl_key_sums_add_summary(struct hl_key_sums *k, const struct hl_summary *summary)
 {
-	for (size_t i = 0; i < k->summary.n; i++) {
-		const struct hl_summary_row *r = &k->summary.rows[i];
+	for (size_t i = 0; i < summary->n; i++) {
+		const struct hl_summary_row *r = &summary->rows[i];
 		hl_tally *to = tally_of(k,
 			k->key == HL_KEY_SIZE ? r->size_class : key_of_role(k, k->key, r->thread));
 
@@ -56,7 +57,7 @@ hl_inline void add_events(
 	}
 }
 
-static void add_events_of_key(struct hl_key_sums *k, const struct hl_event *events, size_t n)
+void hl_key_sums_add_events(struct hl_key_sums *k, const struct hl_event *events, size_t n)
 {
 	if (k->key == HL_KEY_SIZE)
 		add_events(k, HL_KEY_SIZE, events, n);
@@ -101,12 +102,35 @@ static int add_chunk(void *arg, size_t chunk, const struct hl_chunk_events *c)
 		size_t to = hl_min_u64(hl_position_split(k->m, &k->stops[k->next], c), n);
 
 		if (to > done)
-			add_events_of_key(k, c->events + done, to - done);
+			hl_key_sums_add_events(k, c->events + done, to - done);
 		done = to > done ? to : done;
 		k->at_stop(k->arg, k->next++);
 	}
-	add_events_of_key(k, c->events + done, n - done);
+	hl_key_sums_add_events(k, c->events + done, n - done);
 	return 0;
+}
+
+/* The chunk up to which nothing stops. */
+static size_t next_stop(const struct hl_key_sums *k)
+{
+	size_t end = k->position.chunk;
+
+	if (k->next < k->n_stops && k->stops[k->next].is_exact)
+		end = hl_min_u64(end, k->stops[k->next].chunk);
+	return end;
+}
+
+/* Is the chunk before the last border of the index that comes before a stop? At that border its
+ * sums replace what was counted. */
+static bool is_in_index(struct hl_key_sums *k, size_t chunk)
+{
+	size_t border = hl_key_index_before(k->m, k->key, next_stop(k));
+
+	if (border <= chunk)
+		return false;
+	if (border == chunk + 1)
+		hl_key_index_load(k->m, k->key, border, k->n_keys, k->tallies);
+	return true;
 }
 
 static int want_fields(void *arg, size_t chunk, unsigned *want)
@@ -118,6 +142,10 @@ static int want_fields(void *arg, size_t chunk, unsigned *want)
 	skip_stops(k, chunk);
 	pass_border(k, chunk);
 	whole = chunk < k->position.chunk && !stops_in(k, chunk, false);
+	if (whole && is_in_index(k, chunk)) {
+		*want = HL_WANT_NO_EVENTS;
+		return 0;
+	}
 	err = whole ? hl_reader_summary(k->m->reader, chunk, &k->summary) : -ENOENT;
 
 	*want = whole ? 0 : HL_WANT_ALL;
@@ -127,7 +155,7 @@ static int want_fields(void *arg, size_t chunk, unsigned *want)
 	if (err)
 		return err;
 	*want = HL_WANT_NO_EVENTS;
-	add_summary(k);
+	hl_key_sums_add_summary(k, &k->summary);
 	return 0;
 }
 
@@ -146,6 +174,11 @@ static int plan_chunks(struct hl_scan_consumer *r)
 	struct hl_key_sums *k = r->arg;
 
 	hl_scan_consumer_up_to(r, k->m, &k->position);
+	k->next = 0;
+	skip_stops(k, 0);
+	/* From the last border of the index on, but no chunk of it if that is the begin. */
+	k->begin = hl_key_index_before(k->m, k->key, hl_min_u64(next_stop(k), r->last_end));
+	r->first = hl_max_u64(r->first, k->begin);
 	return 0;
 }
 
@@ -154,6 +187,8 @@ static int reset_tallies(void *arg)
 	struct hl_key_sums *k = arg;
 
 	memset(k->tallies, 0, ((size_t)k->n_keys + 1) * sizeof(*k->tallies));
+	if (k->begin > 0)
+		hl_key_index_load(k->m, k->key, k->begin, k->n_keys, k->tallies);
 	k->next = 0;
 	return 0;
 }

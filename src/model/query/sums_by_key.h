@@ -32,7 +32,8 @@ struct hl_key_sums {
 	size_t n_stops;
 	void (*at_stop)(void *arg, size_t stop);
 	void *arg;
-	size_t next; /* stop */
+	size_t next;  /* stop */
+	size_t begin; /* the border of the index where the scan begins; 0: the start */
 };
 
 static inline uint64_t hl_tally_live_bytes(const struct hl_value *tally)
@@ -50,6 +51,9 @@ bool hl_key_sums_has_key(enum hl_key key);
 int hl_key_sums_init(struct hl_key_sums *k, struct hl_model *m, enum hl_key key, uint32_t n_keys,
 	const struct hl_position *position);
 void hl_key_sums_fini(struct hl_key_sums *k);
+/* For the index: what a chunk adds to the tallies. */
+void hl_key_sums_add_summary(struct hl_key_sums *k, const struct hl_summary *summary);
+void hl_key_sums_add_events(struct hl_key_sums *k, const struct hl_event *events, size_t n);
 /* Fills sums[n_keys + 1] after the scan. Returns 0, or -EBADMSG with hl_model_error(). */
 int hl_key_sums_load(const struct hl_key_sums *k, struct hl_sums *sums);
 

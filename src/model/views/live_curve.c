@@ -19,14 +19,37 @@ static uint64_t last_ns(const struct hl_live_curve *c)
 	return c->range.to_ns < c->end_ns ? c->range.to_ns : UINT64_MAX;
 }
 
+static size_t find_column(const struct hl_live_curve *c, uint64_t ns)
+{
+	size_t lo = 0, hi = c->n - 1;
+
+	if (!c->ends)
+		return hl_time_range_column(&c->range, ns, c->n);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->ends[mid] < ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+uint64_t hl_time_range_end(const struct hl_time_range *r, size_t column, size_t n)
+{
+	return r->from_ns +
+	       (uint64_t)((unsigned __int128)(r->to_ns - r->from_ns) * (column + 1) / n);
+}
+
 /* The first time that is not in the column. */
 static uint64_t column_end(const struct hl_live_curve *c, size_t column)
 {
-	uint64_t length = c->range.to_ns - c->range.from_ns, last = last_ns(c);
+	uint64_t last = last_ns(c);
 
 	if (column + 1 >= c->n)
 		return last < UINT64_MAX ? last + 1 : last;
-	return c->range.from_ns + (uint64_t)((unsigned __int128)(column + 1) * length / c->n) + 1;
+	return (c->ends ? c->ends[column] : hl_time_range_end(&c->range, column, c->n)) + 1;
 }
 
 void hl_live_curve_begin(struct hl_live_curve *c)
@@ -66,7 +89,7 @@ void hl_live_curve_advance(struct hl_live_curve *c, uint64_t ns)
 		c->next_ns = UINT64_MAX;
 		return;
 	}
-	move_to_column(c, hl_time_range_column(&c->range, ns, c->n));
+	move_to_column(c, find_column(c, ns));
 	c->next_ns = column_end(c, c->at);
 }
 
@@ -90,6 +113,6 @@ size_t hl_live_curve_column_of(const struct hl_live_curve *c, uint64_t a, uint64
 		return c->n;
 	if (a < c->range.from_ns || b > last)
 		return SIZE_MAX;
-	first = hl_time_range_column(&c->range, a, c->n);
-	return first == hl_time_range_column(&c->range, b, c->n) ? first : SIZE_MAX;
+	first = find_column(c, a);
+	return first == find_column(c, b) ? first : SIZE_MAX;
 }

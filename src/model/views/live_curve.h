@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_curve.h - live bytes in columns of equal length, from a sequence of values in the order of
+ * live_curve.h - live bytes in columns, from a sequence of values in the order of
  * time. The columns cover the run or a range of it: values before the range only decide where the
  * curve begins, values after it are ignored.
  */
@@ -13,6 +13,7 @@
 struct hl_live_curve {
 	struct hl_timeline_bin *columns; /* of the caller */
 	size_t n;                        /* 0: there is no curve */
+	const uint64_t *ends; /* of the columns; NULL: they have equal lengths. Of the caller */
 	struct hl_time_range range;
 	uint64_t end_ns;       /* of the run: a range that ends there includes what comes later */
 	size_t at;             /* column of the newest value */

@@ -37,6 +37,7 @@ struct timeline_query {
 	struct hl_live_curve curve;
 	bool lost_before; /* a loss before the range may extend into it */
 	size_t key;       /* the next keyframe */
+	uint64_t *ends;   /* of the columns */
 };
 
 /* Traces with aggregated blocks: a keyframe has the live bytes and the maximum since the last
@@ -136,10 +137,30 @@ static void add_loss(struct timeline_query *c)
 		c->lost_before = true;
 }
 
-/* A loss before the range is not in it if a chunk after the loss begins before the range, too. */
-static void begin_chunk(struct timeline_query *c, const struct hl_chunk_info *i)
+/* The time at which a chunk begins. A column that was moved to end before the chunk may end at the
+ * time of its first events: the events of that time are divided between two columns. */
+static uint64_t first_ns(const struct timeline_query *c, const struct hl_chunk_info *i)
 {
-	hl_live_curve_go_to(&c->curve, i->t0_ns);
+	size_t lo = 0, hi = c->curve.n - 1;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->ends[mid] < i->t0_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return c->ends[lo] == i->t0_ns && i->t0_ns < i->t1_ns &&
+			       c->ends[lo] != hl_time_range_end(&c->curve.range, lo, c->curve.n)
+		       ? i->t0_ns + 1
+		       : i->t0_ns;
+}
+
+/* A loss before the range is not in it if a chunk after the loss begins before the range, too. */
+static void begin_chunk(struct timeline_query *c, const struct hl_chunk_info *i, uint64_t first_ns)
+{
+	hl_live_curve_go_to(&c->curve, first_ns);
 	c->curve.bytes = i->live_bytes;
 	if (c->lost_before && c->curve.has_begun)
 		c->curve.columns[0].lost = true;
@@ -153,8 +174,8 @@ static bool add_header(struct timeline_query *c, size_t chunk)
 	const struct hl_chunk_info *i = hl_reader_chunk(r, chunk),
 				   *next = hl_reader_chunk(r, chunk + 1);
 
-	begin_chunk(c, i);
-	if (hl_live_curve_column_of(&c->curve, i->t0_ns, i->t1_ns) == SIZE_MAX)
+	begin_chunk(c, i, first_ns(c, i));
+	if (hl_live_curve_column_of(&c->curve, first_ns(c, i), i->t1_ns) == SIZE_MAX)
 		return false;
 	hl_live_curve_touch(&c->curve, i->max_live_bytes);
 	if (!next || next->header_lost)
@@ -210,6 +231,79 @@ static int end_scan(void *arg)
 	return 0;
 }
 
+/* --- where columns end --- */
+
+/* A chunk in which columns end. */
+struct cut_chunk {
+	uint64_t length;
+	size_t chunk;
+};
+
+static int compare_cuts(const void *pa, const void *pb)
+{
+	const struct cut_chunk *a = pa, *b = pb;
+
+	if (a->length != b->length)
+		return a->length > b->length ? -1 : 1;
+	return a->chunk < b->chunk ? -1 : a->chunk > b->chunk;
+}
+
+/* The last time before a chunk, or that of its first event if that is the same. */
+static uint64_t time_before(const struct hl_model *m, size_t chunk)
+{
+	const struct hl_chunk_info *before = hl_reader_chunk(m->reader, chunk - 1),
+				   *c = hl_reader_chunk(m->reader, chunk);
+
+	return before->t1_ns < c->t0_ns ? c->t0_ns - 1 : c->t0_ns;
+}
+
+/* Moves the columns that end in the chunk to its begin or its end, unless it has a neighbor that is
+ * lost. */
+static void move_ends(
+	const struct hl_model *m, const struct hl_live_curve *curve, size_t chunk, uint64_t *ends)
+{
+	const struct hl_chunk_info *c = hl_reader_chunk(m->reader, chunk);
+	size_t k = hl_time_range_column(&curve->range, c->t0_ns, curve->n);
+
+	if (hl_chunk_is_lost(m, chunk - 1) || hl_chunk_is_lost(m, chunk + 1))
+		return;
+	for (; k + 1 < curve->n && ends[k] < c->t1_ns; k++) {
+		if (ends[k] >= c->t0_ns)
+			ends[k] = ends[k] - c->t0_ns < c->t1_ns - ends[k] ? time_before(m, chunk)
+									  : c->t1_ns;
+	}
+}
+
+static bool ends_in(const struct hl_live_curve *curve, const struct hl_chunk_info *c)
+{
+	return !c->header_lost && !c->disjoint &&
+	       hl_live_curve_column_of(curve, c->t0_ns, c->t1_ns) == SIZE_MAX &&
+	       c->t0_ns > curve->range.from_ns && c->t1_ns < curve->range.to_ns;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int choose_ends(const struct hl_model *m, const struct hl_live_curve *curve, uint64_t *ends)
+{
+	HL_VEC(struct cut_chunk) cuts = {0};
+	int err = 0;
+
+	for (size_t k = 0; k < curve->n; k++)
+		ends[k] = hl_time_range_end(&curve->range, k, curve->n);
+	/* The first and the last chunk have no neighbors. */
+	for (size_t i = m->n_base_chunks + 1; i + 1 < hl_reader_n_chunks(m->reader) && !err; i++) {
+		const struct hl_chunk_info *c = hl_reader_chunk(m->reader, i);
+
+		if (ends_in(curve, c))
+			err = hl_vec_push(&cuts, ((struct cut_chunk){c->t1_ns - c->t0_ns, i}));
+	}
+	if (cuts.len > HL_TIMELINE_CHUNKS)
+		qsort(cuts.data, cuts.len, sizeof(*cuts.data), compare_cuts);
+	for (size_t i = HL_TIMELINE_CHUNKS; i < cuts.len; i++)
+		move_ends(m, curve, cuts.data[i].chunk, ends);
+	hl_vec_free(&cuts);
+	return err;
+}
+
 /* --- the query --- */
 
 static int start_query(struct hl_prefetch *q)
@@ -218,8 +312,10 @@ static int start_query(struct hl_prefetch *q)
 	struct hl_live_curve *curve = &c->curve;
 
 	curve->columns = calloc(curve->n, sizeof(*curve->columns));
-	if (!curve->columns)
+	c->ends = calloc(curve->n, sizeof(*c->ends));
+	if (!curve->columns || !c->ends || choose_ends(q->m, curve, c->ends))
 		return -ENOMEM;
+	curve->ends = c->ends;
 	c->reading = (struct hl_scan_consumer){.plan = plan_scan,
 		.begin = begin_scan,
 		.want = select_columns,
@@ -242,6 +338,7 @@ static bool equals_query(const struct hl_prefetch *qa, const struct hl_prefetch 
 static void free_query(struct hl_prefetch *q)
 {
 	free(((struct timeline_query *)q)->curve.columns);
+	free(((struct timeline_query *)q)->ends);
 	free(q);
 }
 
@@ -257,6 +354,14 @@ static struct hl_prefetch *new_query(struct hl_model *m, const struct hl_time_ra
 	return &c->base;
 }
 
+static void copy_columns(const struct timeline_query *c, struct hl_timeline_bin *columns)
+{
+	for (size_t i = 0; i < c->curve.n; i++) {
+		columns[i] = c->curve.columns[i];
+		columns[i].end_ns = c->ends[i];
+	}
+}
+
 static int read_columns(struct hl_model *m, const struct hl_time_range *r,
 	struct hl_timeline_bin *columns, size_t n)
 {
@@ -264,7 +369,7 @@ static int read_columns(struct hl_model *m, const struct hl_time_range *r,
 	int err = q ? hl_prefetch_run(&q) : hl_model_fail(m, -ENOMEM);
 
 	if (!err)
-		memcpy(columns, ((struct timeline_query *)q)->curve.columns, n * sizeof(*columns));
+		copy_columns((struct timeline_query *)q, columns);
 	if (q)
 		free_query(q);
 	return err;
@@ -284,6 +389,10 @@ int hl_timeline_range(struct hl_model *m, struct hl_filter *filter, const struct
 		     : read_columns(m, r, columns, n);
 	if (!err && !filter)
 		err = hl_peak_find(m, &whole_heap, peak);
+	if (!err && filter) {
+		for (size_t i = 0; i < n; i++)
+			columns[i].end_ns = hl_time_range_end(r, i, n);
+	}
 	if (!err)
 		mark_before_base(m, r, columns, n);
 	return err;

@@ -30,6 +30,9 @@ void hl_json_marks(
 void hl_json_key_hex(struct hl_json *j, const char *key, uint64_t v);
 /* The permissions of a mapping (HL_MAP_*): "rw-p". */
 void hl_json_permissions(struct hl_json *j, const char *key, uint8_t perms);
+/* The array of the columns of a timeline. */
+void hl_json_timeline_columns(struct hl_json *j, const struct hl_time_range *r,
+	const struct hl_timeline_bin *c, size_t n);
 
 /* An object of an array as a row (request/budget.h). If begin returns false, there is no row. */
 static inline bool hl_json_begin_row(

@@ -182,23 +182,13 @@ static void json_list(struct hl_json *j, struct hl_result *r, enum hl_overview_l
 	hl_json_end_object(j);
 }
 
-static void json_timeline(struct hl_json *j, const struct hl_overview *o)
+static void json_timeline(struct hl_json *j, struct hl_model *m, const struct hl_overview *o)
 {
-	hl_json_key(j, "columns");
-	hl_json_begin_array(j);
-	for (size_t i = 0; i < o->n_columns && o->timeline_state == HL_OVERVIEW_KNOWN; i++) {
-		const struct hl_timeline_bin *c = &o->columns[i];
+	struct hl_time_range all = hl_time_range_all(m);
+	bool known = o->timeline_state == HL_OVERVIEW_KNOWN;
 
-		hl_json_begin_object(j);
-		hl_json_key_u64(j, "max_live_bytes", c->max_bytes);
-		hl_json_key_u64(j, "end_live_bytes", c->end_bytes);
-		if (c->lost)
-			hl_json_key_bool(j, "lost", true);
-		if (c->before_base)
-			hl_json_key_bool(j, "before_base", true);
-		hl_json_end_object(j);
-	}
-	hl_json_end_array(j);
+	hl_json_key(j, "columns");
+	hl_json_timeline_columns(j, &all, o->columns, known ? o->n_columns : 0);
 }
 
 /* It is optional: a damaged file has none. */
@@ -227,7 +217,7 @@ int hl_json_overview(struct hl_json *j, struct hl_result *r)
 	json_headline(j, r->m, o);
 	json_interpreter(j, r->m);
 	json_verdicts(j, r, o);
-	json_timeline(j, o);
+	json_timeline(j, r->m, o);
 	hl_json_key_string(j, "trends", state_name(o->trend_state));
 	if (o->trend_state == HL_OVERVIEW_KNOWN)
 		json_series(j, "trend_times_ns", o->times);

@@ -54,6 +54,30 @@ int hl_json_live_points(struct hl_json *j, struct hl_model *m, const struct hl_t
 	return 0;
 }
 
+/* The end of a column is there only if the columns have not equal lengths. */
+void hl_json_timeline_columns(
+	struct hl_json *j, const struct hl_time_range *r, const struct hl_timeline_bin *c, size_t n)
+{
+	bool equal = true;
+
+	for (size_t i = 0; i < n; i++)
+		equal &= c[i].end_ns == hl_time_range_end(r, i, n);
+	hl_json_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		hl_json_begin_object(j);
+		if (!equal)
+			hl_json_key_u64(j, "end_ns", c[i].end_ns);
+		hl_json_key_u64(j, "max_live_bytes", c[i].max_bytes);
+		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);
+		if (c[i].lost)
+			hl_json_key_bool(j, "lost", true);
+		if (c[i].before_base)
+			hl_json_key_bool(j, "before_base", true);
+		hl_json_end_object(j);
+	}
+	hl_json_end_array(j);
+}
+
 int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 {
 	const struct hl_timeline_result *x = r->data;
@@ -69,18 +93,7 @@ int hl_json_timeline(struct hl_json *j, struct hl_result *r)
 	if (peak->before_damage)
 		hl_json_key_bool(j, "peak_moved", true);
 	hl_json_key(j, "columns");
-	hl_json_begin_array(j);
-	for (size_t i = 0; i < x->n; i++) {
-		hl_json_begin_object(j);
-		hl_json_key_u64(j, "max_live_bytes", c[i].max_bytes);
-		hl_json_key_u64(j, "end_live_bytes", c[i].end_bytes);
-		if (c[i].lost)
-			hl_json_key_bool(j, "lost", true);
-		if (c[i].before_base)
-			hl_json_key_bool(j, "before_base", true);
-		hl_json_end_object(j);
-	}
-	hl_json_end_array(j);
+	hl_json_timeline_columns(j, &x->range, c, x->n);
 	hl_json_marks(j, x->marks, x->n_marks, r->rows);
 	return 0;
 }

@@ -318,7 +318,9 @@ static int start(struct hl_web *w)
 	err = hl_web_access_init(&w->access, w->options, w->port);
 	if (!err) {
 		hl_web_make_url(w);
-		err = start_http(w, fd);
+		err = hl_web_background_start(w);
+		if (!err)
+			err = start_http(w, fd);
 	}
 	if (err)
 		close(fd);
@@ -350,6 +352,7 @@ int hl_web_start(
 		w->options = options;
 		pthread_mutex_init(&w->lock, NULL);
 		pthread_cond_init(&w->freed, NULL);
+		pthread_cond_init(&w->looked, NULL);
 		err = hl_microhttpd_load(why);
 	}
 	if (!err)
@@ -379,9 +382,11 @@ void hl_web_stop(struct hl_web *w)
 		for (size_t i = 0; i < HL_WEB_SLOTS; i++)
 			hl_model_close(w->slots[lane][i].model.m);
 	}
+	hl_web_background_stop(w);
 	hl_web_traces_fini(w);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->freed);
+	pthread_cond_destroy(&w->looked);
 	free(w);
 }
 

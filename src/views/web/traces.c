@@ -28,7 +28,7 @@ int hl_web_traces_init(struct hl_web *w)
 		const char *slash;
 
 		t->id = (unsigned)i + 1;
-		t->fd = -1;
+		t->fd = t->link_fd = -1;
 		t->path = strdup(o->files[i]);
 		if (!t->path)
 			return -ENOMEM;

@@ -55,6 +55,9 @@ struct hl_web_options {
 	/* Executes a command, in any thread. Returns 0, or -errno with a->why; -EINVAL: the words
 	 * are wrong. NULL: recordings cannot be controlled. */
 	int (*control)(void *arg, const struct hl_web_control *c, struct hl_web_control_answer *a);
+	/* Connects to the collector of a process as a follower. Returns a descriptor that the
+	 * server closes, or -1. NULL: followers are not announced. */
+	int (*follow)(void *arg, uint64_t pid);
 	void *arg;
 };
 

@@ -77,6 +77,7 @@ static void look_at(struct hl_web_query *q, struct hl_web_trace *t, struct known
 	int err = hl_web_trace_try_enter(q->web, t);
 	const char *name;
 
+	hl_web_trace_look(q->web, t);
 	if (err == -EBUSY)
 		return; /* the next look has it */
 	now.failed = err != 0;

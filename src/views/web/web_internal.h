@@ -51,6 +51,11 @@ struct hl_web_trace {
 	const char *session_path; /* of the trace that has the list of the session */
 	uint64_t changes;         /* how often its contents have changed */
 	struct hl_web_model cheap;
+	/* When a client looked at it last; 0: never. */
+	_Atomic uint64_t looked_ns;
+	/* Of background.c: the connection to the collector; -1: none. */
+	int link_fd;
+	uint64_t link_pid, linked_ns;
 };
 
 /* Slots of queries and of exports: a client that reads an export slowly delays no query. */
@@ -176,7 +181,19 @@ struct hl_web {
 	uint64_t last_id;
 
 	void *http; /* of server.c */
+
+	pthread_cond_t looked; /* a client looks at a trace; with `lock` */
+	pthread_t background;
+	bool has_background;
 };
+
+/* --- background.c --- */
+
+int hl_web_background_start(struct hl_web *w);
+/* May be called if it was not started. Sets w->stopping. */
+void hl_web_background_stop(struct hl_web *w);
+/* A client looks at the trace. */
+void hl_web_trace_look(struct hl_web *w, struct hl_web_trace *t);
 
 /* --- web_socket.c --- */
 

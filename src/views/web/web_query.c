@@ -251,8 +251,10 @@ static int run_with_model(struct hl_web_query *q)
 static int run_cheap(struct hl_web_query *q)
 {
 	struct hl_web_trace *t = q->trace;
-	int err = hl_web_trace_enter(q->web, t);
+	int err;
 
+	hl_web_trace_look(q->web, t);
+	err = hl_web_trace_enter(q->web, t);
 	if (err) {
 		q->status = 422;
 		snprintf(q->error, sizeof(q->error), "%s", t->problem);

@@ -21,10 +21,11 @@ int hl_curves_choose_moments(struct hl_curves_builder *b)
 
 	c->n_points = b->request->points;
 	if (!c->by_events)
-		c->n_points = hl_moments_choose(b->m, r, b->positions, c->n_points);
+		c->n_points = hl_moments_choose(
+			b->m, r, b->key == HL_KEY_STACK, b->positions, c->n_points);
 	for (size_t k = 0; k < c->n_points; k++)
-		c->times[k] =
-			c->by_events ? hl_moment_ns(r, c->n_points, k) : b->positions[k].time_ns;
+		c->times[k] = c->by_events ? hl_time_range_end(r, k, c->n_points)
+					   : b->positions[k].time_ns;
 	/* The end of the run is the last moment, also if its last chunk ended before it. */
 	if (r->to_ns >= hl_model_end_ns(b->m))
 		c->times[c->n_points - 1] = hl_model_end_ns(b->m);

@@ -159,7 +159,7 @@ static void a_walk_gives_the_sums_of_each_position(void **state)
 		assert_int_equal(hl_fake_trace_make(&s, &samples[k]), 0);
 		m = open_model(s.path);
 		all_of_it = hl_time_range_all(m);
-		n = hl_moments_choose(m, &all_of_it, p, HL_ARRAY_LEN(p));
+		n = hl_moments_choose(m, &all_of_it, k % 2 == 0, p, HL_ARRAY_LEN(p));
 		one = malloc(((size_t)m->n_nodes + 1) * sizeof(*one));
 		assert_int_equal(hl_sums_walk_init(&w, m), 0);
 		for (size_t i = 0; i < n; i++) {
